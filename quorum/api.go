@@ -1,0 +1,183 @@
+package quorum
+
+import (
+	"context"
+	"time"
+
+	"github.com/seqsvr/seqsvr/seq"
+)
+
+// Ref is who a caller believes that it talks to. A store that is of another
+// cluster, era or member list refuses with seq.ErrForeignCluster or
+// seq.ErrStaleEra.
+type Ref struct {
+	Cluster     string
+	Era         seq.Era
+	Members     uint64 // version of the store member list
+	MembersHash uint64 // MembersHash of the members' uuids
+}
+
+// Identity is a store's own word on itself: fixed by init but for BootCount.
+type Identity struct {
+	UUID      string // lives on the disk
+	Name      string
+	BootCount uint64
+	Ref       Ref
+	N, R, W   int
+	Mapping   seq.Mapping
+	Members   []Member
+	Voting    bool
+	State     string        // "voting", or why not
+	MaxLease  time.Duration // longest lease that may be asked for
+	Grace     time.Duration // left of the grace after a restart
+	Commits   uint64
+}
+
+// Member is a store of the member list.
+type Member struct {
+	UUID string
+	Name string
+}
+
+// Verdict is a store's answer on one register.
+type Verdict uint8
+
+// The verdicts; the text of Verdict.String is what logs and tools show.
+const (
+	VerdictNone    Verdict = iota
+	VerdictOK              // done and durable (a Read: a Prepare would pass)
+	VerdictNack            // a higher epoch was promised
+	VerdictHeld            // another session holds a lease or reservation, for Remaining
+	VerdictGrace           // after its restart the store lets only the recorded owner in, for Remaining
+	VerdictUnknown         // no such register
+	VerdictRefused         // the write breaks a rule of the register
+	VerdictFull            // disk nearly full
+)
+
+// String is the verdict in one word.
+func (v Verdict) String() string {
+	names := [...]string{"none", "ok", "nack", "held", "grace", "unknown register", "refused", "full"}
+	if int(v) < len(names) {
+		return names[v]
+	}
+	return "invalid"
+}
+
+// Result is the state of a register after a request, and the verdict on the request.
+type Result struct {
+	Register  seq.Register // only in replies to a Read by prefix
+	Verdict   Verdict
+	Promised  seq.Epoch
+	Accepted  seq.Epoch
+	Max       uint64
+	Payload   []byte        // only of documents
+	Holder    seq.Session   // with a valid lease, 0 for none
+	Remaining time.Duration // of that lease, reservation or grace
+	Message   string
+}
+
+// ReadRequest looks at registers without writing. Verdicts say what a Prepare by
+// Session would meet.
+type ReadRequest struct {
+	Ref       Ref
+	Session   seq.Session
+	Registers []seq.Register
+	Prefix    string // instead of Registers: all whose name starts so
+}
+
+// PrepareItem asks for the promise of {Round, the request's session}.
+type PrepareItem struct {
+	Register seq.Register
+	Round    uint64
+	Create   bool // make an on-demand register that does not exist
+}
+
+// PrepareRequest is one batch, one commit.
+type PrepareRequest struct {
+	Ref     Ref
+	Session seq.Session
+	Items   []PrepareItem
+}
+
+// StepItem asks to accept Max, and of a document Payload, under {Round, session}.
+type StepItem struct {
+	Register seq.Register
+	Round    uint64
+	Max      uint64
+	Payload  []byte
+}
+
+// StepRequest is one batch, one commit.
+type StepRequest struct {
+	Ref     Ref
+	Session seq.Session
+	Items   []StepItem
+}
+
+// Reply has one result an item of the request, in order.
+type Reply struct {
+	UUID    string
+	Results []Result
+}
+
+// LeaseItem is a register under one of the session's epochs.
+type LeaseItem struct {
+	Register seq.Register
+	Round    uint64
+}
+
+// RenewRequest extends a session's lease of everything attached at the store.
+type RenewRequest struct {
+	Ref      Ref
+	Session  seq.Session
+	Name     string
+	Addr     string
+	Lease    time.Duration
+	Attach   []LeaseItem
+	Drop     []LeaseItem
+	Attached uint64 // registers that the session believes attached here after this request
+}
+
+// SessionInfo is one live session at a store.
+type SessionInfo struct {
+	Session   seq.Session
+	Name      string
+	Addr      string
+	Remaining time.Duration
+	Attached  uint32
+}
+
+// RenewReply grants Lease from the moment the request was received.
+type RenewReply struct {
+	UUID         string
+	BootCount    uint64
+	Reset        bool        // nothing is attached any more: attach all again
+	Lost         []LeaseItem // no longer this session's; sent again until dropped
+	Refused      []LeaseItem // of Attach: the epoch is not the promised one
+	Sessions     []SessionInfo
+	RouteVersion uint64
+}
+
+// ReleaseRequest drops leases of the session.
+type ReleaseRequest struct {
+	Ref     Ref
+	Session seq.Session
+	Items   []LeaseItem
+	All     bool        // the session has ended: drop everything, grant it nothing more
+	To      seq.Session // reserve the items for this session for ReserveTime; 0: nobody
+}
+
+// ReserveTime is how long a store keeps a released register for its successor.
+const ReserveTime = 500 * time.Millisecond
+
+// Store is one replica. Prepare and Step are durable (fsynced) before they answer;
+// an error means that the outcome is unknown, and the same request may be repeated
+// under the same epoch. Renew and Release touch memory only. All methods are safe
+// for concurrent use and end with ctx.
+type Store interface {
+	Read(ctx context.Context, req ReadRequest) (Reply, error)
+	Prepare(ctx context.Context, req PrepareRequest) (Reply, error)
+	Step(ctx context.Context, req StepRequest) (Reply, error)
+	Renew(ctx context.Context, req RenewRequest) (RenewReply, error)
+	Release(ctx context.Context, req ReleaseRequest) (uuid string, err error)
+}

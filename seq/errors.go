@@ -1,0 +1,62 @@
+package seq
+
+import "errors"
+
+// Errors that more than one tier returns. internal/rpc carries them over the wire
+// both ways, so errors.Is works on the caller's side too. "Retry" says what a
+// caller may do; a retried Next can only skip numbers, never repeat them.
+var (
+	// ErrBadCount: a count of 0 or above MaxCount. Do not retry.
+	ErrBadCount = errors.New("bad count")
+	// ErrBadBatch: no key, or more than MaxBatch keys, or counts that do not match them. Do not retry.
+	ErrBadBatch = errors.New("bad batch")
+	// ErrUnknownSpace: the cluster has no such space. Do not retry.
+	ErrUnknownSpace = errors.New("unknown space")
+	// ErrUnknownSection: a section outside of the mapping. Do not retry.
+	ErrUnknownSection = errors.New("unknown section")
+	// ErrOverflow: the sequence would pass MaxSeq. Do not retry.
+	ErrOverflow = errors.New("sequence would pass 2^53-1")
+	// ErrNotOwner: this AllocSvr does not own the section; the error names who may. Retry there.
+	ErrNotOwner = errors.New("not the owner of the section")
+	// ErrNoLease: the owner's lease has ended and could not be renewed. Retry later or at a standby.
+	ErrNoLease = errors.New("lease ended")
+	// ErrNoQuorum: fewer than W stores answered. Retry later.
+	ErrNoQuorum = errors.New("no quorum of stores")
+	// ErrOverloaded: a bounded queue is full. Retry later, slower.
+	ErrOverloaded = errors.New("overloaded")
+	// ErrShuttingDown: the process is leaving. Retry elsewhere.
+	ErrShuttingDown = errors.New("shutting down")
+	// ErrNoRoute: no route table yet, or no live node for the section. Retry later.
+	ErrNoRoute = errors.New("no route to an owner")
+
+	// ErrForeignCluster: the peer or database belongs to another cluster. An operator must act.
+	ErrForeignCluster = errors.New("foreign cluster")
+	// ErrStaleEra: the peer is of another era or member list. An operator must act.
+	ErrStaleEra = errors.New("stale era or member list")
+	// ErrUnknownRegister: a register that init never made. Missing is never zero.
+	ErrUnknownRegister = errors.New("unknown register")
+	// ErrStoreFull: the store's disk is nearly full; it refuses writes and keeps leases. Retry later.
+	ErrStoreFull = errors.New("store nearly full")
+	// ErrNotVoting: the store answers no votes (old or damaged disk, learner). Use the other stores.
+	ErrNotVoting = errors.New("store does not vote")
+
+	// ErrUnknownNode: no AllocSvr of that name. Do not retry.
+	ErrUnknownNode = errors.New("unknown node")
+	// ErrNodeUnfit: the node is dead or drained and cannot be given sections.
+	ErrNodeUnfit = errors.New("node dead or drained")
+	// ErrNameTaken: a live AllocSvr of that name exists.
+	ErrNameTaken = errors.New("node name taken")
+	// ErrBadLease: a lease outside of what the stores allow.
+	ErrBadLease = errors.New("bad lease duration")
+	// ErrConflict: a document was changed by another writer. Read it again and retry.
+	ErrConflict = errors.New("document changed meanwhile")
+
+	// ErrBadRegister: a register name that is not well-formed.
+	ErrBadRegister = errors.New("bad register name")
+	// ErrBadMapping: a section mapping that is not sound.
+	ErrBadMapping = errors.New("bad mapping")
+	// ErrBadTable: a route table that is not sound.
+	ErrBadTable = errors.New("bad route table")
+	// ErrBadArgument: another argument that is not valid; the text says which.
+	ErrBadArgument = errors.New("bad argument")
+)

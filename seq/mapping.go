@@ -1,0 +1,176 @@
+package seq
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"regexp"
+)
+
+// Mode says what a space promises when leases or clocks cannot be trusted.
+type Mode string
+
+const (
+	// Ordered is the default: unique always, monotonic by leases.
+	Ordered Mode = "ordered"
+	// Strict asks a quorum before each answer; monotonic without any clock.
+	Strict Mode = "strict"
+	// UniqueOnly goes on after the lease has ended with what is confirmed,
+	// each answer flagged as unordered.
+	UniqueOnly Mode = "unique-only"
+)
+
+// DefaultSpace is the space of a key that names none.
+const DefaultSpace = "user"
+
+// Defaults of a space.
+const (
+	DefaultSections = 4096
+	DefaultStep     = 10_000
+)
+
+// Limits of a mapping.
+const (
+	MaxSections = 1 << 20
+	MaxStep     = 1 << 32
+	MaxSpaces   = 256
+)
+
+// BlockBits: 2^BlockBits consecutive UIDs are one block and share a section, so
+// that counters of neighbours are dense in memory.
+const BlockBits = 6
+
+// Space is a kind of counters with its own sections, step and mode. Fixed when a
+// cluster is initialised.
+type Space struct {
+	Name     string    `json:"name"`
+	First    SectionID `json:"first"`    // its sections are [First, First+Sections)
+	Sections uint32    `json:"sections"` // 1 to MaxSections
+	Step     uint64    `json:"step"`     // 1 to MaxStep, numbers
+	Mode     Mode      `json:"mode"`
+}
+
+// Mapping is the fixed assignment of keys to sections: part of the cluster's
+// metadata, never changed on live data.
+type Mapping struct {
+	Spaces []Space `json:"spaces"`
+}
+
+var spaceName = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,31}$`)
+
+// NewMapping lays the spaces out one after the other. Zero fields get defaults.
+func NewMapping(spaces ...Space) (Mapping, error) {
+	if len(spaces) == 0 {
+		spaces = []Space{{Name: DefaultSpace}}
+	}
+	m := Mapping{Spaces: make([]Space, 0, len(spaces))}
+	var next SectionID
+	for _, s := range spaces {
+		if s.Sections == 0 {
+			s.Sections = DefaultSections
+		}
+		if s.Step == 0 {
+			s.Step = DefaultStep
+		}
+		if s.Mode == "" {
+			s.Mode = Ordered
+		}
+		s.First = next
+		next += SectionID(s.Sections)
+		m.Spaces = append(m.Spaces, s)
+	}
+	return m, m.Validate()
+}
+
+// Validate checks names, limits and that the spaces lie back to back.
+func (m Mapping) Validate() error {
+	if len(m.Spaces) == 0 || len(m.Spaces) > MaxSpaces {
+		return fmt.Errorf("%w: %d spaces, expected 1 to %d", ErrBadMapping, len(m.Spaces), MaxSpaces)
+	}
+	seen := map[string]bool{}
+	var next uint64
+	for _, s := range m.Spaces {
+		switch {
+		case !spaceName.MatchString(s.Name):
+			return fmt.Errorf("%w: space name %q, expected %s", ErrBadMapping, s.Name, spaceName)
+		case seen[s.Name]:
+			return fmt.Errorf("%w: space %q twice", ErrBadMapping, s.Name)
+		case uint64(s.First) != next:
+			return fmt.Errorf("%w: space %q starts at section %d, expected %d", ErrBadMapping, s.Name, s.First, next)
+		case s.Sections == 0 || s.Sections > MaxSections:
+			return fmt.Errorf("%w: space %q has %d sections, expected 1 to %d", ErrBadMapping, s.Name, s.Sections, MaxSections)
+		case s.Step == 0 || s.Step > MaxStep:
+			return fmt.Errorf("%w: space %q has step %d, expected 1 to %d", ErrBadMapping, s.Name, s.Step, uint64(MaxStep))
+		case s.Mode != Ordered && s.Mode != Strict && s.Mode != UniqueOnly:
+			return fmt.Errorf("%w: space %q has mode %q, expected %s, %s or %s", ErrBadMapping, s.Name, s.Mode, Ordered, Strict, UniqueOnly)
+		}
+		seen[s.Name] = true
+		next += uint64(s.Sections)
+	}
+	if next > MaxSections {
+		return fmt.Errorf("%w: %d sections over all spaces, expected at most %d", ErrBadMapping, next, MaxSections)
+	}
+	return nil
+}
+
+// Sections is the number of sections over all spaces.
+func (m Mapping) Sections() int {
+	n := 0
+	for i := range m.Spaces {
+		n += int(m.Spaces[i].Sections)
+	}
+	return n
+}
+
+// Space finds a space by name; "" is DefaultSpace. ErrUnknownSpace otherwise.
+func (m Mapping) Space(name string) (*Space, error) {
+	if name == "" {
+		name = DefaultSpace
+	}
+	for i := range m.Spaces {
+		if m.Spaces[i].Name == name {
+			return &m.Spaces[i], nil
+		}
+	}
+	return nil, fmt.Errorf("%w: %q", ErrUnknownSpace, name)
+}
+
+// SpaceOf is the space that a section belongs to. ErrUnknownSection otherwise.
+func (m Mapping) SpaceOf(id SectionID) (*Space, error) {
+	for i := range m.Spaces {
+		s := &m.Spaces[i]
+		if id >= s.First && uint64(id) < uint64(s.First)+uint64(s.Sections) {
+			return s, nil
+		}
+	}
+	return nil, fmt.Errorf("%w: %d, expected 0 to %d", ErrUnknownSection, id, m.Sections()-1)
+}
+
+// SectionOf is the section of a UID in the space: the block of 64 neighbours,
+// hashed. docs/decisions/001 has the reason.
+func (s *Space) SectionOf(uid UID) SectionID {
+	return s.First + SectionID(mix(uint64(uid)>>BlockBits)%uint64(s.Sections))
+}
+
+// SectionOfName places a segment tag or another name among all sections, so that
+// the section's owner serves it.
+func (m Mapping) SectionOfName(name string) SectionID {
+	return SectionID(mix(uint64(HashKey(name))) % uint64(m.Sections()))
+}
+
+// mix is the finalizer of splitmix64 (Steele, Lea, Flood, OOPSLA 2014): every bit
+// of the input moves every bit of the output.
+func mix(x uint64) uint64 {
+	x += 0x9e3779b97f4a7c15
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return x ^ x>>31
+}
+
+// HashKey turns a string key into its UID: the first 8 bytes, big-endian, of its
+// SHA-256, simple to repeat in any language. Two keys that meet share a counter,
+// which stays unique and rising for both.
+func HashKey(key string) UID {
+	sum := sha256.Sum256([]byte(key))
+	return UID(binary.BigEndian.Uint64(sum[:8]))
+}

@@ -1,0 +1,95 @@
+package seq
+
+import (
+	"cmp"
+	"crypto/rand"
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+	"strconv"
+)
+
+// UID names one user, conversation or other owner of a sequence. Any value is valid.
+type UID uint64
+
+// Seq is one number of a sequence: 1 is the first ever handed out, MaxSeq the last.
+// 0 means that nothing was handed out yet; it is never the answer to a Next.
+type Seq uint64
+
+// MaxSeq is the largest sequence: 2^53-1, the largest integer that a double, and
+// so JSON in JavaScript, holds exactly.
+const MaxSeq Seq = 1<<53 - 1
+
+// MaxCount is the largest count of one key in one call.
+const MaxCount = 1 << 20
+
+// MaxBatch is the largest number of keys in one call.
+const MaxBatch = 10_000
+
+// SectionID is the index of a section, the set of UIDs that share one persisted
+// max_seq: 0 to Mapping.Sections()-1 over all spaces of a cluster.
+type SectionID uint32
+
+// Session is one incarnation of an AllocSvr process: random, never 0, new at
+// every start, so that a restart is never taken for the process before it.
+type Session uint64
+
+// NewSession draws a session from the system's random source.
+func NewSession() Session {
+	for {
+		var b [8]byte
+		_, _ = rand.Read(b[:]) // documented never to return an error
+		if s := Session(binary.LittleEndian.Uint64(b[:])); s != 0 {
+			return s
+		}
+	}
+}
+
+// String gives the session as 16 hex digits.
+func (s Session) String() string {
+	var b [8]byte
+	binary.BigEndian.PutUint64(b[:], uint64(s))
+	return hex.EncodeToString(b[:])
+}
+
+// ParseSession reads what String wrote.
+func ParseSession(text string) (Session, error) {
+	v, err := strconv.ParseUint(text, 16, 64)
+	if err != nil || v == 0 {
+		return 0, fmt.Errorf("session %q: expected 1 to 16 hex digits, not all zero", text)
+	}
+	return Session(v), nil
+}
+
+// Era counts the restores from backup that a cluster went through. Every request
+// between tiers carries it; a store of another era refuses.
+type Era uint64
+
+// Epoch is the ballot of the fenced register: compared by round, then by session.
+// Exactly one session can ever use an epoch. The zero Epoch is below all others.
+type Epoch struct {
+	Round   uint64
+	Session Session
+}
+
+// Compare is -1, 0 or +1 as e is below, equal to or above o.
+func (e Epoch) Compare(o Epoch) int {
+	if c := cmp.Compare(e.Round, o.Round); c != 0 {
+		return c
+	}
+	return cmp.Compare(e.Session, o.Session)
+}
+
+// Less says whether e is below o.
+func (e Epoch) Less(o Epoch) bool { return e.Compare(o) < 0 }
+
+// IsZero says whether e is the zero epoch: nobody ever promised anything.
+func (e Epoch) IsZero() bool { return e == Epoch{} }
+
+// String gives round and session as "12@89abcdef01234567".
+func (e Epoch) String() string {
+	if e.IsZero() {
+		return "none"
+	}
+	return strconv.FormatUint(e.Round, 10) + "@" + e.Session.String()
+}

@@ -1,0 +1,120 @@
+package seq
+
+import (
+	"encoding/binary"
+	"fmt"
+	"strconv"
+)
+
+// Register names one fenced register on the stores: a kind byte, then the name.
+// It is a string so that it is comparable; its bytes are the key on disk and on
+// the wire.
+type Register string
+
+// Kind is the first byte of a register's name and decides its rules.
+type Kind byte
+
+const (
+	// KindSection registers hold the max_seq of one section. They are made by
+	// init, are owned under a lease, and never by default exist.
+	KindSection Kind = 's'
+	// KindSeat registers are owned under a lease and hold no value of meaning:
+	// the arbiter's seat.
+	KindSeat Kind = 'a'
+	// KindDocument registers are compare-and-swap documents: a payload that
+	// carries its own version, no lease.
+	KindDocument Kind = 'd'
+	// KindTag registers hold the upper end of what a segment tag handed out.
+	// They are owned under a lease and created on first PREPARE.
+	KindTag Kind = 't'
+	// KindWorker registers hold the timestamp high-water mark of one snowflake
+	// worker id. They are owned under a lease and created on first PREPARE.
+	KindWorker Kind = 'w'
+)
+
+// MaxRegisterName is the largest length of a Register in bytes.
+const MaxRegisterName = 256
+
+// Registers with a fixed name, made by init beside the sections.
+const (
+	SeatRegister       Register = "aarbiter"
+	RoutesRegister     Register = "droutes"
+	EventsRegister     Register = "devents"
+	NamespacesRegister Register = "dnamespaces"
+	TagsRegister       Register = "dtags"
+)
+
+// FixedRegisters are those that init makes beside the sections.
+func FixedRegisters() []Register {
+	return []Register{SeatRegister, RoutesRegister, EventsRegister, NamespacesRegister, TagsRegister}
+}
+
+// SectionRegister names the register of a section: 's' and 4 bytes big-endian, so
+// that the order of keys is the order of sections.
+func SectionRegister(id SectionID) Register {
+	var b [5]byte
+	b[0] = byte(KindSection)
+	binary.BigEndian.PutUint32(b[1:], uint32(id))
+	return Register(b[:])
+}
+
+// TagRegister names the register of a segment tag.
+func TagRegister(tag string) Register { return Register(KindTag) + Register(tag) }
+
+// WorkerRegister names the register of one worker id in a namespace and datacenter.
+func WorkerRegister(namespace string, datacenter, worker uint64) Register {
+	return Register(KindWorker) + Register(namespace+"/"+
+		strconv.FormatUint(datacenter, 10)+"/"+strconv.FormatUint(worker, 10))
+}
+
+// Kind is the register's kind; 0 for the empty name.
+func (r Register) Kind() Kind {
+	if r == "" {
+		return 0
+	}
+	return Kind(r[0])
+}
+
+// Section is the section of a section register; ok is false for every other.
+func (r Register) Section() (id SectionID, ok bool) {
+	if r.Kind() != KindSection || len(r) != 5 {
+		return 0, false
+	}
+	return SectionID(binary.BigEndian.Uint32([]byte(r[1:]))), true
+}
+
+// Leased says whether the register is owned under a lease. Documents are not.
+func (r Register) Leased() bool { return r.Kind() != KindDocument }
+
+// OnDemand says whether a PREPARE may create the register. For all others a
+// missing register is an error, never zero.
+func (r Register) OnDemand() bool { return r.Kind() == KindTag || r.Kind() == KindWorker }
+
+// Validate tells whether the name has a known kind and a sound length.
+func (r Register) Validate() error {
+	if len(r) < 2 || len(r) > MaxRegisterName {
+		return fmt.Errorf("%w: register name of %d bytes, expected 2 to %d", ErrBadRegister, len(r), MaxRegisterName)
+	}
+	switch r.Kind() {
+	case KindSection:
+		if len(r) != 5 {
+			return fmt.Errorf("%w: section register of %d bytes, expected 5", ErrBadRegister, len(r))
+		}
+	case KindSeat, KindDocument, KindTag, KindWorker:
+	default:
+		return fmt.Errorf("%w: unknown kind %q", ErrBadRegister, byte(r.Kind()))
+	}
+	return nil
+}
+
+// String gives a readable form: "section 17", "document routes".
+func (r Register) String() string {
+	if id, ok := r.Section(); ok {
+		return "section " + strconv.FormatUint(uint64(id), 10)
+	}
+	names := map[Kind]string{KindSeat: "seat ", KindDocument: "document ", KindTag: "tag ", KindWorker: "worker "}
+	if name, ok := names[r.Kind()]; ok {
+		return name + string(r[1:])
+	}
+	return "register " + strconv.Quote(string(r))
+}

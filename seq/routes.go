@@ -1,0 +1,96 @@
+package seq
+
+import (
+	"fmt"
+	"slices"
+)
+
+// NoNode stands in a Placement where there is no owner or standby.
+const NoNode = -1
+
+// Node is an AllocSvr as the route table knows it.
+type Node struct {
+	Name    string  `json:"name"`
+	Addr    string  `json:"addr"` // gRPC address for callers and peers
+	Session Session `json:"session"`
+	Weight  uint32  `json:"weight"` // share of the sections, 100 is normal
+	Drained bool    `json:"drained,omitempty"`
+}
+
+// Placement is who should serve a section: indices into RouteTable.Nodes, or NoNode.
+type Placement struct {
+	Owner    int16
+	Standby  int16
+	Standby2 int16
+}
+
+// Candidates are the nodes to try, in order.
+func (p Placement) Candidates() [3]int16 { return [3]int16{p.Owner, p.Standby, p.Standby2} }
+
+// RouteTable is the desired assignment of sections to nodes. It is one document
+// on the stores, replaced as a whole by compare-and-swap on Version. Effective
+// ownership is in the registers and is a different thing. Immutable once shared.
+type RouteTable struct {
+	Version  uint64
+	Nodes    []Node
+	Sections []Placement          // one a section
+	Pins     map[SectionID]string // sections that an operator placed by hand: node name
+	Frozen   string               // why the arbiter makes no moves; empty: it does
+}
+
+// Owner is the desired owner of a section; ok is false when it has none.
+func (t *RouteTable) Owner(id SectionID) (node Node, ok bool) {
+	if t == nil || int(id) >= len(t.Sections) {
+		return Node{}, false
+	}
+	i := t.Sections[id].Owner
+	if i < 0 || int(i) >= len(t.Nodes) {
+		return Node{}, false
+	}
+	return t.Nodes[i], true
+}
+
+// Index finds a node by name, or NoNode.
+func (t *RouteTable) Index(name string) int {
+	return slices.IndexFunc(t.Nodes, func(n Node) bool { return n.Name == name })
+}
+
+// Clone is a deep copy, to be changed and proposed as the next version.
+func (t *RouteTable) Clone() *RouteTable {
+	c := &RouteTable{Version: t.Version, Nodes: slices.Clone(t.Nodes), Sections: slices.Clone(t.Sections), Frozen: t.Frozen}
+	if len(t.Pins) > 0 {
+		c.Pins = make(map[SectionID]string, len(t.Pins))
+		for id, name := range t.Pins {
+			c.Pins[id] = name
+		}
+	}
+	return c
+}
+
+// Validate checks that every index points to a node and that the table covers
+// the sections of m.
+func (t *RouteTable) Validate(m Mapping) error {
+	if len(t.Sections) != m.Sections() {
+		return fmt.Errorf("%w: %d sections, expected %d", ErrBadTable, len(t.Sections), m.Sections())
+	}
+	names := map[string]bool{}
+	for _, n := range t.Nodes {
+		if n.Name == "" || names[n.Name] {
+			return fmt.Errorf("%w: node name %q empty or twice", ErrBadTable, n.Name)
+		}
+		names[n.Name] = true
+	}
+	for id, p := range t.Sections {
+		for _, i := range p.Candidates() {
+			if i != NoNode && (i < 0 || int(i) >= len(t.Nodes)) {
+				return fmt.Errorf("%w: section %d points to node %d of %d", ErrBadTable, id, i, len(t.Nodes))
+			}
+		}
+	}
+	for id, name := range t.Pins {
+		if int(id) >= len(t.Sections) {
+			return fmt.Errorf("%w: pin of unknown section %d to %q", ErrBadTable, id, name)
+		}
+	}
+	return nil
+}
