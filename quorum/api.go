@@ -136,6 +136,7 @@ type RenewRequest struct {
 	Attach   []LeaseItem
 	Drop     []LeaseItem
 	Attached uint64 // registers that the session believes attached here after this request
+	Seen     uint64 // highest RenewReply.Commits seen of this store; a store with fewer has an old disk
 }
 
 // SessionInfo is one live session at a store.
@@ -155,7 +156,8 @@ type RenewReply struct {
 	Lost         []LeaseItem // no longer this session's; sent again until dropped
 	Refused      []LeaseItem // of Attach: the epoch is not the promised one
 	Sessions     []SessionInfo
-	RouteVersion uint64
+	RouteVersion uint64 // max of the routes document at this store
+	Commits      uint64 // transactions over the whole life of the disk
 }
 
 // ReleaseRequest drops leases of the session.

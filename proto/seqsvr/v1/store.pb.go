@@ -242,6 +242,66 @@ func (x *StoreMember) GetName() string {
 	return ""
 }
 
+type BindRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	ClusterId     string                 `protobuf:"bytes,1,opt,name=cluster_id,json=clusterId,proto3" json:"cluster_id,omitempty"`
+	Era           uint64                 `protobuf:"varint,2,opt,name=era,proto3" json:"era,omitempty"`
+	Members       []*StoreMember         `protobuf:"bytes,3,rep,name=members,proto3" json:"members,omitempty"` // all N, with the uuids that Describe told
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BindRequest) Reset() {
+	*x = BindRequest{}
+	mi := &file_seqsvr_v1_store_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BindRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BindRequest) ProtoMessage() {}
+
+func (x *BindRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_seqsvr_v1_store_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BindRequest.ProtoReflect.Descriptor instead.
+func (*BindRequest) Descriptor() ([]byte, []int) {
+	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *BindRequest) GetClusterId() string {
+	if x != nil {
+		return x.ClusterId
+	}
+	return ""
+}
+
+func (x *BindRequest) GetEra() uint64 {
+	if x != nil {
+		return x.Era
+	}
+	return 0
+}
+
+func (x *BindRequest) GetMembers() []*StoreMember {
+	if x != nil {
+		return x.Members
+	}
+	return nil
+}
+
 type DescribeReply struct {
 	state            protoimpl.MessageState `protogen:"open.v1"`
 	StoreUuid        string                 `protobuf:"bytes,1,opt,name=store_uuid,json=storeUuid,proto3" json:"store_uuid,omitempty"`
@@ -270,7 +330,7 @@ type DescribeReply struct {
 
 func (x *DescribeReply) Reset() {
 	*x = DescribeReply{}
-	mi := &file_seqsvr_v1_store_proto_msgTypes[3]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -282,7 +342,7 @@ func (x *DescribeReply) String() string {
 func (*DescribeReply) ProtoMessage() {}
 
 func (x *DescribeReply) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_store_proto_msgTypes[3]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -295,7 +355,7 @@ func (x *DescribeReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DescribeReply.ProtoReflect.Descriptor instead.
 func (*DescribeReply) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{3}
+	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *DescribeReply) GetStoreUuid() string {
@@ -458,7 +518,7 @@ type Result struct {
 
 func (x *Result) Reset() {
 	*x = Result{}
-	mi := &file_seqsvr_v1_store_proto_msgTypes[4]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -470,7 +530,7 @@ func (x *Result) String() string {
 func (*Result) ProtoMessage() {}
 
 func (x *Result) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_store_proto_msgTypes[4]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -483,7 +543,7 @@ func (x *Result) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Result.ProtoReflect.Descriptor instead.
 func (*Result) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{4}
+	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Result) GetVerdict() Verdict {
@@ -575,7 +635,7 @@ type ReadRequest struct {
 
 func (x *ReadRequest) Reset() {
 	*x = ReadRequest{}
-	mi := &file_seqsvr_v1_store_proto_msgTypes[5]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -587,7 +647,7 @@ func (x *ReadRequest) String() string {
 func (*ReadRequest) ProtoMessage() {}
 
 func (x *ReadRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_store_proto_msgTypes[5]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -600,7 +660,7 @@ func (x *ReadRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadRequest.ProtoReflect.Descriptor instead.
 func (*ReadRequest) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{5}
+	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *ReadRequest) GetRef() *Ref {
@@ -642,7 +702,7 @@ type PrepareItem struct {
 
 func (x *PrepareItem) Reset() {
 	*x = PrepareItem{}
-	mi := &file_seqsvr_v1_store_proto_msgTypes[6]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -654,7 +714,7 @@ func (x *PrepareItem) String() string {
 func (*PrepareItem) ProtoMessage() {}
 
 func (x *PrepareItem) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_store_proto_msgTypes[6]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -667,7 +727,7 @@ func (x *PrepareItem) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PrepareItem.ProtoReflect.Descriptor instead.
 func (*PrepareItem) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{6}
+	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *PrepareItem) GetRegister() []byte {
@@ -702,7 +762,7 @@ type PrepareRequest struct {
 
 func (x *PrepareRequest) Reset() {
 	*x = PrepareRequest{}
-	mi := &file_seqsvr_v1_store_proto_msgTypes[7]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -714,7 +774,7 @@ func (x *PrepareRequest) String() string {
 func (*PrepareRequest) ProtoMessage() {}
 
 func (x *PrepareRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_store_proto_msgTypes[7]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -727,7 +787,7 @@ func (x *PrepareRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PrepareRequest.ProtoReflect.Descriptor instead.
 func (*PrepareRequest) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{7}
+	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *PrepareRequest) GetRef() *Ref {
@@ -763,7 +823,7 @@ type StepItem struct {
 
 func (x *StepItem) Reset() {
 	*x = StepItem{}
-	mi := &file_seqsvr_v1_store_proto_msgTypes[8]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -775,7 +835,7 @@ func (x *StepItem) String() string {
 func (*StepItem) ProtoMessage() {}
 
 func (x *StepItem) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_store_proto_msgTypes[8]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -788,7 +848,7 @@ func (x *StepItem) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StepItem.ProtoReflect.Descriptor instead.
 func (*StepItem) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{8}
+	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *StepItem) GetRegister() []byte {
@@ -830,7 +890,7 @@ type StepRequest struct {
 
 func (x *StepRequest) Reset() {
 	*x = StepRequest{}
-	mi := &file_seqsvr_v1_store_proto_msgTypes[9]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -842,7 +902,7 @@ func (x *StepRequest) String() string {
 func (*StepRequest) ProtoMessage() {}
 
 func (x *StepRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_store_proto_msgTypes[9]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -855,7 +915,7 @@ func (x *StepRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StepRequest.ProtoReflect.Descriptor instead.
 func (*StepRequest) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{9}
+	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *StepRequest) GetRef() *Ref {
@@ -890,7 +950,7 @@ type ResultsReply struct {
 
 func (x *ResultsReply) Reset() {
 	*x = ResultsReply{}
-	mi := &file_seqsvr_v1_store_proto_msgTypes[10]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -902,7 +962,7 @@ func (x *ResultsReply) String() string {
 func (*ResultsReply) ProtoMessage() {}
 
 func (x *ResultsReply) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_store_proto_msgTypes[10]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -915,7 +975,7 @@ func (x *ResultsReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResultsReply.ProtoReflect.Descriptor instead.
 func (*ResultsReply) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{10}
+	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *ResultsReply) GetStoreUuid() string {
@@ -942,7 +1002,7 @@ type LeaseItem struct {
 
 func (x *LeaseItem) Reset() {
 	*x = LeaseItem{}
-	mi := &file_seqsvr_v1_store_proto_msgTypes[11]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -954,7 +1014,7 @@ func (x *LeaseItem) String() string {
 func (*LeaseItem) ProtoMessage() {}
 
 func (x *LeaseItem) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_store_proto_msgTypes[11]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -967,7 +1027,7 @@ func (x *LeaseItem) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaseItem.ProtoReflect.Descriptor instead.
 func (*LeaseItem) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{11}
+	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *LeaseItem) GetRegister() []byte {
@@ -992,15 +1052,16 @@ type RenewRequest struct {
 	Addr          string                 `protobuf:"bytes,4,opt,name=addr,proto3" json:"addr,omitempty"`                       // node's gRPC address
 	LeaseUs       uint64                 `protobuf:"varint,5,opt,name=lease_us,json=leaseUs,proto3" json:"lease_us,omitempty"` // length asked for
 	Attach        []*LeaseItem           `protobuf:"bytes,6,rep,name=attach,proto3" json:"attach,omitempty"`
-	Drop          []*LeaseItem           `protobuf:"bytes,7,rep,name=drop,proto3" json:"drop,omitempty"`          // give up, or acknowledge as lost
-	Attached      uint64                 `protobuf:"varint,8,opt,name=attached,proto3" json:"attached,omitempty"` // how many registers the session believes attached here, after this request
+	Drop          []*LeaseItem           `protobuf:"bytes,7,rep,name=drop,proto3" json:"drop,omitempty"`                                   // give up, or acknowledge as lost
+	Attached      uint64                 `protobuf:"varint,8,opt,name=attached,proto3" json:"attached,omitempty"`                          // how many registers the session believes attached here, after this request
+	SeenCommits   uint64                 `protobuf:"varint,9,opt,name=seen_commits,json=seenCommits,proto3" json:"seen_commits,omitempty"` // highest RenewReply.commits that this session saw of this store: a store that has fewer has an old disk and stops voting
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *RenewRequest) Reset() {
 	*x = RenewRequest{}
-	mi := &file_seqsvr_v1_store_proto_msgTypes[12]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1012,7 +1073,7 @@ func (x *RenewRequest) String() string {
 func (*RenewRequest) ProtoMessage() {}
 
 func (x *RenewRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_store_proto_msgTypes[12]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1025,7 +1086,7 @@ func (x *RenewRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewRequest.ProtoReflect.Descriptor instead.
 func (*RenewRequest) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{12}
+	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *RenewRequest) GetRef() *Ref {
@@ -1084,6 +1145,13 @@ func (x *RenewRequest) GetAttached() uint64 {
 	return 0
 }
 
+func (x *RenewRequest) GetSeenCommits() uint64 {
+	if x != nil {
+		return x.SeenCommits
+	}
+	return 0
+}
+
 type SessionInfo struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Session       uint64                 `protobuf:"fixed64,1,opt,name=session,proto3" json:"session,omitempty"`
@@ -1097,7 +1165,7 @@ type SessionInfo struct {
 
 func (x *SessionInfo) Reset() {
 	*x = SessionInfo{}
-	mi := &file_seqsvr_v1_store_proto_msgTypes[13]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1109,7 +1177,7 @@ func (x *SessionInfo) String() string {
 func (*SessionInfo) ProtoMessage() {}
 
 func (x *SessionInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_store_proto_msgTypes[13]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1122,7 +1190,7 @@ func (x *SessionInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionInfo.ProtoReflect.Descriptor instead.
 func (*SessionInfo) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{13}
+	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *SessionInfo) GetSession() uint64 {
@@ -1169,13 +1237,14 @@ type RenewReply struct {
 	Refused       []*LeaseItem           `protobuf:"bytes,5,rep,name=refused,proto3" json:"refused,omitempty"` // of attach: the epoch is not the promised one
 	Sessions      []*SessionInfo         `protobuf:"bytes,6,rep,name=sessions,proto3" json:"sessions,omitempty"`
 	RouteVersion  uint64                 `protobuf:"varint,7,opt,name=route_version,json=routeVersion,proto3" json:"route_version,omitempty"` // max of the routes document here
+	Commits       uint64                 `protobuf:"varint,8,opt,name=commits,proto3" json:"commits,omitempty"`                               // transactions over the whole life of the disk
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *RenewReply) Reset() {
 	*x = RenewReply{}
-	mi := &file_seqsvr_v1_store_proto_msgTypes[14]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1187,7 +1256,7 @@ func (x *RenewReply) String() string {
 func (*RenewReply) ProtoMessage() {}
 
 func (x *RenewReply) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_store_proto_msgTypes[14]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1200,7 +1269,7 @@ func (x *RenewReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewReply.ProtoReflect.Descriptor instead.
 func (*RenewReply) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{14}
+	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *RenewReply) GetStoreUuid() string {
@@ -1252,6 +1321,13 @@ func (x *RenewReply) GetRouteVersion() uint64 {
 	return 0
 }
 
+func (x *RenewReply) GetCommits() uint64 {
+	if x != nil {
+		return x.Commits
+	}
+	return 0
+}
+
 type ReleaseRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Ref           *Ref                   `protobuf:"bytes,1,opt,name=ref,proto3" json:"ref,omitempty"`
@@ -1265,7 +1341,7 @@ type ReleaseRequest struct {
 
 func (x *ReleaseRequest) Reset() {
 	*x = ReleaseRequest{}
-	mi := &file_seqsvr_v1_store_proto_msgTypes[15]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1277,7 +1353,7 @@ func (x *ReleaseRequest) String() string {
 func (*ReleaseRequest) ProtoMessage() {}
 
 func (x *ReleaseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_store_proto_msgTypes[15]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1290,7 +1366,7 @@ func (x *ReleaseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseRequest.ProtoReflect.Descriptor instead.
 func (*ReleaseRequest) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{15}
+	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *ReleaseRequest) GetRef() *Ref {
@@ -1338,7 +1414,7 @@ type ReleaseReply struct {
 
 func (x *ReleaseReply) Reset() {
 	*x = ReleaseReply{}
-	mi := &file_seqsvr_v1_store_proto_msgTypes[16]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1350,7 +1426,7 @@ func (x *ReleaseReply) String() string {
 func (*ReleaseReply) ProtoMessage() {}
 
 func (x *ReleaseReply) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_store_proto_msgTypes[16]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1363,7 +1439,7 @@ func (x *ReleaseReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseReply.ProtoReflect.Descriptor instead.
 func (*ReleaseReply) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{16}
+	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *ReleaseReply) GetStoreUuid() string {
@@ -1394,7 +1470,12 @@ const file_seqsvr_v1_store_proto_rawDesc = "" +
 	"\x0fDescribeRequest\"5\n" +
 	"\vStoreMember\x12\x12\n" +
 	"\x04uuid\x18\x01 \x01(\tR\x04uuid\x12\x12\n" +
-	"\x04name\x18\x02 \x01(\tR\x04name\"\xe9\x04\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\"p\n" +
+	"\vBindRequest\x12\x1d\n" +
+	"\n" +
+	"cluster_id\x18\x01 \x01(\tR\tclusterId\x12\x10\n" +
+	"\x03era\x18\x02 \x01(\x04R\x03era\x120\n" +
+	"\amembers\x18\x03 \x03(\v2\x16.seqsvr.v1.StoreMemberR\amembers\"\xe9\x04\n" +
 	"\rDescribeReply\x12\x1d\n" +
 	"\n" +
 	"store_uuid\x18\x01 \x01(\tR\tstoreUuid\x12\x12\n" +
@@ -1462,7 +1543,7 @@ const file_seqsvr_v1_store_proto_rawDesc = "" +
 	"\aresults\x18\x02 \x03(\v2\x11.seqsvr.v1.ResultR\aresults\"=\n" +
 	"\tLeaseItem\x12\x1a\n" +
 	"\bregister\x18\x01 \x01(\fR\bregister\x12\x14\n" +
-	"\x05round\x18\x02 \x01(\x04R\x05round\"\x81\x02\n" +
+	"\x05round\x18\x02 \x01(\x04R\x05round\"\xa4\x02\n" +
 	"\fRenewRequest\x12 \n" +
 	"\x03ref\x18\x01 \x01(\v2\x0e.seqsvr.v1.RefR\x03ref\x12\x18\n" +
 	"\asession\x18\x02 \x01(\x06R\asession\x12\x12\n" +
@@ -1471,13 +1552,14 @@ const file_seqsvr_v1_store_proto_rawDesc = "" +
 	"\blease_us\x18\x05 \x01(\x04R\aleaseUs\x12,\n" +
 	"\x06attach\x18\x06 \x03(\v2\x14.seqsvr.v1.LeaseItemR\x06attach\x12(\n" +
 	"\x04drop\x18\a \x03(\v2\x14.seqsvr.v1.LeaseItemR\x04drop\x12\x1a\n" +
-	"\battached\x18\b \x01(\x04R\battached\"\x8e\x01\n" +
+	"\battached\x18\b \x01(\x04R\battached\x12!\n" +
+	"\fseen_commits\x18\t \x01(\x04R\vseenCommits\"\x8e\x01\n" +
 	"\vSessionInfo\x12\x18\n" +
 	"\asession\x18\x01 \x01(\x06R\asession\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x12\n" +
 	"\x04addr\x18\x03 \x01(\tR\x04addr\x12!\n" +
 	"\fremaining_us\x18\x04 \x01(\x04R\vremainingUs\x12\x1a\n" +
-	"\battached\x18\x05 \x01(\rR\battached\"\x93\x02\n" +
+	"\battached\x18\x05 \x01(\rR\battached\"\xad\x02\n" +
 	"\n" +
 	"RenewReply\x12\x1d\n" +
 	"\n" +
@@ -1488,7 +1570,8 @@ const file_seqsvr_v1_store_proto_rawDesc = "" +
 	"\x04lost\x18\x04 \x03(\v2\x14.seqsvr.v1.LeaseItemR\x04lost\x12.\n" +
 	"\arefused\x18\x05 \x03(\v2\x14.seqsvr.v1.LeaseItemR\arefused\x122\n" +
 	"\bsessions\x18\x06 \x03(\v2\x16.seqsvr.v1.SessionInfoR\bsessions\x12#\n" +
-	"\rroute_version\x18\a \x01(\x04R\frouteVersion\"\x9a\x01\n" +
+	"\rroute_version\x18\a \x01(\x04R\frouteVersion\x12\x18\n" +
+	"\acommits\x18\b \x01(\x04R\acommits\"\x9a\x01\n" +
 	"\x0eReleaseRequest\x12 \n" +
 	"\x03ref\x18\x01 \x01(\v2\x0e.seqsvr.v1.RefR\x03ref\x12\x18\n" +
 	"\asession\x18\x02 \x01(\x06R\asession\x12*\n" +
@@ -1508,9 +1591,10 @@ const file_seqsvr_v1_store_proto_rawDesc = "" +
 	"\rVERDICT_GRACE\x10\x04\x12\x13\n" +
 	"\x0fVERDICT_UNKNOWN\x10\x05\x12\x13\n" +
 	"\x0fVERDICT_REFUSED\x10\x06\x12\x10\n" +
-	"\fVERDICT_FULL\x10\a2\xf2\x02\n" +
+	"\fVERDICT_FULL\x10\a2\xac\x03\n" +
 	"\x05Store\x12@\n" +
-	"\bDescribe\x12\x1a.seqsvr.v1.DescribeRequest\x1a\x18.seqsvr.v1.DescribeReply\x127\n" +
+	"\bDescribe\x12\x1a.seqsvr.v1.DescribeRequest\x1a\x18.seqsvr.v1.DescribeReply\x128\n" +
+	"\x04Bind\x12\x16.seqsvr.v1.BindRequest\x1a\x18.seqsvr.v1.DescribeReply\x127\n" +
 	"\x04Read\x12\x16.seqsvr.v1.ReadRequest\x1a\x17.seqsvr.v1.ResultsReply\x12=\n" +
 	"\aPrepare\x12\x19.seqsvr.v1.PrepareRequest\x1a\x17.seqsvr.v1.ResultsReply\x127\n" +
 	"\x04Step\x12\x16.seqsvr.v1.StepRequest\x1a\x17.seqsvr.v1.ResultsReply\x127\n" +
@@ -1530,64 +1614,68 @@ func file_seqsvr_v1_store_proto_rawDescGZIP() []byte {
 }
 
 var file_seqsvr_v1_store_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_seqsvr_v1_store_proto_msgTypes = make([]protoimpl.MessageInfo, 17)
+var file_seqsvr_v1_store_proto_msgTypes = make([]protoimpl.MessageInfo, 18)
 var file_seqsvr_v1_store_proto_goTypes = []any{
 	(Verdict)(0),            // 0: seqsvr.v1.Verdict
 	(*Ref)(nil),             // 1: seqsvr.v1.Ref
 	(*DescribeRequest)(nil), // 2: seqsvr.v1.DescribeRequest
 	(*StoreMember)(nil),     // 3: seqsvr.v1.StoreMember
-	(*DescribeReply)(nil),   // 4: seqsvr.v1.DescribeReply
-	(*Result)(nil),          // 5: seqsvr.v1.Result
-	(*ReadRequest)(nil),     // 6: seqsvr.v1.ReadRequest
-	(*PrepareItem)(nil),     // 7: seqsvr.v1.PrepareItem
-	(*PrepareRequest)(nil),  // 8: seqsvr.v1.PrepareRequest
-	(*StepItem)(nil),        // 9: seqsvr.v1.StepItem
-	(*StepRequest)(nil),     // 10: seqsvr.v1.StepRequest
-	(*ResultsReply)(nil),    // 11: seqsvr.v1.ResultsReply
-	(*LeaseItem)(nil),       // 12: seqsvr.v1.LeaseItem
-	(*RenewRequest)(nil),    // 13: seqsvr.v1.RenewRequest
-	(*SessionInfo)(nil),     // 14: seqsvr.v1.SessionInfo
-	(*RenewReply)(nil),      // 15: seqsvr.v1.RenewReply
-	(*ReleaseRequest)(nil),  // 16: seqsvr.v1.ReleaseRequest
-	(*ReleaseReply)(nil),    // 17: seqsvr.v1.ReleaseReply
-	(*Mapping)(nil),         // 18: seqsvr.v1.Mapping
+	(*BindRequest)(nil),     // 4: seqsvr.v1.BindRequest
+	(*DescribeReply)(nil),   // 5: seqsvr.v1.DescribeReply
+	(*Result)(nil),          // 6: seqsvr.v1.Result
+	(*ReadRequest)(nil),     // 7: seqsvr.v1.ReadRequest
+	(*PrepareItem)(nil),     // 8: seqsvr.v1.PrepareItem
+	(*PrepareRequest)(nil),  // 9: seqsvr.v1.PrepareRequest
+	(*StepItem)(nil),        // 10: seqsvr.v1.StepItem
+	(*StepRequest)(nil),     // 11: seqsvr.v1.StepRequest
+	(*ResultsReply)(nil),    // 12: seqsvr.v1.ResultsReply
+	(*LeaseItem)(nil),       // 13: seqsvr.v1.LeaseItem
+	(*RenewRequest)(nil),    // 14: seqsvr.v1.RenewRequest
+	(*SessionInfo)(nil),     // 15: seqsvr.v1.SessionInfo
+	(*RenewReply)(nil),      // 16: seqsvr.v1.RenewReply
+	(*ReleaseRequest)(nil),  // 17: seqsvr.v1.ReleaseRequest
+	(*ReleaseReply)(nil),    // 18: seqsvr.v1.ReleaseReply
+	(*Mapping)(nil),         // 19: seqsvr.v1.Mapping
 }
 var file_seqsvr_v1_store_proto_depIdxs = []int32{
-	1,  // 0: seqsvr.v1.DescribeReply.ref:type_name -> seqsvr.v1.Ref
-	18, // 1: seqsvr.v1.DescribeReply.mapping:type_name -> seqsvr.v1.Mapping
-	3,  // 2: seqsvr.v1.DescribeReply.members:type_name -> seqsvr.v1.StoreMember
-	0,  // 3: seqsvr.v1.Result.verdict:type_name -> seqsvr.v1.Verdict
-	1,  // 4: seqsvr.v1.ReadRequest.ref:type_name -> seqsvr.v1.Ref
-	1,  // 5: seqsvr.v1.PrepareRequest.ref:type_name -> seqsvr.v1.Ref
-	7,  // 6: seqsvr.v1.PrepareRequest.items:type_name -> seqsvr.v1.PrepareItem
-	1,  // 7: seqsvr.v1.StepRequest.ref:type_name -> seqsvr.v1.Ref
-	9,  // 8: seqsvr.v1.StepRequest.items:type_name -> seqsvr.v1.StepItem
-	5,  // 9: seqsvr.v1.ResultsReply.results:type_name -> seqsvr.v1.Result
-	1,  // 10: seqsvr.v1.RenewRequest.ref:type_name -> seqsvr.v1.Ref
-	12, // 11: seqsvr.v1.RenewRequest.attach:type_name -> seqsvr.v1.LeaseItem
-	12, // 12: seqsvr.v1.RenewRequest.drop:type_name -> seqsvr.v1.LeaseItem
-	12, // 13: seqsvr.v1.RenewReply.lost:type_name -> seqsvr.v1.LeaseItem
-	12, // 14: seqsvr.v1.RenewReply.refused:type_name -> seqsvr.v1.LeaseItem
-	14, // 15: seqsvr.v1.RenewReply.sessions:type_name -> seqsvr.v1.SessionInfo
-	1,  // 16: seqsvr.v1.ReleaseRequest.ref:type_name -> seqsvr.v1.Ref
-	12, // 17: seqsvr.v1.ReleaseRequest.items:type_name -> seqsvr.v1.LeaseItem
-	2,  // 18: seqsvr.v1.Store.Describe:input_type -> seqsvr.v1.DescribeRequest
-	6,  // 19: seqsvr.v1.Store.Read:input_type -> seqsvr.v1.ReadRequest
-	8,  // 20: seqsvr.v1.Store.Prepare:input_type -> seqsvr.v1.PrepareRequest
-	10, // 21: seqsvr.v1.Store.Step:input_type -> seqsvr.v1.StepRequest
-	13, // 22: seqsvr.v1.Store.Renew:input_type -> seqsvr.v1.RenewRequest
-	16, // 23: seqsvr.v1.Store.Release:input_type -> seqsvr.v1.ReleaseRequest
-	4,  // 24: seqsvr.v1.Store.Describe:output_type -> seqsvr.v1.DescribeReply
-	11, // 25: seqsvr.v1.Store.Read:output_type -> seqsvr.v1.ResultsReply
-	11, // 26: seqsvr.v1.Store.Prepare:output_type -> seqsvr.v1.ResultsReply
-	11, // 27: seqsvr.v1.Store.Step:output_type -> seqsvr.v1.ResultsReply
-	15, // 28: seqsvr.v1.Store.Renew:output_type -> seqsvr.v1.RenewReply
-	17, // 29: seqsvr.v1.Store.Release:output_type -> seqsvr.v1.ReleaseReply
-	24, // [24:30] is the sub-list for method output_type
-	18, // [18:24] is the sub-list for method input_type
-	18, // [18:18] is the sub-list for extension type_name
-	18, // [18:18] is the sub-list for extension extendee
-	0,  // [0:18] is the sub-list for field type_name
+	3,  // 0: seqsvr.v1.BindRequest.members:type_name -> seqsvr.v1.StoreMember
+	1,  // 1: seqsvr.v1.DescribeReply.ref:type_name -> seqsvr.v1.Ref
+	19, // 2: seqsvr.v1.DescribeReply.mapping:type_name -> seqsvr.v1.Mapping
+	3,  // 3: seqsvr.v1.DescribeReply.members:type_name -> seqsvr.v1.StoreMember
+	0,  // 4: seqsvr.v1.Result.verdict:type_name -> seqsvr.v1.Verdict
+	1,  // 5: seqsvr.v1.ReadRequest.ref:type_name -> seqsvr.v1.Ref
+	1,  // 6: seqsvr.v1.PrepareRequest.ref:type_name -> seqsvr.v1.Ref
+	8,  // 7: seqsvr.v1.PrepareRequest.items:type_name -> seqsvr.v1.PrepareItem
+	1,  // 8: seqsvr.v1.StepRequest.ref:type_name -> seqsvr.v1.Ref
+	10, // 9: seqsvr.v1.StepRequest.items:type_name -> seqsvr.v1.StepItem
+	6,  // 10: seqsvr.v1.ResultsReply.results:type_name -> seqsvr.v1.Result
+	1,  // 11: seqsvr.v1.RenewRequest.ref:type_name -> seqsvr.v1.Ref
+	13, // 12: seqsvr.v1.RenewRequest.attach:type_name -> seqsvr.v1.LeaseItem
+	13, // 13: seqsvr.v1.RenewRequest.drop:type_name -> seqsvr.v1.LeaseItem
+	13, // 14: seqsvr.v1.RenewReply.lost:type_name -> seqsvr.v1.LeaseItem
+	13, // 15: seqsvr.v1.RenewReply.refused:type_name -> seqsvr.v1.LeaseItem
+	15, // 16: seqsvr.v1.RenewReply.sessions:type_name -> seqsvr.v1.SessionInfo
+	1,  // 17: seqsvr.v1.ReleaseRequest.ref:type_name -> seqsvr.v1.Ref
+	13, // 18: seqsvr.v1.ReleaseRequest.items:type_name -> seqsvr.v1.LeaseItem
+	2,  // 19: seqsvr.v1.Store.Describe:input_type -> seqsvr.v1.DescribeRequest
+	4,  // 20: seqsvr.v1.Store.Bind:input_type -> seqsvr.v1.BindRequest
+	7,  // 21: seqsvr.v1.Store.Read:input_type -> seqsvr.v1.ReadRequest
+	9,  // 22: seqsvr.v1.Store.Prepare:input_type -> seqsvr.v1.PrepareRequest
+	11, // 23: seqsvr.v1.Store.Step:input_type -> seqsvr.v1.StepRequest
+	14, // 24: seqsvr.v1.Store.Renew:input_type -> seqsvr.v1.RenewRequest
+	17, // 25: seqsvr.v1.Store.Release:input_type -> seqsvr.v1.ReleaseRequest
+	5,  // 26: seqsvr.v1.Store.Describe:output_type -> seqsvr.v1.DescribeReply
+	5,  // 27: seqsvr.v1.Store.Bind:output_type -> seqsvr.v1.DescribeReply
+	12, // 28: seqsvr.v1.Store.Read:output_type -> seqsvr.v1.ResultsReply
+	12, // 29: seqsvr.v1.Store.Prepare:output_type -> seqsvr.v1.ResultsReply
+	12, // 30: seqsvr.v1.Store.Step:output_type -> seqsvr.v1.ResultsReply
+	16, // 31: seqsvr.v1.Store.Renew:output_type -> seqsvr.v1.RenewReply
+	18, // 32: seqsvr.v1.Store.Release:output_type -> seqsvr.v1.ReleaseReply
+	26, // [26:33] is the sub-list for method output_type
+	19, // [19:26] is the sub-list for method input_type
+	19, // [19:19] is the sub-list for extension type_name
+	19, // [19:19] is the sub-list for extension extendee
+	0,  // [0:19] is the sub-list for field type_name
 }
 
 func init() { file_seqsvr_v1_store_proto_init() }
@@ -1602,7 +1690,7 @@ func file_seqsvr_v1_store_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_seqsvr_v1_store_proto_rawDesc), len(file_seqsvr_v1_store_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   17,
+			NumMessages:   18,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

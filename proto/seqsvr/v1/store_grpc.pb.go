@@ -20,6 +20,7 @@ const _ = grpc.SupportPackageIsVersion9
 
 const (
 	Store_Describe_FullMethodName = "/seqsvr.v1.Store/Describe"
+	Store_Bind_FullMethodName     = "/seqsvr.v1.Store/Bind"
 	Store_Read_FullMethodName     = "/seqsvr.v1.Store/Read"
 	Store_Prepare_FullMethodName  = "/seqsvr.v1.Store/Prepare"
 	Store_Step_FullMethodName     = "/seqsvr.v1.Store/Step"
@@ -38,6 +39,10 @@ const (
 type StoreClient interface {
 	// Describe gives the store's identity and state. It needs no Ref.
 	Describe(ctx context.Context, in *DescribeRequest, opts ...grpc.CallOption) (*DescribeReply, error)
+	// Bind tells a store that init has just made who its fellow members are, once
+	// and for ever: a disk made anew under an old name is never let in by mistake.
+	// Durable before the answer; idempotent for the same list, refused for another.
+	Bind(ctx context.Context, in *BindRequest, opts ...grpc.CallOption) (*DescribeReply, error)
 	// Read looks at registers without writing.
 	Read(ctx context.Context, in *ReadRequest, opts ...grpc.CallOption) (*ResultsReply, error)
 	// Prepare promises an epoch: durable, before the answer.
@@ -62,6 +67,16 @@ func (c *storeClient) Describe(ctx context.Context, in *DescribeRequest, opts ..
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(DescribeReply)
 	err := c.cc.Invoke(ctx, Store_Describe_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *storeClient) Bind(ctx context.Context, in *BindRequest, opts ...grpc.CallOption) (*DescribeReply, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(DescribeReply)
+	err := c.cc.Invoke(ctx, Store_Bind_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -129,6 +144,10 @@ func (c *storeClient) Release(ctx context.Context, in *ReleaseRequest, opts ...g
 type StoreServer interface {
 	// Describe gives the store's identity and state. It needs no Ref.
 	Describe(context.Context, *DescribeRequest) (*DescribeReply, error)
+	// Bind tells a store that init has just made who its fellow members are, once
+	// and for ever: a disk made anew under an old name is never let in by mistake.
+	// Durable before the answer; idempotent for the same list, refused for another.
+	Bind(context.Context, *BindRequest) (*DescribeReply, error)
 	// Read looks at registers without writing.
 	Read(context.Context, *ReadRequest) (*ResultsReply, error)
 	// Prepare promises an epoch: durable, before the answer.
@@ -151,6 +170,9 @@ type UnimplementedStoreServer struct{}
 
 func (UnimplementedStoreServer) Describe(context.Context, *DescribeRequest) (*DescribeReply, error) {
 	return nil, status.Error(codes.Unimplemented, "method Describe not implemented")
+}
+func (UnimplementedStoreServer) Bind(context.Context, *BindRequest) (*DescribeReply, error) {
+	return nil, status.Error(codes.Unimplemented, "method Bind not implemented")
 }
 func (UnimplementedStoreServer) Read(context.Context, *ReadRequest) (*ResultsReply, error) {
 	return nil, status.Error(codes.Unimplemented, "method Read not implemented")
@@ -202,6 +224,24 @@ func _Store_Describe_Handler(srv interface{}, ctx context.Context, dec func(inte
 	}
 	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
 		return srv.(StoreServer).Describe(ctx, req.(*DescribeRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Store_Bind_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(BindRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(StoreServer).Bind(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Store_Bind_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(StoreServer).Bind(ctx, req.(*BindRequest))
 	}
 	return interceptor(ctx, in, info, handler)
 }
@@ -306,6 +346,10 @@ var Store_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Describe",
 			Handler:    _Store_Describe_Handler,
+		},
+		{
+			MethodName: "Bind",
+			Handler:    _Store_Bind_Handler,
 		},
 		{
 			MethodName: "Read",

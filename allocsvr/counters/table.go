@@ -1,0 +1,135 @@
+package counters
+
+import (
+	"iter"
+	"math/rand/v2"
+)
+
+// Table is the counters of one section. It has no lock; its owner guards it.
+// The zero Table is an empty one at base 0, but New is to be preferred: it
+// seeds the hash, so that nobody can choose UIDs that collide.
+type Table struct {
+	base uint64 // base < v for every v in the table
+	high uint64 // max(base, all v in the table)
+	uids int    // number of UIDs in the table
+
+	blocks int    // slots in use; 5*blocks <= 4*len(slots)
+	seed   uint64 // of the hash; seen from outside only as speed
+	slots  []slot // open addressing, linear probing, no deletion
+
+	words []uint64 // the counters of packed blocks
+	holes int      // words that belong to no block; holes <= len(words)
+	pages []*page  // the counters of blocks in page form
+}
+
+// New returns an empty table in which every UID stands at base.
+func New(base uint64) *Table {
+	return &Table{base: base, high: base, seed: rand.Uint64()}
+}
+
+// Take hands out the n numbers above the current value of uid: first to last,
+// both inclusive, last becoming the current value. It is refused (ok is false,
+// first and last are 0, nothing is changed) if n is 0 or last would be above
+// ceiling. now is the caller's time in Unix seconds, kept for LastTaken; 0
+// leaves the time as it is.
+func (t *Table) Take(uid, n, ceiling uint64, now uint32) (first, last uint64, ok bool) {
+	s := t.find(uid >> blockBits)
+	c := t.counter(s, uid)
+	cur := t.base
+	if c != nil {
+		cur = *c
+	}
+	if n == 0 || cur > ceiling || n > ceiling-cur {
+		return 0, 0, false
+	}
+	last = cur + n
+	if c != nil {
+		*c = last
+	} else {
+		s = t.add(s, uid, last)
+	}
+	s.last = max(s.last, now)
+	t.high = max(t.high, last)
+	return cur + 1, last, true
+}
+
+// Get returns the current value of uid. exact tells that uid is in the table,
+// so that value is what was last handed out or raised to; otherwise value is
+// the base, which is an upper bound of what was handed out before.
+func (t *Table) Get(uid uint64) (value uint64, exact bool) {
+	if c := t.counter(t.find(uid>>blockBits), uid); c != nil {
+		return *c, true
+	}
+	return t.base, false
+}
+
+// Raise lifts uid to atLeast if it stands lower, and returns where it stands
+// then. It never lowers, and a UID already standing at atLeast or above is left
+// as it is, in or out of the table. Repeating it is harmless. It does not count
+// as a take.
+func (t *Table) Raise(uid, atLeast uint64) (value uint64) {
+	s := t.find(uid >> blockBits)
+	c := t.counter(s, uid)
+	switch {
+	case c != nil && *c >= atLeast:
+		return *c
+	case c != nil:
+		*c = atLeast
+	case atLeast <= t.base:
+		return t.base
+	default:
+		t.add(s, uid, atLeast)
+	}
+	t.high = max(t.high, atLeast)
+	return atLeast
+}
+
+// Rebase forgets all counters and times and sets every UID to base. base may be
+// lower than before: that it is safe is for the caller to know.
+func (t *Table) Rebase(base uint64) {
+	*t = Table{base: base, high: base, seed: t.seed}
+}
+
+// Base returns the value of every UID that is not in the table.
+func (t *Table) Base() uint64 { return t.base }
+
+// Len returns the number of UIDs in the table.
+func (t *Table) Len() int { return t.uids }
+
+// High returns the largest value of any UID; it is never below Base.
+func (t *Table) High() uint64 { return t.high }
+
+// LastTaken returns the time, in Unix seconds, of the latest take by uid or any
+// other UID of its block of 64: an upper bound of uid's own last take. ok is
+// false if uid is not in the table or no time is known.
+func (t *Table) LastTaken(uid uint64) (at uint32, ok bool) {
+	s := t.find(uid >> blockBits)
+	if t.counter(s, uid) == nil || s.last == 0 {
+		return 0, false
+	}
+	return s.last, true
+}
+
+// Touch notes a take of uid at the given time (Unix seconds) without taking. A
+// UID not in the table and a time before the known one are ignored. It is for a
+// receiver that rebuilds a table from pieces: Raise brings the value, Touch the
+// time.
+func (t *Table) Touch(uid uint64, at uint32) {
+	s := t.find(uid >> blockBits)
+	if t.counter(s, uid) != nil {
+		s.last = max(s.last, at)
+	}
+}
+
+// All yields every UID of the table with its value, by rising UID. The table
+// must not be changed before the iteration has ended. It sorts the blocks
+// first, at the cost of 8 bytes a block while it runs.
+func (t *Table) All() iter.Seq2[uint64, uint64] {
+	return func(yield func(uid, value uint64) bool) {
+		for _, i := range t.order() {
+			if !t.each(&t.slots[i], yield) {
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,38 @@
+package membership
+
+import "errors"
+
+var (
+	// ErrConfig is returned by Start when the configuration cannot be used: no cluster id, no name, an
+	// address that does not parse. Retrying the same configuration does not help.
+	ErrConfig = errors.New("membership configuration refused")
+
+	// ErrUnknownProfile is returned by ParseProfile for a name that is not fast, lan or wan.
+	ErrUnknownProfile = errors.New("unknown gossip profile")
+
+	// ErrUnknownRole is returned by Start for a role that is not store, alloc or router.
+	ErrUnknownRole = errors.New("unknown member role")
+
+	// ErrMetaTooLarge is returned by Meta.Encode, Start and UpdateMeta when the encoded metadata, with
+	// room for the largest table version, would exceed MaxMetaSize bytes.
+	ErrMetaTooLarge = errors.New("member metadata too large")
+
+	// ErrMetaFormat is returned by DecodeMeta for bytes that are no metadata of a known format.
+	ErrMetaFormat = errors.New("member metadata not understood")
+
+	// ErrMetaFixed is returned by UpdateMeta when the change touches the name, role or session, which
+	// are fixed for the life of a View.
+	ErrMetaFixed = errors.New("member metadata field is fixed")
+
+	// ErrNameConflict is carried by events of kind EventConflict: two live processes, told apart by
+	// their sessions, use one node name. It goes away by itself when the older one is seen to be gone,
+	// as after a restart under a new address.
+	ErrNameConflict = errors.New("two members use one name")
+
+	// ErrNotJoined is returned by Join when no address given could be reached. The addresses are kept,
+	// and tried again in the background.
+	ErrNotJoined = errors.New("no member reached")
+
+	// ErrClosed is returned by calls on a View after Leave or Close.
+	ErrClosed = errors.New("membership view closed")
+)

@@ -1,0 +1,46 @@
+package snowflake
+
+import "fmt"
+
+var presets = []struct{ name, text string }{
+	{"twitter", "time:41,datacenter:5,worker:5,sequence:12;unit=1ms;epoch=1288834974657"},
+	{"regional", "time:42,datacenter:3,worker:6,sequence:12;unit=1ms;epoch=1596364434706"},
+	{"regional-local", "time:42,worker:9,sequence:12;unit=1ms;epoch=1596364434706"},
+	{"baidu", "time:28,worker:22,sequence:13;unit=1s;epoch=2016-05-20T00:00:00+08:00;overflow=borrow"},
+	{"baidu-29", "time:29,worker:21,sequence:13;unit=1s;epoch=2016-09-20T00:00:00+08:00;overflow=borrow"},
+	{"leaf", "time:41,worker:10,sequence:12;unit=1ms;epoch=1288834974657;rollback=wait:5ms"},
+	{"request", "time:41,datacenter:5,worker:5,sequence:12;unit=1ms;epoch=1691087910202"},
+	{"request-wide", "time:39,worker:12,sequence:12;unit=1ms;epoch=1691087910202"},
+	{"sonyflake", "time:39,sequence:8,machine:16;unit=10ms;epoch=2014-09-01T00:00:00Z;rollback=borrow"},
+}
+
+// Preset returns a layout by name, with the policy its users know:
+//
+//	twitter         Twitter's Snowflake
+//	regional        three bits of region, for one service in several regions
+//	regional-local  the layout of regional's callers when they generate alone
+//	baidu           UidGenerator's default; ran out on 2024-11-20
+//	baidu-29        UidGenerator with one more bit of time
+//	leaf            Leaf's snowflake mode
+//	request         Twitter's fields from 2023 on, for IDs of requests
+//	request-wide    the same without datacenters and with more workers
+//	sonyflake       Sonyflake
+//
+// It returns ErrUnknownPreset for any other name.
+func Preset(name string) (Layout, error) {
+	for _, p := range presets {
+		if p.name == name {
+			return ParseLayout(p.text)
+		}
+	}
+	return Layout{}, fmt.Errorf("preset layout %q: %w", name, ErrUnknownPreset)
+}
+
+// PresetNames returns the names that Preset knows.
+func PresetNames() []string {
+	names := make([]string, len(presets))
+	for i, p := range presets {
+		names[i] = p.name
+	}
+	return names
+}
