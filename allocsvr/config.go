@@ -1,0 +1,68 @@
+package allocsvr
+
+import (
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/seqsvr/seqsvr/seq"
+)
+
+// Limits of the lease that an AllocSvr may ask for.
+const (
+	MinLease = 200 * time.Millisecond
+	MaxLease = 10 * time.Second
+)
+
+// Config of one AllocSvr. DefaultConfig has the defaults.
+type Config struct {
+	Name      string   // unique in the cluster; required
+	Listen    string   // gRPC, host:port; port 0 picks one
+	Advertise string   // address told to callers and peers; empty: the bound one
+	Stores    []string // gRPC addresses of all StoreSvr; required
+	ClusterID string   // refused if the stores are of another; empty: not checked
+	DataDir   string   // where parked counters are kept; empty: none are kept
+	Weight    uint32   // share of the sections, 100 is normal; 1 to 10,000
+
+	Lease time.Duration // T; MinLease to MaxLease, and to the stores' bound
+
+	GossipListen  string   // membership, host:port; empty: no membership view
+	GossipJoin    []string // addresses of other members
+	GossipProfile string   // fast, lan or wan
+
+	// ExpectAllocs is how many AllocSvr the first route table waits for, for at
+	// most a few seconds, so that a cluster that starts at once starts balanced.
+	ExpectAllocs int
+	// Session is given by a supervising parent, which releases it when this
+	// process dies; 0: one is drawn.
+	Session seq.Session
+
+	Logger *slog.Logger
+}
+
+// DefaultConfig has every default; Name and Stores are still to be set.
+func DefaultConfig() Config {
+	return Config{
+		Listen: "127.0.0.1:7410", Weight: 100, Lease: time.Second,
+		GossipProfile: "fast", ExpectAllocs: 1, Logger: slog.Default(),
+	}
+}
+
+// Validate names the first field that cannot work. It changes nothing.
+func (c Config) Validate() error {
+	switch {
+	case c.Name == "" || len(c.Name) > 64:
+		return fmt.Errorf("%w: name %q, expected 1 to 64 bytes", seq.ErrBadArgument, c.Name)
+	case len(c.Stores) == 0:
+		return fmt.Errorf("%w: no stores, expected the address of every StoreSvr", seq.ErrBadArgument)
+	case c.Listen == "":
+		return fmt.Errorf("%w: no listen address, expected host:port", seq.ErrBadArgument)
+	case c.Lease < MinLease || c.Lease > MaxLease:
+		return fmt.Errorf("%w: %v, expected %v to %v", seq.ErrBadLease, c.Lease, MinLease, MaxLease)
+	case c.Weight == 0 || c.Weight > 10_000:
+		return fmt.Errorf("%w: weight %d, expected 1 to 10,000", seq.ErrBadArgument, c.Weight)
+	case c.Logger == nil:
+		return fmt.Errorf("%w: no logger", seq.ErrBadArgument)
+	}
+	return nil
+}
