@@ -22,7 +22,7 @@ func TestPrintShowsEveryValueWithItsSource(t *testing.T) {
 	want := strings.ReplaceAll(`lease: 2.5s # FILE:1
 listen: "true" # environment SEQ_LISTEN
 max-batch: 7 # flag --max-batch
-stores: ["b:1", "c:1"] # FILE:2
+stores: ['b:1', 'c:1'] # FILE:2
 strict: false # default
 token: "" # default
 weights: [] # default

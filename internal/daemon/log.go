@@ -1,0 +1,27 @@
+package daemon
+
+import (
+	"fmt"
+	"io"
+	"log/slog"
+)
+
+// NewLogger returns a logger that writes one line a record to w, stderr for a
+// daemon. level is debug, info, warn or error (or such as "info+1"), format is
+// text or json; anything else is ErrUsage. Lines below the returned level are
+// dropped; it may be moved at run time, from any goroutine.
+func NewLogger(w io.Writer, level, format string) (*slog.Logger, *slog.LevelVar, error) {
+	threshold := new(slog.LevelVar)
+	if err := threshold.UnmarshalText([]byte(level)); err != nil {
+		return nil, nil, Usage(fmt.Errorf("log level %q: expected debug, info, warn or error", level))
+	}
+	options := &slog.HandlerOptions{Level: threshold}
+	switch format {
+	case "text":
+		return slog.New(slog.NewTextHandler(w, options)), threshold, nil
+	case "json":
+		return slog.New(slog.NewJSONHandler(w, options)), threshold, nil
+	default:
+		return nil, nil, Usage(fmt.Errorf("log format %q: expected text or json", format))
+	}
+}

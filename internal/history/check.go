@@ -1,0 +1,111 @@
+package history
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
+
+// Check looks at a whole history. It does not change calls, whose order does
+// not matter to the counts.
+func Check(calls []Call) Report {
+	report := Report{Requests: len(calls)}
+	byKey := make(map[Key][]*Call)
+	for i := range calls {
+		c := &calls[i]
+		if c.Err != "" {
+			report.Errors++
+		}
+		switch {
+		case !c.valid():
+			report.Invalid++
+			report.example(ErrInvalid, *c)
+		case c.Err == "":
+			byKey[c.Key] = append(byKey[c.Key], c)
+		}
+	}
+	keys := make([]Key, 0, len(byKey))
+	for key := range byKey {
+		keys = append(keys, key)
+	}
+	slices.SortFunc(keys, func(a, b Key) int {
+		return cmp.Or(strings.Compare(a.Space, b.Space), cmp.Compare(a.UID, b.UID))
+	})
+	report.Keys = len(keys)
+	for _, key := range keys {
+		report.measure(byKey[key])
+		report.checkUnique(byKey[key])
+		report.checkMonotonic(byKey[key])
+	}
+	return report
+}
+
+// measure counts what breaks no promise. All three functions get the valid
+// calls of one key that succeeded, at least one.
+func (r *Report) measure(calls []*Call) {
+	for _, c := range calls {
+		r.Numbers += c.Last - c.First + 1
+		if c.Unordered {
+			r.Unordered++
+		}
+		if pause := c.End - c.Start; pause > r.MaxPause {
+			r.MaxPause, r.MaxPauseKey = pause, c.Key
+		}
+	}
+}
+
+// checkUnique sorts the ranges: they are disjoint if and only if each begins
+// above all before it. The same sweep sees the gaps.
+func (r *Report) checkUnique(calls []*Call) {
+	slices.SortFunc(calls, func(a, b *Call) int {
+		return cmp.Or(cmp.Compare(a.First, b.First), cmp.Compare(a.Last, b.Last), cmp.Compare(a.Start, b.Start))
+	})
+	r.Below += calls[0].First - 1
+	top := calls[0] // the largest Last so far; it began at or below every later First
+	for _, c := range calls[1:] {
+		switch {
+		case c.First <= top.Last:
+			r.Duplicates += min(c.Last, top.Last) - c.First + 1
+			r.example(ErrDuplicate, *top, *c)
+		case c.First > top.Last+1:
+			gap := c.First - top.Last - 1
+			r.Gaps += gap
+			r.LongestGap = max(r.LongestGap, gap)
+		}
+		if c.Last > top.Last {
+			top = c
+		}
+	}
+}
+
+// checkMonotonic sweeps from the largest number down. Before it looks at a call
+// it has passed every call that reaches as high as this one's First, and keeps
+// the one of them that ended first. If that had ended before this one began,
+// this one should have got larger numbers; if not, none of them had. No call is
+// held against itself, since it does not end before it begins.
+//
+// Equal readings of the clock count as overlap: they do not tell the order.
+func (r *Report) checkMonotonic(calls []*Call) {
+	byFirst := make([]*Call, 0, len(calls))
+	for _, c := range calls {
+		if !c.Unordered {
+			byFirst = append(byFirst, c)
+		}
+	}
+	byLast := slices.Clone(byFirst)
+	slices.SortFunc(byFirst, func(a, b *Call) int { return cmp.Compare(b.First, a.First) })
+	slices.SortFunc(byLast, func(a, b *Call) int { return cmp.Compare(b.Last, a.Last) })
+	var earliest *Call
+	passed := 0
+	for _, c := range byFirst {
+		for ; passed < len(byLast) && byLast[passed].Last >= c.First; passed++ {
+			if earliest == nil || byLast[passed].End < earliest.End {
+				earliest = byLast[passed]
+			}
+		}
+		if earliest.End < c.Start { // c itself has been passed, so there is one
+			r.Regressions++
+			r.example(ErrRegression, *earliest, *c)
+		}
+	}
+}

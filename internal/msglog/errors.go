@@ -1,0 +1,14 @@
+package msglog
+
+import "errors"
+
+var (
+	// ErrBadLine is a line that is no message. The reader stands behind it and
+	// may go on.
+	ErrBadLine = errors.New("bad line")
+	// ErrLineTooLong is a line above MaxLine bytes. The reader stands behind it
+	// and may go on.
+	ErrLineTooLong = errors.New("line too long")
+	// ErrSize is a log that Generate cannot make.
+	ErrSize = errors.New("impossible size")
+)
