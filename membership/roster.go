@@ -150,8 +150,8 @@ func (r *roster) others() int {
 	return n
 }
 
-// highest returns the largest table version among the live members, of which a restart under an older
-// table may lower it: a member that is gone cannot be asked for its table.
+// highest returns the largest table version among the live members. The gone do not count, since they
+// cannot be asked for their table; so the value may fall.
 func (r *roster) highest() uint64 {
 	var v uint64
 	for _, m := range r.members {

@@ -1,0 +1,207 @@
+package membership
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var t0 = time.Unix(1_000_000, 0)
+
+func at(d time.Duration) time.Time { return t0.Add(d) }
+
+func node(name string, session uint64) Meta {
+	return Meta{Role: RoleStore, Name: name, Session: session}
+}
+
+func kindOf(ev Event, ok bool) EventKind {
+	if !ok {
+		return 0
+	}
+	return ev.Kind
+}
+
+func TestARosterTellsEachChangeOnce(t *testing.T) {
+	r := newRoster("me", time.Minute)
+	newer := node("a", 1)
+	newer.TableVersion = 5
+	steps := []struct {
+		what string
+		do   func() (Event, bool)
+		want EventKind
+	}{
+		{"appears", func() (Event, bool) { return r.alive(node("a", 1), "g:1", at(0)) }, EventJoined},
+		{"appears again", func() (Event, bool) { return r.alive(node("a", 1), "g:1", at(1)) }, 0},
+		{"new metadata", func() (Event, bool) { return r.alive(newer, "g:1", at(2)) }, EventUpdated},
+		{"new address", func() (Event, bool) { return r.alive(newer, "g:2", at(3)) }, EventUpdated},
+		{"new session", func() (Event, bool) { return r.alive(node("a", 2), "g:2", at(4)) }, EventRestarted},
+		{"gone", func() (Event, bool) { return r.gone("a", at(5)) }, EventDied},
+		{"gone again", func() (Event, bool) { return r.gone("a", at(6)) }, 0},
+		{"back", func() (Event, bool) { return r.alive(node("a", 2), "g:2", at(7)) }, EventJoined},
+		{"unknown gone", func() (Event, bool) { return r.gone("b", at(8)) }, 0},
+	}
+	for _, s := range steps {
+		if got := kindOf(s.do()); got != s.want {
+			t.Errorf("%s: got event %v, want %v", s.what, got, s.want)
+		}
+	}
+}
+
+func TestSinceMovesWithTheStateAndNotWithTheMetadata(t *testing.T) {
+	r := newRoster("me", time.Hour)
+	m := node("a", 1)
+	r.alive(m, "g", at(0))
+	m.TableVersion = 1
+	ev, _ := r.alive(m, "g", at(time.Second))
+	if got, want := ev.Member.Since, at(0); !got.Equal(want) {
+		t.Errorf("after an update: got since %v, want %v", got, want)
+	}
+	ev, _ = r.gone("a", at(2*time.Second))
+	if got, want := ev.Member.Since, at(2*time.Second); !got.Equal(want) {
+		t.Errorf("after the death: got since %v, want %v", got, want)
+	}
+	ev, _, _ = r.notice(departure{"a", 1}, at(3*time.Second))
+	if got, want := ev.Member.Since, at(2*time.Second); !got.Equal(want) {
+		t.Errorf("after a late notice: got since %v, want %v", got, want)
+	}
+}
+
+func TestADepartureNoticeTurnsDeadIntoLeftInEitherOrder(t *testing.T) {
+	for _, noticeFirst := range []bool{true, false} {
+		t.Run(fmt.Sprint("noticeFirst=", noticeFirst), func(t *testing.T) {
+			r := newRoster("me", time.Hour)
+			r.alive(node("a", 1), "g", at(0))
+			var kinds []EventKind
+			note := func(ev Event, ok bool) { kinds = append(kinds, kindOf(ev, ok)) }
+			want := []EventKind{EventDied, EventLeft}
+			if noticeFirst {
+				ev, _, changed := r.notice(departure{"a", 1}, at(1))
+				note(ev, changed)
+				note(r.gone("a", at(2)))
+				want = []EventKind{0, EventLeft}
+			} else {
+				note(r.gone("a", at(1)))
+				ev, _, changed := r.notice(departure{"a", 1}, at(2))
+				note(ev, changed)
+			}
+			if diff := cmp.Diff(want, kinds); diff != "" {
+				t.Error(diff)
+			}
+			if got := r.snapshot(at(3))[0].State; got != StateLeft {
+				t.Errorf("got %v, want left", got)
+			}
+			if _, fresh, _ := r.notice(departure{"a", 1}, at(4)); fresh {
+				t.Error("a notice heard twice was news twice")
+			}
+		})
+	}
+}
+
+func TestANoticeOfAnEarlierIncarnationDoesNotExcuseADeath(t *testing.T) {
+	r := newRoster("me", time.Hour)
+	r.alive(node("a", 2), "g", at(0))
+	r.notice(departure{"a", 1}, at(1))
+	if got := kindOf(r.gone("a", at(2))); got != EventDied {
+		t.Errorf("got %v, want died", got)
+	}
+	if _, _, changed := r.notice(departure{"a", 3}, at(3)); changed {
+		t.Error("a notice of another session changed a dead member")
+	}
+}
+
+func TestTheGoneAreForgottenAfterATimeAndInNumber(t *testing.T) {
+	r := newRoster("me", time.Minute)
+	r.alive(node("me", 9), "g", at(0))
+	r.alive(node("a", 1), "g", at(0))
+	r.gone("a", at(0))
+	if got, want := len(r.snapshot(at(time.Minute))), 2; got != want {
+		t.Errorf("after a minute: got %d members, want %d", got, want)
+	}
+	if got, want := len(r.snapshot(at(time.Minute+1))), 1; got != want {
+		t.Errorf("later: got %d members, want %d", got, want)
+	}
+	for i := range maxGone + 10 {
+		name := fmt.Sprintf("n%04d", i)
+		r.alive(node(name, 1), "g", at(time.Hour+time.Duration(i)))
+		r.gone(name, at(time.Hour+time.Duration(i)))
+		r.notice(departure{name, uint64(i)}, at(time.Hour))
+	}
+	for i := range maxDepartures {
+		r.notice(departure{"x", uint64(i)}, at(time.Hour+1))
+	}
+	left := r.snapshot(at(time.Hour + 1))
+	if got, want := len(left), maxGone+1; got != want {
+		t.Errorf("got %d members, want %d", got, want)
+	}
+	if got, want := left[1].Meta.Name, "n0010"; got != want {
+		t.Errorf("oldest gone member kept: got %s, want %s", got, want)
+	}
+	if got, want := len(r.departed), maxDepartures; got != want {
+		t.Errorf("got %d notices, want %d", got, want)
+	}
+}
+
+func TestAConflictIsTwoSessionsOfOneNameAndReportedOnceAMinute(t *testing.T) {
+	r := newRoster("me", time.Hour)
+	kept, refused := Member{Meta: node("a", 1), Gossip: "g:1"}, Member{Meta: node("a", 2), Gossip: "g:2"}
+	ev, ok := r.conflict(kept, refused, at(0))
+	if !ok || !errors.Is(ev.Err, ErrNameConflict) || ev.Other.Gossip != "g:2" {
+		t.Errorf("got %+v %v, want a name conflict with g:2", ev, ok)
+	}
+	if _, ok := r.conflict(kept, refused, at(conflictRepeat-1)); ok {
+		t.Error("the same pair was reported again within the minute")
+	}
+	if _, ok := r.conflict(kept, refused, at(conflictRepeat)); !ok {
+		t.Error("the same pair was not reported again after the minute")
+	}
+	refused.Meta.Session = 1
+	if _, ok := r.conflict(kept, refused, at(0)); ok {
+		t.Error("one process under two addresses was reported as a conflict")
+	}
+}
+
+func TestTheHighestTableVersionIsThatOfTheLiving(t *testing.T) {
+	r := newRoster("me", time.Hour)
+	for i, name := range []string{"a", "b"} {
+		m := node(name, 1)
+		m.TableVersion = uint64(i + 1)
+		r.alive(m, "g", at(0))
+	}
+	if got := r.highest(); got != 2 {
+		t.Errorf("got %d, want 2", got)
+	}
+	r.gone("b", at(1))
+	if got := r.highest(); got != 1 {
+		t.Errorf("after the death: got %d, want 1", got)
+	}
+}
+
+func TestWhomANodeTriesToJoin(t *testing.T) {
+	live := Member{State: StateAlive, Gossip: "live:1"}
+	dead := Member{State: StateDead, Gossip: "dead:1"}
+	left := Member{State: StateLeft, Gossip: "left:1"}
+	self := Member{State: StateAlive, Gossip: "own:1", Self: true}
+	seeds := []string{"own:1", "seed:1", "live:1"}
+	const heal = time.Minute
+	settled := t0.Add(-settleTime)
+	for _, c := range []struct {
+		what    string
+		state   rejoinState
+		members []Member
+		want    []string
+	}{
+		{"alone", rejoinState{started: settled, lastHeal: t0}, []Member{self, dead, left}, []string{"seed:1", "live:1", "dead:1"}},
+		{"with company", rejoinState{started: settled, lastHeal: t0}, []Member{self, live, dead}, nil},
+		{"with company, healing", rejoinState{started: settled, lastHeal: t0.Add(-heal)}, []Member{self, live, dead}, []string{"seed:1", "dead:1"}},
+		{"settling", rejoinState{started: t0, lastHeal: t0}, []Member{self, live, dead}, []string{"live:1"}},
+		{"refused", rejoinState{started: settled, lastHeal: t0, refused: true}, []Member{self, live}, []string{"live:1"}},
+	} {
+		c.state.seeds = seeds
+		if diff := cmp.Diff(c.want, c.state.due(c.members, "own:1", t0, heal)); diff != "" {
+			t.Errorf("%s: %s", c.what, diff)
+		}
+	}
+}
