@@ -76,19 +76,33 @@ func (t *Table) home(block uint64) int {
 	return int(hi)
 }
 
+// distance is how far the block in slot i stands from its home.
+func (t *Table) distance(i int) int {
+	d := i - t.home(t.slots[i].block)
+	if d < 0 {
+		d += len(t.slots)
+	}
+	return d
+}
+
 // find returns the slot of block, or nil. It ends because at least a fifth of
-// the slots are empty.
+// the slots are empty, and mostly sooner: place never leaves a block behind one
+// that is nearer to its home, so meeting such a one tells that block is absent.
+// Asking for absent UIDs is common after a takeover.
 func (t *Table) find(block uint64) *slot {
 	if len(t.slots) == 0 {
 		return nil
 	}
-	for i := t.home(block); ; {
+	for i, d := t.home(block), 0; ; d++ {
 		s := &t.slots[i]
 		if s.where == 0 {
 			return nil
 		}
 		if s.block == block {
 			return s
+		}
+		if t.distance(i) < d {
+			return nil
 		}
 		if i++; i == len(t.slots) {
 			i = 0
@@ -138,13 +152,19 @@ func (t *Table) add(s *slot, uid, value uint64) *slot {
 	})
 }
 
-// place puts a block that is not in the table into the first free slot.
+// place puts a block that is not in the table into it and returns its slot. A
+// block on the way that is nearer to its home gives up its slot and moves on.
 func (t *Table) place(b slot) *slot {
-	for i := t.home(b.block); ; {
+	var placed *slot
+	for i, d := t.home(b.block), 0; ; d++ {
 		s := &t.slots[i]
 		if s.where == 0 {
 			*s = b
-			return s
+			return cmp.Or(placed, s)
+		}
+		if sd := t.distance(i); sd < d {
+			*s, b, d = b, *s, sd
+			placed = cmp.Or(placed, s)
 		}
 		if i++; i == len(t.slots) {
 			i = 0

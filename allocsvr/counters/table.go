@@ -15,7 +15,7 @@ type Table struct {
 
 	blocks int    // slots in use; 5*blocks <= 4*len(slots)
 	seed   uint64 // of the hash; seen from outside only as speed
-	slots  []slot // open addressing, linear probing, no deletion
+	slots  []slot // open addressing, Robin Hood probing, no deletion
 
 	words []uint64 // the counters of packed blocks
 	holes int      // words that belong to no block; holes <= len(words)
