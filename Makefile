@@ -1,5 +1,52 @@
-.PHONY: proto
-proto: ## regenerate the Go code of proto/ (needs protoc 3.21)
+# seqsvr: build, run and test. Needs Go and make; what needs more says so.
+SHELL := /bin/bash
+export GOFLAGS ?= -buildvcs=false
+
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+COMMIT  ?= $(shell git rev-parse --short HEAD 2>/dev/null || echo unknown)
+DATE    ?= $(shell git log -1 --format=%cI 2>/dev/null || echo unknown)
+PKG     := github.com/seqsvr/seqsvr/internal/version
+LDFLAGS := -s -w -X $(PKG).Version=$(VERSION) -X $(PKG).Commit=$(COMMIT) -X $(PKG).Date=$(DATE)
+
+.PHONY: help build run test race lint proto proto-check bench fuzz drills clean
+
+help: ## what there is to make
+	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+build: ## static binaries of every daemon and seqctl, into bin/
+	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/ ./cmd/...
+
+run: build ## a whole cluster in one process; Ctrl-C hands over and stops
+	./bin/seqctl dev
+
+test: build ## every test, with real processes from bin/
+	go test ./...
+
+race: ## the packages that share memory, under the race detector
+	go test -race -short ./allocsvr/... ./quorum/... ./storesvr/... ./client/... ./router/... ./membership/... ./snowflake/... ./internal/...
+
+lint: ## go vet, gofmt and the rules of the tree
+	go vet ./...
+	@test -z "$$(gofmt -l $$(git ls-files '*.go' | grep -v '\.pb\.go$$'))" || { gofmt -l .; echo 'run gofmt'; exit 1; }
+	go test -count=1 ./internal/arch
+
+proto: ## the Go code of proto/ (needs protoc 3.21)
 	@mkdir -p bin/tools && GOBIN=$(CURDIR)/bin/tools go install google.golang.org/protobuf/cmd/protoc-gen-go google.golang.org/grpc/cmd/protoc-gen-go-grpc
 	PATH=$(CURDIR)/bin/tools:$$PATH protoc -I proto --go_out=proto --go_opt=paths=source_relative \
 		--go-grpc_out=proto --go-grpc_opt=paths=source_relative proto/seqsvr/v1/*.proto
+
+proto-check: proto ## fails if the generated code is not what is committed
+	@git diff --exit-code --stat -- proto || { echo 'proto/ is not fresh: run make proto and commit'; exit 1; }
+
+bench: ## benchmarks of every package; compare runs side by side, never one alone
+	go test -run '^$$' -bench . -benchmem ./...
+
+FUZZ ?= 20000x
+fuzz: ## every fuzz target for FUZZ executions
+	@for pkg in $$(go list ./...); do \
+		for target in $$(go test -list '^Fuzz' $$pkg 2>/dev/null | grep '^Fuzz'); do \
+			echo "$$pkg $$target"; go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZ) $$pkg || exit 1; \
+		done; done
+
+clean: ## removes bin/ and data/
+	rm -rf bin data
