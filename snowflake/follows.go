@@ -27,11 +27,8 @@ func (l Layout) Follows(old Layout) error {
 	}
 	for k := kindTime; k < numKinds; k++ {
 		switch {
-		case old.width[k] == 0 && l.width[k] == 0:
 		case old.width[k] == 0:
-			if uint(l.shift[k]) < old.bits() {
-				return refuse(kindNames[k], "absent", fmt.Sprintf("at bit %d", l.shift[k]))
-			}
+			// Fields leave no gaps: where all others stay, a new one is on top.
 		case l.width[k] < old.width[k]:
 			return refuse("bits of "+kindNames[k], old.width[k], l.width[k])
 		case l.shift[k] != old.shift[k]:
