@@ -1,0 +1,110 @@
+package client_test
+
+import (
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/seqsvr/seqsvr/client"
+	"github.com/seqsvr/seqsvr/client/clienttest"
+	"github.com/seqsvr/seqsvr/seq"
+)
+
+func TestABatchAnswersEachIndex(t *testing.T) {
+	cluster := clienttest.Start(t, 3, seq.Space{Name: "user", Sections: 30})
+	c := dial(t, cluster, client.Config{})
+	ctx := bounded(t)
+	if _, err := c.Raise(ctx, client.Key{UID: 64}, seq.MaxSeq); err != nil {
+		t.Fatal(err)
+	}
+	got, err := c.NextBatch(ctx, "user", []seq.UID{0, 64, 0, 128, 0}, []uint32{1, 1, 10, 3, 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !errors.Is(got[1].Err, seq.ErrOverflow) {
+		t.Errorf("index 1: got %v, want %v", got[1].Err, seq.ErrOverflow)
+	}
+	got[1].Err = nil
+	want := []client.Range{{First: 1, Last: 1}, {}, {First: 2, Last: 11}, {First: 1, Last: 3}, {First: 12, Last: 13}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+	values, err := c.Current(ctx, "", []seq.UID{0, 128, 1 << 40})
+	if err != nil {
+		t.Fatal(err)
+	}
+	taken := time.Unix(1_700_000_000, 0)
+	if diff := cmp.Diff([]client.Value{{Seq: 13, LastTaken: taken}, {Seq: 3, LastTaken: taken}, {}}, values); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
+
+func TestARaiseNeverLowers(t *testing.T) {
+	cluster := clienttest.Start(t, 2)
+	c := dial(t, cluster, client.Config{})
+	ctx, key := bounded(t), client.StringKey("", "room-1")
+	for _, row := range []struct{ floor, want seq.Seq }{{100, 100}, {50, 100}, {100, 100}, {0, 100}, {101, 101}} {
+		if got, err := c.Raise(ctx, key, row.floor); err != nil || got != row.want {
+			t.Errorf("raise to %d: got %d, %v, want %d", row.floor, got, err, row.want)
+		}
+	}
+	if got, err := c.Next(ctx, key); err != nil || got != 102 {
+		t.Errorf("next: got %d, %v, want 102", got, err)
+	}
+}
+
+func TestBatchesStayUniqueThroughFailovers(t *testing.T) {
+	cluster := clienttest.Start(t, 3, seq.Space{Name: "user", Sections: 30})
+	c := dial(t, cluster, client.Config{AttemptTimeout: 50 * time.Millisecond})
+	ctx, b := bounded(t), newBook(t)
+	uids := make([]seq.UID, 40)
+	for i := range uids {
+		uids[i] = seq.UID(i / 2 * 64) // each twice
+	}
+	round := func(what string) {
+		t.Helper()
+		var wg sync.WaitGroup
+		for range 4 {
+			wg.Go(func() {
+				out, err := c.NextBatch(ctx, "", uids, nil)
+				if err != nil {
+					t.Errorf("%s: %v", what, err)
+					return
+				}
+				for i, r := range out {
+					if r.Err != nil {
+						t.Errorf("%s: index %d: %v", what, i, r.Err)
+						continue
+					}
+					b.add(client.Key{UID: uids[i]}, r.First, r.Last)
+				}
+				if values, err := c.Current(ctx, "", uids); err != nil {
+					t.Errorf("%s: current: %v", what, err)
+				} else {
+					for i, v := range values {
+						if v.Err != nil || v.Seq < out[i].Last {
+							t.Errorf("%s: current of index %d is %d, %v; %d was handed out", what, i, v.Seq, v.Err, out[i].Last)
+						}
+					}
+				}
+			})
+		}
+		wg.Wait()
+	}
+	round("all well")
+	cluster.Nodes[0].Kill()
+	cluster.TakeOver(0, 1)
+	round("after a death")
+	cluster.Publish()
+	round("with the new table")
+	cluster.Nodes[1].Hang()
+	cluster.TakeOver(1, 2)
+	round("with a hanging owner")
+	cluster.Behave(false, true, nil)
+	cluster.TakeOver(2, 0)
+	cluster.Nodes[0].Restart()
+	round("after a move of which nobody tells the target")
+}

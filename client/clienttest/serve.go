@@ -1,0 +1,230 @@
+package clienttest
+
+import (
+	"context"
+	"net"
+	"sync"
+
+	"google.golang.org/grpc"
+
+	"github.com/seqsvr/seqsvr/internal/rpc"
+	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
+	"github.com/seqsvr/seqsvr/seq"
+)
+
+// gate is a listener fed by hand, whose Close leaves the address bound.
+type gate struct {
+	addr  net.Addr
+	conns chan net.Conn
+	once  sync.Once
+	done  chan struct{}
+}
+
+func (g *gate) Accept() (net.Conn, error) {
+	select {
+	case conn := <-g.conns:
+		return conn, nil
+	case <-g.done:
+		return nil, net.ErrClosed
+	}
+}
+
+func (g *gate) Close() error {
+	g.once.Do(func() { close(g.done) })
+	return nil
+}
+
+// offer is false when the server behind the gate has stopped.
+func (g *gate) offer(conn net.Conn) bool {
+	select {
+	case g.conns <- conn:
+		return true
+	case <-g.done:
+		return false
+	}
+}
+
+func (g *gate) Addr() net.Addr { return g.addr }
+
+// table is what a reply carries of the routes.
+func (c *Cluster) table(held uint64) (uint64, *pb.RouteTable) {
+	routes := c.Routes()
+	if held == 0 || held >= routes.Version {
+		return routes.Version, nil
+	}
+	return routes.Version, rpc.RoutesToProto(routes)
+}
+
+// serve runs do on each key of a batch that this node owns, and gives the errors of
+// the others.
+func (n *Node) serve(b *pb.Batch, do func(i int, key *uint64, count uint64)) ([]*pb.KeyError, bool) {
+	c := n.cluster
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var errs []*pb.KeyError
+	uids := b.GetUids()
+	for _, k := range b.GetKeys() {
+		uids = append(uids, uint64(seq.HashKey(k)))
+	}
+	for i, uid := range uids {
+		if err := n.one(b, i, seq.UID(uid), do); err != nil {
+			errs = append(errs, rpc.ToKeyError(i, err))
+		}
+	}
+	return errs, c.unordered
+}
+
+// one serves a key under c.mu.
+func (n *Node) one(b *pb.Batch, i int, uid seq.UID, do func(i int, key *uint64, count uint64)) error {
+	c := n.cluster
+	if c.fault != nil {
+		return c.fault
+	}
+	space, err := c.Mapping.Space(b.GetSpace())
+	if err != nil {
+		return err
+	}
+	id := space.SectionOf(uid)
+	if owner := c.effective[id]; owner != n.index {
+		moved := &rpc.NotOwnerError{Section: id, Owner: c.routes.Nodes[owner].Name, RouteVersion: c.routes.Version}
+		if !c.noHints {
+			moved.Addr = c.routes.Nodes[owner].Addr
+		}
+		return moved
+	}
+	count := uint64(1)
+	if len(b.GetCounts()) > 0 {
+		count = uint64(b.GetCounts()[i])
+	}
+	users := c.last[uint64(space.First)]
+	if users == nil {
+		users = map[seq.UID]uint64{}
+		c.last[uint64(space.First)] = users
+	}
+	last := users[uid]
+	if last+count > uint64(seq.MaxSeq) {
+		return seq.ErrOverflow
+	}
+	do(i, &last, count)
+	users[uid] = last
+	return nil
+}
+
+// Next implements pb.SequenceServer.
+func (n *Node) Next(ctx context.Context, r *pb.NextRequest) (*pb.NextReply, error) {
+	b := &pb.Batch{Space: r.GetSpace(), Uids: []uint64{r.GetUid()}, Counts: []uint32{r.GetCount()}}
+	got, err := n.BatchNext(ctx, &pb.BatchNextRequest{Batches: []*pb.Batch{b}, RouteVersion: r.GetRouteVersion()})
+	if err != nil {
+		return nil, err
+	}
+	res := got.GetResults()[0]
+	if len(res.GetErrors()) > 0 {
+		return nil, rpc.FromKeyError(res.GetErrors()[0])
+	}
+	return &pb.NextReply{First: res.GetFirst()[0], Last: res.GetLast()[0], RouteVersion: got.GetRouteVersion(), Routes: got.GetRoutes(), Unordered: res.GetUnordered()}, nil
+}
+
+// BatchNext implements pb.SequenceServer.
+func (n *Node) BatchNext(ctx context.Context, r *pb.BatchNextRequest) (*pb.BatchNextReply, error) {
+	n.Calls.Add(1)
+	if err := n.stall(ctx); err != nil {
+		return nil, err
+	}
+	return n.next(r), nil
+}
+
+func (n *Node) next(r *pb.BatchNextRequest) *pb.BatchNextReply {
+	out := &pb.BatchNextReply{}
+	out.RouteVersion, out.Routes = n.cluster.table(r.GetRouteVersion())
+	for _, b := range r.GetBatches() {
+		size := len(b.GetUids()) + len(b.GetKeys())
+		res := &pb.BatchResult{First: make([]uint64, size)}
+		if len(b.GetCounts()) > 0 {
+			res.Last = make([]uint64, size)
+		}
+		res.Errors, res.Unordered = n.serve(b, func(i int, last *uint64, count uint64) {
+			res.First[i] = *last + 1
+			*last += count
+			if res.Last != nil {
+				res.Last[i] = *last
+			}
+		})
+		out.Results = append(out.Results, res)
+	}
+	return out
+}
+
+// Current implements pb.SequenceServer.
+func (n *Node) Current(ctx context.Context, r *pb.CurrentRequest) (*pb.CurrentReply, error) {
+	n.Calls.Add(1)
+	if err := n.stall(ctx); err != nil {
+		return nil, err
+	}
+	out := &pb.CurrentReply{}
+	out.RouteVersion, out.Routes = n.cluster.table(r.GetRouteVersion())
+	for _, b := range r.GetBatches() {
+		size := len(b.GetUids()) + len(b.GetKeys())
+		res := &pb.CurrentResult{Values: make([]uint64, size), UpperBound: make([]bool, size), LastTakenUnix: make([]int64, size)}
+		res.Errors, _ = n.serve(b, func(i int, last *uint64, _ uint64) {
+			res.Values[i] = *last
+			if *last > 0 {
+				res.LastTakenUnix[i] = 1_700_000_000
+			}
+		})
+		out.Results = append(out.Results, res)
+	}
+	return out, nil
+}
+
+// Raise implements pb.SequenceServer.
+func (n *Node) Raise(ctx context.Context, r *pb.RaiseRequest) (*pb.RaiseReply, error) {
+	n.Calls.Add(1)
+	if err := n.stall(ctx); err != nil {
+		return nil, err
+	}
+	out := &pb.RaiseReply{}
+	out.RouteVersion, out.Routes = n.cluster.table(r.GetRouteVersion())
+	b := &pb.Batch{Space: r.GetSpace(), Uids: []uint64{r.GetUid()}}
+	errs, _ := n.serve(b, func(_ int, last *uint64, _ uint64) {
+		*last = max(*last, r.GetAtLeast())
+		out.Value = *last
+	})
+	if len(errs) > 0 {
+		return nil, rpc.FromKeyError(errs[0])
+	}
+	return out, nil
+}
+
+// Stream implements pb.SequenceServer.
+func (n *Node) Stream(stream grpc.BidiStreamingServer[pb.StreamRequest, pb.StreamReply]) error {
+	for {
+		r, err := stream.Recv()
+		if err != nil {
+			return nil // the caller left
+		}
+		n.Messages.Add(1)
+		for _, b := range r.GetNext().GetBatches() {
+			n.Keys.Add(int64(len(b.GetUids())))
+		}
+		if err := n.stall(stream.Context()); err != nil {
+			return err
+		}
+		reply := &pb.StreamReply{Id: r.GetId(), Result: &pb.StreamReply_Next{Next: n.next(r.GetNext())}}
+		if err := stream.Send(reply); err != nil {
+			return err
+		}
+	}
+}
+
+// Routes implements pb.SequenceServer.
+func (n *Node) Routes(ctx context.Context, r *pb.RoutesRequest) (*pb.RoutesReply, error) {
+	if err := n.stall(ctx); err != nil {
+		return nil, err
+	}
+	routes := n.cluster.Routes()
+	out := &pb.RoutesReply{ClusterId: ClusterID, RouteVersion: routes.Version, Mapping: rpc.MappingToProto(n.cluster.Mapping)}
+	if r.GetRouteVersion() < routes.Version {
+		out.Routes = rpc.RoutesToProto(routes)
+	}
+	return out, nil
+}

@@ -1,0 +1,80 @@
+package client
+
+import (
+	"fmt"
+	"log/slog"
+	"time"
+
+	"google.golang.org/grpc"
+
+	"github.com/seqsvr/seqsvr/seq"
+)
+
+// Defaults of a Config.
+const (
+	DefaultTimeout        = 10 * time.Second
+	DefaultAttemptTimeout = 250 * time.Millisecond
+	// DefaultMaxQueue is a queue of 64 k calls to one peer.
+	DefaultMaxQueue = 1 << 16
+)
+
+// Config is how a Client finds and treats the cluster. Zero fields but Addrs get
+// defaults.
+type Config struct {
+	// Addrs are gRPC host:port of any AllocSvr or routers: at least one. The first
+	// route table comes from them, and they are the last resort later.
+	Addrs []string
+	// ClusterID that every answering peer must have. Empty: that of the first.
+	ClusterID string
+	// Timeout of a call whose context has no deadline; 0: DefaultTimeout.
+	Timeout time.Duration
+	// AttemptTimeout is after how long one silent peer is given up and the call tried
+	// elsewhere, at least 1 ms; 0: DefaultAttemptTimeout.
+	AttemptTimeout time.Duration
+	// MaxQueue is how many calls may wait to be sent to one peer before more are
+	// refused with seq.ErrOverloaded; 0: DefaultMaxQueue.
+	MaxQueue int
+	// Indirect sends everything to Addrs, for callers that reach routers only.
+	// By default a Client talks to the owners.
+	Indirect bool
+	// AllowUnordered takes unordered answers of unique-only spaces; see ErrUnordered.
+	AllowUnordered bool
+	// Lazy makes New return before there is a route table; calls wait for it.
+	Lazy bool
+	// Logger takes changes of the table and lost peers. Nil: none.
+	Logger *slog.Logger
+	// DialOptions come after the defaults, e.g. grpc.WithTransportCredentials.
+	DialOptions []grpc.DialOption
+}
+
+func (cfg Config) withDefaults() (Config, error) {
+	if len(cfg.Addrs) == 0 {
+		return cfg, fmt.Errorf("%w: Addrs is empty, expected at least one host:port", seq.ErrBadArgument)
+	}
+	for i, a := range cfg.Addrs {
+		if a == "" {
+			return cfg, fmt.Errorf("%w: Addrs[%d] is empty, expected host:port", seq.ErrBadArgument, i)
+		}
+	}
+	if cfg.Timeout == 0 {
+		cfg.Timeout = DefaultTimeout
+	}
+	if cfg.AttemptTimeout == 0 {
+		cfg.AttemptTimeout = DefaultAttemptTimeout
+	}
+	if cfg.MaxQueue == 0 {
+		cfg.MaxQueue = DefaultMaxQueue
+	}
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	switch {
+	case cfg.Timeout < 0:
+		return cfg, fmt.Errorf("%w: Timeout %v, expected more than 0", seq.ErrBadArgument, cfg.Timeout)
+	case cfg.AttemptTimeout < time.Millisecond:
+		return cfg, fmt.Errorf("%w: AttemptTimeout %v, expected at least 1ms", seq.ErrBadArgument, cfg.AttemptTimeout)
+	case cfg.MaxQueue < 0:
+		return cfg, fmt.Errorf("%w: MaxQueue %d, expected more than 0", seq.ErrBadArgument, cfg.MaxQueue)
+	}
+	return cfg, nil
+}

@@ -1,0 +1,15 @@
+// Package client is the Go SDK: numbers from a cluster, by one call.
+//
+// A Client carries the route table, sends each key to the AllocSvr that owns its
+// section, and turns to the standbys when the owner is away. During a failover its
+// callers see delay, not errors, as long as their context allows. A retry can only
+// skip numbers, never repeat one: every answer that is thrown away is thrown away for
+// good. Calls for one key that follow each other get rising numbers.
+//
+// Concurrent Next calls to one AllocSvr travel together: callers append to a queue
+// that one sender swaps out and sends as one message, again and again with no timer.
+// A caller that leaves early disturbs no other.
+//
+// What belongs here: routing, retries, coalescing. What does not: anything that hands
+// out a number by itself.
+package client

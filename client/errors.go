@@ -1,0 +1,79 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/seqsvr/seqsvr/internal/rpc"
+	"github.com/seqsvr/seqsvr/seq"
+)
+
+// Errors of this package, beside those of package seq.
+var (
+	// ErrUnordered: the number is unique but perhaps not the largest so far, as a
+	// unique-only space may answer without a quorum. Config.AllowUnordered takes it.
+	ErrUnordered = errors.New("answer is unordered")
+	// ErrUnreachable: an AllocSvr did not answer. It is also a seq.ErrNoRoute. Seen
+	// only as the last reason of a call whose time ran out.
+	ErrUnreachable = fmt.Errorf("%w: peer did not answer", seq.ErrNoRoute)
+	// ErrClosed: the Client was closed. Do not retry.
+	ErrClosed = errors.New("client closed")
+
+	// errQueueFull is the caller's own overload: retrying inside the call would hide it.
+	errQueueFull = fmt.Errorf("%w: too many calls wait for this peer", seq.ErrOverloaded)
+	errTimedOut  = errors.New("attempt timed out")
+	errPeerGone  = errors.New("peer left the route table")
+	errMalformed = errors.New("malformed answer")
+)
+
+// lostError is an attempt of which nothing is known: the numbers may have been taken.
+// The cause stands in the text only: a connection's end often reads as a
+// cancellation, which it is not for the caller.
+type lostError struct {
+	addr  string
+	cause error
+}
+
+func (e *lostError) Error() string {
+	return fmt.Sprintf("%v: %s: %v", ErrUnreachable, e.addr, e.cause)
+}
+func (e *lostError) Unwrap() error { return ErrUnreachable }
+
+// finals are the errors that a retry cannot cure. A foreign cluster is none of them: an
+// address may have been given to a process of another cluster, and the owner be elsewhere.
+var finals = []error{
+	seq.ErrBadCount, seq.ErrBadBatch, seq.ErrUnknownSpace, seq.ErrUnknownSection, seq.ErrOverflow,
+	seq.ErrStaleEra, seq.ErrUnknownRegister, seq.ErrBadRegister,
+	seq.ErrBadMapping, seq.ErrBadTable, seq.ErrBadArgument,
+	ErrUnordered, ErrClosed, errQueueFull,
+}
+
+// final says whether the error goes to the caller at once.
+func final(err error) bool {
+	for _, f := range finals {
+		if errors.Is(err, f) {
+			return true
+		}
+	}
+	return false
+}
+
+// callError sorts the error of a unary attempt: named errors stay, a refusal of the
+// message itself is final, everything else leaves the outcome unknown.
+func callError(attempt context.Context, addr string, err error) error {
+	if attempt.Err() != nil {
+		return &lostError{addr, errTimedOut}
+	}
+	if rpc.CodeOf(err) != 0 {
+		return err
+	}
+	switch status.Code(err) {
+	case codes.InvalidArgument, codes.OutOfRange, codes.ResourceExhausted:
+		return fmt.Errorf("%w: %s: %w", seq.ErrBadArgument, addr, err)
+	}
+	return &lostError{addr, err}
+}

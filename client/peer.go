@@ -1,0 +1,116 @@
+package client
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	"google.golang.org/grpc"
+
+	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
+)
+
+// wideQueue is the queue length from which the second stream is used too: below it
+// one stream makes larger batches and wins, above it two use more of the processors.
+const wideQueue = 256
+
+// peer is the connection to one address.
+type peer struct {
+	c    *Client
+	addr string
+	conn *grpc.ClientConn
+	rpc  pb.SequenceClient
+	seed bool // of Config.Addrs: kept whatever the table says
+
+	// suspect: the last that was heard is a lost attempt. Then one call at a time
+	// goes there, which holds probing, and the others go elsewhere.
+	suspect atomic.Bool
+	probing atomic.Bool
+
+	lanes [2]*lane
+}
+
+func newPeer(c *Client, addr string, conn *grpc.ClientConn) *peer {
+	p := &peer{c: c, addr: addr, conn: conn, rpc: pb.NewSequenceClient(conn)}
+	for i := range p.lanes {
+		p.lanes[i] = newLane(p)
+	}
+	return p
+}
+
+// admit says whether a call may go to the peer now, and whether it is the probe of a
+// suspect, to be given back by release.
+func (p *peer) admit() (ok, probe bool) {
+	if !p.suspect.Load() {
+		return true, false
+	}
+	ok = p.probing.CompareAndSwap(false, true)
+	return ok, ok
+}
+
+func (p *peer) release(probe bool) {
+	if probe {
+		p.probing.Store(false)
+	}
+}
+
+// answered notes any word from the peer.
+func (p *peer) answered() {
+	if p.suspect.Load() {
+		p.suspect.Store(false)
+		p.c.cfg.Logger.Debug("peer answers again", "addr", p.addr)
+	}
+}
+
+// lost notes an attempt without an answer, which may mean that the table is old.
+func (p *peer) lost(cause error) {
+	if !p.suspect.Swap(true) {
+		p.c.cfg.Logger.Debug("peer lost", "addr", p.addr, "cause", cause)
+		p.c.Refresh()
+	}
+}
+
+// call makes one unary attempt and sorts its error.
+func (p *peer) call(ctx context.Context, limit time.Duration, do func(context.Context) error) error {
+	attempt, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	err := do(attempt)
+	if err == nil {
+		p.answered()
+		return nil
+	}
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	err = callError(attempt, p.addr, err)
+	if lost, ok := err.(*lostError); ok {
+		p.lost(lost.cause)
+	} else {
+		p.answered()
+	}
+	return err
+}
+
+// enqueue hands a slot to one of the streams. After nil the slot is completed exactly
+// once, within about AttemptTimeout.
+func (p *peer) enqueue(s *slot) error {
+	narrow := min(wideQueue, p.c.cfg.MaxQueue)
+	if full, err := p.lanes[0].enqueue(s, narrow); !full {
+		return err
+	}
+	_, err := p.lanes[1].enqueue(s, p.c.cfg.MaxQueue-narrow)
+	return err
+}
+
+func (p *peer) sweep(now time.Time) {
+	for _, l := range p.lanes {
+		l.sweep(now)
+	}
+}
+
+func (p *peer) close(cause error) {
+	for _, l := range p.lanes {
+		l.close(cause)
+	}
+	_ = p.conn.Close()
+}

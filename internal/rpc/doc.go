@@ -1,0 +1,12 @@
+// Package rpc is what every gRPC service and caller of this module shares: how
+// to listen, how to dial, and how errors travel.
+//
+// It guarantees that a sentinel error of package seq, returned by a handler in any
+// number of wrappings, is on the caller's side an error for which errors.Is holds,
+// and that an error without a name reaches the caller as Internal with no text of
+// its own. Error codes and statuses are paired in one table, in errors.go.
+//
+// What belongs here: dialling, serving, health, the error table, and the shapes of
+// seq types on the wire. What does not: retries, routing and anything that knows
+// one service from another.
+package rpc

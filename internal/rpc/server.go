@@ -1,0 +1,158 @@
+package rpc
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"runtime/debug"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/health"
+	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/keepalive"
+	"google.golang.org/grpc/reflection"
+	"google.golang.org/grpc/status"
+)
+
+// Limits of one message in bytes. A reply to a batch carries a route table and two
+// numbers for each of one, so it may be larger than the request.
+const (
+	MaxRecv = 16 << 20 // what a server takes
+	MaxSend = 32 << 20 // what a server answers
+)
+
+// Keepalive. gRPC lets a client ping at most each 10 s; servers allow twice that
+// rate, so that no client of this module is ever sent away for its pings.
+const (
+	keepaliveTime    = 10 * time.Second
+	keepaliveTimeout = 3 * time.Second
+	keepaliveMinimum = keepaliveTime / 2
+)
+
+// StopBound is how long Serve waits for calls in flight before it cuts them off.
+const StopBound = 2 * time.Second
+
+// ServerConfig is how a server listens. The zero value is usable.
+type ServerConfig struct {
+	// Logger takes panics and the errors that callers see as "internal error". Nil: none.
+	Logger *slog.Logger
+	// MaxConcurrentStreams of one connection; 0: 4,096.
+	MaxConcurrentStreams uint32
+	// ClusterID is this server's cluster, "" while it is not known. Calls that name
+	// another are refused with seq.ErrForeignCluster. Nil: not checked.
+	ClusterID func() string
+	// Creds secures the listener; nil: plaintext.
+	Creds credentials.TransportCredentials
+}
+
+// NewServer is a gRPC server with this module's keepalive, message limits, error
+// translation and panic recovery. The extra options come after and may override them;
+// chained interceptors among them see errors before they are translated.
+func NewServer(cfg ServerConfig, extra ...grpc.ServerOption) *grpc.Server {
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	if cfg.MaxConcurrentStreams == 0 {
+		cfg.MaxConcurrentStreams = 4096
+	}
+	g := guard{cfg.Logger, cfg.ClusterID}
+	opts := []grpc.ServerOption{
+		grpc.MaxRecvMsgSize(MaxRecv),
+		grpc.MaxSendMsgSize(MaxSend),
+		grpc.MaxConcurrentStreams(cfg.MaxConcurrentStreams),
+		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: keepaliveMinimum, PermitWithoutStream: true}),
+		grpc.KeepaliveParams(keepalive.ServerParameters{Time: keepaliveTime, Timeout: keepaliveTimeout}),
+		grpc.ChainUnaryInterceptor(g.unary),
+		grpc.ChainStreamInterceptor(g.stream),
+	}
+	if cfg.Creds != nil {
+		opts = append(opts, grpc.Creds(cfg.Creds))
+	}
+	return grpc.NewServer(append(opts, extra...)...)
+}
+
+// guard stands between gRPC and the handlers.
+type guard struct {
+	log     *slog.Logger
+	cluster func() string
+}
+
+func (g guard) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (reply any, err error) {
+	defer g.finish(info.FullMethod, &err)
+	if err := checkCluster(ctx, g.cluster); err != nil {
+		return nil, err
+	}
+	return next(ctx, req)
+}
+
+func (g guard) stream(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, next grpc.StreamHandler) (err error) {
+	defer g.finish(info.FullMethod, &err)
+	if err := checkCluster(stream.Context(), g.cluster); err != nil {
+		return err
+	}
+	return next(srv, stream)
+}
+
+// finish must be deferred directly: it recovers.
+func (g guard) finish(method string, err *error) {
+	if p := recover(); p != nil {
+		g.log.Error("handler panicked", "method", method, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+		*err = status.Error(codes.Internal, internalText)
+		return
+	}
+	if *err == nil {
+		return
+	}
+	cause := *err
+	*err = ToStatus(cause)
+	if status.Code(*err) == codes.Internal {
+		g.log.Error("call failed", "method", method, "error", cause)
+	}
+}
+
+// RegisterHealth serves grpc.health.v1 and reflection. Call it after the services
+// are registered and before Serve. The health of the empty name starts as SERVING;
+// Shutdown on the result tells balancers that the process leaves.
+func RegisterHealth(srv *grpc.Server) *health.Server {
+	h := health.NewServer()
+	healthpb.RegisterHealthServer(srv, h)
+	reflection.Register(srv)
+	return h
+}
+
+// Serve answers on lis until ctx ends, and then lets calls in flight finish for at
+// most StopBound. It closes lis. Nil after ctx ended; else the reason why the
+// listener failed. A handler of a long stream should return when its daemon leaves,
+// or every stop takes the whole bound.
+func Serve(ctx context.Context, srv *grpc.Server, lis net.Listener) error {
+	failed := make(chan error, 1)
+	go func() { failed <- srv.Serve(lis) }()
+	select {
+	case err := <-failed:
+		srv.Stop()
+		if ctx.Err() != nil || err == nil {
+			return nil
+		}
+		return fmt.Errorf("serve gRPC on %s: %w", lis.Addr(), err)
+	case <-ctx.Done():
+	}
+	stopped := make(chan struct{})
+	go func() {
+		srv.GracefulStop()
+		close(stopped)
+	}()
+	bound := time.NewTimer(StopBound)
+	defer bound.Stop()
+	select {
+	case <-stopped:
+	case <-bound.C:
+		srv.Stop()
+		<-stopped
+	}
+	<-failed
+	return nil
+}

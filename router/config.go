@@ -1,0 +1,84 @@
+package router
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"time"
+
+	"github.com/seqsvr/seqsvr/membership"
+	"github.com/seqsvr/seqsvr/seq"
+)
+
+// Config is how a router listens and finds the cluster. Listen and Allocs are needed.
+type Config struct {
+	// Name of the node in the gossip; empty: "router-" and random digits.
+	Name string
+	// Listen is host:port of the gRPC front; port 0 takes a free one.
+	Listen string
+	// HTTPListen is host:port of the HTTP front; empty: none.
+	HTTPListen string
+	// Advertise is the gRPC address that others are told; empty: the listener's.
+	Advertise string
+	// Allocs are gRPC host:port of any AllocSvr, at least one: the first route table
+	// comes from them.
+	Allocs []string
+	// ClusterID that the AllocSvr must have; empty: that of the first that answers.
+	ClusterID string
+	// Timeout of a call whose caller names none; 0: the SDK's 10 s.
+	Timeout time.Duration
+	// AttemptTimeout after which a silent AllocSvr is given up; 0: the SDK's 250 ms.
+	AttemptTimeout time.Duration
+	// GossipListen is host:port of the gossip, TCP and UDP; empty: no gossip.
+	GossipListen string
+	// GossipJoin lists seeds, host:port each.
+	GossipJoin []string
+	// GossipProfile is fast, lan or wan; empty: fast.
+	GossipProfile string
+	// Logger takes what operators should see; nil: none.
+	Logger *slog.Logger
+}
+
+// Validate checks the configuration without changing it: seq.ErrBadArgument with
+// every field that is not sound.
+func (cfg Config) Validate() error {
+	var errs []error
+	addr := func(field, value string) {
+		if _, _, err := net.SplitHostPort(value); err != nil {
+			errs = append(errs, fmt.Errorf("%s %q: expected host:port", field, value))
+		}
+	}
+	addr("Listen", cfg.Listen)
+	if cfg.HTTPListen != "" {
+		addr("HTTPListen", cfg.HTTPListen)
+	}
+	if cfg.Advertise != "" {
+		addr("Advertise", cfg.Advertise)
+	}
+	if len(cfg.Allocs) == 0 {
+		errs = append(errs, errors.New("Allocs is empty: expected at least one host:port"))
+	}
+	for i, a := range cfg.Allocs {
+		addr(fmt.Sprintf("Allocs[%d]", i), a)
+	}
+	if cfg.GossipListen != "" {
+		addr("GossipListen", cfg.GossipListen)
+	}
+	for i, a := range cfg.GossipJoin {
+		addr(fmt.Sprintf("GossipJoin[%d]", i), a)
+	}
+	if len(cfg.GossipJoin) > 0 && cfg.GossipListen == "" {
+		errs = append(errs, errors.New("GossipJoin needs GossipListen"))
+	}
+	if _, err := membership.ParseProfile(cfg.GossipProfile); err != nil {
+		errs = append(errs, fmt.Errorf("GossipProfile: %w", err))
+	}
+	if cfg.Timeout < 0 || cfg.AttemptTimeout < 0 {
+		errs = append(errs, fmt.Errorf("Timeout %v and AttemptTimeout %v: expected 0 or more", cfg.Timeout, cfg.AttemptTimeout))
+	}
+	if len(errs) > 0 {
+		return fmt.Errorf("router: %w: %w", seq.ErrBadArgument, errors.Join(errs...))
+	}
+	return nil
+}

@@ -1,0 +1,71 @@
+package router
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/seqsvr/seqsvr/internal/version"
+	"github.com/seqsvr/seqsvr/membership"
+)
+
+// gossipPause is how often the table's version is compared with what the others say.
+const gossipPause = 50 * time.Millisecond
+
+// gossip shows the router to the others and listens for newer route tables, so that
+// an idle router has them before the next call. It waits for the cluster's id first.
+// Routing never depends on it.
+func (r *Router) gossip(ctx context.Context) error {
+	for r.sdk.ClusterID() == "" && ctx.Err() == nil {
+		_ = r.sdk.Ready(ctx) // reportHealth logs why not
+		if !rest(ctx, gossipPause) {
+			return nil
+		}
+	}
+	if ctx.Err() != nil {
+		return nil
+	}
+	profile, err := membership.ParseProfile(r.cfg.GossipProfile)
+	if err != nil {
+		return fmt.Errorf("gossip: %w", err)
+	}
+	addr := r.cfg.Advertise
+	if addr == "" {
+		addr = r.Addr()
+	}
+	view, err := membership.Start(membership.Config{
+		Name: r.cfg.Name, ClusterID: r.sdk.ClusterID(), BindAddr: r.cfg.GossipListen,
+		Join: r.cfg.GossipJoin, Profile: profile, Logger: r.cfg.Logger,
+		Meta: membership.Meta{Role: membership.RoleRouter, Addr: addr, HTTP: r.HTTPAddr(), Protocol: version.Protocol},
+	})
+	if err != nil {
+		return fmt.Errorf("gossip: %w", err)
+	}
+	defer func() { _ = view.Close() }()
+	for rest(ctx, gossipPause) {
+		var own uint64
+		if routes := r.sdk.Routes(); routes != nil {
+			own = routes.Version
+		}
+		view.SetTableVersion(own)
+		if view.HighestTableVersion() > own {
+			r.sdk.Refresh()
+		}
+	}
+	leave, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+	defer cancel()
+	_ = view.Leave(leave) // a goodbye that nobody hears is found out by the others
+	return nil
+}
+
+// rest waits; false when ctx ended.
+func rest(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-timer.C:
+		return true
+	}
+}

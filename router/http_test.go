@@ -1,0 +1,157 @@
+package router_test
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/seqsvr/seqsvr/client/clienttest"
+	"github.com/seqsvr/seqsvr/router"
+	"github.com/seqsvr/seqsvr/seq"
+)
+
+// do makes one request and gives status, headers and the JSON object of the answer.
+func do(t *testing.T, method, url, contentType, body string) (int, http.Header, map[string]any) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(bounded(t), method, url, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if contentType != "" {
+		req.Header.Set("Content-Type", contentType)
+	}
+	transport := &http.Transport{DisableKeepAlives: true}
+	resp, err := (&http.Client{Transport: transport}).Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]any{}
+	if err := json.Unmarshal(text, &out); err != nil {
+		t.Fatalf("%s %s: answer %q: %v", method, url, text, err)
+	}
+	return resp.StatusCode, resp.Header, out
+}
+
+func TestHTTPAnswersEveryNumberAsAStringToo(t *testing.T) {
+	cluster := clienttest.Start(t, 2)
+	r := start(t, router.Config{Allocs: cluster.Addrs()})
+	base := "http://" + r.HTTPAddr()
+	type object = map[string]any
+	rows := []struct {
+		name, method, path, body string
+		want                     object
+	}{
+		{"next by a uid in a string", "POST", "/v1/next", `{"uid":"18446744073709551615"}`, object{
+			"space": "user", "uid": float64(1 << 64), "uid_str": "18446744073709551615",
+			"first": 1.0, "first_str": "1", "last": 1.0, "last_str": "1", "unordered": false}},
+		{"next of a range", "POST", "/v1/next", `{"uid":7,"count":5}`, object{
+			"space": "user", "uid": 7.0, "uid_str": "7",
+			"first": 1.0, "first_str": "1", "last": 5.0, "last_str": "5", "unordered": false}},
+		{"current", "GET", "/v1/current?uid=7", "", object{
+			"space": "user", "uid": 7.0, "uid_str": "7", "seq": 5.0, "seq_str": "5", "exact": true, "last_taken_unix": 1.7e9}},
+		{"raise", "POST", "/v1/raise", `{"uid":7,"at_least":"9007199254740990"}`, object{
+			"space": "user", "uid": 7.0, "uid_str": "7", "value": 9007199254740990.0, "value_str": "9007199254740990"}},
+		{"batch", "POST", "/v1/batch", `{"uids":[7,"8"],"counts":[2,2]}`, object{"space": "user", "results": []any{
+			object{"uid": 7.0, "uid_str": "7", "error": object{"code": "OVERFLOW", "message": "next user/7: sequence would pass 2^53-1"}},
+			object{"uid": 8.0, "uid_str": "8", "first": 1.0, "first_str": "1", "last": 2.0, "last_str": "2", "unordered": false},
+		}}},
+		{"live", "GET", "/livez", "", object{"status": "ok"}},
+		{"ready", "GET", "/readyz", "", object{"status": "ok", "routes_version": 1.0}},
+	}
+	for _, row := range rows {
+		code, _, got := do(t, row.method, base+row.path, "application/json; charset=utf-8", row.body)
+		if code != http.StatusOK {
+			t.Errorf("%s: got status %d, want 200", row.name, code)
+		}
+		if diff := cmp.Diff(row.want, got); diff != "" {
+			t.Errorf("%s: (-want +got)\n%s", row.name, diff)
+		}
+	}
+	_, _, byKey := do(t, "POST", base+"/v1/next", "application/json", `{"key":"room-1","space":"user"}`)
+	_, _, byUID := do(t, "GET", base+"/v1/current?key=room-1", "", "")
+	if byKey["uid_str"] != byUID["uid_str"] || byUID["seq_str"] != "1" {
+		t.Errorf("a string key: got %v, then %v", byKey, byUID)
+	}
+}
+
+func TestHTTPNamesWhatIsWrong(t *testing.T) {
+	cluster := clienttest.Start(t, 1)
+	r := start(t, router.Config{Allocs: cluster.Addrs()})
+	base := "http://" + r.HTTPAddr()
+	const kind = "application/json"
+	many := `{"uids":[1` + strings.Repeat(",1", seq.MaxBatch) + `]}`
+	rows := []struct {
+		name, method, path, kind, body string
+		status                         int
+		code, text                     string
+	}{
+		{"an unknown path", "GET", "/v2/next", "", "", 404, "NOT_FOUND", "/v2/next"},
+		{"a wrong method", "GET", "/v1/next", "", "", 405, "METHOD_NOT_ALLOWED", "expected POST"},
+		{"a wrong method to read", "POST", "/v1/current", kind, "{}", 405, "METHOD_NOT_ALLOWED", "expected GET"},
+		{"a form", "POST", "/v1/next", "application/x-www-form-urlencoded", "uid=1", 415, "UNSUPPORTED_MEDIA_TYPE", "application/json"},
+		{"no content type", "POST", "/v1/next", "", `{"uid":1}`, 415, "UNSUPPORTED_MEDIA_TYPE", "application/json"},
+		{"no body", "POST", "/v1/next", kind, "", 400, "BAD_ARGUMENT", "body is empty"},
+		{"broken JSON", "POST", "/v1/next", kind, `{"uid":1`, 400, "BAD_ARGUMENT", "malformed JSON"},
+		{"two values", "POST", "/v1/next", kind, `{"uid":1}{"uid":2}`, 400, "BAD_ARGUMENT", "more than one value"},
+		{"an array", "POST", "/v1/next", kind, `[1]`, 400, "BAD_ARGUMENT", "malformed JSON"},
+		{"an unknown field", "POST", "/v1/next", kind, `{"uid":1,"cuont":3}`, 400, "BAD_ARGUMENT", "cuont"},
+		{"no id", "POST", "/v1/next", kind, `{}`, 400, "BAD_ARGUMENT", "uid"},
+		{"two ids", "POST", "/v1/next", kind, `{"uid":1,"key":"a"}`, 400, "BAD_ARGUMENT", "both"},
+		{"a negative uid", "POST", "/v1/next", kind, `{"uid":-1}`, 400, "BAD_ARGUMENT", "field uid"},
+		{"a fraction", "POST", "/v1/next", kind, `{"uid":1,"count":1.5}`, 400, "BAD_ARGUMENT", "field count"},
+		{"a uid past 64 bits", "POST", "/v1/next", kind, `{"uid":"18446744073709551616"}`, 400, "BAD_ARGUMENT", "field uid"},
+		{"an object for a uid", "POST", "/v1/next", kind, `{"uid":{}}`, 400, "BAD_ARGUMENT", "field uid"},
+		{"a number for a space", "POST", "/v1/next", kind, `{"uid":1,"space":7}`, 400, "BAD_ARGUMENT", "field space"},
+		{"an empty key", "POST", "/v1/next", kind, `{"key":""}`, 400, "BAD_ARGUMENT", "key"},
+		{"a count of 0", "POST", "/v1/next", kind, `{"uid":1,"count":0}`, 400, "BAD_COUNT", "count"},
+		{"a large count", "POST", "/v1/next", kind, `{"uid":1,"count":4294967297}`, 400, "BAD_COUNT", "count"},
+		{"an unknown space", "POST", "/v1/next", kind, `{"uid":1,"space":"moon"}`, 404, "UNKNOWN_SPACE", "moon"},
+		{"no key in a batch", "POST", "/v1/batch", kind, `{}`, 400, "BAD_BATCH", "0 keys"},
+		{"too many keys", "POST", "/v1/batch", kind, many, 400, "BAD_BATCH", "10001 keys"},
+		{"counts that do not match", "POST", "/v1/batch", kind, `{"uids":[1],"counts":[1,2]}`, 400, "BAD_BATCH", "counts"},
+		{"a bad count in a batch", "POST", "/v1/batch", kind, `{"uids":[1,2],"counts":[1,18446744073709551615]}`, 400, "BAD_COUNT", "counts[1]"},
+		{"an unknown space for a batch", "POST", "/v1/batch", kind, `{"uids":[1],"space":"moon"}`, 404, "UNKNOWN_SPACE", "moon"},
+		{"no floor", "POST", "/v1/raise", kind, `{"uid":1}`, 400, "BAD_ARGUMENT", "at_least"},
+		{"a floor too high", "POST", "/v1/raise", kind, `{"uid":1,"at_least":9007199254740992}`, 400, "OVERFLOW", "at_least"},
+		{"current of nobody", "GET", "/v1/current", "", "", 400, "BAD_ARGUMENT", "uid"},
+		{"current of two", "GET", "/v1/current?uid=1&uid=2", "", "", 400, "BAD_ARGUMENT", "more than once"},
+		{"current of a word", "GET", "/v1/current?uid=x", "", "", 400, "BAD_ARGUMENT", "uid"},
+		{"an unknown parameter", "GET", "/v1/current?uid=1&user=2", "", "", 400, "BAD_ARGUMENT", "user"},
+	}
+	for _, row := range rows {
+		status, header, got := do(t, row.method, base+row.path, row.kind, row.body)
+		message, _ := got["message"].(string)
+		if status != row.status || got["code"] != row.code || !strings.Contains(message, row.text) {
+			t.Errorf("%s: got %d %v, want %d %s naming %q", row.name, status, got, row.status, row.code, row.text)
+		}
+		if (status == 405) != (header.Get("Allow") != "") {
+			t.Errorf("%s: Allow is %q", row.name, header.Get("Allow"))
+		}
+	}
+}
+
+func TestHTTPSaysThatACallMayBeRetried(t *testing.T) {
+	cluster := clienttest.Start(t, 1)
+	r := start(t, router.Config{Allocs: cluster.Addrs(), Timeout: 1, AttemptTimeout: patience})
+	status, header, got := do(t, "GET", "http://"+r.HTTPAddr()+"/readyz", "", "")
+	for status != http.StatusOK { // the first table comes soon
+		if status != http.StatusServiceUnavailable || got["code"] != "NO_ROUTE" || header.Get("Retry-After") == "" {
+			t.Fatalf("before the first table: got %d %v", status, got)
+		}
+		status, header, got = do(t, "GET", "http://"+r.HTTPAddr()+"/readyz", "", "")
+	}
+	cluster.Behave(false, false, seq.ErrNoQuorum)
+	status, header, got = do(t, "POST", "http://"+r.HTTPAddr()+"/v1/next", "application/json", `{"uid":1}`)
+	if status != http.StatusServiceUnavailable || got["code"] != "NO_QUORUM" || header.Get("Retry-After") == "" {
+		t.Errorf("without a quorum: got %d %v", status, got)
+	}
+}

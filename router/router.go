@@ -1,0 +1,198 @@
+package router
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/health"
+	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+
+	"github.com/seqsvr/seqsvr/client"
+	"github.com/seqsvr/seqsvr/internal/rpc"
+	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
+	"github.com/seqsvr/seqsvr/seq"
+)
+
+// Limits of an HTTP connection. The body of the largest batch is well below 1 MiB.
+const (
+	headerTimeout = 5 * time.Second
+	readTimeout   = 30 * time.Second
+	idleTimeout   = 2 * time.Minute
+	maxHeader     = 64 << 10
+)
+
+// Router is one router process. Make it with New, run it once with Run.
+type Router struct {
+	cfg     Config
+	sdk     *client.Client
+	lis     net.Listener
+	httpLis net.Listener // nil without an HTTP front
+	srv     *grpc.Server
+	health  *health.Server
+
+	leaving   chan struct{} // closed when Run begins to stop
+	leaveOnce sync.Once
+	closeOnce sync.Once
+}
+
+// New opens the listeners, so that the addresses are known, and does not wait for the
+// cluster. seq.ErrBadArgument for a Config that is not sound; else the system's error
+// for an address that is taken. Close the router in the end, also after Run.
+func New(cfg Config) (*Router, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	if cfg.Name == "" {
+		cfg.Name = "router-" + seq.NewSession().String()[:8]
+	}
+	r := &Router{cfg: cfg, leaving: make(chan struct{})}
+	var err error
+	if r.lis, err = net.Listen("tcp", cfg.Listen); err != nil {
+		return nil, fmt.Errorf("router: gRPC: %w", err)
+	}
+	if cfg.HTTPListen != "" {
+		if r.httpLis, err = net.Listen("tcp", cfg.HTTPListen); err != nil {
+			_ = r.lis.Close()
+			return nil, fmt.Errorf("router: HTTP: %w", err)
+		}
+	}
+	r.sdk, err = client.New(context.Background(), client.Config{
+		Addrs: cfg.Allocs, ClusterID: cfg.ClusterID, Timeout: cfg.Timeout, AttemptTimeout: cfg.AttemptTimeout,
+		AllowUnordered: true, Lazy: true, Logger: cfg.Logger,
+	})
+	if err != nil {
+		_ = r.lis.Close()
+		if r.httpLis != nil {
+			_ = r.httpLis.Close()
+		}
+		return nil, fmt.Errorf("router: %w", err)
+	}
+	r.srv = rpc.NewServer(rpc.ServerConfig{Logger: cfg.Logger, ClusterID: r.sdk.ClusterID})
+	pb.RegisterSequenceServer(r.srv, &server{sdk: r.sdk, leaving: r.leaving})
+	r.health = rpc.RegisterHealth(r.srv)
+	r.health.SetServingStatus("", healthpb.HealthCheckResponse_NOT_SERVING)
+	return r, nil
+}
+
+// Addr is the gRPC front's address.
+func (r *Router) Addr() string { return r.lis.Addr().String() }
+
+// HTTPAddr is the HTTP front's address; "" without one.
+func (r *Router) HTTPAddr() string {
+	if r.httpLis == nil {
+		return ""
+	}
+	return r.httpLis.Addr().String()
+}
+
+// Run serves until ctx ends, then lets calls in flight finish for at most
+// rpc.StopBound, and returns nil. Otherwise it returns why a front failed.
+func (r *Router) Run(ctx context.Context) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	var tasks sync.WaitGroup
+	failed := make(chan error, 3)
+	start := func(part func(context.Context) error) {
+		tasks.Go(func() {
+			if err := part(ctx); err != nil {
+				failed <- err
+			}
+			stop() // one part's end is the end of all
+		})
+	}
+	tasks.Go(func() {
+		<-ctx.Done()
+		r.leave()
+	})
+	start(func(ctx context.Context) error { return rpc.Serve(ctx, r.srv, r.lis) })
+	if r.httpLis != nil {
+		start(r.serveHTTP)
+	}
+	if r.cfg.GossipListen != "" {
+		start(r.gossip)
+	}
+	tasks.Go(func() { r.reportHealth(ctx) })
+	r.cfg.Logger.Info("router listens", "grpc", r.Addr(), "http", r.HTTPAddr())
+	tasks.Wait()
+	close(failed)
+	var errs []error
+	for err := range failed {
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
+// reportHealth says SERVING once there is a route table.
+func (r *Router) reportHealth(ctx context.Context) {
+	for ctx.Err() == nil {
+		if err := r.sdk.Ready(ctx); err == nil {
+			r.health.SetServingStatus("", healthpb.HealthCheckResponse_SERVING)
+			return
+		} else if errors.Is(err, client.ErrClosed) {
+			return
+		} else if ctx.Err() == nil {
+			r.cfg.Logger.Warn("no route table yet", "error", err)
+		}
+		pause := time.NewTimer(time.Second)
+		select {
+		case <-ctx.Done():
+		case <-pause.C:
+		}
+		pause.Stop()
+	}
+}
+
+func (r *Router) serveHTTP(ctx context.Context) error {
+	srv := &http.Server{
+		Handler:           newFront(r.sdk, r.leaving, r.cfg.Logger),
+		ReadHeaderTimeout: headerTimeout, ReadTimeout: readTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader,
+		ErrorLog: slog.NewLogLogger(r.cfg.Logger.Handler(), slog.LevelWarn),
+	}
+	failed := make(chan error, 1)
+	go func() { failed <- srv.Serve(r.httpLis) }()
+	select {
+	case err := <-failed:
+		return fmt.Errorf("serve HTTP on %s: %w", r.httpLis.Addr(), err)
+	case <-ctx.Done():
+	}
+	bound, cancel := context.WithTimeout(context.Background(), rpc.StopBound)
+	defer cancel()
+	if srv.Shutdown(bound) != nil {
+		_ = srv.Close()
+	}
+	<-failed
+	return nil
+}
+
+// leave tells balancers, and ends the streams: their callers turn elsewhere.
+func (r *Router) leave() {
+	r.leaveOnce.Do(func() {
+		close(r.leaving)
+		r.health.Shutdown()
+	})
+}
+
+// Close frees the listeners and the connections. After Run has returned, or instead
+// of Run. It is safe to call twice.
+func (r *Router) Close() error {
+	r.closeOnce.Do(func() {
+		r.leave()
+		r.srv.Stop()
+		_ = r.lis.Close()
+		if r.httpLis != nil {
+			_ = r.httpLis.Close()
+		}
+		_ = r.sdk.Close()
+	})
+	return nil
+}

@@ -1,0 +1,99 @@
+package router
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc"
+
+	"github.com/seqsvr/seqsvr/internal/rpc"
+	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
+	"github.com/seqsvr/seqsvr/seq"
+)
+
+// streamTimeout is that of a StreamRequest that names none, by the contract.
+const streamTimeout = 5 * time.Second
+
+// maxInFlight bounds the requests of one stream that are being forwarded. Beyond it
+// the stream is not read, so that its caller feels the load.
+const maxInFlight = 256
+
+// Stream implements pb.SequenceServer: requests are forwarded as they come and
+// answered in any order. When the router leaves, those in flight are answered first.
+func (s *server) Stream(stream grpc.BidiStreamingServer[pb.StreamRequest, pb.StreamReply]) error {
+	requests := make(chan *pb.StreamRequest)
+	ended := make(chan error, 1)
+	// The reader ends with the stream's context at the latest.
+	go func() {
+		for {
+			r, err := stream.Recv()
+			if err != nil {
+				ended <- err
+				return
+			}
+			select {
+			case requests <- r:
+			case <-stream.Context().Done():
+				return
+			}
+		}
+	}()
+	var inFlight sync.WaitGroup
+	defer inFlight.Wait()
+	var sendMu sync.Mutex // guards stream.Send
+	places := make(chan struct{}, maxInFlight)
+	for {
+		select {
+		case <-s.leaving:
+			return seq.ErrShuttingDown
+		case err := <-ended:
+			if errors.Is(err, io.EOF) {
+				return nil
+			}
+			return err
+		case r := <-requests:
+			places <- struct{}{} // each place comes back within its request's timeout
+			inFlight.Go(func() {
+				reply := s.answer(stream.Context(), r)
+				<-places
+				sendMu.Lock()
+				defer sendMu.Unlock()
+				_ = stream.Send(reply) // a lost stream is seen by the reader
+			})
+		}
+	}
+}
+
+// answer forwards one request of a stream within its timeout.
+func (s *server) answer(ctx context.Context, r *pb.StreamRequest) *pb.StreamReply {
+	limit := streamTimeout
+	if r.GetTimeoutMs() > 0 {
+		limit = time.Duration(r.GetTimeoutMs()) * time.Millisecond
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	reply := &pb.StreamReply{Id: r.GetId()}
+	var err error
+	switch call := r.GetCall().(type) {
+	case *pb.StreamRequest_Next:
+		var next *pb.BatchNextReply
+		if next, err = s.BatchNext(ctx, call.Next); err == nil {
+			reply.Result = &pb.StreamReply_Next{Next: next}
+		}
+	case *pb.StreamRequest_Current:
+		var current *pb.CurrentReply
+		if current, err = s.Current(ctx, call.Current); err == nil {
+			reply.Result = &pb.StreamReply_Current{Current: current}
+		}
+	default:
+		err = fmt.Errorf("%w: neither next nor current is set", seq.ErrBadArgument)
+	}
+	if err != nil {
+		reply.Result = &pb.StreamReply_Error{Error: rpc.ToKeyError(0, err)}
+	}
+	return reply
+}
