@@ -126,7 +126,9 @@ type LeaseItem struct {
 	Round    uint64
 }
 
-// RenewRequest extends a session's lease of everything attached at the store.
+// RenewRequest extends a session's lease of everything attached at the store. Drop is
+// done before Attach, and a Drop under another round than the attached one does nothing
+// to it. A lease is never shortened by a request that arrives late.
 type RenewRequest struct {
 	Ref      Ref
 	Session  seq.Session

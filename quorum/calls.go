@@ -1,0 +1,168 @@
+package quorum
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/seqsvr/seqsvr/seq"
+)
+
+// Probe looks at registers without writing: Won means that W stores would admit
+// a Prepare by the session now. It comes before every Prepare, because a Prepare
+// that one store promises and the others refuse deposes a live owner for nothing.
+// An on-demand register that a store does not have counts as free there; its
+// epochs are zero. One outcome a register, in order. Safe to repeat.
+func (g *Group) Probe(ctx context.Context, session seq.Session, regs []seq.Register) []Outcome {
+	regs = slices.Clone(regs) // slow stores read it after the call
+	b := &batch{op: "probe", n: g.cfg.N, w: g.cfg.W, length: len(regs), absentIsFree: true,
+		register: func(i int) seq.Register { return regs[i] }}
+	req := ReadRequest{Ref: g.cfg.Ref, Session: session, Registers: regs}
+	return g.run(ctx, b, func(ctx context.Context, s Store) (string, []Result, error) {
+		reply, err := s.Read(ctx, req)
+		return reply.UUID, reply.Results, err
+	})
+}
+
+// Prepare asks for the promise of {Round, session} of each item. Won means that
+// W distinct stores promised: Max is then at or above everything that was ever
+// confirmed. One outcome an item, in order. Safe to repeat under the same round.
+func (g *Group) Prepare(ctx context.Context, session seq.Session, items []PrepareItem) []Outcome {
+	items = slices.Clone(items)
+	b := &batch{op: "prepare", n: g.cfg.N, w: g.cfg.W, length: len(items),
+		register: func(i int) seq.Register { return items[i].Register },
+		credible: func(i int, r *Result) bool {
+			return r.Promised == seq.Epoch{Round: items[i].Round, Session: session}
+		}}
+	req := PrepareRequest{Ref: g.cfg.Ref, Session: session, Items: items}
+	return g.run(ctx, b, func(ctx context.Context, s Store) (string, []Result, error) {
+		reply, err := s.Prepare(ctx, req)
+		return reply.UUID, reply.Results, err
+	})
+}
+
+// Step asks to accept Max, and of a document its payload, under {Round, session}:
+// one message a store for the whole batch. Only Won confirms it. Refused, which a
+// single NACK is enough for, and Unknown may both have been written at some
+// stores, or be written later: the new range must not be used. After Unknown the
+// same or a larger value may be sent again under the same epoch; after ErrNack
+// nothing may. Payloads must not be modified after the call.
+func (g *Group) Step(ctx context.Context, session seq.Session, items []StepItem) []Outcome {
+	items = slices.Clone(items)
+	b := &batch{op: "step", n: g.cfg.N, w: g.cfg.W, length: len(items), nackDecides: true,
+		register: func(i int) seq.Register { return items[i].Register },
+		credible: func(i int, r *Result) bool {
+			return r.Accepted == seq.Epoch{Round: items[i].Round, Session: session} && r.Max >= items[i].Max
+		}}
+	req := StepRequest{Ref: g.cfg.Ref, Session: session, Items: items}
+	return g.run(ctx, b, func(ctx context.Context, s Store) (string, []Result, error) {
+		reply, err := s.Step(ctx, req)
+		return reply.UUID, reply.Results, err
+	})
+}
+
+func (g *Group) run(ctx context.Context, b *batch, send message) []Outcome {
+	if b.length > 0 {
+		g.round(ctx, b.length, send, b.take)
+	}
+	return b.outcomes(time.Now())
+}
+
+// ReadPrefix looks at all registers whose name starts with prefix, as Probe does.
+// It needs R stores, seq.ErrNoQuorum otherwise, and waits for W where it can, so
+// that the states mean something. Max is at or above everything that was confirmed
+// before the call. A store without one of the registers counts as in Probe.
+func (g *Group) ReadPrefix(ctx context.Context, session seq.Session, prefix string) (map[seq.Register]Outcome, error) {
+	req := ReadRequest{Ref: g.cfg.Ref, Session: session, Prefix: prefix}
+	var answers []answer
+	var causes []error
+	g.round(ctx, anyLength, func(ctx context.Context, s Store) (string, []Result, error) {
+		reply, err := s.Read(ctx, req)
+		return reply.UUID, reply.Results, err
+	}, func(a answer) bool {
+		if a.err != nil {
+			causes = append(causes, a.err)
+		} else {
+			answers = append(answers, a)
+		}
+		return len(answers) >= max(g.cfg.R, g.cfg.W)
+	})
+	if len(answers) < g.cfg.R {
+		return nil, noQuorum("read registers by prefix", len(answers), g.cfg.R, causes)
+	}
+	regs := alignByRegister(answers)
+	b := &batch{op: "read", n: g.cfg.N, w: g.cfg.W, length: len(regs), absentIsFree: true, answers: answers,
+		register: func(i int) seq.Register { return regs[i] }}
+	found := make(map[seq.Register]Outcome, len(regs))
+	for i, o := range b.outcomes(time.Now()) {
+		found[regs[i]] = o
+	}
+	return found, nil
+}
+
+// alignByRegister gives all answers one result for each register that any of
+// them names, in the order of what it returns.
+func alignByRegister(answers []answer) []seq.Register {
+	var regs []seq.Register
+	index := map[seq.Register]int{}
+	for _, a := range answers {
+		for _, r := range a.results {
+			if _, ok := index[r.Register]; !ok {
+				index[r.Register] = len(regs)
+				regs = append(regs, r.Register)
+			}
+		}
+	}
+	for k := range answers {
+		aligned := make([]Result, len(regs))
+		for i := range aligned {
+			aligned[i].Verdict = VerdictUnknown
+		}
+		for _, r := range answers[k].results {
+			aligned[index[r.Register]] = r
+		}
+		answers[k].results = aligned
+	}
+	return regs
+}
+
+// Release drops the session's leases on the items at all stores and reserves
+// them for session to, 0 for nobody, for ReserveTime. nil once W distinct stores
+// did; seq.ErrNoQuorum otherwise, and then the leases end by themselves. The
+// caller must have stopped serving the items before. Safe to repeat.
+func (g *Group) Release(ctx context.Context, session seq.Session, items []LeaseItem, to seq.Session) error {
+	if len(items) == 0 {
+		return nil
+	}
+	return g.release(ctx, "release leases",
+		ReleaseRequest{Ref: g.cfg.Ref, Session: session, Items: slices.Clone(items), To: to})
+}
+
+// EndSession drops all leases of the session at all stores, which grant it
+// nothing more. nil once W distinct stores did; seq.ErrNoQuorum otherwise, and
+// then the leases end by themselves. The process must have stopped serving, or be
+// known to be dead. Safe to repeat.
+func (g *Group) EndSession(ctx context.Context, session seq.Session) error {
+	return g.release(ctx, "end session "+session.String(),
+		ReleaseRequest{Ref: g.cfg.Ref, Session: session, All: true})
+}
+
+func (g *Group) release(ctx context.Context, what string, req ReleaseRequest) error {
+	acks := 0
+	var causes []error
+	g.round(ctx, anyLength, func(ctx context.Context, s Store) (string, []Result, error) {
+		uuid, err := s.Release(ctx, req)
+		return uuid, nil, err
+	}, func(a answer) bool {
+		if a.err != nil {
+			causes = append(causes, a.err)
+		} else {
+			acks++
+		}
+		return acks >= g.cfg.W
+	})
+	if acks < g.cfg.W {
+		return noQuorum(what, acks, g.cfg.W, causes)
+	}
+	return nil
+}

@@ -1,0 +1,213 @@
+package quorum
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/seqsvr/seqsvr/seq"
+)
+
+// Rho bounds how far the rates of two clocks differ from true time: 1 %, some
+// hundred times of what an undisciplined quartz does.
+//
+// A store that counts Lease on a fast clock ends it after Lease/(1+Rho) of true
+// time; a slow clock here shows only (1-Rho) of that. (1-Rho)/(1+Rho) > 1-2*Rho,
+// hence the factor in Term.
+const Rho = 0.01
+
+// Guard is what a holder stops earlier for clocks that tick: a reading may be
+// old by up to one tick. The store's reading at receipt and the holder's reading
+// when it serves each count against the holder, the other two for it. The
+// coarsest tick in use is 4 ms (HZ=250), and durations on the wire may be rounded
+// by 1 ms at each end: 2*4 + 2*1 = 10 ms.
+const Guard = 10 * time.Millisecond
+
+// MinLease keeps Guard below a tenth of the lease.
+const MinLease = 10 * Guard
+
+// renewals is how many renews are sent in one lease.
+const renewals = 5
+
+// Term is how long after the sending of a renew the holder may trust it.
+func Term(lease time.Duration) time.Duration {
+	return lease - time.Duration(2*Rho*float64(lease)) - Guard
+}
+
+// Clock is the machine's clock since boot, suspend included. Only differences
+// mean anything.
+type Clock interface {
+	Now() time.Duration
+}
+
+// LeaseConfig describes one session and whom it tells what. The callbacks may be
+// nil, come from several goroutines at once and must not block: renewals wait
+// for them.
+type LeaseConfig struct {
+	Ref        Ref
+	Session    seq.Session
+	Name, Addr string        // of this AllocSvr, told to the others
+	Lease      time.Duration // at least MinLease, and at most what the stores allow
+	N, W       int
+	Clock      Clock
+	Logger     *slog.Logger // nil: none
+
+	// OnLost is called once for each hold that has ended without Drop. The hold
+	// says so itself by then.
+	OnLost func(*Hold)
+	// OnRefused is called each time that a store refuses a renewal for a reason
+	// that may not pass by itself: seq.ErrNameTaken, seq.ErrBadLease,
+	// seq.ErrNoLease (the session was ended), seq.ErrNotVoting,
+	// seq.ErrForeignCluster, seq.ErrStaleEra.
+	OnRefused func(err error)
+	// OnSessions is called when Sessions changed in more than its times.
+	OnSessions func()
+}
+
+func (c LeaseConfig) validate(stores []NamedStore) error {
+	if err := (Config{N: c.N, R: c.N, W: c.W}).Validate(); err != nil {
+		return err
+	}
+	switch {
+	case c.Session == 0:
+		return fmt.Errorf("%w: session 0", ErrBadConfig)
+	case c.Clock == nil:
+		return fmt.Errorf("%w: no clock", ErrBadConfig)
+	case c.Lease < MinLease:
+		return fmt.Errorf("%w: %s, expected at least %s", seq.ErrBadLease, c.Lease, MinLease)
+	}
+	return checkStores(stores, c.N)
+}
+
+// Leases keeps one session alive at all stores, and what it holds attached there.
+// It is safe for concurrent use; Hold.Until takes no lock.
+type Leases struct {
+	cfg    LeaseConfig
+	term   time.Duration // Term(cfg.Lease)
+	stores []*storeLease
+
+	// sent is, for each store, the clock before the sending of the newest renew
+	// that the store answered; never if there is none. Never goes back.
+	//
+	//	bit i of Hold.attached is set  =>  no other session gets the register from
+	//	                                   store i before sent[i] + term
+	//
+	// so bits are cleared before sent moves on, and Until reads sent before bits.
+	sent [MaxStores]atomic.Int64
+
+	routes  atomic.Uint64 // highest RenewReply.RouteVersion
+	running atomic.Bool
+
+	mu sync.Mutex // guards all below, what storeLease says so of, and all writes to Hold.attached
+	// holds are the live ones.
+	holds map[seq.Register]*Hold
+	// ended is the highest round of each register that was dropped, lost or
+	// replaced. Nothing at or below it is ever attached again: a message that was
+	// long under way could still detach it at a store.
+	ended    map[seq.Register]uint64
+	sessions map[seq.Session]*sessionRecord
+}
+
+const never = -1 << 62
+
+// NewLeases makes the leases of one session. Nothing is sent before Run.
+func NewLeases(cfg LeaseConfig, stores []NamedStore) (*Leases, error) {
+	if err := cfg.validate(stores); err != nil {
+		return nil, err
+	}
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	l := &Leases{
+		cfg: cfg, term: Term(cfg.Lease),
+		holds: map[seq.Register]*Hold{}, ended: map[seq.Register]uint64{},
+		sessions: map[seq.Session]*sessionRecord{},
+	}
+	stores = slices.Clone(stores)
+	for i := range stores {
+		l.sent[i].Store(never)
+		l.stores = append(l.stores, newStoreLease(i, stores[i]))
+	}
+	return l, nil
+}
+
+// Run renews until ctx ends and returns nil then. It runs once; a second call is
+// an error. After it, leases end by themselves or by Group.EndSession.
+func (l *Leases) Run(ctx context.Context) error {
+	if l.running.Swap(true) {
+		return fmt.Errorf("%w: leases of session %s run already", ErrBadConfig, l.cfg.Session)
+	}
+	var wg sync.WaitGroup
+	for _, s := range l.stores {
+		wg.Go(func() { l.renewLoop(ctx, s) })
+	}
+	wg.Wait()
+	return nil
+}
+
+// Kick sends the next renew to every store at once, or right after the one that
+// is under way.
+func (l *Leases) Kick() {
+	for _, s := range l.stores {
+		s.wake()
+	}
+}
+
+// Connected is the number of stores that answered within the lease.
+func (l *Leases) Connected() int {
+	now, n := int64(l.cfg.Clock.Now()), 0
+	for i := range l.stores {
+		if now < l.sent[i].Load()+int64(l.term) {
+			n++
+		}
+	}
+	return n
+}
+
+// Granted says whether W stores answered within the lease, so that holds can be
+// attached at W stores at all.
+func (l *Leases) Granted() bool { return l.Connected() >= l.cfg.W }
+
+// RouteVersion is the highest version of the route table that a store told of.
+func (l *Leases) RouteVersion() uint64 { return l.routes.Load() }
+
+// renewLoop is the only one that sends renews to its store, so that they are
+// processed in the order in which they were sent, unless one of them timed out.
+func (l *Leases) renewLoop(ctx context.Context, s *storeLease) {
+	every := l.cfg.Lease / renewals
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-timer.C:
+		case <-s.kick:
+		}
+		start := time.Now()
+		again := l.renewOnce(ctx, s)
+		timer.Reset(max(0, every-time.Since(start)))
+		if again {
+			s.wake()
+		}
+	}
+}
+
+// renewOnce sends one renew and takes in its reply; again if the next one should
+// not wait.
+func (l *Leases) renewOnce(ctx context.Context, s *storeLease) (again bool) {
+	ctx, cancel := context.WithTimeout(ctx, l.cfg.Lease)
+	defer cancel()
+	req, sent := l.prepareRenew(s)
+	sent.at = l.cfg.Clock.Now() // before sending: mutation 15
+	reply, err := s.store.Store.Renew(ctx, req)
+	if err != nil {
+		l.renewFailed(ctx, s, err)
+		return false
+	}
+	return l.renewed(s, sent, reply, l.cfg.Clock.Now())
+}

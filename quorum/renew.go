@@ -1,0 +1,280 @@
+package quorum
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/bits"
+	"time"
+
+	"github.com/seqsvr/seqsvr/seq"
+)
+
+// storeLease is the session as one store sees it. The fields below kick are
+// guarded by Leases.mu.
+type storeLease struct {
+	index int
+	store NamedStore
+	kick  chan struct{} // of one place
+
+	uuid    string // answered under; "" before the first reply
+	boot    uint64
+	commits uint64 // highest seen
+	gen     uint64 // counts the resets
+	made    uint64 // renews made so far
+	taken   uint64 // number of the newest renew that was answered
+
+	pending  map[*Hold]struct{}     // to attach with the next renew
+	refused  map[*Hold]struct{}     // to attach again at retryAt
+	retryAt  time.Duration          // on the clock
+	drops    map[LeaseItem]struct{} // to detach with the next renews until one is answered
+	attached int                    // live holds with this store's bit
+
+	answered  bool          // there has been a reply
+	settledAt time.Duration // before that, after its start, sessions may not have come back yet
+	wasReset  bool          // the last reply was a reset
+	failing   bool          // the last renew was not answered
+	refusal   error         // why the last renew was refused, of lasting
+}
+
+func newStoreLease(i int, s NamedStore) *storeLease {
+	return &storeLease{index: i, store: s, kick: make(chan struct{}, 1), uuid: s.UUID,
+		pending: map[*Hold]struct{}{}, refused: map[*Hold]struct{}{}, drops: map[LeaseItem]struct{}{}}
+}
+
+func (s *storeLease) bit() uint64 { return 1 << s.index }
+
+func (s *storeLease) wake() {
+	select {
+	case s.kick <- struct{}{}:
+	default:
+	}
+}
+
+// sentRenew is what the sender remembers of a renew until its reply comes.
+type sentRenew struct {
+	at     time.Duration // clock before sending
+	number uint64        // counts the renews to this store
+	gen    uint64        // storeLease.gen when it was made
+	attach []*Hold       // parallel to RenewRequest.Attach
+	drops  []LeaseItem
+}
+
+// prepareRenew collects all that the store has not been told yet.
+func (l *Leases) prepareRenew(s *storeLease) (RenewRequest, sentRenew) {
+	now := l.cfg.Clock.Now()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if now >= s.retryAt {
+		for h := range s.refused {
+			s.pending[h] = struct{}{}
+		}
+		clear(s.refused)
+	}
+	s.made++
+	sent := sentRenew{number: s.made, gen: s.gen}
+	req := RenewRequest{Ref: l.cfg.Ref, Session: l.cfg.Session, Name: l.cfg.Name, Addr: l.cfg.Addr,
+		Lease: l.cfg.Lease, Seen: s.commits}
+	for h := range s.pending {
+		h.told |= s.bit()
+		sent.attach = append(sent.attach, h)
+		req.Attach = append(req.Attach, LeaseItem{Register: h.register, Round: h.round})
+	}
+	for item := range s.drops {
+		sent.drops = append(sent.drops, item)
+		req.Drop = append(req.Drop, item)
+	}
+	req.Attached = uint64(s.attached + len(req.Attach))
+	return req, sent
+}
+
+// renewed takes in a reply that arrived at now. First everything that the store
+// took away is given up and told, only then the store's send time moves on, and
+// last what it newly attached counts.
+func (l *Leases) renewed(s *storeLease, sent sentRenew, reply RenewReply, now time.Duration) (again bool) {
+	l.mu.Lock()
+	fresh, err := l.identify(s, reply)
+	if err != nil {
+		l.mu.Unlock()
+		l.cfg.Logger.Warn("renewal does not count", "store", s.store.Name, "error", err)
+		return false
+	}
+	reset := fresh || reply.Reset
+	if sent.number < s.taken { // overtaken: it may take away, but gives nothing
+		sent.attach, sent.drops = nil, nil
+	}
+	s.taken = max(s.taken, sent.number)
+	lost := l.takeAway(s, sent, reply, reset, now)
+	again = reset && !s.wasReset // a store that resets every time gets its renews at the usual pace
+	recovered := s.failing
+	s.wasReset, s.failing, s.refusal = reset, false, nil
+	l.mu.Unlock()
+
+	if recovered {
+		l.cfg.Logger.Info("store renews again", "store", s.store.Name)
+	}
+	for _, h := range lost {
+		l.cfg.Logger.Info("lease lost", "register", h.register.String(), "round", h.round, "store", s.store.Name)
+		if l.cfg.OnLost != nil {
+			l.cfg.OnLost(h)
+		}
+	}
+	advance(&l.sent[s.index], int64(sent.at))
+	advance(&l.routes, reply.RouteVersion)
+
+	l.mu.Lock()
+	l.confirm(s, sent)
+	changed := l.observe(s, reply.Sessions, fresh, now)
+	l.mu.Unlock()
+	if changed && l.cfg.OnSessions != nil {
+		l.cfg.OnSessions()
+	}
+	return again
+}
+
+// advance is an atomic maximum.
+func advance[T int64 | uint64](a interface {
+	Load() T
+	CompareAndSwap(old, new T) bool
+}, v T) {
+	for {
+		old := a.Load()
+		if v <= old || a.CompareAndSwap(old, v) {
+			return
+		}
+	}
+}
+
+// identify checks who answers; fresh if it is a new start of the store, or
+// another disk, so that nothing attached before is. Callers hold l.mu.
+func (l *Leases) identify(s *storeLease, reply RenewReply) (fresh bool, err error) {
+	configured := make([]NamedStore, len(l.stores))
+	for i, other := range l.stores {
+		configured[i] = other.store
+		if i != s.index {
+			configured[i].UUID = other.uuid // once it has answered, nobody else may use its uuid
+		}
+	}
+	if err := checkUUID(configured, s.index, reply.UUID); err != nil {
+		return false, err
+	}
+	fresh = s.answered && (reply.UUID != s.uuid || reply.BootCount != s.boot)
+	if reply.UUID != s.uuid {
+		s.commits = 0
+	}
+	s.answered, s.uuid, s.boot = true, reply.UUID, reply.BootCount
+	s.commits = max(s.commits, reply.Commits)
+	return fresh, nil
+}
+
+// takeAway clears the bits of what the store no longer keeps, and returns the
+// holds that are lost by that. Callers hold l.mu.
+func (l *Leases) takeAway(s *storeLease, sent sentRenew, reply RenewReply, reset bool, now time.Duration) (lost []*Hold) {
+	if reset {
+		l.forget(s)
+	}
+	for _, item := range sent.drops {
+		delete(s.drops, item)
+	}
+	for _, item := range reply.Lost {
+		if h := l.holds[item.Register]; h != nil && h.round == item.Round {
+			l.end(h)
+			lost = append(lost, h)
+		}
+		s.drops[item] = struct{}{} // the store tells of it until then
+	}
+	for _, item := range reply.Refused {
+		h := l.holds[item.Register]
+		if h == nil || h.round != item.Round {
+			continue
+		}
+		l.detach(h, s)
+		h.refused |= s.bit()
+		delete(s.pending, h)
+		// The store may only have missed the promise; the next step brings it.
+		// W stores promised, though: if more than N-W refuse, one of those has
+		// promised a higher epoch since.
+		if bits.OnesCount64(h.refused) > l.cfg.N-l.cfg.W {
+			l.end(h)
+			lost = append(lost, h)
+			continue
+		}
+		if len(s.refused) == 0 {
+			s.retryAt = now + l.cfg.Lease
+		}
+		s.refused[h] = struct{}{}
+	}
+	return lost
+}
+
+// forget clears the store's bit of all holds and has them attached again. What a
+// renew under way attaches does not count any more. Callers hold l.mu.
+func (l *Leases) forget(s *storeLease) {
+	s.gen++
+	clear(s.refused)
+	for _, h := range l.holds {
+		l.detach(h, s)
+		h.refused &^= s.bit()
+		s.pending[h] = struct{}{}
+	}
+}
+
+// detach clears the store's bit of a hold. Callers hold l.mu.
+func (l *Leases) detach(h *Hold, s *storeLease) {
+	if h.attached.And(^s.bit())&s.bit() != 0 {
+		s.attached--
+	}
+}
+
+// confirm counts what the renew attached, unless it was sent before a reset, or
+// the hold has ended or been refused since: mutation 21. Callers hold l.mu.
+func (l *Leases) confirm(s *storeLease, sent sentRenew) {
+	if sent.gen != s.gen {
+		return
+	}
+	for _, h := range sent.attach {
+		if _, waiting := s.pending[h]; !waiting || h.over.Load() {
+			continue
+		}
+		delete(s.pending, h)
+		h.refused &^= s.bit()
+		if h.attached.Or(s.bit())&s.bit() == 0 {
+			s.attached++
+		}
+		if !h.isReady && bits.OnesCount64(h.attached.Load()) >= l.cfg.W {
+			h.isReady = true
+			close(h.ready)
+		}
+	}
+}
+
+// lasting are the refusals that OnRefused is for.
+var lasting = []error{
+	seq.ErrNameTaken, seq.ErrBadLease, seq.ErrNoLease, seq.ErrNotVoting, seq.ErrForeignCluster, seq.ErrStaleEra,
+}
+
+// renewFailed leaves all as it is: whether the store took the renew in is not
+// known, and everything in it travels again. Only where the session was ended,
+// by whoever took this process for dead, nothing is kept there any more.
+func (l *Leases) renewFailed(ctx context.Context, s *storeLease, err error) {
+	var refusal error
+	for _, e := range lasting {
+		if errors.Is(err, e) {
+			refusal = e
+			break
+		}
+	}
+	l.mu.Lock()
+	first := !s.failing || !errors.Is(refusal, s.refusal)
+	s.failing, s.refusal = true, refusal
+	if errors.Is(err, seq.ErrNoLease) {
+		l.forget(s)
+	}
+	l.mu.Unlock()
+	if first && !errors.Is(ctx.Err(), context.Canceled) {
+		l.cfg.Logger.Warn("renewal failed", "store", s.store.Name, "error", err)
+	}
+	if refusal != nil && l.cfg.OnRefused != nil {
+		l.cfg.OnRefused(fmt.Errorf("renew session %s at store %s: %w", l.cfg.Session, s.store.Name, err))
+	}
+}
