@@ -1,0 +1,184 @@
+package storeclient
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/metadata"
+
+	"github.com/seqsvr/seqsvr/internal/rpc"
+	"github.com/seqsvr/seqsvr/internal/storewire"
+	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
+	"github.com/seqsvr/seqsvr/quorum"
+	"github.com/seqsvr/seqsvr/seq"
+)
+
+// Client is one store over gRPC. It is safe for concurrent use. Calls fail at once while
+// the store is away; all may be repeated (the duties are at quorum.Store).
+type Client struct {
+	addr   string
+	conns  [2]*grpc.ClientConn
+	calls  pb.StoreClient
+	leases pb.StoreClient         // Renew's own connection
+	uuid   atomic.Pointer[string] // of the store, nil before its first reply
+}
+
+var _ quorum.Store = (*Client)(nil)
+
+// Dial makes a client of the store at host:port without waiting for it. The options come
+// after rpc.Dial's own.
+func Dial(addr string, opts ...grpc.DialOption) (*Client, error) {
+	opts = append([]grpc.DialOption{grpc.WithDefaultCallOptions(
+		grpc.MaxCallRecvMsgSize(storewire.MaxMessage), grpc.MaxCallSendMsgSize(storewire.MaxMessage))}, opts...)
+	c := &Client{addr: addr}
+	for i := range c.conns {
+		conn, err := rpc.Dial(addr, opts...)
+		if err != nil {
+			return nil, errors.Join(fmt.Errorf("store client: %w", err), c.Close())
+		}
+		c.conns[i] = conn
+	}
+	c.calls, c.leases = pb.NewStoreClient(c.conns[0]), pb.NewStoreClient(c.conns[1])
+	return c, nil
+}
+
+// Addr is the address given to Dial.
+func (c *Client) Addr() string { return c.addr }
+
+// UUID is the store's uuid, empty before its first reply.
+func (c *Client) UUID() string {
+	if known := c.uuid.Load(); known != nil {
+		return *known
+	}
+	return ""
+}
+
+// Close ends the connections and all calls in flight, their outcome unknown.
+func (c *Client) Close() error {
+	var errs []error
+	for _, conn := range c.conns {
+		if conn != nil {
+			errs = append(errs, conn.Close())
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// meant names the store in the call, once it is known.
+func (c *Client) meant(ctx context.Context) context.Context {
+	if uuid := c.UUID(); uuid != "" {
+		return metadata.AppendToOutgoingContext(ctx, storewire.StoreHeader, uuid)
+	}
+	return ctx
+}
+
+// verify takes the uuid of the first reply and refuses every other one after it.
+func (c *Client) verify(uuid string) error {
+	if uuid == "" {
+		return fmt.Errorf("%w: a reply without a store uuid", seq.ErrStaleEra)
+	}
+	if c.uuid.CompareAndSwap(nil, &uuid) {
+		return nil
+	}
+	if known := c.UUID(); known != uuid {
+		return fmt.Errorf("%w: store %s answers in place of %s", seq.ErrStaleEra, uuid, known)
+	}
+	return nil
+}
+
+// wrap names the operation and the store.
+func (c *Client) wrap(op string, err error) error {
+	return fmt.Errorf("%s at store %s: %w", op, c.addr, err)
+}
+
+// Describe asks the store for its identity. It works in every state of the store. Errors
+// beside those of the connection: seq.ErrStaleEra if it is not the store of before,
+// seq.ErrBadMapping.
+func (c *Client) Describe(ctx context.Context) (quorum.Identity, error) {
+	reply, err := c.calls.Describe(ctx, &pb.DescribeRequest{})
+	if err != nil {
+		return quorum.Identity{}, c.wrap("describe", err)
+	}
+	return c.identity("describe", reply)
+}
+
+// Bind tells the store its fellow members, durably, and gives its identity after that.
+// Errors: seq.ErrForeignCluster, seq.ErrStaleEra for another era or if it is bound to
+// others, seq.ErrBadArgument for a list that does not fit what init was told.
+func (c *Client) Bind(ctx context.Context, cluster string, era seq.Era, members []quorum.Member) (quorum.Identity, error) {
+	reply, err := c.calls.Bind(c.meant(ctx), &pb.BindRequest{ClusterId: cluster, Era: uint64(era), Members: storewire.MembersToProto(members)})
+	if err != nil {
+		return quorum.Identity{}, c.wrap("bind", err)
+	}
+	return c.identity("bind", reply)
+}
+
+func (c *Client) identity(op string, reply *pb.DescribeReply) (quorum.Identity, error) {
+	id, err := storewire.DescribeFromProto(reply)
+	if err == nil {
+		err = c.verify(id.UUID)
+	}
+	if err != nil {
+		return quorum.Identity{}, c.wrap(op, err)
+	}
+	return id, nil
+}
+
+// Read implements quorum.Store.
+func (c *Client) Read(ctx context.Context, req quorum.ReadRequest) (quorum.Reply, error) {
+	reply, err := c.calls.Read(c.meant(ctx), storewire.ReadToProto(req))
+	// A read by prefix has as many results as there are registers.
+	return c.results("read", reply, err, len(req.Registers), len(req.Registers) == 0)
+}
+
+// Prepare implements quorum.Store.
+func (c *Client) Prepare(ctx context.Context, req quorum.PrepareRequest) (quorum.Reply, error) {
+	reply, err := c.calls.Prepare(c.meant(ctx), storewire.PrepareToProto(req))
+	return c.results("prepare", reply, err, len(req.Items), false)
+}
+
+// Step implements quorum.Store.
+func (c *Client) Step(ctx context.Context, req quorum.StepRequest) (quorum.Reply, error) {
+	reply, err := c.calls.Step(c.meant(ctx), storewire.StepToProto(req))
+	return c.results("step", reply, err, len(req.Items), false)
+}
+
+func (c *Client) results(op string, reply *pb.ResultsReply, err error, want int, anyNumber bool) (quorum.Reply, error) {
+	if err == nil {
+		err = c.verify(reply.GetStoreUuid())
+	}
+	if got := len(reply.GetResults()); err == nil && got != want && !anyNumber {
+		err = fmt.Errorf("%w: %d results for %d items", seq.ErrBadBatch, got, want)
+	}
+	if err != nil {
+		return quorum.Reply{}, c.wrap(op, err)
+	}
+	return storewire.ReplyFromProto(reply), nil
+}
+
+// Renew implements quorum.Store, on a connection of its own.
+func (c *Client) Renew(ctx context.Context, req quorum.RenewRequest) (quorum.RenewReply, error) {
+	reply, err := c.leases.Renew(c.meant(ctx), storewire.RenewToProto(req))
+	if err == nil {
+		err = c.verify(reply.GetStoreUuid())
+	}
+	if err != nil {
+		return quorum.RenewReply{}, c.wrap("renew", err)
+	}
+	return storewire.RenewReplyFromProto(reply), nil
+}
+
+// Release implements quorum.Store.
+func (c *Client) Release(ctx context.Context, req quorum.ReleaseRequest) (uuid string, err error) {
+	reply, err := c.calls.Release(c.meant(ctx), storewire.ReleaseToProto(req))
+	if err == nil {
+		err = c.verify(reply.GetStoreUuid())
+	}
+	if err != nil {
+		return "", c.wrap("release", err)
+	}
+	return reply.GetStoreUuid(), nil
+}

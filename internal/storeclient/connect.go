@@ -1,0 +1,221 @@
+package storeclient
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc"
+
+	"github.com/seqsvr/seqsvr/quorum"
+	"github.com/seqsvr/seqsvr/seq"
+)
+
+// One round of Connect asks each store once, for at most describeTime; rounds are
+// retryPause apart.
+const (
+	describeTime = 2 * time.Second
+	retryPause   = 100 * time.Millisecond
+)
+
+// Cluster is what Connect found.
+type Cluster struct {
+	Identity quorum.Identity // of one voting store; N, R, W, Mapping, Members and Ref are those of all
+	Stores   []Named         // one an address, in the order given
+}
+
+// Named is one store of a cluster.
+type Named struct {
+	Addr   string
+	UUID   string // empty if it did not answer Connect; Client.UUID knows it later
+	Client *Client
+}
+
+// Close closes all clients.
+func (c Cluster) Close() error {
+	errs := make([]error, len(c.Stores))
+	for i, s := range c.Stores {
+		errs[i] = s.Client.Close()
+	}
+	return errors.Join(errs...)
+}
+
+// Connect asks the stores at the addresses who they are until W of them vote as one
+// cluster, binding those that are new, or until ctx ends: seq.ErrNoQuorum then, with a
+// reason for each. Stores that do not answer are taken along; the Ref of each later
+// request checks them. It fails at once if the stores that answer do not belong together,
+// naming the address: seq.ErrForeignCluster, seq.ErrStaleEra for another era, N, R, W or
+// member list, seq.ErrBadMapping, seq.ErrBadArgument for a store at two addresses or no
+// address. The caller closes the Cluster.
+func Connect(ctx context.Context, addrs []string, opts ...grpc.DialOption) (Cluster, error) {
+	if len(addrs) == 0 {
+		return Cluster{}, fmt.Errorf("connect to the stores: %w: no address", seq.ErrBadArgument)
+	}
+	stores := make([]*candidate, 0, len(addrs))
+	fail := func(err error) (Cluster, error) {
+		for _, s := range stores {
+			err = errors.Join(err, s.client.Close())
+		}
+		return Cluster{}, fmt.Errorf("connect to the stores: %w", err)
+	}
+	for _, addr := range addrs {
+		client, err := Dial(addr, opts...)
+		if err != nil {
+			return fail(err)
+		}
+		stores = append(stores, &candidate{client: client})
+	}
+	for {
+		describe(ctx, stores)
+		if err := verifyOne(stores); err != nil {
+			return fail(err)
+		}
+		bind(ctx, stores)
+		if err := verifyOne(stores); err != nil {
+			return fail(err)
+		}
+		if voter := quorumOf(stores); voter != nil {
+			return clusterOf(voter.id, stores), nil
+		}
+		select {
+		case <-ctx.Done():
+			return fail(shortfall(stores))
+		case <-time.After(retryPause):
+		}
+	}
+}
+
+// candidate is a store that Connect asks.
+type candidate struct {
+	client *Client
+	id     quorum.Identity // zero if err
+	err    error           // of the last round
+}
+
+func (s *candidate) bound() bool { return len(s.id.Members) > 0 }
+
+// describe asks all stores at the same time.
+func describe(ctx context.Context, stores []*candidate) {
+	ctx, cancel := context.WithTimeout(ctx, describeTime)
+	defer cancel()
+	var wg sync.WaitGroup
+	for _, s := range stores {
+		wg.Go(func() { s.id, s.err = s.client.Describe(ctx) })
+	}
+	wg.Wait()
+}
+
+// answered are the stores that told who they are in this round.
+func answered(stores []*candidate) []*candidate {
+	return slices.DeleteFunc(slices.Clone(stores), func(s *candidate) bool { return s.err != nil })
+}
+
+// verifyOne checks that the stores that answered belong together.
+func verifyOne(stores []*candidate) error {
+	there := answered(stores)
+	byUUID := map[string]string{}
+	for _, s := range there {
+		if err := verifyPair(there[0], s); err != nil {
+			return fmt.Errorf("store %s: %w", s.client.addr, err)
+		}
+		if other, twice := byUUID[s.id.UUID]; twice {
+			return fmt.Errorf("store %s: %w: it is the store at %s again", s.client.addr, seq.ErrBadArgument, other)
+		}
+		byUUID[s.id.UUID] = s.client.addr
+	}
+	if first := firstBound(there); first != nil {
+		for _, s := range there {
+			if s.bound() && s.id.Ref != first.id.Ref {
+				return fmt.Errorf("store %s: %w: bound to %v, the store at %s to %v", s.client.addr, seq.ErrStaleEra, s.id.Members, first.client.addr, first.id.Members)
+			}
+		}
+	}
+	if n := len(there); n > 0 && n > there[0].id.N {
+		return fmt.Errorf("%w: %d stores answer, N is %d", seq.ErrBadArgument, n, there[0].id.N)
+	}
+	return nil
+}
+
+func verifyPair(first, s *candidate) error {
+	a, b := first.id, s.id
+	switch {
+	case b.Ref.Cluster != a.Ref.Cluster:
+		return fmt.Errorf("%w: it is of %q, the store at %s of %q", seq.ErrForeignCluster, b.Ref.Cluster, first.client.addr, a.Ref.Cluster)
+	case b.Ref.Era != a.Ref.Era:
+		return fmt.Errorf("%w: it is of era %d, the store at %s of %d", seq.ErrStaleEra, b.Ref.Era, first.client.addr, a.Ref.Era)
+	case b.N != a.N || b.R != a.R || b.W != a.W:
+		return fmt.Errorf("%w: its N/R/W are %d/%d/%d, those of the store at %s %d/%d/%d", seq.ErrStaleEra, b.N, b.R, b.W, first.client.addr, a.N, a.R, a.W)
+	case !reflect.DeepEqual(a.Mapping, b.Mapping):
+		return fmt.Errorf("%w: it differs from that of the store at %s", seq.ErrBadMapping, first.client.addr)
+	}
+	return nil
+}
+
+func firstBound(stores []*candidate) *candidate {
+	if i := slices.IndexFunc(stores, (*candidate).bound); i >= 0 {
+		return stores[i]
+	}
+	return nil
+}
+
+// bind binds the stores that are not, if it is known who belongs to the cluster: a bound
+// store says so, or all N answer. A store that refuses keeps its error and does not vote.
+func bind(ctx context.Context, stores []*candidate) {
+	there := answered(stores)
+	if len(there) == 0 || !slices.ContainsFunc(there, func(s *candidate) bool { return !s.bound() }) {
+		return
+	}
+	var members []quorum.Member
+	if first := firstBound(there); first != nil {
+		members = first.id.Members
+	} else if len(there) == there[0].id.N {
+		for _, s := range there {
+			members = append(members, quorum.Member{UUID: s.id.UUID, Name: s.id.Name})
+		}
+	} else {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, describeTime)
+	defer cancel()
+	for _, s := range there {
+		if !s.bound() {
+			ref := s.id.Ref
+			s.id, s.err = s.client.Bind(ctx, ref.Cluster, ref.Era, members)
+		}
+	}
+}
+
+// quorumOf is a voting store if at least W stores vote, else nil.
+func quorumOf(stores []*candidate) *candidate {
+	voters := slices.DeleteFunc(answered(stores), func(s *candidate) bool { return !s.id.Voting })
+	if len(voters) == 0 || len(voters) < voters[0].id.W {
+		return nil
+	}
+	return voters[0]
+}
+
+func clusterOf(id quorum.Identity, stores []*candidate) Cluster {
+	c := Cluster{Identity: id}
+	for _, s := range stores {
+		c.Stores = append(c.Stores, Named{Addr: s.client.addr, UUID: s.client.UUID(), Client: s.client})
+	}
+	return c
+}
+
+// shortfall says for each store why it does not count.
+func shortfall(stores []*candidate) error {
+	err := seq.ErrNoQuorum
+	for _, s := range stores {
+		switch {
+		case s.err != nil:
+			err = fmt.Errorf("%w; %w", err, s.err)
+		default:
+			err = fmt.Errorf("%w; store %s: %s", err, s.client.addr, s.id.State)
+		}
+	}
+	return err
+}

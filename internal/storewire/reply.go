@@ -1,0 +1,116 @@
+package storewire
+
+import (
+	"fmt"
+
+	"github.com/seqsvr/seqsvr/internal/rpc"
+	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
+	"github.com/seqsvr/seqsvr/quorum"
+	"github.com/seqsvr/seqsvr/seq"
+)
+
+// ReplyToProto encodes a Reply. Payloads are shared, not copied.
+func ReplyToProto(r quorum.Reply) *pb.ResultsReply {
+	out := &pb.ResultsReply{StoreUuid: r.UUID, Results: make([]*pb.Result, len(r.Results))}
+	for i, res := range r.Results {
+		out.Results[i] = &pb.Result{
+			Verdict:         pb.Verdict(res.Verdict), // the two enumerations are the same
+			PromisedRound:   res.Promised.Round,
+			PromisedSession: uint64(res.Promised.Session),
+			AcceptedRound:   res.Accepted.Round,
+			AcceptedSession: uint64(res.Accepted.Session),
+			Max:             res.Max,
+			Payload:         res.Payload,
+			Holder:          uint64(res.Holder),
+			RemainingUs:     micros(res.Remaining),
+			Message:         res.Message,
+		}
+		if res.Register != "" {
+			out.Results[i].Register = []byte(res.Register)
+		}
+	}
+	return out
+}
+
+// ReplyFromProto decodes a Reply. Payloads are shared, not copied. A verdict that this
+// build does not know becomes VerdictNone, which is no consent.
+func ReplyFromProto(r *pb.ResultsReply) quorum.Reply {
+	out := quorum.Reply{UUID: r.GetStoreUuid(), Results: make([]quorum.Result, len(r.GetResults()))}
+	for i, res := range r.GetResults() {
+		out.Results[i] = quorum.Result{
+			Register:  seq.Register(res.GetRegister()),
+			Verdict:   verdict(res.GetVerdict()),
+			Promised:  seq.Epoch{Round: res.GetPromisedRound(), Session: seq.Session(res.GetPromisedSession())},
+			Accepted:  seq.Epoch{Round: res.GetAcceptedRound(), Session: seq.Session(res.GetAcceptedSession())},
+			Max:       res.GetMax(),
+			Payload:   res.GetPayload(),
+			Holder:    seq.Session(res.GetHolder()),
+			Remaining: duration(res.GetRemainingUs()),
+			Message:   res.GetMessage(),
+		}
+	}
+	return out
+}
+
+func verdict(v pb.Verdict) quorum.Verdict {
+	if v < 0 || v > pb.Verdict(quorum.VerdictFull) {
+		return quorum.VerdictNone
+	}
+	return quorum.Verdict(v)
+}
+
+// RenewReplyToProto encodes a RenewReply.
+func RenewReplyToProto(r quorum.RenewReply) *pb.RenewReply {
+	out := &pb.RenewReply{
+		StoreUuid: r.UUID, BootCount: r.BootCount, Reset_: r.Reset,
+		Lost: leasesToProto(r.Lost), Refused: leasesToProto(r.Refused),
+		Sessions:     make([]*pb.SessionInfo, len(r.Sessions)),
+		RouteVersion: r.RouteVersion, Commits: r.Commits,
+	}
+	for i, s := range r.Sessions {
+		out.Sessions[i] = &pb.SessionInfo{Session: uint64(s.Session), Name: s.Name, Addr: s.Addr, RemainingUs: micros(s.Remaining), Attached: s.Attached}
+	}
+	return out
+}
+
+// RenewReplyFromProto decodes a RenewReply.
+func RenewReplyFromProto(r *pb.RenewReply) quorum.RenewReply {
+	out := quorum.RenewReply{
+		UUID: r.GetStoreUuid(), BootCount: r.GetBootCount(), Reset: r.GetReset_(),
+		Lost: leasesFromProto(r.GetLost()), Refused: leasesFromProto(r.GetRefused()),
+		RouteVersion: r.GetRouteVersion(), Commits: r.GetCommits(),
+	}
+	for _, s := range r.GetSessions() {
+		out.Sessions = append(out.Sessions, quorum.SessionInfo{
+			Session: seq.Session(s.GetSession()), Name: s.GetName(), Addr: s.GetAddr(),
+			Remaining: duration(s.GetRemainingUs()), Attached: s.GetAttached(),
+		})
+	}
+	return out
+}
+
+// DescribeToProto encodes an Identity; the store adds what only operators read.
+func DescribeToProto(id quorum.Identity) *pb.DescribeReply {
+	return &pb.DescribeReply{
+		StoreUuid: id.UUID, Name: id.Name, BootCount: id.BootCount, Ref: RefToProto(id.Ref),
+		N: uint32(id.N), R: uint32(id.R), W: uint32(id.W),
+		Mapping: rpc.MappingToProto(id.Mapping), Members: MembersToProto(id.Members),
+		Voting: id.Voting, State: id.State,
+		MaxLeaseUs: uint64(id.MaxLease.Microseconds()), GraceRemainingUs: micros(id.Grace), Commits: id.Commits,
+	}
+}
+
+// DescribeFromProto decodes an Identity; seq.ErrBadMapping if its mapping is not sound.
+func DescribeFromProto(r *pb.DescribeReply) (quorum.Identity, error) {
+	mapping, err := rpc.MappingFromProto(r.GetMapping())
+	if err != nil {
+		return quorum.Identity{}, fmt.Errorf("identity of store %s: %w", r.GetStoreUuid(), err)
+	}
+	return quorum.Identity{
+		UUID: r.GetStoreUuid(), Name: r.GetName(), BootCount: r.GetBootCount(), Ref: RefFromProto(r.GetRef()),
+		N: int(r.GetN()), R: int(r.GetR()), W: int(r.GetW()),
+		Mapping: mapping, Members: MembersFromProto(r.GetMembers()),
+		Voting: r.GetVoting(), State: r.GetState(),
+		MaxLease: duration(r.GetMaxLeaseUs()), Grace: duration(r.GetGraceRemainingUs()), Commits: r.GetCommits(),
+	}, nil
+}

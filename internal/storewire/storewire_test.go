@@ -1,0 +1,116 @@
+package storewire
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/proto"
+
+	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
+	"github.com/seqsvr/seqsvr/quorum"
+	"github.com/seqsvr/seqsvr/seq"
+)
+
+var (
+	ref     = quorum.Ref{Cluster: "c", Era: 2, Members: 3, MembersHash: 1<<63 + 4}
+	members = []quorum.Member{{UUID: "u1", Name: "a"}, {UUID: "u2", Name: "b"}}
+	leases  = []quorum.LeaseItem{{Register: seq.SectionRegister(0xfffefdfc), Round: 5}, {Register: "tx", Round: 6}}
+)
+
+// travel encodes, sends and decodes.
+func travel[Q any, P proto.Message](t *testing.T, want Q, to func(Q) P, from func(P) Q) {
+	t.Helper()
+	bytes, err := proto.Marshal(to(want))
+	if err != nil {
+		t.Fatal(err)
+	}
+	message := to(want).ProtoReflect().New().Interface().(P)
+	if err := proto.Unmarshal(bytes, message); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, from(message)); diff != "" {
+		t.Errorf("%T: %s", want, diff)
+	}
+}
+
+func TestEveryMessageArrivesAsItWasSent(t *testing.T) {
+	travel(t, ref, RefToProto, RefFromProto)
+	travel(t, quorum.ReadRequest{Ref: ref, Session: 1 << 63, Prefix: "s", Registers: []seq.Register{"s\xff\x00\x01\x80", "droutes"}}, ReadToProto, ReadFromProto)
+	travel(t, quorum.PrepareRequest{Ref: ref, Session: 7, Items: []quorum.PrepareItem{{Register: "tx", Round: 1 << 63, Create: true}, {Register: "ty"}}}, PrepareToProto, PrepareFromProto)
+	travel(t, quorum.StepRequest{Ref: ref, Session: 7, Items: []quorum.StepItem{{Register: "droutes", Round: 8, Max: 1 << 63, Payload: []byte{1, 0, 255}}}}, StepToProto, StepFromProto)
+	travel(t, quorum.RenewRequest{Ref: ref, Session: 7, Name: "n", Addr: "a:1", Lease: 1500 * time.Millisecond, Attach: leases, Drop: leases[:1], Attached: 9, Seen: 10}, RenewToProto, RenewFromProto)
+	travel(t, quorum.ReleaseRequest{Ref: ref, Session: 7, Items: leases, All: true, To: 8}, ReleaseToProto, ReleaseFromProto)
+	travel(t, quorum.Reply{UUID: "u", Results: []quorum.Result{
+		{Register: "tx", Verdict: quorum.VerdictFull, Promised: seq.Epoch{Round: 1, Session: 2}, Accepted: seq.Epoch{Round: 3, Session: 4},
+			Max: 5, Payload: []byte("p"), Holder: 6, Remaining: 7 * time.Microsecond, Message: "m"},
+		{Verdict: quorum.VerdictOK},
+	}}, ReplyToProto, ReplyFromProto)
+	travel(t, quorum.RenewReply{UUID: "u", BootCount: 1, Reset: true, Lost: leases, Refused: leases[1:], RouteVersion: 2, Commits: 3,
+		Sessions: []quorum.SessionInfo{{Session: 1, Name: "n", Addr: "a", Remaining: time.Second, Attached: 4}}}, RenewReplyToProto, RenewReplyFromProto)
+	mapping, err := seq.NewMapping(seq.Space{Name: "user", Sections: 3}, seq.Space{Name: "room", Sections: 2, Mode: seq.Strict})
+	if err != nil {
+		t.Fatal(err)
+	}
+	travel(t, quorum.Identity{UUID: "u", Name: "a", BootCount: 1, Ref: ref, N: 3, R: 2, W: 2, Mapping: mapping, Members: members,
+		Voting: true, State: "voting", MaxLease: time.Second, Grace: time.Millisecond, Commits: 4}, DescribeToProto, func(p *pb.DescribeReply) quorum.Identity {
+		id, err := DescribeFromProto(p)
+		if err != nil {
+			t.Error(err)
+		}
+		return id
+	})
+}
+
+func TestTheVerdictsHaveTheNumbersOfTheWire(t *testing.T) {
+	for wire, want := range map[pb.Verdict]quorum.Verdict{
+		pb.Verdict_VERDICT_UNSPECIFIED: quorum.VerdictNone,
+		pb.Verdict_VERDICT_OK:          quorum.VerdictOK,
+		pb.Verdict_VERDICT_NACK:        quorum.VerdictNack,
+		pb.Verdict_VERDICT_HELD:        quorum.VerdictHeld,
+		pb.Verdict_VERDICT_GRACE:       quorum.VerdictGrace,
+		pb.Verdict_VERDICT_UNKNOWN:     quorum.VerdictUnknown,
+		pb.Verdict_VERDICT_REFUSED:     quorum.VerdictRefused,
+		pb.Verdict_VERDICT_FULL:        quorum.VerdictFull,
+		100:                            quorum.VerdictNone, // of a later build
+		257:                            quorum.VerdictNone, // not 1 by truncation
+		-1:                             quorum.VerdictNone,
+	} {
+		if got := verdict(wire); got != want {
+			t.Errorf("%v: got %v, want %v", wire, got, want)
+		}
+	}
+}
+
+func TestDurationsAreRoundedToTheSafeSide(t *testing.T) {
+	if got := micros(time.Microsecond + 1); got != 2 {
+		t.Errorf("a wait of 1.001 µs travels as %d µs, want 2", got)
+	}
+	if got := micros(-time.Second); got != 0 {
+		t.Errorf("a negative wait travels as %d, want 0", got)
+	}
+	if got := RenewToProto(quorum.RenewRequest{Lease: 2*time.Microsecond - 1}).GetLeaseUs(); got != 2 {
+		t.Errorf("a lease of 1.999 µs travels as %d µs, want 2", got)
+	}
+	if got := duration(1<<64 - 1); got <= 0 {
+		t.Errorf("the largest duration arrives as %v", got)
+	}
+}
+
+func TestTheMembersHashIsThatOfTheUUIDsAlone(t *testing.T) {
+	want := quorum.MembersHash(members)
+	swapped := []quorum.Member{{UUID: "u2", Name: "x"}, {UUID: "u1", Name: "y"}}
+	if got := quorum.MembersHash(swapped); got != want {
+		t.Errorf("another order and other names: got %x, want %x", got, want)
+	}
+	for name, other := range map[string][]quorum.Member{
+		"another uuid":    {{UUID: "u1"}, {UUID: "u3"}},
+		"one less":        {{UUID: "u1"}},
+		"one run of text": {{UUID: "u1u2"}},
+		"none":            nil,
+	} {
+		if got := quorum.MembersHash(other); got == want {
+			t.Errorf("%s: the same hash", name)
+		}
+	}
+}

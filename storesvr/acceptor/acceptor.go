@@ -1,0 +1,187 @@
+package acceptor
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/seqsvr/seqsvr/seq"
+)
+
+// DriftPercent bounds by how much the rate of a clock may differ from true time: the
+// rho of the protocol, in percent.
+const DriftPercent = 1
+
+// MaxPayload is the largest payload of a document in bytes.
+const MaxPayload = 16 << 20
+
+// State is the durable part of a register.
+type State struct {
+	Promised seq.Epoch // never decreases
+	Accepted seq.Epoch // <= Promised
+	Max      uint64    // never decreases
+	Payload  []byte    // only of documents; not changed once set
+	// PayloadMax is the max that came with Payload. Max merges over all epochs, so only
+	// this tells whether a step under the accepted epoch is a late, older one.
+	PayloadMax uint64
+}
+
+// Change is a register's state to be committed.
+type Change struct {
+	Register seq.Register
+	State    State
+}
+
+// Limits are the bounds of a Step that depend on more than the register.
+type Limits struct {
+	// WorkerMax is the largest value a worker register may take, in the unit of its
+	// values; 0 for no check.
+	WorkerMax uint64
+}
+
+// Config is what an Acceptor starts from.
+type Config struct {
+	Registers  map[seq.Register]State // as on disk; the Acceptor takes it over
+	MaxLease   time.Duration          // longest lease that may be asked for
+	LeaseBound time.Duration          // longest lease ever granted, as on disk
+	Start      time.Duration          // now: later than any answer of the process before
+}
+
+// Acceptor is the state of one store.
+type Acceptor struct {
+	registers map[seq.Register]State
+	names     []seq.Register // the keys of registers, sorted
+	// before is what the disk has of the registers changed since Committed; nil for
+	// one that it does not have.
+	before map[seq.Register]*State
+
+	sessions map[seq.Session]*session
+	ended    endedSessions
+	reserved map[seq.Register]reservation
+	// released holds the epoch under which a register was given up. It is never leased
+	// again under it, and grace does not keep others out.
+	released map[seq.Register]seq.Epoch
+
+	maxLease  time.Duration
+	bound     time.Duration // every lease ever granted <= bound, which is on disk
+	graceEnds time.Duration
+}
+
+// GraceOf is how long after its start a store lets only the recorded owner in, when
+// bound is the longest lease it ever granted.
+//
+// A lease granted just before the crash ends, at the latest, bound after it in the
+// store's own time; the holder stops at bound(1-2rho) of its own ticks after it sent
+// the request. The granter waits late: bound(1+2rho) ticks of a clock that is up to rho
+// fast last bound(1+2rho)/(1+rho) > bound of true time, while bound(1-2rho) ticks of a
+// clock that is up to rho slow last bound(1-2rho)/(1-rho) < bound. So the holder has
+// stopped by then, and the clocks never have to agree on anything but their rate.
+func GraceOf(bound time.Duration) time.Duration {
+	return bound * (100 + 2*DriftPercent) / 100
+}
+
+// New checks the registers and starts the grace. ErrInvariant for a register that
+// breaks I3.
+func New(cfg Config) (*Acceptor, error) {
+	a := &Acceptor{
+		registers: cfg.Registers,
+		before:    map[seq.Register]*State{},
+		sessions:  map[seq.Session]*session{},
+		reserved:  map[seq.Register]reservation{},
+		released:  map[seq.Register]seq.Epoch{},
+		maxLease:  cfg.MaxLease,
+		bound:     cfg.LeaseBound,
+		graceEnds: cfg.Start + GraceOf(cfg.LeaseBound),
+	}
+	if a.registers == nil {
+		a.registers = map[seq.Register]State{}
+	}
+	a.names = make([]seq.Register, 0, len(a.registers))
+	for r, st := range a.registers {
+		if st.Promised.Less(st.Accepted) {
+			return nil, fmt.Errorf("%w: %s: accepted %s above promised %s", ErrInvariant, r, st.Accepted, st.Promised)
+		}
+		a.names = append(a.names, r)
+	}
+	slices.Sort(a.names)
+	return a, nil
+}
+
+// Changes is the final state of every register changed since Committed, by name. It
+// stays valid; payloads are shared and must not be written to.
+func (a *Acceptor) Changes() []Change {
+	if len(a.before) == 0 {
+		return nil
+	}
+	changes := make([]Change, 0, len(a.before))
+	for r := range a.before {
+		changes = append(changes, Change{Register: r, State: a.registers[r]})
+	}
+	slices.SortFunc(changes, func(x, y Change) int { return strings.Compare(string(x.Register), string(y.Register)) })
+	return changes
+}
+
+// Committed says that all of Changes is on disk.
+func (a *Acceptor) Committed() { clear(a.before) }
+
+// Registers is how many registers there are.
+func (a *Acceptor) Registers() int { return len(a.registers) }
+
+// Grace is what is left of the grace after the start, 0 when it is over.
+func (a *Acceptor) Grace(now time.Duration) time.Duration { return max(0, a.graceEnds-now) }
+
+// LeaseBound is the longest lease that Renew grants before SetLeaseBound.
+func (a *Acceptor) LeaseBound() time.Duration { return a.bound }
+
+// SetLeaseBound raises the bound, which must be on disk by now: after a crash the
+// grace is as long as the bound that the disk has. It never lowers it.
+func (a *Acceptor) SetLeaseBound(bound time.Duration) { a.bound = max(a.bound, bound) }
+
+// set changes a register in memory, or returns ErrInvariant and changes nothing.
+func (a *Acceptor) set(r seq.Register, next State) error {
+	old, known := a.registers[r]
+	switch {
+	case next.Promised.Less(old.Promised):
+		return fmt.Errorf("%w: %s: promised %s after %s", ErrInvariant, r, next.Promised, old.Promised)
+	case next.Max < old.Max:
+		return fmt.Errorf("%w: %s: max %d after %d", ErrInvariant, r, next.Max, old.Max)
+	case next.Promised.Less(next.Accepted):
+		return fmt.Errorf("%w: %s: accepted %s above promised %s", ErrInvariant, r, next.Accepted, next.Promised)
+	}
+	if _, dirty := a.before[r]; !dirty {
+		if known {
+			a.before[r] = &old
+		} else {
+			a.before[r] = nil
+		}
+	}
+	if !known {
+		at, _ := slices.BinarySearch(a.names, r)
+		a.names = slices.Insert(a.names, at, r)
+	}
+	a.registers[r] = next
+	return nil
+}
+
+// committed is the register as it is on disk.
+func (a *Acceptor) committed(r seq.Register) (st State, known bool) {
+	if before, dirty := a.before[r]; dirty {
+		if before == nil {
+			return State{}, false
+		}
+		return *before, true
+	}
+	st, known = a.registers[r]
+	return st, known
+}
+
+// withPrefix is the names that start so, in order.
+func (a *Acceptor) withPrefix(prefix string) []seq.Register {
+	from, _ := slices.BinarySearch(a.names, seq.Register(prefix))
+	to := from
+	for to < len(a.names) && strings.HasPrefix(string(a.names[to]), prefix) {
+		to++
+	}
+	return a.names[from:to]
+}

@@ -1,0 +1,179 @@
+package acceptor
+
+import (
+	"bytes"
+	"fmt"
+	"time"
+
+	"github.com/seqsvr/seqsvr/quorum"
+	"github.com/seqsvr/seqsvr/seq"
+)
+
+// Read shows registers as they are on disk. The verdicts are advice: what a Prepare by
+// the session, with a round that is high enough, would meet now. Payloads are shared and
+// must not be written to.
+func (a *Acceptor) Read(req quorum.ReadRequest, now time.Duration) []quorum.Result {
+	if len(req.Registers) == 0 && req.Prefix != "" {
+		names := a.withPrefix(req.Prefix)
+		results := make([]quorum.Result, 0, len(names))
+		for _, r := range names {
+			if res := a.read(r, req.Session, now); res.Verdict != quorum.VerdictUnknown {
+				res.Register = r
+				results = append(results, res)
+			}
+		}
+		return results
+	}
+	results := make([]quorum.Result, len(req.Registers))
+	for i, r := range req.Registers {
+		results[i] = a.read(r, req.Session, now)
+	}
+	return results
+}
+
+func (a *Acceptor) read(r seq.Register, who seq.Session, now time.Duration) quorum.Result {
+	st, known := a.committed(r)
+	if !known {
+		return quorum.Result{Verdict: quorum.VerdictUnknown}
+	}
+	res := resultOf(quorum.VerdictOK, st)
+	res.Payload = st.Payload
+	current := a.registers[r]
+	if holder, remaining := a.holder(r, current.Promised, now); holder != 0 {
+		res.Holder, res.Remaining = holder, remaining
+	}
+	if b := a.barred(r, current.Promised, who, now); b.verdict != quorum.VerdictOK {
+		res.Verdict, res.Remaining = b.verdict, b.remaining
+	}
+	return res
+}
+
+// Prepare promises epochs, each item by itself. Nothing may be answered before the
+// Changes are committed. ErrInvariant is fatal; seq.ErrBadArgument changed nothing.
+func (a *Acceptor) Prepare(req quorum.PrepareRequest, now time.Duration) ([]quorum.Result, error) {
+	if req.Session == 0 {
+		return nil, fmt.Errorf("prepare: %w: session 0", seq.ErrBadArgument)
+	}
+	results := make([]quorum.Result, len(req.Items))
+	for i, item := range req.Items {
+		res, err := a.prepare(item, req.Session, now)
+		if err != nil {
+			return nil, fmt.Errorf("prepare %s: %w", item.Register, err)
+		}
+		results[i] = res
+	}
+	return results, nil
+}
+
+func (a *Acceptor) prepare(item quorum.PrepareItem, who seq.Session, now time.Duration) (quorum.Result, error) {
+	r, e := item.Register, seq.Epoch{Round: item.Round, Session: who}
+	st, known := a.registers[r]
+	if !known {
+		if !item.Create || !r.OnDemand() {
+			return quorum.Result{Verdict: quorum.VerdictUnknown}, nil
+		}
+		if err := r.Validate(); err != nil {
+			return refused(st, err.Error()), nil
+		}
+	}
+	if e.Less(st.Promised) {
+		return resultOf(quorum.VerdictNack, st), nil
+	}
+	if a.ended.has(who) {
+		return refused(st, "the session has ended"), nil
+	}
+	if b := a.barred(r, st.Promised, who, now); b.verdict != quorum.VerdictOK {
+		res := resultOf(b.verdict, st)
+		res.Holder, res.Remaining = b.holder, b.remaining
+		return res, nil
+	}
+	if e != st.Promised {
+		a.vacate(r, st.Promised, who)
+		st.Promised = e
+		if err := a.set(r, st); err != nil {
+			return quorum.Result{}, err
+		}
+	}
+	res := resultOf(quorum.VerdictOK, st)
+	res.Payload = st.Payload
+	return res, nil
+}
+
+// Step accepts values, each item by itself, whoever holds a lease: the proposer has the
+// promises of W stores, so a lease here that stands against it is one of fewer than W.
+// Nothing may be answered before the Changes are committed. ErrInvariant is fatal;
+// seq.ErrBadArgument changed nothing. The Acceptor keeps the payloads of the request.
+func (a *Acceptor) Step(req quorum.StepRequest, limits Limits) ([]quorum.Result, error) {
+	if req.Session == 0 {
+		return nil, fmt.Errorf("step: %w: session 0", seq.ErrBadArgument)
+	}
+	results := make([]quorum.Result, len(req.Items))
+	for i, item := range req.Items {
+		res, err := a.step(item, req.Session, limits)
+		if err != nil {
+			return nil, fmt.Errorf("step %s to %d: %w", item.Register, item.Max, err)
+		}
+		results[i] = res
+	}
+	return results, nil
+}
+
+func (a *Acceptor) step(item quorum.StepItem, who seq.Session, limits Limits) (quorum.Result, error) {
+	r, e := item.Register, seq.Epoch{Round: item.Round, Session: who}
+	st, known := a.registers[r]
+	if !known {
+		return quorum.Result{Verdict: quorum.VerdictUnknown}, nil
+	}
+	if e.Less(st.Promised) {
+		return resultOf(quorum.VerdictNack, st), nil
+	}
+	if why := refusal(item, limits); why != "" {
+		return refused(st, why), nil
+	}
+	next := st
+	next.Promised, next.Accepted, next.Max = e, e, max(st.Max, item.Max)
+	// Two steps under one epoch are by one proposer, in the order of their max; the
+	// older one may arrive late and must not take the newer payload back.
+	if r.Kind() == seq.KindDocument && (e != st.Accepted || item.Max >= st.PayloadMax) {
+		next.Payload, next.PayloadMax = item.Payload, item.Max
+	}
+	if !same(st, next) {
+		if e != st.Promised {
+			a.vacate(r, st.Promised, who)
+		}
+		if err := a.set(r, next); err != nil {
+			return quorum.Result{}, err
+		}
+	}
+	return resultOf(quorum.VerdictOK, next), nil
+}
+
+// refusal says which rule of the register the write breaks, "" for none.
+func refusal(item quorum.StepItem, limits Limits) string {
+	switch kind := item.Register.Kind(); {
+	case kind != seq.KindDocument && len(item.Payload) > 0:
+		return "only documents have a payload"
+	case len(item.Payload) > MaxPayload:
+		return fmt.Sprintf("payload of %d bytes, expected at most %d", len(item.Payload), MaxPayload)
+	case kind == seq.KindSection && item.Max > uint64(seq.MaxSeq):
+		return fmt.Sprintf("max %d, expected at most %d", item.Max, uint64(seq.MaxSeq))
+	case kind == seq.KindWorker && limits.WorkerMax > 0 && item.Max > limits.WorkerMax:
+		return fmt.Sprintf("high-water mark %d is too far beyond the store's clock, expected at most %d", item.Max, limits.WorkerMax)
+	}
+	return ""
+}
+
+func same(a, b State) bool {
+	return a.Promised == b.Promised && a.Accepted == b.Accepted && a.Max == b.Max &&
+		a.PayloadMax == b.PayloadMax && bytes.Equal(a.Payload, b.Payload)
+}
+
+func resultOf(v quorum.Verdict, st State) quorum.Result {
+	return quorum.Result{Verdict: v, Promised: st.Promised, Accepted: st.Accepted, Max: st.Max}
+}
+
+func refused(st State, why string) quorum.Result {
+	res := resultOf(quorum.VerdictRefused, st)
+	res.Message = why
+	return res
+}

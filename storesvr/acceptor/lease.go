@@ -1,0 +1,191 @@
+package acceptor
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/seqsvr/seqsvr/quorum"
+	"github.com/seqsvr/seqsvr/seq"
+)
+
+// forgetAfter is how long after its expiry a session that does not come back is kept,
+// so that it can be told what it lost. Forgetting it is safe: its next renewal believes
+// in attachments that are not there, and is reset.
+const forgetAfter = 10 * time.Minute
+
+// excessTolerated is how many renewals in a row may believe in less than is attached:
+// about one lease, at the usual five renewals a lease.
+const excessTolerated = 5
+
+// session is one live or lately live session.
+//
+// For each register r in attached: promised(r) = {attached[r], session}, in memory and
+// on disk. So at most one session has a given register attached (I7).
+type session struct {
+	name     string
+	addr     string
+	expiry   time.Duration // everything attached is leased while now < expiry
+	attached map[seq.Register]uint64
+	lost     map[seq.Register]uint64 // taken by others, not yet acknowledged by a drop
+	released int                     // items given up since the last renewal
+	excess   int                     // renewals in a row that believed in less than was attached
+}
+
+func newSession() *session {
+	return &session{attached: map[seq.Register]uint64{}, lost: map[seq.Register]uint64{}}
+}
+
+// Renew extends the lease of all that the session has attached, to now+Lease, which it
+// never shortens. It answers with everything but UUID, BootCount and Commits. Errors,
+// all of which grant nothing: seq.ErrBadArgument, seq.ErrBadLease, seq.ErrNameTaken,
+// seq.ErrNoLease for a session that has ended, ErrLeaseBound.
+//
+// A Reset reply means: of what was attached before this request nothing is any more;
+// what this request attached, and is not Refused, is.
+func (a *Acceptor) Renew(req quorum.RenewRequest, now time.Duration) (quorum.RenewReply, error) {
+	if err := a.admit(req, now); err != nil {
+		return quorum.RenewReply{}, fmt.Errorf("renew session %s of %q: %w", req.Session, req.Name, err)
+	}
+	s, known := a.sessions[req.Session]
+	if !known {
+		s = newSession()
+		a.sessions[req.Session] = s
+	}
+	var reply quorum.RenewReply
+	if known && now >= s.expiry && len(s.attached) > 0 {
+		clear(s.attached)
+		reply.Reset = true
+	}
+	s.name, s.addr = req.Name, req.Addr
+	for _, item := range req.Drop {
+		a.drop(s, req.Session, item)
+	}
+	fresh := make(map[seq.Register]uint64, len(req.Attach))
+	for _, item := range req.Attach {
+		if !a.attachable(req.Session, item) {
+			reply.Refused = append(reply.Refused, item)
+			continue
+		}
+		s.attached[item.Register], fresh[item.Register] = item.Round, item.Round
+		delete(s.lost, item.Register)
+	}
+	if s.diverged(req.Attached, len(reply.Refused)) {
+		s.attached = fresh
+		reply.Reset = true
+	}
+	s.expiry = max(s.expiry, now+req.Lease)
+	reply.Lost = items(s.lost)
+	reply.Sessions = a.live(now)
+	routes, _ := a.committed(seq.RoutesRegister)
+	reply.RouteVersion = routes.Max
+	return reply, nil
+}
+
+// admit checks whether the session may have a lease at all.
+func (a *Acceptor) admit(req quorum.RenewRequest, now time.Duration) error {
+	switch {
+	case req.Session == 0 || req.Name == "":
+		return fmt.Errorf("%w: session and node name must not be empty", seq.ErrBadArgument)
+	case req.Lease <= 0 || req.Lease > a.maxLease:
+		return fmt.Errorf("%w: %v, expected above 0 and at most %v", seq.ErrBadLease, req.Lease, a.maxLease)
+	case req.Lease > a.bound:
+		return fmt.Errorf("%w: %v, bound %v", ErrLeaseBound, req.Lease, a.bound)
+	case a.ended.has(req.Session):
+		return fmt.Errorf("%w: the session was ended", seq.ErrNoLease)
+	}
+	for id, other := range a.sessions {
+		if id != req.Session && other.name == req.Name && now < other.expiry {
+			return fmt.Errorf("%w: by session %s at %s for %v more", seq.ErrNameTaken, id, other.addr, other.expiry-now)
+		}
+	}
+	return nil
+}
+
+// attachable says whether a lease on the register may be given under the epoch: it is
+// the promised one, on disk and in memory (see the package comment), and was not given
+// up. A late renewal so never brings a lost or released register back.
+func (a *Acceptor) attachable(id seq.Session, item quorum.LeaseItem) bool {
+	e := seq.Epoch{Round: item.Round, Session: id}
+	current, known := a.registers[item.Register]
+	durable, onDisk := a.committed(item.Register)
+	return known && onDisk && item.Register.Leased() &&
+		current.Promised == e && durable.Promised == e && a.released[item.Register] != e
+}
+
+// drop gives a register up, or acknowledges its loss.
+func (a *Acceptor) drop(s *session, id seq.Session, item quorum.LeaseItem) {
+	if round, ok := s.lost[item.Register]; ok && round == item.Round {
+		delete(s.lost, item.Register)
+	}
+	a.giveUp(s, seq.Epoch{Round: item.Round, Session: id}, item.Register)
+}
+
+// giveUp ends the lease of a register under e, if e is still the promised epoch.
+func (a *Acceptor) giveUp(s *session, e seq.Epoch, r seq.Register) bool {
+	st, known := a.registers[r]
+	if !known || st.Promised != e || !r.Leased() {
+		return false
+	}
+	if s != nil {
+		if _, held := s.attached[r]; held {
+			delete(s.attached, r)
+			s.released++
+		}
+	}
+	a.released[r] = e
+	return true
+}
+
+// diverged compares what the session believes attached with what is. What it has not
+// yet heard to be lost, refused or released may make up the difference. Believing in too
+// little hurts nobody but those kept out for no reason, and a renewal that overtakes a
+// release looks the same, so that only counts when it lasts.
+func (s *session) diverged(believed uint64, refused int) bool {
+	have := uint64(len(s.attached))
+	most := have + uint64(len(s.lost)) + uint64(refused) + uint64(s.released)
+	s.released = 0
+	if believed >= have {
+		s.excess = 0
+		return believed > most
+	}
+	s.excess++
+	if s.excess < excessTolerated {
+		return false
+	}
+	s.excess = 0
+	return true
+}
+
+// live lists the sessions with a valid lease by name, and forgets the long dead.
+func (a *Acceptor) live(now time.Duration) []quorum.SessionInfo {
+	var live []quorum.SessionInfo
+	for id, s := range a.sessions {
+		switch {
+		case now < s.expiry:
+			live = append(live, quorum.SessionInfo{
+				Session: id, Name: s.name, Addr: s.addr,
+				Remaining: s.expiry - now, Attached: uint32(len(s.attached)),
+			})
+		case now-s.expiry > forgetAfter:
+			delete(a.sessions, id)
+		}
+	}
+	slices.SortFunc(live, func(x, y quorum.SessionInfo) int {
+		return cmp.Or(cmp.Compare(x.Name, y.Name), cmp.Compare(x.Session, y.Session))
+	})
+	return live
+}
+
+func items(m map[seq.Register]uint64) []quorum.LeaseItem {
+	if len(m) == 0 {
+		return nil
+	}
+	out := make([]quorum.LeaseItem, 0, len(m))
+	for r, round := range m {
+		out = append(out, quorum.LeaseItem{Register: r, Round: round})
+	}
+	slices.SortFunc(out, func(x, y quorum.LeaseItem) int { return cmp.Compare(x.Register, y.Register) })
+	return out
+}

@@ -1,0 +1,135 @@
+package acceptor
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/seqsvr/seqsvr/quorum"
+	"github.com/seqsvr/seqsvr/seq"
+)
+
+// maxEnded bounds how many ended sessions are remembered, the latest ones. A forgotten
+// one could at most renew what is still promised to it.
+const maxEnded = 4096
+
+// reservation keeps a released register for its successor.
+type reservation struct {
+	to    seq.Session
+	until time.Duration
+}
+
+// endedSessions remembers the latest maxEnded sessions that have ended.
+type endedSessions struct {
+	set   map[seq.Session]struct{}
+	order []seq.Session // a ring once it is full
+	next  int
+}
+
+func (e *endedSessions) has(id seq.Session) bool { _, ok := e.set[id]; return ok }
+
+func (e *endedSessions) add(id seq.Session) {
+	if e.has(id) {
+		return
+	}
+	if e.set == nil {
+		e.set = map[seq.Session]struct{}{}
+	}
+	if len(e.order) < maxEnded {
+		e.order = append(e.order, id)
+	} else {
+		delete(e.set, e.order[e.next])
+		e.order[e.next], e.next = id, (e.next+1)%maxEnded
+	}
+	e.set[id] = struct{}{}
+}
+
+// Release ends leases of the session, of the items whose epoch is still the promised
+// one, and returns how many. Nobody waits for them any more, neither for the lease nor
+// for the grace after a restart; with To they are kept for that session for
+// quorum.ReserveTime. All does so with everything attached, and ends the session:
+// it is granted no lease and no promise any more.
+func (a *Acceptor) Release(req quorum.ReleaseRequest, now time.Duration) (int, error) {
+	if req.Session == 0 {
+		return 0, fmt.Errorf("release: %w: session 0", seq.ErrBadArgument)
+	}
+	s := a.sessions[req.Session]
+	given := 0
+	free := func(r seq.Register, round uint64) {
+		if !a.giveUp(s, seq.Epoch{Round: round, Session: req.Session}, r) {
+			return
+		}
+		given++
+		if req.To != 0 && req.To != req.Session {
+			a.reserved[r] = reservation{to: req.To, until: now + quorum.ReserveTime}
+		}
+	}
+	for _, item := range req.Items {
+		free(item.Register, item.Round)
+	}
+	if req.All {
+		if s != nil {
+			for r, round := range s.attached {
+				free(r, round)
+			}
+		}
+		delete(a.sessions, req.Session)
+		a.ended.add(req.Session)
+	}
+	return given, nil
+}
+
+// bar says what stands against a Prepare.
+type bar struct {
+	verdict   quorum.Verdict
+	holder    seq.Session
+	remaining time.Duration
+}
+
+// barred says whether the register, promised to an epoch, is kept from a session by a
+// lease, a reservation or the grace.
+func (a *Acceptor) barred(r seq.Register, promised seq.Epoch, who seq.Session, now time.Duration) bar {
+	if !r.Leased() {
+		return bar{verdict: quorum.VerdictOK}
+	}
+	if holder, remaining := a.holder(r, promised, now); holder != 0 && holder != who {
+		return bar{verdict: quorum.VerdictHeld, holder: holder, remaining: remaining}
+	}
+	if res, ok := a.reserved[r]; ok && res.to != who && now < res.until {
+		return bar{verdict: quorum.VerdictHeld, remaining: res.until - now}
+	}
+	if left := a.Grace(now); left > 0 && !promised.IsZero() && promised.Session != who &&
+		a.released[r] != promised && !a.ended.has(promised.Session) {
+		return bar{verdict: quorum.VerdictGrace, remaining: left}
+	}
+	return bar{verdict: quorum.VerdictOK}
+}
+
+// holder is the session with a valid lease on the register, 0 for none: only the one
+// that the promised epoch belongs to can have it attached.
+func (a *Acceptor) holder(r seq.Register, promised seq.Epoch, now time.Duration) (seq.Session, time.Duration) {
+	s := a.sessions[promised.Session]
+	if s == nil || now >= s.expiry {
+		return 0, 0
+	}
+	if round, ok := s.attached[r]; !ok || round != promised.Round {
+		return 0, 0
+	}
+	return promised.Session, s.expiry - now
+}
+
+// vacate ends what stands on a register's old epoch, because another one takes it. The
+// session of the old epoch hears of it as lost, unless it is the one that takes it.
+func (a *Acceptor) vacate(r seq.Register, old seq.Epoch, taker seq.Session) {
+	if s := a.sessions[old.Session]; s != nil {
+		if round, ok := s.attached[r]; ok {
+			delete(s.attached, r)
+			if old.Session != taker {
+				s.lost[r] = round
+			} else {
+				s.released++
+			}
+		}
+	}
+	delete(a.released, r)
+	delete(a.reserved, r)
+}

@@ -1,0 +1,193 @@
+package storesvr
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/seqsvr/seqsvr/quorum"
+	"github.com/seqsvr/seqsvr/seq"
+)
+
+func TestRequestsOfAnotherClusterEraOrMemberListAreRefused(t *testing.T) {
+	b := newVoter(t)
+	rows := []struct {
+		name   string
+		change func(*quorum.Ref)
+		want   error
+	}{
+		{"itself", func(*quorum.Ref) {}, nil},
+		{"another cluster", func(r *quorum.Ref) { r.Cluster = "c2" }, seq.ErrForeignCluster},
+		{"another era", func(r *quorum.Ref) { r.Era++ }, seq.ErrStaleEra},
+		{"another member list version", func(r *quorum.Ref) { r.Members++ }, seq.ErrStaleEra},
+		{"other members", func(r *quorum.Ref) { r.MembersHash++ }, seq.ErrStaleEra},
+		{"nothing", func(r *quorum.Ref) { *r = quorum.Ref{} }, seq.ErrForeignCluster},
+	}
+	for _, row := range rows {
+		ref := b.ref
+		row.change(&ref)
+		renewal := b.renewal(alice)
+		renewal.Ref = ref
+		_, read := b.Read(t.Context(), quorum.ReadRequest{Ref: ref})
+		_, prepare := b.Prepare(t.Context(), quorum.PrepareRequest{Ref: ref, Session: alice})
+		_, step := b.Step(t.Context(), quorum.StepRequest{Ref: ref, Session: alice})
+		_, renew := b.Renew(t.Context(), renewal)
+		_, release := b.Release(t.Context(), quorum.ReleaseRequest{Ref: ref, Session: alice})
+		for what, err := range map[string]error{"read": read, "prepare": prepare, "step": step, "renew": renew, "release": release} {
+			if !errors.Is(err, row.want) {
+				t.Errorf("%s, %s: got %v, want %v", row.name, what, err, row.want)
+			}
+		}
+	}
+}
+
+func TestAStoreDoesNotVoteBeforeItIsBound(t *testing.T) {
+	b := newBench(t)
+	b.ref = b.describe().Ref
+	if got := b.describe(); got.Voting || !strings.Contains(got.State, "unbound") {
+		t.Errorf("got voting %v, state %q", got.Voting, got.State)
+	}
+	if _, err := b.prepare(1, alice); !errors.Is(err, seq.ErrNotVoting) {
+		t.Errorf("prepare: got %v, want ErrNotVoting", err)
+	}
+	if _, err := b.Renew(t.Context(), b.renewal(alice)); !errors.Is(err, seq.ErrNotVoting) {
+		t.Errorf("renew: got %v, want ErrNotVoting", err)
+	}
+}
+
+func TestAStoreIsBoundOnceAndForEver(t *testing.T) {
+	b := newBench(t)
+	own := quorum.Member{UUID: b.identity.UUID, Name: "a"}
+	member := func(uuid, name string) quorum.Member { return quorum.Member{UUID: uuid, Name: name} }
+	refused := []struct {
+		name    string
+		cluster string
+		era     seq.Era
+		members []quorum.Member
+		want    error
+	}{
+		{"another cluster", "c2", 0, b.fellows(), seq.ErrForeignCluster},
+		{"another era", "c1", 1, b.fellows(), seq.ErrStaleEra},
+		{"too few", "c1", 0, b.fellows()[:2], seq.ErrBadArgument},
+		{"too many", "c1", 0, append(b.fellows(), member("u-d", "d")), seq.ErrBadArgument},
+		{"a name that init was not told", "c1", 0, []quorum.Member{own, member("u-b", "b"), member("u-d", "d")}, seq.ErrBadArgument},
+		{"one uuid twice", "c1", 0, []quorum.Member{own, member("u-b", "b"), member("u-b", "c")}, seq.ErrBadArgument},
+		{"an empty uuid", "c1", 0, []quorum.Member{own, member("u-b", "b"), member("", "c")}, seq.ErrBadArgument},
+		{"another disk under its own name", "c1", 0, []quorum.Member{member("u-a", "a"), member("u-b", "b"), member("u-c", "c")}, seq.ErrBadArgument},
+		{"its disk under another name", "c1", 0, []quorum.Member{member("u-a", "a"), {UUID: own.UUID, Name: "b"}, member("u-c", "c")}, seq.ErrBadArgument},
+	}
+	for _, row := range refused {
+		if err := b.bind(t.Context(), row.cluster, row.era, row.members); !errors.Is(err, row.want) {
+			t.Errorf("%s: got %v, want %v", row.name, err, row.want)
+		}
+	}
+	if b.describe().Voting {
+		t.Fatal("it votes after refused binds")
+	}
+	for range 2 { // again is fine
+		if err := b.bind(t.Context(), "c1", 0, b.fellows()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := b.gate.commits(); got != 1 {
+		t.Errorf("%d commits, want 1", got)
+	}
+	other := []quorum.Member{own, member("u-b", "b"), member("u-new", "c")}
+	if err := b.bind(t.Context(), "c1", 0, other); !errors.Is(err, seq.ErrStaleEra) {
+		t.Errorf("another list: got %v, want ErrStaleEra", err)
+	}
+	b.reopen()
+	got := b.describe()
+	if !got.Voting || got.Ref.Members != 1 || got.Ref.MembersHash != quorum.MembersHash(b.fellows()) {
+		t.Errorf("after a restart: %+v", got.Identity)
+	}
+}
+
+func TestAStoreWhoseDiskIsOlderThanItWasNeverVotesAgain(t *testing.T) {
+	b := newVoter(t)
+	req := b.renewal(alice)
+	reply, err := b.Renew(t.Context(), req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Seen = reply.Commits
+	if _, err := b.Renew(t.Context(), req); err != nil {
+		t.Fatalf("seen as many as there are: %v", err)
+	}
+	req.Seen++
+	if _, err := b.Renew(t.Context(), req); !errors.Is(err, seq.ErrNotVoting) {
+		t.Errorf("seen more than there are: got %v, want ErrNotVoting", err)
+	}
+	for _, when := range []string{"at once", "after a restart"} {
+		if _, err := b.prepare(1, bob); !errors.Is(err, seq.ErrNotVoting) {
+			t.Errorf("%s: got %v, want ErrNotVoting", when, err)
+		}
+		if got := b.describe(); got.Voting || !strings.Contains(got.State, "distrusted") {
+			t.Errorf("%s: voting %v, state %q", when, got.Voting, got.State)
+		}
+		b.reopen()
+	}
+}
+
+func TestInitRefusesQuorumsThatCouldMissEachOther(t *testing.T) {
+	good := func() InitConfig {
+		return InitConfig{DataDir: "unused", ClusterID: "c1", Name: "a", MemberNames: []string{"a", "b", "c"}, N: 3, R: 2, W: 2}
+	}
+	if err := good().Validate(); err != nil {
+		t.Fatal(err)
+	}
+	rows := map[string]func(*InitConfig){
+		"R+W = N":               func(c *InitConfig) { c.R, c.W = 1, 2 },
+		"W = 1":                 func(c *InitConfig) { c.R, c.W = 3, 1 },
+		"W = N/2":               func(c *InitConfig) { c.MemberNames = []string{"a", "b", "c", "d"}; c.N, c.R, c.W = 4, 3, 2 },
+		"W above N":             func(c *InitConfig) { c.W = 4 },
+		"R zero":                func(c *InitConfig) { c.R, c.W = 0, 3 },
+		"N without names":       func(c *InitConfig) { c.N = 5 },
+		"no members":            func(c *InitConfig) { c.N, c.MemberNames = 0, nil },
+		"a name twice":          func(c *InitConfig) { c.MemberNames = []string{"a", "b", "b"} },
+		"an empty name":         func(c *InitConfig) { c.MemberNames = []string{"a", "b", ""} },
+		"not among the members": func(c *InitConfig) { c.Name = "d" },
+		"no cluster id":         func(c *InitConfig) { c.ClusterID = "" },
+		"a long cluster id":     func(c *InitConfig) { c.ClusterID = strings.Repeat("x", maxClusterID+1) },
+		"no directory":          func(c *InitConfig) { c.DataDir = "" },
+	}
+	for name, change := range rows {
+		cfg := good()
+		change(&cfg)
+		if err := cfg.Validate(); !errors.Is(err, ErrConfig) {
+			t.Errorf("%s: got %v, want ErrConfig", name, err)
+		}
+	}
+	for n, want := range map[int][2]int{1: {1, 1}, 2: {1, 2}, 3: {2, 2}, 4: {2, 3}, 5: {3, 3}} {
+		got := InitConfig{MemberNames: make([]string, n)}.withDefaults()
+		if got.N != n || got.R != want[0] || got.W != want[1] {
+			t.Errorf("defaults for %d stores: N %d, R %d, W %d, want R %d, W %d", n, got.N, got.R, got.W, want[0], want[1])
+		}
+	}
+}
+
+func TestAConfigThatCannotWorkIsRefused(t *testing.T) {
+	good := DefaultConfig()
+	good.DataDir = "unused"
+	if err := good.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	for name, change := range map[string]func(*Config){
+		"no directory":             func(c *Config) { c.DataDir = "" },
+		"no listen address":        func(c *Config) { c.Listen = "" },
+		"a listen address":         func(c *Config) { c.Listen = "here" },
+		"an advertise address":     func(c *Config) { c.Advertise = "here" },
+		"a gossip address":         func(c *Config) { c.GossipListen = "here" },
+		"seeds without gossip":     func(c *Config) { c.GossipJoin = []string{"a:1"} },
+		"a gossip profile":         func(c *Config) { c.GossipProfile = "slow" },
+		"no lease":                 func(c *Config) { c.MaxLease = 0 },
+		"a lease beyond all sense": func(c *Config) { c.MaxLease = 2 * time.Hour },
+	} {
+		cfg := good
+		change(&cfg)
+		if err := cfg.Validate(); !errors.Is(err, ErrConfig) {
+			t.Errorf("%s: got %v, want ErrConfig", name, err)
+		}
+	}
+}

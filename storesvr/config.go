@@ -1,0 +1,89 @@
+package storesvr
+
+import (
+	"fmt"
+	"log/slog"
+	"net"
+	"time"
+
+	"github.com/seqsvr/seqsvr/internal/clock"
+	"github.com/seqsvr/seqsvr/membership"
+)
+
+// Defaults and limits of a Config.
+const (
+	DefaultListen   = "127.0.0.1:7500"
+	DefaultMaxLease = 10 * time.Second
+	DefaultNearFull = 64 << 20
+
+	// maxMaxLease bounds what a restart may cost: the grace is as long as the longest
+	// lease ever granted.
+	maxMaxLease = time.Hour
+)
+
+// Config is all that a store is told at its start. What Init fixed is on the disk.
+type Config struct {
+	DataDir string // holds the database that Init made
+	Listen  string // gRPC, host:port; port 0 takes a free one
+	// Advertise is the gRPC address that others are told, host:port. Empty: the one
+	// listened on.
+	Advertise string
+	ClusterID string // if not empty, the cluster that the database must belong to
+
+	GossipListen  string   // host:port of the membership view; empty: no gossip
+	GossipJoin    []string // other members, host:port
+	GossipProfile string   // fast, lan or wan; empty: fast
+
+	MaxLease time.Duration // longest lease granted, above 0 and at most an hour
+	NearFull uint64        // bytes free on the disk below which writes are refused; 0: never
+
+	Logger *slog.Logger // nil: none
+	Clock  clock.Clock  // nil: the clock of the machine
+}
+
+// DefaultConfig is a config that lacks nothing but DataDir.
+func DefaultConfig() Config {
+	return Config{Listen: DefaultListen, MaxLease: DefaultMaxLease, NearFull: DefaultNearFull}
+}
+
+// Validate checks the config without changing it. ErrConfig.
+func (c Config) Validate() error {
+	bad := func(format string, args ...any) error {
+		return fmt.Errorf("%w: %s", ErrConfig, fmt.Sprintf(format, args...))
+	}
+	if c.DataDir == "" {
+		return bad("no data directory")
+	}
+	if c.MaxLease <= 0 || c.MaxLease > maxMaxLease {
+		return bad("max lease %v, expected above 0 and at most %v", c.MaxLease, maxMaxLease)
+	}
+	if c.GossipListen == "" && len(c.GossipJoin) > 0 {
+		return bad("gossip members to join, but no address to gossip on")
+	}
+	if _, err := membership.ParseProfile(c.GossipProfile); err != nil {
+		return bad("%v", err)
+	}
+	if c.Listen == "" {
+		return bad("no address to listen on")
+	}
+	for what, addr := range map[string]string{"listen": c.Listen, "advertise": c.Advertise, "gossip listen": c.GossipListen} {
+		if addr == "" {
+			continue
+		}
+		if _, _, err := net.SplitHostPort(addr); err != nil {
+			return bad("%s address %q: expected host:port", what, addr)
+		}
+	}
+	return nil
+}
+
+// withDefaults fills what may be nil.
+func (c Config) withDefaults() Config {
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	if c.Clock == nil {
+		c.Clock = clock.Boot()
+	}
+	return c
+}

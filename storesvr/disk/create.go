@@ -1,0 +1,131 @@
+package disk
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	bolt "go.etcd.io/bbolt"
+
+	"github.com/seqsvr/seqsvr/seq"
+	"github.com/seqsvr/seqsvr/storesvr/acceptor"
+)
+
+// FileName is the database's name in the data directory.
+const FileName = "store.db"
+
+// Create makes the data directory if need be, and in it the database of a new store,
+// with all section registers and the fixed registers at zero. ErrExists, ErrDirectory.
+//
+// A crash leaves no database, at most a file named store.db.init-* that nothing reads.
+func Create(dir string, id Identity) error {
+	if err := create(dir, id); err != nil {
+		return fmt.Errorf("create database in %s: %w", dir, err)
+	}
+	return nil
+}
+
+func create(dir string, id Identity) (err error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return fmt.Errorf("%w: %w", ErrDirectory, err)
+	}
+	path := filepath.Join(dir, FileName)
+	if _, err := os.Lstat(path); err == nil {
+		return ErrExists
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%w: %w", ErrDirectory, err)
+	}
+	temp, err := os.CreateTemp(dir, FileName+".init-*")
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrDirectory, err)
+	}
+	defer os.Remove(temp.Name())
+	if err := temp.Close(); err != nil {
+		return err
+	}
+	if err := fill(temp.Name(), id); err != nil {
+		return err
+	}
+	if err := syncPath(temp.Name()); err != nil {
+		return err
+	}
+	if err := publish(temp.Name(), path); err != nil {
+		return err
+	}
+	if err := syncPath(dir); err != nil {
+		return err
+	}
+	return syncPath(filepath.Dir(filepath.Clean(dir)))
+}
+
+// publish gives the file its final name without ever replacing another: a hard link
+// fails if the name is taken. File systems without links get a check and a rename.
+func publish(temp, path string) error {
+	err := os.Link(temp, path)
+	if err == nil || errors.Is(err, fs.ErrExist) {
+		if err != nil {
+			return ErrExists
+		}
+		return os.Remove(temp)
+	}
+	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
+		return ErrExists
+	}
+	return os.Rename(temp, path)
+}
+
+func syncPath(path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
+}
+
+func fill(path string, id Identity) error {
+	db, err := bolt.Open(path, 0o600, boltOptions())
+	if err != nil {
+		return err
+	}
+	err = db.Update(func(tx *bolt.Tx) error {
+		meta, err := tx.CreateBucket(metaBucket)
+		if err != nil {
+			return err
+		}
+		id.Format = Format
+		record, err := encodeJSON(keyIdentity, id)
+		if err != nil {
+			return err
+		}
+		if err := meta.Put(keyIdentity, record); err != nil {
+			return err
+		}
+		for _, key := range [][]byte{keyBootCount, keyCommits, keyLeaseBound} {
+			if err := meta.Put(key, encodeNumber(key, 0)); err != nil {
+				return err
+			}
+		}
+		registers, err := tx.CreateBucket(registerBucket)
+		if err != nil {
+			return err
+		}
+		for _, r := range initialRegisters(id.Mapping) {
+			if err := registers.Put([]byte(r), encodeRegister([]byte(r), acceptor.State{})); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return errors.Join(err, db.Close())
+}
+
+// initialRegisters are those that init makes, and without which no store votes.
+func initialRegisters(m seq.Mapping) []seq.Register {
+	all := make([]seq.Register, 0, m.Sections()+len(seq.FixedRegisters()))
+	for id := range m.Sections() {
+		all = append(all, seq.SectionRegister(seq.SectionID(id)))
+	}
+	return append(all, seq.FixedRegisters()...)
+}

@@ -1,0 +1,241 @@
+package disk
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	bolt "go.etcd.io/bbolt"
+	bolterrors "go.etcd.io/bbolt/errors"
+	"golang.org/x/sys/unix"
+
+	"github.com/seqsvr/seqsvr/quorum"
+	"github.com/seqsvr/seqsvr/seq"
+	"github.com/seqsvr/seqsvr/storesvr/acceptor"
+)
+
+// Format is the version of the database's layout.
+const Format = 1
+
+// lockTimeout is how long Open waits for another process to let go of the database.
+const lockTimeout = time.Second
+
+var (
+	metaBucket     = []byte("meta")
+	registerBucket = []byte("registers")
+
+	keyIdentity   = []byte("identity")
+	keyMembers    = []byte("members")
+	keyBootCount  = []byte("boot_count")
+	keyCommits    = []byte("commits")
+	keyLeaseBound = []byte("lease_bound")
+	keyDistrusted = []byte("distrusted")
+)
+
+// Identity is fixed by Create.
+type Identity struct {
+	Format  int         `json:"format"`
+	Cluster string      `json:"cluster_id"`
+	UUID    string      `json:"store_uuid"`
+	Name    string      `json:"name"`
+	Era     seq.Era     `json:"era"`
+	N       int         `json:"n"`
+	R       int         `json:"r"`
+	W       int         `json:"w"`
+	Names   []string    `json:"member_names"` // of all N stores
+	Mapping seq.Mapping `json:"mapping"`
+}
+
+// Members is the member list that the store was bound to.
+type Members struct {
+	Version uint64          `json:"version"` // 0: not bound
+	List    []quorum.Member `json:"members"`
+}
+
+// Meta is all of a store's state but for the registers.
+type Meta struct {
+	Identity
+	Members    Members
+	BootCount  uint64        // times opened
+	Commits    uint64        // transactions over the life of the disk
+	LeaseBound time.Duration // longest lease ever granted
+	Distrusted string        // why the store must never vote again, "" if it may
+}
+
+// Update is one transaction. Zero fields are left as they are.
+type Update struct {
+	Changes    []acceptor.Change
+	LeaseBound time.Duration
+	Members    *Members
+	Distrusted string
+}
+
+// Empty says whether there is nothing to commit.
+func (u *Update) Empty() bool {
+	return len(u.Changes) == 0 && u.LeaseBound == 0 && u.Members == nil && u.Distrusted == ""
+}
+
+// DB is an open database. Commit is for one goroutine at a time.
+type DB struct {
+	dir  string
+	bolt *bolt.DB
+}
+
+func boltOptions() *bolt.Options {
+	return &bolt.Options{
+		Timeout:      lockTimeout,
+		FreelistType: bolt.FreelistMapType,
+		// Without O_CREATE: only Create makes files.
+		OpenFile: func(name string, flag int, mode os.FileMode) (*os.File, error) {
+			return os.OpenFile(name, flag&^os.O_CREATE, mode)
+		},
+	}
+}
+
+// Open opens the database, checks every record, and counts the boot with a commit of
+// its own. cluster, if not empty, is the cluster it must belong to. Errors, each under
+// its name: ErrNoDatabase, ErrLocked, ErrCorrupt, ErrFormat, ErrDirectory,
+// seq.ErrForeignCluster. Nothing is written unless all checks passed.
+func Open(dir, cluster string) (*DB, Meta, map[seq.Register]acceptor.State, error) {
+	db, meta, registers, err := openDir(dir, cluster)
+	if err != nil {
+		return nil, Meta{}, nil, fmt.Errorf("open database in %s: %w", dir, err)
+	}
+	return db, meta, registers, nil
+}
+
+func openDir(dir, cluster string) (*DB, Meta, map[seq.Register]acceptor.State, error) {
+	b, err := openBolt(filepath.Join(dir, FileName))
+	if err != nil {
+		return nil, Meta{}, nil, err
+	}
+	d := &DB{dir: dir, bolt: b}
+	meta, registers, err := d.load(cluster)
+	if err == nil {
+		meta.BootCount++
+		meta.Commits, err = d.boot(meta.BootCount)
+	}
+	if err != nil {
+		return nil, Meta{}, nil, errors.Join(err, b.Close())
+	}
+	return d, meta, registers, nil
+}
+
+func openBolt(path string) (b *bolt.DB, err error) {
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, ErrNoDatabase
+	case err != nil:
+		return nil, fmt.Errorf("%w: %w", ErrDirectory, err)
+	case !info.Mode().IsRegular():
+		return nil, fmt.Errorf("%w: %s is not a file", ErrCorrupt, FileName)
+	case info.Size() == 0: // bbolt would start a new database in it
+		return nil, fmt.Errorf("%w: %s is empty", ErrCorrupt, FileName)
+	}
+	defer faultIsDamage(&err)()
+	b, err = bolt.Open(path, 0o600, boltOptions())
+	switch {
+	case err == nil:
+		return b, nil
+	case errors.Is(err, bolterrors.ErrTimeout):
+		return nil, ErrLocked
+	case errors.Is(err, fs.ErrPermission), errors.Is(err, unix.EROFS):
+		return nil, fmt.Errorf("%w: %w", ErrDirectory, err)
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, ErrNoDatabase
+	}
+	if errno := syscall.Errno(0); errors.As(err, &errno) { // the system's trouble, not the file's
+		return nil, err
+	}
+	return nil, fmt.Errorf("%w: %w", ErrCorrupt, err)
+}
+
+func (d *DB) boot(count uint64) (commits uint64, err error) {
+	err = d.bolt.Update(func(tx *bolt.Tx) error {
+		if err := tx.Bucket(metaBucket).Put(keyBootCount, encodeNumber(keyBootCount, count)); err != nil {
+			return err
+		}
+		commits, err = countCommit(tx)
+		return err
+	})
+	if err != nil {
+		return 0, fmt.Errorf("count the boot: %w", err)
+	}
+	return commits, nil
+}
+
+func countCommit(tx *bolt.Tx) (uint64, error) {
+	b := tx.Bucket(metaBucket)
+	n, err := decodeNumber(keyCommits, b.Get(keyCommits))
+	if err != nil {
+		return 0, fmt.Errorf("%w: %s: %w", ErrCorrupt, keyCommits, err)
+	}
+	n++
+	return n, b.Put(keyCommits, encodeNumber(keyCommits, n))
+}
+
+// Commit makes the update durable in one transaction and returns how many there were
+// over the life of the disk. After an error the outcome is unknown: exit the process.
+func (d *DB) Commit(u Update) (commits uint64, err error) {
+	err = d.bolt.Update(func(tx *bolt.Tx) error {
+		registers := tx.Bucket(registerBucket)
+		for _, c := range u.Changes {
+			key := []byte(c.Register)
+			if err := registers.Put(key, encodeRegister(key, c.State)); err != nil {
+				return fmt.Errorf("put %s: %w", c.Register, err)
+			}
+		}
+		if err := putMeta(tx.Bucket(metaBucket), u); err != nil {
+			return err
+		}
+		commits, err = countCommit(tx)
+		return err
+	})
+	if err != nil {
+		return 0, fmt.Errorf("commit %d registers: %w", len(u.Changes), err)
+	}
+	return commits, nil
+}
+
+func putMeta(b *bolt.Bucket, u Update) error {
+	if u.LeaseBound > 0 {
+		if err := b.Put(keyLeaseBound, encodeNumber(keyLeaseBound, uint64(u.LeaseBound))); err != nil {
+			return err
+		}
+	}
+	if u.Members != nil {
+		record, err := encodeJSON(keyMembers, u.Members)
+		if err != nil {
+			return err
+		}
+		if err := b.Put(keyMembers, record); err != nil {
+			return err
+		}
+	}
+	if u.Distrusted != "" {
+		return b.Put(keyDistrusted, seal(keyDistrusted, []byte(u.Distrusted)))
+	}
+	return nil
+}
+
+// Free is how many bytes the file system has left for this process.
+func (d *DB) Free() (uint64, error) {
+	var st unix.Statfs_t
+	if err := unix.Statfs(d.dir, &st); err != nil {
+		return 0, fmt.Errorf("free space of %s: %w", d.dir, err)
+	}
+	return uint64(st.Bavail) * uint64(st.Bsize), nil
+}
+
+// Close lets go of the database. It waits for a Commit in flight.
+func (d *DB) Close() error {
+	if err := d.bolt.Close(); err != nil {
+		return fmt.Errorf("close database in %s: %w", d.dir, err)
+	}
+	return nil
+}

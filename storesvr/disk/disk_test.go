@@ -1,0 +1,322 @@
+package disk
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	bolt "go.etcd.io/bbolt"
+
+	"github.com/seqsvr/seqsvr/quorum"
+	"github.com/seqsvr/seqsvr/seq"
+	"github.com/seqsvr/seqsvr/storesvr/acceptor"
+)
+
+func testIdentity(t *testing.T) Identity {
+	t.Helper()
+	mapping, err := seq.NewMapping(seq.Space{Name: "user", Sections: 8}, seq.Space{Name: "room", Sections: 4})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Identity{Cluster: "c1", UUID: "u-1", Name: "a", N: 3, R: 2, W: 2, Names: []string{"a", "b", "c"}, Mapping: mapping}
+}
+
+func created(t *testing.T) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "data")
+	if err := Create(dir, testIdentity(t)); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+func opened(t *testing.T, dir string) (*DB, Meta, map[seq.Register]acceptor.State) {
+	t.Helper()
+	db, meta, registers, err := Open(dir, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { db.Close() })
+	return db, meta, registers
+}
+
+// edit changes the database behind the package's back.
+func edit(t *testing.T, dir string, change func(meta, registers *bolt.Bucket) error) {
+	t.Helper()
+	b, err := bolt.Open(filepath.Join(dir, FileName), 0o600, boltOptions())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	if err := b.Update(func(tx *bolt.Tx) error { return change(tx.Bucket(metaBucket), tx.Bucket(registerBucket)) }); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestANewDatabaseHasAllRegistersAtZero(t *testing.T) {
+	_, meta, registers := opened(t, created(t))
+	want := Meta{Identity: testIdentity(t), BootCount: 1, Commits: 1}
+	want.Format = Format
+	if diff := cmp.Diff(want, meta); diff != "" {
+		t.Error(diff)
+	}
+	if got, want := len(registers), 12+len(seq.FixedRegisters()); got != want {
+		t.Errorf("%d registers, want %d", got, want)
+	}
+	for r, st := range registers {
+		if diff := cmp.Diff(acceptor.State{}, st); diff != "" {
+			t.Errorf("%s: %s", r, diff)
+		}
+	}
+}
+
+func TestCreateNeverTouchesADatabaseThatIsThere(t *testing.T) {
+	dir := created(t)
+	before, err := os.ReadFile(filepath.Join(dir, FileName))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := Create(dir, testIdentity(t)); !errors.Is(err, ErrExists) {
+		t.Errorf("got %v, want ErrExists", err)
+	}
+	after, _ := os.ReadFile(filepath.Join(dir, FileName))
+	if !slices.Equal(before, after) {
+		t.Error("the database changed")
+	}
+	files, err := os.ReadDir(dir)
+	if err != nil || len(files) != 1 {
+		t.Errorf("%d files in the directory (%v), want 1", len(files), err)
+	}
+}
+
+func TestTheLaterOfTwoThatPublishLoses(t *testing.T) {
+	dir := created(t)
+	temp := filepath.Join(dir, "late")
+	if err := os.WriteFile(temp, []byte("late"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := publish(temp, filepath.Join(dir, FileName)); !errors.Is(err, ErrExists) {
+		t.Errorf("got %v, want ErrExists", err)
+	}
+	opened(t, dir)
+}
+
+func TestWhatWasCommittedIsThereAfterAReopen(t *testing.T) {
+	dir := created(t)
+	db, _, _ := opened(t, dir)
+	promised, accepted := seq.Epoch{Round: 9, Session: 0xabc}, seq.Epoch{Round: 7, Session: 0xdef}
+	states := map[seq.Register]acceptor.State{
+		seq.SectionRegister(3): {Promised: promised, Accepted: accepted, Max: 30_000},
+		seq.RoutesRegister:     {Promised: promised, Accepted: promised, Max: 8, Payload: []byte("routes"), PayloadMax: 7},
+		seq.TagRegister("new"): {Promised: promised},
+	}
+	update := Update{
+		LeaseBound: 3 * time.Second, Distrusted: "because",
+		Members: &Members{Version: 1, List: []quorum.Member{{UUID: "u-1", Name: "a"}, {UUID: "u-2", Name: "b"}}},
+	}
+	for r, st := range states {
+		update.Changes = append(update.Changes, acceptor.Change{Register: r, State: st})
+	}
+	if commits, err := db.Commit(update); err != nil || commits != 2 {
+		t.Fatalf("got %d commits, %v, want 2", commits, err)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	_, meta, registers := opened(t, dir)
+	for r, want := range states {
+		if diff := cmp.Diff(want, registers[r]); diff != "" {
+			t.Errorf("%s: %s", r, diff)
+		}
+	}
+	want := Meta{Identity: testIdentity(t), Members: *update.Members, BootCount: 2, Commits: 3, LeaseBound: 3 * time.Second, Distrusted: "because"}
+	want.Format = Format
+	if diff := cmp.Diff(want, meta); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestZeroFieldsOfAnUpdateChangeNothing(t *testing.T) {
+	dir := created(t)
+	db, before, _ := opened(t, dir)
+	for _, u := range []Update{{LeaseBound: time.Second}, {}, {Distrusted: "x"}, {}} {
+		if _, err := db.Commit(u); err != nil {
+			t.Fatal(err)
+		}
+	}
+	db.Close()
+	_, after, _ := opened(t, dir)
+	before.LeaseBound, before.Distrusted, before.BootCount, before.Commits = time.Second, "x", 2, 6
+	if diff := cmp.Diff(before, after); diff != "" {
+		t.Error(diff)
+	}
+	if !new(Update).Empty() || (&Update{Distrusted: "x"}).Empty() {
+		t.Error("Empty is wrong")
+	}
+}
+
+func TestOpenRefusesByName(t *testing.T) {
+	section := []byte(seq.SectionRegister(5))
+	rows := []struct {
+		name    string
+		damage  func(t *testing.T, dir string)
+		cluster string
+		want    error
+		text    string
+	}{
+		{"no directory", func(t *testing.T, dir string) { os.RemoveAll(dir) }, "", ErrNoDatabase, "run init"},
+		{"no database", func(t *testing.T, dir string) { os.Remove(filepath.Join(dir, FileName)) }, "", ErrNoDatabase, "run init"},
+		{"an empty file", func(t *testing.T, dir string) { truncate(t, dir, 0) }, "", ErrCorrupt, "empty"},
+		{"a file cut short", func(t *testing.T, dir string) { truncate(t, dir, 12<<10) }, "", ErrCorrupt, ""},
+		{"a file of something else", func(t *testing.T, dir string) {
+			if err := os.WriteFile(filepath.Join(dir, FileName), []byte(strings.Repeat("no database ", 4096)), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}, "", ErrCorrupt, ""},
+		{"a directory in its place", func(t *testing.T, dir string) {
+			path := filepath.Join(dir, FileName)
+			os.Remove(path)
+			if err := os.Mkdir(path, 0o700); err != nil {
+				t.Fatal(err)
+			}
+		}, "", ErrCorrupt, ""},
+		{"another cluster", func(*testing.T, string) {}, "c2", seq.ErrForeignCluster, `"c1"`},
+		{"a flipped bit", func(t *testing.T, dir string) {
+			edit(t, dir, func(_, registers *bolt.Bucket) error {
+				record := slices.Clone(registers.Get(section))
+				record[20] ^= 1
+				return registers.Put(section, record)
+			})
+		}, "", ErrCorrupt, "section 5"},
+		{"a record under another key", func(t *testing.T, dir string) {
+			edit(t, dir, func(_, registers *bolt.Bucket) error {
+				return registers.Put(section, slices.Clone(registers.Get([]byte(seq.SectionRegister(6)))))
+			})
+		}, "", ErrCorrupt, "section 5"},
+		{"a record cut short", func(t *testing.T, dir string) {
+			edit(t, dir, func(_, registers *bolt.Bucket) error { return registers.Put(section, []byte{1}) })
+		}, "", ErrCorrupt, "section 5"},
+		{"a register that is gone", func(t *testing.T, dir string) {
+			edit(t, dir, func(_, registers *bolt.Bucket) error { return registers.Delete(section) })
+		}, "", ErrCorrupt, "section 5 is missing"},
+		{"a register of no known kind", func(t *testing.T, dir string) {
+			edit(t, dir, func(_, registers *bolt.Bucket) error {
+				return registers.Put([]byte("zz"), encodeRegister([]byte("zz"), acceptor.State{}))
+			})
+		}, "", ErrCorrupt, "zz"},
+		{"no lease bound", func(t *testing.T, dir string) {
+			edit(t, dir, func(meta, _ *bolt.Bucket) error { return meta.Delete(keyLeaseBound) })
+		}, "", ErrCorrupt, "lease_bound"},
+		{"a damaged identity", func(t *testing.T, dir string) {
+			edit(t, dir, func(meta, _ *bolt.Bucket) error { return meta.Put(keyIdentity, []byte("{}")) })
+		}, "", ErrCorrupt, "identity"},
+		{"a later format", func(t *testing.T, dir string) {
+			edit(t, dir, func(meta, _ *bolt.Bucket) error {
+				id := testIdentity(t)
+				id.Format = Format + 1
+				record, err := encodeJSON(keyIdentity, id)
+				if err != nil {
+					return err
+				}
+				return meta.Put(keyIdentity, record)
+			})
+		}, "", ErrFormat, "2"},
+	}
+	for _, row := range rows {
+		t.Run(row.name, func(t *testing.T) {
+			dir := created(t)
+			row.damage(t, dir)
+			db, _, _, err := Open(dir, row.cluster)
+			if err == nil {
+				db.Close()
+			}
+			if !errors.Is(err, row.want) || !strings.Contains(err.Error(), row.text) {
+				t.Errorf("got %v, want %v with %q", err, row.want, row.text)
+			}
+		})
+	}
+}
+
+func truncate(t *testing.T, dir string, size int64) {
+	t.Helper()
+	if err := os.Truncate(filepath.Join(dir, FileName), size); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestARefusedOpenWritesNothing(t *testing.T) {
+	dir := created(t)
+	for range 3 {
+		if _, _, _, err := Open(dir, "c2"); !errors.Is(err, seq.ErrForeignCluster) {
+			t.Fatal(err)
+		}
+	}
+	if _, meta, _ := opened(t, dir); meta.BootCount != 1 || meta.Commits != 1 {
+		t.Errorf("boot %d, commit %d, want the first of both", meta.BootCount, meta.Commits)
+	}
+}
+
+func TestADatabaseInUseIsLocked(t *testing.T) {
+	dir := created(t)
+	db, _, _ := opened(t, dir)
+	if _, _, _, err := Open(dir, ""); !errors.Is(err, ErrLocked) {
+		t.Errorf("got %v, want ErrLocked", err)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	opened(t, dir)
+}
+
+func TestADirectoryThatCannotBeUsedIsNamed(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := Create(file, testIdentity(t)); !errors.Is(err, ErrDirectory) {
+		t.Errorf("create in a file: got %v, want ErrDirectory", err)
+	}
+	if _, _, _, err := Open(file, ""); !errors.Is(err, ErrDirectory) {
+		t.Errorf("open in a file: got %v, want ErrDirectory", err)
+	}
+	if os.Getuid() == 0 {
+		return // permissions do not bind root
+	}
+	dir := created(t)
+	if err := os.Chmod(dir, 0o500); err != nil {
+		t.Fatal(err)
+	}
+	defer os.Chmod(dir, 0o700)
+	os.Chmod(filepath.Join(dir, FileName), 0o400)
+	if _, _, _, err := Open(dir, ""); !errors.Is(err, ErrDirectory) {
+		t.Errorf("open without permission: got %v, want ErrDirectory", err)
+	}
+}
+
+func TestBboltFindsNoFaultAfterManyCommits(t *testing.T) {
+	dir := created(t)
+	db, _, _ := opened(t, dir)
+	for i := range uint64(50) {
+		st := acceptor.State{Max: i, Payload: make([]byte, 100*i), PayloadMax: i}
+		if _, err := db.Commit(Update{Changes: []acceptor.Change{{Register: seq.RoutesRegister, State: st}}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	err := db.bolt.View(func(tx *bolt.Tx) error {
+		for err := range tx.Check() {
+			t.Error(err)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if free, err := db.Free(); err != nil || free == 0 {
+		t.Errorf("free is %d, %v", free, err)
+	}
+}

@@ -1,0 +1,110 @@
+package disk
+
+import (
+	"fmt"
+	"runtime/debug"
+	"time"
+
+	bolt "go.etcd.io/bbolt"
+
+	"github.com/seqsvr/seqsvr/seq"
+	"github.com/seqsvr/seqsvr/storesvr/acceptor"
+)
+
+// faultIsDamage turns a panic into ErrCorrupt: bbolt panics on pages that make no sense,
+// and a file cut short faults where its map ends. The result is to be deferred.
+func faultIsDamage(err *error) func() {
+	before := debug.SetPanicOnFault(true)
+	return func() {
+		debug.SetPanicOnFault(before)
+		if p := recover(); p != nil {
+			*err = fmt.Errorf("%w: %v", ErrCorrupt, p)
+		}
+	}
+}
+
+// load reads and checks everything.
+func (d *DB) load(cluster string) (meta Meta, registers map[seq.Register]acceptor.State, err error) {
+	defer faultIsDamage(&err)()
+	err = d.bolt.View(func(tx *bolt.Tx) error {
+		b, all := tx.Bucket(metaBucket), tx.Bucket(registerBucket)
+		if b == nil || all == nil {
+			return fmt.Errorf("%w: a bucket is missing", ErrCorrupt)
+		}
+		if err := loadMeta(b, &meta); err != nil {
+			return err
+		}
+		if cluster != "" && cluster != meta.Cluster {
+			return fmt.Errorf("%w: the database is of %q, expected %q", seq.ErrForeignCluster, meta.Cluster, cluster)
+		}
+		var err error
+		registers, err = loadRegisters(all, meta.Mapping)
+		return err
+	})
+	return meta, registers, err
+}
+
+func loadMeta(b *bolt.Bucket, meta *Meta) error {
+	damaged := func(key []byte, err error) error {
+		return fmt.Errorf("%w: %s: %w", ErrCorrupt, key, err)
+	}
+	if err := decodeJSON(keyIdentity, b.Get(keyIdentity), &meta.Identity); err != nil {
+		return damaged(keyIdentity, err)
+	}
+	if meta.Format != Format {
+		return fmt.Errorf("%w: %d, expected %d", ErrFormat, meta.Format, Format)
+	}
+	if err := meta.Mapping.Validate(); err != nil {
+		return damaged(keyIdentity, err)
+	}
+	if record := b.Get(keyMembers); record != nil {
+		if err := decodeJSON(keyMembers, record, &meta.Members); err != nil {
+			return damaged(keyMembers, err)
+		}
+	}
+	if record := b.Get(keyDistrusted); record != nil {
+		why, err := open(keyDistrusted, record)
+		if err != nil {
+			return damaged(keyDistrusted, err)
+		}
+		meta.Distrusted = string(why)
+	}
+	var bound uint64
+	for _, n := range []struct {
+		key []byte
+		to  *uint64
+	}{{keyBootCount, &meta.BootCount}, {keyCommits, &meta.Commits}, {keyLeaseBound, &bound}} {
+		v, err := decodeNumber(n.key, b.Get(n.key))
+		if err != nil {
+			return damaged(n.key, err)
+		}
+		*n.to = v
+	}
+	meta.LeaseBound = time.Duration(bound)
+	return nil
+}
+
+func loadRegisters(b *bolt.Bucket, m seq.Mapping) (map[seq.Register]acceptor.State, error) {
+	registers := make(map[seq.Register]acceptor.State, m.Sections()+len(seq.FixedRegisters()))
+	err := b.ForEach(func(key, record []byte) error {
+		r := seq.Register(key)
+		if err := r.Validate(); err != nil {
+			return fmt.Errorf("%w: %s: %w", ErrCorrupt, r, err)
+		}
+		st, err := decodeRegister(key, record)
+		if err != nil {
+			return fmt.Errorf("%w: %s: %w", ErrCorrupt, r, err)
+		}
+		registers[r] = st
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range initialRegisters(m) {
+		if _, there := registers[r]; !there {
+			return nil, fmt.Errorf("%w: %s is missing", ErrCorrupt, r)
+		}
+	}
+	return registers, nil
+}

@@ -1,0 +1,20 @@
+// Package storesvr is StoreSvr: one replica of the fenced registers.
+//
+// It guarantees that
+//
+//   - every promise and every accepted value is fsynced before its answer; all requests
+//     that wait at one moment share one transaction, and none waits for a timer;
+//   - leases are answered without waiting for any fsync, and rest only on what is on
+//     disk (package acceptor says why);
+//   - after any error of a commit nothing is answered any more and Run returns
+//     ErrCommit: the database may show what is not on disk, so the process must exit;
+//   - after a start nobody but the recorded owner takes a register until every lease
+//     that the process before may have granted has ended;
+//   - a disk that is nearly full refuses writes and keeps granting leases;
+//   - a store votes only if it was bound to its fellow members, and never again once a
+//     session proved that its disk is older than it was.
+//
+// Init makes a store and is the only thing that does; New opens one and listens; Run
+// serves. What belongs here: the writer loop, membership of the store, the gRPC service.
+// The rules of the registers are in acceptor, the files in disk.
+package storesvr

@@ -1,0 +1,56 @@
+package storesvr
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/seqsvr/seqsvr/internal/version"
+	"github.com/seqsvr/seqsvr/membership"
+	"github.com/seqsvr/seqsvr/storesvr/disk"
+)
+
+// goodbyeTime bounds how long a leaving store lets its goodbye spread.
+const goodbyeTime = time.Second
+
+// gossip is the store's place in the membership view, for people and tools to see: no
+// decision of the store depends on it. A nil gossip is one that was not asked for.
+type gossip struct {
+	view *membership.View
+	log  *slog.Logger
+}
+
+func startGossip(cfg Config, addr string, id disk.Identity) (*gossip, error) {
+	if cfg.GossipListen == "" {
+		return nil, nil
+	}
+	view, err := membership.Start(membership.Config{
+		Name: id.Name, ClusterID: id.Cluster, BindAddr: cfg.GossipListen, Join: cfg.GossipJoin,
+		Profile: membership.Profile(cfg.GossipProfile), Logger: cfg.Logger,
+		Meta: membership.Meta{Role: membership.RoleStore, Addr: addr, Protocol: version.Protocol},
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &gossip{view, cfg.Logger}, nil
+}
+
+func (g *gossip) addr() string {
+	if g == nil {
+		return ""
+	}
+	return g.view.Addr()
+}
+
+func (g *gossip) close() error {
+	if g == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), goodbyeTime)
+	defer cancel()
+	// A goodbye that nobody hears makes the store look dead, which it then is.
+	if err := g.view.Leave(ctx); err != nil {
+		g.log.Info("left without a goodbye", "error", err)
+	}
+	return g.view.Close()
+}

@@ -1,0 +1,98 @@
+package storesvr
+
+import (
+	"crypto/rand"
+	"fmt"
+	"slices"
+
+	"github.com/seqsvr/seqsvr/seq"
+	"github.com/seqsvr/seqsvr/storesvr/disk"
+)
+
+// maxClusterID bounds a cluster id in bytes: it is also the label of the gossip.
+const maxClusterID = 128
+
+// InitConfig is what is fixed for the life of a store. All stores of a cluster are given
+// the same, but for DataDir and Name.
+type InitConfig struct {
+	DataDir     string
+	ClusterID   string      // 1 to 128 bytes
+	Name        string      // of this store, one of MemberNames
+	Spaces      []seq.Space // none: one space of the default name
+	MemberNames []string    // of all stores
+
+	N, R, W int // 0 for N: as many as MemberNames; for W: a majority; for R: N-W+1
+}
+
+// Init makes a new store and is the only thing that does. It never touches a database
+// that is there: disk.ErrExists. The store votes once it was bound to its fellow members,
+// which whoever first connects to all of them does. Other errors: ErrConfig,
+// seq.ErrBadMapping, disk.ErrDirectory. After an error nothing was made.
+func Init(cfg InitConfig) error {
+	cfg = cfg.withDefaults()
+	if err := cfg.Validate(); err != nil {
+		return fmt.Errorf("init store %q: %w", cfg.Name, err)
+	}
+	mapping, err := seq.NewMapping(cfg.Spaces...)
+	if err != nil {
+		return fmt.Errorf("init store %q: %w", cfg.Name, err)
+	}
+	err = disk.Create(cfg.DataDir, disk.Identity{
+		Cluster: cfg.ClusterID, UUID: newUUID(), Name: cfg.Name,
+		N: cfg.N, R: cfg.R, W: cfg.W, Names: slices.Clone(cfg.MemberNames), Mapping: mapping,
+	})
+	if err != nil {
+		return fmt.Errorf("init store %q: %w", cfg.Name, err)
+	}
+	return nil
+}
+
+func (c InitConfig) withDefaults() InitConfig {
+	if c.N == 0 {
+		c.N = len(c.MemberNames)
+	}
+	if c.W == 0 {
+		c.W = c.N/2 + 1
+	}
+	if c.R == 0 {
+		c.R = c.N - c.W + 1
+	}
+	return c
+}
+
+// Validate checks all but the spaces, without the defaults for 0. ErrConfig.
+func (c InitConfig) Validate() error {
+	bad := func(format string, args ...any) error {
+		return fmt.Errorf("%w: %s", ErrConfig, fmt.Sprintf(format, args...))
+	}
+	sorted := slices.Sorted(slices.Values(c.MemberNames))
+	switch {
+	case c.DataDir == "":
+		return bad("no data directory")
+	case c.ClusterID == "" || len(c.ClusterID) > maxClusterID:
+		return bad("cluster id of %d bytes, expected 1 to %d", len(c.ClusterID), maxClusterID)
+	case c.N < 1 || c.N != len(c.MemberNames):
+		return bad("N is %d, with %d member names", c.N, len(c.MemberNames))
+	case c.R < 1 || c.R > c.N || c.W < 1 || c.W > c.N:
+		return bad("R is %d and W is %d, expected 1 to N=%d", c.R, c.W, c.N)
+	case c.R+c.W <= c.N:
+		return bad("R+W is %d, must be above N=%d, or a read could miss a write", c.R+c.W, c.N)
+	case 2*c.W <= c.N:
+		return bad("W is %d, must be above N/2 with N=%d, or two writes could miss each other", c.W, c.N)
+	case slices.Contains(sorted, ""):
+		return bad("an empty member name")
+	case len(slices.Compact(sorted)) != c.N:
+		return bad("a member name twice in %q", c.MemberNames)
+	case !slices.Contains(c.MemberNames, c.Name):
+		return bad("name %q is none of the members %q", c.Name, c.MemberNames)
+	}
+	return nil
+}
+
+// newUUID is a random UUID, version 4.
+func newUUID() string {
+	var b [16]byte
+	_, _ = rand.Read(b[:]) // documented never to return an error
+	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
+	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
+}

@@ -1,0 +1,262 @@
+package storesvr
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/seqsvr/seqsvr/internal/clock"
+	"github.com/seqsvr/seqsvr/quorum"
+	"github.com/seqsvr/seqsvr/seq"
+	"github.com/seqsvr/seqsvr/storesvr/acceptor"
+	"github.com/seqsvr/seqsvr/storesvr/disk"
+)
+
+// database is where a replica commits. Commit returns the number of transactions over
+// the life of the disk, after everything is fsynced; after an error the outcome is
+// unknown and it is not called again. One goroutine commits.
+type database interface {
+	Commit(disk.Update) (commits uint64, err error)
+	Free() (bytes uint64, err error)
+	Close() error
+}
+
+// replica is a quorum.Store on one disk.
+type replica struct {
+	disk     database
+	clock    clock.Clock
+	log      *slog.Logger
+	identity disk.Identity
+	boots    uint64
+	started  time.Duration
+	maxLease time.Duration
+	nearFull uint64
+
+	queue  chan *write
+	quit   chan struct{} // closed by close
+	failed chan struct{} // closed once err is set
+	ended  chan struct{} // closed when the writer loop has ended
+	once   sync.Once     // close
+
+	// mu guards all below, the acceptor above all. It is held for work in memory only,
+	// never over a commit, so that a lease never waits for a disk.
+	mu         sync.Mutex
+	acceptor   *acceptor.Acceptor
+	members    disk.Members // as committed
+	commits    uint64       // as committed
+	distrusted string
+	err        error // why nothing is answered any more
+}
+
+var _ quorum.Store = (*replica)(nil)
+
+// newReplica takes the database over and starts the writer loop. The grace starts now:
+// by the lock on the database the process before has answered its last.
+func newReplica(cfg Config, db database, meta disk.Meta, registers map[seq.Register]acceptor.State) (*replica, error) {
+	now := cfg.Clock.Now()
+	acc, err := acceptor.New(acceptor.Config{
+		Registers: registers, MaxLease: cfg.MaxLease, LeaseBound: meta.LeaseBound, Start: now,
+	})
+	if err != nil {
+		return nil, err
+	}
+	r := &replica{
+		disk: db, clock: cfg.Clock, log: cfg.Logger.With("store", meta.Name),
+		identity: meta.Identity, boots: meta.BootCount, started: now,
+		maxLease: cfg.MaxLease, nearFull: cfg.NearFull,
+		queue: make(chan *write, maxGroup), quit: make(chan struct{}),
+		failed: make(chan struct{}), ended: make(chan struct{}),
+		acceptor: acc, members: meta.Members, commits: meta.Commits, distrusted: meta.Distrusted,
+	}
+	go r.loop()
+	return r, nil
+}
+
+// close ends the loop after the commit in flight, and closes the database. Requests
+// that wait end with seq.ErrShuttingDown, their outcome unknown to the caller.
+func (r *replica) close() error {
+	var err error
+	r.once.Do(func() {
+		close(r.quit)
+		<-r.ended
+		err = r.disk.Close()
+	})
+	return err
+}
+
+// ref is what callers must believe of this store. The caller holds mu.
+func (r *replica) ref() quorum.Ref {
+	return quorum.Ref{
+		Cluster: r.identity.Cluster, Era: r.identity.Era,
+		Members: r.members.Version, MembersHash: quorum.MembersHash(r.members.List),
+	}
+}
+
+// state is "voting" or why the store does not. The caller holds mu.
+func (r *replica) state() (voting bool, state string) {
+	switch {
+	case r.err != nil:
+		return false, "failed: " + r.err.Error()
+	case r.distrusted != "":
+		return false, "distrusted: " + r.distrusted
+	case r.members.Version == 0:
+		return false, "unbound: waiting for its fellow members"
+	}
+	return true, "voting"
+}
+
+// admit checks that the caller means this store and that it may answer. The caller
+// holds mu.
+func (r *replica) admit(ref quorum.Ref) error {
+	if err := r.sameCluster(ref.Cluster, ref.Era); err != nil {
+		return err
+	}
+	if voting, state := r.state(); !voting {
+		return fmt.Errorf("store %s: %w: %s", r.identity.Name, seq.ErrNotVoting, state)
+	}
+	if own := r.ref(); ref != own {
+		return fmt.Errorf("store %s: %w: it has member list %d (%016x), the caller %d (%016x)", r.identity.Name,
+			seq.ErrStaleEra, own.Members, own.MembersHash, ref.Members, ref.MembersHash)
+	}
+	return nil
+}
+
+func (r *replica) sameCluster(cluster string, era seq.Era) error {
+	switch {
+	case cluster != r.identity.Cluster:
+		return fmt.Errorf("store %s: %w: it is of %q, the caller of %q", r.identity.Name, seq.ErrForeignCluster, r.identity.Cluster, cluster)
+	case era != r.identity.Era:
+		return fmt.Errorf("store %s: %w: it is of era %d, the caller of %d", r.identity.Name, seq.ErrStaleEra, r.identity.Era, era)
+	}
+	return nil
+}
+
+// Read implements quorum.Store. It shows what is on disk and waits for no commit.
+func (r *replica) Read(_ context.Context, req quorum.ReadRequest) (quorum.Reply, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err := r.admit(req.Ref); err != nil {
+		return quorum.Reply{}, fmt.Errorf("read: %w", err)
+	}
+	return quorum.Reply{UUID: r.identity.UUID, Results: r.acceptor.Read(req, r.clock.Now())}, nil
+}
+
+// Prepare implements quorum.Store.
+func (r *replica) Prepare(ctx context.Context, req quorum.PrepareRequest) (quorum.Reply, error) {
+	var results []quorum.Result
+	err := r.submit(ctx, &write{apply: func(now time.Duration, full bool, _ *disk.Update) (err error) {
+		if err := r.admit(req.Ref); err != nil {
+			return err
+		}
+		if full {
+			results = allFull(len(req.Items))
+			return nil
+		}
+		results, err = r.acceptor.Prepare(req, now)
+		return err
+	}})
+	if err != nil {
+		return quorum.Reply{}, fmt.Errorf("prepare: %w", err)
+	}
+	return quorum.Reply{UUID: r.identity.UUID, Results: results}, nil
+}
+
+// Step implements quorum.Store.
+func (r *replica) Step(ctx context.Context, req quorum.StepRequest) (quorum.Reply, error) {
+	size := 0
+	for _, item := range req.Items {
+		size += len(item.Payload)
+	}
+	var results []quorum.Result
+	err := r.submit(ctx, &write{size: size, apply: func(_ time.Duration, full bool, _ *disk.Update) (err error) {
+		if err := r.admit(req.Ref); err != nil {
+			return err
+		}
+		if full {
+			results = allFull(len(req.Items))
+			return nil
+		}
+		results, err = r.acceptor.Step(req, acceptor.Limits{})
+		return err
+	}})
+	if err != nil {
+		return quorum.Reply{}, fmt.Errorf("step: %w", err)
+	}
+	return quorum.Reply{UUID: r.identity.UUID, Results: results}, nil
+}
+
+func allFull(n int) []quorum.Result {
+	return slices.Repeat([]quorum.Result{{Verdict: quorum.VerdictFull}}, n)
+}
+
+// Renew implements quorum.Store. It waits for a commit only if the lease is longer than
+// any before: were it granted first, a crash could leave a grace shorter than the lease.
+func (r *replica) Renew(ctx context.Context, req quorum.RenewRequest) (quorum.RenewReply, error) {
+	for {
+		reply, err := r.renew(req)
+		switch {
+		case errors.Is(err, acceptor.ErrLeaseBound):
+			if err := r.raiseBound(ctx, req.Lease); err != nil {
+				return quorum.RenewReply{}, fmt.Errorf("renew for %v: %w", req.Lease, err)
+			}
+		case errors.Is(err, errOldDisk):
+			// Whether or not the mark gets to the disk, this process votes no more.
+			if err := r.recordDistrust(); err != nil {
+				r.log.Error("cannot record that the disk is old", "error", err)
+			}
+			return quorum.RenewReply{}, fmt.Errorf("renew: %w", err)
+		default:
+			return reply, err
+		}
+	}
+}
+
+func (r *replica) renew(req quorum.RenewRequest) (quorum.RenewReply, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err := r.admit(req.Ref); err != nil {
+		return quorum.RenewReply{}, fmt.Errorf("renew: %w", err)
+	}
+	if req.Seen > r.commits {
+		return quorum.RenewReply{}, r.distrust(req)
+	}
+	reply, err := r.acceptor.Renew(req, r.clock.Now())
+	if err != nil {
+		return quorum.RenewReply{}, err
+	}
+	reply.UUID, reply.BootCount, reply.Commits = r.identity.UUID, r.boots, r.commits
+	return reply, nil
+}
+
+func (r *replica) raiseBound(ctx context.Context, bound time.Duration) error {
+	return r.submit(ctx, &write{
+		apply: func(_ time.Duration, full bool, u *disk.Update) error {
+			if full {
+				return fmt.Errorf("raise the lease bound: %w", seq.ErrStoreFull)
+			}
+			u.LeaseBound = max(u.LeaseBound, bound, r.acceptor.LeaseBound())
+			return nil
+		},
+		committed: func() { r.acceptor.SetLeaseBound(bound) },
+	})
+}
+
+// Release implements quorum.Store.
+func (r *replica) Release(_ context.Context, req quorum.ReleaseRequest) (uuid string, err error) {
+	uuid, _, err = r.release(req)
+	return uuid, err
+}
+
+func (r *replica) release(req quorum.ReleaseRequest) (uuid string, released int, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err := r.admit(req.Ref); err != nil {
+		return "", 0, fmt.Errorf("release: %w", err)
+	}
+	released, err = r.acceptor.Release(req, r.clock.Now())
+	return r.identity.UUID, released, err
+}

@@ -1,0 +1,128 @@
+package storesvr
+
+import (
+	"context"
+	"fmt"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/health"
+	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/metadata"
+
+	"github.com/seqsvr/seqsvr/internal/rpc"
+	"github.com/seqsvr/seqsvr/internal/storewire"
+	"github.com/seqsvr/seqsvr/internal/version"
+	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
+	"github.com/seqsvr/seqsvr/seq"
+)
+
+// server translates between gRPC and the replica.
+type server struct {
+	pb.UnimplementedStoreServer
+	replica *replica
+	health  *health.Server
+}
+
+// newServer is a gRPC server with the store, its health and reflection.
+func newServer(cfg Config, r *replica) *grpc.Server {
+	g := rpc.NewServer(rpc.ServerConfig{Logger: cfg.Logger},
+		grpc.MaxRecvMsgSize(storewire.MaxMessage), grpc.MaxSendMsgSize(storewire.MaxMessage),
+		grpc.ChainUnaryInterceptor(addressedTo(r.identity.UUID)))
+	s := &server{replica: r}
+	pb.RegisterStoreServer(g, s)
+	s.health = rpc.RegisterHealth(g)
+	s.report()
+	return g
+}
+
+// addressedTo refuses calls that name another store: an address may come to belong to
+// another one, and what a session has seen of one store must not be held against another.
+func addressedTo(uuid string) grpc.UnaryServerInterceptor {
+	return func(ctx context.Context, req any, _ *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
+		for _, meant := range metadata.ValueFromIncomingContext(ctx, storewire.StoreHeader) {
+			if meant != uuid {
+				return nil, fmt.Errorf("%w: this store is %s, the caller means %s", seq.ErrStaleEra, uuid, meant)
+			}
+		}
+		return next(ctx, req)
+	}
+}
+
+// report tells the health service whether the store votes; the process itself, under
+// the empty name, is well as long as it answers.
+func (s *server) report() {
+	status := healthpb.HealthCheckResponse_NOT_SERVING
+	if s.replica.describe().Voting {
+		status = healthpb.HealthCheckResponse_SERVING
+	}
+	s.health.SetServingStatus(pb.Store_ServiceDesc.ServiceName, status)
+}
+
+// Describe implements the service.
+func (s *server) Describe(context.Context, *pb.DescribeRequest) (*pb.DescribeReply, error) {
+	d := s.replica.describe()
+	out := storewire.DescribeToProto(d.Identity)
+	out.LeaseBoundUs = uint64(d.leaseBound.Microseconds())
+	out.Registers = uint64(d.registers)
+	out.DiskFreeBytes = d.free
+	out.NearlyFull = d.nearlyFull
+	out.UptimeUs = uint64(d.uptime.Microseconds())
+	out.Version = version.String()
+	return out, nil
+}
+
+// Bind implements the service.
+func (s *server) Bind(ctx context.Context, req *pb.BindRequest) (*pb.DescribeReply, error) {
+	err := s.replica.bind(ctx, req.GetClusterId(), seq.Era(req.GetEra()), storewire.MembersFromProto(req.GetMembers()))
+	if err != nil {
+		return nil, err
+	}
+	s.report()
+	return s.Describe(ctx, nil)
+}
+
+// Read implements the service.
+func (s *server) Read(ctx context.Context, req *pb.ReadRequest) (*pb.ResultsReply, error) {
+	reply, err := s.replica.Read(ctx, storewire.ReadFromProto(req))
+	if err != nil {
+		return nil, err
+	}
+	return storewire.ReplyToProto(reply), nil
+}
+
+// Prepare implements the service.
+func (s *server) Prepare(ctx context.Context, req *pb.PrepareRequest) (*pb.ResultsReply, error) {
+	reply, err := s.replica.Prepare(ctx, storewire.PrepareFromProto(req))
+	if err != nil {
+		return nil, err
+	}
+	return storewire.ReplyToProto(reply), nil
+}
+
+// Step implements the service.
+func (s *server) Step(ctx context.Context, req *pb.StepRequest) (*pb.ResultsReply, error) {
+	reply, err := s.replica.Step(ctx, storewire.StepFromProto(req))
+	if err != nil {
+		return nil, err
+	}
+	return storewire.ReplyToProto(reply), nil
+}
+
+// Renew implements the service.
+func (s *server) Renew(ctx context.Context, req *pb.RenewRequest) (*pb.RenewReply, error) {
+	reply, err := s.replica.Renew(ctx, storewire.RenewFromProto(req))
+	if err != nil {
+		s.report()
+		return nil, err
+	}
+	return storewire.RenewReplyToProto(reply), nil
+}
+
+// Release implements the service.
+func (s *server) Release(_ context.Context, req *pb.ReleaseRequest) (*pb.ReleaseReply, error) {
+	uuid, released, err := s.replica.release(storewire.ReleaseFromProto(req))
+	if err != nil {
+		return nil, err
+	}
+	return &pb.ReleaseReply{StoreUuid: uuid, Released: uint32(released)}, nil
+}

@@ -1,0 +1,101 @@
+package storesvr
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+
+	"google.golang.org/grpc"
+
+	"github.com/seqsvr/seqsvr/internal/rpc"
+	"github.com/seqsvr/seqsvr/storesvr/disk"
+)
+
+// Store is a running StoreSvr.
+type Store struct {
+	cfg     Config
+	replica *replica
+	listen  net.Listener
+	server  *grpc.Server
+	gossip  *gossip
+
+	once     sync.Once // Close
+	closeErr error     // of Close
+}
+
+// New opens the database and listens, but does not answer before Run. Errors: ErrConfig,
+// those of disk.Open, and the system's for the address.
+func New(cfg Config) (*Store, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, fmt.Errorf("start store: %w", err)
+	}
+	cfg = cfg.withDefaults()
+	db, meta, registers, err := disk.Open(cfg.DataDir, cfg.ClusterID)
+	if err != nil {
+		return nil, fmt.Errorf("start store: %w", err)
+	}
+	r, err := newReplica(cfg, db, meta, registers)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("start store %s: %w", meta.Name, err), db.Close())
+	}
+	s := &Store{cfg: cfg, replica: r}
+	if s.listen, err = net.Listen("tcp", cfg.Listen); err != nil {
+		return nil, errors.Join(fmt.Errorf("start store %s: %w", meta.Name, err), r.close())
+	}
+	s.server = newServer(cfg, r)
+	if s.gossip, err = startGossip(cfg, s.advertise(), r.identity); err != nil {
+		return nil, errors.Join(fmt.Errorf("start store %s: %w", meta.Name, err), s.Close())
+	}
+	cfg.Logger.Info("store opened", "store", meta.Name, "uuid", meta.UUID, "cluster", meta.Cluster, "addr", s.Addr(),
+		"boot", meta.BootCount, "registers", len(registers), "state", r.describe().State)
+	return s, nil
+}
+
+// Addr is the gRPC address listened on, host:port.
+func (s *Store) Addr() string { return s.listen.Addr().String() }
+
+// GossipAddr is the address of the membership view, host:port, empty without one.
+func (s *Store) GossipAddr() string { return s.gossip.addr() }
+
+func (s *Store) advertise() string {
+	if s.cfg.Advertise != "" {
+		return s.cfg.Advertise
+	}
+	return s.Addr()
+}
+
+// Run answers until ctx ends, and returns nil then, or ErrCommit as soon as a commit has
+// failed: exit the process. Either way the store is closed afterwards. Run works once.
+func (s *Store) Run(ctx context.Context) error {
+	ran := make(chan struct{})
+	var watch sync.WaitGroup
+	watch.Go(func() {
+		select {
+		case <-s.replica.failed:
+			s.server.Stop() // cuts connections: an answer could rest on what is not on disk
+		case <-ran:
+		}
+	})
+	err := rpc.Serve(ctx, s.server, s.listen)
+	close(ran)
+	watch.Wait()
+	closeErr := s.Close()
+	if failure := s.replica.failure(); failure != nil {
+		return fmt.Errorf("run store %s: %w", s.replica.identity.Name, failure)
+	}
+	return errors.Join(err, closeErr)
+}
+
+// Close stops answering at once, ends Run, and closes the database after the commit in
+// flight. Requests that wait have an unknown outcome. It may be called at any time, and
+// again.
+func (s *Store) Close() error {
+	s.once.Do(func() {
+		s.server.Stop()
+		_ = s.listen.Close() // closed already if Run served on it
+		s.closeErr = errors.Join(s.gossip.close(), s.replica.close())
+	})
+	return s.closeErr
+}
