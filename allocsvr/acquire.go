@@ -1,0 +1,177 @@
+package allocsvr
+
+import (
+	"context"
+	"time"
+
+	"github.com/seqsvr/seqsvr/allocsvr/counters"
+	"github.com/seqsvr/seqsvr/quorum"
+	"github.com/seqsvr/seqsvr/seq"
+)
+
+// attempt is one section on its way through ACQUIRE.
+type attempt struct {
+	c     *cell
+	epoch seq.Epoch
+	table *counters.Table
+	heir  *sealedSection // what table came from, if it was not made anew
+	max   uint64
+	hold  Hold
+}
+
+// acquisition tells how an acquire ended.
+type acquisition struct {
+	owned []seq.SectionID
+	// after is the shortest time that a store asked to wait, 0 for none.
+	after time.Duration
+	// kept counts the sections that went on from sealed counters.
+	kept int
+}
+
+// acquire takes all of the sections that can be taken: one look, one PREPARE and
+// one STEP message per store for all of them. Sections that are not absent are
+// passed over. A crash anywhere leaves at most promises behind, which a later
+// acquire outbids.
+func (a *Alloc) acquire(ctx context.Context, ids []seq.SectionID) acquisition {
+	var done acquisition
+	tries := a.look(ctx, ids, &done)
+	tries = a.prepare(ctx, tries, &done)
+	tries = a.accept(ctx, tries)
+	a.attach(ctx, tries, &done)
+	return done
+}
+
+// look asks who holds the sections. A PREPARE that one store grants and another
+// refuses would depose a live owner, hence the look before it.
+func (a *Alloc) look(ctx context.Context, ids []seq.SectionID, done *acquisition) []*attempt {
+	tries := make([]*attempt, 0, len(ids))
+	regs := make([]seq.Register, 0, len(ids))
+	for _, id := range ids {
+		if c := a.cells[id]; c.begin() {
+			tries = append(tries, &attempt{c: c})
+			regs = append(regs, seq.SectionRegister(id))
+		}
+	}
+	if len(regs) == 0 {
+		return nil
+	}
+	free := tries[:0]
+	for i, out := range a.registers.Probe(ctx, a.session, regs) {
+		try := tries[i]
+		if out.State != quorum.Won {
+			done.wait(out.Remaining)
+			try.c.abandon()
+			continue
+		}
+		try.epoch = seq.Epoch{Round: out.Promised.Round + 1, Session: a.session}
+		free = append(free, try)
+	}
+	return free
+}
+
+func (d *acquisition) wait(remaining time.Duration) {
+	if remaining > 0 && (d.after == 0 || remaining < d.after) {
+		d.after = remaining
+	}
+}
+
+// prepare asks for the promises and finds from where each section goes on.
+func (a *Alloc) prepare(ctx context.Context, tries []*attempt, done *acquisition) []*attempt {
+	if len(tries) == 0 {
+		return nil
+	}
+	items := make([]quorum.PrepareItem, len(tries))
+	for i, try := range tries {
+		items[i] = quorum.PrepareItem{Register: seq.SectionRegister(try.c.id), Round: try.epoch.Round}
+	}
+	promised := tries[:0]
+	for i, out := range a.registers.Prepare(ctx, a.session, items) {
+		try := tries[i]
+		if out.State != quorum.Won {
+			done.wait(out.Remaining)
+			try.c.abandon()
+			continue
+		}
+		if a.start(try, out) {
+			done.kept++
+		}
+		promised = append(promised, try)
+	}
+	return promised
+}
+
+// start decides the first counters of an acquired section: the sealed ones if the
+// highest accepted epoch is the one they were sealed under, since then nobody
+// handed out anything in between; else base = max over W promises.
+func (a *Alloc) start(try *attempt, out quorum.Outcome) (kept bool) {
+	step, limit := try.c.space.Step, uint64(seq.MaxSeq)
+	if s, ok := a.heirs.take(try.c.id); ok {
+		if s.follows(out.Accepted) && s.table.High() <= out.Max {
+			try.table, try.heir = s.table, &s
+			// The ceiling moves only as far as a step needs, so that hand-overs
+			// of an idle section do not push its max ahead of its numbers.
+			try.max = max(out.Max, min(s.table.High()+step, limit))
+			return true
+		}
+		a.log.Info("sealed counters not used", "section", try.c.id, "sealed", s.epoch.String(), "accepted", out.Accepted.String())
+	}
+	try.table = counters.New(out.Max)
+	try.max = min(out.Max+step, limit)
+	return false
+}
+
+// accept confirms the new ceilings. What is not confirmed is given up: nothing was
+// handed out under its epoch.
+func (a *Alloc) accept(ctx context.Context, tries []*attempt) []*attempt {
+	if len(tries) == 0 {
+		return nil
+	}
+	items := make([]quorum.StepItem, len(tries))
+	for i, try := range tries {
+		items[i] = quorum.StepItem{Register: seq.SectionRegister(try.c.id), Round: try.epoch.Round, Max: try.max}
+	}
+	won := tries[:0]
+	for i, out := range a.registers.Step(ctx, a.session, items) {
+		try := tries[i]
+		if out.State != quorum.Won {
+			if try.heir != nil {
+				try.heir.also = try.epoch
+				a.heirs.keep(*try.heir)
+			}
+			try.c.abandon()
+			continue
+		}
+		won = append(won, try)
+	}
+	return won
+}
+
+// attach puts the sections under the lease and serves them once W stores have them.
+func (a *Alloc) attach(ctx context.Context, tries []*attempt, done *acquisition) {
+	for _, try := range tries {
+		try.c.expect(try.epoch)
+		try.hold = a.leases.Attach(seq.SectionRegister(try.c.id), try.epoch.Round)
+	}
+	timeout := time.NewTimer(max(a.lease, time.Second))
+	defer timeout.Stop()
+	for _, try := range tries {
+		select {
+		case <-try.hold.Ready():
+		case <-timeout.C:
+			timeout.Reset(0)
+		case <-ctx.Done():
+		}
+		// A section that is not ready is installed as well: it is ours by the
+		// registers, and serves as soon as its lease is valid.
+		ok, err := try.c.install(try.epoch, try.table, try.max, try.hold)
+		if err != nil {
+			a.fail(err)
+			return
+		}
+		if ok {
+			done.owned = append(done.owned, try.c.id)
+		} else {
+			try.hold.Drop()
+		}
+	}
+}

@@ -1,0 +1,219 @@
+package allocsvr
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/seqsvr/seqsvr/internal/clock"
+	"github.com/seqsvr/seqsvr/internal/rpc"
+	"github.com/seqsvr/seqsvr/seq"
+)
+
+// Alloc is the allocator behind the gRPC handlers: the sections in memory and
+// everything that gains, keeps and gives them. Safe for concurrent use.
+type Alloc struct {
+	name      string
+	addr      string // of this node, as callers and peers reach it
+	cluster   string
+	session   seq.Session
+	lease     time.Duration
+	replicas  int // N
+	needed    int // W
+	mapping   seq.Mapping
+	registers Registers
+	documents Documents
+	leases    Leases
+	peers     Peers
+	clock     clock.Clock
+	wall      func() time.Time
+	log       *slog.Logger
+
+	cells   []*cell // one a section, never replaced
+	stepper *stepper
+	heirs   heirlooms
+	routes  routes
+	seat    seat
+	seeker  *loop
+	giver   *loop
+	arbiter *arbiter
+
+	leaving atomic.Bool
+	fatal   chan error // first broken invariant
+	started time.Duration
+	seen    liveness
+	stats   stats
+}
+
+// stats are counted since start.
+type stats struct {
+	numbers, steps, takeovers, handoffs, nacks atomic.Uint64
+}
+
+// Parts are what an Alloc is made of; the Server wires them, tests put others in.
+type Parts struct {
+	Name         string
+	Addr         string
+	Cluster      string
+	Session      seq.Session
+	Lease        time.Duration
+	Replicas     int // N
+	Needed       int // W
+	Mapping      seq.Mapping
+	Registers    Registers
+	Documents    Documents
+	Leases       Leases
+	Peers        Peers
+	Clock        clock.Clock
+	Wall         func() time.Time // time.Now, or a test's
+	Logger       *slog.Logger
+	ExpectAllocs int
+	Weight       uint32
+}
+
+// NewAlloc makes an Alloc that owns nothing yet.
+func NewAlloc(p Parts) (*Alloc, error) {
+	if err := p.Mapping.Validate(); err != nil {
+		return nil, err
+	}
+	a := &Alloc{
+		name: p.Name, addr: p.Addr, cluster: p.Cluster, session: p.Session, lease: p.Lease, replicas: p.Replicas, needed: p.Needed, mapping: p.Mapping,
+		registers: p.Registers, documents: p.Documents, leases: p.Leases, peers: p.Peers,
+		clock: p.Clock, wall: p.Wall, log: p.Logger,
+		fatal: make(chan error, 1), started: p.Clock.Now(),
+	}
+	a.cells = make([]*cell, p.Mapping.Sections())
+	for i := range p.Mapping.Spaces {
+		space := &a.mapping.Spaces[i]
+		for id := space.First; id < space.First+seq.SectionID(space.Sections); id++ {
+			a.cells[id] = newCell(id, space)
+		}
+	}
+	a.stepper = newStepper(a)
+	a.seeker, a.giver = newLoop(), newLoop()
+	a.seen.names, a.routes.loop = make(map[string]bool), newLoop()
+	a.arbiter = newArbiter(a, p.ExpectAllocs, p.Weight)
+	return a, nil
+}
+
+// Run gains, keeps and gives sections until ctx ends or an invariant is broken.
+// It does not hand anything over at its end: Leave does.
+func (a *Alloc) Run(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var wg sync.WaitGroup
+	for _, run := range []func(context.Context){
+		a.stepper.run, a.followRoutes, a.seek, a.give, a.arbiter.run,
+	} {
+		wg.Go(func() { run(ctx) })
+	}
+	var err error
+	select {
+	case <-ctx.Done():
+	case err = <-a.fatal:
+	}
+	cancel()
+	wg.Wait()
+	return err
+}
+
+// fail stops the process: a broken invariant is not to be lived with.
+func (a *Alloc) fail(err error) {
+	select {
+	case a.fatal <- err:
+	default:
+	}
+}
+
+// Sessions has changed: those that wait for another's lease look again.
+func (a *Alloc) sessionsChanged() {
+	a.seeker.kick()
+	a.arbiter.loop.kick()
+}
+
+// lost is called for a register that a store says is another session's.
+func (a *Alloc) lost(reg seq.Register, round uint64) {
+	epoch := seq.Epoch{Round: round, Session: a.session}
+	if id, ok := reg.Section(); ok {
+		a.lose(a.cells[id], epoch, seq.Epoch{})
+	} else if reg == seq.SeatRegister {
+		a.seat.drop(epoch)
+	}
+}
+
+// lose drops a section at once: a higher epoch was promised.
+func (a *Alloc) lose(c *cell, epoch, by seq.Epoch) {
+	if !c.drop(epoch, "") {
+		return
+	}
+	a.stats.nacks.Add(1)
+	a.log.Warn("section lost", "section", c.id, "epoch", epoch.String(), "to", by.String())
+	a.seeker.kick()
+}
+
+// leaseLoss is why a lease is not valid.
+func (a *Alloc) leaseLoss() error {
+	if n := a.leases.Connected(); n < a.needed {
+		return fmt.Errorf("%w: %d of %d answered within the lease, %d needed", seq.ErrNoQuorum, n, a.replicas, a.needed)
+	}
+	return seq.ErrNoLease
+}
+
+// notOwner says who may serve the section. Needs c.mu.
+func (a *Alloc) notOwner(c *cell) error {
+	table := a.routes.table()
+	err := &rpc.NotOwnerError{Section: c.id, RouteVersion: table.version()}
+	if c.successor != "" {
+		err.Addr = c.successor
+		return err
+	}
+	if node, ok := table.Owner(c.id); ok && node.Name != a.name {
+		err.Owner, err.Addr = node.Name, node.Addr
+	}
+	if a.leaving.Load() && err.Addr == "" {
+		return errors.Join(seq.ErrShuttingDown, err)
+	}
+	return err
+}
+
+// owned lists the sections that this node serves or would if its lease held.
+func (a *Alloc) owned() []seq.SectionID {
+	var ids []seq.SectionID
+	for _, c := range a.cells {
+		c.mu.Lock()
+		if c.state == owned {
+			ids = append(ids, c.id)
+		}
+		c.mu.Unlock()
+	}
+	return ids
+}
+
+// loop is a goroutine's wake-up: kicks coalesce.
+type loop struct{ c chan struct{} }
+
+func newLoop() *loop { return &loop{c: make(chan struct{}, 1)} }
+
+func (l *loop) kick() {
+	select {
+	case l.c <- struct{}{}:
+	default:
+	}
+}
+
+// wait ends with a kick or after d; false when ctx has ended.
+func (l *loop) wait(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-l.c:
+	case <-timer.C:
+	}
+	return ctx.Err() == nil
+}

@@ -1,0 +1,299 @@
+package allocsvr
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/health"
+	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+
+	"github.com/seqsvr/seqsvr/internal/clock"
+	"github.com/seqsvr/seqsvr/internal/rpc"
+	"github.com/seqsvr/seqsvr/internal/storeclient"
+	"github.com/seqsvr/seqsvr/membership"
+	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
+	"github.com/seqsvr/seqsvr/quorum"
+	"github.com/seqsvr/seqsvr/seq"
+)
+
+// Bounds of a server's life.
+const (
+	connectPatience = 10 * time.Second       // one try to find a quorum of stores at start
+	leavePatience   = 15 * time.Second       // for handing everything over
+	linger          = 100 * time.Millisecond // for answers that name the new owner
+)
+
+// parkedFile is the name of the file of parked counters in Config.DataDir.
+const parkedFile = "parked"
+
+// Server is one AllocSvr: it listens from New on, and serves from Run on.
+type Server struct {
+	cfg     Config
+	lis     net.Listener
+	addr    string
+	session seq.Session
+
+	stop context.CancelCauseFunc
+	life context.Context
+	done chan struct{}
+}
+
+// New listens and checks the configuration; it does not need the stores yet.
+func New(cfg Config) (*Server, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	if cfg.DataDir != "" {
+		if err := os.MkdirAll(cfg.DataDir, 0o755); err != nil {
+			return nil, fmt.Errorf("data directory: %w", err)
+		}
+	}
+	lis, err := net.Listen("tcp", cfg.Listen)
+	if err != nil {
+		return nil, fmt.Errorf("listen for gRPC: %w", err)
+	}
+	s := &Server{cfg: cfg, lis: lis, addr: lis.Addr().String(), session: cfg.Session, done: make(chan struct{})}
+	if cfg.Advertise != "" {
+		s.addr = cfg.Advertise
+	}
+	if s.session == 0 {
+		s.session = seq.NewSession()
+	}
+	s.life, s.stop = context.WithCancelCause(context.Background())
+	return s, nil
+}
+
+// Addr is where callers and peers reach this node.
+func (s *Server) Addr() string { return s.addr }
+
+// Session is this incarnation.
+func (s *Server) Session() seq.Session { return s.session }
+
+// errClosed ends a server without handing anything over.
+var errClosed = errors.New("closed")
+
+// Close ends the server at once, as a crash would: nothing is handed over.
+func (s *Server) Close() {
+	s.stop(errClosed)
+	<-s.done
+}
+
+// Run serves until ctx ends, then hands every section over and leaves. Errors:
+// of the stores at start (foreign cluster, name taken, bad lease), of the listener,
+// or a broken invariant.
+func (s *Server) Run(ctx context.Context) error {
+	defer close(s.done)
+	defer s.lis.Close()
+	// The parts outlive ctx: they are needed to hand over.
+	cluster, err := s.connect(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = cluster.Close() }() // nothing is lost with a connection that will not close
+	parts, err := s.assemble(cluster)
+	if err != nil {
+		return err
+	}
+	defer parts.close()
+
+	life, cancel := context.WithCancelCause(s.life)
+	defer cancel(nil)
+	var wg sync.WaitGroup
+	start := func(run func(context.Context) error) {
+		wg.Go(func() {
+			if err := run(life); err != nil && life.Err() == nil {
+				cancel(err)
+			}
+		})
+	}
+	start(parts.leases.Run)
+	start(parts.alloc.Run)
+	start(func(context.Context) error {
+		if err := parts.srv.Serve(s.lis); err != nil && !errors.Is(err, grpc.ErrServerStopped) {
+			return fmt.Errorf("serve gRPC: %w", err)
+		}
+		return nil
+	})
+	if parts.view != nil {
+		start(func(ctx context.Context) error { return followGossip(ctx, parts.alloc, parts.view) })
+	}
+	select {
+	case <-ctx.Done():
+		s.leave(parts)
+	case <-life.Done():
+	}
+	err = context.Cause(life)
+	cancel(nil)
+	parts.srv.Stop()
+	wg.Wait()
+	if errors.Is(err, errClosed) {
+		return nil
+	}
+	return err
+}
+
+// connect finds a quorum of stores, for as long as the process is wanted.
+func (s *Server) connect(ctx context.Context) (storeclient.Cluster, error) {
+	var none storeclient.Cluster
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(s.life, cancel)()
+	for {
+		try, done := context.WithTimeout(ctx, connectPatience)
+		cluster, err := storeclient.Connect(try, s.cfg.Stores)
+		done()
+		if err == nil {
+			if id := cluster.Identity.Ref.Cluster; s.cfg.ClusterID != "" && s.cfg.ClusterID != id {
+				err := fmt.Errorf("%w: stores of %q, configured for %q", seq.ErrForeignCluster, id, s.cfg.ClusterID)
+				return none, errors.Join(err, cluster.Close())
+			}
+			return cluster, nil
+		}
+		if errors.Is(err, seq.ErrForeignCluster) || errors.Is(err, seq.ErrStaleEra) || errors.Is(err, seq.ErrBadArgument) {
+			return none, err
+		}
+		if ctx.Err() != nil {
+			return none, err
+		}
+		s.cfg.Logger.Warn("no quorum of stores yet", "error", err)
+		select {
+		case <-ctx.Done():
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+}
+
+// assembled are the parts of a running server.
+type assembled struct {
+	alloc  *Alloc
+	leases *quorum.Leases
+	group  *quorum.Group
+	peers  *grpcPeers
+	srv    *grpc.Server
+	health *health.Server
+	view   *membership.View
+}
+
+func (p *assembled) close() {
+	p.peers.close()
+	p.group.Close()
+	if p.view != nil {
+		p.view.Close()
+	}
+}
+
+func (s *Server) assemble(cluster storeclient.Cluster) (*assembled, error) {
+	id := cluster.Identity
+	if s.cfg.Lease > id.MaxLease && id.MaxLease > 0 {
+		return nil, fmt.Errorf("%w: %v, the stores grant at most %v", seq.ErrBadLease, s.cfg.Lease, id.MaxLease)
+	}
+	stores := make([]quorum.NamedStore, len(cluster.Stores))
+	for i, st := range cluster.Stores {
+		stores[i] = quorum.NamedStore{Name: st.Addr, UUID: st.UUID, Store: st.Client}
+	}
+	group, err := quorum.NewGroup(quorum.Config{Ref: id.Ref, N: id.N, R: id.R, W: id.W}, stores)
+	if err != nil {
+		return nil, err
+	}
+	p := &assembled{group: group, peers: newGRPCPeers(id.Ref.Cluster, s.session)}
+	boot := clock.Boot()
+	refused := &refusals{cfg: s.cfg, stop: s.stop, needed: id.W}
+	p.leases, err = quorum.NewLeases(quorum.LeaseConfig{
+		Ref: id.Ref, Session: s.session, Name: s.cfg.Name, Addr: s.addr, Lease: s.cfg.Lease, N: id.N, W: id.W,
+		Clock: boot, Logger: s.cfg.Logger, OnRefused: refused.add,
+		OnLost:     func(h *quorum.Hold) { p.alloc.lost(h.Register(), h.Round()) },
+		OnSessions: func() { p.alloc.sessionsChanged() },
+	}, stores)
+	if err != nil {
+		return nil, err
+	}
+	refused.leases = p.leases
+	p.alloc, err = NewAlloc(Parts{
+		Name: s.cfg.Name, Addr: s.addr, Cluster: id.Ref.Cluster, Session: s.session, Lease: s.cfg.Lease,
+		Replicas: id.N, Needed: id.W, Mapping: id.Mapping, Registers: group, Documents: group, Leases: keeper{p.leases}, Peers: p.peers,
+		Clock: boot, Wall: time.Now, Logger: s.cfg.Logger, ExpectAllocs: s.cfg.ExpectAllocs, Weight: s.cfg.Weight,
+	})
+	if err != nil {
+		return nil, err
+	}
+	if file := s.parked(); file != "" {
+		if err := p.alloc.Adopt(file); err != nil {
+			s.cfg.Logger.Warn("parked counters not used", "error", err)
+		}
+	}
+	if p.view, err = s.startGossip(id.Ref.Cluster); err != nil {
+		return nil, err
+	}
+	s.register(p, cluster)
+	return p, nil
+}
+
+func (s *Server) register(p *assembled, cluster storeclient.Cluster) {
+	p.srv = rpc.NewServer(rpc.ServerConfig{
+		Logger: s.cfg.Logger, ClusterID: func() string { return cluster.Identity.Ref.Cluster }})
+	pb.RegisterSequenceServer(p.srv, sequenceServer{a: p.alloc})
+	pb.RegisterPeerServer(p.srv, peerServer{a: p.alloc})
+	pb.RegisterAdminServer(p.srv, adminServer{
+		a: p.alloc, view: p.view, era: cluster.Identity.Ref.Era,
+		stores: func(ctx context.Context) []*pb.StoreStatus { return describeStores(ctx, cluster) },
+		prefix: func(ctx context.Context) (map[seq.Register]quorum.Outcome, error) {
+			return p.group.ReadPrefix(ctx, s.session, string(seq.KindSection))
+		},
+	})
+	p.health = rpc.RegisterHealth(p.srv)
+}
+
+func (s *Server) parked() string {
+	if s.cfg.DataDir == "" {
+		return ""
+	}
+	return filepath.Join(s.cfg.DataDir, parkedFile)
+}
+
+// leave hands everything over; the node is of no use to anybody afterwards.
+func (s *Server) leave(p *assembled) {
+	ctx, cancel := context.WithTimeout(s.life, leavePatience)
+	defer cancel()
+	p.health.SetServingStatus("", healthpb.HealthCheckResponse_NOT_SERVING)
+	if err := p.alloc.Leave(ctx, s.parked()); err != nil {
+		s.cfg.Logger.Warn("not everything was handed over", "error", err)
+	}
+	if p.view != nil {
+		if err := p.view.Leave(ctx); err != nil {
+			s.cfg.Logger.Debug("membership not told", "error", err)
+		}
+	}
+	select {
+	case <-ctx.Done():
+	case <-time.After(linger):
+	}
+}
+
+// describeStores asks every store for its state.
+func describeStores(ctx context.Context, cluster storeclient.Cluster) []*pb.StoreStatus {
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	out := make([]*pb.StoreStatus, len(cluster.Stores))
+	var wg sync.WaitGroup
+	for i, st := range cluster.Stores {
+		wg.Go(func() {
+			out[i] = &pb.StoreStatus{Addr: st.Addr, Uuid: st.UUID, State: "unreachable"}
+			id, err := st.Client.Describe(ctx)
+			if err != nil {
+				return
+			}
+			out[i].Uuid, out[i].Reachable, out[i].State = id.UUID, true, id.State
+			out[i].BootCount, out[i].Commits = id.BootCount, id.Commits
+			out[i].GraceLeftMs = id.Grace.Milliseconds()
+		})
+	}
+	wg.Wait()
+	return out
+}

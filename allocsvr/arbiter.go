@@ -1,0 +1,207 @@
+package allocsvr
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/seqsvr/seqsvr/allocsvr/placement"
+	"github.com/seqsvr/seqsvr/seq"
+)
+
+// arbiter plans who should own what, while this node holds the seat. It never
+// touches an AllocSvr: it writes the route table, and everybody follows it.
+type arbiter struct {
+	a      *Alloc
+	loop   *loop
+	expect int
+	weight uint32
+
+	mu    sync.Mutex       // guards alive, lost
+	alive map[string]spell // the live nodes
+	lost  []time.Duration  // when nodes were lost without leaving
+}
+
+// spell is a time in which a node was alive without a break.
+type spell struct {
+	since  time.Duration
+	freeAt time.Duration // when its lease would end by what was last heard
+}
+
+func newArbiter(a *Alloc, expect int, weight uint32) *arbiter {
+	return &arbiter{a: a, loop: newLoop(), expect: expect, weight: weight, alive: make(map[string]spell)}
+}
+
+// defaultWeight is a node's until it has written its own into the table.
+const defaultWeight = 100
+
+// Pauses of the arbiter.
+const (
+	arbiterTick  = 200 * time.Millisecond
+	firstTable   = 3 * time.Second  // how long the first table waits for ExpectAllocs
+	lossMemory   = time.Minute      // for mass suspicion
+	planDeadline = 10 * time.Second // one plan and its write
+)
+
+func (r *arbiter) run(ctx context.Context) {
+	pause := time.Duration(0)
+	for r.loop.wait(ctx, pause) {
+		pause = arbiterTick
+		if r.a.leaving.Load() {
+			continue
+		}
+		r.watch(r.a.clock.Now())
+		r.tellWeight(ctx)
+		if !r.seated(ctx, &pause) {
+			continue
+		}
+		if err := r.plan(ctx, false); err != nil && ctx.Err() == nil {
+			r.a.log.Warn("arbiter could not write the route table", "error", err)
+		}
+	}
+}
+
+// tellWeight writes this node's own weight into the table, where the seat's holder
+// reads it.
+func (r *arbiter) tellWeight(ctx context.Context) {
+	differs := func(t *seq.RouteTable) int {
+		if i := t.Index(r.a.name); i >= 0 && t.Nodes[i].Weight != r.weight {
+			return i
+		}
+		return seq.NoNode
+	}
+	if t := r.a.routes.table(); t == nil || differs(t.RouteTable) < 0 {
+		return
+	}
+	_, err := r.a.changeRoutes(ctx, func(t *seq.RouteTable) ([]event, error) {
+		i := differs(t)
+		if i < 0 {
+			return nil, errUnchanged
+		}
+		t.Nodes[i].Weight = r.weight
+		return []event{{Kind: "weight", Subject: r.a.name, Reason: "configured"}}, nil
+	})
+	if err != nil && ctx.Err() == nil {
+		r.a.log.Debug("weight not written", "error", err)
+	}
+}
+
+// seated takes the seat if it is free.
+func (r *arbiter) seated(ctx context.Context, pause *time.Duration) bool {
+	if r.a.seat.held(r.a.clock.Now()) {
+		return true
+	}
+	if r.a.seat.owned() {
+		return false // taken, the lease is still to come or has lapsed for now
+	}
+	ok, after := r.a.seat.take(ctx, r.a)
+	if ok {
+		r.a.log.Info("arbiter's seat taken")
+		*pause = time.Millisecond
+		return false
+	}
+	if after > 0 {
+		*pause = min(max(after, time.Millisecond), r.a.lease)
+	}
+	return false
+}
+
+// watch keeps since when each node is alive, and when nodes were lost. A session
+// that ends before its lease has run out was ended on purpose: its node left, or
+// somebody knew of its death; that is nothing to be suspicious of.
+func (r *arbiter) watch(now time.Duration) {
+	v := r.a.view(now)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for name, s := range v.live {
+		old, ok := r.alive[name]
+		if !ok {
+			old.since = now
+		}
+		r.alive[name] = spell{since: old.since, freeAt: s.FreeAt}
+	}
+	for name, old := range r.alive {
+		if _, ok := v.live[name]; ok {
+			continue
+		}
+		delete(r.alive, name)
+		if now >= old.freeAt {
+			r.lost = append(r.lost, now)
+		}
+	}
+	for len(r.lost) > 0 && now-r.lost[0] > lossMemory {
+		r.lost = r.lost[1:]
+	}
+}
+
+// plan writes the next table if there is anything to change.
+func (r *arbiter) plan(ctx context.Context, force bool) error {
+	ctx, cancel := context.WithTimeout(ctx, planDeadline)
+	defer cancel()
+	if t := r.a.routes.table(); t != nil && !force {
+		if next, _ := placement.Plan(r.input(t.RouteTable, false)); next == nil {
+			return nil
+		}
+	}
+	_, err := r.a.changeRoutes(ctx, func(t *seq.RouteTable) ([]event, error) {
+		if t.Version == 0 && !r.enough() {
+			return nil, errUnchanged
+		}
+		next, changes := placement.Plan(r.input(t, force))
+		if next == nil {
+			return nil, errUnchanged
+		}
+		*t = *next
+		return toEvents(changes), nil
+	})
+	return err
+}
+
+// enough says whether the first table need not wait any longer.
+func (r *arbiter) enough() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.alive) >= r.expect || r.a.clock.Now() > r.a.started+firstTable
+}
+
+func (r *arbiter) input(t *seq.RouteTable, force bool) placement.Input {
+	now := r.a.clock.Now()
+	v := r.a.view(now)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	weight := func(name string) uint32 {
+		if i := t.Index(name); name != r.a.name && i >= 0 {
+			return t.Nodes[i].Weight
+		} else if name == r.a.name {
+			return r.weight
+		}
+		return defaultWeight
+	}
+	if force {
+		r.lost = nil
+	}
+	sections := r.a.mapping.Sections()
+	in := placement.Input{
+		Config: placement.Config{Budget: max(1, sections/2)},
+		Table:  t, Sections: sections, Force: force,
+		LostWithinMinute: len(r.lost), KnownNodes: max(len(t.Nodes), len(v.live)),
+	}
+	for name, s := range v.live {
+		in.Live = append(in.Live, placement.Node{
+			Name: name, Addr: s.Addr, Session: s.Session, Weight: weight(name), AliveFor: now - r.alive[name].since})
+	}
+	for _, n := range t.Nodes { // at the start of a cluster, owners may still come
+		if _, ok := v.live[n.Name]; !ok && r.a.awaited(n.Name, now) {
+			in.Live = append(in.Live, placement.Node{Name: n.Name, Addr: n.Addr, Session: n.Session, Weight: n.Weight})
+		}
+	}
+	return in
+}
+
+func toEvents(changes []placement.Change) []event {
+	events := make([]event, 0, len(changes))
+	for _, c := range changes {
+		events = append(events, event{Kind: c.Kind, Subject: c.Subject, Reason: c.Reason})
+	}
+	return events
+}

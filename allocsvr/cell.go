@@ -1,0 +1,192 @@
+package allocsvr
+
+import (
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/seqsvr/seqsvr/allocsvr/counters"
+	"github.com/seqsvr/seqsvr/seq"
+)
+
+// state of a section on this node.
+type state uint8
+
+const (
+	// absent: nothing is known to be owned; requests are sent elsewhere.
+	absent state = iota
+	// acquiring: a PREPARE, STEP or first attachment is under way; requests wait.
+	acquiring
+	// owned: requests are served while the lease holds.
+	owned
+	// sealed: no number is taken under this epoch any more, whatever happens;
+	// requests wait for the new owner.
+	sealed
+)
+
+// String is the state in one word.
+func (s state) String() string { return [...]string{"absent", "acquiring", "owned", "sealed"}[s] }
+
+// cell is one section in memory.
+type cell struct {
+	id    seq.SectionID
+	space *seq.Space
+
+	mu sync.Mutex // guards everything below
+	// state moves absent -> acquiring -> owned -> sealed -> absent, and to
+	// absent from anywhere when the epoch is lost.
+	state state
+	epoch seq.Epoch // of acquiring, owned and sealed
+	hold  Hold      // of owned
+	// table holds the counters: base <= cur(uid) <= confirmed for every uid.
+	table *counters.Table
+	// confirmed: W stores have max >= confirmed under epoch (I5).
+	confirmed uint64
+	// target > confirmed while a step to it is wanted or in flight, else 0.
+	target uint64
+	// successor is the gRPC address of the node the section was handed to.
+	successor string
+	// changed is closed, and made anew, whenever a waiting request may go on.
+	changed chan struct{}
+}
+
+func newCell(id seq.SectionID, space *seq.Space) *cell {
+	return &cell{id: id, space: space, changed: make(chan struct{})}
+}
+
+// wake lets every waiting request look again. Needs c.mu.
+func (c *cell) wake() {
+	close(c.changed)
+	c.changed = make(chan struct{})
+}
+
+// begin marks an absent section as being acquired; false if it is not absent.
+func (c *cell) begin() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.state != absent {
+		return false
+	}
+	c.state, c.epoch, c.successor = acquiring, seq.Epoch{}, ""
+	return true
+}
+
+// expect notes the epoch of an acquisition, so that its loss is noticed before the
+// section serves.
+func (c *cell) expect(epoch seq.Epoch) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.state == acquiring {
+		c.epoch = epoch
+	}
+}
+
+// abandon ends a failed acquisition.
+func (c *cell) abandon() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.state == acquiring {
+		c.clear("")
+	}
+}
+
+// install makes the section owned: STEP to confirmed was acknowledged by W stores
+// under epoch, and the lease is asked for. false if the epoch was lost meanwhile.
+func (c *cell) install(epoch seq.Epoch, table *counters.Table, confirmed uint64, hold Hold) (bool, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.state != acquiring || c.epoch != epoch {
+		return false, nil
+	}
+	if table.High() > confirmed || table.Base() > table.High() {
+		return false, fmt.Errorf("%w: section %d: base %d, high %d, confirmed %d", errInvariant, c.id, table.Base(), table.High(), confirmed)
+	}
+	c.state, c.table, c.confirmed, c.target, c.hold = owned, table, confirmed, 0, hold
+	c.wake()
+	return true, nil
+}
+
+// drop forgets the section if it is still under the epoch: it was lost.
+func (c *cell) drop(epoch seq.Epoch, successor string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.state == absent || c.epoch != epoch {
+		return false
+	}
+	c.clear(successor)
+	return true
+}
+
+// clear makes the section absent. Needs c.mu.
+func (c *cell) clear(successor string) {
+	if c.hold != nil {
+		c.hold.Drop()
+	}
+	c.state, c.epoch, c.hold, c.table = absent, seq.Epoch{}, nil, nil
+	c.confirmed, c.target, c.successor = 0, 0, successor
+	c.wake()
+}
+
+// sealedSection is a section with its counters at the moment of the seal. It may
+// be used by whoever finds epoch as the highest accepted one, and by nobody else.
+type sealedSection struct {
+	id    seq.SectionID
+	epoch seq.Epoch
+	// also is an epoch of this session that came directly after, whose STEP has
+	// an unknown outcome and under which nothing was handed out; mostly zero.
+	also  seq.Epoch
+	table *counters.Table
+}
+
+// follows says that nobody handed out a number since the seal.
+func (s sealedSection) follows(accepted seq.Epoch) bool {
+	return accepted == s.epoch || (!s.also.IsZero() && accepted == s.also)
+}
+
+// seal stops the section under its epoch for ever and gives its counters. The
+// table is not changed by anybody from here on.
+func (c *cell) seal() (sealedSection, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.state != owned {
+		return sealedSection{}, false
+	}
+	c.state, c.target = sealed, 0
+	return sealedSection{id: c.id, epoch: c.epoch, table: c.table}, true
+}
+
+// confirm records that W stores have max >= max under the epoch. Only that lets
+// numbers up to max out (I5).
+func (c *cell) confirm(epoch seq.Epoch, max uint64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.state != owned || c.epoch != epoch {
+		return
+	}
+	if max > c.confirmed {
+		c.confirmed = max
+	}
+	if c.target <= c.confirmed {
+		c.target = 0
+	}
+	c.wake()
+}
+
+// want asks for a step so that need fits below the ceiling, and reports whether
+// the stepper must be told. Needs c.mu.
+func (c *cell) want(need uint64) bool {
+	target := min(max(need, c.confirmed)+c.space.Step, uint64(seq.MaxSeq))
+	if target <= c.target || target <= c.confirmed {
+		return false
+	}
+	c.target = target
+	return true
+}
+
+// due says whether less than half a step is left. Needs c.mu.
+func (c *cell) due() bool {
+	return c.target == 0 && c.table.High()+c.space.Step/2 > c.confirmed && c.confirmed < uint64(seq.MaxSeq)
+}
+
+// leased says whether nobody else can have taken the section by now. Needs c.mu.
+func (c *cell) leased(now time.Duration) bool { return c.hold != nil && now < c.hold.Until() }

@@ -1,0 +1,190 @@
+package allocsvr
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/seqsvr/seqsvr/quorum"
+	"github.com/seqsvr/seqsvr/seq"
+)
+
+// handOverBatch is how many sections are sealed at one time: their requests wait
+// for two commits of the stores and four messages.
+const handOverBatch = 256
+
+// giveUp bounds one hand-over of a batch.
+const giveUp = 3 * time.Second
+
+// Peers are the other AllocSvr, by session and address.
+type Peers interface {
+	// Offer hands the sealed sections to the session at addr. An error means
+	// that the peer may or may not have them.
+	Offer(ctx context.Context, addr string, to seq.Session, sections []sealedSection) error
+	// Take lets the session acquire what was offered; it tells what it owns now.
+	Take(ctx context.Context, addr string, to seq.Session, ids []seq.SectionID) (owned []seq.SectionID, err error)
+}
+
+// give hands over what the table wants elsewhere, for as long as ctx lasts.
+func (a *Alloc) give(ctx context.Context) {
+	retry := make(map[string]time.Duration) // node -> not before
+	for a.giver.wait(ctx, a.lease/2) {
+		if a.leaving.Load() {
+			continue
+		}
+		now := a.clock.Now()
+		for name, ids := range a.misplaced(now) {
+			if now < retry[name] {
+				continue
+			}
+			to := a.view(now).live[name]
+			if moved, err := a.handOverAll(ctx, to, ids); err != nil {
+				retry[name] = a.clock.Now() + time.Second
+				a.log.Warn("hand-over failed", "to", name, "moved", moved, "of", len(ids), "error", err)
+			}
+		}
+	}
+}
+
+// misplaced groups this node's sections that the table wants at another live node.
+func (a *Alloc) misplaced(now time.Duration) map[string][]seq.SectionID {
+	t := a.routes.table()
+	if t == nil {
+		return nil
+	}
+	v := a.view(now)
+	byNode := make(map[string][]seq.SectionID)
+	for _, id := range a.owned() {
+		owner, ok := t.Owner(id)
+		if !ok || owner.Name == a.name {
+			continue
+		}
+		if _, live := v.live[owner.Name]; live {
+			byNode[owner.Name] = append(byNode[owner.Name], id)
+		}
+	}
+	return byNode
+}
+
+// handOverAll hands the sections over batch by batch and stops at the first that fails.
+func (a *Alloc) handOverAll(ctx context.Context, to quorum.SessionView, ids []seq.SectionID) (moved int, err error) {
+	begin := a.clock.Now()
+	// An empty offer first: a peer that is away or leaving must not cost a seal.
+	if err := a.peers.Offer(ctx, to.Addr, to.Session, nil); err != nil {
+		return 0, err
+	}
+	for len(ids) > 0 {
+		n := min(len(ids), handOverBatch)
+		done, err := a.handOver(ctx, to, ids[:n])
+		moved += done
+		if err != nil {
+			return moved, err
+		}
+		ids = ids[n:]
+	}
+	a.log.Info("sections handed over", "to", to.Name, "sections", moved, "took", (a.clock.Now() - begin).Round(time.Microsecond))
+	return moved, nil
+}
+
+// handOver moves one batch: seal, send the counters, release at the stores, let the
+// successor acquire, answer the waiting requests with its address.
+//
+// A failure before the release: this node acquires again, under a new epoch, and
+// goes on from its own sealed counters. A failure after it: whoever acquires first
+// goes on, and only counters sealed under the last accepted epoch are used, so in
+// every case no number is handed out twice. A crash here is a crash of the owner.
+func (a *Alloc) handOver(ctx context.Context, to quorum.SessionView, ids []seq.SectionID) (moved int, err error) {
+	ctx, cancel := context.WithTimeout(ctx, giveUp)
+	defer cancel()
+	var sealed []sealedSection
+	for _, id := range ids {
+		if s, ok := a.cells[id].seal(); ok {
+			sealed = append(sealed, s)
+		}
+	}
+	if len(sealed) == 0 {
+		return 0, nil
+	}
+	if err := a.peers.Offer(ctx, to.Addr, to.Session, sealed); err != nil {
+		a.reclaim(sealed)
+		return 0, err
+	}
+	items := make([]quorum.LeaseItem, len(sealed))
+	open := make(map[seq.SectionID]sealedSection, len(sealed))
+	for i, s := range sealed {
+		items[i] = quorum.LeaseItem{Register: seq.SectionRegister(s.id), Round: s.epoch.Round}
+		open[s.id] = s
+	}
+	if err := a.registers.Release(ctx, a.session, items, to.Session); err != nil {
+		a.reclaim(sealed)
+		return 0, err
+	}
+	taken := make([]seq.SectionID, 0, len(sealed))
+	for _, s := range sealed {
+		taken = append(taken, s.id)
+	}
+	owned, err := a.peers.Take(ctx, to.Addr, to.Session, taken)
+	for _, id := range owned {
+		if s, ok := open[id]; ok {
+			a.cells[id].drop(s.epoch, to.Addr)
+			delete(open, id)
+			moved++
+		}
+	}
+	a.stats.handoffs.Add(1)
+	if len(open) > 0 {
+		rest := make([]sealedSection, 0, len(open))
+		for _, s := range open {
+			rest = append(rest, s)
+		}
+		a.reclaim(rest)
+		err = errors.Join(err, errNotTaken)
+	}
+	return moved, err
+}
+
+// errNotTaken: the successor could not acquire what it was offered.
+var errNotTaken = errors.New("successor did not take all sections")
+
+// reclaim gives sealed sections of a failed hand-over another chance: this node may
+// acquire them again, and then go on from where it sealed them.
+func (a *Alloc) reclaim(sealed []sealedSection) {
+	a.heirs.keep(sealed...)
+	ids := make([]seq.SectionID, 0, len(sealed))
+	for _, s := range sealed {
+		a.cells[s.id].drop(s.epoch, "")
+		ids = append(ids, s.id)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), giveUp)
+	defer cancel()
+	a.acquire(ctx, ids)
+	a.seeker.kick()
+}
+
+// acceptOffer keeps counters that a peer hands to this session.
+func (a *Alloc) acceptOffer(sections []sealedSection) error {
+	if a.leaving.Load() {
+		return seq.ErrShuttingDown
+	}
+	a.heirs.keep(sections...)
+	return nil
+}
+
+// takeOffered acquires what a peer has released for this session.
+func (a *Alloc) takeOffered(ctx context.Context, ids []seq.SectionID) []seq.SectionID {
+	if a.leaving.Load() {
+		return nil
+	}
+	done := a.acquire(ctx, ids)
+	have := make(map[seq.SectionID]bool, len(ids))
+	for _, id := range done.owned {
+		have[id] = true
+	}
+	for _, id := range ids { // taken by an earlier call, whose answer was lost
+		if !have[id] && a.stateOf(a.cells[id]) == owned {
+			done.owned = append(done.owned, id)
+		}
+	}
+	a.log.Info("sections taken over by hand", "sections", len(done.owned), "with counters", done.kept, "of", len(ids))
+	return done.owned
+}

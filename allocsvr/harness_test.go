@@ -1,0 +1,228 @@
+package allocsvr
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/seqsvr/seqsvr/internal/clock"
+	"github.com/seqsvr/seqsvr/internal/history"
+	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
+	"github.com/seqsvr/seqsvr/quorum"
+	"github.com/seqsvr/seqsvr/seq"
+	"github.com/seqsvr/seqsvr/tests/memstore"
+)
+
+// patient is how long a test waits for a condition on a busy machine.
+const patient = 30 * time.Second
+
+// fleet is a cluster of Allocs over stores in memory, wired without network.
+type fleet struct {
+	t      *testing.T
+	clock  clock.Clock
+	stores *memstore.Cluster
+	lease  time.Duration
+	log    *slog.Logger
+	calls  history.Recorder
+
+	mu    sync.Mutex // guards nodes
+	nodes map[string]*node
+}
+
+type node struct {
+	*Alloc
+	group  *quorum.Group
+	leases *quorum.Leases
+	stop   context.CancelFunc
+	done   chan struct{}
+	file   string
+}
+
+func newFleet(t *testing.T, spaces ...seq.Space) *fleet {
+	t.Helper()
+	m, err := seq.NewMapping(spaces...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	level := slog.LevelError
+	if testing.Verbose() && os.Getenv("SEQ_TEST_LOG") != "" {
+		level = slog.LevelDebug
+	}
+	f := &fleet{t: t, clock: clock.Boot(), lease: time.Second, nodes: map[string]*node{},
+		log: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level}))}
+	f.stores = memstore.New(3, m, f.clock, 10*time.Second)
+	t.Cleanup(func() {
+		for _, n := range f.all() {
+			n.kill()
+		}
+		if err := history.Check(f.calls.Calls()).Err(); err != nil {
+			t.Errorf("history: %v", err)
+		}
+	})
+	return f
+}
+
+func (f *fleet) all() []*node {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var out []*node
+	for _, n := range f.nodes {
+		out = append(out, n)
+	}
+	return out
+}
+
+func (f *fleet) at(addr string) *node {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.nodes[addr]
+}
+
+// start runs a node of that name; its address is its name. file may hold parked counters.
+func (f *fleet) start(name string, expect int, file string) *node {
+	f.t.Helper()
+	group, err := f.stores.Group()
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	n := &node{group: group, done: make(chan struct{}), file: file}
+	session := seq.NewSession()
+	log := f.log.With("node", name)
+	n.leases, err = quorum.NewLeases(quorum.LeaseConfig{
+		Ref: f.stores.Ref, Session: session, Name: name, Addr: name, Lease: f.lease, N: 3, W: 2, Clock: f.clock, Logger: log,
+		OnLost:     func(h *quorum.Hold) { n.lost(h.Register(), h.Round()) },
+		OnSessions: func() { n.sessionsChanged() },
+	}, f.stores.Named())
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	n.Alloc, err = NewAlloc(Parts{Name: name, Addr: name, Cluster: "mem", Session: session, Lease: f.lease, Replicas: 3, Needed: 2,
+		Mapping: f.stores.Mapping, Registers: group, Documents: group, Leases: keeper{n.leases}, Peers: loopback{f, session},
+		Clock: f.clock, Wall: time.Now, Logger: log, ExpectAllocs: expect, Weight: 100})
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	if file != "" {
+		if err := n.Adopt(file); err != nil {
+			f.t.Fatal(err)
+		}
+	}
+	f.mu.Lock()
+	f.nodes[name] = n
+	f.mu.Unlock()
+	ctx, cancel := context.WithCancel(context.Background())
+	n.stop = cancel
+	var wg sync.WaitGroup
+	wg.Go(func() { _ = n.leases.Run(ctx) })
+	wg.Go(func() {
+		if err := n.Run(ctx); err != nil {
+			f.t.Errorf("%s: %v", name, err)
+		}
+	})
+	go func() { wg.Wait(); close(n.done) }()
+	return n
+}
+
+// kill stops a node as a crash does, as far as others can see.
+func (n *node) kill() {
+	n.stop()
+	<-n.done
+}
+
+// leave stops a node in order.
+func (f *fleet) leave(n *node) {
+	f.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patient)
+	defer cancel()
+	if err := n.Leave(ctx, n.file); err != nil {
+		f.t.Errorf("leave: %v", err)
+	}
+	n.kill()
+	f.mu.Lock()
+	delete(f.nodes, n.name)
+	f.mu.Unlock()
+}
+
+// loopback calls the other Allocs of the fleet directly.
+type loopback struct {
+	f    *fleet
+	from seq.Session
+}
+
+func (l loopback) peer(addr string, to seq.Session) (*node, error) {
+	n := l.f.at(addr)
+	if n == nil || n.session != to {
+		return nil, fmt.Errorf("no such peer: %s", addr)
+	}
+	return n, nil
+}
+
+func (l loopback) Offer(_ context.Context, addr string, to seq.Session, sections []sealedSection) error {
+	n, err := l.peer(addr, to)
+	if err != nil {
+		return err
+	}
+	return n.acceptOffer(sections)
+}
+
+func (l loopback) Take(ctx context.Context, addr string, to seq.Session, ids []seq.SectionID) ([]seq.SectionID, error) {
+	n, err := l.peer(addr, to)
+	if err != nil {
+		return nil, err
+	}
+	return n.takeOffered(ctx, ids), nil
+}
+
+// until waits for a condition.
+func (f *fleet) until(what string, ok func() bool) {
+	f.t.Helper()
+	deadline := time.Now().Add(patient)
+	for !ok() {
+		if time.Now().After(deadline) {
+			f.t.Fatalf("waited %v for: %s", patient, what)
+		}
+		<-time.After(2 * time.Millisecond)
+	}
+}
+
+// serving waits until the nodes together serve every section.
+func (f *fleet) serving(nodes ...*node) {
+	f.t.Helper()
+	f.until("all sections served", func() bool {
+		total := 0
+		for _, n := range nodes {
+			serving, _ := n.census()
+			total += serving
+		}
+		return total == f.stores.Mapping.Sections()
+	})
+}
+
+// next takes a number wherever it can be had, as a patient caller does, and
+// records the call.
+func (f *fleet) next(uid seq.UID) seq.Seq {
+	f.t.Helper()
+	deadline := time.Now().Add(patient)
+	for {
+		for _, n := range f.all() {
+			start := f.clock.Now()
+			ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+			got := n.Take(ctx, &f.stores.Mapping.Spaces[0], []seq.UID{uid}, nil)
+			cancel()
+			if len(got.Faults) == 0 {
+				f.calls.Add(history.Call{Key: history.Key{UID: uint64(uid)}, First: got.First[0], Last: got.Last[0], Start: start, End: f.clock.Now()})
+				return seq.Seq(got.First[0])
+			}
+		}
+		if time.Now().After(deadline) {
+			f.t.Fatalf("no number for uid %d within %v", uid, patient)
+		}
+		<-time.After(time.Millisecond)
+	}
+}
+
+func drainRequest(name string) *pb.DrainRequest { return &pb.DrainRequest{Node: name} }

@@ -1,0 +1,172 @@
+package allocsvr
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/seqsvr/seqsvr/quorum"
+	"github.com/seqsvr/seqsvr/seq"
+)
+
+// Leave hands every section over, with its counters, to the standbys or any other
+// live node; what nobody takes is sealed and parked in file, for the next start on
+// this machine. Afterwards the session is ended at the stores, so that nobody
+// waits for its lease. Call it before Run's context ends, once. An error tells
+// what was not handed over; the lease then runs out by itself.
+func (a *Alloc) Leave(ctx context.Context, file string) error {
+	a.leaving.Store(true)
+	a.seat.release(ctx, a)
+	away := make(map[string]bool) // nodes that cannot take anything
+	moved := make(map[seq.SectionID]string)
+	for {
+		groups := a.successors(away)
+		if len(groups) == 0 {
+			break
+		}
+		for name, ids := range groups {
+			to, ok := a.view(a.clock.Now()).live[name]
+			if !ok {
+				away[name] = true
+				continue
+			}
+			_, err := a.handOverAll(ctx, to, ids)
+			for _, id := range ids {
+				if c := a.cells[id]; a.successorOf(c) == to.Addr {
+					moved[id] = name
+				}
+			}
+			if err != nil {
+				a.log.Info("successor takes no sections", "node", name, "error", err)
+				away[name] = true
+			}
+		}
+	}
+	parkErr := a.park(file)
+	tableErr := a.tellMoved(ctx, moved)
+	endErr := a.registers.EndSession(ctx, a.session)
+	if err := errors.Join(parkErr, tableErr, endErr); err != nil {
+		return fmt.Errorf("leave: %w", err)
+	}
+	return nil
+}
+
+func (a *Alloc) successorOf(c *cell) string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.successor
+}
+
+// successors groups this node's sections by who should have them next.
+func (a *Alloc) successors(away map[string]bool) map[string][]seq.SectionID {
+	v := a.view(a.clock.Now())
+	delete(v.live, a.name)
+	t := a.routes.table()
+	for name := range v.live {
+		if away[name] || (t != nil && t.Index(name) >= 0 && t.Nodes[t.Index(name)].Drained) {
+			delete(v.live, name)
+		}
+	}
+	if len(v.live) == 0 {
+		return nil
+	}
+	groups := make(map[string][]seq.SectionID)
+	for _, id := range a.owned() {
+		if name := a.successor(t, id, v); name != "" {
+			groups[name] = append(groups[name], id)
+		}
+	}
+	return groups
+}
+
+// successor is the first live candidate of the table, or else any live node.
+func (a *Alloc) successor(t *table, id seq.SectionID, v view) string {
+	if t != nil && int(id) < len(t.Sections) {
+		for _, i := range t.Sections[id].Candidates() {
+			if i < 0 {
+				continue
+			}
+			if _, ok := v.live[t.Nodes[i].Name]; ok {
+				return t.Nodes[i].Name
+			}
+		}
+	}
+	least := ""
+	for name := range v.live {
+		if least == "" || name < least {
+			least = name
+		}
+	}
+	return least
+}
+
+// tellMoved writes the new owners into the table, so that callers and the arbiter
+// need not find out by asking.
+func (a *Alloc) tellMoved(ctx context.Context, moved map[seq.SectionID]string) error {
+	if len(moved) == 0 {
+		return nil
+	}
+	_, err := a.changeRoutes(ctx, func(t *seq.RouteTable) ([]event, error) {
+		changed := 0
+		me := t.Index(a.name)
+		for id, name := range moved {
+			i := t.Index(name)
+			p := &t.Sections[id]
+			if i < 0 || int(p.Owner) != me {
+				continue
+			}
+			old := *p
+			p.Owner, changed = int16(i), changed+1
+			if old.Standby == p.Owner {
+				p.Standby = old.Standby2
+				p.Standby2 = seq.NoNode
+			} else if old.Standby2 == p.Owner {
+				p.Standby2 = seq.NoNode
+			}
+		}
+		if changed == 0 {
+			return nil, errUnchanged
+		}
+		return []event{{Kind: "leave", Subject: a.name, Reason: fmt.Sprintf("%d sections handed over", changed)}}, nil
+	})
+	return err
+}
+
+// park seals what is left and writes its counters to the node's own disk.
+func (a *Alloc) park(file string) error {
+	var sealed []sealedSection
+	for _, id := range a.owned() {
+		if s, ok := a.cells[id].seal(); ok {
+			sealed = append(sealed, s)
+		}
+	}
+	if file == "" {
+		return nil
+	}
+	// Counters that came from elsewhere and were not used yet stay good.
+	sealed = append(sealed, a.heirs.all()...)
+	if len(sealed) == 0 {
+		return nil
+	}
+	a.log.Info("sections parked", "sections", len(sealed), "file", file)
+	return writeParked(file, a.cluster, sealed)
+}
+
+// Adopt makes parked counters available to the acquisitions to come.
+func (a *Alloc) Adopt(file string) error {
+	sealed, err := readParked(file, a.cluster)
+	a.heirs.keep(sealed...)
+	return err
+}
+
+// release gives the arbiter's seat up, so that another takes it at once.
+func (s *seat) release(ctx context.Context, a *Alloc) {
+	epoch, ok := s.vacate()
+	if !ok {
+		return
+	}
+	item := quorum.LeaseItem{Register: seq.SeatRegister, Round: epoch.Round}
+	if err := a.registers.Release(ctx, a.session, []quorum.LeaseItem{item}, 0); err != nil {
+		a.log.Debug("seat not released", "error", err)
+	}
+}

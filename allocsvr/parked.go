@@ -1,0 +1,129 @@
+package allocsvr
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/seqsvr/seqsvr/allocsvr/counters"
+	"github.com/seqsvr/seqsvr/seq"
+)
+
+// The file of parked counters:
+//
+//	"seqpark1" | len uint16 | cluster id | sections ... | crc32c of all before
+//	section: id uint32 | round uint64 | session uint64 | len uint32 | counters
+//
+// little-endian. It may be old, copied or another node's: the epochs decide.
+const parkedMagic = "seqpark1"
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// writeParked replaces the file. A crash leaves the old file or the new one.
+func writeParked(file, cluster string, sections []sealedSection) error {
+	b := []byte(parkedMagic)
+	b = binary.LittleEndian.AppendUint16(b, uint16(len(cluster)))
+	b = append(b, cluster...)
+	for _, s := range sections {
+		body := s.table.AppendBinary(nil)
+		b = binary.LittleEndian.AppendUint32(b, uint32(s.id))
+		b = binary.LittleEndian.AppendUint64(b, s.epoch.Round)
+		b = binary.LittleEndian.AppendUint64(b, uint64(s.epoch.Session))
+		b = binary.LittleEndian.AppendUint32(b, uint32(len(body)))
+		b = append(b, body...)
+	}
+	b = binary.LittleEndian.AppendUint32(b, crc32.Checksum(b, castagnoli))
+	if err := replaceFile(file, b); err != nil {
+		return fmt.Errorf("park counters: %w", err)
+	}
+	return nil
+}
+
+// replaceFile writes by temporary file, fsync, rename and fsync of the directory.
+func replaceFile(file string, b []byte) (err error) {
+	dir := filepath.Dir(file)
+	tmp, err := os.CreateTemp(dir, filepath.Base(file)+".*")
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, os.Remove(tmp.Name()))
+		}
+	}()
+	_, err = tmp.Write(b)
+	if err == nil {
+		err = tmp.Sync()
+	}
+	if err = errors.Join(err, tmp.Close()); err != nil {
+		return err
+	}
+	if err = os.Rename(tmp.Name(), file); err != nil {
+		return err
+	}
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}
+
+// readParked reads what writeParked wrote; a missing file is no sections. Errors:
+// ErrParkedCorrupt, seq.ErrForeignCluster, or of the file system.
+func readParked(file, cluster string) ([]sealedSection, error) {
+	b, err := os.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read parked counters: %w", err)
+	}
+	return decodeParked(b, cluster)
+}
+
+func decodeParked(b []byte, cluster string) ([]sealedSection, error) {
+	const head = len(parkedMagic) + 2
+	if len(b) < head+4 || string(b[:len(parkedMagic)]) != parkedMagic {
+		return nil, fmt.Errorf("%w: not a file of parked counters", ErrParkedCorrupt)
+	}
+	body, sum := b[:len(b)-4], binary.LittleEndian.Uint32(b[len(b)-4:])
+	if crc32.Checksum(body, castagnoli) != sum {
+		return nil, fmt.Errorf("%w: checksum", ErrParkedCorrupt)
+	}
+	n := int(binary.LittleEndian.Uint16(body[len(parkedMagic):]))
+	if len(body) < head+n {
+		return nil, fmt.Errorf("%w: cut short", ErrParkedCorrupt)
+	}
+	if name := string(body[head : head+n]); name != cluster {
+		return nil, fmt.Errorf("parked counters: %w: %q, expected %q", seq.ErrForeignCluster, name, cluster)
+	}
+	var out []sealedSection
+	for rest := body[head+n:]; len(rest) > 0; {
+		const fixed = 4 + 8 + 8 + 4
+		if len(rest) < fixed {
+			return nil, fmt.Errorf("%w: cut short", ErrParkedCorrupt)
+		}
+		s := sealedSection{
+			id: seq.SectionID(binary.LittleEndian.Uint32(rest)),
+			epoch: seq.Epoch{
+				Round:   binary.LittleEndian.Uint64(rest[4:]),
+				Session: seq.Session(binary.LittleEndian.Uint64(rest[12:])),
+			},
+		}
+		size := uint64(binary.LittleEndian.Uint32(rest[20:]))
+		if rest = rest[fixed:]; size > uint64(len(rest)) {
+			return nil, fmt.Errorf("%w: cut short", ErrParkedCorrupt)
+		}
+		table, err := counters.Decode(rest[:size])
+		if err != nil {
+			return nil, fmt.Errorf("%w: section %d: %w", ErrParkedCorrupt, s.id, err)
+		}
+		s.table = table
+		out, rest = append(out, s), rest[size:]
+	}
+	return out, nil
+}

@@ -1,0 +1,125 @@
+package allocsvr
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/seqsvr/seqsvr/quorum"
+	"github.com/seqsvr/seqsvr/seq"
+)
+
+// liveness remembers which nodes were ever seen alive by this process.
+type liveness struct {
+	mu    sync.Mutex // guards names
+	names map[string]bool
+}
+
+// patience is how long after its own start a node waits for table owners that it
+// has not seen yet: in a cluster that starts again, they may hold parked counters.
+func (a *Alloc) patience() time.Duration { return max(3*time.Second, 2*a.lease) }
+
+// view is who is alive, by the leases that the stores keep.
+type view struct {
+	live map[string]quorum.SessionView // by node name, self included
+	next time.Duration                 // when the first of them may be free, 0 for never
+}
+
+// view reads the sessions. A node counts as alive while its session's lease runs.
+func (a *Alloc) view(now time.Duration) view {
+	v := view{live: map[string]quorum.SessionView{
+		a.name: {Session: a.session, Name: a.name, Addr: a.addr},
+	}}
+	a.seen.mu.Lock()
+	defer a.seen.mu.Unlock()
+	for _, s := range a.leases.Sessions() {
+		if s.Session == a.session || s.Dead || s.FreeAt <= now {
+			continue
+		}
+		v.live[s.Name] = s
+		a.seen.names[s.Name] = true
+		if v.next == 0 || s.FreeAt < v.next {
+			v.next = s.FreeAt
+		}
+	}
+	return v
+}
+
+// awaited says that a node of the table was not seen yet and may still come.
+func (a *Alloc) awaited(name string, now time.Duration) bool {
+	a.seen.mu.Lock()
+	defer a.seen.mu.Unlock()
+	return !a.seen.names[name] && name != a.name && now < a.started+a.patience()
+}
+
+// heir is the node that should take the section: its owner by the table, or the
+// first standby that is alive once the owner is not.
+func (a *Alloc) heir(t *table, id seq.SectionID, v view, now time.Duration) string {
+	for _, i := range t.Sections[id].Candidates() {
+		if i < 0 {
+			continue
+		}
+		name := t.Nodes[i].Name
+		if _, ok := v.live[name]; ok || a.awaited(name, now) {
+			return name
+		}
+	}
+	return ""
+}
+
+// seek acquires what this node should own: by the table, or in place of the dead.
+// Failover never waits for the arbiter, nor for the membership view.
+func (a *Alloc) seek(ctx context.Context) {
+	pause := time.Duration(0)
+	for a.seeker.wait(ctx, pause) {
+		pause = a.seekOnce(ctx)
+	}
+}
+
+// seekOnce returns how long to wait before the next look.
+func (a *Alloc) seekOnce(ctx context.Context) time.Duration {
+	const soonest = 2 * time.Millisecond
+	pause := a.lease / 5
+	t := a.routes.table()
+	if t == nil || a.leaving.Load() {
+		return pause
+	}
+	now := a.clock.Now()
+	v := a.view(now)
+	if v.next > 0 {
+		pause = min(pause, max(v.next-now, soonest))
+	}
+	ids, inherited := a.missing(t, v, now)
+	if len(ids) == 0 {
+		return pause
+	}
+	done := a.acquire(ctx, ids)
+	if len(done.owned) > 0 {
+		a.log.Info("sections acquired", "sections", len(done.owned), "with counters", done.kept,
+			"of", len(ids), "from the dead", inherited, "took", (a.clock.Now() - now).Round(time.Microsecond))
+		if inherited > 0 {
+			a.stats.takeovers.Add(1)
+		}
+		a.giver.kick()
+		a.arbiter.loop.kick()
+	}
+	if done.after > 0 {
+		pause = min(pause, max(done.after, soonest))
+	}
+	return pause
+}
+
+// missing lists the absent sections whose heir this node is, and how many of them
+// were another node's.
+func (a *Alloc) missing(t *table, v view, now time.Duration) (ids []seq.SectionID, inherited int) {
+	for _, c := range a.cells {
+		if int(c.id) >= len(t.Sections) || a.stateOf(c) != absent || a.heir(t, c.id, v, now) != a.name {
+			continue
+		}
+		ids = append(ids, c.id)
+		if owner, _ := t.Owner(c.id); owner.Name != a.name {
+			inherited++
+		}
+	}
+	return ids, inherited
+}

@@ -1,0 +1,120 @@
+package allocsvr
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/seqsvr/seqsvr/quorum"
+	"github.com/seqsvr/seqsvr/seq"
+)
+
+// stepper moves max_seq forward for all sections that are due: everything due at
+// one moment travels in one message and one transaction per store.
+type stepper struct {
+	a *Alloc
+
+	mu  sync.Mutex // guards due
+	due []*cell
+
+	kick chan struct{}
+}
+
+func newStepper(a *Alloc) *stepper { return &stepper{a: a, kick: make(chan struct{}, 1)} }
+
+// add tells that c.target was raised. The caller may hold c.mu.
+func (s *stepper) add(c *cell) {
+	s.mu.Lock()
+	s.due = append(s.due, c)
+	s.mu.Unlock()
+	select {
+	case s.kick <- struct{}{}:
+	default:
+	}
+}
+
+// run steps until ctx ends.
+func (s *stepper) run(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-s.kick:
+		}
+		s.mu.Lock()
+		due := s.due
+		s.due = nil
+		s.mu.Unlock()
+		if again := s.step(ctx, due); len(again) > 0 {
+			s.retry(ctx, again)
+		}
+	}
+}
+
+// retry brings unknown outcomes back after a moment, without keeping others waiting.
+func (s *stepper) retry(ctx context.Context, cells []*cell) {
+	time.AfterFunc(stepRetry, func() {
+		if ctx.Err() != nil {
+			return
+		}
+		for _, c := range cells {
+			s.add(c)
+		}
+	})
+}
+
+// stepRetry is the pause before a step of unknown outcome is repeated.
+const stepRetry = 20 * time.Millisecond
+
+// planned is one step as it was asked for.
+type planned struct {
+	c     *cell
+	epoch seq.Epoch
+	max   uint64
+}
+
+// step writes the targets of the cells and returns those whose outcome is
+// unknown: their old ceiling stays until the same or a larger value is confirmed.
+func (s *stepper) step(ctx context.Context, cells []*cell) (again []*cell) {
+	plans, items := s.plan(cells)
+	if len(items) == 0 {
+		return nil
+	}
+	for i, out := range s.a.registers.Step(ctx, s.a.session, items) {
+		p := plans[i]
+		switch out.State {
+		case quorum.Won:
+			p.c.confirm(p.epoch, p.max)
+			s.a.stats.steps.Add(1)
+		case quorum.Refused:
+			if out.Promised.Compare(p.epoch) > 0 {
+				s.a.lose(p.c, p.epoch, out.Promised)
+			} else {
+				again = append(again, p.c)
+			}
+		default:
+			again = append(again, p.c)
+		}
+	}
+	return again
+}
+
+func (s *stepper) plan(cells []*cell) (plans []planned, items []quorum.StepItem) {
+	seen := make(map[*cell]bool, len(cells))
+	for _, c := range cells {
+		if seen[c] {
+			continue
+		}
+		seen[c] = true
+		c.mu.Lock()
+		p := planned{c: c, epoch: c.epoch, max: c.target}
+		ok := c.state == owned && c.target > c.confirmed
+		c.mu.Unlock()
+		if !ok {
+			continue
+		}
+		plans = append(plans, p)
+		items = append(items, quorum.StepItem{Register: seq.SectionRegister(c.id), Round: p.epoch.Round, Max: p.max})
+	}
+	return plans, items
+}

@@ -1,0 +1,317 @@
+package allocsvr
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/seqsvr/seqsvr/quorum"
+	"github.com/seqsvr/seqsvr/seq"
+)
+
+// Fault is the error of one index of a batch.
+type Fault struct {
+	Index int
+	Err   error
+}
+
+// Taken answers a Take: First[i]..Last[i] inclusive, 0 where Faults has i.
+type Taken struct {
+	First, Last []uint64
+	Faults      []Fault
+	Unordered   bool // some were served without a lease, in a unique-only space
+}
+
+// Take takes counts[i] numbers (1 each if counts is empty) of uids[i]. Every key
+// succeeds or fails for itself. A call may be repeated; that skips numbers.
+func (a *Alloc) Take(ctx context.Context, space *seq.Space, uids []seq.UID, counts []uint32) Taken {
+	t := a.beginTake(space, uids, counts)
+	t.settle(ctx)
+	return t.out
+}
+
+// beginTake serves all that needs no waiting; settle does the rest.
+func (a *Alloc) beginTake(space *seq.Space, uids []seq.UID, counts []uint32) *taking {
+	t := &taking{a: a, space: space, uids: uids, counts: counts, out: Taken{
+		First: make([]uint64, len(uids)), Last: make([]uint64, len(uids))}}
+	// The clock is read after the last request of the batch has arrived, once.
+	t.pass(a.clock.Now())
+	return t
+}
+
+// settled says whether the answer is complete without waiting for anything.
+func (t *taking) settled() bool { return len(t.pending) == 0 && len(t.epochs) == 0 }
+
+// settle waits for what beginTake left open, as long as ctx lasts.
+func (t *taking) settle(ctx context.Context) {
+	for _, i := range t.pending {
+		t.one(ctx, i)
+	}
+	t.pending = nil
+	t.confirmEpochs(ctx)
+	t.a.stats.numbers.Add(t.numbers)
+}
+
+// taking is one Take in progress.
+type taking struct {
+	a       *Alloc
+	space   *seq.Space
+	uids    []seq.UID
+	counts  []uint32
+	out     Taken
+	pending []int
+	numbers uint64
+	epochs  map[seq.SectionID]seq.Epoch // strict: what was taken under
+}
+
+func (t *taking) count(i int) uint64 {
+	if len(t.counts) == 0 {
+		return 1
+	}
+	return uint64(t.counts[i])
+}
+
+// pass serves all that needs no waiting, keeping a cell's lock over neighbours.
+func (t *taking) pass(now time.Duration) {
+	stamp := t.a.unix()
+	var c *cell
+	var ok, lapsed bool
+	for i, uid := range t.uids {
+		if id := t.space.SectionOf(uid); c == nil || c.id != id {
+			if c != nil {
+				c.mu.Unlock()
+			}
+			c = t.a.cells[id]
+			c.mu.Lock()
+			ok, lapsed = c.state == owned, false
+			if ok && !c.leased(now) {
+				lapsed = true
+				ok = t.space.Mode == seq.UniqueOnly
+			}
+		}
+		if !ok || !t.take(c, i, stamp) {
+			t.pending = append(t.pending, i)
+		} else if lapsed {
+			t.out.Unordered = true
+		}
+	}
+	if c != nil {
+		c.mu.Unlock()
+	}
+}
+
+// take serves index i from an owned cell; false if the ceiling is in the way.
+// Needs c.mu.
+func (t *taking) take(c *cell, i int, stamp uint32) bool {
+	first, last, ok := c.table.Take(uint64(t.uids[i]), t.count(i), c.confirmed, stamp)
+	if !ok {
+		return false
+	}
+	t.out.First[i], t.out.Last[i] = first, last
+	t.numbers += last - first + 1
+	if t.space.Mode == seq.Strict {
+		t.noteEpoch(c)
+	}
+	if c.due() && c.want(c.table.High()) {
+		t.a.stepper.add(c)
+	}
+	return true
+}
+
+// one serves index i, waiting for a step, an acquisition or a hand-over as long
+// as the caller does.
+func (t *taking) one(ctx context.Context, i int) {
+	c := t.a.cells[t.space.SectionOf(t.uids[i])]
+	for {
+		c.mu.Lock()
+		wait, err := t.try(c, i)
+		changed := c.changed
+		c.mu.Unlock()
+		if !wait {
+			if err != nil {
+				t.fail(i, err)
+			}
+			return
+		}
+		if err := t.a.await(ctx, c, changed); err != nil {
+			t.fail(i, err)
+			return
+		}
+	}
+}
+
+// try serves index i if it can be served now. wait says that c.changed will tell
+// when to look again. Needs c.mu.
+func (t *taking) try(c *cell, i int) (wait bool, err error) {
+	switch c.state {
+	case absent:
+		return false, t.a.notOwner(c)
+	case acquiring, sealed:
+		return true, nil
+	}
+	now := t.a.clock.Now()
+	lapsed := !c.leased(now)
+	if lapsed && t.space.Mode != seq.UniqueOnly {
+		return false, fmt.Errorf("section %d: %w", c.id, t.a.leaseLoss())
+	}
+	cur, _ := c.table.Get(uint64(t.uids[i]))
+	if n := t.count(i); n > uint64(seq.MaxSeq)-cur {
+		return false, fmt.Errorf("uid %d stands at %d: %w", t.uids[i], cur, seq.ErrOverflow)
+	}
+	if t.take(c, i, t.a.unix()) {
+		t.out.Unordered = t.out.Unordered || lapsed
+		return false, nil
+	}
+	if lapsed {
+		return false, fmt.Errorf("section %d: confirmed numbers used up: %w", c.id, t.a.leaseLoss())
+	}
+	if c.want(cur + t.count(i)) {
+		t.a.stepper.add(c)
+	}
+	return true, nil
+}
+
+func (t *taking) fail(i int, err error) {
+	t.out.First[i], t.out.Last[i] = 0, 0
+	t.out.Faults = append(t.out.Faults, Fault{Index: i, Err: err})
+}
+
+// noteEpoch remembers under which epoch a section served. Needs c.mu.
+func (t *taking) noteEpoch(c *cell) {
+	if t.epochs == nil {
+		t.epochs = make(map[seq.SectionID]seq.Epoch)
+	}
+	t.epochs[c.id] = c.epoch
+}
+
+// confirmEpochs asks W stores whether the epochs are still the promised ones. A
+// later owner needs a promise of one of them, given after this request came, so
+// whatever it hands out is no earlier than this request (docs/decisions/007).
+func (t *taking) confirmEpochs(ctx context.Context) {
+	if len(t.epochs) == 0 {
+		return
+	}
+	regs := make([]seq.Register, 0, len(t.epochs))
+	for id := range t.epochs {
+		regs = append(regs, seq.SectionRegister(id))
+	}
+	bad := make(map[seq.SectionID]error)
+	for k, out := range t.a.registers.Probe(ctx, t.a.session, regs) {
+		id, _ := regs[k].Section()
+		if out.State != quorum.Won || out.Promised != t.epochs[id] {
+			bad[id] = fmt.Errorf("section %d: strict check met epoch %v: %w", id, out.Promised, seq.ErrNoLease)
+		}
+	}
+	for i, uid := range t.uids {
+		if err := bad[t.space.SectionOf(uid)]; err != nil && t.out.First[i] != 0 {
+			t.fail(i, err)
+		}
+	}
+}
+
+// Now answers a Current of one UID.
+type Now struct {
+	Value      uint64
+	UpperBound bool
+	LastTaken  int64 // unix seconds, 0 if not known
+}
+
+// Current reads uids without taking. The values are at or above what was handed
+// out before the call began.
+func (a *Alloc) Current(ctx context.Context, space *seq.Space, uids []seq.UID) ([]Now, []Fault) {
+	out := make([]Now, len(uids))
+	var faults []Fault
+	for i, uid := range uids {
+		c := a.cells[space.SectionOf(uid)]
+		err := a.whenOwned(ctx, c, func() (bool, error) {
+			value, exact := c.table.Get(uint64(uid))
+			out[i] = Now{Value: value, UpperBound: !exact && value > 0}
+			if at, ok := c.table.LastTaken(uint64(uid)); ok {
+				out[i].LastTaken = int64(at)
+			}
+			return true, nil
+		})
+		if err != nil {
+			out[i] = Now{}
+			faults = append(faults, Fault{Index: i, Err: err})
+		}
+	}
+	return out, faults
+}
+
+// Raise lifts the sequence of uid to at least floor; it is on W stores' disks
+// before the answer. Idempotent.
+func (a *Alloc) Raise(ctx context.Context, space *seq.Space, uid seq.UID, floor uint64) (uint64, error) {
+	if floor > uint64(seq.MaxSeq) {
+		return 0, fmt.Errorf("raise uid %d to %d: %w", uid, floor, seq.ErrOverflow)
+	}
+	c := a.cells[space.SectionOf(uid)]
+	var value uint64
+	err := a.whenOwned(ctx, c, func() (bool, error) {
+		if floor > c.confirmed {
+			if c.want(floor) {
+				a.stepper.add(c)
+			}
+			return false, nil
+		}
+		value = c.table.Raise(uint64(uid), floor)
+		if c.due() && c.want(c.table.High()) {
+			a.stepper.add(c)
+		}
+		return true, nil
+	})
+	return value, err
+}
+
+// whenOwned runs do under the cell's lock while the section is owned and leased,
+// again after each change until do is done or the caller has gone.
+func (a *Alloc) whenOwned(ctx context.Context, c *cell, do func() (done bool, err error)) error {
+	for {
+		c.mu.Lock()
+		var done bool
+		var err error
+		switch {
+		case c.state == absent:
+			err = a.notOwner(c)
+		case c.state == owned && !c.leased(a.clock.Now()):
+			err = fmt.Errorf("section %d: %w", c.id, a.leaseLoss())
+		case c.state == owned:
+			done, err = do()
+		}
+		changed := c.changed
+		c.mu.Unlock()
+		if done || err != nil {
+			return err
+		}
+		if err := a.await(ctx, c, changed); err != nil {
+			return err
+		}
+	}
+}
+
+// await waits until the cell has changed, or for a part of the lease, so that a
+// request that waits for a step learns when the lease has ended meanwhile.
+func (a *Alloc) await(ctx context.Context, c *cell, changed <-chan struct{}) error {
+	timer := time.NewTimer(a.lease / 4)
+	defer timer.Stop()
+	select {
+	case <-changed:
+	case <-timer.C:
+	case <-ctx.Done():
+		return fmt.Errorf("section %d is %s: %w", c.id, a.stateOf(c), context.Cause(ctx))
+	}
+	return nil
+}
+
+func (a *Alloc) stateOf(c *cell) state {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.state
+}
+
+// unix is the wall clock in seconds, for the time of the last number only; no
+// decision rests on it.
+func (a *Alloc) unix() uint32 {
+	return uint32(min(max(a.wall().Unix(), 0), math.MaxUint32))
+}

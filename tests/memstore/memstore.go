@@ -1,0 +1,200 @@
+// Package memstore is a cluster of stores in memory: the acceptor that StoreSvr
+// ships, behind quorum.Store, without disk or network. Tests of what stands above
+// the stores use it where they want faults at exact moments.
+package memstore
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/seqsvr/seqsvr/internal/clock"
+	"github.com/seqsvr/seqsvr/quorum"
+	"github.com/seqsvr/seqsvr/seq"
+	"github.com/seqsvr/seqsvr/storesvr/acceptor"
+)
+
+// Cluster is n stores of one cluster.
+type Cluster struct {
+	Ref     quorum.Ref
+	Mapping seq.Mapping
+	Stores  []*Store
+}
+
+// New makes n stores with all registers of the mapping, on one clock.
+func New(n int, m seq.Mapping, c clock.Clock, maxLease time.Duration) *Cluster {
+	out := &Cluster{Ref: quorum.Ref{Cluster: "mem", Era: 1, Members: 1}, Mapping: m}
+	for i := range n {
+		s := &Store{uuid: fmt.Sprintf("mem-%d", i+1), clock: c, maxLease: maxLease, disk: map[seq.Register]acceptor.State{}}
+		for id := range seq.SectionID(m.Sections()) {
+			s.disk[seq.SectionRegister(id)] = acceptor.State{}
+		}
+		for _, r := range seq.FixedRegisters() {
+			s.disk[r] = acceptor.State{}
+		}
+		s.Restart()
+		out.Stores = append(out.Stores, s)
+	}
+	return out
+}
+
+// Named lists the stores as a quorum.Group and quorum.Leases want them.
+func (c *Cluster) Named() []quorum.NamedStore {
+	out := make([]quorum.NamedStore, len(c.Stores))
+	for i, s := range c.Stores {
+		out[i] = quorum.NamedStore{Name: s.uuid, UUID: s.uuid, Store: s}
+	}
+	return out
+}
+
+// Group is a quorum over all stores with majorities.
+func (c *Cluster) Group() (*quorum.Group, error) {
+	w := len(c.Stores)/2 + 1
+	return quorum.NewGroup(quorum.Config{Ref: c.Ref, N: len(c.Stores), R: w, W: w}, c.Named())
+}
+
+// Store is one replica in memory. Its disk survives Restart; its leases do not.
+type Store struct {
+	uuid     string
+	clock    clock.Clock
+	maxLease time.Duration
+
+	mu      sync.Mutex // guards all below
+	core    *acceptor.Acceptor
+	disk    map[seq.Register]acceptor.State
+	bound   time.Duration
+	boot    uint64
+	commits uint64
+	down    bool
+	deaf    bool // takes requests in, and loses the answers
+}
+
+// Restart is a crash and a start: the disk stays, lease memory goes, grace begins.
+func (s *Store) Restart() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	registers := make(map[seq.Register]acceptor.State, len(s.disk))
+	for r, st := range s.disk {
+		registers[r] = st
+	}
+	core, err := acceptor.New(acceptor.Config{Registers: registers, MaxLease: s.maxLease, LeaseBound: s.bound, Start: s.clock.Now()})
+	if err != nil {
+		panic(err) // the acceptor's own state broke its invariants
+	}
+	s.core, s.down = core, false
+	s.boot++
+}
+
+// SetDown makes every call fail without effect, or ends that.
+func (s *Store) SetDown(down bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.down = down
+}
+
+// SetDeaf makes every call take effect and fail all the same, or ends that.
+func (s *Store) SetDeaf(deaf bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.deaf = deaf
+}
+
+// errDown is what a caller of a dead store sees.
+var errDown = fmt.Errorf("store is down: %w", context.DeadlineExceeded)
+
+// call runs f on the core, commits what it changed, and answers.
+func (s *Store) call(ctx context.Context, f func(now time.Duration) error) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if s.down {
+		return errDown
+	}
+	if err := f(s.clock.Now()); err != nil {
+		return err
+	}
+	changes := s.core.Changes()
+	for _, c := range changes {
+		s.disk[c.Register] = c.State
+	}
+	if len(changes) > 0 {
+		s.commits++
+	}
+	s.core.Committed()
+	if s.deaf {
+		return errDown
+	}
+	return nil
+}
+
+// Read implements quorum.Store.
+func (s *Store) Read(ctx context.Context, req quorum.ReadRequest) (reply quorum.Reply, err error) {
+	reply.UUID = s.uuid
+	err = s.call(ctx, func(now time.Duration) error {
+		reply.Results = s.core.Read(req, now)
+		return nil
+	})
+	return reply, err
+}
+
+// Prepare implements quorum.Store.
+func (s *Store) Prepare(ctx context.Context, req quorum.PrepareRequest) (reply quorum.Reply, err error) {
+	reply.UUID = s.uuid
+	err = s.call(ctx, func(now time.Duration) (err error) {
+		reply.Results, err = s.core.Prepare(req, now)
+		return err
+	})
+	return reply, err
+}
+
+// Step implements quorum.Store.
+func (s *Store) Step(ctx context.Context, req quorum.StepRequest) (reply quorum.Reply, err error) {
+	reply.UUID = s.uuid
+	err = s.call(ctx, func(time.Duration) (err error) {
+		reply.Results, err = s.core.Step(req, acceptor.Limits{})
+		return err
+	})
+	return reply, err
+}
+
+// Renew implements quorum.Store.
+func (s *Store) Renew(ctx context.Context, req quorum.RenewRequest) (reply quorum.RenewReply, err error) {
+	err = s.call(ctx, func(now time.Duration) (err error) {
+		if req.Lease <= s.maxLease {
+			s.bound = max(s.bound, req.Lease)
+			s.core.SetLeaseBound(s.bound)
+		}
+		reply, err = s.core.Renew(req, now)
+		reply.UUID, reply.BootCount, reply.Commits = s.uuid, s.boot, s.commits
+		return err
+	})
+	return reply, err
+}
+
+// Release implements quorum.Store.
+func (s *Store) Release(ctx context.Context, req quorum.ReleaseRequest) (string, error) {
+	return s.uuid, s.call(ctx, func(now time.Duration) error {
+		_, err := s.core.Release(req, now)
+		return err
+	})
+}
+
+// Steal makes the store promise a register to another session without asking its
+// leases, as a store with a lying clock would.
+func (s *Store) Steal(r seq.Register, round uint64, session seq.Session) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	st := s.disk[r]
+	st.Promised = seq.Epoch{Round: round, Session: session}
+	s.disk[r] = st
+	registers := make(map[seq.Register]acceptor.State, len(s.disk))
+	for r, st := range s.disk {
+		registers[r] = st
+	}
+	if core, err := acceptor.New(acceptor.Config{Registers: registers, MaxLease: s.maxLease, LeaseBound: s.bound, Start: s.clock.Now()}); err == nil {
+		s.core = core
+	}
+}
