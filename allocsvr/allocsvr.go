@@ -266,9 +266,11 @@ func (s *Server) leave(p *assembled) {
 		s.cfg.Logger.Warn("not everything was handed over", "error", err)
 	}
 	if p.view != nil {
-		if err := p.view.Leave(ctx); err != nil {
+		bye, done := context.WithTimeout(ctx, time.Second)
+		if err := p.view.Leave(bye); err != nil {
 			s.cfg.Logger.Debug("membership not told", "error", err)
 		}
+		done()
 	}
 	select {
 	case <-ctx.Done():

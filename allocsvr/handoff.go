@@ -170,21 +170,41 @@ func (a *Alloc) acceptOffer(sections []sealedSection) error {
 	return nil
 }
 
-// takeOffered acquires what a peer has released for this session.
+// takeOffered acquires what a peer has released for this session. It tries again
+// for a moment: a look of this node's own may be at the same sections just now, and
+// until they are owned the peer's callers wait.
 func (a *Alloc) takeOffered(ctx context.Context, ids []seq.SectionID) []seq.SectionID {
-	if a.leaving.Load() {
-		return nil
-	}
-	done := a.acquire(ctx, ids)
-	have := make(map[seq.SectionID]bool, len(ids))
-	for _, id := range done.owned {
-		have[id] = true
-	}
-	for _, id := range ids { // taken by an earlier call, whose answer was lost
-		if !have[id] && a.stateOf(a.cells[id]) == owned {
-			done.owned = append(done.owned, id)
+	const (
+		patience = 300 * time.Millisecond // below quorum.ReserveTime
+		pause    = 2 * time.Millisecond
+	)
+	begin := a.clock.Now()
+	kept := 0
+	for {
+		if a.leaving.Load() {
+			return nil
+		}
+		kept += a.acquire(ctx, ids).kept
+		have := a.ownedOf(ids)
+		if len(have) == len(ids) || ctx.Err() != nil || a.clock.Now()-begin > patience {
+			a.log.Info("sections taken by hand", "sections", len(have), "of", len(ids), "with counters", kept,
+				"took", (a.clock.Now() - begin).Round(time.Microsecond))
+			return have
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(pause):
 		}
 	}
-	a.log.Info("sections taken over by hand", "sections", len(done.owned), "with counters", done.kept, "of", len(ids))
-	return done.owned
+}
+
+// ownedOf lists which of the sections this node owns.
+func (a *Alloc) ownedOf(ids []seq.SectionID) []seq.SectionID {
+	have := make([]seq.SectionID, 0, len(ids))
+	for _, id := range ids {
+		if a.stateOf(a.cells[id]) == owned {
+			have = append(have, id)
+		}
+	}
+	return have
 }

@@ -15,8 +15,10 @@ import (
 	"github.com/hashicorp/memberlist"
 )
 
-// leaveTimeout bounds how long Leave lets the goodbye spread.
-const leaveTimeout = 5 * time.Second
+// leaveTimeout bounds how long Leave lets the goodbye spread: many gossip intervals
+// of the fast profile, and short enough that a cluster that stops as a whole, where
+// nobody is left to listen, does not keep people waiting.
+const leaveTimeout = 500 * time.Millisecond
 
 // View is a running node's picture of the cluster. All methods are safe for concurrent use.
 //

@@ -24,6 +24,8 @@ type batch struct {
 	nackDecides bool
 	// absentIsFree: an on-demand register that a store does not have admits.
 	absentIsFree bool
+	// shows: the answers show the registers whatever their verdicts are, as reads do.
+	shows bool
 
 	answers []answer // in the order of arrival, one a store
 	decided int      // items [0, decided) are decided
@@ -125,9 +127,13 @@ func (b *batch) outcome(i int, now time.Time, causes []error) Outcome {
 		if r.Holder != 0 && (o.Holder == 0 || r.Remaining > longest) {
 			o.Holder, longest = r.Holder, r.Remaining
 		}
-		switch c := b.class(i, a); {
+		c := b.class(i, a)
+		if c == yes || b.shows && r.Verdict != VerdictUnknown {
+			o.show(r)
+		}
+		switch {
 		case c == yes:
-			o.add(r)
+			o.Acks++
 			admits++
 		case c == no && r.Verdict == VerdictNack: // a higher round would pass, for all that is known
 			admits++
@@ -148,13 +154,13 @@ func (b *batch) outcome(i int, now time.Time, causes []error) Outcome {
 	return o
 }
 
-// add takes the state that a store showed with its OK into the outcome.
-func (o *Outcome) add(r *Result) {
+// show takes the state that a store showed into the outcome: of a write only with
+// its OK, of a read in any case.
+func (o *Outcome) show(r *Result) {
 	o.Max = max(o.Max, r.Max)
-	if o.Acks == 0 || o.Accepted.Less(r.Accepted) {
+	if o.Accepted.IsZero() || o.Accepted.Less(r.Accepted) {
 		o.Accepted, o.Payload = r.Accepted, r.Payload
 	}
-	o.Acks++
 }
 
 // refusals is in the order in which a caller has to react.

@@ -91,7 +91,7 @@ func (g *Group) ReadPrefix(ctx context.Context, session seq.Session, prefix stri
 		return nil, noQuorum("read registers by prefix", len(answers), g.cfg.R, causes)
 	}
 	regs := alignByRegister(answers)
-	b := &batch{op: "read", n: g.cfg.N, w: g.cfg.W, length: len(regs), absentIsFree: true, answers: answers,
+	b := &batch{op: "read", n: g.cfg.N, w: g.cfg.W, length: len(regs), absentIsFree: true, shows: true, answers: answers,
 		register: func(i int) seq.Register { return regs[i] }}
 	found := make(map[seq.Register]Outcome, len(regs))
 	for i, o := range b.outcomes(time.Now()) {

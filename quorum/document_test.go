@@ -43,19 +43,21 @@ func TestADocumentIsSwappedFromVersionToVersion(t *testing.T) {
 }
 
 func TestALoadOfAConfirmedDocumentWritesNothing(t *testing.T) {
-	g, fakes := cluster(t, 3, true, routes)
-	if _, err := g.SwapDocument(t.Context(), me, routes, 0, []byte("x")); err != nil {
-		t.Fatal(err)
-	}
-	g.flights.Wait()
-	fakes[1].set(routes, Result{}) // one store has missed it
-	before := fakes[0].count("prepare")
-	if doc, err := g.LoadDocument(t.Context(), other, routes); err != nil || doc.Version != 1 {
-		t.Fatalf("got %v, %v", doc, err)
-	}
-	if got := fakes[0].count("prepare"); got != before {
-		t.Errorf("%d prepares, want none", got-before)
-	}
+	synctest.Test(t, func(t *testing.T) { // time stands, so that no store is slow
+		g, fakes := cluster(t, 3, true, routes)
+		if _, err := g.SwapDocument(t.Context(), me, routes, 0, []byte("x")); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		fakes[1].set(routes, Result{}) // one store has missed it
+		before := fakes[0].count("prepare")
+		if doc, err := g.LoadDocument(t.Context(), other, routes); err != nil || doc.Version != 1 {
+			t.Fatalf("got %v, %v", doc, err)
+		}
+		if got := fakes[0].count("prepare"); got != before {
+			t.Errorf("%d prepares, want none", got-before)
+		}
+	})
 }
 
 func TestAValueThatOneStoreHasIsFinishedBeforeItIsReturned(t *testing.T) {

@@ -15,14 +15,15 @@ var errDropped = errors.New("dropped")
 
 // fault is what a fake store does to one call instead of the right thing.
 type fault struct {
-	before  error                     // fails, not applied
-	after   error                     // fails, but applied
-	hold    <-chan struct{}           // applied and answered only once this is closed
-	uuid    string                    // answers under this uuid
-	verdict Verdict                   // says this on all items, applies nothing
-	edit    func(r *Result)           // changes each result of the reply
-	cut     bool                      // leaves the last result out
-	sleep   func(ctx context.Context) // before anything else
+	before   error                     // fails, not applied
+	after    error                     // fails, but applied
+	hold     <-chan struct{}           // applied and answered only once this is closed
+	uuid     string                    // answers under this uuid
+	nameless bool                      // answers without a uuid
+	verdict  Verdict                   // says this on all items, applies nothing
+	edit     func(r *Result)           // changes each result of the reply
+	cut      bool                      // leaves the last result out
+	sleep    func(ctx context.Context) // before anything else
 }
 
 // fakeStore is a store in memory: the registers of the protocol without leases,
@@ -33,7 +34,7 @@ type fakeStore struct {
 	regs  map[seq.Register]Result
 	calls map[string]int
 	fault func(method string) fault
-	renew func(req RenewRequest) (RenewReply, error)
+	renew func(ctx context.Context, req RenewRequest) (RenewReply, error)
 }
 
 func newFake(uuid string, regs ...seq.Register) *fakeStore {
@@ -52,6 +53,13 @@ func (f *fakeStore) script(fault func(method string) fault) {
 
 // always scripts one fault for every call.
 func (f *fakeStore) always(x fault) { f.script(func(string) fault { return x }) }
+
+// onRenew scripts what the store makes of renews.
+func (f *fakeStore) onRenew(renew func(context.Context, RenewRequest) (RenewReply, error)) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.renew = renew
+}
 
 func (f *fakeStore) count(method string) int {
 	f.mu.Lock()
@@ -91,7 +99,7 @@ func (f *fakeStore) do(ctx context.Context, method string, n int, apply func(i i
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	reply := Reply{UUID: f.uuid, Results: make([]Result, n)}
-	if x.uuid != "" {
+	if x.uuid != "" || x.nameless {
 		reply.UUID = x.uuid
 	}
 	for i := range reply.Results {
@@ -171,7 +179,7 @@ func (f *fakeStore) Step(ctx context.Context, req StepRequest) (Reply, error) {
 	})
 }
 
-func (f *fakeStore) Renew(_ context.Context, req RenewRequest) (RenewReply, error) {
+func (f *fakeStore) Renew(ctx context.Context, req RenewRequest) (RenewReply, error) {
 	f.mu.Lock()
 	f.calls["renew"]++
 	renew, uuid := f.renew, f.uuid
@@ -179,7 +187,7 @@ func (f *fakeStore) Renew(_ context.Context, req RenewRequest) (RenewReply, erro
 	if renew == nil {
 		return RenewReply{UUID: uuid, BootCount: 1}, nil
 	}
-	reply, err := renew(req)
+	reply, err := renew(ctx, req)
 	if reply.UUID == "" {
 		reply.UUID = uuid
 	}
@@ -224,14 +232,6 @@ func fakeStores(n int, known bool, regs ...seq.Register) (fakes []*fakeStore, st
 		fakes, stores = append(fakes, f), append(stores, s)
 	}
 	return fakes, stores
-}
-
-// closed is a channel that a fault may wait for until the test ends.
-func stuck(t *testing.T) <-chan struct{} {
-	t.Helper()
-	ch := make(chan struct{})
-	t.Cleanup(func() { close(ch) })
-	return ch
 }
 
 func epoch(round uint64, s seq.Session) seq.Epoch { return seq.Epoch{Round: round, Session: s} }

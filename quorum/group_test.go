@@ -69,7 +69,8 @@ func TestAnItemIsDecidedByDistinctStores(t *testing.T) {
 		{"the errors of the stores show", [3]fault{{before: seq.ErrStaleEra}, drop}, Unknown, Unknown, seq.ErrStaleEra},
 		{"one store as two", [3]fault{{}, as("uuid-0"), drop}, Unknown, Unknown, ErrIdentity},
 		{"one store as three", [3]fault{as("x"), as("x"), as("x")}, Unknown, Unknown, ErrIdentity},
-		{"no uuid", [3]fault{{edit: func(*Result) {}}, {cut: true}, drop}, Unknown, Unknown, ErrBadReply},
+		{"no uuid", [3]fault{{nameless: true}, drop}, Unknown, Unknown, ErrIdentity},
+		{"too few results", [3]fault{{cut: true}, drop}, Unknown, Unknown, ErrBadReply},
 		{"another session's epoch", [3]fault{foreign, foreign}, Unknown, Unknown, ErrBadReply},
 		{"another round or max", [3]fault{low, low}, Unknown, Unknown, ErrBadReply},
 		{"no verdict", [3]fault{{edit: func(r *Result) { r.Verdict = VerdictNone }}, drop}, Unknown, Unknown, ErrBadReply},
@@ -105,13 +106,15 @@ func TestAnItemIsDecidedByDistinctStores(t *testing.T) {
 	}
 }
 
-func TestAStoreThatAnswersAsAnotherMemberDoesNotCount(t *testing.T) {
-	g, fakes := cluster(t, 3, true, section)
-	fakes[1].always(fault{uuid: "uuid-2"})
-	fakes[2].always(fault{before: errDropped})
-	out := g.Prepare(t.Context(), me, []PrepareItem{{Register: section, Round: 1}})[0]
-	if out.State != Unknown || out.Acks != 1 || !errors.Is(out.Err, ErrIdentity) {
-		t.Errorf("got %s with %d acks, %v", out.State, out.Acks, out.Err)
+func TestAStoreThatAnswersAsAnotherDoesNotCount(t *testing.T) {
+	for _, uuid := range []string{"uuid-2", "stranger"} {
+		g, fakes := cluster(t, 3, true, section)
+		fakes[1].always(fault{uuid: uuid})
+		fakes[2].always(fault{before: errDropped})
+		out := g.Prepare(t.Context(), me, []PrepareItem{{Register: section, Round: 1}})[0]
+		if out.State != Unknown || out.Acks > 1 || !errors.Is(out.Err, ErrIdentity) {
+			t.Errorf("as %s: got %s with %d acks, %v", uuid, out.State, out.Acks, out.Err)
+		}
 	}
 }
 
@@ -236,7 +239,12 @@ func TestRemainingIsWhenTheWthStoreLetsGo(t *testing.T) {
 func TestOneSlowStoreDelaysNoBatchAndIsWrittenAllTheSame(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, fakes := cluster(t, 5, true, section)
-		fakes[3].always(fault{sleep: func(context.Context) { time.Sleep(time.Second) }})
+		fakes[3].always(fault{sleep: func(ctx context.Context) {
+			time.Sleep(time.Second)
+			if err := ctx.Err(); err != nil {
+				t.Errorf("the slow store is told %v", err)
+			}
+		}})
 		fakes[4].always(fault{sleep: func(ctx context.Context) { <-ctx.Done() }, before: errDropped})
 		start := time.Now()
 		ctx, cancel := context.WithCancel(t.Context())
@@ -367,5 +375,18 @@ func TestAClosedGroupAnswersAtOnce(t *testing.T) {
 	}
 	if len(g.Probe(t.Context(), me, nil)) != 0 {
 		t.Error("outcomes of nothing")
+	}
+}
+
+func TestAReadShowsARegisterThatAnotherSessionHolds(t *testing.T) {
+	held := answer{uuid: "a", results: []Result{{Verdict: VerdictHeld, Accepted: seq.Epoch{Round: 3, Session: 9}, Max: 70, Holder: 9, Remaining: time.Second}}}
+	older := answer{uuid: "b", results: []Result{{Verdict: VerdictHeld, Accepted: seq.Epoch{Round: 2, Session: 8}, Max: 60}}}
+	for _, answers := range [][]answer{{held, older}, {older, held}} {
+		b := &batch{op: "read", n: 3, w: 2, length: 1, shows: true, answers: answers,
+			register: func(int) seq.Register { return seq.SectionRegister(0) }}
+		o := b.outcomes(time.Now())[0]
+		if o.Max != 70 || o.Accepted != (seq.Epoch{Round: 3, Session: 9}) || o.State == Won {
+			t.Errorf("got %+v, want max 70 under epoch 3 and no win", o)
+		}
 	}
 }

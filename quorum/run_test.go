@@ -45,7 +45,7 @@ func run(t *testing.T, n int, edit func(*LeaseConfig)) (*Leases, []*fakeStore) {
 func TestEachStoreIsRenewedFiveTimesALease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l, fakes := run(t, 3, nil)
-		fakes[2].renew = func(RenewRequest) (RenewReply, error) { return RenewReply{}, errDropped }
+		fakes[2].onRenew(func(context.Context, RenewRequest) (RenewReply, error) { return RenewReply{}, errDropped })
 		time.Sleep(2*lease - time.Millisecond)
 		for i, f := range fakes {
 			if got := f.count("renew"); got != 10 {
@@ -67,11 +67,11 @@ func TestABurstOfAttachesTravelsInOneMessage(t *testing.T) {
 		synctest.Wait()
 		gate := make(chan struct{})
 		var sizes []int // written by the renew loop alone
-		fakes[0].renew = func(req RenewRequest) (RenewReply, error) {
+		fakes[0].onRenew(func(_ context.Context, req RenewRequest) (RenewReply, error) {
 			<-gate
 			sizes = append(sizes, len(req.Attach))
 			return RenewReply{BootCount: 1}, nil
-		}
+		})
 		l.Kick()
 		synctest.Wait() // one renew is under way
 		var last *Hold
@@ -90,7 +90,7 @@ func TestABurstOfAttachesTravelsInOneMessage(t *testing.T) {
 func TestAnAttachDoesNotWaitForTheNextRenew(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l, fakes := run(t, 3, nil)
-		fakes[2].renew = func(RenewRequest) (RenewReply, error) { return RenewReply{}, errDropped }
+		fakes[2].onRenew(func(context.Context, RenewRequest) (RenewReply, error) { return RenewReply{}, errDropped })
 		synctest.Wait()
 		start := time.Now()
 		<-l.Attach(section, 1).Ready()
@@ -105,13 +105,13 @@ func TestALeaseLastsWhileWStoresAnswerAndEndsWhenTheyDoNot(t *testing.T) {
 		l, fakes := run(t, 3, nil)
 		h := l.Attach(section, 1)
 		<-h.Ready()
-		silent := func(RenewRequest) (RenewReply, error) { return RenewReply{}, errDropped }
-		fakes[0].renew = silent
+		silent := func(context.Context, RenewRequest) (RenewReply, error) { return RenewReply{}, errDropped }
+		fakes[0].onRenew(silent)
 		time.Sleep(10 * lease)
 		if now := l.cfg.Clock.Now(); now >= h.Until() {
 			t.Errorf("ended at %s with two of three stores", h.Until())
 		}
-		fakes[1].renew = silent
+		fakes[1].onRenew(silent)
 		time.Sleep(lease)
 		if now := l.cfg.Clock.Now(); now < h.Until() || h.Lost() {
 			t.Errorf("at %s until %s, lost %t, want ended and not lost", now, h.Until(), h.Lost())
@@ -122,30 +122,49 @@ func TestALeaseLastsWhileWStoresAnswerAndEndsWhenTheyDoNot(t *testing.T) {
 func TestAStuckRenewIsGivenUpAfterTheLeaseAndDelaysNoOtherStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l, fakes := run(t, 3, nil)
-		calls := 0
-		fakes[0].renew = func(RenewRequest) (RenewReply, error) {
+		calls := 0 // written by the renew loop alone
+		fakes[0].onRenew(func(ctx context.Context, _ RenewRequest) (RenewReply, error) {
 			if calls++; calls == 1 {
-				time.Sleep(lease)
-				return RenewReply{}, context.DeadlineExceeded
+				<-ctx.Done()
+				return RenewReply{}, ctx.Err()
 			}
 			return RenewReply{BootCount: 1}, nil
-		}
+		})
 		<-l.Attach(section, 1).Ready()
 		time.Sleep(lease + time.Millisecond)
+		synctest.Wait()
 		if calls < 2 || l.Connected() != 3 {
 			t.Errorf("%d renews at the stuck store, %d connected, want it back", calls, l.Connected())
 		}
 	})
 }
 
+func TestASlowRenewShortensTheLeaseByWhatItTook(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const slow = lease / 2
+		l, fakes := run(t, 1, nil)
+		synctest.Wait()
+		fakes[0].onRenew(func(context.Context, RenewRequest) (RenewReply, error) {
+			time.Sleep(slow)
+			return RenewReply{BootCount: 1}, nil
+		})
+		h := l.Attach(section, 1)
+		<-h.Ready()
+		if got, want := h.Until()-l.cfg.Clock.Now(), Term(lease)-slow; got != want {
+			t.Errorf("%s left, want %s", got, want)
+		}
+	})
+}
+
 func TestRefusalsThatLastAreTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var told []error
+		var told []error // written by the renew loop alone
 		_, fakes := run(t, 1, func(c *LeaseConfig) { c.OnRefused = func(err error) { told = append(told, err) } })
-		fakes[0].renew = func(RenewRequest) (RenewReply, error) { return RenewReply{}, seq.ErrNameTaken }
+		fakes[0].onRenew(func(context.Context, RenewRequest) (RenewReply, error) { return RenewReply{}, seq.ErrNameTaken })
 		time.Sleep(lease / 2)
-		fakes[0].renew = func(RenewRequest) (RenewReply, error) { return RenewReply{}, errDropped }
+		fakes[0].onRenew(func(context.Context, RenewRequest) (RenewReply, error) { return RenewReply{}, errDropped })
 		time.Sleep(lease)
+		synctest.Wait()
 		if len(told) == 0 || len(told) > 3 || !errors.Is(told[0], seq.ErrNameTaken) {
 			t.Errorf("told %v, want the name, each time", told)
 		}
@@ -155,7 +174,9 @@ func TestRefusalsThatLastAreTold(t *testing.T) {
 func TestAStoreThatResetsEveryTimeIsNotHammered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l, fakes := run(t, 1, nil)
-		fakes[0].renew = func(RenewRequest) (RenewReply, error) { return RenewReply{BootCount: 1, Reset: true}, nil }
+		fakes[0].onRenew(func(context.Context, RenewRequest) (RenewReply, error) {
+			return RenewReply{BootCount: 1, Reset: true}, nil
+		})
 		h := l.Attach(section, 1)
 		time.Sleep(lease - time.Millisecond)
 		if got := fakes[0].count("renew"); got > 8 {
