@@ -104,7 +104,7 @@ func newVoter(t *testing.T) *bench {
 	if err := b.bind(t.Context(), "c1", 0, b.fellows()); err != nil {
 		t.Fatal(err)
 	}
-	<-b.gate.entered
+	await(t, "the commit", b.gate.entered)
 	b.ref = b.describe().Ref
 	return b
 }

@@ -77,15 +77,35 @@ func newReplica(cfg Config, db database, meta disk.Meta, registers map[seq.Regis
 }
 
 // close ends the loop after the commit in flight, and closes the database. Requests
-// that wait end with seq.ErrShuttingDown, their outcome unknown to the caller.
+// that wait end with seq.ErrShuttingDown, their outcome unknown to the caller. The
+// server must have stopped: no lease is granted any more.
 func (r *replica) close() error {
 	var err error
 	r.once.Do(func() {
 		close(r.quit)
 		<-r.ended
-		err = r.disk.Close()
+		err = errors.Join(r.recordNoLeases(), r.disk.Close())
 	})
 	return err
+}
+
+// recordNoLeases spares the next start its grace if nothing is leased now: everybody
+// has left in order. A crash before the commit leaves the old bound, and so a grace
+// that is longer than need be.
+func (r *replica) recordNoLeases() error {
+	if r.failure() != nil {
+		return nil // what is on disk is not known
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	now := r.clock.Now()
+	if r.acceptor.LeaseBound() == 0 || r.acceptor.Grace(now) > 0 || r.acceptor.Leased(now) {
+		return nil
+	}
+	if _, err := r.disk.Commit(disk.Update{NoLeases: true}); err != nil {
+		return fmt.Errorf("record that nothing is leased: %w", err)
+	}
+	return nil
 }
 
 // ref is what callers must believe of this store. The caller holds mu.

@@ -69,11 +69,11 @@ func TestNothingIsAnsweredBeforeItsCommit(t *testing.T) {
 func TestLeasesAndReadsWaitForNoCommit(t *testing.T) {
 	b := newVoter(t)
 	b.mustPrepare(1, alice, quorum.VerdictOK)
-	<-b.gate.entered
+	await(t, "the commit", b.gate.entered)
 	if _, err := b.Renew(t.Context(), b.renewal(alice)); err != nil { // makes the bound
 		t.Fatal(err)
 	}
-	<-b.gate.entered
+	await(t, "the commit", b.gate.entered)
 	b.shut()
 	go b.prepare(2, alice)
 	await(t, "the commit", b.gate.entered)
@@ -164,7 +164,7 @@ func TestARestartKeepsEveryPromiseAndValue(t *testing.T) {
 func TestALongerLeaseIsGrantedOnlyOnceItsBoundIsOnDisk(t *testing.T) {
 	b := newVoter(t)
 	b.mustPrepare(1, alice, quorum.VerdictOK)
-	<-b.gate.entered
+	await(t, "the commit", b.gate.entered)
 	release := b.shut()
 	req := b.renewal(alice)
 	req.Attach, req.Attached = []quorum.LeaseItem{{Register: section, Round: 1}}, 1
@@ -191,6 +191,37 @@ func TestALongerLeaseIsGrantedOnlyOnceItsBoundIsOnDisk(t *testing.T) {
 	b.mustPrepare(2, bob, quorum.VerdictGrace)
 	b.clock.Advance(acceptor.GraceOf(time.Second))
 	b.mustPrepare(2, bob, quorum.VerdictOK)
+}
+
+func TestAStoreThatStopsWithNothingLeasedStartsWithoutGrace(t *testing.T) {
+	for _, row := range []struct {
+		name string
+		end  func(b *bench)
+		want time.Duration
+	}{
+		{"leased", func(*bench) {}, acceptor.GraceOf(time.Second)},
+		{"expired", func(b *bench) { b.clock.Advance(time.Second) }, 0},
+		{"ended", func(b *bench) {
+			if _, err := b.Release(t.Context(), quorum.ReleaseRequest{Ref: b.ref, Session: alice, All: true}); err != nil {
+				t.Fatal(err)
+			}
+		}, 0},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			b := newVoter(t)
+			b.mustPrepare(1, alice, quorum.VerdictOK)
+			req := b.renewal(alice)
+			req.Attach, req.Attached = []quorum.LeaseItem{{Register: section, Round: 1}}, 1
+			if _, err := b.Renew(t.Context(), req); err != nil {
+				t.Fatal(err)
+			}
+			row.end(b)
+			b.reopen()
+			if got := b.describe().Grace; got != row.want {
+				t.Errorf("the grace is %v, want %v", got, row.want)
+			}
+		})
+	}
 }
 
 func TestANearlyFullDiskRefusesWritesAndKeepsLeases(t *testing.T) {

@@ -37,6 +37,19 @@
 //     is told of with its next renewal, and the Prepare that removed it was let in by
 //     the same rules before.
 //
+// # What a session must do
+//
+// A store cannot see what a session believes, so an honest session
+//
+//   - stops using a register before it prepares a higher round of it: the promise ends
+//     the lease under its own older epoch, too;
+//   - never attaches, renews or steps an epoch again that it has released or dropped;
+//   - takes nothing as attached here once its own lease here has ended by its own clock,
+//     or once BootCount differs from the reply before, and attaches all again. Reset
+//     finds most such differences by the count alone, but not all;
+//   - takes a Refused attachment for "not leased here", not for a loss: the promise may
+//     not have got here, or not yet to disk.
+//
 // What belongs here: everything that decides. What does not: files, sockets, who is a
 // member, whether the store votes.
 package acceptor

@@ -158,6 +158,16 @@ func (s *session) diverged(believed uint64, refused int) bool {
 	return true
 }
 
+// Leased says whether any session may still rely on a lease of this store.
+func (a *Acceptor) Leased(now time.Duration) bool {
+	for _, s := range a.sessions {
+		if now < s.expiry && len(s.attached) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
 // live lists the sessions with a valid lease by name, and forgets the long dead.
 func (a *Acceptor) live(now time.Duration) []quorum.SessionInfo {
 	var live []quorum.SessionInfo

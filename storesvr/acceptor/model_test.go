@@ -101,6 +101,9 @@ func (m *model) tell(r seq.Register, promised seq.Epoch, to uint64) {
 func (m *model) prepare(t *rapid.T) {
 	who, r := rapid.SampledFrom(modelSessions).Draw(t, "session"), rapid.SampledFrom(modelRegisters).Draw(t, "register")
 	round := m.beliefs[who].rounds[r] + rapid.Uint64Range(0, 3).Draw(t, "ahead")
+	if m.beliefs[who].leases[r].round != round { // it gives up what it has before it outruns it
+		delete(m.beliefs[who].leases, r)
+	}
 	advice := m.a.Read(quorum.ReadRequest{Session: who, Registers: []seq.Register{r}}, m.now)[0]
 	res, err := m.a.Prepare(quorum.PrepareRequest{Session: who, Items: []quorum.PrepareItem{{Register: r, Round: round, Create: true}}}, m.now)
 	if err != nil {

@@ -70,13 +70,16 @@ type Meta struct {
 type Update struct {
 	Changes    []acceptor.Change
 	LeaseBound time.Duration
+	// NoLeases sets the bound back to 0: nothing is leased, and nothing will be
+	// before a later update raises it again. LeaseBound is not looked at.
+	NoLeases   bool
 	Members    *Members
 	Distrusted string
 }
 
 // Empty says whether there is nothing to commit.
 func (u *Update) Empty() bool {
-	return len(u.Changes) == 0 && u.LeaseBound == 0 && u.Members == nil && u.Distrusted == ""
+	return len(u.Changes) == 0 && u.LeaseBound == 0 && !u.NoLeases && u.Members == nil && u.Distrusted == ""
 }
 
 // DB is an open database. Commit is for one goroutine at a time.
@@ -203,8 +206,12 @@ func (d *DB) Commit(u Update) (commits uint64, err error) {
 }
 
 func putMeta(b *bolt.Bucket, u Update) error {
-	if u.LeaseBound > 0 {
-		if err := b.Put(keyLeaseBound, encodeNumber(keyLeaseBound, uint64(u.LeaseBound))); err != nil {
+	bound := u.LeaseBound
+	if u.NoLeases {
+		bound = 0
+	}
+	if bound > 0 || u.NoLeases {
+		if err := b.Put(keyLeaseBound, encodeNumber(keyLeaseBound, uint64(bound))); err != nil {
 			return err
 		}
 	}

@@ -26,7 +26,7 @@ type Cluster struct {
 func New(n int, m seq.Mapping, c clock.Clock, maxLease time.Duration) *Cluster {
 	out := &Cluster{Ref: quorum.Ref{Cluster: "mem", Era: 1, Members: 1}, Mapping: m}
 	for i := range n {
-		s := &Store{uuid: fmt.Sprintf("mem-%d", i+1), clock: c, maxLease: maxLease, disk: map[seq.Register]acceptor.State{}}
+		s := &Store{uuid: fmt.Sprintf("mem-%d", i+1), ref: out.Ref, clock: c, maxLease: maxLease, disk: map[seq.Register]acceptor.State{}}
 		for id := range seq.SectionID(m.Sections()) {
 			s.disk[seq.SectionRegister(id)] = acceptor.State{}
 		}
@@ -57,6 +57,7 @@ func (c *Cluster) Group() (*quorum.Group, error) {
 // Store is one replica in memory. Its disk survives Restart; its leases do not.
 type Store struct {
 	uuid     string
+	ref      quorum.Ref
 	clock    clock.Clock
 	maxLease time.Duration
 
@@ -66,6 +67,7 @@ type Store struct {
 	bound   time.Duration
 	boot    uint64
 	commits uint64
+	old     bool // a session has seen more commits than there are: never votes again
 	down    bool
 	deaf    bool // takes requests in, and loses the answers
 }
@@ -104,7 +106,7 @@ func (s *Store) SetDeaf(deaf bool) {
 var errDown = fmt.Errorf("store is down: %w", context.DeadlineExceeded)
 
 // call runs f on the core, commits what it changed, and answers.
-func (s *Store) call(ctx context.Context, f func(now time.Duration) error) error {
+func (s *Store) call(ctx context.Context, ref quorum.Ref, f func(now time.Duration) error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := ctx.Err(); err != nil {
@@ -112,6 +114,9 @@ func (s *Store) call(ctx context.Context, f func(now time.Duration) error) error
 	}
 	if s.down {
 		return errDown
+	}
+	if err := s.admit(ref); err != nil {
+		return err
 	}
 	if err := f(s.clock.Now()); err != nil {
 		return err
@@ -130,10 +135,23 @@ func (s *Store) call(ctx context.Context, f func(now time.Duration) error) error
 	return nil
 }
 
+// admit says whether the caller means this store and whether it votes.
+func (s *Store) admit(ref quorum.Ref) error {
+	switch {
+	case ref.Cluster != s.ref.Cluster:
+		return fmt.Errorf("store %s: %w: the caller is of %q", s.uuid, seq.ErrForeignCluster, ref.Cluster)
+	case ref != s.ref:
+		return fmt.Errorf("store %s: %w: it has %+v, the caller %+v", s.uuid, seq.ErrStaleEra, s.ref, ref)
+	case s.old:
+		return fmt.Errorf("store %s: %w: its disk is older than it was", s.uuid, seq.ErrNotVoting)
+	}
+	return nil
+}
+
 // Read implements quorum.Store.
 func (s *Store) Read(ctx context.Context, req quorum.ReadRequest) (reply quorum.Reply, err error) {
 	reply.UUID = s.uuid
-	err = s.call(ctx, func(now time.Duration) error {
+	err = s.call(ctx, req.Ref, func(now time.Duration) error {
 		reply.Results = s.core.Read(req, now)
 		return nil
 	})
@@ -143,7 +161,7 @@ func (s *Store) Read(ctx context.Context, req quorum.ReadRequest) (reply quorum.
 // Prepare implements quorum.Store.
 func (s *Store) Prepare(ctx context.Context, req quorum.PrepareRequest) (reply quorum.Reply, err error) {
 	reply.UUID = s.uuid
-	err = s.call(ctx, func(now time.Duration) (err error) {
+	err = s.call(ctx, req.Ref, func(now time.Duration) (err error) {
 		reply.Results, err = s.core.Prepare(req, now)
 		return err
 	})
@@ -153,7 +171,7 @@ func (s *Store) Prepare(ctx context.Context, req quorum.PrepareRequest) (reply q
 // Step implements quorum.Store.
 func (s *Store) Step(ctx context.Context, req quorum.StepRequest) (reply quorum.Reply, err error) {
 	reply.UUID = s.uuid
-	err = s.call(ctx, func(time.Duration) (err error) {
+	err = s.call(ctx, req.Ref, func(time.Duration) (err error) {
 		reply.Results, err = s.core.Step(req, acceptor.Limits{})
 		return err
 	})
@@ -162,7 +180,10 @@ func (s *Store) Step(ctx context.Context, req quorum.StepRequest) (reply quorum.
 
 // Renew implements quorum.Store.
 func (s *Store) Renew(ctx context.Context, req quorum.RenewRequest) (reply quorum.RenewReply, err error) {
-	err = s.call(ctx, func(now time.Duration) (err error) {
+	err = s.call(ctx, req.Ref, func(now time.Duration) (err error) {
+		if s.old = req.Seen > s.commits; s.old {
+			return s.admit(req.Ref)
+		}
 		if req.Lease <= s.maxLease {
 			s.bound = max(s.bound, req.Lease)
 			s.core.SetLeaseBound(s.bound)
@@ -176,7 +197,7 @@ func (s *Store) Renew(ctx context.Context, req quorum.RenewRequest) (reply quoru
 
 // Release implements quorum.Store.
 func (s *Store) Release(ctx context.Context, req quorum.ReleaseRequest) (string, error) {
-	return s.uuid, s.call(ctx, func(now time.Duration) error {
+	return s.uuid, s.call(ctx, req.Ref, func(now time.Duration) error {
 		_, err := s.core.Release(req, now)
 		return err
 	})
