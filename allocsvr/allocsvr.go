@@ -115,6 +115,9 @@ func (s *Server) Run(ctx context.Context) error {
 	}
 	start(parts.leases.Run)
 	start(parts.alloc.Run)
+	for _, e := range parts.endpoints {
+		start(e.Run)
+	}
 	start(func(context.Context) error {
 		if err := parts.srv.Serve(s.lis); err != nil && !errors.Is(err, grpc.ErrServerStopped) {
 			return fmt.Errorf("serve gRPC: %w", err)
@@ -179,6 +182,8 @@ type assembled struct {
 	srv    *grpc.Server
 	health *health.Server
 	view   *membership.View
+
+	endpoints []endpoint
 }
 
 func (p *assembled) close() {
@@ -208,7 +213,7 @@ func (s *Server) assemble(cluster storeclient.Cluster) (*assembled, error) {
 	p.leases, err = quorum.NewLeases(quorum.LeaseConfig{
 		Ref: id.Ref, Session: s.session, Name: s.cfg.Name, Addr: s.addr, Lease: s.cfg.Lease, N: id.N, W: id.W,
 		Clock: boot, Logger: s.cfg.Logger, OnRefused: refused.add,
-		OnLost:     func(h *quorum.Hold) { p.alloc.lost(h.Register(), h.Round()) },
+		OnLost:     p.lost,
 		OnSessions: func() { p.alloc.sessionsChanged() },
 	}, stores)
 	if err != nil {
@@ -221,6 +226,9 @@ func (s *Server) assemble(cluster storeclient.Cluster) (*assembled, error) {
 		Clock: boot, Wall: time.Now, Logger: s.cfg.Logger, ExpectAllocs: s.cfg.ExpectAllocs, Weight: s.cfg.Weight,
 	})
 	if err != nil {
+		return nil, err
+	}
+	if err := s.endpoints(p, cluster, boot); err != nil {
 		return nil, err
 	}
 	if file := s.parked(); file != "" {
@@ -247,6 +255,9 @@ func (s *Server) register(p *assembled, cluster storeclient.Cluster) {
 			return p.group.ReadPrefix(ctx, s.session, string(seq.KindSection))
 		},
 	})
+	for _, e := range p.endpoints {
+		e.Register(p.srv)
+	}
 	p.health = rpc.RegisterHealth(p.srv)
 }
 
@@ -262,6 +273,9 @@ func (s *Server) leave(p *assembled) {
 	ctx, cancel := context.WithTimeout(s.life, leavePatience)
 	defer cancel()
 	p.health.SetServingStatus("", healthpb.HealthCheckResponse_NOT_SERVING)
+	if err := p.release(ctx); err != nil {
+		s.cfg.Logger.Warn("tags and worker ids not released", "error", err)
+	}
 	if err := p.alloc.Leave(ctx, s.parked()); err != nil {
 		s.cfg.Logger.Warn("not everything was handed over", "error", err)
 	}

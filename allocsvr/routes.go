@@ -41,6 +41,7 @@ type routes struct {
 	current atomic.Pointer[table]
 	hint    atomic.Uint64 // highest version heard of, by gossip or callers
 	loop    *loop
+	changed func() // told after a newer table was adopted; nil: nobody
 }
 
 func (r *routes) table() *table { return r.current.Load() }
@@ -54,6 +55,9 @@ func (r *routes) adopt(t *seq.RouteTable) bool {
 			return false
 		}
 		if r.current.CompareAndSwap(old, next) {
+			if r.changed != nil {
+				r.changed()
+			}
 			return true
 		}
 	}

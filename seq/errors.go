@@ -12,6 +12,8 @@ var (
 	ErrBadBatch = errors.New("bad batch")
 	// ErrUnknownSpace: the cluster has no such space. Do not retry.
 	ErrUnknownSpace = errors.New("unknown space")
+	// ErrUnknownTag: no segment tag of that name; an operator adds tags. Do not retry.
+	ErrUnknownTag = errors.New("unknown tag")
 	// ErrUnknownSection: a section outside of the mapping. Do not retry.
 	ErrUnknownSection = errors.New("unknown section")
 	// ErrOverflow: the sequence would pass MaxSeq. Do not retry.
@@ -59,4 +61,25 @@ var (
 	ErrBadTable = errors.New("bad route table")
 	// ErrBadArgument: another argument that is not valid; the text says which.
 	ErrBadArgument = errors.New("bad argument")
+
+	// ErrUnknownNamespace: no snowflake namespace of that name or alias. Do not retry.
+	ErrUnknownNamespace = errors.New("unknown namespace")
+	// ErrWorkersExhausted: every worker id of the namespace and datacenter is held; the
+	// error names by whom. Retry at a node that has one, or later.
+	ErrWorkersExhausted = errors.New("worker ids exhausted")
+	// ErrUnsafeChange: a change of a namespace after which ids could be repeated. Do not retry.
+	ErrUnsafeChange = errors.New("change could repeat ids")
+	// ErrDatacenterTaken: the datacenter id was first used under another name. An operator must act.
+	ErrDatacenterTaken = errors.New("datacenter id belongs to another name")
+	// ErrClockOff: the node's wall clock is too far from the stores'. Retry elsewhere.
+	ErrClockOff = errors.New("clock far from the stores'")
+	// ErrClockRollback: the node's wall clock moved back and the namespace's policy is
+	// not to go on. Retry elsewhere, or once it has caught up.
+	ErrClockRollback = errors.New("clock moved back")
+	// ErrTimeExhausted: the layout has no time left. Do not retry.
+	ErrTimeExhausted = errors.New("time of layout exhausted")
+	// ErrBadID: an id that is negative, out of its layout, or not in its alphabet. Do not retry.
+	ErrBadID = errors.New("bad id")
+	// ErrBadLayout: a text that is neither a layout nor a preset's name. Do not retry.
+	ErrBadLayout = errors.New("bad layout")
 )

@@ -26,33 +26,43 @@ const (
 type ErrorCode int32
 
 const (
-	ErrorCode_ERROR_CODE_UNSPECIFIED      ErrorCode = 0  // no error, or one without a name
-	ErrorCode_ERROR_CODE_BAD_COUNT        ErrorCode = 1  // INVALID_ARGUMENT: count 0 or above the limit
-	ErrorCode_ERROR_CODE_BAD_BATCH        ErrorCode = 2  // INVALID_ARGUMENT: no key, too many, counts that do not match
-	ErrorCode_ERROR_CODE_UNKNOWN_SPACE    ErrorCode = 3  // NOT_FOUND
-	ErrorCode_ERROR_CODE_UNKNOWN_SECTION  ErrorCode = 4  // NOT_FOUND
-	ErrorCode_ERROR_CODE_OVERFLOW         ErrorCode = 5  // OUT_OF_RANGE: would pass 2^53-1
-	ErrorCode_ERROR_CODE_NOT_OWNER        ErrorCode = 6  // FAILED_PRECONDITION: retry at owner_addr, or with a newer table
-	ErrorCode_ERROR_CODE_NO_LEASE         ErrorCode = 7  // UNAVAILABLE: the lease ended; retry
-	ErrorCode_ERROR_CODE_NO_QUORUM        ErrorCode = 8  // UNAVAILABLE: fewer than W stores; retry
-	ErrorCode_ERROR_CODE_OVERLOADED       ErrorCode = 9  // RESOURCE_EXHAUSTED: retry slower
-	ErrorCode_ERROR_CODE_SHUTTING_DOWN    ErrorCode = 10 // UNAVAILABLE: retry elsewhere
-	ErrorCode_ERROR_CODE_NO_ROUTE         ErrorCode = 11 // UNAVAILABLE: no table or no live node; retry
-	ErrorCode_ERROR_CODE_FOREIGN_CLUSTER  ErrorCode = 12 // FAILED_PRECONDITION
-	ErrorCode_ERROR_CODE_STALE_ERA        ErrorCode = 13 // FAILED_PRECONDITION
-	ErrorCode_ERROR_CODE_UNKNOWN_REGISTER ErrorCode = 14 // NOT_FOUND
-	ErrorCode_ERROR_CODE_STORE_FULL       ErrorCode = 15 // RESOURCE_EXHAUSTED
-	ErrorCode_ERROR_CODE_NOT_VOTING       ErrorCode = 16 // UNAVAILABLE
-	ErrorCode_ERROR_CODE_UNKNOWN_NODE     ErrorCode = 17 // NOT_FOUND
-	ErrorCode_ERROR_CODE_NODE_UNFIT       ErrorCode = 18 // FAILED_PRECONDITION: dead or drained
-	ErrorCode_ERROR_CODE_NAME_TAKEN       ErrorCode = 19 // ALREADY_EXISTS
-	ErrorCode_ERROR_CODE_BAD_LEASE        ErrorCode = 20 // INVALID_ARGUMENT
-	ErrorCode_ERROR_CODE_CONFLICT         ErrorCode = 21 // ABORTED
-	ErrorCode_ERROR_CODE_BAD_REGISTER     ErrorCode = 22 // INVALID_ARGUMENT
-	ErrorCode_ERROR_CODE_BAD_ARGUMENT     ErrorCode = 23 // INVALID_ARGUMENT
-	ErrorCode_ERROR_CODE_DEADLINE         ErrorCode = 24 // DEADLINE_EXCEEDED: the caller's deadline ended while waiting
-	ErrorCode_ERROR_CODE_BAD_TABLE        ErrorCode = 25 // INVALID_ARGUMENT
-	ErrorCode_ERROR_CODE_BAD_MAPPING      ErrorCode = 26 // INVALID_ARGUMENT
+	ErrorCode_ERROR_CODE_UNSPECIFIED       ErrorCode = 0  // no error, or one without a name
+	ErrorCode_ERROR_CODE_BAD_COUNT         ErrorCode = 1  // INVALID_ARGUMENT: count 0 or above the limit
+	ErrorCode_ERROR_CODE_BAD_BATCH         ErrorCode = 2  // INVALID_ARGUMENT: no key, too many, counts that do not match
+	ErrorCode_ERROR_CODE_UNKNOWN_SPACE     ErrorCode = 3  // NOT_FOUND
+	ErrorCode_ERROR_CODE_UNKNOWN_SECTION   ErrorCode = 4  // NOT_FOUND
+	ErrorCode_ERROR_CODE_OVERFLOW          ErrorCode = 5  // OUT_OF_RANGE: would pass 2^53-1
+	ErrorCode_ERROR_CODE_NOT_OWNER         ErrorCode = 6  // FAILED_PRECONDITION: retry at owner_addr, or with a newer table
+	ErrorCode_ERROR_CODE_NO_LEASE          ErrorCode = 7  // UNAVAILABLE: the lease ended; retry
+	ErrorCode_ERROR_CODE_NO_QUORUM         ErrorCode = 8  // UNAVAILABLE: fewer than W stores; retry
+	ErrorCode_ERROR_CODE_OVERLOADED        ErrorCode = 9  // RESOURCE_EXHAUSTED: retry slower
+	ErrorCode_ERROR_CODE_SHUTTING_DOWN     ErrorCode = 10 // UNAVAILABLE: retry elsewhere
+	ErrorCode_ERROR_CODE_NO_ROUTE          ErrorCode = 11 // UNAVAILABLE: no table or no live node; retry
+	ErrorCode_ERROR_CODE_FOREIGN_CLUSTER   ErrorCode = 12 // FAILED_PRECONDITION
+	ErrorCode_ERROR_CODE_STALE_ERA         ErrorCode = 13 // FAILED_PRECONDITION
+	ErrorCode_ERROR_CODE_UNKNOWN_REGISTER  ErrorCode = 14 // NOT_FOUND
+	ErrorCode_ERROR_CODE_STORE_FULL        ErrorCode = 15 // RESOURCE_EXHAUSTED
+	ErrorCode_ERROR_CODE_NOT_VOTING        ErrorCode = 16 // UNAVAILABLE
+	ErrorCode_ERROR_CODE_UNKNOWN_NODE      ErrorCode = 17 // NOT_FOUND
+	ErrorCode_ERROR_CODE_NODE_UNFIT        ErrorCode = 18 // FAILED_PRECONDITION: dead or drained
+	ErrorCode_ERROR_CODE_NAME_TAKEN        ErrorCode = 19 // ALREADY_EXISTS
+	ErrorCode_ERROR_CODE_BAD_LEASE         ErrorCode = 20 // INVALID_ARGUMENT
+	ErrorCode_ERROR_CODE_CONFLICT          ErrorCode = 21 // ABORTED
+	ErrorCode_ERROR_CODE_BAD_REGISTER      ErrorCode = 22 // INVALID_ARGUMENT
+	ErrorCode_ERROR_CODE_BAD_ARGUMENT      ErrorCode = 23 // INVALID_ARGUMENT
+	ErrorCode_ERROR_CODE_DEADLINE          ErrorCode = 24 // DEADLINE_EXCEEDED: the caller's deadline ended while waiting
+	ErrorCode_ERROR_CODE_BAD_TABLE         ErrorCode = 25 // INVALID_ARGUMENT
+	ErrorCode_ERROR_CODE_BAD_MAPPING       ErrorCode = 26 // INVALID_ARGUMENT
+	ErrorCode_ERROR_CODE_UNKNOWN_NAMESPACE ErrorCode = 27 // NOT_FOUND
+	ErrorCode_ERROR_CODE_WORKERS_EXHAUSTED ErrorCode = 28 // RESOURCE_EXHAUSTED: all worker ids are held; the text says by whom
+	ErrorCode_ERROR_CODE_UNSAFE_CHANGE     ErrorCode = 29 // FAILED_PRECONDITION: ids handed out already could be repeated
+	ErrorCode_ERROR_CODE_DATACENTER_TAKEN  ErrorCode = 30 // FAILED_PRECONDITION: the datacenter id belongs to another name
+	ErrorCode_ERROR_CODE_CLOCK_OFF         ErrorCode = 31 // UNAVAILABLE: the node's clock is far from the stores'; retry elsewhere
+	ErrorCode_ERROR_CODE_CLOCK_ROLLBACK    ErrorCode = 32 // UNAVAILABLE: the node's clock moved back; retry elsewhere or later
+	ErrorCode_ERROR_CODE_TIME_EXHAUSTED    ErrorCode = 33 // OUT_OF_RANGE: the layout has no time left
+	ErrorCode_ERROR_CODE_BAD_ID            ErrorCode = 34 // INVALID_ARGUMENT: negative, out of its layout, or not in its alphabet
+	ErrorCode_ERROR_CODE_BAD_LAYOUT        ErrorCode = 35 // INVALID_ARGUMENT
+	ErrorCode_ERROR_CODE_UNKNOWN_TAG       ErrorCode = 40 // NOT_FOUND: no segment tag of that name
 )
 
 // Enum value maps for ErrorCode.
@@ -85,35 +95,55 @@ var (
 		24: "ERROR_CODE_DEADLINE",
 		25: "ERROR_CODE_BAD_TABLE",
 		26: "ERROR_CODE_BAD_MAPPING",
+		27: "ERROR_CODE_UNKNOWN_NAMESPACE",
+		28: "ERROR_CODE_WORKERS_EXHAUSTED",
+		29: "ERROR_CODE_UNSAFE_CHANGE",
+		30: "ERROR_CODE_DATACENTER_TAKEN",
+		31: "ERROR_CODE_CLOCK_OFF",
+		32: "ERROR_CODE_CLOCK_ROLLBACK",
+		33: "ERROR_CODE_TIME_EXHAUSTED",
+		34: "ERROR_CODE_BAD_ID",
+		35: "ERROR_CODE_BAD_LAYOUT",
+		40: "ERROR_CODE_UNKNOWN_TAG",
 	}
 	ErrorCode_value = map[string]int32{
-		"ERROR_CODE_UNSPECIFIED":      0,
-		"ERROR_CODE_BAD_COUNT":        1,
-		"ERROR_CODE_BAD_BATCH":        2,
-		"ERROR_CODE_UNKNOWN_SPACE":    3,
-		"ERROR_CODE_UNKNOWN_SECTION":  4,
-		"ERROR_CODE_OVERFLOW":         5,
-		"ERROR_CODE_NOT_OWNER":        6,
-		"ERROR_CODE_NO_LEASE":         7,
-		"ERROR_CODE_NO_QUORUM":        8,
-		"ERROR_CODE_OVERLOADED":       9,
-		"ERROR_CODE_SHUTTING_DOWN":    10,
-		"ERROR_CODE_NO_ROUTE":         11,
-		"ERROR_CODE_FOREIGN_CLUSTER":  12,
-		"ERROR_CODE_STALE_ERA":        13,
-		"ERROR_CODE_UNKNOWN_REGISTER": 14,
-		"ERROR_CODE_STORE_FULL":       15,
-		"ERROR_CODE_NOT_VOTING":       16,
-		"ERROR_CODE_UNKNOWN_NODE":     17,
-		"ERROR_CODE_NODE_UNFIT":       18,
-		"ERROR_CODE_NAME_TAKEN":       19,
-		"ERROR_CODE_BAD_LEASE":        20,
-		"ERROR_CODE_CONFLICT":         21,
-		"ERROR_CODE_BAD_REGISTER":     22,
-		"ERROR_CODE_BAD_ARGUMENT":     23,
-		"ERROR_CODE_DEADLINE":         24,
-		"ERROR_CODE_BAD_TABLE":        25,
-		"ERROR_CODE_BAD_MAPPING":      26,
+		"ERROR_CODE_UNSPECIFIED":       0,
+		"ERROR_CODE_BAD_COUNT":         1,
+		"ERROR_CODE_BAD_BATCH":         2,
+		"ERROR_CODE_UNKNOWN_SPACE":     3,
+		"ERROR_CODE_UNKNOWN_SECTION":   4,
+		"ERROR_CODE_OVERFLOW":          5,
+		"ERROR_CODE_NOT_OWNER":         6,
+		"ERROR_CODE_NO_LEASE":          7,
+		"ERROR_CODE_NO_QUORUM":         8,
+		"ERROR_CODE_OVERLOADED":        9,
+		"ERROR_CODE_SHUTTING_DOWN":     10,
+		"ERROR_CODE_NO_ROUTE":          11,
+		"ERROR_CODE_FOREIGN_CLUSTER":   12,
+		"ERROR_CODE_STALE_ERA":         13,
+		"ERROR_CODE_UNKNOWN_REGISTER":  14,
+		"ERROR_CODE_STORE_FULL":        15,
+		"ERROR_CODE_NOT_VOTING":        16,
+		"ERROR_CODE_UNKNOWN_NODE":      17,
+		"ERROR_CODE_NODE_UNFIT":        18,
+		"ERROR_CODE_NAME_TAKEN":        19,
+		"ERROR_CODE_BAD_LEASE":         20,
+		"ERROR_CODE_CONFLICT":          21,
+		"ERROR_CODE_BAD_REGISTER":      22,
+		"ERROR_CODE_BAD_ARGUMENT":      23,
+		"ERROR_CODE_DEADLINE":          24,
+		"ERROR_CODE_BAD_TABLE":         25,
+		"ERROR_CODE_BAD_MAPPING":       26,
+		"ERROR_CODE_UNKNOWN_NAMESPACE": 27,
+		"ERROR_CODE_WORKERS_EXHAUSTED": 28,
+		"ERROR_CODE_UNSAFE_CHANGE":     29,
+		"ERROR_CODE_DATACENTER_TAKEN":  30,
+		"ERROR_CODE_CLOCK_OFF":         31,
+		"ERROR_CODE_CLOCK_ROLLBACK":    32,
+		"ERROR_CODE_TIME_EXHAUSTED":    33,
+		"ERROR_CODE_BAD_ID":            34,
+		"ERROR_CODE_BAD_LAYOUT":        35,
+		"ERROR_CODE_UNKNOWN_TAG":       40,
 	}
 )
 
@@ -214,7 +244,7 @@ const file_seqsvr_v1_error_proto_rawDesc = "" +
 	"\x04code\x18\x01 \x01(\x0e2\x14.seqsvr.v1.ErrorCodeR\x04code\x12\x1d\n" +
 	"\n" +
 	"owner_addr\x18\x02 \x01(\tR\townerAddr\x12#\n" +
-	"\rroute_version\x18\x03 \x01(\x04R\frouteVersion*\xf1\x05\n" +
+	"\rroute_version\x18\x03 \x01(\x04R\frouteVersion*\x9a\b\n" +
 	"\tErrorCode\x12\x1a\n" +
 	"\x16ERROR_CODE_UNSPECIFIED\x10\x00\x12\x18\n" +
 	"\x14ERROR_CODE_BAD_COUNT\x10\x01\x12\x18\n" +
@@ -243,7 +273,17 @@ const file_seqsvr_v1_error_proto_rawDesc = "" +
 	"\x17ERROR_CODE_BAD_ARGUMENT\x10\x17\x12\x17\n" +
 	"\x13ERROR_CODE_DEADLINE\x10\x18\x12\x18\n" +
 	"\x14ERROR_CODE_BAD_TABLE\x10\x19\x12\x1a\n" +
-	"\x16ERROR_CODE_BAD_MAPPING\x10\x1aB3Z1github.com/seqsvr/seqsvr/proto/seqsvr/v1;seqsvrv1b\x06proto3"
+	"\x16ERROR_CODE_BAD_MAPPING\x10\x1a\x12 \n" +
+	"\x1cERROR_CODE_UNKNOWN_NAMESPACE\x10\x1b\x12 \n" +
+	"\x1cERROR_CODE_WORKERS_EXHAUSTED\x10\x1c\x12\x1c\n" +
+	"\x18ERROR_CODE_UNSAFE_CHANGE\x10\x1d\x12\x1f\n" +
+	"\x1bERROR_CODE_DATACENTER_TAKEN\x10\x1e\x12\x18\n" +
+	"\x14ERROR_CODE_CLOCK_OFF\x10\x1f\x12\x1d\n" +
+	"\x19ERROR_CODE_CLOCK_ROLLBACK\x10 \x12\x1d\n" +
+	"\x19ERROR_CODE_TIME_EXHAUSTED\x10!\x12\x15\n" +
+	"\x11ERROR_CODE_BAD_ID\x10\"\x12\x19\n" +
+	"\x15ERROR_CODE_BAD_LAYOUT\x10#\x12\x1a\n" +
+	"\x16ERROR_CODE_UNKNOWN_TAG\x10(B3Z1github.com/seqsvr/seqsvr/proto/seqsvr/v1;seqsvrv1b\x06proto3"
 
 var (
 	file_seqsvr_v1_error_proto_rawDescOnce sync.Once

@@ -1,0 +1,214 @@
+package segment
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/seqsvr/seqsvr/seq"
+)
+
+// state of a tag on this node.
+type state uint8
+
+const (
+	// absent: not owned. The next request begins an acquisition.
+	absent state = iota
+	// acquiring: an acquisition is under way; requests wait.
+	acquiring
+	// owned: requests are served while the lease holds.
+	owned
+)
+
+// String is the state in one word.
+func (s state) String() string { return [...]string{"absent", "acquiring", "owned"}[s] }
+
+// errInvariant: I6 would be broken; the process must stop before it hands out
+// another number.
+var errInvariant = errors.New("invariant broken")
+
+// cell is one tag in memory.
+type cell struct {
+	name     string
+	register seq.Register
+	section  seq.SectionID
+
+	mu sync.Mutex // guards everything below
+	// state moves absent -> acquiring -> owned -> absent, and from acquiring back to
+	// absent when nobody waits or the epoch is lost.
+	state state
+	// attempt counts the moves to acquiring: of all that was begun for the tag, only
+	// what carries the present attempt may go on.
+	attempt uint64
+	epoch   seq.Epoch // of owned, and of acquiring once it is promised
+	hold    Hold      // of owned
+	limits  Tag
+	buffers buffers // of owned
+
+	// high is the largest number that this process handed out: base >= high in
+	// every later epoch (I6).
+	high uint64
+
+	waiters int    // requests that wait
+	asked   uint64 // numbers that they ask for together
+	// trouble is why what they wait for failed the last time; nil if it did not.
+	trouble error
+	// changed is closed, and made anew, whenever a waiting request may go on.
+	changed chan struct{}
+}
+
+func newCell(entry Tag, section seq.SectionID) *cell {
+	return &cell{name: entry.Name, register: seq.TagRegister(entry.Name), section: section, limits: entry, changed: make(chan struct{})}
+}
+
+// wake lets every waiting request look again. Needs c.mu.
+func (c *cell) wake() {
+	close(c.changed)
+	c.changed = make(chan struct{})
+}
+
+// begin starts an acquisition. Needs c.mu and state absent.
+func (c *cell) begin() ticket {
+	c.state, c.epoch, c.trouble = acquiring, seq.Epoch{}, nil
+	c.attempt++
+	return ticket{c, c.attempt}
+}
+
+// clear makes the tag absent. Needs c.mu.
+func (c *cell) clear() {
+	if c.hold != nil {
+		c.hold.Drop()
+	}
+	c.state, c.epoch, c.hold, c.buffers = absent, seq.Epoch{}, nil, buffers{}
+	c.wake()
+}
+
+// drop forgets the tag if it is still under the epoch: it was lost.
+func (c *cell) drop(epoch seq.Epoch) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.state == absent || c.epoch != epoch {
+		return false
+	}
+	c.clear()
+	return true
+}
+
+// seal stops the tag for ever under its epoch, which it returns; ok is false if it
+// was not owned. An acquisition under way comes to nothing.
+func (c *cell) seal() (epoch seq.Epoch, ok bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	epoch, ok = c.epoch, c.state == owned
+	if c.state != absent {
+		c.clear()
+	}
+	return epoch, ok
+}
+
+// leased says whether nobody else can have taken the tag by now. Needs c.mu.
+func (c *cell) leased(now time.Duration) bool { return c.hold != nil && now < c.hold.Until() }
+
+// confirm takes in that W stores have ceiling under the epoch.
+func (c *cell) confirm(epoch seq.Epoch, ceiling uint64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.state != owned || c.epoch != epoch {
+		return
+	}
+	c.buffers.confirm(ceiling)
+	c.trouble = nil
+	c.wake()
+}
+
+// note remembers why a step failed, for the requests that wait for it.
+func (c *cell) note(epoch seq.Epoch, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.state == owned && c.epoch == epoch {
+		c.trouble = err
+	}
+}
+
+// limit takes a new entry of the catalogue in.
+func (c *cell) limit(entry Tag) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.limits = entry
+	if c.state == owned {
+		c.buffers.limit(entry)
+	}
+}
+
+// ticket is one acquisition of one tag.
+type ticket struct {
+	c       *cell
+	attempt uint64
+}
+
+// valid says whether the acquisition is still wanted. Needs c.mu.
+func (t ticket) valid() bool { return t.c.state == acquiring && t.c.attempt == t.attempt }
+
+// look is valid for who does not hold c.mu, with the tag's limits.
+func (t ticket) look() (limits Tag, ok bool) {
+	t.c.mu.Lock()
+	defer t.c.mu.Unlock()
+	return t.c.limits, t.valid()
+}
+
+// expect notes the epoch that was promised, so that its loss is noticed before the
+// tag is served; false if the acquisition has been called off.
+func (t ticket) expect(epoch seq.Epoch) bool {
+	t.c.mu.Lock()
+	defer t.c.mu.Unlock()
+	if !t.valid() {
+		return false
+	}
+	t.c.epoch = epoch
+	return true
+}
+
+// failed notes why the acquisition does not come to its end yet; again if somebody
+// waits for another try.
+func (t ticket) failed(err error) (again bool) {
+	c := t.c
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !t.valid() {
+		return false
+	}
+	c.trouble, c.epoch = err, seq.Epoch{}
+	if c.waiters == 0 {
+		c.clear()
+		return false
+	}
+	return true
+}
+
+// cancel calls the acquisition off; requests that wait look again.
+func (t ticket) cancel() {
+	t.c.mu.Lock()
+	defer t.c.mu.Unlock()
+	if t.valid() {
+		t.c.clear()
+	}
+}
+
+// install makes the tag owned: W stores acknowledged b.confirmed under epoch, and the
+// lease is held. false if the epoch was lost meanwhile.
+func (t ticket) install(epoch seq.Epoch, b buffers, hold Hold) (bool, error) {
+	c := t.c
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !t.valid() || c.epoch != epoch {
+		return false, nil
+	}
+	if b.cur < c.high || b.cur > b.confirmed {
+		return false, fmt.Errorf("%w: tag %q: base %d, confirmed %d, handed out up to %d before", errInvariant, c.name, b.cur, b.confirmed, c.high)
+	}
+	b.limit(c.limits) // may have changed since
+	c.state, c.hold, c.buffers, c.trouble = owned, hold, b, nil
+	c.wake()
+	return true, nil
+}

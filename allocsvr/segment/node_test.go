@@ -1,0 +1,94 @@
+package segment
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/seqsvr/seqsvr/seq"
+)
+
+// node is one AllocSvr over fake stores.
+type node struct {
+	*Service
+	session seq.Session
+	mine    atomic.Bool
+	stop    func() error // ends Run, as a crash: the stores are not told
+	ends    error        // how Run is to end
+}
+
+var errElsewhere = fmt.Errorf("ask alloc-9: %w", seq.ErrNotOwner)
+
+func newNode(t *testing.T, f *fakeStores, session seq.Session) *node {
+	t.Helper()
+	m, err := seq.NewMapping(seq.Space{Name: "user", Sections: 16})
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := &node{session: session}
+	n.mine.Store(true)
+	n.Service, err = New(Config{
+		Session: session, Mapping: m, Registers: f, Documents: f, Clock: f.clock, Logger: slog.New(slog.DiscardHandler),
+		Attach: func(reg seq.Register, round uint64) Hold { return f.attach(session, reg, round) },
+		Owner: func(seq.SectionID) (bool, error) {
+			if n.mine.Load() {
+				return true, nil
+			}
+			return false, errElsewhere
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- n.Run(ctx) }()
+	n.stop = sync.OnceValue(func() error { cancel(); return <-done })
+	t.Cleanup(func() {
+		if err := n.stop(); !errors.Is(err, n.ends) {
+			t.Errorf("session %v: Run ended with %v, want %v", session, err, n.ends)
+		}
+	})
+	return n
+}
+
+func (n *node) put(t *testing.T, tag Tag) {
+	t.Helper()
+	if _, _, err := n.Put(t.Context(), tag); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (n *node) must(t *testing.T, tag string, count uint32) Range {
+	t.Helper()
+	r, err := n.Take(patient(t), tag, count)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// patient is a context for what must end, however slow the machine is.
+func patient(t *testing.T) context.Context {
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// eventually waits for a condition.
+func eventually(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	ctx := patient(t)
+	for !ok() {
+		select {
+		case <-ctx.Done():
+			t.Fatalf("never came: %s", what)
+		case <-time.After(time.Millisecond):
+		}
+	}
+}

@@ -1,0 +1,301 @@
+package segment
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/seqsvr/seqsvr/internal/clock"
+	"github.com/seqsvr/seqsvr/quorum"
+	"github.com/seqsvr/seqsvr/seq"
+)
+
+// Registers are the fenced registers that the tags rest on; see quorum.Group.
+//
+// Prepare and Step return only after W stores have the write on disk, or with the
+// reason why not; State Unknown means that it may have happened, and the same write
+// may be repeated under the same epoch. Safe for concurrent use.
+type Registers interface {
+	Probe(ctx context.Context, session seq.Session, regs []seq.Register) []quorum.Outcome
+	Prepare(ctx context.Context, session seq.Session, items []quorum.PrepareItem) []quorum.Outcome
+	Step(ctx context.Context, session seq.Session, items []quorum.StepItem) []quorum.Outcome
+	Release(ctx context.Context, session seq.Session, items []quorum.LeaseItem, to seq.Session) error
+}
+
+// Hold is a register held under a lease.
+type Hold interface {
+	// Until is the moment on Config.Clock up to which no other session can have
+	// taken the register; 0 if the lease is not backed by W stores.
+	Until() time.Duration
+	// Drop gives the lease up; the hold is never valid again. Safe to repeat.
+	Drop()
+	// Ready is closed when W stores have attached the register.
+	Ready() <-chan struct{}
+}
+
+// Config is what a Service is made of. All is required but RouteVersion.
+type Config struct {
+	Session   seq.Session
+	Mapping   seq.Mapping
+	Registers Registers
+	Documents Documents
+	// Attach puts a register under this session's lease; see quorum.Leases.
+	Attach func(reg seq.Register, round uint64) Hold
+	// Owner says whether this node should own the section, by what it knows now;
+	// if not, the error says who should: a seq.ErrNotOwner. It is asked for every
+	// Take and must be fast. Two nodes that both say yes do no harm but that one waits.
+	Owner func(section seq.SectionID) (mine bool, err error)
+	// Clock is the clock of the leases.
+	Clock clock.Clock
+	// RouteVersion is the version of this node's route table, for replies.
+	RouteVersion func() uint64
+	Logger       *slog.Logger
+}
+
+func (c Config) validate() error {
+	if c.Session == 0 || c.Registers == nil || c.Documents == nil || c.Attach == nil || c.Owner == nil || c.Clock == nil || c.Logger == nil {
+		return fmt.Errorf("%w: segment service: a part is missing", seq.ErrBadArgument)
+	}
+	return c.Mapping.Validate()
+}
+
+// Service serves the tags of one node. Safe for concurrent use.
+type Service struct {
+	cfg      Config
+	life     context.Context // ends with Run
+	end      context.CancelFunc
+	catalog  *catalog
+	acquirer *acquirer
+	stepper  *stepper
+
+	leaving atomic.Bool // set once, before the last tags are sealed
+	fatal   chan error  // first broken invariant
+	recheck chan struct{}
+
+	mu    sync.Mutex // guards cells, not what is in them
+	cells map[string]*cell
+}
+
+// New makes a Service that owns nothing yet. seq.ErrBadArgument, seq.ErrBadMapping.
+func New(cfg Config) (*Service, error) {
+	if err := cfg.validate(); err != nil {
+		return nil, err
+	}
+	if cfg.RouteVersion == nil {
+		cfg.RouteVersion = func() uint64 { return 0 }
+	}
+	s := &Service{cfg: cfg, fatal: make(chan error, 1), recheck: make(chan struct{}, 1), cells: make(map[string]*cell)}
+	s.life, s.end = context.WithCancel(context.Background())
+	s.catalog = &catalog{life: s.life, docs: cfg.Documents, session: cfg.Session, onNew: s.limit}
+	s.acquirer, s.stepper = newAcquirer(s), newStepper(s)
+	return s, nil
+}
+
+// Times of Run.
+const (
+	sweepEvery   = 250 * time.Millisecond // looks at memory only
+	refreshEvery = 4 * time.Second        // the wire contract of Put says 5 s
+	releaseBound = 3 * time.Second        // for telling the stores of a release
+)
+
+// Run serves until ctx ends or an invariant is broken, which is its error. It runs
+// once. Afterwards nothing is handed out; the stores are told by Release only.
+func (s *Service) Run(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	var wg sync.WaitGroup
+	for _, run := range []func(context.Context){s.acquirer.run, s.stepper.run, s.sweep, s.refresh} {
+		wg.Go(func() { run(ctx) })
+	}
+	var err error
+	select {
+	case <-ctx.Done():
+	case err = <-s.fatal:
+	}
+	s.leaving.Store(true)
+	s.sealAll()
+	cancel()
+	s.end()
+	wg.Wait()
+	return err
+}
+
+// fail stops Run: a broken invariant is not to be lived with.
+func (s *Service) fail(err error) {
+	select {
+	case s.fatal <- err:
+	default:
+	}
+}
+
+// Release gives every tag up and tells the stores, so that the next owners need not
+// wait for the lease; nothing is handed out from its call on. It may be called before
+// or after Run has ended, and again. An error says that the stores were not told:
+// the leases then end by themselves.
+func (s *Service) Release(ctx context.Context) error {
+	s.leaving.Store(true)
+	return s.tell(ctx, s.sealAll())
+}
+
+// sealAll stops all tags.
+func (s *Service) sealAll() []quorum.LeaseItem {
+	return s.seal(func(*cell) bool { return true })
+}
+
+// seal stops the tags for which which says so; it tells which of them were owned.
+func (s *Service) seal(which func(*cell) bool) (items []quorum.LeaseItem) {
+	for _, c := range s.all() {
+		if !which(c) {
+			continue
+		}
+		if epoch, ok := c.seal(); ok {
+			items = append(items, quorum.LeaseItem{Register: c.register, Round: epoch.Round})
+		}
+	}
+	return items
+}
+
+// tell releases leases of tags that were sealed before. A crash before it leaves the
+// leases to their end.
+func (s *Service) tell(ctx context.Context, items []quorum.LeaseItem) error {
+	if len(items) == 0 {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, releaseBound)
+	defer cancel()
+	if err := s.cfg.Registers.Release(ctx, s.cfg.Session, items, 0); err != nil {
+		return fmt.Errorf("release %d tags: %w", len(items), err)
+	}
+	return nil
+}
+
+// Recheck has the owner of every tag looked at soon: the route table changed.
+func (s *Service) Recheck() {
+	select {
+	case s.recheck <- struct{}{}:
+	default:
+	}
+}
+
+// sweep gives up the tags that should be another node's by now.
+func (s *Service) sweep(ctx context.Context) {
+	tick := time.NewTicker(sweepEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		case <-s.recheck:
+		}
+		items := s.seal(func(c *cell) bool {
+			mine, _ := s.cfg.Owner(c.section)
+			return !mine
+		})
+		if err := s.tell(ctx, items); err != nil && ctx.Err() == nil {
+			s.cfg.Logger.Warn("tags given up, the stores could not be told", "error", err)
+		} else if len(items) > 0 {
+			s.cfg.Logger.Info("tags given up", "tags", len(items))
+		}
+	}
+}
+
+// refresh takes in what other nodes have put, as long as this node serves tags.
+func (s *Service) refresh(ctx context.Context) {
+	tick := time.NewTicker(refreshEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		if len(s.all()) == 0 {
+			continue
+		}
+		if _, err := s.catalog.read(ctx); err != nil && ctx.Err() == nil {
+			s.cfg.Logger.Debug("tags not refreshed", "error", err)
+		}
+	}
+}
+
+// limit gives every tag its entry in a newer catalogue.
+func (s *Service) limit(t *tags) {
+	for _, c := range s.all() {
+		if entry, ok := t.byName[c.name]; ok {
+			c.limit(entry)
+		}
+	}
+}
+
+// Lost is to be called when a lease ends because a store says that the register is
+// another session's. It does not block. Registers that are no tag's are passed over.
+func (s *Service) Lost(reg seq.Register, round uint64) {
+	if reg.Kind() != seq.KindTag {
+		return
+	}
+	s.mu.Lock()
+	c := s.cells[string(reg[1:])]
+	s.mu.Unlock()
+	if c != nil {
+		s.lose(c, seq.Epoch{Round: round, Session: s.cfg.Session}, seq.Epoch{})
+	}
+}
+
+// lose drops a tag at once: a higher epoch was promised.
+func (s *Service) lose(c *cell, epoch, by seq.Epoch) {
+	if c.drop(epoch) {
+		s.cfg.Logger.Warn("tag lost", "tag", c.name, "epoch", epoch.String(), "to", by.String())
+	}
+}
+
+func (s *Service) all() []*cell {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	out := make([]*cell, 0, len(s.cells))
+	for _, c := range s.cells {
+		out = append(out, c)
+	}
+	return out
+}
+
+// cell finds a tag, in the stores if it is not known here.
+func (s *Service) cell(ctx context.Context, name string, section seq.SectionID) (*cell, error) {
+	s.mu.Lock()
+	c := s.cells[name]
+	s.mu.Unlock()
+	if c != nil {
+		return c, nil
+	}
+	entry, err := s.catalog.find(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	if c = s.cells[name]; c == nil {
+		c = newCell(entry, section)
+		s.cells[name] = c
+	}
+	s.mu.Unlock()
+	s.catalog.apply(c) // a newer entry may have come between find and the insertion
+	return c, nil
+}
+
+// admit says whether the section's tags are served here.
+func (s *Service) admit(section seq.SectionID) error {
+	mine, err := s.cfg.Owner(section)
+	switch {
+	case !mine && err == nil:
+		return fmt.Errorf("section %d: %w", section, seq.ErrNotOwner)
+	case !mine && s.leaving.Load():
+		return errors.Join(seq.ErrShuttingDown, err)
+	case !mine:
+		return err
+	case s.leaving.Load():
+		return fmt.Errorf("section %d: %w", section, seq.ErrShuttingDown)
+	}
+	return nil
+}
