@@ -1,0 +1,80 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/pflag"
+
+	"github.com/seqsvr/seqsvr/allocsvr"
+	"github.com/seqsvr/seqsvr/internal/config"
+	"github.com/seqsvr/seqsvr/internal/daemon"
+	"github.com/seqsvr/seqsvr/seq"
+)
+
+// options are the flags of allocsvr.
+type options struct {
+	allocsvr.Config
+	supervise           bool
+	pidFile             string
+	session             string
+	logLevel, logFormat string
+}
+
+func flags() (*pflag.FlagSet, *options) {
+	o := &options{Config: allocsvr.DefaultConfig()}
+	fs := pflag.NewFlagSet("allocsvr", pflag.ContinueOnError)
+	fs.StringVar(&o.Name, "name", "", "name of this node, unique in the cluster")
+	fs.StringVar(&o.Listen, "listen", o.Listen, "gRPC `address`, host:port")
+	fs.StringVar(&o.Advertise, "advertise", "", "gRPC `address` that others are told; empty: the one listened on")
+	fs.StringSliceVar(&o.Stores, "stores", nil, "gRPC `addresses` of all StoreSvr")
+	fs.StringVar(&o.ClusterID, "cluster", "", "`id` of the cluster that the stores must be of; empty: any")
+	fs.StringVar(&o.DataDir, "data-dir", "", "`directory` for counters that nobody could take over; empty: none are kept")
+	fs.Uint32Var(&o.Weight, "weight", o.Weight, "share of the sections, 1 to 10,000")
+	fs.DurationVar(&o.Lease, "lease", o.Lease, "how long the stores keep others away, 200ms to 10s")
+	fs.IntVar(&o.ExpectAllocs, "expect-allocs", o.ExpectAllocs, "AllocSvr that a new cluster waits for before it places sections")
+	fs.StringVar(&o.GossipListen, "gossip-listen", "", "membership `address`, host:port; empty: no membership")
+	fs.StringSliceVar(&o.GossipJoin, "gossip-join", nil, "membership `addresses` of other nodes")
+	fs.StringVar(&o.GossipProfile, "gossip-profile", o.GossipProfile, "timings of the membership: fast, lan or wan")
+	fs.BoolVar(&o.supervise, "supervise", false, "run below a parent that ends the lease at once when this process dies, and starts it again")
+	fs.StringVar(&o.pidFile, "pid-file", "", "with --supervise, a `file` for the process id of the child")
+	fs.StringVar(&o.session, "session", "", "incarnation, 16 hex digits, never used before; given by the supervising parent")
+	fs.StringVar(&o.logLevel, "log-level", "info", "debug, info, warn or error")
+	fs.StringVar(&o.logFormat, "log-format", "text", "text or json")
+	return fs, o
+}
+
+// load reads the flags and what may stand in for them. All its errors are of usage.
+func load(args []string, env func(string) (string, bool), stderr io.Writer) (*options, error) {
+	fs, o := flags()
+	fs.SetOutput(stderr)
+	if err := config.Load(fs, args, env); err != nil {
+		return nil, daemon.Usage(err)
+	}
+	if fs.NArg() > 0 || fs.ArgsLenAtDash() >= 0 {
+		return nil, daemon.Usage(fmt.Errorf("arguments %q: expected flags only", args))
+	}
+	logger, _, err := daemon.NewLogger(stderr, o.logLevel, o.logFormat)
+	if err != nil {
+		return nil, err
+	}
+	o.Logger = logger
+	if o.session != "" {
+		if o.Session, err = seq.ParseSession(o.session); err != nil {
+			return nil, daemon.Usage(err)
+		}
+	}
+	if o.supervise && o.session != "" {
+		return nil, daemon.Usage(errors.New("--session: the supervising parent draws one for each start of its child"))
+	}
+	return o, daemon.Usage(o.Validate())
+}
+
+// usageOf marks what only another command line can cure.
+func usageOf(err error) error {
+	if errors.Is(err, seq.ErrBadArgument) || errors.Is(err, seq.ErrBadLease) {
+		return daemon.Usage(err)
+	}
+	return err
+}

@@ -1,0 +1,86 @@
+package main
+
+import (
+	"errors"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/seqsvr/seqsvr/internal/config"
+	"github.com/seqsvr/seqsvr/internal/daemon"
+	"github.com/seqsvr/seqsvr/seq"
+)
+
+const example = "../../deploy/config/allocsvr.yaml"
+
+func TestTheExampleFileSetsEveryFlag(t *testing.T) {
+	fs, _ := flags()
+	if err := config.Load(fs, []string{"--config", example}, nil); err != nil {
+		t.Fatal(err)
+	}
+	fs.VisitAll(func(f *pflag.Flag) {
+		if !f.Changed {
+			t.Errorf("%s is not in %s", f.Name, example)
+		}
+	})
+	o, err := load([]string{"--config", example}, nil, io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if o.Name != "alloc-1" || len(o.Stores) != 3 || o.Lease != time.Second || !o.supervise {
+		t.Errorf("got %+v", o.Config)
+	}
+}
+
+func TestAFlagComesBeforeTheEnvironmentAndThatBeforeTheFile(t *testing.T) {
+	env := map[string]string{"SEQ_WEIGHT": "50", "SEQ_LEASE": "2s", "SEQ_CONFIG": example}
+	o, err := load([]string{"--lease", "3s"}, func(name string) (string, bool) { v, ok := env[name]; return v, ok }, io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if o.Lease != 3*time.Second || o.Weight != 50 || o.ExpectAllocs != 3 {
+		t.Errorf("lease %v, weight %d, expect-allocs %d; want 3s, 50 and 3", o.Lease, o.Weight, o.ExpectAllocs)
+	}
+}
+
+func TestASessionIsTakenFromTheParent(t *testing.T) {
+	session := seq.NewSession()
+	o, err := load([]string{"--name", "a", "--stores", "s:1", "--session", session.String()}, nil, io.Discard)
+	if err != nil || o.Session != session {
+		t.Errorf("got %v, %v, want %v", o.Session, err, session)
+	}
+}
+
+func TestAWrongCallIsAUsageErrorThatNamesWhatIsWrong(t *testing.T) {
+	good := []string{"--name", "a", "--stores", "127.0.0.1:1,127.0.0.1:2,127.0.0.1:3"}
+	with := func(more ...string) []string { return append(append([]string{}, good...), more...) }
+	tests := []struct {
+		name string
+		args []string
+		want string
+	}{
+		{"no name", []string{"--stores", "s:1"}, "name"},
+		{"no stores", []string{"--name", "a"}, "stores"},
+		{"a lease too short", with("--lease", "10ms"), "10ms"},
+		{"a lease too long", with("--lease", "1m"), "1m0s"},
+		{"no weight", with("--weight", "0"), "weight"},
+		{"an unknown flag", with("--colour"), "colour"},
+		{"an argument", with("serve"), "flags only"},
+		{"a dash", with("--"), "flags only"},
+		{"a session that is none", with("--session", "0"), "session"},
+		{"a session for a parent", with("--session", "1", "--supervise"), "session"},
+		{"a bad log format", with("--log-format", "xml"), "xml"},
+		{"a missing file", with("--config", "missing.yaml"), "missing.yaml"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			err := run(t.Context(), test.args, io.Discard, io.Discard)
+			if !errors.Is(err, daemon.ErrUsage) || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("got %v, want a usage error with %q", err, test.want)
+			}
+		})
+	}
+}

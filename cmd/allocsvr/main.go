@@ -1,0 +1,29 @@
+// Command allocsvr is AllocSvr: it owns sections and hands out their numbers from
+// memory. With --supervise it is the parent of the one that does.
+package main
+
+import (
+	"context"
+	"io"
+	"os"
+
+	"github.com/seqsvr/seqsvr/allocsvr"
+	"github.com/seqsvr/seqsvr/internal/daemon"
+)
+
+func main() { os.Exit(daemon.Main("allocsvr", os.Args[1:], run)) }
+
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	o, err := load(args, os.LookupEnv, stderr)
+	if err != nil {
+		return err
+	}
+	if o.supervise {
+		return supervise(ctx, o, args, stdout, stderr)
+	}
+	server, err := allocsvr.New(o.Config)
+	if err != nil {
+		return usageOf(err)
+	}
+	return server.Run(ctx)
+}

@@ -1,0 +1,66 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/pflag"
+
+	"github.com/seqsvr/seqsvr/client"
+	"github.com/seqsvr/seqsvr/internal/config"
+	"github.com/seqsvr/seqsvr/internal/daemon"
+	"github.com/seqsvr/seqsvr/router"
+	"github.com/seqsvr/seqsvr/seq"
+)
+
+// options are the flags of router.
+type options struct {
+	router.Config
+	logLevel, logFormat string
+}
+
+func flags() (*pflag.FlagSet, *options) {
+	o := &options{}
+	fs := pflag.NewFlagSet("router", pflag.ContinueOnError)
+	fs.StringVar(&o.Name, "name", "", "name of this node in the membership; empty: one is made up")
+	fs.StringVar(&o.Listen, "listen", "127.0.0.1:7400", "gRPC `address`, host:port")
+	fs.StringVar(&o.HTTPListen, "http", "127.0.0.1:7480", "HTTP `address`, host:port; empty: no HTTP")
+	fs.StringVar(&o.Advertise, "advertise", "", "gRPC `address` that others are told; empty: the one listened on")
+	fs.StringSliceVar(&o.Allocs, "allocs", nil, "gRPC `addresses` of some AllocSvr; the others are learned from them")
+	fs.StringVar(&o.ClusterID, "cluster", "", "`id` of the cluster that they must be of; empty: any")
+	fs.DurationVar(&o.Timeout, "timeout", client.DefaultTimeout, "how long a call is tried whose caller sets no deadline")
+	fs.DurationVar(&o.AttemptTimeout, "attempt-timeout", client.DefaultAttemptTimeout, "after how long a silent AllocSvr is given up and another asked")
+	fs.StringVar(&o.GossipListen, "gossip-listen", "", "membership `address`, host:port; empty: no membership")
+	fs.StringSliceVar(&o.GossipJoin, "gossip-join", nil, "membership `addresses` of other nodes")
+	fs.StringVar(&o.GossipProfile, "gossip-profile", "fast", "timings of the membership: fast, lan or wan")
+	fs.StringVar(&o.logLevel, "log-level", "info", "debug, info, warn or error")
+	fs.StringVar(&o.logFormat, "log-format", "text", "text or json")
+	return fs, o
+}
+
+// load reads the flags and what may stand in for them. All its errors are of usage.
+func load(args []string, env func(string) (string, bool), stderr io.Writer) (*options, error) {
+	fs, o := flags()
+	fs.SetOutput(stderr)
+	if err := config.Load(fs, args, env); err != nil {
+		return nil, daemon.Usage(err)
+	}
+	if fs.NArg() > 0 {
+		return nil, daemon.Usage(fmt.Errorf("%q is too much: expected flags only", fs.Arg(0)))
+	}
+	logger, _, err := daemon.NewLogger(stderr, o.logLevel, o.logFormat)
+	if err != nil {
+		return nil, err
+	}
+	o.Logger = logger
+	return o, nil
+}
+
+// usageOf marks what only another command line can cure.
+func usageOf(err error) error {
+	if errors.Is(err, seq.ErrBadArgument) {
+		return daemon.Usage(err)
+	}
+	return err
+}

@@ -1,0 +1,112 @@
+package ctl
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/seqsvr/seqsvr/client"
+	"github.com/seqsvr/seqsvr/internal/ui"
+	"github.com/seqsvr/seqsvr/seq"
+)
+
+// currentRow is one UID in current.
+type currentRow struct {
+	Space         string `json:"space"`
+	UID           uint64 `json:"uid"`
+	Key           string `json:"key,omitempty"`
+	Current       uint64 `json:"current"`
+	Exact         bool   `json:"exact"`           // false: perhaps above the last number handed out
+	LastTakenUnix int64  `json:"last_taken_unix"` // seconds; 0: not known
+	Error         string `json:"error,omitempty"`
+}
+
+func currentCommand() *cobra.Command {
+	o, who := &Options{}, &target{}
+	cmd := &cobra.Command{
+		Use:     "current UID...|--key K",
+		Short:   "show the last number of each UID, or an upper bound of it, without taking one",
+		Example: "  seqctl current 42 43\n  seqctl current --key room:7",
+		Args:    rangeArgs(0, seq.MaxBatch),
+	}
+	o.AddTo(cmd, askTimeout)
+	who.addTo(cmd)
+	cmd.RunE = o.Verb(func(ctx context.Context, format ui.Format, args []string, stdout io.Writer) error {
+		uids, err := who.uids(cmd, args)
+		if err != nil {
+			return err
+		}
+		return withClient(ctx, o.Addr, func(c *client.Client) error {
+			values, err := c.Current(ctx, who.space, uids)
+			if err != nil {
+				return err
+			}
+			rows, err := currentRows(who, uids, values)
+			return errors.Join(ui.Print(stdout, format, rows, func() *ui.Table { return currentTable(rows) }), err)
+		})
+	})
+	return cmd
+}
+
+// uids reads one or more targets.
+func (t *target) uids(cmd *cobra.Command, args []string) ([]seq.UID, error) {
+	if len(args) <= 1 || cmd.Flags().Changed("key") {
+		uid, _, err := t.uid(cmd, args, 0)
+		return []seq.UID{uid}, err
+	}
+	uids := make([]seq.UID, len(args))
+	for i, arg := range args {
+		uid, err := parseUID(arg)
+		if err != nil {
+			return nil, err
+		}
+		uids[i] = uid
+	}
+	return uids, nil
+}
+
+// currentRows are the rows, and an error that counts the UIDs that failed.
+func currentRows(who *target, uids []seq.UID, values []client.Value) ([]currentRow, error) {
+	rows := make([]currentRow, len(uids))
+	var first error
+	bad := 0
+	for i, v := range values {
+		rows[i] = currentRow{Space: spaceName(who.space), UID: uint64(uids[i]), Key: who.key, Current: uint64(v.Seq), Exact: !v.UpperBound}
+		if !v.LastTaken.IsZero() {
+			rows[i].LastTakenUnix = v.LastTaken.Unix()
+		}
+		if v.Err != nil {
+			rows[i].Exact, rows[i].Error = false, v.Err.Error()
+			if bad++; first == nil {
+				first = v.Err
+			}
+		}
+	}
+	if bad > 0 {
+		return rows, fmt.Errorf("%d of %d failed: %w", bad, len(uids), first)
+	}
+	return rows, nil
+}
+
+func currentTable(rows []currentRow) *ui.Table {
+	t := ui.NewTable("space", "uid", "current", "exact", "last taken")
+	for _, r := range rows {
+		taken, current := "", text(r.Current)
+		if r.LastTakenUnix != 0 {
+			taken = time.Unix(r.LastTakenUnix, 0).Format(time.DateTime)
+		}
+		exact := any("exact")
+		switch {
+		case r.Error != "":
+			current, exact = "-", ui.Cell{Text: "error", Color: ui.Red}
+		case !r.Exact:
+			exact = ui.Cell{Text: "upper bound", Color: ui.Yellow}
+		}
+		t.Row(r.Space, text(r.UID), current, exact, taken)
+	}
+	return t
+}

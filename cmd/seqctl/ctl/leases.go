@@ -1,0 +1,86 @@
+package ctl
+
+import (
+	"context"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/seqsvr/seqsvr/internal/ui"
+	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
+)
+
+// leaseRow is one section in leases.
+type leaseRow struct {
+	Section     uint32   `json:"section"`
+	Node        string   `json:"node"` // effective owner, by the stores
+	Session     string   `json:"session"`
+	Round       uint64   `json:"round"`
+	Max         uint64   `json:"max"`           // persisted max_seq
+	LeaseLeftMS int64    `json:"lease_left_ms"` // -1: no valid lease
+	Desired     string   `json:"desired"`       // owner by the route table
+	Standbys    []string `json:"standbys"`
+}
+
+func leasesCommand() *cobra.Command {
+	o := &Options{}
+	var node string
+	cmd := &cobra.Command{
+		Use:   "leases [SECTION...]",
+		Short: "list who really owns each section, by the stores, and for how much longer",
+		Args: func(_ *cobra.Command, args []string) error {
+			_, err := parseSections(args)
+			return err
+		},
+	}
+	o.AddTo(cmd, askTimeout)
+	cmd.Flags().StringVar(&node, "node", "", "only those of this `node`")
+	cmd.RunE = o.Verb(func(ctx context.Context, format ui.Format, args []string, stdout io.Writer) error {
+		sections, err := parseSections(args)
+		if err != nil {
+			return err
+		}
+		var reply *pb.LeasesReply
+		err = onAnyNode(ctx, o.Addr, func(ctx context.Context, admin pb.AdminClient) (err error) {
+			reply, err = admin.Leases(ctx, &pb.LeasesRequest{All: true, Sections: sections})
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		rows := []leaseRow{}
+		for _, l := range reply.GetLeases() {
+			if node == "" || node == l.GetNode() {
+				rows = append(rows, leaseRow{l.GetSection(), l.GetNode(), sessionText(l.GetSession()), l.GetRound(), l.GetMax(), l.GetLeaseLeftMs(),
+					l.GetDesired(), append([]string{}, l.GetStandbys()...)})
+			}
+		}
+		return ui.Print(stdout, format, rows, func() *ui.Table { return leasesTable(rows) })
+	})
+	return cmd
+}
+
+func parseSections(args []string) ([]uint32, error) {
+	var out []uint32
+	for _, arg := range args {
+		id, err := parseSection(arg)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, uint32(id))
+	}
+	return out, nil
+}
+
+func leasesTable(rows []leaseRow) *ui.Table {
+	t := ui.NewTable("section", "node", "session", "round", "max", "lease left", "desired", "standbys")
+	for _, r := range rows {
+		owner := ui.Cell{Text: orDash(r.Node), Color: ui.Green}
+		if r.LeaseLeftMS < 0 || r.Node != r.Desired {
+			owner.Color = ui.Yellow
+		}
+		t.Row(text(r.Section), owner, r.Session, text(r.Round), text(r.Max), milliseconds(r.LeaseLeftMS), r.Desired, strings.Join(r.Standbys, " "))
+	}
+	return t
+}

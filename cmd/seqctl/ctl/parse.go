@@ -1,0 +1,68 @@
+package ctl
+
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"github.com/seqsvr/seqsvr/internal/daemon"
+	"github.com/seqsvr/seqsvr/seq"
+)
+
+// parseUID reads an argument; a wrong one is daemon.ErrUsage.
+func parseUID(text string) (seq.UID, error) {
+	v, err := strconv.ParseUint(text, 10, 64)
+	if err != nil {
+		return 0, daemon.Usage(fmt.Errorf("uid %q: expected a whole number from 0 to 2^64-1 (string keys go with --key)", text))
+	}
+	return seq.UID(v), nil
+}
+
+func parseSection(text string) (seq.SectionID, error) {
+	v, err := strconv.ParseUint(text, 10, 32)
+	if err != nil {
+		return 0, daemon.Usage(fmt.Errorf("section %q: expected a whole number from 0", text))
+	}
+	return seq.SectionID(v), nil
+}
+
+func parseSeq(text string) (seq.Seq, error) {
+	v, err := strconv.ParseUint(text, 10, 64)
+	if err != nil || seq.Seq(v) > seq.MaxSeq {
+		return 0, daemon.Usage(fmt.Errorf("sequence %q: expected a whole number from 0 to 2^53-1 (%d)", text, uint64(seq.MaxSeq)))
+	}
+	return seq.Seq(v), nil
+}
+
+// target is a counter: a UID or a string key, in a space.
+type target struct {
+	space string
+	key   string
+}
+
+func (t *target) addTo(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&t.space, "space", "", "kind of `counter`; empty is "+seq.DefaultSpace)
+	cmd.Flags().StringVar(&t.key, "key", "", "string `key` in place of a UID")
+}
+
+// maxKey is the longest string key, in bytes.
+const maxKey = 1024
+
+// uid reads the target from the flags and the first argument. others is how many
+// arguments follow the UID. A wrong one is daemon.ErrUsage.
+func (t *target) uid(cmd *cobra.Command, args []string, others int) (uid seq.UID, rest []string, err error) {
+	switch keyed := cmd.Flags().Changed("key"); {
+	case keyed && (t.key == "" || len(t.key) > maxKey):
+		return 0, nil, daemon.Usage(fmt.Errorf("key of %d bytes: expected 1 to %d", len(t.key), maxKey))
+	case keyed && len(args) == others:
+		return seq.HashKey(t.key), args, nil
+	case keyed || len(args) != others+1:
+		return 0, nil, wrongArgs(cmd, len(args))
+	}
+	uid, err = parseUID(args[0])
+	return uid, args[1:], err
+}
+
+// text is a number that people may copy: without commas.
+func text[T ~uint32 | ~uint64](n T) string { return strconv.FormatUint(uint64(n), 10) }

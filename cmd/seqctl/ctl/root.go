@@ -1,0 +1,128 @@
+package ctl
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/seqsvr/seqsvr/internal/daemon"
+	"github.com/seqsvr/seqsvr/internal/ui"
+)
+
+// DefaultAddr is where `seqctl dev` listens, and where the other verbs look.
+const DefaultAddr = "127.0.0.1:7400"
+
+// Root is the command without verbs that load or run clusters; add those to it.
+func Root() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "seqctl",
+		Short: "runs, asks and operates a cluster of per-user sequences",
+		Long: `seqctl runs, asks and operates a cluster of per-user sequences.
+
+Exit codes: 0 done, 1 failed, 2 wrongly called.`,
+		SilenceUsage:      true,
+		SilenceErrors:     true,
+		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return daemon.Usage(fmt.Errorf("unknown verb %q: seqctl --help lists them", args[0]))
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return daemon.Usage(fmt.Errorf("%s: %w", cmd.Name(), err))
+	})
+	root.AddCommand(nextCommand(), currentCommand(), raiseCommand(), statusCommand(), membersCommand(), routeCommand(),
+		leasesCommand(), eventsCommand(), drainCommand(), undrainCommand(), moveCommand(), rebalanceCommand())
+	return root
+}
+
+// Execute runs root with the arguments. Errors of the command line are
+// daemon.ErrUsage; others name the verb.
+func Execute(ctx context.Context, root *cobra.Command, args []string, stdout, stderr io.Writer) error {
+	if args == nil {
+		args = []string{} // nil would mean os.Args
+	}
+	root.SetArgs(args)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	return root.ExecuteContext(ctx)
+}
+
+// Options are the flags that every verb asking a cluster has.
+type Options struct {
+	Addr    string        // gRPC address of a router or AllocSvr
+	Timeout time.Duration // of the whole verb, retries included
+
+	output string
+}
+
+// AddTo declares --addr, --timeout and -o on a verb. timeout is the default.
+func (o *Options) AddTo(cmd *cobra.Command, timeout time.Duration) {
+	addr := DefaultAddr
+	if set, ok := os.LookupEnv("SEQ_ADDR"); ok && set != "" {
+		addr = set
+	}
+	cmd.Flags().StringVar(&o.Addr, "addr", addr, "gRPC `address` of a router or AllocSvr (or SEQ_ADDR)")
+	cmd.Flags().DurationVar(&o.Timeout, "timeout", timeout, "how long to try, retries included")
+	cmd.Flags().StringVarP(&o.output, "output", "o", string(ui.FormatTable), "table, json or yaml")
+}
+
+// Check reads -o and looks at the other flags; what is wrong is daemon.ErrUsage.
+func (o *Options) Check() (ui.Format, error) {
+	format, err := ui.ParseFormat(o.output)
+	switch {
+	case err != nil:
+		return "", daemon.Usage(err)
+	case o.Timeout <= 0:
+		return "", daemon.Usage(fmt.Errorf("--timeout %v: expected more than 0", o.Timeout))
+	}
+	return format, checkAddr(o.Addr)
+}
+
+// Verb wraps what a verb does: the shared flags are checked first, ctx
+// ends with --timeout, and errors name the verb and what did not answer.
+func (o *Options) Verb(run func(ctx context.Context, format ui.Format, args []string, stdout io.Writer) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		format, err := o.Check()
+		if err == nil {
+			ctx, cancel := context.WithTimeout(cmd.Context(), o.Timeout)
+			defer cancel()
+			err = plain(o.Addr, run(ctx, format, args, cmd.OutOrStdout()))
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", cmd.Name(), err)
+		}
+		return nil
+	}
+}
+
+// ExactArgs is cobra.ExactArgs with a usage error that says what was expected.
+func ExactArgs(names ...string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) == len(names) {
+			return nil
+		}
+		return wrongArgs(cmd, len(args))
+	}
+}
+
+// rangeArgs asks for least to most arguments.
+func rangeArgs(least, most int) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) >= least && len(args) <= most {
+			return nil
+		}
+		return wrongArgs(cmd, len(args))
+	}
+}
+
+func wrongArgs(cmd *cobra.Command, got int) error {
+	return daemon.Usage(fmt.Errorf("%s: %d arguments: expected seqctl %s", cmd.Name(), got, cmd.Use))
+}

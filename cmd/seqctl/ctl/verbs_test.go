@@ -1,0 +1,166 @@
+package ctl
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/testing/protocmp"
+
+	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
+	"github.com/seqsvr/seqsvr/seq"
+)
+
+// gone is a node of which the address leads nowhere.
+var gone = seq.Node{Name: "gone", Addr: "127.0.0.1:1", Session: 2, Weight: 100}
+
+func statusOf(t *testing.T, n *node) (r statusResult, err error) {
+	t.Helper()
+	out, err := call(t, "status", "--addr", n.addr, "-o", "json")
+	if jsonErr := json.Unmarshal([]byte(out), &r); jsonErr != nil {
+		t.Fatalf("status printed %q: %v", out, jsonErr)
+	}
+	return r, err
+}
+
+func TestStatusSaysHowWellTheClusterIs(t *testing.T) {
+	tests := []struct {
+		name    string
+		others  []seq.Node
+		change  func(n *node)
+		want    health
+		problem string // part of the first
+	}{
+		{"all there", nil, func(*node) {}, healthy, ""},
+		{"a store away", nil, func(n *node) { n.status.Stores[0].Reachable = false }, degraded, "store s1 is not reachable"},
+		{"a store that does not vote", nil, func(n *node) { n.status.Stores[1].State = "grace" }, degraded, "s2:1 does not vote: grace"},
+		{"two stores away", nil, func(n *node) { n.status.Stores[0].Reachable, n.status.Stores[1].Reachable = false, false }, failed, "no quorum"},
+		{"sections without an owner", nil, func(n *node) { n.status.SectionsUnowned = 3 }, failed, "3 of 8 sections"},
+		{"an allocator that does not answer", []seq.Node{gone}, func(*node) {}, degraded, "alloc gone does not answer"},
+		{"an allocator that is not ready", nil, func(n *node) { n.status.Ready, n.status.Reason = false, "lease ended" }, degraded, "lease ended"},
+		{"a dead router", nil, func(n *node) {
+			n.status.Members = append(n.status.Members, &pb.MemberStatus{Name: "r", Role: "router", State: "dead"})
+		}, degraded, "router r is dead"},
+		{"a frozen arbiter", nil, func(n *node) { n.status.Frozen = "mass suspicion" }, degraded, "mass suspicion"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			n := serve(t, test.others...)
+			test.change(n)
+			r, err := statusOf(t, n)
+			if r.Health != test.want {
+				t.Errorf("got %s with %q, want %s", r.Health, r.Problems, test.want)
+			}
+			if test.problem != "" && (len(r.Problems) == 0 || !strings.Contains(r.Problems[0], test.problem)) {
+				t.Errorf("problems %q, want first one with %q", r.Problems, test.problem)
+			}
+			if got, want := errors.Is(err, errUnhealthy), test.want == failed; got != want {
+				t.Errorf("error %v, want an exit with failure: %v", err, want)
+			}
+		})
+	}
+}
+
+func TestStatusAsATableBeginsWithTheHealth(t *testing.T) {
+	out, err := call(t, "status", "--addr", serve(t).addr)
+	if err != nil || !strings.HasPrefix(out, "HEALTHY   cluster test, 8 sections") {
+		t.Errorf("got %v and %q", err, out)
+	}
+}
+
+func TestChangesReachAnAllocatorThatAnswers(t *testing.T) {
+	tests := []struct {
+		line string
+		want any
+		json change
+	}{
+		{"drain b", &pb.DrainRequest{Node: "b"}, change{"drain", "b", 8, 4}},
+		{"undrain b", &pb.DrainRequest{Node: "b", Undo: true}, change{"undrain", "b", 8, 4}},
+		{"move 5 b", &pb.MoveRequest{Section: 5, Node: "b"}, change{"move", "5", 8, 1}},
+		{"move 5 --unpin", &pb.MoveRequest{Section: 5}, change{"move", "5", 8, 1}},
+		{"rebalance", &pb.RebalanceRequest{}, change{"rebalance", "", 9, 0}},
+	}
+	n := serve(t, gone)
+	for _, test := range tests {
+		n.changes = nil
+		out, err := call(t, append(strings.Fields(test.line), "--addr", n.addr, "-o", "json")...)
+		if err != nil {
+			t.Errorf("%s: %v", test.line, err)
+			continue
+		}
+		if diff := cmp.Diff([]any{test.want}, n.changes, protocmp.Transform()); diff != "" {
+			t.Errorf("%s: asked for (-want +got)\n%s", test.line, diff)
+		}
+		var got change
+		if err := json.Unmarshal([]byte(out), &got); err != nil || got != test.json {
+			t.Errorf("%s: printed %q (%v), want %+v", test.line, out, err, test.json)
+		}
+	}
+}
+
+func TestARefusedChangeKeepsItsName(t *testing.T) {
+	_, err := call(t, "drain", "nobody", "--addr", serve(t).addr)
+	if !errors.Is(err, seq.ErrUnknownNode) || !strings.HasPrefix(err.Error(), "drain: ") {
+		t.Errorf("got %v, want ErrUnknownNode of drain", err)
+	}
+}
+
+func TestARouteNamesOwnerAndStandbys(t *testing.T) {
+	n := serve(t, gone)
+	space := seq.Space{Name: seq.DefaultSpace, Sections: 8}
+	for uid := range seq.UID(1000) {
+		if id := space.SectionOf(uid); id >= 4 {
+			out, err := call(t, "route", fmt.Sprint(uint64(uid)), "--addr", n.addr, "-o", "json")
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got routeResult
+			if err := json.Unmarshal([]byte(out), &got); err != nil {
+				t.Fatal(err)
+			}
+			want := routeResult{Space: "user", UID: uint64(uid), Section: uint32(id), Owner: "gone", Addr: gone.Addr, Standbys: []string{"a"}, Version: 7}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("(-want +got)\n%s", diff)
+			}
+			return
+		}
+	}
+	t.Fatal("no uid falls on the sections of the second node")
+}
+
+func TestTablesShowWhatTheAllocatorTold(t *testing.T) {
+	n := serve(t)
+	n.leases = []*pb.LeaseInfo{
+		{Section: 3, Node: "a", Session: 1, Round: 2, Max: 10_000, LeaseLeftMs: 700, Desired: "a", Standbys: []string{"b", "c"}},
+		{Section: 4, Node: "b", LeaseLeftMs: -1, Desired: "a"},
+	}
+	n.events = []*pb.Event{{Id: 1, UnixMs: 1000, Node: "a", Kind: "table", Subject: "8 sections", Reason: "first placement"}}
+	tests := []struct {
+		line string
+		want []string
+		none string
+	}{
+		{"leases", []string{"10000", "700ms", "b c"}, ""},
+		{"leases 3 4 --node b", []string{"section"}, "10000"},
+		{"events --limit 5", []string{"first placement", "8 sections"}, ""},
+		{"members", []string{"900ms", "store", "0000000000000001"}, ""},
+		{"route", []string{"standby of", "0000000000000001"}, ""},
+	}
+	for _, test := range tests {
+		out, err := call(t, append(strings.Fields(test.line), "--addr", n.addr)...)
+		if err != nil {
+			t.Errorf("%s: %v", test.line, err)
+		}
+		for _, want := range test.want {
+			if !strings.Contains(strings.ToLower(out), strings.ToLower(strings.TrimSpace(want))) {
+				t.Errorf("%s: printed\n%s\nwithout %q", test.line, out, want)
+			}
+		}
+		if test.none != "" && strings.Contains(out, test.none) {
+			t.Errorf("%s: printed\n%s\nwith %q", test.line, out, test.none)
+		}
+	}
+}

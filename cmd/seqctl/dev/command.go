@@ -1,0 +1,209 @@
+package dev
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/seqsvr/seqsvr/allocsvr"
+	"github.com/seqsvr/seqsvr/cmd/seqctl/ctl"
+	"github.com/seqsvr/seqsvr/internal/daemon"
+	"github.com/seqsvr/seqsvr/internal/localcluster"
+	"github.com/seqsvr/seqsvr/internal/ui"
+)
+
+// Bounds of a cluster's life.
+const (
+	readyPatience = 60 * time.Second // until everything serves
+	stopPatience  = 30 * time.Second // for stopping in order
+)
+
+// options are the flags of dev.
+type options struct {
+	localcluster.Config
+	processes bool
+	readyFile string
+	logLevel  string
+}
+
+// running is a cluster that was started, in this process or as others.
+type running interface {
+	// ready waits until everything serves.
+	ready(ctx context.Context) error
+	// ended tells of daemons that end though nobody stopped them. It is closed when
+	// the cluster cannot go on.
+	ended() <-chan string
+	// stop stops everything in order; when ctx ends, at once.
+	stop(ctx context.Context) error
+	// processes says who runs where.
+	processes() []process
+}
+
+// process is one entry of the ready file.
+type process struct {
+	Role localcluster.Role `json:"role"`
+	Name string            `json:"name"`
+	Pid  int               `json:"pid"`
+	Addr string            `json:"addr"`
+}
+
+// readyFile is what --ready-file holds.
+type readyFile struct {
+	GRPC      string    `json:"grpc"`
+	HTTP      string    `json:"http"`
+	Processes []process `json:"processes"`
+}
+
+// Command is the verb.
+func Command() *cobra.Command {
+	o := &options{Config: localcluster.DefaultConfig("")}
+	cmd := &cobra.Command{
+		Use:   "dev",
+		Short: "run a whole cluster on this machine until Ctrl-C",
+		Long: `dev runs stores, allocators and a router in this process, or with --processes as
+real processes, and prints where they listen. A directory used before goes on above
+every number it handed out. Ctrl-C stops the cluster in order; a second one at once.`,
+		Args: ctl.ExactArgs(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := o.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr()); err != nil {
+				return fmt.Errorf("dev: %w", err)
+			}
+			return nil
+		},
+	}
+	fs := cmd.Flags()
+	fs.StringVar(&o.Dir, "data-dir", filepath.Join("data", "dev"), "`directory` of the cluster; made if missing")
+	fs.StringVar(&o.Listen, "listen", ctl.DefaultAddr, "gRPC `address` of the router, host:port")
+	fs.StringVar(&o.HTTP, "http", "127.0.0.1:7480", "HTTP `address` of the router, host:port")
+	fs.IntVar(&o.Stores, "stores", o.Stores, "number of StoreSvr, fixed at the first start in a directory")
+	fs.IntVar(&o.Allocs, "allocs", o.Allocs, "number of AllocSvr")
+	fs.IntVar(&o.Routers, "routers", o.Routers, "number of routers; the first one listens at --listen and --http")
+	fs.DurationVar(&o.Lease, "lease", time.Second, "how long the stores keep others from an AllocSvr's sections")
+	fs.BoolVar(&o.processes, "processes", false, "run every daemon as a process of its own, from the binaries beside seqctl")
+	fs.StringVar(&o.Bin, "bin", "", "with --processes, the `folder` of the binaries")
+	fs.BoolVar(&o.Supervise, "supervise", false, "with --processes, run each AllocSvr below a parent that ends its lease when it dies")
+	fs.StringVar(&o.readyFile, "ready-file", "", "write addresses and process ids to this `file` as JSON once everything serves")
+	fs.StringVar(&o.logLevel, "log-level", "info", "of the daemons, debug, info, warn or error; the logs are in the directory")
+	return cmd
+}
+
+// check names the first flag that cannot work, as daemon.ErrUsage.
+func (o *options) check() error {
+	if err := o.Validate(); err != nil {
+		return daemon.Usage(err)
+	}
+	for flag, addr := range map[string]string{"listen": o.Listen, "http": o.HTTP} {
+		if host, port, err := net.SplitHostPort(addr); err != nil || host == "" || port == "" {
+			return daemon.Usage(fmt.Errorf("--%s %q: expected host:port", flag, addr))
+		}
+	}
+	if o.Lease < allocsvr.MinLease || o.Lease > allocsvr.MaxLease {
+		return daemon.Usage(fmt.Errorf("--lease %v: expected %v to %v", o.Lease, allocsvr.MinLease, allocsvr.MaxLease))
+	}
+	if !o.processes && (o.Supervise || o.Bin != "") {
+		return daemon.Usage(errors.New("--supervise and --bin need --processes"))
+	}
+	_, _, err := daemon.NewLogger(io.Discard, o.logLevel, "text")
+	return err
+}
+
+func (o *options) run(ctx context.Context, stdout, stderr io.Writer) error {
+	if err := o.check(); err != nil {
+		return err
+	}
+	if o.readyFile != "" {
+		if err := os.Remove(o.readyFile); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return fmt.Errorf("remove the old ready file: %w", err)
+		}
+	}
+	launch := startHere
+	if o.processes {
+		launch = startProcesses
+	}
+	began := time.Now()
+	c, layout, err := launch(o)
+	if err != nil {
+		if errors.Is(err, localcluster.ErrConfig) {
+			err = daemon.Usage(err)
+		}
+		return err
+	}
+	defer layout.Close()
+	if err := o.serve(ctx, c, layout, began, stdout, stderr); err != nil {
+		return errors.Join(err, stopNow(c))
+	}
+	fmt.Fprintln(stderr, "stopping routers, then allocators, then stores")
+	stop, cancel := context.WithTimeout(context.Background(), stopPatience)
+	defer cancel()
+	return c.stop(stop)
+}
+
+// serve waits until the cluster is ready, says so, and stays until ctx ends or the
+// cluster cannot go on. Nil when ctx ended.
+func (o *options) serve(ctx context.Context, c running, layout *localcluster.Layout, began time.Time, stdout, stderr io.Writer) error {
+	wait, cancel := context.WithTimeout(ctx, readyPatience)
+	defer cancel()
+	if err := c.ready(wait); err != nil {
+		if ctx.Err() != nil {
+			return nil // told to stop before it was ready
+		}
+		return err
+	}
+	if o.readyFile != "" {
+		router := layout.Role(localcluster.RoleRouter)[0]
+		if err := localcluster.WriteJSON(o.readyFile, readyFile{router.Addr, router.HTTP, c.processes()}); err != nil {
+			return err
+		}
+		defer os.Remove(o.readyFile)
+	}
+	o.greet(stdout, layout, time.Since(began))
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case text, more := <-c.ended():
+			if !more {
+				return errNothingLeft
+			}
+			fmt.Fprintln(stderr, text)
+		}
+	}
+}
+
+// errNothingLeft: daemons ended by themselves, and what is left cannot serve.
+var errNothingLeft = errors.New("the cluster has ended by itself; its logs say why")
+
+// stopNow ends what still runs without waiting for anybody.
+func stopNow(c running) error {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if err := c.stop(ctx); err != nil && !errors.Is(err, context.Canceled) {
+		return err
+	}
+	return nil
+}
+
+// greet prints the end points and something to try.
+func (o *options) greet(w io.Writer, layout *localcluster.Layout, took time.Duration) {
+	router := layout.Role(localcluster.RoleRouter)[0]
+	kind := "in this process"
+	if o.processes {
+		kind = "as processes"
+	}
+	fmt.Fprintf(w, "cluster %s serves: %d stores, %d allocators, %d routers %s, ready after %s\n",
+		layout.ClusterID, o.Stores, o.Allocs, o.Routers, kind, ui.Duration(took))
+	fmt.Fprintf(w, "  gRPC   %s\n  HTTP   http://%s\n  data   %s\n", router.Addr, router.HTTP, layout.Dir)
+	try := os.Args[0] + " next 42"
+	if router.Addr != ctl.DefaultAddr {
+		try += " --addr " + router.Addr
+	}
+	fmt.Fprintf(w, "try:     %s\n         curl -d '{\"uid\":42}' http://%s/v1/next\n", try, router.HTTP)
+	fmt.Fprintln(w, "Ctrl-C stops it; the next start goes on above every number handed out.")
+}

@@ -1,0 +1,350 @@
+package dev
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/seqsvr/seqsvr/cmd/seqctl/ctl"
+	"github.com/seqsvr/seqsvr/cmd/seqctl/replay"
+	"github.com/seqsvr/seqsvr/internal/daemon"
+	"github.com/seqsvr/seqsvr/internal/localcluster"
+	"github.com/seqsvr/seqsvr/internal/msglog"
+)
+
+// patience is far more than a start, a stop or a failover takes.
+const patience = 90 * time.Second
+
+// seqctl runs a command line in this process.
+func seqctl(ctx context.Context, args ...string) (stdout, stderr string, err error) {
+	root := ctl.Root()
+	root.AddCommand(Command(), replay.Command())
+	var out, log bytes.Buffer
+	err = ctl.Execute(ctx, root, args, &out, &log)
+	return out.String(), log.String(), err
+}
+
+// cluster is a `seqctl dev` that runs.
+type cluster struct {
+	readyFile
+	cancel context.CancelFunc
+	ended  chan error
+	log    *strings.Builder // complete once ended
+}
+
+// up starts dev on a directory and waits for its ready file.
+func up(t *testing.T, dir string, args ...string) *cluster {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "ready.json")
+	args = append([]string{"dev", "--data-dir", dir, "--listen", "127.0.0.1:0", "--http", "127.0.0.1:0", "--ready-file", file}, args...)
+	ctx, cancel := context.WithCancel(context.Background())
+	c := &cluster{cancel: cancel, ended: make(chan error, 1), log: &strings.Builder{}}
+	go func() {
+		stdout, stderr, err := seqctl(ctx, args...)
+		c.log.WriteString(stdout + stderr)
+		c.ended <- err
+	}()
+	deadline := time.Now().Add(patience)
+	for {
+		text, err := os.ReadFile(file)
+		if err == nil {
+			if err := json.Unmarshal(text, &c.readyFile); err != nil {
+				t.Fatalf("ready file %q: %v", text, err)
+			}
+			t.Cleanup(func() {
+				cancel()
+				<-c.ended
+			})
+			return c
+		}
+		select {
+		case err := <-c.ended:
+			t.Fatalf("dev ended before it was ready: %v\n%s", err, c.log)
+		case <-time.After(10 * time.Millisecond):
+		}
+		if time.Now().After(deadline) {
+			cancel()
+			t.Fatalf("no ready file in time: %v", <-c.ended)
+		}
+	}
+}
+
+// down stops it as Ctrl-C does.
+func (c *cluster) down(t *testing.T) {
+	t.Helper()
+	c.cancel()
+	err := <-c.ended
+	c.ended <- err // for the cleanup
+	if err != nil {
+		t.Fatalf("stop: %v\n%s", err, c.log)
+	}
+}
+
+// ask runs a verb and reads its JSON.
+func (c *cluster) ask(t *testing.T, into any, args ...string) {
+	t.Helper()
+	out, _, err := seqctl(t.Context(), append(args, "--addr", c.GRPC, "--timeout", "60s", "-o", "json")...)
+	if err != nil {
+		t.Fatalf("%q: %v", args, err)
+	}
+	if err := json.Unmarshal([]byte(out), into); err != nil {
+		t.Fatalf("%q printed %q: %v", args, out, err)
+	}
+}
+
+type taken struct{ First, Last uint64 }
+
+type played struct{ Events, Users, Duplicates, Regressions, Gaps uint64 }
+
+// messages writes a made log of n messages.
+func messages(t *testing.T, n int) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "messages.txt")
+	file, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(msglog.Generate(file, 5, 100, n), file.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// calm is a lease that no busy machine loses: a lost one leaves gaps.
+const calm = "3s"
+
+// checkGoesOn uses a cluster, stops it, starts it again, and wants no gap.
+func checkGoesOn(t *testing.T, args ...string) {
+	t.Helper()
+	args = append(args, "--lease", calm)
+	dir := t.TempDir()
+	log := messages(t, 3000)
+	c := up(t, dir, args...)
+	var got taken
+	c.ask(t, &got, "next", "42", "--count", "10")
+	if want := (taken{1, 10}); got != want {
+		t.Errorf("first numbers %+v, want %+v", got, want)
+	}
+	var first played
+	c.ask(t, &first, "replay", log)
+	if want := (played{Events: 3000, Users: 100}); first.Users == 0 || first != (played{Events: 3000, Users: first.Users}) {
+		t.Errorf("replay %+v, want like %+v", first, want)
+	}
+	c.down(t)
+
+	again := up(t, dir, args...)
+	if diff := cmp.Diff(c.GRPC+c.HTTP, again.GRPC+again.HTTP); diff != "" {
+		t.Errorf("addresses moved:\n%s", diff)
+	}
+	again.ask(t, &got, "next", "42")
+	if got.First <= 10 {
+		t.Errorf("after the restart %+v, want above 10", got)
+	}
+	var second played
+	again.ask(t, &second, "replay", log)
+	if second != first {
+		t.Errorf("replay after the restart %+v, want %+v", second, first)
+	}
+	var current []struct {
+		Current uint64
+		Exact   bool
+	}
+	again.ask(t, &current, "current", "42")
+	if len(current) != 1 || current[0].Current < got.Last || !current[0].Exact {
+		t.Errorf("current %+v after %+v, want it, exact", current, got)
+	}
+	again.down(t)
+}
+
+func TestAClusterInOneProcessGoesOnWhereItWasStopped(t *testing.T) { checkGoesOn(t) }
+
+func TestVerbsAgainstARunningCluster(t *testing.T) {
+	c := up(t, t.TempDir(), "--allocs", "2", "--routers", "2", "--lease", "2s")
+	var roles []localcluster.Role
+	for _, p := range c.Processes {
+		roles = append(roles, p.Role)
+		if p.Pid != os.Getpid() || p.Addr == "" || p.Name == "" {
+			t.Errorf("ready file has %+v", p)
+		}
+	}
+	want := []localcluster.Role{"store", "store", "store", "alloc", "alloc", "router", "router"}
+	if diff := cmp.Diff(want, roles); diff != "" {
+		t.Errorf("roles (-want +got)\n%s", diff)
+	}
+	var status struct{ Health string }
+	c.ask(t, &status, "status")
+	if status.Health != "healthy" {
+		t.Errorf("status is %s", status.Health)
+	}
+	var members []struct{ Name string }
+	c.ask(t, &members, "members")
+	if len(members) < 5 {
+		t.Errorf("members %+v, want at least stores and allocators", members)
+	}
+	var raised struct{ Current uint64 }
+	c.ask(t, &raised, "raise", "7", "500")
+	var next taken
+	c.ask(t, &next, "next", "7")
+	if raised.Current != 500 || next.First <= 500 {
+		t.Errorf("raised to %+v, then %+v", raised, next)
+	}
+	var keyed taken
+	c.ask(t, &keyed, "next", "--key", "room:7", "--count", "3")
+	if keyed != (taken{1, 3}) {
+		t.Errorf("by key %+v, want 1 to 3", keyed)
+	}
+	var leases []struct{ Node string }
+	c.ask(t, &leases, "leases", "0", "1")
+	if len(leases) != 2 {
+		t.Errorf("leases %+v, want 2", leases)
+	}
+	for _, line := range []string{"drain nobody", "move 999999 alloc-1", "next 1 --space none"} {
+		if _, _, err := seqctl(t.Context(), append(strings.Fields(line), "--addr", c.GRPC)...); err == nil || errors.Is(err, daemon.ErrUsage) {
+			t.Errorf("%s: got %v, want a failure", line, err)
+		}
+	}
+	bad := filepath.Join(t.TempDir(), "bad.txt")
+	if err := os.WriteFile(bad, []byte("1 2 3\nnonsense\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := seqctl(t.Context(), "replay", bad, "--addr", c.GRPC); !errors.Is(err, msglog.ErrBadLine) || !strings.Contains(err.Error(), "line 2") {
+		t.Errorf("a bad log: got %v, want ErrBadLine with line 2", err)
+	}
+}
+
+func TestTheSameDirectoryIsNotUsedTwiceAtOnce(t *testing.T) {
+	dir := t.TempDir()
+	up(t, dir, "--stores", "1", "--allocs", "1")
+	_, _, err := seqctl(t.Context(), "dev", "--data-dir", dir, "--stores", "1", "--listen", "127.0.0.1:0", "--http", "127.0.0.1:0")
+	if !errors.Is(err, localcluster.ErrInUse) {
+		t.Errorf("got %v, want ErrInUse", err)
+	}
+}
+
+func TestAWrongCallIsAUsageErrorThatNamesWhatIsWrong(t *testing.T) {
+	tests := []struct {
+		line string
+		want string
+	}{
+		{"now", "seqctl dev"},
+		{"--stores 0", "0 stores"},
+		{"--stores 99", "99 stores"},
+		{"--allocs 0", "0 allocs"},
+		{"--routers 0", "0 routers"},
+		{"--lease 1ms", "--lease 1ms"},
+		{"--lease 1h", "--lease 1h"},
+		{"--listen here", "--listen"},
+		{"--http 80", "--http"},
+		{"--supervise", "--processes"},
+		{"--log-level loud", "loud"},
+		{"--processes --bin /does/not/exist", "storesvr"},
+	}
+	for _, test := range tests {
+		args := append([]string{"dev", "--data-dir", t.TempDir()}, strings.Fields(test.line)...)
+		if _, _, err := seqctl(t.Context(), args...); !errors.Is(err, daemon.ErrUsage) || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s: got %v, want a usage error with %q", test.line, err, test.want)
+		}
+	}
+}
+
+// folder of the binaries, made by TestMain and filled when first asked for.
+var folder string
+
+// binaries builds the daemons once for all tests of this package.
+var binaries = sync.OnceValues(func() (string, error) {
+	dir := folder
+	out, err := exec.Command("go", "build", "-o", dir, "../../storesvr", "../../allocsvr", "../../router").CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("build the daemons: %w\n%s", err, out)
+	}
+	return dir, nil
+})
+
+func TestMain(m *testing.M) {
+	var err error
+	if folder, err = os.MkdirTemp("", "seqsvr-bin-"); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	code := m.Run()
+	_ = os.RemoveAll(folder)
+	os.Exit(code)
+}
+
+func built(t *testing.T) string {
+	t.Helper()
+	dir, err := binaries()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+func TestAClusterOfProcessesGoesOnWhereItWasStopped(t *testing.T) {
+	checkGoesOn(t, "--processes", "--bin", built(t))
+}
+
+func TestASupervisedClusterGoesOnWhereItWasStopped(t *testing.T) {
+	checkGoesOn(t, "--processes", "--supervise", "--bin", built(t))
+}
+
+// kill ends processes of the ready file as kill -9 does.
+func (c *cluster) kill(t *testing.T, match func(process) bool) {
+	t.Helper()
+	for _, p := range c.Processes {
+		if match(p) {
+			if err := syscall.Kill(p.Pid, syscall.SIGKILL); err != nil {
+				t.Fatalf("kill %s: %v", p.Name, err)
+			}
+		}
+	}
+}
+
+func TestAStoreKilledDuringAReplayChangesNothingForCallers(t *testing.T) {
+	c := up(t, t.TempDir(), "--processes", "--bin", built(t), "--lease", calm)
+	log, reply := messages(t, 20_000), make(chan played, 1)
+	go func() {
+		defer close(reply)
+		out, _, err := seqctl(t.Context(), "replay", log, "--addr", c.GRPC, "-o", "json")
+		var r played
+		if err = errors.Join(err, json.Unmarshal([]byte(out), &r)); err != nil {
+			t.Errorf("replay: %v", err)
+		}
+		reply <- r
+	}()
+	c.kill(t, func(p process) bool { return p.Name == "store-2" })
+	r := <-reply
+	if r.Events != 20_000 || r.Duplicates+r.Regressions+r.Gaps != 0 {
+		t.Errorf("got %+v, want 20,000 events and nothing else", r)
+	}
+}
+
+func TestEverythingKilledGoesOnAboveWhatWasHandedOut(t *testing.T) {
+	dir := t.TempDir()
+	c := up(t, dir, "--processes", "--bin", built(t))
+	var before, after taken
+	c.ask(t, &before, "next", "42", "--count", "25000")
+	c.kill(t, func(process) bool { return true })
+	err := <-c.ended
+	c.ended <- err
+	if !errors.Is(err, errNothingLeft) {
+		t.Errorf("dev ended with %v, want errNothingLeft", err)
+	}
+	again := up(t, dir, "--processes", "--bin", built(t))
+	again.ask(t, &after, "next", "42")
+	if after.First <= before.Last {
+		t.Errorf("after the crash %+v, handed out before %+v", after, before)
+	}
+}

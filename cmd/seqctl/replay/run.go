@@ -1,0 +1,136 @@
+package replay
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/seqsvr/seqsvr/internal/msglog"
+	"github.com/seqsvr/seqsvr/seq"
+)
+
+// queue is how many messages wait for one caller: one busy recipient does not stop
+// the others at once.
+const queue = 256
+
+// next takes one number of a UID, retrying as long as that makes sense.
+type next func(ctx context.Context, uid seq.UID) (seq.Seq, error)
+
+// report is what a replay prints; its JSON names are fixed.
+type report struct {
+	Events      uint64  `json:"events"`
+	Users       uint64  `json:"users"`
+	Duplicates  uint64  `json:"duplicates"`
+	Regressions uint64  `json:"regressions"`
+	Gaps        uint64  `json:"gaps"`    // jumps of a user's sequence by more than one
+	Skipped     uint64  `json:"skipped"` // numbers left out by those jumps
+	Rate        float64 `json:"rate"`    // events a second
+	P50         int64   `json:"p50_us"`
+	P99         int64   `json:"p99_us"`
+	Seconds     float64 `json:"seconds"`
+}
+
+// job is one message with its place in the log, from 0.
+type job struct {
+	index   uint64
+	line    int
+	message msglog.Message
+}
+
+// caller sends the messages of its share of the recipients, one after the other.
+type caller struct {
+	jobs    chan job
+	tracker *tracker
+	latency histogram
+}
+
+// replay sends the whole log over so many callers. On an error everything that was
+// already answered is in out and in the report.
+func replay(ctx context.Context, log *msglog.Reader, take next, callers int, out io.Writer, done func(n uint64)) (report, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	o := newOutput(out)
+	unhook := context.AfterFunc(ctx, o.stop)
+	defer unhook()
+
+	crew := make([]*caller, callers)
+	var wg sync.WaitGroup
+	start := time.Now()
+	for i := range crew {
+		c := &caller{jobs: make(chan job, queue), tracker: newTracker()}
+		crew[i] = c
+		wg.Go(func() {
+			if err := c.work(ctx, take, o, done); err != nil {
+				cancel(err)
+			}
+		})
+	}
+	err := dispatch(ctx, log, crew, o)
+	for _, c := range crew {
+		close(c.jobs)
+	}
+	wg.Wait()
+	if cause := context.Cause(ctx); cause != nil {
+		err = cause
+	}
+	return summary(crew, time.Since(start)), errors.Join(err, o.finish())
+}
+
+// dispatch reads the log until its end, its first unreadable line, or the end of ctx.
+func dispatch(ctx context.Context, log *msglog.Reader, crew []*caller, o *output) error {
+	for index := uint64(0); ; index++ {
+		m, err := log.Next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if !o.room(index) {
+			return nil // ctx says why
+		}
+		select {
+		case crew[m.Recipient%uint64(len(crew))].jobs <- job{index, log.Line(), m}:
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+func (c *caller) work(ctx context.Context, take next, o *output, done func(uint64)) error {
+	for j := range c.jobs {
+		if ctx.Err() != nil {
+			continue // only empties the queue
+		}
+		began := time.Now()
+		number, err := take(ctx, seq.UID(j.message.Recipient))
+		if err != nil {
+			return fmt.Errorf("message log line %d: next for recipient %d: %w", j.line, j.message.Recipient, err)
+		}
+		c.latency.add(time.Since(began))
+		c.tracker.got(j.message.Recipient, uint64(number))
+		o.put(j.index, j.message, uint64(number))
+		done(1)
+	}
+	return nil
+}
+
+func summary(crew []*caller, elapsed time.Duration) report {
+	var t tally
+	var h histogram
+	for _, c := range crew {
+		t.add(c.tracker.tally)
+		h.merge(&c.latency)
+	}
+	r := report{
+		Events: t.events, Users: t.users, Duplicates: t.duplicates, Regressions: t.regressions, Gaps: t.gaps, Skipped: t.skipped,
+		P50: h.quantile(0.50).Microseconds(), P99: h.quantile(0.99).Microseconds(), Seconds: elapsed.Seconds(),
+	}
+	if elapsed > 0 {
+		r.Rate = float64(t.events) / elapsed.Seconds()
+	}
+	return r
+}

@@ -1,0 +1,135 @@
+package main
+
+import (
+	"errors"
+	"io"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/pflag"
+
+	"github.com/seqsvr/seqsvr/internal/config"
+	"github.com/seqsvr/seqsvr/internal/daemon"
+	"github.com/seqsvr/seqsvr/seq"
+	"github.com/seqsvr/seqsvr/storesvr"
+	"github.com/seqsvr/seqsvr/storesvr/disk"
+)
+
+const example = "../../deploy/config/storesvr.yaml"
+
+func TestTheExampleFileSetsEveryFlagOfServe(t *testing.T) {
+	fs, o := serveFlags()
+	if err := config.Load(fs, []string{"--config", example}, nil); err != nil {
+		t.Fatal(err)
+	}
+	fs.VisitAll(func(f *pflag.Flag) {
+		if !f.Changed {
+			t.Errorf("%s is not in %s", f.Name, example)
+		}
+	})
+	if err := o.Validate(); err != nil {
+		t.Error(err)
+	}
+	if o.MaxLease != 10*time.Second || len(o.GossipJoin) != 3 {
+		t.Errorf("got max lease %v and %d members to join", o.MaxLease, len(o.GossipJoin))
+	}
+}
+
+func TestSpacesAreReadFromTheCommandLine(t *testing.T) {
+	tests := []struct {
+		text string
+		want seq.Space
+		bad  string // part of the error; empty: none
+	}{
+		{"pts", seq.Space{Name: "pts"}, ""},
+		{"pts:sections=64", seq.Space{Name: "pts", Sections: 64}, ""},
+		{"pts:sections=64,step=100,mode=strict", seq.Space{Name: "pts", Sections: 64, Step: 100, Mode: seq.Strict}, ""},
+		{"pts:mode=unique-only,step=1", seq.Space{Name: "pts", Step: 1, Mode: seq.UniqueOnly}, ""},
+		{"", seq.Space{}, "no name"},
+		{":step=1", seq.Space{}, "no name"},
+		{"pts:step", seq.Space{}, `"step" is no setting`},
+		{"pts:steps=1", seq.Space{}, `"steps=1" is no setting`},
+		{"pts:step=0", seq.Space{}, "step"},
+		{"pts:step=-1", seq.Space{}, "step"},
+		{"pts:sections=5000000000", seq.Space{}, "sections"},
+		{"pts:mode=", seq.Space{}, `"mode=" is no setting`},
+	}
+	for _, test := range tests {
+		got, err := parseSpace(test.text)
+		if diff := cmp.Diff(test.want, got); diff != "" {
+			t.Errorf("%q (-want +got)\n%s", test.text, diff)
+		}
+		if test.bad == "" && err != nil || test.bad != "" && (err == nil || !strings.Contains(err.Error(), test.bad)) {
+			t.Errorf("%q: got error %v, want one with %q", test.text, err, test.bad)
+		}
+	}
+}
+
+func TestInitMakesWhatTheFlagsSayOnce(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "store")
+	args := []string{"init", "--data-dir", dir, "--cluster", "c", "--name", "s2", "--members", "s1,s2,s3",
+		"--sections", "8", "--step", "100", "--space", "pts:sections=4,mode=strict"}
+	if err := run(t.Context(), args, io.Discard, io.Discard); err != nil {
+		t.Fatal(err)
+	}
+	if err := run(t.Context(), args, io.Discard, io.Discard); !errors.Is(err, disk.ErrExists) {
+		t.Errorf("a second time: got %v, want ErrExists", err)
+	}
+	cfg := storesvr.DefaultConfig()
+	cfg.DataDir, cfg.Listen, cfg.ClusterID = dir, "127.0.0.1:0", "c"
+	store, err := storesvr.New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := store.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestAWrongCallIsAUsageErrorThatNamesWhatIsWrong(t *testing.T) {
+	dir := t.TempDir()
+	good := []string{"init", "--data-dir", filepath.Join(dir, "new"), "--cluster", "c", "--name", "s1", "--members", "s1,s2,s3"}
+	with := func(more ...string) []string { return append(append([]string{}, good...), more...) }
+	tests := []struct {
+		name string
+		args []string
+		want string
+	}{
+		{"no verb", nil, "init, serve or version"},
+		{"unknown verb", []string{"destroy"}, "init, serve or version"},
+		{"unknown flag", with("--colour"), "colour"},
+		{"an argument too many", with("now"), "now"},
+		{"a name that is no member", with("--name", "s9"), "s9"},
+		{"W of a minority", with("--w", "1", "--r", "3"), "W is 1"},
+		{"R+W too small", with("--w", "2", "--r", "1"), "R+W"},
+		{"no members", []string{"init", "--data-dir", dir, "--cluster", "c", "--name", "s1"}, "N is 0"},
+		{"a space twice", with("--space", "user"), "user"},
+		{"a bad mode", with("--mode", "loose"), "loose"},
+		{"no data directory", []string{"serve"}, "data directory"},
+		{"a lease of nothing", []string{"serve", "--data-dir", dir, "--max-lease", "0s"}, "max lease"},
+		{"a bad log level", []string{"serve", "--data-dir", dir, "--log-level", "loud"}, "loud"},
+		{"a bad address", []string{"serve", "--data-dir", dir, "--listen", "here"}, "here"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			err := run(t.Context(), test.args, io.Discard, io.Discard)
+			if !errors.Is(err, daemon.ErrUsage) || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("got %v, want a usage error with %q", err, test.want)
+			}
+		})
+	}
+}
+
+func TestADirectoryWithoutADatabaseFailsTheStartAndStaysEmpty(t *testing.T) {
+	dir := t.TempDir()
+	err := run(t.Context(), []string{"serve", "--data-dir", dir, "--listen", "127.0.0.1:0"}, io.Discard, io.Discard)
+	if err == nil || errors.Is(err, daemon.ErrUsage) {
+		t.Errorf("got %v, want a failure", err)
+	}
+	if left, _ := filepath.Glob(filepath.Join(dir, "*")); len(left) > 0 {
+		t.Errorf("the start made %q", left)
+	}
+}

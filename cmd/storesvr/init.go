@@ -1,0 +1,112 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/seqsvr/seqsvr/internal/config"
+	"github.com/seqsvr/seqsvr/internal/daemon"
+	"github.com/seqsvr/seqsvr/seq"
+	"github.com/seqsvr/seqsvr/storesvr"
+)
+
+// initOptions are the flags of `storesvr init`.
+type initOptions struct {
+	storesvr.InitConfig
+	first  seq.Space // the default space
+	spaces []string  // further ones, as parseSpace reads them
+}
+
+func initFlags() (*pflag.FlagSet, *initOptions) {
+	o := &initOptions{first: seq.Space{Name: seq.DefaultSpace}}
+	fs := pflag.NewFlagSet("storesvr init", pflag.ContinueOnError)
+	fs.StringVar(&o.DataDir, "data-dir", "", "`directory` that the database is made in")
+	fs.StringVar(&o.ClusterID, "cluster", "", "`id` of the cluster, the same for all its stores")
+	fs.StringVar(&o.Name, "name", "", "name of this store, one of --members")
+	fs.StringSliceVar(&o.MemberNames, "members", nil, "`names` of all stores of the cluster")
+	fs.IntVar(&o.R, "r", 0, "stores that a read needs; 0: N-W+1")
+	fs.IntVar(&o.W, "w", 0, "stores that a write needs, above N/2; 0: a majority")
+	fs.Uint32Var(&o.first.Sections, "sections", seq.DefaultSections, "sections of the space "+seq.DefaultSpace)
+	fs.Uint64Var(&o.first.Step, "step", seq.DefaultStep, "numbers that one write moves a section's max of the space "+seq.DefaultSpace)
+	fs.StringVar((*string)(&o.first.Mode), "mode", string(seq.Ordered), "mode of the space "+seq.DefaultSpace+": ordered, strict or unique-only")
+	fs.StringArrayVar(&o.spaces, "space", nil, "a further `space`, NAME[:sections=N][,step=N][,mode=M]; may be given again")
+	return fs, o
+}
+
+// config is what the flags say.
+func (o *initOptions) config() (storesvr.InitConfig, error) {
+	cfg := o.InitConfig
+	cfg.Spaces = []seq.Space{o.first}
+	for _, text := range o.spaces {
+		space, err := parseSpace(text)
+		if err != nil {
+			return cfg, err
+		}
+		cfg.Spaces = append(cfg.Spaces, space)
+	}
+	return cfg, nil
+}
+
+func runInit(_ context.Context, args []string, stderr io.Writer) error {
+	fs, o := initFlags()
+	fs.SetOutput(stderr)
+	if err := config.Load(fs, args, os.LookupEnv); err != nil {
+		return daemon.Usage(err)
+	}
+	if fs.NArg() > 0 {
+		return daemon.Usage(fmt.Errorf("init: %q is too much: expected flags only", fs.Arg(0)))
+	}
+	cfg, err := o.config()
+	if err != nil {
+		return daemon.Usage(err)
+	}
+	if err := storesvr.Init(cfg); err != nil {
+		return usageOf(err)
+	}
+	return nil
+}
+
+// parseSpace reads NAME[:KEY=VALUE[,KEY=VALUE...]].
+func parseSpace(text string) (seq.Space, error) {
+	name, settings, _ := strings.Cut(text, ":")
+	space := seq.Space{Name: name}
+	bad := func(what string) (seq.Space, error) {
+		return seq.Space{}, fmt.Errorf("--space %q: %s: expected NAME[:sections=N][,step=N][,mode=M]", text, what)
+	}
+	if name == "" {
+		return bad("no name")
+	}
+	if settings == "" {
+		return space, nil
+	}
+	for setting := range strings.SplitSeq(settings, ",") {
+		key, value, found := strings.Cut(setting, "=")
+		if !found {
+			return bad(fmt.Sprintf("%q is no setting", setting))
+		}
+		bits := map[string]int{"sections": 32, "step": 64}[key]
+		if bits == 0 {
+			if key != "mode" || value == "" {
+				return bad(fmt.Sprintf("%q is no setting", setting))
+			}
+			space.Mode = seq.Mode(value)
+			continue
+		}
+		n, err := strconv.ParseUint(value, 10, bits)
+		if err != nil || n == 0 {
+			return bad(fmt.Sprintf("%s is %q, no number above 0", key, value))
+		}
+		if key == "sections" {
+			space.Sections = uint32(n)
+		} else {
+			space.Step = n
+		}
+	}
+	return space, nil
+}

@@ -1,0 +1,100 @@
+package localcluster
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"time"
+)
+
+// Limits of a local cluster, bounded by its block of ports.
+const (
+	MaxStores  = 7
+	MaxAllocs  = 16
+	MaxRouters = 8
+)
+
+// Config of a cluster. DefaultConfig has the defaults.
+type Config struct {
+	Dir       string // everything the cluster keeps; made if missing; required
+	ClusterID string // of a new directory; empty: one is drawn; of an old one: must be the same or empty
+	Stores    int    // 1 to MaxStores; fixed by the first start in Dir
+	Allocs    int    // 1 to MaxAllocs; may differ from start to start
+	Routers   int    // 1 to MaxRouters; may differ from start to start
+
+	// Listen and HTTP are the addresses, host:port, of the first router. Empty, or
+	// port 0: a port that stays the same over restarts is picked.
+	Listen string
+	HTTP   string
+
+	// Bin holds the binaries storesvr, allocsvr and router. Empty: the folder of the
+	// running executable. Only Start looks at it.
+	Bin string
+
+	Lease         time.Duration // of every AllocSvr; 0: its default
+	GossipProfile string        // fast, lan or wan; empty: the daemons' default
+	Supervise     bool          // run each AllocSvr below a supervising parent
+
+	// Sections and Step of the default space, and further spaces as `storesvr init
+	// --space` takes them: used when a new directory is initialised. 0: the defaults.
+	Sections uint32
+	Step     uint64
+	Spaces   []string
+
+	// Host gives a node, by its name, another address than 127.0.0.1, and Wrap changes
+	// the command line that starts it: for nodes in network namespaces of their own.
+	// Wrap must end in an exec of argv, so that the pid stays. Nil: neither.
+	Host func(name string) string
+	Wrap func(name string, argv []string) []string
+
+	// Args are appended to the command line of every process of a role.
+	Args map[Role][]string
+	// Env is the environment of the processes. Nil: this process's own, without SEQ_*.
+	Env []string
+}
+
+// DefaultConfig is 3 stores, 3 allocators and one router in dir.
+func DefaultConfig(dir string) Config {
+	return Config{Dir: dir, Stores: 3, Allocs: 3, Routers: 1}
+}
+
+var clusterID = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9._-]{0,63}$`)
+
+// Validate names the first field that cannot work, as ErrConfig.
+func (c Config) Validate() error {
+	switch {
+	case c.Dir == "":
+		return fmt.Errorf("%w: no directory", ErrConfig)
+	case c.Stores < 1 || c.Stores > MaxStores:
+		return fmt.Errorf("%w: %d stores, expected 1 to %d", ErrConfig, c.Stores, MaxStores)
+	case c.Allocs < 1 || c.Allocs > MaxAllocs:
+		return fmt.Errorf("%w: %d allocs, expected 1 to %d", ErrConfig, c.Allocs, MaxAllocs)
+	case c.Routers < 1 || c.Routers > MaxRouters:
+		return fmt.Errorf("%w: %d routers, expected 1 to %d", ErrConfig, c.Routers, MaxRouters)
+	case c.ClusterID != "" && !clusterID.MatchString(c.ClusterID):
+		return fmt.Errorf("%w: cluster id %q, expected %s", ErrConfig, c.ClusterID, clusterID)
+	}
+	return nil
+}
+
+// binary finds a daemon's executable as an absolute path.
+func (c Config) binary(name string) (string, error) {
+	dir := c.Bin
+	if dir == "" {
+		self, err := os.Executable()
+		if err != nil {
+			return "", fmt.Errorf("%w: find own executable: %w", ErrConfig, err)
+		}
+		dir = filepath.Dir(self)
+	}
+	path, err := filepath.Abs(filepath.Join(dir, name))
+	if err != nil {
+		return "", fmt.Errorf("%w: binary %s: %w", ErrConfig, name, err)
+	}
+	if _, err := exec.LookPath(path); err != nil {
+		return "", fmt.Errorf("%w: binary %s: %w (make build puts it there)", ErrConfig, name, err)
+	}
+	return path, nil
+}

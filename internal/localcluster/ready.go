@@ -1,0 +1,98 @@
+package localcluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"google.golang.org/grpc"
+
+	"github.com/seqsvr/seqsvr/internal/rpc"
+	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
+)
+
+// probeTimeout bounds one question whether a node is ready; it is asked again after
+// probePause. An allocator answers only when it has asked the stores itself.
+const (
+	probeTimeout = 4 * time.Second
+	probePause   = 25 * time.Millisecond
+)
+
+// errUnready is a node that answers, but not yet well.
+var errUnready = errors.New("answers, but is not ready")
+
+// WaitReady waits until every running process serves: stores vote, allocators are
+// ready and no section is without an owner, routers answer. ErrExited if a process
+// ended by itself; ErrNotReady, with the first node that is missing, when ctx ends.
+// It takes no number of any UID.
+func (c *Cluster) WaitReady(ctx context.Context) error {
+	return errors.Join(together(c.processes, func(p *Process) error {
+		if !p.Running() && !p.Failed() {
+			return nil // not started, or ended on purpose
+		}
+		return WaitNode(ctx, p.Node, p.Done(), p.Exit)
+	})...)
+}
+
+// WaitNode waits until one node is ready, as WaitReady defines it. ended, if not nil,
+// is closed when the node ends, and why then says how.
+func WaitNode(ctx context.Context, n Node, ended <-chan struct{}, why func() string) error {
+	conn, err := rpc.Dial(n.Addr)
+	if err != nil {
+		return fmt.Errorf("%s: %w", n.Name, err)
+	}
+	defer conn.Close()
+	var reason error // the last that says more than that the time was up
+	for {
+		probe, cancel := context.WithTimeout(ctx, probeTimeout)
+		err := ask(probe, n.Role, conn)
+		cancel()
+		if err == nil {
+			return nil
+		}
+		if reason == nil || !errors.Is(err, context.DeadlineExceeded) {
+			reason = err
+		}
+		select {
+		case <-ended:
+			return fmt.Errorf("%s: %w: %s", n.Name, ErrExited, why())
+		case <-ctx.Done():
+			return fmt.Errorf("%s: %w: %w", n.Name, ErrNotReady, reason)
+		case <-time.After(probePause):
+		}
+	}
+}
+
+// ask puts one question to a node.
+func ask(ctx context.Context, role Role, conn *grpc.ClientConn) error {
+	switch role {
+	case RoleStore:
+		reply, err := pb.NewStoreClient(conn).Describe(ctx, &pb.DescribeRequest{})
+		if err == nil && !reply.GetVoting() {
+			return fmt.Errorf("%w: %s", errUnready, reply.GetState())
+		}
+		return err
+	case RoleAlloc:
+		reply, err := pb.NewAdminClient(conn).Status(ctx, &pb.StatusRequest{})
+		switch {
+		case err != nil:
+			return err
+		case !reply.GetReady():
+			return fmt.Errorf("%w: %s", errUnready, reply.GetReason())
+		case reply.GetSectionsUnowned() > 0:
+			return fmt.Errorf("%w: %d sections without an owner", errUnready, reply.GetSectionsUnowned())
+		}
+		return nil
+	}
+	reply, err := pb.NewSequenceClient(conn).Current(ctx, &pb.CurrentRequest{Batches: []*pb.Batch{{Uids: []uint64{0}}}})
+	if err != nil {
+		return err
+	}
+	for _, result := range reply.GetResults() {
+		for _, failed := range result.GetErrors() {
+			return fmt.Errorf("%w: %w", errUnready, rpc.FromKeyError(failed))
+		}
+	}
+	return nil
+}
