@@ -1,0 +1,21 @@
+// Command seqctl runs, asks and operates a cluster; seqctl --help lists its verbs.
+package main
+
+import (
+	"context"
+	"io"
+	"os"
+
+	"github.com/seqsvr/seqsvr/cmd/seqctl/ctl"
+	"github.com/seqsvr/seqsvr/cmd/seqctl/dev"
+	"github.com/seqsvr/seqsvr/cmd/seqctl/replay"
+	"github.com/seqsvr/seqsvr/internal/daemon"
+)
+
+func main() { os.Exit(daemon.Main("seqctl", os.Args[1:], run)) }
+
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	root := ctl.Root()
+	root.AddCommand(dev.Command(), replay.Command())
+	return ctl.Execute(ctx, root, args, stdout, stderr)
+}
