@@ -22,7 +22,8 @@ type next func(ctx context.Context, uid seq.UID) (seq.Seq, error)
 // report is what a replay prints; its JSON names are fixed.
 type report struct {
 	Events      uint64  `json:"events"`
-	Users       uint64  `json:"users"`
+	Users       uint64  `json:"users"`      // distinct, senders and recipients
+	Recipients  uint64  `json:"recipients"` // distinct: those with a sequence
 	Duplicates  uint64  `json:"duplicates"`
 	Regressions uint64  `json:"regressions"`
 	Gaps        uint64  `json:"gaps"`    // jumps of a user's sequence by more than one
@@ -68,7 +69,8 @@ func replay(ctx context.Context, log *msglog.Reader, take next, callers int, out
 			}
 		})
 	}
-	err := dispatch(ctx, log, crew, o)
+	users := make(map[uint64]struct{})
+	err := dispatch(ctx, log, crew, o, users)
 	for _, c := range crew {
 		close(c.jobs)
 	}
@@ -76,11 +78,14 @@ func replay(ctx context.Context, log *msglog.Reader, take next, callers int, out
 	if cause := context.Cause(ctx); cause != nil {
 		err = cause
 	}
-	return summary(crew, time.Since(start)), errors.Join(err, o.finish())
+	r := summary(crew, time.Since(start))
+	r.Users = uint64(len(users))
+	return r, errors.Join(err, o.finish())
 }
 
-// dispatch reads the log until its end, its first unreadable line, or the end of ctx.
-func dispatch(ctx context.Context, log *msglog.Reader, crew []*caller, o *output) error {
+// dispatch reads the log until its end, its first unreadable line, or the end of ctx,
+// and notes who is in it.
+func dispatch(ctx context.Context, log *msglog.Reader, crew []*caller, o *output, users map[uint64]struct{}) error {
 	for index := uint64(0); ; index++ {
 		m, err := log.Next()
 		if errors.Is(err, io.EOF) {
@@ -92,6 +97,7 @@ func dispatch(ctx context.Context, log *msglog.Reader, crew []*caller, o *output
 		if !o.room(index) {
 			return nil // ctx says why
 		}
+		users[m.Sender], users[m.Recipient] = struct{}{}, struct{}{}
 		select {
 		case crew[m.Recipient%uint64(len(crew))].jobs <- job{index, log.Line(), m}:
 		case <-ctx.Done():
@@ -126,7 +132,7 @@ func summary(crew []*caller, elapsed time.Duration) report {
 		h.merge(&c.latency)
 	}
 	r := report{
-		Events: t.events, Users: t.users, Duplicates: t.duplicates, Regressions: t.regressions, Gaps: t.gaps, Skipped: t.skipped,
+		Events: t.events, Recipients: t.users, Duplicates: t.duplicates, Regressions: t.regressions, Gaps: t.gaps, Skipped: t.skipped,
 		P50: h.quantile(0.50).Microseconds(), P99: h.quantile(0.99).Microseconds(), Seconds: elapsed.Seconds(),
 	}
 	if elapsed > 0 {

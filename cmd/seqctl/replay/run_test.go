@@ -73,7 +73,7 @@ func TestALogReplaysInOrderForEachRecipientAndInTheOutput(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want := report{Events: 5000, Users: uint64(len(s.last))}
+		want := report{Events: 5000, Users: usersIn(text), Recipients: uint64(len(s.last))}
 		if diff := cmp.Diff(want, r, cmpopts.IgnoreFields(report{}, "Rate", "P50", "P99", "Seconds")); diff != "" {
 			t.Errorf("%d callers (-want +got)\n%s", callers, diff)
 		}
@@ -87,6 +87,16 @@ func TestALogReplaysInOrderForEachRecipientAndInTheOutput(t *testing.T) {
 			t.Errorf("%d callers: output (-want +got)\n%s", callers, diff)
 		}
 	}
+}
+
+// usersIn counts the distinct senders and recipients of a log.
+func usersIn(text []byte) uint64 {
+	seen := map[string]bool{}
+	for line := range strings.Lines(string(text)) {
+		f := strings.Fields(line)
+		seen[f[0]], seen[f[1]] = true, true
+	}
+	return uint64(len(seen))
 }
 
 // expected is the output of a replay of the log on a new service.
@@ -146,7 +156,7 @@ func TestNumbersThatRepeatOrFallAreReported(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := report{Events: 5, Users: 1, Duplicates: 1, Regressions: 1, Gaps: 1, Skipped: 6}
+	want := report{Events: 5, Users: 2, Recipients: 1, Duplicates: 1, Regressions: 1, Gaps: 1, Skipped: 6}
 	if diff := cmp.Diff(want, r, cmpopts.IgnoreFields(report{}, "Rate", "P50", "P99", "Seconds")); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
