@@ -48,5 +48,8 @@ fuzz: ## every fuzz target for FUZZ executions
 			echo "$$pkg $$target"; go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZ) $$pkg || exit 1; \
 		done; done
 
+drills: build ## every drill three times, into docs/failover.md; wants a quiet machine
+	bash tests/drills/report.sh
+
 clean: ## removes bin/ and data/
 	rm -rf bin data

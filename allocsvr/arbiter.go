@@ -110,10 +110,10 @@ func (r *arbiter) seated(ctx context.Context, pause *time.Duration) bool {
 // that ends before its lease has run out was ended on purpose: its node left, or
 // somebody knew of its death; that is nothing to be suspicious of.
 func (r *arbiter) watch(now time.Duration) {
-	v := r.a.view(now)
+	live := r.a.present()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for name, s := range v.live {
+	for name, s := range live {
 		old, ok := r.alive[name]
 		if !ok {
 			old.since = now
@@ -121,7 +121,7 @@ func (r *arbiter) watch(now time.Duration) {
 		r.alive[name] = spell{since: old.since, freeAt: s.FreeAt}
 	}
 	for name, old := range r.alive {
-		if _, ok := v.live[name]; ok {
+		if _, ok := live[name]; ok {
 			continue
 		}
 		delete(r.alive, name)
@@ -166,7 +166,7 @@ func (r *arbiter) enough() bool {
 
 func (r *arbiter) input(t *seq.RouteTable, force bool) placement.Input {
 	now := r.a.clock.Now()
-	v := r.a.view(now)
+	live := r.a.present()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	weight := func(name string) uint32 {
@@ -184,14 +184,14 @@ func (r *arbiter) input(t *seq.RouteTable, force bool) placement.Input {
 	in := placement.Input{
 		Config: placement.Config{Budget: max(1, sections/2)},
 		Table:  t, Sections: sections, Force: force,
-		LostWithinMinute: len(r.lost), KnownNodes: max(len(t.Nodes), len(v.live)),
+		LostWithinMinute: len(r.lost), KnownNodes: max(len(t.Nodes), len(live)),
 	}
-	for name, s := range v.live {
+	for name, s := range live {
 		in.Live = append(in.Live, placement.Node{
 			Name: name, Addr: s.Addr, Session: s.Session, Weight: weight(name), AliveFor: now - r.alive[name].since})
 	}
 	for _, n := range t.Nodes { // at the start of a cluster, owners may still come
-		if _, ok := v.live[n.Name]; !ok && r.a.awaited(n.Name, now) {
+		if _, ok := live[n.Name]; !ok && r.a.awaited(n.Name, now) {
 			in.Live = append(in.Live, placement.Node{Name: n.Name, Addr: n.Addr, Session: n.Session, Weight: n.Weight})
 		}
 	}

@@ -45,6 +45,19 @@ func (a *Alloc) view(now time.Duration) view {
 	return v
 }
 
+// present is like view, but counts a node as alive until the stores have said that
+// its session is gone. A node whose own renewals are late sees all others' leases run
+// out; it may then look at the stores, but must not take anybody for lost.
+func (a *Alloc) present() map[string]quorum.SessionView {
+	live := map[string]quorum.SessionView{a.name: {Session: a.session, Name: a.name, Addr: a.addr}}
+	for _, s := range a.leases.Sessions() {
+		if s.Session != a.session && !s.Dead {
+			live[s.Name] = s
+		}
+	}
+	return live
+}
+
 // awaited says that a node of the table was not seen yet and may still come.
 func (a *Alloc) awaited(name string, now time.Duration) bool {
 	a.seen.mu.Lock()

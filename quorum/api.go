@@ -154,7 +154,7 @@ type SessionInfo struct {
 type RenewReply struct {
 	UUID         string
 	BootCount    uint64
-	Reset        bool        // nothing is attached any more: attach all again
+	Reset        bool        // count on nothing attached before this request: attach all again
 	Lost         []LeaseItem // no longer this session's; sent again until dropped
 	Refused      []LeaseItem // of Attach: the epoch is not the promised one
 	Sessions     []SessionInfo

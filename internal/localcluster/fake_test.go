@@ -115,6 +115,10 @@ func (fakeDaemon) Status(context.Context, *pb.StatusRequest) (*pb.StatusReply, e
 	return &pb.StatusReply{Ready: true}, nil
 }
 
+func (fakeDaemon) Routes(context.Context, *pb.RoutesRequest) (*pb.RoutesReply, error) {
+	return &pb.RoutesReply{Routes: &pb.RouteTable{Version: 1}}, nil
+}
+
 func (fakeDaemon) Current(context.Context, *pb.CurrentRequest) (*pb.CurrentReply, error) {
 	return &pb.CurrentReply{Results: []*pb.CurrentResult{{Values: []uint64{0}}}}, nil
 }

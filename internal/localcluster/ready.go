@@ -12,11 +12,13 @@ import (
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 )
 
-// probeTimeout bounds one question whether a node is ready; it is asked again after
-// probePause. An allocator answers only when it has asked the stores itself.
+// probeTimeout bounds one question whether a node is ready. It is asked again after
+// firstProbe, and then ever less often up to lastProbe: an allocator reads every
+// section from the stores for its answer, which must not slow down what is waited for.
 const (
 	probeTimeout = 4 * time.Second
-	probePause   = 25 * time.Millisecond
+	firstProbe   = 25 * time.Millisecond
+	lastProbe    = 400 * time.Millisecond
 )
 
 // errUnready is a node that answers, but not yet well.
@@ -44,7 +46,7 @@ func WaitNode(ctx context.Context, n Node, ended <-chan struct{}, why func() str
 	}
 	defer conn.Close()
 	var reason error // the last that says more than that the time was up
-	for {
+	for pause := firstProbe; ; pause = min(pause*3/2, lastProbe) {
 		probe, cancel := context.WithTimeout(ctx, probeTimeout)
 		err := ask(probe, n.Role, conn)
 		cancel()
@@ -59,7 +61,7 @@ func WaitNode(ctx context.Context, n Node, ended <-chan struct{}, why func() str
 			return fmt.Errorf("%s: %w: %s", n.Name, ErrExited, why())
 		case <-ctx.Done():
 			return fmt.Errorf("%s: %w: %w", n.Name, ErrNotReady, reason)
-		case <-time.After(probePause):
+		case <-time.After(pause):
 		}
 	}
 }
@@ -74,6 +76,13 @@ func ask(ctx context.Context, role Role, conn *grpc.ClientConn) error {
 		}
 		return err
 	case RoleAlloc:
+		routes, err := pb.NewSequenceClient(conn).Routes(ctx, &pb.RoutesRequest{})
+		if err != nil {
+			return err
+		}
+		if routes.GetRoutes() == nil {
+			return fmt.Errorf("%w: no route table", errUnready)
+		}
 		reply, err := pb.NewAdminClient(conn).Status(ctx, &pb.StatusRequest{})
 		switch {
 		case err != nil:

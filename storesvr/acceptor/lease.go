@@ -42,7 +42,7 @@ func newSession() *session {
 // all of which grant nothing: seq.ErrBadArgument, seq.ErrBadLease, seq.ErrNameTaken,
 // seq.ErrNoLease for a session that has ended, ErrLeaseBound.
 //
-// A Reset reply means: of what was attached before this request nothing is any more;
+// A Reset reply means: of what was attached before this request count on nothing;
 // what this request attached, and is not Refused, is.
 func (a *Acceptor) Renew(req quorum.RenewRequest, now time.Duration) (quorum.RenewReply, error) {
 	if err := a.admit(req, now); err != nil {
@@ -72,7 +72,12 @@ func (a *Acceptor) Renew(req quorum.RenewRequest, now time.Duration) (quorum.Ren
 		delete(s.lost, item.Register)
 	}
 	if s.diverged(req.Attached, len(reply.Refused)) {
-		s.attached = fresh
+		// What is attached stays so unless the session has just listed everything
+		// that it believes in: should this reply be lost, it goes on to count what
+		// it was granted before.
+		if uint64(len(fresh)) == req.Attached {
+			s.attached = fresh
+		}
 		reply.Reset = true
 	}
 	s.expiry = max(s.expiry, now+req.Lease)

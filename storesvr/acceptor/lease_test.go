@@ -100,6 +100,19 @@ func TestASessionThatBelievesInMoreThanIsAttachedIsReset(t *testing.T) {
 	}
 }
 
+func TestAResetWhoseAnswerIsLostTakesNothingAwayThatWasGranted(t *testing.T) {
+	b := newBench(t)
+	b.prepare(section, 1, alice)
+	b.renew(alice, 1, item(section, 1))
+	if got := b.renew(alice, 5); !got.Reset {
+		t.Errorf("got %+v, want a reset", got)
+	}
+	b.want("granted before", b.prepare(section, 2, bob), quorum.VerdictHeld)
+	if got := b.renew(alice, 1, item(section, 1)); got.Reset {
+		t.Errorf("after it attached all again: %+v, want no reset", got)
+	}
+}
+
 func TestARenewalThatCrossesAReleaseIsNotReset(t *testing.T) {
 	b := newBench(t)
 	b.prepare(section, 1, alice)

@@ -204,6 +204,6 @@ func (o *options) greet(w io.Writer, layout *localcluster.Layout, took time.Dura
 	if router.Addr != ctl.DefaultAddr {
 		try += " --addr " + router.Addr
 	}
-	fmt.Fprintf(w, "try:     %s\n         curl -d '{\"uid\":42}' http://%s/v1/next\n", try, router.HTTP)
+	fmt.Fprintf(w, "try:     %s\n         curl -H 'Content-Type: application/json' -d '{\"uid\":42}' http://%s/v1/next\n", try, router.HTTP)
 	fmt.Fprintln(w, "Ctrl-C stops it; the next start goes on above every number handed out.")
 }

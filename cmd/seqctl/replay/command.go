@@ -35,6 +35,7 @@ var errBroken = errors.New("the sequences are broken")
 type options struct {
 	ctl.Options
 	space   string
+	attempt time.Duration
 	out     string
 	callers int
 }
@@ -56,6 +57,7 @@ duplicates, regressions and gaps. Exit 1 when there are duplicates or regression
 	cmd.Flags().Lookup("timeout").Usage = "how long to try for one number, retries included"
 	cmd.Flags().StringVar(&o.space, "space", "", "kind of `counter`; empty is "+seq.DefaultSpace)
 	cmd.Flags().StringVar(&o.out, "out", "", "write RECIPIENT SEQUENCE UNIX_SECONDS lines to this `file`, in the order of the log")
+	cmd.Flags().DurationVar(&o.attempt, "attempt-timeout", ctl.AttemptTimeout, "after how long a silent AllocSvr is given up and another asked, which skips numbers")
 	cmd.Flags().IntVar(&o.callers, "callers", 64, "how many messages are under way at once")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if err := o.run(cmd.Context(), args[0], cmd.OutOrStdout(), cmd.ErrOrStderr()); err != nil {
@@ -74,6 +76,9 @@ func (o *options) run(ctx context.Context, path string, stdout, stderr io.Writer
 	if o.callers < 1 || o.callers > maxCallers {
 		return daemon.Usage(fmt.Errorf("--callers %d: expected 1 to %d", o.callers, maxCallers))
 	}
+	if o.attempt < time.Millisecond {
+		return daemon.Usage(fmt.Errorf("--attempt-timeout %v: expected at least 1ms", o.attempt))
+	}
 	total, err := count(path, stderr)
 	if err != nil {
 		return err
@@ -84,7 +89,7 @@ func (o *options) run(ctx context.Context, path string, stdout, stderr io.Writer
 	}
 	defer log.Close()
 	find, cancel := context.WithTimeout(ctx, min(findTimeout, o.Timeout))
-	c, err := client.New(find, client.Config{Addrs: []string{o.Addr}, Timeout: o.Timeout})
+	c, err := client.New(find, client.Config{Addrs: []string{o.Addr}, Timeout: o.Timeout, AttemptTimeout: o.attempt})
 	cancel()
 	if err != nil {
 		return err
