@@ -7,9 +7,18 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 
 	"github.com/seqsvr/seqsvr/internal/daemon"
 )
+
+const help = `storesvr is one replica of a cluster's registers.
+
+  storesvr init     makes the database; nothing else ever does
+  storesvr serve    answers from it until SIGTERM
+  storesvr version  [-o json]
+
+Each verb takes --help.`
 
 func main() { os.Exit(daemon.Main("storesvr", os.Args[1:], run)) }
 
@@ -18,6 +27,10 @@ func run(ctx context.Context, args []string, _, stderr io.Writer) error {
 	if len(args) > 0 {
 		if verb := verbs[args[0]]; verb != nil {
 			return verb(ctx, args[1:], stderr)
+		}
+		if slices.Contains([]string{"--help", "-h", "help"}, args[0]) {
+			_, err := fmt.Fprintln(stderr, help)
+			return err
 		}
 	}
 	return daemon.Usage(fmt.Errorf("arguments %q: expected a verb: init, serve or version (each takes --help)", args))
