@@ -29,6 +29,7 @@ type database interface {
 type replica struct {
 	disk     database
 	clock    clock.Clock
+	wall     func() time.Time
 	log      *slog.Logger
 	identity disk.Identity
 	boots    uint64
@@ -65,7 +66,7 @@ func newReplica(cfg Config, db database, meta disk.Meta, registers map[seq.Regis
 		return nil, err
 	}
 	r := &replica{
-		disk: db, clock: cfg.Clock, log: cfg.Logger.With("store", meta.Name),
+		disk: db, clock: cfg.Clock, wall: time.Now, log: cfg.Logger.With("store", meta.Name),
 		identity: meta.Identity, boots: meta.BootCount, started: now,
 		maxLease: cfg.MaxLease, nearFull: cfg.NearFull,
 		queue: make(chan *write, maxGroup), quit: make(chan struct{}),
@@ -200,7 +201,7 @@ func (r *replica) Step(ctx context.Context, req quorum.StepRequest) (quorum.Repl
 			results = allFull(len(req.Items))
 			return nil
 		}
-		results, err = r.acceptor.Step(req, acceptor.Limits{})
+		results, err = r.acceptor.Step(req, acceptor.Limits{WorkerMax: workerMax(r.wall())})
 		return err
 	}})
 	if err != nil {
@@ -208,6 +209,14 @@ func (r *replica) Step(ctx context.Context, req quorum.StepRequest) (quorum.Repl
 	}
 	return quorum.Reply{UUID: r.identity.UUID, Results: results}, nil
 }
+
+// workerAhead is how far a snowflake worker id's high-water mark may lie beyond this
+// store's wall clock: enough for every window that an allocator asks for and for
+// clocks that are minutes apart, and far too little to spoil a worker id for long.
+const workerAhead = time.Hour
+
+// workerMax is the largest high-water mark to be taken, in milliseconds since 1970.
+func workerMax(now time.Time) uint64 { return uint64(max(0, now.Add(workerAhead).UnixMilli())) }
 
 func allFull(n int) []quorum.Result {
 	return slices.Repeat([]quorum.Result{{Verdict: quorum.VerdictFull}}, n)

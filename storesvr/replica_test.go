@@ -224,6 +224,27 @@ func TestAStoreThatStopsWithNothingLeasedStartsWithoutGrace(t *testing.T) {
 	}
 }
 
+func TestAWorkerMarkFarBeyondTheStoresClockIsRefused(t *testing.T) {
+	b := newVoter(t)
+	now := time.UnixMilli(1_800_000_000_000)
+	b.wall = func() time.Time { return now }
+	worker := seq.WorkerRegister("default", 0, 1)
+	if got, err := b.Prepare(t.Context(), quorum.PrepareRequest{Ref: b.ref, Session: alice,
+		Items: []quorum.PrepareItem{{Register: worker, Round: 1, Create: true}}}); err != nil || got.Results[0].Verdict != quorum.VerdictOK {
+		t.Fatalf("got %+v, %v", got, err)
+	}
+	for _, row := range []struct {
+		ahead time.Duration
+		want  quorum.Verdict
+	}{{0, quorum.VerdictOK}, {time.Hour, quorum.VerdictOK}, {time.Hour + time.Millisecond, quorum.VerdictRefused}} {
+		got, err := b.Step(t.Context(), quorum.StepRequest{Ref: b.ref, Session: alice,
+			Items: []quorum.StepItem{{Register: worker, Round: 1, Max: uint64(now.Add(row.ahead).UnixMilli())}}})
+		if err != nil || got.Results[0].Verdict != row.want {
+			t.Errorf("%v ahead: got %+v, %v, want %v", row.ahead, got.Results, err, row.want)
+		}
+	}
+}
+
 func TestANearlyFullDiskRefusesWritesAndKeepsLeases(t *testing.T) {
 	b := newVoter(t)
 	b.mustPrepare(1, alice, quorum.VerdictOK)
