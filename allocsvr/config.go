@@ -37,6 +37,13 @@ type Config struct {
 	// process dies; 0: one is drawn.
 	Session seq.Session
 
+	// Snowflake IDs. DatacenterID is bound to the name Datacenter at its first use in
+	// the cluster, so that one region cannot start with another's id.
+	DatacenterID uint64
+	Datacenter   string
+	WorkerID     int64         // the only worker id to use, leased and fenced all the same; -1: any free one
+	WorkerWindow time.Duration // how far ahead the high-water mark is confirmed; 0: 3 s
+
 	Logger *slog.Logger
 }
 
@@ -44,7 +51,7 @@ type Config struct {
 func DefaultConfig() Config {
 	return Config{
 		Listen: "127.0.0.1:7410", Weight: 100, Lease: time.Second,
-		GossipProfile: "fast", ExpectAllocs: 1, Logger: slog.Default(),
+		GossipProfile: "fast", ExpectAllocs: 1, WorkerID: -1, Logger: slog.Default(),
 	}
 }
 

@@ -6,11 +6,13 @@ import (
 
 	"google.golang.org/grpc"
 
+	"github.com/seqsvr/seqsvr/allocsvr/globalid"
 	"github.com/seqsvr/seqsvr/allocsvr/segment"
 	"github.com/seqsvr/seqsvr/internal/clock"
 	"github.com/seqsvr/seqsvr/internal/storeclient"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
+	"github.com/seqsvr/seqsvr/snowflake"
 )
 
 // endpoint is what an AllocSvr serves from registers of its own, beside sections.
@@ -25,7 +27,7 @@ type endpoint interface {
 	Register(srv *grpc.Server)
 }
 
-// endpoints makes the services for segments.
+// endpoints makes the services for segments and snowflake IDs.
 func (s *Server) endpoints(p *assembled, cluster storeclient.Cluster, boot clock.Clock) error {
 	a := p.alloc
 	segments, err := segment.New(segment.Config{
@@ -36,9 +38,34 @@ func (s *Server) endpoints(p *assembled, cluster storeclient.Cluster, boot clock
 	if err != nil {
 		return err
 	}
+	ids, err := globalid.New(globalid.Config{
+		Name: s.cfg.Name, Session: s.session, Registers: p.group, Documents: p.group, Leases: workerLeases{p.leases},
+		DatacenterID: snowflake.Datacenter(s.cfg.DatacenterID), Datacenter: s.cfg.Datacenter, Worker: s.worker(),
+		Window: s.cfg.WorkerWindow, Clock: boot, Logger: s.cfg.Logger,
+	})
+	if err != nil {
+		return err
+	}
 	a.routes.changed = segments.Recheck
-	p.endpoints = []endpoint{segments}
+	p.endpoints = []endpoint{segments, ids}
 	return nil
+}
+
+// worker is the configured worker id, nil for any free one.
+func (s *Server) worker() *snowflake.Worker {
+	if s.cfg.WorkerID < 0 {
+		return nil
+	}
+	w := snowflake.Worker(s.cfg.WorkerID)
+	return &w
+}
+
+// workerLeases makes quorum.Leases a globalid.Leases.
+type workerLeases struct{ *quorum.Leases }
+
+// Attach implements globalid.Leases.
+func (l workerLeases) Attach(reg seq.Register, round uint64) globalid.Hold {
+	return l.Leases.Attach(reg, round)
 }
 
 // lost tells whoever holds the register.

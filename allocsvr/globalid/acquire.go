@@ -1,0 +1,258 @@
+package globalid
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/seqsvr/seqsvr/quorum"
+	"github.com/seqsvr/seqsvr/seq"
+	"github.com/seqsvr/seqsvr/snowflake"
+)
+
+const (
+	// acquireBound ends an acquisition whose stores answer slowly.
+	acquireBound = 10 * time.Second
+	// acquirePause is how long the reason of a failed acquisition answers all who ask,
+	// so that a flood of requests does not become one of reads.
+	acquirePause = 200 * time.Millisecond
+	// surveys is how often one acquisition looks for free worker ids, when others are
+	// faster with those that it found.
+	surveys = 3
+)
+
+// leaseOf gives the issuer's lease, or has one acquired and waits for it, as long as
+// ctx lasts.
+func (s *Service) leaseOf(ctx context.Context, i *issuer) (*lease, error) {
+	for {
+		if l := i.current.Load(); l != nil {
+			return l, nil
+		}
+		p, err := s.acquireFor(i)
+		if err != nil {
+			return nil, err
+		}
+		select {
+		case <-p.done:
+			if p.err != nil {
+				return nil, p.err
+			}
+		case <-ctx.Done():
+			return nil, fmt.Errorf("namespace %q: wait for a worker id: %w", i.name, ctx.Err())
+		}
+	}
+}
+
+// acquireFor begins an acquisition, or joins the one under way, or tells why the last
+// one failed.
+func (s *Service) acquireFor(i *issuer) (*pending, error) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.pending != nil {
+		return i.pending, nil
+	}
+	if i.failed != nil && s.cfg.Clock.Now() < i.retryAt {
+		return nil, i.failed
+	}
+	p := &pending{done: make(chan struct{})}
+	if !s.spawn(func(ctx context.Context) { s.acquireNow(ctx, i, p) }) {
+		return nil, fmt.Errorf("namespace %q: %w", i.name, seq.ErrShuttingDown)
+	}
+	i.pending = p
+	return p, nil
+}
+
+// acquireNow is one acquisition, in the background: it outlives the requests that
+// wait for it, since the next ones want the same.
+func (s *Service) acquireNow(ctx context.Context, i *issuer, p *pending) {
+	var err error
+	if i.current.Load() == nil { // nobody was faster
+		ctx, cancel := context.WithTimeout(ctx, acquireBound)
+		err = s.acquire(ctx, i)
+		cancel()
+	}
+	if err != nil && s.isLeaving() {
+		err = fmt.Errorf("%w: %w", seq.ErrShuttingDown, err)
+	}
+	if err != nil {
+		err = fmt.Errorf("namespace %q datacenter %d: %w", i.name, s.cfg.DatacenterID, err)
+		s.log.Warn("no worker id", "error", err)
+	}
+	i.mu.Lock()
+	i.pending, i.failed, i.retryAt = nil, err, s.cfg.Clock.Now()+acquirePause
+	i.mu.Unlock()
+	p.err = err
+	close(p.done)
+}
+
+// acquire gets a worker id. A crash anywhere leaves a promise and at most a window
+// above the clock behind, of a worker id that is free once the lease has ended.
+func (s *Service) acquire(ctx context.Context, i *issuer) error {
+	ns, err := s.record(ctx, i.name)
+	if err != nil {
+		return err
+	}
+	dc, err := s.datacenterIn(ns.Layout)
+	if err != nil {
+		return err
+	}
+	var last error
+	for range surveys {
+		try, err := s.candidates(ctx, i, ns, dc)
+		if err != nil {
+			return err
+		}
+		for _, w := range try {
+			l, err := s.take(ctx, i, ns, dc, w)
+			if err == nil {
+				s.open(l)
+				return nil
+			}
+			if !isTaken(err) {
+				return err
+			}
+			last = err
+		}
+	}
+	return fmt.Errorf("%w: others were faster %d times: %w", seq.ErrOverloaded, surveys, last)
+}
+
+// isTaken: somebody else got the worker id meanwhile; another one may be free.
+func isTaken(err error) bool { return errors.Is(err, quorum.ErrNack) || errors.Is(err, quorum.ErrHeld) }
+
+// datacenterIn is the node's datacenter in IDs of the layout. Without that field all
+// datacenters share one pool of worker ids, that of 0, as their IDs do.
+func (s *Service) datacenterIn(l snowflake.Layout) (snowflake.Datacenter, error) {
+	now := s.cfg.Wall()
+	if _, err := l.TickAt(now); err != nil {
+		return 0, issuing.name(err)
+	}
+	if !l.HasDatacenter() {
+		return 0, nil
+	}
+	if s.cfg.DatacenterID > l.MaxDatacenter() {
+		return 0, fmt.Errorf("%w: datacenter id %d, the layout has 0 to %d", seq.ErrBadArgument, s.cfg.DatacenterID, l.MaxDatacenter())
+	}
+	return s.cfg.DatacenterID, nil
+}
+
+// candidates looks at the stores for worker ids to try. At least one, or an error.
+func (s *Service) candidates(ctx context.Context, i *issuer, ns Namespace, dc snowflake.Datacenter) ([]snowflake.Worker, error) {
+	found, err := s.cfg.Registers.ReadPrefix(ctx, s.cfg.Session, prefixIn(ns.Name, dc))
+	if err != nil {
+		return nil, err
+	}
+	used := survey(ns.Name, found, s.cfg.Session)
+	if err := behind(used, s.now(), s.cfg.Session); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	rnd := rand.New(rand.NewPCG(s.random.Uint64(), 0))
+	s.mu.Unlock()
+	i.mu.Lock()
+	c := choose(used, ns.Layout, i.first, rnd)
+	i.mu.Unlock()
+	s.pooled(i, dc, c.pool)
+	if s.cfg.Worker != nil {
+		if *s.cfg.Worker > ns.Layout.MaxWorker() {
+			return nil, fmt.Errorf("%w: worker id %d, the layout has 0 to %d", seq.ErrBadArgument, *s.cfg.Worker, ns.Layout.MaxWorker())
+		}
+		c = c.only(*s.cfg.Worker, used)
+	}
+	if len(c.try) == 0 {
+		return nil, exhausted(used, c.pool, s.nodes())
+	}
+	return c.try, nil
+}
+
+// take tries to get one worker id: look, promise, first mark. A PREPARE that one store
+// grants and another refuses would depose a live holder, hence the look before it.
+func (s *Service) take(ctx context.Context, i *issuer, ns Namespace, dc snowflake.Datacenter, w snowflake.Worker) (*lease, error) {
+	reg := seq.WorkerRegister(ns.Name, uint64(dc), uint64(w))
+	if err := reg.Validate(); err != nil {
+		return nil, err
+	}
+	out := s.cfg.Registers.Probe(ctx, s.cfg.Session, []seq.Register{reg})[0]
+	if out.State != quorum.Won {
+		return nil, out.Err
+	}
+	if err := s.usable(w, mark(out.Max)); err != nil {
+		return nil, err
+	}
+	round := out.Promised.Round + 1
+	out = s.cfg.Registers.Prepare(ctx, s.cfg.Session, []quorum.PrepareItem{{Register: reg, Round: round, Create: true}})[0]
+	if out.State != quorum.Won {
+		if errors.Is(out.Err, quorum.ErrRefused) { // it was ended: by Leave, or as one taken for dead
+			return nil, fmt.Errorf("%w: %w", seq.ErrNoLease, out.Err)
+		}
+		return nil, out.Err
+	}
+	// Above the highest of W promises: whatever any holder before had confirmed, W
+	// stores have it, and one of those is among these.
+	floor, now := mark(out.Max), s.now()
+	if err := s.usable(w, floor); err != nil {
+		return nil, err
+	}
+	gen, err := snowflake.New(ns.Layout, dc, w, floor.tick(ns.Layout), s.generatorOptions()...)
+	if err != nil {
+		return nil, issuing.name(err)
+	}
+	i.mu.Lock()
+	i.first = &w
+	i.mu.Unlock()
+	first := target(now, floor, s.cfg.Window)
+	out = s.cfg.Registers.Step(ctx, s.cfg.Session, []quorum.StepItem{{Register: reg, Round: round, Max: uint64(first)}})[0]
+	if out.State != quorum.Won {
+		return nil, stepError(out.Err)
+	}
+	i.mu.Lock()
+	i.first = nil
+	i.mu.Unlock()
+	l := &lease{issuer: i, ns: ns, layout: layoutName(ns.Layout), datacenter: dc, worker: w,
+		register: reg, round: round, floor: floor.tick(ns.Layout), gen: gen}
+	l.confirm(first)
+	return l, nil
+}
+
+func (s *Service) generatorOptions() []snowflake.Option {
+	wall := s.cfg.Wall
+	return []snowflake.Option{
+		snowflake.WithClock(func() int64 { return wall().UnixMilli() }), snowflake.WithSleeper(s.cfg.Sleep),
+	}
+}
+
+// usable refuses a worker id whose mark is so far ahead that nothing could be handed
+// out before the clock gets there. The oldest mark is tried first, so the others are
+// no better.
+func (s *Service) usable(w snowflake.Worker, floor mark) error {
+	if ahead := floor.ahead(s.now()); ahead > reach*s.cfg.Window {
+		return fmt.Errorf("%w: it is %v behind the mark of worker %d", seq.ErrClockOff, ahead, w)
+	}
+	return nil
+}
+
+// stepError names why a mark was not taken. Stores refuse one that is too far beyond
+// their own clocks; nothing else of a worker register can be refused.
+func stepError(err error) error {
+	if errors.Is(err, quorum.ErrRefused) && !errors.Is(err, quorum.ErrNack) {
+		return fmt.Errorf("%w: %w", seq.ErrClockOff, err)
+	}
+	return err
+}
+
+// open puts a lease to use. It is among the held before the stores hear of it, so that
+// a loss that they tell of at once finds it.
+func (s *Service) open(l *lease) {
+	s.mu.Lock()
+	s.held[l.register] = l
+	s.mu.Unlock()
+	l.attached(s.cfg.Leases.Attach(l.register, l.round))
+	l.issuer.current.Store(l)
+	s.log.Info("worker id acquired", "namespace", l.ns.Name, "datacenter", l.datacenter, "worker", l.worker,
+		"round", l.round, "confirmed", l.mark().time())
+	s.warnEnd(l.issuer, l.ns)
+	s.news.fire()
+	s.kick()
+}

@@ -1,0 +1,62 @@
+package globalid
+
+import (
+	"fmt"
+	"regexp"
+	"sync"
+	"sync/atomic"
+
+	"github.com/seqsvr/seqsvr/seq"
+)
+
+const (
+	maxAgents     = 1024 // names counted apart
+	maxAgentBytes = 64
+	// Neither of these can be an agent's name.
+	unnamedAgent = "(none)"
+	otherAgents  = "(other)" // all beyond maxAgents
+)
+
+// agentName is Twitter's pattern.
+var agentName = regexp.MustCompile(`^[a-zA-Z][a-zA-Z\-0-9]*$`)
+
+// agents counts the IDs that each agent got. The zero value is ready for use; it is
+// safe for concurrent use, and holds at most maxAgents names, whoever asks.
+type agents struct {
+	known sync.Map // name -> *atomic.Uint64
+	mu    sync.Mutex
+	n     int // names in known, also one for all others; guarded by mu
+}
+
+// counter is the counter of an agent: seq.ErrBadArgument for what is no name.
+func (a *agents) counter(name string) (*atomic.Uint64, error) {
+	switch {
+	case name == "":
+		name = unnamedAgent
+	case len(name) > maxAgentBytes || !agentName.MatchString(name):
+		return nil, fmt.Errorf("%w: agent %.64q, expected at most %d bytes of %s", seq.ErrBadArgument, name, maxAgentBytes, agentName)
+	}
+	if c, ok := a.known.Load(name); ok {
+		return c.(*atomic.Uint64), nil
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.n >= maxAgents {
+		name = otherAgents
+	}
+	c, known := a.known.LoadOrStore(name, new(atomic.Uint64))
+	if !known {
+		a.n++
+	}
+	return c.(*atomic.Uint64), nil
+}
+
+// counts are the IDs by agent since start.
+func (a *agents) counts() map[string]uint64 {
+	out := map[string]uint64{}
+	a.known.Range(func(name, c any) bool {
+		out[name.(string)] = c.(*atomic.Uint64).Load()
+		return true
+	})
+	return out
+}

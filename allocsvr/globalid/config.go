@@ -1,0 +1,132 @@
+package globalid
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"regexp"
+	"slices"
+	"time"
+
+	"github.com/seqsvr/seqsvr/internal/clock"
+	"github.com/seqsvr/seqsvr/quorum"
+	"github.com/seqsvr/seqsvr/seq"
+	"github.com/seqsvr/seqsvr/snowflake"
+)
+
+// Registers are the fenced registers of the worker ids. quorum.Group implements it.
+//
+// Prepare and Step return only after W replicas have the write on disk, or with the
+// reason why not; State Unknown means that it may have happened. ReadPrefix needs R
+// replicas. Safe for concurrent use.
+type Registers interface {
+	Probe(ctx context.Context, session seq.Session, regs []seq.Register) []quorum.Outcome
+	ReadPrefix(ctx context.Context, session seq.Session, prefix string) (map[seq.Register]quorum.Outcome, error)
+	Prepare(ctx context.Context, session seq.Session, items []quorum.PrepareItem) []quorum.Outcome
+	Step(ctx context.Context, session seq.Session, items []quorum.StepItem) []quorum.Outcome
+	Release(ctx context.Context, session seq.Session, items []quorum.LeaseItem, to seq.Session) error
+}
+
+// Documents are compare-and-swap documents on the same replicas.
+type Documents interface {
+	LoadDocument(ctx context.Context, session seq.Session, reg seq.Register) (quorum.Document, error)
+	SwapDocument(ctx context.Context, session seq.Session, reg seq.Register, old uint64, body []byte) (quorum.Document, error)
+}
+
+// Hold is a register held under a lease. The lease does not permit anything here, the
+// mark does; it keeps others from taking the worker id.
+type Hold interface {
+	// Drop gives the lease up. Safe to repeat.
+	Drop()
+}
+
+// Leases keeps this session alive at the replicas and tells of the others. When a
+// hold is lost, Service.Lost must be called.
+type Leases interface {
+	Attach(reg seq.Register, round uint64) Hold
+	Sessions() []quorum.SessionView
+}
+
+// DefaultWindow is how far ahead of time a worker id's mark is confirmed.
+const DefaultWindow = 3 * time.Second
+
+// Limits of a window. A longer one costs more IDs' time after a crash, a shorter one
+// more writes, and does not outlast a short loss of the quorum.
+const (
+	MinWindow = 100 * time.Millisecond
+	MaxWindow = time.Minute
+)
+
+// reach is how many windows a mark may lie ahead of the clock, which only the borrow
+// policies use up. Stores must take marks that are MaxWindow*reach ahead of their own
+// clocks, and some more for what the clocks differ.
+const reach = 10
+
+// Config of one node's endpoint.
+type Config struct {
+	Name      string // of the node, for people
+	Session   seq.Session
+	Registers Registers
+	Documents Documents
+	Leases    Leases
+
+	// DatacenterID goes into the IDs of layouts that have that field. It is bound to
+	// the name Datacenter, "" for none, at its first use in the cluster.
+	DatacenterID snowflake.Datacenter
+	Datacenter   string // 0 to 64 bytes of A-Z a-z 0-9 . _ -
+	// Namespaces are offered beside the defaults and in place of those of the same
+	// name or alias, until somebody records them. Version is not looked at.
+	Namespaces []Namespace
+	// Worker is the only worker id to be used, for nodes that are numbered from
+	// outside; nil: any free one. It is leased and fenced like any other.
+	Worker *snowflake.Worker
+	Window time.Duration // 0: DefaultWindow
+
+	Wall   func() time.Time  // nil: time.Now
+	Sleep  snowflake.Sleeper // how requests wait for the wall clock; nil: a timer
+	Clock  clock.Clock       // for pauses; nil: the machine's
+	Logger *slog.Logger      // nil: none
+}
+
+var datacenterName = regexp.MustCompile(`^[A-Za-z0-9._-]{0,64}$`)
+
+// withDefaults fills in what may be left out and checks the rest: seq.ErrBadArgument.
+func (c Config) withDefaults() (Config, error) {
+	switch {
+	case c.Registers == nil || c.Documents == nil || c.Leases == nil:
+		return c, fmt.Errorf("%w: registers, documents and leases are needed", seq.ErrBadArgument)
+	case c.Session == 0:
+		return c, fmt.Errorf("%w: session 0", seq.ErrBadArgument)
+	case !datacenterName.MatchString(c.Datacenter):
+		return c, fmt.Errorf("%w: datacenter name %q, expected %s", seq.ErrBadArgument, c.Datacenter, datacenterName)
+	case c.Window != 0 && (c.Window < MinWindow || c.Window > MaxWindow):
+		return c, fmt.Errorf("%w: window %v, expected %v to %v", seq.ErrBadArgument, c.Window, MinWindow, MaxWindow)
+	}
+	for i, ns := range c.Namespaces {
+		if err := ns.validate(); err != nil {
+			return c, err
+		}
+		if slices.ContainsFunc(c.Namespaces[:i], ns.meets) {
+			return c, fmt.Errorf("%w: namespace %q: name or alias %d twice", seq.ErrBadArgument, ns.Name, ns.Alias)
+		}
+	}
+	if c.Window == 0 {
+		c.Window = DefaultWindow
+	}
+	if c.Wall == nil {
+		c.Wall = time.Now
+	}
+	if c.Sleep == nil {
+		c.Sleep = func(ctx context.Context, d time.Duration) error {
+			pause(ctx, d, nil)
+			return ctx.Err()
+		}
+	}
+	if c.Clock == nil {
+		c.Clock = clock.Boot()
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	return c, nil
+}

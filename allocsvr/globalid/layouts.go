@@ -1,0 +1,146 @@
+package globalid
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
+	"github.com/seqsvr/seqsvr/seq"
+	"github.com/seqsvr/seqsvr/snowflake"
+)
+
+// parseLayout reads a preset's name or a layout's text: seq.ErrBadLayout.
+func parseLayout(text string) (snowflake.Layout, error) {
+	if l, err := snowflake.Preset(text); err == nil {
+		return l, nil
+	}
+	l, err := snowflake.ParseLayout(text)
+	if err != nil {
+		return l, reading.name(err)
+	}
+	return l, nil
+}
+
+// presetOf is the preset whose IDs are the layout's, whatever their policies; "" for none.
+func presetOf(l snowflake.Layout) string {
+	for _, name := range snowflake.PresetNames() {
+		p, err := snowflake.Preset(name)
+		if err == nil && p.WithPolicy(snowflake.Policy{}) == l.WithPolicy(snowflake.Policy{}) {
+			return name
+		}
+	}
+	return ""
+}
+
+// layoutName is the preset or, where there is none, the text of the layout.
+func layoutName(l snowflake.Layout) string {
+	if name := presetOf(l); name != "" {
+		return name
+	}
+	return l.String()
+}
+
+func layoutToProto(l snowflake.Layout, now time.Time) *pb.SnowflakeLayout {
+	policy := l.Policy()
+	rollback := policy.Rollback.String()
+	if policy.Rollback == snowflake.RollbackWait {
+		rollback += ":" + policy.RollbackWait.String()
+	}
+	return &pb.SnowflakeLayout{
+		Name: presetOf(l), Text: l.String(),
+		EpochUnixMs: l.Epoch().UnixMilli(), UnitMs: l.Unit().Milliseconds(),
+		ExhaustedUnixMs: l.Exhausted().UnixMilli(), Exhausted: l.Remaining(now) <= 0,
+		HasDatacenter: l.HasDatacenter(), MaxDatacenter: uint64(l.MaxDatacenter()),
+		MaxWorker: uint64(l.MaxWorker()), MaxSequence: l.MaxSequence(),
+		Overflow: policy.Overflow.String(), Rollback: rollback,
+	}
+}
+
+// layoutOf is the layout that a request means: by itself, or by its namespace.
+func (s *Service) layoutOf(ctx context.Context, layout string, ref Ref) (snowflake.Layout, error) {
+	if layout != "" {
+		return parseLayout(layout)
+	}
+	i, err := s.find(ctx, ref)
+	if err != nil {
+		return snowflake.Layout{}, err
+	}
+	return s.view.Load().spaces[i.name].Layout, nil
+}
+
+// decoded describes an ID. seq.ErrBadID.
+func (s *Service) decoded(l snowflake.Layout, id snowflake.ID, e snowflake.Encoding) (*pb.SnowflakeDecoded, error) {
+	parts, err := l.Decode(id)
+	if err != nil {
+		return nil, reading.name(err)
+	}
+	at, err := l.TimeOf(parts.Tick)
+	if err != nil {
+		return nil, reading.name(err)
+	}
+	text, err := e.Format(id)
+	if err != nil {
+		return nil, reading.name(err)
+	}
+	out := &pb.SnowflakeDecoded{
+		Id: int64(id), Text: text, Layout: layoutName(l), UnixMs: at.UnixMilli(), Tick: uint64(parts.Tick),
+		DatacenterId: uint64(parts.Datacenter), WorkerId: uint64(parts.Worker), Sequence: parts.Sequence,
+		HasDatacenter: l.HasDatacenter(),
+	}
+	if l.HasDatacenter() {
+		out.Datacenter = s.view.Load().directory.nameOf(parts.Datacenter)
+	}
+	return out, nil
+}
+
+// encodingOf reads the name of a text form, "" for decimal: seq.ErrBadArgument.
+func encodingOf(name string) (snowflake.Encoding, error) {
+	if name == "" {
+		return snowflake.Decimal, nil
+	}
+	e, err := snowflake.ParseEncoding(name)
+	if err != nil {
+		return e, reading.name(err)
+	}
+	return e, nil
+}
+
+// idOf is the ID of a request: seq.ErrBadID, seq.ErrBadArgument.
+func idOf(req *pb.SnowflakeDecodeRequest) (snowflake.ID, error) {
+	e, err := encodingOf(req.Encoding)
+	if err != nil {
+		return 0, err
+	}
+	switch id := req.Id.(type) {
+	case *pb.SnowflakeDecodeRequest_Number:
+		return snowflake.ID(id.Number), nil
+	case *pb.SnowflakeDecodeRequest_Text:
+		parsed, err := e.Parse(id.Text)
+		if err != nil {
+			return 0, reading.name(err)
+		}
+		return parsed, nil
+	}
+	return 0, fmt.Errorf("%w: neither number nor text", seq.ErrBadID)
+}
+
+// partsOf are the parts of a request: seq.ErrBadID, seq.ErrTimeExhausted.
+func partsOf(l snowflake.Layout, req *pb.SnowflakeComposeRequest) (snowflake.Parts, error) {
+	p := snowflake.Parts{
+		Datacenter: snowflake.Datacenter(req.DatacenterId), Worker: snowflake.Worker(req.WorkerId), Sequence: req.Sequence,
+	}
+	switch t := req.Time.(type) {
+	case *pb.SnowflakeComposeRequest_Tick:
+		p.Tick = snowflake.Tick(t.Tick)
+	case *pb.SnowflakeComposeRequest_UnixMs:
+		tick, err := l.TickAt(time.UnixMilli(t.UnixMs))
+		if err != nil {
+			return p, reading.name(err)
+		}
+		p.Tick = tick
+	default:
+		return p, fmt.Errorf("%w: neither time nor tick", seq.ErrBadArgument)
+	}
+	return p, nil
+}

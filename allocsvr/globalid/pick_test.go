@@ -1,0 +1,150 @@
+package globalid
+
+import (
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/seqsvr/seqsvr/quorum"
+	"github.com/seqsvr/seqsvr/seq"
+	"github.com/seqsvr/seqsvr/snowflake"
+)
+
+func TestWorkerIDsNeverUsedComeFirstAndThenTheOldestMark(t *testing.T) {
+	l := layout(t, "time:43,worker:3,sequence:12;epoch=0")
+	used := []usedWorker{
+		{worker: 0, mark: 30, free: true}, {worker: 1, mark: 5, holder: 7}, {worker: 3, mark: 10, free: true}, {worker: 6, mark: 20, free: true},
+	}
+	c := choose(used, l, nil, rand.New(rand.NewPCG(1, 1)))
+	fresh := slices.Clone(c.try[:4])
+	slices.Sort(fresh)
+	if diff := cmp.Diff([]snowflake.Worker{2, 4, 5, 7}, fresh); diff != "" {
+		t.Errorf("never used: %s", diff)
+	}
+	if diff := cmp.Diff([]snowflake.Worker{3, 6, 0}, c.try[4:]); diff != "" {
+		t.Errorf("used: %s", diff)
+	}
+	if c.pool != (pool{held: 1, size: 8}) {
+		t.Errorf("got pool %+v", c.pool)
+	}
+	six := snowflake.Worker(6)
+	if c = choose(used, l, &six, rand.New(rand.NewPCG(1, 1))); c.try[0] != 6 || len(c.try) != 7 {
+		t.Errorf("6 first: got %v", c.try)
+	}
+	one := snowflake.Worker(1)
+	if c = choose(used, l, &one, rand.New(rand.NewPCG(1, 1))); slices.Contains(c.try, 1) {
+		t.Errorf("1 is held: got %v", c.try)
+	}
+	if got := c.only(1, used).try; len(got) != 0 {
+		t.Errorf("only a held one: got %v", got)
+	}
+	if got := c.only(5, used).try; !slices.Equal(got, []snowflake.Worker{5}) {
+		t.Errorf("only 5: got %v", got)
+	}
+}
+
+func TestALargePoolUsesWorkerIDsAgainBeforeNewOnes(t *testing.T) {
+	var used []usedWorker
+	for w := range snowflake.Worker(roomy) {
+		used = append(used, usedWorker{worker: w, mark: mark(roomy - w), free: w%2 == 0})
+	}
+	c := choose(used, layout(t, "baidu"), nil, rand.New(rand.NewPCG(1, 1)))
+	if c.try[0] != roomy-2 {
+		t.Errorf("got %v", c.try)
+	}
+}
+
+func TestACrowdedPoolIsOneOfWhichMoreThanFourFifthsAreHeld(t *testing.T) {
+	for _, row := range []struct {
+		pool pool
+		want bool
+	}{{pool{8, 10}, false}, {pool{9, 10}, true}, {pool{0, 1 << 22}, false}, {pool{2, 2}, true}} {
+		if got := row.pool.crowded(); got != row.want {
+			t.Errorf("%+v: got %v", row.pool, got)
+		}
+	}
+}
+
+func TestAnExhaustedPoolNamesItsHoldersAndFitsAStatus(t *testing.T) {
+	var used []usedWorker
+	for w := range snowflake.Worker(1024) {
+		used = append(used, usedWorker{worker: w, holder: seq.Session(w%3 + 1), remaining: time.Second})
+	}
+	err := exhausted(used, pool{1024, 1024}, map[seq.Session]string{1: strings.Repeat("n", 40)})
+	if !errors.Is(err, seq.ErrWorkersExhausted) || !strings.Contains(err.Error(), "and 1012 more") || len(err.Error()) > 900 {
+		t.Errorf("got %d bytes: %v", len(err.Error()), err)
+	}
+}
+
+func TestASurveyReadsWhatTheStoresSay(t *testing.T) {
+	got := survey("ns", map[seq.Register]quorum.Outcome{
+		seq.WorkerRegister("ns", 1, 10): {State: quorum.Won, Max: 7},
+		seq.WorkerRegister("ns", 0, 9):  {State: quorum.Refused, Holder: 5, Remaining: time.Second},
+		seq.WorkerRegister("ns", 0, 2):  {State: quorum.Won, Max: 8, Holder: 6}, // attached at one store so far
+		seq.WorkerRegister("ns", 0, 3):  {State: quorum.Won, Max: 9, Holder: 1}, // its own, given up
+		"wns/strange":                   {State: quorum.Won},
+	}, 1)
+	want := []usedWorker{
+		{datacenter: 0, worker: 2, mark: 8, holder: 6},
+		{datacenter: 0, worker: 3, mark: 9, holder: 1, free: true},
+		{datacenter: 0, worker: 9, holder: 5, remaining: time.Second},
+		{datacenter: 1, worker: 10, mark: 7, free: true},
+	}
+	if diff := cmp.Diff(want, got, cmp.AllowUnexported(usedWorker{})); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// A holder uses ticks up to that of its confirmed mark, the next one those above that
+// of a mark at least as high: whatever the layout, they have none in common.
+func TestTheFloorOfTheNextHolderIsNeverBelowAConfirmedTick(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		unit := rapid.SampledFrom([]string{"1ms", "10ms", "1s", "7m"}).Draw(t, "unit")
+		l, err := snowflake.ParseLayout("time:30,worker:4,sequence:12;epoch=1700000000000;unit=" + unit)
+		if err != nil {
+			t.Fatal(err)
+		}
+		confirmed := mark(rapid.Uint64().Draw(t, "confirmed"))
+		promised := mark(rapid.Uint64Min(uint64(confirmed)).Draw(t, "promised"))
+		if confirmed.tick(l) > promised.tick(l) {
+			t.Errorf("confirmed to tick %d, next floor is %d", confirmed.tick(l), promised.tick(l))
+		}
+	})
+}
+
+func TestTheNextMarkIsAWindowAheadAndWithinReach(t *testing.T) {
+	const w = 3 * time.Second
+	for _, row := range []struct{ now, last, want mark }{
+		{10_000, 0, 13_000},
+		{10_000, 9_999, 13_000},
+		{10_000, 12_000, 15_000},
+		{10_000, 39_000, 40_000}, // a borrower at the end of its reach
+		{10_000, 50_000, 40_000},
+	} {
+		if got := target(row.now, row.last, w); got != row.want {
+			t.Errorf("%+v: got %d", row, got)
+		}
+	}
+	for _, row := range []struct {
+		confirmed, now, last, target mark
+		want                         bool
+	}{
+		{13_000, 10_000, 0, 13_000, false},      // nothing used
+		{13_000, 11_400, 0, 14_400, false},      // less than half
+		{13_000, 11_600, 0, 14_600, true},       // more than half
+		{13_000, 20_000, 0, 23_000, true},       // all
+		{40_000, 10_000, 39_900, 40_000, false}, // no more to be had
+		{40_000, 10_500, 39_900, 40_500, false}, // too little
+		{40_000, 10_800, 39_900, 40_800, true},
+	} {
+		if got := due(row.confirmed, row.now, row.last, row.target, w); got != row.want {
+			t.Errorf("%+v: got %v", row, got)
+		}
+	}
+}

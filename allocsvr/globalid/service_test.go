@@ -1,0 +1,402 @@
+package globalid
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/seqsvr/seqsvr/quorum"
+	"github.com/seqsvr/seqsvr/seq"
+	"github.com/seqsvr/seqsvr/snowflake"
+)
+
+// small has two worker ids.
+const small = "time:43,worker:1,sequence:12;epoch=1700000000000"
+
+func parts(t *testing.T, layout string, id snowflake.ID) snowflake.Parts {
+	t.Helper()
+	l, err := parseLayout(layout)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := l.Decode(id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func TestANodeHandsOutIDsWithoutBeingSetUp(t *testing.T) {
+	c := newCluster(t)
+	n := c.start("alloc-1", func(c *Config) { c.DatacenterID, c.Datacenter = 1, "cn" })
+	ids, got := n.must("", 3)
+	if got.Namespace != "default" || got.Layout != "twitter" || got.Datacenter != 1 {
+		t.Errorf("got %+v", got)
+	}
+	for k, id := range ids {
+		if p := parts(t, "twitter", id); p.Datacenter != 1 || p.Worker != got.Worker || p.Sequence != uint64(k) {
+			t.Errorf("id %d: got %+v", k, p)
+		}
+	}
+	for alias, name := range map[string]string{"1": "regional-1", "2": "regional-2"} {
+		if _, got := n.must(alias, 1); got.Namespace != name || got.Layout != "regional" {
+			t.Errorf("alias %s: got %+v", alias, got)
+		}
+	}
+	d, _, err := n.svc.Load().load(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(d.Namespaces) != 3 || d.Namespaces[0].Version != 1 || !slices.Equal(d.Datacenters, []Datacenter{{1, "cn"}}) {
+		t.Errorf("recorded: got %+v", d)
+	}
+}
+
+func TestTheWorkerIDWithTheOldestMarkIsTakenFirst(t *testing.T) {
+	c := newCluster(t)
+	a := c.start("a")
+	c.add(a, "s", small)
+	_, first := a.must("s", 1)
+	a.leave()
+	c.pass(time.Second)
+	b := c.start("b") // a worker id that was never used goes before
+	_, second := b.must("s", 1)
+	if first.Worker == second.Worker {
+		t.Fatalf("both had worker %d", first.Worker)
+	}
+	b.leave()
+	if _, got := c.start("c").must("s", 1); got.Worker != first.Worker {
+		t.Errorf("got worker %d, want %d", got.Worker, first.Worker)
+	}
+}
+
+func TestAReleasedWorkerIDIsFreeAtOnceAndAKilledOneWhenItsLeaseEnds(t *testing.T) {
+	c := newCluster(t)
+	a, b := c.start("a"), c.start("b")
+	c.add(a, "s", small)
+	a.must("s", 1)
+	b.must("s", 1)
+	_, _, err := c.start("c").gen("s", 1)
+	if !errors.Is(err, seq.ErrWorkersExhausted) || !strings.Contains(err.Error(), "by a for") || !strings.Contains(err.Error(), "by b for") {
+		t.Errorf("got %v, want it to name a and b", err)
+	}
+	a.leave()
+	d := c.start("d")
+	d.must("s", 1)
+	b.kill()
+	e := c.start("e")
+	if _, _, err := e.gen("s", 1); !errors.Is(err, seq.ErrWorkersExhausted) {
+		t.Errorf("while the lease of the dead runs: got %v", err)
+	}
+	c.pass(2 * testLease)
+	eventually(t, "the dead node's worker id is taken over", func() bool {
+		_, _, err := e.gen("s", 1)
+		return err == nil
+	})
+	if _, _, err := a.gen("s", 1); !errors.Is(err, seq.ErrShuttingDown) {
+		t.Errorf("after a release: got %v, want %v", err, seq.ErrShuttingDown)
+	}
+}
+
+func TestAStepOfUnknownOutcomeDoesNotMoveTheCeiling(t *testing.T) {
+	for _, f := range []fault{failsNotApplied, failsButApplied} {
+		c := newCluster(t)
+		n := c.start("a")
+		n.must("", 1)
+		l := n.svc.Load().view.Load().names["default"].current.Load()
+		before := l.mark()
+		c.fail(f, 0, 1)
+		c.pass(2 * DefaultWindow)
+		_, _, err := n.genWithin(300*time.Millisecond, "", 1)
+		if !errors.Is(err, seq.ErrNoQuorum) || !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("fault %d: got %v, want no quorum and the deadline", f, err)
+		}
+		if got := l.mark(); got != before || l.gen.Confirmed() != before.tick(l.ns.Layout) {
+			t.Errorf("fault %d: ceiling moved from %d to %d", f, before, got)
+		}
+		c.fail(works, 0, 1, 2)
+		n.must("", 1)
+		if got := c.max(l.register); got < uint64(l.mark()) {
+			t.Errorf("fault %d: stores have %d, the node uses %d", f, got, l.mark())
+		}
+	}
+}
+
+func TestAFirstMarkOfUnknownOutcomeIsNotUsed(t *testing.T) {
+	for _, f := range []fault{failsNotApplied, failsButApplied} {
+		c := newCluster(t)
+		n := c.start("a")
+		c.fail(f, 0, 1)
+		if _, _, err := n.gen("", 1); !errors.Is(err, seq.ErrNoQuorum) {
+			t.Errorf("fault %d: got %v, want %v", f, err, seq.ErrNoQuorum)
+		}
+		i := n.svc.Load().view.Load().names["default"]
+		i.mu.Lock()
+		first := i.first
+		i.mu.Unlock()
+		if l := i.current.Load(); l != nil || first == nil {
+			t.Fatalf("fault %d: lease %v, first %v", f, l, first)
+		}
+		want := *first
+		c.fail(works, 0, 1, 2)
+		eventually(t, "a worker id", func() bool {
+			_, got, err := n.gen("", 1)
+			if err == nil && got.Worker != want {
+				t.Errorf("fault %d: got worker %d, want that of the attempt before, %d", f, got.Worker, want)
+			}
+			return err == nil
+		})
+	}
+}
+
+func TestALostWorkerIDIsSealedAtOnceAndAnotherOneTaken(t *testing.T) {
+	c := newCluster(t)
+	n := c.start("a")
+	ids, got := n.must("", 1)
+	i := n.svc.Load().view.Load().names["default"]
+	l := i.current.Load()
+
+	// Its lease runs out, and somebody else takes the worker id under a higher epoch.
+	n.leases.mu.Lock()
+	n.leases.dead = true
+	n.leases.mu.Unlock()
+	c.pass(2 * testLease)
+	other := seq.NewSession()
+	out := c.group.Prepare(t.Context(), other, []quorum.PrepareItem{{Register: l.register, Round: l.round + 1}})[0]
+	if out.State != quorum.Won || out.Max < uint64(l.mark()) {
+		t.Fatalf("got %+v", out)
+	}
+	more, _ := n.must("", 1) // in its confirmed window, which the other's floor is above
+	if more[0] <= ids[0] || l.last() > mark(out.Max) {
+		t.Errorf("got %d after %d, the other starts above %d", more[0], ids[0], out.Max)
+	}
+	n.leases.mu.Lock()
+	n.leases.dead = false
+	n.leases.mu.Unlock()
+	c.wall.Add(DefaultWindow.Milliseconds()) // now a step is due, and refused
+	_, after := n.must("", 1)
+	if after.Worker == got.Worker {
+		t.Errorf("still worker %d", after.Worker)
+	}
+	if _, err := l.gen.Next(t.Context()); !errors.Is(err, snowflake.ErrSealed) {
+		t.Errorf("the old generator: got %v, want %v", err, snowflake.ErrSealed)
+	}
+}
+
+func TestAStoreThatTellsOfALossEndsTheWorkerID(t *testing.T) {
+	c := newCluster(t)
+	n := c.start("a")
+	_, got := n.must("", 1)
+	l := n.svc.Load().view.Load().names["default"].current.Load()
+	n.svc.Load().Lost(l.register, l.round+1) // of another epoch: nothing happens
+	if _, same := n.must("", 1); same.Worker != got.Worker {
+		t.Errorf("lost by the word on another epoch")
+	}
+	n.svc.Load().Lost(l.register, l.round)
+	if _, err := l.gen.Next(t.Context()); !errors.Is(err, snowflake.ErrSealed) {
+		t.Errorf("got %v, want %v", err, snowflake.ErrSealed)
+	}
+	n.must("", 1)
+}
+
+func TestAClockFarFromTheStoresIsRefusedByName(t *testing.T) {
+	c := newCluster(t)
+	n := c.start("ahead")
+	n.jump(365 * 24 * time.Hour)
+	if _, _, err := n.gen("", 1); !errors.Is(err, seq.ErrClockOff) {
+		t.Errorf("ahead at start: got %v, want %v", err, seq.ErrClockOff)
+	}
+	n.offset.Store(0)
+	eventually(t, "ids after the clock was set", func() bool { _, _, err := n.gen("", 1); return err == nil })
+	n.jump(time.Hour)
+	if _, _, err := n.gen("", 1); !errors.Is(err, seq.ErrClockOff) {
+		t.Errorf("ahead later: got %v, want %v", err, seq.ErrClockOff)
+	}
+	n.offset.Store(0)
+	n.must("", 1)
+	n.jump(-time.Hour)
+	if _, _, err := n.gen("", 1); !errors.Is(err, seq.ErrClockRollback) {
+		t.Errorf("back: got %v, want %v", err, seq.ErrClockRollback)
+	}
+}
+
+func TestMarksFarAboveTheClockMeanThatTheClockIsBehind(t *testing.T) {
+	used := []usedWorker{{worker: 3, mark: mark(0).add(time.Hour), holder: 9}, {worker: 4, mark: mark(0).add(2 * time.Hour), free: true}}
+	if err := behind(used, 0, 1); !errors.Is(err, seq.ErrClockOff) {
+		t.Errorf("got %v, want %v", err, seq.ErrClockOff)
+	}
+	if err := behind(used, mark(0).add(time.Hour-maxBehind), 1); err != nil {
+		t.Errorf("within the tolerance: got %v", err)
+	}
+	if err := behind(used[1:], 0, 1); err != nil {
+		t.Errorf("of a worker id that nobody holds: got %v", err)
+	}
+}
+
+func TestAFreeWorkerIDWhoseMarkIsFarAheadIsNotUsed(t *testing.T) {
+	c := newCluster(t)
+	n := c.start("a")
+	c.add(n, "s", small)
+	for w := range uint64(2) {
+		reg := seq.WorkerRegister("s", 0, w)
+		session := seq.NewSession()
+		c.group.Prepare(t.Context(), session, []quorum.PrepareItem{{Register: reg, Round: 1, Create: true}})
+		far := uint64(c.wall.Load() + (10 * time.Minute).Milliseconds())
+		if out := c.group.Step(t.Context(), session, []quorum.StepItem{{Register: reg, Round: 1, Max: far}})[0]; out.State != quorum.Won {
+			t.Fatal(out.Err)
+		}
+	}
+	if _, _, err := n.gen("s", 1); !errors.Is(err, seq.ErrClockOff) {
+		t.Errorf("got %v, want %v", err, seq.ErrClockOff)
+	}
+	c.pass(11 * time.Minute)
+	eventually(t, "ids once the clock is there", func() bool { _, _, err := n.gen("s", 1); return err == nil })
+}
+
+func TestAQuickRestartWaitsForTheMarkInsteadOfRefusing(t *testing.T) {
+	c := newCluster(t)
+	zero := snowflake.Worker(0)
+	static := func(cfg *Config) { cfg.Worker = &zero }
+	a := c.start("a", static)
+	ids, _ := a.must("", 1)
+	if _, _, err := c.start("b", static).gen("", 1); !errors.Is(err, seq.ErrWorkersExhausted) {
+		t.Errorf("a worker id that is held: got %v, want %v", err, seq.ErrWorkersExhausted)
+	}
+	a.leave()
+	again, got := c.start("a", static).must("", 1)
+	if got.Worker != 0 || again[0] <= ids[0] {
+		t.Errorf("got id %d of worker %d after %d", again[0], got.Worker, ids[0])
+	}
+}
+
+func TestBorrowedTimeDoesNotRunAwayFromTheClock(t *testing.T) {
+	c := newCluster(t)
+	n := c.start("a")
+	// 16 IDs a second, which are asked for by the hundred.
+	c.add(n, "b", "time:40,worker:4,sequence:4;unit=1s;epoch=2020-01-01T00:00:00Z;overflow=borrow")
+	n.must("b", 100)
+	l := n.svc.Load().view.Load().names["b"].current.Load()
+	for range 10 {
+		if _, _, err := n.genWithin(500*time.Millisecond, "b", 100); err != nil {
+			break
+		}
+	}
+	if ahead := l.mark().ahead(n.svc.Load().now()); ahead > reach*DefaultWindow {
+		t.Errorf("confirmed %v ahead of the clock", ahead)
+	}
+	if _, _, err := n.genWithin(300*time.Millisecond, "b", 1000); !errors.Is(err, seq.ErrOverloaded) || !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("at the end of its reach: got %v, want overloaded and the deadline", err)
+	}
+	c.pass(2 * time.Minute)
+	n.must("b", 100)
+}
+
+func TestADatacenterIDOfAnotherNameIsRefused(t *testing.T) {
+	c := newCluster(t)
+	at := func(id snowflake.Datacenter, name string) func(*Config) {
+		return func(c *Config) { c.DatacenterID, c.Datacenter = id, name }
+	}
+	cn := c.start("cn", at(1, "cn"))
+	cn.must("1", 1)
+	for k, wrong := range []func(*Config){at(1, "sg"), at(2, "cn"), at(1, "")} {
+		n := c.start(fmt.Sprint("wrong-", k), wrong)
+		if err := <-n.done; !errors.Is(err, seq.ErrDatacenterTaken) {
+			t.Errorf("%d: Run returned %v, want %v", k, err, seq.ErrDatacenterTaken)
+		}
+		if _, _, err := n.gen("1", 1); err == nil {
+			t.Errorf("%d: got ids all the same", k)
+		}
+	}
+	sg := c.start("sg", at(2, "sg"))
+	if ids, _ := sg.must("1", 1); parts(t, "regional", ids[0]).Datacenter != 2 {
+		t.Errorf("got %+v", parts(t, "regional", ids[0]))
+	}
+	if _, _, err := c.start("far", at(8, "far")).gen("1", 1); !errors.Is(err, seq.ErrBadArgument) {
+		t.Errorf("datacenter 8 of 3 bits: got %v, want %v", err, seq.ErrBadArgument)
+	}
+}
+
+func TestAChangedPolicyIsTakenInAndNoIDRepeated(t *testing.T) {
+	c := newCluster(t)
+	n := c.start("a")
+	ns := c.add(n, "s", small)
+	before, _ := n.must("s", 10)
+	if _, err := n.svc.Load().put(t.Context(), edited{name: "s", rollback: "borrow", version: ns.Version}); err != nil {
+		t.Fatal(err)
+	}
+	after, _ := n.must("s", 10)
+	for _, id := range after {
+		if slices.Contains(before, id) {
+			t.Errorf("id %d twice", id)
+		}
+	}
+	l := n.svc.Load().view.Load().names["s"].current.Load()
+	if got := l.ns.Layout.Policy().Rollback; got != snowflake.RollbackBorrow {
+		t.Errorf("got rollback %v", got)
+	}
+}
+
+func TestALayoutThatRanOutRefusesByName(t *testing.T) {
+	c := newCluster(t)
+	n := c.start("a")
+	c.add(n, "old", "baidu")
+	if _, _, err := n.gen("old", 1); !errors.Is(err, seq.ErrTimeExhausted) {
+		t.Errorf("got %v, want %v", err, seq.ErrTimeExhausted)
+	}
+	for _, ns := range n.svc.Load().Stats().Namespaces {
+		if ns.Name == "old" && !ns.EndsSoon {
+			t.Error("its end is not in the statistics")
+		}
+	}
+}
+
+func TestBadNamesAndCountsAreRefusedByName(t *testing.T) {
+	c := newCluster(t)
+	n := c.start("a")
+	for _, row := range []struct {
+		ref   Ref
+		count int
+		want  error
+	}{
+		{Ref{Name: "moon"}, 1, seq.ErrUnknownNamespace},
+		{Ref{Name: "7"}, 1, seq.ErrUnknownNamespace},
+		{Ref{Alias: 7}, 1, seq.ErrUnknownNamespace},
+		{Ref{Name: "default", Alias: 1}, 1, seq.ErrUnknownNamespace},
+		{Ref{}, 0, seq.ErrBadCount},
+		{Ref{}, MaxCount + 1, seq.ErrBadCount},
+	} {
+		if _, err := n.svc.Load().Generate(t.Context(), row.ref, row.count); !errors.Is(err, row.want) {
+			t.Errorf("%+v, %d: got %v, want %v", row.ref, row.count, err, row.want)
+		}
+	}
+	if _, err := n.svc.Load().Generate(t.Context(), Ref{Name: "regional-1", Alias: 1}, MaxCount); err != nil {
+		t.Errorf("both names of one, and the largest count: %v", err)
+	}
+}
+
+func TestAConfigurationThatCannotWorkIsRefused(t *testing.T) {
+	c := newCluster(t)
+	good := Config{Session: 1, Registers: c.group, Documents: c.group, Leases: &keeper{}}
+	for name, change := range map[string]func(*Config){
+		"no stores":            func(c *Config) { c.Registers = nil },
+		"no session":           func(c *Config) { c.Session = 0 },
+		"a short window":       func(c *Config) { c.Window = time.Millisecond },
+		"a name with a slash":  func(c *Config) { c.Datacenter = "cn/1" },
+		"a namespace no name":  func(c *Config) { c.Namespaces = []Namespace{{Layout: defaultOffers()[0].Layout}} },
+		"a namespace no bits":  func(c *Config) { c.Namespaces = []Namespace{{Name: "x"}} },
+		"two of the same name": func(c *Config) { c.Namespaces = append(defaultOffers(), defaultOffers()...) },
+	} {
+		cfg := good
+		change(&cfg)
+		if _, err := New(cfg); !errors.Is(err, seq.ErrBadArgument) && !errors.Is(err, seq.ErrBadLayout) {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
+	if _, err := New(good); err != nil {
+		t.Error(err)
+	}
+}
