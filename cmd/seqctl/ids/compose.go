@@ -1,0 +1,112 @@
+package ids
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/seqsvr/seqsvr/cmd/seqctl/ctl"
+	"github.com/seqsvr/seqsvr/internal/daemon"
+	"github.com/seqsvr/seqsvr/internal/ui"
+	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
+	"github.com/seqsvr/seqsvr/seq"
+	"github.com/seqsvr/seqsvr/snowflake"
+)
+
+// composed are the parts as the command line has them.
+type composed struct {
+	at                                 *time.Time // nil: tick counts
+	tick, datacenter, worker, sequence uint64
+}
+
+func composeCommand() *cobra.Command {
+	o, m, p := &ctl.Options{}, &meaning{}, &composed{}
+	var form, at string
+	cmd := &cobra.Command{
+		Use:   "compose --time T|--tick N",
+		Short: "put an ID together from its parts, for bounds of queries by time; it reserves nothing",
+		Long: `compose puts an ID together. It reserves nothing: the ID may have been handed out, or
+will be. It needs no cluster; with --namespace or --addr it asks one.`,
+		Example: "  seqctl snowflake compose --layout regional --time 2022-03-22T07:55:44.532Z --datacenter 1 --worker 1 --sequence 11",
+		Args:    between(0, 0),
+	}
+	o.AddTo(cmd, askTimeout)
+	m.addTo(cmd)
+	cmd.Flags().StringVar(&at, "time", "", "`time` of RFC 3339 or milliseconds since 1970, rounded down to a tick")
+	cmd.Flags().Uint64Var(&p.tick, "tick", 0, "units since the layout's epoch, in place of --time")
+	cmd.Flags().Uint64Var(&p.datacenter, "datacenter", 0, "datacenter id")
+	cmd.Flags().Uint64Var(&p.worker, "worker", 0, "worker id")
+	cmd.Flags().Uint64Var(&p.sequence, "sequence", 0, "sequence within the tick")
+	cmd.Flags().StringVar(&form, "text", snowflake.Decimal.String(), textHelp)
+	cmd.RunE = o.Verb(func(ctx context.Context, format ui.Format, _ []string, stdout io.Writer) error {
+		if cmd.Flags().Changed("time") == cmd.Flags().Changed("tick") {
+			return daemon.Usage(fmt.Errorf("%w: expected one of --time and --tick", seq.ErrBadArgument))
+		}
+		if cmd.Flags().Changed("time") {
+			moment, err := parseTime(at)
+			if err != nil {
+				return err
+			}
+			p.at = &moment
+		}
+		e, err := parseEncoding(form)
+		if err != nil {
+			return err
+		}
+		l, asked, err := m.read(cmd)
+		if err != nil {
+			return err
+		}
+		var d decoded
+		if asked {
+			d, err = p.there(ctx, o.Addr, m)
+		} else {
+			d, err = p.here(l)
+		}
+		if err == nil {
+			d, err = d.inForm(e)
+		}
+		if err != nil {
+			return err
+		}
+		return d.print(stdout, format)
+	})
+	return cmd
+}
+
+// here composes without a cluster.
+func (p *composed) here(l snowflake.Layout) (decoded, error) {
+	parts := snowflake.Parts{
+		Tick: snowflake.Tick(p.tick), Datacenter: snowflake.Datacenter(p.datacenter), Worker: snowflake.Worker(p.worker), Sequence: p.sequence,
+	}
+	if p.at != nil {
+		tick, err := l.TickAt(*p.at)
+		if err != nil {
+			return decoded{}, refused(err)
+		}
+		parts.Tick = tick
+	}
+	id, err := l.Compose(parts)
+	if err != nil {
+		return decoded{}, refused(err)
+	}
+	return decodeHere(l, id)
+}
+
+// there composes at a cluster.
+func (p *composed) there(ctx context.Context, addr string, m *meaning) (decoded, error) {
+	req := &pb.SnowflakeComposeRequest{
+		Layout: m.layout, Namespace: m.namespace, DatacenterId: p.datacenter, WorkerId: p.worker, Sequence: p.sequence,
+		Time: &pb.SnowflakeComposeRequest_Tick{Tick: p.tick},
+	}
+	if p.at != nil {
+		req.Time = &pb.SnowflakeComposeRequest_UnixMs{UnixMs: p.at.UnixMilli()}
+	}
+	reply, err := askSnowflake(ctx, addr, func(ctx context.Context, c pb.SnowflakeClient) (*pb.SnowflakeDecoded, error) {
+		return c.Compose(ctx, req)
+	})
+	return newDecoded(reply), err
+}

@@ -1,0 +1,129 @@
+package ids
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/seqsvr/seqsvr/internal/daemon"
+	"github.com/seqsvr/seqsvr/internal/ui"
+	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
+	"github.com/seqsvr/seqsvr/seq"
+	"github.com/seqsvr/seqsvr/snowflake"
+)
+
+// defaultLayout is the layout of an ID of which nothing is said, as that of the
+// namespace "default" is where nobody changed it.
+const defaultLayout = "twitter"
+
+// presetOf is the preset whose IDs are the layout's, whatever their policies; "" for none.
+func presetOf(l snowflake.Layout) string {
+	for _, name := range snowflake.PresetNames() {
+		p, err := snowflake.Preset(name)
+		if err == nil && p.WithPolicy(snowflake.Policy{}) == l.WithPolicy(snowflake.Policy{}) {
+			return name
+		}
+	}
+	return ""
+}
+
+// layoutName is the preset or, where there is none, the text of the layout.
+func layoutName(l snowflake.Layout) string {
+	if name := presetOf(l); name != "" {
+		return name
+	}
+	return l.String()
+}
+
+// describe is a layout as the cluster describes it.
+func describe(l snowflake.Layout) *pb.SnowflakeLayout {
+	policy := l.Policy()
+	rollback := policy.Rollback.String()
+	if policy.Rollback == snowflake.RollbackWait {
+		rollback += ":" + policy.RollbackWait.String()
+	}
+	return &pb.SnowflakeLayout{
+		Name: presetOf(l), Text: l.String(),
+		EpochUnixMs: l.Epoch().UnixMilli(), UnitMs: l.Unit().Milliseconds(), ExhaustedUnixMs: l.Exhausted().UnixMilli(),
+		HasDatacenter: l.HasDatacenter(), MaxDatacenter: uint64(l.MaxDatacenter()),
+		MaxWorker: uint64(l.MaxWorker()), MaxSequence: l.MaxSequence(),
+		Overflow: policy.Overflow.String(), Rollback: rollback,
+	}
+}
+
+// layoutRow is a layout in layouts and namespace.
+type layoutRow struct {
+	Layout        string  `json:"layout"` // preset, or text if it is none
+	Text          string  `json:"text"`
+	UnitMS        int64   `json:"unit_ms"`
+	Epoch         string  `json:"epoch"`
+	RunsOut       string  `json:"runs_out"` // first moment without a tick
+	RanOut        bool    `json:"ran_out"`
+	Warning       bool    `json:"warning"` // it ran out, or will within a year
+	MaxDatacenter *uint64 `json:"max_datacenter,omitempty"`
+	MaxWorker     uint64  `json:"max_worker"`
+	MaxSequence   uint64  `json:"max_sequence"` // within one tick
+	Overflow      string  `json:"overflow"`
+	Rollback      string  `json:"rollback"`
+
+	left time.Duration
+}
+
+func newLayoutRow(p *pb.SnowflakeLayout, now time.Time) layoutRow {
+	out := time.UnixMilli(p.GetExhaustedUnixMs())
+	r := layoutRow{
+		Layout: p.GetName(), Text: p.GetText(), UnitMS: p.GetUnitMs(), Epoch: stamp(p.GetEpochUnixMs()), RunsOut: stamp(p.GetExhaustedUnixMs()),
+		MaxWorker: p.GetMaxWorker(), MaxSequence: p.GetMaxSequence(), Overflow: p.GetOverflow(), Rollback: p.GetRollback(), left: out.Sub(now),
+	}
+	if r.Layout == "" {
+		r.Layout = r.Text
+	}
+	if p.GetHasDatacenter() {
+		highest := p.GetMaxDatacenter()
+		r.MaxDatacenter = &highest
+	}
+	r.RanOut, r.Warning = r.left <= 0, r.left <= snowflake.ExhaustionWarning
+	return r
+}
+
+// fields is the part of the text before the options.
+func (r layoutRow) fields() string {
+	fields, _, _ := strings.Cut(r.Text, ";")
+	return fields
+}
+
+// leftCell is the time left as a table shows it.
+func (r layoutRow) leftCell() ui.Cell {
+	switch {
+	case r.RanOut:
+		return ui.Cell{Text: "ran out", Color: ui.Red}
+	case r.Warning:
+		return ui.Cell{Text: ui.Duration(r.left), Color: ui.Yellow}
+	}
+	return ui.Cell{Text: ui.Duration(r.left), Color: ui.Green}
+}
+
+// meaning is how the command line says what an ID means.
+type meaning struct{ layout, namespace string }
+
+func (m *meaning) addTo(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&m.layout, "layout", "", "preset, or a layout's `text`; default "+defaultLayout)
+	cmd.Flags().StringVar(&m.namespace, "namespace", "", "the layout that this `namespace` has at the cluster (a name or an alias)")
+}
+
+// read gives the layout, the default one where none is named, and whether a cluster
+// is asked. Errors are daemon.ErrUsage.
+func (m *meaning) read(cmd *cobra.Command) (l snowflake.Layout, asked bool, err error) {
+	named := cmd.Flags().Changed("namespace")
+	if named && m.layout != "" {
+		return l, false, daemon.Usage(fmt.Errorf("%w: --layout and --namespace: expected one of them", seq.ErrBadArgument))
+	}
+	text := m.layout
+	if text == "" {
+		text = defaultLayout
+	}
+	l, err = parseLayout("--layout", text)
+	return l, named || cmd.Flags().Changed("addr"), err
+}

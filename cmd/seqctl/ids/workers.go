@@ -1,0 +1,83 @@
+package ids
+
+import (
+	"context"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/seqsvr/seqsvr/cmd/seqctl/ctl"
+	"github.com/seqsvr/seqsvr/internal/ui"
+	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
+	"github.com/seqsvr/seqsvr/seq"
+)
+
+// workersResult is what workers prints.
+type workersResult struct {
+	Namespace string      `json:"namespace"`
+	Pool      uint64      `json:"pool"` // worker ids of one datacenter, used or not
+	Held      int         `json:"held"` // of those listed, over all datacenters
+	Workers   []workerRow `json:"workers"`
+}
+
+type workerRow struct {
+	Datacenter  uint64 `json:"datacenter"`
+	Worker      uint64 `json:"worker"`
+	Node        string `json:"node"`    // empty: nobody, or not known
+	Session     string `json:"session"` // empty: nobody holds it
+	Mark        string `json:"mark"`    // no ID of this worker has a later time
+	LeaseLeftMS int64  `json:"lease_left_ms"`
+	Free        bool   `json:"free"`
+}
+
+func workersCommand() *cobra.Command {
+	o := &ctl.Options{}
+	var namespace string
+	cmd := &cobra.Command{
+		Use:   "workers",
+		Short: "list the worker ids of a namespace that were ever used, and who holds them",
+		Args:  between(0, 0),
+	}
+	o.AddTo(cmd, askTimeout)
+	cmd.Flags().StringVar(&namespace, "namespace", "", "name or alias of the `namespace`; empty is default")
+	cmd.RunE = o.Verb(func(ctx context.Context, format ui.Format, _ []string, stdout io.Writer) error {
+		req := &pb.SnowflakeWorkersRequest{Namespace: namespace}
+		reply, err := askSnowflake(ctx, o.Addr, func(ctx context.Context, c pb.SnowflakeClient) (*pb.SnowflakeWorkersReply, error) {
+			return c.Workers(ctx, req)
+		})
+		if err != nil {
+			return err
+		}
+		r := workersResult{Namespace: reply.GetNamespace(), Pool: reply.GetPool(), Workers: []workerRow{}}
+		for _, w := range reply.GetWorkers() {
+			row := workerRow{Datacenter: w.GetDatacenterId(), Worker: w.GetWorkerId(), Node: w.GetNode(),
+				Mark: stamp(int64(w.GetMarkUnixMs())), LeaseLeftMS: w.GetLeaseLeftMs(), Free: w.GetFree()}
+			if w.GetSession() != 0 {
+				row.Session = seq.Session(w.GetSession()).String()
+				r.Held++
+			}
+			r.Workers = append(r.Workers, row)
+		}
+		return ui.Print(stdout, format, r, func() *ui.Table { return r.table() })
+	})
+	return cmd
+}
+
+func (r workersResult) table() *ui.Table {
+	t := ui.NewTable("datacenter", "worker", "of", "state", "node", "session", "lease left", "mark")
+	for _, w := range r.Workers {
+		state, left := ui.Cell{Text: "held", Color: ui.Green}, any("")
+		switch {
+		case w.Free:
+			state = ui.Cell{Text: "free"}
+		case w.Session == "":
+			state = ui.Cell{Text: "not free yet", Color: ui.Yellow}
+		}
+		if w.LeaseLeftMS > 0 {
+			left = time.Duration(w.LeaseLeftMS) * time.Millisecond
+		}
+		t.Row(digits(w.Datacenter), digits(w.Worker), digits(r.Pool), state, orDash(w.Node), orDash(w.Session), left, w.Mark)
+	}
+	return t
+}
