@@ -1,0 +1,121 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/seqsvr/seqsvr/internal/storeclient"
+	"github.com/seqsvr/seqsvr/quorum"
+	"github.com/seqsvr/seqsvr/seq"
+	"github.com/seqsvr/seqsvr/storesvr"
+)
+
+// BenchmarkTakeover is the stores' part of a takeover: all sections of one of three
+// dead owners, one look, one PREPARE and one STEP message a store, each on disk at
+// W of three stores before the next.
+func BenchmarkTakeover(b *testing.B) {
+	for _, sections := range []uint32{4_096, 42_950} {
+		b.Run(fmt.Sprintf("sections=%d", sections), func(b *testing.B) {
+			group := stores(b, sections)
+			ids := make([]seq.Register, 0, sections/3+1)
+			for id := seq.SectionID(0); uint32(id) < sections; id += 3 {
+				ids = append(ids, seq.SectionRegister(id))
+			}
+			for b.Loop() {
+				takeover(b, group, ids)
+			}
+			b.ReportMetric(float64(len(ids)), "taken")
+		})
+	}
+}
+
+func takeover(b *testing.B, group *quorum.Group, regs []seq.Register) {
+	ctx, session := b.Context(), seq.NewSession()
+	prepare := make([]quorum.PrepareItem, len(regs))
+	for i, out := range group.Probe(ctx, session, regs) {
+		if out.State != quorum.Won {
+			b.Fatalf("look at %v: %v", regs[i], out.Err)
+		}
+		prepare[i] = quorum.PrepareItem{Register: regs[i], Round: out.Promised.Round + 1}
+	}
+	step := make([]quorum.StepItem, len(regs))
+	for i, out := range group.Prepare(ctx, session, prepare) {
+		if out.State != quorum.Won {
+			b.Fatalf("prepare %v: %v", regs[i], out.Err)
+		}
+		step[i] = quorum.StepItem{Register: regs[i], Round: prepare[i].Round, Max: out.Max + seq.DefaultStep}
+	}
+	for i, out := range group.Step(ctx, session, step) {
+		if out.State != quorum.Won {
+			b.Fatalf("step %v: %v", regs[i], out.Err)
+		}
+	}
+}
+
+// BenchmarkStep is one section's step: one commit of one record at W of three stores.
+func BenchmarkStep(b *testing.B) {
+	group := stores(b, 64)
+	reg, session := seq.SectionRegister(0), seq.NewSession()
+	if out := group.Prepare(b.Context(), session, []quorum.PrepareItem{{Register: reg, Round: 1}})[0]; out.State != quorum.Won {
+		b.Fatal(out.Err)
+	}
+	max := uint64(0)
+	for b.Loop() {
+		max += seq.DefaultStep
+		if out := group.Step(b.Context(), session, []quorum.StepItem{{Register: reg, Round: 1, Max: max}})[0]; out.State != quorum.Won {
+			b.Fatal(out.Err)
+		}
+	}
+}
+
+// stores starts three StoreSvr over loopback and gives a group over them.
+func stores(b *testing.B, sections uint32) *quorum.Group {
+	b.Helper()
+	names := []string{"s1", "s2", "s3"}
+	var addrs []string
+	ctx, cancel := context.WithCancel(context.Background())
+	var wg sync.WaitGroup
+	b.Cleanup(func() { cancel(); wg.Wait() })
+	for _, name := range names {
+		dir := filepath.Join(b.TempDir(), name)
+		err := storesvr.Init(storesvr.InitConfig{DataDir: dir, ClusterID: "bench", Name: name, MemberNames: names,
+			Spaces: []seq.Space{{Name: seq.DefaultSpace, Sections: sections}}})
+		if err != nil {
+			b.Fatal(err)
+		}
+		cfg := storesvr.DefaultConfig()
+		cfg.DataDir, cfg.Listen, cfg.Logger = dir, "127.0.0.1:0", slog.New(slog.DiscardHandler)
+		s, err := storesvr.New(cfg)
+		if err != nil {
+			b.Fatal(err)
+		}
+		addrs = append(addrs, s.Addr())
+		wg.Go(func() {
+			if err := s.Run(ctx); err != nil {
+				b.Error(err)
+			}
+		})
+	}
+	connect, done := context.WithTimeout(ctx, 30*time.Second)
+	defer done()
+	cluster, err := storeclient.Connect(connect, addrs)
+	if err != nil {
+		b.Fatal(err)
+	}
+	named := make([]quorum.NamedStore, len(cluster.Stores))
+	for i, s := range cluster.Stores {
+		named[i] = quorum.NamedStore{Name: s.Addr, UUID: s.UUID, Store: s.Client}
+	}
+	id := cluster.Identity
+	group, err := quorum.NewGroup(quorum.Config{Ref: id.Ref, N: id.N, R: id.R, W: id.W, Timeout: 30 * time.Second}, named)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { group.Close(); _ = cluster.Close() })
+	return group
+}
