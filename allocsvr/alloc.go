@@ -147,7 +147,7 @@ func (a *Alloc) lost(reg seq.Register, round uint64) {
 
 // lose drops a section at once: a higher epoch was promised.
 func (a *Alloc) lose(c *cell, epoch, by seq.Epoch) {
-	if !c.drop(epoch, "") {
+	if !c.lose(epoch) {
 		return
 	}
 	a.stats.nacks.Add(1)

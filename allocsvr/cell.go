@@ -44,7 +44,8 @@ type cell struct {
 	confirmed uint64
 	// target > confirmed while a step to it is wanted or in flight, else 0.
 	target uint64
-	// successor is the gRPC address of the node the section was handed to.
+	// successor is the gRPC address of the node that the section was handed to, or
+	// that is still to hand it over to this one.
 	successor string
 	// changed is closed, and made anew, whenever a waiting request may go on.
 	changed chan struct{}
@@ -81,12 +82,13 @@ func (c *cell) expect(epoch seq.Epoch) {
 	}
 }
 
-// abandon ends a failed acquisition.
-func (c *cell) abandon() {
+// abandon ends a failed acquisition. Callers are sent to holder, a gRPC address; empty:
+// nobody is known.
+func (c *cell) abandon(holder string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.state == acquiring {
-		c.clear("")
+		c.clear(holder)
 	}
 }
 
@@ -106,7 +108,7 @@ func (c *cell) install(epoch seq.Epoch, table *counters.Table, confirmed uint64,
 	return true, nil
 }
 
-// drop forgets the section if it is still under the epoch: it was lost.
+// drop forgets the section if it is still under the epoch.
 func (c *cell) drop(epoch seq.Epoch, successor string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -114,6 +116,19 @@ func (c *cell) drop(epoch seq.Epoch, successor string) bool {
 		return false
 	}
 	c.clear(successor)
+	return true
+}
+
+// lose forgets the section if it is still under the epoch, unless it is sealed: a
+// sealed one serves nobody, its leases are released by its own hand-over, and what
+// becomes of it, and who has it then, is for that hand-over to say.
+func (c *cell) lose(epoch seq.Epoch) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.state == absent || c.state == sealed || c.epoch != epoch {
+		return false
+	}
+	c.clear("")
 	return true
 }
 

@@ -7,7 +7,9 @@ import (
 	"io"
 	"net"
 	"os"
+	"os/signal"
 	"path/filepath"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -17,11 +19,12 @@ import (
 	"github.com/seqsvr/seqsvr/internal/daemon"
 	"github.com/seqsvr/seqsvr/internal/localcluster"
 	"github.com/seqsvr/seqsvr/internal/ui"
+	"github.com/seqsvr/seqsvr/seq"
 )
 
 // Bounds of a cluster's life.
 const (
-	readyPatience = 60 * time.Second // until everything serves
+	readyPatience = 2 * time.Minute  // until everything serves
 	stopPatience  = 30 * time.Second // for stopping in order
 )
 
@@ -58,6 +61,7 @@ type process struct {
 type readyFile struct {
 	GRPC      string    `json:"grpc"`
 	HTTP      string    `json:"http"`
+	Dev       int       `json:"dev,omitempty"` // with --processes: SIGHUP to it starts what has ended
 	Processes []process `json:"processes"`
 }
 
@@ -69,7 +73,8 @@ func Command() *cobra.Command {
 		Short: "run a whole cluster on this machine until Ctrl-C",
 		Long: `dev runs stores, allocators and a router in this process, or with --processes as
 real processes, and prints where they listen. A directory used before goes on above
-every number it handed out. Ctrl-C stops the cluster in order; a second one at once.`,
+every number it handed out. Ctrl-C stops the cluster in order; a second one at once.
+With --processes, SIGHUP starts daemons again that have ended.`,
 		Args: ctl.ExactArgs(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := o.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr()); err != nil {
@@ -85,6 +90,8 @@ every number it handed out. Ctrl-C stops the cluster in order; a second one at o
 	fs.IntVar(&o.Stores, "stores", o.Stores, "number of StoreSvr, fixed at the first start in a directory")
 	fs.IntVar(&o.Allocs, "allocs", o.Allocs, "number of AllocSvr")
 	fs.IntVar(&o.Routers, "routers", o.Routers, "number of routers; the first one listens at --listen and --http")
+	fs.Uint32Var(&o.Sections, "sections", seq.DefaultSections, "sections, fixed at the first start in a directory")
+	fs.Uint64Var(&o.Step, "step", seq.DefaultStep, "numbers that one write moves a section's max, fixed likewise")
 	fs.DurationVar(&o.Lease, "lease", time.Second, "how long the stores keep others from an AllocSvr's sections")
 	fs.BoolVar(&o.processes, "processes", false, "run every daemon as a process of its own, from the binaries beside seqctl")
 	fs.StringVar(&o.Bin, "bin", "", "with --processes, the `folder` of the binaries")
@@ -103,6 +110,9 @@ func (o *options) check() error {
 		if host, port, err := net.SplitHostPort(addr); err != nil || host == "" || port == "" {
 			return daemon.Usage(fmt.Errorf("--%s %q: expected host:port", flag, addr))
 		}
+	}
+	if _, err := seq.NewMapping(seq.Space{Name: seq.DefaultSpace, Sections: o.Sections, Step: o.Step}); err != nil || o.Sections == 0 || o.Step == 0 {
+		return daemon.Usage(fmt.Errorf("--sections %d --step %d: expected 1 to %d and 1 to %d", o.Sections, o.Step, seq.MaxSections, uint64(seq.MaxStep)))
 	}
 	if o.Lease < allocsvr.MinLease || o.Lease > allocsvr.MaxLease {
 		return daemon.Usage(fmt.Errorf("--lease %v: expected %v to %v", o.Lease, allocsvr.MinLease, allocsvr.MaxLease))
@@ -157,17 +167,25 @@ func (o *options) serve(ctx context.Context, c running, layout *localcluster.Lay
 		return err
 	}
 	if o.readyFile != "" {
-		router := layout.Role(localcluster.RoleRouter)[0]
-		if err := localcluster.WriteJSON(o.readyFile, readyFile{router.Addr, router.HTTP, c.processes()}); err != nil {
+		if err := o.tell(c, layout); err != nil {
 			return err
 		}
 		defer os.Remove(o.readyFile)
+	}
+	hangups := make(chan os.Signal, 1)
+	if o.processes {
+		signal.Notify(hangups, syscall.SIGHUP)
+		defer signal.Stop(hangups)
 	}
 	o.greet(stdout, layout, time.Since(began))
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
+		case <-hangups:
+			if err := o.revive(c, layout); err != nil {
+				fmt.Fprintln(stderr, "start what has ended:", err)
+			}
 		case text, more := <-c.ended():
 			if !more {
 				return errNothingLeft
@@ -175,6 +193,29 @@ func (o *options) serve(ctx context.Context, c running, layout *localcluster.Lay
 			fmt.Fprintln(stderr, text)
 		}
 	}
+}
+
+// tell writes the ready file.
+func (o *options) tell(c running, layout *localcluster.Layout) error {
+	router := layout.Role(localcluster.RoleRouter)[0]
+	file := readyFile{GRPC: router.Addr, HTTP: router.HTTP, Processes: c.processes()}
+	if o.processes {
+		file.Dev = os.Getpid()
+	}
+	return localcluster.WriteJSON(o.readyFile, file)
+}
+
+// revive starts what has ended, and writes the new process ids.
+func (o *options) revive(c running, layout *localcluster.Layout) error {
+	if r, ok := c.(interface{ revive() error }); ok {
+		if err := r.revive(); err != nil {
+			return err
+		}
+	}
+	if o.readyFile == "" {
+		return nil
+	}
+	return o.tell(c, layout)
 }
 
 // errNothingLeft: daemons ended by themselves, and what is left cannot serve.

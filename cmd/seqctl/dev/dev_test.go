@@ -25,7 +25,7 @@ import (
 )
 
 // patience is far more than a start, a stop or a failover takes.
-const patience = 90 * time.Second
+const patience = 3 * time.Minute
 
 // seqctl runs a command line in this process.
 func seqctl(ctx context.Context, args ...string) (stdout, stderr string, err error) {
@@ -48,7 +48,8 @@ type cluster struct {
 func up(t *testing.T, dir string, args ...string) *cluster {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "ready.json")
-	args = append([]string{"dev", "--data-dir", dir, "--listen", "127.0.0.1:0", "--http", "127.0.0.1:0", "--ready-file", file}, args...)
+	args = append([]string{"dev", "--data-dir", dir, "--listen", "127.0.0.1:0", "--http", "127.0.0.1:0", "--ready-file", file,
+		"--sections", "128"}, args...) // few, so that a slow machine spends its time elsewhere
 	ctx, cancel := context.WithCancel(context.Background())
 	c := &cluster{cancel: cancel, ended: make(chan error, 1), log: &strings.Builder{}}
 	go func() {
@@ -125,70 +126,70 @@ func messages(t *testing.T, n int) string {
 // calm is a lease that hardly any busy machine loses.
 const calm = "4s"
 
-// undisturbed says whether no section changed hands but by plan: an allocator that
-// was kept from the processor for a whole lease loses its sections, and the numbers
-// that were not handed out yet are skipped, as they must be.
-func (c *cluster) undisturbed(t *testing.T) bool {
+// inOneOf wants a cycle without a gap in at most 3. A machine that keeps an allocator
+// from the processor for a whole lease makes it lose its sections, and the numbers that
+// were not handed out yet are skipped, as they must be: so one cycle with gaps proves
+// nothing, and three are no accident. What must hold always, cycle checks by itself.
+func inOneOf(t *testing.T, cycle func() (gaps uint64)) {
 	t.Helper()
-	var status struct {
-		Allocs []struct{ Takeovers, Nacks uint64 }
-	}
-	c.ask(t, &status, "status")
-	for _, a := range status.Allocs {
-		if a.Takeovers+a.Nacks > 0 {
-			t.Logf("a lease was lost on this machine, gaps are not looked at: %+v", status)
-			return false
+	var gaps []uint64
+	for range 3 {
+		n := cycle()
+		if n == 0 || t.Failed() {
+			return
 		}
+		t.Logf("a cycle with gaps: %d", n)
+		gaps = append(gaps, n)
 	}
-	return true
+	t.Errorf("gaps in every cycle: %v, want one without", gaps)
 }
 
-// checkReplay wants a log replayed whole, in order, and without gaps in quiet times.
-func (c *cluster) checkReplay(t *testing.T, log string, events uint64) {
+// replayed replays a log and gives the gaps; all else must be well.
+func (c *cluster) replayed(t *testing.T, log string, events uint64) (gaps uint64) {
 	t.Helper()
 	var got played
 	c.ask(t, &got, "replay", log)
 	if got.Events != events || got.Users == 0 || got.Duplicates+got.Regressions > 0 {
 		t.Errorf("replay %+v, want %d events, no duplicates and no regressions", got, events)
 	}
-	if got.Gaps > 0 && c.undisturbed(t) {
-		t.Errorf("replay %+v, want no gaps", got)
-	}
+	return got.Gaps
 }
 
-// checkGoesOn uses a cluster, stops it, starts it again, and wants no gap.
+// checkGoesOn uses a cluster, stops it and starts it again.
 func checkGoesOn(t *testing.T, args ...string) {
 	t.Helper()
 	args = append(args, "--lease", calm)
 	dir := t.TempDir()
 	log := messages(t, 3000)
 	c := up(t, dir, args...)
-	var before, after taken
-	c.ask(t, &before, "next", "42", "--count", "10")
-	if want := (taken{1, 10}); before != want && c.undisturbed(t) {
-		t.Errorf("first numbers %+v, want %+v", before, want)
-	}
-	c.checkReplay(t, log, 3000)
-	c.ask(t, &before, "next", "42")
-	quiet := c.undisturbed(t)
-	c.down(t)
+	inOneOf(t, func() (gaps uint64) {
+		var before, after taken
+		c.ask(t, &before, "next", "42", "--count", "10")
+		if before.Last != before.First+9 {
+			t.Errorf("numbers %+v, want 10", before)
+		}
+		gaps = c.replayed(t, log, 3000)
+		c.ask(t, &before, "next", "42")
+		c.down(t)
 
-	again := up(t, dir, args...)
-	if diff := cmp.Diff(c.GRPC+c.HTTP, again.GRPC+again.HTTP); diff != "" {
-		t.Errorf("addresses moved:\n%s", diff)
-	}
-	again.ask(t, &after, "next", "42")
-	quiet = quiet && again.undisturbed(t)
-	if after.First <= before.Last || quiet && after.First != before.Last+1 {
-		t.Errorf("after the restart %+v, before it %+v, without a lost lease: %v", after, before, quiet)
-	}
-	again.checkReplay(t, log, 3000)
-	var current []struct{ Current uint64 }
-	again.ask(t, &current, "current", "42")
-	if len(current) != 1 || current[0].Current < after.Last {
-		t.Errorf("current %+v after %+v, want at least that", current, after)
-	}
-	again.down(t)
+		again := up(t, dir, args...)
+		if diff := cmp.Diff(c.GRPC+c.HTTP, again.GRPC+again.HTTP); diff != "" {
+			t.Errorf("addresses moved:\n%s", diff)
+		}
+		c = again
+		c.ask(t, &after, "next", "42")
+		if after.First <= before.Last {
+			t.Errorf("after the restart %+v, before it %+v", after, before)
+		}
+		gaps += after.First - before.Last - 1
+		var current []struct{ Current uint64 }
+		c.ask(t, &current, "current", "42")
+		if len(current) != 1 || current[0].Current < after.Last {
+			t.Errorf("current %+v after %+v, want at least that", current, after)
+		}
+		return gaps + c.replayed(t, log, 3000)
+	})
+	c.down(t)
 }
 
 func TestAClusterInOneProcessGoesOnWhereItWasStopped(t *testing.T) { checkGoesOn(t) }
@@ -266,6 +267,9 @@ func TestAWrongCallIsAUsageErrorThatNamesWhatIsWrong(t *testing.T) {
 		{"--stores 99", "99 stores"},
 		{"--allocs 0", "0 allocs"},
 		{"--routers 0", "0 routers"},
+		{"--sections 0", "--sections 0"},
+		{"--sections 9999999", "--sections 9999999"},
+		{"--step 0", "--step 0"},
 		{"--lease 1ms", "--lease 1ms"},
 		{"--lease 1h", "--lease 1h"},
 		{"--listen here", "--listen"},
@@ -335,14 +339,18 @@ func (c *cluster) kill(match func(process) bool) error {
 }
 
 func TestAStoreKilledDuringAReplayChangesNothingForCallers(t *testing.T) {
-	c := up(t, t.TempDir(), "--processes", "--bin", built(t), "--lease", calm)
 	log := messages(t, 20_000)
-	killed := make(chan error, 1)
-	go func() { killed <- c.kill(func(p process) bool { return p.Name == "store-2" }) }()
-	c.checkReplay(t, log, 20_000)
-	if err := <-killed; err != nil {
-		t.Error(err)
-	}
+	inOneOf(t, func() uint64 {
+		c := up(t, t.TempDir(), "--processes", "--bin", built(t), "--lease", calm)
+		killed := make(chan error, 1)
+		go func() { killed <- c.kill(func(p process) bool { return p.Name == "store-2" }) }()
+		gaps := c.replayed(t, log, 20_000)
+		if err := <-killed; err != nil {
+			t.Error(err)
+		}
+		c.down(t)
+		return gaps
+	})
 }
 
 func TestEverythingKilledGoesOnAboveWhatWasHandedOut(t *testing.T) {

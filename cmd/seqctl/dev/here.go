@@ -13,6 +13,7 @@ import (
 	"github.com/seqsvr/seqsvr/internal/daemon"
 	"github.com/seqsvr/seqsvr/internal/localcluster"
 	"github.com/seqsvr/seqsvr/router"
+	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/storesvr"
 )
 
@@ -56,7 +57,10 @@ func startHere(o *options) (running, *localcluster.Layout, error) {
 
 func (h *here) start(o *options, layout *localcluster.Layout) error {
 	err := layout.Initialise(func(n localcluster.Node) error {
-		return storesvr.Init(storesvr.InitConfig{DataDir: n.Dir, ClusterID: layout.ClusterID, Name: n.Name, MemberNames: layout.StoreNames()})
+		return storesvr.Init(storesvr.InitConfig{
+			DataDir: n.Dir, ClusterID: layout.ClusterID, Name: n.Name, MemberNames: layout.StoreNames(),
+			Spaces: []seq.Space{{Name: seq.DefaultSpace, Sections: o.Sections, Step: o.Step}},
+		})
 	})
 	if err != nil {
 		return err

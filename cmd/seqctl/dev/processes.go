@@ -12,12 +12,15 @@ import (
 // outside is a cluster of real processes.
 type outside struct {
 	*localcluster.Cluster
-	news     chan string
-	watchers sync.WaitGroup
+	news chan string
+	gone chan struct{} // closed, after news, when no process is left
+
+	mu   sync.Mutex // guards left
+	left int        // processes that run; never rises again from 0
 }
 
 // startProcesses starts every daemon as a process. One that ends is told of and left
-// alone, since whoever ended it may want to start it; when all have ended, dev ends.
+// alone, until SIGHUP asks to start it again; when all have ended, dev ends.
 func startProcesses(o *options) (running, *localcluster.Layout, error) {
 	roles := []localcluster.Role{localcluster.RoleStore, localcluster.RoleAlloc, localcluster.RoleRouter}
 	o.Args = map[localcluster.Role][]string{}
@@ -28,20 +31,49 @@ func startProcesses(o *options) (running, *localcluster.Layout, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	c := &outside{Cluster: cluster, news: make(chan string, len(cluster.Nodes))}
+	c := &outside{Cluster: cluster, news: make(chan string, 8*len(cluster.Nodes)), gone: make(chan struct{}), left: len(cluster.Nodes)}
 	for _, p := range cluster.Processes() {
-		c.watchers.Go(func() {
-			<-p.Done()
-			if p.Failed() {
-				c.news <- fmt.Sprintf("%s ended: %s", p.Name, p.Exit())
-			}
-		})
+		go c.watch(p, p.Done())
 	}
-	go func() {
-		c.watchers.Wait()
-		close(c.news)
-	}()
 	return c, cluster.Layout, nil
+}
+
+// watch waits for the end of one incarnation.
+func (c *outside) watch(p *localcluster.Process, done <-chan struct{}) {
+	<-done
+	if p.Failed() {
+		select {
+		case c.news <- fmt.Sprintf("%s ended: %s", p.Name, p.Exit()):
+		default: // nobody reads any more
+		}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.left--; c.left == 0 {
+		close(c.news)
+		close(c.gone)
+	}
+}
+
+// revive starts every process that has ended. Nothing, if none is left.
+func (c *outside) revive() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, p := range c.Processes() {
+		if c.left == 0 {
+			return errNothingLeft
+		}
+		err := p.Start()
+		switch {
+		case errors.Is(err, localcluster.ErrRunning):
+		case err != nil:
+			return err
+		default:
+			c.left++
+			go c.watch(p, p.Done())
+		}
+	}
+	return nil
 }
 
 func (c *outside) ready(ctx context.Context) error { return c.WaitReady(ctx) }
@@ -50,7 +82,7 @@ func (c *outside) ended() <-chan string { return c.news }
 
 func (c *outside) stop(ctx context.Context) error {
 	err := c.StopAll(ctx)
-	c.watchers.Wait()
+	<-c.gone
 	if errors.Is(err, context.Canceled) {
 		return nil // asked for: everything was killed
 	}
