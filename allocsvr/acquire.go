@@ -56,17 +56,38 @@ func (a *Alloc) look(ctx context.Context, ids []seq.SectionID, done *acquisition
 		return nil
 	}
 	free := tries[:0]
-	for i, out := range a.registers.Probe(ctx, a.session, regs) {
+	outcomes := a.registers.Probe(ctx, a.session, regs)
+	holder := a.holders()
+	for i, out := range outcomes {
 		try := tries[i]
 		if out.State != quorum.Won {
 			done.wait(out.Remaining)
-			try.c.abandon()
+			try.c.abandon(holder(try.c.id, out.Holder))
 			continue
 		}
 		try.epoch = seq.Epoch{Round: out.Promised.Round + 1, Session: a.session}
 		free = append(free, try)
 	}
 	return free
+}
+
+// holders is where callers find sections that the table gives to this node already,
+// while the one that has them hands over the many others before them. For all other
+// sections the table tells, and a holder that may be dead is no good address.
+func (a *Alloc) holders() func(seq.SectionID, seq.Session) string {
+	t := a.routes.table()
+	addrs := make(map[seq.Session]string)
+	for _, s := range a.leases.Sessions() {
+		if s.Session != a.session && !s.Dead {
+			addrs[s.Session] = s.Addr
+		}
+	}
+	return func(id seq.SectionID, holder seq.Session) string {
+		if owner, ok := t.Owner(id); !ok || owner.Name != a.name {
+			return ""
+		}
+		return addrs[holder]
+	}
 }
 
 func (d *acquisition) wait(remaining time.Duration) {
@@ -89,7 +110,7 @@ func (a *Alloc) prepare(ctx context.Context, tries []*attempt, done *acquisition
 		try := tries[i]
 		if out.State != quorum.Won {
 			done.wait(out.Remaining)
-			try.c.abandon()
+			try.c.abandon("")
 			continue
 		}
 		if a.start(try, out) {
@@ -138,7 +159,7 @@ func (a *Alloc) accept(ctx context.Context, tries []*attempt) []*attempt {
 				try.heir.also = try.epoch
 				a.heirs.keep(*try.heir)
 			}
-			try.c.abandon()
+			try.c.abandon("")
 			continue
 		}
 		won = append(won, try)

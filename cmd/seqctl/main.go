@@ -8,6 +8,8 @@ import (
 
 	"github.com/seqsvr/seqsvr/cmd/seqctl/ctl"
 	"github.com/seqsvr/seqsvr/cmd/seqctl/dev"
+	"github.com/seqsvr/seqsvr/cmd/seqctl/drill"
+	"github.com/seqsvr/seqsvr/cmd/seqctl/ids"
 	"github.com/seqsvr/seqsvr/cmd/seqctl/replay"
 	"github.com/seqsvr/seqsvr/internal/daemon"
 )
@@ -16,6 +18,7 @@ func main() { os.Exit(daemon.Main("seqctl", os.Args[1:], run)) }
 
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	root := ctl.Root()
-	root.AddCommand(dev.Command(), replay.Command())
+	root.AddCommand(dev.Command(), replay.Command(), drill.Command())
+	root.AddCommand(ids.Commands()...)
 	return ctl.Execute(ctx, root, args, stdout, stderr)
 }

@@ -1,0 +1,191 @@
+package drill
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"syscall"
+	"time"
+
+	"github.com/seqsvr/seqsvr/internal/localcluster"
+	"github.com/seqsvr/seqsvr/internal/rpc"
+	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
+	"github.com/seqsvr/seqsvr/seq"
+)
+
+// poll is how often a condition in another process is looked at.
+const poll = 10 * time.Millisecond
+
+// readyFile is what `seqctl dev --processes --ready-file` writes.
+type readyFile struct {
+	GRPC      string         `json:"grpc"`
+	Dev       int            `json:"dev"` // the process that starts what has ended at SIGHUP; 0: none does
+	Processes []readyProcess `json:"processes"`
+}
+
+type readyProcess struct {
+	localcluster.Node
+	Pid int `json:"pid"`
+}
+
+func readReady(path string) (readyFile, error) {
+	var f readyFile
+	text, err := os.ReadFile(path)
+	if err == nil {
+		err = json.Unmarshal(text, &f)
+	}
+	switch {
+	case err != nil:
+		return f, fmt.Errorf("%w %s: %w", ErrReadyFile, path, err)
+	case f.GRPC == "" || len(f.Processes) == 0:
+		return f, fmt.Errorf("%w %s: no address or no processes in it", ErrReadyFile, path)
+	}
+	return f, nil
+}
+
+// attach finds a cluster that others run: by the ready file, or without processes by
+// one address.
+func attach(ctx context.Context, addr, path string) (*target, error) {
+	if path == "" {
+		return attachAddr(ctx, addr)
+	}
+	f, err := readReady(path)
+	if err != nil {
+		return nil, err
+	}
+	known := func(p readyProcess) bool { return p.Addr == addr }
+	if addr != "" && addr != f.GRPC && !slices.ContainsFunc(f.Processes, known) {
+		return nil, fmt.Errorf("%w %s: it is of the cluster at %s, not at %s", ErrReadyFile, path, f.GRPC, addr)
+	}
+	t := &target{processes: map[string]process{}, close: func() {}}
+	for _, p := range f.Processes {
+		if p.Pid == os.Getpid() || p.Pid <= 1 || p.Pid == f.Processes[0].Pid && len(t.nodes) > 0 {
+			return nil, fmt.Errorf("%w %s: its daemons are no processes of their own (seqctl dev --processes)", ErrReadyFile, path)
+		}
+		t.nodes = append(t.nodes, p.Node)
+		t.processes[p.Name] = &foreign{Node: p.Node, pid: p.Pid, ready: path}
+	}
+	return t, nil
+}
+
+// attachAddr knows addresses only.
+func attachAddr(ctx context.Context, addr string) (*target, error) {
+	conn, err := rpc.Dial(addr)
+	if err != nil {
+		return nil, err
+	}
+	defer conn.Close()
+	call, cancel := context.WithTimeout(ctx, surveyTimeout)
+	defer cancel()
+	reply, err := pb.NewSequenceClient(conn).Routes(call, &pb.RoutesRequest{})
+	if err != nil {
+		return nil, fmt.Errorf("%w: %s: %w", ErrUnhealthy, addr, err)
+	}
+	t := &target{close: func() {}}
+	for _, n := range reply.GetRoutes().GetNodes() {
+		t.nodes = append(t.nodes, localcluster.Node{Role: localcluster.RoleAlloc, Name: n.GetName(), Addr: n.GetAddr()})
+	}
+	if len(t.nodes) == 0 {
+		return nil, fmt.Errorf("%w: %w", ErrUnhealthy, seq.ErrNoRoute)
+	}
+	alloc, err := rpc.Dial(t.nodes[0].Addr)
+	if err != nil {
+		return nil, err
+	}
+	defer alloc.Close()
+	status, err := pb.NewAdminClient(alloc).Status(call, &pb.StatusRequest{})
+	if err != nil {
+		return nil, fmt.Errorf("%w: %s: %w", ErrUnhealthy, t.nodes[0].Name, err)
+	}
+	for _, st := range status.GetStores() {
+		t.nodes = append(t.nodes, localcluster.Node{Role: localcluster.RoleStore, Name: st.GetAddr(), Addr: st.GetAddr()})
+	}
+	for _, m := range status.GetMembers() {
+		if m.GetRole() == string(localcluster.RoleRouter) && m.GetState() == "alive" {
+			t.nodes = append(t.nodes, localcluster.Node{Role: localcluster.RoleRouter, Name: m.GetName(), Addr: m.GetAddr()})
+		}
+	}
+	return t, nil
+}
+
+// foreign is a process that another one started. It is told from one that came by its
+// id later by its command line, which names its address.
+type foreign struct {
+	localcluster.Node
+	pid   int
+	ready string // file that its starter keeps the process ids in
+}
+
+func (f *foreign) alive() bool {
+	line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", f.pid))
+	return err == nil && bytes.Contains(line, []byte("\x00"+f.Addr+"\x00"))
+}
+
+func (f *foreign) signal(sig syscall.Signal) error {
+	if !f.alive() {
+		return fmt.Errorf("%s, pid %d: %w", f.Name, f.pid, localcluster.ErrNotRunning)
+	}
+	return syscall.Kill(f.pid, sig)
+}
+
+// Kill implements process.
+func (f *foreign) Kill() error { return f.end(context.Background(), syscall.SIGKILL) }
+
+// Stop implements process.
+func (f *foreign) Stop(ctx context.Context) error { return f.end(ctx, syscall.SIGTERM) }
+
+// Pause implements process.
+func (f *foreign) Pause() error { return f.signal(syscall.SIGSTOP) }
+
+// Resume implements process.
+func (f *foreign) Resume() error { return f.signal(syscall.SIGCONT) }
+
+func (f *foreign) end(ctx context.Context, sig syscall.Signal) error {
+	if err := f.signal(sig); err != nil {
+		return err
+	}
+	for f.alive() {
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("%s, pid %d, %v: %w", f.Name, f.pid, sig, ctx.Err())
+		case <-time.After(poll):
+		}
+	}
+	return nil
+}
+
+// Start asks the process that runs the cluster to start what has ended, and waits for
+// the new process id. A supervising parent may have been faster.
+func (f *foreign) Start() error {
+	if f.alive() {
+		return fmt.Errorf("start %s: %w", f.Name, localcluster.ErrRunning)
+	}
+	file, err := readReady(f.ready)
+	if err != nil {
+		return err
+	}
+	if file.Dev == 0 {
+		return errors.New("nobody starts it again: " + f.ready + " names no process that would")
+	}
+	for deadline := time.Now().Add(startPatience); time.Now().Before(deadline); <-time.After(20 * poll) {
+		// Asked again and again: that process may not have seen the end yet.
+		if err := syscall.Kill(file.Dev, syscall.SIGHUP); err != nil {
+			return fmt.Errorf("ask pid %d to start %s: %w", file.Dev, f.Name, err)
+		}
+		file, err := readReady(f.ready)
+		if err != nil {
+			return err
+		}
+		for _, p := range file.Processes {
+			if p.Name == f.Name && p.Pid != f.pid && p.Pid > 0 {
+				f.pid = p.Pid
+				return nil
+			}
+		}
+	}
+	return fmt.Errorf("%s: %w", f.Name, localcluster.ErrNotReady)
+}

@@ -1,0 +1,189 @@
+package drill
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/seqsvr/seqsvr/allocsvr"
+	"github.com/seqsvr/seqsvr/cmd/seqctl/ctl"
+	"github.com/seqsvr/seqsvr/internal/daemon"
+	"github.com/seqsvr/seqsvr/internal/localcluster"
+	"github.com/seqsvr/seqsvr/internal/ui"
+)
+
+// options are the flags.
+type options struct {
+	localcluster.Config
+	addr, readyFile string
+	node            string
+	pause, settle   time.Duration
+	warm            time.Duration
+	load            loadConfig
+	keep, list      bool
+	html, output    string
+	inside          string // prefix of the namespaces that this process runs in the hub of
+}
+
+// Command is the verb.
+func Command() *cobra.Command {
+	o := &options{Config: localcluster.DefaultConfig("")}
+	cmd := &cobra.Command{
+		Use:   "drill NAME",
+		Short: "break a part of a cluster under load, and tell what callers saw of it",
+		Long: `drill keeps callers at work, breaks what the drill's name says, and prints a timeline
+and a verdict: requests, errors seen by callers, longest pause of any UID, duplicates,
+regressions and gaps. Without --addr and --ready-file it starts a cluster of real
+processes of its own in a temporary directory; with them it uses one that
+"seqctl dev --processes --ready-file F" runs, and brings back what it broke.
+
+Exit 1 when there are duplicates or regressions, or the cluster did not recover.`,
+		Example: "  seqctl drill --list\n  seqctl drill kill-alloc --lease 600ms --html kill.html\n" +
+			"  seqctl drill drain-alloc --addr 127.0.0.1:7400 -o json",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if o.list {
+				return nil
+			}
+			return ctl.ExactArgs("NAME")(cmd, args)
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := o.run(cmd.Context(), args, cmd.OutOrStdout(), cmd.ErrOrStderr()); err != nil {
+				return fmt.Errorf("drill: %w", err)
+			}
+			return nil
+		},
+	}
+	o.addTo(cmd)
+	return cmd
+}
+
+func (o *options) addTo(cmd *cobra.Command) {
+	fs := cmd.Flags()
+	fs.BoolVar(&o.list, "list", false, "tell what each drill does, and end")
+	fs.StringVar(&o.addr, "addr", "", "gRPC `address` of a router or AllocSvr of the cluster to drill")
+	fs.StringVar(&o.readyFile, "ready-file", "", "`file` that seqctl dev --processes wrote, with the process ids")
+	fs.StringVar(&o.node, "node", "", "the `node` to break; empty: the drill chooses")
+	fs.DurationVar(&o.pause, "pause", 0, "how long to stop a process or to cut a node off; 0: as the drill says")
+	fs.IntVar(&o.Stores, "stores", o.Stores, "StoreSvr of the drill's own cluster")
+	fs.IntVar(&o.Allocs, "allocs", o.Allocs, "AllocSvr of the drill's own cluster")
+	fs.IntVar(&o.Routers, "routers", 2, "routers of the drill's own cluster")
+	fs.DurationVar(&o.Lease, "lease", time.Second, "lease of the drill's own cluster")
+	fs.BoolVar(&o.Supervise, "supervise", false, "run each AllocSvr of the own cluster below a parent that ends its lease when it dies")
+	fs.Uint32Var(&o.Sections, "sections", 0, "sections of the drill's own cluster; 0: the default")
+	fs.StringVar(&o.Bin, "bin", "", "`folder` of the daemons' binaries; empty: beside seqctl")
+	fs.BoolVar(&o.keep, "keep", false, "leave the directory of the own cluster, with its logs, and say where it is")
+	fs.IntVar(&o.load.Callers, "callers", 512, "calls under way at once, at most")
+	fs.IntVar(&o.load.UIDs, "uids", 256, "UIDs that are called again and again")
+	fs.IntVar(&o.load.New, "new", 20, "percent of the calls that are for a UID never called before")
+	fs.IntVar(&o.load.Rate, "rate", 1000, "calls a second that begin, whatever becomes of those before")
+	fs.DurationVar(&o.load.Timeout, "timeout", 20*time.Second, "of one call, retries of the SDK included")
+	fs.DurationVar(&o.warm, "warm", time.Second, "load before the fault")
+	fs.DurationVar(&o.settle, "settle", time.Second, "load after everything serves again")
+	fs.StringVar(&o.html, "html", "", "write a page with the answers over time as a picture to this `file`")
+	fs.StringVarP(&o.output, "output", "o", string(ui.FormatTable), "table, json or yaml")
+	fs.StringVar(&o.inside, "inside", "", "")
+	_ = fs.MarkHidden("inside") // it exists
+}
+
+// check looks at everything that needs no cluster.
+func (o *options) check(d drill) error {
+	l := o.load
+	switch {
+	case l.Callers < 1 || l.Callers > 65_536:
+		return fmt.Errorf("--callers %d: expected 1 to 65536", l.Callers)
+	case l.UIDs < 1 || l.UIDs > 1_000_000:
+		return fmt.Errorf("--uids %d: expected 1 to 1000000", l.UIDs)
+	case l.New < 0 || l.New > 100:
+		return fmt.Errorf("--new %d: expected 0 to 100 percent", l.New)
+	case l.Rate < 1 || l.Rate > 1_000_000:
+		return fmt.Errorf("--rate %d: expected 1 to 1000000", l.Rate)
+	case l.Timeout <= 0 || o.warm < 0 || o.settle < 0 || o.pause < 0:
+		return errors.New("--timeout, --warm, --settle, --pause: expected no negative times")
+	case o.Lease < allocsvr.MinLease || o.Lease > allocsvr.MaxLease:
+		return fmt.Errorf("--lease %v: expected %v to %v", o.Lease, allocsvr.MinLease, allocsvr.MaxLease)
+	}
+	if o.addr != "" {
+		if host, port, err := net.SplitHostPort(o.addr); err != nil || host == "" || port == "" {
+			return fmt.Errorf("--addr %q: expected host:port", o.addr)
+		}
+	}
+	if o.attached() {
+		switch {
+		case d.namespaces:
+			return fmt.Errorf("%w: %s starts a cluster of its own: expected no --addr and no --ready-file", ErrNoNamespaces, d.name)
+		case !d.asks && o.readyFile == "":
+			return fmt.Errorf("%s needs the process ids: expected --ready-file, as seqctl dev --processes --ready-file writes it", d.name)
+		}
+		return nil
+	}
+	if d.routers > o.Routers || d.allocs > o.Allocs || d.stores > o.Stores {
+		return fmt.Errorf("%w: %s needs %d stores, %d allocs, %d routers", ErrTooSmall, d.name, max(d.stores, 1), max(d.allocs, 1), max(d.routers, 1))
+	}
+	return d.stand(o.node, o.planned())
+}
+
+func (o *options) attached() bool { return o.addr != "" || o.readyFile != "" }
+
+// planned are the nodes that a cluster of one's own will have, without addresses.
+func (o *options) planned() (nodes []localcluster.Node) {
+	add := func(role localcluster.Role, count int) {
+		for i := range count {
+			nodes = append(nodes, localcluster.Node{Role: role, Name: fmt.Sprintf("%s-%d", role, i+1)})
+		}
+	}
+	add(localcluster.RoleStore, o.Stores)
+	add(localcluster.RoleAlloc, o.Allocs)
+	add(localcluster.RoleRouter, o.Routers)
+	return nodes
+}
+
+func (o *options) run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	format, err := ui.ParseFormat(o.output)
+	if err != nil {
+		return daemon.Usage(err)
+	}
+	if o.list {
+		return printList(stdout, format)
+	}
+	d, err := find(args[0])
+	if err == nil {
+		err = o.check(d)
+	}
+	if err == nil && !o.attached() {
+		o.Dir = "drill" // to be replaced by a temporary one
+		err = o.Validate()
+	}
+	if err != nil {
+		return daemon.Usage(err)
+	}
+	if d.namespaces && o.inside == "" {
+		return o.insideNamespaces(ctx, d, stdout, stderr)
+	}
+	return o.drill(ctx, d, format, stdout, stderr)
+}
+
+// entry is a line of --list.
+type entry struct {
+	Name string `json:"name"`
+	What string `json:"what"`
+	Own  bool   `json:"own_cluster_only"` // in network namespaces, made for it
+}
+
+func printList(w io.Writer, format ui.Format) error {
+	rows := []entry{}
+	for _, d := range drills {
+		rows = append(rows, entry{d.name, d.what, d.namespaces})
+	}
+	return ui.Print(w, format, rows, func() *ui.Table {
+		t := ui.NewTable("drill", "what it does")
+		for _, r := range rows {
+			t.Row(r.Name, r.What)
+		}
+		return t
+	})
+}

@@ -1,0 +1,24 @@
+package drill
+
+import "errors"
+
+// Errors of the verb. Those of a wrong call come as daemon.ErrUsage too.
+var (
+	// ErrUnknownDrill: no drill has this name.
+	ErrUnknownDrill = errors.New("unknown drill")
+	// ErrUnhealthy: the cluster does not serve everything already; nothing was broken.
+	ErrUnhealthy = errors.New("cluster is not healthy")
+	// errFrozen comes with ErrUnhealthy; seqctl rebalance lifts it.
+	errFrozen = errors.New("the arbiter is frozen")
+	// ErrTooSmall: the cluster has too few nodes of a kind for the drill.
+	ErrTooSmall = errors.New("cluster is too small for the drill")
+	// ErrNoNamespaces: root, ip or nft is missing, or the drill cannot run in a
+	// cluster that lives outside of namespaces.
+	ErrNoNamespaces = errors.New("network namespaces are not to be had")
+	// ErrReadyFile: --ready-file is no file of `seqctl dev --processes`.
+	ErrReadyFile = errors.New("bad ready file")
+	// ErrNotRecovered: the cluster did not serve everything again in time.
+	ErrNotRecovered = errors.New("cluster did not recover")
+	// ErrBroken: a number was handed out twice, or a smaller one after a larger one.
+	ErrBroken = errors.New("the sequences are broken")
+)

@@ -1,0 +1,76 @@
+package drill
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"runtime"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// endPatience is how long the drill inside may take to stop its cluster.
+const endPatience = 20 * time.Second
+
+// runInside runs the drill in the hub's namespace. Told to end, it tells the other,
+// which stops its cluster, and waits.
+func runInside(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	// The signal at the parent's death is bound to the thread that starts the child.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	errs := &lastError{to: stderr}
+	cmd := exec.CommandContext(ctx, "ip", args...)
+	cmd.Stdout, cmd.Stderr = stdout, errs
+	cmd.SysProcAttr = insideAttributes()
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+	cmd.WaitDelay = endPatience
+	err := cmd.Run()
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		if text := errs.text(); text != "" {
+			return errors.New(text)
+		}
+		return fmt.Errorf("inside of the namespaces: %s", exit.ProcessState)
+	}
+	return err
+}
+
+// lastError passes lines on, but keeps those with which the program inside says why it
+// failed: they are this program's own error.
+type lastError struct {
+	to    io.Writer
+	rest  []byte // a line without its end
+	lines []string
+}
+
+const ownName = "seqctl: "
+
+// Write implements io.Writer.
+func (l *lastError) Write(p []byte) (int, error) {
+	l.rest = append(l.rest, p...)
+	for {
+		end := bytes.IndexByte(l.rest, '\n')
+		if end < 0 {
+			return len(p), nil
+		}
+		line := string(l.rest[:end+1])
+		l.rest = l.rest[end+1:]
+		if len(l.lines) > 0 || strings.HasPrefix(line, ownName) {
+			l.lines = append(l.lines, line)
+		} else if _, err := io.WriteString(l.to, line); err != nil {
+			return 0, err
+		}
+	}
+}
+
+func (l *lastError) text() string {
+	text := strings.TrimPrefix(strings.Join(l.lines, ""), ownName)
+	return strings.TrimSpace(strings.TrimPrefix(text, "drill: "))
+}

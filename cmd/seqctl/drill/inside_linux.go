@@ -1,0 +1,9 @@
+package drill
+
+import "syscall"
+
+// insideAttributes: a process group of its own, so that Ctrl-C reaches it once, through
+// this process; and death with this process.
+func insideAttributes() *syscall.SysProcAttr {
+	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM}
+}

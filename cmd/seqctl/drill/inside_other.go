@@ -1,0 +1,9 @@
+//go:build !linux
+
+package drill
+
+import "syscall"
+
+// insideAttributes: a process group of its own, so that Ctrl-C reaches it once, through
+// this process.
+func insideAttributes() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }

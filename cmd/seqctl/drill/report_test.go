@@ -1,0 +1,140 @@
+package drill
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/seqsvr/seqsvr/internal/history"
+	"github.com/seqsvr/seqsvr/seq"
+)
+
+const milli = time.Millisecond
+
+// call is one of UID 1 or 2 that got a number, or failed for 0.
+func call(uid, number uint64, start, end time.Duration) history.Call {
+	c := history.Call{Key: history.Key{UID: uid}, First: number, Last: number, Start: start, End: end}
+	if number == 0 {
+		c.Err = "direct: no quorum of stores: 1 of 3"
+	}
+	return c
+}
+
+// after is a scene whose fault hit UID 1 at 100 ms, with a history.
+func after(calls ...history.Call) *scene {
+	t := newTimeline()
+	t.add(100*milli, eventFault, "alloc-1", "SIGKILL")
+	s := &scene{target: &target{fresh: true}, timeline: t, lease: time.Second, load: &load{}}
+	s.faults = []fault{{from: 100 * milli, at: 105 * milli, uids: func(uid seq.UID) bool { return uid == 1 }}}
+	for _, c := range calls {
+		s.load.history.Add(c)
+	}
+	return s
+}
+
+var outage = []history.Call{
+	call(1, 1, 10*milli, 30*milli),
+	call(1, 2, 90*milli, 101*milli), // answered while the fault was being made
+	call(2, 1, 100*milli, 900*milli),
+	call(1, 5, 110*milli, 800*milli),
+	call(1, 6, 300*milli, 850*milli),
+	call(1, 0, 300*milli, 820*milli),
+	call(1, 7, 860*milli, 870*milli),
+}
+
+func TestTheReportCountsAndMeasuresFromTheHistory(t *testing.T) {
+	r := after(outage...).measure(drill{name: "x"}, &options{})
+	if r.Requests != 7 || r.Errors != 1 || r.Duplicates != 0 || r.Regressions != 0 || r.Gaps != 2 || r.LongestGap != 2 {
+		t.Errorf("got %+v", r)
+	}
+	if r.MaxPauseMS != 800 || r.SteadyMS != 20 {
+		t.Errorf("longest pause %v ms, before the fault %v ms, want 800 and 20", r.MaxPauseMS, r.SteadyMS)
+	}
+	if want := []string{"1 times direct: no quorum of stores: N of N"}; !cmp.Equal(r.Reasons, want) {
+		t.Errorf("got %q, want %q", r.Reasons, want)
+	}
+}
+
+func TestTheFirstAnswerEndsTheLongestSilenceOfTheUIDsThatWereHit(t *testing.T) {
+	r := after(outage...).measure(drill{}, &options{})
+	got := map[string]float64{}
+	for _, m := range r.Timeline {
+		got[m.Event] = m.MS
+	}
+	if want := map[string]float64{eventFault: 0, eventAnswer: 700, eventLast: 750}; !cmp.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
+func TestABrokenHistoryIsReportedWithAnExample(t *testing.T) {
+	r := after(call(1, 3, 10*milli, 20*milli), call(1, 3, 110*milli, 120*milli), call(1, 2, 130*milli, 140*milli)).measure(drill{}, &options{})
+	if r.Duplicates != 1 || r.Regressions == 0 || len(r.Examples) < 2 {
+		t.Errorf("got %d duplicates, %d regressions, %q", r.Duplicates, r.Regressions, r.Examples)
+	}
+}
+
+func TestNumbersBelowTheFirstCountOnlyWhereNobodyElseTookThem(t *testing.T) {
+	s := after(call(1, 8, 110*milli, 120*milli))
+	if r := s.measure(drill{}, &options{}); r.Gaps != 7 || r.LongestGap != 7 {
+		t.Errorf("in a cluster of its own: %d gaps, at most %d in a row, want 7 and 7", r.Gaps, r.LongestGap)
+	}
+	s.fresh = false
+	if r := s.measure(drill{}, &options{}); r.Gaps != 0 {
+		t.Errorf("in a cluster of others: %d gaps, want 0", r.Gaps)
+	}
+}
+
+func TestThePageShowsEveryKindOfCall(t *testing.T) {
+	s := after(outage...)
+	r := s.measure(drill{name: "x"}, &options{})
+	p := draw(r, s.load.history.Calls(), func(uid uint64) bool { return uid == 1 }, s.timeline.began())
+	for name, got := range map[string]struct {
+		path string
+		want int
+	}{"known": {p.Known, 5}, "new": {p.New, 1}, "failed": {p.Fail, 1}} {
+		if n := strings.Count(got.path, "M"); n != got.want {
+			t.Errorf("%d points of %s calls, want %d", n, name, got.want)
+		}
+	}
+	var text strings.Builder
+	if err := page.Execute(&text, p); err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(text.String(), "NaN") || strings.Contains(text.String(), "ZgotmplZ") {
+		t.Error("something on the page is no number")
+	}
+}
+
+func TestThePageOfADrillWithoutAnswersIsStillAPage(t *testing.T) {
+	s := after()
+	var text strings.Builder
+	if err := page.Execute(&text, draw(s.measure(drill{name: "x"}, &options{}), nil, s.load.knows(), 0)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestALeaseEndsWhenAQuorumOfStoresHasLetItGo(t *testing.T) {
+	timeline := newTimeline()
+	timeline.add(0, eventFault, "a", "")
+	w := &watch{stores: &stores{w: 2}, timeline: timeline, node: "a", session: 1, sections: []seq.SectionID{7},
+		names: func(uint64) string { return "b" }, taken: make([]bool, 1), seen: [][]sighted{make([]sighted, 3)}}
+	w.seen[0][0] = sighted{holder: 0, freeAt: 900 * milli, told: true}
+	w.seen[0][1] = sighted{holder: 1, freeAt: 950 * milli, told: true}
+	w.tell(910 * milli)
+	if got := len(timeline.list()); got != 1 {
+		t.Fatalf("one store was enough: %v", timeline.list())
+	}
+	w.seen[0][1] = sighted{holder: 2, freeAt: 950 * milli, told: true}
+	w.tell(960 * milli)
+	w.seen[0][2] = sighted{holder: 2, freeAt: 940 * milli, told: true}
+	w.tell(970 * milli)
+	var got []string
+	for _, m := range timeline.list() {
+		got = append(got, m.Event)
+	}
+	if want := []string{eventFault, eventLeaseEnd, eventTaken}; !cmp.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}

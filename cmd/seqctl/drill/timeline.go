@@ -1,0 +1,95 @@
+package drill
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/seqsvr/seqsvr/internal/clock"
+)
+
+// What a timeline tells of. The first five are the steps of a crash takeover.
+const (
+	eventFault     = "fault"
+	eventSuspected = "suspected"   // the membership counts a node as dead
+	eventLeaseEnd  = "lease ended" // at a quorum of stores
+	eventTaken     = "taken over"  // a quorum of stores has another session as the holder
+	eventTable     = "table"       // a decision that was written to the log of events
+	eventAnswer    = "first answer"
+	eventLast      = "last waiting call"
+	eventMend      = "mended"
+	eventMember    = "member"
+	eventRefused   = "refused"
+	eventServing   = "all served"
+)
+
+// moment is one line of the timeline.
+type moment struct {
+	MS      float64 `json:"ms"` // after the first fault
+	Event   string  `json:"event"`
+	Subject string  `json:"subject,omitempty"`
+	Detail  string  `json:"detail,omitempty"`
+
+	at time.Duration // on the clock of the history
+}
+
+// timeline collects moments from many sides. Safe for concurrent use.
+type timeline struct {
+	clock  clock.Clock
+	offset time.Duration // from the wall clock to the history's: at = unix + offset
+	fault  time.Duration // of the first fault; 0: none yet
+
+	mu      sync.Mutex // guards moments and fault
+	moments []moment
+}
+
+func newTimeline() *timeline {
+	t := &timeline{clock: clock.Boot()}
+	t.offset = t.clock.Now() - time.Duration(time.Now().UnixNano())
+	return t
+}
+
+func (t *timeline) add(at time.Duration, event, subject, format string, args ...any) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	m := moment{Event: event, Subject: subject, Detail: fmt.Sprintf(format, args...), at: at}
+	t.moments = append(t.moments, m)
+	if event == eventFault && t.fault == 0 {
+		t.fault = at
+	}
+}
+
+func (t *timeline) now(event, subject, format string, args ...any) {
+	t.add(t.clock.Now(), event, subject, format, args...)
+}
+
+// unix converts a moment of a reply.
+func (t *timeline) unix(ms int64) time.Duration { return time.Duration(ms)*time.Millisecond + t.offset }
+
+// began is the moment of the first fault, 0 before it.
+func (t *timeline) began() time.Duration {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.fault
+}
+
+// list is everything since the first fault in its order, each thing once.
+func (t *timeline) list() []moment {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	out := []moment{}
+	for _, m := range t.moments {
+		m.MS = float64((m.at - t.fault).Microseconds()) / 1000
+		// What a table holds in whole milliseconds may seem to be before its cause.
+		if m.at < t.fault-time.Millisecond {
+			continue
+		}
+		out = append(out, m)
+	}
+	slices.SortStableFunc(out, func(a, b moment) int { return cmp.Compare(a.at, b.at) })
+	return slices.CompactFunc(out, func(a, b moment) bool {
+		return a.Event == b.Event && a.Subject == b.Subject && a.Detail == b.Detail && b.at-a.at < time.Millisecond
+	})
+}

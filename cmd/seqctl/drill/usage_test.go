@@ -1,0 +1,110 @@
+package drill
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/seqsvr/seqsvr/cmd/seqctl/ctl"
+	"github.com/seqsvr/seqsvr/internal/daemon"
+	"github.com/seqsvr/seqsvr/seq"
+)
+
+// seqctl runs a command line in this process.
+func seqctl(args ...string) (stdout string, err error) {
+	root := ctl.Root()
+	root.AddCommand(Command())
+	var out bytes.Buffer
+	err = ctl.Execute(context.Background(), root, args, &out, &out)
+	return out.String(), err
+}
+
+func TestListTellsWhatEachDrillDoes(t *testing.T) {
+	out, err := seqctl("drill", "--list", "-o", "json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []entry
+	if err := json.Unmarshal([]byte(out), &got); err != nil {
+		t.Fatal(err)
+	}
+	if len(got) != len(drills) {
+		t.Fatalf("got %d drills, want %d", len(got), len(drills))
+	}
+	for _, e := range got {
+		if e.Name == "" || len(e.What) < 20 {
+			t.Errorf("drill %q says %q", e.Name, e.What)
+		}
+	}
+}
+
+func TestAWrongCallIsRefusedBeforeAnythingIsStarted(t *testing.T) {
+	dir := t.TempDir()
+	same := filepath.Join(dir, "same.json")
+	text := fmt.Sprintf(`{"grpc":"127.0.0.1:1","processes":[{"role":"store","name":"store-1","pid":%d,"addr":"127.0.0.1:2"}]}`, os.Getpid())
+	if err := os.WriteFile(same, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	tests := []struct {
+		name string
+		args []string
+		want error
+		text string
+	}{
+		{"no name", nil, nil, "expected seqctl drill NAME"},
+		{"an unknown drill", []string{"kill-everything"}, ErrUnknownDrill, "kill-everything"},
+		{"an unknown node", []string{"kill-alloc", "--node", "alloc-9"}, seq.ErrUnknownNode, "alloc-9"},
+		{"a node of another kind", []string{"kill-alloc", "--node", "store-1"}, seq.ErrUnknownNode, "alloc-1"},
+		{"a node for a drill that takes none", []string{"rolling-restart", "--node", "store-1"}, seq.ErrUnknownNode, "store-1"},
+		{"one alloc", []string{"kill-alloc", "--allocs", "1"}, ErrTooSmall, "2 allocs"},
+		{"no alloc", []string{"kill-store", "--allocs", "0"}, nil, "0 allocs"},
+		{"a lease too short", []string{"kill-alloc", "--lease", "10ms"}, nil, "10ms"},
+		{"no callers", []string{"kill-alloc", "--callers", "0"}, nil, "--callers"},
+		{"no rate", []string{"kill-alloc", "--rate", "0"}, nil, "--rate"},
+		{"a bad format", []string{"kill-alloc", "-o", "xml"}, nil, "xml"},
+		{"a bad address", []string{"drain-alloc", "--addr", "nowhere"}, nil, "nowhere"},
+		{"processes without their ids", []string{"kill-alloc", "--addr", "127.0.0.1:1"}, nil, "--ready-file"},
+		{"a partition of others", []string{"one-way", "--addr", "127.0.0.1:1"}, ErrNoNamespaces, "one-way"},
+		{"a missing ready file", []string{"kill-alloc", "--ready-file", filepath.Join(dir, "none")}, ErrReadyFile, "none"},
+		{"a cluster in one process", []string{"kill-alloc", "--ready-file", same}, ErrReadyFile, "--processes"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			out, err := seqctl(append([]string{"drill"}, test.args...)...)
+			if !errors.Is(err, daemon.ErrUsage) || test.want != nil && !errors.Is(err, test.want) || !strings.Contains(fmt.Sprint(err), test.text) {
+				t.Errorf("got %v, want a usage error of %v with %q", err, test.want, test.text)
+			}
+			if out != "" {
+				t.Errorf("printed %q", out)
+			}
+		})
+	}
+}
+
+func TestAClusterThatDoesNotAnswerIsUnhealthy(t *testing.T) {
+	if _, err := seqctl("drill", "drain-alloc", "--addr", "127.0.0.1:1"); !errors.Is(err, ErrUnhealthy) || errors.Is(err, daemon.ErrUsage) {
+		t.Errorf("got %v, want %v", err, ErrUnhealthy)
+	}
+}
+
+func TestTheErrorOfTheProgramInsideIsTakenOver(t *testing.T) {
+	var passed bytes.Buffer
+	l := &lastError{to: &passed}
+	for _, part := range []string{"the cluster's direc", "tory stays\nseqctl: drill: cluster is not", " healthy\nstore-1 is dead\n"} {
+		if n, err := l.Write([]byte(part)); n != len(part) || err != nil {
+			t.Fatalf("wrote %d, %v", n, err)
+		}
+	}
+	if got, want := l.text(), "cluster is not healthy\nstore-1 is dead"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if got, want := passed.String(), "the cluster's directory stays\n"; got != want {
+		t.Errorf("passed on %q, want %q", got, want)
+	}
+}

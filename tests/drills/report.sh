@@ -1,0 +1,152 @@
+#!/usr/bin/env bash
+# Runs every drill RUNS times (3) and writes docs/failover.md: what was measured, beside
+# the targets, with the machine. Wants bin/ built, and a machine with nothing else to do.
+# Usage: tests/drills/report.sh [FILE]
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+export LC_ALL=C
+
+runs=${RUNS:-3}
+seqctl=${SEQCTL:-bin/seqctl}
+target=${1:-docs/failover.md}
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+# drill flags | target of the longest pause in ms | what else must hold
+plan=(
+  "kill-alloc|1200|no error"
+  "kill-alloc --lease 600ms|700|no error"
+  "kill-alloc --supervise|150|no error"
+  "pause-alloc||no error"
+  "restart-alloc|50|no error, no gap"
+  "drain-alloc|50|no error, no gap"
+  "kill-store||no error"
+  "kill-two-stores||Unavailable with its reason, then service by itself"
+  "kill-router||no error"
+  "rolling-restart||no error, no gap"
+  "partition-alloc||no error"
+  "partition-store||no error"
+  "one-way||no error"
+)
+
+# field NAME FILE prints a number of a report.
+field() { awk -v key="\"$1\":" '$1 == key { sub(/,$/, "", $2); print $2; exit }' "$2"; }
+
+# round NUMBER prints it with one digit after the point.
+round() { awk -v n="$1" 'BEGIN { printf "%.1f", n }'; }
+
+# timeline FILE prints the moments of a report as rows of a table.
+timeline() {
+  awk '
+    function text(line) { sub(/^[^:]*: "/, "", line); sub(/",?$/, "", line); gsub(/\\"/, "\"", line); gsub(/\|/, "\\|", line); return line }
+    /"timeline": \[/ { inside = 1; next }
+    !inside { next }
+    /^ *\{/ { ms = event = subject = detail = "" }
+    /^ *"ms":/ { ms = $2; sub(/,$/, "", ms) }
+    /^ *"event":/ { event = text($0) }
+    /^ *"subject":/ { subject = text($0) }
+    /^ *"detail":/ { detail = text($0) }
+    /^ *\}/ && event != "" { printf "| %.1f | %s | %s | %s |\n", ms, event, subject, detail; event = "" }
+  ' "$1"
+}
+
+machine() {
+  local cpu disk
+  cpu=$(awk -F': *' '/^model name/ { print $2; exit }' /proc/cpuinfo)
+  disk=$(df --output=source,fstype "${TMPDIR:-/tmp}" | tail -1 | awk '{ print $1 " (" $2 ")" }')
+  echo "| CPU | ${cpu:-$(uname -m)}, $(nproc) cores |"
+  echo "| memory | $(awk '/^MemTotal/ { printf "%.0f GiB", $2 / 1048576 }' /proc/meminfo) |"
+  echo "| kernel | $(uname -sr) |"
+  echo "| disk of the stores | $disk |"
+  echo "| load before | $(cut -d' ' -f1-3 /proc/loadavg) |"
+  echo "| date | $(date -u +%Y-%m-%d) |"
+  echo "| version | $("$seqctl" --version) |"
+}
+
+# measure NUMBER FLAGS runs one drill; the run with the median pause becomes its report.
+measure() {
+  local number=$1 run
+  shift
+  for ((run = 1; run <= runs; run++)); do
+    if ! "$seqctl" drill "$@" -o json >"$work/$number.$run" 2>"$work/$number.err"; then
+      echo "drill $*: $(cat "$work/$number.err")" >&2
+      if [[ ! -s $work/$number.$run ]]; then
+        rm -f "$work/$number".[0-9]*
+        return
+      fi
+    fi
+    echo "$(field max_pause_ms "$work/$number.$run") $work/$number.$run" >>"$work/$number.pauses"
+    echo "drill $*, run $run: $(tail -1 "$work/$number.pauses" | cut -d' ' -f1) ms" >&2
+  done
+  sort -n "$work/$number.pauses" >"$work/$number.sorted"
+  cp "$(sed -n "$(((runs + 1) / 2))p" "$work/$number.sorted" | cut -d' ' -f2)" "$work/$number.median"
+}
+
+# worst NUMBER FIELD prints the largest of all runs.
+worst() {
+  local run
+  for run in "$work/$1".[0-9]; do field "$2" "$run"; done | sort -n | tail -1
+}
+
+machine >"$work/machine"
+for i in "${!plan[@]}"; do
+  IFS='|' read -r flags _ _ <<<"${plan[$i]}"
+  # shellcheck disable=SC2086 # flags are words
+  measure "$i" $flags
+done
+
+{
+  echo "# How long failures are felt"
+  echo
+  echo "Written by \`make drills\` (tests/drills/report.sh) from what \`seqctl drill\` measured: $runs runs of"
+  echo "each drill, every one on a new cluster of real processes. \`seqctl drill --list\` tells what each does."
+  echo
+  echo "The pause is the longest time, over all UIDs and all calls that end after the fault, between the begin"
+  echo "of a call and its answer, retries of the SDK included. Errors are calls that failed for their caller."
+  echo "Gaps are numbers that nobody got; a crash may leave some out, a planned move may not. Duplicates and"
+  echo "regressions are counted over the whole history by the checks of [protocol.md](protocol.md), section 6."
+  echo
+  echo "| machine | |"
+  echo "|---|---|"
+  cat "$work/machine"
+  echo
+  echo "## Targets and measured"
+  echo
+  echo "Pauses are the median, the least and the most of the runs; the other numbers are the worst of them."
+  echo
+  echo "| drill | target | longest pause, ms | least to most | errors | duplicates | regressions | gaps | also wanted |"
+  echo "|---|---|---|---|---|---|---|---|---|"
+  for i in "${!plan[@]}"; do
+    IFS='|' read -r flags goal also <<<"${plan[$i]}"
+    if [[ ! -e $work/$i.median ]]; then
+      echo "| \`$flags\` | | not run: $(tail -1 "$work/$i.err" | tr '|' '/') | | | | | | |"
+      continue
+    fi
+    echo "| \`$flags\` | ${goal:+≤ $goal ms} | $(round "$(field max_pause_ms "$work/$i.median")")" \
+      "| $(round "$(head -1 "$work/$i.sorted" | cut -d' ' -f1)") to $(round "$(tail -1 "$work/$i.sorted" | cut -d' ' -f1)")" \
+      "| $(worst "$i" errors) | $(worst "$i" duplicates) | $(worst "$i" regressions) | $(worst "$i" gaps) | $also |"
+  done
+  echo
+  echo "## Timelines"
+  echo
+  echo "Of the run with the median pause. Times are milliseconds after the first fault."
+  for i in "${!plan[@]}"; do
+    IFS='|' read -r flags _ _ <<<"${plan[$i]}"
+    [[ -e $work/$i.median ]] || continue
+    report=$work/$i.median
+    echo
+    echo "### $flags"
+    echo
+    echo "\`seqctl drill $flags\`: $(field stores "$report") stores, $(field allocs "$report") allocators," \
+      "$(field routers "$report") routers, lease $(field lease_ms "$report") ms, $(field rate "$report") calls a second" \
+      "for $(field seconds "$report") s; $(field requests "$report") requests, longest pause $(round "$(field max_pause_ms "$report")") ms" \
+      "(before the fault $(round "$(field max_before_ms "$report")") ms), $(field errors "$report") errors."
+    echo
+    echo "| ms | event | node | detail |"
+    echo "|---:|---|---|---|"
+    timeline "$report"
+  done
+} >"$work/page"
+mkdir -p "$(dirname "$target")"
+mv "$work/page" "$target"
+echo "wrote $target" >&2
