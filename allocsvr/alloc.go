@@ -151,7 +151,7 @@ func (a *Alloc) lose(c *cell, epoch, by seq.Epoch) {
 		return
 	}
 	a.stats.nacks.Add(1)
-	a.log.Warn("section lost", "section", c.id, "epoch", epoch.String(), "to", by.String())
+	a.log.Debug("section lost", "section", c.id, "epoch", epoch.String(), "to", by.String())
 	a.seeker.kick()
 }
 

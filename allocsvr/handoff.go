@@ -40,6 +40,9 @@ func (a *Alloc) give(ctx context.Context) {
 			to := a.view(now).live[name]
 			if moved, err := a.handOverAll(ctx, to, ids); err != nil {
 				retry[name] = a.clock.Now() + time.Second
+				if errors.Is(err, seq.ErrShuttingDown) {
+					continue // it leaves, and will write into the table who has its sections
+				}
 				a.log.Warn("hand-over failed", "to", name, "moved", moved, "of", len(ids), "error", err)
 			}
 		}

@@ -113,8 +113,10 @@ func (l *Leases) renewed(s *storeLease, sent sentRenew, reply RenewReply, now ti
 	if recovered {
 		l.cfg.Logger.Info("store renews again", "store", s.store.Name)
 	}
+	if len(lost) > 0 {
+		l.cfg.Logger.Info("leases lost", "registers", len(lost), "first", lost[0].register.String(), "round", lost[0].round, "store", s.store.Name)
+	}
 	for _, h := range lost {
-		l.cfg.Logger.Info("lease lost", "register", h.register.String(), "round", h.round, "store", s.store.Name)
 		if l.cfg.OnLost != nil {
 			l.cfg.OnLost(h)
 		}
