@@ -14,7 +14,7 @@ type attempt struct {
 	c     *cell
 	epoch seq.Epoch
 	table *counters.Table
-	heir  *sealedSection // what table came from, if it was not made anew
+	from  sealedSection // table, and the epoch that it directly follows
 	max   uint64
 	hold  Hold
 }
@@ -128,7 +128,7 @@ func (a *Alloc) start(try *attempt, out quorum.Outcome) (kept bool) {
 	step, limit := try.c.space.Step, uint64(seq.MaxSeq)
 	if s, ok := a.heirs.take(try.c.id); ok {
 		if s.follows(out.Accepted) && s.table.High() <= out.Max {
-			try.table, try.heir = s.table, &s
+			try.table, try.from = s.table, s
 			// The ceiling moves only as far as a step needs, so that hand-overs
 			// of an idle section do not push its max ahead of its numbers.
 			try.max = max(out.Max, min(s.table.High()+step, limit))
@@ -137,6 +137,7 @@ func (a *Alloc) start(try *attempt, out quorum.Outcome) (kept bool) {
 		a.log.Info("sealed counters not used", "section", try.c.id, "sealed", s.epoch.String(), "accepted", out.Accepted.String())
 	}
 	try.table = counters.New(out.Max)
+	try.from = sealedSection{id: try.c.id, epoch: out.Accepted, table: try.table}
 	try.max = min(out.Max+step, limit)
 	return false
 }
@@ -155,10 +156,10 @@ func (a *Alloc) accept(ctx context.Context, tries []*attempt) []*attempt {
 	for i, out := range a.registers.Step(ctx, a.session, items) {
 		try := tries[i]
 		if out.State != quorum.Won {
-			if try.heir != nil {
-				try.heir.also = try.epoch
-				a.heirs.keep(*try.heir)
-			}
+			// Nothing was handed out under this epoch: should it turn out to be
+			// accepted, the next try goes on from where this one would have.
+			try.from.also = try.epoch
+			a.heirs.keep(try.from)
 			try.c.abandon("")
 			continue
 		}

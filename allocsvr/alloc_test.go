@@ -300,3 +300,17 @@ func TestUniqueOnlyGoesOnWithoutALeaseAndSaysSo(t *testing.T) {
 		return got.Unordered
 	})
 }
+
+func TestAFirstStepOfUnknownOutcomeLeavesNoGap(t *testing.T) {
+	f := newFleet(t, seq.Space{Name: "user", Sections: 4, Step: 10})
+	for _, s := range f.stores.Stores {
+		s.LoseSteps(1)
+	}
+	a := f.start("a", 1, "")
+	f.serving(a)
+	for uid := seq.UID(0); uid < 4*64; uid += 64 {
+		if got := f.next(uid); got != 1 {
+			t.Errorf("uid %d: got %d, want 1: nothing was handed out before", uid, got)
+		}
+	}
+}

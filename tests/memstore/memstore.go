@@ -61,15 +61,16 @@ type Store struct {
 	clock    clock.Clock
 	maxLease time.Duration
 
-	mu      sync.Mutex // guards all below
-	core    *acceptor.Acceptor
-	disk    map[seq.Register]acceptor.State
-	bound   time.Duration
-	boot    uint64
-	commits uint64
-	old     bool // a session has seen more commits than there are: never votes again
-	down    bool
-	deaf    bool // takes requests in, and loses the answers
+	mu        sync.Mutex // guards all below
+	core      *acceptor.Acceptor
+	disk      map[seq.Register]acceptor.State
+	bound     time.Duration
+	boot      uint64
+	commits   uint64
+	old       bool // a session has seen more commits than there are: never votes again
+	down      bool
+	loseSteps int
+	deaf      bool // takes requests in, and loses the answers
 }
 
 // Restart is a crash and a start: the disk stays, lease memory goes, grace begins.
@@ -100,6 +101,13 @@ func (s *Store) SetDeaf(deaf bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.deaf = deaf
+}
+
+// LoseSteps makes the next n steps of sections take effect and their answers be lost.
+func (s *Store) LoseSteps(n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.loseSteps = n
 }
 
 // errDown is what a caller of a dead store sees.
@@ -171,10 +179,18 @@ func (s *Store) Prepare(ctx context.Context, req quorum.PrepareRequest) (reply q
 // Step implements quorum.Store.
 func (s *Store) Step(ctx context.Context, req quorum.StepRequest) (reply quorum.Reply, err error) {
 	reply.UUID = s.uuid
+	lost := false
 	err = s.call(ctx, req.Ref, func(time.Duration) (err error) {
 		reply.Results, err = s.core.Step(req, acceptor.Limits{})
+		if _, section := req.Items[0].Register.Section(); err == nil && section && s.loseSteps > 0 {
+			s.loseSteps--
+			lost = true
+		}
 		return err
 	})
+	if lost && err == nil {
+		return quorum.Reply{}, errDown
+	}
 	return reply, err
 }
 
