@@ -13,6 +13,7 @@ import (
 
 	"github.com/seqsvr/seqsvr/internal/rpc"
 	"github.com/seqsvr/seqsvr/seq"
+	"github.com/seqsvr/seqsvr/snowflake"
 )
 
 // maxPeers bounds the connections, so that answers full of addresses cannot make more.
@@ -58,6 +59,9 @@ type Client struct {
 	seeds     []*peer // Config.Addrs, fixed
 	seedFirst int     // where to begin in seeds: random, so that many clients spread
 	seedTurn  atomic.Uint32
+	turn      atomic.Uint32 // where the next call for any AllocSvr begins
+	singles   singles
+	fallback  *fallback  // nil: none
 	adoptMu   sync.Mutex // held while a new view is made, so that versions only rise
 	lastFault atomic.Pointer[error]
 
@@ -86,6 +90,7 @@ func New(ctx context.Context, cfg Config) (*Client, error) {
 		seedFirst: rand.IntN(len(cfg.Addrs)),
 	}
 	c.ctx, c.cancel = context.WithCancel(context.Background())
+	c.singles = singles{c: c, spaces: map[string]*gathering{}}
 	for _, addr := range cfg.Addrs {
 		p, err := c.peerAt(addr)
 		if err != nil {
@@ -97,6 +102,10 @@ func New(ctx context.Context, cfg Config) (*Client, error) {
 	}
 	c.tasks.Go(c.refreshLoop)
 	c.tasks.Go(c.sweepLoop)
+	if cfg.Fallback != nil {
+		c.fallback = &fallback{cfg: *cfg.Fallback, clock: snowflake.SystemClock}
+		c.tasks.Go(c.keepLoan)
+	}
 	if cfg.Lazy {
 		return c, nil
 	}
@@ -144,6 +153,7 @@ func (c *Client) whyNoTable() error {
 // goroutines. Calls after it fail with ErrClosed. It is safe to call twice.
 func (c *Client) Close() error {
 	c.cancel()
+	c.singles.close()
 	c.peersMu.Lock()
 	c.closed = true
 	gone := c.peers

@@ -13,7 +13,7 @@ import (
 // Defaults of a Config.
 const (
 	DefaultTimeout        = 10 * time.Second
-	DefaultAttemptTimeout = 250 * time.Millisecond
+	DefaultAttemptTimeout = 500 * time.Millisecond
 	// DefaultMaxQueue is a queue of 64 k calls to one peer.
 	DefaultMaxQueue = 1 << 16
 )
@@ -41,6 +41,12 @@ type Config struct {
 	AllowUnordered bool
 	// Lazy makes New return before there is a route table; calls wait for it.
 	Lazy bool
+	// Agent is the name under which the AllocSvr count this process's snowflake IDs: a
+	// letter, then up to 63 letters, digits and "-"; empty: none.
+	Agent string
+	// Fallback makes snowflake IDs of one namespace while the service is away; nil: an
+	// error comes instead.
+	Fallback *Fallback
 	// Logger takes changes of the table and lost peers. Nil: none.
 	Logger *slog.Logger
 	// DialOptions come after the defaults, e.g. grpc.WithTransportCredentials.
@@ -67,6 +73,16 @@ func (cfg Config) withDefaults() (Config, error) {
 	}
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	if err := checkAgent(cfg.Agent); err != nil {
+		return cfg, err
+	}
+	if cfg.Fallback != nil {
+		f, err := cfg.Fallback.withDefaults(cfg.Timeout)
+		if err != nil {
+			return cfg, err
+		}
+		cfg.Fallback = &f
 	}
 	switch {
 	case cfg.Timeout < 0:

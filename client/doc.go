@@ -10,6 +10,11 @@
 // that one sender swaps out and sends as one message, again and again with no timer.
 // A caller that leaves early disturbs no other.
 //
+// Snowflake IDs (Generate) come from any AllocSvr, in turn; segment numbers
+// (TakeSegment) from the owner of the tag. With Config.Fallback the Client is lent a
+// worker id, from which it makes snowflake IDs when no AllocSvr answers; nobody else
+// ever has them.
+//
 // What belongs here: routing, retries, coalescing. What does not: anything that hands
-// out a number by itself.
+// out a number that was not lent to it.
 package client

@@ -20,6 +20,9 @@ var (
 	// ErrUnreachable: an AllocSvr did not answer. It is also a seq.ErrNoRoute. Seen
 	// only as the last reason of a call whose time ran out.
 	ErrUnreachable = fmt.Errorf("%w: peer did not answer", seq.ErrNoRoute)
+	// ErrNoFallback: the service did not answer, and there is no window left from which
+	// to make IDs here. It stands beside the reason of the call.
+	ErrNoFallback = errors.New("no window to fall back on")
 	// ErrClosed: the Client was closed. Do not retry.
 	ErrClosed = errors.New("client closed")
 
@@ -28,6 +31,8 @@ var (
 	errTimedOut  = errors.New("attempt timed out")
 	errPeerGone  = errors.New("peer left the route table")
 	errMalformed = errors.New("malformed answer")
+	// errSplit is an overload that a smaller count may not meet.
+	errSplit = errors.New("batch refused as a whole")
 )
 
 // lostError is an attempt of which nothing is known: the numbers may have been taken.
@@ -43,13 +48,25 @@ func (e *lostError) Error() string {
 }
 func (e *lostError) Unwrap() error { return ErrUnreachable }
 
+// namelessError is an answer that says nothing which this build knows: the peer does
+// not serve the call, or fails at it. It keeps the status.
+type namelessError struct {
+	addr   string
+	status error
+}
+
+func (e *namelessError) Error() string { return fmt.Sprintf("%s: %v", e.addr, e.status) }
+func (e *namelessError) Unwrap() error { return e.status }
+
 // finals are the errors that a retry cannot cure. A foreign cluster is none of them: an
 // address may have been given to a process of another cluster, and the owner be elsewhere.
 var finals = []error{
 	seq.ErrBadCount, seq.ErrBadBatch, seq.ErrUnknownSpace, seq.ErrUnknownSection, seq.ErrOverflow,
 	seq.ErrStaleEra, seq.ErrUnknownRegister, seq.ErrBadRegister,
 	seq.ErrBadMapping, seq.ErrBadTable, seq.ErrBadArgument,
-	ErrUnordered, ErrClosed, errQueueFull,
+	seq.ErrUnknownNamespace, seq.ErrTimeExhausted, seq.ErrDatacenterTaken, seq.ErrUnsafeChange,
+	seq.ErrConflict, seq.ErrBadID, seq.ErrBadLayout, seq.ErrUnknownTag,
+	ErrUnordered, ErrClosed, errQueueFull, errSplit,
 }
 
 // final says whether the error goes to the caller at once.

@@ -15,7 +15,7 @@ import (
 // pauses stay short beside it.
 const (
 	pauseFirst = 5 * time.Millisecond
-	pauseMax   = 100 * time.Millisecond
+	pauseMax   = 30 * time.Millisecond
 )
 
 // maxHops is how many times a round follows a NOT_OWNER: two nodes that name each

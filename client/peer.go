@@ -20,6 +20,8 @@ type peer struct {
 	addr string
 	conn *grpc.ClientConn
 	rpc  pb.SequenceClient
+	ids  pb.SnowflakeClient
+	segs pb.SegmentClient
 	seed bool // of Config.Addrs: kept whatever the table says
 
 	// suspect: the last that was heard is a lost attempt. Then one call at a time
@@ -27,11 +29,16 @@ type peer struct {
 	suspect atomic.Bool
 	probing atomic.Bool
 
+	doubt doubt // of calls that any AllocSvr answers
+
 	lanes [2]*lane
 }
 
 func newPeer(c *Client, addr string, conn *grpc.ClientConn) *peer {
-	p := &peer{c: c, addr: addr, conn: conn, rpc: pb.NewSequenceClient(conn)}
+	p := &peer{
+		c: c, addr: addr, conn: conn,
+		rpc: pb.NewSequenceClient(conn), ids: pb.NewSnowflakeClient(conn), segs: pb.NewSegmentClient(conn),
+	}
 	for i := range p.lanes {
 		p.lanes[i] = newLane(p)
 	}

@@ -3,6 +3,7 @@ package router
 import (
 	"fmt"
 
+	"github.com/seqsvr/seqsvr/client"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/seq"
 )
@@ -20,6 +21,14 @@ func checkKey(field, key string) error {
 func checkCount(field string, n uint64) error {
 	if n == 0 || n > seq.MaxCount {
 		return fmt.Errorf("%w: %s is %d, expected 1 to %d", seq.ErrBadCount, field, n, seq.MaxCount)
+	}
+	return nil
+}
+
+// checkIDs: how many snowflake IDs at once.
+func checkIDs(field string, n uint64) error {
+	if n == 0 || n > client.MaxIDs {
+		return fmt.Errorf("%w: %s is %d, expected 1 to %d", seq.ErrBadCount, field, n, client.MaxIDs)
 	}
 	return nil
 }

@@ -28,7 +28,7 @@ type Config struct {
 	ClusterID string
 	// Timeout of a call whose caller names none; 0: the SDK's 10 s.
 	Timeout time.Duration
-	// AttemptTimeout after which a silent AllocSvr is given up; 0: the SDK's 250 ms.
+	// AttemptTimeout after which a silent AllocSvr is given up; 0: the SDK's 500 ms.
 	AttemptTimeout time.Duration
 	// GossipListen is host:port of the gossip, TCP and UDP; empty: no gossip.
 	GossipListen string

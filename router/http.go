@@ -3,64 +3,12 @@ package router
 import (
 	"context"
 	"encoding/json"
-	"log/slog"
 	"net/http"
 	"strconv"
 
 	"github.com/seqsvr/seqsvr/client"
 	"github.com/seqsvr/seqsvr/seq"
 )
-
-// front is the HTTP face of the SDK: JSON in and out. Every 64-bit number goes out
-// twice, as a number and as a *_str string, since JavaScript loses digits above 2^53.
-type front struct {
-	sdk     *client.Client
-	leaving <-chan struct{}
-	log     *slog.Logger
-}
-
-func newFront(sdk *client.Client, leaving <-chan struct{}, log *slog.Logger) http.Handler {
-	f := &front{sdk, leaving, log}
-	mux := http.NewServeMux()
-	mux.Handle("/v1/next", f.only(http.MethodPost, f.next))
-	mux.Handle("/v1/batch", f.only(http.MethodPost, f.batch))
-	mux.Handle("/v1/current", f.only(http.MethodGet, f.current))
-	mux.Handle("/v1/raise", f.only(http.MethodPost, f.raise))
-	mux.Handle("/livez", f.only(http.MethodGet, f.live))
-	mux.Handle("/readyz", f.only(http.MethodGet, f.ready))
-	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		refuse(w, http.StatusNotFound, "NOT_FOUND", "no such path: "+r.URL.Path)
-	})
-	return mux
-}
-
-// handler answers a request with a value for JSON, or an error.
-type handler func(r *http.Request) (any, error)
-
-// only lets one method through and writes what the handler gives.
-func (f *front) only(method string, h handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Method != method && (method != http.MethodGet || r.Method != http.MethodHead) {
-			w.Header().Set("Allow", method)
-			refuse(w, http.StatusMethodNotAllowed, "METHOD_NOT_ALLOWED", "method "+r.Method+" is not allowed, expected "+method)
-			return
-		}
-		if method == http.MethodPost {
-			if !isJSON(r) {
-				refuse(w, http.StatusUnsupportedMediaType, "UNSUPPORTED_MEDIA_TYPE",
-					"content type "+strconv.Quote(r.Header.Get("Content-Type"))+", expected application/json")
-				return
-			}
-			r.Body = http.MaxBytesReader(w, r.Body, maxBody)
-		}
-		answer, err := h(r)
-		if err != nil {
-			f.fail(w, r, err)
-			return
-		}
-		writeJSON(w, http.StatusOK, answer)
-	})
-}
 
 // idRequest names one key: by uid or by string.
 type idRequest struct {

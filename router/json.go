@@ -85,8 +85,11 @@ func readJSON(r *http.Request, into any) error {
 		// The name of a struct of ours says nothing to the caller.
 		field := strings.TrimPrefix(kind.Field, "idRequest.")
 		want := "a JSON " + kind.Type.String()
-		if kind.Type == reflect.TypeFor[number]() {
+		switch kind.Type {
+		case reflect.TypeFor[number]():
 			want = wholeNumber
+		case reflect.TypeFor[namespace]():
+			want = "a name or a whole number"
 		}
 		return badArgument(fmt.Sprintf("field %s: %s, expected %s", field, kind.Value, want))
 	}
@@ -112,7 +115,11 @@ var httpStatus = map[codes.Code]int{
 	codes.Unavailable:        http.StatusServiceUnavailable,
 	codes.DeadlineExceeded:   http.StatusGatewayTimeout,
 	codes.Canceled:           statusClientGone,
+	codes.Unimplemented:      http.StatusNotImplemented,
 }
+
+// httpOnly are the names of faults that have no ErrorCode.
+var httpOnly = map[codes.Code]string{codes.Canceled: "CANCELED", codes.Unimplemented: "UNIMPLEMENTED"}
 
 // faultOf turns an error into its HTTP status and JSON, by the table of internal/rpc.
 func faultOf(err error) (int, *fault) {
@@ -124,29 +131,11 @@ func faultOf(err error) (int, *fault) {
 	name := strings.TrimPrefix(rpc.CodeOf(err).String(), "ERROR_CODE_")
 	if name == "UNSPECIFIED" {
 		name = "INTERNAL"
-		if st.Code() == codes.Canceled {
-			name = "CANCELED"
+		if other, ok := httpOnly[st.Code()]; ok {
+			name = other
 		}
 	}
 	return code, &fault{name, st.Message()}
-}
-
-// fail writes the error of a call.
-func (f *front) fail(w http.ResponseWriter, r *http.Request, err error) {
-	code, what := faultOf(err)
-	switch {
-	case errors.Is(err, errTooLarge):
-		code, what.Code = http.StatusRequestEntityTooLarge, "TOO_LARGE"
-	case code == http.StatusServiceUnavailable, code == http.StatusTooManyRequests:
-		w.Header().Set("Retry-After", "1")
-	case code == http.StatusInternalServerError:
-		f.log.Error("call failed", "path", r.URL.Path, "error", err)
-	}
-	writeJSON(w, code, what)
-}
-
-func refuse(w http.ResponseWriter, code int, name, text string) {
-	writeJSON(w, code, fault{name, text})
 }
 
 // writeJSON ignores a caller that hung up: there is nobody left to tell.

@@ -79,6 +79,8 @@ func New(cfg Config) (*Router, error) {
 	}
 	r.srv = rpc.NewServer(rpc.ServerConfig{Logger: cfg.Logger, ClusterID: r.sdk.ClusterID})
 	pb.RegisterSequenceServer(r.srv, &server{sdk: r.sdk, leaving: r.leaving})
+	pb.RegisterSnowflakeServer(r.srv, &snowflakeServer{sdk: r.sdk, any: pb.NewSnowflakeClient(r.sdk.Any())})
+	pb.RegisterSegmentServer(r.srv, &segmentServer{sdk: r.sdk, any: pb.NewSegmentClient(r.sdk.Any())})
 	r.health = rpc.RegisterHealth(r.srv)
 	r.health.SetServingStatus("", healthpb.HealthCheckResponse_NOT_SERVING)
 	return r, nil

@@ -105,9 +105,8 @@ func (s *Service) acquire(ctx context.Context, i *issuer) error {
 			return err
 		}
 		for _, w := range try {
-			l, err := s.take(ctx, i, ns, dc, w)
+			err := s.takeAndOpen(ctx, i, ns, dc, w)
 			if err == nil {
-				s.open(l)
 				return nil
 			}
 			if !isTaken(err) {
@@ -120,7 +119,46 @@ func (s *Service) acquire(ctx context.Context, i *issuer) error {
 }
 
 // isTaken: somebody else got the worker id meanwhile; another one may be free.
-func isTaken(err error) bool { return errors.Is(err, quorum.ErrNack) || errors.Is(err, quorum.ErrHeld) }
+func isTaken(err error) bool {
+	return errors.Is(err, quorum.ErrNack) || errors.Is(err, quorum.ErrHeld) || errors.Is(err, errTaken)
+}
+
+// claim keeps a worker id for one attempt of this node, until unclaim; false if there is
+// one already, or the node holds it. Two attempts under the one session could otherwise
+// get the same epoch, and both of them its window.
+func (s *Service) claim(reg seq.Register) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.held[reg] != nil || s.claimed[reg] {
+		return false
+	}
+	s.claimed[reg] = true
+	return true
+}
+
+func (s *Service) unclaim(reg seq.Register) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.claimed, reg)
+}
+
+// takeAndOpen keeps the claim until the lease is among the held.
+func (s *Service) takeAndOpen(ctx context.Context, i *issuer, ns Namespace, dc snowflake.Datacenter, w snowflake.Worker) error {
+	reg := seq.WorkerRegister(ns.Name, uint64(dc), uint64(w))
+	if err := reg.Validate(); err != nil {
+		return err
+	}
+	if !s.claim(reg) {
+		return fmt.Errorf("%s: %w: at this node", reg, errTaken)
+	}
+	defer s.unclaim(reg)
+	l, err := s.take(ctx, i, ns, dc, w, reg)
+	if err != nil {
+		return err
+	}
+	s.open(l)
+	return nil
+}
 
 // datacenterIn is the node's datacenter in IDs of the layout. Without that field all
 // datacenters share one pool of worker ids, that of 0, as their IDs do.
@@ -144,15 +182,13 @@ func (s *Service) candidates(ctx context.Context, i *issuer, ns Namespace, dc sn
 	if err != nil {
 		return nil, err
 	}
-	used := survey(ns.Name, found, s.cfg.Session)
+	used := survey(ns.Name, found, s.cfg.Session, s.latest())
 	if err := behind(used, s.now(), s.cfg.Session); err != nil {
 		return nil, err
 	}
-	s.mu.Lock()
-	rnd := rand.New(rand.NewPCG(s.random.Uint64(), 0))
-	s.mu.Unlock()
+	rnd := s.rand()
 	i.mu.Lock()
-	c := choose(used, ns.Layout, i.first, rnd)
+	c := choose(used, ns.Layout, order{first: i.first}, rnd)
 	i.mu.Unlock()
 	s.pooled(i, dc, c.pool)
 	if s.cfg.Worker != nil {
@@ -162,39 +198,56 @@ func (s *Service) candidates(ctx context.Context, i *issuer, ns Namespace, dc sn
 		c = c.only(*s.cfg.Worker, used)
 	}
 	if len(c.try) == 0 {
+		if err := ahead(used, s.now()); err != nil {
+			return nil, err
+		}
 		return nil, exhausted(used, c.pool, s.nodes())
 	}
 	return c.try, nil
 }
 
-// take tries to get one worker id: look, promise, first mark. A PREPARE that one store
-// grants and another refuses would depose a live holder, hence the look before it.
-func (s *Service) take(ctx context.Context, i *issuer, ns Namespace, dc snowflake.Datacenter, w snowflake.Worker) (*lease, error) {
-	reg := seq.WorkerRegister(ns.Name, uint64(dc), uint64(w))
-	if err := reg.Validate(); err != nil {
-		return nil, err
-	}
+// rand is a source of its own for one attempt.
+func (s *Service) rand() *rand.Rand {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return rand.New(rand.NewPCG(s.random.Uint64(), 0))
+}
+
+// promise gets the promise of a worker id whose mark suits: look, and then PREPARE,
+// since one that one store grants and another refuses would depose a live holder. The
+// worker id must be claimed. errTaken: its mark does not suit, or no longer.
+//
+// The floor is the highest of W promises: whatever any holder before had confirmed, W
+// stores have it, and one of those is among these.
+func (s *Service) promise(ctx context.Context, reg seq.Register, suits func(mark) bool) (round uint64, floor mark, err error) {
 	out := s.cfg.Registers.Probe(ctx, s.cfg.Session, []seq.Register{reg})[0]
 	if out.State != quorum.Won {
-		return nil, out.Err
+		return 0, 0, out.Err
 	}
-	if err := s.usable(w, mark(out.Max)); err != nil {
-		return nil, err
+	if m := mark(out.Max); !suits(m) {
+		return 0, 0, fmt.Errorf("%s: %w: its mark is %s", reg, errTaken, m.time())
 	}
-	round := out.Promised.Round + 1
+	round = out.Promised.Round + 1
 	out = s.cfg.Registers.Prepare(ctx, s.cfg.Session, []quorum.PrepareItem{{Register: reg, Round: round, Create: true}})[0]
 	if out.State != quorum.Won {
 		if errors.Is(out.Err, quorum.ErrRefused) { // it was ended: by Leave, or as one taken for dead
-			return nil, fmt.Errorf("%w: %w", seq.ErrNoLease, out.Err)
+			return 0, 0, fmt.Errorf("%w: %w", seq.ErrNoLease, out.Err)
 		}
-		return nil, out.Err
+		return 0, 0, out.Err
 	}
-	// Above the highest of W promises: whatever any holder before had confirmed, W
-	// stores have it, and one of those is among these.
-	floor, now := mark(out.Max), s.now()
-	if err := s.usable(w, floor); err != nil {
+	if floor = mark(out.Max); !suits(floor) {
+		return 0, 0, fmt.Errorf("%s: %w: its mark is %s", reg, errTaken, floor.time())
+	}
+	return round, floor, nil
+}
+
+// take tries to get one worker id, which is claimed: promise, first mark.
+func (s *Service) take(ctx context.Context, i *issuer, ns Namespace, dc snowflake.Datacenter, w snowflake.Worker, reg seq.Register) (*lease, error) {
+	round, floor, err := s.promise(ctx, reg, func(m mark) bool { return m <= s.latest() })
+	if err != nil {
 		return nil, err
 	}
+	now := s.now()
 	gen, err := snowflake.New(ns.Layout, dc, w, floor.tick(ns.Layout), s.generatorOptions()...)
 	if err != nil {
 		return nil, issuing.name(err)
@@ -203,7 +256,7 @@ func (s *Service) take(ctx context.Context, i *issuer, ns Namespace, dc snowflak
 	i.first = &w
 	i.mu.Unlock()
 	first := target(now, floor, s.cfg.Window)
-	out = s.cfg.Registers.Step(ctx, s.cfg.Session, []quorum.StepItem{{Register: reg, Round: round, Max: uint64(first)}})[0]
+	out := s.cfg.Registers.Step(ctx, s.cfg.Session, []quorum.StepItem{{Register: reg, Round: round, Max: uint64(first)}})[0]
 	if out.State != quorum.Won {
 		return nil, stepError(out.Err)
 	}
@@ -223,15 +276,9 @@ func (s *Service) generatorOptions() []snowflake.Option {
 	}
 }
 
-// usable refuses a worker id whose mark is so far ahead that nothing could be handed
-// out before the clock gets there. The oldest mark is tried first, so the others are
-// no better.
-func (s *Service) usable(w snowflake.Worker, floor mark) error {
-	if ahead := floor.ahead(s.now()); ahead > reach*s.cfg.Window {
-		return fmt.Errorf("%w: it is %v behind the mark of worker %d", seq.ErrClockOff, ahead, w)
-	}
-	return nil
-}
+// latest is the latest mark of a worker id that this node takes: with a later one
+// nothing could be handed out before the clock gets there.
+func (s *Service) latest() mark { return s.now().add(reach * s.cfg.Window) }
 
 // stepError names why a mark was not taken. Stores refuse one that is too far beyond
 // their own clocks; nothing else of a worker register can be refused.

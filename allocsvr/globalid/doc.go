@@ -12,6 +12,10 @@
 // disk. Clocks, leases and restarts do not come into it: they only decide how useful
 // the times in the IDs are, and that worker ids are not taken from the living.
 //
+// A window may also be delegated to a client, minutes long, under a worker id that the
+// node takes on its behalf, does not use and does not hold: the mark alone keeps it
+// apart. Such an id is not free to anybody until its mark is over.
+//
 // A crash anywhere leaves a mark at most one window ahead of what was handed out, and
 // a worker id that is free again once the lease has ended.
 //

@@ -12,6 +12,9 @@ import (
 // a newer version. Nothing is generated until it can; an operator must act.
 var ErrBadDirectory = errors.New("document of namespaces not readable")
 
+// errTaken: a worker id is not to be had after all. It does not leave this package.
+var errTaken = errors.New("worker id is in use")
+
 // names are what the errors of package snowflake are called on the wire. An error
 // with none keeps its own.
 type names []struct{ local, wire error }

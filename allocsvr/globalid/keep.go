@@ -106,7 +106,7 @@ func (s *Service) watch(ctx context.Context, l *lease) {
 	if err != nil {
 		return // the stores have other ways to be noticed
 	}
-	used := survey(l.ns.Name, found, nobody)
+	used := survey(l.ns.Name, found, nobody, s.latest())
 	held := 0
 	for _, u := range used {
 		if !u.free {

@@ -84,7 +84,9 @@ type issuer struct {
 	name    string
 	current atomic.Pointer[lease] // nil: none
 	issued  atomic.Uint64         // IDs handed out since start
-	used    atomic.Int64          // when it was last asked, on the clock; 0: never
+	// delegated counts the windows given to clients since start.
+	delegated atomic.Uint64
+	used      atomic.Int64 // when it was last asked, on the clock; 0: never
 
 	mu      sync.Mutex // guards all below
 	pending *pending   // an acquisition under way

@@ -24,8 +24,11 @@ const (
 	roomy = 1024
 	// maxBehind is how far the mark of a held worker id may lie ahead of this node's
 	// clock. Stores take no mark far beyond their own clocks, so one that does tells
-	// that this clock is behind. Marks of delegated ids are minutes ahead.
+	// that this clock is behind. Those of delegated ids are, and nobody holds them.
 	maxBehind = 15 * time.Minute
+	// maxAhead is how far beyond a right clock a mark may lie that nobody holds: the
+	// stores take none that is further beyond theirs. Delegated ids have such marks.
+	maxAhead = time.Hour
 	// crowdedPercent is the share of a pool above which an operator is warned.
 	crowdedPercent = 80
 )
@@ -35,9 +38,9 @@ type usedWorker struct {
 	datacenter snowflake.Datacenter
 	worker     snowflake.Worker
 	mark       mark
-	free       bool          // a Prepare would be admitted
+	free       bool          // a Prepare would be admitted, and the mark is not too late
 	holder     seq.Session   // 0: none
-	remaining  time.Duration // of the lease, or of what else keeps it
+	remaining  time.Duration // of the lease, or of what else keeps it, such as its mark
 }
 
 // prefixOf is what the worker registers of a namespace start with.
@@ -51,8 +54,9 @@ func prefixIn(namespace string, dc snowflake.Datacenter) string {
 }
 
 // survey reads what the stores said, by datacenter and worker. self is never a reason
-// why its own worker ids are not free: what it holds no longer, it may take again.
-func survey(namespace string, found map[seq.Register]quorum.Outcome, self seq.Session) []usedWorker {
+// why its own worker ids are not free: what it holds no longer, it may take again. An
+// id with a mark above latest is not free either: it is delegated, or as good as that.
+func survey(namespace string, found map[seq.Register]quorum.Outcome, self seq.Session, latest mark) []usedWorker {
 	out := make([]usedWorker, 0, len(found))
 	for reg, o := range found {
 		dc, worker, ok := strings.Cut(strings.TrimPrefix(string(reg), prefixOf(namespace)), "/")
@@ -61,11 +65,15 @@ func survey(namespace string, found map[seq.Register]quorum.Outcome, self seq.Se
 		if !ok || err != nil || err2 != nil {
 			continue
 		}
-		out = append(out, usedWorker{
+		u := usedWorker{
 			datacenter: snowflake.Datacenter(d), worker: snowflake.Worker(w), mark: mark(o.Max),
 			free:   o.State == quorum.Won && (o.Holder == 0 || o.Holder == self),
 			holder: o.Holder, remaining: o.Remaining,
-		})
+		}
+		if wait := u.mark.ahead(latest); u.free && wait > 0 {
+			u.free, u.remaining = false, wait
+		}
+		out = append(out, u)
 	}
 	slices.SortFunc(out, func(a, b usedWorker) int {
 		return cmp.Or(cmp.Compare(a.datacenter, b.datacenter), cmp.Compare(a.worker, b.worker))
@@ -80,7 +88,9 @@ type pool struct {
 }
 
 // crowded says whether an operator should hear of it.
-func (p pool) crowded() bool { return uint64(p.held)*100 > p.size*crowdedPercent }
+func (p pool) crowded() bool {
+	return p.size < 1<<40 && uint64(p.held)*100 > p.size*crowdedPercent // no more are ever held
+}
 
 // choice is which worker ids to try, in this order, and how full the pool is.
 type choice struct {
@@ -88,11 +98,21 @@ type choice struct {
 	pool pool
 }
 
+// order is how one who needs a worker id deviates from the order of choose.
+type order struct {
+	// first, if not nil, goes before all others if it is free: of a node, an id whose
+	// mark a failed attempt may have pushed up at some store, so that failing again
+	// spoils no second one; of a client, the one that it had.
+	first *snowflake.Worker
+	// topDown is for delegated ids: the new ones are looked for from the highest down,
+	// away from those of nodes, above all of nodes that are numbered from outside.
+	topDown bool
+}
+
 // choose puts the free worker ids in the order of their marks, never used ones first.
-// Nodes that choose at the same moment should not meet, so new ids come in a random
-// order. first, if not nil, goes before all others: an id whose mark a failed attempt
-// may have pushed up at some store, so that failing again spoils no second one.
-func choose(used []usedWorker, layout snowflake.Layout, first *snowflake.Worker, rnd *rand.Rand) choice {
+// Those who choose at the same moment should not meet, so new ids come in a random
+// order.
+func choose(used []usedWorker, layout snowflake.Layout, by order, rnd *rand.Rand) choice {
 	c := choice{pool: pool{size: uint64(layout.MaxWorker()) + 1}}
 	known := make(map[snowflake.Worker]bool, len(used))
 	free := make([]usedWorker, 0, len(used))
@@ -106,7 +126,11 @@ func choose(used []usedWorker, layout snowflake.Layout, first *snowflake.Worker,
 	}
 	slices.SortStableFunc(free, func(a, b usedWorker) int { return cmp.Compare(a.mark, b.mark) })
 	var fresh, again []snowflake.Worker
-	for w := snowflake.Worker(0); w <= layout.MaxWorker() && len(fresh) < maxTries; w++ {
+	for k := snowflake.Worker(0); k <= layout.MaxWorker() && len(fresh) < maxTries; k++ {
+		w := k
+		if by.topDown {
+			w = layout.MaxWorker() - k
+		}
 		if !known[w] {
 			fresh = append(fresh, w)
 		}
@@ -120,7 +144,7 @@ func choose(used []usedWorker, layout snowflake.Layout, first *snowflake.Worker,
 	} else {
 		c.try = append(again, fresh...)
 	}
-	if first != nil {
+	if first := by.first; first != nil {
 		at := slices.Index(c.try, *first)
 		if at < 0 && slices.ContainsFunc(free, func(u usedWorker) bool { return u.worker == *first }) {
 			c.try, at = append(c.try, *first), len(c.try)
@@ -149,6 +173,17 @@ func behind(used []usedWorker, now mark, self seq.Session) error {
 		if u.holder != 0 && u.holder != self && u.mark.ahead(now) > maxBehind {
 			return fmt.Errorf("%w: it is %v behind the mark of worker %d, which session %s holds",
 				seq.ErrClockOff, u.mark.ahead(now), u.worker, u.holder)
+		}
+	}
+	return nil
+}
+
+// ahead says that this node's clock is behind if worker ids that nobody holds have
+// marks that no right clock knows. It is asked once none is free.
+func ahead(used []usedWorker, now mark) error {
+	for _, u := range used {
+		if u.holder == 0 && u.mark.ahead(now) > maxAhead {
+			return fmt.Errorf("%w: it is %v behind the mark of worker %d", seq.ErrClockOff, u.mark.ahead(now), u.worker)
 		}
 	}
 	return nil

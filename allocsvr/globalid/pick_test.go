@@ -21,7 +21,7 @@ func TestWorkerIDsNeverUsedComeFirstAndThenTheOldestMark(t *testing.T) {
 	used := []usedWorker{
 		{worker: 0, mark: 30, free: true}, {worker: 1, mark: 5, holder: 7}, {worker: 3, mark: 10, free: true}, {worker: 6, mark: 20, free: true},
 	}
-	c := choose(used, l, nil, rand.New(rand.NewPCG(1, 1)))
+	c := choose(used, l, order{}, rand.New(rand.NewPCG(1, 1)))
 	fresh := slices.Clone(c.try[:4])
 	slices.Sort(fresh)
 	if diff := cmp.Diff([]snowflake.Worker{2, 4, 5, 7}, fresh); diff != "" {
@@ -34,12 +34,17 @@ func TestWorkerIDsNeverUsedComeFirstAndThenTheOldestMark(t *testing.T) {
 		t.Errorf("got pool %+v", c.pool)
 	}
 	six := snowflake.Worker(6)
-	if c = choose(used, l, &six, rand.New(rand.NewPCG(1, 1))); c.try[0] != 6 || len(c.try) != 7 {
+	if c = choose(used, l, order{first: &six}, rand.New(rand.NewPCG(1, 1))); c.try[0] != 6 || len(c.try) != 7 {
 		t.Errorf("6 first: got %v", c.try)
 	}
 	one := snowflake.Worker(1)
-	if c = choose(used, l, &one, rand.New(rand.NewPCG(1, 1))); slices.Contains(c.try, 1) {
+	if c = choose(used, l, order{first: &one}, rand.New(rand.NewPCG(1, 1))); slices.Contains(c.try, 1) {
 		t.Errorf("1 is held: got %v", c.try)
+	}
+	fresh = slices.Clone(choose(used, layout(t, "time:43,worker:6,sequence:12;epoch=0"), order{topDown: true}, rand.New(rand.NewPCG(1, 1))).try)
+	slices.Sort(fresh)
+	if diff := cmp.Diff([]snowflake.Worker{56, 57, 58, 59, 60, 61, 62, 63}, fresh); diff != "" {
+		t.Errorf("for a client: %s", diff)
 	}
 	if got := c.only(1, used).try; len(got) != 0 {
 		t.Errorf("only a held one: got %v", got)
@@ -54,7 +59,7 @@ func TestALargePoolUsesWorkerIDsAgainBeforeNewOnes(t *testing.T) {
 	for w := range snowflake.Worker(roomy) {
 		used = append(used, usedWorker{worker: w, mark: mark(roomy - w), free: w%2 == 0})
 	}
-	c := choose(used, layout(t, "baidu"), nil, rand.New(rand.NewPCG(1, 1)))
+	c := choose(used, layout(t, "baidu"), order{}, rand.New(rand.NewPCG(1, 1)))
 	if c.try[0] != roomy-2 {
 		t.Errorf("got %v", c.try)
 	}
@@ -64,7 +69,7 @@ func TestACrowdedPoolIsOneOfWhichMoreThanFourFifthsAreHeld(t *testing.T) {
 	for _, row := range []struct {
 		pool pool
 		want bool
-	}{{pool{8, 10}, false}, {pool{9, 10}, true}, {pool{0, 1 << 22}, false}, {pool{2, 2}, true}} {
+	}{{pool{8, 10}, false}, {pool{9, 10}, true}, {pool{0, 1 << 22}, false}, {pool{0, 1 << 60}, false}, {pool{2, 2}, true}} {
 		if got := row.pool.crowded(); got != row.want {
 			t.Errorf("%+v: got %v", row.pool, got)
 		}
@@ -88,11 +93,13 @@ func TestASurveyReadsWhatTheStoresSay(t *testing.T) {
 		seq.WorkerRegister("ns", 0, 9):  {State: quorum.Refused, Holder: 5, Remaining: time.Second},
 		seq.WorkerRegister("ns", 0, 2):  {State: quorum.Won, Max: 8, Holder: 6}, // attached at one store so far
 		seq.WorkerRegister("ns", 0, 3):  {State: quorum.Won, Max: 9, Holder: 1}, // its own, given up
+		seq.WorkerRegister("ns", 0, 4):  {State: quorum.Won, Max: 5_011},        // delegated
 		"wns/strange":                   {State: quorum.Won},
-	}, 1)
+	}, 1, 11)
 	want := []usedWorker{
 		{datacenter: 0, worker: 2, mark: 8, holder: 6},
 		{datacenter: 0, worker: 3, mark: 9, holder: 1, free: true},
+		{datacenter: 0, worker: 4, mark: 5_011, remaining: 5 * time.Second},
 		{datacenter: 0, worker: 9, holder: 5, remaining: time.Second},
 		{datacenter: 1, worker: 10, mark: 7, free: true},
 	}
@@ -146,5 +153,24 @@ func TestTheNextMarkIsAWindowAheadAndWithinReach(t *testing.T) {
 		if got := due(row.confirmed, row.now, row.last, row.target, w); got != row.want {
 			t.Errorf("%+v: got %v", row, got)
 		}
+	}
+}
+
+func TestMarksFarAboveTheClockMeanThatTheClockIsBehind(t *testing.T) {
+	used := []usedWorker{{worker: 3, mark: mark(0).add(time.Hour), holder: 9}, {worker: 4, mark: mark(0).add(2 * time.Hour), free: true}}
+	if err := behind(used, 0, 1); !errors.Is(err, seq.ErrClockOff) {
+		t.Errorf("got %v, want %v", err, seq.ErrClockOff)
+	}
+	if err := behind(used, mark(0).add(time.Hour-maxBehind), 1); err != nil {
+		t.Errorf("within the tolerance: got %v", err)
+	}
+	if err := behind(used[1:], 0, 1); err != nil {
+		t.Errorf("of a worker id that nobody holds: got %v", err)
+	}
+	if err := ahead(used[1:], 0); !errors.Is(err, seq.ErrClockOff) {
+		t.Errorf("once none is free: got %v, want %v", err, seq.ErrClockOff)
+	}
+	if err := ahead(used[1:], mark(0).add(time.Hour)); err != nil {
+		t.Errorf("of a delegated one: got %v", err)
 	}
 }

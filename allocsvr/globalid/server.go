@@ -3,6 +3,7 @@ package globalid
 import (
 	"context"
 	"fmt"
+	"time"
 
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/snowflake"
@@ -178,7 +179,7 @@ func (v server) Workers(ctx context.Context, req *pb.SnowflakeWorkersRequest) (*
 	}
 	layout, nodes := v.s.view.Load().spaces[i.name].Layout, v.s.nodes()
 	reply := &pb.SnowflakeWorkersReply{Namespace: i.name, Pool: uint64(layout.MaxWorker()) + 1}
-	for _, u := range survey(i.name, found, nobody) {
+	for _, u := range survey(i.name, found, nobody, v.s.latest()) {
 		w := &pb.SnowflakeWorker{
 			DatacenterId: uint64(u.datacenter), WorkerId: uint64(u.worker), MarkUnixMs: uint64(u.mark),
 			Session: uint64(u.holder), LeaseLeftMs: -1, Free: u.free,
@@ -189,6 +190,28 @@ func (v server) Workers(ctx context.Context, req *pb.SnowflakeWorkersRequest) (*
 		reply.Workers = append(reply.Workers, w)
 	}
 	return reply, nil
+}
+
+// Delegate implements pb.SnowflakeServer.
+func (v server) Delegate(ctx context.Context, req *pb.SnowflakeDelegateRequest) (*pb.SnowflakeDelegateReply, error) {
+	ctx, cancel := bounded(ctx)
+	defer cancel()
+	w := wish{holder: req.Holder, window: DefaultDelegation, extends: req.HasWorker, named: named{
+		datacenter: snowflake.Datacenter(req.DatacenterId), worker: snowflake.Worker(req.WorkerId), confirmed: mark(req.ConfirmedUnixMs),
+	}}
+	if req.WindowMs != 0 {
+		// Capped far above what is allowed, so that no number of milliseconds overflows.
+		w.window = time.Duration(min(req.WindowMs, 1<<32)) * time.Millisecond
+	}
+	d, err := v.s.delegate(ctx, Ref{Name: req.Namespace, Alias: req.Alias}, w)
+	if err != nil {
+		return nil, err
+	}
+	return &pb.SnowflakeDelegateReply{
+		Namespace: d.ns.Name, Layout: d.ns.Layout.String(), DatacenterId: uint64(d.datacenter), WorkerId: uint64(d.worker),
+		FloorTick: uint64(d.floor), LastTick: uint64(d.last), ConfirmedUnixMs: uint64(d.confirmed),
+		ValidUntilUnixMs: d.validUntil().UnixMilli(), Continues: d.continues,
+	}, nil
 }
 
 // Info implements pb.SnowflakeServer.

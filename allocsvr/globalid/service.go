@@ -36,6 +36,7 @@ type Service struct {
 	leaving bool
 	issuers map[string]*issuer
 	held    map[seq.Register]*lease // acquired and not given up; an issuer's current is among them
+	claimed map[seq.Register]bool   // an attempt to get it is under way
 	random  *rand.Rand
 
 	working sync.WaitGroup // background work
@@ -51,7 +52,7 @@ func New(cfg Config) (*Service, error) {
 	s := &Service{
 		cfg: cfg, log: cfg.Logger, wake: make(chan struct{}, 1), reload: make(chan struct{}, 1),
 		offers:  append(slices.Clone(cfg.Namespaces), defaultOffers()...),
-		issuers: map[string]*issuer{}, held: map[seq.Register]*lease{},
+		issuers: map[string]*issuer{}, held: map[seq.Register]*lease{}, claimed: map[seq.Register]bool{},
 		random: rand.New(rand.NewPCG(uint64(cfg.Session), 0)),
 	}
 	s.life, s.end = context.WithCancel(context.Background())

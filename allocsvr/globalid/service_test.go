@@ -224,19 +224,6 @@ func TestAClockFarFromTheStoresIsRefusedByName(t *testing.T) {
 	}
 }
 
-func TestMarksFarAboveTheClockMeanThatTheClockIsBehind(t *testing.T) {
-	used := []usedWorker{{worker: 3, mark: mark(0).add(time.Hour), holder: 9}, {worker: 4, mark: mark(0).add(2 * time.Hour), free: true}}
-	if err := behind(used, 0, 1); !errors.Is(err, seq.ErrClockOff) {
-		t.Errorf("got %v, want %v", err, seq.ErrClockOff)
-	}
-	if err := behind(used, mark(0).add(time.Hour-maxBehind), 1); err != nil {
-		t.Errorf("within the tolerance: got %v", err)
-	}
-	if err := behind(used[1:], 0, 1); err != nil {
-		t.Errorf("of a worker id that nobody holds: got %v", err)
-	}
-}
-
 func TestAFreeWorkerIDWhoseMarkIsFarAheadIsNotUsed(t *testing.T) {
 	c := newCluster(t)
 	n := c.start("a")
@@ -250,9 +237,12 @@ func TestAFreeWorkerIDWhoseMarkIsFarAheadIsNotUsed(t *testing.T) {
 			t.Fatal(out.Err)
 		}
 	}
-	if _, _, err := n.gen("s", 1); !errors.Is(err, seq.ErrClockOff) {
-		t.Errorf("got %v, want %v", err, seq.ErrClockOff)
+	if _, _, err := n.gen("s", 1); !errors.Is(err, seq.ErrWorkersExhausted) || !strings.Contains(err.Error(), "2 of 2 held") {
+		t.Errorf("got %v, want %v", err, seq.ErrWorkersExhausted)
 	}
+	n.jump(-time.Hour) // no right clock knows such marks
+	eventually(t, "the clock is found to be off", func() bool { _, _, err := n.gen("s", 1); return errors.Is(err, seq.ErrClockOff) })
+	n.offset.Store(0)
 	c.pass(11 * time.Minute)
 	eventually(t, "ids once the clock is there", func() bool { _, _, err := n.gen("s", 1); return err == nil })
 }

@@ -16,12 +16,13 @@ type Stats struct {
 type NamespaceStats struct {
 	Name       string
 	Issued     uint64 // IDs since start
+	Delegated  uint64 // windows given to clients since start
 	Held       bool   // the node has a worker id
 	Worker     snowflake.Worker
 	Datacenter snowflake.Datacenter
 	Confirmed  time.Time // end of the window; zero unless Held
 	LayoutEnds time.Time
-	// EndsSoon: within a year. Crowded: more than 80 % of the pool is held.
+	// EndsSoon: within a year. Crowded: more than 80 % of the pool is not free.
 	EndsSoon, Crowded bool
 	PoolHeld          int    // worker ids that are not free, as last seen
 	Pool              uint64 // worker ids of one datacenter; 0: not seen yet
@@ -33,10 +34,10 @@ func (s *Service) Stats() Stats {
 	out := Stats{Agents: s.agents.counts()}
 	for _, ns := range v.directory.all(s.offers) {
 		i := v.names[ns.Name]
-		if i == nil || i.used.Load() == 0 {
+		if i == nil || i.used.Load() == 0 && i.delegated.Load() == 0 {
 			continue
 		}
-		n := NamespaceStats{Name: ns.Name, Issued: i.issued.Load(), LayoutEnds: ns.Layout.Exhausted(),
+		n := NamespaceStats{Name: ns.Name, Issued: i.issued.Load(), Delegated: i.delegated.Load(), LayoutEnds: ns.Layout.Exhausted(),
 			EndsSoon: ns.Layout.Remaining(s.cfg.Wall()) <= snowflake.ExhaustionWarning}
 		if l := i.current.Load(); l != nil {
 			n.Held, n.Worker, n.Datacenter, n.Confirmed = true, l.worker, l.datacenter, l.mark().time()

@@ -1,8 +1,8 @@
 // Package clienttest is a cluster in memory for tests of what stands on the SDK: a
 // few AllocSvr on 127.0.0.1 that can die, hang, move sections and refuse.
 //
-// It keeps no promise of the real system but one: a number of a key is handed out
-// once. Nothing is stored.
+// It keeps no promise of the real system but one: a number of a key or a tag, and a
+// snowflake ID, is handed out once. Nothing is stored.
 package clienttest
 
 import (
@@ -18,6 +18,7 @@ import (
 	"github.com/seqsvr/seqsvr/internal/rpc"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/seq"
+	"github.com/seqsvr/seqsvr/snowflake"
 )
 
 // ClusterID of every Cluster.
@@ -35,6 +36,12 @@ type Cluster struct {
 	unordered bool
 	noHints   bool
 	fault     error
+	tags      map[string]*tag
+	agents    map[string]int // snowflake IDs by agent
+	atOnce    int            // largest count of a Generate; 0: any
+
+	delegations int                        // windows lent
+	lent        *pb.SnowflakeDelegateReply // the last of them
 }
 
 // Node is one fake AllocSvr. Its address stays bound while it is dead.
@@ -44,6 +51,8 @@ type Node struct {
 	// Messages counts StreamRequests that arrived, and Keys the keys in them; Calls
 	// the unary ones.
 	Messages, Keys, Calls atomic.Int64
+	// Generates and Takes count those calls for snowflake IDs and segments.
+	Generates, Takes atomic.Int64
 
 	cluster *Cluster
 	index   int
@@ -53,6 +62,9 @@ type Node struct {
 	srv  *grpc.Server
 	gate *gate
 	hang chan struct{} // open while the node hangs; nil: it does not
+	bare bool          // it serves sequences only
+
+	generators map[string]*snowflake.Generator // by namespace; guarded by cluster.mu
 }
 
 // Start runs n nodes until the test ends. The sections of the mapping are dealt out
@@ -63,14 +75,17 @@ func Start(t testing.TB, n int, spaces ...seq.Space) *Cluster {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &Cluster{Mapping: m, last: map[uint64]map[seq.UID]uint64{}, effective: make([]int, m.Sections())}
+	c := &Cluster{
+		Mapping: m, last: map[uint64]map[seq.UID]uint64{}, effective: make([]int, m.Sections()),
+		tags: map[string]*tag{}, agents: map[string]int{},
+	}
 	table := &seq.RouteTable{Version: 1, Sections: make([]seq.Placement, m.Sections())}
 	for i := range n {
 		lis, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
 			t.Fatal(err)
 		}
-		node := &Node{cluster: c, index: i, lis: lis}
+		node := &Node{cluster: c, index: i, lis: lis, generators: map[string]*snowflake.Generator{}}
 		c.Nodes = append(c.Nodes, node)
 		table.Nodes = append(table.Nodes, seq.Node{Name: fmt.Sprintf("alloc-%d", i), Addr: node.Addr(), Session: seq.Session(i + 1), Weight: 100})
 	}
@@ -151,6 +166,28 @@ func (c *Cluster) Behave(unordered, noHints bool, fault error) {
 	c.unordered, c.noHints, c.fault = unordered, noHints, fault
 }
 
+// AtOnce bounds the count of one Generate, as a policy to refuse does; 0: no bound.
+func (c *Cluster) AtOnce(n int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.atOnce = n
+}
+
+// IDsOf counts the snowflake IDs that an agent got.
+func (c *Cluster) IDsOf(agent string) int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.agents[agent]
+}
+
+// Bare restarts the node as one that serves sequences only.
+func (n *Node) Bare() {
+	n.mu.Lock()
+	n.bare = true
+	n.mu.Unlock()
+	n.Restart()
+}
+
 // Addr is the node's address.
 func (n *Node) Addr() string { return n.lis.Addr().String() }
 
@@ -170,6 +207,12 @@ func (n *Node) Restart() {
 	n.Kill()
 	srv := rpc.NewServer(rpc.ServerConfig{ClusterID: func() string { return ClusterID }}, grpc.WaitForHandlers(true))
 	pb.RegisterSequenceServer(srv, n)
+	n.mu.Lock()
+	if !n.bare {
+		pb.RegisterSnowflakeServer(srv, snowflakes{n: n})
+		pb.RegisterSegmentServer(srv, segments{n: n})
+	}
+	n.mu.Unlock()
 	rpc.RegisterHealth(srv)
 	gate := &gate{addr: n.lis.Addr(), conns: make(chan net.Conn), done: make(chan struct{})}
 	n.mu.Lock()

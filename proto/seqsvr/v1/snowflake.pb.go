@@ -1201,6 +1201,7 @@ type SnowflakeWorker struct {
 	DatacenterId uint64                 `protobuf:"varint,1,opt,name=datacenter_id,json=datacenterId,proto3" json:"datacenter_id,omitempty"`
 	WorkerId     uint64                 `protobuf:"varint,2,opt,name=worker_id,json=workerId,proto3" json:"worker_id,omitempty"`
 	// High-water mark, milliseconds since 1970: no ID of this worker has a later time.
+	// Minutes ahead where nobody holds it: the worker id is delegated to a client.
 	MarkUnixMs    uint64 `protobuf:"varint,3,opt,name=mark_unix_ms,json=markUnixMs,proto3" json:"mark_unix_ms,omitempty"`
 	Session       uint64 `protobuf:"fixed64,4,opt,name=session,proto3" json:"session,omitempty"`                             // that holds it; 0: nobody
 	Node          string `protobuf:"bytes,5,opt,name=node,proto3" json:"node,omitempty"`                                     // its name; "" if not known
@@ -1501,6 +1502,222 @@ func (x *SnowflakeInfoReply) GetConfirmedUnixMs() uint64 {
 	return 0
 }
 
+type SnowflakeDelegateRequest struct {
+	state     protoimpl.MessageState `protogen:"open.v1"`
+	Namespace string                 `protobuf:"bytes,1,opt,name=namespace,proto3" json:"namespace,omitempty"`
+	Alias     uint32                 `protobuf:"varint,2,opt,name=alias,proto3" json:"alias,omitempty"`
+	Holder    string                 `protobuf:"bytes,3,opt,name=holder,proto3" json:"holder,omitempty"`                      // the caller's name, for people: up to 64 visible ASCII characters
+	WindowMs  uint64                 `protobuf:"varint,4,opt,name=window_ms,json=windowMs,proto3" json:"window_ms,omitempty"` // 1,000 to 3,000,000 (50 minutes); 0: 600,000 (10 minutes)
+	// To extend: what the last reply said, word for word. All 0 for a first window.
+	HasWorker       bool   `protobuf:"varint,5,opt,name=has_worker,json=hasWorker,proto3" json:"has_worker,omitempty"`
+	WorkerId        uint64 `protobuf:"varint,6,opt,name=worker_id,json=workerId,proto3" json:"worker_id,omitempty"`
+	ConfirmedUnixMs uint64 `protobuf:"varint,7,opt,name=confirmed_unix_ms,json=confirmedUnixMs,proto3" json:"confirmed_unix_ms,omitempty"`
+	DatacenterId    uint64 `protobuf:"varint,8,opt,name=datacenter_id,json=datacenterId,proto3" json:"datacenter_id,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
+}
+
+func (x *SnowflakeDelegateRequest) Reset() {
+	*x = SnowflakeDelegateRequest{}
+	mi := &file_seqsvr_v1_snowflake_proto_msgTypes[19]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SnowflakeDelegateRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SnowflakeDelegateRequest) ProtoMessage() {}
+
+func (x *SnowflakeDelegateRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_seqsvr_v1_snowflake_proto_msgTypes[19]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SnowflakeDelegateRequest.ProtoReflect.Descriptor instead.
+func (*SnowflakeDelegateRequest) Descriptor() ([]byte, []int) {
+	return file_seqsvr_v1_snowflake_proto_rawDescGZIP(), []int{19}
+}
+
+func (x *SnowflakeDelegateRequest) GetNamespace() string {
+	if x != nil {
+		return x.Namespace
+	}
+	return ""
+}
+
+func (x *SnowflakeDelegateRequest) GetAlias() uint32 {
+	if x != nil {
+		return x.Alias
+	}
+	return 0
+}
+
+func (x *SnowflakeDelegateRequest) GetHolder() string {
+	if x != nil {
+		return x.Holder
+	}
+	return ""
+}
+
+func (x *SnowflakeDelegateRequest) GetWindowMs() uint64 {
+	if x != nil {
+		return x.WindowMs
+	}
+	return 0
+}
+
+func (x *SnowflakeDelegateRequest) GetHasWorker() bool {
+	if x != nil {
+		return x.HasWorker
+	}
+	return false
+}
+
+func (x *SnowflakeDelegateRequest) GetWorkerId() uint64 {
+	if x != nil {
+		return x.WorkerId
+	}
+	return 0
+}
+
+func (x *SnowflakeDelegateRequest) GetConfirmedUnixMs() uint64 {
+	if x != nil {
+		return x.ConfirmedUnixMs
+	}
+	return 0
+}
+
+func (x *SnowflakeDelegateRequest) GetDatacenterId() uint64 {
+	if x != nil {
+		return x.DatacenterId
+	}
+	return 0
+}
+
+// The caller may make IDs of datacenter_id and worker_id with
+//
+//	floor_tick < tick <= last_tick
+//
+// each position (tick and sequence) once. With `continues` floor_tick is the last_tick
+// of the window named in the request, so that the two are one; otherwise the ticks
+// between them are somebody else's.
+type SnowflakeDelegateReply struct {
+	state            protoimpl.MessageState `protogen:"open.v1"`
+	Layout           string                 `protobuf:"bytes,1,opt,name=layout,proto3" json:"layout,omitempty"`                                  // its text, with the policies: never a preset's name
+	DatacenterId     uint64                 `protobuf:"varint,2,opt,name=datacenter_id,json=datacenterId,proto3" json:"datacenter_id,omitempty"` // 0 in layouts without that field
+	WorkerId         uint64                 `protobuf:"varint,3,opt,name=worker_id,json=workerId,proto3" json:"worker_id,omitempty"`
+	FloorTick        uint64                 `protobuf:"varint,4,opt,name=floor_tick,json=floorTick,proto3" json:"floor_tick,omitempty"`                          // exclusive
+	LastTick         uint64                 `protobuf:"varint,5,opt,name=last_tick,json=lastTick,proto3" json:"last_tick,omitempty"`                             // inclusive
+	ConfirmedUnixMs  uint64                 `protobuf:"varint,6,opt,name=confirmed_unix_ms,json=confirmedUnixMs,proto3" json:"confirmed_unix_ms,omitempty"`      // the window's mark, to be named when it is extended
+	Namespace        string                 `protobuf:"bytes,7,opt,name=namespace,proto3" json:"namespace,omitempty"`                                            // its name, also where it was asked for by alias
+	ValidUntilUnixMs int64                  `protobuf:"varint,8,opt,name=valid_until_unix_ms,json=validUntilUnixMs,proto3" json:"valid_until_unix_ms,omitempty"` // when last_tick is over
+	Continues        bool                   `protobuf:"varint,9,opt,name=continues,proto3" json:"continues,omitempty"`                                           // same datacenter, worker id and no hole
+	unknownFields    protoimpl.UnknownFields
+	sizeCache        protoimpl.SizeCache
+}
+
+func (x *SnowflakeDelegateReply) Reset() {
+	*x = SnowflakeDelegateReply{}
+	mi := &file_seqsvr_v1_snowflake_proto_msgTypes[20]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SnowflakeDelegateReply) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SnowflakeDelegateReply) ProtoMessage() {}
+
+func (x *SnowflakeDelegateReply) ProtoReflect() protoreflect.Message {
+	mi := &file_seqsvr_v1_snowflake_proto_msgTypes[20]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SnowflakeDelegateReply.ProtoReflect.Descriptor instead.
+func (*SnowflakeDelegateReply) Descriptor() ([]byte, []int) {
+	return file_seqsvr_v1_snowflake_proto_rawDescGZIP(), []int{20}
+}
+
+func (x *SnowflakeDelegateReply) GetLayout() string {
+	if x != nil {
+		return x.Layout
+	}
+	return ""
+}
+
+func (x *SnowflakeDelegateReply) GetDatacenterId() uint64 {
+	if x != nil {
+		return x.DatacenterId
+	}
+	return 0
+}
+
+func (x *SnowflakeDelegateReply) GetWorkerId() uint64 {
+	if x != nil {
+		return x.WorkerId
+	}
+	return 0
+}
+
+func (x *SnowflakeDelegateReply) GetFloorTick() uint64 {
+	if x != nil {
+		return x.FloorTick
+	}
+	return 0
+}
+
+func (x *SnowflakeDelegateReply) GetLastTick() uint64 {
+	if x != nil {
+		return x.LastTick
+	}
+	return 0
+}
+
+func (x *SnowflakeDelegateReply) GetConfirmedUnixMs() uint64 {
+	if x != nil {
+		return x.ConfirmedUnixMs
+	}
+	return 0
+}
+
+func (x *SnowflakeDelegateReply) GetNamespace() string {
+	if x != nil {
+		return x.Namespace
+	}
+	return ""
+}
+
+func (x *SnowflakeDelegateReply) GetValidUntilUnixMs() int64 {
+	if x != nil {
+		return x.ValidUntilUnixMs
+	}
+	return 0
+}
+
+func (x *SnowflakeDelegateReply) GetContinues() bool {
+	if x != nil {
+		return x.Continues
+	}
+	return false
+}
+
 var File_seqsvr_v1_snowflake_proto protoreflect.FileDescriptor
 
 const file_seqsvr_v1_snowflake_proto_rawDesc = "" +
@@ -1627,7 +1844,28 @@ const file_seqsvr_v1_snowflake_proto_rawDesc = "" +
 	"datacenter\x18\x06 \x01(\tR\n" +
 	"datacenter\x12*\n" +
 	"\x11timestamp_unix_ms\x18\a \x01(\x03R\x0ftimestampUnixMs\x12*\n" +
-	"\x11confirmed_unix_ms\x18\b \x01(\x04R\x0fconfirmedUnixMs2\x91\x05\n" +
+	"\x11confirmed_unix_ms\x18\b \x01(\x04R\x0fconfirmedUnixMs\"\x90\x02\n" +
+	"\x18SnowflakeDelegateRequest\x12\x1c\n" +
+	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x14\n" +
+	"\x05alias\x18\x02 \x01(\rR\x05alias\x12\x16\n" +
+	"\x06holder\x18\x03 \x01(\tR\x06holder\x12\x1b\n" +
+	"\twindow_ms\x18\x04 \x01(\x04R\bwindowMs\x12\x1d\n" +
+	"\n" +
+	"has_worker\x18\x05 \x01(\bR\thasWorker\x12\x1b\n" +
+	"\tworker_id\x18\x06 \x01(\x04R\bworkerId\x12*\n" +
+	"\x11confirmed_unix_ms\x18\a \x01(\x04R\x0fconfirmedUnixMs\x12#\n" +
+	"\rdatacenter_id\x18\b \x01(\x04R\fdatacenterId\"\xc5\x02\n" +
+	"\x16SnowflakeDelegateReply\x12\x16\n" +
+	"\x06layout\x18\x01 \x01(\tR\x06layout\x12#\n" +
+	"\rdatacenter_id\x18\x02 \x01(\x04R\fdatacenterId\x12\x1b\n" +
+	"\tworker_id\x18\x03 \x01(\x04R\bworkerId\x12\x1d\n" +
+	"\n" +
+	"floor_tick\x18\x04 \x01(\x04R\tfloorTick\x12\x1b\n" +
+	"\tlast_tick\x18\x05 \x01(\x04R\blastTick\x12*\n" +
+	"\x11confirmed_unix_ms\x18\x06 \x01(\x04R\x0fconfirmedUnixMs\x12\x1c\n" +
+	"\tnamespace\x18\a \x01(\tR\tnamespace\x12-\n" +
+	"\x13valid_until_unix_ms\x18\b \x01(\x03R\x10validUntilUnixMs\x12\x1c\n" +
+	"\tcontinues\x18\t \x01(\bR\tcontinues2\xe5\x05\n" +
 	"\tSnowflake\x12R\n" +
 	"\bGenerate\x12#.seqsvr.v1.SnowflakeGenerateRequest\x1a!.seqsvr.v1.SnowflakeGenerateReply\x12H\n" +
 	"\x06Decode\x12!.seqsvr.v1.SnowflakeDecodeRequest\x1a\x1b.seqsvr.v1.SnowflakeDecoded\x12J\n" +
@@ -1637,7 +1875,8 @@ const file_seqsvr_v1_snowflake_proto_rawDesc = "" +
 	"Namespaces\x12%.seqsvr.v1.SnowflakeNamespacesRequest\x1a#.seqsvr.v1.SnowflakeNamespacesReply\x12V\n" +
 	"\fPutNamespace\x12'.seqsvr.v1.SnowflakePutNamespaceRequest\x1a\x1d.seqsvr.v1.SnowflakeNamespace\x12O\n" +
 	"\aWorkers\x12\".seqsvr.v1.SnowflakeWorkersRequest\x1a .seqsvr.v1.SnowflakeWorkersReply\x12F\n" +
-	"\x04Info\x12\x1f.seqsvr.v1.SnowflakeInfoRequest\x1a\x1d.seqsvr.v1.SnowflakeInfoReplyB3Z1github.com/seqsvr/seqsvr/proto/seqsvr/v1;seqsvrv1b\x06proto3"
+	"\x04Info\x12\x1f.seqsvr.v1.SnowflakeInfoRequest\x1a\x1d.seqsvr.v1.SnowflakeInfoReply\x12R\n" +
+	"\bDelegate\x12#.seqsvr.v1.SnowflakeDelegateRequest\x1a!.seqsvr.v1.SnowflakeDelegateReplyB3Z1github.com/seqsvr/seqsvr/proto/seqsvr/v1;seqsvrv1b\x06proto3"
 
 var (
 	file_seqsvr_v1_snowflake_proto_rawDescOnce sync.Once
@@ -1651,7 +1890,7 @@ func file_seqsvr_v1_snowflake_proto_rawDescGZIP() []byte {
 	return file_seqsvr_v1_snowflake_proto_rawDescData
 }
 
-var file_seqsvr_v1_snowflake_proto_msgTypes = make([]protoimpl.MessageInfo, 19)
+var file_seqsvr_v1_snowflake_proto_msgTypes = make([]protoimpl.MessageInfo, 21)
 var file_seqsvr_v1_snowflake_proto_goTypes = []any{
 	(*SnowflakeGenerateRequest)(nil),     // 0: seqsvr.v1.SnowflakeGenerateRequest
 	(*SnowflakeGenerateReply)(nil),       // 1: seqsvr.v1.SnowflakeGenerateReply
@@ -1672,6 +1911,8 @@ var file_seqsvr_v1_snowflake_proto_goTypes = []any{
 	(*SnowflakeWorkersReply)(nil),        // 16: seqsvr.v1.SnowflakeWorkersReply
 	(*SnowflakeInfoRequest)(nil),         // 17: seqsvr.v1.SnowflakeInfoRequest
 	(*SnowflakeInfoReply)(nil),           // 18: seqsvr.v1.SnowflakeInfoReply
+	(*SnowflakeDelegateRequest)(nil),     // 19: seqsvr.v1.SnowflakeDelegateRequest
+	(*SnowflakeDelegateReply)(nil),       // 20: seqsvr.v1.SnowflakeDelegateReply
 }
 var file_seqsvr_v1_snowflake_proto_depIdxs = []int32{
 	2,  // 0: seqsvr.v1.SnowflakeGenerateReply.runs:type_name -> seqsvr.v1.SnowflakeRun
@@ -1689,16 +1930,18 @@ var file_seqsvr_v1_snowflake_proto_depIdxs = []int32{
 	13, // 12: seqsvr.v1.Snowflake.PutNamespace:input_type -> seqsvr.v1.SnowflakePutNamespaceRequest
 	14, // 13: seqsvr.v1.Snowflake.Workers:input_type -> seqsvr.v1.SnowflakeWorkersRequest
 	17, // 14: seqsvr.v1.Snowflake.Info:input_type -> seqsvr.v1.SnowflakeInfoRequest
-	1,  // 15: seqsvr.v1.Snowflake.Generate:output_type -> seqsvr.v1.SnowflakeGenerateReply
-	5,  // 16: seqsvr.v1.Snowflake.Decode:output_type -> seqsvr.v1.SnowflakeDecoded
-	5,  // 17: seqsvr.v1.Snowflake.Compose:output_type -> seqsvr.v1.SnowflakeDecoded
-	8,  // 18: seqsvr.v1.Snowflake.Layouts:output_type -> seqsvr.v1.SnowflakeLayoutsReply
-	12, // 19: seqsvr.v1.Snowflake.Namespaces:output_type -> seqsvr.v1.SnowflakeNamespacesReply
-	10, // 20: seqsvr.v1.Snowflake.PutNamespace:output_type -> seqsvr.v1.SnowflakeNamespace
-	16, // 21: seqsvr.v1.Snowflake.Workers:output_type -> seqsvr.v1.SnowflakeWorkersReply
-	18, // 22: seqsvr.v1.Snowflake.Info:output_type -> seqsvr.v1.SnowflakeInfoReply
-	15, // [15:23] is the sub-list for method output_type
-	7,  // [7:15] is the sub-list for method input_type
+	19, // 15: seqsvr.v1.Snowflake.Delegate:input_type -> seqsvr.v1.SnowflakeDelegateRequest
+	1,  // 16: seqsvr.v1.Snowflake.Generate:output_type -> seqsvr.v1.SnowflakeGenerateReply
+	5,  // 17: seqsvr.v1.Snowflake.Decode:output_type -> seqsvr.v1.SnowflakeDecoded
+	5,  // 18: seqsvr.v1.Snowflake.Compose:output_type -> seqsvr.v1.SnowflakeDecoded
+	8,  // 19: seqsvr.v1.Snowflake.Layouts:output_type -> seqsvr.v1.SnowflakeLayoutsReply
+	12, // 20: seqsvr.v1.Snowflake.Namespaces:output_type -> seqsvr.v1.SnowflakeNamespacesReply
+	10, // 21: seqsvr.v1.Snowflake.PutNamespace:output_type -> seqsvr.v1.SnowflakeNamespace
+	16, // 22: seqsvr.v1.Snowflake.Workers:output_type -> seqsvr.v1.SnowflakeWorkersReply
+	18, // 23: seqsvr.v1.Snowflake.Info:output_type -> seqsvr.v1.SnowflakeInfoReply
+	20, // 24: seqsvr.v1.Snowflake.Delegate:output_type -> seqsvr.v1.SnowflakeDelegateReply
+	16, // [16:25] is the sub-list for method output_type
+	7,  // [7:16] is the sub-list for method input_type
 	7,  // [7:7] is the sub-list for extension type_name
 	7,  // [7:7] is the sub-list for extension extendee
 	0,  // [0:7] is the sub-list for field type_name
@@ -1723,7 +1966,7 @@ func file_seqsvr_v1_snowflake_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_seqsvr_v1_snowflake_proto_rawDesc), len(file_seqsvr_v1_snowflake_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   19,
+			NumMessages:   21,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -27,6 +27,7 @@ const (
 	Snowflake_PutNamespace_FullMethodName = "/seqsvr.v1.Snowflake/PutNamespace"
 	Snowflake_Workers_FullMethodName      = "/seqsvr.v1.Snowflake/Workers"
 	Snowflake_Info_FullMethodName         = "/seqsvr.v1.Snowflake/Info"
+	Snowflake_Delegate_FullMethodName     = "/seqsvr.v1.Snowflake/Delegate"
 )
 
 // SnowflakeClient is the client API for Snowflake service.
@@ -36,7 +37,8 @@ const (
 // Snowflake hands out global IDs that are ordered by time. Every AllocSvr answers
 // every call, under a worker id of its own for each namespace and datacenter; an ID
 // is handed out at most once in its namespace, ever, whatever any clock does. Every
-// call may be repeated freely, at any node: a repeated Generate skips IDs.
+// call may be repeated freely, at any node: a repeated Generate skips IDs. Delegate,
+// which takes a worker id each time, says what repeating it costs.
 //
 // A namespace is named by `namespace` or by `alias`, its number; a namespace of digits
 // only is taken for an alias, and neither means "default". UNKNOWN_NAMESPACE: there is
@@ -86,6 +88,27 @@ type SnowflakeClient interface {
 	// Info is Twitter's get_worker_id, get_datacenter_id and get_timestamp of the
 	// answering node. It gets a worker id if the node has none; errors as in Generate.
 	Info(ctx context.Context, in *SnowflakeInfoRequest, opts ...grpc.CallOption) (*SnowflakeInfoReply, error)
+	// Delegate gives the caller a worker id and a window of ticks from which it makes
+	// IDs by itself, also while no node answers: nobody else ever has or had that worker
+	// id in those ticks, whatever any clock does and however the call ended. It is of the
+	// answering node's datacenter.
+	//
+	// A caller keeps its window by naming its worker id and mark well before the window
+	// ends, say when half of it is over. SnowflakeDelegateReply.continues tells whether it
+	// goes on without a hole; otherwise the reply is a window apart, most often of another
+	// worker id. What was granted before stays the caller's up to its own last_tick in
+	// either case, and after an error too.
+	//
+	// A repeated call is safe at any node, and never repeats a tick. It has its price:
+	// what a lost reply granted is used by nobody, and keeps its worker id from all others
+	// until that window is over. So repeat after a pause, not in a loop. Worth repeating:
+	// NO_QUORUM (nothing was granted; the outcome at the stores may be unknown),
+	// STORE_FULL, OVERLOADED, CONFLICT, NO_LEASE, CLOCK_OFF, SHUTTING_DOWN, DEADLINE at
+	// once at another node; WORKERS_EXHAUSTED later: worker ids are all in use or kept for
+	// the nodes, who have the last fifth of them to themselves. Not worth repeating:
+	// UNKNOWN_NAMESPACE, TIME_EXHAUSTED, DATACENTER_TAKEN, BAD_ARGUMENT (holder, window,
+	// or a worker id or mark that can be nobody's).
+	Delegate(ctx context.Context, in *SnowflakeDelegateRequest, opts ...grpc.CallOption) (*SnowflakeDelegateReply, error)
 }
 
 type snowflakeClient struct {
@@ -176,6 +199,16 @@ func (c *snowflakeClient) Info(ctx context.Context, in *SnowflakeInfoRequest, op
 	return out, nil
 }
 
+func (c *snowflakeClient) Delegate(ctx context.Context, in *SnowflakeDelegateRequest, opts ...grpc.CallOption) (*SnowflakeDelegateReply, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(SnowflakeDelegateReply)
+	err := c.cc.Invoke(ctx, Snowflake_Delegate_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // SnowflakeServer is the server API for Snowflake service.
 // All implementations must embed UnimplementedSnowflakeServer
 // for forward compatibility.
@@ -183,7 +216,8 @@ func (c *snowflakeClient) Info(ctx context.Context, in *SnowflakeInfoRequest, op
 // Snowflake hands out global IDs that are ordered by time. Every AllocSvr answers
 // every call, under a worker id of its own for each namespace and datacenter; an ID
 // is handed out at most once in its namespace, ever, whatever any clock does. Every
-// call may be repeated freely, at any node: a repeated Generate skips IDs.
+// call may be repeated freely, at any node: a repeated Generate skips IDs. Delegate,
+// which takes a worker id each time, says what repeating it costs.
 //
 // A namespace is named by `namespace` or by `alias`, its number; a namespace of digits
 // only is taken for an alias, and neither means "default". UNKNOWN_NAMESPACE: there is
@@ -233,6 +267,27 @@ type SnowflakeServer interface {
 	// Info is Twitter's get_worker_id, get_datacenter_id and get_timestamp of the
 	// answering node. It gets a worker id if the node has none; errors as in Generate.
 	Info(context.Context, *SnowflakeInfoRequest) (*SnowflakeInfoReply, error)
+	// Delegate gives the caller a worker id and a window of ticks from which it makes
+	// IDs by itself, also while no node answers: nobody else ever has or had that worker
+	// id in those ticks, whatever any clock does and however the call ended. It is of the
+	// answering node's datacenter.
+	//
+	// A caller keeps its window by naming its worker id and mark well before the window
+	// ends, say when half of it is over. SnowflakeDelegateReply.continues tells whether it
+	// goes on without a hole; otherwise the reply is a window apart, most often of another
+	// worker id. What was granted before stays the caller's up to its own last_tick in
+	// either case, and after an error too.
+	//
+	// A repeated call is safe at any node, and never repeats a tick. It has its price:
+	// what a lost reply granted is used by nobody, and keeps its worker id from all others
+	// until that window is over. So repeat after a pause, not in a loop. Worth repeating:
+	// NO_QUORUM (nothing was granted; the outcome at the stores may be unknown),
+	// STORE_FULL, OVERLOADED, CONFLICT, NO_LEASE, CLOCK_OFF, SHUTTING_DOWN, DEADLINE at
+	// once at another node; WORKERS_EXHAUSTED later: worker ids are all in use or kept for
+	// the nodes, who have the last fifth of them to themselves. Not worth repeating:
+	// UNKNOWN_NAMESPACE, TIME_EXHAUSTED, DATACENTER_TAKEN, BAD_ARGUMENT (holder, window,
+	// or a worker id or mark that can be nobody's).
+	Delegate(context.Context, *SnowflakeDelegateRequest) (*SnowflakeDelegateReply, error)
 	mustEmbedUnimplementedSnowflakeServer()
 }
 
@@ -266,6 +321,9 @@ func (UnimplementedSnowflakeServer) Workers(context.Context, *SnowflakeWorkersRe
 }
 func (UnimplementedSnowflakeServer) Info(context.Context, *SnowflakeInfoRequest) (*SnowflakeInfoReply, error) {
 	return nil, status.Error(codes.Unimplemented, "method Info not implemented")
+}
+func (UnimplementedSnowflakeServer) Delegate(context.Context, *SnowflakeDelegateRequest) (*SnowflakeDelegateReply, error) {
+	return nil, status.Error(codes.Unimplemented, "method Delegate not implemented")
 }
 func (UnimplementedSnowflakeServer) mustEmbedUnimplementedSnowflakeServer() {}
 func (UnimplementedSnowflakeServer) testEmbeddedByValue()                   {}
@@ -432,6 +490,24 @@ func _Snowflake_Info_Handler(srv interface{}, ctx context.Context, dec func(inte
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Snowflake_Delegate_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(SnowflakeDelegateRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(SnowflakeServer).Delegate(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Snowflake_Delegate_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(SnowflakeServer).Delegate(ctx, req.(*SnowflakeDelegateRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // Snowflake_ServiceDesc is the grpc.ServiceDesc for Snowflake service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -470,6 +546,10 @@ var Snowflake_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Info",
 			Handler:    _Snowflake_Info_Handler,
+		},
+		{
+			MethodName: "Delegate",
+			Handler:    _Snowflake_Delegate_Handler,
 		},
 	},
 	Streams:  []grpc.StreamDesc{},

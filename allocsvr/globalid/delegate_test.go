@@ -1,0 +1,340 @@
+package globalid
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
+	"github.com/seqsvr/seqsvr/quorum"
+	"github.com/seqsvr/seqsvr/seq"
+	"github.com/seqsvr/seqsvr/snowflake"
+)
+
+func TestADelegatedWindowIsTheClientsAloneAndBeginsNow(t *testing.T) {
+	c := newCluster(t)
+	n := c.start("a", func(c *Config) { c.DatacenterID, c.Datacenter = 1, "cn" })
+	_, own := n.must("1", 1)
+	book := newLedger(t)
+	used := map[uint64]bool{uint64(own.Worker): true}
+	for k := range 3 {
+		got := (&client{c: c, name: fmt.Sprint("client-", k), book: book}).must(n, "1")
+		l, err := snowflake.ParseLayout(got.Layout)
+		if err != nil {
+			t.Fatal(err)
+		}
+		end := c.wall.Load() + DefaultDelegation.Milliseconds()
+		last, _ := l.TickAt(time.UnixMilli(end))
+		if got.Namespace != "regional-1" || presetOf(l) != "regional" || got.DatacenterId != 1 || got.Continues || used[got.WorkerId] ||
+			got.FloorTick != 0 || got.WorkerId < 48 || // far from the nodes'
+			got.LastTick != uint64(last) || got.ConfirmedUnixMs != uint64(end) || got.ValidUntilUnixMs != end+1 {
+			t.Errorf("got %v, worker ids before %v", got, used)
+		}
+		used[got.WorkerId] = true
+		if m := c.max(seq.WorkerRegister("regional-1", 1, got.WorkerId)); m != got.ConfirmedUnixMs {
+			t.Errorf("the stores have %d, the client %d", m, got.ConfirmedUnixMs)
+		}
+	}
+	if _, same := n.must("1", 1); same.Worker != own.Worker {
+		t.Errorf("the node changed its own worker id from %d to %d", own.Worker, same.Worker)
+	}
+	if got := n.svc.Load().Stats().Namespaces[0].Delegated; got != 3 {
+		t.Errorf("counted %d windows, want 3", got)
+	}
+}
+
+func TestAnExtendedWindowGoesOnWithoutAHoleAtAnyNode(t *testing.T) {
+	c := newCluster(t)
+	nodes := []*node{c.start("a"), c.start("b"), c.start("c")}
+	c.add(nodes[0], "s", coarse)
+	k := &client{c: c, name: "k", book: newLedger(t)}
+	first := k.must(nodes[0], "s")
+	made := k.drain(100)
+	for round := range 6 {
+		// Before the end, and twice after it: nobody else took the worker id.
+		c.pass([]time.Duration{5, 5, 5, 12, 15, 5}[round] * time.Minute)
+		was := k.last
+		got := k.must(nodes[round%3], "s")
+		if !got.Continues || got.WorkerId != first.WorkerId || got.FloorTick != was.LastTick ||
+			got.ConfirmedUnixMs != uint64(c.wall.Load())+uint64(DefaultDelegation.Milliseconds()) {
+			t.Errorf("round %d: got %v after %v", round, got, was)
+		}
+		made += k.drain(100)
+	}
+	if made != 700 {
+		t.Errorf("made %d ids, want 700", made)
+	}
+	// A shorter window takes nothing back.
+	req, was := k.request("s"), k.last
+	req.WindowMs = 1000
+	if got, err := nodes[1].delegate(req); err != nil || !got.Continues || got.ConfirmedUnixMs != was.ConfirmedUnixMs || got.LastTick != was.LastTick {
+		t.Errorf("got %v, %v after %v", got, err, was)
+	}
+}
+
+func TestALostReplyCostsAWindowAndRepeatsNothing(t *testing.T) {
+	c := newCluster(t)
+	n := c.start("a")
+	c.add(n, "s", coarse)
+	k := &client{c: c, name: "k", book: newLedger(t)}
+	first := k.must(n, "s")
+	k.drain(10)
+	c.pass(5 * time.Minute)
+	lost, err := n.delegate(k.request("s"))
+	if err != nil || !lost.Continues {
+		t.Fatalf("got %v, %v", lost, err)
+	}
+	k.drain(10) // the old window is as good as before
+	got := k.must(n, "s")
+	if got.Continues || got.WorkerId == first.WorkerId {
+		t.Errorf("got %v after %v, and %v which was lost", got, first, lost)
+	}
+	k.drain(all)
+	// The lost reply comes after all: it was of this client alone.
+	late := &client{c: c, name: "late", book: k.book, last: first}
+	lost.Continues, lost.FloorTick = false, first.LastTick
+	if err := late.adopt(lost); err != nil || late.drain(all) == 0 {
+		t.Errorf("the late reply is of no use: %v", err)
+	}
+	// Once its window is over, the old worker id is one like others: not below its mark,
+	// whatever the client's clock says.
+	c.pass(11 * time.Minute)
+	back := &client{c: c, name: "back", book: k.book, last: first, slow: time.Hour}
+	if got := back.must(n, "s"); got.Continues || back.drain(all) == 0 {
+		t.Errorf("got %v", got)
+	}
+}
+
+func TestAStepOfUnknownOutcomeDelegatesNothing(t *testing.T) {
+	for _, f := range []fault{failsNotApplied, failsButApplied} {
+		c := newCluster(t)
+		n, other := c.start("a"), c.start("b")
+		c.add(n, "s", coarse)
+		k := &client{c: c, name: "k", book: newLedger(t)}
+		k.must(n, "s")
+		k.drain(10)
+		for _, who := range []*client{k, {c: c, name: "new", book: k.book}} {
+			c.fail(f, 0, 1)
+			if _, err := n.delegate(who.request("s")); !errors.Is(err, seq.ErrNoQuorum) {
+				t.Errorf("fault %d: %s: got %v, want %v", f, who.name, err, seq.ErrNoQuorum)
+			}
+			c.fail(works, 0, 1, 2)
+			for _, at := range []*node{n, other} {
+				who.must(at, "s")
+				who.drain(200)
+			}
+		}
+		if got := n.svc.Load().Stats().Namespaces[0].Delegated; got != 3 {
+			t.Errorf("fault %d: counted %d windows of one node, want 3", f, got)
+		}
+	}
+}
+
+// dying is a node's way to the stores that breaks for good at a Step of a worker id.
+type dying struct {
+	Registers
+	after bool // the step still arrives
+}
+
+func (d dying) Step(ctx context.Context, session seq.Session, items []quorum.StepItem) []quorum.Outcome {
+	if d.after {
+		d.Registers.Step(ctx, session, items)
+	}
+	return []quorum.Outcome{{State: quorum.Unknown, Err: seq.ErrNoQuorum}}
+}
+
+func TestAnAllocatorThatDiesInTheMiddleLeavesNothingDoubtful(t *testing.T) {
+	for _, after := range []bool{false, true} {
+		c := newCluster(t)
+		a := c.start("a")
+		c.add(a, "s", coarse)
+		k := &client{c: c, name: "k", book: newLedger(t)}
+		first := k.must(a, "s")
+		k.drain(10)
+		c.pass(5 * time.Minute)
+		b := c.start("b", func(cfg *Config) { cfg.Registers = dying{cfg.Registers, after} })
+		if _, err := b.delegate(k.request("s")); !errors.Is(err, seq.ErrNoQuorum) {
+			t.Errorf("after %v: got %v", after, err)
+		}
+		b.kill()
+		// At once: no lease has to end.
+		got := k.must(a, "s")
+		if got.Continues == after || after == (got.WorkerId == first.WorkerId) {
+			t.Errorf("after %v: got %v after %v", after, got, first)
+		}
+		if k.drain(all) == 0 {
+			t.Errorf("after %v: the window is empty", after)
+		}
+	}
+}
+
+func TestAHolderTakesADelegatedWorkerIDAboveItsWindowOnly(t *testing.T) {
+	c := newCluster(t)
+	a, b := c.start("a"), c.start("b")
+	c.add(a, "s", small) // two worker ids
+	book := newLedger(t)
+	k := &client{c: c, name: "k", book: book}
+	mine := k.must(a, "s")
+	k.drain(1000)
+	_, own := a.must("s", 1)
+	if uint64(own.Worker) == mine.WorkerId {
+		t.Fatalf("the node has worker %d of its client", own.Worker)
+	}
+	if _, _, err := b.gen("s", 1); !errors.Is(err, seq.ErrWorkersExhausted) {
+		t.Errorf("in the window: got %v, want %v", err, seq.ErrWorkersExhausted)
+	}
+	if got := k.must(b, "s"); !got.Continues || got.WorkerId != mine.WorkerId {
+		t.Errorf("its own is no further worker id: got %v", got)
+	}
+	workers, err := server{s: a.svc.Load()}.Workers(t.Context(), &pb.SnowflakeWorkersRequest{Namespace: "s"})
+	if w := workers.GetWorkers(); err != nil || len(w) != 2 || w[mine.WorkerId].Free || w[mine.WorkerId].Session != 0 {
+		t.Errorf("got %v, %v", workers, err)
+	}
+	k.drain(1000)
+	c.pass(DefaultDelegation)
+	end := k.last.LastTick
+	eventually(t, "the worker id is taken over", func() bool { _, _, err := b.gen("s", 1); return err == nil })
+	ids, got := b.must("s", 5)
+	book.add("s", "b", ids)
+	if p := parts(t, small, ids[0]); uint64(got.Worker) != mine.WorkerId || uint64(p.Tick) <= end {
+		t.Errorf("got worker %d at tick %d, the client's was %d up to tick %d", got.Worker, p.Tick, mine.WorkerId, end)
+	}
+	if _, err := k.ask(a, "s"); !errors.Is(err, seq.ErrWorkersExhausted) {
+		t.Errorf("the client comes back: got %v, want %v", err, seq.ErrWorkersExhausted)
+	}
+	ids, got = b.must("s", 5)
+	book.add("s", "b", ids)
+	if uint64(got.Worker) != mine.WorkerId {
+		t.Errorf("the client took the worker id from its holder")
+	}
+}
+
+func TestClientsLeaveTheLastWorkerIDsToNodes(t *testing.T) {
+	c := newCluster(t)
+	a, b := c.start("a"), c.start("b")
+	c.add(a, "s", coarse) // eight worker ids, of which four fifths are six
+	var clients []*client
+	for i := range 6 {
+		k := &client{c: c, name: fmt.Sprint("client-", i), book: newLedger(t)}
+		k.must(a, "s")
+		clients = append(clients, k)
+	}
+	late := &client{c: c, name: "late", book: newLedger(t)}
+	if _, err := late.ask(b, "s"); !errors.Is(err, seq.ErrWorkersExhausted) {
+		t.Errorf("the seventh: got %v, want %v", err, seq.ErrWorkersExhausted)
+	}
+	a.must("s", 1)
+	b.must("s", 1)
+	if _, _, err := c.start("c").gen("s", 1); !errors.Is(err, seq.ErrWorkersExhausted) {
+		t.Errorf("the third node: got %v, want %v", err, seq.ErrWorkersExhausted)
+	}
+	for _, k := range clients {
+		if got := k.must(b, "s"); !got.Continues {
+			t.Errorf("%s lost its worker id: got %v", k.name, got)
+		}
+	}
+	c.pass(11 * time.Minute)
+	late.must(b, "s")
+}
+
+func TestWhatOneClientNamesGainsNothingOfAnothers(t *testing.T) {
+	c := newCluster(t)
+	a := c.start("a", func(c *Config) { c.DatacenterID = 1 })
+	b := c.start("b", func(c *Config) { c.DatacenterID = 2 })
+	book := newLedger(t)
+	k := &client{c: c, name: "k", book: book}
+	mine := k.must(a, "1")
+	k.drain(100)
+	for what, named := range map[string]*pb.SnowflakeDelegateReply{
+		"a mark too low":     {WorkerId: mine.WorkerId, DatacenterId: 1, ConfirmedUnixMs: mine.ConfirmedUnixMs - 1},
+		"a mark too high":    {WorkerId: mine.WorkerId, DatacenterId: 1, ConfirmedUnixMs: 1<<64 - 1},
+		"another worker":     {WorkerId: mine.WorkerId ^ 1, DatacenterId: 1, ConfirmedUnixMs: mine.ConfirmedUnixMs},
+		"another datacenter": {WorkerId: mine.WorkerId, DatacenterId: 2, ConfirmedUnixMs: mine.ConfirmedUnixMs},
+	} {
+		liar := &client{c: c, name: what, book: book, last: named}
+		if got := liar.must(a, "1"); got.Continues || got.WorkerId == mine.WorkerId || liar.drain(100) != 100 {
+			t.Errorf("%s: got %v", what, got)
+		}
+	}
+	// Of another datacenter's node a client gets one of that datacenter.
+	away := &client{c: c, name: "away", book: book, last: mine}
+	if got := away.must(b, "1"); got.Continues || got.DatacenterId != 2 || away.drain(100) != 100 {
+		t.Errorf("got %v", got)
+	}
+	if got := k.must(a, "1"); !got.Continues || k.drain(100) != 100 {
+		t.Errorf("got %v", got)
+	}
+	// Nor does a node's own worker id go to a client that names it.
+	_, own := a.must("1", 1)
+	mark := c.max(seq.WorkerRegister("regional-1", 1, uint64(own.Worker)))
+	liar := &client{c: c, name: "own", book: book,
+		last: &pb.SnowflakeDelegateReply{WorkerId: uint64(own.Worker), DatacenterId: 1, ConfirmedUnixMs: mark}}
+	if got := liar.must(a, "1"); got.Continues || got.WorkerId == uint64(own.Worker) {
+		t.Errorf("got %v", got)
+	}
+	if _, same := a.must("1", 1); same.Worker != own.Worker {
+		t.Errorf("the node lost its worker id")
+	}
+}
+
+func TestAWrongClockOfANodeMakesNoDelegationDoubtful(t *testing.T) {
+	c := newCluster(t)
+	n := c.start("a")
+	k := &client{c: c, name: "k", book: newLedger(t)}
+	first := k.must(n, "")
+	k.drain(100)
+	n.jump(365 * 24 * time.Hour)
+	if _, err := k.ask(n, ""); !errors.Is(err, seq.ErrClockOff) {
+		t.Errorf("ahead: got %v, want %v", err, seq.ErrClockOff)
+	}
+	n.offset.Store(0)
+	n.jump(-time.Hour)
+	got := k.must(n, "")
+	if !got.Continues || got.LastTick != first.LastTick {
+		t.Errorf("behind: got %v after %v", got, first)
+	}
+	n.offset.Store(0)
+	c.pass(time.Minute)
+	if got := k.must(n, ""); !got.Continues || got.LastTick <= first.LastTick || k.drain(100) != 100 {
+		t.Errorf("right again: got %v after %v", got, first)
+	}
+}
+
+func TestABadWishIsRefusedByName(t *testing.T) {
+	c := newCluster(t)
+	n := c.start("a")
+	c.add(n, "old", "baidu")
+	client := n.dial()
+	for what, row := range map[string]struct {
+		req  *pb.SnowflakeDelegateRequest
+		want error
+	}{
+		"a window too short":      {&pb.SnowflakeDelegateRequest{WindowMs: 999}, seq.ErrBadArgument},
+		"a window too long":       {&pb.SnowflakeDelegateRequest{WindowMs: 3_000_001}, seq.ErrBadArgument},
+		"a window of ages":        {&pb.SnowflakeDelegateRequest{WindowMs: 1<<64 - 1}, seq.ErrBadArgument},
+		"a holder with a newline": {&pb.SnowflakeDelegateRequest{Holder: "a\nb"}, seq.ErrBadArgument},
+		"a holder too long":       {&pb.SnowflakeDelegateRequest{Holder: fmt.Sprintf("%065d", 1)}, seq.ErrBadArgument},
+		"no mark to extend":       {&pb.SnowflakeDelegateRequest{HasWorker: true, WorkerId: 1}, seq.ErrBadArgument},
+		"a mark of no worker":     {&pb.SnowflakeDelegateRequest{ConfirmedUnixMs: 1}, seq.ErrBadArgument},
+		"a worker not meant":      {&pb.SnowflakeDelegateRequest{WorkerId: 1}, seq.ErrBadArgument},
+		"a worker out of range":   {&pb.SnowflakeDelegateRequest{HasWorker: true, WorkerId: 32, ConfirmedUnixMs: 1}, seq.ErrBadArgument},
+		"an unknown namespace":    {&pb.SnowflakeDelegateRequest{Namespace: "moon"}, seq.ErrUnknownNamespace},
+		"an unknown alias":        {&pb.SnowflakeDelegateRequest{Alias: 77}, seq.ErrUnknownNamespace},
+		"a layout that ran out":   {&pb.SnowflakeDelegateRequest{Namespace: "old"}, seq.ErrTimeExhausted},
+	} {
+		if got, err := client.Delegate(long(t), row.req); !errors.Is(err, row.want) {
+			t.Errorf("%s: got %v, %v, want %v", what, got, err, row.want)
+		}
+	}
+	if got, err := client.Delegate(long(t), &pb.SnowflakeDelegateRequest{WindowMs: 1000, Holder: "pod/web-1:80"}); err != nil || got.Namespace != "default" {
+		t.Errorf("after all that: got %v, %v", got, err)
+	}
+	if err := n.svc.Load().Release(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := client.Delegate(long(t), &pb.SnowflakeDelegateRequest{}); !errors.Is(err, seq.ErrShuttingDown) {
+		t.Errorf("of a node that leaves: got %v, want %v", err, seq.ErrShuttingDown)
+	}
+}

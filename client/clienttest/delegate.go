@@ -1,0 +1,61 @@
+package clienttest
+
+import (
+	"context"
+	"time"
+
+	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
+	"github.com/seqsvr/seqsvr/snowflake"
+)
+
+// firstLent is the worker id of the first delegation; the next one is below.
+const firstLent = 31
+
+// Delegations counts the windows that were lent.
+func (c *Cluster) Delegations() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.delegations
+}
+
+// Delegate implements pb.SnowflakeServer: each window is of a worker id of its own, but
+// that one which goes on with the last.
+func (s snowflakes) Delegate(ctx context.Context, r *pb.SnowflakeDelegateRequest) (*pb.SnowflakeDelegateReply, error) {
+	if err := s.n.stall(ctx); err != nil {
+		return nil, err
+	}
+	c := s.n.cluster
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.fault != nil {
+		return nil, c.fault
+	}
+	name, l, err := resolve(r.GetNamespace(), r.GetAlias())
+	if err != nil {
+		return nil, err
+	}
+	now := time.Now()
+	floor, err := l.TickAt(now)
+	if err != nil {
+		return nil, err
+	}
+	until := now.Add(time.Duration(r.GetWindowMs()) * time.Millisecond)
+	last, err := l.TickAt(until)
+	if err != nil {
+		return nil, err
+	}
+	out := &pb.SnowflakeDelegateReply{
+		Namespace: name, Layout: l.String(), DatacenterId: Datacenter, WorkerId: firstLent - uint64(c.delegations),
+		FloorTick: uint64(floor), LastTick: uint64(last), ConfirmedUnixMs: uint64(until.UnixMilli()), ValidUntilUnixMs: until.UnixMilli(),
+	}
+	if !l.HasDatacenter() {
+		out.DatacenterId = 0
+	}
+	if old := c.lent; old != nil && r.GetHasWorker() && r.GetWorkerId() == old.GetWorkerId() && r.GetConfirmedUnixMs() == old.GetConfirmedUnixMs() {
+		out.WorkerId, out.FloorTick, out.Continues = old.GetWorkerId(), old.GetLastTick(), true
+		out.LastTick = uint64(max(last, snowflake.Tick(old.GetLastTick())))
+	}
+	c.delegations++
+	c.lent = out
+	return out, nil
+}

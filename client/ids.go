@@ -1,0 +1,181 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"math"
+
+	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
+	"github.com/seqsvr/seqsvr/seq"
+	"github.com/seqsvr/seqsvr/snowflake"
+)
+
+// MaxIDs is the largest count of one Generate.
+const MaxIDs = 100_000
+
+// maxNamespace is the longest name of a namespace, and of an agent, in bytes.
+const maxNamespace = 64
+
+// IDs are snowflake IDs of one worker, kept as runs: thousands take a few bytes.
+type IDs struct {
+	Namespace  string // its name, also where it was asked for by number
+	Layout     string // preset, or text if it is none or Fallback is set
+	Datacenter snowflake.Datacenter
+	Worker     snowflake.Worker
+	Fallback   bool // made here, while the service was away; see Config.Fallback
+	Runs       []snowflake.Run
+}
+
+// First is the first ID; 0 if there is none.
+func (d IDs) First() snowflake.ID {
+	if len(d.Runs) == 0 {
+		return 0
+	}
+	return d.Runs[0].First
+}
+
+// Len is how many there are.
+func (d IDs) Len() int {
+	n := 0
+	for _, r := range d.Runs {
+		n += int((r.Last-r.First)/r.Stride) + 1
+	}
+	return n
+}
+
+// All are the IDs one by one, ascending where the layout's highest field is the time.
+func (d IDs) All() iter.Seq[snowflake.ID] {
+	return func(yield func(snowflake.ID) bool) {
+		for _, r := range d.Runs {
+			for id := r.First; ; id += r.Stride {
+				if !yield(id) {
+					return
+				}
+				if id == r.Last { // not >: past the last, the highest field could overflow
+					break
+				}
+			}
+		}
+	}
+}
+
+// NextID is Generate of one.
+func (c *Client) NextID(ctx context.Context, namespace string) (snowflake.ID, error) {
+	got, err := c.Generate(ctx, namespace, 1)
+	return got.First(), err
+}
+
+// Generate hands out count snowflake IDs, 1 to MaxIDs, of a namespace, named by its
+// name or its number in digits; "" is the default one. Any AllocSvr answers, under a
+// worker id of its own: calls go to another one each time and step over those that do
+// not answer. So IDs of calls that follow each other are unique and ordered by time as
+// far as the clocks of the AllocSvr agree.
+//
+// It retries until ctx ends, or Config.Timeout if ctx has no deadline, and then
+// returns the context's error wrapped with the last reason. seq.ErrUnknownNamespace,
+// seq.ErrBadCount, seq.ErrTimeExhausted, seq.ErrDatacenterTaken, seq.ErrOverloaded (too
+// many callers wait in this process) and ErrClosed come at once. Calling again is
+// always safe: IDs are skipped, never repeated. Single IDs of concurrent callers
+// travel together. With Config.Fallback, IDs that were made here say so.
+func (c *Client) Generate(ctx context.Context, namespace string, count uint32) (IDs, error) {
+	return c.GenerateAs(ctx, c.cfg.Agent, namespace, count)
+}
+
+// GenerateAs is Generate in the name of another agent than Config.Agent.
+// seq.ErrBadArgument for what is no agent's name.
+func (c *Client) GenerateAs(ctx context.Context, agent, namespace string, count uint32) (IDs, error) {
+	err := checkIDs(agent, namespace, count)
+	if err == nil {
+		err = ctx.Err()
+	}
+	if err != nil {
+		return IDs{}, fmt.Errorf("generate: %w", err)
+	}
+	remote := func(ctx context.Context) (IDs, error) {
+		if count == 1 && agent == c.cfg.Agent {
+			return c.singles.next(ctx, namespace)
+		}
+		return c.generate(ctx, agent, namespace, count, false)
+	}
+	var got IDs
+	if f := c.fallback; f != nil && f.covers(namespace) {
+		got, err = c.generateWith(ctx, f, remote, count)
+	} else {
+		got, err = remote(ctx)
+	}
+	if err != nil {
+		return IDs{}, fmt.Errorf("generate: namespace %q: %w", namespace, err)
+	}
+	return got, nil
+}
+
+// generate asks for IDs; with splits an overload comes back at once as errSplit.
+func (c *Client) generate(ctx context.Context, agent, namespace string, count uint32, splits bool) (IDs, error) {
+	var got IDs
+	request := &pb.SnowflakeGenerateRequest{Namespace: namespace, Count: count, Agent: agent, AsRuns: true}
+	err := c.anywhere(ctx, func(ctx context.Context, p *peer) error {
+		reply, err := p.ids.Generate(ctx, request)
+		if splits && errors.Is(err, seq.ErrOverloaded) {
+			return fmt.Errorf("%w: %w", errSplit, err)
+		}
+		if err != nil {
+			return err
+		}
+		got, err = idsOf(reply, count)
+		return err
+	})
+	return got, err
+}
+
+// idsOf reads an answer and refuses what is none to the count: a peer's fault must not
+// become an ID.
+func idsOf(reply *pb.SnowflakeGenerateReply, count uint32) (IDs, error) {
+	out := IDs{
+		Namespace: reply.GetNamespace(), Layout: reply.GetLayout(),
+		Datacenter: snowflake.Datacenter(reply.GetDatacenterId()), Worker: snowflake.Worker(reply.GetWorkerId()),
+		Runs: make([]snowflake.Run, 0, len(reply.GetRuns())),
+	}
+	left := uint64(count)
+	for _, r := range reply.GetRuns() {
+		first, last, stride := r.GetFirst(), r.GetLast(), r.GetStride()
+		if last > math.MaxInt64 || first > last || stride == 0 || stride > math.MaxInt64 || (last-first)%stride != 0 || (last-first)/stride >= left {
+			return IDs{}, fmt.Errorf("%w: run of IDs %d to %d by %d for a count of %d", errMalformed, first, last, stride, count)
+		}
+		left -= (last-first)/stride + 1
+		out.Runs = append(out.Runs, snowflake.Run{First: snowflake.ID(first), Last: snowflake.ID(last), Stride: snowflake.ID(stride)})
+	}
+	if left != 0 {
+		return IDs{}, fmt.Errorf("%w: %d IDs are missing of %d", errMalformed, left, count)
+	}
+	return out, nil
+}
+
+func checkIDs(agent, namespace string, count uint32) error {
+	if count == 0 || count > MaxIDs {
+		return fmt.Errorf("%w: count %d, expected 1 to %d", seq.ErrBadCount, count, MaxIDs)
+	}
+	known := len(namespace) <= maxNamespace
+	for i := range len(namespace) {
+		known = known && plain(namespace[i])
+	}
+	if !known {
+		return fmt.Errorf("%w: %.64q", seq.ErrUnknownNamespace, namespace)
+	}
+	return checkAgent(agent)
+}
+
+// checkAgent takes what Twitter did, and "" for no name.
+func checkAgent(agent string) error {
+	ok := len(agent) <= maxNamespace
+	for i := range len(agent) {
+		b := agent[i]
+		letter := 'a' <= b && b <= 'z' || 'A' <= b && b <= 'Z'
+		ok = ok && (letter || i > 0 && (b == '-' || '0' <= b && b <= '9'))
+	}
+	if !ok {
+		return fmt.Errorf("%w: agent %.64q, expected a letter and up to 63 of A-Z a-z 0-9 -", seq.ErrBadArgument, agent)
+	}
+	return nil
+}

@@ -1,0 +1,129 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
+	"github.com/seqsvr/seqsvr/snowflake"
+)
+
+const loanLayout = "time:41,datacenter:5,worker:5,sequence:12;unit=1ms;epoch=0;overflow=refuse"
+
+func window(worker, floor, last uint64, continues bool) *pb.SnowflakeDelegateReply {
+	return &pb.SnowflakeDelegateReply{
+		Layout: loanLayout, Namespace: "default", DatacenterId: 1, WorkerId: worker, FloorTick: floor, LastTick: last,
+		ConfirmedUnixMs: last, Continues: continues,
+	}
+}
+
+// lent is a fallback with a clock that the test moves.
+func lent(t *testing.T) (f *fallback, now *int64, parts func() (snowflake.Parts, error)) {
+	t.Helper()
+	now = new(int64)
+	f = &fallback{clock: func() int64 { return *now }}
+	layout, err := snowflake.ParseLayout(loanLayout)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f, now, func() (snowflake.Parts, error) {
+		ids, err := f.take(context.Background(), 1)
+		if err != nil {
+			return snowflake.Parts{}, err
+		}
+		p, err := layout.Decode(ids.First())
+		if err != nil || !ids.Fallback {
+			t.Errorf("got %+v, %v", ids, err)
+		}
+		return p, nil
+	}
+}
+
+func TestNoIDIsMadeOutsideOfTheWindow(t *testing.T) {
+	f, now, next := lent(t)
+	if _, err := next(); !errors.Is(err, ErrNoFallback) {
+		t.Errorf("before any window: got %v, want %v", err, ErrNoFallback)
+	}
+	if err := f.adopt(window(7, 1000, 2000, false)); err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range []struct {
+		now int64
+		ok  bool
+	}{{500, false}, {1000, false}, {1001, true}, {2000, true}, {2001, false}, {99999, false}} {
+		*now = row.now
+		p, err := next()
+		if (err == nil) != row.ok || !row.ok && !errors.Is(err, ErrNoFallback) {
+			t.Errorf("at %d: got %+v, %v", row.now, p, err)
+		}
+		if row.ok && (p.Tick <= 1000 || p.Tick > 2000 || p.Worker != 7 || p.Datacenter != 1) {
+			t.Errorf("at %d: got %+v", row.now, p)
+		}
+	}
+	if got, want := f.loan.Load().validUntil, time.UnixMilli(2001); !got.Equal(want) {
+		t.Errorf("valid until %v, want %v", got, want)
+	}
+}
+
+func TestOnlyAWindowThatContinuesIsJoined(t *testing.T) {
+	rows := []struct {
+		name   string
+		second *pb.SnowflakeDelegateReply
+		ok     bool // an ID between the two windows' ends can be made at 1500
+	}{
+		{"goes on", window(7, 2000, 3000, true), true},
+		{"says nothing of it", window(7, 2000, 3000, false), false},
+		{"another worker", window(8, 2000, 3000, true), false},
+		{"a hole", window(7, 2500, 3000, true), false},
+	}
+	for _, row := range rows {
+		f, now, next := lent(t)
+		*now = 1400
+		if err := f.adopt(window(7, 1000, 2000, false)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := next(); err != nil {
+			t.Errorf("%s: first: %v", row.name, err)
+		}
+		if err := f.adopt(row.second); err != nil {
+			t.Fatal(err)
+		}
+		*now = 1500
+		if p, err := next(); (err == nil) != row.ok {
+			t.Errorf("%s: at 1500: got %+v, %v", row.name, p, err)
+		}
+		*now = 2800
+		if p, err := next(); err != nil || p.Tick != 2800 || uint64(p.Worker) != row.second.GetWorkerId() {
+			t.Errorf("%s: at 2800: got %+v, %v", row.name, p, err)
+		}
+		*now = 3001
+		if p, err := next(); !errors.Is(err, ErrNoFallback) {
+			t.Errorf("%s: at 3001: got %+v, %v", row.name, p, err)
+		}
+	}
+}
+
+func TestAMalformedWindowIsRefused(t *testing.T) {
+	f, now, next := lent(t)
+	*now = 1500
+	if err := f.adopt(window(7, 1000, 2000, false)); err != nil {
+		t.Fatal(err)
+	}
+	bad := window(7, 2000, 3000, true)
+	bad.Layout = "moon"
+	for name, r := range map[string]*pb.SnowflakeDelegateReply{
+		"no layout":                 bad,
+		"an end before the start":   window(7, 3000, 2000, true),
+		"an end behind the layout":  window(7, 2000, 1<<41, true),
+		"a worker above the layout": window(32, 2000, 3000, false),
+	} {
+		if err := f.adopt(r); !errors.Is(err, errMalformed) {
+			t.Errorf("%s: got %v, want %v", name, err, errMalformed)
+		}
+	}
+	if p, err := next(); err != nil || p.Worker != 7 {
+		t.Errorf("the window before: got %+v, %v", p, err)
+	}
+}

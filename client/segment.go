@@ -1,0 +1,64 @@
+package client
+
+import (
+	"context"
+	"fmt"
+
+	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
+	"github.com/seqsvr/seqsvr/seq"
+)
+
+// maxTag is the longest name of a segment tag in bytes.
+const maxTag = 128
+
+// TakeSegment takes count numbers of a segment tag, 1 to seq.MaxCount: first to last,
+// inclusive and contiguous, above all that earlier calls got. It goes to the AllocSvr
+// that owns the tag, retries like Next, and is safe to call again after any error:
+// numbers are skipped, never repeated. seq.ErrUnknownTag, seq.ErrBadCount,
+// seq.ErrOverflow and seq.ErrBadArgument for what is no tag's name come at once.
+func (c *Client) TakeSegment(ctx context.Context, tag string, count uint32) (first, last seq.Seq, err error) {
+	got, err := c.takeSegment(ctx, tag, count)
+	if err != nil {
+		return 0, 0, fmt.Errorf("take %.*q: %w", maxTag, tag, err)
+	}
+	return got.First, got.Last, nil
+}
+
+func (c *Client) takeSegment(ctx context.Context, tag string, count uint32) (Range, error) {
+	if err := checkTag(tag); err != nil {
+		return Range{}, err
+	}
+	if err := checkCount(count); err != nil {
+		return Range{}, err
+	}
+	var got Range
+	err := c.owned(ctx, tag, func(ctx context.Context, p *peer) error {
+		reply, err := p.segs.Take(ctx, &pb.SegmentTakeRequest{Tag: tag, Count: count})
+		if err != nil {
+			return err
+		}
+		if v := c.view.Load(); reply.GetRouteVersion() > v.version() {
+			c.Refresh()
+		}
+		got = checkRange(reply.GetFirst(), reply.GetLast(), count, false)
+		return got.Err
+	})
+	return got, err
+}
+
+func checkTag(tag string) error {
+	if len(tag) == 0 || len(tag) > maxTag {
+		return fmt.Errorf("%w: tag of %d bytes, expected 1 to %d", seq.ErrBadArgument, len(tag), maxTag)
+	}
+	for i := range len(tag) {
+		if b := tag[i]; !plain(b) && b != ':' {
+			return fmt.Errorf("%w: tag with byte %q, expected A-Z a-z 0-9 . _ : and -", seq.ErrBadArgument, b)
+		}
+	}
+	return nil
+}
+
+// plain are the bytes that names of all kinds may have.
+func plain(b byte) bool {
+	return 'a' <= b && b <= 'z' || 'A' <= b && b <= 'Z' || '0' <= b && b <= '9' || b == '.' || b == '_' || b == '-'
+}

@@ -1,0 +1,79 @@
+package router
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"github.com/seqsvr/seqsvr/client"
+	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
+)
+
+// segmentServer passes calls on to the owner of a tag, or to any AllocSvr.
+type segmentServer struct {
+	pb.UnimplementedSegmentServer
+	sdk *client.Client
+	any pb.SegmentClient
+}
+
+// Take implements pb.SegmentServer.
+func (s *segmentServer) Take(ctx context.Context, r *pb.SegmentTakeRequest) (*pb.SegmentTakeReply, error) {
+	if err := checkCount("count", uint64(r.GetCount())); err != nil {
+		return nil, err
+	}
+	return pb.NewSegmentClient(s.sdk.Owner(r.GetTag())).Take(ctx, r)
+}
+
+// Put implements pb.SegmentServer.
+func (s *segmentServer) Put(ctx context.Context, r *pb.SegmentPutRequest) (*pb.SegmentPutReply, error) {
+	return s.any.Put(ctx, r)
+}
+
+// List implements pb.SegmentServer.
+func (s *segmentServer) List(ctx context.Context, r *pb.SegmentListRequest) (*pb.SegmentListReply, error) {
+	return s.any.List(ctx, r)
+}
+
+// Status implements pb.SegmentServer: unlike an AllocSvr's, for all tags it is the
+// whole cluster's.
+func (s *segmentServer) Status(ctx context.Context, r *pb.SegmentStatusRequest) (*pb.SegmentStatusReply, error) {
+	if r.GetTag() != "" {
+		return pb.NewSegmentClient(s.sdk.Owner(r.GetTag())).Status(ctx, r)
+	}
+	all, err := tagStatuses(ctx, s.sdk)
+	if err != nil {
+		return nil, err
+	}
+	return &pb.SegmentStatusReply{Tags: all}, nil
+}
+
+// tagStatuses asks each AllocSvr for the tags that it serves, and gives them by name.
+// One that does not answer serves none, so an error means that none answered.
+func tagStatuses(ctx context.Context, sdk *client.Client) ([]*pb.SegmentStatus, error) {
+	nodes, err := sdk.Nodes(ctx)
+	if err != nil {
+		return nil, err
+	}
+	replies, errs := make([]*pb.SegmentStatusReply, len(nodes)), make([]error, len(nodes))
+	inParallel(len(nodes), func(i int) {
+		replies[i], errs[i] = pb.NewSegmentClient(nodes[i]).Status(ctx, &pb.SegmentStatusRequest{})
+	})
+	answered := false
+	var all []*pb.SegmentStatus
+	for i, reply := range replies {
+		if errs[i] != nil {
+			err = errs[i]
+			continue
+		}
+		answered = true
+		all = append(all, reply.GetTags()...)
+	}
+	if !answered {
+		return nil, err
+	}
+	// While a tag moves, two may speak of it: the one that has it goes first.
+	slices.SortStableFunc(all, func(a, b *pb.SegmentStatus) int {
+		return cmp.Or(cmp.Compare(a.GetTag().GetTag(), b.GetTag().GetTag()), cmp.Compare(b.GetState(), a.GetState()))
+	})
+	return slices.CompactFunc(all, func(a, b *pb.SegmentStatus) bool { return a.GetTag().GetTag() == b.GetTag().GetTag() }), nil
+}
