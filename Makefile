@@ -8,7 +8,7 @@ DATE    ?= $(shell git log -1 --format=%cI 2>/dev/null || echo unknown)
 PKG     := github.com/seqsvr/seqsvr/internal/version
 LDFLAGS := -s -w -X $(PKG).Version=$(VERSION) -X $(PKG).Commit=$(COMMIT) -X $(PKG).Date=$(DATE)
 
-.PHONY: help build run test race lint proto proto-check bench fuzz drills clean
+.PHONY: help build run test race lint proto proto-check bench fuzz drills mutants clean
 
 help: ## what there is to make
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -50,6 +50,9 @@ fuzz: ## every fuzz target for FUZZ executions
 
 drills: build ## every drill three times, into docs/failover.md; wants a quiet machine
 	bash tests/drills/report.sh
+
+mutants: ## puts every line of the mutation list into a copy of the code: the tests must fail
+	go run ./tests/mutants
 
 clean: ## removes bin/ and data/
 	rm -rf bin data

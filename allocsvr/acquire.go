@@ -185,7 +185,7 @@ func (a *Alloc) attach(ctx context.Context, tries []*attempt, done *acquisition)
 		}
 		// A section that is not ready is installed as well: it is ours by the
 		// registers, and serves as soon as its lease is valid.
-		ok, err := try.c.install(try.epoch, try.table, try.max, try.hold)
+		ok, err := try.c.install(try.epoch, try.table, try.max, try.hold, &a.gone)
 		if err != nil {
 			a.fail(err)
 			return

@@ -42,8 +42,9 @@ type Alloc struct {
 	giver   *loop
 	arbiter *arbiter
 
-	leaving atomic.Bool
-	fatal   chan error // first broken invariant
+	leaving atomic.Bool // no section is sought or taken from peers any more
+	gone    atomic.Bool // no section is installed any more; set before the last are sealed
+	fatal   chan error  // first broken invariant
 	started time.Duration
 	seen    liveness
 	stats   stats

@@ -3,6 +3,7 @@ package allocsvr
 import (
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/seqsvr/seqsvr/allocsvr/counters"
@@ -93,11 +94,17 @@ func (c *cell) abandon(holder string) {
 }
 
 // install makes the section owned: STEP to confirmed was acknowledged by W stores
-// under epoch, and the lease is asked for. false if the epoch was lost meanwhile.
-func (c *cell) install(epoch seq.Epoch, table *counters.Table, confirmed uint64, hold Hold) (bool, error) {
+// under epoch, and the lease is asked for. false if the epoch was lost meanwhile, or
+// the node is gone: its session ends, and a section that served now would serve while
+// the stores let others in. gone is set before the last sections are sealed.
+func (c *cell) install(epoch seq.Epoch, table *counters.Table, confirmed uint64, hold Hold, gone *atomic.Bool) (bool, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.state != acquiring || c.epoch != epoch {
+		return false, nil
+	}
+	if gone.Load() {
+		c.clear("")
 		return false, nil
 	}
 	if table.High() > confirmed || table.Base() > table.High() {

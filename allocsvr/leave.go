@@ -42,6 +42,7 @@ func (a *Alloc) Leave(ctx context.Context, file string) error {
 			}
 		}
 	}
+	a.gone.Store(true)
 	parkErr := a.park(file)
 	tableErr := a.tellMoved(ctx, moved)
 	endErr := a.registers.EndSession(ctx, a.session)

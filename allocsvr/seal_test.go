@@ -4,6 +4,7 @@ import (
 	"context"
 	"testing"
 
+	"github.com/seqsvr/seqsvr/allocsvr/counters"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
 )
@@ -55,5 +56,25 @@ func TestCallersOfASectionStillToComeAreSentToTheNodeThatHasIt(t *testing.T) {
 		if got := o.successorOf(o.c); got != want {
 			t.Errorf("with node %d as the table's owner callers are sent to %q, want %q", owner, got, want)
 		}
+	}
+}
+
+func TestASectionAcquiredWhileTheNodeLeavesIsNotServed(t *testing.T) {
+	o := newOwner(t)
+	if !o.c.drop(o.epoch, "") || !o.c.begin() {
+		t.Fatal("the section is not being acquired")
+	}
+	o.c.expect(o.epoch)
+	o.regs.onRelease, o.regs.onEnd = func() {}, func() {}
+	if err := o.Leave(t.Context(), ""); err != nil {
+		t.Fatal(err)
+	}
+	hold := &scriptedHold{until: o.clock.Now() + ownerLease}
+	ok, err := o.c.install(o.epoch, counters.New(0), ownerStep, hold, &o.gone)
+	if ok || err != nil {
+		t.Errorf("installed after the session has ended: %v, %v", ok, err)
+	}
+	if got := o.take(1); got.settled() {
+		t.Errorf("got %d after the session has ended", got.out.First[0])
 	}
 }

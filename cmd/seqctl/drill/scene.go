@@ -22,7 +22,6 @@ type scene struct {
 	*target
 	node     string        // that was asked for; empty: the drill chooses
 	pause    time.Duration // that was asked for; 0: the drill chooses
-	settle   time.Duration // after everything serves again
 	lease    time.Duration
 	load     *load
 	timeline *timeline
