@@ -34,10 +34,17 @@ type acquisition struct {
 // acquire outbids.
 func (a *Alloc) acquire(ctx context.Context, ids []seq.SectionID) acquisition {
 	var done acquisition
+	t0 := a.clock.Now()
 	tries := a.look(ctx, ids, &done)
+	t1 := a.clock.Now()
 	tries = a.prepare(ctx, tries, &done)
+	t2 := a.clock.Now()
 	tries = a.accept(ctx, tries)
+	t3 := a.clock.Now()
 	a.attach(ctx, tries, &done)
+	if len(done.owned) > 0 {
+		a.log.Debug("acquired", "sections", len(done.owned), "look", t1-t0, "prepare", t2-t1, "step", t3-t2, "attach", a.clock.Now()-t3)
+	}
 	return done
 }
 

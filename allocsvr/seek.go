@@ -11,8 +11,20 @@ import (
 
 // liveness remembers which nodes were ever seen alive by this process.
 type liveness struct {
-	mu    sync.Mutex // guards names
+	mu    sync.Mutex // guards names and addrs
 	names map[string]bool
+	addrs map[string]string // of those that were alive at the last look
+}
+
+// addr is where the node is if it was alive at the last look, "" if it has died:
+// nobody should be sent there. Of one that was not seen yet, the table knows best.
+func (l *liveness) addr(node seq.Node) string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.names[node.Name] {
+		return node.Addr
+	}
+	return l.addrs[node.Name]
 }
 
 // patience is how long after its own start a node waits for table owners that it
@@ -41,6 +53,10 @@ func (a *Alloc) view(now time.Duration) view {
 		if v.next == 0 || s.FreeAt < v.next {
 			v.next = s.FreeAt
 		}
+	}
+	a.seen.addrs = make(map[string]string, len(v.live))
+	for name, s := range v.live {
+		a.seen.addrs[name] = s.Addr
 	}
 	return v
 }
