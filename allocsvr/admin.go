@@ -298,15 +298,41 @@ func countMoved(before []seq.Placement, names []string, t *seq.RouteTable) (move
 	return moved
 }
 
-// Drain implements pb.AdminServer.
+// Drain implements pb.AdminServer. The table only says that the node is to be empty:
+// the node hands its sections over itself and writes who has them.
 func (s adminServer) Drain(ctx context.Context, req *pb.DrainRequest) (*pb.ChangeReply, error) {
 	kind := "drain"
 	if req.Undo {
 		kind = "undrain"
 	}
-	return s.change(ctx, false, event{Kind: kind, Subject: req.Node, Reason: "operator"}, func(t *seq.RouteTable) (*seq.RouteTable, error) {
-		return placement.Drain(t, req.Node, req.Undo)
+	var toMove uint32
+	next, err := s.a.changeRoutes(ctx, func(t *seq.RouteTable) ([]event, error) {
+		drained, err := placement.Drain(t, req.Node, req.Undo)
+		if err != nil {
+			return nil, err
+		}
+		*t, toMove = *drained, 0
+		if !req.Undo {
+			toMove = uint32(countOwned(t, req.Node))
+		}
+		return []event{{Kind: kind, Subject: req.Node, Reason: "operator"}}, nil
 	})
+	if err != nil {
+		return nil, err
+	}
+	s.a.arbiter.loop.kick()
+	return &pb.ChangeReply{RouteVersion: next.Version, Moved: toMove}, nil
+}
+
+// countOwned counts the sections that the table gives to the node.
+func countOwned(t *seq.RouteTable, name string) (n int) {
+	me := t.Index(name)
+	for _, p := range t.Sections {
+		if me >= 0 && int(p.Owner) == me {
+			n++
+		}
+	}
+	return n
 }
 
 // Move implements pb.AdminServer.

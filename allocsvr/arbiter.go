@@ -17,9 +17,35 @@ type arbiter struct {
 	expect int
 	weight uint32
 
-	mu    sync.Mutex       // guards alive, lost
-	alive map[string]spell // the live nodes
-	lost  []time.Duration  // when nodes were lost without leaving
+	mu       sync.Mutex               // guards alive, lost, emptying
+	alive    map[string]spell         // the live nodes
+	lost     []time.Duration          // when nodes were lost without leaving
+	emptying map[string]time.Duration // since when a drained node is left to empty itself
+}
+
+// emptyPatience is how long a drained node is left to hand its sections over itself.
+const emptyPatience = 10 * time.Second
+
+// leftToItself says whether some live, drained node still has sections and time to
+// hand them over; its own way of doing so is gentler than a new table.
+func (r *arbiter) leftToItself(t *seq.RouteTable, now time.Duration) bool {
+	live := r.a.present()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	left := false
+	for _, n := range t.Nodes {
+		if _, ok := live[n.Name]; !ok || !n.Drained || countOwned(t, n.Name) == 0 {
+			delete(r.emptying, n.Name)
+			continue
+		}
+		since, ok := r.emptying[n.Name]
+		if !ok {
+			since = now
+			r.emptying[n.Name] = now
+		}
+		left = left || now < since+emptyPatience
+	}
+	return left
 }
 
 // spell is a time in which a node was alive without a break.
@@ -29,7 +55,8 @@ type spell struct {
 }
 
 func newArbiter(a *Alloc, expect int, weight uint32) *arbiter {
-	return &arbiter{a: a, loop: newLoop(), expect: expect, weight: weight, alive: make(map[string]spell)}
+	return &arbiter{a: a, loop: newLoop(), expect: expect, weight: weight, alive: make(map[string]spell),
+		emptying: make(map[string]time.Duration)}
 }
 
 // defaultWeight is a node's until it has written its own into the table.
@@ -139,6 +166,9 @@ func (r *arbiter) plan(ctx context.Context, force bool) error {
 	ctx, cancel := context.WithTimeout(ctx, planDeadline)
 	defer cancel()
 	if t := r.a.routes.table(); t != nil && !force {
+		if r.leftToItself(t.RouteTable, r.a.clock.Now()) {
+			return nil
+		}
 		if next, _ := placement.Plan(r.input(t.RouteTable, false)); next == nil {
 			return nil
 		}

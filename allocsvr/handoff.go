@@ -32,6 +32,9 @@ func (a *Alloc) give(ctx context.Context) {
 		if a.leaving.Load() {
 			continue
 		}
+		if a.drained() {
+			a.empty(ctx)
+		}
 		now := a.clock.Now()
 		for name, ids := range a.misplaced(now) {
 			if now < retry[name] {
@@ -59,7 +62,7 @@ func (a *Alloc) misplaced(now time.Duration) map[string][]seq.SectionID {
 	byNode := make(map[string][]seq.SectionID)
 	for _, id := range a.owned() {
 		owner, ok := t.Owner(id)
-		if !ok || owner.Name == a.name {
+		if !ok || owner.Name == a.name || owner.Drained {
 			continue
 		}
 		if _, live := v.live[owner.Name]; live {

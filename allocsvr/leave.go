@@ -17,12 +17,26 @@ import (
 func (a *Alloc) Leave(ctx context.Context, file string) error {
 	a.leaving.Store(true)
 	a.seat.release(ctx, a)
+	moved := a.handAway(ctx)
+	a.gone.Store(true)
+	parkErr := a.park(file)
+	tableErr := a.tellMoved(ctx, moved)
+	endErr := a.registers.EndSession(ctx, a.session)
+	if err := errors.Join(parkErr, tableErr, endErr); err != nil {
+		return fmt.Errorf("leave: %w", err)
+	}
+	return nil
+}
+
+// handAway hands every section over, to the standbys or any other live node, and
+// tells what went where. What nobody takes stays.
+func (a *Alloc) handAway(ctx context.Context) map[seq.SectionID]string {
 	away := make(map[string]bool) // nodes that cannot take anything
 	moved := make(map[seq.SectionID]string)
 	for {
 		groups := a.successors(away)
 		if len(groups) == 0 {
-			break
+			return moved
 		}
 		for name, ids := range groups {
 			to, ok := a.view(a.clock.Now()).live[name]
@@ -42,14 +56,28 @@ func (a *Alloc) Leave(ctx context.Context, file string) error {
 			}
 		}
 	}
-	a.gone.Store(true)
-	parkErr := a.park(file)
-	tableErr := a.tellMoved(ctx, moved)
-	endErr := a.registers.EndSession(ctx, a.session)
-	if err := errors.Join(parkErr, tableErr, endErr); err != nil {
-		return fmt.Errorf("leave: %w", err)
+}
+
+// drained says whether an operator wants this node to be empty.
+func (a *Alloc) drained() bool {
+	t := a.routes.table()
+	if t == nil {
+		return false
 	}
-	return nil
+	i := t.Index(a.name)
+	return i >= 0 && t.Nodes[i].Drained
+}
+
+// empty is a drain by the drained node itself: callers stay with it until a section
+// has gone, and the table follows. The arbiter does it the other way round if the
+// node does not.
+func (a *Alloc) empty(ctx context.Context) {
+	if len(a.owned()) == 0 {
+		return
+	}
+	if err := a.tellMoved(ctx, a.handAway(ctx)); err != nil {
+		a.log.Warn("drained, but the table does not say so", "error", err)
+	}
 }
 
 func (a *Alloc) successorOf(c *cell) string {

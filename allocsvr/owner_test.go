@@ -182,6 +182,7 @@ func (h *scriptedHold) Ready() <-chan struct{} { return nil }
 type idleLeases struct{}
 
 func (idleLeases) Attach(seq.Register, uint64) Hold { return &scriptedHold{} }
+func (idleLeases) Kick()                            {}
 func (idleLeases) Sessions() []quorum.SessionView   { return nil }
 func (idleLeases) RouteVersion() uint64             { return 0 }
 func (idleLeases) Connected() int                   { return 3 }

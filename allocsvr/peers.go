@@ -121,6 +121,16 @@ func (p peerServer) section(id uint32) (seq.SectionID, error) {
 	return seq.SectionID(id), nil
 }
 
+// Look implements pb.PeerServer.
+func (p peerServer) Look(_ context.Context, req *pb.LookRequest) (*pb.LookReply, error) {
+	if err := p.check(req.ClusterId, uint64(p.a.session)); err != nil {
+		return nil, err
+	}
+	p.a.log.Info("told that a session has ended", "session", seq.Session(req.Ended))
+	p.a.leases.Kick()
+	return &pb.LookReply{}, nil
+}
+
 // Offer implements pb.PeerServer.
 func (p peerServer) Offer(_ context.Context, req *pb.OfferRequest) (*pb.OfferReply, error) {
 	if err := p.check(req.ClusterId, req.To); err != nil {

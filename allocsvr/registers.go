@@ -44,6 +44,8 @@ type Leases interface {
 	Attach(reg seq.Register, round uint64) Hold
 	Sessions() []quorum.SessionView
 	RouteVersion() uint64
+	// Kick renews at once.
+	Kick()
 	// Connected is how many replicas answered within the lease.
 	Connected() int
 }

@@ -54,7 +54,7 @@ func TestAnExtendedWindowGoesOnWithoutAHoleAtAnyNode(t *testing.T) {
 	made := k.drain(100)
 	for round := range 6 {
 		// Before the end, and twice after it: nobody else took the worker id.
-		c.pass([]time.Duration{5, 5, 5, 12, 15, 5}[round] * time.Minute)
+		c.leap([]time.Duration{5, 5, 5, 12, 15, 5}[round] * time.Minute)
 		was := k.last
 		got := k.must(nodes[round%3], "s")
 		if !got.Continues || got.WorkerId != first.WorkerId || got.FloorTick != was.LastTick ||
@@ -81,7 +81,7 @@ func TestALostReplyCostsAWindowAndRepeatsNothing(t *testing.T) {
 	k := &client{c: c, name: "k", book: newLedger(t)}
 	first := k.must(n, "s")
 	k.drain(10)
-	c.pass(5 * time.Minute)
+	c.leap(5 * time.Minute)
 	lost, err := n.delegate(k.request("s"))
 	if err != nil || !lost.Continues {
 		t.Fatalf("got %v, %v", lost, err)
@@ -100,7 +100,7 @@ func TestALostReplyCostsAWindowAndRepeatsNothing(t *testing.T) {
 	}
 	// Once its window is over, the old worker id is one like others: not below its mark,
 	// whatever the client's clock says.
-	c.pass(11 * time.Minute)
+	c.leap(11 * time.Minute)
 	back := &client{c: c, name: "back", book: k.book, last: first, slow: time.Hour}
 	if got := back.must(n, "s"); got.Continues || back.drain(all) == 0 {
 		t.Errorf("got %v", got)
@@ -153,7 +153,7 @@ func TestAnAllocatorThatDiesInTheMiddleLeavesNothingDoubtful(t *testing.T) {
 		k := &client{c: c, name: "k", book: newLedger(t)}
 		first := k.must(a, "s")
 		k.drain(10)
-		c.pass(5 * time.Minute)
+		c.leap(5 * time.Minute)
 		b := c.start("b", func(cfg *Config) { cfg.Registers = dying{cfg.Registers, after} })
 		if _, err := b.delegate(k.request("s")); !errors.Is(err, seq.ErrNoQuorum) {
 			t.Errorf("after %v: got %v", after, err)
@@ -193,7 +193,7 @@ func TestAHolderTakesADelegatedWorkerIDAboveItsWindowOnly(t *testing.T) {
 		t.Errorf("got %v, %v", workers, err)
 	}
 	k.drain(1000)
-	c.pass(DefaultDelegation)
+	c.leap(DefaultDelegation)
 	end := k.last.LastTick
 	eventually(t, "the worker id is taken over", func() bool { _, _, err := b.gen("s", 1); return err == nil })
 	ids, got := b.must("s", 5)
@@ -235,7 +235,7 @@ func TestClientsLeaveTheLastWorkerIDsToNodes(t *testing.T) {
 			t.Errorf("%s lost its worker id: got %v", k.name, got)
 		}
 	}
-	c.pass(11 * time.Minute)
+	c.leap(11 * time.Minute)
 	late.must(b, "s")
 }
 
@@ -250,7 +250,7 @@ func TestWhatOneClientNamesGainsNothingOfAnothers(t *testing.T) {
 	for what, named := range map[string]*pb.SnowflakeDelegateReply{
 		"a mark too low":     {WorkerId: mine.WorkerId, DatacenterId: 1, ConfirmedUnixMs: mine.ConfirmedUnixMs - 1},
 		"a mark too high":    {WorkerId: mine.WorkerId, DatacenterId: 1, ConfirmedUnixMs: 1<<64 - 1},
-		"another worker":     {WorkerId: mine.WorkerId ^ 1, DatacenterId: 1, ConfirmedUnixMs: mine.ConfirmedUnixMs},
+		"another worker":     {WorkerId: 1, DatacenterId: 1, ConfirmedUnixMs: mine.ConfirmedUnixMs},
 		"another datacenter": {WorkerId: mine.WorkerId, DatacenterId: 2, ConfirmedUnixMs: mine.ConfirmedUnixMs},
 	} {
 		liar := &client{c: c, name: what, book: book, last: named}
@@ -296,7 +296,7 @@ func TestAWrongClockOfANodeMakesNoDelegationDoubtful(t *testing.T) {
 		t.Errorf("behind: got %v after %v", got, first)
 	}
 	n.offset.Store(0)
-	c.pass(time.Minute)
+	c.leap(time.Minute)
 	if got := k.must(n, ""); !got.Continues || got.LastTick <= first.LastTick || k.drain(100) != 100 {
 		t.Errorf("right again: got %v after %v", got, first)
 	}

@@ -8,7 +8,11 @@ import (
 	"sync"
 	"time"
 
+	"google.golang.org/protobuf/proto"
+
+	"github.com/seqsvr/seqsvr/internal/rpc"
 	"github.com/seqsvr/seqsvr/internal/storeclient"
+	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
 )
@@ -25,8 +29,9 @@ type ender struct {
 	stop   context.CancelFunc
 	task   sync.WaitGroup
 
-	group *quorum.Group // set before ready is closed; nil: never connected
-	free  func() error  // closes the connections below group
+	cluster string        // set with group
+	group   *quorum.Group // set before ready is closed; nil: never connected
+	free    func() error  // closes the connections below group
 }
 
 func newEnder(stores []string, log *slog.Logger) *ender {
@@ -63,7 +68,7 @@ func (e *ender) connect(ctx context.Context) error {
 	if err != nil {
 		return errors.Join(err, cluster.Close())
 	}
-	e.group, e.free = group, cluster.Close
+	e.group, e.free, e.cluster = group, cluster.Close, id.Ref.Cluster
 	return nil
 }
 
@@ -76,6 +81,9 @@ func (e *ender) end(ctx context.Context, session seq.Session) error {
 	}
 	for {
 		err := e.group.EndSession(ctx, session)
+		if err == nil {
+			e.tell(ctx, session)
+		}
 		if err == nil || ctx.Err() != nil || !errors.Is(err, seq.ErrNoQuorum) {
 			return err
 		}
@@ -85,6 +93,47 @@ func (e *ender) end(ctx context.Context, session seq.Session) error {
 		case <-time.After(connectPause):
 		}
 	}
+}
+
+// tellTime bounds how long others are told of a death: after that they know anyway.
+const tellTime = 500 * time.Millisecond
+
+// tell has the other AllocSvr look at the stores at once, and not with their next
+// renewal. It is a hint: whom it does not reach finds out a moment later.
+func (e *ender) tell(ctx context.Context, ended seq.Session) {
+	ctx, cancel := context.WithTimeout(ctx, tellTime)
+	defer cancel()
+	doc, err := e.group.LoadDocument(ctx, seq.NewSession(), seq.RoutesRegister)
+	var table pb.RouteTable
+	if err == nil && doc.Version > 0 {
+		err = proto.Unmarshal(doc.Body, &table)
+	}
+	if err != nil {
+		e.log.Debug("others are not told of the death", "error", err)
+		return
+	}
+	var wg sync.WaitGroup
+	for _, n := range table.Nodes {
+		if n.Session == uint64(ended) {
+			continue
+		}
+		wg.Go(func() {
+			if err := look(ctx, n.Addr, e.cluster, ended); err != nil {
+				e.log.Debug("not told of the death", "node", n.Name, "error", err)
+			}
+		})
+	}
+	wg.Wait()
+}
+
+func look(ctx context.Context, addr, cluster string, ended seq.Session) error {
+	conn, err := rpc.Dial(addr)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	_, err = pb.NewPeerClient(conn).Look(ctx, &pb.LookRequest{ClusterId: cluster, Ended: uint64(ended)})
+	return err
 }
 
 // close must not be called before the last end returned.

@@ -1012,7 +1012,7 @@ func (*RebalanceRequest) Descriptor() ([]byte, []int) {
 type ChangeReply struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	RouteVersion  uint64                 `protobuf:"varint,1,opt,name=route_version,json=routeVersion,proto3" json:"route_version,omitempty"` // of the table with the change
-	Moved         uint32                 `protobuf:"varint,2,opt,name=moved,proto3" json:"moved,omitempty"`                                   // sections whose desired owner changed
+	Moved         uint32                 `protobuf:"varint,2,opt,name=moved,proto3" json:"moved,omitempty"`                                   // sections whose desired owner changed, or is to change with a drain
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }

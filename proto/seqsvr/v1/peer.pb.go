@@ -253,6 +253,94 @@ func (x *TakeRequest) GetSections() []uint32 {
 	return nil
 }
 
+type LookRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	ClusterId     string                 `protobuf:"bytes,1,opt,name=cluster_id,json=clusterId,proto3" json:"cluster_id,omitempty"`
+	Ended         uint64                 `protobuf:"fixed64,2,opt,name=ended,proto3" json:"ended,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LookRequest) Reset() {
+	*x = LookRequest{}
+	mi := &file_seqsvr_v1_peer_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LookRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LookRequest) ProtoMessage() {}
+
+func (x *LookRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_seqsvr_v1_peer_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LookRequest.ProtoReflect.Descriptor instead.
+func (*LookRequest) Descriptor() ([]byte, []int) {
+	return file_seqsvr_v1_peer_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *LookRequest) GetClusterId() string {
+	if x != nil {
+		return x.ClusterId
+	}
+	return ""
+}
+
+func (x *LookRequest) GetEnded() uint64 {
+	if x != nil {
+		return x.Ended
+	}
+	return 0
+}
+
+type LookReply struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LookReply) Reset() {
+	*x = LookReply{}
+	mi := &file_seqsvr_v1_peer_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LookReply) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LookReply) ProtoMessage() {}
+
+func (x *LookReply) ProtoReflect() protoreflect.Message {
+	mi := &file_seqsvr_v1_peer_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LookReply.ProtoReflect.Descriptor instead.
+func (*LookReply) Descriptor() ([]byte, []int) {
+	return file_seqsvr_v1_peer_proto_rawDescGZIP(), []int{5}
+}
+
 type TakeReply struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Owned         []uint32               `protobuf:"varint,1,rep,packed,name=owned,proto3" json:"owned,omitempty"`
@@ -263,7 +351,7 @@ type TakeReply struct {
 
 func (x *TakeReply) Reset() {
 	*x = TakeReply{}
-	mi := &file_seqsvr_v1_peer_proto_msgTypes[4]
+	mi := &file_seqsvr_v1_peer_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -275,7 +363,7 @@ func (x *TakeReply) String() string {
 func (*TakeReply) ProtoMessage() {}
 
 func (x *TakeReply) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_peer_proto_msgTypes[4]
+	mi := &file_seqsvr_v1_peer_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -288,7 +376,7 @@ func (x *TakeReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TakeReply.ProtoReflect.Descriptor instead.
 func (*TakeReply) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_peer_proto_rawDescGZIP(), []int{4}
+	return file_seqsvr_v1_peer_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *TakeReply) GetOwned() []uint32 {
@@ -327,13 +415,19 @@ const file_seqsvr_v1_peer_proto_rawDesc = "" +
 	"cluster_id\x18\x01 \x01(\tR\tclusterId\x12\x12\n" +
 	"\x04from\x18\x02 \x01(\x06R\x04from\x12\x0e\n" +
 	"\x02to\x18\x03 \x01(\x06R\x02to\x12\x1a\n" +
-	"\bsections\x18\x04 \x03(\rR\bsections\"9\n" +
+	"\bsections\x18\x04 \x03(\rR\bsections\"B\n" +
+	"\vLookRequest\x12\x1d\n" +
+	"\n" +
+	"cluster_id\x18\x01 \x01(\tR\tclusterId\x12\x14\n" +
+	"\x05ended\x18\x02 \x01(\x06R\x05ended\"\v\n" +
+	"\tLookReply\"9\n" +
 	"\tTakeReply\x12\x14\n" +
 	"\x05owned\x18\x01 \x03(\rR\x05owned\x12\x16\n" +
-	"\x06failed\x18\x02 \x03(\rR\x06failed2u\n" +
+	"\x06failed\x18\x02 \x03(\rR\x06failed2\xab\x01\n" +
 	"\x04Peer\x127\n" +
 	"\x05Offer\x12\x17.seqsvr.v1.OfferRequest\x1a\x15.seqsvr.v1.OfferReply\x124\n" +
-	"\x04Take\x12\x16.seqsvr.v1.TakeRequest\x1a\x14.seqsvr.v1.TakeReplyB3Z1github.com/seqsvr/seqsvr/proto/seqsvr/v1;seqsvrv1b\x06proto3"
+	"\x04Take\x12\x16.seqsvr.v1.TakeRequest\x1a\x14.seqsvr.v1.TakeReply\x124\n" +
+	"\x04Look\x12\x16.seqsvr.v1.LookRequest\x1a\x14.seqsvr.v1.LookReplyB3Z1github.com/seqsvr/seqsvr/proto/seqsvr/v1;seqsvrv1b\x06proto3"
 
 var (
 	file_seqsvr_v1_peer_proto_rawDescOnce sync.Once
@@ -347,22 +441,26 @@ func file_seqsvr_v1_peer_proto_rawDescGZIP() []byte {
 	return file_seqsvr_v1_peer_proto_rawDescData
 }
 
-var file_seqsvr_v1_peer_proto_msgTypes = make([]protoimpl.MessageInfo, 5)
+var file_seqsvr_v1_peer_proto_msgTypes = make([]protoimpl.MessageInfo, 7)
 var file_seqsvr_v1_peer_proto_goTypes = []any{
 	(*SealedSection)(nil), // 0: seqsvr.v1.SealedSection
 	(*OfferRequest)(nil),  // 1: seqsvr.v1.OfferRequest
 	(*OfferReply)(nil),    // 2: seqsvr.v1.OfferReply
 	(*TakeRequest)(nil),   // 3: seqsvr.v1.TakeRequest
-	(*TakeReply)(nil),     // 4: seqsvr.v1.TakeReply
+	(*LookRequest)(nil),   // 4: seqsvr.v1.LookRequest
+	(*LookReply)(nil),     // 5: seqsvr.v1.LookReply
+	(*TakeReply)(nil),     // 6: seqsvr.v1.TakeReply
 }
 var file_seqsvr_v1_peer_proto_depIdxs = []int32{
 	0, // 0: seqsvr.v1.OfferRequest.sections:type_name -> seqsvr.v1.SealedSection
 	1, // 1: seqsvr.v1.Peer.Offer:input_type -> seqsvr.v1.OfferRequest
 	3, // 2: seqsvr.v1.Peer.Take:input_type -> seqsvr.v1.TakeRequest
-	2, // 3: seqsvr.v1.Peer.Offer:output_type -> seqsvr.v1.OfferReply
-	4, // 4: seqsvr.v1.Peer.Take:output_type -> seqsvr.v1.TakeReply
-	3, // [3:5] is the sub-list for method output_type
-	1, // [1:3] is the sub-list for method input_type
+	4, // 3: seqsvr.v1.Peer.Look:input_type -> seqsvr.v1.LookRequest
+	2, // 4: seqsvr.v1.Peer.Offer:output_type -> seqsvr.v1.OfferReply
+	6, // 5: seqsvr.v1.Peer.Take:output_type -> seqsvr.v1.TakeReply
+	5, // 6: seqsvr.v1.Peer.Look:output_type -> seqsvr.v1.LookReply
+	4, // [4:7] is the sub-list for method output_type
+	1, // [1:4] is the sub-list for method input_type
 	1, // [1:1] is the sub-list for extension type_name
 	1, // [1:1] is the sub-list for extension extendee
 	0, // [0:1] is the sub-list for field type_name
@@ -379,7 +477,7 @@ func file_seqsvr_v1_peer_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_seqsvr_v1_peer_proto_rawDesc), len(file_seqsvr_v1_peer_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   5,
+			NumMessages:   7,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -21,6 +21,7 @@ const _ = grpc.SupportPackageIsVersion9
 const (
 	Peer_Offer_FullMethodName = "/seqsvr.v1.Peer/Offer"
 	Peer_Take_FullMethodName  = "/seqsvr.v1.Peer/Take"
+	Peer_Look_FullMethodName  = "/seqsvr.v1.Peer/Look"
 )
 
 // PeerClient is the client API for Peer service.
@@ -35,6 +36,9 @@ type PeerClient interface {
 	// Take tells that the stores have released the offered sections: acquire them
 	// now. Answers when each is owned or failed. Idempotent.
 	Take(ctx context.Context, in *TakeRequest, opts ...grpc.CallOption) (*TakeReply, error)
+	// Look tells that a session has ended, by somebody who saw its process die: renew
+	// at once, and see what is free. A hint; the stores decide.
+	Look(ctx context.Context, in *LookRequest, opts ...grpc.CallOption) (*LookReply, error)
 }
 
 type peerClient struct {
@@ -65,6 +69,16 @@ func (c *peerClient) Take(ctx context.Context, in *TakeRequest, opts ...grpc.Cal
 	return out, nil
 }
 
+func (c *peerClient) Look(ctx context.Context, in *LookRequest, opts ...grpc.CallOption) (*LookReply, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(LookReply)
+	err := c.cc.Invoke(ctx, Peer_Look_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // PeerServer is the server API for Peer service.
 // All implementations must embed UnimplementedPeerServer
 // for forward compatibility.
@@ -77,6 +91,9 @@ type PeerServer interface {
 	// Take tells that the stores have released the offered sections: acquire them
 	// now. Answers when each is owned or failed. Idempotent.
 	Take(context.Context, *TakeRequest) (*TakeReply, error)
+	// Look tells that a session has ended, by somebody who saw its process die: renew
+	// at once, and see what is free. A hint; the stores decide.
+	Look(context.Context, *LookRequest) (*LookReply, error)
 	mustEmbedUnimplementedPeerServer()
 }
 
@@ -92,6 +109,9 @@ func (UnimplementedPeerServer) Offer(context.Context, *OfferRequest) (*OfferRepl
 }
 func (UnimplementedPeerServer) Take(context.Context, *TakeRequest) (*TakeReply, error) {
 	return nil, status.Error(codes.Unimplemented, "method Take not implemented")
+}
+func (UnimplementedPeerServer) Look(context.Context, *LookRequest) (*LookReply, error) {
+	return nil, status.Error(codes.Unimplemented, "method Look not implemented")
 }
 func (UnimplementedPeerServer) mustEmbedUnimplementedPeerServer() {}
 func (UnimplementedPeerServer) testEmbeddedByValue()              {}
@@ -150,6 +170,24 @@ func _Peer_Take_Handler(srv interface{}, ctx context.Context, dec func(interface
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Peer_Look_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(LookRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(PeerServer).Look(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Peer_Look_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(PeerServer).Look(ctx, req.(*LookRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // Peer_ServiceDesc is the grpc.ServiceDesc for Peer service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -164,6 +202,10 @@ var Peer_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Take",
 			Handler:    _Peer_Take_Handler,
+		},
+		{
+			MethodName: "Look",
+			Handler:    _Peer_Look_Handler,
 		},
 	},
 	Streams:  []grpc.StreamDesc{},
