@@ -172,12 +172,7 @@ func (a *Alloc) notOwner(c *cell) error {
 		err.Addr = c.successor
 		return err
 	}
-	node, ok := table.Owner(c.id)
-	if ok && node.Name == a.name {
-		// It is to come here, and was not handed over yet.
-		node, ok = table.before.Owner(c.id)
-	}
-	if ok && node.Name != a.name {
+	if node, ok := table.Owner(c.id); ok && node.Name != a.name {
 		err.Owner, err.Addr = node.Name, a.seen.addr(node)
 	}
 	if a.leaving.Load() && err.Addr == "" {

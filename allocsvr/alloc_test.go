@@ -163,16 +163,22 @@ func TestAStepOfUnknownOutcomeIsRepeatedAndNotUsedBefore(t *testing.T) {
 	defer cancel()
 	taken := make(chan Taken, 1)
 	go func() { taken <- a.Take(ctx, c.space, []seq.UID{1}, []uint32{25}) }()
-	f.until("a step is asked for", func() bool {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		return c.target > 0 || c.state != owned
+	f.until("the step is on a disk, and its answer lost", func() bool {
+		return f.stores.Stores[0].Max(seq.SectionRegister(0)) > 25
 	})
 	c.mu.Lock()
-	if c.state == owned && c.table.High() > c.confirmed {
-		t.Errorf("high %d above confirmed %d", c.table.High(), c.confirmed)
+	if c.state == owned && c.confirmed != 10 {
+		t.Errorf("confirmed %d by one answer of three, want the old ceiling 10", c.confirmed)
 	}
 	c.mu.Unlock()
+	select {
+	case got := <-taken:
+		if len(got.Faults) == 0 {
+			t.Fatalf("got %d to %d by one answer of three", got.First[0], got.Last[0])
+		}
+		taken <- got
+	default:
+	}
 	for _, s := range f.stores.Stores[:2] {
 		s.SetDeaf(false)
 	}

@@ -19,9 +19,6 @@ import (
 type table struct {
 	*seq.RouteTable
 	wire *pb.RouteTable
-	// before is who owned the sections by the table before: they may not have been
-	// handed over yet. It has no before of its own.
-	before *table
 }
 
 func (t *table) version() uint64 {
@@ -56,9 +53,6 @@ func (r *routes) adopt(t *seq.RouteTable) bool {
 		old := r.current.Load()
 		if old.version() >= t.Version {
 			return false
-		}
-		if old != nil {
-			next.before = &table{RouteTable: old.RouteTable}
 		}
 		if r.current.CompareAndSwap(old, next) {
 			if r.changed != nil {

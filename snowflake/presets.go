@@ -44,3 +44,23 @@ func PresetNames() []string {
 	}
 	return names
 }
+
+// PresetName is the preset whose IDs are the layout's, whatever their policies; "" if
+// there is none.
+func (l Layout) PresetName() string {
+	for _, name := range PresetNames() {
+		p, err := Preset(name)
+		if err == nil && p.WithPolicy(Policy{}) == l.WithPolicy(Policy{}) {
+			return name
+		}
+	}
+	return ""
+}
+
+// Name is the preset's name or, where there is none, the layout's text.
+func (l Layout) Name() string {
+	if name := l.PresetName(); name != "" {
+		return name
+	}
+	return l.String()
+}

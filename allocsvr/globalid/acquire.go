@@ -263,7 +263,7 @@ func (s *Service) take(ctx context.Context, i *issuer, ns Namespace, dc snowflak
 	i.mu.Lock()
 	i.first = nil
 	i.mu.Unlock()
-	l := &lease{issuer: i, ns: ns, layout: layoutName(ns.Layout), datacenter: dc, worker: w,
+	l := &lease{issuer: i, ns: ns, layout: ns.Layout.Name(), datacenter: dc, worker: w,
 		register: reg, round: round, floor: floor.tick(ns.Layout), gen: gen}
 	l.confirm(first)
 	return l, nil

@@ -27,7 +27,7 @@ func TestADelegatedWindowIsTheClientsAloneAndBeginsNow(t *testing.T) {
 		}
 		end := c.wall.Load() + DefaultDelegation.Milliseconds()
 		last, _ := l.TickAt(time.UnixMilli(end))
-		if got.Namespace != "regional-1" || presetOf(l) != "regional" || got.DatacenterId != 1 || got.Continues || used[got.WorkerId] ||
+		if got.Namespace != "regional-1" || l.PresetName() != "regional" || got.DatacenterId != 1 || got.Continues || used[got.WorkerId] ||
 			got.FloorTick != 0 || got.WorkerId < 48 || // far from the nodes'
 			got.LastTick != uint64(last) || got.ConfirmedUnixMs != uint64(end) || got.ValidUntilUnixMs != end+1 {
 			t.Errorf("got %v, worker ids before %v", got, used)

@@ -22,25 +22,6 @@ func parseLayout(text string) (snowflake.Layout, error) {
 	return l, nil
 }
 
-// presetOf is the preset whose IDs are the layout's, whatever their policies; "" for none.
-func presetOf(l snowflake.Layout) string {
-	for _, name := range snowflake.PresetNames() {
-		p, err := snowflake.Preset(name)
-		if err == nil && p.WithPolicy(snowflake.Policy{}) == l.WithPolicy(snowflake.Policy{}) {
-			return name
-		}
-	}
-	return ""
-}
-
-// layoutName is the preset or, where there is none, the text of the layout.
-func layoutName(l snowflake.Layout) string {
-	if name := presetOf(l); name != "" {
-		return name
-	}
-	return l.String()
-}
-
 func layoutToProto(l snowflake.Layout, now time.Time) *pb.SnowflakeLayout {
 	policy := l.Policy()
 	rollback := policy.Rollback.String()
@@ -48,7 +29,7 @@ func layoutToProto(l snowflake.Layout, now time.Time) *pb.SnowflakeLayout {
 		rollback += ":" + policy.RollbackWait.String()
 	}
 	return &pb.SnowflakeLayout{
-		Name: presetOf(l), Text: l.String(),
+		Name: l.PresetName(), Text: l.String(),
 		EpochUnixMs: l.Epoch().UnixMilli(), UnitMs: l.Unit().Milliseconds(),
 		ExhaustedUnixMs: l.Exhausted().UnixMilli(), Exhausted: l.Remaining(now) <= 0,
 		HasDatacenter: l.HasDatacenter(), MaxDatacenter: uint64(l.MaxDatacenter()),
@@ -84,7 +65,7 @@ func (s *Service) decoded(l snowflake.Layout, id snowflake.ID, e snowflake.Encod
 		return nil, reading.name(err)
 	}
 	out := &pb.SnowflakeDecoded{
-		Id: int64(id), Text: text, Layout: layoutName(l), UnixMs: at.UnixMilli(), Tick: uint64(parts.Tick),
+		Id: int64(id), Text: text, Layout: l.Name(), UnixMs: at.UnixMilli(), Tick: uint64(parts.Tick),
 		DatacenterId: uint64(parts.Datacenter), WorkerId: uint64(parts.Worker), Sequence: parts.Sequence,
 		HasDatacenter: l.HasDatacenter(),
 	}

@@ -96,6 +96,13 @@ func (s *Store) SetDown(down bool) {
 	s.down = down
 }
 
+// Max is the register's max on the store's disk.
+func (s *Store) Max(r seq.Register) uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.disk[r].Max
+}
+
 // SetDeaf makes every call take effect and fail all the same, or ends that.
 func (s *Store) SetDeaf(deaf bool) {
 	s.mu.Lock()

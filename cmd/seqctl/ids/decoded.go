@@ -39,7 +39,7 @@ func decodeHere(l snowflake.Layout, id snowflake.ID) (decoded, error) {
 		return decoded{}, refused(err)
 	}
 	return decoded{
-		ID: int64(id), IDStr: id.String(), Layout: layoutName(l), Time: stamp(at.UnixMilli()), Ticks: uint64(parts.Tick),
+		ID: int64(id), IDStr: id.String(), Layout: l.Name(), Time: stamp(at.UnixMilli()), Ticks: uint64(parts.Tick),
 		Fields:        idParts{uint64(parts.Datacenter), uint64(parts.Worker), parts.Sequence},
 		hasDatacenter: l.HasDatacenter(),
 	}, nil

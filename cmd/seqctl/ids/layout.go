@@ -18,25 +18,6 @@ import (
 // namespace "default" is where nobody changed it.
 const defaultLayout = "twitter"
 
-// presetOf is the preset whose IDs are the layout's, whatever their policies; "" for none.
-func presetOf(l snowflake.Layout) string {
-	for _, name := range snowflake.PresetNames() {
-		p, err := snowflake.Preset(name)
-		if err == nil && p.WithPolicy(snowflake.Policy{}) == l.WithPolicy(snowflake.Policy{}) {
-			return name
-		}
-	}
-	return ""
-}
-
-// layoutName is the preset or, where there is none, the text of the layout.
-func layoutName(l snowflake.Layout) string {
-	if name := presetOf(l); name != "" {
-		return name
-	}
-	return l.String()
-}
-
 // describe is a layout as the cluster describes it.
 func describe(l snowflake.Layout) *pb.SnowflakeLayout {
 	policy := l.Policy()
@@ -45,7 +26,7 @@ func describe(l snowflake.Layout) *pb.SnowflakeLayout {
 		rollback += ":" + policy.RollbackWait.String()
 	}
 	return &pb.SnowflakeLayout{
-		Name: presetOf(l), Text: l.String(),
+		Name: l.PresetName(), Text: l.String(),
 		EpochUnixMs: l.Epoch().UnixMilli(), UnitMs: l.Unit().Milliseconds(), ExhaustedUnixMs: l.Exhausted().UnixMilli(),
 		HasDatacenter: l.HasDatacenter(), MaxDatacenter: uint64(l.MaxDatacenter()),
 		MaxWorker: uint64(l.MaxWorker()), MaxSequence: l.MaxSequence(),
