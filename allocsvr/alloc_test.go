@@ -6,7 +6,9 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
+	"time"
 
+	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
 )
 
@@ -114,6 +116,41 @@ func TestRequestsInTheMiddleOfHandOversSeeNoGapAndNoRepeat(t *testing.T) {
 			t.Errorf("uid %d: %d numbers taken, the last is %d: a gap", k*64, counts[k], ends[k])
 		}
 	}
+}
+
+// unsure are documents of which the first swap is written and called unknown.
+type unsure struct {
+	Documents
+	once sync.Once
+}
+
+func (u *unsure) SwapDocument(ctx context.Context, session seq.Session, reg seq.Register, old uint64, body []byte) (quorum.Document, error) {
+	doc, err := u.Documents.SwapDocument(ctx, session, reg, old, body)
+	u.once.Do(func() { err = errors.Join(err, quorum.ErrUnknownOutcome) })
+	return doc, err
+}
+
+func TestAChangeOfTheTableWithAnUnknownOutcomeIsMadeAgain(t *testing.T) {
+	f := newFleet(t, seq.Space{Name: "user", Sections: 4, Step: 40})
+	a, b := f.start("a", 2, ""), f.start("b", 2, "")
+	f.serving(a, b)
+	other := *adminServerOf(f, a, b)
+	if _, err := other.Drain(t.Context(), drainRequest("b")); err != nil {
+		t.Fatal(err)
+	}
+	f.until("b has nothing left", func() bool { return len(b.owned()) == 0 })
+}
+
+// adminServerOf is an operator's node that owns nothing and whose first swap is unsure.
+func adminServerOf(f *fleet, a, b *node) *adminServer {
+	f.t.Helper()
+	n, err := NewAlloc(Parts{Name: "c", Addr: "c", Cluster: "mem", Session: seq.NewSession(), Lease: f.lease, Replicas: 3, Needed: 2,
+		Mapping: f.stores.Mapping, Registers: a.group, Documents: &unsure{Documents: a.group}, Leases: keeper{b.leases},
+		Clock: f.clock, Wall: time.Now, Logger: f.log, ExpectAllocs: 2, Weight: 100})
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return &adminServer{a: n}
 }
 
 func TestAClusterStoppedInOrderGoesOnWithoutAGap(t *testing.T) {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/seqsvr/seqsvr/internal/rpc"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
+	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
 )
 
@@ -132,7 +133,8 @@ func decodeRoutes(body []byte, m seq.Mapping) (*seq.RouteTable, error) {
 var errUnchanged = errors.New("unchanged")
 
 // changeRoutes replaces the table by compare-and-swap: change gets a copy of the
-// newest one and alters it. It is called again when another writer was faster.
+// newest one and alters it. It is called again when another writer was faster, or
+// when the outcome of the write is unknown, so it must be idempotent.
 // Events are written to the log of decisions after the table.
 func (a *Alloc) changeRoutes(ctx context.Context, change func(t *seq.RouteTable) ([]event, error)) (*seq.RouteTable, error) {
 	for {
@@ -157,8 +159,8 @@ func (a *Alloc) changeRoutes(ctx context.Context, change func(t *seq.RouteTable)
 			return nil, fmt.Errorf("%w: %w", seq.ErrBadTable, err)
 		}
 		doc, err := a.documents.SwapDocument(ctx, a.session, seq.RoutesRegister, cur.Version, body)
-		if errors.Is(err, seq.ErrConflict) {
-			continue
+		if errors.Is(err, seq.ErrConflict) || errors.Is(err, quorum.ErrUnknownOutcome) {
+			continue // changes are idempotent: one that was written after all is written again
 		}
 		if err != nil {
 			return nil, fmt.Errorf("write route table %d: %w", next.Version, err)
