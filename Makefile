@@ -8,7 +8,7 @@ DATE    ?= $(shell git log -1 --format=%cI 2>/dev/null || echo unknown)
 PKG     := github.com/seqsvr/seqsvr/internal/version
 LDFLAGS := -s -w -X $(PKG).Version=$(VERSION) -X $(PKG).Commit=$(COMMIT) -X $(PKG).Date=$(DATE)
 
-.PHONY: help build run test race lint proto proto-check bench fuzz drills mutants clean
+.PHONY: help build run test e2e race lint proto proto-check bench fuzz drills mutants clean
 
 help: ## what there is to make
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -21,6 +21,9 @@ run: build ## a whole cluster in one process; Ctrl-C hands over and stops
 
 test: build ## every test, with real processes from bin/
 	go test ./...
+
+e2e: build ## the tests of the module tests/e2e, which need other systems' libraries
+	cd tests/e2e && go vet ./... && go test ./...
 
 race: ## the packages that share memory, under the race detector
 	go test -race -short ./allocsvr/... ./quorum/... ./storesvr/... ./client/... ./router/... ./membership/... ./snowflake/... ./internal/...

@@ -1,0 +1,7 @@
+module github.com/seqsvr/seqsvr/tests/e2e
+
+go 1.26.0
+
+replace github.com/seqsvr/seqsvr => ../..
+
+require github.com/seqsvr/seqsvr v0.0.0-00010101000000-000000000000
