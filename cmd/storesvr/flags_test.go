@@ -78,6 +78,9 @@ func TestInitMakesWhatTheFlagsSayOnce(t *testing.T) {
 	if err := run(t.Context(), args, io.Discard, io.Discard); !errors.Is(err, disk.ErrExists) {
 		t.Errorf("a second time: got %v, want ErrExists", err)
 	}
+	if err := run(t.Context(), append(args, "--if-missing"), io.Discard, io.Discard); err != nil {
+		t.Errorf("a second time with --if-missing: %v", err)
+	}
 	cfg := storesvr.DefaultConfig()
 	cfg.DataDir, cfg.Listen, cfg.ClusterID = dir, "127.0.0.1:0", "c"
 	store, err := storesvr.New(cfg)

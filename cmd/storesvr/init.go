@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -14,13 +15,15 @@ import (
 	"github.com/seqsvr/seqsvr/internal/daemon"
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/storesvr"
+	"github.com/seqsvr/seqsvr/storesvr/disk"
 )
 
 // initOptions are the flags of `storesvr init`.
 type initOptions struct {
 	storesvr.InitConfig
-	first  seq.Space // the default space
-	spaces []string  // further ones, as parseSpace reads them
+	first     seq.Space // the default space
+	spaces    []string  // further ones, as parseSpace reads them
+	ifMissing bool
 }
 
 func initFlags() (*pflag.FlagSet, *initOptions) {
@@ -36,6 +39,7 @@ func initFlags() (*pflag.FlagSet, *initOptions) {
 	fs.Uint64Var(&o.first.Step, "step", seq.DefaultStep, "numbers that one write moves a section's max of the space "+seq.DefaultSpace)
 	fs.StringVar((*string)(&o.first.Mode), "mode", string(seq.Ordered), "mode of the space "+seq.DefaultSpace+": ordered, strict or unique-only")
 	fs.StringArrayVar(&o.spaces, "space", nil, "a further `space`, NAME[:sections=N][,step=N][,mode=M]; may be given again")
+	fs.BoolVar(&o.ifMissing, "if-missing", false, "succeed and touch nothing where a database is, for start scripts that run each time")
 	return fs, o
 }
 
@@ -66,7 +70,13 @@ func runInit(_ context.Context, args []string, stderr io.Writer) error {
 	if err != nil {
 		return daemon.Usage(err)
 	}
-	if err := storesvr.Init(cfg); err != nil {
+	err = storesvr.Init(cfg)
+	if o.ifMissing && errors.Is(err, disk.ErrExists) {
+		// Whether it is the right one is checked by serve, by its members and by --cluster.
+		fmt.Fprintf(stderr, "storesvr init: %s has a database, which is left as it is\n", cfg.DataDir)
+		return nil
+	}
+	if err != nil {
 		return usageOf(err)
 	}
 	return nil
