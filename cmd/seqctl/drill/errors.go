@@ -1,6 +1,10 @@
 package drill
 
-import "errors"
+import (
+	"errors"
+
+	"github.com/seqsvr/seqsvr/internal/netlab"
+)
 
 // Errors of the verb. Those of a wrong call come as daemon.ErrUsage too.
 var (
@@ -14,7 +18,7 @@ var (
 	ErrTooSmall = errors.New("cluster is too small for the drill")
 	// ErrNoNamespaces: root, ip or nft is missing, or the drill cannot run in a
 	// cluster that lives outside of namespaces.
-	ErrNoNamespaces = errors.New("network namespaces are not to be had")
+	ErrNoNamespaces = netlab.ErrUnavailable
 	// ErrReadyFile: --ready-file is no file of `seqctl dev --processes`.
 	ErrReadyFile = errors.New("bad ready file")
 	// ErrNotRecovered: the cluster did not serve everything again in time.

@@ -7,31 +7,16 @@ import (
 	"fmt"
 	"io"
 	"os/exec"
-	"runtime"
 	"strings"
-	"syscall"
-	"time"
-)
 
-// endPatience is how long the drill inside may take to stop its cluster.
-const endPatience = 20 * time.Second
+	"github.com/seqsvr/seqsvr/internal/netlab"
+)
 
 // runInside runs the drill in the hub's namespace. Told to end, it tells the other,
 // which stops its cluster, and waits.
-func runInside(ctx context.Context, args []string, stdout, stderr io.Writer) error {
-	// The signal at the parent's death is bound to the thread that starts the child.
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
+func runInside(ctx context.Context, n *netlab.Network, argv []string, stdout, stderr io.Writer) error {
 	errs := &lastError{to: stderr}
-	cmd := exec.CommandContext(ctx, "ip", args...)
-	cmd.Stdout, cmd.Stderr = stdout, errs
-	cmd.SysProcAttr = insideAttributes()
-	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
-	cmd.WaitDelay = endPatience
-	err := cmd.Run()
-	if ctx.Err() != nil {
-		return ctx.Err()
-	}
+	err := n.RunInside(ctx, argv, stdout, errs)
 	var exit *exec.ExitError
 	if errors.As(err, &exit) {
 		if text := errs.text(); text != "" {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/seqsvr/seqsvr/internal/localcluster"
+	"github.com/seqsvr/seqsvr/internal/netlab"
 )
 
 func partitionAlloc(ctx context.Context, s *scene) error {
@@ -12,12 +13,12 @@ func partitionAlloc(ctx context.Context, s *scene) error {
 	if err != nil {
 		return err
 	}
-	return s.cutAlloc(ctx, name, cutBoth)
+	return s.cutAlloc(ctx, name, netlab.CutBoth)
 }
 
 // cutAlloc cuts an AllocSvr off and mends the network again.
-func (s *scene) cutAlloc(ctx context.Context, name string, how cut) error {
-	err := s.hurtAlloc(ctx, name, string(how), func() error { return s.network.cut(ctx, name, how) })
+func (s *scene) cutAlloc(ctx context.Context, name string, how netlab.Cut) error {
+	err := s.hurtAlloc(ctx, name, string(how), func() error { return s.network.Cut(ctx, name, how) })
 	if err != nil {
 		return err
 	}
@@ -31,7 +32,7 @@ func (s *scene) cutAlloc(ctx context.Context, name string, how cut) error {
 }
 
 func (s *scene) mendNetwork(ctx context.Context, name string) error {
-	if err := s.network.mend(ctx, name); err != nil {
+	if err := s.network.Mend(ctx, name); err != nil {
 		return fmt.Errorf("mend the network of %s: %w", name, err)
 	}
 	s.timeline.now(eventMend, name, "network mended")
@@ -43,7 +44,7 @@ func partitionStore(ctx context.Context, s *scene) error {
 	if err != nil {
 		return err
 	}
-	err = s.hurt(name, string(cutBoth), everybody, func() error { return s.network.cut(ctx, name, cutBoth) })
+	err = s.hurt(name, string(netlab.CutBoth), everybody, func() error { return s.network.Cut(ctx, name, netlab.CutBoth) })
 	if err != nil {
 		return err
 	}
@@ -62,7 +63,7 @@ func partitionStore(ctx context.Context, s *scene) error {
 // oneWay takes another AllocSvr for the second cut: the first one has nothing to lose
 // any more.
 func oneWay(ctx context.Context, s *scene) error {
-	for _, how := range []cut{cutIn, cutOut} {
+	for _, how := range []netlab.Cut{netlab.CutIn, netlab.CutOut} {
 		name, err := s.alloc(ctx)
 		if err != nil {
 			return err

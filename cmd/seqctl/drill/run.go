@@ -13,6 +13,7 @@ import (
 	"github.com/seqsvr/seqsvr/client"
 	"github.com/seqsvr/seqsvr/internal/daemon"
 	"github.com/seqsvr/seqsvr/internal/localcluster"
+	"github.com/seqsvr/seqsvr/internal/netlab"
 	"github.com/seqsvr/seqsvr/internal/ui"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 )
@@ -59,16 +60,16 @@ func (o *options) drill(ctx context.Context, d drill, format ui.Format, stdout, 
 }
 
 // target starts or finds the cluster.
-func (o *options) target(ctx context.Context) (*target, *network, error) {
+func (o *options) target(ctx context.Context) (*target, *netlab.Network, error) {
 	if o.attached() {
 		t, err := attach(ctx, o.addr, o.readyFile)
 		return t, nil, err
 	}
 	cfg := o.Config
-	var n *network
+	var n *netlab.Network
 	if o.inside != "" {
 		n = o.network(o.inside)
-		cfg.Host, cfg.Wrap = n.host, n.wrap
+		cfg.Host, cfg.Wrap = n.Host, n.Wrap
 	}
 	t, err := startOwn(ctx, cfg, o.keep)
 	return t, n, err
@@ -233,30 +234,33 @@ func (s *scene) mend(ctx context.Context) error {
 }
 
 // network is the plan of the namespaces of a cluster of one's own.
-func (o *options) network(prefix string) *network {
+func (o *options) network(prefix string) *netlab.Network {
 	var names []string
 	for _, n := range o.planned() {
 		names = append(names, n.Name)
 	}
-	return newNetwork(prefix, names)
+	return netlab.New(prefix, names)
 }
+
+// names of namespaces begin so, then comes the process id.
+const namespacePrefix = "seqdrill-"
 
 // insideNamespaces makes the network and runs this program again inside its hub. The
 // namespaces are removed when that one has ended, however it ended.
 func (o *options) insideNamespaces(ctx context.Context, d drill, stdout, stderr io.Writer) error {
-	if err := namespacesAvailable(); err != nil {
+	if err := netlab.Available(); err != nil {
 		return err
 	}
 	self, err := os.Executable()
 	if err != nil {
 		return fmt.Errorf("find own executable: %w", err)
 	}
-	sweep(ctx)
-	n := o.network(fmt.Sprintf("%s%d-", namespacePrefix, os.Getpid()))
-	defer n.remove()
-	if err := n.build(ctx); err != nil {
+	netlab.Sweep(ctx, namespacePrefix)
+	n := o.network(netlab.Prefix(namespacePrefix))
+	defer n.Remove()
+	if err := n.Build(ctx); err != nil {
 		return err
 	}
-	args := append([]string{"netns", "exec", n.hub(), self}, os.Args[1:]...)
-	return runInside(ctx, append(args, "--inside", n.prefix), stdout, stderr)
+	argv := append([]string{self}, os.Args[1:]...)
+	return runInside(ctx, n, append(argv, "--inside", n.NamePrefix()), stdout, stderr)
 }

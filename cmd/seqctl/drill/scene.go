@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/seqsvr/seqsvr/internal/localcluster"
+	"github.com/seqsvr/seqsvr/internal/netlab"
 	"github.com/seqsvr/seqsvr/internal/rpc"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/seq"
@@ -27,7 +28,7 @@ type scene struct {
 	timeline *timeline
 	survey   *survey
 	stores   *stores
-	network  *network // nil outside of namespaces
+	network  *netlab.Network // nil outside of namespaces
 
 	watches sync.WaitGroup
 	faults  []fault  // in order

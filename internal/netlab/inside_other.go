@@ -1,6 +1,6 @@
 //go:build !linux
 
-package drill
+package netlab
 
 import "syscall"
 

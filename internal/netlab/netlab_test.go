@@ -1,0 +1,67 @@
+package netlab
+
+import (
+	"bytes"
+	"context"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestEveryCutIsMadeAndMendedAndNothingIsLeft(t *testing.T) {
+	if err := Available(); err != nil {
+		t.Skip(err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	prefix := Prefix("netlabtest-")
+	n := New(prefix, []string{"a", "b"})
+	t.Cleanup(n.Remove)
+	if err := n.Build(ctx); err != nil {
+		t.Skip(err)
+	}
+	cuts := map[string]struct {
+		do   func() error
+		want string
+	}{
+		"both":   {func() error { return n.Cut(ctx, "a", CutBoth) }, "policy drop"},
+		"in":     {func() error { return n.Cut(ctx, "a", CutIn) }, "policy drop"},
+		"out":    {func() error { return n.Cut(ctx, "a", CutOut) }, "policy drop"},
+		"reject": {func() error { return n.Reject(ctx, "a") }, "reject"},
+		"lose":   {func() error { return n.Lose(ctx, "a", 30) }, "< 30"},
+		"part":   {func() error { return n.Part(ctx, "a", "b") }, n.Host("b")},
+	}
+	for name, cut := range cuts {
+		if err := cut.do(); err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if got := rulesOf(ctx, t, n); !strings.Contains(got, cut.want) {
+			t.Errorf("%s: rules are %q, want %q in them", name, got, cut.want)
+		}
+		if err := n.Mend(ctx, "a"); err != nil {
+			t.Errorf("mend %s: %v", name, err)
+		}
+		if got := rulesOf(ctx, t, n); got != "" {
+			t.Errorf("mended %s: rules are %q", name, got)
+		}
+	}
+	var out bytes.Buffer
+	if err := n.RunInside(ctx, []string{"ip", "-o", "addr"}, &out, &out); err != nil || !strings.Contains(out.String(), HubAddr+"/") {
+		t.Errorf("inside the hub: %q, %v, want %s", out.String(), err, HubAddr)
+	}
+	n.Remove()
+	if list, err := exec.CommandContext(ctx, "ip", "netns", "list").Output(); err != nil || strings.Contains(string(list), prefix) {
+		t.Errorf("namespaces are left: %q, %v", list, err)
+	}
+}
+
+func rulesOf(ctx context.Context, t *testing.T, n *Network) string {
+	t.Helper()
+	out, err := exec.CommandContext(ctx, "ip", "netns", "exec", n.Namespace("a"), "nft", "list", "ruleset").CombinedOutput()
+	if err != nil {
+		t.Fatalf("nft: %v: %s", err, out)
+	}
+	return string(out)
+}
