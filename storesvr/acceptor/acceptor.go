@@ -2,8 +2,6 @@ package acceptor
 
 import (
 	"fmt"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/seqsvr/seqsvr/seq"
@@ -50,11 +48,7 @@ type Config struct {
 
 // Acceptor is the state of one store.
 type Acceptor struct {
-	registers map[seq.Register]State
-	names     []seq.Register // the keys of registers, sorted
-	// before is what the disk has of the registers changed since Committed; nil for
-	// one that it does not have.
-	before map[seq.Register]*State
+	registers registers
 
 	sessions map[seq.Session]*session
 	ended    endedSessions
@@ -84,49 +78,30 @@ func GraceOf(bound time.Duration) time.Duration {
 // New checks the registers and starts the grace. ErrInvariant for a register that
 // breaks I3.
 func New(cfg Config) (*Acceptor, error) {
-	a := &Acceptor{
-		registers: cfg.Registers,
-		before:    map[seq.Register]*State{},
+	table, err := newRegisters(cfg.Registers)
+	if err != nil {
+		return nil, err
+	}
+	return &Acceptor{
+		registers: table,
 		sessions:  map[seq.Session]*session{},
 		reserved:  map[seq.Register]reservation{},
 		released:  map[seq.Register]seq.Epoch{},
 		maxLease:  cfg.MaxLease,
 		bound:     cfg.LeaseBound,
 		graceEnds: cfg.Start + GraceOf(cfg.LeaseBound),
-	}
-	if a.registers == nil {
-		a.registers = map[seq.Register]State{}
-	}
-	a.names = make([]seq.Register, 0, len(a.registers))
-	for r, st := range a.registers {
-		if st.Promised.Less(st.Accepted) {
-			return nil, fmt.Errorf("%w: %s: accepted %s above promised %s", ErrInvariant, r, st.Accepted, st.Promised)
-		}
-		a.names = append(a.names, r)
-	}
-	slices.Sort(a.names)
-	return a, nil
+	}, nil
 }
 
 // Changes is the final state of every register changed since Committed, by name. It
 // stays valid; payloads are shared and must not be written to.
-func (a *Acceptor) Changes() []Change {
-	if len(a.before) == 0 {
-		return nil
-	}
-	changes := make([]Change, 0, len(a.before))
-	for r := range a.before {
-		changes = append(changes, Change{Register: r, State: a.registers[r]})
-	}
-	slices.SortFunc(changes, func(x, y Change) int { return strings.Compare(string(x.Register), string(y.Register)) })
-	return changes
-}
+func (a *Acceptor) Changes() []Change { return a.registers.changes() }
 
 // Committed says that all of Changes is on disk.
-func (a *Acceptor) Committed() { clear(a.before) }
+func (a *Acceptor) Committed() { a.registers.committed() }
 
 // Registers is how many registers there are.
-func (a *Acceptor) Registers() int { return len(a.registers) }
+func (a *Acceptor) Registers() int { return len(a.registers.names) }
 
 // Grace is what is left of the grace after the start, 0 when it is over.
 func (a *Acceptor) Grace(now time.Duration) time.Duration { return max(0, a.graceEnds-now) }
@@ -138,9 +113,10 @@ func (a *Acceptor) LeaseBound() time.Duration { return a.bound }
 // grace is as long as the bound that the disk has. It never lowers it.
 func (a *Acceptor) SetLeaseBound(bound time.Duration) { a.bound = max(a.bound, bound) }
 
-// set changes a register in memory, or returns ErrInvariant and changes nothing.
-func (a *Acceptor) set(r seq.Register, next State) error {
-	old, known := a.registers[r]
+// set changes a register in memory, which reg is, or nil if there is none of that name
+// yet; or returns ErrInvariant and changes nothing.
+func (a *Acceptor) set(r seq.Register, reg *register, next State) error {
+	old := reg.state()
 	switch {
 	case next.Promised.Less(old.Promised):
 		return fmt.Errorf("%w: %s: promised %s after %s", ErrInvariant, r, next.Promised, old.Promised)
@@ -149,39 +125,23 @@ func (a *Acceptor) set(r seq.Register, next State) error {
 	case next.Promised.Less(next.Accepted):
 		return fmt.Errorf("%w: %s: accepted %s above promised %s", ErrInvariant, r, next.Accepted, next.Promised)
 	}
-	if _, dirty := a.before[r]; !dirty {
-		if known {
-			a.before[r] = &old
-		} else {
-			a.before[r] = nil
-		}
+	if reg == nil {
+		reg = a.registers.add(r)
+	} else if !reg.dirty {
+		reg.disk, reg.dirty = old, true
+		a.registers.dirty = append(a.registers.dirty, reg)
 	}
-	if !known {
-		at, _ := slices.BinarySearch(a.names, r)
-		a.names = slices.Insert(a.names, at, r)
-	}
-	a.registers[r] = next
+	reg.now = next
 	return nil
 }
 
 // committed is the register as it is on disk.
-func (a *Acceptor) committed(r seq.Register) (st State, known bool) {
-	if before, dirty := a.before[r]; dirty {
-		if before == nil {
-			return State{}, false
-		}
-		return *before, true
+func (r *register) committed() (st State, known bool) {
+	switch {
+	case r == nil || r.fresh:
+		return State{}, false
+	case r.dirty:
+		return r.disk, true
 	}
-	st, known = a.registers[r]
-	return st, known
-}
-
-// withPrefix is the names that start so, in order.
-func (a *Acceptor) withPrefix(prefix string) []seq.Register {
-	from, _ := slices.BinarySearch(a.names, seq.Register(prefix))
-	to := from
-	for to < len(a.names) && strings.HasPrefix(string(a.names[to]), prefix) {
-		to++
-	}
-	return a.names[from:to]
+	return r.now, true
 }

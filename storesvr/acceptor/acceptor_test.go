@@ -335,17 +335,17 @@ func TestABrokenInvariantIsAFatalError(t *testing.T) {
 	b.prepare(section, 3, alice)
 	b.step(section, 3, alice, 100)
 	high, low := seq.Epoch{Round: 4, Session: alice}, seq.Epoch{Round: 2, Session: alice}
-	before := b.a.registers[section]
+	before := b.a.registers.find(section).state()
 	for name, next := range map[string]State{
 		"I1 promised decreases":      {Promised: low, Accepted: low, Max: 100},
 		"I2 max decreases":           {Promised: high, Accepted: high, Max: 99},
 		"I3 accepted above promised": {Promised: before.Promised, Accepted: high, Max: 100},
 	} {
-		if err := b.a.set(section, next); !errors.Is(err, ErrInvariant) {
+		if err := b.a.set(section, b.a.registers.find(section), next); !errors.Is(err, ErrInvariant) {
 			t.Errorf("%s: got %v, want ErrInvariant", name, err)
 		}
 	}
-	if diff := cmp.Diff(before, b.a.registers[section]); diff != "" {
+	if diff := cmp.Diff(before, b.a.registers.find(section).state()); diff != "" {
 		t.Error(diff)
 	}
 	if _, err := New(Config{Registers: map[seq.Register]State{section: {Accepted: high}}}); !errors.Is(err, ErrInvariant) {

@@ -14,7 +14,7 @@ import (
 // must not be written to.
 func (a *Acceptor) Read(req quorum.ReadRequest, now time.Duration) []quorum.Result {
 	if len(req.Registers) == 0 && req.Prefix != "" {
-		names := a.withPrefix(req.Prefix)
+		names := a.registers.withPrefix(req.Prefix)
 		results := make([]quorum.Result, 0, len(names))
 		for _, r := range names {
 			if res := a.read(r, req.Session, now); res.Verdict != quorum.VerdictUnknown {
@@ -32,13 +32,14 @@ func (a *Acceptor) Read(req quorum.ReadRequest, now time.Duration) []quorum.Resu
 }
 
 func (a *Acceptor) read(r seq.Register, who seq.Session, now time.Duration) quorum.Result {
-	st, known := a.committed(r)
+	reg := a.registers.find(r)
+	st, known := reg.committed()
 	if !known {
 		return quorum.Result{Verdict: quorum.VerdictUnknown}
 	}
 	res := resultOf(quorum.VerdictOK, st)
 	res.Payload = st.Payload
-	current := a.registers[r]
+	current := reg.now
 	if holder, remaining := a.holder(r, current.Promised, now); holder != 0 {
 		res.Holder, res.Remaining = holder, remaining
 	}
@@ -67,8 +68,9 @@ func (a *Acceptor) Prepare(req quorum.PrepareRequest, now time.Duration) ([]quor
 
 func (a *Acceptor) prepare(item quorum.PrepareItem, who seq.Session, now time.Duration) (quorum.Result, error) {
 	r, e := item.Register, seq.Epoch{Round: item.Round, Session: who}
-	st, known := a.registers[r]
-	if !known {
+	reg := a.registers.find(r)
+	st := reg.state()
+	if reg == nil {
 		if !item.Create || !r.OnDemand() {
 			return quorum.Result{Verdict: quorum.VerdictUnknown}, nil
 		}
@@ -90,7 +92,7 @@ func (a *Acceptor) prepare(item quorum.PrepareItem, who seq.Session, now time.Du
 	if e != st.Promised {
 		a.vacate(r, st.Promised, who)
 		st.Promised = e
-		if err := a.set(r, st); err != nil {
+		if err := a.set(r, reg, st); err != nil {
 			return quorum.Result{}, err
 		}
 	}
@@ -120,8 +122,9 @@ func (a *Acceptor) Step(req quorum.StepRequest, limits Limits) ([]quorum.Result,
 
 func (a *Acceptor) step(item quorum.StepItem, who seq.Session, limits Limits) (quorum.Result, error) {
 	r, e := item.Register, seq.Epoch{Round: item.Round, Session: who}
-	st, known := a.registers[r]
-	if !known {
+	reg := a.registers.find(r)
+	st := reg.state()
+	if reg == nil {
 		return quorum.Result{Verdict: quorum.VerdictUnknown}, nil
 	}
 	if e.Less(st.Promised) {
@@ -141,7 +144,7 @@ func (a *Acceptor) step(item quorum.StepItem, who seq.Session, limits Limits) (q
 		if e != st.Promised {
 			a.vacate(r, st.Promised, who)
 		}
-		if err := a.set(r, next); err != nil {
+		if err := a.set(r, reg, next); err != nil {
 			return quorum.Result{}, err
 		}
 	}

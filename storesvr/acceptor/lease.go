@@ -83,7 +83,7 @@ func (a *Acceptor) Renew(req quorum.RenewRequest, now time.Duration) (quorum.Ren
 	s.expiry = max(s.expiry, now+req.Lease)
 	reply.Lost = items(s.lost)
 	reply.Sessions = a.live(now)
-	routes, _ := a.committed(seq.RoutesRegister)
+	routes, _ := a.registers.find(seq.RoutesRegister).committed()
 	reply.RouteVersion = routes.Max
 	return reply, nil
 }
@@ -113,10 +113,10 @@ func (a *Acceptor) admit(req quorum.RenewRequest, now time.Duration) error {
 // up. A late renewal so never brings a lost or released register back.
 func (a *Acceptor) attachable(id seq.Session, item quorum.LeaseItem) bool {
 	e := seq.Epoch{Round: item.Round, Session: id}
-	current, known := a.registers[item.Register]
-	durable, onDisk := a.committed(item.Register)
-	return known && onDisk && item.Register.Leased() &&
-		current.Promised == e && durable.Promised == e && a.released[item.Register] != e
+	reg := a.registers.find(item.Register)
+	durable, onDisk := reg.committed()
+	return onDisk && item.Register.Leased() &&
+		reg.now.Promised == e && durable.Promised == e && a.released[item.Register] != e
 }
 
 // drop gives a register up, or acknowledges its loss.
@@ -129,8 +129,8 @@ func (a *Acceptor) drop(s *session, id seq.Session, item quorum.LeaseItem) {
 
 // giveUp ends the lease of a register under e, if e is still the promised epoch.
 func (a *Acceptor) giveUp(s *session, e seq.Epoch, r seq.Register) bool {
-	st, known := a.registers[r]
-	if !known || st.Promised != e || !r.Leased() {
+	reg := a.registers.find(r)
+	if reg == nil || reg.now.Promised != e || !r.Leased() {
 		return false
 	}
 	if s != nil {

@@ -216,7 +216,7 @@ func (m *model) check(t *rapid.T) {
 	for id, s := range m.a.sessions {
 		for r, round := range s.attached {
 			e := seq.Epoch{Round: round, Session: id}
-			if got := m.a.registers[r].Promised; got != e {
+			if got := m.a.registers.find(r).state().Promised; got != e {
 				t.Fatalf("%s is attached under %v, promised is %v", r, e, got)
 			}
 			if got := m.disk[r].Promised; got != e {

@@ -6,8 +6,8 @@ var storeMutants = []mutant{
 		line: 1, name: "promise kept in memory only",
 		file: "storesvr/acceptor/ballot.go",
 		edits: []edit{{
-			old: "		st.Promised = e\n		if err := a.set(r, st); err != nil {\n			return quorum.Result{}, err\n		}\n",
-			new: "		st.Promised = e\n		a.registers[r] = st\n",
+			old: "		st.Promised = e\n		if err := a.set(r, reg, st); err != nil {\n			return quorum.Result{}, err\n		}\n",
+			new: "		st.Promised = e\n		a.registers.byName[r].now = st\n",
 		}},
 		pkg: "storesvr", tests: []string{"TestARestartKeepsEveryPromiseAndValue"},
 	},
@@ -79,7 +79,7 @@ var storeMutants = []mutant{
 		file: "storesvr/acceptor/ballot.go",
 		edits: []edit{{
 			old: "next.Max = e, e, max(st.Max, item.Max)\n",
-			new: "next.Max = e, e, item.Max\n	a.registers[r] = State{}\n",
+			new: "next.Max = e, e, item.Max\n	reg.now = State{}\n",
 		}},
 		pkg: "storesvr/acceptor", tests: []string{"TestALateOlderStepNeverLowersMax"},
 	},
@@ -111,8 +111,8 @@ var storeMutants = []mutant{
 		line: 20, name: "allocator-wide renew without the epoch check, at a store",
 		file: "storesvr/acceptor/lease.go",
 		edits: []edit{{
-			old: "	current, known := a.registers[item.Register]\n	durable, onDisk := a.committed(item.Register)\n	return known && onDisk && item.Register.Leased() &&\n		current.Promised == e && durable.Promised == e && a.released[item.Register] != e\n",
-			new: "	_, known := a.registers[item.Register]\n	return known && item.Register.Leased() && a.released[item.Register] != e\n",
+			old: "	reg := a.registers.find(item.Register)\n	durable, onDisk := reg.committed()\n	return onDisk && item.Register.Leased() &&\n		reg.now.Promised == e && durable.Promised == e && a.released[item.Register] != e\n",
+			new: "	reg := a.registers.find(item.Register)\n	return reg != nil && item.Register.Leased() && a.released[item.Register] != e\n",
 		}},
 		pkg: "storesvr/acceptor", tests: []string{"TestAnEpochIsNotLeasedBeforeItsPromiseIsOnDisk"},
 	},
