@@ -4,7 +4,8 @@ import "iter"
 
 // shape turns the positions of one worker into IDs.
 type shape struct {
-	base      ID // datacenter and worker in their places
+	base      ID     // datacenter and worker in their places
+	seqMask   uint64 // of the sequence in a position
 	seqBits   uint8
 	seqShift  uint8
 	timeShift uint8
@@ -12,7 +13,7 @@ type shape struct {
 
 func (s shape) id(position uint64) ID {
 	tick := position >> s.seqBits
-	sequence := position & (1<<s.seqBits - 1)
+	sequence := position & s.seqMask
 	return s.base | ID(tick<<s.timeShift) | ID(sequence<<s.seqShift)
 }
 

@@ -25,9 +25,16 @@ func benchGenerator(b *testing.B, options ...Option) *Generator {
 func stillClock() int64 { return 1288834974657 + 1000 }
 
 func BenchmarkNext(b *testing.B) {
-	for name, clock := range map[string]Clock{"still clock": stillClock, "system clock": SystemClock} {
-		b.Run(name, func(b *testing.B) {
-			g, ctx := benchGenerator(b, WithClock(clock)), context.Background()
+	for _, c := range []struct {
+		name    string
+		options []Option
+	}{
+		{"still clock", []Option{WithClock(stillClock)}},
+		{"system clock", nil},
+		{"system clock read each time", []Option{WithClockAge(0)}},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			g, ctx := benchGenerator(b, c.options...), context.Background()
 			b.ReportAllocs()
 			for b.Loop() {
 				if _, err := g.Next(ctx); err != nil {
@@ -54,7 +61,7 @@ func BenchmarkNextParallel(b *testing.B) {
 func BenchmarkNextN(b *testing.B) {
 	for name, n := range map[string]int{"100": 100, "4096": 4096, "10000": 10000} {
 		b.Run(name, func(b *testing.B) {
-			g, ctx := benchGenerator(b, WithClock(SystemClock)), context.Background()
+			g, ctx := benchGenerator(b), context.Background()
 			ids := make([]ID, n)
 			b.ReportAllocs()
 			for b.Loop() {

@@ -14,6 +14,7 @@
 //
 // What belongs here: layouts as data, the rule of which layout may follow
 // which, the lock-free generator, and text forms of IDs. What does not: leases
-// of worker ids, storing the window, goroutines, and the network. The package
+// of worker ids, storing the window, goroutines of its own (a timer that runs for a millisecond aside),
+// and the network. The package
 // uses the standard library only and is usable on its own.
 package snowflake

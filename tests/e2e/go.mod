@@ -4,4 +4,8 @@ go 1.26.0
 
 replace github.com/seqsvr/seqsvr => ../..
 
-require github.com/seqsvr/seqsvr v0.0.0-00010101000000-000000000000
+require (
+	github.com/bwmarrin/snowflake v0.3.0
+	github.com/seqsvr/seqsvr v0.0.0-00010101000000-000000000000
+	github.com/sony/sonyflake v1.2.0
+)
