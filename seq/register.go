@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"strconv"
+	"sync/atomic"
 )
 
 // Register names one fenced register on the stores: a kind byte, then the name.
@@ -52,10 +53,38 @@ func FixedRegisters() []Register {
 // SectionRegister names the register of a section: 's' and 4 bytes big-endian, so
 // that the order of keys is the order of sections.
 func SectionRegister(id SectionID) Register {
-	var b [5]byte
-	b[0] = byte(KindSection)
-	binary.BigEndian.PutUint32(b[1:], uint32(id))
-	return Register(b[:])
+	if id >= MaxSections {
+		return sectionNames(id, 1)
+	}
+	const chunk = 1 << sectionChunk
+	c := &sectionRegisters[id>>sectionChunk]
+	names := c.Load()
+	if names == nil {
+		made := sectionNames(id&^(chunk-1), chunk)
+		c.CompareAndSwap(nil, &made) // whoever was first: the text is the same
+		names = c.Load()
+	}
+	at := sectionLength * (id & (chunk - 1))
+	return (*names)[at : at+sectionLength]
+}
+
+// A takeover names thousands of sections in each of its messages. So their names are
+// kept, 2^sectionChunk in one string, once one of them was asked for.
+const (
+	sectionLength = 5
+	sectionChunk  = 10
+)
+
+var sectionRegisters [MaxSections >> sectionChunk]atomic.Pointer[Register]
+
+// sectionNames are the names of n sections from id on, in a row.
+func sectionNames(id SectionID, n int) Register {
+	b := make([]byte, 0, sectionLength*n)
+	for i := range n {
+		b = append(b, byte(KindSection))
+		b = binary.BigEndian.AppendUint32(b, uint32(id)+uint32(i))
+	}
+	return Register(b)
 }
 
 // TagRegister names the register of a segment tag.
@@ -77,10 +106,10 @@ func (r Register) Kind() Kind {
 
 // Section is the section of a section register; ok is false for every other.
 func (r Register) Section() (id SectionID, ok bool) {
-	if r.Kind() != KindSection || len(r) != 5 {
+	if r.Kind() != KindSection || len(r) != sectionLength {
 		return 0, false
 	}
-	return SectionID(binary.BigEndian.Uint32([]byte(r[1:]))), true
+	return SectionID(r[1])<<24 | SectionID(r[2])<<16 | SectionID(r[3])<<8 | SectionID(r[4]), true
 }
 
 // Leased says whether the register is owned under a lease. Documents are not.

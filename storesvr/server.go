@@ -83,7 +83,11 @@ func (s *server) Bind(ctx context.Context, req *pb.BindRequest) (*pb.DescribeRep
 
 // Read implements the service.
 func (s *server) Read(ctx context.Context, req *pb.ReadRequest) (*pb.ResultsReply, error) {
-	reply, err := s.replica.Read(ctx, storewire.ReadFromProto(req))
+	in, err := storewire.ReadFromProto(req)
+	if err != nil {
+		return nil, err
+	}
+	reply, err := s.replica.Read(ctx, in)
 	if err != nil {
 		return nil, err
 	}
@@ -92,7 +96,11 @@ func (s *server) Read(ctx context.Context, req *pb.ReadRequest) (*pb.ResultsRepl
 
 // Prepare implements the service.
 func (s *server) Prepare(ctx context.Context, req *pb.PrepareRequest) (*pb.ResultsReply, error) {
-	reply, err := s.replica.Prepare(ctx, storewire.PrepareFromProto(req))
+	in, err := storewire.PrepareFromProto(req)
+	if err != nil {
+		return nil, err
+	}
+	reply, err := s.replica.Prepare(ctx, in)
 	if err != nil {
 		return nil, err
 	}
@@ -101,7 +109,11 @@ func (s *server) Prepare(ctx context.Context, req *pb.PrepareRequest) (*pb.Resul
 
 // Step implements the service.
 func (s *server) Step(ctx context.Context, req *pb.StepRequest) (*pb.ResultsReply, error) {
-	reply, err := s.replica.Step(ctx, storewire.StepFromProto(req))
+	in, err := storewire.StepFromProto(req)
+	if err != nil {
+		return nil, err
+	}
+	reply, err := s.replica.Step(ctx, in)
 	if err != nil {
 		return nil, err
 	}
@@ -110,7 +122,11 @@ func (s *server) Step(ctx context.Context, req *pb.StepRequest) (*pb.ResultsRepl
 
 // Renew implements the service.
 func (s *server) Renew(ctx context.Context, req *pb.RenewRequest) (*pb.RenewReply, error) {
-	reply, err := s.replica.Renew(ctx, storewire.RenewFromProto(req))
+	in, err := storewire.RenewFromProto(req)
+	if err != nil {
+		return nil, err
+	}
+	reply, err := s.replica.Renew(ctx, in)
 	if err != nil {
 		s.report()
 		return nil, err
@@ -120,7 +136,11 @@ func (s *server) Renew(ctx context.Context, req *pb.RenewRequest) (*pb.RenewRepl
 
 // Release implements the service.
 func (s *server) Release(_ context.Context, req *pb.ReleaseRequest) (*pb.ReleaseReply, error) {
-	uuid, released, err := s.replica.release(storewire.ReleaseFromProto(req))
+	in, err := storewire.ReleaseFromProto(req)
+	if err != nil {
+		return nil, err
+	}
+	uuid, released, err := s.replica.release(in)
 	if err != nil {
 		return nil, err
 	}

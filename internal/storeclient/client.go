@@ -146,17 +146,21 @@ func (c *Client) Step(ctx context.Context, req quorum.StepRequest) (quorum.Reply
 	return c.results("step", reply, err, len(req.Items), false)
 }
 
-func (c *Client) results(op string, reply *pb.ResultsReply, err error, want int, anyNumber bool) (quorum.Reply, error) {
+func (c *Client) results(op string, r *pb.ResultsReply, err error, want int, anyNumber bool) (quorum.Reply, error) {
 	if err == nil {
-		err = c.verify(reply.GetStoreUuid())
+		err = c.verify(r.GetStoreUuid())
 	}
-	if got := len(reply.GetResults()); err == nil && got != want && !anyNumber {
+	var reply quorum.Reply
+	if err == nil {
+		reply, err = storewire.ReplyFromProto(r)
+	}
+	if got := len(reply.Results); err == nil && got != want && !anyNumber {
 		err = fmt.Errorf("%w: %d results for %d items", seq.ErrBadBatch, got, want)
 	}
 	if err != nil {
 		return quorum.Reply{}, c.wrap(op, err)
 	}
-	return storewire.ReplyFromProto(reply), nil
+	return reply, nil
 }
 
 // Renew implements quorum.Store, on a connection of its own.

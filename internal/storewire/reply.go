@@ -11,7 +11,11 @@ import (
 
 // ReplyToProto encodes a Reply. Payloads are shared, not copied.
 func ReplyToProto(r quorum.Reply) *pb.ResultsReply {
-	out := &pb.ResultsReply{StoreUuid: r.UUID, Results: make([]*pb.Result, len(r.Results))}
+	out := &pb.ResultsReply{StoreUuid: r.UUID, Columns: resultColumns(r.Results)}
+	if out.Columns != nil {
+		return out
+	}
+	out.Results = make([]*pb.Result, len(r.Results))
 	for i, res := range r.Results {
 		out.Results[i] = &pb.Result{
 			Verdict:         pb.Verdict(res.Verdict), // the two enumerations are the same
@@ -33,9 +37,15 @@ func ReplyToProto(r quorum.Reply) *pb.ResultsReply {
 }
 
 // ReplyFromProto decodes a Reply. Payloads are shared, not copied. A verdict that this
-// build does not know becomes VerdictNone, which is no consent.
-func ReplyFromProto(r *pb.ResultsReply) quorum.Reply {
-	out := quorum.Reply{UUID: r.GetStoreUuid(), Results: make([]quorum.Result, len(r.GetResults()))}
+// build does not know becomes VerdictNone, which is no consent. seq.ErrBadBatch for a
+// reply that is not sound.
+func ReplyFromProto(r *pb.ResultsReply) (out quorum.Reply, err error) {
+	out.UUID = r.GetStoreUuid()
+	if c := r.GetColumns(); c != nil {
+		out.Results, err = resultsFromColumns(c)
+		return out, err
+	}
+	out.Results = make([]quorum.Result, len(r.GetResults()))
 	for i, res := range r.GetResults() {
 		out.Results[i] = quorum.Result{
 			Register:  seq.Register(res.GetRegister()),
@@ -49,7 +59,7 @@ func ReplyFromProto(r *pb.ResultsReply) quorum.Reply {
 			Message:   res.GetMessage(),
 		}
 	}
-	return out
+	return out, nil
 }
 
 func verdict(v pb.Verdict) quorum.Verdict {

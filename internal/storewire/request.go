@@ -52,56 +52,106 @@ func MembersFromProto(members []*pb.StoreMember) []quorum.Member {
 
 // ReadToProto encodes a ReadRequest. A prefix travels as text: it must be valid UTF-8.
 func ReadToProto(r quorum.ReadRequest) *pb.ReadRequest {
-	out := &pb.ReadRequest{Ref: RefToProto(r.Ref), Session: uint64(r.Session), Prefix: r.Prefix, Registers: make([][]byte, len(r.Registers))}
+	out := &pb.ReadRequest{Ref: RefToProto(r.Ref), Session: uint64(r.Session), Prefix: r.Prefix}
+	if out.Columns = sections(len(r.Registers), func(i int) seq.Register { return r.Registers[i] }); out.Columns != nil {
+		return out
+	}
+	out.Registers = make([][]byte, len(r.Registers))
 	for i, reg := range r.Registers {
 		out.Registers[i] = []byte(reg)
 	}
 	return out
 }
 
-// ReadFromProto decodes a ReadRequest.
-func ReadFromProto(r *pb.ReadRequest) quorum.ReadRequest {
-	out := quorum.ReadRequest{Ref: RefFromProto(r.GetRef()), Session: seq.Session(r.GetSession()), Prefix: r.GetPrefix(), Registers: make([]seq.Register, len(r.GetRegisters()))}
+// ReadFromProto decodes a ReadRequest; seq.ErrBadBatch for one that is not sound.
+func ReadFromProto(r *pb.ReadRequest) (out quorum.ReadRequest, err error) {
+	out = quorum.ReadRequest{Ref: RefFromProto(r.GetRef()), Session: seq.Session(r.GetSession()), Prefix: r.GetPrefix()}
+	if c := r.GetColumns(); c != nil {
+		out.Registers, err = sectionItems(c, func(reg seq.Register, _, _ uint64) seq.Register { return reg })
+		return out, err
+	}
+	out.Registers = make([]seq.Register, len(r.GetRegisters()))
 	for i, reg := range r.GetRegisters() {
 		out.Registers[i] = seq.Register(reg)
 	}
-	return out
+	return out, nil
 }
 
 // PrepareToProto encodes a PrepareRequest.
 func PrepareToProto(r quorum.PrepareRequest) *pb.PrepareRequest {
-	out := &pb.PrepareRequest{Ref: RefToProto(r.Ref), Session: uint64(r.Session), Items: make([]*pb.PrepareItem, len(r.Items))}
+	out := &pb.PrepareRequest{Ref: RefToProto(r.Ref), Session: uint64(r.Session)}
+	// Sections are never made on demand, so that Create is nothing to them.
+	if c := sections(len(r.Items), func(i int) seq.Register { return r.Items[i].Register }); c != nil {
+		c.Rounds = column(len(r.Items), func(i int) uint64 { return r.Items[i].Round })
+		out.Columns = c
+		return out
+	}
+	out.Items = make([]*pb.PrepareItem, len(r.Items))
 	for i, it := range r.Items {
 		out.Items[i] = &pb.PrepareItem{Register: []byte(it.Register), Round: it.Round, Create: it.Create}
 	}
 	return out
 }
 
-// PrepareFromProto decodes a PrepareRequest.
-func PrepareFromProto(r *pb.PrepareRequest) quorum.PrepareRequest {
-	out := quorum.PrepareRequest{Ref: RefFromProto(r.GetRef()), Session: seq.Session(r.GetSession()), Items: make([]quorum.PrepareItem, len(r.GetItems()))}
+// PrepareFromProto decodes a PrepareRequest; seq.ErrBadBatch for one that is not sound.
+func PrepareFromProto(r *pb.PrepareRequest) (out quorum.PrepareRequest, err error) {
+	out = quorum.PrepareRequest{Ref: RefFromProto(r.GetRef()), Session: seq.Session(r.GetSession())}
+	if c := r.GetColumns(); c != nil {
+		out.Items, err = sectionItems(c, func(reg seq.Register, round, _ uint64) quorum.PrepareItem {
+			return quorum.PrepareItem{Register: reg, Round: round}
+		})
+		return out, err
+	}
+	out.Items = make([]quorum.PrepareItem, len(r.GetItems()))
 	for i, it := range r.GetItems() {
 		out.Items[i] = quorum.PrepareItem{Register: seq.Register(it.GetRegister()), Round: it.GetRound(), Create: it.GetCreate()}
 	}
-	return out
+	return out, nil
 }
 
 // StepToProto encodes a StepRequest. Payloads are shared, not copied.
 func StepToProto(r quorum.StepRequest) *pb.StepRequest {
-	out := &pb.StepRequest{Ref: RefToProto(r.Ref), Session: uint64(r.Session), Items: make([]*pb.StepItem, len(r.Items))}
+	out := &pb.StepRequest{Ref: RefToProto(r.Ref), Session: uint64(r.Session)}
+	if c := stepColumns(r.Items); c != nil {
+		out.Columns = c
+		return out
+	}
+	out.Items = make([]*pb.StepItem, len(r.Items))
 	for i, it := range r.Items {
 		out.Items[i] = &pb.StepItem{Register: []byte(it.Register), Round: it.Round, Max: it.Max, Payload: it.Payload}
 	}
 	return out
 }
 
-// StepFromProto decodes a StepRequest. Payloads are shared, not copied.
-func StepFromProto(r *pb.StepRequest) quorum.StepRequest {
-	out := quorum.StepRequest{Ref: RefFromProto(r.GetRef()), Session: seq.Session(r.GetSession()), Items: make([]quorum.StepItem, len(r.GetItems()))}
+func stepColumns(items []quorum.StepItem) *pb.SectionColumns {
+	for i := range items {
+		if len(items[i].Payload) > 0 { // which a store refuses, by name
+			return nil
+		}
+	}
+	c := sections(len(items), func(i int) seq.Register { return items[i].Register })
+	if c != nil {
+		c.Rounds = column(len(items), func(i int) uint64 { return items[i].Round })
+		c.Maxes = column(len(items), func(i int) uint64 { return items[i].Max })
+	}
+	return c
+}
+
+// StepFromProto decodes a StepRequest; seq.ErrBadBatch for one that is not sound.
+// Payloads are shared, not copied.
+func StepFromProto(r *pb.StepRequest) (out quorum.StepRequest, err error) {
+	out = quorum.StepRequest{Ref: RefFromProto(r.GetRef()), Session: seq.Session(r.GetSession())}
+	if c := r.GetColumns(); c != nil {
+		out.Items, err = sectionItems(c, func(reg seq.Register, round, max uint64) quorum.StepItem {
+			return quorum.StepItem{Register: reg, Round: round, Max: max}
+		})
+		return out, err
+	}
+	out.Items = make([]quorum.StepItem, len(r.GetItems()))
 	for i, it := range r.GetItems() {
 		out.Items[i] = quorum.StepItem{Register: seq.Register(it.GetRegister()), Round: it.GetRound(), Max: it.GetMax(), Payload: it.GetPayload()}
 	}
-	return out
+	return out, nil
 }
 
 func leasesToProto(items []quorum.LeaseItem) []*pb.LeaseItem {
@@ -125,30 +175,47 @@ func leasesFromProto(items []*pb.LeaseItem) []quorum.LeaseItem {
 
 // RenewToProto encodes a RenewRequest. A negative lease becomes 0.
 func RenewToProto(r quorum.RenewRequest) *pb.RenewRequest {
-	return &pb.RenewRequest{
+	out := &pb.RenewRequest{
 		Ref: RefToProto(r.Ref), Session: uint64(r.Session), Name: r.Name, Addr: r.Addr,
-		LeaseUs: micros(r.Lease),
-		Attach:  leasesToProto(r.Attach), Drop: leasesToProto(r.Drop),
+		LeaseUs:       micros(r.Lease),
+		AttachColumns: leaseColumns(r.Attach), DropColumns: leaseColumns(r.Drop),
 		Attached: r.Attached, SeenCommits: r.Seen,
 	}
+	if out.AttachColumns == nil {
+		out.Attach = leasesToProto(r.Attach)
+	}
+	if out.DropColumns == nil {
+		out.Drop = leasesToProto(r.Drop)
+	}
+	return out
 }
 
-// RenewFromProto decodes a RenewRequest.
-func RenewFromProto(r *pb.RenewRequest) quorum.RenewRequest {
-	return quorum.RenewRequest{
+// RenewFromProto decodes a RenewRequest; seq.ErrBadBatch for one that is not sound.
+func RenewFromProto(r *pb.RenewRequest) (out quorum.RenewRequest, err error) {
+	out = quorum.RenewRequest{
 		Ref: RefFromProto(r.GetRef()), Session: seq.Session(r.GetSession()), Name: r.GetName(), Addr: r.GetAddr(),
-		Lease:  duration(r.GetLeaseUs()),
-		Attach: leasesFromProto(r.GetAttach()), Drop: leasesFromProto(r.GetDrop()),
+		Lease:    duration(r.GetLeaseUs()),
 		Attached: r.GetAttached(), Seen: r.GetSeenCommits(),
 	}
+	if out.Attach, err = leaseItems(r.GetAttachColumns(), r.GetAttach()); err != nil {
+		return out, err
+	}
+	out.Drop, err = leaseItems(r.GetDropColumns(), r.GetDrop())
+	return out, err
 }
 
 // ReleaseToProto encodes a ReleaseRequest.
 func ReleaseToProto(r quorum.ReleaseRequest) *pb.ReleaseRequest {
-	return &pb.ReleaseRequest{Ref: RefToProto(r.Ref), Session: uint64(r.Session), Items: leasesToProto(r.Items), All: r.All, To: uint64(r.To)}
+	out := &pb.ReleaseRequest{Ref: RefToProto(r.Ref), Session: uint64(r.Session), Columns: leaseColumns(r.Items), All: r.All, To: uint64(r.To)}
+	if out.Columns == nil {
+		out.Items = leasesToProto(r.Items)
+	}
+	return out
 }
 
-// ReleaseFromProto decodes a ReleaseRequest.
-func ReleaseFromProto(r *pb.ReleaseRequest) quorum.ReleaseRequest {
-	return quorum.ReleaseRequest{Ref: RefFromProto(r.GetRef()), Session: seq.Session(r.GetSession()), Items: leasesFromProto(r.GetItems()), All: r.GetAll(), To: seq.Session(r.GetTo())}
+// ReleaseFromProto decodes a ReleaseRequest; seq.ErrBadBatch for one that is not sound.
+func ReleaseFromProto(r *pb.ReleaseRequest) (out quorum.ReleaseRequest, err error) {
+	out = quorum.ReleaseRequest{Ref: RefFromProto(r.GetRef()), Session: seq.Session(r.GetSession()), All: r.GetAll(), To: seq.Session(r.GetTo())}
+	out.Items, err = leaseItems(r.GetColumns(), r.GetItems())
+	return out, err
 }

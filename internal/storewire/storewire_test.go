@@ -1,6 +1,7 @@
 package storewire
 
 import (
+	"errors"
 	"testing"
 	"time"
 
@@ -19,7 +20,7 @@ var (
 )
 
 // travel encodes, sends and decodes.
-func travel[Q any, P proto.Message](t *testing.T, want Q, to func(Q) P, from func(P) Q) {
+func travel[Q any, P proto.Message](t *testing.T, want Q, to func(Q) P, from func(P) (Q, error)) {
 	t.Helper()
 	bytes, err := proto.Marshal(to(want))
 	if err != nil {
@@ -29,13 +30,17 @@ func travel[Q any, P proto.Message](t *testing.T, want Q, to func(Q) P, from fun
 	if err := proto.Unmarshal(bytes, message); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(want, from(message)); diff != "" {
+	got, err := from(message)
+	if err != nil {
+		t.Fatalf("%T: %v", want, err)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("%T: %s", want, diff)
 	}
 }
 
 func TestEveryMessageArrivesAsItWasSent(t *testing.T) {
-	travel(t, ref, RefToProto, RefFromProto)
+	travel(t, ref, RefToProto, func(p *pb.Ref) (quorum.Ref, error) { return RefFromProto(p), nil })
 	travel(t, quorum.ReadRequest{Ref: ref, Session: 1 << 63, Prefix: "s", Registers: []seq.Register{"s\xff\x00\x01\x80", "droutes"}}, ReadToProto, ReadFromProto)
 	travel(t, quorum.PrepareRequest{Ref: ref, Session: 7, Items: []quorum.PrepareItem{{Register: "tx", Round: 1 << 63, Create: true}, {Register: "ty"}}}, PrepareToProto, PrepareFromProto)
 	travel(t, quorum.StepRequest{Ref: ref, Session: 7, Items: []quorum.StepItem{{Register: "droutes", Round: 8, Max: 1 << 63, Payload: []byte{1, 0, 255}}}}, StepToProto, StepFromProto)
@@ -47,19 +52,71 @@ func TestEveryMessageArrivesAsItWasSent(t *testing.T) {
 		{Verdict: quorum.VerdictOK},
 	}}, ReplyToProto, ReplyFromProto)
 	travel(t, quorum.RenewReply{UUID: "u", BootCount: 1, Reset: true, Lost: leases, Refused: leases[1:], RouteVersion: 2, Commits: 3,
-		Sessions: []quorum.SessionInfo{{Session: 1, Name: "n", Addr: "a", Remaining: time.Second, Attached: 4}}}, RenewReplyToProto, RenewReplyFromProto)
+		Sessions: []quorum.SessionInfo{{Session: 1, Name: "n", Addr: "a", Remaining: time.Second, Attached: 4}}}, RenewReplyToProto, func(p *pb.RenewReply) (quorum.RenewReply, error) { return RenewReplyFromProto(p), nil })
 	mapping, err := seq.NewMapping(seq.Space{Name: "user", Sections: 3}, seq.Space{Name: "room", Sections: 2, Mode: seq.Strict})
 	if err != nil {
 		t.Fatal(err)
 	}
 	travel(t, quorum.Identity{UUID: "u", Name: "a", BootCount: 1, Ref: ref, N: 3, R: 2, W: 2, Mapping: mapping, Members: members,
-		Voting: true, State: "voting", MaxLease: time.Second, Grace: time.Millisecond, Commits: 4}, DescribeToProto, func(p *pb.DescribeReply) quorum.Identity {
-		id, err := DescribeFromProto(p)
-		if err != nil {
-			t.Error(err)
+		Voting: true, State: "voting", MaxLease: time.Second, Grace: time.Millisecond, Commits: 4}, DescribeToProto, DescribeFromProto)
+}
+
+func TestBatchesOfSectionsArriveAsTheyWereSent(t *testing.T) {
+	for name, value := range map[string]func(i uint64) uint64{
+		"all zero":      func(uint64) uint64 { return 0 },
+		"all the same":  func(uint64) uint64 { return 1<<63 + 7 },
+		"all different": func(i uint64) uint64 { return i * i << 40 },
+		"the last one":  func(i uint64) uint64 { return i / 99 },
+	} {
+		t.Run(name, func(t *testing.T) {
+			prepare, step := quorum.PrepareRequest{Ref: ref, Session: 7}, quorum.StepRequest{Ref: ref, Session: 7}
+			read, release := quorum.ReadRequest{Ref: ref, Session: 7}, quorum.ReleaseRequest{Ref: ref, Session: 7, To: 8}
+			reply := quorum.Reply{UUID: "u"}
+			for i := range uint64(100) {
+				reg, v := seq.SectionRegister(seq.SectionID(i*31)), value(i)
+				read.Registers = append(read.Registers, reg)
+				prepare.Items = append(prepare.Items, quorum.PrepareItem{Register: reg, Round: v})
+				step.Items = append(step.Items, quorum.StepItem{Register: reg, Round: v, Max: v})
+				release.Items = append(release.Items, quorum.LeaseItem{Register: reg, Round: v})
+				reply.Results = append(reply.Results, quorum.Result{Verdict: quorum.Verdict(v % 8),
+					Promised: seq.Epoch{Round: v, Session: seq.Session(v)}, Accepted: seq.Epoch{Round: v, Session: seq.Session(v)},
+					Max: v, Holder: seq.Session(v), Remaining: time.Duration(v%1000) * time.Microsecond})
+			}
+			renew := quorum.RenewRequest{Ref: ref, Session: 7, Lease: time.Second, Attach: release.Items, Drop: release.Items[:50]}
+			travel(t, read, ReadToProto, ReadFromProto)
+			travel(t, prepare, PrepareToProto, PrepareFromProto)
+			travel(t, step, StepToProto, StepFromProto)
+			travel(t, release, ReleaseToProto, ReleaseFromProto)
+			travel(t, renew, RenewToProto, RenewFromProto)
+			travel(t, reply, ReplyToProto, ReplyFromProto)
+			if StepToProto(step).Columns == nil || ReplyToProto(reply).Columns == nil || RenewToProto(renew).AttachColumns == nil {
+				t.Error("they went item by item")
+			}
+		})
+	}
+}
+
+func TestColumnsThatDoNotFitAreRefused(t *testing.T) {
+	bad := &pb.SectionColumns{Sections: []uint32{1, 2, 3}, Rounds: []uint64{1, 2}}
+	for name, decode := range map[string]func() error{
+		"prepare": func() error { _, err := PrepareFromProto(&pb.PrepareRequest{Columns: bad}); return err },
+		"step": func() error {
+			_, err := StepFromProto(&pb.StepRequest{Columns: &pb.SectionColumns{Sections: []uint32{1, 2, 3}, Maxes: []uint64{1, 2, 3, 4}}})
+			return err
+		},
+		"read":    func() error { _, err := ReadFromProto(&pb.ReadRequest{Columns: bad}); return err },
+		"attach":  func() error { _, err := RenewFromProto(&pb.RenewRequest{AttachColumns: bad}); return err },
+		"drop":    func() error { _, err := RenewFromProto(&pb.RenewRequest{DropColumns: bad}); return err },
+		"release": func() error { _, err := ReleaseFromProto(&pb.ReleaseRequest{Columns: bad}); return err },
+		"reply": func() error {
+			_, err := ReplyFromProto(&pb.ResultsReply{Columns: &pb.ResultColumns{Verdicts: []byte{1, 1, 1}, Holders: []uint64{1, 2}}})
+			return err
+		},
+	} {
+		if err := decode(); !errors.Is(err, seq.ErrBadBatch) {
+			t.Errorf("%s: got %v, want ErrBadBatch", name, err)
 		}
-		return id
-	})
+	}
 }
 
 func TestTheVerdictsHaveTheNumbersOfTheWire(t *testing.T) {

@@ -623,19 +623,186 @@ func (x *Result) GetRegister() []byte {
 	return nil
 }
 
+// SectionColumns are many section registers, field by field instead of item by item,
+// in the order of the items. rounds and maxes have one value an item, or a single one
+// that stands for all of them; none if the request has no such field.
+type SectionColumns struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Sections      []uint32               `protobuf:"fixed32,1,rep,packed,name=sections,proto3" json:"sections,omitempty"`
+	Rounds        []uint64               `protobuf:"fixed64,2,rep,packed,name=rounds,proto3" json:"rounds,omitempty"`
+	Maxes         []uint64               `protobuf:"fixed64,3,rep,packed,name=maxes,proto3" json:"maxes,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SectionColumns) Reset() {
+	*x = SectionColumns{}
+	mi := &file_seqsvr_v1_store_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SectionColumns) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SectionColumns) ProtoMessage() {}
+
+func (x *SectionColumns) ProtoReflect() protoreflect.Message {
+	mi := &file_seqsvr_v1_store_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SectionColumns.ProtoReflect.Descriptor instead.
+func (*SectionColumns) Descriptor() ([]byte, []int) {
+	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *SectionColumns) GetSections() []uint32 {
+	if x != nil {
+		return x.Sections
+	}
+	return nil
+}
+
+func (x *SectionColumns) GetRounds() []uint64 {
+	if x != nil {
+		return x.Rounds
+	}
+	return nil
+}
+
+func (x *SectionColumns) GetMaxes() []uint64 {
+	if x != nil {
+		return x.Maxes
+	}
+	return nil
+}
+
+// ResultColumns are many results without a payload, message or register, field by
+// field. verdicts has a byte an item, a Verdict; every other column has one value an
+// item, or a single one that stands for all of them, or none, which is 0 for all.
+type ResultColumns struct {
+	state            protoimpl.MessageState `protogen:"open.v1"`
+	Verdicts         []byte                 `protobuf:"bytes,1,opt,name=verdicts,proto3" json:"verdicts,omitempty"`
+	PromisedRounds   []uint64               `protobuf:"fixed64,2,rep,packed,name=promised_rounds,json=promisedRounds,proto3" json:"promised_rounds,omitempty"`
+	PromisedSessions []uint64               `protobuf:"fixed64,3,rep,packed,name=promised_sessions,json=promisedSessions,proto3" json:"promised_sessions,omitempty"`
+	AcceptedRounds   []uint64               `protobuf:"fixed64,4,rep,packed,name=accepted_rounds,json=acceptedRounds,proto3" json:"accepted_rounds,omitempty"`
+	AcceptedSessions []uint64               `protobuf:"fixed64,5,rep,packed,name=accepted_sessions,json=acceptedSessions,proto3" json:"accepted_sessions,omitempty"`
+	Maxes            []uint64               `protobuf:"fixed64,6,rep,packed,name=maxes,proto3" json:"maxes,omitempty"`
+	Holders          []uint64               `protobuf:"fixed64,7,rep,packed,name=holders,proto3" json:"holders,omitempty"`
+	RemainingUs      []uint64               `protobuf:"fixed64,8,rep,packed,name=remaining_us,json=remainingUs,proto3" json:"remaining_us,omitempty"`
+	unknownFields    protoimpl.UnknownFields
+	sizeCache        protoimpl.SizeCache
+}
+
+func (x *ResultColumns) Reset() {
+	*x = ResultColumns{}
+	mi := &file_seqsvr_v1_store_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ResultColumns) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ResultColumns) ProtoMessage() {}
+
+func (x *ResultColumns) ProtoReflect() protoreflect.Message {
+	mi := &file_seqsvr_v1_store_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ResultColumns.ProtoReflect.Descriptor instead.
+func (*ResultColumns) Descriptor() ([]byte, []int) {
+	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *ResultColumns) GetVerdicts() []byte {
+	if x != nil {
+		return x.Verdicts
+	}
+	return nil
+}
+
+func (x *ResultColumns) GetPromisedRounds() []uint64 {
+	if x != nil {
+		return x.PromisedRounds
+	}
+	return nil
+}
+
+func (x *ResultColumns) GetPromisedSessions() []uint64 {
+	if x != nil {
+		return x.PromisedSessions
+	}
+	return nil
+}
+
+func (x *ResultColumns) GetAcceptedRounds() []uint64 {
+	if x != nil {
+		return x.AcceptedRounds
+	}
+	return nil
+}
+
+func (x *ResultColumns) GetAcceptedSessions() []uint64 {
+	if x != nil {
+		return x.AcceptedSessions
+	}
+	return nil
+}
+
+func (x *ResultColumns) GetMaxes() []uint64 {
+	if x != nil {
+		return x.Maxes
+	}
+	return nil
+}
+
+func (x *ResultColumns) GetHolders() []uint64 {
+	if x != nil {
+		return x.Holders
+	}
+	return nil
+}
+
+func (x *ResultColumns) GetRemainingUs() []uint64 {
+	if x != nil {
+		return x.RemainingUs
+	}
+	return nil
+}
+
 type ReadRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Ref           *Ref                   `protobuf:"bytes,1,opt,name=ref,proto3" json:"ref,omitempty"`
 	Session       uint64                 `protobuf:"fixed64,2,opt,name=session,proto3" json:"session,omitempty"` // for whom the verdict is given: OK means that a PREPARE would pass
 	Registers     [][]byte               `protobuf:"bytes,3,rep,name=registers,proto3" json:"registers,omitempty"`
-	Prefix        string                 `protobuf:"bytes,4,opt,name=prefix,proto3" json:"prefix,omitempty"` // instead: all registers whose name starts so ("s": all sections)
+	Prefix        string                 `protobuf:"bytes,4,opt,name=prefix,proto3" json:"prefix,omitempty"`   // instead: all registers whose name starts so ("s": all sections)
+	Columns       *SectionColumns        `protobuf:"bytes,5,opt,name=columns,proto3" json:"columns,omitempty"` // instead of registers, if all of them are sections
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ReadRequest) Reset() {
 	*x = ReadRequest{}
-	mi := &file_seqsvr_v1_store_proto_msgTypes[6]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -647,7 +814,7 @@ func (x *ReadRequest) String() string {
 func (*ReadRequest) ProtoMessage() {}
 
 func (x *ReadRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_store_proto_msgTypes[6]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -660,7 +827,7 @@ func (x *ReadRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadRequest.ProtoReflect.Descriptor instead.
 func (*ReadRequest) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{6}
+	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *ReadRequest) GetRef() *Ref {
@@ -691,6 +858,13 @@ func (x *ReadRequest) GetPrefix() string {
 	return ""
 }
 
+func (x *ReadRequest) GetColumns() *SectionColumns {
+	if x != nil {
+		return x.Columns
+	}
+	return nil
+}
+
 type PrepareItem struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Register      []byte                 `protobuf:"bytes,1,opt,name=register,proto3" json:"register,omitempty"`
@@ -702,7 +876,7 @@ type PrepareItem struct {
 
 func (x *PrepareItem) Reset() {
 	*x = PrepareItem{}
-	mi := &file_seqsvr_v1_store_proto_msgTypes[7]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -714,7 +888,7 @@ func (x *PrepareItem) String() string {
 func (*PrepareItem) ProtoMessage() {}
 
 func (x *PrepareItem) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_store_proto_msgTypes[7]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -727,7 +901,7 @@ func (x *PrepareItem) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PrepareItem.ProtoReflect.Descriptor instead.
 func (*PrepareItem) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{7}
+	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *PrepareItem) GetRegister() []byte {
@@ -756,13 +930,14 @@ type PrepareRequest struct {
 	Ref           *Ref                   `protobuf:"bytes,1,opt,name=ref,proto3" json:"ref,omitempty"`
 	Session       uint64                 `protobuf:"fixed64,2,opt,name=session,proto3" json:"session,omitempty"` // of every epoch in here
 	Items         []*PrepareItem         `protobuf:"bytes,3,rep,name=items,proto3" json:"items,omitempty"`
+	Columns       *SectionColumns        `protobuf:"bytes,4,opt,name=columns,proto3" json:"columns,omitempty"` // instead of items, if all of them are sections
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *PrepareRequest) Reset() {
 	*x = PrepareRequest{}
-	mi := &file_seqsvr_v1_store_proto_msgTypes[8]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -774,7 +949,7 @@ func (x *PrepareRequest) String() string {
 func (*PrepareRequest) ProtoMessage() {}
 
 func (x *PrepareRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_store_proto_msgTypes[8]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -787,7 +962,7 @@ func (x *PrepareRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PrepareRequest.ProtoReflect.Descriptor instead.
 func (*PrepareRequest) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{8}
+	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *PrepareRequest) GetRef() *Ref {
@@ -811,6 +986,13 @@ func (x *PrepareRequest) GetItems() []*PrepareItem {
 	return nil
 }
 
+func (x *PrepareRequest) GetColumns() *SectionColumns {
+	if x != nil {
+		return x.Columns
+	}
+	return nil
+}
+
 type StepItem struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Register      []byte                 `protobuf:"bytes,1,opt,name=register,proto3" json:"register,omitempty"`
@@ -823,7 +1005,7 @@ type StepItem struct {
 
 func (x *StepItem) Reset() {
 	*x = StepItem{}
-	mi := &file_seqsvr_v1_store_proto_msgTypes[9]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -835,7 +1017,7 @@ func (x *StepItem) String() string {
 func (*StepItem) ProtoMessage() {}
 
 func (x *StepItem) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_store_proto_msgTypes[9]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -848,7 +1030,7 @@ func (x *StepItem) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StepItem.ProtoReflect.Descriptor instead.
 func (*StepItem) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{9}
+	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *StepItem) GetRegister() []byte {
@@ -884,13 +1066,14 @@ type StepRequest struct {
 	Ref           *Ref                   `protobuf:"bytes,1,opt,name=ref,proto3" json:"ref,omitempty"`
 	Session       uint64                 `protobuf:"fixed64,2,opt,name=session,proto3" json:"session,omitempty"`
 	Items         []*StepItem            `protobuf:"bytes,3,rep,name=items,proto3" json:"items,omitempty"`
+	Columns       *SectionColumns        `protobuf:"bytes,4,opt,name=columns,proto3" json:"columns,omitempty"` // instead of items, if all of them are sections
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *StepRequest) Reset() {
 	*x = StepRequest{}
-	mi := &file_seqsvr_v1_store_proto_msgTypes[10]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -902,7 +1085,7 @@ func (x *StepRequest) String() string {
 func (*StepRequest) ProtoMessage() {}
 
 func (x *StepRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_store_proto_msgTypes[10]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -915,7 +1098,7 @@ func (x *StepRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StepRequest.ProtoReflect.Descriptor instead.
 func (*StepRequest) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{10}
+	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *StepRequest) GetRef() *Ref {
@@ -939,18 +1122,26 @@ func (x *StepRequest) GetItems() []*StepItem {
 	return nil
 }
 
+func (x *StepRequest) GetColumns() *SectionColumns {
+	if x != nil {
+		return x.Columns
+	}
+	return nil
+}
+
 // ResultsReply has one result an item, in order.
 type ResultsReply struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	StoreUuid     string                 `protobuf:"bytes,1,opt,name=store_uuid,json=storeUuid,proto3" json:"store_uuid,omitempty"`
 	Results       []*Result              `protobuf:"bytes,2,rep,name=results,proto3" json:"results,omitempty"`
+	Columns       *ResultColumns         `protobuf:"bytes,3,opt,name=columns,proto3" json:"columns,omitempty"` // instead of results
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ResultsReply) Reset() {
 	*x = ResultsReply{}
-	mi := &file_seqsvr_v1_store_proto_msgTypes[11]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -962,7 +1153,7 @@ func (x *ResultsReply) String() string {
 func (*ResultsReply) ProtoMessage() {}
 
 func (x *ResultsReply) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_store_proto_msgTypes[11]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -975,7 +1166,7 @@ func (x *ResultsReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResultsReply.ProtoReflect.Descriptor instead.
 func (*ResultsReply) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{11}
+	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *ResultsReply) GetStoreUuid() string {
@@ -992,6 +1183,13 @@ func (x *ResultsReply) GetResults() []*Result {
 	return nil
 }
 
+func (x *ResultsReply) GetColumns() *ResultColumns {
+	if x != nil {
+		return x.Columns
+	}
+	return nil
+}
+
 type LeaseItem struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Register      []byte                 `protobuf:"bytes,1,opt,name=register,proto3" json:"register,omitempty"`
@@ -1002,7 +1200,7 @@ type LeaseItem struct {
 
 func (x *LeaseItem) Reset() {
 	*x = LeaseItem{}
-	mi := &file_seqsvr_v1_store_proto_msgTypes[12]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1014,7 +1212,7 @@ func (x *LeaseItem) String() string {
 func (*LeaseItem) ProtoMessage() {}
 
 func (x *LeaseItem) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_store_proto_msgTypes[12]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1027,7 +1225,7 @@ func (x *LeaseItem) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaseItem.ProtoReflect.Descriptor instead.
 func (*LeaseItem) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{12}
+	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *LeaseItem) GetRegister() []byte {
@@ -1052,16 +1250,18 @@ type RenewRequest struct {
 	Addr          string                 `protobuf:"bytes,4,opt,name=addr,proto3" json:"addr,omitempty"`                       // node's gRPC address
 	LeaseUs       uint64                 `protobuf:"varint,5,opt,name=lease_us,json=leaseUs,proto3" json:"lease_us,omitempty"` // length asked for
 	Attach        []*LeaseItem           `protobuf:"bytes,6,rep,name=attach,proto3" json:"attach,omitempty"`
-	Drop          []*LeaseItem           `protobuf:"bytes,7,rep,name=drop,proto3" json:"drop,omitempty"`                                   // give up, or acknowledge as lost
-	Attached      uint64                 `protobuf:"varint,8,opt,name=attached,proto3" json:"attached,omitempty"`                          // how many registers the session believes attached here, after this request
-	SeenCommits   uint64                 `protobuf:"varint,9,opt,name=seen_commits,json=seenCommits,proto3" json:"seen_commits,omitempty"` // highest RenewReply.commits that this session saw of this store: a store that has fewer has an old disk and stops voting
+	Drop          []*LeaseItem           `protobuf:"bytes,7,rep,name=drop,proto3" json:"drop,omitempty"`                                         // give up, or acknowledge as lost
+	Attached      uint64                 `protobuf:"varint,8,opt,name=attached,proto3" json:"attached,omitempty"`                                // how many registers the session believes attached here, after this request
+	SeenCommits   uint64                 `protobuf:"varint,9,opt,name=seen_commits,json=seenCommits,proto3" json:"seen_commits,omitempty"`       // highest RenewReply.commits that this session saw of this store: a store that has a store that has fewer has an old disk and stops voting
+	AttachColumns *SectionColumns        `protobuf:"bytes,10,opt,name=attach_columns,json=attachColumns,proto3" json:"attach_columns,omitempty"` // instead of attach, if all of it are sections
+	DropColumns   *SectionColumns        `protobuf:"bytes,11,opt,name=drop_columns,json=dropColumns,proto3" json:"drop_columns,omitempty"`       // likewise
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *RenewRequest) Reset() {
 	*x = RenewRequest{}
-	mi := &file_seqsvr_v1_store_proto_msgTypes[13]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1073,7 +1273,7 @@ func (x *RenewRequest) String() string {
 func (*RenewRequest) ProtoMessage() {}
 
 func (x *RenewRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_store_proto_msgTypes[13]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1086,7 +1286,7 @@ func (x *RenewRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewRequest.ProtoReflect.Descriptor instead.
 func (*RenewRequest) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{13}
+	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *RenewRequest) GetRef() *Ref {
@@ -1152,6 +1352,20 @@ func (x *RenewRequest) GetSeenCommits() uint64 {
 	return 0
 }
 
+func (x *RenewRequest) GetAttachColumns() *SectionColumns {
+	if x != nil {
+		return x.AttachColumns
+	}
+	return nil
+}
+
+func (x *RenewRequest) GetDropColumns() *SectionColumns {
+	if x != nil {
+		return x.DropColumns
+	}
+	return nil
+}
+
 type SessionInfo struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Session       uint64                 `protobuf:"fixed64,1,opt,name=session,proto3" json:"session,omitempty"`
@@ -1165,7 +1379,7 @@ type SessionInfo struct {
 
 func (x *SessionInfo) Reset() {
 	*x = SessionInfo{}
-	mi := &file_seqsvr_v1_store_proto_msgTypes[14]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1177,7 +1391,7 @@ func (x *SessionInfo) String() string {
 func (*SessionInfo) ProtoMessage() {}
 
 func (x *SessionInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_store_proto_msgTypes[14]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1190,7 +1404,7 @@ func (x *SessionInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionInfo.ProtoReflect.Descriptor instead.
 func (*SessionInfo) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{14}
+	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *SessionInfo) GetSession() uint64 {
@@ -1244,7 +1458,7 @@ type RenewReply struct {
 
 func (x *RenewReply) Reset() {
 	*x = RenewReply{}
-	mi := &file_seqsvr_v1_store_proto_msgTypes[15]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1256,7 +1470,7 @@ func (x *RenewReply) String() string {
 func (*RenewReply) ProtoMessage() {}
 
 func (x *RenewReply) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_store_proto_msgTypes[15]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1269,7 +1483,7 @@ func (x *RenewReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewReply.ProtoReflect.Descriptor instead.
 func (*RenewReply) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{15}
+	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *RenewReply) GetStoreUuid() string {
@@ -1333,15 +1547,16 @@ type ReleaseRequest struct {
 	Ref           *Ref                   `protobuf:"bytes,1,opt,name=ref,proto3" json:"ref,omitempty"`
 	Session       uint64                 `protobuf:"fixed64,2,opt,name=session,proto3" json:"session,omitempty"`
 	Items         []*LeaseItem           `protobuf:"bytes,3,rep,name=items,proto3" json:"items,omitempty"`
-	All           bool                   `protobuf:"varint,4,opt,name=all,proto3" json:"all,omitempty"` // the session is dead or leaving: drop all of it and grant it nothing more
-	To            uint64                 `protobuf:"fixed64,5,opt,name=to,proto3" json:"to,omitempty"`  // reserve the items for this session for a moment; 0: nobody
+	All           bool                   `protobuf:"varint,4,opt,name=all,proto3" json:"all,omitempty"`        // the session is dead or leaving: drop all of it and grant it nothing more
+	To            uint64                 `protobuf:"fixed64,5,opt,name=to,proto3" json:"to,omitempty"`         // reserve the items for this session for a moment; 0: nobody
+	Columns       *SectionColumns        `protobuf:"bytes,6,opt,name=columns,proto3" json:"columns,omitempty"` // instead of items, if all of them are sections
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ReleaseRequest) Reset() {
 	*x = ReleaseRequest{}
-	mi := &file_seqsvr_v1_store_proto_msgTypes[16]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1353,7 +1568,7 @@ func (x *ReleaseRequest) String() string {
 func (*ReleaseRequest) ProtoMessage() {}
 
 func (x *ReleaseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_store_proto_msgTypes[16]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1366,7 +1581,7 @@ func (x *ReleaseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseRequest.ProtoReflect.Descriptor instead.
 func (*ReleaseRequest) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{16}
+	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *ReleaseRequest) GetRef() *Ref {
@@ -1404,6 +1619,13 @@ func (x *ReleaseRequest) GetTo() uint64 {
 	return 0
 }
 
+func (x *ReleaseRequest) GetColumns() *SectionColumns {
+	if x != nil {
+		return x.Columns
+	}
+	return nil
+}
+
 type ReleaseReply struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	StoreUuid     string                 `protobuf:"bytes,1,opt,name=store_uuid,json=storeUuid,proto3" json:"store_uuid,omitempty"`
@@ -1414,7 +1636,7 @@ type ReleaseReply struct {
 
 func (x *ReleaseReply) Reset() {
 	*x = ReleaseReply{}
-	mi := &file_seqsvr_v1_store_proto_msgTypes[17]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1426,7 +1648,7 @@ func (x *ReleaseReply) String() string {
 func (*ReleaseReply) ProtoMessage() {}
 
 func (x *ReleaseReply) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_store_proto_msgTypes[17]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1439,7 +1661,7 @@ func (x *ReleaseReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseReply.ProtoReflect.Descriptor instead.
 func (*ReleaseReply) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{17}
+	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *ReleaseReply) GetStoreUuid() string {
@@ -1514,36 +1736,53 @@ const file_seqsvr_v1_store_proto_rawDesc = "" +
 	"\fremaining_us\x18\t \x01(\x04R\vremainingUs\x12\x18\n" +
 	"\amessage\x18\n" +
 	" \x01(\tR\amessage\x12\x1a\n" +
-	"\bregister\x18\v \x01(\fR\bregister\"\x7f\n" +
+	"\bregister\x18\v \x01(\fR\bregister\"Z\n" +
+	"\x0eSectionColumns\x12\x1a\n" +
+	"\bsections\x18\x01 \x03(\aR\bsections\x12\x16\n" +
+	"\x06rounds\x18\x02 \x03(\x06R\x06rounds\x12\x14\n" +
+	"\x05maxes\x18\x03 \x03(\x06R\x05maxes\"\xaa\x02\n" +
+	"\rResultColumns\x12\x1a\n" +
+	"\bverdicts\x18\x01 \x01(\fR\bverdicts\x12'\n" +
+	"\x0fpromised_rounds\x18\x02 \x03(\x06R\x0epromisedRounds\x12+\n" +
+	"\x11promised_sessions\x18\x03 \x03(\x06R\x10promisedSessions\x12'\n" +
+	"\x0faccepted_rounds\x18\x04 \x03(\x06R\x0eacceptedRounds\x12+\n" +
+	"\x11accepted_sessions\x18\x05 \x03(\x06R\x10acceptedSessions\x12\x14\n" +
+	"\x05maxes\x18\x06 \x03(\x06R\x05maxes\x12\x18\n" +
+	"\aholders\x18\a \x03(\x06R\aholders\x12!\n" +
+	"\fremaining_us\x18\b \x03(\x06R\vremainingUs\"\xb4\x01\n" +
 	"\vReadRequest\x12 \n" +
 	"\x03ref\x18\x01 \x01(\v2\x0e.seqsvr.v1.RefR\x03ref\x12\x18\n" +
 	"\asession\x18\x02 \x01(\x06R\asession\x12\x1c\n" +
 	"\tregisters\x18\x03 \x03(\fR\tregisters\x12\x16\n" +
-	"\x06prefix\x18\x04 \x01(\tR\x06prefix\"W\n" +
+	"\x06prefix\x18\x04 \x01(\tR\x06prefix\x123\n" +
+	"\acolumns\x18\x05 \x01(\v2\x19.seqsvr.v1.SectionColumnsR\acolumns\"W\n" +
 	"\vPrepareItem\x12\x1a\n" +
 	"\bregister\x18\x01 \x01(\fR\bregister\x12\x14\n" +
 	"\x05round\x18\x02 \x01(\x04R\x05round\x12\x16\n" +
-	"\x06create\x18\x03 \x01(\bR\x06create\"z\n" +
+	"\x06create\x18\x03 \x01(\bR\x06create\"\xaf\x01\n" +
 	"\x0ePrepareRequest\x12 \n" +
 	"\x03ref\x18\x01 \x01(\v2\x0e.seqsvr.v1.RefR\x03ref\x12\x18\n" +
 	"\asession\x18\x02 \x01(\x06R\asession\x12,\n" +
-	"\x05items\x18\x03 \x03(\v2\x16.seqsvr.v1.PrepareItemR\x05items\"h\n" +
+	"\x05items\x18\x03 \x03(\v2\x16.seqsvr.v1.PrepareItemR\x05items\x123\n" +
+	"\acolumns\x18\x04 \x01(\v2\x19.seqsvr.v1.SectionColumnsR\acolumns\"h\n" +
 	"\bStepItem\x12\x1a\n" +
 	"\bregister\x18\x01 \x01(\fR\bregister\x12\x14\n" +
 	"\x05round\x18\x02 \x01(\x04R\x05round\x12\x10\n" +
 	"\x03max\x18\x03 \x01(\x06R\x03max\x12\x18\n" +
-	"\apayload\x18\x04 \x01(\fR\apayload\"t\n" +
+	"\apayload\x18\x04 \x01(\fR\apayload\"\xa9\x01\n" +
 	"\vStepRequest\x12 \n" +
 	"\x03ref\x18\x01 \x01(\v2\x0e.seqsvr.v1.RefR\x03ref\x12\x18\n" +
 	"\asession\x18\x02 \x01(\x06R\asession\x12)\n" +
-	"\x05items\x18\x03 \x03(\v2\x13.seqsvr.v1.StepItemR\x05items\"Z\n" +
+	"\x05items\x18\x03 \x03(\v2\x13.seqsvr.v1.StepItemR\x05items\x123\n" +
+	"\acolumns\x18\x04 \x01(\v2\x19.seqsvr.v1.SectionColumnsR\acolumns\"\x8e\x01\n" +
 	"\fResultsReply\x12\x1d\n" +
 	"\n" +
 	"store_uuid\x18\x01 \x01(\tR\tstoreUuid\x12+\n" +
-	"\aresults\x18\x02 \x03(\v2\x11.seqsvr.v1.ResultR\aresults\"=\n" +
+	"\aresults\x18\x02 \x03(\v2\x11.seqsvr.v1.ResultR\aresults\x122\n" +
+	"\acolumns\x18\x03 \x01(\v2\x18.seqsvr.v1.ResultColumnsR\acolumns\"=\n" +
 	"\tLeaseItem\x12\x1a\n" +
 	"\bregister\x18\x01 \x01(\fR\bregister\x12\x14\n" +
-	"\x05round\x18\x02 \x01(\x04R\x05round\"\xa4\x02\n" +
+	"\x05round\x18\x02 \x01(\x04R\x05round\"\xa4\x03\n" +
 	"\fRenewRequest\x12 \n" +
 	"\x03ref\x18\x01 \x01(\v2\x0e.seqsvr.v1.RefR\x03ref\x12\x18\n" +
 	"\asession\x18\x02 \x01(\x06R\asession\x12\x12\n" +
@@ -1553,7 +1792,10 @@ const file_seqsvr_v1_store_proto_rawDesc = "" +
 	"\x06attach\x18\x06 \x03(\v2\x14.seqsvr.v1.LeaseItemR\x06attach\x12(\n" +
 	"\x04drop\x18\a \x03(\v2\x14.seqsvr.v1.LeaseItemR\x04drop\x12\x1a\n" +
 	"\battached\x18\b \x01(\x04R\battached\x12!\n" +
-	"\fseen_commits\x18\t \x01(\x04R\vseenCommits\"\x8e\x01\n" +
+	"\fseen_commits\x18\t \x01(\x04R\vseenCommits\x12@\n" +
+	"\x0eattach_columns\x18\n" +
+	" \x01(\v2\x19.seqsvr.v1.SectionColumnsR\rattachColumns\x12<\n" +
+	"\fdrop_columns\x18\v \x01(\v2\x19.seqsvr.v1.SectionColumnsR\vdropColumns\"\x8e\x01\n" +
 	"\vSessionInfo\x12\x18\n" +
 	"\asession\x18\x01 \x01(\x06R\asession\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x12\n" +
@@ -1571,13 +1813,14 @@ const file_seqsvr_v1_store_proto_rawDesc = "" +
 	"\arefused\x18\x05 \x03(\v2\x14.seqsvr.v1.LeaseItemR\arefused\x122\n" +
 	"\bsessions\x18\x06 \x03(\v2\x16.seqsvr.v1.SessionInfoR\bsessions\x12#\n" +
 	"\rroute_version\x18\a \x01(\x04R\frouteVersion\x12\x18\n" +
-	"\acommits\x18\b \x01(\x04R\acommits\"\x9a\x01\n" +
+	"\acommits\x18\b \x01(\x04R\acommits\"\xcf\x01\n" +
 	"\x0eReleaseRequest\x12 \n" +
 	"\x03ref\x18\x01 \x01(\v2\x0e.seqsvr.v1.RefR\x03ref\x12\x18\n" +
 	"\asession\x18\x02 \x01(\x06R\asession\x12*\n" +
 	"\x05items\x18\x03 \x03(\v2\x14.seqsvr.v1.LeaseItemR\x05items\x12\x10\n" +
 	"\x03all\x18\x04 \x01(\bR\x03all\x12\x0e\n" +
-	"\x02to\x18\x05 \x01(\x06R\x02to\"I\n" +
+	"\x02to\x18\x05 \x01(\x06R\x02to\x123\n" +
+	"\acolumns\x18\x06 \x01(\v2\x19.seqsvr.v1.SectionColumnsR\acolumns\"I\n" +
 	"\fReleaseReply\x12\x1d\n" +
 	"\n" +
 	"store_uuid\x18\x01 \x01(\tR\tstoreUuid\x12\x1a\n" +
@@ -1614,7 +1857,7 @@ func file_seqsvr_v1_store_proto_rawDescGZIP() []byte {
 }
 
 var file_seqsvr_v1_store_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_seqsvr_v1_store_proto_msgTypes = make([]protoimpl.MessageInfo, 18)
+var file_seqsvr_v1_store_proto_msgTypes = make([]protoimpl.MessageInfo, 20)
 var file_seqsvr_v1_store_proto_goTypes = []any{
 	(Verdict)(0),            // 0: seqsvr.v1.Verdict
 	(*Ref)(nil),             // 1: seqsvr.v1.Ref
@@ -1623,59 +1866,68 @@ var file_seqsvr_v1_store_proto_goTypes = []any{
 	(*BindRequest)(nil),     // 4: seqsvr.v1.BindRequest
 	(*DescribeReply)(nil),   // 5: seqsvr.v1.DescribeReply
 	(*Result)(nil),          // 6: seqsvr.v1.Result
-	(*ReadRequest)(nil),     // 7: seqsvr.v1.ReadRequest
-	(*PrepareItem)(nil),     // 8: seqsvr.v1.PrepareItem
-	(*PrepareRequest)(nil),  // 9: seqsvr.v1.PrepareRequest
-	(*StepItem)(nil),        // 10: seqsvr.v1.StepItem
-	(*StepRequest)(nil),     // 11: seqsvr.v1.StepRequest
-	(*ResultsReply)(nil),    // 12: seqsvr.v1.ResultsReply
-	(*LeaseItem)(nil),       // 13: seqsvr.v1.LeaseItem
-	(*RenewRequest)(nil),    // 14: seqsvr.v1.RenewRequest
-	(*SessionInfo)(nil),     // 15: seqsvr.v1.SessionInfo
-	(*RenewReply)(nil),      // 16: seqsvr.v1.RenewReply
-	(*ReleaseRequest)(nil),  // 17: seqsvr.v1.ReleaseRequest
-	(*ReleaseReply)(nil),    // 18: seqsvr.v1.ReleaseReply
-	(*Mapping)(nil),         // 19: seqsvr.v1.Mapping
+	(*SectionColumns)(nil),  // 7: seqsvr.v1.SectionColumns
+	(*ResultColumns)(nil),   // 8: seqsvr.v1.ResultColumns
+	(*ReadRequest)(nil),     // 9: seqsvr.v1.ReadRequest
+	(*PrepareItem)(nil),     // 10: seqsvr.v1.PrepareItem
+	(*PrepareRequest)(nil),  // 11: seqsvr.v1.PrepareRequest
+	(*StepItem)(nil),        // 12: seqsvr.v1.StepItem
+	(*StepRequest)(nil),     // 13: seqsvr.v1.StepRequest
+	(*ResultsReply)(nil),    // 14: seqsvr.v1.ResultsReply
+	(*LeaseItem)(nil),       // 15: seqsvr.v1.LeaseItem
+	(*RenewRequest)(nil),    // 16: seqsvr.v1.RenewRequest
+	(*SessionInfo)(nil),     // 17: seqsvr.v1.SessionInfo
+	(*RenewReply)(nil),      // 18: seqsvr.v1.RenewReply
+	(*ReleaseRequest)(nil),  // 19: seqsvr.v1.ReleaseRequest
+	(*ReleaseReply)(nil),    // 20: seqsvr.v1.ReleaseReply
+	(*Mapping)(nil),         // 21: seqsvr.v1.Mapping
 }
 var file_seqsvr_v1_store_proto_depIdxs = []int32{
 	3,  // 0: seqsvr.v1.BindRequest.members:type_name -> seqsvr.v1.StoreMember
 	1,  // 1: seqsvr.v1.DescribeReply.ref:type_name -> seqsvr.v1.Ref
-	19, // 2: seqsvr.v1.DescribeReply.mapping:type_name -> seqsvr.v1.Mapping
+	21, // 2: seqsvr.v1.DescribeReply.mapping:type_name -> seqsvr.v1.Mapping
 	3,  // 3: seqsvr.v1.DescribeReply.members:type_name -> seqsvr.v1.StoreMember
 	0,  // 4: seqsvr.v1.Result.verdict:type_name -> seqsvr.v1.Verdict
 	1,  // 5: seqsvr.v1.ReadRequest.ref:type_name -> seqsvr.v1.Ref
-	1,  // 6: seqsvr.v1.PrepareRequest.ref:type_name -> seqsvr.v1.Ref
-	8,  // 7: seqsvr.v1.PrepareRequest.items:type_name -> seqsvr.v1.PrepareItem
-	1,  // 8: seqsvr.v1.StepRequest.ref:type_name -> seqsvr.v1.Ref
-	10, // 9: seqsvr.v1.StepRequest.items:type_name -> seqsvr.v1.StepItem
-	6,  // 10: seqsvr.v1.ResultsReply.results:type_name -> seqsvr.v1.Result
-	1,  // 11: seqsvr.v1.RenewRequest.ref:type_name -> seqsvr.v1.Ref
-	13, // 12: seqsvr.v1.RenewRequest.attach:type_name -> seqsvr.v1.LeaseItem
-	13, // 13: seqsvr.v1.RenewRequest.drop:type_name -> seqsvr.v1.LeaseItem
-	13, // 14: seqsvr.v1.RenewReply.lost:type_name -> seqsvr.v1.LeaseItem
-	13, // 15: seqsvr.v1.RenewReply.refused:type_name -> seqsvr.v1.LeaseItem
-	15, // 16: seqsvr.v1.RenewReply.sessions:type_name -> seqsvr.v1.SessionInfo
-	1,  // 17: seqsvr.v1.ReleaseRequest.ref:type_name -> seqsvr.v1.Ref
-	13, // 18: seqsvr.v1.ReleaseRequest.items:type_name -> seqsvr.v1.LeaseItem
-	2,  // 19: seqsvr.v1.Store.Describe:input_type -> seqsvr.v1.DescribeRequest
-	4,  // 20: seqsvr.v1.Store.Bind:input_type -> seqsvr.v1.BindRequest
-	7,  // 21: seqsvr.v1.Store.Read:input_type -> seqsvr.v1.ReadRequest
-	9,  // 22: seqsvr.v1.Store.Prepare:input_type -> seqsvr.v1.PrepareRequest
-	11, // 23: seqsvr.v1.Store.Step:input_type -> seqsvr.v1.StepRequest
-	14, // 24: seqsvr.v1.Store.Renew:input_type -> seqsvr.v1.RenewRequest
-	17, // 25: seqsvr.v1.Store.Release:input_type -> seqsvr.v1.ReleaseRequest
-	5,  // 26: seqsvr.v1.Store.Describe:output_type -> seqsvr.v1.DescribeReply
-	5,  // 27: seqsvr.v1.Store.Bind:output_type -> seqsvr.v1.DescribeReply
-	12, // 28: seqsvr.v1.Store.Read:output_type -> seqsvr.v1.ResultsReply
-	12, // 29: seqsvr.v1.Store.Prepare:output_type -> seqsvr.v1.ResultsReply
-	12, // 30: seqsvr.v1.Store.Step:output_type -> seqsvr.v1.ResultsReply
-	16, // 31: seqsvr.v1.Store.Renew:output_type -> seqsvr.v1.RenewReply
-	18, // 32: seqsvr.v1.Store.Release:output_type -> seqsvr.v1.ReleaseReply
-	26, // [26:33] is the sub-list for method output_type
-	19, // [19:26] is the sub-list for method input_type
-	19, // [19:19] is the sub-list for extension type_name
-	19, // [19:19] is the sub-list for extension extendee
-	0,  // [0:19] is the sub-list for field type_name
+	7,  // 6: seqsvr.v1.ReadRequest.columns:type_name -> seqsvr.v1.SectionColumns
+	1,  // 7: seqsvr.v1.PrepareRequest.ref:type_name -> seqsvr.v1.Ref
+	10, // 8: seqsvr.v1.PrepareRequest.items:type_name -> seqsvr.v1.PrepareItem
+	7,  // 9: seqsvr.v1.PrepareRequest.columns:type_name -> seqsvr.v1.SectionColumns
+	1,  // 10: seqsvr.v1.StepRequest.ref:type_name -> seqsvr.v1.Ref
+	12, // 11: seqsvr.v1.StepRequest.items:type_name -> seqsvr.v1.StepItem
+	7,  // 12: seqsvr.v1.StepRequest.columns:type_name -> seqsvr.v1.SectionColumns
+	6,  // 13: seqsvr.v1.ResultsReply.results:type_name -> seqsvr.v1.Result
+	8,  // 14: seqsvr.v1.ResultsReply.columns:type_name -> seqsvr.v1.ResultColumns
+	1,  // 15: seqsvr.v1.RenewRequest.ref:type_name -> seqsvr.v1.Ref
+	15, // 16: seqsvr.v1.RenewRequest.attach:type_name -> seqsvr.v1.LeaseItem
+	15, // 17: seqsvr.v1.RenewRequest.drop:type_name -> seqsvr.v1.LeaseItem
+	7,  // 18: seqsvr.v1.RenewRequest.attach_columns:type_name -> seqsvr.v1.SectionColumns
+	7,  // 19: seqsvr.v1.RenewRequest.drop_columns:type_name -> seqsvr.v1.SectionColumns
+	15, // 20: seqsvr.v1.RenewReply.lost:type_name -> seqsvr.v1.LeaseItem
+	15, // 21: seqsvr.v1.RenewReply.refused:type_name -> seqsvr.v1.LeaseItem
+	17, // 22: seqsvr.v1.RenewReply.sessions:type_name -> seqsvr.v1.SessionInfo
+	1,  // 23: seqsvr.v1.ReleaseRequest.ref:type_name -> seqsvr.v1.Ref
+	15, // 24: seqsvr.v1.ReleaseRequest.items:type_name -> seqsvr.v1.LeaseItem
+	7,  // 25: seqsvr.v1.ReleaseRequest.columns:type_name -> seqsvr.v1.SectionColumns
+	2,  // 26: seqsvr.v1.Store.Describe:input_type -> seqsvr.v1.DescribeRequest
+	4,  // 27: seqsvr.v1.Store.Bind:input_type -> seqsvr.v1.BindRequest
+	9,  // 28: seqsvr.v1.Store.Read:input_type -> seqsvr.v1.ReadRequest
+	11, // 29: seqsvr.v1.Store.Prepare:input_type -> seqsvr.v1.PrepareRequest
+	13, // 30: seqsvr.v1.Store.Step:input_type -> seqsvr.v1.StepRequest
+	16, // 31: seqsvr.v1.Store.Renew:input_type -> seqsvr.v1.RenewRequest
+	19, // 32: seqsvr.v1.Store.Release:input_type -> seqsvr.v1.ReleaseRequest
+	5,  // 33: seqsvr.v1.Store.Describe:output_type -> seqsvr.v1.DescribeReply
+	5,  // 34: seqsvr.v1.Store.Bind:output_type -> seqsvr.v1.DescribeReply
+	14, // 35: seqsvr.v1.Store.Read:output_type -> seqsvr.v1.ResultsReply
+	14, // 36: seqsvr.v1.Store.Prepare:output_type -> seqsvr.v1.ResultsReply
+	14, // 37: seqsvr.v1.Store.Step:output_type -> seqsvr.v1.ResultsReply
+	18, // 38: seqsvr.v1.Store.Renew:output_type -> seqsvr.v1.RenewReply
+	20, // 39: seqsvr.v1.Store.Release:output_type -> seqsvr.v1.ReleaseReply
+	33, // [33:40] is the sub-list for method output_type
+	26, // [26:33] is the sub-list for method input_type
+	26, // [26:26] is the sub-list for extension type_name
+	26, // [26:26] is the sub-list for extension extendee
+	0,  // [0:26] is the sub-list for field type_name
 }
 
 func init() { file_seqsvr_v1_store_proto_init() }
@@ -1690,7 +1942,7 @@ func file_seqsvr_v1_store_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_seqsvr_v1_store_proto_rawDesc), len(file_seqsvr_v1_store_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   18,
+			NumMessages:   20,
 			NumExtensions: 0,
 			NumServices:   1,
 		},
