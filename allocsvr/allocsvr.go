@@ -113,10 +113,8 @@ func (s *Server) Run(ctx context.Context) error {
 			}
 		})
 	}
-	start(parts.leases.Run)
-	start(parts.alloc.Run)
-	for _, e := range parts.endpoints {
-		start(e.Run)
+	for _, run := range parts.runs() {
+		start(run)
 	}
 	start(func(context.Context) error {
 		if err := parts.srv.Serve(s.lis); err != nil && !errors.Is(err, grpc.ErrServerStopped) {
@@ -173,70 +171,35 @@ func (s *Server) connect(ctx context.Context) (storeclient.Cluster, error) {
 	}
 }
 
-// assembled are the parts of a running server.
+// assembled are the parts of a running server: the node, and what a process has.
 type assembled struct {
-	alloc  *Alloc
-	leases *quorum.Leases
-	group  *quorum.Group
-	peers  *grpcPeers
+	*Node
 	srv    *grpc.Server
 	health *health.Server
 	view   *membership.View
-
-	endpoints []endpoint
 }
 
 func (p *assembled) close() {
-	p.peers.close()
-	p.group.Close()
+	p.Node.Close()
 	if p.view != nil {
 		p.view.Close()
 	}
 }
 
 func (s *Server) assemble(cluster storeclient.Cluster) (*assembled, error) {
-	id := cluster.Identity
-	if s.cfg.Lease > id.MaxLease && id.MaxLease > 0 {
-		return nil, fmt.Errorf("%w: %v, the stores grant at most %v", seq.ErrBadLease, s.cfg.Lease, id.MaxLease)
-	}
 	stores := make([]quorum.NamedStore, len(cluster.Stores))
 	for i, st := range cluster.Stores {
 		stores[i] = quorum.NamedStore{Name: st.Addr, UUID: st.UUID, Store: st.Client}
 	}
-	group, err := quorum.NewGroup(quorum.Config{Ref: id.Ref, N: id.N, R: id.R, W: id.W}, stores)
-	if err != nil {
-		return nil, err
-	}
-	p := &assembled{group: group, peers: newGRPCPeers(id.Ref.Cluster, s.session)}
-	boot := clock.Boot()
-	refused := &refusals{cfg: s.cfg, stop: s.stop, needed: id.W}
-	p.leases, err = quorum.NewLeases(quorum.LeaseConfig{
-		Ref: id.Ref, Session: s.session, Name: s.cfg.Name, Addr: s.addr, Lease: s.cfg.Lease, N: id.N, W: id.W,
-		Clock: boot, Logger: s.cfg.Logger, OnRefused: refused.add,
-		OnLost:     p.lost,
-		OnSessions: func() { p.alloc.sessionsChanged() },
-	}, stores)
-	if err != nil {
-		return nil, err
-	}
-	refused.leases = p.leases
-	p.alloc, err = NewAlloc(Parts{
-		Name: s.cfg.Name, Addr: s.addr, Cluster: id.Ref.Cluster, Session: s.session, Lease: s.cfg.Lease,
-		Replicas: id.N, Needed: id.W, Mapping: id.Mapping, Registers: group, Documents: group, Leases: keeper{p.leases}, Peers: p.peers,
-		Clock: boot, Wall: time.Now, Logger: s.cfg.Logger, ExpectAllocs: s.cfg.ExpectAllocs, Weight: s.cfg.Weight,
+	node, err := NewNode(s.cfg, Wiring{
+		Identity: cluster.Identity, Stores: stores, Addr: s.addr, Session: s.session,
+		Dial: dialPeer, Clock: clock.Boot(), Wall: time.Now, Stop: s.stop, Parked: s.parked(),
 	})
 	if err != nil {
 		return nil, err
 	}
-	if err := s.endpoints(p, cluster, boot); err != nil {
-		return nil, err
-	}
-	if file := s.parked(); file != "" {
-		if err := p.alloc.Adopt(file); err != nil {
-			s.cfg.Logger.Warn("parked counters not used", "error", err)
-		}
-	}
-	if p.view, err = s.startGossip(id.Ref.Cluster); err != nil {
+	p := &assembled{Node: node}
+	if p.view, err = s.startGossip(cluster.Identity.Ref.Cluster); err != nil {
 		return nil, err
 	}
 	s.register(p, cluster)
@@ -244,20 +207,9 @@ func (s *Server) assemble(cluster storeclient.Cluster) (*assembled, error) {
 }
 
 func (s *Server) register(p *assembled, cluster storeclient.Cluster) {
-	p.srv = rpc.NewServer(rpc.ServerConfig{
-		Logger: s.cfg.Logger, ClusterID: func() string { return cluster.Identity.Ref.Cluster }})
-	pb.RegisterSequenceServer(p.srv, sequenceServer{a: p.alloc})
-	pb.RegisterPeerServer(p.srv, peerServer{a: p.alloc})
-	pb.RegisterAdminServer(p.srv, adminServer{
-		a: p.alloc, view: p.view, era: cluster.Identity.Ref.Era,
-		stores: func(ctx context.Context) []*pb.StoreStatus { return describeStores(ctx, cluster) },
-		prefix: func(ctx context.Context) (map[seq.Register]quorum.Outcome, error) {
-			return p.group.ReadPrefix(ctx, s.session, string(seq.KindSection))
-		},
-	})
-	for _, e := range p.endpoints {
-		e.Register(p.srv)
-	}
+	p.srv = rpc.NewServer(rpc.ServerConfig{Logger: s.cfg.Logger, ClusterID: p.ClusterID})
+	p.Register(p.srv)
+	pb.RegisterAdminServer(p.srv, p.admin(p.view, func(ctx context.Context) []*pb.StoreStatus { return describeStores(ctx, cluster) }))
 	p.health = rpc.RegisterHealth(p.srv)
 }
 
@@ -273,12 +225,7 @@ func (s *Server) leave(p *assembled) {
 	ctx, cancel := context.WithTimeout(s.life, leavePatience)
 	defer cancel()
 	p.health.SetServingStatus("", healthpb.HealthCheckResponse_NOT_SERVING)
-	if err := p.release(ctx); err != nil {
-		s.cfg.Logger.Warn("tags and worker ids not released", "error", err)
-	}
-	if err := p.alloc.Leave(ctx, s.parked()); err != nil {
-		s.cfg.Logger.Warn("not everything was handed over", "error", err)
-	}
+	p.Leave(ctx)
 	if p.view != nil {
 		bye, done := context.WithTimeout(ctx, time.Second)
 		if err := p.view.Leave(bye); err != nil {

@@ -8,8 +8,6 @@ import (
 
 	"github.com/seqsvr/seqsvr/allocsvr/globalid"
 	"github.com/seqsvr/seqsvr/allocsvr/segment"
-	"github.com/seqsvr/seqsvr/internal/clock"
-	"github.com/seqsvr/seqsvr/internal/storeclient"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/snowflake"
@@ -24,39 +22,39 @@ type endpoint interface {
 	// Lost tells that a store gave the register to another session.
 	Lost(reg seq.Register, round uint64)
 	// Register puts the service on the server.
-	Register(srv *grpc.Server)
+	Register(srv grpc.ServiceRegistrar)
 }
 
-// endpoints makes the services for segments and snowflake IDs.
-func (s *Server) endpoints(p *assembled, cluster storeclient.Cluster, boot clock.Clock) error {
-	a := p.alloc
+// endpointsOf makes the services for segments and snowflake IDs.
+func (n *Node) endpointsOf(cfg Config, w Wiring) error {
+	a := n.alloc
 	segments, err := segment.New(segment.Config{
-		Session: s.session, Mapping: cluster.Identity.Mapping, Registers: p.group, Documents: p.group,
-		Attach: func(reg seq.Register, round uint64) segment.Hold { return p.leases.Attach(reg, round) },
-		Owner:  a.mine, Clock: boot, RouteVersion: func() uint64 { return a.routes.table().version() }, Logger: s.cfg.Logger,
+		Session: w.Session, Mapping: w.Identity.Mapping, Registers: n.group, Documents: n.group,
+		Attach: func(reg seq.Register, round uint64) segment.Hold { return n.leases.Attach(reg, round) },
+		Owner:  a.mine, Clock: w.Clock, RouteVersion: func() uint64 { return a.routes.table().version() }, Logger: cfg.Logger,
 	})
 	if err != nil {
 		return err
 	}
 	ids, err := globalid.New(globalid.Config{
-		Name: s.cfg.Name, Session: s.session, Registers: p.group, Documents: p.group, Leases: workerLeases{p.leases},
-		DatacenterID: snowflake.Datacenter(s.cfg.DatacenterID), Datacenter: s.cfg.Datacenter, Worker: s.worker(),
-		Window: s.cfg.WorkerWindow, Clock: boot, Logger: s.cfg.Logger,
+		Name: cfg.Name, Session: w.Session, Registers: n.group, Documents: n.group, Leases: workerLeases{n.leases},
+		DatacenterID: snowflake.Datacenter(cfg.DatacenterID), Datacenter: cfg.Datacenter, Worker: cfg.worker(),
+		Window: cfg.WorkerWindow, Wall: w.Wall, Clock: w.Clock, Logger: cfg.Logger,
 	})
 	if err != nil {
 		return err
 	}
 	a.routes.changed = segments.Recheck
-	p.endpoints = []endpoint{segments, ids}
+	n.endpoints = []endpoint{segments, ids}
 	return nil
 }
 
 // worker is the configured worker id, nil for any free one.
-func (s *Server) worker() *snowflake.Worker {
-	if s.cfg.WorkerID < 0 {
+func (c Config) worker() *snowflake.Worker {
+	if c.WorkerID < 0 {
 		return nil
 	}
-	w := snowflake.Worker(s.cfg.WorkerID)
+	w := snowflake.Worker(c.WorkerID)
 	return &w
 }
 
@@ -69,17 +67,17 @@ func (l workerLeases) Attach(reg seq.Register, round uint64) globalid.Hold {
 }
 
 // lost tells whoever holds the register.
-func (p *assembled) lost(h *quorum.Hold) {
-	p.alloc.lost(h.Register(), h.Round())
-	for _, e := range p.endpoints {
+func (n *Node) lost(h *quorum.Hold) {
+	n.alloc.lost(h.Register(), h.Round())
+	for _, e := range n.endpoints {
 		e.Lost(h.Register(), h.Round())
 	}
 }
 
 // release gives up the registers of all endpoints.
-func (p *assembled) release(ctx context.Context) error {
+func (n *Node) release(ctx context.Context) error {
 	var errs []error
-	for _, e := range p.endpoints {
+	for _, e := range n.endpoints {
 		errs = append(errs, e.Release(ctx))
 	}
 	return errors.Join(errs...)

@@ -21,13 +21,23 @@ const maxOffer = 4 << 20
 type grpcPeers struct {
 	cluster string
 	from    seq.Session
+	dial    func(addr string) (PeerConn, error)
 
 	mu    sync.Mutex // guards conns
-	conns map[string]*grpc.ClientConn
+	conns map[string]PeerConn
 }
 
-func newGRPCPeers(cluster string, from seq.Session) *grpcPeers {
-	return &grpcPeers{cluster: cluster, from: from, conns: make(map[string]*grpc.ClientConn)}
+// PeerConn is a connection to another AllocSvr.
+type PeerConn interface {
+	grpc.ClientConnInterface
+	Close() error
+}
+
+// dialPeer connects over the network.
+func dialPeer(addr string) (PeerConn, error) { return rpc.Dial(addr) }
+
+func newGRPCPeers(cluster string, from seq.Session, dial func(string) (PeerConn, error)) *grpcPeers {
+	return &grpcPeers{cluster: cluster, from: from, dial: dial, conns: make(map[string]PeerConn)}
 }
 
 func (p *grpcPeers) client(addr string) (pb.PeerClient, error) {
@@ -36,7 +46,7 @@ func (p *grpcPeers) client(addr string) (pb.PeerClient, error) {
 	conn, ok := p.conns[addr]
 	if !ok {
 		var err error
-		if conn, err = rpc.Dial(addr); err != nil {
+		if conn, err = p.dial(addr); err != nil {
 			return nil, fmt.Errorf("dial peer %s: %w", addr, err)
 		}
 		p.conns[addr] = conn

@@ -4,12 +4,9 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
-
-	"github.com/hashicorp/memberlist"
 )
 
 const (
@@ -22,6 +19,8 @@ const (
 
 	// maxName in bytes keeps an alive message with full metadata and a full label inside one packet.
 	maxName = 128
+	// maxClusterID in bytes is what memberlist takes as a label.
+	maxClusterID = 255
 )
 
 // Config describes one node's view. Name, ClusterID and Meta.Role have no default.
@@ -73,8 +72,8 @@ func (c Config) withDefaults() Config {
 // validate checks what needs no look-up of names.
 func (c Config) validate() error {
 	switch {
-	case c.ClusterID == "" || len(c.ClusterID) > memberlist.LabelMaxSize:
-		return fmt.Errorf("cluster id of %d bytes, want 1 to %d: %w", len(c.ClusterID), memberlist.LabelMaxSize, ErrConfig)
+	case c.ClusterID == "" || len(c.ClusterID) > maxClusterID:
+		return fmt.Errorf("cluster id of %d bytes, want 1 to %d: %w", len(c.ClusterID), maxClusterID, ErrConfig)
 	case !validName(c.Name):
 		return fmt.Errorf("node name %q, want 1 to %d bytes without a slash: %w", c.Name, maxName, ErrConfig)
 	case c.KeepGone < 0 || c.RejoinInterval < 0:
@@ -99,76 +98,4 @@ func validSeeds(addrs []string) error {
 
 func validName(s string) bool {
 	return s != "" && len(s) <= maxName && utf8.ValidString(s) && !strings.Contains(s, "/")
-}
-
-// memberlistConfig translates the addresses and the profile; the delegates are set by Start.
-func (c Config) memberlistConfig() (*memberlist.Config, error) {
-	mc, err := c.Profile.config()
-	if err != nil {
-		return nil, err
-	}
-	mc.Name, mc.Label, mc.SecretKey = c.Name, c.ClusterID, c.SecretKey
-	mc.Logger = newStdLogger(c.Logger)
-	// A restarted process may come back under another address (a new container, port 0). Its name is
-	// free as soon as the old one is held dead; before that the newcomer is refused and tries again.
-	mc.DeadNodeReclaimTime = time.Nanosecond
-
-	ip, port, err := resolve(c.BindAddr)
-	if err != nil {
-		return nil, fmt.Errorf("bind address %q: %w: %w", c.BindAddr, ErrConfig, err)
-	}
-	mc.BindAddr, mc.BindPort, mc.AdvertisePort = ip.String(), port, port
-	if c.Advertise == "" {
-		if ip.IsUnspecified() && ip.To4() == nil {
-			return nil, fmt.Errorf("bind address %q needs an advertise address: %w", c.BindAddr, ErrConfig)
-		}
-		return mc, nil
-	}
-	adv := c.Advertise
-	if _, _, err := net.SplitHostPort(adv); err != nil {
-		adv = net.JoinHostPort(strings.Trim(adv, "[]"), "0")
-	}
-	advIP, advPort, err := resolve(adv)
-	if err != nil {
-		return nil, fmt.Errorf("advertise address %q: %w: %w", c.Advertise, ErrConfig, err)
-	}
-	if advIP.IsUnspecified() {
-		return nil, fmt.Errorf("advertise address %q reaches nobody: %w", c.Advertise, ErrConfig)
-	}
-	if advPort != 0 && port == 0 {
-		return nil, fmt.Errorf("advertise address %q has a port, bind address %q takes a free one: %w", c.Advertise, c.BindAddr, ErrConfig)
-	}
-	mc.AdvertiseAddr = advIP.String()
-	if advPort != 0 {
-		mc.AdvertisePort = advPort
-	}
-	return mc, nil
-}
-
-// resolve reads host:port; memberlist itself would take a host name it cannot parse for "any address".
-func resolve(addr string) (net.IP, int, error) {
-	host, portText, err := net.SplitHostPort(addr)
-	if err != nil {
-		return nil, 0, err
-	}
-	port, err := strconv.ParseUint(portText, 10, 16)
-	if err != nil {
-		return nil, 0, fmt.Errorf("port %q: %w", portText, err)
-	}
-	if host == "" {
-		return net.IPv4zero, int(port), nil
-	}
-	if ip := net.ParseIP(host); ip != nil {
-		return ip, int(port), nil
-	}
-	ips, err := net.LookupIP(host)
-	if err != nil {
-		return nil, 0, err
-	}
-	for _, ip := range ips {
-		if ip.To4() != nil {
-			return ip, int(port), nil
-		}
-	}
-	return ips[0], int(port), nil
 }

@@ -4,8 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
-
-	"github.com/hashicorp/memberlist"
 )
 
 // Role says which daemon a member is.
@@ -25,7 +23,7 @@ func (r Role) Valid() bool {
 }
 
 // MaxMetaSize is the largest encoded Meta in bytes: memberlist carries 512, and the encoding stays under it.
-const MaxMetaSize = memberlist.MetaMaxSize - 1
+const MaxMetaSize = 511
 
 // metaFormat is the first byte of every encoding. It changes only when the bytes after it stop being
 // a JSON object; new fields do not need a new format, since a decoder passes over unknown ones.

@@ -1,11 +1,6 @@
 package membership
 
-import (
-	"fmt"
-	"time"
-
-	"github.com/hashicorp/memberlist"
-)
+import "fmt"
 
 // Profile names a set of gossip timings. The zero value stands for ProfileFast.
 type Profile string
@@ -19,19 +14,6 @@ const (
 	ProfileLAN Profile = "lan"
 	// ProfileWAN is memberlist.DefaultWANConfig, for nodes in several regions: tens of seconds.
 	ProfileWAN Profile = "wan"
-)
-
-// The measured values of ProfileFast.
-const (
-	fastProbeInterval    = 100 * time.Millisecond
-	fastProbeTimeout     = 50 * time.Millisecond
-	fastGossipInterval   = 20 * time.Millisecond
-	fastSuspicionMult    = 4
-	fastSuspicionMaxMult = 6
-
-	// fastStreamTimeout bounds dialling and state exchange, not detection (the stream ping has the
-	// probe's own deadline). memberlist's 10 s would hold up Close behind a seed that drops packets.
-	fastStreamTimeout = 2 * time.Second
 )
 
 // ParseProfile reads the value of --gossip-profile: fast, lan or wan; empty means fast. Anything else
@@ -52,26 +34,4 @@ func (p Profile) String() string {
 		return string(ProfileFast)
 	}
 	return string(p)
-}
-
-// config returns memberlist's timings for the profile.
-func (p Profile) config() (*memberlist.Config, error) {
-	p, err := ParseProfile(string(p))
-	if err != nil {
-		return nil, err
-	}
-	switch p {
-	case ProfileLAN:
-		return memberlist.DefaultLANConfig(), nil
-	case ProfileWAN:
-		return memberlist.DefaultWANConfig(), nil
-	}
-	c := memberlist.DefaultLANConfig()
-	c.ProbeInterval = fastProbeInterval
-	c.ProbeTimeout = fastProbeTimeout
-	c.GossipInterval = fastGossipInterval
-	c.SuspicionMult = fastSuspicionMult
-	c.SuspicionMaxTimeoutMult = fastSuspicionMaxMult
-	c.TCPTimeout = fastStreamTimeout
-	return c, nil
 }

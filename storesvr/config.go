@@ -39,6 +39,8 @@ type Config struct {
 
 	Logger *slog.Logger // nil: none
 	Clock  clock.Clock  // nil: the clock of the machine
+	// Wall bounds the high-water marks of snowflake worker ids; nil: time.Now.
+	Wall func() time.Time
 }
 
 // DefaultConfig is a config that lacks nothing but DataDir.
@@ -86,4 +88,11 @@ func (c Config) withDefaults() Config {
 		c.Clock = clock.Boot()
 	}
 	return c
+}
+
+func (c Config) wall() func() time.Time {
+	if c.Wall == nil {
+		return time.Now
+	}
+	return c.Wall
 }

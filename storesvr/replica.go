@@ -66,7 +66,7 @@ func newReplica(cfg Config, db database, meta disk.Meta, registers map[seq.Regis
 		return nil, err
 	}
 	r := &replica{
-		disk: db, clock: cfg.Clock, wall: time.Now, log: cfg.Logger.With("store", meta.Name),
+		disk: db, clock: cfg.Clock, wall: cfg.wall(), log: cfg.Logger.With("store", meta.Name),
 		identity: meta.Identity, boots: meta.BootCount, started: now,
 		maxLease: cfg.MaxLease, nearFull: cfg.NearFull,
 		queue: make(chan *write, maxGroup), quit: make(chan struct{}),

@@ -61,7 +61,7 @@ func New(cfg Config) (*Service, error) {
 }
 
 // Register puts the service on a gRPC server.
-func (s *Service) Register(srv *grpc.Server) { pb.RegisterSnowflakeServer(srv, server{s: s}) }
+func (s *Service) Register(srv grpc.ServiceRegistrar) { pb.RegisterSnowflakeServer(srv, server{s: s}) }
 
 // Run extends windows ahead of need and follows changes of the namespaces until ctx
 // ends or the node's datacenter turns out to be another's: seq.ErrDatacenterTaken.

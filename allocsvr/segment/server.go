@@ -11,7 +11,7 @@ import (
 
 // Register serves the tags on srv, before Serve. Errors are those of the Service; the
 // server must translate them, as rpc.NewServer's does.
-func (s *Service) Register(srv *grpc.Server) { pb.RegisterSegmentServer(srv, server{s: s}) }
+func (s *Service) Register(srv grpc.ServiceRegistrar) { pb.RegisterSegmentServer(srv, server{s: s}) }
 
 // server is translation only.
 type server struct {

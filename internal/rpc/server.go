@@ -75,6 +75,15 @@ func NewServer(cfg ServerConfig, extra ...grpc.ServerOption) *grpc.Server {
 	return grpc.NewServer(append(opts, extra...)...)
 }
 
+// Guard is the interceptor that NewServer puts before every unary handler, for those who
+// bring a transport of their own.
+func Guard(cfg ServerConfig) grpc.UnaryServerInterceptor {
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	return guard{cfg.Logger, cfg.ClusterID}.unary
+}
+
 // guard stands between gRPC and the handlers.
 type guard struct {
 	log     *slog.Logger

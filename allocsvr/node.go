@@ -1,0 +1,163 @@
+package allocsvr
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"google.golang.org/grpc"
+
+	"github.com/seqsvr/seqsvr/internal/clock"
+	"github.com/seqsvr/seqsvr/membership"
+	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
+	"github.com/seqsvr/seqsvr/quorum"
+	"github.com/seqsvr/seqsvr/seq"
+)
+
+// Wiring is what a Node reaches the world by. The Server puts sockets and the machine's
+// clocks in, the simulator of tests/sim a network and clocks of its own.
+type Wiring struct {
+	Identity quorum.Identity // of the stores' cluster: Ref, N, R, W, Mapping, MaxLease
+	Stores   []quorum.NamedStore
+	Addr     string // of this node, as callers and peers reach it
+	Session  seq.Session
+	Dial     func(addr string) (PeerConn, error) // to a peer; does not wait for it
+	Clock    clock.Clock
+	Wall     func() time.Time
+	// Stop is told why the process must end: the stores do not let it in.
+	Stop func(error)
+	// Parked is the file of parked counters; empty: none are kept.
+	Parked string
+}
+
+// Node is one AllocSvr without its process: no listener, no gossip, no search for the
+// stores. It owns nothing yet when it is made. Safe for concurrent use.
+type Node struct {
+	cfg    Config
+	era    seq.Era
+	parked string
+
+	alloc     *Alloc
+	leases    *quorum.Leases
+	group     *quorum.Group
+	peers     *grpcPeers
+	endpoints []endpoint
+}
+
+// NewNode wires a node. Errors: seq.ErrBadLease, seq.ErrBadArgument, quorum.ErrBadConfig.
+func NewNode(cfg Config, w Wiring) (*Node, error) {
+	id := w.Identity
+	if cfg.Lease > id.MaxLease && id.MaxLease > 0 {
+		return nil, fmt.Errorf("%w: %v, the stores grant at most %v", seq.ErrBadLease, cfg.Lease, id.MaxLease)
+	}
+	group, err := quorum.NewGroup(quorum.Config{Ref: id.Ref, N: id.N, R: id.R, W: id.W}, w.Stores)
+	if err != nil {
+		return nil, err
+	}
+	n := &Node{cfg: cfg, era: id.Ref.Era, parked: w.Parked, group: group, peers: newGRPCPeers(id.Ref.Cluster, w.Session, w.Dial)}
+	refused := &refusals{cfg: cfg, stop: w.Stop, needed: id.W}
+	n.leases, err = quorum.NewLeases(quorum.LeaseConfig{
+		Ref: id.Ref, Session: w.Session, Name: cfg.Name, Addr: w.Addr, Lease: cfg.Lease, N: id.N, W: id.W,
+		Clock: w.Clock, Logger: cfg.Logger, OnRefused: refused.add,
+		OnLost:     n.lost,
+		OnSessions: func() { n.alloc.sessionsChanged() },
+	}, w.Stores)
+	if err != nil {
+		return nil, err
+	}
+	refused.leases = n.leases
+	n.alloc, err = NewAlloc(Parts{
+		Name: cfg.Name, Addr: w.Addr, Cluster: id.Ref.Cluster, Session: w.Session, Lease: cfg.Lease,
+		Replicas: id.N, Needed: id.W, Mapping: id.Mapping, Registers: group, Documents: group, Leases: keeper{n.leases}, Peers: n.peers,
+		Clock: w.Clock, Wall: w.Wall, Logger: cfg.Logger, ExpectAllocs: cfg.ExpectAllocs, Weight: cfg.Weight,
+	})
+	if err != nil {
+		return nil, err
+	}
+	if err := n.endpointsOf(cfg, w); err != nil {
+		return nil, err
+	}
+	if w.Parked != "" {
+		if err := n.alloc.Adopt(w.Parked); err != nil {
+			cfg.Logger.Warn("parked counters not used", "error", err)
+		}
+	}
+	return n, nil
+}
+
+// Register puts the node's services on a server, all but the operators' one.
+func (n *Node) Register(srv grpc.ServiceRegistrar) {
+	pb.RegisterSequenceServer(srv, sequenceServer{a: n.alloc})
+	pb.RegisterPeerServer(srv, peerServer{a: n.alloc})
+	for _, e := range n.endpoints {
+		e.Register(srv)
+	}
+}
+
+// RegisterAdmin puts the operators' service on a server, without the view of the members
+// and the state of the stores that only a whole process has.
+func (n *Node) RegisterAdmin(srv grpc.ServiceRegistrar) {
+	pb.RegisterAdminServer(srv, n.admin(nil, func(context.Context) []*pb.StoreStatus { return nil }))
+}
+
+func (n *Node) admin(view *membership.View, stores func(context.Context) []*pb.StoreStatus) adminServer {
+	return adminServer{
+		a: n.alloc, view: view, era: n.era, stores: stores,
+		prefix: func(ctx context.Context) (map[seq.Register]quorum.Outcome, error) {
+			return n.group.ReadPrefix(ctx, n.alloc.session, string(seq.KindSection))
+		},
+	}
+}
+
+// ClusterID is the cluster that the node belongs to.
+func (n *Node) ClusterID() string { return n.alloc.cluster }
+
+// runs are the goroutines that Run consists of; each ends with its context.
+func (n *Node) runs() []func(context.Context) error {
+	runs := []func(context.Context) error{n.leases.Run, n.alloc.Run}
+	for _, e := range n.endpoints {
+		runs = append(runs, e.Run)
+	}
+	return runs
+}
+
+// Run gains, keeps and gives until ctx ends, and returns nil then, or why the node
+// cannot go on. It hands nothing over: Leave does, before ctx ends. Run works once.
+func (n *Node) Run(ctx context.Context) error {
+	life, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	runs := n.runs()
+	ended := make(chan struct{}, len(runs))
+	for _, run := range runs {
+		go func() {
+			if err := run(life); err != nil && life.Err() == nil {
+				cancel(err)
+			}
+			ended <- struct{}{}
+		}()
+	}
+	for range runs {
+		<-ended
+	}
+	if ctx.Err() != nil {
+		return nil
+	}
+	return context.Cause(life)
+}
+
+// Leave hands everything over, and gives tags and worker ids up; what could not be
+// handed over is logged, and its leases run out. The node is of no use afterwards.
+func (n *Node) Leave(ctx context.Context) {
+	if err := n.release(ctx); err != nil {
+		n.cfg.Logger.Warn("tags and worker ids not released", "error", err)
+	}
+	if err := n.alloc.Leave(ctx, n.parked); err != nil {
+		n.cfg.Logger.Warn("not everything was handed over", "error", err)
+	}
+}
+
+// Close ends all messages that are under way. Call it after Run has returned.
+func (n *Node) Close() {
+	n.peers.close()
+	n.group.Close()
+}

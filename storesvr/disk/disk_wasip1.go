@@ -1,0 +1,31 @@
+package disk
+
+import (
+	"fmt"
+
+	"github.com/seqsvr/seqsvr/seq"
+	"github.com/seqsvr/seqsvr/storesvr/acceptor"
+)
+
+// DB does not exist on a system where bbolt does not, which is what the simulator of
+// tests/sim is built for: it brings disks of its own.
+type DB struct{}
+
+// Create is ErrDirectory.
+func Create(dir string, _ Identity) error {
+	return fmt.Errorf("create database in %s: %w: no databases on this system", dir, ErrDirectory)
+}
+
+// Open is ErrDirectory.
+func Open(dir, _ string) (*DB, Meta, map[seq.Register]acceptor.State, error) {
+	return nil, Meta{}, nil, fmt.Errorf("open database in %s: %w: no databases on this system", dir, ErrDirectory)
+}
+
+// Commit is ErrDirectory.
+func (d *DB) Commit(Update) (uint64, error) { return 0, ErrDirectory }
+
+// Free is ErrDirectory.
+func (d *DB) Free() (uint64, error) { return 0, ErrDirectory }
+
+// Close does nothing.
+func (d *DB) Close() error { return nil }

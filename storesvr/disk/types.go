@@ -1,0 +1,58 @@
+package disk
+
+import (
+	"time"
+
+	"github.com/seqsvr/seqsvr/quorum"
+	"github.com/seqsvr/seqsvr/seq"
+	"github.com/seqsvr/seqsvr/storesvr/acceptor"
+)
+
+// Format is the version of the database's layout.
+const Format = 1
+
+// Identity is fixed by Create.
+type Identity struct {
+	Format  int         `json:"format"`
+	Cluster string      `json:"cluster_id"`
+	UUID    string      `json:"store_uuid"`
+	Name    string      `json:"name"`
+	Era     seq.Era     `json:"era"`
+	N       int         `json:"n"`
+	R       int         `json:"r"`
+	W       int         `json:"w"`
+	Names   []string    `json:"member_names"` // of all N stores
+	Mapping seq.Mapping `json:"mapping"`
+}
+
+// Members is the member list that the store was bound to.
+type Members struct {
+	Version uint64          `json:"version"` // 0: not bound
+	List    []quorum.Member `json:"members"`
+}
+
+// Meta is all of a store's state but for the registers.
+type Meta struct {
+	Identity
+	Members    Members
+	BootCount  uint64        // times opened
+	Commits    uint64        // transactions over the life of the disk
+	LeaseBound time.Duration // longest lease ever granted
+	Distrusted string        // why the store must never vote again, "" if it may
+}
+
+// Update is one transaction. Zero fields are left as they are.
+type Update struct {
+	Changes    []acceptor.Change
+	LeaseBound time.Duration
+	// NoLeases sets the bound back to 0: nothing is leased, and nothing will be
+	// before a later update raises it again. LeaseBound is not looked at.
+	NoLeases   bool
+	Members    *Members
+	Distrusted string
+}
+
+// Empty says whether there is nothing to commit.
+func (u *Update) Empty() bool {
+	return len(u.Changes) == 0 && u.LeaseBound == 0 && !u.NoLeases && u.Members == nil && u.Distrusted == ""
+}
