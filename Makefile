@@ -8,7 +8,7 @@ DATE    ?= $(shell git log -1 --format=%cI 2>/dev/null || echo unknown)
 PKG     := github.com/seqsvr/seqsvr/internal/version
 LDFLAGS := -s -w -X $(PKG).Version=$(VERSION) -X $(PKG).Commit=$(COMMIT) -X $(PKG).Date=$(DATE)
 
-.PHONY: help build run test e2e race lint proto proto-check bench fuzz drills mutants clean
+.PHONY: help build run test e2e race lint proto proto-check bench fuzz images drills mutants clean
 
 help: ## what there is to make
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -50,6 +50,13 @@ fuzz: ## every fuzz target for FUZZ executions
 		for target in $$(go test -list '^Fuzz' $$pkg 2>/dev/null | grep '^Fuzz'); do \
 			echo "$$pkg $$target"; go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZ) $$pkg || exit 1; \
 		done; done
+
+CONTAINER ?= docker
+images: build ## an image of each daemon and of seqctl, with docker or CONTAINER=podman
+	@rm -rf bin/image && mkdir -p bin/image/data && cp bin/storesvr bin/allocsvr bin/router bin/seqctl bin/image/
+	@for name in storesvr allocsvr router seqctl; do \
+		$(CONTAINER) build --target $$name -t seqsvr/$$name:latest -t seqsvr/$$name:$(VERSION) -f deploy/images/Dockerfile bin/image || exit 1; \
+	done
 
 drills: build ## every drill three times, into docs/failover.md; wants a quiet machine
 	bash tests/drills/report.sh
