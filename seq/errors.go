@@ -33,6 +33,9 @@ var (
 
 	// ErrForeignCluster: the peer or database belongs to another cluster. An operator must act.
 	ErrForeignCluster = errors.New("foreign cluster")
+	// ErrProtocol: the two builds speak protocol versions that do not fit. Upgrade the one
+	// that is named; do not retry.
+	ErrProtocol = errors.New("protocol versions do not fit")
 	// ErrStaleEra: the peer is of another era or member list. An operator must act.
 	ErrStaleEra = errors.New("stale era or member list")
 	// ErrUnknownRegister: a register that init never made. Missing is never zero.

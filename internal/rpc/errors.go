@@ -35,6 +35,7 @@ var pairs = []struct {
 	{pb.ErrorCode_ERROR_CODE_UNKNOWN_TAG, codes.NotFound, seq.ErrUnknownTag},
 	{pb.ErrorCode_ERROR_CODE_OVERFLOW, codes.OutOfRange, seq.ErrOverflow},
 	{pb.ErrorCode_ERROR_CODE_FOREIGN_CLUSTER, codes.FailedPrecondition, seq.ErrForeignCluster},
+	{pb.ErrorCode_ERROR_CODE_PROTOCOL, codes.FailedPrecondition, seq.ErrProtocol},
 	{pb.ErrorCode_ERROR_CODE_STALE_ERA, codes.FailedPrecondition, seq.ErrStaleEra},
 	{pb.ErrorCode_ERROR_CODE_UNKNOWN_REGISTER, codes.NotFound, seq.ErrUnknownRegister},
 	{pb.ErrorCode_ERROR_CODE_STORE_FULL, codes.ResourceExhausted, seq.ErrStoreFull},

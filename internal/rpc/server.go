@@ -90,9 +90,17 @@ type guard struct {
 	cluster func() string
 }
 
+// admit refuses calls that are for another cluster or from a build too far away.
+func (g guard) admit(ctx context.Context) error {
+	if err := ownProtocol().check(ctx); err != nil {
+		return err
+	}
+	return checkCluster(ctx, g.cluster)
+}
+
 func (g guard) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (reply any, err error) {
 	defer g.finish(info.FullMethod, &err)
-	if err := checkCluster(ctx, g.cluster); err != nil {
+	if err := g.admit(ctx); err != nil {
 		return nil, err
 	}
 	return next(ctx, req)
@@ -100,7 +108,7 @@ func (g guard) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, n
 
 func (g guard) stream(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, next grpc.StreamHandler) (err error) {
 	defer g.finish(info.FullMethod, &err)
-	if err := checkCluster(stream.Context(), g.cluster); err != nil {
+	if err := g.admit(stream.Context()); err != nil {
 		return err
 	}
 	return next(srv, stream)

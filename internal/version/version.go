@@ -23,6 +23,10 @@ var (
 // this build speaks. It goes up only when an old peer could misread a new one.
 const Protocol = 1
 
+// OldestProtocol is the oldest version that this build still works with: the other
+// side of a rolling upgrade.
+const OldestProtocol = 1
+
 // Info is what there is to know about a build. A fact that nobody recorded is
 // "unknown"; the version of such a build is "devel".
 type Info struct {
