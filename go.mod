@@ -3,6 +3,7 @@ module github.com/seqsvr/seqsvr
 go 1.26.0
 
 require (
+	github.com/HdrHistogram/hdrhistogram-go v1.2.0
 	github.com/google/go-cmp v0.7.0
 	github.com/hashicorp/memberlist v0.7.0
 	github.com/spf13/cobra v1.10.2

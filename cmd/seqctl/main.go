@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 
+	"github.com/seqsvr/seqsvr/cmd/seqctl/bench"
 	"github.com/seqsvr/seqsvr/cmd/seqctl/ctl"
 	"github.com/seqsvr/seqsvr/cmd/seqctl/dev"
 	"github.com/seqsvr/seqsvr/cmd/seqctl/drill"
@@ -20,5 +21,6 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	root := ctl.Root()
 	root.AddCommand(dev.Command(), replay.Command(), drill.Command())
 	root.AddCommand(ids.Commands()...)
+	root.AddCommand(bench.Commands()...)
 	return ctl.Execute(ctx, root, args, stdout, stderr)
 }

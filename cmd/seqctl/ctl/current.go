@@ -40,7 +40,7 @@ func currentCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return withClient(ctx, o.Addr, func(c *client.Client) error {
+		return withClient(ctx, o, func(c *client.Client) error {
 			values, err := c.Current(ctx, who.space, uids)
 			if err != nil {
 				return err

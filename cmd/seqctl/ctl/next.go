@@ -45,7 +45,7 @@ func nextCommand() *cobra.Command {
 			return daemon.Usage(fmt.Errorf("%w: --count %d, expected 1 to %d", seq.ErrBadCount, count, seq.MaxCount))
 		}
 		key := client.Key{Space: who.space, UID: uid}
-		return withClient(ctx, o.Addr, func(c *client.Client) error {
+		return withClient(ctx, o, func(c *client.Client) error {
 			got, err := c.Take(ctx, key, uint32(count))
 			if err != nil {
 				return err

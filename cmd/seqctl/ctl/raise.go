@@ -38,7 +38,7 @@ func raiseCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return withClient(ctx, o.Addr, func(c *client.Client) error {
+		return withClient(ctx, o, func(c *client.Client) error {
 			value, err := c.Raise(ctx, client.Key{Space: who.space, UID: uid}, floor)
 			if err != nil {
 				return err

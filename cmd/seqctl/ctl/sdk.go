@@ -12,14 +12,20 @@ import (
 // the numbers of the first try.
 const AttemptTimeout = 2 * time.Second
 
-// withClient calls do with a client of the cluster at addr. It asks addr once by
-// itself first, so that a wrong address is told at once and not at the end of all
-// retries.
-func withClient(ctx context.Context, addr string, do func(c *client.Client) error) error {
-	if _, err := askRoutes(ctx, addr); err != nil {
-		return err
+// Connect gives a client of the cluster at --addr, with cfg but for its addresses. It
+// asks the address once by itself first, so that a wrong one is told at once and not
+// at the end of all retries. ctx bounds the search alone. The caller closes the client.
+func (o *Options) Connect(ctx context.Context, cfg client.Config) (*client.Client, error) {
+	if _, err := askRoutes(ctx, o.Addr); err != nil {
+		return nil, err
 	}
-	c, err := client.New(ctx, client.Config{Addrs: []string{addr}, AttemptTimeout: AttemptTimeout, AllowUnordered: true})
+	cfg.Addrs = []string{o.Addr}
+	return client.New(ctx, cfg)
+}
+
+// withClient calls do with a client of the cluster at --addr.
+func withClient(ctx context.Context, o *Options, do func(c *client.Client) error) error {
+	c, err := o.Connect(ctx, client.Config{AttemptTimeout: AttemptTimeout, AllowUnordered: true})
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,53 @@
+package load
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// Limits of a Config.
+const (
+	MaxCallers  = 65_536
+	MaxUIDs     = 1 << 32
+	MaxDuration = 24 * time.Hour
+)
+
+// Call makes one call of the caller, 0 to Config.Callers-1, and tells how many numbers
+// it got. Each caller's calls follow each other; calls of different callers overlap.
+// It must return soon after ctx ends.
+type Call func(ctx context.Context, caller int) (numbers int, err error)
+
+// Config is a run.
+type Config struct {
+	Callers  int           // 1 to MaxCallers
+	Warmup   time.Duration // before the measured time, at least 0
+	Duration time.Duration // measured, more than 0, at most MaxDuration
+	// Rate is how many numbers a second are asked for over all callers, PerCall at a
+	// time. 0: as many as there can be.
+	Rate    float64
+	PerCall int // numbers of one call, at least 1; only Rate looks at it
+	// Timeout of one call; 0: none but the end of the run's context.
+	Timeout time.Duration
+	// Code names the kind of an error for Result.Errors. Nil: its text.
+	Code func(error) string
+}
+
+// Validate names the first field that cannot work, as ErrConfig.
+func (c Config) Validate() error {
+	switch {
+	case c.Callers < 1 || c.Callers > MaxCallers:
+		return fmt.Errorf("%w: %d callers, expected 1 to %d", ErrConfig, c.Callers, MaxCallers)
+	case c.Duration <= 0 || c.Duration > MaxDuration:
+		return fmt.Errorf("%w: duration %v, expected more than 0 and at most %v", ErrConfig, c.Duration, MaxDuration)
+	case c.Warmup < 0 || c.Warmup > MaxDuration:
+		return fmt.Errorf("%w: warm-up %v, expected 0 to %v", ErrConfig, c.Warmup, MaxDuration)
+	case !(c.Rate >= 0 && c.Rate <= 1e12):
+		return fmt.Errorf("%w: rate %v numbers a second, expected 0 (as many as there can be) to 1e12", ErrConfig, c.Rate)
+	case c.PerCall < 1:
+		return fmt.Errorf("%w: %d numbers a call, expected at least 1", ErrConfig, c.PerCall)
+	case c.Timeout < 0:
+		return fmt.Errorf("%w: timeout %v, expected at least 0", ErrConfig, c.Timeout)
+	}
+	return nil
+}
