@@ -113,21 +113,16 @@ func fill(path string, id Identity) error {
 		if err != nil {
 			return err
 		}
-		for _, r := range initialRegisters(id.Mapping) {
+		for _, r := range seq.FixedRegisters() {
 			if err := registers.Put([]byte(r), encodeRegister([]byte(r), acceptor.State{})); err != nil {
 				return err
 			}
 		}
-		return nil
+		sections, err := tx.CreateBucket(sectionBucket)
+		if err != nil {
+			return err
+		}
+		return newSections(id.Mapping.Sections()).put(sections)
 	})
 	return errors.Join(err, db.Close())
-}
-
-// initialRegisters are those that init makes, and without which no store votes.
-func initialRegisters(m seq.Mapping) []seq.Register {
-	all := make([]seq.Register, 0, m.Sections()+len(seq.FixedRegisters()))
-	for id := range m.Sections() {
-		all = append(all, seq.SectionRegister(seq.SectionID(id)))
-	}
-	return append(all, seq.FixedRegisters()...)
 }

@@ -36,8 +36,9 @@ var (
 
 // DB is an open database. Commit is for one goroutine at a time.
 type DB struct {
-	dir  string
-	bolt *bolt.DB
+	dir      string
+	bolt     *bolt.DB
+	sections sections
 }
 
 func boltOptions() *bolt.Options {
@@ -138,12 +139,8 @@ func countCommit(tx *bolt.Tx) (uint64, error) {
 // over the life of the disk. After an error the outcome is unknown: exit the process.
 func (d *DB) Commit(u Update) (commits uint64, err error) {
 	err = d.bolt.Update(func(tx *bolt.Tx) error {
-		registers := tx.Bucket(registerBucket)
-		for _, c := range u.Changes {
-			key := []byte(c.Register)
-			if err := registers.Put(key, encodeRegister(key, c.State)); err != nil {
-				return fmt.Errorf("put %s: %w", c.Register, err)
-			}
+		if err := d.putRegisters(tx, u.Changes); err != nil {
+			return err
 		}
 		if err := putMeta(tx.Bucket(metaBucket), u); err != nil {
 			return err
@@ -155,6 +152,23 @@ func (d *DB) Commit(u Update) (commits uint64, err error) {
 		return 0, fmt.Errorf("commit %d registers: %w", len(u.Changes), err)
 	}
 	return commits, nil
+}
+
+func (d *DB) putRegisters(tx *bolt.Tx, changes []acceptor.Change) error {
+	others := tx.Bucket(registerBucket)
+	for _, c := range changes {
+		if id, ok := c.Register.Section(); ok {
+			if err := d.sections.set(id, c.State); err != nil {
+				return err
+			}
+			continue
+		}
+		key := []byte(c.Register)
+		if err := others.Put(key, encodeRegister(key, c.State)); err != nil {
+			return fmt.Errorf("put %s: %w", c.Register, err)
+		}
+	}
+	return d.sections.put(tx.Bucket(sectionBucket))
 }
 
 func putMeta(b *bolt.Bucket, u Update) error {

@@ -46,14 +46,14 @@ func opened(t *testing.T, dir string) (*DB, Meta, map[seq.Register]acceptor.Stat
 }
 
 // edit changes the database behind the package's back.
-func edit(t *testing.T, dir string, change func(meta, registers *bolt.Bucket) error) {
+func edit(t *testing.T, dir string, change func(tx *bolt.Tx) error) {
 	t.Helper()
 	b, err := bolt.Open(filepath.Join(dir, FileName), 0o600, boltOptions())
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer b.Close()
-	if err := b.Update(func(tx *bolt.Tx) error { return change(tx.Bucket(metaBucket), tx.Bucket(registerBucket)) }); err != nil {
+	if err := b.Update(change); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -161,7 +161,25 @@ func TestZeroFieldsOfAnUpdateChangeNothing(t *testing.T) {
 }
 
 func TestOpenRefusesByName(t *testing.T) {
-	section := []byte(seq.SectionRegister(5))
+	block, seat := blockKey(0), []byte(seq.SeatRegister)
+	in := func(bucket []byte, change func(*bolt.Bucket) error) func(t *testing.T, dir string) {
+		return func(t *testing.T, dir string) {
+			edit(t, dir, func(tx *bolt.Tx) error { return change(tx.Bucket(bucket)) })
+		}
+	}
+	flip := func(key []byte) func(*bolt.Bucket) error {
+		return func(b *bolt.Bucket) error {
+			record := slices.Clone(b.Get(key))
+			record[20] ^= 1
+			return b.Put(key, record)
+		}
+	}
+	remove := func(key []byte) func(*bolt.Bucket) error {
+		return func(b *bolt.Bucket) error { return b.Delete(key) }
+	}
+	put := func(key, record []byte) func(*bolt.Bucket) error {
+		return func(b *bolt.Bucket) error { return b.Put(key, record) }
+	}
 	rows := []struct {
 		name    string
 		damage  func(t *testing.T, dir string)
@@ -186,46 +204,35 @@ func TestOpenRefusesByName(t *testing.T) {
 			}
 		}, "", ErrCorrupt, ""},
 		{"another cluster", func(*testing.T, string) {}, "c2", seq.ErrForeignCluster, `"c1"`},
-		{"a flipped bit", func(t *testing.T, dir string) {
-			edit(t, dir, func(_, registers *bolt.Bucket) error {
-				record := slices.Clone(registers.Get(section))
-				record[20] ^= 1
-				return registers.Put(section, record)
-			})
-		}, "", ErrCorrupt, "section 5"},
-		{"a record under another key", func(t *testing.T, dir string) {
-			edit(t, dir, func(_, registers *bolt.Bucket) error {
-				return registers.Put(section, slices.Clone(registers.Get([]byte(seq.SectionRegister(6)))))
-			})
-		}, "", ErrCorrupt, "section 5"},
-		{"a record cut short", func(t *testing.T, dir string) {
-			edit(t, dir, func(_, registers *bolt.Bucket) error { return registers.Put(section, []byte{1}) })
-		}, "", ErrCorrupt, "section 5"},
-		{"a register that is gone", func(t *testing.T, dir string) {
-			edit(t, dir, func(_, registers *bolt.Bucket) error { return registers.Delete(section) })
-		}, "", ErrCorrupt, "section 5 is missing"},
-		{"a register of no known kind", func(t *testing.T, dir string) {
-			edit(t, dir, func(_, registers *bolt.Bucket) error {
-				return registers.Put([]byte("zz"), encodeRegister([]byte("zz"), acceptor.State{}))
-			})
-		}, "", ErrCorrupt, "zz"},
-		{"no lease bound", func(t *testing.T, dir string) {
-			edit(t, dir, func(meta, _ *bolt.Bucket) error { return meta.Delete(keyLeaseBound) })
-		}, "", ErrCorrupt, "lease_bound"},
-		{"a damaged identity", func(t *testing.T, dir string) {
-			edit(t, dir, func(meta, _ *bolt.Bucket) error { return meta.Put(keyIdentity, []byte("{}")) })
-		}, "", ErrCorrupt, "identity"},
-		{"a later format", func(t *testing.T, dir string) {
-			edit(t, dir, func(meta, _ *bolt.Bucket) error {
-				id := testIdentity(t)
-				id.Format = Format + 1
-				record, err := encodeJSON(keyIdentity, id)
-				if err != nil {
-					return err
-				}
-				return meta.Put(keyIdentity, record)
-			})
-		}, "", ErrFormat, "2"},
+		{"a flipped bit", in(registerBucket, flip(seat)), "", ErrCorrupt, "seat arbiter"},
+		{"a flipped bit among the sections", in(sectionBucket, flip(block)), "", ErrCorrupt, "section 0 to section 11"},
+		{"a record under another key", in(registerBucket, func(b *bolt.Bucket) error {
+			return b.Put(seat, slices.Clone(b.Get([]byte(seq.RoutesRegister))))
+		}), "", ErrCorrupt, "seat arbiter"},
+		{"a block of sections under another key", in(sectionBucket, func(b *bolt.Bucket) error {
+			return b.Put(blockKey(1), slices.Clone(b.Get(block)))
+		}), "", ErrCorrupt, "2 records of sections, expected 1"},
+		{"a record cut short", in(registerBucket, put(seat, []byte{1})), "", ErrCorrupt, "seat arbiter"},
+		{"a block cut short", in(sectionBucket, put(block, seal(block, make([]byte, 100)))), "", ErrCorrupt, "section 0"},
+		{"a block of no known layout", in(sectionBucket, func(b *bolt.Bucket) error {
+			value := slices.Clone(b.Get(block))
+			value[0] = 9
+			return b.Put(block, seal(block, value[:len(value)-checksumSize]))
+		}), "", ErrCorrupt, "section 0"},
+		{"a register that is gone", in(registerBucket, remove(seat)), "", ErrCorrupt, "seat arbiter is missing"},
+		{"sections that are gone", in(sectionBucket, remove(block)), "", ErrCorrupt, "section 0 to section 11 is missing"},
+		{"a section among the others", in(registerBucket, func(b *bolt.Bucket) error {
+			key := []byte(seq.SectionRegister(5))
+			return b.Put(key, encodeRegister(key, acceptor.State{}))
+		}), "", ErrCorrupt, "section 5"},
+		{"a register of no known kind", in(registerBucket, put([]byte("zz"), encodeRegister([]byte("zz"), acceptor.State{}))), "", ErrCorrupt, "zz"},
+		{"no sections", func(t *testing.T, dir string) {
+			edit(t, dir, func(tx *bolt.Tx) error { return tx.DeleteBucket(sectionBucket) })
+		}, "", ErrCorrupt, "bucket"},
+		{"no lease bound", in(metaBucket, remove(keyLeaseBound)), "", ErrCorrupt, "lease_bound"},
+		{"a damaged identity", in(metaBucket, put(keyIdentity, []byte("{}"))), "", ErrCorrupt, "identity"},
+		{"an earlier format", in(metaBucket, func(b *bolt.Bucket) error { return putFormat(t, b, Format-1) }), "", ErrFormat, "1, expected 2"},
+		{"a later format", in(metaBucket, func(b *bolt.Bucket) error { return putFormat(t, b, Format+1) }), "", ErrFormat, "3, expected 2"},
 	}
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
@@ -240,6 +247,16 @@ func TestOpenRefusesByName(t *testing.T) {
 			}
 		})
 	}
+}
+
+func putFormat(t *testing.T, b *bolt.Bucket, format int) error {
+	id := testIdentity(t)
+	id.Format = format
+	record, err := encodeJSON(keyIdentity, id)
+	if err != nil {
+		return err
+	}
+	return b.Put(keyIdentity, record)
 }
 
 func truncate(t *testing.T, dir string, size int64) {

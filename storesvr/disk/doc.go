@@ -9,9 +9,10 @@
 //   - Commit has everything of an update on disk (fsynced) before it returns nil, or,
 //     after a crash, all or nothing of it. After an error the outcome is unknown, and
 //     bbolt may go on to show either: the process must exit;
-//   - each record carries a CRC-32C over its key and value, since bbolt checks only its
-//     own meta pages. A record that does not match, and a register that init made and
-//     that is not there any more, is ErrCorrupt at Open;
+//   - each record, of one register or of fifty sections, carries a CRC-32C over its key
+//     and value, since bbolt checks only its own meta pages. A record that does not
+//     match, and a register that init made and that is not there any more, is
+//     ErrCorrupt at Open;
 //   - one process has a database open at a time.
 //
 // Commits counts the transactions over the whole life of the disk, in the same

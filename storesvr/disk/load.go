@@ -29,19 +29,26 @@ func faultIsDamage(err *error) func() {
 func (d *DB) load(cluster string) (meta Meta, registers map[seq.Register]acceptor.State, err error) {
 	defer faultIsDamage(&err)()
 	err = d.bolt.View(func(tx *bolt.Tx) error {
-		b, all := tx.Bucket(metaBucket), tx.Bucket(registerBucket)
-		if b == nil || all == nil {
+		b := tx.Bucket(metaBucket)
+		if b == nil {
 			return fmt.Errorf("%w: a bucket is missing", ErrCorrupt)
 		}
 		if err := loadMeta(b, &meta); err != nil {
 			return err
 		}
+		others, sections := tx.Bucket(registerBucket), tx.Bucket(sectionBucket)
+		if others == nil || sections == nil {
+			return fmt.Errorf("%w: a bucket is missing", ErrCorrupt)
+		}
 		if cluster != "" && cluster != meta.Cluster {
 			return fmt.Errorf("%w: the database is of %q, expected %q", seq.ErrForeignCluster, meta.Cluster, cluster)
 		}
 		var err error
-		registers, err = loadRegisters(all, meta.Mapping)
-		return err
+		registers, err = loadRegisters(others, meta.Mapping)
+		if err != nil {
+			return err
+		}
+		return d.sections.load(sections, meta.Mapping.Sections(), registers)
 	})
 	return meta, registers, err
 }
@@ -86,12 +93,16 @@ func loadMeta(b *bolt.Bucket, meta *Meta) error {
 	return nil
 }
 
+// loadRegisters reads all but the sections.
 func loadRegisters(b *bolt.Bucket, m seq.Mapping) (map[seq.Register]acceptor.State, error) {
 	registers := make(map[seq.Register]acceptor.State, m.Sections()+len(seq.FixedRegisters()))
 	err := b.ForEach(func(key, record []byte) error {
 		r := seq.Register(key)
 		if err := r.Validate(); err != nil {
 			return fmt.Errorf("%w: %s: %w", ErrCorrupt, r, err)
+		}
+		if _, section := r.Section(); section {
+			return fmt.Errorf("%w: %s among the other registers", ErrCorrupt, r)
 		}
 		st, err := decodeRegister(key, record)
 		if err != nil {
@@ -103,7 +114,7 @@ func loadRegisters(b *bolt.Bucket, m seq.Mapping) (map[seq.Register]acceptor.Sta
 	if err != nil {
 		return nil, err
 	}
-	for _, r := range initialRegisters(m) {
+	for _, r := range seq.FixedRegisters() {
 		if _, there := registers[r]; !there {
 			return nil, fmt.Errorf("%w: %s is missing", ErrCorrupt, r)
 		}

@@ -8,8 +8,8 @@ import (
 	"github.com/seqsvr/seqsvr/storesvr/acceptor"
 )
 
-// Format is the version of the database's layout.
-const Format = 1
+// Format is the version of the database's layout. 1 had a record a section.
+const Format = 2
 
 // Identity is fixed by Create.
 type Identity struct {
