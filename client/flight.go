@@ -1,9 +1,7 @@
 package client
 
 import (
-	"cmp"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/seqsvr/seqsvr/internal/rpc"
@@ -11,32 +9,84 @@ import (
 	"github.com/seqsvr/seqsvr/seq"
 )
 
-// request makes one message of the slots, a batch for each space. It brings the slots
-// into the order of the message: sorted by space, else as they came.
-func request(id uint64, slots []*slot, version uint64, timeout time.Duration) *pb.StreamRequest {
-	bySpace := func(a, b *slot) int { return cmp.Compare(a.space.First, b.space.First) }
-	if !slices.IsSortedFunc(slots, bySpace) {
-		slices.SortStableFunc(slots, bySpace)
+// flight is the calls that travel in one message. It is filled while it waits in a
+// lane's queue, under the lane's lock; after that only its lane touches it, until done
+// is closed. From then on nobody changes it, and its callers read their answers.
+//
+// All callers of a flight wait for one channel: to wake them is one operation, and a
+// caller that leaves early leaves nothing behind.
+type flight struct {
+	parts  []portion
+	n      int           // keys over all parts; at most seq.MaxBatch
+	sent   time.Time     // zero while it waits
+	outlet *outlet       // the stream that it went by; nil while it waits
+	done   chan struct{} // closed when the parts have their results, or err is set
+	err    error         // of the whole flight
+
+	one [1]portion // room for parts: nearly all flights are of one space
+}
+
+// portion is the keys of one space, in the order in which they came.
+type portion struct {
+	space  *seq.Space
+	uids   []uint64
+	counts []uint32 // nil while all are 1
+	result *pb.BatchResult
+	errs   []error // by index; nil if there are none
+}
+
+// ticket is one caller's place in a flight.
+type ticket struct {
+	f           *flight
+	part, index int
+}
+
+// newFlight makes an empty flight; uids is room for its keys.
+func newFlight(uids []uint64) *flight {
+	f := &flight{done: make(chan struct{})}
+	f.one[0].uids = uids[:0]
+	f.parts = f.one[:0]
+	return f
+}
+
+// add gives a key its place.
+func (f *flight) add(space *seq.Space, uid seq.UID, count uint32) ticket {
+	k := 0
+	for k < len(f.parts) && f.parts[k].space.First != space.First {
+		k++
 	}
-	next := &pb.BatchNextRequest{RouteVersion: version}
-	for len(slots) > 0 {
-		n := 1
-		counted := slots[0].count != 1
-		for ; n < len(slots) && slots[n].space.First == slots[0].space.First; n++ {
-			counted = counted || slots[n].count != 1
+	if k == len(f.parts) {
+		var uids []uint64
+		if k == 0 {
+			uids = f.one[0].uids
 		}
-		b := &pb.Batch{Space: slots[0].space.Name, Uids: make([]uint64, n)}
-		if counted {
-			b.Counts = make([]uint32, n)
-		}
-		for i, s := range slots[:n] {
-			b.Uids[i] = uint64(s.uid)
-			if counted {
-				b.Counts[i] = s.count
-			}
-		}
-		next.Batches = append(next.Batches, b)
-		slots = slots[n:]
+		f.parts = append(f.parts, portion{space: space, uids: uids})
+	}
+	p := &f.parts[k]
+	i := len(p.uids)
+	p.uids = append(p.uids, uint64(uid))
+	if p.counts != nil || count != 1 {
+		p.count(i, count)
+	}
+	f.n++
+	return ticket{f, k, i}
+}
+
+// count notes a count of index i, the last one.
+func (p *portion) count(i int, n uint32) {
+	for len(p.counts) < i {
+		p.counts = append(p.counts, 1)
+	}
+	p.counts = append(p.counts, n)
+}
+
+// request is the message of the flight. It shares the uids, so it is good until they
+// are taken by reclaim.
+func (f *flight) request(id, version uint64, timeout time.Duration) *pb.StreamRequest {
+	next := &pb.BatchNextRequest{RouteVersion: version, Batches: make([]*pb.Batch, len(f.parts))}
+	for i := range f.parts {
+		p := &f.parts[i]
+		next.Batches[i] = &pb.Batch{Space: p.space.Name, Uids: p.uids, Counts: p.counts}
 	}
 	return &pb.StreamRequest{Id: id, Call: &pb.StreamRequest_Next{Next: next}, TimeoutMs: millis(timeout)}
 }
@@ -46,28 +96,36 @@ func millis(d time.Duration) uint32 {
 	return uint32((d + time.Millisecond - 1) / time.Millisecond)
 }
 
-// answer completes all slots of the flight by the reply.
+// answer completes the flight by the reply.
 func (f *flight) answer(reply *pb.StreamReply) {
 	if k := reply.GetError(); k != nil {
-		finishAll(f.slots, rpc.FromKeyError(k))
+		f.fail(rpc.FromKeyError(k))
 		return
 	}
-	left := f.slots
-	for _, r := range reply.GetNext().GetResults() {
-		n := 0
-		for n < len(left) && left[n].space.First == left[0].space.First {
-			n++
-		}
-		if n == 0 {
-			break
-		}
-		errs := keyErrors(r.GetErrors(), n)
-		for i, s := range left[:n] {
-			s.finish(rangeOf(r, i, s.count, errs))
-		}
-		left = left[n:]
+	results := reply.GetNext().GetResults()
+	for i := range f.parts[:min(len(f.parts), len(results))] {
+		p := &f.parts[i]
+		p.result, p.errs = results[i], keyErrors(results[i].GetErrors(), len(p.uids))
 	}
-	finishAll(left, fmt.Errorf("%w: %d results are missing", errMalformed, len(left)))
+	close(f.done)
+}
+
+// fail completes the flight with an error for all its callers.
+func (f *flight) fail(err error) {
+	f.err = err
+	close(f.done)
+}
+
+// answer is what came for the ticket's caller. Not before done is closed.
+func (t ticket) answer(count uint32) Range {
+	if t.f.err != nil {
+		return Range{Err: t.f.err}
+	}
+	p := &t.f.parts[t.part]
+	if p.result == nil {
+		return Range{Err: errNoResult}
+	}
+	return rangeOf(p.result, t.index, count, p.errs)
 }
 
 // keyErrors lays the errors of a result out by index; nil if there are none.
@@ -90,15 +148,15 @@ func rangeOf(r *pb.BatchResult, i int, count uint32, errs []error) Range {
 	if errs != nil && errs[i] != nil {
 		return Range{Err: errs[i]}
 	}
-	if i >= len(r.GetFirst()) {
-		return Range{Err: fmt.Errorf("%w: %d numbers, none for index %d", errMalformed, len(r.GetFirst()), i)}
+	if i >= len(r.First) {
+		return Range{Err: fmt.Errorf("%w: %d numbers, none for index %d", errMalformed, len(r.First), i)}
 	}
-	first := r.GetFirst()[i]
+	first := r.First[i]
 	last := first
-	if i < len(r.GetLast()) {
-		last = r.GetLast()[i]
+	if i < len(r.Last) {
+		last = r.Last[i]
 	}
-	return checkRange(first, last, count, r.GetUnordered())
+	return checkRange(first, last, count, r.Unordered)
 }
 
 func checkRange(first, last uint64, count uint32, unordered bool) Range {
@@ -107,3 +165,6 @@ func checkRange(first, last uint64, count uint32, unordered bool) Range {
 	}
 	return Range{First: seq.Seq(first), Last: seq.Seq(last), Unordered: unordered}
 }
+
+// errNoResult: the reply has fewer results than the request had batches.
+var errNoResult = fmt.Errorf("%w: a result is missing", errMalformed)

@@ -12,49 +12,27 @@ import (
 	"github.com/seqsvr/seqsvr/seq"
 )
 
-// lowLoad is the batch size below which the sender lets other goroutines run once
-// before it takes the queue: more callers get on.
-const lowLoad = 64
-
-// slot is one caller's place in a batch. The caller fills it and hands it to a lane;
-// the lane fills the answer and puts one token into done. A caller that leaves early
-// leaves its slot behind for good, so no slot is ever used by two.
-type slot struct {
-	space *seq.Space
-	uid   seq.UID
-	count uint32
-	out   Range
-	done  chan struct{} // cap 1: completing never waits for the caller
-}
-
-var slots = sync.Pool{New: func() any { return &slot{done: make(chan struct{}, 1)} }}
-
-func (s *slot) finish(r Range) {
-	s.out = r
-	s.done <- struct{}{}
-}
-
-// flight is a batch that was sent and not answered.
-type flight struct {
-	slots  []*slot
-	sent   time.Time
-	outlet *outlet // the stream that it went by
-}
+// crowd is the number of waiting keys below which the sender lets other goroutines run
+// once before it takes them: more callers get on.
+const crowd = 64
 
 // lane is one bidirectional stream to a peer with the queue before it. Its goroutines
 // start with the first call.
 //
-// Every slot is at each moment in exactly one of: queue, one flight, completed. Who
+// Every flight is at each moment in exactly one of: queue, flights, completed. Who
 // moves it does so under mu, which makes completion happen once.
 type lane struct {
 	p    *peer
-	wake chan struct{} // cap 1: the queue was empty and is not
+	wake chan struct{} // cap 1: there may be something to send
 
-	mu      sync.Mutex // guards all below
-	queue   []*slot
-	since   time.Time // when the first of queue came
-	flights map[uint64]*flight
+	mu      sync.Mutex         // guards all below, and the flights in queue
+	queue   []*flight          // all but the last are full
+	waiting int                // keys in queue
+	since   time.Time          // when the first of queue came
+	spare   []uint64           // room for the next flight's keys
+	flights map[uint64]*flight // under way, by id
 	lastID  uint64
+	pace    pace
 	hangup  context.CancelFunc // ends the open stream; nil: none is open
 	sending time.Time          // when the Send under way began; zero: none is
 	started bool
@@ -65,40 +43,51 @@ func newLane(p *peer) *lane {
 	return &lane{p: p, wake: make(chan struct{}, 1), flights: map[uint64]*flight{}}
 }
 
-// enqueue appends the slot unless the queue has limit slots already: then full is
-// true, and the error says so for those who have no other place to go.
-func (l *lane) enqueue(s *slot, limit int) (full bool, err error) {
+// enqueue gives the key a place unless limit keys wait already: then full is true, and
+// the error says so for those who have no other place to go.
+func (l *lane) enqueue(space *seq.Space, uid seq.UID, count uint32, limit int) (t ticket, full bool, err error) {
 	l.mu.Lock()
 	if l.closed != nil {
 		err := l.closed
 		l.mu.Unlock()
-		return false, err
+		return ticket{}, false, err
 	}
-	if len(l.queue) >= limit {
+	if l.waiting >= limit {
 		l.mu.Unlock()
-		return true, errQueueFull
+		return ticket{}, true, errQueueFull
 	}
-	first := len(l.queue) == 0
-	if first {
+	if l.waiting == 0 {
 		l.since = time.Now()
 	}
-	l.queue = append(l.queue, s)
+	last := len(l.queue) - 1
+	if last < 0 || l.queue[last].n == seq.MaxBatch {
+		l.queue = append(l.queue, newFlight(l.spare))
+		l.spare = nil
+		last++
+	}
+	t = l.queue[last].add(space, uid, count)
+	l.waiting++
+	rouse := l.waiting == 1 || l.waiting%beside == 0
 	if !l.started {
 		l.started = true
 		l.p.c.tasks.Go(l.run)
 	}
 	l.mu.Unlock()
-	if first {
-		select {
-		case l.wake <- struct{}{}:
-		default:
-		}
+	if rouse {
+		l.rouse()
 	}
-	return false, nil
+	return t, false, nil
 }
 
-// run is the sender: it opens the stream when there is something to send, and sends
-// again the moment the former send is done.
+// rouse lets the sender look again.
+func (l *lane) rouse() {
+	select {
+	case l.wake <- struct{}{}:
+	default:
+	}
+}
+
+// run is the sender.
 func (l *lane) run() {
 	var out *outlet
 	defer func() {
@@ -106,31 +95,20 @@ func (l *lane) run() {
 			out.hangup()
 		}
 	}()
+	lapse := time.NewTimer(holdLimit)
+	defer lapse.Stop()
 	for {
+		var stuck <-chan time.Time
+		if l.sendAll(&out) {
+			lapse.Reset(holdLimit)
+			stuck = lapse.C
+		}
 		select {
 		case <-l.p.c.ctx.Done():
 			return
 		case <-l.wake:
-		}
-		for l.waiting() > 0 {
-			if out == nil || out.ctx.Err() != nil {
-				if out = l.open(); out == nil {
-					break
-				}
-			}
-			if l.waiting() < lowLoad {
-				runtime.Gosched()
-			}
-			if req := l.take(out); req != nil {
-				err := out.stream.Send(req)
-				l.sent()
-				if err != nil {
-					// The receiver may have failed the flights before this one was
-					// there, so both do it.
-					out.hangup()
-					l.fail(out, ended(err))
-				}
-			}
+		case <-stuck:
+			l.lapse()
 		}
 		if l.isClosed() {
 			return
@@ -138,16 +116,53 @@ func (l *lane) run() {
 	}
 }
 
-func (l *lane) waiting() int {
+// sendAll sends what waits, again the moment the former send is done. It opens the
+// stream when there is something to send. held says that the rest waits for a reply.
+func (l *lane) sendAll(out **outlet) (held bool) {
+	for {
+		n := l.keysWaiting()
+		if n == 0 {
+			return false
+		}
+		if *out == nil || (*out).ctx.Err() != nil {
+			if *out = l.open(); *out == nil {
+				return false
+			}
+		}
+		if n < crowd {
+			runtime.Gosched()
+		}
+		f, id, held := l.take(*out)
+		if f == nil {
+			return held
+		}
+		err := (*out).stream.Send(f.request(id, l.p.c.view.Load().version(), l.p.c.cfg.AttemptTimeout))
+		l.sent(f)
+		if err != nil {
+			// The receiver may have failed the flights before this one was there, so
+			// both do it.
+			(*out).hangup()
+			l.fail(*out, ended(err))
+		}
+	}
+}
+
+func (l *lane) keysWaiting() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return len(l.queue)
+	return l.waiting
 }
 
 func (l *lane) isClosed() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.closed != nil
+}
+
+func (l *lane) lapse() {
+	l.mu.Lock()
+	l.pace.lapse(l.lastID)
+	l.mu.Unlock()
 }
 
 // outlet is an open stream.
@@ -180,31 +195,37 @@ func (l *lane) open() *outlet {
 	return out
 }
 
-// take turns the queue, or the first seq.MaxBatch of it, into a request and a flight.
-func (l *lane) take(out *outlet) *pb.StreamRequest {
+// take moves the first flight of the queue to those under way. nil if none waits, or
+// if it is held: then a reply, or more callers, wake the sender.
+func (l *lane) take(out *outlet) (f *flight, id uint64, held bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	n := len(l.queue)
-	if n == 0 {
-		return nil
+	if l.waiting == 0 {
+		return nil, 0, false
 	}
-	batch := l.queue
-	l.queue = nil
-	if n > seq.MaxBatch {
-		batch, l.queue = batch[:seq.MaxBatch:seq.MaxBatch], append([]*slot(nil), batch[seq.MaxBatch:]...)
-	} else {
-		l.queue = make([]*slot, 0, n)
+	if l.pace.hold(l.waiting) {
+		return nil, 0, true
 	}
+	f = l.queue[0]
+	if l.queue = l.queue[1:]; len(l.queue) == 0 {
+		l.queue = nil
+	}
+	l.waiting -= f.n
 	now := time.Now()
 	l.since, l.sending = now, now
+	f.sent, f.outlet = now, out
 	l.lastID++
-	l.flights[l.lastID] = &flight{slots: batch, sent: now, outlet: out}
-	return request(l.lastID, batch, l.p.c.view.Load().version(), l.p.c.cfg.AttemptTimeout)
+	l.flights[l.lastID] = f
+	l.pace.sent(f.n)
+	return f, l.lastID, false
 }
 
-func (l *lane) sent() {
+// sent ends the Send of a flight. Its keys are on the wire: the next flight may have
+// their room.
+func (l *lane) sent(f *flight) {
 	l.mu.Lock()
 	l.sending = time.Time{}
+	l.spare = f.parts[0].uids[:0]
 	l.mu.Unlock()
 }
 
@@ -217,10 +238,7 @@ func (l *lane) receive(out *outlet) {
 			l.fail(out, ended(err))
 			return
 		}
-		l.mu.Lock()
-		f := l.flights[reply.GetId()]
-		delete(l.flights, reply.GetId())
-		l.mu.Unlock()
+		f, more := l.land(reply.GetId())
 		l.p.answered()
 		if next := reply.GetNext(); next != nil {
 			l.p.c.heard(next.GetRouteVersion(), next.GetRoutes())
@@ -228,7 +246,24 @@ func (l *lane) receive(out *outlet) {
 		if f != nil {
 			f.answer(reply)
 		}
+		if more {
+			l.rouse() // after the callers were woken, so that they get on
+		}
 	}
+}
+
+// land takes an answered flight from those under way, nil if it was given up. more
+// says that keys wait.
+func (l *lane) land(id uint64) (f *flight, more bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if f = l.flights[id]; f != nil {
+		delete(l.flights, id)
+		now := time.Now()
+		l.pace.replied(now.Sub(f.sent), now)
+		l.pace.landed(id, f.n)
+	}
+	return f, l.waiting > 0
 }
 
 // ended gives the end of a stream without an error a text.
@@ -242,42 +277,40 @@ func ended(err error) error {
 // fail completes the flights of an outlet with a lost attempt; with nil, all flights
 // and all that waits.
 func (l *lane) fail(out *outlet, cause error) {
-	var gone []*slot
 	l.mu.Lock()
-	for id, f := range l.flights {
-		if out == nil || f.outlet == out {
-			gone = append(gone, f.slots...)
-			delete(l.flights, id)
-		}
-	}
-	if out == nil {
-		gone, l.queue = append(gone, l.queue...), nil
-	}
+	gone := l.giveUp(func(f *flight) bool { return out == nil || f.outlet == out }, out == nil)
 	err := l.closed
 	l.mu.Unlock()
 	if err == nil {
 		err = &lostError{l.p.addr, cause}
 		l.p.lost(cause)
 	}
-	finishAll(gone, err)
+	failAll(gone, err)
+}
+
+// giveUp takes the flights under way that fit, and with queued all that waits. Needs
+// l.mu.
+func (l *lane) giveUp(fits func(*flight) bool, queued bool) (gone []*flight) {
+	for id, f := range l.flights {
+		if fits(f) {
+			gone = append(gone, f)
+			delete(l.flights, id)
+			l.pace.landed(id, f.n)
+		}
+	}
+	if queued {
+		gone = append(gone, l.queue...)
+		l.queue, l.waiting = nil, 0
+	}
+	return gone
 }
 
 // sweep gives up what has waited for too long. A quarter more than the peer was told
 // lets its own word on the deadline arrive first.
 func (l *lane) sweep(now time.Time) {
 	limit := l.p.c.cfg.AttemptTimeout + l.p.c.cfg.AttemptTimeout/4
-	var late []*slot
 	l.mu.Lock()
-	for id, f := range l.flights {
-		if now.Sub(f.sent) >= limit {
-			late = append(late, f.slots...)
-			delete(l.flights, id)
-		}
-	}
-	if len(l.queue) > 0 && now.Sub(l.since) >= limit {
-		late = append(late, l.queue...)
-		l.queue = nil
-	}
+	late := l.giveUp(func(f *flight) bool { return now.Sub(f.sent) >= limit }, l.waiting > 0 && now.Sub(l.since) >= limit)
 	// A Send that does not return means a peer that reads no more: only the end of
 	// the stream frees the sender.
 	if !l.sending.IsZero() && now.Sub(l.sending) >= limit && l.hangup != nil {
@@ -286,7 +319,7 @@ func (l *lane) sweep(now time.Time) {
 	l.mu.Unlock()
 	if len(late) > 0 {
 		l.p.lost(errTimedOut)
-		finishAll(late, &lostError{l.p.addr, errTimedOut})
+		failAll(late, &lostError{l.p.addr, errTimedOut})
 	}
 }
 
@@ -299,14 +332,11 @@ func (l *lane) close(cause error) {
 	}
 	l.mu.Unlock()
 	l.fail(nil, cause)
-	select {
-	case l.wake <- struct{}{}: // lets the sender end
-	default:
-	}
+	l.rouse() // lets the sender end
 }
 
-func finishAll(slots []*slot, err error) {
-	for _, s := range slots {
-		s.finish(Range{Err: err})
+func failAll(flights []*flight, err error) {
+	for _, f := range flights {
+		f.fail(err)
 	}
 }

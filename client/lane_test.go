@@ -12,18 +12,20 @@ import (
 	"github.com/seqsvr/seqsvr/seq"
 )
 
-func slotFor(space *seq.Space, uid seq.UID, count uint32) *slot {
-	return &slot{space: space, uid: uid, count: count, done: make(chan struct{}, 1)}
+// idle is a lane without a sender: what is queued stays.
+func idle(p *peer) *lane {
+	l := newLane(p)
+	l.started = true
+	return l
 }
 
 func TestAFullQueueRefuses(t *testing.T) {
-	l := newLane(nil)
-	l.started = true // no sender: what is queued stays
+	l := idle(nil)
 	space := &seq.Space{Name: "user", Sections: 1}
-	if full, err := l.enqueue(slotFor(space, 1, 1), 1); full || err != nil {
+	if _, full, err := l.enqueue(space, 1, 1, 1); full || err != nil {
 		t.Fatalf("first: got %v, %v", full, err)
 	}
-	full, err := l.enqueue(slotFor(space, 2, 1), 1)
+	_, full, err := l.enqueue(space, 2, 1, 1)
 	if !full || !errors.Is(err, seq.ErrOverloaded) || !final(err) {
 		t.Errorf("second: got %v, %v, want a final %v", full, err, seq.ErrOverloaded)
 	}
@@ -34,13 +36,20 @@ func TestAFullQueueRefuses(t *testing.T) {
 
 func TestAMessageHoldsOneBatchASpace(t *testing.T) {
 	user, pts := &seq.Space{Name: "user", Sections: 4}, &seq.Space{Name: "pts", First: 4, Sections: 4}
-	slots := []*slot{slotFor(pts, 1, 1), slotFor(user, 2, 1), slotFor(pts, 3, 5), slotFor(user, 4, 1)}
-	got := request(7, slots, 3, 1500*time.Microsecond)
+	f := newFlight(nil)
+	for _, k := range []struct {
+		space *seq.Space
+		uid   seq.UID
+		count uint32
+	}{{pts, 1, 1}, {user, 2, 1}, {pts, 3, 5}, {user, 4, 1}, {pts, 5, 1}} {
+		f.add(k.space, k.uid, k.count)
+	}
+	got := f.request(7, 3, 1500*time.Microsecond)
 	want := &pb.StreamRequest{Id: 7, TimeoutMs: 2, Call: &pb.StreamRequest_Next{Next: &pb.BatchNextRequest{
 		RouteVersion: 3,
 		Batches: []*pb.Batch{
+			{Space: "pts", Uids: []uint64{1, 3, 5}, Counts: []uint32{1, 5, 1}},
 			{Space: "user", Uids: []uint64{2, 4}},
-			{Space: "pts", Uids: []uint64{1, 3}, Counts: []uint32{1, 5}},
 		},
 	}}}
 	if diff := cmp.Diff(want, got, protocmp.Transform()); diff != "" {
@@ -64,15 +73,16 @@ func TestAMalformedAnswerNeverBecomesANumber(t *testing.T) {
 		{"an error of another index", &pb.BatchResult{First: []uint64{0}, Errors: []*pb.KeyError{{Index: 9}}}},
 	}
 	for _, row := range rows {
-		s := slotFor(space, 1, 2)
+		f := newFlight(nil)
+		ticket := f.add(space, 1, 2)
 		reply := &pb.BatchNextReply{}
 		if row.result != nil {
 			reply.Results = []*pb.BatchResult{row.result}
 		}
-		(&flight{slots: []*slot{s}}).answer(&pb.StreamReply{Result: &pb.StreamReply_Next{Next: reply}})
-		<-s.done
-		if !errors.Is(s.out.Err, errMalformed) || s.out.First != 0 {
-			t.Errorf("%s: got %+v, want %v", row.name, s.out, errMalformed)
+		f.answer(&pb.StreamReply{Result: &pb.StreamReply_Next{Next: reply}})
+		<-f.done
+		if got := ticket.answer(2); !errors.Is(got.Err, errMalformed) || got.First != 0 {
+			t.Errorf("%s: got %+v, want %v", row.name, got, errMalformed)
 		}
 	}
 }
@@ -81,26 +91,33 @@ func TestWhatWaitsTooLongIsGivenUp(t *testing.T) {
 	c := &Client{stale: make(chan struct{}, 1)}
 	c.cfg, _ = Config{Addrs: []string{"a"}, AttemptTimeout: 4 * time.Hour}.withDefaults()
 	p := &peer{c: c, addr: "a"}
-	l := newLane(p)
-	l.started = true
+	l := idle(p)
 	space := &seq.Space{Name: "user", Sections: 1}
-	sent, queued := slotFor(space, 1, 1), slotFor(space, 2, 1)
-	if _, err := l.enqueue(sent, 9); err != nil {
+	sent, _, err := l.enqueue(space, 1, 1, 9)
+	if err != nil {
 		t.Fatal(err)
 	}
 	l.take(nil)
-	if _, err := l.enqueue(queued, 9); err != nil {
+	queued, _, err := l.enqueue(space, 2, 1, 9)
+	if err != nil {
 		t.Fatal(err)
 	}
 	l.sweep(time.Now().Add(4 * time.Hour))
-	if len(sent.done)+len(queued.done) != 0 || p.suspect.Load() {
-		t.Error("given up before the limit")
+	for _, k := range []ticket{sent, queued} {
+		select {
+		case <-k.f.done:
+			t.Error("given up before the limit")
+		default:
+		}
+	}
+	if p.suspect.Load() {
+		t.Error("suspect before the limit")
 	}
 	l.sweep(time.Now().Add(6 * time.Hour))
-	for _, s := range []*slot{sent, queued} {
-		<-s.done
-		if !errors.Is(s.out.Err, ErrUnreachable) || final(s.out.Err) {
-			t.Errorf("got %v, want %v, to be retried", s.out.Err, ErrUnreachable)
+	for _, k := range []ticket{sent, queued} {
+		<-k.f.done
+		if err := k.answer(1).Err; !errors.Is(err, ErrUnreachable) || final(err) {
+			t.Errorf("got %v, want %v, to be retried", err, ErrUnreachable)
 		}
 	}
 	if !p.suspect.Load() {

@@ -36,6 +36,8 @@ func (c *Client) Take(ctx context.Context, key Key, n uint32) (Range, error) {
 	return r, nil
 }
 
+// take tries the owner first, which nearly always answers; what it keeps on the stack
+// is kept by every waiting caller, so that the rest is a function of its own.
 func (c *Client) take(ctx context.Context, key Key, n uint32) (Range, error) {
 	if err := checkCount(n); err != nil {
 		return Range{}, err
@@ -51,50 +53,59 @@ func (c *Client) take(ctx context.Context, key Key, n uint32) (Range, error) {
 	if err != nil {
 		return Range{}, err
 	}
-	id := space.SectionOf(key.UID)
-	var j journey
+	p := v.owner(space.SectionOf(key.UID))
+	if p == nil || p.suspect.Load() {
+		return c.travel(ctx, space, key.UID, n, &journey{})
+	}
+	r := c.ask(ctx, p, space, key.UID, n)
+	if r.Err == nil {
+		return r, nil
+	}
+	j := &journey{table: v.version(), next: 1}
+	if err := c.fault(ctx, j, r.Err); err != nil {
+		return Range{}, err
+	}
+	return c.travel(ctx, space, key.UID, n, j)
+}
+
+// travel asks one peer after the other until one answers or the call ends.
+func (c *Client) travel(ctx context.Context, space *seq.Space, uid seq.UID, n uint32, j *journey) (Range, error) {
+	id := space.SectionOf(uid)
 	for {
-		p, probe := c.pick(v, id, &j, (*peer).admit)
+		p, probe := c.pick(c.view.Load(), id, j, (*peer).admit)
 		if p == nil {
-			if err := c.pause(ctx, &j); err != nil {
+			if err := c.pause(ctx, j); err != nil {
 				return Range{}, err
 			}
-			v = c.view.Load()
 			continue
 		}
-		r := c.ask(ctx, p, space, key.UID, n)
+		r := c.ask(ctx, p, space, uid, n)
 		p.release(probe)
 		if r.Err == nil {
 			return r, nil
 		}
-		if err := c.fault(ctx, &j, r.Err); err != nil {
+		if err := c.fault(ctx, j, r.Err); err != nil {
 			return Range{}, err
 		}
-		v = c.view.Load()
 	}
 }
 
 // ask makes one attempt at one peer, together with the calls of others.
 func (c *Client) ask(ctx context.Context, p *peer, space *seq.Space, uid seq.UID, n uint32) Range {
-	s := slots.Get().(*slot)
-	s.space, s.uid, s.count = space, uid, n
-	if err := p.enqueue(s); err != nil {
-		slots.Put(s)
+	t, err := p.enqueue(space, uid, n)
+	if err != nil {
 		return Range{Err: err}
 	}
 	if leave := ctx.Done(); leave == nil {
-		<-s.done
+		<-t.f.done
 	} else {
 		select {
-		case <-s.done:
+		case <-t.f.done:
 		case <-leave:
-			return Range{Err: ctx.Err()} // the slot stays with the lane
+			return Range{Err: ctx.Err()} // what comes for it is thrown away
 		}
 	}
-	r := s.out
-	s.space, s.out = nil, Range{}
-	slots.Put(s)
-	return c.ordered(r)
+	return c.ordered(t.answer(n))
 }
 
 // ordered refuses an unordered answer unless the caller takes them.

@@ -8,6 +8,7 @@ import (
 	"google.golang.org/grpc"
 
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
+	"github.com/seqsvr/seqsvr/seq"
 )
 
 // wideQueue is the queue length from which the second stream is used too: below it
@@ -98,15 +99,15 @@ func (p *peer) call(ctx context.Context, limit time.Duration, do func(context.Co
 	return err
 }
 
-// enqueue hands a slot to one of the streams. After nil the slot is completed exactly
-// once, within about AttemptTimeout.
-func (p *peer) enqueue(s *slot) error {
+// enqueue gives a key a place in a flight on one of the streams. Without an error the
+// flight is completed exactly once, within about AttemptTimeout.
+func (p *peer) enqueue(space *seq.Space, uid seq.UID, count uint32) (ticket, error) {
 	narrow := min(wideQueue, p.c.cfg.MaxQueue)
-	if full, err := p.lanes[0].enqueue(s, narrow); !full {
-		return err
+	t, full, err := p.lanes[0].enqueue(space, uid, count, narrow)
+	if full {
+		t, _, err = p.lanes[1].enqueue(space, uid, count, p.c.cfg.MaxQueue-narrow)
 	}
-	_, err := p.lanes[1].enqueue(s, p.c.cfg.MaxQueue-narrow)
-	return err
+	return t, err
 }
 
 func (p *peer) sweep(now time.Time) {

@@ -35,6 +35,16 @@ func (v *view) version() uint64 {
 	return v.routes.Version
 }
 
+// owner is the peer to ask first for a section; nil if there is none.
+func (v *view) owner(id seq.SectionID) *peer {
+	if int(id) < len(v.routes.Sections) {
+		if n := v.routes.Sections[id].Owner; n >= 0 && int(n) < len(v.nodes) {
+			return v.nodes[n]
+		}
+	}
+	return nil
+}
+
 // candidates are the peers to ask for a section, in order; nil where there is none.
 func (v *view) candidates(id seq.SectionID) (out [3]*peer) {
 	if int(id) >= len(v.routes.Sections) {
