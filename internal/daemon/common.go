@@ -1,0 +1,101 @@
+package daemon
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"sync"
+
+	"github.com/spf13/pflag"
+
+	"github.com/seqsvr/seqsvr/internal/telemetry"
+	"github.com/seqsvr/seqsvr/seq"
+)
+
+// Common are the settings that every daemon has. Add them to a flag set, load that,
+// then call Open.
+type Common struct {
+	Admin     string // host:port of /metrics, /livez and /readyz; empty: none
+	Pprof     bool   // serve profiles there too
+	LogLevel  string // debug, info, warn or error
+	LogFormat string // text or json
+
+	Logger *slog.Logger   // set by Open
+	level  *slog.LevelVar // of Logger
+}
+
+// Flags adds the settings to a daemon's flags; admin is its default admin address.
+func (c *Common) Flags(fs *pflag.FlagSet, admin string) {
+	fs.StringVar(&c.Admin, "admin", admin, "`address` of /metrics, /livez and /readyz, host:port; empty: none")
+	fs.BoolVar(&c.Pprof, "pprof", false, "serve profiles below /debug/pprof/ of the admin address")
+	fs.StringVar(&c.LogLevel, "log-level", "info", "debug, info, warn or error")
+	fs.StringVar(&c.LogFormat, "log-format", "text", "text or json")
+}
+
+// Open checks the settings and makes the logger, which writes to w. ErrUsage.
+func (c *Common) Open(w io.Writer) (err error) {
+	if c.Admin != "" {
+		if _, _, err := net.SplitHostPort(c.Admin); err != nil {
+			return Usage(fmt.Errorf("admin address %q: expected host:port", c.Admin))
+		}
+	}
+	c.Logger, c.level, err = NewLogger(w, c.LogLevel, c.LogFormat)
+	return err
+}
+
+// Service is a daemon's server.
+type Service interface {
+	telemetry.Subject
+	// Run serves until ctx ends, and returns after it has drained.
+	Run(ctx context.Context) error
+}
+
+// Serve runs a daemon beside its admin listener. The admin address is bound before
+// start is called: one that is taken stops the daemon before it has touched anything.
+// While the service drains, /readyz says so and /metrics goes on.
+func (c *Common) Serve(ctx context.Context, name string, start func() (Service, error)) error {
+	if c.Admin == "" {
+		service, err := start()
+		if err != nil {
+			return err
+		}
+		return service.Run(ctx)
+	}
+	lis, err := net.Listen("tcp", c.Admin)
+	if err != nil {
+		return fmt.Errorf("listen for admin (--admin): %w", err)
+	}
+	service, err := start()
+	if err != nil {
+		_ = lis.Close()
+		return err
+	}
+	admin := telemetry.Admin{Daemon: name, Subject: draining{service, ctx}, Pprof: c.Pprof, Logger: c.Logger}
+	life, stop := context.WithCancel(context.WithoutCancel(ctx))
+	var task sync.WaitGroup
+	task.Go(func() {
+		if err := admin.Serve(life, lis); err != nil {
+			c.Logger.Error("admin listener failed, the daemon goes on without it", "error", err)
+		}
+	})
+	c.Logger.Info("admin listens", "addr", lis.Addr().String(), "pprof", c.Pprof)
+	defer task.Wait()
+	defer stop()
+	return service.Run(ctx)
+}
+
+// draining is a service that is not ready once its context has ended.
+type draining struct {
+	Service
+	ctx context.Context
+}
+
+// Ready implements telemetry.Subject.
+func (d draining) Ready() error {
+	if d.ctx.Err() != nil {
+		return seq.ErrShuttingDown
+	}
+	return d.Service.Ready()
+}
