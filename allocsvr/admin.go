@@ -32,7 +32,7 @@ func (s adminServer) Status(ctx context.Context, _ *pb.StatusRequest) (*pb.Statu
 	reply := &pb.StatusReply{
 		ClusterId: a.cluster, Era: uint64(s.era), Node: a.name, Session: uint64(a.session), RouteVersion: t.version(),
 		Sections: uint32(len(a.cells)), LeaseUs: uint64(a.lease / time.Microsecond), Version: version.Get().Version,
-		Numbers: a.stats.numbers.Load(), Steps: a.stats.steps.Load(), Takeovers: a.stats.takeovers.Load(),
+		Numbers: a.stats.total(), Steps: a.stats.steps.Load(), Takeovers: a.stats.takeovers.Load(),
 		Handoffs: a.stats.handoffs.Load(), Nacks: a.stats.nacks.Load(), Stores: s.stores(ctx),
 	}
 	serving, inMemory := a.census()
@@ -80,16 +80,27 @@ func (a *Alloc) Ready() error {
 	if t == nil {
 		return fmt.Errorf("%w: no route table yet", seq.ErrNoRoute)
 	}
-	desired := 0
-	for id := range t.Sections {
-		if owner, ok := t.Owner(seq.SectionID(id)); ok && owner.Name == a.name {
-			desired++
-		}
+	if n := a.leases.Connected(); n < a.needed {
+		return a.leaseLoss()
 	}
+	desired := a.desired(t)
 	if serving, _ := a.census(); serving < desired {
 		return fmt.Errorf("%w: %d of %d sections served", a.leaseLoss(), serving, desired)
 	}
 	return nil
+}
+
+// desired counts the sections that the table gives to this node.
+func (a *Alloc) desired(t *table) (n int) {
+	if t == nil {
+		return 0
+	}
+	for id := range t.Sections {
+		if owner, ok := t.Owner(seq.SectionID(id)); ok && owner.Name == a.name {
+			n++
+		}
+	}
+	return n
 }
 
 // ownership is who owns what by the stores.

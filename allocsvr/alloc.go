@@ -50,11 +50,6 @@ type Alloc struct {
 	stats   stats
 }
 
-// stats are counted since start.
-type stats struct {
-	numbers, steps, takeovers, handoffs, nacks atomic.Uint64
-}
-
 // Parts are what an Alloc is made of; the Server wires them, tests put others in.
 type Parts struct {
 	Name         string
@@ -85,7 +80,7 @@ func NewAlloc(p Parts) (*Alloc, error) {
 		name: p.Name, addr: p.Addr, cluster: p.Cluster, session: p.Session, lease: p.Lease, replicas: p.Replicas, needed: p.Needed, mapping: p.Mapping,
 		registers: p.Registers, documents: p.Documents, leases: p.Leases, peers: p.Peers,
 		clock: p.Clock, wall: p.Wall, log: p.Logger,
-		fatal: make(chan error, 1), started: p.Clock.Now(),
+		fatal: make(chan error, 1), started: p.Clock.Now(), stats: newStats(len(p.Mapping.Spaces)),
 	}
 	a.cells = make([]*cell, p.Mapping.Sections())
 	for i := range p.Mapping.Spaces {

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"google.golang.org/grpc"
@@ -17,6 +18,7 @@ import (
 	"github.com/seqsvr/seqsvr/internal/clock"
 	"github.com/seqsvr/seqsvr/internal/rpc"
 	"github.com/seqsvr/seqsvr/internal/storeclient"
+	"github.com/seqsvr/seqsvr/internal/telemetry"
 	"github.com/seqsvr/seqsvr/membership"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/quorum"
@@ -43,6 +45,9 @@ type Server struct {
 	stop context.CancelCauseFunc
 	life context.Context
 	done chan struct{}
+
+	calls telemetry.Calls
+	parts atomic.Pointer[assembled] // nil until the stores are reached
 }
 
 // New listens and checks the configuration; it does not need the stores yet.
@@ -102,6 +107,7 @@ func (s *Server) Run(ctx context.Context) error {
 		return err
 	}
 	defer parts.close()
+	s.parts.Store(parts)
 
 	life, cancel := context.WithCancelCause(s.life)
 	defer cancel(nil)
@@ -207,7 +213,7 @@ func (s *Server) assemble(cluster storeclient.Cluster) (*assembled, error) {
 }
 
 func (s *Server) register(p *assembled, cluster storeclient.Cluster) {
-	p.srv = rpc.NewServer(rpc.ServerConfig{Logger: s.cfg.Logger, ClusterID: p.ClusterID})
+	p.srv = rpc.NewServer(rpc.ServerConfig{Logger: s.cfg.Logger, ClusterID: p.ClusterID}, s.calls.Options()...)
 	p.Register(p.srv)
 	pb.RegisterAdminServer(p.srv, p.admin(p.view, func(ctx context.Context) []*pb.StoreStatus { return describeStores(ctx, cluster) }))
 	p.health = rpc.RegisterHealth(p.srv)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"google.golang.org/grpc"
 
 	"github.com/seqsvr/seqsvr/allocsvr/globalid"
@@ -23,13 +24,15 @@ type endpoint interface {
 	Lost(reg seq.Register, round uint64)
 	// Register puts the service on the server.
 	Register(srv grpc.ServiceRegistrar)
+	// Send gives the metrics.
+	Send(ch chan<- prometheus.Metric)
 }
 
 // endpointsOf makes the services for segments and snowflake IDs.
 func (n *Node) endpointsOf(cfg Config, w Wiring) error {
 	a := n.alloc
 	segments, err := segment.New(segment.Config{
-		Session: w.Session, Mapping: w.Identity.Mapping, Registers: n.group, Documents: n.group,
+		Session: w.Session, Mapping: w.Identity.Mapping, Registers: n.measure("tag"), Documents: n.group,
 		Attach: func(reg seq.Register, round uint64) segment.Hold { return n.leases.Attach(reg, round) },
 		Owner:  a.mine, Clock: w.Clock, RouteVersion: func() uint64 { return a.routes.table().version() }, Logger: cfg.Logger,
 	})
@@ -37,7 +40,7 @@ func (n *Node) endpointsOf(cfg Config, w Wiring) error {
 		return err
 	}
 	ids, err := globalid.New(globalid.Config{
-		Name: cfg.Name, Session: w.Session, Registers: n.group, Documents: n.group, Leases: workerLeases{n.leases},
+		Name: cfg.Name, Session: w.Session, Registers: n.measure("worker"), Documents: n.group, Leases: workerLeases{n.leases},
 		DatacenterID: snowflake.Datacenter(cfg.DatacenterID), Datacenter: cfg.Datacenter, Worker: cfg.worker(),
 		Window: cfg.WorkerWindow, Wall: w.Wall, Clock: w.Clock, Logger: cfg.Logger,
 	})
@@ -47,6 +50,13 @@ func (n *Node) endpointsOf(cfg Config, w Wiring) error {
 	a.routes.changed = segments.Recheck
 	n.endpoints = []endpoint{segments, ids}
 	return nil
+}
+
+// measure is the group with its writes counted under a kind of register.
+func (n *Node) measure(kind string) *measured {
+	m := newMeasured(n.group, kind)
+	n.measured = append(n.measured, m)
+	return m
 }
 
 // worker is the configured worker id, nil for any free one.

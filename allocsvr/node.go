@@ -42,6 +42,7 @@ type Node struct {
 	group     *quorum.Group
 	peers     *grpcPeers
 	endpoints []endpoint
+	measured  []*measured
 }
 
 // NewNode wires a node. Errors: seq.ErrBadLease, seq.ErrBadArgument, quorum.ErrBadConfig.
@@ -68,7 +69,7 @@ func NewNode(cfg Config, w Wiring) (*Node, error) {
 	refused.leases = n.leases
 	n.alloc, err = NewAlloc(Parts{
 		Name: cfg.Name, Addr: w.Addr, Cluster: id.Ref.Cluster, Session: w.Session, Lease: cfg.Lease,
-		Replicas: id.N, Needed: id.W, Mapping: id.Mapping, Registers: group, Documents: group, Leases: keeper{n.leases}, Peers: n.peers,
+		Replicas: id.N, Needed: id.W, Mapping: id.Mapping, Registers: n.measure("section"), Documents: group, Leases: keeper{n.leases}, Peers: n.peers,
 		Clock: w.Clock, Wall: w.Wall, Logger: cfg.Logger, ExpectAllocs: cfg.ExpectAllocs, Weight: cfg.Weight,
 	})
 	if err != nil {

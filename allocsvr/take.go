@@ -36,7 +36,11 @@ func (a *Alloc) beginTake(space *seq.Space, uids []seq.UID, counts []uint32) *ta
 	t := &taking{a: a, space: space, uids: uids, counts: counts, out: Taken{
 		First: make([]uint64, len(uids)), Last: make([]uint64, len(uids))}}
 	// The clock is read after the last request of the batch has arrived, once.
+	t.sample()
 	t.pass(a.clock.Now())
+	if !t.settled() {
+		t.waits()
+	}
 	return t
 }
 
@@ -50,7 +54,7 @@ func (t *taking) settle(ctx context.Context) {
 	}
 	t.pending = nil
 	t.confirmEpochs(ctx)
-	t.a.stats.numbers.Add(t.numbers)
+	t.observe()
 }
 
 // taking is one Take in progress.
@@ -63,6 +67,9 @@ type taking struct {
 	pending []int
 	numbers uint64
 	epochs  map[seq.SectionID]seq.Epoch // strict: what was taken under
+
+	begun  time.Time // when looked at; else zero
+	weight uint64    // of what is looked at: how many batches it stands for
 }
 
 func (t *taking) count(i int) uint64 {

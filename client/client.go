@@ -64,6 +64,7 @@ type Client struct {
 	fallback  *fallback  // nil: none
 	adoptMu   sync.Mutex // held while a new view is made, so that versions only rise
 	lastFault atomic.Pointer[error]
+	counts    counts
 
 	peersMu sync.RWMutex // guards peers and closed
 	peers   map[string]*peer

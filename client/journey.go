@@ -88,6 +88,7 @@ func (c *Client) fault(ctx context.Context, j *journey, err error) error {
 		}
 		return c.timedOut(end, j)
 	}
+	c.counts.retries.Add(1)
 	j.last = err
 	var moved *rpc.NotOwnerError
 	switch {
@@ -107,6 +108,7 @@ func (c *Client) fault(ctx context.Context, j *journey, err error) error {
 
 // pause ends a round: it waits a little, or says that the call's time is over.
 func (c *Client) pause(ctx context.Context, j *journey) error {
+	c.counts.pauses.Add(1)
 	c.Refresh()
 	d := min(pauseFirst<<min(j.round, 10), pauseMax)
 	j.round++

@@ -64,15 +64,15 @@ func (f *front) routes() []route {
 	}
 }
 
-func newFront(sdk *client.Client, leaving <-chan struct{}, log *slog.Logger) http.Handler {
+func newFront(sdk *client.Client, leaving <-chan struct{}, log *slog.Logger, stats *httpStats) http.Handler {
 	f := &front{sdk, pb.NewSnowflakeClient(sdk.Any()), pb.NewSegmentClient(sdk.Any()), leaving, log}
 	mux := http.NewServeMux()
 	for _, one := range f.routes() {
-		mux.Handle(one.path, f.serve(one))
+		mux.Handle(one.path, stats.watch(one.path, f.serve(one)))
 	}
-	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+	mux.Handle("/", stats.watch(otherRoutes, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		plainFault(w, http.StatusNotFound, fault{"NOT_FOUND", "no such path: " + r.URL.Path})
-	})
+	})))
 	return mux
 }
 

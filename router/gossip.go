@@ -42,6 +42,7 @@ func (r *Router) gossip(ctx context.Context) error {
 		return fmt.Errorf("gossip: %w", err)
 	}
 	defer func() { _ = view.Close() }()
+	r.view.Store(view)
 	for rest(ctx, gossipPause) {
 		var own uint64
 		if routes := r.sdk.Routes(); routes != nil {

@@ -244,18 +244,26 @@ type state struct {
 // live says that the process answers.
 func (f *front) live(*http.Request) (any, error) { return state{Status: "ok"}, nil }
 
-// ready says that calls can be forwarded: there is a route table and the router stays.
+// ready answers as the admin listener does.
 func (f *front) ready(*http.Request) (any, error) {
+	if err := ready(f.sdk, f.leaving); err != nil {
+		return nil, err
+	}
+	return state{"ok", json.RawMessage(strconv.FormatUint(f.sdk.Routes().Version, 10))}, nil
+}
+
+// ready is nil while calls can be forwarded: there is a route table and the router
+// stays. Else the reason why not.
+func ready(sdk *client.Client, leaving <-chan struct{}) error {
 	select {
-	case <-f.leaving:
-		return nil, seq.ErrShuttingDown
+	case <-leaving:
+		return seq.ErrShuttingDown
 	default:
 	}
-	routes := f.sdk.Routes()
-	if routes == nil {
-		now, cancel := context.WithCancel(context.Background())
-		cancel()
-		return nil, f.sdk.Ready(now)
+	if sdk.Routes() != nil {
+		return nil
 	}
-	return state{"ok", json.RawMessage(strconv.FormatUint(routes.Version, 10))}, nil
+	now, cancel := context.WithCancel(context.Background())
+	cancel()
+	return sdk.Ready(now)
 }

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"google.golang.org/grpc"
@@ -16,6 +17,8 @@ import (
 
 	"github.com/seqsvr/seqsvr/client"
 	"github.com/seqsvr/seqsvr/internal/rpc"
+	"github.com/seqsvr/seqsvr/internal/telemetry"
+	"github.com/seqsvr/seqsvr/membership"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/seq"
 )
@@ -36,6 +39,9 @@ type Router struct {
 	httpLis net.Listener // nil without an HTTP front
 	srv     *grpc.Server
 	health  *health.Server
+	calls   telemetry.Calls
+	http    httpStats
+	view    atomic.Pointer[membership.View] // nil without gossip, and before the cluster is known
 
 	leaving   chan struct{} // closed when Run begins to stop
 	leaveOnce sync.Once
@@ -77,7 +83,7 @@ func New(cfg Config) (*Router, error) {
 		}
 		return nil, fmt.Errorf("router: %w", err)
 	}
-	r.srv = rpc.NewServer(rpc.ServerConfig{Logger: cfg.Logger, ClusterID: r.sdk.ClusterID})
+	r.srv = rpc.NewServer(rpc.ServerConfig{Logger: cfg.Logger, ClusterID: r.sdk.ClusterID}, r.calls.Options()...)
 	pb.RegisterSequenceServer(r.srv, &server{sdk: r.sdk, leaving: r.leaving})
 	pb.RegisterSnowflakeServer(r.srv, &snowflakeServer{sdk: r.sdk, any: pb.NewSnowflakeClient(r.sdk.Any())})
 	pb.RegisterSegmentServer(r.srv, &segmentServer{sdk: r.sdk, any: pb.NewSegmentClient(r.sdk.Any())})
@@ -156,7 +162,7 @@ func (r *Router) reportHealth(ctx context.Context) {
 
 func (r *Router) serveHTTP(ctx context.Context) error {
 	srv := &http.Server{
-		Handler:           newFront(r.sdk, r.leaving, r.cfg.Logger),
+		Handler:           newFront(r.sdk, r.leaving, r.cfg.Logger, &r.http),
 		ReadHeaderTimeout: headerTimeout, ReadTimeout: readTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader,
 		ErrorLog: slog.NewLogLogger(r.cfg.Logger.Handler(), slog.LevelWarn),
 	}

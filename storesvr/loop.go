@@ -84,15 +84,21 @@ func (r *replica) loop() {
 // commit applies the group in memory, writes it to disk and then answers all of it. A
 // crash before the write is done leaves the disk as it was, and nobody has an answer.
 func (r *replica) commit(group []*write) error {
-	update, err := r.applyGroup(group, r.full(group))
+	full := r.full(group)
+	if full {
+		r.stats.refused.Add(1)
+	}
+	update, err := r.applyGroup(group, full)
 	if err != nil {
 		return err
 	}
 	var commits uint64
 	if !update.Empty() {
+		begun := time.Now()
 		if commits, err = r.disk.Commit(update); err != nil {
 			return fmt.Errorf("%w: %w", ErrCommit, err)
 		}
+		r.stats.committed(time.Since(begun), len(group), len(update.Changes))
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -129,7 +135,8 @@ func (r *replica) applyGroup(group []*write, full bool) (disk.Update, error) {
 // full says whether the disk has too little room for the group: bbolt writes changed
 // pages anew before it frees the old ones, and an ENOSPC in the commit ends the process.
 func (r *replica) full(group []*write) bool {
-	if r.nearFull == 0 {
+	reserve := r.nearFull.Load()
+	if reserve == 0 {
 		return false
 	}
 	size := 0
@@ -141,7 +148,7 @@ func (r *replica) full(group []*write) bool {
 		r.log.Error("cannot tell how full the disk is, refusing writes", "error", err)
 		return true
 	}
-	return free < r.nearFull+2*uint64(size)
+	return free < reserve+2*uint64(size)
 }
 
 // fail makes the replica answer nothing any more, not even leases.

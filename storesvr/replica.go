@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/seqsvr/seqsvr/internal/clock"
@@ -34,8 +35,8 @@ type replica struct {
 	identity disk.Identity
 	boots    uint64
 	started  time.Duration
-	maxLease time.Duration
-	nearFull uint64
+	nearFull atomic.Uint64 // bytes free below which writes are refused; 0: never
+	stats    stats
 
 	queue  chan *write
 	quit   chan struct{} // closed by close
@@ -50,6 +51,7 @@ type replica struct {
 	members    disk.Members // as committed
 	commits    uint64       // as committed
 	distrusted string
+	maxLease   time.Duration
 	err        error // why nothing is answered any more
 }
 
@@ -68,11 +70,12 @@ func newReplica(cfg Config, db database, meta disk.Meta, registers map[seq.Regis
 	r := &replica{
 		disk: db, clock: cfg.Clock, wall: cfg.wall(), log: cfg.Logger.With("store", meta.Name),
 		identity: meta.Identity, boots: meta.BootCount, started: now,
-		maxLease: cfg.MaxLease, nearFull: cfg.NearFull,
+		maxLease: cfg.MaxLease, stats: newStats(),
 		queue: make(chan *write, maxGroup), quit: make(chan struct{}),
 		failed: make(chan struct{}), ended: make(chan struct{}),
 		acceptor: acc, members: meta.Members, commits: meta.Commits, distrusted: meta.Distrusted,
 	}
+	r.nearFull.Store(cfg.NearFull)
 	go r.loop()
 	return r, nil
 }

@@ -251,7 +251,7 @@ func TestANearlyFullDiskRefusesWritesAndKeepsLeases(t *testing.T) {
 	if _, err := b.Renew(t.Context(), b.renewal(alice)); err != nil {
 		t.Fatal(err)
 	}
-	b.nearFull = 1000
+	b.nearFull.Store(1000)
 	for name, free := range map[string]func() (uint64, error){
 		"nearly full": func() (uint64, error) { return 999, nil },
 		"not known":   func() (uint64, error) { return math.MaxUint64, errors.New("statfs") },

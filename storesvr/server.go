@@ -24,10 +24,10 @@ type server struct {
 }
 
 // newServer is a gRPC server with the store, its health and reflection.
-func newServer(cfg Config, r *replica) *grpc.Server {
+func newServer(cfg Config, r *replica, extra ...grpc.ServerOption) *grpc.Server {
 	g := rpc.NewServer(rpc.ServerConfig{Logger: cfg.Logger},
-		grpc.MaxRecvMsgSize(storewire.MaxMessage), grpc.MaxSendMsgSize(storewire.MaxMessage),
-		grpc.ChainUnaryInterceptor(addressedTo(r.identity.UUID)))
+		append(extra, grpc.MaxRecvMsgSize(storewire.MaxMessage), grpc.MaxSendMsgSize(storewire.MaxMessage),
+			grpc.ChainUnaryInterceptor(addressedTo(r.identity.UUID)))...)
 	s := &server{replica: r}
 	pb.RegisterStoreServer(g, s)
 	s.health = rpc.RegisterHealth(g)

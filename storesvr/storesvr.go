@@ -10,6 +10,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/seqsvr/seqsvr/internal/rpc"
+	"github.com/seqsvr/seqsvr/internal/telemetry"
 	"github.com/seqsvr/seqsvr/storesvr/disk"
 )
 
@@ -20,6 +21,7 @@ type Store struct {
 	listen  net.Listener
 	server  *grpc.Server
 	gossip  *gossip
+	calls   telemetry.Calls
 
 	once     sync.Once // Close
 	closeErr error     // of Close
@@ -32,19 +34,22 @@ func New(cfg Config) (*Store, error) {
 		return nil, fmt.Errorf("start store: %w", err)
 	}
 	cfg = cfg.withDefaults()
+	// The address comes first: opening the database counts a start on the disk, and a
+	// store that cannot listen is to leave it as it was.
+	lis, err := net.Listen("tcp", cfg.Listen)
+	if err != nil {
+		return nil, fmt.Errorf("start store: listen for gRPC (--listen): %w", err)
+	}
 	db, meta, registers, err := disk.Open(cfg.DataDir, cfg.ClusterID)
 	if err != nil {
-		return nil, fmt.Errorf("start store: %w", err)
+		return nil, errors.Join(fmt.Errorf("start store: %w", err), lis.Close())
 	}
 	r, err := newReplica(cfg, db, meta, registers)
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("start store %s: %w", meta.Name, err), db.Close())
+		return nil, errors.Join(fmt.Errorf("start store %s: %w", meta.Name, err), db.Close(), lis.Close())
 	}
-	s := &Store{cfg: cfg, replica: r}
-	if s.listen, err = net.Listen("tcp", cfg.Listen); err != nil {
-		return nil, errors.Join(fmt.Errorf("start store %s: %w", meta.Name, err), r.close())
-	}
-	s.server = newServer(cfg, r)
+	s := &Store{cfg: cfg, replica: r, listen: lis}
+	s.server = newServer(cfg, r, s.calls.Options()...)
 	if s.gossip, err = startGossip(cfg, s.advertise(), r.identity); err != nil {
 		return nil, errors.Join(fmt.Errorf("start store %s: %w", meta.Name, err), s.Close())
 	}

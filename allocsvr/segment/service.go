@@ -78,6 +78,8 @@ type Service struct {
 
 	mu    sync.Mutex // guards cells, not what is in them
 	cells map[string]*cell
+
+	numbers, takes, failed atomic.Uint64 // since start
 }
 
 // New makes a Service that owns nothing yet. seq.ErrBadArgument, seq.ErrBadMapping.

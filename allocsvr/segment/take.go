@@ -32,6 +32,7 @@ func (s *Service) Take(ctx context.Context, name string, count uint32) (Range, e
 		return Range{}, fmt.Errorf("take of tag %q: %w: %d, expected 1 to %d", name, seq.ErrBadCount, count, seq.MaxCount)
 	}
 	r, err := s.take(ctx, name, uint64(count))
+	s.count(count, err)
 	if err != nil {
 		return Range{}, fmt.Errorf("take %d of tag %q: %w", count, name, err)
 	}

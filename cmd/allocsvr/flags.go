@@ -16,10 +16,10 @@ import (
 // options are the flags of allocsvr.
 type options struct {
 	allocsvr.Config
-	supervise           bool
-	pidFile             string
-	session             string
-	logLevel, logFormat string
+	daemon.Common
+	supervise bool
+	pidFile   string
+	session   string
 }
 
 func flags() (*pflag.FlagSet, *options) {
@@ -44,8 +44,7 @@ func flags() (*pflag.FlagSet, *options) {
 	fs.BoolVar(&o.supervise, "supervise", false, "run below a parent that ends the lease at once when this process dies, and starts it again")
 	fs.StringVar(&o.pidFile, "pid-file", "", "with --supervise, a `file` for the process id of the child")
 	fs.StringVar(&o.session, "session", "", "incarnation, 16 hex digits, never used before; given by the supervising parent")
-	fs.StringVar(&o.logLevel, "log-level", "info", "debug, info, warn or error")
-	fs.StringVar(&o.logFormat, "log-format", "text", "text or json")
+	o.Common.Flags(fs, "127.0.0.1:7419")
 	return fs, o
 }
 
@@ -59,12 +58,12 @@ func load(args []string, env func(string) (string, bool), stderr io.Writer) (*op
 	if fs.NArg() > 0 || fs.ArgsLenAtDash() >= 0 {
 		return nil, daemon.Usage(fmt.Errorf("arguments %q: expected flags only", args))
 	}
-	logger, _, err := daemon.NewLogger(stderr, o.logLevel, o.logFormat)
-	if err != nil {
+	if err := o.Open(stderr); err != nil {
 		return nil, err
 	}
-	o.Logger = logger
+	o.Config.Logger = o.Common.Logger
 	if o.session != "" {
+		var err error
 		if o.Session, err = seq.ParseSession(o.session); err != nil {
 			return nil, daemon.Usage(err)
 		}

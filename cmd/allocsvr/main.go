@@ -21,9 +21,11 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if o.supervise {
 		return supervise(ctx, o, args, stdout, stderr)
 	}
-	server, err := allocsvr.New(o.Config)
-	if err != nil {
-		return usageOf(err)
-	}
-	return server.Run(ctx)
+	return o.Serve(ctx, "allocsvr", func() (daemon.Service, error) {
+		server, err := allocsvr.New(o.Config)
+		if err != nil {
+			return nil, usageOf(err)
+		}
+		return server, nil
+	})
 }

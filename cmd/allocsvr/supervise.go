@@ -46,7 +46,7 @@ func supervise(ctx context.Context, o *options, args []string, stdout, stderr io
 	if err != nil {
 		return fmt.Errorf("supervise: find own executable: %w", err)
 	}
-	stores := newEnder(o.Stores, o.Logger)
+	stores := newEnder(o.Stores, o.Common.Logger)
 	defer stores.close()
 	s := &supervisor{
 		command: func(session seq.Session) *exec.Cmd {
@@ -56,7 +56,7 @@ func supervise(ctx context.Context, o *options, args []string, stdout, stderr io
 		},
 		end:     stores.end,
 		started: func(pid int) error { return writePid(o.pidFile, pid) },
-		log:     o.Logger,
+		log:     o.Common.Logger,
 	}
 	return s.run(ctx)
 }

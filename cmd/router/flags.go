@@ -17,7 +17,7 @@ import (
 // options are the flags of router.
 type options struct {
 	router.Config
-	logLevel, logFormat string
+	daemon.Common
 }
 
 func flags() (*pflag.FlagSet, *options) {
@@ -34,8 +34,7 @@ func flags() (*pflag.FlagSet, *options) {
 	fs.StringVar(&o.GossipListen, "gossip-listen", "", "membership `address`, host:port; empty: no membership")
 	fs.StringSliceVar(&o.GossipJoin, "gossip-join", nil, "membership `addresses` of other nodes")
 	fs.StringVar(&o.GossipProfile, "gossip-profile", "fast", "timings of the membership: fast, lan or wan")
-	fs.StringVar(&o.logLevel, "log-level", "info", "debug, info, warn or error")
-	fs.StringVar(&o.logFormat, "log-format", "text", "text or json")
+	o.Common.Flags(fs, "127.0.0.1:7409")
 	return fs, o
 }
 
@@ -49,11 +48,10 @@ func load(args []string, env func(string) (string, bool), stderr io.Writer) (*op
 	if fs.NArg() > 0 {
 		return nil, daemon.Usage(fmt.Errorf("%q is too much: expected flags only", fs.Arg(0)))
 	}
-	logger, _, err := daemon.NewLogger(stderr, o.logLevel, o.logFormat)
-	if err != nil {
+	if err := o.Open(stderr); err != nil {
 		return nil, err
 	}
-	o.Logger = logger
+	o.Config.Logger = o.Common.Logger
 	return o, nil
 }
 

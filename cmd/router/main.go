@@ -18,10 +18,20 @@ func run(ctx context.Context, args []string, _, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	r, err := router.New(o.Config)
-	if err != nil {
-		return usageOf(err)
-	}
-	defer r.Close()
-	return r.Run(ctx)
+	return o.Serve(ctx, "router", func() (daemon.Service, error) {
+		r, err := router.New(o.Config)
+		if err != nil {
+			return nil, usageOf(err)
+		}
+		return closing{r}, nil
+	})
+}
+
+// closing is a router that is closed once it has run.
+type closing struct{ *router.Router }
+
+// Run implements daemon.Service.
+func (c closing) Run(ctx context.Context) error {
+	defer c.Close()
+	return c.Router.Run(ctx)
 }

@@ -18,7 +18,7 @@ import (
 // serveOptions are the flags of `storesvr serve`.
 type serveOptions struct {
 	storesvr.Config
-	logLevel, logFormat string
+	daemon.Common
 }
 
 func serveFlags() (*pflag.FlagSet, *serveOptions) {
@@ -33,8 +33,7 @@ func serveFlags() (*pflag.FlagSet, *serveOptions) {
 	fs.StringVar(&o.GossipProfile, "gossip-profile", "fast", "timings of the membership: fast, lan or wan")
 	fs.DurationVar(&o.MaxLease, "max-lease", o.MaxLease, "longest lease that is granted")
 	fs.Uint64Var(&o.NearFull, "near-full", o.NearFull, "`bytes` free on the disk below which writes are refused; 0: never")
-	fs.StringVar(&o.logLevel, "log-level", "info", "debug, info, warn or error")
-	fs.StringVar(&o.logFormat, "log-format", "text", "text or json")
+	o.Common.Flags(fs, "127.0.0.1:7509")
 	return fs, o
 }
 
@@ -47,16 +46,17 @@ func runServe(ctx context.Context, args []string, stderr io.Writer) error {
 	if fs.NArg() > 0 {
 		return daemon.Usage(fmt.Errorf("serve: %q is too much: expected flags only", fs.Arg(0)))
 	}
-	logger, _, err := daemon.NewLogger(stderr, o.logLevel, o.logFormat)
-	if err != nil {
+	if err := o.Open(stderr); err != nil {
 		return err
 	}
-	o.Logger = logger
-	store, err := storesvr.New(o.Config)
-	if err != nil {
-		return usageOf(err)
-	}
-	return store.Run(ctx)
+	o.Config.Logger = o.Common.Logger
+	return o.Serve(ctx, "storesvr", func() (daemon.Service, error) {
+		store, err := storesvr.New(o.Config)
+		if err != nil {
+			return nil, usageOf(err)
+		}
+		return store, nil
+	})
 }
 
 // usageOf marks what only another command line can cure.

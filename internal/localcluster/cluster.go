@@ -105,7 +105,7 @@ func runInit(cfg Config, l *Layout, storesvr string, env []string, store Node) e
 
 // arguments is a daemon's command line without its name.
 func (c *Cluster) arguments(cfg Config, n Node) []string {
-	args := []string{"--listen", n.Addr, "--cluster", c.ClusterID,
+	args := []string{"--listen", n.Addr, "--cluster", c.ClusterID, "--admin", "",
 		"--gossip-listen", n.Gossip, "--gossip-join", strings.Join(c.GossipAddrs(), ",")}
 	if cfg.GossipProfile != "" {
 		args = append(args, "--gossip-profile", cfg.GossipProfile)

@@ -113,6 +113,10 @@ func (a *Acceptor) LeaseBound() time.Duration { return a.bound }
 // grace is as long as the bound that the disk has. It never lowers it.
 func (a *Acceptor) SetLeaseBound(bound time.Duration) { a.bound = max(a.bound, bound) }
 
+// SetMaxLease changes the longest lease that Renew grants from now on; what was granted
+// stays.
+func (a *Acceptor) SetMaxLease(longest time.Duration) { a.maxLease = longest }
+
 // set changes a register in memory, which reg is, or nil if there is none of that name
 // yet; or returns ErrInvariant and changes nothing.
 func (a *Acceptor) set(r seq.Register, reg *register, next State) error {

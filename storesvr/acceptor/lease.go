@@ -173,6 +173,17 @@ func (a *Acceptor) Leased(now time.Duration) bool {
 	return false
 }
 
+// Sessions counts the sessions with a valid lease and what they have attached.
+func (a *Acceptor) Sessions(now time.Duration) (live, attached int) {
+	for _, s := range a.sessions {
+		if now < s.expiry {
+			live++
+			attached += len(s.attached)
+		}
+	}
+	return live, attached
+}
+
 // live lists the sessions with a valid lease by name, and forgets the long dead.
 func (a *Acceptor) live(now time.Duration) []quorum.SessionInfo {
 	var live []quorum.SessionInfo

@@ -1,0 +1,44 @@
+package globalid
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/seqsvr/seqsvr/internal/telemetry"
+)
+
+var (
+	mIDs       = telemetry.Counter("snowflake_ids_total", "IDs handed out.", "namespace")
+	mDelegated = telemetry.Counter("snowflake_delegated_total", "Windows given to clients for their own fallback.", "namespace")
+	mAgents    = telemetry.Counter("snowflake_agent_ids_total", "IDs handed out by the agent that asked; at most 1,024 names, then (other).", "agent")
+	mHeld      = telemetry.Gauge("snowflake_worker_held", "1 while this node has a worker id of the namespace.", "namespace")
+	mWindow    = telemetry.Gauge("snowflake_window_remaining_seconds", "How far ahead of the clock the worker id's high-water mark is confirmed; 0 without a worker id.", "namespace")
+	mPoolUsed  = telemetry.Gauge("snowflake_pool_used", "Worker ids of this datacenter that are not free, as last seen.", "namespace")
+	mPoolSize  = telemetry.Gauge("snowflake_pool_size", "Worker ids of one datacenter; 0: not looked at yet.", "namespace")
+	mCrowded   = telemetry.Gauge("snowflake_pool_crowded", "1 while more than 80 % of the worker ids are not free.", "namespace")
+	mLayoutEnd = telemetry.Gauge("snowflake_layout_remaining_seconds", "Time until the layout has no tick left; below 0 afterwards.", "namespace")
+	mEndsSoon  = telemetry.Gauge("snowflake_layout_ends_soon", "1 within a year of the layout's end, and after it.", "namespace")
+)
+
+// Send gives the metrics of the namespaces that were asked for at this node.
+func (s *Service) Send(ch chan<- prometheus.Metric) {
+	now := s.cfg.Wall()
+	stats := s.Stats()
+	for _, n := range stats.Namespaces {
+		mIDs.Send(ch, float64(n.Issued), n.Name)
+		mDelegated.Send(ch, float64(n.Delegated), n.Name)
+		mHeld.Flag(ch, n.Held, n.Name)
+		window := 0.0
+		if n.Held {
+			window = max(0, n.Confirmed.Sub(now).Seconds())
+		}
+		mWindow.Send(ch, window, n.Name)
+		mPoolUsed.Send(ch, float64(n.PoolHeld), n.Name)
+		mPoolSize.Send(ch, float64(n.Pool), n.Name)
+		mCrowded.Flag(ch, n.Crowded, n.Name)
+		mLayoutEnd.Send(ch, n.LayoutEnds.Sub(now).Seconds(), n.Name)
+		mEndsSoon.Flag(ch, n.EndsSoon, n.Name)
+	}
+	for agent, ids := range stats.Agents {
+		mAgents.Send(ch, float64(ids), agent)
+	}
+}

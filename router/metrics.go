@@ -1,0 +1,107 @@
+package router
+
+import (
+	"net/http"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/seqsvr/seqsvr/internal/telemetry"
+)
+
+var (
+	mHTTP        = telemetry.Counter("router_http_requests_total", "Requests of the HTTP front by route, as the OpenAPI document has it, and status.", "route", "code")
+	mHTTPSeconds = telemetry.Distribution("router_http_request_seconds", "How long requests of the HTTP front took.", "route")
+	mTries       = telemetry.Counter("router_retries_total", "Failed attempts that were made again, one for each key of a batch.")
+	mPauses      = telemetry.Counter("router_retry_pauses_total", "Times that a call had nobody left to ask and waited for a moment.")
+	mPeers       = telemetry.Gauge("router_peers", "AllocSvr that the route table names.")
+	mTable       = telemetry.Gauge("route_table_version", "Version of the route table that this process goes by; 0: none yet.")
+)
+
+// otherRoutes stands for every path that is no route: there is no end of those.
+const otherRoutes = "(other)"
+
+// httpStats counts requests by route. The routes are known beforehand, and the codes
+// are those of HTTP.
+type httpStats struct {
+	ended sync.Map // endedKey -> *atomic.Uint64
+	took  sync.Map // route -> *telemetry.Histogram
+}
+
+type endedKey struct {
+	route string
+	code  int
+}
+
+// watch counts what a route answers.
+func (s *httpStats) watch(route string, next http.Handler) http.Handler {
+	took := telemetry.Durations()
+	s.took.Store(route, took)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		begun := time.Now()
+		out := &answered{ResponseWriter: w, code: http.StatusOK}
+		next.ServeHTTP(out, r)
+		took.Observe(time.Since(begun))
+		key := endedKey{route, out.code}
+		n, ok := s.ended.Load(key)
+		if !ok {
+			n, _ = s.ended.LoadOrStore(key, new(atomic.Uint64))
+		}
+		n.(*atomic.Uint64).Add(1)
+	})
+}
+
+func (s *httpStats) send(ch chan<- prometheus.Metric) {
+	s.ended.Range(func(key, n any) bool {
+		k := key.(endedKey)
+		mHTTP.Send(ch, float64(n.(*atomic.Uint64).Load()), k.route, strconv.Itoa(k.code))
+		return true
+	})
+	s.took.Range(func(route, h any) bool {
+		mHTTPSeconds.Histogram(ch, h.(*telemetry.Histogram), route.(string))
+		return true
+	})
+}
+
+// answered remembers the status of an answer.
+type answered struct {
+	http.ResponseWriter
+	code int
+}
+
+// WriteHeader implements http.ResponseWriter.
+func (a *answered) WriteHeader(code int) {
+	a.code = code
+	a.ResponseWriter.WriteHeader(code)
+}
+
+// Unwrap lets http.ResponseController reach the connection.
+func (a *answered) Unwrap() http.ResponseWriter { return a.ResponseWriter }
+
+// Describe implements prometheus.Collector; see telemetry.Func.
+func (r *Router) Describe(chan<- *prometheus.Desc) {}
+
+// Collect implements prometheus.Collector.
+func (r *Router) Collect(ch chan<- prometheus.Metric) {
+	r.calls.Send(ch)
+	r.http.send(ch)
+	stats := r.sdk.Stats()
+	mTries.Send(ch, float64(stats.Retries))
+	mPauses.Send(ch, float64(stats.Pauses))
+	version, peers := uint64(0), 0
+	if routes := r.sdk.Routes(); routes != nil {
+		version, peers = routes.Version, len(routes.Nodes)
+	}
+	mTable.Send(ch, float64(version))
+	mPeers.Send(ch, float64(peers))
+	telemetry.SendMembers(ch, r.view.Load())
+}
+
+// Ready is nil while calls can be forwarded: there is a route table and the router
+// stays. Else the reason why not.
+func (r *Router) Ready() error {
+	return ready(r.sdk, r.leaving)
+}

@@ -1,0 +1,121 @@
+package storesvr
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/seqsvr/seqsvr/internal/telemetry"
+	"github.com/seqsvr/seqsvr/membership"
+	"github.com/seqsvr/seqsvr/seq"
+)
+
+var (
+	mState      = telemetry.Gauge("store_state", "1 for the state that the store is in. Only a voting one counts for a quorum.", "state")
+	mCommits    = telemetry.Counter("store_commits_total", "Transactions over the life of the disk, each fsynced.")
+	mCommit     = telemetry.Distribution("store_commit_seconds", "How long one transaction took, with its fsyncs.")
+	mGroup      = telemetry.Distribution("store_commit_requests", "Requests that shared one transaction.")
+	mChanges    = telemetry.Counter("store_register_writes_total", "Registers written.")
+	mRefused    = telemetry.Counter("store_refused_full_total", "Groups of requests refused because the disk is nearly full.")
+	mBoots      = telemetry.Counter("store_boots_total", "Starts on this disk.")
+	mGrace      = telemetry.Gauge("store_grace_remaining_seconds", "How long the store still lets nobody but the recorded owners in, after its start.")
+	mLeaseBound = telemetry.Gauge("store_lease_bound_seconds", "Longest lease ever granted: the grace after the next crash.")
+	mFree       = telemetry.Gauge("store_disk_free_bytes", "Bytes free for this process on the file system of the database.")
+	mNearFullAt = telemetry.Gauge("store_near_full_bytes", "Below so many free bytes writes are refused; 0: never.")
+	mFull       = telemetry.Gauge("store_nearly_full", "1 while writes are refused for lack of room. Leases go on.")
+	mRegisters  = telemetry.Gauge("store_registers", "Registers on the disk.")
+	mSessions   = telemetry.Gauge("store_sessions", "Sessions of AllocSvr with a valid lease.")
+	mLeased     = telemetry.Gauge("store_leased_registers", "Registers under a valid lease.")
+	mUptime     = telemetry.Gauge("store_uptime_seconds", "Time since the store opened its disk.")
+)
+
+// states are those that replica.state begins with.
+var states = []string{"voting", "unbound", "distrusted", "failed"}
+
+// stats are counted since start, by the goroutine that commits.
+type stats struct {
+	commit, group    *telemetry.Histogram
+	changes, refused atomic.Uint64
+}
+
+func newStats() stats { return stats{commit: telemetry.Durations(), group: telemetry.Sizes()} }
+
+// committed counts a group that is on disk.
+func (s *stats) committed(took time.Duration, requests, changes int) {
+	s.commit.Observe(took)
+	s.group.Add(uint64(requests), 1)
+	s.changes.Add(uint64(changes))
+}
+
+// Describe implements prometheus.Collector; see telemetry.Func.
+func (s *Store) Describe(chan<- *prometheus.Desc) {}
+
+// Collect implements prometheus.Collector. It waits for no commit.
+func (s *Store) Collect(ch chan<- prometheus.Metric) {
+	s.calls.Send(ch)
+	s.replica.send(ch)
+	var view *membership.View
+	if s.gossip != nil {
+		view = s.gossip.view
+	}
+	telemetry.SendMembers(ch, view)
+}
+
+// errNotServing goes with the state of a store that does not vote.
+var errNotServing = errors.New("this store counts for no quorum")
+
+// Ready is nil while the store votes; else the reason why not.
+func (s *Store) Ready() error {
+	if d := s.replica.describe(); !d.Voting {
+		return fmt.Errorf("%w: %w: %s", seq.ErrNotVoting, errNotServing, d.State)
+	}
+	return nil
+}
+
+func (r *replica) send(ch chan<- prometheus.Metric) {
+	d := r.describe()
+	for _, state := range states {
+		mState.Flag(ch, strings.HasPrefix(d.State, state), state)
+	}
+	mCommits.Send(ch, float64(d.Commits))
+	mCommit.Histogram(ch, r.stats.commit)
+	mGroup.Histogram(ch, r.stats.group)
+	mChanges.Send(ch, float64(r.stats.changes.Load()))
+	mRefused.Send(ch, float64(r.stats.refused.Load()))
+	mBoots.Send(ch, float64(d.BootCount))
+	mGrace.Send(ch, d.Grace.Seconds())
+	mLeaseBound.Send(ch, d.leaseBound.Seconds())
+	mFree.Send(ch, float64(d.free))
+	mNearFullAt.Send(ch, float64(r.nearFull.Load()))
+	mFull.Flag(ch, d.nearlyFull)
+	mRegisters.Send(ch, float64(d.registers))
+	mUptime.Send(ch, d.uptime.Seconds())
+	r.mu.Lock()
+	sessions, leased := r.acceptor.Sessions(r.clock.Now())
+	r.mu.Unlock()
+	mSessions.Send(ch, float64(sessions))
+	mLeased.Send(ch, float64(leased))
+}
+
+// SetLimits changes what may be changed while the store serves: the bytes free below
+// which writes are refused (0: never), and the longest lease granted from now on, above
+// 0 and at most an hour. ErrConfig, and nothing is changed. A shorter lease does not
+// end those that were granted.
+func (s *Store) SetLimits(nearFull uint64, maxLease time.Duration) error {
+	cfg := s.cfg
+	cfg.NearFull, cfg.MaxLease = nearFull, maxLease
+	if err := cfg.Validate(); err != nil {
+		return fmt.Errorf("change limits: %w", err)
+	}
+	r := s.replica
+	r.nearFull.Store(nearFull)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.maxLease = maxLease
+	r.acceptor.SetMaxLease(maxLease)
+	return nil
+}
