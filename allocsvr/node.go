@@ -56,7 +56,7 @@ func NewNode(cfg Config, w Wiring) (*Node, error) {
 		return nil, err
 	}
 	n := &Node{cfg: cfg, era: id.Ref.Era, parked: w.Parked, group: group, peers: newGRPCPeers(id.Ref.Cluster, w.Session, w.Dial)}
-	refused := &refusals{cfg: cfg, stop: w.Stop, needed: id.W}
+	refused := &refusals{stop: w.Stop, clock: w.Clock, needed: id.W}
 	n.leases, err = quorum.NewLeases(quorum.LeaseConfig{
 		Ref: id.Ref, Session: w.Session, Name: cfg.Name, Addr: w.Addr, Lease: cfg.Lease, N: id.N, W: id.W,
 		Clock: w.Clock, Logger: cfg.Logger, OnRefused: refused.add,
@@ -66,7 +66,7 @@ func NewNode(cfg Config, w Wiring) (*Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	refused.leases = n.leases
+	refused.connected = n.leases.Connected
 	n.alloc, err = NewAlloc(Parts{
 		Name: cfg.Name, Addr: w.Addr, Cluster: id.Ref.Cluster, Session: w.Session, Lease: cfg.Lease,
 		Replicas: id.N, Needed: id.W, Mapping: id.Mapping, Registers: n.measure("section"), Documents: group, Leases: keeper{n.leases}, Peers: n.peers,

@@ -13,18 +13,26 @@ import (
 // refusals ends a process that the stores do not let in: its name is a live
 // node's, or its lease is beyond their bound.
 type refusals struct {
-	cfg    Config
-	stop   context.CancelCauseFunc
-	needed int
-	leases *quorum.Leases
+	stop      context.CancelCauseFunc
+	clock     quorum.Clock
+	needed    int
+	connected func() int // how many stores have granted the session what still holds
 
-	mu      sync.Mutex // guards waiting
-	waiting bool       // for the former holder of the name to go
+	mu    sync.Mutex    // guards the fields below
+	row   bool          // the name was refused, and no quorum has let the session in since
+	since time.Duration // first refusal of the row
+	last  time.Duration // newest
 }
 
-// namePatience is how long the former life of a node may keep its name: its lease
-// was granted by the same stores, so it is at most MaxLease.
-const namePatience = MaxLease + 2*time.Second
+const (
+	// namePatience is how long the former life of a node may keep its name: its lease
+	// was granted by the same stores, so it is at most MaxLease.
+	namePatience = MaxLease + 2*time.Second
+	// nameSilence ends a row: renewals come every MaxLease/5 or faster, so one that was
+	// not refused for so long was not sent, or not answered. A refusal from before a
+	// pause or a partition says nothing about who has the name after it.
+	nameSilence = MaxLease / 2
+)
 
 // add takes a refusal in. A name may still be held by the process before this
 // one, whose lease must run out first; only a name that stays taken is fatal.
@@ -36,18 +44,18 @@ func (r *refusals) add(err error) {
 	if !errors.Is(err, seq.ErrNameTaken) {
 		return
 	}
+	now, connected := r.clock.Now(), r.connected()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.waiting {
+	if connected >= r.needed {
+		r.row = false
 		return
 	}
-	r.waiting = true
-	time.AfterFunc(namePatience, func() {
-		if r.leases.Connected() < r.needed {
-			r.stop(err)
-		}
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		r.waiting = false
-	})
+	if !r.row || now-r.last > nameSilence {
+		r.row, r.since = true, now
+	}
+	r.last = now
+	if now-r.since > namePatience {
+		r.stop(err)
+	}
 }

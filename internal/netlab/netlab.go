@@ -23,7 +23,8 @@ const HubAddr = "10.78.0.1"
 // "seqdrill-", and the id of this process.
 func Prefix(kind string) string { return kind + strconv.Itoa(os.Getpid()) + "-" }
 
-// New plans a network. Names of nodes are at most 15 bytes.
+// New plans a network. Names of nodes are at most 15 bytes, and none that ip takes for
+// a word of its own, such as a single letter.
 func New(prefix string, nodes []string) *Network {
 	n := &Network{prefix: prefix, nodes: map[string]string{}}
 	for i, name := range nodes {

@@ -16,7 +16,7 @@ func TestEveryCutIsMadeAndMendedAndNothingIsLeft(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	prefix := Prefix("netlabtest-")
-	n := New(prefix, []string{"a", "b"})
+	n := New(prefix, []string{"node-a", "node-b"})
 	t.Cleanup(n.Remove)
 	if err := n.Build(ctx); err != nil {
 		t.Skip(err)
@@ -25,12 +25,12 @@ func TestEveryCutIsMadeAndMendedAndNothingIsLeft(t *testing.T) {
 		do   func() error
 		want string
 	}{
-		"both":   {func() error { return n.Cut(ctx, "a", CutBoth) }, "policy drop"},
-		"in":     {func() error { return n.Cut(ctx, "a", CutIn) }, "policy drop"},
-		"out":    {func() error { return n.Cut(ctx, "a", CutOut) }, "policy drop"},
-		"reject": {func() error { return n.Reject(ctx, "a") }, "reject"},
-		"lose":   {func() error { return n.Lose(ctx, "a", 30) }, "< 30"},
-		"part":   {func() error { return n.Part(ctx, "a", "b") }, n.Host("b")},
+		"both":   {func() error { return n.Cut(ctx, "node-a", CutBoth) }, "policy drop"},
+		"in":     {func() error { return n.Cut(ctx, "node-a", CutIn) }, "policy drop"},
+		"out":    {func() error { return n.Cut(ctx, "node-a", CutOut) }, "policy drop"},
+		"reject": {func() error { return n.Reject(ctx, "node-a") }, "reject"},
+		"lose":   {func() error { return n.Lose(ctx, "node-a", 30) }, "< 30"},
+		"part":   {func() error { return n.Part(ctx, "node-a", "node-b") }, n.Host("node-b")},
 	}
 	for name, cut := range cuts {
 		if err := cut.do(); err != nil {
@@ -40,7 +40,7 @@ func TestEveryCutIsMadeAndMendedAndNothingIsLeft(t *testing.T) {
 		if got := rulesOf(ctx, t, n); !strings.Contains(got, cut.want) {
 			t.Errorf("%s: rules are %q, want %q in them", name, got, cut.want)
 		}
-		if err := n.Mend(ctx, "a"); err != nil {
+		if err := n.Mend(ctx, "node-a"); err != nil {
 			t.Errorf("mend %s: %v", name, err)
 		}
 		if got := rulesOf(ctx, t, n); got != "" {
@@ -59,7 +59,7 @@ func TestEveryCutIsMadeAndMendedAndNothingIsLeft(t *testing.T) {
 
 func rulesOf(ctx context.Context, t *testing.T, n *Network) string {
 	t.Helper()
-	out, err := exec.CommandContext(ctx, "ip", "netns", "exec", n.Namespace("a"), "nft", "list", "ruleset").CombinedOutput()
+	out, err := exec.CommandContext(ctx, "ip", "netns", "exec", n.Namespace("node-a"), "nft", "list", "ruleset").CombinedOutput()
 	if err != nil {
 		t.Fatalf("nft: %v: %s", err, out)
 	}

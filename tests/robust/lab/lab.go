@@ -1,0 +1,238 @@
+package lab
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/seqsvr/seqsvr/internal/localcluster"
+	"github.com/seqsvr/seqsvr/internal/netlab"
+	"github.com/seqsvr/seqsvr/internal/rpc"
+	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
+	"github.com/seqsvr/seqsvr/tests/robust/proxy"
+)
+
+// How long parts of the cluster may take on a machine with much else to do.
+const (
+	startPatience   = 2 * time.Minute
+	recoverPatience = 90 * time.Second
+	stopPatience    = 30 * time.Second
+)
+
+// Config is the cluster of a run.
+type Config struct {
+	Dir      string // everything is kept here
+	Bin      string // folder of the daemons' binaries
+	ForgetFS string // the disk helper's binary; empty: no faults of disks that forget
+	Stores   int
+	Allocs   int
+	Routers  int
+	Lease    time.Duration
+	Network  *netlab.Network // nil: on loopback, without the faults of a network
+}
+
+// DefaultConfig is 3 stores, 3 allocators and a router, with a lease of a second.
+func DefaultConfig() Config {
+	return Config{Stores: 3, Allocs: 3, Routers: 1, Lease: time.Second}
+}
+
+// Names are the nodes that a cluster of this Config has.
+func (c Config) Names() (names []string) {
+	for _, role := range []struct {
+		role  localcluster.Role
+		count int
+	}{{localcluster.RoleStore, c.Stores}, {localcluster.RoleAlloc, c.Allocs}, {localcluster.RoleRouter, c.Routers}} {
+		for i := range role.count {
+			names = append(names, fmt.Sprintf("%s-%d", role.role, i+1))
+		}
+	}
+	return names
+}
+
+// Sections and the step are small, so that stores write all the time and numbers of many
+// users meet in one section.
+const (
+	sections = 256
+	step     = 200
+)
+
+// Lab is a running cluster with everything that can be broken.
+type Lab struct {
+	*localcluster.Cluster
+	cfg     Config
+	network *netlab.Network
+	proxies map[pair]*proxy.Proxy
+	disks   map[string]*disk // by store; empty without a helper
+}
+
+// pair is the way from an allocator to a store.
+type pair struct{ alloc, store string }
+
+// Start starts the cluster and waits until it serves. Close it in the end.
+func Start(ctx context.Context, cfg Config) (*Lab, error) {
+	l := &Lab{cfg: cfg, network: cfg.Network, proxies: map[pair]*proxy.Proxy{}, disks: map[string]*disk{}}
+	if err := l.start(ctx); err != nil {
+		l.Close()
+		return nil, fmt.Errorf("%w: %w", ErrSetup, err)
+	}
+	return l, nil
+}
+
+func (l *Lab) start(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, startPatience)
+	defer cancel()
+	if err := l.listen(); err != nil {
+		return err
+	}
+	cluster, err := localcluster.Start(l.clusterConfig())
+	if err != nil {
+		return err
+	}
+	l.Cluster = cluster
+	if l.cfg.ForgetFS != "" {
+		// The databases are made by now. What the disks hold becomes their durable state.
+		l.KillAll()
+		for _, p := range l.Processes(localcluster.RoleStore) {
+			d, err := mountDisk(l.cfg.ForgetFS, p.Dir)
+			if err != nil {
+				return err
+			}
+			l.disks[p.Name] = d
+		}
+		if err := l.StartAll(); err != nil {
+			return err
+		}
+	}
+	if err := l.WaitReady(ctx); err != nil {
+		return err
+	}
+	return l.addTags(ctx)
+}
+
+func (l *Lab) clusterConfig() localcluster.Config {
+	cfg := localcluster.DefaultConfig(filepath.Join(l.cfg.Dir, "cluster"))
+	cfg.Stores, cfg.Allocs, cfg.Routers = l.cfg.Stores, l.cfg.Allocs, l.cfg.Routers
+	cfg.Bin, cfg.Lease, cfg.Sections, cfg.Step = l.cfg.Bin, l.cfg.Lease, sections, step
+	if l.network != nil {
+		cfg.Host = l.network.Host
+	}
+	cfg.Wrap = l.wrap
+	return cfg
+}
+
+// listen makes a proxy for every way from an allocator to a store. Where they lead is
+// known once the cluster has its addresses.
+func (l *Lab) listen() error {
+	host := "127.0.0.1"
+	if l.network != nil {
+		host = netlab.HubAddr
+	}
+	names := l.cfg.Names()
+	for _, alloc := range names[l.cfg.Stores : l.cfg.Stores+l.cfg.Allocs] {
+		for _, store := range names[:l.cfg.Stores] {
+			p, err := proxy.Listen(net.JoinHostPort(host, "0"))
+			if err != nil {
+				return err
+			}
+			l.proxies[pair{alloc, store}] = p
+		}
+	}
+	return nil
+}
+
+// wrap gives an allocator the proxies in place of the stores, and runs a node in its
+// namespace.
+func (l *Lab) wrap(name string, argv []string) []string {
+	argv = slices.Clone(argv)
+	if at := slices.Index(argv, "--stores"); at >= 0 {
+		var ways []string
+		for i, addr := range strings.Split(argv[at+1], ",") {
+			p := l.proxies[pair{name, l.cfg.Names()[i]}]
+			p.Target(addr)
+			ways = append(ways, p.Addr())
+		}
+		argv[at+1] = strings.Join(ways, ",")
+	}
+	if l.network != nil {
+		return l.network.Wrap(name, argv)
+	}
+	return argv
+}
+
+// tags are the named counters that callers use.
+var tags = []string{"orders", "invoices", "rooms"}
+
+func (l *Lab) addTags(ctx context.Context) error {
+	conn, err := rpc.Dial(l.Addrs(localcluster.RoleAlloc)[0])
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	for _, tag := range tags {
+		if _, err := pb.NewSegmentClient(conn).Put(ctx, &pb.SegmentPutRequest{Tag: &pb.SegmentTag{Tag: tag, MinStep: 50, MaxStep: 500}}); err != nil {
+			return fmt.Errorf("add tag %s: %w", tag, err)
+		}
+	}
+	return nil
+}
+
+// Recovered waits until every process runs and serves.
+func (l *Lab) Recovered(ctx context.Context) error {
+	wait, cancel := context.WithTimeout(ctx, recoverPatience)
+	defer cancel()
+	for _, p := range l.Processes() {
+		if !p.Running() {
+			return fmt.Errorf("%w: %s does not run: %s", ErrNotRecovered, p.Name, p.Exit())
+		}
+	}
+	if err := l.WaitReady(wait); err != nil {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		return fmt.Errorf("%w: %w", ErrNotRecovered, err)
+	}
+	return nil
+}
+
+// Close ends all processes, takes the disks down and closes the proxies.
+func (l *Lab) Close() {
+	if l.Cluster != nil {
+		l.KillAll()
+	}
+	for _, d := range l.disks {
+		d.close()
+	}
+	if l.Cluster != nil {
+		l.Cluster.Close()
+	}
+	for _, p := range l.proxies {
+		_ = p.Close()
+	}
+}
+
+// Stop stops the cluster in order; the error names what did not end well.
+func (l *Lab) Stop(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, stopPatience)
+	defer cancel()
+	return l.StopAll(ctx)
+}
+
+// lastLines is the end of a process's log, for a report of a failure.
+func (l *Lab) lastLines(name string, n int) string {
+	p := l.Process(name)
+	if p == nil {
+		return ""
+	}
+	text, err := os.ReadFile(p.Log)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err.Error()
+	}
+	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
+	return strings.Join(lines[max(0, len(lines)-n):], "\n")
+}

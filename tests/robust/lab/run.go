@@ -1,0 +1,208 @@
+package lab
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/seqsvr/seqsvr/internal/history"
+)
+
+// Plan is what a run does.
+type Plan struct {
+	Seed     uint64
+	Duration time.Duration // of random faults; ignored with Once
+	Once     bool          // every kind once, in order, instead
+	Kinds    []string      // only kinds whose name has one of these in it; empty: all
+	Least    time.Duration // from the begin of a round to that of the next, at least
+	Most     time.Duration // at most, unless the cluster takes longer to recover
+	Rate     int           // calls a second
+	Progress io.Writer     // a line for each round; nil: none
+}
+
+// pairs is how many of a hundred random rounds have two faults at once.
+const pairs = 25
+
+// settle is how long callers go on after the last round.
+const settle = 2 * time.Second
+
+// Event is one fault as it happened.
+type Event struct {
+	Kind      string   `json:"kind"`
+	Beside    string   `json:"beside,omitempty"` // the other fault of the round
+	What      []string `json:"what"`
+	At        float64  `json:"at_s"`        // seconds since the load began
+	Held      float64  `json:"held_s"`      // until it was healed
+	Recovered float64  `json:"recovered_s"` // from then until everything served
+	Longest   float64  `json:"longest_ms"`  // longest call of those that touch the round
+	Silence   float64  `json:"silence_ms"`  // longest time in which nobody got an answer
+	Errors    int      `json:"errors"`      // calls that failed and touch the round
+	Skipped   string   `json:"skipped,omitempty"`
+	Failure   string   `json:"failure,omitempty"`
+
+	from, to time.Duration
+}
+
+// Run breaks the lab by plan until it is over or ctx ends, and judges. The error is
+// ErrSetup, or what the report says as Err does.
+func Run(ctx context.Context, l *Lab, plan Plan) (*Report, error) {
+	random := rand.New(rand.NewPCG(plan.Seed, 0))
+	load, err := StartLoad(ctx, l, plan.Rate)
+	if err != nil {
+		return nil, err
+	}
+	defer load.End()
+	s := &session{Lab: l, plan: plan, random: random, load: load, began: load.clock.Now()}
+	s.rest(ctx, plan.Least)
+	s.rounds(ctx)
+	s.rest(ctx, settle)
+	load.End()
+	report := s.report()
+	return report, report.Err()
+}
+
+// session is a run under way.
+type session struct {
+	*Lab
+	plan   Plan
+	random *rand.Rand
+	load   *Load
+	began  time.Duration
+	events []*Event
+}
+
+func (s *session) rest(ctx context.Context, d time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(d):
+	}
+}
+
+// chosen are the kinds of the plan.
+func (s *session) chosen() []Fault {
+	return slices.DeleteFunc(Faults(), func(f Fault) bool {
+		return len(s.plan.Kinds) > 0 && !slices.ContainsFunc(s.plan.Kinds, func(k string) bool { return strings.Contains(f.Kind, k) })
+	})
+}
+
+func (s *session) rounds(ctx context.Context) {
+	kinds := s.chosen()
+	if s.plan.Once {
+		for _, f := range kinds {
+			if why := s.Lacks(f); why != "" {
+				s.events = append(s.events, &Event{Kind: f.Kind, Skipped: "without " + why})
+				continue
+			}
+			if ctx.Err() != nil || s.round(ctx, f) != nil {
+				return
+			}
+		}
+		return
+	}
+	kinds = slices.DeleteFunc(kinds, func(f Fault) bool { return s.Lacks(f) != "" })
+	deal := s.dealer(kinds)
+	for end := s.began + s.plan.Duration; len(kinds) > 0 && ctx.Err() == nil && s.load.clock.Now() < end; {
+		next := s.load.clock.Now() + s.plan.Least + time.Duration(s.random.Int64N(int64(s.plan.Most-s.plan.Least)+1))
+		faults := []Fault{deal()}
+		if second := deal(); !faults[0].Alone && !second.Alone && s.random.IntN(100) < pairs {
+			faults = append(faults, second)
+		}
+		if s.round(ctx, faults...) != nil {
+			return // what comes after a cluster that does not recover tells nothing
+		}
+		s.rest(ctx, next-s.load.clock.Now())
+	}
+}
+
+// dealer deals the kinds as a shuffled pack of cards: random, and none is left out long.
+func (s *session) dealer(kinds []Fault) func() Fault {
+	var pack []Fault
+	return func() Fault {
+		if len(pack) == 0 {
+			pack = slices.Clone(kinds)
+			s.random.Shuffle(len(pack), func(i, j int) { pack[i], pack[j] = pack[j], pack[i] })
+		}
+		f := pack[0]
+		pack = pack[1:]
+		return f
+	}
+}
+
+// round does one fault, or several at once, and waits until everything serves. An error
+// ends the run.
+func (s *session) round(ctx context.Context, faults ...Fault) error {
+	taken := &nodes{taken: map[string]bool{}}
+	events := make([]*Event, len(faults))
+	errs := make([]error, len(faults))
+	from := s.load.clock.Now()
+	var wg sync.WaitGroup
+	for i, f := range faults {
+		events[i] = &Event{Kind: f.Kind, At: (from - s.began).Seconds(), from: from}
+		if len(faults) > 1 {
+			events[i].Beside = faults[1-i].Kind
+		}
+		r := &round{Lab: s.Lab, random: rand.New(rand.NewPCG(s.plan.Seed, s.random.Uint64())), nodes: taken}
+		wg.Go(func() {
+			errs[i] = f.Run(ctx, r)
+			events[i].What = r.what
+			events[i].Held = (s.load.clock.Now() - from).Seconds()
+		})
+	}
+	wg.Wait()
+	healed := s.load.clock.Now()
+	recovered := s.Recovered(ctx)
+	if ctx.Err() != nil {
+		recovered = nil // told to end: the cluster was not given its time
+	}
+	to := s.load.clock.Now()
+	for i, e := range events {
+		e.to, e.Recovered = to, (to - healed).Seconds()
+		if err := errors.Join(errs[i], recovered); err != nil {
+			e.Failure = err.Error()
+		}
+		s.events = append(s.events, e)
+		s.progress(e)
+	}
+	return recovered
+}
+
+func (s *session) progress(e *Event) {
+	if s.plan.Progress == nil {
+		return
+	}
+	verdict := "ok"
+	if e.Failure != "" {
+		verdict = "FAILED: " + e.Failure
+	}
+	fmt.Fprintf(s.plan.Progress, "%8.1f s  %-38s held %5.1f s, recovered in %4.1f s  %s  [%s]\n", e.At, e.Kind, e.Held, e.Recovered, verdict, strings.Join(e.What, "; "))
+}
+
+// report judges what was recorded. The load has ended.
+func (s *session) report() *Report {
+	calls := s.load.history.Calls()
+	r := newReport(s.plan, s.cfg, history.Check(calls))
+	r.Seconds = (s.load.clock.Now() - s.began).Seconds()
+	for kind, n := range s.load.counts {
+		r.Calls[kind] = n.Load()
+	}
+	for code, n := range s.load.codes {
+		r.Errors[code] = n
+	}
+	r.IDs, r.DuplicateIDs = s.load.ids.check()
+	measure(s.events, calls)
+	r.take(s.events)
+	for _, e := range s.events {
+		if e.Failure != "" && len(r.Logs) == 0 {
+			for _, p := range s.Processes() {
+				r.Logs = append(r.Logs, fmt.Sprintf("== %s (%s)\n%s", p.Name, p.Exit(), s.lastLines(p.Name, 12)))
+			}
+		}
+	}
+	return r
+}

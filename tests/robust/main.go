@@ -1,0 +1,162 @@
+// Command robust breaks a cluster of real processes under load and judges every answer:
+// each kind of fault once, or random ones for a duration. It exits 1 when a promise was
+// broken, a process did not do what the fault should make it do, or the cluster did not
+// recover.
+//
+//	go run ./tests/robust -bin bin                        # every kind once, a table
+//	go run ./tests/robust -bin bin -soak 30m -seed 7      # a random fault every 5 to 15 s
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/seqsvr/seqsvr/internal/localcluster"
+	"github.com/seqsvr/seqsvr/internal/netlab"
+	"github.com/seqsvr/seqsvr/tests/robust/lab"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	err := run(ctx, os.Args[1:])
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "robust:", err)
+		os.Exit(1)
+	}
+}
+
+// options are the flags.
+type options struct {
+	lab.Config
+	lab.Plan
+	json, kinds, inside string
+	loopback, keep      bool
+}
+
+func flags(args []string) (*options, error) {
+	o := &options{Config: lab.DefaultConfig(), Plan: lab.Plan{Once: true}}
+	fs := flag.NewFlagSet("robust", flag.ContinueOnError)
+	fs.StringVar(&o.Bin, "bin", "bin", "`folder` of the daemons' binaries")
+	fs.StringVar(&o.ForgetFS, "forgetfs", "", "the disk helper's `binary`; empty: without the faults that need it")
+	fs.IntVar(&o.Stores, "stores", o.Stores, "StoreSvr")
+	fs.IntVar(&o.Allocs, "allocs", o.Allocs, "AllocSvr")
+	fs.DurationVar(&o.Lease, "lease", o.Lease, "of the AllocSvr")
+	fs.DurationVar(&o.Duration, "soak", 0, "random faults for so long; 0: every kind once")
+	fs.Uint64Var(&o.Seed, "seed", 0, "of the random choices; 0: a fresh one, which is printed")
+	fs.DurationVar(&o.Least, "least", 5*time.Second, "from one random fault to the next, at least")
+	fs.DurationVar(&o.Most, "most", 15*time.Second, "and at most, unless recovery takes longer")
+	fs.IntVar(&o.Rate, "rate", 250, "calls a second that begin")
+	fs.StringVar(&o.kinds, "kinds", "", "only faults with one of these `texts`, by commas, in their names")
+	fs.StringVar(&o.json, "json", "", "write the report to this `file` too")
+	fs.BoolVar(&o.loopback, "loopback", false, "without network namespaces")
+	fs.BoolVar(&o.keep, "keep", false, "leave the cluster's directory, with its logs, and say where it is")
+	fs.StringVar(&o.inside, "inside", "", "prefix of the namespaces that this process runs in the hub of; set by itself")
+	if err := fs.Parse(args); err != nil {
+		return nil, err
+	}
+	switch {
+	case fs.NArg() > 0:
+		return nil, fmt.Errorf("argument %q: expected flags only", fs.Arg(0))
+	case o.Stores < 3 || o.Stores > localcluster.MaxStores || o.Allocs < 2 || o.Allocs > localcluster.MaxAllocs:
+		return nil, fmt.Errorf("%d stores, %d allocs: expected 3 to %d, 2 to %d", o.Stores, o.Allocs, localcluster.MaxStores, localcluster.MaxAllocs)
+	case o.Least <= 0 || o.Most < o.Least || o.Duration < 0 || o.Rate < 1:
+		return nil, errors.New("-soak, -least, -most, -rate: expected positive, and least not above most")
+	}
+	o.Once = o.Duration == 0
+	if o.Once {
+		o.Least = time.Second
+	}
+	if o.kinds != "" {
+		o.Kinds = strings.Split(o.kinds, ",")
+	}
+	if o.Seed == 0 {
+		var b [8]byte
+		_, _ = rand.Read(b[:]) // documented never to return an error
+		o.Seed = binary.LittleEndian.Uint64(b[:]) >> 12
+	}
+	o.Progress = os.Stderr
+	return o, nil
+}
+
+func run(ctx context.Context, args []string) error {
+	o, err := flags(args)
+	if err != nil {
+		return err
+	}
+	if o.inside == "" && !o.loopback {
+		if err := netlab.Available(); err == nil {
+			return o.runInside(ctx)
+		} else {
+			fmt.Fprintln(os.Stderr, "robust: on loopback:", err)
+		}
+	}
+	if o.inside != "" {
+		o.Network = netlab.New(o.inside, o.Names())
+	}
+	return o.play(ctx)
+}
+
+// namespaces of this program begin so.
+const kind = "seqrobust-"
+
+// runInside makes the network and runs this program again in its hub. The namespaces are
+// removed when that one has ended, however it ended.
+func (o *options) runInside(ctx context.Context) error {
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	netlab.Sweep(ctx, kind)
+	n := netlab.New(netlab.Prefix(kind), o.Names())
+	defer n.Remove()
+	if err := n.Build(ctx); err != nil {
+		return err
+	}
+	argv := append([]string{self}, os.Args[1:]...)
+	err = n.RunInside(ctx, append(argv, "-seed", fmt.Sprint(o.Seed), "-inside", n.NamePrefix()), os.Stdout, os.Stderr)
+	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
+		return fmt.Errorf("failed, see above; again with -seed %d", o.Seed)
+	}
+	return err
+}
+
+func (o *options) play(ctx context.Context) error {
+	dir, err := os.MkdirTemp("", "seqsvr-robust-")
+	if err != nil {
+		return err
+	}
+	if o.keep {
+		fmt.Fprintln(os.Stderr, "robust: the cluster's directory stays:", dir)
+	} else {
+		defer os.RemoveAll(dir)
+	}
+	o.Dir = dir
+	fmt.Fprintf(os.Stderr, "robust: seed %d\n", o.Seed)
+	l, err := lab.Start(ctx, o.Config)
+	if err != nil {
+		return err
+	}
+	defer l.Close()
+	report, failed := lab.Run(ctx, l, o.Plan)
+	if report == nil {
+		return failed
+	}
+	if err := l.Stop(context.WithoutCancel(ctx)); err != nil && failed == nil {
+		failed = fmt.Errorf("stop in order at the end: %w", err)
+	}
+	if o.json != "" {
+		failed = errors.Join(failed, localcluster.WriteJSON(o.json, report))
+	}
+	return errors.Join(failed, report.Text(os.Stdout))
+}
