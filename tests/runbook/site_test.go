@@ -1,0 +1,222 @@
+package runbook
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// patience is how long an operator repeats a command before giving the procedure up.
+const patience = 90 * time.Second
+
+// site is the machines of the document, each a loopback address with a folder, so that
+// all may use the ports of the example's configuration.
+type site struct {
+	t        *testing.T
+	bin      string
+	dir      string
+	prefix   string // of the addresses
+	machines map[string]*machine
+}
+
+// machine is one host: what a package manager puts there, and what runs.
+type machine struct {
+	name, addr, dir string
+	running         map[string]*service // by unit
+}
+
+type service struct {
+	cmd  *exec.Cmd
+	done chan struct{} // closed when it has ended
+}
+
+func newSite(t *testing.T, hosts ...string) *site {
+	t.Helper()
+	s := &site{t: t, bin: t.TempDir(), dir: t.TempDir(), machines: map[string]*machine{},
+		prefix: fmt.Sprintf("127.%d.%d.", 64+rand.N(128), rand.N(256))}
+	build := exec.Command("go", "build", "-buildvcs=false", "-o", s.bin+"/", "./cmd/...")
+	build.Dir = repo
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("go build: %v: %s", err, out)
+	}
+	for i, host := range hosts {
+		m := &machine{name: host, addr: fmt.Sprint(s.prefix, i+1), dir: filepath.Join(s.dir, host), running: map[string]*service{}}
+		s.machines[host] = m
+	}
+	for _, m := range s.machines {
+		s.install(m)
+	}
+	t.Cleanup(s.stopAll)
+	return s
+}
+
+// install puts the commented examples of deploy/config into the machine's
+// /etc/seqsvr, which is what the document tells to begin from.
+func (s *site) install(m *machine) {
+	s.t.Helper()
+	role, number, _ := strings.Cut(m.name, "-")
+	daemon := map[string]string{"store": "storesvr", "alloc": "allocsvr", "router": "router"}[role]
+	text, err := os.ReadFile(filepath.Join(repo, "deploy/config", daemon+".yaml"))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	// The examples are those of the first machine of a role.
+	own := regexp.MustCompile(`(?m)^(name|advertise): `+role+`-1\b`).ReplaceAll(text, []byte("${1}: "+role+"-"+number))
+	for _, dir := range []string{"etc", "lib"} {
+		if err := os.MkdirAll(filepath.Join(m.dir, dir), 0o755); err != nil {
+			s.t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(m.dir, "etc", daemon+".yaml"), []byte(s.local(string(own), m)), 0o644); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// local writes a text of the document as this machine needs it.
+func (s *site) local(text string, m *machine) string {
+	for _, other := range s.machines {
+		text = strings.ReplaceAll(text, other.name+".example.net", other.addr)
+	}
+	if m != nil {
+		text = strings.ReplaceAll(text, "/etc/seqsvr", filepath.Join(m.dir, "etc"))
+		text = strings.ReplaceAll(text, "/var/lib/seqsvr", filepath.Join(m.dir, "lib"))
+		text = strings.ReplaceAll(text, "/usr/local/bin", s.bin)
+		text = strings.ReplaceAll(text, "0.0.0.0", m.addr)
+		text = strings.ReplaceAll(text, "127.0.0.1", m.addr)
+	}
+	return text
+}
+
+// follow runs a procedure as it is written.
+func (s *site) follow(blocks []block, procedure string) {
+	s.t.Helper()
+	found := false
+	for _, b := range blocks {
+		if b.procedure != procedure {
+			continue
+		}
+		found = true
+		m := s.machines[b.on]
+		if b.on != "" && m == nil {
+			s.t.Fatalf("line %d: no machine %q", b.line, b.on)
+		}
+		for _, command := range b.commands {
+			if unit, ok := strings.CutPrefix(command, "systemctl "); ok && m != nil {
+				s.systemctl(m, unit)
+				continue
+			}
+			s.shell(b, m, command)
+		}
+	}
+	if !found {
+		s.t.Fatalf("the document has no procedure %q", procedure)
+	}
+}
+
+// shell runs a command, again and again until it ends as the document says: an
+// operator who reads "wait until" does the same.
+func (s *site) shell(b block, m *machine, command string) {
+	s.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	for {
+		cmd := exec.CommandContext(ctx, "bash", "-c", s.local(command, m))
+		cmd.Dir = s.dir
+		cmd.Env = []string{"PATH=" + s.bin + ":" + os.Getenv("PATH"), "HOME=" + s.dir,
+			"SEQ_ADDR=" + s.machines["router-1"].addr + ":7400", "ROUTER=" + s.machines["router-1"].addr + ":7400"}
+		out, err := cmd.CombinedOutput()
+		if (err != nil) == b.fails {
+			return
+		}
+		if ctx.Err() != nil {
+			s.t.Fatalf("line %d: %s: %v, want failure %v\n%s", b.line, command, err, b.fails, out)
+		}
+	}
+}
+
+// systemctl does what systemd would with the units of deploy/systemd.
+func (s *site) systemctl(m *machine, words string) {
+	s.t.Helper()
+	verb, unit, _ := strings.Cut(words, " ")
+	unit = strings.TrimSpace(unit)
+	if verb == "stop" || verb == "restart" {
+		s.stop(m, unit)
+	}
+	if verb == "start" || verb == "restart" {
+		s.start(m, unit)
+	}
+	if verb != "start" && verb != "stop" && verb != "restart" {
+		s.t.Fatalf("systemctl %s is not known here", words)
+	}
+}
+
+func (s *site) start(m *machine, unit string) {
+	s.t.Helper()
+	text, err := os.ReadFile(filepath.Join(repo, "deploy/systemd", unit+".service"))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	line := regexp.MustCompile(`(?m)^ExecStart=(.*)$`).FindSubmatch(text)
+	if line == nil {
+		s.t.Fatalf("%s has no ExecStart", unit)
+	}
+	words := strings.Fields(s.local(string(line[1]), m))
+	log, err := os.OpenFile(filepath.Join(m.dir, unit+".log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer log.Close()
+	cmd := exec.Command(words[0], words[1:]...)
+	cmd.Stdout, cmd.Stderr = log, log
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH")}
+	if err := cmd.Start(); err != nil {
+		s.t.Fatal(err)
+	}
+	run := &service{cmd, make(chan struct{})}
+	go func() {
+		_ = cmd.Wait()
+		close(run.done)
+	}()
+	m.running[unit] = run
+}
+
+func (s *site) stop(m *machine, unit string) {
+	run := m.running[unit]
+	if run == nil {
+		s.t.Fatalf("%s does not run on %s", unit, m.name)
+	}
+	delete(m.running, unit)
+	_ = run.cmd.Process.Signal(syscall.SIGTERM)
+	select {
+	case <-run.done:
+	case <-time.After(patience):
+		_ = run.cmd.Process.Kill()
+		<-run.done
+		s.t.Errorf("%s on %s did not stop", unit, m.name)
+	}
+}
+
+func (s *site) stopAll() {
+	for _, m := range s.machines {
+		for unit, run := range m.running {
+			if s.t.Failed() {
+				text, _ := os.ReadFile(filepath.Join(m.dir, unit+".log"))
+				s.t.Logf("%s on %s:\n%s", unit, m.name, text[max(0, len(text)-1500):])
+			}
+			_ = run.cmd.Process.Signal(syscall.SIGTERM)
+		}
+	}
+	for _, m := range s.machines {
+		for unit := range m.running {
+			s.stop(m, unit)
+		}
+	}
+}
