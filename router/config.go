@@ -19,6 +19,8 @@ type Config struct {
 	Listen string
 	// HTTPListen is host:port of the HTTP front; empty: none.
 	HTTPListen string
+	// RESPListen is host:port of the front for clients of Redis; empty: none.
+	RESPListen string
 	// Advertise is the gRPC address that others are told; empty: the listener's.
 	Advertise string
 	// Allocs are gRPC host:port of any AllocSvr, at least one: the first route table
@@ -52,6 +54,9 @@ func (cfg Config) Validate() error {
 	addr("Listen", cfg.Listen)
 	if cfg.HTTPListen != "" {
 		addr("HTTPListen", cfg.HTTPListen)
+	}
+	if cfg.RESPListen != "" {
+		addr("RESPListen", cfg.RESPListen)
 	}
 	if cfg.Advertise != "" {
 		addr("Advertise", cfg.Advertise)

@@ -52,6 +52,7 @@ func (f *front) routes() []route {
 		{http.MethodPost, "/v1/segment/take", f.takeSegment, plainFault},
 
 		{http.MethodPost, "/api/snowflake/v1/gen/{$}", f.gen, envelopedFault},
+		{http.MethodPost, "/api/snowflake/v1/gen", f.gen, envelopedFault}, // else a redirect, which curl -d does not follow
 		{http.MethodGet, "/api/segment/get/{tag}", f.leafSegment, plainFault},
 		{http.MethodGet, "/api/snowflake/get/{key}", f.leafSnowflake, plainFault},
 		{http.MethodGet, "/decodeSnowflakeId", f.leafDecode, plainFault},

@@ -64,6 +64,23 @@ func TestAnIDOfANumberedNamespaceComesInItsEnvelope(t *testing.T) {
 	}
 }
 
+func TestThePathOfTheEnvelopeIsServedWithoutItsLastSlashToo(t *testing.T) {
+	cluster := clienttest.Start(t, 1)
+	r := start(t, router.Config{Allocs: cluster.Addrs()})
+	direct := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	for _, path := range []string{"/api/snowflake/v1/gen", "/api/snowflake/v1/gen/"} {
+		resp, err := direct.Post("http://"+r.HTTPAddr()+path, "application/json", strings.NewReader(`{"namespace":1}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := io.ReadAll(resp.Body)
+		_ = resp.Body.Close()
+		if err != nil || resp.StatusCode != http.StatusOK || !strings.Contains(string(body), `"code":0`) {
+			t.Errorf("POST %s: got %d %s, %v", path, resp.StatusCode, body, err)
+		}
+	}
+}
+
 func TestTheEnvelopeNamesWhatIsWrong(t *testing.T) {
 	cluster := clienttest.Start(t, 1)
 	r := start(t, router.Config{Allocs: cluster.Addrs()})

@@ -20,6 +20,7 @@ import (
 	"github.com/seqsvr/seqsvr/internal/telemetry"
 	"github.com/seqsvr/seqsvr/membership"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
+	"github.com/seqsvr/seqsvr/router/resp"
 	"github.com/seqsvr/seqsvr/seq"
 )
 
@@ -37,6 +38,7 @@ type Router struct {
 	sdk     *client.Client
 	lis     net.Listener
 	httpLis net.Listener // nil without an HTTP front
+	respLis net.Listener // nil without a RESP front
 	srv     *grpc.Server
 	health  *health.Server
 	calls   telemetry.Calls
@@ -62,25 +64,16 @@ func New(cfg Config) (*Router, error) {
 		cfg.Name = "router-" + seq.NewSession().String()[:8]
 	}
 	r := &Router{cfg: cfg, leaving: make(chan struct{})}
-	var err error
-	if r.lis, err = net.Listen("tcp", cfg.Listen); err != nil {
-		return nil, fmt.Errorf("router: gRPC: %w", err)
-	}
-	if cfg.HTTPListen != "" {
-		if r.httpLis, err = net.Listen("tcp", cfg.HTTPListen); err != nil {
-			_ = r.lis.Close()
-			return nil, fmt.Errorf("router: HTTP: %w", err)
-		}
+	err := r.listen()
+	if err != nil {
+		return nil, err
 	}
 	r.sdk, err = client.New(context.Background(), client.Config{
 		Addrs: cfg.Allocs, ClusterID: cfg.ClusterID, Timeout: cfg.Timeout, AttemptTimeout: cfg.AttemptTimeout,
 		AllowUnordered: true, Lazy: true, Logger: cfg.Logger,
 	})
 	if err != nil {
-		_ = r.lis.Close()
-		if r.httpLis != nil {
-			_ = r.httpLis.Close()
-		}
+		r.unlisten()
 		return nil, fmt.Errorf("router: %w", err)
 	}
 	r.srv = rpc.NewServer(rpc.ServerConfig{Logger: cfg.Logger, ClusterID: r.sdk.ClusterID}, r.calls.Options()...)
@@ -90,6 +83,35 @@ func New(cfg Config) (*Router, error) {
 	r.health = rpc.RegisterHealth(r.srv)
 	r.health.SetServingStatus("", healthpb.HealthCheckResponse_NOT_SERVING)
 	return r, nil
+}
+
+// listen opens the listeners, all or none.
+func (r *Router) listen() error {
+	for _, one := range []struct {
+		what, addr string
+		lis        *net.Listener
+	}{
+		{"gRPC", r.cfg.Listen, &r.lis}, {"HTTP", r.cfg.HTTPListen, &r.httpLis}, {"RESP", r.cfg.RESPListen, &r.respLis},
+	} {
+		if one.addr == "" {
+			continue
+		}
+		lis, err := net.Listen("tcp", one.addr)
+		if err != nil {
+			r.unlisten()
+			return fmt.Errorf("router: %s: %w", one.what, err)
+		}
+		*one.lis = lis
+	}
+	return nil
+}
+
+func (r *Router) unlisten() {
+	for _, lis := range []net.Listener{r.lis, r.httpLis, r.respLis} {
+		if lis != nil {
+			_ = lis.Close()
+		}
+	}
 }
 
 // Addr is the gRPC front's address.
@@ -103,13 +125,21 @@ func (r *Router) HTTPAddr() string {
 	return r.httpLis.Addr().String()
 }
 
+// RESPAddr is the RESP front's address; "" without one.
+func (r *Router) RESPAddr() string {
+	if r.respLis == nil {
+		return ""
+	}
+	return r.respLis.Addr().String()
+}
+
 // Run serves until ctx ends, then lets calls in flight finish for at most
 // rpc.StopBound, and returns nil. Otherwise it returns why a front failed.
 func (r *Router) Run(ctx context.Context) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	var tasks sync.WaitGroup
-	failed := make(chan error, 3)
+	failed := make(chan error, 4)
 	start := func(part func(context.Context) error) {
 		tasks.Go(func() {
 			if err := part(ctx); err != nil {
@@ -126,11 +156,16 @@ func (r *Router) Run(ctx context.Context) error {
 	if r.httpLis != nil {
 		start(r.serveHTTP)
 	}
+	if r.respLis != nil {
+		start(func(ctx context.Context) error {
+			return resp.New(r.sdk, r.cfg.Logger).Serve(ctx, r.respLis, rpc.StopBound)
+		})
+	}
 	if r.cfg.GossipListen != "" {
 		start(r.gossip)
 	}
 	tasks.Go(func() { r.reportHealth(ctx) })
-	r.cfg.Logger.Info("router listens", "grpc", r.Addr(), "http", r.HTTPAddr())
+	r.cfg.Logger.Info("router listens", "grpc", r.Addr(), "http", r.HTTPAddr(), "resp", r.RESPAddr())
 	tasks.Wait()
 	close(failed)
 	var errs []error
@@ -196,10 +231,7 @@ func (r *Router) Close() error {
 	r.closeOnce.Do(func() {
 		r.leave()
 		r.srv.Stop()
-		_ = r.lis.Close()
-		if r.httpLis != nil {
-			_ = r.httpLis.Close()
-		}
+		r.unlisten()
 		_ = r.sdk.Close()
 	})
 	return nil

@@ -26,6 +26,7 @@ func flags() (*pflag.FlagSet, *options) {
 	fs.StringVar(&o.Name, "name", "", "name of this node in the membership; empty: one is made up")
 	fs.StringVar(&o.Listen, "listen", "127.0.0.1:7400", "gRPC `address`, host:port")
 	fs.StringVar(&o.HTTPListen, "http", "127.0.0.1:7480", "HTTP `address`, host:port; empty: no HTTP")
+	fs.StringVar(&o.RESPListen, "resp", "", "`address` for clients of Redis, host:port; empty: none")
 	fs.StringVar(&o.Advertise, "advertise", "", "gRPC `address` that others are told; empty: the one listened on")
 	fs.StringSliceVar(&o.Allocs, "allocs", nil, "gRPC `addresses` of some AllocSvr; the others are learned from them")
 	fs.StringVar(&o.ClusterID, "cluster", "", "`id` of the cluster that they must be of; empty: any")

@@ -30,7 +30,7 @@ var may = map[string][]string{
 	"client":     {"seq", "proto", "internal", "snowflake"},
 	"storesvr":   {"seq", "proto", "quorum", "internal", "membership", "storesvr"},
 	"allocsvr":   {"seq", "proto", "quorum", "internal", "membership", "snowflake", "allocsvr"},
-	"router":     {"seq", "proto", "internal", "membership", "client", "snowflake"},
+	"router":     {"seq", "proto", "internal", "membership", "client", "snowflake", "router"},
 	"internal":   {"seq", "proto", "quorum", "membership", "snowflake", "client", "internal"},
 	"cmd":        {"seq", "proto", "quorum", "internal", "membership", "snowflake", "client", "storesvr", "allocsvr", "router", "cmd"},
 	"tests":      {"seq", "proto", "quorum", "internal", "membership", "snowflake", "client", "storesvr", "allocsvr", "router", "tests"},

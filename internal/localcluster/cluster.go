@@ -121,7 +121,7 @@ func (c *Cluster) arguments(cfg Config, n Node) []string {
 		}
 		return args
 	}
-	return append(args, "--name", n.Name, "--http", n.HTTP, "--allocs", strings.Join(c.Addrs(RoleAlloc), ","))
+	return append(args, "--name", n.Name, "--http", n.HTTP, "--resp", n.RESP, "--allocs", strings.Join(c.Addrs(RoleAlloc), ","))
 }
 
 // Processes lists the processes of the roles in order, or all of them: stores,

@@ -28,6 +28,8 @@ type Config struct {
 	// port 0: a port that stays the same over restarts is picked.
 	Listen string
 	HTTP   string
+	// RESP is the address of the first router for clients of Redis, likewise; empty: none.
+	RESP string
 
 	// Bin holds the binaries storesvr, allocsvr and router. Empty: the folder of the
 	// running executable. Only Start looks at it.

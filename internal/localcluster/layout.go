@@ -30,6 +30,7 @@ type Node struct {
 	Name   string `json:"name"`           // store-1, alloc-1, router-1 ...
 	Addr   string `json:"addr"`           // gRPC, host:port
 	HTTP   string `json:"http,omitempty"` // only routers
+	RESP   string `json:"resp,omitempty"` // only the first router, if it was asked for
 	Gossip string `json:"gossip"`         // membership, host:port
 	Dir    string `json:"-"`              // its data directory below Config.Dir
 }
@@ -91,7 +92,7 @@ func (l *Layout) load(cfg Config) error {
 	l.ClusterID = l.state.ClusterID
 	l.place(cfg)
 	for _, n := range l.Nodes {
-		for _, addr := range []string{n.Addr, n.HTTP, n.Gossip} {
+		for _, addr := range []string{n.Addr, n.HTTP, n.RESP, n.Gossip} {
 			if addr == "" || cfg.Host != nil {
 				continue // the addresses of a namespace cannot be tried from here
 			}
@@ -185,6 +186,9 @@ func (l *Layout) place(cfg Config) {
 	first := &l.Nodes[cfg.Stores+cfg.Allocs]
 	first.Addr = asked(cfg.Listen, first.Addr)
 	first.HTTP = asked(cfg.HTTP, first.HTTP)
+	if cfg.RESP != "" {
+		first.RESP = asked(cfg.RESP, loopback(port)) // the last of the block: it moves no other
+	}
 }
 
 // asked is the address that was asked for, unless it leaves the port open.

@@ -61,6 +61,7 @@ type process struct {
 type readyFile struct {
 	GRPC      string    `json:"grpc"`
 	HTTP      string    `json:"http"`
+	RESP      string    `json:"resp,omitempty"`
 	Dev       int       `json:"dev,omitempty"` // with --processes: SIGHUP to it starts what has ended
 	Processes []process `json:"processes"`
 }
@@ -87,6 +88,7 @@ With --processes, SIGHUP starts daemons again that have ended.`,
 	fs.StringVar(&o.Dir, "data-dir", filepath.Join("data", "dev"), "`directory` of the cluster; made if missing")
 	fs.StringVar(&o.Listen, "listen", ctl.DefaultAddr, "gRPC `address` of the router, host:port")
 	fs.StringVar(&o.HTTP, "http", "127.0.0.1:7480", "HTTP `address` of the router, host:port")
+	fs.StringVar(&o.RESP, "resp", "", "`address` of the router for clients of Redis, host:port; empty: none")
 	fs.IntVar(&o.Stores, "stores", o.Stores, "number of StoreSvr, fixed at the first start in a directory")
 	fs.IntVar(&o.Allocs, "allocs", o.Allocs, "number of AllocSvr")
 	fs.IntVar(&o.Routers, "routers", o.Routers, "number of routers; the first one listens at --listen and --http")
@@ -106,7 +108,10 @@ func (o *options) check() error {
 	if err := o.Validate(); err != nil {
 		return daemon.Usage(err)
 	}
-	for flag, addr := range map[string]string{"listen": o.Listen, "http": o.HTTP} {
+	for flag, addr := range map[string]string{"listen": o.Listen, "http": o.HTTP, "resp": o.RESP} {
+		if flag == "resp" && addr == "" {
+			continue
+		}
 		if host, port, err := net.SplitHostPort(addr); err != nil || host == "" || port == "" {
 			return daemon.Usage(fmt.Errorf("--%s %q: expected host:port", flag, addr))
 		}
@@ -198,7 +203,7 @@ func (o *options) serve(ctx context.Context, c running, layout *localcluster.Lay
 // tell writes the ready file.
 func (o *options) tell(c running, layout *localcluster.Layout) error {
 	router := layout.Role(localcluster.RoleRouter)[0]
-	file := readyFile{GRPC: router.Addr, HTTP: router.HTTP, Processes: c.processes()}
+	file := readyFile{GRPC: router.Addr, HTTP: router.HTTP, RESP: router.RESP, Processes: c.processes()}
 	if o.processes {
 		file.Dev = os.Getpid()
 	}
@@ -241,6 +246,9 @@ func (o *options) greet(w io.Writer, layout *localcluster.Layout, took time.Dura
 	fmt.Fprintf(w, "cluster %s serves: %d stores, %d allocators, %d routers %s, ready after %s\n",
 		layout.ClusterID, o.Stores, o.Allocs, o.Routers, kind, ui.Duration(took))
 	fmt.Fprintf(w, "  gRPC   %s\n  HTTP   http://%s\n  data   %s\n", router.Addr, router.HTTP, layout.Dir)
+	if router.RESP != "" {
+		fmt.Fprintf(w, "  RESP   %s\n", router.RESP)
+	}
 	try := os.Args[0] + " next 42"
 	if router.Addr != ctl.DefaultAddr {
 		try += " --addr " + router.Addr

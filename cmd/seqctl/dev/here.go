@@ -106,7 +106,7 @@ func listen(o *options, layout *localcluster.Layout, n localcluster.Node, logger
 		return server{s.Run, s.Close}, nil
 	}
 	r, err := router.New(router.Config{
-		Name: n.Name, Listen: n.Addr, HTTPListen: n.HTTP, Allocs: layout.Addrs(localcluster.RoleAlloc), ClusterID: layout.ClusterID,
+		Name: n.Name, Listen: n.Addr, HTTPListen: n.HTTP, RESPListen: n.RESP, Allocs: layout.Addrs(localcluster.RoleAlloc), ClusterID: layout.ClusterID,
 		GossipListen: n.Gossip, GossipJoin: layout.GossipAddrs(), Logger: logger,
 	})
 	if err != nil {

@@ -1,0 +1,216 @@
+package resp
+
+import (
+	"bytes"
+	"fmt"
+	"strconv"
+)
+
+// Limits of a request. Keys are short, and the longest request that means anything is an
+// MGET of 10,000 keys.
+const (
+	maxLine    = 64 << 10 // inline, or the head of anything else
+	maxBulk    = 64 << 10 // one argument
+	maxArgs    = 16 << 10 // of one command
+	maxRequest = 1 << 20  // all bytes of one command
+	// A read is offered minRoom at first, and twice as much each time it fills that.
+	minRoom = 4 << 10
+	maxRoom = 128 << 10
+)
+
+// ProtocolError is a request that is none. Nothing behind it can be understood, so the
+// connection ends with it.
+type ProtocolError struct{ what string }
+
+// Error is worded as clients know it.
+func (e *ProtocolError) Error() string { return "Protocol error: " + e.what }
+
+func protocolError(format string, args ...any) error {
+	return &ProtocolError{fmt.Sprintf(format, args...)}
+}
+
+// Parser takes commands out of a stream of bytes. The zero Parser is ready. It is for one
+// goroutine and does no I/O: Room gives where to put bytes, Fill says how many came, Next
+// takes what is complete.
+//
+//	0 <= begin <= pos <= len(buf); spans lie in buf[begin:pos];
+//	len(buf)-begin <= maxRequest + 2*maxRoom
+type Parser struct {
+	buf   []byte
+	begin int // of the command that is being read
+	pos   int // what was read of it
+	spans []span
+	due   int // arguments still missing; 0: no array has begun
+	bulk  int // length of the argument whose head was read, -1: none was
+	open  bool
+	want  int // bytes of room; 0: minRoom
+}
+
+// span is an argument in the buffer, relative to begin.
+type span struct{ from, to int }
+
+// Room is where to put bytes, at least one; the commands that Next gave are not valid any
+// more.
+func (p *Parser) Room() []byte {
+	if p.begin > 0 {
+		n := copy(p.buf, p.buf[p.begin:])
+		p.buf, p.pos, p.begin = p.buf[:n], p.pos-p.begin, 0
+	}
+	p.want = max(p.want, minRoom)
+	if cap(p.buf)-len(p.buf) < p.want {
+		p.buf = append(make([]byte, 0, len(p.buf)+2*p.want), p.buf...)
+	}
+	return p.buf[len(p.buf) : len(p.buf)+p.want]
+}
+
+// Fill says that the first n bytes of Room were filled.
+func (p *Parser) Fill(n int) {
+	p.buf = p.buf[:len(p.buf)+n]
+	if n == p.want {
+		p.want = min(2*p.want, maxRoom)
+	}
+}
+
+// Next gives the arguments of the next command, at least one, or nil if it is not there
+// yet. They are valid until Room. After a *ProtocolError the Parser is of no use.
+func (p *Parser) Next() ([][]byte, error) {
+	for {
+		done, err := p.step()
+		if err != nil {
+			return nil, err
+		}
+		size := p.pos - p.begin
+		if !done {
+			size = len(p.buf) - p.begin
+		}
+		if size > maxRequest {
+			return nil, protocolError("request above %d bytes", maxRequest)
+		}
+		if !done {
+			return nil, nil
+		}
+		args := make([][]byte, len(p.spans))
+		for i, s := range p.spans {
+			args[i] = p.buf[p.begin+s.from : p.begin+s.to : p.begin+s.to]
+		}
+		p.begin, p.spans, p.due, p.open = p.pos, p.spans[:0], 0, false
+		if len(args) > 0 { // an empty line, or an array of nothing, is passed over
+			return args, nil
+		}
+	}
+}
+
+// step reads on; true when the command is complete.
+func (p *Parser) step() (bool, error) {
+	if !p.open {
+		if p.pos == len(p.buf) {
+			return false, nil
+		}
+		p.bulk = -1
+		if p.buf[p.pos] != '*' {
+			return p.inline()
+		}
+		n, ok, err := p.head("multibulk length", maxArgs)
+		if !ok || err != nil {
+			return false, err
+		}
+		p.due, p.open = max(n, 0), true
+	}
+	for p.due > 0 {
+		if ok, err := p.argument(); !ok || err != nil {
+			return false, err
+		}
+		p.due--
+	}
+	return true, nil
+}
+
+// argument reads one bulk string; false if it is not there yet.
+func (p *Parser) argument() (bool, error) {
+	if p.bulk < 0 {
+		if p.pos == len(p.buf) {
+			return false, nil
+		}
+		if c := p.buf[p.pos]; c != '$' {
+			return false, protocolError("expected '$', got '%s'", printable(c))
+		}
+		n, ok, err := p.head("bulk length", maxBulk)
+		if !ok || err != nil {
+			return false, err
+		}
+		if n < 0 {
+			return false, protocolError("invalid bulk length")
+		}
+		p.bulk = n
+	}
+	end := p.pos + p.bulk
+	if len(p.buf) < end+2 {
+		return false, nil
+	}
+	if p.buf[end] != '\r' || p.buf[end+1] != '\n' {
+		return false, protocolError("bulk string without its end")
+	}
+	p.spans = append(p.spans, span{p.pos - p.begin, end - p.begin})
+	p.pos, p.bulk = end+2, -1
+	return true, nil
+}
+
+// head reads a line of a type byte and a number up to most; false if it is not there yet.
+func (p *Parser) head(what string, most int) (int, bool, error) {
+	line, ok, err := p.line("too big " + what)
+	if !ok || err != nil {
+		return 0, false, err
+	}
+	n, err := strconv.Atoi(string(line[1:]))
+	if err != nil || n < -1 || n > most {
+		return 0, false, protocolError("invalid %s", what)
+	}
+	return n, true, nil
+}
+
+// line reads up to a newline, with or without a return before it.
+func (p *Parser) line(tooLong string) ([]byte, bool, error) {
+	rest := p.buf[p.pos:]
+	at := bytes.IndexByte(rest, '\n')
+	if at > maxLine || at < 0 && len(rest) > maxLine {
+		return nil, false, protocolError("%s", tooLong)
+	}
+	if at < 0 {
+		return nil, false, nil
+	}
+	p.pos += at + 1
+	return bytes.TrimSuffix(rest[:at], []byte{'\r'}), true, nil
+}
+
+// inline reads a command as people type it: words with blanks between them. Quotes have
+// no meaning, since no name here has a blank in it.
+func (p *Parser) inline() (bool, error) {
+	line, ok, err := p.line("too big inline request")
+	if !ok || err != nil {
+		return false, err
+	}
+	for i := 0; i < len(line); {
+		if blank(line[i]) {
+			i++
+			continue
+		}
+		from := i
+		for i < len(line) && !blank(line[i]) {
+			i++
+		}
+		p.spans = append(p.spans, span{from, i})
+	}
+	if len(p.spans) > maxArgs {
+		return false, protocolError("too big inline request")
+	}
+	return true, nil
+}
+
+func blank(c byte) bool { return c == ' ' || c == '\t' }
+
+func printable(c byte) string {
+	if c < ' ' || c > '~' {
+		return fmt.Sprintf("\\x%02x", c)
+	}
+	return string(c)
+}

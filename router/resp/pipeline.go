@@ -1,0 +1,245 @@
+package resp
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"sync"
+
+	"github.com/seqsvr/seqsvr/client"
+	"github.com/seqsvr/seqsvr/seq"
+	"github.com/seqsvr/seqsvr/snowflake"
+)
+
+// Numbers is where the numbers come from. *client.Client implements it, and says what
+// each call promises. Safe for concurrent use.
+type Numbers interface {
+	Take(ctx context.Context, key client.Key, n uint32) (client.Range, error)
+	NextBatch(ctx context.Context, space string, uids []seq.UID, counts []uint32) ([]client.Range, error)
+	Current(ctx context.Context, space string, uids []seq.UID) ([]client.Value, error)
+	Generate(ctx context.Context, namespace string, count uint32) (client.IDs, error)
+	TakeSegment(ctx context.Context, tag string, count uint32) (first, last seq.Seq, err error)
+}
+
+// maxParallel is how many calls a pipeline makes at a time.
+const maxParallel = 16
+
+// errGone is an answer that lacks numbers; package client gives none such.
+var errGone = errors.New("answer is incomplete")
+
+// run gets what all ops want. Reads see what the takes before them took, and not what
+// those behind them do; within takes, and within reads, order matters only for one key,
+// where a batch keeps it.
+func run(ctx context.Context, from Numbers, ops []op) {
+	for i := 0; i < len(ops); {
+		if ops[i].kind == local {
+			i++
+			continue
+		}
+		reads := ops[i].kind == readSeq
+		end := i + 1
+		for end < len(ops) && (ops[end].kind == local || (ops[end].kind == readSeq) == reads) {
+			end++
+		}
+		plan := &plan{from: from}
+		if reads {
+			plan.reads(ops[i:end])
+		} else {
+			plan.takes(ops[i:end])
+		}
+		plan.run(ctx)
+		i = end
+	}
+}
+
+// plan is calls that may be made at the same time: none has a key of another's.
+type plan struct {
+	from  Numbers
+	calls []func(context.Context)
+}
+
+func (p *plan) run(ctx context.Context) {
+	if len(p.calls) == 1 {
+		p.calls[0](ctx)
+		return
+	}
+	var wg sync.WaitGroup
+	free := make(chan struct{}, maxParallel)
+	for _, call := range p.calls {
+		free <- struct{}{}
+		wg.Go(func() {
+			call(ctx)
+			<-free
+		})
+	}
+	wg.Wait()
+}
+
+// groups puts ops together that one call can serve, in order.
+func groups(ops []op, of kind, by func(*op) string) [][]*op {
+	var out [][]*op
+	at := map[string]int{}
+	for i := range ops {
+		o := &ops[i]
+		if o.kind != of {
+			continue
+		}
+		k, known := at[by(o)]
+		if !known {
+			k = len(out)
+			at[by(o)] = k
+			out = append(out, nil)
+		}
+		out[k] = append(out[k], o)
+	}
+	return out
+}
+
+func space(o *op) string { return o.key.Space }
+func name(o *op) string  { return o.name }
+
+func (p *plan) takes(ops []op) {
+	for _, g := range groups(ops, takeSeq, space) {
+		p.calls = append(p.calls, func(ctx context.Context) { p.sequences(ctx, g) })
+	}
+	for _, g := range groups(ops, takeTag, name) {
+		p.calls = append(p.calls, func(ctx context.Context) { p.tag(ctx, g) })
+	}
+	for _, g := range groups(ops, takeID, name) {
+		p.calls = append(p.calls, func(ctx context.Context) { p.ids(ctx, g) })
+	}
+}
+
+// sequences takes for ops of one space. A single one travels with those of other
+// connections.
+func (p *plan) sequences(ctx context.Context, g []*op) {
+	if len(g) == 1 {
+		r, err := p.from.Take(ctx, g[0].key, g[0].count)
+		g[0].n, g[0].err = uint64(r.Last), err
+		return
+	}
+	for len(g) > 0 {
+		part := g[:min(len(g), seq.MaxBatch)]
+		g = g[len(part):]
+		uids, counts := make([]seq.UID, len(part)), make([]uint32, len(part))
+		for i, o := range part {
+			uids[i], counts[i] = o.key.UID, o.count
+		}
+		got, err := p.from.NextBatch(ctx, part[0].key.Space, uids, counts)
+		for i, o := range part {
+			switch {
+			case err != nil:
+				o.err = err
+			case i >= len(got):
+				o.err = errGone
+			default:
+				o.n, o.err = uint64(got[i].Last), got[i].Err
+			}
+		}
+	}
+}
+
+// tag takes for ops of one tag: as few calls as their counts fit into.
+func (p *plan) tag(ctx context.Context, g []*op) {
+	for len(g) > 0 {
+		count, n := uint32(0), 0
+		for n < len(g) && uint64(count)+uint64(g[n].count) <= seq.MaxCount {
+			count += g[n].count
+			n++
+		}
+		first, _, err := p.from.TakeSegment(ctx, g[0].name, count)
+		next := uint64(first)
+		for _, o := range g[:n] {
+			next += uint64(o.count)
+			o.n, o.err = next-1, err
+		}
+		g = g[n:]
+	}
+}
+
+// ids takes for ops of one namespace.
+func (p *plan) ids(ctx context.Context, g []*op) {
+	for len(g) > 0 {
+		part := g[:min(len(g), client.MaxIDs)]
+		g = g[len(part):]
+		got, err := p.from.Generate(ctx, part[0].name, uint32(len(part)))
+		if err == nil && got.Len() != len(part) {
+			err = errGone
+		}
+		if err != nil {
+			for _, o := range part {
+				o.err = err
+			}
+			continue
+		}
+		i := 0
+		got.All()(func(id snowflake.ID) bool {
+			part[i].n = uint64(id)
+			i++
+			return i < len(part)
+		})
+	}
+}
+
+// reads asks for all keys of all ops, a space at a time.
+func (p *plan) reads(ops []op) {
+	type place struct{ op, at int }
+	places := map[string][]place{}
+	for i := range ops {
+		ops[i].values = make([]client.Value, len(ops[i].keys))
+		for k, key := range ops[i].keys {
+			places[key.Space] = append(places[key.Space], place{i, k})
+		}
+	}
+	for space, all := range places {
+		p.calls = append(p.calls, func(ctx context.Context) {
+			for len(all) > 0 {
+				part := all[:min(len(all), seq.MaxBatch)]
+				all = all[len(part):]
+				uids := make([]seq.UID, len(part))
+				for i, at := range part {
+					uids[i] = ops[at.op].keys[at.at].UID
+				}
+				got, err := p.from.Current(ctx, space, uids)
+				if err == nil && len(got) != len(part) {
+					err = errGone
+				}
+				for i, at := range part {
+					v := client.Value{Err: err}
+					if err == nil {
+						v = got[i]
+					}
+					ops[at.op].values[at.at] = v
+				}
+			}
+		})
+	}
+}
+
+// reply writes what an op got.
+func (o *op) reply(w *writer) {
+	for _, v := range o.values {
+		if o.err == nil {
+			o.err = v.Err
+		}
+	}
+	switch {
+	case o.err != nil:
+		w.fault(faultText(o.err))
+	case o.kind == local:
+		o.answer(w)
+	case o.kind != readSeq:
+		w.integer(o.n)
+	default:
+		if o.many {
+			w.array(len(o.values))
+		}
+		for _, v := range o.values {
+			if v.Seq == 0 {
+				w.null()
+				continue
+			}
+			w.bulk(strconv.FormatUint(uint64(v.Seq), 10))
+		}
+	}
+}
