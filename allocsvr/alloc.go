@@ -34,6 +34,7 @@ type Alloc struct {
 	log       *slog.Logger
 
 	cells   []*cell // one a section, never replaced
+	inWork  *rpc.Admission
 	stepper *stepper
 	heirs   heirlooms
 	routes  routes
@@ -49,6 +50,11 @@ type Alloc struct {
 	seen    liveness
 	stats   stats
 }
+
+// maxInWork bounds the calls in work, in keys: 16,000 calls of few keys, or a hundred
+// of the largest batches, all of them waiting. What is answered at once does not count
+// on a stream.
+const maxInWork = 1 << 20
 
 // Parts are what an Alloc is made of; the Server wires them, tests put others in.
 type Parts struct {
@@ -80,7 +86,7 @@ func NewAlloc(p Parts) (*Alloc, error) {
 		name: p.Name, addr: p.Addr, cluster: p.Cluster, session: p.Session, lease: p.Lease, replicas: p.Replicas, needed: p.Needed, mapping: p.Mapping,
 		registers: p.Registers, documents: p.Documents, leases: p.Leases, peers: p.Peers,
 		clock: p.Clock, wall: p.Wall, log: p.Logger,
-		fatal: make(chan error, 1), started: p.Clock.Now(), stats: newStats(len(p.Mapping.Spaces)),
+		inWork: rpc.NewAdmission(maxInWork), fatal: make(chan error, 1), started: p.Clock.Now(), stats: newStats(len(p.Mapping.Spaces)),
 	}
 	a.cells = make([]*cell, p.Mapping.Sections())
 	for i := range p.Mapping.Spaces {

@@ -177,13 +177,18 @@ func (l loopback) Take(ctx context.Context, addr string, to seq.Session, ids []s
 	return n.takeOffered(ctx, ids), nil
 }
 
-// until waits for a condition.
 func (f *fleet) until(what string, ok func() bool) {
 	f.t.Helper()
+	waitUntil(f.t, what, ok)
+}
+
+// waitUntil waits for a condition.
+func waitUntil(t *testing.T, what string, ok func() bool) {
+	t.Helper()
 	deadline := time.Now().Add(patient)
 	for !ok() {
 		if time.Now().After(deadline) {
-			f.t.Fatalf("waited %v for: %s", patient, what)
+			t.Fatalf("waited %v for: %s", patient, what)
 		}
 		<-time.After(2 * time.Millisecond)
 	}

@@ -36,7 +36,12 @@ const (
 // ownerLease from now.
 func newOwner(t *testing.T) *owner {
 	t.Helper()
-	m, err := seq.NewMapping(seq.Space{Name: "user", Sections: 1, Step: ownerStep})
+	return newOwnerOf(t, seq.Space{Name: "user", Sections: 1, Step: ownerStep})
+}
+
+func newOwnerOf(t *testing.T, space seq.Space) *owner {
+	t.Helper()
+	m, err := seq.NewMapping(space)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"time"
+	"unsafe"
 
 	"github.com/seqsvr/seqsvr/internal/rpc"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
@@ -69,6 +70,10 @@ func (s sequenceServer) Next(ctx context.Context, req *pb.NextRequest) (*pb.Next
 	if err := checkCount(req.Count); err != nil {
 		return nil, err
 	}
+	if err := s.a.inWork.Enter(1); err != nil {
+		return nil, err
+	}
+	defer s.a.inWork.Leave(1)
 	ctx, cancel := bounded(ctx)
 	defer cancel()
 	got := s.a.Take(ctx, space, []seq.UID{uid}, []uint32{req.Count})
@@ -104,9 +109,10 @@ func (s sequenceServer) uidsOf(b *pb.Batch, counts bool) (*seq.Space, []seq.UID,
 			}
 		}
 	}
-	uids := make([]seq.UID, n)
-	for i, uid := range b.Uids {
-		uids[i] = seq.UID(uid)
+	// A UID is a uint64, and the request is this call's alone: no copy.
+	uids := unsafe.Slice((*seq.UID)(unsafe.SliceData(b.Uids)), len(b.Uids))
+	if len(b.Keys) > 0 {
+		uids = append(make([]seq.UID, 0, n), uids...)[:n]
 	}
 	for i, key := range b.Keys {
 		if uids[len(b.Uids)+i], err = keyOf(true, 0, key); err != nil {
@@ -116,11 +122,17 @@ func (s sequenceServer) uidsOf(b *pb.Batch, counts bool) (*seq.Space, []seq.UID,
 	return space, uids, nil
 }
 
-func checkBatches(batches []*pb.Batch) error {
+// keysOf is the number of keys over all batches.
+func keysOf(batches []*pb.Batch) int {
 	n := 0
 	for _, b := range batches {
 		n += len(b.Uids) + len(b.Keys)
 	}
+	return n
+}
+
+func checkBatches(batches []*pb.Batch) error {
+	n := keysOf(batches)
 	if n == 0 || n > seq.MaxBatch {
 		return fmt.Errorf("%w: %d keys, expected 1 to %d", seq.ErrBadBatch, n, seq.MaxBatch)
 	}
@@ -138,81 +150,16 @@ func keyErrors(faults []Fault) []*pb.KeyError {
 	return out
 }
 
-// nextCall is a BatchNext of which everything that needs no waiting is done.
-type nextCall struct {
-	s     sequenceServer
-	req   *pb.BatchNextRequest
-	takes []*taking
-}
-
-// begin checks the request and serves what it can at once. Nothing is taken if
-// any part of the request is refused.
-func (s sequenceServer) begin(req *pb.BatchNextRequest) (*nextCall, error) {
-	if err := checkBatches(req.Batches); err != nil {
-		return nil, err
-	}
-	type part struct {
-		space *seq.Space
-		uids  []seq.UID
-	}
-	parts := make([]part, len(req.Batches))
-	for i, b := range req.Batches {
-		space, uids, err := s.uidsOf(b, true)
-		if err != nil {
-			return nil, fmt.Errorf("batch %d: %w", i, err)
-		}
-		parts[i] = part{space, uids}
-	}
-	call := &nextCall{s: s, req: req, takes: make([]*taking, len(parts))}
-	for i, p := range parts {
-		call.takes[i] = s.a.beginTake(p.space, p.uids, req.Batches[i].Counts)
-	}
-	return call, nil
-}
-
-func (c *nextCall) settled() bool {
-	for _, t := range c.takes {
-		if !t.settled() {
-			return false
-		}
-	}
-	return true
-}
-
-// reply waits for what is still open, as long as ctx lasts.
-func (c *nextCall) reply(ctx context.Context) *pb.BatchNextReply {
-	reply := &pb.BatchNextReply{Results: make([]*pb.BatchResult, len(c.takes))}
-	for i, t := range c.takes {
-		t.settle(ctx)
-		result := &pb.BatchResult{First: t.out.First, Errors: keyErrors(t.out.Faults), Unordered: t.out.Unordered}
-		for _, n := range t.counts {
-			if n > 1 {
-				result.Last = t.out.Last
-				break
-			}
-		}
-		reply.Results[i] = result
-	}
-	reply.RouteVersion, reply.Routes = c.s.routesFor(c.req.RouteVersion)
-	return reply
-}
-
-// BatchNext implements pb.SequenceServer.
-func (s sequenceServer) BatchNext(ctx context.Context, req *pb.BatchNextRequest) (*pb.BatchNextReply, error) {
-	call, err := s.begin(req)
-	if err != nil {
-		return nil, err
-	}
-	ctx, cancel := bounded(ctx)
-	defer cancel()
-	return call.reply(ctx), nil
-}
-
 // Current implements pb.SequenceServer.
 func (s sequenceServer) Current(ctx context.Context, req *pb.CurrentRequest) (*pb.CurrentReply, error) {
 	if err := checkBatches(req.Batches); err != nil {
 		return nil, err
 	}
+	keys := keysOf(req.Batches)
+	if err := s.a.inWork.Enter(keys); err != nil {
+		return nil, err
+	}
+	defer s.a.inWork.Leave(keys)
 	ctx, cancel := bounded(ctx)
 	defer cancel()
 	reply := &pb.CurrentReply{Results: make([]*pb.CurrentResult, len(req.Batches))}
@@ -245,6 +192,10 @@ func (s sequenceServer) Raise(ctx context.Context, req *pb.RaiseRequest) (*pb.Ra
 	if err != nil {
 		return nil, err
 	}
+	if err := s.a.inWork.Enter(1); err != nil {
+		return nil, err
+	}
+	defer s.a.inWork.Leave(1)
 	ctx, cancel := bounded(ctx)
 	defer cancel()
 	value, err := s.a.Raise(ctx, space, uid, req.AtLeast)

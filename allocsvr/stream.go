@@ -15,99 +15,147 @@ import (
 	"github.com/seqsvr/seqsvr/seq"
 )
 
-// maxStreamCalls bounds the calls in flight on one stream; more are answered with
-// seq.ErrOverloaded, so that a fast caller cannot grow the server's memory.
+// maxStreamCalls bounds the calls of one stream that wait for something; more are
+// answered with seq.ErrOverloaded, so that one caller cannot fill the server's room.
 const maxStreamCalls = 1024
 
+// sequenceStream is one Stream.
+type sequenceStream struct {
+	s       sequenceServer
+	out     streamOut
+	places  chan struct{} // one for each call that waits
+	waiting sync.WaitGroup
+
+	spare *nextCall // for the next call; used by the goroutine that reads
+	reply pb.StreamReply
+	next  pb.StreamReply_Next
+}
+
 // Stream implements pb.SequenceServer. A call that needs no waiting is answered at
-// once, by the goroutine that reads; the others wait in goroutines of their own.
+// once, by the goroutine that reads: as long as it is busy nothing more is read, so
+// that a caller who is too fast feels it. The others wait in goroutines of their own.
 func (s sequenceServer) Stream(stream grpc.BidiStreamingServer[pb.StreamRequest, pb.StreamReply]) error {
 	ctx, cancel := context.WithCancel(stream.Context())
-	var waiting sync.WaitGroup
-	defer waiting.Wait()
+	t := &sequenceStream{s: s, out: streamOut{stream: stream}, places: make(chan struct{}, maxStreamCalls)}
+	defer t.waiting.Wait()
 	defer cancel()
-	out := &streamOut{stream: stream}
-	slots := make(chan struct{}, maxStreamCalls)
 	for {
 		req, err := stream.Recv()
 		if errors.Is(err, io.EOF) {
-			waiting.Wait() // the caller has closed its side and still wants its answers
+			t.waiting.Wait() // the caller has closed its side and still wants its answers
 			return nil
 		}
 		if err != nil {
 			return err
 		}
-		finish, settled := s.start(req)
-		if !settled {
-			select {
-			case slots <- struct{}{}:
-				waiting.Go(func() {
-					defer func() { <-slots }()
-					_ = out.send(finish(ctx)) // a broken stream ends Recv as well
-				})
-				continue
-			default: // a deadline that is over: what was taken is answered, the rest refused
-				finish = s.refuse(req, finish)
-			}
+		switch call := req.Call.(type) {
+		case *pb.StreamRequest_Next:
+			err = t.takes(ctx, req, call.Next)
+		case *pb.StreamRequest_Current:
+			err = t.reads(ctx, req, call.Current)
+		default:
+			err = t.fails(req, fmt.Errorf("%w: a call of no known kind", seq.ErrBadArgument))
 		}
-		if err := out.send(finish(ctx)); err != nil {
+		if err != nil {
 			return err
 		}
 	}
 }
 
-// start begins a call; settled says that finish will not wait.
-func (s sequenceServer) start(req *pb.StreamRequest) (finish func(context.Context) *pb.StreamReply, settled bool) {
-	wait := defaultWait
-	if req.TimeoutMs > 0 {
-		wait = time.Duration(req.TimeoutMs) * time.Millisecond
+// takes answers a BatchNext. Its errors are those of the stream.
+func (t *sequenceStream) takes(ctx context.Context, req *pb.StreamRequest, next *pb.BatchNextRequest) error {
+	call := t.spare
+	if t.spare = nil; call == nil {
+		call = &nextCall{}
 	}
-	switch call := req.Call.(type) {
-	case *pb.StreamRequest_Next:
-		next, err := s.begin(call.Next)
-		if err != nil {
-			return answer(failed(req.Id, err)), true
-		}
-		return func(ctx context.Context) *pb.StreamReply {
-			ctx, cancel := context.WithTimeout(ctx, wait)
-			defer cancel()
-			return &pb.StreamReply{Id: req.Id, Result: &pb.StreamReply_Next{Next: next.reply(ctx)}}
-		}, next.settled()
-	case *pb.StreamRequest_Current:
-		return func(ctx context.Context) *pb.StreamReply {
-			ctx, cancel := context.WithTimeout(ctx, wait)
-			defer cancel()
-			reply, err := s.Current(ctx, call.Current)
-			if err != nil {
-				return failed(req.Id, err)
-			}
-			return &pb.StreamReply{Id: req.Id, Result: &pb.StreamReply_Current{Current: reply}}
-		}, false
+	if err := call.begin(t.s, next); err != nil {
+		return t.fails(req, err)
 	}
-	return answer(failed(req.Id, fmt.Errorf("%w: a call of no known kind", seq.ErrBadArgument))), true
-}
-
-func answer(reply *pb.StreamReply) func(context.Context) *pb.StreamReply {
-	return func(context.Context) *pb.StreamReply { return reply }
-}
-
-// refuse finishes a call without waiting, since too many wait already.
-func (s sequenceServer) refuse(req *pb.StreamRequest, finish func(context.Context) *pb.StreamReply) func(context.Context) *pb.StreamReply {
-	if req.GetNext() == nil {
-		return answer(failed(req.Id, seq.ErrOverloaded))
+	if call.settled() {
+		t.next.Next = call.reply(ctx)
+		t.reply.Id, t.reply.Result = req.Id, &t.next
+		t.spare = call // sent is serialised: the room is free again
+		return t.out.send(&t.reply)
 	}
-	return func(ctx context.Context) *pb.StreamReply {
+	finish := func(ctx context.Context) error {
+		return t.out.send(&pb.StreamReply{Id: req.Id, Result: &pb.StreamReply_Next{Next: call.reply(ctx)}})
+	}
+	keys := keysOf(next.Batches)
+	if err := t.admit(keys); err != nil {
+		// As after a deadline: what was taken is answered, the rest refused.
 		ctx, cancel := context.WithCancelCause(ctx)
-		cancel(seq.ErrOverloaded)
+		cancel(err)
 		return finish(ctx)
 	}
+	if early, ok := call.early(); ok && req.Parts {
+		reply := &pb.StreamReply{Id: req.Id, More: true, Result: &pb.StreamReply_Next{Next: early}}
+		if err := t.out.send(reply); err != nil {
+			t.leave(keys)
+			return err
+		}
+	}
+	t.wait(ctx, req, keys, finish)
+	return nil
 }
 
-func failed(id uint64, err error) *pb.StreamReply {
-	return &pb.StreamReply{Id: id, Result: &pb.StreamReply_Error{Error: rpc.ToKeyError(0, err)}}
+// reads answers a Current, which may wait for its sections.
+func (t *sequenceStream) reads(ctx context.Context, req *pb.StreamRequest, current *pb.CurrentRequest) error {
+	if err := t.admit(0); err != nil {
+		return t.fails(req, err)
+	}
+	t.wait(ctx, req, 0, func(ctx context.Context) error {
+		reply, err := t.s.Current(ctx, current) // counts its keys itself
+		if err != nil {
+			return t.fails(req, err)
+		}
+		return t.out.send(&pb.StreamReply{Id: req.Id, Result: &pb.StreamReply_Current{Current: reply}})
+	})
+	return nil
 }
 
-// streamOut lets one goroutine at a time send.
+// admit takes a place for a call that waits; leave gives it back.
+func (t *sequenceStream) admit(keys int) error {
+	if err := t.s.a.inWork.Enter(keys); err != nil {
+		return err
+	}
+	select {
+	case t.places <- struct{}{}:
+		return nil
+	default:
+		t.s.a.inWork.Leave(keys)
+		return errStreamFull
+	}
+}
+
+func (t *sequenceStream) leave(keys int) {
+	<-t.places
+	t.s.a.inWork.Leave(keys)
+}
+
+var errStreamFull = fmt.Errorf("%w: %d calls of this stream wait", seq.ErrOverloaded, maxStreamCalls)
+
+// wait runs the rest of an admitted call in a goroutine of its own, for as long as its
+// caller waits. A broken stream ends Recv as well, so nothing comes of finish's error.
+func (t *sequenceStream) wait(ctx context.Context, req *pb.StreamRequest, keys int, finish func(context.Context) error) {
+	limit := defaultWait
+	if req.TimeoutMs > 0 {
+		limit = time.Duration(req.TimeoutMs) * time.Millisecond
+	}
+	t.waiting.Go(func() {
+		defer t.leave(keys)
+		ctx, cancel := context.WithTimeout(ctx, limit)
+		defer cancel()
+		_ = finish(ctx)
+	})
+}
+
+// fails answers a call with an error.
+func (t *sequenceStream) fails(req *pb.StreamRequest, err error) error {
+	return t.out.send(&pb.StreamReply{Id: req.Id, Result: &pb.StreamReply_Error{Error: rpc.ToKeyError(0, err)}})
+}
+
+// streamOut lets one goroutine at a time send. What was sent is serialised when send
+// returns.
 type streamOut struct {
 	mu     sync.Mutex // guards stream.Send
 	stream grpc.BidiStreamingServer[pb.StreamRequest, pb.StreamReply]

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/seqsvr/seqsvr/quorum"
@@ -16,7 +17,8 @@ type Fault struct {
 	Err   error
 }
 
-// Taken answers a Take: First[i]..Last[i] inclusive, 0 where Faults has i.
+// Taken answers a Take: First[i]..Last[i] inclusive, 0 where Faults has i. Last is
+// First itself where all counts are 1.
 type Taken struct {
 	First, Last []uint64
 	Faults      []Fault
@@ -33,31 +35,16 @@ func (a *Alloc) Take(ctx context.Context, space *seq.Space, uids []seq.UID, coun
 
 // beginTake serves all that needs no waiting; settle does the rest.
 func (a *Alloc) beginTake(space *seq.Space, uids []seq.UID, counts []uint32) *taking {
-	t := &taking{a: a, space: space, uids: uids, counts: counts, out: Taken{
-		First: make([]uint64, len(uids)), Last: make([]uint64, len(uids))}}
+	t := new(taking)
+	t.begin(a, space, uids, counts)
 	// The clock is read after the last request of the batch has arrived, once.
-	t.sample()
-	t.pass(a.clock.Now())
-	if !t.settled() {
-		t.waits()
-	}
+	t.pass(a.clock.Now(), a.unix())
 	return t
 }
 
-// settled says whether the answer is complete without waiting for anything.
-func (t *taking) settled() bool { return len(t.pending) == 0 && len(t.epochs) == 0 }
-
-// settle waits for what beginTake left open, as long as ctx lasts.
-func (t *taking) settle(ctx context.Context) {
-	for _, i := range t.pending {
-		t.one(ctx, i)
-	}
-	t.pending = nil
-	t.confirmEpochs(ctx)
-	t.observe()
-}
-
-// taking is one Take in progress.
+// taking is one Take in progress: beginTake, settle. It may be used again.
+//
+//	out.First[i] != 0 once index i was served; i is in pending until it was, or failed
 type taking struct {
 	a       *Alloc
 	space   *seq.Space
@@ -72,6 +59,40 @@ type taking struct {
 	weight uint64    // of what is looked at: how many batches it stands for
 }
 
+// begin sets a Take up; the room of the former one is used again.
+func (t *taking) begin(a *Alloc, space *seq.Space, uids []seq.UID, counts []uint32) {
+	first := zeros(t.out.First, len(uids))
+	last := first
+	if slices.ContainsFunc(counts, func(n uint32) bool { return n > 1 }) {
+		last = make([]uint64, len(uids))
+	}
+	*t = taking{a: a, space: space, uids: uids, counts: counts, pending: t.pending[:0], out: Taken{First: first, Last: last}}
+	t.sample()
+}
+
+// zeros is n zeros, in room if they fit.
+func zeros(room []uint64, n int) []uint64 {
+	if cap(room) < n {
+		return make([]uint64, n)
+	}
+	room = room[:n]
+	clear(room)
+	return room
+}
+
+// settled says whether the answer is complete without waiting for anything.
+func (t *taking) settled() bool { return len(t.pending) == 0 && len(t.epochs) == 0 }
+
+// settle waits for what pass left open, as long as ctx lasts.
+func (t *taking) settle(ctx context.Context) {
+	for _, i := range t.pending {
+		t.one(ctx, i)
+	}
+	t.pending = t.pending[:0]
+	t.confirmEpochs(ctx)
+	t.observe()
+}
+
 func (t *taking) count(i int) uint64 {
 	if len(t.counts) == 0 {
 		return 1
@@ -79,9 +100,9 @@ func (t *taking) count(i int) uint64 {
 	return uint64(t.counts[i])
 }
 
-// pass serves all that needs no waiting, keeping a cell's lock over neighbours.
-func (t *taking) pass(now time.Duration) {
-	stamp := t.a.unix()
+// pass serves all that needs no waiting, keeping a cell's lock over neighbours. now
+// must have been read after the last request of the batch had arrived.
+func (t *taking) pass(now time.Duration, stamp uint32) {
 	var c *cell
 	var ok, lapsed bool
 	for i, uid := range t.uids {
@@ -105,6 +126,9 @@ func (t *taking) pass(now time.Duration) {
 	}
 	if c != nil {
 		c.mu.Unlock()
+	}
+	if !t.settled() {
+		t.waits()
 	}
 }
 

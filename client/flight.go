@@ -22,6 +22,11 @@ type flight struct {
 	outlet *outlet       // the stream that it went by; nil while it waits
 	done   chan struct{} // closed when the parts have their results, or err is set
 	err    error         // of the whole flight
+	// rest is the way on of the keys that have to wait at the peer, once the others have
+	// their answers; tail says that this is one. They hold up nobody: not the callers who
+	// came with them, nor those who come later.
+	rest *flight
+	tail bool
 
 	one [1]portion // room for parts: nearly all flights are of one space
 }
@@ -88,12 +93,23 @@ func (f *flight) request(id, version uint64, timeout time.Duration) *pb.StreamRe
 		p := &f.parts[i]
 		next.Batches[i] = &pb.Batch{Space: p.space.Name, Uids: p.uids, Counts: p.counts}
 	}
-	return &pb.StreamRequest{Id: id, Call: &pb.StreamRequest_Next{Next: next}, TimeoutMs: millis(timeout)}
+	return &pb.StreamRequest{Id: id, Call: &pb.StreamRequest_Next{Next: next}, TimeoutMs: millis(timeout), Parts: true}
 }
 
 // millis rounds up: 0 would mean the peer's default.
 func millis(d time.Duration) uint32 {
 	return uint32((d + time.Millisecond - 1) / time.Millisecond)
+}
+
+// split makes the rest of a flight, before its answer comes.
+func (f *flight) split() *flight {
+	rest := &flight{n: f.n, sent: f.sent, outlet: f.outlet, done: make(chan struct{}), tail: true}
+	rest.parts = make([]portion, len(f.parts))
+	for i := range f.parts {
+		rest.parts[i] = portion{space: f.parts[i].space, uids: f.parts[i].uids}
+	}
+	f.rest = rest
+	return rest
 }
 
 // answer completes the flight by the reply.
@@ -114,6 +130,15 @@ func (f *flight) answer(reply *pb.StreamReply) {
 func (f *flight) fail(err error) {
 	f.err = err
 	close(f.done)
+}
+
+// open says that the ticket's key goes on with the rest. Not before done is closed.
+func (t ticket) open() bool {
+	if t.f.rest == nil || t.f.err != nil {
+		return false
+	}
+	p := &t.f.parts[t.part]
+	return p.result == nil || t.index < len(p.result.First) && p.result.First[t.index] == 0 && (p.errs == nil || p.errs[t.index] == nil)
 }
 
 // answer is what came for the ticket's caller. Not before done is closed.

@@ -238,7 +238,7 @@ func (l *lane) receive(out *outlet) {
 			l.fail(out, ended(err))
 			return
 		}
-		f, more := l.land(reply.GetId())
+		f, more := l.land(reply.GetId(), reply.GetMore())
 		l.p.answered()
 		if next := reply.GetNext(); next != nil {
 			l.p.c.heard(next.GetRouteVersion(), next.GetRoutes())
@@ -252,18 +252,30 @@ func (l *lane) receive(out *outlet) {
 	}
 }
 
-// land takes an answered flight from those under way, nil if it was given up. more
-// says that keys wait.
-func (l *lane) land(id uint64) (f *flight, more bool) {
+// land takes an answered flight from those under way, nil if it was given up. In parts
+// its rest goes on under the same id. more says that keys wait.
+func (l *lane) land(id uint64, parts bool) (f *flight, more bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if f = l.flights[id]; f != nil {
-		delete(l.flights, id)
 		now := time.Now()
-		l.pace.replied(now.Sub(f.sent), now)
-		l.pace.landed(id, f.n)
+		l.remove(id, f)
+		if !f.tail {
+			l.pace.replied(now.Sub(f.sent), now)
+		}
+		if parts {
+			l.flights[id] = f.split()
+		}
 	}
 	return f, l.waiting > 0
+}
+
+// remove takes a flight from those under way. Needs l.mu.
+func (l *lane) remove(id uint64, f *flight) {
+	delete(l.flights, id)
+	if !f.tail {
+		l.pace.landed(id, f.n)
+	}
 }
 
 // ended gives the end of a stream without an error a text.
@@ -294,8 +306,7 @@ func (l *lane) giveUp(fits func(*flight) bool, queued bool) (gone []*flight) {
 	for id, f := range l.flights {
 		if fits(f) {
 			gone = append(gone, f)
-			delete(l.flights, id)
-			l.pace.landed(id, f.n)
+			l.remove(id, f)
 		}
 	}
 	if queued {

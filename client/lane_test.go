@@ -45,7 +45,7 @@ func TestAMessageHoldsOneBatchASpace(t *testing.T) {
 		f.add(k.space, k.uid, k.count)
 	}
 	got := f.request(7, 3, 1500*time.Microsecond)
-	want := &pb.StreamRequest{Id: 7, TimeoutMs: 2, Call: &pb.StreamRequest_Next{Next: &pb.BatchNextRequest{
+	want := &pb.StreamRequest{Id: 7, TimeoutMs: 2, Parts: true, Call: &pb.StreamRequest_Next{Next: &pb.BatchNextRequest{
 		RouteVersion: 3,
 		Batches: []*pb.Batch{
 			{Space: "pts", Uids: []uint64{1, 3, 5}, Counts: []uint32{1, 5, 1}},
@@ -84,6 +84,67 @@ func TestAMalformedAnswerNeverBecomesANumber(t *testing.T) {
 		if got := ticket.answer(2); !errors.Is(got.Err, errMalformed) || got.First != 0 {
 			t.Errorf("%s: got %+v, want %v", row.name, got, errMalformed)
 		}
+	}
+}
+
+func TestAKeyThatWaitsAtThePeerHoldsUpNobody(t *testing.T) {
+	l := idle(&peer{})
+	space := &seq.Space{Name: "user", Sections: 4}
+	quick, _, _ := l.enqueue(space, 1, 1, 9)
+	slow, _, _ := l.enqueue(space, 2, 1, 9)
+	_, id, _ := l.take(nil)
+	reply := func(more bool, first ...uint64) {
+		t.Helper()
+		f, _ := l.land(id, more)
+		if f == nil {
+			t.Fatal("the flight is gone")
+		}
+		f.answer(&pb.StreamReply{Id: id, More: more, Result: &pb.StreamReply_Next{
+			Next: &pb.BatchNextReply{Results: []*pb.BatchResult{{First: first}}}}})
+	}
+	reply(true, 5, 0)
+	<-quick.f.done
+	if got := quick.answer(1); got.First != 5 || quick.open() {
+		t.Errorf("the key that did not wait: got %+v, open %v", got, quick.open())
+	}
+	if !slow.open() {
+		t.Fatal("a key without an answer is not open")
+	}
+	if l.pace.out != 0 || l.pace.keys != 0 {
+		t.Errorf("keys that wait at the peer hold others: %+v", l.pace)
+	}
+	slow.f = slow.f.rest
+	select {
+	case <-slow.f.done:
+		t.Fatal("answered before the answer")
+	default:
+	}
+	reply(false, 5, 7)
+	<-slow.f.done
+	if got := slow.answer(1); got.First != 7 || slow.open() {
+		t.Errorf("the key that waited: got %+v, open %v", got, slow.open())
+	}
+	if len(l.flights) != 0 || l.pace.out != 0 {
+		t.Errorf("%d flights and %+v are left", len(l.flights), l.pace)
+	}
+}
+
+func TestAKeyThatWaitsAtThePeerIsGivenUpLikeAnyOther(t *testing.T) {
+	l := idle(&peer{c: &Client{stale: make(chan struct{}, 1)}})
+	l.p.c.cfg, _ = Config{Addrs: []string{"a"}}.withDefaults()
+	slow, _, _ := l.enqueue(&seq.Space{Name: "user", Sections: 4}, 2, 1, 9)
+	_, id, _ := l.take(nil)
+	f, _ := l.land(id, true)
+	f.answer(&pb.StreamReply{Id: id, More: true, Result: &pb.StreamReply_Next{
+		Next: &pb.BatchNextReply{Results: []*pb.BatchResult{{First: []uint64{0}}}}}})
+	l.sweep(time.Now().Add(time.Hour))
+	slow.f = slow.f.rest
+	<-slow.f.done
+	if err := slow.answer(1).Err; !errors.Is(err, ErrUnreachable) || slow.open() {
+		t.Errorf("got %v, open %v, want %v", err, slow.open(), ErrUnreachable)
+	}
+	if l.pace.out != 0 || l.pace.keys != 0 {
+		t.Errorf("counted twice: %+v", l.pace)
 	}
 }
 

@@ -96,13 +96,19 @@ func (c *Client) ask(ctx context.Context, p *peer, space *seq.Space, uid seq.UID
 	if err != nil {
 		return Range{Err: err}
 	}
-	if leave := ctx.Done(); leave == nil {
-		<-t.f.done
-	} else {
-		select {
-		case <-t.f.done:
-		case <-leave:
-			return Range{Err: ctx.Err()} // what comes for it is thrown away
+	leave := ctx.Done()
+	for again := true; again; {
+		if leave == nil {
+			<-t.f.done
+		} else {
+			select {
+			case <-t.f.done:
+			case <-leave:
+				return Range{Err: ctx.Err()} // what comes for it is thrown away
+			}
+		}
+		if again = t.open(); again {
+			t.f = t.f.rest
 		}
 	}
 	return c.ordered(t.answer(n))

@@ -54,7 +54,7 @@ var ownerMutants = []mutant{
 		line: 18, name: "lease checked before the batch closed",
 		file: "allocsvr/take.go",
 		edits: []edit{
-			{old: "	t.pass(a.clock.Now())\n", new: "	t.came = a.clock.Now()\n	t.pass(t.came)\n"},
+			{old: "	t.pass(a.clock.Now(), a.unix())\n", new: "	t.came = a.clock.Now()\n	t.pass(t.came, a.unix())\n"},
 			{old: "	pending []int\n", new: "	pending []int\n	came    time.Duration\n"},
 			{old: "	now := t.a.clock.Now()\n	lapsed := !c.leased(now)\n", new: "	lapsed := !c.leased(t.came)\n"},
 		},

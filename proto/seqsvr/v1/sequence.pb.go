@@ -879,6 +879,7 @@ type StreamRequest struct {
 	//	*StreamRequest_Current
 	Call          isStreamRequest_Call `protobuf_oneof:"call"`
 	TimeoutMs     uint32               `protobuf:"varint,4,opt,name=timeout_ms,json=timeoutMs,proto3" json:"timeout_ms,omitempty"` // how long the caller waits; 0: 5,000
+	Parts         bool                 `protobuf:"varint,5,opt,name=parts,proto3" json:"parts,omitempty"`                          // the caller takes the answer to next in parts; see StreamReply.more
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -952,6 +953,13 @@ func (x *StreamRequest) GetTimeoutMs() uint32 {
 	return 0
 }
 
+func (x *StreamRequest) GetParts() bool {
+	if x != nil {
+		return x.Parts
+	}
+	return false
+}
+
 type isStreamRequest_Call interface {
 	isStreamRequest_Call()
 }
@@ -976,7 +984,10 @@ type StreamReply struct {
 	//	*StreamReply_Next
 	//	*StreamReply_Current
 	//	*StreamReply_Error
-	Result        isStreamReply_Result `protobuf_oneof:"result"`
+	Result isStreamReply_Result `protobuf_oneof:"result"`
+	// Keys with neither a number nor an error have to wait; one more reply with this id
+	// will answer all keys. Only to a caller that asked for parts.
+	More          bool `protobuf:"varint,5,opt,name=more,proto3" json:"more,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1050,6 +1061,13 @@ func (x *StreamReply) GetError() *KeyError {
 		}
 	}
 	return nil
+}
+
+func (x *StreamReply) GetMore() bool {
+	if x != nil {
+		return x.More
+	}
+	return false
 }
 
 type isStreamReply_Result interface {
@@ -1251,19 +1269,21 @@ const file_seqsvr_v1_sequence_proto_rawDesc = "" +
 	"RaiseReply\x12\x14\n" +
 	"\x05value\x18\x01 \x01(\x04R\x05value\x12#\n" +
 	"\rroute_version\x18\x02 \x01(\x04R\frouteVersion\x12-\n" +
-	"\x06routes\x18\x03 \x01(\v2\x15.seqsvr.v1.RouteTableR\x06routes\"\xb0\x01\n" +
+	"\x06routes\x18\x03 \x01(\v2\x15.seqsvr.v1.RouteTableR\x06routes\"\xc6\x01\n" +
 	"\rStreamRequest\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x121\n" +
 	"\x04next\x18\x02 \x01(\v2\x1b.seqsvr.v1.BatchNextRequestH\x00R\x04next\x125\n" +
 	"\acurrent\x18\x03 \x01(\v2\x19.seqsvr.v1.CurrentRequestH\x00R\acurrent\x12\x1d\n" +
 	"\n" +
-	"timeout_ms\x18\x04 \x01(\rR\ttimeoutMsB\x06\n" +
-	"\x04call\"\xba\x01\n" +
+	"timeout_ms\x18\x04 \x01(\rR\ttimeoutMs\x12\x14\n" +
+	"\x05parts\x18\x05 \x01(\bR\x05partsB\x06\n" +
+	"\x04call\"\xce\x01\n" +
 	"\vStreamReply\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12/\n" +
 	"\x04next\x18\x02 \x01(\v2\x19.seqsvr.v1.BatchNextReplyH\x00R\x04next\x123\n" +
 	"\acurrent\x18\x03 \x01(\v2\x17.seqsvr.v1.CurrentReplyH\x00R\acurrent\x12+\n" +
-	"\x05error\x18\x04 \x01(\v2\x13.seqsvr.v1.KeyErrorH\x00R\x05errorB\b\n" +
+	"\x05error\x18\x04 \x01(\v2\x13.seqsvr.v1.KeyErrorH\x00R\x05error\x12\x12\n" +
+	"\x04more\x18\x05 \x01(\bR\x04moreB\b\n" +
 	"\x06result\"4\n" +
 	"\rRoutesRequest\x12#\n" +
 	"\rroute_version\x18\x01 \x01(\x04R\frouteVersion\"\xae\x01\n" +
