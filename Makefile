@@ -8,7 +8,7 @@ DATE    ?= $(shell git log -1 --format=%cI 2>/dev/null || echo unknown)
 PKG     := github.com/seqsvr/seqsvr/internal/version
 LDFLAGS := -s -w -X $(PKG).Version=$(VERSION) -X $(PKG).Commit=$(COMMIT) -X $(PKG).Date=$(DATE)
 
-.PHONY: help build run test e2e race lint proto proto-check bench fuzz images drills mutants clean
+.PHONY: help build run test e2e race lint proto proto-check bench fuzz images drills robust soak mutants clean
 
 help: ## what there is to make
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -60,6 +60,19 @@ images: build ## an image of each daemon and of seqctl, with docker or CONTAINER
 
 drills: build ## every drill three times, into docs/failover.md; wants a quiet machine
 	bash tests/drills/report.sh
+
+robust: build bin/forgetfs ## every kind of fault once on real processes, a table (root: namespaces and disks too)
+	go build -o bin/robust ./tests/robust && bin/robust -bin bin -forgetfs "$$(test -x bin/forgetfs && echo bin/forgetfs)" $(ROBUST)
+
+DURATION ?= 30m
+SEED ?= 0
+soak: build bin/forgetfs ## random faults every 5 to 15 s for DURATION on real processes, from SEED; report in data/soak.json
+	@mkdir -p data
+	go build -o bin/robust ./tests/robust && bin/robust -bin bin -forgetfs "$$(test -x bin/forgetfs && echo bin/forgetfs)" \
+		-soak $(DURATION) -seed $(SEED) -json data/soak.json $(ROBUST)
+
+bin/forgetfs: $(wildcard tests/e2e/powercut/*.go tests/e2e/powercut/forgetfs/*.go)
+	cd tests/e2e && CGO_ENABLED=0 go build -o ../../bin/forgetfs ./powercut/forgetfs
 
 mutants: ## puts every line of the mutation list into a copy of the code: the tests must fail
 	go run ./tests/mutants

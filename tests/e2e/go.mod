@@ -9,3 +9,8 @@ require (
 	github.com/seqsvr/seqsvr v0.0.0-00010101000000-000000000000
 	github.com/sony/sonyflake v1.2.0
 )
+
+require (
+	github.com/hanwen/go-fuse/v2 v2.9.0
+	golang.org/x/sys v0.49.0 // indirect
+)

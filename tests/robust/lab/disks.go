@@ -35,7 +35,7 @@ func powerCut(count int) func(context.Context, *round) error {
 		victims := r.take(count, store)
 		order := []string{"forget", "tear"}[r.random.IntN(2)]
 		seed, wait := r.random.Uint32(), r.between(0, 2*time.Second)
-		if err := each(victims, (*localcluster.Process).Kill); err != nil {
+		if err := r.killInFsync(ctx, victims); err != nil {
 			return err
 		}
 		var lost []string
@@ -50,6 +50,17 @@ func powerCut(count int) func(context.Context, *round) error {
 		r.rest(ctx, wait)
 		return startAgain(victims)
 	}
+}
+
+// killInFsync kills while commits are most likely under way: an fsync takes long for a
+// moment, and confirms nothing to a process that is killed in it.
+func (r *round) killInFsync(ctx context.Context, victims []*localcluster.Process) error {
+	slow := func(ms int) error {
+		return each(victims, func(p *localcluster.Process) error { _, err := r.disks[p.Name].tell("slow %d", ms); return err })
+	}
+	err := slow(60)
+	r.rest(ctx, r.between(60*time.Millisecond, 300*time.Millisecond))
+	return errors.Join(err, each(victims, (*localcluster.Process).Kill), slow(0))
 }
 
 // failingDisk makes commits of one store fail. Its process must end and say why; what it

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/seqsvr/seqsvr/internal/history"
+	"github.com/seqsvr/seqsvr/internal/rpc"
+	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 )
 
 // Plan is what a run does.
@@ -31,6 +33,9 @@ const pairs = 25
 
 // settle is how long callers go on after the last round.
 const settle = 2 * time.Second
+
+// askPatience bounds a question to a node that may not answer.
+const askPatience = time.Second
 
 // Event is one fault as it happened.
 type Event struct {
@@ -137,6 +142,7 @@ func (s *session) dealer(kinds []Fault) func() Fault {
 // round does one fault, or several at once, and waits until everything serves. An error
 // ends the run.
 func (s *session) round(ctx context.Context, faults ...Fault) error {
+	s.rebalance(ctx)
 	taken := &nodes{taken: map[string]bool{}}
 	events := make([]*Event, len(faults))
 	errs := make([]error, len(faults))
@@ -170,6 +176,25 @@ func (s *session) round(ctx context.Context, faults ...Fault) error {
 		s.progress(e)
 	}
 	return recovered
+}
+
+// rebalance asks for the sections to be spread again: without it, all of them end up on
+// the node that was hurt least. What it moves is under way when the fault comes.
+func (s *session) rebalance(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, askPatience)
+	defer cancel()
+	for _, addr := range s.Addrs(alloc) {
+		conn, err := rpc.Dial(addr)
+		if err != nil {
+			continue
+		}
+		_, err = pb.NewAdminClient(conn).Rebalance(ctx, &pb.RebalanceRequest{})
+		_ = conn.Close()
+		if err == nil {
+			s.rest(ctx, time.Duration(s.random.Int64N(int64(askPatience/2))))
+			return
+		}
+	}
 }
 
 func (s *session) progress(e *Event) {
