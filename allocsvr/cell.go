@@ -45,6 +45,7 @@ type cell struct {
 	confirmed uint64
 	// target > confirmed while a step to it is wanted or in flight, else 0.
 	target uint64
+	pace   pace // of owned
 	// successor is the gRPC address of the node that the section was handed to, or
 	// that is still to hand it over to this one.
 	successor string
@@ -111,6 +112,7 @@ func (c *cell) install(epoch seq.Epoch, table *counters.Table, confirmed uint64,
 		return false, fmt.Errorf("%w: section %d: base %d, high %d, confirmed %d", errInvariant, c.id, table.Base(), table.High(), confirmed)
 	}
 	c.state, c.table, c.confirmed, c.target, c.hold = owned, table, confirmed, 0, hold
+	c.pace = newPace(c.space)
 	c.wake()
 	return true, nil
 }
@@ -195,9 +197,21 @@ func (c *cell) confirm(epoch seq.Epoch, max uint64) {
 }
 
 // want asks for a step so that need fits below the ceiling, and reports whether
-// the stepper must be told. Needs c.mu.
-func (c *cell) want(need uint64) bool {
-	target := min(max(need, c.confirmed)+c.space.Step, uint64(seq.MaxSeq))
+// the stepper must be told. While a step is under way it only adds what does not fit
+// below its target either. Needs c.mu.
+//
+//	target <= high + pace.step/2 + pace.step, or need + pace.step if that is more
+//
+// where high is the highest number and the halved step the one before, so that a crash
+// skips less than two steps, of at most space.MaxStep, above high and what was asked for.
+func (c *cell) want(need uint64, now time.Duration) bool {
+	if c.target != 0 && need <= c.target || c.confirmed >= uint64(seq.MaxSeq) {
+		return false
+	}
+	if c.target == 0 {
+		c.pace.next(c.table.High(), now)
+	}
+	target := min(max(need, c.confirmed)+c.pace.step, uint64(seq.MaxSeq))
 	if target <= c.target || target <= c.confirmed {
 		return false
 	}
@@ -207,7 +221,7 @@ func (c *cell) want(need uint64) bool {
 
 // due says whether less than half a step is left. Needs c.mu.
 func (c *cell) due() bool {
-	return c.target == 0 && c.table.High()+c.space.Step/2 > c.confirmed && c.confirmed < uint64(seq.MaxSeq)
+	return c.target == 0 && c.table.High()+c.pace.step/2 > c.confirmed && c.confirmed < uint64(seq.MaxSeq)
 }
 
 // leased says whether nobody else can have taken the section by now. Needs c.mu.

@@ -37,7 +37,7 @@ func TestARangeWhoseStepIsUnknownIsNotUsedBeforeAStepIsConfirmed(t *testing.T) {
 		t.Errorf("got %d after an unknown step", late.out.First[0])
 	}
 	state = quorum.Won
-	o.stepper.add(o.c)
+	o.stepper.add(o.c, true)
 	if again := o.step(); len(again) != 0 {
 		t.Errorf("%d sections to be repeated after a confirmed step", len(again))
 	}
@@ -110,7 +110,7 @@ func TestNoNumberIsTakenAfterTheSeal(t *testing.T) {
 	o := newOwner(t)
 	o.must(3)
 	o.c.mu.Lock()
-	o.c.want(ownerStep)
+	o.c.want(ownerStep, o.clock.Now())
 	o.c.mu.Unlock()
 	sealed, ok := o.c.seal()
 	if !ok || sealed.epoch != o.epoch {

@@ -17,29 +17,53 @@ type stepper struct {
 	mu  sync.Mutex // guards due
 	due []*cell
 
-	kick chan struct{}
+	kick *loop // something is due
+	rush *loop // and a request waits for it
 }
 
-func newStepper(a *Alloc) *stepper { return &stepper{a: a, kick: make(chan struct{}, 1)} }
+func newStepper(a *Alloc) *stepper { return &stepper{a: a, kick: newLoop(), rush: newLoop()} }
 
-// add tells that c.target was raised. The caller may hold c.mu.
-func (s *stepper) add(c *cell) {
+// stepGather is how far apart messages are sent while nobody waits for one: a section
+// that steps ahead has half a step left, so that what is due meanwhile may join it.
+// Stores so commit at most a hundred times a second for one allocator, however many
+// sections it has.
+const stepGather = 10 * time.Millisecond
+
+// ahead asks for a step so that need fits below the ceiling. Needs c.mu.
+func (a *Alloc) ahead(c *cell, need uint64) {
+	if c.want(need, a.clock.Now()) {
+		a.stepper.add(c, need > c.confirmed)
+	}
+}
+
+// add tells that c.target was raised; rush says that a request waits for it. The caller
+// may hold c.mu.
+func (s *stepper) add(c *cell, rush bool) {
 	s.mu.Lock()
 	s.due = append(s.due, c)
 	s.mu.Unlock()
-	select {
-	case s.kick <- struct{}{}:
-	default:
+	if rush {
+		s.rush.kick()
 	}
+	s.kick.kick()
 }
 
 // run steps until ctx ends.
 func (s *stepper) run(ctx context.Context) {
+	sent := s.a.clock.Now() - stepGather
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-s.kick:
+		case <-s.kick.c:
+		}
+		if early := sent + stepGather - s.a.clock.Now(); early > 0 && !s.rush.wait(ctx, early) {
+			return
+		}
+		sent = s.a.clock.Now()
+		select { // what it was for is in due by now
+		case <-s.rush.c:
+		default:
 		}
 		s.mu.Lock()
 		due := s.due
@@ -58,7 +82,7 @@ func (s *stepper) retry(ctx context.Context, cells []*cell) {
 			return
 		}
 		for _, c := range cells {
-			s.add(c)
+			s.add(c, false)
 		}
 	})
 }

@@ -144,8 +144,8 @@ func (t *taking) take(c *cell, i int, stamp uint32) bool {
 	if t.space.Mode == seq.Strict {
 		t.noteEpoch(c)
 	}
-	if c.due() && c.want(c.table.High()) {
-		t.a.stepper.add(c)
+	if c.due() {
+		t.a.ahead(c, c.table.High())
 	}
 	return true
 }
@@ -197,9 +197,7 @@ func (t *taking) try(c *cell, i int) (wait bool, err error) {
 	if lapsed {
 		return false, fmt.Errorf("section %d: confirmed numbers used up: %w", c.id, t.a.leaseLoss())
 	}
-	if c.want(cur + t.count(i)) {
-		t.a.stepper.add(c)
-	}
+	t.a.ahead(c, cur+t.count(i))
 	return true, nil
 }
 
@@ -281,14 +279,12 @@ func (a *Alloc) Raise(ctx context.Context, space *seq.Space, uid seq.UID, floor 
 	var value uint64
 	err := a.whenOwned(ctx, c, func() (bool, error) {
 		if floor > c.confirmed {
-			if c.want(floor) {
-				a.stepper.add(c)
-			}
+			a.ahead(c, floor)
 			return false, nil
 		}
 		value = c.table.Raise(uint64(uid), floor)
-		if c.due() && c.want(c.table.High()) {
-			a.stepper.add(c)
+		if c.due() {
+			a.ahead(c, c.table.High())
 		}
 		return true, nil
 	})

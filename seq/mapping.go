@@ -27,6 +27,7 @@ const DefaultSpace = "user"
 const (
 	DefaultSections = 4096
 	DefaultStep     = 10_000
+	DefaultMaxStep  = 10_000_000 // of a space with DefaultStep; of any other it is its step
 )
 
 // Limits of a mapping.
@@ -47,8 +48,14 @@ type Space struct {
 	First    SectionID `json:"first"`    // its sections are [First, First+Sections)
 	Sections uint32    `json:"sections"` // 1 to MaxSections
 	Step     uint64    `json:"step"`     // 1 to MaxStep, numbers
-	Mode     Mode      `json:"mode"`
+	// MaxStep is what the step of a busy section grows to at most; Step, or 0: it never
+	// grows. What a crash may skip of a section goes by it.
+	MaxStep uint64 `json:"max_step,omitempty"`
+	Mode    Mode   `json:"mode"`
 }
+
+// Steps are the least and the largest step of the space's sections.
+func (s *Space) Steps() (least, most uint64) { return s.Step, max(s.Step, s.MaxStep) }
 
 // Mapping is the fixed assignment of keys to sections: part of the cluster's
 // metadata, never changed on live data.
@@ -71,6 +78,13 @@ func NewMapping(spaces ...Space) (Mapping, error) {
 		}
 		if s.Step == 0 {
 			s.Step = DefaultStep
+		}
+		// Who asks for a step of his own has a reason, and gets no other.
+		if s.MaxStep == 0 && s.Step == DefaultStep {
+			s.MaxStep = DefaultMaxStep
+		}
+		if s.MaxStep == 0 {
+			s.MaxStep = s.Step
 		}
 		if s.Mode == "" {
 			s.Mode = Ordered
@@ -101,6 +115,8 @@ func (m Mapping) Validate() error {
 			return fmt.Errorf("%w: space %q has %d sections, expected 1 to %d", ErrBadMapping, s.Name, s.Sections, MaxSections)
 		case s.Step == 0 || s.Step > MaxStep:
 			return fmt.Errorf("%w: space %q has step %d, expected 1 to %d", ErrBadMapping, s.Name, s.Step, uint64(MaxStep))
+		case s.MaxStep != 0 && s.MaxStep < s.Step || s.MaxStep > MaxStep:
+			return fmt.Errorf("%w: space %q has a largest step of %d, expected %d, its step, to %d", ErrBadMapping, s.Name, s.MaxStep, s.Step, uint64(MaxStep))
 		case s.Mode != Ordered && s.Mode != Strict && s.Mode != UniqueOnly:
 			return fmt.Errorf("%w: space %q has mode %q, expected %s, %s or %s", ErrBadMapping, s.Name, s.Mode, Ordered, Strict, UniqueOnly)
 		}

@@ -47,6 +47,8 @@ func TestSpacesAreReadFromTheCommandLine(t *testing.T) {
 		{"pts", seq.Space{Name: "pts"}, ""},
 		{"pts:sections=64", seq.Space{Name: "pts", Sections: 64}, ""},
 		{"pts:sections=64,step=100,mode=strict", seq.Space{Name: "pts", Sections: 64, Step: 100, Mode: seq.Strict}, ""},
+		{"pts:step=100,max-step=4000", seq.Space{Name: "pts", Step: 100, MaxStep: 4000}, ""},
+		{"pts:max-step=0", seq.Space{}, "max-step"},
 		{"pts:mode=unique-only,step=1", seq.Space{Name: "pts", Step: 1, Mode: seq.UniqueOnly}, ""},
 		{"", seq.Space{}, "no name"},
 		{":step=1", seq.Space{}, "no name"},

@@ -38,7 +38,8 @@ func initFlags() (*pflag.FlagSet, *initOptions) {
 	fs.Uint32Var(&o.first.Sections, "sections", seq.DefaultSections, "sections of the space "+seq.DefaultSpace)
 	fs.Uint64Var(&o.first.Step, "step", seq.DefaultStep, "numbers that one write moves a section's max of the space "+seq.DefaultSpace)
 	fs.StringVar((*string)(&o.first.Mode), "mode", string(seq.Ordered), "mode of the space "+seq.DefaultSpace+": ordered, strict or unique-only")
-	fs.StringArrayVar(&o.spaces, "space", nil, "a further `space`, NAME[:sections=N][,step=N][,mode=M]; may be given again")
+	fs.Uint64Var(&o.first.MaxStep, "max-step", 0, "what the step of a busy section of that space grows to at most; 0: "+strconv.Itoa(seq.DefaultMaxStep)+" with the default step, any other never grows")
+	fs.StringArrayVar(&o.spaces, "space", nil, "a further `space`, NAME[:sections=N][,step=N][,max-step=N][,mode=M]; may be given again")
 	fs.BoolVar(&o.ifMissing, "if-missing", false, "succeed and touch nothing where a database is, for start scripts that run each time")
 	return fs, o
 }
@@ -87,7 +88,7 @@ func parseSpace(text string) (seq.Space, error) {
 	name, settings, _ := strings.Cut(text, ":")
 	space := seq.Space{Name: name}
 	bad := func(what string) (seq.Space, error) {
-		return seq.Space{}, fmt.Errorf("--space %q: %s: expected NAME[:sections=N][,step=N][,mode=M]", text, what)
+		return seq.Space{}, fmt.Errorf("--space %q: %s: expected NAME[:sections=N][,step=N][,max-step=N][,mode=M]", text, what)
 	}
 	if name == "" {
 		return bad("no name")
@@ -100,7 +101,7 @@ func parseSpace(text string) (seq.Space, error) {
 		if !found {
 			return bad(fmt.Sprintf("%q is no setting", setting))
 		}
-		bits := map[string]int{"sections": 32, "step": 64}[key]
+		bits := map[string]int{"sections": 32, "step": 64, "max-step": 64}[key]
 		if bits == 0 {
 			if key != "mode" || value == "" {
 				return bad(fmt.Sprintf("%q is no setting", setting))
@@ -112,10 +113,13 @@ func parseSpace(text string) (seq.Space, error) {
 		if err != nil || n == 0 {
 			return bad(fmt.Sprintf("%s is %q, no number above 0", key, value))
 		}
-		if key == "sections" {
+		switch key {
+		case "sections":
 			space.Sections = uint32(n)
-		} else {
+		case "step":
 			space.Step = n
+		default:
+			space.MaxStep = n
 		}
 	}
 	return space, nil

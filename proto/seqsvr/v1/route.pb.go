@@ -197,8 +197,9 @@ type Space struct {
 	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	First         uint32                 `protobuf:"varint,2,opt,name=first,proto3" json:"first,omitempty"` // its sections are [first, first+sections)
 	Sections      uint32                 `protobuf:"varint,3,opt,name=sections,proto3" json:"sections,omitempty"`
-	Step          uint64                 `protobuf:"varint,4,opt,name=step,proto3" json:"step,omitempty"` // numbers a section's max_seq moves in one write
-	Mode          string                 `protobuf:"bytes,5,opt,name=mode,proto3" json:"mode,omitempty"`  // ordered, strict or unique-only
+	Step          uint64                 `protobuf:"varint,4,opt,name=step,proto3" json:"step,omitempty"`                      // numbers a section's max_seq moves in one write, at least
+	Mode          string                 `protobuf:"bytes,5,opt,name=mode,proto3" json:"mode,omitempty"`                       // ordered, strict or unique-only
+	MaxStep       uint64                 `protobuf:"varint,6,opt,name=max_step,json=maxStep,proto3" json:"max_step,omitempty"` // the most that a busy section's step grows to; 0 or step: it never does
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -266,6 +267,13 @@ func (x *Space) GetMode() string {
 		return x.Mode
 	}
 	return ""
+}
+
+func (x *Space) GetMaxStep() uint64 {
+	if x != nil {
+		return x.MaxStep
+	}
+	return 0
 }
 
 // Mapping is the cluster's fixed assignment of keys to sections: section =
@@ -336,13 +344,14 @@ const file_seqsvr_v1_route_proto_rawDesc = "" +
 	"\x06frozen\x18\a \x01(\tR\x06frozen\x1a7\n" +
 	"\tPinsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\rR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"u\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x90\x01\n" +
 	"\x05Space\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x05first\x18\x02 \x01(\rR\x05first\x12\x1a\n" +
 	"\bsections\x18\x03 \x01(\rR\bsections\x12\x12\n" +
 	"\x04step\x18\x04 \x01(\x04R\x04step\x12\x12\n" +
-	"\x04mode\x18\x05 \x01(\tR\x04mode\"3\n" +
+	"\x04mode\x18\x05 \x01(\tR\x04mode\x12\x19\n" +
+	"\bmax_step\x18\x06 \x01(\x04R\amaxStep\"3\n" +
 	"\aMapping\x12(\n" +
 	"\x06spaces\x18\x01 \x03(\v2\x10.seqsvr.v1.SpaceR\x06spacesB3Z1github.com/seqsvr/seqsvr/proto/seqsvr/v1;seqsvrv1b\x06proto3"
 
