@@ -96,8 +96,8 @@ var storeMutants = []mutant{
 		line: 14, name: "commit error taken for \"not written\"",
 		file: "storesvr/loop.go",
 		edits: []edit{{
-			old: "			return fmt.Errorf(\"%w: %w\", ErrCommit, err)\n		}\n	}\n	r.mu.Lock()\n",
-			new: "			for _, w := range group {\n				w.err = err\n				close(w.done)\n			}\n			return nil\n		}\n	}\n	r.mu.Lock()\n",
+			old: "			return fmt.Errorf(\"%w: %w\", ErrCommit, err)\n		}\n		r.stats.committed(",
+			new: "			for _, w := range group {\n				w.err = err\n				close(w.done)\n			}\n			return nil\n		}\n		r.stats.committed(",
 		}},
 		pkg: "storesvr", tests: []string{"TestACommitThatFailedMayHaveHappenedAndEndsTheStore"},
 	},
