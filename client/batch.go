@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
@@ -22,45 +23,100 @@ func (c *Client) NextBatch(ctx context.Context, space string, uids []seq.UID, co
 			return nil, fmt.Errorf("next batch: index %d: %w", i, err)
 		}
 	}
-	out := make([]Range, len(uids))
-	ask := func(ctx context.Context, p *peer, name string, version uint64, idx []int) (func(int) error, error) {
-		b := &pb.Batch{Space: name, Uids: make([]uint64, len(idx))}
-		for k, i := range idx {
-			b.Uids[k] = uint64(uids[i])
-			if len(counts) != 0 {
-				b.Counts = append(b.Counts, counts[i])
-			}
-		}
-		reply, err := p.rpc.BatchNext(ctx, &pb.BatchNextRequest{Batches: []*pb.Batch{b}, RouteVersion: version})
-		if err != nil {
-			return nil, err
-		}
-		c.heard(reply.GetRouteVersion(), reply.GetRoutes())
-		if len(reply.GetResults()) != 1 {
-			return nil, fmt.Errorf("%w: %d results for 1 batch", errMalformed, len(reply.GetResults()))
-		}
-		r := reply.GetResults()[0]
-		errs := keyErrors(r.GetErrors(), len(idx))
-		return func(k int) error {
-			n := uint32(1)
-			if len(counts) != 0 {
-				n = counts[idx[k]]
-			}
-			got := c.ordered(rangeOf(r, k, n, errs))
-			if got.Err == nil {
-				out[idx[k]] = got
-			}
-			return got.Err
-		}, nil
-	}
-	errs, err := c.spread(ctx, space, uids, ask)
+	b := &batch{c: c, uids: uids, counts: counts, out: make([]Range, len(uids))}
+	errs, err := c.spread(ctx, space, uids, b.ask)
 	if err != nil {
 		return nil, fmt.Errorf("next batch: %w", err)
 	}
 	for i, err := range errs {
 		if err != nil {
-			out[i].Err = fmt.Errorf("next %v: %w", Key{space, uids[i]}, err)
+			b.out[i].Err = fmt.Errorf("next %v: %w", Key{space, uids[i]}, err)
 		}
 	}
-	return out, nil
+	return b.out, nil
+}
+
+// rideAlong is the largest batch that travels with the single calls of others: what
+// costs in a call of its own is the call, up to here. Larger ones would hold them up.
+const rideAlong = 1024
+
+// batch is one NextBatch.
+type batch struct {
+	c      *Client
+	uids   []seq.UID
+	counts []uint32 // empty: 1 each
+	out    []Range
+}
+
+func (b *batch) count(i int) uint32 {
+	if len(b.counts) == 0 {
+		return 1
+	}
+	return b.counts[i]
+}
+
+// ask is the batch's asker.
+func (b *batch) ask(ctx context.Context, p *peer, space *seq.Space, version uint64, idx []int) ([]fault, error) {
+	if len(idx) <= rideAlong {
+		if t, err := p.enqueueAll(space, b, idx); err == nil {
+			return b.ride(ctx, t, idx)
+		} else if !errors.Is(err, errQueueFull) {
+			return nil, err
+		}
+	}
+	one := &pb.Batch{Space: space.Name, Uids: make([]uint64, len(idx))}
+	for k, i := range idx {
+		one.Uids[k] = uint64(b.uids[i])
+		if len(b.counts) != 0 {
+			one.Counts = append(one.Counts, b.counts[i])
+		}
+	}
+	var reply *pb.BatchNextReply
+	err := p.call(ctx, b.c.cfg.AttemptTimeout, func(ctx context.Context) (err error) {
+		reply, err = p.rpc.BatchNext(ctx, &pb.BatchNextRequest{Batches: []*pb.Batch{one}, RouteVersion: version})
+		if err == nil && len(reply.GetResults()) != 1 {
+			err = fmt.Errorf("%w: %d results for 1 batch", errMalformed, len(reply.GetResults()))
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	b.c.heard(reply.GetRouteVersion(), reply.GetRoutes())
+	r := reply.GetResults()[0]
+	errs := keyErrors(r.GetErrors(), len(idx))
+	var faults []fault
+	for k, i := range idx {
+		faults = b.put(faults, k, i, rangeOf(r, k, b.count(i), errs))
+	}
+	return faults, nil
+}
+
+// ride waits for the answers to idx, which stand together in a flight from the ticket
+// on. Those that have to wait at the peer come last.
+func (b *batch) ride(ctx context.Context, t ticket, idx []int) (faults []fault, err error) {
+	if first := t; !first.land(ctx) {
+		return nil, ctx.Err()
+	}
+	if t.f.err != nil {
+		return nil, t.f.err
+	}
+	for k, i := range idx {
+		one := ticket{t.f, t.part, t.index + k}
+		if one.open() && !one.land(ctx) {
+			return nil, ctx.Err()
+		}
+		faults = b.put(faults, k, i, one.answer(b.count(i)))
+	}
+	return faults, nil
+}
+
+// put puts one answer away, or its error among the faults.
+func (b *batch) put(faults []fault, k, i int, got Range) []fault {
+	if got = b.c.ordered(got); got.Err != nil {
+		return append(faults, fault{k, got.Err})
+	}
+	o := &b.out[i]
+	o.First, o.Last, o.Unordered = got.First, got.Last, got.Unordered
+	return faults
 }

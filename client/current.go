@@ -21,24 +21,29 @@ type Value struct {
 // retries and fails as NextBatch does.
 func (c *Client) Current(ctx context.Context, space string, uids []seq.UID) ([]Value, error) {
 	out := make([]Value, len(uids))
-	ask := func(ctx context.Context, p *peer, name string, version uint64, idx []int) (func(int) error, error) {
-		b := &pb.Batch{Space: name, Uids: make([]uint64, len(idx))}
+	ask := func(ctx context.Context, p *peer, space *seq.Space, version uint64, idx []int) (faults []fault, err error) {
+		b := &pb.Batch{Space: space.Name, Uids: make([]uint64, len(idx))}
 		for k, i := range idx {
 			b.Uids[k] = uint64(uids[i])
 		}
-		reply, err := p.rpc.Current(ctx, &pb.CurrentRequest{Batches: []*pb.Batch{b}, RouteVersion: version})
+		var reply *pb.CurrentReply
+		err = p.call(ctx, c.cfg.AttemptTimeout, func(ctx context.Context) (err error) {
+			reply, err = p.rpc.Current(ctx, &pb.CurrentRequest{Batches: []*pb.Batch{b}, RouteVersion: version})
+			if err == nil && (len(reply.GetResults()) != 1 || len(reply.GetResults()[0].GetValues()) != len(idx)) {
+				err = fmt.Errorf("%w: not one value for each of %d keys", errMalformed, len(idx))
+			}
+			return err
+		})
 		if err != nil {
 			return nil, err
 		}
 		c.heard(reply.GetRouteVersion(), reply.GetRoutes())
-		if len(reply.GetResults()) != 1 || len(reply.GetResults()[0].GetValues()) != len(idx) {
-			return nil, fmt.Errorf("%w: not one value for each of %d keys", errMalformed, len(idx))
-		}
 		r := reply.GetResults()[0]
 		errs := keyErrors(r.GetErrors(), len(idx))
-		return func(k int) error {
+		for k, i := range idx {
 			if errs != nil && errs[k] != nil {
-				return errs[k]
+				faults = append(faults, fault{k, errs[k]})
+				continue
 			}
 			v := Value{Seq: seq.Seq(r.GetValues()[k]), UpperBound: true}
 			if k < len(r.GetUpperBound()) {
@@ -47,9 +52,9 @@ func (c *Client) Current(ctx context.Context, space string, uids []seq.UID) ([]V
 			if k < len(r.GetLastTakenUnix()) && r.GetLastTakenUnix()[k] != 0 {
 				v.LastTaken = time.Unix(r.GetLastTakenUnix()[k], 0)
 			}
-			out[idx[k]] = v
-			return nil
-		}, nil
+			out[i] = v
+		}
+		return faults, nil
 	}
 	errs, err := c.spread(ctx, space, uids, ask)
 	if err != nil {
@@ -71,19 +76,20 @@ func (c *Client) Raise(ctx context.Context, key Key, floor seq.Seq) (seq.Seq, er
 		return 0, fmt.Errorf("raise %v: %w: at_least %d, expected 0 to %d", key, seq.ErrOverflow, floor, seq.MaxSeq)
 	}
 	var got seq.Seq
-	ask := func(ctx context.Context, p *peer, name string, version uint64, _ []int) (func(int) error, error) {
-		reply, err := p.rpc.Raise(ctx, &pb.RaiseRequest{
-			Space: name, Id: &pb.RaiseRequest_Uid{Uid: uint64(key.UID)}, AtLeast: uint64(floor), RouteVersion: version,
+	ask := func(ctx context.Context, p *peer, space *seq.Space, version uint64, _ []int) ([]fault, error) {
+		return nil, p.call(ctx, c.cfg.AttemptTimeout, func(ctx context.Context) error {
+			reply, err := p.rpc.Raise(ctx, &pb.RaiseRequest{
+				Space: space.Name, Id: &pb.RaiseRequest_Uid{Uid: uint64(key.UID)}, AtLeast: uint64(floor), RouteVersion: version,
+			})
+			if err != nil {
+				return err
+			}
+			c.heard(reply.GetRouteVersion(), reply.GetRoutes())
+			if got = seq.Seq(reply.GetValue()); got < floor {
+				return fmt.Errorf("%w: raised to %d, asked for %d", errMalformed, got, floor)
+			}
+			return nil
 		})
-		if err != nil {
-			return nil, err
-		}
-		c.heard(reply.GetRouteVersion(), reply.GetRoutes())
-		got = seq.Seq(reply.GetValue())
-		if got < floor {
-			return nil, fmt.Errorf("%w: raised to %d, asked for %d", errMalformed, got, floor)
-		}
-		return func(int) error { return nil }, nil
 	}
 	errs, err := c.spread(ctx, key.Space, []seq.UID{key.UID}, ask)
 	if err == nil && errs != nil {

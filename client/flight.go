@@ -1,6 +1,7 @@
 package client
 
 import (
+	"context"
 	"fmt"
 	"time"
 
@@ -56,6 +57,37 @@ func newFlight(uids []uint64) *flight {
 
 // add gives a key its place.
 func (f *flight) add(space *seq.Space, uid seq.UID, count uint32) ticket {
+	k := f.portion(space)
+	p := &f.parts[k]
+	i := len(p.uids)
+	p.uids = append(p.uids, uint64(uid))
+	if p.counts != nil || count != 1 {
+		p.count(i, count)
+	}
+	f.n++
+	return ticket{f, k, i}
+}
+
+// addAll gives the keys of a batch at idx their places, one after the other, and the
+// first of them.
+func (f *flight) addAll(space *seq.Space, b *batch, idx []int) ticket {
+	k := f.portion(space)
+	p := &f.parts[k]
+	first := len(p.uids)
+	for _, i := range idx {
+		p.uids = append(p.uids, uint64(b.uids[i]))
+	}
+	if p.counts != nil || len(b.counts) != 0 {
+		for j, i := range idx {
+			p.count(first+j, b.count(i))
+		}
+	}
+	f.n += len(idx)
+	return ticket{f, k, first}
+}
+
+// portion finds or makes that of a space.
+func (f *flight) portion(space *seq.Space) int {
 	k := 0
 	for k < len(f.parts) && f.parts[k].space.First != space.First {
 		k++
@@ -67,14 +99,7 @@ func (f *flight) add(space *seq.Space, uid seq.UID, count uint32) ticket {
 		}
 		f.parts = append(f.parts, portion{space: space, uids: uids})
 	}
-	p := &f.parts[k]
-	i := len(p.uids)
-	p.uids = append(p.uids, uint64(uid))
-	if p.counts != nil || count != 1 {
-		p.count(i, count)
-	}
-	f.n++
-	return ticket{f, k, i}
+	return k
 }
 
 // count notes a count of index i, the last one.
@@ -130,6 +155,27 @@ func (f *flight) answer(reply *pb.StreamReply) {
 func (f *flight) fail(err error) {
 	f.err = err
 	close(f.done)
+}
+
+// land waits for the ticket's answer, which may come with the rest; false if ctx ended
+// first.
+func (t *ticket) land(ctx context.Context) bool {
+	leave := ctx.Done()
+	for {
+		if leave == nil {
+			<-t.f.done
+		} else {
+			select {
+			case <-t.f.done:
+			case <-leave:
+				return false
+			}
+		}
+		if !t.open() {
+			return true
+		}
+		t.f = t.f.rest
+	}
 }
 
 // open says that the ticket's key goes on with the rest. Not before done is closed.

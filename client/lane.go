@@ -26,7 +26,7 @@ type lane struct {
 	wake chan struct{} // cap 1: there may be something to send
 
 	mu      sync.Mutex         // guards all below, and the flights in queue
-	queue   []*flight          // all but the last are full
+	queue   []*flight          // only the last may take more
 	waiting int                // keys in queue
 	since   time.Time          // when the first of queue came
 	spare   []uint64           // room for the next flight's keys
@@ -47,27 +47,56 @@ func newLane(p *peer) *lane {
 // the error says so for those who have no other place to go.
 func (l *lane) enqueue(space *seq.Space, uid seq.UID, count uint32, limit int) (t ticket, full bool, err error) {
 	l.mu.Lock()
-	if l.closed != nil {
-		err := l.closed
+	f, err := l.board(1, limit)
+	if err != nil {
 		l.mu.Unlock()
-		return ticket{}, false, err
+		return ticket{}, err == errQueueFull, err
 	}
-	if l.waiting >= limit {
+	t = f.add(space, uid, count)
+	l.unlockAndRouse(1)
+	return t, false, nil
+}
+
+// enqueueAll gives the keys of a batch at idx, at most seq.MaxBatch, places in one
+// flight.
+func (l *lane) enqueueAll(space *seq.Space, b *batch, idx []int, limit int) (t ticket, full bool, err error) {
+	l.mu.Lock()
+	f, err := l.board(len(idx), limit)
+	if err != nil {
 		l.mu.Unlock()
-		return ticket{}, true, errQueueFull
+		return ticket{}, err == errQueueFull, err
+	}
+	t = f.addAll(space, b, idx)
+	l.unlockAndRouse(len(idx))
+	return t, false, nil
+}
+
+// board finds the flight for n more keys. Needs l.mu.
+func (l *lane) board(n, limit int) (*flight, error) {
+	if l.closed != nil {
+		return nil, l.closed
+	}
+	if l.waiting+n > limit {
+		return nil, errQueueFull
 	}
 	if l.waiting == 0 {
 		l.since = time.Now()
 	}
 	last := len(l.queue) - 1
-	if last < 0 || l.queue[last].n == seq.MaxBatch {
+	if last < 0 || l.queue[last].n+n > seq.MaxBatch {
 		l.queue = append(l.queue, newFlight(l.spare))
 		l.spare = nil
 		last++
 	}
-	t = l.queue[last].add(space, uid, count)
-	l.waiting++
-	rouse := l.waiting == 1 || l.waiting%beside == 0
+	return l.queue[last], nil
+}
+
+// unlockAndRouse counts n more keys, unlocks l.mu, and wakes the sender where they may
+// make a difference to it.
+func (l *lane) unlockAndRouse(n int) {
+	before := l.waiting
+	l.waiting += n
+	rouse := before == 0 || l.waiting/beside != before/beside
 	if !l.started {
 		l.started = true
 		l.p.c.tasks.Go(l.run)
@@ -76,7 +105,6 @@ func (l *lane) enqueue(space *seq.Space, uid seq.UID, count uint32, limit int) (
 	if rouse {
 		l.rouse()
 	}
-	return t, false, nil
 }
 
 // rouse lets the sender look again.

@@ -96,20 +96,8 @@ func (c *Client) ask(ctx context.Context, p *peer, space *seq.Space, uid seq.UID
 	if err != nil {
 		return Range{Err: err}
 	}
-	leave := ctx.Done()
-	for again := true; again; {
-		if leave == nil {
-			<-t.f.done
-		} else {
-			select {
-			case <-t.f.done:
-			case <-leave:
-				return Range{Err: ctx.Err()} // what comes for it is thrown away
-			}
-		}
-		if again = t.open(); again {
-			t.f = t.f.rest
-		}
+	if !t.land(ctx) {
+		return Range{Err: ctx.Err()} // what comes for it is thrown away
 	}
 	return c.ordered(t.answer(n))
 }

@@ -110,6 +110,16 @@ func (p *peer) enqueue(space *seq.Space, uid seq.UID, count uint32) (ticket, err
 	return t, err
 }
 
+// enqueueAll is enqueue for the keys of a batch at idx, all in one flight.
+func (p *peer) enqueueAll(space *seq.Space, b *batch, idx []int) (ticket, error) {
+	narrow := min(wideQueue, p.c.cfg.MaxQueue)
+	t, full, err := p.lanes[0].enqueueAll(space, b, idx, narrow)
+	if full {
+		t, _, err = p.lanes[1].enqueueAll(space, b, idx, p.c.cfg.MaxQueue-narrow)
+	}
+	return t, err
+}
+
 func (p *peer) sweep(now time.Time) {
 	for _, l := range p.lanes {
 		l.sweep(now)

@@ -8,9 +8,16 @@ import (
 	"github.com/seqsvr/seqsvr/seq"
 )
 
-// asker sends the keys at idx to one peer. The result tells the error of idx[k], after
-// it put the answer away. It is called for each k once, by one goroutine.
-type asker func(ctx context.Context, p *peer, space string, version uint64, idx []int) (result func(k int) error, err error)
+// asker asks one peer for the keys at idx and puts the answers away. It gives the keys
+// that failed for themselves, or the error of the whole attempt. Each key is asked for
+// by one goroutine at a time.
+type asker func(ctx context.Context, p *peer, space *seq.Space, version uint64, idx []int) ([]fault, error)
+
+// fault is the error of idx[k].
+type fault struct {
+	k   int
+	err error
+}
 
 // spread asks for all keys at their owners, and again until each has an answer, a
 // final error, or ctx ended. The errors are one a key.
@@ -59,7 +66,7 @@ type part struct {
 	p      *peer
 	probe  bool
 	idx    []int
-	result func(int) error
+	faults []fault
 	err    error
 }
 
@@ -140,15 +147,15 @@ func (s *spreading) settle(ctx context.Context, v *view, parts []*part, idle []i
 	s.run(ctx, v, parts)
 	again := idle
 	for _, g := range parts {
-		for k, i := range g.idx {
-			err := g.err
-			if err == nil {
-				err = g.result(k)
+		if g.err != nil {
+			g.faults = make([]fault, len(g.idx))
+			for k := range g.idx {
+				g.faults[k] = fault{k, g.err}
 			}
-			if err == nil {
-				continue
-			}
-			if end := s.c.fault(ctx, s.way(i), err); end != nil {
+		}
+		for _, bad := range g.faults {
+			i := g.idx[bad.k]
+			if end := s.c.fault(ctx, s.way(i), bad.err); end != nil {
 				s.fail(i, end)
 				continue
 			}
@@ -193,10 +200,7 @@ func (s *spreading) plan(v *view, pending []int) (parts []*part, idle []int) {
 func (s *spreading) run(ctx context.Context, v *view, parts []*part) {
 	one := func(g *part) {
 		defer g.p.release(g.probe)
-		g.err = g.p.call(ctx, s.c.cfg.AttemptTimeout, func(attempt context.Context) (err error) {
-			g.result, err = s.ask(attempt, g.p, s.space.Name, v.version(), g.idx)
-			return err
-		})
+		g.faults, g.err = s.ask(ctx, g.p, s.space, v.version(), g.idx)
 	}
 	if len(parts) == 0 {
 		return

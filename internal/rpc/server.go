@@ -25,6 +25,14 @@ const (
 	MaxSend = 32 << 20 // what a server answers
 )
 
+// Flow control, in bytes. Windows that are set are fixed: gRPC then sends no pings to
+// measure the connection, which cost as much as the small messages they ride beside.
+// They are also what a peer can have sent that nobody has read yet.
+const (
+	streamWindow = 256 << 10 // two of the largest batches
+	connWindow   = 1 << 20
+)
+
 // Keepalive. gRPC lets a client ping at most each 10 s; servers allow twice that
 // rate, so that no client of this module is ever sent away for its pings.
 const (
@@ -62,6 +70,8 @@ func NewServer(cfg ServerConfig, extra ...grpc.ServerOption) *grpc.Server {
 	g := guard{cfg.Logger, cfg.ClusterID}
 	opts := []grpc.ServerOption{
 		grpc.MaxRecvMsgSize(MaxRecv),
+		grpc.InitialWindowSize(streamWindow),
+		grpc.InitialConnWindowSize(connWindow),
 		grpc.MaxSendMsgSize(MaxSend),
 		grpc.MaxConcurrentStreams(cfg.MaxConcurrentStreams),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: keepaliveMinimum, PermitWithoutStream: true}),
