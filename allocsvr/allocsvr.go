@@ -128,6 +128,7 @@ func (s *Server) Run(ctx context.Context) error {
 		}
 		return nil
 	})
+	start(func(ctx context.Context) error { return s.reportHealth(ctx, parts) })
 	if parts.view != nil {
 		start(func(ctx context.Context) error { return followGossip(ctx, parts.alloc, parts.view) })
 	}
@@ -217,6 +218,7 @@ func (s *Server) register(p *assembled, cluster storeclient.Cluster) {
 	p.Register(p.srv)
 	pb.RegisterAdminServer(p.srv, p.admin(p.view, func(ctx context.Context) []*pb.StoreStatus { return describeStores(ctx, cluster) }))
 	p.health = rpc.RegisterHealth(p.srv)
+	p.health.SetServingStatus("", healthpb.HealthCheckResponse_NOT_SERVING)
 }
 
 func (s *Server) parked() string {
@@ -230,7 +232,7 @@ func (s *Server) parked() string {
 func (s *Server) leave(p *assembled) {
 	ctx, cancel := context.WithTimeout(s.life, leavePatience)
 	defer cancel()
-	p.health.SetServingStatus("", healthpb.HealthCheckResponse_NOT_SERVING)
+	p.health.Shutdown()
 	p.Leave(ctx)
 	if p.view != nil {
 		bye, done := context.WithTimeout(ctx, time.Second)
