@@ -1,0 +1,5 @@
+// Package chart writes line charts with logarithmic axes as SVG: axis titles, ticks at
+// powers of ten, a marker at each measured point, a legend. It is text in, text out.
+//
+// What belongs here: the drawing. What is drawn comes from the caller.
+package chart

@@ -1,0 +1,110 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/seqsvr/seqsvr/tests/e2e/bench/chart"
+)
+
+// series is one growth with its picture and its table.
+type series struct {
+	name, title, what string
+	steps             []Step
+	draw              []curve
+	columns           []column
+}
+
+type curve struct {
+	name string
+	get  func(Step) float64
+}
+
+type column struct {
+	head string
+	text func(Step) string
+}
+
+var (
+	rate   = curve{"numbers a second", func(s Step) float64 { return s.Rate }}
+	half   = curve{"p50, µs", func(s Step) float64 { return s.P50 }}
+	most   = curve{"p99, µs", func(s Step) float64 { return s.P99 }}
+	memory = curve{"memory, MB", func(s Step) float64 { return s.MemoryMB }}
+	ready  = curve{"start to ready, ms", func(s Step) float64 { return s.ReadyMS }}
+	raise  = curve{"Raise p50, µs", func(s Step) float64 { return s.RaiseUS }}
+
+	rateColumn   = column{"rate", func(s Step) string { return or(s.Rate, number(s.Rate)+"/s") }}
+	halfColumn   = column{"p50", func(s Step) string { return duration(s.P50) }}
+	mostColumn   = column{"p99", func(s Step) string { return duration(s.P99) }}
+	cpuColumn    = column{"server µs", func(s Step) string { return cpu(s.ServerCPU) }}
+	memoryColumn = column{"memory of the AllocSvr", func(s Step) string { return or(s.MemoryMB, digits(s.MemoryMB)+" MB") }}
+	readyColumn  = column{"start to ready", func(s Step) string { return duration(s.ReadyMS * 1000) }}
+	raiseColumn  = column{"Raise p50", func(s Step) string { return duration(s.RaiseUS) }}
+)
+
+func (d Data) series() []series {
+	return []series{
+		{"callers", "Callers", "Calls under way at once, by the SDK: few callers wait for the network, many travel together.",
+			d.Growth.Callers, []curve{rate, half, most}, []column{rateColumn, halfColumn, mostColumn, cpuColumn}},
+		{"uids", "UIDs", "Consecutive UIDs, all of them called before the measurement, 512 callers. Memory is resident, of the AllocSvr.",
+			d.Growth.UIDs, []curve{rate, most, memory}, []column{rateColumn, mostColumn, cpuColumn, memoryColumn}},
+		{"sections", "Sections", "A cluster of its own for each point, 512 callers.",
+			d.Growth.Sections, []curve{rate, most, ready}, []column{rateColumn, mostColumn, memoryColumn, readyColumn}},
+		{"stores", "StoreSvr", "A cluster of its own for each point, 512 callers. Numbers wait for no store; a `Raise` waits for the disks of W of them.",
+			d.Growth.Stores, []curve{rate, most, raise}, []column{rateColumn, mostColumn, raiseColumn, readyColumn}},
+		{"allocs", "AllocSvr", "A cluster of its own for each point, 512 callers, all on the same processors: more of them add no rate here but cost little, " +
+			"and on\nmachines of their own each adds its processors.",
+			d.Growth.Allocs, []curve{rate, most, memory}, []column{rateColumn, mostColumn, cpuColumn, memoryColumn, readyColumn}},
+	}
+}
+
+// Charts are the pictures by file name.
+func (d Data) Charts() (map[string]string, error) {
+	out := map[string]string{}
+	for _, s := range d.series() {
+		if len(s.steps) == 0 {
+			continue
+		}
+		c := chart.Chart{Title: "1 to " + number(s.steps[len(s.steps)-1].Size) + " " + s.title, XTitle: s.title, YTitle: "see the legend"}
+		for _, curve := range s.draw {
+			line := chart.Series{Name: curve.name}
+			for _, step := range s.steps {
+				line.Points = append(line.Points, chart.Point{X: step.Size, Y: curve.get(step)})
+			}
+			c.Series = append(c.Series, line)
+		}
+		svg, err := c.SVG()
+		if err != nil {
+			return nil, err
+		}
+		out[s.name+".svg"] = svg
+	}
+	return out, nil
+}
+
+func (d Data) growth(b *strings.Builder) {
+	first := true
+	for _, s := range d.series() {
+		if len(s.steps) == 0 {
+			continue
+		}
+		if first {
+			b.WriteString("## How cost grows\n\n")
+			first = false
+		}
+		fmt.Fprintf(b, "### %s\n\n%s\n\n![%s](benchmarks/%s.svg)\n\n", s.title, s.what, s.title, s.name)
+		header := []string{s.title}
+		for _, c := range s.columns {
+			header = append(header, c.head)
+		}
+		var rows [][]string
+		for _, step := range s.steps {
+			row := []string{grouped(step.Size)}
+			for _, c := range s.columns {
+				row = append(row, c.text(step))
+			}
+			rows = append(rows, row)
+		}
+		table(b, header, rows)
+	}
+}
