@@ -52,6 +52,7 @@ func flags(args []string) (*options, error) {
 	fs.IntVar(&o.Stores, "stores", o.Stores, "StoreSvr")
 	fs.IntVar(&o.Allocs, "allocs", o.Allocs, "AllocSvr")
 	fs.DurationVar(&o.Lease, "lease", o.Lease, "of the AllocSvr")
+	fs.DurationVar(&o.Patience, "patience", o.Patience, "for the cluster to serve everything after a fault")
 	fs.DurationVar(&o.Duration, "soak", 0, "random faults for so long; 0: every kind once")
 	fs.Uint64Var(&o.Seed, "seed", 0, "of the random choices; 0: a fresh one, which is printed")
 	fs.DurationVar(&o.Least, "least", 5*time.Second, "from one random fault to the next, at least")

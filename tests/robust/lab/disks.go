@@ -80,9 +80,7 @@ func failingDisk(how string) func(context.Context, *round) error {
 		var unexpected error
 		select {
 		case <-p.Done():
-			if why := p.Exit(); !strings.Contains(why, "commit") {
-				unexpected = fmt.Errorf("%w: %s ended with %q, want the failed commit named", ErrUnexpected, p.Name, why)
-			}
+			unexpected = r.ended(p, "store cannot go on")
 		case <-time.After(exitPatience):
 			unexpected = fmt.Errorf("%w: %s still runs %v after its disk began to fail", ErrUnexpected, p.Name, exitPatience)
 			_ = p.Kill()
@@ -91,6 +89,15 @@ func failingDisk(how string) func(context.Context, *round) error {
 		_, forget := d.tell("forget %d", r.random.Uint32())
 		return errors.Join(unexpected, off, forget, startAgain(victims))
 	}
+}
+
+// ended checks that a process that has ended failed, and said why. What it still logs
+// about its membership may come after that.
+func (r *round) ended(p *localcluster.Process, why string) error {
+	if said := r.lastLines(p.Name, 8); !p.Failed() || !strings.Contains(said, why) {
+		return fmt.Errorf("%w: %s ended with %q, want %q", ErrUnexpected, p.Name, said, why)
+	}
+	return nil
 }
 
 // nearlyFull lets a store refuse writes for a while. It must live, and go on by itself.
@@ -152,9 +159,7 @@ func damage(ctx context.Context, r *round) error {
 	}
 	select {
 	case <-p.Done():
-		if why := p.Exit(); !strings.Contains(why, "damaged") {
-			unexpected = fmt.Errorf("%w: %s ended with %q, want the damage named", ErrUnexpected, p.Name, why)
-		}
+		unexpected = r.ended(p, "database is damaged")
 	case <-time.After(exitPatience):
 		// It must not be given the old file any more: it may have voted since.
 		return fmt.Errorf("%w: %s runs with %s", ErrUnexpected, p.Name, what)

@@ -20,9 +20,8 @@ import (
 
 // How long parts of the cluster may take on a machine with much else to do.
 const (
-	startPatience   = 2 * time.Minute
-	recoverPatience = 90 * time.Second
-	stopPatience    = 30 * time.Second
+	startPatience = 2 * time.Minute
+	stopPatience  = time.Minute
 )
 
 // Config is the cluster of a run.
@@ -34,12 +33,13 @@ type Config struct {
 	Allocs   int
 	Routers  int
 	Lease    time.Duration
+	Patience time.Duration   // for the cluster to serve everything after a fault
 	Network  *netlab.Network // nil: on loopback, without the faults of a network
 }
 
 // DefaultConfig is 3 stores, 3 allocators and a router, with a lease of a second.
 func DefaultConfig() Config {
-	return Config{Stores: 3, Allocs: 3, Routers: 1, Lease: time.Second}
+	return Config{Stores: 3, Allocs: 3, Routers: 1, Lease: time.Second, Patience: 3 * time.Minute}
 }
 
 // Names are the nodes that a cluster of this Config has.
@@ -184,7 +184,7 @@ func (l *Lab) addTags(ctx context.Context) error {
 
 // Recovered waits until every process runs and serves.
 func (l *Lab) Recovered(ctx context.Context) error {
-	wait, cancel := context.WithTimeout(ctx, recoverPatience)
+	wait, cancel := context.WithTimeout(ctx, l.cfg.Patience)
 	defer cancel()
 	for _, p := range l.Processes() {
 		if !p.Running() {

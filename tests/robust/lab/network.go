@@ -41,7 +41,7 @@ func (r *round) mended(ctx context.Context, victims []*localcluster.Process, wai
 }
 
 // outage is mostly a few leases.
-func (r *round) outage() time.Duration { return r.between(200*time.Millisecond, 5*time.Second) }
+func (r *round) outage() time.Duration { return r.between(200*time.Millisecond, 5*r.cfg.Lease) }
 
 func cut(how netlab.Cut, count int, role localcluster.Role) func(context.Context, *round) error {
 	return func(ctx context.Context, r *round) error {

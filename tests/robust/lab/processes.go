@@ -78,14 +78,16 @@ func killTwice(role localcluster.Role) func(context.Context, *round) error {
 	}
 }
 
+const longestPause = 10 * time.Second
+
 // pause is SIGSTOP from 0.1 to 10 s, more often short: around the length of a lease it
 // matters most.
 func pause(count int, roles ...localcluster.Role) func(context.Context, *round) error {
 	return func(ctx context.Context, r *round) error {
 		victims := r.take(count, roles...)
-		wait := r.between(100*time.Millisecond, 2500*time.Millisecond)
+		wait := r.between(100*time.Millisecond, min(longestPause, 5*r.cfg.Lease/2))
 		if r.random.IntN(6) == 0 {
-			wait = r.between(2500*time.Millisecond, 10*time.Second)
+			wait = r.between(100*time.Millisecond, longestPause)
 		}
 		r.note("SIGSTOP %v for %v", names(victims), wait)
 		err := each(victims, (*localcluster.Process).Pause)
