@@ -100,7 +100,10 @@ func (s sequenceServer) BatchNext(ctx context.Context, req *pb.BatchNextRequest)
 	if err := call.begin(s, req); err != nil {
 		return nil, err
 	}
-	ctx, cancel := bounded(ctx)
-	defer cancel()
+	if !call.settled() {
+		var cancel context.CancelFunc
+		ctx, cancel = bounded(ctx)
+		defer cancel()
+	}
 	return call.reply(ctx), nil
 }

@@ -74,9 +74,14 @@ func (s sequenceServer) Next(ctx context.Context, req *pb.NextRequest) (*pb.Next
 		return nil, err
 	}
 	defer s.a.inWork.Leave(1)
-	ctx, cancel := bounded(ctx)
-	defer cancel()
-	got := s.a.Take(ctx, space, []seq.UID{uid}, []uint32{req.Count})
+	t := s.a.beginTake(space, []seq.UID{uid}, []uint32{req.Count})
+	if !t.settled() {
+		var cancel context.CancelFunc
+		ctx, cancel = bounded(ctx)
+		defer cancel()
+	}
+	t.settle(ctx)
+	got := &t.out
 	if len(got.Faults) > 0 {
 		return nil, got.Faults[0].Err
 	}

@@ -6,12 +6,14 @@ const (
 	// lowLoad is the number of keys, waiting and under way together, up to which a
 	// flight never waits for another: so few callers gain nothing from each other.
 	lowLoad = 24
-	// beside is how many keys must wait, for each flight that is under way, to be sent
-	// beside those.
+	// beside is how many keys must wait, for each flight that is under way beyond that, to
+	// be sent beside those.
 	beside = 128
-	// nearby is the round trip from which on nothing waits for a reply: the wait would
-	// be felt.
-	nearby = 250 * time.Microsecond
+	// spacing is how far apart flights are at least, by and large, while they wait for
+	// each other: as many are under way as fit into the shortest round trip, and one.
+	// So a far peer is sent as much as a near one, and nobody waits for much longer than
+	// this, however long a reply takes.
+	spacing = 150 * time.Microsecond
 	// holdLimit is after how long without a reply the flights under way are taken for
 	// stuck and wait-worthy no more: a section that steps or moves holds up its own
 	// callers only. Go wakes an idle process to the millisecond, so less is pointless.
@@ -23,7 +25,7 @@ const (
 // pace decides whether a flight leaves at once or rides with those who come until the
 // next reply. To wake a process and to cross its layers costs as much for a key as for
 // a hundred, so that of the same callers few large flights need far less of the
-// processors than many small ones; but nobody is held where the reply is not near.
+// processors than many small ones.
 //
 // It has no lock: its lane guards it.
 type pace struct {
@@ -37,14 +39,15 @@ type pace struct {
 
 // hold says whether waiting keys, one or more, are to wait for a reply.
 func (p *pace) hold(waiting int) bool {
-	if p.out == 0 || waiting >= p.out*beside || waiting+p.keys <= lowLoad {
+	if waiting+p.keys <= lowLoad {
 		return false
 	}
 	floor := p.floor
 	if floor == 0 || p.former != 0 && p.former < floor {
 		floor = p.former
 	}
-	return floor != 0 && floor < nearby
+	beyond := p.out - int(floor/spacing)
+	return floor != 0 && beyond > 0 && waiting < beyond*beside
 }
 
 // sent notes a flight; ids rise.

@@ -18,7 +18,7 @@ func paced(trip time.Duration, flights ...int) *pace {
 }
 
 func TestKeysWaitForAReplyOnlyWhereThatPays(t *testing.T) {
-	const near = 50 * time.Microsecond
+	const near = spacing / 3
 	rows := []struct {
 		name    string
 		pace    *pace
@@ -28,7 +28,9 @@ func TestKeysWaitForAReplyOnlyWhereThatPays(t *testing.T) {
 		{"nothing is under way", paced(near), 60, false},
 		{"few callers", paced(near, 4), 4, false},
 		{"a crowd, and a reply is near", paced(near, 32), 32, true},
-		{"a reply is not near", paced(nearby, 32), 32, false},
+		{"room for one more on a longer way", paced(spacing, 32), 32, false},
+		{"no room for a third", paced(spacing, 32, 32), 32, true},
+		{"a far peer", paced(100*spacing, 32, 32, 32, 32), 32, false},
 		{"how near a reply is is not known", paced(0, 32), 32, false},
 		{"enough for a flight of their own", paced(near, 32), beside, false},
 		{"not enough beside two", paced(near, 200, 200), beside, true},
