@@ -13,7 +13,7 @@ import (
 
 // wideQueue is the queue length from which the second stream is used too: below it
 // one stream makes larger batches and wins, above it two use more of the processors.
-const wideQueue = 256
+const wideQueue = 512
 
 // peer is the connection to one address.
 type peer struct {
