@@ -110,3 +110,11 @@ func checkBatches(batches []*pb.Batch, counted bool) ([]checked, error) {
 	}
 	return out, nil
 }
+
+// keysOf is the number of keys over all batches.
+func keysOf(batches []checked) (n int) {
+	for _, b := range batches {
+		n += len(b.uids)
+	}
+	return n
+}

@@ -7,6 +7,7 @@ import (
 	"net"
 	"time"
 
+	"github.com/seqsvr/seqsvr/internal/rpc"
 	"github.com/seqsvr/seqsvr/membership"
 	"github.com/seqsvr/seqsvr/seq"
 )
@@ -32,6 +33,11 @@ type Config struct {
 	Timeout time.Duration
 	// AttemptTimeout after which a silent AllocSvr is given up; 0: the SDK's 500 ms.
 	AttemptTimeout time.Duration
+	// MaxInWork bounds the calls that have come and are not answered, over all fronts, in
+	// keys; a call weighs rpc.CallCost beside its keys. More are refused with
+	// seq.ErrOverloaded. At least seq.MaxBatch+rpc.CallCost; 0: 1,048,576, that is 16,000
+	// calls of few keys.
+	MaxInWork int
 	// GossipListen is host:port of the gossip, TCP and UDP; empty: no gossip.
 	GossipListen string
 	// GossipJoin lists seeds, host:port each.
@@ -81,6 +87,9 @@ func (cfg Config) Validate() error {
 	}
 	if cfg.Timeout < 0 || cfg.AttemptTimeout < 0 {
 		errs = append(errs, fmt.Errorf("Timeout %v and AttemptTimeout %v: expected 0 or more", cfg.Timeout, cfg.AttemptTimeout))
+	}
+	if least := seq.MaxBatch + rpc.CallCost; cfg.MaxInWork != 0 && cfg.MaxInWork < least {
+		errs = append(errs, fmt.Errorf("MaxInWork %d: expected 0 or at least %d", cfg.MaxInWork, least))
 	}
 	if len(errs) > 0 {
 		return fmt.Errorf("router: %w: %w", seq.ErrBadArgument, errors.Join(errs...))

@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/seqsvr/seqsvr/client"
+	"github.com/seqsvr/seqsvr/internal/rpc"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 )
 
@@ -18,6 +19,7 @@ import (
 // string, since JavaScript loses digits above 2^53.
 type front struct {
 	sdk     *client.Client
+	inWork  *rpc.Admission
 	ids     pb.SnowflakeClient
 	segs    pb.SegmentClient
 	leaving <-chan struct{}
@@ -65,8 +67,8 @@ func (f *front) routes() []route {
 	}
 }
 
-func newFront(sdk *client.Client, leaving <-chan struct{}, log *slog.Logger, stats *httpStats) http.Handler {
-	f := &front{sdk, pb.NewSnowflakeClient(sdk.Any()), pb.NewSegmentClient(sdk.Any()), leaving, log}
+func newFront(sdk *client.Client, inWork *rpc.Admission, leaving <-chan struct{}, log *slog.Logger, stats *httpStats) http.Handler {
+	f := &front{sdk, inWork, pb.NewSnowflakeClient(sdk.Any()), pb.NewSegmentClient(sdk.Any()), leaving, log}
 	mux := http.NewServeMux()
 	for _, one := range f.routes() {
 		mux.Handle(one.path, stats.watch(one.path, f.serve(one)))
@@ -94,7 +96,7 @@ func (f *front) serve(to route) http.Handler {
 			}
 			r.Body = http.MaxBytesReader(w, r.Body, maxBody)
 		}
-		answer, err := to.do(r)
+		answer, err := f.admitted(to, r)
 		if err != nil {
 			f.fail(w, r, to.fault, err)
 			return
@@ -108,6 +110,18 @@ func (f *front) serve(to route) http.Handler {
 			writeJSON(w, http.StatusOK, answer)
 		}
 	})
+}
+
+// admitted runs the route's handler if there is room for one more call. Whoever asks
+// how the router is gets an answer in any case.
+func (f *front) admitted(to route, r *http.Request) (any, error) {
+	if to.path != "/livez" && to.path != "/readyz" {
+		if err := f.inWork.Enter(0); err != nil {
+			return nil, err
+		}
+		defer f.inWork.Leave(0)
+	}
+	return to.do(r)
 }
 
 // fail writes the error of a call.

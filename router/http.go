@@ -121,6 +121,10 @@ func (f *front) batch(r *http.Request) (any, error) {
 	if err := checkCounts("", counts, len(uids)); err != nil {
 		return nil, err
 	}
+	if err := f.inWork.Enter(len(uids)); err != nil {
+		return nil, err
+	}
+	defer f.inWork.Leave(len(uids))
 	got, err := f.sdk.NextBatch(r.Context(), req.Space, uids, counts)
 	if err != nil {
 		return nil, err

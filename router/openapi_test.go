@@ -10,6 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"go.yaml.in/yaml/v3"
+
+	"github.com/seqsvr/seqsvr/internal/rpc"
 )
 
 func TestEveryPathServedIsDescribedAndTheOtherWayRound(t *testing.T) {
@@ -74,7 +76,7 @@ func TestEveryReferenceOfTheDescriptionHasItsTarget(t *testing.T) {
 }
 
 func TestTheDescriptionIsServed(t *testing.T) {
-	f := &front{}
+	f := &front{inWork: rpc.NewAdmission(defaultInWork)}
 	w := httptest.NewRecorder()
 	f.serve(route{http.MethodGet, "/openapi.yaml", f.openAPI, plainFault}).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/openapi.yaml", nil))
 	if w.Code != http.StatusOK || w.Header().Get("Content-Type") != "application/yaml" || w.Body.String() != string(openAPIText) {

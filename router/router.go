@@ -1,6 +1,7 @@
 package router
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -32,6 +33,9 @@ const (
 	maxHeader     = 64 << 10
 )
 
+// defaultInWork is Config.MaxInWork where it is 0.
+const defaultInWork = 1 << 20
+
 // Router is one router process. Make it with New, run it once with Run.
 type Router struct {
 	cfg     Config
@@ -44,6 +48,8 @@ type Router struct {
 	calls   telemetry.Calls
 	http    httpStats
 	view    atomic.Pointer[membership.View] // nil without gossip, and before the cluster is known
+
+	inWork *rpc.Admission
 
 	leaving   chan struct{} // closed when Run begins to stop
 	leaveOnce sync.Once
@@ -77,7 +83,8 @@ func New(cfg Config) (*Router, error) {
 		return nil, fmt.Errorf("router: %w", err)
 	}
 	r.srv = rpc.NewServer(rpc.ServerConfig{Logger: cfg.Logger, ClusterID: r.sdk.ClusterID}, r.calls.Options()...)
-	pb.RegisterSequenceServer(r.srv, &server{sdk: r.sdk, leaving: r.leaving})
+	r.inWork = rpc.NewAdmission(cmp.Or(cfg.MaxInWork, defaultInWork))
+	pb.RegisterSequenceServer(r.srv, &server{sdk: r.sdk, inWork: r.inWork, leaving: r.leaving})
 	pb.RegisterSnowflakeServer(r.srv, &snowflakeServer{sdk: r.sdk, any: pb.NewSnowflakeClient(r.sdk.Any())})
 	pb.RegisterSegmentServer(r.srv, &segmentServer{sdk: r.sdk, any: pb.NewSegmentClient(r.sdk.Any())})
 	r.health = rpc.RegisterHealth(r.srv)
@@ -197,7 +204,7 @@ func (r *Router) reportHealth(ctx context.Context) {
 
 func (r *Router) serveHTTP(ctx context.Context) error {
 	srv := &http.Server{
-		Handler:           newFront(r.sdk, r.leaving, r.cfg.Logger, &r.http),
+		Handler:           newFront(r.sdk, r.inWork, r.leaving, r.cfg.Logger, &r.http),
 		ReadHeaderTimeout: headerTimeout, ReadTimeout: readTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader,
 		ErrorLog: slog.NewLogLogger(r.cfg.Logger.Handler(), slog.LevelWarn),
 	}

@@ -19,6 +19,7 @@ const maxParallel = 16
 type server struct {
 	pb.UnimplementedSequenceServer
 	sdk     *client.Client
+	inWork  *rpc.Admission
 	leaving <-chan struct{}
 	routes  atomic.Pointer[pb.RouteTable] // the last table as it travels
 }
@@ -62,6 +63,10 @@ func (s *server) Next(ctx context.Context, r *pb.NextRequest) (*pb.NextReply, er
 	default:
 		return nil, errNoID
 	}
+	if err := s.inWork.Enter(1); err != nil {
+		return nil, err
+	}
+	defer s.inWork.Leave(1)
 	got, err := s.sdk.Take(ctx, key, r.GetCount())
 	if err != nil {
 		return nil, err
@@ -79,6 +84,11 @@ func (s *server) BatchNext(ctx context.Context, r *pb.BatchNextRequest) (*pb.Bat
 	if err != nil {
 		return nil, err
 	}
+	keys := keysOf(batches)
+	if err := s.inWork.Enter(keys); err != nil {
+		return nil, err
+	}
+	defer s.inWork.Leave(keys)
 	out := &pb.BatchNextReply{Results: make([]*pb.BatchResult, len(batches))}
 	inParallel(len(batches), func(i int) { out.Results[i] = s.nextBatch(ctx, batches[i]) })
 	out.RouteVersion, out.Routes = s.table(r.GetRouteVersion())
@@ -136,6 +146,11 @@ func (s *server) Current(ctx context.Context, r *pb.CurrentRequest) (*pb.Current
 	if err != nil {
 		return nil, err
 	}
+	keys := keysOf(batches)
+	if err := s.inWork.Enter(keys); err != nil {
+		return nil, err
+	}
+	defer s.inWork.Leave(keys)
 	out := &pb.CurrentReply{Results: make([]*pb.CurrentResult, len(batches))}
 	inParallel(len(batches), func(i int) { out.Results[i] = s.currentBatch(ctx, batches[i]) })
 	out.RouteVersion, out.Routes = s.table(r.GetRouteVersion())
@@ -185,6 +200,10 @@ func (s *server) Raise(ctx context.Context, r *pb.RaiseRequest) (*pb.RaiseReply,
 	default:
 		return nil, errNoID
 	}
+	if err := s.inWork.Enter(1); err != nil {
+		return nil, err
+	}
+	defer s.inWork.Leave(1)
 	value, err := s.sdk.Raise(ctx, key, seq.Seq(r.GetAtLeast()))
 	if err != nil {
 		return nil, err
