@@ -1,0 +1,136 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/seqsvr/seqsvr/tests/sim"
+)
+
+// campaign runs seed after seed until its time is over.
+type campaign struct {
+	run     runner // of every seed
+	exact   func(context.Context) (runner, error)
+	out     io.Writer
+	kept    []uint64      // run first, all of them
+	first   uint64        // of the fresh seeds; they follow one another
+	length  time.Duration // wall time for fresh seeds, 0: no bound
+	virtual time.Duration // to be simulated, 0: no bound
+	workers int
+
+	mu     sync.Mutex // guards all below
+	next   int        // index of the next seed: first the kept ones
+	begin  time.Time
+	total  sim.Report
+	broken []sim.Result
+	failed error
+}
+
+// seed gives the next seed, false when enough have been run. One failure ends it.
+func (c *campaign) seed() (uint64, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	i := c.next
+	switch {
+	case c.failed != nil || len(c.broken) > 0:
+		return 0, false
+	case i < len(c.kept):
+	case c.length > 0 && time.Since(c.begin) >= c.length,
+		c.virtual > 0 && c.total.Virtual >= c.virtual:
+		return 0, false
+	}
+	c.next++
+	if i < len(c.kept) {
+		return c.kept[i], true
+	}
+	return c.first + uint64(i-len(c.kept)), true
+}
+
+// work runs the campaign; nil if every promise was kept in every run.
+func (c *campaign) work(ctx context.Context) error {
+	c.begin = time.Now()
+	var wg sync.WaitGroup
+	for range c.workers {
+		wg.Go(func() {
+			for ctx.Err() == nil {
+				seed, ok := c.seed()
+				if !ok {
+					return
+				}
+				r, err := c.run.run(ctx, sim.Job{Seed: seed})
+				c.take(r, err)
+			}
+		})
+	}
+	wg.Wait()
+	c.total.Wall = time.Since(c.begin)
+	fmt.Fprint(c.out, c.total)
+	if c.failed != nil {
+		return c.failed
+	}
+	if len(c.broken) > 0 {
+		return c.explain(ctx, c.broken[0])
+	}
+	return ctx.Err()
+}
+
+func (c *campaign) take(r sim.Result, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err != nil {
+		if c.failed == nil {
+			c.failed = err
+		}
+		return
+	}
+	c.total.Add(r)
+	if len(r.Violations) > 0 {
+		c.broken = append(c.broken, r)
+	}
+}
+
+// shrinkTime bounds the search for a shorter schedule.
+const shrinkTime = 5 * time.Minute
+
+// explain prints all that is needed to work on a failure.
+func (c *campaign) explain(ctx context.Context, r sim.Result) error {
+	fmt.Fprintf(c.out, "\nseed %d breaks a promise:\n", r.Seed)
+	for _, v := range r.Violations {
+		fmt.Fprintf(c.out, "  %s\n", v)
+	}
+	failure := fmt.Errorf("%w: seed %d: %s", errBroken, r.Seed, r.Violations[0])
+	exact, err := c.exact(ctx)
+	if err != nil {
+		return fmt.Errorf("%w; no exact run of it: %w", failure, err)
+	}
+	again, err := exact.run(ctx, sim.Job{Seed: r.Seed})
+	if err != nil || len(again.Violations) == 0 {
+		fmt.Fprintf(c.out, "as WebAssembly it breaks none (%v): it takes another order of goroutines; the schedule:\n", err)
+		printLines(c.out, r.Faults)
+		return failure
+	}
+	short := shrink(ctx, exact, again, shrinkTime)
+	traced, err := exact.run(ctx, sim.Job{Seed: r.Seed, Faults: short.Faults, OwnFaults: true, Trace: true})
+	if err != nil {
+		return fmt.Errorf("%w; no trace of it: %w", failure, err)
+	}
+	fmt.Fprintf(c.out, "events, the last of %d:\n", len(traced.Trace))
+	printLines(c.out, traced.Trace[max(0, len(traced.Trace)-traceTail):])
+	fmt.Fprintf(c.out, "schedule, %d of %d faults:\n", len(short.Faults), len(again.Faults))
+	printLines(c.out, short.Faults)
+	fmt.Fprintf(c.out, "again: cd tests/e2e && go run ./simrun -seed %d -trace\n", r.Seed)
+	fmt.Fprintf(c.out, "keep it: add the line %d to tests/sim/testdata/seeds.txt\n", r.Seed)
+	return failure
+}
+
+// traceTail is how many events are printed of a failure.
+const traceTail = 400
+
+func printLines(out io.Writer, lines []string) {
+	for _, line := range lines {
+		fmt.Fprintln(out, " ", line)
+	}
+}

@@ -1,0 +1,285 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/seqsvr/seqsvr/internal/history"
+	"github.com/seqsvr/seqsvr/internal/rpc"
+	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
+	"github.com/seqsvr/seqsvr/seq"
+)
+
+// What callers ask for beside sequences: one tag, and IDs of a namespace so small that
+// worker ids are used again and again.
+const (
+	tagName  = "orders"
+	idSpace  = "sim"
+	idLayout = "time:41,worker:3,sequence:10;epoch=1704067200000;rollback=wait:5s"
+	idEpoch  = 1704067200000
+)
+
+func idWorker(id uint64) uint64 { return id >> 10 & 7 }
+
+// idMark is the moment of an ID, which the high-water mark of its worker must not be below.
+func idMark(id uint64) uint64 { return id>>13 + idEpoch }
+
+// tagKey is the tag's place in the history, beside the UIDs.
+var tagKey = history.Key{Space: "tag:" + tagName}
+
+// register is the register that a UID's numbers rest on.
+func (w *world) register(space string, uid uint64) seq.Register {
+	s, err := w.ident.Mapping.Space(space)
+	if err != nil {
+		return ""
+	}
+	return seq.SectionRegister(s.SectionOf(seq.UID(uid)))
+}
+
+// keys are the counters that callers use: a few UIDs of every section.
+func (w *world) keys() []history.Key {
+	var out []history.Key
+	for i := range w.ident.Mapping.Spaces {
+		s := &w.ident.Mapping.Spaces[i]
+		left := make(map[seq.SectionID]int)
+		for id := s.First; id < s.First+seq.SectionID(s.Sections); id++ {
+			left[id] = uidsPerSection
+		}
+		for uid := uint64(1); len(left) > 0; uid += 1 << (seq.BlockBits - 1) {
+			id := s.SectionOf(seq.UID(uid))
+			if left[id] == 0 {
+				continue
+			}
+			out = append(out, history.Key{Space: s.Name, UID: uid})
+			if left[id]--; left[id] == 0 {
+				delete(left, id)
+			}
+		}
+	}
+	return out
+}
+
+const uidsPerSection = 2
+
+// caller is one client. It goes where it was told to go, as a router or the SDK does.
+type caller struct {
+	w     *world
+	h     *host
+	index int
+	keys  []history.Key
+	where map[history.Key]string // who answered last
+}
+
+// run asks for this and that until the run ends.
+func (c *caller) run(stop <-chan struct{}) {
+	for {
+		c.w.mu.Lock()
+		pause := c.w.between(0, 2*c.w.opts.Think)
+		op := c.w.rng.IntN(100)
+		key := c.keys[c.w.rng.IntN(len(c.keys))]
+		count := uint32(1)
+		if c.w.chance(0.15) {
+			count = uint32(1 + c.w.rng.IntN(30))
+		}
+		lift := uint64(c.w.rng.IntN(60))
+		c.w.mu.Unlock()
+		select {
+		case <-stop:
+			return
+		case <-time.After(pause):
+		}
+		ctx, cancel := context.WithTimeout(c.w.life, 4*time.Second)
+		switch {
+		case op < 70:
+			_ = c.next(ctx, key, count)
+		case op < 78:
+			_ = c.current(ctx, key)
+		case op < 83:
+			_ = c.raise(ctx, key, lift)
+		case op < 92:
+			_ = c.tag(ctx, count)
+		default:
+			_ = c.id(ctx, int(count))
+		}
+		cancel()
+	}
+}
+
+// try asks one allocator after the other, where it is sent to first, until one answers
+// or ctx ends.
+func (c *caller) try(ctx context.Context, key history.Key, ask func(ctx context.Context, at *conn) error) error {
+	allocs := c.w.of(allocHost)
+	at := c.where[key]
+	last := errors.New("nobody asked")
+	for hops := 0; ctx.Err() == nil; hops++ {
+		if at == "" {
+			c.w.mu.Lock()
+			at = allocs[c.w.rng.IntN(len(allocs))].name
+			c.w.mu.Unlock()
+		}
+		one, cancel := context.WithTimeout(ctx, 2*time.Second)
+		last = ask(one, &conn{w: c.w, from: c.h, life: c.h.life, to: at})
+		cancel()
+		if last == nil {
+			c.where[key] = at
+			return nil
+		}
+		at = ""
+		var owner *rpc.NotOwnerError
+		if errors.As(last, &owner) && owner.Addr != "" && hops%4 != 3 {
+			at = owner.Addr
+			continue
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+	return last
+}
+
+func (c *caller) next(ctx context.Context, key history.Key, count uint32) error {
+	return c.try(ctx, key, func(ctx context.Context, at *conn) error {
+		start, floor := c.w.now(), c.w.check.floor(key)
+		reply, err := pb.NewSequenceClient(at).Next(ctx, &pb.NextRequest{
+			Space: key.Space, Id: &pb.NextRequest_Uid{Uid: key.UID}, Count: count})
+		if err == nil && reply.GetLast()-reply.GetFirst()+1 != uint64(count) {
+			c.w.check.broken("U", "%d numbers asked of %v, got %d-%d", count, key, reply.GetFirst(), reply.GetLast())
+		}
+		c.took(key, start, floor, reply.GetFirst(), reply.GetLast(), reply.GetUnordered(), err)
+		return err
+	})
+}
+
+func (c *caller) tag(ctx context.Context, count uint32) error {
+	return c.try(ctx, tagKey, func(ctx context.Context, at *conn) error {
+		start, floor := c.w.now(), c.w.check.floor(tagKey)
+		reply, err := pb.NewSegmentClient(at).Take(ctx, &pb.SegmentTakeRequest{Tag: tagName, Count: count})
+		c.took(tagKey, start, floor, reply.GetFirst(), reply.GetLast(), false, err)
+		return err
+	})
+}
+
+// took records an attempt, and checks at once that it is above all that ended before it.
+func (c *caller) took(key history.Key, start time.Duration, floor, first, last uint64, unordered bool, err error) {
+	k := history.Call{Key: key, First: first, Last: last, Start: start, End: c.w.now(), Client: c.index, Unordered: unordered}
+	if err != nil {
+		k.Err, k.First, k.Last = "failed", 0, 0
+	}
+	c.w.check.history.Add(k)
+	if err != nil {
+		return
+	}
+	c.w.mu.Lock()
+	c.w.stats.Numbers += last - first + 1
+	c.w.mu.Unlock()
+	if first <= floor && !unordered && c.w.check.ordered(key) {
+		c.w.check.broken("M", "%v: %d-%d for a call that began at %.6f s, %d was handed out or raised to before",
+			key, first, last, start.Seconds(), floor)
+	}
+	if !unordered {
+		c.w.check.lift(key, last)
+	}
+}
+
+func (c *caller) current(ctx context.Context, key history.Key) error {
+	return c.try(ctx, key, func(ctx context.Context, at *conn) error {
+		floor := c.w.check.floor(key)
+		reply, err := pb.NewSequenceClient(at).Current(ctx, &pb.CurrentRequest{
+			Batches: []*pb.Batch{{Space: key.Space, Uids: []uint64{key.UID}}}})
+		if err != nil {
+			return err
+		}
+		if errs := reply.GetResults()[0].GetErrors(); len(errs) > 0 {
+			return rpc.FromKeyError(errs[0])
+		}
+		// Only strict spaces stay in order when clocks lie, and they do so for Next alone.
+		if got := reply.GetResults()[0].GetValues()[0]; got < floor && !c.w.opts.Beyond {
+			c.w.check.broken("M", "current of %v is %d, %d was handed out before", key, got, floor)
+		}
+		return nil
+	})
+}
+
+func (c *caller) raise(ctx context.Context, key history.Key, by uint64) error {
+	return c.try(ctx, key, func(ctx context.Context, at *conn) error {
+		floor := c.w.check.floor(key) + by
+		reply, err := pb.NewSequenceClient(at).Raise(ctx, &pb.RaiseRequest{
+			Space: key.Space, Id: &pb.RaiseRequest_Uid{Uid: key.UID}, AtLeast: floor})
+		if err != nil {
+			return err
+		}
+		if reply.GetValue() < floor {
+			c.w.check.broken("M", "%v raised to %d stands at %d", key, floor, reply.GetValue())
+		}
+		c.w.check.lift(key, floor)
+		return nil
+	})
+}
+
+func (c *caller) id(ctx context.Context, count int) error {
+	return c.try(ctx, history.Key{Space: "id"}, func(ctx context.Context, at *conn) error {
+		reply, err := pb.NewSnowflakeClient(at).Generate(ctx, &pb.SnowflakeGenerateRequest{Namespace: idSpace, Count: uint32(count)})
+		if err != nil {
+			return err
+		}
+		for _, id := range reply.GetIds() {
+			c.w.check.unique(id, at.to)
+		}
+		c.w.mu.Lock()
+		c.w.stats.IDs += uint64(len(reply.GetIds()))
+		c.w.mu.Unlock()
+		return nil
+	})
+}
+
+// prepare makes the tag and the namespace that all callers use.
+func (c *caller) prepare(ctx context.Context) error {
+	err := c.try(ctx, tagKey, func(ctx context.Context, at *conn) error {
+		_, err := pb.NewSegmentClient(at).Put(ctx, &pb.SegmentPutRequest{Tag: &pb.SegmentTag{Tag: tagName, MinStep: 20, MaxStep: 40, Start: 1}})
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("put tag: %w", err)
+	}
+	return c.try(ctx, history.Key{Space: "id"}, func(ctx context.Context, at *conn) error {
+		_, err := pb.NewSnowflakeClient(at).PutNamespace(ctx, &pb.SnowflakePutNamespaceRequest{Name: idSpace, Layout: idLayout})
+		if errors.Is(err, seq.ErrConflict) {
+			return nil // an earlier try was written after all
+		}
+		return err
+	})
+}
+
+// floor is what the next call of a key must be above.
+func (c *checker) floor(key history.Key) uint64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.floors[key]
+}
+
+func (c *checker) lift(key history.Key, to uint64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.floors[key] = max(c.floors[key], to)
+}
+
+// ordered says whether M is promised for a key in this run: with clocks beyond rho only
+// where no clock takes part.
+func (c *checker) ordered(key history.Key) bool {
+	return !c.w.opts.Beyond || strings.HasPrefix(key.Space, "strict")
+}
+
+// unique checks that no ID was handed out before.
+func (c *checker) unique(id uint64, from string) {
+	c.mu.Lock()
+	before, twice := c.ids[id]
+	c.ids[id] = from
+	c.mu.Unlock()
+	if twice {
+		c.broken("U", "ID %d from %s was handed out by %s", id, from, before)
+	}
+}

@@ -1,0 +1,293 @@
+package sim
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/seqsvr/seqsvr/internal/history"
+	"github.com/seqsvr/seqsvr/internal/storewire"
+	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
+	"github.com/seqsvr/seqsvr/quorum"
+	"github.com/seqsvr/seqsvr/seq"
+	"github.com/seqsvr/seqsvr/storesvr/acceptor"
+
+	"github.com/seqsvr/seqsvr/allocsvr"
+)
+
+// Violation is one broken promise or invariant.
+type Violation struct {
+	Kind string  // I1 to I7, U, M, liveness, invariant, start
+	At   float64 // seconds of virtual time
+	Text string
+}
+
+// String is the violation in one line.
+func (v Violation) String() string { return fmt.Sprintf("%s at %.6f s: %s", v.Kind, v.At, v.Text) }
+
+// maxViolations bounds what one run reports.
+const maxViolations = 20
+
+// checker holds the invariants against what can be seen from outside the code under
+// test: disks, messages, answers, and the sections of each node.
+type checker struct {
+	w       *world
+	history history.Recorder
+	failed  chan struct{} // closed at the first violation
+
+	mu       sync.Mutex // guards all below
+	found    []Violation
+	sessions map[seq.Session]string
+	epochs   map[seq.SectionID]map[seq.Epoch]*ownership
+	last     map[seq.Session]map[seq.SectionID]seq.Epoch // what each session was last seen to own
+	ids      map[uint64]string                           // snowflake IDs handed out, and to whom
+	floors   map[history.Key]uint64
+}
+
+// ownership is one epoch of a section in which a node owned it.
+type ownership struct {
+	epoch           seq.Epoch
+	base            uint64
+	high, confirmed uint64
+	owned           bool // as it was last seen
+}
+
+func newChecker(w *world) *checker {
+	return &checker{w: w, failed: make(chan struct{}), sessions: map[seq.Session]string{},
+		epochs: map[seq.SectionID]map[seq.Epoch]*ownership{}, last: map[seq.Session]map[seq.SectionID]seq.Epoch{}, ids: map[uint64]string{}, floors: map[history.Key]uint64{}}
+}
+
+// broken notes a violation.
+func (c *checker) broken(kind, format string, args ...any) {
+	v := Violation{Kind: kind, At: c.w.now().Seconds(), Text: fmt.Sprintf(format, args...)}
+	c.w.trace.add("VIOLATION %s", v)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.found) < maxViolations {
+		c.found = append(c.found, v)
+	}
+	if len(c.found) == 1 {
+		close(c.failed)
+	}
+}
+
+func (c *checker) violations() []Violation {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.found)
+}
+
+// started checks I4: no session is ever used twice, so that an epoch has one proposer.
+func (c *checker) started(h *host, p *allocProc) {
+	c.mu.Lock()
+	before, twice := c.sessions[p.session]
+	c.sessions[p.session] = h.name
+	c.mu.Unlock()
+	if twice {
+		c.broken("I4", "session %s of %s was %s's", p.session, h.name, before)
+	}
+}
+
+// durable checks I1 to I3 at every change of a register on a disk.
+func (c *checker) durable(h *host, r seq.Register, was, next acceptor.State) {
+	switch {
+	case next.Promised.Less(was.Promised):
+		c.broken("I1", "%s %s: promised %s after %s", h.name, r, next.Promised, was.Promised)
+	case next.Max < was.Max:
+		c.broken("I2", "%s %s: max %d after %d", h.name, r, next.Max, was.Max)
+	case next.Promised.Less(next.Accepted):
+		c.broken("I3", "%s %s: accepted %s above promised %s", h.name, r, next.Accepted, next.Promised)
+	}
+}
+
+// answer looks at an answer as it leaves a process.
+func (c *checker) answer(h *host, k *call, msg proto.Message) {
+	switch reply := msg.(type) {
+	case *pb.NextReply:
+		var req pb.NextRequest
+		if proto.Unmarshal(k.body, &req) == nil {
+			c.onDisk(h, c.w.register(req.GetSpace(), req.GetUid()), reply.GetLast())
+		}
+	case *pb.RaiseReply:
+		var req pb.RaiseRequest
+		if proto.Unmarshal(k.body, &req) == nil {
+			c.onDisk(h, c.w.register(req.GetSpace(), req.GetUid()), reply.GetValue())
+		}
+	case *pb.SegmentTakeReply:
+		var req pb.SegmentTakeRequest
+		if proto.Unmarshal(k.body, &req) == nil {
+			c.onDisk(h, seq.TagRegister(req.GetTag()), reply.GetLast())
+		}
+	case *pb.SnowflakeGenerateReply:
+		for _, id := range reply.GetIds() {
+			c.onDisk(h, seq.WorkerRegister(idSpace, 0, idWorker(id)), idMark(id))
+		}
+	case *pb.ResultsReply:
+		c.vote(h, k, reply)
+	}
+}
+
+// onDisk checks I5: what is handed out is at or below what W disks have.
+func (c *checker) onDisk(h *host, r seq.Register, value uint64) {
+	have := 0
+	for _, s := range c.w.of(storeHost) {
+		if s.disk.had(r) >= value {
+			have++
+		}
+	}
+	if have < c.w.ident.W {
+		c.broken("I5", "%s hands out %d of %s, which is on %d disks, %d needed", h.name, value, r, have, c.w.ident.W)
+	}
+}
+
+// vote checks that an empty or old disk never votes, and that a promise or an accepted
+// value is on the disk when it is told (I1, I2 over a power cut).
+func (c *checker) vote(h *host, k *call, reply *pb.ResultsReply) {
+	if h.disk == nil {
+		return
+	}
+	name := pointName(k.method)
+	if name != "prepare" && name != "step" {
+		return
+	}
+	if h.disk.distrusted() {
+		c.broken("D", "%s votes with an old disk", h.name)
+	}
+	decoded, err := storewire.ReplyFromProto(reply)
+	if err != nil {
+		c.broken("wire", "%s answers what cannot be read: %v", h.name, err)
+		return
+	}
+	for i, e := range ballots(k) {
+		if i >= len(decoded.Results) || decoded.Results[i].Verdict != quorum.VerdictOK {
+			continue
+		}
+		st := h.disk.state(e.register)
+		if st.Promised.Less(e.epoch) || name == "step" && st.Max < e.max {
+			c.broken("D", "%s says yes to %s of %s under %s and has promised %s, max %d on disk", h.name, name, e.register, e.epoch, st.Promised, st.Max)
+		}
+	}
+}
+
+// inspect checks I6 and I7 over all nodes.
+func (c *checker) inspect() {
+	type claim struct {
+		host string
+		view allocsvr.SectionView
+	}
+	leased := map[seq.SectionID]claim{}
+	for _, h := range c.w.of(allocHost) {
+		c.w.mu.Lock()
+		p, up := h.alloc, h.up
+		c.w.mu.Unlock()
+		if !up || p == nil {
+			continue
+		}
+		now := h.clock.real()
+		views := p.node.Sections()
+		c.release(p.session, views)
+		for _, v := range views {
+			c.own(h, v)
+			if !v.Owned || now >= v.Until {
+				continue
+			}
+			if other, taken := leased[v.Section]; taken && !c.w.opts.Beyond {
+				c.broken("I7", "section %d is leased to %s under %s and to %s under %s", v.Section,
+					other.host, other.view.Epoch, h.name, v.Epoch)
+			}
+			leased[v.Section] = claim{h.name, v}
+		}
+	}
+}
+
+// own keeps the owned epochs of a section and checks I6 between neighbours; over more
+// than one step it follows by induction.
+func (c *checker) own(h *host, v allocsvr.SectionView) {
+	c.mu.Lock()
+	all := c.epochs[v.Section]
+	if all == nil {
+		all = map[seq.Epoch]*ownership{}
+		c.epochs[v.Section] = all
+	}
+	rec := all[v.Epoch]
+	fresh := rec == nil
+	if fresh {
+		rec = &ownership{epoch: v.Epoch, base: v.Base, high: v.High}
+		all[v.Epoch] = rec
+	}
+	same := !fresh && rec.confirmed == v.Confirmed && rec.owned == v.Owned
+	first := rec.high
+	rec.high, rec.confirmed, rec.owned = v.High, v.Confirmed, v.Owned
+	if c.last[v.Epoch.Session] == nil {
+		c.last[v.Epoch.Session] = map[seq.SectionID]seq.Epoch{}
+	}
+	c.last[v.Epoch.Session][v.Section] = v.Epoch
+	var why string
+	if v.High > v.Confirmed || v.Base > v.High {
+		why = fmt.Sprintf("base %d, high %d, confirmed %d", v.Base, v.High, v.Confirmed)
+	}
+	if fresh || !same {
+		why = cmp.Or(why, c.neighbours(all, rec, first))
+	}
+	c.mu.Unlock()
+	if why != "" {
+		c.broken("I6", "section %d at %s under %s: %s", v.Section, h.name, v.Epoch, why)
+	}
+}
+
+// release notes which epochs a node owns no more: it has at most one of a section.
+func (c *checker) release(session seq.Session, views []allocsvr.SectionView) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for s, e := range c.last[session] {
+		if !slices.ContainsFunc(views, func(v allocsvr.SectionView) bool { return v.Section == s && v.Epoch == e }) {
+			c.epochs[s][e].owned = false
+			delete(c.last[session], s)
+		}
+	}
+}
+
+// neighbours says what is wrong between an epoch and those next to it; high is what the
+// section stood at when the epoch was first seen.
+func (c *checker) neighbours(all map[seq.Epoch]*ownership, rec *ownership, high uint64) string {
+	sorted := slices.SortedFunc(maps.Keys(all), seq.Epoch.Compare)
+	at := slices.Index(sorted, rec.epoch)
+	if at > 0 {
+		if why := succeeds(all[sorted[at-1]], rec, high); why != "" {
+			return why
+		}
+	}
+	if at+1 < len(sorted) {
+		next := all[sorted[at+1]]
+		return succeeds(rec, next, next.high)
+	}
+	return ""
+}
+
+// succeeds checks that nothing of before can be handed out again: after starts above
+// all that was confirmed, or goes on from where before was sealed.
+func succeeds(before, after *ownership, high uint64) string {
+	switch {
+	case after.base >= before.confirmed:
+		return ""
+	case before.owned:
+		return fmt.Sprintf("%s starts at %d and %s, which confirmed %d, is not sealed", after.epoch, after.base, before.epoch, before.confirmed)
+	case high < before.high:
+		return fmt.Sprintf("%s goes on from %d and %s stood at %d", after.epoch, high, before.epoch, before.high)
+	}
+	return ""
+}
+
+// ended forgets that a process owned anything: it will not hand out a number again.
+func (c *checker) ended(session seq.Session) { c.release(session, nil) }
+
+// ballot is one item of a prepare or step.
+type ballot struct {
+	register seq.Register
+	epoch    seq.Epoch
+	max      uint64
+}

@@ -1,0 +1,80 @@
+package sim
+
+import (
+	"sync"
+	"time"
+)
+
+// hostClock is what one machine takes for time. Its rate is off by what the run says; a
+// paused host does not see it move. It never goes back.
+type hostClock struct {
+	w *world
+
+	mu     sync.Mutex // guards all below
+	rate   float64
+	truth  time.Duration // true time at which the clock showed read
+	read   time.Duration
+	frozen bool
+	shown  time.Duration // while frozen
+	wall   time.Duration // by how much the wall clock is off
+}
+
+func newHostClock(w *world, rate float64, origin time.Duration) *hostClock {
+	return &hostClock{w: w, rate: rate, truth: w.now(), read: origin}
+}
+
+// running is the reading of a clock that nobody stopped. Needs c.mu.
+func (c *hostClock) running() time.Duration {
+	return c.read + time.Duration(float64(c.w.now()-c.truth)*c.rate)
+}
+
+// Now implements clock.Clock.
+func (c *hostClock) Now() time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.frozen {
+		return c.shown
+	}
+	return c.running()
+}
+
+// real is the reading as it would be if the host were awake.
+func (c *hostClock) real() time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.running()
+}
+
+// setRate changes the rate from now on.
+func (c *hostClock) setRate(rate float64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.read = c.running()
+	c.truth, c.rate = c.w.now(), rate
+}
+
+func (c *hostClock) freeze(on bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if on && !c.frozen {
+		c.shown = c.running()
+	}
+	c.frozen = on
+}
+
+// calendar is when runs begin, by the calendar: layouts of IDs do not reach back to the
+// year in which virtual time starts.
+var calendar = time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC)
+
+// Wall is the wall clock, which jumps.
+func (c *hostClock) Wall() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return calendar.Add(c.w.now() + c.wall)
+}
+
+func (c *hostClock) jump(by time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.wall += by
+}

@@ -1,0 +1,277 @@
+package sim
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"sync"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/seqsvr/seqsvr/internal/rpc"
+	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
+	"github.com/seqsvr/seqsvr/quorum"
+	"github.com/seqsvr/seqsvr/seq"
+	"github.com/seqsvr/seqsvr/storesvr/acceptor"
+	"github.com/seqsvr/seqsvr/storesvr/disk"
+)
+
+var (
+	errIO      = errors.New("simulated disk: input/output error")
+	errNoSpace = errors.New("simulated disk: no space left on device")
+	errPower   = errors.New("simulated disk: the process has ended")
+)
+
+// content is what a disk has after its last fsync. A transaction is on it wholly or not
+// at all: that is what bbolt gives, and tests/e2e holds bbolt to it.
+type content struct {
+	meta      disk.Meta
+	registers map[seq.Register]acceptor.State
+}
+
+func (c content) clone() content {
+	c.registers = maps.Clone(c.registers)
+	return c
+}
+
+// simDisk is the disk of one store host. It outlives the processes on it.
+type simDisk struct {
+	w *world
+	h *host
+
+	mu      sync.Mutex // guards all below
+	now     content
+	old     []content // as it was at some moments, the latest last
+	highest map[seq.Register]uint64
+	gate    uint64 // above 0: an old disk that only a session that has seen this many commits may reach
+	told    int    // the life in which the old disk was found out
+
+	slow     time.Duration // of a commit at most
+	full     bool
+	failNext error // of the next commit
+}
+
+func newDisk(w *world, h *host) *simDisk {
+	return &simDisk{w: w, h: h, highest: map[seq.Register]uint64{}}
+}
+
+// format makes the content that storesvr init and the binding leave.
+func (d *simDisk) format(uuid string, members *disk.Members) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	id := d.w.ident
+	names := make([]string, len(id.Members))
+	for i, m := range id.Members {
+		names[i] = m.Name
+	}
+	d.now = content{
+		meta: disk.Meta{Identity: disk.Identity{Format: disk.Format, Cluster: id.Ref.Cluster, UUID: uuid, Name: d.h.name, Era: id.Ref.Era,
+			N: id.N, R: id.R, W: id.W, Names: names, Mapping: id.Mapping}},
+		registers: map[seq.Register]acceptor.State{},
+	}
+	if members != nil {
+		d.now.meta.Members = *members
+	}
+	for s := range seq.SectionID(id.Mapping.Sections()) {
+		d.now.registers[seq.SectionRegister(s)] = acceptor.State{}
+	}
+	for _, r := range seq.FixedRegisters() {
+		d.now.registers[r] = acceptor.State{}
+	}
+	d.old = nil
+}
+
+// open counts the boot, as disk.Open does.
+func (d *simDisk) open() (disk.Meta, map[seq.Register]acceptor.State) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.now.meta.BootCount++
+	d.now.meta.Commits++
+	return d.now.meta, maps.Clone(d.now.registers)
+}
+
+// remember keeps the content as something that may be put back later.
+func (d *simDisk) remember() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.old = append(d.old, d.now.clone()); len(d.old) > 8 {
+		d.old = d.old[1:]
+	}
+}
+
+// putBack restores an earlier content; false if there is none that is older.
+func (d *simDisk) putBack(which int) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if len(d.old) == 0 {
+		return false
+	}
+	old := d.old[which%len(d.old)]
+	if old.meta.Commits+2 >= d.now.meta.Commits { // the boot counts one
+		return false
+	}
+	d.gate = d.now.meta.Commits
+	d.now = old.clone()
+	return true
+}
+
+// letsIn says whether a message may reach the store. An old disk is found out by the
+// first session that has seen it newer (docs/decisions/008 says what that leaves open),
+// so here that session is the first that gets through, in every life until the store has
+// written down what it was told.
+func (d *simDisk) letsIn(k *call) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.gate == 0 || d.now.meta.Distrusted != "" || d.told == d.h.life {
+		return true
+	}
+	if pointName(k.method) != "renew" {
+		return false
+	}
+	var req pb.RenewRequest
+	return proto.Unmarshal(k.body, &req) == nil && req.GetSeenCommits() > d.now.meta.Commits
+}
+
+// heard takes in that the store refused a renewal. Needs world.mu.
+func (d *simDisk) heard(k *call, err error) {
+	if errors.Is(rpc.FromStatus(err), seq.ErrNotVoting) && pointName(k.method) == "renew" {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		d.told = d.h.life
+	}
+}
+
+// distrusted says whether the store must not vote any more.
+func (d *simDisk) distrusted() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.gate > 0
+}
+
+// database is the disk as one process has it open.
+type database struct {
+	d       *simDisk
+	dead    chan struct{} // of the life that opened it
+	closing bool          // guarded by d.mu: an orderly stop, which waits for nothing
+}
+
+// Commit implements storesvr.Database. A process that ends meanwhile leaves the
+// transaction on the disk or not.
+func (b *database) Commit(u disk.Update) (uint64, error) {
+	d := b.d
+	d.w.mu.Lock()
+	d.w.point(d.h, "commit")
+	fate := d.w.rng.Uint64()
+	latency := d.w.between(d.w.opts.Disk/4, d.w.opts.Disk)
+	d.mu.Lock()
+	if b.closing {
+		latency = 0
+	} else if d.slow > 0 {
+		latency += d.w.between(0, d.slow)
+	}
+	fail := d.failNext
+	d.failNext = nil
+	d.mu.Unlock()
+	d.w.mu.Unlock()
+
+	if latency > 0 {
+		timer := time.NewTimer(latency)
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+		case <-b.dead:
+			fail = errPower
+		}
+	}
+	select {
+	case <-b.dead:
+		fail = errPower
+	default:
+	}
+	if fail == errNoSpace || fail != nil && fate%2 == 0 {
+		d.w.trace.add("%-8s commit failed, nothing written: %v", d.h.name, fail)
+		return 0, fail
+	}
+	commits := d.apply(u)
+	if fail != nil {
+		d.w.trace.add("%-8s commit failed, all the same written: %v", d.h.name, fail)
+		return 0, fail
+	}
+	d.w.mu.Lock()
+	d.w.stats.Commits++
+	d.w.point(d.h, "committed")
+	d.w.mu.Unlock()
+	return commits, nil
+}
+
+// apply puts the transaction on the disk and checks I1 to I3 there.
+func (d *simDisk) apply(u disk.Update) uint64 {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, c := range u.Changes {
+		was := d.now.registers[c.Register]
+		d.w.check.durable(d.h, c.Register, was, c.State)
+		d.now.registers[c.Register] = c.State
+		if c.State.Max > d.highest[c.Register] {
+			d.highest[c.Register] = c.State.Max
+		}
+	}
+	m := &d.now.meta
+	switch {
+	case u.NoLeases:
+		m.LeaseBound = 0
+	case u.LeaseBound > 0:
+		m.LeaseBound = u.LeaseBound
+	}
+	if u.Members != nil {
+		m.Members = *u.Members
+	}
+	if u.Distrusted != "" {
+		m.Distrusted = u.Distrusted
+	}
+	m.Commits++
+	return m.Commits
+}
+
+// Free implements storesvr.Database.
+func (b *database) Free() (uint64, error) {
+	b.d.mu.Lock()
+	defer b.d.mu.Unlock()
+	if b.d.full {
+		return 0, nil
+	}
+	return 1 << 40, nil
+}
+
+// Close implements storesvr.Database.
+func (b *database) Close() error { return nil }
+
+// had is the highest max that was ever on this disk, put back or not.
+func (d *simDisk) had(r seq.Register) uint64 {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.highest[r]
+}
+
+// state is the register as it is on the disk.
+func (d *simDisk) state(r seq.Register) acceptor.State {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.now.registers[r]
+}
+
+func memberList(n int) []quorum.Member {
+	out := make([]quorum.Member, n)
+	for i := range out {
+		out[i] = quorum.Member{Name: storeName(i), UUID: fmt.Sprintf("uuid-%d", i+1)}
+	}
+	return out
+}
+
+func storeName(i int) string { return fmt.Sprintf("s%d", i+1) }
+
+// bound is the binding that all stores have from the start.
+func (w *world) bound() *disk.Members {
+	return &disk.Members{Version: w.ident.Ref.Members, List: w.ident.Members}
+}

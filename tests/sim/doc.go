@@ -1,0 +1,19 @@
+// Package sim simulates whole clusters of the code that ships: AllocSvr nodes with all
+// their goroutines, StoreSvr replicas with their acceptors and writer loops, and the wire
+// messages between them, over a network, disks and clocks of the simulator's own, in the
+// virtual time of testing/synctest.
+//
+// A run is drawn from a seed: the size of the cluster, its timing, and a schedule of
+// faults as plain data, many of them aimed at points of the protocol (Fault). While it
+// goes on, the invariants I1 to I7 of docs/protocol.md are held against disks, messages
+// and nodes at every answer; callers keep a history that internal/history judges; and
+// once the faults are over, every counter has to move again.
+//
+// Run must be called in a bubble. Natively, the scheduler of the Go runtime takes part in
+// the order of things; tests/e2e/simrun runs the same code as WebAssembly, where a run is
+// a function of its seed, and shrinks what fails. docs/decisions/011 says why it is done
+// in this way. Scenarios that people ask about are in testdata, with golden output.
+//
+// What belongs here: the world around the code under test, and the checks. Nothing here
+// knows how the protocol works inside.
+package sim

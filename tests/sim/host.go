@@ -1,0 +1,125 @@
+package sim
+
+import (
+	"context"
+	"slices"
+
+	"google.golang.org/grpc"
+)
+
+type hostKind uint8
+
+const (
+	storeHost hostKind = iota
+	allocHost
+	callerHost
+)
+
+// host is a machine with at most one process. What the process before did not get out
+// is fenced by life: messages and writes of another life than the present one count for
+// nothing. The fields below clock are guarded by world.mu.
+type host struct {
+	w     *world
+	name  string
+	kind  hostKind
+	index int
+	clock *hostClock
+	disk  *simDisk // of stores
+	alloc *allocProc
+
+	life    int // counts the starts; of the process that is up, or was up last
+	up      bool
+	paused  bool
+	held    []func()        // what a paused host would have received or sent
+	dead    chan struct{}   // closed when the life ends
+	fence   chan struct{}   // closed when it ends without order: nothing gets to the disk any more
+	over    chan struct{}   // closed when all goroutines of the process have ended; nil before the first
+	ctx     context.Context // of the process
+	cancel  context.CancelFunc
+	methods map[string]method
+	guards  []grpc.UnaryServerInterceptor
+	inbound map[*call]struct{} // not answered yet
+	lost    bool               // for good: the disk is gone, corrupt or old
+	parked  string             // file of the last orderly leave
+}
+
+type method struct {
+	desc *grpc.MethodDesc
+	impl any
+}
+
+func (w *world) newHost(kind hostKind, name string, index int) *host {
+	h := &host{w: w, name: name, kind: kind, index: index, inbound: map[*call]struct{}{}}
+	rate := 1 + w.opts.drift()*(2*w.rng.Float64()-1)
+	h.clock = newHostClock(w, rate, w.between(1e9, 1e12))
+	w.hosts = append(w.hosts, h)
+	return h
+}
+
+// boot begins a life. Needs w.mu.
+func (h *host) boot() {
+	h.life++
+	h.up, h.paused, h.held = true, false, nil
+	h.clock.freeze(false)
+	h.dead, h.fence = make(chan struct{}), make(chan struct{})
+	h.over = make(chan struct{})
+	h.ctx, h.cancel = context.WithCancel(h.w.life)
+	h.methods = map[string]method{}
+	h.guards = nil
+}
+
+// RegisterService implements grpc.ServiceRegistrar.
+func (h *host) RegisterService(desc *grpc.ServiceDesc, impl any) {
+	for i := range desc.Methods {
+		h.methods["/"+desc.ServiceName+"/"+desc.Methods[i].MethodName] = method{&desc.Methods[i], impl}
+	}
+}
+
+// halt ends the life at this moment: nothing that the process does from here on gets
+// out, and those who wait for its answers hear of a lost connection, or nothing for a
+// while. In order, the disk still takes what is under way. Needs w.mu.
+func (h *host) halt(inOrder bool) {
+	if !h.up {
+		return
+	}
+	h.up, h.paused, h.held = false, false, nil
+	if !inOrder {
+		close(h.fence)
+	}
+	close(h.dead)
+	h.cancel()
+	waiting := make([]*call, 0, len(h.inbound))
+	for c := range h.inbound {
+		waiting = append(waiting, c)
+	}
+	slices.SortFunc(waiting, func(a, b *call) int { return int(a.id) - int(b.id) })
+	for _, c := range waiting {
+		delete(h.inbound, c)
+		if h.w.chance(0.8) {
+			h.w.fail(c, h.w.latency(), "connection lost")
+		} else {
+			h.w.fail(c, keepalive, "keepalive timeout")
+		}
+	}
+}
+
+// pause stops the process: nothing comes in, nothing goes out, and it sees no time pass
+// if frozen. Needs w.mu.
+func (h *host) pause(frozen bool) {
+	h.paused = true
+	h.clock.freeze(frozen)
+}
+
+// resume lets everything out and in that was held, in its order. Needs w.mu.
+func (h *host) resume() {
+	if !h.paused {
+		return
+	}
+	h.paused = false
+	h.clock.freeze(false)
+	held := h.held
+	h.held = nil
+	for _, do := range held {
+		h.w.after(h.w.between(0, 1e6), do)
+	}
+}

@@ -1,0 +1,331 @@
+package sim
+
+import (
+	"context"
+	"time"
+
+	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
+)
+
+// verbs are what a fault can do. They run in the loop, without world.mu.
+var verbs map[string]func(w *world, f Fault)
+
+func init() {
+	verbs = map[string]func(w *world, f Fault){
+		"kill": injectKill, "killtold": injectKillTold, "leave": injectLeave, "stop": injectStop,
+		"drain": injectDrain, "move": injectMove,
+		"pause": injectPause, "freeze": injectPause,
+		"cut": injectCut, "isolate": injectPart, "deafen": injectPart, "mute": injectPart,
+		"lossy": injectWeather, "dup": injectWeather, "delay": injectWeather,
+		"rate": injectRate, "jump": injectJump,
+		"slowdisk": injectDisk, "full": injectDisk, "eio": injectDisk, "enospc": injectDisk,
+		"power": injectPower, "stopall": injectStopAll,
+		"old": injectLoss, "empty": injectLoss, "torn": injectLoss,
+	}
+}
+
+// armedFault waits for a point.
+type armedFault struct {
+	f    Fault
+	done bool
+}
+
+// arm puts a schedule into force.
+func (w *world) arm(faults []Fault) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, f := range faults {
+		w.after(f.At-w.now(), func() {
+			if f.Point == "" {
+				w.inject(f)
+				return
+			}
+			w.mu.Lock()
+			w.armed = append(w.armed, &armedFault{f: f})
+			w.mu.Unlock()
+		})
+	}
+}
+
+// point is passed by a host: faults that waited for it happen before anything else. Needs w.mu.
+func (w *world) point(h *host, name string) {
+	for i := 0; i < len(w.armed); i++ {
+		a := w.armed[i]
+		if a.f.Point != name || a.f.Where != "*" && a.f.Where != h.name {
+			continue
+		}
+		w.armed = append(w.armed[:i], w.armed[i+1:]...)
+		i--
+		w.after(0, func() { w.inject(a.f) })
+	}
+}
+
+func (w *world) inject(f Fault) {
+	w.mu.Lock()
+	if w.healed {
+		w.mu.Unlock()
+		return
+	}
+	w.stats.Faults[f.Verb]++
+	w.mu.Unlock()
+	w.trace.add("FAULT %s", f)
+	verbs[f.Verb](w, f)
+}
+
+// start brings a host back, whatever it is.
+func (w *world) startHost(h *host) {
+	if h.kind == storeHost {
+		w.startStore(h)
+	} else {
+		w.startAlloc(h)
+	}
+}
+
+func (w *world) later(d time.Duration, do func()) { w.schedule(max(d, time.Millisecond), do) }
+
+func injectKill(w *world, f Fault) {
+	h := w.host(f.Host)
+	w.kill(h, 0)
+	w.later(f.For, func() { w.startHost(h) })
+}
+
+func injectKillTold(w *world, f Fault) {
+	h := w.host(f.Host)
+	w.mu.Lock()
+	p, up := h.alloc, h.up
+	w.mu.Unlock()
+	w.kill(h, 0)
+	if up && p != nil {
+		w.work.Go(func() { w.endSession(h, p.session) })
+	}
+	w.later(f.For, func() { w.startHost(h) })
+}
+
+func injectLeave(w *world, f Fault) {
+	h := w.host(f.Host)
+	w.work.Go(func() {
+		w.leaveAlloc(h)
+		w.later(f.For, func() { w.startHost(h) })
+	})
+}
+
+func injectStop(w *world, f Fault) {
+	h := w.host(f.Host)
+	w.stopStore(h)
+	w.later(f.For, func() { w.startHost(h) })
+}
+
+// operator sends a request to any allocator until one does it.
+func (w *world) operator(ask func(ctx context.Context, c pb.AdminClient) error) {
+	from := w.of(callerHost)[0]
+	ctx, cancel := context.WithTimeout(w.life, 10*time.Second)
+	defer cancel()
+	for _, h := range w.of(allocHost) {
+		one, done := context.WithTimeout(ctx, 3*time.Second)
+		err := ask(one, pb.NewAdminClient(&conn{w: w, from: from, life: from.life, to: h.name}))
+		done()
+		if err == nil {
+			return
+		}
+	}
+}
+
+func injectDrain(w *world, f Fault) {
+	w.work.Go(func() { w.drain(f.Host, false) })
+	w.later(f.For, func() { w.work.Go(func() { w.drain(f.Host, true) }) })
+}
+
+func (w *world) drain(node string, undo bool) {
+	w.operator(func(ctx context.Context, c pb.AdminClient) error {
+		_, err := c.Drain(ctx, &pb.DrainRequest{Node: node, Undo: undo})
+		return err
+	})
+}
+
+func injectMove(w *world, f Fault) {
+	w.work.Go(func() {
+		w.operator(func(ctx context.Context, c pb.AdminClient) error {
+			_, err := c.Move(ctx, &pb.MoveRequest{Section: uint32(f.Arg), Node: f.Host})
+			return err
+		})
+	})
+}
+
+func injectPause(w *world, f Fault) {
+	h := w.host(f.Host)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !h.up || h.paused {
+		return
+	}
+	h.pause(f.Verb == "freeze")
+	life := h.life
+	w.after(f.For, func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if h.life == life {
+			w.trace.add("%-8s wakes up", h.name)
+			h.resume()
+		}
+	})
+}
+
+// sever cuts directions for a while.
+func (w *world) sever(links []link, d time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, l := range links {
+		w.cuts[l]++
+	}
+	w.after(d, func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		for _, l := range links {
+			w.cuts[l] = max(0, w.cuts[l]-1)
+		}
+	})
+}
+
+func injectCut(w *world, f Fault) {
+	if f.Host != f.Peer {
+		w.sever([]link{{f.Host, f.Peer}}, f.For)
+	}
+}
+
+// injectPart cuts a host off from all servers, or only its ears, or only its voice.
+// Callers still reach it: a zombie that nobody asks does no harm.
+func injectPart(w *world, f Fault) {
+	var links []link
+	for _, h := range w.hosts {
+		if h.name == f.Host || h.kind == callerHost {
+			continue
+		}
+		if f.Verb != "mute" {
+			links = append(links, link{h.name, f.Host})
+		}
+		if f.Verb != "deafen" {
+			links = append(links, link{f.Host, h.name})
+		}
+	}
+	w.sever(links, f.For)
+}
+
+func injectWeather(w *world, f Fault) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.weathers++
+	b := weather{id: w.weathers}
+	switch f.Verb {
+	case "lossy":
+		b.loss = f.Arg
+	case "dup":
+		b.dup = f.Arg
+	case "delay":
+		b.slow = time.Duration(f.Arg * float64(time.Second))
+	}
+	w.bad = append(w.bad, b)
+	w.after(f.For, func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		for i, x := range w.bad {
+			if x.id == b.id {
+				w.bad = append(w.bad[:i], w.bad[i+1:]...)
+				return
+			}
+		}
+	})
+}
+
+func injectRate(w *world, f Fault) { w.host(f.Host).clock.setRate(f.Arg) }
+
+func injectJump(w *world, f Fault) {
+	w.host(f.Host).clock.jump(time.Duration(f.Arg * float64(time.Second)))
+}
+
+func injectDisk(w *world, f Fault) {
+	d := w.host(f.Host).disk
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	undo := func() {}
+	switch f.Verb {
+	case "slowdisk":
+		d.slow = time.Duration(f.Arg * float64(time.Second))
+		undo = func() { d.slow = 0 }
+	case "full":
+		d.full = true
+		undo = func() { d.full = false }
+	case "eio":
+		d.failNext = errIO
+	case "enospc":
+		d.failNext = errNoSpace
+	}
+	w.later(f.For, func() {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		undo()
+	})
+}
+
+// injectPower cuts the power of all stores at one moment.
+func injectPower(w *world, f Fault) {
+	for _, h := range w.of(storeHost) {
+		w.kill(h, 0)
+		w.later(f.For, func() { w.startHost(h) })
+	}
+}
+
+// injectStopAll stops the whole cluster in order, allocators first, and starts it again.
+func injectStopAll(w *world, f Fault) {
+	w.work.Go(func() {
+		for _, h := range w.of(allocHost) {
+			w.leaveAlloc(h)
+		}
+		for _, h := range w.of(storeHost) {
+			w.stopStore(h)
+		}
+		for _, h := range w.hosts {
+			if h.kind != callerHost {
+				w.later(f.For, func() { w.startHost(h) })
+			}
+		}
+	})
+}
+
+// injectLoss takes a store's disk away: it comes back old, empty, or not at all.
+func injectLoss(w *world, f Fault) {
+	h := w.host(f.Host)
+	w.mu.Lock()
+	if h.lost || h.disk.distrusted() || w.gone >= w.ident.N-w.ident.W {
+		w.mu.Unlock()
+		return
+	}
+	w.mu.Unlock()
+	w.kill(h, 0)
+	w.mu.Lock()
+	over := h.over
+	w.mu.Unlock()
+	w.work.Go(func() {
+		<-over // the process has let go of the disk
+		switch f.Verb {
+		case "old":
+			if !h.disk.putBack(int(f.Arg)) {
+				break // never had another content
+			}
+			w.giveUp(h, false)
+		case "empty":
+			h.disk.format("uuid-new-"+h.name, nil)
+			w.giveUp(h, false)
+		case "torn":
+			w.giveUp(h, true) // the database does not open: disk.ErrCorrupt
+		}
+		w.later(f.For, func() { w.startHost(h) })
+	})
+}
+
+// giveUp counts a store as lost for good.
+func (w *world) giveUp(h *host, forever bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.gone++
+	h.lost = forever
+}

@@ -1,0 +1,31 @@
+package sim
+
+import "strings"
+
+// Job is one run as another process asks for it.
+type Job struct {
+	Seed uint64
+	// Faults are used instead of the ones that the seed gives, one a line, if
+	// OwnFaults is set.
+	Faults    []string
+	OwnFaults bool
+	Trace     bool
+}
+
+// Options are those of the job's seed, with its faults.
+func (j Job) Options() (Options, error) {
+	o := OptionsOf(j.Seed)
+	o.Trace = j.Trace
+	if !j.OwnFaults {
+		return o, nil
+	}
+	faults, err := ParseSchedule(strings.Join(j.Faults, "\n"))
+	if err != nil {
+		return o, err
+	}
+	if faults == nil {
+		faults = []Fault{}
+	}
+	o.Faults = faults
+	return o, nil
+}

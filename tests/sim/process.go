@@ -1,0 +1,260 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"google.golang.org/grpc"
+
+	"github.com/seqsvr/seqsvr/allocsvr"
+	"github.com/seqsvr/seqsvr/internal/rpc"
+	"github.com/seqsvr/seqsvr/internal/storeclient"
+	"github.com/seqsvr/seqsvr/quorum"
+	"github.com/seqsvr/seqsvr/seq"
+	"github.com/seqsvr/seqsvr/storesvr"
+)
+
+// nearFull is the room below which stores refuse writes; simulated disks have either
+// more than enough or none.
+const nearFull = 1 << 20
+
+// startStore starts the process of a store once the one before has let go of the disk,
+// unless the disk is lost.
+func (w *world) startStore(h *host) {
+	w.mu.Lock()
+	over := h.over
+	w.mu.Unlock()
+	w.work.Go(func() {
+		if over != nil {
+			<-over
+		}
+		w.openStore(h)
+	})
+}
+
+func (w *world) openStore(h *host) {
+	w.mu.Lock()
+	if h.up || h.lost || w.life.Err() != nil {
+		w.mu.Unlock()
+		return
+	}
+	h.boot()
+	db := &database{d: h.disk, dead: h.fence}
+	life, dead, over := h.life, h.dead, h.over
+	meta, registers := h.disk.open()
+	w.mu.Unlock()
+
+	r, err := storesvr.NewReplica(storesvr.Config{
+		MaxLease: allocsvr.MaxLease, NearFull: nearFull, Logger: w.logger(h.name), Clock: h.clock, Wall: h.clock.Wall,
+	}, db, meta, registers)
+	if err != nil {
+		w.check.broken("I1-I3", "%s does not start on its own disk: %v", h.name, err)
+		close(over)
+		return
+	}
+	w.mu.Lock()
+	if h.life == life {
+		r.Register(h)
+		h.guards = []grpc.UnaryServerInterceptor{rpc.Guard(rpc.ServerConfig{Logger: w.logger(h.name)}), r.Addressed()}
+	}
+	w.trace.add("%-8s starts, life %d, commits %d", h.name, life, meta.Commits)
+	w.mu.Unlock()
+	defer close(over)
+	select {
+	case <-r.Failed():
+		w.kill(h, life)
+		w.schedule(2*time.Second, func() { w.startStore(h) })
+	case <-dead:
+	}
+	db.d.mu.Lock()
+	db.closing = true
+	db.d.mu.Unlock()
+	_ = r.Close() // what it cannot write any more does not matter
+}
+
+// stopStore is an orderly stop: no request comes in any more, the commit under way ends,
+// and the database is closed.
+func (w *world) stopStore(h *host) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.trace.add("%-8s stops in order", h.name)
+	h.halt(true)
+}
+
+// kill ends a process, if it is still the one of that life; 0: whichever is up.
+func (w *world) kill(h *host, life int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if life == 0 || h.life == life {
+		w.trace.add("%-8s killed", h.name)
+		h.halt(false)
+	}
+}
+
+// allocProc is the process of an allocator.
+type allocProc struct {
+	node    *allocsvr.Node
+	session seq.Session
+	file    string
+	over    chan struct{} // closed when all of it has ended
+}
+
+// startAlloc starts an allocator's process under a new session.
+func (w *world) startAlloc(h *host) {
+	w.mu.Lock()
+	if h.up {
+		w.mu.Unlock()
+		return
+	}
+	h.boot()
+	life, dead, ctx := h.life, h.dead, h.ctx
+	p := &allocProc{session: w.newSession(), over: make(chan struct{}), file: filepath.Join(w.dir, fmt.Sprintf("%s-%d.parked", h.name, h.life))}
+	copyFile(h.parked, p.file)
+	stores := make([]quorum.NamedStore, len(w.ident.Members))
+	for i, m := range w.ident.Members {
+		c := &conn{w: w, from: h, life: life, to: m.Name}
+		stores[i] = quorum.NamedStore{Name: m.Name, Store: storeclient.Over(m.Name, c, c)}
+		if w.chance(0.7) { // it answered when the process connected
+			stores[i].UUID = m.UUID
+		}
+	}
+	w.mu.Unlock()
+
+	stopped := make(chan error, 1)
+	node, err := allocsvr.NewNode(w.allocConfig(h), allocsvr.Wiring{
+		Identity: w.ident, Stores: stores, Addr: h.name, Session: p.session, Clock: h.clock, Wall: h.clock.Wall, Parked: p.file,
+		Dial: func(addr string) (allocsvr.PeerConn, error) { return &conn{w: w, from: h, life: life, to: addr}, nil },
+		Stop: func(err error) {
+			select {
+			case stopped <- err:
+			default:
+			}
+		},
+	})
+	if err != nil {
+		w.check.broken("start", "%s does not start: %v", h.name, err)
+		close(p.over)
+		return
+	}
+	p.node = node
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if h.life == life {
+		node.Register(h)
+		node.RegisterAdmin(h)
+		h.guards = []grpc.UnaryServerInterceptor{rpc.Guard(rpc.ServerConfig{Logger: w.logger(h.name), ClusterID: node.ClusterID})}
+		h.alloc = p
+	}
+	w.check.started(h, p)
+	w.trace.add("%-8s starts, life %d, session %s", h.name, h.life, p.session)
+	w.work.Go(func() { w.runAlloc(h, p, ctx, life, dead, stopped) })
+}
+
+func (w *world) runAlloc(h *host, p *allocProc, ctx context.Context, life int, dead chan struct{}, stopped chan error) {
+	defer close(p.over)
+	ended := make(chan error, 1)
+	w.work.Go(func() { ended <- p.node.Run(ctx) })
+	var err error
+	select {
+	case err = <-ended:
+	case err = <-stopped:
+		w.kill(h, life)
+		<-ended
+	case <-dead:
+		err = <-ended
+	}
+	p.node.Close()
+	w.tally(p)
+	w.check.ended(p.session)
+	if err != nil {
+		w.kill(h, life)
+		if !errors.Is(err, seq.ErrNameTaken) {
+			w.check.broken("invariant", "%s ended by itself: %v", h.name, err)
+		}
+		w.schedule(time.Second, func() { w.startAlloc(h) })
+	}
+}
+
+// tally adds up what a process did.
+func (w *world) tally(p *allocProc) {
+	takeovers, handoffs, steps := p.node.Counts()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.stats.Takeovers += takeovers
+	w.stats.Handoffs += handoffs
+	w.stats.Steps += steps
+}
+
+func (w *world) allocConfig(h *host) allocsvr.Config {
+	cfg := allocsvr.DefaultConfig()
+	cfg.Name, cfg.Lease, cfg.ExpectAllocs = h.name, w.opts.Lease, w.opts.Allocs
+	cfg.Logger = w.logger(h.name)
+	cfg.WorkerWindow = time.Second
+	return cfg
+}
+
+// leaveAlloc is an orderly end: everything is handed over, and then the process ends.
+func (w *world) leaveAlloc(h *host) {
+	w.mu.Lock()
+	p, life, ctx := h.alloc, h.life, h.ctx
+	up := h.up && p != nil
+	w.mu.Unlock()
+	if !up {
+		return
+	}
+	w.trace.add("%-8s leaves in order", h.name)
+	ctx, cancel := context.WithTimeout(ctx, 15*time.Second)
+	defer cancel()
+	p.node.Leave(ctx)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if h.up && h.life == life {
+		h.parked = p.file
+		h.halt(true)
+	}
+}
+
+// endSession tells the stores that a process is dead, as a supervising parent does.
+func (w *world) endSession(h *host, session seq.Session) {
+	from := w.of(callerHost)[0]
+	w.mu.Lock()
+	stores := make([]quorum.NamedStore, len(w.ident.Members))
+	for i, m := range w.ident.Members {
+		c := &conn{w: w, from: from, life: from.life, to: m.Name}
+		stores[i] = quorum.NamedStore{Name: m.Name, UUID: m.UUID, Store: storeclient.Over(m.Name, c, c)}
+	}
+	w.mu.Unlock()
+	g, err := quorum.NewGroup(quorum.Config{Ref: w.ident.Ref, N: w.ident.N, R: w.ident.R, W: w.ident.W}, stores)
+	if err != nil {
+		w.check.broken("start", "group of a parent: %v", err)
+		return
+	}
+	defer g.Close()
+	ctx, cancel := context.WithTimeout(w.life, 3*time.Second)
+	defer cancel()
+	_ = g.EndSession(ctx, session) // if the stores do not hear of it, the lease runs out
+	w.trace.add("%-8s is told to be dead: session %s", h.name, session)
+}
+
+// copyFile gives a new process what the one before left; a missing file is none.
+func copyFile(from, to string) {
+	if from == "" {
+		return
+	}
+	in, err := os.Open(from)
+	if err != nil {
+		return
+	}
+	defer in.Close()
+	out, err := os.Create(to)
+	if err != nil {
+		return
+	}
+	defer out.Close()
+	_, _ = io.Copy(out, in) // half a file is a damaged one, which is found out
+}

@@ -1,0 +1,99 @@
+package sim
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Report adds runs up.
+type Report struct {
+	Runs       int
+	Wall       time.Duration // set by whoever measures it
+	Virtual    time.Duration
+	Requests   int
+	Errors     int
+	Violations int
+	Stats      Stats
+}
+
+// Add takes a run in.
+func (r *Report) Add(one Result) {
+	r.Runs++
+	r.Virtual += one.Virtual
+	r.Requests += one.Requests
+	r.Errors += one.Errors
+	r.Violations += len(one.Violations)
+	s, o := &r.Stats, one.Stats
+	s.Events += o.Events
+	s.Messages += o.Messages
+	s.Lost += o.Lost
+	s.Duplicated += o.Duplicated
+	s.Commits += o.Commits
+	s.Takeovers += o.Takeovers
+	s.Handoffs += o.Handoffs
+	s.Steps += o.Steps
+	s.Numbers += o.Numbers
+	s.IDs += o.IDs
+	if s.Faults == nil {
+		s.Faults = map[string]int{}
+	}
+	for verb, n := range o.Faults {
+		s.Faults[verb] += n
+	}
+}
+
+// String is the report in a few lines.
+func (r Report) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%d runs, %.1f virtual hours", r.Runs, r.Virtual.Hours())
+	if r.Wall > 0 {
+		fmt.Fprintf(&b, " in %v (%.0f virtual hours an hour)", r.Wall.Round(time.Second), r.Virtual.Hours()/r.Wall.Hours())
+	}
+	faults := 0
+	var kinds []string
+	for _, verb := range slices.Sorted(maps.Keys(r.Stats.Faults)) {
+		faults += r.Stats.Faults[verb]
+		kinds = append(kinds, fmt.Sprintf("%s %d", verb, r.Stats.Faults[verb]))
+	}
+	s := r.Stats
+	fmt.Fprintf(&b, "\n%d faults: %s\n", faults, strings.Join(kinds, ", "))
+	fmt.Fprintf(&b, "%d messages, %d lost and %d duplicated by bad weather; %d commits, %d steps\n", s.Messages, s.Lost, s.Duplicated, s.Commits, s.Steps)
+	fmt.Fprintf(&b, "%d takeovers, %d hand-overs; %d calls (%d failed), %d numbers and %d IDs checked\n",
+		s.Takeovers, s.Handoffs, r.Requests, r.Errors, s.Numbers, s.IDs)
+	fmt.Fprintf(&b, "%d violations\n", r.Violations)
+	return b.String()
+}
+
+// KeptSeeds reads the seeds that once broke something: one a line, with a comment after #.
+func KeptSeeds(file string) ([]uint64, error) {
+	f, err := os.Open(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	var out []uint64
+	lines := bufio.NewScanner(f)
+	for lines.Scan() {
+		text, _, _ := strings.Cut(lines.Text(), "#")
+		if text = strings.TrimSpace(text); text == "" {
+			continue
+		}
+		seed, err := strconv.ParseUint(text, 10, 64)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", file, err)
+		}
+		out = append(out, seed)
+	}
+	return out, lines.Err()
+}

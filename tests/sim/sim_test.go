@@ -1,0 +1,106 @@
+package sim
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// simulate runs one seed in a bubble of virtual time.
+func simulate(t *testing.T, o Options) Result {
+	t.Helper()
+	dir := t.TempDir()
+	var r Result
+	synctest.Test(t, func(*testing.T) { r = Run(o, dir) })
+	return r
+}
+
+// TestGuest is what tests/e2e/simrun calls inside WebAssembly: one job from the
+// environment, one result as JSON on standard output.
+func TestGuest(t *testing.T) {
+	text := os.Getenv("SIM_JOB")
+	if text == "" {
+		t.Skip("SIM_JOB is not set: this is the inside of tests/e2e/simrun")
+	}
+	var job Job
+	if err := json.Unmarshal([]byte(text), &job); err != nil {
+		t.Fatal(err)
+	}
+	o, err := job.Options()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := json.Marshal(simulate(t, o))
+	if err != nil {
+		t.Fatal(err)
+	}
+	fmt.Printf("\nRESULT %s\n", out)
+}
+
+// report fails the test with all that is needed to work on a violation.
+func report(t *testing.T, r Result) {
+	t.Helper()
+	if len(r.Violations) == 0 {
+		return
+	}
+	for _, v := range r.Violations {
+		t.Errorf("seed %d: %s", r.Seed, v)
+	}
+	t.Errorf("exact, with every event: cd tests/e2e && go run ./simrun -seed %d -trace\nschedule:\n%s", r.Seed, strings.Join(r.Faults, "\n"))
+}
+
+func TestKeptSeedsBreakNoPromise(t *testing.T) {
+	seeds, err := KeptSeeds("testdata/seeds.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, seed := range seeds {
+		report(t, simulate(t, OptionsOf(seed)))
+	}
+}
+
+// TestRandomFaultsBreakNoPromise is a short look at a few seeds, the same ones each time;
+// make sim is the long one.
+func TestRandomFaultsBreakNoPromise(t *testing.T) {
+	runs := 3
+	if testing.Short() {
+		runs = 1
+	}
+	var total Report
+	for seed := range uint64(runs) {
+		o := OptionsOf(seed + 1)
+		o.Length = 100 * time.Second
+		r := simulate(t, o)
+		report(t, r)
+		total.Add(r)
+	}
+	t.Logf("%v", total)
+	if total.Stats.Numbers == 0 || total.Stats.Commits == 0 || len(total.Stats.Faults) == 0 {
+		t.Errorf("a run in which nothing happens proves nothing: %v", total)
+	}
+}
+
+func TestAFaultIsReadAsItIsWritten(t *testing.T) {
+	for seed := range uint64(50) {
+		for _, want := range Schedule(OptionsOf(seed)) {
+			got, err := ParseFault(want.String())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("%s (-want +got)\n%s", want, diff)
+			}
+		}
+	}
+	for _, bad := range []string{"", "1s kill", "x kill a1", "1s explode a1", "1s [commit kill a1", "1s kill a1 for long"} {
+		if _, err := ParseFault(bad); err == nil {
+			t.Errorf("%q is taken for a fault", bad)
+		}
+	}
+}

@@ -1,0 +1,272 @@
+package sim
+
+import (
+	"container/heap"
+	"context"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/seqsvr/seqsvr/quorum"
+	"github.com/seqsvr/seqsvr/seq"
+)
+
+// world owns the network, the disks, the clocks and the faults of one run. Its loop is
+// one goroutine that takes the events in the order of their times; whatever runs beside
+// it is code that ships.
+type world struct {
+	opts  Options
+	ident quorum.Identity
+	begin time.Time // of virtual time
+	dir   string    // for files of parked counters
+
+	life context.Context // ends with the run
+	end  context.CancelFunc
+	work sync.WaitGroup // goroutines of the simulator itself
+
+	mu       sync.Mutex // guards all below, and what host says so of
+	rng      *rand.Rand
+	events   eventHeap
+	count    uint64        // events ever scheduled; orders those of one moment
+	kick     chan struct{} // of one place: an event is earlier than what the loop waits for
+	wakeAt   time.Duration // what the loop waits for
+	hosts    []*host       // in the order of their creation
+	cuts     map[link]int  // how many faults cut the direction now
+	bad      []weather     // loss, duplication and delay in force
+	armed    []*armedFault
+	gone     int // stores that are lost for good
+	healed   bool
+	weathers int // ever
+	stats    Stats
+
+	check *checker
+	trace trace
+}
+
+// link is one direction between two hosts.
+type link struct{ from, to string }
+
+// weather is a time of bad network between all hosts.
+type weather struct {
+	id        int
+	loss, dup float64
+	slow      time.Duration
+}
+
+func newWorld(o Options, dir string) *world {
+	w := &world{
+		opts: o, begin: time.Now(), dir: dir, rng: rand.New(rand.NewPCG(o.Seed, 0x5e9)),
+		kick: make(chan struct{}, 1), cuts: map[link]int{}, wakeAt: never,
+	}
+	w.life, w.end = context.WithCancel(context.Background())
+	w.check = newChecker(w)
+	w.trace.on = o.Trace
+	w.trace.begin = w.begin
+	w.stats.Faults = map[string]int{}
+	return w
+}
+
+const never = time.Duration(1<<63 - 1)
+
+// now is the true time since the begin of the run, which no host knows.
+func (w *world) now() time.Duration { return time.Since(w.begin) }
+
+// event is something that happens at a moment.
+type event struct {
+	at    time.Duration
+	order uint64
+	do    func()
+}
+
+type eventHeap []event
+
+func (h eventHeap) Len() int { return len(h) }
+func (h eventHeap) Less(i, j int) bool {
+	return h[i].at < h[j].at || h[i].at == h[j].at && h[i].order < h[j].order
+}
+func (h eventHeap) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
+
+// Push implements heap.Interface.
+func (h *eventHeap) Push(x any) { *h = append(*h, x.(event)) }
+
+// Pop implements heap.Interface.
+func (h *eventHeap) Pop() any {
+	last := len(*h) - 1
+	e := (*h)[last]
+	(*h)[last] = event{}
+	*h = (*h)[:last]
+	return e
+}
+
+// after schedules an event. Needs w.mu; the event runs without it.
+func (w *world) after(d time.Duration, do func()) {
+	at := w.now() + max(0, d)
+	w.count++
+	heap.Push(&w.events, event{at: at, order: w.count, do: do})
+	if at < w.wakeAt {
+		select {
+		case w.kick <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// schedule is after for those who do not hold w.mu.
+func (w *world) schedule(d time.Duration, do func()) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.after(d, do)
+}
+
+// loop runs the events until the run ends.
+func (w *world) loop() {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		w.mu.Lock()
+		wait := never
+		var due func()
+		if len(w.events) > 0 {
+			if wait = w.events[0].at - w.now(); wait <= 0 {
+				due = heap.Pop(&w.events).(event).do
+				w.stats.Events++
+			}
+		}
+		w.wakeAt = never
+		if due == nil && wait != never {
+			w.wakeAt = w.now() + wait
+		}
+		w.mu.Unlock()
+		if due != nil {
+			due()
+			continue
+		}
+		if wait == never {
+			wait = time.Hour
+		}
+		timer.Reset(wait)
+		select {
+		case <-w.life.Done():
+			return
+		case <-w.kick:
+		case <-timer.C:
+		}
+	}
+}
+
+// host finds a host by name.
+func (w *world) host(name string) *host {
+	for _, h := range w.hosts {
+		if h.name == name {
+			return h
+		}
+	}
+	return nil
+}
+
+func (w *world) of(kind hostKind) []*host {
+	var out []*host
+	for _, h := range w.hosts {
+		if h.kind == kind {
+			out = append(out, h)
+		}
+	}
+	return out
+}
+
+// chance is true with probability p. Needs w.mu.
+func (w *world) chance(p float64) bool { return p > 0 && w.rng.Float64() < p }
+
+// between is a moment in [lo, hi). Needs w.mu.
+func (w *world) between(lo, hi time.Duration) time.Duration {
+	if hi <= lo {
+		return lo
+	}
+	return lo + time.Duration(w.rng.Int64N(int64(hi-lo)))
+}
+
+// sleep waits for d of true time; false when the run has ended.
+func (w *world) sleep(d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-w.life.Done():
+		return false
+	case <-timer.C:
+		return true
+	}
+}
+
+// newSession draws an incarnation. Needs w.mu.
+func (w *world) newSession() seq.Session {
+	for {
+		if s := seq.Session(w.rng.Uint64()); s != 0 {
+			return s
+		}
+	}
+}
+
+// trace keeps what happened, for people.
+type trace struct {
+	on    bool
+	begin time.Time
+	mu    sync.Mutex // guards lines
+	lines []string
+}
+
+const maxTrace = 200_000
+
+func (t *trace) add(format string, args ...any) {
+	if !t.on {
+		return
+	}
+	line := fmt.Sprintf("%12.6f  ", time.Since(t.begin).Seconds()) + fmt.Sprintf(format, args...)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(t.lines) < maxTrace {
+		t.lines = append(t.lines, line)
+	}
+}
+
+func (t *trace) all() []string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return slices.Clone(t.lines)
+}
+
+// logger takes a host's log into the trace.
+func (w *world) logger(host string) *slog.Logger {
+	if !w.opts.Trace {
+		return slog.New(slog.DiscardHandler)
+	}
+	return slog.New(slog.NewTextHandler(traceWriter{&w.trace, host}, &slog.HandlerOptions{
+		Level: slog.LevelDebug,
+		ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+			if a.Key == slog.TimeKey || a.Key == slog.LevelKey {
+				return slog.Attr{}
+			}
+			return a
+		},
+	}))
+}
+
+type traceWriter struct {
+	t    *trace
+	host string
+}
+
+// Write implements io.Writer.
+func (t traceWriter) Write(b []byte) (int, error) {
+	t.t.add("%-8s log %s", t.host, trimNewline(b))
+	return len(b), nil
+}
+
+func trimNewline(b []byte) []byte {
+	if n := len(b); n > 0 && b[n-1] == '\n' {
+		return b[:n-1]
+	}
+	return b
+}
