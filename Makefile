@@ -41,8 +41,9 @@ proto: ## the Go code of proto/ (needs protoc 3.21)
 proto-check: proto ## fails if the generated code is not what is committed
 	@git diff --exit-code --stat -- proto || { echo 'proto/ is not fresh: run make proto and commit'; exit 1; }
 
-bench: ## benchmarks of every package; compare runs side by side, never one alone
-	go test -run '^$$' -bench . -benchmem ./...
+bench: build ## this tree beside what else is installed, into docs/benchmarks.md; wants a quiet machine (BENCH_SECONDS, BENCH_RUNS, BENCH_ONLY)
+	go -C tests/e2e build -o $(CURDIR)/bin/ ./bench
+	./bin/bench -root .
 
 FUZZ ?= 20000x
 fuzz: ## every fuzz target for FUZZ executions

@@ -86,7 +86,7 @@ func (r *Redis) Incr(ctx context.Context, callers, pipeline int, d time.Duration
 	if callers > 1000 {
 		d *= 2 // the time of connecting counts, so it is to be little of it
 	}
-	n := max(int(r.rate[pipeline]*d.Seconds()), 10*callers*pipeline)
+	n := max(int(r.rate[pipeline]*d.Seconds()), 3*callers*pipeline)
 	before, err := host.CPU(r.Pids()...)
 	if err != nil {
 		return report.Sample{}, err

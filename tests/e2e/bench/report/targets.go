@@ -91,3 +91,15 @@ func (o outcome) got() string {
 	}
 	return number(o.reached) + " " + o.unit
 }
+
+// Wanted are the ids that targets are about: subjects and what they are compared with.
+func Wanted() []string {
+	var out []string
+	for _, t := range targets() {
+		out = append(out, t.subject)
+		if t.base != "" {
+			out = append(out, t.base)
+		}
+	}
+	return out
+}

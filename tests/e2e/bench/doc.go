@@ -1,0 +1,11 @@
+// Command bench measures this tree beside what else is installed, in turns, and writes
+// docs/benchmarks.md; `make bench` runs it. Environment:
+//
+//	BENCH_SECONDS  of one measurement, 2
+//	BENCH_RUNS     rounds over all subjects, 5
+//	BENCH_ONLY     ids of subjects, by their beginnings, separated by commas, such as
+//	               "next/,redis/none/"; "growth" for how cost grows; empty: all
+//
+// Everything it starts ends with it. Data lie below bin/bench, on the repository's
+// disk, and are removed.
+package main
