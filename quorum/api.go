@@ -31,12 +31,23 @@ type Identity struct {
 	MaxLease  time.Duration // longest lease that may be asked for
 	Grace     time.Duration // left of the grace after a restart
 	Commits   uint64
+
+	LeaseBound time.Duration // longest lease ever granted
+	ListAge    time.Duration // since the store took its member list over, or since its start
+	Filled     uint64        // version of the list under which it was filled as a learner; 0: never
+}
+
+// List is the member list that the store has; Version 0 if it has none.
+func (id Identity) List() MemberList {
+	return MemberList{Version: id.Ref.Members, R: id.R, W: id.W, Members: id.Members}
 }
 
 // Member is a store of the member list.
 type Member struct {
-	UUID string
-	Name string
+	UUID    string
+	Name    string
+	Addr    string `json:",omitempty"` // gRPC, host:port; empty in the first list, which Bind made
+	Learner bool   `json:",omitempty"` // being filled: it does not vote
 }
 
 // Verdict is a store's answer on one register.

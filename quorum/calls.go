@@ -2,6 +2,7 @@ package quorum
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 
@@ -15,12 +16,14 @@ import (
 // epochs are zero. One outcome a register, in order. Safe to repeat.
 func (g *Group) Probe(ctx context.Context, session seq.Session, regs []seq.Register) []Outcome {
 	regs = slices.Clone(regs) // slow stores read it after the call
-	b := &batch{op: "probe", n: g.cfg.N, w: g.cfg.W, length: len(regs), absentIsFree: true,
-		register: func(i int) seq.Register { return regs[i] }}
-	req := ReadRequest{Ref: g.cfg.Ref, Session: session, Registers: regs}
-	return g.run(ctx, b, func(ctx context.Context, s Store) (string, []Result, error) {
-		reply, err := s.Read(ctx, req)
-		return reply.UUID, reply.Results, err
+	return g.run(ctx, func(v *view) (*batch, message) {
+		b := &batch{op: "probe", n: v.cfg.N, w: v.cfg.W, length: len(regs), absentIsFree: true,
+			register: func(i int) seq.Register { return regs[i] }}
+		req := ReadRequest{Ref: v.cfg.Ref, Session: session, Registers: regs}
+		return b, func(ctx context.Context, s Store) (string, []Result, error) {
+			reply, err := s.Read(ctx, req)
+			return reply.UUID, reply.Results, err
+		}
 	})
 }
 
@@ -29,15 +32,17 @@ func (g *Group) Probe(ctx context.Context, session seq.Session, regs []seq.Regis
 // confirmed. One outcome an item, in order. Safe to repeat under the same round.
 func (g *Group) Prepare(ctx context.Context, session seq.Session, items []PrepareItem) []Outcome {
 	items = slices.Clone(items)
-	b := &batch{op: "prepare", n: g.cfg.N, w: g.cfg.W, length: len(items),
-		register: func(i int) seq.Register { return items[i].Register },
-		credible: func(i int, r *Result) bool {
-			return r.Promised == seq.Epoch{Round: items[i].Round, Session: session}
-		}}
-	req := PrepareRequest{Ref: g.cfg.Ref, Session: session, Items: items}
-	return g.run(ctx, b, func(ctx context.Context, s Store) (string, []Result, error) {
-		reply, err := s.Prepare(ctx, req)
-		return reply.UUID, reply.Results, err
+	return g.run(ctx, func(v *view) (*batch, message) {
+		b := &batch{op: "prepare", n: v.cfg.N, w: v.cfg.W, length: len(items),
+			register: func(i int) seq.Register { return items[i].Register },
+			credible: func(i int, r *Result) bool {
+				return r.Promised == seq.Epoch{Round: items[i].Round, Session: session}
+			}}
+		req := PrepareRequest{Ref: v.cfg.Ref, Session: session, Items: items}
+		return b, func(ctx context.Context, s Store) (string, []Result, error) {
+			reply, err := s.Prepare(ctx, req)
+			return reply.UUID, reply.Results, err
+		}
 	})
 }
 
@@ -49,23 +54,33 @@ func (g *Group) Prepare(ctx context.Context, session seq.Session, items []Prepar
 // nothing may. Payloads must not be modified after the call.
 func (g *Group) Step(ctx context.Context, session seq.Session, items []StepItem) []Outcome {
 	items = slices.Clone(items)
-	b := &batch{op: "step", n: g.cfg.N, w: g.cfg.W, length: len(items), nackDecides: true,
-		register: func(i int) seq.Register { return items[i].Register },
-		credible: func(i int, r *Result) bool {
-			return r.Accepted == seq.Epoch{Round: items[i].Round, Session: session} && r.Max >= items[i].Max
-		}}
-	req := StepRequest{Ref: g.cfg.Ref, Session: session, Items: items}
-	return g.run(ctx, b, func(ctx context.Context, s Store) (string, []Result, error) {
-		reply, err := s.Step(ctx, req)
-		return reply.UUID, reply.Results, err
+	return g.run(ctx, func(v *view) (*batch, message) {
+		b := &batch{op: "step", n: v.cfg.N, w: v.cfg.W, length: len(items), nackDecides: true,
+			register: func(i int) seq.Register { return items[i].Register },
+			credible: func(i int, r *Result) bool {
+				return r.Accepted == seq.Epoch{Round: items[i].Round, Session: session} && r.Max >= items[i].Max
+			}}
+		req := StepRequest{Ref: v.cfg.Ref, Session: session, Items: items}
+		return b, func(ctx context.Context, s Store) (string, []Result, error) {
+			reply, err := s.Step(ctx, req)
+			return reply.UUID, reply.Results, err
+		}
 	})
 }
 
-func (g *Group) run(ctx context.Context, b *batch, send message) []Outcome {
-	if b.length > 0 {
-		g.round(ctx, b.length, send, b.take)
+// run makes one round, and another where the stores turned out to have a newer member
+// list: every request may be repeated, and none has counted under two lists.
+func (g *Group) run(ctx context.Context, request func(v *view) (*batch, message)) []Outcome {
+	for attempt := 0; ; attempt++ {
+		v := g.now.Load()
+		b, send := request(v)
+		if b.length > 0 {
+			g.round(ctx, v, b.length, send, b.take)
+		}
+		if attempt >= maxRefreshed || !b.stale() || !g.refreshed(ctx, v) {
+			return b.outcomes(time.Now())
+		}
 	}
-	return b.outcomes(time.Now())
 }
 
 // ReadPrefix looks at all registers whose name starts with prefix, as Probe does.
@@ -73,10 +88,20 @@ func (g *Group) run(ctx context.Context, b *batch, send message) []Outcome {
 // that the states mean something. Max is at or above everything that was confirmed
 // before the call. A store without one of the registers counts as in Probe.
 func (g *Group) ReadPrefix(ctx context.Context, session seq.Session, prefix string) (map[seq.Register]Outcome, error) {
-	req := ReadRequest{Ref: g.cfg.Ref, Session: session, Prefix: prefix}
+	for attempt := 0; ; attempt++ {
+		v := g.now.Load()
+		found, err := g.readPrefix(ctx, v, session, prefix)
+		if attempt >= maxRefreshed || !errors.Is(err, seq.ErrStaleEra) || !g.refreshed(ctx, v) {
+			return found, err
+		}
+	}
+}
+
+func (g *Group) readPrefix(ctx context.Context, v *view, session seq.Session, prefix string) (map[seq.Register]Outcome, error) {
+	req := ReadRequest{Ref: v.cfg.Ref, Session: session, Prefix: prefix}
 	var answers []answer
 	var causes []error
-	g.round(ctx, anyLength, func(ctx context.Context, s Store) (string, []Result, error) {
+	g.round(ctx, v, anyLength, func(ctx context.Context, s Store) (string, []Result, error) {
 		reply, err := s.Read(ctx, req)
 		return reply.UUID, reply.Results, err
 	}, func(a answer) bool {
@@ -85,13 +110,13 @@ func (g *Group) ReadPrefix(ctx context.Context, session seq.Session, prefix stri
 		} else {
 			answers = append(answers, a)
 		}
-		return len(answers) >= max(g.cfg.R, g.cfg.W)
+		return len(answers) >= max(v.cfg.R, v.cfg.W)
 	})
-	if len(answers) < g.cfg.R {
-		return nil, noQuorum("read registers by prefix", len(answers), g.cfg.R, causes)
+	if len(answers) < v.cfg.R {
+		return nil, noQuorum("read registers by prefix", len(answers), v.cfg.R, causes)
 	}
 	regs := alignByRegister(answers)
-	b := &batch{op: "read", n: g.cfg.N, w: g.cfg.W, length: len(regs), absentIsFree: true, shows: true, answers: answers,
+	b := &batch{op: "read", n: v.cfg.N, w: v.cfg.W, length: len(regs), absentIsFree: true, shows: true, answers: answers,
 		register: func(i int) seq.Register { return regs[i] }}
 	found := make(map[seq.Register]Outcome, len(regs))
 	for i, o := range b.outcomes(time.Now()) {
@@ -135,7 +160,7 @@ func (g *Group) Release(ctx context.Context, session seq.Session, items []LeaseI
 		return nil
 	}
 	return g.release(ctx, "release leases",
-		ReleaseRequest{Ref: g.cfg.Ref, Session: session, Items: slices.Clone(items), To: to})
+		ReleaseRequest{Session: session, Items: slices.Clone(items), To: to})
 }
 
 // EndSession drops all leases of the session at all stores, which grant it
@@ -144,13 +169,24 @@ func (g *Group) Release(ctx context.Context, session seq.Session, items []LeaseI
 // known to be dead. Safe to repeat.
 func (g *Group) EndSession(ctx context.Context, session seq.Session) error {
 	return g.release(ctx, "end session "+session.String(),
-		ReleaseRequest{Ref: g.cfg.Ref, Session: session, All: true})
+		ReleaseRequest{Session: session, All: true})
 }
 
 func (g *Group) release(ctx context.Context, what string, req ReleaseRequest) error {
+	for attempt := 0; ; attempt++ {
+		v := g.now.Load()
+		req.Ref = v.cfg.Ref
+		err := g.releaseAt(ctx, v, what, req)
+		if attempt >= maxRefreshed || !errors.Is(err, seq.ErrStaleEra) || !g.refreshed(ctx, v) {
+			return err
+		}
+	}
+}
+
+func (g *Group) releaseAt(ctx context.Context, v *view, what string, req ReleaseRequest) error {
 	acks := 0
 	var causes []error
-	g.round(ctx, anyLength, func(ctx context.Context, s Store) (string, []Result, error) {
+	g.round(ctx, v, anyLength, func(ctx context.Context, s Store) (string, []Result, error) {
 		uuid, err := s.Release(ctx, req)
 		return uuid, nil, err
 	}, func(a answer) bool {
@@ -159,10 +195,10 @@ func (g *Group) release(ctx context.Context, what string, req ReleaseRequest) er
 		} else {
 			acks++
 		}
-		return acks >= g.cfg.W
+		return acks >= v.cfg.W
 	})
-	if acks < g.cfg.W {
-		return noQuorum(what, acks, g.cfg.W, causes)
+	if acks < v.cfg.W {
+		return noQuorum(what, acks, v.cfg.W, causes)
 	}
 	return nil
 }

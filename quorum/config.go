@@ -29,6 +29,11 @@ type Config struct {
 	R       int           // stores that a read needs: R + W > N
 	W       int           // stores that a write needs: 2W > N
 	Timeout time.Duration // of one round; 0 is DefaultTimeout
+
+	// OnStale is called when a store refused a request for its era or member list,
+	// which may be newer: whoever can finds out and calls Reconfigure. It may come
+	// from several goroutines at once and must not block. Nil: nobody can.
+	OnStale func()
 }
 
 // Validate checks the formulas at the fields. ErrBadConfig otherwise.

@@ -84,6 +84,27 @@ func (g *Group) SwapDocument(ctx context.Context, session seq.Session, reg seq.R
 	return doc, nil
 }
 
+// SettleDocument has what was last accepted accepted anew, under an epoch of its own,
+// by W of the stores as they are now: whatever was accepted by fewer under an older
+// member list is found by that, or outrun. Errors as of LoadDocument.
+func (g *Group) SettleDocument(ctx context.Context, session seq.Session, reg seq.Register) error {
+	o := &docOp{g: g, session: session, register: reg}
+	_, err := o.loop(ctx, func(ctx context.Context) (Document, error) {
+		if _, err := o.read(ctx); err != nil {
+			return Document{}, err
+		}
+		found, epoch, err := o.prepare(ctx)
+		if err != nil {
+			return Document{}, err
+		}
+		return o.carryOn(ctx, found, epoch)
+	})
+	if err != nil {
+		return fmt.Errorf("settle %s: %w", reg, err)
+	}
+	return nil
+}
+
 // docOp is one Load or Swap, over as many rounds as it takes.
 type docOp struct {
 	g        *Group
@@ -105,13 +126,16 @@ var errAgain = errors.New("again")
 
 // loop repeats try until it comes to an end, ctx ends, or quietRounds fail.
 func (o *docOp) loop(ctx context.Context, try func(context.Context) (Document, error)) (Document, error) {
-	quiet := 0
+	quiet, refreshes := 0, 0
 	for attempt := 0; ; attempt++ {
+		before := o.g.now.Load()
 		if err := ctx.Err(); err != nil {
 			return Document{}, err
 		}
 		doc, err := try(ctx)
 		switch {
+		case errors.Is(err, seq.ErrStaleEra) && refreshes < maxRefreshed && o.g.refreshed(ctx, before):
+			refreshes++ // the stores have a newer member list, and by now it is known
 		case errors.Is(err, seq.ErrNoQuorum):
 			if quiet++; quiet >= quietRounds {
 				return doc, err
@@ -217,12 +241,13 @@ type docView struct {
 func (o *docOp) read(ctx context.Context) (docView, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	cfg := o.g.cfg
+	now := o.g.now.Load()
+	cfg := now.cfg
 	var v docView
 	var causes []error
 	known, alike, missing := 0, 0, 0
 	req := ReadRequest{Ref: cfg.Ref, Session: o.session, Registers: []seq.Register{o.register}}
-	o.g.round(ctx, 1, func(ctx context.Context, s Store) (string, []Result, error) {
+	o.g.round(ctx, now, 1, func(ctx context.Context, s Store) (string, []Result, error) {
 		reply, err := s.Read(ctx, req)
 		return reply.UUID, reply.Results, err
 	}, func(a answer) bool {
@@ -234,7 +259,7 @@ func (o *docOp) read(ctx context.Context) (docView, error) {
 			missing++
 			return false
 		case a.results[0].Verdict == VerdictNone:
-			causes = append(causes, fmt.Errorf("store %s: %w: no verdict", o.g.stores[a.store].Name, ErrBadReply))
+			causes = append(causes, fmt.Errorf("store %s: %w: no verdict", now.stores[a.store].Name, ErrBadReply))
 			return false
 		}
 		r := &a.results[0]

@@ -15,8 +15,7 @@ import (
 // answers. It is safe for concurrent use. One session writes documents through
 // one Group, which is what keeps its rounds distinct.
 type Group struct {
-	cfg    Config
-	stores []NamedStore // immutable
+	now atomic.Pointer[view] // swapped by Reconfigure
 
 	base    context.Context // ends with Close
 	cancel  context.CancelFunc
@@ -25,6 +24,14 @@ type Group struct {
 	mu     sync.Mutex // guards closed and rounds
 	closed bool
 	rounds map[proposer]uint64 // last round of a document that was given out
+	change chan struct{}       // closed by the next Reconfigure
+}
+
+// view is whom a round speaks to. Each round takes one and keeps it to its end: acks
+// of two member lists are never added up.
+type view struct {
+	cfg    Config
+	stores []NamedStore // immutable
 }
 
 type proposer struct {
@@ -43,7 +50,8 @@ func NewGroup(cfg Config, stores []NamedStore) (*Group, error) {
 	if cfg.Timeout == 0 {
 		cfg.Timeout = DefaultTimeout
 	}
-	g := &Group{cfg: cfg, stores: append([]NamedStore(nil), stores...), rounds: map[proposer]uint64{}}
+	g := &Group{rounds: map[proposer]uint64{}, change: make(chan struct{})}
+	g.now.Store(&view{cfg: cfg, stores: append([]NamedStore(nil), stores...)})
 	g.base, g.cancel = context.WithCancel(context.Background())
 	return g, nil
 }
@@ -79,9 +87,9 @@ const anyLength = -1
 // ends answer with that error. Answers that take does not wait for go on in the
 // background, detached from ctx so that a caller's deferred cancel does not take
 // a write back from the slow store, and bounded by the timeout.
-func (g *Group) round(ctx context.Context, length int, send message, take func(answer) (enough bool)) {
-	answers, late := g.send(ctx, send)
-	silent := make([]bool, len(g.stores))
+func (g *Group) round(ctx context.Context, v *view, length int, send message, take func(answer) (enough bool)) {
+	answers, late := g.send(ctx, v, send)
+	silent := make([]bool, len(v.stores))
 	for i := range silent {
 		silent[i] = true
 	}
@@ -89,17 +97,18 @@ func (g *Group) round(ctx context.Context, length int, send message, take func(a
 	handle := func(a answer) bool {
 		silent[a.store] = false
 		if a.err == nil {
-			a.err = g.vet(a, length, counted)
+			a.err = v.vet(a, length, counted)
 		}
 		if a.err != nil {
 			a.results = nil
-			a.err = fmt.Errorf("store %s: %w", g.stores[a.store].Name, a.err)
+			a.err = fmt.Errorf("store %s: %w", v.stores[a.store].Name, a.err)
+			g.outdated(v, a.err)
 		} else {
 			counted = append(counted, a.uuid)
 		}
 		return take(a)
 	}
-	for range g.stores {
+	for range v.stores {
 		a, err := receive(ctx, late, answers)
 		if err != nil {
 			for i := range silent {
@@ -137,13 +146,13 @@ func receive(ctx, late context.Context, answers <-chan answer) (answer, error) {
 
 // send starts one goroutine a store. The context it returns ends with the
 // round's timeout, or after the last answer is in the channel.
-func (g *Group) send(ctx context.Context, send message) (<-chan answer, context.Context) {
-	answers := make(chan answer, len(g.stores))
-	late, cancel := context.WithTimeout(context.WithoutCancel(ctx), g.cfg.Timeout)
+func (g *Group) send(ctx context.Context, v *view, send message) (<-chan answer, context.Context) {
+	answers := make(chan answer, len(v.stores))
+	late, cancel := context.WithTimeout(context.WithoutCancel(ctx), v.cfg.Timeout)
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.closed {
-		for i := range g.stores {
+		for i := range v.stores {
 			answers <- answer{store: i, err: ErrClosed}
 		}
 		cancel()
@@ -151,10 +160,10 @@ func (g *Group) send(ctx context.Context, send message) (<-chan answer, context.
 	}
 	stop := context.AfterFunc(g.base, cancel)
 	left := new(atomic.Int32)
-	left.Store(int32(len(g.stores)))
-	for i := range g.stores {
+	left.Store(int32(len(v.stores)))
+	for i := range v.stores {
 		g.flights.Go(func() {
-			uuid, results, err := send(late, g.stores[i].Store)
+			uuid, results, err := send(late, v.stores[i].Store)
 			answers <- answer{store: i, uuid: uuid, results: results, err: err, at: time.Now()}
 			if left.Add(-1) == 0 {
 				stop()
@@ -167,8 +176,8 @@ func (g *Group) send(ctx context.Context, send message) (<-chan answer, context.
 
 // vet says why an answer must not count: mutation 4 is two answers of one store
 // that count as two.
-func (g *Group) vet(a answer, length int, counted []string) error {
-	if err := checkUUID(g.stores, a.store, a.uuid); err != nil {
+func (v *view) vet(a answer, length int, counted []string) error {
+	if err := checkUUID(v.stores, a.store, a.uuid); err != nil {
 		return err
 	}
 	for _, uuid := range counted {

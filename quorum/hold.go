@@ -50,7 +50,7 @@ func (l *Leases) Attach(reg seq.Register, round uint64) *Hold {
 		l.end(old)
 	}
 	l.holds[reg] = h
-	for _, s := range l.stores {
+	for _, s := range l.now.Load().stores {
 		s.pending[h] = struct{}{}
 	}
 	l.mu.Unlock()
@@ -63,13 +63,13 @@ func (l *Leases) Attach(reg seq.Register, round uint64) *Hold {
 func (l *Leases) end(h *Hold) {
 	h.over.Store(true)
 	mask := h.attached.Swap(0)
-	for i, s := range l.stores {
-		if mask&(1<<i) != 0 {
+	for _, s := range l.now.Load().stores {
+		if mask&s.bit() != 0 {
 			s.attached--
 		}
 		delete(s.pending, h)
 		delete(s.refused, h)
-		if h.told&(1<<i) != 0 {
+		if h.told&s.bit() != 0 {
 			s.drops[LeaseItem{Register: h.register, Round: h.round}] = struct{}{}
 		}
 	}
@@ -86,23 +86,24 @@ func (l *Leases) end(h *Hold) {
 // never keep the answer. It takes no lock and allocates nothing.
 func (h *Hold) Until() time.Duration {
 	l := h.leases
-	n, w := len(l.stores), l.cfg.W
+	c := l.now.Load()
+	n, w := len(c.stores), c.w
 	var sent [MaxStores]int64
 	// All of sent before attached: a bit that is still set afterwards vouches for
 	// a send time that was read before, whatever happened meanwhile. The other
 	// way round, a store that lost the register and answered a newer renew in
 	// between would lengthen the lease.
 	for i := range n {
-		sent[i] = l.sent[i].Load()
+		sent[i] = l.sent[c.stores[i].index].Load()
 	}
-	mask := h.attached.Load()
+	mask := h.attached.Load() & c.mask
 	if bits.OnesCount64(mask) < w {
 		return 0
 	}
 	var top [MaxStores]int64 // the largest, in falling order
 	k := 0
 	for i := range n {
-		if mask&(1<<i) == 0 {
+		if mask&c.stores[i].bit() == 0 {
 			continue
 		}
 		j := k

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -86,9 +85,11 @@ func (c LeaseConfig) validate(stores []NamedStore) error {
 // Leases keeps one session alive at all stores, and what it holds attached there.
 // It is safe for concurrent use; Hold.Until takes no lock.
 type Leases struct {
-	cfg    LeaseConfig
-	term   time.Duration // Term(cfg.Lease)
-	stores []*storeLease
+	cfg  LeaseConfig
+	term time.Duration // Term(cfg.Lease)
+
+	// now is who counts; written under mu, by Reconfigure.
+	now atomic.Pointer[council]
 
 	// sent is, for each store, the clock before the sending of the newest renew
 	// that the store answered; never if there is none. Never goes back.
@@ -97,10 +98,11 @@ type Leases struct {
 	//	                                   store i before sent[i] + term
 	//
 	// so bits are cleared before sent moves on, and Until reads sent before bits.
-	sent [MaxStores]atomic.Int64
+	sent [maxSlots]atomic.Int64
 
 	routes  atomic.Uint64 // highest RenewReply.RouteVersion
 	running atomic.Bool
+	loops   sync.WaitGroup
 
 	mu sync.Mutex // guards all below, what storeLease says so of, and all writes to Hold.attached
 	// holds are the live ones.
@@ -110,6 +112,7 @@ type Leases struct {
 	// long under way could still detach it at a store.
 	ended    map[seq.Register]uint64
 	sessions map[seq.Session]*sessionRecord
+	life     context.Context // of Run; nil before and after
 }
 
 const never = -1 << 62
@@ -127,11 +130,14 @@ func NewLeases(cfg LeaseConfig, stores []NamedStore) (*Leases, error) {
 		holds: map[seq.Register]*Hold{}, ended: map[seq.Register]uint64{},
 		sessions: map[seq.Session]*sessionRecord{},
 	}
-	stores = slices.Clone(stores)
-	for i := range stores {
+	c := &council{ref: cfg.Ref, n: cfg.N, w: cfg.W}
+	for i := range l.sent {
 		l.sent[i].Store(never)
-		l.stores = append(l.stores, newStoreLease(i, stores[i]))
 	}
+	for i := range stores {
+		c.add(newStoreLease(i, stores[i]))
+	}
+	l.now.Store(c)
 	return l, nil
 }
 
@@ -141,18 +147,24 @@ func (l *Leases) Run(ctx context.Context) error {
 	if l.running.Swap(true) {
 		return fmt.Errorf("%w: leases of session %s run already", ErrBadConfig, l.cfg.Session)
 	}
-	var wg sync.WaitGroup
-	for _, s := range l.stores {
-		wg.Go(func() { l.renewLoop(ctx, s) })
+	l.mu.Lock()
+	l.life = ctx
+	for _, s := range l.now.Load().stores {
+		l.startLoop(s)
 	}
-	wg.Wait()
+	l.mu.Unlock()
+	<-ctx.Done()
+	l.mu.Lock()
+	l.life = nil // no loop starts any more
+	l.mu.Unlock()
+	l.loops.Wait()
 	return nil
 }
 
 // Kick sends the next renew to every store at once, or right after the one that
 // is under way.
 func (l *Leases) Kick() {
-	for _, s := range l.stores {
+	for _, s := range l.now.Load().stores {
 		s.wake()
 	}
 }
@@ -160,8 +172,8 @@ func (l *Leases) Kick() {
 // Connected is the number of stores that answered within the lease.
 func (l *Leases) Connected() int {
 	now, n := int64(l.cfg.Clock.Now()), 0
-	for i := range l.stores {
-		if now < l.sent[i].Load()+int64(l.term) {
+	for _, s := range l.now.Load().stores {
+		if now < l.sent[s.index].Load()+int64(l.term) {
 			n++
 		}
 	}
@@ -170,7 +182,7 @@ func (l *Leases) Connected() int {
 
 // Granted says whether W stores answered within the lease, so that holds can be
 // attached at W stores at all.
-func (l *Leases) Granted() bool { return l.Connected() >= l.cfg.W }
+func (l *Leases) Granted() bool { return l.Connected() >= l.now.Load().w }
 
 // RouteVersion is the highest version of the route table that a store told of.
 func (l *Leases) RouteVersion() uint64 { return l.routes.Load() }
@@ -202,7 +214,10 @@ func (l *Leases) renewLoop(ctx context.Context, s *storeLease) {
 func (l *Leases) renewOnce(ctx context.Context, s *storeLease) (again bool) {
 	ctx, cancel := context.WithTimeout(ctx, l.cfg.Lease)
 	defer cancel()
-	req, sent := l.prepareRenew(s)
+	req, sent, current := l.prepareRenew(s)
+	if !current {
+		return false
+	}
 	sent.at = l.cfg.Clock.Now() // before sending: mutation 15
 	reply, err := s.store.Store.Renew(ctx, req)
 	if err != nil {

@@ -48,7 +48,7 @@ func newRenewal(t *testing.T, n int, known bool) *renewal {
 
 // send makes the renew that store i would be sent now.
 func (r *renewal) send(i int) (RenewRequest, sentRenew) {
-	req, sent := r.prepareRenew(r.stores[i])
+	req, sent, _ := r.prepareRenew(r.now.Load().stores[i])
 	sent.at = r.clock.Now()
 	return req, sent
 }
@@ -61,7 +61,7 @@ func (r *renewal) reply(i int, sent sentRenew, reply RenewReply) {
 	if reply.BootCount == 0 {
 		reply.BootCount = 1
 	}
-	r.renewed(r.stores[i], sent, reply, r.clock.Now())
+	r.renewed(r.now.Load().stores[i], sent, reply, r.clock.Now())
 }
 
 // renew sends a renew to the stores and has them answer at once.
@@ -271,9 +271,9 @@ func TestAStoreThatEndedTheSessionKeepsNothing(t *testing.T) {
 	r := newRenewal(t, 1, true)
 	h := r.Attach(section, 5)
 	r.renew(RenewReply{}, 0)
-	r.renewFailed(t.Context(), r.stores[0], errDropped)
+	r.renewFailed(t.Context(), r.now.Load().stores[0], errDropped)
 	r.until(h, Term(lease))
-	r.renewFailed(t.Context(), r.stores[0], fmt.Errorf("renew: %w", seq.ErrNoLease))
+	r.renewFailed(t.Context(), r.now.Load().stores[0], fmt.Errorf("renew: %w", seq.ErrNoLease))
 	r.until(h, 0)
 	if len(r.err) != 1 || !errors.Is(r.err[0], seq.ErrNoLease) {
 		t.Errorf("refusals %v, want one", r.err)

@@ -13,9 +13,12 @@ import (
 // storeLease is the session as one store sees it. The fields below kick are
 // guarded by Leases.mu.
 type storeLease struct {
-	index int
+	index int // its place in Leases.sent and in the masks
 	store NamedStore
 	kick  chan struct{} // of one place
+
+	retired bool               // no member any more: nothing of it counts
+	stop    context.CancelFunc // ends its loop; nil before Run
 
 	uuid    string // answered under; "" before the first reply
 	boot    uint64
@@ -61,7 +64,8 @@ type sentRenew struct {
 }
 
 // prepareRenew collects all that the store has not been told yet.
-func (l *Leases) prepareRenew(s *storeLease) (RenewRequest, sentRenew) {
+// current is false if the store is no member any more.
+func (l *Leases) prepareRenew(s *storeLease) (req RenewRequest, sent sentRenew, current bool) {
 	now := l.cfg.Clock.Now()
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -71,9 +75,12 @@ func (l *Leases) prepareRenew(s *storeLease) (RenewRequest, sentRenew) {
 		}
 		clear(s.refused)
 	}
+	if s.retired {
+		return req, sent, false
+	}
 	s.made++
-	sent := sentRenew{number: s.made, gen: s.gen}
-	req := RenewRequest{Ref: l.cfg.Ref, Session: l.cfg.Session, Name: l.cfg.Name, Addr: l.cfg.Addr,
+	sent = sentRenew{number: s.made, gen: s.gen}
+	req = RenewRequest{Ref: l.now.Load().ref, Session: l.cfg.Session, Name: l.cfg.Name, Addr: l.cfg.Addr,
 		Lease: l.cfg.Lease, Seen: s.commits}
 	for h := range s.pending {
 		h.told |= s.bit()
@@ -85,7 +92,7 @@ func (l *Leases) prepareRenew(s *storeLease) (RenewRequest, sentRenew) {
 		req.Drop = append(req.Drop, item)
 	}
 	req.Attached = uint64(s.attached + len(req.Attach))
-	return req, sent
+	return req, sent, true
 }
 
 // renewed takes in a reply that arrived at now. First everything that the store
@@ -93,6 +100,10 @@ func (l *Leases) prepareRenew(s *storeLease) (RenewRequest, sentRenew) {
 // last what it newly attached counts.
 func (l *Leases) renewed(s *storeLease, sent sentRenew, reply RenewReply, now time.Duration) (again bool) {
 	l.mu.Lock()
+	if s.retired {
+		l.mu.Unlock()
+		return false
+	}
 	fresh, err := l.identify(s, reply)
 	if err != nil {
 		l.mu.Unlock()
@@ -121,12 +132,15 @@ func (l *Leases) renewed(s *storeLease, sent sentRenew, reply RenewReply, now ti
 			l.cfg.OnLost(h)
 		}
 	}
-	advance(&l.sent[s.index], int64(sent.at))
 	advance(&l.routes, reply.RouteVersion)
 
 	l.mu.Lock()
-	l.confirm(s, sent)
-	changed := l.observe(s, reply.Sessions, fresh, now)
+	changed := false
+	if !s.retired { // its place may be another store's by now
+		advance(&l.sent[s.index], int64(sent.at))
+		l.confirm(s, sent)
+		changed = l.observe(s, reply.Sessions, fresh, now)
+	}
 	l.mu.Unlock()
 	if changed && l.cfg.OnSessions != nil {
 		l.cfg.OnSessions()
@@ -150,14 +164,17 @@ func advance[T int64 | uint64](a interface {
 // identify checks who answers; fresh if it is a new start of the store, or
 // another disk, so that nothing attached before is. Callers hold l.mu.
 func (l *Leases) identify(s *storeLease, reply RenewReply) (fresh bool, err error) {
-	configured := make([]NamedStore, len(l.stores))
-	for i, other := range l.stores {
+	stores, self := l.now.Load().stores, 0
+	configured := make([]NamedStore, len(stores))
+	for i, other := range stores {
 		configured[i] = other.store
-		if i != s.index {
+		if other == s {
+			self = i
+		} else {
 			configured[i].UUID = other.uuid // once it has answered, nobody else may use its uuid
 		}
 	}
-	if err := checkUUID(configured, s.index, reply.UUID); err != nil {
+	if err := checkUUID(configured, self, reply.UUID); err != nil {
 		return false, err
 	}
 	fresh = s.answered && (reply.UUID != s.uuid || reply.BootCount != s.boot)
@@ -196,7 +213,7 @@ func (l *Leases) takeAway(s *storeLease, sent sentRenew, reply RenewReply, reset
 		// The store may only have missed the promise; the next step brings it.
 		// W stores promised, though: if more than N-W refuse, one of those has
 		// promised a higher epoch since.
-		if bits.OnesCount64(h.refused) > l.cfg.N-l.cfg.W {
+		if c := l.now.Load(); bits.OnesCount64(h.refused) > c.n-c.w {
 			l.end(h)
 			lost = append(lost, h)
 			continue
@@ -243,7 +260,7 @@ func (l *Leases) confirm(s *storeLease, sent sentRenew) {
 		if h.attached.Or(s.bit())&s.bit() == 0 {
 			s.attached++
 		}
-		if !h.isReady && bits.OnesCount64(h.attached.Load()) >= l.cfg.W {
+		if !h.isReady && bits.OnesCount64(h.attached.Load()) >= l.now.Load().w {
 			h.isReady = true
 			close(h.ready)
 		}

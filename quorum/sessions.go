@@ -36,9 +36,9 @@ const (
 // sessionRecord is one session over all stores, guarded by Leases.mu.
 type sessionRecord struct {
 	info   SessionInfo
-	at     [MaxStores]presence
-	freeAt [MaxStores]time.Duration // valid unless unseen
-	most   [MaxStores]uint32
+	at     [maxSlots]presence
+	freeAt [maxSlots]time.Duration // valid unless unseen
+	most   [maxSlots]uint32
 	dead   bool
 	since  time.Duration // of dead
 }
@@ -67,7 +67,7 @@ func (l *Leases) observe(s *storeLease, listed []SessionInfo, fresh bool, now ti
 		if r.at[i] == present && !here[id] && now >= s.settledAt {
 			r.at[i], r.freeAt[i], r.most[i] = vanished, min(r.freeAt[i], now), 0
 		}
-		if dead := r.gone(l.cfg.W); dead != r.dead {
+		if dead := r.gone(l.now.Load().w); dead != r.dead {
 			r.dead, r.since, changed = dead, now, true
 		}
 		if r.dead && now >= r.since+keepDead && !r.fresh(now) {
@@ -117,11 +117,12 @@ func (l *Leases) Sessions() []SessionView {
 // leaves fewer than W, the latest that is known. Callers hold l.mu.
 func (l *Leases) freeAt(r *sessionRecord) time.Duration {
 	const unknown = math.MaxInt64
+	c := l.now.Load()
 	times := make([]time.Duration, 0, MaxStores)
-	for i, s := range l.stores {
+	for _, s := range c.stores {
 		switch {
-		case r.at[i] != unseen:
-			times = append(times, r.freeAt[i])
+		case r.at[s.index] != unseen:
+			times = append(times, r.freeAt[s.index])
 		case s.answered:
 			times = append(times, 0)
 		default:
@@ -129,7 +130,7 @@ func (l *Leases) freeAt(r *sessionRecord) time.Duration {
 		}
 	}
 	slices.Sort(times)
-	for k := l.cfg.W - 1; k >= 0; k-- {
+	for k := c.w - 1; k >= 0; k-- {
 		if times[k] != unknown {
 			return times[k]
 		}

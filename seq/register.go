@@ -43,11 +43,12 @@ const (
 	EventsRegister     Register = "devents"
 	NamespacesRegister Register = "dnamespaces"
 	TagsRegister       Register = "dtags"
+	MembersRegister    Register = "dmembers" // who the stores are; see quorum.MemberList
 )
 
 // FixedRegisters are those that init makes beside the sections.
 func FixedRegisters() []Register {
-	return []Register{SeatRegister, RoutesRegister, EventsRegister, NamespacesRegister, TagsRegister}
+	return []Register{SeatRegister, RoutesRegister, EventsRegister, NamespacesRegister, TagsRegister, MembersRegister}
 }
 
 // SectionRegister names the register of a section: 's' and 4 bytes big-endian, so

@@ -33,7 +33,7 @@ func RefFromProto(r *pb.Ref) quorum.Ref {
 func MembersToProto(members []quorum.Member) []*pb.StoreMember {
 	out := make([]*pb.StoreMember, len(members))
 	for i, m := range members {
-		out[i] = &pb.StoreMember{Uuid: m.UUID, Name: m.Name}
+		out[i] = &pb.StoreMember{Uuid: m.UUID, Name: m.Name, Addr: m.Addr, Learner: m.Learner}
 	}
 	return out
 }
@@ -45,7 +45,7 @@ func MembersFromProto(members []*pb.StoreMember) []quorum.Member {
 	}
 	out := make([]quorum.Member, len(members))
 	for i, m := range members {
-		out[i] = quorum.Member{UUID: m.GetUuid(), Name: m.GetName()}
+		out[i] = quorum.Member{UUID: m.GetUuid(), Name: m.GetName(), Addr: m.GetAddr(), Learner: m.GetLearner()}
 	}
 	return out
 }

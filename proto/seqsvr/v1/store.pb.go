@@ -194,6 +194,8 @@ type StoreMember struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Uuid          string                 `protobuf:"bytes,1,opt,name=uuid,proto3" json:"uuid,omitempty"`
 	Name          string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	Addr          string                 `protobuf:"bytes,3,opt,name=addr,proto3" json:"addr,omitempty"`        // gRPC, host:port; empty in the first list
+	Learner       bool                   `protobuf:"varint,4,opt,name=learner,proto3" json:"learner,omitempty"` // being filled: it does not vote
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -242,6 +244,490 @@ func (x *StoreMember) GetName() string {
 	return ""
 }
 
+func (x *StoreMember) GetAddr() string {
+	if x != nil {
+		return x.Addr
+	}
+	return ""
+}
+
+func (x *StoreMember) GetLearner() bool {
+	if x != nil {
+		return x.Learner
+	}
+	return false
+}
+
+// MemberList is one version of who the stores are.
+type MemberList struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Version       uint64                 `protobuf:"varint,1,opt,name=version,proto3" json:"version,omitempty"`
+	R             uint32                 `protobuf:"varint,2,opt,name=r,proto3" json:"r,omitempty"`
+	W             uint32                 `protobuf:"varint,3,opt,name=w,proto3" json:"w,omitempty"`
+	Members       []*StoreMember         `protobuf:"bytes,4,rep,name=members,proto3" json:"members,omitempty"` // sorted by name
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *MemberList) Reset() {
+	*x = MemberList{}
+	mi := &file_seqsvr_v1_store_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *MemberList) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*MemberList) ProtoMessage() {}
+
+func (x *MemberList) ProtoReflect() protoreflect.Message {
+	mi := &file_seqsvr_v1_store_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use MemberList.ProtoReflect.Descriptor instead.
+func (*MemberList) Descriptor() ([]byte, []int) {
+	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *MemberList) GetVersion() uint64 {
+	if x != nil {
+		return x.Version
+	}
+	return 0
+}
+
+func (x *MemberList) GetR() uint32 {
+	if x != nil {
+		return x.R
+	}
+	return 0
+}
+
+func (x *MemberList) GetW() uint32 {
+	if x != nil {
+		return x.W
+	}
+	return 0
+}
+
+func (x *MemberList) GetMembers() []*StoreMember {
+	if x != nil {
+		return x.Members
+	}
+	return nil
+}
+
+type AdoptRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	ClusterId     string                 `protobuf:"bytes,1,opt,name=cluster_id,json=clusterId,proto3" json:"cluster_id,omitempty"`
+	Era           uint64                 `protobuf:"varint,2,opt,name=era,proto3" json:"era,omitempty"`
+	List          *MemberList            `protobuf:"bytes,3,opt,name=list,proto3" json:"list,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AdoptRequest) Reset() {
+	*x = AdoptRequest{}
+	mi := &file_seqsvr_v1_store_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AdoptRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AdoptRequest) ProtoMessage() {}
+
+func (x *AdoptRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_seqsvr_v1_store_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AdoptRequest.ProtoReflect.Descriptor instead.
+func (*AdoptRequest) Descriptor() ([]byte, []int) {
+	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *AdoptRequest) GetClusterId() string {
+	if x != nil {
+		return x.ClusterId
+	}
+	return ""
+}
+
+func (x *AdoptRequest) GetEra() uint64 {
+	if x != nil {
+		return x.Era
+	}
+	return 0
+}
+
+func (x *AdoptRequest) GetList() *MemberList {
+	if x != nil {
+		return x.List
+	}
+	return nil
+}
+
+// Record is a register as a store has it on disk.
+type Record struct {
+	state           protoimpl.MessageState `protogen:"open.v1"`
+	Register        []byte                 `protobuf:"bytes,1,opt,name=register,proto3" json:"register,omitempty"`
+	PromisedRound   uint64                 `protobuf:"varint,2,opt,name=promised_round,json=promisedRound,proto3" json:"promised_round,omitempty"`
+	PromisedSession uint64                 `protobuf:"fixed64,3,opt,name=promised_session,json=promisedSession,proto3" json:"promised_session,omitempty"`
+	AcceptedRound   uint64                 `protobuf:"varint,4,opt,name=accepted_round,json=acceptedRound,proto3" json:"accepted_round,omitempty"`
+	AcceptedSession uint64                 `protobuf:"fixed64,5,opt,name=accepted_session,json=acceptedSession,proto3" json:"accepted_session,omitempty"`
+	Max             uint64                 `protobuf:"fixed64,6,opt,name=max,proto3" json:"max,omitempty"`
+	Payload         []byte                 `protobuf:"bytes,7,opt,name=payload,proto3" json:"payload,omitempty"`                           // only of documents
+	PayloadMax      uint64                 `protobuf:"fixed64,8,opt,name=payload_max,json=payloadMax,proto3" json:"payload_max,omitempty"` // the max that came with the payload
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
+}
+
+func (x *Record) Reset() {
+	*x = Record{}
+	mi := &file_seqsvr_v1_store_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Record) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Record) ProtoMessage() {}
+
+func (x *Record) ProtoReflect() protoreflect.Message {
+	mi := &file_seqsvr_v1_store_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Record.ProtoReflect.Descriptor instead.
+func (*Record) Descriptor() ([]byte, []int) {
+	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *Record) GetRegister() []byte {
+	if x != nil {
+		return x.Register
+	}
+	return nil
+}
+
+func (x *Record) GetPromisedRound() uint64 {
+	if x != nil {
+		return x.PromisedRound
+	}
+	return 0
+}
+
+func (x *Record) GetPromisedSession() uint64 {
+	if x != nil {
+		return x.PromisedSession
+	}
+	return 0
+}
+
+func (x *Record) GetAcceptedRound() uint64 {
+	if x != nil {
+		return x.AcceptedRound
+	}
+	return 0
+}
+
+func (x *Record) GetAcceptedSession() uint64 {
+	if x != nil {
+		return x.AcceptedSession
+	}
+	return 0
+}
+
+func (x *Record) GetMax() uint64 {
+	if x != nil {
+		return x.Max
+	}
+	return 0
+}
+
+func (x *Record) GetPayload() []byte {
+	if x != nil {
+		return x.Payload
+	}
+	return nil
+}
+
+func (x *Record) GetPayloadMax() uint64 {
+	if x != nil {
+		return x.PayloadMax
+	}
+	return 0
+}
+
+type DumpRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Ref           *Ref                   `protobuf:"bytes,1,opt,name=ref,proto3" json:"ref,omitempty"` // if set, a store that has another member list refuses
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DumpRequest) Reset() {
+	*x = DumpRequest{}
+	mi := &file_seqsvr_v1_store_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DumpRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DumpRequest) ProtoMessage() {}
+
+func (x *DumpRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_seqsvr_v1_store_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DumpRequest.ProtoReflect.Descriptor instead.
+func (*DumpRequest) Descriptor() ([]byte, []int) {
+	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *DumpRequest) GetRef() *Ref {
+	if x != nil {
+		return x.Ref
+	}
+	return nil
+}
+
+type DumpReply struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Store         *DescribeReply         `protobuf:"bytes,1,opt,name=store,proto3" json:"store,omitempty"` // first message only
+	Records       []*Record              `protobuf:"bytes,2,rep,name=records,proto3" json:"records,omitempty"`
+	Last          bool                   `protobuf:"varint,3,opt,name=last,proto3" json:"last,omitempty"`
+	Count         uint64                 `protobuf:"varint,4,opt,name=count,proto3" json:"count,omitempty"` // of all records; last message only
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DumpReply) Reset() {
+	*x = DumpReply{}
+	mi := &file_seqsvr_v1_store_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DumpReply) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DumpReply) ProtoMessage() {}
+
+func (x *DumpReply) ProtoReflect() protoreflect.Message {
+	mi := &file_seqsvr_v1_store_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DumpReply.ProtoReflect.Descriptor instead.
+func (*DumpReply) Descriptor() ([]byte, []int) {
+	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *DumpReply) GetStore() *DescribeReply {
+	if x != nil {
+		return x.Store
+	}
+	return nil
+}
+
+func (x *DumpReply) GetRecords() []*Record {
+	if x != nil {
+		return x.Records
+	}
+	return nil
+}
+
+func (x *DumpReply) GetLast() bool {
+	if x != nil {
+		return x.Last
+	}
+	return false
+}
+
+func (x *DumpReply) GetCount() uint64 {
+	if x != nil {
+		return x.Count
+	}
+	return 0
+}
+
+type FillRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Ref           *Ref                   `protobuf:"bytes,1,opt,name=ref,proto3" json:"ref,omitempty"`
+	Session       uint64                 `protobuf:"fixed64,2,opt,name=session,proto3" json:"session,omitempty"` // of who merges: never one that takes registers
+	Records       []*Record              `protobuf:"bytes,3,rep,name=records,proto3" json:"records,omitempty"`
+	Complete      bool                   `protobuf:"varint,4,opt,name=complete,proto3" json:"complete,omitempty"`                               // with this request a learner has everything
+	LeaseBoundUs  uint64                 `protobuf:"varint,5,opt,name=lease_bound_us,json=leaseBoundUs,proto3" json:"lease_bound_us,omitempty"` // longest lease that any of the others ever granted
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FillRequest) Reset() {
+	*x = FillRequest{}
+	mi := &file_seqsvr_v1_store_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FillRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FillRequest) ProtoMessage() {}
+
+func (x *FillRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_seqsvr_v1_store_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FillRequest.ProtoReflect.Descriptor instead.
+func (*FillRequest) Descriptor() ([]byte, []int) {
+	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *FillRequest) GetRef() *Ref {
+	if x != nil {
+		return x.Ref
+	}
+	return nil
+}
+
+func (x *FillRequest) GetSession() uint64 {
+	if x != nil {
+		return x.Session
+	}
+	return 0
+}
+
+func (x *FillRequest) GetRecords() []*Record {
+	if x != nil {
+		return x.Records
+	}
+	return nil
+}
+
+func (x *FillRequest) GetComplete() bool {
+	if x != nil {
+		return x.Complete
+	}
+	return false
+}
+
+func (x *FillRequest) GetLeaseBoundUs() uint64 {
+	if x != nil {
+		return x.LeaseBoundUs
+	}
+	return 0
+}
+
+type FillReply struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	StoreUuid     string                 `protobuf:"bytes,1,opt,name=store_uuid,json=storeUuid,proto3" json:"store_uuid,omitempty"`
+	Changed       uint64                 `protobuf:"varint,2,opt,name=changed,proto3" json:"changed,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FillReply) Reset() {
+	*x = FillReply{}
+	mi := &file_seqsvr_v1_store_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FillReply) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FillReply) ProtoMessage() {}
+
+func (x *FillReply) ProtoReflect() protoreflect.Message {
+	mi := &file_seqsvr_v1_store_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FillReply.ProtoReflect.Descriptor instead.
+func (*FillReply) Descriptor() ([]byte, []int) {
+	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *FillReply) GetStoreUuid() string {
+	if x != nil {
+		return x.StoreUuid
+	}
+	return ""
+}
+
+func (x *FillReply) GetChanged() uint64 {
+	if x != nil {
+		return x.Changed
+	}
+	return 0
+}
+
 type BindRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	ClusterId     string                 `protobuf:"bytes,1,opt,name=cluster_id,json=clusterId,proto3" json:"cluster_id,omitempty"`
@@ -253,7 +739,7 @@ type BindRequest struct {
 
 func (x *BindRequest) Reset() {
 	*x = BindRequest{}
-	mi := &file_seqsvr_v1_store_proto_msgTypes[3]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -265,7 +751,7 @@ func (x *BindRequest) String() string {
 func (*BindRequest) ProtoMessage() {}
 
 func (x *BindRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_store_proto_msgTypes[3]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -278,7 +764,7 @@ func (x *BindRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BindRequest.ProtoReflect.Descriptor instead.
 func (*BindRequest) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{3}
+	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *BindRequest) GetClusterId() string {
@@ -324,13 +810,15 @@ type DescribeReply struct {
 	NearlyFull       bool                   `protobuf:"varint,18,opt,name=nearly_full,json=nearlyFull,proto3" json:"nearly_full,omitempty"`
 	UptimeUs         uint64                 `protobuf:"varint,19,opt,name=uptime_us,json=uptimeUs,proto3" json:"uptime_us,omitempty"`
 	Version          string                 `protobuf:"bytes,20,opt,name=version,proto3" json:"version,omitempty"`
+	ListAgeUs        uint64                 `protobuf:"varint,21,opt,name=list_age_us,json=listAgeUs,proto3" json:"list_age_us,omitempty"`           // since the store took its member list over, or since its start
+	FilledVersion    uint64                 `protobuf:"varint,22,opt,name=filled_version,json=filledVersion,proto3" json:"filled_version,omitempty"` // of the list under which it was filled as a learner; 0: never
 	unknownFields    protoimpl.UnknownFields
 	sizeCache        protoimpl.SizeCache
 }
 
 func (x *DescribeReply) Reset() {
 	*x = DescribeReply{}
-	mi := &file_seqsvr_v1_store_proto_msgTypes[4]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -342,7 +830,7 @@ func (x *DescribeReply) String() string {
 func (*DescribeReply) ProtoMessage() {}
 
 func (x *DescribeReply) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_store_proto_msgTypes[4]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -355,7 +843,7 @@ func (x *DescribeReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DescribeReply.ProtoReflect.Descriptor instead.
 func (*DescribeReply) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{4}
+	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *DescribeReply) GetStoreUuid() string {
@@ -498,6 +986,20 @@ func (x *DescribeReply) GetVersion() string {
 	return ""
 }
 
+func (x *DescribeReply) GetListAgeUs() uint64 {
+	if x != nil {
+		return x.ListAgeUs
+	}
+	return 0
+}
+
+func (x *DescribeReply) GetFilledVersion() uint64 {
+	if x != nil {
+		return x.FilledVersion
+	}
+	return 0
+}
+
 // Result is a register's state after the request, with the verdict on it.
 type Result struct {
 	state           protoimpl.MessageState `protogen:"open.v1"`
@@ -518,7 +1020,7 @@ type Result struct {
 
 func (x *Result) Reset() {
 	*x = Result{}
-	mi := &file_seqsvr_v1_store_proto_msgTypes[5]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -530,7 +1032,7 @@ func (x *Result) String() string {
 func (*Result) ProtoMessage() {}
 
 func (x *Result) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_store_proto_msgTypes[5]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -543,7 +1045,7 @@ func (x *Result) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Result.ProtoReflect.Descriptor instead.
 func (*Result) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{5}
+	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Result) GetVerdict() Verdict {
@@ -637,7 +1139,7 @@ type SectionColumns struct {
 
 func (x *SectionColumns) Reset() {
 	*x = SectionColumns{}
-	mi := &file_seqsvr_v1_store_proto_msgTypes[6]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -649,7 +1151,7 @@ func (x *SectionColumns) String() string {
 func (*SectionColumns) ProtoMessage() {}
 
 func (x *SectionColumns) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_store_proto_msgTypes[6]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -662,7 +1164,7 @@ func (x *SectionColumns) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SectionColumns.ProtoReflect.Descriptor instead.
 func (*SectionColumns) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{6}
+	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *SectionColumns) GetSections() []uint32 {
@@ -705,7 +1207,7 @@ type ResultColumns struct {
 
 func (x *ResultColumns) Reset() {
 	*x = ResultColumns{}
-	mi := &file_seqsvr_v1_store_proto_msgTypes[7]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -717,7 +1219,7 @@ func (x *ResultColumns) String() string {
 func (*ResultColumns) ProtoMessage() {}
 
 func (x *ResultColumns) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_store_proto_msgTypes[7]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -730,7 +1232,7 @@ func (x *ResultColumns) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResultColumns.ProtoReflect.Descriptor instead.
 func (*ResultColumns) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{7}
+	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *ResultColumns) GetVerdicts() []byte {
@@ -802,7 +1304,7 @@ type ReadRequest struct {
 
 func (x *ReadRequest) Reset() {
 	*x = ReadRequest{}
-	mi := &file_seqsvr_v1_store_proto_msgTypes[8]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -814,7 +1316,7 @@ func (x *ReadRequest) String() string {
 func (*ReadRequest) ProtoMessage() {}
 
 func (x *ReadRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_store_proto_msgTypes[8]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -827,7 +1329,7 @@ func (x *ReadRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadRequest.ProtoReflect.Descriptor instead.
 func (*ReadRequest) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{8}
+	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *ReadRequest) GetRef() *Ref {
@@ -876,7 +1378,7 @@ type PrepareItem struct {
 
 func (x *PrepareItem) Reset() {
 	*x = PrepareItem{}
-	mi := &file_seqsvr_v1_store_proto_msgTypes[9]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -888,7 +1390,7 @@ func (x *PrepareItem) String() string {
 func (*PrepareItem) ProtoMessage() {}
 
 func (x *PrepareItem) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_store_proto_msgTypes[9]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -901,7 +1403,7 @@ func (x *PrepareItem) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PrepareItem.ProtoReflect.Descriptor instead.
 func (*PrepareItem) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{9}
+	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *PrepareItem) GetRegister() []byte {
@@ -937,7 +1439,7 @@ type PrepareRequest struct {
 
 func (x *PrepareRequest) Reset() {
 	*x = PrepareRequest{}
-	mi := &file_seqsvr_v1_store_proto_msgTypes[10]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -949,7 +1451,7 @@ func (x *PrepareRequest) String() string {
 func (*PrepareRequest) ProtoMessage() {}
 
 func (x *PrepareRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_store_proto_msgTypes[10]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -962,7 +1464,7 @@ func (x *PrepareRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PrepareRequest.ProtoReflect.Descriptor instead.
 func (*PrepareRequest) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{10}
+	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *PrepareRequest) GetRef() *Ref {
@@ -1005,7 +1507,7 @@ type StepItem struct {
 
 func (x *StepItem) Reset() {
 	*x = StepItem{}
-	mi := &file_seqsvr_v1_store_proto_msgTypes[11]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1017,7 +1519,7 @@ func (x *StepItem) String() string {
 func (*StepItem) ProtoMessage() {}
 
 func (x *StepItem) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_store_proto_msgTypes[11]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1030,7 +1532,7 @@ func (x *StepItem) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StepItem.ProtoReflect.Descriptor instead.
 func (*StepItem) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{11}
+	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *StepItem) GetRegister() []byte {
@@ -1073,7 +1575,7 @@ type StepRequest struct {
 
 func (x *StepRequest) Reset() {
 	*x = StepRequest{}
-	mi := &file_seqsvr_v1_store_proto_msgTypes[12]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1085,7 +1587,7 @@ func (x *StepRequest) String() string {
 func (*StepRequest) ProtoMessage() {}
 
 func (x *StepRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_store_proto_msgTypes[12]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1098,7 +1600,7 @@ func (x *StepRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StepRequest.ProtoReflect.Descriptor instead.
 func (*StepRequest) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{12}
+	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *StepRequest) GetRef() *Ref {
@@ -1141,7 +1643,7 @@ type ResultsReply struct {
 
 func (x *ResultsReply) Reset() {
 	*x = ResultsReply{}
-	mi := &file_seqsvr_v1_store_proto_msgTypes[13]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1153,7 +1655,7 @@ func (x *ResultsReply) String() string {
 func (*ResultsReply) ProtoMessage() {}
 
 func (x *ResultsReply) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_store_proto_msgTypes[13]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1166,7 +1668,7 @@ func (x *ResultsReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResultsReply.ProtoReflect.Descriptor instead.
 func (*ResultsReply) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{13}
+	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *ResultsReply) GetStoreUuid() string {
@@ -1200,7 +1702,7 @@ type LeaseItem struct {
 
 func (x *LeaseItem) Reset() {
 	*x = LeaseItem{}
-	mi := &file_seqsvr_v1_store_proto_msgTypes[14]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1212,7 +1714,7 @@ func (x *LeaseItem) String() string {
 func (*LeaseItem) ProtoMessage() {}
 
 func (x *LeaseItem) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_store_proto_msgTypes[14]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1225,7 +1727,7 @@ func (x *LeaseItem) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaseItem.ProtoReflect.Descriptor instead.
 func (*LeaseItem) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{14}
+	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *LeaseItem) GetRegister() []byte {
@@ -1252,7 +1754,7 @@ type RenewRequest struct {
 	Attach        []*LeaseItem           `protobuf:"bytes,6,rep,name=attach,proto3" json:"attach,omitempty"`
 	Drop          []*LeaseItem           `protobuf:"bytes,7,rep,name=drop,proto3" json:"drop,omitempty"`                                         // give up, or acknowledge as lost
 	Attached      uint64                 `protobuf:"varint,8,opt,name=attached,proto3" json:"attached,omitempty"`                                // how many registers the session believes attached here, after this request
-	SeenCommits   uint64                 `protobuf:"varint,9,opt,name=seen_commits,json=seenCommits,proto3" json:"seen_commits,omitempty"`       // highest RenewReply.commits that this session saw of this store: a store that has a store that has fewer has an old disk and stops voting
+	SeenCommits   uint64                 `protobuf:"varint,9,opt,name=seen_commits,json=seenCommits,proto3" json:"seen_commits,omitempty"`       // highest RenewReply.commits that this session saw of this store: a store that has fewer has an old disk and stops voting
 	AttachColumns *SectionColumns        `protobuf:"bytes,10,opt,name=attach_columns,json=attachColumns,proto3" json:"attach_columns,omitempty"` // instead of attach, if all of it are sections
 	DropColumns   *SectionColumns        `protobuf:"bytes,11,opt,name=drop_columns,json=dropColumns,proto3" json:"drop_columns,omitempty"`       // likewise
 	unknownFields protoimpl.UnknownFields
@@ -1261,7 +1763,7 @@ type RenewRequest struct {
 
 func (x *RenewRequest) Reset() {
 	*x = RenewRequest{}
-	mi := &file_seqsvr_v1_store_proto_msgTypes[15]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1273,7 +1775,7 @@ func (x *RenewRequest) String() string {
 func (*RenewRequest) ProtoMessage() {}
 
 func (x *RenewRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_store_proto_msgTypes[15]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1286,7 +1788,7 @@ func (x *RenewRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewRequest.ProtoReflect.Descriptor instead.
 func (*RenewRequest) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{15}
+	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *RenewRequest) GetRef() *Ref {
@@ -1379,7 +1881,7 @@ type SessionInfo struct {
 
 func (x *SessionInfo) Reset() {
 	*x = SessionInfo{}
-	mi := &file_seqsvr_v1_store_proto_msgTypes[16]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1391,7 +1893,7 @@ func (x *SessionInfo) String() string {
 func (*SessionInfo) ProtoMessage() {}
 
 func (x *SessionInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_store_proto_msgTypes[16]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1404,7 +1906,7 @@ func (x *SessionInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionInfo.ProtoReflect.Descriptor instead.
 func (*SessionInfo) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{16}
+	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *SessionInfo) GetSession() uint64 {
@@ -1458,7 +1960,7 @@ type RenewReply struct {
 
 func (x *RenewReply) Reset() {
 	*x = RenewReply{}
-	mi := &file_seqsvr_v1_store_proto_msgTypes[17]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1470,7 +1972,7 @@ func (x *RenewReply) String() string {
 func (*RenewReply) ProtoMessage() {}
 
 func (x *RenewReply) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_store_proto_msgTypes[17]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1483,7 +1985,7 @@ func (x *RenewReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewReply.ProtoReflect.Descriptor instead.
 func (*RenewReply) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{17}
+	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *RenewReply) GetStoreUuid() string {
@@ -1556,7 +2058,7 @@ type ReleaseRequest struct {
 
 func (x *ReleaseRequest) Reset() {
 	*x = ReleaseRequest{}
-	mi := &file_seqsvr_v1_store_proto_msgTypes[18]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1568,7 +2070,7 @@ func (x *ReleaseRequest) String() string {
 func (*ReleaseRequest) ProtoMessage() {}
 
 func (x *ReleaseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_store_proto_msgTypes[18]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1581,7 +2083,7 @@ func (x *ReleaseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseRequest.ProtoReflect.Descriptor instead.
 func (*ReleaseRequest) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{18}
+	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *ReleaseRequest) GetRef() *Ref {
@@ -1636,7 +2138,7 @@ type ReleaseReply struct {
 
 func (x *ReleaseReply) Reset() {
 	*x = ReleaseReply{}
-	mi := &file_seqsvr_v1_store_proto_msgTypes[19]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1648,7 +2150,7 @@ func (x *ReleaseReply) String() string {
 func (*ReleaseReply) ProtoMessage() {}
 
 func (x *ReleaseReply) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_store_proto_msgTypes[19]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1661,7 +2163,7 @@ func (x *ReleaseReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseReply.ProtoReflect.Descriptor instead.
 func (*ReleaseReply) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{19}
+	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *ReleaseReply) GetStoreUuid() string {
@@ -1689,15 +2191,55 @@ const file_seqsvr_v1_store_proto_rawDesc = "" +
 	"\x03era\x18\x02 \x01(\x04R\x03era\x12'\n" +
 	"\x0fmembers_version\x18\x03 \x01(\x04R\x0emembersVersion\x12!\n" +
 	"\fmembers_hash\x18\x04 \x01(\x06R\vmembersHash\"\x11\n" +
-	"\x0fDescribeRequest\"5\n" +
+	"\x0fDescribeRequest\"c\n" +
 	"\vStoreMember\x12\x12\n" +
 	"\x04uuid\x18\x01 \x01(\tR\x04uuid\x12\x12\n" +
-	"\x04name\x18\x02 \x01(\tR\x04name\"p\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\x12\x12\n" +
+	"\x04addr\x18\x03 \x01(\tR\x04addr\x12\x18\n" +
+	"\alearner\x18\x04 \x01(\bR\alearner\"t\n" +
+	"\n" +
+	"MemberList\x12\x18\n" +
+	"\aversion\x18\x01 \x01(\x04R\aversion\x12\f\n" +
+	"\x01r\x18\x02 \x01(\rR\x01r\x12\f\n" +
+	"\x01w\x18\x03 \x01(\rR\x01w\x120\n" +
+	"\amembers\x18\x04 \x03(\v2\x16.seqsvr.v1.StoreMemberR\amembers\"j\n" +
+	"\fAdoptRequest\x12\x1d\n" +
+	"\n" +
+	"cluster_id\x18\x01 \x01(\tR\tclusterId\x12\x10\n" +
+	"\x03era\x18\x02 \x01(\x04R\x03era\x12)\n" +
+	"\x04list\x18\x03 \x01(\v2\x15.seqsvr.v1.MemberListR\x04list\"\x95\x02\n" +
+	"\x06Record\x12\x1a\n" +
+	"\bregister\x18\x01 \x01(\fR\bregister\x12%\n" +
+	"\x0epromised_round\x18\x02 \x01(\x04R\rpromisedRound\x12)\n" +
+	"\x10promised_session\x18\x03 \x01(\x06R\x0fpromisedSession\x12%\n" +
+	"\x0eaccepted_round\x18\x04 \x01(\x04R\racceptedRound\x12)\n" +
+	"\x10accepted_session\x18\x05 \x01(\x06R\x0facceptedSession\x12\x10\n" +
+	"\x03max\x18\x06 \x01(\x06R\x03max\x12\x18\n" +
+	"\apayload\x18\a \x01(\fR\apayload\x12\x1f\n" +
+	"\vpayload_max\x18\b \x01(\x06R\n" +
+	"payloadMax\"/\n" +
+	"\vDumpRequest\x12 \n" +
+	"\x03ref\x18\x01 \x01(\v2\x0e.seqsvr.v1.RefR\x03ref\"\x92\x01\n" +
+	"\tDumpReply\x12.\n" +
+	"\x05store\x18\x01 \x01(\v2\x18.seqsvr.v1.DescribeReplyR\x05store\x12+\n" +
+	"\arecords\x18\x02 \x03(\v2\x11.seqsvr.v1.RecordR\arecords\x12\x12\n" +
+	"\x04last\x18\x03 \x01(\bR\x04last\x12\x14\n" +
+	"\x05count\x18\x04 \x01(\x04R\x05count\"\xb8\x01\n" +
+	"\vFillRequest\x12 \n" +
+	"\x03ref\x18\x01 \x01(\v2\x0e.seqsvr.v1.RefR\x03ref\x12\x18\n" +
+	"\asession\x18\x02 \x01(\x06R\asession\x12+\n" +
+	"\arecords\x18\x03 \x03(\v2\x11.seqsvr.v1.RecordR\arecords\x12\x1a\n" +
+	"\bcomplete\x18\x04 \x01(\bR\bcomplete\x12$\n" +
+	"\x0elease_bound_us\x18\x05 \x01(\x04R\fleaseBoundUs\"D\n" +
+	"\tFillReply\x12\x1d\n" +
+	"\n" +
+	"store_uuid\x18\x01 \x01(\tR\tstoreUuid\x12\x18\n" +
+	"\achanged\x18\x02 \x01(\x04R\achanged\"p\n" +
 	"\vBindRequest\x12\x1d\n" +
 	"\n" +
 	"cluster_id\x18\x01 \x01(\tR\tclusterId\x12\x10\n" +
 	"\x03era\x18\x02 \x01(\x04R\x03era\x120\n" +
-	"\amembers\x18\x03 \x03(\v2\x16.seqsvr.v1.StoreMemberR\amembers\"\xe9\x04\n" +
+	"\amembers\x18\x03 \x03(\v2\x16.seqsvr.v1.StoreMemberR\amembers\"\xb0\x05\n" +
 	"\rDescribeReply\x12\x1d\n" +
 	"\n" +
 	"store_uuid\x18\x01 \x01(\tR\tstoreUuid\x12\x12\n" +
@@ -1723,7 +2265,9 @@ const file_seqsvr_v1_store_proto_rawDesc = "" +
 	"\vnearly_full\x18\x12 \x01(\bR\n" +
 	"nearlyFull\x12\x1b\n" +
 	"\tuptime_us\x18\x13 \x01(\x04R\buptimeUs\x12\x18\n" +
-	"\aversion\x18\x14 \x01(\tR\aversion\"\xf7\x02\n" +
+	"\aversion\x18\x14 \x01(\tR\aversion\x12\x1e\n" +
+	"\vlist_age_us\x18\x15 \x01(\x04R\tlistAgeUs\x12%\n" +
+	"\x0efilled_version\x18\x16 \x01(\x04R\rfilledVersion\"\xf7\x02\n" +
 	"\x06Result\x12,\n" +
 	"\averdict\x18\x01 \x01(\x0e2\x12.seqsvr.v1.VerdictR\averdict\x12%\n" +
 	"\x0epromised_round\x18\x02 \x01(\x04R\rpromisedRound\x12)\n" +
@@ -1834,7 +2378,7 @@ const file_seqsvr_v1_store_proto_rawDesc = "" +
 	"\rVERDICT_GRACE\x10\x04\x12\x13\n" +
 	"\x0fVERDICT_UNKNOWN\x10\x05\x12\x13\n" +
 	"\x0fVERDICT_REFUSED\x10\x06\x12\x10\n" +
-	"\fVERDICT_FULL\x10\a2\xac\x03\n" +
+	"\fVERDICT_FULL\x10\a2\xd6\x04\n" +
 	"\x05Store\x12@\n" +
 	"\bDescribe\x12\x1a.seqsvr.v1.DescribeRequest\x1a\x18.seqsvr.v1.DescribeReply\x128\n" +
 	"\x04Bind\x12\x16.seqsvr.v1.BindRequest\x1a\x18.seqsvr.v1.DescribeReply\x127\n" +
@@ -1842,7 +2386,10 @@ const file_seqsvr_v1_store_proto_rawDesc = "" +
 	"\aPrepare\x12\x19.seqsvr.v1.PrepareRequest\x1a\x17.seqsvr.v1.ResultsReply\x127\n" +
 	"\x04Step\x12\x16.seqsvr.v1.StepRequest\x1a\x17.seqsvr.v1.ResultsReply\x127\n" +
 	"\x05Renew\x12\x17.seqsvr.v1.RenewRequest\x1a\x15.seqsvr.v1.RenewReply\x12=\n" +
-	"\aRelease\x12\x19.seqsvr.v1.ReleaseRequest\x1a\x17.seqsvr.v1.ReleaseReplyB3Z1github.com/seqsvr/seqsvr/proto/seqsvr/v1;seqsvrv1b\x06proto3"
+	"\aRelease\x12\x19.seqsvr.v1.ReleaseRequest\x1a\x17.seqsvr.v1.ReleaseReply\x12:\n" +
+	"\x05Adopt\x12\x17.seqsvr.v1.AdoptRequest\x1a\x18.seqsvr.v1.DescribeReply\x126\n" +
+	"\x04Dump\x12\x16.seqsvr.v1.DumpRequest\x1a\x14.seqsvr.v1.DumpReply0\x01\x124\n" +
+	"\x04Fill\x12\x16.seqsvr.v1.FillRequest\x1a\x14.seqsvr.v1.FillReplyB3Z1github.com/seqsvr/seqsvr/proto/seqsvr/v1;seqsvrv1b\x06proto3"
 
 var (
 	file_seqsvr_v1_store_proto_rawDescOnce sync.Once
@@ -1857,77 +2404,97 @@ func file_seqsvr_v1_store_proto_rawDescGZIP() []byte {
 }
 
 var file_seqsvr_v1_store_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_seqsvr_v1_store_proto_msgTypes = make([]protoimpl.MessageInfo, 20)
+var file_seqsvr_v1_store_proto_msgTypes = make([]protoimpl.MessageInfo, 27)
 var file_seqsvr_v1_store_proto_goTypes = []any{
 	(Verdict)(0),            // 0: seqsvr.v1.Verdict
 	(*Ref)(nil),             // 1: seqsvr.v1.Ref
 	(*DescribeRequest)(nil), // 2: seqsvr.v1.DescribeRequest
 	(*StoreMember)(nil),     // 3: seqsvr.v1.StoreMember
-	(*BindRequest)(nil),     // 4: seqsvr.v1.BindRequest
-	(*DescribeReply)(nil),   // 5: seqsvr.v1.DescribeReply
-	(*Result)(nil),          // 6: seqsvr.v1.Result
-	(*SectionColumns)(nil),  // 7: seqsvr.v1.SectionColumns
-	(*ResultColumns)(nil),   // 8: seqsvr.v1.ResultColumns
-	(*ReadRequest)(nil),     // 9: seqsvr.v1.ReadRequest
-	(*PrepareItem)(nil),     // 10: seqsvr.v1.PrepareItem
-	(*PrepareRequest)(nil),  // 11: seqsvr.v1.PrepareRequest
-	(*StepItem)(nil),        // 12: seqsvr.v1.StepItem
-	(*StepRequest)(nil),     // 13: seqsvr.v1.StepRequest
-	(*ResultsReply)(nil),    // 14: seqsvr.v1.ResultsReply
-	(*LeaseItem)(nil),       // 15: seqsvr.v1.LeaseItem
-	(*RenewRequest)(nil),    // 16: seqsvr.v1.RenewRequest
-	(*SessionInfo)(nil),     // 17: seqsvr.v1.SessionInfo
-	(*RenewReply)(nil),      // 18: seqsvr.v1.RenewReply
-	(*ReleaseRequest)(nil),  // 19: seqsvr.v1.ReleaseRequest
-	(*ReleaseReply)(nil),    // 20: seqsvr.v1.ReleaseReply
-	(*Mapping)(nil),         // 21: seqsvr.v1.Mapping
+	(*MemberList)(nil),      // 4: seqsvr.v1.MemberList
+	(*AdoptRequest)(nil),    // 5: seqsvr.v1.AdoptRequest
+	(*Record)(nil),          // 6: seqsvr.v1.Record
+	(*DumpRequest)(nil),     // 7: seqsvr.v1.DumpRequest
+	(*DumpReply)(nil),       // 8: seqsvr.v1.DumpReply
+	(*FillRequest)(nil),     // 9: seqsvr.v1.FillRequest
+	(*FillReply)(nil),       // 10: seqsvr.v1.FillReply
+	(*BindRequest)(nil),     // 11: seqsvr.v1.BindRequest
+	(*DescribeReply)(nil),   // 12: seqsvr.v1.DescribeReply
+	(*Result)(nil),          // 13: seqsvr.v1.Result
+	(*SectionColumns)(nil),  // 14: seqsvr.v1.SectionColumns
+	(*ResultColumns)(nil),   // 15: seqsvr.v1.ResultColumns
+	(*ReadRequest)(nil),     // 16: seqsvr.v1.ReadRequest
+	(*PrepareItem)(nil),     // 17: seqsvr.v1.PrepareItem
+	(*PrepareRequest)(nil),  // 18: seqsvr.v1.PrepareRequest
+	(*StepItem)(nil),        // 19: seqsvr.v1.StepItem
+	(*StepRequest)(nil),     // 20: seqsvr.v1.StepRequest
+	(*ResultsReply)(nil),    // 21: seqsvr.v1.ResultsReply
+	(*LeaseItem)(nil),       // 22: seqsvr.v1.LeaseItem
+	(*RenewRequest)(nil),    // 23: seqsvr.v1.RenewRequest
+	(*SessionInfo)(nil),     // 24: seqsvr.v1.SessionInfo
+	(*RenewReply)(nil),      // 25: seqsvr.v1.RenewReply
+	(*ReleaseRequest)(nil),  // 26: seqsvr.v1.ReleaseRequest
+	(*ReleaseReply)(nil),    // 27: seqsvr.v1.ReleaseReply
+	(*Mapping)(nil),         // 28: seqsvr.v1.Mapping
 }
 var file_seqsvr_v1_store_proto_depIdxs = []int32{
-	3,  // 0: seqsvr.v1.BindRequest.members:type_name -> seqsvr.v1.StoreMember
-	1,  // 1: seqsvr.v1.DescribeReply.ref:type_name -> seqsvr.v1.Ref
-	21, // 2: seqsvr.v1.DescribeReply.mapping:type_name -> seqsvr.v1.Mapping
-	3,  // 3: seqsvr.v1.DescribeReply.members:type_name -> seqsvr.v1.StoreMember
-	0,  // 4: seqsvr.v1.Result.verdict:type_name -> seqsvr.v1.Verdict
-	1,  // 5: seqsvr.v1.ReadRequest.ref:type_name -> seqsvr.v1.Ref
-	7,  // 6: seqsvr.v1.ReadRequest.columns:type_name -> seqsvr.v1.SectionColumns
-	1,  // 7: seqsvr.v1.PrepareRequest.ref:type_name -> seqsvr.v1.Ref
-	10, // 8: seqsvr.v1.PrepareRequest.items:type_name -> seqsvr.v1.PrepareItem
-	7,  // 9: seqsvr.v1.PrepareRequest.columns:type_name -> seqsvr.v1.SectionColumns
-	1,  // 10: seqsvr.v1.StepRequest.ref:type_name -> seqsvr.v1.Ref
-	12, // 11: seqsvr.v1.StepRequest.items:type_name -> seqsvr.v1.StepItem
-	7,  // 12: seqsvr.v1.StepRequest.columns:type_name -> seqsvr.v1.SectionColumns
-	6,  // 13: seqsvr.v1.ResultsReply.results:type_name -> seqsvr.v1.Result
-	8,  // 14: seqsvr.v1.ResultsReply.columns:type_name -> seqsvr.v1.ResultColumns
-	1,  // 15: seqsvr.v1.RenewRequest.ref:type_name -> seqsvr.v1.Ref
-	15, // 16: seqsvr.v1.RenewRequest.attach:type_name -> seqsvr.v1.LeaseItem
-	15, // 17: seqsvr.v1.RenewRequest.drop:type_name -> seqsvr.v1.LeaseItem
-	7,  // 18: seqsvr.v1.RenewRequest.attach_columns:type_name -> seqsvr.v1.SectionColumns
-	7,  // 19: seqsvr.v1.RenewRequest.drop_columns:type_name -> seqsvr.v1.SectionColumns
-	15, // 20: seqsvr.v1.RenewReply.lost:type_name -> seqsvr.v1.LeaseItem
-	15, // 21: seqsvr.v1.RenewReply.refused:type_name -> seqsvr.v1.LeaseItem
-	17, // 22: seqsvr.v1.RenewReply.sessions:type_name -> seqsvr.v1.SessionInfo
-	1,  // 23: seqsvr.v1.ReleaseRequest.ref:type_name -> seqsvr.v1.Ref
-	15, // 24: seqsvr.v1.ReleaseRequest.items:type_name -> seqsvr.v1.LeaseItem
-	7,  // 25: seqsvr.v1.ReleaseRequest.columns:type_name -> seqsvr.v1.SectionColumns
-	2,  // 26: seqsvr.v1.Store.Describe:input_type -> seqsvr.v1.DescribeRequest
-	4,  // 27: seqsvr.v1.Store.Bind:input_type -> seqsvr.v1.BindRequest
-	9,  // 28: seqsvr.v1.Store.Read:input_type -> seqsvr.v1.ReadRequest
-	11, // 29: seqsvr.v1.Store.Prepare:input_type -> seqsvr.v1.PrepareRequest
-	13, // 30: seqsvr.v1.Store.Step:input_type -> seqsvr.v1.StepRequest
-	16, // 31: seqsvr.v1.Store.Renew:input_type -> seqsvr.v1.RenewRequest
-	19, // 32: seqsvr.v1.Store.Release:input_type -> seqsvr.v1.ReleaseRequest
-	5,  // 33: seqsvr.v1.Store.Describe:output_type -> seqsvr.v1.DescribeReply
-	5,  // 34: seqsvr.v1.Store.Bind:output_type -> seqsvr.v1.DescribeReply
-	14, // 35: seqsvr.v1.Store.Read:output_type -> seqsvr.v1.ResultsReply
-	14, // 36: seqsvr.v1.Store.Prepare:output_type -> seqsvr.v1.ResultsReply
-	14, // 37: seqsvr.v1.Store.Step:output_type -> seqsvr.v1.ResultsReply
-	18, // 38: seqsvr.v1.Store.Renew:output_type -> seqsvr.v1.RenewReply
-	20, // 39: seqsvr.v1.Store.Release:output_type -> seqsvr.v1.ReleaseReply
-	33, // [33:40] is the sub-list for method output_type
-	26, // [26:33] is the sub-list for method input_type
-	26, // [26:26] is the sub-list for extension type_name
-	26, // [26:26] is the sub-list for extension extendee
-	0,  // [0:26] is the sub-list for field type_name
+	3,  // 0: seqsvr.v1.MemberList.members:type_name -> seqsvr.v1.StoreMember
+	4,  // 1: seqsvr.v1.AdoptRequest.list:type_name -> seqsvr.v1.MemberList
+	1,  // 2: seqsvr.v1.DumpRequest.ref:type_name -> seqsvr.v1.Ref
+	12, // 3: seqsvr.v1.DumpReply.store:type_name -> seqsvr.v1.DescribeReply
+	6,  // 4: seqsvr.v1.DumpReply.records:type_name -> seqsvr.v1.Record
+	1,  // 5: seqsvr.v1.FillRequest.ref:type_name -> seqsvr.v1.Ref
+	6,  // 6: seqsvr.v1.FillRequest.records:type_name -> seqsvr.v1.Record
+	3,  // 7: seqsvr.v1.BindRequest.members:type_name -> seqsvr.v1.StoreMember
+	1,  // 8: seqsvr.v1.DescribeReply.ref:type_name -> seqsvr.v1.Ref
+	28, // 9: seqsvr.v1.DescribeReply.mapping:type_name -> seqsvr.v1.Mapping
+	3,  // 10: seqsvr.v1.DescribeReply.members:type_name -> seqsvr.v1.StoreMember
+	0,  // 11: seqsvr.v1.Result.verdict:type_name -> seqsvr.v1.Verdict
+	1,  // 12: seqsvr.v1.ReadRequest.ref:type_name -> seqsvr.v1.Ref
+	14, // 13: seqsvr.v1.ReadRequest.columns:type_name -> seqsvr.v1.SectionColumns
+	1,  // 14: seqsvr.v1.PrepareRequest.ref:type_name -> seqsvr.v1.Ref
+	17, // 15: seqsvr.v1.PrepareRequest.items:type_name -> seqsvr.v1.PrepareItem
+	14, // 16: seqsvr.v1.PrepareRequest.columns:type_name -> seqsvr.v1.SectionColumns
+	1,  // 17: seqsvr.v1.StepRequest.ref:type_name -> seqsvr.v1.Ref
+	19, // 18: seqsvr.v1.StepRequest.items:type_name -> seqsvr.v1.StepItem
+	14, // 19: seqsvr.v1.StepRequest.columns:type_name -> seqsvr.v1.SectionColumns
+	13, // 20: seqsvr.v1.ResultsReply.results:type_name -> seqsvr.v1.Result
+	15, // 21: seqsvr.v1.ResultsReply.columns:type_name -> seqsvr.v1.ResultColumns
+	1,  // 22: seqsvr.v1.RenewRequest.ref:type_name -> seqsvr.v1.Ref
+	22, // 23: seqsvr.v1.RenewRequest.attach:type_name -> seqsvr.v1.LeaseItem
+	22, // 24: seqsvr.v1.RenewRequest.drop:type_name -> seqsvr.v1.LeaseItem
+	14, // 25: seqsvr.v1.RenewRequest.attach_columns:type_name -> seqsvr.v1.SectionColumns
+	14, // 26: seqsvr.v1.RenewRequest.drop_columns:type_name -> seqsvr.v1.SectionColumns
+	22, // 27: seqsvr.v1.RenewReply.lost:type_name -> seqsvr.v1.LeaseItem
+	22, // 28: seqsvr.v1.RenewReply.refused:type_name -> seqsvr.v1.LeaseItem
+	24, // 29: seqsvr.v1.RenewReply.sessions:type_name -> seqsvr.v1.SessionInfo
+	1,  // 30: seqsvr.v1.ReleaseRequest.ref:type_name -> seqsvr.v1.Ref
+	22, // 31: seqsvr.v1.ReleaseRequest.items:type_name -> seqsvr.v1.LeaseItem
+	14, // 32: seqsvr.v1.ReleaseRequest.columns:type_name -> seqsvr.v1.SectionColumns
+	2,  // 33: seqsvr.v1.Store.Describe:input_type -> seqsvr.v1.DescribeRequest
+	11, // 34: seqsvr.v1.Store.Bind:input_type -> seqsvr.v1.BindRequest
+	16, // 35: seqsvr.v1.Store.Read:input_type -> seqsvr.v1.ReadRequest
+	18, // 36: seqsvr.v1.Store.Prepare:input_type -> seqsvr.v1.PrepareRequest
+	20, // 37: seqsvr.v1.Store.Step:input_type -> seqsvr.v1.StepRequest
+	23, // 38: seqsvr.v1.Store.Renew:input_type -> seqsvr.v1.RenewRequest
+	26, // 39: seqsvr.v1.Store.Release:input_type -> seqsvr.v1.ReleaseRequest
+	5,  // 40: seqsvr.v1.Store.Adopt:input_type -> seqsvr.v1.AdoptRequest
+	7,  // 41: seqsvr.v1.Store.Dump:input_type -> seqsvr.v1.DumpRequest
+	9,  // 42: seqsvr.v1.Store.Fill:input_type -> seqsvr.v1.FillRequest
+	12, // 43: seqsvr.v1.Store.Describe:output_type -> seqsvr.v1.DescribeReply
+	12, // 44: seqsvr.v1.Store.Bind:output_type -> seqsvr.v1.DescribeReply
+	21, // 45: seqsvr.v1.Store.Read:output_type -> seqsvr.v1.ResultsReply
+	21, // 46: seqsvr.v1.Store.Prepare:output_type -> seqsvr.v1.ResultsReply
+	21, // 47: seqsvr.v1.Store.Step:output_type -> seqsvr.v1.ResultsReply
+	25, // 48: seqsvr.v1.Store.Renew:output_type -> seqsvr.v1.RenewReply
+	27, // 49: seqsvr.v1.Store.Release:output_type -> seqsvr.v1.ReleaseReply
+	12, // 50: seqsvr.v1.Store.Adopt:output_type -> seqsvr.v1.DescribeReply
+	8,  // 51: seqsvr.v1.Store.Dump:output_type -> seqsvr.v1.DumpReply
+	10, // 52: seqsvr.v1.Store.Fill:output_type -> seqsvr.v1.FillReply
+	43, // [43:53] is the sub-list for method output_type
+	33, // [33:43] is the sub-list for method input_type
+	33, // [33:33] is the sub-list for extension type_name
+	33, // [33:33] is the sub-list for extension extendee
+	0,  // [0:33] is the sub-list for field type_name
 }
 
 func init() { file_seqsvr_v1_store_proto_init() }
@@ -1942,7 +2509,7 @@ func file_seqsvr_v1_store_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_seqsvr_v1_store_proto_rawDesc), len(file_seqsvr_v1_store_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   20,
+			NumMessages:   27,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

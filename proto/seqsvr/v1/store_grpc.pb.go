@@ -26,6 +26,9 @@ const (
 	Store_Step_FullMethodName     = "/seqsvr.v1.Store/Step"
 	Store_Renew_FullMethodName    = "/seqsvr.v1.Store/Renew"
 	Store_Release_FullMethodName  = "/seqsvr.v1.Store/Release"
+	Store_Adopt_FullMethodName    = "/seqsvr.v1.Store/Adopt"
+	Store_Dump_FullMethodName     = "/seqsvr.v1.Store/Dump"
+	Store_Fill_FullMethodName     = "/seqsvr.v1.Store/Fill"
 )
 
 // StoreClient is the client API for Store service.
@@ -53,6 +56,16 @@ type StoreClient interface {
 	Renew(ctx context.Context, in *RenewRequest, opts ...grpc.CallOption) (*RenewReply, error)
 	// Release drops a session's lease of registers, or all of them. No fsync.
 	Release(ctx context.Context, in *ReleaseRequest, opts ...grpc.CallOption) (*ReleaseReply, error)
+	// Adopt tells the store a member list that was decided: it takes it over if it is
+	// newer than its own, and refuses requests under any other from then on. Durable
+	// before the answer; idempotent. A learner becomes a voter only if it was filled.
+	Adopt(ctx context.Context, in *AdoptRequest, opts ...grpc.CallOption) (*DescribeReply, error)
+	// Dump streams all registers as they are on disk, whether or not the store votes. The
+	// first message has the store's identity, the last one says how many there were.
+	Dump(ctx context.Context, in *DumpRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[DumpReply], error)
+	// Fill merges states of other stores into this one, by max; it never lowers anything.
+	// A learner takes documents too. Durable before the answer; idempotent.
+	Fill(ctx context.Context, in *FillRequest, opts ...grpc.CallOption) (*FillReply, error)
 }
 
 type storeClient struct {
@@ -133,6 +146,45 @@ func (c *storeClient) Release(ctx context.Context, in *ReleaseRequest, opts ...g
 	return out, nil
 }
 
+func (c *storeClient) Adopt(ctx context.Context, in *AdoptRequest, opts ...grpc.CallOption) (*DescribeReply, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(DescribeReply)
+	err := c.cc.Invoke(ctx, Store_Adopt_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *storeClient) Dump(ctx context.Context, in *DumpRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[DumpReply], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &Store_ServiceDesc.Streams[0], Store_Dump_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[DumpRequest, DumpReply]{ClientStream: stream}
+	if err := x.ClientStream.SendMsg(in); err != nil {
+		return nil, err
+	}
+	if err := x.ClientStream.CloseSend(); err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Store_DumpClient = grpc.ServerStreamingClient[DumpReply]
+
+func (c *storeClient) Fill(ctx context.Context, in *FillRequest, opts ...grpc.CallOption) (*FillReply, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(FillReply)
+	err := c.cc.Invoke(ctx, Store_Fill_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // StoreServer is the server API for Store service.
 // All implementations must embed UnimplementedStoreServer
 // for forward compatibility.
@@ -158,6 +210,16 @@ type StoreServer interface {
 	Renew(context.Context, *RenewRequest) (*RenewReply, error)
 	// Release drops a session's lease of registers, or all of them. No fsync.
 	Release(context.Context, *ReleaseRequest) (*ReleaseReply, error)
+	// Adopt tells the store a member list that was decided: it takes it over if it is
+	// newer than its own, and refuses requests under any other from then on. Durable
+	// before the answer; idempotent. A learner becomes a voter only if it was filled.
+	Adopt(context.Context, *AdoptRequest) (*DescribeReply, error)
+	// Dump streams all registers as they are on disk, whether or not the store votes. The
+	// first message has the store's identity, the last one says how many there were.
+	Dump(*DumpRequest, grpc.ServerStreamingServer[DumpReply]) error
+	// Fill merges states of other stores into this one, by max; it never lowers anything.
+	// A learner takes documents too. Durable before the answer; idempotent.
+	Fill(context.Context, *FillRequest) (*FillReply, error)
 	mustEmbedUnimplementedStoreServer()
 }
 
@@ -188,6 +250,15 @@ func (UnimplementedStoreServer) Renew(context.Context, *RenewRequest) (*RenewRep
 }
 func (UnimplementedStoreServer) Release(context.Context, *ReleaseRequest) (*ReleaseReply, error) {
 	return nil, status.Error(codes.Unimplemented, "method Release not implemented")
+}
+func (UnimplementedStoreServer) Adopt(context.Context, *AdoptRequest) (*DescribeReply, error) {
+	return nil, status.Error(codes.Unimplemented, "method Adopt not implemented")
+}
+func (UnimplementedStoreServer) Dump(*DumpRequest, grpc.ServerStreamingServer[DumpReply]) error {
+	return status.Error(codes.Unimplemented, "method Dump not implemented")
+}
+func (UnimplementedStoreServer) Fill(context.Context, *FillRequest) (*FillReply, error) {
+	return nil, status.Error(codes.Unimplemented, "method Fill not implemented")
 }
 func (UnimplementedStoreServer) mustEmbedUnimplementedStoreServer() {}
 func (UnimplementedStoreServer) testEmbeddedByValue()               {}
@@ -336,6 +407,53 @@ func _Store_Release_Handler(srv interface{}, ctx context.Context, dec func(inter
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Store_Adopt_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(AdoptRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(StoreServer).Adopt(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Store_Adopt_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(StoreServer).Adopt(ctx, req.(*AdoptRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Store_Dump_Handler(srv interface{}, stream grpc.ServerStream) error {
+	m := new(DumpRequest)
+	if err := stream.RecvMsg(m); err != nil {
+		return err
+	}
+	return srv.(StoreServer).Dump(m, &grpc.GenericServerStream[DumpRequest, DumpReply]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Store_DumpServer = grpc.ServerStreamingServer[DumpReply]
+
+func _Store_Fill_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(FillRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(StoreServer).Fill(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Store_Fill_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(StoreServer).Fill(ctx, req.(*FillRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // Store_ServiceDesc is the grpc.ServiceDesc for Store service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -371,7 +489,21 @@ var Store_ServiceDesc = grpc.ServiceDesc{
 			MethodName: "Release",
 			Handler:    _Store_Release_Handler,
 		},
+		{
+			MethodName: "Adopt",
+			Handler:    _Store_Adopt_Handler,
+		},
+		{
+			MethodName: "Fill",
+			Handler:    _Store_Fill_Handler,
+		},
 	},
-	Streams:  []grpc.StreamDesc{},
+	Streams: []grpc.StreamDesc{
+		{
+			StreamName:    "Dump",
+			Handler:       _Store_Dump_Handler,
+			ServerStreams: true,
+		},
+	},
 	Metadata: "seqsvr/v1/store.proto",
 }

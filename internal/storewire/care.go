@@ -1,0 +1,48 @@
+package storewire
+
+import (
+	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
+	"github.com/seqsvr/seqsvr/quorum"
+	"github.com/seqsvr/seqsvr/seq"
+)
+
+// ListToProto encodes a member list.
+func ListToProto(l quorum.MemberList) *pb.MemberList {
+	return &pb.MemberList{Version: l.Version, R: uint32(l.R), W: uint32(l.W), Members: MembersToProto(l.Members)}
+}
+
+// ListFromProto decodes a member list; nil is the zero list, which is valid nowhere.
+func ListFromProto(l *pb.MemberList) quorum.MemberList {
+	return quorum.MemberList{Version: l.GetVersion(), R: int(l.GetR()), W: int(l.GetW()), Members: MembersFromProto(l.GetMembers())}
+}
+
+// RecordsToProto encodes states of registers. Payloads are shared, not copied.
+func RecordsToProto(states []quorum.RegisterState) []*pb.Record {
+	out := make([]*pb.Record, len(states))
+	for i, s := range states {
+		out[i] = &pb.Record{
+			Register:      []byte(s.Register),
+			PromisedRound: s.Promised.Round, PromisedSession: uint64(s.Promised.Session),
+			AcceptedRound: s.Accepted.Round, AcceptedSession: uint64(s.Accepted.Session),
+			Max: s.Max, Payload: s.Payload, PayloadMax: s.PayloadMax,
+		}
+	}
+	return out
+}
+
+// RecordsFromProto decodes states of registers. Payloads are shared, not copied.
+func RecordsFromProto(records []*pb.Record) []quorum.RegisterState {
+	out := make([]quorum.RegisterState, len(records))
+	for i, r := range records {
+		out[i] = quorum.RegisterState{
+			Register: seq.Register(r.GetRegister()),
+			Promised: seq.Epoch{Round: r.GetPromisedRound(), Session: seq.Session(r.GetPromisedSession())},
+			Accepted: seq.Epoch{Round: r.GetAcceptedRound(), Session: seq.Session(r.GetAcceptedSession())},
+			Max:      r.GetMax(), PayloadMax: r.GetPayloadMax(),
+		}
+		if p := r.GetPayload(); len(p) > 0 {
+			out[i].Payload = p
+		}
+	}
+	return out
+}

@@ -1,0 +1,86 @@
+package quorum
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/seqsvr/seqsvr/seq"
+)
+
+const (
+	// maxRefreshed is how often one operation starts over for a newer member list.
+	maxRefreshed = 4
+	// refreshTime is how long it waits for somebody to find out the newer list.
+	refreshTime = 3 * time.Second
+)
+
+// Reconfigure has every later round go to the stores of another member list. Rounds
+// under way end as they began. The caller must know that the list was decided: any
+// store that has it is proof. ErrBadConfig, and nothing is changed.
+func (g *Group) Reconfigure(cfg Config, stores []NamedStore) error {
+	if err := cfg.Validate(); err != nil {
+		return err
+	}
+	if err := checkStores(stores, cfg.N); err != nil {
+		return err
+	}
+	old := g.now.Load().cfg
+	cfg.Timeout, cfg.OnStale = old.Timeout, old.OnStale
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.now.Store(&view{cfg: cfg, stores: slices.Clone(stores)})
+	close(g.change)
+	g.change = make(chan struct{})
+	return nil
+}
+
+// Config is what the next round goes by.
+func (g *Group) Config() Config { return g.now.Load().cfg }
+
+// outdated tells whoever can find out that a store refused the member list of v.
+func (g *Group) outdated(v *view, err error) {
+	if v.cfg.OnStale != nil && errors.Is(err, seq.ErrStaleEra) {
+		v.cfg.OnStale()
+	}
+}
+
+// refreshed waits until the group has another view than v; false if nobody finds one
+// in time.
+func (g *Group) refreshed(ctx context.Context, v *view) bool {
+	if v.cfg.OnStale == nil {
+		return false
+	}
+	timer := time.NewTimer(refreshTime)
+	defer timer.Stop()
+	for {
+		g.mu.Lock()
+		change := g.change
+		g.mu.Unlock()
+		if g.now.Load() != v {
+			return true
+		}
+		select {
+		case <-change:
+		case <-ctx.Done():
+			return false
+		case <-timer.C:
+			return false
+		}
+	}
+}
+
+// stale says whether an item is undecided while a store refused the caller's member
+// list: under the stores' own it may be decided.
+func (b *batch) stale() bool {
+	if !slices.ContainsFunc(b.answers, func(a answer) bool { return errors.Is(a.err, seq.ErrStaleEra) }) {
+		return false
+	}
+	for i := range b.length {
+		if s, _ := b.state(i); s == Unknown {
+			return true
+		}
+	}
+	return false
+}
