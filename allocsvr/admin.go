@@ -80,7 +80,7 @@ func (a *Alloc) Ready() error {
 	if t == nil {
 		return fmt.Errorf("%w: no route table yet", seq.ErrNoRoute)
 	}
-	if n := a.leases.Connected(); n < a.needed {
+	if n := a.leases.Connected(); int64(n) < a.needed.Load() {
 		return a.leaseLoss()
 	}
 	desired := a.desired(t)

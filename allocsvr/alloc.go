@@ -22,8 +22,8 @@ type Alloc struct {
 	cluster   string
 	session   seq.Session
 	lease     time.Duration
-	replicas  int // N
-	needed    int // W
+	replicas  atomic.Int64 // N
+	needed    atomic.Int64 // W
 	mapping   seq.Mapping
 	registers Registers
 	documents Documents
@@ -83,11 +83,13 @@ func NewAlloc(p Parts) (*Alloc, error) {
 		return nil, err
 	}
 	a := &Alloc{
-		name: p.Name, addr: p.Addr, cluster: p.Cluster, session: p.Session, lease: p.Lease, replicas: p.Replicas, needed: p.Needed, mapping: p.Mapping,
+		name: p.Name, addr: p.Addr, cluster: p.Cluster, session: p.Session, lease: p.Lease, mapping: p.Mapping,
 		registers: p.Registers, documents: p.Documents, leases: p.Leases, peers: p.Peers,
 		clock: p.Clock, wall: p.Wall, log: p.Logger,
 		inWork: rpc.NewAdmission(maxInWork), fatal: make(chan error, 1), started: p.Clock.Now(), stats: newStats(len(p.Mapping.Spaces)),
 	}
+	a.replicas.Store(int64(p.Replicas))
+	a.needed.Store(int64(p.Needed))
 	a.cells = make([]*cell, p.Mapping.Sections())
 	for i := range p.Mapping.Spaces {
 		space := &a.mapping.Spaces[i]
@@ -159,8 +161,8 @@ func (a *Alloc) lose(c *cell, epoch, by seq.Epoch) {
 
 // leaseLoss is why a lease is not valid.
 func (a *Alloc) leaseLoss() error {
-	if n := a.leases.Connected(); n < a.needed {
-		return fmt.Errorf("%w: %d of %d answered within the lease, %d needed", seq.ErrNoQuorum, n, a.replicas, a.needed)
+	if n, needed := a.leases.Connected(), a.needed.Load(); int64(n) < needed {
+		return fmt.Errorf("%w: %d of %d answered within the lease, %d needed", seq.ErrNoQuorum, n, a.replicas.Load(), needed)
 	}
 	return seq.ErrNoLease
 }

@@ -101,11 +101,11 @@ func (s *Server) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = cluster.Close() }() // nothing is lost with a connection that will not close
 	parts, err := s.assemble(cluster)
 	if err != nil {
-		return err
+		return errors.Join(err, cluster.Close())
 	}
+	defer func() { _ = parts.follow.Close() }() // nothing is lost with a connection that will not close
 	defer parts.close()
 	s.parts.Store(parts)
 
@@ -122,6 +122,7 @@ func (s *Server) Run(ctx context.Context) error {
 	for _, run := range parts.runs() {
 		start(run)
 	}
+	start(parts.follow.Run)
 	start(func(context.Context) error {
 		if err := parts.srv.Serve(s.lis); err != nil && !errors.Is(err, grpc.ErrServerStopped) {
 			return fmt.Errorf("serve gRPC: %w", err)
@@ -184,6 +185,7 @@ type assembled struct {
 	srv    *grpc.Server
 	health *health.Server
 	view   *membership.View
+	follow *storeclient.Follower
 }
 
 func (p *assembled) close() {
@@ -194,29 +196,29 @@ func (p *assembled) close() {
 }
 
 func (s *Server) assemble(cluster storeclient.Cluster) (*assembled, error) {
-	stores := make([]quorum.NamedStore, len(cluster.Stores))
-	for i, st := range cluster.Stores {
-		stores[i] = quorum.NamedStore{Name: st.Addr, UUID: st.UUID, Store: st.Client}
-	}
+	p := &assembled{}
+	p.follow = storeclient.NewFollower(cluster, s.cfg.Logger, func(list quorum.MemberList, stores []quorum.NamedStore) error {
+		return p.Reconfigure(list, stores)
+	})
 	node, err := NewNode(s.cfg, Wiring{
-		Identity: cluster.Identity, Stores: stores, Addr: s.addr, Session: s.session,
+		Stale: p.follow.Kick, Identity: cluster.Identity, Stores: storeclient.NamedStores(cluster.Stores), Addr: s.addr, Session: s.session,
 		Dial: dialPeer, Clock: clock.Boot(), Wall: time.Now, Stop: s.stop, Parked: s.parked(),
 	})
 	if err != nil {
 		return nil, err
 	}
-	p := &assembled{Node: node}
+	p.Node = node
 	if p.view, err = s.startGossip(cluster.Identity.Ref.Cluster); err != nil {
 		return nil, err
 	}
-	s.register(p, cluster)
+	s.register(p)
 	return p, nil
 }
 
-func (s *Server) register(p *assembled, cluster storeclient.Cluster) {
+func (s *Server) register(p *assembled) {
 	p.srv = rpc.NewServer(rpc.ServerConfig{Logger: s.cfg.Logger, ClusterID: p.ClusterID}, s.calls.Options()...)
 	p.Register(p.srv)
-	pb.RegisterAdminServer(p.srv, p.admin(p.view, func(ctx context.Context) []*pb.StoreStatus { return describeStores(ctx, cluster) }))
+	pb.RegisterAdminServer(p.srv, p.admin(p.view, func(ctx context.Context) []*pb.StoreStatus { return describeStores(ctx, p.follow.Stores()) }))
 	p.health = rpc.RegisterHealth(p.srv)
 	p.health.SetServingStatus("", healthpb.HealthCheckResponse_NOT_SERVING)
 }
@@ -248,12 +250,12 @@ func (s *Server) leave(p *assembled) {
 }
 
 // describeStores asks every store for its state.
-func describeStores(ctx context.Context, cluster storeclient.Cluster) []*pb.StoreStatus {
+func describeStores(ctx context.Context, stores []storeclient.Named) []*pb.StoreStatus {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
-	out := make([]*pb.StoreStatus, len(cluster.Stores))
+	out := make([]*pb.StoreStatus, len(stores))
 	var wg sync.WaitGroup
-	for i, st := range cluster.Stores {
+	for i, st := range stores {
 		wg.Go(func() {
 			out[i] = &pb.StoreStatus{Addr: st.Addr, Uuid: st.UUID, State: "unreachable"}
 			id, err := st.Client.Describe(ctx)

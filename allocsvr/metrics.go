@@ -212,8 +212,8 @@ func (a *Alloc) send(ch chan<- prometheus.Metric) {
 	mHandoffs.Send(ch, float64(a.stats.handoffs.Load()))
 	mNacks.Send(ch, float64(a.stats.nacks.Load()))
 	a.sendSections(ch)
-	mStores.Send(ch, float64(a.replicas), "all")
-	mStores.Send(ch, float64(a.needed), "needed")
+	mStores.Send(ch, float64(a.replicas.Load()), "all")
+	mStores.Send(ch, float64(a.needed.Load()), "needed")
 	mStores.Send(ch, float64(a.leases.Connected()), "answering")
 	live, dead := 0, 0
 	for _, v := range a.leases.Sessions() {

@@ -26,6 +26,9 @@ type Wiring struct {
 	Wall     func() time.Time
 	// Stop is told why the process must end: the stores do not let it in.
 	Stop func(error)
+	// Stale is told that a store has another member list: whoever finds a newer one
+	// calls Reconfigure. It must not block; nil: the list never changes.
+	Stale func()
 	// Parked is the file of parked counters; empty: none are kept.
 	Parked string
 }
@@ -42,6 +45,7 @@ type Node struct {
 	group     *quorum.Group
 	peers     *grpcPeers
 	endpoints []endpoint
+	refused   *refusals
 	measured  []*measured
 }
 
@@ -51,12 +55,13 @@ func NewNode(cfg Config, w Wiring) (*Node, error) {
 	if cfg.Lease > id.MaxLease && id.MaxLease > 0 {
 		return nil, fmt.Errorf("%w: %v, the stores grant at most %v", seq.ErrBadLease, cfg.Lease, id.MaxLease)
 	}
-	group, err := quorum.NewGroup(quorum.Config{Ref: id.Ref, N: id.N, R: id.R, W: id.W}, w.Stores)
+	group, err := quorum.NewGroup(quorum.Config{Ref: id.Ref, N: id.N, R: id.R, W: id.W, OnStale: w.Stale}, w.Stores)
 	if err != nil {
 		return nil, err
 	}
 	n := &Node{cfg: cfg, era: id.Ref.Era, parked: w.Parked, group: group, peers: newGRPCPeers(id.Ref.Cluster, w.Session, w.Dial)}
-	refused := &refusals{stop: w.Stop, clock: w.Clock, needed: id.W}
+	refused := &refusals{stop: w.Stop, clock: w.Clock, needed: id.W, stale: w.Stale}
+	n.refused = refused
 	n.leases, err = quorum.NewLeases(quorum.LeaseConfig{
 		Ref: id.Ref, Session: w.Session, Name: cfg.Name, Addr: w.Addr, Lease: cfg.Lease, N: id.N, W: id.W,
 		Clock: w.Clock, Logger: cfg.Logger, OnRefused: refused.add,

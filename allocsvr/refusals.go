@@ -17,8 +17,9 @@ type refusals struct {
 	clock     quorum.Clock
 	needed    int
 	connected func() int // how many stores have granted the session what still holds
+	stale     func()     // told of another member list; nil: nobody
 
-	mu    sync.Mutex    // guards the fields below
+	mu    sync.Mutex    // guards needed and the fields below
 	row   bool          // the name was refused, and no quorum has let the session in since
 	since time.Duration // first refusal of the row
 	last  time.Duration // newest
@@ -37,6 +38,9 @@ const (
 // add takes a refusal in. A name may still be held by the process before this
 // one, whose lease must run out first; only a name that stays taken is fatal.
 func (r *refusals) add(err error) {
+	if errors.Is(err, seq.ErrStaleEra) && r.stale != nil {
+		r.stale()
+	}
 	if errors.Is(err, seq.ErrBadLease) {
 		r.stop(err)
 		return

@@ -39,6 +39,8 @@ func (r *replica) bind(ctx context.Context, cluster string, era seq.Era, members
 				before = *u.Members
 			}
 			switch {
+			case r.identity.Learner:
+				return fmt.Errorf("%w: it was made to be filled by a cluster: seqctl store replace or add", seq.ErrBadArgument)
 			case before.Version > 0 && !slices.Equal(before.List, sorted):
 				return fmt.Errorf("%w: already bound to %v", seq.ErrStaleEra, before.List)
 			case before.Version == 0 && full:
@@ -118,12 +120,14 @@ func (r *replica) describe() description {
 	defer r.mu.Unlock()
 	now := r.clock.Now()
 	voting, state := r.state()
+	n, rq, w := r.quorums()
 	return description{
 		Identity: quorum.Identity{
 			UUID: r.identity.UUID, Name: r.identity.Name, BootCount: r.boots, Ref: r.ref(),
-			N: r.identity.N, R: r.identity.R, W: r.identity.W, Mapping: r.identity.Mapping,
+			N: n, R: rq, W: w, Mapping: r.identity.Mapping,
 			Members: slices.Clone(r.members.List), Voting: voting, State: state,
 			MaxLease: r.maxLease, Grace: r.acceptor.Grace(now), Commits: r.commits,
+			LeaseBound: r.acceptor.LeaseBound(), ListAge: now - r.listed, Filled: r.members.Filled,
 		},
 		leaseBound: r.acceptor.LeaseBound(),
 		registers:  r.acceptor.Registers(),

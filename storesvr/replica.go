@@ -51,6 +51,7 @@ type replica struct {
 	members    disk.Members // as committed
 	commits    uint64       // as committed
 	distrusted string
+	listed     time.Duration // since when members is in force, at the latest
 	maxLease   time.Duration
 	err        error // why nothing is answered any more
 }
@@ -73,7 +74,7 @@ func newReplica(cfg Config, db database, meta disk.Meta, registers map[seq.Regis
 		maxLease: cfg.MaxLease, stats: newStats(),
 		queue: make(chan *write, maxGroup), quit: make(chan struct{}),
 		failed: make(chan struct{}), ended: make(chan struct{}),
-		acceptor: acc, members: meta.Members, commits: meta.Commits, distrusted: meta.Distrusted,
+		acceptor: acc, members: meta.Members, listed: now, commits: meta.Commits, distrusted: meta.Distrusted,
 	}
 	r.nearFull.Store(cfg.NearFull)
 	go r.loop()
@@ -128,7 +129,10 @@ func (r *replica) state() (voting bool, state string) {
 	case r.distrusted != "":
 		return false, "distrusted: " + r.distrusted
 	case r.members.Version == 0:
-		return false, "unbound: waiting for its fellow members"
+		return r.unlisted()
+	}
+	if r.members.Version > 1 {
+		return r.listedAs()
 	}
 	return true, "voting"
 }
@@ -140,13 +144,12 @@ func (r *replica) admit(ref quorum.Ref) error {
 		return err
 	}
 	if voting, state := r.state(); !voting {
+		if ref.Members < r.members.Version { // the caller can find out who votes now
+			return fmt.Errorf("store %s: %w: %w: %s", r.identity.Name, seq.ErrStaleEra, seq.ErrNotVoting, state)
+		}
 		return fmt.Errorf("store %s: %w: %s", r.identity.Name, seq.ErrNotVoting, state)
 	}
-	if own := r.ref(); ref != own {
-		return fmt.Errorf("store %s: %w: it has member list %d (%016x), the caller %d (%016x)", r.identity.Name,
-			seq.ErrStaleEra, own.Members, own.MembersHash, ref.Members, ref.MembersHash)
-	}
-	return nil
+	return r.sameList(ref)
 }
 
 func (r *replica) sameCluster(cluster string, era seq.Era) error {

@@ -29,15 +29,17 @@ type ender struct {
 	stop   context.CancelFunc
 	task   sync.WaitGroup
 
-	cluster string        // set with group
-	group   *quorum.Group // set before ready is closed; nil: never connected
-	free    func() error  // closes the connections below group
+	cluster string                      // set with group
+	group   *quorum.Group               // set before ready is closed; nil: never connected
+	free    func() error                // closes the connections below group
+	run     func(context.Context) error // follows the member list of the stores
 }
 
 func newEnder(stores []string, log *slog.Logger) *ender {
 	ctx, cancel := context.WithCancel(context.Background())
 	e := &ender{stores: stores, log: log, ready: make(chan struct{}), stop: cancel}
 	e.task.Go(func() {
+		defer e.follow(ctx)
 		defer close(e.ready)
 		for ctx.Err() == nil {
 			err := e.connect(ctx)
@@ -54,21 +56,28 @@ func newEnder(stores []string, log *slog.Logger) *ender {
 	return e
 }
 
+// follow goes over to every newer member list until ctx ends.
+func (e *ender) follow(ctx context.Context) {
+	if e.group != nil {
+		_ = e.run(ctx) // ends with ctx only
+	}
+}
+
 func (e *ender) connect(ctx context.Context) error {
 	cluster, err := storeclient.Connect(ctx, e.stores)
 	if err != nil {
 		return err
 	}
 	id := cluster.Identity
-	named := make([]quorum.NamedStore, len(cluster.Stores))
-	for i, s := range cluster.Stores {
-		named[i] = quorum.NamedStore{Name: s.Addr, UUID: s.UUID, Store: s.Client}
-	}
-	group, err := quorum.NewGroup(quorum.Config{Ref: id.Ref, N: id.N, R: id.R, W: id.W}, named)
+	var group *quorum.Group
+	follower := storeclient.NewFollower(cluster, e.log, func(list quorum.MemberList, stores []quorum.NamedStore) error {
+		return group.Reconfigure(quorum.Config{Ref: list.Ref(id.Ref.Cluster, id.Ref.Era), N: list.N(), R: list.R, W: list.W}, stores)
+	})
+	group, err = quorum.NewGroup(quorum.Config{Ref: id.Ref, N: id.N, R: id.R, W: id.W, OnStale: follower.Kick}, storeclient.NamedStores(cluster.Stores))
 	if err != nil {
 		return errors.Join(err, cluster.Close())
 	}
-	e.group, e.free, e.cluster = group, cluster.Close, id.Ref.Cluster
+	e.group, e.free, e.cluster, e.run = group, follower.Close, id.Ref.Cluster, follower.Run
 	return nil
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync/atomic"
+	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/metadata"
@@ -131,6 +132,82 @@ func (c *Client) identity(op string, reply *pb.DescribeReply) (quorum.Identity, 
 		return quorum.Identity{}, c.wrap(op, err)
 	}
 	return id, nil
+}
+
+// DescribeAll is Describe with everything that only operators read.
+func (c *Client) DescribeAll(ctx context.Context) (*pb.DescribeReply, error) {
+	reply, err := c.calls.Describe(ctx, &pb.DescribeRequest{})
+	if err == nil {
+		_, err = c.identity("describe", reply)
+		return reply, err
+	}
+	return nil, c.wrap("describe", err)
+}
+
+// Adopt tells the store a member list that was decided, durably. Errors:
+// seq.ErrForeignCluster, seq.ErrStaleEra if it has a newer one, seq.ErrNotVoting for a
+// list that makes a voter of a store that is not filled, seq.ErrStoreFull.
+func (c *Client) Adopt(ctx context.Context, cluster string, era seq.Era, list quorum.MemberList) (quorum.Identity, error) {
+	reply, err := c.calls.Adopt(c.meant(ctx), &pb.AdoptRequest{ClusterId: cluster, Era: uint64(era), List: storewire.ListToProto(list)})
+	if err != nil {
+		return quorum.Identity{}, c.wrap("adopt", err)
+	}
+	return c.identity("adopt", reply)
+}
+
+// Dump reads everything that the store has on disk, whether or not it votes, and hands
+// it to take in the order of the names. ref, if not zero, must be the store's own:
+// seq.ErrStaleEra. An error means that it is not whole.
+func (c *Client) Dump(ctx context.Context, ref quorum.Ref, take func([]quorum.RegisterState) error) (*pb.DescribeReply, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	req := &pb.DumpRequest{}
+	if ref != (quorum.Ref{}) {
+		req.Ref = storewire.RefToProto(ref)
+	}
+	stream, err := c.calls.Dump(ctx, req)
+	if err != nil {
+		return nil, c.wrap("dump", err)
+	}
+	var store *pb.DescribeReply
+	for count := uint64(0); ; {
+		reply, err := stream.Recv()
+		if err != nil {
+			return nil, c.wrap("dump", err)
+		}
+		if reply.GetStore() != nil {
+			store = reply.GetStore()
+			if _, err := c.identity("dump", store); err != nil {
+				return nil, err
+			}
+		}
+		count += uint64(len(reply.GetRecords()))
+		if err := take(storewire.RecordsFromProto(reply.GetRecords())); err != nil {
+			return nil, err
+		}
+		if reply.GetLast() {
+			if store == nil || count != reply.GetCount() {
+				return nil, c.wrap("dump", fmt.Errorf("%w: %d records of %d", seq.ErrBadBatch, count, reply.GetCount()))
+			}
+			return store, nil
+		}
+	}
+}
+
+// Fill merges states of other stores into the store, durably, and says how many of them
+// it did not have. complete says that a learner has everything with these. by is a
+// session that never takes registers. Errors: seq.ErrStaleEra for another list,
+// seq.ErrNotVoting, seq.ErrStoreFull, seq.ErrOverloaded in its grace. Safe to repeat.
+func (c *Client) Fill(ctx context.Context, ref quorum.Ref, by seq.Session, states []quorum.RegisterState, complete bool, bound time.Duration) (uint64, error) {
+	reply, err := c.calls.Fill(c.meant(ctx), &pb.FillRequest{Ref: storewire.RefToProto(ref), Session: uint64(by),
+		Records: storewire.RecordsToProto(states), Complete: complete, LeaseBoundUs: uint64(bound.Microseconds())})
+	if err == nil {
+		err = c.verify(reply.GetStoreUuid())
+	}
+	if err != nil {
+		return 0, c.wrap("fill", err)
+	}
+	return reply.GetChanged(), nil
 }
 
 // Read implements quorum.Store.

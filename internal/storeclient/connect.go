@@ -25,7 +25,7 @@ const (
 // Cluster is what Connect found.
 type Cluster struct {
 	Identity quorum.Identity // of one voting store; N, R, W, Mapping, Members and Ref are those of all
-	Stores   []Named         // one an address, in the order given
+	Stores   []Named         // the voters: one an address, in the order given, or as in a later member list
 }
 
 // Named is one store of a cluster.
@@ -47,7 +47,9 @@ func (c Cluster) Close() error {
 // Connect asks the stores at the addresses who they are until W of them vote as one
 // cluster, binding those that are new, or until ctx ends: seq.ErrNoQuorum then, with a
 // reason for each. Stores that do not answer are taken along; the Ref of each later
-// request checks them. It fails at once if the stores that answer do not belong together,
+// request checks them. If the member list was changed since the addresses were written
+// down, the stores that are left of them lead to the others: the Cluster has the voters of
+// the newest list, and stores that have an older one are told. It fails at once if the stores that answer do not belong together,
 // naming the address: seq.ErrForeignCluster, seq.ErrStaleEra for another era, N, R, W or
 // member list, seq.ErrBadMapping, seq.ErrBadArgument for a store at two addresses or no
 // address. The caller closes the Cluster.
@@ -75,11 +77,20 @@ func Connect(ctx context.Context, addrs []string, opts ...grpc.DialOption) (Clus
 			return fail(err)
 		}
 		bind(ctx, stores)
+		more, err := unheardOf(stores, opts)
+		stores = append(stores, more...)
+		if err != nil {
+			return fail(err)
+		}
+		if len(more) > 0 {
+			continue
+		}
+		adopt(ctx, stores)
 		if err := verifyOne(stores); err != nil {
 			return fail(err)
 		}
 		if voter := quorumOf(stores); voter != nil {
-			return clusterOf(voter.id, stores), nil
+			return clusterOf(voter.id, stores)
 		}
 		select {
 		case <-ctx.Done():
@@ -104,7 +115,11 @@ func describe(ctx context.Context, stores []*candidate) {
 	defer cancel()
 	var wg sync.WaitGroup
 	for _, s := range stores {
-		wg.Go(func() { s.id, s.err = s.client.Describe(ctx) })
+		wg.Go(func() {
+			if s.id, s.err = s.client.Describe(ctx); s.err == nil && s.id.N == 0 {
+				s.err = fmt.Errorf("store %s: %w: %s", s.client.addr, seq.ErrNotVoting, s.id.State)
+			}
+		})
 	}
 	wg.Wait()
 }
@@ -129,12 +144,12 @@ func verifyOne(stores []*candidate) error {
 	}
 	if first := firstBound(there); first != nil {
 		for _, s := range there {
-			if s.bound() && s.id.Ref != first.id.Ref {
+			if s.bound() && s.id.Ref.Members == first.id.Ref.Members && s.id.Ref != first.id.Ref {
 				return fmt.Errorf("store %s: %w: bound to %v, the store at %s to %v", s.client.addr, seq.ErrStaleEra, s.id.Members, first.client.addr, first.id.Members)
 			}
 		}
 	}
-	if n := len(there); n > 0 && n > there[0].id.N {
+	if n := len(there); n > 0 && n > there[0].id.N && newest(there).Version <= 1 {
 		return fmt.Errorf("%w: %d stores answer, N is %d", seq.ErrBadArgument, n, there[0].id.N)
 	}
 	return nil
@@ -147,7 +162,7 @@ func verifyPair(first, s *candidate) error {
 		return fmt.Errorf("%w: it is of %q, the store at %s of %q", seq.ErrForeignCluster, b.Ref.Cluster, first.client.addr, a.Ref.Cluster)
 	case b.Ref.Era != a.Ref.Era:
 		return fmt.Errorf("%w: it is of era %d, the store at %s of %d", seq.ErrStaleEra, b.Ref.Era, first.client.addr, a.Ref.Era)
-	case b.N != a.N || b.R != a.R || b.W != a.W:
+	case (b.Ref.Members == a.Ref.Members || max(b.Ref.Members, a.Ref.Members) <= 1) && (b.N != a.N || b.R != a.R || b.W != a.W):
 		return fmt.Errorf("%w: its N/R/W are %d/%d/%d, those of the store at %s %d/%d/%d", seq.ErrStaleEra, b.N, b.R, b.W, first.client.addr, a.N, a.R, a.W)
 	case !reflect.DeepEqual(a.Mapping, b.Mapping):
 		return fmt.Errorf("%w: it differs from that of the store at %s", seq.ErrBadMapping, first.client.addr)
@@ -171,6 +186,9 @@ func bind(ctx context.Context, stores []*candidate) {
 	}
 	var members []quorum.Member
 	if first := firstBound(there); first != nil {
+		if newest(there).Version > 1 {
+			return // what is not bound by now was made for another list
+		}
 		members = first.id.Members
 	} else if len(there) == there[0].id.N {
 		for _, s := range there {
@@ -191,19 +209,29 @@ func bind(ctx context.Context, stores []*candidate) {
 
 // quorumOf is a voting store if at least W stores vote, else nil.
 func quorumOf(stores []*candidate) *candidate {
-	voters := slices.DeleteFunc(answered(stores), func(s *candidate) bool { return !s.id.Voting })
+	there := answered(stores)
+	version := newest(there).Version
+	voters := slices.DeleteFunc(there, func(s *candidate) bool { return !s.id.Voting || s.id.Ref.Members != version })
 	if len(voters) == 0 || len(voters) < voters[0].id.W {
 		return nil
 	}
 	return voters[0]
 }
 
-func clusterOf(id quorum.Identity, stores []*candidate) Cluster {
+// clusterOf takes the voters of the list and closes what else there is.
+func clusterOf(id quorum.Identity, stores []*candidate) (Cluster, error) {
 	c := Cluster{Identity: id}
 	for _, s := range stores {
-		c.Stores = append(c.Stores, Named{Addr: s.client.addr, UUID: s.client.UUID(), Client: s.client})
+		uuid := s.client.UUID()
+		if voter := voterOf(id.List(), s); voter != nil {
+			uuid = voter.UUID
+		} else if id.Ref.Members > 1 {
+			_ = s.client.Close() // nothing is under way
+			continue
+		}
+		c.Stores = append(c.Stores, Named{Addr: s.client.addr, UUID: uuid, Client: s.client})
 	}
-	return c
+	return c, nil
 }
 
 // shortfall says for each store why it does not count.

@@ -23,12 +23,21 @@ type Identity struct {
 	W       int         `json:"w"`
 	Names   []string    `json:"member_names"` // of all N stores
 	Mapping seq.Mapping `json:"mapping"`
+
+	// Learner was made to be filled by a cluster that has its stores already: N, R, W and
+	// Names are empty, and it votes only once a member list says so.
+	Learner bool `json:"learner,omitempty"`
 }
 
-// Members is the member list that the store was bound to.
+// Members is the member list that the store has: by Bind the first, by Adopt any later.
 type Members struct {
 	Version uint64          `json:"version"` // 0: not bound
 	List    []quorum.Member `json:"members"`
+	R       int             `json:"r,omitempty"` // 0: as in the Identity
+	W       int             `json:"w,omitempty"`
+	// Filled is the version of the list under which this store was filled as a
+	// learner; 0: never.
+	Filled uint64 `json:"filled,omitempty"`
 }
 
 // Meta is all of a store's state but for the registers.

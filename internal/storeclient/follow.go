@@ -1,0 +1,168 @@
+package storeclient
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc"
+
+	"github.com/seqsvr/seqsvr/quorum"
+)
+
+// errNotAsked is a candidate that came up in this round.
+var errNotAsked = errors.New("not asked yet")
+
+const (
+	// followEvery is how often a Follower looks by itself.
+	followEvery = 5 * time.Second
+	// followPause is between two looks in a row.
+	followPause = 25 * time.Millisecond
+)
+
+// Follower keeps connections to the voters of the newest member list, and tells the
+// list to stores that have an older one. It is safe for concurrent use.
+type Follower struct {
+	cluster Cluster // as connected: its Identity's list is the first
+	log     *slog.Logger
+	change  func(list quorum.MemberList, stores []quorum.NamedStore) error
+	opts    []grpc.DialOption
+	kick    chan struct{} // of one place
+
+	mu      sync.Mutex // guards all below
+	list    quorum.MemberList
+	stores  []Named   // its voters
+	retired []*Client // closed by Close: rounds may still be under way
+}
+
+// NewFollower takes the cluster over: its Close closes the clients. change is called
+// with each newer list and its voters, from one goroutine; if it fails it is called
+// again later.
+func NewFollower(c Cluster, log *slog.Logger, change func(quorum.MemberList, []quorum.NamedStore) error, opts ...grpc.DialOption) *Follower {
+	return &Follower{cluster: c, log: log, change: change, opts: opts, kick: make(chan struct{}, 1),
+		list: c.Identity.List(), stores: slices.Clone(c.Stores)}
+}
+
+// NamedStores are the stores as a quorum.Group and quorum.Leases want them.
+func NamedStores(stores []Named) []quorum.NamedStore {
+	named := make([]quorum.NamedStore, len(stores))
+	for i, s := range stores {
+		named[i] = quorum.NamedStore{Name: s.Addr, UUID: s.UUID, Store: s.Client}
+	}
+	return named
+}
+
+// Kick has the follower look soon. It does not block.
+func (f *Follower) Kick() {
+	select {
+	case f.kick <- struct{}{}:
+	default:
+	}
+}
+
+// Stores are the voters of the newest list that is known.
+func (f *Follower) Stores() []Named {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Clone(f.stores)
+}
+
+// List is the newest list that is known.
+func (f *Follower) List() quorum.MemberList {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.list
+}
+
+// Run looks for newer lists until ctx ends, and returns nil then.
+func (f *Follower) Run(ctx context.Context) error {
+	timer := time.NewTimer(followEvery)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-f.kick:
+		case <-timer.C:
+		}
+		f.look(ctx)
+		timer.Reset(followEvery)
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(followPause):
+		}
+	}
+}
+
+// look asks all stores once.
+func (f *Follower) look(ctx context.Context) {
+	asked := make([]*candidate, 0, len(f.stores))
+	for _, s := range f.Stores() {
+		asked = append(asked, &candidate{client: s.Client})
+	}
+	describe(ctx, asked)
+	if list := newest(answered(asked)); list.Version > f.List().Version {
+		if err := f.goOver(list); err != nil {
+			f.log.Warn("cannot go over to the newer member list", "version", list.Version, "error", err)
+			return
+		}
+		f.log.Info("went over to a newer member list", "version", list.Version, "voters", list.Voters())
+	}
+	adopt(ctx, asked)
+}
+
+// goOver connects to the voters of the list and has change called.
+func (f *Follower) goOver(list quorum.MemberList) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var stores []Named
+	var fresh []*Client
+	for _, m := range list.Voters() {
+		if i := slices.IndexFunc(f.stores, func(s Named) bool { return s.UUID == m.UUID || s.Client.UUID() == m.UUID }); i >= 0 {
+			s := f.stores[i]
+			s.UUID = m.UUID
+			stores = append(stores, s)
+			continue
+		}
+		client, err := Dial(m.Addr, f.opts...)
+		if err != nil {
+			return errors.Join(fmt.Errorf("store %s: %w", m.Name, err), closeAll(fresh))
+		}
+		fresh = append(fresh, client)
+		stores = append(stores, Named{Addr: m.Addr, UUID: m.UUID, Client: client})
+	}
+	if err := f.change(list, NamedStores(stores)); err != nil {
+		return errors.Join(err, closeAll(fresh))
+	}
+	for _, s := range f.stores {
+		if !slices.ContainsFunc(stores, func(o Named) bool { return o.Client == s.Client }) {
+			f.retired = append(f.retired, s.Client)
+		}
+	}
+	f.list, f.stores = list, stores
+	return nil
+}
+
+// Close closes all connections. Run must have ended.
+func (f *Follower) Close() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	all := f.retired
+	for _, s := range f.stores {
+		all = append(all, s.Client)
+	}
+	return closeAll(all)
+}
+
+func closeAll(clients []*Client) error {
+	errs := make([]error, len(clients))
+	for i, c := range clients {
+		errs[i] = c.Close()
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,81 @@
+package storeclient
+
+import (
+	"context"
+	"slices"
+	"sync"
+
+	"google.golang.org/grpc"
+
+	"github.com/seqsvr/seqsvr/quorum"
+)
+
+// newest is the member list of the highest version that one of the stores has.
+func newest(there []*candidate) quorum.MemberList {
+	var list quorum.MemberList
+	for _, s := range there {
+		if l := s.id.List(); l.Version > list.Version {
+			list = l
+		}
+	}
+	return list
+}
+
+// voterOf is the voter of the list that the candidate is, or, as long as it has not
+// answered, whose address it has; nil if it is none.
+func voterOf(list quorum.MemberList, s *candidate) *quorum.Member {
+	uuid := s.client.UUID()
+	for _, m := range list.Voters() {
+		if m.UUID == uuid || uuid == "" && m.Addr == s.client.addr {
+			return &m
+		}
+	}
+	return nil
+}
+
+// unheardOf dials the voters of the newest list that no candidate is. On an error, what
+// it returns is still to be closed.
+func unheardOf(stores []*candidate, opts []grpc.DialOption) (more []*candidate, err error) {
+	list := newest(answered(stores))
+	if list.Version <= 1 {
+		return nil, nil
+	}
+	for _, m := range list.Voters() {
+		if slices.ContainsFunc(stores, func(s *candidate) bool {
+			voter := voterOf(list, s)
+			return voter != nil && voter.UUID == m.UUID
+		}) {
+			continue
+		}
+		client, err := Dial(m.Addr, opts...)
+		if err != nil {
+			return more, err
+		}
+		more = append(more, &candidate{client: client, err: errNotAsked})
+	}
+	return more, nil
+}
+
+// adopt tells the newest list to the stores that answered with an older one. A store
+// that refuses keeps what it told of itself, and is not counted.
+func adopt(ctx context.Context, stores []*candidate) {
+	there := answered(stores)
+	list := newest(there)
+	if list.Version <= 1 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, describeTime)
+	defer cancel()
+	var wg sync.WaitGroup
+	for _, s := range there {
+		if s.id.Ref.Members == list.Version || !s.bound() {
+			continue
+		}
+		wg.Go(func() {
+			if id, err := s.client.Adopt(ctx, s.id.Ref.Cluster, s.id.Ref.Era, list); err == nil {
+				s.id = id
+			}
+		})
+	}
+	wg.Wait()
+}

@@ -1,0 +1,83 @@
+package acceptor
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/seqsvr/seqsvr/quorum"
+	"github.com/seqsvr/seqsvr/seq"
+)
+
+// ErrGrace is returned by Merge during the grace: who may rely on what was leased before
+// the start is not known here. Merge again when it is over.
+var ErrGrace = errors.New("in grace after a restart")
+
+// Dump is the state on disk of up to most registers, in the order of their names, from
+// the first one after after; none only at the end. Payloads are shared and must not be
+// written to.
+func (a *Acceptor) Dump(after seq.Register, most int) []quorum.RegisterState {
+	from, found := slices.BinarySearch(a.registers.names, after)
+	if found {
+		from++
+	}
+	out := make([]quorum.RegisterState, 0, min(most, len(a.registers.names)-from))
+	for _, r := range a.registers.names[from:] {
+		if len(out) == most {
+			break
+		}
+		if st, known := a.registers.find(r).committed(); known {
+			out = append(out, quorum.RegisterState{Register: r, Promised: st.Promised, Accepted: st.Accepted,
+				Max: st.Max, Payload: st.Payload, PayloadMax: st.PayloadMax})
+		}
+	}
+	return out
+}
+
+// Merge takes in what another store has of a register, and says whether that changed
+// anything. Nothing may be answered before the Changes are committed.
+//
+// A learner, which neither votes nor leases, takes all of it. A voter takes no documents,
+// which quorum.Group.SettleDocument brings it by votes; and where a higher promise than
+// its own stands against a lease here, it promises a still higher epoch, of by, who
+// never takes a register, and lets nobody in for a whole lease: so whoever holds the
+// lease is as safe as before, here and after a restart.
+//
+// ErrGrace and seq.ErrBadArgument changed nothing; ErrInvariant is fatal.
+func (a *Acceptor) Merge(st quorum.RegisterState, by seq.Session, learner bool, now time.Duration) (changed bool, err error) {
+	r := st.Register
+	reg := a.registers.find(r)
+	if err := r.Validate(); err != nil {
+		return false, fmt.Errorf("merge: %w: %w", seq.ErrBadArgument, err)
+	}
+	if st.Promised.Less(st.Accepted) || by == 0 || reg == nil && !r.OnDemand() || r.Leased() && len(st.Payload) > 0 {
+		return false, fmt.Errorf("merge %s: %w: no state that a store can have", r, seq.ErrBadArgument)
+	}
+	if !learner && !r.Leased() {
+		return false, nil
+	}
+	old := reg.state()
+	merged := quorum.Merge(quorum.RegisterState{Register: r, Promised: old.Promised, Accepted: old.Accepted,
+		Max: old.Max, Payload: old.Payload, PayloadMax: old.PayloadMax}, st)
+	next := State{Promised: merged.Promised, Accepted: merged.Accepted, Max: merged.Max, Payload: merged.Payload, PayloadMax: merged.PayloadMax}
+	if reg != nil && same(old, next) {
+		return false, nil
+	}
+	if learner || next.Promised == old.Promised {
+		return true, a.set(r, reg, next)
+	}
+	if a.Grace(now) > 0 {
+		return false, fmt.Errorf("merge %s: %w", r, ErrGrace)
+	}
+	holder, _ := a.holder(r, old.Promised, now)
+	contested := holder != 0 && holder != next.Promised.Session
+	if contested {
+		next.Promised = seq.Epoch{Round: next.Promised.Round + 1, Session: by}
+	}
+	a.vacate(r, old.Promised, next.Promised.Session)
+	if contested {
+		a.reserved[r] = reservation{until: now + GraceOf(a.bound)}
+	}
+	return true, a.set(r, reg, next)
+}

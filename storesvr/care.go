@@ -1,0 +1,74 @@
+package storesvr
+
+import (
+	"context"
+	"time"
+
+	"google.golang.org/grpc"
+
+	"github.com/seqsvr/seqsvr/internal/storewire"
+	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
+	"github.com/seqsvr/seqsvr/quorum"
+	"github.com/seqsvr/seqsvr/seq"
+)
+
+// Adopt implements the service.
+func (s *server) Adopt(ctx context.Context, req *pb.AdoptRequest) (*pb.DescribeReply, error) {
+	err := s.replica.adopt(ctx, req.GetClusterId(), seq.Era(req.GetEra()), storewire.ListFromProto(req.GetList()))
+	if err != nil {
+		return nil, err
+	}
+	s.report()
+	return s.Describe(ctx, nil)
+}
+
+// Fill implements the service.
+func (s *server) Fill(ctx context.Context, req *pb.FillRequest) (*pb.FillReply, error) {
+	changed, err := s.replica.fill(ctx, fillRequest{
+		ref: storewire.RefFromProto(req.GetRef()), session: seq.Session(req.GetSession()),
+		records: storewire.RecordsFromProto(req.GetRecords()), complete: req.GetComplete(),
+		bound: time.Duration(min(req.GetLeaseBoundUs(), uint64(maxMaxLease/time.Microsecond))) * time.Microsecond,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &pb.FillReply{StoreUuid: s.replica.identity.UUID, Changed: uint64(changed)}, nil
+}
+
+// dumpBytes bounds the payloads of one message of a dump.
+const dumpBytes = 4 << 20
+
+// Dump implements the service.
+func (s *server) Dump(req *pb.DumpRequest, stream grpc.ServerStreamingServer[pb.DumpReply]) error {
+	var ref quorum.Ref
+	if req.GetRef() != nil {
+		ref = storewire.RefFromProto(req.GetRef())
+	}
+	store, err := s.Describe(stream.Context(), nil)
+	if err != nil {
+		return err
+	}
+	if err := stream.Send(&pb.DumpReply{Store: store}); err != nil {
+		return err
+	}
+	count := uint64(0)
+	err = s.replica.dump(ref, func(states []quorum.RegisterState) error {
+		count += uint64(len(states))
+		for len(states) > 0 {
+			n, size := 0, 0
+			for n < len(states) && (n == 0 || size+len(states[n].Payload) <= dumpBytes) {
+				size += len(states[n].Payload)
+				n++
+			}
+			if err := stream.Send(&pb.DumpReply{Records: storewire.RecordsToProto(states[:n])}); err != nil {
+				return err
+			}
+			states = states[n:]
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return stream.Send(&pb.DumpReply{Last: true, Count: count})
+}
