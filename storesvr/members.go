@@ -198,18 +198,6 @@ func (r *replica) fillable(ref quorum.Ref) (learner bool, err error) {
 	return me.Learner, nil
 }
 
-// sameList checks that the caller means this store's member list. The caller holds mu.
-func (r *replica) sameList(ref quorum.Ref) error {
-	if err := r.sameCluster(ref.Cluster, ref.Era); err != nil {
-		return err
-	}
-	if own := r.ref(); ref != own {
-		return fmt.Errorf("store %s: %w: it has member list %d (%016x), the caller %d (%016x)", r.identity.Name,
-			seq.ErrStaleEra, own.Members, own.MembersHash, ref.Members, ref.MembersHash)
-	}
-	return nil
-}
-
 // dumpStep is how many registers are copied at a time, so that no lease waits for more.
 const dumpStep = 4096
 

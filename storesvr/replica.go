@@ -152,6 +152,18 @@ func (r *replica) admit(ref quorum.Ref) error {
 	return r.sameList(ref)
 }
 
+// sameList checks that the caller means this store's member list. The caller holds mu.
+func (r *replica) sameList(ref quorum.Ref) error {
+	if err := r.sameCluster(ref.Cluster, ref.Era); err != nil {
+		return err
+	}
+	if own := r.ref(); ref != own {
+		return fmt.Errorf("store %s: %w: it has member list %d (%016x), the caller %d (%016x)", r.identity.Name,
+			seq.ErrStaleEra, own.Members, own.MembersHash, ref.Members, ref.MembersHash)
+	}
+	return nil
+}
+
 func (r *replica) sameCluster(cluster string, era seq.Era) error {
 	switch {
 	case cluster != r.identity.Cluster:

@@ -26,7 +26,7 @@ var quorumMutants = []mutant{
 	{
 		line: 5, name: "R=1: one store is enough to read",
 		file:  "quorum/calls.go",
-		edits: []edit{{old: "	if len(answers) < g.cfg.R {\n", new: "	if len(answers) < 1 {\n"}},
+		edits: []edit{{old: "	if len(answers) < v.cfg.R {\n", new: "	if len(answers) < 1 {\n"}},
 		pkg:   "quorum", tests: []string{"TestReadPrefixNeedsRStoresAndMergesThem"},
 	},
 	{
@@ -68,13 +68,13 @@ var quorumMutants = []mutant{
 	{
 		line: 16, name: "lease of W-1 stores",
 		file:  "quorum/hold.go",
-		edits: []edit{{old: "	n, w := len(l.stores), l.cfg.W\n", new: "	n, w := len(l.stores), max(1, l.cfg.W-1)\n"}},
+		edits: []edit{{old: "	n, w := len(c.stores), c.w\n", new: "	n, w := len(c.stores), max(1, c.w-1)\n"}},
 		pkg:   "quorum", tests: []string{"TestALeaseOfFewerThanWStoresIsNone"},
 	},
 	{
 		line: 20, name: "allocator-wide renew without the epoch check, at its session",
 		file:  "quorum/hold.go",
-		edits: []edit{{old: "	mask := h.attached.Load()\n", new: "	mask := uint64(1<<n - 1)\n"}},
+		edits: []edit{{old: "	mask := h.attached.Load() & c.mask\n", new: "	mask := c.mask\n"}},
 		pkg:   "quorum", tests: []string{"TestARefusedAttachIsNotALease"},
 	},
 	{
