@@ -27,6 +27,7 @@ e2e: build ## the tests of the module tests/e2e, which need other systems' libra
 
 race: ## the packages that share memory, under the race detector
 	go test -race -short ./allocsvr/... ./quorum/... ./storesvr/... ./client/... ./router/... ./membership/... ./snowflake/... ./internal/...
+	go test -race ./tests/wholepath
 
 lint: ## go vet, gofmt and the rules of the tree
 	go vet ./...

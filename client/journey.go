@@ -100,8 +100,10 @@ func (c *Client) fault(ctx context.Context, j *journey, err error) error {
 		if moved.RouteVersion > j.table {
 			c.Refresh()
 		}
-	case errors.Is(err, seq.ErrOverloaded), errors.Is(err, seq.ErrNoQuorum), errors.Is(err, seq.ErrStoreFull):
-		j.next = 1 << 16 // no other node does better now
+	case errors.Is(err, seq.ErrOverloaded), errors.Is(err, seq.ErrStoreFull):
+		// No other node does better now. Without a quorum one may: the owner may be cut
+		// off alone, and a standby have taken over.
+		j.next = 1 << 16
 	}
 	return nil
 }

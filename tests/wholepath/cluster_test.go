@@ -1,0 +1,161 @@
+package wholepath
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/seqsvr/seqsvr/allocsvr"
+	"github.com/seqsvr/seqsvr/internal/rpc"
+	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
+	"github.com/seqsvr/seqsvr/router"
+	"github.com/seqsvr/seqsvr/seq"
+	"github.com/seqsvr/seqsvr/storesvr"
+	"github.com/seqsvr/seqsvr/tests/robust/proxy"
+)
+
+const (
+	patience = 60 * time.Second
+	sections = 24
+	lease    = 500 * time.Millisecond
+)
+
+// cluster is three StoreSvr, two AllocSvr and a router. Each AllocSvr reaches the
+// stores through proxies of its own.
+type cluster struct {
+	t      *testing.T
+	allocs []*alloc
+	router *router.Router
+}
+
+type alloc struct {
+	addr  string
+	admin pb.AdminClient
+	links []*proxy.Proxy // one a store
+}
+
+// run runs a daemon until the test ends.
+func run(t *testing.T, what string, daemon func(context.Context) error) {
+	t.Helper()
+	ctx, stop := context.WithCancel(context.Background())
+	var tasks sync.WaitGroup
+	tasks.Go(func() {
+		if err := daemon(ctx); err != nil {
+			t.Errorf("%s: %v", what, err)
+		}
+	})
+	t.Cleanup(func() { stop(); tasks.Wait() })
+}
+
+func start(t *testing.T) *cluster {
+	t.Helper()
+	names := []string{"s1", "s2", "s3"}
+	quiet := slog.New(slog.DiscardHandler)
+	var stores []string
+	for _, name := range names {
+		dir := filepath.Join(t.TempDir(), name)
+		err := storesvr.Init(storesvr.InitConfig{DataDir: dir, ClusterID: "whole", Name: name, MemberNames: names,
+			Spaces: []seq.Space{{Name: seq.DefaultSpace, Sections: sections, Step: 500}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		cfg := storesvr.DefaultConfig()
+		cfg.DataDir, cfg.Listen, cfg.Logger = dir, "127.0.0.1:0", quiet
+		s, err := storesvr.New(cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		stores = append(stores, s.Addr())
+		run(t, name, s.Run)
+	}
+	c := &cluster{t: t}
+	for i := range 2 {
+		c.addAlloc(fmt.Sprintf("alloc-%d", i+1), stores, quiet)
+	}
+	var err error
+	if c.router, err = router.New(router.Config{Listen: "127.0.0.1:0", Allocs: c.addrs(), Logger: quiet}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.router.Close() })
+	run(t, "router", c.router.Run)
+	c.until("every section is served", func() bool { return c.served(0)+c.served(1) == sections })
+	return c
+}
+
+func (c *cluster) addAlloc(name string, stores []string, log *slog.Logger) {
+	c.t.Helper()
+	a := &alloc{}
+	cfg := allocsvr.DefaultConfig()
+	cfg.Name, cfg.Listen, cfg.Lease, cfg.ExpectAllocs, cfg.Logger = name, "127.0.0.1:0", lease, 2, log
+	for _, target := range stores {
+		link, err := proxy.Listen("127.0.0.1:0")
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		c.t.Cleanup(func() { _ = link.Close() })
+		link.Target(target)
+		a.links = append(a.links, link)
+		cfg.Stores = append(cfg.Stores, link.Addr())
+	}
+	s, err := allocsvr.New(cfg)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	a.addr = s.Addr()
+	conn, err := rpc.Dial(a.addr)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	c.t.Cleanup(func() { _ = conn.Close() })
+	a.admin = pb.NewAdminClient(conn)
+	c.allocs = append(c.allocs, a)
+	run(c.t, name, s.Run)
+}
+
+func (c *cluster) addrs() (out []string) {
+	for _, a := range c.allocs {
+		out = append(out, a.addr)
+	}
+	return out
+}
+
+// served is how many sections an AllocSvr serves at this moment; -1 if it does not say.
+func (c *cluster) served(i int) int {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	status, err := c.allocs[i].admin.Status(ctx, &pb.StatusRequest{})
+	if err != nil {
+		return -1
+	}
+	return int(status.GetSectionsOwned())
+}
+
+// cut lets nothing pass between the AllocSvr and the stores; mend ends that.
+func (c *cluster) cut(allocs ...int)  { c.set(proxy.Mode{StallA: true, StallB: true}, allocs) }
+func (c *cluster) mend(allocs ...int) { c.set(proxy.Mode{}, allocs) }
+
+func (c *cluster) set(m proxy.Mode, allocs []int) {
+	for _, i := range allocs {
+		for _, link := range c.allocs[i].links {
+			link.Set(m)
+		}
+	}
+}
+
+func (c *cluster) until(what string, ok func() bool) {
+	c.t.Helper()
+	deadline := time.After(patience)
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for !ok() {
+		select {
+		case <-deadline:
+			c.t.Fatalf("waited %v until %s", patience, what)
+		case <-tick.C:
+		}
+	}
+}
