@@ -35,6 +35,20 @@ func (f *field) growth(ctx context.Context, bin string) error {
 	return nil
 }
 
+// take adds a point, or notes why it is missing. An error is the end of the run.
+func (g *growing) take(to *[]report.Step, what string, size int, step report.Step, err error) error {
+	if g.ctx.Err() != nil {
+		return g.ctx.Err()
+	}
+	if err != nil {
+		say("growth  %s %d: %v", what, size, err)
+		g.f.data.Skipped = append(g.f.data.Skipped, fmt.Sprintf("growth, %d %s: %v", size, what, err))
+		return nil
+	}
+	*to = append(*to, step)
+	return nil
+}
+
 // with starts a cluster for the time of do, and removes what it left on disk.
 func (g *growing) with(size own.Size, do func(c *own.Cluster) error) error {
 	g.n++
@@ -72,31 +86,34 @@ func (g *growing) callers(to *report.Growth) error {
 	return g.with(own.Size{Stores: 3, Allocs: 1}, func(c *own.Cluster) error {
 		for _, n := range []int{1, 4, 16, 64, 256, 1024, 4096} {
 			step, err := g.point(c, "callers", float64(n), own.Flags(n)...)
-			if err != nil {
+			if err := g.take(&to.Callers, "callers", n, step, err); err != nil {
 				return err
 			}
-			to.Callers = append(to.Callers, step)
 		}
 		return nil
 	})
 }
 
-// uids takes a number of all of the UIDs, or nearly, before each measurement.
+// filled takes a number of all of the UIDs, or nearly, before the measurement.
+func (g *growing) filled(c *own.Cluster, n int) (report.Step, error) {
+	uids := []string{"--uids", strconv.Itoa(n)}
+	if n >= 100_000 {
+		fill := time.Duration(max(n/2_000_000, 1)) * time.Second
+		flags := append(uids[:2:2], "--target", "batch", "--batch", "1000", "--callers", "4")
+		if _, err := c.Bench(g.ctx, fill, flags...); err != nil {
+			return report.Step{}, err
+		}
+	}
+	return g.point(c, "uids", float64(n), own.Flags(512, uids...)...)
+}
+
 func (g *growing) uids(to *report.Growth) error {
 	return g.with(own.Size{Stores: 3, Allocs: 1}, func(c *own.Cluster) error {
 		for _, n := range []int{1, 100, 10_000, 100_000, 1_000_000, 10_000_000} {
-			uids := []string{"--uids", strconv.Itoa(n)}
-			if n >= 100_000 {
-				fill := time.Duration(max(n/4_000_000, 1)) * time.Second
-				if _, err := c.Bench(g.ctx, fill, append(uids, "--target", "batch", "--batch", "1000", "--callers", "4")...); err != nil {
-					return err
-				}
-			}
-			step, err := g.point(c, "uids", float64(n), own.Flags(512, uids...)...)
-			if err != nil {
+			step, err := g.filled(c, n)
+			if err := g.take(&to.UIDs, "UIDs", n, step, err); err != nil {
 				return err
 			}
-			to.UIDs = append(to.UIDs, step)
 		}
 		return nil
 	})
@@ -118,10 +135,9 @@ func (g *growing) cluster(what string, size float64, of own.Size, raise bool) (s
 func (g *growing) sections(to *report.Growth) error {
 	for _, n := range []uint32{1, 16, 256, 4096, 42_950} {
 		step, err := g.cluster("sections", float64(n), own.Size{Stores: 3, Allocs: 1, Sections: n}, false)
-		if err != nil {
+		if err := g.take(&to.Sections, "sections", int(n), step, err); err != nil {
 			return err
 		}
-		to.Sections = append(to.Sections, step)
 	}
 	return nil
 }
@@ -129,10 +145,9 @@ func (g *growing) sections(to *report.Growth) error {
 func (g *growing) stores(to *report.Growth) error {
 	for n := 1; n <= 5; n++ {
 		step, err := g.cluster("stores", float64(n), own.Size{Stores: n, Allocs: 1}, true)
-		if err != nil {
+		if err := g.take(&to.Stores, "stores", n, step, err); err != nil {
 			return err
 		}
-		to.Stores = append(to.Stores, step)
 	}
 	return nil
 }
@@ -140,10 +155,9 @@ func (g *growing) stores(to *report.Growth) error {
 func (g *growing) allocs(to *report.Growth) error {
 	for _, n := range []int{1, 2, 4, 8} {
 		step, err := g.cluster("allocs", float64(n), own.Size{Stores: 3, Allocs: n}, false)
-		if err != nil {
+		if err := g.take(&to.Allocs, "allocs", n, step, err); err != nil {
 			return err
 		}
-		to.Allocs = append(to.Allocs, step)
 	}
 	return nil
 }

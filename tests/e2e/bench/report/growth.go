@@ -46,7 +46,7 @@ func (d Data) series() []series {
 	return []series{
 		{"callers", "Callers", "Calls under way at once, by the SDK: few callers wait for the network, many travel together.",
 			d.Growth.Callers, []curve{rate, half, most}, []column{rateColumn, halfColumn, mostColumn, cpuColumn}},
-		{"uids", "UIDs", "Consecutive UIDs, all of them called before the measurement, 512 callers. Memory is resident, of the AllocSvr.",
+		{"uids", "UIDs", "Consecutive UIDs, nearly all of them called before the measurement, 512 callers. Memory is resident, of the AllocSvr.",
 			d.Growth.UIDs, []curve{rate, most, memory}, []column{rateColumn, mostColumn, cpuColumn, memoryColumn}},
 		{"sections", "Sections", "A cluster of its own for each point, 512 callers.",
 			d.Growth.Sections, []curve{rate, most, ready}, []column{rateColumn, mostColumn, memoryColumn, readyColumn}},
@@ -65,7 +65,7 @@ func (d Data) Charts() (map[string]string, error) {
 		if len(s.steps) == 0 {
 			continue
 		}
-		c := chart.Chart{Title: "1 to " + number(s.steps[len(s.steps)-1].Size) + " " + s.title, XTitle: s.title, YTitle: "see the legend"}
+		c := chart.Chart{Title: "1 to " + grouped(s.steps[len(s.steps)-1].Size) + " " + s.title, XTitle: s.title, YTitle: "in the unit of the legend"}
 		for _, curve := range s.draw {
 			line := chart.Series{Name: curve.name}
 			for _, step := range s.steps {
