@@ -1,19 +1,13 @@
 package bench
 
 import (
-	"context"
 	"fmt"
-	"log/slog"
-	"path/filepath"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
 
-	"github.com/seqsvr/seqsvr/internal/storeclient"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
-	"github.com/seqsvr/seqsvr/storesvr"
 )
 
 // BenchmarkTakeover is the stores' part of a takeover: all sections of one of three
@@ -89,51 +83,4 @@ func BenchmarkStep(b *testing.B) {
 			b.Fatal(out.Err)
 		}
 	}
-}
-
-// stores starts three StoreSvr over loopback and gives a group over them.
-func stores(b *testing.B, sections uint32) *quorum.Group {
-	b.Helper()
-	names := []string{"s1", "s2", "s3"}
-	var addrs []string
-	ctx, cancel := context.WithCancel(context.Background())
-	var wg sync.WaitGroup
-	b.Cleanup(func() { cancel(); wg.Wait() })
-	for _, name := range names {
-		dir := filepath.Join(b.TempDir(), name)
-		err := storesvr.Init(storesvr.InitConfig{DataDir: dir, ClusterID: "bench", Name: name, MemberNames: names,
-			Spaces: []seq.Space{{Name: seq.DefaultSpace, Sections: sections}}})
-		if err != nil {
-			b.Fatal(err)
-		}
-		cfg := storesvr.DefaultConfig()
-		cfg.DataDir, cfg.Listen, cfg.Logger = dir, "127.0.0.1:0", slog.New(slog.DiscardHandler)
-		s, err := storesvr.New(cfg)
-		if err != nil {
-			b.Fatal(err)
-		}
-		addrs = append(addrs, s.Addr())
-		wg.Go(func() {
-			if err := s.Run(ctx); err != nil {
-				b.Error(err)
-			}
-		})
-	}
-	connect, done := context.WithTimeout(ctx, 30*time.Second)
-	defer done()
-	cluster, err := storeclient.Connect(connect, addrs)
-	if err != nil {
-		b.Fatal(err)
-	}
-	named := make([]quorum.NamedStore, len(cluster.Stores))
-	for i, s := range cluster.Stores {
-		named[i] = quorum.NamedStore{Name: s.Addr, UUID: s.UUID, Store: s.Client}
-	}
-	id := cluster.Identity
-	group, err := quorum.NewGroup(quorum.Config{Ref: id.Ref, N: id.N, R: id.R, W: id.W, Timeout: 30 * time.Second}, named)
-	if err != nil {
-		b.Fatal(err)
-	}
-	b.Cleanup(func() { group.Close(); _ = cluster.Close() })
-	return group
 }
