@@ -55,14 +55,12 @@ func New(cfg Config) (*Server, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	if cfg.DataDir != "" {
-		if err := os.MkdirAll(cfg.DataDir, 0o755); err != nil {
-			return nil, fmt.Errorf("data directory: %w", err)
-		}
-	}
 	lis, err := net.Listen("tcp", cfg.Listen)
 	if err != nil {
-		return nil, fmt.Errorf("listen for gRPC: %w", err)
+		return nil, fmt.Errorf("listen for gRPC (--listen): %w", err)
+	}
+	if err := usable(cfg.DataDir); err != nil {
+		return nil, errors.Join(fmt.Errorf("data directory (--data-dir): %w", err), lis.Close())
 	}
 	s := &Server{cfg: cfg, lis: lis, addr: lis.Addr().String(), session: cfg.Session, done: make(chan struct{})}
 	if cfg.Advertise != "" {
@@ -73,6 +71,22 @@ func New(cfg Config) (*Server, error) {
 	}
 	s.life, s.stop = context.WithCancelCause(context.Background())
 	return s, nil
+}
+
+// usable makes the directory and tries to write there: that it cannot is better known
+// now than when the counters are to be kept.
+func usable(dir string) error {
+	if dir == "" {
+		return nil
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	probe, err := os.CreateTemp(dir, ".writable-*")
+	if err != nil {
+		return err
+	}
+	return errors.Join(probe.Close(), os.Remove(probe.Name()))
 }
 
 // Addr is where callers and peers reach this node.

@@ -250,7 +250,7 @@ func (a *Alloc) sendSections(ch chan<- prometheus.Metric) {
 				served++
 			}
 			left = min(left, remaining)
-			share := float64(c.confirmed-c.table.High()) / float64(c.space.Step)
+			share := float64(c.confirmed-c.table.High()) / float64(max(c.pace.step, 1))
 			least = min(least, share)
 			headroom.Add(uint64(100*min(share, 1000)), 1)
 		}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"io"
 	"strings"
@@ -82,5 +83,22 @@ func TestAWrongCallIsAUsageErrorThatNamesWhatIsWrong(t *testing.T) {
 				t.Errorf("got %v, want a usage error with %q", err, test.want)
 			}
 		})
+	}
+}
+
+func TestConfigValidateRefusesWhatAStartWould(t *testing.T) {
+	var out bytes.Buffer
+	if err := run(t.Context(), []string{"config", "validate", "--config", example}, &out, io.Discard); err != nil || out.String() != "ok\n" {
+		t.Errorf("the example: got %q, %v", out.String(), err)
+	}
+	out.Reset()
+	if err := run(t.Context(), []string{"config", "print", "--config", example, "--log-level", "debug"}, &out, io.Discard); err != nil ||
+		!strings.Contains(out.String(), "log-level: debug # flag --log-level") || !strings.Contains(out.String(), "admin: 127.0.0.1:7419 # "+example) {
+		t.Errorf("got %v\n%s", err, out.String())
+	}
+	for _, args := range [][]string{{"config"}, {"config", "show"}, {"config", "validate", "--listen", ""}, {"config", "validate", "--admin", "9"}} {
+		if err := run(t.Context(), args, io.Discard, io.Discard); !errors.Is(err, daemon.ErrUsage) {
+			t.Errorf("%q: got %v, want a usage error", args, err)
+		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"os/exec"
+	"os/signal"
 	"runtime"
 	"slices"
 	"strconv"
@@ -37,6 +38,8 @@ type supervisor struct {
 	command func(session seq.Session) *exec.Cmd
 	end     func(ctx context.Context, session seq.Session) error
 	started func(pid int) error
+	reload  func()           // own settings, before the child is told of a SIGHUP
+	hangups <-chan os.Signal // SIGHUP, which goes to the child
 	log     *slog.Logger
 }
 
@@ -48,7 +51,12 @@ func supervise(ctx context.Context, o *options, args []string, stdout, stderr io
 	}
 	stores := newEnder(o.Stores, o.Common.Logger)
 	defer stores.close()
+	hangups := make(chan os.Signal, 1)
+	signal.Notify(hangups, syscall.SIGHUP)
+	defer signal.Stop(hangups)
 	s := &supervisor{
+		reload:  o.Reload,
+		hangups: hangups,
 		command: func(session seq.Session) *exec.Cmd {
 			cmd := exec.Command(self, append(slices.Clone(args), "--supervise=false", "--session", session.String())...)
 			cmd.Stdout, cmd.Stderr, cmd.SysProcAttr = stdout, stderr, childAttributes()
@@ -125,13 +133,19 @@ func (s *supervisor) child(ctx context.Context, session seq.Session) (*os.Proces
 	if err := s.started(cmd.Process.Pid); err != nil {
 		s.log.Warn("pid file not written", "error", err)
 	}
-	select {
-	case <-ended:
-	case <-ctx.Done():
-		_ = cmd.Process.Signal(forward(ctx)) // it may have ended just now
-		<-ended
+	for {
+		select {
+		case <-ended:
+			return cmd.ProcessState, nil
+		case <-s.hangups:
+			s.reload()
+			_ = cmd.Process.Signal(syscall.SIGHUP) // it may have ended just now
+		case <-ctx.Done():
+			_ = cmd.Process.Signal(forward(ctx)) // likewise
+			<-ended
+			return cmd.ProcessState, nil
+		}
 	}
-	return cmd.ProcessState, nil
 }
 
 // forward is the signal that ended ctx.

@@ -53,7 +53,7 @@ func load(args []string, env func(string) (string, bool), stderr io.Writer) (*op
 		return nil, err
 	}
 	o.Config.Logger = o.Common.Logger
-	return o, nil
+	return o, daemon.Usage(o.Validate())
 }
 
 // usageOf marks what only another command line can cure.

@@ -13,11 +13,22 @@ import (
 
 func main() { os.Exit(daemon.Main("router", os.Args[1:], run)) }
 
-func run(ctx context.Context, args []string, _, stderr io.Writer) error {
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	reread := func(args []string) (*daemon.Common, error) {
+		o, err := load(args, os.LookupEnv, stderr)
+		if err != nil {
+			return nil, err
+		}
+		return &o.Common, nil
+	}
+	if daemon.AsksForConfig(args) {
+		return daemon.ConfigVerb("router", args[1:], stdout, reread)
+	}
 	o, err := load(args, os.LookupEnv, stderr)
 	if err != nil {
 		return err
 	}
+	o.Reread = func() (*daemon.Common, error) { return reread(args) }
 	return o.Serve(ctx, "router", func() (daemon.Service, error) {
 		r, err := router.New(o.Config)
 		if err != nil {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"io"
 	"path/filepath"
@@ -103,8 +104,8 @@ func TestAWrongCallIsAUsageErrorThatNamesWhatIsWrong(t *testing.T) {
 		args []string
 		want string
 	}{
-		{"no verb", nil, "init, serve or version"},
-		{"unknown verb", []string{"destroy"}, "init, serve or version"},
+		{"no verb", nil, "init, serve, config or version"},
+		{"unknown verb", []string{"destroy"}, "init, serve, config or version"},
 		{"unknown flag", with("--colour"), "colour"},
 		{"an argument too many", with("now"), "now"},
 		{"a name that is no member", with("--name", "s9"), "s9"},
@@ -136,5 +137,22 @@ func TestADirectoryWithoutADatabaseFailsTheStartAndStaysEmpty(t *testing.T) {
 	}
 	if left, _ := filepath.Glob(filepath.Join(dir, "*")); len(left) > 0 {
 		t.Errorf("the start made %q", left)
+	}
+}
+
+func TestConfigValidateRefusesWhatAStartWould(t *testing.T) {
+	var out bytes.Buffer
+	if err := run(t.Context(), []string{"config", "validate", "--config", example}, &out, io.Discard); err != nil || out.String() != "ok\n" {
+		t.Errorf("the example: got %q, %v", out.String(), err)
+	}
+	out.Reset()
+	if err := run(t.Context(), []string{"config", "print", "--config", example, "--log-level", "debug"}, &out, io.Discard); err != nil ||
+		!strings.Contains(out.String(), "log-level: debug # flag --log-level") || !strings.Contains(out.String(), "admin: 127.0.0.1:7509 # "+example) {
+		t.Errorf("got %v\n%s", err, out.String())
+	}
+	for _, args := range [][]string{{"config"}, {"config", "show"}, {"config", "validate", "--listen", ""}, {"config", "validate", "--admin", "9"}} {
+		if err := run(t.Context(), args, io.Discard, io.Discard); !errors.Is(err, daemon.ErrUsage) {
+			t.Errorf("%q: got %v, want a usage error", args, err)
+		}
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strconv"
+	"time"
 
 	"github.com/spf13/pflag"
 
@@ -37,26 +39,72 @@ func serveFlags() (*pflag.FlagSet, *serveOptions) {
 	return fs, o
 }
 
-func runServe(ctx context.Context, args []string, stderr io.Writer) error {
+// loadServe reads the flags and what may stand in for them. All its errors are of usage.
+func loadServe(args []string, env func(string) (string, bool), stderr io.Writer) (*serveOptions, error) {
 	fs, o := serveFlags()
 	fs.SetOutput(stderr)
-	if err := config.Load(fs, args, os.LookupEnv); err != nil {
-		return daemon.Usage(err)
+	if err := config.Load(fs, args, env); err != nil {
+		return nil, daemon.Usage(err)
 	}
 	if fs.NArg() > 0 {
-		return daemon.Usage(fmt.Errorf("serve: %q is too much: expected flags only", fs.Arg(0)))
+		return nil, daemon.Usage(fmt.Errorf("serve: %q is too much: expected flags only", fs.Arg(0)))
 	}
 	if err := o.Open(stderr); err != nil {
-		return err
+		return nil, err
 	}
 	o.Config.Logger = o.Common.Logger
+	return o, daemon.Usage(o.Validate())
+}
+
+// reread loads the settings of `storesvr serve`.
+func reread(args []string, stderr io.Writer) (*daemon.Common, error) {
+	o, err := loadServe(args, os.LookupEnv, stderr)
+	if err != nil {
+		return nil, err
+	}
+	return &o.Common, nil
+}
+
+func runConfig(_ context.Context, args []string, stdout, stderr io.Writer) error {
+	return daemon.ConfigVerb("storesvr", args, stdout, func(args []string) (*daemon.Common, error) { return reread(args, stderr) })
+}
+
+func runServe(ctx context.Context, args []string, _, stderr io.Writer) error {
+	o, err := loadServe(args, os.LookupEnv, stderr)
+	if err != nil {
+		return err
+	}
+	o.Reread = func() (*daemon.Common, error) { return reread(args, stderr) }
 	return o.Serve(ctx, "storesvr", func() (daemon.Service, error) {
 		store, err := storesvr.New(o.Config)
 		if err != nil {
 			return nil, usageOf(err)
 		}
+		o.Live = limits(store, o.Config)
 		return store, nil
 	})
+}
+
+// limits are the settings that a store takes while it serves.
+func limits(store *storesvr.Store, now storesvr.Config) map[string]func(string) error {
+	return map[string]func(string) error{
+		"near-full": func(text string) error {
+			bytes, err := strconv.ParseUint(text, 10, 64)
+			if err == nil {
+				now.NearFull = bytes
+				err = store.SetLimits(now.NearFull, now.MaxLease)
+			}
+			return err
+		},
+		"max-lease": func(text string) error {
+			longest, err := time.ParseDuration(text)
+			if err == nil {
+				now.MaxLease = longest
+				err = store.SetLimits(now.NearFull, now.MaxLease)
+			}
+			return err
+		},
+	}
 }
 
 // usageOf marks what only another command line can cure.

@@ -71,6 +71,14 @@ func MarkSecret(fs *pflag.FlagSet, name string) error {
 
 func isSecret(flag *pflag.Flag) bool { return len(flag.Annotations[secretKey]) > 0 }
 
+// Text is the value of a flag for people, with a secret hidden.
+func Text(flag *pflag.Flag) string {
+	if isSecret(flag) && flag.Changed {
+		return hidden
+	}
+	return flag.Value.String()
+}
+
 func setSource(flag *pflag.Flag, text string) {
 	if flag.Annotations == nil {
 		flag.Annotations = make(map[string][]string)

@@ -6,6 +6,7 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"os"
 	"sync"
 
 	"github.com/spf13/pflag"
@@ -24,10 +25,21 @@ type Common struct {
 
 	Logger *slog.Logger   // set by Open
 	level  *slog.LevelVar // of Logger
+
+	// Reread loads the settings of a fresh Common from the same sources; nil: SIGHUP
+	// changes nothing.
+	Reread func() (*Common, error)
+	// Live takes new values of flags, as text, that may change while the daemon runs. It
+	// is filled before Serve starts the service, or by start itself.
+	Live map[string]func(text string) error
+
+	fs  *pflag.FlagSet   // that Flags was called with
+	hup <-chan os.Signal // in place of SIGHUP, for tests
 }
 
 // Flags adds the settings to a daemon's flags; admin is its default admin address.
 func (c *Common) Flags(fs *pflag.FlagSet, admin string) {
+	c.fs = fs
 	fs.StringVar(&c.Admin, "admin", admin, "`address` of /metrics, /livez and /readyz, host:port; empty: none")
 	fs.BoolVar(&c.Pprof, "pprof", false, "serve profiles below /debug/pprof/ of the admin address")
 	fs.StringVar(&c.LogLevel, "log-level", "info", "debug, info, warn or error")
@@ -56,21 +68,23 @@ type Service interface {
 // start is called: one that is taken stops the daemon before it has touched anything.
 // While the service drains, /readyz says so and /metrics goes on.
 func (c *Common) Serve(ctx context.Context, name string, start func() (Service, error)) error {
-	if c.Admin == "" {
-		service, err := start()
-		if err != nil {
-			return err
+	var lis net.Listener
+	if c.Admin != "" {
+		var err error
+		if lis, err = net.Listen("tcp", c.Admin); err != nil {
+			return fmt.Errorf("listen for admin (--admin): %w", err)
 		}
-		return service.Run(ctx)
-	}
-	lis, err := net.Listen("tcp", c.Admin)
-	if err != nil {
-		return fmt.Errorf("listen for admin (--admin): %w", err)
 	}
 	service, err := start()
 	if err != nil {
-		_ = lis.Close()
+		if lis != nil {
+			_ = lis.Close()
+		}
 		return err
+	}
+	defer c.followHangups(ctx)()
+	if lis == nil {
+		return service.Run(ctx)
 	}
 	admin := telemetry.Admin{Daemon: name, Subject: draining{service, ctx}, Pprof: c.Pprof, Logger: c.Logger}
 	life, stop := context.WithCancel(context.WithoutCancel(ctx))
