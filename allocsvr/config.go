@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/seqsvr/seqsvr/allocsvr/globalid"
 	"github.com/seqsvr/seqsvr/seq"
 )
 
@@ -41,7 +42,10 @@ type Config struct {
 	// the cluster, so that one region cannot start with another's id.
 	DatacenterID uint64
 	Datacenter   string
-	WorkerID     int64         // the only worker id to use, leased and fenced all the same; -1: any free one
+	WorkerID     int64 // the only worker id to use, leased and fenced all the same; -1: any free one
+	// Namespaces are recorded at the start where nobody has, one a line as
+	// globalid.ParseNamespace reads them.
+	Namespaces   []string
 	WorkerWindow time.Duration // how far ahead the high-water mark is confirmed; 0: 3 s
 
 	Logger *slog.Logger
@@ -71,5 +75,19 @@ func (c Config) Validate() error {
 	case c.Logger == nil:
 		return fmt.Errorf("%w: no logger", seq.ErrBadArgument)
 	}
-	return nil
+	_, err := c.namespaces()
+	return err
+}
+
+// namespaces are the configured ones: seq.ErrBadArgument, seq.ErrBadLayout.
+func (c Config) namespaces() ([]globalid.Namespace, error) {
+	out := make([]globalid.Namespace, 0, len(c.Namespaces))
+	for _, text := range c.Namespaces {
+		ns, err := globalid.ParseNamespace(text)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, ns)
+	}
+	return out, globalid.CheckNamespaces(out)
 }

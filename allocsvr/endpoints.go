@@ -39,10 +39,14 @@ func (n *Node) endpointsOf(cfg Config, w Wiring) error {
 	if err != nil {
 		return err
 	}
+	namespaces, err := cfg.namespaces()
+	if err != nil {
+		return err
+	}
 	ids, err := globalid.New(globalid.Config{
 		Name: cfg.Name, Session: w.Session, Registers: n.measure("worker"), Documents: n.group, Leases: workerLeases{n.leases},
 		DatacenterID: snowflake.Datacenter(cfg.DatacenterID), Datacenter: cfg.Datacenter, Worker: cfg.worker(),
-		Window: cfg.WorkerWindow, Wall: w.Wall, Clock: w.Clock, Logger: cfg.Logger,
+		Namespaces: namespaces, Window: cfg.WorkerWindow, Wall: w.Wall, Clock: w.Clock, Logger: cfg.Logger,
 	})
 	if err != nil {
 		return err

@@ -74,8 +74,8 @@ type Config struct {
 	// the name Datacenter, "" for none, at its first use in the cluster.
 	DatacenterID snowflake.Datacenter
 	Datacenter   string // 0 to 64 bytes of A-Z a-z 0-9 . _ -
-	// Namespaces are offered beside the defaults and in place of those of the same
-	// name or alias, until somebody records them. Version is not looked at.
+	// Namespaces are recorded by Run where nobody has, and stand in place of the
+	// defaults of the same name or alias until then. Version is not looked at.
 	Namespaces []Namespace
 	// Worker is the only worker id to be used, for nodes that are numbered from
 	// outside; nil: any free one. It is leased and fenced like any other.
@@ -90,6 +90,20 @@ type Config struct {
 
 var datacenterName = regexp.MustCompile(`^[A-Za-z0-9._-]{0,64}$`)
 
+// CheckNamespaces checks configured namespaces, each and against each other:
+// seq.ErrBadArgument, seq.ErrBadLayout.
+func CheckNamespaces(all []Namespace) error {
+	for i, ns := range all {
+		if err := ns.validate(); err != nil {
+			return err
+		}
+		if slices.ContainsFunc(all[:i], ns.meets) {
+			return fmt.Errorf("%w: namespace %q: name or alias %d twice", seq.ErrBadArgument, ns.Name, ns.Alias)
+		}
+	}
+	return nil
+}
+
 // withDefaults fills in what may be left out and checks the rest: seq.ErrBadArgument.
 func (c Config) withDefaults() (Config, error) {
 	switch {
@@ -102,13 +116,8 @@ func (c Config) withDefaults() (Config, error) {
 	case c.Window != 0 && (c.Window < MinWindow || c.Window > MaxWindow):
 		return c, fmt.Errorf("%w: window %v, expected %v to %v", seq.ErrBadArgument, c.Window, MinWindow, MaxWindow)
 	}
-	for i, ns := range c.Namespaces {
-		if err := ns.validate(); err != nil {
-			return c, err
-		}
-		if slices.ContainsFunc(c.Namespaces[:i], ns.meets) {
-			return c, fmt.Errorf("%w: namespace %q: name or alias %d twice", seq.ErrBadArgument, ns.Name, ns.Alias)
-		}
+	if err := CheckNamespaces(c.Namespaces); err != nil {
+		return c, err
 	}
 	if c.Window == 0 {
 		c.Window = DefaultWindow

@@ -183,11 +183,22 @@ func (s *Service) change(ctx context.Context, edit func(directory) (directory, b
 	return directory{}, fmt.Errorf("%w: %d times: %w", seq.ErrConflict, recordTries, last)
 }
 
-// follow loads the document now and then, and ends with ctx or if the datacenter of
-// this node is recorded as another's.
+// follow records what is configured, then loads the document now and then. It ends with
+// ctx, or if a configured namespace or the datacenter of this node is recorded otherwise.
 func (s *Service) follow(ctx context.Context) error {
+	declared := false
 	for wait := time.Duration(0); pause(ctx, wait, nil); {
 		wait = followEvery
+		if !declared {
+			err := s.declare(ctx)
+			if err != nil && hopeless(err) {
+				return fmt.Errorf("snowflake endpoint: %w", err)
+			}
+			if declared = err == nil; !declared {
+				s.log.Debug("configured namespaces not recorded", "error", err)
+				wait = followPause
+			}
+		}
 		d, _, err := s.load(ctx)
 		if err != nil {
 			s.log.Debug("namespaces not loaded", "error", err)

@@ -63,8 +63,10 @@ func New(cfg Config) (*Service, error) {
 // Register puts the service on a gRPC server.
 func (s *Service) Register(srv grpc.ServiceRegistrar) { pb.RegisterSnowflakeServer(srv, server{s: s}) }
 
-// Run extends windows ahead of need and follows changes of the namespaces until ctx
-// ends or the node's datacenter turns out to be another's: seq.ErrDatacenterTaken.
+// Run records the configured namespaces, extends windows ahead of need and follows
+// changes of the namespaces until ctx ends or the node's datacenter turns out to be
+// another's, seq.ErrDatacenterTaken, or a configured namespace to be recorded so that the
+// same IDs would mean something else, seq.ErrUnsafeChange.
 // Nothing is handed out after it has returned; worker ids are not released, Release
 // does that.
 func (s *Service) Run(ctx context.Context) error {

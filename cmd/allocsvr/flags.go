@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/spf13/pflag"
 
@@ -35,6 +36,7 @@ func flags() (*pflag.FlagSet, *options) {
 	fs.Uint64Var(&o.DatacenterID, "datacenter-id", o.DatacenterID, "datacenter in snowflake IDs, for layouts that have that field")
 	fs.StringVar(&o.Datacenter, "datacenter", o.Datacenter, "`name` of that datacenter, bound to its id at first use")
 	fs.Int64Var(&o.WorkerID, "worker-id", o.WorkerID, "only snowflake worker id to use; -1: any free one")
+	fs.StringArrayVar(&o.Namespaces, "namespaces", nil, "snowflake `namespace` to be recorded if it is not yet, as \"name=orders alias=7 layout=leaf\"; may be repeated, in the environment one a line")
 	fs.DurationVar(&o.WorkerWindow, "worker-window", o.WorkerWindow, "how far ahead a worker id's high-water mark is confirmed; 0: 3s")
 	fs.DurationVar(&o.Lease, "lease", o.Lease, "how long the stores keep others away, 200ms to 10s")
 	fs.IntVar(&o.ExpectAllocs, "expect-allocs", o.ExpectAllocs, "AllocSvr that a new cluster waits for before it places sections")
@@ -62,6 +64,7 @@ func load(args []string, env func(string) (string, bool), stderr io.Writer) (*op
 		return nil, err
 	}
 	o.Config.Logger = o.Common.Logger
+	o.Namespaces = lines(o.Namespaces)
 	if o.session != "" {
 		var err error
 		if o.Session, err = seq.ParseSession(o.session); err != nil {
@@ -74,9 +77,23 @@ func load(args []string, env func(string) (string, bool), stderr io.Writer) (*op
 	return o, daemon.Usage(o.Validate())
 }
 
+// lines splits what came from the environment, where one value holds many, and leaves
+// out empty ones.
+func lines(texts []string) []string {
+	var out []string
+	for _, text := range texts {
+		for line := range strings.Lines(text) {
+			if line = strings.TrimSpace(line); line != "" {
+				out = append(out, line)
+			}
+		}
+	}
+	return out
+}
+
 // usageOf marks what only another command line can cure.
 func usageOf(err error) error {
-	if errors.Is(err, seq.ErrBadArgument) || errors.Is(err, seq.ErrBadLease) {
+	if errors.Is(err, seq.ErrBadArgument) || errors.Is(err, seq.ErrBadLease) || errors.Is(err, seq.ErrBadLayout) {
 		return daemon.Usage(err)
 	}
 	return err

@@ -31,6 +31,9 @@ func TestTheExampleFileSetsEveryFlag(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if len(o.Namespaces) != 2 || o.Namespaces[0] != "name=orders alias=7 layout=leaf" {
+		t.Errorf("namespaces: got %q", o.Namespaces)
+	}
 	if o.Name != "alloc-1" || len(o.Stores) != 3 || o.Lease != time.Second || !o.supervise {
 		t.Errorf("got %+v", o.Config)
 	}
@@ -44,6 +47,14 @@ func TestAFlagComesBeforeTheEnvironmentAndThatBeforeTheFile(t *testing.T) {
 	}
 	if o.Lease != 3*time.Second || o.Weight != 50 || o.ExpectAllocs != 3 {
 		t.Errorf("lease %v, weight %d, expect-allocs %d; want 3s, 50 and 3", o.Lease, o.Weight, o.ExpectAllocs)
+	}
+}
+
+func TestNamespacesInTheEnvironmentStandOneALine(t *testing.T) {
+	env := map[string]string{"SEQ_NAMESPACES": "name=a layout=leaf\n\n  name=b layout=twitter alias=9\n"}
+	o, err := load([]string{"--name", "x", "--stores", "s:1"}, func(name string) (string, bool) { v, ok := env[name]; return v, ok }, io.Discard)
+	if err != nil || len(o.Namespaces) != 2 || o.Namespaces[1] != "name=b layout=twitter alias=9" {
+		t.Errorf("got %q, %v", o.Namespaces, err)
 	}
 }
 
@@ -74,6 +85,10 @@ func TestAWrongCallIsAUsageErrorThatNamesWhatIsWrong(t *testing.T) {
 		{"a session that is none", with("--session", "0"), "session"},
 		{"a session for a parent", with("--session", "1", "--supervise"), "session"},
 		{"a bad log format", with("--log-format", "xml"), "xml"},
+		{"a namespace without a layout", with("--namespaces", "name=orders"), "layout= are needed"},
+		{"a namespace of a layout that is none", with("--namespaces", "name=orders layout=time:64"), "time:64"},
+		{"a namespace with a word too many", with("--namespaces", "name=orders layout=leaf colour=red"), "colour"},
+		{"a namespace twice", with("--namespaces", "name=orders layout=leaf", "--namespaces", "name=orders layout=twitter"), "twice"},
 		{"a missing file", with("--config", "missing.yaml"), "missing.yaml"},
 	}
 	for _, test := range tests {
