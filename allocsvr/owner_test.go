@@ -16,7 +16,7 @@ import (
 // its lease, its peers and its clock do what the test says and when.
 type owner struct {
 	*Alloc
-	t     *testing.T
+	t     testing.TB
 	clock *clock.Manual
 	regs  *scriptedRegisters
 	peers *scriptedPeers
@@ -39,7 +39,7 @@ func newOwner(t *testing.T) *owner {
 	return newOwnerOf(t, seq.Space{Name: "user", Sections: 1, Step: ownerStep})
 }
 
-func newOwnerOf(t *testing.T, space seq.Space) *owner {
+func newOwnerOf(t testing.TB, space seq.Space) *owner {
 	t.Helper()
 	m, err := seq.NewMapping(space)
 	if err != nil {

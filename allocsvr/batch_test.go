@@ -1,0 +1,81 @@
+package allocsvr
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/seqsvr/seqsvr/allocsvr/counters"
+	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
+	"github.com/seqsvr/seqsvr/seq"
+)
+
+// someKeys is a message of n keys, 64 apart: each in a block of its own.
+func someKeys(n int) *pb.BatchNextRequest {
+	uids := make([]uint64, n)
+	for i := range uids {
+		uids[i] = uint64(i) << seq.BlockBits
+	}
+	return &pb.BatchNextRequest{Batches: []*pb.Batch{{Uids: uids}}}
+}
+
+func TestAMessageThatNeedsNoWaitingAllocatesNothing(t *testing.T) {
+	o := newOwner(t)
+	s := sequenceServer{a: o.Alloc}
+	req, call := someKeys(256), &nextCall{}
+	serve := func() {
+		if err := call.begin(s, req); err != nil || !call.settled() {
+			t.Fatalf("not served at once: %v", err)
+		}
+		call.reply(t.Context())
+	}
+	for range ownerStep * 6 / 10 { // the step ahead is asked for on the way
+		serve()
+	}
+	if n := testing.AllocsPerRun(ownerStep/4, serve); n > 0 {
+		t.Errorf("%v allocations for each message of %d keys, want none", n, len(req.Batches[0].Uids))
+	}
+}
+
+// ownerOfAll owns every section, with all numbers confirmed.
+func ownerOfAll(t testing.TB, sections uint32) *Alloc {
+	t.Helper()
+	o := newOwnerOf(t, seq.Space{Name: "user", Sections: sections, Step: ownerStep})
+	hold := &scriptedHold{until: o.clock.Now() + ownerLease}
+	o.c.drop(o.epoch, "")
+	for _, c := range o.cells {
+		c.begin()
+		c.expect(o.epoch)
+		if ok, err := c.install(o.epoch, counters.New(0), uint64(seq.MaxSeq), hold, &o.gone); !ok || err != nil {
+			t.Fatalf("install: %v, %v", ok, err)
+		}
+	}
+	return o.Alloc
+}
+
+// BenchmarkMessage is what a message costs between its arrival and its reply, without
+// gRPC: keys at random among a million, in 4,096 sections.
+func BenchmarkMessage(b *testing.B) {
+	const users = 1 << 20
+	for _, keys := range []int{1, 64, 512, 4096} {
+		b.Run(fmt.Sprintf("keys=%d", keys), func(b *testing.B) {
+			s := sequenceServer{a: ownerOfAll(b, 4096)}
+			req, call := someKeys(keys), &nextCall{}
+			r := rand.New(rand.NewPCG(1, 2))
+			for uid := range uint64(users) {
+				s.a.Take(b.Context(), &s.a.mapping.Spaces[0], []seq.UID{seq.UID(uid)}, nil)
+			}
+			b.ReportAllocs()
+			for b.Loop() {
+				for i := range req.Batches[0].Uids {
+					req.Batches[0].Uids[i] = r.Uint64N(users)
+				}
+				if err := call.begin(s, req); err != nil || !call.settled() {
+					b.Fatalf("not served at once: %v", err)
+				}
+				call.reply(b.Context())
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*keys), "ns/key")
+		})
+	}
+}
