@@ -6,9 +6,12 @@
 // skip numbers, never repeat one: every answer that is thrown away is thrown away for
 // good. Calls for one key that follow each other get rising numbers.
 //
-// Concurrent Next calls to one AllocSvr travel together: callers append to a queue
-// that one sender swaps out and sends as one message, again and again with no timer.
-// A caller that leaves early disturbs no other.
+// Concurrent Next calls, and batches, to one AllocSvr travel together in flights, one
+// message each: a sender sends the flight that callers fill, again and again with no
+// timer. With few callers it leaves at once; with many it leaves when the reply of the
+// one before has come, or enough are on it. A caller that leaves early disturbs no other,
+// and a key that has to wait at the peer holds up nobody who travelled with it. How many
+// calls may wait is bounded (Config.MaxQueue); more are refused with seq.ErrOverloaded.
 //
 // Snowflake IDs (Generate) come from any AllocSvr, in turn; segment numbers
 // (TakeSegment) from the owner of the tag. With Config.Fallback the Client is lent a
