@@ -107,8 +107,12 @@ func (c *Cluster) Ask(ctx context.Context, args ...string) error {
 	return nil
 }
 
-// raises is how many Raise make a measurement.
-const raises = 60
+// raises is how many Raise make a measurement, each by raiseBy: far above what any
+// section has ahead.
+const (
+	raises  = 60
+	raiseBy = seq.Seq(1) << 32
+)
 
 // Raise is the median time of a Raise above its section's ceiling, one after the
 // other: a call that waits for one durable write at W stores.
@@ -125,7 +129,7 @@ func (c *Cluster) Raise(ctx context.Context) (time.Duration, error) {
 		return 0, err
 	}
 	for i := range took {
-		top += 10 * seq.DefaultStep // far above what the section has ahead
+		top += raiseBy
 		began := time.Now()
 		if _, err := sdk.Raise(ctx, key, top); err != nil {
 			return 0, err

@@ -75,7 +75,7 @@ func (d Data) paper(b *strings.Builder) {
 	if per := bytesPerUID(d.Growth.UIDs); per > 0 {
 		gb := per * wantUIDs / 1e9
 		fmt.Fprintf(b, "- **Memory**: %s bytes a UID (slope between the two largest points above), so %s GB if all 4 billion had been called since their\n"+
-			"  AllocSvr started: %s machines hold them, and one third more lets any quarter fail.\n", digits(per), digits(gb), grouped(math.Ceil(gb/(machineGB*0.75))))
+			"  AllocSvr started: %s of these machines, and as many spare ones as may fail at a time.\n", digits(per), digits(gb), grouped(math.Ceil(gb/(machineGB*0.75))))
 	}
 	fmt.Fprintf(b, "- **Store writes**: a section steps at most once for %s numbers, so at most %s section steps a second",
 		grouped(step), grouped(wantRate/step))
