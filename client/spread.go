@@ -91,6 +91,12 @@ func (s *spreading) fail(i int, err error) {
 // owners is the plan of the first pass: the owners alone, found by index, since
 // nearly every batch needs no more than that.
 func (s *spreading) owners(v *view, pending []int) (parts []*part, idle []int) {
+	if p := s.soleOwner(v); p != nil {
+		if ok, probe := p.admit(); ok {
+			return []*part{{p: p, probe: probe, idx: pending}}, nil
+		}
+		return nil, pending
+	}
 	byNode := make([]*part, len(v.nodes))
 	refused := make([]bool, len(v.nodes))
 	for _, i := range pending {
@@ -112,6 +118,17 @@ func (s *spreading) owners(v *view, pending []int) (parts []*part, idle []int) {
 		byNode[n].idx = append(byNode[n].idx, i)
 	}
 	return parts, idle
+}
+
+// soleOwner is the owner of all keys; nil if there is no such one.
+func (s *spreading) soleOwner(v *view) *peer {
+	p := v.owner(s.space.SectionOf(s.uids[0]))
+	for i := 1; p != nil && i < len(s.uids); i++ {
+		if v.owner(s.space.SectionOf(s.uids[i])) != p {
+			return nil
+		}
+	}
+	return p
 }
 
 // pass asks each pending key once at most, and gives back those to ask again. It
