@@ -97,6 +97,9 @@ func openBolt(path string) (b *bolt.DB, err error) {
 	b, err = bolt.Open(path, 0o600, boltOptions())
 	switch {
 	case err == nil:
+		if err := checkMetaPages(path); err != nil { // under the lock: nobody is writing them
+			return nil, errors.Join(err, b.Close())
+		}
 		return b, nil
 	case errors.Is(err, bolterrors.ErrTimeout):
 		return nil, ErrLocked

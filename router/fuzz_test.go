@@ -1,0 +1,99 @@
+package router
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/seqsvr/seqsvr/client"
+	"github.com/seqsvr/seqsvr/internal/rpc"
+	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
+	"github.com/seqsvr/seqsvr/seq"
+)
+
+// posts are the paths that take a JSON object.
+var posts = []string{"/v1/next", "/v1/batch", "/v1/raise", "/v1/snowflake/generate", "/v1/snowflake/compose", "/v1/segment/take", "/api/snowflake/v1/gen"}
+
+// FuzzHTTPBodies: any body of any path gets an answer that is one JSON object, and never
+// that of a server at fault. The callers have left: a body that is sound takes nothing.
+func FuzzHTTPBodies(f *testing.F) {
+	for i, body := range []string{
+		`{"uid":42,"count":3}`, `{"uids":[1,"2"],"keys":["a"],"counts":[1,2,3]}`, `{"key":"room:7","at_least":"9007199254740990"}`,
+		`{"namespace":"default","time_ms":5,"worker":1}`, `{"uid":18446744073709551616}`, `{"uid":1e3}`, `{"uid":"-1"}`, `[]`, `{"uid":1}{"uid":2}`, "{\"key\":\"\xff\"}",
+	} {
+		f.Add(uint8(i), []byte(body))
+	}
+	front := idleFront(f)
+	gone, leave := context.WithCancel(context.Background())
+	leave()
+	f.Fuzz(func(t *testing.T, path uint8, body []byte) {
+		req := httptest.NewRequest(http.MethodPost, posts[int(path)%len(posts)], bytes.NewReader(body)).WithContext(gone)
+		req.Header.Set("Content-Type", "application/json")
+		w := httptest.NewRecorder()
+		front.ServeHTTP(w, req)
+		var answer map[string]any
+		if err := json.Unmarshal(w.Body.Bytes(), &answer); err != nil {
+			t.Fatalf("%s %q: status %d, answer %q: %v", req.URL, body, w.Code, w.Body, err)
+		}
+		if w.Code == http.StatusInternalServerError {
+			t.Fatalf("%s %q: status %d, answer %q", req.URL, body, w.Code, w.Body)
+		}
+	})
+}
+
+// FuzzBatches: the batches of a call are keys with counts in their limits, or refused by
+// name.
+func FuzzBatches(f *testing.F) {
+	for _, m := range []*pb.BatchNextRequest{
+		{Batches: []*pb.Batch{{Uids: []uint64{1, 2}, Counts: []uint32{1, 5}}, {Space: "room", Keys: []string{"a"}}}},
+		{Batches: []*pb.Batch{{Uids: []uint64{1}, Counts: []uint32{0}}}}, {},
+	} {
+		data, err := proto.Marshal(m)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(data, true)
+	}
+	f.Fuzz(func(t *testing.T, data []byte, counted bool) {
+		var m pb.BatchNextRequest
+		if proto.Unmarshal(data, &m) != nil {
+			return
+		}
+		got, err := checkBatches(m.GetBatches(), counted)
+		if err != nil {
+			if rpc.CodeOf(err) == pb.ErrorCode_ERROR_CODE_UNSPECIFIED {
+				t.Fatalf("error of no name: %v", err)
+			}
+			return
+		}
+		keys := 0
+		for _, b := range got {
+			keys += len(b.uids)
+			for _, n := range b.counts {
+				if n == 0 || n > seq.MaxCount {
+					t.Fatalf("count %d was taken", n)
+				}
+			}
+		}
+		if keys == 0 || keys > seq.MaxBatch {
+			t.Fatalf("%d keys were taken", keys)
+		}
+	})
+}
+
+// idleFront is the HTTP front over an SDK that has no cluster.
+func idleFront(f *testing.F) http.Handler {
+	f.Helper()
+	sdk, err := client.New(f.Context(), client.Config{Addrs: []string{"127.0.0.1:1"}, Lazy: true})
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Cleanup(func() { _ = sdk.Close() })
+	return newFront(sdk, make(chan struct{}), slog.New(slog.DiscardHandler), &httpStats{})
+}
