@@ -34,6 +34,7 @@ type Identity struct {
 
 	LeaseBound time.Duration // longest lease ever granted
 	ListAge    time.Duration // since the store took its member list over, or since its start
+	Addr       string        // that others are told, host:port; the host may be empty
 	Filled     uint64        // version of the list under which it was filled as a learner; 0: never
 }
 

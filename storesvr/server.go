@@ -21,14 +21,15 @@ type server struct {
 	pb.UnimplementedStoreServer
 	replica *replica
 	health  *health.Server
+	addr    string // that others are told
 }
 
 // newServer is a gRPC server with the store, its health and reflection.
-func newServer(cfg Config, r *replica, extra ...grpc.ServerOption) *grpc.Server {
+func newServer(cfg Config, addr string, r *replica, extra ...grpc.ServerOption) *grpc.Server {
 	g := rpc.NewServer(rpc.ServerConfig{Logger: cfg.Logger},
 		append(extra, grpc.MaxRecvMsgSize(storewire.MaxMessage), grpc.MaxSendMsgSize(storewire.MaxMessage),
 			grpc.ChainUnaryInterceptor(addressedTo(r.identity.UUID)))...)
-	s := &server{replica: r}
+	s := &server{replica: r, addr: addr}
 	pb.RegisterStoreServer(g, s)
 	s.health = rpc.RegisterHealth(g)
 	s.report()
@@ -68,6 +69,7 @@ func (s *server) Describe(context.Context, *pb.DescribeRequest) (*pb.DescribeRep
 	out.NearlyFull = d.nearlyFull
 	out.UptimeUs = uint64(d.uptime.Microseconds())
 	out.Version = version.String()
+	out.Addr = s.addr
 	return out, nil
 }
 

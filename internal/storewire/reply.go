@@ -107,7 +107,7 @@ func DescribeToProto(id quorum.Identity) *pb.DescribeReply {
 		Mapping: rpc.MappingToProto(id.Mapping), Members: MembersToProto(id.Members),
 		Voting: id.Voting, State: id.State,
 		MaxLeaseUs: uint64(id.MaxLease.Microseconds()), GraceRemainingUs: micros(id.Grace), Commits: id.Commits,
-		LeaseBoundUs: micros(id.LeaseBound), ListAgeUs: uint64(id.ListAge.Microseconds()), FilledVersion: id.Filled,
+		LeaseBoundUs: micros(id.LeaseBound), ListAgeUs: uint64(id.ListAge.Microseconds()), FilledVersion: id.Filled, Addr: id.Addr,
 	}
 }
 
@@ -123,6 +123,6 @@ func DescribeFromProto(r *pb.DescribeReply) (quorum.Identity, error) {
 		Mapping: mapping, Members: MembersFromProto(r.GetMembers()),
 		Voting: r.GetVoting(), State: r.GetState(),
 		MaxLease: duration(r.GetMaxLeaseUs()), Grace: duration(r.GetGraceRemainingUs()), Commits: r.GetCommits(),
-		LeaseBound: duration(r.GetLeaseBoundUs()), ListAge: duration(r.GetListAgeUs()), Filled: r.GetFilledVersion(),
+		LeaseBound: duration(r.GetLeaseBoundUs()), ListAge: duration(r.GetListAgeUs()), Filled: r.GetFilledVersion(), Addr: r.GetAddr(),
 	}, nil
 }

@@ -812,6 +812,7 @@ type DescribeReply struct {
 	Version          string                 `protobuf:"bytes,20,opt,name=version,proto3" json:"version,omitempty"`
 	ListAgeUs        uint64                 `protobuf:"varint,21,opt,name=list_age_us,json=listAgeUs,proto3" json:"list_age_us,omitempty"`           // since the store took its member list over, or since its start
 	FilledVersion    uint64                 `protobuf:"varint,22,opt,name=filled_version,json=filledVersion,proto3" json:"filled_version,omitempty"` // of the list under which it was filled as a learner; 0: never
+	Addr             string                 `protobuf:"bytes,23,opt,name=addr,proto3" json:"addr,omitempty"`                                         // gRPC, host:port, that others are told; the host may be empty
 	unknownFields    protoimpl.UnknownFields
 	sizeCache        protoimpl.SizeCache
 }
@@ -998,6 +999,13 @@ func (x *DescribeReply) GetFilledVersion() uint64 {
 		return x.FilledVersion
 	}
 	return 0
+}
+
+func (x *DescribeReply) GetAddr() string {
+	if x != nil {
+		return x.Addr
+	}
+	return ""
 }
 
 // Result is a register's state after the request, with the verdict on it.
@@ -2239,7 +2247,7 @@ const file_seqsvr_v1_store_proto_rawDesc = "" +
 	"\n" +
 	"cluster_id\x18\x01 \x01(\tR\tclusterId\x12\x10\n" +
 	"\x03era\x18\x02 \x01(\x04R\x03era\x120\n" +
-	"\amembers\x18\x03 \x03(\v2\x16.seqsvr.v1.StoreMemberR\amembers\"\xb0\x05\n" +
+	"\amembers\x18\x03 \x03(\v2\x16.seqsvr.v1.StoreMemberR\amembers\"\xc4\x05\n" +
 	"\rDescribeReply\x12\x1d\n" +
 	"\n" +
 	"store_uuid\x18\x01 \x01(\tR\tstoreUuid\x12\x12\n" +
@@ -2267,7 +2275,8 @@ const file_seqsvr_v1_store_proto_rawDesc = "" +
 	"\tuptime_us\x18\x13 \x01(\x04R\buptimeUs\x12\x18\n" +
 	"\aversion\x18\x14 \x01(\tR\aversion\x12\x1e\n" +
 	"\vlist_age_us\x18\x15 \x01(\x04R\tlistAgeUs\x12%\n" +
-	"\x0efilled_version\x18\x16 \x01(\x04R\rfilledVersion\"\xf7\x02\n" +
+	"\x0efilled_version\x18\x16 \x01(\x04R\rfilledVersion\x12\x12\n" +
+	"\x04addr\x18\x17 \x01(\tR\x04addr\"\xf7\x02\n" +
 	"\x06Result\x12,\n" +
 	"\averdict\x18\x01 \x01(\x0e2\x12.seqsvr.v1.VerdictR\averdict\x12%\n" +
 	"\x0epromised_round\x18\x02 \x01(\x04R\rpromisedRound\x12)\n" +

@@ -1,0 +1,267 @@
+package storecare
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/seqsvr/seqsvr/internal/storeclient"
+	"github.com/seqsvr/seqsvr/quorum"
+	"github.com/seqsvr/seqsvr/seq"
+)
+
+// lasting is for how long a voter must lack something that another one has before it is
+// given to it: what is under way arrives by itself.
+const lasting = 300 * time.Millisecond
+
+// fillStep is how many registers one message brings, fillBytes how much of documents.
+const (
+	fillStep  = 4096
+	fillBytes = 4 << 20
+)
+
+// states is what one store has.
+type states map[seq.Register]quorum.RegisterState
+
+// source is a voter, or the learner, with what it has.
+type source struct {
+	quorum.Member
+	client *storeclient.Client
+	id     quorum.Identity
+	has    states
+}
+
+// settle has everything that was confirmed so far at W voters of the list in force, and
+// all of it at the learner, if there is one. Afterwards another list may follow.
+//
+// All of it was confirmed under this list or one before, and a quorum of any such list
+// shares a store with the W that are read here, all of which refuse the lists before. No
+// lease of a list before is left either: the list is as old as the longest lease.
+func (c *Care) settle(ctx context.Context) error {
+	if err := c.outwait(ctx); err != nil {
+		return err
+	}
+	voters, learner, err := c.ask(ctx)
+	if err != nil {
+		return err
+	}
+	if err := c.dump(ctx, voters); err != nil {
+		return err
+	}
+	merged := merge(voters)
+	if err := c.settleDocuments(ctx, merged); err != nil {
+		return err
+	}
+	if err := c.spread(ctx, voters, merged); err != nil {
+		return err
+	}
+	if learner == nil {
+		return nil
+	}
+	// Anew, for the documents as they are now. The learner has what others got of it
+	// before, if this is not the first try.
+	if err := c.dump(ctx, voters); err != nil {
+		return err
+	}
+	if err := c.dump(ctx, []*source{learner}); err != nil {
+		return err
+	}
+	return c.fill(ctx, learner, merge(voters), longest(voters))
+}
+
+// merge is everything that any of the stores has.
+func merge(sources []*source) states {
+	all := states{}
+	for _, s := range sources {
+		for r, st := range s.has {
+			if have, there := all[r]; there {
+				st = quorum.Merge(have, st)
+			}
+			all[r] = st
+		}
+	}
+	return all
+}
+
+func longest(sources []*source) (bound time.Duration) {
+	for _, s := range sources {
+		bound = max(bound, s.id.LeaseBound)
+	}
+	return bound
+}
+
+// ask is who of the list answers and has taken it over: at least W voters, and the
+// learner.
+func (c *Care) ask(ctx context.Context) (voters []*source, learner *source, err error) {
+	all := make([]*source, len(c.list.Members))
+	errs := make([]error, len(all))
+	var wg sync.WaitGroup
+	for i, m := range c.list.Members {
+		client, err := c.client(m)
+		if err != nil {
+			return nil, nil, err
+		}
+		all[i] = &source{Member: m, client: client}
+		wg.Go(func() {
+			ctx, cancel := context.WithTimeout(ctx, askTime)
+			defer cancel()
+			all[i].id, errs[i] = client.Describe(ctx)
+		})
+	}
+	wg.Wait()
+	for i, s := range all {
+		switch {
+		case errs[i] != nil:
+		case s.id.Ref != c.ref():
+			errs[i] = fmt.Errorf("store %s: %w: it has member list %d", s.Name, seq.ErrStaleEra, s.id.Ref.Members)
+		case s.Learner:
+			learner = s
+		case s.id.Voting:
+			voters = append(voters, s)
+		default:
+			errs[i] = fmt.Errorf("store %s: %w: %s", s.Name, seq.ErrNotVoting, s.id.State)
+		}
+	}
+	if _, wanted := c.list.Learner(); len(voters) < c.list.W || wanted && learner == nil {
+		return nil, nil, fmt.Errorf("ask the stores: %w: %d of %d voters needed: %w", seq.ErrNoQuorum, len(voters), c.list.W, errors.Join(errs...))
+	}
+	return voters, learner, nil
+}
+
+// outwait waits until every lease of the lists before has ended, and no voter is in its
+// grace.
+func (c *Care) outwait(ctx context.Context) error {
+	for {
+		voters, _, err := c.ask(ctx)
+		wait := pause
+		if err == nil {
+			wait = 0
+			for _, s := range voters {
+				wait = max(wait, s.id.Grace, graceOf(longest(voters))-s.id.ListAge)
+			}
+		}
+		if err == nil && wait == 0 {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("wait for leases of the list before to end: %w", errors.Join(ctx.Err(), err))
+		case <-time.After(wait):
+		}
+	}
+}
+
+// graceOf is how long a lease may last by any clock, as in the stores' own grace.
+func graceOf(bound time.Duration) time.Duration {
+	return bound + time.Duration(2*quorum.Rho*float64(bound)) + quorum.Guard
+}
+
+// dump reads all the sources.
+func (c *Care) dump(ctx context.Context, sources []*source) error {
+	errs := make([]error, len(sources))
+	var wg sync.WaitGroup
+	for i, s := range sources {
+		s.has = states{}
+		wg.Go(func() {
+			_, errs[i] = s.client.Dump(ctx, c.ref(), func(some []quorum.RegisterState) error {
+				for _, st := range some {
+					s.has[st.Register] = st
+				}
+				return nil
+			})
+		})
+	}
+	wg.Wait()
+	return errors.Join(errs...)
+}
+
+// settleDocuments has every document chosen anew under this list.
+func (c *Care) settleDocuments(ctx context.Context, merged states) error {
+	for _, r := range slices.Sorted(maps.Keys(merged)) {
+		if r.Kind() != seq.KindDocument {
+			continue
+		}
+		if err := c.group.SettleDocument(ctx, c.session, r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// spread gives the voters what they still lack of merged after a while.
+func (c *Care) spread(ctx context.Context, voters []*source, merged states) error {
+	if !slices.ContainsFunc(voters, func(s *source) bool { return len(s.lacks(merged, false)) > 0 }) {
+		return nil
+	}
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(lasting):
+	}
+	if err := c.dump(ctx, voters); err != nil {
+		return err
+	}
+	for _, s := range voters {
+		if err := c.send(ctx, s, s.lacks(merged, false), false, 0); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// fill gives the learner everything, and tells it that this is everything.
+func (c *Care) fill(ctx context.Context, learner *source, merged states, bound time.Duration) error {
+	return c.send(ctx, learner, learner.lacks(merged, true), true, bound)
+}
+
+// lacks is what the source does not have of merged, in the order of the names.
+func (s *source) lacks(merged states, documents bool) []quorum.RegisterState {
+	var out []quorum.RegisterState
+	for r, st := range merged {
+		have, there := s.has[r]
+		if !there {
+			have.Register = r
+		}
+		if (documents || r.Leased()) && (!there || !sameState(quorum.Merge(have, st), have)) {
+			out = append(out, st)
+		}
+	}
+	slices.SortFunc(out, func(a, b quorum.RegisterState) int { return strings.Compare(string(a.Register), string(b.Register)) })
+	return out
+}
+
+func sameState(a, b quorum.RegisterState) bool {
+	return a.Promised == b.Promised && a.Accepted == b.Accepted && a.Max == b.Max && a.PayloadMax == b.PayloadMax && bytes.Equal(a.Payload, b.Payload)
+}
+
+// send fills a store in messages of bounded size.
+func (c *Care) send(ctx context.Context, s *source, some []quorum.RegisterState, complete bool, bound time.Duration) error {
+	for done := len(some) == 0 && !complete; !done; {
+		n, size := 0, 0
+		for n < min(len(some), fillStep) && (n == 0 || size+len(some[n].Payload) <= fillBytes) {
+			size += len(some[n].Payload)
+			n++
+		}
+		last := n == len(some)
+		_, err := s.client.Fill(ctx, c.ref(), c.session, some[:n], complete && last, bound)
+		if errors.Is(err, seq.ErrOverloaded) { // in its grace: it has just restarted
+			select {
+			case <-ctx.Done():
+				return fmt.Errorf("%w: %w", ctx.Err(), err)
+			case <-time.After(pause):
+			}
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("fill store %s: %w", s.Name, err)
+		}
+		some, done = some[n:], last
+	}
+	return nil
+}
