@@ -47,6 +47,42 @@ func Init(cfg InitConfig) error {
 	return nil
 }
 
+// LearnerConfig is what a store is made of that a running cluster is to fill.
+type LearnerConfig struct {
+	DataDir   string
+	ClusterID string
+	Name      string
+	Era       seq.Era
+	Mapping   seq.Mapping // as every store of the cluster tells it
+}
+
+// InitLearner makes a store that waits to be filled: it never votes before the cluster
+// has decided so by a member list. Errors are those of Init.
+func InitLearner(cfg LearnerConfig) error {
+	err := cfg.validate()
+	if err == nil {
+		err = disk.Create(cfg.DataDir, disk.Identity{
+			Cluster: cfg.ClusterID, UUID: newUUID(), Name: cfg.Name, Era: cfg.Era, Mapping: cfg.Mapping, Learner: true,
+		})
+	}
+	if err != nil {
+		return fmt.Errorf("init learner %q: %w", cfg.Name, err)
+	}
+	return nil
+}
+
+func (c LearnerConfig) validate() error {
+	switch {
+	case c.DataDir == "":
+		return fmt.Errorf("%w: no data directory", ErrConfig)
+	case c.Name == "":
+		return fmt.Errorf("%w: no name", ErrConfig)
+	case c.ClusterID == "" || len(c.ClusterID) > maxClusterID:
+		return fmt.Errorf("%w: cluster id of %d bytes, expected 1 to %d", ErrConfig, len(c.ClusterID), maxClusterID)
+	}
+	return c.Mapping.Validate()
+}
+
 func (c InitConfig) withDefaults() InitConfig {
 	if c.N == 0 {
 		c.N = len(c.MemberNames)

@@ -24,6 +24,9 @@ type initOptions struct {
 	first     seq.Space // the default space
 	spaces    []string  // further ones, as parseSpace reads them
 	ifMissing bool
+
+	learner bool     // to be filled by a cluster that runs
+	join    []string // addresses of its stores
 }
 
 func initFlags() (*pflag.FlagSet, *initOptions) {
@@ -41,6 +44,8 @@ func initFlags() (*pflag.FlagSet, *initOptions) {
 	fs.Uint64Var(&o.first.MaxStep, "max-step", 0, "what the step of a busy section of that space grows to at most; 0: "+strconv.Itoa(seq.DefaultMaxStep)+" with the default step, any other never grows")
 	fs.StringArrayVar(&o.spaces, "space", nil, "a further `space`, NAME[:sections=N][,step=N][,max-step=N][,mode=M]; may be given again")
 	fs.BoolVar(&o.ifMissing, "if-missing", false, "succeed and touch nothing where a database is, for start scripts that run each time")
+	fs.BoolVar(&o.learner, "learner", false, "make a store for a cluster that runs, to be filled by seqctl store replace or add; takes --join, --name and --data-dir")
+	fs.StringSliceVar(&o.join, "join", nil, "`addresses` of stores of that cluster")
 	return fs, o
 }
 
@@ -58,7 +63,7 @@ func (o *initOptions) config() (storesvr.InitConfig, error) {
 	return cfg, nil
 }
 
-func runInit(_ context.Context, args []string, _, stderr io.Writer) error {
+func runInit(ctx context.Context, args []string, _, stderr io.Writer) error {
 	fs, o := initFlags()
 	fs.SetOutput(stderr)
 	if err := config.Load(fs, args, os.LookupEnv); err != nil {
@@ -71,7 +76,11 @@ func runInit(_ context.Context, args []string, _, stderr io.Writer) error {
 	if err != nil {
 		return daemon.Usage(err)
 	}
-	err = storesvr.Init(cfg)
+	if o.learner || len(o.join) > 0 {
+		err = initLearner(ctx, o, fs)
+	} else {
+		err = storesvr.Init(cfg)
+	}
 	if o.ifMissing && errors.Is(err, disk.ErrExists) {
 		// Whether it is the right one is checked by serve, by its members and by --cluster.
 		fmt.Fprintf(stderr, "storesvr init: %s has a database, which is left as it is\n", cfg.DataDir)

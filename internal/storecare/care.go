@@ -61,17 +61,19 @@ func Open(ctx context.Context, addrs []string, opts ...grpc.DialOption) (*Care, 
 	c := &Care{cluster: id.Ref.Cluster, era: id.Ref.Era, session: seq.NewSession(), opts: opts,
 		clients: map[string]*storeclient.Client{}}
 	list := id.List()
+	var silent []string
 	for _, s := range cluster.Stores {
 		if uuid := s.Client.UUID(); uuid != "" {
 			c.clients[uuid] = s.Client
 		} else if s.UUID != "" {
 			c.clients[s.UUID] = s.Client
 		} else {
-			_ = s.Client.Close() // of the first list, and does not answer
+			silent = append(silent, s.Addr) // of the first list, and does not answer
+			_ = s.Client.Close()
 		}
 	}
 	if list.Version == 1 {
-		c.addresses(ctx, list)
+		c.addresses(ctx, list, silent)
 	}
 	if err := c.use(list); err == nil {
 		err = c.catchUp(ctx)
@@ -84,11 +86,15 @@ func Open(ctx context.Context, addrs []string, opts ...grpc.DialOption) (*Care, 
 	return c, nil
 }
 
-// addresses puts into the first list, which has none, those of the stores that answer.
-func (c *Care) addresses(ctx context.Context, list quorum.MemberList) {
+// addresses puts into the first list, which has none, those of the stores that answer. If
+// one store does not, it has the one address that is left.
+func (c *Care) addresses(ctx context.Context, list quorum.MemberList, silent []string) {
 	for i, m := range list.Members {
 		client := c.clients[m.UUID]
 		if client == nil {
+			if len(silent) == 1 && len(c.clients) == len(list.Members)-1 {
+				list.Members[i].Addr = silent[0]
+			}
 			continue
 		}
 		ctx, cancel := context.WithTimeout(ctx, askTime)

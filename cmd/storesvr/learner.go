@@ -1,0 +1,69 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/seqsvr/seqsvr/internal/storeclient"
+	"github.com/seqsvr/seqsvr/quorum"
+	"github.com/seqsvr/seqsvr/seq"
+	"github.com/seqsvr/seqsvr/storesvr"
+)
+
+// joinTime bounds how long a store of the cluster is waited for.
+const joinTime = 10 * time.Second
+
+// initLearner makes a store of what the cluster's stores tell about themselves.
+func initLearner(ctx context.Context, o *initOptions, fs *pflag.FlagSet) error {
+	allowed := []string{"learner", "join", "name", "data-dir", "cluster", "if-missing", "config", "help"}
+	var wrong error
+	fs.Visit(func(f *pflag.Flag) {
+		if !slices.Contains(allowed, f.Name) {
+			wrong = fmt.Errorf("%w: --%s: a learner takes it from the cluster", storesvr.ErrConfig, f.Name)
+		}
+	})
+	switch {
+	case wrong != nil:
+		return wrong
+	case !o.learner || len(o.join) == 0:
+		return fmt.Errorf("%w: --learner and --join go together", storesvr.ErrConfig)
+	}
+	id, err := askOne(ctx, o.join)
+	if err != nil {
+		return fmt.Errorf("init learner %q: %w", o.Name, err)
+	}
+	if o.ClusterID != "" && o.ClusterID != id.Ref.Cluster {
+		return fmt.Errorf("init learner %q: %w: the stores are of %q, not %q", o.Name, seq.ErrForeignCluster, id.Ref.Cluster, o.ClusterID)
+	}
+	return storesvr.InitLearner(storesvr.LearnerConfig{DataDir: o.DataDir, ClusterID: id.Ref.Cluster, Name: o.Name,
+		Era: id.Ref.Era, Mapping: id.Mapping})
+}
+
+// askOne is who the first store says it is that answers and votes.
+func askOne(ctx context.Context, addrs []string) (quorum.Identity, error) {
+	ctx, cancel := context.WithTimeout(ctx, joinTime)
+	defer cancel()
+	var errs []error
+	for _, addr := range addrs {
+		client, err := storeclient.Dial(addr)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		id, err := client.Describe(ctx)
+		_ = client.Close() // nothing is under way
+		if err == nil && id.Voting {
+			return id, nil
+		}
+		if err == nil {
+			err = fmt.Errorf("store at %s: %w: %s", addr, seq.ErrNotVoting, id.State)
+		}
+		errs = append(errs, err)
+	}
+	return quorum.Identity{}, errors.Join(errs...)
+}
