@@ -64,6 +64,9 @@ func (w *world) keys() []history.Key {
 
 const uidsPerSection = 2
 
+// retryPause is before a caller asks the next one.
+const retryPause = 200 * time.Millisecond
+
 // caller is one client. It goes where it was told to go, as a router or the SDK does.
 type caller struct {
 	w     *world
@@ -135,7 +138,7 @@ func (c *caller) try(ctx context.Context, key history.Key, ask func(ctx context.
 		}
 		select {
 		case <-ctx.Done():
-		case <-time.After(50 * time.Millisecond):
+		case <-time.After(retryPause):
 		}
 	}
 	return last

@@ -215,7 +215,7 @@ func Schedule(o Options) []Fault {
 	for _, c := range choices {
 		total += c.weight
 	}
-	mean := (2 + 10*d.rng.Float64()*d.rng.Float64()) * float64(time.Second)
+	mean := (1 + 4*d.rng.Float64()*d.rng.Float64()) * float64(o.Lease)
 	var out []Fault
 	for at := o.Calm; ; {
 		at += time.Duration(d.rng.ExpFloat64() * mean)

@@ -63,8 +63,9 @@ func OptionsOf(seed uint64) Options {
 	if rng.IntN(5) == 0 {
 		o.Stores = 5
 	}
-	o.Lease = []time.Duration{time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second}[rng.IntN(4)]
-	o.Think = time.Duration(200+rng.IntN(2800)) * time.Millisecond
+	// Some seconds, so that an hour of virtual time is not all renewals.
+	o.Lease = []time.Duration{2 * time.Second, 4 * time.Second, 8 * time.Second}[rng.IntN(3)]
+	o.Think = time.Duration(500+rng.IntN(3500)) * time.Millisecond
 	o.Length = 10 * time.Minute
 	o.Latency = time.Duration(200+rng.IntN(8000)) * time.Microsecond
 	o.Disk = time.Duration(500+rng.IntN(20000)) * time.Microsecond
