@@ -49,7 +49,8 @@ type simDisk struct {
 
 	slow     time.Duration // of a commit at most
 	full     bool
-	failNext error // of the next commit
+	failNext error  // of the next commit
+	fate     string // of a commit that is cut off: kept or lost; empty: either
 }
 
 func newDisk(w *world, h *host) *simDisk {
@@ -165,6 +166,9 @@ func (b *database) Commit(u disk.Update) (uint64, error) {
 	fate := d.w.rng.Uint64()
 	latency := d.w.between(d.w.opts.Disk/4, d.w.opts.Disk)
 	d.mu.Lock()
+	if d.w.opts.still {
+		latency = d.w.opts.Disk
+	}
 	if b.closing {
 		latency = 0
 	} else if d.slow > 0 {
@@ -172,6 +176,12 @@ func (b *database) Commit(u disk.Update) (uint64, error) {
 	}
 	fail := d.failNext
 	d.failNext = nil
+	switch d.fate {
+	case "kept":
+		fate = 1
+	case "lost":
+		fate = 0
+	}
 	d.mu.Unlock()
 	d.w.mu.Unlock()
 

@@ -1,6 +1,9 @@
 package sim
 
-import "strings"
+import (
+	"strings"
+	"time"
+)
 
 // Job is one run as another process asks for it.
 type Job struct {
@@ -10,12 +13,18 @@ type Job struct {
 	Faults    []string
 	OwnFaults bool
 	Trace     bool
+	// Length of the faulty part, 0 for the seed's own. The schedule of a shorter run is
+	// the beginning of that of a longer one.
+	Length time.Duration
 }
 
 // Options are those of the job's seed, with its faults.
 func (j Job) Options() (Options, error) {
 	o := OptionsOf(j.Seed)
 	o.Trace = j.Trace
+	if j.Length > 0 {
+		o.Length = j.Length
+	}
 	if !j.OwnFaults {
 		return o, nil
 	}

@@ -126,7 +126,7 @@ func (w *world) request(k *call) {
 		w.fail(k, w.between(0, time.Second), "connection lost")
 		return
 	}
-	w.after(w.latency(), func() { w.arrive(k, false) })
+	w.after(w.travel(k.to), func() { w.arrive(k, false) })
 	if w.chance(w.dup()) {
 		w.stats.Duplicated++
 		w.after(w.latency()+w.between(0, 2*time.Second), func() { w.arrive(k, true) })
@@ -243,7 +243,7 @@ func (w *world) respond(h *host, k *call, r result) {
 		w.fail(k, w.between(0, time.Second), "connection lost")
 		return
 	}
-	w.after(w.latency(), func() {
+	w.after(w.travel(h), func() {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		if w.cut(h, k.from) {
@@ -299,8 +299,20 @@ func (w *world) abandon(k *call) {
 
 func (w *world) cut(from, to *host) bool { return w.cuts[link{from.name, to.name}] > 0 }
 
+// travel is the time between a server and another host. On a still stage the first
+// server is always the fastest. Needs w.mu.
+func (w *world) travel(server *host) time.Duration {
+	if w.opts.still {
+		return w.opts.Latency + time.Duration(server.index)*w.opts.Latency/10
+	}
+	return w.latency()
+}
+
 // latency of one message. Needs w.mu.
 func (w *world) latency() time.Duration {
+	if w.opts.still {
+		return w.opts.Latency
+	}
 	d := w.opts.Latency/2 + w.between(0, w.opts.Latency)
 	for _, b := range w.bad {
 		d += w.between(0, b.slow)

@@ -113,13 +113,13 @@ func (w *world) startAlloc(h *host) {
 	}
 	h.boot()
 	life, dead, ctx := h.life, h.dead, h.ctx
-	p := &allocProc{session: w.newSession(), over: make(chan struct{}), file: filepath.Join(w.dir, fmt.Sprintf("%s-%d.parked", h.name, h.life))}
+	p := &allocProc{session: w.newSession(h), over: make(chan struct{}), file: filepath.Join(w.dir, fmt.Sprintf("%s-%d.parked", h.name, h.life))}
 	copyFile(h.parked, p.file)
 	stores := make([]quorum.NamedStore, len(w.ident.Members))
 	for i, m := range w.ident.Members {
 		c := &conn{w: w, from: h, life: life, to: m.Name}
 		stores[i] = quorum.NamedStore{Name: m.Name, Store: storeclient.Over(m.Name, c, c)}
-		if w.chance(0.7) { // it answered when the process connected
+		if w.opts.still || w.chance(0.7) { // it answered when the process connected
 			stores[i].UUID = m.UUID
 		}
 	}

@@ -26,6 +26,9 @@ type Options struct {
 	Think   time.Duration // of a caller between two calls, on average
 	Beyond  bool          // clocks run beyond rho: M is not promised then
 	Trace   bool
+	// still leaves nothing to chance: clocks run true. sectionsWanted is for scenarios.
+	still          bool
+	sectionsWanted uint32
 	// Faults are used instead of the ones that the seed gives, if not nil.
 	Faults []Fault
 }
@@ -34,7 +37,10 @@ type Options struct {
 const rho = quorum.Rho
 
 func (o Options) drift() float64 {
-	if o.Beyond {
+	switch {
+	case o.still:
+		return 0
+	case o.Beyond:
 		return 0.3
 	}
 	return rho
@@ -45,7 +51,10 @@ func (o Options) W() int { return o.Stores/2 + 1 }
 
 // spaces of every run: steps are small, so that much of what is handed out is close to
 // a ceiling.
-func spaces() []seq.Space {
+func (o Options) spaces() []seq.Space {
+	if o.sectionsWanted > 0 {
+		return []seq.Space{{Name: seq.DefaultSpace, Sections: o.sectionsWanted, Step: 20}}
+	}
 	return []seq.Space{
 		{Name: seq.DefaultSpace, Sections: 4, Step: 20},
 		{Name: "strict", Sections: 1, Step: 15, Mode: seq.Strict},
@@ -123,7 +132,7 @@ func Run(o Options, dir string) Result {
 
 // assemble makes the hosts.
 func (w *world) assemble() {
-	m, err := seq.NewMapping(spaces()...)
+	m, err := seq.NewMapping(w.opts.spaces()...)
 	if err != nil {
 		panic(fmt.Sprintf("sim: mapping of the simulator: %v", err))
 	}

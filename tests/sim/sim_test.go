@@ -2,8 +2,10 @@ package sim
 
 import (
 	"encoding/json"
+	"flag"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -101,6 +103,55 @@ func TestAFaultIsReadAsItIsWritten(t *testing.T) {
 	for _, bad := range []string{"", "1s kill", "x kill a1", "1s explode a1", "1s [commit kill a1", "1s kill a1 for long"} {
 		if _, err := ParseFault(bad); err == nil {
 			t.Errorf("%q is taken for a fault", bad)
+		}
+	}
+}
+
+var update = flag.Bool("update", false, "write the output of the scenarios into their files")
+
+func TestScenariosEndAsTheyShould(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	played := 0
+	for _, file := range files {
+		if filepath.Base(file) == "seeds.txt" {
+			continue
+		}
+		played++
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) { playFile(t, file) })
+	}
+	if played == 0 {
+		t.Error("no scenarios in testdata")
+	}
+}
+
+func playFile(t *testing.T, file string) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	commands, err := parseScript(string(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	var got []string
+	var violations []Violation
+	synctest.Test(t, func(*testing.T) { got, violations = play(commands, dir) })
+	for _, v := range violations {
+		t.Error(v)
+	}
+	if *update {
+		if err := os.WriteFile(file, []byte(golden(string(text), got)), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	for i, c := range commands {
+		if diff := cmp.Diff(c.want, got[i]); diff != "" {
+			t.Errorf("%s:%d: %s (-want +got)\n%s", file, c.line, c.text, diff)
 		}
 	}
 }

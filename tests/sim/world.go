@@ -201,7 +201,10 @@ func (w *world) sleep(d time.Duration) bool {
 }
 
 // newSession draws an incarnation. Needs w.mu.
-func (w *world) newSession() seq.Session {
+func (w *world) newSession(h *host) seq.Session {
+	if w.opts.still {
+		return seq.Session(1000*h.life + h.index + 1)
+	}
 	for {
 		if s := seq.Session(w.rng.Uint64()); s != 0 {
 			return s

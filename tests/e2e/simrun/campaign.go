@@ -17,7 +17,8 @@ type campaign struct {
 	out     io.Writer
 	kept    []uint64      // run first, all of them
 	first   uint64        // of the fresh seeds; they follow one another
-	length  time.Duration // wall time for fresh seeds, 0: no bound
+	length  time.Duration // of one run, 0: the seed's own
+	wall    time.Duration // for fresh seeds, 0: no bound
 	virtual time.Duration // to be simulated, 0: no bound
 	workers int
 
@@ -38,7 +39,7 @@ func (c *campaign) seed() (uint64, bool) {
 	case c.failed != nil || len(c.broken) > 0:
 		return 0, false
 	case i < len(c.kept):
-	case c.length > 0 && time.Since(c.begin) >= c.length,
+	case c.wall > 0 && time.Since(c.begin) >= c.wall,
 		c.virtual > 0 && c.total.Virtual >= c.virtual:
 		return 0, false
 	}
@@ -60,7 +61,7 @@ func (c *campaign) work(ctx context.Context) error {
 				if !ok {
 					return
 				}
-				r, err := c.run.run(ctx, sim.Job{Seed: seed})
+				r, err := c.run.run(ctx, sim.Job{Seed: seed, Length: c.length})
 				c.take(r, err)
 			}
 		})
@@ -106,14 +107,14 @@ func (c *campaign) explain(ctx context.Context, r sim.Result) error {
 	if err != nil {
 		return fmt.Errorf("%w; no exact run of it: %w", failure, err)
 	}
-	again, err := exact.run(ctx, sim.Job{Seed: r.Seed})
+	again, err := exact.run(ctx, sim.Job{Seed: r.Seed, Length: c.length})
 	if err != nil || len(again.Violations) == 0 {
 		fmt.Fprintf(c.out, "as WebAssembly it breaks none (%v): it takes another order of goroutines; the schedule:\n", err)
 		printLines(c.out, r.Faults)
 		return failure
 	}
-	short := shrink(ctx, exact, again, shrinkTime)
-	traced, err := exact.run(ctx, sim.Job{Seed: r.Seed, Faults: short.Faults, OwnFaults: true, Trace: true})
+	short := shrink(ctx, exact, again, c.length, shrinkTime)
+	traced, err := exact.run(ctx, sim.Job{Seed: r.Seed, Faults: short.Faults, OwnFaults: true, Trace: true, Length: c.length})
 	if err != nil {
 		return fmt.Errorf("%w; no trace of it: %w", failure, err)
 	}
@@ -121,7 +122,7 @@ func (c *campaign) explain(ctx context.Context, r sim.Result) error {
 	printLines(c.out, traced.Trace[max(0, len(traced.Trace)-traceTail):])
 	fmt.Fprintf(c.out, "schedule, %d of %d faults:\n", len(short.Faults), len(again.Faults))
 	printLines(c.out, short.Faults)
-	fmt.Fprintf(c.out, "again: cd tests/e2e && go run ./simrun -seed %d -trace\n", r.Seed)
+	fmt.Fprintf(c.out, "again: cd tests/e2e && go run ./simrun -seed %d -length %v -trace\n", r.Seed, c.length)
 	fmt.Fprintf(c.out, "keep it: add the line %d to tests/sim/testdata/seeds.txt\n", r.Seed)
 	return failure
 }

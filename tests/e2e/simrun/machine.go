@@ -93,7 +93,7 @@ func (m *machine) run(ctx context.Context, job sim.Job) (sim.Result, error) {
 	tick := int64(0) // the guest's clock: one microsecond a reading
 	read := func() int64 { tick += 1000; return tick }
 	cfg := wazero.NewModuleConfig().WithName("").WithArgs("sim", "-test.run=^TestGuest$").
-		WithEnv("SIM_JOB", string(text)).WithEnv("TMPDIR", "/tmp").WithEnv("PWD", "/").
+		WithEnv("SIM_JOB", string(text)).WithEnv("TMPDIR", "/tmp").WithEnv("PWD", "/").WithEnv("GOGC", "400").
 		WithFSConfig(wazero.NewFSConfig().WithDirMount(dir, "/tmp")).
 		WithStdout(&out).WithStderr(&out).WithRandSource(seeded(job.Seed)).
 		WithNanotime(read, 1).WithNanosleep(func(ns int64) { tick += ns }).

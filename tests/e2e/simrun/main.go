@@ -33,6 +33,7 @@ type flags struct {
 	seed     uint64
 	duration time.Duration
 	hours    float64
+	length   time.Duration
 	workers  int
 	native   bool
 	trace    bool
@@ -46,6 +47,7 @@ func parseFlags(args []string) (flags, error) {
 	set.Uint64Var(&f.seed, "seed", 0, "first seed; 0 draws one")
 	set.DurationVar(&f.duration, "duration", 0, "how long to run fresh seeds, of wall time")
 	set.Float64Var(&f.hours, "hours", 0, "how much to simulate, in hours of virtual time")
+	set.DurationVar(&f.length, "length", 0, "of one run, in virtual time; 0: the seed's own")
 	set.IntVar(&f.workers, "workers", 2, "runs at the same time")
 	set.BoolVar(&f.native, "native", false, "run processes of this machine: faster, not repeatable")
 	set.BoolVar(&f.trace, "trace", false, "run -seed alone and print every event")
@@ -100,7 +102,7 @@ func run(ctx context.Context, out io.Writer, args []string) error {
 	if f.trace {
 		return traceOne(ctx, out, f, exact)
 	}
-	c := &campaign{exact: exact, out: out, first: f.seed, length: f.duration,
+	c := &campaign{exact: exact, out: out, first: f.seed, length: f.length, wall: f.duration,
 		virtual: time.Duration(f.hours * float64(time.Hour)), workers: f.workers}
 	if c.kept, err = sim.KeptSeeds(filepath.Join(root, "tests", "sim", "testdata", "seeds.txt")); err != nil {
 		return err
@@ -119,7 +121,7 @@ func run(ctx context.Context, out io.Writer, args []string) error {
 
 // traceOne runs one seed and prints every event.
 func traceOne(ctx context.Context, out io.Writer, f flags, exact func(context.Context) (runner, error)) error {
-	job := sim.Job{Seed: f.seed, Trace: true}
+	job := sim.Job{Seed: f.seed, Trace: true, Length: f.length}
 	if f.faults != "" {
 		text, err := os.ReadFile(f.faults)
 		if err != nil {

@@ -16,12 +16,12 @@ type runner interface {
 // shrink looks for a short schedule under which the seed still breaks the same promise:
 // it leaves out halves, quarters and so on down to single faults, until nothing more can
 // go or the time is over. Each try is a run of its own.
-func shrink(ctx context.Context, r runner, failing sim.Result, patience time.Duration) sim.Result {
+func shrink(ctx context.Context, r runner, failing sim.Result, length, patience time.Duration) sim.Result {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	best := failing
 	try := func(faults []string) bool {
-		got, err := r.run(ctx, sim.Job{Seed: failing.Seed, Faults: faults, OwnFaults: true})
+		got, err := r.run(ctx, sim.Job{Seed: failing.Seed, Faults: faults, OwnFaults: true, Length: length})
 		if err != nil || len(got.Violations) == 0 || got.Violations[0].Kind != failing.Violations[0].Kind {
 			return false
 		}

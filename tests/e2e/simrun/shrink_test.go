@@ -39,7 +39,7 @@ func TestAScheduleShrinksToWhatTheFailureNeeds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := shrink(t.Context(), n, failing, time.Minute)
+	got := shrink(t.Context(), n, failing, 0, time.Minute)
 	if diff := cmp.Diff(n.faults, got.Faults); diff != "" {
 		t.Errorf("shrunk schedule (-want +got)\n%s", diff)
 	}
