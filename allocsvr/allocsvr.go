@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/health"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 
@@ -46,6 +47,7 @@ type Server struct {
 	life context.Context
 	done chan struct{}
 
+	creds credentials.TransportCredentials // of the listener; nil: plaintext
 	calls telemetry.Calls
 	parts atomic.Pointer[assembled] // nil until the stores are reached
 }
@@ -55,6 +57,10 @@ func New(cfg Config) (*Server, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
+	creds, err := cfg.TLS.ServerCreds(rpc.RequireClients)
+	if err != nil {
+		return nil, err
+	}
 	lis, err := net.Listen("tcp", cfg.Listen)
 	if err != nil {
 		return nil, fmt.Errorf("listen for gRPC (--listen): %w", err)
@@ -62,7 +68,7 @@ func New(cfg Config) (*Server, error) {
 	if err := usable(cfg.DataDir); err != nil {
 		return nil, errors.Join(fmt.Errorf("data directory (--data-dir): %w", err), lis.Close())
 	}
-	s := &Server{cfg: cfg, lis: lis, addr: lis.Addr().String(), session: cfg.Session, done: make(chan struct{})}
+	s := &Server{cfg: cfg, creds: creds, lis: lis, addr: lis.Addr().String(), session: cfg.Session, done: make(chan struct{})}
 	if cfg.Advertise != "" {
 		s.addr = cfg.Advertise
 	}
@@ -170,7 +176,7 @@ func (s *Server) connect(ctx context.Context) (storeclient.Cluster, error) {
 	defer context.AfterFunc(s.life, cancel)()
 	for {
 		try, done := context.WithTimeout(ctx, connectPatience)
-		cluster, err := storeclient.Connect(try, s.cfg.Stores)
+		cluster, err := storeclient.Connect(try, s.cfg.Stores, s.cfg.TLS.DialOptions()...)
 		done()
 		if err == nil {
 			if id := cluster.Identity.Ref.Cluster; s.cfg.ClusterID != "" && s.cfg.ClusterID != id {
@@ -216,7 +222,7 @@ func (s *Server) assemble(cluster storeclient.Cluster) (*assembled, error) {
 	})
 	node, err := NewNode(s.cfg, Wiring{
 		Stale: p.follow.Kick, Identity: cluster.Identity, Stores: storeclient.NamedStores(cluster.Stores), Addr: s.addr, Session: s.session,
-		Dial: dialPeer, Clock: clock.Boot(), Wall: time.Now, Stop: s.stop, Parked: s.parked(),
+		Dial: s.dialPeer, Clock: clock.Boot(), Wall: time.Now, Stop: s.stop, Parked: s.parked(),
 	})
 	if err != nil {
 		return nil, err
@@ -230,7 +236,7 @@ func (s *Server) assemble(cluster storeclient.Cluster) (*assembled, error) {
 }
 
 func (s *Server) register(p *assembled) {
-	p.srv = rpc.NewServer(rpc.ServerConfig{Logger: s.cfg.Logger, ClusterID: p.ClusterID}, s.calls.Options()...)
+	p.srv = rpc.NewServer(rpc.ServerConfig{Logger: s.cfg.Logger, ClusterID: p.ClusterID, Creds: s.creds}, s.calls.Options()...)
 	p.Register(p.srv)
 	pb.RegisterAdminServer(p.srv, p.admin(p.view, func(ctx context.Context) []*pb.StoreStatus { return describeStores(ctx, p.follow.Stores()) }))
 	p.health = rpc.RegisterHealth(p.srv)

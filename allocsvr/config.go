@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/seqsvr/seqsvr/allocsvr/globalid"
+	"github.com/seqsvr/seqsvr/internal/rpc"
 	"github.com/seqsvr/seqsvr/seq"
 )
 
@@ -47,6 +48,10 @@ type Config struct {
 	// globalid.ParseNamespace reads them.
 	Namespaces   []string
 	WorkerWindow time.Duration // how far ahead the high-water mark is confirmed; 0: 3 s
+
+	// TLS secures the listener and the connections to stores and peers; nil: plaintext.
+	// With a CA nobody connects without a certificate that it has signed.
+	TLS *rpc.TLS
 
 	Logger *slog.Logger
 }

@@ -34,7 +34,9 @@ type PeerConn interface {
 }
 
 // dialPeer connects over the network.
-func dialPeer(addr string) (PeerConn, error) { return rpc.Dial(addr) }
+func (s *Server) dialPeer(addr string) (PeerConn, error) {
+	return rpc.Dial(addr, s.cfg.TLS.DialOptions()...)
+}
 
 func newGRPCPeers(cluster string, from seq.Session, dial func(string) (PeerConn, error)) *grpcPeers {
 	return &grpcPeers{cluster: cluster, from: from, dial: dial, conns: make(map[string]PeerConn)}

@@ -6,7 +6,9 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
 
+	"github.com/seqsvr/seqsvr/internal/rpc"
 	"github.com/seqsvr/seqsvr/seq"
 )
 
@@ -49,11 +51,32 @@ type Config struct {
 	Fallback *Fallback
 	// Logger takes changes of the table and lost peers. Nil: none.
 	Logger *slog.Logger
+	// TLS secures the connections by PEM files; nil: plaintext, unless DialOptions say
+	// otherwise.
+	TLS *TLS
 	// DialOptions come after the defaults, e.g. grpc.WithTransportCredentials.
 	DialOptions []grpc.DialOption
 }
 
+// TLS names PEM files, which are read again when they change.
+type TLS struct {
+	CertFile string // this program's certificate chain, where the cluster asks for one
+	KeyFile  string // its key
+	CAFile   string // CAs that the cluster's certificates must be signed by; empty: the system's
+}
+
 func (cfg Config) withDefaults() (Config, error) {
+	if cfg.TLS != nil {
+		secured, err := rpc.NewTLS(rpc.TLSFiles{Cert: cfg.TLS.CertFile, Key: cfg.TLS.KeyFile, CA: cfg.TLS.CAFile})
+		if err != nil {
+			return cfg, fmt.Errorf("%w: TLS: %w", seq.ErrBadArgument, err)
+		}
+		options := secured.DialOptions()
+		if secured == nil { // no file: the system's CAs, and no certificate of its own
+			options = []grpc.DialOption{grpc.WithTransportCredentials(credentials.NewTLS(nil))}
+		}
+		cfg.DialOptions = append(options, cfg.DialOptions...)
+	}
 	if len(cfg.Addrs) == 0 {
 		return cfg, fmt.Errorf("%w: Addrs is empty, expected at least one host:port", seq.ErrBadArgument)
 	}

@@ -3,6 +3,7 @@ package router
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -70,19 +71,22 @@ func New(cfg Config) (*Router, error) {
 		cfg.Name = "router-" + seq.NewSession().String()[:8]
 	}
 	r := &Router{cfg: cfg, leaving: make(chan struct{})}
-	err := r.listen()
+	creds, err := cfg.TLS.ServerCreds(rpc.OptionalClients)
 	if err != nil {
+		return nil, fmt.Errorf("router: %w", err)
+	}
+	if err := r.listen(); err != nil {
 		return nil, err
 	}
 	r.sdk, err = client.New(context.Background(), client.Config{
 		Addrs: cfg.Allocs, ClusterID: cfg.ClusterID, Timeout: cfg.Timeout, AttemptTimeout: cfg.AttemptTimeout,
-		AllowUnordered: true, Lazy: true, Logger: cfg.Logger,
+		AllowUnordered: true, Lazy: true, Logger: cfg.Logger, DialOptions: cfg.TLS.DialOptions(),
 	})
 	if err != nil {
 		r.unlisten()
 		return nil, fmt.Errorf("router: %w", err)
 	}
-	r.srv = rpc.NewServer(rpc.ServerConfig{Logger: cfg.Logger, ClusterID: r.sdk.ClusterID}, r.calls.Options()...)
+	r.srv = rpc.NewServer(rpc.ServerConfig{Logger: cfg.Logger, ClusterID: r.sdk.ClusterID, Creds: creds}, r.calls.Options()...)
 	r.inWork = rpc.NewAdmission(cmp.Or(cfg.MaxInWork, defaultInWork))
 	pb.RegisterSequenceServer(r.srv, &server{sdk: r.sdk, inWork: r.inWork, leaving: r.leaving})
 	pb.RegisterSnowflakeServer(r.srv, &snowflakeServer{sdk: r.sdk, any: pb.NewSnowflakeClient(r.sdk.Any())})
@@ -94,6 +98,10 @@ func New(cfg Config) (*Router, error) {
 
 // listen opens the listeners, all or none.
 func (r *Router) listen() error {
+	secured, err := r.cfg.TLS.Listener(rpc.OptionalClients)
+	if err != nil {
+		return fmt.Errorf("router: %w", err)
+	}
 	for _, one := range []struct {
 		what, addr string
 		lis        *net.Listener
@@ -107,6 +115,9 @@ func (r *Router) listen() error {
 		if err != nil {
 			r.unlisten()
 			return fmt.Errorf("router: %s: %w", one.what, err)
+		}
+		if secured != nil && one.lis != &r.lis { // gRPC does it itself
+			lis = tls.NewListener(lis, secured)
 		}
 		*one.lis = lis
 	}

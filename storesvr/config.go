@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/seqsvr/seqsvr/internal/clock"
+	"github.com/seqsvr/seqsvr/internal/rpc"
 	"github.com/seqsvr/seqsvr/membership"
 )
 
@@ -36,6 +37,10 @@ type Config struct {
 
 	MaxLease time.Duration // longest lease granted, above 0 and at most an hour
 	NearFull uint64        // bytes free on the disk below which writes are refused; 0: never
+
+	// TLS secures the listener; nil: plaintext. With a CA nobody connects without a
+	// certificate that it has signed.
+	TLS *rpc.TLS
 
 	Logger *slog.Logger // nil: none
 	Clock  clock.Clock  // nil: the clock of the machine

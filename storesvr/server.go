@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/health"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/metadata"
@@ -25,8 +26,8 @@ type server struct {
 }
 
 // newServer is a gRPC server with the store, its health and reflection.
-func newServer(cfg Config, addr string, r *replica, extra ...grpc.ServerOption) *grpc.Server {
-	g := rpc.NewServer(rpc.ServerConfig{Logger: cfg.Logger},
+func newServer(cfg Config, addr string, r *replica, creds credentials.TransportCredentials, extra ...grpc.ServerOption) *grpc.Server {
+	g := rpc.NewServer(rpc.ServerConfig{Logger: cfg.Logger, Creds: creds},
 		append(extra, grpc.MaxRecvMsgSize(storewire.MaxMessage), grpc.MaxSendMsgSize(storewire.MaxMessage),
 			grpc.ChainUnaryInterceptor(addressedTo(r.identity.UUID)))...)
 	s := &server{replica: r, addr: addr}

@@ -34,6 +34,10 @@ func New(cfg Config) (*Store, error) {
 		return nil, fmt.Errorf("start store: %w", err)
 	}
 	cfg = cfg.withDefaults()
+	creds, err := cfg.TLS.ServerCreds(rpc.RequireClients)
+	if err != nil {
+		return nil, fmt.Errorf("start store: %w", err)
+	}
 	// The address comes first: opening the database counts a start on the disk, and a
 	// store that cannot listen is to leave it as it was.
 	lis, err := net.Listen("tcp", cfg.Listen)
@@ -49,7 +53,7 @@ func New(cfg Config) (*Store, error) {
 		return nil, errors.Join(fmt.Errorf("start store %s: %w", meta.Name, err), db.Close(), lis.Close())
 	}
 	s := &Store{cfg: cfg, replica: r, listen: lis}
-	s.server = newServer(cfg, s.advertise(), r, s.calls.Options()...)
+	s.server = newServer(cfg, s.advertise(), r, creds, s.calls.Options()...)
 	if s.gossip, err = startGossip(cfg, s.advertise(), r.identity); err != nil {
 		return nil, errors.Join(fmt.Errorf("start store %s: %w", meta.Name, err), s.Close())
 	}

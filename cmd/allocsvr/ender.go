@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"google.golang.org/grpc"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/seqsvr/seqsvr/internal/rpc"
@@ -24,6 +25,7 @@ const connectPause = 100 * time.Millisecond
 // that at a child's death only one message a store is left to send.
 type ender struct {
 	stores []string
+	dial   []grpc.DialOption // of all connections
 	log    *slog.Logger
 	ready  chan struct{} // closed when group is set, or stop gave up
 	stop   context.CancelFunc
@@ -35,9 +37,9 @@ type ender struct {
 	run     func(context.Context) error // follows the member list of the stores
 }
 
-func newEnder(stores []string, log *slog.Logger) *ender {
+func newEnder(stores []string, log *slog.Logger, dial ...grpc.DialOption) *ender {
 	ctx, cancel := context.WithCancel(context.Background())
-	e := &ender{stores: stores, log: log, ready: make(chan struct{}), stop: cancel}
+	e := &ender{stores: stores, dial: dial, log: log, ready: make(chan struct{}), stop: cancel}
 	e.task.Go(func() {
 		defer e.follow(ctx)
 		defer close(e.ready)
@@ -64,7 +66,7 @@ func (e *ender) follow(ctx context.Context) {
 }
 
 func (e *ender) connect(ctx context.Context) error {
-	cluster, err := storeclient.Connect(ctx, e.stores)
+	cluster, err := storeclient.Connect(ctx, e.stores, e.dial...)
 	if err != nil {
 		return err
 	}
@@ -127,7 +129,7 @@ func (e *ender) tell(ctx context.Context, ended seq.Session) {
 			continue
 		}
 		wg.Go(func() {
-			if err := look(ctx, n.Addr, e.cluster, ended); err != nil {
+			if err := e.look(ctx, n.Addr, ended); err != nil {
 				e.log.Debug("not told of the death", "node", n.Name, "error", err)
 			}
 		})
@@ -135,13 +137,13 @@ func (e *ender) tell(ctx context.Context, ended seq.Session) {
 	wg.Wait()
 }
 
-func look(ctx context.Context, addr, cluster string, ended seq.Session) error {
-	conn, err := rpc.Dial(addr)
+func (e *ender) look(ctx context.Context, addr string, ended seq.Session) error {
+	conn, err := rpc.Dial(addr, e.dial...)
 	if err != nil {
 		return err
 	}
 	defer conn.Close()
-	_, err = pb.NewPeerClient(conn).Look(ctx, &pb.LookRequest{ClusterId: cluster, Ended: uint64(ended)})
+	_, err = pb.NewPeerClient(conn).Look(ctx, &pb.LookRequest{ClusterId: e.cluster, Ended: uint64(ended)})
 	return err
 }
 

@@ -63,8 +63,8 @@ func load(args []string, env func(string) (string, bool), stderr io.Writer) (*op
 	if err := o.Open(stderr); err != nil {
 		return nil, err
 	}
-	o.Config.Logger = o.Common.Logger
 	o.Namespaces = lines(o.Namespaces)
+	o.Config.Logger, o.Config.TLS = o.Common.Logger, o.Common.TLS
 	if o.session != "" {
 		var err error
 		if o.Session, err = seq.ParseSession(o.session); err != nil {

@@ -49,7 +49,7 @@ func supervise(ctx context.Context, o *options, args []string, stdout, stderr io
 	if err != nil {
 		return fmt.Errorf("supervise: find own executable: %w", err)
 	}
-	stores := newEnder(o.Stores, o.Common.Logger)
+	stores := newEnder(o.Stores, o.Common.Logger, o.Common.TLS.DialOptions()...)
 	defer stores.close()
 	hangups := make(chan os.Signal, 1)
 	signal.Notify(hangups, syscall.SIGHUP)

@@ -52,7 +52,7 @@ func load(args []string, env func(string) (string, bool), stderr io.Writer) (*op
 	if err := o.Open(stderr); err != nil {
 		return nil, err
 	}
-	o.Config.Logger = o.Common.Logger
+	o.Config.Logger, o.Config.TLS = o.Common.Logger, o.Common.TLS
 	return o, daemon.Usage(o.Validate())
 }
 

@@ -52,7 +52,7 @@ func loadServe(args []string, env func(string) (string, bool), stderr io.Writer)
 	if err := o.Open(stderr); err != nil {
 		return nil, err
 	}
-	o.Config.Logger = o.Common.Logger
+	o.Config.Logger, o.Config.TLS = o.Common.Logger, o.Common.TLS
 	return o, daemon.Usage(o.Validate())
 }
 

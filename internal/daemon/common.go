@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/seqsvr/seqsvr/internal/rpc"
 	"github.com/seqsvr/seqsvr/internal/telemetry"
 	"github.com/seqsvr/seqsvr/seq"
 )
@@ -22,6 +23,9 @@ type Common struct {
 	Pprof     bool   // serve profiles there too
 	LogLevel  string // debug, info, warn or error
 	LogFormat string // text or json
+
+	TLSFiles rpc.TLSFiles // of all listeners but admin's, and of connections to others
+	TLS      *rpc.TLS     // set by Open; nil: plaintext
 
 	Logger *slog.Logger   // set by Open
 	level  *slog.LevelVar // of Logger
@@ -42,6 +46,9 @@ func (c *Common) Flags(fs *pflag.FlagSet, admin string) {
 	c.fs = fs
 	fs.StringVar(&c.Admin, "admin", admin, "`address` of /metrics, /livez and /readyz, host:port; empty: none")
 	fs.BoolVar(&c.Pprof, "pprof", false, "serve profiles below /debug/pprof/ of the admin address")
+	fs.StringVar(&c.TLSFiles.Cert, "tls-cert", "", "PEM `file` of this process's certificate chain, for what it listens on and connects to; read again when it changes; empty: plaintext")
+	fs.StringVar(&c.TLSFiles.Key, "tls-key", "", "PEM `file` of the certificate's key")
+	fs.StringVar(&c.TLSFiles.CA, "tls-ca", "", "PEM `file` of the CAs that the other side's certificates must be signed by; empty: the system's, and clients are asked for none")
 	fs.StringVar(&c.LogLevel, "log-level", "info", "debug, info, warn or error")
 	fs.StringVar(&c.LogFormat, "log-format", "text", "text or json")
 }
@@ -53,8 +60,14 @@ func (c *Common) Open(w io.Writer) (err error) {
 			return Usage(fmt.Errorf("admin address %q: expected host:port", c.Admin))
 		}
 	}
-	c.Logger, c.level, err = NewLogger(w, c.LogLevel, c.LogFormat)
-	return err
+	if c.Logger, c.level, err = NewLogger(w, c.LogLevel, c.LogFormat); err != nil {
+		return err
+	}
+	if c.TLSFiles != (rpc.TLSFiles{}) && c.TLSFiles.Cert == "" {
+		return Usage(fmt.Errorf("%w: --tls-cert and --tls-key are needed for what this daemon listens on", rpc.ErrTLS))
+	}
+	c.TLS, err = rpc.NewTLS(c.TLSFiles)
+	return Usage(err)
 }
 
 // Service is a daemon's server.

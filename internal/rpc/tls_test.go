@@ -2,14 +2,7 @@ package rpc_test
 
 import (
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
-	"crypto/x509"
-	"crypto/x509/pkix"
-	"encoding/pem"
 	"errors"
-	"math/big"
 	"net"
 	"os"
 	"path/filepath"
@@ -23,71 +16,8 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/seqsvr/seqsvr/internal/rpc"
+	"github.com/seqsvr/seqsvr/internal/tlstest"
 )
-
-// authority signs certificates.
-type authority struct {
-	t    *testing.T
-	cert *x509.Certificate
-	key  *ecdsa.PrivateKey
-	n    int64
-}
-
-func newAuthority(t *testing.T, name string) *authority {
-	a := &authority{t: t}
-	a.cert, a.key = a.make(&x509.Certificate{Subject: pkix.Name{CommonName: name}, IsCA: true,
-		BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign}, nil)
-	return a
-}
-
-func (a *authority) make(template *x509.Certificate, by *authority) (*x509.Certificate, *ecdsa.PrivateKey) {
-	a.t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		a.t.Fatal(err)
-	}
-	a.n++
-	template.SerialNumber = big.NewInt(a.n)
-	template.NotBefore, template.NotAfter = time.Now().Add(-time.Hour), time.Now().Add(time.Hour)
-	parent, signer := template, key
-	if by != nil {
-		parent, signer = by.cert, by.key
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, parent, &key.PublicKey, signer)
-	if err != nil {
-		a.t.Fatal(err)
-	}
-	cert, err := x509.ParseCertificate(der)
-	if err != nil {
-		a.t.Fatal(err)
-	}
-	return cert, key
-}
-
-// issue writes a certificate for 127.0.0.1 and this authority as the CA into dir. The
-// modification times are moved on by age, as a later replacement would.
-func (a *authority) issue(dir, name string, age time.Duration) rpc.TLSFiles {
-	a.t.Helper()
-	cert, key := a.make(&x509.Certificate{Subject: pkix.Name{CommonName: name}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
-		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}}, a)
-	private, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		a.t.Fatal(err)
-	}
-	f := rpc.TLSFiles{Cert: filepath.Join(dir, "cert.pem"), Key: filepath.Join(dir, "key.pem"), CA: filepath.Join(dir, "ca.pem")}
-	for path, block := range map[string]*pem.Block{
-		f.Cert: {Type: "CERTIFICATE", Bytes: cert.Raw}, f.Key: {Type: "PRIVATE KEY", Bytes: private}, f.CA: {Type: "CERTIFICATE", Bytes: a.cert.Raw},
-	} {
-		if err := os.WriteFile(path, pem.EncodeToMemory(block), 0o600); err != nil {
-			a.t.Fatal(err)
-		}
-		when := time.Now().Add(age)
-		if err := os.Chtimes(path, when, when); err != nil {
-			a.t.Fatal(err)
-		}
-	}
-	return f
-}
 
 func mustTLS(t *testing.T, f rpc.TLSFiles) *rpc.TLS {
 	t.Helper()
@@ -136,10 +66,10 @@ func ask(t *testing.T, addr string, opts ...grpc.DialOption) error {
 }
 
 func TestBothSidesOfAConnectionProveWhoTheyAre(t *testing.T) {
-	good, bad := newAuthority(t, "good"), newAuthority(t, "bad")
-	server := good.issue(t.TempDir(), "server", 0)
-	friend := good.issue(t.TempDir(), "friend", 0)
-	stranger := bad.issue(t.TempDir(), "stranger", 0)
+	good, bad := tlstest.New(t, "good"), tlstest.New(t, "bad")
+	server := good.Issue(t.TempDir(), "server", 0)
+	friend := good.Issue(t.TempDir(), "friend", 0)
+	stranger := bad.Issue(t.TempDir(), "stranger", 0)
 	disguised := stranger
 	disguised.CA = friend.CA
 	anonymous := rpc.TLSFiles{CA: friend.CA}
@@ -179,18 +109,18 @@ func TestBothSidesOfAConnectionProveWhoTheyAre(t *testing.T) {
 }
 
 func TestCertificatesAreReplacedWithoutARestart(t *testing.T) {
-	old, next := newAuthority(t, "old"), newAuthority(t, "next")
+	old, next := tlstest.New(t, "old"), tlstest.New(t, "next")
 	serverDir, clientDir := t.TempDir(), t.TempDir()
-	addr := secure(t, old.issue(serverDir, "server", -time.Hour), rpc.RequireClients)
-	client := mustTLS(t, old.issue(clientDir, "client", -time.Hour))
+	addr := secure(t, old.Issue(serverDir, "server", -time.Hour), rpc.RequireClients)
+	client := mustTLS(t, old.Issue(clientDir, "client", -time.Hour))
 	if err := ask(t, addr, client.DialOptions()...); err != nil {
 		t.Fatalf("before: %v", err)
 	}
-	next.issue(serverDir, "server", 0)
+	next.Issue(serverDir, "server", 0)
 	if err := ask(t, addr, client.DialOptions()...); err == nil {
 		t.Error("the server went on with certificates that were replaced")
 	}
-	next.issue(clientDir, "client", 0)
+	next.Issue(clientDir, "client", 0)
 	if err := ask(t, addr, client.DialOptions()...); err != nil {
 		t.Errorf("after both were replaced: %v", err)
 	}
@@ -203,8 +133,8 @@ func TestCertificatesAreReplacedWithoutARestart(t *testing.T) {
 }
 
 func TestFilesThatDoNotFitAreRefusedByName(t *testing.T) {
-	a := newAuthority(t, "a")
-	f, other := a.issue(t.TempDir(), "one", 0), a.issue(t.TempDir(), "two", 0)
+	a := tlstest.New(t, "a")
+	f, other := a.Issue(t.TempDir(), "one", 0), a.Issue(t.TempDir(), "two", 0)
 	for name, files := range map[string]rpc.TLSFiles{
 		"no key":         {Cert: f.Cert, CA: f.CA},
 		"no certificate": {Key: f.Key},
