@@ -37,8 +37,9 @@ func (c *Client) NextBatch(ctx context.Context, space string, uids []seq.UID, co
 }
 
 // rideAlong is the largest batch that travels with the single calls of others: what
-// costs in a call of its own is the call, up to here. Larger ones would hold them up.
-const rideAlong = 1024
+// costs in a call of its own is the call, up to here. Larger ones would hold them up, and
+// more than one processor at the peer can work on calls of their own.
+const rideAlong = 512
 
 // batch is one NextBatch.
 type batch struct {
@@ -84,6 +85,9 @@ func (b *batch) ask(ctx context.Context, p *peer, space *seq.Space, version uint
 	}
 	b.c.heard(reply.GetRouteVersion(), reply.GetRoutes())
 	r := reply.GetResults()[0]
+	if b.plain(r, 0, idx) {
+		return nil, nil
+	}
 	errs := keyErrors(r.GetErrors(), len(idx))
 	var faults []fault
 	for k, i := range idx {
@@ -101,7 +105,7 @@ func (b *batch) ride(ctx context.Context, t ticket, idx []int) (faults []fault, 
 	if t.f.err != nil {
 		return nil, t.f.err
 	}
-	if b.plain(t, idx) {
+	if p := &t.f.parts[t.part]; p.result != nil && b.plain(p.result, t.index, idx) {
 		return nil, nil
 	}
 	for k, i := range idx {
@@ -114,15 +118,13 @@ func (b *batch) ride(ctx context.Context, t ticket, idx []int) (faults []fault, 
 	return faults, nil
 }
 
-// plain puts all answers away if each is one sound number and nothing else, as nearly
-// always. It may have put some away when it says false.
-func (b *batch) plain(t ticket, idx []int) bool {
-	p := &t.f.parts[t.part]
-	if len(b.counts) != 0 || p.errs != nil || p.result == nil || p.result.Unordered ||
-		len(p.result.Last) != 0 || len(p.result.First) < t.index+len(idx) {
+// plain puts the answers from an index on away if each is one sound number and nothing
+// else, as nearly always. It may have put some away when it says false.
+func (b *batch) plain(r *pb.BatchResult, from int, idx []int) bool {
+	if len(b.counts) != 0 || len(r.Errors) != 0 || r.Unordered || len(r.Last) != 0 || len(r.First) < from+len(idx) {
 		return false
 	}
-	first := p.result.First[t.index:][:len(idx)]
+	first := r.First[from:][:len(idx)]
 	for k, i := range idx {
 		n := first[k]
 		if n-1 >= uint64(seq.MaxSeq) {

@@ -95,5 +95,5 @@ func idleFront(f *testing.F) http.Handler {
 		f.Fatal(err)
 	}
 	f.Cleanup(func() { _ = sdk.Close() })
-	return newFront(sdk, make(chan struct{}), slog.New(slog.DiscardHandler), &httpStats{})
+	return newFront(sdk, rpc.NewAdmission(defaultInWork), make(chan struct{}), slog.New(slog.DiscardHandler), &httpStats{})
 }
