@@ -108,10 +108,16 @@ func describe(_ *session, args []string) op {
 }
 
 // config answers CONFIG GET, which redis-benchmark asks for its headline: no setting of
-// Redis is one of this server's.
+// Redis is one of this server's, so each is empty.
 func config(_ *session, args []string) op {
 	if strings.ToLower(args[0]) != "get" || len(args) < 2 {
 		return failed(fmt.Errorf("unknown subcommand or wrong number of arguments for '%.64s'. Try CONFIG HELP.", args[0]))
 	}
-	return says(func(w *writer) { w.fields(0) })
+	return says(func(w *writer) {
+		w.fields(len(args) - 1)
+		for _, name := range args[1:] {
+			w.bulk(name)
+			w.bulk("")
+		}
+	})
 }

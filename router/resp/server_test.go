@@ -247,7 +247,7 @@ func TestWhatCommandsAnswer(t *testing.T) {
 		{"COMMAND", "*[]"},
 		{"COMMAND DOCS", "*[]"},
 		{"COMMAND COUNT", ":" + strconv.Itoa(len(commands))},
-		{"CONFIG GET save", "*[]"},
+		{"CONFIG GET save", "*[$save $]"},
 		{"CONFIG SET a b", "-ERR unknown subcommand or wrong number of arguments for 'SET'. Try CONFIG HELP."},
 		{"AUTH secret", "-ERR unknown command 'AUTH', with args beginning with: 'secret' "},
 		{"HELLO 4", "-NOPROTO unsupported protocol version"},
