@@ -1,0 +1,93 @@
+package deploy
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+)
+
+const repo = "../../.."
+
+// container is one process as a manifest starts it.
+type container struct {
+	where string // file and name, for messages
+	image string // seqsvr/DAEMON, without its tag
+	args  []string
+	env   map[string]string // with $(NAME) expanded
+}
+
+// binaries builds the daemons once, as `make build` does.
+var binaries = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp("", "seqsvr-deploy-")
+	if err != nil {
+		return "", err
+	}
+	cmd := exec.Command("go", "build", "-o", dir+"/", "./cmd/...")
+	cmd.Dir = repo
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", &exec.Error{Name: string(out), Err: err}
+	}
+	return dir, nil
+})
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if dir, err := binaries(); err == nil {
+		os.RemoveAll(dir)
+	}
+	os.Exit(code)
+}
+
+func daemon(t *testing.T, name string) string {
+	t.Helper()
+	dir, err := binaries()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return filepath.Join(dir, name)
+}
+
+// check asks the daemon itself whether it would take the settings, and that every
+// SEQ_ variable is one of its flags: a misspelt one is not refused, it is not seen.
+func (c container) check(t *testing.T) {
+	t.Helper()
+	name, ok := strings.CutPrefix(c.image, "seqsvr/")
+	if !ok {
+		t.Errorf("%s: image %q is not one of ours", c.where, c.image)
+		return
+	}
+	if name == "seqctl" {
+		return
+	}
+	binary := daemon(t, name)
+	verbs := slices.Clone(c.args)
+	flags, err := exec.Command(binary, append(slices.Clone(verbs), "--help")...).CombinedOutput()
+	if err != nil {
+		t.Fatalf("%s: %s --help: %v\n%s", c.where, name, err, flags)
+	}
+	var env []string
+	for key, value := range c.env {
+		flag, ours := strings.CutPrefix(key, "SEQ_")
+		if !ours {
+			continue
+		}
+		flag = strings.ToLower(strings.ReplaceAll(flag, "_", "-"))
+		if !strings.Contains(string(flags), "--"+flag+" ") {
+			t.Errorf("%s: %s is no flag of %s %s", c.where, key, name, strings.Join(verbs, " "))
+		}
+		env = append(env, key+"="+value)
+	}
+	if slices.Contains(verbs, "init") {
+		return // has no validate: it would make a database
+	}
+	verify := exec.Command(binary, "config", "validate")
+	verify.Env = env
+	if out, err := verify.CombinedOutput(); err != nil {
+		t.Errorf("%s: %s config validate: %v\n%s", c.where, name, err, out)
+	}
+}

@@ -1,0 +1,223 @@
+package deploy
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/yaml"
+	sigsyaml "sigs.k8s.io/yaml"
+)
+
+// objects decodes every document, strictly: a misspelt key is an error here, and
+// nothing at all in a cluster.
+func objects(t *testing.T, where string, text []byte) (out []any) {
+	t.Helper()
+	docs := yaml.NewYAMLReader(newReader(text))
+	for {
+		doc, err := docs.Read()
+		if errors.Is(err, io.EOF) {
+			return out
+		}
+		if err != nil {
+			t.Fatalf("%s: %v", where, err)
+		}
+		var kind metav1.TypeMeta
+		if err := sigsyaml.Unmarshal(doc, &kind); err != nil {
+			t.Fatalf("%s: %v", where, err)
+		}
+		make, ok := kinds[kind.APIVersion+" "+kind.Kind]
+		if !ok {
+			t.Errorf("%s: a %s of %s is not known here", where, kind.Kind, kind.APIVersion)
+			continue
+		}
+		object := make()
+		if err := sigsyaml.UnmarshalStrict(doc, object); err != nil {
+			t.Errorf("%s: %s: %v", where, kind.Kind, err)
+		}
+		out = append(out, object)
+	}
+}
+
+var kinds = map[string]func() any{
+	"v1 Namespace":                       func() any { return new(corev1.Namespace) },
+	"v1 Service":                         func() any { return new(corev1.Service) },
+	"apps/v1 StatefulSet":                func() any { return new(appsv1.StatefulSet) },
+	"apps/v1 Deployment":                 func() any { return new(appsv1.Deployment) },
+	"policy/v1 PodDisruptionBudget":      func() any { return new(policyv1.PodDisruptionBudget) },
+	"networking.k8s.io/v1 NetworkPolicy": func() any { return new(networkingv1.NetworkPolicy) },
+}
+
+// workload is what StatefulSet and Deployment have in common.
+type workload struct {
+	name     string
+	replicas int32
+	selector map[string]string
+	pod      corev1.PodTemplateSpec
+}
+
+func workloads(objects []any) (out []workload) {
+	for _, o := range objects {
+		switch o := o.(type) {
+		case *appsv1.StatefulSet:
+			out = append(out, workload{o.Name, *o.Spec.Replicas, o.Spec.Selector.MatchLabels, o.Spec.Template})
+		case *appsv1.Deployment:
+			out = append(out, workload{o.Name, *o.Spec.Replicas, o.Spec.Selector.MatchLabels, o.Spec.Template})
+		}
+	}
+	return out
+}
+
+// base reads all manifests of the base.
+func base(t *testing.T) (all []any) {
+	t.Helper()
+	listed, err := os.ReadFile(filepath.Join(repo, "deploy/kubernetes/base/kustomization.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := filepath.Glob(filepath.Join(repo, "deploy/kubernetes/base/*.yaml"))
+	if err != nil || len(files) < 5 {
+		t.Fatalf("got %d files, %v", len(files), err)
+	}
+	for _, file := range files {
+		name := filepath.Base(file)
+		if name == "kustomization.yaml" {
+			continue
+		}
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(string(listed), "- "+name+"\n") {
+			t.Errorf("%s is not among the resources of kustomization.yaml", name)
+		}
+		all = append(all, objects(t, name, text)...)
+	}
+	return all
+}
+
+func TestEveryManifestOfTheBaseDecodesStrictlyAndIsListed(t *testing.T) {
+	checkCluster(t, "base", base(t), map[string]int32{"storesvr": 3, "allocsvr": 3, "router": 2})
+}
+
+func TestBaseAndOverlayRenderAndStartDaemonsThatTakeTheirSettings(t *testing.T) {
+	kubectl, err := exec.LookPath("kubectl")
+	if err != nil {
+		t.Skip("no kubectl on this machine")
+	}
+	for overlay, want := range map[string]map[string]int32{
+		"base":        {"storesvr": 3, "allocsvr": 3, "router": 2},
+		"development": {"storesvr": 3, "allocsvr": 1, "router": 1},
+	} {
+		var stderr bytes.Buffer
+		cmd := exec.Command(kubectl, "kustomize", filepath.Join(repo, "deploy/kubernetes", overlay))
+		cmd.Stderr = &stderr
+		text, err := cmd.Output()
+		if err != nil {
+			t.Fatalf("%s: %v\n%s", overlay, err, stderr.String())
+		}
+		checkCluster(t, overlay, objects(t, overlay, text), want)
+	}
+}
+
+// checkCluster holds what no schema does: who selects whom, one disruption at a time,
+// the pod security that the namespace asks for, and settings that the daemons take.
+func checkCluster(t *testing.T, where string, all []any, replicas map[string]int32) {
+	t.Helper()
+	sets := workloads(all)
+	got := map[string]int32{}
+	for _, w := range sets {
+		got[w.name] = w.replicas
+		checkPod(t, where+" "+w.name, w.pod.Spec)
+		for _, c := range append(w.pod.Spec.InitContainers, w.pod.Spec.Containers...) {
+			processOf(where+" "+w.name+" "+c.Name, w.name+"-0", c).check(t)
+		}
+	}
+	for name, want := range replicas {
+		if got[name] != want {
+			t.Errorf("%s: %s has %d replicas, want %d", where, name, got[name], want)
+		}
+	}
+	budgets := 0
+	for _, o := range all {
+		switch o := o.(type) {
+		case *corev1.Service:
+			if selected(sets, o.Spec.Selector) == 0 {
+				t.Errorf("%s: service %s selects no pod", where, o.Name)
+			}
+			if o.Spec.ClusterIP == "None" && !o.Spec.PublishNotReadyAddresses {
+				t.Errorf("%s: headless service %s hides pods that start", where, o.Name)
+			}
+		case *policyv1.PodDisruptionBudget:
+			budgets++
+			if selected(sets, o.Spec.Selector.MatchLabels) != 1 || o.Spec.MaxUnavailable.IntValue() != 1 {
+				t.Errorf("%s: budget %s: %+v", where, o.Name, o.Spec)
+			}
+		}
+	}
+	if budgets != len(sets) {
+		t.Errorf("%s: %d budgets for %d workloads", where, budgets, len(sets))
+	}
+}
+
+func selected(sets []workload, selector map[string]string) (n int) {
+	for _, w := range sets {
+		matches := len(selector) > 0
+		for key, value := range selector {
+			matches = matches && w.pod.Labels[key] == value
+		}
+		if matches {
+			n++
+		}
+	}
+	return n
+}
+
+func checkPod(t *testing.T, where string, pod corev1.PodSpec) {
+	t.Helper()
+	if s := pod.SecurityContext; s == nil || s.RunAsNonRoot == nil || !*s.RunAsNonRoot || s.SeccompProfile == nil {
+		t.Errorf("%s: the pod does not meet the restricted profile", where)
+	}
+	for _, c := range append(pod.InitContainers, pod.Containers...) {
+		s := c.SecurityContext
+		if s == nil || s.AllowPrivilegeEscalation == nil || *s.AllowPrivilegeEscalation ||
+			s.ReadOnlyRootFilesystem == nil || !*s.ReadOnlyRootFilesystem || s.Capabilities == nil || len(s.Capabilities.Drop) != 1 {
+			t.Errorf("%s: container %s does not meet the restricted profile", where, c.Name)
+		}
+		if c.Resources.Requests.Cpu().IsZero() || c.Resources.Limits.Memory().IsZero() {
+			t.Errorf("%s: container %s asks for no CPU or has no limit of memory", where, c.Name)
+		}
+	}
+	for _, c := range pod.Containers {
+		if c.LivenessProbe == nil || c.ReadinessProbe == nil || c.StartupProbe == nil {
+			t.Errorf("%s: container %s lacks a probe", where, c.Name)
+		}
+	}
+}
+
+// processOf expands what the kubelet does.
+func processOf(where, pod string, c corev1.Container) container {
+	out := container{where: where, args: c.Args, env: map[string]string{}}
+	out.image, _, _ = strings.Cut(c.Image, ":")
+	for _, e := range c.Env {
+		value := e.Value
+		if e.ValueFrom != nil && e.ValueFrom.FieldRef != nil {
+			value = map[string]string{"metadata.name": pod, "status.podIP": "10.0.0.1"}[e.ValueFrom.FieldRef.FieldPath]
+		}
+		for name, known := range out.env {
+			value = strings.ReplaceAll(value, "$("+name+")", known)
+		}
+		out.env[e.Name] = value
+	}
+	return out
+}
