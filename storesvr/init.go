@@ -29,22 +29,31 @@ type InitConfig struct {
 // which whoever first connects to all of them does. Other errors: ErrConfig,
 // seq.ErrBadMapping, disk.ErrDirectory. After an error nothing was made.
 func Init(cfg InitConfig) error {
-	cfg = cfg.withDefaults()
-	if err := cfg.Validate(); err != nil {
-		return fmt.Errorf("init store %q: %w", cfg.Name, err)
+	id, err := NewIdentity(cfg)
+	if err == nil {
+		err = disk.Create(cfg.DataDir, id)
 	}
-	mapping, err := seq.NewMapping(cfg.Spaces...)
-	if err != nil {
-		return fmt.Errorf("init store %q: %w", cfg.Name, err)
-	}
-	err = disk.Create(cfg.DataDir, disk.Identity{
-		Cluster: cfg.ClusterID, UUID: newUUID(), Name: cfg.Name,
-		N: cfg.N, R: cfg.R, W: cfg.W, Names: slices.Clone(cfg.MemberNames), Mapping: mapping,
-	})
 	if err != nil {
 		return fmt.Errorf("init store %q: %w", cfg.Name, err)
 	}
 	return nil
+}
+
+// NewIdentity is who a new store is, under a uuid of its own; era 0. ErrConfig,
+// seq.ErrBadMapping.
+func NewIdentity(cfg InitConfig) (disk.Identity, error) {
+	cfg = cfg.withDefaults()
+	if err := cfg.Validate(); err != nil {
+		return disk.Identity{}, err
+	}
+	mapping, err := seq.NewMapping(cfg.Spaces...)
+	if err != nil {
+		return disk.Identity{}, err
+	}
+	return disk.Identity{
+		Cluster: cfg.ClusterID, UUID: newUUID(), Name: cfg.Name,
+		N: cfg.N, R: cfg.R, W: cfg.W, Names: slices.Clone(cfg.MemberNames), Mapping: mapping,
+	}, nil
 }
 
 // LearnerConfig is what a store is made of that a running cluster is to fill.

@@ -12,6 +12,7 @@ import (
 	"github.com/seqsvr/seqsvr/cmd/seqctl/drill"
 	"github.com/seqsvr/seqsvr/cmd/seqctl/ids"
 	"github.com/seqsvr/seqsvr/cmd/seqctl/replay"
+	"github.com/seqsvr/seqsvr/cmd/seqctl/storectl"
 	"github.com/seqsvr/seqsvr/internal/daemon"
 )
 
@@ -22,5 +23,6 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	root.AddCommand(dev.Command(), replay.Command(), drill.Command())
 	root.AddCommand(ids.Commands()...)
 	root.AddCommand(bench.Commands()...)
+	root.AddCommand(storectl.Command())
 	return ctl.Execute(ctx, root, args, stdout, stderr)
 }

@@ -106,6 +106,10 @@ func (f *Follower) look(ctx context.Context) {
 		asked = append(asked, &candidate{client: s.Client})
 	}
 	describe(ctx, asked)
+	asked = slices.DeleteFunc(asked, func(s *candidate) bool { // of another cluster or era: nothing to follow
+		own := f.cluster.Identity.Ref
+		return s.err != nil || s.id.Ref.Cluster != own.Cluster || s.id.Ref.Era != own.Era
+	})
 	if list := newest(answered(asked)); list.Version > f.List().Version {
 		if err := f.goOver(list); err != nil {
 			f.log.Warn("cannot go over to the newer member list", "version", list.Version, "error", err)

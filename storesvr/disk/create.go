@@ -23,13 +23,13 @@ const FileName = "store.db"
 //
 // A crash leaves no database, at most a file named store.db.init-* that nothing reads.
 func Create(dir string, id Identity) error {
-	if err := create(dir, id); err != nil {
+	if err := create(dir, id, &content{}); err != nil {
 		return fmt.Errorf("create database in %s: %w", dir, err)
 	}
 	return nil
 }
 
-func create(dir string, id Identity) (err error) {
+func create(dir string, id Identity, with *content) (err error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return fmt.Errorf("%w: %w", ErrDirectory, err)
 	}
@@ -47,7 +47,7 @@ func create(dir string, id Identity) (err error) {
 	if err := temp.Close(); err != nil {
 		return err
 	}
-	if err := fill(temp.Name(), id); err != nil {
+	if err := fill(temp.Name(), id, with); err != nil {
 		return err
 	}
 	if err := syncPath(temp.Name()); err != nil {
@@ -86,7 +86,7 @@ func syncPath(path string) error {
 	return errors.Join(f.Sync(), f.Close())
 }
 
-func fill(path string, id Identity) error {
+func fill(path string, id Identity, with *content) error {
 	db, err := bolt.Open(path, 0o600, boltOptions())
 	if err != nil {
 		return err
@@ -122,7 +122,14 @@ func fill(path string, id Identity) error {
 		if err != nil {
 			return err
 		}
-		return newSections(id.Mapping.Sections()).put(sections)
+		all := newSections(id.Mapping.Sections())
+		if err := with.put(registers, all); err != nil {
+			return err
+		}
+		if err := all.put(sections); err != nil {
+			return err
+		}
+		return putMeta(meta, Update{LeaseBound: with.bound})
 	})
 	return errors.Join(err, db.Close())
 }

@@ -1,0 +1,51 @@
+package storectl
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/seqsvr/seqsvr/cmd/seqctl/ctl"
+	"github.com/seqsvr/seqsvr/internal/daemon"
+	"github.com/seqsvr/seqsvr/internal/storecare"
+	"github.com/seqsvr/seqsvr/internal/ui"
+	"github.com/seqsvr/seqsvr/internal/version"
+	"github.com/seqsvr/seqsvr/storesvr/backup"
+)
+
+func backupCommand() *cobra.Command {
+	o := &options{}
+	var out string
+	cmd := &cobra.Command{
+		Use:     "backup --out FILE",
+		Short:   "save all registers, read from a quorum of the stores while they serve",
+		Example: "  seqctl store backup --out /backup/seqsvr-$(date +%F)",
+		Args:    ctl.ExactArgs(),
+	}
+	o.addTo(cmd, changeTimeout)
+	cmd.Flags().StringVar(&out, "out", "", "`file` to be made; one that is there is left as it is")
+	cmd.RunE = o.Verb(func(ctx context.Context, format ui.Format, _ []string, stdout io.Writer) error {
+		if out == "" {
+			return daemon.Usage(fmt.Errorf("expected --out FILE"))
+		}
+		if _, err := os.Lstat(out); err == nil {
+			return fmt.Errorf("%w: %s", os.ErrExist, out)
+		}
+		return o.care(ctx, func(c *storecare.Care) error {
+			snap, err := c.Snapshot(ctx)
+			if err != nil {
+				return err
+			}
+			m := backup.Manifest{Cluster: snap.Cluster, Era: snap.Era, Members: snap.List, Mapping: snap.Mapping, Sources: snap.Sources,
+				Taken: snap.Begun.UTC(), LeaseBound: snap.LeaseBound, Version: version.String(), Registers: len(snap.States)}
+			if err := backup.Save(out, m, snap.States); err != nil {
+				return err
+			}
+			return printManifest(stdout, format, m, nil)
+		})
+	})
+	return cmd
+}

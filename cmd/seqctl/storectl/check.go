@@ -1,0 +1,46 @@
+package storectl
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/seqsvr/seqsvr/cmd/seqctl/ctl"
+	"github.com/seqsvr/seqsvr/internal/ui"
+	"github.com/seqsvr/seqsvr/storesvr/backup"
+)
+
+func checkCommand() *cobra.Command {
+	o := &offline{}
+	cmd := &cobra.Command{
+		Use:   "check FILE|DIR",
+		Short: "check every record of a backup, or of the database of a store that does not run; exit 1 if one is wrong",
+		Args:  ctl.ExactArgs("FILE|DIR"),
+	}
+	o.addTo(cmd)
+	cmd.RunE = o.Verb(func(_ context.Context, format ui.Format, args []string, stdout io.Writer) error {
+		m, states, err := open(args[0])
+		if err != nil {
+			return err
+		}
+		result := struct {
+			Registers int      `json:"registers"`
+			Wrong     []string `json:"wrong"`
+		}{len(states), append([]string{}, backup.Check(m.Mapping, states)...)}
+		if format == ui.FormatTable {
+			for _, what := range result.Wrong {
+				fmt.Fprintln(stdout, what)
+			}
+			fmt.Fprintf(stdout, "%d registers checked, %d wrong\n", result.Registers, len(result.Wrong))
+		} else if err := ui.Print(stdout, format, result, nil); err != nil {
+			return err
+		}
+		if len(result.Wrong) > 0 {
+			return fmt.Errorf("%w: %s", backup.ErrUnsound, result.Wrong[0])
+		}
+		return nil
+	})
+	return cmd
+}

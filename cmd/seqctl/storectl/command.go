@@ -1,0 +1,125 @@
+package storectl
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/seqsvr/seqsvr/cmd/seqctl/ctl"
+	"github.com/seqsvr/seqsvr/internal/daemon"
+	"github.com/seqsvr/seqsvr/internal/storecare"
+	"github.com/seqsvr/seqsvr/internal/ui"
+)
+
+// Defaults of --timeout: a change waits for leases to end, and moves every register.
+const (
+	askTimeout    = 10 * time.Second
+	changeTimeout = 5 * time.Minute
+)
+
+// Command is `seqctl store`.
+func Command() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "store",
+		Short: "look after the stores: status, replace, add, remove, abort, backup, inspect, check, restore",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return daemon.Usage(fmt.Errorf("unknown verb %q: seqctl store --help lists them", args[0]))
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(statusCommand(), replaceCommand(), addCommand(), removeCommand(), abortCommand(),
+		backupCommand(), inspectCommand(), checkCommand(), restoreCommand())
+	return cmd
+}
+
+// options are the flags of the verbs that need running stores.
+type options struct {
+	ctl.Options
+	stores []string
+}
+
+func (o *options) addTo(cmd *cobra.Command, timeout time.Duration) {
+	o.Options.AddTo(cmd, timeout)
+	var set []string
+	if text := os.Getenv("SEQ_STORES"); text != "" {
+		set = strings.Split(text, ",")
+	}
+	cmd.Flags().StringSliceVar(&o.stores, "stores", set, "gRPC `addresses` of stores (or SEQ_STORES); none: ask --addr for them")
+}
+
+// addrs are the stores' addresses.
+func (o *options) addrs(ctx context.Context) ([]string, error) {
+	if len(o.stores) > 0 {
+		return o.stores, nil
+	}
+	addrs, err := ctl.StoreAddrs(ctx, o.Addr)
+	if err != nil {
+		return nil, fmt.Errorf("find the stores (--stores names them): %w", err)
+	}
+	return addrs, nil
+}
+
+// care runs do with a hold on the stores.
+func (o *options) care(ctx context.Context, do func(c *storecare.Care) error) error {
+	addrs, err := o.addrs(ctx)
+	if err != nil {
+		return err
+	}
+	c, err := storecare.Open(ctx, addrs)
+	if err != nil {
+		return err
+	}
+	return errors.Join(do(c), c.Close())
+}
+
+// changed is what the verbs that change the member list print.
+type changed struct {
+	Version uint64   `json:"members_version"`
+	N       int      `json:"n"`
+	R       int      `json:"r"`
+	W       int      `json:"w"`
+	Voters  []string `json:"voters"`
+	Steps   []string `json:"steps"` // done now; none if nothing was left to do
+}
+
+// change runs a plan and prints what came of it.
+func (o *options) change(ctx context.Context, format ui.Format, stdout io.Writer, plan func(c *storecare.Care) ([]storecare.Step, error)) error {
+	return o.care(ctx, func(c *storecare.Care) error {
+		steps, err := plan(c)
+		if err != nil {
+			return err
+		}
+		result := changed{Steps: []string{}}
+		err = storecare.Run(ctx, steps, func(name string) {
+			result.Steps = append(result.Steps, name)
+			if format == ui.FormatTable {
+				fmt.Fprintf(stdout, "%s\n", name)
+			}
+		})
+		if err != nil {
+			return fmt.Errorf("%w (the cluster serves on; the same command goes on from here)", err)
+		}
+		list := c.List()
+		result.Version, result.N, result.R, result.W = list.Version, list.N(), list.R, list.W
+		for _, m := range list.Voters() {
+			result.Voters = append(result.Voters, m.Name)
+		}
+		if format != ui.FormatTable {
+			return ui.Print(stdout, format, result, nil)
+		}
+		if len(steps) == 0 {
+			fmt.Fprintln(stdout, "nothing to do")
+		}
+		fmt.Fprintf(stdout, "member list %d: %s, N=%d R=%d W=%d\n", result.Version, strings.Join(result.Voters, ", "), result.N, result.R, result.W)
+		return nil
+	})
+}

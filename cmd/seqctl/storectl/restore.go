@@ -1,0 +1,63 @@
+package storectl
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/seqsvr/seqsvr/cmd/seqctl/ctl"
+	"github.com/seqsvr/seqsvr/internal/daemon"
+	"github.com/seqsvr/seqsvr/internal/ui"
+	"github.com/seqsvr/seqsvr/seq"
+	"github.com/seqsvr/seqsvr/storesvr"
+	"github.com/seqsvr/seqsvr/storesvr/backup"
+)
+
+func restoreCommand() *cobra.Command {
+	o := &offline{}
+	r := backup.Restore{}
+	var from string
+	var era uint64
+	cmd := &cobra.Command{
+		Use:   "restore --from FILE --era N --cluster ID --data-dir DIR --name NAME --members NAMES",
+		Short: "make the database of a store from a backup, for a new era that begins above all that was handed out",
+		Long: `restore makes one store's database from a backup. Run it once for every store of the new era, each
+with its own --name, from the same file. Stop every process of the era before first: they are refused
+afterwards. Numbers jump up by --bump and never come back; ids of snowflake workers that the backup
+knows go on --worker-margin from now, those of others at once.`,
+		Example: "  seqctl store restore --from /backup/seqsvr --era 1 --cluster prod --data-dir /var/lib/seqsvr/store --name store-1 --members store-1,store-2,store-3",
+		Args:    ctl.ExactArgs(),
+	}
+	o.addTo(cmd)
+	cmd.Flags().StringVar(&from, "from", "", "the backup `file`")
+	cmd.Flags().Uint64Var(&era, "era", 0, "`number` of the new era, above that of the backup; required")
+	cmd.Flags().StringVar(&r.Cluster, "cluster", "", "`id` of the cluster that the backup must be of")
+	cmd.Flags().StringVar(&r.DataDir, "data-dir", "", "`directory` that the database is made in")
+	cmd.Flags().StringVar(&r.Name, "name", "", "name of this store, one of --members")
+	cmd.Flags().StringSliceVar(&r.Names, "members", nil, "`names` of all stores of the new era")
+	cmd.Flags().Uint64Var(&r.Bump, "bump", backup.DefaultBump, "by how many `numbers` every section and tag is raised: more than any counter handed out since the backup")
+	cmd.Flags().DurationVar(&r.WorkerMargin, "worker-margin", backup.DefaultWorkerMargin, "how far beyond now the marks of worker ids are raised")
+	cmd.RunE = o.Verb(func(_ context.Context, format ui.Format, _ []string, stdout io.Writer) error {
+		if from == "" || era == 0 {
+			return daemon.Usage(fmt.Errorf("expected --from FILE and --era N above 0: %w", backup.ErrEra))
+		}
+		m, states, err := backup.Load(from)
+		if err != nil {
+			return err
+		}
+		r.Era, r.Now = seq.Era(era), time.Now()
+		if err := r.Do(m, states); err != nil {
+			if errors.Is(err, storesvr.ErrConfig) || errors.Is(err, backup.ErrEra) {
+				return daemon.Usage(err)
+			}
+			return err
+		}
+		m.Era = r.Era
+		return printManifest(stdout, format, m, states)
+	})
+	return cmd
+}

@@ -1,0 +1,227 @@
+package storectl
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/seqsvr/seqsvr/cmd/seqctl/ctl"
+	"github.com/seqsvr/seqsvr/internal/storeclient"
+	"github.com/seqsvr/seqsvr/internal/storewire"
+	"github.com/seqsvr/seqsvr/internal/ui"
+	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
+	"github.com/seqsvr/seqsvr/quorum"
+)
+
+// errUnhealthy: a store is missing, or does not vote as it should.
+var errUnhealthy = errors.New("stores are not healthy")
+
+// oneAnswer bounds the wait for one store.
+const oneAnswer = 2 * time.Second
+
+// row is one store in status.
+type row struct {
+	Name        string `json:"name"`
+	UUID        string `json:"uuid"`
+	Addr        string `json:"addr"`
+	Role        string `json:"role"`  // voter, learner, or none
+	State       string `json:"state"` // voting, unreachable, or why it does not vote
+	Boots       uint64 `json:"boot_count"`
+	Era         uint64 `json:"era"`
+	Members     uint64 `json:"members_version"`
+	Commits     uint64 `json:"commits"`
+	Registers   uint64 `json:"registers"`
+	FreeBytes   uint64 `json:"free_bytes"`
+	NearlyFull  bool   `json:"nearly_full"`
+	GraceLeftMS uint64 `json:"grace_left_ms"`
+	Lagging     bool   `json:"lagging"` // has an older member list, or fewer registers, than others
+	voting      bool
+}
+
+// result is what status prints.
+type result struct {
+	Healthy  bool     `json:"healthy"`
+	Problems []string `json:"problems"` // each with what to do
+	Cluster  string   `json:"cluster_id"`
+	Version  uint64   `json:"members_version"`
+	N        int      `json:"n"`
+	R        int      `json:"r"`
+	W        int      `json:"w"`
+	Stores   []row    `json:"stores"`
+}
+
+func statusCommand() *cobra.Command {
+	o := &options{}
+	cmd := &cobra.Command{
+		Use:   "status",
+		Short: "one line a store; exit 1, and what to do first, if they are not healthy",
+		Args:  ctl.ExactArgs(),
+	}
+	o.addTo(cmd, askTimeout)
+	cmd.RunE = o.Verb(func(ctx context.Context, format ui.Format, _ []string, stdout io.Writer) error {
+		addrs, err := o.addrs(ctx)
+		if err != nil {
+			return err
+		}
+		r, err := survey(ctx, addrs)
+		if err != nil {
+			return err
+		}
+		if err := r.print(stdout, format); err != nil {
+			return err
+		}
+		if !r.Healthy {
+			return fmt.Errorf("%w: %s", errUnhealthy, r.Problems[0])
+		}
+		return nil
+	})
+	return cmd
+}
+
+// survey asks the stores at the addresses, and those that their newest list names.
+func survey(ctx context.Context, addrs []string) (result, error) {
+	replies, errs := describe(ctx, addrs)
+	list, newest := quorum.MemberList{}, (*pb.DescribeReply)(nil)
+	for _, reply := range replies {
+		if reply != nil && (newest == nil || reply.GetRef().GetMembersVersion() > newest.GetRef().GetMembersVersion()) {
+			newest = reply
+			list = quorum.MemberList{Version: reply.GetRef().GetMembersVersion(), R: int(reply.GetR()), W: int(reply.GetW()), Members: storewire.MembersFromProto(reply.GetMembers())}
+		}
+	}
+	if newest == nil {
+		return result{}, fmt.Errorf("%w: none answers at %s: %w", errUnhealthy, strings.Join(addrs, ", "), errors.Join(errs...))
+	}
+	var more []string
+	for _, m := range list.Members {
+		if m.Addr != "" && !slices.ContainsFunc(replies, func(r *pb.DescribeReply) bool { return r.GetStoreUuid() == m.UUID }) && !slices.Contains(addrs, m.Addr) {
+			more = append(more, m.Addr)
+		}
+	}
+	others, _ := describe(ctx, more)
+	addrs, replies = slices.Concat(addrs, more), slices.Concat(replies, others)
+	r := result{Cluster: newest.GetRef().GetClusterId(), Version: list.Version, N: int(newest.GetN()), R: list.R, W: list.W}
+	for i, reply := range replies {
+		if reply != nil && !slices.ContainsFunc(r.Stores, func(have row) bool { return have.UUID == reply.GetStoreUuid() }) {
+			r.Stores = append(r.Stores, rowOf(addrs[i], reply, list))
+		}
+	}
+	for _, m := range list.Members {
+		if !slices.ContainsFunc(r.Stores, func(have row) bool { return have.UUID == m.UUID }) {
+			r.Stores = append(r.Stores, row{Name: m.Name, UUID: m.UUID, Addr: m.Addr, Role: roleOf(m), State: "unreachable"})
+		}
+	}
+	slices.SortFunc(r.Stores, func(a, b row) int { return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.UUID, b.UUID)) })
+	r.judge()
+	return r, nil
+}
+
+func describe(ctx context.Context, addrs []string) ([]*pb.DescribeReply, []error) {
+	replies, errs := make([]*pb.DescribeReply, len(addrs)), make([]error, len(addrs))
+	ctx, cancel := context.WithTimeout(ctx, oneAnswer)
+	defer cancel()
+	var wg sync.WaitGroup
+	for i, addr := range addrs {
+		wg.Go(func() {
+			client, err := storeclient.Dial(addr)
+			if err != nil {
+				errs[i] = err
+				return
+			}
+			replies[i], errs[i] = client.DescribeAll(ctx)
+			_ = client.Close() // nothing is under way
+		})
+	}
+	wg.Wait()
+	return replies, errs
+}
+
+func roleOf(m quorum.Member) string {
+	if m.Learner {
+		return "learner"
+	}
+	return "voter"
+}
+
+func rowOf(addr string, d *pb.DescribeReply, list quorum.MemberList) row {
+	role := "none"
+	if m, listed := list.Find(d.GetStoreUuid()); listed {
+		role = roleOf(m)
+	}
+	return row{Name: d.GetName(), UUID: d.GetStoreUuid(), Addr: addr, Role: role, State: d.GetState(), Boots: d.GetBootCount(),
+		Era: d.GetRef().GetEra(), Members: d.GetRef().GetMembersVersion(), Commits: d.GetCommits(), Registers: d.GetRegisters(),
+		FreeBytes: d.GetDiskFreeBytes(), NearlyFull: d.GetNearlyFull(), GraceLeftMS: d.GetGraceRemainingUs() / 1000,
+		Lagging: d.GetRef().GetMembersVersion() < list.Version, voting: d.GetVoting()}
+}
+
+// judge finds what is wrong, the worst first, and says what to do.
+func (r *result) judge() {
+	voting := 0
+	var first, then []string
+	for i := range r.Stores {
+		s := &r.Stores[i]
+		if s.voting && !s.Lagging {
+			voting++
+		}
+		switch {
+		case s.Role == "none":
+			then = append(then, fmt.Sprintf("%s is no member: %s; stop it, or take it in by seqctl store add or replace", s.Name, s.State))
+		case s.State == "unreachable":
+			first = append(first, fmt.Sprintf("%s is not reachable: start it; if its disk is lost, seqctl store replace --dead %s", s.Name, s.Name))
+		case s.Role == "learner":
+			then = append(then, fmt.Sprintf("%s is being filled: a change is half done; give its command again, or seqctl store abort", s.Name))
+		case !s.voting:
+			first = append(first, fmt.Sprintf("%s does not vote: %s; seqctl store replace --dead %s", s.Name, s.State, s.Name))
+		case s.NearlyFull:
+			first = append(first, fmt.Sprintf("%s refuses writes, its disk is nearly full: make room", s.Name))
+		case s.Lagging:
+			then = append(then, fmt.Sprintf("%s has member list %d, not %d: the next AllocSvr that speaks to it tells it", s.Name, s.Members, r.Version))
+		}
+	}
+	if voting < r.W {
+		first = append([]string{fmt.Sprintf("%d of %d stores vote, %d are needed: no quorum; bring stores back before anything else", voting, r.N, r.W)}, first...)
+	}
+	r.Problems = append(append([]string{}, first...), then...)
+	r.Healthy = len(r.Problems) == 0
+}
+
+func (r *result) print(w io.Writer, format ui.Format) error {
+	if format != ui.FormatTable {
+		return ui.Print(w, format, r, nil)
+	}
+	word := "HEALTHY"
+	if !r.Healthy {
+		word = "NOT HEALTHY"
+	}
+	fmt.Fprintf(w, "%s   cluster %s, member list %d, N=%d R=%d W=%d\n", word, r.Cluster, r.Version, r.N, r.R, r.W)
+	for _, p := range r.Problems {
+		fmt.Fprintf(w, "  - %s\n", p)
+	}
+	fmt.Fprintln(w)
+	t := ui.NewTable("store", "addr", "role", "state", "list", "era", "boots", "commits", "registers", "free MiB", "grace left", "uuid")
+	for _, s := range r.Stores {
+		state := ui.Cell{Text: s.State, Color: ui.Green}
+		if !s.voting {
+			state.Color = ui.Red
+		}
+		if s.NearlyFull {
+			state.Text, state.Color = state.Text+", nearly full", ui.Yellow
+		}
+		if s.Lagging {
+			state.Text += ", lagging"
+		}
+		var grace any = ""
+		if s.GraceLeftMS > 0 {
+			grace = time.Duration(s.GraceLeftMS) * time.Millisecond
+		}
+		t.Row(s.Name, s.Addr, s.Role, state, s.Members, s.Era, s.Boots, s.Commits, s.Registers, s.FreeBytes>>20, grace, s.UUID)
+	}
+	return t.Write(w)
+}

@@ -1,0 +1,46 @@
+package storecare
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/seqsvr/seqsvr/quorum"
+	"github.com/seqsvr/seqsvr/seq"
+)
+
+// Snapshot is everything that was confirmed before it was begun, and some of what was
+// confirmed meanwhile.
+type Snapshot struct {
+	Cluster    string
+	Era        seq.Era
+	List       quorum.MemberList
+	Mapping    seq.Mapping
+	Sources    []string // names of the stores that were read, at least W
+	Begun      time.Time
+	LeaseBound time.Duration
+	States     []quorum.RegisterState // by name
+}
+
+// Snapshot reads all voters that answer, while they serve. seq.ErrNoQuorum if those are
+// fewer than W.
+func (c *Care) Snapshot(ctx context.Context) (Snapshot, error) {
+	begun := time.Now()
+	voters, _, err := c.ask(ctx)
+	if err != nil {
+		return Snapshot{}, err
+	}
+	if err := c.dump(ctx, voters); err != nil {
+		return Snapshot{}, err
+	}
+	snap := Snapshot{Cluster: c.cluster, Era: c.era, List: c.list, Mapping: voters[0].id.Mapping, Begun: begun, LeaseBound: longest(voters)}
+	for _, s := range voters {
+		snap.Sources = append(snap.Sources, s.Name)
+	}
+	for _, st := range merge(voters) {
+		snap.States = append(snap.States, st)
+	}
+	slices.SortFunc(snap.States, func(a, b quorum.RegisterState) int { return strings.Compare(string(a.Register), string(b.Register)) })
+	return snap, nil
+}

@@ -1,0 +1,14 @@
+package backup
+
+import "errors"
+
+var (
+	// ErrDamaged: the file is no whole backup: cut short, changed, or something else.
+	ErrDamaged = errors.New("backup is damaged")
+	// ErrUnsound: the registers cannot be those of a cluster.
+	ErrUnsound = errors.New("registers are not sound")
+	// ErrEra: the era of a restore must be above that of the backup.
+	ErrEra = errors.New("era of a restore must be given, and be above that of the backup")
+	// ErrBump: a bump of nothing, or one that a register has no room for.
+	ErrBump = errors.New("bump cannot be done")
+)

@@ -1,0 +1,146 @@
+package backup
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/seqsvr/seqsvr/quorum"
+	"github.com/seqsvr/seqsvr/seq"
+	"github.com/seqsvr/seqsvr/storesvr"
+	"github.com/seqsvr/seqsvr/storesvr/acceptor"
+	"github.com/seqsvr/seqsvr/storesvr/disk"
+)
+
+const (
+	// DefaultBump is by how much sections and tags are raised: more than one counter
+	// hands out in an hour at a million a second.
+	DefaultBump = 1 << 32
+	// DefaultWorkerMargin is how far beyond the clock the marks of worker ids are raised:
+	// a store takes no mark more than an hour ahead of its own clock, so no id was issued
+	// beyond that.
+	DefaultWorkerMargin = time.Hour
+	// documentBump raises the versions of documents, which change some times a second at
+	// the very most.
+	documentBump = 1 << 32
+
+	versionLen = 8 // of a document's version at the front of its payload
+)
+
+// Restore is an order for a new store of a new era.
+type Restore struct {
+	DataDir string
+	Name    string   // of this store, one of Names
+	Names   []string // of all stores of the new era
+	Cluster string   // that the backup must be of
+	Era     seq.Era  // above that of the backup
+	Bump    uint64   // numbers by which every section and tag is raised, above 0
+	// WorkerMargin beyond Now is where the marks of worker ids are raised to.
+	WorkerMargin time.Duration
+	Now          time.Time
+}
+
+// Do makes the store's database of the backup. Every store of the new era is made of the
+// same backup, each with its own name; they vote once they are bound to one another, and
+// let nobody take anything before the longest lease of the era before has ended. Errors:
+// seq.ErrForeignCluster, ErrEra, ErrBump, ErrUnsound, disk.ErrExists,
+// storesvr.ErrConfig. After an error nothing was made.
+func (o Restore) Do(m Manifest, states []quorum.RegisterState) error {
+	fail := func(err error) error { return fmt.Errorf("restore store %q: %w", o.Name, err) }
+	switch {
+	case o.Cluster != m.Cluster:
+		return fail(fmt.Errorf("%w: the backup is of %q, not %q", seq.ErrForeignCluster, m.Cluster, o.Cluster))
+	case o.Era <= m.Era:
+		return fail(fmt.Errorf("%w: %d after %d", ErrEra, o.Era, m.Era))
+	}
+	if wrong := Check(m.Mapping, states); len(wrong) > 0 {
+		return fail(fmt.Errorf("%w: %s (and %d more)", ErrUnsound, wrong[0], len(wrong)-1))
+	}
+	raised, err := o.raise(m, states)
+	if err != nil {
+		return fail(err)
+	}
+	cfg := storesvr.InitConfig{DataDir: o.DataDir, ClusterID: o.Cluster, Name: o.Name, MemberNames: slices.Clone(o.Names)}
+	id, err := storesvr.NewIdentity(cfg)
+	if err != nil {
+		return fail(err)
+	}
+	id.Era, id.Mapping = o.Era, m.Mapping
+	if err := disk.CreateFilled(o.DataDir, id, raised, max(m.LeaseBound, storesvr.DefaultMaxLease)); err != nil {
+		return fail(err)
+	}
+	return nil
+}
+
+// raise is every register as the new era begins with it: above all that may have been
+// handed out, and under an epoch that belongs to nobody, so that whoever was promised
+// anything before has to ask again, and nothing that was sealed before is taken up.
+func (o Restore) raise(m Manifest, states []quorum.RegisterState) (map[seq.Register]acceptor.State, error) {
+	if o.Bump == 0 || o.WorkerMargin < 0 {
+		return nil, fmt.Errorf("%w: by %d numbers and %v", ErrBump, o.Bump, o.WorkerMargin)
+	}
+	nobody := nobodyOf(m, o.Era)
+	out := make(map[seq.Register]acceptor.State, len(states))
+	for _, st := range states {
+		if st.Register == seq.MembersRegister { // the new era begins with a list of its own
+			out[st.Register] = acceptor.State{}
+			continue
+		}
+		epoch := seq.Epoch{Round: st.Promised.Round + 1, Session: nobody}
+		next := acceptor.State{Promised: epoch, Accepted: epoch}
+		var err error
+		switch st.Register.Kind() {
+		case seq.KindSection:
+			next.Max, err = o.up(st, uint64(seq.MaxSeq))
+		case seq.KindTag:
+			next.Max, err = o.up(st, math.MaxInt64)
+		case seq.KindWorker:
+			next.Max = max(st.Max, uint64(max(0, o.Now.Add(o.WorkerMargin).UnixMilli())))
+		case seq.KindDocument:
+			next, err = raiseDocument(st, epoch)
+		default: // the seat has no value
+			next.Max = st.Max
+		}
+		if err != nil {
+			return nil, err
+		}
+		out[st.Register] = next
+	}
+	return out, nil
+}
+
+// up is a counter's max, raised.
+func (o Restore) up(st quorum.RegisterState, limit uint64) (uint64, error) {
+	if st.Max > limit || o.Bump > limit-st.Max {
+		return 0, fmt.Errorf("%w: %s is at %d, and its limit is %d", ErrBump, st.Register, st.Max, limit)
+	}
+	return st.Max + o.Bump, nil
+}
+
+var errPayload = errors.New("payload without a version")
+
+// raiseDocument raises the version, so that whoever saw a later one than the backup's
+// takes the restored document for newer.
+func raiseDocument(st quorum.RegisterState, epoch seq.Epoch) (acceptor.State, error) {
+	if len(st.Payload) == 0 { // never written
+		return acceptor.State{}, nil
+	}
+	if len(st.Payload) < versionLen {
+		return acceptor.State{}, fmt.Errorf("%w: %s: %w", ErrUnsound, st.Register, errPayload)
+	}
+	version := max(st.Max, binary.BigEndian.Uint64(st.Payload)) + documentBump
+	payload := slices.Clone(st.Payload)
+	binary.BigEndian.PutUint64(payload, version)
+	return acceptor.State{Promised: epoch, Accepted: epoch, Max: version, Payload: payload, PayloadMax: version}, nil
+}
+
+// nobodyOf is a session that no process has, the same for all stores that are made of one
+// backup for one era.
+func nobodyOf(m Manifest, era seq.Era) seq.Session {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s %d %d %s", m.Cluster, m.Era, era, m.Taken))
+	return seq.Session(binary.BigEndian.Uint64(sum[:]) | 1)
+}
