@@ -219,7 +219,7 @@ func (s *Server) assemble(cluster storeclient.Cluster) (*assembled, error) {
 	p := &assembled{}
 	p.follow = storeclient.NewFollower(cluster, s.cfg.Logger, func(list quorum.MemberList, stores []quorum.NamedStore) error {
 		return p.Reconfigure(list, stores)
-	})
+	}, s.cfg.TLS.DialOptions()...)
 	node, err := NewNode(s.cfg, Wiring{
 		Stale: p.follow.Kick, Identity: cluster.Identity, Stores: storeclient.NamedStores(cluster.Stores), Addr: s.addr, Session: s.session,
 		Dial: s.dialPeer, Clock: clock.Boot(), Wall: time.Now, Stop: s.stop, Parked: s.parked(),

@@ -74,7 +74,7 @@ func (e *ender) connect(ctx context.Context) error {
 	var group *quorum.Group
 	follower := storeclient.NewFollower(cluster, e.log, func(list quorum.MemberList, stores []quorum.NamedStore) error {
 		return group.Reconfigure(quorum.Config{Ref: list.Ref(id.Ref.Cluster, id.Ref.Era), N: list.N(), R: list.R, W: list.W}, stores)
-	})
+	}, e.dial...)
 	group, err = quorum.NewGroup(quorum.Config{Ref: id.Ref, N: id.N, R: id.R, W: id.W, OnStale: follower.Kick}, storeclient.NamedStores(cluster.Stores))
 	if err != nil {
 		return errors.Join(err, cluster.Close())

@@ -78,7 +78,7 @@ func unaryCalls(ctx context.Context, r *rig) (load.Call, error) {
 		return nil, err
 	}
 	ctx = r.lasting(ctx)
-	owners := &owners{clients: map[string]pb.SequenceClient{}}
+	owners := &owners{dial: r.o.Dial(), clients: map[string]pb.SequenceClient{}}
 	r.ends = append(r.ends, owners.close)
 	draws := r.draws()
 	return func(_ context.Context, caller int) (int, error) {
@@ -114,6 +114,8 @@ func (r *rig) lasting(ctx context.Context) context.Context {
 
 // owners are plain connections by address.
 type owners struct {
+	dial []grpc.DialOption // of all connections
+
 	mu      sync.RWMutex // guards the rest
 	clients map[string]pb.SequenceClient
 	conns   []*grpc.ClientConn
@@ -131,7 +133,7 @@ func (o *owners) at(addr string) (pb.SequenceClient, error) {
 	if c := o.clients[addr]; c != nil {
 		return c, nil
 	}
-	conn, err := rpc.Dial(addr)
+	conn, err := rpc.Dial(addr, o.dial...)
 	if err != nil {
 		return nil, err
 	}

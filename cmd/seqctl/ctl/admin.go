@@ -28,8 +28,8 @@ type cluster struct {
 }
 
 // askRoutes gets the mapping and the route table from a router or AllocSvr.
-func askRoutes(ctx context.Context, addr string) (*cluster, error) {
-	conn, err := rpc.Dial(addr)
+func askRoutes(ctx context.Context, addr string, dial ...grpc.DialOption) (*cluster, error) {
+	conn, err := rpc.Dial(addr, dial...)
 	if err != nil {
 		return nil, err
 	}
@@ -53,8 +53,8 @@ func askRoutes(ctx context.Context, addr string) (*cluster, error) {
 }
 
 // onNode calls do with a connection to an AllocSvr's Admin service.
-func onNode(ctx context.Context, addr string, do func(ctx context.Context, admin pb.AdminClient) error) error {
-	conn, err := rpc.Dial(addr, grpc.WithDefaultCallOptions(grpc.WaitForReady(false)))
+func onNode(ctx context.Context, addr string, dial []grpc.DialOption, do func(ctx context.Context, admin pb.AdminClient) error) error {
+	conn, err := rpc.Dial(addr, dial...)
 	if err != nil {
 		return err
 	}
@@ -64,18 +64,18 @@ func onNode(ctx context.Context, addr string, do func(ctx context.Context, admin
 
 // onAnyNode finds an AllocSvr that answers, by the routes that --addr has, and calls
 // do on that one only: a change is never tried on a second node.
-func onAnyNode(ctx context.Context, addr string, do func(ctx context.Context, admin pb.AdminClient) error) error {
-	c, err := askRoutes(ctx, addr)
+func onAnyNode(ctx context.Context, o *Options, do func(ctx context.Context, admin pb.AdminClient) error) error {
+	c, err := askRoutes(ctx, o.Addr, o.Dial()...)
 	if err != nil {
 		return err
 	}
 	var last error
 	for _, node := range c.table.Nodes {
 		probe, cancel := context.WithTimeout(ctx, routesAttempt)
-		_, last = askRoutes(probe, node.Addr)
+		_, last = askRoutes(probe, node.Addr, o.Dial()...)
 		cancel()
 		if last == nil {
-			return onNode(ctx, node.Addr, do)
+			return onNode(ctx, node.Addr, o.Dial(), do)
 		}
 	}
 	if last == nil {

@@ -29,7 +29,7 @@ func changeVerb(cmd *cobra.Command, call func(ctx context.Context, admin pb.Admi
 	o.AddTo(cmd, changeTimeout)
 	cmd.RunE = o.Verb(func(ctx context.Context, format ui.Format, args []string, stdout io.Writer) error {
 		var reply *pb.ChangeReply
-		err := onAnyNode(ctx, o.Addr, func(ctx context.Context, admin pb.AdminClient) (err error) {
+		err := onAnyNode(ctx, o, func(ctx context.Context, admin pb.AdminClient) (err error) {
 			reply, err = call(ctx, admin, args)
 			return err
 		})

@@ -37,7 +37,7 @@ func eventsCommand() *cobra.Command {
 			return daemon.Usage(fmt.Errorf("--limit %d: expected at least 1", limit))
 		}
 		var reply *pb.EventsReply
-		err := onAnyNode(ctx, o.Addr, func(ctx context.Context, admin pb.AdminClient) (err error) {
+		err := onAnyNode(ctx, o, func(ctx context.Context, admin pb.AdminClient) (err error) {
 			reply, err = admin.Events(ctx, &pb.EventsRequest{Limit: uint32(limit)})
 			return err
 		})

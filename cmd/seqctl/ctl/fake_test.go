@@ -72,6 +72,12 @@ func (n *node) change(req any) {
 // not answer, where there is one.
 func serve(t *testing.T, others ...seq.Node) *node {
 	t.Helper()
+	return serveBy(t, rpc.ServerConfig{}, others...)
+}
+
+// serveBy is serve with a server of one's own making.
+func serveBy(t *testing.T, cfg rpc.ServerConfig, others ...seq.Node) *node {
+	t.Helper()
 	lis, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -102,7 +108,7 @@ func serve(t *testing.T, others ...seq.Node) *node {
 			{Name: "a", Role: "alloc", State: "alive", Addr: n.addr, Session: 1, SectionsOwned: 8, LeaseLeftMs: 900},
 		},
 	}
-	srv := rpc.NewServer(rpc.ServerConfig{})
+	srv := rpc.NewServer(cfg)
 	pb.RegisterAdminServer(srv, n)
 	pb.RegisterSequenceServer(srv, n)
 	done := make(chan struct{})

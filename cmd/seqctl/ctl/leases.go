@@ -42,7 +42,7 @@ func leasesCommand() *cobra.Command {
 			return err
 		}
 		var reply *pb.LeasesReply
-		err = onAnyNode(ctx, o.Addr, func(ctx context.Context, admin pb.AdminClient) (err error) {
+		err = onAnyNode(ctx, o, func(ctx context.Context, admin pb.AdminClient) (err error) {
 			reply, err = admin.Leases(ctx, &pb.LeasesRequest{All: true, Sections: sections})
 			return err
 		})

@@ -8,8 +8,10 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"google.golang.org/grpc"
 
 	"github.com/seqsvr/seqsvr/internal/daemon"
+	"github.com/seqsvr/seqsvr/internal/rpc"
 	"github.com/seqsvr/seqsvr/internal/ui"
 )
 
@@ -61,7 +63,13 @@ type Options struct {
 	Timeout time.Duration // of the whole verb, retries included
 
 	output string
+	files  rpc.TLSFiles
+	tls    *rpc.TLS // set by Check; nil: plaintext
 }
+
+// Dial secures connections as --tls-ca, --tls-cert and --tls-key say; nothing before
+// Check, or without them.
+func (o *Options) Dial() []grpc.DialOption { return o.tls.DialOptions() }
 
 // AddTo declares --addr, --timeout and -o on a verb. timeout is the default.
 func (o *Options) AddTo(cmd *cobra.Command, timeout time.Duration) {
@@ -70,6 +78,9 @@ func (o *Options) AddTo(cmd *cobra.Command, timeout time.Duration) {
 		addr = set
 	}
 	cmd.Flags().StringVar(&o.Addr, "addr", addr, "gRPC `address` of a router or AllocSvr (or SEQ_ADDR)")
+	cmd.Flags().StringVar(&o.files.CA, "tls-ca", os.Getenv("SEQ_TLS_CA"), "PEM `file` of the CAs that the cluster's certificates are signed by (or SEQ_TLS_CA); empty: plaintext")
+	cmd.Flags().StringVar(&o.files.Cert, "tls-cert", os.Getenv("SEQ_TLS_CERT"), "PEM `file` of a certificate to show (or SEQ_TLS_CERT)")
+	cmd.Flags().StringVar(&o.files.Key, "tls-key", os.Getenv("SEQ_TLS_KEY"), "PEM `file` of its key (or SEQ_TLS_KEY)")
 	cmd.Flags().DurationVar(&o.Timeout, "timeout", timeout, "how long to try, retries included")
 	cmd.Flags().StringVarP(&o.output, "output", "o", string(ui.FormatTable), "table, json or yaml")
 }
@@ -82,6 +93,9 @@ func (o *Options) Check() (ui.Format, error) {
 		return "", daemon.Usage(err)
 	case o.Timeout <= 0:
 		return "", daemon.Usage(fmt.Errorf("--timeout %v: expected more than 0", o.Timeout))
+	}
+	if o.tls, err = rpc.NewTLS(o.files); err != nil {
+		return "", daemon.Usage(err)
 	}
 	return format, checkAddr(o.Addr)
 }

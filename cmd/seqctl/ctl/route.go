@@ -54,7 +54,7 @@ func routeCommand() *cobra.Command {
 	who.addTo(cmd)
 	cmd.RunE = o.Verb(func(ctx context.Context, format ui.Format, args []string, stdout io.Writer) error {
 		if len(args) == 0 && !cmd.Flags().Changed("key") {
-			c, err := askRoutes(ctx, o.Addr)
+			c, err := askRoutes(ctx, o.Addr, o.Dial()...)
 			if err != nil {
 				return err
 			}
@@ -64,7 +64,7 @@ func routeCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		c, err := askRoutes(ctx, o.Addr)
+		c, err := askRoutes(ctx, o.Addr, o.Dial()...)
 		if err != nil {
 			return err
 		}

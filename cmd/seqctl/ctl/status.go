@@ -20,6 +20,7 @@ const askTimeout = 10 * time.Second
 type statusResult struct {
 	Health       health        `json:"health"` // healthy, degraded or failed
 	Problems     []string      `json:"problems"`
+	First        string        `json:"first"` // what to do first; empty if healthy
 	ClusterID    string        `json:"cluster_id"`
 	Era          uint64        `json:"era"`
 	RouteVersion uint64        `json:"route_version"`
@@ -67,7 +68,7 @@ func statusCommand() *cobra.Command {
 	}
 	o.AddTo(cmd, askTimeout)
 	cmd.RunE = o.Verb(func(ctx context.Context, format ui.Format, _ []string, stdout io.Writer) error {
-		s, err := takeSurvey(ctx, o.Addr)
+		s, err := takeSurvey(ctx, o)
 		if err != nil {
 			return err
 		}
@@ -87,6 +88,9 @@ func newStatus(s *survey) statusResult {
 	r := statusResult{ClusterID: s.cluster.id, RouteVersion: s.cluster.table.Version, Sections: uint32(s.cluster.mapping.Sections()),
 		Frozen: s.cluster.table.Frozen, Allocs: []statusAlloc{}, Stores: []statusStore{}}
 	r.Health, r.Problems = s.judge()
+	if r.Health != healthy {
+		r.First = s.first()
+	}
 	if best := s.view(); best != nil {
 		r.Era, r.RouteVersion, r.Unowned = best.GetEra(), best.GetRouteVersion(), best.GetSectionsUnowned()
 		r.Arbiter, r.Frozen, r.LeaseMS = best.GetArbiter(), best.GetFrozen(), float64(best.GetLeaseUs())/1000
@@ -139,6 +143,9 @@ func printStatus(w io.Writer, format ui.Format, r statusResult) error {
 		word, r.ClusterID, r.Sections, r.Unowned, r.RouteVersion, ui.Duration(time.Duration(r.LeaseMS*float64(time.Millisecond))), orDash(r.Arbiter))
 	for _, problem := range r.Problems {
 		fmt.Fprintf(w, "  - %s\n", problem)
+	}
+	if r.First != "" {
+		fmt.Fprintf(w, "  first: %s\n", r.First)
 	}
 	fmt.Fprintln(w)
 	allocs := ui.NewTable("alloc", "addr", "state", "sections", "uids", "numbers", "steps", "takeovers", "handoffs")

@@ -29,8 +29,8 @@ type survey struct {
 }
 
 // takeSurvey asks all AllocSvr of the route table at once.
-func takeSurvey(ctx context.Context, addr string) (*survey, error) {
-	c, err := askRoutes(ctx, addr)
+func takeSurvey(ctx context.Context, o *Options) (*survey, error) {
+	c, err := askRoutes(ctx, o.Addr, o.Dial()...)
 	if err != nil {
 		return nil, err
 	}
@@ -42,7 +42,7 @@ func takeSurvey(ctx context.Context, addr string) (*survey, error) {
 			ctx, cancel := context.WithTimeout(ctx, statusAttempt)
 			defer cancel()
 			var reply *pb.StatusReply
-			err := onNode(ctx, node.Addr, func(ctx context.Context, admin pb.AdminClient) (err error) {
+			err := onNode(ctx, node.Addr, o.Dial(), func(ctx context.Context, admin pb.AdminClient) (err error) {
 				reply, err = admin.Status(ctx, &pb.StatusRequest{})
 				return err
 			})

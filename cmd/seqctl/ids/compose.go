@@ -62,7 +62,7 @@ will be. It needs no cluster; with --namespace or --addr it asks one.`,
 		}
 		var d decoded
 		if asked {
-			d, err = p.there(ctx, o.Addr, m)
+			d, err = p.there(ctx, o, m)
 		} else {
 			d, err = p.here(l)
 		}
@@ -97,7 +97,7 @@ func (p *composed) here(l snowflake.Layout) (decoded, error) {
 }
 
 // there composes at a cluster.
-func (p *composed) there(ctx context.Context, addr string, m *meaning) (decoded, error) {
+func (p *composed) there(ctx context.Context, o *ctl.Options, m *meaning) (decoded, error) {
 	req := &pb.SnowflakeComposeRequest{
 		Layout: m.layout, Namespace: m.namespace, DatacenterId: p.datacenter, WorkerId: p.worker, Sequence: p.sequence,
 		Time: &pb.SnowflakeComposeRequest_Tick{Tick: p.tick},
@@ -105,7 +105,7 @@ func (p *composed) there(ctx context.Context, addr string, m *meaning) (decoded,
 	if p.at != nil {
 		req.Time = &pb.SnowflakeComposeRequest_UnixMs{UnixMs: p.at.UnixMilli()}
 	}
-	reply, err := askSnowflake(ctx, addr, func(ctx context.Context, c pb.SnowflakeClient) (*pb.SnowflakeDecoded, error) {
+	reply, err := askSnowflake(ctx, o, func(ctx context.Context, c pb.SnowflakeClient) (*pb.SnowflakeDecoded, error) {
 		return c.Compose(ctx, req)
 	})
 	return newDecoded(reply), err

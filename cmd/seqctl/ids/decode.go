@@ -54,7 +54,7 @@ one, which has the namespace's layout and also the datacenter's name.`,
 			return d.print(stdout, format)
 		}
 		req := &pb.SnowflakeDecodeRequest{Id: &pb.SnowflakeDecodeRequest_Number{Number: int64(id)}, Layout: m.layout, Namespace: m.namespace}
-		reply, err := askSnowflake(ctx, o.Addr, func(ctx context.Context, c pb.SnowflakeClient) (*pb.SnowflakeDecoded, error) {
+		reply, err := askSnowflake(ctx, o, func(ctx context.Context, c pb.SnowflakeClient) (*pb.SnowflakeDecoded, error) {
 			return c.Decode(ctx, req)
 		})
 		if err != nil {

@@ -53,7 +53,7 @@ func genCommand() *cobra.Command {
 			return badCount(count, maxIDs)
 		}
 		req := &pb.SnowflakeGenerateRequest{Namespace: namespace, Count: uint32(count), Agent: agent}
-		reply, err := askSnowflake(ctx, o.Addr, func(ctx context.Context, c pb.SnowflakeClient) (*pb.SnowflakeGenerateReply, error) {
+		reply, err := askSnowflake(ctx, o, func(ctx context.Context, c pb.SnowflakeClient) (*pb.SnowflakeGenerateReply, error) {
 			return c.Generate(ctx, req)
 		})
 		if err != nil {

@@ -39,7 +39,7 @@ no flag names stays. A change after which IDs could be repeated is refused.`,
 		if err := checkNamespace(want); err != nil {
 			return err
 		}
-		reply, err := askSnowflake(ctx, o.Addr, func(ctx context.Context, c pb.SnowflakeClient) (*pb.SnowflakeNamespace, error) {
+		reply, err := askSnowflake(ctx, o, func(ctx context.Context, c pb.SnowflakeClient) (*pb.SnowflakeNamespace, error) {
 			return c.PutNamespace(ctx, want)
 		})
 		if errors.Is(err, seq.ErrConflict) {

@@ -33,7 +33,7 @@ func namespaceListCommand() *cobra.Command {
 	}
 	o.AddTo(cmd, askTimeout)
 	cmd.RunE = o.Verb(func(ctx context.Context, format ui.Format, _ []string, stdout io.Writer) error {
-		reply, err := askNamespaces(ctx, o.Addr, "")
+		reply, err := askNamespaces(ctx, o, "")
 		if err != nil {
 			return err
 		}
@@ -50,8 +50,8 @@ func namespaceListCommand() *cobra.Command {
 }
 
 // askNamespaces gets one namespace, or all of them for "".
-func askNamespaces(ctx context.Context, addr, name string) (*pb.SnowflakeNamespacesReply, error) {
-	return askSnowflake(ctx, addr, func(ctx context.Context, c pb.SnowflakeClient) (*pb.SnowflakeNamespacesReply, error) {
+func askNamespaces(ctx context.Context, o *ctl.Options, name string) (*pb.SnowflakeNamespacesReply, error) {
+	return askSnowflake(ctx, o, func(ctx context.Context, c pb.SnowflakeClient) (*pb.SnowflakeNamespacesReply, error) {
 		return c.Namespaces(ctx, &pb.SnowflakeNamespacesRequest{Namespace: name})
 	})
 }

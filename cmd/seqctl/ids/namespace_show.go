@@ -25,7 +25,7 @@ func namespaceShowCommand() *cobra.Command {
 		if args[0] == "" { // would mean all
 			return daemon.Usage(fmt.Errorf("%w: empty namespace name", seq.ErrBadArgument))
 		}
-		reply, err := askNamespaces(ctx, o.Addr, args[0])
+		reply, err := askNamespaces(ctx, o, args[0])
 		if err != nil {
 			return err
 		}

@@ -47,7 +47,7 @@ that name, the flags that are given change it, and the others leave it as it is.
 				return daemon.Usage(fmt.Errorf("%w: --%s %d, expected 1 to %d", seq.ErrBadArgument, limit.flag, limit.value, limit.most))
 			}
 		}
-		reply, err := askSegment(ctx, o.Addr, func(ctx context.Context, c pb.SegmentClient) (*pb.SegmentPutReply, error) {
+		reply, err := askSegment(ctx, o, o.Addr, func(ctx context.Context, c pb.SegmentClient) (*pb.SegmentPutReply, error) {
 			return c.Put(ctx, &pb.SegmentPutRequest{Tag: want})
 		})
 		if err != nil {

@@ -20,7 +20,7 @@ func segmentListCommand() *cobra.Command {
 	}
 	o.AddTo(cmd, askTimeout)
 	cmd.RunE = o.Verb(func(ctx context.Context, format ui.Format, _ []string, stdout io.Writer) error {
-		reply, err := askSegment(ctx, o.Addr, func(ctx context.Context, c pb.SegmentClient) (*pb.SegmentListReply, error) {
+		reply, err := askSegment(ctx, o, o.Addr, func(ctx context.Context, c pb.SegmentClient) (*pb.SegmentListReply, error) {
 			return c.List(ctx, &pb.SegmentListRequest{})
 		})
 		if err != nil {

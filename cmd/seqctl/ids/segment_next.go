@@ -45,7 +45,7 @@ func segmentNextCommand() *cobra.Command {
 		if count < 1 || count > seq.MaxCount {
 			return badCount(count, seq.MaxCount)
 		}
-		reply, err := take(ctx, o.Addr, &pb.SegmentTakeRequest{Tag: args[0], Count: uint32(count)})
+		reply, err := take(ctx, o, &pb.SegmentTakeRequest{Tag: args[0], Count: uint32(count)})
 		if err != nil {
 			return err
 		}
@@ -59,10 +59,11 @@ func segmentNextCommand() *cobra.Command {
 
 // take asks addr and goes where it points to, until the tag's owner answers or ctx
 // ends. An answer that was lost skips numbers.
-func take(ctx context.Context, addr string, req *pb.SegmentTakeRequest) (*pb.SegmentTakeReply, error) {
+func take(ctx context.Context, o *ctl.Options, req *pb.SegmentTakeRequest) (*pb.SegmentTakeReply, error) {
+	addr := o.Addr
 	at := addr
 	for hops := 0; ; hops++ {
-		reply, err := askSegment(ctx, at, func(ctx context.Context, c pb.SegmentClient) (*pb.SegmentTakeReply, error) { return c.Take(ctx, req) })
+		reply, err := askSegment(ctx, o, at, func(ctx context.Context, c pb.SegmentClient) (*pb.SegmentTakeReply, error) { return c.Take(ctx, req) })
 		if err == nil {
 			return reply, nil
 		}

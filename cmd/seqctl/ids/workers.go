@@ -43,7 +43,7 @@ func workersCommand() *cobra.Command {
 	cmd.Flags().StringVar(&namespace, "namespace", "", "name or alias of the `namespace`; empty is default")
 	cmd.RunE = o.Verb(func(ctx context.Context, format ui.Format, _ []string, stdout io.Writer) error {
 		req := &pb.SnowflakeWorkersRequest{Namespace: namespace}
-		reply, err := askSnowflake(ctx, o.Addr, func(ctx context.Context, c pb.SnowflakeClient) (*pb.SnowflakeWorkersReply, error) {
+		reply, err := askSnowflake(ctx, o, func(ctx context.Context, c pb.SnowflakeClient) (*pb.SnowflakeWorkersReply, error) {
 			return c.Workers(ctx, req)
 		})
 		if err != nil {

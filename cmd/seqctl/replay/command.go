@@ -89,7 +89,7 @@ func (o *options) run(ctx context.Context, path string, stdout, stderr io.Writer
 	}
 	defer log.Close()
 	find, cancel := context.WithTimeout(ctx, min(findTimeout, o.Timeout))
-	c, err := client.New(find, client.Config{Addrs: []string{o.Addr}, Timeout: o.Timeout, AttemptTimeout: o.attempt})
+	c, err := client.New(find, client.Config{Addrs: []string{o.Addr}, Timeout: o.Timeout, AttemptTimeout: o.attempt, DialOptions: o.Dial()})
 	cancel()
 	if err != nil {
 		return err

@@ -1,0 +1,85 @@
+package ctl
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/seqsvr/seqsvr/internal/daemon"
+	"github.com/seqsvr/seqsvr/internal/rpc"
+	"github.com/seqsvr/seqsvr/internal/tlstest"
+	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
+	"github.com/seqsvr/seqsvr/seq"
+)
+
+func TestStatusSaysWhatToDoFirst(t *testing.T) {
+	tests := []struct {
+		name   string
+		others []seq.Node
+		spoil  func(s *pb.StatusReply)
+		want   string
+	}{
+		{"well", nil, func(*pb.StatusReply) {}, ""},
+		{"no quorum, and so nothing is ready", nil, func(s *pb.StatusReply) {
+			s.Stores[0].Reachable, s.Stores[1].Reachable, s.Ready, s.Reason = false, false, false, "no quorum"
+		}, "start store s1 "},
+		{"a store away", nil, func(s *pb.StatusReply) { s.Stores[2].Reachable = false }, "start store s3:1 again"},
+		{"an old disk", nil, func(s *pb.StatusReply) { s.Stores[0].State = "distrusted: session 1 has seen more" }, "replace store s1"},
+		{"a node away", []seq.Node{gone}, func(*pb.StatusReply) {}, "start AllocSvr gone again"},
+		{"a node without its lease", nil, func(s *pb.StatusReply) { s.Ready, s.Reason = false, "lease ended" }, "look at AllocSvr a"},
+		{"a frozen table", nil, func(s *pb.StatusReply) { s.Frozen = "2 of 3 nodes" }, "seqctl rebalance"},
+		{"sections in between", nil, func(s *pb.StatusReply) { s.SectionsUnowned = 3 }, "seqctl leases"},
+		{"a router away", nil, func(s *pb.StatusReply) {
+			s.Members = append(s.Members, &pb.MemberStatus{Name: "r1", Role: "router", State: "dead"})
+		}, "start router r1"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			n := serve(t, test.others...)
+			test.spoil(n.status)
+			r, _ := statusOf(t, n)
+			if (test.want == "") != (r.First == "") || !strings.Contains(r.First, test.want) {
+				t.Errorf("got %q, want %q; problems %q", r.First, test.want, r.Problems)
+			}
+		})
+	}
+}
+
+func TestVerbsShowACertificateWhereOneIsWanted(t *testing.T) {
+	files := tlstest.New(t, "ca").Issue(t.TempDir(), "node", 0)
+	secured, err := rpc.NewTLS(files)
+	if err != nil {
+		t.Fatal(err)
+	}
+	creds, err := secured.ServerCreds(rpc.RequireClients)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := serveBy(t, rpc.ServerConfig{Creds: creds})
+	status := func(args ...string) error {
+		return Execute(t.Context(), Root(), append([]string{"status", "--addr", n.addr}, args...), io.Discard, io.Discard)
+	}
+	if err := status("--tls-ca", files.CA, "--tls-cert", files.Cert, "--tls-key", files.Key); err != nil {
+		t.Errorf("with a certificate: %v", err)
+	}
+	if err := status("--tls-ca", files.CA); err == nil {
+		t.Error("without a certificate: no error")
+	}
+	if err := status(); err == nil {
+		t.Error("in plaintext: no error")
+	}
+	if err := status("--tls-cert", files.Cert); !errors.Is(err, daemon.ErrUsage) {
+		t.Errorf("without a key: got %v, want a usage error", err)
+	}
+}
+
+func TestCompletionIsThereForEveryShell(t *testing.T) {
+	for shell, want := range map[string]string{"bash": "__start_seqctl", "zsh": "#compdef seqctl", "fish": "complete -c seqctl"} {
+		var out bytes.Buffer
+		if err := Execute(t.Context(), Root(), []string{"completion", shell}, &out, io.Discard); err != nil || !strings.Contains(out.String(), want) {
+			t.Errorf("%s: got %v and %d bytes without %q", shell, err, out.Len(), want)
+		}
+	}
+}
