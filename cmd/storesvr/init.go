@@ -13,6 +13,7 @@ import (
 
 	"github.com/seqsvr/seqsvr/internal/config"
 	"github.com/seqsvr/seqsvr/internal/daemon"
+	"github.com/seqsvr/seqsvr/internal/rpc"
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/storesvr"
 	"github.com/seqsvr/seqsvr/storesvr/disk"
@@ -25,8 +26,9 @@ type initOptions struct {
 	spaces    []string  // further ones, as parseSpace reads them
 	ifMissing bool
 
-	learner bool     // to be filled by a cluster that runs
-	join    []string // addresses of its stores
+	files   rpc.TLSFiles // for --join
+	learner bool         // to be filled by a cluster that runs
+	join    []string     // addresses of its stores
 }
 
 func initFlags() (*pflag.FlagSet, *initOptions) {
@@ -45,6 +47,9 @@ func initFlags() (*pflag.FlagSet, *initOptions) {
 	fs.StringArrayVar(&o.spaces, "space", nil, "a further `space`, NAME[:sections=N][,step=N][,max-step=N][,mode=M]; may be given again")
 	fs.BoolVar(&o.ifMissing, "if-missing", false, "succeed and touch nothing where a database is, for start scripts that run each time")
 	fs.BoolVar(&o.learner, "learner", false, "make a store for a cluster that runs, to be filled by seqctl store replace or add; takes --join, --name and --data-dir")
+	fs.StringVar(&o.files.CA, "tls-ca", "", "PEM `file` of the CAs of that cluster's certificates; empty: plaintext")
+	fs.StringVar(&o.files.Cert, "tls-cert", "", "PEM `file` of a certificate to show there")
+	fs.StringVar(&o.files.Key, "tls-key", "", "PEM `file` of its key")
 	fs.StringSliceVar(&o.join, "join", nil, "`addresses` of stores of that cluster")
 	return fs, o
 }

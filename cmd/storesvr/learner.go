@@ -8,7 +8,9 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
+	"google.golang.org/grpc"
 
+	"github.com/seqsvr/seqsvr/internal/rpc"
 	"github.com/seqsvr/seqsvr/internal/storeclient"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
@@ -20,7 +22,7 @@ const joinTime = 10 * time.Second
 
 // initLearner makes a store of what the cluster's stores tell about themselves.
 func initLearner(ctx context.Context, o *initOptions, fs *pflag.FlagSet) error {
-	allowed := []string{"learner", "join", "name", "data-dir", "cluster", "if-missing", "config", "help"}
+	allowed := []string{"learner", "join", "name", "data-dir", "cluster", "if-missing", "config", "help", "tls-ca", "tls-cert", "tls-key"}
 	var wrong error
 	fs.Visit(func(f *pflag.Flag) {
 		if !slices.Contains(allowed, f.Name) {
@@ -33,7 +35,11 @@ func initLearner(ctx context.Context, o *initOptions, fs *pflag.FlagSet) error {
 	case !o.learner || len(o.join) == 0:
 		return fmt.Errorf("%w: --learner and --join go together", storesvr.ErrConfig)
 	}
-	id, err := askOne(ctx, o.join)
+	secured, err := rpc.NewTLS(o.files)
+	if err != nil {
+		return fmt.Errorf("%w: %w", storesvr.ErrConfig, err)
+	}
+	id, err := askOne(ctx, o.join, secured.DialOptions()...)
 	if err != nil {
 		return fmt.Errorf("init learner %q: %w", o.Name, err)
 	}
@@ -45,12 +51,12 @@ func initLearner(ctx context.Context, o *initOptions, fs *pflag.FlagSet) error {
 }
 
 // askOne is who the first store says it is that answers and votes.
-func askOne(ctx context.Context, addrs []string) (quorum.Identity, error) {
+func askOne(ctx context.Context, addrs []string, dial ...grpc.DialOption) (quorum.Identity, error) {
 	ctx, cancel := context.WithTimeout(ctx, joinTime)
 	defer cancel()
 	var errs []error
 	for _, addr := range addrs {
-		client, err := storeclient.Dial(addr)
+		client, err := storeclient.Dial(addr, dial...)
 		if err != nil {
 			errs = append(errs, err)
 			continue

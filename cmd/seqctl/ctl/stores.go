@@ -9,10 +9,10 @@ import (
 )
 
 // StoreAddrs are the gRPC addresses of the stores, as an AllocSvr that the router or
-// AllocSvr at addr leads to knows them.
-func StoreAddrs(ctx context.Context, addr string) ([]string, error) {
+// AllocSvr at --addr leads to knows them.
+func StoreAddrs(ctx context.Context, o *Options) ([]string, error) {
 	var addrs []string
-	err := onAnyNode(ctx, addr, func(ctx context.Context, admin pb.AdminClient) error {
+	err := onAnyNode(ctx, o, func(ctx context.Context, admin pb.AdminClient) error {
 		reply, err := admin.Status(ctx, &pb.StatusRequest{})
 		for _, s := range reply.GetStores() {
 			addrs = append(addrs, s.GetAddr())
@@ -20,7 +20,7 @@ func StoreAddrs(ctx context.Context, addr string) ([]string, error) {
 		return err
 	})
 	if err == nil && len(addrs) == 0 {
-		err = fmt.Errorf("%w: %s names no stores", seq.ErrNoQuorum, addr)
+		err = fmt.Errorf("%w: %s names no stores", seq.ErrNoQuorum, o.Addr)
 	}
 	return addrs, err
 }

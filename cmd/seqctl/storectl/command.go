@@ -61,7 +61,7 @@ func (o *options) addrs(ctx context.Context) ([]string, error) {
 	if len(o.stores) > 0 {
 		return o.stores, nil
 	}
-	addrs, err := ctl.StoreAddrs(ctx, o.Addr)
+	addrs, err := ctl.StoreAddrs(ctx, &o.Options)
 	if err != nil {
 		return nil, fmt.Errorf("find the stores (--stores names them): %w", err)
 	}
@@ -74,7 +74,7 @@ func (o *options) care(ctx context.Context, do func(c *storecare.Care) error) er
 	if err != nil {
 		return err
 	}
-	c, err := storecare.Open(ctx, addrs)
+	c, err := storecare.Open(ctx, addrs, o.Dial()...)
 	if err != nil {
 		return err
 	}

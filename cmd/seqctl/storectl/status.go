@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"google.golang.org/grpc"
 
 	"github.com/seqsvr/seqsvr/cmd/seqctl/ctl"
 	"github.com/seqsvr/seqsvr/internal/storeclient"
@@ -71,7 +72,7 @@ func statusCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		r, err := survey(ctx, addrs)
+		r, err := survey(ctx, addrs, o.Dial()...)
 		if err != nil {
 			return err
 		}
@@ -87,8 +88,8 @@ func statusCommand() *cobra.Command {
 }
 
 // survey asks the stores at the addresses, and those that their newest list names.
-func survey(ctx context.Context, addrs []string) (result, error) {
-	replies, errs := describe(ctx, addrs)
+func survey(ctx context.Context, addrs []string, dial ...grpc.DialOption) (result, error) {
+	replies, errs := describe(ctx, addrs, dial...)
 	list, newest := quorum.MemberList{}, (*pb.DescribeReply)(nil)
 	for _, reply := range replies {
 		if reply != nil && (newest == nil || reply.GetRef().GetMembersVersion() > newest.GetRef().GetMembersVersion()) {
@@ -105,7 +106,7 @@ func survey(ctx context.Context, addrs []string) (result, error) {
 			more = append(more, m.Addr)
 		}
 	}
-	others, _ := describe(ctx, more)
+	others, _ := describe(ctx, more, dial...)
 	addrs, replies = slices.Concat(addrs, more), slices.Concat(replies, others)
 	r := result{Cluster: newest.GetRef().GetClusterId(), Version: list.Version, N: int(newest.GetN()), R: list.R, W: list.W}
 	for i, reply := range replies {
@@ -123,14 +124,14 @@ func survey(ctx context.Context, addrs []string) (result, error) {
 	return r, nil
 }
 
-func describe(ctx context.Context, addrs []string) ([]*pb.DescribeReply, []error) {
+func describe(ctx context.Context, addrs []string, dial ...grpc.DialOption) ([]*pb.DescribeReply, []error) {
 	replies, errs := make([]*pb.DescribeReply, len(addrs)), make([]error, len(addrs))
 	ctx, cancel := context.WithTimeout(ctx, oneAnswer)
 	defer cancel()
 	var wg sync.WaitGroup
 	for i, addr := range addrs {
 		wg.Go(func() {
-			client, err := storeclient.Dial(addr)
+			client, err := storeclient.Dial(addr, dial...)
 			if err != nil {
 				errs[i] = err
 				return
