@@ -114,7 +114,10 @@ func openBolt(path string) (b *bolt.DB, err error) {
 	return nil, fmt.Errorf("%w: %w", ErrCorrupt, err)
 }
 
+// boot is the first commit of a process; bbolt panics in it if the list of free pages
+// makes no sense.
 func (d *DB) boot(count uint64) (commits uint64, err error) {
+	defer faultIsDamage(&err)()
 	err = d.bolt.Update(func(tx *bolt.Tx) error {
 		if err := tx.Bucket(metaBucket).Put(keyBootCount, encodeNumber(keyBootCount, count)); err != nil {
 			return err
