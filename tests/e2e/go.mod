@@ -74,6 +74,7 @@ require (
 )
 
 require (
+	github.com/anishathalye/porcupine v1.3.1
 	github.com/hanwen/go-fuse/v2 v2.9.0
 	go.yaml.in/yaml/v3 v3.0.6
 	k8s.io/api v0.37.2
