@@ -54,6 +54,7 @@ func flags(args []string) (*options, error) {
 	fs.DurationVar(&o.Lease, "lease", o.Lease, "of the AllocSvr")
 	fs.DurationVar(&o.Patience, "patience", o.Patience, "for the cluster to serve everything after a fault")
 	fs.DurationVar(&o.Duration, "soak", 0, "random faults for so long; 0: every kind once")
+	fs.DurationVar(&o.Budget, "budget", 0, "without -soak: in random order, and what is left after so long is skipped; 0: all, in order")
 	fs.Uint64Var(&o.Seed, "seed", 0, "of the random choices; 0: a fresh one, which is printed")
 	fs.DurationVar(&o.Least, "least", 5*time.Second, "from one random fault to the next, at least")
 	fs.DurationVar(&o.Most, "most", 15*time.Second, "and at most, unless recovery takes longer")
@@ -96,11 +97,14 @@ func run(ctx context.Context, args []string) error {
 		return err
 	}
 	if o.inside == "" && !o.loopback {
-		if err := netlab.Available(); err == nil {
-			return o.runInside(ctx)
-		} else {
-			fmt.Fprintln(os.Stderr, "robust: on loopback:", err)
+		err := netlab.Available()
+		if err == nil {
+			err = o.runInside(ctx)
 		}
+		if !errors.Is(err, netlab.ErrUnavailable) {
+			return err
+		}
+		fmt.Fprintln(os.Stderr, "robust: on loopback:", err)
 	}
 	if o.inside != "" {
 		o.Network = netlab.New(o.inside, o.Names())

@@ -98,13 +98,7 @@ func (l *Lab) start(ctx context.Context) error {
 	if l.cfg.ForgetFS != "" {
 		// The databases are made by now. What the disks hold becomes their durable state.
 		l.KillAll()
-		for _, p := range l.Processes(localcluster.RoleStore) {
-			d, err := mountDisk(l.cfg.ForgetFS, p.Dir)
-			if err != nil {
-				return err
-			}
-			l.disks[p.Name] = d
-		}
+		l.mountDisks()
 		if err := l.StartAll(); err != nil {
 			return err
 		}
@@ -113,6 +107,24 @@ func (l *Lab) start(ctx context.Context) error {
 		return err
 	}
 	return l.addTags(ctx)
+}
+
+// mountDisks mounts all disks or, where FUSE is not to be had, none: then the faults that
+// need them are skipped.
+func (l *Lab) mountDisks() {
+	for _, p := range l.Processes(localcluster.RoleStore) {
+		d, err := mountDisk(l.cfg.ForgetFS, p.Dir)
+		if err != nil {
+			fmt.Fprintln(os.Stderr, "robust: without disks that forget:", err)
+			for _, d := range l.disks {
+				d.close()
+			}
+			clear(l.disks)
+			l.cfg.ForgetFS = ""
+			return
+		}
+		l.disks[p.Name] = d
+	}
 }
 
 func (l *Lab) clusterConfig() localcluster.Config {

@@ -20,7 +20,8 @@ import (
 type Plan struct {
 	Seed     uint64
 	Duration time.Duration // of random faults; ignored with Once
-	Once     bool          // every kind once, in order, instead
+	Once     bool          // every kind once, instead
+	Budget   time.Duration // with Once: kinds that are left after it are skipped, and the order is random; 0: none
 	Kinds    []string      // only kinds whose name has one of these in it; empty: all
 	Least    time.Duration // from the begin of a round to that of the next, at least
 	Most     time.Duration // at most, unless the cluster takes longer to recover
@@ -99,15 +100,7 @@ func (s *session) chosen() []Fault {
 func (s *session) rounds(ctx context.Context) {
 	kinds := s.chosen()
 	if s.plan.Once {
-		for _, f := range kinds {
-			if why := s.Lacks(f); why != "" {
-				s.events = append(s.events, &Event{Kind: f.Kind, Skipped: "without " + why})
-				continue
-			}
-			if ctx.Err() != nil || s.round(ctx, f) != nil {
-				return
-			}
-		}
+		s.once(ctx, kinds)
 		return
 	}
 	kinds = slices.DeleteFunc(kinds, func(f Fault) bool { return s.Lacks(f) != "" })
@@ -122,6 +115,29 @@ func (s *session) rounds(ctx context.Context) {
 			return // what comes after a cluster that does not recover tells nothing
 		}
 		s.rest(ctx, next-s.load.clock.Now())
+	}
+}
+
+// once does every kind once. A budget bounds a run whatever the machine has to do: what
+// one run leaves out, the random order of another begins with.
+func (s *session) once(ctx context.Context, kinds []Fault) {
+	if s.plan.Budget > 0 {
+		s.random.Shuffle(len(kinds), func(i, j int) { kinds[i], kinds[j] = kinds[j], kinds[i] })
+	}
+	for _, f := range kinds {
+		why := s.Lacks(f)
+		if why != "" {
+			why = "without " + why
+		} else if s.plan.Budget > 0 && s.load.clock.Now()-s.began > s.plan.Budget {
+			why = fmt.Sprintf("the budget of %v is used up", s.plan.Budget)
+		}
+		if why != "" {
+			s.events = append(s.events, &Event{Kind: f.Kind, Skipped: why})
+			continue
+		}
+		if ctx.Err() != nil || s.round(ctx, f) != nil {
+			return
+		}
 	}
 }
 
