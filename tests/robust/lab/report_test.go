@@ -1,0 +1,92 @@
+package lab
+
+import (
+	"bytes"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/seqsvr/seqsvr/internal/history"
+	"github.com/seqsvr/seqsvr/snowflake"
+)
+
+func number(n uint64, start, end time.Duration) history.Call {
+	return history.Call{Key: history.Key{UID: 1}, First: n, Last: n, Start: start, End: end}
+}
+
+// judged is the report of a history with one fault from 10 to 20 and one from 30 to 40.
+func judged(calls []history.Call, runs []snowflake.Run, failure string) *Report {
+	r := newReport(Plan{Seed: 7}, DefaultConfig(), history.Check(calls))
+	book := idBook{runs: runs}
+	r.IDs, r.DuplicateIDs = book.check()
+	events := []*Event{
+		{Kind: "kill one store", from: 10, to: 20},
+		{Kind: "kill one alloc", from: 30, to: 40, Failure: failure},
+		{Kind: "slow fsync", Skipped: "without a disk"},
+	}
+	measure(events, calls)
+	r.take(events)
+	return r
+}
+
+func TestARunThatBrokeAPromiseOrWentOtherwiseThanItShouldIsAnError(t *testing.T) {
+	ids := []snowflake.Run{{First: 10, Last: 30, Stride: 10}, {First: 40, Last: 40, Stride: 1}}
+	good := []history.Call{number(1, 1, 2), number(2, 3, 4)}
+	rows := []struct {
+		name    string
+		calls   []history.Call
+		runs    []snowflake.Run
+		failure string
+		want    error
+	}{
+		{"all is well", good, ids, "", nil},
+		{"a number twice", append(good, number(2, 5, 6)), ids, "", ErrViolated},
+		{"a smaller number later", []history.Call{number(5, 1, 2), number(4, 3, 4)}, ids, "", ErrViolated},
+		{"a snowflake ID twice", good, append(ids, snowflake.Run{First: 20, Last: 20, Stride: 1}), "", ErrViolated},
+		{"a cluster that stayed down", good, ids, "did not recover", ErrUnexpected},
+		{"nobody got anything", nil, ids, "", ErrUnexpected},
+		{"nobody got an ID", good, nil, "", ErrUnexpected},
+	}
+	for _, row := range rows {
+		t.Run(row.name, func(t *testing.T) {
+			r := judged(row.calls, row.runs, row.failure)
+			if err := r.Err(); row.want == nil && err != nil || !errors.Is(err, row.want) {
+				t.Errorf("got %v, want %v", err, row.want)
+			}
+			var text bytes.Buffer
+			if err := r.Text(&text); err != nil || !strings.Contains(text.String(), "seed 7") || !strings.Contains(text.String(), "skipped: without a disk") {
+				t.Errorf("%v: %s", err, text.String())
+			}
+		})
+	}
+}
+
+func TestACallCountsForTheFirstRoundThatItTouches(t *testing.T) {
+	failed := history.Call{Key: history.Key{UID: 1}, Start: 32 * time.Microsecond, End: 39 * time.Microsecond, Err: "lost"}
+	calls := []history.Call{
+		number(1, 5*time.Microsecond, 38*time.Microsecond),  // waits through both rounds: the first one's
+		number(2, 31*time.Microsecond, 35*time.Microsecond), // the second one's
+		number(3, 50*time.Microsecond, 90*time.Microsecond), // after both
+		failed,
+	}
+	first := &Event{Kind: "a", from: 10 * time.Microsecond, to: 20 * time.Microsecond}
+	second := &Event{Kind: "b", from: 30 * time.Microsecond, to: 40 * time.Microsecond}
+	measure([]*Event{first, second}, calls)
+	if first.Longest != 0.033 || first.Errors != 0 || first.Silence != 0.01 {
+		t.Errorf("first round: %+v", first)
+	}
+	if second.Longest != 0.004 || second.Errors != 1 || second.Silence != 0.005 {
+		t.Errorf("second round: %+v", second)
+	}
+}
+
+func TestEveryKindOfFaultHasANameOfItsOwn(t *testing.T) {
+	seen := map[string]bool{}
+	for _, f := range Faults() {
+		if f.Kind == "" || seen[f.Kind] || f.Run == nil {
+			t.Errorf("%q: twice, or without a name or an act", f.Kind)
+		}
+		seen[f.Kind] = true
+	}
+}
