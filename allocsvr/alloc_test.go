@@ -76,6 +76,7 @@ func TestADrainedNodeHandsOverWithoutAGap(t *testing.T) {
 
 func TestRequestsInTheMiddleOfHandOversSeeNoGapAndNoRepeat(t *testing.T) {
 	f := newFleet(t, seq.Space{Name: "user", Sections: 16, Step: 40})
+	f.lease = 10 * time.Second // a lease that lapses on a busy machine would be a takeover, with a gap
 	a, b := f.start("a", 2, ""), f.start("b", 2, "")
 	f.serving(a, b)
 	ctx, cancel := context.WithCancel(context.Background())
