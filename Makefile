@@ -8,7 +8,7 @@ DATE    ?= $(shell git log -1 --format=%cI 2>/dev/null || echo unknown)
 PKG     := github.com/seqsvr/seqsvr/internal/version
 LDFLAGS := -s -w -X $(PKG).Version=$(VERSION) -X $(PKG).Commit=$(COMMIT) -X $(PKG).Date=$(DATE)
 
-.PHONY: help build run test e2e race lint proto proto-check bench fuzz images drills robust soak mutants clean
+.PHONY: help build run test e2e race lint proto proto-check bench fuzz images drills robust soak sim mutants clean
 
 help: ## what there is to make
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -75,6 +75,9 @@ soak: build bin/forgetfs ## random faults every 5 to 15 s for DURATION on real p
 
 bin/forgetfs: $(wildcard tests/e2e/powercut/*.go tests/e2e/powercut/forgetfs/*.go)
 	cd tests/e2e && CGO_ENABLED=0 go build -o ../../bin/forgetfs ./powercut/forgetfs
+
+sim: ## clusters under random faults in virtual time: DURATION=5m, or HOURS=2000; SEED=n; SIM=-native
+	cd tests/e2e && go run ./simrun $(if $(DURATION),-duration $(DURATION)) $(if $(HOURS),-hours $(HOURS)) $(if $(SEED),-seed $(SEED)) $(SIM)
 
 mutants: ## puts every line of the mutation list into a copy of the code: the tests must fail
 	go run ./tests/mutants

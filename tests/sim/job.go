@@ -1,9 +1,16 @@
 package sim
 
 import (
+	"os"
+	"path/filepath"
+	"runtime"
 	"strings"
 	"time"
 )
+
+// TraceFile is the file in the folder for temporary files by which a job's events are
+// asked for. It is looked at after the run, so that it changes nothing.
+const TraceFile = "sim-trace"
 
 // Job is one run as another process asks for it.
 type Job struct {
@@ -12,7 +19,6 @@ type Job struct {
 	// OwnFaults is set.
 	Faults    []string
 	OwnFaults bool
-	Trace     bool
 	// Length of the faulty part, 0 for the seed's own. The schedule of a shorter run is
 	// the beginning of that of a longer one.
 	Length time.Duration
@@ -21,7 +27,8 @@ type Job struct {
 // Options are those of the job's seed, with its faults.
 func (j Job) Options() (Options, error) {
 	o := OptionsOf(j.Seed)
-	o.Trace = j.Trace
+	// Always there: a traced run that differed in anything would be another run.
+	o.Trace = runtime.GOARCH == "wasm" || j.Traced()
 	if j.Length > 0 {
 		o.Length = j.Length
 	}
@@ -37,4 +44,10 @@ func (j Job) Options() (Options, error) {
 	}
 	o.Faults = faults
 	return o, nil
+}
+
+// Traced says whether somebody wants to see the events.
+func (j Job) Traced() bool {
+	_, err := os.Stat(filepath.Join(os.TempDir(), TraceFile))
+	return err == nil
 }

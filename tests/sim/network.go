@@ -162,7 +162,7 @@ func (w *world) arrive(k *call, again bool) {
 		k.toLife = h.life
 		h.inbound[k] = struct{}{}
 	}
-	w.trace.add("%-8s <- %-8s %s #%d%s", h.name, k.from.name, path.Base(k.method), k.id, w.detail(k.body, k.method, true))
+	w.trace.add("%-8s <- %-8s %s #%d %s", h.name, k.from.name, path.Base(k.method), k.id, seen{k.body, k.method, true, nil})
 	w.point(h, pointName(k.method))
 	w.handle(h, m, k, again)
 }
@@ -233,7 +233,7 @@ func (w *world) respond(h *host, k *call, r result) {
 	if r.err == nil {
 		w.point(h, pointName(k.method)+".ok")
 	}
-	w.trace.add("%-8s => %-8s %s #%d%s", h.name, k.from.name, path.Base(k.method), k.id, w.outcome(k, r))
+	w.trace.add("%-8s => %-8s %s #%d %s", h.name, k.from.name, path.Base(k.method), k.id, seen{r.body, k.method, false, r.err})
 	if w.cut(h, k.from) {
 		w.fail(k, keepalive, "keepalive timeout")
 		return
@@ -336,20 +336,18 @@ func (w *world) dup() float64 {
 	return p
 }
 
-// detail is a message as text, for the trace.
-func (w *world) detail(body []byte, name string, request bool) string {
-	if !w.trace.on {
-		return ""
-	}
-	return " " + describe(body, name, request)
+// seen is a message in a trace, which becomes text when somebody reads it.
+type seen struct {
+	body    []byte
+	method  string
+	request bool
+	err     error
 }
 
-func (w *world) outcome(k *call, r result) string {
-	if !w.trace.on {
-		return ""
+// String is the message in a few words.
+func (s seen) String() string {
+	if s.err != nil {
+		return fmt.Sprintf("error: %v", s.err)
 	}
-	if r.err != nil {
-		return fmt.Sprintf(" error: %v", r.err)
-	}
-	return w.detail(r.body, k.method, false)
+	return describe(s.body, s.method, s.request)
 }

@@ -25,7 +25,7 @@ type Options struct {
 	Disk    time.Duration // of a commit, at most
 	Think   time.Duration // of a caller between two calls, on average
 	Beyond  bool          // clocks run beyond rho: M is not promised then
-	Trace   bool
+	Trace   bool          // keep the events; Result.Events reads them
 	// still leaves nothing to chance: clocks run true. sectionsWanted is for scenarios.
 	still          bool
 	sectionsWanted uint32
@@ -100,6 +100,9 @@ type Result struct {
 	Violations []Violation
 	Faults     []string // the schedule
 	Trace      []string
+	// Events are the last so many events as text, if the run was traced; reading them
+	// changes nothing in it, since it is over.
+	Events func(most int) []string `json:"-"`
 }
 
 // Run simulates one cluster. It must be called in a bubble of testing/synctest. dir is
@@ -266,7 +269,7 @@ func (w *world) result(faults []Fault) Result {
 		w.check.broken("history", "%s", v)
 	}
 	r := Result{Seed: w.opts.Seed, Virtual: w.now(), Stats: w.stats, Requests: report.Requests, Errors: report.Errors,
-		Violations: w.check.violations(), Trace: w.trace.all()}
+		Violations: w.check.violations(), Events: w.trace.lines}
 	for _, f := range faults {
 		r.Faults = append(r.Faults, f.String())
 	}

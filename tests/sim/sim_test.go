@@ -38,7 +38,11 @@ func TestGuest(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, err := json.Marshal(simulate(t, o))
+	r := simulate(t, o)
+	if job.Traced() {
+		r.Trace = r.Events(1 << 20)
+	}
+	out, err := json.Marshal(r)
 	if err != nil {
 		t.Fatal(err)
 	}

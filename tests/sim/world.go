@@ -3,10 +3,7 @@ package sim
 import (
 	"container/heap"
 	"context"
-	"fmt"
-	"log/slog"
 	"math/rand/v2"
-	"slices"
 	"sync"
 	"time"
 
@@ -210,66 +207,4 @@ func (w *world) newSession(h *host) seq.Session {
 			return s
 		}
 	}
-}
-
-// trace keeps what happened, for people.
-type trace struct {
-	on    bool
-	begin time.Time
-	mu    sync.Mutex // guards lines
-	lines []string
-}
-
-const maxTrace = 200_000
-
-func (t *trace) add(format string, args ...any) {
-	if !t.on {
-		return
-	}
-	line := fmt.Sprintf("%12.6f  ", time.Since(t.begin).Seconds()) + fmt.Sprintf(format, args...)
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if len(t.lines) < maxTrace {
-		t.lines = append(t.lines, line)
-	}
-}
-
-func (t *trace) all() []string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return slices.Clone(t.lines)
-}
-
-// logger takes a host's log into the trace.
-func (w *world) logger(host string) *slog.Logger {
-	if !w.opts.Trace {
-		return slog.New(slog.DiscardHandler)
-	}
-	return slog.New(slog.NewTextHandler(traceWriter{&w.trace, host}, &slog.HandlerOptions{
-		Level: slog.LevelDebug,
-		ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
-			if a.Key == slog.TimeKey || a.Key == slog.LevelKey {
-				return slog.Attr{}
-			}
-			return a
-		},
-	}))
-}
-
-type traceWriter struct {
-	t    *trace
-	host string
-}
-
-// Write implements io.Writer.
-func (t traceWriter) Write(b []byte) (int, error) {
-	t.t.add("%-8s log %s", t.host, trimNewline(b))
-	return len(b), nil
-}
-
-func trimNewline(b []byte) []byte {
-	if n := len(b); n > 0 && b[n-1] == '\n' {
-		return b[:n-1]
-	}
-	return b
 }

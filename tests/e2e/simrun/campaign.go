@@ -61,7 +61,7 @@ func (c *campaign) work(ctx context.Context) error {
 				if !ok {
 					return
 				}
-				r, err := c.run.run(ctx, sim.Job{Seed: seed, Length: c.length})
+				r, err := c.run.run(ctx, sim.Job{Seed: seed, Length: c.length}, false)
 				c.take(r, err)
 			}
 		})
@@ -107,14 +107,14 @@ func (c *campaign) explain(ctx context.Context, r sim.Result) error {
 	if err != nil {
 		return fmt.Errorf("%w; no exact run of it: %w", failure, err)
 	}
-	again, err := exact.run(ctx, sim.Job{Seed: r.Seed, Length: c.length})
+	again, err := exact.run(ctx, sim.Job{Seed: r.Seed, Length: c.length}, false)
 	if err != nil || len(again.Violations) == 0 {
 		fmt.Fprintf(c.out, "as WebAssembly it breaks none (%v): it takes another order of goroutines; the schedule:\n", err)
 		printLines(c.out, r.Faults)
 		return failure
 	}
 	short := shrink(ctx, exact, again, c.length, shrinkTime)
-	traced, err := exact.run(ctx, sim.Job{Seed: r.Seed, Faults: short.Faults, OwnFaults: true, Trace: true, Length: c.length})
+	traced, err := exact.run(ctx, sim.Job{Seed: r.Seed, Faults: short.Faults, OwnFaults: true, Length: c.length}, true)
 	if err != nil {
 		return fmt.Errorf("%w; no trace of it: %w", failure, err)
 	}

@@ -23,7 +23,9 @@ import (
 // machine runs the simulator's test binary as WebAssembly. All that could differ from
 // one run to the next comes from the seed: the guest has one thread, its clock is a
 // counter of the readings, and its source of randomness, from which the Go runtime takes
-// the order of maps and select, is drawn from the seed. Every run gets a fresh instance.
+// the order of maps and select, is drawn from the seed. Nothing is collected and no
+// allocation is sampled, since both would make the order of things depend on how much was
+// allocated, and so on whether events are being traced. Every run gets a fresh instance.
 type machine struct {
 	runtime  wazero.Runtime
 	compiled wazero.CompiledModule
@@ -78,7 +80,7 @@ func seeded(seed uint64) *rand.ChaCha8 {
 }
 
 // run simulates one job in a fresh instance.
-func (m *machine) run(ctx context.Context, job sim.Job) (sim.Result, error) {
+func (m *machine) run(ctx context.Context, job sim.Job, traced bool) (sim.Result, error) {
 	var none sim.Result
 	text, err := json.Marshal(job)
 	if err != nil {
@@ -89,11 +91,16 @@ func (m *machine) run(ctx context.Context, job sim.Job) (sim.Result, error) {
 		return none, err
 	}
 	defer os.RemoveAll(dir)
+	if traced {
+		if err := os.WriteFile(filepath.Join(dir, sim.TraceFile), nil, 0o600); err != nil {
+			return none, err
+		}
+	}
 	var out bytes.Buffer
 	tick := int64(0) // the guest's clock: one microsecond a reading
 	read := func() int64 { tick += 1000; return tick }
 	cfg := wazero.NewModuleConfig().WithName("").WithArgs("sim", "-test.run=^TestGuest$").
-		WithEnv("SIM_JOB", string(text)).WithEnv("TMPDIR", "/tmp").WithEnv("PWD", "/").WithEnv("GOGC", "400").
+		WithEnv("SIM_JOB", string(text)).WithEnv("TMPDIR", "/tmp").WithEnv("PWD", "/").WithEnv("GOGC", "off").WithEnv("GODEBUG", "memprofilerate=0").
 		WithFSConfig(wazero.NewFSConfig().WithDirMount(dir, "/tmp")).
 		WithStdout(&out).WithStderr(&out).WithRandSource(seeded(job.Seed)).
 		WithNanotime(read, 1).WithNanosleep(func(ns int64) { tick += ns }).

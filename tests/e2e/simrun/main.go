@@ -29,6 +29,10 @@ func main() {
 // errBroken: the protocol, or the simulator, has a bug.
 var errBroken = errors.New("a promise is broken")
 
+// exactLength of a run as WebAssembly: it collects no garbage, so the memory of a longer
+// one adds up.
+const exactLength = 2 * time.Minute
+
 type flags struct {
 	seed     uint64
 	duration time.Duration
@@ -47,7 +51,7 @@ func parseFlags(args []string) (flags, error) {
 	set.Uint64Var(&f.seed, "seed", 0, "first seed; 0 draws one")
 	set.DurationVar(&f.duration, "duration", 0, "how long to run fresh seeds, of wall time")
 	set.Float64Var(&f.hours, "hours", 0, "how much to simulate, in hours of virtual time")
-	set.DurationVar(&f.length, "length", 0, "of one run, in virtual time; 0: the seed's own")
+	set.DurationVar(&f.length, "length", 0, "of one run, in virtual time; 0: 2m, and the seed's own if -native")
 	set.IntVar(&f.workers, "workers", 2, "runs at the same time")
 	set.BoolVar(&f.native, "native", false, "run processes of this machine: faster, not repeatable")
 	set.BoolVar(&f.trace, "trace", false, "run -seed alone and print every event")
@@ -60,6 +64,9 @@ func parseFlags(args []string) (flags, error) {
 		var b [8]byte
 		_, _ = rand.Read(b[:]) // documented never to return an error
 		f.seed = binary.BigEndian.Uint64(b[:]) >> 16
+	}
+	if f.length == 0 && !f.native {
+		f.length = exactLength
 	}
 	if f.duration == 0 && f.hours == 0 {
 		f.duration = time.Minute
@@ -121,7 +128,7 @@ func run(ctx context.Context, out io.Writer, args []string) error {
 
 // traceOne runs one seed and prints every event.
 func traceOne(ctx context.Context, out io.Writer, f flags, exact func(context.Context) (runner, error)) error {
-	job := sim.Job{Seed: f.seed, Trace: true, Length: f.length}
+	job := sim.Job{Seed: f.seed, Length: f.length}
 	if f.faults != "" {
 		text, err := os.ReadFile(f.faults)
 		if err != nil {
@@ -133,7 +140,7 @@ func traceOne(ctx context.Context, out io.Writer, f flags, exact func(context.Co
 	if err != nil {
 		return err
 	}
-	r, err := m.run(ctx, job)
+	r, err := m.run(ctx, job, true)
 	if err != nil {
 		return err
 	}

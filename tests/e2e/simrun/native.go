@@ -26,8 +26,8 @@ func buildNative(ctx context.Context, root, dir string) (native, error) {
 	return native{file}, nil
 }
 
-// run implements runner.
-func (n native) run(ctx context.Context, job sim.Job) (sim.Result, error) {
+// run implements runner; it never traces, since another run would take another course.
+func (n native) run(ctx context.Context, job sim.Job, _ bool) (sim.Result, error) {
 	text, err := json.Marshal(job)
 	if err != nil {
 		return sim.Result{}, err

@@ -8,9 +8,9 @@ import (
 	"github.com/seqsvr/seqsvr/tests/sim"
 )
 
-// runner simulates one job.
+// runner simulates one job, with all events in the result if traced.
 type runner interface {
-	run(ctx context.Context, job sim.Job) (sim.Result, error)
+	run(ctx context.Context, job sim.Job, traced bool) (sim.Result, error)
 }
 
 // shrink looks for a short schedule under which the seed still breaks the same promise:
@@ -21,7 +21,7 @@ func shrink(ctx context.Context, r runner, failing sim.Result, length, patience 
 	defer cancel()
 	best := failing
 	try := func(faults []string) bool {
-		got, err := r.run(ctx, sim.Job{Seed: failing.Seed, Faults: faults, OwnFaults: true, Length: length})
+		got, err := r.run(ctx, sim.Job{Seed: failing.Seed, Faults: faults, OwnFaults: true, Length: length}, false)
 		if err != nil || len(got.Violations) == 0 || got.Violations[0].Kind != failing.Violations[0].Kind {
 			return false
 		}

@@ -17,7 +17,7 @@ type needs struct {
 	runs   int
 }
 
-func (n *needs) run(_ context.Context, job sim.Job) (sim.Result, error) {
+func (n *needs) run(_ context.Context, job sim.Job, _ bool) (sim.Result, error) {
 	n.runs++
 	r := sim.Result{Seed: job.Seed, Faults: job.Faults}
 	for _, f := range n.faults {
@@ -35,7 +35,7 @@ func TestAScheduleShrinksToWhatTheFailureNeeds(t *testing.T) {
 		all = append(all, string(c))
 	}
 	n := &needs{faults: []string{"c", "q", "r"}}
-	failing, err := n.run(t.Context(), sim.Job{Seed: 7, Faults: all})
+	failing, err := n.run(t.Context(), sim.Job{Seed: 7, Faults: all}, false)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,105 @@
+package sim
+
+import (
+	"testing"
+	"testing/synctest"
+
+	"github.com/seqsvr/seqsvr/allocsvr"
+	"github.com/seqsvr/seqsvr/internal/history"
+	"github.com/seqsvr/seqsvr/seq"
+	"github.com/seqsvr/seqsvr/storesvr/acceptor"
+)
+
+// judge runs the checks of forged facts and tells which kinds they break.
+func judge(t *testing.T, facts func(w *world, h *host)) map[string]bool {
+	t.Helper()
+	kinds := map[string]bool{}
+	synctest.Test(t, func(t *testing.T) {
+		o := OptionsOf(1)
+		o.Stores, o.Beyond = 3, false
+		w := newWorld(o, "")
+		defer w.end()
+		w.assemble()
+		facts(w, w.host("a1"))
+		for _, v := range w.check.violations() {
+			kinds[v.Kind] = true
+		}
+	})
+	return kinds
+}
+
+func epoch(round uint64, who seq.Session) seq.Epoch { return seq.Epoch{Round: round, Session: who} }
+
+func owns(e seq.Epoch, owned bool, base, high, confirmed uint64) allocsvr.SectionView {
+	return allocsvr.SectionView{Section: 0, Owned: owned, Epoch: e, Base: base, High: high, Confirmed: confirmed}
+}
+
+func TestForgedFactsAreJudgedByTheInvariants(t *testing.T) {
+	reg := seq.SectionRegister(0)
+	rows := []struct {
+		name  string
+		facts func(w *world, h *host)
+		want  string // the only kind; empty: none
+	}{
+		{"a promise goes back", func(w *world, h *host) {
+			w.check.durable(h, reg, acceptor.State{Promised: epoch(2, 1)}, acceptor.State{Promised: epoch(1, 9)})
+		}, "I1"},
+		{"a max goes back", func(w *world, h *host) {
+			w.check.durable(h, reg, acceptor.State{Max: 5}, acceptor.State{Max: 4})
+		}, "I2"},
+		{"accepted above promised", func(w *world, h *host) {
+			w.check.durable(h, reg, acceptor.State{}, acceptor.State{Promised: epoch(1, 1), Accepted: epoch(2, 1)})
+		}, "I3"},
+		{"a session twice", func(w *world, h *host) {
+			w.check.started(h, &allocProc{session: 7})
+			w.check.started(h, &allocProc{session: 7})
+		}, "I4"},
+		{"a number that one disk has", func(w *world, h *host) {
+			w.host("s1").disk.highest[reg] = 10
+			w.check.onDisk(h, reg, 10)
+		}, "I5"},
+		{"a number that two disks have", func(w *world, h *host) {
+			w.host("s1").disk.highest[reg], w.host("s3").disk.highest[reg] = 10, 11
+			w.check.onDisk(h, reg, 10)
+		}, ""},
+		{"an epoch above all that was confirmed", func(w *world, h *host) {
+			w.check.own(h, owns(epoch(1, 1), true, 0, 5, 20))
+			w.check.own(h, owns(epoch(2, 2), true, 20, 20, 40))
+		}, ""},
+		{"an epoch below what was confirmed", func(w *world, h *host) {
+			w.check.own(h, owns(epoch(1, 1), true, 0, 5, 20))
+			w.check.own(h, owns(epoch(2, 2), true, 19, 19, 40))
+		}, "I6"},
+		{"what an older epoch confirms later", func(w *world, h *host) {
+			w.check.own(h, owns(epoch(1, 1), true, 0, 5, 20))
+			w.check.own(h, owns(epoch(2, 2), true, 20, 20, 40))
+			w.check.own(h, owns(epoch(1, 1), true, 0, 5, 30))
+		}, "I6"},
+		{"sealed counters that are gone on from", func(w *world, h *host) {
+			w.check.own(h, owns(epoch(1, 1), false, 0, 5, 20))
+			w.check.own(h, owns(epoch(2, 2), true, 0, 5, 40))
+		}, ""},
+		{"sealed counters that are older", func(w *world, h *host) {
+			w.check.own(h, owns(epoch(1, 1), false, 0, 5, 20))
+			w.check.own(h, owns(epoch(2, 2), true, 0, 4, 40))
+		}, "I6"},
+		{"an ID twice", func(w *world, h *host) {
+			w.check.unique(7, "a1")
+			w.check.unique(7, "a2")
+		}, "U"},
+		{"a number below one that was handed out", func(w *world, h *host) {
+			c := &caller{w: w}
+			key := history.Key{Space: "user", UID: 1}
+			c.took(key, 0, 0, 7, 9, false, nil)
+			c.took(key, 0, w.check.floor(key), 8, 8, false, nil)
+		}, "M"},
+	}
+	for _, row := range rows {
+		t.Run(row.name, func(t *testing.T) {
+			got := judge(t, row.facts)
+			if row.want == "" && len(got) > 0 || row.want != "" && (len(got) != 1 || !got[row.want]) {
+				t.Errorf("broken: %v, want %q", got, row.want)
+			}
+		})
+	}
+}
