@@ -127,7 +127,7 @@ func (r *replica) state() (voting bool, state string) {
 	case r.err != nil:
 		return false, "failed: " + r.err.Error()
 	case r.distrusted != "":
-		return false, "distrusted: " + r.distrusted
+		return false, "distrusted, to be replaced: " + r.distrusted
 	case r.members.Version == 0:
 		return r.unlisted()
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/seqsvr/seqsvr/internal/rpc"
 	"github.com/seqsvr/seqsvr/internal/telemetry"
+	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/storesvr/disk"
 )
 
@@ -46,7 +47,7 @@ func New(cfg Config) (*Store, error) {
 	}
 	db, meta, registers, err := disk.Open(cfg.DataDir, cfg.ClusterID)
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("start store: %w", err), lis.Close())
+		return nil, errors.Join(fmt.Errorf("start store: %w%s", err, advice(err)), lis.Close())
 	}
 	r, err := newReplica(cfg, db, meta, registers)
 	if err != nil {
@@ -60,6 +61,20 @@ func New(cfg Config) (*Store, error) {
 	cfg.Logger.Info("store opened", "store", meta.Name, "uuid", meta.UUID, "cluster", meta.Cluster, "addr", s.Addr(),
 		"boot", meta.BootCount, "registers", len(registers), "state", r.describe().State)
 	return s, nil
+}
+
+// advice says what to do about a database that cannot be served.
+func advice(err error) string {
+	const replace = "make a new disk by storesvr init --learner --join ADDRESSES, start it, and run seqctl store replace --dead NAME --new ADDRESS"
+	switch {
+	case errors.Is(err, disk.ErrNoDatabase):
+		return " (a store that was a member before has lost its disk: " + replace + ")"
+	case errors.Is(err, disk.ErrCorrupt), errors.Is(err, disk.ErrFormat):
+		return " (never put an old copy back: " + replace + ")"
+	case errors.Is(err, seq.ErrForeignCluster):
+		return " (check the data directory and the cluster id; nothing was changed)"
+	}
+	return ""
 }
 
 // Addr is the gRPC address listened on, host:port.

@@ -17,7 +17,8 @@ import (
 // All methods but Close are safe for concurrent use.
 type Cluster struct {
 	*Layout
-	processes []*Process // in the order of Layout.Nodes
+	processes []*Process // in the order of Layout.Nodes, then those of AddStore
+	make      func(Node) *Process
 }
 
 // Start lays out a directory, or takes up the cluster in it, and starts everything.
@@ -61,7 +62,7 @@ func (c *Cluster) build(cfg Config) error {
 	if err != nil {
 		return err
 	}
-	for _, n := range c.Nodes {
+	c.make = func(n Node) *Process {
 		p := &Process{Node: n, Log: filepath.Join(logs, n.Name+".log"), env: env}
 		p.argv = append([]string{binaries[n.Role]}, c.arguments(cfg, n)...)
 		if n.Role == RoleAlloc && cfg.Supervise {
@@ -72,7 +73,10 @@ func (c *Cluster) build(cfg Config) error {
 		if cfg.Wrap != nil {
 			p.argv = cfg.Wrap(n.Name, p.argv)
 		}
-		c.processes = append(c.processes, p)
+		return p
+	}
+	for _, n := range c.Nodes {
+		c.processes = append(c.processes, c.make(n))
 	}
 	return nil
 }

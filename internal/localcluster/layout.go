@@ -45,6 +45,7 @@ type Layout struct {
 	state state
 	lock  *os.File
 	guard net.Listener
+	spare []Node // stores that AddStore makes; their addresses are reserved too
 }
 
 // state is the file cluster.json.
@@ -174,9 +175,11 @@ func (l *Layout) place(cfg Config) {
 			if role == RoleRouter {
 				n.HTTP = next()
 			}
+			n.Dir = filepath.Join(l.Dir, n.Name)
 			if i < count {
-				n.Dir = filepath.Join(l.Dir, n.Name)
 				l.Nodes = append(l.Nodes, n)
+			} else if role == RoleStore {
+				l.spare = append(l.spare, n)
 			}
 		}
 	}

@@ -24,16 +24,13 @@ type edit struct{ old, new string }
 
 // unbuilt are the lines that cannot be put into the code, because what they break is
 // not there.
-var unbuilt = map[int]string{
-	27: "replacement of a store",
-	28: "restore from a backup",
-}
+var unbuilt = map[int]string{}
 
 // mutants is the whole list.
 func mutants() []mutant {
 	var all []mutant
 	for line := 1; line <= lines; line++ {
-		for _, table := range [][]mutant{storeMutants, quorumMutants, ownerMutants} {
+		for _, table := range [][]mutant{storeMutants, quorumMutants, ownerMutants, careMutants} {
 			for _, m := range table {
 				if m.line == line {
 					all = append(all, m)

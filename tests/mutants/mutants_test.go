@@ -33,7 +33,7 @@ func TestEveryLineOfTheListHasAMutantThatStillApplies(t *testing.T) {
 			t.Errorf("line %d: has a mutant: %v, not built: %v", line, has[line], waits)
 		}
 	}
-	if n := len(storeMutants) + len(quorumMutants) + len(ownerMutants); n != len(mutants()) {
+	if n := len(storeMutants) + len(quorumMutants) + len(ownerMutants) + len(careMutants); n != len(mutants()) {
 		t.Errorf("%d of %d mutants have a line from 1 to %d", len(mutants()), n, lines)
 	}
 }

@@ -1,0 +1,8 @@
+// Package storecare tests the care of the stores with real processes under load: a dead
+// store replaced by a command that is killed at every step, three stores made five and
+// three again, a backup taken while the cluster serves, and its restore into a new era.
+//
+// Clients record every call, and the history is checked at the end: no number twice, none
+// lower than one before it. What belongs here: procedures as an operator runs them, with
+// seqctl and storesvr. The steps alone are tested in internal/storecare.
+package storecare
