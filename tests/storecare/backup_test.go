@@ -4,14 +4,11 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/seqsvr/seqsvr/internal/history"
 	"github.com/seqsvr/seqsvr/internal/localcluster"
 )
-
-func contains(text, part string) bool { return strings.Contains(text, part) }
 
 func TestARestoreIntoANewEraRepeatsNothingThatWasHandedOutAfterTheBackup(t *testing.T) {
 	c := start(t)
