@@ -53,6 +53,11 @@ func (o *options) addTo(cmd *cobra.Command, timeout time.Duration) {
 	if text := os.Getenv("SEQ_STORES"); text != "" {
 		set = strings.Split(text, ",")
 	}
+	cmd.PreRun = func(*cobra.Command, []string) {
+		if len(o.stores) > 0 {
+			o.Addr = o.stores[0] // what errors name
+		}
+	}
 	cmd.Flags().StringSliceVar(&o.stores, "stores", set, "gRPC `addresses` of stores (or SEQ_STORES); none: ask --addr for them")
 }
 
