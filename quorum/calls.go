@@ -71,13 +71,14 @@ func (g *Group) Step(ctx context.Context, session seq.Session, items []StepItem)
 // run makes one round, and another where the stores turned out to have a newer member
 // list: every request may be repeated, and none has counted under two lists.
 func (g *Group) run(ctx context.Context, request func(v *view) (*batch, message)) []Outcome {
-	for attempt := 0; ; attempt++ {
+	var p patience
+	for {
 		v := g.now.Load()
 		b, send := request(v)
 		if b.length > 0 {
 			g.round(ctx, v, b.length, send, b.take)
 		}
-		if attempt >= maxRefreshed || !b.stale() || !g.refreshed(ctx, v) {
+		if !b.stale() || !g.refreshed(ctx, v, &p) {
 			return b.outcomes(time.Now())
 		}
 	}
@@ -88,10 +89,11 @@ func (g *Group) run(ctx context.Context, request func(v *view) (*batch, message)
 // that the states mean something. Max is at or above everything that was confirmed
 // before the call. A store without one of the registers counts as in Probe.
 func (g *Group) ReadPrefix(ctx context.Context, session seq.Session, prefix string) (map[seq.Register]Outcome, error) {
-	for attempt := 0; ; attempt++ {
+	var p patience
+	for {
 		v := g.now.Load()
 		found, err := g.readPrefix(ctx, v, session, prefix)
-		if attempt >= maxRefreshed || !errors.Is(err, seq.ErrStaleEra) || !g.refreshed(ctx, v) {
+		if !errors.Is(err, seq.ErrStaleEra) || !g.refreshed(ctx, v, &p) {
 			return found, err
 		}
 	}
@@ -173,11 +175,12 @@ func (g *Group) EndSession(ctx context.Context, session seq.Session) error {
 }
 
 func (g *Group) release(ctx context.Context, what string, req ReleaseRequest) error {
-	for attempt := 0; ; attempt++ {
+	var p patience
+	for {
 		v := g.now.Load()
 		req.Ref = v.cfg.Ref
 		err := g.releaseAt(ctx, v, what, req)
-		if attempt >= maxRefreshed || !errors.Is(err, seq.ErrStaleEra) || !g.refreshed(ctx, v) {
+		if !errors.Is(err, seq.ErrStaleEra) || !g.refreshed(ctx, v, &p) {
 			return err
 		}
 	}

@@ -126,7 +126,8 @@ var errAgain = errors.New("again")
 
 // loop repeats try until it comes to an end, ctx ends, or quietRounds fail.
 func (o *docOp) loop(ctx context.Context, try func(context.Context) (Document, error)) (Document, error) {
-	quiet, refreshes := 0, 0
+	quiet := 0
+	var p patience
 	for attempt := 0; ; attempt++ {
 		before := o.g.now.Load()
 		if err := ctx.Err(); err != nil {
@@ -134,8 +135,8 @@ func (o *docOp) loop(ctx context.Context, try func(context.Context) (Document, e
 		}
 		doc, err := try(ctx)
 		switch {
-		case errors.Is(err, seq.ErrStaleEra) && refreshes < maxRefreshed && o.g.refreshed(ctx, before):
-			refreshes++ // the stores have a newer member list, and by now it is known
+		case errors.Is(err, seq.ErrStaleEra) && o.g.refreshed(ctx, before, &p):
+			// the stores have a newer member list, and by now it is known
 		case errors.Is(err, seq.ErrNoQuorum):
 			if quiet++; quiet >= quietRounds {
 				return doc, err

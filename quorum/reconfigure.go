@@ -10,11 +10,16 @@ import (
 )
 
 const (
-	// maxRefreshed is how often one operation starts over for a newer member list.
-	maxRefreshed = 4
-	// refreshTime is how long it waits for somebody to find out the newer list.
+	// refreshTime is for how long one operation starts over because the member lists of
+	// the group and of the stores differ.
 	refreshTime = 3 * time.Second
+	// refreshPause is between two tries: a store that has not taken the newer list over
+	// does so in a moment.
+	refreshPause = 25 * time.Millisecond
 )
+
+// patience is how long an operation has been starting over. The zero value is ready.
+type patience struct{ ends time.Time }
 
 // Reconfigure has every later round go to the stores of another member list. Rounds
 // under way end as they began. The caller must know that the list was decided: any
@@ -46,28 +51,33 @@ func (g *Group) outdated(v *view, err error) {
 	}
 }
 
-// refreshed waits until the group has another view than v; false if nobody finds one
-// in time.
-func (g *Group) refreshed(ctx context.Context, v *view) bool {
+// refreshed waits until the group has another view than v, or for a moment; false if
+// there is no point in another try.
+func (g *Group) refreshed(ctx context.Context, v *view, p *patience) bool {
 	if v.cfg.OnStale == nil {
 		return false
 	}
-	timer := time.NewTimer(refreshTime)
+	if p.ends.IsZero() {
+		p.ends = time.Now().Add(refreshTime)
+	}
+	if !time.Now().Before(p.ends) {
+		return false
+	}
+	g.mu.Lock()
+	change := g.change
+	g.mu.Unlock()
+	if g.now.Load() != v {
+		return true
+	}
+	timer := time.NewTimer(refreshPause)
 	defer timer.Stop()
-	for {
-		g.mu.Lock()
-		change := g.change
-		g.mu.Unlock()
-		if g.now.Load() != v {
-			return true
-		}
-		select {
-		case <-change:
-		case <-ctx.Done():
-			return false
-		case <-timer.C:
-			return false
-		}
+	select {
+	case <-change:
+		return true
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
 	}
 }
 
