@@ -11,6 +11,7 @@ import (
 
 	"github.com/seqsvr/seqsvr/internal/localcluster"
 	"github.com/seqsvr/seqsvr/internal/rpc"
+	"github.com/seqsvr/seqsvr/internal/storewire"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/seq"
 )
@@ -109,23 +110,27 @@ func (w *watch) look(ctx context.Context, store int) {
 		req.Registers = append(req.Registers, []byte(seq.SectionRegister(id)))
 	}
 	sent := w.timeline.clock.Now()
-	reply, err := pb.NewStoreClient(w.stores.conns[store]).Read(ctx, req)
-	if err != nil || len(reply.GetResults()) != len(w.sections) {
+	message, err := pb.NewStoreClient(w.stores.conns[store]).Read(ctx, req)
+	if err != nil {
+		return
+	}
+	reply, err := storewire.ReplyFromProto(message)
+	if err != nil || len(reply.Results) != len(w.sections) {
 		return
 	}
 	now := w.timeline.clock.Now()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for i, r := range reply.GetResults() {
-		s := &w.seen[i][store]
-		if r.GetHolder() == w.session {
-			*s = sighted{holder: w.session, freeAt: sent + time.Duration(r.GetRemainingUs())*time.Microsecond, told: true}
+	for i, r := range reply.Results {
+		s, holder := &w.seen[i][store], uint64(r.Holder)
+		if holder == w.session {
+			*s = sighted{holder: holder, freeAt: sent + r.Remaining, told: true}
 			continue
 		}
 		if s.holder == w.session { // it ended between the two looks, or was released
 			s.freeAt = min(s.freeAt, now)
 		}
-		s.holder, s.told = r.GetHolder(), true
+		s.holder, s.told = holder, true
 	}
 	w.tell(now)
 }
