@@ -77,7 +77,7 @@ bin/forgetfs: $(wildcard tests/e2e/powercut/*.go tests/e2e/powercut/forgetfs/*.g
 	cd tests/e2e && CGO_ENABLED=0 go build -o ../../bin/forgetfs ./powercut/forgetfs
 
 sim: ## clusters under random faults in virtual time: DURATION=5m, or HOURS=2000; SEED=n; SIM=-native
-	cd tests/e2e && go run ./simrun $(if $(DURATION),-duration $(DURATION)) $(if $(HOURS),-hours $(HOURS)) $(if $(SEED),-seed $(SEED)) $(SIM)
+	cd tests/e2e && go run ./simrun $(if $(HOURS),-hours $(HOURS),-duration $(DURATION)) -seed $(SEED) $(SIM)
 
 mutants: ## puts every line of the mutation list into a copy of the code: the tests must fail
 	go run ./tests/mutants

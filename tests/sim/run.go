@@ -73,7 +73,7 @@ func OptionsOf(seed uint64) Options {
 		o.Stores = 5
 	}
 	// Some seconds, so that an hour of virtual time is not all renewals.
-	o.Lease = []time.Duration{2 * time.Second, 4 * time.Second, 8 * time.Second}[rng.IntN(3)]
+	o.Lease = []time.Duration{3 * time.Second, 5 * time.Second, 8 * time.Second}[rng.IntN(3)]
 	o.Think = time.Duration(500+rng.IntN(3500)) * time.Millisecond
 	o.Length = 10 * time.Minute
 	o.Latency = time.Duration(200+rng.IntN(8000)) * time.Microsecond
@@ -206,9 +206,10 @@ func (w *world) snapshots() {
 	}
 }
 
-// patience is how long anything may take once all faults are over: the longest lease and
-// grace, the restarts and the patience with a taken name.
-const patience = time.Minute
+// patience is how long anything may take once all faults are over: the minute for which an
+// arbiter remembers losses and may stand still after mass suspicion, and then the longest
+// lease and grace, the restarts and the patience with a taken name.
+const patience = 150 * time.Second
 
 // heal ends all faults, and brings everything back that is not lost for good.
 func (w *world) heal() {

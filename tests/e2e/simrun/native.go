@@ -33,7 +33,7 @@ func (n native) run(ctx context.Context, job sim.Job, _ bool) (sim.Result, error
 		return sim.Result{}, err
 	}
 	cmd := exec.CommandContext(ctx, n.file, "-test.run=^TestGuest$")
-	cmd.Env = append(os.Environ(), "SIM_JOB="+string(text), "GOMAXPROCS=1", "GOGC=400")
+	cmd.Env = append(os.Environ(), "SIM_JOB="+string(text), "GOMAXPROCS=1", "GOGC=3000", "GODEBUG=adaptivestackstart=1")
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		return sim.Result{}, fmt.Errorf("seed %d: %w\n%s", job.Seed, err, tail(out))
