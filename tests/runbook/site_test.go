@@ -2,6 +2,7 @@ package runbook
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -85,6 +86,7 @@ func (s *site) local(text string, m *machine) string {
 	for _, other := range s.machines {
 		text = strings.ReplaceAll(text, other.name+".example.net", other.addr)
 	}
+	text = strings.ReplaceAll(text, "/backup/", s.dir+"/")
 	if m != nil {
 		text = strings.ReplaceAll(text, "/etc/seqsvr", filepath.Join(m.dir, "etc"))
 		text = strings.ReplaceAll(text, "/var/lib/seqsvr", filepath.Join(m.dir, "lib"))
@@ -201,6 +203,19 @@ func (s *site) stop(m *machine, unit string) {
 		_ = run.cmd.Process.Kill()
 		<-run.done
 		s.t.Errorf("%s on %s did not stop", unit, m.name)
+	}
+}
+
+// loseDisk ends a store with its disk.
+func (s *site) loseDisk(name string) {
+	s.t.Helper()
+	m := s.machines[name]
+	for unit := range m.running {
+		s.stop(m, unit)
+	}
+	lib := filepath.Join(m.dir, "lib")
+	if err := errors.Join(os.RemoveAll(lib), os.MkdirAll(lib, 0o755)); err != nil {
+		s.t.Fatal(err)
 	}
 }
 
