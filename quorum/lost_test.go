@@ -138,6 +138,48 @@ func TestAHoldThatCannotReachWStoresIsLost(t *testing.T) {
 	r.until(h, 0)
 }
 
+// Nothing is served without a lease, so no step comes that brings the missed promise: the
+// hold must not stay as it is, and keep others out at the one store that has it.
+func TestAHoldIsLostIfAStoreThatPromisedItIsAwayAndAnotherRefusesItAgain(t *testing.T) {
+	r := newRenewal(t, 3, true)
+	item := LeaseItem{Register: section, Round: 5}
+	h := r.Attach(section, 5)
+	r.renew(RenewReply{Refused: []LeaseItem{item}}, 2)
+	r.renew(RenewReply{}, 0, 1)
+	r.until(h, Term(lease))
+	r.clock.Advance(lease / 2) // store 1 is away from here on
+	r.renew(RenewReply{}, 0, 2)
+	r.clock.Advance(lease / 2)
+	r.renew(RenewReply{}, 0)
+	r.renew(RenewReply{Refused: []LeaseItem{item}}, 2)
+	if len(r.lost) != 1 || !h.Lost() {
+		t.Fatalf("lost %v, want the hold", r.lost)
+	}
+	if req, _ := r.send(0); len(req.Drop) != 1 || req.Drop[0] != item {
+		t.Errorf("drop %v at the store that keeps others out, want the hold", req.Drop)
+	}
+}
+
+func TestAHoldThatAStoreRefusesAgainStaysWhileWStoresCanKeepIt(t *testing.T) {
+	r := newRenewal(t, 3, true)
+	item := LeaseItem{Register: section, Round: 5}
+	h := r.Attach(section, 5)
+	r.renew(RenewReply{Refused: []LeaseItem{item}}, 2)
+	for range 4 {
+		r.renew(RenewReply{}, 0, 1)
+		r.renew(RenewReply{Refused: []LeaseItem{item}}, 2)
+		r.until(h, Term(lease))
+		r.clock.Advance(lease / 2)
+	}
+	// Cut off from all but the one that refuses: to others that says nothing yet.
+	r.clock.Advance(lease)
+	r.renew(RenewReply{Refused: []LeaseItem{item}}, 2)
+	r.renew(RenewReply{Refused: []LeaseItem{item}}, 2)
+	if h.Lost() {
+		t.Error("lost while fewer than W stores are within reach")
+	}
+}
+
 func TestAStoreThatForgotIsAttachedAgainAndCountsOnlyThen(t *testing.T) {
 	for name, reply := range map[string]RenewReply{"reset": {Reset: true}, "restart": {BootCount: 2}} {
 		t.Run(name, func(t *testing.T) {

@@ -208,12 +208,13 @@ func (l *Leases) takeAway(s *storeLease, sent sentRenew, reply RenewReply, reset
 			continue
 		}
 		l.detach(h, s)
+		before := h.refused&s.bit() != 0
 		h.refused |= s.bit()
 		delete(s.pending, h)
 		// The store may only have missed the promise; the next step brings it.
 		// W stores promised, though: if more than N-W refuse, one of those has
 		// promised a higher epoch since.
-		if c := l.now.Load(); bits.OnesCount64(h.refused) > c.n-c.w {
+		if c := l.now.Load(); bits.OnesCount64(h.refused) > c.n-c.w || before && l.stuck(h, now) {
 			l.end(h)
 			lost = append(lost, h)
 			continue
@@ -224,6 +225,25 @@ func (l *Leases) takeAway(s *storeLease, sent sentRenew, reply RenewReply, reset
 		s.refused[h] = struct{}{}
 	}
 	return lost
+}
+
+// stuck says that W stores are within reach, but too few of them can keep the hold: one
+// that had promised it is away, and another that refuses again never heard of it. Who has
+// no lease serves nothing, so no step will come and mend that; and what the few go on
+// keeping would shut out everybody else for as long as the session lives. Callers hold l.mu.
+func (l *Leases) stuck(h *Hold, now time.Duration) bool {
+	c := l.now.Load()
+	reached, able := 0, 0
+	for _, s := range c.stores {
+		if now >= time.Duration(l.sent[s.index].Load())+l.term {
+			continue
+		}
+		reached++
+		if h.refused&s.bit() == 0 {
+			able++
+		}
+	}
+	return reached >= c.w && able < c.w
 }
 
 // forget clears the store's bit of all holds and has them attached again. What a
