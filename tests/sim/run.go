@@ -206,10 +206,10 @@ func (w *world) snapshots() {
 	}
 }
 
-// patience is how long anything may take once all faults are over: the minute for which an
-// arbiter remembers losses and may stand still after mass suspicion, and then the longest
-// lease and grace, the restarts and the patience with a taken name.
-const patience = 150 * time.Second
+// patience is how long anything may take once all faults are over: the longest lease and
+// grace, the restarts, the patience with a taken name, and two leases in which an owner
+// finds that its section cannot be kept. Nothing of that waits for the arbiter.
+const patience = time.Minute
 
 // heal ends all faults, and brings everything back that is not lost for good.
 func (w *world) heal() {
