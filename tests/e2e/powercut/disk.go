@@ -9,6 +9,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -142,18 +144,47 @@ func (d *Disk) set(do func()) {
 }
 
 // beforeSync waits and says whether the fsync is to fail. A caller that is killed
-// meanwhile gets nothing confirmed.
+// meanwhile gets nothing confirmed; any other signal leaves the fsync alone, as it does
+// on a disk: the Go runtime sends itself some.
 func (d *Disk) beforeSync(ctx context.Context) syscall.Errno {
 	d.mu.Lock()
 	wait, failing := d.slow, d.failing
 	d.mu.Unlock()
+	over := time.NewTimer(wait)
+	defer over.Stop()
 	select {
-	case <-time.After(wait):
+	case <-over.C:
 	case <-ctx.Done():
-		return syscall.EINTR
+		if killed(ctx) {
+			return syscall.EINTR
+		}
+		<-over.C
 	}
-	if failing {
+	switch {
+	case ctx.Err() != nil && killed(ctx):
+		return syscall.EINTR
+	case failing:
 		return syscall.EIO
 	}
 	return 0
+}
+
+// killed says whether the thread that asked has a SIGKILL pending, or is gone. The system
+// call of a killed thread returns only when the file system has answered.
+func killed(ctx context.Context) bool {
+	caller, ok := fuse.FromContext(ctx)
+	if !ok {
+		return true
+	}
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", caller.Pid))
+	if err != nil {
+		return true
+	}
+	var pending uint64
+	for line := range strings.Lines(string(status)) {
+		if mask, ok := strings.CutPrefix(line, "SigPnd:"); ok {
+			pending, err = strconv.ParseUint(strings.TrimSpace(mask), 16, 64)
+		}
+	}
+	return err != nil || pending&(1<<(uint(syscall.SIGKILL)-1)) != 0
 }

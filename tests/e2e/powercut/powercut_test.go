@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"runtime"
 	"syscall"
 	"testing"
 	"time"
@@ -227,6 +228,36 @@ func TestTheDiskFailsAsItIsTold(t *testing.T) {
 	var st syscall.Statfs_t
 	if err := syscall.Statfs(dir, &st); err != nil || st.Bavail*uint64(st.Bsize) != 12<<20 {
 		t.Errorf("free: %d, %v, want 12 MiB", st.Bavail*uint64(st.Bsize), err)
+	}
+}
+
+func TestASignalThatDoesNotKillLeavesAnFsyncAlone(t *testing.T) {
+	d, dir := mount(t, map[string]string{"db": "durable"})
+	file, err := os.OpenFile(filepath.Join(dir, "db"), os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	const slow = 200 * time.Millisecond
+	d.Slow(slow)
+	thread, synced := make(chan int, 1), make(chan error, 1)
+	began := time.Now()
+	go func() {
+		runtime.LockOSThread()
+		thread <- syscall.Gettid()
+		synced <- syscall.Fdatasync(int(file.Fd()))
+	}()
+	tid := <-thread
+	for {
+		select {
+		case err := <-synced:
+			if took := time.Since(began); err != nil || took < slow {
+				t.Errorf("fdatasync among signals: %v after %v, want no error after at least %v", err, took, slow)
+			}
+			return
+		case <-time.After(10 * time.Millisecond):
+			_ = syscall.Tgkill(os.Getpid(), tid, syscall.SIGURG) // as the runtime does to preempt
+		}
 	}
 }
 
