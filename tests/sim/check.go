@@ -104,8 +104,8 @@ func (c *checker) durable(h *host, r seq.Register, was, next acceptor.State) {
 	}
 }
 
-// answer looks at an answer as it leaves a process.
-func (c *checker) answer(h *host, k *call, msg proto.Message) {
+// answer looks at an answer as it leaves a process that lives its life-th life.
+func (c *checker) answer(h *host, life int, k *call, msg proto.Message) {
 	switch reply := msg.(type) {
 	case *pb.NextReply:
 		var req pb.NextRequest
@@ -127,7 +127,7 @@ func (c *checker) answer(h *host, k *call, msg proto.Message) {
 			c.onDisk(h, seq.WorkerRegister(idSpace, 0, idWorker(id)), idMark(id))
 		}
 	case *pb.ResultsReply:
-		c.vote(h, k, reply)
+		c.vote(h, life, k, reply)
 	}
 }
 
@@ -145,8 +145,9 @@ func (c *checker) onDisk(h *host, r seq.Register, value uint64) {
 }
 
 // vote checks that an empty or old disk never votes, and that a promise or an accepted
-// value is on the disk when it is told (I1, I2 over a power cut).
-func (c *checker) vote(h *host, k *call, reply *pb.ResultsReply) {
+// value is on the disk when it is told (I1, I2 over a power cut). The answer of a process
+// that is killed meanwhile goes nowhere, and the disk may be another one by then.
+func (c *checker) vote(h *host, life int, k *call, reply *pb.ResultsReply) {
 	if h.disk == nil {
 		return
 	}
@@ -154,7 +155,7 @@ func (c *checker) vote(h *host, k *call, reply *pb.ResultsReply) {
 	if name != "prepare" && name != "step" {
 		return
 	}
-	if h.disk.distrusted() {
+	if h.disk.distrusted() && c.w.lives(h, life) {
 		c.broken("D", "%s votes with an old disk", h.name)
 	}
 	decoded, err := storewire.ReplyFromProto(reply)
@@ -167,7 +168,7 @@ func (c *checker) vote(h *host, k *call, reply *pb.ResultsReply) {
 			continue
 		}
 		st := h.disk.state(e.register)
-		if st.Promised.Less(e.epoch) || name == "step" && st.Max < e.max {
+		if (st.Promised.Less(e.epoch) || name == "step" && st.Max < e.max) && c.w.lives(h, life) {
 			c.broken("D", "%s says yes to %s of %s under %s and has promised %s, max %d on disk", h.name, name, e.register, e.epoch, st.Promised, st.Max)
 		}
 	}

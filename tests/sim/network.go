@@ -216,7 +216,7 @@ func (w *world) reply(h *host, life int, k *call, msg any, err error, again bool
 	}
 	w.mu.Unlock()
 	if err == nil {
-		w.check.answer(h, k, msg.(proto.Message))
+		w.check.answer(h, life, k, msg.(proto.Message))
 	}
 	w.check.inspect()
 	w.mu.Lock()

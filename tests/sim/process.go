@@ -96,6 +96,13 @@ func (w *world) kill(h *host, life int) {
 	}
 }
 
+// lives says whether the host's process is still the one of that life.
+func (w *world) lives(h *host, life int) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return h.up && h.life == life
+}
+
 // allocProc is the process of an allocator.
 type allocProc struct {
 	node    *allocsvr.Node
