@@ -11,6 +11,7 @@ const (
 	MaxCallers  = 65_536
 	MaxUIDs     = 1 << 32
 	MaxDuration = 24 * time.Hour
+	MaxSample   = 1024
 )
 
 // Call makes one call of the caller, 0 to Config.Callers-1, and tells how many numbers
@@ -27,6 +28,9 @@ type Config struct {
 	// time. 0: as many as there can be.
 	Rate    float64
 	PerCall int // numbers of one call, at least 1; only Rate looks at it
+	// Sample is how many calls of a caller make one whose time is taken, where there is no
+	// Rate; 0 and 1: all of them. Whatever it is, all are counted.
+	Sample int
 	// Timeout of one call; 0: none but the end of the run's context.
 	Timeout time.Duration
 	// Code names the kind of an error for Result.Errors. Nil: its text.
@@ -46,6 +50,8 @@ func (c Config) Validate() error {
 		return fmt.Errorf("%w: rate %v numbers a second, expected 0 (as many as there can be) to 1e12", ErrConfig, c.Rate)
 	case c.PerCall < 1:
 		return fmt.Errorf("%w: %d numbers a call, expected at least 1", ErrConfig, c.PerCall)
+	case c.Sample < 0 || c.Sample > MaxSample:
+		return fmt.Errorf("%w: the time of one call in %d, expected 0 to %d", ErrConfig, c.Sample, MaxSample)
 	case c.Timeout < 0:
 		return fmt.Errorf("%w: timeout %v, expected at least 0", ErrConfig, c.Timeout)
 	}

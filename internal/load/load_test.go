@@ -40,6 +40,54 @@ func TestCallersThatCallAgainAtOnceAreCountedInTheMeasuredTimeOnly(t *testing.T)
 	})
 }
 
+func TestASampleIsTimedAndAllCallsAreCounted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cfg := Config{Callers: 4, Warmup: time.Second, Duration: 2 * time.Second, PerCall: 1, Sample: 16}
+		var phases []Phase
+		got, err := Run(t.Context(), cfg, func(context.Context, int) (int, error) {
+			time.Sleep(10*time.Millisecond + 1) // nobody ends at the very moment at which the measured time does
+			return 3, nil
+		}, func(p Phase) { phases = append(phases, p) })
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got.Calls != 800 || got.Numbers != 2400 || got.Seconds != 2 || got.TotalNumbers != 3*4*300 {
+			t.Errorf("got %+v, want 800 calls with 2,400 numbers in 2 s", got)
+		}
+		if got.Timed < 45 || got.Timed > 55 || math.Abs(got.Latency.P50-10_000) > 20 || math.Abs(got.Latency.P99-10_000) > 20 {
+			t.Errorf("got %d timed with %+v, want one in 16 of 800 with 10,000 µs", got.Timed, got.Latency)
+		}
+		if len(phases) != 2 || phases[0] != Began || phases[1] != Over {
+			t.Errorf("got phases %v", phases)
+		}
+	})
+}
+
+func TestASampledRunThatIsCutShortTellsWhatItSaw(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		calls := 0
+		got, err := Run(ctx, Config{Callers: 1, Duration: time.Hour, PerCall: 1, Sample: 2}, func(ctx context.Context, _ int) (int, error) {
+			if calls++; calls == 3 {
+				return 0, errors.New("no")
+			}
+			select {
+			case <-ctx.Done():
+				return 0, ctx.Err()
+			case <-time.After(30 * time.Millisecond):
+				return 1, nil
+			}
+		}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got.Calls != 33 || got.Failed != 1 || got.Seconds != 1 {
+			t.Errorf("got %d calls, %d failed in %v s, want 33, 1 and 1", got.Calls, got.Failed, got.Seconds)
+		}
+	})
+}
+
 func TestAStallIsFeltByAllCallsThatWereDueInIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cfg := Config{Callers: 1, Duration: 10 * time.Second, Rate: 100, PerCall: 1}
@@ -149,6 +197,7 @@ func TestALoadThatCannotBeIsRefusedByName(t *testing.T) {
 		{"a negative rate", func(c *Config) { c.Rate = -1 }, "rate -1"},
 		{"no rate at all", func(c *Config) { c.Rate = math.NaN() }, "rate NaN"},
 		{"empty calls", func(c *Config) { c.PerCall = 0 }, "0 numbers a call"},
+		{"a negative sample", func(c *Config) { c.Sample = -1 }, "one call in -1"},
 		{"a negative timeout", func(c *Config) { c.Timeout = -1 }, "timeout"},
 	}
 	for _, test := range tests {
@@ -259,18 +308,35 @@ func TestUsersThatCannotBeAreRefusedByName(t *testing.T) {
 	}
 }
 
+func TestOfManyUsersThatAreCalledAlikeAShareIsWatched(t *testing.T) {
+	for _, scatter := range []bool{false, true} {
+		u, err := NewUsers(UserConfig{UIDs: 1_000_000, First: 1 << 40, Scatter: scatter, Callers: 1, Longest: 1, Dist: Uniform})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, d := NewRising(u), u.Caller(0)
+		for range 100_000 {
+			m := r.Before(d.One())
+			r.After(m, seq.Seq(m.top+1), seq.Seq(m.top+1))
+		}
+		if checked, broken, _ := r.Verdict(); checked < 50 || checked > 500 || broken != 0 {
+			t.Errorf("scattered %v: %d of 100,000 calls were checked, %d broken, want about 190 and none", scatter, checked, broken)
+		}
+	}
+}
+
 func TestRisingSeesWhatFallsAndLetsOverlapsPass(t *testing.T) {
 	u, err := NewUsers(UserConfig{UIDs: 2, Callers: 1, Longest: 1, Dist: Uniform})
 	if err != nil {
 		t.Fatal(err)
 	}
 	r := NewRising(u)
-	take := func(uid seq.UID, first, last seq.Seq) { r.After(uid, r.Before(uid), first, last) }
+	take := func(uid seq.UID, first, last seq.Seq) { r.After(r.Before(uid), first, last) }
 	take(0, 1, 1)
 	take(0, 2, 5)
 	early, late := r.Before(0), r.Before(0) // two calls at once may end in either order
-	r.After(0, late, 7, 7)
-	r.After(0, early, 6, 6)
+	r.After(late, 7, 7)
+	r.After(early, 6, 6)
 	take(99, 1, 1) // not of the sample
 	take(99, 1, 1)
 	take(1, 1, 1)

@@ -47,17 +47,23 @@ func newRecorder() *recorder {
 // sheet is what one caller has not handed in yet. For one goroutine.
 type sheet struct {
 	to      *shard
-	ns      [page]int64
 	n       int
+	calls   uint64
 	numbers uint64
+	ns      [page]int64
 }
 
 func (r *recorder) sheet(caller int) sheet { return sheet{to: &r.shards[caller%len(r.shards)]} }
 
-func (s *sheet) add(ns int64, numbers int) {
+// count notes a call that succeeded, took the time that it needed.
+func (s *sheet) count(numbers int) {
+	s.calls++
+	s.numbers += uint64(numbers)
+}
+
+func (s *sheet) took(ns int64) {
 	s.ns[s.n] = ns
 	s.n++
-	s.numbers += uint64(numbers)
 	if s.n == page {
 		s.hand()
 	}
@@ -65,17 +71,14 @@ func (s *sheet) add(ns int64, numbers int) {
 
 // hand gives all to the histogram.
 func (s *sheet) hand() {
-	if s.n == 0 {
-		return
-	}
 	s.to.mu.Lock()
 	for _, ns := range s.ns[:s.n] {
 		_ = s.to.histogram.RecordValue(min(max(ns, 0), mostNS)) // inside of the bounds
 	}
-	s.to.calls += uint64(s.n)
+	s.to.calls += s.calls
 	s.to.numbers += s.numbers
 	s.to.mu.Unlock()
-	s.n, s.numbers = 0, 0
+	s.n, s.calls, s.numbers = 0, 0, 0
 }
 
 func (s *sheet) fail(code string) {
@@ -101,7 +104,7 @@ func (r *recorder) result(took time.Duration) Result {
 		}
 		s.mu.Unlock()
 	}
-	out.Latency = latencyOf(all)
+	out.Timed, out.Latency = uint64(all.TotalCount()), latencyOf(all)
 	if out.Seconds > 0 {
 		out.Rate = float64(out.Numbers) / out.Seconds
 		out.CallRate = float64(out.Calls) / out.Seconds

@@ -9,7 +9,8 @@ type Result struct {
 	Numbers  uint64            `json:"numbers"`          // that they got
 	Rate     float64           `json:"rate"`             // numbers a second
 	CallRate float64           `json:"calls_per_second"` // calls that succeeded
-	Latency  Latency           `json:"latency_us"`       // of the calls that succeeded
+	Timed    uint64            `json:"timed"`            // of these calls, those whose time was taken
+	Latency  Latency           `json:"latency_us"`       // of these
 	Failed   uint64            `json:"failed"`           // calls with an error
 	Errors   map[string]uint64 `json:"errors"`           // failed calls by kind
 	// TotalNumbers also has the numbers of the warm-up and of the time in which the

@@ -15,6 +15,7 @@ const places = 4096
 // take meanwhile do not disturb it. Safe for concurrent use.
 type Rising struct {
 	watched  [places]watch
+	skip     uint64 // a UID whose hash has one of these bits is not watched
 	broken   atomic.Uint64
 	firstBad atomic.Pointer[Fall]
 }
@@ -30,14 +31,32 @@ type watch struct {
 	uid  seq.UID
 	top  atomic.Uint64 // largest number of the calls that ended
 	seen atomic.Uint64 // calls that were checked
+	_    [32]byte      // one cache line each
 }
 
-// NewRising watches up to 4,096 of the users.
+// Mark is a call that Before saw begin.
+type Mark struct {
+	watch *watch // nil: not of the sample
+	top   uint64
+}
+
+// NewRising watches up to 4,096 of the users: where all are called alike and there are
+// more, those of one share of all hashes, so that the others are told apart without
+// looking at memory.
 func NewRising(u *Users) *Rising {
 	r := &Rising{}
+	if u.alike {
+		for n := u.uids; n > places/2; n /= 2 {
+			r.skip = r.skip<<1 | 1
+		}
+	}
 	free := places
 	for _, uid := range u.draws {
-		if w := &r.watched[place(uid)]; !w.used {
+		h := hash(uid)
+		if h&r.skip != 0 {
+			continue
+		}
+		if w := &r.watched[h>>(64-12)]; !w.used {
 			w.used, w.uid = true, uid
 			if free--; free == 0 {
 				break
@@ -47,26 +66,35 @@ func NewRising(u *Users) *Rising {
 	return r
 }
 
-func place(uid seq.UID) uint64 { return uint64(uid) * 0x9e3779b97f4a7c15 >> (64 - 12) }
-
-// Before is to be called as a call for uid begins. What it gives goes to After.
-func (r *Rising) Before(uid seq.UID) uint64 {
-	if w := &r.watched[place(uid)]; w.used && w.uid == uid {
-		return w.top.Load()
-	}
-	return 0
+// hash has good upper and lower bits, the first for the place and the others for the
+// share.
+func hash(uid seq.UID) uint64 {
+	h := uint64(uid) * 0x9e3779b97f4a7c15
+	return h ^ h>>32
 }
 
-// After takes what a call for uid got: first to last.
-func (r *Rising) After(uid seq.UID, before uint64, first, last seq.Seq) {
-	w := &r.watched[place(uid)]
-	if !w.used || w.uid != uid {
+// Before is to be called as a call for uid begins. What it gives goes to After.
+func (r *Rising) Before(uid seq.UID) Mark {
+	h := hash(uid)
+	if h&r.skip != 0 {
+		return Mark{}
+	}
+	if w := &r.watched[h>>(64-12)]; w.used && w.uid == uid {
+		return Mark{w, w.top.Load()}
+	}
+	return Mark{}
+}
+
+// After takes what the call got: first to last.
+func (r *Rising) After(m Mark, first, last seq.Seq) {
+	w := m.watch
+	if w == nil {
 		return
 	}
 	w.seen.Add(1)
-	if uint64(first) <= before {
+	if uint64(first) <= m.top {
 		r.broken.Add(1)
-		r.firstBad.CompareAndSwap(nil, &Fall{UID: uid, Before: seq.Seq(before), After: first})
+		r.firstBad.CompareAndSwap(nil, &Fall{UID: w.uid, Before: seq.Seq(m.top), After: first})
 	}
 	for {
 		top := w.top.Load()

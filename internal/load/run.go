@@ -25,7 +25,20 @@ type run struct {
 	from, to int64         // ns: calls that begin in [from, to) are measured
 	total    atomic.Uint64 // numbers, measured or not
 	measured atomic.Uint64 // calls that were begun in [from, to)
+
+	_     [64]byte     // what all callers look at lies in a cache line that nobody writes to
+	stage atomic.Int32 // before, within or after the measured time, for those who do not look at the clock
+	_     [60]byte
+
+	began, over int64 // ns: when stage changed; written by watch, read after its end
 }
+
+// Stages of a run.
+const (
+	before int32 = iota
+	within
+	after
+)
 
 // now is cheaper than time.Now: only the monotonic clock is read.
 func (r *run) now() int64 { return int64(time.Since(r.base)) }
@@ -44,15 +57,25 @@ func Run(ctx context.Context, cfg Config, call Call, notice func(Phase)) (Result
 	defer cancel()
 	watched := make(chan struct{})
 	go func() { defer close(watched); r.watch(ctx, notice) }()
+	if cfg.Warmup == 0 {
+		r.stage.Store(within)
+	}
+	caller, brisk := r.caller, cfg.Sample > 1 && cfg.Rate == 0
+	if brisk {
+		caller = r.brisk
+	}
 	var wg sync.WaitGroup
 	for i := range cfg.Callers {
-		wg.Go(func() { r.caller(ctx, i) })
+		wg.Go(func() { caller(ctx, i) })
 	}
 	wg.Wait()
-	ended := min(r.now(), r.to)
+	took := min(r.now(), r.to) - r.from
 	cancel()
 	<-watched
-	out := r.recorder.result(time.Duration(max(ended-r.from, 0)))
+	if brisk {
+		took = r.over - r.began
+	}
+	out := r.recorder.result(time.Duration(max(took, 0)))
 	out.TotalNumbers = r.total.Load()
 	due := cfg.Rate / float64(cfg.PerCall) * out.Seconds
 	out.Behind = cfg.Rate > 0 && float64(r.measured.Load()) < 0.98*due-float64(cfg.Callers)
@@ -62,13 +85,18 @@ func Run(ctx context.Context, cfg Config, call Call, notice func(Phase)) (Result
 // watch tells of the phases; of the end too when ctx ends before.
 func (r *run) watch(ctx context.Context, notice func(Phase)) {
 	if notice == nil {
-		return
+		notice = func(Phase) {}
 	}
 	if until(ctx, r.base.Add(time.Duration(r.from))) {
 		notice(Began)
-		until(ctx, r.base.Add(time.Duration(r.to)))
+		r.began = r.now()
+		r.stage.Store(within)
+		until(ctx, r.base.Add(time.Duration(r.began+int64(r.cfg.Duration))))
+		r.over = r.now()
+		r.stage.Store(after)
 		notice(Over)
 	}
+	r.stage.Store(after)
 }
 
 // until waits for a moment; false when ctx ended before.
@@ -121,8 +149,39 @@ func (r *run) caller(ctx context.Context, id int) {
 		measured++
 		switch {
 		case err == nil:
-			s.add(now-began, n)
+			s.count(n)
+			s.took(now - began)
 		case ctx.Err() == nil: // else the run was cut short, which is no error of the service
+			s.fail(r.code(err))
+		}
+	}
+}
+
+// brisk is caller without a timetable and with the clock read for one call in
+// Config.Sample only: a call of a crowd costs a few readings of the clock altogether.
+func (r *run) brisk(ctx context.Context, id int) {
+	s := r.recorder.sheet(id)
+	defer s.hand()
+	var total uint64
+	defer func() { r.total.Add(total) }()
+	left := id % r.cfg.Sample // calls until one is timed: callers take turns
+	for stage := r.stage.Load(); stage != after; stage = r.stage.Load() {
+		timed, began := left == 0, int64(0)
+		if timed {
+			left, began = r.cfg.Sample, r.now()
+		}
+		left--
+		n, err := r.once(ctx, id)
+		switch {
+		case err == nil:
+			total += uint64(n)
+			if stage == within {
+				s.count(n)
+				if timed {
+					s.took(r.now() - began)
+				}
+			}
+		case stage == within && ctx.Err() == nil:
 			s.fail(r.code(err))
 		}
 	}

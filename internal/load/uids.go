@@ -3,6 +3,7 @@ package load
 import (
 	"fmt"
 	"math"
+	"math/bits"
 	"math/rand/v2"
 
 	"github.com/seqsvr/seqsvr/seq"
@@ -40,10 +41,15 @@ const (
 )
 
 // Users are UIDs drawn before the run, so that drawing costs nothing while it runs.
-// Each caller goes through all of them from a place of its own.
+// Each caller goes through all of them from a place of its own. Single draws where all
+// UIDs are called alike are the exception: a multiplication or two costs less than
+// memory that no cache holds.
 type Users struct {
 	draws   []seq.UID // len is a power of two
 	callers int
+	cfg     UserConfig
+	uids    uint64
+	alike   bool // Uniform
 }
 
 // UserConfig says which UIDs are called.
@@ -76,22 +82,28 @@ func NewUsers(cfg UserConfig) (*Users, error) {
 	if err != nil {
 		return nil, err
 	}
-	u := &Users{draws: make([]seq.UID, size), callers: cfg.Callers}
+	u := &Users{draws: make([]seq.UID, size), callers: cfg.Callers, cfg: cfg, uids: uint64(cfg.UIDs), alike: cfg.Dist == Uniform}
 	for i := range u.draws {
-		u.draws[i] = uidOf(rank(), cfg)
+		u.draws[i] = uidOf(rank(), &u.cfg)
 	}
 	return u, nil
 }
 
 // uidOf is the UID of a rank.
-func uidOf(rank uint64, cfg UserConfig) seq.UID {
+func uidOf(rank uint64, cfg *UserConfig) seq.UID {
 	if !cfg.Scatter {
 		return seq.UID(cfg.First + rank)
 	}
-	x := (cfg.First + rank + 1) * 0x9e3779b97f4a7c15 // splitmix64, one to one
+	return seq.UID(mix((cfg.First + rank + 1) * weyl)) // one to one
+}
+
+// weyl is the step of splitmix64, and mix what it does to a state.
+const weyl = 0x9e3779b97f4a7c15
+
+func mix(x uint64) uint64 {
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
 	x = (x ^ x>>27) * 0x94d049bb133111eb
-	return seq.UID(x ^ x>>31)
+	return x ^ x>>31
 }
 
 // ranks draws which of n UIDs, 0 to n-1, is next.
@@ -117,13 +129,22 @@ func ranks(d Dist, n uint64, r *rand.Rand) (func() uint64, error) {
 type Draw struct {
 	users *Users
 	at    int
+	state uint64   // of splitmix64
+	_     [40]byte // callers of different processors share no cache line
 }
 
 // Caller gives the draws to a caller, 0 to Callers-1.
-func (u *Users) Caller(id int) Draw { return Draw{users: u, at: len(u.draws) / u.callers * id} }
+func (u *Users) Caller(id int) Draw {
+	return Draw{users: u, at: len(u.draws) / u.callers * id, state: mix(u.cfg.Seed + uint64(id)*weyl)}
+}
 
 // One is the next UID.
 func (d *Draw) One() seq.UID {
+	if u := d.users; u.alike {
+		d.state += weyl
+		rank, _ := bits.Mul64(mix(d.state), u.uids)
+		return uidOf(rank, &u.cfg)
+	}
 	uid := d.users.draws[d.at&(len(d.users.draws)-1)]
 	d.at++
 	return uid

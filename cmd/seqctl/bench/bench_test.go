@@ -8,6 +8,7 @@ import (
 	"math"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -145,6 +146,7 @@ func TestAWrongCallIsRefusedByName(t *testing.T) {
 		{"bench --duration 0s", load.ErrConfig, "duration 0s"},
 		{"bench --warmup -1s", load.ErrConfig, "warm-up"},
 		{"bench --rate -5", load.ErrConfig, "rate -5"},
+		{"bench --procs -1", errProcs, "--procs -1"},
 		{"bench --uids 0", load.ErrConfig, "0 uids"},
 		{"bench --uids 4294967297", load.ErrConfig, "uids"},
 		{"bench --dist gauss", load.ErrDist, `"gauss"`},
@@ -237,6 +239,30 @@ func TestEachLimitOfCheckPerfIsHeld(t *testing.T) {
 	none := result{Result: load.Result{Latency: load.Latency{P50: math.NaN()}}, Rising: &rising{}}
 	if v := judge(limit, none, good); v.Verdict != "FAIL" {
 		t.Error("a load without an answer passes")
+	}
+}
+
+func TestBesideItsClusterBenchLeavesHalfOfTheProcessors(t *testing.T) {
+	cluster := clienttest.Start(t, 1)
+	all := runtime.GOMAXPROCS(4)
+	defer runtime.GOMAXPROCS(all)
+	for _, test := range []struct {
+		env   string
+		flags []string
+		want  int
+	}{{"", nil, 2}, {"", []string{"--procs", "3"}, 3}, {"4", nil, 4}} {
+		t.Setenv("GOMAXPROCS", test.env)
+		out, err := seqctl(t, quick(append(test.flags, "--addr", cluster.Addrs()[0])...)...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var r result
+		if err := json.Unmarshal([]byte(out), &r); err != nil || r.Procs != test.want {
+			t.Errorf("GOMAXPROCS %q, flags %q: got %d processors and %v, want %d", test.env, test.flags, r.Procs, err, test.want)
+		}
+		if now := runtime.GOMAXPROCS(0); now != 4 {
+			t.Errorf("%d processors are left, want the 4 from before", now)
+		}
 	}
 }
 

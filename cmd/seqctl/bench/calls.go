@@ -27,7 +27,7 @@ func nextCalls(_ context.Context, r *rig) (load.Call, error) {
 		if err != nil {
 			return 0, err
 		}
-		r.rising.After(uid, before, n, n)
+		r.rising.After(before, n, n)
 		return 1, nil
 	}, nil
 }
@@ -41,7 +41,7 @@ func nextNCalls(_ context.Context, r *rig) (load.Call, error) {
 		if err != nil {
 			return 0, err
 		}
-		r.rising.After(uid, before, first, last)
+		r.rising.After(before, first, last)
 		return int(count), nil
 	}, nil
 }
@@ -50,7 +50,7 @@ func batchCalls(_ context.Context, r *rig) (load.Call, error) {
 	draws, size := r.draws(), r.o.batch
 	return func(_ context.Context, caller int) (int, error) {
 		uids := draws[caller].Batch(size)
-		var before [sampled]uint64
+		var before [sampled]load.Mark
 		for i, uid := range uids[:min(sampled, size)] {
 			before[i] = r.rising.Before(uid)
 		}
@@ -64,7 +64,7 @@ func batchCalls(_ context.Context, r *rig) (load.Call, error) {
 			}
 		}
 		for i := range before[:min(sampled, size)] {
-			r.rising.After(uids[i], before[i], got[i].First, got[i].Last)
+			r.rising.After(before[i], got[i].First, got[i].Last)
 		}
 		return size, nil
 	}, nil
@@ -98,7 +98,7 @@ func unaryCalls(ctx context.Context, r *rig) (load.Call, error) {
 			r.client.Refresh() // perhaps it moved
 			return 0, err
 		}
-		r.rising.After(uid, before, seq.Seq(reply.GetFirst()), seq.Seq(reply.GetLast()))
+		r.rising.After(before, seq.Seq(reply.GetFirst()), seq.Seq(reply.GetLast()))
 		return 1, nil
 	}, nil
 }
@@ -188,7 +188,7 @@ func segmentCalls(ctx context.Context, r *rig) (load.Call, error) {
 		if err != nil {
 			return 0, err
 		}
-		r.rising.After(0, before, first, last)
+		r.rising.After(before, first, last)
 		return int(count), nil
 	}, nil
 }

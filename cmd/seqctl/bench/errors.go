@@ -20,6 +20,8 @@ var (
 	errTarget = errors.New("unknown target")
 	// errBatch: --batch does not suit the target.
 	errBatch = errors.New("batch out of range")
+	// errProcs: --procs is no number of processors.
+	errProcs = errors.New("processors out of range")
 	// errBroken: the service repeated or lowered a number. Not to be retried: tell
 	// whoever runs the cluster.
 	errBroken = errors.New("the sequences are broken")

@@ -21,6 +21,10 @@ import (
 const (
 	// callTimeout is the default of --timeout: longer than a failover.
 	callTimeout = 10 * time.Second
+	// mostSample: with 64 callers or more, the time of one call in so many is taken; with
+	// fewer it is of more of them, so that a short run has enough.
+	mostSample = 16
+	mostProcs  = 1024
 	// findTimeout bounds the search for the cluster, shorter than a failover.
 	findTimeout = 10 * time.Second
 	// firstUID is the default of --first-uid: in the last quarter of all UIDs, where
@@ -80,6 +84,7 @@ type options struct {
 	duration  time.Duration
 	warmup    time.Duration
 	rate      float64
+	procs     int
 	space     string
 	http      string
 	namespace string
@@ -96,6 +101,7 @@ func (o *options) addTo(cmd *cobra.Command) {
 	f.StringVar(&o.dist, "dist", string(load.Uniform), "how often each UID is called: uniform, zipf (exponent 1.1) or hot (9 of 10 calls to 1 UID of 1,000)")
 	f.DurationVar(&o.duration, "duration", 10*time.Second, "how long to measure")
 	f.DurationVar(&o.warmup, "warmup", time.Second, "how long to load before measuring")
+	f.IntVar(&o.procs, "procs", 0, "how many processors bench itself uses; 0: all, or half of them where the cluster is on this machine")
 	f.StringVar(&o.space, "space", "", "kind of `counter`; empty is "+seq.DefaultSpace)
 }
 
@@ -133,11 +139,15 @@ func (o *options) check() (p plan, err error) {
 	if o.batch < 1 || o.batch > p.kind.most {
 		return plan{}, daemon.Usage(fmt.Errorf("--batch %d: %w: target %s takes 1 to %d", o.batch, errBatch, p.kind.name, p.kind.most))
 	}
+	if o.procs < 0 || o.procs > mostProcs {
+		return plan{}, daemon.Usage(fmt.Errorf("--procs %d: %w: expected 0 to %d", o.procs, errProcs, mostProcs))
+	}
 	dist, err := load.ParseDist(o.dist)
 	if err != nil {
 		return plan{}, daemon.Usage(fmt.Errorf("--dist: %w", err))
 	}
-	p.load = load.Config{Callers: o.callers, Warmup: o.warmup, Duration: o.duration, Rate: o.rate, PerCall: o.batch, Code: codeOf}
+	p.load = load.Config{Callers: o.callers, Warmup: o.warmup, Duration: o.duration, Rate: o.rate, PerCall: o.batch,
+		Sample: min(o.callers/4, mostSample), Code: codeOf}
 	if err := p.load.Validate(); err != nil {
 		return plan{}, daemon.Usage(err)
 	}

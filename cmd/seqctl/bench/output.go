@@ -21,6 +21,7 @@ type result struct {
 	UIDs      int64   `json:"uids"`
 	Dist      string  `json:"dist"`
 	Batch     int     `json:"batch"`
+	Procs     int     `json:"procs"`      // processors that bench itself could use
 	RateAsked float64 `json:"rate_asked"` // numbers a second; 0: as many as there can be
 	load.Result
 	// ClientCPU is what this process used for a number, in microseconds of processor
@@ -76,6 +77,9 @@ func (r result) write(w io.Writer, format ui.Format) error {
 		return err
 	}
 	fmt.Fprintf(w, "\n%s numbers in %.3g s; errors: %s\n", ui.Uint(r.Numbers), r.Seconds, orNone(r.errors()))
+	if r.Timed < r.Calls {
+		fmt.Fprintf(w, "latencies are of %s of %s calls, taken in turn\n", ui.Uint(r.Timed), ui.Uint(r.Calls))
+	}
 	if r.Behind {
 		fmt.Fprintf(w, "the rate asked for, %s numbers a second, could not be sent\n", ui.Uint(uint64(r.RateAsked)))
 	}

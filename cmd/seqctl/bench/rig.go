@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"os"
+	"runtime"
 	"time"
 
 	"github.com/seqsvr/seqsvr/client"
@@ -38,6 +40,9 @@ func (o *options) findCluster(ctx context.Context, indirect bool) (*client.Clien
 func (o *options) run(ctx context.Context, p plan) (result, error) {
 	r := &rig{o: o, users: p.users, rising: load.NewRising(p.users)}
 	defer r.end()
+	procs := o.processors(p.kind)
+	formerly := runtime.GOMAXPROCS(procs)
+	r.ends = append(r.ends, func() { runtime.GOMAXPROCS(formerly) })
 	nodes := 0
 	if !p.kind.noCluster {
 		c, err := o.findCluster(ctx, p.kind.indirect)
@@ -66,7 +71,7 @@ func (o *options) run(ctx context.Context, p plan) (result, error) {
 		return result{}, err
 	}
 	out := result{
-		Result: measured, Target: p.kind.name, Addr: o.Addr, Allocs: nodes, Callers: o.callers, UIDs: o.uids,
+		Result: measured, Target: p.kind.name, Addr: o.Addr, Procs: procs, Allocs: nodes, Callers: o.callers, UIDs: o.uids,
 		Dist: o.dist, Batch: o.batch, RateAsked: o.rate, ClientCPU: cpu.perNumber(measured.Numbers),
 	}
 	if p.kind.noCluster {
@@ -80,6 +85,26 @@ func (o *options) run(ctx context.Context, p plan) (result, error) {
 		}
 	}
 	return out, nil
+}
+
+// processors is how many the run may use. A generator beside the servers leaves half of
+// the machine to them: it would take more from them than its calls gain by it. GOMAXPROCS
+// in the environment stands.
+func (o *options) processors(k kind) int {
+	all := runtime.GOMAXPROCS(0)
+	addr := o.Addr
+	if k.noCluster {
+		addr = o.http
+	}
+	host, _, _ := net.SplitHostPort(addr)
+	ip := net.ParseIP(host)
+	switch {
+	case o.procs > 0:
+		return o.procs
+	case os.Getenv("GOMAXPROCS") == "" && (host == "localhost" || ip.IsLoopback()):
+		return max(all/2, 1)
+	}
+	return all
 }
 
 // meter is what the process used of the processors in the measured time.

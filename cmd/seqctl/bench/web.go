@@ -48,7 +48,7 @@ func httpCalls(ctx context.Context, r *rig) (load.Call, error) {
 		if err != nil {
 			return 0, err
 		}
-		r.rising.After(uid, before, n, n)
+		r.rising.After(before, n, n)
 		return 1, nil
 	}, nil
 }

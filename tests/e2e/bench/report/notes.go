@@ -13,7 +13,7 @@ const (
 // notes stand below the tables.
 var notes = map[string]string{
 	GroupOwn: "µs are processor time for a number, of the client's process and of all servers' processes together. Every process is a real one, " +
-		"over\nTCP; stores fsync. The load comes from `seqctl bench`, which reads the clock once a call and checks on a sample that numbers rise.",
+		"over\nTCP; stores fsync. The load comes from `seqctl bench`, which\nuses half of the processors, times one call in 16 of 64 callers or more, and checks on a sample that numbers rise.",
 	GroupSteps: "Commits are of the store with the most, stores fsync each one. The takeover is the benchmark of `tests/bench`: its stores run in one " +
 		"process and are\nasked over TCP; p50 is from the first PREPARE to the last confirmed STEP, without the look at the registers before it.",
 	GroupInside: "`allocsvr` called as a function, over stores in memory: what is left without a network and gRPC. The rate is of one goroutine.",
