@@ -7,6 +7,7 @@ import (
 
 	"github.com/seqsvr/seqsvr/allocsvr/globalid"
 	"github.com/seqsvr/seqsvr/internal/rpc"
+	"github.com/seqsvr/seqsvr/membership"
 	"github.com/seqsvr/seqsvr/seq"
 )
 
@@ -28,9 +29,10 @@ type Config struct {
 
 	Lease time.Duration // T; MinLease to MaxLease, and to the stores' bound
 
-	GossipListen  string   // membership, host:port; empty: no membership view
-	GossipJoin    []string // addresses of other members
-	GossipProfile string   // fast, lan or wan
+	GossipListen  string           // membership, host:port; empty: no membership view
+	GossipJoin    []string         // addresses of other members
+	GossipProfile string           // fast, lan or wan
+	GossipKeys    *membership.Keys // nil: the gossip is plain
 
 	// ExpectAllocs is how many AllocSvr the first route table waits for, for at
 	// most a few seconds, so that a cluster that starts at once starts balanced.

@@ -41,8 +41,8 @@ type Config struct {
 	// Meta is what the node tells about itself. Name is taken from Config.Name; a zero Session is
 	// replaced by a random one.
 	Meta Meta
-	// SecretKey encrypts and authenticates the gossip: 16, 24 or 32 bytes, the same on all nodes. Empty: plain.
-	SecretKey []byte
+	// Keys encrypt and authenticate the gossip; the nodes must have the first key of each other. Nil: plain.
+	Keys *Keys
 	// KeepGone is how long dead and left members stay listed. Zero: DefaultKeepGone.
 	KeepGone time.Duration
 	// RejoinInterval is the pause between attempts to join while alone. Zero: DefaultRejoinInterval.

@@ -33,6 +33,15 @@ var (
 	// and tried again in the background.
 	ErrNotJoined = errors.New("no member reached")
 
+	// ErrKeys is returned by LoadKeys, NewKeys and NewKey for keys that cannot be used. Somebody must mend
+	// the file: its path and line are in the text.
+	ErrKeys = errors.New("gossip keys refused")
+
+	// ErrKeysDiffer is returned by Join, beside ErrNotJoined, when a member answered that cannot read this
+	// node's gossip, or the other way round: one of them has no keys, or not the one that the other
+	// encrypts with. It goes away once the files are alike and were read again.
+	ErrKeysDiffer = errors.New("gossip keys differ")
+
 	// ErrClosed is returned by calls on a View after Leave or Close.
 	ErrClosed = errors.New("membership view closed")
 )

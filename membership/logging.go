@@ -6,20 +6,31 @@ import (
 	"log"
 	"log/slog"
 	"strings"
+	"time"
 )
 
 // maxLogLine cuts memberlist's lines: some print the raw metadata of two nodes.
 const maxLogLine = 400
 
 // slogWriter turns the lines of memberlist's own logger into slog records: its errors and warnings
-// become warnings (none of them concerns safety), the rest debug.
-type slogWriter struct{ log *slog.Logger }
+// become warnings (none of them concerns safety), the rest debug. Those that come of keys, with every
+// packet, go to faults.
+type slogWriter struct {
+	log    *slog.Logger
+	faults *keyFaults
+}
 
-func newStdLogger(l *slog.Logger) *log.Logger { return log.New(slogWriter{l}, "", 0) }
+func newStdLogger(l *slog.Logger, faults *keyFaults) *log.Logger {
+	return log.New(slogWriter{l, faults}, "", 0)
+}
 
 // Write takes one line. It never fails.
 func (w slogWriter) Write(p []byte) (int, error) {
 	level, text := logLine(string(bytes.TrimSpace(p)))
+	if isKeyFault(text) && level == slog.LevelWarn {
+		w.faults.note(text, time.Now())
+		level = slog.LevelDebug
+	}
 	if text != "" {
 		w.log.Log(context.Background(), level, text, "component", "memberlist")
 	}

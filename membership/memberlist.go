@@ -54,13 +54,16 @@ func (p Profile) config() (*memberlist.Config, error) {
 }
 
 // memberlistConfig translates the addresses and the profile; the delegates are set by Start.
-func (c Config) memberlistConfig() (*memberlist.Config, error) {
+func (c Config) memberlistConfig(faults *keyFaults) (*memberlist.Config, error) {
 	mc, err := c.Profile.config()
 	if err != nil {
 		return nil, err
 	}
-	mc.Name, mc.Label, mc.SecretKey = c.Name, c.ClusterID, c.SecretKey
-	mc.Logger = newStdLogger(c.Logger)
+	mc.Name, mc.Label = c.Name, c.ClusterID
+	if c.Keys != nil {
+		mc.Keyring = c.Keys.ring.Keyring
+	}
+	mc.Logger = newStdLogger(c.Logger, faults)
 	// A restarted process may come back under another address (a new container, port 0). Its name is
 	// free as soon as the old one is held dead; before that the newcomer is refused and tries again.
 	mc.DeadNodeReclaimTime = time.Nanosecond

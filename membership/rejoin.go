@@ -96,7 +96,7 @@ func (v *View) Join(addrs []string) (int, error) {
 	case n > 0:
 		return n, nil
 	case err != nil:
-		return 0, fmt.Errorf("join %q: %w: %w", addrs, ErrNotJoined, err)
+		return 0, fmt.Errorf("join %q: %w: %w", addrs, ErrNotJoined, named(err))
 	}
 	return 0, fmt.Errorf("join %q: no address but the node's own: %w", addrs, ErrNotJoined)
 }
@@ -133,7 +133,7 @@ func (v *View) rejoinLoop() {
 				v.log.Debug("joined members", "tried", len(targets), "answered", n)
 			case !failing && v.others.Load() == 0 && v.ctx.Err() == nil:
 				failing = true
-				v.log.Warn("no seed answers, trying on", "seeds", targets, "error", err)
+				v.log.Warn("no seed answers, trying on", "seeds", targets, "error", named(err), "check", checkSeeds)
 			}
 		}
 		select {

@@ -32,6 +32,7 @@ type View struct {
 	ml      *memberlist.Memberlist
 	addr    string
 	notices *memberlist.TransmitLimitedQueue
+	faults  *keyFaults
 	others  atomic.Int64 // live members besides this node, for the retransmit count
 
 	ctx    context.Context // ends with Close
@@ -64,12 +65,13 @@ func Start(cfg Config) (*View, error) {
 			return nil, fmt.Errorf("start membership of %q: %w", cfg.Name, err)
 		}
 	}
-	mc, err := cfg.memberlistConfig()
+	faults := &keyFaults{log: cfg.Logger, keys: cfg.Keys}
+	mc, err := cfg.memberlistConfig(faults)
 	if err != nil {
 		return nil, fmt.Errorf("start membership of %q: %w", cfg.Name, err)
 	}
 	v := &View{
-		cfg: cfg, log: cfg.Logger, meta: cfg.Meta,
+		cfg: cfg, log: cfg.Logger, meta: cfg.Meta, faults: faults,
 		roster:   newRoster(cfg.Name, cfg.KeepGone),
 		watchers: map[*watcher]struct{}{},
 		rejoin:   rejoinState{seeds: slices.Clone(cfg.Join), started: time.Now()},
@@ -86,7 +88,7 @@ func Start(cfg Config) (*View, error) {
 		return nil, fmt.Errorf("start membership of %q on %s: %w", cfg.Name, cfg.BindAddr, err)
 	}
 	v.addr = v.ml.LocalNode().Address()
-	v.log.Info("membership started", "node", cfg.Name, "cluster", cfg.ClusterID, "addr", v.addr, "profile", cfg.Profile.String())
+	v.log.Info("membership started", "node", cfg.Name, "cluster", cfg.ClusterID, "addr", v.addr, "profile", cfg.Profile.String(), "keys", cfg.Keys.Names())
 	v.wg.Go(v.rejoinLoop)
 	return v, nil
 }
@@ -127,6 +129,10 @@ func (v *View) HighestTableVersion() uint64 {
 	defer v.mu.Unlock()
 	return max(v.meta.TableVersion, v.roster.highest())
 }
+
+// KeyFaults is how many packets and streams came that this node could not read for its keys, or that were
+// not encrypted though it has some; see ErrKeysDiffer.
+func (v *View) KeyFaults() uint64 { return v.faults.total() }
 
 // SetTableVersion spreads the version of the newest route table this node holds. Lower values than the
 // last are passed over. It does not wait for the network, and does nothing after Leave or Close.

@@ -260,18 +260,6 @@ func TestAnAdvertisedAddressIsTheOneOthersUse(t *testing.T) {
 	meet(t, a, start(t, "b", seed(a)))
 }
 
-func TestGossipKeysKeepStrangersOut(t *testing.T) {
-	key := func(b byte) func(*Config) {
-		return func(c *Config) { c.SecretKey = []byte(strings.Repeat(string(rune(b)), 32)) }
-	}
-	a := start(t, "a", key('k'))
-	b := start(t, "b", key('k'), seed(a))
-	meet(t, a, b)
-	stranger := start(t, "c", key('x'))
-	_, err := stranger.Join([]string{a.Addr()})
-	wantErr(t, err, ErrNotJoined)
-}
-
 func TestCallsFromManyGoroutinesAndCloseDoNotMind(t *testing.T) {
 	a := start(t, "a")
 	b := start(t, "b", seed(a))

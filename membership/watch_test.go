@@ -104,7 +104,7 @@ func TestMemberlistsLogBecomesWarningsAndDebug(t *testing.T) {
 		t.Errorf("got a line of %d bytes", len(text))
 	}
 	var out bytes.Buffer
-	newStdLogger(slog.New(slog.NewTextHandler(&out, nil))).Printf("[WARN] memberlist: careful")
+	newStdLogger(slog.New(slog.NewTextHandler(&out, nil)), nil).Printf("[WARN] memberlist: careful")
 	if got := out.String(); !strings.Contains(got, "level=WARN msg=careful component=memberlist") {
 		t.Errorf("got %q", got)
 	}

@@ -44,6 +44,8 @@ type Config struct {
 	GossipJoin []string
 	// GossipProfile is fast, lan or wan; empty: fast.
 	GossipProfile string
+	// GossipKeys encrypt the gossip; nil: it is plain.
+	GossipKeys *membership.Keys
 	// TLS secures all fronts and the connections to AllocSvr; nil: plaintext. A client of
 	// a front needs no certificate, but one that it shows must be signed by the CA.
 	TLS *rpc.TLS

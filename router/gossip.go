@@ -35,7 +35,7 @@ func (r *Router) gossip(ctx context.Context) error {
 	}
 	view, err := membership.Start(membership.Config{
 		Name: r.cfg.Name, ClusterID: r.sdk.ClusterID(), BindAddr: r.cfg.GossipListen,
-		Join: r.cfg.GossipJoin, Profile: profile, Logger: r.cfg.Logger,
+		Join: r.cfg.GossipJoin, Profile: profile, Keys: r.cfg.GossipKeys, Logger: r.cfg.Logger,
 		Meta: membership.Meta{Role: membership.RoleRouter, Addr: addr, HTTP: r.HTTPAddr(), Protocol: version.Protocol},
 	})
 	if err != nil {

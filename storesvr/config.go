@@ -31,9 +31,10 @@ type Config struct {
 	Advertise string
 	ClusterID string // if not empty, the cluster that the database must belong to
 
-	GossipListen  string   // host:port of the membership view; empty: no gossip
-	GossipJoin    []string // other members, host:port
-	GossipProfile string   // fast, lan or wan; empty: fast
+	GossipListen  string           // host:port of the membership view; empty: no gossip
+	GossipJoin    []string         // other members, host:port
+	GossipProfile string           // fast, lan or wan; empty: fast
+	GossipKeys    *membership.Keys // nil: the gossip is plain
 
 	MaxLease time.Duration // longest lease granted, above 0 and at most an hour
 	NearFull uint64        // bytes free on the disk below which writes are refused; 0: never

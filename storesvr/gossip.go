@@ -26,7 +26,7 @@ func startGossip(cfg Config, addr string, id disk.Identity) (*gossip, error) {
 	}
 	view, err := membership.Start(membership.Config{
 		Name: id.Name, ClusterID: id.Cluster, BindAddr: cfg.GossipListen, Join: cfg.GossipJoin,
-		Profile: membership.Profile(cfg.GossipProfile), Logger: cfg.Logger,
+		Profile: membership.Profile(cfg.GossipProfile), Keys: cfg.GossipKeys, Logger: cfg.Logger,
 		Meta: membership.Meta{Role: membership.RoleStore, Addr: addr, Protocol: version.Protocol},
 	})
 	if err != nil {

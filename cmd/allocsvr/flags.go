@@ -65,6 +65,7 @@ func load(args []string, env func(string) (string, bool), stderr io.Writer) (*op
 	}
 	o.Namespaces = lines(o.Namespaces)
 	o.Config.Logger, o.Config.TLS = o.Common.Logger, o.Common.TLS
+	o.Config.GossipKeys = o.Common.GossipKeys
 	if o.session != "" {
 		var err error
 		if o.Session, err = seq.ParseSession(o.session); err != nil {

@@ -53,6 +53,7 @@ func loadServe(args []string, env func(string) (string, bool), stderr io.Writer)
 		return nil, err
 	}
 	o.Config.Logger, o.Config.TLS = o.Common.Logger, o.Common.TLS
+	o.Config.GossipKeys = o.Common.GossipKeys
 	return o, daemon.Usage(o.Validate())
 }
 

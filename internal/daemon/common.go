@@ -13,6 +13,7 @@ import (
 
 	"github.com/seqsvr/seqsvr/internal/rpc"
 	"github.com/seqsvr/seqsvr/internal/telemetry"
+	"github.com/seqsvr/seqsvr/membership"
 	"github.com/seqsvr/seqsvr/seq"
 )
 
@@ -26,6 +27,9 @@ type Common struct {
 
 	TLSFiles rpc.TLSFiles // of all listeners but admin's, and of connections to others
 	TLS      *rpc.TLS     // set by Open; nil: plaintext
+
+	GossipKeysFile string
+	GossipKeys     *membership.Keys // set by Open; nil: plaintext
 
 	Logger *slog.Logger   // set by Open
 	level  *slog.LevelVar // of Logger
@@ -49,6 +53,7 @@ func (c *Common) Flags(fs *pflag.FlagSet, admin string) {
 	fs.StringVar(&c.TLSFiles.Cert, "tls-cert", "", "PEM `file` of this process's certificate chain, for what it listens on and connects to; read again when it changes; empty: plaintext")
 	fs.StringVar(&c.TLSFiles.Key, "tls-key", "", "PEM `file` of the certificate's key")
 	fs.StringVar(&c.TLSFiles.CA, "tls-ca", "", "PEM `file` of the CAs that the other side's certificates must be signed by; empty: the system's, and clients are asked for none")
+	c.keysFlags(fs)
 	fs.StringVar(&c.LogLevel, "log-level", "info", "debug, info, warn or error")
 	fs.StringVar(&c.LogFormat, "log-format", "text", "text or json")
 }
@@ -66,8 +71,10 @@ func (c *Common) Open(w io.Writer) (err error) {
 	if c.TLSFiles != (rpc.TLSFiles{}) && c.TLSFiles.Cert == "" {
 		return Usage(fmt.Errorf("%w: --tls-cert and --tls-key are needed for what this daemon listens on", rpc.ErrTLS))
 	}
-	c.TLS, err = rpc.NewTLS(c.TLSFiles)
-	return Usage(err)
+	if c.TLS, err = rpc.NewTLS(c.TLSFiles); err != nil {
+		return Usage(err)
+	}
+	return c.openKeys()
 }
 
 // Service is a daemon's server.

@@ -43,7 +43,7 @@ func (c *Common) followHangups(ctx context.Context) (stop func()) {
 }
 
 // Reload reads all sources again. What may change while the daemon runs is changed: the
-// log level, and what is in Live. Every other difference is logged as waiting for a
+// log level, the gossip keys, and what is in Live. Every other difference is logged as waiting for a
 // restart. If the sources are not sound, nothing is changed and the log says why.
 func (c *Common) Reload() {
 	if c.Reread == nil {
@@ -55,6 +55,7 @@ func (c *Common) Reload() {
 		c.Logger.Error("settings not reloaded, nothing is changed", "error", err)
 		return
 	}
+	c.reloadKeys(fresh)
 	changed := 0
 	c.fs.VisitAll(func(old *pflag.Flag) {
 		now := fresh.fs.Lookup(old.Name)
@@ -74,6 +75,9 @@ func (c *Common) take(old, now *pflag.Flag) {
 	apply := c.Live[old.Name]
 	if old.Name == "log-level" {
 		apply = func(text string) error { return c.level.UnmarshalText([]byte(text)) }
+	}
+	if old.Name == keysFlag && c.GossipKeys != nil && text != "" {
+		apply = func(string) error { return nil } // reloadKeys has done it
 	}
 	if apply == nil {
 		log.Warn("setting needs a restart")

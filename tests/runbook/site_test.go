@@ -155,6 +155,10 @@ func (s *site) systemctl(m *machine, words string) {
 	if verb == "start" || verb == "restart" {
 		s.start(m, unit)
 	}
+	if verb == "reload" && m.running[unit] != nil {
+		_ = m.running[unit].cmd.Process.Signal(syscall.SIGHUP)
+		return
+	}
 	if verb != "start" && verb != "stop" && verb != "restart" {
 		s.t.Fatalf("systemctl %s is not known here", words)
 	}

@@ -41,7 +41,7 @@ Exit codes: 0 done, 1 failed, 2 wrongly called.`,
 		return daemon.Usage(fmt.Errorf("%s: %w", cmd.Name(), err))
 	})
 	root.AddCommand(nextCommand(), currentCommand(), raiseCommand(), statusCommand(), membersCommand(), routeCommand(),
-		leasesCommand(), eventsCommand(), drainCommand(), undrainCommand(), moveCommand(), rebalanceCommand())
+		leasesCommand(), eventsCommand(), drainCommand(), undrainCommand(), moveCommand(), rebalanceCommand(), gossipKeyCommand())
 	return root
 }
 

@@ -3,10 +3,13 @@ package ctl
 import (
 	"bytes"
 	"errors"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/seqsvr/seqsvr/internal/daemon"
+	"github.com/seqsvr/seqsvr/membership"
 )
 
 // call runs a command line and gives what it printed.
@@ -61,6 +64,9 @@ func TestAWrongCallIsAUsageErrorThatNamesWhatIsWrong(t *testing.T) {
 		{"move x a", `section "x"`},
 		{"move 1 a --unpin", "seqctl move SECTION NODE"},
 		{"rebalance now", "seqctl rebalance"},
+		{"gossip-key now", "seqctl gossip-key"},
+		{"gossip-key --bytes 20", "--bytes"},
+		{"gossip-key --bytes many", "--bytes"},
 	}
 	for _, test := range tests {
 		t.Run(test.line, func(t *testing.T) {
@@ -95,5 +101,24 @@ func TestACommandLineWithoutAClusterFailsInOneLineThatNamesTheAddress(t *testing
 		if text := err.Error(); !strings.Contains(text, "127.0.0.1:1") || strings.Contains(text, "\n") {
 			t.Errorf("%s: error %q, want one line with the address", line, text)
 		}
+	}
+}
+
+func TestAGossipKeyIsALineOfAKeysFile(t *testing.T) {
+	seen := map[string]bool{}
+	for _, line := range []string{"gossip-key", "gossip-key", "gossip-key --bytes 16", "gossip-key --bytes 24"} {
+		out, err := call(t, strings.Fields(line)...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		path := filepath.Join(t.TempDir(), "keys")
+		if err := os.WriteFile(path, []byte(out), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		keys, err := membership.LoadKeys(path)
+		if err != nil || len(keys.Names()) != 1 || seen[out] {
+			t.Errorf("%s: got %v, %v; seen before: %v", line, keys.Names(), err, seen[out])
+		}
+		seen[out] = true
 	}
 }

@@ -80,6 +80,9 @@ func (c container) check(t *testing.T) {
 		if !strings.Contains(string(flags), "--"+flag+" ") {
 			t.Errorf("%s: %s is no flag of %s %s", c.where, key, name, strings.Join(verbs, " "))
 		}
+		if key == "SEQ_GOSSIP_KEYS_FILE" {
+			value = gossipKeys(t) // what the Secret has
+		}
 		env = append(env, key+"="+value)
 	}
 	if slices.Contains(verbs, "init") {
@@ -90,4 +93,14 @@ func (c container) check(t *testing.T) {
 	if out, err := verify.CombinedOutput(); err != nil {
 		t.Errorf("%s: %s config validate: %v\n%s", c.where, name, err, out)
 	}
+}
+
+// gossipKeys is a file with a key.
+func gossipKeys(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "gossip.keys")
+	if err := os.WriteFile(path, []byte(strings.Repeat("A", 43)+"=\n"), 0o440); err != nil {
+		t.Fatal(err)
+	}
+	return path
 }

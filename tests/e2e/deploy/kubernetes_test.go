@@ -118,6 +118,7 @@ func TestBaseAndOverlayRenderAndStartDaemonsThatTakeTheirSettings(t *testing.T) 
 	for overlay, want := range map[string]map[string]int32{
 		"base":        {"storesvr": 3, "allocsvr": 3, "router": 2},
 		"development": {"storesvr": 3, "allocsvr": 1, "router": 1},
+		"gossip-keys": {"storesvr": 3, "allocsvr": 3, "router": 2},
 	} {
 		var stderr bytes.Buffer
 		cmd := exec.Command(kubectl, "kustomize", filepath.Join(repo, "deploy/kubernetes", overlay))
@@ -126,7 +127,11 @@ func TestBaseAndOverlayRenderAndStartDaemonsThatTakeTheirSettings(t *testing.T) 
 		if err != nil {
 			t.Fatalf("%s: %v\n%s", overlay, err, stderr.String())
 		}
-		checkCluster(t, overlay, objects(t, overlay, text), want)
+		all := objects(t, overlay, text)
+		checkCluster(t, overlay, all, want)
+		for _, w := range workloads(all) {
+			checkGossipKeys(t, overlay+" "+w.name, w.pod.Spec, overlay == "gossip-keys")
+		}
 	}
 }
 
@@ -167,6 +172,35 @@ func checkCluster(t *testing.T, where string, all []any, replicas map[string]int
 	}
 	if budgets != len(sets) {
 		t.Errorf("%s: %d budgets for %d workloads", where, budgets, len(sets))
+	}
+}
+
+// checkGossipKeys holds that the daemon is told the file that is mounted, and that the
+// mode is one that it takes.
+func checkGossipKeys(t *testing.T, where string, pod corev1.PodSpec, want bool) {
+	t.Helper()
+	c := pod.Containers[0]
+	told, mounted := "", ""
+	for _, e := range c.Env {
+		if e.Name == "SEQ_GOSSIP_KEYS_FILE" {
+			told = filepath.Dir(e.Value)
+		}
+	}
+	for _, v := range pod.Volumes {
+		if v.Secret == nil {
+			continue
+		}
+		if v.Secret.DefaultMode == nil || *v.Secret.DefaultMode&0o007 != 0 {
+			t.Errorf("%s: everybody may read the secret %s", where, v.Secret.SecretName)
+		}
+		for _, m := range c.VolumeMounts {
+			if m.Name == v.Name {
+				mounted = m.MountPath
+			}
+		}
+	}
+	if told != mounted || (told != "") != want {
+		t.Errorf("%s: told the keys in %q, mounted at %q, wanted: %v", where, told, mounted, want)
 	}
 }
 
