@@ -34,7 +34,8 @@ type Alloc struct {
 	log       *slog.Logger
 
 	cells   []*cell // one a section, never replaced
-	inWork  *rpc.Admission
+	limits  *Limits
+	inWork  *rpc.Admission // of limits
 	stepper *stepper
 	heirs   heirlooms
 	routes  routes
@@ -50,11 +51,6 @@ type Alloc struct {
 	seen    liveness
 	stats   stats
 }
-
-// maxInWork bounds the calls in work, in keys: 16,000 calls of few keys, or a hundred
-// of the largest batches, all of them waiting. What is answered at once does not count
-// on a stream.
-const maxInWork = 1 << 20
 
 // Parts are what an Alloc is made of; the Server wires them, tests put others in.
 type Parts struct {
@@ -75,6 +71,7 @@ type Parts struct {
 	Logger       *slog.Logger
 	ExpectAllocs int
 	Weight       uint32
+	Limits       *Limits // nil: the defaults
 }
 
 // NewAlloc makes an Alloc that owns nothing yet.
@@ -82,11 +79,14 @@ func NewAlloc(p Parts) (*Alloc, error) {
 	if err := p.Mapping.Validate(); err != nil {
 		return nil, err
 	}
+	if p.Limits == nil {
+		p.Limits = NewLimits(Config{})
+	}
 	a := &Alloc{
 		name: p.Name, addr: p.Addr, cluster: p.Cluster, session: p.Session, lease: p.Lease, mapping: p.Mapping,
 		registers: p.Registers, documents: p.Documents, leases: p.Leases, peers: p.Peers,
 		clock: p.Clock, wall: p.Wall, log: p.Logger,
-		inWork: rpc.NewAdmission(maxInWork), fatal: make(chan error, 1), started: p.Clock.Now(), stats: newStats(len(p.Mapping.Spaces)),
+		limits: p.Limits, inWork: p.Limits.inWork, fatal: make(chan error, 1), started: p.Clock.Now(), stats: newStats(len(p.Mapping.Spaces)),
 	}
 	a.replicas.Store(int64(p.Replicas))
 	a.needed.Store(int64(p.Needed))

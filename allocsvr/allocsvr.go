@@ -47,9 +47,10 @@ type Server struct {
 	life context.Context
 	done chan struct{}
 
-	creds credentials.TransportCredentials // of the listener; nil: plaintext
-	calls telemetry.Calls
-	parts atomic.Pointer[assembled] // nil until the stores are reached
+	creds  credentials.TransportCredentials // of the listener; nil: plaintext
+	calls  telemetry.Calls
+	limits *Limits
+	parts  atomic.Pointer[assembled] // nil until the stores are reached
 }
 
 // New listens and checks the configuration; it does not need the stores yet.
@@ -68,7 +69,8 @@ func New(cfg Config) (*Server, error) {
 	if err := usable(cfg.DataDir); err != nil {
 		return nil, errors.Join(fmt.Errorf("data directory (--data-dir): %w", err), lis.Close())
 	}
-	s := &Server{cfg: cfg, creds: creds, lis: lis, addr: lis.Addr().String(), session: cfg.Session, done: make(chan struct{})}
+	s := &Server{cfg: cfg, creds: creds, lis: lis, addr: lis.Addr().String(), session: cfg.Session, done: make(chan struct{}),
+		limits: NewLimits(cfg)}
 	if cfg.Advertise != "" {
 		s.addr = cfg.Advertise
 	}
@@ -222,7 +224,7 @@ func (s *Server) assemble(cluster storeclient.Cluster) (*assembled, error) {
 	}, s.cfg.TLS.DialOptions()...)
 	node, err := NewNode(s.cfg, Wiring{
 		Stale: p.follow.Kick, Identity: cluster.Identity, Stores: storeclient.NamedStores(cluster.Stores), Addr: s.addr, Session: s.session,
-		Dial: s.dialPeer, Clock: clock.Boot(), Wall: time.Now, Stop: s.stop, Parked: s.parked(),
+		Dial: s.dialPeer, Clock: clock.Boot(), Wall: time.Now, Stop: s.stop, Parked: s.parked(), Limits: s.limits,
 	})
 	if err != nil {
 		return nil, err

@@ -51,6 +51,14 @@ type Config struct {
 	Namespaces   []string
 	WorkerWindow time.Duration // how far ahead the high-water mark is confirmed; 0: 3 s
 
+	// MaxInWork bounds the calls of sequences in work, in keys; a call weighs rpc.CallCost
+	// beside its keys, and what is answered at once on a stream does not count. More are
+	// refused with seq.ErrOverloaded. At least rpc.MinInWork; 0: rpc.DefaultMaxInWork.
+	MaxInWork int
+	// MaxStreamWaits bounds the calls of one stream that wait for something, so that one
+	// caller cannot fill the node's room; more are refused likewise. 0: DefaultMaxStreamWaits.
+	MaxStreamWaits int
+
 	// TLS secures the listener and the connections to stores and peers; nil: plaintext.
 	// With a CA nobody connects without a certificate that it has signed.
 	TLS *rpc.TLS
@@ -62,7 +70,7 @@ type Config struct {
 func DefaultConfig() Config {
 	return Config{
 		Listen: "127.0.0.1:7410", Weight: 100, Lease: time.Second,
-		GossipProfile: "fast", ExpectAllocs: 1, WorkerID: -1, Logger: slog.Default(),
+		GossipProfile: "fast", ExpectAllocs: 1, WorkerID: -1, MaxInWork: rpc.DefaultMaxInWork, MaxStreamWaits: DefaultMaxStreamWaits, Logger: slog.Default(),
 	}
 }
 
@@ -81,6 +89,9 @@ func (c Config) Validate() error {
 		return fmt.Errorf("%w: weight %d, expected 1 to 10,000", seq.ErrBadArgument, c.Weight)
 	case c.Logger == nil:
 		return fmt.Errorf("%w: no logger", seq.ErrBadArgument)
+	}
+	if err := c.checkLimits(); err != nil {
+		return err
 	}
 	_, err := c.namespaces()
 	return err

@@ -18,6 +18,7 @@ import (
 
 var (
 	mNumbers    = telemetry.Counter("alloc_numbers_total", "Numbers handed out.", "space")
+	mStreamFull = telemetry.Counter("alloc_stream_refused_total", "Calls refused as overloaded because too many of their stream waited.")
 	mBatch      = telemetry.Distribution("alloc_batch_keys", "Keys in one batch, one in eight looked at.")
 	mTake       = telemetry.Distribution("alloc_take_seconds", "How long a batch took from its arrival to its numbers; of those that need no waiting one in eight is looked at.")
 	mSections   = telemetry.Gauge("alloc_sections", "Sections of this node by state; served: owned, and the lease holds.", "state")
@@ -205,6 +206,8 @@ func (a *Alloc) send(ch chan<- prometheus.Metric) {
 	for i := range a.mapping.Spaces {
 		mNumbers.Send(ch, float64(a.stats.numbers[i].Load()), a.mapping.Spaces[i].Name)
 	}
+	telemetry.SendAdmission(ch, a.inWork)
+	mStreamFull.Send(ch, float64(a.limits.streamRefused.Load()))
 	mBatch.Histogram(ch, a.stats.batches)
 	mTake.Histogram(ch, a.stats.takes)
 	mSteps.Send(ch, float64(a.stats.steps.Load()))

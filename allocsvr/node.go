@@ -31,6 +31,8 @@ type Wiring struct {
 	Stale func()
 	// Parked is the file of parked counters; empty: none are kept.
 	Parked string
+	// Limits of what callers can make the node keep; nil: as Config says.
+	Limits *Limits
 }
 
 // Node is one AllocSvr without its process: no listener, no gossip, no search for the
@@ -55,6 +57,9 @@ func NewNode(cfg Config, w Wiring) (*Node, error) {
 	if cfg.Lease > id.MaxLease && id.MaxLease > 0 {
 		return nil, fmt.Errorf("%w: %v, the stores grant at most %v", seq.ErrBadLease, cfg.Lease, id.MaxLease)
 	}
+	if w.Limits == nil {
+		w.Limits = NewLimits(cfg)
+	}
 	group, err := quorum.NewGroup(quorum.Config{Ref: id.Ref, N: id.N, R: id.R, W: id.W, OnStale: w.Stale}, w.Stores)
 	if err != nil {
 		return nil, err
@@ -75,7 +80,7 @@ func NewNode(cfg Config, w Wiring) (*Node, error) {
 	n.alloc, err = NewAlloc(Parts{
 		Name: cfg.Name, Addr: w.Addr, Cluster: id.Ref.Cluster, Session: w.Session, Lease: cfg.Lease,
 		Replicas: id.N, Needed: id.W, Mapping: id.Mapping, Registers: n.measure("section"), Documents: group, Leases: keeper{n.leases}, Peers: n.peers,
-		Clock: w.Clock, Wall: w.Wall, Logger: cfg.Logger, ExpectAllocs: cfg.ExpectAllocs, Weight: cfg.Weight,
+		Clock: w.Clock, Wall: w.Wall, Logger: cfg.Logger, ExpectAllocs: cfg.ExpectAllocs, Weight: cfg.Weight, Limits: w.Limits,
 	})
 	if err != nil {
 		return nil, err

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"google.golang.org/grpc"
@@ -15,15 +16,11 @@ import (
 	"github.com/seqsvr/seqsvr/seq"
 )
 
-// maxStreamCalls bounds the calls of one stream that wait for something; more are
-// answered with seq.ErrOverloaded, so that one caller cannot fill the server's room.
-const maxStreamCalls = 1024
-
 // sequenceStream is one Stream.
 type sequenceStream struct {
 	s       sequenceServer
 	out     streamOut
-	places  chan struct{} // one for each call that waits
+	places  atomic.Int64 // taken, one for each call that waits; the limit is Config.MaxStreamWaits
 	waiting sync.WaitGroup
 
 	spare *nextCall // for the next call; used by the goroutine that reads
@@ -36,7 +33,7 @@ type sequenceStream struct {
 // that a caller who is too fast feels it. The others wait in goroutines of their own.
 func (s sequenceServer) Stream(stream grpc.BidiStreamingServer[pb.StreamRequest, pb.StreamReply]) error {
 	ctx, cancel := context.WithCancel(stream.Context())
-	t := &sequenceStream{s: s, out: streamOut{stream: stream}, places: make(chan struct{}, maxStreamCalls)}
+	t := &sequenceStream{s: s, out: streamOut{stream: stream}}
 	defer t.waiting.Wait()
 	defer cancel()
 	for {
@@ -118,21 +115,17 @@ func (t *sequenceStream) admit(keys int) error {
 	if err := t.s.a.inWork.Enter(keys); err != nil {
 		return err
 	}
-	select {
-	case t.places <- struct{}{}:
-		return nil
-	default:
-		t.s.a.inWork.Leave(keys)
-		return errStreamFull
+	if err := t.s.a.limits.streamFull(t.places.Add(1)); err != nil {
+		t.leave(keys)
+		return err
 	}
+	return nil
 }
 
 func (t *sequenceStream) leave(keys int) {
-	<-t.places
+	t.places.Add(-1)
 	t.s.a.inWork.Leave(keys)
 }
-
-var errStreamFull = fmt.Errorf("%w: %d calls of this stream wait", seq.ErrOverloaded, maxStreamCalls)
 
 // wait runs the rest of an admitted call in a goroutine of its own, for as long as its
 // caller waits. A broken stream ends Recv as well, so nothing comes of finish's error.

@@ -35,9 +35,20 @@ type Config struct {
 	AttemptTimeout time.Duration
 	// MaxInWork bounds the calls that have come and are not answered, over all fronts, in
 	// keys; a call weighs rpc.CallCost beside its keys. More are refused with
-	// seq.ErrOverloaded. At least seq.MaxBatch+rpc.CallCost; 0: 1,048,576, that is 16,000
-	// calls of few keys.
+	// seq.ErrOverloaded. At least rpc.MinInWork; 0: rpc.DefaultMaxInWork.
 	MaxInWork int
+	// HTTPMaxBody is the largest body of an HTTP request, in bytes, 1 KiB to 256 MiB; 0:
+	// DefaultHTTPMaxBody.
+	HTTPMaxBody int
+	// RESPMaxConns is how many connections the RESP front serves at a time, 1 or more; 0:
+	// resp.DefaultMaxConns.
+	RESPMaxConns int
+	// RESPMaxPipeline is how many commands of one of them are answered together, 1 or
+	// more; 0: resp.DefaultMaxPipeline. Longer pipelines are answered in parts.
+	RESPMaxPipeline int
+	// UnreadyAfter is for how long no AllocSvr must have answered before the router says
+	// that it is not ready, 1 s or more; 0: DefaultUnreadyAfter. A failover is shorter.
+	UnreadyAfter time.Duration
 	// GossipListen is host:port of the gossip, TCP and UDP; empty: no gossip.
 	GossipListen string
 	// GossipJoin lists seeds, host:port each.
@@ -93,11 +104,12 @@ func (cfg Config) Validate() error {
 	if cfg.Timeout < 0 || cfg.AttemptTimeout < 0 {
 		errs = append(errs, fmt.Errorf("Timeout %v and AttemptTimeout %v: expected 0 or more", cfg.Timeout, cfg.AttemptTimeout))
 	}
-	if least := seq.MaxBatch + rpc.CallCost; cfg.MaxInWork != 0 && cfg.MaxInWork < least {
-		errs = append(errs, fmt.Errorf("MaxInWork %d: expected 0 or at least %d", cfg.MaxInWork, least))
+	if cfg.UnreadyAfter != 0 && cfg.UnreadyAfter < time.Second {
+		errs = append(errs, fmt.Errorf("UnreadyAfter %v: expected 0 or at least 1s", cfg.UnreadyAfter))
 	}
-	if len(errs) > 0 {
-		return fmt.Errorf("router: %w: %w", seq.ErrBadArgument, errors.Join(errs...))
+	errs = append(errs, cfg.checkLimits())
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("router: %w: %w", seq.ErrBadArgument, err)
 	}
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"unicode/utf8"
 
 	"github.com/seqsvr/seqsvr/client"
@@ -22,7 +23,8 @@ type front struct {
 	inWork  *rpc.Admission
 	ids     pb.SnowflakeClient
 	segs    pb.SegmentClient
-	leaving <-chan struct{}
+	maxBody *atomic.Int64 // in bytes
+	isReady func() error  // as the admin listener has it
 	log     *slog.Logger
 }
 
@@ -67,8 +69,9 @@ func (f *front) routes() []route {
 	}
 }
 
-func newFront(sdk *client.Client, inWork *rpc.Admission, leaving <-chan struct{}, log *slog.Logger, stats *httpStats) http.Handler {
-	f := &front{sdk, inWork, pb.NewSnowflakeClient(sdk.Any()), pb.NewSegmentClient(sdk.Any()), leaving, log}
+func newFront(r *Router) http.Handler {
+	f := &front{r.sdk, r.inWork, pb.NewSnowflakeClient(r.sdk.Any()), pb.NewSegmentClient(r.sdk.Any()), &r.maxBody, r.Ready, r.cfg.Logger}
+	stats := &r.http
 	mux := http.NewServeMux()
 	for _, one := range f.routes() {
 		mux.Handle(one.path, stats.watch(one.path, f.serve(one)))
@@ -94,7 +97,7 @@ func (f *front) serve(to route) http.Handler {
 					"content type " + strconv.Quote(r.Header.Get("Content-Type")) + ", expected application/json"})
 				return
 			}
-			r.Body = http.MaxBytesReader(w, r.Body, maxBody)
+			r.Body = http.MaxBytesReader(w, r.Body, f.maxBody.Load())
 		}
 		answer, err := f.admitted(to, r)
 		if err != nil {

@@ -95,5 +95,7 @@ func idleFront(f *testing.F) http.Handler {
 		f.Fatal(err)
 	}
 	f.Cleanup(func() { _ = sdk.Close() })
-	return newFront(sdk, rpc.NewAdmission(defaultInWork), make(chan struct{}), slog.New(slog.DiscardHandler), &httpStats{})
+	r := &Router{sdk: sdk, cfg: Config{Logger: slog.New(slog.DiscardHandler)}, inWork: rpc.NewAdmission(rpc.DefaultMaxInWork), leaving: make(chan struct{})}
+	r.maxBody.Store(DefaultHTTPMaxBody)
+	return newFront(r)
 }

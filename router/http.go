@@ -1,7 +1,6 @@
 package router
 
 import (
-	"context"
 	"encoding/json"
 	"net/http"
 	"strconv"
@@ -250,24 +249,8 @@ func (f *front) live(*http.Request) (any, error) { return state{Status: "ok"}, n
 
 // ready answers as the admin listener does.
 func (f *front) ready(*http.Request) (any, error) {
-	if err := ready(f.sdk, f.leaving); err != nil {
+	if err := f.isReady(); err != nil {
 		return nil, err
 	}
 	return state{"ok", json.RawMessage(strconv.FormatUint(f.sdk.Routes().Version, 10))}, nil
-}
-
-// ready is nil while calls can be forwarded: there is a route table and the router
-// stays. Else the reason why not.
-func ready(sdk *client.Client, leaving <-chan struct{}) error {
-	select {
-	case <-leaving:
-		return seq.ErrShuttingDown
-	default:
-	}
-	if sdk.Routes() != nil {
-		return nil
-	}
-	now, cancel := context.WithCancel(context.Background())
-	cancel()
-	return sdk.Ready(now)
 }

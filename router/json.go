@@ -18,9 +18,6 @@ import (
 	"github.com/seqsvr/seqsvr/seq"
 )
 
-// maxBody is the largest request body in bytes: a batch of string keys.
-const maxBody = 16 << 20
-
 // statusClientGone is what nginx logs for a caller that hung up; it reaches nobody.
 const statusClientGone = 499
 
@@ -59,26 +56,28 @@ func isJSON(r *http.Request) bool {
 	return err == nil && (kind == "application/json" || strings.HasSuffix(kind, "+json"))
 }
 
-// errTooLarge is a body above maxBody.
-var errTooLarge = fmt.Errorf("%w: body above %d bytes", seq.ErrBadArgument, maxBody)
+// errTooLarge is a body above Config.HTTPMaxBody.
+var errTooLarge = fmt.Errorf("%w: body", seq.ErrBadArgument)
 
 // readJSON reads the one JSON object of a request; fields that are not known are
 // refused, so that a misspelt one is not taken for its default.
 func readJSON(r *http.Request, into any) error {
 	d := json.NewDecoder(r.Body)
 	d.DisallowUnknownFields()
+	var large *http.MaxBytesError
 	err := d.Decode(into)
 	if err == nil {
-		if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		switch _, err = d.Token(); {
+		case errors.Is(err, io.EOF):
+			return nil
+		case !errors.As(err, &large):
 			return badArgument("malformed JSON: more than one value")
 		}
-		return nil
 	}
-	var large *http.MaxBytesError
 	var kind *json.UnmarshalTypeError
 	switch {
 	case errors.As(err, &large):
-		return errTooLarge
+		return fmt.Errorf("%w above %d bytes", errTooLarge, large.Limit)
 	case errors.Is(err, io.EOF):
 		return badArgument("malformed JSON: the body is empty")
 	case errors.As(err, &kind) && kind.Field != "":

@@ -88,6 +88,10 @@ func (r *Router) Describe(chan<- *prometheus.Desc) {}
 func (r *Router) Collect(ch chan<- prometheus.Metric) {
 	r.calls.Send(ch)
 	r.http.send(ch)
+	if r.respLis != nil {
+		r.resp.Send(ch)
+	}
+	telemetry.SendAdmission(ch, r.inWork)
 	stats := r.sdk.Stats()
 	mTries.Send(ch, float64(stats.Retries))
 	mPauses.Send(ch, float64(stats.Pauses))
@@ -98,10 +102,4 @@ func (r *Router) Collect(ch chan<- prometheus.Metric) {
 	mTable.Send(ch, float64(version))
 	mPeers.Send(ch, float64(peers))
 	telemetry.SendMembers(ch, r.view.Load())
-}
-
-// Ready is nil while calls can be forwarded: there is a route table and the router
-// stays. Else the reason why not.
-func (r *Router) Ready() error {
-	return ready(r.sdk, r.leaving)
 }

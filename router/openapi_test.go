@@ -76,7 +76,7 @@ func TestEveryReferenceOfTheDescriptionHasItsTarget(t *testing.T) {
 }
 
 func TestTheDescriptionIsServed(t *testing.T) {
-	f := &front{inWork: rpc.NewAdmission(defaultInWork)}
+	f := &front{inWork: rpc.NewAdmission(rpc.DefaultMaxInWork)}
 	w := httptest.NewRecorder()
 	f.serve(route{http.MethodGet, "/openapi.yaml", f.openAPI, plainFault}).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/openapi.yaml", nil))
 	if w.Code != http.StatusOK || w.Header().Get("Content-Type") != "application/yaml" || w.Body.String() != string(openAPIText) {

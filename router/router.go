@@ -1,7 +1,6 @@
 package router
 
 import (
-	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -34,9 +33,6 @@ const (
 	maxHeader     = 64 << 10
 )
 
-// defaultInWork is Config.MaxInWork where it is 0.
-const defaultInWork = 1 << 20
-
 // Router is one router process. Make it with New, run it once with Run.
 type Router struct {
 	cfg     Config
@@ -50,7 +46,11 @@ type Router struct {
 	http    httpStats
 	view    atomic.Pointer[membership.View] // nil without gossip, and before the cluster is known
 
-	inWork *rpc.Admission
+	inWork  *rpc.Admission
+	maxBody atomic.Int64 // of an HTTP request, in bytes
+	resp    *resp.Server // idle without a RESP front
+
+	away atomic.Pointer[error] // why no AllocSvr is thought to be there; nil: one is
 
 	leaving   chan struct{} // closed when Run begins to stop
 	leaveOnce sync.Once
@@ -87,7 +87,12 @@ func New(cfg Config) (*Router, error) {
 		return nil, fmt.Errorf("router: %w", err)
 	}
 	r.srv = rpc.NewServer(rpc.ServerConfig{Logger: cfg.Logger, ClusterID: r.sdk.ClusterID, Creds: creds}, r.calls.Options()...)
-	r.inWork = rpc.NewAdmission(cmp.Or(cfg.MaxInWork, defaultInWork))
+	r.inWork = rpc.NewAdmission(rpc.DefaultMaxInWork)
+	r.resp = resp.New(admitted{r.sdk, r.inWork}, cfg.Logger)
+	if err := r.SetLimits(cfg); err != nil {
+		r.unlisten()
+		return nil, errors.Join(err, r.sdk.Close())
+	}
 	pb.RegisterSequenceServer(r.srv, &server{sdk: r.sdk, inWork: r.inWork, leaving: r.leaving})
 	pb.RegisterSnowflakeServer(r.srv, &snowflakeServer{sdk: r.sdk, any: pb.NewSnowflakeClient(r.sdk.Any())})
 	pb.RegisterSegmentServer(r.srv, &segmentServer{sdk: r.sdk, any: pb.NewSegmentClient(r.sdk.Any())})
@@ -176,13 +181,13 @@ func (r *Router) Run(ctx context.Context) error {
 	}
 	if r.respLis != nil {
 		start(func(ctx context.Context) error {
-			return resp.New(r.sdk, r.cfg.Logger).Serve(ctx, r.respLis, rpc.StopBound)
+			return r.resp.Serve(ctx, r.respLis, rpc.StopBound)
 		})
 	}
 	if r.cfg.GossipListen != "" {
 		start(r.gossip)
 	}
-	tasks.Go(func() { r.reportHealth(ctx) })
+	tasks.Go(func() { r.watchCluster(ctx) })
 	r.cfg.Logger.Info("router listens", "grpc", r.Addr(), "http", r.HTTPAddr(), "resp", r.RESPAddr())
 	tasks.Wait()
 	close(failed)
@@ -193,29 +198,9 @@ func (r *Router) Run(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// reportHealth says SERVING once there is a route table.
-func (r *Router) reportHealth(ctx context.Context) {
-	for ctx.Err() == nil {
-		if err := r.sdk.Ready(ctx); err == nil {
-			r.health.SetServingStatus("", healthpb.HealthCheckResponse_SERVING)
-			return
-		} else if errors.Is(err, client.ErrClosed) {
-			return
-		} else if ctx.Err() == nil {
-			r.cfg.Logger.Warn("no route table yet", "error", err)
-		}
-		pause := time.NewTimer(time.Second)
-		select {
-		case <-ctx.Done():
-		case <-pause.C:
-		}
-		pause.Stop()
-	}
-}
-
 func (r *Router) serveHTTP(ctx context.Context) error {
 	srv := &http.Server{
-		Handler:           newFront(r.sdk, r.inWork, r.leaving, r.cfg.Logger, &r.http),
+		Handler:           newFront(r),
 		ReadHeaderTimeout: headerTimeout, ReadTimeout: readTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader,
 		ErrorLog: slog.NewLogLogger(r.cfg.Logger.Handler(), slog.LevelWarn),
 	}

@@ -40,6 +40,8 @@ func flags() (*pflag.FlagSet, *options) {
 	fs.DurationVar(&o.WorkerWindow, "worker-window", o.WorkerWindow, "how far ahead a worker id's high-water mark is confirmed; 0: 3s")
 	fs.DurationVar(&o.Lease, "lease", o.Lease, "how long the stores keep others away, 200ms to 10s")
 	fs.IntVar(&o.ExpectAllocs, "expect-allocs", o.ExpectAllocs, "AllocSvr that a new cluster waits for before it places sections")
+	fs.IntVar(&o.MaxInWork, "max-in-work", o.MaxInWork, "`keys` of calls in work, each call counting 64 more, beyond which calls are refused as overloaded; at least 10,064; changes at SIGHUP")
+	fs.IntVar(&o.MaxStreamWaits, "max-stream-waits", o.MaxStreamWaits, "`calls` of one stream that may wait, beyond which they are refused likewise; changes at SIGHUP")
 	fs.StringVar(&o.GossipListen, "gossip-listen", "", "membership `address`, host:port; empty: no membership")
 	fs.StringSliceVar(&o.GossipJoin, "gossip-join", nil, "membership `addresses` of other nodes")
 	fs.StringVar(&o.GossipProfile, "gossip-profile", o.GossipProfile, "timings of the membership: fast, lan or wan")
@@ -90,6 +92,25 @@ func lines(texts []string) []string {
 		}
 	}
 	return out
+}
+
+// limits are the settings that an allocator takes while it serves.
+func limits(server *allocsvr.Server, now allocsvr.Config) map[string]func(string) error {
+	set := func(change func(next *allocsvr.Config, n int)) func(string) error {
+		return daemon.LiveInt(func(n int) error {
+			next := now
+			change(&next, n)
+			err := server.SetLimits(next)
+			if err == nil {
+				now = next
+			}
+			return err
+		})
+	}
+	return map[string]func(string) error{
+		"max-in-work":      set(func(next *allocsvr.Config, n int) { next.MaxInWork = n }),
+		"max-stream-waits": set(func(next *allocsvr.Config, n int) { next.MaxStreamWaits = n }),
+	}
 }
 
 // usageOf marks what only another command line can cure.

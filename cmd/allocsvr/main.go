@@ -37,6 +37,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		if err != nil {
 			return nil, usageOf(err)
 		}
+		o.Live = limits(server, o.Config)
 		return server, nil
 	})
 }

@@ -10,7 +10,9 @@ import (
 	"github.com/seqsvr/seqsvr/client"
 	"github.com/seqsvr/seqsvr/internal/config"
 	"github.com/seqsvr/seqsvr/internal/daemon"
+	"github.com/seqsvr/seqsvr/internal/rpc"
 	"github.com/seqsvr/seqsvr/router"
+	"github.com/seqsvr/seqsvr/router/resp"
 	"github.com/seqsvr/seqsvr/seq"
 )
 
@@ -32,6 +34,11 @@ func flags() (*pflag.FlagSet, *options) {
 	fs.StringVar(&o.ClusterID, "cluster", "", "`id` of the cluster that they must be of; empty: any")
 	fs.DurationVar(&o.Timeout, "timeout", client.DefaultTimeout, "how long a call is tried whose caller sets no deadline")
 	fs.DurationVar(&o.AttemptTimeout, "attempt-timeout", client.DefaultAttemptTimeout, "after how long a silent AllocSvr is given up and another asked")
+	fs.DurationVar(&o.UnreadyAfter, "unready-after", router.DefaultUnreadyAfter, "for how long no AllocSvr must have answered before this router says that it is not ready, at least 1s")
+	fs.IntVar(&o.MaxInWork, "max-in-work", rpc.DefaultMaxInWork, "`keys` of calls in work, each call counting 64 more, beyond which calls are refused as overloaded; at least 10,064; changes at SIGHUP")
+	fs.IntVar(&o.HTTPMaxBody, "http-max-body", router.DefaultHTTPMaxBody, "`bytes` of the largest body of an HTTP request; changes at SIGHUP")
+	fs.IntVar(&o.RESPMaxConns, "resp-max-conns", resp.DefaultMaxConns, "how many `connections` clients of Redis may have at a time; changes at SIGHUP")
+	fs.IntVar(&o.RESPMaxPipeline, "resp-max-pipeline", resp.DefaultMaxPipeline, "how many `commands` of such a connection are answered together; changes at SIGHUP")
 	fs.StringVar(&o.GossipListen, "gossip-listen", "", "membership `address`, host:port; empty: no membership")
 	fs.StringSliceVar(&o.GossipJoin, "gossip-join", nil, "membership `addresses` of other nodes")
 	fs.StringVar(&o.GossipProfile, "gossip-profile", "fast", "timings of the membership: fast, lan or wan")
@@ -55,6 +62,27 @@ func load(args []string, env func(string) (string, bool), stderr io.Writer) (*op
 	o.Config.Logger, o.Config.TLS = o.Common.Logger, o.Common.TLS
 	o.Config.GossipKeys = o.Common.GossipKeys
 	return o, daemon.Usage(o.Validate())
+}
+
+// limits are the settings that a router takes while it serves.
+func limits(r *router.Router, now router.Config) map[string]func(string) error {
+	set := func(change func(next *router.Config, n int)) func(string) error {
+		return daemon.LiveInt(func(n int) error {
+			next := now
+			change(&next, n)
+			err := r.SetLimits(next)
+			if err == nil {
+				now = next
+			}
+			return err
+		})
+	}
+	return map[string]func(string) error{
+		"max-in-work":       set(func(next *router.Config, n int) { next.MaxInWork = n }),
+		"http-max-body":     set(func(next *router.Config, n int) { next.HTTPMaxBody = n }),
+		"resp-max-conns":    set(func(next *router.Config, n int) { next.RESPMaxConns = n }),
+		"resp-max-pipeline": set(func(next *router.Config, n int) { next.RESPMaxPipeline = n }),
+	}
 }
 
 // usageOf marks what only another command line can cure.

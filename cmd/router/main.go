@@ -34,6 +34,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		if err != nil {
 			return nil, usageOf(err)
 		}
+		o.Live = limits(r, o.Config)
 		return closing{r}, nil
 	})
 }

@@ -88,22 +88,27 @@ func runServe(ctx context.Context, args []string, _, stderr io.Writer) error {
 
 // limits are the settings that a store takes while it serves.
 func limits(store *storesvr.Store, now storesvr.Config) map[string]func(string) error {
+	set := func(nearFull uint64, maxLease time.Duration) error {
+		err := store.SetLimits(nearFull, maxLease)
+		if err == nil {
+			now.NearFull, now.MaxLease = nearFull, maxLease
+		}
+		return err
+	}
 	return map[string]func(string) error{
 		"near-full": func(text string) error {
 			bytes, err := strconv.ParseUint(text, 10, 64)
-			if err == nil {
-				now.NearFull = bytes
-				err = store.SetLimits(now.NearFull, now.MaxLease)
+			if err != nil {
+				return err
 			}
-			return err
+			return set(bytes, now.MaxLease)
 		},
 		"max-lease": func(text string) error {
 			longest, err := time.ParseDuration(text)
-			if err == nil {
-				now.MaxLease = longest
-				err = store.SetLimits(now.NearFull, now.MaxLease)
+			if err != nil {
+				return err
 			}
-			return err
+			return set(now.NearFull, longest)
 		},
 	}
 }

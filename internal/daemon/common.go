@@ -95,6 +95,8 @@ func (c *Common) Serve(ctx context.Context, name string, start func() (Service, 
 			return fmt.Errorf("listen for admin (--admin): %w", err)
 		}
 	}
+	signals, unheard := c.hangups()
+	defer unheard()
 	service, err := start()
 	if err != nil {
 		if lis != nil {
@@ -102,7 +104,7 @@ func (c *Common) Serve(ctx context.Context, name string, start func() (Service, 
 		}
 		return err
 	}
-	defer c.followHangups(ctx)()
+	defer c.follow(ctx, signals)()
 	if lis == nil {
 		return service.Run(ctx)
 	}

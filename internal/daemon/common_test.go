@@ -126,7 +126,7 @@ func TestAHangupReloadsWhatMayChangeAndNamesTheRest(t *testing.T) {
 	if got := <-nearFull; got != "200" {
 		t.Errorf("near-full became %s, want 200", got)
 	}
-	log.await(t, `msg="settings reloaded" different=4`)
+	log.await(t, `msg="settings reloaded" changed=2 need_restart=2`)
 	c.Logger.Debug("now heard")
 	log.await(t, "now heard")
 	log.await(t, `msg="setting changed" setting=near-full from=100 to=200`)

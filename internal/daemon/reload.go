@@ -2,8 +2,13 @@ package daemon
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"log/slog"
 	"os"
 	"os/signal"
+	"slices"
+	"strconv"
 	"sync"
 	"syscall"
 
@@ -12,18 +17,19 @@ import (
 	"github.com/seqsvr/seqsvr/internal/config"
 )
 
-// followHangups reloads the settings at each SIGHUP until the result is called.
-func (c *Common) followHangups(ctx context.Context) (stop func()) {
-	signals := c.hup
-	if signals == nil {
-		notified := make(chan os.Signal, 1)
-		signal.Notify(notified, syscall.SIGHUP)
-		signals = notified
-		defer func() {
-			inner := stop
-			stop = func() { signal.Stop(notified); inner() }
-		}()
+// hangups are the SIGHUPs from now on, which would end the process otherwise; stop ends
+// that.
+func (c *Common) hangups() (signals <-chan os.Signal, stop func()) {
+	if c.hup != nil {
+		return c.hup, func() {}
 	}
+	notified := make(chan os.Signal, 1)
+	signal.Notify(notified, syscall.SIGHUP)
+	return notified, func() { signal.Stop(notified) }
+}
+
+// follow reloads the settings at each of the signals until the result is called.
+func (c *Common) follow(ctx context.Context, signals <-chan os.Signal) (stop func()) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	var task sync.WaitGroup
 	task.Go(func() {
@@ -43,8 +49,9 @@ func (c *Common) followHangups(ctx context.Context) (stop func()) {
 }
 
 // Reload reads all sources again. What may change while the daemon runs is changed: the
-// log level, the gossip keys, and what is in Live. Every other difference is logged as waiting for a
-// restart. If the sources are not sound, nothing is changed and the log says why.
+// log level, the gossip keys, and what is in Live. Every other difference is logged as
+// waiting for a restart. If the sources are not sound, or one of the values is not taken,
+// nothing is changed and the log says why.
 func (c *Common) Reload() {
 	if c.Reread == nil {
 		c.Logger.Warn("settings are not reloaded: this daemon was not started from any")
@@ -55,41 +62,75 @@ func (c *Common) Reload() {
 		c.Logger.Error("settings not reloaded, nothing is changed", "error", err)
 		return
 	}
-	c.reloadKeys(fresh)
-	changed := 0
+	var live, fixed []difference
 	c.fs.VisitAll(func(old *pflag.Flag) {
 		now := fresh.fs.Lookup(old.Name)
 		if now == nil || now.Value.String() == old.Value.String() {
 			return
 		}
-		changed++
-		c.take(old, now)
+		d := difference{name: old.Name, from: old.Value.String(), to: now.Value.String(), apply: c.live(old.Name, now.Value.String()),
+			log: c.Logger.With("setting", old.Name, "from", config.Text(old), "to", config.Text(now))}
+		if d.apply == nil {
+			fixed = append(fixed, d)
+		} else {
+			live = append(live, d)
+		}
 	})
-	c.Logger.Info("settings reloaded", "different", changed)
+	if err := applyAll(live); err != nil {
+		c.Logger.Error("settings not reloaded, nothing is changed", "error", err)
+		return
+	}
+	c.reloadKeys(fresh)
+	for _, d := range live {
+		_ = c.fs.Set(d.name, d.to) // it was read from such a flag
+		d.log.Info("setting changed")
+	}
+	for _, d := range fixed {
+		d.log.Warn("setting needs a restart")
+	}
+	c.Logger.Info("settings reloaded", "changed", len(live), "need_restart", len(fixed))
 }
 
-// take brings one setting up to date, if that can be done.
-func (c *Common) take(old, now *pflag.Flag) {
-	log := c.Logger.With("setting", old.Name, "from", config.Text(old), "to", config.Text(now))
-	text := now.Value.String()
-	apply := c.Live[old.Name]
-	if old.Name == "log-level" {
-		apply = func(text string) error { return c.level.UnmarshalText([]byte(text)) }
+// difference is a setting whose sources say something new.
+type difference struct {
+	name, from, to string
+	apply          func(text string) error // nil: only a restart takes it
+	log            *slog.Logger
+}
+
+// live is how a setting is brought up to date to a text while the daemon runs; nil: not
+// at all.
+func (c *Common) live(name, to string) func(text string) error {
+	switch {
+	case name == "log-level":
+		return func(text string) error { return c.level.UnmarshalText([]byte(text)) }
+	case name == keysFlag && c.GossipKeys != nil && to != "":
+		return func(string) error { return nil } // reloadKeys takes the file
 	}
-	if old.Name == keysFlag && c.GossipKeys != nil && text != "" {
-		apply = func(string) error { return nil } // reloadKeys has done it
+	return c.Live[name]
+}
+
+// applyAll takes all differences or, with an error, none.
+func applyAll(all []difference) error {
+	for i, d := range all {
+		if err := d.apply(d.to); err != nil {
+			err = fmt.Errorf("setting %s: %w", d.name, err)
+			for _, done := range slices.Backward(all[:i]) {
+				err = errors.Join(err, done.apply(done.from))
+			}
+			return err
+		}
 	}
-	if apply == nil {
-		log.Warn("setting needs a restart")
-		return
+	return nil
+}
+
+// LiveInt is an entry of Common.Live for a whole number.
+func LiveInt(set func(n int) error) func(text string) error {
+	return func(text string) error {
+		n, err := strconv.Atoi(text)
+		if err != nil {
+			return err
+		}
+		return set(n)
 	}
-	err := apply(text)
-	if err == nil {
-		err = c.fs.Set(old.Name, text)
-	}
-	if err != nil {
-		log.Error("setting not changed", "error", err)
-		return
-	}
-	log.Info("setting changed")
 }

@@ -29,6 +29,7 @@ type op struct {
 	keys  []client.Key
 	many  bool // the answer is an array: MGET
 
+	tally  *tally // where it is counted
 	n      uint64 // of takes: the last number
 	values []client.Value
 	err    error
@@ -38,9 +39,10 @@ type op struct {
 
 // session is what a connection keeps between commands.
 type session struct {
-	id   uint64
-	name string
-	quit bool
+	id    uint64
+	name  string
+	quit  bool
+	stats *stats
 }
 
 // command is one that is known.
@@ -72,13 +74,17 @@ func (s *session) read(args [][]byte) op {
 	}
 	name := strings.ToLower(words[0])
 	c, known := commands[name]
+	var o op
 	switch n := len(words) - 1; {
 	case !known:
-		return failed(unknown(words))
+		o = failed(unknown(words))
 	case n < c.min || c.max >= 0 && n > c.max:
-		return failed(fmt.Errorf("wrong number of arguments for '%s' command", name))
+		o = failed(fmt.Errorf("wrong number of arguments for '%s' command", name))
+	default:
+		o = c.read(s, words[1:])
 	}
-	return c.read(s, words[1:])
+	o.tally = s.stats.of(name)
+	return o
 }
 
 func unknown(words []string) error {

@@ -10,6 +10,9 @@ import (
 	"github.com/seqsvr/seqsvr/internal/rpc"
 )
 
+// retryWord begins the errors that are worth repeating the command for.
+const retryWord = "TRYAGAIN "
+
 // codedError begins with another word than ERR.
 type codedError struct{ code, text string }
 
@@ -35,7 +38,7 @@ func faultText(err error) string {
 	word := "ERR "
 	switch st.Code() {
 	case codes.Unavailable, codes.ResourceExhausted, codes.DeadlineExceeded, codes.Aborted:
-		word = "TRYAGAIN "
+		word = retryWord
 	}
 	return word + name + ": " + st.Message()
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strconv"
+	"strings"
 	"sync"
 
 	"github.com/seqsvr/seqsvr/client"
@@ -217,7 +218,7 @@ func (p *plan) reads(ops []op) {
 }
 
 // reply writes what an op got.
-func (o *op) reply(w *writer) {
+func (o *op) reply(w *writer) result {
 	for _, v := range o.values {
 		if o.err == nil {
 			o.err = v.Err
@@ -225,7 +226,12 @@ func (o *op) reply(w *writer) {
 	}
 	switch {
 	case o.err != nil:
-		w.fault(faultText(o.err))
+		text := faultText(o.err)
+		w.fault(text)
+		if strings.HasPrefix(text, retryWord) {
+			return retryable
+		}
+		return wrong
 	case o.kind == local:
 		o.answer(w)
 	case o.kind != readSeq:
@@ -242,4 +248,5 @@ func (o *op) reply(w *writer) {
 			w.bulk(strconv.FormatUint(uint64(v.Seq), 10))
 		}
 	}
+	return succeeded
 }

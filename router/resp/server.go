@@ -1,6 +1,7 @@
 package resp
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,11 +13,19 @@ import (
 	"time"
 )
 
-// Limits of connections.
+// The Limits of a Server that is given none.
 const (
-	maxConns = 10_000
-	// maxPipeline is how many commands are answered together.
-	maxPipeline = 10_000
+	DefaultMaxConns    = 10_000
+	DefaultMaxPipeline = 10_000
+)
+
+// Limits may change while a Server serves.
+type Limits struct {
+	MaxConns    int // connections at a time; 0: DefaultMaxConns
+	MaxPipeline int // commands of one connection that are answered together; 0: DefaultMaxPipeline
+}
+
+const (
 	// replyTimeout ends a connection that does not take its replies.
 	replyTimeout = 30 * time.Second
 	// keepReply is how large a reply's buffer may grow without being given up again.
@@ -27,9 +36,12 @@ const (
 
 // Server answers the connections of one listener. Make it with New, run it once.
 type Server struct {
-	from Numbers
-	log  *slog.Logger
-	ids  atomic.Uint64 // of connections
+	from  Numbers
+	log   *slog.Logger
+	ids   atomic.Uint64 // of connections
+	stats *stats
+
+	maxConns, maxPipeline atomic.Int64
 
 	mu      sync.Mutex // guards all below
 	conns   map[net.Conn]bool
@@ -42,7 +54,15 @@ func New(from Numbers, log *slog.Logger) *Server {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	return &Server{from: from, log: log, conns: map[net.Conn]bool{}}
+	s := &Server{from: from, log: log, stats: newStats(), conns: map[net.Conn]bool{}}
+	s.SetLimits(Limits{})
+	return s
+}
+
+// SetLimits has an effect on connections and commands that come. Who is connected stays.
+func (s *Server) SetLimits(l Limits) {
+	s.maxConns.Store(int64(cmp.Or(l.MaxConns, DefaultMaxConns)))
+	s.maxPipeline.Store(int64(cmp.Or(l.MaxPipeline, DefaultMaxPipeline)))
 }
 
 // Serve accepts until ctx ends, then lets every connection have the replies to what it has
@@ -84,10 +104,11 @@ func rest(ctx context.Context, d time.Duration) {
 // begin serves a connection, or tells it that there are too many.
 func (s *Server) begin(ctx context.Context, c net.Conn) {
 	s.mu.Lock()
-	full := len(s.conns) >= maxConns
+	full := len(s.conns) >= int(s.maxConns.Load())
 	if s.leaving || full {
 		s.mu.Unlock()
 		if full {
+			s.stats.rejected.Add(1)
 			_ = c.SetWriteDeadline(time.Now().Add(time.Second))
 			_, _ = io.WriteString(c, "-ERR max number of clients reached\r\n")
 		}
@@ -96,6 +117,7 @@ func (s *Server) begin(ctx context.Context, c net.Conn) {
 	}
 	s.conns[c] = true
 	s.mu.Unlock()
+	s.stats.opened.Add(1)
 	s.serving.Go(func() {
 		defer func() {
 			_ = c.Close()
@@ -130,7 +152,7 @@ func (s *Server) leave(bound time.Duration, abort context.CancelFunc) {
 
 // serve is one connection: read, answer all that is complete, and again.
 func (s *Server) serve(ctx context.Context, c net.Conn) {
-	me := &session{id: s.ids.Add(1)}
+	me := &session{id: s.ids.Add(1), stats: s.stats}
 	var in Parser
 	var out writer
 	var ops []op
@@ -141,13 +163,14 @@ func (s *Server) serve(ctx context.Context, c net.Conn) {
 		}
 		in.Fill(n)
 		for more := true; more && !me.quit; {
-			ops, err = gather(me, &in, ops[:0])
-			more = len(ops) == maxPipeline
-			run(ctx, s.from, ops)
-			for i := range ops {
-				ops[i].reply(&out)
+			limit := int(s.maxPipeline.Load())
+			ops, err = gather(me, &in, ops[:0], limit)
+			more = len(ops) == limit
+			if len(ops) > 0 {
+				s.answer(ctx, ops, &out)
 			}
 			if err != nil {
+				s.stats.of(malformed)[wrong].Add(1)
 				out.fault("ERR " + err.Error())
 			}
 			if len(out.buf) > 0 && !s.send(c, &out) || err != nil {
@@ -157,9 +180,20 @@ func (s *Server) serve(ctx context.Context, c net.Conn) {
 	}
 }
 
-// gather reads the commands that are complete, up to QUIT.
-func gather(me *session, in *Parser, ops []op) ([]op, error) {
-	for len(ops) < maxPipeline && !me.quit {
+// answer gets what the commands want, and writes their replies.
+func (s *Server) answer(ctx context.Context, ops []op, out *writer) {
+	begun := time.Now()
+	run(ctx, s.from, ops)
+	for i := range ops {
+		ops[i].tally[ops[i].reply(out)].Add(1)
+	}
+	s.stats.took.Observe(time.Since(begun))
+	s.stats.sizes.Add(uint64(len(ops)), 1)
+}
+
+// gather reads the commands that are complete, up to QUIT and the limit.
+func gather(me *session, in *Parser, ops []op, limit int) ([]op, error) {
+	for len(ops) < limit && !me.quit {
 		args, err := in.Next()
 		if args == nil || err != nil {
 			return ops, err

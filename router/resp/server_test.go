@@ -287,7 +287,7 @@ func TestHelloSwitchesTheProtocolForWhatFollows(t *testing.T) {
 func TestAPipelineIsAFewCallsAndAnsweredInOrder(t *testing.T) {
 	from := newCounters()
 	var ops []op
-	s := &session{}
+	s := &session{stats: newStats()}
 	add := func(n int, words ...string) {
 		args := make([][]byte, len(words))
 		for i, w := range words {

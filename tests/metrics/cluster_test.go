@@ -1,10 +1,12 @@
 package metrics
 
 import (
+	"bufio"
 	"context"
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
@@ -46,6 +48,7 @@ type cluster struct {
 	router *one
 	addr   string // of the router, gRPC
 	http   string // of the router, HTTP
+	resp   string // of the router, for clients of Redis
 }
 
 func start(t *testing.T) *cluster {
@@ -77,13 +80,14 @@ func start(t *testing.T) *cluster {
 		t.Fatal(err)
 	}
 	c.alloc = run(t, "allocsvr", a)
-	r, err := router.New(router.Config{Listen: "127.0.0.1:0", HTTPListen: "127.0.0.1:0", Allocs: []string{a.Addr()}, Logger: log,
+	r, err := router.New(router.Config{Listen: "127.0.0.1:0", HTTPListen: "127.0.0.1:0", RESPListen: "127.0.0.1:0", Allocs: []string{a.Addr()}, Logger: log,
 		GossipListen: "127.0.0.1:0", GossipJoin: gossip})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = r.Close() })
 	c.router, c.addr, c.http = run(t, "router", r), r.Addr(), "http://"+r.HTTPAddr()
+	c.resp = r.RESPAddr()
 	t.Cleanup(http.DefaultClient.CloseIdleConnections)
 	return c
 }
@@ -183,7 +187,29 @@ func (c *cluster) traffic(t *testing.T) {
 	reply, err := http.Post(c.http+"/v1/next", "application/json", strings.NewReader(fmt.Sprintf(`{"uid":"%d"}`, uint64(secretUID))))
 	check("HTTP next", err)
 	_ = reply.Body.Close()
+	check("RESP", redis(ctx, c.resp, "INCR seq:7\r\nFLUSHALL secret\r\n", 2))
 	if code, _ := get(t, c.http+"/secret-path"); code != http.StatusNotFound {
 		t.Errorf("an unknown path: got %d", code)
 	}
+}
+
+// redis sends inline commands and reads so many lines of replies.
+func redis(ctx context.Context, addr, commands string, lines int) error {
+	var d net.Dialer
+	conn, err := d.DialContext(ctx, "tcp", addr)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	_ = conn.SetDeadline(time.Now().Add(patient))
+	if _, err := io.WriteString(conn, commands); err != nil {
+		return err
+	}
+	in := bufio.NewReader(conn)
+	for range lines {
+		if _, err := in.ReadString('\n'); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -52,7 +52,7 @@ func checkCounted(t *testing.T, c *cluster) {
 		of   *one
 		want string
 	}{
-		{c.alloc, `seq_alloc_numbers_total{space="user"} 252`},
+		{c.alloc, `seq_alloc_numbers_total{space="user"} 253`},
 		{c.alloc, `seq_segment_numbers_total 3`},
 		{c.alloc, `seq_snowflake_ids_total{namespace="default"} 10`},
 		{c.alloc, `seq_snowflake_agent_ids_total{agent="mailer"} 10`},
@@ -63,6 +63,11 @@ func checkCounted(t *testing.T, c *cluster) {
 		{c.router, `seq_grpc_server_calls_total{code="OK",method="/seqsvr.v1.Sequence/Next"} 2`},
 		{c.router, `seq_router_http_requests_total{code="200",route="/v1/next"} 1`},
 		{c.router, `seq_router_http_requests_total{code="404",route="(other)"} 1`},
+		{c.router, `seq_router_resp_commands_total{command="incr",result="ok"} 1`},
+		{c.router, `seq_router_resp_commands_total{command="(other)",result="error"} 1`},
+		{c.router, `seq_router_resp_connections_total{result="served"} 1`},
+		{c.router, `seq_admission_refused_total 0`},
+		{c.alloc, `seq_admission_limit_keys 1.048576e+06`},
 		{c.stores[0], `seq_store_state{state="voting"} 1`},
 		{c.stores[0], `seq_store_sessions 1`},
 		{c.stores[0], `seq_store_boots_total 1`},

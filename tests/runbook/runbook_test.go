@@ -7,7 +7,7 @@ import (
 )
 
 // procedures are run in this order on one site: each finds what the ones before left.
-var procedures = []string{"first", "status", "add", "drain", "upgrade", "quorum", "stores", "replace", "grow", "backup", "restore", "gossip"}
+var procedures = []string{"first", "status", "reload", "add", "drain", "upgrade", "quorum", "stores", "replace", "grow", "backup", "restore", "gossip"}
 
 // accidents are what a procedure is for, and happen before it.
 var accidents = map[string]func(*site){

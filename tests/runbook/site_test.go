@@ -155,11 +155,10 @@ func (s *site) systemctl(m *machine, words string) {
 	if verb == "start" || verb == "restart" {
 		s.start(m, unit)
 	}
-	if verb == "reload" && m.running[unit] != nil {
-		_ = m.running[unit].cmd.Process.Signal(syscall.SIGHUP)
-		return
+	if verb == "reload" {
+		s.reload(m, unit)
 	}
-	if verb != "start" && verb != "stop" && verb != "restart" {
+	if verb != "start" && verb != "stop" && verb != "restart" && verb != "reload" {
 		s.t.Fatalf("systemctl %s is not known here", words)
 	}
 }
@@ -207,6 +206,31 @@ func (s *site) stop(m *machine, unit string) {
 		_ = run.cmd.Process.Kill()
 		<-run.done
 		s.t.Errorf("%s on %s did not stop", unit, m.name)
+	}
+}
+
+// reload sends what ExecReload= does, and waits until the daemon has said that it did.
+func (s *site) reload(m *machine, unit string) {
+	s.t.Helper()
+	run := m.running[unit]
+	if run == nil {
+		s.t.Fatalf("%s does not run on %s", unit, m.name)
+	}
+	said := func() int {
+		text, err := os.ReadFile(filepath.Join(m.dir, unit+".log"))
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		return strings.Count(string(text), "settings reloaded")
+	}
+	before := said()
+	if err := run.cmd.Process.Signal(syscall.SIGHUP); err != nil {
+		s.t.Fatal(err)
+	}
+	for deadline := time.Now().Add(patience); said() == before; <-time.After(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			s.t.Fatalf("%s on %s was told to reload and did not", unit, m.name)
+		}
 	}
 }
 

@@ -1,0 +1,102 @@
+package router
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/seqsvr/seqsvr/client"
+	"github.com/seqsvr/seqsvr/internal/rpc"
+	"github.com/seqsvr/seqsvr/router/resp"
+	"github.com/seqsvr/seqsvr/seq"
+)
+
+// DefaultHTTPMaxBody is the largest body of an HTTP request in bytes, if nothing else is
+// said: a batch of string keys.
+const DefaultHTTPMaxBody = 16 << 20
+
+// Bounds of Config.HTTPMaxBody, in bytes.
+const (
+	minHTTPBody = 1 << 10
+	maxHTTPBody = 256 << 20
+)
+
+// checkLimits names every limit that is not sound.
+func (cfg Config) checkLimits() error {
+	var errs []error
+	if err := rpc.CheckMaxInWork(cfg.MaxInWork); err != nil {
+		errs = append(errs, fmt.Errorf("MaxInWork: %w", err))
+	}
+	if n := cfg.HTTPMaxBody; n != 0 && (n < minHTTPBody || n > maxHTTPBody) {
+		errs = append(errs, fmt.Errorf("HTTPMaxBody %d: expected 0 or %d to %d bytes", n, minHTTPBody, maxHTTPBody))
+	}
+	if cfg.RESPMaxConns < 0 || cfg.RESPMaxPipeline < 0 {
+		errs = append(errs, fmt.Errorf("RESPMaxConns %d and RESPMaxPipeline %d: expected 0 or more", cfg.RESPMaxConns, cfg.RESPMaxPipeline))
+	}
+	return errors.Join(errs...)
+}
+
+// SetLimits takes the limits of cfg while the router runs, and nothing else of it:
+// MaxInWork, HTTPMaxBody, RESPMaxConns and RESPMaxPipeline. seq.ErrBadArgument, and
+// nothing is changed. Whoever was let in by the limits before stays.
+func (r *Router) SetLimits(cfg Config) error {
+	if err := cfg.checkLimits(); err != nil {
+		return fmt.Errorf("change limits: %w: %w", seq.ErrBadArgument, err)
+	}
+	r.inWork.SetLimit(cmp.Or(cfg.MaxInWork, rpc.DefaultMaxInWork))
+	r.maxBody.Store(int64(cmp.Or(cfg.HTTPMaxBody, DefaultHTTPMaxBody)))
+	r.resp.SetLimits(resp.Limits{MaxConns: cfg.RESPMaxConns, MaxPipeline: cfg.RESPMaxPipeline})
+	return nil
+}
+
+// admitted are the calls of the RESP front, counted among those in work.
+type admitted struct {
+	*client.Client
+	inWork *rpc.Admission
+}
+
+// Take implements resp.Numbers.
+func (a admitted) Take(ctx context.Context, key client.Key, n uint32) (client.Range, error) {
+	if err := a.inWork.Enter(1); err != nil {
+		return client.Range{Err: err}, err
+	}
+	defer a.inWork.Leave(1)
+	return a.Client.Take(ctx, key, n)
+}
+
+// NextBatch implements resp.Numbers.
+func (a admitted) NextBatch(ctx context.Context, space string, uids []seq.UID, counts []uint32) ([]client.Range, error) {
+	if err := a.inWork.Enter(len(uids)); err != nil {
+		return nil, err
+	}
+	defer a.inWork.Leave(len(uids))
+	return a.Client.NextBatch(ctx, space, uids, counts)
+}
+
+// Current implements resp.Numbers.
+func (a admitted) Current(ctx context.Context, space string, uids []seq.UID) ([]client.Value, error) {
+	if err := a.inWork.Enter(len(uids)); err != nil {
+		return nil, err
+	}
+	defer a.inWork.Leave(len(uids))
+	return a.Client.Current(ctx, space, uids)
+}
+
+// Generate implements resp.Numbers.
+func (a admitted) Generate(ctx context.Context, namespace string, count uint32) (client.IDs, error) {
+	if err := a.inWork.Enter(0); err != nil {
+		return client.IDs{}, err
+	}
+	defer a.inWork.Leave(0)
+	return a.Client.Generate(ctx, namespace, count)
+}
+
+// TakeSegment implements resp.Numbers.
+func (a admitted) TakeSegment(ctx context.Context, tag string, count uint32) (first, last seq.Seq, err error) {
+	if err := a.inWork.Enter(0); err != nil {
+		return 0, 0, err
+	}
+	defer a.inWork.Leave(0)
+	return a.Client.TakeSegment(ctx, tag, count)
+}

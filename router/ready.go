@@ -1,0 +1,126 @@
+package router
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+
+	"github.com/seqsvr/seqsvr/client"
+	"github.com/seqsvr/seqsvr/internal/clock"
+	"github.com/seqsvr/seqsvr/seq"
+)
+
+// DefaultUnreadyAfter is Config.UnreadyAfter if nothing else is said: beyond every
+// failover, and before a load balancer's own patience ends.
+const DefaultUnreadyAfter = 5 * time.Second
+
+// How the cluster is watched.
+const (
+	probePause = time.Second
+	probeBound = 2 * time.Second // for an answer of any AllocSvr
+	// silences is how many questions in a row nobody must have answered, however long it
+	// took: a process that stood still has heard nobody, and knows nothing by that.
+	silences = 3
+	// answersBack is how many in a row must be answered before the cluster counts as
+	// back, so that one which comes and goes does not drag the router along.
+	answersBack = 2
+)
+
+// reach decides from answers and silence whether a cluster is there. It is pure: time
+// comes in. At the start it is.
+//
+//	away => the last answersBack questions were not all answered
+//	becomes away => silent >= silences, and heard lies at least after back
+type reach struct {
+	after  time.Duration
+	heard  time.Duration // when somebody answered last, or the start
+	silent int           // questions since
+	back   int           // answers in a row, while away
+	away   bool
+}
+
+// note takes what became of a question and tells whether away has changed.
+func (r *reach) note(now time.Duration, answered bool) (changed bool) {
+	was := r.away
+	if answered {
+		r.heard, r.silent = now, 0
+		r.back++
+		r.away = r.away && r.back < answersBack
+	} else {
+		r.back = 0
+		r.silent++
+		r.away = r.away || r.silent >= silences && now-r.heard >= r.after
+	}
+	return was != r.away
+}
+
+// watchCluster says SERVING once there is a route table, and NOT_SERVING while no AllocSvr
+// is thought to be there, until ctx ends.
+func (r *Router) watchCluster(ctx context.Context) {
+	if !r.awaitTable(ctx) {
+		return
+	}
+	r.health.SetServingStatus("", healthpb.HealthCheckResponse_SERVING)
+	ticks := clock.Boot()
+	state := reach{after: cmp.Or(r.cfg.UnreadyAfter, DefaultUnreadyAfter), heard: ticks.Now()}
+	for rest(ctx, probePause) {
+		bound, end := context.WithTimeout(ctx, probeBound)
+		err := r.sdk.Probe(bound)
+		end()
+		switch {
+		case ctx.Err() != nil:
+			return
+		case !state.note(ticks.Now(), err == nil):
+		case state.away:
+			err = fmt.Errorf("%w: nobody answered for %v: %w", seq.ErrNoRoute, state.after, err)
+			r.away.Store(&err)
+			r.health.SetServingStatus("", healthpb.HealthCheckResponse_NOT_SERVING)
+			r.cfg.Logger.Warn("not ready: no AllocSvr answers", "for", state.after, "error", err)
+		default:
+			r.away.Store(nil)
+			r.health.SetServingStatus("", healthpb.HealthCheckResponse_SERVING)
+			r.cfg.Logger.Info("ready again: an AllocSvr answers")
+		}
+	}
+}
+
+// awaitTable waits for the first route table; false when the router ends before.
+func (r *Router) awaitTable(ctx context.Context) bool {
+	for ctx.Err() == nil {
+		err := r.sdk.Ready(ctx)
+		if err == nil {
+			return true
+		}
+		if errors.Is(err, client.ErrClosed) {
+			return false
+		}
+		if ctx.Err() == nil {
+			r.cfg.Logger.Warn("no route table yet", "error", err)
+		}
+		rest(ctx, time.Second)
+	}
+	return false
+}
+
+// Ready is nil while calls can be forwarded: there is a route table, an AllocSvr was heard
+// of within Config.UnreadyAfter, and the router stays. Else the reason why not.
+func (r *Router) Ready() error {
+	select {
+	case <-r.leaving:
+		return seq.ErrShuttingDown
+	default:
+	}
+	if r.sdk.Routes() == nil {
+		now, cancel := context.WithCancel(context.Background())
+		cancel()
+		return r.sdk.Ready(now)
+	}
+	if why := r.away.Load(); why != nil {
+		return *why
+	}
+	return nil
+}
