@@ -99,7 +99,8 @@ func NewAlloc(p Parts) (*Alloc, error) {
 	}
 	a.stepper = newStepper(a)
 	a.seeker, a.giver = newLoop(), newLoop()
-	a.seen.names, a.routes.loop = make(map[string]bool), newLoop()
+	a.seen.names, a.seen.flapping = make(map[string]bool), newFlapping(p.Lease)
+	a.routes.loop = newLoop()
 	a.arbiter = newArbiter(a, p.ExpectAllocs, p.Weight)
 	return a, nil
 }

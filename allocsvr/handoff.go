@@ -3,6 +3,7 @@ package allocsvr
 import (
 	"context"
 	"errors"
+	"maps"
 	"time"
 
 	"github.com/seqsvr/seqsvr/quorum"
@@ -27,7 +28,7 @@ type Peers interface {
 
 // give hands over what the table wants elsewhere, for as long as ctx lasts.
 func (a *Alloc) give(ctx context.Context) {
-	retry := make(map[string]time.Duration) // node -> not before
+	retry := make(map[seq.Session]refusal)
 	for a.giver.wait(ctx, a.lease/2) {
 		if a.leaving.Load() {
 			continue
@@ -36,20 +37,42 @@ func (a *Alloc) give(ctx context.Context) {
 			a.empty(ctx)
 		}
 		now := a.clock.Now()
+		maps.DeleteFunc(retry, func(_ seq.Session, r refusal) bool { return now > r.until+lastRefusal })
 		for name, ids := range a.misplaced(now) {
-			if now < retry[name] {
+			to, live := a.view(now).live[name]
+			if !live || now < retry[to.Session].until {
 				continue
 			}
-			to := a.view(now).live[name]
-			if moved, err := a.handOverAll(ctx, to, ids); err != nil {
-				retry[name] = a.clock.Now() + time.Second
-				if errors.Is(err, seq.ErrShuttingDown) {
-					continue // it leaves, and will write into the table who has its sections
-				}
-				a.log.Warn("hand-over failed", "to", name, "moved", moved, "of", len(ids), "error", err)
+			moved, err := a.handOverAll(ctx, to, ids)
+			if err == nil {
+				delete(retry, to.Session)
+				continue
 			}
+			retry[to.Session] = retry[to.Session].again(a.clock.Now())
+			if errors.Is(err, seq.ErrShuttingDown) {
+				continue // it leaves, and will write into the table who has its sections
+			}
+			a.log.Warn("hand-over failed", "to", name, "moved", moved, "of", len(ids), "error", err)
 		}
 	}
+}
+
+// refusal is of a session that did not take what it was offered.
+type refusal struct {
+	until time.Duration // nothing is offered before
+	pause time.Duration // of the last time
+}
+
+// The pause after a hand-over that failed: a try costs the callers of the sections a wait,
+// and a peer that has no time for it has less by each.
+const (
+	firstRefusal = time.Second
+	lastRefusal  = 30 * time.Second
+)
+
+func (r refusal) again(now time.Duration) refusal {
+	pause := min(max(2*r.pause, firstRefusal), lastRefusal)
+	return refusal{until: now + pause, pause: pause}
 }
 
 // misplaced groups this node's sections that the table wants at another live node.
@@ -65,7 +88,7 @@ func (a *Alloc) misplaced(now time.Duration) map[string][]seq.SectionID {
 		if !ok || owner.Name == a.name || owner.Drained {
 			continue
 		}
-		if _, live := v.live[owner.Name]; live {
+		if s, live := v.live[owner.Name]; live && a.steady(s.Session, now) {
 			byNode[owner.Name] = append(byNode[owner.Name], id)
 		}
 	}

@@ -28,6 +28,8 @@ type fleet struct {
 	lease  time.Duration
 	log    *slog.Logger
 	calls  history.Recorder
+	// renews changes the stores that a node's leases see; nil: as they are.
+	renews func(node string, s quorum.Store) quorum.Store
 
 	mu    sync.Mutex // guards nodes
 	nodes map[string]*node
@@ -36,6 +38,7 @@ type fleet struct {
 type node struct {
 	*Alloc
 	group  *quorum.Group
+	probes *probes
 	leases *quorum.Leases
 	stop   context.CancelFunc
 	done   chan struct{}
@@ -43,6 +46,11 @@ type node struct {
 }
 
 func newFleet(t *testing.T, spaces ...seq.Space) *fleet {
+	t.Helper()
+	return newFleetOn(t, clock.Boot(), spaces...)
+}
+
+func newFleetOn(t *testing.T, c clock.Clock, spaces ...seq.Space) *fleet {
 	t.Helper()
 	m, err := seq.NewMapping(spaces...)
 	if err != nil {
@@ -52,7 +60,7 @@ func newFleet(t *testing.T, spaces ...seq.Space) *fleet {
 	if testing.Verbose() && os.Getenv("SEQ_TEST_LOG") != "" {
 		level = slog.LevelDebug
 	}
-	f := &fleet{t: t, clock: clock.Boot(), lease: time.Second, nodes: map[string]*node{},
+	f := &fleet{t: t, clock: c, lease: time.Second, nodes: map[string]*node{},
 		log: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level}))}
 	f.stores = memstore.New(3, m, f.clock, 10*time.Second)
 	t.Cleanup(func() {
@@ -89,19 +97,19 @@ func (f *fleet) start(name string, expect int, file string) *node {
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	n := &node{group: group, done: make(chan struct{}), file: file}
+	n := &node{group: group, probes: &probes{Registers: group}, done: make(chan struct{}), file: file}
 	session := seq.NewSession()
 	log := f.log.With("node", name)
 	n.leases, err = quorum.NewLeases(quorum.LeaseConfig{
 		Ref: f.stores.Ref, Session: session, Name: name, Addr: name, Lease: f.lease, N: 3, W: 2, Clock: f.clock, Logger: log,
 		OnLost:     func(h *quorum.Hold) { n.lost(h.Register(), h.Round()) },
 		OnSessions: func() { n.sessionsChanged() },
-	}, f.stores.Named())
+	}, f.named(name))
 	if err != nil {
 		f.t.Fatal(err)
 	}
 	n.Alloc, err = NewAlloc(Parts{Name: name, Addr: name, Cluster: "mem", Session: session, Lease: f.lease, Replicas: 3, Needed: 2,
-		Mapping: f.stores.Mapping, Registers: group, Documents: group, Leases: keeper{n.leases}, Peers: loopback{f, session},
+		Mapping: f.stores.Mapping, Registers: n.probes, Documents: group, Leases: keeper{n.leases}, Peers: loopback{f, session},
 		Clock: f.clock, Wall: time.Now, Logger: log, ExpectAllocs: expect, Weight: 100})
 	if err != nil {
 		f.t.Fatal(err)
@@ -125,6 +133,16 @@ func (f *fleet) start(name string, expect int, file string) *node {
 	})
 	go func() { wg.Wait(); close(n.done) }()
 	return n
+}
+
+func (f *fleet) named(node string) []quorum.NamedStore {
+	list := f.stores.Named()
+	for i := range list {
+		if f.renews != nil {
+			list[i].Store = f.renews(node, list[i].Store)
+		}
+	}
+	return list
 }
 
 // kill stops a node as a crash does, as far as others can see.

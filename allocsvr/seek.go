@@ -9,11 +9,12 @@ import (
 	"github.com/seqsvr/seqsvr/seq"
 )
 
-// liveness remembers which nodes were ever seen alive by this process.
+// liveness remembers which nodes were ever seen alive by this process, and how steadily.
 type liveness struct {
-	mu    sync.Mutex // guards names and addrs
-	names map[string]bool
-	addrs map[string]string // of those that were alive at the last look
+	mu       sync.Mutex // guards names, addrs and flapping
+	names    map[string]bool
+	addrs    map[string]string // of those that were alive at the last look
+	flapping flapping
 }
 
 // addr is where the node is if it was alive at the last look, "" if it has died:
@@ -35,6 +36,9 @@ func (a *Alloc) patience() time.Duration { return max(3*time.Second, 2*a.lease) 
 type view struct {
 	live map[string]quorum.SessionView // by node name, self included
 	next time.Duration                 // when the first of them may be free, 0 for never
+	// sure says that enough stores have told of them within half a lease for the others'
+	// absence to mean something.
+	sure bool
 }
 
 // view reads the sessions. A node counts as alive while its session's lease runs.
@@ -44,7 +48,10 @@ func (a *Alloc) view(now time.Duration) view {
 	}}
 	a.seen.mu.Lock()
 	defer a.seen.mu.Unlock()
-	for _, s := range a.leases.Sessions() {
+	all := a.leases.Sessions()
+	v.sure = a.fresh(all, now)
+	a.seen.flapping.observe(all, v.sure, now)
+	for _, s := range all {
 		if s.Session == a.session || s.Dead || s.FreeAt <= now {
 			continue
 		}
@@ -61,6 +68,18 @@ func (a *Alloc) view(now time.Duration) view {
 	return v
 }
 
+// fresh says whether N-W+1 stores have renewed this node's own session within half a
+// lease: the W-th smallest of its ends is that late. Every W stores have one of those
+// among them, so what the W-th smallest of another's ends says is no older.
+func (a *Alloc) fresh(all []quorum.SessionView, now time.Duration) bool {
+	for _, s := range all {
+		if s.Session == a.session {
+			return !s.Dead && s.FreeAt >= now+a.lease/2
+		}
+	}
+	return false
+}
+
 // present is like view, but counts a node as alive until the stores have said that
 // its session is gone. A node whose own renewals are late sees all others' leases run
 // out; it may then look at the stores, but must not take anybody for lost.
@@ -74,11 +93,22 @@ func (a *Alloc) present() map[string]quorum.SessionView {
 	return live
 }
 
-// awaited says that a node of the table was not seen yet and may still come.
+// awaited says that a node of the table was not seen yet and may still come, or is late
+// once more and is likely to come back.
 func (a *Alloc) awaited(name string, now time.Duration) bool {
+	if name == a.name {
+		return false
+	}
 	a.seen.mu.Lock()
 	defer a.seen.mu.Unlock()
-	return !a.seen.names[name] && name != a.name && now < a.started+a.patience()
+	return !a.seen.names[name] && now < a.started+a.patience() || a.seen.flapping.spared(name, now)
+}
+
+// steady says whether a live session may be handed something.
+func (a *Alloc) steady(id seq.Session, now time.Duration) bool {
+	a.seen.mu.Lock()
+	defer a.seen.mu.Unlock()
+	return a.seen.flapping.steady(id, now)
 }
 
 // heir is the node that should take the section: its owner by the table, or the
@@ -118,17 +148,15 @@ func (a *Alloc) seekOnce(ctx context.Context) time.Duration {
 	if v.next > 0 {
 		pause = min(pause, max(v.next-now, soonest))
 	}
-	ids, inherited := a.missing(t, v, now)
+	ids, dead := a.missing(t, v, now)
 	if len(ids) == 0 {
 		return pause
 	}
 	done := a.acquire(ctx, ids)
 	if len(done.owned) > 0 {
 		a.log.Info("sections acquired", "sections", len(done.owned), "with counters", done.kept,
-			"of", len(ids), "from the dead", inherited, "took", (a.clock.Now() - now).Round(time.Microsecond))
-		if inherited > 0 {
-			a.stats.takeovers.Add(1)
-		}
+			"of", len(ids), "from the dead", len(dead), "took", (a.clock.Now() - now).Round(time.Microsecond))
+		a.inherit(done.owned, dead)
 		a.giver.kick()
 		a.arbiter.loop.kick()
 	}
@@ -138,17 +166,41 @@ func (a *Alloc) seekOnce(ctx context.Context) time.Duration {
 	return pause
 }
 
-// missing lists the absent sections whose heir this node is, and how many of them
-// were another node's.
-func (a *Alloc) missing(t *table, v view, now time.Duration) (ids []seq.SectionID, inherited int) {
+// missing lists the absent sections whose heir this node is, and of those that are
+// another node's the owner: none while this node is not sure that the other is gone.
+func (a *Alloc) missing(t *table, v view, now time.Duration) (ids []seq.SectionID, dead map[seq.SectionID]string) {
+	dead = make(map[seq.SectionID]string)
 	for _, c := range a.cells {
 		if int(c.id) >= len(t.Sections) || a.stateOf(c) != absent || a.heir(t, c.id, v, now) != a.name {
 			continue
 		}
-		ids = append(ids, c.id)
 		if owner, _ := t.Owner(c.id); owner.Name != a.name {
-			inherited++
+			if !v.sure {
+				continue
+			}
+			dead[c.id] = owner.Name
+		}
+		ids = append(ids, c.id)
+	}
+	return ids, dead
+}
+
+// inherit notes which of the sections were others'.
+func (a *Alloc) inherit(ids []seq.SectionID, dead map[seq.SectionID]string) {
+	from := make(map[string]bool)
+	for _, id := range ids {
+		if name := dead[id]; name != "" {
+			from[name] = true
 		}
 	}
-	return ids, inherited
+	if len(from) == 0 {
+		return
+	}
+	a.stats.takeovers.Add(1)
+	now := a.clock.Now()
+	a.seen.mu.Lock()
+	defer a.seen.mu.Unlock()
+	for name := range from {
+		a.seen.flapping.inherit(name, now)
+	}
 }

@@ -1,0 +1,280 @@
+package allocsvr
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/seqsvr/seqsvr/quorum"
+	"github.com/seqsvr/seqsvr/seq"
+)
+
+// bubbleClock is the clock of a synctest bubble.
+type bubbleClock struct{ start time.Time }
+
+func (c bubbleClock) Now() time.Duration { return time.Since(c.start) }
+
+// starvation holds the renewals of whole nodes up for random times, as a machine does
+// that has no time for them: nobody is dead, and leases end before they are renewed.
+type starvation struct {
+	which  string        // names of nodes
+	most   time.Duration // a node gets through again after up to so much
+	random *rand.Rand
+
+	mu   sync.Mutex // guards on, next and random
+	on   bool
+	next map[string]time.Time // when a node gets through
+}
+
+func (s *starvation) set(on bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.on = on
+}
+
+func (s *starvation) wait(node string) time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.on || !strings.Contains(s.which, node) {
+		return 0
+	}
+	if s.next[node].Before(time.Now()) {
+		s.next[node] = time.Now().Add(time.Duration(s.random.Int64N(int64(s.most))))
+	}
+	return time.Until(s.next[node])
+}
+
+// late is a store as a starving node's renewals see it.
+type late struct {
+	quorum.Store
+	*starvation
+	node string
+}
+
+var errStarved = errors.New("no time for it")
+
+func (l late) Renew(ctx context.Context, req quorum.RenewRequest) (quorum.RenewReply, error) {
+	time.Sleep(l.wait(l.node))
+	if ctx.Err() != nil {
+		return quorum.RenewReply{}, errStarved
+	}
+	return l.Store.Renew(ctx, req)
+}
+
+// starving is a fleet of three in virtual time; which of them starve once s is set.
+func starving(t *testing.T, which string, most time.Duration) (f *fleet, a, b, c *node, s *starvation) {
+	t.Helper()
+	s = &starvation{which: which, most: most, random: rand.New(rand.NewPCG(1, 2)), next: map[string]time.Time{}}
+	f = newFleetOn(t, bubbleClock{time.Now()}, seq.Space{Name: "user", Sections: 32, Step: 100})
+	f.renews = func(node string, store quorum.Store) quorum.Store { return late{store, s, node} }
+	a, b, c = f.start("a", 3, ""), f.start("b", 3, ""), f.start("c", 3, "")
+	f.serving(a, b, c)
+	return f, a, b, c, s
+}
+
+func takeovers(nodes ...*node) (n uint64) {
+	for _, m := range nodes {
+		n += m.stats.takeovers.Load()
+	}
+	return n
+}
+
+// takenOver is how long after a's death its sections were all served by the others.
+func takenOver(f *fleet, a, b, c *node) time.Duration {
+	f.t.Helper()
+	f.until("a has sections", func() bool { return len(a.owned()) > 0 })
+	time.Sleep(5 * f.lease) // and no hand-over is under way
+	a.kill()
+	dead := f.clock.Now()
+	f.mu.Lock()
+	delete(f.nodes, "a")
+	f.mu.Unlock()
+	f.serving(b, c)
+	return f.clock.Now() - dead
+}
+
+// soon is what an acquisition takes in a bubble, and the poll of a test.
+const soon = 20 * time.Millisecond
+
+func TestADeadNodeIsTakenOverAtTheEndOfItsLease(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, a, b, c, _ := starving(t, "", 0)
+		if got := takenOver(f, a, b, c); got > f.lease+soon {
+			t.Errorf("taken over after %v, want at most the lease of %v", got, f.lease)
+		}
+	})
+}
+
+func TestNodesThatStarveTakeEachOtherOverSoOftenAndNoMore(t *testing.T) {
+	const minutes = 4
+	for _, most := range []time.Duration{1200 * time.Millisecond, 2500 * time.Millisecond, 5 * time.Second} {
+		t.Run(most.String(), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f, a, b, c, s := starving(t, "abc", most)
+				s.set(true)
+				for m := range uint64(minutes) {
+					time.Sleep(time.Minute)
+					// Each of three may inherit from two: the bound of flapping, six times.
+					bound := 6 * (5 + (m+1)*60/(1+mostSpared))
+					if got := takeovers(a, b, c); got > bound {
+						t.Errorf("%d takeovers in %d minutes, want at most %d", got, m+1, bound)
+					}
+				}
+				t.Logf("%d takeovers in %d minutes", takeovers(a, b, c), minutes)
+				s.set(false)
+				f.serving(a, b, c)
+			})
+		})
+	}
+}
+
+func TestANodeThatStarvedAndThenDiesIsTakenOver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, a, b, c, s := starving(t, "abc", 2500*time.Millisecond)
+		s.set(true)
+		time.Sleep(time.Minute)
+		s.set(false)
+		f.serving(a, b, c)
+		if _, err := (adminServer{a: b.Alloc}).Rebalance(t.Context(), nil); err != nil {
+			t.Fatal(err)
+		}
+		most := f.lease + f.lease + mostSpared*f.lease + f.lease/5 + soon // its own lease, spared, the next look
+		if got := takenOver(f, a, b, c); got > most {
+			t.Errorf("taken over after %v, want at most %v", got, most)
+		}
+	})
+}
+
+func TestANodeThatWasLateIsAsGoodAsAnyOnceItHasBeenSteady(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, a, b, c, s := starving(t, "a", 4*time.Second)
+		s.set(true)
+		f.until("a was taken over", func() bool { return takeovers(b, c) > 0 })
+		s.set(false)
+		f.serving(a, b, c)
+		time.Sleep(steadyAfter + 2*s.most) // a renewal may still be held up
+		if _, err := (adminServer{a: b.Alloc}).Rebalance(t.Context(), nil); err != nil {
+			t.Fatal(err)
+		}
+		if got := takenOver(f, a, b, c); got > f.lease+soon {
+			t.Errorf("taken over after %v, want at most the lease of %v", got, f.lease)
+		}
+	})
+}
+
+// probes counts the looks at sections of a node.
+type probes struct {
+	Registers
+	sections atomic.Int64
+}
+
+func (p *probes) Probe(ctx context.Context, s seq.Session, regs []seq.Register) []quorum.Outcome {
+	for _, r := range regs {
+		if _, ok := r.Section(); ok {
+			p.sections.Add(1)
+		}
+	}
+	return p.Registers.Probe(ctx, s, regs)
+}
+
+func TestANodeThatHearsNothingSeeksNothingOfOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFleetOn(t, bubbleClock{time.Now()}, seq.Space{Name: "user", Sections: 32, Step: 100})
+		s := &starvation{which: "a", most: time.Nanosecond, random: rand.New(rand.NewPCG(1, 2)), next: map[string]time.Time{}}
+		f.renews = func(node string, store quorum.Store) quorum.Store { return late{store, s, node} }
+		a, b := f.start("a", 2, ""), f.start("b", 2, "")
+		f.serving(a, b)
+		s.mu.Lock()
+		s.on, s.next["a"] = true, time.Now().Add(time.Minute)
+		s.mu.Unlock()
+		time.Sleep(a.lease) // every lease has ended by what a has heard
+		before := a.probes.sections.Load()
+		for range 5 {
+			a.seekOnce(t.Context())
+			time.Sleep(a.lease)
+		}
+		if n := a.probes.sections.Load() - before; n != 0 {
+			t.Errorf("looked at %d sections of others, want none", n)
+		}
+	})
+}
+
+func TestASessionThatComesBackIsGivenMoreTimeEachTime(t *testing.T) {
+	const lease = time.Second
+	f := newFlapping(lease)
+	now := time.Duration(0)
+	see := func(freeAt time.Duration, dead, sure bool) {
+		f.observe([]quorum.SessionView{{Session: 1, Name: "a", FreeAt: freeAt, Dead: dead}}, sure, now)
+	}
+	spared := func(want time.Duration) { // from the end of its lease on
+		t.Helper()
+		freeAt := f.sessions[1].freeAt
+		if want > 0 && !f.spared("a", freeAt+want-1) || f.spared("a", freeAt+want) {
+			t.Errorf("count %d: not spared for %v", f.sessions[1].count, want)
+		}
+	}
+	for _, want := range []time.Duration{0, lease, 2 * lease, 4 * lease, 8 * lease, 8 * lease} {
+		see(now+lease, false, true)
+		if n := f.sessions[1].count; f.steady(1, now) != (n == 0) || !f.steady(1, now+want) {
+			t.Errorf("count %d: want it steady after %v", n, want)
+		}
+		freeAt := now + lease
+		now += lease
+		see(freeAt, false, false)
+		if f.sessions[1].lapsed {
+			t.Error("taken for lapsed by one who has heard nothing")
+		}
+		see(freeAt, true, true)
+		spared(want)
+	}
+	see(now+lease, false, true)
+	now += steadyAfter
+	see(now+lease, false, true)
+	now += lease
+	see(now, true, true)
+	spared(0) // it was steady
+
+	see(now+lease, false, true)
+	freeAt := now + lease
+	now += lease / 10
+	see(now, true, true) // ended long before its time
+	if f.spared("a", freeAt) {
+		t.Error("spared, but it was ended")
+	}
+}
+
+func TestWhoeverIsInheritedFromAgainIsSparedWhateverIsSeenOfIt(t *testing.T) {
+	const lease = time.Second
+	f := newFlapping(lease)
+	now := time.Hour
+	for _, want := range []time.Duration{lease, 2 * lease, 4 * lease, 8 * lease, 8 * lease} {
+		f.inherit("a", now)
+		f.inherit("a", now+lease/2) // the rest of it
+		if f.spared("a", now+lease-1) {
+			t.Error("the rest was not to be had")
+		}
+		if !f.spared("a", now+lease) || !f.spared("a", now+lease+want-1) || f.spared("a", now+lease+want) {
+			t.Errorf("inherited from %d times: not spared for %v", f.from["a"].count, want)
+		}
+		now += lease + want
+	}
+	f.observe([]quorum.SessionView{{Session: 2, Name: "a", FreeAt: now + lease}}, true, now)
+	if f.spared("a", now) {
+		t.Error("spared for what another session was")
+	}
+}
+
+func TestThePauseAfterAFailedHandOverGrows(t *testing.T) {
+	var r refusal
+	for _, want := range []time.Duration{1, 2, 4, 8, 16, 30, 30} {
+		if r = r.again(time.Hour); r.until != time.Hour+want*time.Second {
+			t.Errorf("again after %v, want %v s", r.until-time.Hour, int(want))
+		}
+	}
+}
