@@ -80,7 +80,8 @@ func (a *Alloc) HintRoutes(version uint64) {
 
 // followRoutes reads the table when a newer version is heard of, and now and then.
 func (a *Alloc) followRoutes(ctx context.Context) {
-	const every = 20 * time.Millisecond // looks at numbers in memory
+	// News of a newer version kicks; this is for the first table, and after a failed read.
+	const every = 100 * time.Millisecond
 	last := time.Duration(-1)
 	for a.routes.loop.wait(ctx, every) {
 		have := a.routes.table().version()

@@ -63,6 +63,8 @@ type LeaseConfig struct {
 	// seq.ErrNoLease (the session was ended), seq.ErrNotVoting,
 	// seq.ErrForeignCluster, seq.ErrStaleEra.
 	OnRefused func(err error)
+	// OnRoutes is called when RouteVersion has gone up.
+	OnRoutes func()
 	// OnSessions is called when Sessions changed in more than its times.
 	OnSessions func()
 }

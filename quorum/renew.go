@@ -132,7 +132,9 @@ func (l *Leases) renewed(s *storeLease, sent sentRenew, reply RenewReply, now ti
 			l.cfg.OnLost(h)
 		}
 	}
-	advance(&l.routes, reply.RouteVersion)
+	if advance(&l.routes, reply.RouteVersion) && l.cfg.OnRoutes != nil {
+		l.cfg.OnRoutes()
+	}
 
 	l.mu.Lock()
 	changed := false
@@ -148,15 +150,18 @@ func (l *Leases) renewed(s *storeLease, sent sentRenew, reply RenewReply, now ti
 	return again
 }
 
-// advance is an atomic maximum.
+// advance is an atomic maximum; false if it was as high already.
 func advance[T int64 | uint64](a interface {
 	Load() T
 	CompareAndSwap(old, new T) bool
-}, v T) {
+}, v T) bool {
 	for {
 		old := a.Load()
-		if v <= old || a.CompareAndSwap(old, v) {
-			return
+		if v <= old {
+			return false
+		}
+		if a.CompareAndSwap(old, v) {
+			return true
 		}
 	}
 }

@@ -148,7 +148,9 @@ func (s *stage) only(name, at string) (restore func()) {
 		s.w.mu.Lock()
 		defer s.w.mu.Unlock()
 		for _, l := range cut {
-			s.w.cuts[l] += by
+			if s.w.cuts[l] += by; s.w.cuts[l] <= 0 {
+				delete(s.w.cuts, l)
+			}
 		}
 	}
 	change(1)

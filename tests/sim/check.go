@@ -43,8 +43,8 @@ type checker struct {
 	found    []Violation
 	sessions map[seq.Session]string
 	epochs   map[seq.SectionID]map[seq.Epoch]*ownership
-	last     map[seq.Session]map[seq.SectionID]seq.Epoch // what each session was last seen to own
-	ids      map[uint64]string                           // snowflake IDs handed out, and to whom
+	last     map[seq.Session][]*ownership // by section: what each session was last seen to own
+	ids      map[uint64]string            // snowflake IDs handed out, and to whom
 	floors   map[history.Key]uint64
 }
 
@@ -58,7 +58,7 @@ type ownership struct {
 
 func newChecker(w *world) *checker {
 	return &checker{w: w, failed: make(chan struct{}), sessions: map[seq.Session]string{},
-		epochs: map[seq.SectionID]map[seq.Epoch]*ownership{}, last: map[seq.Session]map[seq.SectionID]seq.Epoch{}, ids: map[uint64]string{}, floors: map[history.Key]uint64{}}
+		epochs: map[seq.SectionID]map[seq.Epoch]*ownership{}, last: map[seq.Session][]*ownership{}, ids: map[uint64]string{}, floors: map[history.Key]uint64{}}
 }
 
 // broken notes a violation.
@@ -105,29 +105,22 @@ func (c *checker) durable(h *host, r seq.Register, was, next acceptor.State) {
 }
 
 // answer looks at an answer as it leaves a process that lives its life-th life.
-func (c *checker) answer(h *host, life int, k *call, msg proto.Message) {
-	switch reply := msg.(type) {
+func (c *checker) answer(h *host, life int, k *call, msg, reply proto.Message) {
+	switch reply := reply.(type) {
 	case *pb.NextReply:
-		var req pb.NextRequest
-		if proto.Unmarshal(k.body, &req) == nil {
-			c.onDisk(h, c.w.register(req.GetSpace(), req.GetUid()), reply.GetLast())
-		}
+		req := msg.(*pb.NextRequest)
+		c.onDisk(h, c.w.register(req.GetSpace(), req.GetUid()), reply.GetLast())
 	case *pb.RaiseReply:
-		var req pb.RaiseRequest
-		if proto.Unmarshal(k.body, &req) == nil {
-			c.onDisk(h, c.w.register(req.GetSpace(), req.GetUid()), reply.GetValue())
-		}
+		req := msg.(*pb.RaiseRequest)
+		c.onDisk(h, c.w.register(req.GetSpace(), req.GetUid()), reply.GetValue())
 	case *pb.SegmentTakeReply:
-		var req pb.SegmentTakeRequest
-		if proto.Unmarshal(k.body, &req) == nil {
-			c.onDisk(h, seq.TagRegister(req.GetTag()), reply.GetLast())
-		}
+		c.onDisk(h, seq.TagRegister(msg.(*pb.SegmentTakeRequest).GetTag()), reply.GetLast())
 	case *pb.SnowflakeGenerateReply:
 		for _, id := range reply.GetIds() {
 			c.onDisk(h, seq.WorkerRegister(idSpace, 0, idWorker(id)), idMark(id))
 		}
 	case *pb.ResultsReply:
-		c.vote(h, life, k, reply)
+		c.vote(h, life, k, msg, reply)
 	}
 }
 
@@ -147,11 +140,11 @@ func (c *checker) onDisk(h *host, r seq.Register, value uint64) {
 // vote checks that an empty or old disk never votes, and that a promise or an accepted
 // value is on the disk when it is told (I1, I2 over a power cut). The answer of a process
 // that is killed meanwhile goes nowhere, and the disk may be another one by then.
-func (c *checker) vote(h *host, life int, k *call, reply *pb.ResultsReply) {
+func (c *checker) vote(h *host, life int, k *call, msg proto.Message, reply *pb.ResultsReply) {
 	if h.disk == nil {
 		return
 	}
-	name := pointName(k.method)
+	name := k.name.point
 	if name != "prepare" && name != "step" {
 		return
 	}
@@ -163,7 +156,7 @@ func (c *checker) vote(h *host, life int, k *call, reply *pb.ResultsReply) {
 		c.broken("wire", "%s answers what cannot be read: %v", h.name, err)
 		return
 	}
-	for i, e := range ballots(k) {
+	for i, e := range ballots(msg) {
 		if i >= len(decoded.Results) || decoded.Results[i].Verdict != quorum.VerdictOK {
 			continue
 		}
@@ -177,10 +170,10 @@ func (c *checker) vote(h *host, life int, k *call, reply *pb.ResultsReply) {
 // inspect checks I6 and I7 over all nodes.
 func (c *checker) inspect() {
 	type claim struct {
-		host string
-		view allocsvr.SectionView
+		host *host
+		view *allocsvr.SectionView
 	}
-	leased := map[seq.SectionID]claim{}
+	leased := make([]claim, c.w.ident.Mapping.Sections())
 	for _, h := range c.w.of(allocHost) {
 		c.w.mu.Lock()
 		p, up := h.alloc, h.up
@@ -190,66 +183,71 @@ func (c *checker) inspect() {
 		}
 		now := h.clock.real()
 		views := p.node.Sections()
-		c.release(p.session, views)
-		for _, v := range views {
-			c.own(h, v)
+		c.seen(h, p.session, views)
+		for i := range views {
+			v := &views[i]
 			if !v.Owned || now >= v.Until {
 				continue
 			}
-			if other, taken := leased[v.Section]; taken && !c.w.opts.Beyond {
+			if other := leased[v.Section]; other.host != nil && !c.w.opts.Beyond {
 				c.broken("I7", "section %d is leased to %s under %s and to %s under %s", v.Section,
-					other.host, other.view.Epoch, h.name, v.Epoch)
+					other.host.name, other.view.Epoch, h.name, v.Epoch)
 			}
-			leased[v.Section] = claim{h.name, v}
+			leased[v.Section] = claim{h, v}
 		}
 	}
 }
 
-// own keeps the owned epochs of a section and checks I6 between neighbours; over more
-// than one step it follows by induction.
-func (c *checker) own(h *host, v allocsvr.SectionView) {
+// seen takes in what a session owns: at most one epoch of a section, and none of those
+// that it owned before and does not list any more.
+func (c *checker) seen(h *host, session seq.Session, views []allocsvr.SectionView) {
 	c.mu.Lock()
+	last := c.last[session]
+	if last == nil {
+		last = make([]*ownership, c.w.ident.Mapping.Sections())
+		c.last[session] = last
+	}
+	for s, rec := range last {
+		if rec != nil && !slices.ContainsFunc(views, func(v allocsvr.SectionView) bool { return int(v.Section) == s && v.Epoch == rec.epoch }) {
+			rec.owned, last[s] = false, nil
+		}
+	}
+	why, at := "", 0
+	for i := range views {
+		if text := c.own(last, &views[i]); text != "" {
+			why, at = text, i
+		}
+	}
+	c.mu.Unlock()
+	if why != "" {
+		c.broken("I6", "section %d at %s under %s: %s", views[at].Section, h.name, views[at].Epoch, why)
+	}
+}
+
+// own keeps the owned epochs of a section and checks I6 between neighbours, if anything
+// has changed; over more than one step it follows by induction. Needs c.mu.
+func (c *checker) own(last []*ownership, v *allocsvr.SectionView) (why string) {
+	if v.High > v.Confirmed || v.Base > v.High {
+		why = fmt.Sprintf("base %d, high %d, confirmed %d", v.Base, v.High, v.Confirmed)
+	}
+	rec := last[v.Section]
+	if rec != nil && rec.confirmed == v.Confirmed && rec.owned == v.Owned {
+		rec.high = v.High
+		return why
+	}
 	all := c.epochs[v.Section]
 	if all == nil {
 		all = map[seq.Epoch]*ownership{}
 		c.epochs[v.Section] = all
 	}
-	rec := all[v.Epoch]
-	fresh := rec == nil
-	if fresh {
+	if rec = all[v.Epoch]; rec == nil {
 		rec = &ownership{epoch: v.Epoch, base: v.Base, high: v.High}
 		all[v.Epoch] = rec
 	}
-	same := !fresh && rec.confirmed == v.Confirmed && rec.owned == v.Owned
+	last[v.Section] = rec
 	first := rec.high
 	rec.high, rec.confirmed, rec.owned = v.High, v.Confirmed, v.Owned
-	if c.last[v.Epoch.Session] == nil {
-		c.last[v.Epoch.Session] = map[seq.SectionID]seq.Epoch{}
-	}
-	c.last[v.Epoch.Session][v.Section] = v.Epoch
-	var why string
-	if v.High > v.Confirmed || v.Base > v.High {
-		why = fmt.Sprintf("base %d, high %d, confirmed %d", v.Base, v.High, v.Confirmed)
-	}
-	if fresh || !same {
-		why = cmp.Or(why, c.neighbours(all, rec, first))
-	}
-	c.mu.Unlock()
-	if why != "" {
-		c.broken("I6", "section %d at %s under %s: %s", v.Section, h.name, v.Epoch, why)
-	}
-}
-
-// release notes which epochs a node owns no more: it has at most one of a section.
-func (c *checker) release(session seq.Session, views []allocsvr.SectionView) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for s, e := range c.last[session] {
-		if !slices.ContainsFunc(views, func(v allocsvr.SectionView) bool { return v.Section == s && v.Epoch == e }) {
-			c.epochs[s][e].owned = false
-			delete(c.last[session], s)
-		}
-	}
+	return cmp.Or(why, c.neighbours(all, rec, first))
 }
 
 // neighbours says what is wrong between an epoch and those next to it; high is what the
@@ -284,7 +282,7 @@ func succeeds(before, after *ownership, high uint64) string {
 }
 
 // ended forgets that a process owned anything: it will not hand out a number again.
-func (c *checker) ended(session seq.Session) { c.release(session, nil) }
+func (c *checker) ended(h *host, session seq.Session) { c.seen(h, session, nil) }
 
 // ballot is one item of a prepare or step.
 type ballot struct {

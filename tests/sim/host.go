@@ -13,6 +13,7 @@ const (
 	storeHost hostKind = iota
 	allocHost
 	callerHost
+	hostKinds = iota
 )
 
 // host is a machine with at most one process. What the process before did not get out
@@ -37,10 +38,10 @@ type host struct {
 	ctx     context.Context // of the process
 	cancel  context.CancelFunc
 	methods map[string]method
-	guards  []grpc.UnaryServerInterceptor
-	inbound map[*call]struct{} // not answered yet
-	lost    bool               // for good: the disk is gone, corrupt or old
-	parked  string             // file of the last orderly leave
+	guard   grpc.UnaryServerInterceptor // all of them in their order
+	inbound map[*call]struct{}          // not answered yet
+	lost    bool                        // for good: the disk is gone, corrupt or old
+	parked  string                      // file of the last orderly leave
 }
 
 type method struct {
@@ -53,6 +54,8 @@ func (w *world) newHost(kind hostKind, name string, index int) *host {
 	rate := 1 + w.opts.drift()*(2*w.rng.Float64()-1)
 	h.clock = newHostClock(w, rate, w.between(1e9, 1e12))
 	w.hosts = append(w.hosts, h)
+	all := append(slices.Clone(w.of(kind)), h)
+	w.kinds[kind].Store(&all)
 	return h
 }
 
@@ -65,7 +68,7 @@ func (h *host) boot() {
 	h.over = make(chan struct{})
 	h.ctx, h.cancel = context.WithCancel(h.w.life)
 	h.methods = map[string]method{}
-	h.guards = nil
+	h.guard = chain(nil)
 }
 
 // RegisterService implements grpc.ServiceRegistrar.

@@ -181,7 +181,9 @@ func (w *world) sever(links []link, d time.Duration) {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		for _, l := range links {
-			w.cuts[l] = max(0, w.cuts[l]-1)
+			if w.cuts[l]--; w.cuts[l] <= 0 {
+				delete(w.cuts, l)
+			}
 		}
 	})
 }

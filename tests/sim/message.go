@@ -26,28 +26,34 @@ func pointName(method string) string {
 	return strings.ToLower(name)
 }
 
+// methodName is what a method is called here.
+type methodName struct{ short, point, ok string }
+
+// nameOf keeps the names of methods. Needs w.mu.
+func (w *world) nameOf(method string) *methodName {
+	n := w.names[method]
+	if n == nil {
+		p := pointName(method)
+		n = &methodName{path.Base(method), p, p + ".ok"}
+		w.names[method] = n
+	}
+	return n
+}
+
 // ballots are the items of a prepare or step.
-func ballots(k *call) []ballot {
+func ballots(msg proto.Message) []ballot {
 	var out []ballot
-	switch pointName(k.method) {
-	case "prepare":
-		var wire pb.PrepareRequest
-		if proto.Unmarshal(k.body, &wire) != nil {
-			return nil
-		}
-		req, err := storewire.PrepareFromProto(&wire)
+	switch wire := msg.(type) {
+	case *pb.PrepareRequest:
+		req, err := storewire.PrepareFromProto(wire)
 		if err != nil {
 			return nil
 		}
 		for _, it := range req.Items {
 			out = append(out, ballot{it.Register, seq.Epoch{Round: it.Round, Session: req.Session}, 0})
 		}
-	case "step":
-		var wire pb.StepRequest
-		if proto.Unmarshal(k.body, &wire) != nil {
-			return nil
-		}
-		req, err := storewire.StepFromProto(&wire)
+	case *pb.StepRequest:
+		req, err := storewire.StepFromProto(wire)
 		if err != nil {
 			return nil
 		}
@@ -65,7 +71,11 @@ func describe(body []byte, method string, request bool) string {
 		switch name {
 		case "prepare", "step":
 			var b strings.Builder
-			for _, it := range ballots(&call{method: method, body: body}) {
+			wire := requestOf(name)
+			if proto.Unmarshal(body, wire) != nil {
+				return ""
+			}
+			for _, it := range ballots(wire) {
 				fmt.Fprintf(&b, " %s@%s", it.register, it.epoch)
 				if name == "step" {
 					fmt.Fprintf(&b, ">%d", it.max)
@@ -116,6 +126,10 @@ func results(reply quorum.Reply) string {
 
 func requestOf(name string) proto.Message {
 	switch name {
+	case "prepare":
+		return &pb.PrepareRequest{}
+	case "step":
+		return &pb.StepRequest{}
 	case "next":
 		return &pb.NextRequest{}
 	case "raise":

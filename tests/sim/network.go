@@ -3,7 +3,6 @@ package sim
 import (
 	"context"
 	"fmt"
-	"path"
 	"time"
 
 	"google.golang.org/grpc"
@@ -25,6 +24,7 @@ type call struct {
 	fromLife int
 	toLife   int // of the process that has it; 0 before
 	method   string
+	name     *methodName
 	body     []byte
 	md       metadata.MD
 	deadline time.Time // zero: none
@@ -92,7 +92,7 @@ func (w *world) start(k *call, to string) error {
 		return status.Errorf(codes.Unavailable, "no host %q", to)
 	}
 	w.stats.Messages++
-	k.id = w.stats.Messages
+	k.id, k.name = w.stats.Messages, w.nameOf(k.method)
 	w.leave(k.from, func() { w.request(k) })
 	return nil
 }
@@ -116,12 +116,12 @@ func (w *world) leave(h *host, do func()) {
 // request puts a request on the wire. Needs w.mu.
 func (w *world) request(k *call) {
 	if w.cut(k.from, k.to) {
-		w.trace.add("%-8s -> %-8s %s #%d lost in the partition", k.from.name, k.to.name, path.Base(k.method), k.id)
+		w.trace.add("%-8s -> %-8s %s #%d lost in the partition", k.from.name, k.to.name, k.name.short, k.id)
 		w.fail(k, keepalive, "keepalive timeout")
 		return
 	}
 	if w.chance(w.loss()) {
-		w.trace.add("%-8s -> %-8s %s #%d lost", k.from.name, k.to.name, path.Base(k.method), k.id)
+		w.trace.add("%-8s -> %-8s %s #%d lost", k.from.name, k.to.name, k.name.short, k.id)
 		w.stats.Lost++
 		w.fail(k, w.between(0, time.Second), "connection lost")
 		return
@@ -162,12 +162,14 @@ func (w *world) arrive(k *call, again bool) {
 		k.toLife = h.life
 		h.inbound[k] = struct{}{}
 	}
-	w.trace.add("%-8s <- %-8s %s #%d %s", h.name, k.from.name, path.Base(k.method), k.id, seen{k.body, k.method, true, nil})
-	w.point(h, pointName(k.method))
+	if w.trace.on { // the arguments cost more than the event
+		w.trace.add("%-8s <- %-8s %s #%d %s", h.name, k.from.name, k.name.short, k.id, seen{k.body, k.method, true, nil})
+	}
+	w.point(h, k.name.point)
 	w.handle(h, m, k, again)
 }
 
-// handle runs the real handler in a goroutine of its own, as gRPC does. Needs w.mu.
+// handle runs the real handler in a goroutine for it alone, as gRPC does. Needs w.mu.
 func (w *world) handle(h *host, m method, k *call, again bool) {
 	ctx := metadata.NewIncomingContext(h.ctx, k.md)
 	cancel := context.CancelFunc(func() {})
@@ -179,13 +181,15 @@ func (w *world) handle(h *host, m method, k *call, again bool) {
 	if !again {
 		k.cancel = cancel
 	}
-	life, guards := h.life, h.guards
-	w.work.Go(func() {
+	life, guard := h.life, h.guard
+	w.do(func() {
 		defer cancel()
-		reply, err := m.desc.Handler(m.impl, ctx, func(req any) error {
-			return proto.Unmarshal(k.body, req.(proto.Message))
-		}, chain(guards))
-		w.reply(h, life, k, reply, err, again)
+		var req proto.Message
+		reply, err := m.desc.Handler(m.impl, ctx, func(into any) error {
+			req = into.(proto.Message)
+			return proto.Unmarshal(k.body, req)
+		}, guard)
+		w.reply(h, life, k, req, reply, err, again)
 	})
 }
 
@@ -201,7 +205,7 @@ func chain(guards []grpc.UnaryServerInterceptor) grpc.UnaryServerInterceptor {
 }
 
 // reply takes a handler's answer and sends it back.
-func (w *world) reply(h *host, life int, k *call, msg any, err error, again bool) {
+func (w *world) reply(h *host, life int, k *call, req proto.Message, msg any, err error, again bool) {
 	var r result
 	if r.err = err; err == nil {
 		r.body, r.err = proto.Marshal(msg.(proto.Message))
@@ -216,7 +220,7 @@ func (w *world) reply(h *host, life int, k *call, msg any, err error, again bool
 	}
 	w.mu.Unlock()
 	if err == nil {
-		w.check.answer(h, life, k, msg.(proto.Message))
+		w.check.answer(h, life, k, req, msg.(proto.Message))
 	}
 	w.check.inspect()
 	w.mu.Lock()
@@ -231,9 +235,11 @@ func (w *world) reply(h *host, life int, k *call, msg any, err error, again bool
 // respond puts an answer on the wire. Needs w.mu.
 func (w *world) respond(h *host, k *call, r result) {
 	if r.err == nil {
-		w.point(h, pointName(k.method)+".ok")
+		w.point(h, k.name.ok)
 	}
-	w.trace.add("%-8s => %-8s %s #%d %s", h.name, k.from.name, path.Base(k.method), k.id, seen{r.body, k.method, false, r.err})
+	if w.trace.on {
+		w.trace.add("%-8s => %-8s %s #%d %s", h.name, k.from.name, k.name.short, k.id, seen{r.body, k.method, false, r.err})
+	}
 	if w.cut(h, k.from) {
 		w.fail(k, keepalive, "keepalive timeout")
 		return

@@ -60,7 +60,7 @@ func (w *world) openStore(h *host) {
 	w.mu.Lock()
 	if h.life == life {
 		r.Register(h)
-		h.guards = []grpc.UnaryServerInterceptor{rpc.Guard(rpc.ServerConfig{Logger: w.logger(h.name)}), r.Addressed()}
+		h.guard = chain([]grpc.UnaryServerInterceptor{rpc.Guard(rpc.ServerConfig{Logger: w.logger(h.name)}), r.Addressed()})
 	}
 	w.trace.add("%-8s starts, life %d, commits %d", h.name, life, meta.Commits)
 	w.mu.Unlock()
@@ -154,7 +154,7 @@ func (w *world) startAlloc(h *host) {
 	if h.life == life {
 		node.Register(h)
 		node.RegisterAdmin(h)
-		h.guards = []grpc.UnaryServerInterceptor{rpc.Guard(rpc.ServerConfig{Logger: w.logger(h.name), ClusterID: node.ClusterID})}
+		h.guard = rpc.Guard(rpc.ServerConfig{Logger: w.logger(h.name), ClusterID: node.ClusterID})
 		h.alloc = p
 	}
 	w.check.started(h, p)
@@ -177,7 +177,7 @@ func (w *world) runAlloc(h *host, p *allocProc, ctx context.Context, life int, d
 	}
 	p.node.Close()
 	w.tally(p)
-	w.check.ended(p.session)
+	w.check.ended(h, p.session)
 	if err != nil {
 		w.kill(h, life)
 		if !errors.Is(err, seq.ErrNameTaken) {

@@ -123,14 +123,20 @@ func Run(o Options, dir string) Result {
 	}
 	w.arm(faults)
 	w.drive()
+	w.conclude()
+	return w.result(faults)
+}
+
+// conclude ends the run: every process, and everything of the simulator's own.
+func (w *world) conclude() {
 	w.end()
 	w.mu.Lock()
 	for _, h := range w.hosts {
 		h.halt(false)
 	}
+	w.dismiss()
 	w.mu.Unlock()
 	w.work.Wait()
-	return w.result(faults)
 }
 
 // assemble makes the hosts.

@@ -110,13 +110,7 @@ func play(commands []command, dir string) ([]string, []Violation) {
 	for _, a := range s.actors {
 		a.close()
 	}
-	w.end()
-	w.mu.Lock()
-	for _, h := range w.hosts {
-		h.halt(false)
-	}
-	w.mu.Unlock()
-	w.work.Wait()
+	w.conclude()
 	return out, w.result(nil).Violations
 }
 

@@ -1,11 +1,13 @@
 package sim
 
 import (
+	"bufio"
 	"encoding/json"
 	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -23,13 +25,29 @@ func simulate(t *testing.T, o Options) Result {
 	return r
 }
 
-// TestGuest is what tests/e2e/simrun calls inside WebAssembly: one job from the
-// environment, one result as JSON on standard output.
+// TestGuest is what tests/e2e/simrun calls. SIM_JOB is one job as JSON, which is what an
+// instance of WebAssembly gets; or - for the lines of standard input, one job each, so that
+// a native process serves for many. Each gives one result as JSON on standard output.
 func TestGuest(t *testing.T) {
-	text := os.Getenv("SIM_JOB")
-	if text == "" {
+	switch text := os.Getenv("SIM_JOB"); text {
+	case "":
 		t.Skip("SIM_JOB is not set: this is the inside of tests/e2e/simrun")
+	case "-":
+		jobs := bufio.NewScanner(os.Stdin)
+		jobs.Buffer(nil, 1<<20)
+		for n := 0; jobs.Scan() && !t.Failed(); n++ {
+			t.Run(strconv.Itoa(n), func(t *testing.T) { serve(t, jobs.Text()) })
+		}
+		if err := jobs.Err(); err != nil {
+			t.Fatal(err)
+		}
+	default:
+		serve(t, text)
 	}
+}
+
+// serve does one job.
+func serve(t *testing.T, text string) {
 	var job Job
 	if err := json.Unmarshal([]byte(text), &job); err != nil {
 		t.Fatal(err)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/seqsvr/seqsvr/quorum"
@@ -27,12 +28,16 @@ type world struct {
 	mu       sync.Mutex // guards all below, and what host says so of
 	rng      *rand.Rand
 	events   eventHeap
-	count    uint64        // events ever scheduled; orders those of one moment
-	kick     chan struct{} // of one place: an event is earlier than what the loop waits for
-	wakeAt   time.Duration // what the loop waits for
-	hosts    []*host       // in the order of their creation
-	cuts     map[link]int  // how many faults cut the direction now
-	bad      []weather     // loss, duplication and delay in force
+	count    uint64                             // events ever scheduled; orders those of one moment
+	kick     chan struct{}                      // of one place: an event is earlier than what the loop waits for
+	wakeAt   time.Duration                      // what the loop waits for; 0 while it does not wait
+	hosts    []*host                            // in the order of their creation
+	kinds    [hostKinds]atomic.Pointer[[]*host] // the same by kind; written under mu
+	names    map[string]*methodName             // of methods ever called
+	idle     []*hand                            // goroutines that wait for a message to handle
+	over     bool                               // nothing is handled any more
+	cuts     map[link]int                       // how many faults cut the direction now
+	bad      []weather                          // loss, duplication and delay in force
 	armed    []*armedFault
 	gone     int // stores that are lost for good
 	healed   bool
@@ -56,7 +61,7 @@ type weather struct {
 func newWorld(o Options, dir string) *world {
 	w := &world{
 		opts: o, begin: time.Now(), dir: dir, rng: rand.New(rand.NewPCG(o.Seed, 0x5e9)),
-		kick: make(chan struct{}, 1), cuts: map[link]int{}, wakeAt: never,
+		kick: make(chan struct{}, 1), cuts: map[link]int{}, names: map[string]*methodName{},
 	}
 	w.life, w.end = context.WithCancel(context.Background())
 	w.check = newChecker(w)
@@ -132,9 +137,13 @@ func (w *world) loop() {
 				w.stats.Events++
 			}
 		}
-		w.wakeAt = never
-		if due == nil && wait != never {
-			w.wakeAt = w.now() + wait
+		switch {
+		case due != nil:
+			w.wakeAt = 0 // looks again before it waits
+		case wait == never:
+			w.wakeAt = never
+		default:
+			w.wakeAt = w.events[0].at
 		}
 		w.mu.Unlock()
 		if due != nil {
@@ -164,14 +173,51 @@ func (w *world) host(name string) *host {
 	return nil
 }
 
+// of are the hosts of a kind; the slice is not to be changed.
 func (w *world) of(kind hostKind) []*host {
-	var out []*host
-	for _, h := range w.hosts {
-		if h.kind == kind {
-			out = append(out, h)
-		}
+	if all := w.kinds[kind].Load(); all != nil {
+		return *all
 	}
-	return out
+	return nil
+}
+
+// hand is a goroutine that handles one message after the other: a stack that has grown is
+// worth keeping.
+type hand struct{ tasks chan func() }
+
+// do has a hand do a task. Needs w.mu.
+func (w *world) do(task func()) {
+	var h *hand
+	if last := len(w.idle) - 1; last >= 0 {
+		h, w.idle = w.idle[last], w.idle[:last]
+	} else {
+		h = &hand{make(chan func(), 1)}
+		w.work.Go(func() { w.lend(h) })
+	}
+	h.tasks <- task
+}
+
+// lend does tasks until the run is over.
+func (w *world) lend(h *hand) {
+	for task := range h.tasks {
+		task()
+		w.mu.Lock()
+		if w.over {
+			w.mu.Unlock()
+			return
+		}
+		w.idle = append(w.idle, h)
+		w.mu.Unlock()
+	}
+}
+
+// dismiss lets all hands go, those at work when they are done. Needs w.mu.
+func (w *world) dismiss() {
+	w.over = true
+	for _, h := range w.idle {
+		close(h.tasks)
+	}
+	w.idle = nil
 }
 
 // chance is true with probability p. Needs w.mu.

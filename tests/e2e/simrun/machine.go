@@ -47,7 +47,9 @@ func build(ctx context.Context, root, dir string) (string, error) {
 
 // newMachine compiles the file once for all runs. The cache folder may be empty: no cache.
 func newMachine(ctx context.Context, file, cache string) (*machine, error) {
-	cfg := wazero.NewRuntimeConfig().WithCloseOnContextDone(true)
+	// Not WithCloseOnContextDone: it leaves the compiled code at every loop, and so at every
+	// call of a Go function, which makes it many times slower. The clock ends a run instead.
+	cfg := wazero.NewRuntimeConfig()
 	if cache != "" {
 		c, err := wazero.NewCompilationCacheWithDir(cache)
 		if err != nil {
@@ -98,7 +100,13 @@ func (m *machine) run(ctx context.Context, job sim.Job, traced bool) (sim.Result
 	}
 	var out bytes.Buffer
 	tick := int64(0) // the guest's clock: one microsecond a reading
-	read := func() int64 { tick += 1000; return tick }
+	read := func() int64 {
+		if ctx.Err() != nil {
+			panic(sys.NewExitError(sys.ExitCodeContextCanceled))
+		}
+		tick += 1000
+		return tick
+	}
 	cfg := wazero.NewModuleConfig().WithName("").WithArgs("sim", "-test.run=^TestGuest$").
 		WithEnv("SIM_JOB", string(text)).WithEnv("TMPDIR", "/tmp").WithEnv("PWD", "/").WithEnv("GOGC", "off").WithEnv("GODEBUG", "memprofilerate=0").
 		WithFSConfig(wazero.NewFSConfig().WithDirMount(dir, "/tmp")).
@@ -116,11 +124,14 @@ func (m *machine) run(ctx context.Context, job sim.Job, traced bool) (sim.Result
 	return parse(job, out.Bytes())
 }
 
+// resultMark begins the line of a guest that is a result.
+var resultMark = []byte("RESULT ")
+
 // parse finds the result in what the guest printed.
 func parse(job sim.Job, out []byte) (sim.Result, error) {
 	var r sim.Result
 	for line := range bytes.Lines(out) {
-		if text, ok := bytes.CutPrefix(line, []byte("RESULT ")); ok {
+		if text, ok := bytes.CutPrefix(line, resultMark); ok {
 			if err := json.Unmarshal(text, &r); err != nil {
 				return r, fmt.Errorf("seed %d: result: %w", job.Seed, err)
 			}

@@ -20,6 +20,7 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	context.AfterFunc(ctx, stop) // a second signal ends the process whatever it does
 	if err := run(ctx, os.Stdout, os.Args[1:]); err != nil {
 		fmt.Fprintln(os.Stderr, "simrun:", err)
 		os.Exit(1)
@@ -115,11 +116,13 @@ func run(ctx context.Context, out io.Writer, args []string) error {
 		return err
 	}
 	if f.native {
-		c.run, err = buildNative(ctx, root, dir)
-	} else {
-		c.run, err = exact(ctx)
-	}
-	if err != nil {
+		n, err := buildNative(ctx, root, dir, f.workers)
+		if err != nil {
+			return err
+		}
+		defer n.close()
+		c.run = n
+	} else if c.run, err = exact(ctx); err != nil {
 		return err
 	}
 	fmt.Fprintf(out, "%d kept seeds, then from seed %d on\n", len(c.kept), f.seed)

@@ -1,9 +1,12 @@
 package main
 
 import (
+	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -11,11 +14,16 @@ import (
 	"github.com/seqsvr/seqsvr/tests/sim"
 )
 
-// native runs the simulator's test binary as a process of this machine, one a job.
-type native struct{ file string }
+// native runs the simulator's test binary as processes of this machine, one a worker,
+// each for many jobs.
+type native struct {
+	file string
+	idle chan *worker // those that wait for a job
+}
 
-// buildNative compiles the simulator of the module at root to a file in dir.
-func buildNative(ctx context.Context, root, dir string) (native, error) {
+// buildNative compiles the simulator of the module at root to a file in dir, for so many
+// jobs at a time.
+func buildNative(ctx context.Context, root, dir string, workers int) (native, error) {
 	file := filepath.Join(dir, "sim.test")
 	cmd := exec.CommandContext(ctx, "go", "test", "-c", "-o", file, "./tests/sim")
 	cmd.Dir = root
@@ -23,7 +31,33 @@ func buildNative(ctx context.Context, root, dir string) (native, error) {
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return native{}, fmt.Errorf("build the simulator: %w\n%s", err, out)
 	}
-	return native{file}, nil
+	return native{file, make(chan *worker, workers)}, nil
+}
+
+// worker is one process.
+type worker struct {
+	cmd     *exec.Cmd
+	jobs    io.WriteCloser
+	results *bufio.Reader
+	said    bytes.Buffer // on standard error; read only when the process has ended
+}
+
+// start runs a process until ctx ends or its jobs are closed.
+func (n native) start(ctx context.Context) (*worker, error) {
+	p := &worker{cmd: exec.CommandContext(ctx, n.file, "-test.run=^TestGuest$", "-test.timeout=0")}
+	// One thread is as many as a bubble can use.
+	p.cmd.Env = append(os.Environ(), "SIM_JOB=-", "GOMAXPROCS=1", "GOGC=3000", "GOMEMLIMIT=400MiB", "GODEBUG=adaptivestackstart=1")
+	p.cmd.Stderr = &p.said
+	var err error
+	if p.jobs, err = p.cmd.StdinPipe(); err != nil {
+		return nil, err
+	}
+	results, err := p.cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	p.results = bufio.NewReader(results)
+	return p, p.cmd.Start()
 }
 
 // run implements runner; it never traces, since another run would take another course.
@@ -32,11 +66,59 @@ func (n native) run(ctx context.Context, job sim.Job, _ bool) (sim.Result, error
 	if err != nil {
 		return sim.Result{}, err
 	}
-	cmd := exec.CommandContext(ctx, n.file, "-test.run=^TestGuest$")
-	cmd.Env = append(os.Environ(), "SIM_JOB="+string(text), "GOMAXPROCS=1", "GOGC=3000", "GODEBUG=adaptivestackstart=1")
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		return sim.Result{}, fmt.Errorf("seed %d: %w\n%s", job.Seed, err, tail(out))
+	var p *worker
+	select {
+	case p = <-n.idle:
+	default:
+		if p, err = n.start(ctx); err != nil {
+			return sim.Result{}, err
+		}
 	}
-	return parse(job, out)
+	r, err := p.do(job, text)
+	if err != nil {
+		return r, err
+	}
+	select {
+	case n.idle <- p:
+	default:
+		p.end()
+	}
+	return r, nil
+}
+
+// close ends the processes that wait.
+func (n native) close() {
+	for {
+		select {
+		case p := <-n.idle:
+			p.end()
+		default:
+			return
+		}
+	}
+}
+
+// end lets a process without a job end; what it says to that is of no interest.
+func (p *worker) end() {
+	_ = p.jobs.Close()
+	_, _ = io.Copy(io.Discard, p.results)
+	_ = p.cmd.Wait()
+}
+
+// do has the process do one job. After an error it has ended.
+func (p *worker) do(job sim.Job, text []byte) (sim.Result, error) {
+	_, _ = p.jobs.Write(append(text, '\n')) // a process that is gone says so below
+	var out []byte
+	for {
+		line, err := p.results.ReadBytes('\n')
+		out = append(out, line...)
+		if bytes.HasPrefix(line, resultMark) {
+			return parse(job, line)
+		}
+		if err != nil {
+			_ = p.jobs.Close()
+			err = p.cmd.Wait()
+			return sim.Result{}, fmt.Errorf("seed %d: the process ended: %v\n%s", job.Seed, err, tail(append(out, p.said.Bytes()...)))
+		}
+	}
 }
