@@ -76,6 +76,9 @@ func (c *Cluster) build(cfg Config) error {
 		return p
 	}
 	for _, n := range c.Nodes {
+		if len(cfg.Roles) > 0 && !slices.Contains(cfg.Roles, n.Role) {
+			continue
+		}
 		c.processes = append(c.processes, c.make(n))
 	}
 	return nil

@@ -51,6 +51,9 @@ type Config struct {
 	Host func(name string) string
 	Wrap func(name string, argv []string) []string
 
+	// Roles are those whose processes there are; empty: all. The layout has them all.
+	Roles []Role
+
 	// Args are appended to the command line of every process of a role.
 	Args map[Role][]string
 	// Env is the environment of the processes. Nil: this process's own, without SEQ_*.

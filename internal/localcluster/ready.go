@@ -12,11 +12,13 @@ import (
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 )
 
-// probeTimeout bounds one question whether a node is ready. It is asked again after
-// firstProbe, and then ever less often up to lastProbe: an allocator reads every
+// probeTimeout bounds the first question whether a node is ready; one that was not
+// answered in time is given twice as long, up to longProbe, so that a slow machine comes
+// to an answer as well. It is asked again after firstProbe, and then ever less often up to lastProbe: an allocator reads every
 // section from the stores for its answer, which must not slow down what is waited for.
 const (
 	probeTimeout = 4 * time.Second
+	longProbe    = time.Minute
 	firstProbe   = 25 * time.Millisecond
 	lastProbe    = 400 * time.Millisecond
 )
@@ -46,9 +48,13 @@ func WaitNode(ctx context.Context, n Node, ended <-chan struct{}, why func() str
 	}
 	defer conn.Close()
 	var reason error // the last that says more than that the time was up
+	timeout := probeTimeout
 	for pause := firstProbe; ; pause = min(pause*3/2, lastProbe) {
-		probe, cancel := context.WithTimeout(ctx, probeTimeout)
+		probe, cancel := context.WithTimeout(ctx, timeout)
 		err := ask(probe, n.Role, conn)
+		if probe.Err() != nil {
+			timeout = min(2*timeout, longProbe)
+		}
 		cancel()
 		if err == nil {
 			return nil

@@ -2,6 +2,7 @@ package lab
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -24,9 +25,6 @@ var diskFaults = []Fault{
 	{Kind: "slow fsync", Needs: needDisk, Run: slowDisk},
 	{Kind: "damaged database", Run: damage},
 }
-
-// exitPatience is how long a process may take to find that its disk has failed.
-const exitPatience = 30 * time.Second
 
 // powerCut ends stores as the loss of power would: what was not fsynced is gone, or
 // there in part.
@@ -73,16 +71,12 @@ func failingDisk(how string) func(context.Context, *round) error {
 		}
 		p := victims[0]
 		r.note("%s of %s", how, p.Name)
-		d := r.disks[p.Name]
+		d, since := r.disks[p.Name], logged(p)
 		if _, err := d.tell("%s on", how); err != nil {
 			return err
 		}
-		var unexpected error
-		select {
-		case <-p.Done():
-			unexpected = r.ended(p, "store cannot go on")
-		case <-time.After(exitPatience):
-			unexpected = fmt.Errorf("%w: %s still runs %v after its disk began to fail", ErrUnexpected, p.Name, exitPatience)
+		unexpected := r.ends(ctx, p, since, "store cannot go on")
+		if p.Running() {
 			_ = p.Kill()
 		}
 		_, off := d.tell("%s off", how)
@@ -91,11 +85,18 @@ func failingDisk(how string) func(context.Context, *round) error {
 	}
 }
 
-// ended checks that a process that has ended failed, and said why. What it still logs
-// about its membership may come after that.
-func (r *round) ended(p *localcluster.Process, why string) error {
-	if said := r.lastLines(p.Name, 8); !p.Failed() || !strings.Contains(said, why) {
-		return fmt.Errorf("%w: %s ended with %q, want %q", ErrUnexpected, p.Name, said, why)
+// ends waits until a process ends by itself, and checks that it failed and has said why
+// since its log was so long. A run that is told to end waits for nothing and says nothing.
+func (r *round) ends(ctx context.Context, p *localcluster.Process, since int64, why string) error {
+	select {
+	case <-ctx.Done():
+		return nil
+	case <-p.Done():
+	case <-time.After(r.cfg.Patience):
+		return fmt.Errorf("%w: %s still runs after %v, want an end with %q", ErrUnexpected, p.Name, r.cfg.Patience, why)
+	}
+	if !p.Failed() || !strings.Contains(said(p, since), why) {
+		return fmt.Errorf("%w: %s ended with %q, want %q", ErrUnexpected, p.Name, r.lastLines(p.Name, 8), why)
 	}
 	return nil
 }
@@ -153,16 +154,14 @@ func damage(ctx context.Context, r *round) error {
 	if err := os.WriteFile(path, spoilt, 0o600); err != nil {
 		return err
 	}
-	var unexpected error
+	since := logged(p)
 	if err := p.Start(); err != nil {
 		return err
 	}
-	select {
-	case <-p.Done():
-		unexpected = r.ended(p, "database is damaged")
-	case <-time.After(exitPatience):
+	unexpected := r.ends(ctx, p, since, "database is damaged")
+	if p.Running() {
 		// It must not be given the old file any more: it may have voted since.
-		return fmt.Errorf("%w: %s runs with %s", ErrUnexpected, p.Name, what)
+		return errors.Join(unexpected, fmt.Errorf("%s runs with %s", p.Name, what))
 	}
 	r.rest(ctx, r.between(0, time.Second))
 	return errors.Join(unexpected, writeSynced(path, whole), startAgain(victims))
@@ -173,7 +172,8 @@ const (
 	sector = 512
 )
 
-// spoil damages so many pages that some of them are in use.
+// spoil damages so many pages that some of them are in use: bits of all, or whole ones,
+// among them the roots that the two meta pages name.
 func spoil(random *rand.Rand, whole []byte) (spoilt []byte, what string) {
 	spoilt = slices.Clone(whole)
 	if random.IntN(2) == 0 {
@@ -182,8 +182,15 @@ func spoil(random *rand.Rand, whole []byte) (spoilt []byte, what string) {
 		}
 		return spoilt, "a bit flipped in every 512 bytes"
 	}
+	const rootAt = 32 // of the number of the root page in a meta page of bbolt
+	var roots []uint64
+	for meta := range 2 {
+		if at := meta*page + rootAt; at+8 <= len(whole) {
+			roots = append(roots, binary.LittleEndian.Uint64(whole[at:]))
+		}
+	}
 	for at := 2 * page; at+page <= len(spoilt); at += page {
-		if random.IntN(4) > 0 {
+		if random.IntN(4) > 0 || slices.Contains(roots, uint64(at/page)) {
 			clear(spoilt[at : at+page])
 		}
 	}

@@ -18,12 +18,6 @@ import (
 	"github.com/seqsvr/seqsvr/tests/robust/proxy"
 )
 
-// How long parts of the cluster may take on a machine with much else to do.
-const (
-	startPatience = 2 * time.Minute
-	stopPatience  = time.Minute
-)
-
 // Config is the cluster of a run.
 type Config struct {
 	Dir      string // everything is kept here
@@ -33,13 +27,16 @@ type Config struct {
 	Allocs   int
 	Routers  int
 	Lease    time.Duration
-	Patience time.Duration   // for the cluster to serve everything after a fault
+	// Patience bounds every wait for something that must happen: a start, an end, the
+	// recovery after a fault. It is there so that a run ends at all. What takes seconds on
+	// an idle machine must not fail because another one is a hundred times as slow.
+	Patience time.Duration
 	Network  *netlab.Network // nil: on loopback, without the faults of a network
 }
 
 // DefaultConfig is 3 stores, 3 allocators and a router, with a lease of a second.
 func DefaultConfig() Config {
-	return Config{Stores: 3, Allocs: 3, Routers: 1, Lease: time.Second, Patience: 3 * time.Minute}
+	return Config{Stores: 3, Allocs: 3, Routers: 1, Lease: time.Second, Patience: 10 * time.Minute}
 }
 
 // Names are the nodes that a cluster of this Config has.
@@ -85,7 +82,7 @@ func Start(ctx context.Context, cfg Config) (*Lab, error) {
 }
 
 func (l *Lab) start(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, startPatience)
+	ctx, cancel := context.WithTimeout(ctx, l.cfg.Patience)
 	defer cancel()
 	if err := l.listen(); err != nil {
 		return err
@@ -177,6 +174,9 @@ func (l *Lab) wrap(name string, argv []string) []string {
 	return argv
 }
 
+// addPause is between two tries to add a named counter.
+const addPause = 100 * time.Millisecond
+
 // tags are the named counters that callers use.
 var tags = []string{"orders", "invoices", "rooms"}
 
@@ -187,8 +187,17 @@ func (l *Lab) addTags(ctx context.Context) error {
 	}
 	defer conn.Close()
 	for _, tag := range tags {
-		if _, err := pb.NewSegmentClient(conn).Put(ctx, &pb.SegmentPutRequest{Tag: &pb.SegmentTag{Tag: tag, MinStep: 50, MaxStep: 500}}); err != nil {
-			return fmt.Errorf("add tag %s: %w", tag, err)
+		put := &pb.SegmentPutRequest{Tag: &pb.SegmentTag{Tag: tag, MinStep: 50, MaxStep: 500}}
+		for { // a lease that lapses just now is no reason to give up
+			_, err := pb.NewSegmentClient(conn).Put(ctx, put)
+			if err == nil {
+				break
+			}
+			select {
+			case <-ctx.Done():
+				return fmt.Errorf("add tag %s: %w", tag, err)
+			case <-time.After(addPause):
+			}
 		}
 	}
 	return nil
@@ -230,9 +239,27 @@ func (l *Lab) Close() {
 
 // Stop stops the cluster in order; the error names what did not end well.
 func (l *Lab) Stop(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, stopPatience)
+	ctx, cancel := context.WithTimeout(ctx, l.cfg.Patience)
 	defer cancel()
 	return l.StopAll(ctx)
+}
+
+// logged is how much a process has written into its log.
+func logged(p *localcluster.Process) int64 {
+	info, err := os.Stat(p.Log)
+	if err != nil {
+		return 0
+	}
+	return info.Size()
+}
+
+// said is what a process has written into its log since.
+func said(p *localcluster.Process, since int64) string {
+	text, err := os.ReadFile(p.Log)
+	if err != nil {
+		return err.Error()
+	}
+	return string(text[min(since, int64(len(text))):])
 }
 
 // lastLines is the end of a process's log, for a report of a failure.

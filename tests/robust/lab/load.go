@@ -307,12 +307,3 @@ func (o *Load) End() {
 	}
 	o.web.CloseIdleConnections()
 }
-
-// Answered is how many numbers of sequences callers have got since they began, by any
-// path; it only grows.
-func (o *Load) calls() (n int64) {
-	for _, c := range o.counts {
-		n += c.Load()
-	}
-	return n
-}

@@ -101,14 +101,18 @@ func restart(count int, roles ...localcluster.Role) func(context.Context, *round
 	return func(ctx context.Context, r *round) error {
 		victims := r.take(count, roles...)
 		r.note("SIGTERM %v and start", names(victims))
-		return each(victims, func(p *localcluster.Process) error { return restartOne(ctx, p) })
+		return each(victims, func(p *localcluster.Process) error { return r.restartOne(ctx, p) })
 	}
 }
 
-func restartOne(ctx context.Context, p *localcluster.Process) error {
-	stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopPatience)
+// restartOne ends with ctx; the process is killed then.
+func (r *round) restartOne(ctx context.Context, p *localcluster.Process) error {
+	stop, cancel := context.WithTimeout(ctx, r.cfg.Patience)
 	defer cancel()
 	err := p.Stop(stop)
+	if ctx.Err() != nil {
+		err = nil
+	}
 	if err != nil {
 		err = fmt.Errorf("%w: told to leave: %w", ErrUnexpected, err)
 	}
@@ -124,7 +128,7 @@ func rolling(ctx context.Context, r *round) error {
 		if ctx.Err() != nil {
 			return nil
 		}
-		if err := restartOne(ctx, p); err != nil {
+		if err := r.restartOne(ctx, p); err != nil {
 			return err
 		}
 		if err := r.Recovered(ctx); err != nil && ctx.Err() == nil {

@@ -73,6 +73,10 @@ func Run(ctx context.Context, l *Lab, plan Plan) (*Report, error) {
 	return report, report.Err()
 }
 
+// judgeShare is how much of the time of a run may go into judging it while it goes on:
+// one part in so many. The whole history is judged at the end in any case.
+const judgeShare = 20
+
 // session is a run under way.
 type session struct {
 	*Lab
@@ -81,6 +85,8 @@ type session struct {
 	load   *Load
 	began  time.Duration
 	events []*Event
+
+	judgeAt time.Duration // when the history is worth another look
 }
 
 func (s *session) rest(ctx context.Context, d time.Duration) {
@@ -183,6 +189,7 @@ func (s *session) round(ctx context.Context, faults ...Fault) error {
 		recovered = nil // told to end: the cluster was not given its time
 	}
 	to := s.load.clock.Now()
+	broken := s.judge(to)
 	for i, e := range events {
 		e.to, e.Recovered = to, (to - healed).Seconds()
 		if err := errors.Join(errs[i], recovered); err != nil {
@@ -191,7 +198,27 @@ func (s *session) round(ctx context.Context, faults ...Fault) error {
 		s.events = append(s.events, e)
 		s.progress(e)
 	}
-	return recovered
+	return errors.Join(recovered, broken)
+}
+
+// judge looks for a broken promise among the calls that have ended: what they show does
+// not depend on those under way. Nothing is waited for, forgiven or tried again then.
+func (s *session) judge(now time.Duration) error {
+	if now < s.judgeAt {
+		return nil
+	}
+	report := history.Check(s.load.history.Calls())
+	_, duplicates := s.load.ids.check()
+	took := s.load.clock.Now() - now
+	s.judgeAt = now + took*judgeShare
+	err := report.Err()
+	if duplicates > 0 {
+		err = errors.Join(err, fmt.Errorf("%d duplicate snowflake IDs", duplicates))
+	}
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrViolated, err)
+	}
+	return nil
 }
 
 // rebalance asks for the sections to be spread again: without it, all of them end up on
