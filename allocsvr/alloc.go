@@ -28,12 +28,14 @@ type Alloc struct {
 	registers Registers
 	documents Documents
 	leases    Leases
+	losses    func() uint64
 	peers     Peers
 	clock     clock.Clock
 	wall      func() time.Time
 	log       *slog.Logger
 
-	cells   []*cell // one a section, never replaced
+	rack    []cell  // one a section, side by side: takes find theirs without a pointer
+	cells   []*cell // the same
 	limits  *Limits
 	inWork  *rpc.Admission // of limits
 	stepper *stepper
@@ -54,17 +56,20 @@ type Alloc struct {
 
 // Parts are what an Alloc is made of; the Server wires them, tests put others in.
 type Parts struct {
-	Name         string
-	Addr         string
-	Cluster      string
-	Session      seq.Session
-	Lease        time.Duration
-	Replicas     int // N
-	Needed       int // W
-	Mapping      seq.Mapping
-	Registers    Registers
-	Documents    Documents
-	Leases       Leases
+	Name      string
+	Addr      string
+	Cluster   string
+	Session   seq.Session
+	Lease     time.Duration
+	Replicas  int // N
+	Needed    int // W
+	Mapping   seq.Mapping
+	Registers Registers
+	Documents Documents
+	Leases    Leases
+	// Losses moves on before any hold of Leases may come to be worth less than it said,
+	// as quorum.Leases has it; nil: each hold is asked for each batch.
+	Losses       func() uint64
 	Peers        Peers
 	Clock        clock.Clock
 	Wall         func() time.Time // time.Now, or a test's
@@ -90,11 +95,17 @@ func NewAlloc(p Parts) (*Alloc, error) {
 	}
 	a.replicas.Store(int64(p.Replicas))
 	a.needed.Store(int64(p.Needed))
-	a.cells = make([]*cell, p.Mapping.Sections())
+	a.losses = p.Losses
+	if a.losses == nil {
+		var asked atomic.Uint64
+		a.losses = func() uint64 { return asked.Add(1) }
+	}
+	a.rack, a.cells = make([]cell, p.Mapping.Sections()), make([]*cell, p.Mapping.Sections())
 	for i := range p.Mapping.Spaces {
 		space := &a.mapping.Spaces[i]
 		for id := space.First; id < space.First+seq.SectionID(space.Sections); id++ {
-			a.cells[id] = newCell(id, space)
+			a.cells[id] = &a.rack[id]
+			a.rack[id].init(id, space)
 		}
 	}
 	a.stepper = newStepper(a)

@@ -37,9 +37,9 @@ func (c *nextCall) begin(s sequenceServer, req *pb.BatchNextRequest) error {
 		c.takes[i].begin(s.a, space, uids, b.Counts)
 	}
 	// The clock is read once, after the last request of the batch has arrived.
-	now, stamp := s.a.clock.Now(), s.a.unix()
+	m := s.a.moment()
 	for i := range c.takes {
-		c.takes[i].pass(now, stamp)
+		c.takes[i].pass(m)
 	}
 	return nil
 }

@@ -28,33 +28,49 @@ const (
 // String is the state in one word.
 func (s state) String() string { return [...]string{"absent", "acquiring", "owned", "sealed"}[s] }
 
-// cell is one section in memory.
+// cell is one section in memory. What a take of a number needs stands in two cache
+// lines of 64 bytes, hot and the one after it (TestATakeTouchesTwoLinesOfACell): with
+// many sections both come from memory, and a third would be a third wait.
 type cell struct {
-	id    seq.SectionID
-	space *seq.Space
-
-	mu sync.Mutex // guards everything below
-	// state moves absent -> acquiring -> owned -> sealed -> absent, and to
-	// absent from anywhere when the epoch is lost.
-	state state
-	epoch seq.Epoch // of acquiring, owned and sealed
-	hold  Hold      // of owned
-	// table holds the counters: base <= cur(uid) <= confirmed for every uid.
-	table *counters.Table
-	// confirmed: W stores have max >= confirmed under epoch (I5).
-	confirmed uint64
-	// target > confirmed while a step to it is wanted or in flight, else 0.
-	target uint64
-	pace   pace // of owned
 	// successor is the gRPC address of the node that the section was handed to, or
 	// that is still to hand it over to this one.
 	successor string
 	// changed is closed, and made anew, whenever a waiting request may go on.
 	changed chan struct{}
+	pace    pace // of owned; its last field is the first of the hot ones
+
+	mu    sync.Mutex // guards everything but space and id
+	space *seq.Space // never changed: read without the lock to fetch the line
+	// state moves absent -> acquiring -> owned -> sealed -> absent, and to
+	// absent from anywhere when the epoch is lost.
+	state state
+	// until is what hold.Until was when the leases had had losses losses: nobody else
+	// can have taken the section before it as long as they have had no more.
+	losses uint64
+	until  time.Duration
+	// confirmed: W stores have max >= confirmed under epoch (I5).
+	confirmed uint64
+	// target > confirmed while a step to it is wanted or in flight, else 0.
+	target uint64
+
+	id seq.SectionID // never changed: read without the lock to fetch the line
+	// table holds the counters: base <= cur(uid) <= confirmed for every uid. Empty
+	// unless owned or sealed.
+	table counters.Table
+
+	epoch seq.Epoch // of acquiring, owned and sealed
+	hold  Hold      // of owned
+	_     [40]byte  // so that all cells of an array lie alike in their lines
 }
 
 func newCell(id seq.SectionID, space *seq.Space) *cell {
-	return &cell{id: id, space: space, changed: make(chan struct{})}
+	c := new(cell)
+	c.init(id, space)
+	return c
+}
+
+func (c *cell) init(id seq.SectionID, space *seq.Space) {
+	c.id, c.space, c.changed = id, space, make(chan struct{})
 }
 
 // wake lets every waiting request look again. Needs c.mu.
@@ -97,7 +113,8 @@ func (c *cell) abandon(holder string) {
 // install makes the section owned: STEP to confirmed was acknowledged by W stores
 // under epoch, and the lease is asked for. false if the epoch was lost meanwhile, or
 // the node is gone: its session ends, and a section that served now would serve while
-// the stores let others in. gone is set before the last sections are sealed.
+// the stores let others in. gone is set before the last sections are sealed. The table
+// is the cell's from here on.
 func (c *cell) install(epoch seq.Epoch, table *counters.Table, confirmed uint64, hold Hold, gone *atomic.Bool) (bool, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -111,7 +128,7 @@ func (c *cell) install(epoch seq.Epoch, table *counters.Table, confirmed uint64,
 	if table.High() > confirmed || table.Base() > table.High() {
 		return false, fmt.Errorf("%w: section %d: base %d, high %d, confirmed %d", errInvariant, c.id, table.Base(), table.High(), confirmed)
 	}
-	c.state, c.table, c.confirmed, c.target, c.hold = owned, table, confirmed, 0, hold
+	c.state, c.table, c.confirmed, c.target, c.hold, c.until = owned, *table, confirmed, 0, hold, 0
 	c.pace = newPace(c.space)
 	c.wake()
 	return true, nil
@@ -146,7 +163,7 @@ func (c *cell) clear(successor string) {
 	if c.hold != nil {
 		c.hold.Drop()
 	}
-	c.state, c.epoch, c.hold, c.table = absent, seq.Epoch{}, nil, nil
+	c.state, c.epoch, c.hold, c.until, c.table = absent, seq.Epoch{}, nil, 0, counters.Table{}
 	c.confirmed, c.target, c.successor = 0, 0, successor
 	c.wake()
 }
@@ -176,7 +193,8 @@ func (c *cell) seal() (sealedSection, bool) {
 		return sealedSection{}, false
 	}
 	c.state, c.target = sealed, 0
-	return sealedSection{id: c.id, epoch: c.epoch, table: c.table}, true
+	table := c.table
+	return sealedSection{id: c.id, epoch: c.epoch, table: &table}, true
 }
 
 // confirm records that W stores have max >= max under the epoch. Only that lets
@@ -226,3 +244,16 @@ func (c *cell) due() bool {
 
 // leased says whether nobody else can have taken the section by now. Needs c.mu.
 func (c *cell) leased(now time.Duration) bool { return c.hold != nil && now < c.hold.Until() }
+
+// vouched is leased for a batch that read how many losses the leases have had: it asks
+// the hold only if the last answer is used up, or may not be true any more. Needs c.mu.
+func (c *cell) vouched(now time.Duration, losses uint64) bool {
+	if now < c.until && c.losses == losses {
+		return true
+	}
+	if c.hold == nil {
+		return false
+	}
+	c.until, c.losses = c.hold.Until(), losses
+	return now < c.until
+}

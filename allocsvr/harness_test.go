@@ -110,7 +110,7 @@ func (f *fleet) start(name string, expect int, file string) *node {
 		f.t.Fatal(err)
 	}
 	n.Alloc, err = NewAlloc(Parts{Name: name, Addr: name, Cluster: "mem", Session: session, Lease: f.lease, Replicas: 3, Needed: 2,
-		Mapping: f.stores.Mapping, Registers: n.probes, Documents: group, Leases: keeper{n.leases}, Peers: loopback{f, session},
+		Mapping: f.stores.Mapping, Registers: n.probes, Documents: group, Leases: keeper{n.leases}, Losses: n.leases.Losses, Peers: loopback{f, session},
 		Clock: f.clock, Wall: time.Now, Logger: log, ExpectAllocs: expect, Weight: 100})
 	if err != nil {
 		f.t.Fatal(err)

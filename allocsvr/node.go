@@ -80,7 +80,7 @@ func NewNode(cfg Config, w Wiring) (*Node, error) {
 	refused.connected = n.leases.Connected
 	n.alloc, err = NewAlloc(Parts{
 		Name: cfg.Name, Addr: w.Addr, Cluster: id.Ref.Cluster, Session: w.Session, Lease: cfg.Lease,
-		Replicas: id.N, Needed: id.W, Mapping: id.Mapping, Registers: n.measure("section"), Documents: group, Leases: keeper{n.leases}, Peers: n.peers,
+		Replicas: id.N, Needed: id.W, Mapping: id.Mapping, Registers: n.measure("section"), Documents: group, Leases: keeper{n.leases}, Losses: n.leases.Losses, Peers: n.peers,
 		Clock: w.Clock, Wall: w.Wall, Logger: cfg.Logger, ExpectAllocs: cfg.ExpectAllocs, Weight: cfg.Weight, Limits: w.Limits,
 	})
 	if err != nil {

@@ -27,7 +27,7 @@ func (n *Node) Sections() []SectionView {
 	var out []SectionView
 	for _, c := range n.alloc.cells {
 		c.mu.Lock()
-		if c.table != nil && (c.state == owned || c.state == sealed) {
+		if c.state == owned || c.state == sealed {
 			v := SectionView{Section: c.id, Owned: c.state == owned, Epoch: c.epoch,
 				Base: c.table.Base(), High: c.table.High(), Confirmed: c.confirmed}
 			if c.hold != nil {

@@ -22,11 +22,11 @@ const (
 //	least <= step <= most
 type pace struct {
 	least, most uint64
-	step        uint64 // the last one that was asked for
+	known       bool          // a step was asked for under this epoch
+	high        uint64        // the highest number of the section when it was
+	at          time.Duration // when
 
-	known bool          // a step was asked for under this epoch
-	high  uint64        // the highest number of the section when it was
-	at    time.Duration // when
+	step uint64 // the last one that was asked for
 }
 
 func newPace(s *seq.Space) pace {

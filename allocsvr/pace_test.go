@@ -65,7 +65,7 @@ type life struct {
 
 func newLife(least, most uint64) *life {
 	l := &life{c: newCell(0, &seq.Space{Sections: 1, Step: least, MaxStep: most})}
-	l.c.state, l.c.table, l.c.confirmed, l.c.pace = owned, counters.New(0), least, newPace(l.c.space)
+	l.c.state, l.c.table, l.c.confirmed, l.c.pace = owned, *counters.New(0), least, newPace(l.c.space)
 	return l
 }
 

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/seqsvr/seqsvr/allocsvr/counters"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
 )
@@ -38,7 +39,7 @@ func (a *Alloc) beginTake(space *seq.Space, uids []seq.UID, counts []uint32) *ta
 	t := new(taking)
 	t.begin(a, space, uids, counts)
 	// The clock is read after the last request of the batch has arrived, once.
-	t.pass(a.clock.Now(), a.unix())
+	t.pass(a.moment())
 	return t
 }
 
@@ -54,6 +55,9 @@ type taking struct {
 	pending []int
 	numbers uint64
 	epochs  map[seq.SectionID]seq.Epoch // strict: what was taken under
+	fetched uint64                      // what was read to have it near; of no meaning
+
+	strict, unique bool // the mode of the space
 
 	begun  time.Time // when looked at; else zero
 	weight uint64    // of what is looked at: how many batches it stands for
@@ -66,7 +70,8 @@ func (t *taking) begin(a *Alloc, space *seq.Space, uids []seq.UID, counts []uint
 	if slices.ContainsFunc(counts, func(n uint32) bool { return n > 1 }) {
 		last = make([]uint64, len(uids))
 	}
-	*t = taking{a: a, space: space, uids: uids, counts: counts, pending: t.pending[:0], out: Taken{First: first, Last: last}}
+	*t = taking{a: a, space: space, uids: uids, counts: counts, pending: t.pending[:0], out: Taken{First: first, Last: last},
+		strict: space.Mode == seq.Strict, unique: space.Mode == seq.UniqueOnly}
 	t.sample()
 }
 
@@ -98,56 +103,6 @@ func (t *taking) count(i int) uint64 {
 		return 1
 	}
 	return uint64(t.counts[i])
-}
-
-// pass serves all that needs no waiting, keeping a cell's lock over neighbours. now
-// must have been read after the last request of the batch had arrived.
-func (t *taking) pass(now time.Duration, stamp uint32) {
-	var c *cell
-	var ok, lapsed bool
-	for i, uid := range t.uids {
-		if id := t.space.SectionOf(uid); c == nil || c.id != id {
-			if c != nil {
-				c.mu.Unlock()
-			}
-			c = t.a.cells[id]
-			c.mu.Lock()
-			ok, lapsed = c.state == owned, false
-			if ok && !c.leased(now) {
-				lapsed = true
-				ok = t.space.Mode == seq.UniqueOnly
-			}
-		}
-		if !ok || !t.take(c, i, stamp) {
-			t.pending = append(t.pending, i)
-		} else if lapsed {
-			t.out.Unordered = true
-		}
-	}
-	if c != nil {
-		c.mu.Unlock()
-	}
-	if !t.settled() {
-		t.waits()
-	}
-}
-
-// take serves index i from an owned cell; false if the ceiling is in the way.
-// Needs c.mu.
-func (t *taking) take(c *cell, i int, stamp uint32) bool {
-	first, last, ok := c.table.Take(uint64(t.uids[i]), t.count(i), c.confirmed, stamp)
-	if !ok {
-		return false
-	}
-	t.out.First[i], t.out.Last[i] = first, last
-	t.numbers += last - first + 1
-	if t.space.Mode == seq.Strict {
-		t.noteEpoch(c)
-	}
-	if c.due() {
-		t.a.ahead(c, c.table.High())
-	}
-	return true
 }
 
 // one serves index i, waiting for a step, an acquisition or a hand-over as long
@@ -190,7 +145,7 @@ func (t *taking) try(c *cell, i int) (wait bool, err error) {
 	if n := t.count(i); n > uint64(seq.MaxSeq)-cur {
 		return false, fmt.Errorf("uid %d stands at %d: %w", t.uids[i], cur, seq.ErrOverflow)
 	}
-	if t.take(c, i, t.a.unix()) {
+	if t.take(c, i, counters.Spot{}, false, t.a.unix()) {
 		t.out.Unordered = t.out.Unordered || lapsed
 		return false, nil
 	}

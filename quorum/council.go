@@ -68,6 +68,7 @@ func (l *Leases) Reconfigure(ref Ref, w int, stores []NamedStore) error {
 		next.add(s)
 		fresh = append(fresh, s)
 	}
+	l.losses.Add(1)
 	l.now.Store(next)
 	for _, s := range old.stores {
 		if next.mask&s.bit() == 0 {

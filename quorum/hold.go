@@ -62,6 +62,7 @@ func (l *Leases) Attach(reg seq.Register, round uint64) *Hold {
 // next renew. Callers hold l.mu.
 func (l *Leases) end(h *Hold) {
 	h.over.Store(true)
+	l.losses.Add(1)
 	mask := h.attached.Swap(0)
 	for _, s := range l.now.Load().stores {
 		if mask&s.bit() != 0 {
@@ -83,7 +84,7 @@ func (l *Leases) end(h *Hold) {
 // holder may serve while Now() < Until(). It is the W-th largest send time among
 // the stores where the register is attached, plus Term; 0 if those are fewer than
 // W. Ask it for each batch, after the last request of the batch has arrived, and
-// never keep the answer. It takes no lock and allocates nothing.
+// keep the answer no longer than Losses says. It takes no lock and allocates nothing.
 func (h *Hold) Until() time.Duration {
 	l := h.leases
 	c := l.now.Load()

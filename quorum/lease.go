@@ -102,6 +102,7 @@ type Leases struct {
 	// so bits are cleared before sent moves on, and Until reads sent before bits.
 	sent [maxSlots]atomic.Int64
 
+	losses  atomic.Uint64 // see Losses; written under mu
 	routes  atomic.Uint64 // highest RenewReply.RouteVersion
 	running atomic.Bool
 	loops   sync.WaitGroup
@@ -185,6 +186,13 @@ func (l *Leases) Connected() int {
 // Granted says whether W stores answered within the lease, so that holds can be
 // attached at W stores at all.
 func (l *Leases) Granted() bool { return l.Connected() >= l.now.Load().w }
+
+// Losses is a count that moves on before any hold of these leases may come to be worth
+// less than its send times say: before a bit of attached is cleared, and before another
+// member list counts. So an answer of Until is good while the count is the one that was
+// read before it was asked for, and to ask for the count, once a batch and after its
+// last request has arrived, is as good as to ask every hold.
+func (l *Leases) Losses() uint64 { return l.losses.Load() }
 
 // RouteVersion is the highest version of the route table that a store told of.
 func (l *Leases) RouteVersion() uint64 { return l.routes.Load() }

@@ -265,6 +265,7 @@ func (l *Leases) forget(s *storeLease) {
 
 // detach clears the store's bit of a hold. Callers hold l.mu.
 func (l *Leases) detach(h *Hold, s *storeLease) {
+	l.losses.Add(1)
 	if h.attached.And(^s.bit())&s.bit() != 0 {
 		s.attached--
 	}

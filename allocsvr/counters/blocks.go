@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math/bits"
 	"slices"
+	"unsafe"
 )
 
 const (
@@ -72,7 +73,7 @@ func mix(x uint64) uint64 {
 
 // home is the index at which the search for block begins, for len(slots) > 0.
 func (t *Table) home(block uint64) int {
-	hi, _ := bits.Mul64(mix(block^t.seed), uint64(len(t.slots)))
+	hi, _ := bits.Mul64(mix(block^seed), uint64(len(t.slots)))
 	return int(hi)
 }
 
@@ -101,7 +102,7 @@ func (t *Table) find(block uint64) *slot {
 		if s.block == block {
 			return s
 		}
-		if t.distance(i) < d {
+		if d%4 == 3 && t.distance(i) < d { // a hash each; most searches end before
 			return nil
 		}
 		if i++; i == len(t.slots) {
@@ -128,7 +129,8 @@ func (t *Table) counter(s *slot, uid uint64) *uint64 {
 		return nil
 	}
 	if s.form() == paged {
-		return &t.pages[s.pos()][off]
+		// Not &page[off], which would read the start of the page to see that it is there.
+		return (*uint64)(unsafe.Add(unsafe.Pointer(t.pages[s.pos()]), 8*off))
 	}
 	return &t.words[s.pos()+bits.OnesCount64(s.word&(bit-1))]
 }

@@ -6,26 +6,29 @@ import (
 )
 
 // Table is the counters of one section. It has no lock; its owner guards it.
-// The zero Table is an empty one at base 0, but New is to be preferred: it
-// seeds the hash, so that nobody can choose UIDs that collide.
+// The zero Table is an empty one at base 0.
+//
+// The fields that a take of a known UID needs come first: 56 bytes, which its owner
+// may put into one cache line.
 type Table struct {
-	base uint64 // base < v for every v in the table
-	high uint64 // max(base, all v in the table)
-	uids int    // number of UIDs in the table
-
-	blocks int    // slots in use; 5*blocks <= 4*len(slots)
-	seed   uint64 // of the hash; seen from outside only as speed
-	slots  []slot // open addressing, Robin Hood probing, no deletion
+	high  uint64  // max(base, all v in the table)
+	slots []slot  // open addressing, Robin Hood probing, no deletion
+	pages []*page // the counters of blocks in page form
 
 	words []uint64 // the counters of packed blocks
 	holes int      // words that belong to no block; holes <= len(words)
-	pages []*page  // the counters of blocks in page form
+
+	base   uint64 // base < v for every v in the table
+	uids   int    // number of UIDs in the table
+	blocks int    // slots in use; 5*blocks <= 4*len(slots)
 }
 
+// seed is of the hash of all tables, so that nobody can choose UIDs that collide; seen
+// from outside only as speed.
+var seed = rand.Uint64()
+
 // New returns an empty table in which every UID stands at base.
-func New(base uint64) *Table {
-	return &Table{base: base, high: base, seed: rand.Uint64()}
-}
+func New(base uint64) *Table { return &Table{base: base, high: base} }
 
 // Take hands out the n numbers above the current value of uid: first to last,
 // both inclusive, last becoming the current value. It is refused (ok is false,
@@ -33,22 +36,27 @@ func New(base uint64) *Table {
 // ceiling. now is the caller's time in Unix seconds, kept for LastTaken; 0
 // leaves the time as it is.
 func (t *Table) Take(uid, n, ceiling uint64, now uint32) (first, last uint64, ok bool) {
-	s := t.find(uid >> blockBits)
-	c := t.counter(s, uid)
-	cur := t.base
-	if c != nil {
-		cur = *c
+	return t.TakeAt(t.Find(uid), uid, n, ceiling, now)
+}
+
+// TakeAt is Take of a UID that was looked for before; the Spot must still be good.
+func (t *Table) TakeAt(at Spot, uid, n, ceiling uint64, now uint32) (first, last uint64, ok bool) {
+	var cur uint64
+	if at.counter != nil {
+		cur = *at.counter
+	} else {
+		cur = t.base
 	}
 	if n == 0 || cur > ceiling || n > ceiling-cur {
 		return 0, 0, false
 	}
 	last = cur + n
-	if c != nil {
-		*c = last
+	if at.counter != nil {
+		*at.counter = last
 	} else {
-		s = t.add(s, uid, last)
+		at.slot = t.add(at.slot, uid, last)
 	}
-	s.last = max(s.last, now)
+	at.slot.last = max(at.slot.last, now)
 	t.high = max(t.high, last)
 	return cur + 1, last, true
 }
@@ -87,7 +95,7 @@ func (t *Table) Raise(uid, atLeast uint64) (value uint64) {
 // Rebase forgets all counters and times and sets every UID to base. base may be
 // lower than before: that it is safe is for the caller to know.
 func (t *Table) Rebase(base uint64) {
-	*t = Table{base: base, high: base, seed: t.seed}
+	*t = Table{base: base, high: base}
 }
 
 // Base returns the value of every UID that is not in the table.

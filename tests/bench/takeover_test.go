@@ -33,7 +33,7 @@ func BenchmarkTakeover(b *testing.B) {
 	}
 }
 
-// processTime is the processor time of all three stores and of their caller so far. On
+// processTime is the processor time of the whole process, stores included, so far. On
 // a machine that others use too it says more than the time on the clock.
 func processTime(b *testing.B) time.Duration {
 	var u syscall.Rusage
