@@ -41,20 +41,29 @@ var ownerMutants = []mutant{
 	{
 		line: 17, name: "cached lease flag",
 		file: "allocsvr/cell.go",
-		edits: []edit{
-			{old: "	hold  Hold      // of owned\n", new: "	hold  Hold\n	valid bool\n"},
-			{
-				old: "func (c *cell) leased(now time.Duration) bool { return c.hold != nil && now < c.hold.Until() }",
-				new: "func (c *cell) leased(now time.Duration) bool {\n	if !c.valid {\n		c.valid = c.hold != nil && now < c.hold.Until()\n	}\n	return c.valid\n}",
-			},
-		},
+		edits: []edit{{
+			old: "	if now < c.until && c.losses == losses {\n",
+			new: "	if c.until > 0 && c.losses+1 > 0 {\n",
+		}},
 		pkg: "allocsvr", tests: []string{"TestEveryBatchAsksWhenTheLeaseEnds"},
+	},
+	{
+		line: 17, name: "a lease's end kept though a store has lost it",
+		file:  "allocsvr/cell.go",
+		edits: []edit{{old: "	if now < c.until && c.losses == losses {\n", new: "	if now < c.until && c.losses <= losses {\n"}},
+		pkg:   "allocsvr", tests: []string{"TestAHoldIsAskedAgainWhenItsAnswerIsUsedUpOrALeaseWasLost"},
+	},
+	{
+		line: 17, name: "a loss that is not counted",
+		file:  "quorum/renew.go",
+		edits: []edit{{old: "	l.losses.Add(1)\n", new: ""}},
+		pkg:   "quorum", tests: []string{"TestAHoldIsWorthNoLessUntilALossIsCounted"},
 	},
 	{
 		line: 18, name: "lease checked before the batch closed",
 		file: "allocsvr/take.go",
 		edits: []edit{
-			{old: "	t.pass(a.clock.Now(), a.unix())\n", new: "	t.came = a.clock.Now()\n	t.pass(t.came, a.unix())\n"},
+			{old: "	t.pass(a.moment())\n", new: "	m := a.moment()\n	t.came = m.now\n	t.pass(m)\n"},
 			{old: "	pending []int\n", new: "	pending []int\n	came    time.Duration\n"},
 			{old: "	now := t.a.clock.Now()\n	lapsed := !c.leased(now)\n", new: "	lapsed := !c.leased(t.came)\n"},
 		},
@@ -124,10 +133,10 @@ var ownerMutants = []mutant{
 	},
 	{
 		line: 34, name: "an increment after the seal: the ready",
-		file: "allocsvr/take.go",
+		file: "allocsvr/pass.go",
 		edits: []edit{{
-			old: "			ok, lapsed = c.state == owned, false\n",
-			new: "			ok, lapsed = c.state == owned || c.state == sealed, false\n",
+			old: "		if l.serves = l.c.state == owned; l.serves",
+			new: "		if l.serves = l.c.state == owned || l.c.state == sealed; l.serves",
 		}},
 		pkg: "allocsvr", tests: []string{"TestNoNumberIsTakenAfterTheSeal"},
 	},
