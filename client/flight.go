@@ -38,7 +38,8 @@ type portion struct {
 	uids   []uint64
 	counts []uint32 // nil while all are 1
 	result *pb.BatchResult
-	errs   []error // by index; nil if there are none
+	errs   []error  // by index; nil if there are none
+	plain  []uint64 // the answers where each that is not 0 is one sound number; else nil
 }
 
 // ticket is one caller's place in a flight.
@@ -146,7 +147,11 @@ func (f *flight) answer(reply *pb.StreamReply) {
 	results := reply.GetNext().GetResults()
 	for i := range f.parts[:min(len(f.parts), len(results))] {
 		p := &f.parts[i]
-		p.result, p.errs = results[i], keyErrors(results[i].GetErrors(), len(p.uids))
+		r := results[i]
+		p.result, p.errs = r, keyErrors(r.GetErrors(), len(p.uids))
+		if r != nil && p.errs == nil && p.counts == nil && !r.Unordered && len(r.Last) == 0 {
+			p.plain = r.First
+		}
 	}
 	close(f.done)
 }
@@ -185,6 +190,24 @@ func (t ticket) open() bool {
 	}
 	p := &t.f.parts[t.part]
 	return p.result == nil || t.index < len(p.result.First) && p.result.First[t.index] == 0 && (p.errs == nil || p.errs[t.index] == nil)
+}
+
+// plain is the answer to a ticket for one number; 0 if it is not as simple as nearly
+// always. Not before done is closed.
+func (t ticket) plain() seq.Seq {
+	p := &t.f.parts[t.part]
+	if t.index >= len(p.plain) || p.plain[t.index] > uint64(seq.MaxSeq) {
+		return 0
+	}
+	return seq.Seq(p.plain[t.index])
+}
+
+// refused is a ticket whose flight has failed.
+func refused(err error) ticket {
+	f := newFlight(nil)
+	f.parts = f.one[:1]
+	f.fail(err)
+	return ticket{f: f}
 }
 
 // answer is what came for the ticket's caller. Not before done is closed.

@@ -14,8 +14,33 @@ import (
 // ErrUnordered and ErrClosed come at once. After an error a number may have been
 // skipped, so calling again is always safe.
 func (c *Client) Next(ctx context.Context, key Key) (seq.Seq, error) {
-	r, err := c.Take(ctx, key, 1)
-	return r.First, err
+	v, t, err := c.depart(ctx, key, 1)
+	if err == nil && t.f != nil {
+		// The wait stands here and not further down: all that stands above it on the stack
+		// of a waiting caller has gone from the caches when it runs again.
+		if leave := ctx.Done(); leave == nil {
+			<-t.f.done
+		} else {
+			select {
+			case <-t.f.done:
+			case <-leave:
+				return c.nextOnward(ctx, key, v, t, nil)
+			}
+		}
+		if n := t.plain(); n != 0 {
+			return n, nil
+		}
+	}
+	return c.nextOnward(ctx, key, v, t, err)
+}
+
+// nextOnward is Next where it was not as simple as nearly always.
+func (c *Client) nextOnward(ctx context.Context, key Key, v *view, t ticket, err error) (seq.Seq, error) {
+	r, err := c.arrive(ctx, key, 1, v, t, err)
+	if err != nil {
+		return 0, fmt.Errorf("next %v: %w", key, err)
+	}
+	return r.First, nil
 }
 
 // NextN takes n numbers of the key, 1 to seq.MaxCount: first to last, inclusive and
@@ -28,7 +53,8 @@ func (c *Client) NextN(ctx context.Context, key Key, n uint32) (first, last seq.
 // Take is NextN that also tells whether the answer is unordered. Range.Err is the
 // returned error.
 func (c *Client) Take(ctx context.Context, key Key, n uint32) (Range, error) {
-	r, err := c.take(ctx, key, n)
+	v, t, err := c.depart(ctx, key, n)
+	r, err := c.arrive(ctx, key, n, v, t, err)
 	if err != nil {
 		err = fmt.Errorf("next %v: %w", key, err)
 		return Range{Err: err}, err
@@ -36,16 +62,34 @@ func (c *Client) Take(ctx context.Context, key Key, n uint32) (Range, error) {
 	return r, nil
 }
 
-// take tries the owner first, which nearly always answers; what it keeps on the stack
-// is kept by every waiting caller, so that the rest is a function of its own.
-func (c *Client) take(ctx context.Context, key Key, n uint32) (Range, error) {
+// depart gives the key a place on its way to the owner, which nearly always answers. No
+// flight and no error: the owner is not known, or suspect.
+func (c *Client) depart(ctx context.Context, key Key, n uint32) (v *view, t ticket, err error) {
 	if err := checkCount(n); err != nil {
-		return Range{}, err
+		return nil, ticket{}, err
 	}
 	if err := ctx.Err(); err != nil {
-		return Range{}, err
+		return nil, ticket{}, err
 	}
-	v, err := c.current(ctx)
+	if v, err = c.current(ctx); err != nil {
+		return nil, ticket{}, err
+	}
+	space, err := v.mapping.Space(key.Space)
+	if err != nil {
+		return nil, ticket{}, err
+	}
+	p := v.owner(space.SectionOf(key.UID))
+	if p == nil || p.suspect.Load() {
+		return v, ticket{}, nil
+	}
+	if t, err = p.enqueue(space, key.UID, n); err != nil {
+		t = refused(err)
+	}
+	return v, t, nil
+}
+
+// arrive waits for what came of depart, and asks others if it was no answer.
+func (c *Client) arrive(ctx context.Context, key Key, n uint32, v *view, t ticket, err error) (Range, error) {
 	if err != nil {
 		return Range{}, err
 	}
@@ -53,11 +97,10 @@ func (c *Client) take(ctx context.Context, key Key, n uint32) (Range, error) {
 	if err != nil {
 		return Range{}, err
 	}
-	p := v.owner(space.SectionOf(key.UID))
-	if p == nil || p.suspect.Load() {
+	if t.f == nil {
 		return c.travel(ctx, space, key.UID, n, &journey{})
 	}
-	r := c.ask(ctx, p, space, key.UID, n)
+	r := c.landed(ctx, t, n)
 	if r.Err == nil {
 		return r, nil
 	}
@@ -96,6 +139,11 @@ func (c *Client) ask(ctx context.Context, p *peer, space *seq.Space, uid seq.UID
 	if err != nil {
 		return Range{Err: err}
 	}
+	return c.landed(ctx, t, n)
+}
+
+// landed waits for the ticket's answer.
+func (c *Client) landed(ctx context.Context, t ticket, n uint32) Range {
 	if !t.land(ctx) {
 		return Range{Err: ctx.Err()} // what comes for it is thrown away
 	}
