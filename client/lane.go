@@ -12,9 +12,12 @@ import (
 	"github.com/seqsvr/seqsvr/seq"
 )
 
-// crowd is the number of waiting keys below which the sender lets other goroutines run
-// once before it takes them: more callers get on.
-const crowd = 64
+// The sender gives way before it takes what waits: at most so many turns, and none once
+// a crowd waits.
+const (
+	turns = 8
+	crowd = 512
+)
 
 // lane is one bidirectional stream to a peer with the queue before it. Its goroutines
 // start with the first call.
@@ -157,9 +160,7 @@ func (l *lane) sendAll(out **outlet) (held bool) {
 				return false
 			}
 		}
-		if n < crowd {
-			runtime.Gosched()
-		}
+		l.gather(n)
 		f, id, held := l.take(*out)
 		if f == nil {
 			return held
@@ -172,6 +173,22 @@ func (l *lane) sendAll(out **outlet) (held bool) {
 			(*out).hangup()
 			l.fail(*out, ended(err))
 		}
+	}
+}
+
+// gather lets other goroutines run as long as callers get on meanwhile: those whom the
+// last reply woke are many, and a turn of the scheduler lets some of them run.
+func (l *lane) gather(n int) {
+	for range turns {
+		if n >= crowd {
+			return
+		}
+		runtime.Gosched()
+		now := l.keysWaiting()
+		if now <= n {
+			return
+		}
+		n = now
 	}
 }
 
