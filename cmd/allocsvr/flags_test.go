@@ -12,6 +12,7 @@ import (
 
 	"github.com/seqsvr/seqsvr/internal/config"
 	"github.com/seqsvr/seqsvr/internal/daemon"
+	"github.com/seqsvr/seqsvr/internal/helpaudit"
 	"github.com/seqsvr/seqsvr/seq"
 )
 
@@ -63,6 +64,13 @@ func TestASessionIsTakenFromTheParent(t *testing.T) {
 	o, err := load([]string{"--name", "a", "--stores", "s:1", "--session", session.String()}, nil, io.Discard)
 	if err != nil || o.Session != session {
 		t.Errorf("got %v, %v, want %v", o.Session, err, session)
+	}
+}
+
+func TestTheHelpTellsUnitsAndDefaults(t *testing.T) {
+	fs, _ := flags()
+	for _, wrong := range helpaudit.Flags(fs) {
+		t.Error(wrong)
 	}
 }
 

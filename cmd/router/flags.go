@@ -30,7 +30,7 @@ func flags() (*pflag.FlagSet, *options) {
 	fs.StringVar(&o.HTTPListen, "http", "127.0.0.1:7480", "HTTP `address`, host:port; empty: no HTTP")
 	fs.StringVar(&o.RESPListen, "resp", "", "`address` for clients of Redis, host:port; empty: none")
 	fs.StringVar(&o.Advertise, "advertise", "", "gRPC `address` that others are told; empty: the one listened on")
-	fs.StringSliceVar(&o.Allocs, "allocs", nil, "gRPC `addresses` of some AllocSvr; the others are learned from them")
+	fs.StringSliceVar(&o.Allocs, "allocs", nil, "gRPC `addresses` of some AllocSvr, required; the others are learned from them")
 	fs.StringVar(&o.ClusterID, "cluster", "", "`id` of the cluster that they must be of; empty: any")
 	fs.DurationVar(&o.Timeout, "timeout", client.DefaultTimeout, "how long a call is tried whose caller sets no deadline")
 	fs.DurationVar(&o.AttemptTimeout, "attempt-timeout", client.DefaultAttemptTimeout, "after how long a silent AllocSvr is given up and another asked")
@@ -40,7 +40,7 @@ func flags() (*pflag.FlagSet, *options) {
 	fs.IntVar(&o.RESPMaxConns, "resp-max-conns", resp.DefaultMaxConns, "how many `connections` clients of Redis may have at a time; changes at SIGHUP")
 	fs.IntVar(&o.RESPMaxPipeline, "resp-max-pipeline", resp.DefaultMaxPipeline, "how many `commands` of such a connection are answered together; changes at SIGHUP")
 	fs.StringVar(&o.GossipListen, "gossip-listen", "", "membership `address`, host:port; empty: no membership")
-	fs.StringSliceVar(&o.GossipJoin, "gossip-join", nil, "membership `addresses` of other nodes")
+	fs.StringSliceVar(&o.GossipJoin, "gossip-join", nil, "membership `addresses` of other nodes; empty: none, others join this one")
 	fs.StringVar(&o.GossipProfile, "gossip-profile", "fast", "timings of the membership: fast, lan or wan")
 	o.Common.Flags(fs, "127.0.0.1:7409")
 	return fs, o

@@ -11,6 +11,7 @@ import (
 
 	"github.com/seqsvr/seqsvr/internal/config"
 	"github.com/seqsvr/seqsvr/internal/daemon"
+	"github.com/seqsvr/seqsvr/internal/helpaudit"
 )
 
 const example = "../../deploy/config/router.yaml"
@@ -31,6 +32,13 @@ func TestTheExampleFileSetsEveryFlag(t *testing.T) {
 	}
 	if o.HTTPListen != "0.0.0.0:7480" || len(o.Allocs) != 3 {
 		t.Errorf("got %+v", o.Config)
+	}
+}
+
+func TestTheHelpTellsUnitsAndDefaults(t *testing.T) {
+	fs, _ := flags()
+	for _, wrong := range helpaudit.Flags(fs) {
+		t.Error(wrong)
 	}
 }
 

@@ -6,6 +6,8 @@ import (
 	"io"
 	"os"
 
+	"github.com/spf13/cobra"
+
 	"github.com/seqsvr/seqsvr/cmd/seqctl/bench"
 	"github.com/seqsvr/seqsvr/cmd/seqctl/ctl"
 	"github.com/seqsvr/seqsvr/cmd/seqctl/dev"
@@ -19,10 +21,15 @@ import (
 func main() { os.Exit(daemon.Main("seqctl", os.Args[1:], run)) }
 
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	return ctl.Execute(ctx, root(), args, stdout, stderr)
+}
+
+// root is the command with all its verbs.
+func root() *cobra.Command {
 	root := ctl.Root()
 	root.AddCommand(dev.Command(), replay.Command(), drill.Command())
 	root.AddCommand(ids.Commands()...)
 	root.AddCommand(bench.Commands()...)
 	root.AddCommand(storectl.Command())
-	return ctl.Execute(ctx, root, args, stdout, stderr)
+	return root
 }

@@ -14,12 +14,23 @@ import (
 
 	"github.com/seqsvr/seqsvr/internal/config"
 	"github.com/seqsvr/seqsvr/internal/daemon"
+	"github.com/seqsvr/seqsvr/internal/helpaudit"
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/storesvr"
 	"github.com/seqsvr/seqsvr/storesvr/disk"
 )
 
 const example = "../../deploy/config/storesvr.yaml"
+
+func TestTheHelpTellsUnitsAndDefaults(t *testing.T) {
+	serve, _ := serveFlags()
+	first, _ := initFlags()
+	for _, fs := range []*pflag.FlagSet{serve, first} {
+		for _, wrong := range helpaudit.Flags(fs) {
+			t.Errorf("%s %s", fs.Name(), wrong)
+		}
+	}
+}
 
 func TestTheExampleFileSetsEveryFlagOfServe(t *testing.T) {
 	fs, o := serveFlags()

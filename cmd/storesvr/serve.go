@@ -26,12 +26,12 @@ type serveOptions struct {
 func serveFlags() (*pflag.FlagSet, *serveOptions) {
 	o := &serveOptions{Config: storesvr.DefaultConfig()}
 	fs := pflag.NewFlagSet("storesvr serve", pflag.ContinueOnError)
-	fs.StringVar(&o.DataDir, "data-dir", "", "`directory` with the database that init made")
+	fs.StringVar(&o.DataDir, "data-dir", "", "`directory` with the database that init made; required")
 	fs.StringVar(&o.Listen, "listen", o.Listen, "gRPC `address`, host:port")
 	fs.StringVar(&o.Advertise, "advertise", "", "gRPC `address` that others are told; empty: the one listened on")
 	fs.StringVar(&o.ClusterID, "cluster", "", "`id` of the cluster that the database must be of; empty: any")
 	fs.StringVar(&o.GossipListen, "gossip-listen", "", "membership `address`, host:port; empty: no membership")
-	fs.StringSliceVar(&o.GossipJoin, "gossip-join", nil, "membership `addresses` of other nodes")
+	fs.StringSliceVar(&o.GossipJoin, "gossip-join", nil, "membership `addresses` of other nodes; empty: none, others join this one")
 	fs.StringVar(&o.GossipProfile, "gossip-profile", "fast", "timings of the membership: fast, lan or wan")
 	fs.DurationVar(&o.MaxLease, "max-lease", o.MaxLease, "longest lease that is granted")
 	fs.Uint64Var(&o.NearFull, "near-full", o.NearFull, "`bytes` free on the disk below which writes are refused; 0: never")

@@ -51,7 +51,7 @@ func (c *Common) Flags(fs *pflag.FlagSet, admin string) {
 	fs.StringVar(&c.Admin, "admin", admin, "`address` of /metrics, /livez and /readyz, host:port; empty: none")
 	fs.BoolVar(&c.Pprof, "pprof", false, "serve profiles below /debug/pprof/ of the admin address")
 	fs.StringVar(&c.TLSFiles.Cert, "tls-cert", "", "PEM `file` of this process's certificate chain, for what it listens on and connects to; read again when it changes; empty: plaintext")
-	fs.StringVar(&c.TLSFiles.Key, "tls-key", "", "PEM `file` of the certificate's key")
+	fs.StringVar(&c.TLSFiles.Key, "tls-key", "", "PEM `file` of the certificate's key; required with --tls-cert")
 	fs.StringVar(&c.TLSFiles.CA, "tls-ca", "", "PEM `file` of the CAs that the other side's certificates must be signed by; empty: the system's, and clients are asked for none")
 	c.keysFlags(fs)
 	fs.StringVar(&c.LogLevel, "log-level", "info", "debug, info, warn or error")

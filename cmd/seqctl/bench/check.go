@@ -78,7 +78,7 @@ Exit 0 for PASS, 1 for FAIL.`,
 	f.DurationVar(&l.p99, "max-p99", 3*time.Millisecond, "99 % of the calls at light load, at most")
 	f.DurationVar(&l.p999, "max-p999", 20*time.Millisecond, "99.9 % of the calls at light load, at most")
 	f.DurationVar(&l.fullP99, "max-full-p99", 20*time.Millisecond, "99 % of the calls at full load, at most")
-	f.Uint64Var(&l.failed, "max-failed", 0, "calls that fail, at most")
+	f.Uint64Var(&l.failed, "max-failed", 0, "`calls` that may fail; default 0")
 	f.Float64Var(&l.lightRate, "light-rate", 1000, "numbers a second of the light load")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if err := o.checkPerf(cmd.Context(), l, cmd.OutOrStdout()); err != nil {

@@ -109,7 +109,7 @@ func (o *options) addTo(cmd *cobra.Command) {
 func (o *options) addKindTo(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&o.target, "target", "next", "what is called, see above")
-	f.IntVar(&o.batch, "batch", 0, "numbers of one call (nextn, snowflake, segment) or UIDs of one call (batch); 0: 100, 1000 for snowflake, 1 for the others")
+	f.IntVar(&o.batch, "batch", 0, "`numbers` of one call (nextn, snowflake, segment) or UIDs of one call (batch); 0: 100, 1000 for snowflake, 1 for the others")
 	f.Float64Var(&o.rate, "rate", 0, "numbers a second to ask for, on a timetable that no delay shifts; 0: as many as there can be")
 	f.BoolVar(&o.scatter, "scatter", false, "take random 64-bit UIDs, always the same, in place of consecutive ones")
 	f.StringVar(&o.http, "http", "127.0.0.1:7480", "HTTP `address` of a router, for --target http")

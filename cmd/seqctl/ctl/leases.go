@@ -27,15 +27,16 @@ func leasesCommand() *cobra.Command {
 	o := &Options{}
 	var node string
 	cmd := &cobra.Command{
-		Use:   "leases [SECTION...]",
-		Short: "list who really owns each section, by the stores, and for how much longer",
+		Use:     "leases [SECTION...]",
+		Example: "  seqctl leases\n  seqctl leases 17 18 -o json\n  seqctl leases --node alloc-2",
+		Short:   "list who really owns each section, by the stores, and for how much longer",
 		Args: func(_ *cobra.Command, args []string) error {
 			_, err := parseSections(args)
 			return err
 		},
 	}
 	o.AddTo(cmd, askTimeout)
-	cmd.Flags().StringVar(&node, "node", "", "only those of this `node`")
+	cmd.Flags().StringVar(&node, "node", "", "only those of this `node`; empty: all")
 	cmd.RunE = o.Verb(func(ctx context.Context, format ui.Format, args []string, stdout io.Writer) error {
 		sections, err := parseSections(args)
 		if err != nil {

@@ -11,8 +11,9 @@ import (
 func moveCommand() *cobra.Command {
 	var unpin bool
 	cmd := &cobra.Command{
-		Use:   "move SECTION NODE",
-		Short: "move one section to an AllocSvr and pin it there (--unpin SECTION lets it go)",
+		Use:     "move SECTION NODE",
+		Example: "  seqctl move 17 alloc-2\n  seqctl move 17 --unpin",
+		Short:   "move one section to an AllocSvr and pin it there (--unpin SECTION lets it go)",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if want := 2; unpin && len(args) != 1 || !unpin && len(args) != want {
 				return wrongArgs(cmd, len(args))

@@ -79,8 +79,8 @@ func (o *Options) AddTo(cmd *cobra.Command, timeout time.Duration) {
 	}
 	cmd.Flags().StringVar(&o.Addr, "addr", addr, "gRPC `address` of a router or AllocSvr (or SEQ_ADDR)")
 	cmd.Flags().StringVar(&o.files.CA, "tls-ca", os.Getenv("SEQ_TLS_CA"), "PEM `file` of the CAs that the cluster's certificates are signed by (or SEQ_TLS_CA); empty: plaintext")
-	cmd.Flags().StringVar(&o.files.Cert, "tls-cert", os.Getenv("SEQ_TLS_CERT"), "PEM `file` of a certificate to show (or SEQ_TLS_CERT)")
-	cmd.Flags().StringVar(&o.files.Key, "tls-key", os.Getenv("SEQ_TLS_KEY"), "PEM `file` of its key (or SEQ_TLS_KEY)")
+	cmd.Flags().StringVar(&o.files.Cert, "tls-cert", os.Getenv("SEQ_TLS_CERT"), "PEM `file` of a certificate to show (or SEQ_TLS_CERT); empty: none")
+	cmd.Flags().StringVar(&o.files.Key, "tls-key", os.Getenv("SEQ_TLS_KEY"), "PEM `file` of its key (or SEQ_TLS_KEY); required with --tls-cert")
 	cmd.Flags().DurationVar(&o.Timeout, "timeout", timeout, "how long to try, retries included")
 	cmd.Flags().StringVarP(&o.output, "output", "o", string(ui.FormatTable), "table, json or yaml")
 }

@@ -46,9 +46,10 @@ type routeResult struct {
 func routeCommand() *cobra.Command {
 	o, who := &Options{}, &target{}
 	cmd := &cobra.Command{
-		Use:   "route [UID]",
-		Short: "show which AllocSvr a UID goes to, or the route table as a whole",
-		Args:  rangeArgs(0, 1),
+		Use:     "route [UID]",
+		Example: "  seqctl route 42\n  seqctl route --key user:alice -o json\n  seqctl route",
+		Short:   "show which AllocSvr a UID goes to, or the route table as a whole",
+		Args:    rangeArgs(0, 1),
 	}
 	o.AddTo(cmd, askTimeout)
 	who.addTo(cmd)

@@ -10,9 +10,10 @@ import (
 
 func undrainCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "undrain NODE",
-		Short: "let a drained AllocSvr have sections again",
-		Args:  ExactArgs("NODE"),
+		Use:     "undrain NODE",
+		Example: "  seqctl undrain alloc-2",
+		Short:   "let a drained AllocSvr have sections again",
+		Args:    ExactArgs("NODE"),
 	}
 	return changeVerb(cmd, func(ctx context.Context, admin pb.AdminClient, args []string) (*pb.ChangeReply, error) {
 		return admin.Drain(ctx, &pb.DrainRequest{Node: args[0], Undo: true})

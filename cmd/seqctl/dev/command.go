@@ -92,13 +92,13 @@ With --processes, SIGHUP starts daemons again that have ended.`,
 	fs.IntVar(&o.Stores, "stores", o.Stores, "number of StoreSvr, fixed at the first start in a directory")
 	fs.IntVar(&o.Allocs, "allocs", o.Allocs, "number of AllocSvr")
 	fs.IntVar(&o.Routers, "routers", o.Routers, "number of routers; the first one listens at --listen and --http")
-	fs.Uint32Var(&o.Sections, "sections", seq.DefaultSections, "sections, fixed at the first start in a directory")
-	fs.Uint64Var(&o.Step, "step", seq.DefaultStep, "numbers that one write moves a section's max, fixed likewise")
+	fs.Uint32Var(&o.Sections, "sections", seq.DefaultSections, "how many `sections`, fixed at the first start in a directory")
+	fs.Uint64Var(&o.Step, "step", seq.DefaultStep, "`numbers` that one write moves a section's max, fixed likewise")
 	fs.DurationVar(&o.Lease, "lease", time.Second, "how long the stores keep others from an AllocSvr's sections")
 	fs.BoolVar(&o.processes, "processes", false, "run every daemon as a process of its own, from the binaries beside seqctl")
-	fs.StringVar(&o.Bin, "bin", "", "with --processes, the `folder` of the binaries")
+	fs.StringVar(&o.Bin, "bin", "", "with --processes, the `folder` of the binaries; empty: that of seqctl")
 	fs.BoolVar(&o.Supervise, "supervise", false, "with --processes, run each AllocSvr below a parent that ends its lease when it dies")
-	fs.StringVar(&o.readyFile, "ready-file", "", "write addresses and process ids to this `file` as JSON once everything serves")
+	fs.StringVar(&o.readyFile, "ready-file", "", "write addresses and process ids to this `file` as JSON once everything serves; empty: nowhere")
 	fs.StringVar(&o.logLevel, "log-level", "info", "of the daemons, debug, info, warn or error; the logs are in the directory")
 	return cmd
 }

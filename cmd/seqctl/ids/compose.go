@@ -35,11 +35,11 @@ will be. It needs no cluster; with --namespace or --addr it asks one.`,
 	}
 	o.AddTo(cmd, askTimeout)
 	m.addTo(cmd)
-	cmd.Flags().StringVar(&at, "time", "", "`time` of RFC 3339 or milliseconds since 1970, rounded down to a tick")
-	cmd.Flags().Uint64Var(&p.tick, "tick", 0, "units since the layout's epoch, in place of --time")
-	cmd.Flags().Uint64Var(&p.datacenter, "datacenter", 0, "datacenter id")
-	cmd.Flags().Uint64Var(&p.worker, "worker", 0, "worker id")
-	cmd.Flags().Uint64Var(&p.sequence, "sequence", 0, "sequence within the tick")
+	cmd.Flags().StringVar(&at, "time", "", "`time` of RFC 3339 or milliseconds since 1970, rounded down to a tick; required without --tick")
+	cmd.Flags().Uint64Var(&p.tick, "tick", 0, "`units` of the layout since its epoch, in place of --time")
+	cmd.Flags().Uint64Var(&p.datacenter, "datacenter", 0, "`id` of the datacenter; default 0")
+	cmd.Flags().Uint64Var(&p.worker, "worker", 0, "`id` of the worker; default 0")
+	cmd.Flags().Uint64Var(&p.sequence, "sequence", 0, "`number` within the tick; default 0")
 	cmd.Flags().StringVar(&form, "text", snowflake.Decimal.String(), textHelp)
 	cmd.RunE = o.Verb(func(ctx context.Context, format ui.Format, _ []string, stdout io.Writer) error {
 		if cmd.Flags().Changed("time") == cmd.Flags().Changed("tick") {

@@ -91,7 +91,7 @@ type meaning struct{ layout, namespace string }
 
 func (m *meaning) addTo(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&m.layout, "layout", "", "preset, or a layout's `text`; default "+defaultLayout)
-	cmd.Flags().StringVar(&m.namespace, "namespace", "", "the layout that this `namespace` has at the cluster (a name or an alias)")
+	cmd.Flags().StringVar(&m.namespace, "namespace", "", "the layout that this `namespace` has at the cluster, a name or an alias; empty: --layout")
 }
 
 // read gives the layout, the default one where none is named, and whether a cluster

@@ -29,8 +29,8 @@ no flag names stays. A change after which IDs could be repeated is refused.`,
 		Args: between(1, 1),
 	}
 	o.AddTo(cmd, askTimeout)
-	cmd.Flags().StringVar(&want.Layout, "layout", "", "preset, or a layout's `text`")
-	cmd.Flags().Uint32Var(&want.Alias, "alias", 0, "`number` that callers may say in place of the name; it never changes")
+	cmd.Flags().StringVar(&want.Layout, "layout", "", "preset, or a layout's `text`; required for a new namespace")
+	cmd.Flags().Uint32Var(&want.Alias, "alias", 0, "`number` that callers may say in place of the name; it never changes; empty: none")
 	cmd.Flags().StringVar(&want.Overflow, "overflow", "", "wait, refuse or borrow when a tick is used up; empty: as the layout says")
 	cmd.Flags().StringVar(&want.Rollback, "rollback", "", "refuse, borrow or wait:DURATION when a clock moved back; empty: as the layout says")
 	cmd.Flags().Uint64Var(&want.Version, "if-version", 0, "change it if this is its `version`; 0: it is new")

@@ -16,9 +16,10 @@ import (
 func namespaceShowCommand() *cobra.Command {
 	o := &ctl.Options{}
 	cmd := &cobra.Command{
-		Use:   "show NAME",
-		Short: "show one namespace, by name or alias: its layout, policies and version",
-		Args:  between(1, 1),
+		Use:     "show NAME",
+		Example: "  seqctl namespace show orders",
+		Short:   "show one namespace, by name or alias: its layout, policies and version",
+		Args:    between(1, 1),
 	}
 	o.AddTo(cmd, askTimeout)
 	cmd.RunE = o.Verb(func(ctx context.Context, format ui.Format, args []string, stdout io.Writer) error {

@@ -35,7 +35,7 @@ that name, the flags that are given change it, and the others leave it as it is.
 	}
 	o.AddTo(cmd, askTimeout)
 	cmd.Flags().Uint64Var(&want.MinStep, "min-step", 0, "smallest number of numbers reserved in one write; a new tag has 1000")
-	cmd.Flags().Uint64Var(&want.MaxStep, "max-step", 0, "largest; a new tag has 1000000")
+	cmd.Flags().Uint64Var(&want.MaxStep, "max-step", 0, "largest number of `numbers` reserved in one write; a new tag has 1000000")
 	cmd.Flags().Uint64Var(&want.Start, "start", 0, "hand out no `number` below this one; it never falls; a new tag has 1")
 	cmd.RunE = o.Verb(func(ctx context.Context, format ui.Format, args []string, stdout io.Writer) error {
 		want.Tag = args[0]

@@ -56,7 +56,7 @@ duplicates, regressions and gaps. Exit 1 when there are duplicates or regression
 	o.AddTo(cmd, defaultTimeout)
 	cmd.Flags().Lookup("timeout").Usage = "how long to try for one number, retries included"
 	cmd.Flags().StringVar(&o.space, "space", "", "kind of `counter`; empty is "+seq.DefaultSpace)
-	cmd.Flags().StringVar(&o.out, "out", "", "write RECIPIENT SEQUENCE UNIX_SECONDS lines to this `file`, in the order of the log")
+	cmd.Flags().StringVar(&o.out, "out", "", "write RECIPIENT SEQUENCE UNIX_SECONDS lines to this `file`, in the order of the log; empty: nowhere")
 	cmd.Flags().DurationVar(&o.attempt, "attempt-timeout", ctl.AttemptTimeout, "after how long a silent AllocSvr is given up and another asked, which skips numbers")
 	cmd.Flags().IntVar(&o.callers, "callers", 64, "how many messages are under way at once")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {

@@ -26,7 +26,7 @@ func backupCommand() *cobra.Command {
 		Args:    ctl.ExactArgs(),
 	}
 	o.addTo(cmd, changeTimeout)
-	cmd.Flags().StringVar(&out, "out", "", "`file` to be made; one that is there is left as it is")
+	cmd.Flags().StringVar(&out, "out", "", "`file` to be made; one that is there is left as it is; required")
 	cmd.RunE = o.Verb(func(ctx context.Context, format ui.Format, _ []string, stdout io.Writer) error {
 		if out == "" {
 			return daemon.Usage(fmt.Errorf("expected --out FILE"))

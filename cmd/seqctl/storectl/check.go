@@ -15,9 +15,10 @@ import (
 func checkCommand() *cobra.Command {
 	o := &offline{}
 	cmd := &cobra.Command{
-		Use:   "check FILE|DIR",
-		Short: "check every record of a backup, or of the database of a store that does not run; exit 1 if one is wrong",
-		Args:  ctl.ExactArgs("FILE|DIR"),
+		Use:     "check FILE|DIR",
+		Example: "  seqctl store check /backup/seqsvr-2026-01-31",
+		Short:   "check every record of a backup, or of the database of a store that does not run; exit 1 if one is wrong",
+		Args:    ctl.ExactArgs("FILE|DIR"),
 	}
 	o.addTo(cmd)
 	cmd.RunE = o.Verb(func(_ context.Context, format ui.Format, args []string, stdout io.Writer) error {

@@ -28,9 +28,9 @@ killed goes on with the same command.`,
 		Args:    ctl.ExactArgs(),
 	}
 	o.addTo(cmd, changeTimeout)
-	cmd.Flags().StringVar(&old, "dead", "", "`name` or uuid of the store to be replaced")
-	cmd.Flags().StringVar(&fresh, "new", "", "gRPC `address` of the new store")
-	cmd.Flags().StringVar(&force, "force", "", "`reason` why a store that serves is to be replaced")
+	cmd.Flags().StringVar(&old, "dead", "", "`name` or uuid of the store to be replaced; required")
+	cmd.Flags().StringVar(&fresh, "new", "", "gRPC `address` of the new store; required")
+	cmd.Flags().StringVar(&force, "force", "", "`reason` why a store that serves is to be replaced; empty: it is not")
 	cmd.RunE = o.Verb(func(ctx context.Context, format ui.Format, _ []string, stdout io.Writer) error {
 		if old == "" || fresh == "" {
 			return daemon.Usage(fmt.Errorf("expected --dead NAME and --new ADDR"))

@@ -33,12 +33,12 @@ knows go on --worker-margin from now, those of others at once.`,
 		Args:    ctl.ExactArgs(),
 	}
 	o.addTo(cmd)
-	cmd.Flags().StringVar(&from, "from", "", "the backup `file`")
+	cmd.Flags().StringVar(&from, "from", "", "the backup `file`; required")
 	cmd.Flags().Uint64Var(&era, "era", 0, "`number` of the new era, above that of the backup; required")
-	cmd.Flags().StringVar(&r.Cluster, "cluster", "", "`id` of the cluster that the backup must be of")
-	cmd.Flags().StringVar(&r.DataDir, "data-dir", "", "`directory` that the database is made in")
-	cmd.Flags().StringVar(&r.Name, "name", "", "name of this store, one of --members")
-	cmd.Flags().StringSliceVar(&r.Names, "members", nil, "`names` of all stores of the new era")
+	cmd.Flags().StringVar(&r.Cluster, "cluster", "", "`id` of the cluster that the backup must be of; required")
+	cmd.Flags().StringVar(&r.DataDir, "data-dir", "", "`directory` that the database is made in; required")
+	cmd.Flags().StringVar(&r.Name, "name", "", "`name` of this store, one of --members; required")
+	cmd.Flags().StringSliceVar(&r.Names, "members", nil, "`names` of all stores of the new era; required")
 	cmd.Flags().Uint64Var(&r.Bump, "bump", backup.DefaultBump, "by how many `numbers` every section and tag is raised: more than any counter handed out since the backup")
 	cmd.Flags().DurationVar(&r.WorkerMargin, "worker-margin", backup.DefaultWorkerMargin, "how far beyond now the marks of worker ids are raised")
 	cmd.RunE = o.Verb(func(_ context.Context, format ui.Format, _ []string, stdout io.Writer) error {
