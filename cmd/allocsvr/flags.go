@@ -34,7 +34,7 @@ func flags() (*pflag.FlagSet, *options) {
 	fs.StringVar(&o.DataDir, "data-dir", "", "`directory` for counters that nobody could take over; empty: none are kept")
 	fs.Uint32Var(&o.Weight, "weight", o.Weight, "share of the sections, 1 to 10,000")
 	fs.Uint64Var(&o.DatacenterID, "datacenter-id", o.DatacenterID, "`id` of the datacenter in snowflake IDs, for layouts that have that field; default 0")
-	fs.StringVar(&o.Datacenter, "datacenter", o.Datacenter, "`name` of that datacenter, bound to its id at first use; empty: not checked")
+	fs.StringVar(&o.Datacenter, "datacenter", o.Datacenter, "`name` of that datacenter, bound to its id at first use; empty only while nobody has named it")
 	fs.Int64Var(&o.WorkerID, "worker-id", o.WorkerID, "the only snowflake worker `id` to use; -1: any free one")
 	fs.StringArrayVar(&o.Namespaces, "namespaces", nil, "snowflake `namespace` to be recorded if it is not yet, as \"name=orders alias=7 layout=leaf\"; may be repeated, in the environment one a line; empty: none")
 	fs.DurationVar(&o.WorkerWindow, "worker-window", o.WorkerWindow, "how far ahead a worker id's high-water mark is confirmed; 0: 3s")
