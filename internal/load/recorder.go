@@ -50,10 +50,12 @@ type sheet struct {
 	n       int
 	calls   uint64
 	numbers uint64
-	ns      [page]int64
+	ns      *[page]int64 // beside the stack, of which a call of a crowd is to find little
 }
 
-func (r *recorder) sheet(caller int) sheet { return sheet{to: &r.shards[caller%len(r.shards)]} }
+func (r *recorder) sheet(caller int) sheet {
+	return sheet{to: &r.shards[caller%len(r.shards)], ns: new([page]int64)}
+}
 
 // count notes a call that succeeded, took the time that it needed.
 func (s *sheet) count(numbers int) {

@@ -165,13 +165,17 @@ func (r *run) brisk(ctx context.Context, id int) {
 	var total uint64
 	defer func() { r.total.Add(total) }()
 	left := id % r.cfg.Sample // calls until one is timed: callers take turns
+	call := r.once
+	if r.cfg.Timeout == 0 {
+		call = r.call
+	}
 	for stage := r.stage.Load(); stage != after; stage = r.stage.Load() {
 		timed, began := left == 0, int64(0)
 		if timed {
 			left, began = r.cfg.Sample, r.now()
 		}
 		left--
-		n, err := r.once(ctx, id)
+		n, err := call(ctx, id)
 		switch {
 		case err == nil:
 			total += uint64(n)
