@@ -61,19 +61,21 @@ func Open(ctx context.Context, addrs []string, opts ...grpc.DialOption) (*Care, 
 	c := &Care{cluster: id.Ref.Cluster, era: id.Ref.Era, session: seq.NewSession(), opts: opts,
 		clients: map[string]*storeclient.Client{}}
 	list := id.List()
-	var silent []string
+	var left []string // addresses at which no member answers
 	for _, s := range cluster.Stores {
 		if uuid := s.Client.UUID(); uuid != "" {
 			c.clients[uuid] = s.Client
 		} else if s.UUID != "" {
 			c.clients[s.UUID] = s.Client
 		} else {
-			silent = append(silent, s.Addr) // of the first list, and does not answer
-			_ = s.Client.Close()
+			_ = s.Client.Close() // of the first list, and does not answer
+		}
+		if _, member := list.Find(s.Client.UUID()); !member {
+			left = append(left, s.Addr)
 		}
 	}
 	if list.Version == 1 {
-		c.addresses(ctx, list, silent)
+		c.addresses(ctx, list, left)
 	}
 	if err := c.use(list); err == nil {
 		err = c.catchUp(ctx)
@@ -86,14 +88,23 @@ func Open(ctx context.Context, addrs []string, opts ...grpc.DialOption) (*Care, 
 	return c, nil
 }
 
-// addresses puts into the first list, which has none, those of the stores that answer. If
-// one store does not, it has the one address that is left.
-func (c *Care) addresses(ctx context.Context, list quorum.MemberList, silent []string) {
+// addresses puts into the first list, which has none, those of the stores that answer.
+// Those that do not have the addresses that are left. If these are several, who has which
+// is a guess: whoever dials a member checks its uuid, so that a wrong address is as good
+// as none, and those that are lost can be replaced one after the other.
+func (c *Care) addresses(ctx context.Context, list quorum.MemberList, left []string) {
+	missing := 0
+	for _, m := range list.Members {
+		if c.clients[m.UUID] == nil {
+			missing++
+		}
+	}
 	for i, m := range list.Members {
 		client := c.clients[m.UUID]
 		if client == nil {
-			if len(silent) == 1 && len(c.clients) == len(list.Members)-1 {
-				list.Members[i].Addr = silent[0]
+			if len(left) == missing {
+				list.Members[i].Addr, left = left[0], left[1:]
+				missing--
 			}
 			continue
 		}
@@ -171,7 +182,8 @@ func (c *Care) client(m quorum.Member) (*storeclient.Client, error) {
 	if addr == "" {
 		addr = unreachable
 	}
-	client, err := storeclient.Dial(addr, c.opts...)
+	m.Addr = addr
+	client, err := storeclient.DialMember(m, c.opts...)
 	if err == nil {
 		c.clients[m.UUID] = client
 	}

@@ -48,7 +48,7 @@ func (c *Care) Replace(ctx context.Context, old, addr, force string) ([]Step, er
 	gone, isMember := c.find(old)
 	me, listed := c.list.Find(fresh.UUID)
 	switch {
-	case listed && !me.Learner && !isMember:
+	case listed && !me.Learner && (!isMember || gone.UUID == me.UUID):
 		return nil, nil
 	case listed && me.Learner && (!isMember || gone.UUID == me.UUID):
 		return c.finish(), nil

@@ -32,6 +32,12 @@ var _ quorum.Store = (*Client)(nil)
 // Dial makes a client of the store at host:port without waiting for it. The options come
 // after rpc.Dial's own.
 func Dial(addr string, opts ...grpc.DialOption) (*Client, error) {
+	for _, o := range opts {
+		if t, ok := o.(through); ok {
+			conn := t.dial(addr)
+			return Over(addr, conn, conn), nil
+		}
+	}
 	opts = append([]grpc.DialOption{grpc.WithDefaultCallOptions(
 		grpc.MaxCallRecvMsgSize(storewire.MaxMessage), grpc.MaxCallSendMsgSize(storewire.MaxMessage))}, opts...)
 	c := &Client{addr: addr}
@@ -50,6 +56,19 @@ func Dial(addr string, opts ...grpc.DialOption) (*Client, error) {
 // has their errors go through rpc.FromStatus. leases is for Renew alone.
 func Over(addr string, calls, leases grpc.ClientConnInterface) *Client {
 	return &Client{addr: addr, calls: pb.NewStoreClient(calls), leases: pb.NewStoreClient(leases)}
+}
+
+// through is a grpc.DialOption that only Dial knows.
+type through struct {
+	grpc.EmptyDialOption
+	dial func(addr string) grpc.ClientConnInterface
+}
+
+// Through has Dial, and with it Connect, Follower and all that pass options on to them,
+// make clients as Over does, over what dial gives for an address: for those who bring a
+// network of their own. Other options then have no effect.
+func Through(dial func(addr string) grpc.ClientConnInterface) grpc.DialOption {
+	return through{dial: dial}
 }
 
 // Addr is the address given to Dial.

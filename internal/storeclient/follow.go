@@ -133,7 +133,7 @@ func (f *Follower) goOver(list quorum.MemberList) error {
 			stores = append(stores, s)
 			continue
 		}
-		client, err := Dial(m.Addr, f.opts...)
+		client, err := DialMember(m, f.opts...)
 		if err != nil {
 			return errors.Join(fmt.Errorf("store %s: %w", m.Name, err), closeAll(fresh))
 		}

@@ -33,6 +33,16 @@ func voterOf(list quorum.MemberList, s *candidate) *quorum.Member {
 	return nil
 }
 
+// DialMember is Dial for a client that speaks with that member or with nobody: another
+// store may be at its address, a new one on the same machine for example.
+func DialMember(m quorum.Member, opts ...grpc.DialOption) (*Client, error) {
+	client, err := Dial(m.Addr, opts...)
+	if err == nil {
+		client.uuid.Store(&m.UUID)
+	}
+	return client, err
+}
+
 // unheardOf dials the voters of the newest list that no candidate is. On an error, what
 // it returns is still to be closed.
 func unheardOf(stores []*candidate, opts []grpc.DialOption) (more []*candidate, err error) {
@@ -47,7 +57,7 @@ func unheardOf(stores []*candidate, opts []grpc.DialOption) (more []*candidate, 
 		}) {
 			continue
 		}
-		client, err := Dial(m.Addr, opts...)
+		client, err := DialMember(m, opts...)
 		if err != nil {
 			return more, err
 		}
