@@ -50,7 +50,29 @@ type Restore struct {
 // seq.ErrForeignCluster, ErrEra, ErrBump, ErrUnsound, disk.ErrExists,
 // storesvr.ErrConfig. After an error nothing was made.
 func (o Restore) Do(m Manifest, states []quorum.RegisterState) error {
-	fail := func(err error) error { return fmt.Errorf("restore store %q: %w", o.Name, err) }
+	c, err := o.Content(m, states)
+	if err != nil {
+		return err
+	}
+	if err := disk.CreateFilled(o.DataDir, c.Identity, c.Registers, c.LeaseBound); err != nil {
+		return fmt.Errorf("restore store %q: %w", o.Name, err)
+	}
+	return nil
+}
+
+// Content is what the database of a restored store begins with.
+type Content struct {
+	Identity  disk.Identity // under a new uuid
+	Registers map[seq.Register]acceptor.State
+	// LeaseBound is the longest lease of the era before: the store begins in the grace of
+	// such a one.
+	LeaseBound time.Duration
+}
+
+// Content is what Do makes a database of, for those who keep it elsewhere. Errors are
+// those of Do without disk.ErrExists.
+func (o Restore) Content(m Manifest, states []quorum.RegisterState) (Content, error) {
+	fail := func(err error) (Content, error) { return Content{}, fmt.Errorf("restore store %q: %w", o.Name, err) }
 	switch {
 	case o.Cluster != m.Cluster:
 		return fail(fmt.Errorf("%w: the backup is of %q, not %q", seq.ErrForeignCluster, m.Cluster, o.Cluster))
@@ -70,10 +92,7 @@ func (o Restore) Do(m Manifest, states []quorum.RegisterState) error {
 		return fail(err)
 	}
 	id.Era, id.Mapping = o.Era, m.Mapping
-	if err := disk.CreateFilled(o.DataDir, id, raised, max(m.LeaseBound, storesvr.DefaultMaxLease)); err != nil {
-		return fail(err)
-	}
-	return nil
+	return Content{Identity: id, Registers: raised, LeaseBound: max(m.LeaseBound, storesvr.DefaultMaxLease)}, nil
 }
 
 // raise is every register as the new era begins with it: above all that may have been

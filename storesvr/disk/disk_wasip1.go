@@ -2,6 +2,7 @@ package disk
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/storesvr/acceptor"
@@ -14,6 +15,11 @@ type DB struct{}
 // Create is ErrDirectory.
 func Create(dir string, _ Identity) error {
 	return fmt.Errorf("create database in %s: %w: no databases on this system", dir, ErrDirectory)
+}
+
+// CreateFilled is ErrDirectory.
+func CreateFilled(dir string, id Identity, _ map[seq.Register]acceptor.State, _ time.Duration) error {
+	return Create(dir, id)
 }
 
 // Open is ErrDirectory.
