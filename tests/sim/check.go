@@ -46,6 +46,7 @@ type checker struct {
 	last     map[seq.Session][]*ownership // by section: what each session was last seen to own
 	ids      map[uint64]string            // snowflake IDs handed out, and to whom
 	floors   map[history.Key]uint64
+	eras     eras
 }
 
 // ownership is one epoch of a section in which a node owned it.
@@ -58,7 +59,8 @@ type ownership struct {
 
 func newChecker(w *world) *checker {
 	return &checker{w: w, failed: make(chan struct{}), sessions: map[seq.Session]string{},
-		epochs: map[seq.SectionID]map[seq.Epoch]*ownership{}, last: map[seq.Session][]*ownership{}, ids: map[uint64]string{}, floors: map[history.Key]uint64{}}
+		epochs: map[seq.SectionID]map[seq.Epoch]*ownership{}, last: map[seq.Session][]*ownership{}, ids: map[uint64]string{}, floors: map[history.Key]uint64{},
+		eras: eras{now: 1, lists: map[seq.Era]quorum.MemberList{}, issued: map[seq.Register]uint64{}, past: map[seq.SectionID]uint64{}, homes: map[string]*host{}}}
 }
 
 // broken notes a violation.
@@ -126,6 +128,10 @@ func (c *checker) answer(h *host, life int, k *call, msg, reply proto.Message) {
 
 // onDisk checks I5: what is handed out is at or below what W disks have.
 func (c *checker) onDisk(h *host, r seq.Register, value uint64) {
+	if c.w.opts.Care {
+		c.kept(h, r, value)
+		return
+	}
 	have := 0
 	for _, s := range c.w.of(storeHost) {
 		if s.disk.had(r) >= value {
@@ -174,6 +180,7 @@ func (c *checker) inspect() {
 		view *allocsvr.SectionView
 	}
 	leased := make([]claim, c.w.ident.Mapping.Sections())
+	era := c.present()
 	for _, h := range c.w.of(allocHost) {
 		c.w.mu.Lock()
 		p, up := h.alloc, h.up
@@ -183,7 +190,9 @@ func (c *checker) inspect() {
 		}
 		now := h.clock.real()
 		views := p.node.Sections()
-		c.seen(h, p.session, views)
+		if p.era == era { // whoever is left of an era before may only still hand out, which I5, I7 and M judge
+			c.seen(h, p.session, views)
+		}
 		for i := range views {
 			v := &views[i]
 			if !v.Owned || now >= v.Until {
@@ -247,6 +256,9 @@ func (c *checker) own(last []*ownership, v *allocsvr.SectionView) (why string) {
 	last[v.Section] = rec
 	first := rec.high
 	rec.high, rec.confirmed, rec.owned = v.High, v.Confirmed, v.Owned
+	if past := c.eras.past[v.Section]; v.Base < past {
+		why = cmp.Or(why, fmt.Sprintf("base %d, an era before has confirmed %d", v.Base, past))
+	}
 	return cmp.Or(why, c.neighbours(all, rec, first))
 }
 

@@ -13,10 +13,16 @@ import (
 // judge runs the checks of forged facts and tells which kinds they break.
 func judge(t *testing.T, facts func(w *world, h *host)) map[string]bool {
 	t.Helper()
+	return judgeAs(t, false, facts)
+}
+
+// judgeAs is judge in a run with operators, or without.
+func judgeAs(t *testing.T, care bool, facts func(w *world, h *host)) map[string]bool {
+	t.Helper()
 	kinds := map[string]bool{}
 	synctest.Test(t, func(t *testing.T) {
 		o := OptionsOf(1)
-		o.Stores, o.Beyond = 3, false
+		o.Stores, o.Beyond, o.Care = 3, false, care
 		w := newWorld(o, "")
 		defer w.end()
 		w.assemble()

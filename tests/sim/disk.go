@@ -44,8 +44,9 @@ type simDisk struct {
 	now     content
 	old     []content // as it was at some moments, the latest last
 	highest map[seq.Register]uint64
-	gate    uint64 // above 0: an old disk that only a session that has seen this many commits may reach
-	told    int    // the life in which the old disk was found out
+	peaks   map[string]map[seq.Register]uint64 // highest, by the uuid that the disk had
+	gate    uint64                             // above 0: an old disk that only a session that has seen this many commits may reach
+	told    int                                // the life in which the old disk was found out
 
 	slow     time.Duration // of a commit at most
 	full     bool
@@ -54,7 +55,17 @@ type simDisk struct {
 }
 
 func newDisk(w *world, h *host) *simDisk {
-	return &simDisk{w: w, h: h, highest: map[seq.Register]uint64{}}
+	return &simDisk{w: w, h: h, highest: map[seq.Register]uint64{}, peaks: map[string]map[seq.Register]uint64{}}
+}
+
+// peak notes that the disk has a max. Needs d.mu.
+func (d *simDisk) peak(r seq.Register, value uint64) {
+	of := d.peaks[d.now.meta.UUID]
+	if of == nil {
+		of = map[seq.Register]uint64{}
+		d.peaks[d.now.meta.UUID] = of
+	}
+	d.highest[r], of[r] = max(d.highest[r], value), max(of[r], value)
 }
 
 // format makes the content that storesvr init and the binding leave.
@@ -66,13 +77,16 @@ func (d *simDisk) format(uuid string, members *disk.Members) {
 	for i, m := range id.Members {
 		names[i] = m.Name
 	}
+	era := max(id.Ref.Era, d.now.meta.Era)
 	d.now = content{
-		meta: disk.Meta{Identity: disk.Identity{Format: disk.Format, Cluster: id.Ref.Cluster, UUID: uuid, Name: d.h.name, Era: id.Ref.Era,
+		meta: disk.Meta{Identity: disk.Identity{Format: disk.Format, Cluster: id.Ref.Cluster, UUID: uuid, Name: d.h.name, Era: era,
 			N: id.N, R: id.R, W: id.W, Names: names, Mapping: id.Mapping}},
 		registers: map[seq.Register]acceptor.State{},
 	}
+	d.w.check.home(uuid, d.h)
 	if members != nil {
 		d.now.meta.Members = *members
+		d.w.check.listed(d.h, d.now.meta.Identity, *members)
 	}
 	for s := range seq.SectionID(id.Mapping.Sections()) {
 		d.now.registers[seq.SectionRegister(s)] = acceptor.State{}
@@ -81,6 +95,19 @@ func (d *simDisk) format(uuid string, members *disk.Members) {
 		d.now.registers[r] = acceptor.State{}
 	}
 	d.old = nil
+}
+
+// install makes the content that a store has which is no founder: a learner, or one that
+// was restored.
+func (d *simDisk) install(c content) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.w.check.home(c.meta.UUID, d.h)
+	c.meta.Format = disk.Format
+	d.now, d.old, d.gate, d.told = c, nil, 0, 0
+	for r, st := range c.registers {
+		d.peak(r, st.Max)
+	}
 }
 
 // open counts the boot, as disk.Open does.
@@ -223,9 +250,7 @@ func (d *simDisk) apply(u disk.Update) uint64 {
 		was := d.now.registers[c.Register]
 		d.w.check.durable(d.h, c.Register, was, c.State)
 		d.now.registers[c.Register] = c.State
-		if c.State.Max > d.highest[c.Register] {
-			d.highest[c.Register] = c.State.Max
-		}
+		d.peak(c.Register, c.State.Max)
 	}
 	m := &d.now.meta
 	switch {
@@ -236,6 +261,7 @@ func (d *simDisk) apply(u disk.Update) uint64 {
 	}
 	if u.Members != nil {
 		m.Members = *u.Members
+		d.w.check.listed(d.h, m.Identity, m.Members)
 	}
 	if u.Distrusted != "" {
 		m.Distrusted = u.Distrusted
@@ -262,6 +288,13 @@ func (d *simDisk) had(r seq.Register) uint64 {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.highest[r]
+}
+
+// hadAs is had for the store with that uuid.
+func (d *simDisk) hadAs(uuid string, r seq.Register) uint64 {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.peaks[uuid][r]
 }
 
 // state is the register as it is on the disk.

@@ -118,6 +118,20 @@ type choice struct {
 	make   func(d *draw) Fault
 }
 
+// pick draws one of the choices.
+func (d *draw) pick(from []choice) Fault {
+	total := 0
+	for _, c := range from {
+		total += c.weight
+	}
+	pick := d.rng.IntN(total)
+	i := 0
+	for ; pick >= from[i].weight; i++ {
+		pick -= from[i].weight
+	}
+	return from[i].make(d)
+}
+
 // draw makes faults from a seed.
 type draw struct {
 	rng    *rand.Rand
@@ -126,8 +140,14 @@ type draw struct {
 	losses int
 }
 
-func (d *draw) store() string { return storeName(d.rng.IntN(d.o.Stores)) }
-func (d *draw) alloc() string { return allocName(d.rng.IntN(d.o.Allocs)) }
+func (d *draw) store() string {
+	if d.o.Care { // there are others later
+		return storeName(d.rng.IntN(d.o.Stores + 2))
+	}
+	return storeName(d.rng.IntN(d.o.Stores))
+}
+func (d *draw) operator() string { return fmt.Sprintf("op%d", 1+d.rng.IntN(4)/3) }
+func (d *draw) alloc() string    { return allocName(d.rng.IntN(d.o.Allocs)) }
 func (d *draw) server() string {
 	if d.rng.IntN(2) == 0 {
 		return d.store()
@@ -211,10 +231,6 @@ var points = []struct {
 // Schedule draws the faults of a run from its seed.
 func Schedule(o Options) []Fault {
 	d := &draw{rng: rand.New(rand.NewPCG(o.Seed, 0xfa17)), o: o}
-	total := 0
-	for _, c := range choices {
-		total += c.weight
-	}
 	mean := (1 + 4*d.rng.Float64()*d.rng.Float64()) * float64(o.Lease)
 	var out []Fault
 	for at := o.Calm; ; {
@@ -222,12 +238,7 @@ func Schedule(o Options) []Fault {
 		if at >= o.Length {
 			break
 		}
-		pick := d.rng.IntN(total)
-		i := 0
-		for ; pick >= choices[i].weight; i++ {
-			pick -= choices[i].weight
-		}
-		f := choices[i].make(d)
+		f := d.pick(choices)
 		f.At = at.Round(time.Millisecond)
 		if d.rng.IntN(2) == 0 {
 			p := points[d.rng.IntN(len(points))]
@@ -237,7 +248,13 @@ func Schedule(o Options) []Fault {
 				f.Where = h
 			}
 		}
-		out = append(out, f)
+		// Worker ids that were first used after a backup begin at the clock (decision 012).
+		if f.Verb != "jump" || !o.Care {
+			out = append(out, f)
+		}
+	}
+	if o.Care {
+		out = append(out, careSchedule(o)...)
 	}
 	slices.SortStableFunc(out, func(a, b Fault) int { return cmp.Compare(a.At, b.At) })
 	return out

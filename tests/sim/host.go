@@ -5,6 +5,8 @@ import (
 	"slices"
 
 	"google.golang.org/grpc"
+
+	"github.com/seqsvr/seqsvr/seq"
 )
 
 type hostKind uint8
@@ -13,6 +15,7 @@ const (
 	storeHost hostKind = iota
 	allocHost
 	callerHost
+	operatorHost
 	hostKinds = iota
 )
 
@@ -42,6 +45,10 @@ type host struct {
 	inbound map[*call]struct{}          // not answered yet
 	lost    bool                        // for good: the disk is gone, corrupt or old
 	parked  string                      // file of the last orderly leave
+	forfeit bool                        // what was on the disk is gone, whatever is on it now
+	blank   bool                        // a machine without a store, so far
+	era     seq.Era                     // of the cluster that an allocator is in
+	queue   []*order                    // of an operator
 }
 
 type method struct {
@@ -75,6 +82,10 @@ func (h *host) boot() {
 func (h *host) RegisterService(desc *grpc.ServiceDesc, impl any) {
 	for i := range desc.Methods {
 		h.methods["/"+desc.ServiceName+"/"+desc.Methods[i].MethodName] = method{&desc.Methods[i], impl}
+	}
+	for i := range desc.Streams {
+		name := "/" + desc.ServiceName + "/" + desc.Streams[i].StreamName
+		h.methods[name] = method{streamed(&desc.Streams[i], name), impl}
 	}
 }
 
@@ -125,4 +136,11 @@ func (h *host) resume() {
 	for _, do := range held {
 		h.w.after(h.w.between(0, 1e6), do)
 	}
+}
+
+// eraNow is the era of the cluster that an allocator has connected to.
+func (h *host) eraNow() seq.Era {
+	h.w.mu.Lock()
+	defer h.w.mu.Unlock()
+	return h.era
 }

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"context"
+	"maps"
 	"time"
 
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
@@ -22,6 +23,7 @@ func init() {
 		"power": injectPower, "stopall": injectStopAll,
 		"old": injectLoss, "empty": injectLoss, "torn": injectLoss,
 	}
+	maps.Copy(verbs, careVerbs)
 }
 
 // armedFault waits for a point.
@@ -51,7 +53,7 @@ func (w *world) arm(faults []Fault) {
 func (w *world) point(h *host, name string) {
 	for i := 0; i < len(w.armed); i++ {
 		a := w.armed[i]
-		if a.f.Point != name || a.f.Where != "*" && a.f.Where != h.name {
+		if a.f.Point != name || a.f.Where != "*" && w.target(a.f.Where) != h.name {
 			continue
 		}
 		w.armed = append(w.armed[:i], w.armed[i+1:]...)
@@ -68,16 +70,20 @@ func (w *world) inject(f Fault) {
 	}
 	w.stats.Faults[f.Verb]++
 	w.mu.Unlock()
+	f.Host, f.Peer = w.target(f.Host), w.target(f.Peer)
 	w.trace.add("FAULT %s", f)
 	verbs[f.Verb](w, f)
 }
 
 // start brings a host back, whatever it is.
 func (w *world) startHost(h *host) {
-	if h.kind == storeHost {
+	switch h.kind {
+	case storeHost:
 		w.startStore(h)
-	} else {
+	case allocHost:
 		w.startAlloc(h)
+	case operatorHost:
+		w.startOperator(h)
 	}
 }
 
@@ -286,7 +292,7 @@ func injectStopAll(w *world, f Fault) {
 			w.stopStore(h)
 		}
 		for _, h := range w.hosts {
-			if h.kind != callerHost {
+			if h.kind == storeHost || h.kind == allocHost {
 				w.later(f.For, func() { w.startHost(h) })
 			}
 		}
@@ -297,37 +303,39 @@ func injectStopAll(w *world, f Fault) {
 func injectLoss(w *world, f Fault) {
 	h := w.host(f.Host)
 	w.mu.Lock()
-	if h.lost || h.disk.distrusted() || w.gone >= w.ident.N-w.ident.W {
+	if h.lost || h.disk.distrusted() || h.forfeit || !w.mayLose(h) {
 		w.mu.Unlock()
 		return
 	}
+	h.forfeit = true
 	w.mu.Unlock()
+	w.loseDisk(h, f)
+}
+
+// loseDisk kills the store of a disk that is forfeit, and changes the disk.
+func (w *world) loseDisk(h *host, f Fault) {
 	w.kill(h, 0)
 	w.mu.Lock()
 	over := h.over
 	w.mu.Unlock()
 	w.work.Go(func() {
-		<-over // the process has let go of the disk
+		if over != nil {
+			<-over // the process has let go of the disk
+		}
 		switch f.Verb {
 		case "old":
-			if !h.disk.putBack(int(f.Arg)) {
-				break // never had another content
+			if !h.disk.putBack(int(f.Arg)) { // never had another content
+				w.mu.Lock()
+				h.forfeit = false
+				w.mu.Unlock()
 			}
-			w.giveUp(h, false)
 		case "empty":
 			h.disk.format("uuid-new-"+h.name, nil)
-			w.giveUp(h, false)
-		case "torn":
-			w.giveUp(h, true) // the database does not open: disk.ErrCorrupt
+		case "torn": // the database does not open: disk.ErrCorrupt
+			w.mu.Lock()
+			h.lost = true
+			w.mu.Unlock()
 		}
 		w.later(f.For, func() { w.startHost(h) })
 	})
-}
-
-// giveUp counts a store as lost for good.
-func (w *world) giveUp(h *host, forever bool) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.gone++
-	h.lost = forever
 }

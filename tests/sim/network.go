@@ -35,6 +35,7 @@ type call struct {
 
 type result struct {
 	body []byte
+	more messages // of a stream, instead of body
 	err  error
 }
 
@@ -49,11 +50,6 @@ type conn struct {
 // Close implements allocsvr.PeerConn.
 func (c *conn) Close() error { return nil }
 
-// NewStream implements grpc.ClientConnInterface; nothing here uses streams.
-func (c *conn) NewStream(context.Context, *grpc.StreamDesc, string, ...grpc.CallOption) (grpc.ClientStream, error) {
-	return nil, status.Error(codes.Unimplemented, "no streams in the simulator")
-}
-
 // Invoke implements grpc.ClientConnInterface: the message is encoded, sent through the
 // faults, decoded and handled by the real service at the other host.
 func (c *conn) Invoke(ctx context.Context, name string, req, reply any, _ ...grpc.CallOption) error {
@@ -61,23 +57,35 @@ func (c *conn) Invoke(ctx context.Context, name string, req, reply any, _ ...grp
 	if err != nil {
 		return err
 	}
+	k := c.call(ctx, name, body)
+	if err := c.w.start(k, c.to); err != nil {
+		return rpc.FromStatus(err)
+	}
+	r, err := c.wait(ctx, k)
+	if err != nil {
+		return err
+	}
+	return proto.Unmarshal(r.body, reply.(proto.Message))
+}
+
+// call is one that has not begun yet.
+func (c *conn) call(ctx context.Context, name string, body []byte) *call {
 	k := &call{from: c.from, fromLife: c.life, method: name, body: body, done: make(chan result, 1)}
 	k.deadline, _ = ctx.Deadline()
 	if md, ok := metadata.FromOutgoingContext(ctx); ok {
 		k.md = md.Copy()
 	}
-	if err := c.w.start(k, c.to); err != nil {
-		return rpc.FromStatus(err)
-	}
+	return k
+}
+
+// wait is for the answer of a call that has begun.
+func (c *conn) wait(ctx context.Context, k *call) (result, error) {
 	select {
 	case r := <-k.done:
-		if r.err != nil {
-			return rpc.FromStatus(r.err)
-		}
-		return proto.Unmarshal(r.body, reply.(proto.Message))
+		return r, rpc.FromStatus(r.err)
 	case <-ctx.Done():
 		c.w.abandon(k)
-		return rpc.FromStatus(status.FromContextError(ctx.Err()).Err())
+		return result{}, rpc.FromStatus(status.FromContextError(ctx.Err()).Err())
 	}
 }
 
@@ -206,9 +214,12 @@ func chain(guards []grpc.UnaryServerInterceptor) grpc.UnaryServerInterceptor {
 
 // reply takes a handler's answer and sends it back.
 func (w *world) reply(h *host, life int, k *call, req proto.Message, msg any, err error, again bool) {
-	var r result
-	if r.err = err; err == nil {
-		r.body, r.err = proto.Marshal(msg.(proto.Message))
+	r := result{err: err}
+	whole, _ := msg.(proto.Message)
+	if whole != nil && err == nil {
+		r.body, r.err = proto.Marshal(whole)
+	} else if err == nil {
+		r.more = msg.(messages)
 	}
 	w.mu.Lock()
 	if !h.up || h.life != life {
@@ -219,8 +230,8 @@ func (w *world) reply(h *host, life int, k *call, req proto.Message, msg any, er
 		h.disk.heard(k, err)
 	}
 	w.mu.Unlock()
-	if err == nil {
-		w.check.answer(h, life, k, req, msg.(proto.Message))
+	if err == nil && whole != nil {
+		w.check.answer(h, life, k, req, whole)
 	}
 	w.check.inspect()
 	w.mu.Lock()

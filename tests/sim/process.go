@@ -106,6 +106,10 @@ func (w *world) lives(h *host, life int) bool {
 // allocProc is the process of an allocator.
 type allocProc struct {
 	node    *allocsvr.Node
+	life    int
+	ctx     context.Context // ends with the life, as dead is closed
+	dead    chan struct{}
+	era     seq.Era
 	session seq.Session
 	file    string
 	over    chan struct{} // closed when all of it has ended
@@ -119,9 +123,15 @@ func (w *world) startAlloc(h *host) {
 		return
 	}
 	h.boot()
-	life, dead, ctx := h.life, h.dead, h.ctx
-	p := &allocProc{session: w.newSession(h), over: make(chan struct{}), file: filepath.Join(w.dir, fmt.Sprintf("%s-%d.parked", h.name, h.life))}
+	life := h.life
+	p := &allocProc{life: life, ctx: h.ctx, dead: h.dead, session: w.newSession(h), era: w.ident.Ref.Era, over: make(chan struct{}), file: filepath.Join(w.dir, fmt.Sprintf("%s-%d.parked", h.name, h.life))}
 	copyFile(h.parked, p.file)
+	if w.opts.Care {
+		h.alloc = nil
+		w.work.Go(func() { w.connectAlloc(h, p) })
+		w.mu.Unlock()
+		return
+	}
 	stores := make([]quorum.NamedStore, len(w.ident.Members))
 	for i, m := range w.ident.Members {
 		c := &conn{w: w, from: h, life: life, to: m.Name}
@@ -131,55 +141,60 @@ func (w *world) startAlloc(h *host) {
 		}
 	}
 	w.mu.Unlock()
+	w.serve(h, p, allocsvr.Wiring{Identity: w.ident, Stores: stores})
+}
 
+// serve makes the node of an allocator that knows its stores, and runs it; false if that
+// is not possible any more.
+func (w *world) serve(h *host, p *allocProc, wiring allocsvr.Wiring) bool {
 	stopped := make(chan error, 1)
-	node, err := allocsvr.NewNode(w.allocConfig(h), allocsvr.Wiring{
-		Identity: w.ident, Stores: stores, Addr: h.name, Session: p.session, Clock: h.clock, Wall: h.clock.Wall, Parked: p.file,
-		Dial: func(addr string) (allocsvr.PeerConn, error) { return &conn{w: w, from: h, life: life, to: addr}, nil },
-		Stop: func(err error) {
-			select {
-			case stopped <- err:
-			default:
-			}
-		},
-	})
+	wiring.Addr, wiring.Session, wiring.Parked, wiring.Clock, wiring.Wall = h.name, p.session, p.file, h.clock, h.clock.Wall
+	wiring.Dial = func(addr string) (allocsvr.PeerConn, error) { return &conn{w: w, from: h, life: p.life, to: addr}, nil }
+	wiring.Stop = func(err error) {
+		select {
+		case stopped <- err:
+		default:
+		}
+	}
+	node, err := allocsvr.NewNode(w.allocConfig(h), wiring)
 	if err != nil {
 		w.check.broken("start", "%s does not start: %v", h.name, err)
 		close(p.over)
-		return
+		return false
 	}
 	p.node = node
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if h.life == life {
+	if h.life == p.life {
 		node.Register(h)
 		node.RegisterAdmin(h)
 		h.guard = rpc.Guard(rpc.ServerConfig{Logger: w.logger(h.name), ClusterID: node.ClusterID})
-		h.alloc = p
+		h.alloc, h.era = p, p.era
 	}
 	w.check.started(h, p)
-	w.trace.add("%-8s starts, life %d, session %s", h.name, h.life, p.session)
-	w.work.Go(func() { w.runAlloc(h, p, ctx, life, dead, stopped) })
+	w.trace.add("%-8s starts, life %d, session %s", h.name, p.life, p.session)
+	w.work.Go(func() { w.runAlloc(h, p, stopped) })
+	return true
 }
 
-func (w *world) runAlloc(h *host, p *allocProc, ctx context.Context, life int, dead chan struct{}, stopped chan error) {
+func (w *world) runAlloc(h *host, p *allocProc, stopped chan error) {
 	defer close(p.over)
 	ended := make(chan error, 1)
-	w.work.Go(func() { ended <- p.node.Run(ctx) })
+	w.work.Go(func() { ended <- p.node.Run(p.ctx) })
 	var err error
 	select {
 	case err = <-ended:
 	case err = <-stopped:
-		w.kill(h, life)
+		w.kill(h, p.life)
 		<-ended
-	case <-dead:
+	case <-p.dead:
 		err = <-ended
 	}
 	p.node.Close()
 	w.tally(p)
 	w.check.ended(h, p.session)
 	if err != nil {
-		w.kill(h, life)
+		w.kill(h, p.life)
 		if !errors.Is(err, seq.ErrNameTaken) {
 			w.check.broken("invariant", "%s ended by itself: %v", h.name, err)
 		}
@@ -230,13 +245,14 @@ func (w *world) leaveAlloc(h *host) {
 func (w *world) endSession(h *host, session seq.Session) {
 	from := w.of(callerHost)[0]
 	w.mu.Lock()
-	stores := make([]quorum.NamedStore, len(w.ident.Members))
-	for i, m := range w.ident.Members {
+	cfg, members := w.groupConfig()
+	stores := make([]quorum.NamedStore, len(members))
+	for i, m := range members {
 		c := &conn{w: w, from: from, life: from.life, to: m.Name}
 		stores[i] = quorum.NamedStore{Name: m.Name, UUID: m.UUID, Store: storeclient.Over(m.Name, c, c)}
 	}
 	w.mu.Unlock()
-	g, err := quorum.NewGroup(quorum.Config{Ref: w.ident.Ref, N: w.ident.N, R: w.ident.R, W: w.ident.W}, stores)
+	g, err := quorum.NewGroup(cfg, stores)
 	if err != nil {
 		w.check.broken("start", "group of a parent: %v", err)
 		return

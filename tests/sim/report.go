@@ -2,6 +2,7 @@ package sim
 
 import (
 	"bufio"
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -48,6 +49,12 @@ func (r *Report) Add(one Result) {
 	for verb, n := range o.Faults {
 		s.Faults[verb] += n
 	}
+	if s.Orders == nil {
+		s.Orders = map[string]int{}
+	}
+	for verb, n := range o.Orders {
+		s.Orders[verb] += n
+	}
 }
 
 // String is the report in a few lines.
@@ -68,6 +75,11 @@ func (r Report) String() string {
 	fmt.Fprintf(&b, "%d messages, %d lost and %d duplicated by bad weather; %d commits, %d steps\n", s.Messages, s.Lost, s.Duplicated, s.Commits, s.Steps)
 	fmt.Fprintf(&b, "%d takeovers, %d hand-overs; %d calls (%d failed), %d numbers and %d IDs checked\n",
 		s.Takeovers, s.Handoffs, r.Requests, r.Errors, s.Numbers, s.IDs)
+	var done []string
+	for _, verb := range slices.Sorted(maps.Keys(s.Orders)) {
+		done = append(done, fmt.Sprintf("%s %d", verb, s.Orders[verb]))
+	}
+	fmt.Fprintf(&b, "operators carried out: %s\n", cmp.Or(strings.Join(done, ", "), "nothing"))
 	fmt.Fprintf(&b, "%d violations\n", r.Violations)
 	return b.String()
 }

@@ -25,6 +25,7 @@ type Options struct {
 	Disk    time.Duration // of a commit, at most
 	Think   time.Duration // of a caller between two calls, on average
 	Beyond  bool          // clocks run beyond rho: M is not promised then
+	Care    bool          // operators change the stores, back up and restore
 	Trace   bool          // keep the events; Result.Events reads them
 	// still leaves nothing to chance: clocks run true. sectionsWanted is for scenarios.
 	still          bool
@@ -79,6 +80,7 @@ func OptionsOf(seed uint64) Options {
 	o.Latency = time.Duration(200+rng.IntN(8000)) * time.Microsecond
 	o.Disk = time.Duration(500+rng.IntN(20000)) * time.Microsecond
 	o.Beyond = rng.IntN(12) == 0
+	o.Care = rng.IntN(4) == 0
 	return o
 }
 
@@ -88,6 +90,7 @@ type Stats struct {
 	Takeovers, Handoffs, Steps                  uint64
 	Numbers, IDs                                uint64
 	Faults                                      map[string]int
+	Orders                                      map[string]int // carried out by operators
 }
 
 // Result of one run.
@@ -154,6 +157,9 @@ func (w *world) assemble() {
 		h.disk = newDisk(w, h)
 		h.disk.format(member.UUID, w.bound())
 	}
+	if w.opts.Care {
+		w.assembleCare()
+	}
 	for i := range w.opts.Allocs {
 		w.newHost(allocHost, allocName(i), i)
 	}
@@ -185,7 +191,7 @@ func (w *world) drive() {
 	case <-w.check.failed:
 	case <-time.After(w.opts.Length):
 		w.heal()
-		w.progress(&caller{w: w, h: callers[0].h, index: len(callers), keys: keys, where: map[history.Key]string{}})
+		w.recover(&caller{w: w, h: callers[0].h, index: len(callers), keys: keys, where: map[history.Key]string{}})
 	}
 	close(stop)
 	select {
@@ -198,7 +204,11 @@ func (w *world) drive() {
 func (w *world) setUp(c *caller) {
 	ctx, cancel := context.WithTimeout(w.life, time.Minute)
 	defer cancel()
-	if err := c.prepare(ctx); err != nil && w.life.Err() == nil {
+	err := c.prepare(ctx)
+	if err == nil && w.opts.Care {
+		err = c.tag(ctx, 1)
+	}
+	if err != nil && w.life.Err() == nil {
 		w.check.broken("liveness", "a new cluster does not serve: %v", err)
 	}
 }
@@ -238,7 +248,7 @@ func (w *world) heal() {
 		h.disk.mu.Unlock()
 	}
 	for _, h := range w.hosts {
-		if h.kind != callerHost {
+		if h.kind == storeHost || h.kind == allocHost {
 			w.startHost(h)
 		}
 	}

@@ -39,7 +39,8 @@ type world struct {
 	cuts     map[link]int                       // how many faults cut the direction now
 	bad      []weather                          // loss, duplication and delay in force
 	armed    []*armedFault
-	gone     int // stores that are lost for good
+	backups  []saved
+	made     uint64 // learners so far; part of their uuids
 	healed   bool
 	weathers int // ever
 	stats    Stats
@@ -67,7 +68,7 @@ func newWorld(o Options, dir string) *world {
 	w.check = newChecker(w)
 	w.trace.on = o.Trace
 	w.trace.begin = w.begin
-	w.stats.Faults = map[string]int{}
+	w.stats.Faults, w.stats.Orders = map[string]int{}, map[string]int{}
 	return w
 }
 
