@@ -3,6 +3,7 @@ package storecare_test
 import (
 	"testing"
 
+	"github.com/seqsvr/seqsvr/internal/storecare"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/storesvr"
@@ -49,6 +50,28 @@ func TestAnotherStoreAtAMembersAddressKeepsNobodyOut(t *testing.T) {
 	s[0].stop()
 	if out := group(t, s[1], fresh).Prepare(within(t), alice, []quorum.PrepareItem{{Register: seq.SectionRegister(1), Round: 9}})[0]; out.State != quorum.Won {
 		t.Errorf("with the new store and one other: %v (%v)", out.State, out.Err)
+	}
+}
+
+func TestALearnerThatIsGoneIsNamedToWhoeverBringsAnother(t *testing.T) {
+	s := founders(t, 3)
+	s[2].stop()
+	lost, other := learner(t, "n"), learner(t, "m")
+	c := open(t, s...)
+	steps, err := c.Replace(within(t), "c", lost.addr, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	run(t, steps[:2], nil)
+	lost.stop()
+	again := open(t, s...)
+	wantErr(t, "another new store", func() error { _, err := again.Replace(within(t), "c", other.addr, ""); return err }(), storecare.ErrUnderWay)
+	steps, err = again.Abort()
+	run(t, steps, err)
+	steps, err = again.Replace(within(t), "c", other.addr, "")
+	run(t, steps, err)
+	if l := again.List(); l.N() != 3 || l.W != 2 {
+		t.Errorf("list %+v", l)
 	}
 }
 

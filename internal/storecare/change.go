@@ -227,7 +227,7 @@ func (c *Care) newcomer(ctx context.Context, addr string) (quorum.Member, error)
 		return none, fmt.Errorf("%w: the store at %s is of %q, this is %q", seq.ErrForeignCluster, addr, id.Ref.Cluster, c.cluster)
 	case id.Ref.Era != c.era:
 		return none, fmt.Errorf("%w: the store at %s is of era %d, this is %d", seq.ErrStaleEra, addr, id.Ref.Era, c.era)
-	case listed:
+	case listed, c.busy(): // with somebody else: refused by that name, even if he is gone
 		return m, nil
 	case id.Ref.Members != 0 || id.N != 0:
 		return none, fmt.Errorf("%w: %s at %s: %s; make its disk by storesvr init --learner", ErrNotNew, id.Name, addr, id.State)
