@@ -1,6 +1,7 @@
 package storecare_test
 
 import (
+	"context"
 	"testing"
 
 	"github.com/seqsvr/seqsvr/internal/storecare"
@@ -71,6 +72,40 @@ func TestALearnerThatIsGoneIsNamedToWhoeverBringsAnother(t *testing.T) {
 	steps, err = again.Replace(within(t), "c", other.addr, "")
 	run(t, steps, err)
 	if l := again.List(); l.N() != 3 || l.W != 2 {
+		t.Errorf("list %+v", l)
+	}
+}
+
+func TestALearnerThatHasNotHeardOfItsListIsTold(t *testing.T) {
+	s := founders(t, 3)
+	fresh := learner(t, "n")
+	first := open(t, s...)
+	steps, err := first.Add(within(t), fresh.addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fresh.stop()
+	// The list is decided, and all hear of it but for the learner.
+	brief, cancel := context.WithCancel(within(t))
+	told := make(chan error, 1)
+	go func() { told <- steps[0].Run(brief) }()
+	for heard := 0; heard < len(s); {
+		heard = 0
+		for _, voter := range s {
+			if _, id := at(t, voter); id.Ref.Members == 2 {
+				heard++
+			}
+		}
+	}
+	cancel()
+	if err := <-told; err == nil {
+		t.Fatal("the step is done, and the learner has not heard of it")
+	}
+	fresh.start()
+	second := open(t, s...)
+	steps, err = second.Add(within(t), fresh.addr)
+	run(t, steps, err)
+	if l := second.List(); l.N() != 4 || l.W != 3 {
 		t.Errorf("list %+v", l)
 	}
 }

@@ -141,7 +141,14 @@ func (c *Care) Abort() ([]Step, error) {
 // finish is what is left once the list has a learner.
 func (c *Care) finish() []Step {
 	return []Step{
-		{"fill the new store from all others, and wait until no lease is older than that", c.settle},
+		{"fill the new store from all others, and wait until no lease is older than that", func(ctx context.Context) error {
+			// Whoever decided the list may have died before the learner heard of it, and
+			// nobody but an operator tells learners.
+			if err := c.tell(ctx, c.list); err != nil {
+				return err
+			}
+			return c.settle(ctx)
+		}},
 		{"make it a voter", func(ctx context.Context) error {
 			next := quorum.MemberList{R: c.last.R, W: c.last.W, Members: slices.Clone(c.list.Members)}
 			for i := range next.Members {

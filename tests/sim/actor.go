@@ -179,6 +179,9 @@ func (s *stage) stores(c command) string {
 	reg := seq.SectionRegister(seq.SectionID(c.number("section", 0)))
 	var b strings.Builder
 	for _, h := range s.w.of(storeHost) {
+		if h.blank {
+			continue
+		}
 		st := h.disk.state(reg)
 		fmt.Fprintf(&b, "%s promised %s accepted %s max %d\n", h.name, s.epoch(st.Promised), s.epoch(st.Accepted), st.Max)
 	}
@@ -233,7 +236,13 @@ func (s *stage) ask(c command) (string, error) {
 	if c.verb == "serving" {
 		ok := s.patiently(func(context.Context) bool {
 			h := s.w.host(where)
-			views := h.alloc.node.Sections()
+			s.w.mu.Lock()
+			p := h.alloc
+			s.w.mu.Unlock()
+			if p == nil { // it has not found its stores yet
+				return false
+			}
+			views := p.node.Sections()
 			return len(views) == s.w.ident.Mapping.Sections() && !slices.ContainsFunc(views, func(v allocsvr.SectionView) bool {
 				return !v.Owned || h.clock.Now() >= v.Until
 			})

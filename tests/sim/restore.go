@@ -85,6 +85,9 @@ func (w *world) restore(ctx context.Context, h *host, o *order, say func(string)
 	made, era := o.made, w.check.present()+1
 	w.mu.Unlock()
 	say("stop every process")
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
 	w.stopEra()
 	m, states, err := backup.Read(bytes.NewReader(from.file))
 	if err != nil {
@@ -127,7 +130,7 @@ func (w *world) restore(ctx context.Context, h *host, o *order, say func(string)
 func (w *world) stopEra() {
 	for _, h := range w.hosts {
 		w.mu.Lock()
-		missed := h.kind == allocHost && w.chance(0.3) || h.kind == storeHost && w.chance(0.5)
+		missed := !w.opts.still && h.kind == allocHost && w.chance(0.3) || !w.opts.still && h.kind == storeHost && w.chance(0.5)
 		w.mu.Unlock()
 		if !missed && (h.kind == allocHost || h.kind == storeHost) {
 			w.kill(h, 0)

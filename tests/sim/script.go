@@ -87,11 +87,12 @@ type stage struct {
 	actors map[string]*actor
 	caller *caller
 	named  bool // the namespace of IDs is there
+	orders map[string]*order
 }
 
 // play runs the commands one after the other and gives the output of each.
 func play(commands []command, dir string) ([]string, []Violation) {
-	s := &stage{actors: map[string]*actor{}}
+	s := &stage{actors: map[string]*actor{}, orders: map[string]*order{}}
 	var out []string
 	for _, c := range commands {
 		text, err := s.do(c, dir)
@@ -146,6 +147,10 @@ func (s *stage) do(c command, dir string) (string, error) {
 		return "", nil
 	case "stores":
 		return s.stores(c), nil
+	case "lists":
+		return s.lists(), nil
+	case "care":
+		return s.care(c)
 	case "nodes":
 		return s.nodes(), nil
 	case "prepare", "step", "hold", "release", "lease":
@@ -177,7 +182,8 @@ func (s *stage) cluster(c command, dir string) error {
 		return fmt.Errorf("line %d: lease: %w", c.line, err)
 	}
 	o := Options{Seed: 1, Stores: int(c.number("stores", 3)), Allocs: int(c.number("allocs", 0)), Callers: 1, Lease: lease,
-		Latency: 500 * time.Microsecond, Disk: time.Millisecond, still: true, sectionsWanted: uint32(c.number("sections", 1))}
+		Latency: 500 * time.Microsecond, Disk: time.Millisecond, still: true, sectionsWanted: uint32(c.number("sections", 1)),
+		Care: c.named["operators"] == "yes"}
 	s.w = newWorld(o, dir)
 	s.w.assemble()
 	s.w.work.Go(s.w.loop)
