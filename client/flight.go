@@ -162,19 +162,25 @@ func (f *flight) fail(err error) {
 	close(f.done)
 }
 
+// wait waits until the flight is completed; false if ctx ended first. It is not inlined,
+// so that what select needs is not on the stacks of those who call without it.
+//
+//go:noinline
+func (f *flight) wait(ctx context.Context) bool {
+	select {
+	case <-f.done:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
 // land waits for the ticket's answer, which may come with the rest; false if ctx ended
 // first.
 func (t *ticket) land(ctx context.Context) bool {
-	leave := ctx.Done()
 	for {
-		if leave == nil {
-			<-t.f.done
-		} else {
-			select {
-			case <-t.f.done:
-			case <-leave:
-				return false
-			}
+		if !t.f.wait(ctx) {
+			return false
 		}
 		if !t.open() {
 			return true

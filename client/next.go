@@ -18,14 +18,10 @@ func (c *Client) Next(ctx context.Context, key Key) (seq.Seq, error) {
 	if err == nil && t.f != nil {
 		// The wait stands here and not further down: all that stands above it on the stack
 		// of a waiting caller has gone from the caches when it runs again.
-		if leave := ctx.Done(); leave == nil {
+		if ctx.Done() == nil {
 			<-t.f.done
-		} else {
-			select {
-			case <-t.f.done:
-			case <-leave:
-				return c.nextOnward(ctx, key, v, t, nil)
-			}
+		} else if !t.f.wait(ctx) {
+			return c.nextOnward(ctx, key, v, t, nil)
 		}
 		if n := t.plain(); n != 0 {
 			return n, nil
