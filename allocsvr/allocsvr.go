@@ -280,13 +280,14 @@ func describeStores(ctx context.Context, stores []storeclient.Named) []*pb.Store
 	for i, st := range stores {
 		wg.Go(func() {
 			out[i] = &pb.StoreStatus{Addr: st.Addr, Uuid: st.UUID, State: "unreachable"}
-			id, err := st.Client.Describe(ctx)
+			id, err := st.Client.DescribeAll(ctx)
 			if err != nil {
 				return
 			}
-			out[i].Uuid, out[i].Reachable, out[i].State = id.UUID, true, id.State
-			out[i].BootCount, out[i].Commits = id.BootCount, id.Commits
-			out[i].GraceLeftMs = id.Grace.Milliseconds()
+			out[i].Uuid, out[i].Name, out[i].Reachable, out[i].State = id.GetStoreUuid(), id.GetName(), true, id.GetState()
+			out[i].BootCount, out[i].Commits = id.GetBootCount(), id.GetCommits()
+			out[i].GraceLeftMs = int64(id.GetGraceRemainingUs() / 1000)
+			out[i].DiskFreeBytes, out[i].NearlyFull = id.GetDiskFreeBytes(), id.GetNearlyFull()
 		})
 	}
 	wg.Wait()

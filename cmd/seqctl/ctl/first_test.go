@@ -24,16 +24,16 @@ func TestStatusSaysWhatToDoFirst(t *testing.T) {
 		{"well", nil, func(*pb.StatusReply) {}, ""},
 		{"no quorum, and so nothing is ready", nil, func(s *pb.StatusReply) {
 			s.Stores[0].Reachable, s.Stores[1].Reachable, s.Ready, s.Reason = false, false, false, "no quorum"
-		}, "start store s1 "},
-		{"a store away", nil, func(s *pb.StatusReply) { s.Stores[2].Reachable = false }, "start store s3:1 again"},
-		{"an old disk", nil, func(s *pb.StatusReply) { s.Stores[0].State = "distrusted: session 1 has seen more" }, "replace store s1"},
-		{"a node away", []seq.Node{gone}, func(*pb.StatusReply) {}, "start AllocSvr gone again"},
-		{"a node without its lease", nil, func(s *pb.StatusReply) { s.Ready, s.Reason = false, "lease ended" }, "look at AllocSvr a"},
+		}, "on s1: systemctl start seqsvr-storesvr"},
+		{"a store away", nil, func(s *pb.StatusReply) { s.Stores[2].Reachable = false }, "on s3:1: systemctl start seqsvr-storesvr"},
+		{"an old disk", nil, func(s *pb.StatusReply) { s.Stores[0].State = "distrusted: session 1 has seen more" }, "seqctl store replace --dead s1 "},
+		{"a node away", []seq.Node{gone}, func(*pb.StatusReply) {}, "on gone: systemctl start seqsvr-allocsvr"},
+		{"a node without its lease", nil, func(s *pb.StatusReply) { s.Ready, s.Reason = false, "lease ended" }, "on a: journalctl -u seqsvr-allocsvr"},
 		{"a frozen table", nil, func(s *pb.StatusReply) { s.Frozen = "2 of 3 nodes" }, "seqctl rebalance"},
 		{"sections in between", nil, func(s *pb.StatusReply) { s.SectionsUnowned = 3 }, "seqctl leases"},
 		{"a router away", nil, func(s *pb.StatusReply) {
 			s.Members = append(s.Members, &pb.MemberStatus{Name: "r1", Role: "router", State: "dead"})
-		}, "start router r1"},
+		}, "on r1: systemctl start seqsvr-router"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

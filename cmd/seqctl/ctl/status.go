@@ -1,10 +1,10 @@
 package ctl
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -18,26 +18,36 @@ const askTimeout = 10 * time.Second
 
 // statusResult is what status prints.
 type statusResult struct {
-	Health       health        `json:"health"` // healthy, degraded or failed
-	Problems     []string      `json:"problems"`
-	First        string        `json:"first"` // what to do first; empty if healthy
-	ClusterID    string        `json:"cluster_id"`
-	Era          uint64        `json:"era"`
-	RouteVersion uint64        `json:"route_version"`
-	Sections     uint32        `json:"sections"`
-	Unowned      uint32        `json:"sections_unowned"`
-	Arbiter      string        `json:"arbiter"`
-	Frozen       string        `json:"frozen"`
-	LeaseMS      float64       `json:"lease_ms"`
-	Allocs       []statusAlloc `json:"allocs"`
-	Stores       []statusStore `json:"stores"`
+	Health       health         `json:"health"`   // healthy, degraded or failed
+	Problems     []string       `json:"problems"` // the worst first
+	First        string         `json:"first"`    // the command to give first, with the node unless it is seqctl's; empty if healthy
+	Why          string         `json:"why"`      // what that does, or what to think of before
+	Notes        []string       `json:"notes"`    // what is as an operator wanted it, and worth a reminder
+	ClusterID    string         `json:"cluster_id"`
+	Era          uint64         `json:"era"`
+	RouteVersion uint64         `json:"route_version"`
+	Sections     uint32         `json:"sections"`
+	Unowned      uint32         `json:"sections_unowned"`
+	Arbiter      string         `json:"arbiter"`
+	Frozen       string         `json:"frozen"`
+	LeaseMS      float64        `json:"lease_ms"`
+	Allocs       []statusAlloc  `json:"allocs"`
+	Stores       []statusStore  `json:"stores"`
+	Routers      []statusRouter `json:"routers"` // that the membership knows
+}
+
+type statusRouter struct {
+	Name  string `json:"name"`
+	Addr  string `json:"addr"`
+	State string `json:"state"` // alive, dead or left
 }
 
 type statusAlloc struct {
 	Name      string `json:"name"`
 	Addr      string `json:"addr"`
 	Session   string `json:"session"`
-	State     string `json:"state"` // ready, or why not
+	State     string `json:"state"`  // ready, draining, drained, not ready or no answer
+	Reason    string `json:"reason"` // why not ready
 	Drained   bool   `json:"drained"`
 	Sections  uint32 `json:"sections_owned"`
 	Counters  uint64 `json:"counters"` // UIDs in memory
@@ -57,6 +67,9 @@ type statusStore struct {
 	Boots   uint64 `json:"boot_count"`
 	GraceMS int64  `json:"grace_left_ms"`
 	Commits uint64 `json:"commits"`
+
+	DiskFree   uint64 `json:"disk_free_bytes"`
+	NearlyFull bool   `json:"nearly_full"` // it refuses writes
 }
 
 func statusCommand() *cobra.Command {
@@ -72,6 +85,7 @@ func statusCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
+		s.askIDs(ctx, o, time.Now())
 		result := newStatus(s)
 		if err := printStatus(stdout, format, result); err != nil {
 			return err
@@ -86,30 +100,38 @@ func statusCommand() *cobra.Command {
 
 func newStatus(s *survey) statusResult {
 	r := statusResult{ClusterID: s.cluster.id, RouteVersion: s.cluster.table.Version, Sections: uint32(s.cluster.mapping.Sections()),
-		Frozen: s.cluster.table.Frozen, Allocs: []statusAlloc{}, Stores: []statusStore{}}
-	r.Health, r.Problems = s.judge()
-	if r.Health != healthy {
-		r.First = s.first()
+		Frozen: s.cluster.table.Frozen, Problems: []string{}, Notes: s.notes(), Allocs: []statusAlloc{}, Stores: []statusStore{}, Routers: []statusRouter{}}
+	byCause := s.troubles()
+	var worst []trouble
+	r.Health, worst = judge(byCause)
+	for _, t := range worst {
+		r.Problems = append(r.Problems, t.what)
+	}
+	if len(byCause) > 0 {
+		r.First, r.Why = byCause[0].do, byCause[0].why
 	}
 	if best := s.view(); best != nil {
 		r.Era, r.RouteVersion, r.Unowned = best.GetEra(), best.GetRouteVersion(), best.GetSectionsUnowned()
 		r.Arbiter, r.Frozen, r.LeaseMS = best.GetArbiter(), best.GetFrozen(), float64(best.GetLeaseUs())/1000
-		names := s.storeNames()
 		for _, st := range sortedBy(best.GetStores(), (*pb.StoreStatus).GetAddr) {
 			state := st.GetState()
 			if !st.GetReachable() {
 				state = "unreachable"
 			}
-			r.Stores = append(r.Stores, statusStore{names[st.GetAddr()], st.GetUuid(), st.GetAddr(), state, st.GetBootCount(), st.GetGraceLeftMs(), st.GetCommits()})
+			r.Stores = append(r.Stores, statusStore{cmp.Or(st.GetName(), s.storeNames()[st.GetAddr()]), st.GetUuid(), st.GetAddr(), state, st.GetBootCount(), st.GetGraceLeftMs(), st.GetCommits(),
+				st.GetDiskFreeBytes(), st.GetNearlyFull()})
+		}
+		r.Stores = sortedBy(r.Stores, func(st statusStore) string { return st.Name })
+		for _, m := range sortedBy(best.GetMembers(), (*pb.MemberStatus).GetName) {
+			if m.GetRole() == "router" {
+				r.Routers = append(r.Routers, statusRouter{m.GetName(), m.GetAddr(), m.GetState()})
+			}
 		}
 	}
 	for _, node := range s.cluster.table.Nodes {
-		a := statusAlloc{Name: node.Name, Addr: node.Addr, Session: sessionText(uint64(node.Session)), Drained: node.Drained, State: "does not answer"}
+		a := statusAlloc{Name: node.Name, Addr: node.Addr, Session: sessionText(uint64(node.Session)), Drained: node.Drained, State: allocState(node, s.replies[node.Name])}
 		if reply := s.replies[node.Name]; reply != nil {
-			a.State = "ready"
-			if !reply.GetReady() {
-				a.State = "not ready: " + reply.GetReason()
-			}
+			a.Reason = reply.GetReason()
 			a.Session, a.Sections, a.Counters, a.Numbers = sessionText(reply.GetSession()), reply.GetSectionsOwned(), reply.GetCounters(), reply.GetNumbers()
 			a.Steps, a.Takeovers, a.Handoffs = reply.GetSteps(), reply.GetTakeovers(), reply.GetHandoffs()
 			a.Nacks, a.Version = reply.GetNacks(), reply.GetVersion()
@@ -118,73 +140,4 @@ func newStatus(s *survey) statusResult {
 	}
 	r.Allocs = sortedBy(r.Allocs, func(a statusAlloc) string { return a.Name })
 	return r
-}
-
-// color says the same as the word, for eyes.
-func (h health) color() ui.Color {
-	switch h {
-	case healthy:
-		return ui.Green
-	case degraded:
-		return ui.Yellow
-	}
-	return ui.Red
-}
-
-func printStatus(w io.Writer, format ui.Format, r statusResult) error {
-	if format != ui.FormatTable {
-		return ui.Print(w, format, r, nil)
-	}
-	word := strings.ToUpper(string(r.Health))
-	if ui.Colored(w) {
-		word = string(r.Health.color()) + word + "\x1b[0m"
-	}
-	fmt.Fprintf(w, "%s   cluster %s, %d sections, %d without an owner, routes version %d, lease %s, arbiter %s\n",
-		word, r.ClusterID, r.Sections, r.Unowned, r.RouteVersion, ui.Duration(time.Duration(r.LeaseMS*float64(time.Millisecond))), orDash(r.Arbiter))
-	for _, problem := range r.Problems {
-		fmt.Fprintf(w, "  - %s\n", problem)
-	}
-	if r.First != "" {
-		fmt.Fprintf(w, "  first: %s\n", r.First)
-	}
-	fmt.Fprintln(w)
-	allocs := ui.NewTable("alloc", "addr", "state", "sections", "uids", "numbers", "steps", "takeovers", "handoffs")
-	for _, a := range r.Allocs {
-		state := ui.Cell{Text: a.State, Color: ui.Green}
-		if a.State != "ready" {
-			state.Color = ui.Red
-		}
-		if a.Drained {
-			state.Text += ", drained"
-		}
-		allocs.Row(a.Name, a.Addr, state, a.Sections, a.Counters, a.Numbers, a.Steps, a.Takeovers, a.Handoffs)
-	}
-	if err := allocs.Write(w); err != nil {
-		return err
-	}
-	fmt.Fprintln(w)
-	stores := ui.NewTable("store", "addr", "state", "boots", "commits", "grace left", "uuid")
-	for _, st := range r.Stores {
-		state := ui.Cell{Text: st.State, Color: ui.Green}
-		if st.State != "voting" {
-			state.Color = ui.Red
-		}
-		stores.Row(orDash(st.Name), st.Addr, state, st.Boots, st.Commits, milliseconds(st.GraceMS), st.UUID)
-	}
-	return stores.Write(w)
-}
-
-func orDash(text string) string {
-	if text == "" {
-		return "-"
-	}
-	return text
-}
-
-// milliseconds is a time left of a reply, for a table; empty for none.
-func milliseconds(ms int64) any {
-	if ms <= 0 {
-		return ""
-	}
-	return time.Duration(ms) * time.Millisecond
 }

@@ -2,7 +2,6 @@ package ctl
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -26,6 +25,8 @@ type survey struct {
 	cluster *cluster
 	replies map[string]*pb.StatusReply // by node name; only those that answered
 	errs    map[string]error           // of the others
+
+	idTroubles []trouble // of snowflake namespaces; nil until askIDs
 }
 
 // takeSurvey asks all AllocSvr of the route table at once.
@@ -71,55 +72,6 @@ func (s *survey) view() *pb.StatusReply {
 	return best
 }
 
-// judge says how well the cluster is, and every reason why it is not healthy.
-func (s *survey) judge() (health, []string) {
-	best := s.view()
-	if best == nil {
-		return failed, []string{fmt.Sprintf("none of %d AllocSvr answers", len(s.cluster.table.Nodes))}
-	}
-	var broken, missing []string
-	if n := best.GetSectionsUnowned(); n > 0 {
-		broken = append(broken, fmt.Sprintf("%d of %d sections have no owner", n, best.GetSections()))
-	}
-	names := s.storeNames()
-	away := 0
-	for _, store := range best.GetStores() {
-		name := names[store.GetAddr()]
-		if name == "" {
-			name = store.GetAddr()
-		}
-		switch {
-		case !store.GetReachable():
-			away++
-			missing = append(missing, fmt.Sprintf("store %s is not reachable", name))
-		case store.GetState() != "voting":
-			away++
-			missing = append(missing, fmt.Sprintf("store %s does not vote: %s", name, store.GetState()))
-		}
-	}
-	if n := len(best.GetStores()); away > 0 && away*2 >= n {
-		broken = append(broken, fmt.Sprintf("%d of %d stores are away: no quorum", away, n))
-	}
-	for _, node := range s.cluster.table.Nodes {
-		missing = append(missing, s.judgeNode(node)...)
-	}
-	for _, m := range best.GetMembers() { // of stores and allocators there is better knowledge
-		if m.GetState() == "dead" && m.GetRole() == "router" {
-			missing = append(missing, fmt.Sprintf("router %s is dead since %s", m.GetName(), stamp(m.GetSinceUnixMs())))
-		}
-	}
-	if why := best.GetFrozen(); why != "" {
-		missing = append(missing, "the arbiter is frozen: "+why)
-	}
-	switch {
-	case len(broken) > 0:
-		return failed, append(broken, missing...)
-	case len(missing) > 0:
-		return degraded, missing
-	}
-	return healthy, []string{}
-}
-
 // storeNames are the names of the stores by address, as far as the membership knows.
 func (s *survey) storeNames() map[string]string {
 	names := map[string]string{}
@@ -129,17 +81,6 @@ func (s *survey) storeNames() map[string]string {
 		}
 	}
 	return names
-}
-
-func (s *survey) judgeNode(node seq.Node) []string {
-	reply := s.replies[node.Name]
-	switch {
-	case reply == nil:
-		return []string{fmt.Sprintf("alloc %s does not answer", node.Name)}
-	case !reply.GetReady() && !node.Drained:
-		return []string{fmt.Sprintf("alloc %s is not ready: %s", node.Name, reply.GetReason())}
-	}
-	return nil
 }
 
 // stamp is a moment of a reply in local time; empty for none.

@@ -66,7 +66,7 @@ func TestStatusSaysHowWellTheClusterIs(t *testing.T) {
 
 func TestStatusAsATableBeginsWithTheHealth(t *testing.T) {
 	out, err := call(t, "status", "--addr", serve(t).addr)
-	if err != nil || !strings.HasPrefix(out, "HEALTHY   cluster test, 8 sections") {
+	if err != nil || !strings.HasPrefix(out, "HEALTHY\ncluster test, 8 sections") {
 		t.Errorf("got %v and %q", err, out)
 	}
 }

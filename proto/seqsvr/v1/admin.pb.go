@@ -198,6 +198,9 @@ type StoreStatus struct {
 	BootCount     uint64                 `protobuf:"varint,5,opt,name=boot_count,json=bootCount,proto3" json:"boot_count,omitempty"`
 	GraceLeftMs   int64                  `protobuf:"varint,6,opt,name=grace_left_ms,json=graceLeftMs,proto3" json:"grace_left_ms,omitempty"`
 	Commits       uint64                 `protobuf:"varint,7,opt,name=commits,proto3" json:"commits,omitempty"`
+	Name          string                 `protobuf:"bytes,8,opt,name=name,proto3" json:"name,omitempty"`
+	DiskFreeBytes uint64                 `protobuf:"varint,9,opt,name=disk_free_bytes,json=diskFreeBytes,proto3" json:"disk_free_bytes,omitempty"`
+	NearlyFull    bool                   `protobuf:"varint,10,opt,name=nearly_full,json=nearlyFull,proto3" json:"nearly_full,omitempty"` // it refuses writes for want of room on its disk
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -279,6 +282,27 @@ func (x *StoreStatus) GetCommits() uint64 {
 		return x.Commits
 	}
 	return 0
+}
+
+func (x *StoreStatus) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *StoreStatus) GetDiskFreeBytes() uint64 {
+	if x != nil {
+		return x.DiskFreeBytes
+	}
+	return 0
+}
+
+func (x *StoreStatus) GetNearlyFull() bool {
+	if x != nil {
+		return x.NearlyFull
+	}
+	return false
 }
 
 type StatusReply struct {
@@ -1080,7 +1104,7 @@ const file_seqsvr_v1_admin_proto_rawDesc = "" +
 	"\x0esections_owned\x18\n" +
 	" \x01(\rR\rsectionsOwned\x12\"\n" +
 	"\rlease_left_ms\x18\v \x01(\x03R\vleaseLeftMs\x12\x18\n" +
-	"\adrained\x18\f \x01(\bR\adrained\"\xc6\x01\n" +
+	"\adrained\x18\f \x01(\bR\adrained\"\xa3\x02\n" +
 	"\vStoreStatus\x12\x12\n" +
 	"\x04uuid\x18\x01 \x01(\tR\x04uuid\x12\x12\n" +
 	"\x04addr\x18\x02 \x01(\tR\x04addr\x12\x1c\n" +
@@ -1089,7 +1113,12 @@ const file_seqsvr_v1_admin_proto_rawDesc = "" +
 	"\n" +
 	"boot_count\x18\x05 \x01(\x04R\tbootCount\x12\"\n" +
 	"\rgrace_left_ms\x18\x06 \x01(\x03R\vgraceLeftMs\x12\x18\n" +
-	"\acommits\x18\a \x01(\x04R\acommits\"\x93\x05\n" +
+	"\acommits\x18\a \x01(\x04R\acommits\x12\x12\n" +
+	"\x04name\x18\b \x01(\tR\x04name\x12&\n" +
+	"\x0fdisk_free_bytes\x18\t \x01(\x04R\rdiskFreeBytes\x12\x1f\n" +
+	"\vnearly_full\x18\n" +
+	" \x01(\bR\n" +
+	"nearlyFull\"\x93\x05\n" +
 	"\vStatusReply\x12\x1d\n" +
 	"\n" +
 	"cluster_id\x18\x01 \x01(\tR\tclusterId\x12\x10\n" +

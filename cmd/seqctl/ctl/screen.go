@@ -1,0 +1,161 @@
+package ctl
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/seqsvr/seqsvr/internal/ui"
+)
+
+// A screen has 24 lines: what status prints of 3 stores, 3 AllocSvr and 2 routers fits it, whatever is
+// wrong with them. Larger clusters have more rows, and no wider ones.
+const (
+	screenColumns = 100
+	maxShown      = 6 // problems and notes; -o json has all
+)
+
+// The widest cells of the tables; with their gaps they make a screen's width.
+const (
+	nameCells  = 14
+	addrCells  = 28
+	stateCells = 12
+)
+
+// color says the same as the word, for eyes.
+func (h health) color() ui.Color {
+	switch h {
+	case healthy:
+		return ui.Green
+	case degraded:
+		return ui.Yellow
+	}
+	return ui.Red
+}
+
+// printStatus writes the answer in its first line: healthy, or the worst problem and the
+// command to give first.
+func printStatus(w io.Writer, format ui.Format, r statusResult) error {
+	if format != ui.FormatTable {
+		return ui.Print(w, format, r, nil)
+	}
+	word := strings.ToUpper(string(r.Health))
+	shown := word
+	if ui.Colored(w) {
+		shown = string(r.Health.color()) + word + "\x1b[0m"
+	}
+	fmt.Fprintln(w, shown+cut(headline(r), screenColumns-len(word)))
+	line := func(text string) { fmt.Fprintln(w, cut(text, screenColumns)) }
+	line(fmt.Sprintf("cluster %s, %d sections, %d unowned, routes version %d, lease %s, arbiter %s",
+		cut(r.ClusterID, 20), r.Sections, r.Unowned, r.RouteVersion, ui.Duration(time.Duration(r.LeaseMS*float64(time.Millisecond))), orDash(cut(r.Arbiter, nameCells))))
+	if r.Why != "" {
+		line("  " + r.Why)
+	}
+	listed := append(r.Problems[min(1, len(r.Problems)):], r.Notes...)
+	for i, text := range listed {
+		if i == maxShown-1 && len(listed) > maxShown {
+			line(fmt.Sprintf("  - and %d more: seqctl status -o json", len(listed)-i))
+			break
+		}
+		line("  - " + text)
+	}
+	for _, t := range []*ui.Table{allocTable(r.Allocs), storeTable(r.Stores)} {
+		fmt.Fprintln(w)
+		if err := t.Write(w); err != nil {
+			return err
+		}
+	}
+	if len(r.Routers) > 0 {
+		fmt.Fprintln(w)
+		line("routers: " + routerList(r.Routers))
+	}
+	return nil
+}
+
+// headline goes on behind the first word. The command is never cut: the problem is.
+func headline(r statusResult) string {
+	if len(r.Problems) == 0 {
+		return ""
+	}
+	room := screenColumns - utf8.RuneCountInString(string(r.Health)+": "+" | first: "+r.First)
+	return ": " + cut(r.Problems[0], max(room, 20)) + " | first: " + r.First
+}
+
+func allocTable(allocs []statusAlloc) *ui.Table {
+	t := ui.NewTable("alloc", "addr", "state", "sections", "uids", "numbers", "takeovers")
+	for _, a := range allocs {
+		state := ui.Cell{Text: a.State, Color: ui.Green}
+		switch a.State {
+		case "draining", "drained":
+			state.Color = ui.Yellow
+		case "not ready", "no answer":
+			state.Color = ui.Red
+		}
+		t.Row(cut(a.Name, nameCells), cut(a.Addr, addrCells), state, short(uint64(a.Sections)), short(a.Counters), short(a.Numbers), short(a.Takeovers))
+	}
+	return t
+}
+
+func storeTable(stores []statusStore) *ui.Table {
+	t := ui.NewTable("store", "addr", "state", "commits", "grace left", "disk free")
+	for _, st := range stores {
+		state := ui.Cell{Text: cut(st.State, stateCells), Color: ui.Green}
+		switch {
+		case st.State != "voting":
+			state.Color = ui.Red
+		case st.NearlyFull:
+			state = ui.Cell{Text: "nearly full", Color: ui.Red}
+		}
+		free := ""
+		if st.DiskFree > 0 {
+			free = size(st.DiskFree)
+		}
+		t.Row(orDash(cut(st.Name, nameCells)), cut(st.Addr, addrCells), state, short(st.Commits), milliseconds(st.GraceMS), free)
+	}
+	return t
+}
+
+func routerList(routers []statusRouter) string {
+	all := make([]string, len(routers))
+	for i, r := range routers {
+		all[i] = cut(r.Name, nameCells) + " " + r.State
+	}
+	return strings.Join(all, ", ")
+}
+
+// cut is the text, or as much of it as fits, with a mark where it was cut.
+func cut(text string, columns int) string {
+	if utf8.RuneCountInString(text) <= columns {
+		return text
+	}
+	return string([]rune(text)[:max(columns-1, 0)]) + "…"
+}
+
+// short is a count in at most seven columns.
+func short(n uint64) string {
+	if n < 1_000_000 {
+		return ui.Uint(n)
+	}
+	v, unit := float64(n)/1e6, 0
+	for units := "MGTPE"; v >= 1000 && unit < len(units)-1; unit++ {
+		v /= 1000
+	}
+	return fmt.Sprintf("%.2f%c", v, "MGTPE"[unit])
+}
+
+func orDash(text string) string {
+	if text == "" {
+		return "-"
+	}
+	return text
+}
+
+// milliseconds is a time left of a reply, for a table; empty for none.
+func milliseconds(ms int64) any {
+	if ms <= 0 {
+		return ""
+	}
+	return time.Duration(ms) * time.Millisecond
+}

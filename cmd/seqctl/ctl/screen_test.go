@@ -1,0 +1,174 @@
+package ctl
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/seqsvr/seqsvr/internal/ui"
+	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
+	"github.com/seqsvr/seqsvr/seq"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// screenLines is the height of a screen.
+const screenLines = 24
+
+// site is 3 stores, 3 AllocSvr and 2 routers with names as they are in the wild.
+func site() *survey {
+	mapping, err := seq.NewMapping(seq.Space{Name: seq.DefaultSpace, Sections: 4096})
+	if err != nil {
+		panic(err)
+	}
+	s := &survey{cluster: &cluster{id: "production-eu", mapping: mapping, table: &seq.RouteTable{Version: 1234}}, replies: map[string]*pb.StatusReply{}, errs: map[string]error{}}
+	var members []*pb.MemberStatus
+	var stores []*pb.StoreStatus
+	for i := range 3 {
+		name, addr := fmt.Sprintf("store-%d", i+1), fmt.Sprintf("store-%d.eu.example.net:7500", i+1)
+		stores = append(stores, &pb.StoreStatus{Uuid: strings.Repeat(fmt.Sprint(i), 32), Name: name, Addr: addr, Reachable: true, State: "voting",
+			BootCount: 12, Commits: 98_765_432, DiskFreeBytes: 123 << 30})
+	}
+	for i := range 2 {
+		members = append(members, &pb.MemberStatus{Name: fmt.Sprintf("router-%d", i+1), Role: "router", State: "alive", Addr: fmt.Sprintf("router-%d.eu.example.net:7400", i+1)})
+	}
+	for i := range 3 {
+		name := fmt.Sprintf("alloc-%d", i+1)
+		s.cluster.table.Nodes = append(s.cluster.table.Nodes, seq.Node{Name: name, Addr: name + ".eu.example.net:7410", Session: seq.Session(i + 1)})
+		s.replies[name] = &pb.StatusReply{ClusterId: "production-eu", Era: 1, Node: name, RouteVersion: 1234, Sections: 4096, SectionsOwned: 1365, Ready: true,
+			LeaseUs: 1_000_000, Arbiter: "alloc-1", Stores: stores, Members: members, Numbers: 123_456_789_012, Counters: 45_678_901, Takeovers: 1365}
+	}
+	return s
+}
+
+// each changes the replies of all AllocSvr.
+func (s *survey) each(change func(r *pb.StatusReply)) {
+	for _, r := range s.replies {
+		change(r)
+	}
+}
+
+func away(n int) func(*survey) {
+	return func(s *survey) {
+		for _, st := range s.replies["alloc-1"].Stores[:n] { // shared by all replies
+			st.Reachable, st.State, st.DiskFreeBytes, st.Commits, st.BootCount = false, "unreachable", 0, 0, 0
+		}
+	}
+}
+
+func notReady(reason string) func(*pb.StatusReply) {
+	return func(r *pb.StatusReply) { r.Ready, r.Reason, r.SectionsOwned = false, reason, 0 }
+}
+
+// noon is when the screens are looked at.
+var noon = time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC)
+
+var screens = map[string]func(*survey){
+	"healthy":         func(*survey) {},
+	"a store is down": away(1),
+	"the quorum is lost": func(s *survey) {
+		away(2)(s)
+		s.each(notReady("no quorum of stores: 1 of 3 answered within the lease, 2 needed"))
+	},
+	"an allocator drains": func(s *survey) {
+		s.cluster.table.Nodes[1].Drained = true
+		s.replies["alloc-2"].SectionsOwned = 512
+	},
+	"an allocator is drained and gone": func(s *survey) {
+		s.cluster.table.Nodes[1].Drained = true
+		delete(s.replies, "alloc-2")
+	},
+	"an allocator is gone": func(s *survey) {
+		delete(s.replies, "alloc-3")
+		s.each(func(r *pb.StatusReply) { r.SectionsUnowned = 1365 })
+	},
+	"no allocator answers": func(s *survey) { clear(s.replies) },
+	"the table is frozen": func(s *survey) {
+		s.each(func(r *pb.StatusReply) {
+			r.Frozen = "3 of 8 nodes became suspect within a minute: router-1, router-2, alloc-3"
+		})
+	},
+	"a disk is nearly full": func(s *survey) {
+		st := s.replies["alloc-1"].Stores[1]
+		st.NearlyFull, st.DiskFreeBytes = true, 40<<20
+	},
+	"two disks are nearly full": func(s *survey) {
+		for _, st := range s.replies["alloc-1"].Stores[1:] {
+			st.NearlyFull, st.DiskFreeBytes = true, 40<<20
+		}
+	},
+	"worker ids run short": func(s *survey) {
+		r := &pb.SnowflakeWorkersReply{Namespace: "orders", Pool: 32}
+		for i := range 30 {
+			r.Workers = append(r.Workers, &pb.SnowflakeWorker{DatacenterId: 1, WorkerId: uint64(i), Free: i < 2})
+		}
+		if t, short := workersTrouble(r); short {
+			s.idTroubles = append(s.idTroubles, t)
+		}
+	},
+	"a layout ends soon": func(s *survey) {
+		ns := &pb.SnowflakeNamespace{Name: "orders", Version: 1, Layout: &pb.SnowflakeLayout{ExhaustedUnixMs: noon.AddDate(0, 2, 0).UnixMilli()}}
+		if t, ends := layoutTrouble(ns, noon); ends {
+			s.idTroubles = append(s.idTroubles, t)
+		}
+	},
+	"much at once": func(s *survey) {
+		away(1)(s)
+		s.cluster.id = strings.Repeat("long-cluster-name-", 3)
+		st := s.replies["alloc-1"].Stores[1]
+		st.NearlyFull, st.State = true, "voting"
+		s.replies["alloc-1"].Stores[2].State = "distrusted: session 00000000000000aa has seen a later promise than this disk has"
+		delete(s.replies, "alloc-3")
+		s.cluster.table.Nodes[1].Drained = true
+		s.replies["alloc-1"].Members[0].State, s.replies["alloc-1"].Members[1].State = "dead", "dead"
+		s.each(notReady("no quorum of stores: 1 of 3 answered within the lease, 2 needed"))
+		s.each(func(r *pb.StatusReply) { r.Frozen = "5 of 8 nodes became suspect within a minute" })
+	},
+}
+
+func TestStatusFitsOneScreenInEveryState(t *testing.T) {
+	for name, spoil := range screens {
+		t.Run(name, func(t *testing.T) {
+			s := site()
+			spoil(s)
+			var out bytes.Buffer
+			r := newStatus(s)
+			if err := printStatus(&out, ui.FormatTable, r); err != nil {
+				t.Fatal(err)
+			}
+			lines := strings.Split(strings.TrimRight(out.String(), "\n"), "\n")
+			if len(lines) > screenLines {
+				t.Errorf("%d lines, expected at most %d", len(lines), screenLines)
+			}
+			for _, l := range lines {
+				if n := utf8.RuneCountInString(l); n > screenColumns {
+					t.Errorf("%d columns, expected at most %d: %s", n, screenColumns, l)
+				}
+			}
+			if !strings.HasPrefix(lines[0], strings.ToUpper(string(r.Health))) || !strings.HasSuffix(lines[0], r.First) {
+				t.Errorf("the first line is %q, expected %s and %q", lines[0], r.Health, r.First)
+			}
+			file := filepath.Join("testdata", "status", strings.ReplaceAll(name, " ", "-")+".txt")
+			if *update {
+				if err := os.WriteFile(file, out.Bytes(), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(string(want), out.String()); diff != "" {
+				t.Errorf("(-want +got)\n%s", diff)
+			}
+		})
+	}
+}

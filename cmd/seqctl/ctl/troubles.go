@@ -1,0 +1,193 @@
+package ctl
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
+	"github.com/seqsvr/seqsvr/seq"
+)
+
+// cause ranks what can be wrong: what keeps others from being well comes before what it
+// causes, so that mending goes from the top.
+type cause int
+
+const (
+	noAllocators cause = iota
+	noQuorum
+	distrustedDisk
+	storeAway
+	diskFull
+	allocatorAway
+	allocatorNotReady
+	frozenTable
+	sectionsUnowned
+	routerAway
+	workersShort
+	layoutEnds
+)
+
+// trouble is one thing that is wrong with a cluster, and what to do about it.
+type trouble struct {
+	cause  cause
+	breaks bool   // a part of the numbers is not handed out
+	what   string // one line
+	do     string // a command, with the node to give it on unless it is seqctl's
+	why    string // what it does, or what to think of before
+}
+
+// start is the command that starts a node's daemon.
+func start(unit, node string) string { return "on " + node + ": systemctl start seqsvr-" + unit }
+
+// troubles are all that is wrong, by cause.
+func (s *survey) troubles() []trouble {
+	best := s.view()
+	if best == nil {
+		t := trouble{cause: noAllocators, breaks: true, what: fmt.Sprintf("none of %d AllocSvr answers", len(s.cluster.table.Nodes)),
+			do: start("allocsvr", s.cluster.table.Nodes[0].Name), why: "and the others; the last line of a daemon's log says why it ended"}
+		return []trouble{t}
+	}
+	all := append(s.storeTroubles(best), s.nodeTroubles()...)
+	if why := best.GetFrozen(); why != "" {
+		all = append(all, trouble{frozenTable, false, "the route table is frozen: " + why, "seqctl rebalance",
+			"once you know what the nodes that went have in common; nothing moves until then"})
+	}
+	if n := best.GetSectionsUnowned(); n > 0 {
+		all = append(all, trouble{sectionsUnowned, true, fmt.Sprintf("%d of %d sections have no owner", n, best.GetSections()), "seqctl leases",
+			"the standbys take them within seconds; if not, it shows who still has them"})
+	}
+	for _, m := range best.GetMembers() { // of stores and allocators there is better knowledge
+		if m.GetState() == "dead" && m.GetRole() == "router" {
+			all = append(all, trouble{routerAway, false, fmt.Sprintf("router %s is dead since %s", m.GetName(), stamp(m.GetSinceUnixMs())),
+				start("router", m.GetName()), "callers use the others meanwhile"})
+		}
+	}
+	all = append(all, s.idTroubles...)
+	slices.SortStableFunc(all, func(a, b trouble) int { return cmp.Compare(a.cause, b.cause) })
+	return all
+}
+
+// storeTroubles are those of the stores, and of there being too few of them.
+func (s *survey) storeTroubles(best *pb.StatusReply) (all []trouble) {
+	n, lost, full := len(best.GetStores()), 0, 0
+	var first string
+	for _, store := range best.GetStores() {
+		name, state := s.storeName(store), store.GetState()
+		switch {
+		case strings.HasPrefix(state, "distrusted"):
+			lost++
+			all = append(all, trouble{distrustedDisk, false, fmt.Sprintf("store %s does not vote: %s", name, state),
+				"seqctl store replace --dead " + name + " --new HOST:PORT", "its disk is an old copy: it votes no more (docs/operations.md#seqstoredistrusted)"})
+		case !store.GetReachable() || state != "voting":
+			lost++
+			first = cmp.Or(first, name)
+			what := fmt.Sprintf("store %s is not reachable", name)
+			if store.GetReachable() {
+				what = fmt.Sprintf("store %s does not vote: %s", name, state)
+			}
+			all = append(all, trouble{storeAway, false, what, start("storesvr", name),
+				fmt.Sprintf("with its disk; the others bear no second loss out of %d", n)})
+		case store.GetNearlyFull():
+			full++
+			all = append(all, trouble{diskFull, false, fmt.Sprintf("disk of store %s is nearly full, %s free: no writes", name, size(store.GetDiskFreeBytes())),
+				"on " + name + ": df -h DATA-DIR", "make room on that file system; writes go on by themselves"})
+		}
+	}
+	switch {
+	case lost*2 >= n && lost > 0 && first != "":
+		all = append(all, trouble{noQuorum, true, fmt.Sprintf("%d of %d stores are away: no quorum", lost, n), start("storesvr", first),
+			"with its disk; a majority must vote before numbers are handed out again"})
+	case lost*2 >= n && lost > 0:
+		all = append(all, trouble{noQuorum, true, fmt.Sprintf("%d of %d stores are away: no quorum", lost, n),
+			"seqctl store status", "and docs/operations.md#the-quorum-is-lost: too many disks are old copies"})
+	case full > 0 && (lost+full)*2 >= n:
+		all = append(all, trouble{diskFull, true, fmt.Sprintf("disks nearly full: only %d of %d stores take writes", n-lost-full, n),
+			all[slices.IndexFunc(all, func(t trouble) bool { return t.cause == diskFull })].do, "make room on that file system; writes go on by themselves"})
+	}
+	return all
+}
+
+// nodeTroubles are those of the AllocSvr.
+func (s *survey) nodeTroubles() (all []trouble) {
+	for _, node := range s.cluster.table.Nodes {
+		reply := s.replies[node.Name]
+		switch {
+		case reply == nil && !node.Drained:
+			all = append(all, trouble{allocatorAway, false, fmt.Sprintf("alloc %s does not answer", node.Name), start("allocsvr", node.Name),
+				"others serve its sections meanwhile; for good: seqctl drain " + node.Name})
+		case reply != nil && !reply.GetReady() && !node.Drained:
+			all = append(all, trouble{allocatorNotReady, false, fmt.Sprintf("alloc %s is not ready: %s", node.Name, reply.GetReason()),
+				"on " + node.Name + ": journalctl -u seqsvr-allocsvr -n 20", "if it lasts longer than a lease: its network to the stores, or a machine that stands still"})
+		}
+	}
+	return all
+}
+
+// judge says how well the cluster is, and everything that is wrong, the worst first.
+func judge(all []trouble) (h health, worst []trouble) {
+	worst = slices.Clone(all)
+	slices.SortStableFunc(worst, func(a, b trouble) int {
+		return cmp.Compare(map[bool]int{true: 0, false: 1}[a.breaks], map[bool]int{true: 0, false: 1}[b.breaks])
+	})
+	switch {
+	case len(worst) == 0:
+		return healthy, worst
+	case worst[0].breaks:
+		return failed, worst
+	}
+	return degraded, worst
+}
+
+// notes are what is as an operator wanted it, and worth a reminder.
+func (s *survey) notes() []string {
+	out := []string{}
+	for _, node := range s.cluster.table.Nodes {
+		if !node.Drained {
+			continue
+		}
+		switch reply := s.replies[node.Name]; {
+		case reply == nil:
+			out = append(out, fmt.Sprintf("alloc %s is drained and does not answer; nothing needs it", node.Name))
+		case reply.GetSectionsOwned() > 0:
+			out = append(out, fmt.Sprintf("alloc %s is draining, %d sections to go", node.Name, reply.GetSectionsOwned()))
+		default:
+			out = append(out, fmt.Sprintf("alloc %s is drained; seqctl undrain %s gives it sections again", node.Name, node.Name))
+		}
+	}
+	return out
+}
+
+// storeName is what people call a store: by itself, by the membership, or its address.
+func (s *survey) storeName(store *pb.StoreStatus) string {
+	return cmp.Or(store.GetName(), s.storeNames()[store.GetAddr()], store.GetAddr())
+}
+
+// size is bytes in at most four digits.
+func size(bytes uint64) string {
+	units := []string{"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"}
+	n, unit := float64(bytes), 0
+	for n >= 1024 && unit < len(units)-1 {
+		n, unit = n/1024, unit+1
+	}
+	if n >= 10 || unit == 0 {
+		return fmt.Sprintf("%.0f %s", n, units[unit])
+	}
+	return fmt.Sprintf("%.1f %s", n, units[unit])
+}
+
+// sections of a drained or living node in a word.
+func allocState(node seq.Node, reply *pb.StatusReply) string {
+	switch {
+	case reply == nil:
+		return "no answer"
+	case node.Drained && reply.GetSectionsOwned() > 0:
+		return "draining"
+	case node.Drained:
+		return "drained"
+	case !reply.GetReady():
+		return "not ready"
+	}
+	return "ready"
+}
