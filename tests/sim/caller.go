@@ -18,14 +18,14 @@ import (
 const (
 	tagName  = "orders"
 	idSpace  = "sim"
-	idLayout = "time:41,worker:3,sequence:10;epoch=1704067200000;rollback=wait:5s"
+	idLayout = "time:41,worker:2,sequence:10;epoch=1704067200000;rollback=wait:5s"
 	idEpoch  = 1704067200000
 )
 
-func idWorker(id uint64) uint64 { return id >> 10 & 7 }
+func idWorker(id uint64) uint64 { return id >> 10 & 3 }
 
 // idMark is the moment of an ID, which the high-water mark of its worker must not be below.
-func idMark(id uint64) uint64 { return id>>13 + idEpoch }
+func idMark(id uint64) uint64 { return id>>12 + idEpoch }
 
 // tagKey is the tag's place in the history, beside the UIDs.
 var tagKey = history.Key{Space: "tag:" + tagName}
@@ -94,7 +94,7 @@ func (c *caller) run(stop <-chan struct{}) {
 			return
 		case <-time.After(pause):
 		}
-		ctx, cancel := context.WithTimeout(c.w.life, 4*time.Second)
+		ctx, cancel := context.WithTimeout(c.w.life, 2*c.w.opts.Patience)
 		switch {
 		case op < 70:
 			_ = c.next(ctx, key, count)
@@ -123,7 +123,7 @@ func (c *caller) try(ctx context.Context, key history.Key, ask func(ctx context.
 			at = allocs[c.w.rng.IntN(len(allocs))].name
 			c.w.mu.Unlock()
 		}
-		one, cancel := context.WithTimeout(ctx, 2*time.Second)
+		one, cancel := context.WithTimeout(ctx, c.w.opts.Patience)
 		last = ask(one, &conn{w: c.w, from: c.h, life: c.h.life, to: at})
 		cancel()
 		if last == nil {

@@ -39,14 +39,15 @@ type checker struct {
 	history history.Recorder
 	failed  chan struct{} // closed at the first violation
 
-	mu       sync.Mutex // guards all below
-	found    []Violation
-	sessions map[seq.Session]string
-	epochs   map[seq.SectionID]map[seq.Epoch]*ownership
-	last     map[seq.Session][]*ownership // by section: what each session was last seen to own
-	ids      map[uint64]string            // snowflake IDs handed out, and to whom
-	floors   map[history.Key]uint64
-	eras     eras
+	mu        sync.Mutex // guards all below
+	found     []Violation
+	sessions  map[seq.Session]string
+	epochs    map[seq.SectionID]map[seq.Epoch]*ownership
+	last      map[seq.Session][]*ownership // by section: what each session was last seen to own
+	ids       map[uint64]string            // snowflake IDs handed out, and to whom
+	floors    map[history.Key]uint64
+	eras      eras
+	stretches map[uint64][]stretch // by worker id, in the order of time
 }
 
 // ownership is one epoch of a section in which a node owned it.
@@ -59,7 +60,7 @@ type ownership struct {
 
 func newChecker(w *world) *checker {
 	return &checker{w: w, failed: make(chan struct{}), sessions: map[seq.Session]string{},
-		epochs: map[seq.SectionID]map[seq.Epoch]*ownership{}, last: map[seq.Session][]*ownership{}, ids: map[uint64]string{}, floors: map[history.Key]uint64{},
+		epochs: map[seq.SectionID]map[seq.Epoch]*ownership{}, last: map[seq.Session][]*ownership{}, ids: map[uint64]string{}, floors: map[history.Key]uint64{}, stretches: map[uint64][]stretch{},
 		eras: eras{now: 1, lists: map[seq.Era]quorum.MemberList{}, issued: map[seq.Register]uint64{}, past: map[seq.SectionID]uint64{}, homes: map[string]*host{}}}
 }
 
@@ -112,6 +113,7 @@ func (c *checker) answer(h *host, life int, k *call, msg, reply proto.Message) {
 	case *pb.NextReply:
 		req := msg.(*pb.NextRequest)
 		c.onDisk(h, c.w.register(req.GetSpace(), req.GetUid()), reply.GetLast())
+		c.leased(h, req.GetSpace(), req.GetUid())
 	case *pb.RaiseReply:
 		req := msg.(*pb.RaiseRequest)
 		c.onDisk(h, c.w.register(req.GetSpace(), req.GetUid()), reply.GetValue())
@@ -120,7 +122,10 @@ func (c *checker) answer(h *host, life int, k *call, msg, reply proto.Message) {
 	case *pb.SnowflakeGenerateReply:
 		for _, id := range reply.GetIds() {
 			c.onDisk(h, seq.WorkerRegister(idSpace, 0, idWorker(id)), idMark(id))
+			c.alone(h, id)
 		}
+	case *pb.RenewReply:
+		c.tells(k, msg.(*pb.RenewRequest), reply)
 	case *pb.ResultsReply:
 		c.vote(h, life, k, msg, reply)
 	}

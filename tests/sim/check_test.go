@@ -6,6 +6,7 @@ import (
 
 	"github.com/seqsvr/seqsvr/allocsvr"
 	"github.com/seqsvr/seqsvr/internal/history"
+	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/storesvr/acceptor"
 )
@@ -38,6 +39,14 @@ func epoch(round uint64, who seq.Session) seq.Epoch { return seq.Epoch{Round: ro
 
 func owns(e seq.Epoch, owned bool, base, high, confirmed uint64) allocsvr.SectionView {
 	return allocsvr.SectionView{Section: 0, Owned: owned, Epoch: e, Base: base, High: high, Confirmed: confirmed}
+}
+
+// ids has a session at a host make IDs of worker 0 at the moments.
+func ids(w *world, h *host, session seq.Session, at ...uint64) {
+	h.alloc = &allocProc{session: session}
+	for _, ms := range at {
+		w.check.alone(h, ms<<12)
+	}
 }
 
 // look shows the checks a section of a session.
@@ -94,6 +103,35 @@ func TestForgedFactsAreJudgedByTheInvariants(t *testing.T) {
 			look(w, h, owns(epoch(1, 1), false, 0, 5, 20))
 			look(w, h, owns(epoch(2, 2), true, 0, 4, 40))
 		}, "I6"},
+		{"IDs of one worker by one process after the other", func(w *world, h *host) {
+			ids(w, h, 7, 10, 20)
+			ids(w, w.host("a2"), 8, 30, 40)
+			ids(w, h, 9, 50, 60)
+		}, ""},
+		{"an ID within what another process made IDs of", func(w *world, h *host) {
+			ids(w, h, 7, 10, 20)
+			ids(w, w.host("a2"), 8, 15)
+		}, "U"},
+		{"a session that does not tell a store what it has seen", func(w *world, h *host) {
+			h.boot()
+			h.told(&pb.RenewRequest{}, &pb.RenewReply{StoreUuid: "x", Commits: 9})
+			w.check.tells(&call{from: h, to: w.host("s1"), seen: h.seen}, &pb.RenewRequest{SeenCommits: 8}, &pb.RenewReply{StoreUuid: "x"})
+		}, "D"},
+		{"a session that tells a store what it has seen", func(w *world, h *host) {
+			h.boot()
+			h.told(&pb.RenewRequest{}, &pb.RenewReply{StoreUuid: "x", Commits: 9})
+			w.check.tells(&call{from: h, to: w.host("s1"), seen: h.seen}, &pb.RenewRequest{SeenCommits: 9}, &pb.RenewReply{StoreUuid: "x"})
+		}, ""},
+		{"a number after the end of the lease", func(w *world, h *host) {
+			v := owns(epoch(1, 1), true, 0, 5, 20)
+			v.Until = h.clock.Now()
+			w.check.within(h, v, h.clock.Now())
+		}, "lease"},
+		{"a number in the lease", func(w *world, h *host) {
+			v := owns(epoch(1, 1), true, 0, 5, 20)
+			v.Until = h.clock.Now() + 1
+			w.check.within(h, v, h.clock.Now())
+		}, ""},
 		{"an ID twice", func(w *world, h *host) {
 			w.check.unique(7, "a1")
 			w.check.unique(7, "a2")

@@ -161,9 +161,10 @@ func (d *simDisk) letsIn(k *call) bool {
 	return proto.Unmarshal(k.body, &req) == nil && req.GetSeenCommits() > d.now.meta.Commits
 }
 
-// heard takes in that the store refused a renewal. Needs world.mu.
+// heard takes in that the store has answered a renewal: it has to know by now that its
+// disk is old, whatever it said. Needs world.mu.
 func (d *simDisk) heard(k *call, err error) {
-	if errors.Is(rpc.FromStatus(err), seq.ErrNotVoting) && pointName(k.method) == "renew" {
+	if k.name.point == "renew" && (err == nil || errors.Is(rpc.FromStatus(err), seq.ErrNotVoting)) {
 		d.mu.Lock()
 		defer d.mu.Unlock()
 		d.told = d.h.life

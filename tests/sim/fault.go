@@ -201,6 +201,18 @@ var choices = []choice{
 	{3, func(d *draw) Fault { return Fault{Verb: "enospc", Host: d.store()} }},
 	{3, func(d *draw) Fault { return Fault{Verb: "power", For: d.span(10e6, 5e9)} }},
 	{2, func(d *draw) Fault { return Fault{Verb: "stopall", For: d.span(10e6, 5e9)} }},
+	{6, func(d *draw) Fault {
+		return Fault{Verb: "strand", Host: d.alloc(), Peer: d.store(), For: d.o.Lease + d.span(1e9, 15e9)}
+	}},
+	{6, func(d *draw) Fault {
+		return Fault{Verb: "lag", Host: d.alloc(), Arg: d.o.Lease.Seconds() * (0.1 + 0.8*d.rng.Float64()), For: d.o.Lease + d.span(100e6, 5e9)}
+	}},
+	{4, func(d *draw) Fault {
+		return Fault{Verb: "astray", Host: d.alloc(), Peer: d.store(), For: 2*d.o.Lease + d.span(1e9, 10e9)}
+	}},
+	{4, func(d *draw) Fault {
+		return Fault{Verb: "twin", Host: d.alloc(), For: d.span(500e6, 12e9)}
+	}},
 	{2, (*draw).lose},
 }
 
@@ -248,8 +260,9 @@ func Schedule(o Options) []Fault {
 				f.Where = h
 			}
 		}
-		// Worker ids that were first used after a backup begin at the clock (decision 012).
-		if f.Verb != "jump" || !o.Care {
+		// Worker ids that were first used after a backup begin at the clock (decision 012),
+		// and operators do not work while machines find the wrong stores.
+		if !o.Care || f.Verb != "jump" && !strays[f.Verb] {
 			out = append(out, f)
 		}
 	}

@@ -44,6 +44,8 @@ type host struct {
 	guard   grpc.UnaryServerInterceptor // all of them in their order
 	inbound map[*call]struct{}          // not answered yet
 	lost    bool                        // for good: the disk is gone, corrupt or old
+	twinOf  string                      // name of the node of which this is a second process; lost while there is none
+	seen    map[saw]uint64              // by this life
 	parked  string                      // file of the last orderly leave
 	forfeit bool                        // what was on the disk is gone, whatever is on it now
 	blank   bool                        // a machine without a store, so far
@@ -75,6 +77,7 @@ func (h *host) boot() {
 	h.over = make(chan struct{})
 	h.ctx, h.cancel = context.WithCancel(h.w.life)
 	h.methods = map[string]method{}
+	h.seen = map[saw]uint64{}
 	h.guard = chain(nil)
 }
 

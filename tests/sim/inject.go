@@ -21,6 +21,7 @@ func init() {
 		"rate": injectRate, "jump": injectJump,
 		"slowdisk": injectDisk, "full": injectDisk, "eio": injectDisk, "enospc": injectDisk,
 		"power": injectPower, "stopall": injectStopAll,
+		"strand": injectStrand, "lag": injectLag, "astray": injectAstray, "twin": injectTwin,
 		"old": injectLoss, "empty": injectLoss, "torn": injectLoss,
 	}
 	maps.Copy(verbs, careVerbs)
@@ -180,6 +181,9 @@ func injectPause(w *world, f Fault) {
 func (w *world) sever(links []link, d time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if w.healed {
+		return
+	}
 	for _, l := range links {
 		w.cuts[l]++
 	}
@@ -291,8 +295,8 @@ func injectStopAll(w *world, f Fault) {
 		for _, h := range w.of(storeHost) {
 			w.stopStore(h)
 		}
-		for _, h := range w.hosts {
-			if h.kind == storeHost || h.kind == allocHost {
+		for _, h := range w.servers() {
+			if h.twinOf == "" {
 				w.later(f.For, func() { w.startHost(h) })
 			}
 		}

@@ -3,6 +3,7 @@ package sim
 import (
 	"context"
 	"fmt"
+	"maps"
 	"time"
 
 	"google.golang.org/grpc"
@@ -12,6 +13,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/seqsvr/seqsvr/internal/rpc"
+	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 )
 
 // keepalive is when a connection without any sign of life is given up.
@@ -29,7 +31,8 @@ type call struct {
 	md       metadata.MD
 	deadline time.Time // zero: none
 	done     chan result
-	answered bool // guarded by world.mu
+	answered bool           // guarded by world.mu
+	seen     map[saw]uint64 // of a renewal: what the sender had seen then
 	cancel   context.CancelFunc
 }
 
@@ -65,7 +68,15 @@ func (c *conn) Invoke(ctx context.Context, name string, req, reply any, _ ...grp
 	if err != nil {
 		return err
 	}
-	return proto.Unmarshal(r.body, reply.(proto.Message))
+	if err := proto.Unmarshal(r.body, reply.(proto.Message)); err != nil {
+		return err
+	}
+	if told, ok := reply.(*pb.RenewReply); ok {
+		c.w.mu.Lock()
+		defer c.w.mu.Unlock()
+		c.from.told(req.(*pb.RenewRequest), told)
+	}
+	return nil
 }
 
 // call is one that has not begun yet.
@@ -96,11 +107,17 @@ func (w *world) start(k *call, to string) error {
 	if !k.from.up || k.from.life != k.fromLife {
 		return status.Error(codes.Unavailable, "the process has ended")
 	}
+	if at := w.astray[k.from][to]; at != "" {
+		to = at
+	}
 	if k.to = w.host(to); k.to == nil {
 		return status.Errorf(codes.Unavailable, "no host %q", to)
 	}
 	w.stats.Messages++
 	k.id, k.name = w.stats.Messages, w.nameOf(k.method)
+	if k.name.point == "renew" {
+		k.seen = maps.Clone(k.from.seen)
+	}
 	w.leave(k.from, func() { w.request(k) })
 	return nil
 }
@@ -226,7 +243,7 @@ func (w *world) reply(h *host, life int, k *call, req proto.Message, msg any, er
 		w.mu.Unlock()
 		return
 	}
-	if h.disk != nil && err != nil {
+	if h.disk != nil {
 		h.disk.heard(k, err)
 	}
 	w.mu.Unlock()
@@ -260,7 +277,11 @@ func (w *world) respond(h *host, k *call, r result) {
 		w.fail(k, w.between(0, time.Second), "connection lost")
 		return
 	}
-	w.after(w.travel(h), func() {
+	lag := time.Duration(0)
+	if h.kind == storeHost {
+		lag = w.lags[k.from]
+	}
+	w.after(w.travel(h)+lag, func() {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		if w.cut(h, k.from) {

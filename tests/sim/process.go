@@ -118,7 +118,7 @@ type allocProc struct {
 // startAlloc starts an allocator's process under a new session.
 func (w *world) startAlloc(h *host) {
 	w.mu.Lock()
-	if h.up {
+	if h.up || h.lost {
 		w.mu.Unlock()
 		return
 	}
@@ -136,7 +136,7 @@ func (w *world) startAlloc(h *host) {
 	for i, m := range w.ident.Members {
 		c := &conn{w: w, from: h, life: life, to: m.Name}
 		stores[i] = quorum.NamedStore{Name: m.Name, Store: storeclient.Over(m.Name, c, c)}
-		if w.opts.still || w.chance(0.7) { // it answered when the process connected
+		if w.opts.still || w.astray[h] == nil && w.chance(0.7) { // it answered when the process connected
 			stores[i].UUID = m.UUID
 		}
 	}
@@ -214,7 +214,7 @@ func (w *world) tally(p *allocProc) {
 
 func (w *world) allocConfig(h *host) allocsvr.Config {
 	cfg := allocsvr.DefaultConfig()
-	cfg.Name, cfg.Lease, cfg.ExpectAllocs = h.name, w.opts.Lease, w.opts.Allocs
+	cfg.Name, cfg.Lease, cfg.ExpectAllocs = h.node(), w.opts.Lease, w.opts.Allocs
 	cfg.Logger = w.logger(h.name)
 	cfg.WorkerWindow = time.Second
 	return cfg

@@ -14,19 +14,20 @@ import (
 
 // Options of one run. OptionsOf draws them from a seed.
 type Options struct {
-	Seed    uint64
-	Stores  int
-	Allocs  int
-	Callers int
-	Lease   time.Duration
-	Length  time.Duration // of the faulty part
-	Calm    time.Duration // before the first fault
-	Latency time.Duration // of a message, on average
-	Disk    time.Duration // of a commit, at most
-	Think   time.Duration // of a caller between two calls, on average
-	Beyond  bool          // clocks run beyond rho: M is not promised then
-	Care    bool          // operators change the stores, back up and restore
-	Trace   bool          // keep the events; Result.Events reads them
+	Seed     uint64
+	Stores   int
+	Allocs   int
+	Callers  int
+	Lease    time.Duration
+	Length   time.Duration // of the faulty part
+	Calm     time.Duration // before the first fault
+	Latency  time.Duration // of a message, on average
+	Disk     time.Duration // of a commit, at most
+	Think    time.Duration // of a caller between two calls, on average
+	Patience time.Duration // of a caller with one server
+	Beyond   bool          // clocks run beyond rho: M is not promised then
+	Care     bool          // operators change the stores, back up and restore
+	Trace    bool          // keep the events; Result.Events reads them
 	// still leaves nothing to chance: clocks run true. sectionsWanted is for scenarios.
 	still          bool
 	sectionsWanted uint32
@@ -69,7 +70,7 @@ func (o Options) sections() int { return 6 }
 func OptionsOf(seed uint64) Options {
 	rng := rand.New(rand.NewPCG(seed, 0x0b7))
 	o := Options{Seed: seed, Stores: 3, Allocs: 3, Callers: 4, Length: 4 * time.Minute, Calm: 5 * time.Second,
-		Latency: time.Millisecond, Disk: 4 * time.Millisecond, Think: 300 * time.Millisecond}
+		Latency: time.Millisecond, Disk: 4 * time.Millisecond, Think: 300 * time.Millisecond, Patience: 2 * time.Second}
 	if rng.IntN(5) == 0 {
 		o.Stores = 5
 	}
@@ -81,6 +82,9 @@ func OptionsOf(seed uint64) Options {
 	o.Disk = time.Duration(500+rng.IntN(20000)) * time.Microsecond
 	o.Beyond = rng.IntN(12) == 0
 	o.Care = rng.IntN(4) == 0
+	if rng.IntN(3) == 0 { // waits at a server for longer than its lease
+		o.Patience = 2 * o.Lease
+	}
 	return o
 }
 
@@ -247,14 +251,17 @@ func (w *world) heal() {
 		h.disk.slow, h.disk.full, h.disk.failNext = 0, false, nil
 		h.disk.mu.Unlock()
 	}
-	for _, h := range w.hosts {
-		if h.kind == storeHost || h.kind == allocHost {
+	w.unstray()
+	for _, h := range w.servers() {
+		if h.twinOf == "" {
 			w.startHost(h)
 		}
 	}
 	w.work.Go(func() {
 		for _, h := range w.of(allocHost) {
-			w.drain(h.name, true)
+			if h.twinOf == "" {
+				w.drain(h.name, true)
+			}
 		}
 	})
 }
