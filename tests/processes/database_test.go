@@ -8,29 +8,30 @@ import (
 	"testing"
 
 	"github.com/seqsvr/seqsvr/internal/localcluster"
+	"github.com/seqsvr/seqsvr/tests/harness"
 )
 
 // intruders are daemons that must not start beside a running cluster, or not in it.
 func intruders(t *testing.T, c *localcluster.Cluster) {
 	store := c.Process("store-1")
 	t.Run("a second process on a database", func(t *testing.T) {
-		run(t, "storesvr", "serve", "--data-dir", store.Dir, "--listen", "127.0.0.1:0").want(t, 1, "in use by another process", store.Dir)
+		wantFailure(t, run(t, "storesvr", "serve", "--data-dir", store.Dir, "--listen", "127.0.0.1:0"), 1, "in use by another process", store.Dir)
 	})
 	t.Run("init over a database", func(t *testing.T) {
-		run(t, "storesvr", "init", "--data-dir", store.Dir, "--cluster", c.ClusterID, "--name", "store-1", "--members", "store-1,store-2,store-3").
-			want(t, 1, "exists already", store.Dir)
+		wantFailure(t, run(t, "storesvr", "init", "--data-dir", store.Dir, "--cluster", c.ClusterID, "--name", "store-1", "--members", "store-1,store-2,store-3"),
+			1, "exists already", store.Dir)
 	})
 	t.Run("a second cluster in a directory", func(t *testing.T) {
-		run(t, "seqctl", "dev", "--processes", "--data-dir", c.Dir, "--listen", "127.0.0.1:0", "--http", "127.0.0.1:0").
-			want(t, 1, "in use by another cluster", c.Dir)
+		wantFailure(t, run(t, "seqctl", "dev", "--processes", "--data-dir", c.Dir, "--listen", "127.0.0.1:0", "--http", "127.0.0.1:0"),
+			1, "in use by another cluster", c.Dir)
 	})
 	t.Run("an AllocSvr of another cluster", func(t *testing.T) {
-		run(t, "allocsvr", "--name", "stranger", "--listen", "127.0.0.1:0", "--data-dir", t.TempDir(), "--cluster", "another",
-			"--stores", strings.Join(c.Addrs(localcluster.RoleStore), ",")).want(t, 1, "foreign cluster", c.ClusterID)
+		wantFailure(t, run(t, "allocsvr", "--name", "stranger", "--listen", "127.0.0.1:0", "--data-dir", t.TempDir(), "--cluster", "another",
+			"--stores", strings.Join(c.Addrs(localcluster.RoleStore), ",")), 1, "foreign cluster", c.ClusterID)
 	})
 	t.Run("an AllocSvr under a name that is taken", func(t *testing.T) {
-		run(t, "allocsvr", "--name", "alloc-1", "--listen", "127.0.0.1:0", "--data-dir", t.TempDir(),
-			"--stores", strings.Join(c.Addrs(localcluster.RoleStore), ",")).want(t, 1, "node name taken", "alloc-1")
+		wantFailure(t, run(t, "allocsvr", "--name", "alloc-1", "--listen", "127.0.0.1:0", "--data-dir", t.TempDir(),
+			"--stores", strings.Join(c.Addrs(localcluster.RoleStore), ",")), 1, "node name taken", "alloc-1")
 	})
 }
 
@@ -49,7 +50,7 @@ func emptyStore(t *testing.T, c *localcluster.Cluster) {
 	}
 	select {
 	case <-p.Done():
-	case <-within(t).Done():
+	case <-harness.Within(t).Done():
 		t.Fatal("the store runs without a database")
 	}
 	if why := p.Exit(); !p.Failed() || !strings.Contains(why, "exit status 1") || !strings.Contains(why, "no database, run init first") {
@@ -106,7 +107,7 @@ func TestADatabaseThatCannotBeTrustedIsNotServed(t *testing.T) {
 			if row.dir != "" {
 				args = append(args, "--data-dir", row.dir)
 			}
-			run(t, "storesvr", append(args, row.args...)...).want(t, row.code, row.want)
+			wantFailure(t, run(t, "storesvr", append(args, row.args...)...), row.code, row.want)
 		})
 	}
 	if after, err := os.ReadFile(database); err != nil || !bytes.Equal(after, text) {
@@ -118,8 +119,8 @@ func TestADatabaseThatCannotBeTrustedIsNotServed(t *testing.T) {
 func initStore(t *testing.T) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "store")
-	if got := run(t, "storesvr", "init", "--data-dir", dir, "--cluster", "origin", "--name", "a", "--members", "a,b,c", "--sections", "16"); got.code != 0 {
-		t.Fatalf("init: exit %d: %s", got.code, got.stderr)
+	if got := run(t, "storesvr", "init", "--data-dir", dir, "--cluster", "origin", "--name", "a", "--members", "a,b,c", "--sections", "16"); got.Code != 0 {
+		t.Fatalf("init: exit %d: %s", got.Code, got.Stderr)
 	}
 	return dir
 }

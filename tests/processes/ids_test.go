@@ -20,6 +20,7 @@ import (
 	"github.com/seqsvr/seqsvr/internal/rpc"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/seq"
+	"github.com/seqsvr/seqsvr/tests/harness"
 )
 
 const (
@@ -172,8 +173,8 @@ func putNamespaces(t *testing.T, c *localcluster.Cluster) {
 		drilled: "time:41,worker:4,sequence:12;epoch=1700000000000;overflow=borrow;rollback=borrow",
 		crowded: "time:41,worker:1,sequence:12;epoch=1700000000000",
 	} {
-		until(t, "namespace "+name+" recorded", func() bool {
-			_, err := pb.NewSnowflakeClient(conn).PutNamespace(within(t), &pb.SnowflakePutNamespaceRequest{Name: name, Layout: layout})
+		harness.Until(t, "namespace "+name+" recorded", func() bool {
+			_, err := pb.NewSnowflakeClient(conn).PutNamespace(harness.Within(t), &pb.SnowflakePutNamespaceRequest{Name: name, Layout: layout})
 			return err == nil || errors.Is(err, seq.ErrConflict) // done by an attempt whose answer was lost
 		})
 	}
@@ -188,7 +189,7 @@ func exhausted(t *testing.T, c *localcluster.Cluster) bool {
 		if err != nil {
 			t.Fatal(err)
 		}
-		ctx, cancel := context.WithTimeout(within(t), 2*time.Second)
+		ctx, cancel := context.WithTimeout(harness.Within(t), 2*time.Second)
 		_, err = pb.NewSnowflakeClient(conn).Info(ctx, &pb.SnowflakeInfoRequest{Namespace: crowded})
 		cancel()
 		_ = conn.Close()
@@ -211,9 +212,9 @@ func drillRounds(t *testing.T) int {
 
 func TestNoSnowflakeIDTwiceOverKilledProcessesAnExhaustedPoolAndCallersOnTheirOwn(t *testing.T) {
 	c := start(t, func(cfg *localcluster.Config) { cfg.Allocs, cfg.Lease = 4, time.Second })
-	ready(t, c)
+	harness.Ready(t, c)
 	putNamespaces(t, c)
-	sdk, err := client.New(within(t), client.Config{
+	sdk, err := client.New(harness.Within(t), client.Config{
 		Addrs:    c.Addrs(localcluster.RoleAlloc),
 		Fallback: &client.Fallback{Namespace: drilled, After: 200 * time.Millisecond, Window: 5 * time.Minute},
 	})
@@ -221,13 +222,13 @@ func TestNoSnowflakeIDTwiceOverKilledProcessesAnExhaustedPoolAndCallersOnTheirOw
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = sdk.Close() })
-	until(t, "a worker id to fall back on", func() bool { return sdk.FallbackStats().Windows > 0 })
+	harness.Until(t, "a worker id to fall back on", func() bool { return sdk.FallbackStats().Windows > 0 })
 	book := &idLedger{ids: map[string][]int64{}, by: map[string]int{}}
 	stop := callers(t, c, sdk, book)
 	more := func(source string) {
 		t.Helper()
 		had := book.got(source)
-		until(t, "more ids by "+source, func() bool { return book.got(source) > had })
+		harness.Until(t, "more ids by "+source, func() bool { return book.got(source) > had })
 	}
 	allocs := c.Processes(localcluster.RoleAlloc)
 	seed := uint64(time.Now().UnixNano())
@@ -254,10 +255,10 @@ func TestNoSnowflakeIDTwiceOverKilledProcessesAnExhaustedPoolAndCallersOnTheirOw
 				t.Fatal(err)
 			}
 		}
-		ready(t, c)
+		harness.Ready(t, c)
 		more("sdk")
 	}
-	until(t, "the pool of "+crowded+" exhausted", func() bool { return exhausted(t, c) })
+	harness.Until(t, "the pool of "+crowded+" exhausted", func() bool { return exhausted(t, c) })
 	stop()
 	book.check(t)
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/seqsvr/seqsvr/internal/rpc"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/seq"
+	"github.com/seqsvr/seqsvr/tests/harness"
 )
 
 // uid is whose numbers bad input must not cost.
@@ -26,9 +27,9 @@ func TestBadInputGetsANamedErrorAndCostsNoNumber(t *testing.T) {
 	c := start(t, nil)
 	next := func(t *testing.T, want uint64) {
 		t.Helper()
-		got := run(t, "seqctl", "next", "--addr", c.GRPC(), "--timeout", patience.String(), strconv.Itoa(uid), "-o", "json")
-		if first := `"first": ` + strconv.FormatUint(want, 10); got.code != 0 || !strings.Contains(got.stdout, first) {
-			t.Fatalf("next: exit %d, %s%s, want %s", got.code, got.stdout, got.stderr, first)
+		got := run(t, "seqctl", "next", "--addr", c.GRPC(), "--timeout", harness.Patience.String(), strconv.Itoa(uid), "-o", "json")
+		if first := `"first": ` + strconv.FormatUint(want, 10); got.Code != 0 || !strings.Contains(got.Stdout, first) {
+			t.Fatalf("next: exit %d, %s%s, want %s", got.Code, got.Stdout, got.Stderr, first)
 		}
 	}
 	next(t, 1)
@@ -74,14 +75,14 @@ func badCalls(t *testing.T, c *localcluster.Cluster) {
 			if err := raiseCall(t, 9, max)(s); err != nil {
 				return fmt.Errorf("raise: %w", err)
 			}
-			_, err := s.Next(within(t), &pb.NextRequest{Id: &pb.NextRequest_Uid{Uid: 9}, Count: 1})
+			_, err := s.Next(harness.Within(t), &pb.NextRequest{Id: &pb.NextRequest_Uid{Uid: 9}, Count: 1})
 			return err
 		}, seq.ErrOverflow, codes.OutOfRange},
 		{"a range that would pass 2^53-1", func(s pb.SequenceClient) error {
 			if err := raiseCall(t, 10, max-5)(s); err != nil {
 				return fmt.Errorf("raise: %w", err)
 			}
-			_, err := s.Next(within(t), &pb.NextRequest{Id: &pb.NextRequest_Uid{Uid: 10}, Count: 6})
+			_, err := s.Next(harness.Within(t), &pb.NextRequest{Id: &pb.NextRequest_Uid{Uid: 10}, Count: 6})
 			return err
 		}, seq.ErrOverflow, codes.OutOfRange},
 	}
@@ -96,21 +97,21 @@ func badCalls(t *testing.T, c *localcluster.Cluster) {
 
 func nextCall(t *testing.T, req *pb.NextRequest) func(pb.SequenceClient) error {
 	return func(s pb.SequenceClient) error {
-		_, err := s.Next(within(t), req)
+		_, err := s.Next(harness.Within(t), req)
 		return err
 	}
 }
 
 func batchCall(t *testing.T, req *pb.BatchNextRequest) func(pb.SequenceClient) error {
 	return func(s pb.SequenceClient) error {
-		_, err := s.BatchNext(within(t), req)
+		_, err := s.BatchNext(harness.Within(t), req)
 		return err
 	}
 }
 
 func raiseCall(t *testing.T, uid, least uint64) func(pb.SequenceClient) error {
 	return func(s pb.SequenceClient) error {
-		_, err := s.Raise(within(t), &pb.RaiseRequest{Id: &pb.RaiseRequest_Uid{Uid: uid}, AtLeast: least})
+		_, err := s.Raise(harness.Within(t), &pb.RaiseRequest{Id: &pb.RaiseRequest_Uid{Uid: uid}, AtLeast: least})
 		return err
 	}
 }
@@ -162,20 +163,20 @@ func badCommands(t *testing.T, c *localcluster.Cluster) {
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
 			got := run(t, "seqctl", append(row.args, "--addr", c.GRPC(), "--timeout", "60s")...)
-			got.want(t, row.code, row.want)
+			wantFailure(t, got, row.code, row.want)
 		})
 	}
 }
 
-// want checks that a command failed as it should.
-func (e ended) want(t *testing.T, code int, texts ...string) {
+// wantFailure checks that a command failed as it should.
+func wantFailure(t *testing.T, e harness.Ended, code int, texts ...string) {
 	t.Helper()
-	if e.code != code {
-		t.Errorf("exit %d, want %d: %s", e.code, code, e.stderr)
+	if e.Code != code {
+		t.Errorf("exit %d, want %d: %s", e.Code, code, e.Stderr)
 	}
 	for _, text := range texts {
-		if !strings.Contains(e.stderr, text) {
-			t.Errorf("the error does not name %q: %s", text, e.stderr)
+		if !strings.Contains(e.Stderr, text) {
+			t.Errorf("the error does not name %q: %s", text, e.Stderr)
 		}
 	}
 }
@@ -199,11 +200,11 @@ func badLogs(t *testing.T, c *localcluster.Cluster) {
 			if err := os.WriteFile(path, []byte(row.log), 0o644); err != nil {
 				t.Fatal(err)
 			}
-			run(t, "seqctl", replayArgs(c, path, out)...).want(t, 1, row.want...)
+			wantFailure(t, run(t, "seqctl", replayArgs(c, path, out)...), 1, row.want...)
 			if text, err := os.ReadFile(out); row.answered > 0 && (err != nil || strings.Count(string(text), "\n") != row.answered) {
 				t.Errorf("%d messages before the bad line, answers are %q, %v", row.answered, text, err)
 			}
 		})
 	}
-	run(t, "seqctl", replayArgs(c, "no-such-log", filepath.Join(t.TempDir(), "answers"))...).want(t, 1, "no-such-log")
+	wantFailure(t, run(t, "seqctl", replayArgs(c, "no-such-log", filepath.Join(t.TempDir(), "answers"))...), 1, "no-such-log")
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/seqsvr/seqsvr/internal/localcluster"
 	"github.com/seqsvr/seqsvr/internal/msglog"
+	"github.com/seqsvr/seqsvr/tests/harness"
 )
 
 // smallSteps makes the stores write all the time, and sections be shared by many.
@@ -33,7 +34,7 @@ func TestKillingEverythingInTheMiddleOfAReplayRepeatsAndLowersNothing(t *testing
 	if err := c.StartAll(); err != nil {
 		t.Fatal(err)
 	}
-	ready(t, c)
+	harness.Ready(t, c)
 	got, answers := r.finish()
 	_, skipped := check(t, log, answers)
 	if got.Events != uint64(len(log)) || got.Duplicates != 0 || got.Regressions != 0 {
@@ -65,7 +66,7 @@ func TestKillingEachStoreInTheMiddleOfAReplayChangesNothing(t *testing.T) {
 		if err := store.Start(); err != nil {
 			t.Fatal(err)
 		}
-		ready(t, c)
+		harness.Ready(t, c)
 	}
 	got, answers := r.finish()
 	last, skipped := check(t, log, answers)

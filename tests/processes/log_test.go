@@ -14,6 +14,7 @@ import (
 
 	"github.com/seqsvr/seqsvr/internal/localcluster"
 	"github.com/seqsvr/seqsvr/internal/msglog"
+	"github.com/seqsvr/seqsvr/tests/harness"
 )
 
 var (
@@ -117,7 +118,7 @@ func startReplay(t *testing.T, c *localcluster.Cluster, args ...string) *replay 
 // nobody waits for any more is a gap.
 func replayArgs(c *localcluster.Cluster, log, out string) []string {
 	return []string{"replay", log, "--addr", c.GRPC(), "-o", "json", "--out", out,
-		"--timeout", patience.String(), "--attempt-timeout", "20s"}
+		"--timeout", harness.Patience.String(), "--attempt-timeout", "20s"}
 }
 
 func text(log []msglog.Message) []byte {
@@ -134,7 +135,7 @@ func (r *replay) feed(part []msglog.Message) { r.parts <- part }
 // until waits for a condition while the replay goes on.
 func (r *replay) until(what string, ok func() bool) {
 	r.t.Helper()
-	until(r.t, what, func() bool {
+	harness.Until(r.t, what, func() bool {
 		select {
 		case <-r.done:
 			r.t.Fatalf("the replay ended before: %s: %v: %s", what, r.err, &r.stderr)
@@ -150,8 +151,8 @@ func (r *replay) finish() (report, []answer) {
 	r.close()
 	select {
 	case <-r.done:
-	case <-within(r.t).Done():
-		r.t.Fatalf("the replay has not ended after %v", patience)
+	case <-harness.Within(r.t).Done():
+		r.t.Fatalf("the replay has not ended after %v", harness.Patience)
 	}
 	if r.err != nil {
 		r.t.Fatalf("replay: %v: %s%s", r.err, &r.stdout, &r.stderr)

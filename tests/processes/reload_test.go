@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/seqsvr/seqsvr/internal/localcluster"
+	"github.com/seqsvr/seqsvr/tests/harness"
 )
 
 // reloaded is what one daemon's file says before and after, and what its log must have
@@ -60,7 +61,7 @@ func TestEveryDaemonReloadsItsLogLevelAndLimitsAtAHangup(t *testing.T) {
 		}
 		for _, p := range c.Processes() {
 			for _, line := range append(want, reloaded[p.Role].want...) {
-				until(t, p.Name+" logs "+line, func() bool {
+				harness.Until(t, p.Name+" logs "+line, func() bool {
 					text, err := os.ReadFile(p.Log)
 					return err == nil && strings.Contains(string(text), line)
 				})
@@ -88,7 +89,7 @@ func TestEveryDaemonReloadsItsLogLevelAndLimitsAtAHangup(t *testing.T) {
 			t.Errorf("%s has ended: %s", p.Name, p.Exit())
 		}
 	}
-	if got := run(t, "seqctl", "next", "--addr", c.GRPC(), "--timeout", patience.String(), "7"); got.code != 0 {
-		t.Errorf("next after it all: exit %d, %s", got.code, got.stderr)
+	if got := run(t, "seqctl", "next", "--addr", c.GRPC(), "--timeout", harness.Patience.String(), "7"); got.Code != 0 {
+		t.Errorf("next after it all: exit %d, %s", got.Code, got.Stderr)
 	}
 }

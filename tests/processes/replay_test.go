@@ -7,6 +7,7 @@ import (
 
 	"github.com/seqsvr/seqsvr/internal/localcluster"
 	"github.com/seqsvr/seqsvr/internal/msglog"
+	"github.com/seqsvr/seqsvr/tests/harness"
 )
 
 func TestAReplayGivesEveryRecipientItsNumbersWithoutAGap(t *testing.T) {
@@ -36,10 +37,10 @@ func replayFile(t *testing.T, c *localcluster.Cluster, path string, log []msglog
 	t.Helper()
 	out := filepath.Join(t.TempDir(), "answers")
 	ran := run(t, "seqctl", append(replayArgs(c, path, out), args...)...)
-	if ran.code != 0 {
-		t.Fatalf("replay: exit %d: %s", ran.code, ran.stderr)
+	if ran.Code != 0 {
+		t.Fatalf("replay: exit %d: %s", ran.Code, ran.Stderr)
 	}
-	got := parseReport(t, []byte(ran.stdout))
+	got := parseReport(t, []byte(ran.Stdout))
 	last, skipped := check(t, log, readAnswers(t, out))
 	wantClean(t, log, got, last, skipped)
 	return got, last
@@ -78,13 +79,13 @@ func TestAClusterStoppedInOrderGoesOnWithoutAGap(t *testing.T) {
 	first := startReplay(t, c)
 	first.feed(log[:half])
 	_, before := first.finish()
-	if err := c.StopAll(within(t)); err != nil {
+	if err := c.StopAll(harness.Within(t)); err != nil {
 		t.Fatal(err)
 	}
 	if err := c.StartAll(); err != nil {
 		t.Fatal(err)
 	}
-	ready(t, c)
+	harness.Ready(t, c)
 	second := startReplay(t, c)
 	second.feed(log[half:])
 	got, after := second.finish()

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/seqsvr/seqsvr/internal/localcluster"
+	"github.com/seqsvr/seqsvr/tests/harness"
 )
 
 // previousEnv names the folder with the binaries of the previous release. Without it
@@ -71,12 +72,12 @@ func TestARollingUpgradeUnderLoadLosesAndSkipsNothing(t *testing.T) {
 	for i, role := range []localcluster.Role{localcluster.RoleStore, localcluster.RoleAlloc, localcluster.RoleRouter} {
 		r.feed(part[i+1])
 		for _, p := range c.Processes(role) {
-			bin.put(p.Name, filepath.Join(binaries(t), program[role]))
-			if err := p.Restart(within(t)); err != nil {
+			bin.put(p.Name, filepath.Join(harness.Binaries(t), program[role]))
+			if err := p.Restart(harness.Within(t)); err != nil {
 				t.Fatal(err)
 			}
-			ready(t, c)
-			if exe, err := os.Readlink(filepath.Join("/proc", strconv.Itoa(p.Pid()), "exe")); err == nil && filepath.Dir(exe) != binaries(t) {
+			harness.Ready(t, c)
+			if exe, err := os.Readlink(filepath.Join("/proc", strconv.Itoa(p.Pid()), "exe")); err == nil && filepath.Dir(exe) != harness.Binaries(t) {
 				t.Errorf("%s runs %s after its upgrade", p.Name, exe)
 			}
 		}

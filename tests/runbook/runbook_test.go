@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/seqsvr/seqsvr/tests/harness"
 )
 
 // procedures are run in this order on one site: each finds what the ones before left.
@@ -25,6 +27,8 @@ var accidents = map[string]func(*site){
 		}
 	},
 }
+
+func TestMain(m *testing.M) { harness.Main(m) }
 
 func TestEveryProcedureOfTheRunbookWorksAsWritten(t *testing.T) {
 	if testing.Short() {

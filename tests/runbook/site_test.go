@@ -3,8 +3,6 @@ package runbook
 import (
 	"context"
 	"errors"
-	"fmt"
-	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,6 +11,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/seqsvr/seqsvr/tests/harness"
 )
 
 // patience is how long an operator repeats a command before giving the procedure up.
@@ -24,38 +24,25 @@ type site struct {
 	t        *testing.T
 	bin      string
 	dir      string
-	prefix   string // of the addresses
 	machines map[string]*machine
 }
 
 // machine is one host: what a package manager puts there, and what runs.
 type machine struct {
 	name, addr, dir string
-	running         map[string]*service // by unit
-}
-
-type service struct {
-	cmd  *exec.Cmd
-	done chan struct{} // closed when it has ended
+	running         map[string]*harness.Service // by unit
 }
 
 func newSite(t *testing.T, hosts ...string) *site {
 	t.Helper()
-	s := &site{t: t, bin: t.TempDir(), dir: t.TempDir(), machines: map[string]*machine{},
-		prefix: fmt.Sprintf("127.%d.%d.", 64+rand.N(128), rand.N(256))}
-	build := exec.Command("go", "build", "-buildvcs=false", "-o", s.bin+"/", "./cmd/...")
-	build.Dir = repo
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v: %s", err, out)
-	}
-	for i, host := range hosts {
-		m := &machine{name: host, addr: fmt.Sprint(s.prefix, i+1), dir: filepath.Join(s.dir, host), running: map[string]*service{}}
-		s.machines[host] = m
+	s := &site{t: t, bin: harness.Binaries(t), dir: t.TempDir(), machines: map[string]*machine{}}
+	addrs := harness.NewHosts(t, hosts...)
+	for _, host := range hosts {
+		s.machines[host] = &machine{name: host, addr: addrs.Addr(host), dir: filepath.Join(s.dir, host), running: map[string]*harness.Service{}}
 	}
 	for _, m := range s.machines {
 		s.install(m)
 	}
-	t.Cleanup(s.stopAll)
 	return s
 }
 
@@ -174,23 +161,9 @@ func (s *site) start(m *machine, unit string) {
 		s.t.Fatalf("%s has no ExecStart", unit)
 	}
 	words := strings.Fields(s.local(string(line[1]), m))
-	log, err := os.OpenFile(filepath.Join(m.dir, unit+".log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	defer log.Close()
 	cmd := exec.Command(words[0], words[1:]...)
-	cmd.Stdout, cmd.Stderr = log, log
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH")}
-	if err := cmd.Start(); err != nil {
-		s.t.Fatal(err)
-	}
-	run := &service{cmd, make(chan struct{})}
-	go func() {
-		_ = cmd.Wait()
-		close(run.done)
-	}()
-	m.running[unit] = run
+	m.running[unit] = harness.Serve(s.t, unit+" on "+m.name, cmd)
 }
 
 func (s *site) stop(m *machine, unit string) {
@@ -199,14 +172,7 @@ func (s *site) stop(m *machine, unit string) {
 		s.t.Fatalf("%s does not run on %s", unit, m.name)
 	}
 	delete(m.running, unit)
-	_ = run.cmd.Process.Signal(syscall.SIGTERM)
-	select {
-	case <-run.done:
-	case <-time.After(patience):
-		_ = run.cmd.Process.Kill()
-		<-run.done
-		s.t.Errorf("%s on %s did not stop", unit, m.name)
-	}
+	run.Stop(s.t)
 }
 
 // reload sends what ExecReload= does, and waits until the daemon has said that it did.
@@ -217,14 +183,10 @@ func (s *site) reload(m *machine, unit string) {
 		s.t.Fatalf("%s does not run on %s", unit, m.name)
 	}
 	said := func() int {
-		text, err := os.ReadFile(filepath.Join(m.dir, unit+".log"))
-		if err != nil {
-			s.t.Fatal(err)
-		}
-		return strings.Count(string(text), "settings reloaded")
+		return strings.Count(run.Log(s.t), "settings reloaded")
 	}
 	before := said()
-	if err := run.cmd.Process.Signal(syscall.SIGHUP); err != nil {
+	if err := run.Signal(syscall.SIGHUP); err != nil {
 		s.t.Fatal(err)
 	}
 	for deadline := time.Now().Add(patience); said() == before; <-time.After(10 * time.Millisecond) {
@@ -244,22 +206,5 @@ func (s *site) loseDisk(name string) {
 	lib := filepath.Join(m.dir, "lib")
 	if err := errors.Join(os.RemoveAll(lib), os.MkdirAll(lib, 0o755)); err != nil {
 		s.t.Fatal(err)
-	}
-}
-
-func (s *site) stopAll() {
-	for _, m := range s.machines {
-		for unit, run := range m.running {
-			if s.t.Failed() {
-				text, _ := os.ReadFile(filepath.Join(m.dir, unit+".log"))
-				s.t.Logf("%s on %s:\n%s", unit, m.name, text[max(0, len(text)-1500):])
-			}
-			_ = run.cmd.Process.Signal(syscall.SIGTERM)
-		}
-	}
-	for _, m := range s.machines {
-		for unit := range m.running {
-			s.stop(m, unit)
-		}
 	}
 }

@@ -6,8 +6,9 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
+
+	"github.com/seqsvr/seqsvr/tests/harness"
 )
 
 const repo = "../../.."
@@ -20,36 +21,11 @@ type container struct {
 	env   map[string]string // with $(NAME) expanded
 }
 
-// binaries builds the daemons once, as `make build` does.
-var binaries = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "seqsvr-deploy-")
-	if err != nil {
-		return "", err
-	}
-	cmd := exec.Command("go", "build", "-o", dir+"/", "./cmd/...")
-	cmd.Dir = repo
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return "", &exec.Error{Name: string(out), Err: err}
-	}
-	return dir, nil
-})
-
-func TestMain(m *testing.M) {
-	code := m.Run()
-	if dir, err := binaries(); err == nil {
-		os.RemoveAll(dir)
-	}
-	os.Exit(code)
-}
+func TestMain(m *testing.M) { harness.Main(m) }
 
 func daemon(t *testing.T, name string) string {
 	t.Helper()
-	dir, err := binaries()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return filepath.Join(dir, name)
+	return filepath.Join(harness.Binaries(t), name)
 }
 
 // check asks the daemon itself whether it would take the settings, and that every

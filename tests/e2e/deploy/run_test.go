@@ -1,17 +1,14 @@
 package deploy
 
 import (
-	"context"
 	"fmt"
-	"math/rand/v2"
-	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
+
+	"github.com/seqsvr/seqsvr/tests/harness"
 )
 
 // instance is a container on a host of its own: here a loopback address, so that all
@@ -22,26 +19,9 @@ type instance struct {
 	dir  string // what is mounted at /data
 }
 
-// network gives each host a loopback address, in a subnet that is unlikely to be in
-// use by another test of this machine.
-type network struct {
-	prefix string
-	addrs  map[string]string // host -> address
-}
-
-func newNetwork(hosts []string) network {
-	n := network{prefix: fmt.Sprintf("127.%d.%d.", 64+rand.N(128), rand.N(256)), addrs: map[string]string{}}
-	for _, host := range hosts {
-		if _, ok := n.addrs[host]; !ok {
-			n.addrs[host] = fmt.Sprintf("%s%d", n.prefix, 1+len(n.addrs))
-		}
-	}
-	return n
-}
-
 // localize writes a setting as this machine needs it: host names become addresses,
 // everywhere becomes the instance's own one, and /data its directory.
-func (n network) localize(value string, i instance, all []string) string {
+func localize(hosts *harness.Hosts, value string, i instance, all []string) string {
 	parts := strings.Split(value, ",")
 	for k, part := range parts {
 		host, port, ok := strings.Cut(part, ":")
@@ -50,16 +30,16 @@ func (n network) localize(value string, i instance, all []string) string {
 			parts[k] = i.dir + strings.TrimPrefix(part, "/data")
 		case !ok:
 		case host == "0.0.0.0":
-			parts[k] = n.addrs[i.host] + ":" + port
+			parts[k] = hosts.Addr(i.host) + ":" + port
 		case host == "gossip":
 			// A headless service is the addresses of all its pods.
 			joins := make([]string, 0, len(all))
 			for _, other := range all {
-				joins = append(joins, n.addrs[other]+":"+port)
+				joins = append(joins, hosts.Addr(other)+":"+port)
 			}
 			parts[k] = strings.Join(joins, ",")
 		default:
-			if addr, known := n.addrs[strings.SplitN(host, ".", 2)[0]]; known {
+			if addr := hosts.Addr(strings.SplitN(host, ".", 2)[0]); addr != "" {
 				parts[k] = addr + ":" + port
 			}
 		}
@@ -67,14 +47,11 @@ func (n network) localize(value string, i instance, all []string) string {
 	return strings.Join(parts, ",")
 }
 
-func (n network) command(ctx context.Context, t *testing.T, i instance, all []string) *exec.Cmd {
+func command(t *testing.T, hosts *harness.Hosts, i instance, all []string) *exec.Cmd {
 	t.Helper()
-	name := strings.TrimPrefix(i.image, "seqsvr/")
-	cmd := exec.CommandContext(ctx, daemon(t, name), i.args...)
-	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
-	cmd.WaitDelay = 20 * time.Second
+	cmd := exec.Command(daemon(t, strings.TrimPrefix(i.image, "seqsvr/")), i.args...)
 	for key, value := range i.env {
-		cmd.Env = append(cmd.Env, key+"="+n.localize(value, i, all))
+		cmd.Env = append(cmd.Env, key+"="+localize(hosts, value, i, all))
 	}
 	return cmd
 }
@@ -89,48 +66,27 @@ func bring(t *testing.T, instances []instance) (router string) {
 			hosts = append(hosts, i.host)
 		}
 	}
-	net := newNetwork(hosts)
-	ctx, cancel := context.WithCancel(context.Background())
-	var running []*exec.Cmd
-	t.Cleanup(func() {
-		cancel()
-		for _, cmd := range running {
-			cmd.Wait()
-		}
-	})
+	addrs := harness.NewHosts(t, hosts...)
+	var running []*harness.Service
 	for _, i := range instances {
-		cmd := net.command(ctx, t, i, hosts)
+		cmd := command(t, addrs, i, hosts)
 		if slices.Contains(i.args, "init") {
 			if out, err := cmd.CombinedOutput(); err != nil {
 				t.Fatalf("%s: %v\n%s", i.where, err, out)
 			}
 			continue
 		}
-		log, err := os.Create(filepath.Join(t.TempDir(), i.host+".log"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() {
-			if text, err := os.ReadFile(log.Name()); t.Failed() && err == nil {
-				t.Logf("%s:\n%s", i.where, tail(string(text), 20))
-			}
-		})
-		cmd.Stdout, cmd.Stderr = log, log
-		if err := cmd.Start(); err != nil {
-			t.Fatalf("%s: %v", i.where, err)
-		}
-		log.Close()
-		running = append(running, cmd)
+		running = append(running, harness.Serve(t, i.where, cmd))
 		if i.image == "seqsvr/router" && router == "" {
-			router = net.localize("0.0.0.0:7400", i, nil)
+			router = localize(addrs, "0.0.0.0:7400", i, nil)
 		}
 	}
+	t.Cleanup(func() { // all at once, so that nobody waits for one that is gone
+		for _, s := range running {
+			s.Tell()
+		}
+	})
 	return router
-}
-
-func tail(text string, lines int) string {
-	all := strings.Split(strings.TrimRight(text, "\n"), "\n")
-	return strings.Join(all[max(0, len(all)-lines):], "\n")
 }
 
 // serves waits until the cluster hands out numbers and calls itself healthy.

@@ -122,6 +122,8 @@ func (r *recorder) add(client int, in input, call int64, doc quorum.Document, er
 
 // kinds counts the answers.
 func (r *recorder) kinds() (count [3]int, swaps int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	for _, op := range r.ops {
 		count[op.Output.(output).verdict]++
 		if op.Input.(input).swap && op.Output.(output).verdict == done {
@@ -175,7 +177,12 @@ func run(t *testing.T, seed uint64) *recorder {
 		if err != nil {
 			t.Fatal(err)
 		}
-		callers.Go(func() { drive(group, r, i, rand.New(rand.NewPCG(seed, uint64(10+i)))) })
+		c := newCaller(group, r, i, seed)
+		callers.Go(func() {
+			for range calls {
+				c.call()
+			}
+		})
 	}
 	callers.Wait()
 	close(stop)
@@ -183,27 +190,38 @@ func run(t *testing.T, seed uint64) *recorder {
 	return r
 }
 
-// drive makes the calls of one client: mostly a swap upon what it saw last.
-func drive(group *quorum.Group, r *recorder, id int, random *rand.Rand) {
-	session := seq.Session(id + 1)
-	seen := map[seq.Register]uint64{}
-	for n := range calls {
-		ctx, cancel := context.WithTimeout(context.Background(), time.Duration(1+random.Int64N(int64(attempt))))
-		reg := registers[random.IntN(len(registers))]
-		in, call := input{register: reg}, r.now()
-		var doc quorum.Document
-		var err error
-		if random.IntN(3) == 0 {
-			doc, err = group.LoadDocument(ctx, session, reg)
-		} else {
-			in.swap, in.old, in.body = true, seen[reg], fmt.Sprintf("%d of client %d", n, id)
-			doc, err = group.SwapDocument(ctx, session, reg, in.old, []byte(in.body))
-		}
-		cancel()
-		r.add(id, in, call, doc, err)
-		if err == nil || errors.Is(err, seq.ErrConflict) {
-			seen[reg] = doc.Version
-		}
+// caller is one client.
+type caller struct {
+	group  *quorum.Group
+	r      *recorder
+	id     int
+	random *rand.Rand
+	seen   map[seq.Register]uint64
+	calls  int
+}
+
+func newCaller(group *quorum.Group, r *recorder, id int, seed uint64) *caller {
+	return &caller{group: group, r: r, id: id, random: rand.New(rand.NewPCG(seed, uint64(10+id))), seen: map[seq.Register]uint64{}}
+}
+
+// call makes one call: mostly a swap upon what the client saw last.
+func (c *caller) call() {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Duration(1+c.random.Int64N(int64(attempt))))
+	defer cancel()
+	session, reg := seq.Session(c.id+1), registers[c.random.IntN(len(registers))]
+	in, began := input{register: reg}, c.r.now()
+	var doc quorum.Document
+	var err error
+	if c.random.IntN(3) == 0 {
+		doc, err = c.group.LoadDocument(ctx, session, reg)
+	} else {
+		in.swap, in.old, in.body = true, c.seen[reg], fmt.Sprintf("%d of client %d", c.calls, c.id)
+		doc, err = c.group.SwapDocument(ctx, session, reg, in.old, []byte(in.body))
+	}
+	c.calls++
+	c.r.add(c.id, in, began, doc, err)
+	if err == nil || errors.Is(err, seq.ErrConflict) {
+		c.seen[reg] = doc.Version
 	}
 }
 
