@@ -35,7 +35,18 @@ type acquisition struct {
 func (a *Alloc) acquire(ctx context.Context, ids []seq.SectionID) acquisition {
 	var done acquisition
 	t0 := a.clock.Now()
-	tries := a.look(ctx, ids, &done)
+	tries := a.absentOf(ids)
+	if len(tries) == 0 {
+		return done
+	}
+	ctx, span := a.traces.Rare(ctx, "alloc.acquire")
+	span.Int("sections", len(tries))
+	defer func() {
+		span.Int("owned", len(done.owned))
+		span.Int("with_counters", done.kept)
+		span.End(nil)
+	}()
+	tries = a.look(ctx, tries, &done)
 	t1 := a.clock.Now()
 	tries = a.prepare(ctx, tries, &done)
 	t2 := a.clock.Now()
@@ -48,19 +59,23 @@ func (a *Alloc) acquire(ctx context.Context, ids []seq.SectionID) acquisition {
 	return done
 }
 
-// look asks who holds the sections. A PREPARE that one store grants and another
-// refuses would depose a live owner, hence the look before it.
-func (a *Alloc) look(ctx context.Context, ids []seq.SectionID, done *acquisition) []*attempt {
+// absentOf begins an attempt at each of the sections that is absent.
+func (a *Alloc) absentOf(ids []seq.SectionID) []*attempt {
 	tries := make([]*attempt, 0, len(ids))
-	regs := make([]seq.Register, 0, len(ids))
 	for _, id := range ids {
 		if c := a.cells[id]; c.begin() {
 			tries = append(tries, &attempt{c: c})
-			regs = append(regs, seq.SectionRegister(id))
 		}
 	}
-	if len(regs) == 0 {
-		return nil
+	return tries
+}
+
+// look asks who holds the sections. A PREPARE that one store grants and another
+// refuses would depose a live owner, hence the look before it.
+func (a *Alloc) look(ctx context.Context, tries []*attempt, done *acquisition) []*attempt {
+	regs := make([]seq.Register, len(tries))
+	for i, try := range tries {
+		regs[i] = seq.SectionRegister(try.c.id)
 	}
 	free := tries[:0]
 	outcomes := a.registers.Probe(ctx, a.session, regs)
@@ -177,6 +192,8 @@ func (a *Alloc) accept(ctx context.Context, tries []*attempt) []*attempt {
 
 // attach puts the sections under the lease and serves them once W stores have them.
 func (a *Alloc) attach(ctx context.Context, tries []*attempt, done *acquisition) {
+	_, span := a.traces.Child(ctx, "alloc.attach")
+	defer span.End(nil)
 	for _, try := range tries {
 		try.c.expect(try.epoch)
 		try.hold = a.leases.Attach(seq.SectionRegister(try.c.id), try.epoch.Round)

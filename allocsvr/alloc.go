@@ -11,6 +11,7 @@ import (
 
 	"github.com/seqsvr/seqsvr/internal/clock"
 	"github.com/seqsvr/seqsvr/internal/rpc"
+	"github.com/seqsvr/seqsvr/internal/tracing"
 	"github.com/seqsvr/seqsvr/seq"
 )
 
@@ -33,6 +34,7 @@ type Alloc struct {
 	clock     clock.Clock
 	wall      func() time.Time
 	log       *slog.Logger
+	traces    *tracing.Tracer
 
 	rack    []cell  // one a section, side by side: takes find theirs without a pointer
 	cells   []*cell // the same
@@ -74,6 +76,7 @@ type Parts struct {
 	Clock        clock.Clock
 	Wall         func() time.Time // time.Now, or a test's
 	Logger       *slog.Logger
+	Traces       *tracing.Tracer // nil: none
 	ExpectAllocs int
 	Weight       uint32
 	Limits       *Limits // nil: the defaults
@@ -90,7 +93,7 @@ func NewAlloc(p Parts) (*Alloc, error) {
 	a := &Alloc{
 		name: p.Name, addr: p.Addr, cluster: p.Cluster, session: p.Session, lease: p.Lease, mapping: p.Mapping,
 		registers: p.Registers, documents: p.Documents, leases: p.Leases, peers: p.Peers,
-		clock: p.Clock, wall: p.Wall, log: p.Logger,
+		clock: p.Clock, wall: p.Wall, log: p.Logger, traces: p.Traces,
 		limits: p.Limits, inWork: p.Limits.inWork, fatal: make(chan error, 1), started: p.Clock.Now(), stats: newStats(len(p.Mapping.Spaces)),
 	}
 	a.replicas.Store(int64(p.Replicas))

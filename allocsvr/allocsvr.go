@@ -178,7 +178,7 @@ func (s *Server) connect(ctx context.Context) (storeclient.Cluster, error) {
 	defer context.AfterFunc(s.life, cancel)()
 	for {
 		try, done := context.WithTimeout(ctx, connectPatience)
-		cluster, err := storeclient.Connect(try, s.cfg.Stores, s.cfg.TLS.DialOptions()...)
+		cluster, err := storeclient.Connect(try, s.cfg.Stores, s.dialOptions()...)
 		done()
 		if err == nil {
 			if id := cluster.Identity.Ref.Cluster; s.cfg.ClusterID != "" && s.cfg.ClusterID != id {
@@ -221,7 +221,7 @@ func (s *Server) assemble(cluster storeclient.Cluster) (*assembled, error) {
 	p := &assembled{}
 	p.follow = storeclient.NewFollower(cluster, s.cfg.Logger, func(list quorum.MemberList, stores []quorum.NamedStore) error {
 		return p.Reconfigure(list, stores)
-	}, s.cfg.TLS.DialOptions()...)
+	}, s.dialOptions()...)
 	node, err := NewNode(s.cfg, Wiring{
 		Stale: p.follow.Kick, Identity: cluster.Identity, Stores: storeclient.NamedStores(cluster.Stores), Addr: s.addr, Session: s.session,
 		Dial: s.dialPeer, Clock: clock.Boot(), Wall: time.Now, Stop: s.stop, Parked: s.parked(), Limits: s.limits,
@@ -238,7 +238,8 @@ func (s *Server) assemble(cluster storeclient.Cluster) (*assembled, error) {
 }
 
 func (s *Server) register(p *assembled) {
-	p.srv = rpc.NewServer(rpc.ServerConfig{Logger: s.cfg.Logger, ClusterID: p.ClusterID, Creds: s.creds}, s.calls.Options()...)
+	p.srv = rpc.NewServer(rpc.ServerConfig{Logger: s.cfg.Logger, ClusterID: p.ClusterID, Creds: s.creds},
+		append(s.cfg.Traces.ServerOptions(), s.calls.Options()...)...)
 	p.Register(p.srv)
 	pb.RegisterAdminServer(p.srv, p.admin(p.view, func(ctx context.Context) []*pb.StoreStatus { return describeStores(ctx, p.follow.Stores()) }))
 	p.health = rpc.RegisterHealth(p.srv)

@@ -5,7 +5,11 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	sdk "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+
 	"github.com/seqsvr/seqsvr/allocsvr/counters"
+	"github.com/seqsvr/seqsvr/internal/tracing"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/seq"
 )
@@ -20,7 +24,20 @@ func someKeys(n int) *pb.BatchNextRequest {
 }
 
 func TestAMessageThatNeedsNoWaitingAllocatesNothing(t *testing.T) {
+	t.Run("without traces", func(t *testing.T) { allocatesNothing(t, nil) })
+	t.Run("with traces of every call", func(t *testing.T) {
+		spans := tracetest.NewSpanRecorder()
+		provider := sdk.NewTracerProvider(sdk.WithSpanProcessor(spans), sdk.WithSampler(sdk.AlwaysSample()))
+		allocatesNothing(t, tracing.New(provider, nil))
+		if n := len(spans.Started()); n > 0 {
+			t.Errorf("%d spans of messages", n)
+		}
+	})
+}
+
+func allocatesNothing(t *testing.T, traces *tracing.Tracer) {
 	o := newOwner(t)
+	o.traces = traces
 	s := sequenceServer{a: o.Alloc}
 	req, call := someKeys(256), &nextCall{}
 	serve := func() {

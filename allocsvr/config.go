@@ -7,6 +7,7 @@ import (
 
 	"github.com/seqsvr/seqsvr/allocsvr/globalid"
 	"github.com/seqsvr/seqsvr/internal/rpc"
+	"github.com/seqsvr/seqsvr/internal/tracing"
 	"github.com/seqsvr/seqsvr/membership"
 	"github.com/seqsvr/seqsvr/seq"
 )
@@ -62,6 +63,9 @@ type Config struct {
 	// TLS secures the listener and the connections to stores and peers; nil: plaintext.
 	// With a CA nobody connects without a certificate that it has signed.
 	TLS *rpc.TLS
+
+	// Traces makes spans; nil: none.
+	Traces *tracing.Tracer
 
 	Logger *slog.Logger
 }

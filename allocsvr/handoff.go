@@ -98,6 +98,12 @@ func (a *Alloc) misplaced(now time.Duration) map[string][]seq.SectionID {
 // handOverAll hands the sections over batch by batch and stops at the first that fails.
 func (a *Alloc) handOverAll(ctx context.Context, to quorum.SessionView, ids []seq.SectionID) (moved int, err error) {
 	begin := a.clock.Now()
+	ctx, span := a.traces.Rare(ctx, "alloc.handover")
+	span.Text("to", to.Name)
+	defer func() {
+		span.Int("sections", moved)
+		span.End(err)
+	}()
 	// An empty offer first: a peer that is away or leaving must not cost a seal.
 	if err := a.peers.Offer(ctx, to.Addr, to.Session, nil); err != nil {
 		return 0, err

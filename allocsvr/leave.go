@@ -15,6 +15,8 @@ import (
 // waits for its lease. Call it before Run's context ends, once. An error tells
 // what was not handed over; the lease then runs out by itself.
 func (a *Alloc) Leave(ctx context.Context, file string) error {
+	ctx, span := a.traces.Rare(ctx, "alloc.leave")
+	defer span.End(nil)
 	a.leaving.Store(true)
 	a.seat.release(ctx, a)
 	moved := a.handAway(ctx)

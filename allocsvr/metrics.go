@@ -175,6 +175,7 @@ func (s *Server) Collect(ch chan<- prometheus.Metric) {
 	}
 	p.Send(ch)
 	telemetry.SendMembers(ch, p.view)
+	telemetry.SendTraces(ch, s.cfg.Traces)
 }
 
 // Send gives the metrics of a node.

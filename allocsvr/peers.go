@@ -35,7 +35,12 @@ type PeerConn interface {
 
 // dialPeer connects over the network.
 func (s *Server) dialPeer(addr string) (PeerConn, error) {
-	return rpc.Dial(addr, s.cfg.TLS.DialOptions()...)
+	return rpc.Dial(addr, s.dialOptions()...)
+}
+
+// dialOptions are those of all connections to stores and peers.
+func (s *Server) dialOptions() []grpc.DialOption {
+	return append(s.cfg.TLS.DialOptions(), s.cfg.Traces.DialOptions()...)
 }
 
 func newGRPCPeers(cluster string, from seq.Session, dial func(string) (PeerConn, error)) *grpcPeers {

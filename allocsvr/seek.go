@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/seqsvr/seqsvr/internal/tracing"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
 )
@@ -151,6 +152,12 @@ func (a *Alloc) seekOnce(ctx context.Context) time.Duration {
 	ids, dead := a.missing(t, v, now)
 	if len(ids) == 0 {
 		return pause
+	}
+	if len(dead) > 0 {
+		var span tracing.Span
+		ctx, span = a.traces.Rare(ctx, "alloc.takeover")
+		span.Int("sections", len(dead))
+		defer span.End(nil)
 	}
 	done := a.acquire(ctx, ids)
 	if len(done.owned) > 0 {

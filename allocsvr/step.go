@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/seqsvr/seqsvr/internal/tracing"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
 )
@@ -14,8 +15,9 @@ import (
 type stepper struct {
 	a *Alloc
 
-	mu  sync.Mutex // guards due
-	due []*cell
+	mu    sync.Mutex // guards due and calls
+	due   []*cell
+	calls tracing.Calls // traced ones that wait for what is due
 
 	kick *loop // something is due
 	rush *loop // and a request waits for it
@@ -31,16 +33,25 @@ const stepGather = 10 * time.Millisecond
 
 // ahead asks for a step so that need fits below the ceiling. Needs c.mu.
 func (a *Alloc) ahead(c *cell, need uint64) {
+	a.aheadFor(context.Background(), c, need)
+}
+
+// aheadFor is ahead for the call that ctx belongs to. Needs c.mu.
+func (a *Alloc) aheadFor(ctx context.Context, c *cell, need uint64) {
 	if c.want(need, a.clock.Now()) {
-		a.stepper.add(c, need > c.confirmed)
+		a.stepper.addFor(ctx, c, need > c.confirmed)
 	}
 }
 
 // add tells that c.target was raised; rush says that a request waits for it. The caller
 // may hold c.mu.
-func (s *stepper) add(c *cell, rush bool) {
+func (s *stepper) add(c *cell, rush bool) { s.addFor(context.Background(), c, rush) }
+
+// addFor is add for the call that ctx belongs to.
+func (s *stepper) addFor(ctx context.Context, c *cell, rush bool) {
 	s.mu.Lock()
 	s.due = append(s.due, c)
+	s.calls = s.a.traces.Note(s.calls, ctx)
 	s.mu.Unlock()
 	if rush {
 		s.rush.kick()
@@ -66,10 +77,10 @@ func (s *stepper) run(ctx context.Context) {
 		default:
 		}
 		s.mu.Lock()
-		due := s.due
-		s.due = nil
+		due, calls := s.due, s.calls
+		s.due, s.calls = nil, nil
 		s.mu.Unlock()
-		if again := s.step(ctx, due); len(again) > 0 {
+		if again := s.stepFor(ctx, due, calls); len(again) > 0 {
 			s.retry(ctx, again)
 		}
 	}
@@ -95,6 +106,22 @@ type planned struct {
 	c     *cell
 	epoch seq.Epoch
 	max   uint64
+}
+
+// stepFor is step with a span: of the calls that wait for it, or, while it is ahead of all
+// calls, one of its own now and then.
+func (s *stepper) stepFor(ctx context.Context, cells []*cell, calls tracing.Calls) (again []*cell) {
+	var span tracing.Span
+	if len(calls) > 0 {
+		ctx, span = s.a.traces.Joint(ctx, "alloc.step", calls)
+	} else {
+		ctx, span = s.a.traces.Root(ctx, "alloc.step")
+	}
+	span.Int("sections", len(cells))
+	again = s.step(ctx, cells)
+	span.Int("unknown", len(again))
+	span.End(nil)
+	return again
 }
 
 // step writes the targets of the cells and returns those whose outcome is

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/seqsvr/seqsvr/allocsvr/counters"
+	"github.com/seqsvr/seqsvr/internal/tracing"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
 )
@@ -90,6 +91,12 @@ func (t *taking) settled() bool { return len(t.pending) == 0 && len(t.epochs) ==
 
 // settle waits for what pass left open, as long as ctx lasts.
 func (t *taking) settle(ctx context.Context) {
+	if !t.settled() {
+		var span tracing.Span
+		ctx, span = t.a.traces.Child(ctx, "alloc.wait")
+		span.Int("keys", len(t.pending))
+		defer span.End(nil)
+	}
 	for _, i := range t.pending {
 		t.one(ctx, i)
 	}
@@ -111,7 +118,7 @@ func (t *taking) one(ctx context.Context, i int) {
 	c := t.a.cells[t.space.SectionOf(t.uids[i])]
 	for {
 		c.mu.Lock()
-		wait, err := t.try(c, i)
+		wait, err := t.try(ctx, c, i)
 		changed := c.changed
 		c.mu.Unlock()
 		if !wait {
@@ -129,7 +136,7 @@ func (t *taking) one(ctx context.Context, i int) {
 
 // try serves index i if it can be served now. wait says that c.changed will tell
 // when to look again. Needs c.mu.
-func (t *taking) try(c *cell, i int) (wait bool, err error) {
+func (t *taking) try(ctx context.Context, c *cell, i int) (wait bool, err error) {
 	switch c.state {
 	case absent:
 		return false, t.a.notOwner(c)
@@ -152,7 +159,7 @@ func (t *taking) try(c *cell, i int) (wait bool, err error) {
 	if lapsed {
 		return false, fmt.Errorf("section %d: confirmed numbers used up: %w", c.id, t.a.leaseLoss())
 	}
-	t.a.ahead(c, cur+t.count(i))
+	t.a.aheadFor(ctx, c, cur+t.count(i))
 	return true, nil
 }
 
@@ -234,7 +241,7 @@ func (a *Alloc) Raise(ctx context.Context, space *seq.Space, uid seq.UID, floor 
 	var value uint64
 	err := a.whenOwned(ctx, c, func() (bool, error) {
 		if floor > c.confirmed {
-			a.ahead(c, floor)
+			a.aheadFor(ctx, c, floor)
 			return false, nil
 		}
 		value = c.table.Raise(uint64(uid), floor)

@@ -58,7 +58,7 @@ func (b *batch) count(i int) uint32 {
 
 // ask is the batch's asker.
 func (b *batch) ask(ctx context.Context, p *peer, space *seq.Space, version uint64, idx []int) ([]fault, error) {
-	if len(idx) <= rideAlong {
+	if len(idx) <= rideAlong && !b.c.alone(ctx) {
 		if t, err := p.enqueueAll(space, b, idx); err == nil {
 			return b.ride(ctx, t, idx)
 		} else if !errors.Is(err, errQueueFull) {

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"time"
@@ -49,6 +50,11 @@ type Config struct {
 	// Fallback makes snowflake IDs of one namespace while the service is away; nil: an
 	// error comes instead.
 	Fallback *Fallback
+	// Alone says whether a call of Take, Next, NextN or NextBatch is to be a call of its own
+	// at the AllocSvr, instead of travelling on a stream along with others: an interceptor
+	// among DialOptions then sees it with its context, as it must to carry a trace on. That
+	// costs several times as much, so let it be true for few. Nil: for none.
+	Alone func(ctx context.Context) bool
 	// Logger takes changes of the table and lost peers. Nil: none.
 	Logger *slog.Logger
 	// TLS secures the connections by PEM files; nil: plaintext, unless DialOptions say

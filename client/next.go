@@ -59,7 +59,7 @@ func (c *Client) Take(ctx context.Context, key Key, n uint32) (Range, error) {
 }
 
 // depart gives the key a place on its way to the owner, which nearly always answers. No
-// flight and no error: the owner is not known, or suspect.
+// flight and no error: the owner is not known, or suspect, or the call travels alone.
 func (c *Client) depart(ctx context.Context, key Key, n uint32) (v *view, t ticket, err error) {
 	if err := checkCount(n); err != nil {
 		return nil, ticket{}, err
@@ -75,7 +75,7 @@ func (c *Client) depart(ctx context.Context, key Key, n uint32) (v *view, t tick
 		return nil, ticket{}, err
 	}
 	p := v.owner(space.SectionOf(key.UID))
-	if p == nil || p.suspect.Load() {
+	if p == nil || p.suspect.Load() || c.alone(ctx) {
 		return v, ticket{}, nil
 	}
 	if t, err = p.enqueue(space, key.UID, n); err != nil {
@@ -93,6 +93,9 @@ func (c *Client) arrive(ctx context.Context, key Key, n uint32, v *view, t ticke
 	if err != nil {
 		return Range{}, err
 	}
+	if t.f == nil && c.alone(ctx) {
+		return c.takeAlone(ctx, key, n)
+	}
 	if t.f == nil {
 		return c.travel(ctx, space, key.UID, n, &journey{})
 	}
@@ -105,6 +108,19 @@ func (c *Client) arrive(ctx context.Context, key Key, n uint32, v *view, t ticke
 		return Range{}, err
 	}
 	return c.travel(ctx, space, key.UID, n, j)
+}
+
+// alone says whether the call is to travel by itself.
+func (c *Client) alone(ctx context.Context) bool { return c.cfg.Alone != nil && c.cfg.Alone(ctx) }
+
+// takeAlone takes by a batch of one, which has all attempts and errors of a call.
+func (c *Client) takeAlone(ctx context.Context, key Key, n uint32) (Range, error) {
+	b := &batch{c: c, uids: []seq.UID{key.UID}, counts: []uint32{n}, out: make([]Range, 1)}
+	errs, err := c.spread(ctx, key.Space, b.uids, b.ask)
+	if err == nil && len(errs) > 0 {
+		err = errs[0]
+	}
+	return b.out[0], err
 }
 
 // travel asks one peer after the other until one answers or the call ends.

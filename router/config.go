@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/seqsvr/seqsvr/internal/rpc"
+	"github.com/seqsvr/seqsvr/internal/tracing"
 	"github.com/seqsvr/seqsvr/membership"
 	"github.com/seqsvr/seqsvr/seq"
 )
@@ -60,6 +61,8 @@ type Config struct {
 	// TLS secures all fronts and the connections to AllocSvr; nil: plaintext. A client of
 	// a front needs no certificate, but one that it shows must be signed by the CA.
 	TLS *rpc.TLS
+	// Traces makes spans of unary calls and HTTP requests; nil: none.
+	Traces *tracing.Tracer
 	// Logger takes what operators should see; nil: none.
 	Logger *slog.Logger
 }

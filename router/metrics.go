@@ -102,4 +102,5 @@ func (r *Router) Collect(ch chan<- prometheus.Metric) {
 	mTable.Send(ch, float64(version))
 	mPeers.Send(ch, float64(peers))
 	telemetry.SendMembers(ch, r.view.Load())
+	telemetry.SendTraces(ch, r.cfg.Traces)
 }

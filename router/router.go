@@ -80,13 +80,15 @@ func New(cfg Config) (*Router, error) {
 	}
 	r.sdk, err = client.New(context.Background(), client.Config{
 		Addrs: cfg.Allocs, ClusterID: cfg.ClusterID, Timeout: cfg.Timeout, AttemptTimeout: cfg.AttemptTimeout,
-		AllowUnordered: true, Lazy: true, Logger: cfg.Logger, DialOptions: cfg.TLS.DialOptions(),
+		AllowUnordered: true, Lazy: true, Logger: cfg.Logger, DialOptions: append(cfg.TLS.DialOptions(), cfg.Traces.DialOptions()...),
+		Alone: cfg.Traces.Alone(),
 	})
 	if err != nil {
 		r.unlisten()
 		return nil, fmt.Errorf("router: %w", err)
 	}
-	r.srv = rpc.NewServer(rpc.ServerConfig{Logger: cfg.Logger, ClusterID: r.sdk.ClusterID, Creds: creds}, r.calls.Options()...)
+	r.srv = rpc.NewServer(rpc.ServerConfig{Logger: cfg.Logger, ClusterID: r.sdk.ClusterID, Creds: creds},
+		append(cfg.Traces.ServerOptions(), r.calls.Options()...)...)
 	r.inWork = rpc.NewAdmission(rpc.DefaultMaxInWork)
 	r.resp = resp.New(admitted{r.sdk, r.inWork}, cfg.Logger)
 	if err := r.SetLimits(cfg); err != nil {
@@ -200,7 +202,7 @@ func (r *Router) Run(ctx context.Context) error {
 
 func (r *Router) serveHTTP(ctx context.Context) error {
 	srv := &http.Server{
-		Handler:           newFront(r),
+		Handler:           r.cfg.Traces.HTTP(newFront(r), "/livez", "/readyz", "/openapi.yaml"),
 		ReadHeaderTimeout: headerTimeout, ReadTimeout: readTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader,
 		ErrorLog: slog.NewLogLogger(r.cfg.Logger.Handler(), slog.LevelWarn),
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/seqsvr/seqsvr/internal/clock"
 	"github.com/seqsvr/seqsvr/internal/rpc"
+	"github.com/seqsvr/seqsvr/internal/tracing"
 	"github.com/seqsvr/seqsvr/membership"
 )
 
@@ -42,6 +43,9 @@ type Config struct {
 	// TLS secures the listener; nil: plaintext. With a CA nobody connects without a
 	// certificate that it has signed.
 	TLS *rpc.TLS
+
+	// Traces makes spans of the calls of traced callers; nil: none.
+	Traces *tracing.Tracer
 
 	Logger *slog.Logger // nil: none
 	Clock  clock.Clock  // nil: the clock of the machine

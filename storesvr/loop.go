@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/seqsvr/seqsvr/internal/tracing"
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/storesvr/acceptor"
 	"github.com/seqsvr/seqsvr/storesvr/disk"
@@ -95,7 +96,10 @@ func (r *replica) commit(group []*write) error {
 	var commits uint64
 	if !update.Empty() {
 		begun := time.Now()
-		if commits, err = r.disk.Commit(update); err != nil {
+		span := r.traceCommit(group, len(update.Changes))
+		commits, err = r.disk.Commit(update)
+		span.End(err)
+		if err != nil {
 			return fmt.Errorf("%w: %w", ErrCommit, err)
 		}
 		r.stats.committed(time.Since(begun), len(group), len(update.Changes))
@@ -111,6 +115,19 @@ func (r *replica) commit(group []*write) error {
 		close(w.done)
 	}
 	return nil
+}
+
+// traceCommit is the span of a transaction that traced calls wait for: a child of the
+// first, that the others are linked to.
+func (r *replica) traceCommit(group []*write, registers int) tracing.Span {
+	var calls tracing.Calls
+	for _, w := range group {
+		calls = r.traces.Note(calls, w.ctx)
+	}
+	_, span := r.traces.Joint(context.Background(), "store.commit", calls)
+	span.Int("group", len(group))
+	span.Int("registers", registers)
+	return span
 }
 
 // applyGroup returns an error only if the process must not go on.

@@ -63,6 +63,7 @@ func (s *Store) Collect(ch chan<- prometheus.Metric) {
 		view = s.gossip.view
 	}
 	telemetry.SendMembers(ch, view)
+	telemetry.SendTraces(ch, s.cfg.Traces)
 }
 
 // errNotServing goes with the state of a store that does not vote.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/seqsvr/seqsvr/internal/clock"
+	"github.com/seqsvr/seqsvr/internal/tracing"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/storesvr/acceptor"
@@ -37,6 +38,7 @@ type replica struct {
 	started  time.Duration
 	nearFull atomic.Uint64 // bytes free below which writes are refused; 0: never
 	stats    stats
+	traces   *tracing.Tracer // of the calls that wait for a commit
 
 	queue  chan *write
 	quit   chan struct{} // closed by close
@@ -71,7 +73,7 @@ func newReplica(cfg Config, db database, meta disk.Meta, registers map[seq.Regis
 	r := &replica{
 		disk: db, clock: cfg.Clock, wall: cfg.wall(), log: cfg.Logger.With("store", meta.Name),
 		identity: meta.Identity, boots: meta.BootCount, started: now,
-		maxLease: cfg.MaxLease, stats: newStats(),
+		maxLease: cfg.MaxLease, stats: newStats(), traces: cfg.Traces,
 		queue: make(chan *write, maxGroup), quit: make(chan struct{}),
 		failed: make(chan struct{}), ended: make(chan struct{}),
 		acceptor: acc, members: meta.Members, listed: now, commits: meta.Commits, distrusted: meta.Distrusted,

@@ -54,7 +54,7 @@ func New(cfg Config) (*Store, error) {
 		return nil, errors.Join(fmt.Errorf("start store %s: %w", meta.Name, err), db.Close(), lis.Close())
 	}
 	s := &Store{cfg: cfg, replica: r, listen: lis}
-	s.server = newServer(cfg, s.advertise(), r, creds, s.calls.Options()...)
+	s.server = newServer(cfg, s.advertise(), r, creds, append(cfg.Traces.ServerOptions(), s.calls.Options()...)...)
 	if s.gossip, err = startGossip(cfg, s.advertise(), r.identity); err != nil {
 		return nil, errors.Join(fmt.Errorf("start store %s: %w", meta.Name, err), s.Close())
 	}

@@ -33,6 +33,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		return supervise(ctx, o, args, stdout, stderr)
 	}
 	return o.Serve(ctx, "allocsvr", func() (daemon.Service, error) {
+		o.Config.Traces = o.Common.Traces
 		server, err := allocsvr.New(o.Config)
 		if err != nil {
 			return nil, usageOf(err)

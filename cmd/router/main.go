@@ -30,6 +30,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	}
 	o.Reread = func() (*daemon.Common, error) { return reread(args) }
 	return o.Serve(ctx, "router", func() (daemon.Service, error) {
+		o.Config.Traces = o.Common.Traces
 		r, err := router.New(o.Config)
 		if err != nil {
 			return nil, usageOf(err)

@@ -77,6 +77,7 @@ func runServe(ctx context.Context, args []string, _, stderr io.Writer) error {
 	}
 	o.Reread = func() (*daemon.Common, error) { return reread(args, stderr) }
 	return o.Serve(ctx, "storesvr", func() (daemon.Service, error) {
+		o.Config.Traces = o.Common.Traces
 		store, err := storesvr.New(o.Config)
 		if err != nil {
 			return nil, usageOf(err)

@@ -13,6 +13,8 @@ import (
 
 	"github.com/seqsvr/seqsvr/internal/rpc"
 	"github.com/seqsvr/seqsvr/internal/telemetry"
+	"github.com/seqsvr/seqsvr/internal/tracing"
+	"github.com/seqsvr/seqsvr/internal/tracing/otlp"
 	"github.com/seqsvr/seqsvr/membership"
 	"github.com/seqsvr/seqsvr/seq"
 )
@@ -30,6 +32,12 @@ type Common struct {
 
 	GossipKeysFile string
 	GossipKeys     *membership.Keys // set by Open; nil: plaintext
+
+	TraceEndpoint string
+	TraceSample   float64
+	TraceCA       string
+	Traces        *tracing.Tracer // set by Serve, before it calls start; nil: no traces
+	exporter      *otlp.Exporter  // behind Traces
 
 	Logger *slog.Logger   // set by Open
 	level  *slog.LevelVar // of Logger
@@ -54,6 +62,7 @@ func (c *Common) Flags(fs *pflag.FlagSet, admin string) {
 	fs.StringVar(&c.TLSFiles.Key, "tls-key", "", "PEM `file` of the certificate's key; required with --tls-cert")
 	fs.StringVar(&c.TLSFiles.CA, "tls-ca", "", "PEM `file` of the CAs that the other side's certificates must be signed by; empty: the system's, and clients are asked for none")
 	c.keysFlags(fs)
+	c.traceFlags(fs)
 	fs.StringVar(&c.LogLevel, "log-level", "info", "debug, info, warn or error")
 	fs.StringVar(&c.LogFormat, "log-format", "text", "text or json")
 }
@@ -73,6 +82,9 @@ func (c *Common) Open(w io.Writer) (err error) {
 	}
 	if c.TLS, err = rpc.NewTLS(c.TLSFiles); err != nil {
 		return Usage(err)
+	}
+	if err := c.checkTraces(); err != nil {
+		return err
 	}
 	return c.openKeys()
 }
@@ -97,7 +109,12 @@ func (c *Common) Serve(ctx context.Context, name string, start func() (Service, 
 	}
 	signals, unheard := c.hangups()
 	defer unheard()
-	service, err := start()
+	flush, err := c.startTraces(name)
+	var service Service
+	if err == nil {
+		defer flush()
+		service, err = start()
+	}
 	if err != nil {
 		if lis != nil {
 			_ = lis.Close()

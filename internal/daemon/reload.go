@@ -49,9 +49,9 @@ func (c *Common) follow(ctx context.Context, signals <-chan os.Signal) (stop fun
 }
 
 // Reload reads all sources again. What may change while the daemon runs is changed: the
-// log level, the gossip keys, and what is in Live. Every other difference is logged as
-// waiting for a restart. If the sources are not sound, or one of the values is not taken,
-// nothing is changed and the log says why.
+// log level, the gossip keys, the share of traces, and what is in Live. Every other
+// difference is logged as waiting for a restart. If the sources are not sound, or one of
+// the values is not taken, nothing is changed and the log says why.
 func (c *Common) Reload() {
 	if c.Reread == nil {
 		c.Logger.Warn("settings are not reloaded: this daemon was not started from any")
@@ -106,6 +106,8 @@ func (c *Common) live(name, to string) func(text string) error {
 		return func(text string) error { return c.level.UnmarshalText([]byte(text)) }
 	case name == keysFlag && c.GossipKeys != nil && to != "":
 		return func(string) error { return nil } // reloadKeys takes the file
+	case name == sampleFlag && c.exporter != nil:
+		return c.setSample
 	}
 	return c.Live[name]
 }

@@ -162,7 +162,15 @@ func (t *TLS) DialOptions() []grpc.DialOption {
 	if t == nil {
 		return nil
 	}
-	return []grpc.DialOption{grpc.WithTransportCredentials(credentials.NewTLS(t.dialler()))}
+	return []grpc.DialOption{grpc.WithTransportCredentials(t.Creds())}
+}
+
+// Creds are DialOptions for who dials by himself.
+func (t *TLS) Creds() credentials.TransportCredentials {
+	if t == nil {
+		return nil
+	}
+	return credentials.NewTLS(t.dialler())
 }
 
 func (t *TLS) dialler() *tls.Config {
