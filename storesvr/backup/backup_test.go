@@ -194,6 +194,34 @@ func TestARestoreBeginsAboveEverythingThatMayHaveBeenHandedOut(t *testing.T) {
 	}
 }
 
+// The era between had begun at the same backup plus a bump, and handed out from there.
+func TestTheSameBackupRestoredAgainBeginsAboveTheEraBetween(t *testing.T) {
+	m, states := sample(t)
+	o := order(t)
+	first, err := o.Content(m, states)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.Era += 2
+	third, err := o.Content(m, states)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, st := range states {
+		was, now := first.Registers[st.Register], third.Registers[st.Register]
+		switch st.Register.Kind() {
+		case seq.KindSection, seq.KindTag:
+			if want := was.Max + 2*DefaultBump; now.Max != want {
+				t.Errorf("%s: max %d two eras later, want %d", st.Register, now.Max, want)
+			}
+		case seq.KindDocument:
+			if len(st.Payload) > 0 && st.Register != seq.MembersRegister && now.Max < was.Max+2*documentBump {
+				t.Errorf("%s: version %d two eras later, %d before", st.Register, now.Max, was.Max)
+			}
+		}
+	}
+}
+
 func TestARestoreRefusesByNameAndMakesNothing(t *testing.T) {
 	m, states := sample(t)
 	rows := []struct {
@@ -206,6 +234,8 @@ func TestARestoreRefusesByNameAndMakesNothing(t *testing.T) {
 		{"the era of the backup", func(o *Restore) { o.Era = 3 }, ErrEra},
 		{"no bump", func(o *Restore) { o.Bump = 0 }, ErrBump},
 		{"a bump that has no room", func(o *Restore) { o.Bump = uint64(seq.MaxSeq) }, ErrBump},
+		{"more eras than there is room for", func(o *Restore) { o.Era = 1 << 22 }, ErrBump},
+		{"eras that wrap", func(o *Restore) { o.Era = 1<<64 - 1 }, ErrBump},
 		{"a bump that wraps", func(o *Restore) { o.Bump = 1<<64 - 1 }, ErrBump},
 		{"a name that is no member", func(o *Restore) { o.Name = "z" }, storesvr.ErrConfig},
 		{"no directory", func(o *Restore) { o.DataDir = "" }, storesvr.ErrConfig},

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"math/bits"
 	"slices"
 	"time"
 
@@ -37,8 +38,11 @@ type Restore struct {
 	Name    string   // of this store, one of Names
 	Names   []string // of all stores of the new era
 	Cluster string   // that the backup must be of
-	Era     seq.Era  // above that of the backup
-	Bump    uint64   // numbers by which every section and tag is raised, above 0
+	Era     seq.Era  // above that of the backup, and above every other that the cluster has had
+	// Bump, above 0, is the numbers by which every section and tag is raised for each era
+	// from the backup's on: the eras between were restored, perhaps of this same backup,
+	// and have handed out numbers above it.
+	Bump uint64
 	// WorkerMargin beyond Now is where the marks of worker ids are raised to.
 	WorkerMargin time.Duration
 	Now          time.Time
@@ -102,7 +106,7 @@ func (o Restore) raise(m Manifest, states []quorum.RegisterState) (map[seq.Regis
 	if o.Bump == 0 || o.WorkerMargin < 0 {
 		return nil, fmt.Errorf("%w: by %d numbers and %v", ErrBump, o.Bump, o.WorkerMargin)
 	}
-	nobody := nobodyOf(m, o.Era)
+	nobody, eras := nobodyOf(m, o.Era), uint64(o.Era-m.Era)
 	out := make(map[seq.Register]acceptor.State, len(states))
 	for _, st := range states {
 		if st.Register == seq.MembersRegister { // the new era begins with a list of its own
@@ -114,13 +118,13 @@ func (o Restore) raise(m Manifest, states []quorum.RegisterState) (map[seq.Regis
 		var err error
 		switch st.Register.Kind() {
 		case seq.KindSection:
-			next.Max, err = o.up(st, uint64(seq.MaxSeq))
+			next.Max, err = o.up(st, eras, uint64(seq.MaxSeq))
 		case seq.KindTag:
-			next.Max, err = o.up(st, math.MaxInt64)
+			next.Max, err = o.up(st, eras, math.MaxInt64)
 		case seq.KindWorker:
 			next.Max = max(st.Max, uint64(max(0, o.Now.Add(o.WorkerMargin).UnixMilli())))
 		case seq.KindDocument:
-			next, err = raiseDocument(st, epoch)
+			next, err = raiseDocument(st, epoch, eras)
 		default: // the seat has no value
 			next.Max = st.Max
 		}
@@ -132,26 +136,33 @@ func (o Restore) raise(m Manifest, states []quorum.RegisterState) (map[seq.Regis
 	return out, nil
 }
 
-// up is a counter's max, raised.
-func (o Restore) up(st quorum.RegisterState, limit uint64) (uint64, error) {
-	if st.Max > limit || o.Bump > limit-st.Max {
-		return 0, fmt.Errorf("%w: %s is at %d, and its limit is %d", ErrBump, st.Register, st.Max, limit)
+// up is a counter's max, raised by a bump for each era.
+func (o Restore) up(st quorum.RegisterState, eras, limit uint64) (uint64, error) {
+	over, by := bits.Mul64(o.Bump, eras)
+	if over > 0 || st.Max > limit || by > limit-st.Max {
+		return 0, fmt.Errorf("%w: %s is at %d, its limit is %d, and it is to go up by %d for each of %d eras",
+			ErrBump, st.Register, st.Max, limit, o.Bump, eras)
 	}
-	return st.Max + o.Bump, nil
+	return st.Max + by, nil
 }
 
 var errPayload = errors.New("payload without a version")
 
 // raiseDocument raises the version, so that whoever saw a later one than the backup's
 // takes the restored document for newer.
-func raiseDocument(st quorum.RegisterState, epoch seq.Epoch) (acceptor.State, error) {
+func raiseDocument(st quorum.RegisterState, epoch seq.Epoch, eras uint64) (acceptor.State, error) {
 	if len(st.Payload) == 0 { // never written
 		return acceptor.State{}, nil
 	}
 	if len(st.Payload) < versionLen {
 		return acceptor.State{}, fmt.Errorf("%w: %s: %w", ErrUnsound, st.Register, errPayload)
 	}
-	version := max(st.Max, binary.BigEndian.Uint64(st.Payload)) + documentBump
+	over, by := bits.Mul64(documentBump, eras)
+	was := max(st.Max, binary.BigEndian.Uint64(st.Payload))
+	if over > 0 || was > math.MaxInt64 || by > math.MaxInt64-was {
+		return acceptor.State{}, fmt.Errorf("%w: %s is at version %d, and its limit is %d", ErrBump, st.Register, was, math.MaxInt64)
+	}
+	version := was + by
 	payload := slices.Clone(st.Payload)
 	binary.BigEndian.PutUint64(payload, version)
 	return acceptor.State{Promised: epoch, Accepted: epoch, Max: version, Payload: payload, PayloadMax: version}, nil

@@ -27,19 +27,20 @@ func restoreCommand() *cobra.Command {
 		Short: "make the database of a store from a backup, for a new era that begins above all that was handed out",
 		Long: `restore makes one store's database from a backup. Run it once for every store of the new era, each
 with its own --name, from the same file. Stop every process of the era before first: they are refused
-afterwards. Numbers jump up by --bump and never come back; ids of snowflake workers that the backup
-knows go on --worker-margin from now, those of others at once.`,
+afterwards. Numbers jump up by --bump for each era since the backup and never come back; ids of snowflake
+workers that the backup knows go on --worker-margin from now, those of others at once. --era must be above
+every era that the cluster has had: one that was used before would hand out its numbers again.`,
 		Example: "  seqctl store restore --from /backup/seqsvr --era 1 --cluster prod --data-dir /var/lib/seqsvr/store --name store-1 --members store-1,store-2,store-3",
 		Args:    ctl.ExactArgs(),
 	}
 	o.addTo(cmd)
 	cmd.Flags().StringVar(&from, "from", "", "the backup `file`; required")
-	cmd.Flags().Uint64Var(&era, "era", 0, "`number` of the new era, above that of the backup; required")
+	cmd.Flags().Uint64Var(&era, "era", 0, "`number` of the new era, above every one before, the backup's and those since; required")
 	cmd.Flags().StringVar(&r.Cluster, "cluster", "", "`id` of the cluster that the backup must be of; required")
 	cmd.Flags().StringVar(&r.DataDir, "data-dir", "", "`directory` that the database is made in; required")
 	cmd.Flags().StringVar(&r.Name, "name", "", "`name` of this store, one of --members; required")
 	cmd.Flags().StringSliceVar(&r.Names, "members", nil, "`names` of all stores of the new era; required")
-	cmd.Flags().Uint64Var(&r.Bump, "bump", backup.DefaultBump, "by how many `numbers` every section and tag is raised: more than any counter handed out since the backup")
+	cmd.Flags().Uint64Var(&r.Bump, "bump", backup.DefaultBump, "by how many `numbers` every section and tag is raised for each era since the backup: more than any counter handed out in one")
 	cmd.Flags().DurationVar(&r.WorkerMargin, "worker-margin", backup.DefaultWorkerMargin, "how far beyond now the marks of worker ids are raised")
 	cmd.RunE = o.Verb(func(_ context.Context, format ui.Format, _ []string, stdout io.Writer) error {
 		if from == "" || era == 0 {
