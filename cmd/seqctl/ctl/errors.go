@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"strings"
 
 	"google.golang.org/grpc/codes"
@@ -34,13 +35,41 @@ func plain(addr string, err error) error {
 	}
 	switch code := status.Code(err); {
 	case code == codes.Unavailable:
-		return fmt.Errorf("%w at %s: %s (is the cluster running? seqctl dev starts one)", errNoAnswer, addr, lastReason(err))
+		return fmt.Errorf("%w at %s: %s (%s)", errNoAnswer, addr, lastReason(err), hint(lastReason(err)))
 	case code == codes.Unimplemented:
 		return fmt.Errorf("%w at %s: it is no router or AllocSvr", errNoAnswer, addr)
 	case code == codes.DeadlineExceeded || errors.Is(err, context.DeadlineExceeded):
 		return fmt.Errorf("%w at %s in time: %w", errNoAnswer, addr, err)
 	}
 	return err
+}
+
+// hint is what to look at when a connection failed for that reason.
+func hint(reason string) string {
+	if why := securityHint(reason); why != "" {
+		return why
+	}
+	return "is the cluster running? seqctl dev starts one"
+}
+
+// securityHint is what to look at if the connection came to be and its two ends did not
+// agree on TLS; "" if that is not the reason. It has no colon, which lastReason goes by. Who closes first decides which error the
+// other end sees, so some are only likely.
+func securityHint(reason string) string {
+	has := func(parts ...string) bool {
+		return slices.ContainsFunc(parts, func(p string) bool { return strings.Contains(reason, p) })
+	}
+	switch {
+	case has("certificate required", "bad certificate", "unknown certificate authority"):
+		return "it wants a certificate of its CA, --tls-cert and --tls-key"
+	case has("certificate", "x509"):
+		return "its certificate is not one of the CA in --tls-ca"
+	case has("does not look like a TLS handshake"):
+		return "it speaks no TLS, leave --tls-ca out"
+	case has("EOF", "connection reset", "broken pipe"):
+		return "it closed the connection; does it want TLS? --tls-ca, --tls-cert and --tls-key"
+	}
+	return ""
 }
 
 // lastReason is the end of a chain such as "connection error: desc = "transport:

@@ -47,6 +47,13 @@ func (s *survey) troubles() []trouble {
 	if best == nil {
 		t := trouble{cause: noAllocators, breaks: true, what: fmt.Sprintf("none of %d AllocSvr answers", len(s.cluster.table.Nodes)),
 			do: start("allocsvr", s.cluster.table.Nodes[0].Name), why: "and the others; the last line of a daemon's log says why it ended"}
+		for _, err := range s.errs { // they run, and do not speak with this caller
+			reason, _, _ := strings.Cut(lastReason(err), " (")
+			if why := securityHint(reason); why != "" {
+				t.what, t.do, t.why = t.what+": "+reason, "seqctl status --tls-ca CA --tls-cert CERT --tls-key KEY", why
+				break
+			}
+		}
 		return []trouble{t}
 	}
 	all := append(s.storeTroubles(best), s.nodeTroubles()...)
