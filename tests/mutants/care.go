@@ -17,8 +17,14 @@ var careMutants = []mutant{
 	{
 		line: 28, name: "backup restored without bump: sections and tags",
 		file:  "storesvr/backup/restore.go",
-		edits: []edit{{old: "	return st.Max + o.Bump, nil\n", new: "	return st.Max, nil\n"}},
+		edits: []edit{{old: "	return st.Max + by, nil\n", new: "	return st.Max, nil\n"}},
 		pkg:   "storesvr/backup", tests: []string{"TestARestoreBeginsAboveEverythingThatMayHaveBeenHandedOut"},
+	},
+	{
+		line: 28, name: "the same backup restored twice with the bump of once",
+		file:  "storesvr/backup/restore.go",
+		edits: []edit{{old: "	over, by := bits.Mul64(o.Bump, eras)\n", new: "	over, by := bits.Mul64(o.Bump, min(eras, 1))\n"}},
+		pkg:   "storesvr/backup", tests: []string{"TestTheSameBackupRestoredAgainBeginsAboveTheEraBetween"},
 	},
 	{
 		line: 28, name: "backup restored without bump: worker marks",
