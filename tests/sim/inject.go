@@ -316,11 +316,15 @@ func injectLoss(w *world, f Fault) {
 	w.loseDisk(h, f)
 }
 
-// loseDisk kills the store of a disk that is forfeit, and changes the disk.
+// loseDisk kills the store of a disk that is forfeit, and changes the disk. Nobody starts
+// the store before that is done.
 func (w *world) loseDisk(h *host, f Fault) {
-	w.kill(h, 0)
+	changed := make(chan struct{})
 	w.mu.Lock()
+	w.trace.add("%-8s killed", h.name)
+	h.halt(false)
 	over := h.over
+	h.over = changed
 	w.mu.Unlock()
 	w.work.Go(func() {
 		if over != nil {
@@ -340,6 +344,7 @@ func (w *world) loseDisk(h *host, f Fault) {
 			h.lost = true
 			w.mu.Unlock()
 		}
+		close(changed)
 		w.later(f.For, func() { w.startHost(h) })
 	})
 }

@@ -23,29 +23,39 @@ import (
 // more than enough or none.
 const nearFull = 1 << 20
 
-// startStore starts the process of a store once the one before has let go of the disk,
-// unless the disk is lost.
+// startStore starts the process of a store that is down, once nobody has its disk in hand:
+// the process before, or whoever changes it. Not if the disk is lost.
 func (w *world) startStore(h *host) {
 	w.mu.Lock()
-	over := h.over
+	up, over := h.up, h.over
 	w.mu.Unlock()
+	if up {
+		return
+	}
 	w.work.Go(func() {
 		if over != nil {
 			<-over
 		}
-		w.openStore(h)
+		w.openStore(h, over)
 	})
 }
 
-func (w *world) openStore(h *host) {
+// openStore starts the process if over is still the last to have had the disk in hand.
+func (w *world) openStore(h *host, over chan struct{}) {
 	w.mu.Lock()
 	if h.up || h.lost || w.life.Err() != nil {
 		w.mu.Unlock()
 		return
 	}
+	if h.over != over {
+		w.mu.Unlock()
+		w.startStore(h)
+		return
+	}
 	h.boot()
 	db := &database{d: h.disk, dead: h.fence}
-	life, dead, over := h.life, h.dead, h.over
+	life, dead := h.life, h.dead
+	over = h.over
 	meta, registers := h.disk.open()
 	w.mu.Unlock()
 
