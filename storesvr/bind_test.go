@@ -130,6 +130,41 @@ func TestAStoreWhoseDiskIsOlderThanItWasNeverVotesAgain(t *testing.T) {
 	}
 }
 
+// A disk that was put back from before a change of the member list: whoever tells it the
+// newer list must not make a voter of it, once a session has seen it newer.
+func TestADiskOfAnOlderListIsFoundOutBeforeItIsBroughtUpToDate(t *testing.T) {
+	b := newVoter(t)
+	reply, err := b.Renew(t.Context(), b.renewal(alice))
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := quorum.MemberList{Version: 2, R: 2, W: 2, Members: append(b.fellows()[:2:2], quorum.Member{UUID: "u-d", Name: "d"})}
+	list.Sort()
+	req := b.renewal(alice)
+	req.Ref.Members, req.Ref.MembersHash = list.Version, quorum.MembersHash(list.Members)
+	req.Seen = reply.Commits
+	if _, err := b.Renew(t.Context(), req); !errors.Is(err, seq.ErrStaleEra) {
+		t.Errorf("seen as many as there are: got %v, want ErrStaleEra", err)
+	}
+	req.Seen++
+	if _, err := b.Renew(t.Context(), req); !errors.Is(err, seq.ErrNotVoting) {
+		t.Errorf("seen more than there are: got %v, want ErrNotVoting", err)
+	}
+	if err := b.adopt(t.Context(), "c1", 0, list); err != nil {
+		t.Fatal(err)
+	}
+	for _, when := range []string{"at once", "after a restart"} {
+		b.ref = req.Ref
+		if _, err := b.prepare(1, bob); !errors.Is(err, seq.ErrNotVoting) {
+			t.Errorf("%s: got %v, want ErrNotVoting", when, err)
+		}
+		if got := b.describe(); got.Voting || !strings.Contains(got.State, "distrusted") {
+			t.Errorf("%s: voting %v, state %q", when, got.Voting, got.State)
+		}
+		b.reopen()
+	}
+}
+
 func TestInitRefusesQuorumsThatCouldMissEachOther(t *testing.T) {
 	good := func() InitConfig {
 		return InitConfig{DataDir: "unused", ClusterID: "c1", Name: "a", MemberNames: []string{"a", "b", "c"}, N: 3, R: 2, W: 2}

@@ -267,11 +267,16 @@ func (r *replica) Renew(ctx context.Context, req quorum.RenewRequest) (quorum.Re
 func (r *replica) renew(req quorum.RenewRequest) (quorum.RenewReply, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if err := r.admit(req.Ref); err != nil {
+	// First of all: a disk that was put back may have an older member list, or be a learner's
+	// once more, and whoever then brings it up to date would make a voter of it.
+	if err := r.sameCluster(req.Ref.Cluster, req.Ref.Era); err != nil {
 		return quorum.RenewReply{}, fmt.Errorf("renew: %w", err)
 	}
-	if req.Seen > r.commits {
+	if req.Seen > r.commits && r.distrusted == "" {
 		return quorum.RenewReply{}, r.distrust(req)
+	}
+	if err := r.admit(req.Ref); err != nil {
+		return quorum.RenewReply{}, fmt.Errorf("renew: %w", err)
 	}
 	reply, err := r.acceptor.Renew(req, r.clock.Now())
 	if err != nil {

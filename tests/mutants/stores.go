@@ -171,8 +171,14 @@ var storeMutants = []mutant{
 	{
 		line: 26, name: "rolled-back disk votes",
 		file:  "storesvr/replica.go",
-		edits: []edit{{old: "	if req.Seen > r.commits {\n", new: "	if false {\n"}},
+		edits: []edit{{old: "	if req.Seen > r.commits && r.distrusted == \"\" {\n", new: "	if false {\n"}},
 		pkg:   "storesvr", tests: []string{"TestAStoreWhoseDiskIsOlderThanItWasNeverVotesAgain"},
+	},
+	{
+		line: 26, name: "rolled-back disk votes: its older list is looked at first",
+		file:  "storesvr/replica.go",
+		edits: []edit{{old: "	if req.Seen > r.commits && r.distrusted == \"\" {\n", new: "	if req.Seen > r.commits && r.admit(req.Ref) == nil {\n"}},
+		pkg:   "storesvr", tests: []string{"TestADiskOfAnOlderListIsFoundOutBeforeItIsBroughtUpToDate"},
 	},
 	{
 		line: 29, name: "counter wraps at the stores",
