@@ -23,9 +23,11 @@ const (
 	replaceKinds
 )
 
-// spared counts the voters of the newest list that live and are to stay, but for one.
-// Needs w.mu.
+// spared counts the voters of the newest list that live and are to stay, but for one. None
+// can be spared before all are bound to one another, for which all are needed (decision
+// 008). Needs w.mu.
 func (w *world) spared(but *host) (n int, voter bool) {
+	unbound := false
 	for _, m := range w.list().Voters() {
 		h := w.host(m.Name)
 		leaves := false
@@ -33,12 +35,16 @@ func (w *world) spared(but *host) (n int, voter bool) {
 			leaves = leaves || o.host == m.Name
 		}
 		there := !h.forfeit && h.disk.identity().UUID == m.UUID
+		unbound = unbound || there && !h.disk.bound()
 		switch {
 		case h == but:
 			voter = true
 		case there && !leaves:
 			n++
 		}
+	}
+	if unbound {
+		n = 0
 	}
 	return n, voter
 }

@@ -202,3 +202,10 @@ func (d *simDisk) identity() disk.Identity {
 	defer d.mu.Unlock()
 	return d.now.meta.Identity
 }
+
+// bound says whether the disk has a member list.
+func (d *simDisk) bound() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.now.meta.Members.Version > 0
+}
