@@ -9,6 +9,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/seqsvr/seqsvr/internal/rpc"
 	"github.com/seqsvr/seqsvr/internal/telemetry"
 )
 
@@ -42,10 +43,10 @@ func (s *httpStats) watch(route string, next http.Handler) http.Handler {
 	s.took.Store(route, took)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		begun := time.Now()
-		out := &answered{ResponseWriter: w, code: http.StatusOK}
+		out := rpc.Watch(w)
 		next.ServeHTTP(out, r)
 		took.Observe(time.Since(begun))
-		key := endedKey{route, out.code}
+		key := endedKey{route, out.Code}
 		n, ok := s.ended.Load(key)
 		if !ok {
 			n, _ = s.ended.LoadOrStore(key, new(atomic.Uint64))
@@ -65,21 +66,6 @@ func (s *httpStats) send(ch chan<- prometheus.Metric) {
 		return true
 	})
 }
-
-// answered remembers the status of an answer.
-type answered struct {
-	http.ResponseWriter
-	code int
-}
-
-// WriteHeader implements http.ResponseWriter.
-func (a *answered) WriteHeader(code int) {
-	a.code = code
-	a.ResponseWriter.WriteHeader(code)
-}
-
-// Unwrap lets http.ResponseController reach the connection.
-func (a *answered) Unwrap() http.ResponseWriter { return a.ResponseWriter }
 
 // Describe implements prometheus.Collector; see telemetry.Func.
 func (r *Router) Describe(chan<- *prometheus.Desc) {}

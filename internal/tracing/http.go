@@ -7,6 +7,8 @@ import (
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/trace"
+
+	"github.com/seqsvr/seqsvr/internal/rpc"
 )
 
 // The attributes of a request, by OpenTelemetry's conventions.
@@ -39,13 +41,13 @@ func (t *Tracer) HTTP(next http.Handler, quiet ...string) http.Handler {
 			return
 		}
 		defer span.End()
-		out := &answered{ResponseWriter: w, code: http.StatusOK}
+		out := rpc.Watch(w)
 		next.ServeHTTP(out, r)
 		method := known(r.Method)
 		span.SetName(method + " " + r.Pattern)
-		span.SetAttributes(httpMethod.String(method), httpRoute.String(r.Pattern), httpStatus.Int(out.code))
-		if out.code >= http.StatusInternalServerError {
-			span.SetStatus(codes.Error, http.StatusText(out.code))
+		span.SetAttributes(httpMethod.String(method), httpRoute.String(r.Pattern), httpStatus.Int(out.Code))
+		if out.Code >= http.StatusInternalServerError {
+			span.SetStatus(codes.Error, http.StatusText(out.Code))
 		}
 	})
 }
@@ -58,18 +60,3 @@ func known(method string) string {
 	}
 	return "_OTHER"
 }
-
-// answered remembers the status of an answer.
-type answered struct {
-	http.ResponseWriter
-	code int
-}
-
-// WriteHeader implements http.ResponseWriter.
-func (a *answered) WriteHeader(code int) {
-	a.code = code
-	a.ResponseWriter.WriteHeader(code)
-}
-
-// Unwrap lets http.ResponseController reach the connection.
-func (a *answered) Unwrap() http.ResponseWriter { return a.ResponseWriter }
