@@ -8,17 +8,12 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
+	"github.com/seqsvr/seqsvr/internal/bubble"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
 )
-
-// bubbleClock is the clock of a synctest bubble.
-type bubbleClock struct{ start time.Time }
-
-func (c bubbleClock) Now() time.Duration { return time.Since(c.start) }
 
 // starvation holds the renewals of whole nodes up for random times, as a machine does
 // that has no time for them: nobody is dead, and leases end before they are renewed.
@@ -71,7 +66,7 @@ func (l late) Renew(ctx context.Context, req quorum.RenewRequest) (quorum.RenewR
 func starving(t *testing.T, which string, most time.Duration) (f *fleet, a, b, c *node, s *starvation) {
 	t.Helper()
 	s = &starvation{which: which, most: most, random: rand.New(rand.NewPCG(1, 2)), next: map[string]time.Time{}}
-	f = newFleetOn(t, bubbleClock{time.Now()}, seq.Space{Name: "user", Sections: 32, Step: 100})
+	f = newFleetOn(t, bubble.NewClock(), seq.Space{Name: "user", Sections: 32, Step: 100})
 	f.renews = func(node string, store quorum.Store) quorum.Store { return late{store, s, node} }
 	a, b, c = f.start("a", 3, ""), f.start("b", 3, ""), f.start("c", 3, "")
 	f.serving(a, b, c)
@@ -103,7 +98,7 @@ func takenOver(f *fleet, a, b, c *node) time.Duration {
 const soon = 20 * time.Millisecond
 
 func TestADeadNodeIsTakenOverAtTheEndOfItsLease(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		f, a, b, c, _ := starving(t, "", 0)
 		if got := takenOver(f, a, b, c); got > f.lease+soon {
 			t.Errorf("taken over after %v, want at most the lease of %v", got, f.lease)
@@ -115,7 +110,7 @@ func TestNodesThatStarveTakeEachOtherOverSoOftenAndNoMore(t *testing.T) {
 	const minutes = 4
 	for _, most := range []time.Duration{1200 * time.Millisecond, 2500 * time.Millisecond, 5 * time.Second} {
 		t.Run(most.String(), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
 				f, a, b, c, s := starving(t, "abc", most)
 				s.set(true)
 				for m := range uint64(minutes) {
@@ -135,7 +130,7 @@ func TestNodesThatStarveTakeEachOtherOverSoOftenAndNoMore(t *testing.T) {
 }
 
 func TestANodeThatStarvedAndThenDiesIsTakenOver(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		f, a, b, c, s := starving(t, "abc", 2500*time.Millisecond)
 		s.set(true)
 		time.Sleep(time.Minute)
@@ -152,7 +147,7 @@ func TestANodeThatStarvedAndThenDiesIsTakenOver(t *testing.T) {
 }
 
 func TestANodeThatWasLateIsAsGoodAsAnyOnceItHasBeenSteady(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		f, a, b, c, s := starving(t, "a", 4*time.Second)
 		s.set(true)
 		f.until("a was taken over", func() bool { return takeovers(b, c) > 0 })
@@ -184,8 +179,8 @@ func (p *probes) Probe(ctx context.Context, s seq.Session, regs []seq.Register) 
 }
 
 func TestANodeThatHearsNothingSeeksNothingOfOthers(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := newFleetOn(t, bubbleClock{time.Now()}, seq.Space{Name: "user", Sections: 32, Step: 100})
+	bubble.Test(t, func(t *testing.T) {
+		f := newFleetOn(t, bubble.NewClock(), seq.Space{Name: "user", Sections: 32, Step: 100})
 		s := &starvation{which: "a", most: time.Nanosecond, random: rand.New(rand.NewPCG(1, 2)), next: map[string]time.Time{}}
 		f.renews = func(node string, store quorum.Store) quorum.Store { return late{store, s, node} }
 		a, b := f.start("a", 2, ""), f.start("b", 2, "")

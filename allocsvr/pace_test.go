@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/seqsvr/seqsvr/allocsvr/counters"
+	"github.com/seqsvr/seqsvr/internal/bubble"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
 )
@@ -160,13 +161,8 @@ func TestASectionThatWasBusyGetsTheSmallStepAgain(t *testing.T) {
 	}
 }
 
-// passing is the clock of a synctest bubble.
-type passing struct{ start time.Time }
-
-func (p passing) Now() time.Duration { return time.Since(p.start) }
-
 func TestStepsThatNobodyWaitsForShareMessages(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		const sections = 1000
 		m, err := seq.NewMapping(seq.Space{Name: "user", Sections: sections, Step: 100})
 		if err != nil {
@@ -179,7 +175,7 @@ func TestStepsThatNobodyWaitsForShareMessages(t *testing.T) {
 			return quorum.Outcome{State: quorum.Won}
 		}
 		a, err := NewAlloc(Parts{Name: "a", Session: ownerSession, Lease: ownerLease, Replicas: 3, Needed: 2, Mapping: m,
-			Registers: regs, Leases: idleLeases{}, Clock: passing{time.Now()}, Wall: time.Now, Logger: slog.New(slog.DiscardHandler)})
+			Registers: regs, Leases: idleLeases{}, Clock: bubble.NewClock(), Wall: time.Now, Logger: slog.New(slog.DiscardHandler)})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -13,6 +13,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/seqsvr/seqsvr/internal/bubble"
 	"github.com/seqsvr/seqsvr/seq"
 )
 
@@ -43,7 +44,7 @@ func TestADocumentIsSwappedFromVersionToVersion(t *testing.T) {
 }
 
 func TestALoadOfAConfirmedDocumentWritesNothing(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) { // time stands, so that no store is slow
+	bubble.Test(t, func(t *testing.T) { // time stands, so that no store is slow
 		g, fakes := cluster(t, 3, true, routes)
 		if _, err := g.SwapDocument(t.Context(), me, routes, 0, []byte("x")); err != nil {
 			t.Fatal(err)
@@ -195,7 +196,7 @@ func TestAPayloadThatIsNoDocumentIsAnError(t *testing.T) {
 }
 
 func TestAnEndedContextEndsARace(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		g, fakes := cluster(t, 3, true, routes)
 		for _, f := range fakes {
 			f.script(func(method string) fault {
@@ -336,7 +337,7 @@ func TestSwapsAreLinearizableOverFaultyStores(t *testing.T) {
 		}
 		seed := rapid.Uint64().Draw(rt, "seed")
 		var err error
-		synctest.Test(t, func(t *testing.T) { err = runWriters(t, faults, writers, seed) })
+		bubble.Test(t, func(t *testing.T) { err = runWriters(t, faults, writers, seed) })
 		if err != nil {
 			rt.Fatal(err)
 		}

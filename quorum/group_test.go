@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/seqsvr/seqsvr/internal/bubble"
 	"github.com/seqsvr/seqsvr/seq"
 )
 
@@ -119,7 +120,7 @@ func TestAStoreThatAnswersAsAnotherDoesNotCount(t *testing.T) {
 }
 
 func TestASingleNackRefusesAStepAndNotAPrepare(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		g, fakes := cluster(t, 3, true, section)
 		fakes[0].set(section, Result{Promised: epoch(9, other)})
 		for _, f := range fakes[1:] { // the NACK comes first
@@ -137,7 +138,7 @@ func TestASingleNackRefusesAStepAndNotAPrepare(t *testing.T) {
 }
 
 func TestTheBaseIsTheHighestOfAllPromisesNotTheFirst(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		g, fakes := cluster(t, 3, true, section)
 		fakes[0].set(section, Result{Accepted: epoch(1, other), Promised: epoch(1, other), Max: 10}) // answers first
 		fakes[1].set(section, Result{Accepted: epoch(3, other), Promised: epoch(3, other), Max: 30})
@@ -214,7 +215,7 @@ func TestRemainingIsWhenTheWthStoreLetsGo(t *testing.T) {
 		{"one silent", [3]fault{{before: errDropped}, held(5 * time.Second), held(4 * time.Second)}, 5 * time.Second},
 		{"nothing known", [3]fault{{before: errDropped}, held(5 * time.Second), {before: errDropped}}, 0},
 	} {
-		synctest.Test(t, func(t *testing.T) {
+		bubble.Test(t, func(t *testing.T) {
 			g, fakes := cluster(t, 3, true, section)
 			for i, x := range c.stores {
 				// The third answers a second after the others, whose answers age.
@@ -237,7 +238,7 @@ func TestRemainingIsWhenTheWthStoreLetsGo(t *testing.T) {
 }
 
 func TestOneSlowStoreDelaysNoBatchAndIsWrittenAllTheSame(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		g, fakes := cluster(t, 5, true, section)
 		fakes[3].always(fault{sleep: func(ctx context.Context) {
 			time.Sleep(time.Second)
@@ -263,7 +264,7 @@ func TestOneSlowStoreDelaysNoBatchAndIsWrittenAllTheSame(t *testing.T) {
 }
 
 func TestARoundEndsWithItsTimeoutAndWithTheCallersContext(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		g, fakes := cluster(t, 3, true, section)
 		dead := make(chan struct{})
 		defer close(dead)

@@ -10,19 +10,15 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/seqsvr/seqsvr/internal/bubble"
 	"github.com/seqsvr/seqsvr/seq"
 )
-
-// bubbleClock is the clock of a synctest bubble.
-type bubbleClock struct{ start time.Time }
-
-func (c bubbleClock) Now() time.Duration { return time.Since(c.start) }
 
 // run starts leases over n fake stores inside of a bubble, and stops them with the test.
 func run(t *testing.T, n int, edit func(*LeaseConfig)) (*Leases, []*fakeStore) {
 	t.Helper()
 	fakes, stores := fakeStores(n, true)
-	cfg := LeaseConfig{Session: me, Name: "a", Lease: lease, N: n, W: n/2 + 1, Clock: bubbleClock{time.Now()}}
+	cfg := LeaseConfig{Session: me, Name: "a", Lease: lease, N: n, W: n/2 + 1, Clock: bubble.NewClock()}
 	if edit != nil {
 		edit(&cfg)
 	}
@@ -43,7 +39,7 @@ func run(t *testing.T, n int, edit func(*LeaseConfig)) (*Leases, []*fakeStore) {
 }
 
 func TestEachStoreIsRenewedFiveTimesALease(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		l, fakes := run(t, 3, nil)
 		fakes[2].onRenew(func(context.Context, RenewRequest) (RenewReply, error) { return RenewReply{}, errDropped })
 		time.Sleep(2*lease - time.Millisecond)
@@ -62,7 +58,7 @@ func TestEachStoreIsRenewedFiveTimesALease(t *testing.T) {
 }
 
 func TestABurstOfAttachesTravelsInOneMessage(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		l, fakes := run(t, 1, nil)
 		synctest.Wait()
 		gate := make(chan struct{})
@@ -88,7 +84,7 @@ func TestABurstOfAttachesTravelsInOneMessage(t *testing.T) {
 }
 
 func TestAnAttachDoesNotWaitForTheNextRenew(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		l, fakes := run(t, 3, nil)
 		fakes[2].onRenew(func(context.Context, RenewRequest) (RenewReply, error) { return RenewReply{}, errDropped })
 		synctest.Wait()
@@ -101,7 +97,7 @@ func TestAnAttachDoesNotWaitForTheNextRenew(t *testing.T) {
 }
 
 func TestALeaseLastsWhileWStoresAnswerAndEndsWhenTheyDoNot(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		l, fakes := run(t, 3, nil)
 		h := l.Attach(section, 1)
 		<-h.Ready()
@@ -120,7 +116,7 @@ func TestALeaseLastsWhileWStoresAnswerAndEndsWhenTheyDoNot(t *testing.T) {
 }
 
 func TestAStuckRenewIsGivenUpAfterTheLeaseAndDelaysNoOtherStore(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		l, fakes := run(t, 3, nil)
 		calls := 0 // written by the renew loop alone
 		fakes[0].onRenew(func(ctx context.Context, _ RenewRequest) (RenewReply, error) {
@@ -140,7 +136,7 @@ func TestAStuckRenewIsGivenUpAfterTheLeaseAndDelaysNoOtherStore(t *testing.T) {
 }
 
 func TestASlowRenewShortensTheLeaseByWhatItTook(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		const slow = lease / 2
 		l, fakes := run(t, 1, nil)
 		synctest.Wait()
@@ -157,7 +153,7 @@ func TestASlowRenewShortensTheLeaseByWhatItTook(t *testing.T) {
 }
 
 func TestRefusalsThatLastAreTold(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		var told []error // written by the renew loop alone
 		_, fakes := run(t, 1, func(c *LeaseConfig) { c.OnRefused = func(err error) { told = append(told, err) } })
 		fakes[0].onRenew(func(context.Context, RenewRequest) (RenewReply, error) { return RenewReply{}, seq.ErrNameTaken })
@@ -172,7 +168,7 @@ func TestRefusalsThatLastAreTold(t *testing.T) {
 }
 
 func TestAStoreThatResetsEveryTimeIsNotHammered(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		l, fakes := run(t, 1, nil)
 		fakes[0].onRenew(func(context.Context, RenewRequest) (RenewReply, error) {
 			return RenewReply{BootCount: 1, Reset: true}, nil

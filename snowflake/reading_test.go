@@ -8,15 +8,17 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/seqsvr/seqsvr/internal/bubble"
 )
 
 var borrowing = Policy{Overflow: OverflowBorrow}
 
-// bubble runs f under a clock that moves only when all of the test sleeps.
-func bubble(t *testing.T, f func(t *testing.T, l Layout, now func() Tick)) {
+// inBubble runs f under a clock that moves only when all of the test sleeps.
+func inBubble(t *testing.T, f func(t *testing.T, l Layout, now func() Tick)) {
 	l := preset(t, "twitter")
 	l.epoch = 0 // the bubble's clock starts in 2000
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		f(t, l, func() Tick {
 			tick, err := l.TickAt(time.Now())
 			if err != nil {
@@ -42,7 +44,7 @@ func next(t *testing.T, g *Generator) Parts {
 
 func TestARememberedReadingIsNeverOlderThanItsAge(t *testing.T) {
 	for _, age := range []time.Duration{time.Millisecond, 3 * time.Millisecond, 20 * time.Millisecond} {
-		bubble(t, func(t *testing.T, l Layout, now func() Tick) {
+		inBubble(t, func(t *testing.T, l Layout, now func() Tick) {
 			g, err := New(l, 0, 0, 0, WithPolicy(borrowing), WithClock(SystemClock), WithClockAge(age))
 			if err != nil {
 				t.Fatal(err)
@@ -100,7 +102,7 @@ func TestBorrowersReadTheSystemClockNowAndThenAndOthersEachTime(t *testing.T) {
 }
 
 func TestAnExpiredReadingIsReadAgainAndLeavesNoTimerBehind(t *testing.T) {
-	bubble(t, func(t *testing.T, l Layout, now func() Tick) {
+	inBubble(t, func(t *testing.T, l Layout, now func() Tick) {
 		g, err := New(l, 0, 0, 0, WithPolicy(borrowing))
 		if err != nil {
 			t.Fatal(err)
@@ -173,7 +175,7 @@ func TestAClockThatOnlyMovesForwardIsNeverTakenForOneThatMovedBack(t *testing.T)
 
 func TestAClockThatMovedBackIsNoticedOnceTheReadingIsOld(t *testing.T) {
 	l := preset(t, "twitter")
-	bubble(t, func(t *testing.T, _ Layout, _ func() Tick) {
+	inBubble(t, func(t *testing.T, _ Layout, _ func() Tick) {
 		var back atomic.Int64
 		start := time.Now()
 		clock := func() int64 { return l.epoch + 5000 + time.Since(start).Milliseconds() - back.Load() }

@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/seqsvr/seqsvr/internal/bubble"
 	"github.com/seqsvr/seqsvr/internal/clock"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
@@ -61,7 +62,7 @@ func answered(c <-chan error) (err error, ok bool) {
 }
 
 func TestNoAnswerLeavesBeforeItsCommitHasEnded(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		r, d, ref := newSlow(t)
 		for i, row := range []struct {
 			name string
@@ -99,7 +100,7 @@ func TestNoAnswerLeavesBeforeItsCommitHasEnded(t *testing.T) {
 }
 
 func TestACommitThatFailedMayHaveHappenedAndEndsTheStore(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		r, d, ref := newSlow(t)
 		prepare := func(round uint64) <-chan error {
 			answer := make(chan error, 1)

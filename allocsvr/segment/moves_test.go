@@ -6,9 +6,9 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
+	"github.com/seqsvr/seqsvr/internal/bubble"
 	"github.com/seqsvr/seqsvr/internal/clock"
 	"github.com/seqsvr/seqsvr/seq"
 )
@@ -17,8 +17,8 @@ func TestNoNumberIsHandedOutTwiceUnderFaultsAndMoves(t *testing.T) {
 	seed := rand.Uint64()
 	rnd := rand.New(rand.NewPCG(seed, 1)) // guarded by f.mu
 	t.Logf("seed %d", seed)
-	synctest.Test(t, func(t *testing.T) {
-		f := newStores(bubble{time.Now()})
+	bubble.Test(t, func(t *testing.T) {
+		f := newStores(bubble.NewClock())
 		f.draw = func() fault {
 			if rnd.IntN(4) > 0 {
 				return none

@@ -10,21 +10,17 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/seqsvr/seqsvr/internal/bubble"
 	"github.com/seqsvr/seqsvr/internal/clock"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
 )
 
-// bubble is the clock of a synctest bubble, in which time passes only while all wait.
-type bubble struct{ start time.Time }
-
-func (b bubble) Now() time.Duration { return time.Since(b.start) }
-
 // inBubble runs a test with one set of stores and one node that serves the tag
 // "order" with steps of 1000 to 8000.
 func inBubble(t *testing.T, test func(t *testing.T, f *fakeStores, n *node)) {
-	synctest.Test(t, func(t *testing.T) {
-		f := newStores(bubble{time.Now()})
+	bubble.Test(t, func(t *testing.T) {
+		f := newStores(bubble.NewClock())
 		n := newNode(t, f, 1)
 		n.put(t, limits)
 		test(t, f, n)
@@ -360,8 +356,8 @@ func TestTheNumbersEndWithANamedError(t *testing.T) {
 }
 
 func TestAnAcquisitionBelowWhatWasHandedOutStopsTheService(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := newStores(bubble{time.Now()})
+	bubble.Test(t, func(t *testing.T) {
+		f := newStores(bubble.NewClock())
 		n := newNode(t, f, 1)
 		n.ends = errInvariant
 		n.put(t, limits)

@@ -6,14 +6,14 @@ import (
 	"math"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
+	"github.com/seqsvr/seqsvr/internal/bubble"
 	"github.com/seqsvr/seqsvr/seq"
 )
 
 func TestCallersThatCallAgainAtOnceAreCountedInTheMeasuredTimeOnly(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		cfg := Config{Callers: 4, Warmup: time.Second, Duration: 2 * time.Second, PerCall: 1}
 		var phases []Phase
 		got, err := Run(t.Context(), cfg, func(context.Context, int) (int, error) {
@@ -41,7 +41,7 @@ func TestCallersThatCallAgainAtOnceAreCountedInTheMeasuredTimeOnly(t *testing.T)
 }
 
 func TestASampleIsTimedAndAllCallsAreCounted(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		cfg := Config{Callers: 4, Warmup: time.Second, Duration: 2 * time.Second, PerCall: 1, Sample: 16}
 		var phases []Phase
 		got, err := Run(t.Context(), cfg, func(context.Context, int) (int, error) {
@@ -64,7 +64,7 @@ func TestASampleIsTimedAndAllCallsAreCounted(t *testing.T) {
 }
 
 func TestASampledRunThatIsCutShortTellsWhatItSaw(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		calls := 0
@@ -89,7 +89,7 @@ func TestASampledRunThatIsCutShortTellsWhatItSaw(t *testing.T) {
 }
 
 func TestAStallIsFeltByAllCallsThatWereDueInIt(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		cfg := Config{Callers: 1, Duration: 10 * time.Second, Rate: 100, PerCall: 1}
 		calls := 0
 		got, err := Run(t.Context(), cfg, func(context.Context, int) (int, error) {
@@ -112,7 +112,7 @@ func TestAStallIsFeltByAllCallsThatWereDueInIt(t *testing.T) {
 }
 
 func TestARateThatCannotBeKeptIsTold(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		cfg := Config{Callers: 2, Duration: 10 * time.Second, Rate: 1000, PerCall: 10}
 		got, err := Run(t.Context(), cfg, func(context.Context, int) (int, error) {
 			time.Sleep(40 * time.Millisecond)
@@ -128,7 +128,7 @@ func TestARateThatCannotBeKeptIsTold(t *testing.T) {
 }
 
 func TestErrorsAreCountedByKindAndHaveNoLatency(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		cfg := Config{Callers: 1, Duration: time.Second, PerCall: 1, Timeout: 50 * time.Millisecond,
 			Code: func(err error) string {
 				if errors.Is(err, context.DeadlineExceeded) {
@@ -162,7 +162,7 @@ func TestErrorsAreCountedByKindAndHaveNoLatency(t *testing.T) {
 }
 
 func TestARunThatIsCutShortTellsWhatItSaw(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		cfg := Config{Callers: 1, Duration: time.Hour, PerCall: 1}

@@ -2,9 +2,9 @@ package sim
 
 import (
 	"testing"
-	"testing/synctest"
 
 	"github.com/seqsvr/seqsvr/allocsvr"
+	"github.com/seqsvr/seqsvr/internal/bubble"
 	"github.com/seqsvr/seqsvr/internal/history"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/seq"
@@ -21,7 +21,7 @@ func judge(t *testing.T, facts func(w *world, h *host)) map[string]bool {
 func judgeAs(t *testing.T, care bool, facts func(w *world, h *host)) map[string]bool {
 	t.Helper()
 	kinds := map[string]bool{}
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		o := OptionsOf(1)
 		o.Stores, o.Beyond, o.Care = 3, false, care
 		w := newWorld(o, "")

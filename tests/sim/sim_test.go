@@ -10,10 +10,11 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/seqsvr/seqsvr/internal/bubble"
 )
 
 // simulate runs one seed in a bubble of virtual time.
@@ -21,7 +22,7 @@ func simulate(t *testing.T, o Options) Result {
 	t.Helper()
 	dir := t.TempDir()
 	var r Result
-	synctest.Test(t, func(*testing.T) { r = Run(o, dir) })
+	bubble.Test(t, func(*testing.T) { r = Run(o, dir) })
 	return r
 }
 
@@ -161,7 +162,7 @@ func playFile(t *testing.T, file string) {
 	dir := t.TempDir()
 	var got []string
 	var violations []Violation
-	synctest.Test(t, func(*testing.T) { got, violations = play(commands, dir) })
+	bubble.Test(t, func(*testing.T) { got, violations = play(commands, dir) })
 	for _, v := range violations {
 		t.Error(v)
 	}
