@@ -17,8 +17,9 @@ import (
 	"github.com/seqsvr/seqsvr/tests/memstore"
 )
 
-// patient is how long a test waits for a condition on a busy machine.
-const patient = 30 * time.Second
+// patient is how long a test waits for a condition on a busy machine, on which a node
+// may be refused hand-overs, each time for longer, because its leases lapse.
+const patient = 3 * lastRefusal
 
 // fleet is a cluster of Allocs over stores in memory, wired without network.
 type fleet struct {
