@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"time"
 
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
@@ -33,19 +35,27 @@ func (a *Alloc) Leave(ctx context.Context, file string) error {
 // handAway hands every section over, to the standbys or any other live node, and
 // tells what went where. What nobody takes stays.
 func (a *Alloc) handAway(ctx context.Context) map[seq.SectionID]string {
-	away := make(map[string]bool) // nodes that cannot take anything
 	moved := make(map[seq.SectionID]string)
+	another := a.handRound(ctx, moved, map[string]seq.Session{})
+	if len(another) > 0 && len(a.owned()) > 0 && a.cameBack(ctx, another) {
+		a.handRound(ctx, moved, another)
+	}
+	return moved
+}
+
+// handRound offers sections until they have gone or nobody is left to offer them to, not
+// to the sessions that are away, by the names of their nodes. It adds what went where to
+// moved, and returns the nodes that are another session than was known here.
+func (a *Alloc) handRound(ctx context.Context, moved map[seq.SectionID]string, away map[string]seq.Session) map[string]seq.Session {
+	away, another := maps.Clone(away), make(map[string]seq.Session)
 	for {
-		groups := a.successors(away)
+		v := a.successorsView(away)
+		groups := a.successors(v)
 		if len(groups) == 0 {
-			return moved
+			return another
 		}
 		for name, ids := range groups {
-			to, ok := a.view(a.clock.Now()).live[name]
-			if !ok {
-				away[name] = true
-				continue
-			}
+			to := v.live[name]
 			_, err := a.handOverAll(ctx, to, ids)
 			for _, id := range ids {
 				if c := a.cells[id]; a.successorOf(c) == to.Addr {
@@ -54,10 +64,33 @@ func (a *Alloc) handAway(ctx context.Context) map[seq.SectionID]string {
 			}
 			if err != nil {
 				a.log.Info("successor takes no sections", "node", name, "error", err)
-				away[name] = true
+				away[name] = to.Session
+			}
+			if errors.Is(err, seq.ErrNodeUnfit) {
+				another[name] = to.Session
 			}
 		}
 	}
+}
+
+// cameBack waits a moment until a node that said that it is another session is known as
+// what it is now: it has restarted, and the stores have not told yet.
+func (a *Alloc) cameBack(ctx context.Context, was map[string]seq.Session) bool {
+	const looks = 50
+	a.leases.Kick()
+	for range looks {
+		for name, s := range a.view(a.clock.Now()).live {
+			if old, ok := was[name]; ok && s.Session != old {
+				return true
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return false
+		case <-time.After(a.lease / (2 * looks)):
+		}
+	}
+	return false
 }
 
 // drained says whether an operator wants this node to be empty.
@@ -88,20 +121,23 @@ func (a *Alloc) successorOf(c *cell) string {
 	return c.successor
 }
 
-// successors groups this node's sections by who should have them next.
-func (a *Alloc) successors(away map[string]bool) map[string][]seq.SectionID {
+// successorsView is who may be given sections: live, neither drained nor away.
+func (a *Alloc) successorsView(away map[string]seq.Session) view {
 	v := a.view(a.clock.Now())
 	delete(v.live, a.name)
 	t := a.routes.table()
-	for name := range v.live {
-		if away[name] || (t != nil && t.Index(name) >= 0 && t.Nodes[t.Index(name)].Drained) {
+	for name, s := range v.live {
+		if away[name] == s.Session || (t != nil && t.Index(name) >= 0 && t.Nodes[t.Index(name)].Drained) {
 			delete(v.live, name)
 		}
 	}
-	if len(v.live) == 0 {
-		return nil
-	}
+	return v
+}
+
+// successors groups this node's sections by who should have them next.
+func (a *Alloc) successors(v view) map[string][]seq.SectionID {
 	groups := make(map[string][]seq.SectionID)
+	t := a.routes.table()
 	for _, id := range a.owned() {
 		if name := a.successor(t, id, v); name != "" {
 			groups[name] = append(groups[name], id)

@@ -162,9 +162,17 @@ func (r *scriptedRegisters) EndSession(context.Context, seq.Session) error {
 }
 
 // scriptedPeers take what they are offered.
-type scriptedPeers struct{ offered []sealedSection }
+type scriptedPeers struct {
+	gone    seq.Session // refuses: its node is another session by now
+	to      seq.Session // of the last offer
+	offered []sealedSection
+}
 
-func (p *scriptedPeers) Offer(_ context.Context, _ string, _ seq.Session, sections []sealedSection) error {
+func (p *scriptedPeers) Offer(_ context.Context, _ string, to seq.Session, sections []sealedSection) error {
+	p.to = to
+	if to == p.gone {
+		return seq.ErrNodeUnfit
+	}
 	p.offered = append(p.offered, sections...)
 	return nil
 }

@@ -56,7 +56,7 @@ func (a *Alloc) view(now time.Duration) view {
 		if s.Session == a.session || s.Dead || s.FreeAt <= now {
 			continue
 		}
-		v.live[s.Name] = s
+		a.latest(v.live, s)
 		a.seen.names[s.Name] = true
 		if v.next == 0 || s.FreeAt < v.next {
 			v.next = s.FreeAt
@@ -88,10 +88,22 @@ func (a *Alloc) present() map[string]quorum.SessionView {
 	live := map[string]quorum.SessionView{a.name: {Session: a.session, Name: a.name, Addr: a.addr}}
 	for _, s := range a.leases.Sessions() {
 		if s.Session != a.session && !s.Dead {
-			live[s.Name] = s
+			a.latest(live, s)
 		}
 	}
 	return live
+}
+
+// latest puts a session in place of one of the same name that was renewed less lately:
+// a node that has just restarted has two for as long as its former one is not known to
+// have ended, which by a store that has restarted as well takes a lease.
+func (a *Alloc) latest(live map[string]quorum.SessionView, s quorum.SessionView) {
+	if s.Name == a.name {
+		return
+	}
+	if other, ok := live[s.Name]; !ok || other.FreeAt < s.FreeAt {
+		live[s.Name] = s
+	}
 }
 
 // awaited says that a node of the table was not seen yet and may still come, or is late
