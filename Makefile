@@ -42,7 +42,7 @@ proto: ## the Go code of proto/ (needs protoc 3.21)
 proto-check: proto ## fails if the generated code is not what is committed
 	@git diff --exit-code --stat -- proto || { echo 'proto/ is not fresh: run make proto and commit'; exit 1; }
 
-bench: build ## this tree beside what else is installed, into docs/benchmarks.md; wants a quiet machine (BENCH_SECONDS, BENCH_RUNS, BENCH_ONLY)
+bench: build ## this tree beside what else is installed, into docs/benchmarks.md; wants a quiet machine (BENCH_SECONDS, BENCH_RUNS, BENCH_IDLE, BENCH_ONLY)
 	go -C tests/e2e build -o $(CURDIR)/bin/ ./bench
 	./bin/bench -root .
 

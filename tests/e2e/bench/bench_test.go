@@ -20,8 +20,8 @@ func TestSettingsComeFromTheEnvironment(t *testing.T) {
 	if err != nil || s.duration != 2*time.Second || s.runs != 5 || !s.wants("redis/none/p1/c64") || s.command() != "make bench" {
 		t.Errorf("got %+v and %v, want the defaults", s, err)
 	}
-	s, err = settingsOf(env(map[string]string{"BENCH_SECONDS": "0.5", "BENCH_RUNS": "1", "BENCH_ONLY": "next/, redis/none/p1/"}))
-	if err != nil || s.duration != 500*time.Millisecond || s.runs != 1 || s.command() != "make bench BENCH_SECONDS=0.5 BENCH_RUNS=1 BENCH_ONLY=next/,redis/none/p1/" {
+	s, err = settingsOf(env(map[string]string{"BENCH_SECONDS": "0.5", "BENCH_RUNS": "1", "BENCH_IDLE": "machine", "BENCH_ONLY": "next/, redis/none/p1/"}))
+	if err != nil || s.duration != 500*time.Millisecond || s.runs != 1 || !s.asleep || s.command() != "make bench BENCH_SECONDS=0.5 BENCH_RUNS=1 BENCH_IDLE=machine BENCH_ONLY=next/,redis/none/p1/" {
 		t.Errorf("got %+v and %v", s, err)
 	}
 	for id, want := range map[string]bool{"next/c64": true, "redis/none/p1/c512": true, "redis/none/p16/c512": false, "growth": false} {
@@ -32,7 +32,7 @@ func TestSettingsComeFromTheEnvironment(t *testing.T) {
 	if !s.wantsAny("redis/none/") || s.wantsAny("redis/always/") || s.wantsAny("etcd/") {
 		t.Error("starts other servers than those that are needed")
 	}
-	for name, bad := range map[string]string{"BENCH_SECONDS": "0", "BENCH_RUNS": "none"} {
+	for name, bad := range map[string]string{"BENCH_SECONDS": "0", "BENCH_RUNS": "none", "BENCH_IDLE": "deep"} {
 		if _, err := settingsOf(env(map[string]string{name: bad})); !errors.Is(err, errSetting) || !strings.Contains(err.Error(), name) {
 			t.Errorf("%s=%s: got %v, want %v", name, bad, err, errSetting)
 		}

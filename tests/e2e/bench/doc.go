@@ -3,6 +3,8 @@
 //
 //	BENCH_SECONDS  of one measurement, 2
 //	BENCH_RUNS     rounds over all subjects, 5
+//	BENCH_IDLE     awake: keep the processors from deep idling for all that is measured,
+//	               where that is allowed; machine: leave it to the machine
 //	BENCH_ONLY     ids of subjects, by their beginnings, separated by commas, such as
 //	               "next/,redis/none/"; "growth" for how cost grows; empty: all
 //

@@ -54,6 +54,7 @@ func measure(ctx context.Context, root string, s settings) (report.Data, error) 
 		return report.Data{}, err
 	}
 	defer f.end()
+	defer f.awake()()
 	if err := f.start(ctx, bin); err != nil {
 		return report.Data{}, err
 	}
@@ -76,6 +77,24 @@ func (f *field) end() {
 		f.ends[i]()
 	}
 	f.ends = nil
+}
+
+// awake keeps the processors from deep idling during the whole run, unless that is not
+// wanted or not allowed, and notes which it is.
+func (f *field) awake() (end func()) {
+	how := &f.data.Machine.Idling
+	if f.settings.asleep {
+		*how = "as the machine does it, which was asked for"
+		return func() {}
+	}
+	end, err := host.StayAwake()
+	if err != nil {
+		say("%v", err)
+		*how = "as the machine does it: " + err.Error()
+		return func() {}
+	}
+	*how = "the processors were kept awake for all alike (`/dev/cpu_dma_latency` at 0)"
+	return end
 }
 
 func (f *field) disk() error {

@@ -17,6 +17,7 @@ type settings struct {
 	duration time.Duration // of one measurement
 	runs     int
 	only     []string // beginnings of ids; empty: all
+	asleep   bool     // leave it to the machine how deep its processors idle
 }
 
 func settingsOf(env func(string) string) (settings, error) {
@@ -39,6 +40,13 @@ func settingsOf(env func(string) string) (settings, error) {
 		if part = strings.TrimSpace(part); part != "" {
 			s.only = append(s.only, part)
 		}
+	}
+	switch text := env("BENCH_IDLE"); text {
+	case "", "awake":
+	case "machine":
+		s.asleep = true
+	default:
+		return settings{}, fmt.Errorf("%w: BENCH_IDLE %q, expected awake or machine", errSetting, text)
 	}
 	return s, nil
 }
@@ -71,6 +79,9 @@ func (s settings) command() string {
 	}
 	if s.runs != 5 {
 		text += " BENCH_RUNS=" + strconv.Itoa(s.runs)
+	}
+	if s.asleep {
+		text += " BENCH_IDLE=machine"
 	}
 	if len(s.only) > 0 {
 		text += " BENCH_ONLY=" + strings.Join(s.only, ",")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -53,5 +54,23 @@ func TestTheMachineTellsOfItself(t *testing.T) {
 	p50, p99, err := Fsync(t.TempDir())
 	if err != nil || p50 <= 0 || p99 < p50 {
 		t.Errorf("got %v, %v, %v", p50, p99, err)
+	}
+}
+
+func TestProcessorsAreKeptAwakeByFourZeroBytes(t *testing.T) {
+	device := filepath.Join(t.TempDir(), "latency")
+	if _, err := stayAwake(device); err == nil {
+		t.Error("no error where there is no such device")
+	}
+	if err := os.WriteFile(device, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	end, err := stayAwake(device)
+	if err != nil {
+		t.Fatal(err)
+	}
+	end()
+	if got, err := os.ReadFile(device); err != nil || string(got) != "\x00\x00\x00\x00" {
+		t.Errorf("got %q and %v, want 0 as 32 bits", got, err)
 	}
 }

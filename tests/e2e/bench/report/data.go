@@ -25,6 +25,7 @@ type Machine struct {
 	MemoryGB  float64  `json:"memory_gb"`
 	LoadStart float64  `json:"load_start"` // load average of a minute, before anything was started
 	LoadEnd   float64  `json:"load_end"`
+	Idling    string   `json:"idling"`     // how deep processors may idle
 	IdleCores float64  `json:"idle_cores"` // used by all the servers together while nobody called
 	Disk      string   `json:"disk"`       // folder of all the servers' data
 	FsyncP50  float64  `json:"fsync_p50_us"`

@@ -36,6 +36,7 @@ func (d Data) machine(b *strings.Builder) {
 		{"kernel", m.Kernel},
 		{"disk", fmt.Sprintf("%s; a write of 4 kB with fdatasync takes %s, p99 %s", m.Disk, duration(m.FsyncP50), duration(m.FsyncP99))},
 		{"load average", fmt.Sprintf("%.2f before, %.2f after", m.LoadStart, m.LoadEnd)},
+		{"idling", m.Idling},
 		{"idle", fmt.Sprintf("all servers together used %.2f processors while nobody called", m.IdleCores)},
 		{"versions", strings.Join(m.Versions, "; ")},
 		{"command", fmt.Sprintf("`%s`; rounds: %d; a measurement takes %.3g s", m.Command, d.Runs, d.Seconds)},

@@ -28,7 +28,7 @@ func example() Data {
 	}
 	return Data{
 		Machine: Machine{Date: "2026-11-21", Cores: 2, CPU: "Example 9000", Kernel: "Linux 6.1", MemoryGB: 24, LoadStart: 0.1, LoadEnd: 2.2,
-			IdleCores: 0.04, Disk: "bin/bench", FsyncP50: 80, FsyncP99: 900, Versions: []string{"go1.26", "redis 7.0.15"}, Command: "make bench"},
+			IdleCores: 0.04, Idling: "as it likes", Disk: "bin/bench", FsyncP50: 80, FsyncP99: 900, Versions: []string{"go1.26", "redis 7.0.15"}, Command: "make bench"},
 		Seconds: 2, Runs: 3,
 		Subjects: []Subject{
 			{ID: "next/c64", Group: GroupOwn, Title: "`Next`, SDK", Callers: 64, Durable: "W of N disks", Baseline: "redis/none/p1/c64",
