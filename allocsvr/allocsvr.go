@@ -185,6 +185,9 @@ func (s *Server) connect(ctx context.Context) (storeclient.Cluster, error) {
 				err := fmt.Errorf("%w: stores of %q, configured for %q", seq.ErrForeignCluster, id, s.cfg.ClusterID)
 				return none, errors.Join(err, cluster.Close())
 			}
+			if err := cluster.Complete(); err != nil {
+				return none, errors.Join(err, cluster.Close())
+			}
 			return cluster, nil
 		}
 		if errors.Is(err, seq.ErrForeignCluster) || errors.Is(err, seq.ErrStaleEra) || errors.Is(err, seq.ErrBadArgument) {

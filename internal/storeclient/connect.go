@@ -44,6 +44,15 @@ func (c Cluster) Close() error {
 	return errors.Join(errs...)
 }
 
+// Complete is nil if every voter has an address, and seq.ErrBadArgument otherwise: the
+// first member list does not lead to stores that were not named.
+func (c Cluster) Complete() error {
+	if n := c.Identity.N; len(c.Stores) != n {
+		return fmt.Errorf("%w: %d addresses for %d stores, expected one for each", seq.ErrBadArgument, len(c.Stores), n)
+	}
+	return nil
+}
+
 // Connect asks the stores at the addresses who they are until W of them vote as one
 // cluster, binding those that are new, or until ctx ends: seq.ErrNoQuorum then, with a
 // reason for each. Stores that do not answer are taken along; the Ref of each later

@@ -209,6 +209,16 @@ func TestConnectRefusesStoresThatDoNotBelongTogether(t *testing.T) {
 	}
 }
 
+func TestAClusterIsCompleteWithAnAddressForEachStore(t *testing.T) {
+	s := three(t)
+	if err := mustConnect(t, addrs(s...)...).Complete(); err != nil {
+		t.Errorf("all addresses: %v", err)
+	}
+	if err := mustConnect(t, addrs(s[:2]...)...).Complete(); !errors.Is(err, seq.ErrBadArgument) || !strings.Contains(err.Error(), "2 addresses for 3 stores") {
+		t.Errorf("two addresses of three: got %v, want %v", err, seq.ErrBadArgument)
+	}
+}
+
 func TestADiskMadeAnewIsNotLetInUnderItsOldName(t *testing.T) {
 	s := three(t)
 	old := mustConnect(t, addrs(s...)...)

@@ -289,7 +289,10 @@ func (w *world) connectAlloc(h *host, p *allocProc) {
 	var cluster storeclient.Cluster
 	for err := errAgain; err != nil; {
 		try, done := context.WithTimeout(p.ctx, 5*time.Second)
-		cluster, err = storeclient.Connect(try, w.addresses(), dial)
+		// The addresses may be those of the era before: they are too few then, or too many.
+		if cluster, err = storeclient.Connect(try, w.addresses(), dial); err == nil {
+			err = cluster.Complete()
+		}
 		done()
 		if p.ctx.Err() != nil {
 			close(p.over)
