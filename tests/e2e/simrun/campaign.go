@@ -21,6 +21,7 @@ type campaign struct {
 	wall    time.Duration // for fresh seeds, 0: no bound
 	virtual time.Duration // to be simulated, 0: no bound
 	workers int
+	all     bool // go on after a failure, which is told at once
 
 	mu     sync.Mutex // guards all below
 	next   int        // index of the next seed: first the kept ones
@@ -30,13 +31,14 @@ type campaign struct {
 	failed error
 }
 
-// seed gives the next seed, false when enough have been run. One failure ends it.
+// seed gives the next seed, false when enough have been run. One failure ends it unless
+// all are wanted.
 func (c *campaign) seed() (uint64, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	i := c.next
 	switch {
-	case c.failed != nil || len(c.broken) > 0:
+	case c.failed != nil || len(c.broken) > 0 && !c.all:
 		return 0, false
 	case i < len(c.kept):
 	case c.wall > 0 && time.Since(c.begin) >= c.wall,
@@ -90,6 +92,17 @@ func (c *campaign) take(r sim.Result, err error) {
 	c.total.Add(r)
 	if len(r.Violations) > 0 {
 		c.broken = append(c.broken, r)
+		if c.all {
+			c.tell(r)
+		}
+	}
+}
+
+// tell prints what a run broke.
+func (c *campaign) tell(r sim.Result) {
+	fmt.Fprintf(c.out, "\nseed %d breaks a promise:\n", r.Seed)
+	for _, v := range r.Violations {
+		fmt.Fprintf(c.out, "  %s\n", v)
 	}
 }
 
@@ -98,10 +111,7 @@ const shrinkTime = 5 * time.Minute
 
 // explain prints all that is needed to work on a failure.
 func (c *campaign) explain(ctx context.Context, r sim.Result) error {
-	fmt.Fprintf(c.out, "\nseed %d breaks a promise:\n", r.Seed)
-	for _, v := range r.Violations {
-		fmt.Fprintf(c.out, "  %s\n", v)
-	}
+	c.tell(r)
 	failure := fmt.Errorf("%w: seed %d: %s", errBroken, r.Seed, r.Violations[0])
 	exact, err := c.exact(ctx)
 	if err != nil {

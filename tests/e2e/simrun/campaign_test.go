@@ -48,6 +48,18 @@ func TestAFailingSeedIsShrunkAndPrintedWithWhatRepeatsIt(t *testing.T) {
 	}
 }
 
+func TestACampaignOfAllGoesOnAfterAFailure(t *testing.T) {
+	f := &fake{bad: 3, seeds: map[uint64]int{}}
+	var out strings.Builder
+	c := &campaign{run: f, exact: func(context.Context) (runner, error) { return f, nil }, out: &out, first: 1, virtual: 10e9, workers: 1, all: true}
+	if err := c.work(t.Context()); !errors.Is(err, errBroken) {
+		t.Errorf("got %v, want %v", err, errBroken)
+	}
+	if c.total.Runs != 10 || c.total.Violations != 1 {
+		t.Errorf("%d runs with %d violations, want 10 with 1", c.total.Runs, c.total.Violations)
+	}
+}
+
 func TestACampaignEndsWhenEnoughIsSimulated(t *testing.T) {
 	f := &fake{seeds: map[uint64]int{}}
 	var out strings.Builder

@@ -41,6 +41,7 @@ type flags struct {
 	length   time.Duration
 	workers  int
 	native   bool
+	all      bool
 	trace    bool
 	faults   string
 	cache    string
@@ -55,6 +56,7 @@ func parseFlags(args []string) (flags, error) {
 	set.DurationVar(&f.length, "length", 0, "of one run, in virtual time; 0: 2m, and the seed's own if -native")
 	set.IntVar(&f.workers, "workers", 2, "runs at the same time")
 	set.BoolVar(&f.native, "native", false, "run processes of this machine: faster, not repeatable")
+	set.BoolVar(&f.all, "all", false, "run to the end whatever breaks; the first failure is explained then")
 	set.BoolVar(&f.trace, "trace", false, "run -seed alone and print every event")
 	set.StringVar(&f.faults, "faults", "", "file of faults for -trace, one a line, in place of the seed's own")
 	set.StringVar(&f.cache, "cache", filepath.Join(os.TempDir(), "seqsvr-simrun"), "folder for compiled code; empty: none")
@@ -111,7 +113,7 @@ func run(ctx context.Context, out io.Writer, args []string) error {
 		return traceOne(ctx, out, f, exact)
 	}
 	c := &campaign{exact: exact, out: out, first: f.seed, length: f.length, wall: f.duration,
-		virtual: time.Duration(f.hours * float64(time.Hour)), workers: f.workers}
+		virtual: time.Duration(f.hours * float64(time.Hour)), workers: f.workers, all: f.all}
 	if c.kept, err = sim.KeptSeeds(filepath.Join(root, "tests", "sim", "testdata", "seeds.txt")); err != nil {
 		return err
 	}
