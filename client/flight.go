@@ -268,3 +268,9 @@ func checkRange(first, last uint64, count uint32, unordered bool) Range {
 
 // errNoResult: the reply has fewer results than the request had batches.
 var errNoResult = fmt.Errorf("%w: a result is missing", errMalformed)
+
+func failAll(flights []*flight, err error) {
+	for _, f := range flights {
+		f.fail(err)
+	}
+}

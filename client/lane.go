@@ -6,6 +6,7 @@ import (
 	"io"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
@@ -27,6 +28,7 @@ const (
 type lane struct {
 	p    *peer
 	wake chan struct{} // cap 1: there may be something to send
+	load *atomic.Int64 // keys waiting or under way, but for those of tails
 
 	mu      sync.Mutex         // guards all below, and the flights in queue
 	queue   []*flight          // only the last may take more
@@ -42,8 +44,8 @@ type lane struct {
 	closed  error // why enqueue refuses; nil: it does not
 }
 
-func newLane(p *peer) *lane {
-	return &lane{p: p, wake: make(chan struct{}, 1), flights: map[uint64]*flight{}}
+func newLane(p *peer, load *atomic.Int64) *lane {
+	return &lane{p: p, load: load, wake: make(chan struct{}, 1), flights: map[uint64]*flight{}}
 }
 
 // enqueue gives the key a place unless limit keys wait already: then full is true, and
@@ -99,6 +101,7 @@ func (l *lane) board(n, limit int) (*flight, error) {
 func (l *lane) unlockAndRouse(n int) {
 	before := l.waiting
 	l.waiting += n
+	l.load.Add(int64(n))
 	rouse := before == 0 || l.waiting/beside != before/beside
 	if !l.started {
 		l.started = true
@@ -304,6 +307,7 @@ func (l *lane) land(id uint64, parts bool) (f *flight, more bool) {
 	defer l.mu.Unlock()
 	if f = l.flights[id]; f != nil {
 		now := time.Now()
+		l.p.balance.age(now)
 		l.remove(id, f)
 		if !f.tail {
 			l.pace.replied(now.Sub(f.sent), now)
@@ -320,6 +324,7 @@ func (l *lane) remove(id uint64, f *flight) {
 	delete(l.flights, id)
 	if !f.tail {
 		l.pace.landed(id, f.n)
+		l.load.Add(int64(-f.n))
 	}
 }
 
@@ -356,6 +361,7 @@ func (l *lane) giveUp(fits func(*flight) bool, queued bool) (gone []*flight) {
 	}
 	if queued {
 		gone = append(gone, l.queue...)
+		l.load.Add(int64(-l.waiting))
 		l.queue, l.waiting = nil, 0
 	}
 	return gone
@@ -389,10 +395,4 @@ func (l *lane) close(cause error) {
 	l.mu.Unlock()
 	l.fail(nil, cause)
 	l.rouse() // lets the sender end
-}
-
-func failAll(flights []*flight, err error) {
-	for _, f := range flights {
-		f.fail(err)
-	}
 }

@@ -2,6 +2,7 @@ package client
 
 import (
 	"errors"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -14,7 +15,7 @@ import (
 
 // idle is a lane without a sender: what is queued stays.
 func idle(p *peer) *lane {
-	l := newLane(p)
+	l := newLane(p, new(atomic.Int64))
 	l.started = true
 	return l
 }

@@ -11,10 +11,6 @@ import (
 	"github.com/seqsvr/seqsvr/seq"
 )
 
-// wideQueue is the queue length from which the second stream is used too: below it
-// one stream makes larger batches and wins, above it two use more of the processors.
-const wideQueue = 512
-
 // peer is the connection to one address.
 type peer struct {
 	c    *Client
@@ -32,7 +28,8 @@ type peer struct {
 
 	doubt doubt // of calls that any AllocSvr answers
 
-	lanes [2]*lane
+	lanes   [2]*lane
+	balance balance
 }
 
 func newPeer(c *Client, addr string, conn *grpc.ClientConn) *peer {
@@ -40,8 +37,9 @@ func newPeer(c *Client, addr string, conn *grpc.ClientConn) *peer {
 		c: c, addr: addr, conn: conn,
 		rpc: pb.NewSequenceClient(conn), ids: pb.NewSnowflakeClient(conn), segs: pb.NewSegmentClient(conn),
 	}
+	p.balance.born = time.Now()
 	for i := range p.lanes {
-		p.lanes[i] = newLane(p)
+		p.lanes[i] = newLane(p, &p.balance.load[i])
 	}
 	return p
 }
@@ -99,23 +97,26 @@ func (p *peer) call(ctx context.Context, limit time.Duration, do func(context.Co
 	return err
 }
 
+// room is how many keys may wait for a stream: MaxQueue for both together.
+func (p *peer) room(lane int) int { return (p.c.cfg.MaxQueue + 1 - lane) / 2 }
+
 // enqueue gives a key a place in a flight on one of the streams. Without an error the
 // flight is completed exactly once, within about AttemptTimeout.
 func (p *peer) enqueue(space *seq.Space, uid seq.UID, count uint32) (ticket, error) {
-	narrow := min(wideQueue, p.c.cfg.MaxQueue)
-	t, full, err := p.lanes[0].enqueue(space, uid, count, narrow)
+	k := p.balance.pick()
+	t, full, err := p.lanes[k].enqueue(space, uid, count, p.room(k))
 	if full {
-		t, _, err = p.lanes[1].enqueue(space, uid, count, p.c.cfg.MaxQueue-narrow)
+		t, _, err = p.lanes[1-k].enqueue(space, uid, count, p.room(1-k))
 	}
 	return t, err
 }
 
 // enqueueAll is enqueue for the keys of a batch at idx, all in one flight.
 func (p *peer) enqueueAll(space *seq.Space, b *batch, idx []int) (ticket, error) {
-	narrow := min(wideQueue, p.c.cfg.MaxQueue)
-	t, full, err := p.lanes[0].enqueueAll(space, b, idx, narrow)
+	k := p.balance.pick()
+	t, full, err := p.lanes[k].enqueueAll(space, b, idx, p.room(k))
 	if full {
-		t, _, err = p.lanes[1].enqueueAll(space, b, idx, p.c.cfg.MaxQueue-narrow)
+		t, _, err = p.lanes[1-k].enqueueAll(space, b, idx, p.room(1-k))
 	}
 	return t, err
 }
