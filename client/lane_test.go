@@ -2,6 +2,8 @@ package client
 
 import (
 	"errors"
+	"runtime"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -196,4 +198,26 @@ func TestWhatWaitsTooLongIsGivenUp(t *testing.T) {
 	if ok, probe := p.admit(); !ok || probe {
 		t.Error("a peer that answered is still suspect")
 	}
+}
+
+func TestTheSenderLetsThoseWhoComeBackGetOn(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	const callers = 100
+	space := &seq.Space{Name: "user", Sections: 1}
+	// Now and then the scheduler gives a turn to the sender itself.
+	for range 30 {
+		l := idle(nil)
+		var wg sync.WaitGroup
+		for i := range callers {
+			wg.Go(func() { _, _, _ = l.enqueue(space, seq.UID(i), 1, callers) }) // there is room
+		}
+		before := l.keysWaiting()
+		l.gather(before)
+		all := before < callers && l.keysWaiting() == callers
+		wg.Wait()
+		if all {
+			return
+		}
+	}
+	t.Errorf("never did all of %d callers get on", callers)
 }
