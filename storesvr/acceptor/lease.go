@@ -3,6 +3,7 @@ package acceptor
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -170,6 +171,11 @@ func (a *Acceptor) Leased(now time.Duration) bool {
 			return true
 		}
 	}
+	for _, p := range a.protected {
+		if now < p.until {
+			return true
+		}
+	}
 	return false
 }
 
@@ -184,8 +190,10 @@ func (a *Acceptor) Sessions(now time.Duration) (live, attached int) {
 	return live, attached
 }
 
-// live lists the sessions with a valid lease by name, and forgets the long dead.
+// live lists the sessions with a valid lease by name, and forgets the long dead and the
+// protections that are over.
 func (a *Acceptor) live(now time.Duration) []quorum.SessionInfo {
+	maps.DeleteFunc(a.protected, func(_ seq.Register, p protection) bool { return now >= p.until })
 	var live []quorum.SessionInfo
 	for id, s := range a.sessions {
 		switch {
