@@ -41,7 +41,7 @@ func newSession() *session {
 // Renew extends the lease of all that the session has attached, to now+Lease, which it
 // never shortens. It answers with everything but UUID, BootCount and Commits. Errors,
 // all of which grant nothing: seq.ErrBadArgument, seq.ErrBadLease, seq.ErrNameTaken,
-// seq.ErrNoLease for a session that has ended, ErrLeaseBound.
+// seq.ErrSessionEnded, ErrLeaseBound.
 //
 // A Reset reply means: of what was attached before this request count on nothing;
 // what this request attached, and is not Refused, is.
@@ -99,7 +99,7 @@ func (a *Acceptor) admit(req quorum.RenewRequest, now time.Duration) error {
 	case req.Lease > a.bound:
 		return fmt.Errorf("%w: %v, bound %v", ErrLeaseBound, req.Lease, a.bound)
 	case a.ended.has(req.Session):
-		return fmt.Errorf("%w: the session was ended", seq.ErrNoLease)
+		return seq.ErrSessionEnded
 	}
 	for id, other := range a.sessions {
 		if id != req.Session && other.name == req.Name && now < other.expiry {
