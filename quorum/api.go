@@ -113,6 +113,7 @@ type Result struct {
 	Holder    seq.Session   // with a valid lease, 0 for none
 	Remaining time.Duration // of that lease, reservation or grace
 	Message   string
+	Seal      uint64 // of a promise: LeaseItem.Seal of the release, while nothing was accepted since; 0: none
 }
 
 // ReadRequest looks at registers without writing. Verdicts say what a Prepare by
@@ -166,6 +167,9 @@ type Reply struct {
 type LeaseItem struct {
 	Register seq.Register
 	Round    uint64
+	// Seal, in a ReleaseRequest, is a digest of what the owner hands to its successor, so
+	// that nobody else can hand it over something: 0 for nothing.
+	Seal uint64
 }
 
 // RenewRequest extends a session's lease of everything attached at the store. Drop is

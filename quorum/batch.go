@@ -158,6 +158,9 @@ func (b *batch) outcome(i int, now time.Time, causes []error) Outcome {
 // its OK, of a read in any case.
 func (o *Outcome) show(r *Result) {
 	o.Max = max(o.Max, r.Max)
+	if r.Seal != 0 && (o.Seal == 0 || o.Accepted.Less(r.Accepted)) {
+		o.Seal = r.Seal
+	}
 	if o.Accepted.IsZero() || o.Accepted.Less(r.Accepted) {
 		o.Accepted, o.Payload = r.Accepted, r.Payload
 	}

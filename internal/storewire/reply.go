@@ -29,6 +29,7 @@ func ReplyToProto(r quorum.Reply) *pb.ResultsReply {
 			Holder:          uint64(res.Holder),
 			RemainingUs:     micros(res.Remaining),
 			Message:         res.Message,
+			Seal:            res.Seal,
 		}
 		if res.Register != "" {
 			out.Results[i].Register = []byte(res.Register)
@@ -62,6 +63,7 @@ func ReplyFromProto(r *pb.ResultsReply) (out quorum.Reply, err error) {
 			Holder:    seq.Session(res.GetHolder()),
 			Remaining: duration(res.GetRemainingUs()),
 			Message:   res.GetMessage(),
+			Seal:      res.GetSeal(),
 		}
 	}
 	return out, nil

@@ -53,6 +53,9 @@ type Acceptor struct {
 	sessions map[seq.Session]*session
 	ended    endedSessions
 	reserved map[seq.Register]reservation
+	// seals are what owners left with a release, until something is accepted under another
+	// epoch. After a restart there are none.
+	seals map[seq.Register]uint64
 	// protected are the leases whose epoch a merge took away. They end by time, or with
 	// their holder's session.
 	protected map[seq.Register]protection
@@ -90,6 +93,7 @@ func New(cfg Config) (*Acceptor, error) {
 		sessions:  map[seq.Session]*session{},
 		reserved:  map[seq.Register]reservation{},
 		protected: map[seq.Register]protection{},
+		seals:     map[seq.Register]uint64{},
 		released:  map[seq.Register]seq.Epoch{},
 		maxLease:  cfg.MaxLease,
 		bound:     cfg.LeaseBound,
@@ -132,6 +136,9 @@ func (a *Acceptor) set(r seq.Register, reg *register, next State) error {
 		return fmt.Errorf("%w: %s: max %d after %d", ErrInvariant, r, next.Max, old.Max)
 	case next.Promised.Less(next.Accepted):
 		return fmt.Errorf("%w: %s: accepted %s above promised %s", ErrInvariant, r, next.Accepted, next.Promised)
+	}
+	if next.Accepted != old.Accepted {
+		delete(a.seals, r)
 	}
 	if reg == nil {
 		reg = a.registers.add(r)

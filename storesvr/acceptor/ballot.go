@@ -97,7 +97,7 @@ func (a *Acceptor) prepare(item quorum.PrepareItem, who seq.Session, now time.Du
 		}
 	}
 	res := resultOf(quorum.VerdictOK, st)
-	res.Payload = st.Payload
+	res.Payload, res.Seal = st.Payload, a.seals[r]
 	return res, nil
 }
 

@@ -1192,6 +1192,7 @@ type Result struct {
 	RemainingUs     uint64                 `protobuf:"varint,9,opt,name=remaining_us,json=remainingUs,proto3" json:"remaining_us,omitempty"` // of that lease, reservation or grace
 	Message         string                 `protobuf:"bytes,10,opt,name=message,proto3" json:"message,omitempty"`
 	Register        []byte                 `protobuf:"bytes,11,opt,name=register,proto3" json:"register,omitempty"` // only in replies to Read of all of a kind
+	Seal            uint64                 `protobuf:"fixed64,12,opt,name=seal,proto3" json:"seal,omitempty"`       // of a promise: LeaseItem.seal of the release, if nothing was accepted since
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
 }
@@ -1303,6 +1304,13 @@ func (x *Result) GetRegister() []byte {
 	return nil
 }
 
+func (x *Result) GetSeal() uint64 {
+	if x != nil {
+		return x.Seal
+	}
+	return 0
+}
+
 // SectionColumns are many section registers, field by field instead of item by item,
 // in the order of the items. rounds and maxes have one value an item, or a single one
 // that stands for all of them; none if the request has no such field.
@@ -1311,6 +1319,7 @@ type SectionColumns struct {
 	Sections      []uint32               `protobuf:"fixed32,1,rep,packed,name=sections,proto3" json:"sections,omitempty"`
 	Rounds        []uint64               `protobuf:"fixed64,2,rep,packed,name=rounds,proto3" json:"rounds,omitempty"`
 	Maxes         []uint64               `protobuf:"fixed64,3,rep,packed,name=maxes,proto3" json:"maxes,omitempty"`
+	Seals         []uint64               `protobuf:"fixed64,4,rep,packed,name=seals,proto3" json:"seals,omitempty"` // of a Release
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1366,6 +1375,13 @@ func (x *SectionColumns) GetMaxes() []uint64 {
 	return nil
 }
 
+func (x *SectionColumns) GetSeals() []uint64 {
+	if x != nil {
+		return x.Seals
+	}
+	return nil
+}
+
 // ResultColumns are many results without a payload, message or register, field by
 // field. verdicts has a byte an item, a Verdict; every other column has one value an
 // item, or a single one that stands for all of them, or none, which is 0 for all.
@@ -1379,6 +1395,7 @@ type ResultColumns struct {
 	Maxes            []uint64               `protobuf:"fixed64,6,rep,packed,name=maxes,proto3" json:"maxes,omitempty"`
 	Holders          []uint64               `protobuf:"fixed64,7,rep,packed,name=holders,proto3" json:"holders,omitempty"`
 	RemainingUs      []uint64               `protobuf:"fixed64,8,rep,packed,name=remaining_us,json=remainingUs,proto3" json:"remaining_us,omitempty"`
+	Seals            []uint64               `protobuf:"fixed64,9,rep,packed,name=seals,proto3" json:"seals,omitempty"`
 	unknownFields    protoimpl.UnknownFields
 	sizeCache        protoimpl.SizeCache
 }
@@ -1465,6 +1482,13 @@ func (x *ResultColumns) GetHolders() []uint64 {
 func (x *ResultColumns) GetRemainingUs() []uint64 {
 	if x != nil {
 		return x.RemainingUs
+	}
+	return nil
+}
+
+func (x *ResultColumns) GetSeals() []uint64 {
+	if x != nil {
+		return x.Seals
 	}
 	return nil
 }
@@ -1914,6 +1938,7 @@ type LeaseItem struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Register      []byte                 `protobuf:"bytes,1,opt,name=register,proto3" json:"register,omitempty"`
 	Round         uint64                 `protobuf:"varint,2,opt,name=round,proto3" json:"round,omitempty"`
+	Seal          uint64                 `protobuf:"fixed64,3,opt,name=seal,proto3" json:"seal,omitempty"` // of a Release: digest of the counters that go to the successor, 0 for none
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1958,6 +1983,13 @@ func (x *LeaseItem) GetRegister() []byte {
 func (x *LeaseItem) GetRound() uint64 {
 	if x != nil {
 		return x.Round
+	}
+	return 0
+}
+
+func (x *LeaseItem) GetSeal() uint64 {
+	if x != nil {
+		return x.Seal
 	}
 	return 0
 }
@@ -2565,7 +2597,7 @@ const file_seqsvr_v1_store_proto_rawDesc = "" +
 	"\n" +
 	"remembered\x18\x1a \x03(\v2\x15.seqsvr.v1.StoreClaimR\n" +
 	"remembered\x12\x12\n" +
-	"\x04addr\x18\x17 \x01(\tR\x04addr\"\xf7\x02\n" +
+	"\x04addr\x18\x17 \x01(\tR\x04addr\"\x8b\x03\n" +
 	"\x06Result\x12,\n" +
 	"\averdict\x18\x01 \x01(\x0e2\x12.seqsvr.v1.VerdictR\averdict\x12%\n" +
 	"\x0epromised_round\x18\x02 \x01(\x04R\rpromisedRound\x12)\n" +
@@ -2578,11 +2610,13 @@ const file_seqsvr_v1_store_proto_rawDesc = "" +
 	"\fremaining_us\x18\t \x01(\x04R\vremainingUs\x12\x18\n" +
 	"\amessage\x18\n" +
 	" \x01(\tR\amessage\x12\x1a\n" +
-	"\bregister\x18\v \x01(\fR\bregister\"Z\n" +
+	"\bregister\x18\v \x01(\fR\bregister\x12\x12\n" +
+	"\x04seal\x18\f \x01(\x06R\x04seal\"p\n" +
 	"\x0eSectionColumns\x12\x1a\n" +
 	"\bsections\x18\x01 \x03(\aR\bsections\x12\x16\n" +
 	"\x06rounds\x18\x02 \x03(\x06R\x06rounds\x12\x14\n" +
-	"\x05maxes\x18\x03 \x03(\x06R\x05maxes\"\xaa\x02\n" +
+	"\x05maxes\x18\x03 \x03(\x06R\x05maxes\x12\x14\n" +
+	"\x05seals\x18\x04 \x03(\x06R\x05seals\"\xc0\x02\n" +
 	"\rResultColumns\x12\x1a\n" +
 	"\bverdicts\x18\x01 \x01(\fR\bverdicts\x12'\n" +
 	"\x0fpromised_rounds\x18\x02 \x03(\x06R\x0epromisedRounds\x12+\n" +
@@ -2591,7 +2625,8 @@ const file_seqsvr_v1_store_proto_rawDesc = "" +
 	"\x11accepted_sessions\x18\x05 \x03(\x06R\x10acceptedSessions\x12\x14\n" +
 	"\x05maxes\x18\x06 \x03(\x06R\x05maxes\x12\x18\n" +
 	"\aholders\x18\a \x03(\x06R\aholders\x12!\n" +
-	"\fremaining_us\x18\b \x03(\x06R\vremainingUs\"\xb4\x01\n" +
+	"\fremaining_us\x18\b \x03(\x06R\vremainingUs\x12\x14\n" +
+	"\x05seals\x18\t \x03(\x06R\x05seals\"\xb4\x01\n" +
 	"\vReadRequest\x12 \n" +
 	"\x03ref\x18\x01 \x01(\v2\x0e.seqsvr.v1.RefR\x03ref\x12\x18\n" +
 	"\asession\x18\x02 \x01(\x06R\asession\x12\x1c\n" +
@@ -2627,10 +2662,11 @@ const file_seqsvr_v1_store_proto_rawDesc = "" +
 	"\n" +
 	"boot_count\x18\x04 \x01(\x04R\tbootCount\x12\x18\n" +
 	"\acommits\x18\x05 \x01(\x04R\acommits\x12\x12\n" +
-	"\x04seal\x18\x06 \x01(\fR\x04seal\"=\n" +
+	"\x04seal\x18\x06 \x01(\fR\x04seal\"Q\n" +
 	"\tLeaseItem\x12\x1a\n" +
 	"\bregister\x18\x01 \x01(\fR\bregister\x12\x14\n" +
-	"\x05round\x18\x02 \x01(\x04R\x05round\"\x91\x04\n" +
+	"\x05round\x18\x02 \x01(\x04R\x05round\x12\x12\n" +
+	"\x04seal\x18\x03 \x01(\x06R\x04seal\"\x91\x04\n" +
 	"\fRenewRequest\x12 \n" +
 	"\x03ref\x18\x01 \x01(\v2\x0e.seqsvr.v1.RefR\x03ref\x12\x18\n" +
 	"\asession\x18\x02 \x01(\x06R\asession\x12\x12\n" +
