@@ -106,6 +106,7 @@ type description struct {
 	registers  int
 	free       uint64
 	nearlyFull bool
+	kept       time.Duration // until the store's clock is at the floor of worker ids
 	uptime     time.Duration
 }
 
@@ -128,11 +129,13 @@ func (r *replica) describe() description {
 			Members: slices.Clone(r.members.List), Voting: voting, State: state,
 			MaxLease: r.maxLease, Grace: r.acceptor.Grace(now), Commits: r.commits,
 			LeaseBound: r.acceptor.LeaseBound(), ListAge: now - r.listed, Filled: r.members.Filled,
+			Floors: r.acceptor.Floors(),
 		},
 		leaseBound: r.acceptor.LeaseBound(),
 		registers:  r.acceptor.Registers(),
 		free:       free,
 		nearlyFull: full,
+		kept:       keptBack(r.acceptor.Floors(), r.wall()),
 		uptime:     now - r.started,
 	}
 }

@@ -232,6 +232,9 @@ func (b *database) Commit(u disk.Update) (uint64, error) {
 		return 0, fail
 	}
 	commits := d.apply(u)
+	if u.Floors != nil {
+		d.w.check.floored(d, u.Floors.Floors)
+	}
 	if fail != nil {
 		d.w.trace.add("%-8s commit failed, all the same written: %v", d.h.name, fail)
 		return 0, fail
@@ -264,6 +267,9 @@ func (d *simDisk) apply(u disk.Update) uint64 {
 		m.Members = *u.Members
 		d.w.check.listed(d.h, m.Identity, m.Members)
 	}
+	if u.Floors != nil {
+		m.Floors = *u.Floors
+	}
 	if u.Distrusted != "" {
 		m.Distrusted = u.Distrusted
 	}
@@ -289,6 +295,13 @@ func (d *simDisk) had(r seq.Register) uint64 {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.highest[r]
+}
+
+// peaked is the highest max of every register that was ever on this disk.
+func (d *simDisk) peaked() map[seq.Register]uint64 {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return maps.Clone(d.highest)
 }
 
 // hadAs is had for the store with that uuid.

@@ -788,6 +788,66 @@ func (x *BindRequest) GetMembers() []*StoreMember {
 	return nil
 }
 
+type WindowsOverRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	ClusterId     string                 `protobuf:"bytes,1,opt,name=cluster_id,json=clusterId,proto3" json:"cluster_id,omitempty"`
+	Era           uint64                 `protobuf:"varint,2,opt,name=era,proto3" json:"era,omitempty"`
+	Reason        string                 `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"` // why that is so, for the log; not empty
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WindowsOverRequest) Reset() {
+	*x = WindowsOverRequest{}
+	mi := &file_seqsvr_v1_store_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WindowsOverRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WindowsOverRequest) ProtoMessage() {}
+
+func (x *WindowsOverRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_seqsvr_v1_store_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WindowsOverRequest.ProtoReflect.Descriptor instead.
+func (*WindowsOverRequest) Descriptor() ([]byte, []int) {
+	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *WindowsOverRequest) GetClusterId() string {
+	if x != nil {
+		return x.ClusterId
+	}
+	return ""
+}
+
+func (x *WindowsOverRequest) GetEra() uint64 {
+	if x != nil {
+		return x.Era
+	}
+	return 0
+}
+
+func (x *WindowsOverRequest) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
 type DescribeReply struct {
 	state            protoimpl.MessageState `protogen:"open.v1"`
 	StoreUuid        string                 `protobuf:"bytes,1,opt,name=store_uuid,json=storeUuid,proto3" json:"store_uuid,omitempty"`
@@ -810,16 +870,19 @@ type DescribeReply struct {
 	NearlyFull       bool                   `protobuf:"varint,18,opt,name=nearly_full,json=nearlyFull,proto3" json:"nearly_full,omitempty"`
 	UptimeUs         uint64                 `protobuf:"varint,19,opt,name=uptime_us,json=uptimeUs,proto3" json:"uptime_us,omitempty"`
 	Version          string                 `protobuf:"bytes,20,opt,name=version,proto3" json:"version,omitempty"`
-	ListAgeUs        uint64                 `protobuf:"varint,21,opt,name=list_age_us,json=listAgeUs,proto3" json:"list_age_us,omitempty"`           // since the store took its member list over, or since its start
-	FilledVersion    uint64                 `protobuf:"varint,22,opt,name=filled_version,json=filledVersion,proto3" json:"filled_version,omitempty"` // of the list under which it was filled as a learner; 0: never
-	Addr             string                 `protobuf:"bytes,23,opt,name=addr,proto3" json:"addr,omitempty"`                                         // gRPC, host:port, that others are told; the host may be empty
+	ListAgeUs        uint64                 `protobuf:"varint,21,opt,name=list_age_us,json=listAgeUs,proto3" json:"list_age_us,omitempty"`              // since the store took its member list over, or since its start
+	FilledVersion    uint64                 `protobuf:"varint,22,opt,name=filled_version,json=filledVersion,proto3" json:"filled_version,omitempty"`    // of the list under which it was filled as a learner; 0: never
+	Addr             string                 `protobuf:"bytes,23,opt,name=addr,proto3" json:"addr,omitempty"`                                            // gRPC, host:port, that others are told; the host may be empty
+	TagFloor         uint64                 `protobuf:"fixed64,40,opt,name=tag_floor,json=tagFloor,proto3" json:"tag_floor,omitempty"`                  // of an era that was restored: no tag counts for less
+	WorkerFloorMs    uint64                 `protobuf:"fixed64,41,opt,name=worker_floor_ms,json=workerFloorMs,proto3" json:"worker_floor_ms,omitempty"` // likewise no worker id; milliseconds since 1970
+	WorkersKeptUs    uint64                 `protobuf:"varint,42,opt,name=workers_kept_us,json=workersKeptUs,proto3" json:"workers_kept_us,omitempty"`  // until the store's clock is there: worker ids are kept back
 	unknownFields    protoimpl.UnknownFields
 	sizeCache        protoimpl.SizeCache
 }
 
 func (x *DescribeReply) Reset() {
 	*x = DescribeReply{}
-	mi := &file_seqsvr_v1_store_proto_msgTypes[11]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -831,7 +894,7 @@ func (x *DescribeReply) String() string {
 func (*DescribeReply) ProtoMessage() {}
 
 func (x *DescribeReply) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_store_proto_msgTypes[11]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -844,7 +907,7 @@ func (x *DescribeReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DescribeReply.ProtoReflect.Descriptor instead.
 func (*DescribeReply) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{11}
+	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *DescribeReply) GetStoreUuid() string {
@@ -1008,6 +1071,27 @@ func (x *DescribeReply) GetAddr() string {
 	return ""
 }
 
+func (x *DescribeReply) GetTagFloor() uint64 {
+	if x != nil {
+		return x.TagFloor
+	}
+	return 0
+}
+
+func (x *DescribeReply) GetWorkerFloorMs() uint64 {
+	if x != nil {
+		return x.WorkerFloorMs
+	}
+	return 0
+}
+
+func (x *DescribeReply) GetWorkersKeptUs() uint64 {
+	if x != nil {
+		return x.WorkersKeptUs
+	}
+	return 0
+}
+
 // Result is a register's state after the request, with the verdict on it.
 type Result struct {
 	state           protoimpl.MessageState `protogen:"open.v1"`
@@ -1022,13 +1106,14 @@ type Result struct {
 	RemainingUs     uint64                 `protobuf:"varint,9,opt,name=remaining_us,json=remainingUs,proto3" json:"remaining_us,omitempty"` // of that lease, reservation or grace
 	Message         string                 `protobuf:"bytes,10,opt,name=message,proto3" json:"message,omitempty"`
 	Register        []byte                 `protobuf:"bytes,11,opt,name=register,proto3" json:"register,omitempty"` // only in replies to Read of all of a kind
+	Floor           uint64                 `protobuf:"fixed64,20,opt,name=floor,proto3" json:"floor,omitempty"`     // what a register of the kind counts for at least: part of max
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
 }
 
 func (x *Result) Reset() {
 	*x = Result{}
-	mi := &file_seqsvr_v1_store_proto_msgTypes[12]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1040,7 +1125,7 @@ func (x *Result) String() string {
 func (*Result) ProtoMessage() {}
 
 func (x *Result) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_store_proto_msgTypes[12]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1053,7 +1138,7 @@ func (x *Result) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Result.ProtoReflect.Descriptor instead.
 func (*Result) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{12}
+	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Result) GetVerdict() Verdict {
@@ -1133,6 +1218,13 @@ func (x *Result) GetRegister() []byte {
 	return nil
 }
 
+func (x *Result) GetFloor() uint64 {
+	if x != nil {
+		return x.Floor
+	}
+	return 0
+}
+
 // SectionColumns are many section registers, field by field instead of item by item,
 // in the order of the items. rounds and maxes have one value an item, or a single one
 // that stands for all of them; none if the request has no such field.
@@ -1147,7 +1239,7 @@ type SectionColumns struct {
 
 func (x *SectionColumns) Reset() {
 	*x = SectionColumns{}
-	mi := &file_seqsvr_v1_store_proto_msgTypes[13]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1159,7 +1251,7 @@ func (x *SectionColumns) String() string {
 func (*SectionColumns) ProtoMessage() {}
 
 func (x *SectionColumns) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_store_proto_msgTypes[13]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1172,7 +1264,7 @@ func (x *SectionColumns) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SectionColumns.ProtoReflect.Descriptor instead.
 func (*SectionColumns) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{13}
+	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *SectionColumns) GetSections() []uint32 {
@@ -1209,13 +1301,14 @@ type ResultColumns struct {
 	Maxes            []uint64               `protobuf:"fixed64,6,rep,packed,name=maxes,proto3" json:"maxes,omitempty"`
 	Holders          []uint64               `protobuf:"fixed64,7,rep,packed,name=holders,proto3" json:"holders,omitempty"`
 	RemainingUs      []uint64               `protobuf:"fixed64,8,rep,packed,name=remaining_us,json=remainingUs,proto3" json:"remaining_us,omitempty"`
+	Floors           []uint64               `protobuf:"fixed64,20,rep,packed,name=floors,proto3" json:"floors,omitempty"`
 	unknownFields    protoimpl.UnknownFields
 	sizeCache        protoimpl.SizeCache
 }
 
 func (x *ResultColumns) Reset() {
 	*x = ResultColumns{}
-	mi := &file_seqsvr_v1_store_proto_msgTypes[14]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1227,7 +1320,7 @@ func (x *ResultColumns) String() string {
 func (*ResultColumns) ProtoMessage() {}
 
 func (x *ResultColumns) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_store_proto_msgTypes[14]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1240,7 +1333,7 @@ func (x *ResultColumns) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResultColumns.ProtoReflect.Descriptor instead.
 func (*ResultColumns) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{14}
+	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *ResultColumns) GetVerdicts() []byte {
@@ -1299,6 +1392,13 @@ func (x *ResultColumns) GetRemainingUs() []uint64 {
 	return nil
 }
 
+func (x *ResultColumns) GetFloors() []uint64 {
+	if x != nil {
+		return x.Floors
+	}
+	return nil
+}
+
 type ReadRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Ref           *Ref                   `protobuf:"bytes,1,opt,name=ref,proto3" json:"ref,omitempty"`
@@ -1312,7 +1412,7 @@ type ReadRequest struct {
 
 func (x *ReadRequest) Reset() {
 	*x = ReadRequest{}
-	mi := &file_seqsvr_v1_store_proto_msgTypes[15]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1324,7 +1424,7 @@ func (x *ReadRequest) String() string {
 func (*ReadRequest) ProtoMessage() {}
 
 func (x *ReadRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_store_proto_msgTypes[15]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1337,7 +1437,7 @@ func (x *ReadRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadRequest.ProtoReflect.Descriptor instead.
 func (*ReadRequest) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{15}
+	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *ReadRequest) GetRef() *Ref {
@@ -1386,7 +1486,7 @@ type PrepareItem struct {
 
 func (x *PrepareItem) Reset() {
 	*x = PrepareItem{}
-	mi := &file_seqsvr_v1_store_proto_msgTypes[16]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1398,7 +1498,7 @@ func (x *PrepareItem) String() string {
 func (*PrepareItem) ProtoMessage() {}
 
 func (x *PrepareItem) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_store_proto_msgTypes[16]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1411,7 +1511,7 @@ func (x *PrepareItem) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PrepareItem.ProtoReflect.Descriptor instead.
 func (*PrepareItem) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{16}
+	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *PrepareItem) GetRegister() []byte {
@@ -1447,7 +1547,7 @@ type PrepareRequest struct {
 
 func (x *PrepareRequest) Reset() {
 	*x = PrepareRequest{}
-	mi := &file_seqsvr_v1_store_proto_msgTypes[17]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1459,7 +1559,7 @@ func (x *PrepareRequest) String() string {
 func (*PrepareRequest) ProtoMessage() {}
 
 func (x *PrepareRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_store_proto_msgTypes[17]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1472,7 +1572,7 @@ func (x *PrepareRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PrepareRequest.ProtoReflect.Descriptor instead.
 func (*PrepareRequest) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{17}
+	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *PrepareRequest) GetRef() *Ref {
@@ -1515,7 +1615,7 @@ type StepItem struct {
 
 func (x *StepItem) Reset() {
 	*x = StepItem{}
-	mi := &file_seqsvr_v1_store_proto_msgTypes[18]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1527,7 +1627,7 @@ func (x *StepItem) String() string {
 func (*StepItem) ProtoMessage() {}
 
 func (x *StepItem) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_store_proto_msgTypes[18]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1540,7 +1640,7 @@ func (x *StepItem) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StepItem.ProtoReflect.Descriptor instead.
 func (*StepItem) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{18}
+	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *StepItem) GetRegister() []byte {
@@ -1583,7 +1683,7 @@ type StepRequest struct {
 
 func (x *StepRequest) Reset() {
 	*x = StepRequest{}
-	mi := &file_seqsvr_v1_store_proto_msgTypes[19]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1595,7 +1695,7 @@ func (x *StepRequest) String() string {
 func (*StepRequest) ProtoMessage() {}
 
 func (x *StepRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_store_proto_msgTypes[19]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1608,7 +1708,7 @@ func (x *StepRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StepRequest.ProtoReflect.Descriptor instead.
 func (*StepRequest) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{19}
+	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *StepRequest) GetRef() *Ref {
@@ -1651,7 +1751,7 @@ type ResultsReply struct {
 
 func (x *ResultsReply) Reset() {
 	*x = ResultsReply{}
-	mi := &file_seqsvr_v1_store_proto_msgTypes[20]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1663,7 +1763,7 @@ func (x *ResultsReply) String() string {
 func (*ResultsReply) ProtoMessage() {}
 
 func (x *ResultsReply) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_store_proto_msgTypes[20]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1676,7 +1776,7 @@ func (x *ResultsReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResultsReply.ProtoReflect.Descriptor instead.
 func (*ResultsReply) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{20}
+	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *ResultsReply) GetStoreUuid() string {
@@ -1710,7 +1810,7 @@ type LeaseItem struct {
 
 func (x *LeaseItem) Reset() {
 	*x = LeaseItem{}
-	mi := &file_seqsvr_v1_store_proto_msgTypes[21]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1722,7 +1822,7 @@ func (x *LeaseItem) String() string {
 func (*LeaseItem) ProtoMessage() {}
 
 func (x *LeaseItem) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_store_proto_msgTypes[21]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1735,7 +1835,7 @@ func (x *LeaseItem) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaseItem.ProtoReflect.Descriptor instead.
 func (*LeaseItem) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{21}
+	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *LeaseItem) GetRegister() []byte {
@@ -1771,7 +1871,7 @@ type RenewRequest struct {
 
 func (x *RenewRequest) Reset() {
 	*x = RenewRequest{}
-	mi := &file_seqsvr_v1_store_proto_msgTypes[22]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1783,7 +1883,7 @@ func (x *RenewRequest) String() string {
 func (*RenewRequest) ProtoMessage() {}
 
 func (x *RenewRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_store_proto_msgTypes[22]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1796,7 +1896,7 @@ func (x *RenewRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewRequest.ProtoReflect.Descriptor instead.
 func (*RenewRequest) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{22}
+	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *RenewRequest) GetRef() *Ref {
@@ -1889,7 +1989,7 @@ type SessionInfo struct {
 
 func (x *SessionInfo) Reset() {
 	*x = SessionInfo{}
-	mi := &file_seqsvr_v1_store_proto_msgTypes[23]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1901,7 +2001,7 @@ func (x *SessionInfo) String() string {
 func (*SessionInfo) ProtoMessage() {}
 
 func (x *SessionInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_store_proto_msgTypes[23]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1914,7 +2014,7 @@ func (x *SessionInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionInfo.ProtoReflect.Descriptor instead.
 func (*SessionInfo) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{23}
+	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *SessionInfo) GetSession() uint64 {
@@ -1968,7 +2068,7 @@ type RenewReply struct {
 
 func (x *RenewReply) Reset() {
 	*x = RenewReply{}
-	mi := &file_seqsvr_v1_store_proto_msgTypes[24]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1980,7 +2080,7 @@ func (x *RenewReply) String() string {
 func (*RenewReply) ProtoMessage() {}
 
 func (x *RenewReply) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_store_proto_msgTypes[24]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1993,7 +2093,7 @@ func (x *RenewReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewReply.ProtoReflect.Descriptor instead.
 func (*RenewReply) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{24}
+	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *RenewReply) GetStoreUuid() string {
@@ -2066,7 +2166,7 @@ type ReleaseRequest struct {
 
 func (x *ReleaseRequest) Reset() {
 	*x = ReleaseRequest{}
-	mi := &file_seqsvr_v1_store_proto_msgTypes[25]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2078,7 +2178,7 @@ func (x *ReleaseRequest) String() string {
 func (*ReleaseRequest) ProtoMessage() {}
 
 func (x *ReleaseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_store_proto_msgTypes[25]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2091,7 +2191,7 @@ func (x *ReleaseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseRequest.ProtoReflect.Descriptor instead.
 func (*ReleaseRequest) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{25}
+	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *ReleaseRequest) GetRef() *Ref {
@@ -2146,7 +2246,7 @@ type ReleaseReply struct {
 
 func (x *ReleaseReply) Reset() {
 	*x = ReleaseReply{}
-	mi := &file_seqsvr_v1_store_proto_msgTypes[26]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2158,7 +2258,7 @@ func (x *ReleaseReply) String() string {
 func (*ReleaseReply) ProtoMessage() {}
 
 func (x *ReleaseReply) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_store_proto_msgTypes[26]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2171,7 +2271,7 @@ func (x *ReleaseReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseReply.ProtoReflect.Descriptor instead.
 func (*ReleaseReply) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{26}
+	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *ReleaseReply) GetStoreUuid() string {
@@ -2247,7 +2347,12 @@ const file_seqsvr_v1_store_proto_rawDesc = "" +
 	"\n" +
 	"cluster_id\x18\x01 \x01(\tR\tclusterId\x12\x10\n" +
 	"\x03era\x18\x02 \x01(\x04R\x03era\x120\n" +
-	"\amembers\x18\x03 \x03(\v2\x16.seqsvr.v1.StoreMemberR\amembers\"\xc4\x05\n" +
+	"\amembers\x18\x03 \x03(\v2\x16.seqsvr.v1.StoreMemberR\amembers\"]\n" +
+	"\x12WindowsOverRequest\x12\x1d\n" +
+	"\n" +
+	"cluster_id\x18\x01 \x01(\tR\tclusterId\x12\x10\n" +
+	"\x03era\x18\x02 \x01(\x04R\x03era\x12\x16\n" +
+	"\x06reason\x18\x03 \x01(\tR\x06reason\"\xb1\x06\n" +
 	"\rDescribeReply\x12\x1d\n" +
 	"\n" +
 	"store_uuid\x18\x01 \x01(\tR\tstoreUuid\x12\x12\n" +
@@ -2276,7 +2381,10 @@ const file_seqsvr_v1_store_proto_rawDesc = "" +
 	"\aversion\x18\x14 \x01(\tR\aversion\x12\x1e\n" +
 	"\vlist_age_us\x18\x15 \x01(\x04R\tlistAgeUs\x12%\n" +
 	"\x0efilled_version\x18\x16 \x01(\x04R\rfilledVersion\x12\x12\n" +
-	"\x04addr\x18\x17 \x01(\tR\x04addr\"\xf7\x02\n" +
+	"\x04addr\x18\x17 \x01(\tR\x04addr\x12\x1b\n" +
+	"\ttag_floor\x18( \x01(\x06R\btagFloor\x12&\n" +
+	"\x0fworker_floor_ms\x18) \x01(\x06R\rworkerFloorMs\x12&\n" +
+	"\x0fworkers_kept_us\x18* \x01(\x04R\rworkersKeptUs\"\x8d\x03\n" +
 	"\x06Result\x12,\n" +
 	"\averdict\x18\x01 \x01(\x0e2\x12.seqsvr.v1.VerdictR\averdict\x12%\n" +
 	"\x0epromised_round\x18\x02 \x01(\x04R\rpromisedRound\x12)\n" +
@@ -2289,11 +2397,12 @@ const file_seqsvr_v1_store_proto_rawDesc = "" +
 	"\fremaining_us\x18\t \x01(\x04R\vremainingUs\x12\x18\n" +
 	"\amessage\x18\n" +
 	" \x01(\tR\amessage\x12\x1a\n" +
-	"\bregister\x18\v \x01(\fR\bregister\"Z\n" +
+	"\bregister\x18\v \x01(\fR\bregister\x12\x14\n" +
+	"\x05floor\x18\x14 \x01(\x06R\x05floor\"Z\n" +
 	"\x0eSectionColumns\x12\x1a\n" +
 	"\bsections\x18\x01 \x03(\aR\bsections\x12\x16\n" +
 	"\x06rounds\x18\x02 \x03(\x06R\x06rounds\x12\x14\n" +
-	"\x05maxes\x18\x03 \x03(\x06R\x05maxes\"\xaa\x02\n" +
+	"\x05maxes\x18\x03 \x03(\x06R\x05maxes\"\xc2\x02\n" +
 	"\rResultColumns\x12\x1a\n" +
 	"\bverdicts\x18\x01 \x01(\fR\bverdicts\x12'\n" +
 	"\x0fpromised_rounds\x18\x02 \x03(\x06R\x0epromisedRounds\x12+\n" +
@@ -2302,7 +2411,8 @@ const file_seqsvr_v1_store_proto_rawDesc = "" +
 	"\x11accepted_sessions\x18\x05 \x03(\x06R\x10acceptedSessions\x12\x14\n" +
 	"\x05maxes\x18\x06 \x03(\x06R\x05maxes\x12\x18\n" +
 	"\aholders\x18\a \x03(\x06R\aholders\x12!\n" +
-	"\fremaining_us\x18\b \x03(\x06R\vremainingUs\"\xb4\x01\n" +
+	"\fremaining_us\x18\b \x03(\x06R\vremainingUs\x12\x16\n" +
+	"\x06floors\x18\x14 \x03(\x06R\x06floors\"\xb4\x01\n" +
 	"\vReadRequest\x12 \n" +
 	"\x03ref\x18\x01 \x01(\v2\x0e.seqsvr.v1.RefR\x03ref\x12\x18\n" +
 	"\asession\x18\x02 \x01(\x06R\asession\x12\x1c\n" +
@@ -2387,7 +2497,7 @@ const file_seqsvr_v1_store_proto_rawDesc = "" +
 	"\rVERDICT_GRACE\x10\x04\x12\x13\n" +
 	"\x0fVERDICT_UNKNOWN\x10\x05\x12\x13\n" +
 	"\x0fVERDICT_REFUSED\x10\x06\x12\x10\n" +
-	"\fVERDICT_FULL\x10\a2\xd6\x04\n" +
+	"\fVERDICT_FULL\x10\a2\x9e\x05\n" +
 	"\x05Store\x12@\n" +
 	"\bDescribe\x12\x1a.seqsvr.v1.DescribeRequest\x1a\x18.seqsvr.v1.DescribeReply\x128\n" +
 	"\x04Bind\x12\x16.seqsvr.v1.BindRequest\x1a\x18.seqsvr.v1.DescribeReply\x127\n" +
@@ -2398,7 +2508,8 @@ const file_seqsvr_v1_store_proto_rawDesc = "" +
 	"\aRelease\x12\x19.seqsvr.v1.ReleaseRequest\x1a\x17.seqsvr.v1.ReleaseReply\x12:\n" +
 	"\x05Adopt\x12\x17.seqsvr.v1.AdoptRequest\x1a\x18.seqsvr.v1.DescribeReply\x126\n" +
 	"\x04Dump\x12\x16.seqsvr.v1.DumpRequest\x1a\x14.seqsvr.v1.DumpReply0\x01\x124\n" +
-	"\x04Fill\x12\x16.seqsvr.v1.FillRequest\x1a\x14.seqsvr.v1.FillReplyB3Z1github.com/seqsvr/seqsvr/proto/seqsvr/v1;seqsvrv1b\x06proto3"
+	"\x04Fill\x12\x16.seqsvr.v1.FillRequest\x1a\x14.seqsvr.v1.FillReply\x12F\n" +
+	"\vWindowsOver\x12\x1d.seqsvr.v1.WindowsOverRequest\x1a\x18.seqsvr.v1.DescribeReplyB3Z1github.com/seqsvr/seqsvr/proto/seqsvr/v1;seqsvrv1b\x06proto3"
 
 var (
 	file_seqsvr_v1_store_proto_rawDescOnce sync.Once
@@ -2413,94 +2524,97 @@ func file_seqsvr_v1_store_proto_rawDescGZIP() []byte {
 }
 
 var file_seqsvr_v1_store_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_seqsvr_v1_store_proto_msgTypes = make([]protoimpl.MessageInfo, 27)
+var file_seqsvr_v1_store_proto_msgTypes = make([]protoimpl.MessageInfo, 28)
 var file_seqsvr_v1_store_proto_goTypes = []any{
-	(Verdict)(0),            // 0: seqsvr.v1.Verdict
-	(*Ref)(nil),             // 1: seqsvr.v1.Ref
-	(*DescribeRequest)(nil), // 2: seqsvr.v1.DescribeRequest
-	(*StoreMember)(nil),     // 3: seqsvr.v1.StoreMember
-	(*MemberList)(nil),      // 4: seqsvr.v1.MemberList
-	(*AdoptRequest)(nil),    // 5: seqsvr.v1.AdoptRequest
-	(*Record)(nil),          // 6: seqsvr.v1.Record
-	(*DumpRequest)(nil),     // 7: seqsvr.v1.DumpRequest
-	(*DumpReply)(nil),       // 8: seqsvr.v1.DumpReply
-	(*FillRequest)(nil),     // 9: seqsvr.v1.FillRequest
-	(*FillReply)(nil),       // 10: seqsvr.v1.FillReply
-	(*BindRequest)(nil),     // 11: seqsvr.v1.BindRequest
-	(*DescribeReply)(nil),   // 12: seqsvr.v1.DescribeReply
-	(*Result)(nil),          // 13: seqsvr.v1.Result
-	(*SectionColumns)(nil),  // 14: seqsvr.v1.SectionColumns
-	(*ResultColumns)(nil),   // 15: seqsvr.v1.ResultColumns
-	(*ReadRequest)(nil),     // 16: seqsvr.v1.ReadRequest
-	(*PrepareItem)(nil),     // 17: seqsvr.v1.PrepareItem
-	(*PrepareRequest)(nil),  // 18: seqsvr.v1.PrepareRequest
-	(*StepItem)(nil),        // 19: seqsvr.v1.StepItem
-	(*StepRequest)(nil),     // 20: seqsvr.v1.StepRequest
-	(*ResultsReply)(nil),    // 21: seqsvr.v1.ResultsReply
-	(*LeaseItem)(nil),       // 22: seqsvr.v1.LeaseItem
-	(*RenewRequest)(nil),    // 23: seqsvr.v1.RenewRequest
-	(*SessionInfo)(nil),     // 24: seqsvr.v1.SessionInfo
-	(*RenewReply)(nil),      // 25: seqsvr.v1.RenewReply
-	(*ReleaseRequest)(nil),  // 26: seqsvr.v1.ReleaseRequest
-	(*ReleaseReply)(nil),    // 27: seqsvr.v1.ReleaseReply
-	(*Mapping)(nil),         // 28: seqsvr.v1.Mapping
+	(Verdict)(0),               // 0: seqsvr.v1.Verdict
+	(*Ref)(nil),                // 1: seqsvr.v1.Ref
+	(*DescribeRequest)(nil),    // 2: seqsvr.v1.DescribeRequest
+	(*StoreMember)(nil),        // 3: seqsvr.v1.StoreMember
+	(*MemberList)(nil),         // 4: seqsvr.v1.MemberList
+	(*AdoptRequest)(nil),       // 5: seqsvr.v1.AdoptRequest
+	(*Record)(nil),             // 6: seqsvr.v1.Record
+	(*DumpRequest)(nil),        // 7: seqsvr.v1.DumpRequest
+	(*DumpReply)(nil),          // 8: seqsvr.v1.DumpReply
+	(*FillRequest)(nil),        // 9: seqsvr.v1.FillRequest
+	(*FillReply)(nil),          // 10: seqsvr.v1.FillReply
+	(*BindRequest)(nil),        // 11: seqsvr.v1.BindRequest
+	(*WindowsOverRequest)(nil), // 12: seqsvr.v1.WindowsOverRequest
+	(*DescribeReply)(nil),      // 13: seqsvr.v1.DescribeReply
+	(*Result)(nil),             // 14: seqsvr.v1.Result
+	(*SectionColumns)(nil),     // 15: seqsvr.v1.SectionColumns
+	(*ResultColumns)(nil),      // 16: seqsvr.v1.ResultColumns
+	(*ReadRequest)(nil),        // 17: seqsvr.v1.ReadRequest
+	(*PrepareItem)(nil),        // 18: seqsvr.v1.PrepareItem
+	(*PrepareRequest)(nil),     // 19: seqsvr.v1.PrepareRequest
+	(*StepItem)(nil),           // 20: seqsvr.v1.StepItem
+	(*StepRequest)(nil),        // 21: seqsvr.v1.StepRequest
+	(*ResultsReply)(nil),       // 22: seqsvr.v1.ResultsReply
+	(*LeaseItem)(nil),          // 23: seqsvr.v1.LeaseItem
+	(*RenewRequest)(nil),       // 24: seqsvr.v1.RenewRequest
+	(*SessionInfo)(nil),        // 25: seqsvr.v1.SessionInfo
+	(*RenewReply)(nil),         // 26: seqsvr.v1.RenewReply
+	(*ReleaseRequest)(nil),     // 27: seqsvr.v1.ReleaseRequest
+	(*ReleaseReply)(nil),       // 28: seqsvr.v1.ReleaseReply
+	(*Mapping)(nil),            // 29: seqsvr.v1.Mapping
 }
 var file_seqsvr_v1_store_proto_depIdxs = []int32{
 	3,  // 0: seqsvr.v1.MemberList.members:type_name -> seqsvr.v1.StoreMember
 	4,  // 1: seqsvr.v1.AdoptRequest.list:type_name -> seqsvr.v1.MemberList
 	1,  // 2: seqsvr.v1.DumpRequest.ref:type_name -> seqsvr.v1.Ref
-	12, // 3: seqsvr.v1.DumpReply.store:type_name -> seqsvr.v1.DescribeReply
+	13, // 3: seqsvr.v1.DumpReply.store:type_name -> seqsvr.v1.DescribeReply
 	6,  // 4: seqsvr.v1.DumpReply.records:type_name -> seqsvr.v1.Record
 	1,  // 5: seqsvr.v1.FillRequest.ref:type_name -> seqsvr.v1.Ref
 	6,  // 6: seqsvr.v1.FillRequest.records:type_name -> seqsvr.v1.Record
 	3,  // 7: seqsvr.v1.BindRequest.members:type_name -> seqsvr.v1.StoreMember
 	1,  // 8: seqsvr.v1.DescribeReply.ref:type_name -> seqsvr.v1.Ref
-	28, // 9: seqsvr.v1.DescribeReply.mapping:type_name -> seqsvr.v1.Mapping
+	29, // 9: seqsvr.v1.DescribeReply.mapping:type_name -> seqsvr.v1.Mapping
 	3,  // 10: seqsvr.v1.DescribeReply.members:type_name -> seqsvr.v1.StoreMember
 	0,  // 11: seqsvr.v1.Result.verdict:type_name -> seqsvr.v1.Verdict
 	1,  // 12: seqsvr.v1.ReadRequest.ref:type_name -> seqsvr.v1.Ref
-	14, // 13: seqsvr.v1.ReadRequest.columns:type_name -> seqsvr.v1.SectionColumns
+	15, // 13: seqsvr.v1.ReadRequest.columns:type_name -> seqsvr.v1.SectionColumns
 	1,  // 14: seqsvr.v1.PrepareRequest.ref:type_name -> seqsvr.v1.Ref
-	17, // 15: seqsvr.v1.PrepareRequest.items:type_name -> seqsvr.v1.PrepareItem
-	14, // 16: seqsvr.v1.PrepareRequest.columns:type_name -> seqsvr.v1.SectionColumns
+	18, // 15: seqsvr.v1.PrepareRequest.items:type_name -> seqsvr.v1.PrepareItem
+	15, // 16: seqsvr.v1.PrepareRequest.columns:type_name -> seqsvr.v1.SectionColumns
 	1,  // 17: seqsvr.v1.StepRequest.ref:type_name -> seqsvr.v1.Ref
-	19, // 18: seqsvr.v1.StepRequest.items:type_name -> seqsvr.v1.StepItem
-	14, // 19: seqsvr.v1.StepRequest.columns:type_name -> seqsvr.v1.SectionColumns
-	13, // 20: seqsvr.v1.ResultsReply.results:type_name -> seqsvr.v1.Result
-	15, // 21: seqsvr.v1.ResultsReply.columns:type_name -> seqsvr.v1.ResultColumns
+	20, // 18: seqsvr.v1.StepRequest.items:type_name -> seqsvr.v1.StepItem
+	15, // 19: seqsvr.v1.StepRequest.columns:type_name -> seqsvr.v1.SectionColumns
+	14, // 20: seqsvr.v1.ResultsReply.results:type_name -> seqsvr.v1.Result
+	16, // 21: seqsvr.v1.ResultsReply.columns:type_name -> seqsvr.v1.ResultColumns
 	1,  // 22: seqsvr.v1.RenewRequest.ref:type_name -> seqsvr.v1.Ref
-	22, // 23: seqsvr.v1.RenewRequest.attach:type_name -> seqsvr.v1.LeaseItem
-	22, // 24: seqsvr.v1.RenewRequest.drop:type_name -> seqsvr.v1.LeaseItem
-	14, // 25: seqsvr.v1.RenewRequest.attach_columns:type_name -> seqsvr.v1.SectionColumns
-	14, // 26: seqsvr.v1.RenewRequest.drop_columns:type_name -> seqsvr.v1.SectionColumns
-	22, // 27: seqsvr.v1.RenewReply.lost:type_name -> seqsvr.v1.LeaseItem
-	22, // 28: seqsvr.v1.RenewReply.refused:type_name -> seqsvr.v1.LeaseItem
-	24, // 29: seqsvr.v1.RenewReply.sessions:type_name -> seqsvr.v1.SessionInfo
+	23, // 23: seqsvr.v1.RenewRequest.attach:type_name -> seqsvr.v1.LeaseItem
+	23, // 24: seqsvr.v1.RenewRequest.drop:type_name -> seqsvr.v1.LeaseItem
+	15, // 25: seqsvr.v1.RenewRequest.attach_columns:type_name -> seqsvr.v1.SectionColumns
+	15, // 26: seqsvr.v1.RenewRequest.drop_columns:type_name -> seqsvr.v1.SectionColumns
+	23, // 27: seqsvr.v1.RenewReply.lost:type_name -> seqsvr.v1.LeaseItem
+	23, // 28: seqsvr.v1.RenewReply.refused:type_name -> seqsvr.v1.LeaseItem
+	25, // 29: seqsvr.v1.RenewReply.sessions:type_name -> seqsvr.v1.SessionInfo
 	1,  // 30: seqsvr.v1.ReleaseRequest.ref:type_name -> seqsvr.v1.Ref
-	22, // 31: seqsvr.v1.ReleaseRequest.items:type_name -> seqsvr.v1.LeaseItem
-	14, // 32: seqsvr.v1.ReleaseRequest.columns:type_name -> seqsvr.v1.SectionColumns
+	23, // 31: seqsvr.v1.ReleaseRequest.items:type_name -> seqsvr.v1.LeaseItem
+	15, // 32: seqsvr.v1.ReleaseRequest.columns:type_name -> seqsvr.v1.SectionColumns
 	2,  // 33: seqsvr.v1.Store.Describe:input_type -> seqsvr.v1.DescribeRequest
 	11, // 34: seqsvr.v1.Store.Bind:input_type -> seqsvr.v1.BindRequest
-	16, // 35: seqsvr.v1.Store.Read:input_type -> seqsvr.v1.ReadRequest
-	18, // 36: seqsvr.v1.Store.Prepare:input_type -> seqsvr.v1.PrepareRequest
-	20, // 37: seqsvr.v1.Store.Step:input_type -> seqsvr.v1.StepRequest
-	23, // 38: seqsvr.v1.Store.Renew:input_type -> seqsvr.v1.RenewRequest
-	26, // 39: seqsvr.v1.Store.Release:input_type -> seqsvr.v1.ReleaseRequest
+	17, // 35: seqsvr.v1.Store.Read:input_type -> seqsvr.v1.ReadRequest
+	19, // 36: seqsvr.v1.Store.Prepare:input_type -> seqsvr.v1.PrepareRequest
+	21, // 37: seqsvr.v1.Store.Step:input_type -> seqsvr.v1.StepRequest
+	24, // 38: seqsvr.v1.Store.Renew:input_type -> seqsvr.v1.RenewRequest
+	27, // 39: seqsvr.v1.Store.Release:input_type -> seqsvr.v1.ReleaseRequest
 	5,  // 40: seqsvr.v1.Store.Adopt:input_type -> seqsvr.v1.AdoptRequest
 	7,  // 41: seqsvr.v1.Store.Dump:input_type -> seqsvr.v1.DumpRequest
 	9,  // 42: seqsvr.v1.Store.Fill:input_type -> seqsvr.v1.FillRequest
-	12, // 43: seqsvr.v1.Store.Describe:output_type -> seqsvr.v1.DescribeReply
-	12, // 44: seqsvr.v1.Store.Bind:output_type -> seqsvr.v1.DescribeReply
-	21, // 45: seqsvr.v1.Store.Read:output_type -> seqsvr.v1.ResultsReply
-	21, // 46: seqsvr.v1.Store.Prepare:output_type -> seqsvr.v1.ResultsReply
-	21, // 47: seqsvr.v1.Store.Step:output_type -> seqsvr.v1.ResultsReply
-	25, // 48: seqsvr.v1.Store.Renew:output_type -> seqsvr.v1.RenewReply
-	27, // 49: seqsvr.v1.Store.Release:output_type -> seqsvr.v1.ReleaseReply
-	12, // 50: seqsvr.v1.Store.Adopt:output_type -> seqsvr.v1.DescribeReply
-	8,  // 51: seqsvr.v1.Store.Dump:output_type -> seqsvr.v1.DumpReply
-	10, // 52: seqsvr.v1.Store.Fill:output_type -> seqsvr.v1.FillReply
-	43, // [43:53] is the sub-list for method output_type
-	33, // [33:43] is the sub-list for method input_type
+	12, // 43: seqsvr.v1.Store.WindowsOver:input_type -> seqsvr.v1.WindowsOverRequest
+	13, // 44: seqsvr.v1.Store.Describe:output_type -> seqsvr.v1.DescribeReply
+	13, // 45: seqsvr.v1.Store.Bind:output_type -> seqsvr.v1.DescribeReply
+	22, // 46: seqsvr.v1.Store.Read:output_type -> seqsvr.v1.ResultsReply
+	22, // 47: seqsvr.v1.Store.Prepare:output_type -> seqsvr.v1.ResultsReply
+	22, // 48: seqsvr.v1.Store.Step:output_type -> seqsvr.v1.ResultsReply
+	26, // 49: seqsvr.v1.Store.Renew:output_type -> seqsvr.v1.RenewReply
+	28, // 50: seqsvr.v1.Store.Release:output_type -> seqsvr.v1.ReleaseReply
+	13, // 51: seqsvr.v1.Store.Adopt:output_type -> seqsvr.v1.DescribeReply
+	8,  // 52: seqsvr.v1.Store.Dump:output_type -> seqsvr.v1.DumpReply
+	10, // 53: seqsvr.v1.Store.Fill:output_type -> seqsvr.v1.FillReply
+	13, // 54: seqsvr.v1.Store.WindowsOver:output_type -> seqsvr.v1.DescribeReply
+	44, // [44:55] is the sub-list for method output_type
+	33, // [33:44] is the sub-list for method input_type
 	33, // [33:33] is the sub-list for extension type_name
 	33, // [33:33] is the sub-list for extension extendee
 	0,  // [0:33] is the sub-list for field type_name
@@ -2518,7 +2632,7 @@ func file_seqsvr_v1_store_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_seqsvr_v1_store_proto_rawDesc), len(file_seqsvr_v1_store_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   27,
+			NumMessages:   28,
 			NumExtensions: 0,
 			NumServices:   1,
 		},
