@@ -63,6 +63,7 @@ const (
 	ErrorCode_ERROR_CODE_BAD_ID            ErrorCode = 34 // INVALID_ARGUMENT: negative, out of its layout, or not in its alphabet
 	ErrorCode_ERROR_CODE_BAD_LAYOUT        ErrorCode = 35 // INVALID_ARGUMENT
 	ErrorCode_ERROR_CODE_PROTOCOL          ErrorCode = 36 // FAILED_PRECONDITION: one side is too old for the other; the text says which
+	ErrorCode_ERROR_CODE_WORKERS_KEPT      ErrorCode = 39 // RESOURCE_EXHAUSTED: kept back after a restore; the text says until when
 	ErrorCode_ERROR_CODE_UNKNOWN_TAG       ErrorCode = 40 // NOT_FOUND: no segment tag of that name
 )
 
@@ -106,6 +107,7 @@ var (
 		34: "ERROR_CODE_BAD_ID",
 		35: "ERROR_CODE_BAD_LAYOUT",
 		36: "ERROR_CODE_PROTOCOL",
+		39: "ERROR_CODE_WORKERS_KEPT",
 		40: "ERROR_CODE_UNKNOWN_TAG",
 	}
 	ErrorCode_value = map[string]int32{
@@ -146,6 +148,7 @@ var (
 		"ERROR_CODE_BAD_ID":            34,
 		"ERROR_CODE_BAD_LAYOUT":        35,
 		"ERROR_CODE_PROTOCOL":          36,
+		"ERROR_CODE_WORKERS_KEPT":      39,
 		"ERROR_CODE_UNKNOWN_TAG":       40,
 	}
 )
@@ -247,7 +250,7 @@ const file_seqsvr_v1_error_proto_rawDesc = "" +
 	"\x04code\x18\x01 \x01(\x0e2\x14.seqsvr.v1.ErrorCodeR\x04code\x12\x1d\n" +
 	"\n" +
 	"owner_addr\x18\x02 \x01(\tR\townerAddr\x12#\n" +
-	"\rroute_version\x18\x03 \x01(\x04R\frouteVersion*\xb3\b\n" +
+	"\rroute_version\x18\x03 \x01(\x04R\frouteVersion*\xd0\b\n" +
 	"\tErrorCode\x12\x1a\n" +
 	"\x16ERROR_CODE_UNSPECIFIED\x10\x00\x12\x18\n" +
 	"\x14ERROR_CODE_BAD_COUNT\x10\x01\x12\x18\n" +
@@ -286,7 +289,8 @@ const file_seqsvr_v1_error_proto_rawDesc = "" +
 	"\x19ERROR_CODE_TIME_EXHAUSTED\x10!\x12\x15\n" +
 	"\x11ERROR_CODE_BAD_ID\x10\"\x12\x19\n" +
 	"\x15ERROR_CODE_BAD_LAYOUT\x10#\x12\x17\n" +
-	"\x13ERROR_CODE_PROTOCOL\x10$\x12\x1a\n" +
+	"\x13ERROR_CODE_PROTOCOL\x10$\x12\x1b\n" +
+	"\x17ERROR_CODE_WORKERS_KEPT\x10'\x12\x1a\n" +
 	"\x16ERROR_CODE_UNKNOWN_TAG\x10(B3Z1github.com/seqsvr/seqsvr/proto/seqsvr/v1;seqsvrv1b\x06proto3"
 
 var (
