@@ -121,6 +121,7 @@ type Outcome struct {
 	State     State
 	Acks      int           // distinct stores that said OK
 	Max       uint64        // highest over all that said OK
+	Floor     uint64        // highest over all that said OK: what Max is at least, whatever was handed out
 	Accepted  seq.Epoch     // highest over all that said OK
 	Promised  seq.Epoch     // highest over all that said anything
 	Payload   []byte        // of Accepted; do not modify

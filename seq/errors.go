@@ -75,6 +75,9 @@ var (
 	// ErrWorkersExhausted: every worker id of the namespace and datacenter is held; the
 	// error names by whom. Retry at a node that has one, or later.
 	ErrWorkersExhausted = errors.New("worker ids exhausted")
+	// ErrWorkersKept: after a restore no worker id is given out before all windows from
+	// before it have ended; the error says when. Retry then: it goes on by itself.
+	ErrWorkersKept = errors.New("worker ids are kept back after a restore")
 	// ErrUnsafeChange: a change of a namespace after which ids could be repeated. Do not retry.
 	ErrUnsafeChange = errors.New("change could repeat ids")
 	// ErrDatacenterTaken: the datacenter id was first used under another name. An operator must act.

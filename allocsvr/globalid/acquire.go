@@ -186,6 +186,9 @@ func (s *Service) candidates(ctx context.Context, i *issuer, ns Namespace, dc sn
 	if err := behind(used, s.now(), s.cfg.Session); err != nil {
 		return nil, err
 	}
+	if err := kept(floorOf(used), s.latest(), s.now()); err != nil {
+		return nil, err
+	}
 	rnd := s.rand()
 	i.mu.Lock()
 	c := choose(used, ns.Layout, order{first: i.first}, rnd)
@@ -216,16 +219,23 @@ func (s *Service) rand() *rand.Rand {
 // promise gets the promise of a worker id whose mark suits: look, and then PREPARE,
 // since one that one store grants and another refuses would depose a live holder. The
 // worker id must be claimed. errTaken: its mark does not suit, or no longer.
+// seq.ErrWorkersKept: nor would that of any other.
 //
 // The floor is the highest of W promises: whatever any holder before had confirmed, W
 // stores have it, and one of those is among these.
 func (s *Service) promise(ctx context.Context, reg seq.Register, suits func(mark) bool) (round uint64, floor mark, err error) {
+	unsuited := func(out quorum.Outcome) error {
+		if out.Max > out.Floor {
+			return fmt.Errorf("%s: %w: its mark is %s", reg, errTaken, mark(out.Max).time())
+		}
+		return kept(mark(out.Floor), 0, s.now())
+	}
 	out := s.cfg.Registers.Probe(ctx, s.cfg.Session, []seq.Register{reg})[0]
 	if out.State != quorum.Won {
 		return 0, 0, out.Err
 	}
-	if m := mark(out.Max); !suits(m) {
-		return 0, 0, fmt.Errorf("%s: %w: its mark is %s", reg, errTaken, m.time())
+	if !suits(mark(out.Max)) {
+		return 0, 0, unsuited(out)
 	}
 	round = out.Promised.Round + 1
 	out = s.cfg.Registers.Prepare(ctx, s.cfg.Session, []quorum.PrepareItem{{Register: reg, Round: round, Create: true}})[0]
@@ -235,10 +245,10 @@ func (s *Service) promise(ctx context.Context, reg seq.Register, suits func(mark
 		}
 		return 0, 0, out.Err
 	}
-	if floor = mark(out.Max); !suits(floor) {
-		return 0, 0, fmt.Errorf("%s: %w: its mark is %s", reg, errTaken, floor.time())
+	if !suits(mark(out.Max)) {
+		return 0, 0, unsuited(out)
 	}
-	return round, floor, nil
+	return round, mark(out.Max), nil
 }
 
 // take tries to get one worker id, which is claimed: promise, first mark.

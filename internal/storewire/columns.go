@@ -139,6 +139,7 @@ func resultColumns(results []quorum.Result) *pb.ResultColumns {
 	out.AcceptedRounds = column(n, func(i int) uint64 { return results[i].Accepted.Round })
 	out.AcceptedSessions = column(n, func(i int) uint64 { return uint64(results[i].Accepted.Session) })
 	out.Maxes = column(n, func(i int) uint64 { return results[i].Max })
+	out.Floors = column(n, func(i int) uint64 { return results[i].Floor })
 	out.Holders = column(n, func(i int) uint64 { return uint64(results[i].Holder) })
 	out.RemainingUs = column(n, func(i int) uint64 { return micros(results[i].Remaining) })
 	out.Seals = column(n, func(i int) uint64 { return results[i].Seal })
@@ -147,9 +148,9 @@ func resultColumns(results []quorum.Result) *pb.ResultColumns {
 
 func resultsFromColumns(c *pb.ResultColumns) ([]quorum.Result, error) {
 	n := len(c.GetVerdicts())
-	var by [8]cells
+	var by [9]cells
 	for k, values := range [...][]uint64{c.GetPromisedRounds(), c.GetPromisedSessions(), c.GetAcceptedRounds(),
-		c.GetAcceptedSessions(), c.GetMaxes(), c.GetHolders(), c.GetRemainingUs(), c.GetSeals()} {
+		c.GetAcceptedSessions(), c.GetMaxes(), c.GetHolders(), c.GetRemainingUs(), c.GetFloors(), c.GetSeals()} {
 		var err error
 		if by[k], err = read("values of one result column", values, n); err != nil {
 			return nil, err
@@ -161,8 +162,9 @@ func resultsFromColumns(c *pb.ResultColumns) ([]quorum.Result, error) {
 		r.Verdict = verdict(pb.Verdict(v))
 		r.Promised = seq.Epoch{Round: by[0].at(i), Session: seq.Session(by[1].at(i))}
 		r.Accepted = seq.Epoch{Round: by[2].at(i), Session: seq.Session(by[3].at(i))}
+		r.Floor = by[7].at(i)
 		r.Max, r.Holder, r.Remaining = by[4].at(i), seq.Session(by[5].at(i)), duration(by[6].at(i))
-		r.Seal = by[7].at(i)
+		r.Seal = by[8].at(i)
 	}
 	return out, nil
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
 )
 
@@ -44,6 +45,7 @@ type Config struct {
 	MaxLease   time.Duration          // longest lease that may be asked for
 	LeaseBound time.Duration          // longest lease ever granted, as on disk
 	Start      time.Duration          // now: later than any answer of the process before
+	Floors     quorum.Floors          // of the era, as on disk
 }
 
 // Acceptor is the state of one store.
@@ -63,6 +65,7 @@ type Acceptor struct {
 	// again under it, and grace does not keep others out.
 	released map[seq.Register]seq.Epoch
 
+	floors    quorum.Floors
 	maxLease  time.Duration
 	bound     time.Duration // every lease ever granted <= bound, which is on disk
 	graceEnds time.Duration
@@ -95,6 +98,7 @@ func New(cfg Config) (*Acceptor, error) {
 		protected: map[seq.Register]protection{},
 		seals:     map[seq.Register]uint64{},
 		released:  map[seq.Register]seq.Epoch{},
+		floors:    cfg.Floors,
 		maxLease:  cfg.MaxLease,
 		bound:     cfg.LeaseBound,
 		graceEnds: cfg.Start + GraceOf(cfg.LeaseBound),
@@ -120,6 +124,12 @@ func (a *Acceptor) LeaseBound() time.Duration { return a.bound }
 // SetLeaseBound raises the bound, which must be on disk by now: after a crash the
 // grace is as long as the bound that the disk has. It never lowers it.
 func (a *Acceptor) SetLeaseBound(bound time.Duration) { a.bound = max(a.bound, bound) }
+
+// Floors are those of the era.
+func (a *Acceptor) Floors() quorum.Floors { return a.floors }
+
+// SetFloors has floors count that are on disk by now.
+func (a *Acceptor) SetFloors(f quorum.Floors) { a.floors = f }
 
 // SetMaxLease changes the longest lease that Renew grants from now on; what was granted
 // stays.

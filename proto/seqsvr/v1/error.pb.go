@@ -65,6 +65,7 @@ const (
 	ErrorCode_ERROR_CODE_PROTOCOL          ErrorCode = 36 // FAILED_PRECONDITION: one side is too old for the other; the text says which
 	ErrorCode_ERROR_CODE_NOT_SESSION       ErrorCode = 37 // PERMISSION_DENIED: speaks for a session without its secret
 	ErrorCode_ERROR_CODE_SESSION_ENDED     ErrorCode = 38 // UNAVAILABLE: the session was ended at the stores; its node begins a new one
+	ErrorCode_ERROR_CODE_WORKERS_KEPT      ErrorCode = 39 // RESOURCE_EXHAUSTED: kept back after a restore; the text says until when
 	ErrorCode_ERROR_CODE_UNKNOWN_TAG       ErrorCode = 40 // NOT_FOUND: no segment tag of that name
 )
 
@@ -110,6 +111,7 @@ var (
 		36: "ERROR_CODE_PROTOCOL",
 		37: "ERROR_CODE_NOT_SESSION",
 		38: "ERROR_CODE_SESSION_ENDED",
+		39: "ERROR_CODE_WORKERS_KEPT",
 		40: "ERROR_CODE_UNKNOWN_TAG",
 	}
 	ErrorCode_value = map[string]int32{
@@ -152,6 +154,7 @@ var (
 		"ERROR_CODE_PROTOCOL":          36,
 		"ERROR_CODE_NOT_SESSION":       37,
 		"ERROR_CODE_SESSION_ENDED":     38,
+		"ERROR_CODE_WORKERS_KEPT":      39,
 		"ERROR_CODE_UNKNOWN_TAG":       40,
 	}
 )
@@ -253,7 +256,7 @@ const file_seqsvr_v1_error_proto_rawDesc = "" +
 	"\x04code\x18\x01 \x01(\x0e2\x14.seqsvr.v1.ErrorCodeR\x04code\x12\x1d\n" +
 	"\n" +
 	"owner_addr\x18\x02 \x01(\tR\townerAddr\x12#\n" +
-	"\rroute_version\x18\x03 \x01(\x04R\frouteVersion*\xed\b\n" +
+	"\rroute_version\x18\x03 \x01(\x04R\frouteVersion*\x8a\t\n" +
 	"\tErrorCode\x12\x1a\n" +
 	"\x16ERROR_CODE_UNSPECIFIED\x10\x00\x12\x18\n" +
 	"\x14ERROR_CODE_BAD_COUNT\x10\x01\x12\x18\n" +
@@ -294,7 +297,8 @@ const file_seqsvr_v1_error_proto_rawDesc = "" +
 	"\x15ERROR_CODE_BAD_LAYOUT\x10#\x12\x17\n" +
 	"\x13ERROR_CODE_PROTOCOL\x10$\x12\x1a\n" +
 	"\x16ERROR_CODE_NOT_SESSION\x10%\x12\x1c\n" +
-	"\x18ERROR_CODE_SESSION_ENDED\x10&\x12\x1a\n" +
+	"\x18ERROR_CODE_SESSION_ENDED\x10&\x12\x1b\n" +
+	"\x17ERROR_CODE_WORKERS_KEPT\x10'\x12\x1a\n" +
 	"\x16ERROR_CODE_UNKNOWN_TAG\x10(B3Z1github.com/seqsvr/seqsvr/proto/seqsvr/v1;seqsvrv1b\x06proto3"
 
 var (
