@@ -44,7 +44,7 @@ const (
 	ErrorCode_ERROR_CODE_STORE_FULL        ErrorCode = 15 // RESOURCE_EXHAUSTED
 	ErrorCode_ERROR_CODE_NOT_VOTING        ErrorCode = 16 // UNAVAILABLE
 	ErrorCode_ERROR_CODE_UNKNOWN_NODE      ErrorCode = 17 // NOT_FOUND
-	ErrorCode_ERROR_CODE_NODE_UNFIT        ErrorCode = 18 // FAILED_PRECONDITION: dead or drained
+	ErrorCode_ERROR_CODE_NODE_UNFIT        ErrorCode = 18 // FAILED_PRECONDITION: dead, drained, or not configured for it; another node may do
 	ErrorCode_ERROR_CODE_NAME_TAKEN        ErrorCode = 19 // ALREADY_EXISTS
 	ErrorCode_ERROR_CODE_BAD_LEASE         ErrorCode = 20 // INVALID_ARGUMENT
 	ErrorCode_ERROR_CODE_CONFLICT          ErrorCode = 21 // ABORTED
@@ -64,6 +64,7 @@ const (
 	ErrorCode_ERROR_CODE_BAD_LAYOUT        ErrorCode = 35 // INVALID_ARGUMENT
 	ErrorCode_ERROR_CODE_PROTOCOL          ErrorCode = 36 // FAILED_PRECONDITION: one side is too old for the other; the text says which
 	ErrorCode_ERROR_CODE_UNKNOWN_TAG       ErrorCode = 40 // NOT_FOUND: no segment tag of that name
+	ErrorCode_ERROR_CODE_TICK_USED_UP      ErrorCode = 48 // RESOURCE_EXHAUSTED: the namespace refuses more ids in this tick; retry in a later one
 )
 
 // Enum value maps for ErrorCode.
@@ -107,6 +108,7 @@ var (
 		35: "ERROR_CODE_BAD_LAYOUT",
 		36: "ERROR_CODE_PROTOCOL",
 		40: "ERROR_CODE_UNKNOWN_TAG",
+		48: "ERROR_CODE_TICK_USED_UP",
 	}
 	ErrorCode_value = map[string]int32{
 		"ERROR_CODE_UNSPECIFIED":       0,
@@ -147,6 +149,7 @@ var (
 		"ERROR_CODE_BAD_LAYOUT":        35,
 		"ERROR_CODE_PROTOCOL":          36,
 		"ERROR_CODE_UNKNOWN_TAG":       40,
+		"ERROR_CODE_TICK_USED_UP":      48,
 	}
 )
 
@@ -247,7 +250,7 @@ const file_seqsvr_v1_error_proto_rawDesc = "" +
 	"\x04code\x18\x01 \x01(\x0e2\x14.seqsvr.v1.ErrorCodeR\x04code\x12\x1d\n" +
 	"\n" +
 	"owner_addr\x18\x02 \x01(\tR\townerAddr\x12#\n" +
-	"\rroute_version\x18\x03 \x01(\x04R\frouteVersion*\xb3\b\n" +
+	"\rroute_version\x18\x03 \x01(\x04R\frouteVersion*\xd0\b\n" +
 	"\tErrorCode\x12\x1a\n" +
 	"\x16ERROR_CODE_UNSPECIFIED\x10\x00\x12\x18\n" +
 	"\x14ERROR_CODE_BAD_COUNT\x10\x01\x12\x18\n" +
@@ -287,7 +290,8 @@ const file_seqsvr_v1_error_proto_rawDesc = "" +
 	"\x11ERROR_CODE_BAD_ID\x10\"\x12\x19\n" +
 	"\x15ERROR_CODE_BAD_LAYOUT\x10#\x12\x17\n" +
 	"\x13ERROR_CODE_PROTOCOL\x10$\x12\x1a\n" +
-	"\x16ERROR_CODE_UNKNOWN_TAG\x10(B3Z1github.com/seqsvr/seqsvr/proto/seqsvr/v1;seqsvrv1b\x06proto3"
+	"\x16ERROR_CODE_UNKNOWN_TAG\x10(\x12\x1b\n" +
+	"\x17ERROR_CODE_TICK_USED_UP\x100B3Z1github.com/seqsvr/seqsvr/proto/seqsvr/v1;seqsvrv1b\x06proto3"
 
 var (
 	file_seqsvr_v1_error_proto_rawDescOnce sync.Once
