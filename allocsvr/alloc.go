@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -30,6 +31,7 @@ type Alloc struct {
 	documents Documents
 	leases    Leases
 	losses    func() uint64
+	silent    func() []string // stores that did not answer within the lease
 	peers     Peers
 	clock     clock.Clock
 	wall      func() time.Time
@@ -71,7 +73,10 @@ type Parts struct {
 	Leases    Leases
 	// Losses moves on before any hold of Leases may come to be worth less than it said,
 	// as quorum.Leases has it; nil: each hold is asked for each batch.
-	Losses       func() uint64
+	Losses func() uint64
+	// Missing names the stores that did not answer within the lease, for people; nil:
+	// it is not told which.
+	Missing      func() []string
 	Peers        Peers
 	Clock        clock.Clock
 	Wall         func() time.Time // time.Now, or a test's
@@ -92,7 +97,7 @@ func NewAlloc(p Parts) (*Alloc, error) {
 	}
 	a := &Alloc{
 		name: p.Name, addr: p.Addr, cluster: p.Cluster, session: p.Session, lease: p.Lease, mapping: p.Mapping,
-		registers: p.Registers, documents: p.Documents, leases: p.Leases, peers: p.Peers,
+		registers: p.Registers, documents: p.Documents, leases: p.Leases, silent: p.Missing, peers: p.Peers,
 		clock: p.Clock, wall: p.Wall, log: p.Logger, traces: p.Traces,
 		limits: p.Limits, inWork: p.Limits.inWork, fatal: make(chan error, 1), started: p.Clock.Now(), stats: newStats(len(p.Mapping.Spaces)),
 	}
@@ -174,16 +179,57 @@ func (a *Alloc) lose(c *cell, epoch, by seq.Epoch) {
 	a.seeker.kick()
 }
 
+// quorum is nil while W stores have answered within the lease, and else a
+// seq.ErrNoQuorum that names those that have not.
+//
+// No lease of this node is valid then, and what it knows of other owners is as old as its
+// last renewal. So it says just this to every request for a register, owned or not,
+// instead of pointing elsewhere. Whether the quorum is lost, or only this node is cut off
+// from it and others take over, it cannot know: the caller finds out by asking the
+// others (client.outage).
+func (a *Alloc) quorum() error {
+	n, needed := a.leases.Connected(), a.needed.Load()
+	if int64(n) >= needed {
+		return nil
+	}
+	var names []string
+	if a.silent != nil {
+		names = a.silent()
+	}
+	return quorumLoss(names, n, int(a.replicas.Load()), int(needed))
+}
+
+// quorumLoss is a seq.ErrNoQuorum that names the stores that are missing; n of all
+// answered.
+func quorumLoss(missing []string, n, all, needed int) error {
+	if len(missing) == 0 {
+		return fmt.Errorf("%w: %d of %d answered within the lease, %d needed", seq.ErrNoQuorum, n, all, needed)
+	}
+	return fmt.Errorf("%w: %d of %d answered within the lease, %d needed, missing %s", seq.ErrNoQuorum, n, all, needed, strings.Join(missing, ", "))
+}
+
 // leaseLoss is why a lease is not valid.
 func (a *Alloc) leaseLoss() error {
-	if n, needed := a.leases.Connected(), a.needed.Load(); int64(n) < needed {
-		return fmt.Errorf("%w: %d of %d answered within the lease, %d needed", seq.ErrNoQuorum, n, a.replicas.Load(), needed)
+	if err := a.quorum(); err != nil {
+		return err
 	}
 	return seq.ErrNoLease
 }
 
-// notOwner says who may serve the section. Needs c.mu.
+// waitless is the reason why a request need not wait, nor be sent elsewhere: no quorum.
+// Not for a node that leaves: it ends its session itself, and tells who has its sections.
+func (a *Alloc) waitless() error {
+	if a.leaving.Load() {
+		return nil
+	}
+	return a.quorum()
+}
+
+// notOwner says who may serve the section, or that this node has no quorum. Needs c.mu.
 func (a *Alloc) notOwner(c *cell) error {
+	if err := a.waitless(); err != nil {
+		return err
+	}
 	table := a.routes.table()
 	err := &rpc.NotOwnerError{Section: c.id, RouteVersion: table.version()}
 	if c.successor != "" {

@@ -7,6 +7,7 @@ import (
 
 	"google.golang.org/grpc"
 
+	"github.com/seqsvr/seqsvr/allocsvr/globalid"
 	"github.com/seqsvr/seqsvr/internal/clock"
 	"github.com/seqsvr/seqsvr/membership"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
@@ -47,6 +48,7 @@ type Node struct {
 	group     *quorum.Group
 	peers     *grpcPeers
 	endpoints []endpoint
+	ids       *globalid.Service // one of endpoints
 	refused   *refusals
 	measured  []*measured
 }
@@ -80,7 +82,7 @@ func NewNode(cfg Config, w Wiring) (*Node, error) {
 	refused.connected = n.leases.Connected
 	n.alloc, err = NewAlloc(Parts{
 		Name: cfg.Name, Addr: w.Addr, Cluster: id.Ref.Cluster, Session: w.Session, Lease: cfg.Lease,
-		Replicas: id.N, Needed: id.W, Mapping: id.Mapping, Registers: n.measure("section"), Documents: group, Leases: keeper{n.leases}, Losses: n.leases.Losses, Peers: n.peers,
+		Replicas: id.N, Needed: id.W, Mapping: id.Mapping, Registers: n.measure("section"), Documents: group, Leases: keeper{n.leases}, Losses: n.leases.Losses, Missing: n.leases.Missing, Peers: n.peers,
 		Clock: w.Clock, Wall: w.Wall, Logger: cfg.Logger, Traces: cfg.Traces, ExpectAllocs: cfg.ExpectAllocs, Weight: cfg.Weight, Limits: w.Limits,
 	})
 	if err != nil {
@@ -114,11 +116,19 @@ func (n *Node) RegisterAdmin(srv grpc.ServiceRegistrar) {
 
 func (n *Node) admin(view *membership.View, stores func(context.Context) []*pb.StoreStatus) adminServer {
 	return adminServer{
-		a: n.alloc, view: view, era: n.era, stores: stores,
+		a: n.alloc, ready: n.Ready, view: view, era: n.era, stores: stores,
 		prefix: func(ctx context.Context) (map[seq.Register]quorum.Outcome, error) {
 			return n.group.ReadPrefix(ctx, n.alloc.session, string(seq.KindSection))
 		},
 	}
+}
+
+// Ready is nil while this node serves everything that it should, else the reason why not.
+func (n *Node) Ready() error {
+	if err := n.alloc.Ready(); err != nil {
+		return err
+	}
+	return n.ids.Ready()
 }
 
 // ClusterID is the cluster that the node belongs to.

@@ -117,6 +117,9 @@ func (s *Service) awaitWindow(ctx context.Context, l *lease, before mark, had *t
 	case l.mark() != before:
 		return nil
 	}
+	if err := s.cfg.Quorum(); err != nil {
+		return fmt.Errorf("window above %s not confirmed: %w", before.time().Format(time.RFC3339Nano), err)
+	}
 	if t := l.trouble.Load(); t != nil && (t != had || s.cfg.Clock.Now() < t.until) {
 		return t.err
 	}
