@@ -129,7 +129,7 @@ func (c *Client) travel(ctx context.Context, space *seq.Space, uid seq.UID, n ui
 	for {
 		p, probe := c.pick(c.view.Load(), id, j, (*peer).admit)
 		if p == nil {
-			if err := c.pause(ctx, j); err != nil {
+			if err := c.nextRound(ctx, j); err != nil {
 				return Range{}, err
 			}
 			continue
