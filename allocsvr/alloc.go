@@ -3,9 +3,7 @@ package allocsvr
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -179,50 +177,12 @@ func (a *Alloc) lose(c *cell, epoch, by seq.Epoch) {
 	a.seeker.kick()
 }
 
-// quorum is nil while W stores have answered within the lease, and else a
-// seq.ErrNoQuorum that names those that have not.
-//
-// No lease of this node is valid then, and what it knows of other owners is as old as its
-// last renewal. So it says just this to every request for a register, owned or not,
-// instead of pointing elsewhere. Whether the quorum is lost, or only this node is cut off
-// from it and others take over, it cannot know: the caller finds out by asking the
-// others (client.outage).
-func (a *Alloc) quorum() error {
-	n, needed := a.leases.Connected(), a.needed.Load()
-	if int64(n) >= needed {
-		return nil
-	}
-	var names []string
-	if a.silent != nil {
-		names = a.silent()
-	}
-	return quorumLoss(names, n, int(a.replicas.Load()), int(needed))
-}
-
-// quorumLoss is a seq.ErrNoQuorum that names the stores that are missing; n of all
-// answered.
-func quorumLoss(missing []string, n, all, needed int) error {
-	if len(missing) == 0 {
-		return fmt.Errorf("%w: %d of %d answered within the lease, %d needed", seq.ErrNoQuorum, n, all, needed)
-	}
-	return fmt.Errorf("%w: %d of %d answered within the lease, %d needed, missing %s", seq.ErrNoQuorum, n, all, needed, strings.Join(missing, ", "))
-}
-
 // leaseLoss is why a lease is not valid.
 func (a *Alloc) leaseLoss() error {
 	if err := a.quorum(); err != nil {
 		return err
 	}
 	return seq.ErrNoLease
-}
-
-// waitless is the reason why a request need not wait, nor be sent elsewhere: no quorum.
-// Not for a node that leaves: it ends its session itself, and tells who has its sections.
-func (a *Alloc) waitless() error {
-	if a.leaving.Load() {
-		return nil
-	}
-	return a.quorum()
 }
 
 // notOwner says who may serve the section, or that this node has no quorum. Needs c.mu.

@@ -125,6 +125,13 @@ func New(ctx context.Context, cfg Config) (*Client, error) {
 // Config said that they belong to another cluster. The error wraps the last reason why there is none.
 func (c *Client) Ready(ctx context.Context) error { return c.await(ctx, nil) }
 
+// Reach is Ready for callers that wait as a call does: it also ends with
+// seq.ErrNoQuorum once all Addrs that answer say that they have no quorum of stores.
+func (c *Client) Reach(ctx context.Context) error {
+	_, err := c.current(ctx)
+	return err
+}
+
 // await is Ready that also gives up when lost is closed.
 func (c *Client) await(ctx context.Context, lost <-chan struct{}) error {
 	select {
