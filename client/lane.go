@@ -343,13 +343,8 @@ func (l *lane) fail(out *outlet, cause error) {
 	gone := l.giveUp(func(f *flight) bool { return out == nil || f.outlet == out }, out == nil)
 	err := l.closed
 	l.mu.Unlock()
-	switch {
-	case err != nil:
-	case errors.Is(cause, seq.ErrNoQuorum): // it is there, and has not begun to serve
-		err = cause
-	default:
-		err = &lostError{l.p.addr, cause}
-		l.p.lost(cause)
+	if err == nil {
+		err = l.p.streamEnded(cause)
 	}
 	failAll(gone, err)
 }

@@ -251,7 +251,10 @@ type Shortfall struct {
 	why     error
 }
 
+// Error says for each store why it does not count.
 func (s *Shortfall) Error() string { return s.why.Error() }
+
+// Unwrap makes errors.Is(err, seq.ErrNoQuorum) hold.
 func (s *Shortfall) Unwrap() error { return s.why }
 
 // telling is a grpc.DialOption that only Connect knows.
@@ -272,7 +275,7 @@ func tell(opts []grpc.DialOption, short *Shortfall) {
 	}
 }
 
-// shortfall says for each store why it does not count.
+// shortfall says which stores are missing.
 func shortfall(stores []*candidate) *Shortfall {
 	short := &Shortfall{why: seq.ErrNoQuorum}
 	for _, s := range stores {
