@@ -191,3 +191,17 @@ func TestARefusalByPolicyComesAtOnce(t *testing.T) {
 		t.Errorf("%d attempts, want 1", n)
 	}
 }
+
+func TestALostQuorumIsStoodInForBeforeThePatienceOfTheFallbackEnds(t *testing.T) {
+	cluster := clienttest.Start(t, 3)
+	c := dial(t, cluster, client.Config{Timeout: 4 * patience, AttemptTimeout: patience, Fallback: &client.Fallback{After: 2 * patience}})
+	waitFor(t, "a window", func() bool { return c.FallbackStats().Windows > 0 })
+	refuse(cluster, errMissing)
+	for _, count := range []uint32{1, 10} {
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		if ids, err := c.Generate(ctx, "", count); err != nil || !ids.Fallback {
+			t.Errorf("%d ids: got %+v, %v, want them made here", count, ids, err)
+		}
+		cancel()
+	}
+}
