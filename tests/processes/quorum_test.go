@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -239,4 +240,124 @@ func TestAnAllocatorAnswersBeforeItsFirstQuorumAndServesAfterIt(t *testing.T) {
 		err := ask(harness.Within(t))
 		return err == nil || errors.Is(err, seq.ErrNotOwner)
 	})
+}
+
+// wire passes connections on to an address until it is cut.
+type wire struct {
+	lis  net.Listener
+	mu   sync.Mutex // guards all below
+	ends []io.Closer
+	cut  bool
+}
+
+func newWire(t *testing.T, to string) *wire {
+	t.Helper()
+	lis, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &wire{lis: lis}
+	t.Cleanup(w.sever)
+	go func() {
+		for {
+			near, err := lis.Accept()
+			if err != nil {
+				return
+			}
+			far, err := net.Dial("tcp", to)
+			if err != nil || !w.keep(near, far) {
+				_ = near.Close()
+				continue
+			}
+			for _, pair := range [][2]net.Conn{{near, far}, {far, near}} {
+				go func() {
+					_, _ = io.Copy(pair[0], pair[1])
+					_, _ = near.Close(), far.Close()
+				}()
+			}
+		}
+	}()
+	return w
+}
+
+func (w *wire) keep(ends ...io.Closer) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.ends = append(w.ends, ends...)
+	return !w.cut
+}
+
+// sever ends what is under way and lets nothing through any more.
+func (w *wire) sever() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.cut = true
+	for _, c := range append(w.ends, w.lis) {
+		_ = c.Close()
+	}
+}
+
+func TestAnAllocatorThatIsCutOffAloneIsTakenOverFromAndCallsWaitForThat(t *testing.T) {
+	c := harness.Start(t, func(cfg *localcluster.Config) {
+		cfg.Sections, cfg.Allocs = sections, 2
+		cfg.Args = map[localcluster.Role][]string{localcluster.RoleRouter: {"--timeout", forever}}
+	})
+	var wires []*wire
+	var stores []string
+	for _, addr := range c.Addrs(localcluster.RoleStore) {
+		w := newWire(t, addr)
+		wires, stores = append(wires, w), append(stores, w.lis.Addr().String())
+	}
+	spare, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	addr := spare.Addr().String()
+	_ = spare.Close()
+	third := harness.Serve(t, "the third allocator", command(context.Background(), t, "allocsvr", "--name", "alloc-far", "--listen", addr,
+		"--admin", "", "--data-dir", t.TempDir(), "--stores", strings.Join(stores, ",")))
+	defer third.Stop(t)
+	section := fmt.Sprint(localSection(t, c, 42))
+	harness.Until(t, "the section to be moved there", func() bool {
+		return seqctl(t, "move", section, "alloc-far", "--addr", c.GRPC()) == nil
+	})
+	far := pb.NewSequenceClient(dialed(t, addr))
+	one := &pb.NextRequest{Id: &pb.NextRequest_Uid{Uid: 42}, Count: 1}
+	harness.Until(t, "it to serve the section", func() bool {
+		_, err := far.Next(harness.Within(t), one)
+		return err == nil
+	})
+	for _, w := range wires {
+		w.sever()
+	}
+	harness.Until(t, "it to have no quorum", func() bool {
+		_, err := far.Next(harness.Within(t), one)
+		return errors.Is(err, seq.ErrNoQuorum)
+	})
+	for name, ask := range map[string]func() error{
+		"HTTP":        func() error { return ask(t, "http://"+c.HTTP()+"/v1/next", `{"uid":42}`) },
+		"seqctl next": func() error { return seqctl(t, "next", "42", "--timeout", forever, "--addr", c.GRPC()) },
+	} {
+		if err := ask(); err != nil {
+			t.Errorf("%s while one allocator is cut off: %v", name, err)
+		}
+	}
+}
+
+// localSection is the section of a UID in the default space.
+func localSection(t *testing.T, c *localcluster.Cluster, uid seq.UID) seq.SectionID {
+	t.Helper()
+	reply, err := sequence(t, c.GRPC()).Routes(harness.Within(t), &pb.RoutesRequest{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := rpc.MappingFromProto(reply.GetMapping())
+	if err != nil {
+		t.Fatal(err)
+	}
+	space, err := m.Space("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return space.SectionOf(uid)
 }
