@@ -76,7 +76,8 @@ var (
 	ErrWorkersExhausted = errors.New("worker ids exhausted")
 	// ErrUnsafeChange: a change of a namespace after which ids could be repeated. Do not retry.
 	ErrUnsafeChange = errors.New("change could repeat ids")
-	// ErrDatacenterTaken: the datacenter id was first used under another name. An operator must act.
+	// ErrDatacenterTaken: the datacenter id was first used under another name. An operator
+	// must act; other nodes may do.
 	ErrDatacenterTaken = errors.New("datacenter id belongs to another name")
 	// ErrTickUsedUp: the IDs of the tick are used up, and the namespace's policy is to
 	// refuse. It is also an ErrOverloaded. Retry in a later tick.

@@ -19,8 +19,8 @@ type node struct {
 	session seq.Session
 	mine    atomic.Bool
 	away    atomic.Pointer[error] // why there is no quorum; nil: there is one
-	stop    func() error // ends Run, as a crash: the stores are not told
-	ends    error        // how Run is to end
+	stop    func() error          // ends Run, as a crash: the stores are not told
+	ends    error                 // how Run is to end
 }
 
 var errElsewhere = fmt.Errorf("ask alloc-9: %w", seq.ErrNotOwner)
