@@ -44,12 +44,14 @@ func restored(since time.Time) *memDisk {
 // start starts a store on the disk, with that wall clock; it stops with the test.
 func (d *memDisk) start(t *testing.T, wall func() time.Time) *replica {
 	t.Helper()
-	cfg := Config{MaxLease: 10 * time.Second, Clock: clock.NewManual(time.Hour), Wall: wall}.withDefaults()
+	c := clock.NewManual(time.Hour)
+	cfg := Config{MaxLease: 10 * time.Second, Clock: c, Wall: wall}.withDefaults()
 	r, err := newReplica(cfg, d, d.meta, map[seq.Register]acceptor.State{section: {}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { r.close() })
+	c.Advance(time.Minute) // it has no fellows to be compared with
 	return r
 }
 

@@ -30,6 +30,9 @@ func (s *Service) leaseOf(ctx context.Context, i *issuer) (*lease, error) {
 		if l := i.current.Load(); l != nil {
 			return l, nil
 		}
+		if err := s.cfg.Quorum(); err != nil {
+			return nil, fmt.Errorf("namespace %q: %w", i.name, err)
+		}
 		p, err := s.acquireFor(i)
 		if err != nil {
 			return nil, err
@@ -167,11 +170,11 @@ func (s *Service) datacenterIn(l snowflake.Layout) (snowflake.Datacenter, error)
 	if _, err := l.TickAt(now); err != nil {
 		return 0, issuing.name(err)
 	}
+	if err := s.cfg.fits(l); err != nil {
+		return 0, err
+	}
 	if !l.HasDatacenter() {
 		return 0, nil
-	}
-	if s.cfg.DatacenterID > l.MaxDatacenter() {
-		return 0, fmt.Errorf("%w: datacenter id %d, the layout has 0 to %d", seq.ErrBadArgument, s.cfg.DatacenterID, l.MaxDatacenter())
 	}
 	return s.cfg.DatacenterID, nil
 }
@@ -195,9 +198,6 @@ func (s *Service) candidates(ctx context.Context, i *issuer, ns Namespace, dc sn
 	i.mu.Unlock()
 	s.pooled(i, dc, c.pool)
 	if s.cfg.Worker != nil {
-		if *s.cfg.Worker > ns.Layout.MaxWorker() {
-			return nil, fmt.Errorf("%w: worker id %d, the layout has 0 to %d", seq.ErrBadArgument, *s.cfg.Worker, ns.Layout.MaxWorker())
-		}
 		c = c.only(*s.cfg.Worker, used)
 	}
 	if len(c.try) == 0 {
