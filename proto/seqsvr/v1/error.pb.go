@@ -64,6 +64,8 @@ const (
 	ErrorCode_ERROR_CODE_BAD_LAYOUT        ErrorCode = 35 // INVALID_ARGUMENT
 	ErrorCode_ERROR_CODE_PROTOCOL          ErrorCode = 36 // FAILED_PRECONDITION: one side is too old for the other; the text says which
 	ErrorCode_ERROR_CODE_UNKNOWN_TAG       ErrorCode = 40 // NOT_FOUND: no segment tag of that name
+	ErrorCode_ERROR_CODE_RAISE_TOO_FAR     ErrorCode = 50 // OUT_OF_RANGE: above the space's max_jump; force does it all the same
+	ErrorCode_ERROR_CODE_RETIRED           ErrorCode = 51 // NOT_FOUND: the namespace or tag was retired; the text says when
 )
 
 // Enum value maps for ErrorCode.
@@ -107,6 +109,8 @@ var (
 		35: "ERROR_CODE_BAD_LAYOUT",
 		36: "ERROR_CODE_PROTOCOL",
 		40: "ERROR_CODE_UNKNOWN_TAG",
+		50: "ERROR_CODE_RAISE_TOO_FAR",
+		51: "ERROR_CODE_RETIRED",
 	}
 	ErrorCode_value = map[string]int32{
 		"ERROR_CODE_UNSPECIFIED":       0,
@@ -147,6 +151,8 @@ var (
 		"ERROR_CODE_BAD_LAYOUT":        35,
 		"ERROR_CODE_PROTOCOL":          36,
 		"ERROR_CODE_UNKNOWN_TAG":       40,
+		"ERROR_CODE_RAISE_TOO_FAR":     50,
+		"ERROR_CODE_RETIRED":           51,
 	}
 )
 
@@ -247,7 +253,7 @@ const file_seqsvr_v1_error_proto_rawDesc = "" +
 	"\x04code\x18\x01 \x01(\x0e2\x14.seqsvr.v1.ErrorCodeR\x04code\x12\x1d\n" +
 	"\n" +
 	"owner_addr\x18\x02 \x01(\tR\townerAddr\x12#\n" +
-	"\rroute_version\x18\x03 \x01(\x04R\frouteVersion*\xb3\b\n" +
+	"\rroute_version\x18\x03 \x01(\x04R\frouteVersion*\xe9\b\n" +
 	"\tErrorCode\x12\x1a\n" +
 	"\x16ERROR_CODE_UNSPECIFIED\x10\x00\x12\x18\n" +
 	"\x14ERROR_CODE_BAD_COUNT\x10\x01\x12\x18\n" +
@@ -287,7 +293,9 @@ const file_seqsvr_v1_error_proto_rawDesc = "" +
 	"\x11ERROR_CODE_BAD_ID\x10\"\x12\x19\n" +
 	"\x15ERROR_CODE_BAD_LAYOUT\x10#\x12\x17\n" +
 	"\x13ERROR_CODE_PROTOCOL\x10$\x12\x1a\n" +
-	"\x16ERROR_CODE_UNKNOWN_TAG\x10(B3Z1github.com/seqsvr/seqsvr/proto/seqsvr/v1;seqsvrv1b\x06proto3"
+	"\x16ERROR_CODE_UNKNOWN_TAG\x10(\x12\x1c\n" +
+	"\x18ERROR_CODE_RAISE_TOO_FAR\x102\x12\x16\n" +
+	"\x12ERROR_CODE_RETIRED\x103B3Z1github.com/seqsvr/seqsvr/proto/seqsvr/v1;seqsvrv1b\x06proto3"
 
 var (
 	file_seqsvr_v1_error_proto_rawDescOnce sync.Once
