@@ -117,10 +117,8 @@ func (o Restore) raise(m Manifest, states []quorum.RegisterState) (map[seq.Regis
 		next := acceptor.State{Promised: epoch, Accepted: epoch}
 		var err error
 		switch st.Register.Kind() {
-		case seq.KindSection:
-			next.Max, err = o.up(st, eras, uint64(seq.MaxSeq))
-		case seq.KindTag:
-			next.Max, err = o.up(st, eras, math.MaxInt64)
+		case seq.KindSection, seq.KindTag:
+			next.Max, err = o.up(st, eras)
 		case seq.KindWorker:
 			next.Max = max(st.Max, uint64(max(0, o.Now.Add(o.WorkerMargin).UnixMilli())))
 		case seq.KindDocument:
@@ -136,14 +134,20 @@ func (o Restore) raise(m Manifest, states []quorum.RegisterState) (map[seq.Regis
 	return out, nil
 }
 
-// up is a counter's max, raised by a bump for each era.
-func (o Restore) up(st quorum.RegisterState, eras, limit uint64) (uint64, error) {
+// up is a counter's max, raised by a bump for each era. One near its end that has no room
+// for that goes to 2^53-1, where it hands out nothing: no number is repeated, and all others
+// are restored. For any other counter without that room the bump is wrong: ErrBump.
+func (o Restore) up(st quorum.RegisterState, eras uint64) (uint64, error) {
+	const limit = uint64(seq.MaxSeq)
 	over, by := bits.Mul64(o.Bump, eras)
-	if over > 0 || st.Max > limit || by > limit-st.Max {
-		return 0, fmt.Errorf("%w: %s is at %d, its limit is %d, and it is to go up by %d for each of %d eras",
-			ErrBump, st.Register, st.Max, limit, o.Bump, eras)
+	switch {
+	case over == 0 && st.Max <= limit && by <= limit-st.Max:
+		return st.Max + by, nil
+	case over == 0 && st.Max > limit-seq.NearEnd:
+		return max(st.Max, limit), nil
 	}
-	return st.Max + by, nil
+	return 0, fmt.Errorf("%w: %s is at %d, its limit is %d, and it is to go up by %d for each of %d eras",
+		ErrBump, st.Register, st.Max, limit, o.Bump, eras)
 }
 
 var errPayload = errors.New("payload without a version")
