@@ -87,7 +87,7 @@ type SnowflakeClient interface {
 	// RetireNamespace has a namespace hand out nothing more: Generate, Delegate, Info and
 	// PutNamespace answer RETIRED from then on, at other nodes within 10 s; what was
 	// delegated before goes on to the end of its window, and Decode goes on. The marks of
-	// its worker ids stay, so with undo it goes on above all its IDs. Idempotent. It is on
+	// its worker ids stay, so with undo it goes on and repeats no ID. Idempotent. It is on
 	// the disks of W stores before the answer. UNKNOWN_NAMESPACE. With undo,
 	// TIME_EXHAUSTED: its layout has ended.
 	RetireNamespace(ctx context.Context, in *SnowflakeRetireNamespaceRequest, opts ...grpc.CallOption) (*SnowflakeNamespace, error)
@@ -284,7 +284,7 @@ type SnowflakeServer interface {
 	// RetireNamespace has a namespace hand out nothing more: Generate, Delegate, Info and
 	// PutNamespace answer RETIRED from then on, at other nodes within 10 s; what was
 	// delegated before goes on to the end of its window, and Decode goes on. The marks of
-	// its worker ids stay, so with undo it goes on above all its IDs. Idempotent. It is on
+	// its worker ids stay, so with undo it goes on and repeats no ID. Idempotent. It is on
 	// the disks of W stores before the answer. UNKNOWN_NAMESPACE. With undo,
 	// TIME_EXHAUSTED: its layout has ended.
 	RetireNamespace(context.Context, *SnowflakeRetireNamespaceRequest) (*SnowflakeNamespace, error)
