@@ -46,7 +46,7 @@ func idTroubles(ctx context.Context, c pb.SnowflakeClient, now time.Time) []trou
 	}
 	var used []*pb.SnowflakeNamespace
 	for _, ns := range reply.GetNamespaces() {
-		if ns.GetVersion() > 0 && len(used) < maxNamespaces {
+		if ns.GetVersion() > 0 && ns.GetRetiredUnixMs() == 0 && len(used) < maxNamespaces {
 			used = append(used, ns)
 		}
 	}
