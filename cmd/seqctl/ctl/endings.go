@@ -9,6 +9,8 @@ import (
 	"github.com/seqsvr/seqsvr/seq"
 )
 
+const endingsRunbook = "docs/operations.md#seqsectionsending"
+
 // mostNamed is how many sections a trouble names.
 const mostNamed = 5
 
@@ -42,12 +44,9 @@ func (s *survey) endTroubles(best *pb.StatusReply) (all []trouble) {
 			all = append(all, trouble{cause, breaks, fmt.Sprintf(format, named(names)), "seqctl events", why})
 		}
 	}
-	add(used, sectionsSpent, true, "%s used up: OVERFLOW for their UIDs",
-		"a forced raise may be among them; no number comes back, so move the callers to another space (docs/operations.md#seqsectionsending)")
-	add(spent, sectionsSpent, false, "%s used up once the owner crashes",
-		"a forced raise may be among them; its owner counts on from memory, and a drain in order keeps that (docs/operations.md#seqsectionsending)")
-	add(near, sectionsEnding, false, "%s near the end, fewer than 2^40 numbers left",
-		"a forced raise may be among them; plan where the callers go (docs/operations.md#seqsectionsending)")
+	add(used, sectionsSpent, true, "%s used up: every UID gets OVERFLOW", "for good; move the callers to another space ("+endingsRunbook+")")
+	add(spent, sectionsSpent, false, "%s used up once the owner crashes", "until then drains and restarts in order keep it ("+endingsRunbook+")")
+	add(near, sectionsEnding, false, "%s near the end, fewer than 2^40 numbers left", "plan where their callers go ("+endingsRunbook+")")
 	if more := int(best.GetSectionsNearEnd()) - len(best.GetEnding()); more > 0 && len(all) > 0 {
 		all[len(all)-1].what += fmt.Sprintf(", and %d more sections near the end or spent", more)
 	}

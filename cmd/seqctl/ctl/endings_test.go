@@ -1,8 +1,11 @@
 package ctl
 
 import (
+	"context"
 	"strings"
 	"testing"
+
+	"google.golang.org/grpc"
 
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/seq"
@@ -19,10 +22,10 @@ func TestStatusNamesSectionsNearTheirEnd(t *testing.T) {
 		{"none", nil, healthy, nil},
 		{"near", []*pb.EndingSection{{Section: 3, Space: "chat", Max: end - 20_000}}, degraded, []string{"section 3 (chat) is near the end"}},
 		{"spent, and served from memory", []*pb.EndingSection{{Section: 3, Space: "user", Max: end, Spent: true, Owned: true, Base: 70_000}}, degraded, []string{"section 3 (user) is used up once the owner crashes"}},
-		{"spent, and taken over since", []*pb.EndingSection{{Section: 3, Space: "user", Max: end, Spent: true, Owned: true, Base: end}}, failed, []string{"section 3 (user) is used up: OVERFLOW"}},
-		{"spent, and its owner gone", []*pb.EndingSection{{Section: 3, Space: "user", Max: end, Spent: true}}, failed, []string{"section 3 (user) is used up: OVERFLOW"}},
+		{"spent, and taken over since", []*pb.EndingSection{{Section: 3, Space: "user", Max: end, Spent: true, Owned: true, Base: end}}, failed, []string{"section 3 (user) is used up: every UID"}},
+		{"spent, and its owner gone", []*pb.EndingSection{{Section: 3, Space: "user", Max: end, Spent: true}}, failed, []string{"section 3 (user) is used up: every UID"}},
 		{"all of them", []*pb.EndingSection{{Section: 1, Space: "user", Max: end - 20_000}, {Section: 2, Space: "user", Max: end, Spent: true}, {Section: 4, Space: "user", Max: end, Spent: true}}, failed,
-			[]string{"sections 2 (user), 4 (user) are used up", "section 1 (user) is near"}},
+			[]string{"sections 2 (user), 4 (user) are used up: every UID", "section 1 (user) is near"}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -38,5 +41,30 @@ func TestStatusNamesSectionsNearTheirEnd(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// namespaces is a cluster that has them, with a free worker id each.
+type namespaces struct {
+	pb.SnowflakeClient
+	list []*pb.SnowflakeNamespace
+}
+
+func (n namespaces) Namespaces(context.Context, *pb.SnowflakeNamespacesRequest, ...grpc.CallOption) (*pb.SnowflakeNamespacesReply, error) {
+	return &pb.SnowflakeNamespacesReply{Namespaces: n.list}, nil
+}
+
+func (n namespaces) Workers(_ context.Context, r *pb.SnowflakeWorkersRequest, _ ...grpc.CallOption) (*pb.SnowflakeWorkersReply, error) {
+	return &pb.SnowflakeWorkersReply{Namespace: r.GetNamespace(), Pool: 1024}, nil
+}
+
+func TestARetiredNamespaceIsNoTrouble(t *testing.T) {
+	over := &pb.SnowflakeNamespace{Name: "old", Version: 1, Layout: &pb.SnowflakeLayout{ExhaustedUnixMs: noon.AddDate(-1, 0, 0).UnixMilli()}}
+	if got := idTroubles(t.Context(), namespaces{list: []*pb.SnowflakeNamespace{over}}, noon); len(got) != 1 || !got[0].breaks {
+		t.Errorf("a layout that has ended: got %+v, want one that breaks", got)
+	}
+	over.RetiredUnixMs = noon.UnixMilli()
+	if got := idTroubles(t.Context(), namespaces{list: []*pb.SnowflakeNamespace{over}}, noon); len(got) != 0 {
+		t.Errorf("retired: got %+v, want none", got)
 	}
 }
