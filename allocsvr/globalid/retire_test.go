@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/seq"
@@ -34,8 +35,13 @@ func TestANamespaceWhoseLayoutHasEndedIsNotRecorded(t *testing.T) {
 		t.Errorf("got %v, want %v with the day", err, seq.ErrTimeExhausted)
 	}
 	b := configured(t, c, "b", "name=new layout=leaf", "name=old layout="+ended)
-	if err := <-b.done; !errors.Is(err, seq.ErrTimeExhausted) || !strings.Contains(err.Error(), "old") {
-		t.Errorf("a node with such a file: got %v, want its end by %v", err, seq.ErrTimeExhausted)
+	select {
+	case err := <-b.done:
+		if !errors.Is(err, seq.ErrTimeExhausted) || !strings.Contains(err.Error(), "old") {
+			t.Errorf("a node with such a file: got %v, want its end by %v", err, seq.ErrTimeExhausted)
+		}
+	case <-time.After(patience):
+		t.Errorf("a node with such a file runs, want its end by %v", seq.ErrTimeExhausted)
 	}
 	if got := recorded(t, a); len(got) != 0 {
 		t.Errorf("recorded are %v", got)
