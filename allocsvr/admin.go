@@ -48,6 +48,7 @@ func (s adminServer) Status(ctx context.Context, _ *pb.StatusRequest) (*pb.Statu
 	if owners, err := s.owners(ctx); err == nil {
 		reply.Arbiter = owners.seat
 		reply.SectionsUnowned = uint32(owners.unowned)
+		a.endings(owners.regs, reply)
 		reply.Members = s.members(t, owners)
 	} else {
 		reply.Members = s.members(t, ownership{})

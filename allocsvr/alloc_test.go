@@ -249,7 +249,7 @@ func TestASequenceNeverPassesItsEnd(t *testing.T) {
 	f.serving(a)
 	space := &f.stores.Mapping.Spaces[0]
 	ctx := context.Background()
-	if _, err := a.Raise(ctx, space, 7, uint64(seq.MaxSeq)-1); err != nil {
+	if _, err := a.Raise(ctx, space, 7, uint64(seq.MaxSeq)-1, true); err != nil {
 		t.Fatal(err)
 	}
 	if got := f.next(7); got != seq.MaxSeq {
@@ -258,7 +258,7 @@ func TestASequenceNeverPassesItsEnd(t *testing.T) {
 	if got := a.Take(ctx, space, []seq.UID{7}, nil); len(got.Faults) != 1 || !errors.Is(got.Faults[0].Err, seq.ErrOverflow) {
 		t.Errorf("got %v, want ErrOverflow", got)
 	}
-	if _, err := a.Raise(ctx, space, 7, uint64(seq.MaxSeq)+1); !errors.Is(err, seq.ErrOverflow) {
+	if _, err := a.Raise(ctx, space, 7, uint64(seq.MaxSeq)+1, true); !errors.Is(err, seq.ErrOverflow) {
 		t.Errorf("got %v, want ErrOverflow", err)
 	}
 }
@@ -270,7 +270,7 @@ func TestRaiseNeverLowersAndIsDurableBeforeItAnswers(t *testing.T) {
 	space := &f.stores.Mapping.Spaces[0]
 	ctx := context.Background()
 	for _, row := range []struct{ floor, want uint64 }{{1000, 1000}, {5, 1000}, {0, 1000}, {1001, 1001}} {
-		got, err := a.Raise(ctx, space, 7, row.floor)
+		got, err := a.Raise(ctx, space, 7, row.floor, false)
 		if err != nil || got != row.want {
 			t.Errorf("raise to %d: got %d, %v, want %d", row.floor, got, err, row.want)
 		}

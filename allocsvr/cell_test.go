@@ -127,7 +127,7 @@ func TestNoNumberIsTakenAfterTheSeal(t *testing.T) {
 	} else if err := o.refused(late); !errors.Is(err, context.Canceled) {
 		t.Errorf("a request: got %v, want it to wait", err)
 	}
-	if _, err := o.Raise(gone, o.c.space, 1, 50); !errors.Is(err, context.Canceled) {
+	if _, err := o.Raise(gone, o.c.space, 1, 50, false); !errors.Is(err, context.Canceled) {
 		t.Errorf("a raise: got %v, want it to wait", err)
 	}
 	if _, again := o.c.seal(); again {

@@ -46,7 +46,7 @@ func TestANodeWithoutAQuorumNamesTheMissingStoresWhateverStateTheSectionIsIn(t *
 			for what, ask := range map[string]func() error{
 				"take":    take,
 				"current": func() error { _, faults := o.Current(ctx, o.c.space, uids); return faults[0].Err },
-				"raise":   func() error { _, err := o.Raise(ctx, o.c.space, 1, 500); return err },
+				"raise":   func() error { _, err := o.Raise(ctx, o.c.space, 1, 500, false); return err },
 			} {
 				err := ask()
 				if rpc.CodeOf(err) != pb.ErrorCode_ERROR_CODE_NO_QUORUM || !strings.Contains(fmt.Sprint(err), "missing store-2, store-3") {

@@ -191,11 +191,17 @@ const maxEvents = 1000
 // record appends to the log of decisions in the stores; the log is for people, so
 // a failure is logged and nothing waits for it to be mended.
 func (a *Alloc) record(ctx context.Context, events []event) {
+	if err := a.appendEvents(ctx, events); err != nil {
+		a.log.Warn("events not recorded", "error", err)
+	}
+}
+
+// appendEvents appends to the log of decisions, again whenever another writer was faster.
+func (a *Alloc) appendEvents(ctx context.Context, events []event) error {
 	for len(events) > 0 {
 		log, version, err := a.loadEvents(ctx)
 		if err != nil {
-			a.log.Warn("events not recorded", "error", err)
-			return
+			return err
 		}
 		id := uint64(0)
 		if len(log) > 0 {
@@ -209,18 +215,18 @@ func (a *Alloc) record(ctx context.Context, events []event) {
 		log = log[max(0, len(log)-maxEvents):]
 		body, err := json.Marshal(log)
 		if err != nil {
-			a.log.Warn("events not recorded", "error", err)
-			return
+			return fmt.Errorf("encode events: %w", err)
 		}
 		_, err = a.documents.SwapDocument(ctx, a.session, seq.EventsRegister, version, body)
 		if errors.Is(err, seq.ErrConflict) {
 			continue
 		}
 		if err != nil {
-			a.log.Warn("events not recorded", "error", err)
+			return fmt.Errorf("write events: %w", err)
 		}
-		return
+		return nil
 	}
+	return nil
 }
 
 func (a *Alloc) loadEvents(ctx context.Context) (log []event, version uint64, err error) {

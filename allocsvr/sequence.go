@@ -203,7 +203,7 @@ func (s sequenceServer) Raise(ctx context.Context, req *pb.RaiseRequest) (*pb.Ra
 	defer s.a.inWork.Leave(1)
 	ctx, cancel := bounded(ctx)
 	defer cancel()
-	value, err := s.a.Raise(ctx, space, uid, req.AtLeast)
+	value, err := s.a.Raise(ctx, space, uid, req.AtLeast, req.Force)
 	if err != nil {
 		return nil, err
 	}

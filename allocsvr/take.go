@@ -236,28 +236,6 @@ func (a *Alloc) Current(ctx context.Context, space *seq.Space, uids []seq.UID) (
 	return out, faults
 }
 
-// Raise lifts the sequence of uid to at least floor; it is on W stores' disks
-// before the answer. Idempotent.
-func (a *Alloc) Raise(ctx context.Context, space *seq.Space, uid seq.UID, floor uint64) (uint64, error) {
-	if floor > uint64(seq.MaxSeq) {
-		return 0, fmt.Errorf("raise uid %d to %d: %w", uid, floor, seq.ErrOverflow)
-	}
-	c := a.cells[space.SectionOf(uid)]
-	var value uint64
-	err := a.whenOwned(ctx, c, func() (bool, error) {
-		if floor > c.confirmed {
-			a.aheadFor(ctx, c, floor)
-			return false, nil
-		}
-		value = c.table.Raise(uint64(uid), floor)
-		if c.due() {
-			a.ahead(c, c.table.High())
-		}
-		return true, nil
-	})
-	return value, err
-}
-
 // whenOwned runs do under the cell's lock while the section is owned and leased,
 // again after each change until do is done or the caller has gone.
 func (a *Alloc) whenOwned(ctx context.Context, c *cell, do func() (done bool, err error)) error {

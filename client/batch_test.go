@@ -17,7 +17,7 @@ func TestABatchAnswersEachIndex(t *testing.T) {
 	cluster := clienttest.Start(t, 3, seq.Space{Name: "user", Sections: 30})
 	c := dial(t, cluster, client.Config{})
 	ctx := bounded(t)
-	if _, err := c.Raise(ctx, client.Key{UID: 64}, seq.MaxSeq); err != nil {
+	if _, err := c.Raise(ctx, client.Key{UID: 64}, seq.MaxSeq, client.Forced); err != nil {
 		t.Fatal(err)
 	}
 	got, err := c.NextBatch(ctx, "user", []seq.UID{0, 64, 0, 128, 0}, []uint32{1, 1, 10, 3, 2})

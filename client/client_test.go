@@ -294,7 +294,7 @@ func TestErrorsThatNoRetryCuresComeAtOnce(t *testing.T) {
 	cluster := clienttest.Start(t, 1, seq.Space{Name: "user", Sections: 4})
 	c := dial(t, cluster, client.Config{})
 	ctx := bounded(t)
-	if _, err := c.Raise(ctx, client.Key{UID: 5}, seq.MaxSeq); err != nil {
+	if _, err := c.Raise(ctx, client.Key{UID: 5}, seq.MaxSeq, client.Forced); err != nil {
 		t.Fatal(err)
 	}
 	rows := []struct {
@@ -307,6 +307,7 @@ func TestErrorsThatNoRetryCuresComeAtOnce(t *testing.T) {
 		{"an unknown space", func() error { _, err := c.Next(ctx, client.Key{Space: "moon"}); return err }, seq.ErrUnknownSpace},
 		{"a full sequence", func() error { _, err := c.Next(ctx, client.Key{UID: 5}); return err }, seq.ErrOverflow},
 		{"a floor above the limit", func() error { _, err := c.Raise(ctx, client.Key{}, seq.MaxSeq+1); return err }, seq.ErrOverflow},
+		{"a floor too far up", func() error { _, err := c.Raise(ctx, client.Key{UID: 6}, seq.DefaultMaxJump+2); return err }, seq.ErrJump},
 		{"no key", func() error { _, err := c.NextBatch(ctx, "", nil, nil); return err }, seq.ErrBadBatch},
 		{"too many keys", func() error { _, err := c.Current(ctx, "", make([]seq.UID, seq.MaxBatch+1)); return err }, seq.ErrBadBatch},
 		{"counts that do not match", func() error { _, err := c.NextBatch(ctx, "", []seq.UID{1, 2}, []uint32{1}); return err }, seq.ErrBadBatch},

@@ -68,19 +68,32 @@ func (c *Client) Current(ctx context.Context, space string, uids []seq.UID) ([]V
 	return out, nil
 }
 
+// RaiseOption changes what one Raise does.
+type RaiseOption func(*pb.RaiseRequest)
+
+// Forced lets a Raise move the ceiling of the key's section by more than its space's
+// largest jump. After a crash every key of that section goes on from there: at seq.MaxSeq
+// they are used up for good. The cluster writes it to its log of events.
+func Forced(r *pb.RaiseRequest) { r.Force = true }
+
 // Raise lifts the key's sequence to at least the floor, 0 to seq.MaxSeq, and gives
 // the sequence after it, durable by then; the next number is above. It never lowers
-// and may be repeated. seq.ErrOverflow for a larger floor; otherwise like Next.
-func (c *Client) Raise(ctx context.Context, key Key, floor seq.Seq) (seq.Seq, error) {
+// and may be repeated. seq.ErrOverflow for a larger floor; seq.ErrJump if the ceiling of
+// the key's section would move by more than its space's largest jump, unless Forced is
+// given; otherwise like Next.
+func (c *Client) Raise(ctx context.Context, key Key, floor seq.Seq, opts ...RaiseOption) (seq.Seq, error) {
+	req := &pb.RaiseRequest{Id: &pb.RaiseRequest_Uid{Uid: uint64(key.UID)}, AtLeast: uint64(floor)}
+	for _, opt := range opts {
+		opt(req)
+	}
 	if floor > seq.MaxSeq {
 		return 0, fmt.Errorf("raise %v: %w: at_least %d, expected 0 to %d", key, seq.ErrOverflow, floor, seq.MaxSeq)
 	}
 	var got seq.Seq
 	ask := func(ctx context.Context, p *peer, space *seq.Space, version uint64, _ []int) ([]fault, error) {
 		return nil, p.call(ctx, c.cfg.AttemptTimeout, func(ctx context.Context) error {
-			reply, err := p.rpc.Raise(ctx, &pb.RaiseRequest{
-				Space: space.Name, Id: &pb.RaiseRequest_Uid{Uid: uint64(key.UID)}, AtLeast: uint64(floor), RouteVersion: version,
-			})
+			attempt := &pb.RaiseRequest{Space: space.Name, Id: req.Id, AtLeast: req.AtLeast, Force: req.Force, RouteVersion: version}
+			reply, err := p.rpc.Raise(ctx, attempt)
 			if err != nil {
 				return err
 			}

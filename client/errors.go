@@ -79,6 +79,7 @@ var finals = []error{
 	seq.ErrBadMapping, seq.ErrBadTable, seq.ErrBadArgument,
 	seq.ErrUnknownNamespace, seq.ErrTimeExhausted, seq.ErrTickUsedUp, seq.ErrUnsafeChange,
 	seq.ErrConflict, seq.ErrBadID, seq.ErrBadLayout, seq.ErrUnknownTag,
+	seq.ErrJump, seq.ErrRetired,
 	ErrUnordered, ErrClosed, errQueueFull, errSplit,
 }
 

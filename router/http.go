@@ -213,6 +213,7 @@ func (f *front) raise(r *http.Request) (any, error) {
 	var req struct {
 		idRequest
 		AtLeast *number `json:"at_least"`
+		Force   bool    `json:"force"`
 	}
 	if err := readJSON(r, &req); err != nil {
 		return nil, err
@@ -227,7 +228,7 @@ func (f *front) raise(r *http.Request) (any, error) {
 	if err := checkFloor("at_least", uint64(*req.AtLeast)); err != nil {
 		return nil, err
 	}
-	value, err := f.sdk.Raise(r.Context(), key, seq.Seq(*req.AtLeast))
+	value, err := f.sdk.Raise(r.Context(), key, seq.Seq(*req.AtLeast), forced(req.Force)...)
 	if err != nil {
 		return nil, err
 	}

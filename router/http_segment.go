@@ -44,12 +44,18 @@ type tagInfo struct {
 	MaxStepStr string `json:"max_step_str"`
 	Start      uint64 `json:"start"`
 	StartStr   string `json:"start_str"`
+	Retired    string `json:"retired,omitempty"` // when it was retired; absent: it is in use
 }
 
 func tagInfoOf(t *pb.SegmentTag) tagInfo {
-	return tagInfo{
-		t.GetTag(), t.GetSection(), t.GetMinStep(), str(t.GetMinStep()), t.GetMaxStep(), str(t.GetMaxStep()), t.GetStart(), str(t.GetStart()),
+	out := tagInfo{
+		Tag: t.GetTag(), Section: t.GetSection(), MinStep: t.GetMinStep(), MinStepStr: str(t.GetMinStep()),
+		MaxStep: t.GetMaxStep(), MaxStepStr: str(t.GetMaxStep()), Start: t.GetStart(), StartStr: str(t.GetStart()),
 	}
+	if t.GetRetiredUnixMs() != 0 {
+		out.Retired = timeText(t.GetRetiredUnixMs())
+	}
+	return out
 }
 
 // db is what Leaf reads from its table: all tags.

@@ -58,7 +58,7 @@ func TestHTTPAnswersEveryNumberAsAStringToo(t *testing.T) {
 			"first": 1.0, "first_str": "1", "last": 5.0, "last_str": "5", "unordered": false}},
 		{"current", "GET", "/v1/current?uid=7", "", object{
 			"space": "user", "uid": 7.0, "uid_str": "7", "seq": 5.0, "seq_str": "5", "exact": true, "last_taken_unix": 1.7e9}},
-		{"raise", "POST", "/v1/raise", `{"uid":7,"at_least":"9007199254740990"}`, object{
+		{"raise", "POST", "/v1/raise", `{"uid":7,"at_least":"9007199254740990","force":true}`, object{
 			"space": "user", "uid": 7.0, "uid_str": "7", "value": 9007199254740990.0, "value_str": "9007199254740990"}},
 		{"batch", "POST", "/v1/batch", `{"uids":[7,"8"],"counts":[2,2]}`, object{"space": "user", "results": []any{
 			object{"uid": 7.0, "uid_str": "7", "error": object{"code": "OVERFLOW", "message": "next user/7: sequence would pass 2^53-1"}},
@@ -122,6 +122,7 @@ func TestHTTPNamesWhatIsWrong(t *testing.T) {
 		{"an unknown space for a batch", "POST", "/v1/batch", kind, `{"uids":[1],"space":"moon"}`, 404, "UNKNOWN_SPACE", "moon"},
 		{"no floor", "POST", "/v1/raise", kind, `{"uid":1}`, 400, "BAD_ARGUMENT", "at_least"},
 		{"a floor too high", "POST", "/v1/raise", kind, `{"uid":1,"at_least":9007199254740992}`, 400, "OVERFLOW", "at_least"},
+		{"a floor too far up", "POST", "/v1/raise", kind, `{"uid":1,"at_least":9007199254740990}`, 400, "RAISE_TOO_FAR", "4294967296"},
 		{"current of nobody", "GET", "/v1/current", "", "", 400, "BAD_ARGUMENT", "uid"},
 		{"current of two", "GET", "/v1/current?uid=1&uid=2", "", "", 400, "BAD_ARGUMENT", "more than once"},
 		{"current of a word", "GET", "/v1/current?uid=x", "", "", 400, "BAD_ARGUMENT", "uid"},

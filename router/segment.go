@@ -29,6 +29,11 @@ func (s *segmentServer) Put(ctx context.Context, r *pb.SegmentPutRequest) (*pb.S
 	return s.any.Put(ctx, r)
 }
 
+// Retire implements pb.SegmentServer.
+func (s *segmentServer) Retire(ctx context.Context, r *pb.SegmentRetireRequest) (*pb.SegmentTag, error) {
+	return s.any.Retire(ctx, r)
+}
+
 // List implements pb.SegmentServer.
 func (s *segmentServer) List(ctx context.Context, r *pb.SegmentListRequest) (*pb.SegmentListReply, error) {
 	return s.any.List(ctx, r)

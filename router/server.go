@@ -204,13 +204,21 @@ func (s *server) Raise(ctx context.Context, r *pb.RaiseRequest) (*pb.RaiseReply,
 		return nil, err
 	}
 	defer s.inWork.Leave(1)
-	value, err := s.sdk.Raise(ctx, key, seq.Seq(r.GetAtLeast()))
+	value, err := s.sdk.Raise(ctx, key, seq.Seq(r.GetAtLeast()), forced(r.GetForce())...)
 	if err != nil {
 		return nil, err
 	}
 	out := &pb.RaiseReply{Value: uint64(value)}
 	out.RouteVersion, out.Routes = s.table(r.GetRouteVersion())
 	return out, nil
+}
+
+// forced are the options of a raise.
+func forced(force bool) []client.RaiseOption {
+	if force {
+		return []client.RaiseOption{client.Forced}
+	}
+	return nil
 }
 
 // Routes implements pb.SequenceServer.

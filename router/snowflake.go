@@ -70,6 +70,11 @@ func (s *snowflakeServer) PutNamespace(ctx context.Context, r *pb.SnowflakePutNa
 	return s.any.PutNamespace(ctx, r)
 }
 
+// RetireNamespace implements pb.SnowflakeServer.
+func (s *snowflakeServer) RetireNamespace(ctx context.Context, r *pb.SnowflakeRetireNamespaceRequest) (*pb.SnowflakeNamespace, error) {
+	return s.any.RetireNamespace(ctx, r)
+}
+
 // Workers implements pb.SnowflakeServer.
 func (s *snowflakeServer) Workers(ctx context.Context, r *pb.SnowflakeWorkersRequest) (*pb.SnowflakeWorkersReply, error) {
 	return s.any.Workers(ctx, r)

@@ -21,6 +21,12 @@ var (
 	ErrUnknownSection = errors.New("unknown section")
 	// ErrOverflow: the sequence would pass MaxSeq. Do not retry.
 	ErrOverflow = errors.New("sequence would pass 2^53-1")
+	// ErrJump: a raise would move a section's ceiling by more than its space's largest
+	// jump; the error says from where to where, and force does it all the same. Do not retry.
+	ErrJump = errors.New("raise too far")
+	// ErrRetired: the namespace or tag was retired and hands out nothing; the error says
+	// when. An operator can undo it. Do not retry.
+	ErrRetired = errors.New("retired")
 	// ErrNotOwner: this AllocSvr does not own the section; the error names who may. Retry there.
 	ErrNotOwner = errors.New("not the owner of the section")
 	// ErrNoLease: the owner's lease has ended and could not be renewed. Retry later or at a standby.

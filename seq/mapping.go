@@ -28,7 +28,12 @@ const (
 	DefaultSections = 4096
 	DefaultStep     = 10_000
 	DefaultMaxStep  = 10_000_000 // of a space with DefaultStep; of any other it is its step
+	DefaultMaxJump  = 1 << 32
 )
+
+// NearEnd: a section with fewer numbers left below MaxSeq is near its end. They last 12
+// days at a million a second.
+const NearEnd = 1 << 40
 
 // Limits of a mapping.
 const (
@@ -52,10 +57,29 @@ type Space struct {
 	// grows. What a crash may skip of a section goes by it.
 	MaxStep uint64 `json:"max_step,omitempty"`
 	Mode    Mode   `json:"mode"`
+	// MaxJump is by how much one Raise may move a section's ceiling without force, 1 to
+	// MaxSeq; 0: DefaultMaxJump. All UIDs of the section go on from its ceiling after a crash.
+	MaxJump uint64 `json:"max_jump,omitempty"`
 }
 
 // Steps are the least and the largest step of the space's sections.
 func (s *Space) Steps() (least, most uint64) { return s.Step, max(s.Step, s.MaxStep) }
+
+// Jump is by how much one Raise may move a section's ceiling without force.
+func (s *Space) Jump() uint64 {
+	if s.MaxJump == 0 {
+		return DefaultMaxJump
+	}
+	return s.MaxJump
+}
+
+// Ending says whether a section with that ceiling has fewer than NearEnd numbers left, and
+// whether it is spent: less than one step is left. After its owner's crash, a section goes
+// on from its ceiling; at 2^53-1 it hands out nothing more.
+func (s *Space) Ending(ceiling uint64) (near, spent bool) {
+	left := uint64(MaxSeq) - min(ceiling, uint64(MaxSeq))
+	return left < NearEnd, left < s.Step
+}
 
 // Mapping is the fixed assignment of keys to sections: part of the cluster's
 // metadata, never changed on live data.
@@ -117,6 +141,8 @@ func (m Mapping) Validate() error {
 			return fmt.Errorf("%w: space %q has step %d, expected 1 to %d", ErrBadMapping, s.Name, s.Step, uint64(MaxStep))
 		case s.MaxStep != 0 && s.MaxStep < s.Step || s.MaxStep > MaxStep:
 			return fmt.Errorf("%w: space %q has a largest step of %d, expected %d, its step, to %d", ErrBadMapping, s.Name, s.MaxStep, s.Step, uint64(MaxStep))
+		case s.MaxJump > uint64(MaxSeq):
+			return fmt.Errorf("%w: space %q has a largest jump of %d, expected 1 to %d", ErrBadMapping, s.Name, s.MaxJump, uint64(MaxSeq))
 		case s.Mode != Ordered && s.Mode != Strict && s.Mode != UniqueOnly:
 			return fmt.Errorf("%w: space %q has mode %q, expected %s, %s or %s", ErrBadMapping, s.Name, s.Mode, Ordered, Strict, UniqueOnly)
 		}

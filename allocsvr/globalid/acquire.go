@@ -30,6 +30,9 @@ func (s *Service) leaseOf(ctx context.Context, i *issuer) (*lease, error) {
 		if l := i.current.Load(); l != nil {
 			return l, nil
 		}
+		if err := s.view.Load().spaces[i.name].inUse(); err != nil {
+			return nil, err
+		}
 		if err := s.cfg.Quorum(); err != nil {
 			return nil, fmt.Errorf("namespace %q: %w", i.name, err)
 		}

@@ -55,9 +55,10 @@ func ParseNamespace(text string) (Namespace, error) {
 }
 
 // declare records the configured namespaces that nobody has recorded yet. Those that
-// somebody has stay as they are: a file that one node still has in an older version must
-// not undo what another did. seq.ErrUnsafeChange: one is recorded with a layout or an
-// alias under which the same ID, or the same number, means something else.
+// somebody has stay as they are, retired ones too: a file that one node still has in an
+// older version must not undo what another did. seq.ErrTimeExhausted: one is not recorded,
+// and its layout has ended. seq.ErrUnsafeChange: one is recorded with a layout or an alias
+// under which the same ID, or the same number, means something else.
 func (s *Service) declare(ctx context.Context) error {
 	if len(s.cfg.Namespaces) == 0 {
 		return nil
@@ -69,8 +70,11 @@ func (s *Service) declare(ctx context.Context) error {
 		for _, want := range s.cfg.Namespaces {
 			have, recorded := d.find(want.Name)
 			if !recorded {
-				var err error
-				if d, _, err = d.put(want, 0); err != nil {
+				err := want.lasts(s.cfg.Wall())
+				if err == nil {
+					d, _, err = d.put(want, 0)
+				}
+				if err != nil {
 					return d, false, fmt.Errorf("configured %w", err)
 				}
 				changed = true
@@ -79,7 +83,7 @@ func (s *Service) declare(ctx context.Context) error {
 			if err := want.agrees(have); err != nil {
 				return d, false, fmt.Errorf("configured %w", err)
 			}
-			if have.Layout != want.Layout || have.Alias != want.Alias {
+			if have.Layout != want.Layout || have.Alias != want.Alias || have.Retired != 0 {
 				differ = append(differ, have)
 			}
 		}
@@ -89,6 +93,10 @@ func (s *Service) declare(ctx context.Context) error {
 		return err
 	}
 	for _, have := range differ {
+		if err := have.inUse(); err != nil {
+			s.log.Warn("configured namespace stays retired; seqctl namespace retire --undo brings it back", "namespace", have.Name, "error", err)
+			continue
+		}
 		s.log.Warn("namespace is recorded otherwise than it is configured, and stays so", "namespace", have.Name,
 			"alias", have.Alias, "layout", have.Layout.String(), "version", have.Version)
 	}
@@ -109,5 +117,5 @@ func (ns Namespace) agrees(have Namespace) error {
 
 // hopeless says that a configured namespace will not be recorded by trying again.
 func hopeless(err error) bool {
-	return errors.Is(err, seq.ErrUnsafeChange) || errors.Is(err, seq.ErrBadArgument) || errors.Is(err, snowflake.ErrLayout)
+	return errors.Is(err, seq.ErrUnsafeChange) || errors.Is(err, seq.ErrBadArgument) || errors.Is(err, seq.ErrTimeExhausted) || errors.Is(err, snowflake.ErrLayout)
 }

@@ -305,7 +305,7 @@ func TestAWrongClockOfANodeMakesNoDelegationDoubtful(t *testing.T) {
 func TestABadWishIsRefusedByName(t *testing.T) {
 	c := newCluster(t)
 	n := c.start("a")
-	c.add(n, "old", "baidu")
+	c.addEnded(n, "old", "baidu")
 	client := n.dial()
 	for what, row := range map[string]struct {
 		req  *pb.SnowflakeDelegateRequest

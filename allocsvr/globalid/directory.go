@@ -117,8 +117,8 @@ func (s *Service) find(ctx context.Context, ref Ref) (*issuer, error) {
 }
 
 // record makes sure that the document has the namespace, as it is offered if nobody
-// recorded it, and that this node's datacenter is bound to its name. It returns the
-// namespace as it is recorded. After it, neither can change in a way that could
+// recorded it, that it is in use, and that this node's datacenter is bound to its name. It
+// returns the namespace as it is recorded. After it, neither can change in a way that could
 // repeat IDs.
 func (s *Service) record(ctx context.Context, name string) (Namespace, error) {
 	var ns Namespace
@@ -126,13 +126,19 @@ func (s *Service) record(ctx context.Context, name string) (Namespace, error) {
 		var err error
 		var recorded, changed, bound bool
 		if ns, recorded = d.find(name); !recorded {
-			if ns, err = s.offered(d, name); err != nil {
+			if ns, err = s.offered(d, name); err == nil {
+				err = ns.lasts(s.cfg.Wall())
+			}
+			if err != nil {
 				return d, false, err
 			}
 			if d, ns, err = d.put(ns, 0); err != nil {
 				return d, false, err
 			}
 			changed = true
+		}
+		if err := ns.inUse(); err != nil {
+			return d, false, err
 		}
 		d, bound, err = d.bind(Datacenter{ID: s.cfg.DatacenterID, Name: s.cfg.Datacenter})
 		return d, changed || bound, err
@@ -219,13 +225,14 @@ func (s *Service) follow(ctx context.Context) error {
 	return nil
 }
 
-// adopt gives up a lease whose layout or policy has changed; the next request acquires
-// one under the new. The old one's IDs stay apart from the new one's by its mark.
+// adopt gives up a lease whose layout or policy has changed, or whose namespace is
+// retired; the next request acquires one under the new, or is refused. The old one's IDs
+// stay apart from the new one's by its mark.
 func (s *Service) adopt(l *lease, ns Namespace) {
-	if ns.Layout == l.ns.Layout || !s.giveUp(l) {
+	if ns.Layout == l.ns.Layout && ns.Retired == 0 || !s.giveUp(l) {
 		return
 	}
-	s.log.Info("layout changed", "namespace", ns.Name, "from", l.ns.Layout.String(), "to", ns.Layout.String())
+	s.log.Info("layout changed or namespace retired", "retired", ns.Retired != 0, "namespace", ns.Name, "from", l.ns.Layout.String(), "to", ns.Layout.String())
 	s.spawn(func(ctx context.Context) {
 		item := quorum.LeaseItem{Register: l.register, Round: l.round}
 		if err := s.cfg.Registers.Release(ctx, s.cfg.Session, []quorum.LeaseItem{item}, 0); err != nil {
@@ -285,6 +292,9 @@ func (s *Service) put(ctx context.Context, want edited) (Namespace, error) {
 			old = offer
 		}
 		ns, err := want.over(old)
+		if err == nil && old.Retired == 0 {
+			err = ns.lasts(s.cfg.Wall())
+		}
 		if err != nil {
 			return d, false, err
 		}
@@ -297,10 +307,30 @@ func (s *Service) put(ctx context.Context, want edited) (Namespace, error) {
 	if err != nil {
 		return Namespace{}, err
 	}
+	s.adoptAll(d)
+	return done, nil
+}
+
+// retire has a namespace hand out nothing more, or undoes that.
+func (s *Service) retire(ctx context.Context, ref Ref, undo bool) (Namespace, error) {
+	var done Namespace
+	now := s.cfg.Wall()
+	d, err := s.change(ctx, func(d directory) (next directory, changed bool, err error) {
+		next, done, changed, err = d.retire(s.offers, ref, now, undo)
+		return next, changed, err
+	})
+	if err != nil {
+		return Namespace{}, err
+	}
+	s.adoptAll(d)
+	return done, nil
+}
+
+// adoptAll has every lease follow what is recorded of its namespace.
+func (s *Service) adoptAll(d directory) {
 	for _, l := range s.leases() {
 		if ns, ok := d.find(l.ns.Name); ok {
 			s.adopt(l, ns)
 		}
 	}
-	return done, nil
 }

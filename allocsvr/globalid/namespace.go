@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/snowflake"
@@ -27,6 +28,9 @@ type Namespace struct {
 	Alias   uint32           `json:"alias,omitempty"`
 	Layout  snowflake.Layout `json:"layout"`  // with the policies
 	Version uint64           `json:"version"` // counts its changes; 0: not recorded
+	// Retired is when it was retired, Unix milliseconds; 0: it is in use. A retired one hands
+	// out nothing; its worker registers stay, so that no ID repeats should it go on.
+	Retired int64 `json:"retired_ms,omitempty"`
 }
 
 // The names of Unix path elements without surprises: they stand in register names and
@@ -46,6 +50,28 @@ func (ns Namespace) validate() error {
 // meets says whether a request for one could also mean the other.
 func (ns Namespace) meets(other Namespace) bool {
 	return ns.Name == other.Name || ns.Alias != 0 && ns.Alias == other.Alias
+}
+
+// inUse is nil, or a seq.ErrRetired that says since when.
+func (ns Namespace) inUse() error {
+	if ns.Retired == 0 {
+		return nil
+	}
+	return fmt.Errorf("namespace %q: %w on %s", ns.Name, seq.ErrRetired, time.UnixMilli(ns.Retired).UTC().Format(time.RFC3339))
+}
+
+// lasts is nil, or a seq.ErrTimeExhausted for a layout that has no tick left: a namespace
+// of such a one could hand out nothing, ever. A namespace that is not sound has an error of
+// its own.
+func (ns Namespace) lasts(now time.Time) error {
+	if err := ns.validate(); err != nil {
+		return err
+	}
+	if ns.Layout.Remaining(now) > 0 {
+		return nil
+	}
+	return fmt.Errorf("namespace %q: %w: layout %s ended on %s, expected one with a later epoch or more bits of time",
+		ns.Name, seq.ErrTimeExhausted, ns.Layout, ns.Layout.Exhausted().UTC().Format(time.DateOnly))
 }
 
 // Ref is how a caller names a namespace: by name, by alias, or by neither for
@@ -164,12 +190,16 @@ func (d directory) find(name string) (Namespace, bool) {
 }
 
 // put records a namespace at the version, 0 if it must not be recorded yet, and
-// returns it as it is then. seq.ErrConflict, seq.ErrUnsafeChange, seq.ErrBadArgument.
+// returns it as it is then. seq.ErrConflict, seq.ErrUnsafeChange, seq.ErrBadArgument,
+// seq.ErrRetired.
 func (d directory) put(ns Namespace, version uint64) (directory, Namespace, error) {
 	if err := ns.validate(); err != nil {
 		return d, ns, err
 	}
 	old, known := d.find(ns.Name)
+	if err := old.inUse(); err != nil {
+		return d, old, err
+	}
 	if old.Version != version {
 		return d, old, fmt.Errorf("namespace %q: %w: version is %d", ns.Name, seq.ErrConflict, old.Version)
 	}
@@ -180,14 +210,47 @@ func (d directory) put(ns Namespace, version uint64) (directory, Namespace, erro
 	} else if len(d.Namespaces) >= MaxNamespaces {
 		return d, ns, fmt.Errorf("%w: namespace %q: %d are recorded, which is the most", seq.ErrBadArgument, ns.Name, MaxNamespaces)
 	}
-	rest := slices.DeleteFunc(slices.Clone(d.Namespaces), func(other Namespace) bool { return other.Name == ns.Name })
-	if i := slices.IndexFunc(rest, ns.meets); i >= 0 {
-		return d, old, fmt.Errorf("%w: namespace %q: alias %d belongs to %q", seq.ErrUnsafeChange, ns.Name, ns.Alias, rest[i].Name)
+	for _, other := range d.Namespaces {
+		if other.Name != ns.Name && ns.meets(other) {
+			return d, old, fmt.Errorf("%w: namespace %q: alias %d belongs to %q", seq.ErrUnsafeChange, ns.Name, ns.Alias, other.Name)
+		}
 	}
 	ns.Version = version + 1
+	return d.with(ns), ns, nil
+}
+
+// with is the directory with the namespace in place of the one of its name.
+func (d directory) with(ns Namespace) directory {
+	rest := slices.DeleteFunc(slices.Clone(d.Namespaces), func(other Namespace) bool { return other.Name == ns.Name })
 	d.Namespaces = append(rest, ns)
 	slices.SortFunc(d.Namespaces, func(a, b Namespace) int { return cmp.Compare(a.Name, b.Name) })
-	return d, ns, nil
+	return d
+}
+
+// retire has the namespace that is meant hand out nothing from now on, or undoes that, and
+// returns it as it is then; changed is false if it was so before. One that is only offered
+// is recorded with it. seq.ErrUnknownNamespace, seq.ErrTimeExhausted: an undone one has a
+// layout that has ended; seq.ErrBadArgument: no room to record it.
+func (d directory) retire(offers []Namespace, ref Ref, now time.Time, undo bool) (next directory, ns Namespace, changed bool, err error) {
+	all := d.all(offers)
+	i := slices.IndexFunc(all, ref.normal().matches)
+	if i < 0 {
+		return d, ns, false, ref.normal().unknown()
+	}
+	if ns = all[i]; undo == (ns.Retired == 0) {
+		return d, ns, false, nil
+	}
+	if ns.Retired = now.UnixMilli(); undo {
+		ns.Retired = 0
+		if err := ns.lasts(now); err != nil {
+			return d, ns, false, err
+		}
+	}
+	if ns.Version == 0 && len(d.Namespaces) >= MaxNamespaces {
+		return d, ns, false, fmt.Errorf("%w: namespace %q: %d are recorded, which is the most", seq.ErrBadArgument, ns.Name, MaxNamespaces)
+	}
+	ns.Version++
+	return d.with(ns), ns, true, nil
 }
 
 // follows says whether the namespace may replace what it was. An alias that named

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
+	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/snowflake"
 )
 
@@ -122,7 +123,7 @@ func (v server) Layouts(_ context.Context, req *pb.SnowflakeLayoutsRequest) (*pb
 }
 
 func (v server) namespaceToProto(ns Namespace) *pb.SnowflakeNamespace {
-	return &pb.SnowflakeNamespace{Name: ns.Name, Alias: ns.Alias, Version: ns.Version, Layout: layoutToProto(ns.Layout, v.s.cfg.Wall())}
+	return &pb.SnowflakeNamespace{Name: ns.Name, Alias: ns.Alias, Version: ns.Version, RetiredUnixMs: ns.Retired, Layout: layoutToProto(ns.Layout, v.s.cfg.Wall())}
 }
 
 // Namespaces implements pb.SnowflakeServer.
@@ -162,6 +163,25 @@ func (v server) PutNamespace(ctx context.Context, req *pb.SnowflakePutNamespaceR
 		return nil, fmt.Errorf("put: %w", err)
 	}
 	v.s.log.Info("namespace put", "namespace", ns.Name, "alias", ns.Alias, "layout", ns.Layout.String(), "version", ns.Version)
+	if left := ns.Layout.Remaining(v.s.cfg.Wall()); left <= snowflake.ExhaustionWarning {
+		v.s.log.Warn("the layout of the namespace ends soon", "namespace", ns.Name, "ends", ns.Layout.Exhausted())
+	}
+	return v.namespaceToProto(ns), nil
+}
+
+// RetireNamespace implements pb.SnowflakeServer.
+func (v server) RetireNamespace(ctx context.Context, req *pb.SnowflakeRetireNamespaceRequest) (*pb.SnowflakeNamespace, error) {
+	ctx, cancel := bounded(ctx)
+	defer cancel()
+	ref := Ref{Name: req.Namespace, Alias: req.Alias}
+	if ref == (Ref{}) {
+		return nil, fmt.Errorf("retire: %w: no namespace", seq.ErrBadArgument)
+	}
+	ns, err := v.s.retire(ctx, ref, req.Undo)
+	if err != nil {
+		return nil, fmt.Errorf("retire: %w", err)
+	}
+	v.s.log.Info("namespace retired or brought back", "namespace", ns.Name, "retired", ns.Retired != 0, "version", ns.Version)
 	return v.namespaceToProto(ns), nil
 }
 

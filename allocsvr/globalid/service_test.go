@@ -334,7 +334,7 @@ func TestAChangedPolicyIsTakenInAndNoIDRepeated(t *testing.T) {
 func TestALayoutThatRanOutRefusesByName(t *testing.T) {
 	c := newCluster(t)
 	n := c.start("a")
-	c.add(n, "old", "baidu")
+	c.addEnded(n, "old", "baidu")
 	if _, _, err := n.gen("old", 1); !errors.Is(err, seq.ErrTimeExhausted) {
 		t.Errorf("got %v, want %v", err, seq.ErrTimeExhausted)
 	}

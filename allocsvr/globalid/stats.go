@@ -22,7 +22,7 @@ type NamespaceStats struct {
 	Datacenter snowflake.Datacenter
 	Confirmed  time.Time // end of the window; zero unless Held
 	LayoutEnds time.Time
-	// EndsSoon: within a year. Crowded: more than 80 % of the pool is not free.
+	// EndsSoon: within a year, unless it is retired. Crowded: more than 80 % of the pool is not free.
 	EndsSoon, Crowded bool
 	PoolHeld          int    // worker ids that are not free, as last seen
 	Pool              uint64 // worker ids of one datacenter; 0: not seen yet
@@ -38,7 +38,7 @@ func (s *Service) Stats() Stats {
 			continue
 		}
 		n := NamespaceStats{Name: ns.Name, Issued: i.issued.Load(), Delegated: i.delegated.Load(), LayoutEnds: ns.Layout.Exhausted(),
-			EndsSoon: ns.Layout.Remaining(s.cfg.Wall()) <= snowflake.ExhaustionWarning}
+			EndsSoon: ns.Retired == 0 && ns.Layout.Remaining(s.cfg.Wall()) <= snowflake.ExhaustionWarning}
 		if l := i.current.Load(); l != nil {
 			n.Held, n.Worker, n.Datacenter, n.Confirmed = true, l.worker, l.datacenter, l.mark().time()
 		}

@@ -91,7 +91,7 @@ func (a *acquirer) look(ctx context.Context, open []ticket) []*try {
 		if !ok {
 			continue
 		}
-		if mine, _ := a.s.cfg.Owner(t.c.section); !mine || a.s.leaving.Load() {
+		if mine, _ := a.s.cfg.Owner(t.c.section); !mine || a.s.leaving.Load() || limits.Retired != 0 {
 			t.cancel() // what waits is told by its own look at the owner
 			continue
 		}

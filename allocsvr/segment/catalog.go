@@ -31,6 +31,17 @@ type Tag struct {
 	MinStep uint64 `json:"min_step"` // numbers; the step's lower limit and where it starts
 	MaxStep uint64 `json:"max_step"` // numbers
 	Start   uint64 `json:"start"`    // no number below it is handed out; never falls
+	// Retired is when the tag was retired, Unix milliseconds; 0: it is in use. A retired one
+	// hands out nothing; its register stays, so that it can go on above all its numbers.
+	Retired int64 `json:"retired_ms,omitempty"`
+}
+
+// inUse is nil, or a seq.ErrRetired that says since when.
+func (t Tag) inUse() error {
+	if t.Retired == 0 {
+		return nil
+	}
+	return fmt.Errorf("tag %q: %w on %s", t.Name, seq.ErrRetired, time.UnixMilli(t.Retired).UTC().Format(time.RFC3339))
 }
 
 // CheckName is seq.ErrBadArgument for a name that no tag can have.
@@ -65,6 +76,9 @@ func (t Tag) Validate() error {
 
 // over is the tag that t makes of an existing one: what is zero in t stays.
 func (t Tag) over(old Tag, exists bool) (Tag, error) {
+	if err := old.inUse(); err != nil {
+		return Tag{}, err
+	}
 	if !exists {
 		old = Tag{Name: t.Name, MinStep: DefaultMinStep, MaxStep: max(DefaultMaxStep, t.MinStep), Start: 1}
 		if t.MinStep == 0 && t.MaxStep > 0 {
@@ -263,10 +277,29 @@ func (c *catalog) apply(tag *cell) {
 	}
 }
 
-// put writes one entry, as often as another writer is faster. Writing the same entry
-// twice changes nothing, so an outcome that is not known is settled by trying again.
+// put creates a tag or alters one.
 func (c *catalog) put(ctx context.Context, want Tag) (entry Tag, created bool, err error) {
-	if err := CheckName(want.Name); err != nil {
+	return c.change(ctx, want.Name, want.over)
+}
+
+// retire has a tag hand out nothing from the moment on, or undoes that: now is 0.
+func (c *catalog) retire(ctx context.Context, name string, now int64) (Tag, error) {
+	entry, _, err := c.change(ctx, name, func(old Tag, exists bool) (Tag, error) {
+		if !exists {
+			return Tag{}, fmt.Errorf("%w: %q", seq.ErrUnknownTag, name)
+		}
+		if old.Retired == 0 || now == 0 { // a retired one keeps its moment
+			old.Retired = now
+		}
+		return old, nil
+	})
+	return entry, err
+}
+
+// change writes one entry, as often as another writer is faster. Writing the same entry
+// twice changes nothing, so an outcome that is not known is settled by trying again.
+func (c *catalog) change(ctx context.Context, name string, edit func(old Tag, exists bool) (Tag, error)) (entry Tag, created bool, err error) {
+	if err := CheckName(name); err != nil {
 		return Tag{}, false, err
 	}
 	for {
@@ -274,8 +307,8 @@ func (c *catalog) put(ctx context.Context, want Tag) (entry Tag, created bool, e
 		if err != nil {
 			return Tag{}, false, err
 		}
-		old, exists := t.byName[want.Name]
-		next, err := want.over(old, exists)
+		old, exists := t.byName[name]
+		next, err := edit(old, exists)
 		if err != nil {
 			return Tag{}, false, err
 		}
@@ -300,6 +333,6 @@ func (c *catalog) put(ctx context.Context, want Tag) (entry Tag, created bool, e
 		case errors.Is(err, quorum.ErrUnknownOutcome) && !errors.Is(err, seq.ErrNoQuorum) && ctx.Err() == nil:
 			continue
 		}
-		return Tag{}, false, fmt.Errorf("put tag %q: %w", want.Name, err)
+		return Tag{}, false, fmt.Errorf("put tag %q: %w", name, err)
 	}
 }

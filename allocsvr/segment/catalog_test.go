@@ -23,12 +23,12 @@ func TestPutKeepsWhatItIsNotToldAndFillsInDefaults(t *testing.T) {
 		want   Tag
 		bad    bool
 	}{
-		{"new", Tag{Name: "a"}, false, Tag{"a", 1000, 1_000_000, 1}, false},
-		{"new, large step", Tag{Name: "a", MinStep: 5_000_000}, false, Tag{"a", 5_000_000, 5_000_000, 1}, false},
-		{"new, small step", Tag{Name: "a", MaxStep: 7}, false, Tag{"a", 7, 7, 1}, false},
+		{"new", Tag{Name: "a"}, false, Tag{Name: "a", MinStep: 1000, MaxStep: 1_000_000, Start: 1}, false},
+		{"new, large step", Tag{Name: "a", MinStep: 5_000_000}, false, Tag{Name: "a", MinStep: 5_000_000, MaxStep: 5_000_000, Start: 1}, false},
+		{"new, small step", Tag{Name: "a", MaxStep: 7}, false, Tag{Name: "a", MinStep: 7, MaxStep: 7, Start: 1}, false},
 		{"nothing told", Tag{Name: "a"}, true, old, false},
-		{"one limit", Tag{Name: "a", MaxStep: 30}, true, Tag{"a", 10, 30, 5}, false},
-		{"start rises", Tag{Name: "a", Start: 6}, true, Tag{"a", 10, 20, 6}, false},
+		{"one limit", Tag{Name: "a", MaxStep: 30}, true, Tag{Name: "a", MinStep: 10, MaxStep: 30, Start: 5}, false},
+		{"start rises", Tag{Name: "a", Start: 6}, true, Tag{Name: "a", MinStep: 10, MaxStep: 20, Start: 6}, false},
 		{"start falls", Tag{Name: "a", Start: 4}, true, Tag{}, true},
 		{"start beyond the end", Tag{Name: "a", Start: uint64(seq.MaxSeq) + 1}, true, Tag{}, true},
 		{"min above max", Tag{Name: "a", MinStep: 21}, true, Tag{}, true},
@@ -51,7 +51,7 @@ func TestTagsAreListedByNameAsTheStoresHaveThem(t *testing.T) {
 		other.put(t, Tag{Name: "Zoo"})
 		other.put(t, Tag{Name: "a.b_c:d-9", MinStep: 5, MaxStep: 6, Start: 7})
 		got, err := n.List(t.Context())
-		want := []Tag{{"Zoo", 1000, 1_000_000, 1}, {"a.b_c:d-9", 5, 6, 7}, limits}
+		want := []Tag{{Name: "Zoo", MinStep: 1000, MaxStep: 1_000_000, Start: 1}, {Name: "a.b_c:d-9", MinStep: 5, MaxStep: 6, Start: 7}, limits}
 		if diff := cmp.Diff(want, got); diff != "" || err != nil {
 			t.Errorf("%v, -want +got:\n%s", err, diff)
 		}
@@ -66,7 +66,7 @@ func TestAPutOfUnknownOutcomeIsSettledByTryingAgain(t *testing.T) {
 				f.swaps = []fault{how}
 				f.mu.Unlock()
 				got, created, err := n.Put(t.Context(), Tag{Name: "x", Start: 100})
-				if want := (Tag{"x", 1000, 1_000_000, 100}); err != nil || !created || got != want {
+				if want := (Tag{Name: "x", MinStep: 1000, MaxStep: 1_000_000, Start: 100}); err != nil || !created || got != want {
 					t.Errorf("got %+v, %v, %v", got, created, err)
 				}
 				if _, created, err = n.Put(t.Context(), Tag{Name: "x"}); err != nil || created {

@@ -135,10 +135,20 @@ func (c *cell) note(epoch seq.Epoch, err error) {
 func (c *cell) limit(entry Tag) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.limits.Retired != entry.Retired {
+		c.wake() // what waits is refused
+	}
 	c.limits = entry
 	if c.state == owned {
 		c.buffers.limit(entry)
 	}
+}
+
+// retired says whether the tag hands out nothing by what the catalogue says.
+func (c *cell) retired() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.limits.Retired != 0
 }
 
 // ticket is one acquisition of one tag.

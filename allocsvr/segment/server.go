@@ -2,6 +2,7 @@ package segment
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"google.golang.org/grpc"
@@ -58,6 +59,18 @@ func (v server) Put(ctx context.Context, req *pb.SegmentPutRequest) (*pb.Segment
 	return &pb.SegmentPutReply{Tag: v.tag(entry), Created: created}, nil
 }
 
+// Retire implements pb.SegmentServer.
+func (v server) Retire(ctx context.Context, req *pb.SegmentRetireRequest) (*pb.SegmentTag, error) {
+	ctx, cancel := bounded(ctx)
+	defer cancel()
+	entry, err := v.s.Retire(ctx, req.GetTag(), req.GetUndo())
+	if err != nil {
+		return nil, fmt.Errorf("retire: %w", err)
+	}
+	v.s.cfg.Logger.Info("tag retired or brought back", "tag", entry.Name, "retired", entry.Retired != 0)
+	return v.tag(entry), nil
+}
+
 // List implements pb.SegmentServer.
 func (v server) List(ctx context.Context, _ *pb.SegmentListRequest) (*pb.SegmentListReply, error) {
 	ctx, cancel := bounded(ctx)
@@ -102,6 +115,6 @@ func (v server) Status(ctx context.Context, req *pb.SegmentStatusRequest) (*pb.S
 }
 
 func (v server) tag(t Tag) *pb.SegmentTag {
-	return &pb.SegmentTag{Tag: t.Name, MinStep: t.MinStep, MaxStep: t.MaxStep, Start: t.Start,
+	return &pb.SegmentTag{Tag: t.Name, MinStep: t.MinStep, MaxStep: t.MaxStep, Start: t.Start, RetiredUnixMs: t.Retired,
 		Section: uint32(v.s.cfg.Mapping.SectionOfName(t.Name))}
 }

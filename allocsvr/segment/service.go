@@ -188,7 +188,7 @@ func (s *Service) Recheck() {
 	}
 }
 
-// sweep gives up the tags that should be another node's by now.
+// sweep gives up the tags that should be another node's by now, and those that are retired.
 func (s *Service) sweep(ctx context.Context) {
 	tick := time.NewTicker(sweepEvery)
 	defer tick.Stop()
@@ -201,7 +201,7 @@ func (s *Service) sweep(ctx context.Context) {
 		}
 		items := s.seal(func(c *cell) bool {
 			mine, _ := s.cfg.Owner(c.section)
-			return !mine
+			return !mine || c.retired()
 		})
 		if err := s.tell(ctx, items); err != nil && ctx.Err() == nil {
 			s.cfg.Logger.Warn("tags given up, the stores could not be told", "error", err)

@@ -24,8 +24,8 @@ type Range struct {
 // than the stores write; the error then is the reason, as far as it is known
 // (seq.ErrNoQuorum, seq.ErrStoreFull), and the end of ctx.
 //
-// Errors: seq.ErrBadArgument, seq.ErrBadCount, seq.ErrUnknownTag, seq.ErrOverflow: do
-// not retry. What Config.Owner gives: retry there. seq.ErrShuttingDown: retry
+// Errors: seq.ErrBadArgument, seq.ErrBadCount, seq.ErrUnknownTag, seq.ErrRetired,
+// seq.ErrOverflow: do not retry. What Config.Owner gives: retry there. seq.ErrShuttingDown: retry
 // elsewhere. seq.ErrNoLease and those of waiting: retry later. A call that is repeated
 // skips numbers, it never gets one twice.
 func (s *Service) Take(ctx context.Context, name string, count uint32) (Range, error) {
@@ -85,6 +85,9 @@ func (s *Service) take(ctx context.Context, name string, n uint64) (Range, error
 // try takes n numbers if that can be done now. If not, and asked is not 0, it asks
 // for what is missing: the tag, or the numbers of all that wait. Needs c.mu.
 func (s *Service) try(c *cell, n, asked uint64) (r Range, done bool, err error) {
+	if err := c.limits.inUse(); err != nil {
+		return Range{}, false, err
+	}
 	if c.state != owned {
 		if s.leaving.Load() {
 			return Range{}, false, seq.ErrShuttingDown
@@ -208,6 +211,16 @@ func sortStatuses(all []Status) {
 // retry. seq.ErrBadArgument: limits that are not sound, a start that would fall.
 func (s *Service) Put(ctx context.Context, want Tag) (entry Tag, created bool, err error) {
 	return s.catalog.put(ctx, want)
+}
+
+// Retire has a tag hand out nothing more, at the node that serves it within 5 s; undo
+// brings it back, above all its numbers. It is on the disks of W stores before the answer.
+// Idempotent; safe to retry. seq.ErrUnknownTag, seq.ErrBadArgument.
+func (s *Service) Retire(ctx context.Context, name string, undo bool) (Tag, error) {
+	if undo {
+		return s.catalog.retire(ctx, name, 0)
+	}
+	return s.catalog.retire(ctx, name, time.Now().UnixMilli())
 }
 
 // List gives all tags by name, as they are in the stores now.

@@ -3,6 +3,7 @@ package clienttest
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"net"
 	"sync"
 
@@ -186,12 +187,21 @@ func (n *Node) Raise(ctx context.Context, r *pb.RaiseRequest) (*pb.RaiseReply, e
 	out := &pb.RaiseReply{}
 	out.RouteVersion, out.Routes = n.cluster.table(r.GetRouteVersion())
 	b := &pb.Batch{Space: r.GetSpace(), Uids: []uint64{r.GetUid()}}
+	var far error // as an AllocSvr of one section a UID would see it
 	errs, _ := n.serve(b, func(_ int, last *uint64, _ uint64) {
+		space, err := n.cluster.Mapping.Space(r.GetSpace())
+		if err == nil && !r.GetForce() && r.GetAtLeast() > *last && r.GetAtLeast()-*last > space.Jump() {
+			far = fmt.Errorf("%w: from %d to %d, expected at most %d more", seq.ErrJump, *last, r.GetAtLeast(), space.Jump())
+			return
+		}
 		*last = max(*last, r.GetAtLeast())
 		out.Value = *last
 	})
 	if len(errs) > 0 {
 		return nil, rpc.FromKeyError(errs[0])
+	}
+	if far != nil {
+		return nil, far
 	}
 	return out, nil
 }

@@ -60,6 +60,8 @@ func TestSpacesAreReadFromTheCommandLine(t *testing.T) {
 		{"pts:sections=64", seq.Space{Name: "pts", Sections: 64}, ""},
 		{"pts:sections=64,step=100,mode=strict", seq.Space{Name: "pts", Sections: 64, Step: 100, Mode: seq.Strict}, ""},
 		{"pts:step=100,max-step=4000", seq.Space{Name: "pts", Step: 100, MaxStep: 4000}, ""},
+		{"pts:max-jump=9007199254740991", seq.Space{Name: "pts", MaxJump: uint64(seq.MaxSeq)}, ""},
+		{"pts:max-jump=0", seq.Space{}, "max-jump"},
 		{"pts:max-step=0", seq.Space{}, "max-step"},
 		{"pts:mode=unique-only,step=1", seq.Space{Name: "pts", Step: 1, Mode: seq.UniqueOnly}, ""},
 		{"", seq.Space{}, "no name"},

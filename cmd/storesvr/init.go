@@ -44,7 +44,8 @@ func initFlags() (*pflag.FlagSet, *initOptions) {
 	fs.Uint64Var(&o.first.Step, "step", seq.DefaultStep, "how many `numbers` one write moves a section's max of the space "+seq.DefaultSpace)
 	fs.StringVar((*string)(&o.first.Mode), "mode", string(seq.Ordered), "mode of the space "+seq.DefaultSpace+": ordered, strict or unique-only")
 	fs.Uint64Var(&o.first.MaxStep, "max-step", 0, "`numbers` that the step of a busy section of that space grows to at most; 0: "+strconv.Itoa(seq.DefaultMaxStep)+" with the default step, any other never grows")
-	fs.StringArrayVar(&o.spaces, "space", nil, "a further `space`, NAME[:sections=N][,step=N][,max-step=N][,mode=M]; may be given again; empty: none")
+	fs.Uint64Var(&o.first.MaxJump, "max-jump", 0, "`numbers` by which a raise may move a section's max of that space without --force; 0: "+strconv.Itoa(seq.DefaultMaxJump))
+	fs.StringArrayVar(&o.spaces, "space", nil, "a further `space`, NAME[:sections=N][,step=N][,max-step=N][,max-jump=N][,mode=M]; may be given again; empty: none")
 	fs.BoolVar(&o.ifMissing, "if-missing", false, "succeed and touch nothing where a database is, for start scripts that run each time")
 	fs.BoolVar(&o.learner, "learner", false, "make a store for a cluster that runs, to be filled by seqctl store replace or add; takes --join, --name and --data-dir")
 	fs.StringVar(&o.files.CA, "tls-ca", "", "PEM `file` of the CAs of that cluster's certificates; empty: plaintext")
@@ -102,7 +103,7 @@ func parseSpace(text string) (seq.Space, error) {
 	name, settings, _ := strings.Cut(text, ":")
 	space := seq.Space{Name: name}
 	bad := func(what string) (seq.Space, error) {
-		return seq.Space{}, fmt.Errorf("--space %q: %s: expected NAME[:sections=N][,step=N][,max-step=N][,mode=M]", text, what)
+		return seq.Space{}, fmt.Errorf("--space %q: %s: expected NAME[:sections=N][,step=N][,max-step=N][,max-jump=N][,mode=M]", text, what)
 	}
 	if name == "" {
 		return bad("no name")
@@ -115,7 +116,7 @@ func parseSpace(text string) (seq.Space, error) {
 		if !found {
 			return bad(fmt.Sprintf("%q is no setting", setting))
 		}
-		bits := map[string]int{"sections": 32, "step": 64, "max-step": 64}[key]
+		bits := map[string]int{"sections": 32, "step": 64, "max-step": 64, "max-jump": 64}[key]
 		if bits == 0 {
 			if key != "mode" || value == "" {
 				return bad(fmt.Sprintf("%q is no setting", setting))
@@ -132,6 +133,8 @@ func parseSpace(text string) (seq.Space, error) {
 			space.Sections = uint32(n)
 		case "step":
 			space.Step = n
+		case "max-jump":
+			space.MaxJump = n
 		default:
 			space.MaxStep = n
 		}

@@ -34,6 +34,8 @@ var pairs = []struct {
 	{pb.ErrorCode_ERROR_CODE_UNKNOWN_SECTION, codes.NotFound, seq.ErrUnknownSection},
 	{pb.ErrorCode_ERROR_CODE_UNKNOWN_TAG, codes.NotFound, seq.ErrUnknownTag},
 	{pb.ErrorCode_ERROR_CODE_OVERFLOW, codes.OutOfRange, seq.ErrOverflow},
+	{pb.ErrorCode_ERROR_CODE_RAISE_TOO_FAR, codes.OutOfRange, seq.ErrJump},
+	{pb.ErrorCode_ERROR_CODE_RETIRED, codes.NotFound, seq.ErrRetired},
 	{pb.ErrorCode_ERROR_CODE_FOREIGN_CLUSTER, codes.FailedPrecondition, seq.ErrForeignCluster},
 	{pb.ErrorCode_ERROR_CODE_PROTOCOL, codes.FailedPrecondition, seq.ErrProtocol},
 	{pb.ErrorCode_ERROR_CODE_STALE_ERA, codes.FailedPrecondition, seq.ErrStaleEra},

@@ -82,7 +82,7 @@ func RoutesFromProto(t *pb.RouteTable, m seq.Mapping) (*seq.RouteTable, error) {
 func MappingToProto(m seq.Mapping) *pb.Mapping {
 	out := &pb.Mapping{Spaces: make([]*pb.Space, len(m.Spaces))}
 	for i, s := range m.Spaces {
-		out.Spaces[i] = &pb.Space{Name: s.Name, First: uint32(s.First), Sections: s.Sections, Step: s.Step, MaxStep: s.MaxStep, Mode: string(s.Mode)}
+		out.Spaces[i] = &pb.Space{Name: s.Name, First: uint32(s.First), Sections: s.Sections, Step: s.Step, MaxStep: s.MaxStep, MaxJump: s.MaxJump, Mode: string(s.Mode)}
 	}
 	return out
 }
@@ -92,7 +92,7 @@ func MappingToProto(m seq.Mapping) *pb.Mapping {
 func MappingFromProto(m *pb.Mapping) (seq.Mapping, error) {
 	out := seq.Mapping{Spaces: make([]seq.Space, len(m.GetSpaces()))}
 	for i, s := range m.GetSpaces() {
-		out.Spaces[i] = seq.Space{Name: s.GetName(), First: seq.SectionID(s.GetFirst()), Sections: s.GetSections(), Step: s.GetStep(), MaxStep: s.GetMaxStep(), Mode: seq.Mode(s.GetMode())}
+		out.Spaces[i] = seq.Space{Name: s.GetName(), First: seq.SectionID(s.GetFirst()), Sections: s.GetSections(), Step: s.GetStep(), MaxStep: s.GetMaxStep(), MaxJump: s.GetMaxJump(), Mode: seq.Mode(s.GetMode())}
 	}
 	if err := out.Validate(); err != nil {
 		return seq.Mapping{}, err

@@ -9,6 +9,6 @@ var (
 	ErrUnsound = errors.New("registers are not sound")
 	// ErrEra: the era of a restore must be above that of the backup.
 	ErrEra = errors.New("era of a restore must be given, and be above that of the backup")
-	// ErrBump: a bump of nothing, or one that a register has no room for.
+	// ErrBump: a bump of nothing, or one for which a register has no room that is not near its end.
 	ErrBump = errors.New("bump cannot be done")
 )

@@ -18,9 +18,10 @@ import (
 )
 
 const (
-	// DefaultBump is by how much sections and tags are raised: more than one counter
+	// DefaultBump is by how much sections and tags are raised: more than fifteen raises by a
+	// space's largest jump (seq.DefaultMaxJump) since the backup, and more than one counter
 	// hands out in an hour at a million a second.
-	DefaultBump = 1 << 32
+	DefaultBump = 1 << 36
 	// DefaultWorkerMargin is how far beyond its clock a store's floor of worker ids is: it
 	// takes no mark further ahead, so nobody holds a window that reaches beyond.
 	DefaultWorkerMargin = storesvr.WorkerAhead
@@ -109,7 +110,10 @@ func (o Restore) Content(m Manifest, states []quorum.RegisterState) (Content, er
 // nothing. That of worker ids each store makes by its own clock, at its first start; what
 // the backup tells about the time is for one whose clock is behind.
 func (o Restore) floors(m Manifest, states []quorum.RegisterState) (disk.Floors, error) {
-	tag, err := o.up(quorum.RegisterState{Register: seq.TagRegister("of the era"), Max: m.Floors.Tag}, uint64(o.Era-m.Era), math.MaxInt64)
+	tag, err := o.up(quorum.RegisterState{Register: seq.TagRegister("of the era"), Max: m.Floors.Tag}, uint64(o.Era-m.Era))
+	if err == nil && tag >= uint64(seq.MaxSeq) {
+		err = fmt.Errorf("%w: tags of the new era would begin at %d, their limit", ErrBump, tag)
+	}
 	if err != nil {
 		return disk.Floors{}, err
 	}
@@ -144,10 +148,8 @@ func (o Restore) raise(m Manifest, states []quorum.RegisterState) (map[seq.Regis
 		next := acceptor.State{Promised: epoch, Accepted: epoch}
 		var err error
 		switch st.Register.Kind() {
-		case seq.KindSection:
-			next.Max, err = o.up(st, eras, uint64(seq.MaxSeq))
-		case seq.KindTag:
-			next.Max, err = o.up(st, eras, math.MaxInt64)
+		case seq.KindSection, seq.KindTag:
+			next.Max, err = o.up(st, eras)
 		case seq.KindDocument:
 			next, err = raiseDocument(st, epoch, eras)
 		default: // the seat has no value; worker ids have a floor
@@ -161,14 +163,20 @@ func (o Restore) raise(m Manifest, states []quorum.RegisterState) (map[seq.Regis
 	return out, nil
 }
 
-// up is a counter's max, raised by a bump for each era.
-func (o Restore) up(st quorum.RegisterState, eras, limit uint64) (uint64, error) {
+// up is a counter's max, raised by a bump for each era. One near its end that has no room
+// for that goes to 2^53-1, where it hands out nothing: no number is repeated, and all others
+// are restored. For any other counter without that room the bump is wrong: ErrBump.
+func (o Restore) up(st quorum.RegisterState, eras uint64) (uint64, error) {
+	const limit = uint64(seq.MaxSeq)
 	over, by := bits.Mul64(o.Bump, eras)
-	if over > 0 || st.Max > limit || by > limit-st.Max {
-		return 0, fmt.Errorf("%w: %s is at %d, its limit is %d, and it is to go up by %d for each of %d eras",
-			ErrBump, st.Register, st.Max, limit, o.Bump, eras)
+	switch {
+	case over == 0 && st.Max <= limit && by <= limit-st.Max:
+		return st.Max + by, nil
+	case over == 0 && st.Max > limit-seq.NearEnd:
+		return max(st.Max, limit), nil
 	}
-	return st.Max + by, nil
+	return 0, fmt.Errorf("%w: %s is at %d, its limit is %d, and it is to go up by %d for each of %d eras",
+		ErrBump, st.Register, st.Max, limit, o.Bump, eras)
 }
 
 var errPayload = errors.New("payload without a version")

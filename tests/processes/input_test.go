@@ -111,7 +111,7 @@ func batchCall(t *testing.T, req *pb.BatchNextRequest) func(pb.SequenceClient) e
 
 func raiseCall(t *testing.T, uid, least uint64) func(pb.SequenceClient) error {
 	return func(s pb.SequenceClient) error {
-		_, err := s.Raise(harness.Within(t), &pb.RaiseRequest{Id: &pb.RaiseRequest_Uid{Uid: uid}, AtLeast: least})
+		_, err := s.Raise(harness.Within(t), &pb.RaiseRequest{Id: &pb.RaiseRequest_Uid{Uid: uid}, AtLeast: least, Force: true})
 		return err
 	}
 }

@@ -118,8 +118,8 @@ func TestWhatWasFirstUsedAfterTheBackupIsNotRepeatedByARestore(t *testing.T) {
 	}
 
 	restoreAll(t, c, file, "1", "--worker-margin", window.String())
-	if first := k.take(); first != 1<<32+1 {
-		t.Errorf("the tag begins at %d in the new era, want 2^32+1", first)
+	if first := k.take(); first != backup.DefaultBump+1 {
+		t.Errorf("the tag begins at %d in the new era, want %d", first, uint64(backup.DefaultBump+1))
 	}
 	var id uint64
 	harness.Until(t, "IDs, once the window from before is over", func() bool { id, err = k.gen(); return err == nil })

@@ -31,6 +31,7 @@ func TestStatusSaysWhatToDoFirst(t *testing.T) {
 		{"a node without its lease", nil, func(s *pb.StatusReply) { s.Ready, s.Reason = false, "lease ended" }, "on a: journalctl -u seqsvr-allocsvr"},
 		{"a frozen table", nil, func(s *pb.StatusReply) { s.Frozen = "2 of 3 nodes" }, "seqctl rebalance"},
 		{"sections in between", nil, func(s *pb.StatusReply) { s.SectionsUnowned = 3 }, "seqctl leases"},
+		{"a section used up", nil, func(s *pb.StatusReply) { s.Ending = []*pb.EndingSection{{Section: 3, Space: "user", Spent: true}} }, "seqctl events"},
 		{"a router away", nil, func(s *pb.StatusReply) {
 			s.Members = append(s.Members, &pb.MemberStatus{Name: "r1", Role: "router", State: "dead"})
 		}, "on r1: systemctl start seqsvr-router"},

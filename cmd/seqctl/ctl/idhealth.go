@@ -46,7 +46,7 @@ func idTroubles(ctx context.Context, c pb.SnowflakeClient, now time.Time) []trou
 	}
 	var used []*pb.SnowflakeNamespace
 	for _, ns := range reply.GetNamespaces() {
-		if ns.GetVersion() > 0 && len(used) < maxNamespaces {
+		if ns.GetVersion() > 0 && ns.GetRetiredUnixMs() == 0 && len(used) < maxNamespaces {
 			used = append(used, ns)
 		}
 	}
@@ -81,6 +81,7 @@ func layoutTrouble(ns *pb.SnowflakeNamespace, now time.Time) (t trouble, ends bo
 	switch left := end.Sub(now); {
 	case left <= 0:
 		t.breaks, t.what = true, fmt.Sprintf("layout of %s ended on %s", ns.GetName(), end.Format(time.DateOnly))
+		t.do, t.why = "seqctl namespace retire "+ns.GetName(), "once its callers use another namespace (docs/ids.md); it hands out nothing"
 	case left < yearAhead:
 		t.what = fmt.Sprintf("layout of %s ends on %s, in %d days", ns.GetName(), end.Format(time.DateOnly), left/(24*time.Hour))
 	default:

@@ -105,6 +105,13 @@ var screens = map[string]func(*survey){
 			st.NearlyFull, st.DiskFreeBytes = true, 40<<20
 		}
 	},
+	"sections come to their end": func(s *survey) {
+		const end = uint64(seq.MaxSeq)
+		s.each(func(r *pb.StatusReply) {
+			r.Ending = []*pb.EndingSection{{Section: 3, Space: "user", Max: end, Spent: true}, {Section: 7, Space: "user", Max: end - 1<<30}}
+			r.SectionsNearEnd, r.SectionsSpent = 2, 1
+		})
+	},
 	"worker ids run short": func(s *survey) {
 		r := &pb.SnowflakeWorkersReply{Namespace: "orders", Pool: 32}
 		for i := range 30 {

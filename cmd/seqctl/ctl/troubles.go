@@ -25,7 +25,9 @@ const (
 	allocatorNotReady
 	frozenTable
 	sectionsUnowned
+	sectionsSpent
 	routerAway
+	sectionsEnding
 	workersShort
 	layoutEnds
 )
@@ -72,6 +74,7 @@ func (s *survey) troubles() []trouble {
 				start("router", m.GetName()), "callers use the others meanwhile"})
 		}
 	}
+	all = append(all, s.endTroubles(best)...)
 	all = append(all, s.idTroubles...)
 	slices.SortStableFunc(all, func(a, b trouble) int { return cmp.Compare(a.cause, b.cause) })
 	return all

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/protobuf/proto"
@@ -42,6 +43,12 @@ func TestEachVerbAsksTheClusterAndPrintsItsAnswer(t *testing.T) {
 	byLayout.Layout = "regional"
 	tag := &pb.SegmentTag{Tag: "t", MinStep: 10, MaxStep: 1000, Start: 7, Section: 3}
 	const tagJSON = `"tag": "t", "section": 3, "min_step": 10, "max_step": 1000, "start": 7`
+	gone := proto.CloneOf(orders)
+	gone.RetiredUnixMs = 1647935744532
+	const goneJSON = `{"name": "orders", "alias": 9, "version": 2, "retired": "2022-03-22T07:55:44Z", ` + leafJSON + "}"
+	oldTag := proto.CloneOf(tag)
+	oldTag.RetiredUnixMs = 1647935744532
+	const oldTagJSON = "{" + tagJSON + `, "retired": "2022-03-22T07:55:44Z"}`
 	tests := []struct {
 		line  string
 		want  proto.Message // that the cluster is asked
@@ -81,6 +88,11 @@ func TestEachVerbAsksTheClusterAndPrintsItsAnswer(t *testing.T) {
 		{"namespace add orders --if-version 1 --overflow borrow --rollback wait:9ms",
 			&pb.SnowflakePutNamespaceRequest{Name: "orders", Version: 1, Overflow: "borrow", Rollback: "wait:9ms"}, orders,
 			`{"name": "orders", "alias": 9, "version": 2, ` + leafJSON + "}", nil},
+		{"namespace retire orders", &pb.SnowflakeRetireNamespaceRequest{Namespace: "orders"}, gone, goneJSON, []string{"retired 2022-03-22"}},
+		{"namespace retire 9 --undo", &pb.SnowflakeRetireNamespaceRequest{Namespace: "9", Undo: true}, orders,
+			`{"name": "orders", "alias": 9, "version": 2, ` + leafJSON + "}", []string{"in use"}},
+		{"segment retire t", &pb.SegmentRetireRequest{Tag: "t"}, oldTag, oldTagJSON, []string{"retired 2022-03-22"}},
+		{"segment retire t --undo", &pb.SegmentRetireRequest{Tag: "t", Undo: true}, tag, "{" + tagJSON + "}", []string{"in use"}},
 		{"namespace list", &pb.SnowflakeNamespacesRequest{},
 			&pb.SnowflakeNamespacesReply{Namespaces: []*pb.SnowflakeNamespace{orders}, Datacenters: []*pb.SnowflakeDatacenter{{Id: 1, Name: "ulm"}}},
 			`{"namespaces": [{"name": "orders", "alias": 9, "version": 2, ` + leafJSON + `}], "datacenters": [{"id": 1, "name": "ulm"}]}`, []string{"orders", "ulm"}},
@@ -106,6 +118,22 @@ func TestEachVerbAsksTheClusterAndPrintsItsAnswer(t *testing.T) {
 			if err != nil || !strings.Contains(out, part) {
 				t.Errorf("%s: got %v and\n%s\nwithout %q", test.line, err, out, part)
 			}
+		}
+	}
+}
+
+func TestAddingANamespaceThatEndsSoonIsWarnedOf(t *testing.T) {
+	n := serve(t, true)
+	soon := proto.CloneOf(leaf)
+	soon.ExhaustedUnixMs = time.Now().Add(48*time.Hour + time.Minute).UnixMilli()
+	for _, test := range []struct {
+		layout *pb.SnowflakeLayout
+		warned bool
+	}{{soon, true}, {leaf, false}} {
+		n.say(answer{reply: &pb.SnowflakeNamespace{Name: "orders", Version: 1, Layout: test.layout}})
+		out, err := call(t, "namespace", "add", "orders", "--layout", "leaf", "--addr", n.addr)
+		if err != nil || strings.Contains(out, "in 2 days") != test.warned || strings.Contains(out, "warning") != test.warned {
+			t.Errorf("ends %v: got %v and\n%s", test.layout.ExhaustedUnixMs, err, out)
 		}
 	}
 }

@@ -17,10 +17,10 @@ func Commands() []*cobra.Command {
 	return []*cobra.Command{
 		group("snowflake", "make, read and list global IDs that are ordered by time",
 			genCommand(), decodeCommand(), composeCommand(), workersCommand(), layoutsCommand()),
-		group("segment", "add, list and use named tags of rising numbers",
-			segmentAddCommand(), segmentListCommand(), segmentNextCommand()),
-		group("namespace", "add, change and list the namespaces of global IDs",
-			namespaceAddCommand(), namespaceListCommand(), namespaceShowCommand()),
+		group("segment", "add, list, use and retire named tags of rising numbers",
+			segmentAddCommand(), segmentListCommand(), segmentNextCommand(), segmentRetireCommand()),
+		group("namespace", "add, change, list and retire the namespaces of global IDs",
+			namespaceAddCommand(), namespaceListCommand(), namespaceShowCommand(), namespaceRetireCommand()),
 	}
 }
 

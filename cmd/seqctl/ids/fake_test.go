@@ -78,6 +78,14 @@ func (n *node) PutNamespace(_ context.Context, r *pb.SnowflakePutNamespaceReques
 	return next[*pb.SnowflakeNamespace](n, r)
 }
 
+func (n *node) RetireNamespace(_ context.Context, r *pb.SnowflakeRetireNamespaceRequest) (*pb.SnowflakeNamespace, error) {
+	return next[*pb.SnowflakeNamespace](n, r)
+}
+
+func (n *node) Retire(_ context.Context, r *pb.SegmentRetireRequest) (*pb.SegmentTag, error) {
+	return next[*pb.SegmentTag](n, r)
+}
+
 func (n *node) Workers(_ context.Context, r *pb.SnowflakeWorkersRequest) (*pb.SnowflakeWorkersReply, error) {
 	return next[*pb.SnowflakeWorkersReply](n, r)
 }

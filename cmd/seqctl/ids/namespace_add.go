@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -23,7 +24,8 @@ func namespaceAddCommand() *cobra.Command {
 		Short: "record a namespace; with --if-version, change one",
 		Long: `add records a namespace: a name of a-z, then up to 63 of a-z 0-9 . _ -, and a layout.
 With --if-version, the version that show tells, it changes the one that is recorded: what
-no flag names stays. A change after which IDs could be repeated is refused.`,
+no flag names stays. A change after which IDs could be repeated is refused, and so is a layout
+that has ended.`,
 		Example: "  seqctl namespace add orders --layout leaf --alias 9\n" +
 			"  seqctl namespace add orders --if-version 1 --overflow borrow",
 		Args: between(1, 1),
@@ -45,11 +47,20 @@ no flag names stays. A change after which IDs could be repeated is refused.`,
 		if errors.Is(err, seq.ErrConflict) {
 			return fmt.Errorf("%w (seqctl namespace show %s tells its version, --if-version changes that one)", err, want.GetName())
 		}
+		if errors.Is(err, seq.ErrRetired) {
+			return fmt.Errorf("%w (seqctl namespace retire %s --undo brings it back)", err, want.GetName())
+		}
 		if err != nil {
 			return err
 		}
 		r := newNamespaceRow(reply)
-		return ui.Print(stdout, format, r, func() *ui.Table { return namespaceTable(r) })
+		if err := ui.Print(stdout, format, r, func() *ui.Table { return namespaceTable(r) }); err != nil || format != ui.FormatTable {
+			return err
+		}
+		if end := time.UnixMilli(reply.GetLayout().GetExhaustedUnixMs()); time.Until(end) <= snowflake.ExhaustionWarning {
+			fmt.Fprintf(stdout, "warning: its layout ends on %s, in %d days\n", end.UTC().Format(time.DateOnly), time.Until(end)/(24*time.Hour))
+		}
+		return nil
 	})
 	return cmd
 }

@@ -2,6 +2,7 @@ package ids
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 
@@ -50,6 +51,9 @@ that name, the flags that are given change it, and the others leave it as it is.
 		reply, err := askSegment(ctx, o, o.Addr, func(ctx context.Context, c pb.SegmentClient) (*pb.SegmentPutReply, error) {
 			return c.Put(ctx, &pb.SegmentPutRequest{Tag: want})
 		})
+		if errors.Is(err, seq.ErrRetired) {
+			return fmt.Errorf("%w (seqctl segment retire %s --undo brings it back)", err, want.GetTag())
+		}
 		if err != nil {
 			return err
 		}

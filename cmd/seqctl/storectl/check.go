@@ -29,8 +29,10 @@ func checkCommand() *cobra.Command {
 		result := struct {
 			Registers int      `json:"registers"`
 			Wrong     []string `json:"wrong"`
-		}{len(states), append([]string{}, backup.Check(m.Mapping, states)...)}
+			Spent     []string `json:"spent"` // sound, and at their end
+		}{len(states), append([]string{}, backup.Check(m.Mapping, states)...), append([]string{}, backup.Spent(m.Mapping, states)...)}
 		if format == ui.FormatTable {
+			printSpent(stdout, result.Spent)
 			for _, what := range result.Wrong {
 				fmt.Fprintln(stdout, what)
 			}
@@ -44,4 +46,17 @@ func checkCommand() *cobra.Command {
 		return nil
 	})
 	return cmd
+}
+
+// mostSpent is how many of them are printed for people.
+const mostSpent = 20
+
+// printSpent names what hands out no more numbers.
+func printSpent(w io.Writer, spent []string) {
+	for _, line := range spent[:min(len(spent), mostSpent)] {
+		fmt.Fprintln(w, line)
+	}
+	if more := len(spent) - mostSpent; more > 0 {
+		fmt.Fprintf(w, "and %d more are spent\n", more)
+	}
 }

@@ -77,10 +77,16 @@ type contents struct {
 	backup.Manifest
 	Kinds   map[string]int `json:"kinds,omitempty"` // registers of each kind
 	Highest uint64         `json:"highest_section,omitempty"`
+	Spent   []string       `json:"spent,omitempty"` // of a restore: what hands out nothing in the new era
 }
 
 func printManifest(w io.Writer, format ui.Format, m backup.Manifest, states []quorum.RegisterState) error {
-	c := contents{Manifest: m, Kinds: map[string]int{}}
+	return printRestored(w, format, m, states, nil)
+}
+
+// printRestored is printManifest with what came to its end in the restore.
+func printRestored(w io.Writer, format ui.Format, m backup.Manifest, states []quorum.RegisterState, spent []string) error {
+	c := contents{Manifest: m, Kinds: map[string]int{}, Spent: spent}
 	for _, st := range states {
 		c.Kinds[strings.Fields(st.Register.String())[0]]++
 		if st.Register.Kind() == seq.KindSection {
@@ -102,5 +108,9 @@ func printManifest(w io.Writer, format ui.Format, m backup.Manifest, states []qu
 	for _, kind := range []string{"section", "tag", "worker", "document", "seat"} {
 		t.Row(kind, c.Kinds[kind])
 	}
-	return t.Write(w)
+	if err := t.Write(w); err != nil {
+		return err
+	}
+	printSpent(w, spent)
+	return nil
 }

@@ -28,7 +28,8 @@ func restoreCommand() *cobra.Command {
 with its own --name, from the same file. Stop every process of the era before first: they are refused
 afterwards. Numbers jump up by --bump for each era since the backup and never come back; ids of snowflake
 workers that the backup knows go on --worker-margin from now, those of others at once. --era must be above
-every era that the cluster has had: one that was used before would hand out its numbers again.`,
+every era that the cluster has had: one that was used before would hand out its numbers again. Sections and
+tags so near 2^53-1 that there is no room for the bump are named: they hand out nothing more.`,
 		Example: "  seqctl store restore --from /backup/seqsvr --era 1 --cluster prod --data-dir /var/lib/seqsvr/store --name store-1 --members store-1,store-2,store-3",
 		Args:    ctl.ExactArgs(),
 	}
@@ -56,8 +57,12 @@ every era that the cluster has had: one that was used before would hand out its 
 			}
 			return err
 		}
+		made, err := r.Content(m, states)
+		if err != nil {
+			return err
+		}
 		m.Era = r.Era
-		return printManifest(stdout, format, m, states)
+		return printRestored(stdout, format, m, states, made.Spent())
 	})
 	return cmd
 }

@@ -345,6 +345,11 @@ type StatusReply struct {
 	Nacks           uint64                 `protobuf:"varint,20,opt,name=nacks,proto3" json:"nacks,omitempty"`
 	Version         string                 `protobuf:"bytes,21,opt,name=version,proto3" json:"version,omitempty"`
 	Counters        uint64                 `protobuf:"varint,22,opt,name=counters,proto3" json:"counters,omitempty"` // UIDs in memory
+	// Sections with fewer than 2^40 numbers left, the lowest ids, at most 100 of them; of
+	// all sections by what the stores have, and base where this node owns the section.
+	Ending          []*EndingSection `protobuf:"bytes,40,rep,name=ending,proto3" json:"ending,omitempty"`
+	SectionsNearEnd uint32           `protobuf:"varint,41,opt,name=sections_near_end,json=sectionsNearEnd,proto3" json:"sections_near_end,omitempty"` // all of them, those that are spent too
+	SectionsSpent   uint32           `protobuf:"varint,42,opt,name=sections_spent,json=sectionsSpent,proto3" json:"sections_spent,omitempty"`         // less than one step is left below 2^53-1
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
 }
@@ -533,6 +538,112 @@ func (x *StatusReply) GetCounters() uint64 {
 	return 0
 }
 
+func (x *StatusReply) GetEnding() []*EndingSection {
+	if x != nil {
+		return x.Ending
+	}
+	return nil
+}
+
+func (x *StatusReply) GetSectionsNearEnd() uint32 {
+	if x != nil {
+		return x.SectionsNearEnd
+	}
+	return 0
+}
+
+func (x *StatusReply) GetSectionsSpent() uint32 {
+	if x != nil {
+		return x.SectionsSpent
+	}
+	return 0
+}
+
+// EndingSection is a section whose numbers come to an end.
+type EndingSection struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Section       uint32                 `protobuf:"varint,1,opt,name=section,proto3" json:"section,omitempty"`
+	Space         string                 `protobuf:"bytes,2,opt,name=space,proto3" json:"space,omitempty"`
+	Max           uint64                 `protobuf:"varint,3,opt,name=max,proto3" json:"max,omitempty"`     // persisted max_seq, from which its UIDs go on after a crash
+	Spent         bool                   `protobuf:"varint,4,opt,name=spent,proto3" json:"spent,omitempty"` // less than one step is left above max
+	Owned         bool                   `protobuf:"varint,5,opt,name=owned,proto3" json:"owned,omitempty"` // by the answering node, which says what base is
+	Base          uint64                 `protobuf:"varint,6,opt,name=base,proto3" json:"base,omitempty"`   // owned: where UIDs stand that have taken nothing since the takeover
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *EndingSection) Reset() {
+	*x = EndingSection{}
+	mi := &file_seqsvr_v1_admin_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *EndingSection) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*EndingSection) ProtoMessage() {}
+
+func (x *EndingSection) ProtoReflect() protoreflect.Message {
+	mi := &file_seqsvr_v1_admin_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use EndingSection.ProtoReflect.Descriptor instead.
+func (*EndingSection) Descriptor() ([]byte, []int) {
+	return file_seqsvr_v1_admin_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *EndingSection) GetSection() uint32 {
+	if x != nil {
+		return x.Section
+	}
+	return 0
+}
+
+func (x *EndingSection) GetSpace() string {
+	if x != nil {
+		return x.Space
+	}
+	return ""
+}
+
+func (x *EndingSection) GetMax() uint64 {
+	if x != nil {
+		return x.Max
+	}
+	return 0
+}
+
+func (x *EndingSection) GetSpent() bool {
+	if x != nil {
+		return x.Spent
+	}
+	return false
+}
+
+func (x *EndingSection) GetOwned() bool {
+	if x != nil {
+		return x.Owned
+	}
+	return false
+}
+
+func (x *EndingSection) GetBase() uint64 {
+	if x != nil {
+		return x.Base
+	}
+	return 0
+}
+
 type LeasesRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	All           bool                   `protobuf:"varint,1,opt,name=all,proto3" json:"all,omitempty"`                  // every section of the cluster, read from the stores
@@ -543,7 +654,7 @@ type LeasesRequest struct {
 
 func (x *LeasesRequest) Reset() {
 	*x = LeasesRequest{}
-	mi := &file_seqsvr_v1_admin_proto_msgTypes[4]
+	mi := &file_seqsvr_v1_admin_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -555,7 +666,7 @@ func (x *LeasesRequest) String() string {
 func (*LeasesRequest) ProtoMessage() {}
 
 func (x *LeasesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_admin_proto_msgTypes[4]
+	mi := &file_seqsvr_v1_admin_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -568,7 +679,7 @@ func (x *LeasesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeasesRequest.ProtoReflect.Descriptor instead.
 func (*LeasesRequest) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_admin_proto_rawDescGZIP(), []int{4}
+	return file_seqsvr_v1_admin_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *LeasesRequest) GetAll() bool {
@@ -601,7 +712,7 @@ type LeaseInfo struct {
 
 func (x *LeaseInfo) Reset() {
 	*x = LeaseInfo{}
-	mi := &file_seqsvr_v1_admin_proto_msgTypes[5]
+	mi := &file_seqsvr_v1_admin_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -613,7 +724,7 @@ func (x *LeaseInfo) String() string {
 func (*LeaseInfo) ProtoMessage() {}
 
 func (x *LeaseInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_admin_proto_msgTypes[5]
+	mi := &file_seqsvr_v1_admin_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -626,7 +737,7 @@ func (x *LeaseInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaseInfo.ProtoReflect.Descriptor instead.
 func (*LeaseInfo) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_admin_proto_rawDescGZIP(), []int{5}
+	return file_seqsvr_v1_admin_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *LeaseInfo) GetSection() uint32 {
@@ -695,7 +806,7 @@ type LeasesReply struct {
 
 func (x *LeasesReply) Reset() {
 	*x = LeasesReply{}
-	mi := &file_seqsvr_v1_admin_proto_msgTypes[6]
+	mi := &file_seqsvr_v1_admin_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -707,7 +818,7 @@ func (x *LeasesReply) String() string {
 func (*LeasesReply) ProtoMessage() {}
 
 func (x *LeasesReply) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_admin_proto_msgTypes[6]
+	mi := &file_seqsvr_v1_admin_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -720,7 +831,7 @@ func (x *LeasesReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeasesReply.ProtoReflect.Descriptor instead.
 func (*LeasesReply) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_admin_proto_rawDescGZIP(), []int{6}
+	return file_seqsvr_v1_admin_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *LeasesReply) GetLeases() []*LeaseInfo {
@@ -746,7 +857,7 @@ type EventsRequest struct {
 
 func (x *EventsRequest) Reset() {
 	*x = EventsRequest{}
-	mi := &file_seqsvr_v1_admin_proto_msgTypes[7]
+	mi := &file_seqsvr_v1_admin_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -758,7 +869,7 @@ func (x *EventsRequest) String() string {
 func (*EventsRequest) ProtoMessage() {}
 
 func (x *EventsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_admin_proto_msgTypes[7]
+	mi := &file_seqsvr_v1_admin_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -771,7 +882,7 @@ func (x *EventsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EventsRequest.ProtoReflect.Descriptor instead.
 func (*EventsRequest) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_admin_proto_rawDescGZIP(), []int{7}
+	return file_seqsvr_v1_admin_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *EventsRequest) GetLimit() uint32 {
@@ -786,7 +897,7 @@ type Event struct {
 	Id            uint64                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
 	UnixMs        int64                  `protobuf:"varint,2,opt,name=unix_ms,json=unixMs,proto3" json:"unix_ms,omitempty"`
 	Node          string                 `protobuf:"bytes,3,opt,name=node,proto3" json:"node,omitempty"`       // who wrote it
-	Kind          string                 `protobuf:"bytes,4,opt,name=kind,proto3" json:"kind,omitempty"`       // table, move, drain, undrain, takeover, freeze, seat ...
+	Kind          string                 `protobuf:"bytes,4,opt,name=kind,proto3" json:"kind,omitempty"`       // table, move, drain, undrain, takeover, freeze, seat, raise ...
 	Subject       string                 `protobuf:"bytes,5,opt,name=subject,proto3" json:"subject,omitempty"` // node or section it is about
 	Reason        string                 `protobuf:"bytes,6,opt,name=reason,proto3" json:"reason,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -795,7 +906,7 @@ type Event struct {
 
 func (x *Event) Reset() {
 	*x = Event{}
-	mi := &file_seqsvr_v1_admin_proto_msgTypes[8]
+	mi := &file_seqsvr_v1_admin_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -807,7 +918,7 @@ func (x *Event) String() string {
 func (*Event) ProtoMessage() {}
 
 func (x *Event) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_admin_proto_msgTypes[8]
+	mi := &file_seqsvr_v1_admin_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -820,7 +931,7 @@ func (x *Event) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Event.ProtoReflect.Descriptor instead.
 func (*Event) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_admin_proto_rawDescGZIP(), []int{8}
+	return file_seqsvr_v1_admin_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Event) GetId() uint64 {
@@ -874,7 +985,7 @@ type EventsReply struct {
 
 func (x *EventsReply) Reset() {
 	*x = EventsReply{}
-	mi := &file_seqsvr_v1_admin_proto_msgTypes[9]
+	mi := &file_seqsvr_v1_admin_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -886,7 +997,7 @@ func (x *EventsReply) String() string {
 func (*EventsReply) ProtoMessage() {}
 
 func (x *EventsReply) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_admin_proto_msgTypes[9]
+	mi := &file_seqsvr_v1_admin_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -899,7 +1010,7 @@ func (x *EventsReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EventsReply.ProtoReflect.Descriptor instead.
 func (*EventsReply) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_admin_proto_rawDescGZIP(), []int{9}
+	return file_seqsvr_v1_admin_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *EventsReply) GetEvents() []*Event {
@@ -919,7 +1030,7 @@ type DrainRequest struct {
 
 func (x *DrainRequest) Reset() {
 	*x = DrainRequest{}
-	mi := &file_seqsvr_v1_admin_proto_msgTypes[10]
+	mi := &file_seqsvr_v1_admin_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -931,7 +1042,7 @@ func (x *DrainRequest) String() string {
 func (*DrainRequest) ProtoMessage() {}
 
 func (x *DrainRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_admin_proto_msgTypes[10]
+	mi := &file_seqsvr_v1_admin_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -944,7 +1055,7 @@ func (x *DrainRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainRequest.ProtoReflect.Descriptor instead.
 func (*DrainRequest) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_admin_proto_rawDescGZIP(), []int{10}
+	return file_seqsvr_v1_admin_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *DrainRequest) GetNode() string {
@@ -971,7 +1082,7 @@ type MoveRequest struct {
 
 func (x *MoveRequest) Reset() {
 	*x = MoveRequest{}
-	mi := &file_seqsvr_v1_admin_proto_msgTypes[11]
+	mi := &file_seqsvr_v1_admin_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -983,7 +1094,7 @@ func (x *MoveRequest) String() string {
 func (*MoveRequest) ProtoMessage() {}
 
 func (x *MoveRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_admin_proto_msgTypes[11]
+	mi := &file_seqsvr_v1_admin_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -996,7 +1107,7 @@ func (x *MoveRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MoveRequest.ProtoReflect.Descriptor instead.
 func (*MoveRequest) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_admin_proto_rawDescGZIP(), []int{11}
+	return file_seqsvr_v1_admin_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *MoveRequest) GetSection() uint32 {
@@ -1021,7 +1132,7 @@ type RebalanceRequest struct {
 
 func (x *RebalanceRequest) Reset() {
 	*x = RebalanceRequest{}
-	mi := &file_seqsvr_v1_admin_proto_msgTypes[12]
+	mi := &file_seqsvr_v1_admin_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1033,7 +1144,7 @@ func (x *RebalanceRequest) String() string {
 func (*RebalanceRequest) ProtoMessage() {}
 
 func (x *RebalanceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_admin_proto_msgTypes[12]
+	mi := &file_seqsvr_v1_admin_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1046,7 +1157,7 @@ func (x *RebalanceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RebalanceRequest.ProtoReflect.Descriptor instead.
 func (*RebalanceRequest) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_admin_proto_rawDescGZIP(), []int{12}
+	return file_seqsvr_v1_admin_proto_rawDescGZIP(), []int{13}
 }
 
 type ChangeReply struct {
@@ -1059,7 +1170,7 @@ type ChangeReply struct {
 
 func (x *ChangeReply) Reset() {
 	*x = ChangeReply{}
-	mi := &file_seqsvr_v1_admin_proto_msgTypes[13]
+	mi := &file_seqsvr_v1_admin_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1071,7 +1182,7 @@ func (x *ChangeReply) String() string {
 func (*ChangeReply) ProtoMessage() {}
 
 func (x *ChangeReply) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_admin_proto_msgTypes[13]
+	mi := &file_seqsvr_v1_admin_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1084,7 +1195,7 @@ func (x *ChangeReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeReply.ProtoReflect.Descriptor instead.
 func (*ChangeReply) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_admin_proto_rawDescGZIP(), []int{13}
+	return file_seqsvr_v1_admin_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *ChangeReply) GetRouteVersion() uint64 {
@@ -1136,7 +1247,7 @@ const file_seqsvr_v1_admin_proto_rawDesc = "" +
 	" \x01(\bR\n" +
 	"nearlyFull\x12&\n" +
 	"\x0fworker_floor_ms\x18( \x01(\x04R\rworkerFloorMs\x12&\n" +
-	"\x0fworkers_kept_us\x18) \x01(\x04R\rworkersKeptUs\"\x93\x05\n" +
+	"\x0fworkers_kept_us\x18) \x01(\x04R\rworkersKeptUs\"\x98\x06\n" +
 	"\vStatusReply\x12\x1d\n" +
 	"\n" +
 	"cluster_id\x18\x01 \x01(\tR\tclusterId\x12\x10\n" +
@@ -1161,7 +1272,17 @@ const file_seqsvr_v1_admin_proto_rawDesc = "" +
 	"\bhandoffs\x18\x13 \x01(\x04R\bhandoffs\x12\x14\n" +
 	"\x05nacks\x18\x14 \x01(\x04R\x05nacks\x12\x18\n" +
 	"\aversion\x18\x15 \x01(\tR\aversion\x12\x1a\n" +
-	"\bcounters\x18\x16 \x01(\x04R\bcounters\"=\n" +
+	"\bcounters\x18\x16 \x01(\x04R\bcounters\x120\n" +
+	"\x06ending\x18( \x03(\v2\x18.seqsvr.v1.EndingSectionR\x06ending\x12*\n" +
+	"\x11sections_near_end\x18) \x01(\rR\x0fsectionsNearEnd\x12%\n" +
+	"\x0esections_spent\x18* \x01(\rR\rsectionsSpent\"\x91\x01\n" +
+	"\rEndingSection\x12\x18\n" +
+	"\asection\x18\x01 \x01(\rR\asection\x12\x14\n" +
+	"\x05space\x18\x02 \x01(\tR\x05space\x12\x10\n" +
+	"\x03max\x18\x03 \x01(\x04R\x03max\x12\x14\n" +
+	"\x05spent\x18\x04 \x01(\bR\x05spent\x12\x14\n" +
+	"\x05owned\x18\x05 \x01(\bR\x05owned\x12\x12\n" +
+	"\x04base\x18\x06 \x01(\x04R\x04base\"=\n" +
 	"\rLeasesRequest\x12\x10\n" +
 	"\x03all\x18\x01 \x01(\bR\x03all\x12\x1a\n" +
 	"\bsections\x18\x02 \x03(\rR\bsections\"\xd5\x01\n" +
@@ -1218,45 +1339,47 @@ func file_seqsvr_v1_admin_proto_rawDescGZIP() []byte {
 	return file_seqsvr_v1_admin_proto_rawDescData
 }
 
-var file_seqsvr_v1_admin_proto_msgTypes = make([]protoimpl.MessageInfo, 14)
+var file_seqsvr_v1_admin_proto_msgTypes = make([]protoimpl.MessageInfo, 15)
 var file_seqsvr_v1_admin_proto_goTypes = []any{
 	(*StatusRequest)(nil),    // 0: seqsvr.v1.StatusRequest
 	(*MemberStatus)(nil),     // 1: seqsvr.v1.MemberStatus
 	(*StoreStatus)(nil),      // 2: seqsvr.v1.StoreStatus
 	(*StatusReply)(nil),      // 3: seqsvr.v1.StatusReply
-	(*LeasesRequest)(nil),    // 4: seqsvr.v1.LeasesRequest
-	(*LeaseInfo)(nil),        // 5: seqsvr.v1.LeaseInfo
-	(*LeasesReply)(nil),      // 6: seqsvr.v1.LeasesReply
-	(*EventsRequest)(nil),    // 7: seqsvr.v1.EventsRequest
-	(*Event)(nil),            // 8: seqsvr.v1.Event
-	(*EventsReply)(nil),      // 9: seqsvr.v1.EventsReply
-	(*DrainRequest)(nil),     // 10: seqsvr.v1.DrainRequest
-	(*MoveRequest)(nil),      // 11: seqsvr.v1.MoveRequest
-	(*RebalanceRequest)(nil), // 12: seqsvr.v1.RebalanceRequest
-	(*ChangeReply)(nil),      // 13: seqsvr.v1.ChangeReply
+	(*EndingSection)(nil),    // 4: seqsvr.v1.EndingSection
+	(*LeasesRequest)(nil),    // 5: seqsvr.v1.LeasesRequest
+	(*LeaseInfo)(nil),        // 6: seqsvr.v1.LeaseInfo
+	(*LeasesReply)(nil),      // 7: seqsvr.v1.LeasesReply
+	(*EventsRequest)(nil),    // 8: seqsvr.v1.EventsRequest
+	(*Event)(nil),            // 9: seqsvr.v1.Event
+	(*EventsReply)(nil),      // 10: seqsvr.v1.EventsReply
+	(*DrainRequest)(nil),     // 11: seqsvr.v1.DrainRequest
+	(*MoveRequest)(nil),      // 12: seqsvr.v1.MoveRequest
+	(*RebalanceRequest)(nil), // 13: seqsvr.v1.RebalanceRequest
+	(*ChangeReply)(nil),      // 14: seqsvr.v1.ChangeReply
 }
 var file_seqsvr_v1_admin_proto_depIdxs = []int32{
 	1,  // 0: seqsvr.v1.StatusReply.members:type_name -> seqsvr.v1.MemberStatus
 	2,  // 1: seqsvr.v1.StatusReply.stores:type_name -> seqsvr.v1.StoreStatus
-	5,  // 2: seqsvr.v1.LeasesReply.leases:type_name -> seqsvr.v1.LeaseInfo
-	8,  // 3: seqsvr.v1.EventsReply.events:type_name -> seqsvr.v1.Event
-	0,  // 4: seqsvr.v1.Admin.Status:input_type -> seqsvr.v1.StatusRequest
-	4,  // 5: seqsvr.v1.Admin.Leases:input_type -> seqsvr.v1.LeasesRequest
-	7,  // 6: seqsvr.v1.Admin.Events:input_type -> seqsvr.v1.EventsRequest
-	10, // 7: seqsvr.v1.Admin.Drain:input_type -> seqsvr.v1.DrainRequest
-	11, // 8: seqsvr.v1.Admin.Move:input_type -> seqsvr.v1.MoveRequest
-	12, // 9: seqsvr.v1.Admin.Rebalance:input_type -> seqsvr.v1.RebalanceRequest
-	3,  // 10: seqsvr.v1.Admin.Status:output_type -> seqsvr.v1.StatusReply
-	6,  // 11: seqsvr.v1.Admin.Leases:output_type -> seqsvr.v1.LeasesReply
-	9,  // 12: seqsvr.v1.Admin.Events:output_type -> seqsvr.v1.EventsReply
-	13, // 13: seqsvr.v1.Admin.Drain:output_type -> seqsvr.v1.ChangeReply
-	13, // 14: seqsvr.v1.Admin.Move:output_type -> seqsvr.v1.ChangeReply
-	13, // 15: seqsvr.v1.Admin.Rebalance:output_type -> seqsvr.v1.ChangeReply
-	10, // [10:16] is the sub-list for method output_type
-	4,  // [4:10] is the sub-list for method input_type
-	4,  // [4:4] is the sub-list for extension type_name
-	4,  // [4:4] is the sub-list for extension extendee
-	0,  // [0:4] is the sub-list for field type_name
+	4,  // 2: seqsvr.v1.StatusReply.ending:type_name -> seqsvr.v1.EndingSection
+	6,  // 3: seqsvr.v1.LeasesReply.leases:type_name -> seqsvr.v1.LeaseInfo
+	9,  // 4: seqsvr.v1.EventsReply.events:type_name -> seqsvr.v1.Event
+	0,  // 5: seqsvr.v1.Admin.Status:input_type -> seqsvr.v1.StatusRequest
+	5,  // 6: seqsvr.v1.Admin.Leases:input_type -> seqsvr.v1.LeasesRequest
+	8,  // 7: seqsvr.v1.Admin.Events:input_type -> seqsvr.v1.EventsRequest
+	11, // 8: seqsvr.v1.Admin.Drain:input_type -> seqsvr.v1.DrainRequest
+	12, // 9: seqsvr.v1.Admin.Move:input_type -> seqsvr.v1.MoveRequest
+	13, // 10: seqsvr.v1.Admin.Rebalance:input_type -> seqsvr.v1.RebalanceRequest
+	3,  // 11: seqsvr.v1.Admin.Status:output_type -> seqsvr.v1.StatusReply
+	7,  // 12: seqsvr.v1.Admin.Leases:output_type -> seqsvr.v1.LeasesReply
+	10, // 13: seqsvr.v1.Admin.Events:output_type -> seqsvr.v1.EventsReply
+	14, // 14: seqsvr.v1.Admin.Drain:output_type -> seqsvr.v1.ChangeReply
+	14, // 15: seqsvr.v1.Admin.Move:output_type -> seqsvr.v1.ChangeReply
+	14, // 16: seqsvr.v1.Admin.Rebalance:output_type -> seqsvr.v1.ChangeReply
+	11, // [11:17] is the sub-list for method output_type
+	5,  // [5:11] is the sub-list for method input_type
+	5,  // [5:5] is the sub-list for extension type_name
+	5,  // [5:5] is the sub-list for extension extendee
+	0,  // [0:5] is the sub-list for field type_name
 }
 
 func init() { file_seqsvr_v1_admin_proto_init() }
@@ -1270,7 +1393,7 @@ func file_seqsvr_v1_admin_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_seqsvr_v1_admin_proto_rawDesc), len(file_seqsvr_v1_admin_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   14,
+			NumMessages:   15,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

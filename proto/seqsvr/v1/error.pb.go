@@ -67,7 +67,9 @@ const (
 	ErrorCode_ERROR_CODE_SESSION_ENDED     ErrorCode = 38 // UNAVAILABLE: the session was ended at the stores; its node begins a new one
 	ErrorCode_ERROR_CODE_WORKERS_KEPT      ErrorCode = 39 // RESOURCE_EXHAUSTED: kept back after a restore; the text says until when
 	ErrorCode_ERROR_CODE_UNKNOWN_TAG       ErrorCode = 40 // NOT_FOUND: no segment tag of that name
-	ErrorCode_ERROR_CODE_TICK_USED_UP      ErrorCode = 48 // RESOURCE_EXHAUSTED: the namespace refuses more ids in this tick; retry in a later one
+	ErrorCode_ERROR_CODE_TICK_USED_UP      ErrorCode = 41 // RESOURCE_EXHAUSTED: the namespace refuses more ids in this tick; retry in a later one
+	ErrorCode_ERROR_CODE_RAISE_TOO_FAR     ErrorCode = 42 // OUT_OF_RANGE: above the space's max_jump; force does it all the same
+	ErrorCode_ERROR_CODE_RETIRED           ErrorCode = 43 // NOT_FOUND: the namespace or tag was retired; the text says when
 )
 
 // Enum value maps for ErrorCode.
@@ -114,7 +116,9 @@ var (
 		38: "ERROR_CODE_SESSION_ENDED",
 		39: "ERROR_CODE_WORKERS_KEPT",
 		40: "ERROR_CODE_UNKNOWN_TAG",
-		48: "ERROR_CODE_TICK_USED_UP",
+		41: "ERROR_CODE_TICK_USED_UP",
+		42: "ERROR_CODE_RAISE_TOO_FAR",
+		43: "ERROR_CODE_RETIRED",
 	}
 	ErrorCode_value = map[string]int32{
 		"ERROR_CODE_UNSPECIFIED":       0,
@@ -158,7 +162,9 @@ var (
 		"ERROR_CODE_SESSION_ENDED":     38,
 		"ERROR_CODE_WORKERS_KEPT":      39,
 		"ERROR_CODE_UNKNOWN_TAG":       40,
-		"ERROR_CODE_TICK_USED_UP":      48,
+		"ERROR_CODE_TICK_USED_UP":      41,
+		"ERROR_CODE_RAISE_TOO_FAR":     42,
+		"ERROR_CODE_RETIRED":           43,
 	}
 )
 
@@ -259,7 +265,7 @@ const file_seqsvr_v1_error_proto_rawDesc = "" +
 	"\x04code\x18\x01 \x01(\x0e2\x14.seqsvr.v1.ErrorCodeR\x04code\x12\x1d\n" +
 	"\n" +
 	"owner_addr\x18\x02 \x01(\tR\townerAddr\x12#\n" +
-	"\rroute_version\x18\x03 \x01(\x04R\frouteVersion*\xa7\t\n" +
+	"\rroute_version\x18\x03 \x01(\x04R\frouteVersion*\xdd\t\n" +
 	"\tErrorCode\x12\x1a\n" +
 	"\x16ERROR_CODE_UNSPECIFIED\x10\x00\x12\x18\n" +
 	"\x14ERROR_CODE_BAD_COUNT\x10\x01\x12\x18\n" +
@@ -303,7 +309,9 @@ const file_seqsvr_v1_error_proto_rawDesc = "" +
 	"\x18ERROR_CODE_SESSION_ENDED\x10&\x12\x1b\n" +
 	"\x17ERROR_CODE_WORKERS_KEPT\x10'\x12\x1a\n" +
 	"\x16ERROR_CODE_UNKNOWN_TAG\x10(\x12\x1b\n" +
-	"\x17ERROR_CODE_TICK_USED_UP\x100B3Z1github.com/seqsvr/seqsvr/proto/seqsvr/v1;seqsvrv1b\x06proto3"
+	"\x17ERROR_CODE_TICK_USED_UP\x10)\x12\x1c\n" +
+	"\x18ERROR_CODE_RAISE_TOO_FAR\x10*\x12\x16\n" +
+	"\x12ERROR_CODE_RETIRED\x10+B3Z1github.com/seqsvr/seqsvr/proto/seqsvr/v1;seqsvrv1b\x06proto3"
 
 var (
 	file_seqsvr_v1_error_proto_rawDescOnce sync.Once

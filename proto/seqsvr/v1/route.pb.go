@@ -200,6 +200,7 @@ type Space struct {
 	Step          uint64                 `protobuf:"varint,4,opt,name=step,proto3" json:"step,omitempty"`                      // numbers a section's max_seq moves in one write, at least
 	Mode          string                 `protobuf:"bytes,5,opt,name=mode,proto3" json:"mode,omitempty"`                       // ordered, strict or unique-only
 	MaxStep       uint64                 `protobuf:"varint,6,opt,name=max_step,json=maxStep,proto3" json:"max_step,omitempty"` // the most that a busy section's step grows to; 0 or step: it never does
+	MaxJump       uint64                 `protobuf:"varint,7,opt,name=max_jump,json=maxJump,proto3" json:"max_jump,omitempty"` // by how much a Raise may move a section's max_seq without force; 0: 2^32
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -276,6 +277,13 @@ func (x *Space) GetMaxStep() uint64 {
 	return 0
 }
 
+func (x *Space) GetMaxJump() uint64 {
+	if x != nil {
+		return x.MaxJump
+	}
+	return 0
+}
+
 // Mapping is the cluster's fixed assignment of keys to sections: section =
 // first + splitmix64(uid >> 6) % sections.
 type Mapping struct {
@@ -344,14 +352,15 @@ const file_seqsvr_v1_route_proto_rawDesc = "" +
 	"\x06frozen\x18\a \x01(\tR\x06frozen\x1a7\n" +
 	"\tPinsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\rR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x90\x01\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xab\x01\n" +
 	"\x05Space\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x05first\x18\x02 \x01(\rR\x05first\x12\x1a\n" +
 	"\bsections\x18\x03 \x01(\rR\bsections\x12\x12\n" +
 	"\x04step\x18\x04 \x01(\x04R\x04step\x12\x12\n" +
 	"\x04mode\x18\x05 \x01(\tR\x04mode\x12\x19\n" +
-	"\bmax_step\x18\x06 \x01(\x04R\amaxStep\"3\n" +
+	"\bmax_step\x18\x06 \x01(\x04R\amaxStep\x12\x19\n" +
+	"\bmax_jump\x18\a \x01(\x04R\amaxJump\"3\n" +
 	"\aMapping\x12(\n" +
 	"\x06spaces\x18\x01 \x03(\v2\x10.seqsvr.v1.SpaceR\x06spacesB3Z1github.com/seqsvr/seqsvr/proto/seqsvr/v1;seqsvrv1b\x06proto3"
 

@@ -150,8 +150,9 @@ type SegmentTag struct {
 	// less than 15 minutes and halved when one lasts more than 30.
 	MinStep       uint64 `protobuf:"varint,2,opt,name=min_step,json=minStep,proto3" json:"min_step,omitempty"`
 	MaxStep       uint64 `protobuf:"varint,3,opt,name=max_step,json=maxStep,proto3" json:"max_step,omitempty"`
-	Start         uint64 `protobuf:"varint,4,opt,name=start,proto3" json:"start,omitempty"`     // no number below it is handed out; 1 to 2^53-1
-	Section       uint32 `protobuf:"varint,5,opt,name=section,proto3" json:"section,omitempty"` // whose owner serves the tag; not looked at in a Put
+	Start         uint64 `protobuf:"varint,4,opt,name=start,proto3" json:"start,omitempty"`                                        // no number below it is handed out; 1 to 2^53-1
+	Section       uint32 `protobuf:"varint,5,opt,name=section,proto3" json:"section,omitempty"`                                    // whose owner serves the tag; not looked at in a Put
+	RetiredUnixMs int64  `protobuf:"varint,6,opt,name=retired_unix_ms,json=retiredUnixMs,proto3" json:"retired_unix_ms,omitempty"` // when it was retired; 0: it is in use; not looked at in a Put
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -217,6 +218,13 @@ func (x *SegmentTag) GetStart() uint64 {
 func (x *SegmentTag) GetSection() uint32 {
 	if x != nil {
 		return x.Section
+	}
+	return 0
+}
+
+func (x *SegmentTag) GetRetiredUnixMs() int64 {
+	if x != nil {
+		return x.RetiredUnixMs
 	}
 	return 0
 }
@@ -319,6 +327,58 @@ func (x *SegmentPutReply) GetCreated() bool {
 	return false
 }
 
+type SegmentRetireRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Tag           string                 `protobuf:"bytes,1,opt,name=tag,proto3" json:"tag,omitempty"`
+	Undo          bool                   `protobuf:"varint,2,opt,name=undo,proto3" json:"undo,omitempty"` // have it hand out numbers again
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SegmentRetireRequest) Reset() {
+	*x = SegmentRetireRequest{}
+	mi := &file_seqsvr_v1_segment_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SegmentRetireRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SegmentRetireRequest) ProtoMessage() {}
+
+func (x *SegmentRetireRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_seqsvr_v1_segment_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SegmentRetireRequest.ProtoReflect.Descriptor instead.
+func (*SegmentRetireRequest) Descriptor() ([]byte, []int) {
+	return file_seqsvr_v1_segment_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *SegmentRetireRequest) GetTag() string {
+	if x != nil {
+		return x.Tag
+	}
+	return ""
+}
+
+func (x *SegmentRetireRequest) GetUndo() bool {
+	if x != nil {
+		return x.Undo
+	}
+	return false
+}
+
 type SegmentListRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -327,7 +387,7 @@ type SegmentListRequest struct {
 
 func (x *SegmentListRequest) Reset() {
 	*x = SegmentListRequest{}
-	mi := &file_seqsvr_v1_segment_proto_msgTypes[5]
+	mi := &file_seqsvr_v1_segment_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -339,7 +399,7 @@ func (x *SegmentListRequest) String() string {
 func (*SegmentListRequest) ProtoMessage() {}
 
 func (x *SegmentListRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_segment_proto_msgTypes[5]
+	mi := &file_seqsvr_v1_segment_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -352,7 +412,7 @@ func (x *SegmentListRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SegmentListRequest.ProtoReflect.Descriptor instead.
 func (*SegmentListRequest) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_segment_proto_rawDescGZIP(), []int{5}
+	return file_seqsvr_v1_segment_proto_rawDescGZIP(), []int{6}
 }
 
 type SegmentListReply struct {
@@ -364,7 +424,7 @@ type SegmentListReply struct {
 
 func (x *SegmentListReply) Reset() {
 	*x = SegmentListReply{}
-	mi := &file_seqsvr_v1_segment_proto_msgTypes[6]
+	mi := &file_seqsvr_v1_segment_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -376,7 +436,7 @@ func (x *SegmentListReply) String() string {
 func (*SegmentListReply) ProtoMessage() {}
 
 func (x *SegmentListReply) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_segment_proto_msgTypes[6]
+	mi := &file_seqsvr_v1_segment_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -389,7 +449,7 @@ func (x *SegmentListReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SegmentListReply.ProtoReflect.Descriptor instead.
 func (*SegmentListReply) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_segment_proto_rawDescGZIP(), []int{6}
+	return file_seqsvr_v1_segment_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *SegmentListReply) GetTags() []*SegmentTag {
@@ -408,7 +468,7 @@ type SegmentStatusRequest struct {
 
 func (x *SegmentStatusRequest) Reset() {
 	*x = SegmentStatusRequest{}
-	mi := &file_seqsvr_v1_segment_proto_msgTypes[7]
+	mi := &file_seqsvr_v1_segment_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -420,7 +480,7 @@ func (x *SegmentStatusRequest) String() string {
 func (*SegmentStatusRequest) ProtoMessage() {}
 
 func (x *SegmentStatusRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_segment_proto_msgTypes[7]
+	mi := &file_seqsvr_v1_segment_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -433,7 +493,7 @@ func (x *SegmentStatusRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SegmentStatusRequest.ProtoReflect.Descriptor instead.
 func (*SegmentStatusRequest) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_segment_proto_rawDescGZIP(), []int{7}
+	return file_seqsvr_v1_segment_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *SegmentStatusRequest) GetTag() string {
@@ -452,7 +512,7 @@ type SegmentStatusReply struct {
 
 func (x *SegmentStatusReply) Reset() {
 	*x = SegmentStatusReply{}
-	mi := &file_seqsvr_v1_segment_proto_msgTypes[8]
+	mi := &file_seqsvr_v1_segment_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -464,7 +524,7 @@ func (x *SegmentStatusReply) String() string {
 func (*SegmentStatusReply) ProtoMessage() {}
 
 func (x *SegmentStatusReply) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_segment_proto_msgTypes[8]
+	mi := &file_seqsvr_v1_segment_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -477,7 +537,7 @@ func (x *SegmentStatusReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SegmentStatusReply.ProtoReflect.Descriptor instead.
 func (*SegmentStatusReply) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_segment_proto_rawDescGZIP(), []int{8}
+	return file_seqsvr_v1_segment_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *SegmentStatusReply) GetTags() []*SegmentStatus {
@@ -505,7 +565,7 @@ type SegmentStatus struct {
 
 func (x *SegmentStatus) Reset() {
 	*x = SegmentStatus{}
-	mi := &file_seqsvr_v1_segment_proto_msgTypes[9]
+	mi := &file_seqsvr_v1_segment_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -517,7 +577,7 @@ func (x *SegmentStatus) String() string {
 func (*SegmentStatus) ProtoMessage() {}
 
 func (x *SegmentStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_segment_proto_msgTypes[9]
+	mi := &file_seqsvr_v1_segment_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -530,7 +590,7 @@ func (x *SegmentStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SegmentStatus.ProtoReflect.Descriptor instead.
 func (*SegmentStatus) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_segment_proto_rawDescGZIP(), []int{9}
+	return file_seqsvr_v1_segment_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *SegmentStatus) GetTag() *SegmentTag {
@@ -601,7 +661,7 @@ type SegmentBuffer struct {
 
 func (x *SegmentBuffer) Reset() {
 	*x = SegmentBuffer{}
-	mi := &file_seqsvr_v1_segment_proto_msgTypes[10]
+	mi := &file_seqsvr_v1_segment_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -613,7 +673,7 @@ func (x *SegmentBuffer) String() string {
 func (*SegmentBuffer) ProtoMessage() {}
 
 func (x *SegmentBuffer) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_segment_proto_msgTypes[10]
+	mi := &file_seqsvr_v1_segment_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -626,7 +686,7 @@ func (x *SegmentBuffer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SegmentBuffer.ProtoReflect.Descriptor instead.
 func (*SegmentBuffer) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_segment_proto_rawDescGZIP(), []int{10}
+	return file_seqsvr_v1_segment_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *SegmentBuffer) GetFirst() uint64 {
@@ -662,19 +722,23 @@ const file_seqsvr_v1_segment_proto_rawDesc = "" +
 	"\x05first\x18\x01 \x01(\x04R\x05first\x12\x12\n" +
 	"\x04last\x18\x02 \x01(\x04R\x04last\x12\x10\n" +
 	"\x03max\x18\x03 \x01(\x04R\x03max\x12#\n" +
-	"\rroute_version\x18\x04 \x01(\x04R\frouteVersion\"\x84\x01\n" +
+	"\rroute_version\x18\x04 \x01(\x04R\frouteVersion\"\xac\x01\n" +
 	"\n" +
 	"SegmentTag\x12\x10\n" +
 	"\x03tag\x18\x01 \x01(\tR\x03tag\x12\x19\n" +
 	"\bmin_step\x18\x02 \x01(\x04R\aminStep\x12\x19\n" +
 	"\bmax_step\x18\x03 \x01(\x04R\amaxStep\x12\x14\n" +
 	"\x05start\x18\x04 \x01(\x04R\x05start\x12\x18\n" +
-	"\asection\x18\x05 \x01(\rR\asection\"<\n" +
+	"\asection\x18\x05 \x01(\rR\asection\x12&\n" +
+	"\x0fretired_unix_ms\x18\x06 \x01(\x03R\rretiredUnixMs\"<\n" +
 	"\x11SegmentPutRequest\x12'\n" +
 	"\x03tag\x18\x01 \x01(\v2\x15.seqsvr.v1.SegmentTagR\x03tag\"T\n" +
 	"\x0fSegmentPutReply\x12'\n" +
 	"\x03tag\x18\x01 \x01(\v2\x15.seqsvr.v1.SegmentTagR\x03tag\x12\x18\n" +
-	"\acreated\x18\x02 \x01(\bR\acreated\"\x14\n" +
+	"\acreated\x18\x02 \x01(\bR\acreated\"<\n" +
+	"\x14SegmentRetireRequest\x12\x10\n" +
+	"\x03tag\x18\x01 \x01(\tR\x03tag\x12\x12\n" +
+	"\x04undo\x18\x02 \x01(\bR\x04undo\"\x14\n" +
 	"\x12SegmentListRequest\"=\n" +
 	"\x10SegmentListReply\x12)\n" +
 	"\x04tags\x18\x01 \x03(\v2\x15.seqsvr.v1.SegmentTagR\x04tags\"(\n" +
@@ -694,10 +758,11 @@ const file_seqsvr_v1_segment_proto_rawDesc = "" +
 	"\rSegmentBuffer\x12\x14\n" +
 	"\x05first\x18\x01 \x01(\x04R\x05first\x12\x12\n" +
 	"\x04last\x18\x02 \x01(\x04R\x04last\x12\x12\n" +
-	"\x04left\x18\x03 \x01(\x04R\x04left2\x9c\x02\n" +
+	"\x04left\x18\x03 \x01(\x04R\x04left2\xde\x02\n" +
 	"\aSegment\x12B\n" +
 	"\x04Take\x12\x1d.seqsvr.v1.SegmentTakeRequest\x1a\x1b.seqsvr.v1.SegmentTakeReply\x12?\n" +
-	"\x03Put\x12\x1c.seqsvr.v1.SegmentPutRequest\x1a\x1a.seqsvr.v1.SegmentPutReply\x12B\n" +
+	"\x03Put\x12\x1c.seqsvr.v1.SegmentPutRequest\x1a\x1a.seqsvr.v1.SegmentPutReply\x12@\n" +
+	"\x06Retire\x12\x1f.seqsvr.v1.SegmentRetireRequest\x1a\x15.seqsvr.v1.SegmentTag\x12B\n" +
 	"\x04List\x12\x1d.seqsvr.v1.SegmentListRequest\x1a\x1b.seqsvr.v1.SegmentListReply\x12H\n" +
 	"\x06Status\x12\x1f.seqsvr.v1.SegmentStatusRequest\x1a\x1d.seqsvr.v1.SegmentStatusReplyB3Z1github.com/seqsvr/seqsvr/proto/seqsvr/v1;seqsvrv1b\x06proto3"
 
@@ -713,37 +778,40 @@ func file_seqsvr_v1_segment_proto_rawDescGZIP() []byte {
 	return file_seqsvr_v1_segment_proto_rawDescData
 }
 
-var file_seqsvr_v1_segment_proto_msgTypes = make([]protoimpl.MessageInfo, 11)
+var file_seqsvr_v1_segment_proto_msgTypes = make([]protoimpl.MessageInfo, 12)
 var file_seqsvr_v1_segment_proto_goTypes = []any{
 	(*SegmentTakeRequest)(nil),   // 0: seqsvr.v1.SegmentTakeRequest
 	(*SegmentTakeReply)(nil),     // 1: seqsvr.v1.SegmentTakeReply
 	(*SegmentTag)(nil),           // 2: seqsvr.v1.SegmentTag
 	(*SegmentPutRequest)(nil),    // 3: seqsvr.v1.SegmentPutRequest
 	(*SegmentPutReply)(nil),      // 4: seqsvr.v1.SegmentPutReply
-	(*SegmentListRequest)(nil),   // 5: seqsvr.v1.SegmentListRequest
-	(*SegmentListReply)(nil),     // 6: seqsvr.v1.SegmentListReply
-	(*SegmentStatusRequest)(nil), // 7: seqsvr.v1.SegmentStatusRequest
-	(*SegmentStatusReply)(nil),   // 8: seqsvr.v1.SegmentStatusReply
-	(*SegmentStatus)(nil),        // 9: seqsvr.v1.SegmentStatus
-	(*SegmentBuffer)(nil),        // 10: seqsvr.v1.SegmentBuffer
+	(*SegmentRetireRequest)(nil), // 5: seqsvr.v1.SegmentRetireRequest
+	(*SegmentListRequest)(nil),   // 6: seqsvr.v1.SegmentListRequest
+	(*SegmentListReply)(nil),     // 7: seqsvr.v1.SegmentListReply
+	(*SegmentStatusRequest)(nil), // 8: seqsvr.v1.SegmentStatusRequest
+	(*SegmentStatusReply)(nil),   // 9: seqsvr.v1.SegmentStatusReply
+	(*SegmentStatus)(nil),        // 10: seqsvr.v1.SegmentStatus
+	(*SegmentBuffer)(nil),        // 11: seqsvr.v1.SegmentBuffer
 }
 var file_seqsvr_v1_segment_proto_depIdxs = []int32{
 	2,  // 0: seqsvr.v1.SegmentPutRequest.tag:type_name -> seqsvr.v1.SegmentTag
 	2,  // 1: seqsvr.v1.SegmentPutReply.tag:type_name -> seqsvr.v1.SegmentTag
 	2,  // 2: seqsvr.v1.SegmentListReply.tags:type_name -> seqsvr.v1.SegmentTag
-	9,  // 3: seqsvr.v1.SegmentStatusReply.tags:type_name -> seqsvr.v1.SegmentStatus
+	10, // 3: seqsvr.v1.SegmentStatusReply.tags:type_name -> seqsvr.v1.SegmentStatus
 	2,  // 4: seqsvr.v1.SegmentStatus.tag:type_name -> seqsvr.v1.SegmentTag
-	10, // 5: seqsvr.v1.SegmentStatus.buffers:type_name -> seqsvr.v1.SegmentBuffer
+	11, // 5: seqsvr.v1.SegmentStatus.buffers:type_name -> seqsvr.v1.SegmentBuffer
 	0,  // 6: seqsvr.v1.Segment.Take:input_type -> seqsvr.v1.SegmentTakeRequest
 	3,  // 7: seqsvr.v1.Segment.Put:input_type -> seqsvr.v1.SegmentPutRequest
-	5,  // 8: seqsvr.v1.Segment.List:input_type -> seqsvr.v1.SegmentListRequest
-	7,  // 9: seqsvr.v1.Segment.Status:input_type -> seqsvr.v1.SegmentStatusRequest
-	1,  // 10: seqsvr.v1.Segment.Take:output_type -> seqsvr.v1.SegmentTakeReply
-	4,  // 11: seqsvr.v1.Segment.Put:output_type -> seqsvr.v1.SegmentPutReply
-	6,  // 12: seqsvr.v1.Segment.List:output_type -> seqsvr.v1.SegmentListReply
-	8,  // 13: seqsvr.v1.Segment.Status:output_type -> seqsvr.v1.SegmentStatusReply
-	10, // [10:14] is the sub-list for method output_type
-	6,  // [6:10] is the sub-list for method input_type
+	5,  // 8: seqsvr.v1.Segment.Retire:input_type -> seqsvr.v1.SegmentRetireRequest
+	6,  // 9: seqsvr.v1.Segment.List:input_type -> seqsvr.v1.SegmentListRequest
+	8,  // 10: seqsvr.v1.Segment.Status:input_type -> seqsvr.v1.SegmentStatusRequest
+	1,  // 11: seqsvr.v1.Segment.Take:output_type -> seqsvr.v1.SegmentTakeReply
+	4,  // 12: seqsvr.v1.Segment.Put:output_type -> seqsvr.v1.SegmentPutReply
+	2,  // 13: seqsvr.v1.Segment.Retire:output_type -> seqsvr.v1.SegmentTag
+	7,  // 14: seqsvr.v1.Segment.List:output_type -> seqsvr.v1.SegmentListReply
+	9,  // 15: seqsvr.v1.Segment.Status:output_type -> seqsvr.v1.SegmentStatusReply
+	11, // [11:16] is the sub-list for method output_type
+	6,  // [6:11] is the sub-list for method input_type
 	6,  // [6:6] is the sub-list for extension type_name
 	6,  // [6:6] is the sub-list for extension extendee
 	0,  // [0:6] is the sub-list for field type_name
@@ -760,7 +828,7 @@ func file_seqsvr_v1_segment_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_seqsvr_v1_segment_proto_rawDesc), len(file_seqsvr_v1_segment_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   11,
+			NumMessages:   12,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

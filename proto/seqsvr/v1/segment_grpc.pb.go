@@ -21,6 +21,7 @@ const _ = grpc.SupportPackageIsVersion9
 const (
 	Segment_Take_FullMethodName   = "/seqsvr.v1.Segment/Take"
 	Segment_Put_FullMethodName    = "/seqsvr.v1.Segment/Put"
+	Segment_Retire_FullMethodName = "/seqsvr.v1.Segment/Retire"
 	Segment_List_FullMethodName   = "/seqsvr.v1.Segment/List"
 	Segment_Status_FullMethodName = "/seqsvr.v1.Segment/Status"
 )
@@ -48,13 +49,18 @@ type SegmentClient interface {
 	// NO_QUORUM or DEADLINE for example, a little before the deadline, so that the
 	// answer still arrives; that, NO_LEASE and SHUTTING_DOWN may be retried.
 	// UNKNOWN_TAG: there is no such tag, Put makes it. BAD_COUNT: see count. OVERFLOW:
-	// the tag would pass 2^53-1.
+	// the tag would pass 2^53-1. RETIRED: see Retire.
 	Take(ctx context.Context, in *SegmentTakeRequest, opts ...grpc.CallOption) (*SegmentTakeReply, error)
 	// Put creates a tag or alters one. Idempotent. It is on the disks of W stores
 	// before the answer. A node that serves the tag takes new limits and a higher start
 	// in within 5 s. BAD_ARGUMENT: the limits are not sound, or start would fall.
 	Put(ctx context.Context, in *SegmentPutRequest, opts ...grpc.CallOption) (*SegmentPutReply, error)
-	// List gives all tags by name.
+	// Retire has a tag hand out nothing more: Take and Put answer RETIRED from then on, at
+	// the node that serves the tag within 5 s. Its register stays, so with undo it goes on
+	// above all its numbers. Idempotent. It is on the disks of W stores before the answer.
+	// UNKNOWN_TAG.
+	Retire(ctx context.Context, in *SegmentRetireRequest, opts ...grpc.CallOption) (*SegmentTag, error)
+	// List gives all tags by name, those that are retired too.
 	List(ctx context.Context, in *SegmentListRequest, opts ...grpc.CallOption) (*SegmentListReply, error)
 	// Status tells how the tags that this node serves stand, by name; they are in no
 	// other node's answer.
@@ -83,6 +89,16 @@ func (c *segmentClient) Put(ctx context.Context, in *SegmentPutRequest, opts ...
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(SegmentPutReply)
 	err := c.cc.Invoke(ctx, Segment_Put_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *segmentClient) Retire(ctx context.Context, in *SegmentRetireRequest, opts ...grpc.CallOption) (*SegmentTag, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(SegmentTag)
+	err := c.cc.Invoke(ctx, Segment_Retire_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -132,13 +148,18 @@ type SegmentServer interface {
 	// NO_QUORUM or DEADLINE for example, a little before the deadline, so that the
 	// answer still arrives; that, NO_LEASE and SHUTTING_DOWN may be retried.
 	// UNKNOWN_TAG: there is no such tag, Put makes it. BAD_COUNT: see count. OVERFLOW:
-	// the tag would pass 2^53-1.
+	// the tag would pass 2^53-1. RETIRED: see Retire.
 	Take(context.Context, *SegmentTakeRequest) (*SegmentTakeReply, error)
 	// Put creates a tag or alters one. Idempotent. It is on the disks of W stores
 	// before the answer. A node that serves the tag takes new limits and a higher start
 	// in within 5 s. BAD_ARGUMENT: the limits are not sound, or start would fall.
 	Put(context.Context, *SegmentPutRequest) (*SegmentPutReply, error)
-	// List gives all tags by name.
+	// Retire has a tag hand out nothing more: Take and Put answer RETIRED from then on, at
+	// the node that serves the tag within 5 s. Its register stays, so with undo it goes on
+	// above all its numbers. Idempotent. It is on the disks of W stores before the answer.
+	// UNKNOWN_TAG.
+	Retire(context.Context, *SegmentRetireRequest) (*SegmentTag, error)
+	// List gives all tags by name, those that are retired too.
 	List(context.Context, *SegmentListRequest) (*SegmentListReply, error)
 	// Status tells how the tags that this node serves stand, by name; they are in no
 	// other node's answer.
@@ -158,6 +179,9 @@ func (UnimplementedSegmentServer) Take(context.Context, *SegmentTakeRequest) (*S
 }
 func (UnimplementedSegmentServer) Put(context.Context, *SegmentPutRequest) (*SegmentPutReply, error) {
 	return nil, status.Error(codes.Unimplemented, "method Put not implemented")
+}
+func (UnimplementedSegmentServer) Retire(context.Context, *SegmentRetireRequest) (*SegmentTag, error) {
+	return nil, status.Error(codes.Unimplemented, "method Retire not implemented")
 }
 func (UnimplementedSegmentServer) List(context.Context, *SegmentListRequest) (*SegmentListReply, error) {
 	return nil, status.Error(codes.Unimplemented, "method List not implemented")
@@ -222,6 +246,24 @@ func _Segment_Put_Handler(srv interface{}, ctx context.Context, dec func(interfa
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Segment_Retire_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(SegmentRetireRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(SegmentServer).Retire(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Segment_Retire_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(SegmentServer).Retire(ctx, req.(*SegmentRetireRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _Segment_List_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(SegmentListRequest)
 	if err := dec(in); err != nil {
@@ -272,6 +314,10 @@ var Segment_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Put",
 			Handler:    _Segment_Put_Handler,
+		},
+		{
+			MethodName: "Retire",
+			Handler:    _Segment_Retire_Handler,
 		},
 		{
 			MethodName: "List",

@@ -711,9 +711,12 @@ type RaiseRequest struct {
 	//
 	//	*RaiseRequest_Uid
 	//	*RaiseRequest_Key
-	Id            isRaiseRequest_Id `protobuf_oneof:"id"`
-	AtLeast       uint64            `protobuf:"varint,4,opt,name=at_least,json=atLeast,proto3" json:"at_least,omitempty"` // 0 to 2^53-1
-	RouteVersion  uint64            `protobuf:"varint,5,opt,name=route_version,json=routeVersion,proto3" json:"route_version,omitempty"`
+	Id           isRaiseRequest_Id `protobuf_oneof:"id"`
+	AtLeast      uint64            `protobuf:"varint,4,opt,name=at_least,json=atLeast,proto3" json:"at_least,omitempty"` // 0 to 2^53-1
+	RouteVersion uint64            `protobuf:"varint,5,opt,name=route_version,json=routeVersion,proto3" json:"route_version,omitempty"`
+	// Further than the space's max_jump, too. It cannot be undone, and is written to the
+	// log of events. Of no effect where the jump is not too large.
+	Force         bool `protobuf:"varint,6,opt,name=force,proto3" json:"force,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -792,6 +795,13 @@ func (x *RaiseRequest) GetRouteVersion() uint64 {
 		return x.RouteVersion
 	}
 	return 0
+}
+
+func (x *RaiseRequest) GetForce() bool {
+	if x != nil {
+		return x.Force
+	}
+	return false
 }
 
 type isRaiseRequest_Id interface {
@@ -1257,13 +1267,14 @@ const file_seqsvr_v1_sequence_proto_rawDesc = "" +
 	"\fCurrentReply\x122\n" +
 	"\aresults\x18\x01 \x03(\v2\x18.seqsvr.v1.CurrentResultR\aresults\x12#\n" +
 	"\rroute_version\x18\x02 \x01(\x04R\frouteVersion\x12-\n" +
-	"\x06routes\x18\x03 \x01(\v2\x15.seqsvr.v1.RouteTableR\x06routes\"\x92\x01\n" +
+	"\x06routes\x18\x03 \x01(\v2\x15.seqsvr.v1.RouteTableR\x06routes\"\xa8\x01\n" +
 	"\fRaiseRequest\x12\x14\n" +
 	"\x05space\x18\x01 \x01(\tR\x05space\x12\x12\n" +
 	"\x03uid\x18\x02 \x01(\x06H\x00R\x03uid\x12\x12\n" +
 	"\x03key\x18\x03 \x01(\tH\x00R\x03key\x12\x19\n" +
 	"\bat_least\x18\x04 \x01(\x04R\aatLeast\x12#\n" +
-	"\rroute_version\x18\x05 \x01(\x04R\frouteVersionB\x04\n" +
+	"\rroute_version\x18\x05 \x01(\x04R\frouteVersion\x12\x14\n" +
+	"\x05force\x18\x06 \x01(\bR\x05forceB\x04\n" +
 	"\x02id\"v\n" +
 	"\n" +
 	"RaiseReply\x12\x14\n" +

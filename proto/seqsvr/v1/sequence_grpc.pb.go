@@ -46,7 +46,9 @@ type SequenceClient interface {
 	// Current reads without taking: never below the last number handed out.
 	Current(ctx context.Context, in *CurrentRequest, opts ...grpc.CallOption) (*CurrentReply, error)
 	// Raise lifts a key's sequence to at least a floor, durable before the answer.
-	// It never lowers. The next number is above the floor.
+	// It never lowers. The next number is above the floor. RAISE_TOO_FAR: the ceiling of
+	// the key's section, which all of its keys go on from after a crash, would move by more
+	// than the space's max_jump; see RaiseRequest.force.
 	Raise(ctx context.Context, in *RaiseRequest, opts ...grpc.CallOption) (*RaiseReply, error)
 	// Stream carries batches both ways, matched by id; replies may come in any order.
 	Stream(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[StreamRequest, StreamReply], error)
@@ -144,7 +146,9 @@ type SequenceServer interface {
 	// Current reads without taking: never below the last number handed out.
 	Current(context.Context, *CurrentRequest) (*CurrentReply, error)
 	// Raise lifts a key's sequence to at least a floor, durable before the answer.
-	// It never lowers. The next number is above the floor.
+	// It never lowers. The next number is above the floor. RAISE_TOO_FAR: the ceiling of
+	// the key's section, which all of its keys go on from after a crash, would move by more
+	// than the space's max_jump; see RaiseRequest.force.
 	Raise(context.Context, *RaiseRequest) (*RaiseReply, error)
 	// Stream carries batches both ways, matched by id; replies may come in any order.
 	Stream(grpc.BidiStreamingServer[StreamRequest, StreamReply]) error

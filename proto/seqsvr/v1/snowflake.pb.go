@@ -891,7 +891,8 @@ type SnowflakeNamespace struct {
 	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	Alias         uint32                 `protobuf:"varint,2,opt,name=alias,proto3" json:"alias,omitempty"` // 0: none
 	Layout        *SnowflakeLayout       `protobuf:"bytes,3,opt,name=layout,proto3" json:"layout,omitempty"`
-	Version       uint64                 `protobuf:"varint,4,opt,name=version,proto3" json:"version,omitempty"` // counts its changes; 0: offered by default and never used so far
+	Version       uint64                 `protobuf:"varint,4,opt,name=version,proto3" json:"version,omitempty"`                                    // counts its changes; 0: offered by default and never used so far
+	RetiredUnixMs int64                  `protobuf:"varint,5,opt,name=retired_unix_ms,json=retiredUnixMs,proto3" json:"retired_unix_ms,omitempty"` // when it was retired; 0: it is in use
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -950,6 +951,13 @@ func (x *SnowflakeNamespace) GetLayout() *SnowflakeLayout {
 func (x *SnowflakeNamespace) GetVersion() uint64 {
 	if x != nil {
 		return x.Version
+	}
+	return 0
+}
+
+func (x *SnowflakeNamespace) GetRetiredUnixMs() int64 {
+	if x != nil {
+		return x.RetiredUnixMs
 	}
 	return 0
 }
@@ -1144,6 +1152,66 @@ func (x *SnowflakePutNamespaceRequest) GetVersion() uint64 {
 	return 0
 }
 
+type SnowflakeRetireNamespaceRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Namespace     string                 `protobuf:"bytes,1,opt,name=namespace,proto3" json:"namespace,omitempty"`
+	Alias         uint32                 `protobuf:"varint,2,opt,name=alias,proto3" json:"alias,omitempty"`
+	Undo          bool                   `protobuf:"varint,3,opt,name=undo,proto3" json:"undo,omitempty"` // have it hand out IDs again
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SnowflakeRetireNamespaceRequest) Reset() {
+	*x = SnowflakeRetireNamespaceRequest{}
+	mi := &file_seqsvr_v1_snowflake_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SnowflakeRetireNamespaceRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SnowflakeRetireNamespaceRequest) ProtoMessage() {}
+
+func (x *SnowflakeRetireNamespaceRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_seqsvr_v1_snowflake_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SnowflakeRetireNamespaceRequest.ProtoReflect.Descriptor instead.
+func (*SnowflakeRetireNamespaceRequest) Descriptor() ([]byte, []int) {
+	return file_seqsvr_v1_snowflake_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *SnowflakeRetireNamespaceRequest) GetNamespace() string {
+	if x != nil {
+		return x.Namespace
+	}
+	return ""
+}
+
+func (x *SnowflakeRetireNamespaceRequest) GetAlias() uint32 {
+	if x != nil {
+		return x.Alias
+	}
+	return 0
+}
+
+func (x *SnowflakeRetireNamespaceRequest) GetUndo() bool {
+	if x != nil {
+		return x.Undo
+	}
+	return false
+}
+
 type SnowflakeWorkersRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Namespace     string                 `protobuf:"bytes,1,opt,name=namespace,proto3" json:"namespace,omitempty"`
@@ -1154,7 +1222,7 @@ type SnowflakeWorkersRequest struct {
 
 func (x *SnowflakeWorkersRequest) Reset() {
 	*x = SnowflakeWorkersRequest{}
-	mi := &file_seqsvr_v1_snowflake_proto_msgTypes[14]
+	mi := &file_seqsvr_v1_snowflake_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1166,7 +1234,7 @@ func (x *SnowflakeWorkersRequest) String() string {
 func (*SnowflakeWorkersRequest) ProtoMessage() {}
 
 func (x *SnowflakeWorkersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_snowflake_proto_msgTypes[14]
+	mi := &file_seqsvr_v1_snowflake_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1179,7 +1247,7 @@ func (x *SnowflakeWorkersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SnowflakeWorkersRequest.ProtoReflect.Descriptor instead.
 func (*SnowflakeWorkersRequest) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_snowflake_proto_rawDescGZIP(), []int{14}
+	return file_seqsvr_v1_snowflake_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *SnowflakeWorkersRequest) GetNamespace() string {
@@ -1213,7 +1281,7 @@ type SnowflakeWorker struct {
 
 func (x *SnowflakeWorker) Reset() {
 	*x = SnowflakeWorker{}
-	mi := &file_seqsvr_v1_snowflake_proto_msgTypes[15]
+	mi := &file_seqsvr_v1_snowflake_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1225,7 +1293,7 @@ func (x *SnowflakeWorker) String() string {
 func (*SnowflakeWorker) ProtoMessage() {}
 
 func (x *SnowflakeWorker) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_snowflake_proto_msgTypes[15]
+	mi := &file_seqsvr_v1_snowflake_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1238,7 +1306,7 @@ func (x *SnowflakeWorker) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SnowflakeWorker.ProtoReflect.Descriptor instead.
 func (*SnowflakeWorker) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_snowflake_proto_rawDescGZIP(), []int{15}
+	return file_seqsvr_v1_snowflake_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *SnowflakeWorker) GetDatacenterId() uint64 {
@@ -1301,7 +1369,7 @@ type SnowflakeWorkersReply struct {
 
 func (x *SnowflakeWorkersReply) Reset() {
 	*x = SnowflakeWorkersReply{}
-	mi := &file_seqsvr_v1_snowflake_proto_msgTypes[16]
+	mi := &file_seqsvr_v1_snowflake_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1313,7 +1381,7 @@ func (x *SnowflakeWorkersReply) String() string {
 func (*SnowflakeWorkersReply) ProtoMessage() {}
 
 func (x *SnowflakeWorkersReply) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_snowflake_proto_msgTypes[16]
+	mi := &file_seqsvr_v1_snowflake_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1326,7 +1394,7 @@ func (x *SnowflakeWorkersReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SnowflakeWorkersReply.ProtoReflect.Descriptor instead.
 func (*SnowflakeWorkersReply) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_snowflake_proto_rawDescGZIP(), []int{16}
+	return file_seqsvr_v1_snowflake_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *SnowflakeWorkersReply) GetNamespace() string {
@@ -1360,7 +1428,7 @@ type SnowflakeInfoRequest struct {
 
 func (x *SnowflakeInfoRequest) Reset() {
 	*x = SnowflakeInfoRequest{}
-	mi := &file_seqsvr_v1_snowflake_proto_msgTypes[17]
+	mi := &file_seqsvr_v1_snowflake_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1372,7 +1440,7 @@ func (x *SnowflakeInfoRequest) String() string {
 func (*SnowflakeInfoRequest) ProtoMessage() {}
 
 func (x *SnowflakeInfoRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_snowflake_proto_msgTypes[17]
+	mi := &file_seqsvr_v1_snowflake_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1385,7 +1453,7 @@ func (x *SnowflakeInfoRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SnowflakeInfoRequest.ProtoReflect.Descriptor instead.
 func (*SnowflakeInfoRequest) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_snowflake_proto_rawDescGZIP(), []int{17}
+	return file_seqsvr_v1_snowflake_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *SnowflakeInfoRequest) GetNamespace() string {
@@ -1418,7 +1486,7 @@ type SnowflakeInfoReply struct {
 
 func (x *SnowflakeInfoReply) Reset() {
 	*x = SnowflakeInfoReply{}
-	mi := &file_seqsvr_v1_snowflake_proto_msgTypes[18]
+	mi := &file_seqsvr_v1_snowflake_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1430,7 +1498,7 @@ func (x *SnowflakeInfoReply) String() string {
 func (*SnowflakeInfoReply) ProtoMessage() {}
 
 func (x *SnowflakeInfoReply) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_snowflake_proto_msgTypes[18]
+	mi := &file_seqsvr_v1_snowflake_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1443,7 +1511,7 @@ func (x *SnowflakeInfoReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SnowflakeInfoReply.ProtoReflect.Descriptor instead.
 func (*SnowflakeInfoReply) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_snowflake_proto_rawDescGZIP(), []int{18}
+	return file_seqsvr_v1_snowflake_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *SnowflakeInfoReply) GetNode() string {
@@ -1519,7 +1587,7 @@ type SnowflakeDelegateRequest struct {
 
 func (x *SnowflakeDelegateRequest) Reset() {
 	*x = SnowflakeDelegateRequest{}
-	mi := &file_seqsvr_v1_snowflake_proto_msgTypes[19]
+	mi := &file_seqsvr_v1_snowflake_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1531,7 +1599,7 @@ func (x *SnowflakeDelegateRequest) String() string {
 func (*SnowflakeDelegateRequest) ProtoMessage() {}
 
 func (x *SnowflakeDelegateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_snowflake_proto_msgTypes[19]
+	mi := &file_seqsvr_v1_snowflake_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1544,7 +1612,7 @@ func (x *SnowflakeDelegateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SnowflakeDelegateRequest.ProtoReflect.Descriptor instead.
 func (*SnowflakeDelegateRequest) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_snowflake_proto_rawDescGZIP(), []int{19}
+	return file_seqsvr_v1_snowflake_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *SnowflakeDelegateRequest) GetNamespace() string {
@@ -1627,7 +1695,7 @@ type SnowflakeDelegateReply struct {
 
 func (x *SnowflakeDelegateReply) Reset() {
 	*x = SnowflakeDelegateReply{}
-	mi := &file_seqsvr_v1_snowflake_proto_msgTypes[20]
+	mi := &file_seqsvr_v1_snowflake_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1639,7 +1707,7 @@ func (x *SnowflakeDelegateReply) String() string {
 func (*SnowflakeDelegateReply) ProtoMessage() {}
 
 func (x *SnowflakeDelegateReply) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_snowflake_proto_msgTypes[20]
+	mi := &file_seqsvr_v1_snowflake_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1652,7 +1720,7 @@ func (x *SnowflakeDelegateReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SnowflakeDelegateReply.ProtoReflect.Descriptor instead.
 func (*SnowflakeDelegateReply) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_snowflake_proto_rawDescGZIP(), []int{20}
+	return file_seqsvr_v1_snowflake_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *SnowflakeDelegateReply) GetLayout() string {
@@ -1794,12 +1862,13 @@ const file_seqsvr_v1_snowflake_proto_rawDesc = "" +
 	"\alayouts\x18\x01 \x03(\v2\x1a.seqsvr.v1.SnowflakeLayoutR\alayouts\"P\n" +
 	"\x1aSnowflakeNamespacesRequest\x12\x1c\n" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x14\n" +
-	"\x05alias\x18\x02 \x01(\rR\x05alias\"\x8c\x01\n" +
+	"\x05alias\x18\x02 \x01(\rR\x05alias\"\xb4\x01\n" +
 	"\x12SnowflakeNamespace\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x05alias\x18\x02 \x01(\rR\x05alias\x122\n" +
 	"\x06layout\x18\x03 \x01(\v2\x1a.seqsvr.v1.SnowflakeLayoutR\x06layout\x12\x18\n" +
-	"\aversion\x18\x04 \x01(\x04R\aversion\"9\n" +
+	"\aversion\x18\x04 \x01(\x04R\aversion\x12&\n" +
+	"\x0fretired_unix_ms\x18\x05 \x01(\x03R\rretiredUnixMs\"9\n" +
 	"\x13SnowflakeDatacenter\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\"\x9b\x01\n" +
@@ -1814,7 +1883,11 @@ const file_seqsvr_v1_snowflake_proto_rawDesc = "" +
 	"\x06layout\x18\x03 \x01(\tR\x06layout\x12\x1a\n" +
 	"\boverflow\x18\x04 \x01(\tR\boverflow\x12\x1a\n" +
 	"\brollback\x18\x05 \x01(\tR\brollback\x12\x18\n" +
-	"\aversion\x18\x06 \x01(\x04R\aversion\"M\n" +
+	"\aversion\x18\x06 \x01(\x04R\aversion\"i\n" +
+	"\x1fSnowflakeRetireNamespaceRequest\x12\x1c\n" +
+	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x14\n" +
+	"\x05alias\x18\x02 \x01(\rR\x05alias\x12\x12\n" +
+	"\x04undo\x18\x03 \x01(\bR\x04undo\"M\n" +
 	"\x17SnowflakeWorkersRequest\x12\x1c\n" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x14\n" +
 	"\x05alias\x18\x02 \x01(\rR\x05alias\"\xdb\x01\n" +
@@ -1865,7 +1938,7 @@ const file_seqsvr_v1_snowflake_proto_rawDesc = "" +
 	"\x11confirmed_unix_ms\x18\x06 \x01(\x04R\x0fconfirmedUnixMs\x12\x1c\n" +
 	"\tnamespace\x18\a \x01(\tR\tnamespace\x12-\n" +
 	"\x13valid_until_unix_ms\x18\b \x01(\x03R\x10validUntilUnixMs\x12\x1c\n" +
-	"\tcontinues\x18\t \x01(\bR\tcontinues2\xe5\x05\n" +
+	"\tcontinues\x18\t \x01(\bR\tcontinues2\xc3\x06\n" +
 	"\tSnowflake\x12R\n" +
 	"\bGenerate\x12#.seqsvr.v1.SnowflakeGenerateRequest\x1a!.seqsvr.v1.SnowflakeGenerateReply\x12H\n" +
 	"\x06Decode\x12!.seqsvr.v1.SnowflakeDecodeRequest\x1a\x1b.seqsvr.v1.SnowflakeDecoded\x12J\n" +
@@ -1873,7 +1946,8 @@ const file_seqsvr_v1_snowflake_proto_rawDesc = "" +
 	"\aLayouts\x12\".seqsvr.v1.SnowflakeLayoutsRequest\x1a .seqsvr.v1.SnowflakeLayoutsReply\x12X\n" +
 	"\n" +
 	"Namespaces\x12%.seqsvr.v1.SnowflakeNamespacesRequest\x1a#.seqsvr.v1.SnowflakeNamespacesReply\x12V\n" +
-	"\fPutNamespace\x12'.seqsvr.v1.SnowflakePutNamespaceRequest\x1a\x1d.seqsvr.v1.SnowflakeNamespace\x12O\n" +
+	"\fPutNamespace\x12'.seqsvr.v1.SnowflakePutNamespaceRequest\x1a\x1d.seqsvr.v1.SnowflakeNamespace\x12\\\n" +
+	"\x0fRetireNamespace\x12*.seqsvr.v1.SnowflakeRetireNamespaceRequest\x1a\x1d.seqsvr.v1.SnowflakeNamespace\x12O\n" +
 	"\aWorkers\x12\".seqsvr.v1.SnowflakeWorkersRequest\x1a .seqsvr.v1.SnowflakeWorkersReply\x12F\n" +
 	"\x04Info\x12\x1f.seqsvr.v1.SnowflakeInfoRequest\x1a\x1d.seqsvr.v1.SnowflakeInfoReply\x12R\n" +
 	"\bDelegate\x12#.seqsvr.v1.SnowflakeDelegateRequest\x1a!.seqsvr.v1.SnowflakeDelegateReplyB3Z1github.com/seqsvr/seqsvr/proto/seqsvr/v1;seqsvrv1b\x06proto3"
@@ -1890,29 +1964,30 @@ func file_seqsvr_v1_snowflake_proto_rawDescGZIP() []byte {
 	return file_seqsvr_v1_snowflake_proto_rawDescData
 }
 
-var file_seqsvr_v1_snowflake_proto_msgTypes = make([]protoimpl.MessageInfo, 21)
+var file_seqsvr_v1_snowflake_proto_msgTypes = make([]protoimpl.MessageInfo, 22)
 var file_seqsvr_v1_snowflake_proto_goTypes = []any{
-	(*SnowflakeGenerateRequest)(nil),     // 0: seqsvr.v1.SnowflakeGenerateRequest
-	(*SnowflakeGenerateReply)(nil),       // 1: seqsvr.v1.SnowflakeGenerateReply
-	(*SnowflakeRun)(nil),                 // 2: seqsvr.v1.SnowflakeRun
-	(*SnowflakeDecodeRequest)(nil),       // 3: seqsvr.v1.SnowflakeDecodeRequest
-	(*SnowflakeComposeRequest)(nil),      // 4: seqsvr.v1.SnowflakeComposeRequest
-	(*SnowflakeDecoded)(nil),             // 5: seqsvr.v1.SnowflakeDecoded
-	(*SnowflakeLayoutsRequest)(nil),      // 6: seqsvr.v1.SnowflakeLayoutsRequest
-	(*SnowflakeLayout)(nil),              // 7: seqsvr.v1.SnowflakeLayout
-	(*SnowflakeLayoutsReply)(nil),        // 8: seqsvr.v1.SnowflakeLayoutsReply
-	(*SnowflakeNamespacesRequest)(nil),   // 9: seqsvr.v1.SnowflakeNamespacesRequest
-	(*SnowflakeNamespace)(nil),           // 10: seqsvr.v1.SnowflakeNamespace
-	(*SnowflakeDatacenter)(nil),          // 11: seqsvr.v1.SnowflakeDatacenter
-	(*SnowflakeNamespacesReply)(nil),     // 12: seqsvr.v1.SnowflakeNamespacesReply
-	(*SnowflakePutNamespaceRequest)(nil), // 13: seqsvr.v1.SnowflakePutNamespaceRequest
-	(*SnowflakeWorkersRequest)(nil),      // 14: seqsvr.v1.SnowflakeWorkersRequest
-	(*SnowflakeWorker)(nil),              // 15: seqsvr.v1.SnowflakeWorker
-	(*SnowflakeWorkersReply)(nil),        // 16: seqsvr.v1.SnowflakeWorkersReply
-	(*SnowflakeInfoRequest)(nil),         // 17: seqsvr.v1.SnowflakeInfoRequest
-	(*SnowflakeInfoReply)(nil),           // 18: seqsvr.v1.SnowflakeInfoReply
-	(*SnowflakeDelegateRequest)(nil),     // 19: seqsvr.v1.SnowflakeDelegateRequest
-	(*SnowflakeDelegateReply)(nil),       // 20: seqsvr.v1.SnowflakeDelegateReply
+	(*SnowflakeGenerateRequest)(nil),        // 0: seqsvr.v1.SnowflakeGenerateRequest
+	(*SnowflakeGenerateReply)(nil),          // 1: seqsvr.v1.SnowflakeGenerateReply
+	(*SnowflakeRun)(nil),                    // 2: seqsvr.v1.SnowflakeRun
+	(*SnowflakeDecodeRequest)(nil),          // 3: seqsvr.v1.SnowflakeDecodeRequest
+	(*SnowflakeComposeRequest)(nil),         // 4: seqsvr.v1.SnowflakeComposeRequest
+	(*SnowflakeDecoded)(nil),                // 5: seqsvr.v1.SnowflakeDecoded
+	(*SnowflakeLayoutsRequest)(nil),         // 6: seqsvr.v1.SnowflakeLayoutsRequest
+	(*SnowflakeLayout)(nil),                 // 7: seqsvr.v1.SnowflakeLayout
+	(*SnowflakeLayoutsReply)(nil),           // 8: seqsvr.v1.SnowflakeLayoutsReply
+	(*SnowflakeNamespacesRequest)(nil),      // 9: seqsvr.v1.SnowflakeNamespacesRequest
+	(*SnowflakeNamespace)(nil),              // 10: seqsvr.v1.SnowflakeNamespace
+	(*SnowflakeDatacenter)(nil),             // 11: seqsvr.v1.SnowflakeDatacenter
+	(*SnowflakeNamespacesReply)(nil),        // 12: seqsvr.v1.SnowflakeNamespacesReply
+	(*SnowflakePutNamespaceRequest)(nil),    // 13: seqsvr.v1.SnowflakePutNamespaceRequest
+	(*SnowflakeRetireNamespaceRequest)(nil), // 14: seqsvr.v1.SnowflakeRetireNamespaceRequest
+	(*SnowflakeWorkersRequest)(nil),         // 15: seqsvr.v1.SnowflakeWorkersRequest
+	(*SnowflakeWorker)(nil),                 // 16: seqsvr.v1.SnowflakeWorker
+	(*SnowflakeWorkersReply)(nil),           // 17: seqsvr.v1.SnowflakeWorkersReply
+	(*SnowflakeInfoRequest)(nil),            // 18: seqsvr.v1.SnowflakeInfoRequest
+	(*SnowflakeInfoReply)(nil),              // 19: seqsvr.v1.SnowflakeInfoReply
+	(*SnowflakeDelegateRequest)(nil),        // 20: seqsvr.v1.SnowflakeDelegateRequest
+	(*SnowflakeDelegateReply)(nil),          // 21: seqsvr.v1.SnowflakeDelegateReply
 }
 var file_seqsvr_v1_snowflake_proto_depIdxs = []int32{
 	2,  // 0: seqsvr.v1.SnowflakeGenerateReply.runs:type_name -> seqsvr.v1.SnowflakeRun
@@ -1920,7 +1995,7 @@ var file_seqsvr_v1_snowflake_proto_depIdxs = []int32{
 	7,  // 2: seqsvr.v1.SnowflakeNamespace.layout:type_name -> seqsvr.v1.SnowflakeLayout
 	10, // 3: seqsvr.v1.SnowflakeNamespacesReply.namespaces:type_name -> seqsvr.v1.SnowflakeNamespace
 	11, // 4: seqsvr.v1.SnowflakeNamespacesReply.datacenters:type_name -> seqsvr.v1.SnowflakeDatacenter
-	15, // 5: seqsvr.v1.SnowflakeWorkersReply.workers:type_name -> seqsvr.v1.SnowflakeWorker
+	16, // 5: seqsvr.v1.SnowflakeWorkersReply.workers:type_name -> seqsvr.v1.SnowflakeWorker
 	7,  // 6: seqsvr.v1.SnowflakeInfoReply.layout:type_name -> seqsvr.v1.SnowflakeLayout
 	0,  // 7: seqsvr.v1.Snowflake.Generate:input_type -> seqsvr.v1.SnowflakeGenerateRequest
 	3,  // 8: seqsvr.v1.Snowflake.Decode:input_type -> seqsvr.v1.SnowflakeDecodeRequest
@@ -1928,20 +2003,22 @@ var file_seqsvr_v1_snowflake_proto_depIdxs = []int32{
 	6,  // 10: seqsvr.v1.Snowflake.Layouts:input_type -> seqsvr.v1.SnowflakeLayoutsRequest
 	9,  // 11: seqsvr.v1.Snowflake.Namespaces:input_type -> seqsvr.v1.SnowflakeNamespacesRequest
 	13, // 12: seqsvr.v1.Snowflake.PutNamespace:input_type -> seqsvr.v1.SnowflakePutNamespaceRequest
-	14, // 13: seqsvr.v1.Snowflake.Workers:input_type -> seqsvr.v1.SnowflakeWorkersRequest
-	17, // 14: seqsvr.v1.Snowflake.Info:input_type -> seqsvr.v1.SnowflakeInfoRequest
-	19, // 15: seqsvr.v1.Snowflake.Delegate:input_type -> seqsvr.v1.SnowflakeDelegateRequest
-	1,  // 16: seqsvr.v1.Snowflake.Generate:output_type -> seqsvr.v1.SnowflakeGenerateReply
-	5,  // 17: seqsvr.v1.Snowflake.Decode:output_type -> seqsvr.v1.SnowflakeDecoded
-	5,  // 18: seqsvr.v1.Snowflake.Compose:output_type -> seqsvr.v1.SnowflakeDecoded
-	8,  // 19: seqsvr.v1.Snowflake.Layouts:output_type -> seqsvr.v1.SnowflakeLayoutsReply
-	12, // 20: seqsvr.v1.Snowflake.Namespaces:output_type -> seqsvr.v1.SnowflakeNamespacesReply
-	10, // 21: seqsvr.v1.Snowflake.PutNamespace:output_type -> seqsvr.v1.SnowflakeNamespace
-	16, // 22: seqsvr.v1.Snowflake.Workers:output_type -> seqsvr.v1.SnowflakeWorkersReply
-	18, // 23: seqsvr.v1.Snowflake.Info:output_type -> seqsvr.v1.SnowflakeInfoReply
-	20, // 24: seqsvr.v1.Snowflake.Delegate:output_type -> seqsvr.v1.SnowflakeDelegateReply
-	16, // [16:25] is the sub-list for method output_type
-	7,  // [7:16] is the sub-list for method input_type
+	14, // 13: seqsvr.v1.Snowflake.RetireNamespace:input_type -> seqsvr.v1.SnowflakeRetireNamespaceRequest
+	15, // 14: seqsvr.v1.Snowflake.Workers:input_type -> seqsvr.v1.SnowflakeWorkersRequest
+	18, // 15: seqsvr.v1.Snowflake.Info:input_type -> seqsvr.v1.SnowflakeInfoRequest
+	20, // 16: seqsvr.v1.Snowflake.Delegate:input_type -> seqsvr.v1.SnowflakeDelegateRequest
+	1,  // 17: seqsvr.v1.Snowflake.Generate:output_type -> seqsvr.v1.SnowflakeGenerateReply
+	5,  // 18: seqsvr.v1.Snowflake.Decode:output_type -> seqsvr.v1.SnowflakeDecoded
+	5,  // 19: seqsvr.v1.Snowflake.Compose:output_type -> seqsvr.v1.SnowflakeDecoded
+	8,  // 20: seqsvr.v1.Snowflake.Layouts:output_type -> seqsvr.v1.SnowflakeLayoutsReply
+	12, // 21: seqsvr.v1.Snowflake.Namespaces:output_type -> seqsvr.v1.SnowflakeNamespacesReply
+	10, // 22: seqsvr.v1.Snowflake.PutNamespace:output_type -> seqsvr.v1.SnowflakeNamespace
+	10, // 23: seqsvr.v1.Snowflake.RetireNamespace:output_type -> seqsvr.v1.SnowflakeNamespace
+	17, // 24: seqsvr.v1.Snowflake.Workers:output_type -> seqsvr.v1.SnowflakeWorkersReply
+	19, // 25: seqsvr.v1.Snowflake.Info:output_type -> seqsvr.v1.SnowflakeInfoReply
+	21, // 26: seqsvr.v1.Snowflake.Delegate:output_type -> seqsvr.v1.SnowflakeDelegateReply
+	17, // [17:27] is the sub-list for method output_type
+	7,  // [7:17] is the sub-list for method input_type
 	7,  // [7:7] is the sub-list for extension type_name
 	7,  // [7:7] is the sub-list for extension extendee
 	0,  // [0:7] is the sub-list for field type_name
@@ -1966,7 +2043,7 @@ func file_seqsvr_v1_snowflake_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_seqsvr_v1_snowflake_proto_rawDesc), len(file_seqsvr_v1_snowflake_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   21,
+			NumMessages:   22,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

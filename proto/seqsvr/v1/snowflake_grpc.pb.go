@@ -19,15 +19,16 @@ import (
 const _ = grpc.SupportPackageIsVersion9
 
 const (
-	Snowflake_Generate_FullMethodName     = "/seqsvr.v1.Snowflake/Generate"
-	Snowflake_Decode_FullMethodName       = "/seqsvr.v1.Snowflake/Decode"
-	Snowflake_Compose_FullMethodName      = "/seqsvr.v1.Snowflake/Compose"
-	Snowflake_Layouts_FullMethodName      = "/seqsvr.v1.Snowflake/Layouts"
-	Snowflake_Namespaces_FullMethodName   = "/seqsvr.v1.Snowflake/Namespaces"
-	Snowflake_PutNamespace_FullMethodName = "/seqsvr.v1.Snowflake/PutNamespace"
-	Snowflake_Workers_FullMethodName      = "/seqsvr.v1.Snowflake/Workers"
-	Snowflake_Info_FullMethodName         = "/seqsvr.v1.Snowflake/Info"
-	Snowflake_Delegate_FullMethodName     = "/seqsvr.v1.Snowflake/Delegate"
+	Snowflake_Generate_FullMethodName        = "/seqsvr.v1.Snowflake/Generate"
+	Snowflake_Decode_FullMethodName          = "/seqsvr.v1.Snowflake/Decode"
+	Snowflake_Compose_FullMethodName         = "/seqsvr.v1.Snowflake/Compose"
+	Snowflake_Layouts_FullMethodName         = "/seqsvr.v1.Snowflake/Layouts"
+	Snowflake_Namespaces_FullMethodName      = "/seqsvr.v1.Snowflake/Namespaces"
+	Snowflake_PutNamespace_FullMethodName    = "/seqsvr.v1.Snowflake/PutNamespace"
+	Snowflake_RetireNamespace_FullMethodName = "/seqsvr.v1.Snowflake/RetireNamespace"
+	Snowflake_Workers_FullMethodName         = "/seqsvr.v1.Snowflake/Workers"
+	Snowflake_Info_FullMethodName            = "/seqsvr.v1.Snowflake/Info"
+	Snowflake_Delegate_FullMethodName        = "/seqsvr.v1.Snowflake/Delegate"
 )
 
 // SnowflakeClient is the client API for Snowflake service.
@@ -80,8 +81,16 @@ type SnowflakeClient interface {
 	// disks of W stores before the answer; other nodes take it in within 10 s. CONFLICT:
 	// the version is another one. UNSAFE_CHANGE: IDs handed out already could be
 	// repeated; a namespace is never removed, its alias never changed, and its layout
-	// only as snowflake.Layout.Follows says. BAD_LAYOUT, BAD_ARGUMENT.
+	// only as snowflake.Layout.Follows says. TIME_EXHAUSTED: the layout has ended. RETIRED:
+	// RetireNamespace with undo first. BAD_LAYOUT, BAD_ARGUMENT.
 	PutNamespace(ctx context.Context, in *SnowflakePutNamespaceRequest, opts ...grpc.CallOption) (*SnowflakeNamespace, error)
+	// RetireNamespace has a namespace hand out nothing more: Generate, Delegate, Info and
+	// PutNamespace answer RETIRED from then on, at other nodes within 10 s; what was
+	// delegated before goes on to the end of its window, and Decode goes on. The marks of
+	// its worker ids stay, so with undo it goes on and repeats no ID. Idempotent. It is on
+	// the disks of W stores before the answer. UNKNOWN_NAMESPACE. With undo,
+	// TIME_EXHAUSTED: its layout has ended.
+	RetireNamespace(ctx context.Context, in *SnowflakeRetireNamespaceRequest, opts ...grpc.CallOption) (*SnowflakeNamespace, error)
 	// Workers tells which worker ids of a namespace were ever used and who holds them,
 	// by datacenter and worker id, as the stores have them now.
 	Workers(ctx context.Context, in *SnowflakeWorkersRequest, opts ...grpc.CallOption) (*SnowflakeWorkersReply, error)
@@ -179,6 +188,16 @@ func (c *snowflakeClient) PutNamespace(ctx context.Context, in *SnowflakePutName
 	return out, nil
 }
 
+func (c *snowflakeClient) RetireNamespace(ctx context.Context, in *SnowflakeRetireNamespaceRequest, opts ...grpc.CallOption) (*SnowflakeNamespace, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(SnowflakeNamespace)
+	err := c.cc.Invoke(ctx, Snowflake_RetireNamespace_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *snowflakeClient) Workers(ctx context.Context, in *SnowflakeWorkersRequest, opts ...grpc.CallOption) (*SnowflakeWorkersReply, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(SnowflakeWorkersReply)
@@ -259,8 +278,16 @@ type SnowflakeServer interface {
 	// disks of W stores before the answer; other nodes take it in within 10 s. CONFLICT:
 	// the version is another one. UNSAFE_CHANGE: IDs handed out already could be
 	// repeated; a namespace is never removed, its alias never changed, and its layout
-	// only as snowflake.Layout.Follows says. BAD_LAYOUT, BAD_ARGUMENT.
+	// only as snowflake.Layout.Follows says. TIME_EXHAUSTED: the layout has ended. RETIRED:
+	// RetireNamespace with undo first. BAD_LAYOUT, BAD_ARGUMENT.
 	PutNamespace(context.Context, *SnowflakePutNamespaceRequest) (*SnowflakeNamespace, error)
+	// RetireNamespace has a namespace hand out nothing more: Generate, Delegate, Info and
+	// PutNamespace answer RETIRED from then on, at other nodes within 10 s; what was
+	// delegated before goes on to the end of its window, and Decode goes on. The marks of
+	// its worker ids stay, so with undo it goes on and repeats no ID. Idempotent. It is on
+	// the disks of W stores before the answer. UNKNOWN_NAMESPACE. With undo,
+	// TIME_EXHAUSTED: its layout has ended.
+	RetireNamespace(context.Context, *SnowflakeRetireNamespaceRequest) (*SnowflakeNamespace, error)
 	// Workers tells which worker ids of a namespace were ever used and who holds them,
 	// by datacenter and worker id, as the stores have them now.
 	Workers(context.Context, *SnowflakeWorkersRequest) (*SnowflakeWorkersReply, error)
@@ -315,6 +342,9 @@ func (UnimplementedSnowflakeServer) Namespaces(context.Context, *SnowflakeNamesp
 }
 func (UnimplementedSnowflakeServer) PutNamespace(context.Context, *SnowflakePutNamespaceRequest) (*SnowflakeNamespace, error) {
 	return nil, status.Error(codes.Unimplemented, "method PutNamespace not implemented")
+}
+func (UnimplementedSnowflakeServer) RetireNamespace(context.Context, *SnowflakeRetireNamespaceRequest) (*SnowflakeNamespace, error) {
+	return nil, status.Error(codes.Unimplemented, "method RetireNamespace not implemented")
 }
 func (UnimplementedSnowflakeServer) Workers(context.Context, *SnowflakeWorkersRequest) (*SnowflakeWorkersReply, error) {
 	return nil, status.Error(codes.Unimplemented, "method Workers not implemented")
@@ -454,6 +484,24 @@ func _Snowflake_PutNamespace_Handler(srv interface{}, ctx context.Context, dec f
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Snowflake_RetireNamespace_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(SnowflakeRetireNamespaceRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(SnowflakeServer).RetireNamespace(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Snowflake_RetireNamespace_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(SnowflakeServer).RetireNamespace(ctx, req.(*SnowflakeRetireNamespaceRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _Snowflake_Workers_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(SnowflakeWorkersRequest)
 	if err := dec(in); err != nil {
@@ -538,6 +586,10 @@ var Snowflake_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "PutNamespace",
 			Handler:    _Snowflake_PutNamespace_Handler,
+		},
+		{
+			MethodName: "RetireNamespace",
+			Handler:    _Snowflake_RetireNamespace_Handler,
 		},
 		{
 			MethodName: "Workers",

@@ -1,0 +1,166 @@
+package allocsvr
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/seqsvr/seqsvr/internal/telemetry"
+	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
+	"github.com/seqsvr/seqsvr/quorum"
+	"github.com/seqsvr/seqsvr/seq"
+)
+
+// raised is the log's lines about forced raises.
+func (n *node) raised(t *testing.T) (lines []event) {
+	t.Helper()
+	log, _, err := n.loadEvents(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range log {
+		if e.Kind == "raise" {
+			lines = append(lines, e)
+		}
+	}
+	return lines
+}
+
+func TestARaiseBeyondTheLargestJumpIsRefusedAndSparesItsNeighbours(t *testing.T) {
+	f := newFleet(t, seq.Space{Name: "user", Sections: 1, Step: 10, MaxJump: 1000})
+	a := f.start("a", 1, "")
+	f.serving(a)
+	space, ctx := &f.stores.Mapping.Spaces[0], context.Background()
+	f.next(1)
+	ceiling := func() uint64 {
+		out := a.registers.Probe(ctx, a.session, []seq.Register{seq.SectionRegister(0)})[0]
+		return out.Max
+	}
+	before := ceiling()
+	_, err := a.Raise(ctx, space, 7, before+1001, false)
+	if !errors.Is(err, seq.ErrJump) {
+		t.Fatalf("got %v, want ErrJump", err)
+	}
+	for _, part := range []string{"uid 7", "section 0", "1000", "force"} {
+		if !strings.Contains(err.Error(), part) {
+			t.Errorf("%q does not say %q", err, part)
+		}
+	}
+	if got := ceiling(); got != before {
+		t.Errorf("a refused raise moved the ceiling from %d to %d", before, got)
+	}
+	if lines := a.raised(t); len(lines) > 0 {
+		t.Errorf("a refused raise left %v in the log", lines)
+	}
+	// The jump is that of the ceiling, not of the UID: up to it nobody is harmed.
+	if got, err := a.Raise(ctx, space, 7, before+1000, false); err != nil || got != before+1000 {
+		t.Errorf("a raise by the largest jump: got %d, %v", got, err)
+	}
+	if got, err := a.Raise(ctx, space, 8, before+1000, false); err != nil || got != before+1000 {
+		t.Errorf("a raise below the ceiling: got %d, %v", got, err)
+	}
+}
+
+func TestAForcedRaiseGoesFurtherAndStandsInTheLog(t *testing.T) {
+	f := newFleet(t, seq.Space{Name: "user", Sections: 1, Step: 10, MaxJump: 1000})
+	a := f.start("a", 1, "")
+	f.serving(a)
+	space, ctx := &f.stores.Mapping.Spaces[0], context.Background()
+	if _, err := a.Raise(ctx, space, 6, 500, true); err != nil { // would be done without force
+		t.Fatal(err)
+	}
+	if got, err := a.Raise(ctx, space, 7, 1<<40, true); err != nil || got != 1<<40 {
+		t.Fatalf("got %d, %v", got, err)
+	}
+	if got, err := a.Raise(ctx, space, 7, 1<<40, false); err != nil || got != 1<<40 {
+		t.Errorf("a repeated one needs no force: got %d, %v", got, err)
+	}
+	lines := a.raised(t)
+	if len(lines) != 1 {
+		t.Fatalf("got %d lines in the log, want 1: %v", len(lines), lines)
+	}
+	if e := lines[0]; e.Subject != "section 0" || e.Node != "a" || !strings.Contains(e.Reason, "uid 7") || !strings.Contains(e.Reason, "to 1099511627776") {
+		t.Errorf("got %+v", e)
+	}
+	if got := f.next(7); got != 1<<40+1 {
+		t.Errorf("got %d, want %d", got, 1<<40+1)
+	}
+}
+
+// status is what the node tells operators, without members and stores.
+func (n *node) status(t *testing.T) *pb.StatusReply {
+	t.Helper()
+	s := adminServer{a: n.Alloc, stores: func(context.Context) []*pb.StoreStatus { return nil },
+		prefix: func(ctx context.Context) (map[seq.Register]quorum.Outcome, error) {
+			return n.group.ReadPrefix(ctx, n.session, string(seq.KindSection))
+		}}
+	reply, err := s.Status(context.Background(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return reply
+}
+
+// gauges are the values of a node's metric by all its labels.
+func (n *node) gauges(t *testing.T, name string) map[string]float64 {
+	t.Helper()
+	reg := prometheus.NewRegistry()
+	reg.MustRegister(telemetry.Func(n.sendEndings))
+	families, err := reg.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]float64{}
+	for _, f := range families {
+		for _, m := range f.GetMetric() {
+			var labels []string
+			for _, l := range m.GetLabel() {
+				labels = append(labels, l.GetValue())
+			}
+			if f.GetName() == name {
+				out[strings.Join(labels, " ")] = m.GetGauge().GetValue()
+			}
+		}
+	}
+	return out
+}
+
+func TestASpentSectionIsNamedAndAfterACrashHandsOutNothing(t *testing.T) {
+	f := newFleet(t, seq.Space{Name: "user", Sections: 1, Step: 10})
+	a := f.start("a", 1, "")
+	f.serving(a)
+	space, ctx := &f.stores.Mapping.Spaces[0], context.Background()
+	f.next(1)
+	if reply := a.status(t); reply.SectionsNearEnd != 0 || len(reply.Ending) != 0 {
+		t.Errorf("a healthy cluster has %v near the end", reply.Ending)
+	}
+	if _, err := a.Raise(ctx, space, 7, uint64(seq.MaxSeq), true); err != nil {
+		t.Fatal(err)
+	}
+	f.next(1) // from memory
+	reply := a.status(t)
+	if reply.SectionsSpent != 1 || len(reply.Ending) != 1 || !reply.Ending[0].Spent || !reply.Ending[0].Owned || reply.Ending[0].Base != 0 {
+		t.Errorf("got %d spent, %v", reply.SectionsSpent, reply.Ending)
+	}
+	if got := a.gauges(t, "seq_alloc_sections_near_end"); got["near"] != 1 || got["spent"] != 1 {
+		t.Errorf("got %v near the end", got)
+	}
+	if got, there := a.gauges(t, "seq_alloc_section_numbers_left")["0 user"]; got != 0 || !there {
+		t.Errorf("got %v, %v numbers left", got, there)
+	}
+	a.kill()
+	f.mu.Lock()
+	delete(f.nodes, "a")
+	f.mu.Unlock()
+	b := f.start("b", 1, "")
+	f.serving(b)
+	if got := b.Take(ctx, space, []seq.UID{1}, nil); len(got.Faults) != 1 || !errors.Is(got.Faults[0].Err, seq.ErrOverflow) {
+		t.Errorf("a neighbour got %+v, want ErrOverflow", got)
+	}
+	if e := b.status(t).Ending; len(e) != 1 || !e[0].Owned || e[0].Base != uint64(seq.MaxSeq) {
+		t.Errorf("after the takeover: %v", e)
+	}
+}
