@@ -358,8 +358,8 @@ func (s adminServer) Move(ctx context.Context, req *pb.MoveRequest) (*pb.ChangeR
 	live := s.a.view(s.a.clock.Now()).live
 	return s.change(ctx, false, what, func(t *seq.RouteTable) (*seq.RouteTable, error) {
 		return placement.Move(t, seq.SectionID(req.Section), req.Node, func(name string) bool {
-			_, ok := live[name]
-			return ok
+			s, ok := live[name]
+			return ok && t.Nodes[t.Index(name)].Takes(s.Session)
 		})
 	})
 }

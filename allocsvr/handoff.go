@@ -85,10 +85,10 @@ func (a *Alloc) misplaced(now time.Duration) map[string][]seq.SectionID {
 	byNode := make(map[string][]seq.SectionID)
 	for _, id := range a.owned() {
 		owner, ok := t.Owner(id)
-		if !ok || owner.Name == a.name || owner.Drained {
+		if !ok || owner.Name == a.name {
 			continue
 		}
-		if s, live := v.live[owner.Name]; live && a.steady(s.Session, now) {
+		if s, live := v.live[owner.Name]; live && owner.Takes(s.Session) && a.steady(s.Session, now) {
 			byNode[owner.Name] = append(byNode[owner.Name], id)
 		}
 	}
