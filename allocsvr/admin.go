@@ -46,7 +46,7 @@ func (s adminServer) Status(ctx context.Context, _ *pb.StatusRequest) (*pb.Statu
 	}
 	if owners, err := s.owners(ctx); err == nil {
 		reply.Arbiter = owners.seat
-		reply.SectionsUnowned = uint32(owners.unowned)
+		reply.SectionsUnowned, reply.SectionsMoving = uint32(owners.unowned), uint32(owners.moving)
 		reply.Members = s.members(t, owners)
 	} else {
 		reply.Members = s.members(t, ownership{})
@@ -70,8 +70,9 @@ func (a *Alloc) census() (serving, uids int) {
 	return serving, uids
 }
 
-// Ready is nil while this node has a route table, reaches a quorum and serves what
-// it owns; else the reason why not.
+// Ready is nil while this node has a route table, reaches a quorum, serves what it owns and
+// has taken what the table gives to it and no other has; else the reason why not. Sections
+// on their way from one node to another make neither of them less ready.
 func (a *Alloc) Ready() error {
 	if a.leaving.Load() {
 		return seq.ErrShuttingDown
@@ -83,11 +84,35 @@ func (a *Alloc) Ready() error {
 	if n := a.leases.Connected(); int64(n) < a.needed.Load() {
 		return a.leaseLoss()
 	}
-	desired := a.desired(t)
-	if serving, _ := a.census(); serving < desired {
-		return fmt.Errorf("%w: %d of %d sections served", a.leaseLoss(), serving, desired)
+	have, lapsed, missing := a.standing(t)
+	switch {
+	case lapsed > 0:
+		return fmt.Errorf("%w: %d of %d sections served", a.leaseLoss(), have-lapsed, have)
+	case missing > 0:
+		return fmt.Errorf("%w: %d of %d still to go", errTaking, missing, a.desired(t))
 	}
 	return nil
+}
+
+// standing counts the sections that this node owns, those of them of which the lease has
+// ended, and those that the table gives to it and, for all that it knows, nobody has.
+func (a *Alloc) standing(t *table) (have, lapsed, missing int) {
+	now := a.clock.Now()
+	for _, c := range a.cells {
+		owner, _ := t.Owner(c.id)
+		c.mu.Lock()
+		switch {
+		case c.state == owned:
+			have++
+			if !c.leased(now) {
+				lapsed++
+			}
+		case c.state != sealed && c.successor == "" && owner.Name == a.name:
+			missing++
+		}
+		c.mu.Unlock()
+	}
+	return have, lapsed, missing
 }
 
 // desired counts the sections that the table gives to this node.
@@ -110,7 +135,8 @@ type ownership struct {
 	count   map[seq.Session]int
 	left    map[seq.Session]time.Duration
 	seat    string
-	unowned int
+	unowned int // by no live session
+	moving  int // held by none, but the last one that had or has asked for it lives: a hand-over
 }
 
 // owners reads all sections and the seat at a quorum of stores.
@@ -135,7 +161,11 @@ func (s adminServer) owners(ctx context.Context) (ownership, error) {
 			continue
 		}
 		if out.Holder == 0 {
-			o.unowned++
+			if o.left[out.Promised.Session] > 0 {
+				o.moving++
+			} else {
+				o.unowned++
+			}
 			continue
 		}
 		o.count[out.Holder]++

@@ -86,7 +86,7 @@ func (c *cell) begin() bool {
 	if c.state != absent {
 		return false
 	}
-	c.state, c.epoch, c.successor = acquiring, seq.Epoch{}, ""
+	c.state, c.epoch = acquiring, seq.Epoch{}
 	return true
 }
 
@@ -129,7 +129,7 @@ func (c *cell) install(epoch seq.Epoch, table *counters.Table, confirmed uint64,
 		return false, fmt.Errorf("%w: section %d: base %d, high %d, confirmed %d", errInvariant, c.id, table.Base(), table.High(), confirmed)
 	}
 	c.state, c.table, c.confirmed, c.target, c.hold, c.until = owned, *table, confirmed, 0, hold, 0
-	c.pace = newPace(c.space)
+	c.pace, c.successor = newPace(c.space), ""
 	c.wake()
 	return true, nil
 }

@@ -163,6 +163,9 @@ func (s *survey) notes() []string {
 			out = append(out, fmt.Sprintf("alloc %s is drained; seqctl undrain %s gives it sections again", node.Name, node.Name))
 		}
 	}
+	if n := s.view().GetSectionsMoving(); n > 0 {
+		out = append(out, fmt.Sprintf("%d of %d sections are being handed over at this moment; their callers wait for it", n, s.view().GetSections()))
+	}
 	return out
 }
 
