@@ -23,6 +23,7 @@ type adminServer struct {
 	stores func(context.Context) []*pb.StoreStatus
 	prefix func(context.Context) (map[seq.Register]quorum.Outcome, error)
 	era    seq.Era
+	devLog string // as Config has it
 }
 
 // Status implements pb.AdminServer.
@@ -33,7 +34,7 @@ func (s adminServer) Status(ctx context.Context, _ *pb.StatusRequest) (*pb.Statu
 		ClusterId: a.cluster, Era: uint64(s.era), Node: a.name, Session: uint64(a.session), RouteVersion: t.version(),
 		Sections: uint32(len(a.cells)), LeaseUs: uint64(a.lease / time.Microsecond), Version: version.Get().Version,
 		Numbers: a.stats.total(), Steps: a.stats.steps.Load(), Takeovers: a.stats.takeovers.Load(),
-		Handoffs: a.stats.handoffs.Load(), Nacks: a.stats.nacks.Load(), Stores: s.stores(ctx),
+		Handoffs: a.stats.handoffs.Load(), Nacks: a.stats.nacks.Load(), Stores: s.stores(ctx), DevLog: s.devLog,
 	}
 	serving, inMemory := a.census()
 	reply.SectionsOwned, reply.Counters = uint32(serving), uint64(inMemory)
@@ -68,51 +69,6 @@ func (a *Alloc) census() (serving, uids int) {
 		c.mu.Unlock()
 	}
 	return serving, uids
-}
-
-// Ready is nil while this node has a route table, reaches a quorum, serves what it owns and
-// has taken what the table gives to it and no other has; else the reason why not. Sections
-// on their way from one node to another make neither of them less ready.
-func (a *Alloc) Ready() error {
-	if a.leaving.Load() {
-		return seq.ErrShuttingDown
-	}
-	t := a.routes.table()
-	if t == nil {
-		return fmt.Errorf("%w: no route table yet", seq.ErrNoRoute)
-	}
-	if n := a.leases.Connected(); int64(n) < a.needed.Load() {
-		return a.leaseLoss()
-	}
-	have, lapsed, missing := a.standing(t)
-	switch {
-	case lapsed > 0:
-		return fmt.Errorf("%w: %d of %d sections served", a.leaseLoss(), have-lapsed, have)
-	case missing > 0:
-		return fmt.Errorf("%w: %d of %d still to go", errTaking, missing, a.desired(t))
-	}
-	return nil
-}
-
-// standing counts the sections that this node owns, those of them of which the lease has
-// ended, and those that the table gives to it and, for all that it knows, nobody has.
-func (a *Alloc) standing(t *table) (have, lapsed, missing int) {
-	now := a.clock.Now()
-	for _, c := range a.cells {
-		owner, _ := t.Owner(c.id)
-		c.mu.Lock()
-		switch {
-		case c.state == owned:
-			have++
-			if !c.leased(now) {
-				lapsed++
-			}
-		case c.state != sealed && c.successor == "" && owner.Name == a.name:
-			missing++
-		}
-		c.mu.Unlock()
-	}
-	return have, lapsed, missing
 }
 
 // desired counts the sections that the table gives to this node.

@@ -86,17 +86,19 @@ func (r *drainResult) wait(ctx context.Context, o *Options, progress io.Writer) 
 	told, left := "", "nothing is known of it yet"
 	for {
 		s, err := takeSurvey(ctx, o)
-		if err == nil {
+		switch {
+		case ctx.Err() != nil: // it was cut short and says nothing
+		case err != nil:
+			left = err.Error()
+		default:
 			var done bool
-			if left, done, err = r.left(s); done {
+			if left, done, err = r.left(s); err != nil {
+				return err
+			}
+			if done {
 				r.ToMove, r.RouteVersion, r.State = 0, s.view().GetRouteVersion(), "drained"
 				return nil
 			}
-			if err != nil {
-				return err
-			}
-		} else if ctx.Err() == nil {
-			left = err.Error()
 		}
 		if left != told {
 			told = left
@@ -114,6 +116,9 @@ func (r *drainResult) wait(ctx context.Context, o *Options, progress io.Writer) 
 // stores as it read them, and by the drained node itself.
 func (r *drainResult) left(s *survey) (what string, done bool, err error) {
 	best := s.view()
+	if best == nil {
+		return fmt.Sprintf("none of %d AllocSvr answers", len(s.cluster.table.Nodes)), false, nil
+	}
 	if best.GetRouteVersion() < r.RouteVersion {
 		return "the route table that says so has not been read yet", false, nil
 	}

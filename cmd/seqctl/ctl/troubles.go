@@ -71,9 +71,25 @@ func (s *survey) troubles() []trouble {
 				start("router", m.GetName()), "callers use the others meanwhile"})
 		}
 	}
+	if log := best.GetDevLog(); log != "" {
+		for i := range all {
+			all[i].inDev(log)
+		}
+	}
 	all = append(all, s.idTroubles...)
 	slices.SortStableFunc(all, func(a, b trouble) int { return cmp.Compare(a.cause, b.cause) })
 	return all
+}
+
+// inDev puts advice for nodes that share one process with all others in place of that for
+// services: there is none of them to start alone.
+func (t *trouble) inDev(log string) {
+	switch t.cause {
+	case allocatorNotReady:
+		t.do, t.why = "tail "+log, "all nodes starve together in one seqctl dev: leave it more of the machine, or try --lease 10s"
+	case storeAway, noQuorum, allocatorAway, routerAway:
+		t.do, t.why = "tail "+log, "all nodes share one process, seqctl dev: if one has ended, stop dev and start it again"
+	}
 }
 
 // storeTroubles are those of the stores, and of there being too few of them.

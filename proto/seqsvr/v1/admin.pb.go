@@ -330,6 +330,7 @@ type StatusReply struct {
 	Version         string                 `protobuf:"bytes,21,opt,name=version,proto3" json:"version,omitempty"`
 	Counters        uint64                 `protobuf:"varint,22,opt,name=counters,proto3" json:"counters,omitempty"`                                   // UIDs in memory
 	SectionsMoving  uint32                 `protobuf:"varint,23,opt,name=sections_moving,json=sectionsMoving,proto3" json:"sections_moving,omitempty"` // of the cluster, between two live sessions; not among the unowned
+	DevLog          string                 `protobuf:"bytes,24,opt,name=dev_log,json=devLog,proto3" json:"dev_log,omitempty"`                          // log of the seqctl dev that this node shares one process with all others in; else ""
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
 }
@@ -523,6 +524,13 @@ func (x *StatusReply) GetSectionsMoving() uint32 {
 		return x.SectionsMoving
 	}
 	return 0
+}
+
+func (x *StatusReply) GetDevLog() string {
+	if x != nil {
+		return x.DevLog
+	}
+	return ""
 }
 
 type LeasesRequest struct {
@@ -1126,7 +1134,7 @@ const file_seqsvr_v1_admin_proto_rawDesc = "" +
 	"\x0fdisk_free_bytes\x18\t \x01(\x04R\rdiskFreeBytes\x12\x1f\n" +
 	"\vnearly_full\x18\n" +
 	" \x01(\bR\n" +
-	"nearlyFull\"\xbc\x05\n" +
+	"nearlyFull\"\xd5\x05\n" +
 	"\vStatusReply\x12\x1d\n" +
 	"\n" +
 	"cluster_id\x18\x01 \x01(\tR\tclusterId\x12\x10\n" +
@@ -1152,7 +1160,8 @@ const file_seqsvr_v1_admin_proto_rawDesc = "" +
 	"\x05nacks\x18\x14 \x01(\x04R\x05nacks\x12\x18\n" +
 	"\aversion\x18\x15 \x01(\tR\aversion\x12\x1a\n" +
 	"\bcounters\x18\x16 \x01(\x04R\bcounters\x12'\n" +
-	"\x0fsections_moving\x18\x17 \x01(\rR\x0esectionsMoving\"=\n" +
+	"\x0fsections_moving\x18\x17 \x01(\rR\x0esectionsMoving\x12\x17\n" +
+	"\adev_log\x18\x18 \x01(\tR\x06devLog\"=\n" +
 	"\rLeasesRequest\x12\x10\n" +
 	"\x03all\x18\x01 \x01(\bR\x03all\x12\x1a\n" +
 	"\bsections\x18\x02 \x03(\rR\bsections\"\xd5\x01\n" +
