@@ -2,6 +2,7 @@ package allocsvr
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -173,15 +174,24 @@ func (c *cell) clear(successor string) {
 type sealedSection struct {
 	id    seq.SectionID
 	epoch seq.Epoch
-	// also is an epoch of this session that came directly after, whose STEP has
-	// an unknown outcome and under which nothing was handed out; mostly zero.
-	also  seq.Epoch
+	// also are epochs of this session that came directly after, whose STEPs have
+	// an unknown outcome and under which nothing was handed out; mostly none.
+	also  []seq.Epoch
 	table *counters.Table
 }
 
 // follows says that nobody handed out a number since the seal.
 func (s sealedSection) follows(accepted seq.Epoch) bool {
-	return accepted == s.epoch || (!s.also.IsZero() && accepted == s.also)
+	return accepted == s.epoch || slices.Contains(s.also, accepted)
+}
+
+// mostAlso bounds how many attempts are remembered: of more the last ones.
+const mostAlso = 16
+
+// after is the same with one more attempt of unknown outcome.
+func (s sealedSection) after(attempt seq.Epoch) sealedSection {
+	s.also = append(slices.Clone(s.also[max(0, len(s.also)-mostAlso+1):]), attempt)
+	return s
 }
 
 // seal stops the section under its epoch for ever and gives its counters. The

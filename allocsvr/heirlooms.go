@@ -15,7 +15,8 @@ type heirlooms struct {
 	by map[seq.SectionID]sealedSection
 }
 
-// keep stores counters, in place of others of the section with a lower epoch.
+// keep stores counters, in place of others of the section with a lower epoch, or that know of
+// fewer attempts after the same one.
 func (h *heirlooms) keep(sections ...sealedSection) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -23,7 +24,8 @@ func (h *heirlooms) keep(sections ...sealedSection) {
 		h.by = make(map[seq.SectionID]sealedSection)
 	}
 	for _, s := range sections {
-		if old, ok := h.by[s.id]; !ok || old.epoch.Less(s.epoch) {
+		old, ok := h.by[s.id]
+		if !ok || old.epoch.Less(s.epoch) || old.epoch == s.epoch && len(old.also) < len(s.also) {
 			h.by[s.id] = s
 		}
 	}

@@ -1,0 +1,68 @@
+package allocsvr
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/seqsvr/seqsvr/internal/bubble"
+	"github.com/seqsvr/seqsvr/quorum"
+	"github.com/seqsvr/seqsvr/seq"
+)
+
+// tardy are registers of which the next steps take effect and are answered too late.
+type tardy struct {
+	Registers
+	steps *atomic.Int64
+	late  time.Duration
+}
+
+func (u tardy) Step(ctx context.Context, id seq.Session, items []quorum.StepItem) []quorum.Outcome {
+	out := u.Registers.Step(ctx, id, items)
+	if u.steps.Add(-1) < 0 {
+		return out
+	}
+	time.Sleep(u.late)
+	for i := range out {
+		out[i] = quorum.Outcome{State: quorum.Unknown, Err: quorum.ErrUnknownOutcome}
+	}
+	return out
+}
+
+func TestASuccessorThatIsLateWithItsFirstStepLeavesNoGap(t *testing.T) {
+	tests := []struct {
+		steps int64
+		late  time.Duration
+	}{{1, 100 * time.Millisecond}, {1, 400 * time.Millisecond}, {1, 4 * time.Second}, {3, 400 * time.Millisecond}}
+	for _, test := range tests {
+		t.Run(fmt.Sprintf("%d steps, %v", test.steps, test.late), func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
+				f := newFleetOn(t, bubble.NewClock(), seq.Space{Name: "user", Sections: 8, Step: 50})
+				a, b := f.start("a", 2, ""), f.start("b", 2, "")
+				f.serving(a, b)
+				time.Sleep(f.lease)
+				want := map[seq.UID]seq.Seq{}
+				for uid := seq.UID(0); uid < 2000; uid += 64 {
+					want[uid] = f.next(uid) + 1
+				}
+				steps := new(atomic.Int64)
+				steps.Store(test.steps)
+				b.probes.Registers = tardy{b.group, steps, test.late}
+				if _, err := (adminServer{a: b.Alloc}).Drain(t.Context(), drainRequest("a")); err != nil {
+					t.Fatal(err)
+				}
+				f.until("a has nothing left", func() bool { return len(a.owned()) == 0 && len(b.owned()) == 8 })
+				for uid, w := range want {
+					if got := f.next(uid); got != w {
+						t.Errorf("uid %d: got %d, want %d", uid, got, w)
+					}
+				}
+				if steps.Load() >= 0 {
+					t.Error("no step was late")
+				}
+			})
+		})
+	}
+}
