@@ -21,14 +21,14 @@ type account struct {
 	Answered uint64 `json:"answered"` // by the history of the load
 	Unheard  uint64 `json:"unheard"`
 	Skipped  uint64 `json:"skipped"`
-	// Takeovers: so often a node's lease had lapsed, as on a starved machine, and others took
-	// its sections as from the dead; what is skipped then is as after a crash.
-	Takeovers uint64 `json:"takeovers"`
+	// Lapses: so often sections changed their owner without a hand-over, because a lease had
+	// lapsed, as on a starved machine; what is skipped then is as after a crash.
+	Lapses uint64 `json:"lapses"`
 }
 
 // err is ErrSkipped if the cluster broke its promise.
 func (a *account) err() error {
-	if a == nil || a.Skipped == 0 || a.Takeovers > 0 {
+	if a == nil || a.Skipped == 0 || a.Lapses > 0 {
 		return nil
 	}
 	return fmt.Errorf("%w: %d", ErrSkipped, a.Skipped)
@@ -46,17 +46,17 @@ func (s *scene) accounts(ctx context.Context, d drill) (*account, error) {
 	if err != nil {
 		return nil, err
 	}
-	handed, takeovers := uint64(0), uint64(0)
+	handed, lapses := uint64(0), uint64(0)
 	for _, n := range s.role(localcluster.RoleAlloc) {
 		r, err := s.survey.status(ctx, n.Name)
 		if err != nil {
 			return nil, fmt.Errorf("numbers of %s: %w", n.Name, err)
 		}
 		handed += r.GetNumbers()
-		takeovers += r.GetTakeovers()
+		lapses += r.GetTakeovers() + r.GetNacks()
 	}
 	a := balance(calls, stands, handed)
-	a.Takeovers = takeovers
+	a.Lapses = lapses
 	return a, nil
 }
 

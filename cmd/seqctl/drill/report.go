@@ -168,8 +168,8 @@ func (r *report) table(w io.Writer) *ui.Table {
 		fmt.Fprintf(w, "  - %s\n", text)
 	}
 	if a := r.Account; a != nil {
-		fmt.Fprintf(w, "  - %s numbers answered, %s handed out to a call that did not hear of it in time and took another, %s skipped by the cluster, %d takeovers\n",
-			ui.Uint(a.Answered), ui.Uint(a.Unheard), ui.Uint(a.Skipped), a.Takeovers)
+		fmt.Fprintf(w, "  - %s numbers answered, %s handed out to a call that did not hear of it in time and took another, %s skipped by the cluster, %d lapses of leases\n",
+			ui.Uint(a.Answered), ui.Uint(a.Unheard), ui.Uint(a.Skipped), a.Lapses)
 	}
 	return ui.NewTable("requests", "errors", "longest pause", "before", "duplicates", "regressions", "gaps", "longest gap").
 		Row(r.Requests, r.Errors, time.Duration(r.MaxPauseMS*float64(time.Millisecond)), time.Duration(r.SteadyMS*float64(time.Millisecond)),

@@ -165,7 +165,7 @@ func TestGapsOfCallersAreToldFromThoseOfTheCluster(t *testing.T) {
 	if err := (&account{Skipped: 1}).err(); !errors.Is(err, ErrSkipped) {
 		t.Errorf("got %v, want ErrSkipped", err)
 	}
-	if err := (&account{Skipped: 1, Takeovers: 1}).err(); err != nil {
-		t.Errorf("after a takeover: got %v, want nothing", err)
+	if err := (&account{Skipped: 1, Lapses: 1}).err(); err != nil {
+		t.Errorf("after a lapse: got %v, want nothing", err)
 	}
 }
