@@ -192,7 +192,7 @@ func (a *Alloc) letTake(ctx context.Context, to quorum.SessionView, ids []seq.Se
 		try, done := context.WithTimeout(ctx, giveUp)
 		owned, err = a.peers.Take(try, to.Addr, to.Session, ids)
 		done()
-		lives := a.present()[to.Name].Session == to.Session && a.routes.table().takes(to.Name, to.Session)
+		lives := a.present()[to.Name].Session == to.Session && !a.routes.table().leaves(to.Name, to.Session)
 		if len(owned) == len(ids) || errors.Is(err, seq.ErrNodeUnfit) || !lives {
 			return owned, err
 		}
