@@ -61,13 +61,13 @@ func TestANodeThatLeavesIsGivenNothingBack(t *testing.T) {
 		f.serving(a, b, c)
 		upForLong()
 		ended := false
-		a.probes.Registers = slowly{a.group, func() {}, func() {
+		a.through(slowly{a.group, func() {}, func() {
 			time.Sleep(5 * arbiterTick) // the others plan meanwhile
 			if owner, standby := f.placed(b, "a"); owner > 0 || standby > 0 {
 				t.Errorf("the table gives %d sections to the node that has left, and it stands by for %d", owner, standby)
 			}
 			ended = true
-		}}
+		}})
 		f.leave(a)
 		if !ended {
 			t.Error("the session was not ended")
@@ -83,7 +83,7 @@ func TestANodeThatBeginsToLeaveIsNoTargetOfARebalance(t *testing.T) {
 		f.serving(a, b, c)
 		upForLong()
 		asked := false
-		a.probes.Registers = slowly{a.group, func() {
+		a.through(slowly{a.group, func() {
 			if asked {
 				return
 			}
@@ -94,7 +94,7 @@ func TestANodeThatBeginsToLeaveIsNoTargetOfARebalance(t *testing.T) {
 			if owner, standby := f.placed(b, "a"); owner > 0 || standby > 0 {
 				t.Errorf("the table gives %d sections to the node that leaves, and it stands by for %d", owner, standby)
 			}
-		}, func() {}}
+		}, func() {}})
 		f.leave(a)
 		if !asked {
 			t.Error("nothing was handed over")

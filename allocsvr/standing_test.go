@@ -48,7 +48,7 @@ func TestSectionsBetweenTwoOwnersAreNotWithoutOne(t *testing.T) {
 		time.Sleep(f.lease) // they know each other's sessions
 		had := len(a.owned())
 		looked := make(chan struct{}, 1)
-		a.probes.Registers = between{a.group, func() {
+		a.through(between{a.group, func() {
 			time.Sleep(time.Millisecond) // the last store releases as well
 			for _, n := range []*node{a, b} {
 				r := f.statusOf(n)
@@ -60,7 +60,7 @@ func TestSectionsBetweenTwoOwnersAreNotWithoutOne(t *testing.T) {
 				}
 			}
 			looked <- struct{}{}
-		}}
+		}})
 		if _, err := (adminServer{a: b.Alloc}).Drain(t.Context(), drainRequest("a")); err != nil {
 			t.Fatal(err)
 		}

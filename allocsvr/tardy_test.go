@@ -49,7 +49,7 @@ func TestASuccessorThatIsLateWithItsFirstStepLeavesNoGap(t *testing.T) {
 				}
 				steps := new(atomic.Int64)
 				steps.Store(test.steps)
-				b.probes.Registers = tardy{b.group, steps, test.late}
+				b.through(tardy{b.group, steps, test.late})
 				if _, err := (adminServer{a: b.Alloc}).Drain(t.Context(), drainRequest("a")); err != nil {
 					t.Fatal(err)
 				}
