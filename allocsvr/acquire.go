@@ -185,7 +185,7 @@ func (a *Alloc) accept(ctx context.Context, tries []*attempt) []*attempt {
 		if out.State != quorum.Won {
 			// Nothing was handed out under this epoch: should it turn out to be
 			// accepted, the next try goes on from where this one would have.
-			try.from.also = try.epoch
+			try.from = try.from.after(try.epoch)
 			a.heirs.keep(try.from)
 			try.c.abandon("")
 			continue

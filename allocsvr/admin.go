@@ -24,6 +24,7 @@ type adminServer struct {
 	stores func(context.Context) []*pb.StoreStatus
 	prefix func(context.Context) (map[seq.Register]quorum.Outcome, error)
 	era    seq.Era
+	devLog string // as Config has it
 }
 
 // Status implements pb.AdminServer.
@@ -34,7 +35,7 @@ func (s adminServer) Status(ctx context.Context, _ *pb.StatusRequest) (*pb.Statu
 		ClusterId: a.cluster, Era: uint64(s.era), Node: a.name, Session: uint64(a.session), RouteVersion: t.version(),
 		Sections: uint32(len(a.cells)), LeaseUs: uint64(a.lease / time.Microsecond), Version: version.Get().Version,
 		Numbers: a.stats.total(), Steps: a.stats.steps.Load(), Takeovers: a.stats.takeovers.Load(),
-		Handoffs: a.stats.handoffs.Load(), Nacks: a.stats.nacks.Load(), Stores: s.stores(ctx),
+		Handoffs: a.stats.handoffs.Load(), Nacks: a.stats.nacks.Load(), Stores: s.stores(ctx), DevLog: s.devLog,
 	}
 	serving, inMemory := a.census()
 	reply.SectionsOwned, reply.Counters = uint32(serving), uint64(inMemory)
@@ -47,7 +48,7 @@ func (s adminServer) Status(ctx context.Context, _ *pb.StatusRequest) (*pb.Statu
 	}
 	if owners, err := s.owners(ctx); err == nil {
 		reply.Arbiter = owners.seat
-		reply.SectionsUnowned = uint32(owners.unowned)
+		reply.SectionsUnowned, reply.SectionsMoving = uint32(owners.unowned), uint32(owners.moving)
 		a.endings(owners.regs, reply)
 		reply.Members = s.members(t, owners)
 	} else {
@@ -72,26 +73,6 @@ func (a *Alloc) census() (serving, uids int) {
 	return serving, uids
 }
 
-// Ready is nil while this node has a route table, reaches a quorum and serves what
-// it owns; else the reason why not.
-func (a *Alloc) Ready() error {
-	if a.leaving.Load() {
-		return seq.ErrShuttingDown
-	}
-	t := a.routes.table()
-	if t == nil {
-		return fmt.Errorf("%w: no route table yet", seq.ErrNoRoute)
-	}
-	if n := a.leases.Connected(); int64(n) < a.needed.Load() {
-		return a.leaseLoss()
-	}
-	desired := a.desired(t)
-	if serving, _ := a.census(); serving < desired {
-		return fmt.Errorf("%w: %d of %d sections served", a.leaseLoss(), serving, desired)
-	}
-	return nil
-}
-
 // desired counts the sections that the table gives to this node.
 func (a *Alloc) desired(t *table) (n int) {
 	if t == nil {
@@ -112,7 +93,8 @@ type ownership struct {
 	count   map[seq.Session]int
 	left    map[seq.Session]time.Duration
 	seat    string
-	unowned int
+	unowned int // by no live session
+	moving  int // held by none, but the last one that had or has asked for it lives: a hand-over
 }
 
 // owners reads all sections and the seat at a quorum of stores.
@@ -137,7 +119,11 @@ func (s adminServer) owners(ctx context.Context) (ownership, error) {
 			continue
 		}
 		if out.Holder == 0 {
-			o.unowned++
+			if o.left[out.Promised.Session] > 0 {
+				o.moving++
+			} else {
+				o.unowned++
+			}
 			continue
 		}
 		o.count[out.Holder]++
@@ -360,8 +346,8 @@ func (s adminServer) Move(ctx context.Context, req *pb.MoveRequest) (*pb.ChangeR
 	live := s.a.view(s.a.clock.Now()).live
 	return s.change(ctx, false, what, func(t *seq.RouteTable) (*seq.RouteTable, error) {
 		return placement.Move(t, seq.SectionID(req.Section), req.Node, func(name string) bool {
-			_, ok := live[name]
-			return ok
+			s, ok := live[name]
+			return ok && t.Nodes[t.Index(name)].Takes(s.Session)
 		})
 	})
 }

@@ -20,21 +20,22 @@ type arbiter struct {
 	mu       sync.Mutex               // guards alive, lost, emptying
 	alive    map[string]spell         // the live nodes
 	lost     []time.Duration          // when nodes were lost without leaving
-	emptying map[string]time.Duration // since when a drained node is left to empty itself
+	emptying map[string]time.Duration // since when a node is left to empty itself
 }
 
-// emptyPatience is how long a drained node is left to hand its sections over itself.
+// emptyPatience is how long a node that is drained or leaves is left to hand its sections
+// over itself.
 const emptyPatience = 10 * time.Second
 
-// leftToItself says whether some live, drained node still has sections and time to
-// hand them over; its own way of doing so is gentler than a new table.
+// leftToItself says whether some live node that is drained or leaves still has sections
+// and time to hand them over; its own way of doing so is gentler than a new table.
 func (r *arbiter) leftToItself(t *seq.RouteTable, now time.Duration) bool {
 	live := r.a.present()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	left := false
 	for _, n := range t.Nodes {
-		if _, ok := live[n.Name]; !ok || !n.Drained || countOwned(t, n.Name) == 0 {
+		if s, ok := live[n.Name]; !ok || n.Takes(s.Session) || countOwned(t, n.Name) == 0 {
 			delete(r.emptying, n.Name)
 			continue
 		}
@@ -48,10 +49,11 @@ func (r *arbiter) leftToItself(t *seq.RouteTable, now time.Duration) bool {
 	return left
 }
 
-// spell is a time in which a node was alive without a break.
+// spell is a time in which a node was alive as one session.
 type spell struct {
-	since  time.Duration
-	freeAt time.Duration // when its lease would end by what was last heard
+	session seq.Session
+	since   time.Duration
+	freeAt  time.Duration // when its lease would end by what was last heard
 }
 
 func newArbiter(a *Alloc, expect int, weight uint32) *arbiter {
@@ -142,10 +144,10 @@ func (r *arbiter) watch(now time.Duration) {
 	defer r.mu.Unlock()
 	for name, s := range live {
 		old, ok := r.alive[name]
-		if !ok {
+		if !ok || old.session != s.Session {
 			old.since = now
 		}
-		r.alive[name] = spell{since: old.since, freeAt: s.FreeAt}
+		r.alive[name] = spell{session: s.Session, since: old.since, freeAt: s.FreeAt}
 	}
 	for name, old := range r.alive {
 		if _, ok := live[name]; ok {
@@ -159,6 +161,15 @@ func (r *arbiter) watch(now time.Duration) {
 	for len(r.lost) > 0 && now-r.lost[0] > lossMemory {
 		r.lost = r.lost[1:]
 	}
+}
+
+// aliveFor is for how long the session has been alive; nothing until watch has seen it.
+// Needs r.mu.
+func (r *arbiter) aliveFor(name string, s seq.Session, now time.Duration) time.Duration {
+	if spell, ok := r.alive[name]; ok && spell.session == s {
+		return now - spell.since
+	}
+	return 0
 }
 
 // plan writes the next table if there is anything to change.
@@ -218,7 +229,7 @@ func (r *arbiter) input(t *seq.RouteTable, force bool) placement.Input {
 	}
 	for name, s := range live {
 		in.Live = append(in.Live, placement.Node{
-			Name: name, Addr: s.Addr, Session: s.Session, Weight: weight(name), AliveFor: now - r.alive[name].since})
+			Name: name, Addr: s.Addr, Session: s.Session, Weight: weight(name), AliveFor: r.aliveFor(name, s.Session, now)})
 	}
 	for _, n := range t.Nodes { // at the start of a cluster, owners may still come
 		if _, ok := live[n.Name]; !ok && r.a.awaited(n.Name, now) {

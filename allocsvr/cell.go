@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -88,7 +89,7 @@ func (c *cell) begin() bool {
 	if c.state != absent {
 		return false
 	}
-	c.state, c.epoch, c.successor = acquiring, seq.Epoch{}, ""
+	c.state, c.epoch = acquiring, seq.Epoch{}
 	return true
 }
 
@@ -131,7 +132,7 @@ func (c *cell) install(epoch seq.Epoch, table *counters.Table, confirmed uint64,
 		return false, fmt.Errorf("%w: section %d: base %d, high %d, confirmed %d", errInvariant, c.id, table.Base(), table.High(), confirmed)
 	}
 	c.state, c.table, c.confirmed, c.target, c.hold, c.until = owned, *table, confirmed, 0, hold, 0
-	c.pace = newPace(c.space)
+	c.pace, c.successor = newPace(c.space), ""
 	c.wake()
 	return true, nil
 }
@@ -175,9 +176,9 @@ func (c *cell) clear(successor string) {
 type sealedSection struct {
 	id    seq.SectionID
 	epoch seq.Epoch
-	// also is an epoch of this session that came directly after, whose STEP has
-	// an unknown outcome and under which nothing was handed out; mostly zero.
-	also  seq.Epoch
+	// also are epochs of this session that came directly after, whose STEPs have
+	// an unknown outcome and under which nothing was handed out; mostly none.
+	also  []seq.Epoch
 	table *counters.Table
 	// offered, if not 0, is the digest of counters that came from a peer. They are good only
 	// if the release left the same at the stores: anybody could send others, under an epoch
@@ -205,7 +206,16 @@ func (s sealedSection) genuine(left uint64) bool { return s.offered == 0 || s.of
 
 // follows says that nobody handed out a number since the seal.
 func (s sealedSection) follows(accepted seq.Epoch) bool {
-	return accepted == s.epoch || (!s.also.IsZero() && accepted == s.also)
+	return accepted == s.epoch || slices.Contains(s.also, accepted)
+}
+
+// mostAlso bounds how many attempts are remembered: of more the last ones.
+const mostAlso = 16
+
+// after is the same with one more attempt of unknown outcome.
+func (s sealedSection) after(attempt seq.Epoch) sealedSection {
+	s.also = append(slices.Clone(s.also[max(0, len(s.also)-mostAlso+1):]), attempt)
+	return s
 }
 
 // seal stops the section under its epoch for ever and gives its counters. The

@@ -200,7 +200,7 @@ func TestSealedCountersAreUsedOnlyDirectlyAfterTheirEpoch(t *testing.T) {
 		o := newOwner(t)
 		table := counters.New(10)
 		table.Take(1, 30, 40, 0)
-		o.heirs.keep(sealedSection{id: 0, epoch: sealed, also: also, table: table})
+		o.heirs.keep(sealedSection{id: 0, epoch: sealed, also: []seq.Epoch{{Round: 8, Session: ownerSession + 9}, also}, table: table})
 		try := &attempt{c: o.c, epoch: seq.Epoch{Round: 20, Session: ownerSession}}
 		kept := o.start(try, quorum.Outcome{State: quorum.Won, Accepted: row.accepted, Max: row.max})
 		if kept != row.kept || (try.table == table) != row.kept {

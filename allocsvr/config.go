@@ -67,6 +67,10 @@ type Config struct {
 	// Traces makes spans; nil: none.
 	Traces *tracing.Tracer
 
+	// DevLog is the log of the `seqctl dev` that all nodes share one process in, told to
+	// operators in place of a service manager; empty: this is a process of its own.
+	DevLog string
+
 	Logger *slog.Logger
 }
 

@@ -6,6 +6,10 @@ import "errors"
 // out another number.
 var errInvariant = errors.New("invariant broken")
 
+// errTaking: a node is not ready, since nobody has some of the sections that the table gives
+// to it. It takes them by itself.
+var errTaking = errors.New("sections are being taken")
+
 // Errors of parked counters.
 var (
 	// ErrParkedCorrupt: the file of parked counters is damaged; it is ignored, the

@@ -60,7 +60,7 @@ func FuzzRouteTable(f *testing.F) {
 		f.Fatal(err)
 	}
 	body, err := proto.Marshal(rpc.RoutesToProto(&seq.RouteTable{
-		Version: 4, Frozen: "why", Nodes: []seq.Node{{Name: "a", Addr: "h:1", Session: 2, Weight: 100}, {Name: "b", Addr: "h:2", Session: 3, Weight: 50, Drained: true}},
+		Version: 4, Frozen: "why", Nodes: []seq.Node{{Name: "a", Addr: "h:1", Session: 2, Weight: 100}, {Name: "b", Addr: "h:2", Session: 3, Weight: 50, Drained: true, Leaving: 3}},
 		Sections: []seq.Placement{{Owner: 0, Standby: 1, Standby2: seq.NoNode}, {Owner: seq.NoNode, Standby: seq.NoNode, Standby2: seq.NoNode}, {Owner: 1, Standby: 0, Standby2: seq.NoNode}},
 		Pins:     map[seq.SectionID]string{2: "b"},
 	}))

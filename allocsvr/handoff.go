@@ -85,10 +85,10 @@ func (a *Alloc) misplaced(now time.Duration) map[string][]seq.SectionID {
 	byNode := make(map[string][]seq.SectionID)
 	for _, id := range a.owned() {
 		owner, ok := t.Owner(id)
-		if !ok || owner.Name == a.name || owner.Drained {
+		if !ok || owner.Name == a.name {
 			continue
 		}
-		if s, live := v.live[owner.Name]; live && a.steady(s.Session, now) {
+		if s, live := v.live[owner.Name]; live && owner.Takes(s.Session) && a.steady(s.Session, now) {
 			byNode[owner.Name] = append(byNode[owner.Name], id)
 		}
 	}
@@ -128,8 +128,8 @@ func (a *Alloc) handOverAll(ctx context.Context, to quorum.SessionView, ids []se
 // goes on from its own sealed counters. A failure after it: whoever acquires first
 // goes on, and only counters sealed under the last accepted epoch are used, so in
 // every case no number is handed out twice. A crash here is a crash of the owner.
-func (a *Alloc) handOver(ctx context.Context, to quorum.SessionView, ids []seq.SectionID) (moved int, err error) {
-	ctx, cancel := context.WithTimeout(ctx, giveUp)
+func (a *Alloc) handOver(life context.Context, to quorum.SessionView, ids []seq.SectionID) (moved int, err error) {
+	ctx, cancel := context.WithTimeout(life, giveUp)
 	defer cancel()
 	var sealed []sealedSection
 	for _, id := range ids {
@@ -159,7 +159,7 @@ func (a *Alloc) handOver(ctx context.Context, to quorum.SessionView, ids []seq.S
 	for _, s := range sealed {
 		taken = append(taken, s.id)
 	}
-	owned, err := a.peers.Take(ctx, to.Addr, to.Session, taken)
+	owned, err := a.letTake(life, to, taken)
 	for _, id := range owned {
 		if s, ok := open[id]; ok {
 			a.cells[id].drop(s.epoch, to.Addr)
@@ -177,6 +177,32 @@ func (a *Alloc) handOver(ctx context.Context, to quorum.SessionView, ids []seq.S
 		err = errors.Join(err, errNotTaken)
 	}
 	return moved, err
+}
+
+// takePatience bounds how long a successor that lives is left to take what was released for it.
+const takePatience = 10 * time.Second
+
+// letTake lets the successor acquire what was released for it, and again while it lives and
+// has not: an attempt of it that was late may have been accepted, and it alone knows then that
+// nothing was handed out under that epoch (sealedSection.also). Any other node that acquires,
+// this one too, has to go on from the base, which leaves a gap.
+func (a *Alloc) letTake(ctx context.Context, to quorum.SessionView, ids []seq.SectionID) (owned []seq.SectionID, err error) {
+	ctx, cancel := context.WithTimeout(ctx, takePatience)
+	defer cancel()
+	for {
+		try, done := context.WithTimeout(ctx, giveUp)
+		owned, err = a.peers.Take(try, to.Addr, to.Session, ids)
+		done()
+		lives := a.present()[to.Name].Session == to.Session && !a.routes.table().leaves(to.Name, to.Session)
+		if len(owned) == len(ids) || errors.Is(err, seq.ErrNodeUnfit) || !lives {
+			return owned, err
+		}
+		select {
+		case <-ctx.Done():
+			return owned, err
+		case <-time.After(a.lease / 50):
+		}
+	}
 }
 
 // errNotTaken: the successor could not acquire what it was offered.

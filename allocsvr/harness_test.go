@@ -98,7 +98,7 @@ func (f *fleet) start(name string, expect int, file string) *node {
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	n := &node{group: group, probes: &probes{Registers: group}, done: make(chan struct{}), file: file}
+	n := &node{group: group, probes: &probes{Registers: swappable(group)}, done: make(chan struct{}), file: file}
 	secret := seq.NewSecret()
 	session := secret.Session()
 	log := f.log.With("node", name)

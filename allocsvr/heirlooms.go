@@ -17,7 +17,8 @@ type heirlooms struct {
 	offered map[seq.SectionID]sealedSection
 }
 
-// keep stores counters of this machine, in place of others with a lower epoch.
+// keep stores counters of this machine, in place of others of the section with a lower
+// epoch, or that know of fewer attempts after the same one.
 func (h *heirlooms) keep(sections ...sealedSection) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -26,7 +27,8 @@ func (h *heirlooms) keep(sections ...sealedSection) {
 	}
 	for _, s := range sections {
 		s.body = nil
-		if old, ok := h.own[s.id]; !ok || old.epoch.Less(s.epoch) {
+		old, ok := h.own[s.id]
+		if !ok || old.epoch.Less(s.epoch) || old.epoch == s.epoch && len(old.also) < len(s.also) {
 			h.own[s.id] = s
 		}
 	}

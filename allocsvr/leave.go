@@ -20,6 +20,7 @@ func (a *Alloc) Leave(ctx context.Context, file string) error {
 	ctx, span := a.traces.Rare(ctx, "alloc.leave")
 	defer span.End(nil)
 	a.leaving.Store(true)
+	a.tellLeaving(ctx)
 	a.seat.release(ctx, a)
 	moved := a.handAway(ctx)
 	a.gone.Store(true)
@@ -30,6 +31,31 @@ func (a *Alloc) Leave(ctx context.Context, file string) error {
 		return fmt.Errorf("leave: %w", err)
 	}
 	return nil
+}
+
+// tellPatience bounds how long a node waits for the table to say that it leaves: with the
+// quorum lost it says so nowhere, and then there is no arbiter either.
+const tellPatience = time.Second
+
+// tellLeaving marks this session in the table as one that leaves, before anything else. Its
+// lease still runs, so it looks alive; after the mark no plan of any node gives it anything.
+func (a *Alloc) tellLeaving(ctx context.Context) {
+	if a.routes.table() == nil {
+		return // not in it for all that is known here
+	}
+	ctx, cancel := context.WithTimeout(ctx, tellPatience)
+	defer cancel()
+	_, err := a.changeRoutes(ctx, func(t *seq.RouteTable) ([]event, error) {
+		i := t.Index(a.name)
+		if i < 0 || t.Nodes[i].Leaving == a.session {
+			return nil, errUnchanged
+		}
+		t.Nodes[i].Leaving = a.session
+		return nil, nil
+	})
+	if err != nil {
+		a.log.Warn("leaving, but the table does not say so", "error", err)
+	}
 }
 
 // handAway hands every section over, to the standbys or any other live node, and
@@ -121,13 +147,14 @@ func (a *Alloc) successorOf(c *cell) string {
 	return c.successor
 }
 
-// successorsView is who may be given sections: live, neither drained nor away.
+// successorsView is who may be given sections: live, not away, and the table says nothing
+// against it.
 func (a *Alloc) successorsView(away map[string]seq.Session) view {
 	v := a.view(a.clock.Now())
 	delete(v.live, a.name)
 	t := a.routes.table()
 	for name, s := range v.live {
-		if away[name] == s.Session || (t != nil && t.Index(name) >= 0 && t.Nodes[t.Index(name)].Drained) {
+		if away[name] == s.Session || !t.takes(name, s.Session) {
 			delete(v.live, name)
 		}
 	}

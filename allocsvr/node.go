@@ -123,7 +123,7 @@ func (n *Node) RegisterAdmin(srv grpc.ServiceRegistrar) {
 
 func (n *Node) admin(view *membership.View, stores func(context.Context) []*pb.StoreStatus) adminServer {
 	return adminServer{
-		a: n.alloc, ready: n.Ready, view: view, era: n.era, stores: stores,
+		a: n.alloc, ready: n.Ready, view: view, era: n.era, stores: stores, devLog: n.cfg.DevLog,
 		prefix: func(ctx context.Context) (map[seq.Register]quorum.Outcome, error) {
 			return n.group.ReadPrefix(ctx, n.alloc.session, string(seq.KindSection))
 		},

@@ -37,6 +37,25 @@ func (t *table) Owner(id seq.SectionID) (seq.Node, bool) {
 	return t.RouteTable.Owner(id)
 }
 
+// takes is false if the table says that the node, alive as that session, is to be given
+// nothing.
+func (t *table) takes(name string, s seq.Session) bool {
+	if t == nil {
+		return true
+	}
+	i := t.Index(name)
+	return i < 0 || t.Nodes[i].Takes(s)
+}
+
+// leaves is true if the table says that the node's session has begun to leave.
+func (t *table) leaves(name string, s seq.Session) bool {
+	if t == nil {
+		return false
+	}
+	i := t.Index(name)
+	return i >= 0 && t.Nodes[i].Leaving == s
+}
+
 // routes is the newest table that this node knows.
 type routes struct {
 	current atomic.Pointer[table]

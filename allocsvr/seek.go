@@ -125,15 +125,15 @@ func (a *Alloc) steady(id seq.Session, now time.Duration) bool {
 }
 
 // heir is the node that should take the section: its owner by the table, or the
-// first standby that is alive once the owner is not.
+// first standby that is alive once the owner is not, and does not leave.
 func (a *Alloc) heir(t *table, id seq.SectionID, v view, now time.Duration) string {
-	for _, i := range t.Sections[id].Candidates() {
+	for k, i := range t.Sections[id].Candidates() {
 		if i < 0 {
 			continue
 		}
-		name := t.Nodes[i].Name
-		if _, ok := v.live[name]; ok || a.awaited(name, now) {
-			return name
+		node := t.Nodes[i]
+		if s, ok := v.live[node.Name]; ok && (k == 0 || node.Leaving != s.Session) || !ok && a.awaited(node.Name, now) {
+			return node.Name
 		}
 	}
 	return ""

@@ -15,7 +15,12 @@ type Node struct {
 	Session Session `json:"session"`
 	Weight  uint32  `json:"weight"` // share of the sections, 100 is normal
 	Drained bool    `json:"drained,omitempty"`
+	Leaving Session `json:"leaving,omitempty"` // has begun to leave, in order; 0: none
 }
+
+// Takes says whether the node, alive as that session, may be given sections. A session
+// that has begun to leave never may again; the node may as another one.
+func (n Node) Takes(s Session) bool { return !n.Drained && n.Leaving != s }
 
 // Placement is who should serve a section: indices into RouteTable.Nodes, or NoNode.
 type Placement struct {

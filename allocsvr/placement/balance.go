@@ -15,7 +15,7 @@ import (
 // A move lowers the sum over all nodes of |held - fair|, so that plans end.
 func (p *planner) balance() {
 	if p.makeshift {
-		return // drained nodes hold what they must, and are given nothing for balance
+		return // nodes that are drained or leave hold what they must, and are given nothing for balance
 	}
 	b := balancer{planner: p}
 	b.weigh()

@@ -159,3 +159,28 @@ func TestARebalanceByForceIsPureRendezvousButForPins(t *testing.T) {
 		t.Errorf("a second rebalance changed %v, want nothing", changes)
 	}
 }
+
+func TestASessionThatLeavesIsGivenNothingAndTheNodeIsAgainAsAnotherOne(t *testing.T) {
+	nodes := alive(time.Hour, "a", "b", "c")
+	in := Input{Table: firstTable(t, 256, nodes...), Sections: 256, Live: nodes, Config: Config{Budget: 256}}
+	in.Table = in.Table.Clone()
+	in.Table.Nodes[1].Leaving = nodes[1].Session
+	for _, force := range []bool{false, true} {
+		in.Force = force
+		next, _, _ := apply(t, in)
+		for id, p := range next.Sections {
+			if slices.Contains([]int16{p.Owner, p.Standby, p.Standby2}, 1) {
+				t.Fatalf("force %v: section %d is placed on the node that leaves: %v", force, id, p)
+			}
+		}
+		in.Table = next
+	}
+	in.Force = false
+	if next := settle(t, in); held(next)["b"] != 0 {
+		t.Errorf("the node that leaves came to hold %d sections, want none", held(next)["b"])
+	}
+	in.Live[1].Session = 99
+	if got := held(settle(t, in))["b"]; got != 256/3 {
+		t.Errorf("the node holds %d sections as another session, want its share of %d", got, 256/3)
+	}
+}

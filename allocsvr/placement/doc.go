@@ -8,6 +8,7 @@
 //   - every section has an owner as soon as one node is live;
 //   - a node that dies or is drained moves its own sections only, to the node
 //     that serves them already or to their standbys;
+//   - a session that has begun to leave is given nothing, from then on;
 //   - a node that returns is given nothing back for having owned it: sections go
 //     to a node only for balance, after Dwell, Budget of them in one plan;
 //   - planning again on its own output with the same view ends in "nothing to do";

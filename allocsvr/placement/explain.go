@@ -87,8 +87,10 @@ func (p *planner) why(id seq.SectionID, from, to int16) string {
 		return "it had no owner"
 	case !p.nodes[from].live:
 		return p.name(from) + " is not live"
-	case !p.nodes[from].fit:
+	case p.next.Nodes[from].Drained:
 		return p.name(from) + " is drained"
+	case !p.nodes[from].fit:
+		return p.name(from) + " leaves"
 	default:
 		return p.name(to) + " held less than half of its share"
 	}

@@ -29,7 +29,7 @@ func Drain(t *seq.RouteTable, name string, undo bool) (*seq.RouteTable, error) {
 // that it works under a freeze too; name "" takes the pin away and leaves the
 // section where it is. live must not be nil. Without an error the result is never
 // nil. seq.ErrUnknownSection: outside of the table. seq.ErrUnknownNode: not in the
-// table. seq.ErrNodeUnfit: not live or drained.
+// table. seq.ErrNodeUnfit: not live, by the caller's word, or drained.
 func Move(t *seq.RouteTable, section seq.SectionID, name string, live func(string) bool) (*seq.RouteTable, error) {
 	if int(section) >= len(t.Sections) {
 		return nil, fmt.Errorf("%w: move section %d, the table has %d", seq.ErrUnknownSection, section, len(t.Sections))

@@ -156,6 +156,7 @@ type node struct {
 	weight   float64 // >= 1
 	live     bool
 	fit      bool // may be given sections; fit => live
+	session  seq.Session
 	aliveFor time.Duration
 }
 
@@ -168,7 +169,7 @@ type planner struct {
 	nodes  []node
 
 	first     bool // no table yet
-	makeshift bool // every live node is drained: they have to do
+	makeshift bool // every live node is drained or leaves: they have to do
 	changes   []Change
 }
 
@@ -230,7 +231,7 @@ func (p *planner) adoptLive() {
 		default:
 			p.refresh(&t.Nodes[i], n)
 		}
-		p.nodes[i].live, p.nodes[i].aliveFor = true, n.AliveFor
+		p.nodes[i].live, p.nodes[i].aliveFor, p.nodes[i].session = true, n.AliveFor, n.Session
 	}
 }
 
@@ -244,14 +245,14 @@ func (p *planner) refresh(known *seq.Node, now Node) {
 	known.Addr, known.Session = now.Addr, now.Session
 }
 
-// judge says who is fit: live and not drained; with nobody of that kind, live.
+// judge says who is fit: live, neither drained nor leaving; with nobody of that kind, live.
 func (p *planner) judge() {
 	p.makeshift = true
 	for i := range p.nodes {
 		n, known := &p.nodes[i], p.next.Nodes[i]
 		n.hash = uint64(seq.HashKey(known.Name))
 		n.weight = float64(max(1, known.Weight))
-		n.fit = n.live && !known.Drained
+		n.fit = n.live && known.Takes(n.session)
 		p.makeshift = p.makeshift && !n.fit
 	}
 	for i := range p.nodes {

@@ -22,7 +22,7 @@ func RoutesToProto(t *seq.RouteTable) *pb.RouteTable {
 		Frozen:   t.Frozen,
 	}
 	for i, n := range t.Nodes {
-		out.Nodes[i] = &pb.Node{Name: n.Name, Addr: n.Addr, Session: uint64(n.Session), Weight: n.Weight, Drained: n.Drained}
+		out.Nodes[i] = &pb.Node{Name: n.Name, Addr: n.Addr, Session: uint64(n.Session), Weight: n.Weight, Drained: n.Drained, Leaving: uint64(n.Leaving)}
 	}
 	for i, p := range t.Sections {
 		out.Owner[i], out.Standby[i], out.Standby2[i] = int32(p.Owner), int32(p.Standby), int32(p.Standby2)
@@ -55,7 +55,7 @@ func RoutesFromProto(t *pb.RouteTable, m seq.Mapping) (*seq.RouteTable, error) {
 	for i, node := range t.GetNodes() {
 		out.Nodes[i] = seq.Node{
 			Name: node.GetName(), Addr: node.GetAddr(), Session: seq.Session(node.GetSession()),
-			Weight: node.GetWeight(), Drained: node.GetDrained(),
+			Weight: node.GetWeight(), Drained: node.GetDrained(), Leaving: seq.Session(node.GetLeaving()),
 		}
 	}
 	for i := range out.Sections {

@@ -55,8 +55,17 @@ type report struct {
 	Invalid     int      `json:"invalid"`
 	Gaps        int      `json:"gaps"`
 	LongestGap  int      `json:"longest_gap"`
+	Account     *account `json:"account"`
 	Examples    []string `json:"examples"`
 	Timeline    []moment `json:"timeline"`
+}
+
+// account tells whose the gaps are.
+type account struct {
+	Answered uint64 `json:"answered"`
+	Unheard  uint64 `json:"unheard"`
+	Skipped  uint64 `json:"skipped"`
+	Lapses   uint64 `json:"lapses"`
 }
 
 type moment struct {

@@ -7,7 +7,11 @@ func TestARestartedAllocFailsNoCall(t *testing.T) {
 }
 
 func TestADrainedAllocFailsNoCall(t *testing.T) {
-	run(t, "drain-alloc").wants(t, "taken over", "table", "all served")
+	r := run(t, "drain-alloc")
+	r.wants(t, "taken over", "table", "all served")
+	if a := r.Account; a == nil || a.Answered == 0 || a.Skipped > 0 && a.Lapses == 0 {
+		t.Errorf("got %+v, want every number that no caller got to have been handed out all the same", a)
+	}
 }
 
 func TestARollingRestartFailsNoCall(t *testing.T) {

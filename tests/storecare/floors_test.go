@@ -10,6 +10,7 @@ import (
 	"github.com/seqsvr/seqsvr/internal/rpc"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/snowflake"
+	"github.com/seqsvr/seqsvr/storesvr/backup"
 	"github.com/seqsvr/seqsvr/tests/harness"
 )
 

@@ -14,7 +14,7 @@ import (
 // changeTimeout is the default of the verbs that move sections.
 const changeTimeout = 15 * time.Second
 
-// change is what drain, undrain, move and rebalance print.
+// change is what undrain, move and rebalance print.
 type change struct {
 	Change       string `json:"change"`
 	Subject      string `json:"subject,omitempty"`

@@ -20,6 +20,10 @@ import (
 var (
 	// errNoAnswer: nothing answers at an address. Retry when the cluster runs.
 	errNoAnswer = errors.New("no answer")
+	// errStillDraining: drain --wait gave up waiting; the drain goes on.
+	errStillDraining = errors.New("not drained")
+	// errUndrained: somebody took the drain back while drain --wait waited for it.
+	errUndrained = errors.New("the drain was taken back meanwhile")
 	// errUnhealthy: status found that the cluster does not serve everything.
 	errUnhealthy = errors.New("cluster does not serve everything")
 )

@@ -29,6 +29,10 @@ func TestStatusSaysWhatToDoFirst(t *testing.T) {
 		{"an old disk", nil, func(s *pb.StatusReply) { s.Stores[0].State = "distrusted: session 1 has seen more" }, "seqctl store replace --dead s1 "},
 		{"a node away", []seq.Node{gone}, func(*pb.StatusReply) {}, "on gone: systemctl start seqsvr-allocsvr"},
 		{"a node without its lease", nil, func(s *pb.StatusReply) { s.Ready, s.Reason = false, "lease ended" }, "on a: journalctl -u seqsvr-allocsvr"},
+		{"a node without its lease in dev", nil, func(s *pb.StatusReply) {
+			s.Ready, s.Reason, s.DevLog = false, "lease ended", "data/dev/dev.log"
+		}, "tail data/dev/dev.log"},
+		{"a store away in dev", nil, func(s *pb.StatusReply) { s.Stores[2].Reachable, s.DevLog = false, "data/dev/dev.log" }, "tail data/dev/dev.log"},
 		{"a frozen table", nil, func(s *pb.StatusReply) { s.Frozen = "2 of 3 nodes" }, "seqctl rebalance"},
 		{"sections in between", nil, func(s *pb.StatusReply) { s.SectionsUnowned = 3 }, "seqctl leases"},
 		{"a section used up", nil, func(s *pb.StatusReply) { s.Ending = []*pb.EndingSection{{Section: 3, Space: "user", Spent: true}} }, "seqctl events"},

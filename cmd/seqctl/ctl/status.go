@@ -28,6 +28,7 @@ type statusResult struct {
 	RouteVersion uint64         `json:"route_version"`
 	Sections     uint32         `json:"sections"`
 	Unowned      uint32         `json:"sections_unowned"`
+	Moving       uint32         `json:"sections_moving"` // between two owners, not among the unowned
 	Arbiter      string         `json:"arbiter"`
 	Frozen       string         `json:"frozen"`
 	LeaseMS      float64        `json:"lease_ms"`
@@ -111,7 +112,7 @@ func newStatus(s *survey) statusResult {
 		r.First, r.Why = byCause[0].do, byCause[0].why
 	}
 	if best := s.view(); best != nil {
-		r.Era, r.RouteVersion, r.Unowned = best.GetEra(), best.GetRouteVersion(), best.GetSectionsUnowned()
+		r.Era, r.RouteVersion, r.Unowned, r.Moving = best.GetEra(), best.GetRouteVersion(), best.GetSectionsUnowned(), best.GetSectionsMoving()
 		r.Arbiter, r.Frozen, r.LeaseMS = best.GetArbiter(), best.GetFrozen(), float64(best.GetLeaseUs())/1000
 		for _, st := range sortedBy(best.GetStores(), (*pb.StoreStatus).GetAddr) {
 			state := st.GetState()

@@ -75,9 +75,25 @@ func (s *survey) troubles() []trouble {
 		}
 	}
 	all = append(all, s.endTroubles(best)...)
+	if log := best.GetDevLog(); log != "" {
+		for i := range all {
+			all[i].inDev(log)
+		}
+	}
 	all = append(all, s.idTroubles...)
 	slices.SortStableFunc(all, func(a, b trouble) int { return cmp.Compare(a.cause, b.cause) })
 	return all
+}
+
+// inDev puts advice for nodes that share one process with all others in place of that for
+// services: there is none of them to start alone.
+func (t *trouble) inDev(log string) {
+	switch t.cause {
+	case allocatorNotReady:
+		t.do, t.why = "tail "+log, "all nodes starve together in one seqctl dev: leave it more of the machine, or try --lease 10s"
+	case storeAway, noQuorum, allocatorAway, routerAway:
+		t.do, t.why = "tail "+log, "all nodes share one process, seqctl dev: if one has ended, stop dev and start it again"
+	}
 }
 
 // storeTroubles are those of the stores, and of there being too few of them.
@@ -172,6 +188,9 @@ func (s *survey) notes() []string {
 		default:
 			out = append(out, fmt.Sprintf("alloc %s is drained; seqctl undrain %s gives it sections again", node.Name, node.Name))
 		}
+	}
+	if n := s.view().GetSectionsMoving(); n > 0 {
+		out = append(out, fmt.Sprintf("%d of %d sections are being handed over at this moment; their callers wait for it", n, s.view().GetSections()))
 	}
 	return out
 }

@@ -1,6 +1,7 @@
 package ctl
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/testing/protocmp"
 
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
@@ -77,7 +79,6 @@ func TestChangesReachAnAllocatorThatAnswers(t *testing.T) {
 		want any
 		json change
 	}{
-		{"drain b", &pb.DrainRequest{Node: "b"}, change{"drain", "b", 8, 4}},
 		{"undrain b", &pb.DrainRequest{Node: "b", Undo: true}, change{"undrain", "b", 8, 4}},
 		{"move 5 b", &pb.MoveRequest{Section: 5, Node: "b"}, change{"move", "5", 8, 1}},
 		{"move 5 --unpin", &pb.MoveRequest{Section: 5}, change{"move", "5", 8, 1}},
@@ -98,6 +99,79 @@ func TestChangesReachAnAllocatorThatAnswers(t *testing.T) {
 		if err := json.Unmarshal([]byte(out), &got); err != nil || got != test.json {
 			t.Errorf("%s: printed %q (%v), want %+v", test.line, out, err, test.json)
 		}
+	}
+}
+
+func TestADrainSaysThatItWasAskedForAndNotThatItIsDone(t *testing.T) {
+	n := serve(t, gone)
+	out, err := call(t, "drain", "b", "--addr", n.addr, "-o", "json")
+	var got drainResult
+	if err := errors.Join(err, json.Unmarshal([]byte(out), &got)); err != nil {
+		t.Fatal(err)
+	}
+	if want := (drainResult{"drain", "b", 8, 4, "asked"}); got != want {
+		t.Errorf("printed %+v, want %+v", got, want)
+	}
+	if diff := cmp.Diff([]any{&pb.DrainRequest{Node: "b"}}, n.changes, protocmp.Transform()); diff != "" {
+		t.Errorf("asked for (-want +got)\n%s", diff)
+	}
+	if out, err = call(t, "drain", "b", "--addr", n.addr); err != nil || !strings.Contains(out, "asked") {
+		t.Errorf("got %v and %q", err, out)
+	}
+}
+
+func TestADrainThatWaitsEndsOnlyWhenEverySectionIsOwnedElsewhere(t *testing.T) {
+	b := &pb.MemberStatus{Name: "b", Role: "alloc", State: "alive", Session: 2, LeaseLeftMs: 900, Drained: true}
+	undrained := seq.Node{Name: "b", Addr: gone.Addr, Session: 2, Weight: 100}
+	drained := undrained
+	drained.Drained = true
+	tests := []struct {
+		name   string
+		node   seq.Node
+		change func(s *pb.StatusReply, b *pb.MemberStatus)
+		want   string // part of what is left; empty: nothing
+		err    error
+	}{
+		{"all moved", drained, func(*pb.StatusReply, *pb.MemberStatus) {}, "", nil},
+		{"the stores still know it as owner", drained, func(_ *pb.StatusReply, b *pb.MemberStatus) { b.SectionsOwned = 3 }, "3 sections to go", errStillDraining},
+		{"the table still wants some there", drained, func(_ *pb.StatusReply, b *pb.MemberStatus) { b.SectionsDesired = 2 }, "2 sections to go", errStillDraining},
+		{"some are on their way", drained, func(s *pb.StatusReply, _ *pb.MemberStatus) { s.SectionsMoving = 5 }, "5 sections are on their way", errStillDraining},
+		{"nobody has some", drained, func(s *pb.StatusReply, _ *pb.MemberStatus) { s.SectionsUnowned = 4 }, "4 sections of the cluster have no owner", errStillDraining},
+		{"an old table", drained, func(s *pb.StatusReply, _ *pb.MemberStatus) { s.RouteVersion = 7 }, "has not been read yet", errStillDraining},
+		{"the stores do not answer", drained, func(s *pb.StatusReply, b *pb.MemberStatus) { s.Members, b.LeaseLeftMs = []*pb.MemberStatus{b}, -1 }, "could not be read", errStillDraining},
+		{"undrained meanwhile", undrained, func(*pb.StatusReply, *pb.MemberStatus) {}, "", errUndrained},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			n, m := serve(t, test.node), proto.CloneOf(b)
+			n.status.RouteVersion, n.routes.Routes.Version = 8, 8
+			n.status.Members = append(n.status.Members, m)
+			test.change(n.status, m)
+			var out, progress bytes.Buffer
+			err := Execute(t.Context(), Root(), []string{"drain", "b", "--wait", "--timeout", "600ms", "--addr", n.addr, "-o", "json"}, &out, &progress)
+			if !errors.Is(err, test.err) || test.err == nil && err != nil {
+				t.Fatalf("got %v, want %v", err, test.err)
+			}
+			if test.err != nil {
+				if out.Len() > 0 || !strings.Contains(err.Error(), test.want) || !strings.Contains(progress.String(), test.want) {
+					t.Errorf("got %v, printed %q and told %q, want %q in the error and told", err, out.String(), progress.String(), test.want)
+				}
+				return
+			}
+			var got drainResult
+			if err := json.Unmarshal(out.Bytes(), &got); err != nil || got.State != "drained" || got.ToMove != 0 {
+				t.Errorf("printed %q (%v), want drained", out.String(), err)
+			}
+		})
+	}
+}
+
+func TestSectionsOnTheirWayAreANoteAndNoFailure(t *testing.T) {
+	n := serve(t)
+	n.status.SectionsMoving = 5
+	r, err := statusOf(t, n)
+	if err != nil || r.Health != healthy || r.Moving != 5 || len(r.Notes) != 1 || !strings.Contains(r.Notes[0], "5 of 8 sections are being handed over") {
+		t.Errorf("got %v, %s, %d moving and notes %q", err, r.Health, r.Moving, r.Notes)
 	}
 }
 

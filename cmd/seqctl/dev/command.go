@@ -28,6 +28,18 @@ const (
 	stopPatience  = 30 * time.Second // for stopping in order
 )
 
+// Leases, where --lease does not say.
+//
+// In one process all nodes starve together, and none dies alone: a short lease would only
+// lapse on a busy machine and make UIDs jump to their ceilings. What a long one costs is the
+// wait after a kill -9 of dev, for which the stores keep the former owners' sections. Half of
+// the most that the stores grant (storesvr --max-lease) is long enough for a machine that is
+// many times overloaded, and short enough for that wait.
+const (
+	leaseHere      = 5 * time.Second
+	leaseProcesses = time.Second // as the daemons have it: here one may be killed alone
+)
+
 // options are the flags of dev.
 type options struct {
 	localcluster.Config
@@ -94,7 +106,7 @@ With --processes, SIGHUP starts daemons again that have ended.`,
 	fs.IntVar(&o.Routers, "routers", o.Routers, "number of routers; the first one listens at --listen and --http")
 	fs.Uint32Var(&o.Sections, "sections", seq.DefaultSections, "how many `sections`, fixed at the first start in a directory")
 	fs.Uint64Var(&o.Step, "step", seq.DefaultStep, "`numbers` that one write moves a section's max, fixed likewise")
-	fs.DurationVar(&o.Lease, "lease", time.Second, "how long the stores keep others from an AllocSvr's sections")
+	fs.DurationVar(&o.Lease, "lease", 0, fmt.Sprintf("how long the stores keep others from an AllocSvr's sections; 0: %v, or %v with --processes", leaseHere, leaseProcesses))
 	fs.BoolVar(&o.processes, "processes", false, "run every daemon as a process of its own, from the binaries beside seqctl")
 	fs.StringVar(&o.Bin, "bin", "", "with --processes, the `folder` of the binaries; empty: that of seqctl")
 	fs.BoolVar(&o.Supervise, "supervise", false, "with --processes, run each AllocSvr below a parent that ends its lease when it dies")
@@ -103,8 +115,14 @@ With --processes, SIGHUP starts daemons again that have ended.`,
 	return cmd
 }
 
-// check names the first flag that cannot work, as daemon.ErrUsage.
+// check names the first flag that cannot work, as daemon.ErrUsage, and fills the lease in.
 func (o *options) check() error {
+	switch {
+	case o.Lease == 0 && o.processes:
+		o.Lease = leaseProcesses
+	case o.Lease == 0:
+		o.Lease = leaseHere
+	}
 	if err := o.Validate(); err != nil {
 		return daemon.Usage(err)
 	}

@@ -65,7 +65,7 @@ func (h *here) start(o *options, layout *localcluster.Layout) error {
 	if err != nil {
 		return err
 	}
-	if h.log, err = os.OpenFile(filepath.Join(layout.Dir, "dev.log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644); err != nil {
+	if h.log, err = os.OpenFile(logFile(layout), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644); err != nil {
 		return fmt.Errorf("open the log: %w", err)
 	}
 	logger, _, err := daemon.NewLogger(h.log, o.logLevel, "text")
@@ -81,6 +81,9 @@ func (h *here) start(o *options, layout *localcluster.Layout) error {
 	}
 	return nil
 }
+
+// logFile is where all daemons of one process log.
+func logFile(layout *localcluster.Layout) string { return filepath.Join(layout.Dir, "dev.log") }
 
 // listen makes one daemon.
 func listen(o *options, layout *localcluster.Layout, n localcluster.Node, logger *slog.Logger) (server, error) {
@@ -98,7 +101,7 @@ func listen(o *options, layout *localcluster.Layout, n localcluster.Node, logger
 		cfg := allocsvr.DefaultConfig()
 		cfg.Name, cfg.DataDir, cfg.Listen, cfg.ClusterID, cfg.Logger = n.Name, n.Dir, n.Addr, layout.ClusterID, logger
 		cfg.Stores, cfg.Lease, cfg.ExpectAllocs = layout.Addrs(localcluster.RoleStore), o.Lease, o.Allocs
-		cfg.GossipListen, cfg.GossipJoin = n.Gossip, layout.GossipAddrs()
+		cfg.GossipListen, cfg.GossipJoin, cfg.DevLog = n.Gossip, layout.GossipAddrs(), logFile(layout)
 		s, err := allocsvr.New(cfg)
 		if err != nil {
 			return server{}, err

@@ -23,6 +23,9 @@ var (
 	ErrReadyFile = errors.New("bad ready file")
 	// ErrNotRecovered: the cluster did not serve everything again in time.
 	ErrNotRecovered = errors.New("cluster did not recover")
+	// ErrSkipped: after a planned change sequences stand above what any node handed out,
+	// though no node lost its lease.
+	ErrSkipped = errors.New("the cluster skipped numbers in a planned change")
 	// ErrBroken: a number was handed out twice, or a smaller one after a larger one.
 	ErrBroken = errors.New("the sequences are broken")
 )

@@ -35,6 +35,7 @@ type report struct {
 	Invalid     int      `json:"invalid"`
 	Gaps        uint64   `json:"gaps"`        // numbers that nobody got
 	LongestGap  uint64   `json:"longest_gap"` // of those, in a row
+	Account     *account `json:"account"`     // of the gaps; null where it cannot be made
 	Examples    []string `json:"examples"`    // of broken promises
 	Timeline    []moment `json:"timeline"`
 }
@@ -165,6 +166,10 @@ func (r *report) table(w io.Writer) *ui.Table {
 	fmt.Fprintln(w)
 	for _, text := range append(r.Reasons, r.Examples...) {
 		fmt.Fprintf(w, "  - %s\n", text)
+	}
+	if a := r.Account; a != nil {
+		fmt.Fprintf(w, "  - %s numbers answered, %s handed out to a call that did not hear of it in time and took another, %s skipped by the cluster, %d lapses of leases\n",
+			ui.Uint(a.Answered), ui.Uint(a.Unheard), ui.Uint(a.Skipped), a.Lapses)
 	}
 	return ui.NewTable("requests", "errors", "longest pause", "before", "duplicates", "regressions", "gaps", "longest gap").
 		Row(r.Requests, r.Errors, time.Duration(r.MaxPauseMS*float64(time.Millisecond)), time.Duration(r.SteadyMS*float64(time.Millisecond)),

@@ -1,6 +1,7 @@
 package drill
 
 import (
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -136,5 +137,35 @@ func TestALeaseEndsWhenAQuorumOfStoresHasLetItGo(t *testing.T) {
 	}
 	if want := []string{eventFault, eventLeaseEnd, eventTaken}; !cmp.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
+func TestGapsOfCallersAreToldFromThoseOfTheCluster(t *testing.T) {
+	got := func(uid, first, last uint64) history.Call {
+		return history.Call{Key: history.Key{UID: uid}, First: first, Last: last, End: 1}
+	}
+	lost := history.Call{Key: history.Key{UID: 2}, End: 1, Err: "late"}
+	calls := []history.Call{got(1, 1, 2), got(1, 4, 4), got(2, 1, 1), lost}
+	tests := []struct {
+		name   string
+		stands map[uint64]uint64 // 0: not known
+		handed uint64
+		want   account
+	}{
+		{"all that was handed out was answered but 3 of uid 1 and 2 of uid 2", map[uint64]uint64{1: 4, 2: 2}, 6, account{Answered: 4, Unheard: 2}},
+		{"3 of uid 1 was never handed out", map[uint64]uint64{1: 4, 2: 2}, 5, account{Answered: 4, Unheard: 1, Skipped: 1}},
+		{"neither was", map[uint64]uint64{1: 4, 2: 2}, 4, account{Answered: 4, Skipped: 2}},
+		{"where uid 2 stands is not known", map[uint64]uint64{1: 4, 2: 0}, 5, account{Answered: 4, Unheard: 1}},
+	}
+	for _, test := range tests {
+		if got := *balance(calls, test.stands, test.handed); got != test.want {
+			t.Errorf("%s: got %+v, want %+v", test.name, got, test.want)
+		}
+	}
+	if err := (&account{Skipped: 1}).err(); !errors.Is(err, ErrSkipped) {
+		t.Errorf("got %v, want ErrSkipped", err)
+	}
+	if err := (&account{Skipped: 1, Lapses: 1}).err(); err != nil {
+		t.Errorf("after a lapse: got %v, want nothing", err)
 	}
 }

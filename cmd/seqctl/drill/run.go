@@ -113,14 +113,17 @@ func (s *scene) play(ctx context.Context, d drill, o *options) (*report, error) 
 	stop()
 	s.watches.Wait()
 	s.load.end()
-	mended := s.mend(ctx)
+	account, unknown := s.accounts(ctx, d)
+	mended := errors.Join(unknown, s.mend(ctx))
 	s.survey.events(context.WithoutCancel(ctx))
 	cancel()
 	follower.Wait()
 	if len(s.faults) == 0 {
 		return nil, failed
 	}
-	return s.measure(d, o), errors.Join(failed, mended)
+	r := s.measure(d, o)
+	r.Account = account
+	return r, errors.Join(failed, mended, account.err())
 }
 
 // prepare looks at the cluster, and refuses one that is not healthy.

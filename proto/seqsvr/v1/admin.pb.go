@@ -201,8 +201,8 @@ type StoreStatus struct {
 	Name          string                 `protobuf:"bytes,8,opt,name=name,proto3" json:"name,omitempty"`
 	DiskFreeBytes uint64                 `protobuf:"varint,9,opt,name=disk_free_bytes,json=diskFreeBytes,proto3" json:"disk_free_bytes,omitempty"`
 	NearlyFull    bool                   `protobuf:"varint,10,opt,name=nearly_full,json=nearlyFull,proto3" json:"nearly_full,omitempty"`            // it refuses writes for want of room on its disk
-	WorkerFloorMs uint64                 `protobuf:"varint,40,opt,name=worker_floor_ms,json=workerFloorMs,proto3" json:"worker_floor_ms,omitempty"` // since 1970: snowflake worker ids are kept back until then
-	WorkersKeptUs uint64                 `protobuf:"varint,41,opt,name=workers_kept_us,json=workersKeptUs,proto3" json:"workers_kept_us,omitempty"` // how long that still is by the store's clock; 0: no longer
+	WorkerFloorMs uint64                 `protobuf:"varint,11,opt,name=worker_floor_ms,json=workerFloorMs,proto3" json:"worker_floor_ms,omitempty"` // since 1970: snowflake worker ids are kept back until then
+	WorkersKeptUs uint64                 `protobuf:"varint,12,opt,name=workers_kept_us,json=workersKeptUs,proto3" json:"workers_kept_us,omitempty"` // how long that still is by the store's clock; 0: no longer
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -344,12 +344,14 @@ type StatusReply struct {
 	Handoffs        uint64                 `protobuf:"varint,19,opt,name=handoffs,proto3" json:"handoffs,omitempty"`
 	Nacks           uint64                 `protobuf:"varint,20,opt,name=nacks,proto3" json:"nacks,omitempty"`
 	Version         string                 `protobuf:"bytes,21,opt,name=version,proto3" json:"version,omitempty"`
-	Counters        uint64                 `protobuf:"varint,22,opt,name=counters,proto3" json:"counters,omitempty"` // UIDs in memory
+	Counters        uint64                 `protobuf:"varint,22,opt,name=counters,proto3" json:"counters,omitempty"`                                   // UIDs in memory
+	SectionsMoving  uint32                 `protobuf:"varint,23,opt,name=sections_moving,json=sectionsMoving,proto3" json:"sections_moving,omitempty"` // of the cluster, between two live sessions; not among the unowned
+	DevLog          string                 `protobuf:"bytes,24,opt,name=dev_log,json=devLog,proto3" json:"dev_log,omitempty"`                          // log of the seqctl dev that this node shares one process with all others in; else ""
 	// Sections with fewer than 2^40 numbers left, the lowest ids, at most 100 of them; of
 	// all sections by what the stores have, and base where this node owns the section.
-	Ending          []*EndingSection `protobuf:"bytes,40,rep,name=ending,proto3" json:"ending,omitempty"`
-	SectionsNearEnd uint32           `protobuf:"varint,41,opt,name=sections_near_end,json=sectionsNearEnd,proto3" json:"sections_near_end,omitempty"` // all of them, those that are spent too
-	SectionsSpent   uint32           `protobuf:"varint,42,opt,name=sections_spent,json=sectionsSpent,proto3" json:"sections_spent,omitempty"`         // less than one step is left below 2^53-1
+	Ending          []*EndingSection `protobuf:"bytes,25,rep,name=ending,proto3" json:"ending,omitempty"`
+	SectionsNearEnd uint32           `protobuf:"varint,26,opt,name=sections_near_end,json=sectionsNearEnd,proto3" json:"sections_near_end,omitempty"` // all of them, those that are spent too
+	SectionsSpent   uint32           `protobuf:"varint,27,opt,name=sections_spent,json=sectionsSpent,proto3" json:"sections_spent,omitempty"`         // less than one step is left below 2^53-1
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
 }
@@ -536,6 +538,20 @@ func (x *StatusReply) GetCounters() uint64 {
 		return x.Counters
 	}
 	return 0
+}
+
+func (x *StatusReply) GetSectionsMoving() uint32 {
+	if x != nil {
+		return x.SectionsMoving
+	}
+	return 0
+}
+
+func (x *StatusReply) GetDevLog() string {
+	if x != nil {
+		return x.DevLog
+	}
+	return ""
 }
 
 func (x *StatusReply) GetEnding() []*EndingSection {
@@ -1246,8 +1262,8 @@ const file_seqsvr_v1_admin_proto_rawDesc = "" +
 	"\vnearly_full\x18\n" +
 	" \x01(\bR\n" +
 	"nearlyFull\x12&\n" +
-	"\x0fworker_floor_ms\x18( \x01(\x04R\rworkerFloorMs\x12&\n" +
-	"\x0fworkers_kept_us\x18) \x01(\x04R\rworkersKeptUs\"\x98\x06\n" +
+	"\x0fworker_floor_ms\x18\v \x01(\x04R\rworkerFloorMs\x12&\n" +
+	"\x0fworkers_kept_us\x18\f \x01(\x04R\rworkersKeptUs\"\xda\x06\n" +
 	"\vStatusReply\x12\x1d\n" +
 	"\n" +
 	"cluster_id\x18\x01 \x01(\tR\tclusterId\x12\x10\n" +
@@ -1272,10 +1288,12 @@ const file_seqsvr_v1_admin_proto_rawDesc = "" +
 	"\bhandoffs\x18\x13 \x01(\x04R\bhandoffs\x12\x14\n" +
 	"\x05nacks\x18\x14 \x01(\x04R\x05nacks\x12\x18\n" +
 	"\aversion\x18\x15 \x01(\tR\aversion\x12\x1a\n" +
-	"\bcounters\x18\x16 \x01(\x04R\bcounters\x120\n" +
-	"\x06ending\x18( \x03(\v2\x18.seqsvr.v1.EndingSectionR\x06ending\x12*\n" +
-	"\x11sections_near_end\x18) \x01(\rR\x0fsectionsNearEnd\x12%\n" +
-	"\x0esections_spent\x18* \x01(\rR\rsectionsSpent\"\x91\x01\n" +
+	"\bcounters\x18\x16 \x01(\x04R\bcounters\x12'\n" +
+	"\x0fsections_moving\x18\x17 \x01(\rR\x0esectionsMoving\x12\x17\n" +
+	"\adev_log\x18\x18 \x01(\tR\x06devLog\x120\n" +
+	"\x06ending\x18\x19 \x03(\v2\x18.seqsvr.v1.EndingSectionR\x06ending\x12*\n" +
+	"\x11sections_near_end\x18\x1a \x01(\rR\x0fsectionsNearEnd\x12%\n" +
+	"\x0esections_spent\x18\x1b \x01(\rR\rsectionsSpent\"\x91\x01\n" +
 	"\rEndingSection\x12\x18\n" +
 	"\asection\x18\x01 \x01(\rR\asection\x12\x14\n" +
 	"\x05space\x18\x02 \x01(\tR\x05space\x12\x10\n" +

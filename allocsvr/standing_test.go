@@ -1,0 +1,114 @@
+package allocsvr
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/seqsvr/seqsvr/internal/bubble"
+	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
+	"github.com/seqsvr/seqsvr/quorum"
+	"github.com/seqsvr/seqsvr/seq"
+)
+
+// statusOf is what an operator is told by the node.
+func (f *fleet) statusOf(n *node) *pb.StatusReply {
+	f.t.Helper()
+	admin := adminServer{a: n.Alloc, stores: func(context.Context) []*pb.StoreStatus { return nil },
+		prefix: func(ctx context.Context) (map[seq.Register]quorum.Outcome, error) {
+			return n.group.ReadPrefix(ctx, n.session, string(seq.KindSection))
+		}}
+	r, err := admin.Status(context.Background(), nil)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return r
+}
+
+// between does something after a node has released sections and before its successor takes them.
+type between struct {
+	Registers
+	do func()
+}
+
+func (b between) Release(ctx context.Context, id seq.Session, items []quorum.LeaseItem, to seq.Session) error {
+	err := b.Registers.Release(ctx, id, items, to)
+	if to != 0 {
+		b.do()
+	}
+	return err
+}
+
+func TestSectionsBetweenTwoOwnersAreNotWithoutOne(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		f := newFleetOn(t, bubble.NewClock(), seq.Space{Name: "user", Sections: 32, Step: 100})
+		a, b := f.start("a", 2, ""), f.start("b", 2, "")
+		f.serving(a, b)
+		time.Sleep(f.lease) // they know each other's sessions
+		had := len(a.owned())
+		looked := make(chan struct{}, 1)
+		a.through(between{a.group, func() {
+			time.Sleep(time.Millisecond) // the last store releases as well
+			for _, n := range []*node{a, b} {
+				r := f.statusOf(n)
+				if r.SectionsUnowned != 0 || int(r.SectionsMoving) != had {
+					t.Errorf("%s says %d without an owner and %d moving, want 0 and %d", n.name, r.SectionsUnowned, r.SectionsMoving, had)
+				}
+				if !r.Ready {
+					t.Errorf("%s is not ready: %s", n.name, r.Reason)
+				}
+			}
+			looked <- struct{}{}
+		}})
+		if _, err := (adminServer{a: b.Alloc}).Drain(t.Context(), drainRequest("a")); err != nil {
+			t.Fatal(err)
+		}
+		<-looked
+		f.serving(b)
+		if r := f.statusOf(b); r.SectionsUnowned != 0 || r.SectionsMoving != 0 {
+			t.Errorf("afterwards %d are without an owner and %d moving, want none", r.SectionsUnowned, r.SectionsMoving)
+		}
+	})
+}
+
+func TestSectionsOfADeadNodeHaveNoOwnerUntilTheyAreTakenOver(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		f := newFleetOn(t, bubble.NewClock(), seq.Space{Name: "user", Sections: 32, Step: 100})
+		a, b := f.start("a", 2, ""), f.start("b", 2, "")
+		f.serving(a, b)
+		had := len(a.owned())
+		b.leaving.Store(true) // it takes nothing over
+		a.kill()
+		time.Sleep(2 * f.lease)
+		if r := f.statusOf(b); int(r.SectionsUnowned) != had || r.SectionsMoving != 0 {
+			t.Errorf("%d without an owner and %d moving, want %d and 0", r.SectionsUnowned, r.SectionsMoving, had)
+		}
+	})
+}
+
+func TestANodeIsNotReadyBeforeItHasTakenWhatNobodyElseHas(t *testing.T) {
+	o := newOwner(t)
+	o.routes.adopt(&seq.RouteTable{Version: 1, Nodes: []seq.Node{{Name: "a", Addr: "a", Session: ownerSession}},
+		Sections: []seq.Placement{{Owner: 0, Standby: seq.NoNode, Standby2: seq.NoNode}}})
+	if err := o.Ready(); err != nil {
+		t.Errorf("with the section: %v", err)
+	}
+	o.clock.Advance(ownerLease)
+	if err := o.Ready(); !errors.Is(err, seq.ErrNoLease) {
+		t.Errorf("with the lease ended: got %v, want ErrNoLease", err)
+	}
+	o.c.drop(o.epoch, "")
+	if err := o.Ready(); !errors.Is(err, errTaking) {
+		t.Errorf("nobody has it: got %v, want errTaking", err)
+	}
+	for _, begun := range []bool{false, true} {
+		o.c.begin()
+		if !begun {
+			o.c.abandon("b") // still has it, and will hand it over
+		}
+		if err := o.Ready(); err != nil {
+			t.Errorf("another has it, looking %v: %v", begun, err)
+		}
+	}
+}

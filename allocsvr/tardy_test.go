@@ -1,0 +1,111 @@
+package allocsvr
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/seqsvr/seqsvr/internal/bubble"
+	"github.com/seqsvr/seqsvr/quorum"
+	"github.com/seqsvr/seqsvr/seq"
+)
+
+// tardy are registers of which the next steps take effect and are answered too late.
+type tardy struct {
+	Registers
+	steps *atomic.Int64
+	late  time.Duration
+}
+
+func (u tardy) Step(ctx context.Context, id seq.Session, items []quorum.StepItem) []quorum.Outcome {
+	out := u.Registers.Step(ctx, id, items)
+	if u.steps.Add(-1) < 0 {
+		return out
+	}
+	time.Sleep(u.late)
+	for i := range out {
+		out[i] = quorum.Outcome{State: quorum.Unknown, Err: quorum.ErrUnknownOutcome}
+	}
+	return out
+}
+
+func TestASuccessorThatIsLateWithItsFirstStepLeavesNoGap(t *testing.T) {
+	tests := []struct {
+		steps int64
+		late  time.Duration
+	}{{1, 100 * time.Millisecond}, {1, 400 * time.Millisecond}, {1, 4 * time.Second}, {3, 400 * time.Millisecond}}
+	for _, test := range tests {
+		t.Run(fmt.Sprintf("%d steps, %v", test.steps, test.late), func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
+				f := newFleetOn(t, bubble.NewClock(), seq.Space{Name: "user", Sections: 8, Step: 50})
+				a, b := f.start("a", 2, ""), f.start("b", 2, "")
+				f.serving(a, b)
+				time.Sleep(f.lease)
+				want := map[seq.UID]seq.Seq{}
+				for uid := seq.UID(0); uid < 2000; uid += 64 {
+					want[uid] = f.next(uid) + 1
+				}
+				steps := new(atomic.Int64)
+				steps.Store(test.steps)
+				b.through(tardy{b.group, steps, test.late})
+				if _, err := (adminServer{a: b.Alloc}).Drain(t.Context(), drainRequest("a")); err != nil {
+					t.Fatal(err)
+				}
+				f.until("a has nothing left", func() bool { return len(a.owned()) == 0 && len(b.owned()) == 8 })
+				for uid, w := range want {
+					if got := f.next(uid); got != w {
+						t.Errorf("uid %d: got %d, want %d", uid, got, w)
+					}
+				}
+				if steps.Load() >= 0 {
+					t.Error("no step was late")
+				}
+			})
+		})
+	}
+}
+
+// slowPeers take what they are asked for at the n-th time only.
+type slowPeers struct {
+	scriptedPeers
+	n, asked int
+}
+
+func (p *slowPeers) Take(_ context.Context, _ string, _ seq.Session, ids []seq.SectionID) ([]seq.SectionID, error) {
+	if p.asked++; p.asked < p.n {
+		return nil, nil
+	}
+	return ids, nil
+}
+
+func TestASuccessorIsAskedAgainWhileItLives(t *testing.T) {
+	b := quorum.SessionView{Session: otherSession, Name: "b", Addr: "b"}
+	dead, restarted := b, b
+	dead.Dead, restarted.Session = true, otherSession+1
+	tests := []struct {
+		name string
+		seen quorum.SessionView
+		node seq.Node
+		want bool
+	}{
+		{"it lives", b, seq.Node{Name: "b"}, true},
+		{"it has been drained meanwhile", b, seq.Node{Name: "b", Drained: true}, true},
+		{"it leaves", b, seq.Node{Name: "b", Leaving: otherSession}, false},
+		{"it left before, as another session", b, seq.Node{Name: "b", Leaving: otherSession + 1}, true},
+		{"it has died", dead, seq.Node{Name: "b"}, false},
+		{"it has restarted", restarted, seq.Node{Name: "b"}, false},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			o, peers := newOwner(t), &slowPeers{n: 3}
+			o.Alloc.peers, o.Alloc.leases, o.Alloc.lease = peers, seenLeases{seen: []quorum.SessionView{test.seen}}, time.Millisecond
+			o.routes.adopt(&seq.RouteTable{Version: 1, Nodes: []seq.Node{test.node}, Sections: make([]seq.Placement, 1)})
+			owned, err := o.letTake(t.Context(), b, []seq.SectionID{0})
+			if got := len(owned) == 1; got != test.want || err != nil {
+				t.Errorf("took it: %v (%v) after %d tries, want %v", got, err, peers.asked, test.want)
+			}
+		})
+	}
+}
