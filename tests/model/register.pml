@@ -5,6 +5,7 @@
  *             numbers go out from whatever is confirmed. Asserts U.
  *   -DFLAT    without numbers: asserts I7 only
  *   -DOWNED   begins with an owner
+ *   -DPUNCTUAL no request comes late, though it may get lost
  *   -DHAND    hand-over: seal, offer or park, release, take, with `also`
  *   -DSETTLE  an operator merges the states of the stores, may die at any moment
  *   -DOLD     an older copy of one store's disk is put back
@@ -54,6 +55,7 @@
 #define SEAL 4 /* never a number again under ep */
 
 byte st[P], ep[P];
+byte tried[P];                    /* highest round that it has asked for */
 byte base[P], bacc[P];            /* highest max and accepted epoch of the promises */
 byte high[P], ceil[P], goal[P];   /* last number handed out, confirmed, asked for */
 #define AT(p, s) ((p) * N + (s))
@@ -82,8 +84,7 @@ bit pset;
 
 #ifdef SETTLE
 byte settles = SETTLES;
-byte op;                  /* 0 none, 1 reads, 2 fills */
-byte oread[N], ofill[N];
+bit op;
 byte oprom, oacc, omax;
 #endif
 
@@ -116,9 +117,6 @@ inline swap(i, j) {
 	SWAP(lrem[i], lrem[j]); SWAP(grace[i], grace[j]); SWAP(resto[i], resto[j]);
 	SWAP(resrem[i], resrem[j]); SWAP(prot[i], prot[j]); SWAP(rel[i], rel[j]);
 	SWAP(hrem[AT(0,i)], hrem[AT(0,j)]); SWAP(hrem[AT(1,i)], hrem[AT(1,j)]);
-#endif
-#ifdef SETTLE
-	SWAP(oread[i], oread[j]); SWAP(ofill[i], ofill[j]);
 #endif
 #ifdef OLD
 	SWAP(mute[i], mute[j]); SWAP(copy[i], copy[j]); SWAP(knows[i], knows[j]); SWAP(asked[i], asked[j]);
@@ -171,6 +169,7 @@ inline committed(s) {
 #endif
 	skip
 }
+/* what all stores but s have promised */
 #define LOOK(s) ((s) == 0 -> MAX(prom[1], prom[2]) : ((s) == 1 -> MAX(prom[0], prom[2]) : MAX(prom[0], prom[1])))
 
 /* W promises: from where it goes on */
@@ -218,8 +217,11 @@ inline keep(p, e, h, also) {
 /* ACQUIRE: a look at W stores, all but s, tells the round */
 inline begin(p, s) {
 	d_step {
-		st[p] == IDLE && RND(LOOK(s)) < ROUNDS ->
-		ep[p] = EPOCH(RND(LOOK(s)) + 1, p + 1);
+		st[p] == IDLE && MAX(RND(LOOK(s)), tried[p]) < ROUNDS ->
+		ep[p] = EPOCH(MAX(RND(LOOK(s)), tried[p]) + 1, p + 1);
+#ifndef M_ROUND_AGAIN
+		tried[p] = RND(ep[p]);
+#endif
 		st[p] = PREP; canon()
 	}
 }
@@ -390,14 +392,14 @@ inline unseal(p) { /* handed over, or reclaimed */
 	d_step { st[p] == SEAL -> forget(p); canon() }
 }
 #ifdef LEASE
+#ifdef M_RELEASE_BEFORE_SEAL
+#define RELEASING(p) (st[p] == OWN && pset)
+#else
+#define RELEASING(p) (st[p] == SEAL)
+#endif
 inline release(p, s) {
 	d_step {
-#ifdef M_RELEASE_BEFORE_SEAL
-		(st[p] == OWN && pset) &&
-#else
-		st[p] == SEAL &&
-#endif
-		prom[s] == ep[p] && !rel[s] -> at_release(s, ep[p], 2 - p); hrem[AT(p,s)] = 0; canon()
+		RELEASING(p) && prom[s] == ep[p] && !rel[s] -> at_release(s, ep[p], 2 - p); hrem[AT(p,s)] = 0; canon()
 	}
 }
 #endif
@@ -415,36 +417,29 @@ inline restart(s, clean) {
 }
 
 #ifdef SETTLE
-inline settle() { /* of an operator, whether the one before has ended or died */
+/* An operator, whether the one before has ended or died, reads all stores but s, which are W
+ * or all, and gives stores what they lack, or some of it, until it ends or dies. */
+inline settle(s) {
 	d_step {
 		settles > 0 && op == 0 ->
 		settles--; op = 1;
-		for (i : 0 .. N - 1) { oread[i] = 0; ofill[i] = 0 }
-		i = 0;
-		canon()
-	}
-}
-inline dump(s) {
-	d_step {
-		op == 1 && !oread[s] && grace[s] == 0 ->
-		oread[s] = 1;
-		oprom = MAX(oprom, prom[s]); oacc = MAX(oacc, acc[s]); omax = MAX(omax, max[s]); canon()
+		for (i : 0 .. N - 1) {
+			if
+			:: i != s -> oprom = MAX(oprom, prom[i]); oacc = MAX(oacc, acc[i]); omax = MAX(omax, max[i])
+			:: else
+			fi
+		}
+		i = 0; canon()
 	}
 }
 inline fill(s) {
 	d_step {
-		op > 0 && (oread[0] + oread[1] + oread[2]) >= W && !ofill[s] &&
-			(oprom > prom[s] || oacc > acc[s] || omax > max[s]) ->
-		op = 2; at_merge(s, oprom, oacc, omax); ofill[s] = ok; canon()
+		op && (oprom > prom[s] || oacc > acc[s] || omax > max[s]) ->
+		at_merge(s, oprom, oacc, omax); canon()
 	}
 }
 inline endSettle() {
-	d_step {
-		op > 0 -> op = 0;
-		for (i : 0 .. N - 1) { oread[i] = 0; ofill[i] = 0 }
-		i = 0;
-		oprom = 0; oacc = 0; omax = 0; canon()
-	}
+	d_step { op -> op = 0; oprom = 0; oacc = 0; omax = 0; canon() }
 }
 #endif
 
@@ -466,13 +461,14 @@ inline tell(p, s) {
 inline caught(p, s) {
 	d_step { st[p] == OWN && copy[s] == 2 && heard[p] && !distrusted -> distrusted = 1; mute[s] = 1; canon() }
 }
+#ifdef UNSEEN
+#define TOLD true
+#else /* W-1 of its fellows have been told of what the copy lacks */
+#define TOLD (knows[0] + knows[1] + knows[2] >= W - 1)
+#endif
 inline putBack(s) {
 	d_step {
-		copy[s] == 1 && newer
-#ifndef UNSEEN /* W-1 of its fellows have been told of what the copy lacks */
-		&& knows[0] + knows[1] + knows[2] >= W - 1
-#endif
-		->
+		copy[s] == 1 && newer && TOLD ->
 		copy[s] = 2; prom[s] = sprom; acc[s] = sacc; max[s] = smax;
 		sprom = 0; sacc = 0; smax = 0;
 		vacate(s);
@@ -497,13 +493,14 @@ inline ask(s) { /* a fellow, s, what it remembers */
 		canon()
 	}
 }
+#ifdef UNASKED /* the grace has passed, and fellows did not answer */
+#define ASKED true
+#else
+#define ASKED (asked[0] + asked[1] + asked[2] >= FELLOWS)
+#endif
 inline vote(s) {
 	d_step {
-		mute[s] && !distrusted
-#ifndef UNASKED /* the grace has passed, and fellows did not answer */
-		&& asked[0] + asked[1] + asked[2] >= FELLOWS
-#endif
-		-> mute[s] = 0; canon()
+		mute[s] && !distrusted && ASKED -> mute[s] = 0; canon()
 	}
 }
 inline fellowRestarts(s) {
@@ -522,7 +519,9 @@ inline both(p, s) {
 	if
 	:: begin(p, s)
 	:: deliver(p, s)
+#ifndef PUNCTUAL
 	:: leave(p, s)
+#endif
 #ifdef LEASE
 	:: renew(p, s)
 #ifdef M_COUNTED_FROM_ANSWER
@@ -572,7 +571,7 @@ inline store(s) {
 #endif
 #endif
 #ifdef SETTLE
-	:: dump(s)
+	:: settle(s)
 	:: fill(s)
 #endif
 	fi
@@ -581,10 +580,13 @@ inline store(s) {
 active proctype world() {
 #ifdef OWNED /* begins with an owner that one store has not heard of */
 	d_step {
-		prom[1] = EPOCH(1, 1); prom[2] = EPOCH(1, 1); acc[1] = EPOCH(1, 1); acc[2] = EPOCH(1, 1);
+		prom[1] = EPOCH(1, 1); prom[2] = EPOCH(1, 1); 
 		st[0] = OWN; ep[0] = EPOCH(1, 1); ceil[0] = 1;
+#ifndef M_ROUND_AGAIN
+		tried[0] = 1;
+#endif
 #ifndef FLAT
-		max[1] = 1; max[2] = 1
+		max[1] = 1; max[2] = 1; acc[1] = EPOCH(1, 1); acc[2] = EPOCH(1, 1)
 #endif
 	};
 #endif
@@ -597,15 +599,18 @@ active proctype world() {
 	:: both(1, 2)
 	:: proposer(0)
 	:: proposer(1)
+#if defined(LEASE) || defined(OLD) || defined(SETTLE) || defined(M_PROMISE_VOLATILE)
 	:: store(0)
 	:: store(1)
 	:: store(2)
+#endif
+#ifndef PUNCTUAL
 	:: arrive()
+#endif
 #ifdef LEASE
 	:: tick()
 #endif
 #ifdef SETTLE
-	:: settle()
 	:: endSettle()
 #endif
 	od
