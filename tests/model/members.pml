@@ -1,6 +1,7 @@
 /* A change of the stores, while two proposers take a register from each other. A store
  * answers requests of its own list only; an operator decides the lists one after the
  * other and tells them, and whoever takes part goes over when it likes. No clocks: asserts U.
+ * It begins with an owner that two stores know of.
  *
  *   without   remove 0, then 1: {0,1,2} W=2, {1,2} W=2, {2} W=1
  *   -DREPLACE 2 by 3: {0,1,2} W=2, {0,1 | 3 learns} W=2, {0,1,3} W=2 */
@@ -14,6 +15,11 @@
 #define QUORUM(v) ((v) == 3 -> 1 : 2)
 #endif
 #define LISTS 3
+#ifdef REPLACE
+#define FIRST 2
+#else
+#define FIRST 1
+#endif
 #define P 2
 #define OP 3
 #ifndef ROUNDS
@@ -50,7 +56,7 @@ inline begin(p, r) {
 		tried[p] = r; ep[p] = EPOCH(r, p + 1); st[p] = PREP
 	}
 }
-#define ANSWERS(s, v) (lv[s] == (v) && MEMBER(v, s))
+#define ANSWERS(s, v) ((s) < N && lv[s] == (v) && MEMBER(v, s))
 inline deliver(p, s) {
 	d_step {
 		st[p] != IDLE && (got[p] & (1 << s)) == 0 && ANSWERS(s, pv[p]) ->
@@ -100,6 +106,7 @@ inline serve(p) {
 }
 
 /* the operator */
+hidden byte i;
 #ifdef REPLACE
 #define LEARNER (decided == 2)
 #define READY(s) ((s) != 3 || filled || decided < 3)
@@ -110,21 +117,35 @@ inline serve(p) {
 inline adopt(s) {
 	d_step { lv[s] < decided && READY(s) -> lv[s] = decided }
 }
+#ifdef REPLACE
+#define TOLD (ANSWERS(0, decided) + ANSWERS(1, decided) + ANSWERS(2, decided) + ANSWERS(3, decided))
+#else
+#define TOLD (ANSWERS(0, decided) + ANSWERS(1, decided) + ANSWERS(2, decided))
+#endif
 #ifdef M_READS_FEWER
 #define READS(v) (QUORUM(v) - 1)
 #else
 #define READS(v) QUORUM(v)
 #endif
+#define LEFT(s) ((s) < N -> (TOLD) - ANSWERS(s, decided) : (TOLD))
+/* of all stores that have the list but s, which are enough or all, at one moment */
 inline read(s) {
 	d_step {
-		settled < decided && ANSWERS(s, decided) && (oread & (1 << s)) == 0 ->
-		oread = oread | (1 << s);
-		oprom = MAX(oprom, prom[s]); oacc = MAX(oacc, acc[s]); omax = MAX(omax, max[s])
+		settled < decided && oread == 0 && LEFT(s) >= READS(decided) ->
+		for (i : 0 .. N - 1) {
+			if
+			:: i != s && ANSWERS(i, decided) ->
+				oread = oread | (1 << i);
+				oprom = MAX(oprom, prom[i]); oacc = MAX(oacc, acc[i]); omax = MAX(omax, max[i])
+			:: else
+			fi
+		}
+		i = 0
 	}
 }
 inline fill(s) {
 	d_step {
-		settled < decided && BITS(oread) >= READS(decided) && (oread & (1 << s)) &&
+		oread > 0 && (oread & (1 << s)) &&
 			(prom[s] < oprom || acc[s] < oacc || max[s] < omax) ->
 		at_merge(s, oprom, oacc, omax)
 	}
@@ -137,7 +158,7 @@ inline fill(s) {
 #endif
 inline settle() {
 	d_step {
-		settled < decided && BITS(oread) >= READS(decided) && ALLHAVE && (!LEARNER || lv[N - 1] == decided) ->
+		oread > 0 && ALLHAVE && (!LEARNER || lv[N - 1] == decided) ->
 #ifdef REPLACE
 		if
 		:: LEARNER -> at_merge(3, oprom, oacc, omax); filled = 1
@@ -152,18 +173,8 @@ inline settle() {
 #else
 #define MAYDECIDE (settled == decided)
 #endif
-#ifdef M_READS_BEFORE_TOLD /* what was read under one list counts for the next */
-#define DONE skip
-#else
-#define DONE oread = 0; oprom = 0; oacc = 0; omax = 0
-#endif
-#ifdef REPLACE
-#define TOLD (ANSWERS(0, decided) + ANSWERS(1, decided) + ANSWERS(2, decided) + ANSWERS(3, decided))
-#else
-#define TOLD (ANSWERS(0, decided) + ANSWERS(1, decided) + ANSWERS(2, decided))
-#endif
 inline decide() {
-	d_step { decided < LISTS && MAYDECIDE -> decided++; DONE }
+	d_step { decided < LISTS && MAYDECIDE -> decided++; oread = 0; oprom = 0; oacc = 0; omax = 0 }
 }
 
 inline both(p, s) {
@@ -174,7 +185,6 @@ inline both(p, s) {
 }
 inline proposer(p) {
 	if
-	:: begin(p, 1)
 	:: begin(p, 2)
 	:: begin(p, 3)
 	:: giveUp(p)
@@ -192,7 +202,10 @@ inline store(s) {
 
 active proctype world() {
 	d_step {
-		lv[0] = 1; lv[1] = 1; lv[2] = 1; pv[0] = 1; pv[1] = 1
+		lv[0] = 1; lv[1] = 1; lv[2] = 1; pv[0] = 1; pv[1] = 1;
+		prom[FIRST] = EPOCH(1, 1); acc[FIRST] = EPOCH(1, 1); max[FIRST] = 1;
+		prom[0] = EPOCH(1, 1); acc[0] = EPOCH(1, 1); max[0] = 1;
+		st[0] = OWN; ep[0] = EPOCH(1, 1); ceil[0] = 1; tried[0] = 1; tried[1] = 1
 	};
 	do
 	:: both(0, 0)
@@ -206,6 +219,7 @@ active proctype world() {
 	:: store(0)
 	:: store(1)
 	:: store(2)
+	:: read(N)
 #ifdef REPLACE
 	:: both(0, 3)
 	:: both(1, 3)
