@@ -25,6 +25,9 @@
 #ifndef ROUNDS
 #define ROUNDS 3
 #endif
+#ifndef TRIES
+#define TRIES 99    /* of one proposer, if that is to be bounded beside the rounds */
+#endif
 #ifndef NUMBERS
 #define NUMBERS 3
 #endif
@@ -55,6 +58,7 @@
 #define SEAL 4 /* never a number again under ep */
 
 byte st[P], ep[P];
+byte tries[P];                    /* how often it has tried */
 byte tried[P];                    /* highest round that it has asked for */
 byte base[P], bacc[P];            /* highest max and accepted epoch of the promises */
 byte high[P], ceil[P], goal[P];   /* last number handed out, confirmed, asked for */
@@ -217,7 +221,10 @@ inline keep(p, e, h, also) {
 /* ACQUIRE: a look at W stores, all but s, tells the round */
 inline begin(p, s) {
 	d_step {
-		st[p] == IDLE && MAX(RND(LOOK(s)), tried[p]) < ROUNDS ->
+		st[p] == IDLE && MAX(RND(LOOK(s)), tried[p]) < ROUNDS && tries[p] < TRIES ->
+#if TRIES < 99
+		tries[p]++;
+#endif
 		ep[p] = EPOCH(MAX(RND(LOOK(s)), tried[p]) + 1, p + 1);
 #ifndef M_ROUND_AGAIN
 		tried[p] = RND(ep[p]);

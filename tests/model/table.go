@@ -32,7 +32,7 @@ const (
 	unclocked = "ROUNDS=2 NUMBERS=2"
 	handed    = "HAND ROUNDS=2 NUMBERS=2"
 	leased    = "LEASE FLAT T=1 ROUNDS=2"
-	settled   = "LEASE FLAT T=1 SETTLE OWNED PUNCTUAL"
+	settled   = "LEASE FLAT T=1 SETTLE OWNED PUNCTUAL ROUNDS=9"
 	oldDisk   = "OLD OWNED ROUNDS=2 NUMBERS=2"
 )
 
@@ -46,9 +46,9 @@ var table = []config{
 	{"lease-2-ticks", clean, deep, "register.pml", "LEASE FLAT T=2 ROUNDS=2"},
 	{"lease-numbers", clean, deep, "register.pml", "LEASE T=1 ROUNDS=2 NUMBERS=2"},
 	{"lease-hand-over", clean, deep, "register.pml", "LEASE T=1 HAND OWNED PUNCTUAL ROUNDS=2 NUMBERS=2"},
-	{"settle", clean, full, "register.pml", settled + " CRASHES=0 ROUNDS=4 SETTLES=2"},
-	{"settle-3-times", clean, deep, "register.pml", settled + " CRASHES=0 ROUNDS=5 SETTLES=3"},
-	{"settle-restart", clean, full, "register.pml", settled + " CRASHES=1 ROUNDS=3 SETTLES=1"},
+	{"settle", clean, full, "register.pml", settled + " CRASHES=0 TRIES=2 SETTLES=2"},
+	{"settle-3-times", clean, deep, "register.pml", settled + " CRASHES=0 TRIES=2 SETTLES=3"},
+	{"settle-restart", clean, full, "register.pml", settled + " CRASHES=1 TRIES=1 SETTLES=1"},
 	{"settle-numbers", clean, full, "register.pml", "SETTLE PUNCTUAL SETTLES=1 " + unclocked},
 	{"old-disk", clean, full, "register.pml", oldDisk + " CRASHES=0 PUNCTUAL"},
 	{"members-shrink", clean, full, "members.pml", "ROUNDS=2"},
@@ -66,13 +66,13 @@ var table = []config{
 	{"counted-from-answer", mutant, quick, "register.pml", "LEASE FLAT T=2 ROUNDS=2 M_COUNTED_FROM_ANSWER"},
 	{"stop-drops-grace", mutant, quick, "register.pml", leased + " CRASHES=2 M_STOP_DROPS_GRACE"},
 	{"round-again", mutant, full, "register.pml", "LEASE FLAT T=1 LATEPREPARE OWNED ROUNDS=4 M_ROUND_AGAIN"},
-	{"round-again-settle", mutant, quick, "register.pml", settled + " CRASHES=0 ROUNDS=5 SETTLES=2 M_ROUND_AGAIN"},
+	{"round-again-settle", mutant, quick, "register.pml", settled + " CRASHES=0 TRIES=2 SETTLES=2 M_ROUND_AGAIN"},
 	{"sealed-always-used", mutant, quick, "register.pml", handed + " M_SEALED_ALWAYS_USED"},
 	{"release-before-seal", mutant, quick, "register.pml", handed + " M_RELEASE_BEFORE_SEAL"},
-	{"merge-takes-lease", mutant, quick, "register.pml", settled + " CRASHES=0 ROUNDS=2 M_MERGE_TAKES_LEASE"},
-	{"second-merge-frees", mutant, full, "register.pml", settled + " CRASHES=0 ROUNDS=5 M_SECOND_MERGE_FREES"},
-	{"merge-shortens", mutant, full, "register.pml", settled + " CRASHES=0 ROUNDS=5 M_MERGE_SHORTENS"},
-	{"stop-forgets-protected", mutant, full, "register.pml", settled + " CRASHES=1 ROUNDS=5 SETTLES=1 M_STOP_FORGETS_PROTECTED"},
+	{"merge-takes-lease", mutant, quick, "register.pml", settled + " CRASHES=0 TRIES=1 SETTLES=1 M_MERGE_TAKES_LEASE"},
+	{"second-merge-frees", mutant, full, "register.pml", settled + " CRASHES=0 TRIES=2 M_SECOND_MERGE_FREES"},
+	{"merge-shortens", mutant, full, "register.pml", settled + " CRASHES=0 TRIES=2 M_MERGE_SHORTENS"},
+	{"stop-forgets-protected", mutant, full, "register.pml", settled + " CRASHES=1 TRIES=2 SETTLES=1 M_STOP_FORGETS_PROTECTED"},
 	{"old-disk-votes", mutant, quick, "register.pml", oldDisk + " M_VOTES_AT_START"},
 	{"old-disk-asks-fewer", mutant, full, "register.pml", oldDisk + " M_ASKS_FEWER"},
 	{"fellows-forget", mutant, full, "register.pml", oldDisk + " M_FELLOWS_FORGET"},
