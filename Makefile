@@ -8,7 +8,7 @@ DATE    ?= $(shell git log -1 --format=%cI 2>/dev/null || echo unknown)
 PKG     := github.com/seqsvr/seqsvr/internal/version
 LDFLAGS := -s -w -X $(PKG).Version=$(VERSION) -X $(PKG).Commit=$(COMMIT) -X $(PKG).Date=$(DATE)
 
-.PHONY: help build run test e2e race lint proto proto-check bench fuzz images drills robust soak sim mutants clean
+.PHONY: help build run test e2e race lint proto proto-check bench fuzz images drills robust soak sim mutants model clean
 
 help: ## what there is to make
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -81,6 +81,10 @@ sim: ## clusters under random faults in virtual time: DURATION=5m, or HOURS=2000
 
 mutants: ## puts every line of the mutation list into a copy of the code: the tests must fail
 	go run ./tests/mutants
+
+MODEL ?= full
+model: ## the protocol's models, explored by spin, and their mutants: MODEL=quick, full or deep (needs spin and gcc)
+	go run ./tests/model -set $(MODEL)
 
 clean: ## removes bin/ and data/
 	rm -rf bin data
