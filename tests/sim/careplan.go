@@ -136,10 +136,9 @@ func injectShrink(w *world, f Fault) {
 	}
 }
 
-// injectBackup waits for what every backup has to know: operators make tags that are not
-// in it anew (decision 012).
+// injectBackup has everything saved that there is at this moment.
 func injectBackup(w *world, _ Fault) {
-	if w.check.floor(tagKey) > 0 {
+	if unknownToBackup || w.check.floor(tagKey(tagNames[0])) > 0 {
 		w.give("op2", &order{verb: "backup"})
 	}
 }

@@ -190,7 +190,7 @@ type database struct {
 func (b *database) Commit(u disk.Update) (uint64, error) {
 	d := b.d
 	d.w.mu.Lock()
-	d.w.point(d.h, "commit")
+	d.w.point(d.h, nil, "commit")
 	fate := d.w.rng.Uint64()
 	latency := d.w.between(d.w.opts.Disk/4, d.w.opts.Disk)
 	d.mu.Lock()
@@ -238,7 +238,7 @@ func (b *database) Commit(u disk.Update) (uint64, error) {
 	}
 	d.w.mu.Lock()
 	d.w.stats.Commits++
-	d.w.point(d.h, "committed")
+	d.w.point(d.h, nil, "committed")
 	d.w.mu.Unlock()
 	return commits, nil
 }

@@ -213,7 +213,21 @@ var choices = []choice{
 	{4, func(d *draw) Fault {
 		return Fault{Verb: "twin", Host: d.alloc(), For: d.span(500e6, 12e9)}
 	}},
+	{5, (*draw).router},
 	{2, (*draw).lose},
+}
+
+// router has a router away for a while, or cut off from one allocator.
+func (d *draw) router() Fault {
+	name := fmt.Sprintf("r%d", 1+d.rng.IntN(max(1, d.o.Routers)))
+	f := Fault{Verb: []string{"kill", "kill", "pause", "cut"}[d.rng.IntN(4)], Host: name, For: d.span(10e6, 10e9)}
+	if f.Verb == "cut" {
+		f.Peer = d.alloc()
+	}
+	if d.o.Routers == 0 {
+		f.Host = d.alloc()
+	}
+	return f
 }
 
 func killStore(d *draw) Fault {

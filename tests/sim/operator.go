@@ -129,7 +129,7 @@ func (w *world) tryOrder(ctx context.Context, h *host, life int, o *order, tell 
 		w.mu.Lock()
 		n++
 		w.trace.add("%-8s %s, step %d: %s", h.name, o, n, name)
-		w.point(h, fmt.Sprintf("op.%d", n))
+		w.point(h, nil, fmt.Sprintf("op.%d", n))
 		w.mu.Unlock()
 		if tell != nil {
 			tell(n, name)
