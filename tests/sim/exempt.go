@@ -5,6 +5,9 @@ const (
 	// unknownToBackup has tags and worker ids used that a backup does not know, windows held
 	// over a restore, backups made at any moment, and one restored that is of an era before.
 	unknownToBackup = false
+	// oldUnseen has an old disk reached by anybody for as long as a restarted store has a
+	// grace. Later it is first reached by a session that has seen it newer.
+	oldUnseen = false
 )
 
 // knownOnly says whether this run uses nothing that a backup of it may not know.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"time"
 
 	"google.golang.org/grpc"
 
@@ -33,7 +34,8 @@ type host struct {
 	disk  *simDisk // of stores
 	alloc *allocProc
 
-	life    int // counts the starts; of the process that is up, or was up last
+	life    int           // counts the starts; of the process that is up, or was up last
+	born    time.Duration // when it began
 	up      bool
 	paused  bool
 	held    []func()        // what a paused host would have received or sent
@@ -81,6 +83,7 @@ func (w *world) newHost(kind hostKind, name string, index int) *host {
 // boot begins a life. Needs w.mu.
 func (h *host) boot() {
 	h.life++
+	h.born = h.w.now()
 	h.up, h.paused, h.held = true, false, nil
 	h.clock.freeze(false)
 	h.dead, h.fence = make(chan struct{}), make(chan struct{})

@@ -25,6 +25,8 @@ func init() {
 		"old": injectLoss, "empty": injectLoss, "torn": injectLoss,
 	}
 	maps.Copy(verbs, careVerbs)
+	maps.Copy(verbs, plays)
+	verbs["lonely"] = injectLonely // a part of contest
 }
 
 // armedFault waits for a point.

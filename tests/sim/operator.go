@@ -31,6 +31,7 @@ type order struct {
 	host  string // the store to go
 	force string // why, although it serves
 	copy  int    // which backup, counted from the latest
+	from  *saved // that one, once it was chosen
 	same  bool   // the new store is made on the machine of the old one, under its name
 	fresh *host  // the new store
 	made  []*host

@@ -54,19 +54,23 @@ func (w *world) backup(ctx context.Context, h *host, c *storecare.Care, handed m
 	return ctx.Err()
 }
 
-// chosen is the backup that an order goes by: always the same one, of the present era.
-// Needs w.mu.
+// chosen is the backup that an order goes by: always the same one. It may be of an era
+// before, and have been restored already. Needs w.mu.
 func (w *world) chosen(o *order) *saved {
+	if o.from != nil {
+		return o.from
+	}
 	var of []*saved
 	for i := range w.backups {
-		if w.backups[i].era == w.check.present() {
+		if unknownToBackup || w.backups[i].era == w.check.present() {
 			of = append(of, &w.backups[i])
 		}
 	}
 	if len(of) == 0 {
 		return nil
 	}
-	return of[max(0, len(of)-1-o.copy)]
+	o.from = of[max(0, len(of)-1-o.copy)]
+	return o.from
 }
 
 // restore makes stores of a new era from a backup, after W disks were lost, as the runbook
