@@ -37,10 +37,10 @@ func (w *world) everyone() []*host {
 
 // injectContest has two sessions want the sections of one: a node stands still for as
 // long as its lease, the others are promised its sections by one store alone, and then it
-// is awake again and holds them at all other stores. Operators who bring the stores up to
-// date then die between two fills, and begin again before its lease has ended.
+// is awake again and holds them at all other stores. An operator who brings the stores up
+// to date dies between two fills, and begins again before the lease has ended.
 func injectContest(w *world, f Fault) {
-	h, at := w.host(f.Host), w.host(f.Peer)
+	h := w.host(f.Host)
 	w.mu.Lock()
 	if !h.up || h.paused || w.healed {
 		w.mu.Unlock()
@@ -48,40 +48,47 @@ func injectContest(w *world, f Fault) {
 	}
 	h.pause(false)
 	life := h.life
-	w.armed = append(w.armed, &armedFault{f: Fault{Point: "prepare", Where: at.name, Verb: "lonely", Host: sender, Peer: at.name, For: f.For}})
+	w.armed = append(w.armed, &armedFault{f: Fault{Point: "acquire", Where: "*", Verb: "lonely", Host: sender, Peer: sender, For: f.For}})
 	w.mu.Unlock()
-	still := time.Duration((1.01 + 0.1*f.Arg) * float64(w.opts.Lease))
-	w.later(still, func() {
+	w.later(3*w.opts.Lease/2, func() {
 		w.mu.Lock()
-		if h.life == life {
+		defer w.mu.Unlock()
+		if h.life == life { // nobody wanted its sections
 			h.resume()
 		}
-		for range 3 {
-			w.armed = append(w.armed, &armedFault{f: Fault{Point: "fill.ok", Where: "*", Verb: "kill", Host: "op1", For: 20 * time.Millisecond}})
-		}
-		w.mu.Unlock()
-		injectGrow(w, f)
-		injectShrink(w, Fault{Host: w.target("s1")})
 	})
 }
 
-// injectLonely leaves all allocators but those that stand still one store.
+// injectLonely is the second act of a contest: it leaves all allocators one store, but for
+// those that stand still: these wake up, and have all others.
 func injectLonely(w *world, f Fault) {
 	var links []link
 	for _, h := range w.of(allocHost) {
 		w.mu.Lock()
 		still := h.paused
+		h.resume()
 		w.mu.Unlock()
-		if still {
-			continue
+		if still { // nobody tells it that it was outbid, once that is known
+			w.arm([]Fault{{Point: "fill.ok", Where: "*", Verb: "isolate", Host: h.name, For: w.opts.Lease}})
 		}
 		for _, s := range w.of(storeHost) {
-			if s.name != f.Peer {
+			if still == (s.name == f.Peer) {
 				links = append(links, link{h.name, s.name}, link{s.name, h.name})
 			}
 		}
 	}
 	w.sever(links, f.For)
+	w.arm([]Fault{{Point: "fill.ok", Where: "*", Verb: "stumble", Host: "op1", Arg: 1}})
+	w.later(100*time.Millisecond, func() { injectReplace(w, Fault{Host: f.Peer, Arg: replaceAlive}) })
+}
+
+// injectStumble kills an operator, who begins again at once, so many times more at its next
+// fill.
+func injectStumble(w *world, f Fault) {
+	injectKill(w, Fault{Host: f.Host, For: 20 * time.Millisecond})
+	if f.Arg > 0 {
+		w.arm([]Fault{{Point: f.Point, Where: f.Where, Verb: "stumble", Host: f.Host, Arg: f.Arg - 1}})
+	}
 }
 
 // injectSeesaw writes at five stores, of which two hear nothing, takes two of those out

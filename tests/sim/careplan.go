@@ -192,7 +192,7 @@ var orders = []choice{
 	{14, func(d *draw) Fault { return Fault{Verb: "disaster", Arg: float64(d.rng.IntN(3))} }},
 	{14, func(d *draw) Fault { return Fault{Verb: "seesaw", For: 4*d.o.Lease + d.span(0, 20e9)} }},
 	{14, func(d *draw) Fault {
-		return Fault{Verb: "contest", Host: d.alloc(), Peer: d.store(), Arg: d.rng.Float64(), For: d.span(500e6, d.o.Lease)}
+		return Fault{Verb: "contest", Host: d.alloc(), For: d.span(500e6, d.o.Lease)}
 	}},
 	{6, func(*draw) Fault { return Fault{Verb: "anhour"} }},
 }

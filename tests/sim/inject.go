@@ -3,6 +3,7 @@ package sim
 import (
 	"context"
 	"maps"
+	"slices"
 	"time"
 
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
@@ -26,7 +27,7 @@ func init() {
 	}
 	maps.Copy(verbs, careVerbs)
 	maps.Copy(verbs, plays)
-	verbs["lonely"] = injectLonely // a part of contest
+	verbs["lonely"], verbs["stumble"] = injectLonely, injectStumble // parts of contest
 }
 
 // armedFault waits for a point.
@@ -52,7 +53,8 @@ func (w *world) arm(faults []Fault) {
 	}
 }
 
-// sender in a fault is the host that a point was passed for: whose message it was.
+// sender in a fault is the allocator that a point was passed for: whose message it was. As
+// a peer it is who passed it.
 const sender = "@"
 
 // point is passed by a host, for the one whose message it is, or nil: faults that waited
@@ -68,11 +70,19 @@ func (w *world) point(h, by *host, name string) {
 				continue
 			}
 			a.f.Host = by.name
+			if a.f.Peer == sender {
+				a.f.Peer = h.name
+			}
 		}
 		w.armed = append(w.armed[:i], w.armed[i+1:]...)
 		i--
 		w.after(0, func() { w.inject(a.f) })
 	}
+}
+
+// awaited says whether a fault waits for a point. Needs w.mu.
+func (w *world) awaited(name string) bool {
+	return slices.ContainsFunc(w.armed, func(a *armedFault) bool { return a.f.Point == name })
 }
 
 func (w *world) inject(f Fault) {

@@ -191,6 +191,9 @@ func (w *world) arrive(k *call, again bool) {
 		w.trace.add("%-8s <- %-8s %s #%d %s", h.name, k.from.name, k.name.short, k.id, seen{k.body, k.method, true, nil})
 	}
 	w.point(h, k.from, k.name.point)
+	if k.name.point == "prepare" && w.awaited("acquire") && ofSections(k.body) {
+		w.point(h, k.from, "acquire")
+	}
 	w.handle(h, m, k, again)
 }
 

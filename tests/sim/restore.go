@@ -15,7 +15,12 @@ import (
 
 // workerMargin is as much as worker marks may be ahead of any clock here: the window of
 // a second, and what the clocks of hosts are off.
-const workerMargin = 30 * time.Second
+func (o Options) workerMargin() time.Duration {
+	if o.knownOnly() {
+		return 30 * time.Second
+	}
+	return backup.DefaultWorkerMargin
+}
 
 // saved is a backup file, out of reach of all faults.
 type saved struct {
@@ -110,7 +115,7 @@ func (w *world) restore(ctx context.Context, h *host, o *order, say func(string)
 			continue
 		}
 		r := backup.Restore{DataDir: s.name, Name: s.name, Names: names, Cluster: w.ident.Ref.Cluster, Era: era,
-			Bump: backup.DefaultBump, WorkerMargin: workerMargin, Now: h.clock.Wall()}
+			Bump: backup.DefaultBump, WorkerMargin: w.opts.workerMargin(), Now: h.clock.Wall()}
 		made, err := r.Content(m, states)
 		if err != nil {
 			return err
