@@ -79,7 +79,13 @@ func injectLonely(w *world, f Fault) {
 	}
 	w.sever(links, f.For)
 	w.arm([]Fault{{Point: "fill.ok", Where: "*", Verb: "stumble", Host: "op1", Arg: 1}})
-	w.later(100*time.Millisecond, func() { injectReplace(w, Fault{Host: f.Peer, Arg: replaceAlive}) })
+	gone := f.Peer // the last one to be filled, of those that those awake have
+	for _, m := range w.list().Voters() {
+		if m.Name != f.Peer {
+			gone = m.Name
+		}
+	}
+	w.later(100*time.Millisecond, func() { injectReplace(w, Fault{Host: gone, Arg: replaceAlive}) })
 }
 
 // injectStumble kills an operator, who begins again at once, so many times more at its next
