@@ -21,7 +21,8 @@ type Alloc struct {
 	name      string
 	addr      string // of this node, as callers and peers reach it
 	cluster   string
-	session   seq.Session
+	secret    seq.Secret
+	session   seq.Session // of secret
 	lease     time.Duration
 	replicas  atomic.Int64 // N
 	needed    atomic.Int64 // W
@@ -61,7 +62,7 @@ type Parts struct {
 	Name      string
 	Addr      string
 	Cluster   string
-	Session   seq.Session
+	Secret    seq.Secret // of its session
 	Lease     time.Duration
 	Replicas  int // N
 	Needed    int // W
@@ -91,7 +92,7 @@ func NewAlloc(p Parts) (*Alloc, error) {
 		p.Limits = NewLimits(Config{})
 	}
 	a := &Alloc{
-		name: p.Name, addr: p.Addr, cluster: p.Cluster, session: p.Session, lease: p.Lease, mapping: p.Mapping,
+		name: p.Name, addr: p.Addr, cluster: p.Cluster, secret: p.Secret, session: p.Secret.Session(), lease: p.Lease, mapping: p.Mapping,
 		registers: p.Registers, documents: p.Documents, leases: p.Leases, peers: p.Peers,
 		clock: p.Clock, wall: p.Wall, log: p.Logger, traces: p.Traces,
 		limits: p.Limits, inWork: p.Limits.inWork, fatal: make(chan error, 1), started: p.Clock.Now(), stats: newStats(len(p.Mapping.Spaces)),

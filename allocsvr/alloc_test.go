@@ -145,7 +145,7 @@ func TestAChangeOfTheTableWithAnUnknownOutcomeIsMadeAgain(t *testing.T) {
 // adminServerOf is an operator's node that owns nothing and whose first swap is unsure.
 func adminServerOf(f *fleet, a, b *node) *adminServer {
 	f.t.Helper()
-	n, err := NewAlloc(Parts{Name: "c", Addr: "c", Cluster: "mem", Session: seq.NewSession(), Lease: f.lease, Replicas: 3, Needed: 2,
+	n, err := NewAlloc(Parts{Name: "c", Addr: "c", Cluster: "mem", Secret: seq.NewSecret(), Lease: f.lease, Replicas: 3, Needed: 2,
 		Mapping: f.stores.Mapping, Registers: a.group, Documents: &unsure{Documents: a.group}, Leases: keeper{b.leases},
 		Clock: f.clock, Wall: time.Now, Logger: f.log, ExpectAllocs: 2, Weight: 100})
 	if err != nil {

@@ -38,10 +38,10 @@ const parkedFile = "parked"
 
 // Server is one AllocSvr: it listens from New on, and serves from Run on.
 type Server struct {
-	cfg     Config
-	lis     net.Listener
-	addr    string
-	session seq.Session
+	cfg    Config
+	lis    net.Listener
+	addr   string
+	secret seq.Secret // of the session
 
 	stop context.CancelCauseFunc
 	life context.Context
@@ -69,13 +69,13 @@ func New(cfg Config) (*Server, error) {
 	if err := usable(cfg.DataDir); err != nil {
 		return nil, errors.Join(fmt.Errorf("data directory (--data-dir): %w", err), lis.Close())
 	}
-	s := &Server{cfg: cfg, creds: creds, lis: lis, addr: lis.Addr().String(), session: cfg.Session, done: make(chan struct{}),
+	s := &Server{cfg: cfg, creds: creds, lis: lis, addr: lis.Addr().String(), secret: cfg.Secret, done: make(chan struct{}),
 		limits: NewLimits(cfg)}
 	if cfg.Advertise != "" {
 		s.addr = cfg.Advertise
 	}
-	if s.session == 0 {
-		s.session = seq.NewSession()
+	if s.secret.IsZero() {
+		s.secret = seq.NewSecret()
 	}
 	s.life, s.stop = context.WithCancelCause(context.Background())
 	return s, nil
@@ -101,7 +101,7 @@ func usable(dir string) error {
 func (s *Server) Addr() string { return s.addr }
 
 // Session is this incarnation.
-func (s *Server) Session() seq.Session { return s.session }
+func (s *Server) Session() seq.Session { return s.secret.Session() }
 
 // errClosed ends a server without handing anything over.
 var errClosed = errors.New("closed")
@@ -226,7 +226,7 @@ func (s *Server) assemble(cluster storeclient.Cluster) (*assembled, error) {
 		return p.Reconfigure(list, stores)
 	}, s.dialOptions()...)
 	node, err := NewNode(s.cfg, Wiring{
-		Stale: p.follow.Kick, Identity: cluster.Identity, Stores: storeclient.NamedStores(cluster.Stores), Addr: s.addr, Session: s.session,
+		Stale: p.follow.Kick, Identity: cluster.Identity, Stores: storeclient.NamedStores(cluster.Stores), Addr: s.addr, Secret: s.secret,
 		Dial: s.dialPeer, Clock: clock.Boot(), Wall: time.Now, Stop: s.stop, Parked: s.parked(), Limits: s.limits,
 	})
 	if err != nil {

@@ -38,9 +38,9 @@ type Config struct {
 	// ExpectAllocs is how many AllocSvr the first route table waits for, for at
 	// most a few seconds, so that a cluster that starts at once starts balanced.
 	ExpectAllocs int
-	// Session is given by a supervising parent, which releases it when this
-	// process dies; 0: one is drawn.
-	Session seq.Session
+	// Secret of the session is given by a supervising parent, which ends the session
+	// when this process dies; zero: one is drawn.
+	Secret seq.Secret
 
 	// Snowflake IDs. DatacenterID is bound to the name Datacenter at its first use in
 	// the cluster, so that one region cannot start with another's id.

@@ -32,7 +32,7 @@ type endpoint interface {
 func (n *Node) endpointsOf(cfg Config, w Wiring) error {
 	a := n.alloc
 	segments, err := segment.New(segment.Config{
-		Session: w.Session, Mapping: w.Identity.Mapping, Registers: n.measure("tag"), Documents: n.group,
+		Session: w.Secret.Session(), Mapping: w.Identity.Mapping, Registers: n.measure("tag"), Documents: n.group,
 		Attach: func(reg seq.Register, round uint64) segment.Hold { return n.leases.Attach(reg, round) },
 		Owner:  a.mine, Clock: w.Clock, RouteVersion: func() uint64 { return a.routes.table().version() }, Logger: cfg.Logger,
 	})
@@ -44,7 +44,7 @@ func (n *Node) endpointsOf(cfg Config, w Wiring) error {
 		return err
 	}
 	ids, err := globalid.New(globalid.Config{
-		Name: cfg.Name, Session: w.Session, Registers: n.measure("worker"), Documents: n.group, Leases: workerLeases{n.leases},
+		Name: cfg.Name, Session: w.Secret.Session(), Registers: n.measure("worker"), Documents: n.group, Leases: workerLeases{n.leases},
 		DatacenterID: snowflake.Datacenter(cfg.DatacenterID), Datacenter: cfg.Datacenter, Worker: cfg.worker(),
 		Namespaces: namespaces, Window: cfg.WorkerWindow, Wall: w.Wall, Clock: w.Clock, Logger: cfg.Logger,
 	})

@@ -99,7 +99,8 @@ func (f *fleet) start(name string, expect int, file string) *node {
 		f.t.Fatal(err)
 	}
 	n := &node{group: group, probes: &probes{Registers: group}, done: make(chan struct{}), file: file}
-	session := seq.NewSession()
+	secret := seq.NewSecret()
+	session := secret.Session()
 	log := f.log.With("node", name)
 	n.leases, err = quorum.NewLeases(quorum.LeaseConfig{
 		Ref: f.stores.Ref, Session: session, Name: name, Addr: name, Lease: f.lease, N: 3, W: 2, Clock: f.clock, Logger: log,
@@ -110,7 +111,7 @@ func (f *fleet) start(name string, expect int, file string) *node {
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	n.Alloc, err = NewAlloc(Parts{Name: name, Addr: name, Cluster: "mem", Session: session, Lease: f.lease, Replicas: 3, Needed: 2,
+	n.Alloc, err = NewAlloc(Parts{Name: name, Addr: name, Cluster: "mem", Secret: secret, Lease: f.lease, Replicas: 3, Needed: 2,
 		Mapping: f.stores.Mapping, Registers: n.probes, Documents: group, Leases: keeper{n.leases}, Losses: n.leases.Losses, Peers: loopback{f, session},
 		Clock: f.clock, Wall: time.Now, Logger: log, ExpectAllocs: expect, Weight: 100})
 	if err != nil {

@@ -25,7 +25,7 @@ func (a *Alloc) Leave(ctx context.Context, file string) error {
 	a.gone.Store(true)
 	parkErr := a.park(file)
 	tableErr := a.tellMoved(ctx, moved)
-	endErr := a.registers.EndSession(ctx, a.session)
+	endErr := a.registers.EndSession(ctx, a.secret)
 	if err := errors.Join(parkErr, tableErr, endErr); err != nil {
 		return fmt.Errorf("leave: %w", err)
 	}

@@ -19,8 +19,8 @@ import (
 type Wiring struct {
 	Identity quorum.Identity // of the stores' cluster: Ref, N, R, W, Mapping, MaxLease
 	Stores   []quorum.NamedStore
-	Addr     string // of this node, as callers and peers reach it
-	Session  seq.Session
+	Addr     string                              // of this node, as callers and peers reach it
+	Secret   seq.Secret                          // of the session
 	Dial     func(addr string) (PeerConn, error) // to a peer; does not wait for it
 	Clock    clock.Clock
 	Wall     func() time.Time
@@ -60,15 +60,15 @@ func NewNode(cfg Config, w Wiring) (*Node, error) {
 	if w.Limits == nil {
 		w.Limits = NewLimits(cfg)
 	}
-	group, err := quorum.NewGroup(quorum.Config{Ref: id.Ref, N: id.N, R: id.R, W: id.W, OnStale: w.Stale}, w.Stores)
+	group, err := quorum.NewGroup(quorum.Config{Ref: id.Ref, N: id.N, R: id.R, W: id.W, OnStale: w.Stale, Secret: w.Secret}, w.Stores)
 	if err != nil {
 		return nil, err
 	}
-	n := &Node{cfg: cfg, era: id.Ref.Era, parked: w.Parked, group: group, peers: newGRPCPeers(id.Ref.Cluster, w.Session, w.Dial)}
+	n := &Node{cfg: cfg, era: id.Ref.Era, parked: w.Parked, group: group, peers: newGRPCPeers(id.Ref.Cluster, w.Secret.Session(), w.Dial)}
 	refused := &refusals{stop: w.Stop, clock: w.Clock, needed: id.W, stale: w.Stale}
 	n.refused = refused
 	n.leases, err = quorum.NewLeases(quorum.LeaseConfig{
-		Ref: id.Ref, Session: w.Session, Name: cfg.Name, Addr: w.Addr, Lease: cfg.Lease, N: id.N, W: id.W,
+		Ref: id.Ref, Session: w.Secret.Session(), Secret: w.Secret, Name: cfg.Name, Addr: w.Addr, Lease: cfg.Lease, N: id.N, W: id.W,
 		Clock: w.Clock, Logger: cfg.Logger, OnRefused: refused.add,
 		OnLost:     n.lost,
 		OnRoutes:   func() { n.alloc.routes.loop.kick() },
@@ -77,9 +77,10 @@ func NewNode(cfg Config, w Wiring) (*Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	refused.connected = n.leases.Connected
+	refused.connected, refused.ended = n.leases.Connected, n.leases.Ended
+	refused.leaving = func() bool { return n.alloc.leaving.Load() }
 	n.alloc, err = NewAlloc(Parts{
-		Name: cfg.Name, Addr: w.Addr, Cluster: id.Ref.Cluster, Session: w.Session, Lease: cfg.Lease,
+		Name: cfg.Name, Addr: w.Addr, Cluster: id.Ref.Cluster, Secret: w.Secret, Lease: cfg.Lease,
 		Replicas: id.N, Needed: id.W, Mapping: id.Mapping, Registers: n.measure("section"), Documents: group, Leases: keeper{n.leases}, Losses: n.leases.Losses, Peers: n.peers,
 		Clock: w.Clock, Wall: w.Wall, Logger: cfg.Logger, Traces: cfg.Traces, ExpectAllocs: cfg.ExpectAllocs, Weight: cfg.Weight, Limits: w.Limits,
 	})

@@ -8,6 +8,7 @@ import (
 
 	"github.com/seqsvr/seqsvr/allocsvr/counters"
 	"github.com/seqsvr/seqsvr/internal/clock"
+	"github.com/seqsvr/seqsvr/internal/sessiontest"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
 )
@@ -25,11 +26,11 @@ type owner struct {
 	epoch seq.Epoch
 }
 
+var ownerSession, otherSession = sessiontest.Session(0xa), sessiontest.Session(0xb)
+
 const (
-	ownerSession seq.Session = 0xa
-	otherSession seq.Session = 0xb
-	ownerStep                = 100
-	ownerLease               = time.Second
+	ownerStep  = 100
+	ownerLease = time.Second
 )
 
 // newOwner owns section 0 from base 0 with ownerStep numbers confirmed, leased for
@@ -47,7 +48,7 @@ func newOwnerOf(t testing.TB, space seq.Space) *owner {
 	}
 	o := &owner{t: t, clock: clock.NewManual(time.Hour), regs: &scriptedRegisters{}, peers: &scriptedPeers{},
 		epoch: seq.Epoch{Round: 7, Session: ownerSession}}
-	o.Alloc, err = NewAlloc(Parts{Name: "a", Addr: "a", Cluster: "c1", Session: ownerSession, Lease: ownerLease, Replicas: 3, Needed: 2,
+	o.Alloc, err = NewAlloc(Parts{Name: "a", Addr: "a", Cluster: "c1", Secret: sessiontest.SecretOf(ownerSession), Lease: ownerLease, Replicas: 3, Needed: 2,
 		Mapping: m, Registers: o.regs, Leases: idleLeases{}, Peers: o.peers,
 		Clock: o.clock, Wall: time.Now, Logger: slog.New(slog.DiscardHandler), ExpectAllocs: 1, Weight: 100})
 	if err != nil {
@@ -154,7 +155,7 @@ func (r *scriptedRegisters) Release(context.Context, seq.Session, []quorum.Lease
 	return nil
 }
 
-func (r *scriptedRegisters) EndSession(context.Context, seq.Session) error {
+func (r *scriptedRegisters) EndSession(context.Context, seq.Secret) error {
 	if r.onEnd != nil {
 		r.onEnd()
 	}

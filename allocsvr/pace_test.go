@@ -12,6 +12,7 @@ import (
 
 	"github.com/seqsvr/seqsvr/allocsvr/counters"
 	"github.com/seqsvr/seqsvr/internal/bubble"
+	"github.com/seqsvr/seqsvr/internal/sessiontest"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
 )
@@ -174,7 +175,7 @@ func TestStepsThatNobodyWaitsForShareMessages(t *testing.T) {
 			confirmed.Add(1)
 			return quorum.Outcome{State: quorum.Won}
 		}
-		a, err := NewAlloc(Parts{Name: "a", Session: ownerSession, Lease: ownerLease, Replicas: 3, Needed: 2, Mapping: m,
+		a, err := NewAlloc(Parts{Name: "a", Secret: sessiontest.SecretOf(ownerSession), Lease: ownerLease, Replicas: 3, Needed: 2, Mapping: m,
 			Registers: regs, Leases: idleLeases{}, Clock: bubble.NewClock(), Wall: time.Now, Logger: slog.New(slog.DiscardHandler)})
 		if err != nil {
 			t.Fatal(err)

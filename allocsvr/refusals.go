@@ -10,14 +10,16 @@ import (
 	"github.com/seqsvr/seqsvr/seq"
 )
 
-// refusals ends a process that the stores do not let in: its name is a live
-// node's, or its lease is beyond their bound.
+// refusals ends a node that the stores do not let in: its name is a live node's, its
+// lease is beyond their bound, or its session was ended, so that another has to begin.
 type refusals struct {
 	stop      context.CancelCauseFunc
 	clock     quorum.Clock
 	needed    int
-	connected func() int // how many stores have granted the session what still holds
-	stale     func()     // told of another member list; nil: nobody
+	connected func() int  // how many stores have granted the session what still holds
+	ended     func() bool // too few stores are left that have not ended the session
+	leaving   func() bool // the node ends its session itself
+	stale     func()      // told of another member list; nil: nobody
 
 	mu    sync.Mutex    // guards needed and the fields below
 	row   bool          // the name was refused, and no quorum has let the session in since
@@ -42,6 +44,10 @@ func (r *refusals) add(err error) {
 		r.stale()
 	}
 	if errors.Is(err, seq.ErrBadLease) {
+		r.stop(err)
+		return
+	}
+	if errors.Is(err, seq.ErrSessionEnded) && r.ended() && !r.leaving() {
 		r.stop(err)
 		return
 	}

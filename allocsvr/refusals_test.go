@@ -78,12 +78,28 @@ func TestOnlyANameThatStaysTakenEndsTheProcess(t *testing.T) {
 func TestALeaseThatNoStoreGrantsEndsTheProcessAtOnce(t *testing.T) {
 	var ended error
 	r := &refusals{stop: func(err error) { ended = err }, clock: &handClock{}, needed: 2, connected: func() int { return 3 }}
-	r.add(fmt.Errorf("renew: %w", seq.ErrNoLease))
-	if ended != nil {
-		t.Fatalf("ended with %v for a session that was ended", ended)
-	}
 	r.add(fmt.Errorf("renew: %w", seq.ErrBadLease))
 	if !errors.Is(ended, seq.ErrBadLease) {
 		t.Errorf("ended with %v, want %v", ended, seq.ErrBadLease)
+	}
+}
+
+func TestASessionThatWasEndedIsNotGoneOnWith(t *testing.T) {
+	for _, test := range []struct {
+		name            string
+		enough, leaving bool
+		want            error
+	}{
+		{"by so many stores that no quorum is left", true, false, seq.ErrSessionEnded},
+		{"by one store, which forgets it with its next start", false, false, nil},
+		{"by the node itself, which leaves", true, true, nil},
+	} {
+		var ended error
+		r := &refusals{stop: func(err error) { ended = err }, clock: &handClock{}, needed: 2, connected: func() int { return 1 },
+			ended: func() bool { return test.enough }, leaving: func() bool { return test.leaving }}
+		r.add(fmt.Errorf("renew: %w", seq.ErrSessionEnded))
+		if !errors.Is(ended, test.want) {
+			t.Errorf("%s: ended with %v, want %v", test.name, ended, test.want)
+		}
 	}
 }

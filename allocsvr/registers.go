@@ -19,7 +19,7 @@ type Registers interface {
 	Prepare(ctx context.Context, session seq.Session, items []quorum.PrepareItem) []quorum.Outcome
 	Step(ctx context.Context, session seq.Session, items []quorum.StepItem) []quorum.Outcome
 	Release(ctx context.Context, session seq.Session, items []quorum.LeaseItem, to seq.Session) error
-	EndSession(ctx context.Context, session seq.Session) error
+	EndSession(ctx context.Context, secret seq.Secret) error
 }
 
 // Documents are compare-and-swap documents on the same replicas.

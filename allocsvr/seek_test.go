@@ -22,7 +22,7 @@ func (l *told) Kick() {
 }
 
 func TestANodeThatRestartedIsHandedSectionsAsWhatItIsNow(t *testing.T) {
-	const former, now seq.Session = 0xc, otherSession
+	former, now := seq.Session(0xc), otherSession
 	for _, swapped := range []bool{false, true} {
 		o := newOwner(t)
 		at := o.clock.Now()

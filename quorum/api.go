@@ -108,6 +108,7 @@ type PrepareItem struct {
 type PrepareRequest struct {
 	Ref     Ref
 	Session seq.Session
+	Secret  seq.Secret // of Session
 	Items   []PrepareItem
 }
 
@@ -123,6 +124,7 @@ type StepItem struct {
 type StepRequest struct {
 	Ref     Ref
 	Session seq.Session
+	Secret  seq.Secret // of Session
 	Items   []StepItem
 }
 
@@ -144,6 +146,7 @@ type LeaseItem struct {
 type RenewRequest struct {
 	Ref      Ref
 	Session  seq.Session
+	Secret   seq.Secret // of Session
 	Name     string
 	Addr     string
 	Lease    time.Duration
@@ -178,6 +181,7 @@ type RenewReply struct {
 type ReleaseRequest struct {
 	Ref     Ref
 	Session seq.Session
+	Secret  seq.Secret // of Session
 	Items   []LeaseItem
 	All     bool        // the session has ended: drop everything, grant it nothing more
 	To      seq.Session // reserve the items for this session for ReserveTime; 0: nobody
@@ -186,7 +190,8 @@ type ReleaseRequest struct {
 // ReserveTime is how long a store keeps a released register for its successor.
 const ReserveTime = 500 * time.Millisecond
 
-// Store is one replica. Prepare and Step are durable (fsynced) before they answer;
+// Store is one replica. All but Read speak for a session and carry its secret:
+// seq.ErrNotSession otherwise. Prepare and Step are durable (fsynced) before they answer;
 // an error means that the outcome is unknown, and the same request may be repeated
 // under the same epoch. Renew and Release touch memory only. All methods are safe
 // for concurrent use and end with ctx.

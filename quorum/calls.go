@@ -38,7 +38,7 @@ func (g *Group) Prepare(ctx context.Context, session seq.Session, items []Prepar
 			credible: func(i int, r *Result) bool {
 				return r.Promised == seq.Epoch{Round: items[i].Round, Session: session}
 			}}
-		req := PrepareRequest{Ref: v.cfg.Ref, Session: session, Items: items}
+		req := PrepareRequest{Ref: v.cfg.Ref, Session: session, Secret: v.cfg.Secret, Items: items}
 		return b, func(ctx context.Context, s Store) (string, []Result, error) {
 			reply, err := s.Prepare(ctx, req)
 			return reply.UUID, reply.Results, err
@@ -60,7 +60,7 @@ func (g *Group) Step(ctx context.Context, session seq.Session, items []StepItem)
 			credible: func(i int, r *Result) bool {
 				return r.Accepted == seq.Epoch{Round: items[i].Round, Session: session} && r.Max >= items[i].Max
 			}}
-		req := StepRequest{Ref: v.cfg.Ref, Session: session, Items: items}
+		req := StepRequest{Ref: v.cfg.Ref, Session: session, Secret: v.cfg.Secret, Items: items}
 		return b, func(ctx context.Context, s Store) (string, []Result, error) {
 			reply, err := s.Step(ctx, req)
 			return reply.UUID, reply.Results, err
@@ -162,16 +162,17 @@ func (g *Group) Release(ctx context.Context, session seq.Session, items []LeaseI
 		return nil
 	}
 	return g.release(ctx, "release leases",
-		ReleaseRequest{Session: session, Items: slices.Clone(items), To: to})
+		ReleaseRequest{Session: session, Secret: g.Config().Secret, Items: slices.Clone(items), To: to})
 }
 
-// EndSession drops all leases of the session at all stores, which grant it
+// EndSession drops all leases of the secret's session at all stores, which grant it
 // nothing more. nil once W distinct stores did; seq.ErrNoQuorum otherwise, and
 // then the leases end by themselves. The process must have stopped serving, or be
 // known to be dead. Safe to repeat.
-func (g *Group) EndSession(ctx context.Context, session seq.Session) error {
+func (g *Group) EndSession(ctx context.Context, secret seq.Secret) error {
+	session := secret.Session()
 	return g.release(ctx, "end session "+session.String(),
-		ReleaseRequest{Session: session, All: true})
+		ReleaseRequest{Session: session, Secret: secret, All: true})
 }
 
 func (g *Group) release(ctx context.Context, what string, req ReleaseRequest) error {

@@ -29,6 +29,7 @@ type Config struct {
 	R       int           // stores that a read needs: R + W > N
 	W       int           // stores that a write needs: 2W > N
 	Timeout time.Duration // of one round; 0 is DefaultTimeout
+	Secret  seq.Secret    // of the session that writes through the group
 
 	// OnStale is called when a store refused a request for its era or member list,
 	// which may be newer: whoever can finds out and calls Reconfigure. It may come

@@ -2,6 +2,7 @@ package quorum
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -49,6 +50,7 @@ type Clock interface {
 type LeaseConfig struct {
 	Ref        Ref
 	Session    seq.Session
+	Secret     seq.Secret    // of Session
 	Name, Addr string        // of this AllocSvr, told to the others
 	Lease      time.Duration // at least MinLease, and at most what the stores allow
 	N, W       int
@@ -60,7 +62,7 @@ type LeaseConfig struct {
 	OnLost func(*Hold)
 	// OnRefused is called each time that a store refuses a renewal for a reason
 	// that may not pass by itself: seq.ErrNameTaken, seq.ErrBadLease,
-	// seq.ErrNoLease (the session was ended), seq.ErrNotVoting,
+	// seq.ErrSessionEnded, seq.ErrNotVoting,
 	// seq.ErrForeignCluster, seq.ErrStaleEra.
 	OnRefused func(err error)
 	// OnRoutes is called when RouteVersion has gone up.
@@ -186,6 +188,20 @@ func (l *Leases) Connected() int {
 // Granted says whether W stores answered within the lease, so that holds can be
 // attached at W stores at all.
 func (l *Leases) Granted() bool { return l.Connected() >= l.now.Load().w }
+
+// Ended says whether so many stores have ended the session that W can never grant it a
+// lease again.
+func (l *Leases) Ended() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	c, ended := l.now.Load(), 0
+	for _, s := range c.stores {
+		if errors.Is(s.refusal, seq.ErrSessionEnded) {
+			ended++
+		}
+	}
+	return ended > c.n-c.w
+}
 
 // Losses is a count that moves on before any hold of these leases may come to be worth
 // less than its send times say: before a bit of attached is cleared, and before another

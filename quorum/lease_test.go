@@ -273,10 +273,21 @@ func TestAStoreThatEndedTheSessionKeepsNothing(t *testing.T) {
 	r.renew(RenewReply{}, 0)
 	r.renewFailed(t.Context(), r.now.Load().stores[0], errDropped)
 	r.until(h, Term(lease))
-	r.renewFailed(t.Context(), r.now.Load().stores[0], fmt.Errorf("renew: %w", seq.ErrNoLease))
+	r.renewFailed(t.Context(), r.now.Load().stores[0], fmt.Errorf("renew: %w", seq.ErrSessionEnded))
 	r.until(h, 0)
-	if len(r.err) != 1 || !errors.Is(r.err[0], seq.ErrNoLease) {
+	if len(r.err) != 1 || !errors.Is(r.err[0], seq.ErrSessionEnded) {
 		t.Errorf("refusals %v, want one", r.err)
+	}
+}
+
+func TestASessionHasEndedOnceNoQuorumCanGrantItALease(t *testing.T) {
+	r := newRenewal(t, 3, true)
+	gone := fmt.Errorf("renew: %w", seq.ErrSessionEnded)
+	for i, want := range []bool{false, true, true} {
+		r.renewFailed(t.Context(), r.now.Load().stores[i], gone)
+		if got := r.Ended(); got != want {
+			t.Errorf("ended by %d of 3: %t, want %t", i+1, got, want)
+		}
 	}
 }
 

@@ -80,7 +80,7 @@ func (l *Leases) prepareRenew(s *storeLease) (req RenewRequest, sent sentRenew, 
 	}
 	s.made++
 	sent = sentRenew{number: s.made, gen: s.gen}
-	req = RenewRequest{Ref: l.now.Load().ref, Session: l.cfg.Session, Name: l.cfg.Name, Addr: l.cfg.Addr,
+	req = RenewRequest{Ref: l.now.Load().ref, Session: l.cfg.Session, Secret: l.cfg.Secret, Name: l.cfg.Name, Addr: l.cfg.Addr,
 		Lease: l.cfg.Lease, Seen: s.commits}
 	for h := range s.pending {
 		h.told |= s.bit()
@@ -295,7 +295,7 @@ func (l *Leases) confirm(s *storeLease, sent sentRenew) {
 
 // lasting are the refusals that OnRefused is for.
 var lasting = []error{
-	seq.ErrNameTaken, seq.ErrBadLease, seq.ErrNoLease, seq.ErrNotVoting, seq.ErrForeignCluster, seq.ErrStaleEra,
+	seq.ErrNameTaken, seq.ErrBadLease, seq.ErrSessionEnded, seq.ErrNotVoting, seq.ErrForeignCluster, seq.ErrStaleEra,
 }
 
 // renewFailed leaves all as it is: whether the store took the renew in is not
@@ -312,7 +312,7 @@ func (l *Leases) renewFailed(ctx context.Context, s *storeLease, err error) {
 	l.mu.Lock()
 	first := !s.failing || !errors.Is(refusal, s.refusal)
 	s.failing, s.refusal = true, refusal
-	if errors.Is(err, seq.ErrNoLease) {
+	if errors.Is(err, seq.ErrSessionEnded) {
 		l.forget(s)
 	}
 	l.mu.Unlock()

@@ -49,6 +49,11 @@ var (
 	ErrUnknownNode = errors.New("unknown node")
 	// ErrNodeUnfit: the node is dead or drained and cannot be given sections.
 	ErrNodeUnfit = errors.New("node dead or drained")
+	// ErrNotSession: the request speaks for a session and does not carry its secret. Do not retry.
+	ErrNotSession = errors.New("not the session's own secret")
+	// ErrSessionEnded: the session was ended at the stores, in order or by an operator or
+	// parent that took its process for dead. The process begins a new one; retry elsewhere.
+	ErrSessionEnded = errors.New("session was ended")
 	// ErrNameTaken: a live AllocSvr of that name exists.
 	ErrNameTaken = errors.New("node name taken")
 	// ErrBadLease: a lease outside of what the stores allow.

@@ -2,7 +2,6 @@ package seq
 
 import (
 	"cmp"
-	"crypto/rand"
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
@@ -34,16 +33,9 @@ type SectionID uint32
 // every start, so that a restart is never taken for the process before it.
 type Session uint64
 
-// NewSession draws a session from the system's random source.
-func NewSession() Session {
-	for {
-		var b [8]byte
-		_, _ = rand.Read(b[:]) // documented never to return an error
-		if s := Session(binary.LittleEndian.Uint64(b[:])); s != 0 {
-			return s
-		}
-	}
-}
+// NewSession draws a session from the system's random source, of a secret that is
+// forgotten: it names something, and can ask a store for nothing.
+func NewSession() Session { return NewSecret().Session() }
 
 // String gives the session as 16 hex digits.
 func (s Session) String() string {

@@ -9,17 +9,15 @@ import (
 	"time"
 
 	"github.com/seqsvr/seqsvr/internal/clock"
+	"github.com/seqsvr/seqsvr/internal/sessiontest"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/storesvr/disk"
 )
 
-const (
-	alice seq.Session = 0xa
-	bob   seq.Session = 0xb
+var alice, bob = sessiontest.Session(0xa), sessiontest.Session(0xb)
 
-	patience = 30 * time.Second
-)
+const patience = 30 * time.Second
 
 var section = seq.SectionRegister(0)
 
@@ -144,7 +142,7 @@ func (b *bench) shut() (release func()) {
 }
 
 func (b *bench) prepare(round uint64, who seq.Session) (quorum.Verdict, error) {
-	reply, err := b.Prepare(b.t.Context(), quorum.PrepareRequest{Ref: b.ref, Session: who,
+	reply, err := b.Prepare(b.t.Context(), quorum.PrepareRequest{Ref: b.ref, Session: who, Secret: sessiontest.SecretOf(who),
 		Items: []quorum.PrepareItem{{Register: section, Round: round}}})
 	if err != nil {
 		return 0, err
@@ -169,7 +167,7 @@ func (b *bench) read() quorum.Result {
 }
 
 func (b *bench) renewal(who seq.Session) quorum.RenewRequest {
-	return quorum.RenewRequest{Ref: b.ref, Session: who, Name: who.String(), Lease: time.Second}
+	return quorum.RenewRequest{Ref: b.ref, Session: who, Secret: sessiontest.SecretOf(who), Name: who.String(), Lease: time.Second}
 }
 
 func await[T any](t *testing.T, what string, c <-chan T) T {

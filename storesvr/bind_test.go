@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/seqsvr/seqsvr/internal/sessiontest"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
 )
@@ -30,10 +31,10 @@ func TestRequestsOfAnotherClusterEraOrMemberListAreRefused(t *testing.T) {
 		renewal := b.renewal(alice)
 		renewal.Ref = ref
 		_, read := b.Read(t.Context(), quorum.ReadRequest{Ref: ref})
-		_, prepare := b.Prepare(t.Context(), quorum.PrepareRequest{Ref: ref, Session: alice})
-		_, step := b.Step(t.Context(), quorum.StepRequest{Ref: ref, Session: alice})
+		_, prepare := b.Prepare(t.Context(), quorum.PrepareRequest{Ref: ref, Session: alice, Secret: sessiontest.SecretOf(alice)})
+		_, step := b.Step(t.Context(), quorum.StepRequest{Ref: ref, Session: alice, Secret: sessiontest.SecretOf(alice)})
 		_, renew := b.Renew(t.Context(), renewal)
-		_, release := b.Release(t.Context(), quorum.ReleaseRequest{Ref: ref, Session: alice})
+		_, release := b.Release(t.Context(), quorum.ReleaseRequest{Ref: ref, Session: alice, Secret: sessiontest.SecretOf(alice)})
 		for what, err := range map[string]error{"read": read, "prepare": prepare, "step": step, "renew": renew, "release": release} {
 			if !errors.Is(err, row.want) {
 				t.Errorf("%s, %s: got %v, want %v", row.name, what, err, row.want)

@@ -25,7 +25,7 @@ func (s *server) Adopt(ctx context.Context, req *pb.AdoptRequest) (*pb.DescribeR
 // Fill implements the service.
 func (s *server) Fill(ctx context.Context, req *pb.FillRequest) (*pb.FillReply, error) {
 	changed, err := s.replica.fill(ctx, fillRequest{
-		ref: storewire.RefFromProto(req.GetRef()), session: seq.Session(req.GetSession()),
+		ref: storewire.RefFromProto(req.GetRef()), session: seq.Session(req.GetSession()), secret: storewire.SecretFromProto(req.GetSecret()),
 		records: storewire.RecordsFromProto(req.GetRecords()), complete: req.GetComplete(),
 		bound: time.Duration(min(req.GetLeaseBoundUs(), uint64(maxMaxLease/time.Microsecond))) * time.Microsecond,
 	})

@@ -118,6 +118,7 @@ func (r *replica) admitList(own disk.Members, list quorum.MemberList) (change bo
 type fillRequest struct {
 	ref      quorum.Ref
 	session  seq.Session
+	secret   seq.Secret // of session
 	records  []quorum.RegisterState
 	complete bool
 	bound    time.Duration
@@ -128,6 +129,9 @@ type fillRequest struct {
 // seq.ErrBadArgument, and seq.ErrOverloaded during the grace: repeat it later. After an
 // error a part of the records may have been merged.
 func (r *replica) fill(ctx context.Context, req fillRequest) (changed int, err error) {
+	if err := req.secret.Proves(req.session); err != nil {
+		return 0, fmt.Errorf("fill store %s: %w", r.identity.Name, err)
+	}
 	size := 0
 	for _, st := range req.records {
 		size += 256 + len(st.Payload)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/seqsvr/seqsvr/internal/bubble"
 	"github.com/seqsvr/seqsvr/internal/clock"
+	"github.com/seqsvr/seqsvr/internal/sessiontest"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/storesvr/acceptor"
@@ -69,17 +70,17 @@ func TestNoAnswerLeavesBeforeItsCommitHasEnded(t *testing.T) {
 			send func() error
 		}{
 			{"prepare", func() error {
-				_, err := r.Prepare(t.Context(), quorum.PrepareRequest{Ref: ref, Session: alice,
+				_, err := r.Prepare(t.Context(), quorum.PrepareRequest{Ref: ref, Session: alice, Secret: sessiontest.SecretOf(alice),
 					Items: []quorum.PrepareItem{{Register: section, Round: 1}}})
 				return err
 			}},
 			{"step", func() error {
-				_, err := r.Step(t.Context(), quorum.StepRequest{Ref: ref, Session: bob,
+				_, err := r.Step(t.Context(), quorum.StepRequest{Ref: ref, Session: bob, Secret: sessiontest.SecretOf(bob),
 					Items: []quorum.StepItem{{Register: section, Round: 2, Max: 10}}})
 				return err
 			}},
 			{"the first lease", func() error {
-				_, err := r.Renew(t.Context(), quorum.RenewRequest{Ref: ref, Session: alice, Name: "a", Lease: time.Second})
+				_, err := r.Renew(t.Context(), quorum.RenewRequest{Ref: ref, Session: alice, Secret: sessiontest.SecretOf(alice), Name: "a", Lease: time.Second})
 				return err
 			}},
 		} {
@@ -105,7 +106,7 @@ func TestACommitThatFailedMayHaveHappenedAndEndsTheStore(t *testing.T) {
 		prepare := func(round uint64) <-chan error {
 			answer := make(chan error, 1)
 			go func() {
-				_, err := r.Prepare(t.Context(), quorum.PrepareRequest{Ref: ref, Session: alice,
+				_, err := r.Prepare(t.Context(), quorum.PrepareRequest{Ref: ref, Session: alice, Secret: sessiontest.SecretOf(alice),
 					Items: []quorum.PrepareItem{{Register: section, Round: round}}})
 				answer <- err
 			}()
@@ -127,7 +128,7 @@ func TestACommitThatFailedMayHaveHappenedAndEndsTheStore(t *testing.T) {
 		if _, err := r.Read(t.Context(), quorum.ReadRequest{Ref: ref, Registers: []seq.Register{section}}); !errors.Is(err, seq.ErrNotVoting) {
 			t.Errorf("a read: got %v, want ErrNotVoting", err)
 		}
-		if _, err := r.Renew(t.Context(), quorum.RenewRequest{Ref: ref, Session: alice, Name: "a", Lease: time.Second}); !errors.Is(err, seq.ErrNotVoting) {
+		if _, err := r.Renew(t.Context(), quorum.RenewRequest{Ref: ref, Session: alice, Secret: sessiontest.SecretOf(alice), Name: "a", Lease: time.Second}); !errors.Is(err, seq.ErrNotVoting) {
 			t.Errorf("a renewal: got %v, want ErrNotVoting", err)
 		}
 	})
@@ -148,7 +149,7 @@ func TestALeaseOutlivesTheConnectionThatItCameBy(t *testing.T) {
 	if _, err := b.Renew(gone, req); err != nil && !errors.Is(err, context.Canceled) {
 		t.Fatal(err)
 	}
-	if _, err := b.Prepare(gone, quorum.PrepareRequest{Ref: b.ref, Session: alice,
+	if _, err := b.Prepare(gone, quorum.PrepareRequest{Ref: b.ref, Session: alice, Secret: sessiontest.SecretOf(alice),
 		Items: []quorum.PrepareItem{{Register: section, Round: 1}}}); !errors.Is(err, context.Canceled) {
 		t.Errorf("a prepare on the broken connection: got %v", err)
 	}

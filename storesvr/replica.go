@@ -188,6 +188,9 @@ func (r *replica) Read(_ context.Context, req quorum.ReadRequest) (quorum.Reply,
 
 // Prepare implements quorum.Store.
 func (r *replica) Prepare(ctx context.Context, req quorum.PrepareRequest) (quorum.Reply, error) {
+	if err := req.Secret.Proves(req.Session); err != nil {
+		return quorum.Reply{}, fmt.Errorf("prepare: %w", err)
+	}
 	var results []quorum.Result
 	err := r.submit(ctx, &write{apply: func(now time.Duration, full bool, _ *disk.Update) (err error) {
 		if err := r.admit(req.Ref); err != nil {
@@ -208,6 +211,9 @@ func (r *replica) Prepare(ctx context.Context, req quorum.PrepareRequest) (quoru
 
 // Step implements quorum.Store.
 func (r *replica) Step(ctx context.Context, req quorum.StepRequest) (quorum.Reply, error) {
+	if err := req.Secret.Proves(req.Session); err != nil {
+		return quorum.Reply{}, fmt.Errorf("step: %w", err)
+	}
 	size := 0
 	for _, item := range req.Items {
 		size += len(item.Payload)
@@ -245,6 +251,9 @@ func allFull(n int) []quorum.Result {
 // Renew implements quorum.Store. It waits for a commit only if the lease is longer than
 // any before: were it granted first, a crash could leave a grace shorter than the lease.
 func (r *replica) Renew(ctx context.Context, req quorum.RenewRequest) (quorum.RenewReply, error) {
+	if err := req.Secret.Proves(req.Session); err != nil {
+		return quorum.RenewReply{}, fmt.Errorf("renew: %w", err)
+	}
 	for {
 		reply, err := r.renew(req)
 		switch {
@@ -306,6 +315,9 @@ func (r *replica) Release(_ context.Context, req quorum.ReleaseRequest) (uuid st
 }
 
 func (r *replica) release(req quorum.ReleaseRequest) (uuid string, released int, err error) {
+	if err := req.Secret.Proves(req.Session); err != nil {
+		return "", 0, fmt.Errorf("release: %w", err)
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if err := r.admit(req.Ref); err != nil {

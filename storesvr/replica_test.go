@@ -3,12 +3,15 @@ package storesvr
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/seqsvr/seqsvr/internal/sessiontest"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/storesvr/acceptor"
@@ -81,7 +84,7 @@ func TestLeasesAndReadsWaitForNoCommit(t *testing.T) {
 	done := make(chan error, 1)
 	go func() {
 		_, renew := b.Renew(t.Context(), b.renewal(alice))
-		_, release := b.Release(t.Context(), quorum.ReleaseRequest{Ref: b.ref, Session: alice})
+		_, release := b.Release(t.Context(), quorum.ReleaseRequest{Ref: b.ref, Session: alice, Secret: sessiontest.SecretOf(alice)})
 		_, read := b.Read(t.Context(), quorum.ReadRequest{Ref: b.ref, Registers: []seq.Register{section}})
 		done <- errors.Join(renew, release, read)
 	}()
@@ -144,7 +147,7 @@ func TestABrokenInvariantStopsTheStore(t *testing.T) {
 func TestARestartKeepsEveryPromiseAndValue(t *testing.T) {
 	b := newVoter(t)
 	b.mustPrepare(5, bob, quorum.VerdictOK)
-	if _, err := b.Step(t.Context(), quorum.StepRequest{Ref: b.ref, Session: bob, Items: []quorum.StepItem{{Register: section, Round: 5, Max: 700}}}); err != nil {
+	if _, err := b.Step(t.Context(), quorum.StepRequest{Ref: b.ref, Session: bob, Secret: sessiontest.SecretOf(bob), Items: []quorum.StepItem{{Register: section, Round: 5, Max: 700}}}); err != nil {
 		t.Fatal(err)
 	}
 	b.mustPrepare(6, bob, quorum.VerdictOK)
@@ -202,7 +205,7 @@ func TestAStoreThatStopsWithNothingLeasedStartsWithoutGrace(t *testing.T) {
 		{"leased", func(*bench) {}, acceptor.GraceOf(time.Second)},
 		{"expired", func(b *bench) { b.clock.Advance(time.Second) }, 0},
 		{"ended", func(b *bench) {
-			if _, err := b.Release(t.Context(), quorum.ReleaseRequest{Ref: b.ref, Session: alice, All: true}); err != nil {
+			if _, err := b.Release(t.Context(), quorum.ReleaseRequest{Ref: b.ref, Session: alice, Secret: sessiontest.SecretOf(alice), All: true}); err != nil {
 				t.Fatal(err)
 			}
 		}, 0},
@@ -229,7 +232,7 @@ func TestAWorkerMarkFarBeyondTheStoresClockIsRefused(t *testing.T) {
 	now := time.UnixMilli(1_800_000_000_000)
 	b.wall = func() time.Time { return now }
 	worker := seq.WorkerRegister("default", 0, 1)
-	if got, err := b.Prepare(t.Context(), quorum.PrepareRequest{Ref: b.ref, Session: alice,
+	if got, err := b.Prepare(t.Context(), quorum.PrepareRequest{Ref: b.ref, Session: alice, Secret: sessiontest.SecretOf(alice),
 		Items: []quorum.PrepareItem{{Register: worker, Round: 1, Create: true}}}); err != nil || got.Results[0].Verdict != quorum.VerdictOK {
 		t.Fatalf("got %+v, %v", got, err)
 	}
@@ -237,7 +240,7 @@ func TestAWorkerMarkFarBeyondTheStoresClockIsRefused(t *testing.T) {
 		ahead time.Duration
 		want  quorum.Verdict
 	}{{0, quorum.VerdictOK}, {time.Hour, quorum.VerdictOK}, {time.Hour + time.Millisecond, quorum.VerdictRefused}} {
-		got, err := b.Step(t.Context(), quorum.StepRequest{Ref: b.ref, Session: alice,
+		got, err := b.Step(t.Context(), quorum.StepRequest{Ref: b.ref, Session: alice, Secret: sessiontest.SecretOf(alice),
 			Items: []quorum.StepItem{{Register: worker, Round: 1, Max: uint64(now.Add(row.ahead).UnixMilli())}}})
 		if err != nil || got.Results[0].Verdict != row.want {
 			t.Errorf("%v ahead: got %+v, %v, want %v", row.ahead, got.Results, err, row.want)
@@ -261,7 +264,7 @@ func TestANearlyFullDiskRefusesWritesAndKeepsLeases(t *testing.T) {
 		b.gate.mu.Unlock()
 		before := b.gate.commits()
 		b.mustPrepare(2, alice, quorum.VerdictFull)
-		reply, err := b.Step(t.Context(), quorum.StepRequest{Ref: b.ref, Session: alice, Items: []quorum.StepItem{{Register: section, Round: 1, Max: 5}}})
+		reply, err := b.Step(t.Context(), quorum.StepRequest{Ref: b.ref, Session: alice, Secret: sessiontest.SecretOf(alice), Items: []quorum.StepItem{{Register: section, Round: 1, Max: 5}}})
 		if err != nil || reply.Results[0].Verdict != quorum.VerdictFull {
 			t.Errorf("%s: a step: %+v, %v", name, reply, err)
 		}
@@ -295,7 +298,7 @@ func TestACallerThatLeftIsNotWaitedFor(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() {
-		_, err := b.Prepare(ctx, quorum.PrepareRequest{Ref: b.ref, Session: alice, Items: []quorum.PrepareItem{{Register: section, Round: 2}}})
+		_, err := b.Prepare(ctx, quorum.PrepareRequest{Ref: b.ref, Session: alice, Secret: sessiontest.SecretOf(alice), Items: []quorum.PrepareItem{{Register: section, Round: 2}}})
 		done <- err
 	}()
 	cancel()
@@ -326,5 +329,33 @@ func TestACloseEndsThoseWhoWait(t *testing.T) {
 	b.reopen()
 	if got, want := b.read().Promised, (seq.Epoch{Round: 1, Session: alice}); got != want {
 		t.Errorf("the commit in flight left %v, want %v", got, want)
+	}
+}
+
+func TestARequestThatSpeaksForAnotherSessionIsRefusedAndDoesNothing(t *testing.T) {
+	b := newVoter(t)
+	b.mustPrepare(1, alice, quorum.VerdictOK)
+	req := b.renewal(alice)
+	req.Attach, req.Attached = []quorum.LeaseItem{{Register: section, Round: 1}}, 1
+	if _, err := b.Renew(t.Context(), req); err != nil {
+		t.Fatal(err)
+	}
+	lie := seq.NewSecret()
+	_, prepare := b.Prepare(t.Context(), quorum.PrepareRequest{Ref: b.ref, Session: alice, Secret: lie, Items: []quorum.PrepareItem{{Register: section, Round: 2}}})
+	_, step := b.Step(t.Context(), quorum.StepRequest{Ref: b.ref, Session: alice, Secret: lie, Items: []quorum.StepItem{{Register: section, Round: 1, Max: 1 << 50}}})
+	req.Secret, req.Attach, req.Drop = lie, nil, []quorum.LeaseItem{{Register: section, Round: 1}}
+	_, renew := b.Renew(t.Context(), req)
+	_, release := b.Release(t.Context(), quorum.ReleaseRequest{Ref: b.ref, Session: alice, Secret: lie, All: true})
+	_, fill := b.fill(t.Context(), fillRequest{ref: b.ref, session: alice, secret: lie})
+	for what, err := range map[string]error{"prepare": prepare, "step": step, "renew": renew, "release": release, "fill": fill} {
+		if !errors.Is(err, seq.ErrNotSession) {
+			t.Errorf("%s: got %v, want ErrNotSession", what, err)
+		}
+		if err != nil && strings.Contains(err.Error(), fmt.Sprintf("%x", lie[:])) {
+			t.Errorf("%s tells the secret: %v", what, err)
+		}
+	}
+	if got := b.read(); got.Holder != alice || got.Max != 0 || got.Promised != (seq.Epoch{Round: 1, Session: alice}) {
+		t.Errorf("the register is %+v, want as alice left it", got)
 	}
 }

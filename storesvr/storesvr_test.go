@@ -12,6 +12,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/seqsvr/seqsvr/internal/rpc"
+	"github.com/seqsvr/seqsvr/internal/sessiontest"
 	"github.com/seqsvr/seqsvr/internal/storewire"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/quorum"
@@ -94,7 +95,7 @@ func TestTheHealthOfTheServiceTellsWhetherTheStoreVotes(t *testing.T) {
 	if got := r.status(t, service); got != healthpb.HealthCheckResponse_SERVING || !d.GetVoting() {
 		t.Errorf("bound: got %v, voting %v", got, d.GetVoting())
 	}
-	req := storewire.RenewToProto(quorum.RenewRequest{Ref: storewire.RefFromProto(d.GetRef()), Session: alice, Name: "x", Lease: DefaultMaxLease, Seen: 1 << 40})
+	req := storewire.RenewToProto(quorum.RenewRequest{Ref: storewire.RefFromProto(d.GetRef()), Session: alice, Secret: sessiontest.SecretOf(alice), Name: "x", Lease: DefaultMaxLease, Seen: 1 << 40})
 	if _, err := r.client.Renew(t.Context(), req); !errors.Is(err, seq.ErrNotVoting) {
 		t.Errorf("renew: got %v, want ErrNotVoting", err)
 	}
@@ -139,7 +140,8 @@ func TestRunEndsWithErrCommitWhenACommitFails(t *testing.T) {
 	g.mu.Lock()
 	g.after = errors.New("input/output error")
 	g.mu.Unlock()
-	_, err := r.client.Prepare(t.Context(), &pb.PrepareRequest{Ref: ref, Session: uint64(alice), Items: []*pb.PrepareItem{{Register: []byte(section), Round: 1}}})
+	secret := sessiontest.SecretOf(alice)
+	_, err := r.client.Prepare(t.Context(), &pb.PrepareRequest{Ref: ref, Session: uint64(alice), Secret: secret[:], Items: []*pb.PrepareItem{{Register: []byte(section), Round: 1}}})
 	if code := status.Code(err); code != codes.Internal && code != codes.Unavailable {
 		t.Errorf("the caller got %v", err)
 	}

@@ -249,7 +249,8 @@ func (k *keeper) send(attach, drop []quorum.LeaseItem) {
 type node struct {
 	c       *cluster
 	name    string
-	session seq.Session
+	secret  seq.Secret
+	session seq.Session  // of secret
 	offset  atomic.Int64 // its clock from the true time, milliseconds
 	leases  *keeper
 	svc     atomic.Pointer[Service]
@@ -260,7 +261,8 @@ type node struct {
 // start runs a node; change may alter its configuration.
 func (c *cluster) start(name string, change ...func(*Config)) *node {
 	c.t.Helper()
-	n := &node{c: c, name: name, session: seq.NewSession(), done: make(chan error, 1)}
+	secret := seq.NewSecret()
+	n := &node{c: c, name: name, secret: secret, session: secret.Session(), done: make(chan error, 1)}
 	n.leases = &keeper{n: n, on: map[seq.Register]uint64{}}
 	cfg := Config{
 		Name: name, Session: n.session, Registers: c.group, Documents: c.group, Leases: n.leases,
@@ -304,7 +306,7 @@ func (n *node) leave() {
 	if err := n.svc.Load().Release(context.Background()); err != nil {
 		n.c.t.Errorf("%s: release: %v", n.name, err)
 	}
-	if err := n.c.group.EndSession(context.Background(), n.session); err != nil {
+	if err := n.c.group.EndSession(context.Background(), n.secret); err != nil {
 		n.c.t.Errorf("%s: end session: %v", n.name, err)
 	}
 	n.kill()

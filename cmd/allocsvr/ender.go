@@ -75,7 +75,7 @@ func (e *ender) connect(ctx context.Context) error {
 	follower := storeclient.NewFollower(cluster, e.log, func(list quorum.MemberList, stores []quorum.NamedStore) error {
 		return group.Reconfigure(quorum.Config{Ref: list.Ref(id.Ref.Cluster, id.Ref.Era), N: list.N(), R: list.R, W: list.W}, stores)
 	}, e.dial...)
-	group, err = quorum.NewGroup(quorum.Config{Ref: id.Ref, N: id.N, R: id.R, W: id.W, OnStale: follower.Kick}, storeclient.NamedStores(cluster.Stores))
+	group, err = quorum.NewGroup(quorum.Config{Ref: id.Ref, N: id.N, R: id.R, W: id.W, OnStale: follower.Kick, Secret: seq.NewSecret()}, storeclient.NamedStores(cluster.Stores))
 	if err != nil {
 		return errors.Join(err, cluster.Close())
 	}
@@ -84,14 +84,15 @@ func (e *ender) connect(ctx context.Context) error {
 }
 
 // end ends the session, trying until ctx ends. Safe to repeat.
-func (e *ender) end(ctx context.Context, session seq.Session) error {
+func (e *ender) end(ctx context.Context, secret seq.Secret) error {
+	session := secret.Session()
 	select {
 	case <-e.ready:
 	case <-ctx.Done():
 		return fmt.Errorf("end session %s: %w: stores not reached", session, seq.ErrNoQuorum)
 	}
 	for {
-		err := e.group.EndSession(ctx, session)
+		err := e.group.EndSession(ctx, secret)
 		if err == nil {
 			e.tell(ctx, session)
 		}
@@ -114,7 +115,7 @@ const tellTime = 500 * time.Millisecond
 func (e *ender) tell(ctx context.Context, ended seq.Session) {
 	ctx, cancel := context.WithTimeout(ctx, tellTime)
 	defer cancel()
-	doc, err := e.group.LoadDocument(ctx, seq.NewSession(), seq.RoutesRegister)
+	doc, err := e.group.LoadDocument(ctx, e.group.Config().Secret.Session(), seq.RoutesRegister)
 	var table pb.RouteTable
 	if err == nil && doc.Version > 0 {
 		err = proto.Unmarshal(doc.Body, &table)

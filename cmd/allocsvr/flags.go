@@ -20,7 +20,6 @@ type options struct {
 	daemon.Common
 	supervise bool
 	pidFile   string
-	session   string
 }
 
 func flags() (*pflag.FlagSet, *options) {
@@ -47,7 +46,6 @@ func flags() (*pflag.FlagSet, *options) {
 	fs.StringVar(&o.GossipProfile, "gossip-profile", o.GossipProfile, "timings of the membership: fast, lan or wan")
 	fs.BoolVar(&o.supervise, "supervise", false, "run below a parent that ends the lease at once when this process dies, and starts it again")
 	fs.StringVar(&o.pidFile, "pid-file", "", "with --supervise, a `file` for the process id of the child; empty: none")
-	fs.StringVar(&o.session, "session", "", "incarnation, 16 hex digits, never used before; empty, or given by the supervising parent")
 	o.Common.Flags(fs, "127.0.0.1:7419")
 	return fs, o
 }
@@ -68,16 +66,23 @@ func load(args []string, env func(string) (string, bool), stderr io.Writer) (*op
 	o.Namespaces = lines(o.Namespaces)
 	o.Config.Logger, o.Config.TLS = o.Common.Logger, o.Common.TLS
 	o.Config.GossipKeys = o.Common.GossipKeys
-	if o.session != "" {
-		var err error
-		if o.Session, err = seq.ParseSession(o.session); err != nil {
-			return nil, daemon.Usage(err)
+	if secret, given := lookup(env, secretEnv); given && !o.supervise {
+		if err := o.Secret.UnmarshalText([]byte(secret)); err != nil {
+			return nil, daemon.Usage(fmt.Errorf("environment %s: %w", secretEnv, err))
 		}
 	}
-	if o.supervise && o.session != "" {
-		return nil, daemon.Usage(errors.New("--session: the supervising parent draws one for each start of its child"))
-	}
 	return o, daemon.Usage(o.Validate())
+}
+
+// secretEnv is how the supervising parent hands its child the secret of the session that
+// it will end: not among the arguments, which every user of the machine can read.
+const secretEnv = "SEQ_SUPERVISED_SECRET"
+
+func lookup(env func(string) (string, bool), name string) (string, bool) {
+	if env == nil {
+		return "", false
+	}
+	return env(name)
 }
 
 // lines splits what came from the environment, where one value holds many, and leaves

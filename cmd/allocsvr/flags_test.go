@@ -60,10 +60,20 @@ func TestNamespacesInTheEnvironmentStandOneALine(t *testing.T) {
 }
 
 func TestASessionIsTakenFromTheParent(t *testing.T) {
-	session := seq.NewSession()
-	o, err := load([]string{"--name", "a", "--stores", "s:1", "--session", session.String()}, nil, io.Discard)
-	if err != nil || o.Session != session {
-		t.Errorf("got %v, %v, want %v", o.Session, err, session)
+	secret := seq.NewSecret()
+	text, _ := secret.MarshalText()
+	env := func(name string) (string, bool) { return string(text), name == secretEnv }
+	args := []string{"--name", "a", "--stores", "s:1"}
+	o, err := load(args, env, io.Discard)
+	if err != nil || o.Secret != secret {
+		t.Errorf("got %v, %v, want %v", o.Secret, err, secret)
+	}
+	if o, err = load(append(args, "--supervise"), env, io.Discard); err != nil || !o.Secret.IsZero() {
+		t.Errorf("a parent below another: got %v, %v, want none", o.Secret, err)
+	}
+	text = text[1:]
+	if _, err = load(args, env, io.Discard); !errors.Is(err, daemon.ErrUsage) || strings.Contains(err.Error(), string(text)) {
+		t.Errorf("half a secret: got %v, want ErrUsage without it", err)
 	}
 }
 
@@ -90,8 +100,6 @@ func TestAWrongCallIsAUsageErrorThatNamesWhatIsWrong(t *testing.T) {
 		{"an unknown flag", with("--colour"), "colour"},
 		{"an argument", with("serve"), "flags only"},
 		{"a dash", with("--"), "flags only"},
-		{"a session that is none", with("--session", "0"), "session"},
-		{"a session for a parent", with("--session", "1", "--supervise"), "session"},
 		{"a bad log format", with("--log-format", "xml"), "xml"},
 		{"a namespace without a layout", with("--namespaces", "name=orders"), "layout= are needed"},
 		{"a namespace of a layout that is none", with("--namespaces", "name=orders layout=time:64"), "time:64"},

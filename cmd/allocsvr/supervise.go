@@ -35,8 +35,8 @@ const endPatience = 10 * time.Second
 // knowledge (waitpid), so its session is ended at the stores without waiting for the
 // lease; each child has a session of its own, drawn here.
 type supervisor struct {
-	command func(session seq.Session) *exec.Cmd
-	end     func(ctx context.Context, session seq.Session) error
+	command func(secret seq.Secret) *exec.Cmd
+	end     func(ctx context.Context, secret seq.Secret) error
 	started func(pid int) error
 	reload  func()           // own settings, before the child is told of a SIGHUP
 	hangups <-chan os.Signal // SIGHUP, which goes to the child
@@ -57,8 +57,10 @@ func supervise(ctx context.Context, o *options, args []string, stdout, stderr io
 	s := &supervisor{
 		reload:  o.Reload,
 		hangups: hangups,
-		command: func(session seq.Session) *exec.Cmd {
-			cmd := exec.Command(self, append(slices.Clone(args), "--supervise=false", "--session", session.String())...)
+		command: func(secret seq.Secret) *exec.Cmd {
+			cmd := exec.Command(self, append(slices.Clone(args), "--supervise=false")...)
+			text, _ := secret.MarshalText() // never fails
+			cmd.Env = append(os.Environ(), secretEnv+"="+string(text))
 			cmd.Stdout, cmd.Stderr, cmd.SysProcAttr = stdout, stderr, childAttributes()
 			return cmd
 		},
@@ -72,17 +74,17 @@ func supervise(ctx context.Context, o *options, args []string, stdout, stderr io
 // run starts children until ctx ends, one ends well, or one was wrongly called.
 func (s *supervisor) run(ctx context.Context) error {
 	for pause := firstPause; ; {
-		session := seq.NewSession()
+		secret := seq.NewSecret()
 		began := time.Now()
-		state, err := s.child(ctx, session)
+		state, err := s.child(ctx, secret)
 		if err != nil {
 			return fmt.Errorf("supervise: %w", err)
 		}
 		if state.Success() {
 			return nil
 		}
-		s.log.Warn("child died, its session ends now", "session", session, "status", state.String())
-		s.endSession(session)
+		s.log.Warn("child died, its session ends now", "session", secret.Session(), "status", state.String())
+		s.endSession(secret)
 		switch {
 		case state.ExitCode() == daemon.ExitUsage:
 			return daemon.Usage(fmt.Errorf("supervise: the child was wrongly called (%s)", state))
@@ -102,17 +104,17 @@ func (s *supervisor) run(ctx context.Context) error {
 }
 
 // endSession is worth trying also when this process is being stopped.
-func (s *supervisor) endSession(session seq.Session) {
+func (s *supervisor) endSession(secret seq.Secret) {
 	ctx, cancel := context.WithTimeout(context.Background(), endPatience)
 	defer cancel()
-	if err := s.end(ctx, session); err != nil {
-		s.log.Warn("session not ended, its lease runs out by itself", "session", session, "error", err)
+	if err := s.end(ctx, secret); err != nil {
+		s.log.Warn("session not ended, its lease runs out by itself", "session", secret.Session(), "error", err)
 	}
 }
 
 // child runs one child to its end, and hands it the signal that ends ctx.
-func (s *supervisor) child(ctx context.Context, session seq.Session) (*os.ProcessState, error) {
-	cmd := s.command(session)
+func (s *supervisor) child(ctx context.Context, secret seq.Secret) (*os.ProcessState, error) {
+	cmd := s.command(secret)
 	started, ended := make(chan error, 1), make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -129,7 +131,7 @@ func (s *supervisor) child(ctx context.Context, session seq.Session) (*os.Proces
 	if err := <-started; err != nil {
 		return nil, fmt.Errorf("start the child: %w", err)
 	}
-	s.log.Info("child started", "pid", cmd.Process.Pid, "session", session)
+	s.log.Info("child started", "pid", cmd.Process.Pid, "session", secret.Session())
 	if err := s.started(cmd.Process.Pid); err != nil {
 		s.log.Warn("pid file not written", "error", err)
 	}

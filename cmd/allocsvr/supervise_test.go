@@ -23,8 +23,8 @@ const patience = 30 * time.Second
 
 // record is what a supervisor did.
 type record struct {
-	sessions []seq.Session
-	ended    []seq.Session
+	sessions []seq.Secret
+	ended    []seq.Secret
 	pids     chan int
 }
 
@@ -32,14 +32,14 @@ type record struct {
 func scripted(r *record, scripts ...string) *supervisor {
 	r.pids = make(chan int, 100)
 	return &supervisor{
-		command: func(session seq.Session) *exec.Cmd {
+		command: func(session seq.Secret) *exec.Cmd {
 			script := scripts[min(len(r.sessions), len(scripts)-1)]
 			r.sessions = append(r.sessions, session)
 			cmd := exec.Command("/bin/sh", "-c", script)
 			cmd.SysProcAttr = childAttributes()
 			return cmd
 		},
-		end:     func(_ context.Context, session seq.Session) error { r.ended = append(r.ended, session); return nil },
+		end:     func(_ context.Context, session seq.Secret) error { r.ended = append(r.ended, session); return nil },
 		started: func(pid int) error { r.pids <- pid; return nil },
 		log:     slog.New(slog.DiscardHandler),
 	}
@@ -102,7 +102,7 @@ func TestAChildThatDoesNotLeaveWellWhileStoppingIsAnError(t *testing.T) {
 
 func TestAChildThatCannotStartIsAnError(t *testing.T) {
 	s := scripted(&record{}, "")
-	s.command = func(seq.Session) *exec.Cmd { return exec.Command(filepath.Join(t.TempDir(), "missing")) }
+	s.command = func(seq.Secret) *exec.Cmd { return exec.Command(filepath.Join(t.TempDir(), "missing")) }
 	if err := s.run(t.Context()); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("got %v, want os.ErrNotExist", err)
 	}

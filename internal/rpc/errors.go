@@ -42,6 +42,8 @@ var pairs = []struct {
 	{pb.ErrorCode_ERROR_CODE_NOT_VOTING, codes.Unavailable, seq.ErrNotVoting},
 	{pb.ErrorCode_ERROR_CODE_UNKNOWN_NODE, codes.NotFound, seq.ErrUnknownNode},
 	{pb.ErrorCode_ERROR_CODE_NODE_UNFIT, codes.FailedPrecondition, seq.ErrNodeUnfit},
+	{pb.ErrorCode_ERROR_CODE_NOT_SESSION, codes.PermissionDenied, seq.ErrNotSession},
+	{pb.ErrorCode_ERROR_CODE_SESSION_ENDED, codes.Unavailable, seq.ErrSessionEnded},
 	{pb.ErrorCode_ERROR_CODE_NAME_TAKEN, codes.AlreadyExists, seq.ErrNameTaken},
 	{pb.ErrorCode_ERROR_CODE_BAD_LEASE, codes.InvalidArgument, seq.ErrBadLease},
 	{pb.ErrorCode_ERROR_CODE_CONFLICT, codes.Aborted, seq.ErrConflict},

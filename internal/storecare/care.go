@@ -28,7 +28,8 @@ const (
 type Care struct {
 	cluster string
 	era     seq.Era
-	session seq.Session // never takes a register that is leased
+	secret  seq.Secret
+	session seq.Session // of secret; never takes a register that is leased
 	opts    []grpc.DialOption
 
 	list    quorum.MemberList
@@ -58,7 +59,8 @@ func Open(ctx context.Context, addrs []string, opts ...grpc.DialOption) (*Care, 
 		return nil, err
 	}
 	id := cluster.Identity
-	c := &Care{cluster: id.Ref.Cluster, era: id.Ref.Era, session: seq.NewSession(), opts: opts,
+	secret := seq.NewSecret()
+	c := &Care{cluster: id.Ref.Cluster, era: id.Ref.Era, secret: secret, session: secret.Session(), opts: opts,
 		clients: map[string]*storeclient.Client{}}
 	list := id.List()
 	var left []string // addresses at which no member answers
@@ -159,7 +161,7 @@ func (c *Care) use(list quorum.MemberList) error {
 			named = append(named, quorum.NamedStore{Name: m.Name, UUID: m.UUID, Store: client})
 		}
 	}
-	cfg := quorum.Config{Ref: list.Ref(c.cluster, c.era), N: list.N(), R: list.R, W: list.W}
+	cfg := quorum.Config{Ref: list.Ref(c.cluster, c.era), N: list.N(), R: list.R, W: list.W, Secret: c.secret}
 	group, err := quorum.NewGroup(cfg, named)
 	if err != nil {
 		return err

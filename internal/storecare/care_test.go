@@ -5,16 +5,14 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/seqsvr/seqsvr/internal/sessiontest"
 	"github.com/seqsvr/seqsvr/internal/storecare"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/storesvr"
 )
 
-const (
-	alice seq.Session = 0xa
-	bob   seq.Session = 0xb
-)
+var alice, bob = sessiontest.Session(0xa), sessiontest.Session(0xb)
 
 // confirmed writes to each pair of three stores what that pair alone has.
 func confirmed(t *testing.T, s []*store) map[seq.Register]uint64 {
@@ -221,11 +219,11 @@ func TestALearnerVotesForNobody(t *testing.T) {
 		t.Helper()
 		client, id := at(t, fresh)
 		ref := id.Ref
-		_, err := client.Prepare(within(t), quorum.PrepareRequest{Ref: ref, Session: bob, Items: []quorum.PrepareItem{{Register: seq.SectionRegister(0), Round: 1}}})
+		_, err := client.Prepare(within(t), quorum.PrepareRequest{Ref: ref, Session: bob, Secret: sessiontest.SecretOf(bob), Items: []quorum.PrepareItem{{Register: seq.SectionRegister(0), Round: 1}}})
 		wantErr(t, when+": prepare", err, seq.ErrNotVoting)
-		_, err = client.Step(within(t), quorum.StepRequest{Ref: ref, Session: bob, Items: []quorum.StepItem{{Register: seq.SectionRegister(0), Round: 1, Max: 1}}})
+		_, err = client.Step(within(t), quorum.StepRequest{Ref: ref, Session: bob, Secret: sessiontest.SecretOf(bob), Items: []quorum.StepItem{{Register: seq.SectionRegister(0), Round: 1, Max: 1}}})
 		wantErr(t, when+": step", err, seq.ErrNotVoting)
-		_, err = client.Renew(within(t), quorum.RenewRequest{Ref: ref, Session: bob, Name: "bob", Lease: quorum.MinLease})
+		_, err = client.Renew(within(t), quorum.RenewRequest{Ref: ref, Session: bob, Secret: sessiontest.SecretOf(bob), Name: "bob", Lease: quorum.MinLease})
 		wantErr(t, when+": renew", err, seq.ErrNotVoting)
 		list := c.List()
 		list.Version += 5

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/seqsvr/seqsvr/internal/storecare"
+	"github.com/seqsvr/seqsvr/internal/sessiontest"
 	"github.com/seqsvr/seqsvr/internal/storeclient"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
@@ -20,7 +21,7 @@ func TestAWriterThatFollowsTheListGoesThroughAReplacementWithoutAnUnknownOutcome
 	follower := storeclient.NewFollower(cluster, slog.New(slog.DiscardHandler), func(list quorum.MemberList, stores []quorum.NamedStore) error {
 		return g.Reconfigure(quorum.Config{Ref: list.Ref("c1", id.Ref.Era), N: list.N(), R: list.R, W: list.W}, stores)
 	}, dialer)
-	g, err := quorum.NewGroup(quorum.Config{Ref: id.Ref, N: id.N, R: id.R, W: id.W, OnStale: follower.Kick}, storeclient.NamedStores(cluster.Stores))
+	g, err := quorum.NewGroup(quorum.Config{Ref: id.Ref, N: id.N, R: id.R, W: id.W, OnStale: follower.Kick, Secret: sessiontest.SecretOf(alice)}, storeclient.NamedStores(cluster.Stores))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,6 +14,7 @@ import (
 	"go.uber.org/goleak"
 	"google.golang.org/grpc"
 
+	"github.com/seqsvr/seqsvr/internal/sessiontest"
 	"github.com/seqsvr/seqsvr/internal/storecare"
 	"github.com/seqsvr/seqsvr/internal/storeclient"
 	"github.com/seqsvr/seqsvr/quorum"
@@ -139,7 +140,11 @@ func group(t *testing.T, stores ...*store) *quorum.Group {
 	t.Helper()
 	c := connect(t, stores...)
 	id := c.Identity
-	g, err := quorum.NewGroup(quorum.Config{Ref: id.Ref, N: id.N, R: id.R, W: id.W}, storeclient.NamedStores(c.Stores))
+	named := storeclient.NamedStores(c.Stores)
+	for i := range named {
+		named[i].Store = sessiontest.Signed(named[i].Store)
+	}
+	g, err := quorum.NewGroup(quorum.Config{Ref: id.Ref, N: id.N, R: id.R, W: id.W}, named)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -168,7 +173,7 @@ func prepareAndStep(t *testing.T, reg seq.Register, e seq.Epoch, value uint64, s
 	t.Helper()
 	for _, s := range stores {
 		client, id := at(t, s)
-		reply, err := client.Prepare(within(t), quorum.PrepareRequest{Ref: id.Ref, Session: e.Session,
+		reply, err := client.Prepare(within(t), quorum.PrepareRequest{Ref: id.Ref, Session: e.Session, Secret: sessiontest.SecretOf(e.Session),
 			Items: []quorum.PrepareItem{{Register: reg, Round: e.Round, Create: reg.OnDemand()}}})
 		if err != nil || reply.Results[0].Verdict != quorum.VerdictOK {
 			t.Fatalf("prepare %s at %s: %v, %+v", reg, s.name, err, reply.Results)
@@ -176,7 +181,7 @@ func prepareAndStep(t *testing.T, reg seq.Register, e seq.Epoch, value uint64, s
 		if value == 0 {
 			continue
 		}
-		reply, err = client.Step(within(t), quorum.StepRequest{Ref: id.Ref, Session: e.Session,
+		reply, err = client.Step(within(t), quorum.StepRequest{Ref: id.Ref, Session: e.Session, Secret: sessiontest.SecretOf(e.Session),
 			Items: []quorum.StepItem{{Register: reg, Round: e.Round, Max: value}}})
 		if err != nil || reply.Results[0].Verdict != quorum.VerdictOK {
 			t.Fatalf("step %s at %s: %v, %+v", reg, s.name, err, reply.Results)

@@ -249,7 +249,7 @@ func (c *Care) send(ctx context.Context, s *source, some []quorum.RegisterState,
 			n++
 		}
 		last := n == len(some)
-		_, err := s.client.Fill(ctx, c.ref(), c.session, some[:n], complete && last, bound)
+		_, err := s.client.Fill(ctx, c.ref(), c.secret, some[:n], complete && last, bound)
 		if errors.Is(err, seq.ErrOverloaded) { // in its grace: it has just restarted
 			select {
 			case <-ctx.Done():

@@ -214,11 +214,11 @@ func (c *Client) Dump(ctx context.Context, ref quorum.Ref, take func([]quorum.Re
 }
 
 // Fill merges states of other stores into the store, durably, and says how many of them
-// it did not have. complete says that a learner has everything with these. by is a
-// session that never takes registers. Errors: seq.ErrStaleEra for another list,
+// it did not have. complete says that a learner has everything with these. by is the
+// secret of a session that never takes registers. Errors: seq.ErrStaleEra for another list,
 // seq.ErrNotVoting, seq.ErrStoreFull, seq.ErrOverloaded in its grace. Safe to repeat.
-func (c *Client) Fill(ctx context.Context, ref quorum.Ref, by seq.Session, states []quorum.RegisterState, complete bool, bound time.Duration) (uint64, error) {
-	reply, err := c.calls.Fill(c.meant(ctx), &pb.FillRequest{Ref: storewire.RefToProto(ref), Session: uint64(by),
+func (c *Client) Fill(ctx context.Context, ref quorum.Ref, by seq.Secret, states []quorum.RegisterState, complete bool, bound time.Duration) (uint64, error) {
+	reply, err := c.calls.Fill(c.meant(ctx), &pb.FillRequest{Ref: storewire.RefToProto(ref), Session: uint64(by.Session()), Secret: by[:],
 		Records: storewire.RecordsToProto(states), Complete: complete, LeaseBoundUs: uint64(bound.Microseconds())})
 	if err == nil {
 		err = c.verify(reply.GetStoreUuid())

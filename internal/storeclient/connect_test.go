@@ -16,6 +16,7 @@ import (
 	"go.uber.org/goleak"
 	"google.golang.org/grpc"
 
+	"github.com/seqsvr/seqsvr/internal/sessiontest"
 	"github.com/seqsvr/seqsvr/internal/storeclient"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
@@ -24,9 +25,9 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-const (
-	alice seq.Session = 0xa
+var alice = sessiontest.Session(0xa)
 
+const (
 	patience = 30 * time.Second
 	// brief is for calls that must wait in vain.
 	brief = 300 * time.Millisecond
@@ -229,7 +230,7 @@ func TestADiskMadeAnewIsNotLetInUnderItsOldName(t *testing.T) {
 	s[2].start()
 
 	c := mustConnect(t, addrs(s...)...)
-	prepare := quorum.PrepareRequest{Ref: c.Identity.Ref, Session: alice, Items: []quorum.PrepareItem{{Register: section, Round: 1}}}
+	prepare := quorum.PrepareRequest{Ref: c.Identity.Ref, Session: alice, Secret: sessiontest.SecretOf(alice), Items: []quorum.PrepareItem{{Register: section, Round: 1}}}
 	if _, err := c.Stores[2].Client.Prepare(t.Context(), prepare); !errors.Is(err, seq.ErrNotVoting) {
 		t.Errorf("the new disk: got %v, want ErrNotVoting", err)
 	}
@@ -268,7 +269,7 @@ func TestAllCallsOfAClientReachTheStore(t *testing.T) {
 	client, ref, ctx := c.Stores[0].Client, c.Identity.Ref, t.Context()
 	epoch := seq.Epoch{Round: 3, Session: alice}
 	payload := []byte(strings.Repeat("routes", 1<<20)) // beyond gRPC's usual 4 MiB
-	reply, err := client.Prepare(ctx, quorum.PrepareRequest{Ref: ref, Session: alice, Items: []quorum.PrepareItem{
+	reply, err := client.Prepare(ctx, quorum.PrepareRequest{Ref: ref, Session: alice, Secret: sessiontest.SecretOf(alice), Items: []quorum.PrepareItem{
 		{Register: section, Round: 3}, {Register: seq.RoutesRegister, Round: 3}, {Register: seq.SectionRegister(99), Round: 3}, {Register: seq.TagRegister("t"), Round: 3, Create: true}}})
 	if err != nil {
 		t.Fatal(err)
@@ -278,12 +279,12 @@ func TestAllCallsOfAClientReachTheStore(t *testing.T) {
 	if diff := cmp.Diff(quorum.Reply{UUID: c.Stores[0].UUID, Results: want}, reply); diff != "" {
 		t.Errorf("prepare: %s", diff)
 	}
-	reply, err = client.Step(ctx, quorum.StepRequest{Ref: ref, Session: alice, Items: []quorum.StepItem{
+	reply, err = client.Step(ctx, quorum.StepRequest{Ref: ref, Session: alice, Secret: sessiontest.SecretOf(alice), Items: []quorum.StepItem{
 		{Register: section, Round: 3, Max: 10_000}, {Register: seq.RoutesRegister, Round: 3, Max: 1, Payload: payload}}})
 	if err != nil || reply.Results[0].Verdict != quorum.VerdictOK || reply.Results[1].Verdict != quorum.VerdictOK {
 		t.Fatalf("step: %+v, %v", reply, err)
 	}
-	renewal, err := client.Renew(ctx, quorum.RenewRequest{Ref: ref, Session: alice, Name: "alloc", Addr: "here:1", Lease: 5 * time.Second,
+	renewal, err := client.Renew(ctx, quorum.RenewRequest{Ref: ref, Session: alice, Secret: sessiontest.SecretOf(alice), Name: "alloc", Addr: "here:1", Lease: 5 * time.Second,
 		Attach: []quorum.LeaseItem{{Register: section, Round: 3}, {Register: section, Round: 2}}, Attached: 1})
 	if err != nil {
 		t.Fatal(err)
@@ -307,7 +308,7 @@ func TestAllCallsOfAClientReachTheStore(t *testing.T) {
 	if string(reply.Results[1].Payload) != string(payload) {
 		t.Errorf("read: %d bytes of payload, want %d", len(reply.Results[1].Payload), len(payload))
 	}
-	uuid, err := client.Release(ctx, quorum.ReleaseRequest{Ref: ref, Session: alice, All: true})
+	uuid, err := client.Release(ctx, quorum.ReleaseRequest{Ref: ref, Session: alice, Secret: sessiontest.SecretOf(alice), All: true})
 	if err != nil || uuid != reply.UUID {
 		t.Errorf("release: %q, %v", uuid, err)
 	}

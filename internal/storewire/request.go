@@ -29,6 +29,14 @@ func RefFromProto(r *pb.Ref) quorum.Ref {
 	return quorum.Ref{Cluster: r.GetClusterId(), Era: seq.Era(r.GetEra()), Members: r.GetMembersVersion(), MembersHash: r.GetMembersHash()}
 }
 
+// SecretFromProto decodes a secret. One of another length is none, which proves nothing.
+func SecretFromProto(b []byte) (s seq.Secret) {
+	if len(b) == len(s) {
+		copy(s[:], b)
+	}
+	return s
+}
+
 // MembersToProto encodes a member list.
 func MembersToProto(members []quorum.Member) []*pb.StoreMember {
 	out := make([]*pb.StoreMember, len(members))
@@ -79,7 +87,7 @@ func ReadFromProto(r *pb.ReadRequest) (out quorum.ReadRequest, err error) {
 
 // PrepareToProto encodes a PrepareRequest.
 func PrepareToProto(r quorum.PrepareRequest) *pb.PrepareRequest {
-	out := &pb.PrepareRequest{Ref: RefToProto(r.Ref), Session: uint64(r.Session)}
+	out := &pb.PrepareRequest{Ref: RefToProto(r.Ref), Session: uint64(r.Session), Secret: r.Secret[:]}
 	// Sections are never made on demand, so that Create is nothing to them.
 	if c := sections(len(r.Items), func(i int) seq.Register { return r.Items[i].Register }); c != nil {
 		c.Rounds = column(len(r.Items), func(i int) uint64 { return r.Items[i].Round })
@@ -95,7 +103,7 @@ func PrepareToProto(r quorum.PrepareRequest) *pb.PrepareRequest {
 
 // PrepareFromProto decodes a PrepareRequest; seq.ErrBadBatch for one that is not sound.
 func PrepareFromProto(r *pb.PrepareRequest) (out quorum.PrepareRequest, err error) {
-	out = quorum.PrepareRequest{Ref: RefFromProto(r.GetRef()), Session: seq.Session(r.GetSession())}
+	out = quorum.PrepareRequest{Ref: RefFromProto(r.GetRef()), Session: seq.Session(r.GetSession()), Secret: SecretFromProto(r.GetSecret())}
 	if c := r.GetColumns(); c != nil {
 		out.Items, err = sectionItems(c, func(reg seq.Register, round, _ uint64) quorum.PrepareItem {
 			return quorum.PrepareItem{Register: reg, Round: round}
@@ -111,7 +119,7 @@ func PrepareFromProto(r *pb.PrepareRequest) (out quorum.PrepareRequest, err erro
 
 // StepToProto encodes a StepRequest. Payloads are shared, not copied.
 func StepToProto(r quorum.StepRequest) *pb.StepRequest {
-	out := &pb.StepRequest{Ref: RefToProto(r.Ref), Session: uint64(r.Session)}
+	out := &pb.StepRequest{Ref: RefToProto(r.Ref), Session: uint64(r.Session), Secret: r.Secret[:]}
 	if c := stepColumns(r.Items); c != nil {
 		out.Columns = c
 		return out
@@ -140,7 +148,7 @@ func stepColumns(items []quorum.StepItem) *pb.SectionColumns {
 // StepFromProto decodes a StepRequest; seq.ErrBadBatch for one that is not sound.
 // Payloads are shared, not copied.
 func StepFromProto(r *pb.StepRequest) (out quorum.StepRequest, err error) {
-	out = quorum.StepRequest{Ref: RefFromProto(r.GetRef()), Session: seq.Session(r.GetSession())}
+	out = quorum.StepRequest{Ref: RefFromProto(r.GetRef()), Session: seq.Session(r.GetSession()), Secret: SecretFromProto(r.GetSecret())}
 	if c := r.GetColumns(); c != nil {
 		out.Items, err = sectionItems(c, func(reg seq.Register, round, max uint64) quorum.StepItem {
 			return quorum.StepItem{Register: reg, Round: round, Max: max}
@@ -176,7 +184,7 @@ func leasesFromProto(items []*pb.LeaseItem) []quorum.LeaseItem {
 // RenewToProto encodes a RenewRequest. A negative lease becomes 0.
 func RenewToProto(r quorum.RenewRequest) *pb.RenewRequest {
 	out := &pb.RenewRequest{
-		Ref: RefToProto(r.Ref), Session: uint64(r.Session), Name: r.Name, Addr: r.Addr,
+		Ref: RefToProto(r.Ref), Session: uint64(r.Session), Secret: r.Secret[:], Name: r.Name, Addr: r.Addr,
 		LeaseUs:       micros(r.Lease),
 		AttachColumns: leaseColumns(r.Attach), DropColumns: leaseColumns(r.Drop),
 		Attached: r.Attached, SeenCommits: r.Seen,
@@ -193,7 +201,7 @@ func RenewToProto(r quorum.RenewRequest) *pb.RenewRequest {
 // RenewFromProto decodes a RenewRequest; seq.ErrBadBatch for one that is not sound.
 func RenewFromProto(r *pb.RenewRequest) (out quorum.RenewRequest, err error) {
 	out = quorum.RenewRequest{
-		Ref: RefFromProto(r.GetRef()), Session: seq.Session(r.GetSession()), Name: r.GetName(), Addr: r.GetAddr(),
+		Ref: RefFromProto(r.GetRef()), Session: seq.Session(r.GetSession()), Secret: SecretFromProto(r.GetSecret()), Name: r.GetName(), Addr: r.GetAddr(),
 		Lease:    duration(r.GetLeaseUs()),
 		Attached: r.GetAttached(), Seen: r.GetSeenCommits(),
 	}
@@ -206,7 +214,7 @@ func RenewFromProto(r *pb.RenewRequest) (out quorum.RenewRequest, err error) {
 
 // ReleaseToProto encodes a ReleaseRequest.
 func ReleaseToProto(r quorum.ReleaseRequest) *pb.ReleaseRequest {
-	out := &pb.ReleaseRequest{Ref: RefToProto(r.Ref), Session: uint64(r.Session), Columns: leaseColumns(r.Items), All: r.All, To: uint64(r.To)}
+	out := &pb.ReleaseRequest{Ref: RefToProto(r.Ref), Session: uint64(r.Session), Secret: r.Secret[:], Columns: leaseColumns(r.Items), All: r.All, To: uint64(r.To)}
 	if out.Columns == nil {
 		out.Items = leasesToProto(r.Items)
 	}
@@ -215,7 +223,7 @@ func ReleaseToProto(r quorum.ReleaseRequest) *pb.ReleaseRequest {
 
 // ReleaseFromProto decodes a ReleaseRequest; seq.ErrBadBatch for one that is not sound.
 func ReleaseFromProto(r *pb.ReleaseRequest) (out quorum.ReleaseRequest, err error) {
-	out = quorum.ReleaseRequest{Ref: RefFromProto(r.GetRef()), Session: seq.Session(r.GetSession()), All: r.GetAll(), To: seq.Session(r.GetTo())}
+	out = quorum.ReleaseRequest{Ref: RefFromProto(r.GetRef()), Session: seq.Session(r.GetSession()), Secret: SecretFromProto(r.GetSecret()), All: r.GetAll(), To: seq.Session(r.GetTo())}
 	out.Items, err = leaseItems(r.GetColumns(), r.GetItems())
 	return out, err
 }

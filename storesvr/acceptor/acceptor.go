@@ -53,6 +53,9 @@ type Acceptor struct {
 	sessions map[seq.Session]*session
 	ended    endedSessions
 	reserved map[seq.Register]reservation
+	// protected are the leases whose epoch a merge took away. They end by time, or with
+	// their holder's session.
+	protected map[seq.Register]protection
 	// released holds the epoch under which a register was given up. It is never leased
 	// again under it, and grace does not keep others out.
 	released map[seq.Register]seq.Epoch
@@ -86,6 +89,7 @@ func New(cfg Config) (*Acceptor, error) {
 		registers: table,
 		sessions:  map[seq.Session]*session{},
 		reserved:  map[seq.Register]reservation{},
+		protected: map[seq.Register]protection{},
 		released:  map[seq.Register]seq.Epoch{},
 		maxLease:  cfg.MaxLease,
 		bound:     cfg.LeaseBound,

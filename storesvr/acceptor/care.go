@@ -40,9 +40,10 @@ func (a *Acceptor) Dump(after seq.Register, most int) []quorum.RegisterState {
 //
 // A learner, which neither votes nor leases, takes all of it. A voter takes no documents,
 // which quorum.Group.SettleDocument brings it by votes; and where a higher promise than
-// its own stands against a lease here, it promises a still higher epoch, of by, who
-// never takes a register, and lets nobody in for a whole lease: so whoever holds the
-// lease is as safe as before, here and after a restart.
+// its own stands against a lease here, it promises a still higher epoch, of by, a session
+// that never takes a register, and protects the lease: it keeps all other sessions out
+// until it would have ended, however often the register is merged again. So its holder
+// is as safe as before, here and after a restart.
 //
 // ErrGrace and seq.ErrBadArgument changed nothing; ErrInvariant is fatal.
 func (a *Acceptor) Merge(st quorum.RegisterState, by seq.Session, learner bool, now time.Duration) (changed bool, err error) {
@@ -70,14 +71,10 @@ func (a *Acceptor) Merge(st quorum.RegisterState, by seq.Session, learner bool, 
 	if a.Grace(now) > 0 {
 		return false, fmt.Errorf("merge %s: %w", r, ErrGrace)
 	}
-	holder, _ := a.holder(r, old.Promised, now)
-	contested := holder != 0 && holder != next.Promised.Session
-	if contested {
+	if holder, remaining := a.holder(r, old.Promised, now); holder != 0 && holder != next.Promised.Session {
 		next.Promised = seq.Epoch{Round: next.Promised.Round + 1, Session: by}
+		a.protect(r, holder, now+remaining)
 	}
 	a.vacate(r, old.Promised, next.Promised.Session)
-	if contested {
-		a.reserved[r] = reservation{until: now + GraceOf(a.bound)}
-	}
 	return true, a.set(r, reg, next)
 }

@@ -67,6 +67,86 @@ func TestAMergedPromiseDoesNotEndALeaseEarly(t *testing.T) {
 	b.want("bob after the grace", b.propose(section, 9, bob), quorum.VerdictOK)
 }
 
+func TestAProtectedLeaseStaysALeaseHoweverOftenItIsMergedAgain(t *testing.T) {
+	b := newBench(t)
+	b.prepare(section, 5, alice)
+	b.renew(alice, 1, item(section, 5))
+	bobs := state(section, seq.Epoch{Round: 6, Session: bob}, seq.Epoch{}, 0)
+	b.merge(bobs, false)
+	for round := uint64(8); round < 11; round++ { // one settle after the other, each with a higher promise from elsewhere
+		b.merge(state(section, seq.Epoch{Round: round, Session: bob}, seq.Epoch{}, 0), false)
+		b.want("bob after a merge", b.propose(section, round+5, bob), quorum.VerdictHeld)
+		if got := b.read(section, bob); got.Holder != alice {
+			t.Errorf("held by %v, want %v", got.Holder, alice)
+		}
+		if !b.a.Leased(b.now) {
+			t.Error("a protected lease does not count: an orderly stop would leave no grace")
+		}
+	}
+	b.now += lease - 1
+	b.want("bob a moment before the end", b.propose(section, 20, bob), quorum.VerdictHeld)
+	b.now++
+	if b.a.Leased(b.now) {
+		t.Error("leased after the end of the lease")
+	}
+	b.want("bob at the end", b.propose(section, 20, bob), quorum.VerdictOK)
+}
+
+func TestAMergeNeverShortensAProtectedLease(t *testing.T) {
+	b := newBench(t)
+	b.prepare(section, 5, alice)
+	b.renew(alice, 1, item(section, 5))
+	b.merge(state(section, seq.Epoch{Round: 6, Session: bob}, seq.Epoch{}, 0), false)
+	// Carol steps with the promises of others and has a lease here, a shorter one.
+	b.step(section, 9, carol, 10)
+	if _, err := b.a.Renew(quorum.RenewRequest{Session: carol, Name: "carol", Lease: lease / 4, Attach: []quorum.LeaseItem{item(section, 9)}, Attached: 1}, b.now); err != nil {
+		t.Fatal(err)
+	}
+	b.merge(state(section, seq.Epoch{Round: 10, Session: bob}, seq.Epoch{}, 0), false)
+	b.now += lease / 2
+	b.want("bob after carol's lease", b.propose(section, 20, bob), quorum.VerdictHeld)
+	b.now += lease / 2
+	b.want("bob after both", b.propose(section, 20, bob), quorum.VerdictOK)
+}
+
+func TestTheHolderOfAProtectedLeaseMayTakeItAgainAndEndIt(t *testing.T) {
+	b := newBench(t)
+	b.prepare(section, 5, alice)
+	b.renew(alice, 1, item(section, 5))
+	b.merge(state(section, seq.Epoch{Round: 6, Session: bob}, seq.Epoch{}, 0), false)
+	b.want("alice", b.propose(section, 9, alice), quorum.VerdictOK)
+	b.release(quorum.ReleaseRequest{Session: alice, All: true})
+	b.want("bob after alice's end", b.propose(section, 10, bob), quorum.VerdictOK)
+}
+
+// An operator dies between two fills, and settle runs twice more within one lease: the
+// holder counts on two stores, and no other session may get the promise of two.
+func TestSettlesInARowLetNoSecondSessionIn(t *testing.T) {
+	a, b, c := newBench(t), newBench(t), newBench(t)
+	for _, s := range []*bench{a, b} {
+		s.prepare(section, 5, alice)
+		s.renew(alice, 1, item(section, 5))
+	}
+	c.prepare(section, 6, bob) // of a takeover that found only this store
+	have := func(s *bench) quorum.RegisterState {
+		st := s.disk[section]
+		return state(section, st.Promised, st.Accepted, st.Max)
+	}
+	a.merge(have(c), false) // and the operator dies
+	b.merge(have(a), false)
+	a.merge(have(b), false)
+	c.merge(have(a), false)
+	promises := 0
+	for _, s := range []*bench{a, b, c} {
+		if s.prepare(section, 50, bob).Verdict == quorum.VerdictOK {
+			promises++
+		}
+	}
+	if promises >= 2 {
+		t.Errorf("%d stores promise bob what alice serves under a lease of two", promises)
+	}
+}
+
 func TestAMergedPromiseOfTheHolderItselfTakesNothing(t *testing.T) {
 	b := newBench(t)
 	b.prepare(section, 5, alice)

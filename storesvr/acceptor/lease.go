@@ -3,6 +3,7 @@ package acceptor
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -40,7 +41,7 @@ func newSession() *session {
 // Renew extends the lease of all that the session has attached, to now+Lease, which it
 // never shortens. It answers with everything but UUID, BootCount and Commits. Errors,
 // all of which grant nothing: seq.ErrBadArgument, seq.ErrBadLease, seq.ErrNameTaken,
-// seq.ErrNoLease for a session that has ended, ErrLeaseBound.
+// seq.ErrSessionEnded, ErrLeaseBound.
 //
 // A Reset reply means: of what was attached before this request count on nothing;
 // what this request attached, and is not Refused, is.
@@ -98,7 +99,7 @@ func (a *Acceptor) admit(req quorum.RenewRequest, now time.Duration) error {
 	case req.Lease > a.bound:
 		return fmt.Errorf("%w: %v, bound %v", ErrLeaseBound, req.Lease, a.bound)
 	case a.ended.has(req.Session):
-		return fmt.Errorf("%w: the session was ended", seq.ErrNoLease)
+		return seq.ErrSessionEnded
 	}
 	for id, other := range a.sessions {
 		if id != req.Session && other.name == req.Name && now < other.expiry {
@@ -170,6 +171,11 @@ func (a *Acceptor) Leased(now time.Duration) bool {
 			return true
 		}
 	}
+	for _, p := range a.protected {
+		if now < p.until {
+			return true
+		}
+	}
 	return false
 }
 
@@ -184,8 +190,10 @@ func (a *Acceptor) Sessions(now time.Duration) (live, attached int) {
 	return live, attached
 }
 
-// live lists the sessions with a valid lease by name, and forgets the long dead.
+// live lists the sessions with a valid lease by name, and forgets the long dead and the
+// protections that are over.
 func (a *Acceptor) live(now time.Duration) []quorum.SessionInfo {
+	maps.DeleteFunc(a.protected, func(_ seq.Register, p protection) bool { return now >= p.until })
 	var live []quorum.SessionInfo
 	for id, s := range a.sessions {
 		switch {

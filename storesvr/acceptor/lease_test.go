@@ -306,8 +306,8 @@ func TestAnEndedSessionIsGrantedNothing(t *testing.T) {
 	if n := b.release(quorum.ReleaseRequest{Session: alice, All: true, To: bob}); n != 1 {
 		t.Errorf("released %d, want 1", n)
 	}
-	if _, err := b.a.Renew(quorum.RenewRequest{Session: alice, Name: "a", Lease: lease, Attach: []quorum.LeaseItem{item(section, 1)}}, b.now); !errors.Is(err, seq.ErrNoLease) {
-		t.Errorf("renew: got %v, want ErrNoLease", err)
+	if _, err := b.a.Renew(quorum.RenewRequest{Session: alice, Name: "a", Lease: lease, Attach: []quorum.LeaseItem{item(section, 1)}}, b.now); !errors.Is(err, seq.ErrSessionEnded) {
+		t.Errorf("renew: got %v, want ErrSessionEnded", err)
 	}
 	b.want("prepare", b.prepare(section1, 1, alice), quorum.VerdictRefused)
 	b.want("reserved with All, too", b.prepare(section, 2, carol), quorum.VerdictHeld)

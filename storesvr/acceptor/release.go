@@ -2,6 +2,7 @@ package acceptor
 
 import (
 	"fmt"
+	"maps"
 	"time"
 
 	"github.com/seqsvr/seqsvr/quorum"
@@ -16,6 +17,20 @@ const maxEnded = 4096
 type reservation struct {
 	to    seq.Session
 	until time.Duration
+}
+
+// protection is a lease that outlives its epoch here: a merge brought a higher promise,
+// and the holder, which does not know of it, goes on to count on this store.
+type protection struct {
+	holder seq.Session
+	until  time.Duration
+}
+
+// protect keeps a lease that is about to lose its epoch; it never shortens one.
+func (a *Acceptor) protect(r seq.Register, holder seq.Session, until time.Duration) {
+	if p := a.protected[r]; p.holder != holder || p.until < until {
+		a.protected[r] = protection{holder: holder, until: max(p.until, until)}
+	}
 }
 
 // endedSessions remembers the latest maxEnded sessions that have ended.
@@ -73,6 +88,7 @@ func (a *Acceptor) Release(req quorum.ReleaseRequest, now time.Duration) (int, e
 			}
 		}
 		delete(a.sessions, req.Session)
+		maps.DeleteFunc(a.protected, func(_ seq.Register, p protection) bool { return p.holder == req.Session })
 		a.ended.add(req.Session)
 	}
 	return given, nil
@@ -104,17 +120,19 @@ func (a *Acceptor) barred(r seq.Register, promised seq.Epoch, who seq.Session, n
 	return bar{verdict: quorum.VerdictOK}
 }
 
-// holder is the session with a valid lease on the register, 0 for none: only the one
-// that the promised epoch belongs to can have it attached.
+// holder is the session with a valid lease on the register, 0 for none: the one that the
+// promised epoch belongs to, which alone can have it attached, or else the one whose
+// lease a merge has left protected.
 func (a *Acceptor) holder(r seq.Register, promised seq.Epoch, now time.Duration) (seq.Session, time.Duration) {
-	s := a.sessions[promised.Session]
-	if s == nil || now >= s.expiry {
-		return 0, 0
+	if s := a.sessions[promised.Session]; s != nil && now < s.expiry {
+		if round, ok := s.attached[r]; ok && round == promised.Round {
+			return promised.Session, s.expiry - now
+		}
 	}
-	if round, ok := s.attached[r]; !ok || round != promised.Round {
-		return 0, 0
+	if p, ok := a.protected[r]; ok && now < p.until {
+		return p.holder, p.until - now
 	}
-	return promised.Session, s.expiry - now
+	return 0, 0
 }
 
 // vacate ends what stands on a register's old epoch, because another one takes it. The

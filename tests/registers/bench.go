@@ -2,19 +2,22 @@ package registers
 
 import (
 	"context"
+	"slices"
 	"testing"
 	"time"
 
+	"github.com/seqsvr/seqsvr/internal/sessiontest"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
 )
 
 // The sessions of the rows, in the order in which their epochs compare.
-const (
-	alice seq.Session = 0xa
-	bob   seq.Session = 0xb
-	carol seq.Session = 0xc
-)
+var alice, bob, carol = inOrder(sessiontest.Session(0xa), sessiontest.Session(0xb), sessiontest.Session(0xc))
+
+func inOrder(s ...seq.Session) (first, second, third seq.Session) {
+	slices.Sort(s)
+	return s[0], s[1], s[2]
+}
 
 const (
 	patience = 30 * time.Second // far more than any call takes

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/seqsvr/seqsvr/allocsvr"
+	"github.com/seqsvr/seqsvr/internal/sessiontest"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
 )
@@ -27,7 +28,7 @@ var quorumRows = []row{
 				dead = append(dead, b.Replicas[(i+j)%n])
 				dead[j].Kill()
 			}
-			base, ok := b.take(regs, seq.Session(100+i), uint64(i+1))
+			base, ok := b.take(regs, sessiontest.Session(uint64(100+i)), uint64(i+1))
 			if !ok || base < top {
 				b.Fatalf("take %d: got base %d, %v, want at least %d", i, base, ok, top)
 			}
@@ -95,7 +96,7 @@ var quorumRows = []row{
 		if o := regs.Step(b.context(), alice, step)[0]; o.State != quorum.Won {
 			b.Errorf("the holder's step: got %s, %v", o.State, o.Err)
 		}
-		if err := regs.EndSession(b.context(), alice); err != nil {
+		if err := regs.EndSession(b.context(), sessiontest.SecretOf(alice)); err != nil {
 			b.Fatal(err)
 		}
 		if o := regs.Probe(b.context(), bob, []seq.Register{section})[0]; o.State != quorum.Won {
@@ -199,7 +200,7 @@ func rivals(b *bench) {
 	var bases []uint64
 	var wg sync.WaitGroup
 	for i := range sessions {
-		who := seq.Session(100 + i)
+		who := sessiontest.Session(uint64(100 + i))
 		wg.Go(func() {
 			for range attempts {
 				seen := regs.Probe(b.context(), who, []seq.Register{section})[0].Promised
@@ -241,7 +242,7 @@ func writers(b *bench) {
 	unknown := 0
 	var wg sync.WaitGroup
 	for i := range sessions {
-		who := seq.Session(100 + i)
+		who := sessiontest.Session(uint64(100 + i))
 		wg.Go(func() {
 			for range attempts {
 				old, err := docs.LoadDocument(b.context(), who, document)

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/seqsvr/seqsvr/allocsvr"
+	"github.com/seqsvr/seqsvr/internal/sessiontest"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
 )
@@ -49,6 +50,9 @@ func Run(t *testing.T, start func(t *testing.T) Harness) {
 		for _, r := range rows {
 			t.Run(r.name, func(t *testing.T) {
 				h := start(t)
+				for i := range h.Replicas {
+					h.Replicas[i].Store = sessiontest.Signed(h.Replicas[i].Store)
+				}
 				r.check(&bench{T: t, Harness: h, store: h.Replicas[0].Store})
 			})
 		}

@@ -72,8 +72,8 @@ var releaseRows = []row{
 		b.releaseWith(quorum.ReleaseRequest{Ref: b.Ref, Session: alice, All: true})
 		b.want("the first", b.prepare(bob, 2, section), quorum.VerdictOK)
 		b.want("the second", b.prepare(bob, 2, section1), quorum.VerdictOK)
-		if _, err := b.store.Renew(b.context(), b.renewal(alice, 0)); !errors.Is(err, seq.ErrNoLease) {
-			b.Errorf("renew: got %v, want %v", err, seq.ErrNoLease)
+		if _, err := b.store.Renew(b.context(), b.renewal(alice, 0)); !errors.Is(err, seq.ErrSessionEnded) {
+			b.Errorf("renew: got %v, want %v", err, seq.ErrSessionEnded)
 		}
 		if got := b.prepare(alice, 3, section2); got.Verdict == quorum.VerdictOK {
 			b.Errorf("prepare: got %+v, want no promise", got)

@@ -20,7 +20,7 @@ import (
 type actor struct {
 	s       *stage
 	h       *host
-	session seq.Session
+	session seq.Session // of secretOf(name)
 	group   *quorum.Group
 	leases  *quorum.Leases
 	holds   map[seq.Register]*quorum.Hold
@@ -38,7 +38,7 @@ func (s *stage) actor(name string) (*actor, error) {
 	h := w.newHost(callerHost, name, len(w.hosts))
 	h.boot()
 	w.mu.Unlock()
-	a := &actor{s: s, h: h, session: sessionOf(name), holds: map[seq.Register]*quorum.Hold{}}
+	a := &actor{s: s, h: h, session: secretOf(name).Session(), holds: map[seq.Register]*quorum.Hold{}}
 	stores := make([]quorum.NamedStore, len(w.ident.Members))
 	for i, m := range w.ident.Members {
 		c := &conn{w: w, from: h, life: h.life, to: m.Name}
@@ -46,10 +46,10 @@ func (s *stage) actor(name string) (*actor, error) {
 	}
 	id := w.ident
 	var err error
-	if a.group, err = quorum.NewGroup(quorum.Config{Ref: id.Ref, N: id.N, R: id.R, W: id.W}, stores); err != nil {
+	if a.group, err = quorum.NewGroup(quorum.Config{Ref: id.Ref, N: id.N, R: id.R, W: id.W, Secret: secretOf(name)}, stores); err != nil {
 		return nil, err
 	}
-	a.leases, err = quorum.NewLeases(quorum.LeaseConfig{Ref: id.Ref, Session: a.session, Name: name, Addr: name,
+	a.leases, err = quorum.NewLeases(quorum.LeaseConfig{Ref: id.Ref, Session: a.session, Secret: secretOf(name), Name: name, Addr: name,
 		Lease: w.opts.Lease, N: id.N, W: id.W, Clock: h.clock}, stores)
 	if err != nil {
 		return nil, err
@@ -66,15 +66,9 @@ func (a *actor) close() {
 	a.group.Close()
 }
 
-func sessionOf(name string) seq.Session {
-	var v seq.Session
-	for i := range 8 {
-		v <<= 8
-		if i < len(name) {
-			v |= seq.Session(name[i])
-		}
-	}
-	return v
+func secretOf(name string) (s seq.Secret) {
+	copy(s[:], name)
+	return s
 }
 
 // epoch is an epoch with the name of its session.
@@ -117,7 +111,7 @@ func (s *stage) act(c command) (string, error) {
 		}
 		var to seq.Session
 		if c.named["to"] != "" {
-			to = sessionOf(c.named["to"])
+			to = secretOf(c.named["to"]).Session()
 		}
 		if err := a.group.Release(ctx, a.session, []quorum.LeaseItem{{Register: reg, Round: round}}, to); err != nil {
 			return "", err

@@ -130,7 +130,7 @@ func injectKillTold(w *world, f Fault) {
 	w.mu.Unlock()
 	w.kill(h, 0)
 	if up && p != nil {
-		w.work.Go(func() { w.endSession(h, p.session) })
+		w.work.Go(func() { w.endSession(h, p.secret) })
 	}
 	w.later(f.For, func() { w.startHost(h) })
 }

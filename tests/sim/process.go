@@ -120,7 +120,8 @@ type allocProc struct {
 	ctx     context.Context // ends with the life, as dead is closed
 	dead    chan struct{}
 	era     seq.Era
-	session seq.Session
+	secret  seq.Secret
+	session seq.Session // of secret
 	file    string
 	over    chan struct{} // closed when all of it has ended
 }
@@ -134,7 +135,8 @@ func (w *world) startAlloc(h *host) {
 	}
 	h.boot()
 	life := h.life
-	p := &allocProc{life: life, ctx: h.ctx, dead: h.dead, session: w.newSession(h), era: w.ident.Ref.Era, over: make(chan struct{}), file: filepath.Join(w.dir, fmt.Sprintf("%s-%d.parked", h.name, h.life))}
+	secret := w.newSecret(h)
+	p := &allocProc{life: life, ctx: h.ctx, dead: h.dead, secret: secret, session: secret.Session(), era: w.ident.Ref.Era, over: make(chan struct{}), file: filepath.Join(w.dir, fmt.Sprintf("%s-%d.parked", h.name, h.life))}
 	copyFile(h.parked, p.file)
 	if w.opts.Care {
 		h.alloc = nil
@@ -158,7 +160,7 @@ func (w *world) startAlloc(h *host) {
 // is not possible any more.
 func (w *world) serve(h *host, p *allocProc, wiring allocsvr.Wiring) bool {
 	stopped := make(chan error, 1)
-	wiring.Addr, wiring.Session, wiring.Parked, wiring.Clock, wiring.Wall = h.name, p.session, p.file, h.clock, h.clock.Wall
+	wiring.Addr, wiring.Secret, wiring.Parked, wiring.Clock, wiring.Wall = h.name, p.secret, p.file, h.clock, h.clock.Wall
 	wiring.Dial = func(addr string) (allocsvr.PeerConn, error) { return &conn{w: w, from: h, life: p.life, to: addr}, nil }
 	wiring.Stop = func(err error) {
 		select {
@@ -205,7 +207,7 @@ func (w *world) runAlloc(h *host, p *allocProc, stopped chan error) {
 	w.check.ended(h, p.session)
 	if err != nil {
 		w.kill(h, p.life)
-		if !errors.Is(err, seq.ErrNameTaken) {
+		if !errors.Is(err, seq.ErrNameTaken) && !errors.Is(err, seq.ErrSessionEnded) {
 			w.check.broken("invariant", "%s ended by itself: %v", h.name, err)
 		}
 		w.schedule(time.Second, func() { w.startAlloc(h) })
@@ -257,7 +259,7 @@ func (w *world) leaveAlloc(h *host) {
 }
 
 // endSession tells the stores that a process is dead, as a supervising parent does.
-func (w *world) endSession(h *host, session seq.Session) {
+func (w *world) endSession(h *host, secret seq.Secret) {
 	from := w.of(callerHost)[0]
 	w.mu.Lock()
 	cfg, members := w.groupConfig()
@@ -275,8 +277,8 @@ func (w *world) endSession(h *host, session seq.Session) {
 	defer g.Close()
 	ctx, cancel := context.WithTimeout(w.life, 3*time.Second)
 	defer cancel()
-	_ = g.EndSession(ctx, session) // if the stores do not hear of it, the lease runs out
-	w.trace.add("%-8s is told to be dead: session %s", h.name, session)
+	_ = g.EndSession(ctx, secret) // if the stores do not hear of it, the lease runs out
+	w.trace.add("%-8s is told to be dead: session %s", h.name, secret.Session())
 }
 
 // copyFile gives a new process what the one before left; a missing file is none.

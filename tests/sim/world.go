@@ -3,6 +3,7 @@ package sim
 import (
 	"container/heap"
 	"context"
+	"encoding/binary"
 	"math/rand/v2"
 	"sync"
 	"sync/atomic"
@@ -247,14 +248,12 @@ func (w *world) sleep(d time.Duration) bool {
 	}
 }
 
-// newSession draws an incarnation. Needs w.mu.
-func (w *world) newSession(h *host) seq.Session {
+// newSecret draws an incarnation. Needs w.mu.
+func (w *world) newSecret(h *host) (s seq.Secret) {
+	v := w.rng.Uint64()
 	if w.opts.still {
-		return seq.Session(1000*h.life + h.index + 1)
+		v = uint64(1000*h.life + h.index + 1)
 	}
-	for {
-		if s := seq.Session(w.rng.Uint64()); s != 0 {
-			return s
-		}
-	}
+	binary.BigEndian.PutUint64(s[:], v)
+	return s
 }

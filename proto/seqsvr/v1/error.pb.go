@@ -63,6 +63,8 @@ const (
 	ErrorCode_ERROR_CODE_BAD_ID            ErrorCode = 34 // INVALID_ARGUMENT: negative, out of its layout, or not in its alphabet
 	ErrorCode_ERROR_CODE_BAD_LAYOUT        ErrorCode = 35 // INVALID_ARGUMENT
 	ErrorCode_ERROR_CODE_PROTOCOL          ErrorCode = 36 // FAILED_PRECONDITION: one side is too old for the other; the text says which
+	ErrorCode_ERROR_CODE_NOT_SESSION       ErrorCode = 37 // PERMISSION_DENIED: speaks for a session without its secret
+	ErrorCode_ERROR_CODE_SESSION_ENDED     ErrorCode = 38 // UNAVAILABLE: the session was ended at the stores; its node begins a new one
 	ErrorCode_ERROR_CODE_UNKNOWN_TAG       ErrorCode = 40 // NOT_FOUND: no segment tag of that name
 )
 
@@ -106,6 +108,8 @@ var (
 		34: "ERROR_CODE_BAD_ID",
 		35: "ERROR_CODE_BAD_LAYOUT",
 		36: "ERROR_CODE_PROTOCOL",
+		37: "ERROR_CODE_NOT_SESSION",
+		38: "ERROR_CODE_SESSION_ENDED",
 		40: "ERROR_CODE_UNKNOWN_TAG",
 	}
 	ErrorCode_value = map[string]int32{
@@ -146,6 +150,8 @@ var (
 		"ERROR_CODE_BAD_ID":            34,
 		"ERROR_CODE_BAD_LAYOUT":        35,
 		"ERROR_CODE_PROTOCOL":          36,
+		"ERROR_CODE_NOT_SESSION":       37,
+		"ERROR_CODE_SESSION_ENDED":     38,
 		"ERROR_CODE_UNKNOWN_TAG":       40,
 	}
 )
@@ -247,7 +253,7 @@ const file_seqsvr_v1_error_proto_rawDesc = "" +
 	"\x04code\x18\x01 \x01(\x0e2\x14.seqsvr.v1.ErrorCodeR\x04code\x12\x1d\n" +
 	"\n" +
 	"owner_addr\x18\x02 \x01(\tR\townerAddr\x12#\n" +
-	"\rroute_version\x18\x03 \x01(\x04R\frouteVersion*\xb3\b\n" +
+	"\rroute_version\x18\x03 \x01(\x04R\frouteVersion*\xed\b\n" +
 	"\tErrorCode\x12\x1a\n" +
 	"\x16ERROR_CODE_UNSPECIFIED\x10\x00\x12\x18\n" +
 	"\x14ERROR_CODE_BAD_COUNT\x10\x01\x12\x18\n" +
@@ -287,6 +293,8 @@ const file_seqsvr_v1_error_proto_rawDesc = "" +
 	"\x11ERROR_CODE_BAD_ID\x10\"\x12\x19\n" +
 	"\x15ERROR_CODE_BAD_LAYOUT\x10#\x12\x17\n" +
 	"\x13ERROR_CODE_PROTOCOL\x10$\x12\x1a\n" +
+	"\x16ERROR_CODE_NOT_SESSION\x10%\x12\x1c\n" +
+	"\x18ERROR_CODE_SESSION_ENDED\x10&\x12\x1a\n" +
 	"\x16ERROR_CODE_UNKNOWN_TAG\x10(B3Z1github.com/seqsvr/seqsvr/proto/seqsvr/v1;seqsvrv1b\x06proto3"
 
 var (

@@ -607,6 +607,7 @@ type FillRequest struct {
 	Records       []*Record              `protobuf:"bytes,3,rep,name=records,proto3" json:"records,omitempty"`
 	Complete      bool                   `protobuf:"varint,4,opt,name=complete,proto3" json:"complete,omitempty"`                               // with this request a learner has everything
 	LeaseBoundUs  uint64                 `protobuf:"varint,5,opt,name=lease_bound_us,json=leaseBoundUs,proto3" json:"lease_bound_us,omitempty"` // longest lease that any of the others ever granted
+	Secret        []byte                 `protobuf:"bytes,6,opt,name=secret,proto3" json:"secret,omitempty"`                                    // of the session
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -674,6 +675,13 @@ func (x *FillRequest) GetLeaseBoundUs() uint64 {
 		return x.LeaseBoundUs
 	}
 	return 0
+}
+
+func (x *FillRequest) GetSecret() []byte {
+	if x != nil {
+		return x.Secret
+	}
+	return nil
 }
 
 type FillReply struct {
@@ -1441,6 +1449,7 @@ type PrepareRequest struct {
 	Session       uint64                 `protobuf:"fixed64,2,opt,name=session,proto3" json:"session,omitempty"` // of every epoch in here
 	Items         []*PrepareItem         `protobuf:"bytes,3,rep,name=items,proto3" json:"items,omitempty"`
 	Columns       *SectionColumns        `protobuf:"bytes,4,opt,name=columns,proto3" json:"columns,omitempty"` // instead of items, if all of them are sections
+	Secret        []byte                 `protobuf:"bytes,5,opt,name=secret,proto3" json:"secret,omitempty"`   // 16 bytes that the session is derived from; without them the store refuses
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1499,6 +1508,13 @@ func (x *PrepareRequest) GetItems() []*PrepareItem {
 func (x *PrepareRequest) GetColumns() *SectionColumns {
 	if x != nil {
 		return x.Columns
+	}
+	return nil
+}
+
+func (x *PrepareRequest) GetSecret() []byte {
+	if x != nil {
+		return x.Secret
 	}
 	return nil
 }
@@ -1577,6 +1593,7 @@ type StepRequest struct {
 	Session       uint64                 `protobuf:"fixed64,2,opt,name=session,proto3" json:"session,omitempty"`
 	Items         []*StepItem            `protobuf:"bytes,3,rep,name=items,proto3" json:"items,omitempty"`
 	Columns       *SectionColumns        `protobuf:"bytes,4,opt,name=columns,proto3" json:"columns,omitempty"` // instead of items, if all of them are sections
+	Secret        []byte                 `protobuf:"bytes,5,opt,name=secret,proto3" json:"secret,omitempty"`   // of the session
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1635,6 +1652,13 @@ func (x *StepRequest) GetItems() []*StepItem {
 func (x *StepRequest) GetColumns() *SectionColumns {
 	if x != nil {
 		return x.Columns
+	}
+	return nil
+}
+
+func (x *StepRequest) GetSecret() []byte {
+	if x != nil {
+		return x.Secret
 	}
 	return nil
 }
@@ -1765,6 +1789,7 @@ type RenewRequest struct {
 	SeenCommits   uint64                 `protobuf:"varint,9,opt,name=seen_commits,json=seenCommits,proto3" json:"seen_commits,omitempty"`       // highest RenewReply.commits that this session saw of this store: a store that has fewer has an old disk and stops voting
 	AttachColumns *SectionColumns        `protobuf:"bytes,10,opt,name=attach_columns,json=attachColumns,proto3" json:"attach_columns,omitempty"` // instead of attach, if all of it are sections
 	DropColumns   *SectionColumns        `protobuf:"bytes,11,opt,name=drop_columns,json=dropColumns,proto3" json:"drop_columns,omitempty"`       // likewise
+	Secret        []byte                 `protobuf:"bytes,12,opt,name=secret,proto3" json:"secret,omitempty"`                                    // of the session
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1872,6 +1897,13 @@ func (x *RenewRequest) GetAttachColumns() *SectionColumns {
 func (x *RenewRequest) GetDropColumns() *SectionColumns {
 	if x != nil {
 		return x.DropColumns
+	}
+	return nil
+}
+
+func (x *RenewRequest) GetSecret() []byte {
+	if x != nil {
+		return x.Secret
 	}
 	return nil
 }
@@ -2060,6 +2092,7 @@ type ReleaseRequest struct {
 	All           bool                   `protobuf:"varint,4,opt,name=all,proto3" json:"all,omitempty"`        // the session is dead or leaving: drop all of it and grant it nothing more
 	To            uint64                 `protobuf:"fixed64,5,opt,name=to,proto3" json:"to,omitempty"`         // reserve the items for this session for a moment; 0: nobody
 	Columns       *SectionColumns        `protobuf:"bytes,6,opt,name=columns,proto3" json:"columns,omitempty"` // instead of items, if all of them are sections
+	Secret        []byte                 `protobuf:"bytes,7,opt,name=secret,proto3" json:"secret,omitempty"`   // of the session
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2132,6 +2165,13 @@ func (x *ReleaseRequest) GetTo() uint64 {
 func (x *ReleaseRequest) GetColumns() *SectionColumns {
 	if x != nil {
 		return x.Columns
+	}
+	return nil
+}
+
+func (x *ReleaseRequest) GetSecret() []byte {
+	if x != nil {
+		return x.Secret
 	}
 	return nil
 }
@@ -2232,13 +2272,14 @@ const file_seqsvr_v1_store_proto_rawDesc = "" +
 	"\x05store\x18\x01 \x01(\v2\x18.seqsvr.v1.DescribeReplyR\x05store\x12+\n" +
 	"\arecords\x18\x02 \x03(\v2\x11.seqsvr.v1.RecordR\arecords\x12\x12\n" +
 	"\x04last\x18\x03 \x01(\bR\x04last\x12\x14\n" +
-	"\x05count\x18\x04 \x01(\x04R\x05count\"\xb8\x01\n" +
+	"\x05count\x18\x04 \x01(\x04R\x05count\"\xd0\x01\n" +
 	"\vFillRequest\x12 \n" +
 	"\x03ref\x18\x01 \x01(\v2\x0e.seqsvr.v1.RefR\x03ref\x12\x18\n" +
 	"\asession\x18\x02 \x01(\x06R\asession\x12+\n" +
 	"\arecords\x18\x03 \x03(\v2\x11.seqsvr.v1.RecordR\arecords\x12\x1a\n" +
 	"\bcomplete\x18\x04 \x01(\bR\bcomplete\x12$\n" +
-	"\x0elease_bound_us\x18\x05 \x01(\x04R\fleaseBoundUs\"D\n" +
+	"\x0elease_bound_us\x18\x05 \x01(\x04R\fleaseBoundUs\x12\x16\n" +
+	"\x06secret\x18\x06 \x01(\fR\x06secret\"D\n" +
 	"\tFillReply\x12\x1d\n" +
 	"\n" +
 	"store_uuid\x18\x01 \x01(\tR\tstoreUuid\x12\x18\n" +
@@ -2312,22 +2353,24 @@ const file_seqsvr_v1_store_proto_rawDesc = "" +
 	"\vPrepareItem\x12\x1a\n" +
 	"\bregister\x18\x01 \x01(\fR\bregister\x12\x14\n" +
 	"\x05round\x18\x02 \x01(\x04R\x05round\x12\x16\n" +
-	"\x06create\x18\x03 \x01(\bR\x06create\"\xaf\x01\n" +
+	"\x06create\x18\x03 \x01(\bR\x06create\"\xc7\x01\n" +
 	"\x0ePrepareRequest\x12 \n" +
 	"\x03ref\x18\x01 \x01(\v2\x0e.seqsvr.v1.RefR\x03ref\x12\x18\n" +
 	"\asession\x18\x02 \x01(\x06R\asession\x12,\n" +
 	"\x05items\x18\x03 \x03(\v2\x16.seqsvr.v1.PrepareItemR\x05items\x123\n" +
-	"\acolumns\x18\x04 \x01(\v2\x19.seqsvr.v1.SectionColumnsR\acolumns\"h\n" +
+	"\acolumns\x18\x04 \x01(\v2\x19.seqsvr.v1.SectionColumnsR\acolumns\x12\x16\n" +
+	"\x06secret\x18\x05 \x01(\fR\x06secret\"h\n" +
 	"\bStepItem\x12\x1a\n" +
 	"\bregister\x18\x01 \x01(\fR\bregister\x12\x14\n" +
 	"\x05round\x18\x02 \x01(\x04R\x05round\x12\x10\n" +
 	"\x03max\x18\x03 \x01(\x06R\x03max\x12\x18\n" +
-	"\apayload\x18\x04 \x01(\fR\apayload\"\xa9\x01\n" +
+	"\apayload\x18\x04 \x01(\fR\apayload\"\xc1\x01\n" +
 	"\vStepRequest\x12 \n" +
 	"\x03ref\x18\x01 \x01(\v2\x0e.seqsvr.v1.RefR\x03ref\x12\x18\n" +
 	"\asession\x18\x02 \x01(\x06R\asession\x12)\n" +
 	"\x05items\x18\x03 \x03(\v2\x13.seqsvr.v1.StepItemR\x05items\x123\n" +
-	"\acolumns\x18\x04 \x01(\v2\x19.seqsvr.v1.SectionColumnsR\acolumns\"\x8e\x01\n" +
+	"\acolumns\x18\x04 \x01(\v2\x19.seqsvr.v1.SectionColumnsR\acolumns\x12\x16\n" +
+	"\x06secret\x18\x05 \x01(\fR\x06secret\"\x8e\x01\n" +
 	"\fResultsReply\x12\x1d\n" +
 	"\n" +
 	"store_uuid\x18\x01 \x01(\tR\tstoreUuid\x12+\n" +
@@ -2335,7 +2378,7 @@ const file_seqsvr_v1_store_proto_rawDesc = "" +
 	"\acolumns\x18\x03 \x01(\v2\x18.seqsvr.v1.ResultColumnsR\acolumns\"=\n" +
 	"\tLeaseItem\x12\x1a\n" +
 	"\bregister\x18\x01 \x01(\fR\bregister\x12\x14\n" +
-	"\x05round\x18\x02 \x01(\x04R\x05round\"\xa4\x03\n" +
+	"\x05round\x18\x02 \x01(\x04R\x05round\"\xbc\x03\n" +
 	"\fRenewRequest\x12 \n" +
 	"\x03ref\x18\x01 \x01(\v2\x0e.seqsvr.v1.RefR\x03ref\x12\x18\n" +
 	"\asession\x18\x02 \x01(\x06R\asession\x12\x12\n" +
@@ -2348,7 +2391,8 @@ const file_seqsvr_v1_store_proto_rawDesc = "" +
 	"\fseen_commits\x18\t \x01(\x04R\vseenCommits\x12@\n" +
 	"\x0eattach_columns\x18\n" +
 	" \x01(\v2\x19.seqsvr.v1.SectionColumnsR\rattachColumns\x12<\n" +
-	"\fdrop_columns\x18\v \x01(\v2\x19.seqsvr.v1.SectionColumnsR\vdropColumns\"\x8e\x01\n" +
+	"\fdrop_columns\x18\v \x01(\v2\x19.seqsvr.v1.SectionColumnsR\vdropColumns\x12\x16\n" +
+	"\x06secret\x18\f \x01(\fR\x06secret\"\x8e\x01\n" +
 	"\vSessionInfo\x12\x18\n" +
 	"\asession\x18\x01 \x01(\x06R\asession\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x12\n" +
@@ -2366,14 +2410,15 @@ const file_seqsvr_v1_store_proto_rawDesc = "" +
 	"\arefused\x18\x05 \x03(\v2\x14.seqsvr.v1.LeaseItemR\arefused\x122\n" +
 	"\bsessions\x18\x06 \x03(\v2\x16.seqsvr.v1.SessionInfoR\bsessions\x12#\n" +
 	"\rroute_version\x18\a \x01(\x04R\frouteVersion\x12\x18\n" +
-	"\acommits\x18\b \x01(\x04R\acommits\"\xcf\x01\n" +
+	"\acommits\x18\b \x01(\x04R\acommits\"\xe7\x01\n" +
 	"\x0eReleaseRequest\x12 \n" +
 	"\x03ref\x18\x01 \x01(\v2\x0e.seqsvr.v1.RefR\x03ref\x12\x18\n" +
 	"\asession\x18\x02 \x01(\x06R\asession\x12*\n" +
 	"\x05items\x18\x03 \x03(\v2\x14.seqsvr.v1.LeaseItemR\x05items\x12\x10\n" +
 	"\x03all\x18\x04 \x01(\bR\x03all\x12\x0e\n" +
 	"\x02to\x18\x05 \x01(\x06R\x02to\x123\n" +
-	"\acolumns\x18\x06 \x01(\v2\x19.seqsvr.v1.SectionColumnsR\acolumns\"I\n" +
+	"\acolumns\x18\x06 \x01(\v2\x19.seqsvr.v1.SectionColumnsR\acolumns\x12\x16\n" +
+	"\x06secret\x18\a \x01(\fR\x06secret\"I\n" +
 	"\fReleaseReply\x12\x1d\n" +
 	"\n" +
 	"store_uuid\x18\x01 \x01(\tR\tstoreUuid\x12\x1a\n" +

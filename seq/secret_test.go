@@ -1,0 +1,41 @@
+package seq
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+)
+
+func TestASecretProvesItsOwnSessionAlone(t *testing.T) {
+	a, b := NewSecret(), NewSecret()
+	if err := a.Proves(a.Session()); err != nil || a.Session() == 0 {
+		t.Errorf("its own: %v", err)
+	}
+	if err := a.Proves(b.Session()); !errors.Is(err, ErrNotSession) {
+		t.Errorf("another's: got %v, want ErrNotSession", err)
+	}
+	if err := (Secret{}).Proves(0); !errors.Is(err, ErrBadArgument) {
+		t.Errorf("session 0: got %v, want ErrBadArgument", err)
+	}
+}
+
+func TestASecretTravelsAsTextAndIsNeverPrinted(t *testing.T) {
+	a := NewSecret()
+	text, err := a.MarshalText()
+	if err != nil || len(text) != 32 {
+		t.Fatalf("got %q, %v, want 32 digits", text, err)
+	}
+	var back Secret
+	if err := back.UnmarshalText(text); err != nil || back != a {
+		t.Errorf("read back: %v", err)
+	}
+	if out := fmt.Sprintf("%v %s", a, a); strings.Contains(out, string(text)) {
+		t.Errorf("printed as %q", out)
+	}
+	for _, wrong := range []string{"", "00", string(text[1:]), string(text) + "0", strings.Repeat("x", 32)} {
+		if err := back.UnmarshalText([]byte(wrong)); !errors.Is(err, ErrBadArgument) || wrong != "" && strings.Contains(err.Error(), wrong) {
+			t.Errorf("%q: got %v, want ErrBadArgument without the text", wrong, err)
+		}
+	}
+}
