@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"context"
 	"slices"
 	"time"
 )
@@ -13,12 +14,31 @@ var plays = map[string]func(w *world, f Fault){
 	"rewind": injectRewind, "anhour": injectAnHour, "contest": injectContest, "seesaw": injectSeesaw,
 }
 
-// injectRewind has an allocator's process end, with its session, and the next one begin
-// on a machine whose wall clock is behind: what keeps it from IDs of the one before is the
-// mark of its worker id.
+// injectRewind has an allocator's process end, with its session, right after it made IDs,
+// and the next one make some on a machine whose wall clock is behind: what keeps it from
+// IDs of the one before is the mark of its worker id.
 func injectRewind(w *world, f Fault) {
-	w.host(f.Host).clock.jump(-time.Duration(f.Arg * float64(time.Second)))
-	injectKillTold(w, f)
+	h := w.host(f.Host)
+	w.work.Go(func() {
+		w.someIDs(h)
+		h.clock.jump(-time.Duration(f.Arg * float64(time.Second)))
+		injectKillTold(w, f)
+		for range 10 {
+			if !w.sleep(400 * time.Millisecond) {
+				return
+			}
+			w.someIDs(h)
+		}
+	})
+}
+
+// someIDs has a caller ask one allocator, and no other, for IDs.
+func (w *world) someIDs(h *host) {
+	from := w.of(callerHost)[0]
+	ctx, cancel := context.WithTimeout(w.life, time.Second)
+	defer cancel()
+	c := &caller{w: w, h: from}
+	_ = c.idAt(ctx, &conn{w: w, from: from, life: from.life, to: h.name}, nodeSpace, 3) // it may have none
 }
 
 // injectAnHour lets an hour and some minutes pass on all wall clocks, as if nobody had

@@ -261,19 +261,21 @@ func (c *caller) raise(ctx context.Context, key history.Key, by uint64) error {
 }
 
 func (c *caller) id(ctx context.Context, space *idSpace, count int) error {
-	return c.try(ctx, history.Key{Space: "id"}, func(ctx context.Context, at *conn) error {
-		reply, err := pb.NewSnowflakeClient(at).Generate(ctx, &pb.SnowflakeGenerateRequest{Namespace: space.name, Count: uint32(count)})
-		if err != nil {
-			return err
-		}
-		for _, id := range reply.GetIds() {
-			c.w.check.unique(space, id, at.to)
-		}
-		c.w.mu.Lock()
-		c.w.stats.IDs += uint64(len(reply.GetIds()))
-		c.w.mu.Unlock()
-		return nil
-	})
+	return c.try(ctx, history.Key{Space: "id"}, func(ctx context.Context, at *conn) error { return c.idAt(ctx, at, space, count) })
+}
+
+func (c *caller) idAt(ctx context.Context, at *conn, space *idSpace, count int) error {
+	reply, err := pb.NewSnowflakeClient(at).Generate(ctx, &pb.SnowflakeGenerateRequest{Namespace: space.name, Count: uint32(count)})
+	if err != nil {
+		return err
+	}
+	for _, id := range reply.GetIds() {
+		c.w.check.unique(space, id, at.to)
+	}
+	c.w.mu.Lock()
+	defer c.w.mu.Unlock()
+	c.w.stats.IDs += uint64(len(reply.GetIds()))
+	return nil
 }
 
 // prepare makes the tag and the namespaces that all callers use.
