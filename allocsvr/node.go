@@ -60,14 +60,16 @@ func NewNode(cfg Config, w Wiring) (*Node, error) {
 	if w.Limits == nil {
 		w.Limits = NewLimits(cfg)
 	}
-	group, err := quorum.NewGroup(quorum.Config{Ref: id.Ref, N: id.N, R: id.R, W: id.W, OnStale: w.Stale, Secret: w.Secret}, w.Stores)
+	var leases *quorum.Leases // set before anything is sent
+	group, err := quorum.NewGroup(quorum.Config{Ref: id.Ref, N: id.N, R: id.R, W: id.W, OnStale: w.Stale, Secret: w.Secret,
+		OnClaim: func(c quorum.Claim) { leases.Witness(c) }}, w.Stores)
 	if err != nil {
 		return nil, err
 	}
 	n := &Node{cfg: cfg, era: id.Ref.Era, parked: w.Parked, group: group, peers: newGRPCPeers(id.Ref.Cluster, w.Secret.Session(), w.Dial)}
 	refused := &refusals{stop: w.Stop, clock: w.Clock, needed: id.W, stale: w.Stale}
 	n.refused = refused
-	n.leases, err = quorum.NewLeases(quorum.LeaseConfig{
+	leases, err = quorum.NewLeases(quorum.LeaseConfig{
 		Ref: id.Ref, Session: w.Secret.Session(), Secret: w.Secret, Name: cfg.Name, Addr: w.Addr, Lease: cfg.Lease, N: id.N, W: id.W,
 		Clock: w.Clock, Logger: cfg.Logger, OnRefused: refused.add,
 		OnLost:     n.lost,
@@ -77,6 +79,7 @@ func NewNode(cfg Config, w Wiring) (*Node, error) {
 	if err != nil {
 		return nil, err
 	}
+	n.leases = leases
 	refused.connected, refused.ended = n.leases.Connected, n.leases.Ended
 	refused.leaving = func() bool { return n.alloc.leaving.Load() }
 	n.alloc, err = NewAlloc(Parts{

@@ -36,11 +36,38 @@ type Identity struct {
 	ListAge    time.Duration // since the store took its member list over, or since its start
 	Addr       string        // that others are told, host:port; the host may be empty
 	Filled     uint64        // version of the list under which it was filled as a learner; 0: never
+
+	// Nonce is of a start whose disk is still to be compared with what the fellow stores
+	// remember; 0: it was, or need not be.
+	Nonce      uint64
+	Seal       [16]byte // of BootCount and Commits
+	Remembered []Claim  // of its fellow stores
+}
+
+// Claim is what can be remembered of the store by its own word.
+func (id Identity) Claim() Claim {
+	return Claim{Store: id.UUID, Boot: id.BootCount, Commits: id.Commits, Seal: id.Seal}
 }
 
 // List is the member list that the store has; Version 0 if it has none.
 func (id Identity) List() MemberList {
 	return MemberList{Version: id.Ref.Members, R: id.R, W: id.W, Members: id.Members}
+}
+
+// Claim is what is remembered of a store's disk: how often the store had started on it and
+// how many transactions it had had. Both only grow, so a store whose disk has less than a
+// claim with its own seal has an old copy of it. A claim without the seal is noise.
+type Claim struct {
+	Store   string // uuid that it is about
+	By      string // uuid of the fellow store that remembers it; empty: the session itself
+	Boot    uint64
+	Commits uint64   // 0: nothing is remembered
+	Seal    [16]byte // by a key that the store's disk alone has
+}
+
+// Less says whether c is from before o.
+func (c Claim) Less(o Claim) bool {
+	return c.Boot < o.Boot || c.Boot == o.Boot && c.Commits < o.Commits
 }
 
 // Member is a store of the member list.
@@ -132,6 +159,7 @@ type StepRequest struct {
 type Reply struct {
 	UUID    string
 	Results []Result
+	Claim   Claim // after a Prepare or Step: it covers what the reply says is durable
 }
 
 // LeaseItem is a register under one of the session's epochs.
@@ -153,7 +181,11 @@ type RenewRequest struct {
 	Attach   []LeaseItem
 	Drop     []LeaseItem
 	Attached uint64 // registers that the session believes attached here after this request
-	Seen     uint64 // highest RenewReply.Commits seen of this store; a store with fewer has an old disk
+	// Seen is what this session and, if they were asked after Nonce came, the fellow
+	// stores remember of this store; one with less has an old disk.
+	Seen    []Claim
+	Nonce   uint64  // of the last RenewReply of this start that had one
+	Fellows []Claim // what the session has seen of the other stores, for this one to remember
 }
 
 // SessionInfo is one live session at a store.
@@ -175,6 +207,16 @@ type RenewReply struct {
 	Sessions     []SessionInfo
 	RouteVersion uint64 // max of the routes document at this store
 	Commits      uint64 // transactions over the whole life of the disk
+	Seal         [16]byte
+	Remembered   []Claim // of its fellow stores, those included of which it remembers nothing
+	// Nonce, if not 0, says that nothing was granted: the store has restarted, and its disk
+	// is still to be compared with what its fellow stores remember.
+	Nonce uint64
+}
+
+// Claim is what can be remembered of the store by its own word.
+func (r RenewReply) Claim() Claim {
+	return Claim{Store: r.UUID, Boot: r.BootCount, Commits: r.Commits, Seal: r.Seal}
 }
 
 // ReleaseRequest drops leases of the session.

@@ -41,6 +41,7 @@ func (g *Group) Prepare(ctx context.Context, session seq.Session, items []Prepar
 		req := PrepareRequest{Ref: v.cfg.Ref, Session: session, Secret: v.cfg.Secret, Items: items}
 		return b, func(ctx context.Context, s Store) (string, []Result, error) {
 			reply, err := s.Prepare(ctx, req)
+			v.claimed(reply, err)
 			return reply.UUID, reply.Results, err
 		}
 	})
@@ -63,6 +64,7 @@ func (g *Group) Step(ctx context.Context, session seq.Session, items []StepItem)
 		req := StepRequest{Ref: v.cfg.Ref, Session: session, Secret: v.cfg.Secret, Items: items}
 		return b, func(ctx context.Context, s Store) (string, []Result, error) {
 			reply, err := s.Step(ctx, req)
+			v.claimed(reply, err)
 			return reply.UUID, reply.Results, err
 		}
 	})

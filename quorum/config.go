@@ -35,6 +35,9 @@ type Config struct {
 	// which may be newer: whoever can finds out and calls Reconfigure. It may come
 	// from several goroutines at once and must not block. Nil: nobody can.
 	OnStale func()
+	// OnClaim is told what a store's replies to Prepare and Step say of its disk. It must
+	// not block; nil: nobody remembers it.
+	OnClaim func(Claim)
 }
 
 // Validate checks the formulas at the fields. ErrBadConfig otherwise.

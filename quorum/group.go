@@ -174,6 +174,13 @@ func (g *Group) send(ctx context.Context, v *view, send message) (<-chan answer,
 	return answers, late
 }
 
+// claimed passes on what the reply says of the store's disk.
+func (v *view) claimed(reply Reply, err error) {
+	if err == nil && v.cfg.OnClaim != nil && reply.Claim.Commits > 0 {
+		v.cfg.OnClaim(reply.Claim)
+	}
+}
+
 // vet says why an answer must not count: mutation 4 is two answers of one store
 // that count as two.
 func (v *view) vet(a answer, length int, counted []string) error {

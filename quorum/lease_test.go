@@ -225,8 +225,8 @@ func TestTheStoreIsToldHowManyItShouldHave(t *testing.T) {
 	r.reply(0, sent, RenewReply{Commits: 77})
 	r.Attach(seq.SectionRegister(0), 1).Drop()
 	req, _ = r.send(0)
-	if len(req.Attach) != 0 || len(req.Drop) != 1 || req.Attached != 9 || req.Seen != 77 {
-		t.Errorf("attach %d, drop %d of %d, seen %d, want 0, 1 of 9, 77", len(req.Attach), len(req.Drop), req.Attached, req.Seen)
+	if len(req.Attach) != 0 || len(req.Drop) != 1 || req.Attached != 9 || len(req.Seen) != 1 || req.Seen[0].Commits != 77 {
+		t.Errorf("attach %d, drop %d of %d, seen %v, want 0, 1 of 9, 77", len(req.Attach), len(req.Drop), req.Attached, req.Seen)
 	}
 }
 

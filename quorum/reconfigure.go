@@ -32,7 +32,7 @@ func (g *Group) Reconfigure(cfg Config, stores []NamedStore) error {
 		return err
 	}
 	old := g.now.Load().cfg
-	cfg.Timeout, cfg.OnStale, cfg.Secret = old.Timeout, old.OnStale, old.Secret
+	cfg.Timeout, cfg.OnStale, cfg.OnClaim, cfg.Secret = old.Timeout, old.OnStale, old.OnClaim, old.Secret
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.now.Store(&view{cfg: cfg, stores: slices.Clone(stores)})

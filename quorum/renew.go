@@ -20,12 +20,13 @@ type storeLease struct {
 	retired bool               // no member any more: nothing of it counts
 	stop    context.CancelFunc // ends its loop; nil before Run
 
-	uuid    string // answered under; "" before the first reply
-	boot    uint64
-	commits uint64 // highest seen
-	gen     uint64 // counts the resets
-	made    uint64 // renews made so far
-	taken   uint64 // number of the newest renew that was answered
+	uuid  string // answered under; "" before the first reply
+	boot  uint64
+	seen  Claim // newest
+	ask   inquiry
+	gen   uint64 // counts the resets
+	made  uint64 // renews made so far
+	taken uint64 // number of the newest renew that was answered
 
 	pending  map[*Hold]struct{}     // to attach with the next renew
 	refused  map[*Hold]struct{}     // to attach again at retryAt
@@ -35,6 +36,7 @@ type storeLease struct {
 
 	answered  bool          // there has been a reply
 	settledAt time.Duration // before that, after its start, sessions may not have come back yet
+	restarted bool          // it has started anew and granted nothing since
 	wasReset  bool          // the last reply was a reset
 	failing   bool          // the last renew was not answered
 	refusal   error         // why the last renew was refused, of lasting
@@ -57,6 +59,7 @@ func (s *storeLease) wake() {
 // sentRenew is what the sender remembers of a renew until its reply comes.
 type sentRenew struct {
 	at     time.Duration // clock before sending
+	claims int           // in RenewRequest.Seen
 	number uint64        // counts the renews to this store
 	gen    uint64        // storeLease.gen when it was made
 	attach []*Hold       // parallel to RenewRequest.Attach
@@ -81,7 +84,8 @@ func (l *Leases) prepareRenew(s *storeLease) (req RenewRequest, sent sentRenew, 
 	s.made++
 	sent = sentRenew{number: s.made, gen: s.gen}
 	req = RenewRequest{Ref: l.now.Load().ref, Session: l.cfg.Session, Secret: l.cfg.Secret, Name: l.cfg.Name, Addr: l.cfg.Addr,
-		Lease: l.cfg.Lease, Seen: s.commits}
+		Lease: l.cfg.Lease, Nonce: s.ask.nonce, Seen: s.claims(), Fellows: l.fellows(s)}
+	sent.claims = len(req.Seen)
 	for h := range s.pending {
 		h.told |= s.bit()
 		sent.attach = append(sent.attach, h)
@@ -110,6 +114,15 @@ func (l *Leases) renewed(s *storeLease, sent sentRenew, reply RenewReply, now ti
 		l.cfg.Logger.Warn("renewal does not count", "store", s.store.Name, "error", err)
 		return false
 	}
+	l.recall(s, sent, reply)
+	if reply.Nonce != 0 {
+		again = l.compare(s, sent, reply, fresh, now)
+		l.mu.Unlock()
+		return again
+	}
+	s.ask = inquiry{}
+	restarted := fresh || s.restarted
+	s.restarted = false
 	reset := fresh || reply.Reset
 	if sent.number < s.taken { // overtaken: it may take away, but gives nothing
 		sent.attach, sent.drops = nil, nil
@@ -141,7 +154,7 @@ func (l *Leases) renewed(s *storeLease, sent sentRenew, reply RenewReply, now ti
 	if !s.retired { // its place may be another store's by now
 		advance(&l.sent[s.index], int64(sent.at))
 		l.confirm(s, sent)
-		changed = l.observe(s, reply.Sessions, fresh, now)
+		changed = l.observe(s, reply.Sessions, restarted, now)
 	}
 	l.mu.Unlock()
 	if changed && l.cfg.OnSessions != nil {
@@ -184,10 +197,12 @@ func (l *Leases) identify(s *storeLease, reply RenewReply) (fresh bool, err erro
 	}
 	fresh = s.answered && (reply.UUID != s.uuid || reply.BootCount != s.boot)
 	if reply.UUID != s.uuid {
-		s.commits = 0
+		s.seen = Claim{}
 	}
 	s.answered, s.uuid, s.boot = true, reply.UUID, reply.BootCount
-	s.commits = max(s.commits, reply.Commits)
+	if claim := reply.Claim(); s.seen.Less(claim) {
+		s.seen = claim
+	}
 	return fresh, nil
 }
 

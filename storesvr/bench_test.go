@@ -104,6 +104,9 @@ func newVoter(t *testing.T) *bench {
 	}
 	await(t, "the commit", b.gate.entered)
 	b.ref = b.describe().Ref
+	if err := b.vouch(t.Context(), "c1", b.describe().Nonce, b.noClaims("u-b", "u-c")); err != nil {
+		t.Fatal(err)
+	}
 	return b
 }
 
@@ -111,8 +114,27 @@ func (b *bench) fellows() []quorum.Member {
 	return []quorum.Member{{UUID: "u-b", Name: "b"}, {UUID: b.identity.UUID, Name: "a"}, {UUID: "u-c", Name: "c"}}
 }
 
-// reopen closes the replica, if there is one, and starts the next from the disk.
+// reopen is restart, and the fellow stores remember nothing newer.
 func (b *bench) reopen() {
+	b.t.Helper()
+	b.restart()
+	if id := b.describe(); id.Nonce != 0 {
+		if err := b.vouch(b.t.Context(), "c1", id.Nonce, b.noClaims("u-b", "u-c")); err != nil {
+			b.t.Fatal(err)
+		}
+	}
+}
+
+// noClaims is what the fellows say that remember nothing of the store.
+func (b *bench) noClaims(by ...string) (claims []quorum.Claim) {
+	for _, uuid := range by {
+		claims = append(claims, quorum.Claim{Store: b.identity.UUID, By: uuid})
+	}
+	return claims
+}
+
+// restart closes the replica, if there is one, and starts the next from the disk.
+func (b *bench) restart() {
 	b.t.Helper()
 	if b.replica != nil {
 		if err := b.close(); err != nil {

@@ -13,8 +13,8 @@ import (
 	"github.com/seqsvr/seqsvr/storesvr/disk"
 )
 
-// errOldDisk goes with seq.ErrNotVoting when a session has seen more commits of this
-// disk than there are.
+// errOldDisk goes with seq.ErrNotVoting when more commits of this disk are remembered than
+// there are.
 var errOldDisk = errors.New("the disk is older than it was")
 
 // bind records the fellow members, once for the life of the disk: so a disk made anew
@@ -84,10 +84,21 @@ func (r *replica) fits(members []quorum.Member) error {
 
 // distrust stops the votes of this store: its disk is a copy put back, and what it
 // promised since the copy was made is gone. The caller holds mu.
-func (r *replica) distrust(req quorum.RenewRequest) error {
-	r.distrusted = fmt.Sprintf("session %s of %q has seen %d commits of this disk, it has %d", req.Session, req.Name, req.Seen, r.commits)
+func (r *replica) distrust(why error) error {
+	r.distrusted = why.Error()
 	r.log.Error("store stops voting until it is replaced", "reason", r.distrusted)
 	return fmt.Errorf("store %s: %w: %w: %s", r.identity.Name, seq.ErrNotVoting, errOldDisk, r.distrusted)
+}
+
+// recorded makes the distrust last that err tells of, if it does, and returns err.
+func (r *replica) recorded(err error) error {
+	if errors.Is(err, errOldDisk) {
+		// Whether or not the mark gets to the disk, this process votes no more.
+		if failed := r.recordDistrust(); failed != nil {
+			r.log.Error("cannot record that the disk is old", "error", failed)
+		}
+	}
+	return err
 }
 
 // recordDistrust makes it last beyond this process. It does not end with the request
@@ -121,6 +132,10 @@ func (r *replica) describe() description {
 	now := r.clock.Now()
 	voting, state := r.state()
 	n, rq, w := r.quorums()
+	nonce := uint64(0)
+	if would, _ := r.standing(); would && !voting {
+		nonce = r.compared.nonce
+	}
 	return description{
 		Identity: quorum.Identity{
 			UUID: r.identity.UUID, Name: r.identity.Name, BootCount: r.boots, Ref: r.ref(),
@@ -128,6 +143,7 @@ func (r *replica) describe() description {
 			Members: slices.Clone(r.members.List), Voting: voting, State: state,
 			MaxLease: r.maxLease, Grace: r.acceptor.Grace(now), Commits: r.commits,
 			LeaseBound: r.acceptor.LeaseBound(), ListAge: now - r.listed, Filled: r.members.Filled,
+			Nonce: nonce, Seal: r.claim().Seal, Remembered: r.recollection(),
 		},
 		leaseBound: r.acceptor.LeaseBound(),
 		registers:  r.acceptor.Registers(),

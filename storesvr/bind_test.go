@@ -2,13 +2,19 @@ package storesvr
 
 import (
 	"errors"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/seqsvr/seqsvr/internal/sessiontest"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
+	"github.com/seqsvr/seqsvr/storesvr/acceptor"
+	"github.com/seqsvr/seqsvr/storesvr/disk"
 )
 
 func TestRequestsOfAnotherClusterEraOrMemberListAreRefused(t *testing.T) {
@@ -105,29 +111,201 @@ func TestAStoreIsBoundOnceAndForEver(t *testing.T) {
 	}
 }
 
+// putBack restarts the store on its disk as it was before f.
+func (b *bench) putBack(f func()) {
+	b.t.Helper()
+	if err := b.close(); err != nil {
+		b.t.Fatal(err)
+	}
+	file := filepath.Join(b.dir, disk.FileName)
+	copied, err := os.ReadFile(file)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	b.reopen()
+	f()
+	if err := b.close(); err != nil {
+		b.t.Fatal(err)
+	}
+	if err := os.WriteFile(file, copied, 0o600); err != nil {
+		b.t.Fatal(err)
+	}
+	b.replica = nil
+	b.restart()
+}
+
+func (b *bench) wantDistrusted(when string) {
+	b.t.Helper()
+	if _, err := b.prepare(1, bob); !errors.Is(err, seq.ErrNotVoting) {
+		b.t.Errorf("%s: got %v, want ErrNotVoting", when, err)
+	}
+	if got := b.describe(); got.Voting || !strings.Contains(got.State, "distrusted") {
+		b.t.Errorf("%s: voting %v, state %q", when, got.Voting, got.State)
+	}
+}
+
 func TestAStoreWhoseDiskIsOlderThanItWasNeverVotesAgain(t *testing.T) {
+	for _, who := range []string{"a session", "a session, by a promise", "a fellow store", "a fellow store, over the operator's connection"} {
+		t.Run(who, func(t *testing.T) {
+			b := newVoter(t)
+			var seen quorum.Claim
+			b.putBack(func() {
+				for round := range uint64(3) {
+					reply, err := b.Prepare(t.Context(), quorum.PrepareRequest{Ref: b.ref, Session: alice, Secret: sessiontest.SecretOf(alice),
+						Items: []quorum.PrepareItem{{Register: section, Round: round + 1}}})
+					if err != nil {
+						t.Fatal(err)
+					}
+					seen = reply.Claim
+				}
+				if who == "a session" {
+					reply, err := b.Renew(t.Context(), b.renewal(alice))
+					if err != nil {
+						t.Fatal(err)
+					}
+					seen = reply.Claim()
+				}
+			})
+			if strings.HasPrefix(who, "a fellow") {
+				seen.By = "u-b"
+			}
+			var err error
+			if req := b.renewal(alice); strings.HasSuffix(who, "connection") {
+				err = b.vouch(t.Context(), "c1", b.describe().Nonce, []quorum.Claim{seen})
+			} else {
+				req.Seen = []quorum.Claim{seen}
+				_, err = b.Renew(t.Context(), req)
+			}
+			if !errors.Is(err, seq.ErrNotVoting) {
+				t.Errorf("got %v, want ErrNotVoting", err)
+			}
+			b.wantDistrusted("at once")
+			b.clock.Advance(time.Hour)
+			b.wantDistrusted("after the wait")
+			b.reopen()
+			b.wantDistrusted("after a restart")
+		})
+	}
+}
+
+func TestACopyOfADiskThatLacksOneCommitIsFoundOut(t *testing.T) {
 	b := newVoter(t)
+	var seen quorum.Claim
+	b.putBack(func() {
+		b.mustPrepare(1, alice, quorum.VerdictOK)
+		b.mu.Lock()
+		seen = b.claim()
+		b.mu.Unlock()
+	})
 	req := b.renewal(alice)
-	reply, err := b.Renew(t.Context(), req)
+	req.Seen = []quorum.Claim{seen}
+	if _, err := b.Renew(t.Context(), req); !errors.Is(err, seq.ErrNotVoting) {
+		t.Errorf("got %v, want ErrNotVoting", err)
+	}
+}
+
+func TestAClaimWithoutTheStoresOwnSealIsNoise(t *testing.T) {
+	b := newVoter(t)
+	reply, err := b.Renew(t.Context(), b.renewal(alice))
 	if err != nil {
 		t.Fatal(err)
 	}
-	req.Seen = reply.Commits
+	lies := []quorum.Claim{{Store: b.identity.UUID, Boot: 1, Commits: 1 << 63}, reply.Claim(), reply.Claim(), reply.Claim()}
+	lies[1].Commits++
+	lies[2].Boot++
+	lies[3].By, lies[3].Commits = "u-b", 1<<63
+	req := b.renewal(alice)
+	req.Seen = lies
+	if got, err := b.Renew(t.Context(), req); err != nil || got.Nonce != 0 {
+		t.Errorf("got %+v, %v, want a lease", got, err)
+	}
+	b.restart()
+	req.Nonce = b.describe().Nonce
+	if got, err := b.Renew(t.Context(), req); err != nil || got.Nonce == 0 {
+		t.Errorf("after a restart: got %+v, %v, want the wait to go on: no fellow was asked", got, err)
+	}
+}
+
+func TestARestartedStoreVotesOnlyAfterItsFellowsWereAsked(t *testing.T) {
+	b := newVoter(t)
+	if _, err := b.Renew(t.Context(), b.renewal(alice)); err != nil {
+		t.Fatal(err)
+	}
+	former := b.compared.nonce
+	b.restart()
+	nonce := b.describe().Nonce
+	refused := func(when string) {
+		t.Helper()
+		if _, err := b.prepare(1, alice); !errors.Is(err, seq.ErrNotVoting) {
+			t.Errorf("%s: prepare: got %v, want ErrNotVoting", when, err)
+		}
+		reply, err := b.Renew(t.Context(), b.renewal(alice))
+		if err != nil || reply.Nonce != nonce || len(reply.Remembered) != 2 {
+			t.Errorf("%s: renew: got %+v, %v, want nothing granted under nonce %x", when, reply, err, nonce)
+		}
+	}
+	refused("at the start")
+	for _, test := range []struct {
+		name   string
+		nonce  uint64
+		claims []quorum.Claim
+	}{
+		{"asked for the start before", former, b.noClaims("u-b", "u-c")},
+		{"one of two", nonce, b.noClaims("u-b")},
+		{"one of two, twice", nonce, b.noClaims("u-b", "u-b")},
+		{"one that is none", nonce, b.noClaims("u-x")},
+		{"the store itself", nonce, b.noClaims(b.identity.UUID)},
+	} {
+		if err := b.vouch(t.Context(), "c1", test.nonce, test.claims); err != nil {
+			t.Errorf("%s: %v", test.name, err)
+		}
+		refused(test.name)
+	}
+	if err := b.vouch(t.Context(), "c1", nonce, b.noClaims("u-c")); err != nil {
+		t.Fatal(err)
+	}
+	b.mustPrepare(1, alice, quorum.VerdictOK)
+	if got := b.describe(); got.Nonce != 0 || !got.Voting {
+		t.Errorf("after both: %+v", got.Identity)
+	}
+}
+
+func TestARestartedStoreWithoutFellowsVotesAfterOneGrace(t *testing.T) {
+	b := newVoter(t)
+	b.mustPrepare(1, alice, quorum.VerdictOK)
+	req := b.renewal(alice)
+	req.Lease, req.Attach, req.Attached = 3*time.Second, []quorum.LeaseItem{{Register: section, Round: 1}}, 1
 	if _, err := b.Renew(t.Context(), req); err != nil {
-		t.Fatalf("seen as many as there are: %v", err)
+		t.Fatal(err)
 	}
-	req.Seen++
-	if _, err := b.Renew(t.Context(), req); !errors.Is(err, seq.ErrNotVoting) {
-		t.Errorf("seen more than there are: got %v, want ErrNotVoting", err)
+	b.restart()
+	wait := acceptor.GraceOf(3 * time.Second)
+	b.clock.Advance(wait - 1)
+	if _, err := b.prepare(1, alice); !errors.Is(err, seq.ErrNotVoting) {
+		t.Errorf("a moment before: got %v, want ErrNotVoting", err)
 	}
-	for _, when := range []string{"at once", "after a restart"} {
-		if _, err := b.prepare(1, bob); !errors.Is(err, seq.ErrNotVoting) {
-			t.Errorf("%s: got %v, want ErrNotVoting", when, err)
-		}
-		if got := b.describe(); got.Voting || !strings.Contains(got.State, "distrusted") {
-			t.Errorf("%s: voting %v, state %q", when, got.Voting, got.State)
-		}
-		b.reopen()
+	b.clock.Advance(1)
+	b.mustPrepare(1, alice, quorum.VerdictOK)
+}
+
+func TestWhatIsRememberedOfFellowStoresOutlivesARestart(t *testing.T) {
+	b := newVoter(t)
+	newest := quorum.Claim{Store: "u-b", Boot: 4, Commits: 70, Seal: [16]byte{1}}
+	older := quorum.Claim{Store: "u-b", Boot: 3, Commits: 90, Seal: [16]byte{2}}
+	req := b.renewal(alice)
+	req.Fellows = []quorum.Claim{newest, older, {Store: "u-x", Boot: 9, Commits: 9}, {Store: b.identity.UUID, Boot: 99, Commits: 9}}
+	if _, err := b.Renew(t.Context(), req); err != nil {
+		t.Fatal(err)
+	}
+	b.mustPrepare(1, alice, quorum.VerdictOK) // a commit, which takes it along
+	b.gate.DB.Close()                         // and a crash
+	db, meta, _, err := disk.Open(b.dir, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	db.Close()
+	if diff := cmp.Diff([]quorum.Claim{newest}, meta.Remembered); diff != "" {
+		t.Errorf("on disk after a crash (-want +got)\n%s", diff)
 	}
 }
 
@@ -143,11 +321,14 @@ func TestADiskOfAnOlderListIsFoundOutBeforeItIsBroughtUpToDate(t *testing.T) {
 	list.Sort()
 	req := b.renewal(alice)
 	req.Ref.Members, req.Ref.MembersHash = list.Version, quorum.MembersHash(list.Members)
-	req.Seen = reply.Commits
+	req.Seen = []quorum.Claim{reply.Claim()}
 	if _, err := b.Renew(t.Context(), req); !errors.Is(err, seq.ErrStaleEra) {
 		t.Errorf("seen as many as there are: got %v, want ErrStaleEra", err)
 	}
-	req.Seen++
+	newer := reply.Claim()
+	newer.Commits++
+	newer.Seal = sealOf(b.key, newer.Store, newer.Boot, newer.Commits)
+	req.Seen = []quorum.Claim{newer}
 	if _, err := b.Renew(t.Context(), req); !errors.Is(err, seq.ErrNotVoting) {
 		t.Errorf("seen more than there are: got %v, want ErrNotVoting", err)
 	}

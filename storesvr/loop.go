@@ -146,6 +146,9 @@ func (r *replica) applyGroup(group []*write, full bool) (disk.Update, error) {
 		}
 	}
 	update.Changes = r.acceptor.Changes()
+	if !update.Empty() {
+		update.Remembered = r.unsavedClaims()
+	}
 	return update, nil
 }
 

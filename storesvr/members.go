@@ -196,6 +196,9 @@ func (r *replica) fillable(ref quorum.Ref) (learner bool, err error) {
 	}
 	voting, state := r.state()
 	me, listed := listOf(r.members).Find(r.identity.UUID)
+	if would, _ := r.standing(); would && !voting {
+		return false, fmt.Errorf("store %s: %w: %s", r.identity.Name, seq.ErrOverloaded, state)
+	}
 	if !voting && (r.err != nil || r.distrusted != "" || !listed || !me.Learner) {
 		return false, fmt.Errorf("store %s: %w: %s", r.identity.Name, seq.ErrNotVoting, state)
 	}

@@ -36,8 +36,8 @@ func (d *slowDisk) Close() error          { return nil }
 func newSlow(t *testing.T) (*replica, *slowDisk, quorum.Ref) {
 	t.Helper()
 	d := &slowDisk{finish: make(chan error)}
-	meta := disk.Meta{Identity: disk.Identity{Cluster: "c1", UUID: "u-a", Name: "a", N: 1, R: 1, W: 1, Names: []string{"a"}},
-		Members: disk.Members{Version: 1, List: []quorum.Member{{UUID: "u-a", Name: "a"}}}}
+	meta := disk.Meta{Identity: disk.Identity{Cluster: "c1", UUID: "u-a", Name: "a", N: 3, R: 2, W: 2, Names: []string{"a", "b", "c"}},
+		Members: disk.Members{Version: 1, List: []quorum.Member{{UUID: "u-a", Name: "a"}, {UUID: "u-b", Name: "b"}, {UUID: "u-c", Name: "c"}}}}
 	cfg := Config{MaxLease: 10 * time.Second, Logger: slog.New(slog.DiscardHandler), Clock: clock.NewManual(time.Hour)}
 	r, err := newReplica(cfg, d, meta, map[seq.Register]acceptor.State{section: {}})
 	if err != nil {
@@ -47,7 +47,15 @@ func newSlow(t *testing.T) (*replica, *slowDisk, quorum.Ref) {
 		close(d.finish) // the last commit, that nothing is leased, need not wait
 		r.close()
 	})
-	return r, d, r.describe().Ref
+	id := r.describe()
+	asked := make([]quorum.Claim, 0, len(id.Members))
+	for _, m := range id.Members {
+		asked = append(asked, quorum.Claim{Store: id.UUID, By: m.UUID})
+	}
+	if err := r.vouch(t.Context(), id.Ref.Cluster, id.Nonce, asked); err != nil {
+		t.Fatal(err)
+	}
+	return r, d, id.Ref
 }
 
 // answered is what came by now; ok is false if nothing has. Inside of a bubble that is

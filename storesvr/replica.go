@@ -34,6 +34,7 @@ type replica struct {
 	wall     func() time.Time
 	log      *slog.Logger
 	identity disk.Identity
+	key      []byte // of this disk's seals
 	boots    uint64
 	started  time.Duration
 	nearFull atomic.Uint64 // bytes free below which writes are refused; 0: never
@@ -53,7 +54,10 @@ type replica struct {
 	members    disk.Members // as committed
 	commits    uint64       // as committed
 	distrusted string
-	listed     time.Duration // since when members is in force, at the latest
+	compared   comparison
+	remembered map[string]quorum.Claim // newest of each fellow store, by uuid
+	unsaved    bool                    // some of remembered is not on disk
+	listed     time.Duration           // since when members is in force, at the latest
 	maxLease   time.Duration
 	err        error // why nothing is answered any more
 }
@@ -72,11 +76,15 @@ func newReplica(cfg Config, db database, meta disk.Meta, registers map[seq.Regis
 	}
 	r := &replica{
 		disk: db, clock: cfg.Clock, wall: cfg.wall(), log: cfg.Logger.With("store", meta.Name),
-		identity: meta.Identity, boots: meta.BootCount, started: now,
+		identity: meta.Identity, key: meta.Key, boots: meta.BootCount, started: now,
 		maxLease: cfg.MaxLease, stats: newStats(), traces: cfg.Traces,
 		queue: make(chan *write, maxGroup), quit: make(chan struct{}),
 		failed: make(chan struct{}), ended: make(chan struct{}),
 		acceptor: acc, members: meta.Members, listed: now, commits: meta.Commits, distrusted: meta.Distrusted,
+		compared: newComparison(meta, now), remembered: map[string]quorum.Claim{},
+	}
+	for _, c := range meta.Remembered {
+		r.remembered[c.Store] = c
 	}
 	r.nearFull.Store(cfg.NearFull)
 	go r.loop()
@@ -91,25 +99,27 @@ func (r *replica) close() error {
 	r.once.Do(func() {
 		close(r.quit)
 		<-r.ended
-		err = errors.Join(r.recordNoLeases(), r.disk.Close())
+		err = errors.Join(r.recordLast(), r.disk.Close())
 	})
 	return err
 }
 
-// recordNoLeases spares the next start its grace if nothing is leased now: everybody
-// has left in order. A crash before the commit leaves the old bound, and so a grace
-// that is longer than need be.
-func (r *replica) recordNoLeases() error {
+// recordLast spares the next start its grace if nothing is leased now: everybody has left
+// in order. A crash before the commit leaves the old bound, and so a grace that is longer
+// than need be. What is remembered of fellow stores goes with it.
+func (r *replica) recordLast() error {
 	if r.failure() != nil {
 		return nil // what is on disk is not known
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	now := r.clock.Now()
-	if r.acceptor.LeaseBound() == 0 || r.acceptor.Grace(now) > 0 || r.acceptor.Leased(now) {
+	last := disk.Update{Remembered: r.unsavedClaims()}
+	last.NoLeases = r.acceptor.LeaseBound() > 0 && r.acceptor.Grace(now) == 0 && !r.acceptor.Leased(now)
+	if last.Empty() && last.Remembered == nil {
 		return nil
 	}
-	if _, err := r.disk.Commit(disk.Update{NoLeases: true}); err != nil {
+	if _, err := r.disk.Commit(last); err != nil {
 		return fmt.Errorf("record that nothing is leased: %w", err)
 	}
 	return nil
@@ -125,6 +135,14 @@ func (r *replica) ref() quorum.Ref {
 
 // state is "voting" or why the store does not. The caller holds mu.
 func (r *replica) state() (voting bool, state string) {
+	if voting, state = r.standing(); voting && r.comparing() {
+		return false, "comparing its disk with what its fellow stores remember of it"
+	}
+	return voting, state
+}
+
+// standing is state but for the comparison at the start. The caller holds mu.
+func (r *replica) standing() (voting bool, state string) {
 	switch {
 	case r.err != nil:
 		return false, "failed: " + r.err.Error()
@@ -206,7 +224,7 @@ func (r *replica) Prepare(ctx context.Context, req quorum.PrepareRequest) (quoru
 	if err != nil {
 		return quorum.Reply{}, fmt.Errorf("prepare: %w", err)
 	}
-	return quorum.Reply{UUID: r.identity.UUID, Results: results}, nil
+	return quorum.Reply{UUID: r.identity.UUID, Results: results, Claim: r.sealed()}, nil
 }
 
 // Step implements quorum.Store.
@@ -233,7 +251,7 @@ func (r *replica) Step(ctx context.Context, req quorum.StepRequest) (quorum.Repl
 	if err != nil {
 		return quorum.Reply{}, fmt.Errorf("step: %w", err)
 	}
-	return quorum.Reply{UUID: r.identity.UUID, Results: results}, nil
+	return quorum.Reply{UUID: r.identity.UUID, Results: results, Claim: r.sealed()}, nil
 }
 
 // workerAhead is how far a snowflake worker id's high-water mark may lie beyond this
@@ -262,11 +280,7 @@ func (r *replica) Renew(ctx context.Context, req quorum.RenewRequest) (quorum.Re
 				return quorum.RenewReply{}, fmt.Errorf("renew for %v: %w", req.Lease, err)
 			}
 		case errors.Is(err, errOldDisk):
-			// Whether or not the mark gets to the disk, this process votes no more.
-			if err := r.recordDistrust(); err != nil {
-				r.log.Error("cannot record that the disk is old", "error", err)
-			}
-			return quorum.RenewReply{}, fmt.Errorf("renew: %w", err)
+			return quorum.RenewReply{}, fmt.Errorf("renew: %w", r.recorded(err))
 		default:
 			return reply, err
 		}
@@ -281,8 +295,17 @@ func (r *replica) renew(req quorum.RenewRequest) (quorum.RenewReply, error) {
 	if err := r.sameCluster(req.Ref.Cluster, req.Ref.Era); err != nil {
 		return quorum.RenewReply{}, fmt.Errorf("renew: %w", err)
 	}
-	if req.Seen > r.commits && r.distrusted == "" {
-		return quorum.RenewReply{}, r.distrust(req)
+	if r.distrusted == "" {
+		if old := r.compare(req.Nonce, req.Seen); old != nil {
+			return quorum.RenewReply{}, r.distrust(old)
+		}
+	}
+	r.remember(req.Fellows)
+	if would, _ := r.standing(); would && r.comparing() {
+		if err := r.sameList(req.Ref); err != nil {
+			return quorum.RenewReply{}, fmt.Errorf("renew: %w", err)
+		}
+		return r.aboutDisk(quorum.RenewReply{Nonce: r.compared.nonce}), nil
 	}
 	if err := r.admit(req.Ref); err != nil {
 		return quorum.RenewReply{}, fmt.Errorf("renew: %w", err)
@@ -291,8 +314,15 @@ func (r *replica) renew(req quorum.RenewRequest) (quorum.RenewReply, error) {
 	if err != nil {
 		return quorum.RenewReply{}, err
 	}
-	reply.UUID, reply.BootCount, reply.Commits = r.identity.UUID, r.boots, r.commits
-	return reply, nil
+	return r.aboutDisk(reply), nil
+}
+
+// aboutDisk fills in what a reply says of this store's disk and of those of its fellows.
+// The caller holds mu.
+func (r *replica) aboutDisk(reply quorum.RenewReply) quorum.RenewReply {
+	c := r.claim()
+	reply.UUID, reply.BootCount, reply.Commits, reply.Seal, reply.Remembered = c.Store, c.Boot, c.Commits, c.Seal, r.recollection()
+	return reply
 }
 
 func (r *replica) raiseBound(ctx context.Context, bound time.Duration) error {

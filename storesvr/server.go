@@ -84,6 +84,16 @@ func (s *server) Bind(ctx context.Context, req *pb.BindRequest) (*pb.DescribeRep
 	return s.Describe(ctx, nil)
 }
 
+// Vouch implements the service.
+func (s *server) Vouch(ctx context.Context, req *pb.VouchRequest) (*pb.DescribeReply, error) {
+	if err := s.replica.vouch(ctx, req.GetClusterId(), req.GetNonce(), storewire.ClaimsFromProto(req.GetClaims())); err != nil {
+		s.report()
+		return nil, err
+	}
+	s.report()
+	return s.Describe(ctx, nil)
+}
+
 // Read implements the service.
 func (s *server) Read(ctx context.Context, req *pb.ReadRequest) (*pb.ResultsReply, error) {
 	in, err := storewire.ReadFromProto(req)

@@ -70,6 +70,14 @@ func (r *running) bindAlone(t *testing.T) *pb.DescribeReply {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if got := r.status(t, "seqsvr.v1.Store"); got != healthpb.HealthCheckResponse_NOT_SERVING || d.GetNonce() == 0 {
+		t.Errorf("before its fellows were asked: got %v, nonce %d", got, d.GetNonce())
+	}
+	d, err = r.client.Vouch(t.Context(), &pb.VouchRequest{ClusterId: "c1", Nonce: d.GetNonce(), Claims: []*pb.StoreClaim{
+		{StoreUuid: uuid, ByUuid: "u-b"}, {StoreUuid: uuid, ByUuid: "u-c"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
 	return d
 }
 
@@ -95,7 +103,10 @@ func TestTheHealthOfTheServiceTellsWhetherTheStoreVotes(t *testing.T) {
 	if got := r.status(t, service); got != healthpb.HealthCheckResponse_SERVING || !d.GetVoting() {
 		t.Errorf("bound: got %v, voting %v", got, d.GetVoting())
 	}
-	req := storewire.RenewToProto(quorum.RenewRequest{Ref: storewire.RefFromProto(d.GetRef()), Session: alice, Secret: sessiontest.SecretOf(alice), Name: "x", Lease: DefaultMaxLease, Seen: 1 << 40})
+	key := r.Store.replica.key
+	newer := quorum.Claim{Store: d.GetStoreUuid(), Boot: 1, Commits: 1 << 40, Seal: sealOf(key, d.GetStoreUuid(), 1, 1<<40)}
+	req := storewire.RenewToProto(quorum.RenewRequest{Ref: storewire.RefFromProto(d.GetRef()), Session: alice, Secret: sessiontest.SecretOf(alice),
+		Name: "x", Lease: DefaultMaxLease, Seen: []quorum.Claim{newer}})
 	if _, err := r.client.Renew(t.Context(), req); !errors.Is(err, seq.ErrNotVoting) {
 		t.Errorf("renew: got %v, want ErrNotVoting", err)
 	}

@@ -174,6 +174,17 @@ func (c *Client) Adopt(ctx context.Context, cluster string, era seq.Era, list qu
 	return c.identity("adopt", reply)
 }
 
+// Vouch tells the store what its fellow stores remember of it, who were asked after it told
+// the nonce of its start, and gives its identity after that. Errors: seq.ErrNotVoting if
+// its disk turns out to be an old copy, seq.ErrForeignCluster.
+func (c *Client) Vouch(ctx context.Context, cluster string, nonce uint64, claims []quorum.Claim) (quorum.Identity, error) {
+	reply, err := c.calls.Vouch(c.meant(ctx), storewire.VouchToProto(cluster, nonce, claims))
+	if err != nil {
+		return quorum.Identity{}, c.wrap("vouch", err)
+	}
+	return c.identity("vouch", reply)
+}
+
 // Dump reads everything that the store has on disk, whether or not it votes, and hands
 // it to take in the order of the names. ref, if not zero, must be the store's own:
 // seq.ErrStaleEra. An error means that it is not whole.

@@ -95,6 +95,7 @@ func Connect(ctx context.Context, addrs []string, opts ...grpc.DialOption) (Clus
 			continue
 		}
 		adopt(ctx, stores)
+		vouch(ctx, stores)
 		if err := verifyOne(stores); err != nil {
 			return fail(err)
 		}

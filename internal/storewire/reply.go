@@ -11,7 +11,8 @@ import (
 
 // ReplyToProto encodes a Reply. Payloads are shared, not copied.
 func ReplyToProto(r quorum.Reply) *pb.ResultsReply {
-	out := &pb.ResultsReply{StoreUuid: r.UUID, Columns: resultColumns(r.Results)}
+	out := &pb.ResultsReply{StoreUuid: r.UUID, Columns: resultColumns(r.Results),
+		BootCount: r.Claim.Boot, Commits: r.Claim.Commits, Seal: sealToProto(r.Claim.Seal)}
 	if out.Columns != nil {
 		return out
 	}
@@ -41,6 +42,10 @@ func ReplyToProto(r quorum.Reply) *pb.ResultsReply {
 // reply that is not sound.
 func ReplyFromProto(r *pb.ResultsReply) (out quorum.Reply, err error) {
 	out.UUID = r.GetStoreUuid()
+	out.Claim = quorum.Claim{Boot: r.GetBootCount(), Commits: r.GetCommits(), Seal: sealFromProto(r.GetSeal())}
+	if out.Claim.Commits > 0 {
+		out.Claim.Store = out.UUID
+	}
 	if c := r.GetColumns(); c != nil {
 		out.Results, err = resultsFromColumns(c)
 		return out, err
@@ -75,7 +80,7 @@ func RenewReplyToProto(r quorum.RenewReply) *pb.RenewReply {
 		StoreUuid: r.UUID, BootCount: r.BootCount, Reset_: r.Reset,
 		Lost: leasesToProto(r.Lost), Refused: leasesToProto(r.Refused),
 		Sessions:     make([]*pb.SessionInfo, len(r.Sessions)),
-		RouteVersion: r.RouteVersion, Commits: r.Commits,
+		RouteVersion: r.RouteVersion, Commits: r.Commits, Seal: sealToProto(r.Seal), Nonce: r.Nonce, Remembered: claimsToProto(r.Remembered),
 	}
 	for i, s := range r.Sessions {
 		out.Sessions[i] = &pb.SessionInfo{Session: uint64(s.Session), Name: s.Name, Addr: s.Addr, RemainingUs: micros(s.Remaining), Attached: s.Attached}
@@ -88,7 +93,8 @@ func RenewReplyFromProto(r *pb.RenewReply) quorum.RenewReply {
 	out := quorum.RenewReply{
 		UUID: r.GetStoreUuid(), BootCount: r.GetBootCount(), Reset: r.GetReset_(),
 		Lost: leasesFromProto(r.GetLost()), Refused: leasesFromProto(r.GetRefused()),
-		RouteVersion: r.GetRouteVersion(), Commits: r.GetCommits(),
+		RouteVersion: r.GetRouteVersion(), Commits: r.GetCommits(), Seal: sealFromProto(r.GetSeal()), Nonce: r.GetNonce(),
+		Remembered: ClaimsFromProto(r.GetRemembered()),
 	}
 	for _, s := range r.GetSessions() {
 		out.Sessions = append(out.Sessions, quorum.SessionInfo{
@@ -108,6 +114,7 @@ func DescribeToProto(id quorum.Identity) *pb.DescribeReply {
 		Voting: id.Voting, State: id.State,
 		MaxLeaseUs: uint64(id.MaxLease.Microseconds()), GraceRemainingUs: micros(id.Grace), Commits: id.Commits,
 		LeaseBoundUs: micros(id.LeaseBound), ListAgeUs: uint64(id.ListAge.Microseconds()), FilledVersion: id.Filled, Addr: id.Addr,
+		Nonce: id.Nonce, Seal: sealToProto(id.Seal), Remembered: claimsToProto(id.Remembered),
 	}
 }
 
@@ -124,5 +131,6 @@ func DescribeFromProto(r *pb.DescribeReply) (quorum.Identity, error) {
 		Voting: r.GetVoting(), State: r.GetState(),
 		MaxLease: duration(r.GetMaxLeaseUs()), Grace: duration(r.GetGraceRemainingUs()), Commits: r.GetCommits(),
 		LeaseBound: duration(r.GetLeaseBoundUs()), ListAge: duration(r.GetListAgeUs()), Filled: r.GetFilledVersion(), Addr: r.GetAddr(),
+		Nonce: r.GetNonce(), Seal: sealFromProto(r.GetSeal()), Remembered: ClaimsFromProto(r.GetRemembered()),
 	}, nil
 }

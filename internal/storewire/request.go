@@ -187,7 +187,7 @@ func RenewToProto(r quorum.RenewRequest) *pb.RenewRequest {
 		Ref: RefToProto(r.Ref), Session: uint64(r.Session), Secret: r.Secret[:], Name: r.Name, Addr: r.Addr,
 		LeaseUs:       micros(r.Lease),
 		AttachColumns: leaseColumns(r.Attach), DropColumns: leaseColumns(r.Drop),
-		Attached: r.Attached, SeenCommits: r.Seen,
+		Attached: r.Attached, Seen: claimsToProto(r.Seen), Nonce: r.Nonce, Fellows: claimsToProto(r.Fellows),
 	}
 	if out.AttachColumns == nil {
 		out.Attach = leasesToProto(r.Attach)
@@ -203,7 +203,7 @@ func RenewFromProto(r *pb.RenewRequest) (out quorum.RenewRequest, err error) {
 	out = quorum.RenewRequest{
 		Ref: RefFromProto(r.GetRef()), Session: seq.Session(r.GetSession()), Secret: SecretFromProto(r.GetSecret()), Name: r.GetName(), Addr: r.GetAddr(),
 		Lease:    duration(r.GetLeaseUs()),
-		Attached: r.GetAttached(), Seen: r.GetSeenCommits(),
+		Attached: r.GetAttached(), Seen: ClaimsFromProto(r.GetSeen()), Nonce: r.GetNonce(), Fellows: ClaimsFromProto(r.GetFellows()),
 	}
 	if out.Attach, err = leaseItems(r.GetAttachColumns(), r.GetAttach()); err != nil {
 		return out, err

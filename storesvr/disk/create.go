@@ -109,6 +109,9 @@ func fill(path string, id Identity, with *content) error {
 				return err
 			}
 		}
+		if err := meta.Put(keySeal, seal(keySeal, NewKey())); err != nil {
+			return err
+		}
 		registers, err := tx.CreateBucket(registerBucket)
 		if err != nil {
 			return err

@@ -3,6 +3,7 @@
 package disk
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -32,6 +33,8 @@ var (
 	keyCommits    = []byte("commits")
 	keyLeaseBound = []byte("lease_bound")
 	keyDistrusted = []byte("distrusted")
+	keySeal       = []byte("seal_key")
+	keyRemembered = []byte("remembered")
 )
 
 // DB is an open database. Commit is for one goroutine at a time.
@@ -72,8 +75,11 @@ func openDir(dir, cluster string) (*DB, Meta, map[seq.Register]acceptor.State, e
 	d := &DB{dir: dir, bolt: b}
 	meta, registers, err := d.load(cluster)
 	if err == nil {
+		if len(meta.Key) == 0 { // of a database from before there were seals
+			meta.Key = NewKey()
+		}
 		meta.BootCount++
-		meta.Commits, err = d.boot(meta.BootCount)
+		meta.Commits, err = d.boot(meta)
 	}
 	if err != nil {
 		return nil, Meta{}, nil, errors.Join(err, b.Close())
@@ -116,10 +122,14 @@ func openBolt(path string) (b *bolt.DB, err error) {
 
 // boot is the first commit of a process; bbolt panics in it if the list of free pages
 // makes no sense.
-func (d *DB) boot(count uint64) (commits uint64, err error) {
+func (d *DB) boot(meta Meta) (commits uint64, err error) {
 	defer faultIsDamage(&err)()
 	err = d.bolt.Update(func(tx *bolt.Tx) error {
-		if err := tx.Bucket(metaBucket).Put(keyBootCount, encodeNumber(keyBootCount, count)); err != nil {
+		b := tx.Bucket(metaBucket)
+		if err := b.Put(keyBootCount, encodeNumber(keyBootCount, meta.BootCount)); err != nil {
+			return err
+		}
+		if err := b.Put(keySeal, seal(keySeal, bytes.Clone(meta.Key))); err != nil {
 			return err
 		}
 		commits, err = countCommit(tx)
@@ -193,6 +203,15 @@ func putMeta(b *bolt.Bucket, u Update) error {
 			return err
 		}
 		if err := b.Put(keyMembers, record); err != nil {
+			return err
+		}
+	}
+	if u.Remembered != nil {
+		record, err := encodeJSON(keyRemembered, u.Remembered)
+		if err != nil {
+			return err
+		}
+		if err := b.Put(keyRemembered, record); err != nil {
 			return err
 		}
 	}

@@ -60,7 +60,10 @@ func edit(t *testing.T, dir string, change func(tx *bolt.Tx) error) {
 
 func TestANewDatabaseHasAllRegistersAtZero(t *testing.T) {
 	_, meta, registers := opened(t, created(t))
-	want := Meta{Identity: testIdentity(t), BootCount: 1, Commits: 1}
+	want := Meta{Identity: testIdentity(t), BootCount: 1, Commits: 1, Key: meta.Key}
+	if len(meta.Key) != 32 {
+		t.Errorf("a key of %d bytes, want 32", len(meta.Key))
+	}
 	want.Format = Format
 	if diff := cmp.Diff(want, meta); diff != "" {
 		t.Error(diff)
@@ -108,7 +111,7 @@ func TestTheLaterOfTwoThatPublishLoses(t *testing.T) {
 
 func TestWhatWasCommittedIsThereAfterAReopen(t *testing.T) {
 	dir := created(t)
-	db, _, _ := opened(t, dir)
+	db, made, _ := opened(t, dir)
 	promised, accepted := seq.Epoch{Round: 9, Session: 0xabc}, seq.Epoch{Round: 7, Session: 0xdef}
 	states := map[seq.Register]acceptor.State{
 		seq.SectionRegister(3): {Promised: promised, Accepted: accepted, Max: 30_000},
@@ -116,7 +119,7 @@ func TestWhatWasCommittedIsThereAfterAReopen(t *testing.T) {
 		seq.TagRegister("new"): {Promised: promised},
 	}
 	update := Update{
-		LeaseBound: 3 * time.Second, Distrusted: "because",
+		LeaseBound: 3 * time.Second, Distrusted: "because", Remembered: []quorum.Claim{{Store: "u-2", Boot: 3, Commits: 4, Seal: [16]byte{5}}},
 		Members: &Members{Version: 1, List: []quorum.Member{{UUID: "u-1", Name: "a"}, {UUID: "u-2", Name: "b"}}},
 	}
 	for r, st := range states {
@@ -134,7 +137,8 @@ func TestWhatWasCommittedIsThereAfterAReopen(t *testing.T) {
 			t.Errorf("%s: %s", r, diff)
 		}
 	}
-	want := Meta{Identity: testIdentity(t), Members: *update.Members, BootCount: 2, Commits: 3, LeaseBound: 3 * time.Second, Distrusted: "because"}
+	want := Meta{Identity: testIdentity(t), Members: *update.Members, BootCount: 2, Commits: 3, LeaseBound: 3 * time.Second, Distrusted: "because",
+		Key: made.Key, Remembered: update.Remembered}
 	want.Format = Format
 	if diff := cmp.Diff(want, meta); diff != "" {
 		t.Error(diff)

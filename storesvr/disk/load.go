@@ -3,6 +3,7 @@
 package disk
 
 import (
+	"bytes"
 	"fmt"
 	"runtime/debug"
 	"time"
@@ -69,6 +70,18 @@ func loadMeta(b *bolt.Bucket, meta *Meta) error {
 	if record := b.Get(keyMembers); record != nil {
 		if err := decodeJSON(keyMembers, record, &meta.Members); err != nil {
 			return damaged(keyMembers, err)
+		}
+	}
+	if record := b.Get(keySeal); record != nil {
+		key, err := open(keySeal, record)
+		if err != nil {
+			return damaged(keySeal, err)
+		}
+		meta.Key = bytes.Clone(key)
+	}
+	if record := b.Get(keyRemembered); record != nil {
+		if err := decodeJSON(keyRemembered, record, &meta.Remembered); err != nil {
+			return damaged(keyRemembered, err)
 		}
 	}
 	if record := b.Get(keyDistrusted); record != nil {

@@ -1,6 +1,7 @@
 package disk
 
 import (
+	"crypto/rand"
 	"time"
 
 	"github.com/seqsvr/seqsvr/quorum"
@@ -44,10 +45,12 @@ type Members struct {
 type Meta struct {
 	Identity
 	Members    Members
-	BootCount  uint64        // times opened
-	Commits    uint64        // transactions over the life of the disk
-	LeaseBound time.Duration // longest lease ever granted
-	Distrusted string        // why the store must never vote again, "" if it may
+	BootCount  uint64         // times opened
+	Commits    uint64         // transactions over the life of the disk
+	LeaseBound time.Duration  // longest lease ever granted
+	Distrusted string         // why the store must never vote again, "" if it may
+	Key        []byte         // of the store's seals: random, made with the database
+	Remembered []quorum.Claim // of fellow stores
 }
 
 // Update is one transaction. Zero fields are left as they are.
@@ -59,9 +62,17 @@ type Update struct {
 	NoLeases   bool
 	Members    *Members
 	Distrusted string
+	Remembered []quorum.Claim // replaces all; nil leaves them. Not worth a transaction of its own
 }
 
 // Empty says whether there is nothing to commit.
 func (u *Update) Empty() bool {
 	return len(u.Changes) == 0 && u.LeaseBound == 0 && !u.NoLeases && u.Members == nil && u.Distrusted == ""
+}
+
+// NewKey draws the key of a store's seals: 32 random bytes.
+func NewKey() []byte {
+	key := make([]byte, 32)
+	_, _ = rand.Read(key) // documented never to return an error
+	return key
 }

@@ -67,7 +67,6 @@ type Store struct {
 	bound     time.Duration
 	boot      uint64
 	commits   uint64
-	old       bool // a session has seen more commits than there are: never votes again
 	down      bool
 	loseSteps int
 	deaf      bool // takes requests in, and loses the answers
@@ -157,8 +156,6 @@ func (s *Store) admit(ref quorum.Ref) error {
 		return fmt.Errorf("store %s: %w: the caller is of %q", s.uuid, seq.ErrForeignCluster, ref.Cluster)
 	case ref != s.ref:
 		return fmt.Errorf("store %s: %w: it has %+v, the caller %+v", s.uuid, seq.ErrStaleEra, s.ref, ref)
-	case s.old:
-		return fmt.Errorf("store %s: %w: its disk is older than it was", s.uuid, seq.ErrNotVoting)
 	}
 	return nil
 }
@@ -204,9 +201,6 @@ func (s *Store) Step(ctx context.Context, req quorum.StepRequest) (reply quorum.
 // Renew implements quorum.Store.
 func (s *Store) Renew(ctx context.Context, req quorum.RenewRequest) (reply quorum.RenewReply, err error) {
 	err = s.call(ctx, req.Ref, func(now time.Duration) (err error) {
-		if s.old = req.Seen > s.commits; s.old {
-			return s.admit(req.Ref)
-		}
 		if req.Lease <= s.maxLease {
 			s.bound = max(s.bound, req.Lease)
 			s.core.SetLeaseBound(s.bound)

@@ -59,17 +59,15 @@ var identityRows = []row{
 			b.Errorf("after a restart: %d commits, boot %d, want at least %d, and more than %d", after.Commits, after.BootCount, between.Commits, between.BootCount)
 		}
 	}},
-	{"a disk that is older than a session has seen it never votes again", func(b *bench) {
-		req := b.renewal(alice, 0)
-		req.Seen = b.renew(alice, 0).Commits + 1_000
-		if _, err := b.store.Renew(b.context(), req); !errors.Is(err, seq.ErrNotVoting) {
-			b.Errorf("the renewal: got %v, want %v", err, seq.ErrNotVoting)
+	{"a claim on its disk that the store has not sealed changes nothing", func(b *bench) {
+		req, reply := b.renewal(alice, 0), b.renew(alice, 0)
+		lie := reply.Claim()
+		lie.Commits += 1_000
+		req.Seen = []quorum.Claim{reply.Claim(), lie}
+		if _, err := b.store.Renew(b.context(), req); err != nil {
+			b.Errorf("the renewal: %v", err)
 		}
-		for call, err := range b.callAll(b.Ref) {
-			if !errors.Is(err, seq.ErrNotVoting) {
-				b.Errorf("%s: got %v, want %v", call, err, seq.ErrNotVoting)
-			}
-		}
+		b.want("a promise", b.prepare(alice, 1, section), quorum.VerdictOK)
 	}},
 	{"renewals tell the version of the routes", func(b *bench) {
 		if got := b.renew(alice, 0).RouteVersion; got != 0 {

@@ -107,10 +107,34 @@ func overGRPC(t *testing.T, n int) registers.Harness {
 		Advance: func(d time.Duration) { c.Advance(d) }}
 	for i, p := range processes {
 		p.uuid = cluster.Stores[i].UUID
-		h.Replicas = append(h.Replicas, registers.Replica{Name: names[i], UUID: p.uuid, Store: p,
-			Kill: func() { p.kill() }, Restart: p.start})
+		r := registers.Replica{Name: names[i], UUID: p.uuid, Store: p}
+		if n > 1 { // one store alone has no fellows to be compared with, and waits, which the clock here does not
+			r.Kill = func() { p.kill() }
+			r.Restart = func() {
+				p.start()
+				introduce(t, processes)
+			}
+		}
+		h.Replicas = append(h.Replicas, r)
 	}
 	return h
+}
+
+// introduce has stores that have just started hear what their fellows remember of them, as
+// whoever connects to a cluster does. It gives up if too few are there.
+func introduce(t *testing.T, processes []*process) {
+	t.Helper()
+	var addrs []string
+	for _, p := range processes {
+		addrs = append(addrs, p.client.Load().Addr())
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	if cluster, err := storeclient.Connect(ctx, addrs); err == nil {
+		if err := cluster.Close(); err != nil {
+			t.Error(err)
+		}
+	}
 }
 
 // Read implements quorum.Store.

@@ -119,12 +119,12 @@ func TestForgedFactsAreJudgedByTheInvariants(t *testing.T) {
 		{"a session that does not tell a store what it has seen", func(w *world, h *host) {
 			h.boot()
 			h.told(&pb.RenewRequest{}, &pb.RenewReply{StoreUuid: "x", Commits: 9})
-			w.check.tells(&call{from: h, to: w.host("s1"), seen: h.seen}, &pb.RenewRequest{SeenCommits: 8}, &pb.RenewReply{StoreUuid: "x"})
+			w.check.tells(&call{from: h, to: w.host("s1"), seen: h.seen}, &pb.RenewRequest{Seen: []*pb.StoreClaim{{Commits: 8}}}, &pb.RenewReply{StoreUuid: "x"})
 		}, "D"},
 		{"a session that tells a store what it has seen", func(w *world, h *host) {
 			h.boot()
 			h.told(&pb.RenewRequest{}, &pb.RenewReply{StoreUuid: "x", Commits: 9})
-			w.check.tells(&call{from: h, to: w.host("s1"), seen: h.seen}, &pb.RenewRequest{SeenCommits: 9}, &pb.RenewReply{StoreUuid: "x"})
+			w.check.tells(&call{from: h, to: w.host("s1"), seen: h.seen}, &pb.RenewRequest{Seen: []*pb.StoreClaim{{Commits: 9}}}, &pb.RenewReply{StoreUuid: "x"})
 		}, ""},
 		{"a number after the end of the lease", func(w *world, h *host) {
 			v := owns(epoch(1, 1), true, 0, 5, 20)

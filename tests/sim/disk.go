@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -83,6 +84,7 @@ func (d *simDisk) format(uuid string, members *disk.Members) {
 			N: id.N, R: id.R, W: id.W, Names: names, Mapping: id.Mapping}},
 		registers: map[seq.Register]acceptor.State{},
 	}
+	d.now.meta.Key = keyOf(uuid)
 	d.w.check.home(uuid, d.h)
 	if members != nil {
 		d.now.meta.Members = *members
@@ -103,12 +105,15 @@ func (d *simDisk) install(c content) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.w.check.home(c.meta.UUID, d.h)
-	c.meta.Format = disk.Format
+	c.meta.Format, c.meta.Key = disk.Format, keyOf(c.meta.UUID)
 	d.now, d.old, d.gate, d.told = c, nil, 0, 0
 	for r, st := range c.registers {
 		d.peak(r, st.Max)
 	}
 }
+
+// keyOf is the key of the seals of a store.
+func keyOf(uuid string) []byte { return []byte("key of " + uuid) }
 
 // open counts the boot, as disk.Open does.
 func (d *simDisk) open() (disk.Meta, map[seq.Register]acceptor.State) {
@@ -161,7 +166,12 @@ func (d *simDisk) letsIn(k *call) bool {
 		return false
 	}
 	var req pb.RenewRequest
-	return proto.Unmarshal(k.body, &req) == nil && req.GetSeenCommits() > d.now.meta.Commits
+	if proto.Unmarshal(k.body, &req) != nil {
+		return false
+	}
+	return slices.ContainsFunc(req.GetSeen(), func(c *pb.StoreClaim) bool {
+		return c.GetCommits() >= d.gate || c.GetCommits() > d.now.meta.Commits
+	})
 }
 
 // heard takes in that the store has answered a renewal: it has to know by now that its
@@ -266,6 +276,9 @@ func (d *simDisk) apply(u disk.Update) uint64 {
 	if u.Members != nil {
 		m.Members = *u.Members
 		d.w.check.listed(d.h, m.Identity, m.Members)
+	}
+	if u.Remembered != nil {
+		m.Remembered = u.Remembered
 	}
 	if u.Distrusted != "" {
 		m.Distrusted = u.Distrusted

@@ -58,7 +58,11 @@ func (h *host) told(req *pb.RenewRequest, reply *pb.RenewReply) {
 // tells checks that a session tells a store what it has seen of its disk, by which an old
 // disk is found out.
 func (c *checker) tells(k *call, req *pb.RenewRequest, reply *pb.RenewReply) {
-	if known := k.seen[saw{reply.GetStoreUuid(), req.GetRef().GetMembersVersion()}]; req.GetSeenCommits() < known {
-		c.broken("D", "%s has seen %d transactions of %s and tells it of %d", k.from.name, known, k.to.name, req.GetSeenCommits())
+	told := uint64(0)
+	for _, claim := range req.GetSeen() {
+		told = max(told, claim.GetCommits())
+	}
+	if known := k.seen[saw{reply.GetStoreUuid(), req.GetRef().GetMembersVersion()}]; told < known {
+		c.broken("D", "%s has seen %d transactions of %s and tells it of %d", k.from.name, known, k.to.name, told)
 	}
 }

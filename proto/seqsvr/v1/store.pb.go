@@ -327,6 +327,144 @@ func (x *MemberList) GetMembers() []*StoreMember {
 	return nil
 }
 
+// StoreClaim is what is remembered of a store's disk. Starts and commits only grow, unless
+// an older copy of the disk was put back.
+type StoreClaim struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	StoreUuid     string                 `protobuf:"bytes,1,opt,name=store_uuid,json=storeUuid,proto3" json:"store_uuid,omitempty"` // the store that it is about
+	ByUuid        string                 `protobuf:"bytes,2,opt,name=by_uuid,json=byUuid,proto3" json:"by_uuid,omitempty"`          // the fellow store that remembers it; empty: the session that sends it
+	BootCount     uint64                 `protobuf:"varint,3,opt,name=boot_count,json=bootCount,proto3" json:"boot_count,omitempty"`
+	Commits       uint64                 `protobuf:"varint,4,opt,name=commits,proto3" json:"commits,omitempty"` // transactions over the whole life of the disk; 0: nothing is remembered
+	Seal          []byte                 `protobuf:"bytes,5,opt,name=seal,proto3" json:"seal,omitempty"`        // 16 bytes by a key on the store's own disk: a claim without it is noise
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *StoreClaim) Reset() {
+	*x = StoreClaim{}
+	mi := &file_seqsvr_v1_store_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *StoreClaim) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*StoreClaim) ProtoMessage() {}
+
+func (x *StoreClaim) ProtoReflect() protoreflect.Message {
+	mi := &file_seqsvr_v1_store_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use StoreClaim.ProtoReflect.Descriptor instead.
+func (*StoreClaim) Descriptor() ([]byte, []int) {
+	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *StoreClaim) GetStoreUuid() string {
+	if x != nil {
+		return x.StoreUuid
+	}
+	return ""
+}
+
+func (x *StoreClaim) GetByUuid() string {
+	if x != nil {
+		return x.ByUuid
+	}
+	return ""
+}
+
+func (x *StoreClaim) GetBootCount() uint64 {
+	if x != nil {
+		return x.BootCount
+	}
+	return 0
+}
+
+func (x *StoreClaim) GetCommits() uint64 {
+	if x != nil {
+		return x.Commits
+	}
+	return 0
+}
+
+func (x *StoreClaim) GetSeal() []byte {
+	if x != nil {
+		return x.Seal
+	}
+	return nil
+}
+
+type VouchRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	ClusterId     string                 `protobuf:"bytes,1,opt,name=cluster_id,json=clusterId,proto3" json:"cluster_id,omitempty"`
+	Nonce         uint64                 `protobuf:"fixed64,2,opt,name=nonce,proto3" json:"nonce,omitempty"` // of the store's start, as Describe told it
+	Claims        []*StoreClaim          `protobuf:"bytes,3,rep,name=claims,proto3" json:"claims,omitempty"` // of fellow stores that were asked after that
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *VouchRequest) Reset() {
+	*x = VouchRequest{}
+	mi := &file_seqsvr_v1_store_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *VouchRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*VouchRequest) ProtoMessage() {}
+
+func (x *VouchRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_seqsvr_v1_store_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use VouchRequest.ProtoReflect.Descriptor instead.
+func (*VouchRequest) Descriptor() ([]byte, []int) {
+	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *VouchRequest) GetClusterId() string {
+	if x != nil {
+		return x.ClusterId
+	}
+	return ""
+}
+
+func (x *VouchRequest) GetNonce() uint64 {
+	if x != nil {
+		return x.Nonce
+	}
+	return 0
+}
+
+func (x *VouchRequest) GetClaims() []*StoreClaim {
+	if x != nil {
+		return x.Claims
+	}
+	return nil
+}
+
 type AdoptRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	ClusterId     string                 `protobuf:"bytes,1,opt,name=cluster_id,json=clusterId,proto3" json:"cluster_id,omitempty"`
@@ -338,7 +476,7 @@ type AdoptRequest struct {
 
 func (x *AdoptRequest) Reset() {
 	*x = AdoptRequest{}
-	mi := &file_seqsvr_v1_store_proto_msgTypes[4]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -350,7 +488,7 @@ func (x *AdoptRequest) String() string {
 func (*AdoptRequest) ProtoMessage() {}
 
 func (x *AdoptRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_store_proto_msgTypes[4]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -363,7 +501,7 @@ func (x *AdoptRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AdoptRequest.ProtoReflect.Descriptor instead.
 func (*AdoptRequest) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{4}
+	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *AdoptRequest) GetClusterId() string {
@@ -404,7 +542,7 @@ type Record struct {
 
 func (x *Record) Reset() {
 	*x = Record{}
-	mi := &file_seqsvr_v1_store_proto_msgTypes[5]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -416,7 +554,7 @@ func (x *Record) String() string {
 func (*Record) ProtoMessage() {}
 
 func (x *Record) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_store_proto_msgTypes[5]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -429,7 +567,7 @@ func (x *Record) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Record.ProtoReflect.Descriptor instead.
 func (*Record) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{5}
+	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Record) GetRegister() []byte {
@@ -497,7 +635,7 @@ type DumpRequest struct {
 
 func (x *DumpRequest) Reset() {
 	*x = DumpRequest{}
-	mi := &file_seqsvr_v1_store_proto_msgTypes[6]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -509,7 +647,7 @@ func (x *DumpRequest) String() string {
 func (*DumpRequest) ProtoMessage() {}
 
 func (x *DumpRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_store_proto_msgTypes[6]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -522,7 +660,7 @@ func (x *DumpRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DumpRequest.ProtoReflect.Descriptor instead.
 func (*DumpRequest) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{6}
+	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *DumpRequest) GetRef() *Ref {
@@ -544,7 +682,7 @@ type DumpReply struct {
 
 func (x *DumpReply) Reset() {
 	*x = DumpReply{}
-	mi := &file_seqsvr_v1_store_proto_msgTypes[7]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -556,7 +694,7 @@ func (x *DumpReply) String() string {
 func (*DumpReply) ProtoMessage() {}
 
 func (x *DumpReply) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_store_proto_msgTypes[7]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -569,7 +707,7 @@ func (x *DumpReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DumpReply.ProtoReflect.Descriptor instead.
 func (*DumpReply) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{7}
+	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *DumpReply) GetStore() *DescribeReply {
@@ -614,7 +752,7 @@ type FillRequest struct {
 
 func (x *FillRequest) Reset() {
 	*x = FillRequest{}
-	mi := &file_seqsvr_v1_store_proto_msgTypes[8]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -626,7 +764,7 @@ func (x *FillRequest) String() string {
 func (*FillRequest) ProtoMessage() {}
 
 func (x *FillRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_store_proto_msgTypes[8]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -639,7 +777,7 @@ func (x *FillRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FillRequest.ProtoReflect.Descriptor instead.
 func (*FillRequest) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{8}
+	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *FillRequest) GetRef() *Ref {
@@ -694,7 +832,7 @@ type FillReply struct {
 
 func (x *FillReply) Reset() {
 	*x = FillReply{}
-	mi := &file_seqsvr_v1_store_proto_msgTypes[9]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -706,7 +844,7 @@ func (x *FillReply) String() string {
 func (*FillReply) ProtoMessage() {}
 
 func (x *FillReply) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_store_proto_msgTypes[9]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -719,7 +857,7 @@ func (x *FillReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FillReply.ProtoReflect.Descriptor instead.
 func (*FillReply) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{9}
+	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *FillReply) GetStoreUuid() string {
@@ -747,7 +885,7 @@ type BindRequest struct {
 
 func (x *BindRequest) Reset() {
 	*x = BindRequest{}
-	mi := &file_seqsvr_v1_store_proto_msgTypes[10]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -759,7 +897,7 @@ func (x *BindRequest) String() string {
 func (*BindRequest) ProtoMessage() {}
 
 func (x *BindRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_store_proto_msgTypes[10]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -772,7 +910,7 @@ func (x *BindRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BindRequest.ProtoReflect.Descriptor instead.
 func (*BindRequest) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{10}
+	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *BindRequest) GetClusterId() string {
@@ -820,6 +958,9 @@ type DescribeReply struct {
 	Version          string                 `protobuf:"bytes,20,opt,name=version,proto3" json:"version,omitempty"`
 	ListAgeUs        uint64                 `protobuf:"varint,21,opt,name=list_age_us,json=listAgeUs,proto3" json:"list_age_us,omitempty"`           // since the store took its member list over, or since its start
 	FilledVersion    uint64                 `protobuf:"varint,22,opt,name=filled_version,json=filledVersion,proto3" json:"filled_version,omitempty"` // of the list under which it was filled as a learner; 0: never
+	Nonce            uint64                 `protobuf:"fixed64,24,opt,name=nonce,proto3" json:"nonce,omitempty"`                                     // not 0: the store does not vote yet, see Vouch
+	Seal             []byte                 `protobuf:"bytes,25,opt,name=seal,proto3" json:"seal,omitempty"`                                         // of boot_count and commits
+	Remembered       []*StoreClaim          `protobuf:"bytes,26,rep,name=remembered,proto3" json:"remembered,omitempty"`                             // of its fellow stores
 	Addr             string                 `protobuf:"bytes,23,opt,name=addr,proto3" json:"addr,omitempty"`                                         // gRPC, host:port, that others are told; the host may be empty
 	unknownFields    protoimpl.UnknownFields
 	sizeCache        protoimpl.SizeCache
@@ -827,7 +968,7 @@ type DescribeReply struct {
 
 func (x *DescribeReply) Reset() {
 	*x = DescribeReply{}
-	mi := &file_seqsvr_v1_store_proto_msgTypes[11]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -839,7 +980,7 @@ func (x *DescribeReply) String() string {
 func (*DescribeReply) ProtoMessage() {}
 
 func (x *DescribeReply) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_store_proto_msgTypes[11]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -852,7 +993,7 @@ func (x *DescribeReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DescribeReply.ProtoReflect.Descriptor instead.
 func (*DescribeReply) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{11}
+	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *DescribeReply) GetStoreUuid() string {
@@ -1009,6 +1150,27 @@ func (x *DescribeReply) GetFilledVersion() uint64 {
 	return 0
 }
 
+func (x *DescribeReply) GetNonce() uint64 {
+	if x != nil {
+		return x.Nonce
+	}
+	return 0
+}
+
+func (x *DescribeReply) GetSeal() []byte {
+	if x != nil {
+		return x.Seal
+	}
+	return nil
+}
+
+func (x *DescribeReply) GetRemembered() []*StoreClaim {
+	if x != nil {
+		return x.Remembered
+	}
+	return nil
+}
+
 func (x *DescribeReply) GetAddr() string {
 	if x != nil {
 		return x.Addr
@@ -1036,7 +1198,7 @@ type Result struct {
 
 func (x *Result) Reset() {
 	*x = Result{}
-	mi := &file_seqsvr_v1_store_proto_msgTypes[12]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1048,7 +1210,7 @@ func (x *Result) String() string {
 func (*Result) ProtoMessage() {}
 
 func (x *Result) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_store_proto_msgTypes[12]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1061,7 +1223,7 @@ func (x *Result) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Result.ProtoReflect.Descriptor instead.
 func (*Result) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{12}
+	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Result) GetVerdict() Verdict {
@@ -1155,7 +1317,7 @@ type SectionColumns struct {
 
 func (x *SectionColumns) Reset() {
 	*x = SectionColumns{}
-	mi := &file_seqsvr_v1_store_proto_msgTypes[13]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1167,7 +1329,7 @@ func (x *SectionColumns) String() string {
 func (*SectionColumns) ProtoMessage() {}
 
 func (x *SectionColumns) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_store_proto_msgTypes[13]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1180,7 +1342,7 @@ func (x *SectionColumns) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SectionColumns.ProtoReflect.Descriptor instead.
 func (*SectionColumns) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{13}
+	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *SectionColumns) GetSections() []uint32 {
@@ -1223,7 +1385,7 @@ type ResultColumns struct {
 
 func (x *ResultColumns) Reset() {
 	*x = ResultColumns{}
-	mi := &file_seqsvr_v1_store_proto_msgTypes[14]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1235,7 +1397,7 @@ func (x *ResultColumns) String() string {
 func (*ResultColumns) ProtoMessage() {}
 
 func (x *ResultColumns) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_store_proto_msgTypes[14]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1248,7 +1410,7 @@ func (x *ResultColumns) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResultColumns.ProtoReflect.Descriptor instead.
 func (*ResultColumns) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{14}
+	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *ResultColumns) GetVerdicts() []byte {
@@ -1320,7 +1482,7 @@ type ReadRequest struct {
 
 func (x *ReadRequest) Reset() {
 	*x = ReadRequest{}
-	mi := &file_seqsvr_v1_store_proto_msgTypes[15]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1332,7 +1494,7 @@ func (x *ReadRequest) String() string {
 func (*ReadRequest) ProtoMessage() {}
 
 func (x *ReadRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_store_proto_msgTypes[15]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1345,7 +1507,7 @@ func (x *ReadRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadRequest.ProtoReflect.Descriptor instead.
 func (*ReadRequest) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{15}
+	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *ReadRequest) GetRef() *Ref {
@@ -1394,7 +1556,7 @@ type PrepareItem struct {
 
 func (x *PrepareItem) Reset() {
 	*x = PrepareItem{}
-	mi := &file_seqsvr_v1_store_proto_msgTypes[16]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1406,7 +1568,7 @@ func (x *PrepareItem) String() string {
 func (*PrepareItem) ProtoMessage() {}
 
 func (x *PrepareItem) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_store_proto_msgTypes[16]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1419,7 +1581,7 @@ func (x *PrepareItem) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PrepareItem.ProtoReflect.Descriptor instead.
 func (*PrepareItem) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{16}
+	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *PrepareItem) GetRegister() []byte {
@@ -1456,7 +1618,7 @@ type PrepareRequest struct {
 
 func (x *PrepareRequest) Reset() {
 	*x = PrepareRequest{}
-	mi := &file_seqsvr_v1_store_proto_msgTypes[17]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1468,7 +1630,7 @@ func (x *PrepareRequest) String() string {
 func (*PrepareRequest) ProtoMessage() {}
 
 func (x *PrepareRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_store_proto_msgTypes[17]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1481,7 +1643,7 @@ func (x *PrepareRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PrepareRequest.ProtoReflect.Descriptor instead.
 func (*PrepareRequest) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{17}
+	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *PrepareRequest) GetRef() *Ref {
@@ -1531,7 +1693,7 @@ type StepItem struct {
 
 func (x *StepItem) Reset() {
 	*x = StepItem{}
-	mi := &file_seqsvr_v1_store_proto_msgTypes[18]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1543,7 +1705,7 @@ func (x *StepItem) String() string {
 func (*StepItem) ProtoMessage() {}
 
 func (x *StepItem) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_store_proto_msgTypes[18]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1556,7 +1718,7 @@ func (x *StepItem) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StepItem.ProtoReflect.Descriptor instead.
 func (*StepItem) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{18}
+	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *StepItem) GetRegister() []byte {
@@ -1600,7 +1762,7 @@ type StepRequest struct {
 
 func (x *StepRequest) Reset() {
 	*x = StepRequest{}
-	mi := &file_seqsvr_v1_store_proto_msgTypes[19]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1612,7 +1774,7 @@ func (x *StepRequest) String() string {
 func (*StepRequest) ProtoMessage() {}
 
 func (x *StepRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_store_proto_msgTypes[19]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1625,7 +1787,7 @@ func (x *StepRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StepRequest.ProtoReflect.Descriptor instead.
 func (*StepRequest) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{19}
+	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *StepRequest) GetRef() *Ref {
@@ -1668,14 +1830,17 @@ type ResultsReply struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	StoreUuid     string                 `protobuf:"bytes,1,opt,name=store_uuid,json=storeUuid,proto3" json:"store_uuid,omitempty"`
 	Results       []*Result              `protobuf:"bytes,2,rep,name=results,proto3" json:"results,omitempty"`
-	Columns       *ResultColumns         `protobuf:"bytes,3,opt,name=columns,proto3" json:"columns,omitempty"` // instead of results
+	Columns       *ResultColumns         `protobuf:"bytes,3,opt,name=columns,proto3" json:"columns,omitempty"`                       // instead of results
+	BootCount     uint64                 `protobuf:"varint,4,opt,name=boot_count,json=bootCount,proto3" json:"boot_count,omitempty"` // with commits and seal, a claim on the store's disk; replies to Prepare and Step
+	Commits       uint64                 `protobuf:"varint,5,opt,name=commits,proto3" json:"commits,omitempty"`
+	Seal          []byte                 `protobuf:"bytes,6,opt,name=seal,proto3" json:"seal,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ResultsReply) Reset() {
 	*x = ResultsReply{}
-	mi := &file_seqsvr_v1_store_proto_msgTypes[20]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1687,7 +1852,7 @@ func (x *ResultsReply) String() string {
 func (*ResultsReply) ProtoMessage() {}
 
 func (x *ResultsReply) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_store_proto_msgTypes[20]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1700,7 +1865,7 @@ func (x *ResultsReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResultsReply.ProtoReflect.Descriptor instead.
 func (*ResultsReply) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{20}
+	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *ResultsReply) GetStoreUuid() string {
@@ -1724,6 +1889,27 @@ func (x *ResultsReply) GetColumns() *ResultColumns {
 	return nil
 }
 
+func (x *ResultsReply) GetBootCount() uint64 {
+	if x != nil {
+		return x.BootCount
+	}
+	return 0
+}
+
+func (x *ResultsReply) GetCommits() uint64 {
+	if x != nil {
+		return x.Commits
+	}
+	return 0
+}
+
+func (x *ResultsReply) GetSeal() []byte {
+	if x != nil {
+		return x.Seal
+	}
+	return nil
+}
+
 type LeaseItem struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Register      []byte                 `protobuf:"bytes,1,opt,name=register,proto3" json:"register,omitempty"`
@@ -1734,7 +1920,7 @@ type LeaseItem struct {
 
 func (x *LeaseItem) Reset() {
 	*x = LeaseItem{}
-	mi := &file_seqsvr_v1_store_proto_msgTypes[21]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1746,7 +1932,7 @@ func (x *LeaseItem) String() string {
 func (*LeaseItem) ProtoMessage() {}
 
 func (x *LeaseItem) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_store_proto_msgTypes[21]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1759,7 +1945,7 @@ func (x *LeaseItem) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaseItem.ProtoReflect.Descriptor instead.
 func (*LeaseItem) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{21}
+	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *LeaseItem) GetRegister() []byte {
@@ -1786,17 +1972,19 @@ type RenewRequest struct {
 	Attach        []*LeaseItem           `protobuf:"bytes,6,rep,name=attach,proto3" json:"attach,omitempty"`
 	Drop          []*LeaseItem           `protobuf:"bytes,7,rep,name=drop,proto3" json:"drop,omitempty"`                                         // give up, or acknowledge as lost
 	Attached      uint64                 `protobuf:"varint,8,opt,name=attached,proto3" json:"attached,omitempty"`                                // how many registers the session believes attached here, after this request
-	SeenCommits   uint64                 `protobuf:"varint,9,opt,name=seen_commits,json=seenCommits,proto3" json:"seen_commits,omitempty"`       // highest RenewReply.commits that this session saw of this store: a store that has fewer has an old disk and stops voting
 	AttachColumns *SectionColumns        `protobuf:"bytes,10,opt,name=attach_columns,json=attachColumns,proto3" json:"attach_columns,omitempty"` // instead of attach, if all of it are sections
 	DropColumns   *SectionColumns        `protobuf:"bytes,11,opt,name=drop_columns,json=dropColumns,proto3" json:"drop_columns,omitempty"`       // likewise
 	Secret        []byte                 `protobuf:"bytes,12,opt,name=secret,proto3" json:"secret,omitempty"`                                    // of the session
+	Seen          []*StoreClaim          `protobuf:"bytes,13,rep,name=seen,proto3" json:"seen,omitempty"`                                        // what is remembered of this store: one that has less has an old disk and stops voting
+	Nonce         uint64                 `protobuf:"fixed64,14,opt,name=nonce,proto3" json:"nonce,omitempty"`                                    // RenewReply.nonce: the fellow stores in seen were asked after it came
+	Fellows       []*StoreClaim          `protobuf:"bytes,15,rep,name=fellows,proto3" json:"fellows,omitempty"`                                  // what the session has seen of the other stores, for this one to remember
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *RenewRequest) Reset() {
 	*x = RenewRequest{}
-	mi := &file_seqsvr_v1_store_proto_msgTypes[22]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1808,7 +1996,7 @@ func (x *RenewRequest) String() string {
 func (*RenewRequest) ProtoMessage() {}
 
 func (x *RenewRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_store_proto_msgTypes[22]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1821,7 +2009,7 @@ func (x *RenewRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewRequest.ProtoReflect.Descriptor instead.
 func (*RenewRequest) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{22}
+	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *RenewRequest) GetRef() *Ref {
@@ -1880,13 +2068,6 @@ func (x *RenewRequest) GetAttached() uint64 {
 	return 0
 }
 
-func (x *RenewRequest) GetSeenCommits() uint64 {
-	if x != nil {
-		return x.SeenCommits
-	}
-	return 0
-}
-
 func (x *RenewRequest) GetAttachColumns() *SectionColumns {
 	if x != nil {
 		return x.AttachColumns
@@ -1908,6 +2089,27 @@ func (x *RenewRequest) GetSecret() []byte {
 	return nil
 }
 
+func (x *RenewRequest) GetSeen() []*StoreClaim {
+	if x != nil {
+		return x.Seen
+	}
+	return nil
+}
+
+func (x *RenewRequest) GetNonce() uint64 {
+	if x != nil {
+		return x.Nonce
+	}
+	return 0
+}
+
+func (x *RenewRequest) GetFellows() []*StoreClaim {
+	if x != nil {
+		return x.Fellows
+	}
+	return nil
+}
+
 type SessionInfo struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Session       uint64                 `protobuf:"fixed64,1,opt,name=session,proto3" json:"session,omitempty"`
@@ -1921,7 +2123,7 @@ type SessionInfo struct {
 
 func (x *SessionInfo) Reset() {
 	*x = SessionInfo{}
-	mi := &file_seqsvr_v1_store_proto_msgTypes[23]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1933,7 +2135,7 @@ func (x *SessionInfo) String() string {
 func (*SessionInfo) ProtoMessage() {}
 
 func (x *SessionInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_store_proto_msgTypes[23]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1946,7 +2148,7 @@ func (x *SessionInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionInfo.ProtoReflect.Descriptor instead.
 func (*SessionInfo) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{23}
+	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *SessionInfo) GetSession() uint64 {
@@ -1985,22 +2187,28 @@ func (x *SessionInfo) GetAttached() uint32 {
 }
 
 type RenewReply struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	StoreUuid     string                 `protobuf:"bytes,1,opt,name=store_uuid,json=storeUuid,proto3" json:"store_uuid,omitempty"`
-	BootCount     uint64                 `protobuf:"varint,2,opt,name=boot_count,json=bootCount,proto3" json:"boot_count,omitempty"`
-	Reset_        bool                   `protobuf:"varint,3,opt,name=reset,proto3" json:"reset,omitempty"`    // nothing of the session was attached before this request, or the counts differ: attach all again
-	Lost          []*LeaseItem           `protobuf:"bytes,4,rep,name=lost,proto3" json:"lost,omitempty"`       // no longer this session's; sent until dropped
-	Refused       []*LeaseItem           `protobuf:"bytes,5,rep,name=refused,proto3" json:"refused,omitempty"` // of attach: the epoch is not the promised one
-	Sessions      []*SessionInfo         `protobuf:"bytes,6,rep,name=sessions,proto3" json:"sessions,omitempty"`
-	RouteVersion  uint64                 `protobuf:"varint,7,opt,name=route_version,json=routeVersion,proto3" json:"route_version,omitempty"` // max of the routes document here
-	Commits       uint64                 `protobuf:"varint,8,opt,name=commits,proto3" json:"commits,omitempty"`                               // transactions over the whole life of the disk
+	state        protoimpl.MessageState `protogen:"open.v1"`
+	StoreUuid    string                 `protobuf:"bytes,1,opt,name=store_uuid,json=storeUuid,proto3" json:"store_uuid,omitempty"`
+	BootCount    uint64                 `protobuf:"varint,2,opt,name=boot_count,json=bootCount,proto3" json:"boot_count,omitempty"`
+	Reset_       bool                   `protobuf:"varint,3,opt,name=reset,proto3" json:"reset,omitempty"`    // nothing of the session was attached before this request, or the counts differ: attach all again
+	Lost         []*LeaseItem           `protobuf:"bytes,4,rep,name=lost,proto3" json:"lost,omitempty"`       // no longer this session's; sent until dropped
+	Refused      []*LeaseItem           `protobuf:"bytes,5,rep,name=refused,proto3" json:"refused,omitempty"` // of attach: the epoch is not the promised one
+	Sessions     []*SessionInfo         `protobuf:"bytes,6,rep,name=sessions,proto3" json:"sessions,omitempty"`
+	RouteVersion uint64                 `protobuf:"varint,7,opt,name=route_version,json=routeVersion,proto3" json:"route_version,omitempty"` // max of the routes document here
+	Commits      uint64                 `protobuf:"varint,8,opt,name=commits,proto3" json:"commits,omitempty"`                               // transactions over the whole life of the disk
+	Seal         []byte                 `protobuf:"bytes,9,opt,name=seal,proto3" json:"seal,omitempty"`                                      // of boot_count and commits
+	Remembered   []*StoreClaim          `protobuf:"bytes,10,rep,name=remembered,proto3" json:"remembered,omitempty"`                         // of its fellow stores, those included of which it remembers nothing
+	// Not 0: the store has restarted and grants nothing before what it has on its disk was
+	// compared with what its fellow stores remember. Ask them, and renew with this and what
+	// they said.
+	Nonce         uint64 `protobuf:"fixed64,11,opt,name=nonce,proto3" json:"nonce,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *RenewReply) Reset() {
 	*x = RenewReply{}
-	mi := &file_seqsvr_v1_store_proto_msgTypes[24]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2012,7 +2220,7 @@ func (x *RenewReply) String() string {
 func (*RenewReply) ProtoMessage() {}
 
 func (x *RenewReply) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_store_proto_msgTypes[24]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2025,7 +2233,7 @@ func (x *RenewReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewReply.ProtoReflect.Descriptor instead.
 func (*RenewReply) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{24}
+	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *RenewReply) GetStoreUuid() string {
@@ -2084,6 +2292,27 @@ func (x *RenewReply) GetCommits() uint64 {
 	return 0
 }
 
+func (x *RenewReply) GetSeal() []byte {
+	if x != nil {
+		return x.Seal
+	}
+	return nil
+}
+
+func (x *RenewReply) GetRemembered() []*StoreClaim {
+	if x != nil {
+		return x.Remembered
+	}
+	return nil
+}
+
+func (x *RenewReply) GetNonce() uint64 {
+	if x != nil {
+		return x.Nonce
+	}
+	return 0
+}
+
 type ReleaseRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Ref           *Ref                   `protobuf:"bytes,1,opt,name=ref,proto3" json:"ref,omitempty"`
@@ -2099,7 +2328,7 @@ type ReleaseRequest struct {
 
 func (x *ReleaseRequest) Reset() {
 	*x = ReleaseRequest{}
-	mi := &file_seqsvr_v1_store_proto_msgTypes[25]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2111,7 +2340,7 @@ func (x *ReleaseRequest) String() string {
 func (*ReleaseRequest) ProtoMessage() {}
 
 func (x *ReleaseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_store_proto_msgTypes[25]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2124,7 +2353,7 @@ func (x *ReleaseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseRequest.ProtoReflect.Descriptor instead.
 func (*ReleaseRequest) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{25}
+	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *ReleaseRequest) GetRef() *Ref {
@@ -2186,7 +2415,7 @@ type ReleaseReply struct {
 
 func (x *ReleaseReply) Reset() {
 	*x = ReleaseReply{}
-	mi := &file_seqsvr_v1_store_proto_msgTypes[26]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2198,7 +2427,7 @@ func (x *ReleaseReply) String() string {
 func (*ReleaseReply) ProtoMessage() {}
 
 func (x *ReleaseReply) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_store_proto_msgTypes[26]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2211,7 +2440,7 @@ func (x *ReleaseReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseReply.ProtoReflect.Descriptor instead.
 func (*ReleaseReply) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{26}
+	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *ReleaseReply) GetStoreUuid() string {
@@ -2250,7 +2479,21 @@ const file_seqsvr_v1_store_proto_rawDesc = "" +
 	"\aversion\x18\x01 \x01(\x04R\aversion\x12\f\n" +
 	"\x01r\x18\x02 \x01(\rR\x01r\x12\f\n" +
 	"\x01w\x18\x03 \x01(\rR\x01w\x120\n" +
-	"\amembers\x18\x04 \x03(\v2\x16.seqsvr.v1.StoreMemberR\amembers\"j\n" +
+	"\amembers\x18\x04 \x03(\v2\x16.seqsvr.v1.StoreMemberR\amembers\"\x91\x01\n" +
+	"\n" +
+	"StoreClaim\x12\x1d\n" +
+	"\n" +
+	"store_uuid\x18\x01 \x01(\tR\tstoreUuid\x12\x17\n" +
+	"\aby_uuid\x18\x02 \x01(\tR\x06byUuid\x12\x1d\n" +
+	"\n" +
+	"boot_count\x18\x03 \x01(\x04R\tbootCount\x12\x18\n" +
+	"\acommits\x18\x04 \x01(\x04R\acommits\x12\x12\n" +
+	"\x04seal\x18\x05 \x01(\fR\x04seal\"r\n" +
+	"\fVouchRequest\x12\x1d\n" +
+	"\n" +
+	"cluster_id\x18\x01 \x01(\tR\tclusterId\x12\x14\n" +
+	"\x05nonce\x18\x02 \x01(\x06R\x05nonce\x12-\n" +
+	"\x06claims\x18\x03 \x03(\v2\x15.seqsvr.v1.StoreClaimR\x06claims\"j\n" +
 	"\fAdoptRequest\x12\x1d\n" +
 	"\n" +
 	"cluster_id\x18\x01 \x01(\tR\tclusterId\x12\x10\n" +
@@ -2288,7 +2531,7 @@ const file_seqsvr_v1_store_proto_rawDesc = "" +
 	"\n" +
 	"cluster_id\x18\x01 \x01(\tR\tclusterId\x12\x10\n" +
 	"\x03era\x18\x02 \x01(\x04R\x03era\x120\n" +
-	"\amembers\x18\x03 \x03(\v2\x16.seqsvr.v1.StoreMemberR\amembers\"\xc4\x05\n" +
+	"\amembers\x18\x03 \x03(\v2\x16.seqsvr.v1.StoreMemberR\amembers\"\xa5\x06\n" +
 	"\rDescribeReply\x12\x1d\n" +
 	"\n" +
 	"store_uuid\x18\x01 \x01(\tR\tstoreUuid\x12\x12\n" +
@@ -2316,7 +2559,12 @@ const file_seqsvr_v1_store_proto_rawDesc = "" +
 	"\tuptime_us\x18\x13 \x01(\x04R\buptimeUs\x12\x18\n" +
 	"\aversion\x18\x14 \x01(\tR\aversion\x12\x1e\n" +
 	"\vlist_age_us\x18\x15 \x01(\x04R\tlistAgeUs\x12%\n" +
-	"\x0efilled_version\x18\x16 \x01(\x04R\rfilledVersion\x12\x12\n" +
+	"\x0efilled_version\x18\x16 \x01(\x04R\rfilledVersion\x12\x14\n" +
+	"\x05nonce\x18\x18 \x01(\x06R\x05nonce\x12\x12\n" +
+	"\x04seal\x18\x19 \x01(\fR\x04seal\x125\n" +
+	"\n" +
+	"remembered\x18\x1a \x03(\v2\x15.seqsvr.v1.StoreClaimR\n" +
+	"remembered\x12\x12\n" +
 	"\x04addr\x18\x17 \x01(\tR\x04addr\"\xf7\x02\n" +
 	"\x06Result\x12,\n" +
 	"\averdict\x18\x01 \x01(\x0e2\x12.seqsvr.v1.VerdictR\averdict\x12%\n" +
@@ -2370,15 +2618,19 @@ const file_seqsvr_v1_store_proto_rawDesc = "" +
 	"\asession\x18\x02 \x01(\x06R\asession\x12)\n" +
 	"\x05items\x18\x03 \x03(\v2\x13.seqsvr.v1.StepItemR\x05items\x123\n" +
 	"\acolumns\x18\x04 \x01(\v2\x19.seqsvr.v1.SectionColumnsR\acolumns\x12\x16\n" +
-	"\x06secret\x18\x05 \x01(\fR\x06secret\"\x8e\x01\n" +
+	"\x06secret\x18\x05 \x01(\fR\x06secret\"\xdb\x01\n" +
 	"\fResultsReply\x12\x1d\n" +
 	"\n" +
 	"store_uuid\x18\x01 \x01(\tR\tstoreUuid\x12+\n" +
 	"\aresults\x18\x02 \x03(\v2\x11.seqsvr.v1.ResultR\aresults\x122\n" +
-	"\acolumns\x18\x03 \x01(\v2\x18.seqsvr.v1.ResultColumnsR\acolumns\"=\n" +
+	"\acolumns\x18\x03 \x01(\v2\x18.seqsvr.v1.ResultColumnsR\acolumns\x12\x1d\n" +
+	"\n" +
+	"boot_count\x18\x04 \x01(\x04R\tbootCount\x12\x18\n" +
+	"\acommits\x18\x05 \x01(\x04R\acommits\x12\x12\n" +
+	"\x04seal\x18\x06 \x01(\fR\x04seal\"=\n" +
 	"\tLeaseItem\x12\x1a\n" +
 	"\bregister\x18\x01 \x01(\fR\bregister\x12\x14\n" +
-	"\x05round\x18\x02 \x01(\x04R\x05round\"\xbc\x03\n" +
+	"\x05round\x18\x02 \x01(\x04R\x05round\"\x91\x04\n" +
 	"\fRenewRequest\x12 \n" +
 	"\x03ref\x18\x01 \x01(\v2\x0e.seqsvr.v1.RefR\x03ref\x12\x18\n" +
 	"\asession\x18\x02 \x01(\x06R\asession\x12\x12\n" +
@@ -2387,18 +2639,21 @@ const file_seqsvr_v1_store_proto_rawDesc = "" +
 	"\blease_us\x18\x05 \x01(\x04R\aleaseUs\x12,\n" +
 	"\x06attach\x18\x06 \x03(\v2\x14.seqsvr.v1.LeaseItemR\x06attach\x12(\n" +
 	"\x04drop\x18\a \x03(\v2\x14.seqsvr.v1.LeaseItemR\x04drop\x12\x1a\n" +
-	"\battached\x18\b \x01(\x04R\battached\x12!\n" +
-	"\fseen_commits\x18\t \x01(\x04R\vseenCommits\x12@\n" +
+	"\battached\x18\b \x01(\x04R\battached\x12@\n" +
 	"\x0eattach_columns\x18\n" +
 	" \x01(\v2\x19.seqsvr.v1.SectionColumnsR\rattachColumns\x12<\n" +
 	"\fdrop_columns\x18\v \x01(\v2\x19.seqsvr.v1.SectionColumnsR\vdropColumns\x12\x16\n" +
-	"\x06secret\x18\f \x01(\fR\x06secret\"\x8e\x01\n" +
+	"\x06secret\x18\f \x01(\fR\x06secret\x12)\n" +
+	"\x04seen\x18\r \x03(\v2\x15.seqsvr.v1.StoreClaimR\x04seen\x12\x14\n" +
+	"\x05nonce\x18\x0e \x01(\x06R\x05nonce\x12/\n" +
+	"\afellows\x18\x0f \x03(\v2\x15.seqsvr.v1.StoreClaimR\afellowsJ\x04\b\t\x10\n" +
+	"\"\x8e\x01\n" +
 	"\vSessionInfo\x12\x18\n" +
 	"\asession\x18\x01 \x01(\x06R\asession\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x12\n" +
 	"\x04addr\x18\x03 \x01(\tR\x04addr\x12!\n" +
 	"\fremaining_us\x18\x04 \x01(\x04R\vremainingUs\x12\x1a\n" +
-	"\battached\x18\x05 \x01(\rR\battached\"\xad\x02\n" +
+	"\battached\x18\x05 \x01(\rR\battached\"\x8e\x03\n" +
 	"\n" +
 	"RenewReply\x12\x1d\n" +
 	"\n" +
@@ -2410,7 +2665,13 @@ const file_seqsvr_v1_store_proto_rawDesc = "" +
 	"\arefused\x18\x05 \x03(\v2\x14.seqsvr.v1.LeaseItemR\arefused\x122\n" +
 	"\bsessions\x18\x06 \x03(\v2\x16.seqsvr.v1.SessionInfoR\bsessions\x12#\n" +
 	"\rroute_version\x18\a \x01(\x04R\frouteVersion\x12\x18\n" +
-	"\acommits\x18\b \x01(\x04R\acommits\"\xe7\x01\n" +
+	"\acommits\x18\b \x01(\x04R\acommits\x12\x12\n" +
+	"\x04seal\x18\t \x01(\fR\x04seal\x125\n" +
+	"\n" +
+	"remembered\x18\n" +
+	" \x03(\v2\x15.seqsvr.v1.StoreClaimR\n" +
+	"remembered\x12\x14\n" +
+	"\x05nonce\x18\v \x01(\x06R\x05nonce\"\xe7\x01\n" +
 	"\x0eReleaseRequest\x12 \n" +
 	"\x03ref\x18\x01 \x01(\v2\x0e.seqsvr.v1.RefR\x03ref\x12\x18\n" +
 	"\asession\x18\x02 \x01(\x06R\asession\x12*\n" +
@@ -2432,10 +2693,11 @@ const file_seqsvr_v1_store_proto_rawDesc = "" +
 	"\rVERDICT_GRACE\x10\x04\x12\x13\n" +
 	"\x0fVERDICT_UNKNOWN\x10\x05\x12\x13\n" +
 	"\x0fVERDICT_REFUSED\x10\x06\x12\x10\n" +
-	"\fVERDICT_FULL\x10\a2\xd6\x04\n" +
+	"\fVERDICT_FULL\x10\a2\x92\x05\n" +
 	"\x05Store\x12@\n" +
 	"\bDescribe\x12\x1a.seqsvr.v1.DescribeRequest\x1a\x18.seqsvr.v1.DescribeReply\x128\n" +
-	"\x04Bind\x12\x16.seqsvr.v1.BindRequest\x1a\x18.seqsvr.v1.DescribeReply\x127\n" +
+	"\x04Bind\x12\x16.seqsvr.v1.BindRequest\x1a\x18.seqsvr.v1.DescribeReply\x12:\n" +
+	"\x05Vouch\x12\x17.seqsvr.v1.VouchRequest\x1a\x18.seqsvr.v1.DescribeReply\x127\n" +
 	"\x04Read\x12\x16.seqsvr.v1.ReadRequest\x1a\x17.seqsvr.v1.ResultsReply\x12=\n" +
 	"\aPrepare\x12\x19.seqsvr.v1.PrepareRequest\x1a\x17.seqsvr.v1.ResultsReply\x127\n" +
 	"\x04Step\x12\x16.seqsvr.v1.StepRequest\x1a\x17.seqsvr.v1.ResultsReply\x127\n" +
@@ -2458,97 +2720,106 @@ func file_seqsvr_v1_store_proto_rawDescGZIP() []byte {
 }
 
 var file_seqsvr_v1_store_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_seqsvr_v1_store_proto_msgTypes = make([]protoimpl.MessageInfo, 27)
+var file_seqsvr_v1_store_proto_msgTypes = make([]protoimpl.MessageInfo, 29)
 var file_seqsvr_v1_store_proto_goTypes = []any{
 	(Verdict)(0),            // 0: seqsvr.v1.Verdict
 	(*Ref)(nil),             // 1: seqsvr.v1.Ref
 	(*DescribeRequest)(nil), // 2: seqsvr.v1.DescribeRequest
 	(*StoreMember)(nil),     // 3: seqsvr.v1.StoreMember
 	(*MemberList)(nil),      // 4: seqsvr.v1.MemberList
-	(*AdoptRequest)(nil),    // 5: seqsvr.v1.AdoptRequest
-	(*Record)(nil),          // 6: seqsvr.v1.Record
-	(*DumpRequest)(nil),     // 7: seqsvr.v1.DumpRequest
-	(*DumpReply)(nil),       // 8: seqsvr.v1.DumpReply
-	(*FillRequest)(nil),     // 9: seqsvr.v1.FillRequest
-	(*FillReply)(nil),       // 10: seqsvr.v1.FillReply
-	(*BindRequest)(nil),     // 11: seqsvr.v1.BindRequest
-	(*DescribeReply)(nil),   // 12: seqsvr.v1.DescribeReply
-	(*Result)(nil),          // 13: seqsvr.v1.Result
-	(*SectionColumns)(nil),  // 14: seqsvr.v1.SectionColumns
-	(*ResultColumns)(nil),   // 15: seqsvr.v1.ResultColumns
-	(*ReadRequest)(nil),     // 16: seqsvr.v1.ReadRequest
-	(*PrepareItem)(nil),     // 17: seqsvr.v1.PrepareItem
-	(*PrepareRequest)(nil),  // 18: seqsvr.v1.PrepareRequest
-	(*StepItem)(nil),        // 19: seqsvr.v1.StepItem
-	(*StepRequest)(nil),     // 20: seqsvr.v1.StepRequest
-	(*ResultsReply)(nil),    // 21: seqsvr.v1.ResultsReply
-	(*LeaseItem)(nil),       // 22: seqsvr.v1.LeaseItem
-	(*RenewRequest)(nil),    // 23: seqsvr.v1.RenewRequest
-	(*SessionInfo)(nil),     // 24: seqsvr.v1.SessionInfo
-	(*RenewReply)(nil),      // 25: seqsvr.v1.RenewReply
-	(*ReleaseRequest)(nil),  // 26: seqsvr.v1.ReleaseRequest
-	(*ReleaseReply)(nil),    // 27: seqsvr.v1.ReleaseReply
-	(*Mapping)(nil),         // 28: seqsvr.v1.Mapping
+	(*StoreClaim)(nil),      // 5: seqsvr.v1.StoreClaim
+	(*VouchRequest)(nil),    // 6: seqsvr.v1.VouchRequest
+	(*AdoptRequest)(nil),    // 7: seqsvr.v1.AdoptRequest
+	(*Record)(nil),          // 8: seqsvr.v1.Record
+	(*DumpRequest)(nil),     // 9: seqsvr.v1.DumpRequest
+	(*DumpReply)(nil),       // 10: seqsvr.v1.DumpReply
+	(*FillRequest)(nil),     // 11: seqsvr.v1.FillRequest
+	(*FillReply)(nil),       // 12: seqsvr.v1.FillReply
+	(*BindRequest)(nil),     // 13: seqsvr.v1.BindRequest
+	(*DescribeReply)(nil),   // 14: seqsvr.v1.DescribeReply
+	(*Result)(nil),          // 15: seqsvr.v1.Result
+	(*SectionColumns)(nil),  // 16: seqsvr.v1.SectionColumns
+	(*ResultColumns)(nil),   // 17: seqsvr.v1.ResultColumns
+	(*ReadRequest)(nil),     // 18: seqsvr.v1.ReadRequest
+	(*PrepareItem)(nil),     // 19: seqsvr.v1.PrepareItem
+	(*PrepareRequest)(nil),  // 20: seqsvr.v1.PrepareRequest
+	(*StepItem)(nil),        // 21: seqsvr.v1.StepItem
+	(*StepRequest)(nil),     // 22: seqsvr.v1.StepRequest
+	(*ResultsReply)(nil),    // 23: seqsvr.v1.ResultsReply
+	(*LeaseItem)(nil),       // 24: seqsvr.v1.LeaseItem
+	(*RenewRequest)(nil),    // 25: seqsvr.v1.RenewRequest
+	(*SessionInfo)(nil),     // 26: seqsvr.v1.SessionInfo
+	(*RenewReply)(nil),      // 27: seqsvr.v1.RenewReply
+	(*ReleaseRequest)(nil),  // 28: seqsvr.v1.ReleaseRequest
+	(*ReleaseReply)(nil),    // 29: seqsvr.v1.ReleaseReply
+	(*Mapping)(nil),         // 30: seqsvr.v1.Mapping
 }
 var file_seqsvr_v1_store_proto_depIdxs = []int32{
 	3,  // 0: seqsvr.v1.MemberList.members:type_name -> seqsvr.v1.StoreMember
-	4,  // 1: seqsvr.v1.AdoptRequest.list:type_name -> seqsvr.v1.MemberList
-	1,  // 2: seqsvr.v1.DumpRequest.ref:type_name -> seqsvr.v1.Ref
-	12, // 3: seqsvr.v1.DumpReply.store:type_name -> seqsvr.v1.DescribeReply
-	6,  // 4: seqsvr.v1.DumpReply.records:type_name -> seqsvr.v1.Record
-	1,  // 5: seqsvr.v1.FillRequest.ref:type_name -> seqsvr.v1.Ref
-	6,  // 6: seqsvr.v1.FillRequest.records:type_name -> seqsvr.v1.Record
-	3,  // 7: seqsvr.v1.BindRequest.members:type_name -> seqsvr.v1.StoreMember
-	1,  // 8: seqsvr.v1.DescribeReply.ref:type_name -> seqsvr.v1.Ref
-	28, // 9: seqsvr.v1.DescribeReply.mapping:type_name -> seqsvr.v1.Mapping
-	3,  // 10: seqsvr.v1.DescribeReply.members:type_name -> seqsvr.v1.StoreMember
-	0,  // 11: seqsvr.v1.Result.verdict:type_name -> seqsvr.v1.Verdict
-	1,  // 12: seqsvr.v1.ReadRequest.ref:type_name -> seqsvr.v1.Ref
-	14, // 13: seqsvr.v1.ReadRequest.columns:type_name -> seqsvr.v1.SectionColumns
-	1,  // 14: seqsvr.v1.PrepareRequest.ref:type_name -> seqsvr.v1.Ref
-	17, // 15: seqsvr.v1.PrepareRequest.items:type_name -> seqsvr.v1.PrepareItem
-	14, // 16: seqsvr.v1.PrepareRequest.columns:type_name -> seqsvr.v1.SectionColumns
-	1,  // 17: seqsvr.v1.StepRequest.ref:type_name -> seqsvr.v1.Ref
-	19, // 18: seqsvr.v1.StepRequest.items:type_name -> seqsvr.v1.StepItem
-	14, // 19: seqsvr.v1.StepRequest.columns:type_name -> seqsvr.v1.SectionColumns
-	13, // 20: seqsvr.v1.ResultsReply.results:type_name -> seqsvr.v1.Result
-	15, // 21: seqsvr.v1.ResultsReply.columns:type_name -> seqsvr.v1.ResultColumns
-	1,  // 22: seqsvr.v1.RenewRequest.ref:type_name -> seqsvr.v1.Ref
-	22, // 23: seqsvr.v1.RenewRequest.attach:type_name -> seqsvr.v1.LeaseItem
-	22, // 24: seqsvr.v1.RenewRequest.drop:type_name -> seqsvr.v1.LeaseItem
-	14, // 25: seqsvr.v1.RenewRequest.attach_columns:type_name -> seqsvr.v1.SectionColumns
-	14, // 26: seqsvr.v1.RenewRequest.drop_columns:type_name -> seqsvr.v1.SectionColumns
-	22, // 27: seqsvr.v1.RenewReply.lost:type_name -> seqsvr.v1.LeaseItem
-	22, // 28: seqsvr.v1.RenewReply.refused:type_name -> seqsvr.v1.LeaseItem
-	24, // 29: seqsvr.v1.RenewReply.sessions:type_name -> seqsvr.v1.SessionInfo
-	1,  // 30: seqsvr.v1.ReleaseRequest.ref:type_name -> seqsvr.v1.Ref
-	22, // 31: seqsvr.v1.ReleaseRequest.items:type_name -> seqsvr.v1.LeaseItem
-	14, // 32: seqsvr.v1.ReleaseRequest.columns:type_name -> seqsvr.v1.SectionColumns
-	2,  // 33: seqsvr.v1.Store.Describe:input_type -> seqsvr.v1.DescribeRequest
-	11, // 34: seqsvr.v1.Store.Bind:input_type -> seqsvr.v1.BindRequest
-	16, // 35: seqsvr.v1.Store.Read:input_type -> seqsvr.v1.ReadRequest
-	18, // 36: seqsvr.v1.Store.Prepare:input_type -> seqsvr.v1.PrepareRequest
-	20, // 37: seqsvr.v1.Store.Step:input_type -> seqsvr.v1.StepRequest
-	23, // 38: seqsvr.v1.Store.Renew:input_type -> seqsvr.v1.RenewRequest
-	26, // 39: seqsvr.v1.Store.Release:input_type -> seqsvr.v1.ReleaseRequest
-	5,  // 40: seqsvr.v1.Store.Adopt:input_type -> seqsvr.v1.AdoptRequest
-	7,  // 41: seqsvr.v1.Store.Dump:input_type -> seqsvr.v1.DumpRequest
-	9,  // 42: seqsvr.v1.Store.Fill:input_type -> seqsvr.v1.FillRequest
-	12, // 43: seqsvr.v1.Store.Describe:output_type -> seqsvr.v1.DescribeReply
-	12, // 44: seqsvr.v1.Store.Bind:output_type -> seqsvr.v1.DescribeReply
-	21, // 45: seqsvr.v1.Store.Read:output_type -> seqsvr.v1.ResultsReply
-	21, // 46: seqsvr.v1.Store.Prepare:output_type -> seqsvr.v1.ResultsReply
-	21, // 47: seqsvr.v1.Store.Step:output_type -> seqsvr.v1.ResultsReply
-	25, // 48: seqsvr.v1.Store.Renew:output_type -> seqsvr.v1.RenewReply
-	27, // 49: seqsvr.v1.Store.Release:output_type -> seqsvr.v1.ReleaseReply
-	12, // 50: seqsvr.v1.Store.Adopt:output_type -> seqsvr.v1.DescribeReply
-	8,  // 51: seqsvr.v1.Store.Dump:output_type -> seqsvr.v1.DumpReply
-	10, // 52: seqsvr.v1.Store.Fill:output_type -> seqsvr.v1.FillReply
-	43, // [43:53] is the sub-list for method output_type
-	33, // [33:43] is the sub-list for method input_type
-	33, // [33:33] is the sub-list for extension type_name
-	33, // [33:33] is the sub-list for extension extendee
-	0,  // [0:33] is the sub-list for field type_name
+	5,  // 1: seqsvr.v1.VouchRequest.claims:type_name -> seqsvr.v1.StoreClaim
+	4,  // 2: seqsvr.v1.AdoptRequest.list:type_name -> seqsvr.v1.MemberList
+	1,  // 3: seqsvr.v1.DumpRequest.ref:type_name -> seqsvr.v1.Ref
+	14, // 4: seqsvr.v1.DumpReply.store:type_name -> seqsvr.v1.DescribeReply
+	8,  // 5: seqsvr.v1.DumpReply.records:type_name -> seqsvr.v1.Record
+	1,  // 6: seqsvr.v1.FillRequest.ref:type_name -> seqsvr.v1.Ref
+	8,  // 7: seqsvr.v1.FillRequest.records:type_name -> seqsvr.v1.Record
+	3,  // 8: seqsvr.v1.BindRequest.members:type_name -> seqsvr.v1.StoreMember
+	1,  // 9: seqsvr.v1.DescribeReply.ref:type_name -> seqsvr.v1.Ref
+	30, // 10: seqsvr.v1.DescribeReply.mapping:type_name -> seqsvr.v1.Mapping
+	3,  // 11: seqsvr.v1.DescribeReply.members:type_name -> seqsvr.v1.StoreMember
+	5,  // 12: seqsvr.v1.DescribeReply.remembered:type_name -> seqsvr.v1.StoreClaim
+	0,  // 13: seqsvr.v1.Result.verdict:type_name -> seqsvr.v1.Verdict
+	1,  // 14: seqsvr.v1.ReadRequest.ref:type_name -> seqsvr.v1.Ref
+	16, // 15: seqsvr.v1.ReadRequest.columns:type_name -> seqsvr.v1.SectionColumns
+	1,  // 16: seqsvr.v1.PrepareRequest.ref:type_name -> seqsvr.v1.Ref
+	19, // 17: seqsvr.v1.PrepareRequest.items:type_name -> seqsvr.v1.PrepareItem
+	16, // 18: seqsvr.v1.PrepareRequest.columns:type_name -> seqsvr.v1.SectionColumns
+	1,  // 19: seqsvr.v1.StepRequest.ref:type_name -> seqsvr.v1.Ref
+	21, // 20: seqsvr.v1.StepRequest.items:type_name -> seqsvr.v1.StepItem
+	16, // 21: seqsvr.v1.StepRequest.columns:type_name -> seqsvr.v1.SectionColumns
+	15, // 22: seqsvr.v1.ResultsReply.results:type_name -> seqsvr.v1.Result
+	17, // 23: seqsvr.v1.ResultsReply.columns:type_name -> seqsvr.v1.ResultColumns
+	1,  // 24: seqsvr.v1.RenewRequest.ref:type_name -> seqsvr.v1.Ref
+	24, // 25: seqsvr.v1.RenewRequest.attach:type_name -> seqsvr.v1.LeaseItem
+	24, // 26: seqsvr.v1.RenewRequest.drop:type_name -> seqsvr.v1.LeaseItem
+	16, // 27: seqsvr.v1.RenewRequest.attach_columns:type_name -> seqsvr.v1.SectionColumns
+	16, // 28: seqsvr.v1.RenewRequest.drop_columns:type_name -> seqsvr.v1.SectionColumns
+	5,  // 29: seqsvr.v1.RenewRequest.seen:type_name -> seqsvr.v1.StoreClaim
+	5,  // 30: seqsvr.v1.RenewRequest.fellows:type_name -> seqsvr.v1.StoreClaim
+	24, // 31: seqsvr.v1.RenewReply.lost:type_name -> seqsvr.v1.LeaseItem
+	24, // 32: seqsvr.v1.RenewReply.refused:type_name -> seqsvr.v1.LeaseItem
+	26, // 33: seqsvr.v1.RenewReply.sessions:type_name -> seqsvr.v1.SessionInfo
+	5,  // 34: seqsvr.v1.RenewReply.remembered:type_name -> seqsvr.v1.StoreClaim
+	1,  // 35: seqsvr.v1.ReleaseRequest.ref:type_name -> seqsvr.v1.Ref
+	24, // 36: seqsvr.v1.ReleaseRequest.items:type_name -> seqsvr.v1.LeaseItem
+	16, // 37: seqsvr.v1.ReleaseRequest.columns:type_name -> seqsvr.v1.SectionColumns
+	2,  // 38: seqsvr.v1.Store.Describe:input_type -> seqsvr.v1.DescribeRequest
+	13, // 39: seqsvr.v1.Store.Bind:input_type -> seqsvr.v1.BindRequest
+	6,  // 40: seqsvr.v1.Store.Vouch:input_type -> seqsvr.v1.VouchRequest
+	18, // 41: seqsvr.v1.Store.Read:input_type -> seqsvr.v1.ReadRequest
+	20, // 42: seqsvr.v1.Store.Prepare:input_type -> seqsvr.v1.PrepareRequest
+	22, // 43: seqsvr.v1.Store.Step:input_type -> seqsvr.v1.StepRequest
+	25, // 44: seqsvr.v1.Store.Renew:input_type -> seqsvr.v1.RenewRequest
+	28, // 45: seqsvr.v1.Store.Release:input_type -> seqsvr.v1.ReleaseRequest
+	7,  // 46: seqsvr.v1.Store.Adopt:input_type -> seqsvr.v1.AdoptRequest
+	9,  // 47: seqsvr.v1.Store.Dump:input_type -> seqsvr.v1.DumpRequest
+	11, // 48: seqsvr.v1.Store.Fill:input_type -> seqsvr.v1.FillRequest
+	14, // 49: seqsvr.v1.Store.Describe:output_type -> seqsvr.v1.DescribeReply
+	14, // 50: seqsvr.v1.Store.Bind:output_type -> seqsvr.v1.DescribeReply
+	14, // 51: seqsvr.v1.Store.Vouch:output_type -> seqsvr.v1.DescribeReply
+	23, // 52: seqsvr.v1.Store.Read:output_type -> seqsvr.v1.ResultsReply
+	23, // 53: seqsvr.v1.Store.Prepare:output_type -> seqsvr.v1.ResultsReply
+	23, // 54: seqsvr.v1.Store.Step:output_type -> seqsvr.v1.ResultsReply
+	27, // 55: seqsvr.v1.Store.Renew:output_type -> seqsvr.v1.RenewReply
+	29, // 56: seqsvr.v1.Store.Release:output_type -> seqsvr.v1.ReleaseReply
+	14, // 57: seqsvr.v1.Store.Adopt:output_type -> seqsvr.v1.DescribeReply
+	10, // 58: seqsvr.v1.Store.Dump:output_type -> seqsvr.v1.DumpReply
+	12, // 59: seqsvr.v1.Store.Fill:output_type -> seqsvr.v1.FillReply
+	49, // [49:60] is the sub-list for method output_type
+	38, // [38:49] is the sub-list for method input_type
+	38, // [38:38] is the sub-list for extension type_name
+	38, // [38:38] is the sub-list for extension extendee
+	0,  // [0:38] is the sub-list for field type_name
 }
 
 func init() { file_seqsvr_v1_store_proto_init() }
@@ -2563,7 +2834,7 @@ func file_seqsvr_v1_store_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_seqsvr_v1_store_proto_rawDesc), len(file_seqsvr_v1_store_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   27,
+			NumMessages:   29,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

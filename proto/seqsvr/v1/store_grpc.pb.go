@@ -21,6 +21,7 @@ const _ = grpc.SupportPackageIsVersion9
 const (
 	Store_Describe_FullMethodName = "/seqsvr.v1.Store/Describe"
 	Store_Bind_FullMethodName     = "/seqsvr.v1.Store/Bind"
+	Store_Vouch_FullMethodName    = "/seqsvr.v1.Store/Vouch"
 	Store_Read_FullMethodName     = "/seqsvr.v1.Store/Read"
 	Store_Prepare_FullMethodName  = "/seqsvr.v1.Store/Prepare"
 	Store_Step_FullMethodName     = "/seqsvr.v1.Store/Step"
@@ -46,6 +47,9 @@ type StoreClient interface {
 	// and for ever: a disk made anew under an old name is never let in by mistake.
 	// Durable before the answer; idempotent for the same list, refused for another.
 	Bind(ctx context.Context, in *BindRequest, opts ...grpc.CallOption) (*DescribeReply, error)
+	// Vouch tells a store that has restarted what its fellows remember of it, so that it
+	// may vote before its wait is over, or finds out that its disk is older than it was.
+	Vouch(ctx context.Context, in *VouchRequest, opts ...grpc.CallOption) (*DescribeReply, error)
 	// Read looks at registers without writing.
 	Read(ctx context.Context, in *ReadRequest, opts ...grpc.CallOption) (*ResultsReply, error)
 	// Prepare promises an epoch: durable, before the answer.
@@ -90,6 +94,16 @@ func (c *storeClient) Bind(ctx context.Context, in *BindRequest, opts ...grpc.Ca
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(DescribeReply)
 	err := c.cc.Invoke(ctx, Store_Bind_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *storeClient) Vouch(ctx context.Context, in *VouchRequest, opts ...grpc.CallOption) (*DescribeReply, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(DescribeReply)
+	err := c.cc.Invoke(ctx, Store_Vouch_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -200,6 +214,9 @@ type StoreServer interface {
 	// and for ever: a disk made anew under an old name is never let in by mistake.
 	// Durable before the answer; idempotent for the same list, refused for another.
 	Bind(context.Context, *BindRequest) (*DescribeReply, error)
+	// Vouch tells a store that has restarted what its fellows remember of it, so that it
+	// may vote before its wait is over, or finds out that its disk is older than it was.
+	Vouch(context.Context, *VouchRequest) (*DescribeReply, error)
 	// Read looks at registers without writing.
 	Read(context.Context, *ReadRequest) (*ResultsReply, error)
 	// Prepare promises an epoch: durable, before the answer.
@@ -235,6 +252,9 @@ func (UnimplementedStoreServer) Describe(context.Context, *DescribeRequest) (*De
 }
 func (UnimplementedStoreServer) Bind(context.Context, *BindRequest) (*DescribeReply, error) {
 	return nil, status.Error(codes.Unimplemented, "method Bind not implemented")
+}
+func (UnimplementedStoreServer) Vouch(context.Context, *VouchRequest) (*DescribeReply, error) {
+	return nil, status.Error(codes.Unimplemented, "method Vouch not implemented")
 }
 func (UnimplementedStoreServer) Read(context.Context, *ReadRequest) (*ResultsReply, error) {
 	return nil, status.Error(codes.Unimplemented, "method Read not implemented")
@@ -313,6 +333,24 @@ func _Store_Bind_Handler(srv interface{}, ctx context.Context, dec func(interfac
 	}
 	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
 		return srv.(StoreServer).Bind(ctx, req.(*BindRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Store_Vouch_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(VouchRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(StoreServer).Vouch(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Store_Vouch_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(StoreServer).Vouch(ctx, req.(*VouchRequest))
 	}
 	return interceptor(ctx, in, info, handler)
 }
@@ -468,6 +506,10 @@ var Store_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Bind",
 			Handler:    _Store_Bind_Handler,
+		},
+		{
+			MethodName: "Vouch",
+			Handler:    _Store_Vouch_Handler,
 		},
 		{
 			MethodName: "Read",
