@@ -7,7 +7,7 @@ const (
 	unknownToBackup = false
 	// oldUnseen has an old disk reached by anybody for as long as a restarted store has a
 	// grace. Later it is first reached by a session that has seen it newer.
-	oldUnseen = false
+	oldUnseen = true
 )
 
 // knownOnly says whether this run uses nothing that a backup of it may not know.
