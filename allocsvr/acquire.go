@@ -145,18 +145,23 @@ func (a *Alloc) prepare(ctx context.Context, tries []*attempt, done *acquisition
 
 // start decides the first counters of an acquired section: the sealed ones if the
 // highest accepted epoch is the one they were sealed under, since then nobody
-// handed out anything in between; else base = max over W promises.
+// handed out anything in between, and if they are what their owner released; else base =
+// max over W promises.
 func (a *Alloc) start(try *attempt, out quorum.Outcome) (kept bool) {
 	step, limit := try.c.space.Step, uint64(seq.MaxSeq)
-	if s, ok := a.heirs.take(try.c.id); ok {
-		if s.follows(out.Accepted) && s.table.High() <= out.Max {
-			try.table, try.from = s.table, s
-			// The ceiling moves only as far as a step needs, so that hand-overs
-			// of an idle section do not push its max ahead of its numbers.
-			try.max = max(out.Max, min(s.table.High()+step, limit))
-			return true
-		}
-		a.log.Info("sealed counters not used", "section", try.c.id, "sealed", s.epoch.String(), "accepted", out.Accepted.String())
+	s, ok, there := a.heirs.take(try.c.id, func(s sealedSection) bool {
+		return s.follows(out.Accepted) && s.genuine(out.Seal) && s.table.High() <= out.Max
+	})
+	if ok {
+		s.offered = 0 // it is this node's own from here on
+		try.table, try.from = s.table, s
+		// The ceiling moves only as far as a step needs, so that hand-overs
+		// of an idle section do not push its max ahead of its numbers.
+		try.max = max(out.Max, min(s.table.High()+step, limit))
+		return true
+	}
+	if there {
+		a.log.Info("sealed counters not used", "section", try.c.id, "accepted", out.Accepted.String())
 	}
 	try.table = counters.New(out.Max)
 	try.from = sealedSection{id: try.c.id, epoch: out.Accepted, table: try.table}

@@ -19,6 +19,7 @@ import (
 type adminServer struct {
 	pb.UnimplementedAdminServer
 	a      *Alloc
+	ready  func() error
 	view   *membership.View // nil without gossip
 	stores func(context.Context) []*pb.StoreStatus
 	prefix func(context.Context) (map[seq.Register]quorum.Outcome, error)
@@ -40,7 +41,7 @@ func (s adminServer) Status(ctx context.Context, _ *pb.StatusRequest) (*pb.Statu
 	if t != nil {
 		reply.Frozen = t.Frozen
 	}
-	err := a.Ready()
+	err := s.ready()
 	if reply.Ready = err == nil; err != nil {
 		reply.Reason = err.Error()
 	}

@@ -3,7 +3,6 @@ package allocsvr
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"sync"
 	"sync/atomic"
@@ -31,6 +30,7 @@ type Alloc struct {
 	documents Documents
 	leases    Leases
 	losses    func() uint64
+	silent    func() []string // stores that did not answer within the lease
 	peers     Peers
 	clock     clock.Clock
 	wall      func() time.Time
@@ -72,7 +72,10 @@ type Parts struct {
 	Leases    Leases
 	// Losses moves on before any hold of Leases may come to be worth less than it said,
 	// as quorum.Leases has it; nil: each hold is asked for each batch.
-	Losses       func() uint64
+	Losses func() uint64
+	// Missing names the stores that did not answer within the lease, for people; nil:
+	// it is not told which.
+	Missing      func() []string
 	Peers        Peers
 	Clock        clock.Clock
 	Wall         func() time.Time // time.Now, or a test's
@@ -93,7 +96,7 @@ func NewAlloc(p Parts) (*Alloc, error) {
 	}
 	a := &Alloc{
 		name: p.Name, addr: p.Addr, cluster: p.Cluster, secret: p.Secret, session: p.Secret.Session(), lease: p.Lease, mapping: p.Mapping,
-		registers: p.Registers, documents: p.Documents, leases: p.Leases, peers: p.Peers,
+		registers: p.Registers, documents: p.Documents, leases: p.Leases, silent: p.Missing, peers: p.Peers,
 		clock: p.Clock, wall: p.Wall, log: p.Logger, traces: p.Traces,
 		limits: p.Limits, inWork: p.Limits.inWork, fatal: make(chan error, 1), started: p.Clock.Now(), stats: newStats(len(p.Mapping.Spaces)),
 	}
@@ -177,14 +180,17 @@ func (a *Alloc) lose(c *cell, epoch, by seq.Epoch) {
 
 // leaseLoss is why a lease is not valid.
 func (a *Alloc) leaseLoss() error {
-	if n, needed := a.leases.Connected(), a.needed.Load(); int64(n) < needed {
-		return fmt.Errorf("%w: %d of %d answered within the lease, %d needed", seq.ErrNoQuorum, n, a.replicas.Load(), needed)
+	if err := a.quorum(); err != nil {
+		return err
 	}
 	return seq.ErrNoLease
 }
 
-// notOwner says who may serve the section. Needs c.mu.
+// notOwner says who may serve the section, or that this node has no quorum. Needs c.mu.
 func (a *Alloc) notOwner(c *cell) error {
+	if err := a.waitless(); err != nil {
+		return err
+	}
 	table := a.routes.table()
 	err := &rpc.NotOwnerError{Section: c.id, RouteVersion: table.version()}
 	if c.successor != "" {

@@ -47,10 +47,11 @@ type Server struct {
 	life context.Context
 	done chan struct{}
 
-	creds  credentials.TransportCredentials // of the listener; nil: plaintext
-	calls  telemetry.Calls
-	limits *Limits
-	parts  atomic.Pointer[assembled] // nil until the stores are reached
+	creds   credentials.TransportCredentials // of the listener; nil: plaintext
+	calls   telemetry.Calls
+	limits  *Limits
+	waiting atomic.Pointer[starting]  // nil before Run
+	parts   atomic.Pointer[assembled] // nil until the stores are reached
 }
 
 // New listens and checks the configuration; it does not need the stores yet.
@@ -118,8 +119,11 @@ func (s *Server) Close() {
 func (s *Server) Run(ctx context.Context) error {
 	defer close(s.done)
 	defer s.lis.Close()
+	waiting := s.startAnswering()
+	s.waiting.Store(waiting)
 	// The parts outlive ctx: they are needed to hand over.
-	cluster, err := s.connect(ctx)
+	cluster, err := s.connect(ctx, waiting)
+	waiting.stop()
 	if err != nil {
 		return err
 	}
@@ -171,14 +175,15 @@ func (s *Server) Run(ctx context.Context) error {
 }
 
 // connect finds a quorum of stores, for as long as the process is wanted.
-func (s *Server) connect(ctx context.Context) (storeclient.Cluster, error) {
+func (s *Server) connect(ctx context.Context, waiting *starting) (storeclient.Cluster, error) {
 	var none storeclient.Cluster
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(s.life, cancel)()
+	options := append(s.dialOptions(), storeclient.Telling(func(short *storeclient.Shortfall) { waiting.missing(short.Missing) }))
 	for {
 		try, done := context.WithTimeout(ctx, connectPatience)
-		cluster, err := storeclient.Connect(try, s.cfg.Stores, s.dialOptions()...)
+		cluster, err := storeclient.Connect(try, s.cfg.Stores, options...)
 		done()
 		if err == nil {
 			if id := cluster.Identity.Ref.Cluster; s.cfg.ClusterID != "" && s.cfg.ClusterID != id {
@@ -292,6 +297,7 @@ func describeStores(ctx context.Context, stores []storeclient.Named) []*pb.Store
 			out[i].BootCount, out[i].Commits = id.GetBootCount(), id.GetCommits()
 			out[i].GraceLeftMs = int64(id.GetGraceRemainingUs() / 1000)
 			out[i].DiskFreeBytes, out[i].NearlyFull = id.GetDiskFreeBytes(), id.GetNearlyFull()
+			out[i].WorkerFloorMs, out[i].WorkersKeptUs = id.GetWorkerFloorMs(), id.GetWorkersKeptUs()
 		})
 	}
 	wg.Wait()

@@ -1,6 +1,8 @@
 package allocsvr
 
 import (
+	"crypto/sha256"
+	"encoding/binary"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -177,7 +179,29 @@ type sealedSection struct {
 	// an unknown outcome and under which nothing was handed out; mostly zero.
 	also  seq.Epoch
 	table *counters.Table
+	// offered, if not 0, is the digest of counters that came from a peer. They are good only
+	// if the release left the same at the stores: anybody could send others, under an epoch
+	// that every status shows.
+	offered uint64
+	body    []byte // table as it travels, while it is handed over
 }
+
+// digest is what the release leaves at the stores of the counters.
+func (s sealedSection) digest() uint64 {
+	body := s.body
+	if body == nil {
+		body = s.table.AppendBinary(nil)
+	}
+	head := binary.BigEndian.AppendUint32([]byte("seqsvr sealed counters "), uint32(s.id))
+	head = binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(head, s.epoch.Round), uint64(s.epoch.Session))
+	sum := sha256.New()
+	sum.Write(head)
+	sum.Write(body)
+	return max(1, binary.BigEndian.Uint64(sum.Sum(nil)))
+}
+
+// genuine says that the counters are the last owner's, by what its release left.
+func (s sealedSection) genuine(left uint64) bool { return s.offered == 0 || s.offered == left }
 
 // follows says that nobody handed out a number since the seal.
 func (s sealedSection) follows(accepted seq.Epoch) bool {

@@ -210,9 +210,59 @@ func TestSealedCountersAreUsedOnlyDirectlyAfterTheirEpoch(t *testing.T) {
 			t.Errorf("%s: base %d with %d uids up to %d, want base %d, none, %d", row.name,
 				try.table.Base(), try.table.Len(), try.max, row.max, row.max+ownerStep)
 		}
-		if _, again := o.heirs.take(0); again {
+		if _, _, again := o.heirs.take(0, anyCounters); again {
 			t.Errorf("%s: the counters are kept for another time", row.name)
 		}
+	}
+}
+
+func anyCounters(sealedSection) bool { return true }
+
+// A hand-over offer that nobody sealed: its epoch is the live owner's, which every status
+// shows, and its counters would hand out numbers again.
+func TestOfferedCountersAreUsedOnlyIfTheReleaseLeftTheirDigestAtTheStores(t *testing.T) {
+	epoch := seq.Epoch{Round: 5, Session: otherSession}
+	at := func(uid, last uint64) *counters.Table {
+		table := counters.New(0)
+		table.Take(uid, last, last, 0)
+		return table
+	}
+	genuine := sealedSection{id: 0, epoch: epoch, table: at(1, 30)}
+	forged := sealedSection{id: 0, epoch: epoch, table: at(1, 1)}
+	for _, row := range []struct {
+		name   string
+		offers []sealedSection
+		left   uint64
+		kept   bool
+	}{
+		{"as released", []sealedSection{genuine}, genuine.digest(), true},
+		{"nothing was released", []sealedSection{genuine}, 0, false},
+		{"forged, nothing was released", []sealedSection{forged}, 0, false},
+		{"forged, others were released", []sealedSection{forged}, genuine.digest(), false},
+		{"forged before the owner's offer", []sealedSection{forged, genuine}, genuine.digest(), true},
+		{"of another epoch", []sealedSection{{id: 0, epoch: seq.Epoch{Round: 4, Session: otherSession}, table: genuine.table}}, genuine.digest(), false},
+	} {
+		o := newOwner(t)
+		if err := o.acceptOffer(row.offers); err != nil {
+			t.Fatal(err)
+		}
+		try := &attempt{c: o.c, epoch: seq.Epoch{Round: 20, Session: ownerSession}}
+		kept := o.start(try, quorum.Outcome{State: quorum.Won, Accepted: epoch, Max: 100, Seal: row.left})
+		if kept != row.kept || !kept && try.table.Base() != 100 {
+			t.Errorf("%s: used %v from base %d, want %v or 100", row.name, kept, try.table.Base(), row.kept)
+		}
+	}
+	o := newOwner(t)
+	if err := o.acceptOffer([]sealedSection{forged}); err != nil {
+		t.Fatal(err)
+	}
+	o.heirs.keep(genuine) // its own, of a hand-over that failed
+	if got := o.heirs.all(); len(got) != 1 || got[0].digest() != genuine.digest() {
+		t.Errorf("to be parked: %+v, want what this node sealed alone", got)
+	}
+	try := &attempt{c: o.c}
+	if !o.start(try, quorum.Outcome{State: quorum.Won, Accepted: epoch, Max: 100}) || try.table != genuine.table {
+		t.Error("a forged offer hides what the node sealed itself")
 	}
 }
 
@@ -235,7 +285,7 @@ func TestAMessageForAnotherIncarnationOrClusterIsRefused(t *testing.T) {
 		if !errors.Is(offer, row.want) {
 			t.Errorf("%s: offer: got %v, want %v", row.name, offer, row.want)
 		}
-		if _, kept := o.heirs.take(0); kept != (row.want == nil) {
+		if _, _, kept := o.heirs.take(0, anyCounters); kept != (row.want == nil) {
 			t.Errorf("%s: counters kept %v", row.name, kept)
 		}
 		if _, err := p.Take(t.Context(), &pb.TakeRequest{ClusterId: row.cluster, From: uint64(otherSession), To: uint64(row.to)}); !errors.Is(err, row.want) {

@@ -34,7 +34,7 @@ func (n *Node) endpointsOf(cfg Config, w Wiring) error {
 	segments, err := segment.New(segment.Config{
 		Session: w.Secret.Session(), Mapping: w.Identity.Mapping, Registers: n.measure("tag"), Documents: n.group,
 		Attach: func(reg seq.Register, round uint64) segment.Hold { return n.leases.Attach(reg, round) },
-		Owner:  a.mine, Clock: w.Clock, RouteVersion: func() uint64 { return a.routes.table().version() }, Logger: cfg.Logger,
+		Owner:  a.mine, Quorum: a.waitless, Clock: w.Clock, RouteVersion: func() uint64 { return a.routes.table().version() }, Logger: cfg.Logger,
 	})
 	if err != nil {
 		return err
@@ -44,7 +44,7 @@ func (n *Node) endpointsOf(cfg Config, w Wiring) error {
 		return err
 	}
 	ids, err := globalid.New(globalid.Config{
-		Name: cfg.Name, Session: w.Secret.Session(), Registers: n.measure("worker"), Documents: n.group, Leases: workerLeases{n.leases},
+		Name: cfg.Name, Session: w.Secret.Session(), Registers: n.measure("worker"), Documents: n.group, Leases: workerLeases{n.leases}, Quorum: a.waitless,
 		DatacenterID: snowflake.Datacenter(cfg.DatacenterID), Datacenter: cfg.Datacenter, Worker: cfg.worker(),
 		Namespaces: namespaces, Window: cfg.WorkerWindow, Wall: w.Wall, Clock: w.Clock, Logger: cfg.Logger,
 	})
@@ -52,7 +52,7 @@ func (n *Node) endpointsOf(cfg Config, w Wiring) error {
 		return err
 	}
 	a.routes.changed = segments.Recheck
-	n.endpoints = []endpoint{segments, ids}
+	n.endpoints, n.ids = []endpoint{segments, ids}, ids
 	return nil
 }
 

@@ -134,6 +134,7 @@ func (a *Alloc) handOver(ctx context.Context, to quorum.SessionView, ids []seq.S
 	var sealed []sealedSection
 	for _, id := range ids {
 		if s, ok := a.cells[id].seal(); ok {
+			s.body = s.table.AppendBinary(nil)
 			sealed = append(sealed, s)
 		}
 	}
@@ -147,7 +148,7 @@ func (a *Alloc) handOver(ctx context.Context, to quorum.SessionView, ids []seq.S
 	items := make([]quorum.LeaseItem, len(sealed))
 	open := make(map[seq.SectionID]sealedSection, len(sealed))
 	for i, s := range sealed {
-		items[i] = quorum.LeaseItem{Register: seq.SectionRegister(s.id), Round: s.epoch.Round}
+		items[i] = quorum.LeaseItem{Register: seq.SectionRegister(s.id), Round: s.epoch.Round, Seal: s.digest()}
 		open[s.id] = s
 	}
 	if err := a.registers.Release(ctx, a.session, items, to.Session); err != nil {
@@ -196,12 +197,12 @@ func (a *Alloc) reclaim(sealed []sealedSection) {
 	a.seeker.kick()
 }
 
-// acceptOffer keeps counters that a peer hands to this session.
+// acceptOffer keeps counters that a peer hands to this session, or says that it does.
 func (a *Alloc) acceptOffer(sections []sealedSection) error {
 	if a.leaving.Load() {
 		return seq.ErrShuttingDown
 	}
-	a.heirs.keep(sections...)
+	a.heirs.offer(sections...)
 	return nil
 }
 

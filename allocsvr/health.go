@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+	"github.com/seqsvr/seqsvr/internal/rpc"
 )
 
 // healthPause is how often Ready is asked for grpc.health.v1: a lost quorum shows within
@@ -12,20 +12,21 @@ import (
 const healthPause = 200 * time.Millisecond
 
 // reportHealth makes grpc.health.v1 say what Ready says, under the empty name, and logs
-// each change once. It starts as NOT_SERVING; in leave it is shut down for good.
+// each change once; and whether there is a quorum, under rpc.QuorumHealth. Both start as
+// NOT_SERVING; in leave they are shut down for good.
 func (s *Server) reportHealth(ctx context.Context, p *assembled) error {
 	tick := time.NewTicker(healthPause)
 	defer tick.Stop()
 	was := false
 	for {
-		err := p.alloc.Ready()
+		p.health.SetServingStatus(rpc.QuorumHealth, rpc.Serving(p.alloc.quorum() == nil))
+		err := p.Ready()
 		if is := err == nil; is != was {
 			was = is
+			p.health.SetServingStatus("", rpc.Serving(is))
 			if is {
-				p.health.SetServingStatus("", healthpb.HealthCheckResponse_SERVING)
 				s.cfg.Logger.Info("ready")
 			} else {
-				p.health.SetServingStatus("", healthpb.HealthCheckResponse_NOT_SERVING)
 				s.cfg.Logger.Warn("not ready", "reason", err)
 			}
 		}

@@ -197,9 +197,12 @@ var errNoStores = errors.New("looking for a quorum of stores")
 func (s *Server) Ready() error {
 	p := s.parts.Load()
 	if p == nil {
+		if w := s.waiting.Load(); w != nil {
+			return w.reason()
+		}
 		return fmt.Errorf("%w: %w", seq.ErrNoQuorum, errNoStores)
 	}
-	return p.alloc.Ready()
+	return p.Ready()
 }
 
 // send gives the state of all sections and the counters.

@@ -3,10 +3,12 @@ package allocsvr
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"google.golang.org/grpc"
 
+	"github.com/seqsvr/seqsvr/allocsvr/globalid"
 	"github.com/seqsvr/seqsvr/internal/clock"
 	"github.com/seqsvr/seqsvr/membership"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
@@ -47,7 +49,9 @@ type Node struct {
 	group     *quorum.Group
 	peers     *grpcPeers
 	endpoints []endpoint
+	ids       *globalid.Service // one of endpoints
 	refused   *refusals
+	stores    atomic.Pointer[map[string]string] // what the stores are called, by address
 	measured  []*measured
 }
 
@@ -69,6 +73,7 @@ func NewNode(cfg Config, w Wiring) (*Node, error) {
 	n := &Node{cfg: cfg, era: id.Ref.Era, parked: w.Parked, group: group, peers: newGRPCPeers(id.Ref.Cluster, w.Secret.Session(), w.Dial)}
 	refused := &refusals{stop: w.Stop, clock: w.Clock, needed: id.W, stale: w.Stale}
 	n.refused = refused
+	n.nameStores(id.Members, w.Stores)
 	leases, err = quorum.NewLeases(quorum.LeaseConfig{
 		Ref: id.Ref, Session: w.Secret.Session(), Secret: w.Secret, Name: cfg.Name, Addr: w.Addr, Lease: cfg.Lease, N: id.N, W: id.W,
 		Clock: w.Clock, Logger: cfg.Logger, OnRefused: refused.add,
@@ -84,7 +89,7 @@ func NewNode(cfg Config, w Wiring) (*Node, error) {
 	refused.leaving = func() bool { return n.alloc.leaving.Load() }
 	n.alloc, err = NewAlloc(Parts{
 		Name: cfg.Name, Addr: w.Addr, Cluster: id.Ref.Cluster, Secret: w.Secret, Lease: cfg.Lease,
-		Replicas: id.N, Needed: id.W, Mapping: id.Mapping, Registers: n.measure("section"), Documents: group, Leases: keeper{n.leases}, Losses: n.leases.Losses, Peers: n.peers,
+		Replicas: id.N, Needed: id.W, Mapping: id.Mapping, Registers: n.measure("section"), Documents: group, Leases: keeper{n.leases}, Losses: n.leases.Losses, Missing: n.missingStores, Peers: n.peers,
 		Clock: w.Clock, Wall: w.Wall, Logger: cfg.Logger, Traces: cfg.Traces, ExpectAllocs: cfg.ExpectAllocs, Weight: cfg.Weight, Limits: w.Limits,
 	})
 	if err != nil {
@@ -118,11 +123,19 @@ func (n *Node) RegisterAdmin(srv grpc.ServiceRegistrar) {
 
 func (n *Node) admin(view *membership.View, stores func(context.Context) []*pb.StoreStatus) adminServer {
 	return adminServer{
-		a: n.alloc, view: view, era: n.era, stores: stores,
+		a: n.alloc, ready: n.Ready, view: view, era: n.era, stores: stores,
 		prefix: func(ctx context.Context) (map[seq.Register]quorum.Outcome, error) {
 			return n.group.ReadPrefix(ctx, n.alloc.session, string(seq.KindSection))
 		},
 	}
+}
+
+// Ready is nil while this node serves everything that it should, else the reason why not.
+func (n *Node) Ready() error {
+	if err := n.alloc.Ready(); err != nil {
+		return err
+	}
+	return n.ids.Ready()
 }
 
 // ClusterID is the cluster that the node belongs to.

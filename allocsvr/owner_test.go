@@ -3,6 +3,7 @@ package allocsvr
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"testing"
 	"time"
 
@@ -119,12 +120,16 @@ func (o *owner) confirmed() uint64 {
 
 // scriptedRegisters answer what the test says, and refuse what it does not speak of.
 type scriptedRegisters struct {
+	onProbe   func() quorum.Outcome // of every register
 	onStep    func(quorum.StepItem) quorum.Outcome
 	onRelease func()
 	onEnd     func()
 }
 
 func (r *scriptedRegisters) Probe(_ context.Context, _ seq.Session, regs []seq.Register) []quorum.Outcome {
+	if r.onProbe != nil {
+		return slices.Repeat([]quorum.Outcome{r.onProbe()}, len(regs))
+	}
 	return refusedAll(len(regs))
 }
 

@@ -81,7 +81,10 @@ func (p *grpcPeers) Offer(ctx context.Context, addr string, to seq.Session, sect
 		req := &pb.OfferRequest{ClusterId: p.cluster, From: uint64(p.from), To: uint64(to)}
 		for size := 0; len(sections) > 0 && size < maxOffer; sections = sections[1:] {
 			s := sections[0]
-			body := s.table.AppendBinary(nil)
+			body := s.body
+			if body == nil {
+				body = s.table.AppendBinary(nil)
+			}
 			size += len(body)
 			req.Sections = append(req.Sections, &pb.SealedSection{Section: uint32(s.id), Round: s.epoch.Round, Counters: body})
 		}
@@ -164,7 +167,7 @@ func (p peerServer) Offer(_ context.Context, req *pb.OfferRequest) (*pb.OfferRep
 			return nil, fmt.Errorf("%w: counters of section %d: %w", seq.ErrBadArgument, id, err)
 		}
 		sections = append(sections, sealedSection{
-			id: id, epoch: seq.Epoch{Round: s.Round, Session: seq.Session(req.From)}, table: table})
+			id: id, epoch: seq.Epoch{Round: s.Round, Session: seq.Session(req.From)}, table: table, body: s.Counters})
 	}
 	if err := p.a.acceptOffer(sections); err != nil {
 		return nil, err

@@ -15,6 +15,7 @@ func (n *Node) Reconfigure(list quorum.MemberList, stores []quorum.NamedStore) e
 	if err := n.leases.Reconfigure(ref, list.W, stores); err != nil {
 		return err
 	}
+	n.nameStores(list.Members, stores)
 	n.alloc.replicas.Store(int64(list.N()))
 	n.alloc.needed.Store(int64(list.W))
 	n.refused.mu.Lock()

@@ -141,6 +141,9 @@ func (t *taking) try(ctx context.Context, c *cell, i int) (wait bool, err error)
 	case absent:
 		return false, t.a.notOwner(c)
 	case acquiring, sealed:
+		if err := t.a.waitless(); err != nil {
+			return false, fmt.Errorf("section %d is %s: %w", c.id, c.state, err)
+		}
 		return true, nil
 	}
 	now := t.a.clock.Now()
@@ -190,7 +193,9 @@ func (t *taking) confirmEpochs(ctx context.Context) {
 	bad := make(map[seq.SectionID]error)
 	for k, out := range t.a.registers.Probe(ctx, t.a.session, regs) {
 		id, _ := regs[k].Section()
-		if out.State != quorum.Won || out.Promised != t.epochs[id] {
+		if out.State == quorum.Unknown {
+			bad[id] = fmt.Errorf("section %d: strict check: %w", id, out.Err)
+		} else if out.State != quorum.Won || out.Promised != t.epochs[id] {
 			bad[id] = fmt.Errorf("section %d: strict check met epoch %v: %w", id, out.Promised, seq.ErrNoLease)
 		}
 	}
@@ -267,6 +272,8 @@ func (a *Alloc) whenOwned(ctx context.Context, c *cell, do func() (done bool, er
 			err = fmt.Errorf("section %d: %w", c.id, a.leaseLoss())
 		case c.state == owned:
 			done, err = do()
+		default:
+			err = a.waitless()
 		}
 		changed := c.changed
 		c.mu.Unlock()

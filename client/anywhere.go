@@ -12,7 +12,6 @@ import (
 
 	"github.com/seqsvr/seqsvr/internal/rpc"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
-	"github.com/seqsvr/seqsvr/seq"
 )
 
 // deed is one attempt of a unary call at one peer. It may be made many times.
@@ -31,6 +30,18 @@ func (d *doubt) admit() (ok, probe bool) {
 	}
 	ok = d.probing.CompareAndSwap(false, true)
 	return ok, ok
+}
+
+// order is 0 for a peer that is thought to answer, 2 for one that is not, and 1 for one
+// that could be tried.
+func (d *doubt) order() int {
+	switch {
+	case !d.silent.Load():
+		return 0
+	case !d.probing.Load():
+		return 1
+	}
+	return 2
 }
 
 func (d *doubt) release(probe bool) {
@@ -84,18 +95,19 @@ func (p *peer) attempt(ctx context.Context, limit time.Duration, do deed) error 
 	return &namelessError{p.addr, err}
 }
 
-// round counts the answers of a round. One in which all that were asked answered
-// without a name, since they do not serve the call or all fail at it, is the last.
-type round struct{ asked, nameless int }
+// round counts the answers of a round. One is the last in which all that were asked
+// refused for a reason of their own, or answered without a name, since they do not serve
+// the call or all fail at it.
+type round struct{ asked, refused int }
 
 func (r *round) note(err error) {
 	r.asked++
-	if _, ok := err.(*namelessError); ok {
-		r.nameless++
+	if _, ok := err.(*namelessError); ok || anyOf(err, ofNode) {
+		r.refused++
 	}
 }
 
-func (r *round) hopeless() bool { return r.asked > 0 && r.asked == r.nameless }
+func (r *round) hopeless() bool { return r.asked > 0 && r.asked == r.refused }
 
 // anywhere makes the call at one AllocSvr after the other, beginning at another each
 // time, until one answers, the error is final, or ctx or Config.Timeout ends.
@@ -113,14 +125,15 @@ func (c *Client) anywhere(ctx context.Context, do deed) error {
 		if done, err := c.lap(ctx, &j, do); done {
 			return err
 		}
-		if err := c.pause(ctx, &j); err != nil {
+		if err := c.nextRound(ctx, &j); err != nil {
 			return err
 		}
 	}
 }
 
 // once makes the call at one AllocSvr that is thought to answer, for calls whose
-// repetition costs something.
+// repetition costs something; at the next one if it refuses for a reason of its own,
+// which costs nothing.
 func (c *Client) once(ctx context.Context, do deed) error {
 	ctx, cancel := c.within(ctx)
 	defer cancel()
@@ -128,20 +141,22 @@ func (c *Client) once(ctx context.Context, do deed) error {
 		return err
 	}
 	order := c.tour(c.view.Load(), 0)
-	at, probing := order[0], false
+	// Those that are in doubt come last: one of them is asked if there is no other.
+	slices.SortStableFunc(order, func(a, b *peer) int { return a.doubt.order() - b.doubt.order() })
+	var err error
 	for _, p := range order {
-		if ok, probe := p.doubt.admit(); ok {
-			at, probing = p, probe
-			break
+		_, probe := p.doubt.admit()
+		left := c.cfg.Timeout
+		if deadline, ok := ctx.Deadline(); ok {
+			left = time.Until(deadline)
+		}
+		err = p.attempt(ctx, left, do)
+		c.judge(ctx, p, err)
+		p.doubt.release(probe)
+		if !anyOf(err, ofNode) {
+			return err
 		}
 	}
-	defer at.doubt.release(probing)
-	left := c.cfg.Timeout
-	if deadline, ok := ctx.Deadline(); ok {
-		left = time.Until(deadline)
-	}
-	err := at.attempt(ctx, left, do)
-	c.judge(ctx, at, err)
 	return err
 }
 
@@ -166,9 +181,6 @@ func (c *Client) lap(ctx context.Context, j *journey, do deed) (done bool, err e
 		r.note(err)
 		if end := c.fault(ctx, j, err); end != nil {
 			return true, end
-		}
-		if errors.Is(err, seq.ErrOverloaded) {
-			return false, nil // slower is all that helps
 		}
 	}
 	if r.hopeless() {
@@ -235,7 +247,7 @@ func (c *Client) owned(ctx context.Context, name string, do deed) error {
 				return j.last
 			}
 			r = round{}
-			if err := c.pause(ctx, &j); err != nil {
+			if err := c.nextRound(ctx, &j); err != nil {
 				return err
 			}
 			v = c.view.Load()

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math/rand/v2"
@@ -60,6 +61,7 @@ type Client struct {
 	seedFirst int     // where to begin in seeds: random, so that many clients spread
 	seedTurn  atomic.Uint32
 	turn      atomic.Uint32 // where the next call for any AllocSvr begins
+	outage    *outage
 	singles   singles
 	fallback  *fallback  // nil: none
 	adoptMu   sync.Mutex // held while a new view is made, so that versions only rise
@@ -85,7 +87,7 @@ func New(ctx context.Context, cfg Config) (*Client, error) {
 		cfg:   cfg,
 		ready: make(chan struct{}),
 		stale: make(chan struct{}, 1),
-		peers: map[string]*peer{},
+		peers: map[string]*peer{}, outage: newOutage(),
 
 		foreign:   make(chan struct{}),
 		seedFirst: rand.IntN(len(cfg.Addrs)),
@@ -103,6 +105,7 @@ func New(ctx context.Context, cfg Config) (*Client, error) {
 	}
 	c.tasks.Go(c.refreshLoop)
 	c.tasks.Go(c.sweepLoop)
+	c.tasks.Go(c.watchOutage)
 	if cfg.Fallback != nil {
 		c.fallback = &fallback{cfg: *cfg.Fallback, clock: snowflake.SystemClock}
 		c.tasks.Go(c.keepLoan)
@@ -120,7 +123,17 @@ func New(ctx context.Context, cfg Config) (*Client, error) {
 // Ready waits for the first route table until ctx ends, or Config.Timeout if ctx has
 // no deadline. It gives up at once with seq.ErrForeignCluster after all addresses of
 // Config said that they belong to another cluster. The error wraps the last reason why there is none.
-func (c *Client) Ready(ctx context.Context) error {
+func (c *Client) Ready(ctx context.Context) error { return c.await(ctx, nil) }
+
+// Reach is Ready for callers that wait as a call does: it also ends with
+// seq.ErrNoQuorum once all Addrs that answer say that they have no quorum of stores.
+func (c *Client) Reach(ctx context.Context) error {
+	_, err := c.current(ctx)
+	return err
+}
+
+// await is Ready that also gives up when lost is closed.
+func (c *Client) await(ctx context.Context, lost <-chan struct{}) error {
 	select {
 	case <-c.ready:
 		return nil
@@ -138,6 +151,8 @@ func (c *Client) Ready(ctx context.Context) error {
 		return ErrClosed
 	case <-ctx.Done():
 		return fmt.Errorf("wait for the first route table: %w: %w", ctx.Err(), c.whyNoTable())
+	case <-lost:
+		return fmt.Errorf("wait for the first route table: %w", cmp.Or(c.outage.reason(), c.whyNoTable()))
 	case <-c.foreign:
 		return fmt.Errorf("wait for the first route table: %w", c.whyNoTable())
 	}

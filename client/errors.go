@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -31,6 +32,9 @@ var (
 	errTimedOut  = errors.New("attempt timed out")
 	errPeerGone  = errors.New("peer left the route table")
 	errMalformed = errors.New("malformed answer")
+	// Answers to whether a peer has a quorum.
+	errNoQuorum = errors.New("no quorum there")
+	errSilent   = errors.New("no answer")
 	// errSplit is an overload that a smaller count may not meet.
 	errSplit = errors.New("batch refused as a whole")
 )
@@ -58,25 +62,31 @@ type namelessError struct {
 func (e *namelessError) Error() string { return fmt.Sprintf("%s: %v", e.addr, e.status) }
 func (e *namelessError) Unwrap() error { return e.status }
 
-// finals are the errors that a retry cannot cure. A foreign cluster is none of them: an
-// address may have been given to a process of another cluster, and the owner be elsewhere.
+// ofNode are the refusals for a reason of the node's own that no waiting cures: it is
+// configured so, or no longer what it was taken for. Another node is asked at once; a
+// round in which every node refuses so is the last. A node's other reasons of its own
+// (its clock, its lease, its queue, no worker id left, that it leaves) may pass, so calls
+// go on after a pause as well.
+var ofNode = []error{seq.ErrDatacenterTaken, seq.ErrNodeUnfit}
+
+// finals are the errors that a retry cannot cure, wherever it is made. A refusal by a
+// namespace's policy is one: the caller asked for it in place of a wait. A foreign cluster
+// is none of them: an address may have been given to a process of another cluster, and the
+// owner be elsewhere.
 var finals = []error{
 	seq.ErrBadCount, seq.ErrBadBatch, seq.ErrUnknownSpace, seq.ErrUnknownSection, seq.ErrOverflow,
 	seq.ErrStaleEra, seq.ErrUnknownRegister, seq.ErrBadRegister,
 	seq.ErrBadMapping, seq.ErrBadTable, seq.ErrBadArgument,
-	seq.ErrUnknownNamespace, seq.ErrTimeExhausted, seq.ErrDatacenterTaken, seq.ErrUnsafeChange,
+	seq.ErrUnknownNamespace, seq.ErrTimeExhausted, seq.ErrTickUsedUp, seq.ErrUnsafeChange,
 	seq.ErrConflict, seq.ErrBadID, seq.ErrBadLayout, seq.ErrUnknownTag,
 	ErrUnordered, ErrClosed, errQueueFull, errSplit,
 }
 
 // final says whether the error goes to the caller at once.
-func final(err error) bool {
-	for _, f := range finals {
-		if errors.Is(err, f) {
-			return true
-		}
-	}
-	return false
+func final(err error) bool { return anyOf(err, finals) }
+
+func anyOf(err error, all []error) bool {
+	return slices.ContainsFunc(all, func(one error) bool { return errors.Is(err, one) })
 }
 
 // callError sorts the error of a unary attempt: named errors stay, a refusal of the

@@ -123,8 +123,9 @@ func (c *Client) generateWith(ctx context.Context, f *fallback, remote func(cont
 	if ok, probe := f.doubt.admit(); ok {
 		short, end := context.WithTimeout(ctx, f.cfg.After)
 		got, err := remote(short)
-		// A flight of singles may see its deadline before short does.
-		late := short.Err() != nil || errors.Is(err, context.DeadlineExceeded)
+		// A flight of singles may see its deadline before short does; and a service that has
+		// lost its quorum says so before it.
+		late := short.Err() != nil || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, seq.ErrNoQuorum)
 		end()
 		f.doubt.release(probe)
 		if err == nil || ctx.Err() != nil || final(err) || !late {

@@ -75,8 +75,10 @@ func (c *Client) NextID(ctx context.Context, namespace string) (snowflake.ID, er
 //
 // It retries until ctx ends, or Config.Timeout if ctx has no deadline, and then
 // returns the context's error wrapped with the last reason. seq.ErrUnknownNamespace,
-// seq.ErrBadCount, seq.ErrTimeExhausted, seq.ErrDatacenterTaken, seq.ErrOverloaded (too
-// many callers wait in this process) and ErrClosed come at once. Calling again is
+// seq.ErrBadCount, seq.ErrTimeExhausted, seq.ErrTickUsedUp (the namespace's policy),
+// seq.ErrOverloaded (too many callers wait in this process) and ErrClosed come at once;
+// seq.ErrDatacenterTaken and seq.ErrNodeUnfit once every AllocSvr refuses so, and
+// seq.ErrNoQuorum once none that can be reached has a quorum. Calling again is
 // always safe: IDs are skipped, never repeated. Single IDs of concurrent callers
 // travel together. With Config.Fallback, IDs that were made here say so.
 func (c *Client) Generate(ctx context.Context, namespace string, count uint32) (IDs, error) {

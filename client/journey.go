@@ -31,6 +31,7 @@ type journey struct {
 	hops    int       // hints followed in the round
 	round   int       // rounds that ended
 	last    error     // why the last attempt failed
+	quorum  error     // the newest answer if it was NO_QUORUM; attempts without one say nothing
 	waiting time.Time // end of the first round, for calls without a deadline
 }
 
@@ -82,6 +83,7 @@ func (c *Client) fault(ctx context.Context, j *journey, err error) error {
 	if final(err) {
 		return err
 	}
+	j.note(c, err)
 	if end := ctx.Err(); end != nil {
 		if j.last == nil && !errors.Is(err, end) {
 			j.last = err
@@ -106,6 +108,36 @@ func (c *Client) fault(ctx context.Context, j *journey, err error) error {
 		j.next = 1 << 16
 	}
 	return nil
+}
+
+// note keeps what an attempt says of the quorum.
+func (j *journey) note(c *Client, err error) {
+	switch lost := (*lostError)(nil); {
+	case errors.Is(err, seq.ErrNoQuorum):
+		j.quorum = err
+		c.outage.hear(err)
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded), errors.As(err, &lost):
+		// The end of somebody's time says nothing.
+	default:
+		j.quorum = nil
+	}
+}
+
+// hopeless is why no further round is worth while: the journey met no quorum, and no
+// AllocSvr has one.
+func (c *Client) hopeless(j *journey) error {
+	if j.quorum == nil || c.outage.reason() == nil {
+		return nil
+	}
+	return j.quorum
+}
+
+// nextRound pauses if another round is worth while, and says otherwise why the call ends.
+func (c *Client) nextRound(ctx context.Context, j *journey) error {
+	if err := c.hopeless(j); err != nil {
+		return err
+	}
+	return c.pause(ctx, j)
 }
 
 // pause ends a round: it waits a little, or says that the call's time is over.
@@ -141,8 +173,12 @@ func (c *Client) pause(ctx context.Context, j *journey) error {
 
 // timedOut is the end of a call by its context, with the reason why it took so long.
 func (c *Client) timedOut(end error, j *journey) error {
-	if j.last == nil {
+	last := j.last
+	if j.quorum != nil {
+		last = j.quorum // what came after it were attempts without an answer
+	}
+	if last == nil {
 		return end
 	}
-	return fmt.Errorf("%w: last attempt: %w", end, j.last)
+	return fmt.Errorf("%w: last attempt: %w", end, last)
 }

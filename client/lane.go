@@ -344,8 +344,7 @@ func (l *lane) fail(out *outlet, cause error) {
 	err := l.closed
 	l.mu.Unlock()
 	if err == nil {
-		err = &lostError{l.p.addr, cause}
-		l.p.lost(cause)
+		err = l.p.streamEnded(cause)
 	}
 	failAll(gone, err)
 }

@@ -9,8 +9,9 @@ import (
 
 // Next takes one number of the key: above all that earlier calls got, from any
 // client. It retries until ctx ends, or Config.Timeout if ctx has no deadline, and
-// then returns the context's error wrapped with the last reason. seq.ErrUnknownSpace,
-// seq.ErrOverflow, seq.ErrOverloaded (too many callers wait in this process),
+// then returns the context's error wrapped with the last reason. seq.ErrNoQuorum, with
+// the stores that are missing, comes once no AllocSvr that can be reached has a quorum.
+// seq.ErrUnknownSpace, seq.ErrOverflow, seq.ErrOverloaded (too many callers wait in this process),
 // ErrUnordered and ErrClosed come at once. After an error a number may have been
 // skipped, so calling again is always safe.
 func (c *Client) Next(ctx context.Context, key Key) (seq.Seq, error) {
@@ -129,7 +130,7 @@ func (c *Client) travel(ctx context.Context, space *seq.Space, uid seq.UID, n ui
 	for {
 		p, probe := c.pick(c.view.Load(), id, j, (*peer).admit)
 		if p == nil {
-			if err := c.pause(ctx, j); err != nil {
+			if err := c.nextRound(ctx, j); err != nil {
 				return Range{}, err
 			}
 			continue

@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"errors"
 	"sync/atomic"
 	"time"
 
@@ -74,6 +75,16 @@ func (p *peer) lost(cause error) {
 		p.c.cfg.Logger.Debug("peer lost", "addr", p.addr, "cause", cause)
 		p.c.Refresh()
 	}
+}
+
+// streamEnded is what the end of a stream means for the calls on it. A peer that has not
+// begun to serve says so; every other end is a lost attempt.
+func (p *peer) streamEnded(cause error) error {
+	if errors.Is(cause, seq.ErrNoQuorum) {
+		return cause
+	}
+	p.lost(cause)
+	return &lostError{p.addr, cause}
 }
 
 // call makes one unary attempt and sorts its error.

@@ -139,6 +139,9 @@ func (s *spreading) pass(ctx context.Context, pending []int) []int {
 	if len(parts) > 0 {
 		return s.settle(ctx, v, parts, idle)
 	}
+	if idle = s.worthwhile(idle); len(idle) == 0 {
+		return nil
+	}
 	first := s.way(idle[0])
 	err := s.c.pause(ctx, first)
 	for _, i := range idle {
@@ -156,6 +159,17 @@ func (s *spreading) pass(ctx context.Context, pending []int) []int {
 		return nil
 	}
 	return idle
+}
+
+// worthwhile fails the keys that no further round helps, and gives the others.
+func (s *spreading) worthwhile(idle []int) []int {
+	return slices.DeleteFunc(idle, func(i int) bool {
+		err := s.c.hopeless(s.way(i))
+		if err != nil {
+			s.fail(i, err)
+		}
+		return err != nil
+	})
 }
 
 // settle runs a plan and sorts the outcome: the keys that come back are to be asked

@@ -97,7 +97,7 @@ func (c *Client) current(ctx context.Context) (*view, error) {
 	if v := c.view.Load(); v != nil {
 		return v, nil
 	}
-	if err := c.Ready(ctx); err != nil {
+	if err := c.await(ctx, c.outage.known()); err != nil {
 		return nil, err
 	}
 	return c.view.Load(), nil
@@ -230,6 +230,9 @@ func (c *Client) refreshOnce() (foreign bool) {
 			foreign = foreign && errors.Is(err, seq.ErrForeignCluster)
 			if err != nil {
 				c.lastFault.Store(&err)
+				if errors.Is(err, seq.ErrNoQuorum) {
+					c.outage.hear(err)
+				}
 				continue
 			}
 			if answers++; c.view.Load() != v || v != nil && answers == enoughAnswers {

@@ -34,6 +34,7 @@ type Identity struct {
 
 	LeaseBound time.Duration // longest lease ever granted
 	ListAge    time.Duration // since the store took its member list over, or since its start
+	Floors     Floors        // of the store's era
 	Addr       string        // that others are told, host:port; the host may be empty
 	Filled     uint64        // version of the list under which it was filled as a learner; 0: never
 
@@ -68,6 +69,30 @@ type Claim struct {
 // Less says whether c is from before o.
 func (c Claim) Less(o Claim) bool {
 	return c.Boot < o.Boot || c.Boot == o.Boot && c.Commits < o.Commits
+}
+
+// Floors are what the registers that are made on demand count for at least, in an era that
+// was restored: no register of the kind is ever shown with a lower max, whether the backup
+// knew it or not. Zero in an era that was not.
+type Floors struct {
+	Tag    uint64 `json:"tag,omitempty"`    // numbers; the same at every store of the era
+	Worker uint64 `json:"worker,omitempty"` // milliseconds since 1970, by each store's own clock
+}
+
+// Of is the floor of a register.
+func (f Floors) Of(r seq.Register) uint64 {
+	switch r.Kind() {
+	case seq.KindTag:
+		return f.Tag
+	case seq.KindWorker:
+		return f.Worker
+	}
+	return 0
+}
+
+// Over is the higher of both, kind by kind.
+func (f Floors) Over(o Floors) Floors {
+	return Floors{Tag: max(f.Tag, o.Tag), Worker: max(f.Worker, o.Worker)}
 }
 
 // Member is a store of the member list.
@@ -108,11 +133,13 @@ type Result struct {
 	Verdict   Verdict
 	Promised  seq.Epoch
 	Accepted  seq.Epoch
-	Max       uint64
+	Max       uint64        // Floor <= Max
+	Floor     uint64        // of the register's kind in the store's era; also of a register that there is not
 	Payload   []byte        // only of documents
 	Holder    seq.Session   // with a valid lease, 0 for none
 	Remaining time.Duration // of that lease, reservation or grace
 	Message   string
+	Seal      uint64 // of a promise: LeaseItem.Seal of the release, while nothing was accepted since; 0: none
 }
 
 // ReadRequest looks at registers without writing. Verdicts say what a Prepare by
@@ -166,6 +193,9 @@ type Reply struct {
 type LeaseItem struct {
 	Register seq.Register
 	Round    uint64
+	// Seal, in a ReleaseRequest, is a digest of what the owner hands to its successor, so
+	// that nobody else can hand it over something: 0 for nothing.
+	Seal uint64
 }
 
 // RenewRequest extends a session's lease of everything attached at the store. Drop is

@@ -157,7 +157,10 @@ func (b *batch) outcome(i int, now time.Time, causes []error) Outcome {
 // show takes the state that a store showed into the outcome: of a write only with
 // its OK, of a read in any case.
 func (o *Outcome) show(r *Result) {
-	o.Max = max(o.Max, r.Max)
+	o.Max, o.Floor = max(o.Max, r.Max), max(o.Floor, r.Floor)
+	if r.Seal != 0 && (o.Seal == 0 || o.Accepted.Less(r.Accepted)) {
+		o.Seal = r.Seal
+	}
 	if o.Accepted.IsZero() || o.Accepted.Less(r.Accepted) {
 		o.Accepted, o.Payload = r.Accepted, r.Payload
 	}

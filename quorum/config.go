@@ -121,9 +121,11 @@ type Outcome struct {
 	State     State
 	Acks      int           // distinct stores that said OK
 	Max       uint64        // highest over all that said OK
+	Floor     uint64        // highest over all that said OK: what Max is at least, whatever was handed out
 	Accepted  seq.Epoch     // highest over all that said OK
 	Promised  seq.Epoch     // highest over all that said anything
 	Payload   []byte        // of Accepted; do not modify
+	Seal      uint64        // of a Prepare: what the last owner's release left, of the store with the highest Accepted; 0: nothing
 	Holder    seq.Session   // who has the lease that lasts longest, 0 for none
 	Remaining time.Duration // until W of the stores that answered could admit a Prepare; 0: at once or not known
 	Err       error         // nil exactly if State is Won

@@ -185,6 +185,19 @@ func (l *Leases) Connected() int {
 	return n
 }
 
+// Missing are the names of the stores that did not answer within the lease, in the
+// order of the member list.
+func (l *Leases) Missing() []string {
+	now := int64(l.cfg.Clock.Now())
+	var names []string
+	for _, s := range l.now.Load().stores {
+		if now >= l.sent[s.index].Load()+int64(l.term) {
+			names = append(names, s.store.Name)
+		}
+	}
+	return names
+}
+
 // Granted says whether W stores answered within the lease, so that holds can be
 // attached at W stores at all.
 func (l *Leases) Granted() bool { return l.Connected() >= l.now.Load().w }

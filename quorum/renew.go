@@ -116,7 +116,7 @@ func (l *Leases) renewed(s *storeLease, sent sentRenew, reply RenewReply, now ti
 	}
 	l.recall(s, sent, reply)
 	if reply.Nonce != 0 {
-		again = l.compare(s, sent, reply, fresh, now)
+		again = l.compare(s, sent, reply, fresh)
 		l.mu.Unlock()
 		return again
 	}

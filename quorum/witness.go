@@ -1,12 +1,12 @@
 package quorum
 
-import "time"
-
 // inquiry is what the session has gathered for a store that has restarted and does not
 // vote before its disk was compared with what its fellow stores remember.
 type inquiry struct {
-	nonce   uint64           // of the store's start; 0: it votes
-	since   time.Duration    // when the nonce came: a fellow that was asked before it may not know the latest
+	nonce uint64 // of the store's start; 0: it votes
+	// after is how many renewals had been made to each fellow when the nonce came: what it
+	// said to one of those may be older than the disk that the store had.
+	after   map[*storeLease]uint64
 	fellows map[string]Claim // what they said since, by their uuid
 }
 
@@ -49,7 +49,7 @@ func (l *Leases) fellows(s *storeLease) []Claim {
 // recall keeps what the store remembers of those that wait for it. Callers hold l.mu.
 func (l *Leases) recall(by *storeLease, sent sentRenew, reply RenewReply) {
 	for _, s := range l.now.Load().stores {
-		if s == by || s.ask.nonce == 0 || sent.at < s.ask.since {
+		if s == by || s.ask.nonce == 0 || sent.number <= s.ask.after[by] {
 			continue
 		}
 		for _, c := range reply.Remembered {
@@ -65,7 +65,7 @@ func (l *Leases) recall(by *storeLease, sent sentRenew, reply RenewReply) {
 
 // compare takes in that the store grants nothing yet, and has its fellows asked; again if
 // more is known by now than the renewal brought. Callers hold l.mu.
-func (l *Leases) compare(s *storeLease, sent sentRenew, reply RenewReply, fresh bool, now time.Duration) (again bool) {
+func (l *Leases) compare(s *storeLease, sent sentRenew, reply RenewReply, fresh bool) (again bool) {
 	if fresh {
 		l.forget(s)
 		s.restarted = true
@@ -73,9 +73,10 @@ func (l *Leases) compare(s *storeLease, sent sentRenew, reply RenewReply, fresh 
 	if s.ask.nonce == reply.Nonce {
 		return len(s.claims()) > sent.claims
 	}
-	s.ask = inquiry{nonce: reply.Nonce, since: now, fellows: map[string]Claim{}}
+	s.ask = inquiry{nonce: reply.Nonce, after: map[*storeLease]uint64{}, fellows: map[string]Claim{}}
 	for _, other := range l.now.Load().stores {
 		if other != s {
+			s.ask.after[other] = other.made
 			other.wake()
 		}
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/seqsvr/seqsvr/client"
 	"github.com/seqsvr/seqsvr/internal/clock"
+	"github.com/seqsvr/seqsvr/internal/rpc"
 	"github.com/seqsvr/seqsvr/seq"
 )
 
@@ -84,6 +85,21 @@ func (r *Router) watchCluster(ctx context.Context) {
 			r.away.Store(nil)
 			r.health.SetServingStatus("", healthpb.HealthCheckResponse_SERVING)
 			r.cfg.Logger.Info("ready again: an AllocSvr answers")
+		}
+	}
+}
+
+// quorumPause is how often what the calls found out about the quorum is looked at.
+const quorumPause = 100 * time.Millisecond
+
+// watchQuorum says under rpc.QuorumHealth whether calls end for want of a quorum, until
+// ctx ends.
+func (r *Router) watchQuorum(ctx context.Context) {
+	lost := false
+	for rest(ctx, quorumPause) {
+		if was := lost; (r.sdk.QuorumLost() != nil) != was {
+			lost = !was
+			r.health.SetServingStatus(rpc.QuorumHealth, rpc.Serving(!lost))
 		}
 	}
 }

@@ -98,6 +98,7 @@ func New(cfg Config) (*Router, error) {
 	register(r.srv, &server{sdk: r.sdk, inWork: r.inWork, leaving: r.leaving})
 	r.health = rpc.RegisterHealth(r.srv)
 	r.health.SetServingStatus("", healthpb.HealthCheckResponse_NOT_SERVING)
+	r.health.SetServingStatus(rpc.QuorumHealth, healthpb.HealthCheckResponse_SERVING)
 	return r, nil
 }
 
@@ -201,6 +202,7 @@ func (r *Router) Run(ctx context.Context) error {
 		start(r.gossip)
 	}
 	tasks.Go(func() { r.watchCluster(ctx) })
+	tasks.Go(func() { r.watchQuorum(ctx) })
 	r.cfg.Logger.Info("router listens", "grpc", r.Addr(), "http", r.HTTPAddr(), "resp", r.RESPAddr())
 	tasks.Wait()
 	close(failed)

@@ -215,7 +215,7 @@ func (s *server) Raise(ctx context.Context, r *pb.RaiseRequest) (*pb.RaiseReply,
 
 // Routes implements pb.SequenceServer.
 func (s *server) Routes(ctx context.Context, r *pb.RoutesRequest) (*pb.RoutesReply, error) {
-	if err := s.sdk.Ready(ctx); err != nil {
+	if err := s.sdk.Reach(ctx); err != nil {
 		return nil, err
 	}
 	routes := s.sdk.Routes()

@@ -1,6 +1,9 @@
 package seq
 
-import "errors"
+import (
+	"errors"
+	"fmt"
+)
 
 // Errors that more than one tier returns. internal/rpc carries them over the wire
 // both ways, so errors.Is works on the caller's side too. "Retry" says what a
@@ -47,8 +50,9 @@ var (
 
 	// ErrUnknownNode: no AllocSvr of that name. Do not retry.
 	ErrUnknownNode = errors.New("unknown node")
-	// ErrNodeUnfit: the node is dead or drained and cannot be given sections.
-	ErrNodeUnfit = errors.New("node dead or drained")
+	// ErrNodeUnfit: the node is dead or drained and cannot be given sections, or its
+	// configuration does not fit what is asked of it. Retry at another node.
+	ErrNodeUnfit = errors.New("node unfit")
 	// ErrNotSession: the request speaks for a session and does not carry its secret. Do not retry.
 	ErrNotSession = errors.New("not the session's own secret")
 	// ErrSessionEnded: the session was ended at the stores, in order or by an operator or
@@ -75,10 +79,17 @@ var (
 	// ErrWorkersExhausted: every worker id of the namespace and datacenter is held; the
 	// error names by whom. Retry at a node that has one, or later.
 	ErrWorkersExhausted = errors.New("worker ids exhausted")
+	// ErrWorkersKept: after a restore no worker id is given out before all windows from
+	// before it have ended; the error says when. Retry then: it goes on by itself.
+	ErrWorkersKept = errors.New("worker ids are kept back after a restore")
 	// ErrUnsafeChange: a change of a namespace after which ids could be repeated. Do not retry.
 	ErrUnsafeChange = errors.New("change could repeat ids")
-	// ErrDatacenterTaken: the datacenter id was first used under another name. An operator must act.
+	// ErrDatacenterTaken: the datacenter id was first used under another name. An operator
+	// must act; other nodes may do.
 	ErrDatacenterTaken = errors.New("datacenter id belongs to another name")
+	// ErrTickUsedUp: the IDs of the tick are used up, and the namespace's policy is to
+	// refuse. It is also an ErrOverloaded. Retry in a later tick.
+	ErrTickUsedUp = fmt.Errorf("%w: ids of the tick used up", ErrOverloaded)
 	// ErrClockOff: the node's wall clock is too far from the stores'. Retry elsewhere.
 	ErrClockOff = errors.New("clock far from the stores'")
 	// ErrClockRollback: the node's wall clock moved back and the namespace's policy is

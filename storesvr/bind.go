@@ -117,6 +117,7 @@ type description struct {
 	registers  int
 	free       uint64
 	nearlyFull bool
+	kept       time.Duration // until the store's clock is at the floor of worker ids
 	uptime     time.Duration
 }
 
@@ -144,11 +145,13 @@ func (r *replica) describe() description {
 			MaxLease: r.maxLease, Grace: r.acceptor.Grace(now), Commits: r.commits,
 			LeaseBound: r.acceptor.LeaseBound(), ListAge: now - r.listed, Filled: r.members.Filled,
 			Nonce: nonce, Seal: r.claim().Seal, Remembered: r.recollection(),
+			Floors: r.acceptor.Floors(),
 		},
 		leaseBound: r.acceptor.LeaseBound(),
 		registers:  r.acceptor.Registers(),
 		free:       free,
 		nearlyFull: full,
+		kept:       keptBack(r.acceptor.Floors(), r.wall()),
 		uptime:     now - r.started,
 	}
 }

@@ -35,6 +35,14 @@ func (s *server) Fill(ctx context.Context, req *pb.FillRequest) (*pb.FillReply, 
 	return &pb.FillReply{StoreUuid: s.replica.identity.UUID, Changed: uint64(changed)}, nil
 }
 
+// WindowsOver implements the service.
+func (s *server) WindowsOver(ctx context.Context, req *pb.WindowsOverRequest) (*pb.DescribeReply, error) {
+	if err := s.replica.windowsOver(ctx, req.GetClusterId(), seq.Era(req.GetEra()), req.GetReason()); err != nil {
+		return nil, err
+	}
+	return s.Describe(ctx, nil)
+}
+
 // dumpBytes bounds the payloads of one message of a dump.
 const dumpBytes = 4 << 20
 

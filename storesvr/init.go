@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/storesvr/disk"
 )
@@ -63,6 +64,7 @@ type LearnerConfig struct {
 	Name      string
 	Era       seq.Era
 	Mapping   seq.Mapping // as every store of the cluster tells it
+	Floors    quorum.Floors
 }
 
 // InitLearner makes a store that waits to be filled: it never votes before the cluster
@@ -70,9 +72,9 @@ type LearnerConfig struct {
 func InitLearner(cfg LearnerConfig) error {
 	err := cfg.validate()
 	if err == nil {
-		err = disk.Create(cfg.DataDir, disk.Identity{
+		err = disk.CreateFilled(cfg.DataDir, disk.Identity{
 			Cluster: cfg.ClusterID, UUID: newUUID(), Name: cfg.Name, Era: cfg.Era, Mapping: cfg.Mapping, Learner: true,
-		})
+		}, disk.Filling{Floors: disk.Floors{Floors: cfg.Floors}})
 	}
 	if err != nil {
 		return fmt.Errorf("init learner %q: %w", cfg.Name, err)

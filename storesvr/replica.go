@@ -68,8 +68,11 @@ var _ quorum.Store = (*replica)(nil)
 // by the lock on the database the process before has answered its last.
 func newReplica(cfg Config, db database, meta disk.Meta, registers map[seq.Register]acceptor.State) (*replica, error) {
 	now := cfg.Clock.Now()
+	if err := stampFloors(cfg, db, &meta); err != nil {
+		return nil, err
+	}
 	acc, err := acceptor.New(acceptor.Config{
-		Registers: registers, MaxLease: cfg.MaxLease, LeaseBound: meta.LeaseBound, Start: now,
+		Registers: registers, MaxLease: cfg.MaxLease, LeaseBound: meta.LeaseBound, Start: now, Floors: meta.Floors.Floors,
 	})
 	if err != nil {
 		return nil, err
@@ -254,13 +257,13 @@ func (r *replica) Step(ctx context.Context, req quorum.StepRequest) (quorum.Repl
 	return quorum.Reply{UUID: r.identity.UUID, Results: results, Claim: r.sealed()}, nil
 }
 
-// workerAhead is how far a snowflake worker id's high-water mark may lie beyond this
+// WorkerAhead is how far a snowflake worker id's high-water mark may lie beyond the
 // store's wall clock: enough for every window that an allocator asks for and for
 // clocks that are minutes apart, and far too little to spoil a worker id for long.
-const workerAhead = time.Hour
+const WorkerAhead = time.Hour
 
 // workerMax is the largest high-water mark to be taken, in milliseconds since 1970.
-func workerMax(now time.Time) uint64 { return uint64(max(0, now.Add(workerAhead).UnixMilli())) }
+func workerMax(now time.Time) uint64 { return uint64(max(0, now.Add(WorkerAhead).UnixMilli())) }
 
 func allFull(n int) []quorum.Result {
 	return slices.Repeat([]quorum.Result{{Verdict: quorum.VerdictFull}}, n)

@@ -71,6 +71,7 @@ func (s *server) Describe(context.Context, *pb.DescribeRequest) (*pb.DescribeRep
 	out.UptimeUs = uint64(d.uptime.Microseconds())
 	out.Version = version.String()
 	out.Addr = s.addr
+	out.WorkersKeptUs = uint64(d.kept.Microseconds())
 	return out, nil
 }
 

@@ -30,6 +30,9 @@ func (s *Service) leaseOf(ctx context.Context, i *issuer) (*lease, error) {
 		if l := i.current.Load(); l != nil {
 			return l, nil
 		}
+		if err := s.cfg.Quorum(); err != nil {
+			return nil, fmt.Errorf("namespace %q: %w", i.name, err)
+		}
 		p, err := s.acquireFor(i)
 		if err != nil {
 			return nil, err
@@ -167,11 +170,11 @@ func (s *Service) datacenterIn(l snowflake.Layout) (snowflake.Datacenter, error)
 	if _, err := l.TickAt(now); err != nil {
 		return 0, issuing.name(err)
 	}
+	if err := s.cfg.fits(l); err != nil {
+		return 0, err
+	}
 	if !l.HasDatacenter() {
 		return 0, nil
-	}
-	if s.cfg.DatacenterID > l.MaxDatacenter() {
-		return 0, fmt.Errorf("%w: datacenter id %d, the layout has 0 to %d", seq.ErrBadArgument, s.cfg.DatacenterID, l.MaxDatacenter())
 	}
 	return s.cfg.DatacenterID, nil
 }
@@ -186,15 +189,15 @@ func (s *Service) candidates(ctx context.Context, i *issuer, ns Namespace, dc sn
 	if err := behind(used, s.now(), s.cfg.Session); err != nil {
 		return nil, err
 	}
+	if err := kept(floorOf(used), s.latest(), s.now()); err != nil {
+		return nil, err
+	}
 	rnd := s.rand()
 	i.mu.Lock()
 	c := choose(used, ns.Layout, order{first: i.first}, rnd)
 	i.mu.Unlock()
 	s.pooled(i, dc, c.pool)
 	if s.cfg.Worker != nil {
-		if *s.cfg.Worker > ns.Layout.MaxWorker() {
-			return nil, fmt.Errorf("%w: worker id %d, the layout has 0 to %d", seq.ErrBadArgument, *s.cfg.Worker, ns.Layout.MaxWorker())
-		}
 		c = c.only(*s.cfg.Worker, used)
 	}
 	if len(c.try) == 0 {
@@ -216,16 +219,23 @@ func (s *Service) rand() *rand.Rand {
 // promise gets the promise of a worker id whose mark suits: look, and then PREPARE,
 // since one that one store grants and another refuses would depose a live holder. The
 // worker id must be claimed. errTaken: its mark does not suit, or no longer.
+// seq.ErrWorkersKept: nor would that of any other.
 //
 // The floor is the highest of W promises: whatever any holder before had confirmed, W
 // stores have it, and one of those is among these.
 func (s *Service) promise(ctx context.Context, reg seq.Register, suits func(mark) bool) (round uint64, floor mark, err error) {
+	unsuited := func(out quorum.Outcome) error {
+		if out.Max > out.Floor {
+			return fmt.Errorf("%s: %w: its mark is %s", reg, errTaken, mark(out.Max).time())
+		}
+		return kept(mark(out.Floor), 0, s.now())
+	}
 	out := s.cfg.Registers.Probe(ctx, s.cfg.Session, []seq.Register{reg})[0]
 	if out.State != quorum.Won {
 		return 0, 0, out.Err
 	}
-	if m := mark(out.Max); !suits(m) {
-		return 0, 0, fmt.Errorf("%s: %w: its mark is %s", reg, errTaken, m.time())
+	if !suits(mark(out.Max)) {
+		return 0, 0, unsuited(out)
 	}
 	round = out.Promised.Round + 1
 	out = s.cfg.Registers.Prepare(ctx, s.cfg.Session, []quorum.PrepareItem{{Register: reg, Round: round, Create: true}})[0]
@@ -235,10 +245,10 @@ func (s *Service) promise(ctx context.Context, reg seq.Register, suits func(mark
 		}
 		return 0, 0, out.Err
 	}
-	if floor = mark(out.Max); !suits(floor) {
-		return 0, 0, fmt.Errorf("%s: %w: its mark is %s", reg, errTaken, floor.time())
+	if !suits(mark(out.Max)) {
+		return 0, 0, unsuited(out)
 	}
-	return round, floor, nil
+	return round, mark(out.Max), nil
 }
 
 // take tries to get one worker id, which is claimed: promise, first mark.

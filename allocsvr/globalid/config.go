@@ -70,6 +70,10 @@ type Config struct {
 	Documents Documents
 	Leases    Leases
 
+	// Quorum is nil while the stores can be written to, as far as is known, else why not:
+	// a seq.ErrNoQuorum. Nil: requests wait, and find out.
+	Quorum func() error
+
 	// DatacenterID goes into the IDs of layouts that have that field. It is bound to
 	// the name Datacenter, "" for none, at its first use in the cluster.
 	DatacenterID snowflake.Datacenter
@@ -121,6 +125,9 @@ func (c Config) withDefaults() (Config, error) {
 	}
 	if c.Window == 0 {
 		c.Window = DefaultWindow
+	}
+	if c.Quorum == nil {
+		c.Quorum = func() error { return nil }
 	}
 	if c.Wall == nil {
 		c.Wall = time.Now

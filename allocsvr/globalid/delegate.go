@@ -160,6 +160,9 @@ func (s *Service) spare(ctx context.Context, ns Namespace, dc snowflake.Datacent
 	if err := behind(used, s.now(), s.cfg.Session); err != nil {
 		return nil, err
 	}
+	if err := kept(floorOf(used), s.now(), s.now()); err != nil {
+		return nil, err
+	}
 	by := order{topDown: true}
 	if w.names(dc, w.worker, w.confirmed) {
 		by.first = &w.worker

@@ -24,7 +24,7 @@ var issuing = names{
 	{snowflake.ErrTimeExhausted, seq.ErrTimeExhausted},
 	{snowflake.ErrClockRollback, seq.ErrClockRollback},
 	{snowflake.ErrBeforeEpoch, seq.ErrClockOff},
-	{snowflake.ErrOverflow, seq.ErrOverloaded},
+	{snowflake.ErrOverflow, seq.ErrTickUsedUp},
 }
 
 // reading: while somebody's ID, parts or layout are looked at.

@@ -34,8 +34,8 @@ type Issue struct {
 
 // Generate hands out count IDs, 1 to MaxCount. Errors: seq.ErrBadCount,
 // seq.ErrUnknownNamespace, seq.ErrWorkersExhausted, seq.ErrClockOff,
-// seq.ErrClockRollback, seq.ErrTimeExhausted, seq.ErrDatacenterTaken,
-// seq.ErrOverloaded (policy), seq.ErrNoQuorum, seq.ErrStoreFull, seq.ErrShuttingDown,
+// seq.ErrClockRollback, seq.ErrTimeExhausted, seq.ErrDatacenterTaken, seq.ErrNodeUnfit,
+// seq.ErrTickUsedUp (policy), seq.ErrOverloaded, seq.ErrNoQuorum, seq.ErrStoreFull, seq.ErrShuttingDown,
 // or ctx's. Safe to retry: a repeated call gets others.
 func (s *Service) Generate(ctx context.Context, ref Ref, count int) (Issue, error) {
 	if count < 1 || count > MaxCount {
@@ -116,6 +116,9 @@ func (s *Service) awaitWindow(ctx context.Context, l *lease, before mark, had *t
 		return snowflake.ErrSealed
 	case l.mark() != before:
 		return nil
+	}
+	if err := s.cfg.Quorum(); err != nil {
+		return fmt.Errorf("window above %s not confirmed: %w", before.time().Format(time.RFC3339Nano), err)
 	}
 	if t := l.trouble.Load(); t != nil && (t != had || s.cfg.Clock.Now() < t.until) {
 		return t.err

@@ -38,6 +38,7 @@ type usedWorker struct {
 	datacenter snowflake.Datacenter
 	worker     snowflake.Worker
 	mark       mark
+	floor      mark          // of the era: a mark that is no higher was never written
 	free       bool          // a Prepare would be admitted, and the mark is not too late
 	holder     seq.Session   // 0: none
 	remaining  time.Duration // of the lease, or of what else keeps it, such as its mark
@@ -66,7 +67,7 @@ func survey(namespace string, found map[seq.Register]quorum.Outcome, self seq.Se
 			continue
 		}
 		u := usedWorker{
-			datacenter: snowflake.Datacenter(d), worker: snowflake.Worker(w), mark: mark(o.Max),
+			datacenter: snowflake.Datacenter(d), worker: snowflake.Worker(w), mark: mark(o.Max), floor: mark(o.Floor),
 			free:   o.State == quorum.Won && (o.Holder == 0 || o.Holder == self),
 			holder: o.Holder, remaining: o.Remaining,
 		}
@@ -167,10 +168,10 @@ func (c choice) only(w snowflake.Worker, used []usedWorker) choice {
 }
 
 // behind says why this node's clock cannot be right: others hold worker ids with
-// marks far above it. nil if there are none.
+// marks far above it, which they wrote. nil if there are none.
 func behind(used []usedWorker, now mark, self seq.Session) error {
 	for _, u := range used {
-		if u.holder != 0 && u.holder != self && u.mark.ahead(now) > maxBehind {
+		if u.holder != 0 && u.holder != self && u.mark > u.floor && u.mark.ahead(now) > maxBehind {
 			return fmt.Errorf("%w: it is %v behind the mark of worker %d, which session %s holds",
 				seq.ErrClockOff, u.mark.ahead(now), u.worker, u.holder)
 		}
@@ -182,11 +183,29 @@ func behind(used []usedWorker, now mark, self seq.Session) error {
 // marks that no right clock knows. It is asked once none is free.
 func ahead(used []usedWorker, now mark) error {
 	for _, u := range used {
-		if u.holder == 0 && u.mark.ahead(now) > maxAhead {
+		if u.holder == 0 && u.mark > u.floor && u.mark.ahead(now) > maxAhead {
 			return fmt.Errorf("%w: it is %v behind the mark of worker %d", seq.ErrClockOff, u.mark.ahead(now), u.worker)
 		}
 	}
 	return nil
+}
+
+// kept says that no worker id is to be had yet, used or new: all of them have the floor of
+// an era that was restored, which is above latest. nil if it is not.
+func kept(floor, latest, now mark) error {
+	if floor <= latest {
+		return nil
+	}
+	return fmt.Errorf("%w: until %s, %v by this node's clock, windows from before it may be in use; seqctl store windows-over ends the wait if none is",
+		seq.ErrWorkersKept, floor.time().Format(time.RFC3339), floor.ahead(now).Round(time.Second))
+}
+
+// floorOf is the highest floor that a look at worker registers has shown.
+func floorOf(used []usedWorker) (floor mark) {
+	for _, u := range used {
+		floor = max(floor, u.floor)
+	}
+	return floor
 }
 
 // maxNamed is how many holders an error names; it must fit a status.

@@ -306,8 +306,8 @@ func TestADatacenterIDOfAnotherNameIsRefused(t *testing.T) {
 	if ids, _ := sg.must("1", 1); parts(t, "regional", ids[0]).Datacenter != 2 {
 		t.Errorf("got %+v", parts(t, "regional", ids[0]))
 	}
-	if _, _, err := c.start("far", at(8, "far")).gen("1", 1); !errors.Is(err, seq.ErrBadArgument) {
-		t.Errorf("datacenter 8 of 3 bits: got %v, want %v", err, seq.ErrBadArgument)
+	if _, _, err := c.start("far", at(8, "far")).gen("1", 1); !errors.Is(err, seq.ErrNodeUnfit) {
+		t.Errorf("datacenter 8 of 3 bits: got %v, want %v", err, seq.ErrNodeUnfit)
 	}
 }
 

@@ -44,7 +44,7 @@ func Move(t *seq.RouteTable, section seq.SectionID, name string, live func(strin
 		return nil, fmt.Errorf("%w: move section %d to %q", seq.ErrUnknownNode, section, name)
 	}
 	if t.Nodes[i].Drained || !live(name) {
-		return nil, fmt.Errorf("%w: move section %d to %q", seq.ErrNodeUnfit, section, name)
+		return nil, fmt.Errorf("%w: %[3]q is dead or drained: move section %[2]d to %[3]q", seq.ErrNodeUnfit, section, name)
 	}
 	if changed.Pins == nil {
 		changed.Pins = map[seq.SectionID]string{}

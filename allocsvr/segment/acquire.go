@@ -75,6 +75,7 @@ type try struct {
 	ticket
 	epoch   seq.Epoch
 	limits  Tag
+	era     uint64 // where the tags of the era begin
 	base    uint64
 	ceiling uint64
 	hold    Hold
@@ -129,7 +130,8 @@ func (a *acquirer) prepare(ctx context.Context, tries []*try) []*try {
 			a.later(ctx, t.ticket, out)
 			continue
 		}
-		t.base = max(out.Max, t.limits.Start-1)
+		t.era = out.Floor
+		t.base = max(out.Max, t.limits.above(t.era))
 		t.ceiling = max(t.base, min(t.base+t.limits.MinStep, uint64(seq.MaxSeq)))
 		promised = append(promised, t)
 	}
@@ -184,7 +186,7 @@ func (a *acquirer) finish(ctx context.Context, t *try) {
 		t.hold.Drop()
 		return
 	}
-	b := newBuffers(t.base, t.ceiling, a.s.cfg.Clock.Now(), t.limits)
+	b := newBuffers(t.base, t.ceiling, t.era, a.s.cfg.Clock.Now(), t.limits)
 	ok, err := t.install(t.epoch, b, t.hold)
 	if err != nil {
 		a.s.fail(err)

@@ -31,15 +31,17 @@ type buffers struct {
 	confirmed uint64 // W stores have it (I5); the next segment is (end, confirmed]
 	target    uint64 // > confirmed while a step to it is wanted or in flight, else 0
 	floor     uint64 // nothing up to here is handed out; may lie above confirmed
+	era       uint64 // where the tags of an era that was restored begin: starts count from there
 	since     time.Duration
 
 	step        uint64 // of the next segment: least <= step <= most
 	least, most uint64
 }
 
-// newBuffers starts above base; W stores have confirmed.
-func newBuffers(base, confirmed uint64, now time.Duration, limits Tag) buffers {
-	b := buffers{cur: base, from: base, end: confirmed, confirmed: confirmed, since: now, step: limits.MinStep}
+// newBuffers starts above base; W stores have confirmed. era is where the tags of the era
+// begin, 0 unless it was restored.
+func newBuffers(base, confirmed, era uint64, now time.Duration, limits Tag) buffers {
+	b := buffers{cur: base, era: era, from: base, end: confirmed, confirmed: confirmed, since: now, step: limits.MinStep}
 	b.limit(limits)
 	return b
 }
@@ -48,8 +50,13 @@ func newBuffers(base, confirmed uint64, now time.Duration, limits Tag) buffers {
 func (b *buffers) limit(t Tag) {
 	b.least, b.most = t.MinStep, t.MaxStep
 	b.step = max(b.least, min(b.step, b.most))
-	b.floor = max(b.floor, t.Start-1)
+	b.floor = max(b.floor, t.above(b.era))
 }
+
+// above is the number above which an era that begins at some number starts the tag. The
+// eras before may have begun at the same start, and neither that nor what they handed out
+// from there need be in the backup.
+func (t Tag) above(era uint64) uint64 { return era + t.Start - 1 }
 
 // low is the number above which the next one is.
 func (b *buffers) low() uint64 { return max(b.cur, b.floor) }

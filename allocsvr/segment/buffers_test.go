@@ -34,7 +34,7 @@ func TestTheStepFollowsHowFastASegmentWasUsedUp(t *testing.T) {
 }
 
 func TestTheNextSegmentIsDueWhenATenthIsUsed(t *testing.T) {
-	b := newBuffers(5000, 6000, 0, limits)
+	b := newBuffers(5000, 6000, 0, 0, limits)
 	if _, _, ok := b.take(99, 0); !ok || b.due() {
 		t.Fatalf("due at 99 of 1000: %+v", b)
 	}
@@ -54,7 +54,7 @@ func TestTheNextSegmentIsDueWhenATenthIsUsed(t *testing.T) {
 }
 
 func TestARangeRunsOverTheEndOfASegmentWithoutAGap(t *testing.T) {
-	b := newBuffers(0, 1000, 0, limits)
+	b := newBuffers(0, 1000, 0, 0, limits)
 	b.confirm(2000)
 	b.take(900, 0)
 	first, last, ok := b.take(200, 20*time.Minute)
@@ -67,7 +67,7 @@ func TestARangeRunsOverTheEndOfASegmentWithoutAGap(t *testing.T) {
 }
 
 func TestNothingAboveTheConfirmedIsHandedOut(t *testing.T) {
-	b := newBuffers(0, 1000, 0, limits)
+	b := newBuffers(0, 1000, 0, 0, limits)
 	b.want(5000)
 	if _, _, ok := b.take(1001, 0); ok {
 		t.Error("took what is only wanted")
@@ -80,7 +80,7 @@ func TestNothingAboveTheConfirmedIsHandedOut(t *testing.T) {
 
 func TestTheNumbersEndAt2To53Minus1(t *testing.T) {
 	most := uint64(seq.MaxSeq)
-	b := newBuffers(most-10, most, 0, limits)
+	b := newBuffers(most-10, most, 0, 0, limits)
 	if b.want(most - 5) {
 		t.Error("wants numbers beyond the end")
 	}
@@ -90,7 +90,7 @@ func TestTheNumbersEndAt2To53Minus1(t *testing.T) {
 	if b.fits(1) || b.due() {
 		t.Errorf("goes on at the end: %+v", b)
 	}
-	restored := newBuffers(most+500, most+500, 0, limits)
+	restored := newBuffers(most+500, most+500, 0, 0, limits)
 	if restored.fits(1) || restored.due() || restored.want(most) {
 		t.Errorf("goes on beyond the end: %+v", restored)
 	}
@@ -99,7 +99,7 @@ func TestTheNumbersEndAt2To53Minus1(t *testing.T) {
 func TestBuffersKeepTheirFormulaUnderAnyOrderOfCalls(t *testing.T) {
 	seed := rand.Uint64()
 	rnd := rand.New(rand.NewPCG(seed, 0))
-	b := newBuffers(0, 1000, 0, limits)
+	b := newBuffers(0, 1000, 0, 0, limits)
 	var now time.Duration
 	var end uint64 // highest handed out
 	floor := uint64(0)

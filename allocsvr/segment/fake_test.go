@@ -46,6 +46,7 @@ type fakeStores struct {
 	delayed  []func()
 	unready  int           // of so many attaches, Ready is never closed
 	stopped  chan struct{} // steps wait until it is closed; nil: they do not
+	floor    uint64        // of an era that was restored
 	loads    int
 	stepped  int
 	held     int // looks that met another's lease
@@ -147,7 +148,7 @@ func (f *fakeStores) Probe(_ context.Context, s seq.Session, regs []seq.Register
 			out[i] = bar
 			continue
 		}
-		out[i] = quorum.Outcome{State: quorum.Won, Promised: r.promised, Accepted: r.accepted, Max: r.max}
+		out[i] = quorum.Outcome{State: quorum.Won, Promised: r.promised, Accepted: r.accepted, Max: max(r.max, f.floor), Floor: f.floor}
 	}
 	return out
 }
@@ -180,7 +181,7 @@ func (f *fakeStores) prepare(s seq.Session, item quorum.PrepareItem) quorum.Outc
 	if e != r.promised {
 		r.promised, r.holder = e, seq.Epoch{}
 	}
-	return quorum.Outcome{State: quorum.Won, Promised: e, Accepted: r.accepted, Max: r.max}
+	return quorum.Outcome{State: quorum.Won, Promised: e, Accepted: r.accepted, Max: max(r.max, f.floor), Floor: f.floor}
 }
 
 func (f *fakeStores) Step(_ context.Context, s seq.Session, items []quorum.StepItem) []quorum.Outcome {

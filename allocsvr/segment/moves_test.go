@@ -2,10 +2,13 @@ package segment
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"math/rand/v2"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/seqsvr/seqsvr/internal/bubble"
@@ -121,4 +124,49 @@ func TestManyCallersAtOnceShareNoNumber(t *testing.T) {
 	if f.stepped > 3200 {
 		t.Errorf("%d steps for 3200 requests", f.stepped)
 	}
+}
+
+func TestWithoutAQuorumATakeDoesNotWait(t *testing.T) {
+	inBubble(t, func(t *testing.T, f *fakeStores, n *node) {
+		n.must(t, "order", 1)
+		n.put(t, Tag{Name: "never", MinStep: 1, MaxStep: 1})
+		away := fmt.Errorf("%w: missing store-2, store-3", seq.ErrNoQuorum)
+		n.away.Store(&away)
+		f.expire(n.session, 0)
+		time.Sleep(time.Second)
+		begun := time.Now()
+		for _, tag := range []string{"order", "never"} {
+			if _, err := n.Take(patient(t), tag, 1); !errors.Is(err, away) {
+				t.Errorf("%s: got %v, want %v", tag, err, away)
+			}
+		}
+		if waited := time.Since(begun); waited > 0 {
+			t.Errorf("waited for %v", waited)
+		}
+		n.away.Store(nil)
+		f.expire(n.session, time.Hour)
+		n.must(t, "never", 1)
+	})
+}
+
+func TestATakeThatWaitsLearnsThatTheQuorumIsLost(t *testing.T) {
+	inBubble(t, func(t *testing.T, f *fakeStores, n *node) {
+		other := newNode(t, f, 2)
+		other.must(t, "order", 1) // it has the lease
+		got := make(chan error, 1)
+		go func() {
+			_, err := n.Take(patient(t), "order", 1)
+			got <- err
+		}()
+		synctest.Wait()
+		away := fmt.Errorf("%w: missing store-2, store-3", seq.ErrNoQuorum)
+		n.away.Store(&away)
+		begun := time.Now()
+		if err := <-got; !errors.Is(err, away) {
+			t.Errorf("got %v, want %v", err, away)
+		}
+		if waited := time.Since(begun); waited > lookAgain {
+			t.Errorf("waited for another %v, want at most %v", waited, lookAgain)
+		}
+	})
 }

@@ -18,8 +18,9 @@ type node struct {
 	*Service
 	session seq.Session
 	mine    atomic.Bool
-	stop    func() error // ends Run, as a crash: the stores are not told
-	ends    error        // how Run is to end
+	away    atomic.Pointer[error] // why there is no quorum; nil: there is one
+	stop    func() error          // ends Run, as a crash: the stores are not told
+	ends    error                 // how Run is to end
 }
 
 var errElsewhere = fmt.Errorf("ask alloc-9: %w", seq.ErrNotOwner)
@@ -35,6 +36,12 @@ func newNode(t *testing.T, f *fakeStores, session seq.Session) *node {
 	n.Service, err = New(Config{
 		Session: session, Mapping: m, Registers: f, Documents: f, Clock: f.clock, Logger: slog.New(slog.DiscardHandler),
 		Attach: func(reg seq.Register, round uint64) Hold { return f.attach(session, reg, round) },
+		Quorum: func() error {
+			if why := n.away.Load(); why != nil {
+				return *why
+			}
+			return nil
+		},
 		Owner: func(seq.SectionID) (bool, error) {
 			if n.mine.Load() {
 				return true, nil

@@ -37,7 +37,7 @@ type Hold interface {
 	Ready() <-chan struct{}
 }
 
-// Config is what a Service is made of. All is required but RouteVersion.
+// Config is what a Service is made of. All is required but Quorum and RouteVersion.
 type Config struct {
 	Session   seq.Session
 	Mapping   seq.Mapping
@@ -49,6 +49,9 @@ type Config struct {
 	// if not, the error says who should: a seq.ErrNotOwner. It is asked for every
 	// Take and must be fast. Two nodes that both say yes do no harm but that one waits.
 	Owner func(section seq.SectionID) (mine bool, err error)
+	// Quorum is nil while this node's leases can be valid, else why not: a
+	// seq.ErrNoQuorum. Nil: it is not known why a lease has ended.
+	Quorum func() error
 	// Clock is the clock of the leases.
 	Clock clock.Clock
 	// RouteVersion is the version of this node's route table, for replies.
@@ -89,6 +92,9 @@ func New(cfg Config) (*Service, error) {
 	}
 	if cfg.RouteVersion == nil {
 		cfg.RouteVersion = func() uint64 { return 0 }
+	}
+	if cfg.Quorum == nil {
+		cfg.Quorum = func() error { return nil }
 	}
 	s := &Service{cfg: cfg, fatal: make(chan error, 1), recheck: make(chan struct{}, 1), cells: make(map[string]*cell)}
 	s.life, s.end = context.WithCancel(context.Background())

@@ -382,3 +382,28 @@ func TestAnAcquisitionBelowWhatWasHandedOutStopsTheService(t *testing.T) {
 var _ Registers = (*quorum.Group)(nil)
 var _ Documents = (*quorum.Group)(nil)
 var _ Hold = (*quorum.Hold)(nil)
+
+// A tag, and a start that was put again, are first used in an era that was restored: what
+// the eras before handed out from there is not known to anybody.
+func TestATagStartsAboveTheFloorOfAnEraThatWasRestored(t *testing.T) {
+	inBubble(t, func(t *testing.T, f *fakeStores, n *node) {
+		f.mu.Lock()
+		f.floor = 1 << 32
+		f.mu.Unlock()
+		if r := n.must(t, "order", 3); r.First != 1<<32+1 || r.Last != 1<<32+3 {
+			t.Errorf("a tag that the backup did not know: %+v", r)
+		}
+		high := limits
+		high.Name, high.Start = "invoice", 1_000_000_000_000
+		n.put(t, high)
+		if r := n.must(t, "invoice", 1); r.First != 1<<32+1_000_000_000_000 {
+			t.Errorf("one with a start: %+v", r)
+		}
+		raised := limits
+		raised.Start = 5_000_000
+		n.put(t, raised)
+		if r := n.must(t, "order", 1); r.First != 1<<32+5_000_000 {
+			t.Errorf("a start that was raised while it was served: %+v", r)
+		}
+	})
+}

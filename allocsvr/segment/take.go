@@ -5,9 +5,13 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/seqsvr/seqsvr/seq"
 )
+
+// lookAgain is how often a request that waits looks whether its wait has a point still.
+const lookAgain = 250 * time.Millisecond
 
 // Range answers a Take: First..Last inclusive. Numbers up to Max are on the disks of
 // W stores.
@@ -65,6 +69,7 @@ func (s *Service) take(ctx context.Context, name string, n uint64) (Range, error
 		c.mu.Unlock()
 		select {
 		case <-changed:
+		case <-time.After(lookAgain):
 		case <-ctx.Done():
 			c.mu.Lock()
 			return Range{}, c.late(ctx)
@@ -84,6 +89,9 @@ func (s *Service) try(c *cell, n, asked uint64) (r Range, done bool, err error) 
 		if s.leaving.Load() {
 			return Range{}, false, seq.ErrShuttingDown
 		}
+		if err := s.cfg.Quorum(); err != nil {
+			return Range{}, false, err // nothing is acquired without
+		}
 		if c.state == absent && asked > 0 {
 			s.acquirer.add(c.begin())
 		}
@@ -92,6 +100,9 @@ func (s *Service) try(c *cell, n, asked uint64) (r Range, done bool, err error) 
 	// Read for each request, after it has arrived: a flag from before would not do.
 	now := s.cfg.Clock.Now()
 	if !c.leased(now) {
+		if err := s.cfg.Quorum(); err != nil {
+			return Range{}, false, err
+		}
 		return Range{}, false, seq.ErrNoLease
 	}
 	b := &c.buffers

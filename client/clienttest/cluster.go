@@ -7,6 +7,7 @@ package clienttest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"sync"
@@ -14,6 +15,7 @@ import (
 	"testing"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/health"
 
 	"github.com/seqsvr/seqsvr/internal/rpc"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
@@ -63,6 +65,9 @@ type Node struct {
 	gate *gate
 	hang chan struct{} // open while the node hangs; nil: it does not
 	bare bool          // it serves sequences only
+
+	refusal error          // in place of numbers; nil: none
+	health  *health.Server // of srv
 
 	generators map[string]*snowflake.Generator // by namespace; guarded by cluster.mu
 }
@@ -213,12 +218,35 @@ func (n *Node) Restart() {
 		pb.RegisterSegmentServer(srv, segments{n: n})
 	}
 	n.mu.Unlock()
-	rpc.RegisterHealth(srv)
+	states := rpc.RegisterHealth(srv)
 	gate := &gate{addr: n.lis.Addr(), conns: make(chan net.Conn), done: make(chan struct{})}
 	n.mu.Lock()
-	n.srv, n.gate = srv, gate
+	n.srv, n.gate, n.health = srv, gate, states
+	n.showQuorum()
 	n.mu.Unlock()
 	go func() { _ = srv.Serve(gate) }()
+}
+
+// Refuse makes the node answer with the error in place of numbers, nil as before. A
+// seq.ErrNoQuorum shows in what it says of its quorum.
+func (n *Node) Refuse(err error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.refusal = err
+	n.showQuorum()
+}
+
+// showQuorum needs n.mu.
+func (n *Node) showQuorum() {
+	if n.health != nil {
+		n.health.SetServingStatus(rpc.QuorumHealth, rpc.Serving(!errors.Is(n.refusal, seq.ErrNoQuorum)))
+	}
+}
+
+func (n *Node) refused() error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.refusal
 }
 
 // Hang makes the node take requests and answer nothing until Resume.

@@ -1,6 +1,7 @@
 package clienttest
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -27,8 +28,8 @@ func (s snowflakes) Delegate(ctx context.Context, r *pb.SnowflakeDelegateRequest
 	c := s.n.cluster
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.fault != nil {
-		return nil, c.fault
+	if err := cmp.Or(s.n.refused(), c.fault); err != nil {
+		return nil, err
 	}
 	name, l, err := resolve(r.GetNamespace(), r.GetAlias())
 	if err != nil {

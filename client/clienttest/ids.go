@@ -1,6 +1,7 @@
 package clienttest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -41,11 +42,11 @@ func (s snowflakes) Generate(ctx context.Context, r *pb.SnowflakeGenerateRequest
 	c := s.n.cluster
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.fault != nil {
-		return nil, c.fault
+	if err := cmp.Or(s.n.refused(), c.fault); err != nil {
+		return nil, err
 	}
 	if c.atOnce > 0 && int(r.GetCount()) > c.atOnce {
-		return nil, fmt.Errorf("%w: %d of one tick", seq.ErrOverloaded, c.atOnce)
+		return nil, fmt.Errorf("%w: %d of one tick", seq.ErrTickUsedUp, c.atOnce)
 	}
 	name, l, err := resolve(r.GetNamespace(), r.GetAlias())
 	if err != nil {

@@ -38,8 +38,8 @@ func (c *Cluster) TagOwner(name string) int { return c.Owner(c.Mapping.SectionOf
 // own finds a tag that this node serves, under c.mu.
 func (s segments) own(name string) (*tag, error) {
 	c := s.n.cluster
-	if c.fault != nil {
-		return nil, c.fault
+	if err := cmp.Or(s.n.refused(), c.fault); err != nil {
+		return nil, err
 	}
 	id := c.Mapping.SectionOfName(name)
 	if owner := c.effective[id]; owner != s.n.index {

@@ -1,6 +1,7 @@
 package clienttest
 
 import (
+	"cmp"
 	"context"
 	"net"
 	"sync"
@@ -77,8 +78,8 @@ func (n *Node) serve(b *pb.Batch, do func(i int, key *uint64, count uint64)) ([]
 // one serves a key under c.mu.
 func (n *Node) one(b *pb.Batch, i int, uid seq.UID, do func(i int, key *uint64, count uint64)) error {
 	c := n.cluster
-	if c.fault != nil {
-		return c.fault
+	if err := cmp.Or(n.refused(), c.fault); err != nil {
+		return err
 	}
 	space, err := c.Mapping.Space(b.GetSpace())
 	if err != nil {

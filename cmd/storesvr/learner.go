@@ -17,7 +17,7 @@ import (
 	"github.com/seqsvr/seqsvr/storesvr"
 )
 
-// joinTime bounds how long a store of the cluster is waited for.
+// joinTime bounds how long the stores of the cluster are waited for, all together.
 const joinTime = 10 * time.Second
 
 // initLearner makes a store of what the cluster's stores tell about themselves.
@@ -39,7 +39,7 @@ func initLearner(ctx context.Context, o *initOptions, fs *pflag.FlagSet) error {
 	if err != nil {
 		return fmt.Errorf("%w: %w", storesvr.ErrConfig, err)
 	}
-	id, err := askOne(ctx, o.join, secured.DialOptions()...)
+	id, err := ask(ctx, o.join, secured.DialOptions()...)
 	if err != nil {
 		return fmt.Errorf("init learner %q: %w", o.Name, err)
 	}
@@ -47,13 +47,13 @@ func initLearner(ctx context.Context, o *initOptions, fs *pflag.FlagSet) error {
 		return fmt.Errorf("init learner %q: %w: the stores are of %q, not %q", o.Name, seq.ErrForeignCluster, id.Ref.Cluster, o.ClusterID)
 	}
 	return storesvr.InitLearner(storesvr.LearnerConfig{DataDir: o.DataDir, ClusterID: id.Ref.Cluster, Name: o.Name,
-		Era: id.Ref.Era, Mapping: id.Mapping})
+		Era: id.Ref.Era, Mapping: id.Mapping, Floors: id.Floors})
 }
 
-// askOne is who the first store says it is that answers and votes.
-func askOne(ctx context.Context, addrs []string, dial ...grpc.DialOption) (quorum.Identity, error) {
-	ctx, cancel := context.WithTimeout(ctx, joinTime)
-	defer cancel()
+// ask is who a store says it is that answers and votes, with the highest floors
+// that any of them tells: each has that of worker ids by its own clock.
+func ask(ctx context.Context, addrs []string, dial ...grpc.DialOption) (quorum.Identity, error) {
+	var one quorum.Identity
 	var errs []error
 	for _, addr := range addrs {
 		client, err := storeclient.Dial(addr, dial...)
@@ -61,15 +61,23 @@ func askOne(ctx context.Context, addrs []string, dial ...grpc.DialOption) (quoru
 			errs = append(errs, err)
 			continue
 		}
-		id, err := client.Describe(ctx)
+		within, cancel := context.WithTimeout(ctx, joinTime/time.Duration(len(addrs)))
+		id, err := client.Describe(within)
+		cancel()
 		_ = client.Close() // nothing is under way
-		if err == nil && id.Voting {
-			return id, nil
+		if err == nil && id.Voting && (one.UUID == "" || one.Ref.Era == id.Ref.Era) {
+			floors := one.Floors.Over(id.Floors)
+			one = id
+			one.Floors = floors
+			continue
 		}
 		if err == nil {
 			err = fmt.Errorf("store at %s: %w: %s", addr, seq.ErrNotVoting, id.State)
 		}
 		errs = append(errs, err)
+	}
+	if one.UUID != "" {
+		return one, nil
 	}
 	return quorum.Identity{}, errors.Join(errs...)
 }

@@ -53,11 +53,13 @@ var pairs = []struct {
 	{pb.ErrorCode_ERROR_CODE_BAD_MAPPING, codes.InvalidArgument, seq.ErrBadMapping},
 	{pb.ErrorCode_ERROR_CODE_NO_LEASE, codes.Unavailable, seq.ErrNoLease},
 	{pb.ErrorCode_ERROR_CODE_NO_QUORUM, codes.Unavailable, seq.ErrNoQuorum},
+	{pb.ErrorCode_ERROR_CODE_TICK_USED_UP, codes.ResourceExhausted, seq.ErrTickUsedUp}, // before the sentinel that it wraps
 	{pb.ErrorCode_ERROR_CODE_OVERLOADED, codes.ResourceExhausted, seq.ErrOverloaded},
 	{pb.ErrorCode_ERROR_CODE_SHUTTING_DOWN, codes.Unavailable, seq.ErrShuttingDown},
 	{pb.ErrorCode_ERROR_CODE_NO_ROUTE, codes.Unavailable, seq.ErrNoRoute},
 	{pb.ErrorCode_ERROR_CODE_UNKNOWN_NAMESPACE, codes.NotFound, seq.ErrUnknownNamespace},
 	{pb.ErrorCode_ERROR_CODE_WORKERS_EXHAUSTED, codes.ResourceExhausted, seq.ErrWorkersExhausted},
+	{pb.ErrorCode_ERROR_CODE_WORKERS_KEPT, codes.ResourceExhausted, seq.ErrWorkersKept},
 	{pb.ErrorCode_ERROR_CODE_UNSAFE_CHANGE, codes.FailedPrecondition, seq.ErrUnsafeChange},
 	{pb.ErrorCode_ERROR_CODE_DATACENTER_TAKEN, codes.FailedPrecondition, seq.ErrDatacenterTaken},
 	{pb.ErrorCode_ERROR_CODE_CLOCK_OFF, codes.Unavailable, seq.ErrClockOff},

@@ -147,6 +147,19 @@ func (g guard) finish(method string, err *error) {
 	}
 }
 
+// QuorumHealth is the service name under which grpc.health.v1 of an AllocSvr says whether
+// it has a quorum of stores, and that of a router whether any AllocSvr that it reaches
+// has: NOT_SERVING if not. The answer waits for nothing.
+const QuorumHealth = "quorum"
+
+// Serving is the status of what does or does not work.
+func Serving(works bool) healthpb.HealthCheckResponse_ServingStatus {
+	if works {
+		return healthpb.HealthCheckResponse_SERVING
+	}
+	return healthpb.HealthCheckResponse_NOT_SERVING
+}
+
 // RegisterHealth serves grpc.health.v1 and reflection. Call it after the services
 // are registered and before Serve. The health of the empty name starts as SERVING;
 // Shutdown on the result tells balancers that the process leaves.

@@ -20,6 +20,7 @@ type Snapshot struct {
 	Sources    []string // names of the stores that were read, at least W
 	Begun      time.Time
 	LeaseBound time.Duration
+	Floors     quorum.Floors          // of the era
 	States     []quorum.RegisterState // by name
 }
 
@@ -37,6 +38,7 @@ func (c *Care) Snapshot(ctx context.Context) (Snapshot, error) {
 	snap := Snapshot{Cluster: c.cluster, Era: c.era, List: c.list, Mapping: voters[0].id.Mapping, Begun: begun, LeaseBound: longest(voters)}
 	for _, s := range voters {
 		snap.Sources = append(snap.Sources, s.Name)
+		snap.Floors = snap.Floors.Over(s.id.Floors)
 	}
 	for _, st := range merge(voters) {
 		snap.States = append(snap.States, st)

@@ -185,6 +185,18 @@ func (c *Client) Vouch(ctx context.Context, cluster string, nonce uint64, claims
 	return c.identity("vouch", reply)
 }
 
+// WindowsOver tells the store, durably, that no process from before the restore holds a
+// snowflake worker id or a window of one. Errors: seq.ErrForeignCluster, seq.ErrStaleEra,
+// seq.ErrBadArgument without a reason, seq.ErrStoreFull. Safe to retry.
+func (c *Client) WindowsOver(ctx context.Context, cluster string, era seq.Era, reason string) (*pb.DescribeReply, error) {
+	reply, err := c.calls.WindowsOver(c.meant(ctx), &pb.WindowsOverRequest{ClusterId: cluster, Era: uint64(era), Reason: reason})
+	if err == nil {
+		_, err = c.identity("end the wait for windows", reply)
+		return reply, err
+	}
+	return nil, c.wrap("end the wait for windows", err)
+}
+
 // Dump reads everything that the store has on disk, whether or not it votes, and hands
 // it to take in the order of the names. ref, if not zero, must be the store's own:
 // seq.ErrStaleEra. An error means that it is not whole.

@@ -54,7 +54,7 @@ func (c Cluster) Complete() error {
 }
 
 // Connect asks the stores at the addresses who they are until W of them vote as one
-// cluster, binding those that are new, or until ctx ends: seq.ErrNoQuorum then, with a
+// cluster, binding those that are new, or until ctx ends: a *Shortfall then, with a
 // reason for each. Stores that do not answer are taken along; the Ref of each later
 // request checks them. If the member list was changed since the addresses were written
 // down, the stores that are left of them lead to the others: the Cluster has the voters of
@@ -102,9 +102,11 @@ func Connect(ctx context.Context, addrs []string, opts ...grpc.DialOption) (Clus
 		if voter := quorumOf(stores); voter != nil {
 			return clusterOf(voter.id, stores)
 		}
+		short := shortfall(stores)
+		tell(opts, short)
 		select {
 		case <-ctx.Done():
-			return fail(shortfall(stores))
+			return fail(short)
 		case <-time.After(retryPause):
 		}
 	}
@@ -244,16 +246,49 @@ func clusterOf(id quorum.Identity, stores []*candidate) (Cluster, error) {
 	return c, nil
 }
 
-// shortfall says for each store why it does not count.
-func shortfall(stores []*candidate) error {
-	err := seq.ErrNoQuorum
+// Shortfall is the seq.ErrNoQuorum of Connect.
+type Shortfall struct {
+	Missing []string // addresses of the stores that do not vote or did not answer
+	why     error
+}
+
+// Error says for each store why it does not count.
+func (s *Shortfall) Error() string { return s.why.Error() }
+
+// Unwrap makes errors.Is(err, seq.ErrNoQuorum) hold.
+func (s *Shortfall) Unwrap() error { return s.why }
+
+// telling is a grpc.DialOption that only Connect knows.
+type telling struct {
+	grpc.EmptyDialOption
+	tell func(*Shortfall)
+}
+
+// Telling has Connect tell after each round in which too few stores voted which those
+// were, from the goroutine that called it.
+func Telling(tell func(*Shortfall)) grpc.DialOption { return telling{tell: tell} }
+
+func tell(opts []grpc.DialOption, short *Shortfall) {
+	for _, o := range opts {
+		if t, ok := o.(telling); ok {
+			t.tell(short)
+		}
+	}
+}
+
+// shortfall says which stores are missing.
+func shortfall(stores []*candidate) *Shortfall {
+	short := &Shortfall{why: seq.ErrNoQuorum}
 	for _, s := range stores {
 		switch {
 		case s.err != nil:
-			err = fmt.Errorf("%w; %w", err, s.err)
+			short.why = fmt.Errorf("%w; %w", short.why, s.err)
 		default:
-			err = fmt.Errorf("%w; store %s: %s", err, s.client.addr, s.id.State)
+			short.why = fmt.Errorf("%w; store %s: %s", short.why, s.client.addr, s.id.State)
+		}
+		if s.err != nil || !s.id.Voting {
+			short.Missing = append(short.Missing, s.client.addr)
 		}
 	}
-	return err
+	return short
 }

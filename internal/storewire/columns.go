@@ -94,6 +94,7 @@ func leaseColumns(items []quorum.LeaseItem) *pb.SectionColumns {
 	c := sections(len(items), func(i int) seq.Register { return items[i].Register })
 	if c != nil {
 		c.Rounds = column(len(items), func(i int) uint64 { return items[i].Round })
+		c.Seals = column(len(items), func(i int) uint64 { return items[i].Seal })
 	}
 	return c
 }
@@ -103,9 +104,20 @@ func leaseItems(c *pb.SectionColumns, items []*pb.LeaseItem) ([]quorum.LeaseItem
 	if c == nil {
 		return leasesFromProto(items), nil
 	}
-	return sectionItems(c, func(r seq.Register, round, _ uint64) quorum.LeaseItem {
+	out, err := sectionItems(c, func(r seq.Register, round, _ uint64) quorum.LeaseItem {
 		return quorum.LeaseItem{Register: r, Round: round}
 	})
+	if err != nil {
+		return nil, err
+	}
+	seals, err := read("seals", c.GetSeals(), len(out))
+	if err != nil {
+		return nil, err
+	}
+	for i := range out {
+		out[i].Seal = seals.at(i)
+	}
+	return out, nil
 }
 
 // resultColumns is nil if the results do not fit.
@@ -127,16 +139,18 @@ func resultColumns(results []quorum.Result) *pb.ResultColumns {
 	out.AcceptedRounds = column(n, func(i int) uint64 { return results[i].Accepted.Round })
 	out.AcceptedSessions = column(n, func(i int) uint64 { return uint64(results[i].Accepted.Session) })
 	out.Maxes = column(n, func(i int) uint64 { return results[i].Max })
+	out.Floors = column(n, func(i int) uint64 { return results[i].Floor })
 	out.Holders = column(n, func(i int) uint64 { return uint64(results[i].Holder) })
 	out.RemainingUs = column(n, func(i int) uint64 { return micros(results[i].Remaining) })
+	out.Seals = column(n, func(i int) uint64 { return results[i].Seal })
 	return out
 }
 
 func resultsFromColumns(c *pb.ResultColumns) ([]quorum.Result, error) {
 	n := len(c.GetVerdicts())
-	var by [7]cells
+	var by [9]cells
 	for k, values := range [...][]uint64{c.GetPromisedRounds(), c.GetPromisedSessions(), c.GetAcceptedRounds(),
-		c.GetAcceptedSessions(), c.GetMaxes(), c.GetHolders(), c.GetRemainingUs()} {
+		c.GetAcceptedSessions(), c.GetMaxes(), c.GetHolders(), c.GetRemainingUs(), c.GetFloors(), c.GetSeals()} {
 		var err error
 		if by[k], err = read("values of one result column", values, n); err != nil {
 			return nil, err
@@ -148,7 +162,9 @@ func resultsFromColumns(c *pb.ResultColumns) ([]quorum.Result, error) {
 		r.Verdict = verdict(pb.Verdict(v))
 		r.Promised = seq.Epoch{Round: by[0].at(i), Session: seq.Session(by[1].at(i))}
 		r.Accepted = seq.Epoch{Round: by[2].at(i), Session: seq.Session(by[3].at(i))}
+		r.Floor = by[7].at(i)
 		r.Max, r.Holder, r.Remaining = by[4].at(i), seq.Session(by[5].at(i)), duration(by[6].at(i))
+		r.Seal = by[8].at(i)
 	}
 	return out, nil
 }

@@ -25,10 +25,12 @@ func ReplyToProto(r quorum.Reply) *pb.ResultsReply {
 			AcceptedRound:   res.Accepted.Round,
 			AcceptedSession: uint64(res.Accepted.Session),
 			Max:             res.Max,
+			Floor:           res.Floor,
 			Payload:         res.Payload,
 			Holder:          uint64(res.Holder),
 			RemainingUs:     micros(res.Remaining),
 			Message:         res.Message,
+			Seal:            res.Seal,
 		}
 		if res.Register != "" {
 			out.Results[i].Register = []byte(res.Register)
@@ -58,10 +60,12 @@ func ReplyFromProto(r *pb.ResultsReply) (out quorum.Reply, err error) {
 			Promised:  seq.Epoch{Round: res.GetPromisedRound(), Session: seq.Session(res.GetPromisedSession())},
 			Accepted:  seq.Epoch{Round: res.GetAcceptedRound(), Session: seq.Session(res.GetAcceptedSession())},
 			Max:       res.GetMax(),
+			Floor:     res.GetFloor(),
 			Payload:   res.GetPayload(),
 			Holder:    seq.Session(res.GetHolder()),
 			Remaining: duration(res.GetRemainingUs()),
 			Message:   res.GetMessage(),
+			Seal:      res.GetSeal(),
 		}
 	}
 	return out, nil
@@ -115,6 +119,7 @@ func DescribeToProto(id quorum.Identity) *pb.DescribeReply {
 		MaxLeaseUs: uint64(id.MaxLease.Microseconds()), GraceRemainingUs: micros(id.Grace), Commits: id.Commits,
 		LeaseBoundUs: micros(id.LeaseBound), ListAgeUs: uint64(id.ListAge.Microseconds()), FilledVersion: id.Filled, Addr: id.Addr,
 		Nonce: id.Nonce, Seal: sealToProto(id.Seal), Remembered: claimsToProto(id.Remembered),
+		TagFloor: id.Floors.Tag, WorkerFloorMs: id.Floors.Worker,
 	}
 }
 
@@ -132,5 +137,6 @@ func DescribeFromProto(r *pb.DescribeReply) (quorum.Identity, error) {
 		MaxLease: duration(r.GetMaxLeaseUs()), Grace: duration(r.GetGraceRemainingUs()), Commits: r.GetCommits(),
 		LeaseBound: duration(r.GetLeaseBoundUs()), ListAge: duration(r.GetListAgeUs()), Filled: r.GetFilledVersion(), Addr: r.GetAddr(),
 		Nonce: r.GetNonce(), Seal: sealFromProto(r.GetSeal()), Remembered: ClaimsFromProto(r.GetRemembered()),
+		Floors: quorum.Floors{Tag: r.GetTagFloor(), Worker: r.GetWorkerFloorMs()},
 	}, nil
 }

@@ -165,7 +165,7 @@ func StepFromProto(r *pb.StepRequest) (out quorum.StepRequest, err error) {
 func leasesToProto(items []quorum.LeaseItem) []*pb.LeaseItem {
 	out := make([]*pb.LeaseItem, len(items))
 	for i, it := range items {
-		out[i] = &pb.LeaseItem{Register: []byte(it.Register), Round: it.Round}
+		out[i] = &pb.LeaseItem{Register: []byte(it.Register), Round: it.Round, Seal: it.Seal}
 	}
 	return out
 }
@@ -176,7 +176,7 @@ func leasesFromProto(items []*pb.LeaseItem) []quorum.LeaseItem {
 	}
 	out := make([]quorum.LeaseItem, len(items))
 	for i, it := range items {
-		out[i] = quorum.LeaseItem{Register: seq.Register(it.GetRegister()), Round: it.GetRound()}
+		out[i] = quorum.LeaseItem{Register: seq.Register(it.GetRegister()), Round: it.GetRound(), Seal: it.GetSeal()}
 	}
 	return out
 }

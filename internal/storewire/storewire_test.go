@@ -50,7 +50,7 @@ func TestEveryMessageArrivesAsItWasSent(t *testing.T) {
 	travel(t, quorum.ReleaseRequest{Ref: ref, Session: 7, Secret: seq.Secret{3}, Items: leases, All: true, To: 8}, ReleaseToProto, ReleaseFromProto)
 	travel(t, quorum.Reply{UUID: "u", Claim: claims[0], Results: []quorum.Result{
 		{Register: "tx", Verdict: quorum.VerdictFull, Promised: seq.Epoch{Round: 1, Session: 2}, Accepted: seq.Epoch{Round: 3, Session: 4},
-			Max: 5, Payload: []byte("p"), Holder: 6, Remaining: 7 * time.Microsecond, Message: "m"},
+			Max: 5, Floor: 4, Payload: []byte("p"), Holder: 6, Remaining: 7 * time.Microsecond, Message: "m"},
 		{Verdict: quorum.VerdictOK},
 	}}, ReplyToProto, ReplyFromProto)
 	travel(t, quorum.RenewReply{UUID: "u", BootCount: 1, Reset: true, Lost: leases, Refused: leases[1:], RouteVersion: 2, Commits: 3, Seal: [16]byte{5}, Remembered: claims, Nonce: 6,
@@ -82,7 +82,7 @@ func TestBatchesOfSectionsArriveAsTheyWereSent(t *testing.T) {
 				release.Items = append(release.Items, quorum.LeaseItem{Register: reg, Round: v})
 				reply.Results = append(reply.Results, quorum.Result{Verdict: quorum.Verdict(v % 8),
 					Promised: seq.Epoch{Round: v, Session: seq.Session(v)}, Accepted: seq.Epoch{Round: v, Session: seq.Session(v)},
-					Max: v, Holder: seq.Session(v), Remaining: time.Duration(v%1000) * time.Microsecond})
+					Max: v, Floor: v / 2, Holder: seq.Session(v), Remaining: time.Duration(v%1000) * time.Microsecond})
 			}
 			renew := quorum.RenewRequest{Ref: ref, Session: 7, Lease: time.Second, Attach: release.Items, Drop: release.Items[:50]}
 			travel(t, read, ReadToProto, ReadFromProto)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
 )
 
@@ -44,6 +45,7 @@ type Config struct {
 	MaxLease   time.Duration          // longest lease that may be asked for
 	LeaseBound time.Duration          // longest lease ever granted, as on disk
 	Start      time.Duration          // now: later than any answer of the process before
+	Floors     quorum.Floors          // of the era, as on disk
 }
 
 // Acceptor is the state of one store.
@@ -53,6 +55,9 @@ type Acceptor struct {
 	sessions map[seq.Session]*session
 	ended    endedSessions
 	reserved map[seq.Register]reservation
+	// seals are what owners left with a release, until something is accepted under another
+	// epoch. After a restart there are none.
+	seals map[seq.Register]uint64
 	// protected are the leases whose epoch a merge took away. They end by time, or with
 	// their holder's session.
 	protected map[seq.Register]protection
@@ -60,6 +65,7 @@ type Acceptor struct {
 	// again under it, and grace does not keep others out.
 	released map[seq.Register]seq.Epoch
 
+	floors    quorum.Floors
 	maxLease  time.Duration
 	bound     time.Duration // every lease ever granted <= bound, which is on disk
 	graceEnds time.Duration
@@ -90,7 +96,9 @@ func New(cfg Config) (*Acceptor, error) {
 		sessions:  map[seq.Session]*session{},
 		reserved:  map[seq.Register]reservation{},
 		protected: map[seq.Register]protection{},
+		seals:     map[seq.Register]uint64{},
 		released:  map[seq.Register]seq.Epoch{},
+		floors:    cfg.Floors,
 		maxLease:  cfg.MaxLease,
 		bound:     cfg.LeaseBound,
 		graceEnds: cfg.Start + GraceOf(cfg.LeaseBound),
@@ -117,6 +125,12 @@ func (a *Acceptor) LeaseBound() time.Duration { return a.bound }
 // grace is as long as the bound that the disk has. It never lowers it.
 func (a *Acceptor) SetLeaseBound(bound time.Duration) { a.bound = max(a.bound, bound) }
 
+// Floors are those of the era.
+func (a *Acceptor) Floors() quorum.Floors { return a.floors }
+
+// SetFloors has floors count that are on disk by now.
+func (a *Acceptor) SetFloors(f quorum.Floors) { a.floors = f }
+
 // SetMaxLease changes the longest lease that Renew grants from now on; what was granted
 // stays.
 func (a *Acceptor) SetMaxLease(longest time.Duration) { a.maxLease = longest }
@@ -132,6 +146,9 @@ func (a *Acceptor) set(r seq.Register, reg *register, next State) error {
 		return fmt.Errorf("%w: %s: max %d after %d", ErrInvariant, r, next.Max, old.Max)
 	case next.Promised.Less(next.Accepted):
 		return fmt.Errorf("%w: %s: accepted %s above promised %s", ErrInvariant, r, next.Accepted, next.Promised)
+	}
+	if next.Accepted != old.Accepted {
+		delete(a.seals, r)
 	}
 	if reg == nil {
 		reg = a.registers.add(r)

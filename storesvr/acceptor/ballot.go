@@ -35,9 +35,9 @@ func (a *Acceptor) read(r seq.Register, who seq.Session, now time.Duration) quor
 	reg := a.registers.find(r)
 	st, known := reg.committed()
 	if !known {
-		return quorum.Result{Verdict: quorum.VerdictUnknown}
+		return a.resultOf(quorum.VerdictUnknown, r, State{})
 	}
-	res := resultOf(quorum.VerdictOK, st)
+	res := a.resultOf(quorum.VerdictOK, r, st)
 	res.Payload = st.Payload
 	current := reg.now
 	if holder, remaining := a.holder(r, current.Promised, now); holder != 0 {
@@ -72,20 +72,20 @@ func (a *Acceptor) prepare(item quorum.PrepareItem, who seq.Session, now time.Du
 	st := reg.state()
 	if reg == nil {
 		if !item.Create || !r.OnDemand() {
-			return quorum.Result{Verdict: quorum.VerdictUnknown}, nil
+			return a.resultOf(quorum.VerdictUnknown, r, State{}), nil
 		}
 		if err := r.Validate(); err != nil {
-			return refused(st, err.Error()), nil
+			return a.refused(r, st, err.Error()), nil
 		}
 	}
 	if e.Less(st.Promised) {
-		return resultOf(quorum.VerdictNack, st), nil
+		return a.resultOf(quorum.VerdictNack, r, st), nil
 	}
 	if a.ended.has(who) {
-		return refused(st, "the session has ended"), nil
+		return a.refused(r, st, "the session has ended"), nil
 	}
 	if b := a.barred(r, st.Promised, who, now); b.verdict != quorum.VerdictOK {
-		res := resultOf(b.verdict, st)
+		res := a.resultOf(b.verdict, r, st)
 		res.Holder, res.Remaining = b.holder, b.remaining
 		return res, nil
 	}
@@ -96,8 +96,8 @@ func (a *Acceptor) prepare(item quorum.PrepareItem, who seq.Session, now time.Du
 			return quorum.Result{}, err
 		}
 	}
-	res := resultOf(quorum.VerdictOK, st)
-	res.Payload = st.Payload
+	res := a.resultOf(quorum.VerdictOK, r, st)
+	res.Payload, res.Seal = st.Payload, a.seals[r]
 	return res, nil
 }
 
@@ -125,13 +125,13 @@ func (a *Acceptor) step(item quorum.StepItem, who seq.Session, limits Limits) (q
 	reg := a.registers.find(r)
 	st := reg.state()
 	if reg == nil {
-		return quorum.Result{Verdict: quorum.VerdictUnknown}, nil
+		return a.resultOf(quorum.VerdictUnknown, r, State{}), nil
 	}
 	if e.Less(st.Promised) {
-		return resultOf(quorum.VerdictNack, st), nil
+		return a.resultOf(quorum.VerdictNack, r, st), nil
 	}
 	if why := refusal(item, limits); why != "" {
-		return refused(st, why), nil
+		return a.refused(r, st, why), nil
 	}
 	next := st
 	next.Promised, next.Accepted, next.Max = e, e, max(st.Max, item.Max)
@@ -148,7 +148,7 @@ func (a *Acceptor) step(item quorum.StepItem, who seq.Session, limits Limits) (q
 			return quorum.Result{}, err
 		}
 	}
-	return resultOf(quorum.VerdictOK, next), nil
+	return a.resultOf(quorum.VerdictOK, r, next), nil
 }
 
 // refusal says which rule of the register the write breaks, "" for none.
@@ -171,12 +171,16 @@ func same(a, b State) bool {
 		a.PayloadMax == b.PayloadMax && bytes.Equal(a.Payload, b.Payload)
 }
 
-func resultOf(v quorum.Verdict, st State) quorum.Result {
-	return quorum.Result{Verdict: v, Promised: st.Promised, Accepted: st.Accepted, Max: st.Max}
+// resultOf is the state as everybody is shown it. A register counts for no less than the
+// floor of its kind, and one that there is not for as much as one that was just made: what
+// the eras before handed out under it may not have been in the backup.
+func (a *Acceptor) resultOf(v quorum.Verdict, r seq.Register, st State) quorum.Result {
+	floor := a.floors.Of(r)
+	return quorum.Result{Verdict: v, Promised: st.Promised, Accepted: st.Accepted, Max: max(st.Max, floor), Floor: floor}
 }
 
-func refused(st State, why string) quorum.Result {
-	res := resultOf(quorum.VerdictRefused, st)
+func (a *Acceptor) refused(r seq.Register, st State, why string) quorum.Result {
+	res := a.resultOf(quorum.VerdictRefused, r, st)
 	res.Message = why
 	return res
 }

@@ -349,3 +349,27 @@ func TestAShorterRenewalDoesNotShortenTheLease(t *testing.T) {
 	b.now += lease - 1
 	b.want("within the longer lease", b.prepare(section, 2, bob), quorum.VerdictHeld)
 }
+
+func TestAPromiseTellsWhatTheReleaseLeftUntilSomethingElseIsAccepted(t *testing.T) {
+	b := newBench(t)
+	b.prepare(section, 1, alice)
+	b.step(section, 1, alice, 10)
+	b.renew(alice, 1, item(section, 1))
+	stale := quorum.LeaseItem{Register: section, Round: 9, Seal: 66}
+	b.release(quorum.ReleaseRequest{Session: alice, Items: []quorum.LeaseItem{stale, {Register: section, Round: 1, Seal: 77}, stale}, To: bob})
+	for round := uint64(2); round < 4; round++ { // the first answer may be lost
+		if got := b.prepare(section, round, bob).Seal; got != 77 {
+			t.Errorf("promise %d shows %d, want 77", round, got)
+		}
+	}
+	b.step(section, 3, bob, 20)
+	if got := b.prepare(section, 4, bob).Seal; got != 0 {
+		t.Errorf("after another epoch was accepted: %d, want 0", got)
+	}
+	b.step(section, 4, bob, 20)
+	b.release(quorum.ReleaseRequest{Session: bob, Items: []quorum.LeaseItem{{Register: section, Round: 4, Seal: 88}}})
+	b.restart(0)
+	if got := b.prepare(section, 5, carol).Seal; got != 0 {
+		t.Errorf("after a restart: %d, want 0", got)
+	}
+}

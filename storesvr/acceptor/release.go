@@ -79,7 +79,13 @@ func (a *Acceptor) Release(req quorum.ReleaseRequest, now time.Duration) (int, e
 		}
 	}
 	for _, item := range req.Items {
-		free(item.Register, item.Round)
+		before := given
+		if free(item.Register, item.Round); given == before {
+			continue
+		}
+		if delete(a.seals, item.Register); item.Seal != 0 {
+			a.seals[item.Register] = item.Seal
+		}
 	}
 	if req.All {
 		if s != nil {

@@ -19,7 +19,7 @@ import (
 	"github.com/seqsvr/seqsvr/storesvr/disk"
 )
 
-var now = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+var taken = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
 // sample is a small sound cluster.
 func sample(t *testing.T) (Manifest, []quorum.RegisterState) {
@@ -32,8 +32,8 @@ func sample(t *testing.T) (Manifest, []quorum.RegisterState) {
 	document := append(binary.BigEndian.AppendUint64(nil, 12), "table"...)
 	states := []quorum.RegisterState{
 		{Register: seq.TagRegister("orders"), Promised: epoch, Accepted: epoch, Max: 900},
-		{Register: seq.WorkerRegister("ns", 1, 2), Promised: epoch, Accepted: epoch, Max: uint64(now.Add(-time.Hour).UnixMilli())},
-		{Register: seq.WorkerRegister("ns", 1, 3), Promised: epoch, Accepted: epoch, Max: uint64(now.Add(5 * time.Hour).UnixMilli())},
+		{Register: seq.WorkerRegister("ns", 1, 2), Promised: epoch, Accepted: epoch, Max: uint64(taken.Add(-time.Hour).UnixMilli())},
+		{Register: seq.WorkerRegister("ns", 1, 3), Promised: epoch, Accepted: epoch, Max: uint64(taken.Add(5 * time.Hour).UnixMilli())},
 	}
 	for id := range 4 {
 		states = append(states, quorum.RegisterState{Register: seq.SectionRegister(seq.SectionID(id)), Promised: epoch, Accepted: epoch, Max: 1000 * uint64(id)})
@@ -45,13 +45,13 @@ func sample(t *testing.T) (Manifest, []quorum.RegisterState) {
 		}
 		states = append(states, st)
 	}
-	return Manifest{Cluster: "c1", Era: 3, Mapping: mapping, Sources: []string{"a", "b"}, Taken: now, LeaseBound: 2 * time.Second}, states
+	return Manifest{Cluster: "c1", Era: 3, Mapping: mapping, Sources: []string{"a", "b"}, Taken: taken, LeaseBound: 2 * time.Second}, states
 }
 
 func order(t *testing.T) Restore {
 	t.Helper()
 	return Restore{DataDir: filepath.Join(t.TempDir(), "store"), Name: "a", Names: []string{"a", "b", "c"}, Cluster: "c1", Era: 4,
-		Bump: DefaultBump, WorkerMargin: DefaultWorkerMargin, Now: now}
+		Bump: DefaultBump, WorkerMargin: DefaultWorkerMargin}
 }
 
 func TestWhatIsWrittenIsRead(t *testing.T) {
@@ -174,13 +174,16 @@ func TestARestoreBeginsAboveEverythingThatMayHaveBeenHandedOut(t *testing.T) {
 				t.Errorf("%s: max %d, want %d", st.Register, now.Max, want)
 			}
 		case seq.KindWorker:
-			if want := max(st.Max, uint64(o.Now.Add(DefaultWorkerMargin).UnixMilli())); now.Max != want {
-				t.Errorf("%s: mark %d, want %d", st.Register, now.Max, want)
+			if got := max(now.Max, meta.Floors.Made(taken).Worker); now.Max != st.Max || got < uint64(taken.Add(time.Hour).UnixMilli()) {
+				t.Errorf("%s: mark %d, counts for %d", st.Register, now.Max, got)
 			}
 		}
 		if st.Register.Kind() != seq.KindDocument && (now.Accepted == st.Accepted || now.Promised == st.Promised || now.Promised != now.Accepted) {
 			t.Errorf("%s: accepted %s, promised %s: an epoch of before goes on", st.Register, now.Accepted, now.Promised)
 		}
+	}
+	if got := meta.Floors.Tag; got != DefaultBump {
+		t.Errorf("tags that the backup does not know begin at %d, want %d", got, DefaultBump)
 	}
 	routes := got[seq.RoutesRegister]
 	if version := binary.BigEndian.Uint64(routes.Payload); version <= 1<<30 || routes.Max != version || string(routes.Payload[8:]) != "table" {
@@ -191,6 +194,59 @@ func TestARestoreBeginsAboveEverythingThatMayHaveBeenHandedOut(t *testing.T) {
 	}
 	if err := o.Do(m, states); !errors.Is(err, disk.ErrExists) {
 		t.Errorf("over a database: got %v, want ErrExists", err)
+	}
+}
+
+func TestTheFloorOfWorkerIdsRestsOnTheClockOfTheStoreAndOnWhatTheBackupTellsOfTheTime(t *testing.T) {
+	m, states := sample(t)
+	floor := func(o Restore, clock time.Time) time.Time {
+		t.Helper()
+		c, err := o.Content(m, states)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return time.UnixMilli(int64(c.Floors.Made(clock).Worker)).UTC()
+	}
+	o := order(t)
+	states[2].Max = uint64(taken.Add(10 * time.Minute).UnixMilli()) // no further ahead than a store takes it
+	if got, want := floor(o, taken.AddDate(0, 1, 0)), taken.AddDate(0, 1, 0).Add(time.Hour); !got.Equal(want) {
+		t.Errorf("a month later: %v, want %v", got, want)
+	}
+	if got, want := floor(o, taken.AddDate(-1, 0, 0)), taken.Add(time.Hour); !got.Equal(want) {
+		t.Errorf("a clock that is a year behind: %v, want %v", got, want)
+	}
+	o.WorkerMargin = time.Minute
+	if got, want := floor(o, taken), taken.Add(time.Minute); !got.Equal(want) {
+		t.Errorf("a margin of a minute: %v, want %v", got, want)
+	}
+	o.WorkerMargin = time.Hour
+	states[2].Max = uint64(taken.Add(3 * time.Hour).UnixMilli()) // the backup was taken by a clock that is behind
+	if got, want := floor(o, taken), taken.Add(3*time.Hour); !got.Equal(want) {
+		t.Errorf("a mark that no store took before: %v, want %v", got, want)
+	}
+}
+
+func TestABackupOfARestoredEraBeginsAboveTheFloorsOfThatEra(t *testing.T) {
+	m, states := sample(t)
+	m.Floors = quorum.Floors{Tag: 3 * DefaultBump, Worker: uint64(taken.Add(2 * time.Hour).UnixMilli())}
+	var file bytes.Buffer
+	if err := Write(&file, m, states); err != nil {
+		t.Fatal(err)
+	}
+	m, states, err := Read(&file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := order(t).Content(m, states)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := c.Floors.Made(taken); got.Tag != 4*DefaultBump || got.Worker < m.Floors.Worker {
+		t.Errorf("got %+v after %+v", got, m.Floors)
+	}
+	m.Floors.Tag = 1 << 63
+	if _, err := order(t).Content(m, states); !errors.Is(err, ErrBump) {
+		t.Errorf("no room: got %v, want ErrBump", err)
 	}
 }
 

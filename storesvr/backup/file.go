@@ -29,6 +29,7 @@ type Manifest struct {
 	Taken      time.Time         `json:"taken"`   // begun
 	Registers  int               `json:"registers"`
 	LeaseBound time.Duration     `json:"lease_bound_ns"`
+	Floors     quorum.Floors     `json:"floors"`  // of that era, the highest of all sources; zero if it was not restored
 	Version    string            `json:"version"` // of the software
 }
 

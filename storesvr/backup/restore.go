@@ -21,10 +21,9 @@ const (
 	// DefaultBump is by how much sections and tags are raised: more than one counter
 	// hands out in an hour at a million a second.
 	DefaultBump = 1 << 32
-	// DefaultWorkerMargin is how far beyond the clock the marks of worker ids are raised:
-	// a store takes no mark more than an hour ahead of its own clock, so no id was issued
-	// beyond that.
-	DefaultWorkerMargin = time.Hour
+	// DefaultWorkerMargin is how far beyond its clock a store's floor of worker ids is: it
+	// takes no mark further ahead, so nobody holds a window that reaches beyond.
+	DefaultWorkerMargin = storesvr.WorkerAhead
 	// documentBump raises the versions of documents, which change some times a second at
 	// the very most.
 	documentBump = 1 << 32
@@ -43,9 +42,9 @@ type Restore struct {
 	// from the backup's on: the eras between were restored, perhaps of this same backup,
 	// and have handed out numbers above it.
 	Bump uint64
-	// WorkerMargin beyond Now is where the marks of worker ids are raised to.
+	// WorkerMargin beyond the clock of each store, at its first start, is the floor of all
+	// worker ids: nobody holds a window of the eras before that reaches further.
 	WorkerMargin time.Duration
-	Now          time.Time
 }
 
 // Do makes the store's database of the backup. Every store of the new era is made of the
@@ -58,7 +57,8 @@ func (o Restore) Do(m Manifest, states []quorum.RegisterState) error {
 	if err != nil {
 		return err
 	}
-	if err := disk.CreateFilled(o.DataDir, c.Identity, c.Registers, c.LeaseBound); err != nil {
+	with := disk.Filling{Registers: c.Registers, LeaseBound: c.LeaseBound, Floors: c.Floors}
+	if err := disk.CreateFilled(o.DataDir, c.Identity, with); err != nil {
 		return fmt.Errorf("restore store %q: %w", o.Name, err)
 	}
 	return nil
@@ -71,6 +71,7 @@ type Content struct {
 	// LeaseBound is the longest lease of the era before: the store begins in the grace of
 	// such a one.
 	LeaseBound time.Duration
+	Floors     disk.Floors
 }
 
 // Content is what Do makes a database of, for those who keep it elsewhere. Errors are
@@ -90,13 +91,39 @@ func (o Restore) Content(m Manifest, states []quorum.RegisterState) (Content, er
 	if err != nil {
 		return fail(err)
 	}
+	floors, err := o.floors(m, states)
+	if err != nil {
+		return fail(err)
+	}
 	cfg := storesvr.InitConfig{DataDir: o.DataDir, ClusterID: o.Cluster, Name: o.Name, MemberNames: slices.Clone(o.Names)}
 	id, err := storesvr.NewIdentity(cfg)
 	if err != nil {
 		return fail(err)
 	}
 	id.Era, id.Mapping = o.Era, m.Mapping
-	return Content{Identity: id, Registers: raised, LeaseBound: max(m.LeaseBound, storesvr.DefaultMaxLease)}, nil
+	return Content{Identity: id, Registers: raised, LeaseBound: max(m.LeaseBound, storesvr.DefaultMaxLease), Floors: floors}, nil
+}
+
+// floors are what tags and worker ids begin with that the backup does not know, or whose
+// windows reach beyond what it knows. Tags begin where one begins that the backup has at
+// nothing. That of worker ids each store makes by its own clock, at its first start; what
+// the backup tells about the time is for one whose clock is behind.
+func (o Restore) floors(m Manifest, states []quorum.RegisterState) (disk.Floors, error) {
+	tag, err := o.up(quorum.RegisterState{Register: seq.TagRegister("of the era"), Max: m.Floors.Tag}, uint64(o.Era-m.Era), math.MaxInt64)
+	if err != nil {
+		return disk.Floors{}, err
+	}
+	since := m.Taken
+	for _, st := range states {
+		if st.Register.Kind() != seq.KindWorker {
+			continue
+		}
+		// W stores have taken the mark, at a time when it was no further ahead.
+		if at := time.UnixMilli(int64(min(st.Max, math.MaxInt64))).Add(-storesvr.WorkerAhead); at.After(since) {
+			since = at
+		}
+	}
+	return disk.Floors{Floors: quorum.Floors{Tag: tag, Worker: m.Floors.Worker}, Stamp: &disk.Stamp{Margin: o.WorkerMargin, Since: since}}, nil
 }
 
 // raise is every register as the new era begins with it: above all that may have been
@@ -121,11 +148,9 @@ func (o Restore) raise(m Manifest, states []quorum.RegisterState) (map[seq.Regis
 			next.Max, err = o.up(st, eras, uint64(seq.MaxSeq))
 		case seq.KindTag:
 			next.Max, err = o.up(st, eras, math.MaxInt64)
-		case seq.KindWorker:
-			next.Max = max(st.Max, uint64(max(0, o.Now.Add(o.WorkerMargin).UnixMilli())))
 		case seq.KindDocument:
 			next, err = raiseDocument(st, epoch, eras)
-		default: // the seat has no value
+		default: // the seat has no value; worker ids have a floor
 			next.Max = st.Max
 		}
 		if err != nil {

@@ -23,13 +23,18 @@ const FileName = "store.db"
 //
 // A crash leaves no database, at most a file named store.db.init-* that nothing reads.
 func Create(dir string, id Identity) error {
-	if err := create(dir, id, &content{}); err != nil {
+	return CreateFilled(dir, id, Filling{})
+}
+
+// CreateFilled is Create for a store that begins with something.
+func CreateFilled(dir string, id Identity, with Filling) error {
+	if err := create(dir, id, with); err != nil {
 		return fmt.Errorf("create database in %s: %w", dir, err)
 	}
 	return nil
 }
 
-func create(dir string, id Identity, with *content) (err error) {
+func create(dir string, id Identity, with Filling) (err error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return fmt.Errorf("%w: %w", ErrDirectory, err)
 	}
@@ -86,7 +91,7 @@ func syncPath(path string) error {
 	return errors.Join(f.Sync(), f.Close())
 }
 
-func fill(path string, id Identity, with *content) error {
+func fill(path string, id Identity, with Filling) error {
 	db, err := bolt.Open(path, 0o600, boltOptions())
 	if err != nil {
 		return err
@@ -97,11 +102,7 @@ func fill(path string, id Identity, with *content) error {
 			return err
 		}
 		id.Format = Format
-		record, err := encodeJSON(keyIdentity, id)
-		if err != nil {
-			return err
-		}
-		if err := meta.Put(keyIdentity, record); err != nil {
+		if err := putJSON(meta, keyIdentity, id); err != nil {
 			return err
 		}
 		for _, key := range [][]byte{keyBootCount, keyCommits, keyLeaseBound} {
@@ -132,7 +133,11 @@ func fill(path string, id Identity, with *content) error {
 		if err := all.put(sections); err != nil {
 			return err
 		}
-		return putMeta(meta, Update{LeaseBound: with.bound})
+		update := Update{LeaseBound: with.LeaseBound}
+		if with.Floors != (Floors{}) {
+			update.Floors = &with.Floors
+		}
+		return putMeta(meta, update)
 	})
 	return errors.Join(err, db.Close())
 }

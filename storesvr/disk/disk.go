@@ -29,6 +29,7 @@ var (
 
 	keyIdentity   = []byte("identity")
 	keyMembers    = []byte("members")
+	keyFloors     = []byte("floors")
 	keyBootCount  = []byte("boot_count")
 	keyCommits    = []byte("commits")
 	keyLeaseBound = []byte("lease_bound")
@@ -198,11 +199,12 @@ func putMeta(b *bolt.Bucket, u Update) error {
 		}
 	}
 	if u.Members != nil {
-		record, err := encodeJSON(keyMembers, u.Members)
-		if err != nil {
+		if err := putJSON(b, keyMembers, u.Members); err != nil {
 			return err
 		}
-		if err := b.Put(keyMembers, record); err != nil {
+	}
+	if u.Floors != nil {
+		if err := putJSON(b, keyFloors, u.Floors); err != nil {
 			return err
 		}
 	}
@@ -219,6 +221,14 @@ func putMeta(b *bolt.Bucket, u Update) error {
 		return b.Put(keyDistrusted, seal(keyDistrusted, []byte(u.Distrusted)))
 	}
 	return nil
+}
+
+func putJSON(b *bolt.Bucket, key []byte, v any) error {
+	record, err := encodeJSON(key, v)
+	if err != nil {
+		return err
+	}
+	return b.Put(key, record)
 }
 
 // Free is how many bytes the file system has left for this process.

@@ -145,6 +145,49 @@ func TestWhatWasCommittedIsThereAfterAReopen(t *testing.T) {
 	}
 }
 
+func TestFloorsAreWhatTheLastUpdateSaid(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "data")
+	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	made := Floors{Floors: quorum.Floors{Tag: 7, Worker: 5}, Stamp: &Stamp{Margin: time.Hour, Since: now}}
+	if err := CreateFilled(dir, testIdentity(t), Filling{Floors: made}); err != nil {
+		t.Fatal(err)
+	}
+	db, meta, _ := opened(t, dir)
+	if diff := cmp.Diff(made, meta.Floors); diff != "" {
+		t.Errorf("made (-want +got)\n%s", diff)
+	}
+	stamped := meta.Floors.Made(now.Add(time.Minute))
+	want := Floors{Floors: quorum.Floors{Tag: 7, Worker: uint64(now.Add(61 * time.Minute).UnixMilli())}}
+	if diff := cmp.Diff(want, stamped); diff != "" {
+		t.Errorf("by the store's clock (-want +got)\n%s", diff)
+	}
+	if _, err := db.Commit(Update{Floors: &stamped}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := db.Commit(Update{LeaseBound: 1}); err != nil {
+		t.Fatal(err)
+	}
+	db.Close()
+	if meta, _, err := Inspect(dir); err != nil || meta.Floors != stamped {
+		t.Errorf("after a reopen: %+v, %v", meta.Floors, err)
+	}
+}
+
+func TestAClockThatIsBehindWhatABackupKnowsMakesNoLowerFloor(t *testing.T) {
+	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	f := Floors{Stamp: &Stamp{Margin: time.Hour, Since: now}}
+	want := uint64(now.Add(time.Hour).UnixMilli())
+	for _, clock := range []time.Time{now, now.AddDate(-1, 0, 0), time.Unix(0, 0), {}} {
+		if got := f.Made(clock).Worker; got != want {
+			t.Errorf("at %v: %d, want %d", clock, got, want)
+		}
+	}
+	f.Worker = want + 5
+	if got := f.Made(now).Worker; got != want+5 {
+		t.Errorf("below the era's before: %d, want %d", got, want+5)
+	}
+}
+
 func TestZeroFieldsOfAnUpdateChangeNothing(t *testing.T) {
 	dir := created(t)
 	db, before, _ := opened(t, dir)

@@ -2,7 +2,6 @@ package disk
 
 import (
 	"fmt"
-	"time"
 
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/storesvr/acceptor"
@@ -18,7 +17,7 @@ func Create(dir string, _ Identity) error {
 }
 
 // CreateFilled is ErrDirectory.
-func CreateFilled(dir string, id Identity, _ map[seq.Register]acceptor.State, _ time.Duration) error {
+func CreateFilled(dir string, id Identity, _ Filling) error {
 	return Create(dir, id)
 }
 

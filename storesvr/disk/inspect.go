@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
-	"time"
 
 	bolt "go.etcd.io/bbolt"
 
@@ -30,29 +29,15 @@ func Inspect(dir string) (Meta, map[seq.Register]acceptor.State, error) {
 	return meta, registers, nil
 }
 
-// CreateFilled is Create for a store that begins with these registers, all that its
-// mapping and every store has among them, and in the grace of a lease of that length.
-func CreateFilled(dir string, id Identity, registers map[seq.Register]acceptor.State, bound time.Duration) error {
-	if err := create(dir, id, &content{registers, bound}); err != nil {
-		return fmt.Errorf("create database in %s: %w", dir, err)
-	}
-	return nil
-}
-
-// content is what a database begins with.
-type content struct {
-	registers map[seq.Register]acceptor.State
-	bound     time.Duration
-}
-
-func (c *content) put(others *bolt.Bucket, all *sections) error {
-	names := make([]seq.Register, 0, len(c.registers))
-	for r := range c.registers {
+// put puts the registers where they belong.
+func (c Filling) put(others *bolt.Bucket, all *sections) error {
+	names := make([]seq.Register, 0, len(c.Registers))
+	for r := range c.Registers {
 		names = append(names, r)
 	}
 	slices.Sort(names) // so that blocks of sections are put once
 	for _, r := range names {
-		st := c.registers[r]
+		st := c.Registers[r]
 		if id, section := r.Section(); section {
 			if err := all.set(id, st); err != nil {
 				return err

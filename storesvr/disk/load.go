@@ -84,6 +84,11 @@ func loadMeta(b *bolt.Bucket, meta *Meta) error {
 			return damaged(keyRemembered, err)
 		}
 	}
+	if record := b.Get(keyFloors); record != nil {
+		if err := decodeJSON(keyFloors, record, &meta.Floors); err != nil {
+			return damaged(keyFloors, err)
+		}
+	}
 	if record := b.Get(keyDistrusted); record != nil {
 		why, err := open(keyDistrusted, record)
 		if err != nil {

@@ -41,10 +41,42 @@ type Members struct {
 	Filled uint64 `json:"filled,omitempty"`
 }
 
+// Floors are those of the store's era. A restored store comes to that of workers by its own
+// clock, at its first start.
+type Floors struct {
+	quorum.Floors
+	// Stamp is what the floor of workers is still to be made of; nil: it is there, or there
+	// is none.
+	Stamp *Stamp `json:"stamp,omitempty"`
+}
+
+// Stamp makes a floor of worker ids: the store's clock, or Since if that is later, and
+// Margin beyond it.
+type Stamp struct {
+	Margin time.Duration `json:"margin_ns"`
+	Since  time.Time     `json:"since"` // it is later than that, whatever a clock says
+}
+
+// Made are the floors once the store has looked at its clock. The floor of workers is above
+// every mark that a store of the eras before can have taken by now, if the margin is as
+// much as those let a mark be ahead of their clocks, and none of them takes more.
+func (f Floors) Made(now time.Time) Floors {
+	if f.Stamp == nil {
+		return f
+	}
+	if now.Before(f.Stamp.Since) {
+		now = f.Stamp.Since
+	}
+	f.Worker = max(f.Worker, uint64(max(0, now.Add(f.Stamp.Margin).UnixMilli())))
+	f.Stamp = nil
+	return f
+}
+
 // Meta is all of a store's state but for the registers.
 type Meta struct {
 	Identity
 	Members    Members
+	Floors     Floors
 	BootCount  uint64         // times opened
 	Commits    uint64         // transactions over the life of the disk
 	LeaseBound time.Duration  // longest lease ever granted
@@ -61,13 +93,21 @@ type Update struct {
 	// before a later update raises it again. LeaseBound is not looked at.
 	NoLeases   bool
 	Members    *Members
+	Floors     *Floors
 	Distrusted string
 	Remembered []quorum.Claim // replaces all; nil leaves them. Not worth a transaction of its own
 }
 
+// Filling is what the database of a store begins with that is not empty.
+type Filling struct {
+	Registers  map[seq.Register]acceptor.State // all that its mapping and every store has may be among them
+	LeaseBound time.Duration                   // the store begins in the grace of a lease of that length
+	Floors     Floors
+}
+
 // Empty says whether there is nothing to commit.
 func (u *Update) Empty() bool {
-	return len(u.Changes) == 0 && u.LeaseBound == 0 && !u.NoLeases && u.Members == nil && u.Distrusted == ""
+	return len(u.Changes) == 0 && u.LeaseBound == 0 && !u.NoLeases && u.Members == nil && u.Floors == nil && u.Distrusted == ""
 }
 
 // NewKey draws the key of a store's seals: 32 random bytes.

@@ -28,8 +28,8 @@ var careMutants = []mutant{
 	},
 	{
 		line: 28, name: "backup restored without bump: worker marks",
-		file:  "storesvr/backup/restore.go",
-		edits: []edit{{old: "			next.Max = max(st.Max, uint64(max(0, o.Now.Add(o.WorkerMargin).UnixMilli())))\n", new: "			next.Max = st.Max\n"}},
+		file:  "storesvr/disk/types.go",
+		edits: []edit{{old: "	f.Worker = max(f.Worker, uint64(max(0, now.Add(f.Stamp.Margin).UnixMilli())))\n", new: ""}},
 		pkg:   "storesvr/backup", tests: []string{"TestARestoreBeginsAboveEverythingThatMayHaveBeenHandedOut"},
 	},
 }

@@ -245,6 +245,9 @@ func (b *database) Commit(u disk.Update) (uint64, error) {
 		return 0, fail
 	}
 	commits := d.apply(u)
+	if u.Floors != nil {
+		d.w.check.floored(d, u.Floors.Floors)
+	}
 	if fail != nil {
 		d.w.trace.add("%-8s commit failed, all the same written: %v", d.h.name, fail)
 		return 0, fail
@@ -280,6 +283,9 @@ func (d *simDisk) apply(u disk.Update) uint64 {
 	if u.Remembered != nil {
 		m.Remembered = u.Remembered
 	}
+	if u.Floors != nil {
+		m.Floors = *u.Floors
+	}
 	if u.Distrusted != "" {
 		m.Distrusted = u.Distrusted
 	}
@@ -305,6 +311,13 @@ func (d *simDisk) had(r seq.Register) uint64 {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.highest[r]
+}
+
+// peaked is the highest max of every register that was ever on this disk.
+func (d *simDisk) peaked() map[seq.Register]uint64 {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return maps.Clone(d.highest)
 }
 
 // hadAs is had for the store with that uuid.

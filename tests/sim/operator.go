@@ -275,6 +275,7 @@ func (w *world) learner(name string) content {
 	w.made++
 	c := content{registers: map[seq.Register]acceptor.State{}}
 	c.meta.Identity = disk.Identity{Cluster: w.ident.Ref.Cluster, UUID: fmt.Sprintf("uuid-%s-%d", name, w.made), Name: name, Era: w.check.present(), Mapping: w.ident.Mapping, Learner: true}
+	c.meta.Floors.Floors = w.floors(c.meta.Era)
 	for s := range seq.SectionID(w.ident.Mapping.Sections()) {
 		c.registers[seq.SectionRegister(s)] = acceptor.State{}
 	}

@@ -62,6 +62,14 @@ func (w *world) openStore(h *host, over chan struct{}) {
 	r, err := storesvr.NewReplica(storesvr.Config{
 		MaxLease: allocsvr.MaxLease, NearFull: nearFull, Logger: w.logger(h.name), Clock: h.clock, Wall: h.clock.Wall,
 	}, db, meta, registers)
+	if errors.Is(err, storesvr.ErrCommit) { // its first, after a restore
+		if w.lives(h, life) {
+			w.kill(h, life)
+			w.schedule(2*time.Second, func() { w.startStore(h) })
+		}
+		close(over)
+		return
+	}
 	if err != nil {
 		w.check.broken("I1-I3", "%s does not start on its own disk: %v", h.name, err)
 		close(over)

@@ -35,7 +35,7 @@ func (w *world) backup(ctx context.Context, h *host, c *storecare.Care, handed m
 		return err
 	}
 	m := backup.Manifest{Cluster: snap.Cluster, Era: snap.Era, Members: snap.List, Mapping: snap.Mapping, Sources: snap.Sources,
-		Taken: h.clock.Wall().UTC(), LeaseBound: snap.LeaseBound}
+		Floors: snap.Floors, Taken: h.clock.Wall().UTC(), LeaseBound: snap.LeaseBound}
 	var file bytes.Buffer
 	if err := backup.Write(&file, m, snap.States); err != nil {
 		return err
@@ -115,7 +115,7 @@ func (w *world) restore(ctx context.Context, h *host, o *order, say func(string)
 			continue
 		}
 		r := backup.Restore{DataDir: s.name, Name: s.name, Names: names, Cluster: w.ident.Ref.Cluster, Era: era,
-			Bump: backup.DefaultBump, WorkerMargin: w.opts.workerMargin(), Now: h.clock.Wall()}
+			Bump: backup.DefaultBump, WorkerMargin: w.opts.workerMargin()}
 		made, err := r.Content(m, states)
 		if err != nil {
 			return err
@@ -123,7 +123,7 @@ func (w *world) restore(ctx context.Context, h *host, o *order, say func(string)
 		made.Identity.UUID = "uuid-" + s.name
 		w.check.raised(made, from.era)
 		w.mu.Lock()
-		s.disk.install(content{meta: disk.Meta{Identity: made.Identity, LeaseBound: made.LeaseBound}, registers: made.Registers})
+		s.disk.install(content{meta: disk.Meta{Identity: made.Identity, LeaseBound: made.LeaseBound, Floors: made.Floors}, registers: made.Registers})
 		s.lost = false
 		w.mu.Unlock()
 	}
@@ -185,7 +185,7 @@ func (w *world) beginEra(era seq.Era, made []*host, o *order) {
 // had of what the backup knows (I2 over eras).
 func (c *checker) raised(made backup.Content, before seq.Era) {
 	for r, st := range made.Registers {
-		if k := r.Kind(); k != seq.KindSection && k != seq.KindTag && k != seq.KindWorker {
+		if k := r.Kind(); k != seq.KindSection && k != seq.KindTag {
 			continue
 		}
 		for _, h := range c.w.of(storeHost) {
@@ -197,12 +197,47 @@ func (c *checker) raised(made backup.Content, before seq.Era) {
 	}
 }
 
+// floored checks that the floors of a restored store are above all that any store of the
+// eras before ever had of what is made on demand: of every worker id, and of the tags that
+// the backup does not know.
+func (c *checker) floored(made *simDisk, floors quorum.Floors) {
+	id := made.identity()
+	for _, h := range c.w.of(storeHost) {
+		if h.disk.identity().Era >= id.Era {
+			continue
+		}
+		for r, had := range h.disk.peaked() {
+			if r.OnDemand() && had > floors.Of(r) && (r.Kind() == seq.KindWorker || !made.knows(r)) {
+				c.broken("I2", "%s of era %d has %s at %d at least, %s had %d", id.Name, id.Era, r, floors.Of(r), h.name, had)
+				return
+			}
+		}
+	}
+}
+
+// floors are the highest of the stores of the era that is in force.
+func (w *world) floors(era seq.Era) (f quorum.Floors) {
+	for _, h := range w.hosts {
+		if h.kind == storeHost && h.disk.identity().Era == era {
+			f = f.Over(h.disk.floors())
+		}
+	}
+	return f
+}
+
 // knows says whether the register is on the disk.
 func (d *simDisk) knows(r seq.Register) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	_, there := d.now.registers[r]
 	return there
+}
+
+// floors are what the store has of them.
+func (d *simDisk) floors() quorum.Floors {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.now.meta.Floors.Floors
 }
 
 // identity is whose disk it is.

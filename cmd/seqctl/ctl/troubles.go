@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/seq"
@@ -150,6 +151,12 @@ func judge(all []trouble) (h health, worst []trouble) {
 // notes are what is as an operator wanted it, and worth a reminder.
 func (s *survey) notes() []string {
 	out := []string{}
+	if best := s.view(); best != nil && len(best.GetStores()) > 0 {
+		last := slices.MaxFunc(best.GetStores(), func(a, b *pb.StoreStatus) int { return cmp.Compare(a.GetWorkersKeptUs(), b.GetWorkersKeptUs()) })
+		if kept := last.GetWorkersKeptUs(); kept > 0 {
+			out = append(out, KeptNote(last.GetWorkerFloorMs(), time.Duration(kept)*time.Microsecond))
+		}
+	}
 	for _, node := range s.cluster.table.Nodes {
 		if !node.Drained {
 			continue
@@ -164,6 +171,13 @@ func (s *survey) notes() []string {
 		}
 	}
 	return out
+}
+
+// KeptNote says that snowflake worker ids are kept back after a restore, until a moment in
+// milliseconds since 1970, and how long that still is.
+func KeptNote(untilMS uint64, left time.Duration) string {
+	return fmt.Sprintf("no snowflake IDs before %s, in %v: windows from before the restore may be in use; if none is: seqctl store windows-over --reason WHY",
+		time.UnixMilli(int64(untilMS)).UTC().Format("2006-01-02 15:04:05 UTC"), left.Round(time.Second))
 }
 
 // storeName is what people call a store: by itself, by the membership, or its address.

@@ -40,7 +40,7 @@ func backupCommand() *cobra.Command {
 				return err
 			}
 			m := backup.Manifest{Cluster: snap.Cluster, Era: snap.Era, Members: snap.List, Mapping: snap.Mapping, Sources: snap.Sources,
-				Taken: snap.Begun.UTC(), LeaseBound: snap.LeaseBound, Version: version.String(), Registers: len(snap.States)}
+				Taken: snap.Begun.UTC(), LeaseBound: snap.LeaseBound, Floors: snap.Floors, Version: version.String(), Registers: len(snap.States)}
 			if err := backup.Save(out, m, snap.States); err != nil {
 				return err
 			}

@@ -27,7 +27,7 @@ const (
 func Command() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "store",
-		Short: "look after the stores: status, replace, add, remove, abort, backup, inspect, check, restore",
+		Short: "look after the stores: status, replace, add, remove, abort, backup, inspect, check, restore, windows-over",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				return daemon.Usage(fmt.Errorf("unknown verb %q: seqctl store --help lists them", args[0]))
@@ -37,7 +37,7 @@ func Command() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(statusCommand(), replaceCommand(), addCommand(), removeCommand(), abortCommand(),
-		backupCommand(), inspectCommand(), checkCommand(), restoreCommand())
+		backupCommand(), inspectCommand(), checkCommand(), restoreCommand(), windowsCommand())
 	return cmd
 }
 

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -50,7 +49,7 @@ every era that the cluster has had: one that was used before would hand out its 
 		if err != nil {
 			return err
 		}
-		r.Era, r.Now = seq.Era(era), time.Now()
+		r.Era = seq.Era(era)
 		if err := r.Do(m, states); err != nil {
 			if errors.Is(err, storesvr.ErrConfig) || errors.Is(err, backup.ErrEra) {
 				return daemon.Usage(err)

@@ -44,6 +44,9 @@ type row struct {
 	NearlyFull  bool   `json:"nearly_full"`
 	GraceLeftMS uint64 `json:"grace_left_ms"`
 	Lagging     bool   `json:"lagging"` // has an older member list, or fewer registers, than others
+
+	WorkerFloorMS uint64 `json:"worker_floor_ms"` // snowflake worker ids are kept back until then, since 1970; 0: no restore
+	KeptMS        uint64 `json:"workers_kept_ms"` // how long that still is by the store's clock
 	voting      bool
 }
 
@@ -51,6 +54,7 @@ type row struct {
 type result struct {
 	Healthy  bool     `json:"healthy"`
 	Problems []string `json:"problems"` // each with what to do
+	Notes    []string `json:"notes"`    // what passes by itself
 	Cluster  string   `json:"cluster_id"`
 	Version  uint64   `json:"members_version"`
 	N        int      `json:"n"`
@@ -158,7 +162,7 @@ func rowOf(addr string, d *pb.DescribeReply, list quorum.MemberList) row {
 	}
 	return row{Name: d.GetName(), UUID: d.GetStoreUuid(), Addr: addr, Role: role, State: d.GetState(), Boots: d.GetBootCount(),
 		Era: d.GetRef().GetEra(), Members: d.GetRef().GetMembersVersion(), Commits: d.GetCommits(), Registers: d.GetRegisters(),
-		FreeBytes: d.GetDiskFreeBytes(), NearlyFull: d.GetNearlyFull(), GraceLeftMS: d.GetGraceRemainingUs() / 1000,
+		WorkerFloorMS: d.GetWorkerFloorMs(), KeptMS: d.GetWorkersKeptUs() / 1000, FreeBytes: d.GetDiskFreeBytes(), NearlyFull: d.GetNearlyFull(), GraceLeftMS: d.GetGraceRemainingUs() / 1000,
 		Lagging: d.GetRef().GetMembersVersion() < list.Version, voting: d.GetVoting()}
 }
 
@@ -191,6 +195,22 @@ func (r *result) judge() {
 	}
 	r.Problems = append(append([]string{}, first...), then...)
 	r.Healthy = len(r.Problems) == 0
+	r.Notes = []string{}
+	if i := longestKept(r.Stores); i >= 0 {
+		s := r.Stores[i]
+		r.Notes = append(r.Notes, ctl.KeptNote(s.WorkerFloorMS, time.Duration(s.KeptMS)*time.Millisecond))
+	}
+}
+
+// longestKept is the store that keeps worker ids back for longest, -1 if none does.
+func longestKept(stores []row) int {
+	most := -1
+	for i, s := range stores {
+		if s.KeptMS > 0 && (most < 0 || s.KeptMS > stores[most].KeptMS) {
+			most = i
+		}
+	}
+	return most
 }
 
 func (r *result) print(w io.Writer, format ui.Format) error {
@@ -204,6 +224,9 @@ func (r *result) print(w io.Writer, format ui.Format) error {
 	fmt.Fprintf(w, "%s   cluster %s, member list %d, N=%d R=%d W=%d\n", word, r.Cluster, r.Version, r.N, r.R, r.W)
 	for _, p := range r.Problems {
 		fmt.Fprintf(w, "  - %s\n", p)
+	}
+	for _, n := range r.Notes {
+		fmt.Fprintf(w, "  %s\n", n)
 	}
 	fmt.Fprintln(w)
 	t := ui.NewTable("store", "addr", "role", "state", "list", "era", "boots", "commits", "registers", "free MiB", "grace left", "uuid")

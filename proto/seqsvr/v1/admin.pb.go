@@ -200,7 +200,9 @@ type StoreStatus struct {
 	Commits       uint64                 `protobuf:"varint,7,opt,name=commits,proto3" json:"commits,omitempty"`
 	Name          string                 `protobuf:"bytes,8,opt,name=name,proto3" json:"name,omitempty"`
 	DiskFreeBytes uint64                 `protobuf:"varint,9,opt,name=disk_free_bytes,json=diskFreeBytes,proto3" json:"disk_free_bytes,omitempty"`
-	NearlyFull    bool                   `protobuf:"varint,10,opt,name=nearly_full,json=nearlyFull,proto3" json:"nearly_full,omitempty"` // it refuses writes for want of room on its disk
+	NearlyFull    bool                   `protobuf:"varint,10,opt,name=nearly_full,json=nearlyFull,proto3" json:"nearly_full,omitempty"`            // it refuses writes for want of room on its disk
+	WorkerFloorMs uint64                 `protobuf:"varint,40,opt,name=worker_floor_ms,json=workerFloorMs,proto3" json:"worker_floor_ms,omitempty"` // since 1970: snowflake worker ids are kept back until then
+	WorkersKeptUs uint64                 `protobuf:"varint,41,opt,name=workers_kept_us,json=workersKeptUs,proto3" json:"workers_kept_us,omitempty"` // how long that still is by the store's clock; 0: no longer
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -303,6 +305,20 @@ func (x *StoreStatus) GetNearlyFull() bool {
 		return x.NearlyFull
 	}
 	return false
+}
+
+func (x *StoreStatus) GetWorkerFloorMs() uint64 {
+	if x != nil {
+		return x.WorkerFloorMs
+	}
+	return 0
+}
+
+func (x *StoreStatus) GetWorkersKeptUs() uint64 {
+	if x != nil {
+		return x.WorkersKeptUs
+	}
+	return 0
 }
 
 type StatusReply struct {
@@ -1104,7 +1120,7 @@ const file_seqsvr_v1_admin_proto_rawDesc = "" +
 	"\x0esections_owned\x18\n" +
 	" \x01(\rR\rsectionsOwned\x12\"\n" +
 	"\rlease_left_ms\x18\v \x01(\x03R\vleaseLeftMs\x12\x18\n" +
-	"\adrained\x18\f \x01(\bR\adrained\"\xa3\x02\n" +
+	"\adrained\x18\f \x01(\bR\adrained\"\xf3\x02\n" +
 	"\vStoreStatus\x12\x12\n" +
 	"\x04uuid\x18\x01 \x01(\tR\x04uuid\x12\x12\n" +
 	"\x04addr\x18\x02 \x01(\tR\x04addr\x12\x1c\n" +
@@ -1118,7 +1134,9 @@ const file_seqsvr_v1_admin_proto_rawDesc = "" +
 	"\x0fdisk_free_bytes\x18\t \x01(\x04R\rdiskFreeBytes\x12\x1f\n" +
 	"\vnearly_full\x18\n" +
 	" \x01(\bR\n" +
-	"nearlyFull\"\x93\x05\n" +
+	"nearlyFull\x12&\n" +
+	"\x0fworker_floor_ms\x18( \x01(\x04R\rworkerFloorMs\x12&\n" +
+	"\x0fworkers_kept_us\x18) \x01(\x04R\rworkersKeptUs\"\x93\x05\n" +
 	"\vStatusReply\x12\x1d\n" +
 	"\n" +
 	"cluster_id\x18\x01 \x01(\tR\tclusterId\x12\x10\n" +

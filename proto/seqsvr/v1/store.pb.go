@@ -934,6 +934,66 @@ func (x *BindRequest) GetMembers() []*StoreMember {
 	return nil
 }
 
+type WindowsOverRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	ClusterId     string                 `protobuf:"bytes,1,opt,name=cluster_id,json=clusterId,proto3" json:"cluster_id,omitempty"`
+	Era           uint64                 `protobuf:"varint,2,opt,name=era,proto3" json:"era,omitempty"`
+	Reason        string                 `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"` // why that is so, for the log; not empty
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WindowsOverRequest) Reset() {
+	*x = WindowsOverRequest{}
+	mi := &file_seqsvr_v1_store_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WindowsOverRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WindowsOverRequest) ProtoMessage() {}
+
+func (x *WindowsOverRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_seqsvr_v1_store_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WindowsOverRequest.ProtoReflect.Descriptor instead.
+func (*WindowsOverRequest) Descriptor() ([]byte, []int) {
+	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *WindowsOverRequest) GetClusterId() string {
+	if x != nil {
+		return x.ClusterId
+	}
+	return ""
+}
+
+func (x *WindowsOverRequest) GetEra() uint64 {
+	if x != nil {
+		return x.Era
+	}
+	return 0
+}
+
+func (x *WindowsOverRequest) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
 type DescribeReply struct {
 	state            protoimpl.MessageState `protogen:"open.v1"`
 	StoreUuid        string                 `protobuf:"bytes,1,opt,name=store_uuid,json=storeUuid,proto3" json:"store_uuid,omitempty"`
@@ -956,19 +1016,22 @@ type DescribeReply struct {
 	NearlyFull       bool                   `protobuf:"varint,18,opt,name=nearly_full,json=nearlyFull,proto3" json:"nearly_full,omitempty"`
 	UptimeUs         uint64                 `protobuf:"varint,19,opt,name=uptime_us,json=uptimeUs,proto3" json:"uptime_us,omitempty"`
 	Version          string                 `protobuf:"bytes,20,opt,name=version,proto3" json:"version,omitempty"`
-	ListAgeUs        uint64                 `protobuf:"varint,21,opt,name=list_age_us,json=listAgeUs,proto3" json:"list_age_us,omitempty"`           // since the store took its member list over, or since its start
-	FilledVersion    uint64                 `protobuf:"varint,22,opt,name=filled_version,json=filledVersion,proto3" json:"filled_version,omitempty"` // of the list under which it was filled as a learner; 0: never
-	Nonce            uint64                 `protobuf:"fixed64,24,opt,name=nonce,proto3" json:"nonce,omitempty"`                                     // not 0: the store does not vote yet, see Vouch
-	Seal             []byte                 `protobuf:"bytes,25,opt,name=seal,proto3" json:"seal,omitempty"`                                         // of boot_count and commits
-	Remembered       []*StoreClaim          `protobuf:"bytes,26,rep,name=remembered,proto3" json:"remembered,omitempty"`                             // of its fellow stores
-	Addr             string                 `protobuf:"bytes,23,opt,name=addr,proto3" json:"addr,omitempty"`                                         // gRPC, host:port, that others are told; the host may be empty
+	ListAgeUs        uint64                 `protobuf:"varint,21,opt,name=list_age_us,json=listAgeUs,proto3" json:"list_age_us,omitempty"`              // since the store took its member list over, or since its start
+	FilledVersion    uint64                 `protobuf:"varint,22,opt,name=filled_version,json=filledVersion,proto3" json:"filled_version,omitempty"`    // of the list under which it was filled as a learner; 0: never
+	Nonce            uint64                 `protobuf:"fixed64,24,opt,name=nonce,proto3" json:"nonce,omitempty"`                                        // not 0: the store does not vote yet, see Vouch
+	Seal             []byte                 `protobuf:"bytes,25,opt,name=seal,proto3" json:"seal,omitempty"`                                            // of boot_count and commits
+	Remembered       []*StoreClaim          `protobuf:"bytes,26,rep,name=remembered,proto3" json:"remembered,omitempty"`                                // of its fellow stores
+	Addr             string                 `protobuf:"bytes,23,opt,name=addr,proto3" json:"addr,omitempty"`                                            // gRPC, host:port, that others are told; the host may be empty
+	TagFloor         uint64                 `protobuf:"fixed64,27,opt,name=tag_floor,json=tagFloor,proto3" json:"tag_floor,omitempty"`                  // of an era that was restored: no tag counts for less
+	WorkerFloorMs    uint64                 `protobuf:"fixed64,28,opt,name=worker_floor_ms,json=workerFloorMs,proto3" json:"worker_floor_ms,omitempty"` // likewise no worker id; milliseconds since 1970
+	WorkersKeptUs    uint64                 `protobuf:"varint,29,opt,name=workers_kept_us,json=workersKeptUs,proto3" json:"workers_kept_us,omitempty"`  // until the store's clock is there: worker ids are kept back
 	unknownFields    protoimpl.UnknownFields
 	sizeCache        protoimpl.SizeCache
 }
 
 func (x *DescribeReply) Reset() {
 	*x = DescribeReply{}
-	mi := &file_seqsvr_v1_store_proto_msgTypes[13]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -980,7 +1043,7 @@ func (x *DescribeReply) String() string {
 func (*DescribeReply) ProtoMessage() {}
 
 func (x *DescribeReply) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_store_proto_msgTypes[13]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -993,7 +1056,7 @@ func (x *DescribeReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DescribeReply.ProtoReflect.Descriptor instead.
 func (*DescribeReply) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{13}
+	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *DescribeReply) GetStoreUuid() string {
@@ -1178,6 +1241,27 @@ func (x *DescribeReply) GetAddr() string {
 	return ""
 }
 
+func (x *DescribeReply) GetTagFloor() uint64 {
+	if x != nil {
+		return x.TagFloor
+	}
+	return 0
+}
+
+func (x *DescribeReply) GetWorkerFloorMs() uint64 {
+	if x != nil {
+		return x.WorkerFloorMs
+	}
+	return 0
+}
+
+func (x *DescribeReply) GetWorkersKeptUs() uint64 {
+	if x != nil {
+		return x.WorkersKeptUs
+	}
+	return 0
+}
+
 // Result is a register's state after the request, with the verdict on it.
 type Result struct {
 	state           protoimpl.MessageState `protogen:"open.v1"`
@@ -1192,13 +1276,15 @@ type Result struct {
 	RemainingUs     uint64                 `protobuf:"varint,9,opt,name=remaining_us,json=remainingUs,proto3" json:"remaining_us,omitempty"` // of that lease, reservation or grace
 	Message         string                 `protobuf:"bytes,10,opt,name=message,proto3" json:"message,omitempty"`
 	Register        []byte                 `protobuf:"bytes,11,opt,name=register,proto3" json:"register,omitempty"` // only in replies to Read of all of a kind
+	Seal            uint64                 `protobuf:"fixed64,12,opt,name=seal,proto3" json:"seal,omitempty"`       // of a promise: LeaseItem.seal of the release, if nothing was accepted since
+	Floor           uint64                 `protobuf:"fixed64,13,opt,name=floor,proto3" json:"floor,omitempty"`     // what a register of the kind counts for at least: part of max
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
 }
 
 func (x *Result) Reset() {
 	*x = Result{}
-	mi := &file_seqsvr_v1_store_proto_msgTypes[14]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1210,7 +1296,7 @@ func (x *Result) String() string {
 func (*Result) ProtoMessage() {}
 
 func (x *Result) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_store_proto_msgTypes[14]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1223,7 +1309,7 @@ func (x *Result) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Result.ProtoReflect.Descriptor instead.
 func (*Result) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{14}
+	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Result) GetVerdict() Verdict {
@@ -1303,6 +1389,20 @@ func (x *Result) GetRegister() []byte {
 	return nil
 }
 
+func (x *Result) GetSeal() uint64 {
+	if x != nil {
+		return x.Seal
+	}
+	return 0
+}
+
+func (x *Result) GetFloor() uint64 {
+	if x != nil {
+		return x.Floor
+	}
+	return 0
+}
+
 // SectionColumns are many section registers, field by field instead of item by item,
 // in the order of the items. rounds and maxes have one value an item, or a single one
 // that stands for all of them; none if the request has no such field.
@@ -1311,13 +1411,14 @@ type SectionColumns struct {
 	Sections      []uint32               `protobuf:"fixed32,1,rep,packed,name=sections,proto3" json:"sections,omitempty"`
 	Rounds        []uint64               `protobuf:"fixed64,2,rep,packed,name=rounds,proto3" json:"rounds,omitempty"`
 	Maxes         []uint64               `protobuf:"fixed64,3,rep,packed,name=maxes,proto3" json:"maxes,omitempty"`
+	Seals         []uint64               `protobuf:"fixed64,4,rep,packed,name=seals,proto3" json:"seals,omitempty"` // of a Release
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *SectionColumns) Reset() {
 	*x = SectionColumns{}
-	mi := &file_seqsvr_v1_store_proto_msgTypes[15]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1329,7 +1430,7 @@ func (x *SectionColumns) String() string {
 func (*SectionColumns) ProtoMessage() {}
 
 func (x *SectionColumns) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_store_proto_msgTypes[15]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1342,7 +1443,7 @@ func (x *SectionColumns) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SectionColumns.ProtoReflect.Descriptor instead.
 func (*SectionColumns) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{15}
+	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *SectionColumns) GetSections() []uint32 {
@@ -1366,6 +1467,13 @@ func (x *SectionColumns) GetMaxes() []uint64 {
 	return nil
 }
 
+func (x *SectionColumns) GetSeals() []uint64 {
+	if x != nil {
+		return x.Seals
+	}
+	return nil
+}
+
 // ResultColumns are many results without a payload, message or register, field by
 // field. verdicts has a byte an item, a Verdict; every other column has one value an
 // item, or a single one that stands for all of them, or none, which is 0 for all.
@@ -1379,13 +1487,15 @@ type ResultColumns struct {
 	Maxes            []uint64               `protobuf:"fixed64,6,rep,packed,name=maxes,proto3" json:"maxes,omitempty"`
 	Holders          []uint64               `protobuf:"fixed64,7,rep,packed,name=holders,proto3" json:"holders,omitempty"`
 	RemainingUs      []uint64               `protobuf:"fixed64,8,rep,packed,name=remaining_us,json=remainingUs,proto3" json:"remaining_us,omitempty"`
+	Seals            []uint64               `protobuf:"fixed64,9,rep,packed,name=seals,proto3" json:"seals,omitempty"`
+	Floors           []uint64               `protobuf:"fixed64,10,rep,packed,name=floors,proto3" json:"floors,omitempty"`
 	unknownFields    protoimpl.UnknownFields
 	sizeCache        protoimpl.SizeCache
 }
 
 func (x *ResultColumns) Reset() {
 	*x = ResultColumns{}
-	mi := &file_seqsvr_v1_store_proto_msgTypes[16]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1397,7 +1507,7 @@ func (x *ResultColumns) String() string {
 func (*ResultColumns) ProtoMessage() {}
 
 func (x *ResultColumns) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_store_proto_msgTypes[16]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1410,7 +1520,7 @@ func (x *ResultColumns) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResultColumns.ProtoReflect.Descriptor instead.
 func (*ResultColumns) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{16}
+	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *ResultColumns) GetVerdicts() []byte {
@@ -1469,6 +1579,20 @@ func (x *ResultColumns) GetRemainingUs() []uint64 {
 	return nil
 }
 
+func (x *ResultColumns) GetSeals() []uint64 {
+	if x != nil {
+		return x.Seals
+	}
+	return nil
+}
+
+func (x *ResultColumns) GetFloors() []uint64 {
+	if x != nil {
+		return x.Floors
+	}
+	return nil
+}
+
 type ReadRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Ref           *Ref                   `protobuf:"bytes,1,opt,name=ref,proto3" json:"ref,omitempty"`
@@ -1482,7 +1606,7 @@ type ReadRequest struct {
 
 func (x *ReadRequest) Reset() {
 	*x = ReadRequest{}
-	mi := &file_seqsvr_v1_store_proto_msgTypes[17]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1494,7 +1618,7 @@ func (x *ReadRequest) String() string {
 func (*ReadRequest) ProtoMessage() {}
 
 func (x *ReadRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_store_proto_msgTypes[17]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1507,7 +1631,7 @@ func (x *ReadRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadRequest.ProtoReflect.Descriptor instead.
 func (*ReadRequest) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{17}
+	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *ReadRequest) GetRef() *Ref {
@@ -1556,7 +1680,7 @@ type PrepareItem struct {
 
 func (x *PrepareItem) Reset() {
 	*x = PrepareItem{}
-	mi := &file_seqsvr_v1_store_proto_msgTypes[18]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1568,7 +1692,7 @@ func (x *PrepareItem) String() string {
 func (*PrepareItem) ProtoMessage() {}
 
 func (x *PrepareItem) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_store_proto_msgTypes[18]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1581,7 +1705,7 @@ func (x *PrepareItem) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PrepareItem.ProtoReflect.Descriptor instead.
 func (*PrepareItem) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{18}
+	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *PrepareItem) GetRegister() []byte {
@@ -1618,7 +1742,7 @@ type PrepareRequest struct {
 
 func (x *PrepareRequest) Reset() {
 	*x = PrepareRequest{}
-	mi := &file_seqsvr_v1_store_proto_msgTypes[19]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1630,7 +1754,7 @@ func (x *PrepareRequest) String() string {
 func (*PrepareRequest) ProtoMessage() {}
 
 func (x *PrepareRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_store_proto_msgTypes[19]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1643,7 +1767,7 @@ func (x *PrepareRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PrepareRequest.ProtoReflect.Descriptor instead.
 func (*PrepareRequest) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{19}
+	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *PrepareRequest) GetRef() *Ref {
@@ -1693,7 +1817,7 @@ type StepItem struct {
 
 func (x *StepItem) Reset() {
 	*x = StepItem{}
-	mi := &file_seqsvr_v1_store_proto_msgTypes[20]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1705,7 +1829,7 @@ func (x *StepItem) String() string {
 func (*StepItem) ProtoMessage() {}
 
 func (x *StepItem) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_store_proto_msgTypes[20]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1718,7 +1842,7 @@ func (x *StepItem) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StepItem.ProtoReflect.Descriptor instead.
 func (*StepItem) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{20}
+	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *StepItem) GetRegister() []byte {
@@ -1762,7 +1886,7 @@ type StepRequest struct {
 
 func (x *StepRequest) Reset() {
 	*x = StepRequest{}
-	mi := &file_seqsvr_v1_store_proto_msgTypes[21]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1774,7 +1898,7 @@ func (x *StepRequest) String() string {
 func (*StepRequest) ProtoMessage() {}
 
 func (x *StepRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_store_proto_msgTypes[21]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1787,7 +1911,7 @@ func (x *StepRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StepRequest.ProtoReflect.Descriptor instead.
 func (*StepRequest) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{21}
+	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *StepRequest) GetRef() *Ref {
@@ -1840,7 +1964,7 @@ type ResultsReply struct {
 
 func (x *ResultsReply) Reset() {
 	*x = ResultsReply{}
-	mi := &file_seqsvr_v1_store_proto_msgTypes[22]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1852,7 +1976,7 @@ func (x *ResultsReply) String() string {
 func (*ResultsReply) ProtoMessage() {}
 
 func (x *ResultsReply) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_store_proto_msgTypes[22]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1865,7 +1989,7 @@ func (x *ResultsReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResultsReply.ProtoReflect.Descriptor instead.
 func (*ResultsReply) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{22}
+	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *ResultsReply) GetStoreUuid() string {
@@ -1914,13 +2038,14 @@ type LeaseItem struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Register      []byte                 `protobuf:"bytes,1,opt,name=register,proto3" json:"register,omitempty"`
 	Round         uint64                 `protobuf:"varint,2,opt,name=round,proto3" json:"round,omitempty"`
+	Seal          uint64                 `protobuf:"fixed64,3,opt,name=seal,proto3" json:"seal,omitempty"` // of a Release: digest of the counters that go to the successor, 0 for none
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *LeaseItem) Reset() {
 	*x = LeaseItem{}
-	mi := &file_seqsvr_v1_store_proto_msgTypes[23]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1932,7 +2057,7 @@ func (x *LeaseItem) String() string {
 func (*LeaseItem) ProtoMessage() {}
 
 func (x *LeaseItem) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_store_proto_msgTypes[23]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1945,7 +2070,7 @@ func (x *LeaseItem) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaseItem.ProtoReflect.Descriptor instead.
 func (*LeaseItem) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{23}
+	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *LeaseItem) GetRegister() []byte {
@@ -1958,6 +2083,13 @@ func (x *LeaseItem) GetRegister() []byte {
 func (x *LeaseItem) GetRound() uint64 {
 	if x != nil {
 		return x.Round
+	}
+	return 0
+}
+
+func (x *LeaseItem) GetSeal() uint64 {
+	if x != nil {
+		return x.Seal
 	}
 	return 0
 }
@@ -1984,7 +2116,7 @@ type RenewRequest struct {
 
 func (x *RenewRequest) Reset() {
 	*x = RenewRequest{}
-	mi := &file_seqsvr_v1_store_proto_msgTypes[24]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1996,7 +2128,7 @@ func (x *RenewRequest) String() string {
 func (*RenewRequest) ProtoMessage() {}
 
 func (x *RenewRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_store_proto_msgTypes[24]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2009,7 +2141,7 @@ func (x *RenewRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewRequest.ProtoReflect.Descriptor instead.
 func (*RenewRequest) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{24}
+	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *RenewRequest) GetRef() *Ref {
@@ -2123,7 +2255,7 @@ type SessionInfo struct {
 
 func (x *SessionInfo) Reset() {
 	*x = SessionInfo{}
-	mi := &file_seqsvr_v1_store_proto_msgTypes[25]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2135,7 +2267,7 @@ func (x *SessionInfo) String() string {
 func (*SessionInfo) ProtoMessage() {}
 
 func (x *SessionInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_store_proto_msgTypes[25]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2148,7 +2280,7 @@ func (x *SessionInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionInfo.ProtoReflect.Descriptor instead.
 func (*SessionInfo) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{25}
+	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *SessionInfo) GetSession() uint64 {
@@ -2208,7 +2340,7 @@ type RenewReply struct {
 
 func (x *RenewReply) Reset() {
 	*x = RenewReply{}
-	mi := &file_seqsvr_v1_store_proto_msgTypes[26]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2220,7 +2352,7 @@ func (x *RenewReply) String() string {
 func (*RenewReply) ProtoMessage() {}
 
 func (x *RenewReply) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_store_proto_msgTypes[26]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2233,7 +2365,7 @@ func (x *RenewReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewReply.ProtoReflect.Descriptor instead.
 func (*RenewReply) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{26}
+	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *RenewReply) GetStoreUuid() string {
@@ -2328,7 +2460,7 @@ type ReleaseRequest struct {
 
 func (x *ReleaseRequest) Reset() {
 	*x = ReleaseRequest{}
-	mi := &file_seqsvr_v1_store_proto_msgTypes[27]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2340,7 +2472,7 @@ func (x *ReleaseRequest) String() string {
 func (*ReleaseRequest) ProtoMessage() {}
 
 func (x *ReleaseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_store_proto_msgTypes[27]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2353,7 +2485,7 @@ func (x *ReleaseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseRequest.ProtoReflect.Descriptor instead.
 func (*ReleaseRequest) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{27}
+	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *ReleaseRequest) GetRef() *Ref {
@@ -2415,7 +2547,7 @@ type ReleaseReply struct {
 
 func (x *ReleaseReply) Reset() {
 	*x = ReleaseReply{}
-	mi := &file_seqsvr_v1_store_proto_msgTypes[28]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2427,7 +2559,7 @@ func (x *ReleaseReply) String() string {
 func (*ReleaseReply) ProtoMessage() {}
 
 func (x *ReleaseReply) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_store_proto_msgTypes[28]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2440,7 +2572,7 @@ func (x *ReleaseReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseReply.ProtoReflect.Descriptor instead.
 func (*ReleaseReply) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{28}
+	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *ReleaseReply) GetStoreUuid() string {
@@ -2531,7 +2663,12 @@ const file_seqsvr_v1_store_proto_rawDesc = "" +
 	"\n" +
 	"cluster_id\x18\x01 \x01(\tR\tclusterId\x12\x10\n" +
 	"\x03era\x18\x02 \x01(\x04R\x03era\x120\n" +
-	"\amembers\x18\x03 \x03(\v2\x16.seqsvr.v1.StoreMemberR\amembers\"\xa5\x06\n" +
+	"\amembers\x18\x03 \x03(\v2\x16.seqsvr.v1.StoreMemberR\amembers\"]\n" +
+	"\x12WindowsOverRequest\x12\x1d\n" +
+	"\n" +
+	"cluster_id\x18\x01 \x01(\tR\tclusterId\x12\x10\n" +
+	"\x03era\x18\x02 \x01(\x04R\x03era\x12\x16\n" +
+	"\x06reason\x18\x03 \x01(\tR\x06reason\"\x92\a\n" +
 	"\rDescribeReply\x12\x1d\n" +
 	"\n" +
 	"store_uuid\x18\x01 \x01(\tR\tstoreUuid\x12\x12\n" +
@@ -2565,7 +2702,10 @@ const file_seqsvr_v1_store_proto_rawDesc = "" +
 	"\n" +
 	"remembered\x18\x1a \x03(\v2\x15.seqsvr.v1.StoreClaimR\n" +
 	"remembered\x12\x12\n" +
-	"\x04addr\x18\x17 \x01(\tR\x04addr\"\xf7\x02\n" +
+	"\x04addr\x18\x17 \x01(\tR\x04addr\x12\x1b\n" +
+	"\ttag_floor\x18\x1b \x01(\x06R\btagFloor\x12&\n" +
+	"\x0fworker_floor_ms\x18\x1c \x01(\x06R\rworkerFloorMs\x12&\n" +
+	"\x0fworkers_kept_us\x18\x1d \x01(\x04R\rworkersKeptUs\"\xa1\x03\n" +
 	"\x06Result\x12,\n" +
 	"\averdict\x18\x01 \x01(\x0e2\x12.seqsvr.v1.VerdictR\averdict\x12%\n" +
 	"\x0epromised_round\x18\x02 \x01(\x04R\rpromisedRound\x12)\n" +
@@ -2578,11 +2718,14 @@ const file_seqsvr_v1_store_proto_rawDesc = "" +
 	"\fremaining_us\x18\t \x01(\x04R\vremainingUs\x12\x18\n" +
 	"\amessage\x18\n" +
 	" \x01(\tR\amessage\x12\x1a\n" +
-	"\bregister\x18\v \x01(\fR\bregister\"Z\n" +
+	"\bregister\x18\v \x01(\fR\bregister\x12\x12\n" +
+	"\x04seal\x18\f \x01(\x06R\x04seal\x12\x14\n" +
+	"\x05floor\x18\r \x01(\x06R\x05floor\"p\n" +
 	"\x0eSectionColumns\x12\x1a\n" +
 	"\bsections\x18\x01 \x03(\aR\bsections\x12\x16\n" +
 	"\x06rounds\x18\x02 \x03(\x06R\x06rounds\x12\x14\n" +
-	"\x05maxes\x18\x03 \x03(\x06R\x05maxes\"\xaa\x02\n" +
+	"\x05maxes\x18\x03 \x03(\x06R\x05maxes\x12\x14\n" +
+	"\x05seals\x18\x04 \x03(\x06R\x05seals\"\xd8\x02\n" +
 	"\rResultColumns\x12\x1a\n" +
 	"\bverdicts\x18\x01 \x01(\fR\bverdicts\x12'\n" +
 	"\x0fpromised_rounds\x18\x02 \x03(\x06R\x0epromisedRounds\x12+\n" +
@@ -2591,7 +2734,10 @@ const file_seqsvr_v1_store_proto_rawDesc = "" +
 	"\x11accepted_sessions\x18\x05 \x03(\x06R\x10acceptedSessions\x12\x14\n" +
 	"\x05maxes\x18\x06 \x03(\x06R\x05maxes\x12\x18\n" +
 	"\aholders\x18\a \x03(\x06R\aholders\x12!\n" +
-	"\fremaining_us\x18\b \x03(\x06R\vremainingUs\"\xb4\x01\n" +
+	"\fremaining_us\x18\b \x03(\x06R\vremainingUs\x12\x14\n" +
+	"\x05seals\x18\t \x03(\x06R\x05seals\x12\x16\n" +
+	"\x06floors\x18\n" +
+	" \x03(\x06R\x06floors\"\xb4\x01\n" +
 	"\vReadRequest\x12 \n" +
 	"\x03ref\x18\x01 \x01(\v2\x0e.seqsvr.v1.RefR\x03ref\x12\x18\n" +
 	"\asession\x18\x02 \x01(\x06R\asession\x12\x1c\n" +
@@ -2627,10 +2773,11 @@ const file_seqsvr_v1_store_proto_rawDesc = "" +
 	"\n" +
 	"boot_count\x18\x04 \x01(\x04R\tbootCount\x12\x18\n" +
 	"\acommits\x18\x05 \x01(\x04R\acommits\x12\x12\n" +
-	"\x04seal\x18\x06 \x01(\fR\x04seal\"=\n" +
+	"\x04seal\x18\x06 \x01(\fR\x04seal\"Q\n" +
 	"\tLeaseItem\x12\x1a\n" +
 	"\bregister\x18\x01 \x01(\fR\bregister\x12\x14\n" +
-	"\x05round\x18\x02 \x01(\x04R\x05round\"\x91\x04\n" +
+	"\x05round\x18\x02 \x01(\x04R\x05round\x12\x12\n" +
+	"\x04seal\x18\x03 \x01(\x06R\x04seal\"\x91\x04\n" +
 	"\fRenewRequest\x12 \n" +
 	"\x03ref\x18\x01 \x01(\v2\x0e.seqsvr.v1.RefR\x03ref\x12\x18\n" +
 	"\asession\x18\x02 \x01(\x06R\asession\x12\x12\n" +
@@ -2693,7 +2840,7 @@ const file_seqsvr_v1_store_proto_rawDesc = "" +
 	"\rVERDICT_GRACE\x10\x04\x12\x13\n" +
 	"\x0fVERDICT_UNKNOWN\x10\x05\x12\x13\n" +
 	"\x0fVERDICT_REFUSED\x10\x06\x12\x10\n" +
-	"\fVERDICT_FULL\x10\a2\x92\x05\n" +
+	"\fVERDICT_FULL\x10\a2\xda\x05\n" +
 	"\x05Store\x12@\n" +
 	"\bDescribe\x12\x1a.seqsvr.v1.DescribeRequest\x1a\x18.seqsvr.v1.DescribeReply\x128\n" +
 	"\x04Bind\x12\x16.seqsvr.v1.BindRequest\x1a\x18.seqsvr.v1.DescribeReply\x12:\n" +
@@ -2705,7 +2852,8 @@ const file_seqsvr_v1_store_proto_rawDesc = "" +
 	"\aRelease\x12\x19.seqsvr.v1.ReleaseRequest\x1a\x17.seqsvr.v1.ReleaseReply\x12:\n" +
 	"\x05Adopt\x12\x17.seqsvr.v1.AdoptRequest\x1a\x18.seqsvr.v1.DescribeReply\x126\n" +
 	"\x04Dump\x12\x16.seqsvr.v1.DumpRequest\x1a\x14.seqsvr.v1.DumpReply0\x01\x124\n" +
-	"\x04Fill\x12\x16.seqsvr.v1.FillRequest\x1a\x14.seqsvr.v1.FillReplyB3Z1github.com/seqsvr/seqsvr/proto/seqsvr/v1;seqsvrv1b\x06proto3"
+	"\x04Fill\x12\x16.seqsvr.v1.FillRequest\x1a\x14.seqsvr.v1.FillReply\x12F\n" +
+	"\vWindowsOver\x12\x1d.seqsvr.v1.WindowsOverRequest\x1a\x18.seqsvr.v1.DescribeReplyB3Z1github.com/seqsvr/seqsvr/proto/seqsvr/v1;seqsvrv1b\x06proto3"
 
 var (
 	file_seqsvr_v1_store_proto_rawDescOnce sync.Once
@@ -2720,103 +2868,106 @@ func file_seqsvr_v1_store_proto_rawDescGZIP() []byte {
 }
 
 var file_seqsvr_v1_store_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_seqsvr_v1_store_proto_msgTypes = make([]protoimpl.MessageInfo, 29)
+var file_seqsvr_v1_store_proto_msgTypes = make([]protoimpl.MessageInfo, 30)
 var file_seqsvr_v1_store_proto_goTypes = []any{
-	(Verdict)(0),            // 0: seqsvr.v1.Verdict
-	(*Ref)(nil),             // 1: seqsvr.v1.Ref
-	(*DescribeRequest)(nil), // 2: seqsvr.v1.DescribeRequest
-	(*StoreMember)(nil),     // 3: seqsvr.v1.StoreMember
-	(*MemberList)(nil),      // 4: seqsvr.v1.MemberList
-	(*StoreClaim)(nil),      // 5: seqsvr.v1.StoreClaim
-	(*VouchRequest)(nil),    // 6: seqsvr.v1.VouchRequest
-	(*AdoptRequest)(nil),    // 7: seqsvr.v1.AdoptRequest
-	(*Record)(nil),          // 8: seqsvr.v1.Record
-	(*DumpRequest)(nil),     // 9: seqsvr.v1.DumpRequest
-	(*DumpReply)(nil),       // 10: seqsvr.v1.DumpReply
-	(*FillRequest)(nil),     // 11: seqsvr.v1.FillRequest
-	(*FillReply)(nil),       // 12: seqsvr.v1.FillReply
-	(*BindRequest)(nil),     // 13: seqsvr.v1.BindRequest
-	(*DescribeReply)(nil),   // 14: seqsvr.v1.DescribeReply
-	(*Result)(nil),          // 15: seqsvr.v1.Result
-	(*SectionColumns)(nil),  // 16: seqsvr.v1.SectionColumns
-	(*ResultColumns)(nil),   // 17: seqsvr.v1.ResultColumns
-	(*ReadRequest)(nil),     // 18: seqsvr.v1.ReadRequest
-	(*PrepareItem)(nil),     // 19: seqsvr.v1.PrepareItem
-	(*PrepareRequest)(nil),  // 20: seqsvr.v1.PrepareRequest
-	(*StepItem)(nil),        // 21: seqsvr.v1.StepItem
-	(*StepRequest)(nil),     // 22: seqsvr.v1.StepRequest
-	(*ResultsReply)(nil),    // 23: seqsvr.v1.ResultsReply
-	(*LeaseItem)(nil),       // 24: seqsvr.v1.LeaseItem
-	(*RenewRequest)(nil),    // 25: seqsvr.v1.RenewRequest
-	(*SessionInfo)(nil),     // 26: seqsvr.v1.SessionInfo
-	(*RenewReply)(nil),      // 27: seqsvr.v1.RenewReply
-	(*ReleaseRequest)(nil),  // 28: seqsvr.v1.ReleaseRequest
-	(*ReleaseReply)(nil),    // 29: seqsvr.v1.ReleaseReply
-	(*Mapping)(nil),         // 30: seqsvr.v1.Mapping
+	(Verdict)(0),               // 0: seqsvr.v1.Verdict
+	(*Ref)(nil),                // 1: seqsvr.v1.Ref
+	(*DescribeRequest)(nil),    // 2: seqsvr.v1.DescribeRequest
+	(*StoreMember)(nil),        // 3: seqsvr.v1.StoreMember
+	(*MemberList)(nil),         // 4: seqsvr.v1.MemberList
+	(*StoreClaim)(nil),         // 5: seqsvr.v1.StoreClaim
+	(*VouchRequest)(nil),       // 6: seqsvr.v1.VouchRequest
+	(*AdoptRequest)(nil),       // 7: seqsvr.v1.AdoptRequest
+	(*Record)(nil),             // 8: seqsvr.v1.Record
+	(*DumpRequest)(nil),        // 9: seqsvr.v1.DumpRequest
+	(*DumpReply)(nil),          // 10: seqsvr.v1.DumpReply
+	(*FillRequest)(nil),        // 11: seqsvr.v1.FillRequest
+	(*FillReply)(nil),          // 12: seqsvr.v1.FillReply
+	(*BindRequest)(nil),        // 13: seqsvr.v1.BindRequest
+	(*WindowsOverRequest)(nil), // 14: seqsvr.v1.WindowsOverRequest
+	(*DescribeReply)(nil),      // 15: seqsvr.v1.DescribeReply
+	(*Result)(nil),             // 16: seqsvr.v1.Result
+	(*SectionColumns)(nil),     // 17: seqsvr.v1.SectionColumns
+	(*ResultColumns)(nil),      // 18: seqsvr.v1.ResultColumns
+	(*ReadRequest)(nil),        // 19: seqsvr.v1.ReadRequest
+	(*PrepareItem)(nil),        // 20: seqsvr.v1.PrepareItem
+	(*PrepareRequest)(nil),     // 21: seqsvr.v1.PrepareRequest
+	(*StepItem)(nil),           // 22: seqsvr.v1.StepItem
+	(*StepRequest)(nil),        // 23: seqsvr.v1.StepRequest
+	(*ResultsReply)(nil),       // 24: seqsvr.v1.ResultsReply
+	(*LeaseItem)(nil),          // 25: seqsvr.v1.LeaseItem
+	(*RenewRequest)(nil),       // 26: seqsvr.v1.RenewRequest
+	(*SessionInfo)(nil),        // 27: seqsvr.v1.SessionInfo
+	(*RenewReply)(nil),         // 28: seqsvr.v1.RenewReply
+	(*ReleaseRequest)(nil),     // 29: seqsvr.v1.ReleaseRequest
+	(*ReleaseReply)(nil),       // 30: seqsvr.v1.ReleaseReply
+	(*Mapping)(nil),            // 31: seqsvr.v1.Mapping
 }
 var file_seqsvr_v1_store_proto_depIdxs = []int32{
 	3,  // 0: seqsvr.v1.MemberList.members:type_name -> seqsvr.v1.StoreMember
 	5,  // 1: seqsvr.v1.VouchRequest.claims:type_name -> seqsvr.v1.StoreClaim
 	4,  // 2: seqsvr.v1.AdoptRequest.list:type_name -> seqsvr.v1.MemberList
 	1,  // 3: seqsvr.v1.DumpRequest.ref:type_name -> seqsvr.v1.Ref
-	14, // 4: seqsvr.v1.DumpReply.store:type_name -> seqsvr.v1.DescribeReply
+	15, // 4: seqsvr.v1.DumpReply.store:type_name -> seqsvr.v1.DescribeReply
 	8,  // 5: seqsvr.v1.DumpReply.records:type_name -> seqsvr.v1.Record
 	1,  // 6: seqsvr.v1.FillRequest.ref:type_name -> seqsvr.v1.Ref
 	8,  // 7: seqsvr.v1.FillRequest.records:type_name -> seqsvr.v1.Record
 	3,  // 8: seqsvr.v1.BindRequest.members:type_name -> seqsvr.v1.StoreMember
 	1,  // 9: seqsvr.v1.DescribeReply.ref:type_name -> seqsvr.v1.Ref
-	30, // 10: seqsvr.v1.DescribeReply.mapping:type_name -> seqsvr.v1.Mapping
+	31, // 10: seqsvr.v1.DescribeReply.mapping:type_name -> seqsvr.v1.Mapping
 	3,  // 11: seqsvr.v1.DescribeReply.members:type_name -> seqsvr.v1.StoreMember
 	5,  // 12: seqsvr.v1.DescribeReply.remembered:type_name -> seqsvr.v1.StoreClaim
 	0,  // 13: seqsvr.v1.Result.verdict:type_name -> seqsvr.v1.Verdict
 	1,  // 14: seqsvr.v1.ReadRequest.ref:type_name -> seqsvr.v1.Ref
-	16, // 15: seqsvr.v1.ReadRequest.columns:type_name -> seqsvr.v1.SectionColumns
+	17, // 15: seqsvr.v1.ReadRequest.columns:type_name -> seqsvr.v1.SectionColumns
 	1,  // 16: seqsvr.v1.PrepareRequest.ref:type_name -> seqsvr.v1.Ref
-	19, // 17: seqsvr.v1.PrepareRequest.items:type_name -> seqsvr.v1.PrepareItem
-	16, // 18: seqsvr.v1.PrepareRequest.columns:type_name -> seqsvr.v1.SectionColumns
+	20, // 17: seqsvr.v1.PrepareRequest.items:type_name -> seqsvr.v1.PrepareItem
+	17, // 18: seqsvr.v1.PrepareRequest.columns:type_name -> seqsvr.v1.SectionColumns
 	1,  // 19: seqsvr.v1.StepRequest.ref:type_name -> seqsvr.v1.Ref
-	21, // 20: seqsvr.v1.StepRequest.items:type_name -> seqsvr.v1.StepItem
-	16, // 21: seqsvr.v1.StepRequest.columns:type_name -> seqsvr.v1.SectionColumns
-	15, // 22: seqsvr.v1.ResultsReply.results:type_name -> seqsvr.v1.Result
-	17, // 23: seqsvr.v1.ResultsReply.columns:type_name -> seqsvr.v1.ResultColumns
+	22, // 20: seqsvr.v1.StepRequest.items:type_name -> seqsvr.v1.StepItem
+	17, // 21: seqsvr.v1.StepRequest.columns:type_name -> seqsvr.v1.SectionColumns
+	16, // 22: seqsvr.v1.ResultsReply.results:type_name -> seqsvr.v1.Result
+	18, // 23: seqsvr.v1.ResultsReply.columns:type_name -> seqsvr.v1.ResultColumns
 	1,  // 24: seqsvr.v1.RenewRequest.ref:type_name -> seqsvr.v1.Ref
-	24, // 25: seqsvr.v1.RenewRequest.attach:type_name -> seqsvr.v1.LeaseItem
-	24, // 26: seqsvr.v1.RenewRequest.drop:type_name -> seqsvr.v1.LeaseItem
-	16, // 27: seqsvr.v1.RenewRequest.attach_columns:type_name -> seqsvr.v1.SectionColumns
-	16, // 28: seqsvr.v1.RenewRequest.drop_columns:type_name -> seqsvr.v1.SectionColumns
+	25, // 25: seqsvr.v1.RenewRequest.attach:type_name -> seqsvr.v1.LeaseItem
+	25, // 26: seqsvr.v1.RenewRequest.drop:type_name -> seqsvr.v1.LeaseItem
+	17, // 27: seqsvr.v1.RenewRequest.attach_columns:type_name -> seqsvr.v1.SectionColumns
+	17, // 28: seqsvr.v1.RenewRequest.drop_columns:type_name -> seqsvr.v1.SectionColumns
 	5,  // 29: seqsvr.v1.RenewRequest.seen:type_name -> seqsvr.v1.StoreClaim
 	5,  // 30: seqsvr.v1.RenewRequest.fellows:type_name -> seqsvr.v1.StoreClaim
-	24, // 31: seqsvr.v1.RenewReply.lost:type_name -> seqsvr.v1.LeaseItem
-	24, // 32: seqsvr.v1.RenewReply.refused:type_name -> seqsvr.v1.LeaseItem
-	26, // 33: seqsvr.v1.RenewReply.sessions:type_name -> seqsvr.v1.SessionInfo
+	25, // 31: seqsvr.v1.RenewReply.lost:type_name -> seqsvr.v1.LeaseItem
+	25, // 32: seqsvr.v1.RenewReply.refused:type_name -> seqsvr.v1.LeaseItem
+	27, // 33: seqsvr.v1.RenewReply.sessions:type_name -> seqsvr.v1.SessionInfo
 	5,  // 34: seqsvr.v1.RenewReply.remembered:type_name -> seqsvr.v1.StoreClaim
 	1,  // 35: seqsvr.v1.ReleaseRequest.ref:type_name -> seqsvr.v1.Ref
-	24, // 36: seqsvr.v1.ReleaseRequest.items:type_name -> seqsvr.v1.LeaseItem
-	16, // 37: seqsvr.v1.ReleaseRequest.columns:type_name -> seqsvr.v1.SectionColumns
+	25, // 36: seqsvr.v1.ReleaseRequest.items:type_name -> seqsvr.v1.LeaseItem
+	17, // 37: seqsvr.v1.ReleaseRequest.columns:type_name -> seqsvr.v1.SectionColumns
 	2,  // 38: seqsvr.v1.Store.Describe:input_type -> seqsvr.v1.DescribeRequest
 	13, // 39: seqsvr.v1.Store.Bind:input_type -> seqsvr.v1.BindRequest
 	6,  // 40: seqsvr.v1.Store.Vouch:input_type -> seqsvr.v1.VouchRequest
-	18, // 41: seqsvr.v1.Store.Read:input_type -> seqsvr.v1.ReadRequest
-	20, // 42: seqsvr.v1.Store.Prepare:input_type -> seqsvr.v1.PrepareRequest
-	22, // 43: seqsvr.v1.Store.Step:input_type -> seqsvr.v1.StepRequest
-	25, // 44: seqsvr.v1.Store.Renew:input_type -> seqsvr.v1.RenewRequest
-	28, // 45: seqsvr.v1.Store.Release:input_type -> seqsvr.v1.ReleaseRequest
+	19, // 41: seqsvr.v1.Store.Read:input_type -> seqsvr.v1.ReadRequest
+	21, // 42: seqsvr.v1.Store.Prepare:input_type -> seqsvr.v1.PrepareRequest
+	23, // 43: seqsvr.v1.Store.Step:input_type -> seqsvr.v1.StepRequest
+	26, // 44: seqsvr.v1.Store.Renew:input_type -> seqsvr.v1.RenewRequest
+	29, // 45: seqsvr.v1.Store.Release:input_type -> seqsvr.v1.ReleaseRequest
 	7,  // 46: seqsvr.v1.Store.Adopt:input_type -> seqsvr.v1.AdoptRequest
 	9,  // 47: seqsvr.v1.Store.Dump:input_type -> seqsvr.v1.DumpRequest
 	11, // 48: seqsvr.v1.Store.Fill:input_type -> seqsvr.v1.FillRequest
-	14, // 49: seqsvr.v1.Store.Describe:output_type -> seqsvr.v1.DescribeReply
-	14, // 50: seqsvr.v1.Store.Bind:output_type -> seqsvr.v1.DescribeReply
-	14, // 51: seqsvr.v1.Store.Vouch:output_type -> seqsvr.v1.DescribeReply
-	23, // 52: seqsvr.v1.Store.Read:output_type -> seqsvr.v1.ResultsReply
-	23, // 53: seqsvr.v1.Store.Prepare:output_type -> seqsvr.v1.ResultsReply
-	23, // 54: seqsvr.v1.Store.Step:output_type -> seqsvr.v1.ResultsReply
-	27, // 55: seqsvr.v1.Store.Renew:output_type -> seqsvr.v1.RenewReply
-	29, // 56: seqsvr.v1.Store.Release:output_type -> seqsvr.v1.ReleaseReply
-	14, // 57: seqsvr.v1.Store.Adopt:output_type -> seqsvr.v1.DescribeReply
-	10, // 58: seqsvr.v1.Store.Dump:output_type -> seqsvr.v1.DumpReply
-	12, // 59: seqsvr.v1.Store.Fill:output_type -> seqsvr.v1.FillReply
-	49, // [49:60] is the sub-list for method output_type
-	38, // [38:49] is the sub-list for method input_type
+	14, // 49: seqsvr.v1.Store.WindowsOver:input_type -> seqsvr.v1.WindowsOverRequest
+	15, // 50: seqsvr.v1.Store.Describe:output_type -> seqsvr.v1.DescribeReply
+	15, // 51: seqsvr.v1.Store.Bind:output_type -> seqsvr.v1.DescribeReply
+	15, // 52: seqsvr.v1.Store.Vouch:output_type -> seqsvr.v1.DescribeReply
+	24, // 53: seqsvr.v1.Store.Read:output_type -> seqsvr.v1.ResultsReply
+	24, // 54: seqsvr.v1.Store.Prepare:output_type -> seqsvr.v1.ResultsReply
+	24, // 55: seqsvr.v1.Store.Step:output_type -> seqsvr.v1.ResultsReply
+	28, // 56: seqsvr.v1.Store.Renew:output_type -> seqsvr.v1.RenewReply
+	30, // 57: seqsvr.v1.Store.Release:output_type -> seqsvr.v1.ReleaseReply
+	15, // 58: seqsvr.v1.Store.Adopt:output_type -> seqsvr.v1.DescribeReply
+	10, // 59: seqsvr.v1.Store.Dump:output_type -> seqsvr.v1.DumpReply
+	12, // 60: seqsvr.v1.Store.Fill:output_type -> seqsvr.v1.FillReply
+	15, // 61: seqsvr.v1.Store.WindowsOver:output_type -> seqsvr.v1.DescribeReply
+	50, // [50:62] is the sub-list for method output_type
+	38, // [38:50] is the sub-list for method input_type
 	38, // [38:38] is the sub-list for extension type_name
 	38, // [38:38] is the sub-list for extension extendee
 	0,  // [0:38] is the sub-list for field type_name
@@ -2834,7 +2985,7 @@ func file_seqsvr_v1_store_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_seqsvr_v1_store_proto_rawDesc), len(file_seqsvr_v1_store_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   29,
+			NumMessages:   30,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -19,17 +19,18 @@ import (
 const _ = grpc.SupportPackageIsVersion9
 
 const (
-	Store_Describe_FullMethodName = "/seqsvr.v1.Store/Describe"
-	Store_Bind_FullMethodName     = "/seqsvr.v1.Store/Bind"
-	Store_Vouch_FullMethodName    = "/seqsvr.v1.Store/Vouch"
-	Store_Read_FullMethodName     = "/seqsvr.v1.Store/Read"
-	Store_Prepare_FullMethodName  = "/seqsvr.v1.Store/Prepare"
-	Store_Step_FullMethodName     = "/seqsvr.v1.Store/Step"
-	Store_Renew_FullMethodName    = "/seqsvr.v1.Store/Renew"
-	Store_Release_FullMethodName  = "/seqsvr.v1.Store/Release"
-	Store_Adopt_FullMethodName    = "/seqsvr.v1.Store/Adopt"
-	Store_Dump_FullMethodName     = "/seqsvr.v1.Store/Dump"
-	Store_Fill_FullMethodName     = "/seqsvr.v1.Store/Fill"
+	Store_Describe_FullMethodName    = "/seqsvr.v1.Store/Describe"
+	Store_Bind_FullMethodName        = "/seqsvr.v1.Store/Bind"
+	Store_Vouch_FullMethodName       = "/seqsvr.v1.Store/Vouch"
+	Store_Read_FullMethodName        = "/seqsvr.v1.Store/Read"
+	Store_Prepare_FullMethodName     = "/seqsvr.v1.Store/Prepare"
+	Store_Step_FullMethodName        = "/seqsvr.v1.Store/Step"
+	Store_Renew_FullMethodName       = "/seqsvr.v1.Store/Renew"
+	Store_Release_FullMethodName     = "/seqsvr.v1.Store/Release"
+	Store_Adopt_FullMethodName       = "/seqsvr.v1.Store/Adopt"
+	Store_Dump_FullMethodName        = "/seqsvr.v1.Store/Dump"
+	Store_Fill_FullMethodName        = "/seqsvr.v1.Store/Fill"
+	Store_WindowsOver_FullMethodName = "/seqsvr.v1.Store/WindowsOver"
 )
 
 // StoreClient is the client API for Store service.
@@ -70,6 +71,10 @@ type StoreClient interface {
 	// Fill merges states of other stores into this one, by max; it never lowers anything.
 	// A learner takes documents too. Durable before the answer; idempotent.
 	Fill(ctx context.Context, in *FillRequest, opts ...grpc.CallOption) (*FillReply, error)
+	// WindowsOver takes an operator's word that no process from before the restore holds a
+	// snowflake worker id or a window of one: what is left of the wait for them ends. It
+	// never makes the wait longer. Durable before the answer; idempotent.
+	WindowsOver(ctx context.Context, in *WindowsOverRequest, opts ...grpc.CallOption) (*DescribeReply, error)
 }
 
 type storeClient struct {
@@ -199,6 +204,16 @@ func (c *storeClient) Fill(ctx context.Context, in *FillRequest, opts ...grpc.Ca
 	return out, nil
 }
 
+func (c *storeClient) WindowsOver(ctx context.Context, in *WindowsOverRequest, opts ...grpc.CallOption) (*DescribeReply, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(DescribeReply)
+	err := c.cc.Invoke(ctx, Store_WindowsOver_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // StoreServer is the server API for Store service.
 // All implementations must embed UnimplementedStoreServer
 // for forward compatibility.
@@ -237,6 +252,10 @@ type StoreServer interface {
 	// Fill merges states of other stores into this one, by max; it never lowers anything.
 	// A learner takes documents too. Durable before the answer; idempotent.
 	Fill(context.Context, *FillRequest) (*FillReply, error)
+	// WindowsOver takes an operator's word that no process from before the restore holds a
+	// snowflake worker id or a window of one: what is left of the wait for them ends. It
+	// never makes the wait longer. Durable before the answer; idempotent.
+	WindowsOver(context.Context, *WindowsOverRequest) (*DescribeReply, error)
 	mustEmbedUnimplementedStoreServer()
 }
 
@@ -279,6 +298,9 @@ func (UnimplementedStoreServer) Dump(*DumpRequest, grpc.ServerStreamingServer[Du
 }
 func (UnimplementedStoreServer) Fill(context.Context, *FillRequest) (*FillReply, error) {
 	return nil, status.Error(codes.Unimplemented, "method Fill not implemented")
+}
+func (UnimplementedStoreServer) WindowsOver(context.Context, *WindowsOverRequest) (*DescribeReply, error) {
+	return nil, status.Error(codes.Unimplemented, "method WindowsOver not implemented")
 }
 func (UnimplementedStoreServer) mustEmbedUnimplementedStoreServer() {}
 func (UnimplementedStoreServer) testEmbeddedByValue()               {}
@@ -492,6 +514,24 @@ func _Store_Fill_Handler(srv interface{}, ctx context.Context, dec func(interfac
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Store_WindowsOver_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(WindowsOverRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(StoreServer).WindowsOver(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Store_WindowsOver_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(StoreServer).WindowsOver(ctx, req.(*WindowsOverRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // Store_ServiceDesc is the grpc.ServiceDesc for Store service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -538,6 +578,10 @@ var Store_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Fill",
 			Handler:    _Store_Fill_Handler,
+		},
+		{
+			MethodName: "WindowsOver",
+			Handler:    _Store_WindowsOver_Handler,
 		},
 	},
 	Streams: []grpc.StreamDesc{

@@ -1,0 +1,92 @@
+package allocsvr
+
+import (
+	"fmt"
+	"net"
+	"strings"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc"
+
+	"github.com/seqsvr/seqsvr/internal/rpc"
+	"github.com/seqsvr/seqsvr/seq"
+)
+
+// goodbye is how long calls at a starting server may take to end when the real one takes
+// the listener over; only a health.Watch takes any time.
+const goodbye = 50 * time.Millisecond
+
+// starting answers on the listener until the stores are reached: every call with the
+// reason why nothing is served yet, and grpc.health.v1 with NOT_SERVING.
+type starting struct {
+	lis  net.Listener
+	srv  *grpc.Server
+	done chan struct{} // closed when Serve has returned
+
+	mu  sync.Mutex // guards why
+	why error
+}
+
+// startAnswering serves on lis until stop, with what the real server is configured with.
+func (s *Server) startAnswering() *starting {
+	w := &starting{lis: s.lis, done: make(chan struct{})}
+	w.missing(s.cfg.Stores)
+	w.srv = rpc.NewServer(rpc.ServerConfig{Logger: s.cfg.Logger, Creds: s.creds},
+		grpc.UnknownServiceHandler(func(any, grpc.ServerStream) error { return w.reason() }))
+	h := rpc.RegisterHealth(w.srv)
+	h.SetServingStatus("", rpc.Serving(false))
+	h.SetServingStatus(rpc.QuorumHealth, rpc.Serving(false))
+	go func() {
+		defer close(w.done)
+		_ = w.srv.Serve(borrowed{s.lis}) // a listener that fails does so for the real server, too
+	}()
+	return w
+}
+
+// missing notes which stores are waited for.
+func (w *starting) missing(stores []string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.why = fmt.Errorf("%w since the start: missing %s", seq.ErrNoQuorum, strings.Join(stores, ", "))
+}
+
+func (w *starting) reason() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.why
+}
+
+// stop ends the answers. The listener goes on, and who is connected connects again.
+func (w *starting) stop() {
+	ended := make(chan struct{})
+	go func() {
+		w.srv.GracefulStop()
+		close(ended)
+	}()
+	select {
+	case <-ended:
+	case <-time.After(goodbye):
+		w.srv.Stop()
+		<-ended
+	}
+	<-w.done
+	if d, ok := w.lis.(deadliner); ok {
+		_ = d.SetDeadline(time.Time{})
+	}
+}
+
+// deadliner is a listener whose Accept can be ended without closing it: *net.TCPListener.
+type deadliner interface{ SetDeadline(time.Time) error }
+
+// borrowed is a listener that outlives the server which it is given to: Close ends Accept
+// and leaves the listener as it is, for connections that come meanwhile.
+type borrowed struct{ net.Listener }
+
+// Close implements net.Listener.
+func (b borrowed) Close() error {
+	if d, ok := b.Listener.(deadliner); ok {
+		return d.SetDeadline(time.Unix(1, 0))
+	}
+	return b.Listener.Close()
+}

@@ -1,0 +1,180 @@
+package client
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/status"
+
+	"github.com/seqsvr/seqsvr/internal/rpc"
+)
+
+// How the AllocSvr are asked whether they have a quorum.
+const (
+	// outageBound is for an answer, which waits for nothing at the other side: an
+	// AllocSvr that is silent for so long cannot be reached.
+	outageBound = 500 * time.Millisecond
+	// outagePatience is for how long all must agree. Stores that restart together, or a
+	// machine that stood still, must not end calls that wait for a few seconds anyway.
+	outagePatience = 500 * time.Millisecond
+	outagePause    = 250 * time.Millisecond // between two questions
+	// outageQuiet ends the questions when no call has heard of an outage for so long.
+	outageQuiet = 2 * time.Second
+)
+
+// outage decides whether the quorum of stores is lost, once a call has heard NO_QUORUM.
+//
+// One AllocSvr that says so may be cut off from the stores alone. The others then take
+// its sections over, and calls go on to their deadline. The quorum is lost if all AllocSvr
+// that can be reached say so, one of them at least, for outagePatience: then nobody can
+// take over, and calls end with NO_QUORUM at the end of their round. What cannot be
+// reached has no say, since it would serve no call either.
+type outage struct {
+	heard chan struct{} // cap 1: a call heard NO_QUORUM
+
+	mu   sync.Mutex    // guards all below
+	last error         // the newest NO_QUORUM
+	lost chan struct{} // closed while the quorum is lost
+	is   bool          // lost is closed
+}
+
+func newOutage() *outage {
+	return &outage{heard: make(chan struct{}, 1), lost: make(chan struct{})}
+}
+
+// hear takes a NO_QUORUM that a call got.
+func (o *outage) hear(err error) {
+	o.mu.Lock()
+	o.last = err
+	o.mu.Unlock()
+	select {
+	case o.heard <- struct{}{}:
+	default:
+	}
+}
+
+// known is a channel that is closed while the quorum is lost.
+func (o *outage) known() <-chan struct{} {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.lost
+}
+
+// reason is the newest NO_QUORUM while the quorum is lost, else nil.
+func (o *outage) reason() error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if !o.is {
+		return nil
+	}
+	return o.last
+}
+
+func (o *outage) set(lost bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	switch {
+	case lost && !o.is:
+		close(o.lost)
+	case !lost && o.is:
+		o.lost = make(chan struct{})
+	}
+	o.is = lost
+}
+
+// QuorumLost is a seq.ErrNoQuorum while calls end at once because no AllocSvr that can be
+// reached has a quorum of stores; nil as long as no call has met that.
+func (c *Client) QuorumLost() error { return c.outage.reason() }
+
+// watchOutage asks all AllocSvr, from when a call heard NO_QUORUM until one of them says
+// otherwise or no call hears it any more.
+func (c *Client) watchOutage() {
+	o := c.outage
+	for {
+		select {
+		case <-c.ctx.Done():
+			return
+		case <-o.heard:
+		}
+		var since time.Time // of the first question in a row that all answered alike
+		for heard := time.Now(); time.Since(heard) < outageQuiet; {
+			asked := time.Now()
+			if !c.noneHasQuorum() {
+				break
+			}
+			if since.IsZero() {
+				since = asked
+			} else if asked.Sub(since) >= outagePatience {
+				o.set(true)
+			}
+			if !c.rest(outagePause) {
+				return
+			}
+			select {
+			case <-o.heard:
+				heard = time.Now()
+			default:
+			}
+		}
+		o.set(false)
+		if !c.rest(outagePause) {
+			return
+		}
+	}
+}
+
+// noneHasQuorum asks all AllocSvr of the table, or all of Config.Addrs without one, at
+// once. It is true if some answer, and all that do have no quorum. One that does not know
+// the question, as an older build, counts as having one.
+func (c *Client) noneHasQuorum() bool {
+	ctx, cancel := context.WithTimeout(c.ctx, outageBound)
+	defer cancel()
+	peers := c.allocs()
+	answers := make(chan error, len(peers)) // errNoQuorum, errSilent, or nil
+	for _, p := range peers {
+		c.tasks.Go(func() { answers <- p.askQuorum(ctx) })
+	}
+	answered := false
+	for range peers {
+		switch <-answers {
+		case nil:
+			return false
+		case errNoQuorum:
+			answered = true
+		}
+	}
+	return answered
+}
+
+// askQuorum is errNoQuorum, errSilent, or nil for everything else.
+func (p *peer) askQuorum(ctx context.Context) error {
+	reply, err := healthpb.NewHealthClient(p.conn).Check(ctx, &healthpb.HealthCheckRequest{Service: rpc.QuorumHealth})
+	switch status.Code(err) {
+	case codes.OK:
+		if reply.GetStatus() == healthpb.HealthCheckResponse_NOT_SERVING {
+			return errNoQuorum
+		}
+	case codes.Unavailable, codes.DeadlineExceeded, codes.Canceled:
+		return errSilent
+	}
+	return nil
+}
+
+// allocs are the AllocSvr of the table; Config.Addrs where there are none.
+func (c *Client) allocs() []*peer {
+	var out []*peer
+	if v := c.view.Load(); v != nil {
+		for _, p := range v.nodes {
+			if p != nil {
+				out = append(out, p)
+			}
+		}
+	}
+	if len(out) == 0 {
+		return c.seeds
+	}
+	return out
+}

@@ -1,0 +1,83 @@
+package storesvr
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/seqsvr/seqsvr/quorum"
+	"github.com/seqsvr/seqsvr/seq"
+	"github.com/seqsvr/seqsvr/storesvr/disk"
+)
+
+// Overdrawn is how far beyond a clock a node that borrows may hand out snowflake IDs, and
+// clocks that are right may be apart: what WindowsOver keeps of a floor.
+const Overdrawn = 30 * time.Second
+
+// stampFloors gives a restored store the floor of worker ids at its first start. It is on
+// disk before the store answers anything: a later start finds it there, and a crash before
+// leaves the stamp to the next start.
+func stampFloors(cfg Config, db database, meta *disk.Meta) error {
+	if meta.Floors.Stamp == nil {
+		return nil
+	}
+	made := meta.Floors.Made(cfg.wall()())
+	commits, err := db.Commit(disk.Update{Floors: &made})
+	if err != nil {
+		return fmt.Errorf("%w: floor of worker ids: %w", ErrCommit, err)
+	}
+	meta.Floors, meta.Commits = made, commits
+	cfg.Logger.Info("first start after a restore: worker ids are kept back", "store", meta.Name, "until", workerFloor(made.Floors))
+	return nil
+}
+
+func workerFloor(f quorum.Floors) time.Time { return time.UnixMilli(int64(f.Worker)).UTC() }
+
+// keptBack is how long the floor of worker ids lies ahead of the store's clock.
+func keptBack(f quorum.Floors, now time.Time) time.Duration {
+	if f.Worker == 0 {
+		return 0
+	}
+	return max(0, workerFloor(f).Sub(now))
+}
+
+// windowsOver takes an operator's word that no process from before the restore holds a
+// worker id or a window of one: the floor of worker ids falls to a moment beyond the
+// store's clock. It never rises; durable when it returns nil. Errors:
+// seq.ErrForeignCluster, seq.ErrStaleEra, seq.ErrBadArgument for no reason,
+// seq.ErrStoreFull.
+func (r *replica) windowsOver(ctx context.Context, cluster string, era seq.Era, reason string) error {
+	var lowered *disk.Floors
+	err := r.submit(ctx, &write{
+		apply: func(_ time.Duration, full bool, u *disk.Update) error {
+			if err := r.sameCluster(cluster, era); err != nil {
+				return err
+			}
+			if reason == "" {
+				return fmt.Errorf("%w: no reason, expected why nobody holds a window from before the restore", seq.ErrBadArgument)
+			}
+			floors := r.acceptor.Floors()
+			if keptBack(floors, r.wall()) <= Overdrawn {
+				return nil
+			}
+			if full {
+				return seq.ErrStoreFull
+			}
+			floors.Worker = uint64(max(0, r.wall().Add(Overdrawn).UnixMilli()))
+			u.Floors = &disk.Floors{Floors: floors}
+			lowered = u.Floors
+			return nil
+		},
+		committed: func() {
+			if lowered != nil && lowered.Worker < r.acceptor.Floors().Worker {
+				r.log.Warn("worker ids are given out again: nobody is said to hold a window from before the restore",
+					"reason", reason, "kept until", workerFloor(r.acceptor.Floors()), "now from", workerFloor(lowered.Floors))
+				r.acceptor.SetFloors(lowered.Floors)
+			}
+		},
+	})
+	if err != nil {
+		return fmt.Errorf("end the wait for windows at store %s: %w", r.identity.Name, err)
+	}
+	return nil
+}

@@ -1,0 +1,160 @@
+package storecare
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/seqsvr/seqsvr/internal/localcluster"
+	"github.com/seqsvr/seqsvr/internal/rpc"
+	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
+	"github.com/seqsvr/seqsvr/snowflake"
+	"github.com/seqsvr/seqsvr/tests/harness"
+)
+
+// caller asks allocators for numbers of a tag and for IDs, and notes what it got.
+type caller struct {
+	t    *testing.T
+	c    *localcluster.Cluster
+	tags map[uint64]bool
+	ids  map[uint64]bool
+}
+
+// with asks the node at the address.
+func (k *caller) with(addr string, do func(pb.SegmentClient, pb.SnowflakeClient) error) error {
+	k.t.Helper()
+	conn, err := rpc.Dial(addr)
+	if err != nil {
+		k.t.Fatal(err)
+	}
+	defer conn.Close()
+	return do(pb.NewSegmentClient(conn), pb.NewSnowflakeClient(conn))
+}
+
+// take takes numbers of the tag until it gets some: the first of them.
+func (k *caller) take() (first uint64) {
+	k.t.Helper()
+	harness.Until(k.t, "numbers of the tag", func() bool {
+		for _, addr := range k.c.Addrs(localcluster.RoleAlloc) { // the owner among them
+			err := k.with(addr, func(s pb.SegmentClient, _ pb.SnowflakeClient) error {
+				got, err := s.Take(harness.Within(k.t), &pb.SegmentTakeRequest{Tag: "orders", Count: 10})
+				if err != nil {
+					return err
+				}
+				for n := got.GetFirst(); n <= got.GetLast(); n++ {
+					if k.tags[n] {
+						k.t.Errorf("number %d of the tag came twice", n)
+					}
+					k.tags[n] = true
+				}
+				first = got.GetFirst()
+				return nil
+			})
+			if err == nil {
+				return true
+			}
+		}
+		return false
+	})
+	return first
+}
+
+// gen asks one allocator for an ID.
+func (k *caller) gen() (id uint64, err error) {
+	k.t.Helper()
+	err = k.with(k.c.Addrs(localcluster.RoleAlloc)[0], func(_ pb.SegmentClient, s pb.SnowflakeClient) error {
+		got, err := s.Generate(harness.Within(k.t), &pb.SnowflakeGenerateRequest{Count: 1})
+		if err != nil {
+			return err
+		}
+		for _, n := range got.GetIds() {
+			id = uint64(n)
+			if k.ids[id] {
+				k.t.Errorf("ID %d came twice", id)
+			}
+			k.ids[id] = true
+		}
+		return nil
+	})
+	return id, err
+}
+
+// restoreAll loses every store and makes those of a new era from the file.
+func restoreAll(t *testing.T, c *localcluster.Cluster, file, era string, more ...string) {
+	t.Helper()
+	if err := c.StopAll(harness.Within(t)); err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range c.Processes(localcluster.RoleStore) {
+		if err := os.RemoveAll(p.Dir); err != nil {
+			t.Fatal(err)
+		}
+		seqctl(t, c, append([]string{"store", "restore", "--from", file, "--cluster", c.ClusterID, "--data-dir", p.Dir,
+			"--name", p.Name, "--members", "store-1,store-2,store-3", "--era", era}, more...)...).Want(t, 0, "era "+era)
+	}
+	if err := c.StartAll(); err != nil {
+		t.Fatal(err)
+	}
+	harness.Ready(t, c)
+}
+
+func TestWhatWasFirstUsedAfterTheBackupIsNotRepeatedByARestore(t *testing.T) {
+	const window = 20 * time.Second
+	c := start(t)
+	k := &caller{t: t, c: c, tags: map[uint64]bool{}, ids: map[uint64]bool{}}
+	seqctl(t, c, "segment", "add", "orders").Want(t, 0)
+	file := filepath.Join(t.TempDir(), "backup")
+	seqctl(t, c, "store", "backup", "--out", file).Want(t, 0)
+	k.take()
+	harness.Until(t, "an ID", func() bool { _, err := k.gen(); return err == nil })
+	var lent *pb.SnowflakeDelegateReply
+	err := k.with(c.Addrs(localcluster.RoleAlloc)[0], func(_ pb.SegmentClient, s pb.SnowflakeClient) (err error) {
+		lent, err = s.Delegate(harness.Within(t), &pb.SnowflakeDelegateRequest{Holder: "test", WindowMs: uint64(window.Milliseconds())})
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	restoreAll(t, c, file, "1", "--worker-margin", window.String())
+	if first := k.take(); first != 1<<32+1 {
+		t.Errorf("the tag begins at %d in the new era, want 2^32+1", first)
+	}
+	var id uint64
+	harness.Until(t, "IDs, once the window from before is over", func() bool { id, err = k.gen(); return err == nil })
+	layout, err := snowflake.ParseLayout(lent.GetLayout())
+	if err != nil {
+		t.Fatal(err)
+	}
+	parts, err := layout.Decode(snowflake.ID(id))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if at, err := layout.TimeOf(parts.Tick); err != nil || uint64(at.UnixMilli()) <= lent.GetConfirmedUnixMs() {
+		t.Errorf("an ID of %v (%v), in the window of a client that ends at %v", at, err, time.UnixMilli(int64(lent.GetConfirmedUnixMs())))
+	}
+
+	// Now that all is known to the backup, and by the margin that a restore has by itself.
+	later := filepath.Join(t.TempDir(), "later")
+	seqctl(t, c, "store", "backup", "--out", later).Want(t, 0, "era 1")
+	restoreAll(t, c, later, "2")
+	if first := k.take(); first <= 2<<32 {
+		t.Errorf("the tag begins at %d in the third era, want above 2^33", first)
+	}
+	if _, err := k.gen(); err == nil {
+		t.Error("an ID while windows from before may be in use")
+	}
+	seqctl(t, c, "status").Want(t, 0, "no snowflake IDs before")
+	seqctl(t, c, "store", "status").Want(t, 0, "windows-over")
+	seqctl(t, c, "store", "windows-over").Want(t, 2, "--reason")
+	seqctl(t, c, "store", "windows-over", "--reason", "test").Want(t, 0, "store-1: worker ids are kept back for")
+	harness.Until(t, "IDs on the operator's word", func() bool { _, err := k.gen(); return err == nil })
+
+	// And the first file again, which knows nothing of the two eras between.
+	restoreAll(t, c, file, "3", "--worker-margin", "1s")
+	if first := k.take(); first <= 3<<32 {
+		t.Errorf("the tag begins at %d in the fourth era, want above 3*2^32", first)
+	}
+	harness.Until(t, "IDs in the fourth era", func() bool { _, err := k.gen(); return err == nil })
+}
