@@ -198,6 +198,9 @@ func (s *stage) cluster(c command, dir string) error {
 	}
 	s.caller = &caller{w: s.w, h: s.w.of(callerHost)[0]}
 	s.w.sleep(50 * time.Millisecond)
+	if o.Allocs == 0 { // nobody tells the stores what their fellows remember: they wait
+		s.w.sleep(1050 * time.Millisecond)
+	}
 	return nil
 }
 
