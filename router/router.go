@@ -95,13 +95,24 @@ func New(cfg Config) (*Router, error) {
 		r.unlisten()
 		return nil, errors.Join(err, r.sdk.Close())
 	}
-	pb.RegisterSequenceServer(r.srv, &server{sdk: r.sdk, inWork: r.inWork, leaving: r.leaving})
-	pb.RegisterSnowflakeServer(r.srv, &snowflakeServer{sdk: r.sdk, any: pb.NewSnowflakeClient(r.sdk.Any())})
-	pb.RegisterSegmentServer(r.srv, &segmentServer{sdk: r.sdk, any: pb.NewSegmentClient(r.sdk.Any())})
+	register(r.srv, &server{sdk: r.sdk, inWork: r.inWork, leaving: r.leaving})
 	r.health = rpc.RegisterHealth(r.srv)
 	r.health.SetServingStatus("", healthpb.HealthCheckResponse_NOT_SERVING)
 	r.health.SetServingStatus(rpc.QuorumHealth, healthpb.HealthCheckResponse_SERVING)
 	return r, nil
+}
+
+// Register serves what the gRPC front of a router does over a client of the caller's, for
+// those who bring a network of their own. It takes as much work in as a router without
+// limits of its own, and never leaves; the client stays the caller's to close.
+func Register(to grpc.ServiceRegistrar, sdk *client.Client) {
+	register(to, &server{sdk: sdk, inWork: rpc.NewAdmission(rpc.DefaultMaxInWork)})
+}
+
+func register(to grpc.ServiceRegistrar, s *server) {
+	pb.RegisterSequenceServer(to, s)
+	pb.RegisterSnowflakeServer(to, &snowflakeServer{sdk: s.sdk, any: pb.NewSnowflakeClient(s.sdk.Any())})
+	pb.RegisterSegmentServer(to, &segmentServer{sdk: s.sdk, any: pb.NewSegmentClient(s.sdk.Any())})
 }
 
 // listen opens the listeners, all or none.

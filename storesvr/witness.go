@@ -93,7 +93,7 @@ func (r *replica) compare(nonce uint64, claims []quorum.Claim) error {
 			return err
 		}
 		sound := c.Commits == 0 || hmac.Equal(c.Seal[:], sealOfClaim(r.key, c))
-		if c.By != "" && c.Store == r.identity.UUID && sound && nonce == r.compared.nonce {
+		if !r.compared.done && c.By != "" && c.Store == r.identity.UUID && sound && nonce == r.compared.nonce {
 			r.compared.heard[c.By] = struct{}{}
 		}
 	}

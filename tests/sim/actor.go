@@ -268,18 +268,18 @@ func (s *stage) ask(c command) (string, error) {
 
 func (s *stage) ids(ctx context.Context, to *conn, count int) (string, error) {
 	if !s.named {
-		_, err := pb.NewSnowflakeClient(to).PutNamespace(ctx, &pb.SnowflakePutNamespaceRequest{Name: idSpace, Layout: idLayout})
+		_, err := pb.NewSnowflakeClient(to).PutNamespace(ctx, &pb.SnowflakePutNamespaceRequest{Name: nodeSpace.name, Layout: nodeSpace.layout})
 		if err != nil && !errors.Is(err, seq.ErrConflict) {
 			return "", err
 		}
 		s.named = true
 	}
-	reply, err := pb.NewSnowflakeClient(to).Generate(ctx, &pb.SnowflakeGenerateRequest{Namespace: idSpace, Count: uint32(count)})
+	reply, err := pb.NewSnowflakeClient(to).Generate(ctx, &pb.SnowflakeGenerateRequest{Namespace: nodeSpace.name, Count: uint32(count)})
 	if err != nil {
 		return "", err
 	}
 	for _, id := range reply.GetIds() {
-		s.w.check.unique(id, to.to)
+		s.w.check.unique(nodeSpace, id, to.to)
 	}
 	return fmt.Sprintf("%d new IDs", len(reply.GetIds())), nil
 }

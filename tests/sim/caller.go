@@ -13,22 +13,12 @@ import (
 	"github.com/seqsvr/seqsvr/seq"
 )
 
-// What callers ask for beside sequences: one tag, and IDs of a namespace so small that
-// worker ids are used again and again.
-const (
-	tagName  = "orders"
-	idSpace  = "sim"
-	idLayout = "time:41,worker:2,sequence:10;epoch=1704067200000;rollback=wait:5s"
-	idEpoch  = 1704067200000
-)
+// What callers ask for beside sequences and IDs: tags. The first one is there from the
+// start, the others are made by whoever misses them.
+var tagNames = []string{"orders", "bills", "letters", "late"}
 
-func idWorker(id uint64) uint64 { return id >> 10 & 3 }
-
-// idMark is the moment of an ID, which the high-water mark of its worker must not be below.
-func idMark(id uint64) uint64 { return id>>12 + idEpoch }
-
-// tagKey is the tag's place in the history, beside the UIDs.
-var tagKey = history.Key{Space: "tag:" + tagName}
+// tagKey is a tag's place in the history, beside the UIDs.
+func tagKey(name string) history.Key { return history.Key{Space: "tag:" + name} }
 
 // register is the register that a UID's numbers rest on.
 func (w *world) register(space string, uid uint64) seq.Register {
@@ -74,10 +64,23 @@ type caller struct {
 	index int
 	keys  []history.Key
 	where map[history.Key]string // who answered last
+
+	windows []*window // that it was lent
+}
+
+// asker is how a caller asks: by itself, or by the SDK.
+type asker interface {
+	next(ctx context.Context, key history.Key, count uint32) error
+	current(ctx context.Context, key history.Key) error
+	raise(ctx context.Context, key history.Key, by uint64) error
+	tag(ctx context.Context, name string, count uint32) error
+	id(ctx context.Context, space *idSpace, count int) error
 }
 
 // run asks for this and that until the run ends.
 func (c *caller) run(stop <-chan struct{}) {
+	by, done := c.w.manner(c)
+	defer done()
 	for {
 		c.w.mu.Lock()
 		pause := c.w.between(0, 2*c.w.opts.Think)
@@ -88,7 +91,11 @@ func (c *caller) run(stop <-chan struct{}) {
 			count = uint32(1 + c.w.rng.IntN(30))
 		}
 		lift := uint64(c.w.rng.IntN(60))
+		tag, space := tagNames[c.w.rng.IntN(len(tagNames))], idSpaces[c.w.rng.IntN(len(idSpaces))]
 		c.w.mu.Unlock()
+		if c.w.opts.knownOnly() {
+			tag, space = tagNames[0], nodeSpace
+		}
 		select {
 		case <-stop:
 			return
@@ -96,16 +103,18 @@ func (c *caller) run(stop <-chan struct{}) {
 		}
 		ctx, cancel := context.WithTimeout(c.w.life, 2*c.w.opts.Patience)
 		switch {
-		case op < 70:
-			_ = c.next(ctx, key, count)
-		case op < 78:
-			_ = c.current(ctx, key)
-		case op < 83:
-			_ = c.raise(ctx, key, lift)
-		case op < 92:
-			_ = c.tag(ctx, count)
+		case op < 66:
+			_ = by.next(ctx, key, count)
+		case op < 74:
+			_ = by.current(ctx, key)
+		case op < 79:
+			_ = by.raise(ctx, key, lift)
+		case op < 86:
+			_ = by.tag(ctx, tag, count)
+		case op < 92 && !c.w.opts.knownOnly():
+			_ = c.lent(ctx)
 		default:
-			_ = c.id(ctx, int(count))
+			_ = by.id(ctx, space, int(count))
 		}
 		cancel()
 	}
@@ -157,11 +166,29 @@ func (c *caller) next(ctx context.Context, key history.Key, count uint32) error 
 	})
 }
 
-func (c *caller) tag(ctx context.Context, count uint32) error {
-	return c.try(ctx, tagKey, func(ctx context.Context, at *conn) error {
-		start, floor := c.w.now(), c.w.check.floor(tagKey)
-		reply, err := pb.NewSegmentClient(at).Take(ctx, &pb.SegmentTakeRequest{Tag: tagName, Count: count})
-		c.took(tagKey, start, floor, reply.GetFirst(), reply.GetLast(), false, err)
+func (c *caller) tag(ctx context.Context, name string, count uint32) error {
+	key := tagKey(name)
+	err := c.try(ctx, key, func(ctx context.Context, at *conn) error {
+		start, floor := c.w.now(), c.w.check.floor(key)
+		reply, err := pb.NewSegmentClient(at).Take(ctx, &pb.SegmentTakeRequest{Tag: name, Count: count})
+		c.took(key, start, floor, reply.GetFirst(), reply.GetLast(), false, err)
+		return err
+	})
+	return c.tagAgain(ctx, name, err)
+}
+
+// tagAgain makes a tag that nobody knows, or not any more: it may be younger than the
+// backup that the cluster was made of.
+func (c *caller) tagAgain(ctx context.Context, name string, err error) error {
+	if !errors.Is(err, seq.ErrUnknownTag) {
+		return err
+	}
+	return c.putTag(ctx, name)
+}
+
+func (c *caller) putTag(ctx context.Context, name string) error {
+	return c.try(ctx, tagKey(name), func(ctx context.Context, at *conn) error {
+		_, err := pb.NewSegmentClient(at).Put(ctx, &pb.SegmentPutRequest{Tag: &pb.SegmentTag{Tag: name, MinStep: 20, MaxStep: 40, Start: 1}})
 		return err
 	})
 }
@@ -199,12 +226,25 @@ func (c *caller) current(ctx context.Context, key history.Key) error {
 		if errs := reply.GetResults()[0].GetErrors(); len(errs) > 0 {
 			return rpc.FromKeyError(errs[0])
 		}
-		// Only strict spaces stay in order when clocks lie, and they do so for Next alone.
-		if got := reply.GetResults()[0].GetValues()[0]; got < floor && !c.w.opts.Beyond {
-			c.w.check.broken("M", "current of %v is %d, %d was handed out before", key, got, floor)
-		}
+		c.w.check.reads(key, floor, reply.GetResults()[0].GetValues()[0])
 		return nil
 	})
+}
+
+// reads judges what a caller was told that a key stands at. Only strict spaces stay in
+// order when clocks lie, and they do so for Next alone.
+func (c *checker) reads(key history.Key, floor, got uint64) {
+	if got < floor && !c.w.opts.Beyond {
+		c.broken("M", "current of %v is %d, %d was handed out before", key, got, floor)
+	}
+}
+
+// raisedTo takes in that a key was raised.
+func (c *checker) raisedTo(key history.Key, floor, got uint64) {
+	if got < floor {
+		c.broken("M", "%v raised to %d stands at %d", key, floor, got)
+	}
+	c.lift(key, floor)
 }
 
 func (c *caller) raise(ctx context.Context, key history.Key, by uint64) error {
@@ -215,46 +255,47 @@ func (c *caller) raise(ctx context.Context, key history.Key, by uint64) error {
 		if err != nil {
 			return err
 		}
-		if reply.GetValue() < floor {
-			c.w.check.broken("M", "%v raised to %d stands at %d", key, floor, reply.GetValue())
-		}
-		c.w.check.lift(key, floor)
+		c.w.check.raisedTo(key, floor, reply.GetValue())
 		return nil
 	})
 }
 
-func (c *caller) id(ctx context.Context, count int) error {
-	return c.try(ctx, history.Key{Space: "id"}, func(ctx context.Context, at *conn) error {
-		reply, err := pb.NewSnowflakeClient(at).Generate(ctx, &pb.SnowflakeGenerateRequest{Namespace: idSpace, Count: uint32(count)})
-		if err != nil {
-			return err
-		}
-		for _, id := range reply.GetIds() {
-			c.w.check.unique(id, at.to)
-		}
-		c.w.mu.Lock()
-		c.w.stats.IDs += uint64(len(reply.GetIds()))
-		c.w.mu.Unlock()
-		return nil
-	})
+func (c *caller) id(ctx context.Context, space *idSpace, count int) error {
+	return c.try(ctx, history.Key{Space: "id"}, func(ctx context.Context, at *conn) error { return c.idAt(ctx, at, space, count) })
 }
 
-// prepare makes the tag and the namespace that all callers use.
-func (c *caller) prepare(ctx context.Context) error {
-	err := c.try(ctx, tagKey, func(ctx context.Context, at *conn) error {
-		_, err := pb.NewSegmentClient(at).Put(ctx, &pb.SegmentPutRequest{Tag: &pb.SegmentTag{Tag: tagName, MinStep: 20, MaxStep: 40, Start: 1}})
-		return err
-	})
+func (c *caller) idAt(ctx context.Context, at *conn, space *idSpace, count int) error {
+	reply, err := pb.NewSnowflakeClient(at).Generate(ctx, &pb.SnowflakeGenerateRequest{Namespace: space.name, Count: uint32(count)})
 	if err != nil {
+		return err
+	}
+	for _, id := range reply.GetIds() {
+		c.w.check.unique(space, id, at.to)
+	}
+	c.w.mu.Lock()
+	defer c.w.mu.Unlock()
+	c.w.stats.IDs += uint64(len(reply.GetIds()))
+	return nil
+}
+
+// prepare makes the tag and the namespaces that all callers use.
+func (c *caller) prepare(ctx context.Context) error {
+	if err := c.putTag(ctx, tagNames[0]); err != nil {
 		return fmt.Errorf("put tag: %w", err)
 	}
-	return c.try(ctx, history.Key{Space: "id"}, func(ctx context.Context, at *conn) error {
-		_, err := pb.NewSnowflakeClient(at).PutNamespace(ctx, &pb.SnowflakePutNamespaceRequest{Name: idSpace, Layout: idLayout})
-		if errors.Is(err, seq.ErrConflict) {
-			return nil // an earlier try was written after all
+	for _, space := range idSpaces {
+		err := c.try(ctx, history.Key{Space: "id"}, func(ctx context.Context, at *conn) error {
+			_, err := pb.NewSnowflakeClient(at).PutNamespace(ctx, &pb.SnowflakePutNamespaceRequest{Name: space.name, Layout: space.layout})
+			if errors.Is(err, seq.ErrConflict) {
+				return nil // an earlier try was written after all
+			}
+			return err
+		})
+		if err != nil {
+			return fmt.Errorf("put namespace %s: %w", space.name, err)
 		}
-		return err
-	})
+	}
+	return nil
 }
 
 // floor is what the next call of a key must be above.
@@ -274,15 +315,4 @@ func (c *checker) lift(key history.Key, to uint64) {
 // where no clock takes part.
 func (c *checker) ordered(key history.Key) bool {
 	return !c.w.opts.Beyond || strings.HasPrefix(key.Space, "strict")
-}
-
-// unique checks that no ID was handed out before.
-func (c *checker) unique(id uint64, from string) {
-	c.mu.Lock()
-	before, twice := c.ids[id]
-	c.ids[id] = from
-	c.mu.Unlock()
-	if twice {
-		c.broken("U", "ID %d from %s was handed out by %s", id, from, before)
-	}
 }

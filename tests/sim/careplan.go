@@ -136,10 +136,9 @@ func injectShrink(w *world, f Fault) {
 	}
 }
 
-// injectBackup waits for what every backup has to know: operators make tags that are not
-// in it anew (decision 012).
+// injectBackup has everything saved that there is at this moment.
 func injectBackup(w *world, _ Fault) {
-	if w.check.floor(tagKey) > 0 {
+	if unknownToBackup || w.check.floor(tagKey(tagNames[0])) > 0 {
 		w.give("op2", &order{verb: "backup"})
 	}
 }
@@ -191,6 +190,11 @@ var orders = []choice{
 	{22, func(d *draw) Fault { return Fault{Verb: "shrink", Host: d.store()} }},
 	{22, func(*draw) Fault { return Fault{Verb: "backup"} }},
 	{14, func(d *draw) Fault { return Fault{Verb: "disaster", Arg: float64(d.rng.IntN(3))} }},
+	{14, func(d *draw) Fault { return Fault{Verb: "seesaw", For: 4*d.o.Lease + d.span(0, 20e9)} }},
+	{14, func(d *draw) Fault {
+		return Fault{Verb: "contest", Host: d.alloc(), For: d.span(500e6, d.o.Lease)}
+	}},
+	{6, func(*draw) Fault { return Fault{Verb: "anhour"} }},
 }
 
 // obstacles are what gets in the way of an order, beside all other faults.

@@ -44,10 +44,10 @@ type checker struct {
 	sessions  map[seq.Session]string
 	epochs    map[seq.SectionID]map[seq.Epoch]*ownership
 	last      map[seq.Session][]*ownership // by section: what each session was last seen to own
-	ids       map[uint64]string            // snowflake IDs handed out, and to whom
+	ids       map[idKey]string             // snowflake IDs handed out, and to whom
 	floors    map[history.Key]uint64
 	eras      eras
-	stretches map[uint64][]stretch // by worker id, in the order of time
+	stretches map[seq.Register][]stretch // of worker ids, in the order of time
 }
 
 // ownership is one epoch of a section in which a node owned it.
@@ -60,7 +60,7 @@ type ownership struct {
 
 func newChecker(w *world) *checker {
 	return &checker{w: w, failed: make(chan struct{}), sessions: map[seq.Session]string{},
-		epochs: map[seq.SectionID]map[seq.Epoch]*ownership{}, last: map[seq.Session][]*ownership{}, ids: map[uint64]string{}, floors: map[history.Key]uint64{}, stretches: map[uint64][]stretch{},
+		epochs: map[seq.SectionID]map[seq.Epoch]*ownership{}, last: map[seq.Session][]*ownership{}, ids: map[idKey]string{}, floors: map[history.Key]uint64{}, stretches: map[seq.Register][]stretch{},
 		eras: eras{now: 1, lists: map[seq.Era]quorum.MemberList{}, issued: map[seq.Register]uint64{}, past: map[seq.SectionID]uint64{}, homes: map[string]*host{}}}
 }
 
@@ -109,6 +109,9 @@ func (c *checker) durable(h *host, r seq.Register, was, next acceptor.State) {
 
 // answer looks at an answer as it leaves a process that lives its life-th life.
 func (c *checker) answer(h *host, life int, k *call, msg, reply proto.Message) {
+	if h.kind == routerHost { // allocators have been asked, and checked
+		return
+	}
 	switch reply := reply.(type) {
 	case *pb.NextReply:
 		req := msg.(*pb.NextRequest)
@@ -120,14 +123,56 @@ func (c *checker) answer(h *host, life int, k *call, msg, reply proto.Message) {
 	case *pb.SegmentTakeReply:
 		c.onDisk(h, seq.TagRegister(msg.(*pb.SegmentTakeRequest).GetTag()), reply.GetLast())
 	case *pb.SnowflakeGenerateReply:
-		for _, id := range reply.GetIds() {
-			c.onDisk(h, seq.WorkerRegister(idSpace, 0, idWorker(id)), idMark(id))
-			c.alone(h, id)
-		}
+		c.made(h, reply)
+	case *pb.SnowflakeDelegateReply:
+		c.onDisk(h, lentSpace.register(reply.GetWorkerId()), reply.GetConfirmedUnixMs())
+	case *pb.BatchNextReply:
+		c.batch(h, msg.(*pb.BatchNextRequest), reply)
 	case *pb.RenewReply:
 		c.tells(k, msg.(*pb.RenewRequest), reply)
 	case *pb.ResultsReply:
 		c.vote(h, life, k, msg, reply)
+	}
+}
+
+// batch looks at the numbers of several keys. One that is alone was not kept waiting by
+// others after it was taken.
+func (c *checker) batch(h *host, req *pb.BatchNextRequest, reply *pb.BatchNextReply) {
+	for i, r := range reply.GetResults() {
+		b := req.GetBatches()[i]
+		for k, first := range r.GetFirst() {
+			if first == 0 { // an error, or to come in another part
+				continue
+			}
+			last := first
+			if k < len(r.GetLast()) {
+				last = r.GetLast()[k]
+			}
+			c.onDisk(h, c.w.register(b.GetSpace(), b.GetUids()[k]), last)
+			if len(req.GetBatches()) == 1 && len(b.GetUids()) == 1 {
+				c.leased(h, b.GetSpace(), b.GetUids()[k])
+			}
+		}
+	}
+}
+
+// made looks at IDs as they leave a node.
+func (c *checker) made(h *host, reply *pb.SnowflakeGenerateReply) {
+	s := idSpaceOf(reply.GetNamespace())
+	c.w.mu.Lock()
+	p := h.alloc
+	c.w.mu.Unlock()
+	look := func(id uint64) {
+		c.onDisk(h, s.register(s.workerOf(id)), s.markOf(id))
+		c.alone(s, id, p)
+	}
+	for _, id := range reply.GetIds() {
+		look(id)
+	}
+	for _, r := range reply.GetRuns() {
+		for id := r.GetFirst(); id <= r.GetLast(); id += r.GetStride() {
+			look(id)
+		}
 	}
 }
 

@@ -43,9 +43,13 @@ func owns(e seq.Epoch, owned bool, base, high, confirmed uint64) allocsvr.Sectio
 
 // ids has a session at a host make IDs of worker 0 at the moments.
 func ids(w *world, h *host, session seq.Session, at ...uint64) {
-	h.alloc = &allocProc{session: session}
+	by := &allocProc{session: session}
+	if h.alloc != nil && h.alloc.session == session {
+		by = h.alloc
+	}
+	h.alloc = by
 	for _, ms := range at {
-		w.check.alone(h, ms<<12)
+		w.check.alone(nodeSpace, ms<<12, by)
 	}
 }
 
@@ -133,8 +137,8 @@ func TestForgedFactsAreJudgedByTheInvariants(t *testing.T) {
 			w.check.within(h, v, h.clock.Now())
 		}, ""},
 		{"an ID twice", func(w *world, h *host) {
-			w.check.unique(7, "a1")
-			w.check.unique(7, "a2")
+			w.check.unique(nodeSpace, 7, "a1")
+			w.check.unique(nodeSpace, 7, "a2")
 		}, "U"},
 		{"a number below one that was handed out", func(w *world, h *host) {
 			c := &caller{w: w}

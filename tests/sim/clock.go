@@ -62,9 +62,9 @@ func (c *hostClock) freeze(on bool) {
 	c.frozen = on
 }
 
-// calendar is when runs begin, by the calendar: layouts of IDs do not reach back to the
-// year in which virtual time starts.
-var calendar = time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC)
+// calendar is when runs begin, by the calendar: where virtual time starts, so that the SDK,
+// which reads the system's clock for IDs, reads one that is right.
+var calendar = time.Date(2000, time.January, 1, 0, 0, 0, 0, time.UTC)
 
 // Wall is the wall clock, which jumps.
 func (c *hostClock) Wall() time.Time {

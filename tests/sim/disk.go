@@ -159,6 +159,9 @@ func (d *simDisk) letsIn(k *call) bool {
 	if d.gate == 0 || d.now.meta.Distrusted != "" || d.told == d.h.life {
 		return true
 	}
+	if oldUnseen && d.w.now()-d.h.born < acceptor.GraceOf(d.w.opts.Lease) {
+		return true
+	}
 	if pointName(k.method) != "renew" {
 		return false
 	}
@@ -200,7 +203,7 @@ type database struct {
 func (b *database) Commit(u disk.Update) (uint64, error) {
 	d := b.d
 	d.w.mu.Lock()
-	d.w.point(d.h, "commit")
+	d.w.point(d.h, nil, "commit")
 	fate := d.w.rng.Uint64()
 	latency := d.w.between(d.w.opts.Disk/4, d.w.opts.Disk)
 	d.mu.Lock()
@@ -251,7 +254,7 @@ func (b *database) Commit(u disk.Update) (uint64, error) {
 	}
 	d.w.mu.Lock()
 	d.w.stats.Commits++
-	d.w.point(d.h, "committed")
+	d.w.point(d.h, nil, "committed")
 	d.w.mu.Unlock()
 	return commits, nil
 }

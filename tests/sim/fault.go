@@ -3,6 +3,7 @@ package sim
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"strconv"
@@ -192,7 +193,13 @@ var choices = []choice{
 	{6, func(d *draw) Fault {
 		return Fault{Verb: "rate", Host: d.server(), Arg: 1 + d.o.drift()*(2*d.rng.Float64()-1)}
 	}},
-	{5, func(d *draw) Fault { return Fault{Verb: "jump", Host: d.server(), Arg: float64(d.rng.IntN(21) - 10)} }},
+	{8, (*draw).jump},
+	{5, func(d *draw) Fault {
+		return Fault{Verb: "rewind", Host: d.alloc(), Arg: 1 + 8*d.rng.Float64(), For: d.span(10e6, 3e9)}
+	}},
+	{6, func(d *draw) Fault { // while its step is under way, until its lease is over
+		return Fault{Verb: "pause", Host: sender, Point: "step", Where: "*", For: d.o.Lease + d.span(10e6, d.o.Lease)}
+	}},
 	{5, func(d *draw) Fault {
 		return Fault{Verb: "slowdisk", Host: d.store(), Arg: 0.05 + 2*d.rng.Float64()*d.rng.Float64(), For: d.span(1e9, 15e9)}
 	}},
@@ -213,7 +220,37 @@ var choices = []choice{
 	{4, func(d *draw) Fault {
 		return Fault{Verb: "twin", Host: d.alloc(), For: d.span(500e6, 12e9)}
 	}},
-	{2, (*draw).lose},
+	{5, (*draw).router},
+	{4, (*draw).lose},
+}
+
+// jump sets a wall clock by seconds, minutes or hours. After a restore the wall clocks of
+// stores bound what worker ids may have been used up to, so these stay right in runs with
+// operators.
+func (d *draw) jump() Fault {
+	f := Fault{Verb: "jump", Host: d.server()}
+	if d.o.Care || d.rng.IntN(3) == 0 {
+		f.Host = d.alloc()
+	}
+	if d.rng.IntN(3) == 0 {
+		f.Host = fmt.Sprintf("c%d", 1+d.rng.IntN(d.o.Callers))
+	}
+	most := []float64{10, 10, 10, 1800, 18000}[d.rng.IntN(5)]
+	f.Arg = math.Round(most * (2*d.rng.Float64() - 1))
+	return f
+}
+
+// router has a router away for a while, or cut off from one allocator.
+func (d *draw) router() Fault {
+	name := fmt.Sprintf("r%d", 1+d.rng.IntN(max(1, d.o.Routers)))
+	f := Fault{Verb: []string{"kill", "kill", "pause", "cut"}[d.rng.IntN(4)], Host: name, For: d.span(10e6, 10e9)}
+	if f.Verb == "cut" {
+		f.Peer = d.alloc()
+	}
+	if d.o.Routers == 0 {
+		f.Host = d.alloc()
+	}
+	return f
 }
 
 func killStore(d *draw) Fault {
@@ -237,7 +274,7 @@ var points = []struct {
 }{
 	{"prepare.ok", true}, {"prepare.ok", true}, {"prepare", true}, {"step.ok", true}, {"step", true}, {"commit", true}, {"committed", true},
 	{"renew.ok", true}, {"release", true}, {"release.ok", true},
-	{"offer", false}, {"offer.ok", false}, {"take", false}, {"take.ok", false}, {"next.ok", false}, {"tag.take.ok", false}, {"id.generate.ok", false},
+	{"stream.ok", false}, {"id.delegate.ok", false}, {"offer", false}, {"offer.ok", false}, {"take", false}, {"take.ok", false}, {"next.ok", false}, {"tag.take.ok", false}, {"id.generate.ok", false},
 }
 
 // Schedule draws the faults of a run from its seed.
@@ -252,7 +289,7 @@ func Schedule(o Options) []Fault {
 		}
 		f := d.pick(choices)
 		f.At = at.Round(time.Millisecond)
-		if d.rng.IntN(2) == 0 {
+		if d.rng.IntN(2) == 0 && f.Point == "" {
 			p := points[d.rng.IntN(len(points))]
 			f.Point, f.Where = p.name, "*"
 			// Mostly at the very host that it happens to.
@@ -260,9 +297,8 @@ func Schedule(o Options) []Fault {
 				f.Where = h
 			}
 		}
-		// Worker ids that were first used after a backup begin at the clock (decision 012),
-		// and operators do not work while machines find the wrong stores.
-		if !o.Care || f.Verb != "jump" && !strays[f.Verb] {
+		// Operators do not work while machines find the wrong stores.
+		if !o.Care || !strays[f.Verb] && !(o.knownOnly() && (f.Verb == "jump" || f.Verb == "rewind")) {
 			out = append(out, f)
 		}
 	}

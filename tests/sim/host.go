@@ -2,7 +2,9 @@ package sim
 
 import (
 	"context"
+	"maps"
 	"slices"
+	"time"
 
 	"google.golang.org/grpc"
 
@@ -16,6 +18,7 @@ const (
 	allocHost
 	callerHost
 	operatorHost
+	routerHost
 	hostKinds = iota
 )
 
@@ -31,7 +34,8 @@ type host struct {
 	disk  *simDisk // of stores
 	alloc *allocProc
 
-	life    int // counts the starts; of the process that is up, or was up last
+	life    int           // counts the starts; of the process that is up, or was up last
+	born    time.Duration // when it began
 	up      bool
 	paused  bool
 	held    []func()        // what a paused host would have received or sent
@@ -43,14 +47,22 @@ type host struct {
 	methods map[string]method
 	guard   grpc.UnaryServerInterceptor // all of them in their order
 	inbound map[*call]struct{}          // not answered yet
-	lost    bool                        // for good: the disk is gone, corrupt or old
-	twinOf  string                      // name of the node of which this is a second process; lost while there is none
-	seen    map[saw]uint64              // by this life
-	parked  string                      // file of the last orderly leave
-	forfeit bool                        // what was on the disk is gone, whatever is on it now
-	blank   bool                        // a machine without a store, so far
-	era     seq.Era                     // of the cluster that an allocator is in
-	queue   []*order                    // of an operator
+	streams map[string]bothWays
+	lines   map[*line]struct{} // open, from here or to here
+	lost    bool               // for good: the disk is gone, corrupt or old
+	twinOf  string             // name of the node of which this is a second process; lost while there is none
+	seen    map[saw]uint64     // by this life
+	parked  string             // file of the last orderly leave
+	forfeit bool               // what was on the disk is gone, whatever is on it now
+	blank   bool               // a machine without a store, so far
+	era     seq.Era            // of the cluster that an allocator is in
+	queue   []*order           // of an operator
+}
+
+// bothWays is a method whose messages go both ways.
+type bothWays struct {
+	desc *grpc.StreamDesc
+	impl any
 }
 
 type method struct {
@@ -59,7 +71,7 @@ type method struct {
 }
 
 func (w *world) newHost(kind hostKind, name string, index int) *host {
-	h := &host{w: w, name: name, kind: kind, index: index, inbound: map[*call]struct{}{}}
+	h := &host{w: w, name: name, kind: kind, index: index, inbound: map[*call]struct{}{}, lines: map[*line]struct{}{}}
 	rate := 1 + w.opts.drift()*(2*w.rng.Float64()-1)
 	h.clock = newHostClock(w, rate, w.between(1e9, 1e12))
 	w.hosts = append(w.hosts, h)
@@ -71,12 +83,13 @@ func (w *world) newHost(kind hostKind, name string, index int) *host {
 // boot begins a life. Needs w.mu.
 func (h *host) boot() {
 	h.life++
+	h.born = h.w.now()
 	h.up, h.paused, h.held = true, false, nil
 	h.clock.freeze(false)
 	h.dead, h.fence = make(chan struct{}), make(chan struct{})
 	h.over = make(chan struct{})
 	h.ctx, h.cancel = context.WithCancel(h.w.life)
-	h.methods = map[string]method{}
+	h.methods, h.streams = map[string]method{}, map[string]bothWays{}
 	h.seen = map[saw]uint64{}
 	h.guard = chain(nil)
 }
@@ -88,7 +101,11 @@ func (h *host) RegisterService(desc *grpc.ServiceDesc, impl any) {
 	}
 	for i := range desc.Streams {
 		name := "/" + desc.ServiceName + "/" + desc.Streams[i].StreamName
-		h.methods[name] = method{streamed(&desc.Streams[i], name), impl}
+		if desc.Streams[i].ClientStreams {
+			h.streams[name] = bothWays{&desc.Streams[i], impl}
+		} else {
+			h.methods[name] = method{streamed(&desc.Streams[i], name), impl}
+		}
 	}
 }
 
@@ -116,6 +133,14 @@ func (h *host) halt(inOrder bool) {
 			h.w.fail(c, h.w.latency(), "connection lost")
 		} else {
 			h.w.fail(c, keepalive, "keepalive timeout")
+		}
+	}
+	open := slices.SortedFunc(maps.Keys(h.lines), func(a, b *line) int { return int(a.id) - int(b.id) })
+	for _, l := range open {
+		if h.w.chance(0.8) {
+			l.lost(h.w.latency(), "connection lost")
+		} else {
+			l.lost(keepalive, "keepalive timeout")
 		}
 	}
 }

@@ -3,6 +3,7 @@ package sim
 import (
 	"context"
 	"maps"
+	"slices"
 	"time"
 
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
@@ -25,6 +26,8 @@ func init() {
 		"old": injectLoss, "empty": injectLoss, "torn": injectLoss,
 	}
 	maps.Copy(verbs, careVerbs)
+	maps.Copy(verbs, plays)
+	verbs["lonely"], verbs["stumble"] = injectLonely, injectStumble // parts of contest
 }
 
 // armedFault waits for a point.
@@ -50,17 +53,36 @@ func (w *world) arm(faults []Fault) {
 	}
 }
 
-// point is passed by a host: faults that waited for it happen before anything else. Needs w.mu.
-func (w *world) point(h *host, name string) {
+// sender in a fault is the allocator that a point was passed for: whose message it was. As
+// a peer it is who passed it.
+const sender = "@"
+
+// point is passed by a host, for the one whose message it is, or nil: faults that waited
+// for it happen before anything else. Needs w.mu.
+func (w *world) point(h, by *host, name string) {
 	for i := 0; i < len(w.armed); i++ {
 		a := w.armed[i]
 		if a.f.Point != name || a.f.Where != "*" && w.target(a.f.Where) != h.name {
 			continue
 		}
+		if a.f.Host == sender {
+			if by == nil || by.kind != allocHost {
+				continue
+			}
+			a.f.Host = by.name
+			if a.f.Peer == sender {
+				a.f.Peer = h.name
+			}
+		}
 		w.armed = append(w.armed[:i], w.armed[i+1:]...)
 		i--
 		w.after(0, func() { w.inject(a.f) })
 	}
+}
+
+// awaited says whether a fault waits for a point. Needs w.mu.
+func (w *world) awaited(name string) bool {
+	return slices.ContainsFunc(w.armed, func(a *armedFault) bool { return a.f.Point == name })
 }
 
 func (w *world) inject(f Fault) {
@@ -71,6 +93,9 @@ func (w *world) inject(f Fault) {
 	}
 	w.stats.Faults[f.Verb]++
 	w.mu.Unlock()
+	if f.Host == sender { // at no point, so of nobody
+		return
+	}
 	f.Host, f.Peer = w.target(f.Host), w.target(f.Peer)
 	w.trace.add("FAULT %s", f)
 	verbs[f.Verb](w, f)
@@ -85,6 +110,8 @@ func (w *world) startHost(h *host) {
 		w.startAlloc(h)
 	case operatorHost:
 		w.startOperator(h)
+	case routerHost:
+		w.startRouter(h)
 	}
 }
 
@@ -209,7 +236,7 @@ func injectCut(w *world, f Fault) {
 func injectPart(w *world, f Fault) {
 	var links []link
 	for _, h := range w.hosts {
-		if h.name == f.Host || h.kind == callerHost {
+		if h.name == f.Host || h.kind == callerHost || h.kind == routerHost {
 			continue
 		}
 		if f.Verb != "mute" {

@@ -64,6 +64,16 @@ func ballots(msg proto.Message) []ballot {
 	return out
 }
 
+// ofSections says whether a prepare is for sections, and not for one of the other registers.
+func ofSections(body []byte) bool {
+	wire := requestOf("prepare")
+	if proto.Unmarshal(body, wire) != nil {
+		return false
+	}
+	all := ballots(wire)
+	return len(all) > 0 && all[0].register.Kind() == seq.KindSection
+}
+
 // describe is a message in a few words, for the trace.
 func describe(body []byte, method string, request bool) string {
 	name := pointName(method)

@@ -190,7 +190,10 @@ func (w *world) arrive(k *call, again bool) {
 	if w.trace.on { // the arguments cost more than the event
 		w.trace.add("%-8s <- %-8s %s #%d %s", h.name, k.from.name, k.name.short, k.id, seen{k.body, k.method, true, nil})
 	}
-	w.point(h, k.name.point)
+	w.point(h, k.from, k.name.point)
+	if k.name.point == "prepare" && w.awaited("acquire") && ofSections(k.body) {
+		w.point(h, k.from, "acquire")
+	}
 	w.handle(h, m, k, again)
 }
 
@@ -263,7 +266,7 @@ func (w *world) reply(h *host, life int, k *call, req proto.Message, msg any, er
 // respond puts an answer on the wire. Needs w.mu.
 func (w *world) respond(h *host, k *call, r result) {
 	if r.err == nil {
-		w.point(h, k.name.ok)
+		w.point(h, k.from, k.name.ok)
 	}
 	if w.trace.on {
 		w.trace.add("%-8s => %-8s %s #%d %s", h.name, k.from.name, k.name.short, k.id, seen{r.body, k.method, false, r.err})

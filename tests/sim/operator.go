@@ -31,6 +31,7 @@ type order struct {
 	host  string // the store to go
 	force string // why, although it serves
 	copy  int    // which backup, counted from the latest
+	from  *saved // that one, once it was chosen
 	same  bool   // the new store is made on the machine of the old one, under its name
 	fresh *host  // the new store
 	made  []*host
@@ -129,7 +130,7 @@ func (w *world) tryOrder(ctx context.Context, h *host, life int, o *order, tell 
 		w.mu.Lock()
 		n++
 		w.trace.add("%-8s %s, step %d: %s", h.name, o, n, name)
-		w.point(h, fmt.Sprintf("op.%d", n))
+		w.point(h, nil, fmt.Sprintf("op.%d", n))
 		w.mu.Unlock()
 		if tell != nil {
 			tell(n, name)

@@ -236,7 +236,12 @@ func (w *world) allocConfig(h *host) allocsvr.Config {
 	cfg := allocsvr.DefaultConfig()
 	cfg.Name, cfg.Lease, cfg.ExpectAllocs = h.node(), w.opts.Lease, w.opts.Allocs
 	cfg.Logger = w.logger(h.name)
-	cfg.WorkerWindow = time.Second
+	if cfg.WorkerWindow = w.opts.Ahead; w.opts.still {
+		cfg.WorkerWindow = time.Second
+	}
+	if w.opts.Fixed {
+		cfg.WorkerID = int64(h.index % w.opts.Allocs)
+	}
 	return cfg
 }
 

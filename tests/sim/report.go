@@ -43,6 +43,7 @@ func (r *Report) Add(one Result) {
 	s.Steps += o.Steps
 	s.Numbers += o.Numbers
 	s.IDs += o.IDs
+	s.Lent += o.Lent
 	if s.Faults == nil {
 		s.Faults = map[string]int{}
 	}
@@ -73,8 +74,8 @@ func (r Report) String() string {
 	s := r.Stats
 	fmt.Fprintf(&b, "\n%d faults: %s\n", faults, strings.Join(kinds, ", "))
 	fmt.Fprintf(&b, "%d messages, %d lost and %d duplicated by bad weather; %d commits, %d steps\n", s.Messages, s.Lost, s.Duplicated, s.Commits, s.Steps)
-	fmt.Fprintf(&b, "%d takeovers, %d hand-overs; %d calls (%d failed), %d numbers and %d IDs checked\n",
-		s.Takeovers, s.Handoffs, r.Requests, r.Errors, s.Numbers, s.IDs)
+	fmt.Fprintf(&b, "%d takeovers, %d hand-overs; %d calls (%d failed), %d numbers and %d IDs checked, and %d IDs of windows\n",
+		s.Takeovers, s.Handoffs, r.Requests, r.Errors, s.Numbers, s.IDs, s.Lent)
 	var done []string
 	for _, verb := range slices.Sorted(maps.Keys(s.Orders)) {
 		done = append(done, fmt.Sprintf("%s %d", verb, s.Orders[verb]))

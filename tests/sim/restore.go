@@ -15,7 +15,12 @@ import (
 
 // workerMargin is as much as worker marks may be ahead of any clock here: the window of
 // a second, and what the clocks of hosts are off.
-const workerMargin = 30 * time.Second
+func (o Options) workerMargin() time.Duration {
+	if o.knownOnly() {
+		return 30 * time.Second
+	}
+	return backup.DefaultWorkerMargin
+}
 
 // saved is a backup file, out of reach of all faults.
 type saved struct {
@@ -54,19 +59,23 @@ func (w *world) backup(ctx context.Context, h *host, c *storecare.Care, handed m
 	return ctx.Err()
 }
 
-// chosen is the backup that an order goes by: always the same one, of the present era.
-// Needs w.mu.
+// chosen is the backup that an order goes by: always the same one. It may be of an era
+// before, and have been restored already. Needs w.mu.
 func (w *world) chosen(o *order) *saved {
+	if o.from != nil {
+		return o.from
+	}
 	var of []*saved
 	for i := range w.backups {
-		if w.backups[i].era == w.check.present() {
+		if unknownToBackup || w.backups[i].era == w.check.present() {
 			of = append(of, &w.backups[i])
 		}
 	}
 	if len(of) == 0 {
 		return nil
 	}
-	return of[max(0, len(of)-1-o.copy)]
+	o.from = of[max(0, len(of)-1-o.copy)]
+	return o.from
 }
 
 // restore makes stores of a new era from a backup, after W disks were lost, as the runbook
@@ -106,7 +115,7 @@ func (w *world) restore(ctx context.Context, h *host, o *order, say func(string)
 			continue
 		}
 		r := backup.Restore{DataDir: s.name, Name: s.name, Names: names, Cluster: w.ident.Ref.Cluster, Era: era,
-			Bump: backup.DefaultBump, WorkerMargin: workerMargin}
+			Bump: backup.DefaultBump, WorkerMargin: w.opts.workerMargin()}
 		made, err := r.Content(m, states)
 		if err != nil {
 			return err

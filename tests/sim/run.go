@@ -25,9 +25,13 @@ type Options struct {
 	Disk     time.Duration // of a commit, at most
 	Think    time.Duration // of a caller between two calls, on average
 	Patience time.Duration // of a caller with one server
-	Beyond   bool          // clocks run beyond rho: M is not promised then
-	Care     bool          // operators change the stores, back up and restore
-	Trace    bool          // keep the events; Result.Events reads them
+	Window   time.Duration // that is lent to a client, at most
+	Ahead    time.Duration // how far nodes have the marks of their worker ids confirmed
+	Routers  int
+	Fixed    bool // each node has a worker id of its own
+	Beyond   bool // clocks run beyond rho: M is not promised then
+	Care     bool // operators change the stores, back up and restore
+	Trace    bool // keep the events; Result.Events reads them
 	// still leaves nothing to chance: clocks run true. sectionsWanted is for scenarios.
 	still          bool
 	sectionsWanted uint32
@@ -85,6 +89,10 @@ func OptionsOf(seed uint64) Options {
 	if rng.IntN(3) == 0 { // waits at a server for longer than its lease
 		o.Patience = 2 * o.Lease
 	}
+	o.Window = []time.Duration{20 * time.Second, 5 * time.Minute, 50 * time.Minute}[rng.IntN(3)]
+	o.Ahead = []time.Duration{time.Second, 3 * time.Second, 3 * time.Second}[rng.IntN(3)]
+	o.Routers = rng.IntN(3)
+	o.Fixed = rng.IntN(5) == 0
 	return o
 }
 
@@ -93,6 +101,7 @@ type Stats struct {
 	Events, Messages, Lost, Duplicated, Commits uint64
 	Takeovers, Handoffs, Steps                  uint64
 	Numbers, IDs                                uint64
+	Lent                                        uint64 // IDs made by clients of what they were lent
 	Faults                                      map[string]int
 	Orders                                      map[string]int // carried out by operators
 }
@@ -127,6 +136,9 @@ func Run(o Options, dir string) Result {
 	}
 	for _, h := range w.of(allocHost) {
 		w.schedule(10*time.Millisecond, func() { w.startAlloc(h) })
+	}
+	for _, h := range w.of(routerHost) {
+		w.schedule(20*time.Millisecond, func() { w.startRouter(h) })
 	}
 	w.arm(faults)
 	w.drive()
@@ -166,6 +178,9 @@ func (w *world) assemble() {
 	}
 	for i := range w.opts.Allocs {
 		w.newHost(allocHost, allocName(i), i)
+	}
+	for i := range w.opts.Routers {
+		w.newHost(routerHost, fmt.Sprintf("r%d", i+1), i)
 	}
 	for i := range w.opts.Callers {
 		w.newHost(callerHost, fmt.Sprintf("c%d", i+1), i).boot()
@@ -210,7 +225,7 @@ func (w *world) setUp(c *caller) {
 	defer cancel()
 	err := c.prepare(ctx)
 	if err == nil && w.opts.Care {
-		err = c.tag(ctx, 1)
+		err = c.tag(ctx, tagNames[0], 1)
 	}
 	if err != nil && w.life.Err() == nil {
 		w.check.broken("liveness", "a new cluster does not serve: %v", err)
@@ -276,7 +291,7 @@ func (w *world) progress(c *caller) {
 			return
 		}
 	}
-	if err := c.tag(ctx, 1); err != nil && w.life.Err() == nil {
+	if err := c.tag(ctx, tagNames[0], 1); err != nil && w.life.Err() == nil {
 		w.check.broken("liveness", "tag makes no progress %v after healing: %v", patience, err)
 	}
 }

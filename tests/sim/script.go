@@ -183,7 +183,7 @@ func (s *stage) cluster(c command, dir string) error {
 	}
 	o := Options{Seed: 1, Stores: int(c.number("stores", 3)), Allocs: int(c.number("allocs", 0)), Callers: 1, Lease: lease,
 		Latency: 500 * time.Microsecond, Disk: time.Millisecond, still: true, sectionsWanted: uint32(c.number("sections", 1)),
-		Care: c.named["operators"] == "yes"}
+		Care: c.named["operators"] == "yes", Fixed: c.named["workers"] == "fixed"}
 	s.w = newWorld(o, dir)
 	s.w.assemble()
 	s.w.work.Go(s.w.loop)
@@ -198,6 +198,9 @@ func (s *stage) cluster(c command, dir string) error {
 	}
 	s.caller = &caller{w: s.w, h: s.w.of(callerHost)[0]}
 	s.w.sleep(50 * time.Millisecond)
+	if o.Allocs == 0 { // nobody tells the stores what their fellows remember: they wait
+		s.w.sleep(1050 * time.Millisecond)
+	}
 	return nil
 }
 

@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"slices"
 	"time"
 
 	"github.com/seqsvr/seqsvr/allocsvr"
@@ -66,48 +65,4 @@ func (c *checker) tells(k *call, req *pb.RenewRequest, reply *pb.RenewReply) {
 	if known := k.seen[saw{reply.GetStoreUuid(), req.GetRef().GetMembersVersion()}]; told < known {
 		c.broken("D", "%s has seen %d transactions of %s and tells it of %d", k.from.name, known, k.to.name, told)
 	}
-}
-
-// stretch is a part of a worker's time in which one process made IDs.
-type stretch struct {
-	from, to uint64 // moments of IDs
-	by       *allocProc
-}
-
-// alone checks that IDs of one worker id come from one process in each stretch of its
-// time: a holder issues only above the mark that it found.
-func (c *checker) alone(h *host, id uint64) {
-	c.w.mu.Lock()
-	p := h.alloc
-	c.w.mu.Unlock()
-	c.mu.Lock()
-	other := c.stretch(idWorker(id), idMark(id), p)
-	c.mu.Unlock()
-	if other != nil {
-		c.broken("U", "%s makes an ID of worker %d at %d, within what session %s made IDs of", h.name, idWorker(id), idMark(id), other.session)
-	}
-}
-
-// stretch takes a moment in; not nil if it is another's. Needs c.mu.
-func (c *checker) stretch(worker, at uint64, by *allocProc) *allocProc {
-	all := c.stretches[worker]
-	i, _ := slices.BinarySearchFunc(all, at, func(s stretch, at uint64) int {
-		if s.to < at {
-			return -1
-		}
-		return 1
-	})
-	switch {
-	case i < len(all) && all[i].from <= at:
-		if all[i].by != by {
-			return all[i].by
-		}
-	case i > 0 && all[i-1].by == by:
-		all[i-1].to = at
-	case i < len(all) && all[i].by == by:
-		all[i].from = at
-	default:
-		c.stretches[worker] = slices.Insert(all, i, stretch{at, at, by})
-	}
-	return nil
 }

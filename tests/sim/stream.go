@@ -5,8 +5,6 @@ import (
 	"io"
 
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/seqsvr/seqsvr/internal/rpc"
@@ -50,10 +48,15 @@ func (s *outgoing) SendMsg(m any) error {
 	return err
 }
 
-// NewStream implements grpc.ClientConnInterface, for one request and many answers.
+// NewStream implements grpc.ClientConnInterface: a line, or one request with many answers,
+// which travel together.
 func (c *conn) NewStream(ctx context.Context, desc *grpc.StreamDesc, name string, _ ...grpc.CallOption) (grpc.ClientStream, error) {
 	if desc.ClientStreams {
-		return nil, status.Error(codes.Unimplemented, "no streams of requests in the simulator")
+		end, err := c.open(ctx, name)
+		if err != nil {
+			return nil, rpc.FromStatus(err)
+		}
+		return end, nil
 	}
 	return &incoming{c: c, ctx: ctx, k: c.call(ctx, name, nil)}, nil
 }

@@ -45,7 +45,8 @@ type world struct {
 	backups  []saved
 	made     uint64 // learners so far; part of their uuids
 	healed   bool
-	weathers int // ever
+	seesaw   bool // one is played
+	weathers int  // ever
 	stats    Stats
 
 	check *checker
