@@ -3,33 +3,38 @@ package main
 // careMutants are those of an operator's hand: replacement, backup and restore.
 var careMutants = []mutant{
 	{
-		line: 27, name: "replacement filled from one survivor",
+		line: 27, rule: "learner-filled-first",
+		name:  "replacement filled from one survivor",
 		file:  "internal/storecare/settle.go",
 		edits: []edit{{old: "	for _, s := range sources {\n		for r, st := range s.has {\n", new: "	for _, s := range sources[:1] {\n		for r, st := range s.has {\n"}},
-		pkg:   "internal/storecare", tests: []string{"TestAReplacementHasWhatAnyMajorityOfTheOldStoresConfirmed"},
+		in:    []string{"internal/storecare"},
 	},
 	{
-		line: 27, name: "replacement made a voter unfilled, at the store",
+		line: 27, rule: "learner-filled-first",
+		name:  "replacement made a voter unfilled, at the store",
 		file:  "storesvr/members.go",
 		edits: []edit{{old: "	case fresh, was && before.Learner && own.Filled != own.Version:\n", new: "	case false && was && before.Learner:\n"}},
-		pkg:   "internal/storecare", tests: []string{"TestALearnerVotesForNobody"},
+		in:    []string{"internal/storecare"},
 	},
 	{
-		line: 28, name: "backup restored without bump: sections and tags",
+		line: 28, rule: "restore-bumps",
+		name:  "backup restored without bump: sections and tags",
 		file:  "storesvr/backup/restore.go",
 		edits: []edit{{old: "	return st.Max + by, nil\n", new: "	return st.Max, nil\n"}},
-		pkg:   "storesvr/backup", tests: []string{"TestARestoreBeginsAboveEverythingThatMayHaveBeenHandedOut"},
+		in:    []string{"storesvr/backup"},
 	},
 	{
-		line: 28, name: "the same backup restored twice with the bump of once",
+		line: 28, rule: "restore-bumps",
+		name:  "the same backup restored twice with the bump of once",
 		file:  "storesvr/backup/restore.go",
 		edits: []edit{{old: "	over, by := bits.Mul64(o.Bump, eras)\n", new: "	over, by := bits.Mul64(o.Bump, min(eras, 1))\n"}},
-		pkg:   "storesvr/backup", tests: []string{"TestTheSameBackupRestoredAgainBeginsAboveTheEraBetween"},
+		in:    []string{"storesvr/backup"},
 	},
 	{
-		line: 28, name: "backup restored without bump: worker marks",
+		line: 28, rule: "restore-bumps",
+		name:  "backup restored without bump: worker marks",
 		file:  "storesvr/backup/restore.go",
 		edits: []edit{{old: "			next.Max = max(st.Max, uint64(max(0, o.Now.Add(o.WorkerMargin).UnixMilli())))\n", new: "			next.Max = st.Max\n"}},
-		pkg:   "storesvr/backup", tests: []string{"TestARestoreBeginsAboveEverythingThatMayHaveBeenHandedOut"},
+		in:    []string{"storesvr/backup"},
 	},
 }
