@@ -2,10 +2,12 @@ package storesvr
 
 import (
 	"errors"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/seqsvr/seqsvr/internal/clock"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
 )
@@ -162,6 +164,62 @@ func TestADiskOfAnOlderListIsFoundOutBeforeItIsBroughtUpToDate(t *testing.T) {
 			t.Errorf("%s: voting %v, state %q", when, got.Voting, got.State)
 		}
 		b.reopen()
+	}
+}
+
+// What a learner was filled with is what the voters of that list had confirmed. Under the
+// next list they may have confirmed more without it.
+func TestALearnerThatWasFilledUnderAnOlderListIsNoVoter(t *testing.T) {
+	mapping, err := seq.NewMapping(seq.Space{Name: "user", Sections: 4})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := &bench{t: t, dir: filepath.Join(t.TempDir(), "n"), clock: clock.NewManual(time.Hour)}
+	if err := InitLearner(LearnerConfig{DataDir: b.dir, ClusterID: "c1", Name: "n", Mapping: mapping}); err != nil {
+		t.Fatal(err)
+	}
+	b.reopen()
+	list := func(version uint64, learner bool) quorum.MemberList {
+		l := quorum.MemberList{Version: version, R: 2, W: 2, Members: []quorum.Member{
+			{UUID: "u-a", Name: "a"}, {UUID: "u-b", Name: "b"}, {UUID: b.identity.UUID, Name: "n", Learner: learner}}}
+		return l
+	}
+	adopt := func(l quorum.MemberList, want error) {
+		t.Helper()
+		if err := b.adopt(t.Context(), "c1", 0, l); !errors.Is(err, want) {
+			t.Errorf("list %d: got %v, want %v", l.Version, err, want)
+		}
+	}
+	fill := func(l quorum.MemberList, complete bool) {
+		t.Helper()
+		if _, err := b.fill(t.Context(), fillRequest{ref: l.Ref("c1", 0), session: alice, complete: complete, bound: time.Second}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	state := func(want string) {
+		t.Helper()
+		if got := b.describe(); got.Voting || !strings.Contains(got.State, want) {
+			t.Errorf("voting %v, state %q, want %q", got.Voting, got.State, want)
+		}
+	}
+	adopt(list(2, true), nil)
+	fill(list(2, true), false)
+	state("being filled")
+	adopt(list(3, false), seq.ErrNotVoting)
+	fill(list(2, true), true)
+	state("learner: filled")
+	adopt(list(4, true), nil)
+	for range 2 {
+		state("being filled")
+		adopt(list(5, false), seq.ErrNotVoting)
+		b.reopen()
+	}
+	fill(list(4, true), true)
+	b.reopen()
+	state("learner: filled")
+	adopt(list(5, false), nil)
+	if got := b.describe(); !got.Voting {
+		t.Errorf("filled, and made a voter: %q", got.State)
 	}
 }
 
