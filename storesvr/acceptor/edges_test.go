@@ -69,6 +69,14 @@ func TestAReadGoesByItsRegistersAndAnEmptyOneReadsNothing(t *testing.T) {
 	}
 }
 
+func TestASectionThatTheMappingDoesNotHaveIsUnknown(t *testing.T) {
+	b := newBench(t)
+	for _, id := range []seq.SectionID{2, 3, seq.MaxSections - 1} {
+		b.want("a read", b.read(seq.SectionRegister(id), alice), quorum.VerdictUnknown)
+		b.want("a prepare", b.prepare(seq.SectionRegister(id), 1, alice), quorum.VerdictUnknown)
+	}
+}
+
 func TestAPromiseOfADocumentShowsItsPayload(t *testing.T) {
 	b := newBench(t)
 	b.prepare(routes, 1, alice)
