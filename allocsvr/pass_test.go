@@ -1,12 +1,15 @@
 package allocsvr
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/seqsvr/seqsvr/internal/bubble"
+	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
 )
 
