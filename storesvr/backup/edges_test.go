@@ -32,6 +32,17 @@ func (s *short) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
+// once fails at one write and takes all others.
+type once struct{ left int }
+
+func (o *once) Write(b []byte) (int, error) {
+	o.left--
+	if o.left == -1 {
+		return 0, errFull
+	}
+	return len(b), nil
+}
+
 func written(t *testing.T, m Manifest, states []quorum.RegisterState) []byte {
 	t.Helper()
 	var file bytes.Buffer
@@ -59,6 +70,11 @@ func TestAWriteThatFailsAnywhereSaysSo(t *testing.T) {
 	for n := range len(written(t, m, states)) {
 		if err := Write(&short{n}, m, states); !errors.Is(err, errFull) {
 			t.Fatalf("with room for %d bytes: got %v", n, err)
+		}
+	}
+	for k := range len(states) + 2 {
+		if err := Write(&once{k}, m, states); !errors.Is(err, errFull) {
+			t.Fatalf("if write %d fails alone: got %v", k, err)
 		}
 	}
 	if _, _, err := Read(io.MultiReader(strings.NewReader(magic), failing{})); !errors.Is(err, errFull) {
@@ -174,6 +190,9 @@ func TestEveryRegisterBeginsUnderANewEpochOfNobody(t *testing.T) {
 			}
 		case got.Promised.Round != st.Promised.Round+1 || got.Promised.Session == 0 || got.Promised.Session == st.Promised.Session:
 			t.Errorf("%s begins under %v, after %v", st.Register, got.Promised, st.Promised)
+		}
+		if got.Accepted != got.Promised {
+			t.Errorf("%s begins with %v accepted under %v", st.Register, got.Accepted, got.Promised)
 		}
 	}
 }
