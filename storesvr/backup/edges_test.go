@@ -221,14 +221,16 @@ func TestARestoreGoesUpToTheLimitAndNotBeyond(t *testing.T) {
 		change func(o *Restore, s []quorum.RegisterState)
 		want   error
 	}{
-		"a tag with room":               {func(_ *Restore, s []quorum.RegisterState) { s[0].Max = last - DefaultBump }, nil},
-		"a tag without":                 {func(_ *Restore, s []quorum.RegisterState) { s[0].Max = last - DefaultBump + 1 }, ErrBump},
-		"a tag beyond":                  {func(_ *Restore, s []quorum.RegisterState) { s[0].Max = last + 1 }, ErrBump},
-		"a bump of a tag that wraps":    {func(o *Restore, _ []quorum.RegisterState) { o.Era = 3 + 1<<32 }, ErrBump},
-		"a document with room":          {func(_ *Restore, s []quorum.RegisterState) { document(s).Payload = version(last - documentBump) }, nil},
-		"a document without":            {func(_ *Restore, s []quorum.RegisterState) { document(s).Payload = version(last - documentBump + 1) }, ErrBump},
-		"a document whose max has none": {func(_ *Restore, s []quorum.RegisterState) { document(s).Max = last - documentBump + 1 }, ErrBump},
-		"a document beyond":             {func(_ *Restore, s []quorum.RegisterState) { document(s).Payload = version(last + 1) }, ErrBump},
+		"a tag with room":                  {func(_ *Restore, s []quorum.RegisterState) { s[0].Max = last - DefaultBump }, nil},
+		"a tag without":                    {func(_ *Restore, s []quorum.RegisterState) { s[0].Max = last - DefaultBump + 1 }, ErrBump},
+		"a tag beyond":                     {func(_ *Restore, s []quorum.RegisterState) { s[0].Max = last + 1 }, ErrBump},
+		"a bump of a tag that wraps":       {func(o *Restore, _ []quorum.RegisterState) { o.Era = 3 + 1<<32 }, ErrBump},
+		"a bump of a tag alone that wraps": {func(o *Restore, _ []quorum.RegisterState) { o.Bump, o.Era = 1<<34, 3+1<<30 }, ErrBump},
+		"eras of a document that wrap":     {func(o *Restore, _ []quorum.RegisterState) { o.Bump, o.Era = 1, 3+1<<32 }, ErrBump},
+		"a document with room":             {func(_ *Restore, s []quorum.RegisterState) { document(s).Payload = version(last - documentBump) }, nil},
+		"a document without":               {func(_ *Restore, s []quorum.RegisterState) { document(s).Payload = version(last - documentBump + 1) }, ErrBump},
+		"a document whose max has none":    {func(_ *Restore, s []quorum.RegisterState) { document(s).Max = last - documentBump + 1 }, ErrBump},
+		"a document beyond":                {func(_ *Restore, s []quorum.RegisterState) { document(s).Payload = version(last + 1) }, ErrBump},
 	} {
 		m, states := sample(t)
 		o := order(t)
@@ -272,5 +274,15 @@ func TestTheEpochOfNobodyIsOfOneBackupAndOneEra(t *testing.T) {
 			t.Errorf("session %v twice or none", id)
 		}
 		seen[id] = true
+	}
+}
+
+func TestADocumentOfAVersionAloneIsRestored(t *testing.T) {
+	m, states := sample(t)
+	i := slices.IndexFunc(states, func(st quorum.RegisterState) bool { return st.Register == seq.RoutesRegister })
+	states[i].Payload = states[i].Payload[:versionLen]
+	got, err := order(t).Content(m, states)
+	if err != nil || len(got.Registers[seq.RoutesRegister].Payload) != versionLen {
+		t.Errorf("got %+v, %v", got.Registers[seq.RoutesRegister], err)
 	}
 }

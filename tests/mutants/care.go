@@ -37,4 +37,22 @@ var careMutants = []mutant{
 		edits: []edit{{old: "			next.Max = max(st.Max, uint64(max(0, o.Now.Add(o.WorkerMargin).UnixMilli())))\n", new: "			next.Max = st.Max\n"}},
 		in:    []string{"storesvr/backup"},
 	},
+	{
+		rule: "restored-epochs-are-new", name: "a restored register begins under a round of before",
+		file:  "storesvr/backup/restore.go",
+		edits: []edit{{old: "seq.Epoch{Round: st.Promised.Round + 1, Session: nobody}", new: "seq.Epoch{Round: st.Promised.Round, Session: nobody}"}},
+		in:    []string{"storesvr/backup"},
+	},
+	{
+		rule: "bump-does-not-wrap", name: "a bump over many eras wraps",
+		file:  "storesvr/backup/restore.go",
+		edits: []edit{{old: "	if over > 0 || st.Max > limit ||", new: "	_ = over\n	if st.Max > limit ||"}},
+		in:    []string{"storesvr/backup"},
+	},
+	{
+		rule: "records-are-read", name: "the records of a backup are read as empty",
+		file:  "storesvr/backup/file.go",
+		edits: []edit{{old: "	return st, n, nil\n", new: "	return quorum.RegisterState{}, n, nil\n"}},
+		in:    []string{"storesvr/backup"},
+	},
 }

@@ -112,4 +112,46 @@ var quorumMutants = []mutant{
 		edits: []edit{{old: "		Lease: l.cfg.Lease, Seen: s.commits}\n", new: "		Lease: l.cfg.Lease}\n"}},
 		in:    []string{"quorum"},
 	},
+	{
+		rule: "later-payload-is-merged", name: "of two payloads under one epoch the earlier one is kept",
+		file:  "quorum/state.go",
+		edits: []edit{{old: " || c == 0 && a.PayloadMax < b.PayloadMax {", new: " {"}},
+		in:    []string{"quorum"},
+	},
+	{
+		rule: "settle-chooses", name: "a document that is settled is read and not chosen anew",
+		file:  "quorum/document.go",
+		edits: []edit{{old: "		return o.carryOn(ctx, found, epoch)\n	})\n	if err != nil {\n		return fmt.Errorf(\"settle", new: "		_, _ = found, epoch\n		return Document{}, nil\n	})\n	if err != nil {\n		return fmt.Errorf(\"settle"}},
+		in:    []string{"quorum", "internal/storecare"},
+	},
+	{
+		rule: "release-follows-the-list", name: "a release ends at a member list that is newer than its own",
+		file:  "quorum/calls.go",
+		edits: []edit{{old: "		err := g.releaseAt(ctx, v, what, req)\n		if !errors.Is(err, seq.ErrStaleEra) ||", new: "		err := g.releaseAt(ctx, v, what, req)\n		if true ||"}},
+		in:    []string{"quorum"},
+	},
+	{
+		rule: "requests-name-their-list", name: "a release does not say under which member list it is",
+		file:  "quorum/calls.go",
+		edits: []edit{{old: "		req.Ref = v.cfg.Ref\n", new: ""}},
+		in:    []string{"quorum"},
+	},
+	{
+		rule: "lists-are-told-apart", name: "the hash of a member list does not tell where a uuid ends",
+		file:  "quorum/members.go",
+		edits: []edit{{old: "		h.Write(size[:])\n", new: ""}},
+		in:    []string{"quorum"},
+	},
+	{
+		rule: "gone-stores-do-not-count", name: "a store that went is renewed and counted on",
+		file:  "quorum/council.go",
+		edits: []edit{{old: "			l.retire(s)\n", new: ""}},
+		in:    []string{"quorum"},
+	},
+	{
+		rule: "new-stores-are-renewed", name: "a store that came is not renewed",
+		file:  "quorum/council.go",
+		edits: []edit{{old: "	for _, s := range fresh {\n		l.startLoop(s)\n	}\n", new: "	_ = fresh\n"}},
+		in:    []string{"quorum"},
+	},
 }
