@@ -30,6 +30,12 @@ func TestMemberListsAreComparedInEverything(t *testing.T) {
 	if m, ok := l.Find("b"); !ok || m.Name != "b" {
 		t.Errorf("b is %+v, %v", m, ok)
 	}
+	if m, ok := l.Find("a"); !ok || m.Name != "a" {
+		t.Errorf("a, the first, is %+v, %v", m, ok)
+	}
+	if m, ok := listOf(3, 2, 2, "|d").Learner(); !ok || m.Name != "d" {
+		t.Errorf("a learner that is the first is %+v, %v", m, ok)
+	}
 	if m, ok := l.Find("z"); ok || m != (Member{}) {
 		t.Errorf("z is %+v, %v", m, ok)
 	}
