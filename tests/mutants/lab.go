@@ -219,6 +219,7 @@ func (t *trial) judge(pkg string) (compiles bool, by string, err error) {
 
 var (
 	failedTest = regexp.MustCompile(`(?m)^ *--- FAIL: (\S+)`)
+	hanging    = regexp.MustCompile(`running tests:\n\s+(\S+)`)
 	broken     = regexp.MustCompile(`(?m)^(panic|fatal error): .*$`)
 )
 
@@ -235,7 +236,12 @@ func catcher(pkg string, output []byte) (by, test string) {
 	hang := bytes.Contains(output, []byte("panic: test timed out"))
 	switch what := broken.Find(output); {
 	case hang:
-		return pkg + " (hang: test timeout)", ""
+		if found := hanging.FindSubmatch(output); found != nil {
+			by = " " + string(found[1])
+		} else {
+			by = ""
+		}
+		return pkg + by + " (hang: test timeout)", ""
 	case by == "" && what != nil:
 		return pkg + " (" + string(what) + ")", ""
 	case by == "":

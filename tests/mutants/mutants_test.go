@@ -53,9 +53,10 @@ func TestEveryRuleOfTheListHasAMutantThatStillApplies(t *testing.T) {
 func TestTheCatcherIsTheFirstTestThatFailsWithItsRow(t *testing.T) {
 	for output, want := range map[string][2]string{
 		"=== RUN   TestA\n--- FAIL: TestA (0.00s)\n    --- PASS: TestA/x\n    --- FAIL: TestA/y (0.00s)\n--- FAIL: TestB (0.00s)": {"p TestA/y", "TestA"},
-		"--- FAIL: TestA (0.00s)\npanic: oh":                     {"p TestA", "TestA"},
-		"panic: oh\n\ngoroutine 7":                               {"p (panic: oh)", ""},
-		"panic: test timed out after 2m0s\n--- FAIL: TestA (1s)": {"p (hang: test timeout)", ""},
+		"--- FAIL: TestA (0.00s)\npanic: oh":                                      {"p TestA", "TestA"},
+		"panic: oh\n\ngoroutine 7":                                                {"p (panic: oh)", ""},
+		"panic: test timed out after 2m0s\n--- FAIL: TestA (1s)":                  {"p (hang: test timeout)", ""},
+		"panic: test timed out after 2m0s\n\trunning tests:\n\t\tTestA (1m59s)\n": {"p TestA (hang: test timeout)", ""},
 	} {
 		if by, test := catcher("p", []byte(output)); by != want[0] || test != want[1] {
 			t.Errorf("%q: got %q, %q, want %q", output, by, test, want)
