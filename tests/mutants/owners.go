@@ -172,4 +172,16 @@ var ownerMutants = []mutant{
 		edits: []edit{{old: "		case c.state == owned:\n", new: "		case c.state == owned || c.state == sealed:\n"}},
 		in:    []string{"allocsvr"},
 	},
+	{
+		rule: "ceiling-above-counters", name: "a section is installed though its counters are above its ceiling",
+		file:  "allocsvr/cell.go",
+		edits: []edit{{old: "	if table.High() > confirmed || table.Base()", new: "	if table.Base()"}},
+		in:    []string{"allocsvr"},
+	},
+	{
+		rule: "left-means-left", name: "a section is installed in a node that has left",
+		file:  "allocsvr/cell.go",
+		edits: []edit{{old: "	if gone.Load() {\n		c.clear(\"\")\n		return false, nil\n", new: "	if gone.Load() && false {\n		c.clear(\"\")\n		return false, nil\n"}},
+		in:    []string{"allocsvr"},
+	},
 }
