@@ -148,3 +148,36 @@ func TestNoStoreIsConnectedBeforeItsFirstAnswer(t *testing.T) {
 		t.Errorf("a renewal under %+v, want %+v", req.Ref, ref)
 	}
 }
+
+func TestAnOvertakenAnswerAttachesNothing(t *testing.T) {
+	r := newRenewal(t, 1, true)
+	h := r.Attach(section, 4)
+	_, first := r.send(0)
+	_, second := r.send(0)
+	r.reply(0, second, RenewReply{Refused: []LeaseItem{{Register: section, Round: 4}}})
+	r.reply(0, first, RenewReply{})
+	r.until(h, 0)
+}
+
+// The place of a store that went is given away: nothing of it may count for the one that
+// has it now.
+func TestAStoreThatCameCountsForNothingThatItRefused(t *testing.T) {
+	r := newRenewal(t, 3, true)
+	h := r.Attach(section, 4)
+	r.renew(RenewReply{}, 0, 1, 2)
+	_, stores := fakeStores(4, true)
+	for version, list := range [][]NamedStore{stores[:2], {stores[0], stores[1], stores[3]}} {
+		if err := r.Reconfigure(Ref{Members: uint64(version) + 2}, 2, list); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r.until(h, Term(lease))
+	if got := r.Connected(); got != 2 {
+		t.Errorf("%d connected before the new store has answered, want 2", got)
+	}
+	r.clock.Advance(lease / 4)
+	r.renew(RenewReply{}, 0)
+	_, sent := r.send(2)
+	r.reply(2, sent, RenewReply{UUID: "uuid-3", Refused: []LeaseItem{{Register: section, Round: 4}}})
+	r.until(h, Term(lease)-lease/4) // by the two that have it, of which one has not answered since
+}
