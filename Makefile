@@ -5,10 +5,10 @@ export GOFLAGS ?= -buildvcs=false
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 COMMIT  ?= $(shell git rev-parse --short HEAD 2>/dev/null || echo unknown)
 DATE    ?= $(shell git log -1 --format=%cI 2>/dev/null || echo unknown)
-PKG     := github.com/seqsvr/seqsvr/internal/version
-LDFLAGS := -s -w -X $(PKG).Version=$(VERSION) -X $(PKG).Commit=$(COMMIT) -X $(PKG).Date=$(DATE)
+VERPKG  := github.com/seqsvr/seqsvr/internal/version
+LDFLAGS := -s -w -X $(VERPKG).Version=$(VERSION) -X $(VERPKG).Commit=$(COMMIT) -X $(VERPKG).Date=$(DATE)
 
-.PHONY: help build run test e2e race lint proto proto-check bench fuzz images drills robust soak sim mutants model clean
+.PHONY: help build run test e2e race lint proto proto-check bench fuzz images drills robust soak sim mutants mutate model clean
 
 help: ## what there is to make
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -79,12 +79,16 @@ bin/forgetfs: $(wildcard tests/e2e/powercut/*.go tests/e2e/powercut/forgetfs/*.g
 sim: ## clusters under random faults in virtual time: DURATION=5m, or HOURS=2000; SEED=n; SIM=-native
 	cd tests/e2e && go run ./simrun $(if $(HOURS),-hours $(HOURS),-duration $(DURATION)) -seed $(SEED) $(SIM)
 
-mutants: ## puts every line of the mutation list into a copy of the code: the tests must fail
+mutants: ## breaks every rule of the mutation list in a copy of the code: the tests must fail
 	go run ./tests/mutants
 
 MODEL ?= full
 model: ## the protocol's models, explored by spin, and their mutants: MODEL=quick, full or deep (needs spin and gcc)
 	go run ./tests/model -set $(MODEL)
+
+PKG ?= ./storesvr/acceptor
+mutate: ## breaks PKG in every small way that tests should see: survivors are printed (MUTATE='-most 100 -with ./storesvr -files cell.go')
+	go run ./tests/mutants/mutate $(MUTATE) $(PKG)
 
 clean: ## removes bin/ and data/
 	rm -rf bin data

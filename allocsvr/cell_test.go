@@ -304,3 +304,37 @@ func TestANewOwnerStartsAtTheHighestPromiseAndConfirmsAStepAbove(t *testing.T) {
 		}
 	}
 }
+
+// What was handed out lies below what W stores have: a section that began otherwise must
+// not serve, whatever brought it there.
+func TestASectionIsInstalledOnlyBelowItsCeilingUnderItsEpochInALivingNode(t *testing.T) {
+	hold := &scriptedHold{}
+	for _, row := range []struct {
+		name      string
+		high      uint64
+		confirmed uint64
+		epoch     uint64 // above the expected one
+		gone      bool
+		ok        bool
+		err       error
+		then      state
+	}{
+		{name: "below", high: 39, confirmed: 40, ok: true, then: owned},
+		{name: "at the ceiling", high: 40, confirmed: 40, ok: true, then: owned},
+		{name: "above", high: 41, confirmed: 40, err: errInvariant, then: acquiring},
+		{name: "under an epoch that was lost", high: 39, confirmed: 40, epoch: 1, then: acquiring},
+		{name: "in a node that has left", high: 39, confirmed: 40, gone: true, then: absent},
+	} {
+		o := newOwner(t)
+		o.c.drop(o.epoch, "")
+		o.c.begin()
+		o.c.expect(o.epoch)
+		o.gone.Store(row.gone)
+		e := o.epoch
+		e.Round += row.epoch
+		ok, err := o.c.install(e, counters.New(row.high), row.confirmed, hold, &o.gone)
+		if ok != row.ok || !errors.Is(err, row.err) || o.c.state != row.then {
+			t.Errorf("%s: got %v, %v, state %v, want %v, %v, %v", row.name, ok, err, o.c.state, row.ok, row.err, row.then)
+		}
+	}
+}

@@ -167,6 +167,7 @@ func TestANodeThatWasLateIsAsGoodAsAnyOnceItHasBeenSteady(t *testing.T) {
 type probes struct {
 	Registers
 	sections atomic.Int64
+	change   func([]quorum.Outcome) // what the stores show; nil: as it is
 }
 
 func (p *probes) Probe(ctx context.Context, s seq.Session, regs []seq.Register) []quorum.Outcome {
@@ -175,7 +176,11 @@ func (p *probes) Probe(ctx context.Context, s seq.Session, regs []seq.Register) 
 			p.sections.Add(1)
 		}
 	}
-	return p.Registers.Probe(ctx, s, regs)
+	out := p.Registers.Probe(ctx, s, regs)
+	if p.change != nil {
+		p.change(out)
+	}
+	return out
 }
 
 func TestANodeThatHearsNothingSeeksNothingOfOthers(t *testing.T) {

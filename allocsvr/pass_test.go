@@ -1,12 +1,15 @@
 package allocsvr
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/seqsvr/seqsvr/internal/bubble"
+	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
 )
 
@@ -86,4 +89,45 @@ func TestAHoldIsAskedAgainWhenItsAnswerIsUsedUpOrALeaseWasLost(t *testing.T) {
 	if c.until = 0; c.vouched(time.Second, 6) {
 		t.Error("vouched without a hold")
 	}
+}
+
+// The stores may let this session in and have promised another epoch all the same: the
+// lease of the other has ended by their clocks.
+func TestStrictAnswersUnderNoOtherEpochThanItsOwn(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		f := newFleetOn(t, bubble.NewClock(), seq.Space{Name: "user", Sections: 1, Step: 10, Mode: seq.Strict})
+		a := f.start("a", 1, "")
+		f.serving(a)
+		own := a.cells[0].epoch
+		for _, row := range []struct {
+			name   string
+			change func(*quorum.Outcome)
+			served bool
+		}{
+			{"its own", func(*quorum.Outcome) {}, true},
+			{"a higher round", func(o *quorum.Outcome) { o.Promised.Round++ }, false},
+			{"a higher session", func(o *quorum.Outcome) { o.Promised.Session++ }, false},
+			{"a lower round", func(o *quorum.Outcome) { o.Promised.Round-- }, false},
+			{"its own at too few stores", func(o *quorum.Outcome) { o.State = quorum.Unknown }, false},
+		} {
+			a.probes.change = func(out []quorum.Outcome) {
+				for i := range out {
+					if out[i].State != quorum.Won || out[i].Promised != own {
+						t.Fatalf("%s: the stores show %+v, want %v", row.name, out[i], own)
+					}
+					row.change(&out[i])
+				}
+			}
+			got := a.Take(t.Context(), a.cells[0].space, []seq.UID{1}, nil)
+			if served := len(got.Faults) == 0; served != row.served || (got.First[0] > 0) != row.served {
+				t.Errorf("%s: got %d, faults %v, want it served: %v", row.name, got.First[0], got.Faults, row.served)
+			}
+			for _, fault := range got.Faults {
+				if !errors.Is(fault.Err, seq.ErrNoLease) {
+					t.Errorf("%s: got %v, want ErrNoLease", row.name, fault.Err)
+				}
+			}
+		}
+		a.probes.change = nil
+	})
 }

@@ -104,7 +104,7 @@ func newVoter(t *testing.T) *bench {
 	}
 	await(t, "the commit", b.gate.entered)
 	b.ref = b.describe().Ref
-	if err := b.vouch(t.Context(), "c1", b.describe().Nonce, b.noClaims("u-b", "u-c")); err != nil {
+	if err := b.vouch("c1", b.describe().Nonce, b.noClaims("u-b", "u-c")); err != nil {
 		t.Fatal(err)
 	}
 	return b
@@ -119,7 +119,7 @@ func (b *bench) reopen() {
 	b.t.Helper()
 	b.restart()
 	if id := b.describe(); id.Nonce != 0 {
-		if err := b.vouch(b.t.Context(), "c1", id.Nonce, b.noClaims("u-b", "u-c")); err != nil {
+		if err := b.vouch("c1", id.Nonce, b.noClaims("u-b", "u-c")); err != nil {
 			b.t.Fatal(err)
 		}
 	}

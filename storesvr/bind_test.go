@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/seqsvr/seqsvr/internal/clock"
 	"github.com/seqsvr/seqsvr/internal/sessiontest"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
@@ -171,7 +172,7 @@ func TestAStoreWhoseDiskIsOlderThanItWasNeverVotesAgain(t *testing.T) {
 			}
 			var err error
 			if req := b.renewal(alice); strings.HasSuffix(who, "connection") {
-				err = b.vouch(t.Context(), "c1", b.describe().Nonce, []quorum.Claim{seen})
+				err = b.vouch("c1", b.describe().Nonce, []quorum.Claim{seen})
 			} else {
 				req.Seen = []quorum.Claim{seen}
 				_, err = b.Renew(t.Context(), req)
@@ -256,18 +257,22 @@ func TestARestartedStoreVotesOnlyAfterItsFellowsWereAsked(t *testing.T) {
 		{"one that is none", nonce, b.noClaims("u-x")},
 		{"the store itself", nonce, b.noClaims(b.identity.UUID)},
 	} {
-		if err := b.vouch(t.Context(), "c1", test.nonce, test.claims); err != nil {
+		if err := b.vouch("c1", test.nonce, test.claims); err != nil {
 			t.Errorf("%s: %v", test.name, err)
 		}
 		refused(test.name)
 	}
-	if err := b.vouch(t.Context(), "c1", nonce, b.noClaims("u-c")); err != nil {
+	if err := b.vouch("c1", nonce, b.noClaims("u-c")); err != nil {
 		t.Fatal(err)
 	}
 	b.mustPrepare(1, alice, quorum.VerdictOK)
 	if got := b.describe(); got.Nonce != 0 || !got.Voting {
 		t.Errorf("after both: %+v", got.Identity)
 	}
+	if err := b.vouch("c1", nonce, b.noClaims("u-b")); err != nil { // of another caller, or late
+		t.Fatal(err)
+	}
+	b.mustPrepare(2, alice, quorum.VerdictOK)
 }
 
 func TestARestartedStoreWithoutFellowsVotesAfterOneGrace(t *testing.T) {
@@ -344,6 +349,63 @@ func TestADiskOfAnOlderListIsFoundOutBeforeItIsBroughtUpToDate(t *testing.T) {
 			t.Errorf("%s: voting %v, state %q", when, got.Voting, got.State)
 		}
 		b.reopen()
+	}
+}
+
+// What a learner was filled with is what the voters of that list had confirmed. Under the
+// next list they may have confirmed more without it.
+func TestALearnerThatWasFilledUnderAnOlderListIsNoVoter(t *testing.T) {
+	mapping, err := seq.NewMapping(seq.Space{Name: "user", Sections: 4})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := &bench{t: t, dir: filepath.Join(t.TempDir(), "n"), clock: clock.NewManual(time.Hour)}
+	if err := InitLearner(LearnerConfig{DataDir: b.dir, ClusterID: "c1", Name: "n", Mapping: mapping}); err != nil {
+		t.Fatal(err)
+	}
+	b.reopen()
+	list := func(version uint64, learner bool) quorum.MemberList {
+		l := quorum.MemberList{Version: version, R: 2, W: 2, Members: []quorum.Member{
+			{UUID: "u-a", Name: "a"}, {UUID: "u-b", Name: "b"}, {UUID: b.identity.UUID, Name: "n", Learner: learner}}}
+		return l
+	}
+	adopt := func(l quorum.MemberList, want error) {
+		t.Helper()
+		if err := b.adopt(t.Context(), "c1", 0, l); !errors.Is(err, want) {
+			t.Errorf("list %d: got %v, want %v", l.Version, err, want)
+		}
+	}
+	fill := func(l quorum.MemberList, complete bool) {
+		t.Helper()
+		if _, err := b.fill(t.Context(), fillRequest{ref: l.Ref("c1", 0), session: alice, secret: sessiontest.SecretOf(alice), complete: complete, bound: time.Second}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	state := func(want string) {
+		t.Helper()
+		if got := b.describe(); got.Voting || !strings.Contains(got.State, want) {
+			t.Errorf("voting %v, state %q, want %q", got.Voting, got.State, want)
+		}
+	}
+	adopt(list(2, true), nil)
+	fill(list(2, true), false)
+	state("being filled")
+	adopt(list(3, false), seq.ErrNotVoting)
+	fill(list(2, true), true)
+	state("learner: filled")
+	adopt(list(4, true), nil)
+	for range 2 {
+		state("being filled")
+		adopt(list(5, false), seq.ErrNotVoting)
+		b.reopen()
+	}
+	fill(list(4, true), true)
+	b.reopen()
+	state("learner: filled")
+	b.clock.Advance(time.Minute) // no fellow is asked here
+	adopt(list(5, false), nil)
+	if got := b.describe(); !got.Voting {
+		t.Errorf("filled, and made a voter: %q", got.State)
 	}
 }
 

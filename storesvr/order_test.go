@@ -52,7 +52,7 @@ func newSlow(t *testing.T) (*replica, *slowDisk, quorum.Ref) {
 	for _, m := range id.Members {
 		asked = append(asked, quorum.Claim{Store: id.UUID, By: m.UUID})
 	}
-	if err := r.vouch(t.Context(), id.Ref.Cluster, id.Nonce, asked); err != nil {
+	if err := r.vouch(id.Ref.Cluster, id.Nonce, asked); err != nil {
 		t.Fatal(err)
 	}
 	return r, d, id.Ref

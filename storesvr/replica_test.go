@@ -359,3 +359,28 @@ func TestARequestThatSpeaksForAnotherSessionIsRefusedAndDoesNothing(t *testing.T
 		t.Errorf("the register is %+v, want as alice left it", got)
 	}
 }
+
+// Whoever had a lease before the restart may still serve by it: nothing is leased now
+// says nothing about him before the grace has ended.
+func TestAStoreThatStopsInsideItsGraceStartsWithIt(t *testing.T) {
+	b := newVoter(t)
+	b.mustPrepare(1, alice, quorum.VerdictOK)
+	req := b.renewal(alice)
+	req.Attach, req.Attached = []quorum.LeaseItem{{Register: section, Round: 1}}, 1
+	if _, err := b.Renew(t.Context(), req); err != nil {
+		t.Fatal(err)
+	}
+	b.reopen()
+	for range 2 {
+		b.clock.Advance(acceptor.GraceOf(time.Second) - time.Nanosecond)
+		b.reopen()
+		if got := b.describe().Grace; got != acceptor.GraceOf(time.Second) {
+			t.Fatalf("stopped inside the grace: the next is %v, want %v", got, acceptor.GraceOf(time.Second))
+		}
+	}
+	b.clock.Advance(acceptor.GraceOf(time.Second))
+	b.reopen()
+	if got := b.describe().Grace; got != 0 {
+		t.Errorf("stopped after the grace: the next is %v, want none", got)
+	}
+}

@@ -87,7 +87,7 @@ func (s *server) Bind(ctx context.Context, req *pb.BindRequest) (*pb.DescribeRep
 
 // Vouch implements the service.
 func (s *server) Vouch(ctx context.Context, req *pb.VouchRequest) (*pb.DescribeReply, error) {
-	if err := s.replica.vouch(ctx, req.GetClusterId(), req.GetNonce(), storewire.ClaimsFromProto(req.GetClaims())); err != nil {
+	if err := s.replica.vouch(req.GetClusterId(), req.GetNonce(), storewire.ClaimsFromProto(req.GetClaims())); err != nil {
 		s.report()
 		return nil, err
 	}

@@ -1,7 +1,6 @@
 package storesvr
 
 import (
-	"context"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/binary"
@@ -160,14 +159,18 @@ func (r *replica) unsavedClaims() []quorum.Claim {
 // vouch takes in what fellow stores remember of this one, so that it may vote before its
 // wait is over. An old disk is recorded as such. nonce is of the start that they were
 // asked for. Errors: seq.ErrForeignCluster, seq.ErrNotVoting for an old disk.
-func (r *replica) vouch(ctx context.Context, cluster string, nonce uint64, claims []quorum.Claim) error {
+func (r *replica) vouch(cluster string, nonce uint64, claims []quorum.Claim) error {
+	return r.recorded(r.hear(cluster, nonce, claims))
+}
+
+func (r *replica) hear(cluster string, nonce uint64, claims []quorum.Claim) error {
 	r.mu.Lock()
-	err := r.sameCluster(cluster, r.identity.Era)
-	if err == nil && r.distrusted == "" {
-		if old := r.compare(nonce, claims); old != nil {
-			err = r.distrust(old)
-		}
+	defer r.mu.Unlock()
+	if err := r.sameCluster(cluster, r.identity.Era); err != nil || r.distrusted != "" {
+		return err
 	}
-	r.mu.Unlock()
-	return r.recorded(err)
+	if old := r.compare(nonce, claims); old != nil {
+		return r.distrust(old)
+	}
+	return nil
 }

@@ -3,7 +3,10 @@ package storecare_test
 import (
 	"bytes"
 	"fmt"
+	"maps"
+	"slices"
 	"testing"
+	"time"
 
 	"github.com/seqsvr/seqsvr/internal/sessiontest"
 	"github.com/seqsvr/seqsvr/internal/storecare"
@@ -24,6 +27,26 @@ func confirmed(t *testing.T, s []*store) map[seq.Register]uint64 {
 			prepareAndStep(t, reg, seq.Epoch{Round: 3, Session: alice}, want[reg], pair...)
 		}
 	}
+	return want
+}
+
+// confirmedByThree writes to each three of five stores what these three alone have.
+func confirmedByThree(t *testing.T, s []*store) map[seq.Register]uint64 {
+	t.Helper()
+	want := map[seq.Register]uint64{}
+	write := func(reg seq.Register, stores ...*store) {
+		want[reg] = 5000 + uint64(len(want))
+		prepareAndStep(t, reg, seq.Epoch{Round: 3, Session: alice}, want[reg], stores...)
+	}
+	for i := range s {
+		for j := range i {
+			for k := range j {
+				write(seq.TagRegister(fmt.Sprint("three", i, j, k)), s[i], s[j], s[k])
+				write(seq.WorkerRegister("ns", 3, uint64(len(want))), s[i], s[j], s[k])
+			}
+		}
+	}
+	write(seq.SectionRegister(5), s[:3]...)
 	return want
 }
 
@@ -120,6 +143,8 @@ func TestAListThatWasDecidedAndToldToNobodyIsFinished(t *testing.T) {
 	}
 }
 
+// What three stores confirmed is at five, and what any three of these five confirmed is at
+// the three that are left, whichever of them is lost.
 func TestGrowingToFiveAndBackLosesNothing(t *testing.T) {
 	s := founders(t, 3)
 	want := confirmed(t, s)
@@ -138,6 +163,15 @@ func TestGrowingToFiveAndBackLosesNothing(t *testing.T) {
 	wantBases(t, want, g)
 	s[0].start()
 	s[1].start()
+	maps.Copy(want, confirmedByThree(t, []*store{s[0], s[1], s[2], four, five}))
+	four.stop()
+	five.stop()
+	written, err := group(t, s...).SwapDocument(within(t), alice, seq.RoutesRegister, 0, []byte("one"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	four.start()
+	five.start()
 	c = open(t, append(s, four, five)...)
 	for _, name := range []string{"a", "b"} {
 		steps, err := c.Remove(name, "")
@@ -146,14 +180,20 @@ func TestGrowingToFiveAndBackLosesNothing(t *testing.T) {
 	if l := c.List(); l.N() != 3 || l.W != 2 {
 		t.Errorf("list %+v", l)
 	}
-	for _, pair := range [][]*store{{s[2], four}, {four, five}} {
-		for _, x := range []*store{s[2], four, five} {
+	left := []*store{s[2], four, five}
+	for lost := range left {
+		for i, x := range left {
 			x.stop()
+			if i != lost {
+				x.start()
+			}
 		}
-		for _, x := range pair {
-			x.start()
+		g := group(t, slices.Delete(slices.Clone(left), lost, lost+1)...)
+		doc, err := g.LoadDocument(within(t), bob, seq.RoutesRegister)
+		if err != nil || doc.Version != written.Version || !bytes.Equal(doc.Body, written.Body) {
+			t.Errorf("without store %s: document %+v, %v, want %+v", left[lost].name, doc, err, written)
 		}
-		wantBases(t, want, group(t, pair...))
+		wantBases(t, want, g)
 	}
 }
 
@@ -239,6 +279,30 @@ func TestALearnerVotesForNobody(t *testing.T) {
 	check("in the list")
 	run(t, steps[1:2], nil)
 	check("filled")
+}
+
+// A session that has not heard of the new list serves by what it was leased under the old
+// one, which the voters of the new one do not wait for.
+func TestNoStoreIsMadeAVoterBeforeTheLeasesOfTheListBeforeHaveEnded(t *testing.T) {
+	t.Parallel()
+	const lease = 1500 * time.Millisecond
+	s := founders(t, 3)
+	for _, x := range s {
+		client, id := at(t, x)
+		if _, err := client.Renew(within(t), quorum.RenewRequest{Ref: id.Ref, Session: alice, Name: "alice", Lease: lease}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	fresh := learner(t, "n")
+	c := open(t, s...)
+	steps, err := c.Add(within(t), fresh.addr)
+	run(t, steps[:2], err) // taken in, and filled
+	for _, x := range s {
+		if _, id := at(t, x); id.Ref.Members != 2 || id.ListAge < lease {
+			t.Errorf("store %s has list %d for %v, the learner is filled before a lease of %v from before it has ended", x.name, id.Ref.Members, id.ListAge, lease)
+		}
+	}
+	run(t, steps[2:], nil)
 }
 
 func s2members(l quorum.MemberList) (voters []quorum.Member) { return l.Voters() }

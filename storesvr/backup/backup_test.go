@@ -76,6 +76,10 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 		if diff := cmp.Diff(byName[st.Register], st); diff != "" {
 			t.Errorf("%s (-want +got)\n%s", st.Register, diff)
 		}
+		delete(byName, st.Register)
+	}
+	if len(byName) > 0 {
+		t.Errorf("not read: %v", byName)
 	}
 	if len(got) != len(states) {
 		t.Errorf("%d registers, want %d", len(got), len(states))

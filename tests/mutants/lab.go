@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -13,32 +14,50 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 )
 
-// testTimeout ends a test that a mutant makes wait for ever. The tests themselves take
-// a second or two.
-const testTimeout = "120s"
+// testTimeout ends the tests of a package that a mutant makes wait for ever. The tests
+// themselves take seconds.
+const testTimeout = "180s"
 
-// lab is a copy of the module in which mutants are tried.
+// lab is a copy of the module in which mutants are tried. Each trial puts its text over
+// the copy for its own compilations only, so that several may run at one time.
 type lab struct {
 	ctx     context.Context // ends everything that the lab runs
-	dir     string          // the copy
-	binary  string          // the test binary of the moment
-	out     io.Writer
+	dir     string          // the copy, and a folder a trial
+	module  string          // the copy
+	seeds   int             // of the simulation; 0: there is none
 	verbose bool
+
+	mu  sync.Mutex // of out
+	out io.Writer
 }
 
-// verdict is what became of a mutant.
+// verdict is what became of a mutant: who caught it, if anybody did.
 type verdict struct {
-	caught bool
-	by     string
+	by  string // a test of the packages
+	sim string // the simulation
+	ran bool   // the simulation was run
+}
+
+// caught says whether the mutant is caught as the list wants it.
+func (v verdict) caught(m mutant) bool {
+	return m.sim && v.by != "" && v.sim != "" || !m.sim && (v.by != "" || v.sim != "")
 }
 
 func (v verdict) String() string {
-	if !v.caught {
-		return "SURVIVED"
+	what := "SURVIVED its packages"
+	if v.by != "" {
+		what = "caught by " + v.by
 	}
-	return "caught by " + v.by
+	switch {
+	case v.sim != "":
+		what += ", and by the simulation: " + v.sim
+	case v.ran:
+		what += ", SURVIVED the simulation"
+	}
+	return what
 }
 
 func newLab(ctx context.Context, root string, out io.Writer, verbose bool) (*lab, error) {
@@ -46,8 +65,8 @@ func newLab(ctx context.Context, root string, out io.Writer, verbose bool) (*lab
 	if err != nil {
 		return nil, err
 	}
-	l := &lab{ctx: ctx, dir: filepath.Join(dir, "module"), binary: filepath.Join(dir, "tests"), out: out, verbose: verbose}
-	if err := copyModule(root, l.dir); err != nil {
+	l := &lab{ctx: ctx, dir: dir, module: filepath.Join(dir, "module"), seeds: simSeeds, out: out, verbose: verbose}
+	if err := copyModule(root, l.module); err != nil {
 		l.close()
 		return nil, fmt.Errorf("copy %s: %w", root, err)
 	}
@@ -55,95 +74,159 @@ func newLab(ctx context.Context, root string, out io.Writer, verbose bool) (*lab
 }
 
 // close removes the copy.
-func (l *lab) close() { _ = os.RemoveAll(filepath.Dir(l.dir)) }
+func (l *lab) close() { _ = os.RemoveAll(l.dir) }
 
-// applies says whether the mutant can be put into the code as it is.
-func (l *lab) applies(m mutant) error {
-	text, err := os.ReadFile(l.path(m.file))
-	if err != nil {
-		return fmt.Errorf("mutant %d (%s) %w: %w", m.line, m.name, errStale, err)
-	}
-	_, err = m.apply(string(text))
-	return err
+func (l *lab) path(file string) string { return filepath.Join(l.module, filepath.FromSlash(file)) }
+
+func (l *lab) say(format string, args ...any) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	fmt.Fprintf(l.out, format, args...)
 }
 
-func (l *lab) path(file string) string { return filepath.Join(l.dir, filepath.FromSlash(file)) }
-
-// baseline runs all tests that the mutants name on the code as it is: each must be
-// there and pass.
-func (l *lab) baseline(todo []mutant) error {
-	named := make(map[string][]string)
-	for _, m := range todo {
-		named[m.pkg] = append(named[m.pkg], m.tests...)
+// applied is the file of the mutant with the mutant in it.
+func (l *lab) applied(m mutant) (string, error) {
+	text, err := os.ReadFile(l.path(m.file))
+	if err != nil {
+		return "", fmt.Errorf("mutant %v %w: %w", m, errStale, err)
 	}
-	for _, pkg := range sortedKeys(named) {
-		tests := slices.Compact(slices.Sorted(slices.Values(named[pkg])))
-		if output, err := l.compile(pkg); err != nil {
-			return fmt.Errorf("the tests of %s do not compile as they are: %w\n%s", pkg, err, output)
-		}
-		output, err := l.test(pkg, tests)
-		if err != nil {
-			return fmt.Errorf("the tests of %s fail as they are: %w\n%s", pkg, err, output)
-		}
-		for _, name := range tests {
-			if !bytes.Contains(output, []byte("--- PASS: "+name+" ")) {
-				return fmt.Errorf("%w: %s has no test %s that passes", errStale, pkg, name)
+	return m.apply(string(text))
+}
+
+// baseline runs all packages that the mutants name on the code as it is: they must pass.
+// One that fails may try again, since the machine may be busy.
+func (l *lab) baseline(todo []mutant) error {
+	t, err := l.trial("", "")
+	if err != nil {
+		return err
+	}
+	defer t.end()
+	var done []string
+	for _, m := range todo {
+		for _, pkg := range m.in {
+			if slices.Contains(done, pkg) {
+				continue
+			}
+			done = append(done, pkg)
+			_, by, err := t.judge(pkg)
+			if err != nil {
+				return err
+			}
+			if by != "" {
+				return fmt.Errorf("the tests of %s fail as they are: %s", pkg, by)
 			}
 		}
 	}
 	return nil
 }
 
-// try puts the mutant in, runs its tests, and takes it out again. An error says that
-// nothing was found out.
-func (l *lab) try(m mutant) (verdict, error) {
-	path := l.path(m.file)
-	before, err := os.ReadFile(path)
+// try runs the packages of a mutant, cheap ones first, until one catches it; and the
+// simulation, if the packages did not or if it is wanted. An error says that nothing was
+// found out.
+func (l *lab) try(m mutant, simulate bool) (v verdict, err error) {
+	text, err := l.applied(m)
 	if err != nil {
-		return verdict{}, err
+		return v, err
 	}
-	after, err := m.apply(string(before))
+	t, err := l.trial(m.file, text)
 	if err != nil {
-		return verdict{}, err
+		return v, err
 	}
-	if err := os.WriteFile(path, []byte(after), 0o600); err != nil {
-		return verdict{}, err
+	defer t.end()
+	for _, pkg := range m.in {
+		compiles, by, err := t.judge(pkg)
+		switch {
+		case err != nil:
+			return v, err
+		case !compiles:
+			return v, fmt.Errorf("mutant %v does not compile: %s", m, by)
+		}
+		if v.by = by; by != "" {
+			break
+		}
 	}
-	v, err := l.judge(m)
-	return v, errors.Join(err, os.WriteFile(path, before, 0o600))
+	if v.ran = l.seeds > 0 && (simulate || m.sim || v.by == ""); v.ran {
+		v.sim, err = t.simulate(l.seeds)
+	}
+	return v, err
 }
 
-func (l *lab) judge(m mutant) (verdict, error) {
-	if output, err := l.compile(m.pkg); l.ctx.Err() != nil {
-		return verdict{}, l.ctx.Err()
-	} else if err != nil {
-		return verdict{}, fmt.Errorf("mutant %d (%s) does not compile: %w\n%s", m.line, m.name, err, output)
+// trial is a place to compile and test the copy with one file replaced.
+type trial struct {
+	*lab
+	dir string
+	env []string
+}
+
+func (l *lab) trial(file, text string) (*trial, error) {
+	dir, err := os.MkdirTemp(l.dir, "trial-*")
+	if err != nil {
+		return nil, err
 	}
-	output, err := l.test(m.pkg, m.tests)
-	if l.verbose {
-		fmt.Fprintf(l.out, "%s\n", bytes.TrimSpace(output))
+	replace := map[string]string{}
+	if file != "" {
+		mutated := filepath.Join(dir, "mutant.go")
+		if err := os.WriteFile(mutated, []byte(text), 0o600); err != nil {
+			return nil, err
+		}
+		replace[l.path(file)] = mutated
 	}
+	overlay, err := json.Marshal(map[string]any{"Replace": replace})
+	if err != nil {
+		return nil, err
+	}
+	name := filepath.Join(dir, "overlay.json")
+	// By the environment, for tests that build commands themselves.
+	env := append(os.Environ(), "GOFLAGS=-buildvcs=false -overlay="+name)
+	return &trial{lab: l, dir: dir, env: env}, os.WriteFile(name, overlay, 0o600)
+}
+
+func (t *trial) end() { _ = os.RemoveAll(t.dir) }
+
+// tries is how often a package is run before a failure that does not come again counts.
+const tries = 3
+
+// judge runs all tests of a package. A failure counts if the same test fails again, by
+// itself, or if every run of the whole package fails: one that comes once may be the
+// machine's. by names what failed; it is what the compiler said if it does not compile.
+func (t *trial) judge(pkg string) (compiles bool, by string, err error) {
+	binary, output, err := t.compile(pkg)
 	var exit *exec.ExitError
 	switch {
-	case l.ctx.Err() != nil:
-		return verdict{}, l.ctx.Err()
-	case err == nil:
-		return verdict{}, nil
-	case !errors.As(err, &exit) || !exit.Exited():
-		return verdict{}, fmt.Errorf("mutant %d (%s): the tests could not be run: %w\n%s", m.line, m.name, err, output)
+	case t.ctx.Err() != nil:
+		return false, "", t.ctx.Err()
+	case errors.As(err, &exit):
+		return false, string(output), nil
+	case err != nil:
+		return false, "", err
 	}
-	return verdict{caught: true, by: catcher(m, output)}, nil
+	for range tries {
+		failed, output, err := t.test(binary, pkg, "")
+		if err != nil || !failed {
+			return true, "", err
+		}
+		test := ""
+		by, test = catcher(pkg, output)
+		if test == "" {
+			return true, by, nil
+		}
+		if failed, _, err = t.test(binary, pkg, test); err != nil || failed {
+			return true, by, err
+		}
+	}
+	return true, by, nil
 }
 
 var (
-	failed = regexp.MustCompile(`(?m)^ *--- FAIL: (\S+)`)
-	broken = regexp.MustCompile(`(?m)^(panic|fatal error): .*$`)
+	failedTest = regexp.MustCompile(`(?m)^ *--- FAIL: (\S+)`)
+	hanging    = regexp.MustCompile(`running tests:\n\s+(\S+)`)
+	broken     = regexp.MustCompile(`(?m)^(panic|fatal error): .*$`)
 )
 
-// catcher names what failed: the test, if possible with the row.
-func catcher(m mutant, output []byte) string {
-	by := ""
-	for _, found := range failed.FindAllSubmatch(output, -1) {
+// catcher names what failed: the test, if possible with the row, and the test as a
+// name to run it by; none if the failure is not a test's.
+func catcher(pkg string, output []byte) (by, test string) {
+	for _, found := range failedTest.FindAllSubmatch(output, -1) {
 		name := string(found[1])
 		if by != "" && !strings.HasPrefix(name, by+"/") {
 			break
@@ -153,32 +236,59 @@ func catcher(m mutant, output []byte) string {
 	hang := bytes.Contains(output, []byte("panic: test timed out"))
 	switch what := broken.Find(output); {
 	case hang:
-		return m.pkg + " (hang: test timeout)"
+		if found := hanging.FindSubmatch(output); found != nil {
+			by = " " + string(found[1])
+		} else {
+			by = ""
+		}
+		return pkg + by + " (hang: test timeout)", ""
 	case by == "" && what != nil:
-		return m.pkg + " (" + string(what) + ")"
+		return pkg + " (" + string(what) + ")", ""
+	case by == "":
+		return pkg, ""
 	}
-	return m.pkg + " " + by
+	test, _, _ = strings.Cut(by, "/")
+	return pkg + " " + by, test
 }
 
 // compile makes the test binary of a package.
-func (l *lab) compile(pkg string) (output []byte, err error) {
-	cmd := exec.CommandContext(l.ctx, "go", "test", "-c", "-vet=off", "-o", l.binary, "./"+pkg)
-	cmd.Dir = l.dir
-	return l.command(cmd)
+func (t *trial) compile(pkg string) (binary string, output []byte, err error) {
+	binary = filepath.Join(t.dir, strings.ReplaceAll(pkg, "/", "-")+".test")
+	cmd := exec.CommandContext(t.ctx, "go", "test", "-c", "-vet=off", "-o", binary, "./"+pkg)
+	cmd.Dir = t.module
+	output, err = t.command(cmd)
+	return binary, output, err
 }
 
-// test runs the tests of the binary in the folder of their package.
-func (l *lab) test(pkg string, tests []string) (output []byte, err error) {
-	cmd := exec.CommandContext(l.ctx, l.binary, "-test.v", "-test.count=1", "-test.timeout="+testTimeout,
-		"-test.run=^("+strings.Join(tests, "|")+")$")
-	cmd.Dir = l.path(pkg)
-	return l.command(cmd)
-}
-
-func (l *lab) command(cmd *exec.Cmd) ([]byte, error) {
-	if l.verbose {
-		fmt.Fprintf(l.out, "# %s\n", strings.Join(cmd.Args, " "))
+// test runs the tests of a binary in the folder of their package: all of them, or one.
+func (t *trial) test(binary, pkg, one string) (failed bool, output []byte, err error) {
+	args := []string{"-test.v", "-test.count=1", "-test.short", "-test.failfast", "-test.timeout=" + testTimeout}
+	if one != "" {
+		args = append(args, "-test.run=^"+regexp.QuoteMeta(one)+"$")
 	}
+	cmd := exec.CommandContext(t.ctx, binary, args...)
+	cmd.Dir = t.path(pkg)
+	output, err = t.command(cmd)
+	var exit *exec.ExitError
+	switch {
+	case t.ctx.Err() != nil:
+		return false, nil, t.ctx.Err()
+	case err == nil:
+		return false, output, nil
+	case !errors.As(err, &exit) || !exit.Exited():
+		return false, nil, fmt.Errorf("the tests of %s could not be run: %w\n%s", pkg, err, output)
+	}
+	if t.verbose {
+		t.say("%s\n", bytes.TrimSpace(output))
+	}
+	return true, output, nil
+}
+
+func (t *trial) command(cmd *exec.Cmd) ([]byte, error) {
+	if t.verbose {
+		t.say("# %s\n", strings.Join(cmd.Args, " "))
+	}
+	cmd.Env = append(t.env, cmd.Env...)
 	return cmd.CombinedOutput()
 }
 
@@ -226,13 +336,4 @@ func copyModule(from, to string) error {
 		}
 		return os.WriteFile(filepath.Join(to, rel), text, 0o600)
 	})
-}
-
-func sortedKeys(m map[string][]string) []string {
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
 }

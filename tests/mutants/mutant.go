@@ -1,44 +1,52 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 )
 
-// lines is how many lines the mutation list has.
-const lines = 34
-
-// mutant is one line of the list, put into the code.
+// mutant is one way to break a rule. The tables are plain data, one a topic: who makes
+// a rule adds a line to the table that it belongs to.
 type mutant struct {
-	line  int
-	name  string
+	line  int    // number of the rule in the list; 0: it has only a name
+	rule  string // name of the rule, the same for all mutants of it
+	name  string // what the mutant does; no other mutant of the rule has it
 	file  string // from the root of the module, with slashes
 	edits []edit
-	pkg   string   // folder of the tests
-	tests []string // top-level tests, at least one of which must fail
+	in    []string // folders of the packages whose whole tests are run, cheap ones first
+	sim   bool     // the simulation must catch it as well as the packages
 }
 
 // edit replaces a text that occurs exactly once in the file.
 type edit struct{ old, new string }
 
-// unbuilt are the lines that cannot be put into the code, because what they break is
-// not there.
-var unbuilt = map[int]string{}
+// tables are all topics.
+var tables = [][]mutant{storeMutants, quorumMutants, ownerMutants, careMutants, trustMutants}
 
-// mutants is the whole list.
+// mutants is the whole list: what has a number first, in the order of the numbers.
 func mutants() []mutant {
-	var all []mutant
-	for line := 1; line <= lines; line++ {
-		for _, table := range [][]mutant{storeMutants, quorumMutants, ownerMutants, careMutants} {
-			for _, m := range table {
-				if m.line == line {
-					all = append(all, m)
-				}
-			}
-		}
-	}
+	all := slices.Concat(tables...)
+	slices.SortStableFunc(all, func(a, b mutant) int {
+		return cmp.Or(cmp.Compare(b2i(a.line == 0), b2i(b.line == 0)), cmp.Compare(a.line, b.line))
+	})
 	return all
+}
+
+func b2i(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+func (m mutant) String() string {
+	if m.line == 0 {
+		return m.rule + ": " + m.name
+	}
+	return fmt.Sprintf("%d %s: %s", m.line, m.rule, m.name)
 }
 
 // errStale: the code has changed since the mutant was written.
@@ -48,9 +56,31 @@ var errStale = errors.New("no longer applies")
 func (m mutant) apply(text string) (string, error) {
 	for _, e := range m.edits {
 		if n := strings.Count(text, e.old); n != 1 {
-			return "", fmt.Errorf("mutant %d (%s) %w: found %d times in %s, expected once:\n%s", m.line, m.name, errStale, n, m.file, e.old)
+			return "", fmt.Errorf("mutant %v %w: found %d times in %s, expected once:\n%s", m, errStale, n, m.file, e.old)
 		}
 		text = strings.Replace(text, e.old, e.new, 1)
 	}
 	return text, nil
+}
+
+// chosen are the mutants whose rule is asked for, by number or name; all if only is
+// empty.
+func chosen(all []mutant, only string) ([]mutant, error) {
+	if only == "" {
+		return all, nil
+	}
+	var some []mutant
+	for word := range strings.SplitSeq(only, ",") {
+		word = strings.TrimSpace(word)
+		n := len(some)
+		for _, m := range all {
+			if word == m.rule || word != "0" && word == fmt.Sprint(m.line) {
+				some = append(some, m)
+			}
+		}
+		if len(some) == n {
+			return nil, fmt.Errorf("%w: no rule %q, expected a number or a name of the list", errUsage, word)
+		}
+	}
+	return some, nil
 }

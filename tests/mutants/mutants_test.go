@@ -6,14 +6,16 @@ import (
 	"testing"
 )
 
-func TestEveryLineOfTheListHasAMutantThatStillApplies(t *testing.T) {
+// numbered is how many rules of the list have a number.
+const numbered = 40
+
+func TestEveryRuleOfTheListHasAMutantThatStillApplies(t *testing.T) {
 	root, err := moduleRoot()
 	if err != nil {
 		t.Fatal(err)
 	}
-	has := make(map[int]bool)
+	rules, lines, names := make(map[int]string), make(map[string]int), make(map[string]bool)
 	for _, m := range mutants() {
-		has[m.line] = true
 		text, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(m.file)))
 		if err != nil {
 			t.Fatal(err)
@@ -22,41 +24,52 @@ func TestEveryLineOfTheListHasAMutantThatStillApplies(t *testing.T) {
 		if err != nil {
 			t.Error(err)
 		} else if changed == string(text) {
-			t.Errorf("mutant %d (%s) changes nothing", m.line, m.name)
+			t.Errorf("mutant %v changes nothing", m)
 		}
-		if len(m.tests) == 0 || m.pkg == "" {
-			t.Errorf("mutant %d (%s) names no test", m.line, m.name)
+		if m.rule == "" || m.name == "" || names[m.rule+m.name] {
+			t.Errorf("mutant %v is not told apart from others", m)
+		}
+		names[m.rule+m.name] = true
+		if line, has := lines[m.rule]; has && line != m.line || rules[m.line] != "" && m.line > 0 && rules[m.line] != m.rule {
+			t.Errorf("mutant %v: its rule has two numbers, or its number two rules", m)
+		}
+		rules[m.line], lines[m.rule] = m.rule, m.line
+		if len(m.in) == 0 {
+			t.Errorf("mutant %v names no package", m)
+		}
+		for _, pkg := range m.in {
+			if tests, err := filepath.Glob(filepath.Join(root, filepath.FromSlash(pkg), "*_test.go")); err != nil || len(tests) == 0 {
+				t.Errorf("mutant %v: no tests in %s, %v", m, pkg, err)
+			}
 		}
 	}
-	for line := 1; line <= lines; line++ {
-		if _, waits := unbuilt[line]; has[line] == waits {
-			t.Errorf("line %d: has a mutant: %v, not built: %v", line, has[line], waits)
+	for line := 1; line <= numbered; line++ {
+		if rules[line] == "" {
+			t.Errorf("rule %d has no mutant", line)
 		}
-	}
-	if n := len(storeMutants) + len(quorumMutants) + len(ownerMutants) + len(careMutants); n != len(mutants()) {
-		t.Errorf("%d of %d mutants have a line from 1 to %d", len(mutants()), n, lines)
 	}
 }
 
 func TestTheCatcherIsTheFirstTestThatFailsWithItsRow(t *testing.T) {
-	m := mutant{pkg: "p"}
-	for output, want := range map[string]string{
-		"=== RUN   TestA\n--- FAIL: TestA (0.00s)\n    --- PASS: TestA/x\n    --- FAIL: TestA/y (0.00s)\n--- FAIL: TestB (0.00s)": "p TestA/y",
-		"--- FAIL: TestA (0.00s)\npanic: oh":                     "p TestA",
-		"panic: oh\n\ngoroutine 7":                               "p (panic: oh)",
-		"panic: test timed out after 2m0s\n--- FAIL: TestA (1s)": "p (hang: test timeout)",
+	for output, want := range map[string][2]string{
+		"=== RUN   TestA\n--- FAIL: TestA (0.00s)\n    --- PASS: TestA/x\n    --- FAIL: TestA/y (0.00s)\n--- FAIL: TestB (0.00s)": {"p TestA/y", "TestA"},
+		"--- FAIL: TestA (0.00s)\npanic: oh":                                      {"p TestA", "TestA"},
+		"panic: oh\n\ngoroutine 7":                                                {"p (panic: oh)", ""},
+		"panic: test timed out after 2m0s\n--- FAIL: TestA (1s)":                  {"p (hang: test timeout)", ""},
+		"panic: test timed out after 2m0s\n\trunning tests:\n\t\tTestA (1m59s)\n": {"p TestA (hang: test timeout)", ""},
 	} {
-		if got := catcher(m, []byte(output)); got != want {
-			t.Errorf("%q: got %q, want %q", output, got, want)
+		if by, test := catcher("p", []byte(output)); by != want[0] || test != want[1] {
+			t.Errorf("%q: got %q, %q, want %q", output, by, test, want)
 		}
 	}
 }
 
-func TestOnlyNamesLinesOfTheList(t *testing.T) {
-	for only, want := range map[string]int{"": lines, "3": 1, "3, 7": 2, "0": 0, "35": 0, "x": 0, "3,": 0} {
-		got, err := chosenLines(only)
+func TestOnlyNamesRulesOfTheList(t *testing.T) {
+	all := []mutant{{line: 1, rule: "a"}, {line: 2, rule: "b"}, {line: 2, rule: "b"}, {rule: "c"}}
+	for only, want := range map[string]int{"": 4, "2": 2, "1, b": 3, "c": 1, "0": 0, "3": 0, "x": 0, "1,": 0} {
+		got, err := chosen(all, only)
 		if len(got) != want || (err == nil) != (want > 0) {
-			t.Errorf("%q: got %d lines, %v, want %d", only, len(got), err, want)
+			t.Errorf("%q: got %d mutants, %v, want %d", only, len(got), err, want)
 		}
 	}
 }
