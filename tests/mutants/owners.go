@@ -5,8 +5,8 @@ var ownerMutants = []mutant{
 	{
 		line: 8, rule: "session-per-life",
 		name:  "epoch reused after a process restart",
-		file:  "seq/nouns.go",
-		edits: []edit{{old: "		_, _ = rand.Read(b[:]) // documented never to return an error\n", new: "		_, _ = rand.Reader, copy(b[:], \"process\")\n"}},
+		file:  "seq/secret.go",
+		edits: []edit{{old: "	_, _ = rand.Read(s[:]) // documented never to return an error\n", new: "	_, _ = rand.Reader, copy(s[:], \"process\")\n"}},
 		in:    []string{"seq"},
 	},
 	{
@@ -14,8 +14,8 @@ var ownerMutants = []mutant{
 		name: "the next child goes on with the session of the dead one",
 		file: "cmd/allocsvr/supervise.go",
 		edits: []edit{{
-			old: "	for pause := firstPause; ; {\n		session := seq.NewSession()\n",
-			new: "	session := seq.NewSession()\n	for pause := firstPause; ; {\n",
+			old: "	for pause := firstPause; ; {\n		secret := seq.NewSecret()\n",
+			new: "	secret := seq.NewSecret()\n	for pause := firstPause; ; {\n",
 		}},
 		in: []string{"cmd/allocsvr"},
 	},
@@ -97,9 +97,9 @@ var ownerMutants = []mutant{
 		edits: []edit{
 			{
 				old: "	parkErr := a.park(file)\n",
-				new: "	endErr := a.registers.EndSession(ctx, a.session)\n	parkErr := a.park(file)\n",
+				new: "	endErr := a.registers.EndSession(ctx, a.secret)\n	parkErr := a.park(file)\n",
 			},
-			{old: "	endErr := a.registers.EndSession(ctx, a.session)\n	if err :=", new: "	if err :="},
+			{old: "	endErr := a.registers.EndSession(ctx, a.secret)\n	if err :=", new: "	if err :="},
 		},
 		in: []string{"allocsvr"},
 	},
@@ -143,8 +143,8 @@ var ownerMutants = []mutant{
 		name: "sealed counters used though another epoch came between",
 		file: "allocsvr/cell.go",
 		edits: []edit{{
-			old: "	return accepted == s.epoch || (!s.also.IsZero() && accepted == s.also)\n",
-			new: "	return !accepted.Less(s.epoch)\n",
+			old: "	return accepted == s.epoch || slices.Contains(s.also, accepted)\n",
+			new: "	return !accepted.Less(s.epoch) || slices.Contains(s.also, accepted)\n",
 		}},
 		in: []string{"allocsvr"},
 	},
