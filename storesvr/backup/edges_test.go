@@ -221,9 +221,10 @@ func TestARestoreGoesUpToTheLimitAndNotBeyond(t *testing.T) {
 		change func(o *Restore, s []quorum.RegisterState)
 		want   error
 	}{
-		"a tag with room":                  {func(_ *Restore, s []quorum.RegisterState) { s[0].Max = last - DefaultBump }, nil},
-		"a tag without":                    {func(_ *Restore, s []quorum.RegisterState) { s[0].Max = last - DefaultBump + 1 }, ErrBump},
-		"a tag beyond":                     {func(_ *Restore, s []quorum.RegisterState) { s[0].Max = last + 1 }, ErrBump},
+		"a tag with room": {func(_ *Restore, s []quorum.RegisterState) { s[0].Max = uint64(seq.MaxSeq) - DefaultBump }, nil},
+		"a tag far from its end, without": {func(o *Restore, s []quorum.RegisterState) {
+			o.Bump, s[0].Max = seq.NearEnd+1, uint64(seq.MaxSeq)-seq.NearEnd
+		}, ErrBump},
 		"a bump of a tag that wraps":       {func(o *Restore, _ []quorum.RegisterState) { o.Era = 3 + 1<<32 }, ErrBump},
 		"a bump of a tag alone that wraps": {func(o *Restore, _ []quorum.RegisterState) { o.Bump, o.Era = 1<<34, 3+1<<30 }, ErrBump},
 		"eras of a document that wrap":     {func(o *Restore, _ []quorum.RegisterState) { o.Bump, o.Era = 1, 3+1<<32 }, ErrBump},
