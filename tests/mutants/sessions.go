@@ -104,4 +104,34 @@ var leaseMutants = []mutant{
 		edits: []edit{{old: "	return ended > c.n-c.w\n", new: "	return ended > 0\n"}},
 		in:    []string{"quorum"},
 	},
+	{
+		rule: "ended-begins-another", name: "a node whose session was ended ends",
+		file:  "allocsvr/allocsvr.go",
+		edits: []edit{{old: "!errors.Is(err, seq.ErrSessionEnded) || !s.cfg.Secret.IsZero():\n", new: "!errors.Is(err, seq.ErrSessionEnded) || true:\n"}},
+		in:    []string{"allocsvr"},
+	},
+	{
+		rule: "ended-begins-another", name: "a node goes on under a session that its parent does not know",
+		file:  "allocsvr/allocsvr.go",
+		edits: []edit{{old: "!errors.Is(err, seq.ErrSessionEnded) || !s.cfg.Secret.IsZero():\n", new: "!errors.Is(err, seq.ErrSessionEnded):\n"}},
+		in:    []string{"allocsvr"},
+	},
+	{
+		rule: "rounds-never-fall", name: "a round that was asked for in vain is forgotten",
+		file:  "quorum/calls.go",
+		edits: []edit{{old: "; o.State != Won {\n			g.rounds", new: "; o.State != Won && false {\n			g.rounds"}},
+		in:    []string{"quorum"},
+	},
+	{
+		rule: "rounds-never-fall", name: "of the rounds that were asked for in vain the last one counts",
+		file:  "quorum/calls.go",
+		edits: []edit{{old: "max(g.rounds[p], items[i].Round)", new: "items[i].Round"}},
+		in:    []string{"quorum"},
+	},
+	{
+		rule: "merge-contests", name: "a merge of an older promise to the holder ends its lease",
+		file:  "storesvr/acceptor/care.go",
+		edits: []edit{{old: "now); holder != 0 {\n", new: "now); holder != 0 && holder != next.Promised.Session {\n"}},
+		in:    []string{"storesvr/acceptor"},
+	},
 }
