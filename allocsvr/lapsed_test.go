@@ -69,7 +69,6 @@ func TestAStepWithoutALeaseIsWrittenUntilAnotherOwnerWasPromised(t *testing.T) {
 	f.until("the first one is refused its step", func() bool {
 		got := take(a)
 		take(b)
-		// It has no quorum to renew by, so it does not know who took over: allocsvr.Alloc.quorum.
-		return len(got.Faults) > 0 && errors.Is(got.Faults[0].Err, seq.ErrNoQuorum)
+		return len(got.Faults) > 0 && errors.Is(got.Faults[0].Err, seq.ErrNoQuorum) // all that it knows of owners is old
 	})
 }

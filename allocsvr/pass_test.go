@@ -102,7 +102,7 @@ func TestStrictAnswersUnderNoOtherEpochThanItsOwn(t *testing.T) {
 		for _, row := range []struct {
 			name   string
 			change func(*quorum.Outcome)
-			want   error // nil: it is served
+			want   error // nil: it serves
 		}{
 			{"its own", func(*quorum.Outcome) {}, nil},
 			{"a higher round", func(o *quorum.Outcome) { o.Promised.Round++ }, seq.ErrNoLease},
@@ -119,7 +119,7 @@ func TestStrictAnswersUnderNoOtherEpochThanItsOwn(t *testing.T) {
 				}
 			}
 			got := a.Take(t.Context(), a.cells[0].space, []seq.UID{1}, nil)
-			if served := len(got.Faults) == 0; served != (row.want == nil) || served != (got.First[0] > 0) {
+			if served := len(got.Faults) == 0; served != (row.want == nil) || (got.First[0] > 0) != served {
 				t.Errorf("%s: got %d, faults %v, want %v", row.name, got.First[0], got.Faults, row.want)
 			}
 			for _, fault := range got.Faults {
