@@ -76,7 +76,8 @@ var ownerMutants = []mutant{
 			{old: "	pending []int\n", new: "	pending []int\n	came    time.Duration\n"},
 			{old: "	now := t.a.clock.Now()\n	lapsed := !c.leased(now)\n", new: "	lapsed := !c.leased(t.came)\n"},
 		},
-		in: []string{"allocsvr"},
+		in:  []string{"allocsvr"},
+		sim: true,
 	},
 	{
 		line: 23, rule: "seal-before-release",
@@ -137,6 +138,7 @@ var ownerMutants = []mutant{
 		file:  "allocsvr/globalid/acquire.go",
 		edits: []edit{{old: "snowflake.New(ns.Layout, dc, w, floor.tick(ns.Layout), ", new: "snowflake.New(ns.Layout, dc, w, 0, "}},
 		in:    []string{"allocsvr/globalid"},
+		sim:   true,
 	},
 	{
 		line: 33, rule: "seal-directly-before-use",
