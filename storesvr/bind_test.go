@@ -118,17 +118,29 @@ func (b *bench) putBack(f func()) {
 	if err := b.close(); err != nil {
 		b.t.Fatal(err)
 	}
-	file := filepath.Join(b.dir, disk.FileName)
-	copied, err := os.ReadFile(file)
+	copied := b.copyDisk()
+	b.reopen()
+	f()
+	b.startOn(copied)
+}
+
+// copyDisk is what is on disk while no commit is under way.
+func (b *bench) copyDisk() []byte {
+	b.t.Helper()
+	copied, err := os.ReadFile(filepath.Join(b.dir, disk.FileName))
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	b.reopen()
-	f()
+	return copied
+}
+
+// startOn restarts the store on the copy.
+func (b *bench) startOn(copied []byte) {
+	b.t.Helper()
 	if err := b.close(); err != nil {
 		b.t.Fatal(err)
 	}
-	if err := os.WriteFile(file, copied, 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(b.dir, disk.FileName), copied, 0o600); err != nil {
 		b.t.Fatal(err)
 	}
 	b.replica = nil
@@ -190,18 +202,26 @@ func TestAStoreWhoseDiskIsOlderThanItWasNeverVotesAgain(t *testing.T) {
 }
 
 func TestACopyOfADiskThatLacksOneCommitIsFoundOut(t *testing.T) {
-	b := newVoter(t)
-	var seen quorum.Claim
-	b.putBack(func() {
-		b.mustPrepare(1, alice, quorum.VerdictOK)
-		b.mu.Lock()
-		seen = b.claim()
-		b.mu.Unlock()
-	})
-	req := b.renewal(alice)
-	req.Seen = []quorum.Claim{seen}
-	if _, err := b.Renew(t.Context(), req); !errors.Is(err, seq.ErrNotVoting) {
-		t.Errorf("got %v, want ErrNotVoting", err)
+	for name, putBack := range map[string]func(b *bench, f func()){
+		"a copy of before the start": (*bench).putBack,
+		// By its own start it has made as many commits as it lacks.
+		"a copy of a store that ran": func(b *bench, f func()) {
+			copied := b.copyDisk()
+			f()
+			b.startOn(copied)
+		},
+	} {
+		b := newVoter(t)
+		var seen quorum.Claim
+		putBack(b, func() {
+			b.mustPrepare(1, alice, quorum.VerdictOK)
+			seen = b.sealed()
+		})
+		req := b.renewal(alice)
+		req.Seen = []quorum.Claim{seen}
+		if _, err := b.Renew(t.Context(), req); !errors.Is(err, seq.ErrNotVoting) {
+			t.Errorf("%s: got %v, want ErrNotVoting", name, err)
+		}
 	}
 }
 
@@ -211,10 +231,11 @@ func TestAClaimWithoutTheStoresOwnSealIsNoise(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	lies := []quorum.Claim{{Store: b.identity.UUID, Boot: 1, Commits: 1 << 63}, reply.Claim(), reply.Claim(), reply.Claim()}
+	lies := []quorum.Claim{{Store: b.identity.UUID, Boot: 1, Commits: 1 << 63}, reply.Claim(), reply.Claim(), reply.Claim(), reply.Claim()}
 	lies[1].Commits++
 	lies[2].Boot++
 	lies[3].By, lies[3].Commits = "u-b", 1<<63
+	lies[4].By, lies[4].Commits = "u-c", 1<<63
 	req := b.renewal(alice)
 	req.Seen = lies
 	if got, err := b.Renew(t.Context(), req); err != nil || got.Nonce != 0 {

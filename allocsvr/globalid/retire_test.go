@@ -50,6 +50,9 @@ func TestANamespaceWhoseLayoutHasEndedIsNotRecorded(t *testing.T) {
 	if _, _, err := offers.gen("old", 1); err == nil || len(recorded(t, a)) != 0 {
 		t.Errorf("a request at such a node: got %v, recorded %v", err, recorded(t, a))
 	}
+	if _, err := offers.svc.Load().record(long(t), "old"); !errors.Is(err, seq.ErrTimeExhausted) || len(recorded(t, a)) != 0 {
+		t.Errorf("a request before the node has ended: got %v, recorded %v", err, recorded(t, a))
+	}
 }
 
 func TestANamespaceWhoseLayoutEndedLaterStaysUntilItIsRetired(t *testing.T) {
