@@ -41,7 +41,7 @@ type Server struct {
 	cfg    Config
 	lis    net.Listener
 	addr   string
-	secret seq.Secret // of the session
+	secret atomic.Pointer[seq.Secret] // of the session
 
 	stop context.CancelCauseFunc
 	life context.Context
@@ -70,14 +70,12 @@ func New(cfg Config) (*Server, error) {
 	if err := usable(cfg.DataDir); err != nil {
 		return nil, errors.Join(fmt.Errorf("data directory (--data-dir): %w", err), lis.Close())
 	}
-	s := &Server{cfg: cfg, creds: creds, lis: lis, addr: lis.Addr().String(), secret: cfg.Secret, done: make(chan struct{}),
+	s := &Server{cfg: cfg, creds: creds, lis: lis, addr: lis.Addr().String(), done: make(chan struct{}),
 		limits: NewLimits(cfg)}
 	if cfg.Advertise != "" {
 		s.addr = cfg.Advertise
 	}
-	if s.secret.IsZero() {
-		s.secret = seq.NewSecret()
-	}
+	s.begin(cfg.Secret)
 	s.life, s.stop = context.WithCancelCause(context.Background())
 	return s, nil
 }
@@ -101,8 +99,16 @@ func usable(dir string) error {
 // Addr is where callers and peers reach this node.
 func (s *Server) Addr() string { return s.addr }
 
-// Session is this incarnation.
-func (s *Server) Session() seq.Session { return s.secret.Session() }
+// Session is this incarnation. It changes only if it was ended at the stores.
+func (s *Server) Session() seq.Session { return s.secret.Load().Session() }
+
+// begin makes the secret that of the session; one is drawn if it is zero.
+func (s *Server) begin(secret seq.Secret) {
+	if secret.IsZero() {
+		secret = seq.NewSecret()
+	}
+	s.secret.Store(&secret)
+}
 
 // errClosed ends a server without handing anything over.
 var errClosed = errors.New("closed")
@@ -113,12 +119,30 @@ func (s *Server) Close() {
 	<-s.done
 }
 
-// Run serves until ctx ends, then hands every section over and leaves. Errors:
-// of the stores at start (foreign cluster, name taken, bad lease), of the listener,
-// or a broken invariant.
+// Run serves until ctx ends, then hands every section over and leaves. If its session is
+// ended at the stores meanwhile, everything that it had is lost to others as by a crash,
+// and it goes on under a new one; below a supervising parent, which knows the session, it
+// returns seq.ErrSessionEnded instead. Other errors: of the stores at start (foreign
+// cluster, name taken, bad lease), of the listener, or a broken invariant.
 func (s *Server) Run(ctx context.Context) error {
 	defer close(s.done)
 	defer s.lis.Close()
+	for {
+		err := s.runSession(ctx)
+		switch {
+		case errors.Is(err, errClosed):
+			return nil
+		case ctx.Err() != nil || s.life.Err() != nil || !errors.Is(err, seq.ErrSessionEnded) || !s.cfg.Secret.IsZero():
+			return err
+		}
+		ended := s.Session()
+		s.begin(seq.Secret{})
+		s.cfg.Logger.Warn("session was ended, another begins", "session", ended, "next", s.Session(), "reason", err)
+	}
+}
+
+// runSession is the life of one session.
+func (s *Server) runSession(ctx context.Context) error {
 	waiting := s.startAnswering()
 	s.waiting.Store(waiting)
 	// The parts outlive ctx: they are needed to hand over.
@@ -127,16 +151,18 @@ func (s *Server) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	parts, err := s.assemble(cluster)
+	life, cancel := context.WithCancelCause(s.life)
+	defer cancel(nil)
+	parts, err := s.assemble(cluster, cancel)
 	if err != nil {
 		return errors.Join(err, cluster.Close())
 	}
 	defer func() { _ = parts.follow.Close() }() // nothing is lost with a connection that will not close
 	defer parts.close()
 	s.parts.Store(parts)
-
-	life, cancel := context.WithCancelCause(s.life)
-	defer cancel(nil)
+	defer s.parts.Store(nil)
+	lis := borrowed{s.lis}
+	defer lis.giveBack()
 	var wg sync.WaitGroup
 	start := func(run func(context.Context) error) {
 		wg.Go(func() {
@@ -150,7 +176,7 @@ func (s *Server) Run(ctx context.Context) error {
 	}
 	start(parts.follow.Run)
 	start(func(context.Context) error {
-		if err := parts.srv.Serve(s.lis); err != nil && !errors.Is(err, grpc.ErrServerStopped) {
+		if err := parts.srv.Serve(lis); err != nil && !errors.Is(err, grpc.ErrServerStopped) {
 			return fmt.Errorf("serve gRPC: %w", err)
 		}
 		return nil
@@ -168,9 +194,6 @@ func (s *Server) Run(ctx context.Context) error {
 	cancel(nil)
 	parts.srv.Stop()
 	wg.Wait()
-	if errors.Is(err, errClosed) {
-		return nil
-	}
 	return err
 }
 
@@ -225,14 +248,14 @@ func (p *assembled) close() {
 	}
 }
 
-func (s *Server) assemble(cluster storeclient.Cluster) (*assembled, error) {
+func (s *Server) assemble(cluster storeclient.Cluster, stop context.CancelCauseFunc) (*assembled, error) {
 	p := &assembled{}
 	p.follow = storeclient.NewFollower(cluster, s.cfg.Logger, func(list quorum.MemberList, stores []quorum.NamedStore) error {
 		return p.Reconfigure(list, stores)
 	}, s.dialOptions()...)
 	node, err := NewNode(s.cfg, Wiring{
-		Stale: p.follow.Kick, Identity: cluster.Identity, Stores: storeclient.NamedStores(cluster.Stores), Addr: s.addr, Secret: s.secret,
-		Dial: s.dialPeer, Clock: clock.Boot(), Wall: time.Now, Stop: s.stop, Parked: s.parked(), Limits: s.limits,
+		Stale: p.follow.Kick, Identity: cluster.Identity, Stores: storeclient.NamedStores(cluster.Stores), Addr: s.addr, Secret: *s.secret.Load(),
+		Dial: s.dialPeer, Clock: clock.Boot(), Wall: time.Now, Stop: stop, Parked: s.parked(), Limits: s.limits,
 	})
 	if err != nil {
 		return nil, err

@@ -71,9 +71,7 @@ func (w *starting) stop() {
 		<-ended
 	}
 	<-w.done
-	if d, ok := w.lis.(deadliner); ok {
-		_ = d.SetDeadline(time.Time{})
-	}
+	borrowed{w.lis}.giveBack()
 }
 
 // deadliner is a listener whose Accept can be ended without closing it: *net.TCPListener.
@@ -82,6 +80,13 @@ type deadliner interface{ SetDeadline(time.Time) error }
 // borrowed is a listener that outlives the server which it is given to: Close ends Accept
 // and leaves the listener as it is, for connections that come meanwhile.
 type borrowed struct{ net.Listener }
+
+// giveBack has Accept work again for the next one.
+func (b borrowed) giveBack() {
+	if d, ok := b.Listener.(deadliner); ok {
+		_ = d.SetDeadline(time.Time{})
+	}
+}
 
 // Close implements net.Listener.
 func (b borrowed) Close() error {

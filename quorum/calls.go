@@ -13,10 +13,12 @@ import (
 // a Prepare by the session now. It comes before every Prepare, because a Prepare
 // that one store promises and the others refuse deposes a live owner for nothing.
 // An on-demand register that a store does not have counts as free there; its
-// epochs are zero. One outcome a register, in order. Safe to repeat.
+// epochs are zero. Promised is never below a round that the session asked for and did not
+// win, wherever its PREPARE has got to: ask above it. One outcome a register, in order.
+// Safe to repeat.
 func (g *Group) Probe(ctx context.Context, session seq.Session, regs []seq.Register) []Outcome {
 	regs = slices.Clone(regs) // slow stores read it after the call
-	return g.run(ctx, func(v *view) (*batch, message) {
+	outcomes := g.run(ctx, func(v *view) (*batch, message) {
 		b := &batch{op: "probe", n: v.cfg.N, w: v.cfg.W, length: len(regs), absentIsFree: true,
 			register: func(i int) seq.Register { return regs[i] }}
 		req := ReadRequest{Ref: v.cfg.Ref, Session: session, Registers: regs}
@@ -25,6 +27,8 @@ func (g *Group) Probe(ctx context.Context, session seq.Session, regs []seq.Regis
 			return reply.UUID, reply.Results, err
 		}
 	})
+	g.aboveAsked(session, regs, outcomes)
+	return outcomes
 }
 
 // Prepare asks for the promise of {Round, session} of each item. Won means that
@@ -32,7 +36,7 @@ func (g *Group) Probe(ctx context.Context, session seq.Session, regs []seq.Regis
 // confirmed. One outcome an item, in order. Safe to repeat under the same round.
 func (g *Group) Prepare(ctx context.Context, session seq.Session, items []PrepareItem) []Outcome {
 	items = slices.Clone(items)
-	return g.run(ctx, func(v *view) (*batch, message) {
+	outcomes := g.run(ctx, func(v *view) (*batch, message) {
 		b := &batch{op: "prepare", n: v.cfg.N, w: v.cfg.W, length: len(items),
 			register: func(i int) seq.Register { return items[i].Register },
 			credible: func(i int, r *Result) bool {
@@ -45,6 +49,33 @@ func (g *Group) Prepare(ctx context.Context, session seq.Session, items []Prepar
 			return reply.UUID, reply.Results, err
 		}
 	})
+	g.noteAsked(session, items, outcomes)
+	return outcomes
+}
+
+// noteAsked remembers the rounds of promises that were asked for and not won. Some store
+// may have given one, or may still be about to; were the session to own the register under
+// a lower round by then, that promise would end its lease at the store, and to the session
+// it would look like its own doing.
+func (g *Group) noteAsked(session seq.Session, items []PrepareItem, outcomes []Outcome) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for i, o := range outcomes {
+		if p := (proposer{session, items[i].Register}); o.State != Won {
+			g.rounds[p] = max(g.rounds[p], items[i].Round)
+		}
+	}
+}
+
+// aboveAsked raises what a look has shown to the rounds that the session asked for.
+func (g *Group) aboveAsked(session seq.Session, regs []seq.Register, outcomes []Outcome) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for i := range outcomes {
+		if asked := (seq.Epoch{Round: g.rounds[proposer{session, regs[i]}], Session: session}); outcomes[i].Promised.Less(asked) && asked.Round > 0 {
+			outcomes[i].Promised = asked
+		}
+	}
 }
 
 // Step asks to accept Max, and of a document its payload, under {Round, session}:

@@ -23,8 +23,10 @@ type Group struct {
 
 	mu     sync.Mutex // guards closed and rounds
 	closed bool
-	rounds map[proposer]uint64 // last round of a document that was given out
-	change chan struct{}       // closed by the next Reconfigure
+	// rounds are the highest that a session asked for: of a document, and of any other
+	// register if it did not win it.
+	rounds map[proposer]uint64
+	change chan struct{} // closed by the next Reconfigure
 }
 
 // view is whom a round speaks to. Each round takes one and keeps it to its end: acks

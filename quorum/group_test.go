@@ -391,3 +391,29 @@ func TestAReadShowsARegisterThatAnotherSessionHolds(t *testing.T) {
 		}
 	}
 }
+
+// A session that did not win a round must not own the register under a lower one: some
+// store may have promised the higher one, or be about to, and that would end the lease.
+func TestASessionNeverAsksForARoundBelowOneThatItAskedForBefore(t *testing.T) {
+	g, fakes := cluster(t, 3, true, section)
+	fakes[0].always(fault{before: errDropped})
+	fakes[1].always(fault{before: errDropped})
+	if got := g.Prepare(t.Context(), me, []PrepareItem{{Register: section, Round: 5}})[0]; got.State == Won {
+		t.Fatalf("one of three stores: %+v", got)
+	}
+	if got := g.Prepare(t.Context(), me, []PrepareItem{{Register: section, Round: 4}})[0]; got.State == Won {
+		t.Fatalf("one of three stores, below its promise: %+v", got)
+	}
+	fakes[0].script(nil)
+	fakes[1].script(nil)
+	fakes[2].always(fault{before: errDropped}) // the one that promised
+	if got := g.Probe(t.Context(), me, []seq.Register{section})[0]; got.State != Won || got.Promised != (seq.Epoch{Round: 5, Session: me}) {
+		t.Errorf("a look by the others: %+v, want it above round 5", got)
+	}
+	if got := g.Probe(t.Context(), other, []seq.Register{section})[0]; got.Promised.Round != 0 {
+		t.Errorf("another session: %+v, want what the stores show", got)
+	}
+	if got := g.Prepare(t.Context(), me, []PrepareItem{{Register: section, Round: 6}})[0]; got.State != Won {
+		t.Errorf("round 6: %+v", got)
+	}
+}

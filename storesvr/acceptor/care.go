@@ -71,7 +71,9 @@ func (a *Acceptor) Merge(st quorum.RegisterState, by seq.Session, learner bool, 
 	if a.Grace(now) > 0 {
 		return false, fmt.Errorf("merge %s: %w", r, ErrGrace)
 	}
-	if holder, remaining := a.holder(r, old.Promised, now); holder != 0 && holder != next.Promised.Session {
+	// Also where the higher promise is the holder's own: it may be of an attempt from before
+	// the one under which it serves.
+	if holder, remaining := a.holder(r, old.Promised, now); holder != 0 {
 		next.Promised = seq.Epoch{Round: next.Promised.Round + 1, Session: by}
 		a.protect(r, holder, now+remaining)
 	}

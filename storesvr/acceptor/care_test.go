@@ -147,15 +147,14 @@ func TestSettlesInARowLetNoSecondSessionIn(t *testing.T) {
 	}
 }
 
-func TestAMergedPromiseOfTheHolderItselfTakesNothing(t *testing.T) {
+// A promise of a higher round that the holder had asked for before, and given up.
+func TestAMergedPromiseOfTheHolderItselfDoesNotEndItsLease(t *testing.T) {
 	b := newBench(t)
 	b.prepare(section, 5, alice)
 	b.renew(alice, 1, item(section, 5))
 	b.merge(state(section, seq.Epoch{Round: 6, Session: alice}, seq.Epoch{}, 0), false)
-	if got := b.disk[section].Promised; got != (seq.Epoch{Round: 6, Session: alice}) {
-		t.Errorf("promised %s", got)
-	}
-	b.want("alice goes on", b.propose(section, 6, alice), quorum.VerdictOK)
+	b.want("bob", b.propose(section, 9, bob), quorum.VerdictHeld)
+	b.want("alice goes on", b.propose(section, 9, alice), quorum.VerdictOK)
 }
 
 func TestNoPromiseIsMergedDuringTheGrace(t *testing.T) {
