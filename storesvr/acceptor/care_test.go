@@ -119,6 +119,21 @@ func TestTheHolderOfAProtectedLeaseMayTakeItAgainAndEndIt(t *testing.T) {
 	b.want("bob after alice's end", b.propose(section, 10, bob), quorum.VerdictOK)
 }
 
+func TestALaterLeaseOfTheSameHolderIsProtectedToItsOwnEnd(t *testing.T) {
+	b := newBench(t)
+	b.prepare(section, 5, alice)
+	b.renew(alice, 1, item(section, 5))
+	b.merge(state(section, seq.Epoch{Round: 6, Session: bob}, seq.Epoch{}, 0), false)
+	b.now += lease / 2
+	b.prepare(section, 20, alice)
+	b.renew(alice, 1, item(section, 20))
+	b.merge(state(section, seq.Epoch{Round: 30, Session: bob}, seq.Epoch{}, 0), false)
+	b.now += lease / 2
+	b.want("bob after the first lease", b.propose(section, 40, bob), quorum.VerdictHeld)
+	b.now += lease / 2
+	b.want("bob after both", b.propose(section, 40, bob), quorum.VerdictOK)
+}
+
 // An operator dies between two fills, and settle runs twice more within one lease: the
 // holder counts on two stores, and no other session may get the promise of two.
 func TestSettlesInARowLetNoSecondSessionIn(t *testing.T) {
