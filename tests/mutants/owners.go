@@ -76,8 +76,7 @@ var ownerMutants = []mutant{
 			{old: "	pending []int\n", new: "	pending []int\n	came    time.Duration\n"},
 			{old: "	now := t.a.clock.Now()\n	lapsed := !c.leased(now)\n", new: "	lapsed := !c.leased(t.came)\n"},
 		},
-		in:  []string{"allocsvr"},
-		sim: true,
+		in: []string{"allocsvr"},
 	},
 	{
 		line: 23, rule: "seal-before-release",

@@ -13,8 +13,7 @@ import (
 )
 
 // The simulation is the package tests/sim itself, with its scenarios and kept seeds, and
-// then so many seeds from simFirst on, each of simLength. From there on, the first few find a
-// lease that is looked at too early. Natively a run is not a function of
+// then so many seeds from simFirst on, each of simLength. Natively a run is not a function of
 // its seed alone; on one thread it nearly is.
 const (
 	simPackage = "tests/sim"
