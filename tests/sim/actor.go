@@ -97,6 +97,9 @@ func (s *stage) act(c command) (string, error) {
 	ctx, cancel := context.WithTimeout(s.w.life, 3*time.Second)
 	defer cancel()
 	reg, round := seq.SectionRegister(seq.SectionID(c.number("section", 0))), c.number("round", 1)
+	if c.named["round"] == "above" { // all that it sees, as sections are taken
+		round = a.group.Probe(ctx, a.session, []seq.Register{reg})[0].Promised.Round + 1
+	}
 	switch c.verb {
 	case "prepare":
 		return s.outcome(a.group.Prepare(ctx, a.session, []quorum.PrepareItem{{Register: reg, Round: round}})[0]), nil

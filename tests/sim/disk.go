@@ -29,6 +29,7 @@ var (
 type content struct {
 	meta      disk.Meta
 	registers map[seq.Register]acceptor.State
+	at        time.Duration // when it was kept for later
 }
 
 func (c content) clone() content {
@@ -128,19 +129,29 @@ func (d *simDisk) open() (disk.Meta, map[seq.Register]acceptor.State) {
 func (d *simDisk) remember() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.old = append(d.old, d.now.clone()); len(d.old) > 8 {
+	kept := d.now.clone()
+	kept.at = d.w.now()
+	if d.old = append(d.old, kept); len(d.old) > 8 {
 		d.old = d.old[1:]
 	}
 }
 
-// putBack restores an earlier content; false if there is none that is older.
+// putBack restores an earlier content; false if there is none that is older. It is older
+// by a lease at least: of what a younger copy lacks, sessions that live may not have told
+// any other store yet, and decision 008 does not promise that it is found out then.
 func (d *simDisk) putBack(which int) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if len(d.old) == 0 {
+	var aged []content
+	for _, c := range d.old {
+		if d.w.now()-c.at >= d.w.opts.Lease {
+			aged = append(aged, c)
+		}
+	}
+	if len(aged) == 0 {
 		return false
 	}
-	old := d.old[which%len(d.old)]
+	old := aged[which%len(aged)]
 	if old.meta.Commits+2 >= d.now.meta.Commits { // the boot counts one
 		return false
 	}

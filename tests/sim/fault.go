@@ -215,6 +215,9 @@ var choices = []choice{
 		return Fault{Verb: "lag", Host: d.alloc(), Arg: d.o.Lease.Seconds() * (0.1 + 0.8*d.rng.Float64()), For: d.o.Lease + d.span(100e6, 5e9)}
 	}},
 	{4, func(d *draw) Fault {
+		return Fault{Verb: "late", Host: d.alloc(), Peer: d.store(), Arg: math.Round(1e4*d.o.Lease.Seconds()*d.rng.Float64()) / 1e4, For: d.o.Lease + d.span(1e9, 15e9)}
+	}},
+	{4, func(d *draw) Fault {
 		return Fault{Verb: "astray", Host: d.alloc(), Peer: d.store(), For: 2*d.o.Lease + d.span(1e9, 10e9)}
 	}},
 	{4, func(d *draw) Fault {

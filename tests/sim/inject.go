@@ -22,7 +22,7 @@ func init() {
 		"rate": injectRate, "jump": injectJump,
 		"slowdisk": injectDisk, "full": injectDisk, "eio": injectDisk, "enospc": injectDisk,
 		"power": injectPower, "stopall": injectStopAll,
-		"strand": injectStrand, "lag": injectLag, "astray": injectAstray, "twin": injectTwin,
+		"strand": injectStrand, "lag": injectLag, "late": injectLate, "astray": injectAstray, "twin": injectTwin,
 		"old": injectLoss, "empty": injectLoss, "torn": injectLoss,
 	}
 	maps.Copy(verbs, careVerbs)
@@ -247,6 +247,20 @@ func injectPart(w *world, f Fault) {
 		}
 	}
 	w.sever(links, f.For)
+}
+
+// injectLate has what a host asks to be promised reach a store later than all else that it
+// says: it may have gone on under another round by then.
+func injectLate(w *world, f Fault) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	l := link{f.Host, f.Peer}
+	w.late[l] = time.Duration(f.Arg * float64(time.Second))
+	w.after(f.For, func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		delete(w.late, l)
+	})
 }
 
 func injectWeather(w *world, f Fault) {

@@ -29,7 +29,7 @@ type call struct {
 	name     *methodName
 	body     []byte
 	md       metadata.MD
-	deadline time.Time // zero: none
+	timeout  time.Duration // from when it arrives, as in gRPC: a late one is handled all the same; 0: none
 	done     chan result
 	answered bool           // guarded by world.mu
 	seen     map[saw]uint64 // of a renewal: what the sender had seen then
@@ -82,7 +82,9 @@ func (c *conn) Invoke(ctx context.Context, name string, req, reply any, _ ...grp
 // call is one that has not begun yet.
 func (c *conn) call(ctx context.Context, name string, body []byte) *call {
 	k := &call{from: c.from, fromLife: c.life, method: name, body: body, done: make(chan result, 1)}
-	k.deadline, _ = ctx.Deadline()
+	if deadline, ok := ctx.Deadline(); ok {
+		k.timeout = max(1, time.Until(deadline))
+	}
 	if md, ok := metadata.FromOutgoingContext(ctx); ok {
 		k.md = md.Copy()
 	}
@@ -151,7 +153,11 @@ func (w *world) request(k *call) {
 		w.fail(k, w.between(0, time.Second), "connection lost")
 		return
 	}
-	w.after(w.travel(k.to), func() { w.arrive(k, false) })
+	late := time.Duration(0)
+	if k.name.point == "prepare" {
+		late = w.late[link{k.from.name, k.to.name}]
+	}
+	w.after(w.travel(k.to)+late, func() { w.arrive(k, false) })
 	if w.chance(w.dup()) {
 		w.stats.Duplicated++
 		w.after(w.latency()+w.between(0, 2*time.Second), func() { w.arrive(k, true) })
@@ -201,8 +207,8 @@ func (w *world) arrive(k *call, again bool) {
 func (w *world) handle(h *host, m method, k *call, again bool) {
 	ctx := metadata.NewIncomingContext(h.ctx, k.md)
 	cancel := context.CancelFunc(func() {})
-	if !k.deadline.IsZero() {
-		ctx, cancel = context.WithDeadline(ctx, k.deadline)
+	if k.timeout > 0 {
+		ctx, cancel = context.WithTimeout(ctx, k.timeout)
 	} else {
 		ctx, cancel = context.WithCancel(ctx)
 	}

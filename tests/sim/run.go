@@ -253,6 +253,7 @@ func (w *world) heal() {
 	w.healed = true
 	w.armed, w.bad = nil, nil
 	clear(w.cuts)
+	clear(w.late)
 	for _, h := range w.hosts {
 		h.resume()
 		if !w.opts.Beyond {

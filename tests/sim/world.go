@@ -39,6 +39,7 @@ type world struct {
 	over     bool                               // nothing is handled any more
 	cuts     map[link]int                       // how many faults cut the direction now
 	lags     map[*host]time.Duration            // of what stores say to a host
+	late     map[link]time.Duration             // by which the prepares of a host reach a store later
 	astray   map[*host]map[string]string        // where a host's messages to a name go
 	bad      []weather                          // loss, duplication and delay in force
 	armed    []*armedFault
@@ -66,7 +67,7 @@ type weather struct {
 func newWorld(o Options, dir string) *world {
 	w := &world{
 		opts: o, begin: time.Now(), dir: dir, rng: rand.New(rand.NewPCG(o.Seed, 0x5e9)),
-		kick: make(chan struct{}, 1), cuts: map[link]int{}, names: map[string]*methodName{}, lags: map[*host]time.Duration{}, astray: map[*host]map[string]string{},
+		kick: make(chan struct{}, 1), cuts: map[link]int{}, names: map[string]*methodName{}, lags: map[*host]time.Duration{}, late: map[link]time.Duration{}, astray: map[*host]map[string]string{},
 	}
 	w.life, w.end = context.WithCancel(context.Background())
 	w.check = newChecker(w)
