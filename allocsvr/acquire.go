@@ -59,6 +59,16 @@ func (a *Alloc) acquire(ctx context.Context, ids []seq.SectionID) acquisition {
 	return done
 }
 
+// gain is acquire for a node that stays; one that leaves takes nothing any more.
+func (a *Alloc) gain(ctx context.Context, ids []seq.SectionID) (done acquisition, leaving bool) {
+	a.gaining.RLock()
+	defer a.gaining.RUnlock()
+	if a.leaving.Load() {
+		return done, true
+	}
+	return a.acquire(ctx, ids), false
+}
+
 // absentOf begins an attempt at each of the sections that is absent.
 func (a *Alloc) absentOf(ids []seq.SectionID) []*attempt {
 	tries := make([]*attempt, 0, len(ids))

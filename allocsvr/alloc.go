@@ -50,6 +50,9 @@ type Alloc struct {
 	arbiter *arbiter
 
 	leaving atomic.Bool // no section is sought or taken from peers any more
+	// gaining is read-locked while sections are acquired that leaving would not let begin:
+	// Leave waits for them, so that their counters are handed on or parked like all others.
+	gaining sync.RWMutex
 	gone    atomic.Bool // no section is installed any more; set before the last are sealed
 	fatal   chan error  // first broken invariant
 	started time.Duration

@@ -233,7 +233,7 @@ func (r *arbiter) input(t *seq.RouteTable, force bool) placement.Input {
 	}
 	for _, n := range t.Nodes { // at the start of a cluster, owners may still come
 		if _, ok := live[n.Name]; !ok && r.a.awaited(n.Name, now) {
-			in.Live = append(in.Live, placement.Node{Name: n.Name, Addr: n.Addr, Session: n.Session, Weight: n.Weight})
+			in.Live = append(in.Live, placement.Node{Name: n.Name, Addr: n.Addr, Session: n.Session, Weight: n.Weight, Awaited: true})
 		}
 	}
 	return in

@@ -243,12 +243,10 @@ func (a *Alloc) takeOffered(ctx context.Context, ids []seq.SectionID) []seq.Sect
 	begin := a.clock.Now()
 	kept := 0
 	for {
-		if a.leaving.Load() {
-			return nil
-		}
-		kept += a.acquire(ctx, ids).kept
+		done, leaving := a.gain(ctx, ids)
+		kept += done.kept
 		have := a.ownedOf(ids)
-		if len(have) == len(ids) || ctx.Err() != nil || a.clock.Now()-begin > patience {
+		if leaving || len(have) == len(ids) || ctx.Err() != nil || a.clock.Now()-begin > patience {
 			a.log.Info("sections taken by hand", "sections", len(have), "of", len(ids), "with counters", kept,
 				"took", (a.clock.Now() - begin).Round(time.Microsecond))
 			return have

@@ -20,6 +20,8 @@ func (a *Alloc) Leave(ctx context.Context, file string) error {
 	ctx, span := a.traces.Rare(ctx, "alloc.leave")
 	defer span.End(nil)
 	a.leaving.Store(true)
+	a.gaining.Lock() // what is being acquired is owned now, or was not won
+	a.gaining.Unlock()
 	a.tellLeaving(ctx)
 	a.seat.release(ctx, a)
 	moved := a.handAway(ctx)

@@ -102,13 +102,13 @@ func TestStrictAnswersUnderNoOtherEpochThanItsOwn(t *testing.T) {
 		for _, row := range []struct {
 			name   string
 			change func(*quorum.Outcome)
-			served bool
+			want   error // nil: it serves
 		}{
-			{"its own", func(*quorum.Outcome) {}, true},
-			{"a higher round", func(o *quorum.Outcome) { o.Promised.Round++ }, false},
-			{"a higher session", func(o *quorum.Outcome) { o.Promised.Session++ }, false},
-			{"a lower round", func(o *quorum.Outcome) { o.Promised.Round-- }, false},
-			{"its own at too few stores", func(o *quorum.Outcome) { o.State = quorum.Unknown }, false},
+			{"its own", func(*quorum.Outcome) {}, nil},
+			{"a higher round", func(o *quorum.Outcome) { o.Promised.Round++ }, seq.ErrNoLease},
+			{"a higher session", func(o *quorum.Outcome) { o.Promised.Session++ }, seq.ErrNoLease},
+			{"a lower round", func(o *quorum.Outcome) { o.Promised.Round-- }, seq.ErrNoLease},
+			{"its own at too few stores", func(o *quorum.Outcome) { o.State, o.Err = quorum.Unknown, seq.ErrNoQuorum }, seq.ErrNoQuorum},
 		} {
 			a.probes.change = func(out []quorum.Outcome) {
 				for i := range out {
@@ -119,12 +119,12 @@ func TestStrictAnswersUnderNoOtherEpochThanItsOwn(t *testing.T) {
 				}
 			}
 			got := a.Take(t.Context(), a.cells[0].space, []seq.UID{1}, nil)
-			if served := len(got.Faults) == 0; served != row.served || (got.First[0] > 0) != row.served {
-				t.Errorf("%s: got %d, faults %v, want it served: %v", row.name, got.First[0], got.Faults, row.served)
+			if served := len(got.Faults) == 0; served != (row.want == nil) || (got.First[0] > 0) != served {
+				t.Errorf("%s: got %d, faults %v, want %v", row.name, got.First[0], got.Faults, row.want)
 			}
 			for _, fault := range got.Faults {
-				if !errors.Is(fault.Err, seq.ErrNoLease) {
-					t.Errorf("%s: got %v, want ErrNoLease", row.name, fault.Err)
+				if !errors.Is(fault.Err, row.want) {
+					t.Errorf("%s: got %v, want %v", row.name, fault.Err, row.want)
 				}
 			}
 		}

@@ -93,7 +93,7 @@ func TestAForcedRaiseGoesFurtherAndStandsInTheLog(t *testing.T) {
 // status is what the node tells operators, without members and stores.
 func (n *node) status(t *testing.T) *pb.StatusReply {
 	t.Helper()
-	s := adminServer{a: n.Alloc, stores: func(context.Context) []*pb.StoreStatus { return nil },
+	s := adminServer{a: n.Alloc, ready: n.Ready, stores: func(context.Context) []*pb.StoreStatus { return nil },
 		prefix: func(ctx context.Context) (map[seq.Register]quorum.Outcome, error) {
 			return n.group.ReadPrefix(ctx, n.session, string(seq.KindSection))
 		}}

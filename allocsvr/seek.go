@@ -171,7 +171,7 @@ func (a *Alloc) seekOnce(ctx context.Context) time.Duration {
 		span.Int("sections", len(dead))
 		defer span.End(nil)
 	}
-	done := a.acquire(ctx, ids)
+	done, _ := a.gain(ctx, ids)
 	if len(done.owned) > 0 {
 		a.log.Info("sections acquired", "sections", len(done.owned), "with counters", done.kept,
 			"of", len(ids), "from the dead", len(dead), "took", (a.clock.Now() - now).Round(time.Microsecond))

@@ -15,7 +15,7 @@ import (
 // statusOf is what an operator is told by the node.
 func (f *fleet) statusOf(n *node) *pb.StatusReply {
 	f.t.Helper()
-	admin := adminServer{a: n.Alloc, stores: func(context.Context) []*pb.StoreStatus { return nil },
+	admin := adminServer{a: n.Alloc, ready: n.Ready, stores: func(context.Context) []*pb.StoreStatus { return nil },
 		prefix: func(ctx context.Context) (map[seq.Register]quorum.Outcome, error) {
 			return n.group.ReadPrefix(ctx, n.session, string(seq.KindSection))
 		}}

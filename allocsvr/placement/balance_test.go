@@ -184,3 +184,16 @@ func TestASessionThatLeavesIsGivenNothingAndTheNodeIsAgainAsAnotherOne(t *testin
 		t.Errorf("the node holds %d sections as another session, want its share of %d", got, 256/3)
 	}
 }
+
+// After a stop of the whole cluster the node that left last has all counters, and it may
+// come back a moment after the one that plans.
+func TestANodeThatLeftAndIsAwaitedKeepsItsSections(t *testing.T) {
+	nodes := alive(time.Hour, "a", "b", "c")
+	table := firstTable(t, 256, nodes...).Clone()
+	table.Nodes[1].Leaving = nodes[1].Session
+	nodes[1].Awaited, nodes[1].AliveFor = true, 0
+	next, _, _ := apply(t, Input{Table: table, Sections: 256, Live: nodes, Config: Config{Budget: 256}})
+	if got, want := held(next)["b"], held(table)["b"]; got != want {
+		t.Errorf("it holds %d sections, want %d", got, want)
+	}
+}

@@ -18,6 +18,9 @@ type Node struct {
 	Session  seq.Session
 	Weight   uint32        // for a node new to the table; 0 is NormalWeight
 	AliveFor time.Duration // how long it has been seen alive without a break
+	// Awaited: it was not seen since the start of who plans and may still come, as another
+	// session than the one named, which may have left.
+	Awaited bool
 }
 
 // NormalWeight is the weight of a node that states none.
@@ -231,7 +234,10 @@ func (p *planner) adoptLive() {
 		default:
 			p.refresh(&t.Nodes[i], n)
 		}
-		p.nodes[i].live, p.nodes[i].aliveFor, p.nodes[i].session = true, n.AliveFor, n.Session
+		p.nodes[i].live, p.nodes[i].aliveFor = true, n.AliveFor
+		if !n.Awaited {
+			p.nodes[i].session = n.Session
+		}
 	}
 }
 

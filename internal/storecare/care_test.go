@@ -289,7 +289,7 @@ func TestNoStoreIsMadeAVoterBeforeTheLeasesOfTheListBeforeHaveEnded(t *testing.T
 	s := founders(t, 3)
 	for _, x := range s {
 		client, id := at(t, x)
-		if _, err := client.Renew(within(t), quorum.RenewRequest{Ref: id.Ref, Session: alice, Name: "alice", Lease: lease}); err != nil {
+		if _, err := client.Renew(within(t), quorum.RenewRequest{Ref: id.Ref, Session: alice, Secret: sessiontest.SecretOf(alice), Name: "alice", Lease: lease}); err != nil {
 			t.Fatal(err)
 		}
 	}

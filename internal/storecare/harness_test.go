@@ -160,11 +160,15 @@ func at(t *testing.T, s *store) (*storeclient.Client, quorum.Identity) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { client.Close() })
-	id, err := client.Describe(within(t))
-	if err != nil {
-		t.Fatal(err)
+	for ctx := within(t); ; <-time.After(10 * time.Millisecond) {
+		id, err := client.Describe(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if id.Nonce == 0 { // else it has just started and waits for its fellows' word
+			return client, id
+		}
 	}
-	return client, id
 }
 
 // prepareAndStep writes to some stores, as a session whose messages to the others are

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/seqsvr/seqsvr/internal/sessiontest"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
@@ -85,7 +86,7 @@ func TestALearnerShowsTheFloorsThatItWasMadeWith(t *testing.T) {
 		t.Errorf("floors %+v, want %+v", id.Floors, floors)
 	}
 	for _, r := range []seq.Register{seq.TagRegister("new"), seq.WorkerRegister("ids", 0, 1)} {
-		reply, err := client.Prepare(within(t), quorum.PrepareRequest{Ref: id.Ref, Session: bob,
+		reply, err := client.Prepare(within(t), quorum.PrepareRequest{Ref: id.Ref, Session: bob, Secret: sessiontest.SecretOf(bob),
 			Items: []quorum.PrepareItem{{Register: r, Round: 1, Create: true}}})
 		if want := floors.Of(r); err != nil || reply.Results[0].Max != want {
 			t.Errorf("%s: %v, %v, want %d", r, reply.Results, err, want)

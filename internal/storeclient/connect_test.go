@@ -276,7 +276,7 @@ func TestAllCallsOfAClientReachTheStore(t *testing.T) {
 	}
 	want := []quorum.Result{{Verdict: quorum.VerdictOK, Promised: epoch}, {Verdict: quorum.VerdictOK, Promised: epoch},
 		{Verdict: quorum.VerdictUnknown}, {Verdict: quorum.VerdictOK, Promised: epoch}}
-	if diff := cmp.Diff(quorum.Reply{UUID: c.Stores[0].UUID, Results: want}, reply); diff != "" {
+	if diff := cmp.Diff(quorum.Reply{UUID: c.Stores[0].UUID, Results: want, Claim: reply.Claim}, reply); diff != "" || reply.Claim.Commits == 0 {
 		t.Errorf("prepare: %s", diff)
 	}
 	reply, err = client.Step(ctx, quorum.StepRequest{Ref: ref, Session: alice, Secret: sessiontest.SecretOf(alice), Items: []quorum.StepItem{

@@ -216,21 +216,23 @@ func TestARestoreGoesUpToTheLimitAndNotBeyond(t *testing.T) {
 		return &s[i]
 	}
 	version := func(v uint64) []byte { return append(binary.BigEndian.AppendUint64(nil, v), "table"...) }
-	const last = math.MaxInt64
+	const last = math.MaxInt64 // of a document
+	const end = uint64(seq.MaxSeq)
 	for name, row := range map[string]struct {
 		change func(o *Restore, s []quorum.RegisterState)
 		want   error
 	}{
-		"a tag with room":                  {func(_ *Restore, s []quorum.RegisterState) { s[0].Max = last - DefaultBump }, nil},
-		"a tag without":                    {func(_ *Restore, s []quorum.RegisterState) { s[0].Max = last - DefaultBump + 1 }, ErrBump},
-		"a tag beyond":                     {func(_ *Restore, s []quorum.RegisterState) { s[0].Max = last + 1 }, ErrBump},
-		"a bump of a tag that wraps":       {func(o *Restore, _ []quorum.RegisterState) { o.Era = 3 + 1<<32 }, ErrBump},
-		"a bump of a tag alone that wraps": {func(o *Restore, _ []quorum.RegisterState) { o.Bump, o.Era = 1<<34, 3+1<<30 }, ErrBump},
-		"eras of a document that wrap":     {func(o *Restore, _ []quorum.RegisterState) { o.Bump, o.Era = 1, 3+1<<32 }, ErrBump},
-		"a document with room":             {func(_ *Restore, s []quorum.RegisterState) { document(s).Payload = version(last - documentBump) }, nil},
-		"a document without":               {func(_ *Restore, s []quorum.RegisterState) { document(s).Payload = version(last - documentBump + 1) }, ErrBump},
-		"a document whose max has none":    {func(_ *Restore, s []quorum.RegisterState) { document(s).Max = last - documentBump + 1 }, ErrBump},
-		"a document beyond":                {func(_ *Restore, s []quorum.RegisterState) { document(s).Payload = version(last + 1) }, ErrBump},
+		"a tag with room":                    {func(_ *Restore, s []quorum.RegisterState) { s[0].Max = end - DefaultBump }, nil},
+		"a tag without that is near its end": {func(_ *Restore, s []quorum.RegisterState) { s[0].Max = end - DefaultBump + 1 }, nil},
+		"a tag at its end":                   {func(_ *Restore, s []quorum.RegisterState) { s[0].Max = end }, nil},
+		"a healthy tag without":              {func(o *Restore, s []quorum.RegisterState) { o.Bump, s[0].Max = end-seq.NearEnd+1, seq.NearEnd }, ErrBump},
+		"a bump of a tag that wraps":         {func(o *Restore, _ []quorum.RegisterState) { o.Era = 3 + 1<<32 }, ErrBump},
+		"a bump of a tag alone that wraps":   {func(o *Restore, _ []quorum.RegisterState) { o.Bump, o.Era = 1<<34, 3+1<<30 }, ErrBump},
+		"eras of a document that wrap":       {func(o *Restore, _ []quorum.RegisterState) { o.Bump, o.Era = 1, 3+1<<32 }, ErrBump},
+		"a document with room":               {func(_ *Restore, s []quorum.RegisterState) { document(s).Payload = version(last - documentBump) }, nil},
+		"a document without":                 {func(_ *Restore, s []quorum.RegisterState) { document(s).Payload = version(last - documentBump + 1) }, ErrBump},
+		"a document whose max has none":      {func(_ *Restore, s []quorum.RegisterState) { document(s).Max = last - documentBump + 1 }, ErrBump},
+		"a document beyond":                  {func(_ *Restore, s []quorum.RegisterState) { document(s).Payload = version(last + 1) }, ErrBump},
 	} {
 		m, states := sample(t)
 		o := order(t)
@@ -247,8 +249,8 @@ func TestARestoreGoesUpToTheLimitAndNotBeyond(t *testing.T) {
 		if v := binary.BigEndian.Uint64(routes.Payload); v != least || routes.Max != v || routes.PayloadMax != v {
 			t.Errorf("%s: version %d, max %d, of the payload %d, want %d", name, v, routes.Max, routes.PayloadMax, least)
 		}
-		if got.Registers[seq.TagRegister("orders")].Max != states[0].Max+DefaultBump {
-			t.Errorf("%s: the tag is at %d", name, got.Registers[seq.TagRegister("orders")].Max)
+		if tag := got.Registers[seq.TagRegister("orders")].Max; tag != min(states[0].Max+DefaultBump, end) {
+			t.Errorf("%s: the tag is at %d", name, tag)
 		}
 	}
 }
