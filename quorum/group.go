@@ -26,7 +26,7 @@ type Group struct {
 	// rounds are the highest that a session asked for: of a document, and of any other
 	// register if it did not win it.
 	rounds map[proposer]uint64
-	change chan struct{}       // closed by the next Reconfigure
+	change chan struct{} // closed by the next Reconfigure
 }
 
 // view is whom a round speaks to. Each round takes one and keeps it to its end: acks
