@@ -401,6 +401,9 @@ func TestASessionNeverAsksForARoundBelowOneThatItAskedForBefore(t *testing.T) {
 	if got := g.Prepare(t.Context(), me, []PrepareItem{{Register: section, Round: 5}})[0]; got.State == Won {
 		t.Fatalf("one of three stores: %+v", got)
 	}
+	if got := g.Prepare(t.Context(), me, []PrepareItem{{Register: section, Round: 4}})[0]; got.State == Won {
+		t.Fatalf("one of three stores, below its promise: %+v", got)
+	}
 	fakes[0].script(nil)
 	fakes[1].script(nil)
 	fakes[2].always(fault{before: errDropped}) // the one that promised

@@ -54,6 +54,8 @@ func (r *replica) bind(ctx context.Context, cluster string, era seq.Era, members
 		committed: func() {
 			if bound != nil {
 				r.members = *bound
+				// Without fellows there is nothing to be asked, and before this no vote.
+				r.compared.done = r.compared.done || len(bound.List) == 1
 				r.log.Info("bound to its fellow members", "members", bound.List)
 			}
 		},

@@ -24,7 +24,10 @@ type mutant struct {
 type edit struct{ old, new string }
 
 // tables are all topics.
-var tables = [][]mutant{storeMutants, quorumMutants, ownerMutants, careMutants, trustMutants}
+var tables = [][]mutant{
+	storeMutants, quorumMutants, ownerMutants, careMutants, trustMutants,
+	leaseMutants, diskMutants, floorMutants, limitMutants, frontMutants,
+}
 
 // mutants is the whole list: what has a number first, in the order of the numbers.
 func mutants() []mutant {

@@ -5,8 +5,8 @@ var ownerMutants = []mutant{
 	{
 		line: 8, rule: "session-per-life",
 		name:  "epoch reused after a process restart",
-		file:  "seq/nouns.go",
-		edits: []edit{{old: "		_, _ = rand.Read(b[:]) // documented never to return an error\n", new: "		_, _ = rand.Reader, copy(b[:], \"process\")\n"}},
+		file:  "seq/secret.go",
+		edits: []edit{{old: "	_, _ = rand.Read(s[:]) // documented never to return an error\n", new: "	_, _ = rand.Reader, copy(s[:], \"process\")\n"}},
 		in:    []string{"seq"},
 	},
 	{
@@ -14,8 +14,8 @@ var ownerMutants = []mutant{
 		name: "the next child goes on with the session of the dead one",
 		file: "cmd/allocsvr/supervise.go",
 		edits: []edit{{
-			old: "	for pause := firstPause; ; {\n		session := seq.NewSession()\n",
-			new: "	session := seq.NewSession()\n	for pause := firstPause; ; {\n",
+			old: "	for pause := firstPause; ; {\n		secret := seq.NewSecret()\n",
+			new: "	secret := seq.NewSecret()\n	for pause := firstPause; ; {\n",
 		}},
 		in: []string{"cmd/allocsvr"},
 	},
@@ -76,7 +76,8 @@ var ownerMutants = []mutant{
 			{old: "	pending []int\n", new: "	pending []int\n	came    time.Duration\n"},
 			{old: "	now := t.a.clock.Now()\n	lapsed := !c.leased(now)\n", new: "	lapsed := !c.leased(t.came)\n"},
 		},
-		in: []string{"allocsvr"},
+		in:  []string{"allocsvr"},
+		sim: true,
 	},
 	{
 		line: 23, rule: "seal-before-release",
@@ -97,9 +98,9 @@ var ownerMutants = []mutant{
 		edits: []edit{
 			{
 				old: "	parkErr := a.park(file)\n",
-				new: "	endErr := a.registers.EndSession(ctx, a.session)\n	parkErr := a.park(file)\n",
+				new: "	endErr := a.registers.EndSession(ctx, a.secret)\n	parkErr := a.park(file)\n",
 			},
-			{old: "	endErr := a.registers.EndSession(ctx, a.session)\n	if err :=", new: "	if err :="},
+			{old: "	endErr := a.registers.EndSession(ctx, a.secret)\n	if err :=", new: "	if err :="},
 		},
 		in: []string{"allocsvr"},
 	},
@@ -137,14 +138,15 @@ var ownerMutants = []mutant{
 		file:  "allocsvr/globalid/acquire.go",
 		edits: []edit{{old: "snowflake.New(ns.Layout, dc, w, floor.tick(ns.Layout), ", new: "snowflake.New(ns.Layout, dc, w, 0, "}},
 		in:    []string{"allocsvr/globalid"},
+		sim:   true,
 	},
 	{
 		line: 33, rule: "seal-directly-before-use",
 		name: "sealed counters used though another epoch came between",
 		file: "allocsvr/cell.go",
 		edits: []edit{{
-			old: "	return accepted == s.epoch || (!s.also.IsZero() && accepted == s.also)\n",
-			new: "	return !accepted.Less(s.epoch)\n",
+			old: "	return accepted == s.epoch || slices.Contains(s.also, accepted)\n",
+			new: "	return !accepted.Less(s.epoch) || slices.Contains(s.also, accepted)\n",
 		}},
 		in: []string{"allocsvr"},
 	},

@@ -52,8 +52,8 @@ var quorumMutants = []mutant{
 		name: "base from the first responder",
 		file: "quorum/batch.go",
 		edits: []edit{{
-			old: "	o.Max = max(o.Max, r.Max)\n	if o.Accepted.IsZero() || o.Accepted.Less(r.Accepted) {\n",
-			new: "	if o.Acks == 0 {\n		o.Max = r.Max\n	}\n	if o.Accepted.IsZero() || o.Accepted.Less(r.Accepted) {\n",
+			old: "	o.Max, o.Floor = max(o.Max, r.Max), max(o.Floor, r.Floor)\n",
+			new: "	if o.Floor = max(o.Floor, r.Floor); o.Acks == 0 {\n		o.Max = r.Max\n	}\n",
 		}},
 		in: []string{"quorum"},
 	},
@@ -109,7 +109,7 @@ var quorumMutants = []mutant{
 		line: 26, rule: "old-disk-is-silent",
 		name:  "rolled-back disk votes: nobody tells a store what it had",
 		file:  "quorum/renew.go",
-		edits: []edit{{old: "		Lease: l.cfg.Lease, Seen: s.commits}\n", new: "		Lease: l.cfg.Lease}\n"}},
+		edits: []edit{{old: "Nonce: s.ask.nonce, Seen: s.claims(), Fellows", new: "Nonce: s.ask.nonce, Fellows"}},
 		in:    []string{"quorum"},
 	},
 	{

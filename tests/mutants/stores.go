@@ -18,7 +18,7 @@ var storeMutants = []mutant{
 		file: "storesvr/acceptor/ballot.go",
 		edits: []edit{
 			{
-				old: "	if e.Less(st.Promised) {\n		return resultOf(quorum.VerdictNack, st), nil\n	}\n	if why := refusal(item, limits); why != \"\" {",
+				old: "	if e.Less(st.Promised) {\n		return a.resultOf(quorum.VerdictNack, r, st), nil\n	}\n	if why := refusal(item, limits); why != \"\" {",
 				new: "	if why := refusal(item, limits); why != \"\" {",
 			},
 			{
@@ -153,7 +153,7 @@ var storeMutants = []mutant{
 		edits: []edit{{
 			old: "func (r *replica) Renew(ctx context.Context, req quorum.RenewRequest) (quorum.RenewReply, error) {\n",
 			new: "func (r *replica) Renew(ctx context.Context, req quorum.RenewRequest) (quorum.RenewReply, error) {\n" +
-				"	if ctx.Err() != nil {\n		_, _, err := r.release(quorum.ReleaseRequest{Ref: req.Ref, Session: req.Session, All: true})\n" +
+				"	if ctx.Err() != nil {\n		_, _, err := r.release(quorum.ReleaseRequest{Ref: req.Ref, Session: req.Session, Secret: req.Secret, All: true})\n" +
 				"		return quorum.RenewReply{}, errors.Join(ctx.Err(), err)\n	}\n",
 		}},
 		in: []string{"storesvr"},
@@ -191,14 +191,14 @@ var storeMutants = []mutant{
 		line: 26, rule: "old-disk-is-silent",
 		name:  "rolled-back disk votes",
 		file:  "storesvr/replica.go",
-		edits: []edit{{old: "	if req.Seen > r.commits && r.distrusted == \"\" {\n", new: "	if false {\n"}},
+		edits: []edit{{old: "		if old := r.compare(req.Nonce, req.Seen); old != nil {\n", new: "		if old := r.compare(req.Nonce, req.Seen); old != nil && false {\n"}},
 		in:    []string{"storesvr"},
 	},
 	{
 		line: 26, rule: "old-disk-is-silent",
 		name:  "rolled-back disk votes: its older list is looked at first",
 		file:  "storesvr/replica.go",
-		edits: []edit{{old: "	if req.Seen > r.commits && r.distrusted == \"\" {\n", new: "	if req.Seen > r.commits && r.admit(req.Ref) == nil {\n"}},
+		edits: []edit{{old: "	if r.distrusted == \"\" {\n		if old := r.compare(", new: "	if r.distrusted == \"\" && r.sameList(req.Ref) == nil {\n		if old := r.compare("}},
 		in:    []string{"storesvr"},
 	},
 	{

@@ -27,7 +27,7 @@ var trustMutants = []mutant{
 		line: 37, rule: "grace-survives-a-stop",
 		name:  "an orderly stop inside the grace drops the grace",
 		file:  "storesvr/replica.go",
-		edits: []edit{{old: "r.acceptor.Grace(now) > 0 || r.acceptor.Leased(now)", new: "r.acceptor.Leased(now)"}},
+		edits: []edit{{old: " && r.acceptor.Grace(now) == 0 && !r.acceptor.Leased(now)", new: " && !r.acceptor.Leased(now)"}},
 		in:    []string{"storesvr"},
 	},
 	{

@@ -93,9 +93,6 @@ func (c *caller) run(stop <-chan struct{}) {
 		lift := uint64(c.w.rng.IntN(60))
 		tag, space := tagNames[c.w.rng.IntN(len(tagNames))], idSpaces[c.w.rng.IntN(len(idSpaces))]
 		c.w.mu.Unlock()
-		if c.w.opts.knownOnly() {
-			tag, space = tagNames[0], nodeSpace
-		}
 		select {
 		case <-stop:
 			return
@@ -111,7 +108,7 @@ func (c *caller) run(stop <-chan struct{}) {
 			_ = by.raise(ctx, key, lift)
 		case op < 86:
 			_ = by.tag(ctx, tag, count)
-		case op < 92 && !c.w.opts.knownOnly():
+		case op < 92:
 			_ = c.lent(ctx)
 		default:
 			_ = by.id(ctx, space, int(count))

@@ -138,9 +138,7 @@ func injectShrink(w *world, f Fault) {
 
 // injectBackup has everything saved that there is at this moment.
 func injectBackup(w *world, _ Fault) {
-	if unknownToBackup || w.check.floor(tagKey(tagNames[0])) > 0 {
-		w.give("op2", &order{verb: "backup"})
-	}
+	w.give("op2", &order{verb: "backup"})
 }
 
 // injectAbort has another operator give up what is under way.

@@ -159,7 +159,7 @@ func (d *simDisk) letsIn(k *call) bool {
 	if d.gate == 0 || d.now.meta.Distrusted != "" || d.told == d.h.life {
 		return true
 	}
-	if oldUnseen && d.w.now()-d.h.born < acceptor.GraceOf(d.w.opts.Lease) {
+	if d.w.now()-d.h.born < acceptor.GraceOf(d.w.opts.Lease) {
 		return true
 	}
 	if pointName(k.method) != "renew" {

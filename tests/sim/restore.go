@@ -13,15 +13,6 @@ import (
 	"github.com/seqsvr/seqsvr/storesvr/disk"
 )
 
-// workerMargin is as much as worker marks may be ahead of any clock here: the window of
-// a second, and what the clocks of hosts are off.
-func (o Options) workerMargin() time.Duration {
-	if o.knownOnly() {
-		return 30 * time.Second
-	}
-	return backup.DefaultWorkerMargin
-}
-
 // saved is a backup file, out of reach of all faults.
 type saved struct {
 	era  seq.Era
@@ -46,8 +37,12 @@ func (w *world) backup(ctx context.Context, h *host, c *storecare.Care, handed m
 	}
 	if snap.Era == w.check.present() { // else all of this is of the past
 		for r, v := range handed {
-			if has[r] < v {
-				w.check.broken("backup", "%s has %s at %d, and %d was handed out before it was begun", h.name, r, has[r], v)
+			got, known := has[r]
+			if r.Kind() == seq.KindWorker || !known && r.OnDemand() { // what was before the era is below
+				got = max(got, snap.Floors.Of(r))
+			}
+			if got < v {
+				w.check.broken("backup", "%s has %s at %d, and %d was handed out before it was begun", h.name, r, got, v)
 			}
 		}
 	}
@@ -65,16 +60,10 @@ func (w *world) chosen(o *order) *saved {
 	if o.from != nil {
 		return o.from
 	}
-	var of []*saved
-	for i := range w.backups {
-		if unknownToBackup || w.backups[i].era == w.check.present() {
-			of = append(of, &w.backups[i])
-		}
-	}
-	if len(of) == 0 {
+	if len(w.backups) == 0 {
 		return nil
 	}
-	o.from = of[max(0, len(of)-1-o.copy)]
+	o.from = &w.backups[max(0, len(w.backups)-1-o.copy)]
 	return o.from
 }
 
@@ -115,7 +104,7 @@ func (w *world) restore(ctx context.Context, h *host, o *order, say func(string)
 			continue
 		}
 		r := backup.Restore{DataDir: s.name, Name: s.name, Names: names, Cluster: w.ident.Ref.Cluster, Era: era,
-			Bump: backup.DefaultBump, WorkerMargin: w.opts.workerMargin()}
+			Bump: backup.DefaultBump, WorkerMargin: backup.DefaultWorkerMargin}
 		made, err := r.Content(m, states)
 		if err != nil {
 			return err

@@ -2,11 +2,14 @@ package sim
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/seqsvr/seqsvr/internal/storeclient"
 )
 
 // command is one step of a scenario: a word, its arguments in order, and those with a
@@ -139,6 +142,8 @@ func (s *stage) do(c command, dir string) (string, error) {
 			s.w.sleep(time.Millisecond)
 		}
 		return "", err
+	case "connect":
+		return "", s.connect()
 	case "fate":
 		h := s.w.host(c.arg(0))
 		h.disk.mu.Lock()
@@ -202,6 +207,16 @@ func (s *stage) cluster(c command, dir string) error {
 		s.w.sleep(1050 * time.Millisecond)
 	}
 	return nil
+}
+
+// connect finds the stores as a process does that starts: it also tells those that have
+// restarted what their fellows remember of them.
+func (s *stage) connect() error {
+	ctx, cancel := context.WithTimeout(s.w.life, 3*time.Second)
+	defer cancel()
+	from := s.caller.h
+	found, err := storeclient.Connect(ctx, s.w.addresses(), s.w.through(from, from.life))
+	return errors.Join(err, found.Close())
 }
 
 func (s *stage) lifecycle(c command) error {

@@ -177,7 +177,7 @@ func (w *world) manner(c *caller) (asker, func()) {
 	}
 	indirect := pick == 2 && len(w.of(routerHost)) > 0
 	var fallback *client.Fallback
-	if pick >= 4 && !w.opts.knownOnly() {
+	if pick >= 4 {
 		after := min(w.opts.Patience, client.DefaultFallbackAfter)
 		fallback = &client.Fallback{Namespace: lentSpace.name, After: cmp.Or(after, time.Second), Window: window}
 	}

@@ -47,7 +47,7 @@ type row struct {
 
 	WorkerFloorMS uint64 `json:"worker_floor_ms"` // snowflake worker ids are kept back until then, since 1970; 0: no restore
 	KeptMS        uint64 `json:"workers_kept_ms"` // how long that still is by the store's clock
-	voting      bool
+	voting        bool
 }
 
 // result is what status prints.

@@ -57,7 +57,7 @@ func TestAStoreWhoseDiskIsNearlyFullRefusesWritesAndKeepsLeases(t *testing.T) {
 	}
 	run(t, c, 2)
 	renew := func() error {
-		_, err := c.store.Renew(within(t), quorum.RenewRequest{Ref: c.ref, Session: session, Name: "n", Addr: "n:1", Lease: time.Second})
+		_, err := c.store.Renew(within(t), quorum.RenewRequest{Ref: c.ref, Session: session, Secret: secret, Name: "n", Addr: "n:1", Lease: time.Second})
 		return err
 	}
 	if err := renew(); err != nil {
@@ -112,11 +112,11 @@ func TestADiskThatIsFullInACommitEndsTheStore(t *testing.T) {
 // document writes a large payload, for which the database must grow.
 func document(t *testing.T, c *caller, round uint64) error {
 	t.Helper()
-	reply, err := c.store.Prepare(within(t), quorum.PrepareRequest{Ref: c.ref, Session: session, Items: []quorum.PrepareItem{{Register: seq.RoutesRegister, Round: round}}})
+	reply, err := c.store.Prepare(within(t), quorum.PrepareRequest{Ref: c.ref, Session: session, Secret: secret, Items: []quorum.PrepareItem{{Register: seq.RoutesRegister, Round: round}}})
 	if err := verdict(reply, err); err != nil {
 		return err
 	}
-	reply, err = c.store.Step(within(t), quorum.StepRequest{Ref: c.ref, Session: session,
+	reply, err = c.store.Step(within(t), quorum.StepRequest{Ref: c.ref, Session: session, Secret: secret,
 		Items: []quorum.StepItem{{Register: seq.RoutesRegister, Round: round, Max: round, Payload: make([]byte, 256<<10)}}})
 	return verdict(reply, err)
 }

@@ -18,12 +18,13 @@ import (
 	"github.com/seqsvr/seqsvr/seq"
 )
 
-const (
-	patience = 2 * time.Minute // for a condition; nothing here says how long anything takes
-	session  = seq.Session(7)
-)
+const patience = 2 * time.Minute // for a condition; nothing here says how long anything takes
 
-var register = seq.SectionRegister(3)
+var (
+	secret   = seq.NewSecret()
+	session  = secret.Session()
+	register = seq.SectionRegister(3)
+)
 
 // built is the binary, made by the first test that needs it.
 var built struct {
@@ -220,7 +221,7 @@ func (c *caller) connect(t *testing.T, p *process) bool {
 // there is an answer or the store is gone.
 func (c *caller) prepare(ctx context.Context) error {
 	c.preparing = max(c.preparing, c.round) + 1
-	reply, err := c.store.Prepare(ctx, quorum.PrepareRequest{Ref: c.ref, Session: session, Items: []quorum.PrepareItem{{Register: register, Round: c.preparing}}})
+	reply, err := c.store.Prepare(ctx, quorum.PrepareRequest{Ref: c.ref, Session: session, Secret: secret, Items: []quorum.PrepareItem{{Register: register, Round: c.preparing}}})
 	if err := verdict(reply, err); err != nil {
 		return err
 	}
@@ -230,7 +231,7 @@ func (c *caller) prepare(ctx context.Context) error {
 
 func (c *caller) step(ctx context.Context) error {
 	c.asked++
-	reply, err := c.store.Step(ctx, quorum.StepRequest{Ref: c.ref, Session: session, Items: []quorum.StepItem{{Register: register, Round: c.preparing, Max: c.asked}}})
+	reply, err := c.store.Step(ctx, quorum.StepRequest{Ref: c.ref, Session: session, Secret: secret, Items: []quorum.StepItem{{Register: register, Round: c.preparing, Max: c.asked}}})
 	if err := verdict(reply, err); err != nil {
 		return err
 	}

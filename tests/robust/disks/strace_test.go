@@ -176,7 +176,7 @@ func TestALeaseWaitsForNoSlowDisk(t *testing.T) {
 	}
 	run(t, c, 2)
 	renew := func() error {
-		_, err := c.store.Renew(within(t), quorum.RenewRequest{Ref: c.ref, Session: session, Name: "n", Addr: "n:1", Lease: time.Second})
+		_, err := c.store.Renew(within(t), quorum.RenewRequest{Ref: c.ref, Session: session, Secret: secret, Name: "n", Addr: "n:1", Lease: time.Second})
 		return err
 	}
 	if err := renew(); err != nil { // the first raises the lease bound, which is a commit

@@ -1,0 +1,89 @@
+package main
+
+// diskMutants are those of a disk that was put back: how its store finds out before it votes.
+var diskMutants = []mutant{
+	{
+		rule: "old-disk-waits", name: "a store votes after one fellow too few",
+		file:  "storesvr/witness.go",
+		edits: []edit{{old: "heard > n-w ||", new: "heard >= n-w ||"}},
+		in:    []string{"storesvr"},
+	},
+	{
+		rule: "old-disk-waits", name: "a store votes at once",
+		file:  "storesvr/witness.go",
+		edits: []edit{{old: "	c.done = heard > n-w ||", new: "	c.done = true || heard > n-w ||"}},
+		in:    []string{"storesvr"},
+	},
+	{
+		rule: "old-disk-waits", name: "a store that has granted no lease waits for nothing",
+		file:  "storesvr/witness.go",
+		edits: []edit{{old: "acceptor.GraceOf(max(meta.LeaseBound, leastWait))", new: "acceptor.GraceOf(meta.LeaseBound)"}},
+		in:    []string{"storesvr"},
+	},
+	{
+		rule: "claims-are-sealed", name: "a claim without the seal makes a disk old",
+		file:  "storesvr/witness.go",
+		edits: []edit{{old: "	if c.Store != r.identity.UUID || !hmac.Equal(c.Seal[:], sealOfClaim(r.key, c)) {\n", new: "	if c.Store != r.identity.UUID {\n"}},
+		in:    []string{"storesvr"},
+	},
+	{
+		rule: "claims-are-sealed", name: "a claim without the seal counts for a fellow that was heard",
+		file:  "storesvr/witness.go",
+		edits: []edit{{old: "		sound := c.Commits == 0 || hmac.Equal(c.Seal[:], sealOfClaim(r.key, c))\n", new: "		sound := true\n"}},
+		in:    []string{"storesvr"},
+	},
+	{
+		rule: "fellows-asked-after-the-start", name: "what fellows said before the start counts, at the store",
+		file:  "storesvr/witness.go",
+		edits: []edit{{old: " && sound && nonce == r.compared.nonce {", new: " && sound {"}},
+		in:    []string{"storesvr"},
+	},
+	{
+		rule: "fellows-asked-after-the-start", name: "what fellows said before the start counts, at the session",
+		file:  "quorum/witness.go",
+		edits: []edit{{old: " || sent.number <= s.ask.after[by] {", new: " {"}},
+		in:    []string{"quorum"},
+	},
+	{
+		rule: "copy-of-one-commit", name: "a copy that lacks one commit looks as new as the disk",
+		file:  "storesvr/witness.go",
+		edits: []edit{{old: "		has = r.compared.before\n", new: "		has = r.commits\n"}},
+		in:    []string{"storesvr"},
+	},
+	{
+		rule: "fellows-remember", name: "what is remembered of fellows is never on disk",
+		file:  "storesvr/loop.go",
+		edits: []edit{{old: "		update.Remembered = r.unsavedClaims()\n", new: ""}},
+		in:    []string{"storesvr"},
+	},
+	{
+		rule: "fellows-remember", name: "an older claim takes the place of a newer one",
+		file:  "storesvr/witness.go",
+		edits: []edit{{old: " && r.remembered[c.Store].Less(c) {", new: " {"}},
+		in:    []string{"storesvr"},
+	},
+	{
+		rule: "promises-tell-the-disk", name: "what a promise says of the disk is not passed on",
+		file:  "quorum/group.go",
+		edits: []edit{{old: "	if err == nil && v.cfg.OnClaim != nil &&", new: "	if false && v.cfg.OnClaim != nil &&"}},
+		in:    []string{"quorum"},
+	},
+	{
+		rule: "promises-tell-the-disk", name: "what a promise says of the disk is forgotten",
+		file:  "quorum/witness.go",
+		edits: []edit{{old: "		if s.uuid == c.Store && s.seen.Less(c) {", new: "		if false && s.seen.Less(c) {"}},
+		in:    []string{"quorum"},
+	},
+	{
+		rule: "late-word-harmless", name: "a word that comes after the comparison is written down",
+		file:  "storesvr/witness.go",
+		edits: []edit{{old: "		if !r.compared.done && c.By", new: "		if c.By"}},
+		in:    []string{"storesvr"},
+	},
+	{
+		rule: "unproven-grants-nothing", name: "a store that compares its disk still renews leases",
+		file:  "quorum/renew.go",
+		edits: []edit{{old: "	if reply.Nonce != 0 {\n", new: "	if reply.Nonce != 0 && false {\n"}},
+		in:    []string{"quorum"},
+	},
+}

@@ -1,0 +1,107 @@
+package main
+
+// frontMutants are those of callers without a quorum, and of nodes that leave.
+var frontMutants = []mutant{
+	{
+		rule: "outage-is-of-all", name: "one AllocSvr with a quorum does not count",
+		file:  "client/outage.go",
+		edits: []edit{{old: "		case nil:\n			return false\n", new: "		case nil:\n"}},
+		in:    []string{"client"},
+	},
+	{
+		rule: "outage-is-of-all", name: "a call ends though others have a quorum",
+		file:  "client/journey.go",
+		edits: []edit{{old: "	if j.quorum == nil || c.outage.reason() == nil {\n", new: "	if j.quorum == nil {\n"}},
+		in:    []string{"client"},
+	},
+	{
+		rule: "outage-is-found", name: "an AllocSvr that cannot be reached has a say",
+		file:  "client/outage.go",
+		edits: []edit{{old: "		return errSilent\n", new: "		return nil\n"}},
+		in:    []string{"client"},
+	},
+	{
+		rule: "outage-is-found", name: "a fallback waits for its patience though the quorum is lost",
+		file:  "client/fallback.go",
+		edits: []edit{{old: " || errors.Is(err, seq.ErrNoQuorum)\n", new: "\n"}},
+		in:    []string{"client"},
+	},
+	{
+		rule: "refusals-are-sorted", name: "a refusal by policy is waited for",
+		file:  "client/errors.go",
+		edits: []edit{{old: "seq.ErrTimeExhausted, seq.ErrTickUsedUp, ", new: "seq.ErrTimeExhausted, "}},
+		in:    []string{"client"},
+	},
+	{
+		rule: "refusals-are-sorted", name: "a node that is unfit is asked again and again",
+		file:  "client/errors.go",
+		edits: []edit{{old: "{seq.ErrDatacenterTaken, seq.ErrNodeUnfit}", new: "{seq.ErrDatacenterTaken}"}},
+		in:    []string{"client"},
+	},
+	{
+		rule: "refusals-are-sorted", name: "a node takes part though its numbers do not fit",
+		file:  "allocsvr/globalid/fit.go",
+		edits: []edit{{old: "	if l.HasDatacenter() && c.DatacenterID > l.MaxDatacenter() {\n", new: "	if false {\n"}},
+		in:    []string{"allocsvr/globalid"},
+	},
+	{
+		rule: "leaving-tells-who-follows", name: "a node that has left says NO_QUORUM in place of who has its sections",
+		file:  "allocsvr/noquorum.go",
+		edits: []edit{{old: "	if a.leaving.Load() {\n", new: "	if false {\n"}},
+		in:    []string{"allocsvr"},
+	},
+	{
+		rule: "listener-outlives-the-start", name: "the listener ends with the server that answers at the start",
+		file:  "allocsvr/starting.go",
+		edits: []edit{{old: "		return d.SetDeadline(time.Unix(1, 0))\n", new: "		_ = d\n		return b.Listener.Close()\n"}},
+		in:    []string{"allocsvr"},
+	},
+	{
+		rule: "leaving-is-given-nothing", name: "a node leaves without a word in the table",
+		file:  "allocsvr/leave.go",
+		edits: []edit{{old: "	a.tellLeaving(ctx)\n", new: ""}},
+		in:    []string{"allocsvr"},
+	},
+	{
+		rule: "leaving-is-given-nothing", name: "the mark of a node that leaves is not looked at",
+		file:  "seq/routes.go",
+		edits: []edit{{old: "{ return !n.Drained && n.Leaving != s }", new: "{ return !n.Drained }"}},
+		in:    []string{"allocsvr/placement", "allocsvr"},
+	},
+	{
+		rule: "spells-are-of-sessions", name: "a node that came back is as old as the session before",
+		file:  "allocsvr/arbiter.go",
+		edits: []edit{{old: "		if !ok || old.session != s.Session {\n", new: "		if !ok {\n"}},
+		in:    []string{"allocsvr"},
+	},
+	{
+		rule: "spells-are-of-sessions", name: "a new session has the age of the one before until it is looked at",
+		file:  "allocsvr/arbiter.go",
+		edits: []edit{{old: "; ok && spell.session == s {", new: "; ok {"}},
+		in:    []string{"allocsvr"},
+	},
+	{
+		rule: "late-successor-takes", name: "a successor that is late is given up at once",
+		file:  "allocsvr/handoff.go",
+		edits: []edit{{old: "	owned, err := a.letTake(life, to, taken)\n", new: "	owned, err := a.peers.Take(ctx, to.Addr, to.Session, taken)\n"}},
+		in:    []string{"allocsvr"},
+	},
+	{
+		rule: "late-successor-takes", name: "a successor that was drained meanwhile is given up at once",
+		file:  "allocsvr/handoff.go",
+		edits: []edit{{old: "!a.routes.table().leaves(to.Name", new: "a.routes.table().takes(to.Name"}},
+		in:    []string{"allocsvr"},
+	},
+	{
+		rule: "moving-is-owned", name: "sections on their way count as without an owner",
+		file:  "allocsvr/admin.go",
+		edits: []edit{{old: "				o.moving++\n", new: "				o.unowned++\n"}},
+		in:    []string{"allocsvr"},
+	},
+	{
+		rule: "drain-waits-for-moves", name: "a drain ends while sections are on their way",
+		file:  "cmd/seqctl/ctl/drain.go",
+		edits: []edit{{old: "	case moving > 0:\n", new: "	case moving > 0 && false:\n"}},
+		in:    []string{"cmd/seqctl/ctl"},
+	},
+}
