@@ -38,15 +38,16 @@ func TestNothingOfAStoreThatWentCountsForTheOneInItsPlace(t *testing.T) {
 	t.Run("a late answer", func(t *testing.T) {
 		var goes *storeLease
 		var late sentRenew
+		var h *Hold
 		r := reconfigured(t, false, func(r *renewal) {
-			r.Attach(section, 4)
+			h = r.Attach(section, 4)
 			r.renew(RenewReply{}, 1)
 			goes = r.place(2)
 			_, late = r.send(2)
 		})
-		r.renewed(goes, late, RenewReply{UUID: "uuid-2", BootCount: 1}, r.clock.Now())
-		if got := r.Connected(); got != 1 {
-			t.Errorf("%d connected, want the one that has answered", got)
+		r.renewed(goes, late, RenewReply{UUID: "uuid-2", BootCount: 1, Lost: []LeaseItem{item}}, r.clock.Now())
+		if got := r.Connected(); got != 1 || h.Lost() || len(r.lost) != 0 {
+			t.Errorf("%d connected, the hold lost %v, want the one that has answered, and the hold as it was", got, h.Lost())
 		}
 		if _, _, current := r.prepareRenew(goes); current {
 			t.Error("the store that went is renewed")
