@@ -25,6 +25,7 @@ type wire struct {
 	kind  string     // the end of the method's name
 	left  int        // calls of the kind that pass before the one that fails
 	hit   bool
+	cut   bool    // and all after it
 	fills [][]int // sizes of the payloads of each message
 }
 
@@ -32,13 +33,13 @@ type wire struct {
 func (w *wire) fail(kind string, n int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.kind, w.left, w.hit = kind, n, false
+	w.kind, w.left, w.hit, w.cut = kind, n, false, false
 }
 
 func (w *wire) pass(method string) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.hit || w.kind == "" || !strings.HasSuffix(method, "/"+w.kind) {
+	if w.hit && !w.cut || w.kind == "" || !strings.HasSuffix(method, "/"+w.kind) {
 		return nil
 	}
 	if w.left--; w.left >= 0 {
@@ -157,6 +158,27 @@ func TestTheNewStoreIsNotTakenForFilledIfAStoreGoesAwayAfterTheWait(t *testing.T
 		t.Errorf("filled under list %d", id.Filled)
 	}
 	run(t, steps[2:], nil)
+}
+
+func TestADocumentThatCannotBeSettledFailsTheStep(t *testing.T) {
+	s := founders(t, 3)
+	if _, err := group(t, s...).SwapDocument(within(t), alice, seq.RoutesRegister, 0, []byte("one")); err != nil {
+		t.Fatal(err)
+	}
+	s[2].stop()
+	fresh, w := learner(t, "n"), &wire{}
+	c := openBy(t, w, s[:2]...)
+	steps, err := c.Replace(within(t), "c", fresh.addr, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.fail("Prepare", 0)
+	w.cut = true // nothing runs yet
+	if err := steps[0].Run(within(t)); !errors.Is(err, seq.ErrNoQuorum) || !w.wasHit() {
+		t.Errorf("got %v, want no quorum for the document", err)
+	}
+	w.fail("", 0)
+	run(t, steps, nil)
 }
 
 func TestAStepEndsWithItsContextWhileStoresAreAway(t *testing.T) {
