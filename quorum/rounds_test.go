@@ -313,3 +313,16 @@ func TestARoundThatIsOverKeepsNothing(t *testing.T) {
 		}
 	}
 }
+
+func TestAConflictIsToldOnlyOnceTheOtherVersionIsConfirmed(t *testing.T) {
+	g, fakes := cluster(t, 3, true, routes)
+	fakes[0].set(routes, version(8, 4))
+	fakes[1].always(fault{before: errDropped})
+	if doc, err := g.SwapDocument(t.Context(), me, routes, 1, []byte("x")); !errors.Is(err, seq.ErrConflict) || doc.Version != 4 {
+		t.Errorf("got %v, %v", doc, err)
+	}
+	g.flights.Wait()
+	if got := fakes[2].get(routes); got.Max != 4 || got.Accepted.Session != me {
+		t.Errorf("the other store has %+v, want version 4", got)
+	}
+}
