@@ -124,6 +124,9 @@ type scriptedRegisters struct {
 	onStep    func(quorum.StepItem) quorum.Outcome
 	onRelease func()
 	onEnd     func()
+
+	noRelease error              // of every Release
+	released  []quorum.LeaseItem // by those that were not refused
 }
 
 func (r *scriptedRegisters) Probe(_ context.Context, _ seq.Session, regs []seq.Register) []quorum.Outcome {
@@ -153,11 +156,14 @@ func (r *scriptedRegisters) Step(_ context.Context, _ seq.Session, items []quoru
 	return out
 }
 
-func (r *scriptedRegisters) Release(context.Context, seq.Session, []quorum.LeaseItem, seq.Session) error {
+func (r *scriptedRegisters) Release(_ context.Context, _ seq.Session, items []quorum.LeaseItem, _ seq.Session) error {
 	if r.onRelease != nil {
 		r.onRelease()
 	}
-	return nil
+	if r.noRelease == nil {
+		r.released = append(r.released, items...)
+	}
+	return r.noRelease
 }
 
 func (r *scriptedRegisters) EndSession(context.Context, seq.Secret) error {

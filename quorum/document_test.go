@@ -137,6 +137,9 @@ func TestASwapThatSomebodyElseMayHaveFinishedIsUnknown(t *testing.T) {
 			if !errors.Is(err, c.want) || doc.Version != c.version {
 				t.Errorf("got %v, %v, want %v", doc, err, c.want)
 			}
+			if unknown := strings.Count(err.Error(), ErrUnknownOutcome.Error()); unknown > 1 || (unknown == 1) != (c.want == ErrUnknownOutcome) {
+				t.Errorf("got %q, which must say once that the outcome is unknown, or not at all", err)
+			}
 		})
 	}
 }

@@ -175,6 +175,10 @@ func TestASettledDocumentIsAtWStoresWhateverWasAccepted(t *testing.T) {
 	if err := g.SettleDocument(t.Context(), me, routes); err != nil {
 		t.Errorf("nothing to settle: %v", err)
 	}
+	g.flights.Wait()
+	if n := fakes[0].count("step"); n != 0 {
+		t.Errorf("%d steps of a document that was never written", n)
+	}
 	// So many have what was accepted under an older list that every W of this one meet it.
 	body := documentOf(7, "old")
 	for _, f := range fakes[:2] {

@@ -84,7 +84,7 @@ func (r *sessionRecord) gone(w int) bool {
 	for _, p := range r.at {
 		n[p]++
 	}
-	return n[vanished] >= w || n[vanished] > 0 && n[present] == 0
+	return n[vanished] >= w || n[present] == 0
 }
 
 // fresh says whether some store may still keep leases of the session.
