@@ -59,7 +59,7 @@
 
 byte st[P], ep[P];
 byte tries[P];                    /* how often it has tried */
-byte tried[P];                    /* highest round that it has asked for */
+byte tried[P];                    /* highest round that it has asked for and not won */
 byte base[P], bacc[P];            /* highest max and accepted epoch of the promises */
 byte high[P], ceil[P], goal[P];   /* last number handed out, confirmed, asked for */
 #define AT(p, s) ((p) * N + (s))
@@ -119,7 +119,7 @@ inline swap(i, j) {
 	fi;
 #ifdef LEASE
 	SWAP(lrem[i], lrem[j]); SWAP(grace[i], grace[j]); SWAP(resto[i], resto[j]);
-	SWAP(resrem[i], resrem[j]); SWAP(prot[i], prot[j]); SWAP(rel[i], rel[j]);
+	SWAP(resrem[i], resrem[j]); SWAP(prot[i], prot[j]); SWAP(proth[i], proth[j]); SWAP(rel[i], rel[j]);
 	SWAP(hrem[AT(0,i)], hrem[AT(0,j)]); SWAP(hrem[AT(1,i)], hrem[AT(1,j)]);
 #endif
 #ifdef OLD
@@ -226,9 +226,6 @@ inline begin(p, s) {
 		tries[p]++;
 #endif
 		ep[p] = EPOCH(MAX(RND(LOOK(s)), tried[p]) + 1, p + 1);
-#ifndef M_ROUND_AGAIN
-		tried[p] = RND(ep[p]);
-#endif
 		st[p] = PREP; canon()
 	}
 }
@@ -304,10 +301,14 @@ inline arrive() {
 	}
 }
 
-/* it gives up; after a step of unknown outcome it keeps what it would have gone on from */
+/* It gives up; it never asks for the round again. After a step of unknown outcome it keeps what it would have
+ * gone on from. */
 inline abandon(p) {
 	d_step {
 		st[p] == PREP || st[p] == TAKE ->
+#ifndef M_ROUND_AGAIN
+		tried[p] = (st[p] == PREP -> RND(ep[p]) : tried[p]);
+#endif
 #ifdef HAND
 		if
 		:: st[p] == TAKE -> keep(p, bacc[p], high[p], ep[p])
@@ -372,7 +373,8 @@ inline tick() {
 	d_step {
 		for (i : 0 .. N - 1) {
 			LESS(lrem[i]); LESS(grace[i]); LESS(prot[i]); LESS(resrem[i]);
-			resto[i] = (resrem[i] > 0 -> resto[i] : 0)
+			resto[i] = (resrem[i] > 0 -> resto[i] : 0);
+			proth[i] = (prot[i] > 0 -> proth[i] : 0)
 		}
 		for (i : 0 .. P * N - 1) { LESS(hrem[i]) }
 		i = 0;
@@ -587,11 +589,8 @@ inline store(s) {
 active proctype world() {
 #ifdef OWNED /* begins with an owner that one store has not heard of */
 	d_step {
-		prom[1] = EPOCH(1, 1); prom[2] = EPOCH(1, 1); 
+		prom[1] = EPOCH(1, 1); prom[2] = EPOCH(1, 1);
 		st[0] = OWN; ep[0] = EPOCH(1, 1); ceil[0] = 1;
-#ifndef M_ROUND_AGAIN
-		tried[0] = 1;
-#endif
 #ifndef FLAT
 		max[1] = 1; max[2] = 1; acc[1] = EPOCH(1, 1); acc[2] = EPOCH(1, 1)
 #endif

@@ -49,6 +49,8 @@ var table = []config{
 	{"settle", clean, full, "register.pml", settled + " CRASHES=0 TRIES=2 SETTLES=2"},
 	{"settle-3-times", clean, deep, "register.pml", settled + " CRASHES=0 TRIES=2 SETTLES=3"},
 	{"settle-restart", clean, full, "register.pml", settled + " CRASHES=1 TRIES=1 SETTLES=1"},
+	// A session that may ask for a round again, without late messages: the merge alone suffices.
+	{"settle-round-again", clean, full, "register.pml", settled + " CRASHES=0 TRIES=2 SETTLES=2 M_ROUND_AGAIN"},
 	{"settle-numbers", clean, full, "register.pml", "SETTLE PUNCTUAL SETTLES=1 " + unclocked},
 	{"old-disk", clean, full, "register.pml", oldDisk + " CRASHES=0 PUNCTUAL"},
 	{"members-shrink", clean, full, "members.pml", "ROUNDS=2"},
@@ -66,7 +68,7 @@ var table = []config{
 	{"counted-from-answer", mutant, full, "register.pml", "LEASE FLAT T=2 ROUNDS=2 M_COUNTED_FROM_ANSWER"},
 	{"stop-drops-grace", mutant, full, "register.pml", leased + " CRASHES=2 M_STOP_DROPS_GRACE"},
 	{"round-again", mutant, full, "register.pml", "LEASE FLAT T=1 LATEPREPARE OWNED ROUNDS=4 M_ROUND_AGAIN"},
-	{"round-again-settle", mutant, quick, "register.pml", settled + " CRASHES=0 TRIES=2 SETTLES=2 M_ROUND_AGAIN"},
+	{"merge-spares-others-only", mutant, quick, "register.pml", settled + " CRASHES=0 TRIES=2 SETTLES=2 M_ROUND_AGAIN M_MERGE_SPARES_OTHERS_ONLY"},
 	{"sealed-always-used", mutant, quick, "register.pml", handed + " M_SEALED_ALWAYS_USED"},
 	{"release-before-seal", mutant, quick, "register.pml", handed + " M_RELEASE_BEFORE_SEAL"},
 	{"merge-takes-lease", mutant, quick, "register.pml", settled + " CRASHES=0 TRIES=1 SETTLES=1 M_MERGE_TAKES_LEASE"},
