@@ -8,7 +8,9 @@
  *   -DPUNCTUAL no request comes late, though it may get lost
  *   -DHAND    hand-over: seal, offer or park, release, take, with `also`
  *   -DSETTLE  an operator merges the states of the stores, may die at any moment
- *   -DOLD     an older copy of one store's disk is put back
+ *   -DOLD     an older copy of one store's disk is put back, after fellows were told
+ *   -DFIRST   with it: put back while no take is under way that rests on the disk, told or not.
+ *             Owners tell fellows before they serve, and make no further steps
  *
  * A request is under way from its sending until the store takes it, which may be never; it
  * may also be left behind, taken much later, and its answer not heard. A proposer that
@@ -98,9 +100,10 @@ byte copy[N];
 byte sprom, sacc, smax;
 bit newer;       /* the disk has commits that the copy lacks */
 bit knows[N];    /* durable: this store remembers more commits of that disk than the copy has */
-bit heard[P];    /* the session saw them */
+bit heard[P];    /* the session has heard of them */
 bit asked[N];    /* was asked by the store that started, and knew of no more */
 bit distrusted;  /* the store with the copy never votes again */
+#define KNOWN (knows[0] + knows[1] + knows[2] >= W - 1)
 #endif
 
 #define COUNT(p) (got[AT(p,0)] + got[AT(p,1)] + got[AT(p,2)])
@@ -168,6 +171,16 @@ inline committed(s) {
 #ifdef OLD
 	if
 	:: wrote && copy[s] == 1 -> newer = 1
+	:: else
+	fi;
+#endif
+	skip
+}
+/* Replies to PREPARE and STEP say how many commits the disk has. */
+inline carried(p, s) {
+#if defined(OLD) && !defined(M_REPLIES_SAY_NOTHING)
+	if
+	:: ok && copy[s] == 1 && newer -> heard[p] = 1
 	:: else
 	fi;
 #endif
@@ -265,7 +278,7 @@ inline deliver(p, s) {
 			:: else
 			fi
 		fi;
-		committed(s); canon()
+		committed(s); carried(p, s); canon()
 	}
 }
 
@@ -332,6 +345,11 @@ inline step(p) {
 }
 
 /* SERVE */
+#ifdef FIRST /* the renewals of its lease have told W stores, that one or W-1 fellows */
+#define SAID(p) (!heard[p] || KNOWN)
+#else
+#define SAID(p) true
+#endif
 inline serve(p) {
 	d_step {
 #ifdef LEASE
@@ -340,7 +358,7 @@ inline serve(p) {
 		assert(high[p] > last); /* U and M */
 		last = high[p]
 #else
-		st[p] == OWN && high[p] < ceil[p] ->
+		st[p] == OWN && high[p] < ceil[p] && SAID(p) ->
 		high[p]++;
 		assert((used & (1 << high[p])) == 0); /* U */
 		used = used | (1 << high[p])
@@ -472,8 +490,13 @@ inline caught(p, s) {
 }
 #ifdef UNSEEN
 #define TOLD true
+#else
+#ifdef FIRST
+#define RESTS(p) (st[p] != IDLE && heard[p])
+#define TOLD (KNOWN || !RESTS(0) && !RESTS(1))
 #else /* W-1 of its fellows have been told of what the copy lacks */
-#define TOLD (knows[0] + knows[1] + knows[2] >= W - 1)
+#define TOLD KNOWN
+#endif
 #endif
 inline putBack(s) {
 	d_step {
@@ -552,7 +575,9 @@ inline proposer(p) {
 	:: abandon(p)
 	:: lose(p)
 #ifndef FLAT
+#ifndef FIRST
 	:: step(p)
+#endif
 	:: serve(p)
 #endif
 #ifdef HAND

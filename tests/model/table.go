@@ -51,10 +51,11 @@ var table = []config{
 	{"settle-restart", clean, full, "register.pml", settled + " CRASHES=1 TRIES=1 SETTLES=1"},
 	// A session that may ask for a round again, without late messages: the merge alone suffices.
 	{"settle-round-again", clean, full, "register.pml", settled + " CRASHES=0 TRIES=2 SETTLES=2 M_ROUND_AGAIN"},
-	{"settle-numbers", clean, full, "register.pml", "SETTLE PUNCTUAL SETTLES=1 " + unclocked},
+	{"settle-numbers", clean, full, "register.pml", "SETTLE OWNED PUNCTUAL SETTLES=1 TRIES=1 ROUNDS=3 NUMBERS=3"},
 	{"old-disk", clean, full, "register.pml", oldDisk + " CRASHES=0 PUNCTUAL"},
+	{"old-disk-served", clean, full, "register.pml", oldDisk + " FIRST CRASHES=0 PUNCTUAL"},
 	{"members-shrink", clean, full, "members.pml", "ROUNDS=2"},
-	{"members-replace", clean, full, "members.pml", "REPLACE ROUNDS=2"},
+	{"members-replace", clean, deep, "members.pml", "REPLACE ROUNDS=2"},
 	{"restore", clean, quick, "restore.pml", ""},
 	{"restore-workers", clean, quick, "worker.pml", ""},
 
@@ -77,6 +78,7 @@ var table = []config{
 	{"stop-forgets-protected", mutant, full, "register.pml", settled + " CRASHES=1 TRIES=2 SETTLES=1 M_STOP_FORGETS_PROTECTED"},
 	{"old-disk-votes", mutant, quick, "register.pml", oldDisk + " M_VOTES_AT_START"},
 	{"old-disk-asks-fewer", mutant, full, "register.pml", oldDisk + " M_ASKS_FEWER"},
+	{"replies-say-nothing", mutant, full, "register.pml", oldDisk + " FIRST CRASHES=0 PUNCTUAL M_REPLIES_SAY_NOTHING"},
 	{"fellows-forget", mutant, full, "register.pml", oldDisk + " M_FELLOWS_FORGET"},
 	{"list-not-settled", mutant, full, "members.pml", "ROUNDS=3 M_NOT_SETTLED"},
 	{"settle-reads-fewer", mutant, full, "members.pml", "ROUNDS=3 M_READS_FEWER"},
