@@ -82,7 +82,7 @@ var table = []config{
 	{"fellows-forget", mutant, full, "register.pml", oldDisk + " M_FELLOWS_FORGET"},
 	{"list-not-settled", mutant, full, "members.pml", "ROUNDS=3 M_NOT_SETTLED"},
 	{"settle-reads-fewer", mutant, full, "members.pml", "ROUNDS=3 M_READS_FEWER"},
-	{"replace-reads-fewer", mutant, full, "members.pml", "REPLACE ROUNDS=3 M_READS_FEWER"},
+	{"replace-reads-fewer", mutant, full, "members.pml", "REPLACE ROUNDS=2 M_READS_FEWER"},
 	{"known-not-raised", mutant, quick, "restore.pml", "M_KNOWN_NOT_RAISED"},
 	{"raised-once", mutant, quick, "restore.pml", "M_RAISED_ONCE"},
 	{"unknown-at-zero", mutant, quick, "restore.pml", "M_UNKNOWN_AT_ZERO"},
