@@ -33,7 +33,8 @@ type result struct {
 	found  bool // an assertion failed
 	states uint64
 	depth  int
-	took   time.Duration
+	memory int           // in MB
+	cpu    time.Duration // of spin, gcc and the explorer, which a busy machine does not stretch
 	err    error
 }
 
@@ -51,32 +52,59 @@ func (r result) String() string {
 	case r.kind != clean:
 		verdict = "NOT FOUND"
 	}
-	return fmt.Sprintf("%-28s %-9s %9d states, depth %4d, %6.1f s", r.name, verdict, r.states, r.depth, r.took.Seconds())
+	return fmt.Sprintf("%-28s %-9s %9d states, depth %4d, %4d MB, %5.1f s of cpu", r.name, verdict, r.states, r.depth, r.memory, r.cpu.Seconds())
 }
 
 // explore makes the explorer of the model in a folder of its own below dir and runs it.
 // The trace of an error stays there: spin -t replays it.
 func (c config) explore(ctx context.Context, dir string) result {
-	res := result{config: c}
-	begin := time.Now()
-	text, err := c.pan(ctx, filepath.Join(dir, c.name))
-	res.took = time.Since(begin)
+	text, cpu, err := c.pan(ctx, filepath.Join(dir, c.name))
 	if err != nil {
-		res.err = err
-		return res
+		return result{config: c, err: err}
 	}
-	res.found, res.states, res.depth, res.err = read(text)
+	res := read(text)
+	res.config, res.cpu = c, cpu
 	return res
 }
 
-// pan is what the explorer prints.
-func (c config) pan(ctx context.Context, dir string) (string, error) {
+// pan is what the explorer prints, and what it cost.
+func (c config) pan(ctx context.Context, dir string) (text string, cpu time.Duration, err error) {
+	if err := copyModels(dir); err != nil {
+		return "", 0, err
+	}
+	args := []string{"-a"}
+	for _, d := range strings.Fields(c.defines) {
+		args = append(args, "-D"+d)
+	}
+	optimize := "-O1"
+	if c.kind != clean { // most of its time goes into the compilation
+		optimize = "-O0"
+	}
+	for _, step := range [][]string{
+		append(append([]string{"spin"}, args...), c.file),
+		// NOREDUCE: there is one process, so there is no order of processes to reduce.
+		{"gcc", optimize, "-w", "-DSAFETY", "-DNOREDUCE", "-DMEMLIM=3000", "-o", "pan", "pan.c"},
+		{"./pan", "-m100000", "-w22", "-E"},
+	} {
+		cmd := exec.CommandContext(ctx, step[0], step[1:]...)
+		cmd.Dir = dir
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			return "", 0, fmt.Errorf("%s: %w: %.400s", step[0], err, out)
+		}
+		text = string(out)
+		cpu += cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
+	}
+	return text, cpu, nil
+}
+
+func copyModels(dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return "", err
+		return err
 	}
 	entries, err := models.ReadDir(".")
 	if err != nil {
-		return "", err
+		return err
 	}
 	for _, e := range entries {
 		text, err := models.ReadFile(e.Name())
@@ -84,58 +112,37 @@ func (c config) pan(ctx context.Context, dir string) (string, error) {
 			err = os.WriteFile(filepath.Join(dir, e.Name()), text, 0o644)
 		}
 		if err != nil {
-			return "", err
+			return err
 		}
 	}
-	args := []string{"-a"}
-	for _, d := range strings.Fields(c.defines) {
-		args = append(args, "-D"+d)
-	}
-	if _, err := command(ctx, dir, "spin", append(args, c.file)...); err != nil {
-		return "", err
-	}
-	optimize := "-O2"
-	if c.kind != clean { // most of its time goes into the compilation
-		optimize = "-O1"
-	}
-	// NOREDUCE: there is one process, so there is no order of processes to reduce.
-	if _, err := command(ctx, dir, "gcc", optimize, "-w", "-DSAFETY", "-DNOREDUCE", "-DMEMLIM=3000", "-o", "pan", "pan.c"); err != nil {
-		return "", err
-	}
-	return command(ctx, dir, "./pan", "-m100000", "-w22", "-E")
-}
-
-func command(ctx context.Context, dir, name string, args ...string) (string, error) {
-	cmd := exec.CommandContext(ctx, name, args...)
-	cmd.Dir = dir
-	text, err := cmd.CombinedOutput()
-	if err != nil {
-		return "", fmt.Errorf("%s: %w: %.400s", name, err, text)
-	}
-	return string(text), nil
+	return nil
 }
 
 var (
 	ended  = regexp.MustCompile(`depth reached (\d+), errors: (\d+)`)
 	stored = regexp.MustCompile(`(\d+) states, stored`)
+	usage  = regexp.MustCompile(`(\d+)\.\d+\s+total actual memory usage`)
 )
 
 var errOther = errors.New("an error that is no failed assertion")
 
 // read takes the explorer's report apart.
-func read(text string) (found bool, states uint64, depth int, err error) {
+func read(text string) (res result) {
 	end, many := ended.FindStringSubmatch(text), stored.FindStringSubmatch(text)
 	if end == nil || many == nil {
-		return false, 0, 0, fmt.Errorf("%w: %.400s", errNotDone, text)
+		return result{err: fmt.Errorf("%w: %.400s", errNotDone, text)}
 	}
-	depth, _ = strconv.Atoi(end[1])
-	states, _ = strconv.ParseUint(many[1], 10, 64)
-	found = strings.Contains(text, "assertion violated")
+	res.depth, _ = strconv.Atoi(end[1])
+	res.states, _ = strconv.ParseUint(many[1], 10, 64)
+	if used := usage.FindStringSubmatch(text); used != nil {
+		res.memory, _ = strconv.Atoi(used[1])
+	}
+	res.found = strings.Contains(text, "assertion violated")
 	switch {
-	case end[2] != "0" && !found:
-		err = fmt.Errorf("%w: %.400s", errOther, text)
+	case end[2] != "0" && !res.found:
+		res.err = fmt.Errorf("%w: %.400s", errOther, text)
 	case end[2] == "0" && (strings.Contains(text, "Search not completed") || strings.Contains(text, "max search depth too small")):
-		err = fmt.Errorf("%w: %.400s", errNotDone, text)
+		res.err = fmt.Errorf("%w: %.400s", errNotDone, text)
 	}
-	return found, states, depth, err
+	return res
 }

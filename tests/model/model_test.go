@@ -41,17 +41,17 @@ func TestAViolatedRuleAndAMutantThatIsNotFoundAreErrors(t *testing.T) {
 }
 
 func TestAnExplorationThatWasCutShortIsNotClean(t *testing.T) {
-	const whole = "State-vector 44 byte, depth reached 63, errors: 0\n   348797 states, stored\n"
-	if found, states, depth, err := read(whole); found || states != 348797 || depth != 63 || err != nil {
-		t.Errorf("whole: got %v %d %d %v", found, states, depth, err)
+	const whole = "State-vector 44 byte, depth reached 63, errors: 0\n   348797 states, stored\n  165.120\ttotal actual memory usage\n"
+	if r := read(whole); r.found || r.states != 348797 || r.depth != 63 || r.memory != 165 || r.err != nil {
+		t.Errorf("whole: got %v", r)
 	}
 	for _, cut := range []string{"Warning: Search not completed\n" + whole, "error: max search depth too small\n" + whole, "pan: reached -DMEMLIM bound\n"} {
-		if _, _, _, err := read(cut); !errors.Is(err, errNotDone) {
-			t.Errorf("%q: got %v, want %v", cut, err, errNotDone)
+		if r := read(cut); !errors.Is(r.err, errNotDone) {
+			t.Errorf("%q: got %v, want %v", cut, r.err, errNotDone)
 		}
 	}
-	if _, _, _, err := read(strings.Replace(whole, "errors: 0", "errors: 1", 1)); !errors.Is(err, errOther) {
-		t.Errorf("another error: got %v, want %v", err, errOther)
+	if r := read(strings.Replace(whole, "errors: 0", "errors: 1", 1)); !errors.Is(r.err, errOther) {
+		t.Errorf("another error: got %v, want %v", r.err, errOther)
 	}
 }
 

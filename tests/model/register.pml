@@ -8,7 +8,9 @@
  *   -DPUNCTUAL no request comes late, though it may get lost
  *   -DHAND    hand-over: seal, offer or park, release, take, with `also`
  *   -DSETTLE  an operator merges the states of the stores, may die at any moment
- *   -DOLD     an older copy of one store's disk is put back
+ *   -DOLD     an older copy of one store's disk is put back, after fellows were told
+ *   -DFIRST   with it: put back while no take is under way that rests on the disk, told or not.
+ *             Owners tell fellows before they serve, and make no further steps
  *
  * A request is under way from its sending until the store takes it, which may be never; it
  * may also be left behind, taken much later, and its answer not heard. A proposer that
@@ -59,7 +61,7 @@
 
 byte st[P], ep[P];
 byte tries[P];                    /* how often it has tried */
-byte tried[P];                    /* highest round that it has asked for */
+byte tried[P];                    /* highest round that it has asked for and not won */
 byte base[P], bacc[P];            /* highest max and accepted epoch of the promises */
 byte high[P], ceil[P], goal[P];   /* last number handed out, confirmed, asked for */
 #define AT(p, s) ((p) * N + (s))
@@ -98,9 +100,10 @@ byte copy[N];
 byte sprom, sacc, smax;
 bit newer;       /* the disk has commits that the copy lacks */
 bit knows[N];    /* durable: this store remembers more commits of that disk than the copy has */
-bit heard[P];    /* the session saw them */
+bit heard[P];    /* the session has heard of them */
 bit asked[N];    /* was asked by the store that started, and knew of no more */
 bit distrusted;  /* the store with the copy never votes again */
+#define KNOWN (knows[0] + knows[1] + knows[2] >= W - 1)
 #endif
 
 #define COUNT(p) (got[AT(p,0)] + got[AT(p,1)] + got[AT(p,2)])
@@ -119,7 +122,7 @@ inline swap(i, j) {
 	fi;
 #ifdef LEASE
 	SWAP(lrem[i], lrem[j]); SWAP(grace[i], grace[j]); SWAP(resto[i], resto[j]);
-	SWAP(resrem[i], resrem[j]); SWAP(prot[i], prot[j]); SWAP(rel[i], rel[j]);
+	SWAP(resrem[i], resrem[j]); SWAP(prot[i], prot[j]); SWAP(proth[i], proth[j]); SWAP(rel[i], rel[j]);
 	SWAP(hrem[AT(0,i)], hrem[AT(0,j)]); SWAP(hrem[AT(1,i)], hrem[AT(1,j)]);
 #endif
 #ifdef OLD
@@ -168,6 +171,16 @@ inline committed(s) {
 #ifdef OLD
 	if
 	:: wrote && copy[s] == 1 -> newer = 1
+	:: else
+	fi;
+#endif
+	skip
+}
+/* Replies to PREPARE and STEP say how many commits the disk has. */
+inline carried(p, s) {
+#if defined(OLD) && !defined(M_REPLIES_SAY_NOTHING)
+	if
+	:: ok && copy[s] == 1 && newer -> heard[p] = 1
 	:: else
 	fi;
 #endif
@@ -226,9 +239,6 @@ inline begin(p, s) {
 		tries[p]++;
 #endif
 		ep[p] = EPOCH(MAX(RND(LOOK(s)), tried[p]) + 1, p + 1);
-#ifndef M_ROUND_AGAIN
-		tried[p] = RND(ep[p]);
-#endif
 		st[p] = PREP; canon()
 	}
 }
@@ -268,7 +278,7 @@ inline deliver(p, s) {
 			:: else
 			fi
 		fi;
-		committed(s); canon()
+		committed(s); carried(p, s); canon()
 	}
 }
 
@@ -304,10 +314,14 @@ inline arrive() {
 	}
 }
 
-/* it gives up; after a step of unknown outcome it keeps what it would have gone on from */
+/* It gives up; it never asks for the round again. After a step of unknown outcome it keeps what it would have
+ * gone on from. */
 inline abandon(p) {
 	d_step {
 		st[p] == PREP || st[p] == TAKE ->
+#ifndef M_ROUND_AGAIN
+		tried[p] = (st[p] == PREP -> RND(ep[p]) : tried[p]);
+#endif
 #ifdef HAND
 		if
 		:: st[p] == TAKE -> keep(p, bacc[p], high[p], ep[p])
@@ -331,6 +345,11 @@ inline step(p) {
 }
 
 /* SERVE */
+#ifdef FIRST /* the renewals of its lease have told W stores, that one or W-1 fellows */
+#define SAID(p) (!heard[p] || KNOWN)
+#else
+#define SAID(p) true
+#endif
 inline serve(p) {
 	d_step {
 #ifdef LEASE
@@ -339,7 +358,7 @@ inline serve(p) {
 		assert(high[p] > last); /* U and M */
 		last = high[p]
 #else
-		st[p] == OWN && high[p] < ceil[p] ->
+		st[p] == OWN && high[p] < ceil[p] && SAID(p) ->
 		high[p]++;
 		assert((used & (1 << high[p])) == 0); /* U */
 		used = used | (1 << high[p])
@@ -372,7 +391,8 @@ inline tick() {
 	d_step {
 		for (i : 0 .. N - 1) {
 			LESS(lrem[i]); LESS(grace[i]); LESS(prot[i]); LESS(resrem[i]);
-			resto[i] = (resrem[i] > 0 -> resto[i] : 0)
+			resto[i] = (resrem[i] > 0 -> resto[i] : 0);
+			proth[i] = (prot[i] > 0 -> proth[i] : 0)
 		}
 		for (i : 0 .. P * N - 1) { LESS(hrem[i]) }
 		i = 0;
@@ -470,8 +490,13 @@ inline caught(p, s) {
 }
 #ifdef UNSEEN
 #define TOLD true
+#else
+#ifdef FIRST
+#define RESTS(p) (st[p] != IDLE && heard[p])
+#define TOLD (KNOWN || !RESTS(0) && !RESTS(1))
 #else /* W-1 of its fellows have been told of what the copy lacks */
-#define TOLD (knows[0] + knows[1] + knows[2] >= W - 1)
+#define TOLD KNOWN
+#endif
 #endif
 inline putBack(s) {
 	d_step {
@@ -550,7 +575,9 @@ inline proposer(p) {
 	:: abandon(p)
 	:: lose(p)
 #ifndef FLAT
+#ifndef FIRST
 	:: step(p)
+#endif
 	:: serve(p)
 #endif
 #ifdef HAND
@@ -587,11 +614,8 @@ inline store(s) {
 active proctype world() {
 #ifdef OWNED /* begins with an owner that one store has not heard of */
 	d_step {
-		prom[1] = EPOCH(1, 1); prom[2] = EPOCH(1, 1); 
+		prom[1] = EPOCH(1, 1); prom[2] = EPOCH(1, 1);
 		st[0] = OWN; ep[0] = EPOCH(1, 1); ceil[0] = 1;
-#ifndef M_ROUND_AGAIN
-		tried[0] = 1;
-#endif
 #ifndef FLAT
 		max[1] = 1; max[2] = 1; acc[1] = EPOCH(1, 1); acc[2] = EPOCH(1, 1)
 #endif
