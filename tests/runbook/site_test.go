@@ -185,6 +185,9 @@ func (s *site) reload(m *machine, unit string) {
 	said := func() int {
 		return strings.Count(run.Log(s.t), "settings reloaded")
 	}
+	// A signal that comes before main ends a process: it has to have begun to speak.
+	for deadline := time.Now().Add(patience); run.Log(s.t) == "" && time.Now().Before(deadline); <-time.After(10 * time.Millisecond) {
+	}
 	before := said()
 	if err := run.Signal(syscall.SIGHUP); err != nil {
 		s.t.Fatal(err)
