@@ -194,7 +194,7 @@ type LeaseItem struct {
 	Register seq.Register
 	Round    uint64
 	// Seal, in a ReleaseRequest, is a digest of what the owner hands to its successor, so
-	// that nobody else can hand it over something: 0 for nothing.
+	// that no other process can hand it something over; 0 for nothing.
 	Seal uint64
 }
 

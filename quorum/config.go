@@ -36,7 +36,7 @@ type Config struct {
 	// from several goroutines at once and must not block. Nil: nobody can.
 	OnStale func()
 	// OnClaim is told what a store's replies to Prepare and Step say of its disk. It must
-	// not block; nil: nobody remembers it.
+	// not block; nil: it is not remembered.
 	OnClaim func(Claim)
 }
 

@@ -18,7 +18,7 @@ type Node struct {
 	Session  seq.Session
 	Weight   uint32        // for a node new to the table; 0 is NormalWeight
 	AliveFor time.Duration // how long it has been seen alive without a break
-	// Awaited: it was not seen since the start of who plans and may still come, as another
+	// Awaited: it was not seen since the start of the node that plans and may still come, as another
 	// session than the one named, which may have left.
 	Awaited bool
 }

@@ -174,7 +174,7 @@ func (c *Client) Adopt(ctx context.Context, cluster string, era seq.Era, list qu
 	return c.identity("adopt", reply)
 }
 
-// Vouch tells the store what its fellow stores remember of it, who were asked after it told
+// Vouch tells the store what its fellow stores remember of it, which were asked after it told
 // the nonce of its start, and gives its identity after that. Errors: seq.ErrNotVoting if
 // its disk turns out to be an old copy, seq.ErrForeignCluster.
 func (c *Client) Vouch(ctx context.Context, cluster string, nonce uint64, claims []quorum.Claim) (quorum.Identity, error) {
