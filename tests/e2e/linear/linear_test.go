@@ -12,6 +12,7 @@ import (
 	"github.com/anishathalye/porcupine"
 
 	"github.com/seqsvr/seqsvr/internal/clock"
+	"github.com/seqsvr/seqsvr/internal/sessiontest"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/tests/memstore"
@@ -208,7 +209,7 @@ func newCaller(group *quorum.Group, r *recorder, id int, seed uint64) *caller {
 func (c *caller) call() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Duration(1+c.random.Int64N(int64(attempt))))
 	defer cancel()
-	session, reg := seq.Session(c.id+1), registers[c.random.IntN(len(registers))]
+	session, reg := sessiontest.Session(uint64(c.id+1)), registers[c.random.IntN(len(registers))]
 	in, began := input{register: reg}, c.r.now()
 	var doc quorum.Document
 	var err error

@@ -1,6 +1,7 @@
 package linear
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	"github.com/anishathalye/porcupine"
 
 	"github.com/seqsvr/seqsvr/internal/localcluster"
+	"github.com/seqsvr/seqsvr/internal/sessiontest"
 	"github.com/seqsvr/seqsvr/internal/storeclient"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
@@ -69,7 +71,7 @@ func (s *site) group(client int) *quorum.Group {
 		s.t.Fatal(err)
 	}
 	id := cluster.Identity
-	group, err := quorum.NewGroup(quorum.Config{Ref: id.Ref, N: id.N, R: id.R, W: id.W}, storeclient.NamedStores(cluster.Stores))
+	group, err := quorum.NewGroup(quorum.Config{Ref: id.Ref, N: id.N, R: id.R, W: id.W, Secret: sessiontest.Secret(uint64(client + 1))}, storeclient.NamedStores(cluster.Stores))
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -111,7 +113,22 @@ func (s *site) kill(random *rand.Rand) int {
 			s.t.Errorf("start: %v", err)
 		}
 	}
+	s.introduce()
 	return len(victims)
+}
+
+// introduce has stores that have just started hear what their fellows remember of them, as
+// renewals of AllocSvr do, of which there are none here.
+func (s *site) introduce() {
+	var addrs []string
+	for _, p := range s.stores {
+		addrs = append(addrs, p.Addr)
+	}
+	ctx, cancel := context.WithTimeout(harness.Within(s.t), 2*longest)
+	defer cancel()
+	if cluster, err := storeclient.Connect(ctx, addrs); err == nil {
+		_ = cluster.Close()
+	}
 }
 
 // modes of a way that is cut: requests do not get through, answers do not, neither does,
@@ -182,7 +199,7 @@ func (s *site) load(r *recorder, group *quorum.Group, reg seq.Register) {
 	ctx := harness.Within(s.t)
 	for {
 		call := r.now()
-		doc, err := group.LoadDocument(ctx, 1, reg)
+		doc, err := group.LoadDocument(ctx, sessiontest.Session(1), reg)
 		if err == nil {
 			r.add(0, input{register: reg}, call, doc, nil)
 			return
