@@ -114,6 +114,26 @@ func (s *store) setFault(f fault) {
 	s.fault = f
 }
 
+// dump is all that the store has.
+func (s *store) dump() []quorum.RegisterState {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.a.Dump("", 1000)
+}
+
+// replace puts another acceptor in the place of the store's.
+func (s *store) replace(a *acceptor.Acceptor) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.a = a
+}
+
+func (s *store) setFloors(f quorum.Floors) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.a.SetFloors(f)
+}
+
 func (s *store) Read(_ context.Context, req quorum.ReadRequest) (quorum.Reply, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

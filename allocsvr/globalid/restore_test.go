@@ -17,7 +17,7 @@ import (
 func (c *cluster) saved() map[seq.Register]acceptor.State {
 	out := map[seq.Register]acceptor.State{}
 	for _, s := range c.stores {
-		for _, st := range s.a.Dump("", 1000) {
+		for _, st := range s.dump() {
 			if st.Register.Kind() == seq.KindWorker && st.Max >= out[st.Register].Max {
 				out[st.Register] = acceptor.State{Promised: st.Promised, Accepted: st.Accepted, Max: st.Max}
 			}
@@ -45,7 +45,7 @@ func (c *cluster) restored(t *testing.T, saved map[seq.Register]acceptor.State) 
 		if err != nil {
 			t.Fatal(err)
 		}
-		s.a = a
+		s.replace(a)
 	}
 	return next
 }
@@ -118,20 +118,20 @@ func TestNoIDComesTwiceAfterARestoreWhetherTheBackupKnewTheWorkerIDOrNot(t *test
 func TestAFloorThatIsLoweredAtOneStoreAloneStillKeepsWorkerIDsBack(t *testing.T) {
 	c := newCluster(t)
 	for _, s := range c.stores {
-		s.a.SetFloors(c.floors())
+		s.setFloors(c.floors())
 	}
 	n := c.start("a", func(c *Config) { w := snowflake.Worker(3); c.Worker = &w })
 	if _, _, err := n.gen("", 1); !errors.Is(err, seq.ErrWorkersKept) {
 		t.Errorf("a worker id from outside: got %v, want %v", err, seq.ErrWorkersKept)
 	}
 	low := quorum.Floors{Worker: uint64(c.wall.Load())}
-	c.stores[0].a.SetFloors(low)
+	c.stores[0].setFloors(low)
 	c.pass(time.Second)
 	if _, _, err := n.gen("", 1); !errors.Is(err, seq.ErrWorkersKept) {
 		t.Errorf("one of three lowered: got %v, want %v", err, seq.ErrWorkersKept)
 	}
-	c.stores[1].a.SetFloors(low)
-	c.stores[2].a.SetFloors(low)
+	c.stores[1].setFloors(low)
+	c.stores[2].setFloors(low)
 	c.pass(time.Second)
 	eventually(t, "the worker id is taken", func() bool { _, _, err := n.gen("", 1); return err == nil })
 }
