@@ -59,10 +59,16 @@ func (a *Alloc) acquire(ctx context.Context, ids []seq.SectionID) acquisition {
 	return done
 }
 
+// gainers bounds how many acquisitions of a node that stays are under way at a time: it
+// never waits for another of them.
+const gainers = 1 << 30
+
 // gain is acquire for a node that stays; one that leaves takes nothing any more.
 func (a *Alloc) gain(ctx context.Context, ids []seq.SectionID) (done acquisition, leaving bool) {
-	a.gaining.RLock()
-	defer a.gaining.RUnlock()
+	if err := a.gaining.Acquire(ctx, 1); err != nil {
+		return done, a.leaving.Load()
+	}
+	defer a.gaining.Release(1)
 	if a.leaving.Load() {
 		return done, true
 	}

@@ -8,6 +8,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"golang.org/x/sync/semaphore"
+
 	"github.com/seqsvr/seqsvr/internal/clock"
 	"github.com/seqsvr/seqsvr/internal/rpc"
 	"github.com/seqsvr/seqsvr/internal/tracing"
@@ -50,9 +52,10 @@ type Alloc struct {
 	arbiter *arbiter
 
 	leaving atomic.Bool // no section is sought or taken from peers any more
-	// gaining is read-locked while sections are acquired that leaving would not let begin:
-	// Leave waits for them, so that their counters are handed on or parked like all others.
-	gaining sync.RWMutex
+	// gaining is held in part by each acquisition that leaving would not let begin, and in
+	// whole by Leave, which so waits for them: their counters are handed on or parked like
+	// all others.
+	gaining *semaphore.Weighted
 	gone    atomic.Bool // no section is installed any more; set before the last are sealed
 	fatal   chan error  // first broken invariant
 	started time.Duration
@@ -98,7 +101,8 @@ func NewAlloc(p Parts) (*Alloc, error) {
 		p.Limits = NewLimits(Config{})
 	}
 	a := &Alloc{
-		name: p.Name, addr: p.Addr, cluster: p.Cluster, secret: p.Secret, session: p.Secret.Session(), lease: p.Lease, mapping: p.Mapping,
+		gaining: semaphore.NewWeighted(gainers),
+		name:    p.Name, addr: p.Addr, cluster: p.Cluster, secret: p.Secret, session: p.Secret.Session(), lease: p.Lease, mapping: p.Mapping,
 		registers: p.Registers, documents: p.Documents, leases: p.Leases, silent: p.Missing, peers: p.Peers,
 		clock: p.Clock, wall: p.Wall, log: p.Logger, traces: p.Traces,
 		limits: p.Limits, inWork: p.Limits.inWork, fatal: make(chan error, 1), started: p.Clock.Now(), stats: newStats(len(p.Mapping.Spaces)),

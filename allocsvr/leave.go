@@ -20,8 +20,9 @@ func (a *Alloc) Leave(ctx context.Context, file string) error {
 	ctx, span := a.traces.Rare(ctx, "alloc.leave")
 	defer span.End(nil)
 	a.leaving.Store(true)
-	a.gaining.Lock() // what is being acquired is owned now, or was not won
-	a.gaining.Unlock()
+	if err := a.gaining.Acquire(ctx, gainers); err == nil {
+		a.gaining.Release(gainers) // what was being acquired is owned now, or was not won
+	}
 	a.tellLeaving(ctx)
 	a.seat.release(ctx, a)
 	moved := a.handAway(ctx)
