@@ -41,13 +41,7 @@ type Identity struct {
 	// Nonce is of a start whose disk is still to be compared with what the fellow stores
 	// remember; 0: it was, or need not be.
 	Nonce      uint64
-	Seal       [16]byte // of BootCount and Commits
-	Remembered []Claim  // of its fellow stores
-}
-
-// Claim is what can be remembered of the store by its own word.
-func (id Identity) Claim() Claim {
-	return Claim{Store: id.UUID, Boot: id.BootCount, Commits: id.Commits, Seal: id.Seal}
+	Remembered []Claim // of its fellow stores
 }
 
 // List is the member list that the store has; Version 0 if it has none.
@@ -66,9 +60,9 @@ type Claim struct {
 	Seal    [16]byte // by a key that the store's disk alone has
 }
 
-// Less says whether c is from before o.
+// Less says whether c is from before o. One of no commits claims nothing.
 func (c Claim) Less(o Claim) bool {
-	return c.Boot < o.Boot || c.Boot == o.Boot && c.Commits < o.Commits
+	return o.Commits > 0 && (c.Boot < o.Boot || c.Boot == o.Boot && c.Commits < o.Commits)
 }
 
 // Floors are what the registers that are made on demand count for at least, in an era that

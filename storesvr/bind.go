@@ -146,7 +146,7 @@ func (r *replica) describe() description {
 			Members: slices.Clone(r.members.List), Voting: voting, State: state,
 			MaxLease: r.maxLease, Grace: r.acceptor.Grace(now), Commits: r.commits,
 			LeaseBound: r.acceptor.LeaseBound(), ListAge: now - r.listed, Filled: r.members.Filled,
-			Nonce: nonce, Seal: r.claim().Seal, Remembered: r.recollection(),
+			Nonce: nonce, Remembered: r.recollection(),
 			Floors: r.acceptor.Floors(),
 		},
 		leaseBound: r.acceptor.LeaseBound(),

@@ -314,6 +314,52 @@ func TestARestartedStoreWithoutFellowsVotesAfterOneGrace(t *testing.T) {
 	b.mustPrepare(1, alice, quorum.VerdictOK)
 }
 
+// A copy of a disk that was made after an orderly stop knows of nothing leased, but not of
+// what was leased since.
+func TestARestartedStoreWithoutFellowsWaitsForTheLongestLeaseEver(t *testing.T) {
+	b := newVoter(t)
+	req := b.renewal(alice)
+	req.Lease = 5 * time.Second
+	if _, err := b.Renew(t.Context(), req); err != nil {
+		t.Fatal(err)
+	}
+	b.clock.Advance(6 * time.Second)
+	b.restart() // in order, nothing is leased
+	if got := b.describe(); got.LeaseBound != 0 || got.Grace != 0 {
+		t.Fatalf("after an orderly stop: bound %v, grace %v, want neither", got.LeaseBound, got.Grace)
+	}
+	b.clock.Advance(acceptor.GraceOf(5*time.Second) - 1)
+	if _, err := b.prepare(1, alice); !errors.Is(err, seq.ErrNotVoting) {
+		t.Errorf("a moment before: got %v, want ErrNotVoting", err)
+	}
+	b.clock.Advance(1)
+	b.mustPrepare(1, alice, quorum.VerdictOK)
+}
+
+// The word of a store whose disk may be an older copy must not take the place of what
+// others remember of it: it has started more often than the disk that was.
+func TestAStoreMakesNoClaimBeforeItWasCompared(t *testing.T) {
+	b := newVoter(t)
+	b.mustPrepare(1, alice, quorum.VerdictOK)
+	seen := b.sealed()
+	b.restart()
+	reply, err := b.Renew(t.Context(), b.renewal(alice))
+	if err != nil || reply.Nonce == 0 {
+		t.Fatalf("got %+v, %v, want a store that is to be compared", reply, err)
+	}
+	for name, c := range map[string]quorum.Claim{"renew": reply.Claim(), "sealed": b.sealed()} {
+		if seen.Less(c) || c.Seal != [16]byte{} {
+			t.Errorf("%s: claims %+v after %+v, want nothing", name, c, seen)
+		}
+	}
+	if err := b.vouch("c1", reply.Nonce, b.noClaims("u-b", "u-c")); err != nil {
+		t.Fatal(err)
+	}
+	if c := b.sealed(); !seen.Less(c) {
+		t.Errorf("when compared: claims %+v, want more than %+v", c, seen)
+	}
+}
+
 func TestWhatIsRememberedOfFellowStoresOutlivesARestart(t *testing.T) {
 	b := newVoter(t)
 	newest := quorum.Claim{Store: "u-b", Boot: 4, Commits: 70, Seal: [16]byte{1}}

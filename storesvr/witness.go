@@ -34,7 +34,7 @@ type comparison struct {
 func newComparison(meta disk.Meta, now time.Duration) comparison {
 	return comparison{
 		nonce: max(1, rand.Uint64()), before: meta.Commits - 1,
-		ends: now + acceptor.GraceOf(max(meta.LeaseBound, leastWait)), heard: map[string]struct{}{},
+		ends: now + acceptor.GraceOf(max(meta.Longest, leastWait)), heard: map[string]struct{}{},
 	}
 }
 
@@ -46,8 +46,13 @@ func sealOf(key []byte, uuid string, boot, commits uint64) (seal [16]byte) {
 	return seal
 }
 
-// claim is what others may remember of this disk. The caller holds mu.
+// claim is what others may remember of this disk: nothing before it was compared. An older
+// copy has started more often, so its word would take the place of what they are asked for.
+// The caller holds mu.
 func (r *replica) claim() quorum.Claim {
+	if r.comparing() {
+		return quorum.Claim{Store: r.identity.UUID, Boot: r.boots}
+	}
 	return quorum.Claim{Store: r.identity.UUID, Boot: r.boots, Commits: r.commits, Seal: sealOf(r.key, r.identity.UUID, r.boots, r.commits)}
 }
 

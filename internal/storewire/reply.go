@@ -118,7 +118,7 @@ func DescribeToProto(id quorum.Identity) *pb.DescribeReply {
 		Voting: id.Voting, State: id.State,
 		MaxLeaseUs: uint64(id.MaxLease.Microseconds()), GraceRemainingUs: micros(id.Grace), Commits: id.Commits,
 		LeaseBoundUs: micros(id.LeaseBound), ListAgeUs: uint64(id.ListAge.Microseconds()), FilledVersion: id.Filled, Addr: id.Addr,
-		Nonce: id.Nonce, Seal: sealToProto(id.Seal), Remembered: claimsToProto(id.Remembered),
+		Nonce: id.Nonce, Remembered: claimsToProto(id.Remembered),
 		TagFloor: id.Floors.Tag, WorkerFloorMs: id.Floors.Worker,
 	}
 }
@@ -136,7 +136,7 @@ func DescribeFromProto(r *pb.DescribeReply) (quorum.Identity, error) {
 		Voting: r.GetVoting(), State: r.GetState(),
 		MaxLease: duration(r.GetMaxLeaseUs()), Grace: duration(r.GetGraceRemainingUs()), Commits: r.GetCommits(),
 		LeaseBound: duration(r.GetLeaseBoundUs()), ListAge: duration(r.GetListAgeUs()), Filled: r.GetFilledVersion(), Addr: r.GetAddr(),
-		Nonce: r.GetNonce(), Seal: sealFromProto(r.GetSeal()), Remembered: ClaimsFromProto(r.GetRemembered()),
+		Nonce: r.GetNonce(), Remembered: ClaimsFromProto(r.GetRemembered()),
 		Floors: quorum.Floors{Tag: r.GetTagFloor(), Worker: r.GetWorkerFloorMs()},
 	}, nil
 }

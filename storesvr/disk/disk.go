@@ -33,6 +33,7 @@ var (
 	keyBootCount  = []byte("boot_count")
 	keyCommits    = []byte("commits")
 	keyLeaseBound = []byte("lease_bound")
+	keyLongest    = []byte("longest_lease")
 	keyDistrusted = []byte("distrusted")
 	keySeal       = []byte("seal_key")
 	keyRemembered = []byte("remembered")
@@ -188,13 +189,41 @@ func (d *DB) putRegisters(tx *bolt.Tx, changes []acceptor.Change) error {
 	return d.sections.put(tx.Bucket(sectionBucket))
 }
 
+// putBound writes the longest lease since nothing was leased, and keeps the longest ever.
+func putBound(b *bolt.Bucket, bound time.Duration) error {
+	ever, err := longest(b)
+	if err != nil {
+		return err
+	}
+	if err := b.Put(keyLongest, encodeNumber(keyLongest, max(ever, uint64(bound)))); err != nil {
+		return err
+	}
+	return b.Put(keyLeaseBound, encodeNumber(keyLeaseBound, uint64(bound)))
+}
+
+// longest is the longest lease ever granted, in nanoseconds. Databases of before have
+// lease_bound alone.
+func longest(b *bolt.Bucket) (uint64, error) {
+	key := keyLongest
+	record := b.Get(key)
+	if record == nil {
+		key = keyLeaseBound
+		record = b.Get(key)
+	}
+	v, err := decodeNumber(key, record)
+	if err != nil {
+		return 0, fmt.Errorf("%w: %s: %w", ErrCorrupt, key, err)
+	}
+	return v, nil
+}
+
 func putMeta(b *bolt.Bucket, u Update) error {
 	bound := u.LeaseBound
 	if u.NoLeases {
 		bound = 0
 	}
 	if bound > 0 || u.NoLeases {
-		if err := b.Put(keyLeaseBound, encodeNumber(keyLeaseBound, uint64(bound))); err != nil {
+		if err := putBound(b, bound); err != nil {
 			return err
 		}
 	}

@@ -109,6 +109,43 @@ func TestTheLaterOfTwoThatPublishLoses(t *testing.T) {
 	opened(t, dir)
 }
 
+func TestTheLongestLeaseIsKeptWhenNothingIsLeased(t *testing.T) {
+	dir := created(t)
+	db, _, _ := opened(t, dir)
+	for _, u := range []Update{{LeaseBound: 5 * time.Second}, {NoLeases: true}, {LeaseBound: 3 * time.Second}, {NoLeases: true}} {
+		if _, err := db.Commit(u); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, meta, _ := opened(t, dir); meta.LeaseBound != 0 || meta.Longest != 5*time.Second {
+		t.Errorf("got a bound of %v, the longest %v; want 0 and 5s", meta.LeaseBound, meta.Longest)
+	}
+}
+
+func TestADatabaseOfBeforeHasTheLongestLeaseInItsBound(t *testing.T) {
+	dir := created(t)
+	db, _, _ := opened(t, dir)
+	if _, err := db.Commit(Update{LeaseBound: 5 * time.Second}); err != nil {
+		t.Fatal(err)
+	}
+	err := db.bolt.Update(func(tx *bolt.Tx) error { return tx.Bucket(metaBucket).Delete(keyLongest) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := db.Commit(Update{NoLeases: true}); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, meta, _ := opened(t, dir); meta.LeaseBound != 0 || meta.Longest != 5*time.Second {
+		t.Errorf("got a bound of %v, the longest %v; want 0 and 5s", meta.LeaseBound, meta.Longest)
+	}
+}
+
 func TestWhatWasCommittedIsThereAfterAReopen(t *testing.T) {
 	dir := created(t)
 	db, made, _ := opened(t, dir)
@@ -137,7 +174,7 @@ func TestWhatWasCommittedIsThereAfterAReopen(t *testing.T) {
 			t.Errorf("%s: %s", r, diff)
 		}
 	}
-	want := Meta{Identity: testIdentity(t), Members: *update.Members, BootCount: 2, Commits: 3, LeaseBound: 3 * time.Second, Distrusted: "because",
+	want := Meta{Identity: testIdentity(t), Members: *update.Members, BootCount: 2, Commits: 3, LeaseBound: 3 * time.Second, Longest: 3 * time.Second, Distrusted: "because",
 		Key: made.Key, Remembered: update.Remembered}
 	want.Format = Format
 	if diff := cmp.Diff(want, meta); diff != "" {
@@ -198,6 +235,7 @@ func TestZeroFieldsOfAnUpdateChangeNothing(t *testing.T) {
 	}
 	db.Close()
 	_, after, _ := opened(t, dir)
+	before.Longest = time.Second
 	before.LeaseBound, before.Distrusted, before.BootCount, before.Commits = time.Second, "x", 2, 6
 	if diff := cmp.Diff(before, after); diff != "" {
 		t.Error(diff)
@@ -276,6 +314,7 @@ func TestOpenRefusesByName(t *testing.T) {
 		{"no sections", func(t *testing.T, dir string) {
 			edit(t, dir, func(tx *bolt.Tx) error { return tx.DeleteBucket(sectionBucket) })
 		}, "", ErrCorrupt, "bucket"},
+		{"longest lease", in(metaBucket, put(keyLongest, []byte("?"))), "", ErrCorrupt, "longest_lease"},
 		{"no lease bound", in(metaBucket, remove(keyLeaseBound)), "", ErrCorrupt, "lease_bound"},
 		{"a damaged identity", in(metaBucket, put(keyIdentity, []byte("{}"))), "", ErrCorrupt, "identity"},
 		{"an earlier format", in(metaBucket, func(b *bolt.Bucket) error { return putFormat(t, b, Format-1) }), "", ErrFormat, "1, expected 2"},

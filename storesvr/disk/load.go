@@ -108,6 +108,11 @@ func loadMeta(b *bolt.Bucket, meta *Meta) error {
 		*n.to = v
 	}
 	meta.LeaseBound = time.Duration(bound)
+	ever, err := longest(b)
+	if err != nil {
+		return err
+	}
+	meta.Longest = time.Duration(ever)
 	return nil
 }
 

@@ -79,7 +79,8 @@ type Meta struct {
 	Floors     Floors
 	BootCount  uint64         // times opened
 	Commits    uint64         // transactions over the life of the disk
-	LeaseBound time.Duration  // longest lease ever granted
+	LeaseBound time.Duration  // longest lease granted since nothing was leased
+	Longest    time.Duration  // longest lease ever granted; at least LeaseBound
 	Distrusted string         // why the store must never vote again, "" if it may
 	Key        []byte         // of the store's seals: random, made with the database
 	Remembered []quorum.Claim // of fellow stores

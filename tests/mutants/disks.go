@@ -17,8 +17,26 @@ var diskMutants = []mutant{
 	{
 		rule: "old-disk-waits", name: "a store that has granted no lease waits for nothing",
 		file:  "storesvr/witness.go",
-		edits: []edit{{old: "acceptor.GraceOf(max(meta.LeaseBound, leastWait))", new: "acceptor.GraceOf(meta.LeaseBound)"}},
+		edits: []edit{{old: "acceptor.GraceOf(max(meta.Longest, leastWait))", new: "acceptor.GraceOf(meta.Longest)"}},
 		in:    []string{"storesvr"},
+	},
+	{
+		rule: "old-disk-waits", name: "an orderly stop forgets the longest lease",
+		file:  "storesvr/witness.go",
+		edits: []edit{{old: "acceptor.GraceOf(max(meta.Longest, leastWait))", new: "acceptor.GraceOf(max(meta.LeaseBound, leastWait))"}},
+		in:    []string{"storesvr"},
+	},
+	{
+		rule: "claims-only-when-compared", name: "a store makes claims before it was compared",
+		file:  "storesvr/witness.go",
+		edits: []edit{{old: "	if r.comparing() {\n		return quorum.Claim{Store", new: "	if false {\n		return quorum.Claim{Store"}},
+		in:    []string{"storesvr"},
+	},
+	{
+		rule: "claims-only-when-compared", name: "a claim of nothing takes the place of another",
+		file:  "quorum/api.go",
+		edits: []edit{{old: "return o.Commits > 0 && (", new: "return ("}},
+		in:    []string{"quorum"},
 	},
 	{
 		rule: "claims-are-sealed", name: "a claim without the seal makes a disk old",

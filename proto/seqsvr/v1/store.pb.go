@@ -1019,7 +1019,6 @@ type DescribeReply struct {
 	ListAgeUs        uint64                 `protobuf:"varint,21,opt,name=list_age_us,json=listAgeUs,proto3" json:"list_age_us,omitempty"`              // since the store took its member list over, or since its start
 	FilledVersion    uint64                 `protobuf:"varint,22,opt,name=filled_version,json=filledVersion,proto3" json:"filled_version,omitempty"`    // of the list under which it was filled as a learner; 0: never
 	Nonce            uint64                 `protobuf:"fixed64,24,opt,name=nonce,proto3" json:"nonce,omitempty"`                                        // not 0: the store does not vote yet, see Vouch
-	Seal             []byte                 `protobuf:"bytes,25,opt,name=seal,proto3" json:"seal,omitempty"`                                            // of boot_count and commits
 	Remembered       []*StoreClaim          `protobuf:"bytes,26,rep,name=remembered,proto3" json:"remembered,omitempty"`                                // of its fellow stores
 	Addr             string                 `protobuf:"bytes,23,opt,name=addr,proto3" json:"addr,omitempty"`                                            // gRPC, host:port, that others are told; the host may be empty
 	TagFloor         uint64                 `protobuf:"fixed64,27,opt,name=tag_floor,json=tagFloor,proto3" json:"tag_floor,omitempty"`                  // of an era that was restored: no tag counts for less
@@ -1218,13 +1217,6 @@ func (x *DescribeReply) GetNonce() uint64 {
 		return x.Nonce
 	}
 	return 0
-}
-
-func (x *DescribeReply) GetSeal() []byte {
-	if x != nil {
-		return x.Seal
-	}
-	return nil
 }
 
 func (x *DescribeReply) GetRemembered() []*StoreClaim {
@@ -2668,7 +2660,7 @@ const file_seqsvr_v1_store_proto_rawDesc = "" +
 	"\n" +
 	"cluster_id\x18\x01 \x01(\tR\tclusterId\x12\x10\n" +
 	"\x03era\x18\x02 \x01(\x04R\x03era\x12\x16\n" +
-	"\x06reason\x18\x03 \x01(\tR\x06reason\"\x92\a\n" +
+	"\x06reason\x18\x03 \x01(\tR\x06reason\"\x84\a\n" +
 	"\rDescribeReply\x12\x1d\n" +
 	"\n" +
 	"store_uuid\x18\x01 \x01(\tR\tstoreUuid\x12\x12\n" +
@@ -2697,15 +2689,14 @@ const file_seqsvr_v1_store_proto_rawDesc = "" +
 	"\aversion\x18\x14 \x01(\tR\aversion\x12\x1e\n" +
 	"\vlist_age_us\x18\x15 \x01(\x04R\tlistAgeUs\x12%\n" +
 	"\x0efilled_version\x18\x16 \x01(\x04R\rfilledVersion\x12\x14\n" +
-	"\x05nonce\x18\x18 \x01(\x06R\x05nonce\x12\x12\n" +
-	"\x04seal\x18\x19 \x01(\fR\x04seal\x125\n" +
+	"\x05nonce\x18\x18 \x01(\x06R\x05nonce\x125\n" +
 	"\n" +
 	"remembered\x18\x1a \x03(\v2\x15.seqsvr.v1.StoreClaimR\n" +
 	"remembered\x12\x12\n" +
 	"\x04addr\x18\x17 \x01(\tR\x04addr\x12\x1b\n" +
 	"\ttag_floor\x18\x1b \x01(\x06R\btagFloor\x12&\n" +
 	"\x0fworker_floor_ms\x18\x1c \x01(\x06R\rworkerFloorMs\x12&\n" +
-	"\x0fworkers_kept_us\x18\x1d \x01(\x04R\rworkersKeptUs\"\xa1\x03\n" +
+	"\x0fworkers_kept_us\x18\x1d \x01(\x04R\rworkersKeptUsJ\x04\b\x19\x10\x1a\"\xa1\x03\n" +
 	"\x06Result\x12,\n" +
 	"\averdict\x18\x01 \x01(\x0e2\x12.seqsvr.v1.VerdictR\averdict\x12%\n" +
 	"\x0epromised_round\x18\x02 \x01(\x04R\rpromisedRound\x12)\n" +
