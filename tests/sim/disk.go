@@ -29,7 +29,7 @@ var (
 type content struct {
 	meta      disk.Meta
 	registers map[seq.Register]acceptor.State
-	at        time.Duration // when it was kept for later
+	lacks     time.Duration // when the first commit was made that a kept copy has not; 0: none was
 }
 
 func (c content) clone() content {
@@ -130,21 +130,20 @@ func (d *simDisk) remember() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	kept := d.now.clone()
-	kept.at = d.w.now()
 	if d.old = append(d.old, kept); len(d.old) > 8 {
 		d.old = d.old[1:]
 	}
 }
 
-// putBack restores an earlier content; false if there is none that is older. It is older
-// by a lease at least: of what a younger copy lacks, sessions that live may not have told
-// any other store yet, and decision 008 does not promise that it is found out then.
+// putBack restores an earlier content; false if there is none that is older. What it lacks
+// has begun a lease ago at least: of what is younger, sessions may not have told any other
+// store yet, and decision 008 does not promise that it is found out then.
 func (d *simDisk) putBack(which int) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	var aged []content
 	for _, c := range d.old {
-		if d.w.now()-c.at >= d.w.opts.Lease {
+		if c.lacks > 0 && d.w.now()-c.lacks >= d.w.opts.Lease {
 			aged = append(aged, c)
 		}
 	}
@@ -285,7 +284,7 @@ func (d *simDisk) apply(u disk.Update) uint64 {
 	case u.NoLeases:
 		m.LeaseBound = 0
 	case u.LeaseBound > 0:
-		m.LeaseBound = u.LeaseBound
+		m.LeaseBound, m.Longest = u.LeaseBound, max(m.Longest, u.LeaseBound)
 	}
 	if u.Members != nil {
 		m.Members = *u.Members
@@ -301,6 +300,11 @@ func (d *simDisk) apply(u disk.Update) uint64 {
 		m.Distrusted = u.Distrusted
 	}
 	m.Commits++
+	for i := range d.old {
+		if d.old[i].lacks == 0 {
+			d.old[i].lacks = d.w.now()
+		}
+	}
 	return m.Commits
 }
 

@@ -112,7 +112,7 @@ func (w *world) restore(ctx context.Context, h *host, o *order, say func(string)
 		made.Identity.UUID = "uuid-" + s.name
 		w.check.raised(made, from.era)
 		w.mu.Lock()
-		s.disk.install(content{meta: disk.Meta{Identity: made.Identity, LeaseBound: made.LeaseBound, Floors: made.Floors}, registers: made.Registers})
+		s.disk.install(content{meta: disk.Meta{Identity: made.Identity, LeaseBound: made.LeaseBound, Longest: made.LeaseBound, Floors: made.Floors}, registers: made.Registers})
 		s.lost = false
 		w.mu.Unlock()
 	}

@@ -63,8 +63,7 @@ func (c *campaign) work(ctx context.Context) error {
 				if !ok {
 					return
 				}
-				r, err := c.run.run(ctx, sim.Job{Seed: seed, Length: c.length}, false)
-				c.take(r, err)
+				c.take(c.once(ctx, seed))
 			}
 		})
 	}
@@ -78,6 +77,19 @@ func (c *campaign) work(ctx context.Context) error {
 		return c.explain(ctx, c.broken[0])
 	}
 	return ctx.Err()
+}
+
+// runLimit is the time that a run may take, many times what any needs: one that takes
+// longer hangs, as with a goroutine that virtual time does not wait for.
+const runLimit = 3 * time.Minute
+
+var errHangs = fmt.Errorf("the run has not ended in %v", runLimit)
+
+// once runs a seed.
+func (c *campaign) once(ctx context.Context, seed uint64) (sim.Result, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, runLimit, errHangs)
+	defer cancel()
+	return c.run.run(ctx, sim.Job{Seed: seed, Length: c.length}, false)
 }
 
 func (c *campaign) take(r sim.Result, err error) {

@@ -3,8 +3,10 @@ package main
 import (
 	"context"
 	"errors"
+	"os/exec"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/seqsvr/seqsvr/tests/sim"
 )
@@ -69,5 +71,17 @@ func TestACampaignEndsWhenEnoughIsSimulated(t *testing.T) {
 	}
 	if c.total.Runs != 10 || !strings.Contains(out.String(), "0 violations") {
 		t.Errorf("%d runs, want 10:\n%s", c.total.Runs, &out)
+	}
+}
+
+func TestARunThatHangsIsEndedAndSaysSo(t *testing.T) {
+	p, err := begin(exec.Command("sleep", "60"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeoutCause(t.Context(), 50*time.Millisecond, errHangs)
+	defer cancel()
+	if _, err := p.do(ctx, sim.Job{Seed: 7}, []byte("{}")); !errors.Is(err, errHangs) || !strings.Contains(err.Error(), "seed 7") {
+		t.Errorf("got %v, want %v of seed 7", err, errHangs)
 	}
 }

@@ -118,6 +118,9 @@ func (m *machine) run(ctx context.Context, job sim.Job, traced bool) (sim.Result
 		defer instance.Close(ctx)
 	}
 	var exit *sys.ExitError
+	if ctx.Err() != nil {
+		return none, fmt.Errorf("seed %d: %w\n%s", job.Seed, context.Cause(ctx), tail(out.Bytes()))
+	}
 	if err != nil && !(errors.As(err, &exit) && exit.ExitCode() == 0) {
 		return none, fmt.Errorf("seed %d: %w\n%s", job.Seed, err, tail(out.Bytes()))
 	}

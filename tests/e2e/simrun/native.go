@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"syscall"
 
 	"github.com/seqsvr/seqsvr/tests/sim"
 )
@@ -42,11 +43,17 @@ type worker struct {
 	said    bytes.Buffer // on standard error; read only when the process has ended
 }
 
-// start runs a process until ctx ends or its jobs are closed.
-func (n native) start(ctx context.Context) (*worker, error) {
-	p := &worker{cmd: exec.CommandContext(ctx, n.file, "-test.run=^TestGuest$", "-test.timeout=0")}
+// start runs a process until its jobs are closed.
+func (n native) start() (*worker, error) {
+	cmd := exec.Command(n.file, "-test.run=^TestGuest$", "-test.timeout=0")
 	// One thread is as many as a bubble can use.
-	p.cmd.Env = append(os.Environ(), "SIM_JOB=-", "GOMAXPROCS=1", "GOGC=3000", "GOMEMLIMIT=400MiB", "GODEBUG=adaptivestackstart=1")
+	cmd.Env = append(os.Environ(), "SIM_JOB=-", "GOMAXPROCS=1", "GOGC=3000", "GOMEMLIMIT=400MiB", "GODEBUG=adaptivestackstart=1")
+	return begin(cmd)
+}
+
+// begin starts the process of a command, which takes jobs and gives results.
+func begin(cmd *exec.Cmd) (*worker, error) {
+	p := &worker{cmd: cmd}
 	p.cmd.Stderr = &p.said
 	var err error
 	if p.jobs, err = p.cmd.StdinPipe(); err != nil {
@@ -70,11 +77,11 @@ func (n native) run(ctx context.Context, job sim.Job, _ bool) (sim.Result, error
 	select {
 	case p = <-n.idle:
 	default:
-		if p, err = n.start(ctx); err != nil {
+		if p, err = n.start(); err != nil {
 			return sim.Result{}, err
 		}
 	}
-	r, err := p.do(job, text)
+	r, err := p.do(ctx, job, text)
 	if err != nil {
 		return r, err
 	}
@@ -105,8 +112,10 @@ func (p *worker) end() {
 	_ = p.cmd.Wait()
 }
 
-// do has the process do one job. After an error it has ended.
-func (p *worker) do(job sim.Job, text []byte) (sim.Result, error) {
+// do has the process do one job. After an error it has ended; if ctx ended it, the error
+// has the stacks of what it was at.
+func (p *worker) do(ctx context.Context, job sim.Job, text []byte) (sim.Result, error) {
+	defer context.AfterFunc(ctx, func() { _ = p.cmd.Process.Signal(syscall.SIGQUIT) })()
 	_, _ = p.jobs.Write(append(text, '\n')) // a process that is gone says so below
 	var out []byte
 	for {
@@ -118,6 +127,9 @@ func (p *worker) do(job sim.Job, text []byte) (sim.Result, error) {
 		if err != nil {
 			_ = p.jobs.Close()
 			err = p.cmd.Wait()
+			if ctx.Err() != nil {
+				return sim.Result{}, fmt.Errorf("seed %d: %w\n%s%s", job.Seed, context.Cause(ctx), tail(out), p.said.Bytes())
+			}
 			return sim.Result{}, fmt.Errorf("seed %d: the process ended: %v\n%s", job.Seed, err, tail(append(out, p.said.Bytes()...)))
 		}
 	}
