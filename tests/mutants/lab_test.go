@@ -135,6 +135,7 @@ func TestASimulationTellsItsFirstViolation(t *testing.T) {
 	for output, want := range map[string]string{
 		"RESULT {\"Seed\":1}\nRESULT {\"Seed\":2}\n":                                                               "",
 		"RESULT {\"Seed\":1}\nRESULT {\"Seed\":2,\"Violations\":[{\"Kind\":\"U\",\"At\":1,\"Text\":\"twice\"}]}\n": "seed 2: U at 1.000000 s: twice",
+		"RESULT {\"Seed\":1}\npanic: test timed out after 30m0s\n":                                                 "",
 		"RESULT {\"Seed\":1}\npanic: I1\n":                                                                         "seed 5001: panic: I1",
 	} {
 		if got, err := violation([]byte(output), 2, nil); got != want || err != nil {

@@ -185,4 +185,22 @@ var ownerMutants = []mutant{
 		edits: []edit{{old: "	if gone.Load() {\n		c.clear(\"\")\n		return false, nil\n", new: "	if gone.Load() && false {\n		c.clear(\"\")\n		return false, nil\n"}},
 		in:    []string{"allocsvr"},
 	},
+	{
+		rule: "leave-gives-all", name: "a node that leaves keeps the arbiter's register",
+		file:  "allocsvr/leave.go",
+		edits: []edit{{old: "	a.seat.release(ctx, a)\n", new: ""}},
+		in:    []string{"allocsvr"},
+	},
+	{
+		rule: "leave-gives-all", name: "a node that leaves does not wait for what it is acquiring",
+		file:  "allocsvr/leave.go",
+		edits: []edit{{old: "	if err := a.gaining.Acquire(ctx, gainers); err == nil {\n		a.gaining.Release(gainers)", new: "	if false {\n		a.gaining.Release(gainers)"}},
+		in:    []string{"allocsvr"},
+	},
+	{
+		rule: "refused-offer-is-taken-back", name: "sections whose offer was refused stay sealed",
+		file:  "allocsvr/handoff.go",
+		edits: []edit{{old: "to.Session, sealed); err != nil {\n		a.reclaim(sealed)\n", new: "to.Session, sealed); err != nil {\n"}},
+		in:    []string{"allocsvr"},
+	},
 }

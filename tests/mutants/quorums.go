@@ -154,4 +154,16 @@ var quorumMutants = []mutant{
 		edits: []edit{{old: "	for _, s := range fresh {\n		l.startLoop(s)\n	}\n", new: "	_ = fresh\n"}},
 		in:    []string{"quorum"},
 	},
+	{
+		rule: "vanished-sessions-are-told", name: "a session that no store has ever had is not ended",
+		file:  "quorum/sessions.go",
+		edits: []edit{{old: "n[vanished] >= w || n[present] == 0", new: "n[vanished] >= w || n[vanished] > 0 && n[present] == 0"}},
+		in:    []string{"quorum"},
+	},
+	{
+		rule: "retired-stores-do-not-count", name: "a store that has left the list still holds leases",
+		file:  "quorum/council.go",
+		edits: []edit{{old: "	for _, h := range l.holds {\n		l.detach(h, s)\n		h.told", new: "	for _, h := range l.holds {\n		h.told"}},
+		in:    []string{"quorum"},
+	},
 }
