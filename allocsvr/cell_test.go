@@ -252,17 +252,24 @@ func TestOfferedCountersAreUsedOnlyIfTheReleaseLeftTheirDigestAtTheStores(t *tes
 			t.Errorf("%s: used %v from base %d, want %v or 100", row.name, kept, try.table.Base(), row.kept)
 		}
 	}
-	o := newOwner(t)
-	if err := o.acceptOffer([]sealedSection{forged}); err != nil {
-		t.Fatal(err)
-	}
-	o.heirs.keep(genuine) // its own, of a hand-over that failed
-	if got := o.heirs.all(); len(got) != 1 || got[0].digest() != genuine.digest() {
-		t.Errorf("to be parked: %+v, want what this node sealed alone", got)
-	}
-	try := &attempt{c: o.c}
-	if !o.start(try, quorum.Outcome{State: quorum.Won, Accepted: epoch, Max: 100}) || try.table != genuine.table {
-		t.Error("a forged offer hides what the node sealed itself")
+	for _, first := range []bool{true, false} {
+		o := newOwner(t)
+		if first {
+			o.heirs.keep(genuine) // its own, of a hand-over that failed
+		}
+		if err := o.acceptOffer([]sealedSection{forged}); err != nil {
+			t.Fatal(err)
+		}
+		if !first {
+			o.heirs.keep(genuine)
+		}
+		if got := o.heirs.all(); len(got) != 1 || got[0].digest() != genuine.digest() {
+			t.Errorf("kept before the offer %v: to be parked: %+v, want what this node sealed alone", first, got)
+		}
+		try := &attempt{c: o.c}
+		if !o.start(try, quorum.Outcome{State: quorum.Won, Accepted: epoch, Max: 100}) || try.table != genuine.table {
+			t.Errorf("kept before the offer %v: a forged offer hides what the node sealed itself", first)
+		}
 	}
 }
 

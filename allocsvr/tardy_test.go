@@ -3,6 +3,7 @@ package allocsvr
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -65,6 +66,49 @@ func TestASuccessorThatIsLateWithItsFirstStepLeavesNoGap(t *testing.T) {
 			})
 		})
 	}
+}
+
+// slow are registers of which the next steps are answered late.
+type slow struct {
+	Registers
+	steps *atomic.Int64
+	late  time.Duration
+}
+
+func (s slow) Step(ctx context.Context, id seq.Session, items []quorum.StepItem) []quorum.Outcome {
+	out := s.Registers.Step(ctx, id, items)
+	if s.steps.Add(-1) >= 0 {
+		time.Sleep(s.late)
+	}
+	return out
+}
+
+func TestANodeThatLeavesWhileItAcquiresParksWhatItAcquired(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		f := newFleetOn(t, bubble.NewClock(), seq.Space{Name: "user", Sections: 8, Step: 50})
+		file := filepath.Join(t.TempDir(), "parked")
+		a := f.start("a", 1, file)
+		f.serving(a)
+		want := map[seq.UID]seq.Seq{}
+		for uid := seq.UID(0); uid < 2000; uid += 64 {
+			want[uid] = f.next(uid) + 1
+		}
+		f.leave(a)
+
+		a = f.start("a", 1, file)
+		steps := new(atomic.Int64)
+		steps.Store(1)
+		a.through(slow{a.group, steps, 300 * time.Millisecond})
+		f.until("a step is at the stores", func() bool { return steps.Load() < 1 })
+		f.leave(a)
+
+		f.serving(f.start("a", 1, file))
+		for uid, w := range want {
+			if got := f.next(uid); got != w {
+				t.Errorf("uid %d: got %d, want %d", uid, got, w)
+			}
+		}
+	})
 }
 
 // slowPeers take what they are asked for at the n-th time only.
