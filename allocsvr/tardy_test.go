@@ -68,7 +68,7 @@ func TestASuccessorThatIsLateWithItsFirstStepLeavesNoGap(t *testing.T) {
 	}
 }
 
-// slow are registers of which the next steps are answered late.
+// slow are registers of which the next steps of sections are answered late.
 type slow struct {
 	Registers
 	steps *atomic.Int64
@@ -77,7 +77,7 @@ type slow struct {
 
 func (s slow) Step(ctx context.Context, id seq.Session, items []quorum.StepItem) []quorum.Outcome {
 	out := s.Registers.Step(ctx, id, items)
-	if s.steps.Add(-1) >= 0 {
+	if _, section := items[0].Register.Section(); section && s.steps.Add(-1) >= 0 {
 		time.Sleep(s.late)
 	}
 	return out
