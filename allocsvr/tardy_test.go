@@ -95,10 +95,10 @@ func TestANodeThatLeavesWhileItAcquiresParksWhatItAcquired(t *testing.T) {
 		}
 		f.leave(a)
 
-		a = f.start("a", 1, file)
 		steps := new(atomic.Int64)
 		steps.Store(1)
-		a.through(slow{a.group, steps, 300 * time.Millisecond})
+		f.before = func(n *node) { n.through(slow{n.group, steps, 300 * time.Millisecond}) }
+		a = f.start("a", 1, file)
 		f.until("a step is at the stores", func() bool { return steps.Load() < 1 })
 		f.leave(a)
 
