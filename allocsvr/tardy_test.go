@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/seqsvr/seqsvr/allocsvr/tenure"
 	"github.com/seqsvr/seqsvr/internal/bubble"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
@@ -14,7 +15,7 @@ import (
 
 // tardy are registers of which the next steps take effect and are answered too late.
 type tardy struct {
-	Registers
+	tenure.Registers
 	steps *atomic.Int64
 	late  time.Duration
 }
