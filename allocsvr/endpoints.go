@@ -9,6 +9,7 @@ import (
 
 	"github.com/seqsvr/seqsvr/allocsvr/globalid"
 	"github.com/seqsvr/seqsvr/allocsvr/segment"
+	"github.com/seqsvr/seqsvr/allocsvr/tenure"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/snowflake"
@@ -32,9 +33,7 @@ type endpoint interface {
 func (n *Node) endpointsOf(cfg Config, w Wiring) error {
 	a := n.alloc
 	segments, err := segment.New(segment.Config{
-		Session: w.Secret.Session(), Mapping: w.Identity.Mapping, Registers: n.measure("tag"), Documents: n.group,
-		Attach: func(reg seq.Register, round uint64) segment.Hold { return n.leases.Attach(reg, round) },
-		Owner:  a.mine, Quorum: a.waitless, Clock: w.Clock, RouteVersion: func() uint64 { return a.routes.table().version() }, Logger: cfg.Logger,
+		Holder: n.holder("tag", w.Secret), Mapping: w.Identity.Mapping, Documents: n.group, Owner: a.mine, Quorum: a.waitless, Clock: w.Clock, RouteVersion: func() uint64 { return a.routes.table().version() }, Logger: cfg.Logger,
 	})
 	if err != nil {
 		return err
@@ -54,6 +53,11 @@ func (n *Node) endpointsOf(cfg Config, w Wiring) error {
 	a.routes.changed = segments.Recheck
 	n.endpoints, n.ids = []endpoint{segments, ids}, ids
 	return nil
+}
+
+// holder is the node's session as one that holds registers of a kind.
+func (n *Node) holder(kind string, secret seq.Secret) *tenure.Holder {
+	return &tenure.Holder{Session: secret.Session(), Registers: n.measure(kind), Leases: keeper{n.leases}}
 }
 
 // measure is the group with its writes counted under a kind of register.

@@ -260,3 +260,6 @@ func TestStandingMeansThatThePromisedEpochIsStillTheOwners(t *testing.T) {
 		}
 	}
 }
+
+var _ Registers = (*quorum.Group)(nil)
+var _ Hold = (*quorum.Hold)(nil)
