@@ -43,7 +43,7 @@ func (n *Node) endpointsOf(cfg Config, w Wiring) error {
 		return err
 	}
 	ids, err := globalid.New(globalid.Config{
-		Name: cfg.Name, Session: w.Secret.Session(), Registers: n.measure("worker"), Documents: n.group, Leases: workerLeases{n.leases}, Quorum: a.waitless,
+		Name: cfg.Name, Holder: n.holder("worker", w.Secret), Documents: n.group, ReadPrefix: n.group.ReadPrefix, Sessions: n.leases.Sessions, Quorum: a.waitless,
 		DatacenterID: snowflake.Datacenter(cfg.DatacenterID), Datacenter: cfg.Datacenter, Worker: cfg.worker(),
 		Namespaces: namespaces, Window: cfg.WorkerWindow, Wall: w.Wall, Clock: w.Clock, Logger: cfg.Logger,
 	})
@@ -74,14 +74,6 @@ func (c Config) worker() *snowflake.Worker {
 	}
 	w := snowflake.Worker(c.WorkerID)
 	return &w
-}
-
-// workerLeases makes quorum.Leases a globalid.Leases.
-type workerLeases struct{ *quorum.Leases }
-
-// Attach implements globalid.Leases.
-func (l workerLeases) Attach(reg seq.Register, round uint64) globalid.Hold {
-	return l.Leases.Attach(reg, round)
 }
 
 // lost tells whoever holds the register.

@@ -143,7 +143,7 @@ var ownerMutants = []mutant{
 		line: 31, rule: "mark-before-id",
 		name:  "snowflake high-water mark saved after issuing",
 		file:  "allocsvr/globalid/keep.go",
-		edits: []edit{{old: "		leases = append(leases, l)\n", new: "		l.confirm(to)\n		leases = append(leases, l)\n"}},
+		edits: []edit{{old: "		open = append(open, extension{s, l, to})\n", new: "		l.confirm(to)\n		open = append(open, extension{s, l, to})\n"}},
 		in:    []string{"allocsvr/globalid"},
 	},
 	{
