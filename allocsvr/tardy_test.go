@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/seqsvr/seqsvr/allocsvr/tenure"
 	"github.com/seqsvr/seqsvr/internal/bubble"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
@@ -15,7 +16,7 @@ import (
 
 // tardy are registers of which the next steps take effect and are answered too late.
 type tardy struct {
-	Registers
+	tenure.Registers
 	steps *atomic.Int64
 	late  time.Duration
 }
@@ -70,7 +71,7 @@ func TestASuccessorThatIsLateWithItsFirstStepLeavesNoGap(t *testing.T) {
 
 // slow are registers of which the next steps of sections are answered late.
 type slow struct {
-	Registers
+	tenure.Registers
 	steps *atomic.Int64
 	late  time.Duration
 }
