@@ -87,8 +87,12 @@ func TestACollectorThatHangsCostsSpansAndNobodysTime(t *testing.T) {
 	}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
+	began := time.Now()
 	if err := q.Shutdown(ended); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v, want what ended the wait", err)
+	}
+	if took := time.Since(began); took >= sendTime {
+		t.Errorf("the end took %v, as long as a batch may", took)
 	}
 	if n := tracer.Counts(); n.Sent != 0 || n.Dropped+n.Failed != batchSize+100 {
 		t.Errorf("counted %+v of %d spans", n, batchSize+100)
