@@ -319,7 +319,7 @@ func (s adminServer) Drain(ctx context.Context, req *pb.DrainRequest) (*pb.Chang
 	if err != nil {
 		return nil, err
 	}
-	s.a.arbiter.loop.kick()
+	s.a.arbiter.loop.Kick()
 	return &pb.ChangeReply{RouteVersion: next.Version, Moved: toMove}, nil
 }
 

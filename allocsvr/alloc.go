@@ -14,6 +14,7 @@ import (
 	"github.com/seqsvr/seqsvr/internal/clock"
 	"github.com/seqsvr/seqsvr/internal/rpc"
 	"github.com/seqsvr/seqsvr/internal/tracing"
+	"github.com/seqsvr/seqsvr/internal/wake"
 	"github.com/seqsvr/seqsvr/seq"
 )
 
@@ -47,8 +48,8 @@ type Alloc struct {
 	stepper *tenure.Stepper[rising]
 	heirs   heirlooms
 	routes  routes
-	seeker  *loop
-	giver   *loop
+	seeker  *wake.Signal
+	giver   *wake.Signal
 	arbiter *arbiter
 
 	leaving atomic.Bool // no section is sought or taken from peers any more
@@ -124,9 +125,9 @@ func NewAlloc(p Parts) (*Alloc, error) {
 		}
 	}
 	a.stepper = tenure.NewStepper[rising](a.holder, a.clock, a.traces)
-	a.seeker, a.giver = newLoop(), newLoop()
+	a.seeker, a.giver = wake.New(), wake.New()
 	a.seen.names, a.seen.flapping = make(map[string]bool), newFlapping(p.Lease)
-	a.routes.loop = newLoop()
+	a.routes.loop = wake.New()
 	a.arbiter = newArbiter(a, p.ExpectAllocs, p.Weight)
 	return a, nil
 }
@@ -162,8 +163,8 @@ func (a *Alloc) fail(err error) {
 
 // Sessions has changed: those that wait for another's lease look again.
 func (a *Alloc) sessionsChanged() {
-	a.seeker.kick()
-	a.arbiter.loop.kick()
+	a.seeker.Kick()
+	a.arbiter.loop.Kick()
 }
 
 // lost is called for a register that a store says is another session's.
@@ -183,7 +184,7 @@ func (a *Alloc) lose(c *cell, epoch, by seq.Epoch) {
 	}
 	a.stats.nacks.Add(1)
 	a.log.Debug("section lost", "section", c.id, "epoch", epoch.String(), "to", by.String())
-	a.seeker.kick()
+	a.seeker.Kick()
 }
 
 // leaseLoss is why a lease is not valid.
@@ -225,29 +226,4 @@ func (a *Alloc) owned() []seq.SectionID {
 		c.mu.Unlock()
 	}
 	return ids
-}
-
-// loop is a goroutine's wake-up: kicks coalesce.
-type loop struct{ c chan struct{} }
-
-func newLoop() *loop { return &loop{c: make(chan struct{}, 1)} }
-
-func (l *loop) kick() {
-	select {
-	case l.c <- struct{}{}:
-	default:
-	}
-}
-
-// wait ends with a kick or after d; false when ctx has ended.
-func (l *loop) wait(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-l.c:
-	case <-timer.C:
-	}
-	return ctx.Err() == nil
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/seqsvr/seqsvr/allocsvr/placement"
+	"github.com/seqsvr/seqsvr/internal/wake"
 	"github.com/seqsvr/seqsvr/seq"
 )
 
@@ -14,7 +15,7 @@ import (
 type arbiter struct {
 	a      *Alloc
 	lease  arbiterLease
-	loop   *loop
+	loop   *wake.Signal
 	expect int
 	weight uint32
 
@@ -58,7 +59,7 @@ type spell struct {
 }
 
 func newArbiter(a *Alloc, expect int, weight uint32) *arbiter {
-	return &arbiter{a: a, lease: arbiterLease{holder: a.holder, log: a.log}, loop: newLoop(), expect: expect, weight: weight, alive: make(map[string]spell),
+	return &arbiter{a: a, lease: arbiterLease{holder: a.holder, log: a.log}, loop: wake.New(), expect: expect, weight: weight, alive: make(map[string]spell),
 		emptying: make(map[string]time.Duration)}
 }
 
@@ -75,7 +76,7 @@ const (
 
 func (r *arbiter) run(ctx context.Context) {
 	pause := time.Duration(0)
-	for r.loop.wait(ctx, pause) {
+	for r.loop.Wait(ctx, pause) {
 		pause = arbiterTick
 		if r.a.leaving.Load() {
 			continue

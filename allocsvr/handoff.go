@@ -29,7 +29,7 @@ type Peers interface {
 // give hands over what the table wants elsewhere, for as long as ctx lasts.
 func (a *Alloc) give(ctx context.Context) {
 	retry := make(map[seq.Session]refusal)
-	for a.giver.wait(ctx, a.lease/2) {
+	for a.giver.Wait(ctx, a.lease/2) {
 		if a.leaving.Load() {
 			continue
 		}
@@ -220,7 +220,7 @@ func (a *Alloc) reclaim(sealed []sealedSection) {
 	ctx, cancel := context.WithTimeout(context.Background(), giveUp)
 	defer cancel()
 	a.acquire(ctx, ids)
-	a.seeker.kick()
+	a.seeker.Kick()
 }
 
 // acceptOffer keeps counters that a peer hands to this session, or says that it does.

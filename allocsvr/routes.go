@@ -11,6 +11,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/seqsvr/seqsvr/internal/rpc"
+	"github.com/seqsvr/seqsvr/internal/wake"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
@@ -60,7 +61,7 @@ func (t *table) leaves(name string, s seq.Session) bool {
 type routes struct {
 	current atomic.Pointer[table]
 	hint    atomic.Uint64 // highest version heard of, by gossip or callers
-	loop    *loop
+	loop    *wake.Signal
 	changed func() // told after a newer table was adopted; nil: nobody
 }
 
@@ -91,7 +92,7 @@ func (a *Alloc) HintRoutes(version uint64) {
 			return
 		}
 		if a.routes.hint.CompareAndSwap(old, version) {
-			a.routes.loop.kick()
+			a.routes.loop.Kick()
 			return
 		}
 	}
@@ -102,7 +103,7 @@ func (a *Alloc) followRoutes(ctx context.Context) {
 	// News of a newer version kicks; this is for the first table, and after a failed read.
 	const every = 100 * time.Millisecond
 	last := time.Duration(-1)
-	for a.routes.loop.wait(ctx, every) {
+	for a.routes.loop.Wait(ctx, every) {
 		have := a.routes.table().version()
 		now := a.clock.Now()
 		stale := last < 0 || now-last > 5*time.Second
@@ -135,8 +136,8 @@ func (a *Alloc) loadRoutes(ctx context.Context) (*seq.RouteTable, error) {
 	t.Version = doc.Version
 	if a.routes.adopt(t) {
 		a.log.Debug("route table adopted", "version", t.Version)
-		a.seeker.kick()
-		a.giver.kick()
+		a.seeker.Kick()
+		a.giver.Kick()
 	}
 	return t, nil
 }
@@ -187,8 +188,8 @@ func (a *Alloc) changeRoutes(ctx context.Context, change func(t *seq.RouteTable)
 		}
 		next.Version = doc.Version
 		a.routes.adopt(next)
-		a.seeker.kick()
-		a.giver.kick()
+		a.seeker.Kick()
+		a.giver.Kick()
 		a.record(ctx, events)
 		return next, nil
 	}

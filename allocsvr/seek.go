@@ -143,7 +143,7 @@ func (a *Alloc) heir(t *table, id seq.SectionID, v view, now time.Duration) stri
 // Failover never waits for the arbiter, nor for the membership view.
 func (a *Alloc) seek(ctx context.Context) {
 	pause := time.Duration(0)
-	for a.seeker.wait(ctx, pause) {
+	for a.seeker.Wait(ctx, pause) {
 		pause = a.seekOnce(ctx)
 	}
 }
@@ -176,8 +176,8 @@ func (a *Alloc) seekOnce(ctx context.Context) time.Duration {
 		a.log.Info("sections acquired", "sections", len(done.owned), "with counters", done.kept,
 			"of", len(ids), "from the dead", len(dead), "took", (a.clock.Now() - now).Round(time.Microsecond))
 		a.inherit(done.owned, dead)
-		a.giver.kick()
-		a.arbiter.loop.kick()
+		a.giver.Kick()
+		a.arbiter.loop.Kick()
 	}
 	if done.after > 0 {
 		pause = min(pause, max(done.after, soonest))
