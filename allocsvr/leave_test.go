@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/seqsvr/seqsvr/allocsvr/arbiter"
-	"github.com/seqsvr/seqsvr/allocsvr/placement"
+	"github.com/seqsvr/seqsvr/allocsvr/arbiter/placement"
 	"github.com/seqsvr/seqsvr/allocsvr/tenure"
 	"github.com/seqsvr/seqsvr/internal/bubble"
 	"github.com/seqsvr/seqsvr/quorum"

@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/seqsvr/seqsvr/allocsvr/placement"
+	"github.com/seqsvr/seqsvr/allocsvr/arbiter/placement"
 	"github.com/seqsvr/seqsvr/internal/clock"
 	"github.com/seqsvr/seqsvr/internal/wake"
 	"github.com/seqsvr/seqsvr/quorum"

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/seqsvr/seqsvr/allocsvr/placement"
+	"github.com/seqsvr/seqsvr/allocsvr/arbiter/placement"
 	"github.com/seqsvr/seqsvr/seq"
 )
 

@@ -66,7 +66,7 @@ var frontMutants = []mutant{
 		rule: "leaving-is-given-nothing", name: "the mark of a node that leaves is not looked at",
 		file:  "seq/routes.go",
 		edits: []edit{{old: "{ return !n.Drained && n.Leaving != s }", new: "{ return !n.Drained }"}},
-		in:    []string{"allocsvr/placement", "allocsvr"},
+		in:    []string{"allocsvr/arbiter/placement", "allocsvr"},
 	},
 	{
 		rule: "spells-are-of-sessions", name: "a node that came back is as old as the session before",
