@@ -93,7 +93,7 @@ func (a *Alloc) absentOf(ids []seq.SectionID, done *acquisition) []*attempt {
 // while the one that has them hands over the many others before them. For all other
 // sections the table tells, and a holder that may be dead is no good address.
 func (a *Alloc) holders() func(seq.SectionID, seq.Session) string {
-	t := a.routes.table()
+	t := a.routes.Table()
 	addrs := make(map[seq.Session]string)
 	for _, s := range a.leases.Sessions() {
 		if s.Session != a.session && !s.Dead {

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/seqsvr/seqsvr/allocsvr/placement"
+	"github.com/seqsvr/seqsvr/allocsvr/arbiter"
 	"github.com/seqsvr/seqsvr/internal/version"
 	"github.com/seqsvr/seqsvr/membership"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
@@ -30,9 +30,9 @@ type adminServer struct {
 // Status implements pb.AdminServer.
 func (s adminServer) Status(ctx context.Context, _ *pb.StatusRequest) (*pb.StatusReply, error) {
 	a := s.a
-	t := a.routes.table()
+	t := a.routes.Table()
 	reply := &pb.StatusReply{
-		ClusterId: a.cluster, Era: uint64(s.era), Node: a.name, Session: uint64(a.session), RouteVersion: t.version(),
+		ClusterId: a.cluster, Era: uint64(s.era), Node: a.name, Session: uint64(a.session), RouteVersion: t.Version(),
 		Sections: uint32(len(a.cells)), LeaseUs: uint64(a.lease / time.Microsecond), Version: version.Get().Version,
 		Numbers: a.stats.total(), Steps: a.stats.steps.Load(), Takeovers: a.stats.takeovers.Load(),
 		Handoffs: a.stats.handoffs.Load(), Nacks: a.stats.nacks.Load(), Stores: s.stores(ctx), DevLog: s.devLog,
@@ -74,7 +74,7 @@ func (a *Alloc) census() (serving, uids int) {
 }
 
 // desired counts the sections that the table gives to this node.
-func (a *Alloc) desired(t *table) (n int) {
+func (a *Alloc) desired(t *arbiter.Table) (n int) {
 	if t == nil {
 		return 0
 	}
@@ -137,7 +137,7 @@ func (s adminServer) owners(ctx context.Context) (ownership, error) {
 }
 
 // members is the membership view beside the stores' sessions.
-func (s adminServer) members(t *table, o ownership) []*pb.MemberStatus {
+func (s adminServer) members(t *arbiter.Table, o ownership) []*pb.MemberStatus {
 	byName := map[string]*pb.MemberStatus{}
 	var out []*pb.MemberStatus
 	add := func(m *pb.MemberStatus) *pb.MemberStatus {
@@ -185,8 +185,8 @@ func (s adminServer) Leases(ctx context.Context, req *pb.LeasesRequest) (*pb.Lea
 	if err != nil {
 		return nil, err
 	}
-	t := s.a.routes.table()
-	reply := &pb.LeasesReply{RouteVersion: t.version()}
+	t := s.a.routes.Table()
+	reply := &pb.LeasesReply{RouteVersion: t.Version()}
 	want := req.Sections
 	if len(want) == 0 {
 		for _, c := range s.a.cells {
@@ -204,7 +204,7 @@ func (s adminServer) Leases(ctx context.Context, req *pb.LeasesRequest) (*pb.Lea
 	return reply, nil
 }
 
-func leaseInfo(t *table, o ownership, id seq.SectionID) *pb.LeaseInfo {
+func leaseInfo(t *arbiter.Table, o ownership, id seq.SectionID) *pb.LeaseInfo {
 	out := o.regs[seq.SectionRegister(id)]
 	info := &pb.LeaseInfo{Section: uint32(id), Max: out.Max, Round: out.Accepted.Round,
 		Session: uint64(out.Accepted.Session), Node: o.names[out.Accepted.Session], LeaseLeftMs: -1}
@@ -230,7 +230,7 @@ func leaseInfo(t *table, o ownership, id seq.SectionID) *pb.LeaseInfo {
 
 // Events implements pb.AdminServer.
 func (s adminServer) Events(ctx context.Context, req *pb.EventsRequest) (*pb.EventsReply, error) {
-	log, _, err := s.a.loadEvents(ctx)
+	log, err := s.a.routes.Events(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -245,93 +245,17 @@ func (s adminServer) Events(ctx context.Context, req *pb.EventsRequest) (*pb.Eve
 	return reply, nil
 }
 
-// change alters the table by an operator's wish and plans what follows from it, in
-// one write.
-func (s adminServer) change(ctx context.Context, force bool, what event, alter func(t *seq.RouteTable) (*seq.RouteTable, error)) (*pb.ChangeReply, error) {
-	var moved uint32
-	next, err := s.a.changeRoutes(ctx, func(t *seq.RouteTable) ([]event, error) {
-		before := slices.Clone(t.Sections)
-		names := nodeNames(t)
-		altered, err := alter(t)
-		if err != nil {
-			return nil, err
-		}
-		var events []event
-		if what.Kind != "" {
-			events = append(events, what)
-		}
-		if planned, changes := placement.Plan(s.a.arbiter.input(altered, force)); planned != nil {
-			altered = planned
-			events = append(events, toEvents(changes)...)
-		}
-		*t = *altered
-		moved = countMoved(before, names, t)
-		return events, nil
-	})
+// changed is the reply to a change of the table.
+func changed(c arbiter.Change, err error) (*pb.ChangeReply, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &pb.ChangeReply{RouteVersion: next.Version, Moved: moved}, nil
+	return &pb.ChangeReply{RouteVersion: c.Version, Moved: c.Moved}, nil
 }
 
-func nodeNames(t *seq.RouteTable) []string {
-	names := make([]string, len(t.Nodes))
-	for i, n := range t.Nodes {
-		names[i] = n.Name
-	}
-	return names
-}
-
-// countMoved counts the sections whose desired owner is another node than before.
-func countMoved(before []seq.Placement, names []string, t *seq.RouteTable) (moved uint32) {
-	for id, p := range before {
-		owner, _ := t.Owner(seq.SectionID(id))
-		old := ""
-		if p.Owner >= 0 {
-			old = names[p.Owner]
-		}
-		if owner.Name != old {
-			moved++
-		}
-	}
-	return moved
-}
-
-// Drain implements pb.AdminServer. The table only says that the node is to be empty:
-// the node hands its sections over itself and writes who has them.
+// Drain implements pb.AdminServer.
 func (s adminServer) Drain(ctx context.Context, req *pb.DrainRequest) (*pb.ChangeReply, error) {
-	kind := "drain"
-	if req.Undo {
-		kind = "undrain"
-	}
-	var toMove uint32
-	next, err := s.a.changeRoutes(ctx, func(t *seq.RouteTable) ([]event, error) {
-		drained, err := placement.Drain(t, req.Node, req.Undo)
-		if err != nil {
-			return nil, err
-		}
-		*t, toMove = *drained, 0
-		if !req.Undo {
-			toMove = uint32(countOwned(t, req.Node))
-		}
-		return []event{{Kind: kind, Subject: req.Node, Reason: "operator"}}, nil
-	})
-	if err != nil {
-		return nil, err
-	}
-	s.a.arbiter.loop.kick()
-	return &pb.ChangeReply{RouteVersion: next.Version, Moved: toMove}, nil
-}
-
-// countOwned counts the sections that the table gives to the node.
-func countOwned(t *seq.RouteTable, name string) (n int) {
-	me := t.Index(name)
-	for _, p := range t.Sections {
-		if me >= 0 && int(p.Owner) == me {
-			n++
-		}
-	}
-	return n
+	return changed(s.a.arbiter.Drain(ctx, req.Node, req.Undo))
 }
 
 // Move implements pb.AdminServer.
@@ -339,22 +263,14 @@ func (s adminServer) Move(ctx context.Context, req *pb.MoveRequest) (*pb.ChangeR
 	if int(req.Section) >= len(s.a.cells) {
 		return nil, fmt.Errorf("%w: %d, expected 0 to %d", seq.ErrUnknownSection, req.Section, len(s.a.cells)-1)
 	}
-	what := event{Kind: "move", Subject: fmt.Sprintf("section %d", req.Section), Reason: "operator: to " + req.Node}
-	if req.Node == "" {
-		what.Reason = "operator: unpinned"
-	}
 	live := s.a.view(s.a.clock.Now()).live
-	return s.change(ctx, false, what, func(t *seq.RouteTable) (*seq.RouteTable, error) {
-		return placement.Move(t, seq.SectionID(req.Section), req.Node, func(name string) bool {
-			s, ok := live[name]
-			return ok && t.Nodes[t.Index(name)].Takes(s.Session)
-		})
-	})
+	return changed(s.a.arbiter.Move(ctx, seq.SectionID(req.Section), req.Node, func(name string) (seq.Session, bool) {
+		v, ok := live[name]
+		return v.Session, ok
+	}))
 }
 
 // Rebalance implements pb.AdminServer.
 func (s adminServer) Rebalance(ctx context.Context, _ *pb.RebalanceRequest) (*pb.ChangeReply, error) {
-	return s.change(ctx, true, event{}, func(t *seq.RouteTable) (*seq.RouteTable, error) {
-		return t, nil
-	})
+	return changed(s.a.arbiter.Rebalance(ctx))
 }

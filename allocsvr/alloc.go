@@ -10,46 +10,48 @@ import (
 
 	"golang.org/x/sync/semaphore"
 
+	"github.com/seqsvr/seqsvr/allocsvr/arbiter"
 	"github.com/seqsvr/seqsvr/allocsvr/tenure"
 	"github.com/seqsvr/seqsvr/internal/clock"
 	"github.com/seqsvr/seqsvr/internal/rpc"
 	"github.com/seqsvr/seqsvr/internal/tracing"
+	"github.com/seqsvr/seqsvr/internal/wake"
 	"github.com/seqsvr/seqsvr/seq"
 )
 
 // Alloc is the allocator behind the gRPC handlers: the sections in memory and
 // everything that gains, keeps and gives them. Safe for concurrent use.
 type Alloc struct {
-	name      string
-	addr      string // of this node, as callers and peers reach it
-	cluster   string
-	secret    seq.Secret
-	session   seq.Session // of secret
-	lease     time.Duration
-	replicas  atomic.Int64 // N
-	needed    atomic.Int64 // W
-	mapping   seq.Mapping
-	holder    *tenure.Holder // of sections and of the arbiter's lease
-	documents Documents
-	leases    Leases
-	losses    func() uint64
-	silent    func() []string // stores that did not answer within the lease
-	peers     Peers
-	clock     clock.Clock
-	wall      func() time.Time
-	log       *slog.Logger
-	traces    *tracing.Tracer
+	name     string
+	addr     string // of this node, as callers and peers reach it
+	cluster  string
+	secret   seq.Secret
+	session  seq.Session // of secret
+	lease    time.Duration
+	replicas atomic.Int64 // N
+	needed   atomic.Int64 // W
+	mapping  seq.Mapping
+	holder   *tenure.Holder // of sections and of the arbiter's lease
+	leases   Leases
+	losses   func() uint64
+	silent   func() []string // stores that did not answer within the lease
+	peers    Peers
+	clock    clock.Clock
+	wall     func() time.Time
+	log      *slog.Logger
+	traces   *tracing.Tracer
 
-	rack    []cell  // one a section, side by side: takes find theirs without a pointer
-	cells   []*cell // the same
-	limits  *Limits
-	inWork  *rpc.Admission // of limits
-	stepper *tenure.Stepper[rising]
-	heirs   heirlooms
-	routes  routes
-	seeker  *loop
-	giver   *loop
-	arbiter *arbiter
+	rack         []cell  // one a section, side by side: takes find theirs without a pointer
+	cells        []*cell // the same
+	limits       *Limits
+	inWork       *rpc.Admission // of limits
+	stepper      *tenure.Stepper[rising]
+	heirs        heirlooms
+	routes       *arbiter.Routes
+	seeker       *wake.Signal
+	giver        *wake.Signal
+	arbiterLease *arbiter.Lease // of the arbiter
+	arbiter      *arbiter.Arbiter
 
 	leaving atomic.Bool // no section is sought or taken from peers any more
 	// gaining is held in part by each acquisition that leaving would not let begin, and in
@@ -74,7 +76,7 @@ type Parts struct {
 	Needed    int // W
 	Mapping   seq.Mapping
 	Registers tenure.Registers
-	Documents Documents
+	Documents arbiter.Documents
 	Leases    Leases
 	// Losses moves on before any hold of Leases may come to be worth less than it said,
 	// as quorum.Leases has it; nil: each hold is asked for each batch.
@@ -103,7 +105,7 @@ func NewAlloc(p Parts) (*Alloc, error) {
 	a := &Alloc{
 		gaining: semaphore.NewWeighted(gainers),
 		name:    p.Name, addr: p.Addr, cluster: p.Cluster, secret: p.Secret, session: p.Secret.Session(), lease: p.Lease, mapping: p.Mapping,
-		documents: p.Documents, leases: p.Leases, silent: p.Missing, peers: p.Peers,
+		leases: p.Leases, silent: p.Missing, peers: p.Peers,
 		clock: p.Clock, wall: p.Wall, log: p.Logger, traces: p.Traces,
 		limits: p.Limits, inWork: p.Limits.inWork, fatal: make(chan error, 1), started: p.Clock.Now(), stats: newStats(len(p.Mapping.Spaces)),
 	}
@@ -124,11 +126,21 @@ func NewAlloc(p Parts) (*Alloc, error) {
 		}
 	}
 	a.stepper = tenure.NewStepper[rising](a.holder, a.clock, a.traces)
-	a.seeker, a.giver = newLoop(), newLoop()
+	a.seeker, a.giver = wake.New(), wake.New()
 	a.seen.names, a.seen.flapping = make(map[string]bool), newFlapping(p.Lease)
-	a.routes.loop = newLoop()
-	a.arbiter = newArbiter(a, p.ExpectAllocs, p.Weight)
+	a.plans(p)
 	return a, nil
+}
+
+// plans makes what the node has to do with the route table.
+func (a *Alloc) plans(p Parts) {
+	a.routes = arbiter.NewRoutes(arbiter.RoutesConfig{Name: a.name, Session: a.session, Mapping: a.mapping, Documents: p.Documents,
+		Heard: func() uint64 { return a.leases.RouteVersion() }, Clock: a.clock, Wall: a.wall, Logger: a.log})
+	a.routes.OnChange(a.seeker.Kick)
+	a.routes.OnChange(a.giver.Kick)
+	a.arbiterLease = arbiter.NewLease(a.holder, a.log)
+	a.arbiter = arbiter.New(arbiter.Config{Name: a.name, Weight: p.Weight, Expect: p.ExpectAllocs, Sections: a.mapping.Sections(),
+		Routes: a.routes, Lease: a.arbiterLease, Term: a.lease, Present: a.present, Awaited: a.awaited, Leaving: a.leaving.Load, Clock: a.clock, Logger: a.log})
 }
 
 // Run gains, keeps and gives sections until ctx ends or an invariant is broken.
@@ -138,7 +150,7 @@ func (a *Alloc) Run(ctx context.Context) error {
 	defer cancel()
 	var wg sync.WaitGroup
 	for _, run := range []func(context.Context){
-		a.stepper.Run, a.followRoutes, a.seek, a.give, a.arbiter.run,
+		a.stepper.Run, a.routes.Follow, a.seek, a.give, a.arbiter.Run,
 	} {
 		wg.Go(func() { run(ctx) })
 	}
@@ -162,8 +174,8 @@ func (a *Alloc) fail(err error) {
 
 // Sessions has changed: those that wait for another's lease look again.
 func (a *Alloc) sessionsChanged() {
-	a.seeker.kick()
-	a.arbiter.loop.kick()
+	a.seeker.Kick()
+	a.arbiter.Look()
 }
 
 // lost is called for a register that a store says is another session's.
@@ -172,7 +184,7 @@ func (a *Alloc) lost(reg seq.Register, round uint64) {
 	if id, ok := reg.Section(); ok {
 		a.lose(a.cells[id], epoch, seq.Epoch{})
 	} else if reg == seq.SeatRegister {
-		a.arbiter.lease.drop(epoch)
+		a.arbiterLease.Lost(epoch)
 	}
 }
 
@@ -183,7 +195,7 @@ func (a *Alloc) lose(c *cell, epoch, by seq.Epoch) {
 	}
 	a.stats.nacks.Add(1)
 	a.log.Debug("section lost", "section", c.id, "epoch", epoch.String(), "to", by.String())
-	a.seeker.kick()
+	a.seeker.Kick()
 }
 
 // leaseLoss is why a lease is not valid.
@@ -199,8 +211,8 @@ func (a *Alloc) notOwner(c *cell) error {
 	if err := a.waitless(); err != nil {
 		return err
 	}
-	table := a.routes.table()
-	err := &rpc.NotOwnerError{Section: c.id, RouteVersion: table.version()}
+	table := a.routes.Table()
+	err := &rpc.NotOwnerError{Section: c.id, RouteVersion: table.Version()}
 	if c.successor != "" {
 		err.Addr = c.successor
 		return err
@@ -225,29 +237,4 @@ func (a *Alloc) owned() []seq.SectionID {
 		c.mu.Unlock()
 	}
 	return ids
-}
-
-// loop is a goroutine's wake-up: kicks coalesce.
-type loop struct{ c chan struct{} }
-
-func newLoop() *loop { return &loop{c: make(chan struct{}, 1)} }
-
-func (l *loop) kick() {
-	select {
-	case l.c <- struct{}{}:
-	default:
-	}
-}
-
-// wait ends with a kick or after d; false when ctx has ended.
-func (l *loop) wait(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-l.c:
-	case <-timer.C:
-	}
-	return ctx.Err() == nil
 }

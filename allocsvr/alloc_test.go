@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/seqsvr/seqsvr/allocsvr/arbiter"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
 )
@@ -121,7 +122,7 @@ func TestRequestsInTheMiddleOfHandOversSeeNoGapAndNoRepeat(t *testing.T) {
 
 // unsure are documents of which the first swap is written and called unknown.
 type unsure struct {
-	Documents
+	arbiter.Documents
 	once sync.Once
 }
 

@@ -33,7 +33,7 @@ type endpoint interface {
 func (n *Node) endpointsOf(cfg Config, w Wiring) error {
 	a := n.alloc
 	segments, err := segment.New(segment.Config{
-		Holder: n.holder("tag", w.Secret), Mapping: w.Identity.Mapping, Documents: n.group, Owner: a.mine, Quorum: a.waitless, Clock: w.Clock, RouteVersion: func() uint64 { return a.routes.table().version() }, Logger: cfg.Logger,
+		Holder: n.holder("tag", w.Secret), Mapping: w.Identity.Mapping, Documents: n.group, Owner: a.mine, Quorum: a.waitless, Clock: w.Clock, RouteVersion: func() uint64 { return a.routes.Table().Version() }, Logger: cfg.Logger,
 	})
 	if err != nil {
 		return err
@@ -50,7 +50,7 @@ func (n *Node) endpointsOf(cfg Config, w Wiring) error {
 	if err != nil {
 		return err
 	}
-	a.routes.changed = segments.Recheck
+	a.routes.OnChange(segments.Recheck)
 	n.endpoints, n.ids = []endpoint{segments, ids}, ids
 	return nil
 }

@@ -35,8 +35,8 @@ func followGossip(ctx context.Context, a *Alloc, view *membership.View) error {
 		case <-ctx.Done():
 			return nil
 		case <-tick.C:
-			view.SetTableVersion(a.routes.table().version())
-			a.HintRoutes(view.HighestTableVersion())
+			view.SetTableVersion(a.routes.Table().Version())
+			a.routes.Hint(view.HighestTableVersion())
 		}
 	}
 }

@@ -29,7 +29,7 @@ type Peers interface {
 // give hands over what the table wants elsewhere, for as long as ctx lasts.
 func (a *Alloc) give(ctx context.Context) {
 	retry := make(map[seq.Session]refusal)
-	for a.giver.wait(ctx, a.lease/2) {
+	for a.giver.Wait(ctx, a.lease/2) {
 		if a.leaving.Load() {
 			continue
 		}
@@ -77,7 +77,7 @@ func (r refusal) again(now time.Duration) refusal {
 
 // misplaced groups this node's sections that the table wants at another live node.
 func (a *Alloc) misplaced(now time.Duration) map[string][]seq.SectionID {
-	t := a.routes.table()
+	t := a.routes.Table()
 	if t == nil {
 		return nil
 	}
@@ -193,7 +193,7 @@ func (a *Alloc) letTake(ctx context.Context, to quorum.SessionView, ids []seq.Se
 		try, done := context.WithTimeout(ctx, giveUp)
 		owned, err = a.peers.Take(try, to.Addr, to.Session, ids)
 		done()
-		lives := a.present()[to.Name].Session == to.Session && !a.routes.table().leaves(to.Name, to.Session)
+		lives := a.present()[to.Name].Session == to.Session && !a.routes.Table().Leaves(to.Name, to.Session)
 		if len(owned) == len(ids) || errors.Is(err, seq.ErrNodeUnfit) || !lives {
 			return owned, err
 		}
@@ -220,7 +220,7 @@ func (a *Alloc) reclaim(sealed []sealedSection) {
 	ctx, cancel := context.WithTimeout(context.Background(), giveUp)
 	defer cancel()
 	a.acquire(ctx, ids)
-	a.seeker.kick()
+	a.seeker.Kick()
 }
 
 // acceptOffer keeps counters that a peer hands to this session, or says that it does.

@@ -107,7 +107,7 @@ func (f *fleet) start(name string, expect int, file string) *node {
 	n.leases, err = quorum.NewLeases(quorum.LeaseConfig{
 		Ref: f.stores.Ref, Session: session, Name: name, Addr: name, Lease: f.lease, N: 3, W: 2, Clock: f.clock, Logger: log,
 		OnLost:     func(h *quorum.Hold) { n.lost(h.Register(), h.Round()) },
-		OnRoutes:   func() { n.routes.loop.kick() },
+		OnRoutes:   func() { n.routes.Look() },
 		OnSessions: func() { n.sessionsChanged() },
 	}, f.named(name))
 	if err != nil {

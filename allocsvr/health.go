@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/seqsvr/seqsvr/allocsvr/arbiter"
 	"github.com/seqsvr/seqsvr/internal/rpc"
 	"github.com/seqsvr/seqsvr/seq"
 )
@@ -47,7 +48,7 @@ func (a *Alloc) Ready() error {
 	if a.leaving.Load() {
 		return seq.ErrShuttingDown
 	}
-	t := a.routes.table()
+	t := a.routes.Table()
 	if t == nil {
 		return fmt.Errorf("%w: no route table yet", seq.ErrNoRoute)
 	}
@@ -66,7 +67,7 @@ func (a *Alloc) Ready() error {
 
 // standing counts the sections that this node owns, those of them of which the lease has
 // ended, and those that the table gives to it and, for all that it knows, nobody has.
-func (a *Alloc) standing(t *table) (have, lapsed, missing int) {
+func (a *Alloc) standing(t *arbiter.Table) (have, lapsed, missing int) {
 	now := a.clock.Now()
 	for _, c := range a.cells {
 		owner, _ := t.Owner(c.id)

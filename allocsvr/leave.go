@@ -7,6 +7,7 @@ import (
 	"maps"
 	"time"
 
+	"github.com/seqsvr/seqsvr/allocsvr/arbiter"
 	"github.com/seqsvr/seqsvr/seq"
 )
 
@@ -23,7 +24,7 @@ func (a *Alloc) Leave(ctx context.Context, file string) error {
 		a.gaining.Release(gainers) // what was being acquired is owned now, or was not won
 	}
 	a.tellLeaving(ctx)
-	a.arbiter.lease.release(ctx)
+	a.arbiterLease.Release(ctx)
 	moved := a.handAway(ctx)
 	a.gone.Store(true)
 	parkErr := a.park(file)
@@ -42,15 +43,15 @@ const tellPatience = time.Second
 // tellLeaving marks this session in the table as one that leaves, before anything else. Its
 // lease still runs, so it looks alive; after the mark no plan of any node gives it anything.
 func (a *Alloc) tellLeaving(ctx context.Context) {
-	if a.routes.table() == nil {
+	if a.routes.Table() == nil {
 		return // not in it for all that is known here
 	}
 	ctx, cancel := context.WithTimeout(ctx, tellPatience)
 	defer cancel()
-	_, err := a.changeRoutes(ctx, func(t *seq.RouteTable) ([]event, error) {
+	_, err := a.routes.Change(ctx, func(t *seq.RouteTable) ([]arbiter.Event, error) {
 		i := t.Index(a.name)
 		if i < 0 || t.Nodes[i].Leaving == a.session {
-			return nil, errUnchanged
+			return nil, arbiter.ErrUnchanged
 		}
 		t.Nodes[i].Leaving = a.session
 		return nil, nil
@@ -123,7 +124,7 @@ func (a *Alloc) cameBack(ctx context.Context, was map[string]seq.Session) bool {
 
 // drained says whether an operator wants this node to be empty.
 func (a *Alloc) drained() bool {
-	t := a.routes.table()
+	t := a.routes.Table()
 	if t == nil {
 		return false
 	}
@@ -154,9 +155,9 @@ func (a *Alloc) successorOf(c *cell) string {
 func (a *Alloc) successorsView(away map[string]seq.Session) view {
 	v := a.view(a.clock.Now())
 	delete(v.live, a.name)
-	t := a.routes.table()
+	t := a.routes.Table()
 	for name, s := range v.live {
-		if away[name] == s.Session || !t.takes(name, s.Session) {
+		if away[name] == s.Session || !t.Gives(name, s.Session) {
 			delete(v.live, name)
 		}
 	}
@@ -166,7 +167,7 @@ func (a *Alloc) successorsView(away map[string]seq.Session) view {
 // successors groups this node's sections by who should have them next.
 func (a *Alloc) successors(v view) map[string][]seq.SectionID {
 	groups := make(map[string][]seq.SectionID)
-	t := a.routes.table()
+	t := a.routes.Table()
 	for _, id := range a.owned() {
 		if name := a.successor(t, id, v); name != "" {
 			groups[name] = append(groups[name], id)
@@ -176,7 +177,7 @@ func (a *Alloc) successors(v view) map[string][]seq.SectionID {
 }
 
 // successor is the first live candidate of the table, or else any live node.
-func (a *Alloc) successor(t *table, id seq.SectionID, v view) string {
+func (a *Alloc) successor(t *arbiter.Table, id seq.SectionID, v view) string {
 	if t != nil && int(id) < len(t.Sections) {
 		for _, i := range t.Sections[id].Candidates() {
 			if i < 0 {
@@ -202,7 +203,7 @@ func (a *Alloc) tellMoved(ctx context.Context, moved map[seq.SectionID]string) e
 	if len(moved) == 0 {
 		return nil
 	}
-	_, err := a.changeRoutes(ctx, func(t *seq.RouteTable) ([]event, error) {
+	_, err := a.routes.Change(ctx, func(t *seq.RouteTable) ([]arbiter.Event, error) {
 		changed := 0
 		me := t.Index(a.name)
 		for id, name := range moved {
@@ -221,9 +222,9 @@ func (a *Alloc) tellMoved(ctx context.Context, moved map[seq.SectionID]string) e
 			}
 		}
 		if changed == 0 {
-			return nil, errUnchanged
+			return nil, arbiter.ErrUnchanged
 		}
-		return []event{{Kind: "leave", Subject: a.name, Reason: fmt.Sprintf("%d sections handed over", changed)}}, nil
+		return []arbiter.Event{{Kind: "leave", Subject: a.name, Reason: fmt.Sprintf("%d sections handed over", changed)}}, nil
 	})
 	return err
 }

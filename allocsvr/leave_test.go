@@ -5,7 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/seqsvr/seqsvr/allocsvr/placement"
+	"github.com/seqsvr/seqsvr/allocsvr/arbiter"
+	"github.com/seqsvr/seqsvr/allocsvr/arbiter/placement"
 	"github.com/seqsvr/seqsvr/allocsvr/tenure"
 	"github.com/seqsvr/seqsvr/internal/bubble"
 	"github.com/seqsvr/seqsvr/quorum"
@@ -33,7 +34,7 @@ func (s slowly) EndSession(ctx context.Context, id seq.Secret) error {
 // placed counts the sections that the newest table gives to the node, as owner and as standby.
 func (f *fleet) placed(by *node, name string) (owner, standby int) {
 	f.t.Helper()
-	t, err := by.loadRoutes(context.Background())
+	t, err := by.routes.Load(context.Background())
 	if err != nil {
 		f.t.Fatal(err)
 	}
@@ -63,7 +64,7 @@ func TestANodeThatLeavesIsGivenNothingBack(t *testing.T) {
 		upForLong()
 		ended := false
 		a.through(slowly{a.group, func() {}, func() {
-			time.Sleep(5 * arbiterTick) // the others plan meanwhile
+			time.Sleep(5 * arbiter.Tick) // the others plan meanwhile
 			if owner, standby := f.placed(b, "a"); owner > 0 || standby > 0 {
 				t.Errorf("the table gives %d sections to the node that has left, and it stands by for %d", owner, standby)
 			}
@@ -117,7 +118,7 @@ func TestANodeThatIsBackIsGivenSectionsLikeANewOne(t *testing.T) {
 			if owner, _ := f.placed(b, "a"); owner > 0 {
 				t.Fatalf("given %d sections %v after it came back, want none before %v", owner, time.Since(began), placement.DefaultDwell)
 			}
-			time.Sleep(arbiterTick)
+			time.Sleep(arbiter.Tick)
 		}
 		upForLong()
 		if owner, _ := f.placed(b, "a"); owner == 0 {
@@ -135,35 +136,14 @@ type seenLeases struct {
 
 func (l seenLeases) Sessions() []quorum.SessionView { return l.seen }
 
-func TestANodeThatIsBackBeforeItsFormerSessionIsKnownToHaveEndedHasBeenUpForAMoment(t *testing.T) {
+func TestOfTwoSessionsOfANodeTheOneThatWasRenewedLastIsPresent(t *testing.T) {
 	o := newOwner(t)
-	see := func(watch bool, sessions ...quorum.SessionView) time.Duration {
-		o.Alloc.leases = seenLeases{seen: sessions}
-		if watch {
-			o.arbiter.watch(o.clock.Now())
-		}
-		for _, n := range o.arbiter.input(&seq.RouteTable{}, false).Live {
-			if n.Name == "b" {
-				return n.AliveFor
-			}
-		}
-		t.Fatal("b is not live")
-		return 0
-	}
 	was := quorum.SessionView{Session: 1, Name: "b", Addr: "b", FreeAt: o.clock.Now() + ownerLease}
-	if got := see(false, was); got != 0 {
-		t.Errorf("a session that was never looked at counts as up for %v, want it new", got)
-	}
-	see(true, was)
-	o.clock.Advance(time.Hour)
-	is := quorum.SessionView{Session: 2, Name: "b", Addr: "b", FreeAt: o.clock.Now() + ownerLease}
-	for _, watch := range []bool{false, true} {
-		if got := see(watch, was, is); got != 0 {
-			t.Errorf("the new session counts as up for %v, want it new", got)
+	is := quorum.SessionView{Session: 2, Name: "b", Addr: "b", FreeAt: was.FreeAt + time.Hour}
+	for _, seen := range [][]quorum.SessionView{{was, is}, {is, was}} {
+		o.Alloc.leases = seenLeases{seen: seen}
+		if got := o.present()["b"]; got != is {
+			t.Errorf("present as %+v, want %+v", got, is)
 		}
-	}
-	o.clock.Advance(time.Minute)
-	if got := see(true, is); got != time.Minute {
-		t.Errorf("the new session counts as up for %v, want a minute", got)
 	}
 }

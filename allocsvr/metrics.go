@@ -235,10 +235,10 @@ func (a *Alloc) send(ch chan<- prometheus.Metric) {
 	}
 	mSessions.Send(ch, float64(live), "live")
 	mSessions.Send(ch, float64(dead), "dead")
-	t := a.routes.table()
-	mTable.Send(ch, float64(t.version()))
+	t := a.routes.Table()
+	mTable.Send(ch, float64(t.Version()))
 	mFrozen.Flag(ch, t != nil && t.Frozen != "")
-	mArbiter.Flag(ch, a.arbiter.lease.held(a.clock.Now()))
+	mArbiter.Flag(ch, a.arbiterLease.Held(a.clock.Now()))
 	mDesired.Send(ch, float64(a.desired(t)))
 }
 

@@ -78,7 +78,7 @@ func NewNode(cfg Config, w Wiring) (*Node, error) {
 		Ref: id.Ref, Session: w.Secret.Session(), Secret: w.Secret, Name: cfg.Name, Addr: w.Addr, Lease: cfg.Lease, N: id.N, W: id.W,
 		Clock: w.Clock, Logger: cfg.Logger, OnRefused: refused.add,
 		OnLost:     n.lost,
-		OnRoutes:   func() { n.alloc.routes.loop.kick() },
+		OnRoutes:   func() { n.alloc.routes.Look() },
 		OnSessions: func() { n.alloc.sessionsChanged() },
 	}, w.Stores)
 	if err != nil {

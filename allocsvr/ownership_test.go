@@ -212,51 +212,51 @@ func TestARequestForUniqueNumbersThatWaitedIsServedWithoutALease(t *testing.T) {
 
 func TestTheArbitersLeaseIsAcquiredAboveWhatWasPromisedAndGivenUpByANodeThatLeaves(t *testing.T) {
 	o, w, l := newWilling(t)
-	lease := &o.arbiter.lease
+	lease := o.arbiterLease
 	w.promised, w.max = seq.Epoch{Round: 11, Session: otherSession}, 6
 	now := o.clock.Now()
-	if lease.owned() || lease.held(now) {
+	if lease.Owned() || lease.Held(now) {
 		t.Error("the lease is held by a node that never acquired it")
 	}
-	if lease.release(t.Context()); len(o.regs.released) != 0 {
+	if lease.Release(t.Context()); len(o.regs.released) != 0 {
 		t.Error("a lease that is not held was given up")
 	}
-	if ok, after := lease.acquire(t.Context()); !ok || after != 0 || !lease.owned() || !lease.held(now) {
+	if ok, after := lease.Acquire(t.Context()); !ok || after != 0 || !lease.Owned() || !lease.Held(now) {
 		t.Fatalf("taken %v, after %v", ok, after)
 	}
 	if want := (quorum.StepItem{Register: seq.SeatRegister, Round: 12, Max: 7}); len(w.asked) != 1 || w.asked[0].Max != want.Max || w.asked[0].Round != want.Round || w.asked[0].Register != want.Register {
 		t.Errorf("stepped %+v, want %+v", w.asked, want)
 	}
-	if lease.held(now + ownerLease) {
+	if lease.Held(now + ownerLease) {
 		t.Error("held after its lease")
 	}
-	if lease.drop(seq.Epoch{Round: 11, Session: ownerSession}); !lease.owned() {
+	if lease.Lost(seq.Epoch{Round: 11, Session: ownerSession}); !lease.Owned() {
 		t.Error("an older epoch takes the lease away")
 	}
-	if ok, _ := lease.acquire(t.Context()); !ok || !l.holds[0].dropped || l.holds[1].dropped {
+	if ok, _ := lease.Acquire(t.Context()); !ok || !l.holds[0].dropped || l.holds[1].dropped {
 		t.Error("taken anew, the lease before is kept")
 	}
 	if err := o.Leave(t.Context(), ""); err != nil {
 		t.Fatal(err)
 	}
-	if !slices.Contains(o.regs.released, quorum.LeaseItem{Register: seq.SeatRegister, Round: 13}) || lease.owned() || !l.holds[1].dropped {
-		t.Errorf("released %+v, lease held %v, want it released under round 13", o.regs.released, lease.owned())
+	if !slices.Contains(o.regs.released, quorum.LeaseItem{Register: seq.SeatRegister, Round: 13}) || lease.Owned() || !l.holds[1].dropped {
+		t.Errorf("released %+v, lease held %v, want it released under round 13", o.regs.released, lease.Owned())
 	}
 
 	o, w, l = newWilling(t)
-	lease = &o.arbiter.lease
-	if ok, _ := lease.acquire(t.Context()); !ok {
+	lease = o.arbiterLease
+	if ok, _ := lease.Acquire(t.Context()); !ok {
 		t.Fatal("not taken")
 	}
-	if lease.drop(w.promised); lease.owned() || !l.holds[0].dropped {
+	if lease.Lost(w.promised); lease.Owned() || !l.holds[0].dropped {
 		t.Error("the lease is not lost with its epoch")
 	}
 	w.steps = []quorum.State{quorum.Unknown}
-	if ok, after := lease.acquire(t.Context()); ok || after != 0 || lease.owned() {
+	if ok, after := lease.Acquire(t.Context()); ok || after != 0 || lease.Owned() {
 		t.Error("taken by a step that is not confirmed")
 	}
 	o.holder.Registers = heldElsewhere{o.regs}
-	if ok, after := lease.acquire(t.Context()); ok || after != ownerLease {
+	if ok, after := lease.Acquire(t.Context()); ok || after != ownerLease {
 		t.Errorf("held by another: taken %v, after %v, want not before %v", ok, after, ownerLease)
 	}
 }

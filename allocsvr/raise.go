@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/seqsvr/seqsvr/allocsvr/arbiter"
 	"github.com/seqsvr/seqsvr/seq"
 )
 
@@ -51,6 +52,6 @@ func (a *Alloc) Raise(ctx context.Context, space *seq.Space, uid seq.UID, floor 
 // recordRaise writes to the log of events what a forced raise is about to do.
 func (a *Alloc) recordRaise(ctx context.Context, id seq.SectionID, uid seq.UID, from, to uint64) error {
 	a.log.Warn("forced raise", "section", id, "uid", uint64(uid), "from", from, "to", to)
-	return a.appendEvents(ctx, []event{{Kind: "raise", Subject: fmt.Sprintf("section %d", id),
+	return a.routes.Record(ctx, []arbiter.Event{{Kind: "raise", Subject: fmt.Sprintf("section %d", id),
 		Reason: fmt.Sprintf("operator: uid %d forced, ceiling from %d to %d", uid, from, to)}})
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/seqsvr/seqsvr/allocsvr/arbiter"
 	"github.com/seqsvr/seqsvr/internal/telemetry"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/quorum"
@@ -15,9 +16,9 @@ import (
 )
 
 // raised is the log's lines about forced raises.
-func (n *node) raised(t *testing.T) (lines []event) {
+func (n *node) raised(t *testing.T) (lines []arbiter.Event) {
 	t.Helper()
-	log, _, err := n.loadEvents(context.Background())
+	log, err := n.routes.Events(context.Background())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -50,7 +50,7 @@ func TestCallersOfASectionStillToComeAreSentToTheNodeThatHasIt(t *testing.T) {
 		o := newOwner(t)
 		o.holder.Registers, o.leases = heldElsewhere{o.regs}, otherAt{}
 		o.c.drop(o.epoch, "")
-		o.routes.adopt(&seq.RouteTable{Version: 1, Sections: []seq.Placement{{Owner: owner, Standby: 1 - owner, Standby2: seq.NoNode}},
+		o.routes.Adopt(&seq.RouteTable{Version: 1, Sections: []seq.Placement{{Owner: owner, Standby: 1 - owner, Standby2: seq.NoNode}},
 			Nodes: []seq.Node{{Name: "a", Addr: "a", Weight: 100}, {Name: "b", Addr: otherAddr, Weight: 100}}})
 		o.acquire(t.Context(), []seq.SectionID{0})
 		if got := o.successorOf(o.c); got != want {

@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/seqsvr/seqsvr/allocsvr/arbiter"
 	"github.com/seqsvr/seqsvr/internal/tracing"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
@@ -126,7 +127,7 @@ func (a *Alloc) steady(id seq.Session, now time.Duration) bool {
 
 // heir is the node that should take the section: its owner by the table, or the
 // first standby that is alive once the owner is not, and does not leave.
-func (a *Alloc) heir(t *table, id seq.SectionID, v view, now time.Duration) string {
+func (a *Alloc) heir(t *arbiter.Table, id seq.SectionID, v view, now time.Duration) string {
 	for k, i := range t.Sections[id].Candidates() {
 		if i < 0 {
 			continue
@@ -143,7 +144,7 @@ func (a *Alloc) heir(t *table, id seq.SectionID, v view, now time.Duration) stri
 // Failover never waits for the arbiter, nor for the membership view.
 func (a *Alloc) seek(ctx context.Context) {
 	pause := time.Duration(0)
-	for a.seeker.wait(ctx, pause) {
+	for a.seeker.Wait(ctx, pause) {
 		pause = a.seekOnce(ctx)
 	}
 }
@@ -152,7 +153,7 @@ func (a *Alloc) seek(ctx context.Context) {
 func (a *Alloc) seekOnce(ctx context.Context) time.Duration {
 	const soonest = 2 * time.Millisecond
 	pause := a.lease / 5
-	t := a.routes.table()
+	t := a.routes.Table()
 	if t == nil || a.leaving.Load() {
 		return pause
 	}
@@ -176,8 +177,8 @@ func (a *Alloc) seekOnce(ctx context.Context) time.Duration {
 		a.log.Info("sections acquired", "sections", len(done.owned), "with counters", done.kept,
 			"of", len(ids), "from the dead", len(dead), "took", (a.clock.Now() - now).Round(time.Microsecond))
 		a.inherit(done.owned, dead)
-		a.giver.kick()
-		a.arbiter.loop.kick()
+		a.giver.Kick()
+		a.arbiter.Look()
 	}
 	if done.after > 0 {
 		pause = min(pause, max(done.after, soonest))
@@ -187,7 +188,7 @@ func (a *Alloc) seekOnce(ctx context.Context) time.Duration {
 
 // missing lists the absent sections whose heir this node is, and of those that are
 // another node's the owner: none while this node is not sure that the other is gone.
-func (a *Alloc) missing(t *table, v view, now time.Duration) (ids []seq.SectionID, dead map[seq.SectionID]string) {
+func (a *Alloc) missing(t *arbiter.Table, v view, now time.Duration) (ids []seq.SectionID, dead map[seq.SectionID]string) {
 	dead = make(map[seq.SectionID]string)
 	for _, c := range a.cells {
 		if int(c.id) >= len(t.Sections) || a.stateOf(c) != absent || a.heir(t, c.id, v, now) != a.name {

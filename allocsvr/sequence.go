@@ -22,17 +22,17 @@ type sequenceServer struct {
 
 // routesFor is the version for a reply and, to a caller behind it, the table.
 func (s sequenceServer) routesFor(callers uint64) (uint64, *pb.RouteTable) {
-	t := s.a.routes.table()
+	t := s.a.routes.Table()
 	switch {
 	case t == nil:
 		return 0, nil
-	case callers > t.Version:
-		s.a.HintRoutes(callers)
-		return t.Version, nil
-	case callers == 0 || callers == t.Version:
-		return t.Version, nil
+	case callers > t.Version():
+		s.a.routes.Hint(callers)
+		return t.Version(), nil
+	case callers == 0 || callers == t.Version():
+		return t.Version(), nil
 	}
-	return t.Version, t.wire
+	return t.Version(), t.Wire
 }
 
 func bounded(ctx context.Context) (context.Context, context.CancelFunc) {
@@ -214,10 +214,10 @@ func (s sequenceServer) Raise(ctx context.Context, req *pb.RaiseRequest) (*pb.Ra
 
 // Routes implements pb.SequenceServer.
 func (s sequenceServer) Routes(_ context.Context, req *pb.RoutesRequest) (*pb.RoutesReply, error) {
-	t := s.a.routes.table()
-	reply := &pb.RoutesReply{ClusterId: s.a.cluster, Mapping: rpc.MappingToProto(s.a.mapping), RouteVersion: t.version()}
-	if t != nil && t.Version > req.RouteVersion {
-		reply.Routes = t.wire
+	t := s.a.routes.Table()
+	reply := &pb.RoutesReply{ClusterId: s.a.cluster, Mapping: rpc.MappingToProto(s.a.mapping), RouteVersion: t.Version()}
+	if t != nil && t.Version() > req.RouteVersion {
+		reply.Routes = t.Wire
 	}
 	return reply, nil
 }

@@ -90,7 +90,7 @@ func TestSectionsOfADeadNodeHaveNoOwnerUntilTheyAreTakenOver(t *testing.T) {
 
 func TestANodeIsNotReadyBeforeItHasTakenWhatNobodyElseHas(t *testing.T) {
 	o := newOwner(t)
-	o.routes.adopt(&seq.RouteTable{Version: 1, Nodes: []seq.Node{{Name: "a", Addr: "a", Session: ownerSession}},
+	o.routes.Adopt(&seq.RouteTable{Version: 1, Nodes: []seq.Node{{Name: "a", Addr: "a", Session: ownerSession}},
 		Sections: []seq.Placement{{Owner: 0, Standby: seq.NoNode, Standby2: seq.NoNode}}})
 	if err := o.Ready(); err != nil {
 		t.Errorf("with the section: %v", err)

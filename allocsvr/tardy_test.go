@@ -146,7 +146,7 @@ func TestASuccessorIsAskedAgainWhileItLives(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			o, peers := newOwner(t), &slowPeers{n: 3}
 			o.Alloc.peers, o.Alloc.leases, o.Alloc.lease = peers, seenLeases{seen: []quorum.SessionView{test.seen}}, time.Millisecond
-			o.routes.adopt(&seq.RouteTable{Version: 1, Nodes: []seq.Node{test.node}, Sections: make([]seq.Placement, 1)})
+			o.routes.Adopt(&seq.RouteTable{Version: 1, Nodes: []seq.Node{test.node}, Sections: make([]seq.Placement, 1)})
 			owned, err := o.letTake(t.Context(), b, []seq.SectionID{0})
 			if got := len(owned) == 1; got != test.want || err != nil {
 				t.Errorf("took it: %v (%v) after %d tries, want %v", got, err, peers.asked, test.want)

@@ -231,5 +231,5 @@ func (s *Service) open(l *lease, hold tenure.Hold) {
 		"round", l.round, "confirmed", l.mark().time())
 	s.warnEnd(l.issuer, l.ns)
 	s.news.fire()
-	s.kick()
+	s.wake.Kick()
 }

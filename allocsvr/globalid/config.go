@@ -110,7 +110,7 @@ func (c Config) withDefaults() (Config, error) {
 	}
 	if c.Sleep == nil {
 		c.Sleep = func(ctx context.Context, d time.Duration) error {
-			pause(ctx, d, nil)
+			pause(ctx, d)
 			return ctx.Err()
 		}
 	}

@@ -104,7 +104,7 @@ func (s *Service) find(ctx context.Context, ref Ref) (*issuer, error) {
 	defer func() { <-s.reload }()
 	if v := s.view.Load(); !v.loaded || v.at < asked {
 		if wait := v.at + reloadPause - asked; v.loaded && wait > 0 {
-			pause(ctx, wait, nil)
+			pause(ctx, wait)
 		}
 		if _, _, err := s.load(ctx); err != nil {
 			return nil, fmt.Errorf("find namespace: %w", err)
@@ -193,7 +193,7 @@ func (s *Service) change(ctx context.Context, edit func(directory) (directory, b
 // ctx, or if a configured namespace or the datacenter of this node is recorded otherwise.
 func (s *Service) follow(ctx context.Context) error {
 	declared := false
-	for wait := time.Duration(0); pause(ctx, wait, nil); {
+	for wait := time.Duration(0); pause(ctx, wait); {
 		wait = followEvery
 		if !declared {
 			err := s.declare(ctx)

@@ -123,7 +123,7 @@ func (s *Service) awaitWindow(ctx context.Context, l *lease, before mark, had *t
 	if t := l.trouble.Load(); t != nil && (t != had || s.cfg.Clock.Now() < t.until) {
 		return t.err
 	}
-	s.kick()
+	s.wake.Kick()
 	timer := time.NewTimer(nudge)
 	defer timer.Stop()
 	select {

@@ -23,7 +23,7 @@ const (
 // keep extends windows ahead of need until ctx ends, all that are due in one message.
 // It is the only one that sends steps for open leases.
 func (s *Service) keep(ctx context.Context) {
-	for wait := time.Duration(0); pause(ctx, wait, s.wake); {
+	for wait := time.Duration(0); s.wake.Wait(ctx, wait); {
 		wait = s.extend(ctx)
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"google.golang.org/grpc"
 
+	"github.com/seqsvr/seqsvr/internal/wake"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
@@ -26,8 +27,8 @@ type Service struct {
 
 	life context.Context // of what goes on in the background; ends with Release or Run
 	end  context.CancelFunc
-	wake chan struct{} // of one place: the keeper should look
-	news news          // fired when a lease was got, extended, failed to be, or lost
+	wake *wake.Signal // the keeper should look
+	news news         // fired when a lease was got, extended, failed to be, or lost
 
 	view   atomic.Pointer[view] // what is known of the namespaces; never nil
 	reload chan struct{}        // of one place: taken by who looks for an unknown namespace, for all who do
@@ -50,7 +51,7 @@ func New(cfg Config) (*Service, error) {
 		return nil, fmt.Errorf("snowflake endpoint: %w", err)
 	}
 	s := &Service{
-		cfg: cfg, log: cfg.Logger, wake: make(chan struct{}, 1), reload: make(chan struct{}, 1),
+		cfg: cfg, log: cfg.Logger, wake: wake.New(), reload: make(chan struct{}, 1),
 		offers:  append(slices.Clone(cfg.Namespaces), defaultOffers()...),
 		issuers: map[string]*issuer{}, held: map[seq.Register]*lease{}, claimed: map[seq.Register]bool{},
 		random: rand.New(rand.NewPCG(uint64(cfg.Holder.Session), 0)),
@@ -186,13 +187,6 @@ func (s *Service) isLeaving() bool {
 	return s.leaving
 }
 
-func (s *Service) kick() {
-	select {
-	case s.wake <- struct{}{}:
-	default:
-	}
-}
-
 func (s *Service) now() mark { return markOf(s.cfg.Wall()) }
 
 // nodes are the names of the sessions that the stores told of.
@@ -230,12 +224,11 @@ func (n *news) fire() {
 }
 
 // pause waits for d or until ctx ends; false if it has ended.
-func pause(ctx context.Context, d time.Duration, wake <-chan struct{}) bool {
+func pause(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-ctx.Done():
-	case <-wake:
 	case <-timer.C:
 	}
 	return ctx.Err() == nil

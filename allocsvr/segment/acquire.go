@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/seqsvr/seqsvr/allocsvr/tenure"
+	"github.com/seqsvr/seqsvr/internal/wake"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
 )
@@ -34,20 +35,17 @@ type acquirer struct {
 	mu   sync.Mutex // guards open
 	open []attempt
 
-	kick chan struct{}
+	kick *wake.Signal
 }
 
-func newAcquirer(s *Service) *acquirer { return &acquirer{s: s, kick: make(chan struct{}, 1)} }
+func newAcquirer(s *Service) *acquirer { return &acquirer{s: s, kick: wake.New()} }
 
 // add asks for an acquisition. The caller may hold c.mu.
 func (a *acquirer) add(t attempt) {
 	a.mu.Lock()
 	a.open = append(a.open, t)
 	a.mu.Unlock()
-	select {
-	case a.kick <- struct{}{}:
-	default:
-	}
+	a.kick.Kick()
 }
 
 // run acquires until ctx ends.
@@ -58,7 +56,7 @@ func (a *acquirer) run(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-a.kick:
+		case <-a.kick.C():
 		}
 		a.mu.Lock()
 		open := a.open

@@ -11,6 +11,7 @@ import (
 
 	"github.com/seqsvr/seqsvr/allocsvr/tenure"
 	"github.com/seqsvr/seqsvr/internal/clock"
+	"github.com/seqsvr/seqsvr/internal/wake"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
 )
@@ -52,7 +53,7 @@ type Service struct {
 
 	leaving atomic.Bool // set once, before the last tags are sealed
 	fatal   chan error  // first broken invariant
-	recheck chan struct{}
+	recheck *wake.Signal
 
 	mu    sync.Mutex // guards cells, not what is in them
 	cells map[string]*cell
@@ -71,7 +72,7 @@ func New(cfg Config) (*Service, error) {
 	if cfg.Quorum == nil {
 		cfg.Quorum = func() error { return nil }
 	}
-	s := &Service{cfg: cfg, fatal: make(chan error, 1), recheck: make(chan struct{}, 1), cells: make(map[string]*cell)}
+	s := &Service{cfg: cfg, fatal: make(chan error, 1), recheck: wake.New(), cells: make(map[string]*cell)}
 	s.life, s.end = context.WithCancel(context.Background())
 	s.catalog = &catalog{life: s.life, docs: cfg.Documents, session: cfg.Holder.Session, onNew: s.limit}
 	s.acquirer, s.stepper = newAcquirer(s), tenure.NewStepper[rising](cfg.Holder, cfg.Clock, nil)
@@ -156,12 +157,7 @@ func (s *Service) tell(ctx context.Context, items []quorum.LeaseItem) error {
 }
 
 // Recheck has the owner of every tag looked at soon: the route table changed.
-func (s *Service) Recheck() {
-	select {
-	case s.recheck <- struct{}{}:
-	default:
-	}
-}
+func (s *Service) Recheck() { s.recheck.Kick() }
 
 // sweep gives up the tags that should be another node's by now, and those that are retired.
 func (s *Service) sweep(ctx context.Context) {
@@ -172,7 +168,7 @@ func (s *Service) sweep(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-		case <-s.recheck:
+		case <-s.recheck.C():
 		}
 		items := s.seal(func(c *cell) bool {
 			mine, _ := s.cfg.Owner(c.section)

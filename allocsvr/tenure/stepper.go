@@ -7,6 +7,7 @@ import (
 
 	"github.com/seqsvr/seqsvr/internal/clock"
 	"github.com/seqsvr/seqsvr/internal/tracing"
+	"github.com/seqsvr/seqsvr/internal/wake"
 )
 
 // Gather is how far apart messages are sent while nobody waits for one: a register that
@@ -28,13 +29,13 @@ type Stepper[R Owned] struct {
 	due   []R
 	calls tracing.Calls // traced ones that wait for what is due
 
-	kick chan struct{} // of one place: something is due
-	rush chan struct{} // of one place: and somebody waits for it
+	kick *wake.Signal // something is due
+	rush *wake.Signal // and somebody waits for it
 }
 
 // NewStepper makes a Stepper with nothing due. traces may be nil.
 func NewStepper[R Owned](h *Holder, c clock.Clock, traces *tracing.Tracer) *Stepper[R] {
-	return &Stepper[R]{holder: h, clock: c, traces: traces, kick: make(chan struct{}, 1), rush: make(chan struct{}, 1)}
+	return &Stepper[R]{holder: h, clock: c, traces: traces, kick: wake.New(), rush: wake.New()}
 }
 
 // Add tells that a step of r is due, for the call that ctx belongs to; rush says that
@@ -45,17 +46,9 @@ func (s *Stepper[R]) Add(ctx context.Context, r R, rush bool) {
 	s.calls = s.traces.Note(s.calls, ctx)
 	s.mu.Unlock()
 	if rush {
-		signal(s.rush)
+		s.rush.Kick()
 	}
-	signal(s.kick)
-}
-
-// signal does not block: a signal that nobody has taken yet stands for this one, too.
-func signal(c chan<- struct{}) {
-	select {
-	case c <- struct{}{}:
-	default:
-	}
+	s.kick.Kick()
 }
 
 // Run steps until ctx ends.
@@ -65,32 +58,17 @@ func (s *Stepper[R]) Run(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-s.kick:
+		case <-s.kick.C():
 		}
-		if early := sent + Gather - s.clock.Now(); early > 0 && !s.gather(ctx, early) {
+		if early := sent + Gather - s.clock.Now(); early > 0 && !s.rush.Wait(ctx, early) {
 			return
 		}
 		sent = s.clock.Now()
-		select { // what it was for is in due by now
-		case <-s.rush:
-		default:
-		}
+		s.rush.Clear() // what it was for is in due by now
 		if _, again := s.Flush(ctx); len(again) > 0 {
 			s.retry(ctx, again)
 		}
 	}
-}
-
-// gather waits for d, or until somebody waits for a step; false when ctx has ended.
-func (s *Stepper[R]) gather(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-	case <-s.rush:
-	case <-timer.C:
-	}
-	return ctx.Err() == nil
 }
 
 // Flush sends what is due, and says of how many registers that was told and which are to be

@@ -66,19 +66,19 @@ var frontMutants = []mutant{
 		rule: "leaving-is-given-nothing", name: "the mark of a node that leaves is not looked at",
 		file:  "seq/routes.go",
 		edits: []edit{{old: "{ return !n.Drained && n.Leaving != s }", new: "{ return !n.Drained }"}},
-		in:    []string{"allocsvr/placement", "allocsvr"},
+		in:    []string{"allocsvr/arbiter/placement", "allocsvr"},
 	},
 	{
 		rule: "spells-are-of-sessions", name: "a node that came back is as old as the session before",
-		file:  "allocsvr/arbiter.go",
+		file:  "allocsvr/arbiter/arbiter.go",
 		edits: []edit{{old: "		if !ok || old.session != s.Session {\n", new: "		if !ok {\n"}},
-		in:    []string{"allocsvr"},
+		in:    []string{"allocsvr/arbiter"},
 	},
 	{
 		rule: "spells-are-of-sessions", name: "a new session has the age of the one before until it is looked at",
-		file:  "allocsvr/arbiter.go",
+		file:  "allocsvr/arbiter/arbiter.go",
 		edits: []edit{{old: "; ok && spell.session == s {", new: "; ok {"}},
-		in:    []string{"allocsvr"},
+		in:    []string{"allocsvr/arbiter"},
 	},
 	{
 		rule: "late-successor-takes", name: "a successor that is late is given up at once",
@@ -89,7 +89,7 @@ var frontMutants = []mutant{
 	{
 		rule: "late-successor-takes", name: "a successor that was drained meanwhile is given up at once",
 		file:  "allocsvr/handoff.go",
-		edits: []edit{{old: "!a.routes.table().leaves(to.Name", new: "a.routes.table().takes(to.Name"}},
+		edits: []edit{{old: "!a.routes.Table().Leaves(to.Name", new: "a.routes.Table().Gives(to.Name"}},
 		in:    []string{"allocsvr"},
 	},
 	{

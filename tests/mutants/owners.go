@@ -203,7 +203,7 @@ var ownerMutants = []mutant{
 	{
 		rule: "leave-gives-all", name: "a node that leaves keeps the arbiter's register",
 		file:  "allocsvr/leave.go",
-		edits: []edit{{old: "	a.arbiter.lease.release(ctx)\n", new: ""}},
+		edits: []edit{{old: "	a.arbiterLease.Release(ctx)\n", new: ""}},
 		in:    []string{"allocsvr"},
 	},
 	{

@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/seqsvr/seqsvr/allocsvr"
+	"github.com/seqsvr/seqsvr/allocsvr/arbiter"
 	"github.com/seqsvr/seqsvr/allocsvr/tenure"
 	"github.com/seqsvr/seqsvr/internal/sessiontest"
 	"github.com/seqsvr/seqsvr/quorum"
@@ -79,7 +79,7 @@ func (b *bench) needClock() {
 }
 
 // registers is the cluster as allocsvr sees it.
-func (b *bench) registers() (tenure.Registers, allocsvr.Documents) {
+func (b *bench) registers() (tenure.Registers, arbiter.Documents) {
 	b.Helper()
 	var stores []quorum.NamedStore
 	for _, r := range b.Replicas {

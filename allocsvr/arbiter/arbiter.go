@@ -1,22 +1,44 @@
-package allocsvr
+package arbiter
 
 import (
 	"context"
+	"log/slog"
 	"sync"
 	"time"
 
-	"github.com/seqsvr/seqsvr/allocsvr/placement"
+	"github.com/seqsvr/seqsvr/allocsvr/arbiter/placement"
+	"github.com/seqsvr/seqsvr/internal/clock"
+	"github.com/seqsvr/seqsvr/internal/wake"
+	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
 )
 
-// arbiter plans who should own what, while this node holds the lease for it. It never
-// touches an AllocSvr: it writes the route table, and everybody follows it.
-type arbiter struct {
-	a      *Alloc
-	lease  arbiterLease
-	loop   *loop
-	expect int
-	weight uint32
+// Config is what an Arbiter is made of. All is required.
+type Config struct {
+	Name     string // of this node
+	Weight   uint32 // of this node
+	Expect   int    // how many nodes the first table waits for
+	Sections int
+	Routes   *Routes
+	Lease    *Lease
+	Term     time.Duration // how long a lease lasts
+	// Present are the live nodes by name, this one among them.
+	Present func() map[string]quorum.SessionView
+	// Awaited says that a node of the table, though not alive, is likely to come.
+	Awaited func(name string, now time.Duration) bool
+	// Leaving says that this node plans nothing any more.
+	Leaving func() bool
+	Clock   clock.Clock
+	Logger  *slog.Logger
+}
+
+// Arbiter plans who should own what, while this node holds the lease for it. It never
+// touches another node: it writes the route table, and everybody follows it. Safe for
+// concurrent use.
+type Arbiter struct {
+	cfg     Config
+	look    *wake.Signal
+	started time.Duration
 
 	mu       sync.Mutex               // guards alive, lost, emptying
 	alive    map[string]spell         // the live nodes
@@ -24,14 +46,23 @@ type arbiter struct {
 	emptying map[string]time.Duration // since when a node is left to empty itself
 }
 
+// New makes an Arbiter that has seen nobody yet.
+func New(cfg Config) *Arbiter {
+	return &Arbiter{cfg: cfg, look: wake.New(), started: cfg.Clock.Now(), alive: make(map[string]spell),
+		emptying: make(map[string]time.Duration)}
+}
+
+// Look has Run look soon: somebody came or went, or the table changed.
+func (r *Arbiter) Look() { r.look.Kick() }
+
 // emptyPatience is how long a node that is drained or leaves is left to hand its sections
 // over itself.
 const emptyPatience = 10 * time.Second
 
 // leftToItself says whether some live node that is drained or leaves still has sections
 // and time to hand them over; its own way of doing so is gentler than a new table.
-func (r *arbiter) leftToItself(t *seq.RouteTable, now time.Duration) bool {
-	live := r.a.present()
+func (r *Arbiter) leftToItself(t *seq.RouteTable, now time.Duration) bool {
+	live := r.cfg.Present()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	left := false
@@ -57,81 +88,77 @@ type spell struct {
 	freeAt  time.Duration // when its lease would end by what was last heard
 }
 
-func newArbiter(a *Alloc, expect int, weight uint32) *arbiter {
-	return &arbiter{a: a, lease: arbiterLease{holder: a.holder, log: a.log}, loop: newLoop(), expect: expect, weight: weight, alive: make(map[string]spell),
-		emptying: make(map[string]time.Duration)}
-}
-
 // defaultWeight is a node's until it has written its own into the table.
 const defaultWeight = 100
 
-// Pauses of the arbiter.
+// Pauses of the arbiter: Tick is from one look to the next.
 const (
-	arbiterTick  = 200 * time.Millisecond
+	Tick         = 200 * time.Millisecond
 	firstTable   = 3 * time.Second  // how long the first table waits for ExpectAllocs
 	lossMemory   = time.Minute      // for mass suspicion
 	planDeadline = 10 * time.Second // one plan and its write
 )
 
-func (r *arbiter) run(ctx context.Context) {
+// Run watches, and plans while this node is the arbiter, until ctx ends.
+func (r *Arbiter) Run(ctx context.Context) {
 	pause := time.Duration(0)
-	for r.loop.wait(ctx, pause) {
-		pause = arbiterTick
-		if r.a.leaving.Load() {
+	for r.look.Wait(ctx, pause) {
+		pause = Tick
+		if r.cfg.Leaving() {
 			continue
 		}
-		r.watch(r.a.clock.Now())
+		r.watch(r.cfg.Clock.Now())
 		r.tellWeight(ctx)
 		if !r.elected(ctx, &pause) {
 			continue
 		}
 		if err := r.plan(ctx, false); err != nil && ctx.Err() == nil {
-			r.a.log.Warn("arbiter could not write the route table", "error", err)
+			r.cfg.Logger.Warn("arbiter could not write the route table", "error", err)
 		}
 	}
 }
 
 // tellWeight writes this node's own weight into the table, where the arbiter
 // reads it.
-func (r *arbiter) tellWeight(ctx context.Context) {
+func (r *Arbiter) tellWeight(ctx context.Context) {
 	differs := func(t *seq.RouteTable) int {
-		if i := t.Index(r.a.name); i >= 0 && t.Nodes[i].Weight != r.weight {
+		if i := t.Index(r.cfg.Name); i >= 0 && t.Nodes[i].Weight != r.cfg.Weight {
 			return i
 		}
 		return seq.NoNode
 	}
-	if t := r.a.routes.table(); t == nil || differs(t.RouteTable) < 0 {
+	if t := r.cfg.Routes.Table(); t == nil || differs(t.RouteTable) < 0 {
 		return
 	}
-	_, err := r.a.changeRoutes(ctx, func(t *seq.RouteTable) ([]event, error) {
+	_, err := r.cfg.Routes.Change(ctx, func(t *seq.RouteTable) ([]Event, error) {
 		i := differs(t)
 		if i < 0 {
-			return nil, errUnchanged
+			return nil, ErrUnchanged
 		}
-		t.Nodes[i].Weight = r.weight
-		return []event{{Kind: "weight", Subject: r.a.name, Reason: "configured"}}, nil
+		t.Nodes[i].Weight = r.cfg.Weight
+		return []Event{{Kind: "weight", Subject: r.cfg.Name, Reason: "configured"}}, nil
 	})
 	if err != nil && ctx.Err() == nil {
-		r.a.log.Debug("weight not written", "error", err)
+		r.cfg.Logger.Debug("weight not written", "error", err)
 	}
 }
 
 // elected says whether this node is the arbiter, and has it try to be where none is.
-func (r *arbiter) elected(ctx context.Context, pause *time.Duration) bool {
-	if r.lease.held(r.a.clock.Now()) {
+func (r *Arbiter) elected(ctx context.Context, pause *time.Duration) bool {
+	if r.cfg.Lease.Held(r.cfg.Clock.Now()) {
 		return true
 	}
-	if r.lease.owned() {
+	if r.cfg.Lease.Owned() {
 		return false // ours, the lease is still to come or has lapsed for now
 	}
-	ok, after := r.lease.acquire(ctx)
+	ok, after := r.cfg.Lease.Acquire(ctx)
 	if ok {
-		r.a.log.Info("arbiter's lease acquired")
+		r.cfg.Logger.Info("arbiter's lease acquired")
 		*pause = time.Millisecond
 		return false
 	}
 	if after > 0 {
-		*pause = min(max(after, time.Millisecond), r.a.lease)
+		*pause = min(max(after, time.Millisecond), r.cfg.Term)
 	}
 	return false
 }
@@ -139,8 +166,8 @@ func (r *arbiter) elected(ctx context.Context, pause *time.Duration) bool {
 // watch keeps since when each node is alive, and when nodes were lost. A session
 // that ends before its lease has run out was ended on purpose: its node left, or
 // somebody knew of its death; that is nothing to be suspicious of.
-func (r *arbiter) watch(now time.Duration) {
-	live := r.a.present()
+func (r *Arbiter) watch(now time.Duration) {
+	live := r.cfg.Present()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for name, s := range live {
@@ -166,7 +193,7 @@ func (r *arbiter) watch(now time.Duration) {
 
 // aliveFor is for how long the session has been alive; nothing until watch has seen it.
 // Needs r.mu.
-func (r *arbiter) aliveFor(name string, s seq.Session, now time.Duration) time.Duration {
+func (r *Arbiter) aliveFor(name string, s seq.Session, now time.Duration) time.Duration {
 	if spell, ok := r.alive[name]; ok && spell.session == s {
 		return now - spell.since
 	}
@@ -174,24 +201,24 @@ func (r *arbiter) aliveFor(name string, s seq.Session, now time.Duration) time.D
 }
 
 // plan writes the next table if there is anything to change.
-func (r *arbiter) plan(ctx context.Context, force bool) error {
+func (r *Arbiter) plan(ctx context.Context, force bool) error {
 	ctx, cancel := context.WithTimeout(ctx, planDeadline)
 	defer cancel()
-	if t := r.a.routes.table(); t != nil && !force {
-		if r.leftToItself(t.RouteTable, r.a.clock.Now()) {
+	if t := r.cfg.Routes.Table(); t != nil && !force {
+		if r.leftToItself(t.RouteTable, r.cfg.Clock.Now()) {
 			return nil
 		}
 		if next, _ := placement.Plan(r.input(t.RouteTable, false)); next == nil {
 			return nil
 		}
 	}
-	_, err := r.a.changeRoutes(ctx, func(t *seq.RouteTable) ([]event, error) {
+	_, err := r.cfg.Routes.Change(ctx, func(t *seq.RouteTable) ([]Event, error) {
 		if t.Version == 0 && !r.enough() {
-			return nil, errUnchanged
+			return nil, ErrUnchanged
 		}
 		next, changes := placement.Plan(r.input(t, force))
 		if next == nil {
-			return nil, errUnchanged
+			return nil, ErrUnchanged
 		}
 		*t = *next
 		return toEvents(changes), nil
@@ -200,29 +227,29 @@ func (r *arbiter) plan(ctx context.Context, force bool) error {
 }
 
 // enough says whether the first table need not wait any longer.
-func (r *arbiter) enough() bool {
+func (r *Arbiter) enough() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return len(r.alive) >= r.expect || r.a.clock.Now() > r.a.started+firstTable
+	return len(r.alive) >= r.cfg.Expect || r.cfg.Clock.Now() > r.started+firstTable
 }
 
-func (r *arbiter) input(t *seq.RouteTable, force bool) placement.Input {
-	now := r.a.clock.Now()
-	live := r.a.present()
+func (r *Arbiter) input(t *seq.RouteTable, force bool) placement.Input {
+	now := r.cfg.Clock.Now()
+	live := r.cfg.Present()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	weight := func(name string) uint32 {
-		if i := t.Index(name); name != r.a.name && i >= 0 {
+		if i := t.Index(name); name != r.cfg.Name && i >= 0 {
 			return t.Nodes[i].Weight
-		} else if name == r.a.name {
-			return r.weight
+		} else if name == r.cfg.Name {
+			return r.cfg.Weight
 		}
 		return defaultWeight
 	}
 	if force {
 		r.lost = nil
 	}
-	sections := r.a.mapping.Sections()
+	sections := r.cfg.Sections
 	in := placement.Input{
 		Config: placement.Config{Budget: max(1, sections/2)},
 		Table:  t, Sections: sections, Force: force,
@@ -233,17 +260,17 @@ func (r *arbiter) input(t *seq.RouteTable, force bool) placement.Input {
 			Name: name, Addr: s.Addr, Session: s.Session, Weight: weight(name), AliveFor: r.aliveFor(name, s.Session, now)})
 	}
 	for _, n := range t.Nodes { // at the start of a cluster, owners may still come
-		if _, ok := live[n.Name]; !ok && r.a.awaited(n.Name, now) {
+		if _, ok := live[n.Name]; !ok && r.cfg.Awaited(n.Name, now) {
 			in.Live = append(in.Live, placement.Node{Name: n.Name, Addr: n.Addr, Session: n.Session, Weight: n.Weight, Awaited: true})
 		}
 	}
 	return in
 }
 
-func toEvents(changes []placement.Change) []event {
-	events := make([]event, 0, len(changes))
+func toEvents(changes []placement.Change) []Event {
+	events := make([]Event, 0, len(changes))
 	for _, c := range changes {
-		events = append(events, event{Kind: c.Kind, Subject: c.Subject, Reason: c.Reason})
+		events = append(events, Event{Kind: c.Kind, Subject: c.Subject, Reason: c.Reason})
 	}
 	return events
 }

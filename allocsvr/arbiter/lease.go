@@ -1,4 +1,4 @@
-package allocsvr
+package arbiter
 
 import (
 	"context"
@@ -11,9 +11,9 @@ import (
 	"github.com/seqsvr/seqsvr/seq"
 )
 
-// arbiterLease is the lease by which one node at a time is the arbiter: that of a register
+// Lease is that by which one node at a time is the arbiter: that of a register
 // like a section's, whose value has no meaning.
-type arbiterLease struct {
+type Lease struct {
 	holder *tenure.Holder
 	log    *slog.Logger
 
@@ -22,22 +22,26 @@ type arbiterLease struct {
 	hold  tenure.Hold
 }
 
-// held says whether nobody else can be the arbiter by now.
-func (l *arbiterLease) held(now time.Duration) bool {
+// NewLease is a lease that is not held.
+func NewLease(h *tenure.Holder, log *slog.Logger) *Lease { return &Lease{holder: h, log: log} }
+
+// Held says whether nobody else can be the arbiter by now.
+func (l *Lease) Held(now time.Duration) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.hold != nil && now < l.hold.Until()
 }
 
-// owned says whether the lease was acquired and not lost, even if it has lapsed for now.
-func (l *arbiterLease) owned() bool {
+// Owned says whether the lease was acquired and not lost, even if it has lapsed for now.
+func (l *Lease) Owned() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return !l.epoch.IsZero()
 }
 
-// drop forgets the lease if it is still under the epoch.
-func (l *arbiterLease) drop(epoch seq.Epoch) {
+// Lost tells that a store gave the register to another session: the lease is forgotten if it
+// is still under the epoch.
+func (l *Lease) Lost(epoch seq.Epoch) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.epoch == epoch {
@@ -46,25 +50,25 @@ func (l *arbiterLease) drop(epoch seq.Epoch) {
 }
 
 // clear makes the lease not ours. Needs l.mu.
-func (l *arbiterLease) clear() {
+func (l *Lease) clear() {
 	if l.hold != nil {
 		l.hold.Drop()
 	}
 	l.hold, l.epoch = nil, seq.Epoch{}
 }
 
-// acquire tries to become the arbiter. after is how long the lease of the present one lasts,
+// Acquire tries to become the arbiter. after is how long the lease of the present one lasts,
 // 0 if unknown.
-func (l *arbiterLease) acquire(ctx context.Context) (ok bool, after time.Duration) {
-	bid := &arbiterBid{l: l}
-	for _, g := range tenure.Acquire(ctx, l.holder, []*arbiterBid{bid}) {
+func (l *Lease) Acquire(ctx context.Context) (ok bool, after time.Duration) {
+	b := &bid{l: l}
+	for _, g := range tenure.Acquire(ctx, l.holder, []*bid{b}) {
 		ok = l.keep(g.Epoch, g.Hold)
 	}
-	return ok, bid.after
+	return ok, b.after
 }
 
 // keep takes the hold in, unless the epoch was lost meanwhile.
-func (l *arbiterLease) keep(epoch seq.Epoch, hold tenure.Hold) bool {
+func (l *Lease) keep(epoch seq.Epoch, hold tenure.Hold) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.epoch != epoch {
@@ -75,8 +79,8 @@ func (l *arbiterLease) keep(epoch seq.Epoch, hold tenure.Hold) bool {
 	return true
 }
 
-// release gives the lease up, so that another node is the arbiter at once.
-func (l *arbiterLease) release(ctx context.Context) {
+// Release gives the lease up, so that another node is the arbiter at once.
+func (l *Lease) Release(ctx context.Context) {
 	l.mu.Lock()
 	epoch := l.epoch
 	l.clear()
@@ -89,25 +93,25 @@ func (l *arbiterLease) release(ctx context.Context) {
 	}
 }
 
-// arbiterBid is the tenure.Bid for the arbiter's register.
-type arbiterBid struct {
-	l     *arbiterLease
+// bid is the tenure.Bid for the arbiter's register.
+type bid struct {
+	l     *Lease
 	after time.Duration
 }
 
 // Register implements tenure.Bid.
-func (b *arbiterBid) Register() seq.Register { return seq.SeatRegister }
+func (b *bid) Register() seq.Register { return seq.SeatRegister }
 
 // Free implements tenure.Bid.
-func (b *arbiterBid) Free(quorum.Outcome) bool { return true }
+func (b *bid) Free(quorum.Outcome) bool { return true }
 
 // Begin implements tenure.Bid.
-func (b *arbiterBid) Begin(_ seq.Epoch, found quorum.Outcome) (ceiling uint64, ok bool) {
+func (b *bid) Begin(_ seq.Epoch, found quorum.Outcome) (ceiling uint64, ok bool) {
 	return found.Max + 1, true
 }
 
 // Confirmed implements tenure.Bid.
-func (b *arbiterBid) Confirmed(epoch seq.Epoch) bool {
+func (b *bid) Confirmed(epoch seq.Epoch) bool {
 	b.l.mu.Lock()
 	defer b.l.mu.Unlock()
 	b.l.clear()
@@ -116,7 +120,7 @@ func (b *arbiterBid) Confirmed(epoch seq.Epoch) bool {
 }
 
 // Failed implements tenure.Bid.
-func (b *arbiterBid) Failed(at tenure.Stage, out quorum.Outcome) {
+func (b *bid) Failed(at tenure.Stage, out quorum.Outcome) {
 	if at != tenure.Confirming {
 		b.after = out.Remaining
 	}

@@ -1,0 +1,13 @@
+// Package arbiter is the route table: who should own which section. One node at a time
+// holds the arbiter's lease and plans it; every node reads it, and some write in it what
+// they know better: that they leave, what they weigh, to whom they gave their sections.
+//
+// No promise of uniqueness or order rests on any of this: the registers decide who may
+// serve a section, the table says only who should. Two arbiters at once do no harm, since
+// the table is changed by compare-and-swap.
+//
+// It owns the table as this node knows it (Routes), the log of decisions beside it (Event),
+// the arbiter's lease (Lease), what the arbiter remembers of nodes that come and go
+// (Arbiter), and the changes that operators ask for. It never touches a section, and asks
+// for who is alive by what it is given; the rules of placement are in package placement.
+package arbiter

@@ -1,0 +1,65 @@
+package arch
+
+import (
+	"go/ast"
+	"path"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// rooms are the packages inside allocsvr, each with those that it may import. allocsvr
+// itself wires them, and no room imports it.
+var rooms = map[string][]string{
+	"allocsvr/tenure":            {},
+	"allocsvr/counters":          {},
+	"allocsvr/arbiter/placement": {},
+	"allocsvr/arbiter":           {"allocsvr/arbiter/placement", "allocsvr/tenure"},
+	"allocsvr/segment":           {"allocsvr/tenure"},
+	"allocsvr/globalid":          {"allocsvr/tenure"},
+}
+
+func TestTheRoomsOfAllocsvrImportDownOnly(t *testing.T) {
+	for folder, targets := range imports(t) {
+		if folder == "allocsvr" || !under(folder, "allocsvr") {
+			continue
+		}
+		allowed, known := rooms[folder]
+		if !known {
+			t.Errorf("%s has no rule in this test", folder)
+		}
+		for _, target := range targets {
+			if ours, ok := strings.CutPrefix(target, module); ok && under(ours, "allocsvr") && !slices.Contains(allowed, ours) {
+				t.Errorf("%s imports %s, it may import %v", folder, ours, allowed)
+			}
+		}
+	}
+}
+
+// TestOneRoomWritesRegisters: whoever puts a PREPARE or a STEP together is tenure, or passes
+// on what tenure did and counts it.
+func TestOneRoomWritesRegisters(t *testing.T) {
+	seen := false
+	for _, f := range files(t) {
+		if !under(f.name, "allocsvr") || strings.HasSuffix(f.name, "_test.go") {
+			continue
+		}
+		ast.Inspect(f.ast, func(n ast.Node) bool {
+			lit, ok := n.(*ast.CompositeLit)
+			if !ok {
+				return true
+			}
+			sel, ok := lit.Type.(*ast.SelectorExpr)
+			if !ok || sel.Sel.Name != "PrepareItem" && sel.Sel.Name != "StepItem" {
+				return true
+			}
+			if seen = true; path.Dir(f.name) != "allocsvr/tenure" {
+				t.Errorf("%s makes a quorum.%s: package tenure alone writes registers", f.name, sel.Sel.Name)
+			}
+			return true
+		})
+	}
+	if !seen {
+		t.Error("nobody writes registers")
+	}
+}

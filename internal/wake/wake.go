@@ -1,0 +1,47 @@
+// Package wake is how a goroutine that waits is told that there is something to do.
+package wake
+
+import (
+	"context"
+	"time"
+)
+
+// Signal is of one goroutine: it is raised by any number of others, and what is raised
+// before it is taken counts once. Use New. Safe for concurrent use.
+type Signal struct{ c chan struct{} }
+
+// New is a signal that is not raised.
+func New() *Signal { return &Signal{c: make(chan struct{}, 1)} }
+
+// Kick raises the signal. It does not block.
+func (s *Signal) Kick() {
+	select {
+	case s.c <- struct{}{}:
+	default:
+	}
+}
+
+// C gives a value, and the signal is down again, once it is raised.
+func (s *Signal) C() <-chan struct{} { return s.c }
+
+// Clear puts the signal down.
+func (s *Signal) Clear() {
+	select {
+	case <-s.c:
+	default:
+	}
+}
+
+// Wait ends once the signal is raised, which puts it down, or after d; false when ctx has
+// ended.
+func (s *Signal) Wait(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-s.c:
+	case <-timer.C:
+	}
+	return ctx.Err() == nil
+}
