@@ -6,9 +6,9 @@ import (
 )
 
 // wide is how many calls must have been waiting or under way at the same time, in this
-// window or the one before, for both streams to be used. Fewer make larger flights on
+// window or the one before, for both streams to be used. Fewer make larger batches on
 // one stream and win. With more, half of them on each, the two take turns: while the peer
-// serves the flight of one, the callers of the other have their answers and come back.
+// serves the batch of one, the callers of the other have their answers and come back.
 const wide = 288
 
 // balance says which of the two streams of a peer a call goes by.

@@ -18,7 +18,7 @@ func TestFewCallersShareOneStreamAndManyUseBothEvenly(t *testing.T) {
 	if got := b.load[1].Load(); got > 1 {
 		t.Errorf("%d of the first %d went by the second stream, want none but the last", got, wide)
 	}
-	// A flight of the first stream has its answers, and its callers come back.
+	// A batch of the first stream has its answers, and its callers come back.
 	back := b.load[0].Swap(0)
 	for range back + 1000 {
 		b.load[b.pick()].Add(1)
@@ -41,10 +41,10 @@ func TestFewCallersShareOneStreamAndManyUseBothEvenly(t *testing.T) {
 }
 
 func TestTheLoadOfALaneIsWhatWaitsAndWhatIsUnderWay(t *testing.T) {
-	p := &peer{c: &Client{}}
+	p := &server{c: &Client{}}
 	p.balance.born = time.Now()
 	load := &p.balance.load[0]
-	l := newLane(p, load)
+	l := newStream(p, load)
 	l.started = true
 	space := &seq.Space{Name: "user", Sections: 1}
 	fly := func(n int) (id uint64) {
@@ -54,7 +54,7 @@ func TestTheLoadOfALaneIsWhatWaitsAndWhatIsUnderWay(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		_, id, _ = l.take(nil)
+		_, id, _ = l.first(nil)
 		return id
 	}
 	want := func(n int64, when string) {
@@ -65,9 +65,9 @@ func TestTheLoadOfALaneIsWhatWaitsAndWhatIsUnderWay(t *testing.T) {
 	}
 	id := fly(5)
 	want(5, "under way")
-	l.land(id, true)
+	l.complete(id, true)
 	want(0, "answered in part")
-	l.land(id, false)
+	l.complete(id, false)
 	want(0, "answered whole")
 	fly(3)
 	for range 4 {
@@ -77,7 +77,7 @@ func TestTheLoadOfALaneIsWhatWaitsAndWhatIsUnderWay(t *testing.T) {
 	}
 	want(7, "three under way, four waiting")
 	l.mu.Lock()
-	failAll(l.giveUp(func(*flight) bool { return true }, true), errors.New("lost"))
+	failAll(l.giveUp(func(*batch) bool { return true }, true), errors.New("lost"))
 	l.mu.Unlock()
 	want(0, "given up")
 }

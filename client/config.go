@@ -107,7 +107,10 @@ func (cfg Config) withDefaults() (Config, error) {
 		return cfg, err
 	}
 	if cfg.Fallback != nil {
-		f, err := cfg.Fallback.withDefaults(cfg.Timeout)
+		f, err := cfg.Fallback.WithDefaults(cfg.Timeout)
+		if err == nil {
+			err = checkIDs("", f.Namespace, 1)
+		}
 		if err != nil {
 			return cfg, err
 		}
@@ -122,4 +125,12 @@ func (cfg Config) withDefaults() (Config, error) {
 		return cfg, fmt.Errorf("%w: MaxQueue %d, expected more than 0", seq.ErrBadArgument, cfg.MaxQueue)
 	}
 	return cfg, nil
+}
+
+// within gives a call without a deadline that of Config.
+func (cfg *Config) within(ctx context.Context) (context.Context, context.CancelFunc) {
+	if _, ok := ctx.Deadline(); ok {
+		return ctx, func() {}
+	}
+	return context.WithTimeout(ctx, cfg.Timeout)
 }

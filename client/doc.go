@@ -6,8 +6,8 @@
 // skip numbers, never repeat one: every answer that is thrown away is thrown away for
 // good. Calls for one key that follow each other get rising numbers.
 //
-// Concurrent Next calls, and batches, to one AllocSvr travel together in flights, one
-// message each: a sender sends the flight that callers fill, again and again with no
+// Concurrent Next calls, and batches, to one AllocSvr travel together in batches, one
+// message each: a sender sends the batch that callers fill, again and again with no
 // timer. With few callers it leaves at once; with many it leaves when the reply of the
 // one before has come, or enough are on it. A caller that leaves early disturbs no other,
 // and a key that has to wait at the peer holds up nobody who travelled with it. How many

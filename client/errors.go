@@ -1,15 +1,11 @@
 package client
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"slices"
 
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
-
-	"github.com/seqsvr/seqsvr/internal/rpc"
+	"github.com/seqsvr/seqsvr/client/fallback"
 	"github.com/seqsvr/seqsvr/seq"
 )
 
@@ -23,15 +19,15 @@ var (
 	ErrUnreachable = fmt.Errorf("%w: peer did not answer", seq.ErrNoRoute)
 	// ErrNoFallback: the service did not answer, and there is no window left from which
 	// to make IDs here. It stands beside the reason of the call.
-	ErrNoFallback = errors.New("no window to fall back on")
+	ErrNoFallback = fallback.ErrNoWindow
 	// ErrClosed: the Client was closed. Do not retry.
 	ErrClosed = errors.New("client closed")
 
 	// errQueueFull is the caller's own overload: retrying inside the call would hide it.
-	errQueueFull = fmt.Errorf("%w: too many calls wait for this peer", seq.ErrOverloaded)
-	errTimedOut  = errors.New("attempt timed out")
-	errPeerGone  = errors.New("peer left the route table")
-	errMalformed = errors.New("malformed answer")
+	errQueueFull  = fmt.Errorf("%w: too many calls wait for this peer", seq.ErrOverloaded)
+	errTimedOut   = errors.New("attempt timed out")
+	errServerGone = errors.New("server left the route table")
+	errMalformed  = errors.New("malformed answer")
 	// Answers to whether a peer has a quorum.
 	errNoQuorum = errors.New("no quorum there")
 	errSilent   = errors.New("no answer")
@@ -88,20 +84,4 @@ func final(err error) bool { return anyOf(err, finals) }
 
 func anyOf(err error, all []error) bool {
 	return slices.ContainsFunc(all, func(one error) bool { return errors.Is(err, one) })
-}
-
-// callError sorts the error of a unary attempt: named errors stay, a refusal of the
-// message itself is final, everything else leaves the outcome unknown.
-func callError(attempt context.Context, addr string, err error) error {
-	if attempt.Err() != nil {
-		return &lostError{addr, errTimedOut}
-	}
-	if rpc.CodeOf(err) != 0 {
-		return err
-	}
-	switch status.Code(err) {
-	case codes.InvalidArgument, codes.OutOfRange, codes.ResourceExhausted:
-		return fmt.Errorf("%w: %s: %w", seq.ErrBadArgument, addr, err)
-	}
-	return &lostError{addr, err}
 }

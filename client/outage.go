@@ -89,10 +89,9 @@ func (o *outage) set(lost bool) {
 // reached has a quorum of stores; nil as long as no call has met that.
 func (c *Client) QuorumLost() error { return c.outage.reason() }
 
-// watchOutage asks all AllocSvr, from when a call heard NO_QUORUM until one of them says
+// watch asks all AllocSvr, from when a call heard NO_QUORUM until one of them says
 // otherwise or no call hears it any more.
-func (c *Client) watchOutage() {
-	o := c.outage
+func (o *outage) watch(c *Client) {
 	for {
 		select {
 		case <-c.ctx.Done():
@@ -102,7 +101,7 @@ func (c *Client) watchOutage() {
 		var since time.Time // of the first question in a row that all answered alike
 		for heard := time.Now(); time.Since(heard) < outageQuiet; {
 			asked := time.Now()
-			if !c.noneHasQuorum() {
+			if !noneHasQuorum(c) {
 				break
 			}
 			if since.IsZero() {
@@ -110,7 +109,7 @@ func (c *Client) watchOutage() {
 			} else if asked.Sub(since) >= outagePatience {
 				o.set(true)
 			}
-			if !c.rest(outagePause) {
+			if !rest(c.ctx, outagePause) {
 				return
 			}
 			select {
@@ -120,7 +119,7 @@ func (c *Client) watchOutage() {
 			}
 		}
 		o.set(false)
-		if !c.rest(outagePause) {
+		if !rest(c.ctx, outagePause) {
 			return
 		}
 	}
@@ -129,16 +128,16 @@ func (c *Client) watchOutage() {
 // noneHasQuorum asks all AllocSvr of the table, or all of Config.Addrs without one, at
 // once. It is true if some answer, and all that do have no quorum. One that does not know
 // the question, as an older build, counts as having one.
-func (c *Client) noneHasQuorum() bool {
+func noneHasQuorum(c *Client) bool {
 	ctx, cancel := context.WithTimeout(c.ctx, outageBound)
 	defer cancel()
-	peers := c.allocs()
-	answers := make(chan error, len(peers)) // errNoQuorum, errSilent, or nil
-	for _, p := range peers {
-		c.tasks.Go(func() { answers <- p.askQuorum(ctx) })
+	all := c.servers.allocs()
+	answers := make(chan error, len(all)) // errNoQuorum, errSilent, or nil
+	for _, s := range all {
+		c.tasks.Go(func() { answers <- s.askQuorum(ctx) })
 	}
 	answered := false
-	for range peers {
+	for range all {
 		switch <-answers {
 		case nil:
 			return false
@@ -150,8 +149,8 @@ func (c *Client) noneHasQuorum() bool {
 }
 
 // askQuorum is errNoQuorum, errSilent, or nil for everything else.
-func (p *peer) askQuorum(ctx context.Context) error {
-	reply, err := healthpb.NewHealthClient(p.conn).Check(ctx, &healthpb.HealthCheckRequest{Service: rpc.QuorumHealth})
+func (s *server) askQuorum(ctx context.Context) error {
+	reply, err := healthpb.NewHealthClient(s.conn).Check(ctx, &healthpb.HealthCheckRequest{Service: rpc.QuorumHealth})
 	switch status.Code(err) {
 	case codes.OK:
 		if reply.GetStatus() == healthpb.HealthCheckResponse_NOT_SERVING {
@@ -161,20 +160,4 @@ func (p *peer) askQuorum(ctx context.Context) error {
 		return errSilent
 	}
 	return nil
-}
-
-// allocs are the AllocSvr of the table; Config.Addrs where there are none.
-func (c *Client) allocs() []*peer {
-	var out []*peer
-	if v := c.view.Load(); v != nil {
-		for _, p := range v.nodes {
-			if p != nil {
-				out = append(out, p)
-			}
-		}
-	}
-	if len(out) == 0 {
-		return c.seeds
-	}
-	return out
 }
