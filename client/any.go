@@ -12,9 +12,9 @@ import (
 // them answer alike: pb.NewSnowflakeClient(c.Any()). A call goes to another AllocSvr
 // each time, steps over those that do not answer, and is repeated until ctx ends, or
 // Config.Timeout if it has no deadline; so only calls that may be repeated belong
-// here. Errors with a name that no retry cures come at once; else the context's error,
-// wrapped with the last reason. A call that all AllocSvr answer without a name, as one
-// that none serves, comes back with their status.
+// here. An error that no retry cures is returned immediately; else the context's error,
+// wrapped with the last reason. If all AllocSvr answer with an error that has no name, as for
+// a call that none serves, their status is returned.
 func (c *Client) Any() grpc.ClientConnInterface { return conn{c: c, rules: &forAny} }
 
 // Once carries unary calls to one AllocSvr each, with one attempt until ctx ends, or

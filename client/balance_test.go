@@ -40,14 +40,14 @@ func TestFewCallersShareOneStreamAndManyUseBothEvenly(t *testing.T) {
 	}
 }
 
-func TestTheLoadOfALaneIsWhatWaitsAndWhatIsUnderWay(t *testing.T) {
+func TestTheLoadOfAStreamIsWhatWaitsAndWhatIsInFlight(t *testing.T) {
 	p := &server{c: &Client{}}
 	p.balance.born = time.Now()
 	load := &p.balance.load[0]
 	l := newStream(p, load)
 	l.started = true
 	space := &seq.Space{Name: "user", Sections: 1}
-	fly := func(n int) (id uint64) {
+	send := func(n int) (id uint64) {
 		t.Helper()
 		for i := range n {
 			if _, _, err := l.enqueue(space, seq.UID(i), 1, 100); err != nil {
@@ -63,19 +63,19 @@ func TestTheLoadOfALaneIsWhatWaitsAndWhatIsUnderWay(t *testing.T) {
 			t.Errorf("%s: got %d, want %d", when, got, n)
 		}
 	}
-	id := fly(5)
-	want(5, "under way")
+	id := send(5)
+	want(5, "in flight")
 	l.complete(id, true)
 	want(0, "answered in part")
 	l.complete(id, false)
 	want(0, "answered whole")
-	fly(3)
+	send(3)
 	for range 4 {
 		if _, _, err := l.enqueue(space, 1, 1, 100); err != nil {
 			t.Fatal(err)
 		}
 	}
-	want(7, "three under way, four waiting")
+	want(7, "three in flight, four waiting")
 	l.mu.Lock()
 	failAll(l.giveUp(func(*batch) bool { return true }, true), errors.New("lost"))
 	l.mu.Unlock()

@@ -241,8 +241,8 @@ func keyErrors(list []*pb.KeyError, n int) []error {
 	return out
 }
 
-// rangeOf reads the answer for one index and refuses what is no answer to the count:
-// a server's fault must not become a number.
+// rangeOf reads the answer for one index and refuses one that does not fit the count: a
+// server's fault must not become a number.
 func rangeOf(r *pb.BatchResult, i int, count uint32, errs []error) Range {
 	if errs != nil && errs[i] != nil {
 		return Range{Err: errs[i]}

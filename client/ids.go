@@ -77,11 +77,11 @@ func (c *Client) NextID(ctx context.Context, namespace string) (snowflake.ID, er
 // It retries until ctx ends, or Config.Timeout if ctx has no deadline, and then
 // returns the context's error wrapped with the last reason. seq.ErrUnknownNamespace,
 // seq.ErrBadCount, seq.ErrTimeExhausted, seq.ErrTickUsedUp (the namespace's policy),
-// seq.ErrOverloaded (too many callers wait in this process) and ErrClosed come at once;
+// seq.ErrOverloaded (too many callers wait in this process) and ErrClosed are returned immediately;
 // seq.ErrDatacenterTaken and seq.ErrNodeUnfit once every AllocSvr refuses so, and
 // seq.ErrNoQuorum once none that can be reached has a quorum. Calling again is
 // always safe: IDs are skipped, never repeated. Single IDs of concurrent callers
-// travel together. With Config.Fallback, IDs that were made here say so.
+// share a call. With Config.Fallback, IDs that were made here say so.
 func (c *Client) Generate(ctx context.Context, namespace string, count uint32) (IDs, error) {
 	return c.GenerateAs(ctx, c.cfg.Agent, namespace, count)
 }
@@ -121,7 +121,7 @@ func (c *Client) GenerateAs(ctx context.Context, agent, namespace string, count 
 	return got, nil
 }
 
-// generate asks for IDs; with splits an overload comes back at once as errSplit.
+// generate asks for IDs; with splits an overload is not waited for, but returned as errSplit.
 func generate(ctx context.Context, c *Client, agent, namespace string, count uint32, splits bool) (IDs, error) {
 	var got IDs
 	request := &pb.SnowflakeGenerateRequest{Namespace: namespace, Count: count, Agent: agent, AsRuns: true}
@@ -139,7 +139,7 @@ func generate(ctx context.Context, c *Client, agent, namespace string, count uin
 	return got, err
 }
 
-// idsOf reads an answer and refuses what is none to the count: a peer's fault must not
+// idsOf reads an answer and refuses one that does not fit the count: a server's fault must not
 // become an ID.
 func idsOf(reply *pb.SnowflakeGenerateReply, count uint32) (IDs, error) {
 	out := IDs{

@@ -14,26 +14,27 @@ import (
 
 // How the AllocSvr are asked whether they have a quorum.
 const (
-	// outageBound is for an answer, which waits for nothing at the other side: an
-	// AllocSvr that is silent for so long cannot be reached.
+	// outageBound is how long an answer may take. The AllocSvr waits for nothing before it
+	// answers, so one that is silent for so long cannot be reached.
 	outageBound = 500 * time.Millisecond
 	// outagePatience is for how long all must agree. Stores that restart together, or a
-	// machine that stood still, must not end calls that wait for a few seconds anyway.
+	// machine that stood still, must not end calls that have seconds left.
 	outagePatience = 500 * time.Millisecond
 	outagePause    = 250 * time.Millisecond // between two questions
 	// outageQuiet ends the questions when no call has heard of an outage for so long.
 	outageQuiet = 2 * time.Second
 )
 
-// outage decides whether the quorum of stores is lost, once a call has heard NO_QUORUM.
+// outage decides whether the quorum of stores is lost, once an attempt was answered with
+// NO_QUORUM.
 //
 // One AllocSvr that says so may be cut off from the stores alone. The others then take
 // its sections over, and calls go on to their deadline. The quorum is lost if all AllocSvr
-// that can be reached say so, one of them at least, for outagePatience: then nobody can
-// take over, and calls end with NO_QUORUM at the end of their round. What cannot be
-// reached has no say, since it would serve no call either.
+// that can be reached, and at least one can, say so for outagePatience: then none can take
+// over, and calls end with NO_QUORUM at the end of their round. An AllocSvr that cannot be
+// reached does not count, since it would serve no call either.
 type outage struct {
-	heard chan struct{} // cap 1: a call heard NO_QUORUM
+	heard chan struct{} // cap 1: an attempt was answered with NO_QUORUM
 
 	mu   sync.Mutex    // guards all below
 	last error         // the newest NO_QUORUM
@@ -45,7 +46,7 @@ func newOutage() *outage {
 	return &outage{heard: make(chan struct{}, 1), lost: make(chan struct{})}
 }
 
-// hear takes a NO_QUORUM that a call got.
+// hear notes a NO_QUORUM.
 func (o *outage) hear(err error) {
 	o.mu.Lock()
 	o.last = err
@@ -85,12 +86,12 @@ func (o *outage) set(lost bool) {
 	o.is = lost
 }
 
-// QuorumLost is a seq.ErrNoQuorum while calls end at once because no AllocSvr that can be
-// reached has a quorum of stores; nil as long as no call has met that.
+// QuorumLost is a seq.ErrNoQuorum while calls end after one round because no AllocSvr that can
+// be reached has a quorum of stores; nil as long as no call has met that.
 func (c *Client) QuorumLost() error { return c.outage.reason() }
 
-// watch asks all AllocSvr, from when a call heard NO_QUORUM until one of them says
-// otherwise or no call hears it any more.
+// watch asks all AllocSvr, from the first NO_QUORUM until one of them says otherwise or no
+// attempt is answered so any more.
 func (o *outage) watch(c *Client) {
 	for {
 		select {

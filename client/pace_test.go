@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// paced is a pace with batches of so many keys under way, where a reply takes trip.
+// paced is a pace with batches of so many keys in flight, where a reply takes trip.
 func paced(trip time.Duration, batches ...int) *pace {
 	p := &pace{}
 	if trip > 0 {
@@ -25,12 +25,12 @@ func TestKeysWaitForAReplyOnlyWhereThatPays(t *testing.T) {
 		waiting int
 		want    bool
 	}{
-		{"nothing is under way", paced(near), 60, false},
+		{"nothing is in flight", paced(near), 60, false},
 		{"few callers", paced(near, 4), 4, false},
 		{"a crowd, and a reply is near", paced(near, 32), 32, true},
 		{"room for one more on a longer way", paced(spacing, 32), 32, false},
 		{"no room for a third", paced(spacing, 32, 32), 32, true},
-		{"a far peer", paced(100*spacing, 32, 32, 32, 32), 32, false},
+		{"a far server", paced(100*spacing, 32, 32, 32, 32), 32, false},
 		{"how near a reply is is not known", paced(0, 32), 32, false},
 		{"enough for a batch of their own", paced(near, 32), beside, false},
 		{"not enough beside two", paced(near, 200, 200), beside, true},
@@ -43,7 +43,7 @@ func TestKeysWaitForAReplyOnlyWhereThatPays(t *testing.T) {
 	}
 }
 
-func TestAStuckFlightHoldsNobody(t *testing.T) {
+func TestAStuckFlightHoldsNoOther(t *testing.T) {
 	p := paced(50*time.Microsecond, 32)
 	p.stuck(1)
 	if p.hold(32) {

@@ -43,7 +43,7 @@ type call struct {
 	tries []tries // one a key; nil while all keys go to their owners for the first time
 }
 
-// attempt is what one server is asked at once.
+// attempt is what one server is asked in one message or unary call.
 type attempt struct {
 	server  *server
 	probe   bool
@@ -201,7 +201,7 @@ func (k *call) admit(s *server, attempts []*attempt) (ok, probe bool) {
 	return k.health(s).admit()
 }
 
-// try makes the attempts, all at once, and gives back the keys to ask for again.
+// try makes the attempts, all at the same time, and gives back the keys to ask for again.
 func (k *call) try(ctx context.Context, attempts []*attempt, again []int) []int {
 	one := func(a *attempt) {
 		defer k.health(a.server).release(a.probe)
@@ -300,13 +300,13 @@ func (k *call) over(t *tries) error {
 	return nil
 }
 
-// endRound pauses for the keys that have nobody left to ask, and gives back those for which
+// endRound pauses for the keys that have no server left to ask, and gives back those for which
 // another round is worth while.
 func (k *call) endRound(ctx context.Context, idle []int) []int {
 	idle = slices.DeleteFunc(idle, func(i int) bool {
 		t := k.of(i)
 		if t.last == nil {
-			t.last = seq.ErrNoRoute // nobody was there to be asked
+			t.last = seq.ErrNoRoute // no server was there to be asked
 		}
 		err := k.over(t)
 		if err != nil {

@@ -4,26 +4,30 @@ import "slices"
 
 // rules are what the calls that share the retry loop differ in:
 //
-//	                         asks                      until
-//	Next, Take, NextBatch,   where NOT_OWNER pointed,  ctx ends
-//	  Current, Raise         owner, standbys, Addrs
-//	TakeSegment, Owner       the same                  ctx ends, or all refuse
-//	Generate, Any            all in turn, Addrs        ctx ends, or all refuse
-//	Once                     all in turn, Addrs        it is no refusal of the node's own
-//	the route table          Addrs, then all           one gives a newer table
+//	call                         asks                                until
+//	Next, Take, NextBatch,       where NOT_OWNER pointed, the owner, ctx ends
+//	Current, Raise               the standbys, an address of Config
+//	TakeSegment, Owner           the same                            ctx ends, or all refuse
+//	Generate, Any                all in turn, an address of Config   ctx ends, or all refuse
+//	Once                         the same, each once at most         an answer other than a
+//	                                                                 refusal for the node's own
+//	                                                                 reasons
+//	the search for a new table   Config.Addrs, then all of the       one has a newer table
+//	                             table, each once at most
 //
-// The last two ask each server once at most. Whatever the rules, a call ends with an error
-// that no retry cures (errors.go), and once the quorum of stores is lost (outage.go).
+// All but the last two also end with an error that no retry cures (errors.go) and, after a
+// round, once the quorum of stores is lost (outage.go).
 type rules struct {
 	where where
-	// once is for one round, and the servers in doubt come last: an attempt costs something.
+	// once is for one round only, in which the servers in doubt come last: an attempt costs
+	// something.
 	once bool
 	// unanimous ends the call after a round in which all that were asked refused it for a
 	// reason of their own, or gave an answer without a name: they do not serve the call, or
 	// all fail at it.
 	unanimous bool
 	// patient calls may have to wait at the server, for a worker id, a tick or a takeover. So
-	// what a first attempt is too short for, a later one is not.
+	// the attempts of a round may take twice as long as those of the round before.
 	patient bool
 	// ids calls go by a health of their own.
 	ids bool
@@ -36,7 +40,7 @@ type where int
 
 const (
 	atOwner    where = iota // owner and standbys of a section, then an address of Config
-	inTurn                  // all of the table, each call's from another one on, then an address of Config
+	inTurn                  // all of the table, each round from another one on, then an address of Config
 	addrsFirst              // all addresses of Config, then all of the table
 )
 

@@ -15,7 +15,7 @@ const maxTag = 128
 // inclusive and contiguous, above all that earlier calls got. It goes to the AllocSvr
 // that owns the tag, retries like Next, and is safe to call again after any error:
 // numbers are skipped, never repeated. seq.ErrUnknownTag, seq.ErrBadCount,
-// seq.ErrOverflow and seq.ErrBadArgument for what is no tag's name come at once.
+// seq.ErrOverflow, and seq.ErrBadArgument for a tag that is no name, are returned immediately.
 func (c *Client) TakeSegment(ctx context.Context, tag string, count uint32) (first, last seq.Seq, err error) {
 	got, err := takeSegment(ctx, c, tag, count)
 	if err != nil {

@@ -4,42 +4,33 @@ import (
 	"context"
 	"errors"
 	"io"
-	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
-	"github.com/seqsvr/seqsvr/seq"
 )
 
-// The sender gives way before it takes what waits: at most so many turns, and none once
-// a crowd waits.
-const (
-	turns = 8
-	crowd = 512
-)
-
-// lane is one bidirectional stream to a peer with the queue before it. Its goroutines
-// start with the first call.
+// stream is a bidirectional gRPC stream to a server and the queue before it. Its sender
+// (queue.go) starts with the first call, and opens the stream again where it broke.
 //
-// Every batch is at each moment in exactly one of: queue, batches, completed. Who
-// moves it does so under mu, which makes completion happen once.
+// Every batch is at each moment in exactly one of: queue, unanswered, completed. It is moved
+// under mu, so that it is completed once.
 type stream struct {
 	server *server
 	wake   chan struct{} // cap 1: there may be something to send
-	load   *atomic.Int64 // keys waiting or under way, but for those of tails
+	load   *atomic.Int64 // keys waiting or in flight, but for those of late batches
 
 	mu         sync.Mutex        // guards all below, and the batches in queue
 	queue      []*batch          // only the last may take more
 	waiting    int               // keys in queue
 	since      time.Time         // when the first of queue came
 	spare      []uint64          // room for the next batch's keys
-	unanswered map[uint64]*batch // under way, by id
+	unanswered map[uint64]*batch // in flight, by id
 	lastID     uint64
 	pace       pace
-	hangUp     context.CancelFunc // ends the open stream; nil: none is open
-	sending    time.Time          // when the Send under way began; zero: none is
+	hangUp     context.CancelFunc // ends the link; nil: none was opened
+	sending    time.Time          // when the Send that goes on began; zero: none does
 	started    bool
 	closed     error // why enqueue refuses; nil: it does not
 }
@@ -48,180 +39,15 @@ func newStream(to *server, load *atomic.Int64) *stream {
 	return &stream{server: to, load: load, wake: make(chan struct{}, 1), unanswered: map[uint64]*batch{}}
 }
 
-// enqueue gives the key a place unless limit keys wait already: then full is true, and
-// the error says so for those who have no other place to go.
-func (s *stream) enqueue(space *seq.Space, uid seq.UID, count uint32, limit int) (t slot, full bool, err error) {
-	s.mu.Lock()
-	b, err := s.roomFor(1, limit)
-	if err != nil {
-		s.mu.Unlock()
-		return slot{}, err == errQueueFull, err
-	}
-	t = b.add(space, uid, count)
-	s.unlockAndWake(1)
-	return t, false, nil
-}
-
-// enqueueAll gives the keys of a batch at idx, at most seq.MaxBatch, places in one
-// batch.
-func (s *stream) enqueueAll(space *seq.Space, keys *takes, idx []int, limit int) (t slot, full bool, err error) {
-	s.mu.Lock()
-	b, err := s.roomFor(len(idx), limit)
-	if err != nil {
-		s.mu.Unlock()
-		return slot{}, err == errQueueFull, err
-	}
-	t = b.addAll(space, keys, idx)
-	s.unlockAndWake(len(idx))
-	return t, false, nil
-}
-
-// board finds the batch for n more keys. Needs s.mu.
-func (s *stream) roomFor(n, limit int) (*batch, error) {
-	if s.closed != nil {
-		return nil, s.closed
-	}
-	if s.waiting+n > limit {
-		return nil, errQueueFull
-	}
-	if s.waiting == 0 {
-		s.since = time.Now()
-	}
-	last := len(s.queue) - 1
-	if last < 0 || s.queue[last].n+n > seq.MaxBatch {
-		s.queue = append(s.queue, newBatch(s.spare))
-		s.spare = nil
-		last++
-	}
-	return s.queue[last], nil
-}
-
-// unlockAndWake counts n more keys, unlocks s.mu, and wakes the sender where they may
-// make a difference to it.
-func (s *stream) unlockAndWake(n int) {
-	before := s.waiting
-	s.waiting += n
-	s.load.Add(int64(n))
-	rouse := before == 0 || s.waiting/beside != before/beside
-	if !s.started {
-		s.started = true
-		s.server.c.tasks.Go(s.run)
-	}
-	s.mu.Unlock()
-	if rouse {
-		s.wakeSender()
-	}
-}
-
-// rouse lets the sender look again.
-func (s *stream) wakeSender() {
-	select {
-	case s.wake <- struct{}{}:
-	default:
-	}
-}
-
-// run is the sender.
-func (s *stream) run() {
-	var out *link
-	defer func() {
-		if out != nil {
-			out.hangUp()
-		}
-	}()
-	lapse := time.NewTimer(holdLimit)
-	defer lapse.Stop()
-	for {
-		var stuck <-chan time.Time
-		if s.sendAll(&out) {
-			lapse.Reset(holdLimit)
-			stuck = lapse.C
-		}
-		select {
-		case <-s.server.c.ctx.Done():
-			return
-		case <-s.wake:
-		case <-stuck:
-			s.lapse()
-		}
-		if s.isClosed() {
-			return
-		}
-	}
-}
-
-// sendAll sends what waits, again the moment the former send is done. It opens the
-// stream when there is something to send. held says that the rest waits for a reply.
-func (s *stream) sendAll(out **link) (held bool) {
-	for {
-		n := s.keysWaiting()
-		if n == 0 {
-			return false
-		}
-		if *out == nil || (*out).ctx.Err() != nil {
-			if *out = s.open(); *out == nil {
-				return false
-			}
-		}
-		s.giveWay(n)
-		b, id, held := s.first(*out)
-		if b == nil {
-			return held
-		}
-		err := (*out).stream.Send(b.request(id, s.server.c.table.view.Load().version(), s.server.c.cfg.AttemptTimeout))
-		s.sent(b)
-		if err != nil {
-			// The receiver may have failed the batches before this one was there, so
-			// both do it.
-			(*out).hangUp()
-			s.fail(*out, ended(err))
-		}
-	}
-}
-
-// gather lets other goroutines run as long as callers get on meanwhile: those whom the
-// last reply woke are many, and a turn of the scheduler lets some of them run.
-func (s *stream) giveWay(n int) {
-	for range turns {
-		if n >= crowd {
-			return
-		}
-		runtime.Gosched()
-		now := s.keysWaiting()
-		if now <= n {
-			return
-		}
-		n = now
-	}
-}
-
-func (s *stream) keysWaiting() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.waiting
-}
-
-func (s *stream) isClosed() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.closed != nil
-}
-
-func (s *stream) lapse() {
-	s.mu.Lock()
-	s.pace.stuck(s.lastID)
-	s.mu.Unlock()
-}
-
-// link is an open stream.
+// link is the gRPC stream that is open.
 type link struct {
 	ctx    context.Context // ends with the stream
 	hangUp context.CancelFunc
 	stream pb.Sequence_StreamClient
 }
 
-// open makes a stream and starts its receiver. On failure all that waits is failed,
-// and nil comes back.
+// open makes a link and starts its receiver. If it cannot, it fails all that waits and returns
+// nil.
 func (s *stream) open() *link {
 	ctx, hangUp := context.WithCancel(s.server.c.ctx)
 	s.mu.Lock()
@@ -243,41 +69,7 @@ func (s *stream) open() *link {
 	return out
 }
 
-// take moves the first batch of the queue to those under way. nil if none waits, or
-// if it is held: then a reply, or more callers, wake the sender.
-func (s *stream) first(out *link) (b *batch, id uint64, held bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.waiting == 0 {
-		return nil, 0, false
-	}
-	if s.pace.hold(s.waiting) {
-		return nil, 0, true
-	}
-	b = s.queue[0]
-	if s.queue = s.queue[1:]; len(s.queue) == 0 {
-		s.queue = nil
-	}
-	s.waiting -= b.n
-	now := time.Now()
-	s.since, s.sending = now, now
-	b.sent, b.link = now, out
-	s.lastID++
-	s.unanswered[s.lastID] = b
-	s.pace.sent(b.n)
-	return b, s.lastID, false
-}
-
-// sent ends the Send of a batch. Its keys are on the wire: the next batch may have
-// their room.
-func (s *stream) sent(b *batch) {
-	s.mu.Lock()
-	s.sending = time.Time{}
-	s.spare = b.groups[0].uids[:0]
-	s.mu.Unlock()
-}
-
-// receive completes batches until the stream ends, then fails those left.
+// receive completes batches until the link ends, then fails those left.
 func (s *stream) receive(out *link) {
 	for {
 		reply, err := out.stream.Recv()
@@ -295,13 +87,13 @@ func (s *stream) receive(out *link) {
 			b.answer(reply)
 		}
 		if more {
-			s.wakeSender() // after the callers were woken, so that they get on
+			s.wakeSender() // after the callers were woken, so that they run first
 		}
 	}
 }
 
-// land takes an answered batch from those under way, nil if it was given up. In parts
-// its rest goes on under the same id. more says that keys wait.
+// complete takes an answered batch from those in flight, nil if it was given up. If the answer
+// comes in parts, the rest of the batch takes its place. more says that keys wait.
 func (s *stream) complete(id uint64, parts bool) (b *batch, more bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -319,7 +111,7 @@ func (s *stream) complete(id uint64, parts bool) (b *batch, more bool) {
 	return b, s.waiting > 0
 }
 
-// remove takes a batch from those under way. Needs s.mu.
+// remove takes a batch from those in flight. Needs s.mu.
 func (s *stream) remove(id uint64, b *batch) {
 	delete(s.unanswered, id)
 	if !b.late {
@@ -328,16 +120,16 @@ func (s *stream) remove(id uint64, b *batch) {
 	}
 }
 
-// ended gives the end of a stream without an error a text.
+// ended is the error of a stream that ended, also where it ended without one.
 func ended(err error) error {
 	if errors.Is(err, io.EOF) {
-		return errors.New("the peer ended the stream")
+		return errors.New("the server ended the stream")
 	}
 	return err
 }
 
-// fail completes the batches of an link with a lost attempt; with nil, all batches
-// and all that waits.
+// fail completes the batches of a link with a lost attempt; without a link, all batches and
+// all that waits.
 func (s *stream) fail(out *link, cause error) {
 	s.mu.Lock()
 	gone := s.giveUp(func(b *batch) bool { return out == nil || b.link == out }, out == nil)
@@ -349,8 +141,7 @@ func (s *stream) fail(out *link, cause error) {
 	failAll(gone, err)
 }
 
-// giveUp takes the batches under way that fit, and with queued all that waits. Needs
-// s.mu.
+// giveUp removes the batches in flight that fit, and with queued all that waits. Needs s.mu.
 func (s *stream) giveUp(fits func(*batch) bool, queued bool) (gone []*batch) {
 	for id, b := range s.unanswered {
 		if fits(b) {
@@ -366,13 +157,13 @@ func (s *stream) giveUp(fits func(*batch) bool, queued bool) (gone []*batch) {
 	return gone
 }
 
-// sweep gives up what has waited for too long. A quarter more than the peer was told
-// lets its own word on the deadline arrive first.
+// sweep gives up what has waited for too long: for a quarter longer than the server was told,
+// so that what the server says of the deadline arrives first.
 func (s *stream) sweep(now time.Time) {
 	limit := s.server.c.cfg.AttemptTimeout + s.server.c.cfg.AttemptTimeout/4
 	s.mu.Lock()
 	late := s.giveUp(func(b *batch) bool { return now.Sub(b.sent) >= limit }, s.waiting > 0 && now.Sub(s.since) >= limit)
-	// A Send that does not return means a peer that reads no more: only the end of
+	// A Send that does not return means a server that reads no more: only the end of
 	// the stream frees the sender.
 	if !s.sending.IsZero() && now.Sub(s.sending) >= limit && s.hangUp != nil {
 		s.hangUp()

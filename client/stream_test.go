@@ -22,7 +22,7 @@ func bare() *Client {
 	return c
 }
 
-// idle is a lane without a sender: what is queued stays.
+// idle is a stream without a sender: what is queued stays.
 func idle(p *server) *stream {
 	l := newStream(p, new(atomic.Int64))
 	l.started = true
@@ -40,7 +40,7 @@ func TestAFullQueueRefuses(t *testing.T) {
 		t.Errorf("second: got %v, %v, want a final %v", full, err, seq.ErrOverloaded)
 	}
 	if final(seq.ErrOverloaded) {
-		t.Error("a peer's own overload must be retried")
+		t.Error("a server's own overload must be retried")
 	}
 }
 
@@ -97,7 +97,7 @@ func TestAMalformedAnswerNeverBecomesANumber(t *testing.T) {
 	}
 }
 
-func TestAKeyThatWaitsAtThePeerHoldsUpNobody(t *testing.T) {
+func TestAKeyThatWaitsAtTheServerHoldsUpNoOther(t *testing.T) {
 	l := idle(&server{})
 	space := &seq.Space{Name: "user", Sections: 4}
 	quick, _, _ := l.enqueue(space, 1, 1, 9)
@@ -121,7 +121,7 @@ func TestAKeyThatWaitsAtThePeerHoldsUpNobody(t *testing.T) {
 		t.Fatal("a key without an answer is not open")
 	}
 	if l.pace.out != 0 || l.pace.keys != 0 {
-		t.Errorf("keys that wait at the peer hold others: %+v", l.pace)
+		t.Errorf("keys that wait at the server hold others: %+v", l.pace)
 	}
 	slow.b = slow.b.rest
 	select {
@@ -139,7 +139,7 @@ func TestAKeyThatWaitsAtThePeerHoldsUpNobody(t *testing.T) {
 	}
 }
 
-func TestAKeyThatWaitsAtThePeerIsGivenUpLikeAnyOther(t *testing.T) {
+func TestAKeyThatWaitsAtTheServerIsGivenUpLikeAnyOther(t *testing.T) {
 	l := idle(&server{c: bare()})
 	l.server.c.cfg, _ = Config{Addrs: []string{"a"}}.withDefaults()
 	slow, _, _ := l.enqueue(&seq.Space{Name: "user", Sections: 4}, 2, 1, 9)
@@ -182,7 +182,7 @@ func TestWhatWaitsTooLongIsGivenUp(t *testing.T) {
 		}
 	}
 	if p.health.silent.Load() {
-		t.Error("suspect before the limit")
+		t.Error("in doubt before the limit")
 	}
 	l.sweep(time.Now().Add(6 * time.Hour))
 	for _, k := range []slot{sent, queued} {
@@ -192,22 +192,22 @@ func TestWhatWaitsTooLongIsGivenUp(t *testing.T) {
 		}
 	}
 	if !p.health.silent.Load() {
-		t.Error("the silent peer is not suspect")
+		t.Error("the silent server is not in doubt")
 	}
 	if ok, probe := p.health.admit(); !ok || !probe {
-		t.Error("the first call to a suspect is its probe")
+		t.Error("the first call to a server in doubt is its probe")
 	}
 	if ok, _ := p.health.admit(); ok {
-		t.Error("a second call went to a suspect beside the probe")
+		t.Error("a second call went to a server in doubt beside the probe")
 	}
 	p.health.release(true)
 	p.answered()
 	if ok, probe := p.health.admit(); !ok || probe {
-		t.Error("a peer that answered is still suspect")
+		t.Error("a server that answered is still in doubt")
 	}
 }
 
-func TestTheSenderLetsThoseWhoComeBackGetOn(t *testing.T) {
+func TestTheSenderLetsCallersWhoComeBackJoin(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	const callers = 100
 	space := &seq.Space{Name: "user", Sections: 1}
@@ -226,5 +226,5 @@ func TestTheSenderLetsThoseWhoComeBackGetOn(t *testing.T) {
 			return
 		}
 	}
-	t.Errorf("never did all of %d callers get on", callers)
+	t.Errorf("never did all of %d callers join", callers)
 }

@@ -18,7 +18,7 @@ import (
 // trouble is not asked by every caller.
 const refreshPause = 50 * time.Millisecond
 
-// enoughAnswers is how many peers without a newer table end a fetch.
+// enoughAnswers is how many servers without a newer table end a search for one.
 const enoughAnswers = 3
 
 // standbys is how many a section has in the table.
@@ -35,7 +35,7 @@ type view struct {
 	nodes   []*server // one a node of routes; nil when it has no usable address
 }
 
-// version is the table's; 0 without a view, which asks peers to send no table.
+// version is the table's; 0 without a view, which asks servers to send no table.
 func (v *view) version() uint64 {
 	if v == nil {
 		return 0
@@ -43,7 +43,7 @@ func (v *view) version() uint64 {
 	return v.routes.Version
 }
 
-// owner is the peer to ask first for a section; nil if there is none.
+// owner is the server to ask first for a section; nil if there is none.
 func (v *view) owner(id seq.SectionID) *server {
 	if int(id) < len(v.routes.Sections) {
 		if n := v.routes.Sections[id].Owner; n >= 0 && int(n) < len(v.nodes) {
@@ -53,7 +53,7 @@ func (v *view) owner(id seq.SectionID) *server {
 	return nil
 }
 
-// candidates are the peers to ask for a section, in order; nil where there is none.
+// candidates are the owner and the standbys of a section; nil where there is none.
 func (v *view) candidates(id seq.SectionID) (out [1 + standbys]*server) {
 	if int(id) >= len(v.routes.Sections) {
 		return out
@@ -156,7 +156,7 @@ func (t *table) begin(ctx context.Context) (context.Context, context.CancelFunc,
 	return ctx, cancel, v, err
 }
 
-// current is the view, waited for if there is none yet.
+// current is the newest view; it waits for the first.
 func (t *table) current(ctx context.Context) (*view, error) {
 	if v := t.view.Load(); v != nil {
 		return v, nil
@@ -167,7 +167,7 @@ func (t *table) current(ctx context.Context) (*view, error) {
 	return t.view.Load(), nil
 }
 
-// heard takes what a reply says of the table: the newer one, or that there is one.
+// heard notes what a reply says of the table: a newer one, or that there is one.
 func (t *table) heard(version uint64, routes *pb.RouteTable) {
 	v := t.view.Load()
 	if v == nil || version <= v.version() {
