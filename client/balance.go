@@ -5,22 +5,22 @@ import (
 	"time"
 )
 
-// wide is how many calls must have been waiting or under way at the same time, in this
-// window or the one before, for both streams to be used. Fewer make larger flights on
-// one stream and win. With more, half of them on each, the two take turns: while the peer
-// serves the flight of one, the callers of the other have their answers and come back.
+// wide is how many keys must have been waiting or in flight at the same time, in this
+// window or the one before, for both streams to be used. Fewer keys make larger batches on
+// one stream, which is faster. More of them, half on each, let the two take turns: while the
+// server serves the batch of one, the callers of the other have their answers and call again.
 const wide = 288
 
-// balance says which of the two streams of a peer a call goes by.
+// balance says which of the two streams of a server a key goes by.
 type balance struct {
-	load [2]atomic.Int64 // keys waiting or under way, by stream
+	load [2]atomic.Int64 // keys waiting or in flight, by stream
 
 	peak, former atomic.Int64 // the most at one time in this window, and in the one before
 	born         time.Time
 	window       atomic.Int64 // when this one began, as nanoseconds after born
 }
 
-// pick is the stream for the next call: the first, or the one that has less to do.
+// pick is the stream for the next key: the first, or the one that has less to do.
 func (b *balance) pick() int {
 	first, second := b.load[0].Load(), b.load[1].Load()
 	n := first + second

@@ -18,7 +18,7 @@ func TestFewCallersShareOneStreamAndManyUseBothEvenly(t *testing.T) {
 	if got := b.load[1].Load(); got > 1 {
 		t.Errorf("%d of the first %d went by the second stream, want none but the last", got, wide)
 	}
-	// A flight of the first stream has its answers, and its callers come back.
+	// A batch of the first stream has its answers, and its callers come back.
 	back := b.load[0].Swap(0)
 	for range back + 1000 {
 		b.load[b.pick()].Add(1)
@@ -40,21 +40,21 @@ func TestFewCallersShareOneStreamAndManyUseBothEvenly(t *testing.T) {
 	}
 }
 
-func TestTheLoadOfALaneIsWhatWaitsAndWhatIsUnderWay(t *testing.T) {
-	p := &peer{c: &Client{}}
+func TestTheLoadOfAStreamIsWhatWaitsAndWhatIsInFlight(t *testing.T) {
+	p := &server{c: &Client{}}
 	p.balance.born = time.Now()
 	load := &p.balance.load[0]
-	l := newLane(p, load)
+	l := newStream(p, load)
 	l.started = true
 	space := &seq.Space{Name: "user", Sections: 1}
-	fly := func(n int) (id uint64) {
+	send := func(n int) (id uint64) {
 		t.Helper()
 		for i := range n {
 			if _, _, err := l.enqueue(space, seq.UID(i), 1, 100); err != nil {
 				t.Fatal(err)
 			}
 		}
-		_, id, _ = l.take(nil)
+		_, id, _ = l.first(nil)
 		return id
 	}
 	want := func(n int64, when string) {
@@ -63,21 +63,21 @@ func TestTheLoadOfALaneIsWhatWaitsAndWhatIsUnderWay(t *testing.T) {
 			t.Errorf("%s: got %d, want %d", when, got, n)
 		}
 	}
-	id := fly(5)
-	want(5, "under way")
-	l.land(id, true)
+	id := send(5)
+	want(5, "in flight")
+	l.complete(id, true)
 	want(0, "answered in part")
-	l.land(id, false)
+	l.complete(id, false)
 	want(0, "answered whole")
-	fly(3)
+	send(3)
 	for range 4 {
 		if _, _, err := l.enqueue(space, 1, 1, 100); err != nil {
 			t.Fatal(err)
 		}
 	}
-	want(7, "three under way, four waiting")
+	want(7, "three in flight, four waiting")
 	l.mu.Lock()
-	failAll(l.giveUp(func(*flight) bool { return true }, true), errors.New("lost"))
+	failAll(l.giveUp(func(*batch) bool { return true }, true), errors.New("lost"))
 	l.mu.Unlock()
 	want(0, "given up")
 }

@@ -2,146 +2,274 @@ package client
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"time"
 
+	"github.com/seqsvr/seqsvr/internal/rpc"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/seq"
 )
 
-// NextBatch takes numbers for 1 to seq.MaxBatch uids of one space: counts[i] for
-// uids[i], or one each if counts is empty. A uid may stand there many times. The
-// ranges are in the order of uids, each with its own error, of the kinds of Next. The
-// returned error is for the whole call, before anything was sent: seq.ErrBadBatch,
-// seq.ErrBadCount, seq.ErrUnknownSpace, or no route table in time.
-func (c *Client) NextBatch(ctx context.Context, space string, uids []seq.UID, counts []uint32) ([]Range, error) {
-	if len(counts) != 0 && len(counts) != len(uids) {
-		return nil, fmt.Errorf("next batch: %w: %d counts for %d keys", seq.ErrBadBatch, len(counts), len(uids))
-	}
-	for i, n := range counts {
-		if err := checkCount(n); err != nil {
-			return nil, fmt.Errorf("next batch: index %d: %w", i, err)
-		}
-	}
-	b := &batch{c: c, uids: uids, counts: counts, out: make([]Range, len(uids))}
-	errs, err := c.spread(ctx, space, uids, b.ask)
-	if err != nil {
-		return nil, fmt.Errorf("next batch: %w", err)
-	}
-	for i, err := range errs {
-		if err != nil {
-			b.out[i].Err = fmt.Errorf("next %v: %w", Key{space, uids[i]}, err)
-		}
-	}
-	return b.out, nil
-}
-
-// rideAlong is the largest batch that travels with the single calls of others: a call of
-// its own costs a fifth more even here. Larger ones would hold the others up for longer than
-// a flight takes, and more processors at the peer can work on calls of their own.
-const rideAlong = 1024
-
-// batch is one NextBatch.
+// batch is keys that travel in one message. It is filled while it waits in a stream's queue,
+// under the stream's lock; after that only its stream touches it, until done is closed. From
+// then on nothing changes it, and its callers read their answers.
+//
+// All callers of a batch wait for one channel: to wake them is one operation, and a caller
+// that leaves early leaves nothing behind.
 type batch struct {
-	c      *Client
-	uids   []seq.UID
-	counts []uint32 // empty: 1 each
-	out    []Range
+	groups []group
+	n      int           // keys over all groups; at most seq.MaxBatch
+	sent   time.Time     // zero while it waits
+	link   *link         // that it went by; nil while it waits
+	done   chan struct{} // closed when the groups have their results, or err is set
+	err    error         // of the whole batch
+	// rest has the keys that have to wait at the server, once the others have their answers;
+	// late says that this batch is such a rest. They hold up nothing: neither the keys that
+	// were in one message with them, nor later ones.
+	rest *batch
+	late bool
+
+	one [1]group // room for groups: nearly all batches are of one space
 }
 
-func (b *batch) count(i int) uint32 {
-	if len(b.counts) == 0 {
-		return 1
-	}
-	return b.counts[i]
+// group is the keys of one space, in the order in which they came.
+type group struct {
+	space  *seq.Space
+	uids   []uint64
+	counts []uint32 // nil while all are 1
+	result *pb.BatchResult
+	errs   []error  // by index; nil if there are none
+	plain  []uint64 // the answers where each that is not 0 is one sound number; else nil
 }
 
-// ask is the batch's asker.
-func (b *batch) ask(ctx context.Context, p *peer, space *seq.Space, version uint64, idx []int) ([]fault, error) {
-	if len(idx) <= rideAlong && !b.c.alone(ctx) {
-		if t, err := p.enqueueAll(space, b, idx); err == nil {
-			return b.ride(ctx, t, idx)
-		} else if !errors.Is(err, errQueueFull) {
-			return nil, err
-		}
-	}
-	one := &pb.Batch{Space: space.Name, Uids: make([]uint64, len(idx))}
-	for k, i := range idx {
-		one.Uids[k] = uint64(b.uids[i])
-		if len(b.counts) != 0 {
-			one.Counts = append(one.Counts, b.counts[i])
-		}
-	}
-	var reply *pb.BatchNextReply
-	err := p.call(ctx, b.c.cfg.AttemptTimeout, func(ctx context.Context) (err error) {
-		reply, err = p.rpc.BatchNext(ctx, &pb.BatchNextRequest{Batches: []*pb.Batch{one}, RouteVersion: version})
-		if err == nil && len(reply.GetResults()) != 1 {
-			err = fmt.Errorf("%w: %d results for 1 batch", errMalformed, len(reply.GetResults()))
-		}
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	b.c.heard(reply.GetRouteVersion(), reply.GetRoutes())
-	r := reply.GetResults()[0]
-	if b.plain(r, 0, idx) {
-		return nil, nil
-	}
-	errs := keyErrors(r.GetErrors(), len(idx))
-	var faults []fault
-	for k, i := range idx {
-		faults = b.put(faults, k, i, rangeOf(r, k, b.count(i), errs))
-	}
-	return faults, nil
+// slot is one key's place in a batch.
+type slot struct {
+	b            *batch
+	group, index int
 }
 
-// ride waits for the answers to idx, which stand together in a flight from the ticket
-// on. Those that have to wait at the peer come last.
-func (b *batch) ride(ctx context.Context, t ticket, idx []int) (faults []fault, err error) {
-	if first := t; !first.land(ctx) {
-		return nil, ctx.Err()
-	}
-	if t.f.err != nil {
-		return nil, t.f.err
-	}
-	if p := &t.f.parts[t.part]; p.result != nil && b.plain(p.result, t.index, idx) {
-		return nil, nil
-	}
-	for k, i := range idx {
-		one := ticket{t.f, t.part, t.index + k}
-		if one.open() && !one.land(ctx) {
-			return nil, ctx.Err()
-		}
-		faults = b.put(faults, k, i, one.answer(b.count(i)))
-	}
-	return faults, nil
+// newBatch makes an empty batch; uids is room for its keys.
+func newBatch(uids []uint64) *batch {
+	b := &batch{done: make(chan struct{})}
+	b.one[0].uids = uids[:0]
+	b.groups = b.one[:0]
+	return b
 }
 
-// plain puts the answers from an index on away if each is one sound number and nothing
-// else, as nearly always. It may have put some away when it says false.
-func (b *batch) plain(r *pb.BatchResult, from int, idx []int) bool {
-	if len(b.counts) != 0 || len(r.Errors) != 0 || r.Unordered || len(r.Last) != 0 || len(r.First) < from+len(idx) {
+// add gives a key a slot.
+func (b *batch) add(space *seq.Space, uid seq.UID, count uint32) slot {
+	k := b.groupOf(space)
+	g := &b.groups[k]
+	i := len(g.uids)
+	g.uids = append(g.uids, uint64(uid))
+	if g.counts != nil || count != 1 {
+		g.count(i, count)
+	}
+	b.n++
+	return slot{b, k, i}
+}
+
+// addAll gives the keys at idx slots, one after the other, and returns the first.
+func (b *batch) addAll(space *seq.Space, keys *takes, idx []int) slot {
+	k := b.groupOf(space)
+	g := &b.groups[k]
+	first := len(g.uids)
+	for _, i := range idx {
+		g.uids = append(g.uids, uint64(keys.uids[i]))
+	}
+	if g.counts != nil || len(keys.counts) != 0 {
+		for j, i := range idx {
+			g.count(first+j, keys.count(i))
+		}
+	}
+	b.n += len(idx)
+	return slot{b, k, first}
+}
+
+// groupOf finds or makes the group of a space.
+func (b *batch) groupOf(space *seq.Space) int {
+	k := 0
+	for k < len(b.groups) && b.groups[k].space.First != space.First {
+		k++
+	}
+	if k == len(b.groups) {
+		var uids []uint64
+		if k == 0 {
+			uids = b.one[0].uids
+		}
+		b.groups = append(b.groups, group{space: space, uids: uids})
+	}
+	return k
+}
+
+// count notes a count of index i, the last one.
+func (g *group) count(i int, n uint32) {
+	for len(g.counts) < i {
+		g.counts = append(g.counts, 1)
+	}
+	g.counts = append(g.counts, n)
+}
+
+// request is the message of the batch. It shares the uids, so it is good until they
+// are taken by reclaim.
+func (b *batch) request(id, version uint64, timeout time.Duration) *pb.StreamRequest {
+	next := &pb.BatchNextRequest{RouteVersion: version, Batches: make([]*pb.Batch, len(b.groups))}
+	for i := range b.groups {
+		g := &b.groups[i]
+		next.Batches[i] = &pb.Batch{Space: g.space.Name, Uids: g.uids, Counts: g.counts}
+	}
+	return &pb.StreamRequest{Id: id, Call: &pb.StreamRequest_Next{Next: next}, TimeoutMs: millis(timeout), Parts: true}
+}
+
+// millis rounds up: 0 would mean the server's default.
+func millis(d time.Duration) uint32 {
+	return uint32((d + time.Millisecond - 1) / time.Millisecond)
+}
+
+// split makes the rest of a batch, before its answer comes: each key has its slot there too.
+func (b *batch) split() *batch {
+	rest := &batch{n: b.n, sent: b.sent, link: b.link, done: make(chan struct{}), late: true}
+	rest.groups = make([]group, len(b.groups))
+	for i := range b.groups {
+		rest.groups[i] = group{space: b.groups[i].space, uids: b.groups[i].uids}
+	}
+	b.rest = rest
+	return rest
+}
+
+// answer completes the batch by the reply.
+func (b *batch) answer(reply *pb.StreamReply) {
+	if k := reply.GetError(); k != nil {
+		b.fail(rpc.FromKeyError(k))
+		return
+	}
+	results := reply.GetNext().GetResults()
+	for i := range b.groups[:min(len(b.groups), len(results))] {
+		g := &b.groups[i]
+		r := results[i]
+		g.result, g.errs = r, keyErrors(r.GetErrors(), len(g.uids))
+		if r != nil && g.errs == nil && g.counts == nil && !r.Unordered && len(r.Last) == 0 {
+			g.plain = r.First
+		}
+	}
+	close(b.done)
+}
+
+// fail completes the batch with an error for all its callers.
+func (b *batch) fail(err error) {
+	b.err = err
+	close(b.done)
+}
+
+// wait waits until the batch is completed; false if ctx ended first. It is not inlined, so
+// that what select needs is not on the stack of a caller that does not need it.
+//
+//go:noinline
+func (b *batch) wait(ctx context.Context) bool {
+	select {
+	case <-b.done:
+		return true
+	case <-ctx.Done():
 		return false
 	}
-	first := r.First[from:][:len(idx)]
-	for k, i := range idx {
-		n := first[k]
-		if n-1 >= uint64(seq.MaxSeq) {
-			return false
-		}
-		o := &b.out[i]
-		o.First, o.Last = seq.Seq(n), seq.Seq(n)
-	}
-	return true
 }
 
-// put puts one answer away, or its error among the faults.
-func (b *batch) put(faults []fault, k, i int, got Range) []fault {
-	if got = b.c.ordered(got); got.Err != nil {
-		return append(faults, fault{k, got.Err})
+// await waits for the slot's answer, which may come with the rest; false if ctx ended
+// first.
+func (s *slot) await(ctx context.Context) bool {
+	for {
+		if !s.b.wait(ctx) {
+			return false
+		}
+		if !s.open() {
+			return true
+		}
+		s.b = s.b.rest
 	}
-	o := &b.out[i]
-	o.First, o.Last, o.Unordered = got.First, got.Last, got.Unordered
-	return faults
+}
+
+// open says that the slot's key still waits, with the rest. Not before done is closed.
+func (s slot) open() bool {
+	if s.b.rest == nil || s.b.err != nil {
+		return false
+	}
+	g := &s.b.groups[s.group]
+	return g.result == nil || s.index < len(g.result.First) && g.result.First[s.index] == 0 && (g.errs == nil || g.errs[s.index] == nil)
+}
+
+// plain is the answer to a slot for one number; 0 if it is not as simple as nearly
+// always. Not before done is closed.
+func (s slot) plain() seq.Seq {
+	g := &s.b.groups[s.group]
+	if s.index >= len(g.plain) || g.plain[s.index] > uint64(seq.MaxSeq) {
+		return 0
+	}
+	return seq.Seq(g.plain[s.index])
+}
+
+// refused is a slot whose batch has failed.
+func refused(err error) slot {
+	b := newBatch(nil)
+	b.groups = b.one[:1]
+	b.fail(err)
+	return slot{b: b}
+}
+
+// answer is what came for the slot's key. Not before done is closed.
+func (s slot) answer(count uint32) Range {
+	if s.b.err != nil {
+		return Range{Err: s.b.err}
+	}
+	g := &s.b.groups[s.group]
+	if g.result == nil {
+		return Range{Err: errNoResult}
+	}
+	return rangeOf(g.result, s.index, count, g.errs)
+}
+
+// keyErrors lays the errors of a result out by index; nil if there are none.
+func keyErrors(list []*pb.KeyError, n int) []error {
+	if len(list) == 0 {
+		return nil
+	}
+	out := make([]error, n)
+	for _, k := range list {
+		if int64(k.GetIndex()) < int64(n) {
+			out[k.GetIndex()] = rpc.FromKeyError(k)
+		}
+	}
+	return out
+}
+
+// rangeOf reads the answer for one index and refuses one that does not fit the count: a
+// server's fault must not become a number.
+func rangeOf(r *pb.BatchResult, i int, count uint32, errs []error) Range {
+	if errs != nil && errs[i] != nil {
+		return Range{Err: errs[i]}
+	}
+	if i >= len(r.First) {
+		return Range{Err: fmt.Errorf("%w: %d numbers, none for index %d", errMalformed, len(r.First), i)}
+	}
+	first := r.First[i]
+	last := first
+	if i < len(r.Last) {
+		last = r.Last[i]
+	}
+	return checkRange(first, last, count, r.Unordered)
+}
+
+func checkRange(first, last uint64, count uint32, unordered bool) Range {
+	if first == 0 || last > uint64(seq.MaxSeq) || last-first != uint64(count)-1 {
+		return Range{Err: fmt.Errorf("%w: numbers %d to %d for a count of %d", errMalformed, first, last, count)}
+	}
+	return Range{First: seq.Seq(first), Last: seq.Seq(last), Unordered: unordered}
+}
+
+// errNoResult: the reply has fewer results than the request had batches.
+var errNoResult = fmt.Errorf("%w: a result is missing", errMalformed)
+
+func failAll(batches []*batch, err error) {
+	for _, b := range batches {
+		b.fail(err)
+	}
 }

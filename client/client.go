@@ -1,24 +1,16 @@
 package client
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"google.golang.org/grpc"
-
-	"github.com/seqsvr/seqsvr/internal/rpc"
+	"github.com/seqsvr/seqsvr/client/fallback"
 	"github.com/seqsvr/seqsvr/seq"
-	"github.com/seqsvr/seqsvr/snowflake"
 )
-
-// maxPeers bounds the connections, so that answers full of addresses cannot make more.
-const maxPeers = 4096
 
 // Key names one sequence.
 type Key struct {
@@ -48,29 +40,18 @@ type Range struct {
 
 // Client talks to one cluster. It is safe for concurrent use; make one and share it.
 type Client struct {
-	cfg  Config
-	view atomic.Pointer[view] // nil until the first table
+	cfg      Config
+	servers  servers
+	table    table
+	outage   *outage
+	ids      idQueues
+	fallback *fallback.Fallback // nil: none
+	turn     atomic.Uint32      // where the next round that asks all in turn begins
+	counts   counts
 
-	ready     chan struct{} // closed with the first table
-	foreign   chan struct{} // closed when all Addrs belong to another cluster
-	stale     chan struct{} // cap 1: asks for a newer table
-	ctx       context.Context
-	cancel    context.CancelFunc
-	tasks     sync.WaitGroup
-	seeds     []*peer // Config.Addrs, fixed
-	seedFirst int     // where to begin in seeds: random, so that many clients spread
-	seedTurn  atomic.Uint32
-	turn      atomic.Uint32 // where the next call for any AllocSvr begins
-	outage    *outage
-	singles   singles
-	fallback  *fallback  // nil: none
-	adoptMu   sync.Mutex // held while a new view is made, so that versions only rise
-	lastFault atomic.Pointer[error]
-	counts    counts
-
-	peersMu sync.RWMutex // guards peers and closed
-	peers   map[string]*peer
-	closed  bool
+	ctx    context.Context // ends with Close
+	cancel context.CancelFunc
+	tasks  sync.WaitGroup // the Client's own goroutines
 }
 
 // New makes a Client and waits for its first route table until ctx ends, or
@@ -83,32 +64,20 @@ func New(ctx context.Context, cfg Config) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("new client: %w", err)
 	}
-	c := &Client{
-		cfg:   cfg,
-		ready: make(chan struct{}),
-		stale: make(chan struct{}, 1),
-		peers: map[string]*peer{}, outage: newOutage(),
-
-		foreign:   make(chan struct{}),
-		seedFirst: rand.IntN(len(cfg.Addrs)),
-	}
+	c := &Client{cfg: cfg, outage: newOutage()}
 	c.ctx, c.cancel = context.WithCancel(context.Background())
-	c.singles = singles{c: c, spaces: map[string]*gathering{}}
-	for _, addr := range cfg.Addrs {
-		p, err := c.peerAt(addr)
-		if err != nil {
-			_ = c.Close()
-			return nil, fmt.Errorf("new client: %w", err)
-		}
-		p.seed = true
-		c.seeds = append(c.seeds, p)
+	c.table.open(c)
+	c.ids.open(c)
+	if err := c.servers.open(c); err != nil {
+		_ = c.Close()
+		return nil, fmt.Errorf("new client: %w", err)
 	}
-	c.tasks.Go(c.refreshLoop)
-	c.tasks.Go(c.sweepLoop)
-	c.tasks.Go(c.watchOutage)
+	c.tasks.Go(c.table.refreshLoop)
+	c.tasks.Go(c.servers.sweepLoop)
+	c.tasks.Go(func() { c.outage.watch(c) })
 	if cfg.Fallback != nil {
-		c.fallback = &fallback{cfg: *cfg.Fallback, clock: snowflake.SystemClock}
-		c.tasks.Go(c.keepLoan)
+		c.fallback = fallback.New(*cfg.Fallback, cfg.Agent, lender{c}, cfg.Logger)
+		c.tasks.Go(func() { c.fallback.Keep(c.ctx) })
 	}
 	if cfg.Lazy {
 		return c, nil
@@ -121,119 +90,35 @@ func New(ctx context.Context, cfg Config) (*Client, error) {
 }
 
 // Ready waits for the first route table until ctx ends, or Config.Timeout if ctx has
-// no deadline. It gives up at once with seq.ErrForeignCluster after all addresses of
-// Config said that they belong to another cluster. The error wraps the last reason why there is none.
-func (c *Client) Ready(ctx context.Context) error { return c.await(ctx, nil) }
+// no deadline. seq.ErrForeignCluster is returned as soon as all addresses of Config said that
+// they belong to another cluster. The error wraps the last reason why there is no table.
+func (c *Client) Ready(ctx context.Context) error { return c.table.await(ctx, nil) }
 
 // Reach is Ready for callers that wait as a call does: it also ends with
 // seq.ErrNoQuorum once all Addrs that answer say that they have no quorum of stores.
 func (c *Client) Reach(ctx context.Context) error {
-	_, err := c.current(ctx)
+	_, err := c.table.current(ctx)
 	return err
-}
-
-// await is Ready that also gives up when lost is closed.
-func (c *Client) await(ctx context.Context, lost <-chan struct{}) error {
-	select {
-	case <-c.ready:
-		return nil
-	default:
-	}
-	if _, ok := ctx.Deadline(); !ok {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, c.cfg.Timeout)
-		defer cancel()
-	}
-	select {
-	case <-c.ready:
-		return nil
-	case <-c.ctx.Done():
-		return ErrClosed
-	case <-ctx.Done():
-		return fmt.Errorf("wait for the first route table: %w: %w", ctx.Err(), c.whyNoTable())
-	case <-lost:
-		return fmt.Errorf("wait for the first route table: %w", cmp.Or(c.outage.reason(), c.whyNoTable()))
-	case <-c.foreign:
-		return fmt.Errorf("wait for the first route table: %w", c.whyNoTable())
-	}
-}
-
-func (c *Client) whyNoTable() error {
-	if last := c.lastFault.Load(); last != nil {
-		return *last
-	}
-	return seq.ErrNoRoute
 }
 
 // Close ends all calls in flight with ErrClosed and waits for the Client's own
 // goroutines. Calls after it fail with ErrClosed. It is safe to call twice.
 func (c *Client) Close() error {
 	c.cancel()
-	c.singles.close()
-	c.peersMu.Lock()
-	c.closed = true
-	gone := c.peers
-	c.peers = map[string]*peer{}
-	c.peersMu.Unlock()
-	for _, p := range gone {
-		p.close(ErrClosed)
-	}
+	c.ids.close()
+	c.servers.close()
 	c.tasks.Wait()
 	return nil
 }
 
-// peerAt finds or makes the connection to addr.
-func (c *Client) peerAt(addr string) (*peer, error) {
-	c.peersMu.RLock()
-	p, closed := c.peers[addr], c.closed
-	c.peersMu.RUnlock()
-	if closed {
-		return nil, ErrClosed
-	}
-	if p != nil {
-		return p, nil
-	}
-	c.peersMu.Lock()
-	defer c.peersMu.Unlock()
-	if p := c.peers[addr]; p != nil {
-		return p, nil
-	}
-	if c.closed {
-		return nil, ErrClosed
-	}
-	if len(c.peers) >= maxPeers {
-		return nil, fmt.Errorf("%w: %d peers known, %s is one too many", seq.ErrOverloaded, len(c.peers), addr)
-	}
-	opts := append([]grpc.DialOption{rpc.SayCluster(c.ClusterID)}, c.cfg.DialOptions...)
-	conn, err := rpc.Dial(addr, opts...)
-	if err != nil {
-		return nil, err
-	}
-	p = newPeer(c, addr, conn)
-	c.peers[addr] = p
-	return p, nil
-}
-
-// sweepLoop gives up attempts that take too long. One ticker for all calls costs
-// less than a timer for each.
-func (c *Client) sweepLoop() {
-	tick := time.NewTicker(max(c.cfg.AttemptTimeout/4, time.Millisecond))
-	defer tick.Stop()
-	var all []*peer
-	for {
-		select {
-		case <-c.ctx.Done():
-			return
-		case now := <-tick.C:
-			all = all[:0]
-			c.peersMu.RLock()
-			for _, p := range c.peers {
-				all = append(all, p)
-			}
-			c.peersMu.RUnlock()
-			for _, p := range all {
-				p.sweep(now)
-			}
-		}
+// rest waits; false when ctx ended meanwhile.
+func rest(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-timer.C:
+		return true
 	}
 }

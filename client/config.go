@@ -17,7 +17,7 @@ import (
 const (
 	DefaultTimeout        = 10 * time.Second
 	DefaultAttemptTimeout = 500 * time.Millisecond
-	// DefaultMaxQueue is a queue of 64 k calls to one peer.
+	// DefaultMaxQueue is a queue of 65,536 keys to one server.
 	DefaultMaxQueue = 1 << 16
 )
 
@@ -27,14 +27,14 @@ type Config struct {
 	// Addrs are gRPC host:port of any AllocSvr or routers: at least one. The first
 	// route table comes from them, and they are the last resort later.
 	Addrs []string
-	// ClusterID that every answering peer must have. Empty: that of the first.
+	// ClusterID that every server must have. Empty: that of the first that answers.
 	ClusterID string
 	// Timeout of a call whose context has no deadline; 0: DefaultTimeout.
 	Timeout time.Duration
-	// AttemptTimeout is after how long one silent peer is given up and the call tried
+	// AttemptTimeout is after how long one silent server is given up and the call tried
 	// elsewhere, at least 1 ms; 0: DefaultAttemptTimeout.
 	AttemptTimeout time.Duration
-	// MaxQueue is how many calls may wait to be sent to one peer before more are
+	// MaxQueue is how many keys may wait to be sent to one server before more are
 	// refused with seq.ErrOverloaded; 0: DefaultMaxQueue.
 	MaxQueue int
 	// Indirect sends everything to Addrs, for callers that reach routers only.
@@ -47,15 +47,15 @@ type Config struct {
 	// Agent is the name under which the AllocSvr count this process's snowflake IDs: a
 	// letter, then up to 63 letters, digits and "-"; empty: none.
 	Agent string
-	// Fallback makes snowflake IDs of one namespace while the service is away; nil: an
-	// error comes instead.
+	// Fallback makes snowflake IDs of one namespace while the service is away; nil: calls
+	// fail instead.
 	Fallback *Fallback
-	// Alone says whether a call of Take, Next, NextN or NextBatch is to be a call of its own
-	// at the AllocSvr, instead of travelling on a stream along with others: an interceptor
-	// among DialOptions then sees it with its context, as it must to carry a trace on. That
-	// costs several times as much, so let it be true for few. Nil: for none.
+	// Alone says whether a call of Take, Next, NextN or NextBatch is to be a unary call of its
+	// own, instead of sharing a batch with others: an interceptor among DialOptions then sees
+	// it with its context, as it must to carry a trace on. That costs several times as much,
+	// so let it be true for few. Nil: for none.
 	Alone func(ctx context.Context) bool
-	// Logger takes changes of the table, lost peers and replaced TLS files. Nil: none.
+	// Logger gets changes of the table, servers that fall silent and replaced TLS files. Nil: none.
 	Logger *slog.Logger
 	// TLS secures the connections by PEM files; nil: plaintext, unless DialOptions say
 	// otherwise.
@@ -107,7 +107,10 @@ func (cfg Config) withDefaults() (Config, error) {
 		return cfg, err
 	}
 	if cfg.Fallback != nil {
-		f, err := cfg.Fallback.withDefaults(cfg.Timeout)
+		f, err := cfg.Fallback.WithDefaults(cfg.Timeout)
+		if err == nil {
+			err = checkIDs("", f.Namespace, 1)
+		}
 		if err != nil {
 			return cfg, err
 		}
@@ -122,4 +125,12 @@ func (cfg Config) withDefaults() (Config, error) {
 		return cfg, fmt.Errorf("%w: MaxQueue %d, expected more than 0", seq.ErrBadArgument, cfg.MaxQueue)
 	}
 	return cfg, nil
+}
+
+// within gives a call without a deadline that of Config.
+func (cfg *Config) within(ctx context.Context) (context.Context, context.CancelFunc) {
+	if _, ok := ctx.Deadline(); ok {
+		return ctx, func() {}
+	}
+	return context.WithTimeout(ctx, cfg.Timeout)
 }

@@ -21,14 +21,15 @@ type Value struct {
 // retries and fails as NextBatch does.
 func (c *Client) Current(ctx context.Context, space string, uids []seq.UID) ([]Value, error) {
 	out := make([]Value, len(uids))
-	ask := func(ctx context.Context, p *peer, space *seq.Space, version uint64, idx []int) (faults []fault, err error) {
-		b := &pb.Batch{Space: space.Name, Uids: make([]uint64, len(idx))}
+	ask := func(ctx context.Context, a *attempt) (faults []fault, err error) {
+		idx := a.idx
+		b := &pb.Batch{Space: a.space.Name, Uids: make([]uint64, len(idx))}
 		for k, i := range idx {
 			b.Uids[k] = uint64(uids[i])
 		}
 		var reply *pb.CurrentReply
-		err = p.call(ctx, c.cfg.AttemptTimeout, func(ctx context.Context) (err error) {
-			reply, err = p.rpc.Current(ctx, &pb.CurrentRequest{Batches: []*pb.Batch{b}, RouteVersion: version})
+		err = a.unary(ctx, func(ctx context.Context) (err error) {
+			reply, err = a.server.rpc.Current(ctx, &pb.CurrentRequest{Batches: []*pb.Batch{b}, RouteVersion: a.version})
 			if err == nil && (len(reply.GetResults()) != 1 || len(reply.GetResults()[0].GetValues()) != len(idx)) {
 				err = fmt.Errorf("%w: not one value for each of %d keys", errMalformed, len(idx))
 			}
@@ -37,7 +38,7 @@ func (c *Client) Current(ctx context.Context, space string, uids []seq.UID) ([]V
 		if err != nil {
 			return nil, err
 		}
-		c.heard(reply.GetRouteVersion(), reply.GetRoutes())
+		c.table.heard(reply.GetRouteVersion(), reply.GetRoutes())
 		r := reply.GetResults()[0]
 		errs := keyErrors(r.GetErrors(), len(idx))
 		for k, i := range idx {
@@ -56,7 +57,7 @@ func (c *Client) Current(ctx context.Context, space string, uids []seq.UID) ([]V
 		}
 		return faults, nil
 	}
-	errs, err := c.spread(ctx, space, uids, ask)
+	errs, err := askOwners(ctx, c, space, uids, ask)
 	if err != nil {
 		return nil, fmt.Errorf("current: %w", err)
 	}
@@ -90,21 +91,21 @@ func (c *Client) Raise(ctx context.Context, key Key, floor seq.Seq, opts ...Rais
 		return 0, fmt.Errorf("raise %v: %w: at_least %d, expected 0 to %d", key, seq.ErrOverflow, floor, seq.MaxSeq)
 	}
 	var got seq.Seq
-	ask := func(ctx context.Context, p *peer, space *seq.Space, version uint64, _ []int) ([]fault, error) {
-		return nil, p.call(ctx, c.cfg.AttemptTimeout, func(ctx context.Context) error {
-			attempt := &pb.RaiseRequest{Space: space.Name, Id: req.Id, AtLeast: req.AtLeast, Force: req.Force, RouteVersion: version}
-			reply, err := p.rpc.Raise(ctx, attempt)
+	ask := func(ctx context.Context, a *attempt) ([]fault, error) {
+		return nil, a.unary(ctx, func(ctx context.Context) error {
+			req := &pb.RaiseRequest{Space: a.space.Name, Id: req.Id, AtLeast: req.AtLeast, Force: req.Force, RouteVersion: a.version}
+			reply, err := a.server.rpc.Raise(ctx, req)
 			if err != nil {
 				return err
 			}
-			c.heard(reply.GetRouteVersion(), reply.GetRoutes())
+			c.table.heard(reply.GetRouteVersion(), reply.GetRoutes())
 			if got = seq.Seq(reply.GetValue()); got < floor {
 				return fmt.Errorf("%w: raised to %d, asked for %d", errMalformed, got, floor)
 			}
 			return nil
 		})
 	}
-	errs, err := c.spread(ctx, key.Space, []seq.UID{key.UID}, ask)
+	errs, err := askOwners(ctx, c, key.Space, []seq.UID{key.UID}, ask)
 	if err == nil && errs != nil {
 		err = errs[0]
 	}

@@ -1,23 +1,39 @@
 // Package client is the Go SDK: numbers from a cluster, by one call.
 //
-// A Client carries the route table, sends each key to the AllocSvr that owns its
-// section, and turns to the standbys when the owner is away. During a failover its
-// callers see delay, not errors, as long as their context allows. A retry can only
-// skip numbers, never repeat one: every answer that is thrown away is thrown away for
-// good. Calls for one key that follow each other get rising numbers.
+// # How a call travels
 //
-// Concurrent Next calls, and batches, to one AllocSvr travel together in flights, one
-// message each: a sender sends the flight that callers fill, again and again with no
-// timer. With few callers it leaves at once; with many it leaves when the reply of the
-// one before has come, or enough are on it. A caller that leaves early disturbs no other,
-// and a key that has to wait at the peer holds up nobody who travelled with it. How many
-// calls may wait is bounded (Config.MaxQueue); more are refused with seq.ErrOverloaded.
+// Next finds the section of the key and, by the route table (table.go), the server that owns
+// it. There the key gets a slot in a batch: keys that travel in one message. A batch waits in
+// the queue of a stream (stream.go, queue.go), a bidirectional gRPC stream of which each
+// server has two. Its sender sends what waits, with no timer: with few callers at once, with
+// many when the reply to the batch before has come, or when enough keys wait (pace.go). The
+// receiver completes the batch by closing one channel, for which all of its callers wait, and
+// each reads the answer in its slot. Nearly all calls end here.
 //
-// Snowflake IDs (Generate) come from any AllocSvr, in turn; segment numbers
-// (TakeSegment) from the owner of the tag. With Config.Fallback the Client is lent a
-// worker id, from which it makes snowflake IDs when no AllocSvr answers; nobody else
-// ever has them.
+// NextBatch gives all of its keys slots in one batch per owner, or makes a unary call if they
+// are many. Current, Raise, Generate, TakeSegment and the calls on Any, Once and Owner are
+// unary calls.
 //
-// What belongs here: routing, retries, coalescing. What does not: anything that hands
-// out a number that was not lent to it.
+// A call that got no answer goes through the retry loop (retry.go), which all kinds of calls
+// share; what they differ in is a value (rules.go). It makes attempts: where a refusal
+// pointed, at the owner, at the standbys, at an address of Config; or, for what all servers
+// answer alike, at one after the other. Then it pauses, and begins again with the newest
+// route table. It ends with ctx, with an error that no retry cures (errors.go), or when no
+// server that can be reached has a quorum of stores (outage.go). A server that was silent has
+// bad health (health.go): one call at a time tries it, and the others go elsewhere.
+//
+// # What a caller may rely on
+//
+// During a failover callers see delay, not errors, as long as their context allows. A retry
+// can only skip numbers, never repeat one: an answer that nobody waits for any more is thrown
+// away for good. Calls for one key that follow each other get rising numbers. A caller that
+// leaves early disturbs no other, and a key that has to wait at the server does not hold up
+// the keys that were in one batch with it. How many calls may wait is bounded
+// (Config.MaxQueue); more are refused with seq.ErrOverloaded.
+//
+// With Config.Fallback the Client makes snowflake IDs by itself while the service is away
+// (package fallback).
+//
+// What belongs here: routing, retries, batches. What does not: anything that hands out a
+// number that was not lent to it.
 package client

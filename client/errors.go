@@ -1,15 +1,11 @@
 package client
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"slices"
 
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
-
-	"github.com/seqsvr/seqsvr/internal/rpc"
+	"github.com/seqsvr/seqsvr/client/fallback"
 	"github.com/seqsvr/seqsvr/seq"
 )
 
@@ -18,21 +14,21 @@ var (
 	// ErrUnordered: the number is unique but perhaps not the largest so far, as a
 	// unique-only space may answer without a quorum. Config.AllowUnordered takes it.
 	ErrUnordered = errors.New("answer is unordered")
-	// ErrUnreachable: an AllocSvr did not answer. It is also a seq.ErrNoRoute. Seen
-	// only as the last reason of a call whose time ran out.
-	ErrUnreachable = fmt.Errorf("%w: peer did not answer", seq.ErrNoRoute)
+	// ErrUnreachable: a server did not answer. It is also a seq.ErrNoRoute. It is seen only
+	// as the last reason of a call whose time ran out.
+	ErrUnreachable = fmt.Errorf("%w: server did not answer", seq.ErrNoRoute)
 	// ErrNoFallback: the service did not answer, and there is no window left from which
 	// to make IDs here. It stands beside the reason of the call.
-	ErrNoFallback = errors.New("no window to fall back on")
+	ErrNoFallback = fallback.ErrNoWindow
 	// ErrClosed: the Client was closed. Do not retry.
 	ErrClosed = errors.New("client closed")
 
 	// errQueueFull is the caller's own overload: retrying inside the call would hide it.
-	errQueueFull = fmt.Errorf("%w: too many calls wait for this peer", seq.ErrOverloaded)
-	errTimedOut  = errors.New("attempt timed out")
-	errPeerGone  = errors.New("peer left the route table")
-	errMalformed = errors.New("malformed answer")
-	// Answers to whether a peer has a quorum.
+	errQueueFull  = fmt.Errorf("%w: too many calls wait for this server", seq.ErrOverloaded)
+	errTimedOut   = errors.New("attempt timed out")
+	errServerGone = errors.New("server left the route table")
+	errMalformed  = errors.New("malformed answer")
+	// Answers to whether a server has a quorum.
 	errNoQuorum = errors.New("no quorum there")
 	errSilent   = errors.New("no answer")
 	// errSplit is an overload that a smaller count may not meet.
@@ -52,7 +48,7 @@ func (e *lostError) Error() string {
 }
 func (e *lostError) Unwrap() error { return ErrUnreachable }
 
-// namelessError is an answer that says nothing which this build knows: the peer does
+// namelessError is an answer that says nothing which this build knows: the server does
 // not serve the call, or fails at it. It keeps the status.
 type namelessError struct {
 	addr   string
@@ -62,17 +58,16 @@ type namelessError struct {
 func (e *namelessError) Error() string { return fmt.Sprintf("%s: %v", e.addr, e.status) }
 func (e *namelessError) Unwrap() error { return e.status }
 
-// ofNode are the refusals for a reason of the node's own that no waiting cures: it is
-// configured so, or no longer what it was taken for. Another node is asked at once; a
-// round in which every node refuses so is the last. A node's other reasons of its own
-// (its clock, its lease, its queue, no worker id left, that it leaves) may pass, so calls
-// go on after a pause as well.
+// ofNode are the refusals for a reason of the node's own that no waiting cures: its
+// configuration, or that it is no longer what it was taken for. Another node is asked
+// immediately; a round in which every node refuses so is the last. A node's other reasons of
+// its own (its clock, its lease, its queue, no worker id left, that it leaves) may pass, so
+// calls go on after a pause.
 var ofNode = []error{seq.ErrDatacenterTaken, seq.ErrNodeUnfit}
 
-// finals are the errors that a retry cannot cure, wherever it is made. A refusal by a
-// namespace's policy is one: the caller asked for it in place of a wait. A foreign cluster
-// is none of them: an address may have been given to a process of another cluster, and the
-// owner be elsewhere.
+// finals are the errors that no retry cures, wherever it is made. A refusal by a namespace's
+// policy is one: that policy is to refuse in place of a wait. A foreign cluster is none: the
+// address may have passed to a process of another cluster, and the owner be elsewhere.
 var finals = []error{
 	seq.ErrBadCount, seq.ErrBadBatch, seq.ErrUnknownSpace, seq.ErrUnknownSection, seq.ErrOverflow,
 	seq.ErrStaleEra, seq.ErrUnknownRegister, seq.ErrBadRegister,
@@ -83,25 +78,9 @@ var finals = []error{
 	ErrUnordered, ErrClosed, errQueueFull, errSplit,
 }
 
-// final says whether the error goes to the caller at once.
+// final says whether the error is returned without a retry.
 func final(err error) bool { return anyOf(err, finals) }
 
 func anyOf(err error, all []error) bool {
 	return slices.ContainsFunc(all, func(one error) bool { return errors.Is(err, one) })
-}
-
-// callError sorts the error of a unary attempt: named errors stay, a refusal of the
-// message itself is final, everything else leaves the outcome unknown.
-func callError(attempt context.Context, addr string, err error) error {
-	if attempt.Err() != nil {
-		return &lostError{addr, errTimedOut}
-	}
-	if rpc.CodeOf(err) != 0 {
-		return err
-	}
-	switch status.Code(err) {
-	case codes.InvalidArgument, codes.OutOfRange, codes.ResourceExhausted:
-		return fmt.Errorf("%w: %s: %w", seq.ErrBadArgument, addr, err)
-	}
-	return &lostError{addr, err}
 }

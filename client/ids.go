@@ -7,6 +7,7 @@ import (
 	"iter"
 	"math"
 
+	"github.com/seqsvr/seqsvr/client/fallback"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/snowflake"
@@ -76,11 +77,11 @@ func (c *Client) NextID(ctx context.Context, namespace string) (snowflake.ID, er
 // It retries until ctx ends, or Config.Timeout if ctx has no deadline, and then
 // returns the context's error wrapped with the last reason. seq.ErrUnknownNamespace,
 // seq.ErrBadCount, seq.ErrTimeExhausted, seq.ErrTickUsedUp (the namespace's policy),
-// seq.ErrOverloaded (too many callers wait in this process) and ErrClosed come at once;
+// seq.ErrOverloaded (too many callers wait in this process) and ErrClosed are returned immediately;
 // seq.ErrDatacenterTaken and seq.ErrNodeUnfit once every AllocSvr refuses so, and
 // seq.ErrNoQuorum once none that can be reached has a quorum. Calling again is
 // always safe: IDs are skipped, never repeated. Single IDs of concurrent callers
-// travel together. With Config.Fallback, IDs that were made here say so.
+// share a call. With Config.Fallback, IDs that were made here say so.
 func (c *Client) Generate(ctx context.Context, namespace string, count uint32) (IDs, error) {
 	return c.GenerateAs(ctx, c.cfg.Agent, namespace, count)
 }
@@ -95,17 +96,24 @@ func (c *Client) GenerateAs(ctx context.Context, agent, namespace string, count 
 	if err != nil {
 		return IDs{}, fmt.Errorf("generate: %w", err)
 	}
-	remote := func(ctx context.Context) (IDs, error) {
-		if count == 1 && agent == c.cfg.Agent {
-			return c.singles.next(ctx, namespace)
-		}
-		return c.generate(ctx, agent, namespace, count, false)
-	}
 	var got IDs
-	if f := c.fallback; f != nil && f.covers(namespace) {
-		got, err = c.generateWith(ctx, f, remote, count)
+	ask := func(ctx context.Context) (err error) {
+		if count == 1 && agent == c.cfg.Agent {
+			got, err = c.ids.next(ctx, namespace)
+		} else {
+			got, err = generate(ctx, c, agent, namespace, count, false)
+		}
+		return err
+	}
+	if f := c.fallback; f != nil && f.Covers(namespace) {
+		ctx, cancel := c.cfg.within(ctx)
+		defer cancel()
+		var made *fallback.IDs
+		if made, err = f.Generate(ctx, int(count), ask); made != nil {
+			got = IDs{made.Namespace, made.Layout, made.Datacenter, made.Worker, true, made.Runs}
+		}
 	} else {
-		got, err = remote(ctx)
+		err = ask(ctx)
 	}
 	if err != nil {
 		return IDs{}, fmt.Errorf("generate: namespace %q: %w", namespace, err)
@@ -113,12 +121,12 @@ func (c *Client) GenerateAs(ctx context.Context, agent, namespace string, count 
 	return got, nil
 }
 
-// generate asks for IDs; with splits an overload comes back at once as errSplit.
-func (c *Client) generate(ctx context.Context, agent, namespace string, count uint32, splits bool) (IDs, error) {
+// generate asks for IDs; with splits an overload is not waited for, but returned as errSplit.
+func generate(ctx context.Context, c *Client, agent, namespace string, count uint32, splits bool) (IDs, error) {
 	var got IDs
 	request := &pb.SnowflakeGenerateRequest{Namespace: namespace, Count: count, Agent: agent, AsRuns: true}
-	err := c.anywhere(ctx, func(ctx context.Context, p *peer) error {
-		reply, err := p.ids.Generate(ctx, request)
+	err := unary(ctx, c, &forAny, "", func(ctx context.Context, s *server) error {
+		reply, err := s.ids.Generate(ctx, request)
 		if splits && errors.Is(err, seq.ErrOverloaded) {
 			return fmt.Errorf("%w: %w", errSplit, err)
 		}
@@ -131,7 +139,7 @@ func (c *Client) generate(ctx context.Context, agent, namespace string, count ui
 	return got, err
 }
 
-// idsOf reads an answer and refuses what is none to the count: a peer's fault must not
+// idsOf reads an answer and refuses one that does not fit the count: a server's fault must not
 // become an ID.
 func idsOf(reply *pb.SnowflakeGenerateReply, count uint32) (IDs, error) {
 	out := IDs{

@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/seqsvr/seqsvr/seq"
 )
@@ -10,34 +11,26 @@ import (
 // Next takes one number of the key: above all that earlier calls got, from any
 // client. It retries until ctx ends, or Config.Timeout if ctx has no deadline, and
 // then returns the context's error wrapped with the last reason. seq.ErrNoQuorum, with
-// the stores that are missing, comes once no AllocSvr that can be reached has a quorum.
-// seq.ErrUnknownSpace, seq.ErrOverflow, seq.ErrOverloaded (too many callers wait in this process),
-// ErrUnordered and ErrClosed come at once. After an error a number may have been
+// the stores that are missing, is returned once no AllocSvr that can be reached has a quorum;
+// seq.ErrUnknownSpace, seq.ErrOverflow, seq.ErrOverloaded (too many callers wait in this
+// process), ErrUnordered and ErrClosed immediately. After an error a number may have been
 // skipped, so calling again is always safe.
 func (c *Client) Next(ctx context.Context, key Key) (seq.Seq, error) {
-	v, t, err := c.depart(ctx, key, 1)
-	if err == nil && t.f != nil {
+	t := take{c, key, 1}
+	v, s, err := t.join(ctx)
+	if err == nil && s.b != nil {
 		// The wait stands here and not further down: all that stands above it on the stack
 		// of a waiting caller has gone from the caches when it runs again.
 		if ctx.Done() == nil {
-			<-t.f.done
-		} else if !t.f.wait(ctx) {
-			return c.nextOnward(ctx, key, v, t, nil)
+			<-s.b.done
+		} else if !s.b.wait(ctx) {
+			return t.nextOnward(ctx, v, s, nil)
 		}
-		if n := t.plain(); n != 0 {
+		if n := s.plain(); n != 0 {
 			return n, nil
 		}
 	}
-	return c.nextOnward(ctx, key, v, t, err)
-}
-
-// nextOnward is Next where it was not as simple as nearly always.
-func (c *Client) nextOnward(ctx context.Context, key Key, v *view, t ticket, err error) (seq.Seq, error) {
-	r, err := c.arrive(ctx, key, 1, v, t, err)
-	if err != nil {
-		return 0, fmt.Errorf("next %v: %w", key, err)
-	}
-	return r.First, nil
+	return t.nextOnward(ctx, v, s, err)
 }
 
 // NextN takes n numbers of the key, 1 to seq.MaxCount: first to last, inclusive and
@@ -50,8 +43,9 @@ func (c *Client) NextN(ctx context.Context, key Key, n uint32) (first, last seq.
 // Take is NextN that also tells whether the answer is unordered. Range.Err is the
 // returned error.
 func (c *Client) Take(ctx context.Context, key Key, n uint32) (Range, error) {
-	v, t, err := c.depart(ctx, key, n)
-	r, err := c.arrive(ctx, key, n, v, t, err)
+	t := take{c, key, n}
+	v, s, err := t.join(ctx)
+	r, err := t.finish(ctx, v, s, err)
 	if err != nil {
 		err = fmt.Errorf("next %v: %w", key, err)
 		return Range{Err: err}, err
@@ -59,113 +53,94 @@ func (c *Client) Take(ctx context.Context, key Key, n uint32) (Range, error) {
 	return r, nil
 }
 
-// depart gives the key a place on its way to the owner, which nearly always answers. No
-// flight and no error: the owner is not known, or suspect, or the call travels alone.
-func (c *Client) depart(ctx context.Context, key Key, n uint32) (v *view, t ticket, err error) {
-	if err := checkCount(n); err != nil {
-		return nil, ticket{}, err
+// take is a call for n numbers of one key.
+type take struct {
+	c   *Client
+	key Key
+	n   uint32
+}
+
+// join gives the key a slot in a batch to its owner, which nearly always answers. No batch
+// and no error: the owner is not known, or silent, or the call goes alone.
+func (t take) join(ctx context.Context) (v *view, s slot, err error) {
+	if err := checkCount(t.n); err != nil {
+		return nil, slot{}, err
 	}
 	if err := ctx.Err(); err != nil {
-		return nil, ticket{}, err
+		return nil, slot{}, err
 	}
-	if v, err = c.current(ctx); err != nil {
-		return nil, ticket{}, err
+	if v, err = t.c.table.current(ctx); err != nil {
+		return nil, slot{}, err
 	}
-	space, err := v.mapping.Space(key.Space)
+	space, err := v.mapping.Space(t.key.Space)
 	if err != nil {
-		return nil, ticket{}, err
+		return nil, slot{}, err
 	}
-	p := v.owner(space.SectionOf(key.UID))
-	if p == nil || p.suspect.Load() || c.alone(ctx) {
-		return v, ticket{}, nil
+	owner := v.owner(space.SectionOf(t.key.UID))
+	if owner == nil || owner.health.silent.Load() || t.c.cfg.alone(ctx) {
+		return v, slot{}, nil
 	}
-	if t, err = p.enqueue(space, key.UID, n); err != nil {
-		t = refused(err)
+	if s, err = owner.queue(space, t.key.UID, t.n); err != nil {
+		s = refused(err)
 	}
-	return v, t, nil
+	return v, s, nil
 }
 
-// arrive waits for what came of depart, and asks others if it was no answer.
-func (c *Client) arrive(ctx context.Context, key Key, n uint32, v *view, t ticket, err error) (Range, error) {
+// nextOnward is Next where it is not as simple as nearly always.
+func (t take) nextOnward(ctx context.Context, v *view, s slot, err error) (seq.Seq, error) {
+	r, err := t.finish(ctx, v, s, err)
+	if err != nil {
+		return 0, fmt.Errorf("next %v: %w", t.key, err)
+	}
+	return r.First, nil
+}
+
+// finish waits for what came of join, and asks others if it was no answer.
+func (t take) finish(ctx context.Context, v *view, s slot, err error) (Range, error) {
 	if err != nil {
 		return Range{}, err
 	}
-	space, err := v.mapping.Space(key.Space)
-	if err != nil {
-		return Range{}, err
+	if s.b == nil {
+		return t.retry(ctx, v, nil)
 	}
-	if t.f == nil && c.alone(ctx) {
-		return c.takeAlone(ctx, key, n)
+	if !s.await(ctx) {
+		return t.retry(ctx, v, ctx.Err()) // what comes for it is thrown away
 	}
-	if t.f == nil {
-		return c.travel(ctx, space, key.UID, n, &journey{})
-	}
-	r := c.landed(ctx, t, n)
-	if r.Err == nil {
+	if r := t.c.cfg.ordered(s.answer(t.n)); r.Err != nil {
+		return t.retry(ctx, v, r.Err)
+	} else {
 		return r, nil
 	}
-	j := &journey{table: v.version(), next: 1}
-	if err := c.fault(ctx, j, r.Err); err != nil {
+}
+
+// retry asks one server after the other until one answers or the call ends. first is why the
+// owner gave no answer; nil if it was not asked.
+func (t take) retry(ctx context.Context, v *view, first error) (Range, error) {
+	space, err := v.mapping.Space(t.key.Space)
+	if err != nil {
 		return Range{}, err
 	}
-	return c.travel(ctx, space, key.UID, n, j)
-}
-
-// alone says whether the call is to travel by itself.
-func (c *Client) alone(ctx context.Context) bool { return c.cfg.Alone != nil && c.cfg.Alone(ctx) }
-
-// takeAlone takes by a batch of one, which has all attempts and errors of a call.
-func (c *Client) takeAlone(ctx context.Context, key Key, n uint32) (Range, error) {
-	b := &batch{c: c, uids: []seq.UID{key.UID}, counts: []uint32{n}, out: make([]Range, 1)}
-	errs, err := c.spread(ctx, key.Space, b.uids, b.ask)
-	if err == nil && len(errs) > 0 {
-		err = errs[0]
+	keys := &takes{c: t.c, uids: []seq.UID{t.key.UID}, counts: []uint32{t.n}, out: make([]Range, 1), bounded: !t.c.cfg.alone(ctx)}
+	k := call{c: t.c, rules: &forKeys, space: space, uids: keys.uids, ask: keys.ask}
+	if _, ok := ctx.Deadline(); !ok {
+		k.until = time.Now().Add(t.c.cfg.Timeout)
 	}
-	return b.out[0], err
-}
-
-// travel asks one peer after the other until one answers or the call ends.
-func (c *Client) travel(ctx context.Context, space *seq.Space, uid seq.UID, n uint32, j *journey) (Range, error) {
-	id := space.SectionOf(uid)
-	for {
-		p, probe := c.pick(c.view.Load(), id, j, (*peer).admit)
-		if p == nil {
-			if err := c.nextRound(ctx, j); err != nil {
-				return Range{}, err
-			}
-			continue
-		}
-		r := c.ask(ctx, p, space, uid, n)
-		p.release(probe)
-		if r.Err == nil {
-			return r, nil
-		}
-		if err := c.fault(ctx, j, r.Err); err != nil {
-			return Range{}, err
+	if first != nil {
+		k.start = tries{table: v.version(), next: 1}
+		if end := k.failed(ctx, k.of(0), first); end != nil {
+			return Range{}, end
 		}
 	}
+	err = k.one(ctx)
+	return keys.out[0], err
 }
 
-// ask makes one attempt at one peer, together with the calls of others.
-func (c *Client) ask(ctx context.Context, p *peer, space *seq.Space, uid seq.UID, n uint32) Range {
-	t, err := p.enqueue(space, uid, n)
-	if err != nil {
-		return Range{Err: err}
-	}
-	return c.landed(ctx, t, n)
-}
-
-// landed waits for the ticket's answer.
-func (c *Client) landed(ctx context.Context, t ticket, n uint32) Range {
-	if !t.land(ctx) {
-		return Range{Err: ctx.Err()} // what comes for it is thrown away
-	}
-	return c.ordered(t.answer(n))
-}
+// alone says whether the call is to go by itself.
+func (cfg *Config) alone(ctx context.Context) bool { return cfg.Alone != nil && cfg.Alone(ctx) }
 
 // ordered refuses an unordered answer unless the caller takes them.
-func (c *Client) ordered(r Range) Range {
-	if r.Unordered && !c.cfg.AllowUnordered {
+func (cfg *Config) ordered(r Range) Range {
+	if r.Unordered && !cfg.AllowUnordered {
 		return Range{Err: fmt.Errorf("%w: %d to %d thrown away", ErrUnordered, r.First, r.Last)}
 	}
 	return r

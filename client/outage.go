@@ -14,26 +14,27 @@ import (
 
 // How the AllocSvr are asked whether they have a quorum.
 const (
-	// outageBound is for an answer, which waits for nothing at the other side: an
-	// AllocSvr that is silent for so long cannot be reached.
+	// outageBound is how long an answer may take. The AllocSvr waits for nothing before it
+	// answers, so one that is silent for so long cannot be reached.
 	outageBound = 500 * time.Millisecond
 	// outagePatience is for how long all must agree. Stores that restart together, or a
-	// machine that stood still, must not end calls that wait for a few seconds anyway.
+	// machine that stood still, must not end calls that have seconds left.
 	outagePatience = 500 * time.Millisecond
 	outagePause    = 250 * time.Millisecond // between two questions
 	// outageQuiet ends the questions when no call has heard of an outage for so long.
 	outageQuiet = 2 * time.Second
 )
 
-// outage decides whether the quorum of stores is lost, once a call has heard NO_QUORUM.
+// outage decides whether the quorum of stores is lost, once an attempt was answered with
+// NO_QUORUM.
 //
 // One AllocSvr that says so may be cut off from the stores alone. The others then take
 // its sections over, and calls go on to their deadline. The quorum is lost if all AllocSvr
-// that can be reached say so, one of them at least, for outagePatience: then nobody can
-// take over, and calls end with NO_QUORUM at the end of their round. What cannot be
-// reached has no say, since it would serve no call either.
+// that can be reached, and at least one can, say so for outagePatience: then none can take
+// over, and calls end with NO_QUORUM at the end of their round. An AllocSvr that cannot be
+// reached does not count, since it would serve no call either.
 type outage struct {
-	heard chan struct{} // cap 1: a call heard NO_QUORUM
+	heard chan struct{} // cap 1: an attempt was answered with NO_QUORUM
 
 	mu   sync.Mutex    // guards all below
 	last error         // the newest NO_QUORUM
@@ -45,7 +46,7 @@ func newOutage() *outage {
 	return &outage{heard: make(chan struct{}, 1), lost: make(chan struct{})}
 }
 
-// hear takes a NO_QUORUM that a call got.
+// hear notes a NO_QUORUM.
 func (o *outage) hear(err error) {
 	o.mu.Lock()
 	o.last = err
@@ -85,14 +86,13 @@ func (o *outage) set(lost bool) {
 	o.is = lost
 }
 
-// QuorumLost is a seq.ErrNoQuorum while calls end at once because no AllocSvr that can be
-// reached has a quorum of stores; nil as long as no call has met that.
+// QuorumLost is a seq.ErrNoQuorum while calls end after one round because no AllocSvr that can
+// be reached has a quorum of stores; nil as long as no call has met that.
 func (c *Client) QuorumLost() error { return c.outage.reason() }
 
-// watchOutage asks all AllocSvr, from when a call heard NO_QUORUM until one of them says
-// otherwise or no call hears it any more.
-func (c *Client) watchOutage() {
-	o := c.outage
+// watch asks all AllocSvr, from the first NO_QUORUM until one of them says otherwise or no
+// attempt is answered so any more.
+func (o *outage) watch(c *Client) {
 	for {
 		select {
 		case <-c.ctx.Done():
@@ -102,7 +102,7 @@ func (c *Client) watchOutage() {
 		var since time.Time // of the first question in a row that all answered alike
 		for heard := time.Now(); time.Since(heard) < outageQuiet; {
 			asked := time.Now()
-			if !c.noneHasQuorum() {
+			if !noneHasQuorum(c) {
 				break
 			}
 			if since.IsZero() {
@@ -110,7 +110,7 @@ func (c *Client) watchOutage() {
 			} else if asked.Sub(since) >= outagePatience {
 				o.set(true)
 			}
-			if !c.rest(outagePause) {
+			if !rest(c.ctx, outagePause) {
 				return
 			}
 			select {
@@ -120,7 +120,7 @@ func (c *Client) watchOutage() {
 			}
 		}
 		o.set(false)
-		if !c.rest(outagePause) {
+		if !rest(c.ctx, outagePause) {
 			return
 		}
 	}
@@ -129,16 +129,16 @@ func (c *Client) watchOutage() {
 // noneHasQuorum asks all AllocSvr of the table, or all of Config.Addrs without one, at
 // once. It is true if some answer, and all that do have no quorum. One that does not know
 // the question, as an older build, counts as having one.
-func (c *Client) noneHasQuorum() bool {
+func noneHasQuorum(c *Client) bool {
 	ctx, cancel := context.WithTimeout(c.ctx, outageBound)
 	defer cancel()
-	peers := c.allocs()
-	answers := make(chan error, len(peers)) // errNoQuorum, errSilent, or nil
-	for _, p := range peers {
-		c.tasks.Go(func() { answers <- p.askQuorum(ctx) })
+	all := c.servers.allocs()
+	answers := make(chan error, len(all)) // errNoQuorum, errSilent, or nil
+	for _, s := range all {
+		c.tasks.Go(func() { answers <- s.askQuorum(ctx) })
 	}
 	answered := false
-	for range peers {
+	for range all {
 		switch <-answers {
 		case nil:
 			return false
@@ -150,8 +150,8 @@ func (c *Client) noneHasQuorum() bool {
 }
 
 // askQuorum is errNoQuorum, errSilent, or nil for everything else.
-func (p *peer) askQuorum(ctx context.Context) error {
-	reply, err := healthpb.NewHealthClient(p.conn).Check(ctx, &healthpb.HealthCheckRequest{Service: rpc.QuorumHealth})
+func (s *server) askQuorum(ctx context.Context) error {
+	reply, err := healthpb.NewHealthClient(s.conn).Check(ctx, &healthpb.HealthCheckRequest{Service: rpc.QuorumHealth})
 	switch status.Code(err) {
 	case codes.OK:
 		if reply.GetStatus() == healthpb.HealthCheckResponse_NOT_SERVING {
@@ -161,20 +161,4 @@ func (p *peer) askQuorum(ctx context.Context) error {
 		return errSilent
 	}
 	return nil
-}
-
-// allocs are the AllocSvr of the table; Config.Addrs where there are none.
-func (c *Client) allocs() []*peer {
-	var out []*peer
-	if v := c.view.Load(); v != nil {
-		for _, p := range v.nodes {
-			if p != nil {
-				out = append(out, p)
-			}
-		}
-	}
-	if len(out) == 0 {
-		return c.seeds
-	}
-	return out
 }

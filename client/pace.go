@@ -3,35 +3,35 @@ package client
 import "time"
 
 const (
-	// lowLoad is the number of keys, waiting and under way together, up to which a
-	// flight never waits for another: so few callers gain nothing from each other.
+	// lowLoad is the number of keys, waiting and in flight together, up to which a batch
+	// never waits for a reply: so few callers gain nothing from each other.
 	lowLoad = 24
-	// beside is how many keys must wait, for each flight that is under way beyond that, to
-	// be sent beside those.
+	// beside is how many keys must wait, for each batch that is in flight beyond what the
+	// round trip has room for, to be sent beside those.
 	beside = 128
-	// spacing is how far apart flights are at least, by and large, while they wait for
-	// each other: as many are under way as fit into the shortest round trip, and one.
-	// So a far peer is sent as much as a near one, and nobody waits for much longer than
-	// this, however long a reply takes.
+	// spacing is about how far apart batches are sent while they wait for replies: as many
+	// are in flight as fit into the shortest round trip, and one. So a far server is sent as
+	// much as a near one, and no key waits for much longer than this, however long a reply
+	// takes.
 	spacing = 150 * time.Microsecond
-	// holdLimit is after how long without a reply the flights under way are taken for
-	// stuck and wait-worthy no more: a section that steps or moves holds up its own
-	// callers only. Go wakes an idle process to the millisecond, so less is pointless.
+	// holdLimit is after how long without a reply the batches in flight count as stuck and
+	// hold no others: a section that steps or moves holds up its own callers only. Go wakes
+	// an idle process to the millisecond, so less is pointless.
 	holdLimit = time.Millisecond
 	// floorWindow is for how long the shortest round trip is remembered, at least.
 	floorWindow = time.Second
 )
 
-// pace decides whether a flight leaves at once or rides with those who come until the
-// next reply. To wake a process and to cross its layers costs as much for a key as for
-// a hundred, so that of the same callers few large flights need far less of the
-// processors than many small ones.
+// pace decides whether a batch is sent immediately, or is held until the next reply so that
+// more keys join it. To wake a process and to cross its layers costs as much for one key as
+// for a hundred, so that a few large batches need far less of the processors than many small
+// ones with the same keys.
 //
-// It has no lock: its lane guards it.
+// It has no lock: its stream guards it.
 type pace struct {
-	out  int    // flights under way that may hold others
+	out  int    // batches in flight that may hold others
 	keys int    // keys in these
-	old  uint64 // ids up to here hold nobody
+	old  uint64 // ids up to here hold no others
 
 	floor, former time.Duration // shortest round trip of this window and of the one before; 0: none
 	window        time.Time     // when this one began
@@ -50,14 +50,14 @@ func (p *pace) hold(waiting int) bool {
 	return floor != 0 && beyond > 0 && waiting < beyond*beside
 }
 
-// sent notes a flight; ids rise.
+// sent notes a batch; ids rise.
 func (p *pace) sent(n int) {
 	p.out++
 	p.keys += n
 }
 
-// landed notes the end of a flight of n keys.
-func (p *pace) landed(id uint64, n int) {
+// ended notes the end of a batch of n keys.
+func (p *pace) ended(id uint64, n int) {
 	if id > p.old {
 		p.out--
 		p.keys -= n
@@ -74,7 +74,8 @@ func (p *pace) replied(trip time.Duration, now time.Time) {
 	}
 }
 
-// lapse lets what waits go: no reply came for holdLimit. last is the newest id.
-func (p *pace) lapse(last uint64) {
+// stuck makes the batches in flight, up to the id last, hold no others: no reply came for
+// holdLimit.
+func (p *pace) stuck(last uint64) {
 	p.out, p.keys, p.old = 0, 0, last
 }

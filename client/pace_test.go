@@ -5,13 +5,13 @@ import (
 	"time"
 )
 
-// paced is a pace with flights of so many keys under way, where a reply takes trip.
-func paced(trip time.Duration, flights ...int) *pace {
+// paced is a pace with batches of so many keys in flight, where a reply takes trip.
+func paced(trip time.Duration, batches ...int) *pace {
 	p := &pace{}
 	if trip > 0 {
 		p.replied(trip, time.Unix(100, 0))
 	}
-	for _, n := range flights {
+	for _, n := range batches {
 		p.sent(n)
 	}
 	return p
@@ -25,14 +25,14 @@ func TestKeysWaitForAReplyOnlyWhereThatPays(t *testing.T) {
 		waiting int
 		want    bool
 	}{
-		{"nothing is under way", paced(near), 60, false},
+		{"nothing is in flight", paced(near), 60, false},
 		{"few callers", paced(near, 4), 4, false},
 		{"a crowd, and a reply is near", paced(near, 32), 32, true},
 		{"room for one more on a longer way", paced(spacing, 32), 32, false},
 		{"no room for a third", paced(spacing, 32, 32), 32, true},
-		{"a far peer", paced(100*spacing, 32, 32, 32, 32), 32, false},
+		{"a far server", paced(100*spacing, 32, 32, 32, 32), 32, false},
 		{"how near a reply is is not known", paced(0, 32), 32, false},
-		{"enough for a flight of their own", paced(near, 32), beside, false},
+		{"enough for a batch of their own", paced(near, 32), beside, false},
 		{"not enough beside two", paced(near, 200, 200), beside, true},
 		{"enough beside two", paced(near, 200, 200), 2 * beside, false},
 	}
@@ -43,23 +43,23 @@ func TestKeysWaitForAReplyOnlyWhereThatPays(t *testing.T) {
 	}
 }
 
-func TestAStuckFlightHoldsNobody(t *testing.T) {
+func TestAStuckFlightHoldsNoOther(t *testing.T) {
 	p := paced(50*time.Microsecond, 32)
-	p.lapse(1)
+	p.stuck(1)
 	if p.hold(32) {
-		t.Error("held by a flight that is stuck")
+		t.Error("held by a batch that is stuck")
 	}
 	p.sent(32)
 	if !p.hold(32) {
-		t.Error("not held by the next flight")
+		t.Error("not held by the next batch")
 	}
-	p.landed(1, 32) // the stuck one after all
+	p.ended(1, 32) // the stuck one after all
 	if p.out != 1 || p.keys != 32 {
-		t.Errorf("the stuck flight was counted twice: %d flights, %d keys", p.out, p.keys)
+		t.Errorf("the stuck batch was counted twice: %d batches, %d keys", p.out, p.keys)
 	}
-	p.landed(2, 32)
+	p.ended(2, 32)
 	if p.out != 0 || p.keys != 0 {
-		t.Errorf("%d flights and %d keys are left", p.out, p.keys)
+		t.Errorf("%d batches and %d keys are left", p.out, p.keys)
 	}
 }
 

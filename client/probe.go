@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
@@ -11,20 +12,13 @@ import (
 
 // Probe asks all AllocSvr of the route table and of Config.Addrs at once for their
 // table's version, and returns nil with the first answer. Otherwise an error with what
-// became of each question; ctx bounds the wait. It takes no number and changes nothing
-// that the Client thinks of anybody.
+// became of each question; ctx or Config.Timeout bounds the wait. It takes no number,
+// and nothing that it finds changes where calls go.
 func (c *Client) Probe(ctx context.Context) error {
-	v := c.view.Load()
-	asked := map[*peer]bool{}
-	for _, p := range c.seeds {
-		asked[p] = true
-	}
-	if v != nil {
-		for _, p := range v.nodes {
-			if p != nil {
-				asked[p] = true
-			}
-		}
+	v := c.table.view.Load()
+	asked := map[*server]bool{}
+	for _, s := range slices.Concat(c.servers.allocs(), c.servers.seeds) {
+		asked[s] = true
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -32,13 +26,12 @@ func (c *Client) Probe(ctx context.Context) error {
 	var asking sync.WaitGroup
 	defer asking.Wait() // after cancel, so at once
 	defer cancel()
-	for p := range asked {
+	for s := range asked {
 		asking.Go(func() {
-			_, err := p.rpc.Routes(ctx, &pb.RoutesRequest{RouteVersion: v.version()})
-			if err != nil {
-				err = callError(ctx, p.addr, err)
-			}
-			answers <- err
+			answers <- s.try(ctx, c.cfg.Timeout, func(ctx context.Context) error {
+				_, err := s.rpc.Routes(ctx, &pb.RoutesRequest{RouteVersion: v.version()})
+				return err
+			})
 		})
 	}
 	var errs []error

@@ -15,16 +15,16 @@ const maxTag = 128
 // inclusive and contiguous, above all that earlier calls got. It goes to the AllocSvr
 // that owns the tag, retries like Next, and is safe to call again after any error:
 // numbers are skipped, never repeated. seq.ErrUnknownTag, seq.ErrBadCount,
-// seq.ErrOverflow and seq.ErrBadArgument for what is no tag's name come at once.
+// seq.ErrOverflow, and seq.ErrBadArgument for a tag that is no name, are returned immediately.
 func (c *Client) TakeSegment(ctx context.Context, tag string, count uint32) (first, last seq.Seq, err error) {
-	got, err := c.takeSegment(ctx, tag, count)
+	got, err := takeSegment(ctx, c, tag, count)
 	if err != nil {
 		return 0, 0, fmt.Errorf("take %.*q: %w", maxTag, tag, err)
 	}
 	return got.First, got.Last, nil
 }
 
-func (c *Client) takeSegment(ctx context.Context, tag string, count uint32) (Range, error) {
+func takeSegment(ctx context.Context, c *Client, tag string, count uint32) (Range, error) {
 	if err := checkTag(tag); err != nil {
 		return Range{}, err
 	}
@@ -32,14 +32,12 @@ func (c *Client) takeSegment(ctx context.Context, tag string, count uint32) (Ran
 		return Range{}, err
 	}
 	var got Range
-	err := c.owned(ctx, tag, func(ctx context.Context, p *peer) error {
-		reply, err := p.segs.Take(ctx, &pb.SegmentTakeRequest{Tag: tag, Count: count})
+	err := unary(ctx, c, &forTag, tag, func(ctx context.Context, s *server) error {
+		reply, err := s.segs.Take(ctx, &pb.SegmentTakeRequest{Tag: tag, Count: count})
 		if err != nil {
 			return err
 		}
-		if v := c.view.Load(); reply.GetRouteVersion() > v.version() {
-			c.Refresh()
-		}
+		c.table.heard(reply.GetRouteVersion(), nil)
 		got = checkRange(reply.GetFirst(), reply.GetLast(), count, false)
 		return got.Err
 	})

@@ -6,7 +6,7 @@ import "sync/atomic"
 // library of metrics. For the fallback see FallbackStats.
 type Stats struct {
 	Retries      uint64 // failed attempts that were made again, one for each key of a batch
-	Pauses       uint64 // times that a call had nobody left to ask and waited for a moment
+	Pauses       uint64 // times that a call had no server left to ask and waited for a moment
 	RouteVersion uint64 // of the route table in use; 0: none yet
 	FallbackIDs  uint64 // snowflake IDs made here while the service was away; marked IDs.Fallback
 }

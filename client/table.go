@@ -1,10 +1,12 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/seqsvr/seqsvr/internal/rpc"
@@ -16,18 +18,24 @@ import (
 // trouble is not asked by every caller.
 const refreshPause = 50 * time.Millisecond
 
-// enoughAnswers is how many peers without a newer table end a fetch.
+// enoughAnswers is how many servers without a newer table end a search for one.
 const enoughAnswers = 3
+
+// standbys is how many a section has in the table.
+const standbys = 2
+
+// errNotNewer is the answer of a server that has no newer table.
+var errNotNewer = errors.New("no newer table")
 
 // view is one route table with the connections to its nodes. Immutable.
 type view struct {
 	cluster string
 	mapping seq.Mapping
 	routes  *seq.RouteTable
-	nodes   []*peer // one a node of routes; nil when it has no usable address
+	nodes   []*server // one a node of routes; nil when it has no usable address
 }
 
-// version is the table's; 0 without a view, which asks peers to send no table.
+// version is the table's; 0 without a view, which asks servers to send no table.
 func (v *view) version() uint64 {
 	if v == nil {
 		return 0
@@ -35,8 +43,8 @@ func (v *view) version() uint64 {
 	return v.routes.Version
 }
 
-// owner is the peer to ask first for a section; nil if there is none.
-func (v *view) owner(id seq.SectionID) *peer {
+// owner is the server to ask first for a section; nil if there is none.
+func (v *view) owner(id seq.SectionID) *server {
 	if int(id) < len(v.routes.Sections) {
 		if n := v.routes.Sections[id].Owner; n >= 0 && int(n) < len(v.nodes) {
 			return v.nodes[n]
@@ -45,8 +53,8 @@ func (v *view) owner(id seq.SectionID) *peer {
 	return nil
 }
 
-// candidates are the peers to ask for a section, in order; nil where there is none.
-func (v *view) candidates(id seq.SectionID) (out [3]*peer) {
+// candidates are the owner and the standbys of a section; nil where there is none.
+func (v *view) candidates(id seq.SectionID) (out [1 + standbys]*server) {
 	if int(id) >= len(v.routes.Sections) {
 		return out
 	}
@@ -58,10 +66,25 @@ func (v *view) candidates(id seq.SectionID) (out [3]*peer) {
 	return out
 }
 
+// table keeps the newest route table.
+type table struct {
+	c       *Client
+	view    atomic.Pointer[view]  // nil until the first table
+	ready   chan struct{}         // closed with the first table
+	foreign chan struct{}         // closed when all Addrs belong to another cluster
+	stale   chan struct{}         // cap 1: asks for a newer table
+	adoptMu sync.Mutex            // held while a new view is made, so that versions only rise
+	fault   atomic.Pointer[error] // why the last fetch failed
+}
+
+func (t *table) open(c *Client) {
+	t.c, t.ready, t.foreign, t.stale = c, make(chan struct{}), make(chan struct{}), make(chan struct{}, 1)
+}
+
 // Routes is the route table that the Client goes by; nil before the first. It must
 // not be changed.
 func (c *Client) Routes() *seq.RouteTable {
-	if v := c.view.Load(); v != nil {
+	if v := c.table.view.Load(); v != nil {
 		return v.routes
 	}
 	return nil
@@ -69,7 +92,7 @@ func (c *Client) Routes() *seq.RouteTable {
 
 // Mapping is the cluster's mapping; ok is false before the first route table.
 func (c *Client) Mapping() (m seq.Mapping, ok bool) {
-	if v := c.view.Load(); v != nil {
+	if v := c.table.view.Load(); v != nil {
 		return v.mapping, true
 	}
 	return seq.Mapping{}, false
@@ -77,7 +100,7 @@ func (c *Client) Mapping() (m seq.Mapping, ok bool) {
 
 // ClusterID is the cluster's id; "" before the first route table if Config had none.
 func (c *Client) ClusterID() string {
-	if v := c.view.Load(); v != nil {
+	if v := c.table.view.Load(); v != nil {
 		return v.cluster
 	}
 	return c.cfg.ClusterID
@@ -87,43 +110,84 @@ func (c *Client) ClusterID() string {
 // one. It never blocks.
 func (c *Client) Refresh() {
 	select {
-	case c.stale <- struct{}{}:
+	case c.table.stale <- struct{}{}:
 	default:
 	}
 }
 
-// current is the view, waited for if there is none yet.
-func (c *Client) current(ctx context.Context) (*view, error) {
-	if v := c.view.Load(); v != nil {
-		return v, nil
+// await waits for the first table, until lost is closed or ctx or Config.Timeout ends.
+func (t *table) await(ctx context.Context, lost <-chan struct{}) error {
+	select {
+	case <-t.ready:
+		return nil
+	default:
 	}
-	if err := c.await(ctx, c.outage.known()); err != nil {
-		return nil, err
+	ctx, cancel := t.c.cfg.within(ctx)
+	defer cancel()
+	select {
+	case <-t.ready:
+		return nil
+	case <-t.c.ctx.Done():
+		return ErrClosed
+	case <-ctx.Done():
+		return fmt.Errorf("wait for the first route table: %w: %w", ctx.Err(), t.why())
+	case <-lost:
+		return fmt.Errorf("wait for the first route table: %w", cmp.Or(t.c.outage.reason(), t.why()))
+	case <-t.foreign:
+		return fmt.Errorf("wait for the first route table: %w", t.why())
 	}
-	return c.view.Load(), nil
 }
 
-// heard takes what a reply says of the table: the newer one, or that there is one.
-func (c *Client) heard(version uint64, routes *pb.RouteTable) {
-	v := c.view.Load()
+// why there is no table.
+func (t *table) why() error {
+	if last := t.fault.Load(); last != nil {
+		return *last
+	}
+	return seq.ErrNoRoute
+}
+
+// begin is what a call begins with: its deadline, and the view.
+func (t *table) begin(ctx context.Context) (context.Context, context.CancelFunc, *view, error) {
+	ctx, cancel := t.c.cfg.within(ctx)
+	v, err := (*view)(nil), ctx.Err()
+	if err == nil {
+		v, err = t.current(ctx)
+	}
+	return ctx, cancel, v, err
+}
+
+// current is the newest view; it waits for the first.
+func (t *table) current(ctx context.Context) (*view, error) {
+	if v := t.view.Load(); v != nil {
+		return v, nil
+	}
+	if err := t.await(ctx, t.c.outage.known()); err != nil {
+		return nil, err
+	}
+	return t.view.Load(), nil
+}
+
+// heard notes what a reply says of the table: a newer one, or that there is one.
+func (t *table) heard(version uint64, routes *pb.RouteTable) {
+	v := t.view.Load()
 	if v == nil || version <= v.version() {
 		return
 	}
 	if routes == nil {
-		c.Refresh()
+		t.c.Refresh()
 		return
 	}
-	if err := c.adopt(v.cluster, v.mapping, routes); err != nil {
-		c.cfg.Logger.Warn("route table in a reply refused", "version", routes.GetVersion(), "error", err)
+	if err := t.adopt(v.cluster, v.mapping, routes); err != nil {
+		t.c.cfg.Logger.Warn("route table in a reply refused", "version", routes.GetVersion(), "error", err)
 	}
 }
 
 // adopt makes the table current if it is newer, then closes the connections that
 // neither it nor the configuration names: calls on them are tried again by it.
-func (c *Client) adopt(cluster string, m seq.Mapping, table *pb.RouteTable) error {
-	c.adoptMu.Lock()
-	defer c.adoptMu.Unlock()
-	old := c.view.Load()
+func (t *table) adopt(cluster string, m seq.Mapping, table *pb.RouteTable) error {
+	t.adoptMu.Lock()
+	defer t.adoptMu.Unlock()
+	old := t.view.Load()
 	if old != nil && table.GetVersion() <= old.version() {
 		return nil
 	}
@@ -131,149 +195,104 @@ func (c *Client) adopt(cluster string, m seq.Mapping, table *pb.RouteTable) erro
 	if err != nil {
 		return err
 	}
-	v := &view{cluster: cluster, mapping: m, routes: routes, nodes: make([]*peer, len(routes.Nodes))}
-	used := map[*peer]bool{}
+	v := &view{cluster: cluster, mapping: m, routes: routes, nodes: make([]*server, len(routes.Nodes))}
+	used := map[*server]bool{}
 	for i, n := range routes.Nodes {
-		if c.cfg.Indirect || n.Addr == "" {
+		if t.c.cfg.Indirect || n.Addr == "" {
 			continue
 		}
-		p, err := c.peerAt(n.Addr)
+		s, err := t.c.servers.at(n.Addr)
 		if errors.Is(err, ErrClosed) {
 			return err
 		}
 		if err != nil {
-			c.cfg.Logger.Warn("node left out", "node", n.Name, "addr", n.Addr, "error", err)
+			t.c.cfg.Logger.Warn("node left out", "node", n.Name, "addr", n.Addr, "error", err)
 			continue
 		}
-		v.nodes[i], used[p] = p, true
+		v.nodes[i], used[s] = s, true
 	}
-	c.view.Store(v)
+	t.view.Store(v)
 	if old == nil {
-		close(c.ready)
+		close(t.ready)
 	}
-	c.cfg.Logger.Debug("route table adopted", "version", routes.Version, "nodes", len(routes.Nodes))
-	c.dropUnused(used)
+	t.c.cfg.Logger.Debug("route table adopted", "version", routes.Version, "nodes", len(routes.Nodes))
+	t.c.servers.keep(used)
 	return nil
 }
 
-func (c *Client) dropUnused(used map[*peer]bool) {
-	var gone []*peer
-	c.peersMu.Lock()
-	for addr, p := range c.peers {
-		if !p.seed && !used[p] {
-			delete(c.peers, addr)
-			gone = append(gone, p)
-		}
-	}
-	c.peersMu.Unlock()
-	for _, p := range gone {
-		p.close(&lostError{p.addr, errPeerGone})
-	}
-}
-
 // refreshLoop fetches the first table, and newer ones when asked to.
-func (c *Client) refreshLoop() {
+func (t *table) refreshLoop() {
 	var once sync.Once
 	for {
-		if c.refreshOnce() && c.view.Load() == nil {
-			once.Do(func() { close(c.foreign) })
+		if t.refresh() && t.view.Load() == nil {
+			once.Do(func() { close(t.foreign) })
 		}
-		if !c.rest(refreshPause) {
+		if !rest(t.c.ctx, refreshPause) {
 			return
 		}
-		if c.view.Load() == nil {
+		if t.view.Load() == nil {
 			continue
 		}
 		select {
-		case <-c.ctx.Done():
+		case <-t.c.ctx.Done():
 			return
-		case <-c.stale:
+		case <-t.stale:
 		}
 	}
 }
 
-// rest waits; false when the Client was closed meanwhile.
-func (c *Client) rest(d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-c.ctx.Done():
-		return false
-	case <-timer.C:
-		return true
-	}
-}
-
-// refreshOnce asks peers, the likely ones first, until one gives a newer table, enough
-// have none, or all have been asked. It tells whether all that were asked are of another cluster.
-func (c *Client) refreshOnce() (foreign bool) {
+// refresh asks the servers for a newer table, those in doubt last, until one has it, enough
+// have none, or all were asked. It says whether all that were asked are of another cluster.
+func (t *table) refresh() (foreign bool) {
 	foreign = true
-	answers := 0
-	v := c.view.Load()
-	turn := int(c.seedTurn.Add(1))
-	asked := map[*peer]bool{}
-	var order []*peer
-	for i := range c.seeds {
-		order = append(order, c.seeds[(turn+i)%len(c.seeds)])
-	}
-	if v != nil {
-		order = append(order, v.nodes...)
-	}
-	// Peers known to be away come last: each may cost an attempt's whole time.
-	for _, away := range []bool{false, true} {
-		for _, p := range order {
-			if p == nil || asked[p] || p.suspect.Load() != away {
-				continue
-			}
-			asked[p] = true
-			err := c.fetch(p, v.version())
-			foreign = foreign && errors.Is(err, seq.ErrForeignCluster)
-			if err != nil {
-				c.lastFault.Store(&err)
-				if errors.Is(err, seq.ErrNoQuorum) {
-					c.outage.hear(err)
-				}
-				continue
-			}
-			if answers++; c.view.Load() != v || v != nil && answers == enoughAnswers {
-				return false
-			}
+	old, answers := t.view.Load(), 0
+	k := call{c: t.c, rules: &forTable}
+	k.ask = func(ctx context.Context, a *attempt) ([]fault, error) {
+		err := t.fetch(ctx, a.server, old.version())
+		foreign = foreign && errors.Is(err, seq.ErrForeignCluster)
+		if err != nil {
+			t.fault.Store(&err)
+			return nil, err
 		}
-		if c.ctx.Err() != nil {
-			return false
+		if answers++; t.view.Load() == old && answers < enoughAnswers {
+			return nil, errNotNewer
 		}
+		return nil, nil
 	}
+	_ = k.one(t.c.ctx) // what it found is in t
 	return foreign
 }
 
-// fetch asks one peer for a table newer than version.
-func (c *Client) fetch(p *peer, version uint64) error {
-	ctx, cancel := context.WithTimeout(c.ctx, 4*c.cfg.AttemptTimeout)
-	defer cancel()
-	reply, err := p.rpc.Routes(ctx, &pb.RoutesRequest{RouteVersion: version})
+// fetch asks one server for a table newer than version.
+func (t *table) fetch(ctx context.Context, s *server, version uint64) error {
+	var reply *pb.RoutesReply
+	err := s.try(ctx, 4*t.c.cfg.AttemptTimeout, func(ctx context.Context) (err error) {
+		reply, err = s.rpc.Routes(ctx, &pb.RoutesRequest{RouteVersion: version})
+		return err
+	})
 	if err != nil {
-		return fmt.Errorf("fetch routes: %w", callError(ctx, p.addr, err))
+		return fmt.Errorf("fetch routes: %w", err)
 	}
-	want := c.ClusterID()
+	want := t.c.ClusterID()
 	if want != "" && reply.GetClusterId() != want {
-		c.cfg.Logger.Error("peer of another cluster", "addr", p.addr, "cluster", reply.GetClusterId(), "want", want)
-		return fmt.Errorf("fetch routes from %s: %w: %q, expected %q", p.addr, seq.ErrForeignCluster, reply.GetClusterId(), want)
+		t.c.cfg.Logger.Error("server of another cluster", "addr", s.addr, "cluster", reply.GetClusterId(), "want", want)
+		return fmt.Errorf("fetch routes from %s: %w: %q, expected %q", s.addr, seq.ErrForeignCluster, reply.GetClusterId(), want)
 	}
 	if reply.GetRoutes() == nil {
 		if version == 0 {
-			return fmt.Errorf("fetch routes from %s: %w: it has no table yet", p.addr, seq.ErrNoRoute)
+			return fmt.Errorf("fetch routes from %s: %w: it has no table yet", s.addr, seq.ErrNoRoute)
 		}
 		return nil
 	}
 	m, err := rpc.MappingFromProto(reply.GetMapping())
 	if err != nil {
-		return fmt.Errorf("fetch routes from %s: %w", p.addr, err)
+		return fmt.Errorf("fetch routes from %s: %w", s.addr, err)
 	}
-	if v := c.view.Load(); v != nil {
+	if v := t.view.Load(); v != nil {
 		m = v.mapping // fixed for the life of a cluster
 	}
-	if err := c.adopt(reply.GetClusterId(), m, reply.GetRoutes()); err != nil {
-		return fmt.Errorf("fetch routes from %s: %w", p.addr, err)
+	if err := t.adopt(reply.GetClusterId(), m, reply.GetRoutes()); err != nil {
+		return fmt.Errorf("fetch routes from %s: %w", s.addr, err)
 	}
 	return nil
 }

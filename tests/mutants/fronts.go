@@ -10,8 +10,8 @@ var frontMutants = []mutant{
 	},
 	{
 		rule: "outage-is-of-all", name: "a call ends though others have a quorum",
-		file:  "client/journey.go",
-		edits: []edit{{old: "	if j.quorum == nil || c.outage.reason() == nil {\n", new: "	if j.quorum == nil {\n"}},
+		file:  "client/retry.go",
+		edits: []edit{{old: "	case t.quorum != nil && k.c.outage.reason() != nil:\n", new: "	case t.quorum != nil:\n"}},
 		in:    []string{"client"},
 	},
 	{
@@ -22,7 +22,7 @@ var frontMutants = []mutant{
 	},
 	{
 		rule: "outage-is-found", name: "a fallback waits for its patience though the quorum is lost",
-		file:  "client/fallback.go",
+		file:  "client/fallback/fallback.go",
 		edits: []edit{{old: " || errors.Is(err, seq.ErrNoQuorum)\n", new: "\n"}},
 		in:    []string{"client"},
 	},

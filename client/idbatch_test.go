@@ -14,15 +14,15 @@ import (
 	"github.com/seqsvr/seqsvr/snowflake"
 )
 
-func TestSingleIDsOfManyCallersTravelTogether(t *testing.T) { travel(t, 0, 1) }
+func TestSingleIDsOfManyCallersTravelTogether(t *testing.T) { together(t, 0, 1) }
 
 // 100 callers are refused, 50 twice, 25 four times, 12 and 13 eight times, and then
 // sixteen times 6 or 7 are served.
-func TestABatchTooLargeForATickIsHalved(t *testing.T) { travel(t, 7, 31) }
+func TestABatchTooLargeForATickIsHalved(t *testing.T) { together(t, 7, 31) }
 
-// travel lets 100 callers wait for one flight, by a policy that refuses more than
+// together lets 100 callers wait for one batch, by a policy that refuses more than
 // atOnce IDs, and wants a number of calls for it.
-func travel(t *testing.T, atOnce, calls int) {
+func together(t *testing.T, atOnce, calls int) {
 	cluster := clienttest.Start(t, 1)
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
@@ -58,13 +58,13 @@ func travel(t *testing.T, atOnce, calls int) {
 		}
 	}
 	waiting := func() int {
-		c.singles.mu.Lock()
-		defer c.singles.mu.Unlock()
-		return len(c.singles.spaces[""].waiting)
+		c.ids.mu.Lock()
+		defer c.ids.mu.Unlock()
+		return len(c.ids.spaces[""].waiting)
 	}
-	for i := range int64(flightsPerNamespace) { // one by one, so that each has its own flight
+	for i := range int64(batchesPerNamespace) { // one by one, so that each has its own batch
 		call(1)
-		waitFor("a flight", func() bool { return cluster.Nodes[0].Generates.Load() == i+1 })
+		waitFor("a batch", func() bool { return cluster.Nodes[0].Generates.Load() == i+1 })
 	}
 	call(100)
 	waitFor("the others to wait", func() bool { return waiting() == 100 })
@@ -74,20 +74,20 @@ func travel(t *testing.T, atOnce, calls int) {
 	cluster.AtOnce(atOnce)
 	cluster.Nodes[0].Resume()
 	seen := map[snowflake.ID]bool{}
-	for range 100 + flightsPerNamespace {
+	for range 100 + batchesPerNamespace {
 		a := <-got
 		if a.err != nil || seen[a.id] {
 			t.Fatalf("got %d, %v, perhaps twice", a.id, a.err)
 		}
 		seen[a.id] = true
 	}
-	if n := cluster.Nodes[0].Generates.Load(); n != int64(flightsPerNamespace+calls) {
-		t.Errorf("%d calls, want %d and %d for all that waited", n, flightsPerNamespace, calls)
+	if n := cluster.Nodes[0].Generates.Load(); n != int64(batchesPerNamespace+calls) {
+		t.Errorf("%d calls, want %d and %d for all that waited", n, batchesPerNamespace, calls)
 	}
 	waitFor("the namespace to be forgotten", func() bool {
-		c.singles.mu.Lock()
-		defer c.singles.mu.Unlock()
-		return len(c.singles.spaces) == 0
+		c.ids.mu.Lock()
+		defer c.ids.mu.Unlock()
+		return len(c.ids.spaces) == 0
 	})
 }
 

@@ -15,9 +15,16 @@ import (
 	"github.com/seqsvr/seqsvr/seq"
 )
 
-// idle is a lane without a sender: what is queued stays.
-func idle(p *peer) *lane {
-	l := newLane(p, new(atomic.Int64))
+// bare is a Client that takes a wish for a newer table, and nothing else.
+func bare() *Client {
+	c := &Client{}
+	c.table.open(c)
+	return c
+}
+
+// idle is a stream without a sender: what is queued stays.
+func idle(p *server) *stream {
+	l := newStream(p, new(atomic.Int64))
 	l.started = true
 	return l
 }
@@ -33,13 +40,13 @@ func TestAFullQueueRefuses(t *testing.T) {
 		t.Errorf("second: got %v, %v, want a final %v", full, err, seq.ErrOverloaded)
 	}
 	if final(seq.ErrOverloaded) {
-		t.Error("a peer's own overload must be retried")
+		t.Error("a server's own overload must be retried")
 	}
 }
 
 func TestAMessageHoldsOneBatchASpace(t *testing.T) {
 	user, pts := &seq.Space{Name: "user", Sections: 4}, &seq.Space{Name: "pts", First: 4, Sections: 4}
-	f := newFlight(nil)
+	f := newBatch(nil)
 	for _, k := range []struct {
 		space *seq.Space
 		uid   seq.UID
@@ -76,37 +83,37 @@ func TestAMalformedAnswerNeverBecomesANumber(t *testing.T) {
 		{"an error of another index", &pb.BatchResult{First: []uint64{0}, Errors: []*pb.KeyError{{Index: 9}}}},
 	}
 	for _, row := range rows {
-		f := newFlight(nil)
-		ticket := f.add(space, 1, 2)
+		f := newBatch(nil)
+		slot := f.add(space, 1, 2)
 		reply := &pb.BatchNextReply{}
 		if row.result != nil {
 			reply.Results = []*pb.BatchResult{row.result}
 		}
 		f.answer(&pb.StreamReply{Result: &pb.StreamReply_Next{Next: reply}})
 		<-f.done
-		if got := ticket.answer(2); !errors.Is(got.Err, errMalformed) || got.First != 0 {
+		if got := slot.answer(2); !errors.Is(got.Err, errMalformed) || got.First != 0 {
 			t.Errorf("%s: got %+v, want %v", row.name, got, errMalformed)
 		}
 	}
 }
 
-func TestAKeyThatWaitsAtThePeerHoldsUpNobody(t *testing.T) {
-	l := idle(&peer{})
+func TestAKeyThatWaitsAtTheServerHoldsUpNoOther(t *testing.T) {
+	l := idle(&server{})
 	space := &seq.Space{Name: "user", Sections: 4}
 	quick, _, _ := l.enqueue(space, 1, 1, 9)
 	slow, _, _ := l.enqueue(space, 2, 1, 9)
-	_, id, _ := l.take(nil)
+	_, id, _ := l.first(nil)
 	reply := func(more bool, first ...uint64) {
 		t.Helper()
-		f, _ := l.land(id, more)
+		f, _ := l.complete(id, more)
 		if f == nil {
-			t.Fatal("the flight is gone")
+			t.Fatal("the batch is gone")
 		}
 		f.answer(&pb.StreamReply{Id: id, More: more, Result: &pb.StreamReply_Next{
 			Next: &pb.BatchNextReply{Results: []*pb.BatchResult{{First: first}}}}})
 	}
 	reply(true, 5, 0)
-	<-quick.f.done
+	<-quick.b.done
 	if got := quick.answer(1); got.First != 5 || quick.open() {
 		t.Errorf("the key that did not wait: got %+v, open %v", got, quick.open())
 	}
@@ -114,35 +121,35 @@ func TestAKeyThatWaitsAtThePeerHoldsUpNobody(t *testing.T) {
 		t.Fatal("a key without an answer is not open")
 	}
 	if l.pace.out != 0 || l.pace.keys != 0 {
-		t.Errorf("keys that wait at the peer hold others: %+v", l.pace)
+		t.Errorf("keys that wait at the server hold others: %+v", l.pace)
 	}
-	slow.f = slow.f.rest
+	slow.b = slow.b.rest
 	select {
-	case <-slow.f.done:
+	case <-slow.b.done:
 		t.Fatal("answered before the answer")
 	default:
 	}
 	reply(false, 5, 7)
-	<-slow.f.done
+	<-slow.b.done
 	if got := slow.answer(1); got.First != 7 || slow.open() {
 		t.Errorf("the key that waited: got %+v, open %v", got, slow.open())
 	}
-	if len(l.flights) != 0 || l.pace.out != 0 {
-		t.Errorf("%d flights and %+v are left", len(l.flights), l.pace)
+	if len(l.unanswered) != 0 || l.pace.out != 0 {
+		t.Errorf("%d batches and %+v are left", len(l.unanswered), l.pace)
 	}
 }
 
-func TestAKeyThatWaitsAtThePeerIsGivenUpLikeAnyOther(t *testing.T) {
-	l := idle(&peer{c: &Client{stale: make(chan struct{}, 1)}})
-	l.p.c.cfg, _ = Config{Addrs: []string{"a"}}.withDefaults()
+func TestAKeyThatWaitsAtTheServerIsGivenUpLikeAnyOther(t *testing.T) {
+	l := idle(&server{c: bare()})
+	l.server.c.cfg, _ = Config{Addrs: []string{"a"}}.withDefaults()
 	slow, _, _ := l.enqueue(&seq.Space{Name: "user", Sections: 4}, 2, 1, 9)
-	_, id, _ := l.take(nil)
-	f, _ := l.land(id, true)
+	_, id, _ := l.first(nil)
+	f, _ := l.complete(id, true)
 	f.answer(&pb.StreamReply{Id: id, More: true, Result: &pb.StreamReply_Next{
 		Next: &pb.BatchNextReply{Results: []*pb.BatchResult{{First: []uint64{0}}}}}})
 	l.sweep(time.Now().Add(time.Hour))
-	slow.f = slow.f.rest
-	<-slow.f.done
+	slow.b = slow.b.rest
+	<-slow.b.done
 	if err := slow.answer(1).Err; !errors.Is(err, ErrUnreachable) || slow.open() {
 		t.Errorf("got %v, open %v, want %v", err, slow.open(), ErrUnreachable)
 	}
@@ -152,55 +159,55 @@ func TestAKeyThatWaitsAtThePeerIsGivenUpLikeAnyOther(t *testing.T) {
 }
 
 func TestWhatWaitsTooLongIsGivenUp(t *testing.T) {
-	c := &Client{stale: make(chan struct{}, 1)}
+	c := bare()
 	c.cfg, _ = Config{Addrs: []string{"a"}, AttemptTimeout: 4 * time.Hour}.withDefaults()
-	p := &peer{c: c, addr: "a"}
+	p := &server{c: c, addr: "a"}
 	l := idle(p)
 	space := &seq.Space{Name: "user", Sections: 1}
 	sent, _, err := l.enqueue(space, 1, 1, 9)
 	if err != nil {
 		t.Fatal(err)
 	}
-	l.take(nil)
+	l.first(nil)
 	queued, _, err := l.enqueue(space, 2, 1, 9)
 	if err != nil {
 		t.Fatal(err)
 	}
 	l.sweep(time.Now().Add(4 * time.Hour))
-	for _, k := range []ticket{sent, queued} {
+	for _, k := range []slot{sent, queued} {
 		select {
-		case <-k.f.done:
+		case <-k.b.done:
 			t.Error("given up before the limit")
 		default:
 		}
 	}
-	if p.suspect.Load() {
-		t.Error("suspect before the limit")
+	if p.health.silent.Load() {
+		t.Error("in doubt before the limit")
 	}
 	l.sweep(time.Now().Add(6 * time.Hour))
-	for _, k := range []ticket{sent, queued} {
-		<-k.f.done
+	for _, k := range []slot{sent, queued} {
+		<-k.b.done
 		if err := k.answer(1).Err; !errors.Is(err, ErrUnreachable) || final(err) {
 			t.Errorf("got %v, want %v, to be retried", err, ErrUnreachable)
 		}
 	}
-	if !p.suspect.Load() {
-		t.Error("the silent peer is not suspect")
+	if !p.health.silent.Load() {
+		t.Error("the silent server is not in doubt")
 	}
-	if ok, probe := p.admit(); !ok || !probe {
-		t.Error("the first call to a suspect is its probe")
+	if ok, probe := p.health.admit(); !ok || !probe {
+		t.Error("the first call to a server in doubt is its probe")
 	}
-	if ok, _ := p.admit(); ok {
-		t.Error("a second call went to a suspect beside the probe")
+	if ok, _ := p.health.admit(); ok {
+		t.Error("a second call went to a server in doubt beside the probe")
 	}
-	p.release(true)
+	p.health.release(true)
 	p.answered()
-	if ok, probe := p.admit(); !ok || probe {
-		t.Error("a peer that answered is still suspect")
+	if ok, probe := p.health.admit(); !ok || probe {
+		t.Error("a server that answered is still in doubt")
 	}
 }
 
-func TestTheSenderLetsThoseWhoComeBackGetOn(t *testing.T) {
+func TestTheSenderLetsCallersWhoComeBackJoin(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	const callers = 100
 	space := &seq.Space{Name: "user", Sections: 1}
@@ -212,12 +219,12 @@ func TestTheSenderLetsThoseWhoComeBackGetOn(t *testing.T) {
 			wg.Go(func() { _, _, _ = l.enqueue(space, seq.UID(i), 1, callers) }) // there is room
 		}
 		before := l.keysWaiting()
-		l.gather(before)
+		l.giveWay(before)
 		all := before < callers && l.keysWaiting() == callers
 		wg.Wait()
 		if all {
 			return
 		}
 	}
-	t.Errorf("never did all of %d callers get on", callers)
+	t.Errorf("never did all of %d callers join", callers)
 }

@@ -1,4 +1,4 @@
-package client
+package fallback
 
 import (
 	"context"
@@ -10,31 +10,31 @@ import (
 	"github.com/seqsvr/seqsvr/snowflake"
 )
 
-const loanLayout = "time:41,datacenter:5,worker:5,sequence:12;unit=1ms;epoch=0;overflow=refuse"
+const layoutText = "time:41,datacenter:5,worker:5,sequence:12;unit=1ms;epoch=0;overflow=refuse"
 
-func window(worker, floor, last uint64, continues bool) *pb.SnowflakeDelegateReply {
+func reply(worker, floor, last uint64, continues bool) *pb.SnowflakeDelegateReply {
 	return &pb.SnowflakeDelegateReply{
-		Layout: loanLayout, Namespace: "default", DatacenterId: 1, WorkerId: worker, FloorTick: floor, LastTick: last,
+		Layout: layoutText, Namespace: "default", DatacenterId: 1, WorkerId: worker, FloorTick: floor, LastTick: last,
 		ConfirmedUnixMs: last, Continues: continues,
 	}
 }
 
 // lent is a fallback with a clock that the test moves.
-func lent(t *testing.T) (f *fallback, now *int64, parts func() (snowflake.Parts, error)) {
+func lent(t *testing.T) (f *Fallback, now *int64, parts func() (snowflake.Parts, error)) {
 	t.Helper()
 	now = new(int64)
-	f = &fallback{clock: func() int64 { return *now }}
-	layout, err := snowflake.ParseLayout(loanLayout)
+	f = &Fallback{clock: func() int64 { return *now }}
+	layout, err := snowflake.ParseLayout(layoutText)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return f, now, func() (snowflake.Parts, error) {
-		ids, err := f.take(context.Background(), 1)
+		ids, err := f.make(context.Background(), 1)
 		if err != nil {
 			return snowflake.Parts{}, err
 		}
-		p, err := layout.Decode(ids.First())
-		if err != nil || !ids.Fallback {
+		p, err := layout.Decode(ids.Runs[0].First)
+		if err != nil {
 			t.Errorf("got %+v, %v", ids, err)
 		}
 		return p, nil
@@ -43,10 +43,10 @@ func lent(t *testing.T) (f *fallback, now *int64, parts func() (snowflake.Parts,
 
 func TestNoIDIsMadeOutsideOfTheWindow(t *testing.T) {
 	f, now, next := lent(t)
-	if _, err := next(); !errors.Is(err, ErrNoFallback) {
-		t.Errorf("before any window: got %v, want %v", err, ErrNoFallback)
+	if _, err := next(); !errors.Is(err, ErrNoWindow) {
+		t.Errorf("before any window: got %v, want %v", err, ErrNoWindow)
 	}
-	if err := f.adopt(window(7, 1000, 2000, false)); err != nil {
+	if err := f.adopt(reply(7, 1000, 2000, false)); err != nil {
 		t.Fatal(err)
 	}
 	for _, row := range []struct {
@@ -55,14 +55,14 @@ func TestNoIDIsMadeOutsideOfTheWindow(t *testing.T) {
 	}{{500, false}, {1000, false}, {1001, true}, {2000, true}, {2001, false}, {99999, false}} {
 		*now = row.now
 		p, err := next()
-		if (err == nil) != row.ok || !row.ok && !errors.Is(err, ErrNoFallback) {
+		if (err == nil) != row.ok || !row.ok && !errors.Is(err, ErrNoWindow) {
 			t.Errorf("at %d: got %+v, %v", row.now, p, err)
 		}
 		if row.ok && (p.Tick <= 1000 || p.Tick > 2000 || p.Worker != 7 || p.Datacenter != 1) {
 			t.Errorf("at %d: got %+v", row.now, p)
 		}
 	}
-	if got, want := f.loan.Load().validUntil, time.UnixMilli(2001); !got.Equal(want) {
+	if got, want := f.window.Load().validUntil, time.UnixMilli(2001); !got.Equal(want) {
 		t.Errorf("valid until %v, want %v", got, want)
 	}
 }
@@ -73,15 +73,15 @@ func TestOnlyAWindowThatContinuesIsJoined(t *testing.T) {
 		second *pb.SnowflakeDelegateReply
 		ok     bool // an ID between the two windows' ends can be made at 1500
 	}{
-		{"goes on", window(7, 2000, 3000, true), true},
-		{"says nothing of it", window(7, 2000, 3000, false), false},
-		{"another worker", window(8, 2000, 3000, true), false},
-		{"a hole", window(7, 2500, 3000, true), false},
+		{"goes on", reply(7, 2000, 3000, true), true},
+		{"says nothing of it", reply(7, 2000, 3000, false), false},
+		{"another worker", reply(8, 2000, 3000, true), false},
+		{"a hole", reply(7, 2500, 3000, true), false},
 	}
 	for _, row := range rows {
 		f, now, next := lent(t)
 		*now = 1400
-		if err := f.adopt(window(7, 1000, 2000, false)); err != nil {
+		if err := f.adopt(reply(7, 1000, 2000, false)); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := next(); err != nil {
@@ -99,7 +99,7 @@ func TestOnlyAWindowThatContinuesIsJoined(t *testing.T) {
 			t.Errorf("%s: at 2800: got %+v, %v", row.name, p, err)
 		}
 		*now = 3001
-		if p, err := next(); !errors.Is(err, ErrNoFallback) {
+		if p, err := next(); !errors.Is(err, ErrNoWindow) {
 			t.Errorf("%s: at 3001: got %+v, %v", row.name, p, err)
 		}
 	}
@@ -108,16 +108,16 @@ func TestOnlyAWindowThatContinuesIsJoined(t *testing.T) {
 func TestAMalformedWindowIsRefused(t *testing.T) {
 	f, now, next := lent(t)
 	*now = 1500
-	if err := f.adopt(window(7, 1000, 2000, false)); err != nil {
+	if err := f.adopt(reply(7, 1000, 2000, false)); err != nil {
 		t.Fatal(err)
 	}
-	bad := window(7, 2000, 3000, true)
+	bad := reply(7, 2000, 3000, true)
 	bad.Layout = "moon"
 	for name, r := range map[string]*pb.SnowflakeDelegateReply{
 		"no layout":                 bad,
-		"an end before the start":   window(7, 3000, 2000, true),
-		"an end behind the layout":  window(7, 2000, 1<<41, true),
-		"a worker above the layout": window(32, 2000, 3000, false),
+		"an end before the start":   reply(7, 3000, 2000, true),
+		"an end behind the layout":  reply(7, 2000, 1<<41, true),
+		"a worker above the layout": reply(32, 2000, 3000, false),
 	} {
 		if err := f.adopt(r); !errors.Is(err, errMalformed) {
 			t.Errorf("%s: got %v, want %v", name, err, errMalformed)

@@ -1,0 +1,106 @@
+package client
+
+import (
+	"context"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+// Any carries unary calls to whichever AllocSvr answers, for the services that all of
+// them answer alike: pb.NewSnowflakeClient(c.Any()). A call goes to another AllocSvr
+// each time, steps over those that do not answer, and is repeated until ctx ends, or
+// Config.Timeout if it has no deadline; so only calls that may be repeated belong
+// here. An error that no retry cures is returned immediately; else the context's error,
+// wrapped with the last reason. If all AllocSvr answer with an error that has no name, as for
+// a call that none serves, their status is returned.
+func (c *Client) Any() grpc.ClientConnInterface { return conn{c: c, rules: &forAny} }
+
+// Once carries unary calls to one AllocSvr each, with one attempt until ctx ends, or
+// Config.Timeout if it has no deadline: for calls whose repetition costs something.
+func (c *Client) Once() grpc.ClientConnInterface { return conn{c: c, rules: &forOnce} }
+
+// Owner carries unary calls to the AllocSvr that owns a segment tag, as Next does for
+// keys: pb.NewSegmentClient(c.Owner(tag)). Retries and errors are as in Any.
+func (c *Client) Owner(tag string) grpc.ClientConnInterface {
+	return conn{c: c, rules: &forTag, tag: tag}
+}
+
+// Nodes are all AllocSvr of the route table, each for unary calls that only it can
+// answer, about itself. A call is one attempt, bounded by four Config.AttemptTimeout.
+// With Config.Indirect it is Any alone. ErrClosed, or no route table until ctx ends.
+func (c *Client) Nodes(ctx context.Context) ([]grpc.ClientConnInterface, error) {
+	v, err := c.table.current(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if c.cfg.Indirect {
+		return []grpc.ClientConnInterface{c.Any()}, nil
+	}
+	var out []grpc.ClientConnInterface
+	for _, s := range v.nodes {
+		if s != nil {
+			out = append(out, nodeConn{s: s})
+		}
+	}
+	return out, nil
+}
+
+// conn is a connection that chooses the server anew for each call.
+type conn struct {
+	unaryOnly
+
+	c     *Client
+	rules *rules
+	tag   string // whose owner is asked, by forTag
+}
+
+// Invoke implements grpc.ClientConnInterface. reply is written by the last attempt
+// only: reading an answer begins with clearing it.
+func (k conn) Invoke(ctx context.Context, method string, args, reply any, opts ...grpc.CallOption) error {
+	return unary(ctx, k.c, k.rules, k.tag, func(ctx context.Context, s *server) error {
+		return s.conn.Invoke(ctx, method, args, reply, opts...)
+	})
+}
+
+// nodeConn is the connection to one server, for one attempt a call.
+type nodeConn struct {
+	unaryOnly
+
+	s *server
+}
+
+// Invoke implements grpc.ClientConnInterface.
+func (n nodeConn) Invoke(ctx context.Context, method string, args, reply any, opts ...grpc.CallOption) error {
+	err := n.s.try(ctx, 4*n.s.c.cfg.AttemptTimeout, func(ctx context.Context) error {
+		return n.s.conn.Invoke(ctx, method, args, reply, opts...)
+	})
+	if err != nil && ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return err
+}
+
+// unaryOnly refuses streams.
+type unaryOnly struct{}
+
+// NewStream implements grpc.ClientConnInterface: streams are not carried.
+func (unaryOnly) NewStream(context.Context, *grpc.StreamDesc, string, ...grpc.CallOption) (grpc.ClientStream, error) {
+	return nil, status.Error(codes.Unimplemented, "only unary calls are carried")
+}
+
+// unary makes a unary call by the rules, until ctx or Config.Timeout ends. It may make many
+// attempts.
+func unary(ctx context.Context, c *Client, r *rules, tag string, do func(context.Context, *server) error) error {
+	ctx, cancel, v, err := c.table.begin(ctx)
+	defer cancel()
+	if err != nil {
+		return err
+	}
+	k := call{c: c, rules: r, section: v.mapping.SectionOfName(tag)}
+	k.ask = func(ctx context.Context, a *attempt) ([]fault, error) {
+		return nil, a.unary(ctx, func(ctx context.Context) error { return do(ctx, a.server) })
+	}
+	return k.one(ctx)
+}

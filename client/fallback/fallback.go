@@ -1,0 +1,173 @@
+package fallback
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
+	"github.com/seqsvr/seqsvr/seq"
+	"github.com/seqsvr/seqsvr/snowflake"
+)
+
+// Errors of this package.
+var (
+	// ErrNoWindow: the service did not answer, and there is no window left from which to
+	// make IDs here.
+	ErrNoWindow = errors.New("no window to fall back on")
+
+	errMalformed = errors.New("malformed answer")
+)
+
+// Defaults and limits of a Config.
+const (
+	DefaultAfter  = 3 * time.Second
+	DefaultWindow = 10 * time.Minute
+	MinWindow     = time.Second
+	MaxWindow     = 50 * time.Minute
+)
+
+// Config lets a Client make snowflake IDs by itself while the service is away: from a
+// worker id that it was lent, in ticks that nobody else ever has, so that they are as
+// unique as all others. It holds one worker id of the namespace for as long as it runs
+// and up to Window longer.
+type Config struct {
+	// Namespace that calls must name in this way, or by the name that it has; "" is the
+	// default one.
+	Namespace string
+	// After is how long a call waits for the service; 0: DefaultAfter. Callers with less
+	// time than that get their context's error. Less than the Client's Timeout.
+	After time.Duration
+	// Window is how long IDs can be made after the service went away: half of it at
+	// least, all of it at most. 0: DefaultWindow.
+	Window time.Duration
+}
+
+// WithDefaults fills what is zero in and checks all but the namespace. seq.ErrBadArgument.
+func (f Config) WithDefaults(timeout time.Duration) (Config, error) {
+	if f.After == 0 {
+		f.After = DefaultAfter
+	}
+	if f.Window == 0 {
+		f.Window = DefaultWindow
+	}
+	switch {
+	case f.After < 0 || f.After >= timeout:
+		return f, fmt.Errorf("%w: Fallback.After %v, expected more than 0 and less than Timeout %v", seq.ErrBadArgument, f.After, timeout)
+	case f.Window < MinWindow || f.Window > MaxWindow:
+		return f, fmt.Errorf("%w: Fallback.Window %v, expected %v to %v", seq.ErrBadArgument, f.Window, MinWindow, MaxWindow)
+	}
+	return f, nil
+}
+
+// Stats is what a Fallback did so far, for metrics.
+type Stats struct {
+	IDs        uint64    // made here
+	Refused    uint64    // calls that found no window
+	Windows    uint64    // that were lent
+	ValidUntil time.Time // when the window ends; zero: there never was one
+}
+
+// Service is what a Fallback needs of the Client. Both methods are called concurrently.
+type Service interface {
+	// Delegate asks for a window, with one attempt until ctx ends: a request whose answer is
+	// lost costs a worker id until its window is over.
+	Delegate(ctx context.Context, r *pb.SnowflakeDelegateRequest) (*pb.SnowflakeDelegateReply, error)
+	// Final says that an error is the service's answer, which no waiting changes.
+	Final(err error) bool
+}
+
+// Fallback keeps a window and makes IDs from it. It is safe for concurrent use.
+type Fallback struct {
+	cfg     Config
+	holder  string
+	service Service
+	log     *slog.Logger
+	clock   snowflake.Clock
+	window  atomic.Pointer[window]
+
+	// Once the service was silent, one call at a time waits for it, which is probing, and
+	// the others do not.
+	silent, probing atomic.Bool
+
+	ids, refused, windows atomic.Uint64
+}
+
+// New makes a Fallback without a window, which Keep gets. agent is a part of the name by
+// which operators see this process; it may be empty.
+func New(cfg Config, agent string, service Service, log *slog.Logger) *Fallback {
+	return &Fallback{cfg: cfg, holder: holder(agent), service: service, log: log, clock: snowflake.SystemClock}
+}
+
+// Stats may be called at any time.
+func (f *Fallback) Stats() Stats {
+	out := Stats{IDs: f.ids.Load(), Refused: f.refused.Load(), Windows: f.windows.Load()}
+	if w := f.window.Load(); w != nil {
+		out.ValidUntil = w.validUntil
+	}
+	return out
+}
+
+// Covers says whether IDs of the namespace can be made here: it is spelt as in Config, or by
+// the name that it has.
+func (f *Fallback) Covers(namespace string) bool {
+	if namespace == f.cfg.Namespace {
+		return true
+	}
+	w := f.window.Load()
+	return w != nil && namespace == w.reply.GetNamespace()
+}
+
+// Generate lets ask get the IDs from the service, and makes count of them here when it does
+// not answer within Config.After; made is nil where ask succeeded. An error that is the
+// service's answer is returned. ctx has a deadline.
+func (f *Fallback) Generate(ctx context.Context, count int, ask func(context.Context) error) (made *IDs, err error) {
+	if waits, probe := f.admit(); waits {
+		short, end := context.WithTimeout(ctx, f.cfg.After)
+		err := ask(short)
+		// A batch of single IDs may see its deadline before short does; and a service that has
+		// lost its quorum says so before it.
+		late := short.Err() != nil || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, seq.ErrNoQuorum)
+		end()
+		if probe {
+			f.probing.Store(false)
+		}
+		if err == nil || ctx.Err() != nil || f.service.Final(err) || !late {
+			if err == nil {
+				f.answered()
+			}
+			return nil, err
+		}
+		if !f.silent.Swap(true) {
+			f.log.Warn("no answer, IDs are made here", "namespace", f.cfg.Namespace, "after", f.cfg.After, "error", err)
+		}
+	}
+	if made, err = f.make(ctx, count); err == nil {
+		return made, nil
+	}
+	f.refused.Add(1)
+	if late := ask(ctx); late != nil {
+		return nil, fmt.Errorf("%w: %w", late, err)
+	}
+	f.answered()
+	return nil, nil
+}
+
+// admit says whether a call is to wait for the service, and whether it is the one that sees
+// whether the service is back.
+func (f *Fallback) admit() (ok, probe bool) {
+	if !f.silent.Load() {
+		return true, false
+	}
+	ok = f.probing.CompareAndSwap(false, true)
+	return ok, ok
+}
+
+func (f *Fallback) answered() {
+	if f.silent.Swap(false) {
+		f.log.Info("the service answers again", "namespace", f.cfg.Namespace)
+	}
+}

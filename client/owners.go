@@ -1,0 +1,81 @@
+package client
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/seqsvr/seqsvr/seq"
+)
+
+// askOwners asks for all keys at the owners of their sections, and elsewhere where those give
+// no answer. errs are one a key, nil if none failed; err is for the whole call.
+func askOwners(ctx context.Context, c *Client, space string, uids []seq.UID, ask func(context.Context, *attempt) ([]fault, error)) (errs []error, err error) {
+	if len(uids) == 0 || len(uids) > seq.MaxBatch {
+		return nil, fmt.Errorf("%w: %d keys, expected 1 to %d", seq.ErrBadBatch, len(uids), seq.MaxBatch)
+	}
+	ctx, cancel, v, err := c.table.begin(ctx)
+	defer cancel()
+	if err != nil {
+		return nil, err
+	}
+	k := call{c: c, rules: &forKeys, uids: uids, ask: ask, start: tries{table: v.version(), next: 1}}
+	if k.space, err = v.mapping.Space(space); err != nil {
+		return nil, err
+	}
+	pending := make([]int, len(uids))
+	for i := range pending {
+		pending[i] = i
+	}
+	if attempts, idle := k.owners(v, pending); len(attempts) > 0 {
+		pending = k.try(ctx, attempts, idle)
+	}
+	k.retry(ctx, pending)
+	return k.errs, nil
+}
+
+// owners is the plan of the first attempts: the owners alone, found by index, since nearly
+// every call needs no more than that.
+func (k *call) owners(v *view, pending []int) (attempts []*attempt, idle []int) {
+	if s := k.soleOwner(v); s != nil {
+		ok, probe := s.health.admit()
+		if !ok {
+			return nil, pending
+		}
+		a := k.attempt(v, s, probe, 0)
+		a.idx = pending
+		return []*attempt{a}, nil
+	}
+	byNode := make([]*attempt, len(v.nodes))
+	refused := make([]bool, len(v.nodes))
+	for _, i := range pending {
+		n := int(v.routes.Sections[k.space.SectionOf(k.uids[i])].Owner)
+		if n < 0 || v.nodes[n] == nil || refused[n] {
+			idle = append(idle, i)
+			continue
+		}
+		if byNode[n] == nil {
+			ok, probe := v.nodes[n].health.admit()
+			if !ok {
+				refused[n] = true
+				idle = append(idle, i)
+				continue
+			}
+			byNode[n] = k.attempt(v, v.nodes[n], probe, 0)
+			byNode[n].idx = make([]int, 0, len(pending)/len(v.nodes)+1)
+			attempts = append(attempts, byNode[n])
+		}
+		byNode[n].idx = append(byNode[n].idx, i)
+	}
+	return attempts, idle
+}
+
+// soleOwner is the owner of all keys; nil if there is no such one.
+func (k *call) soleOwner(v *view) *server {
+	s := v.owner(k.space.SectionOf(k.uids[0]))
+	for _, uid := range k.uids[1:] {
+		if s == nil || v.owner(k.space.SectionOf(uid)) != s {
+			return nil
+		}
+	}
+	return s
+}

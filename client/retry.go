@@ -1,0 +1,369 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/seqsvr/seqsvr/internal/rpc"
+	"github.com/seqsvr/seqsvr/seq"
+)
+
+// Pauses between the rounds of a call. A takeover lasts for a second or two, so the pauses
+// stay short beside it.
+const (
+	pauseFirst = 5 * time.Millisecond
+	pauseMax   = 30 * time.Millisecond
+)
+
+// maxHops is how many times a round follows a NOT_OWNER: two servers that name each other
+// must not be asked without a pause.
+const maxHops = 3
+
+// call is a call on its way: it asks again until each of its keys has an answer or an error.
+type call struct {
+	c       *Client
+	rules   *rules
+	space   *seq.Space    // of uids
+	uids    []seq.UID     // one a key; none: the call is for the section, as if it were one key
+	section seq.SectionID // for calls without uids that have an owner
+	// ask makes an attempt and puts the answers away. It gives the keys that failed for
+	// themselves, or the error of all. Each key is in one attempt at a time.
+	ask func(ctx context.Context, a *attempt) ([]fault, error)
+
+	// until ends a call whose context has no deadline, between two rounds; zero: never. The
+	// clock is not read for a Next that succeeds at once, and no attempt takes long.
+	until time.Time
+
+	errs  []error // one a key; nil until one fails
+	start tries   // how each key begins
+	tries []tries // one a key; nil while all keys go to their owners for the first time
+}
+
+// attempt is what one server is asked in one message or unary call.
+type attempt struct {
+	server  *server
+	probe   bool
+	rules   *rules
+	space   *seq.Space
+	version uint64 // of the route table
+	round   int
+	idx     []int // the keys
+	faults  []fault
+	err     error
+}
+
+// fault is the error of idx[k].
+type fault struct {
+	k   int
+	err error
+}
+
+// tries is what became of the attempts for one key. A round asks where a NOT_OWNER pointed,
+// and the servers in the order of the rules; then comes a pause.
+type tries struct {
+	hint           string    // address that a NOT_OWNER named, not asked yet
+	table          uint64    // version that the round goes by
+	next           int       // how far the round has come
+	turn           int       // where it began, if it asks all in turn
+	late           []*server // put off to the end of the round, since they are in doubt
+	hops           int       // hints followed in the round
+	asked, refused int       // attempts of the round, and how many of them were refusals
+	round          int       // rounds that ended
+	last           error     // why the last attempt failed
+	quorum         error     // the newest answer if it was NO_QUORUM; attempts without one say nothing
+}
+
+// keys is how many the call has.
+func (k *call) keys() int { return max(len(k.uids), 1) }
+
+// of is how far key i has come.
+func (k *call) of(i int) *tries {
+	if k.tries == nil {
+		k.tries = make([]tries, k.keys())
+		for i := range k.tries {
+			k.tries[i] = k.start
+		}
+	}
+	return &k.tries[i]
+}
+
+func (k *call) fail(i int, err error) {
+	if k.errs == nil {
+		k.errs = make([]error, k.keys())
+	}
+	k.errs[i] = err
+}
+
+// one makes a call for one key, or for none.
+func (k *call) one(ctx context.Context) error {
+	k.retry(ctx, []int{0})
+	if k.errs != nil {
+		return k.errs[0]
+	}
+	return nil
+}
+
+// retry asks for the pending keys until each has its answer or its error.
+func (k *call) retry(ctx context.Context, pending []int) {
+	for len(pending) > 0 {
+		v := k.c.table.view.Load()
+		attempts, idle := k.plan(v, pending)
+		if len(attempts) == 0 {
+			pending = k.endRound(ctx, idle)
+			continue
+		}
+		pending = k.try(ctx, attempts, idle)
+	}
+}
+
+// plan sorts the pending keys by the server to ask; idle are those whose round is over.
+func (k *call) plan(v *view, pending []int) (attempts []*attempt, idle []int) {
+	for _, i := range pending {
+		s, probe := k.pick(v, i, attempts)
+		if s == nil {
+			idle = append(idle, i)
+			continue
+		}
+		at := slices.IndexFunc(attempts, func(a *attempt) bool { return a.server == s })
+		if at < 0 {
+			at = len(attempts)
+			attempts = append(attempts, k.attempt(v, s, probe, k.of(i).round))
+		}
+		attempts[at].idx = append(attempts[at].idx, i)
+	}
+	return attempts, idle
+}
+
+func (k *call) attempt(v *view, s *server, probe bool, round int) *attempt {
+	return &attempt{server: s, probe: probe, rules: k.rules, space: k.space, version: v.version(), round: round}
+}
+
+// unary makes the attempt by a unary call.
+func (a *attempt) unary(ctx context.Context, do func(context.Context) error) error {
+	return a.server.attempt(ctx, a.rules, a.round, do)
+}
+
+// pick is the next server to ask for a key; nil when its round is over.
+func (k *call) pick(v *view, i int, attempts []*attempt) (s *server, probe bool) {
+	t := k.of(i)
+	if t.table != v.version() {
+		t.table, t.next, t.late = v.version(), 0, nil
+	}
+	if t.hint != "" {
+		s, err := k.c.servers.at(t.hint)
+		t.hint = ""
+		if err == nil {
+			if ok, probe := k.admit(s, attempts); ok {
+				return s, probe
+			}
+		}
+	}
+	for {
+		s, more := k.candidate(v, i, t)
+		if !more {
+			break
+		}
+		if s == nil {
+			continue
+		}
+		if ok, probe := k.admit(s, attempts); ok {
+			return s, probe
+		}
+		if k.rules.where != atOwner {
+			t.late = append(t.late, s)
+		}
+	}
+	if len(t.late) == 0 {
+		return nil, false
+	}
+	s, t.late = t.late[0], t.late[1:] // whatever is thought of it
+	if k.rules.where == addrsFirst {
+		return s, false // a fetch lasts for too long to be the one call that sees
+	}
+	_, probe = k.health(s).admit()
+	return s, probe
+}
+
+// admit says whether a key may go to the server now: also along with the others of a probe.
+func (k *call) admit(s *server, attempts []*attempt) (ok, probe bool) {
+	for _, a := range attempts {
+		if a.server == s {
+			return true, a.probe
+		}
+	}
+	if k.rules.once {
+		return !k.health(s).silent.Load(), false
+	}
+	return k.health(s).admit()
+}
+
+// try makes the attempts, all at the same time, and gives back the keys to ask for again.
+func (k *call) try(ctx context.Context, attempts []*attempt, again []int) []int {
+	one := func(a *attempt) {
+		defer k.health(a.server).release(a.probe)
+		a.faults, a.err = k.ask(ctx, a)
+	}
+	done := make(chan struct{}, len(attempts))
+	for _, a := range attempts[1:] {
+		go func() {
+			one(a)
+			done <- struct{}{}
+		}()
+	}
+	one(attempts[0])
+	for range attempts[1:] {
+		<-done
+	}
+	for _, a := range attempts {
+		if a.err != nil {
+			a.faults = make([]fault, len(a.idx))
+			for j := range a.idx {
+				a.faults[j] = fault{j, a.err}
+			}
+		}
+		for _, bad := range a.faults {
+			i := a.idx[bad.k]
+			if end := k.failed(ctx, k.of(i), bad.err); end != nil {
+				k.fail(i, end)
+				continue
+			}
+			again = append(again, i)
+		}
+	}
+	slices.Sort(again) // one uid's numbers rise with the index
+	return again
+}
+
+// failed notes a failed attempt; the error with which the call ends for that key comes back.
+func (k *call) failed(ctx context.Context, t *tries, err error) error {
+	if k.rules.final(err) {
+		return err
+	}
+	k.noteQuorum(t, err)
+	if end := ctx.Err(); end != nil {
+		if t.last == nil && !errors.Is(err, end) {
+			t.last = err
+		}
+		return t.timedOut(end)
+	}
+	if !k.rules.once {
+		k.c.counts.retries.Add(1)
+	}
+	t.last = err
+	t.asked++
+	if _, ok := err.(*namelessError); ok || anyOf(err, ofNode) {
+		t.refused++
+	}
+	var moved *rpc.NotOwnerError
+	switch {
+	case errors.As(err, &moved):
+		if k.rules.where == atOwner && t.hops < maxHops && !k.c.cfg.Indirect {
+			t.hint = moved.Addr
+			t.hops++
+		}
+		if moved.RouteVersion > t.table {
+			k.c.Refresh()
+		}
+	case k.rules.where == atOwner && (errors.Is(err, seq.ErrOverloaded) || errors.Is(err, seq.ErrStoreFull)):
+		// No other server does better now. Without a quorum one may: the owner may be cut
+		// off alone, and a standby have taken over.
+		t.next = 1 << 16
+	}
+	return nil
+}
+
+// noteQuorum keeps what an attempt says of the quorum.
+func (k *call) noteQuorum(t *tries, err error) {
+	switch lost := (*lostError)(nil); {
+	case errors.Is(err, seq.ErrNoQuorum):
+		t.quorum = err
+		k.c.outage.hear(err)
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded), errors.As(err, &lost):
+		// The end of somebody's time says nothing.
+	default:
+		t.quorum = nil
+	}
+}
+
+// over is why no further round is worth while; nil if one is.
+func (k *call) over(t *tries) error {
+	switch {
+	case k.rules.once, k.rules.unanimous && t.asked > 0 && t.asked == t.refused:
+		return t.last
+	case t.quorum != nil && k.c.outage.reason() != nil:
+		return t.quorum
+	}
+	return nil
+}
+
+// endRound pauses for the keys that have no server left to ask, and gives back those for which
+// another round is worth while.
+func (k *call) endRound(ctx context.Context, idle []int) []int {
+	idle = slices.DeleteFunc(idle, func(i int) bool {
+		t := k.of(i)
+		if t.last == nil {
+			t.last = seq.ErrNoRoute // no server was there to be asked
+		}
+		err := k.over(t)
+		if err != nil {
+			k.fail(i, err)
+		}
+		return err != nil
+	})
+	if len(idle) == 0 {
+		return nil
+	}
+	round := k.of(idle[0]).round
+	end := k.pause(ctx, round)
+	for _, i := range idle {
+		t := k.of(i)
+		switch {
+		case end == nil:
+			*t = tries{table: t.table, round: round + 1, last: t.last, quorum: t.quorum}
+		case end == ErrClosed:
+			k.fail(i, end)
+		default:
+			k.fail(i, t.timedOut(end))
+		}
+	}
+	if end != nil {
+		return nil
+	}
+	return idle
+}
+
+// pause waits a little, unless the call or the Client ends first.
+func (k *call) pause(ctx context.Context, round int) error {
+	k.c.counts.pauses.Add(1)
+	k.c.Refresh()
+	if !k.until.IsZero() && !time.Now().Before(k.until) {
+		return context.DeadlineExceeded
+	}
+	d := min(pauseFirst<<min(round, 10), pauseMax)
+	timer := time.NewTimer(d/2 + rand.N(d))
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-k.c.ctx.Done():
+		return ErrClosed
+	case <-timer.C:
+		return nil
+	}
+}
+
+// timedOut is the end of a call by its context, with the reason why it took so long.
+func (t *tries) timedOut(end error) error {
+	last := t.last
+	if t.quorum != nil {
+		last = t.quorum // what came after it were attempts without an answer
+	}
+	if last == nil {
+		return end
+	}
+	return fmt.Errorf("%w: last attempt: %w", end, last)
+}

@@ -1,0 +1,155 @@
+package client
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc"
+
+	"github.com/seqsvr/seqsvr/internal/rpc"
+	"github.com/seqsvr/seqsvr/seq"
+)
+
+// maxServers bounds the connections, so that answers full of addresses cannot make more.
+const maxServers = 4096
+
+// servers are the connections, one an address.
+type servers struct {
+	c     *Client
+	seeds []*server // Config.Addrs, fixed
+	first int       // where to begin in seeds: random, so that many clients spread
+
+	mu     sync.RWMutex // guards all below
+	all    map[string]*server
+	closed bool
+}
+
+// open connects to the addresses of Config.
+func (s *servers) open(c *Client) error {
+	s.c, s.all, s.first = c, map[string]*server{}, rand.IntN(len(c.cfg.Addrs))
+	for _, addr := range c.cfg.Addrs {
+		one, err := s.at(addr)
+		if err != nil {
+			return err
+		}
+		one.seed = true
+		s.seeds = append(s.seeds, one)
+	}
+	return nil
+}
+
+// seed is one of Config.Addrs, which i counts round and round.
+func (s *servers) seed(i int) *server { return s.seeds[(s.first+i)%len(s.seeds)] }
+
+// perRound is how many of Config.Addrs a round asks: they are all there is to an indirect
+// client, and one is enough for others.
+func (s *servers) perRound() int {
+	if s.c.cfg.Indirect {
+		return len(s.seeds)
+	}
+	return 1
+}
+
+// at finds or makes the connection to addr.
+func (s *servers) at(addr string) (*server, error) {
+	s.mu.RLock()
+	one, closed := s.all[addr], s.closed
+	s.mu.RUnlock()
+	if closed {
+		return nil, ErrClosed
+	}
+	if one != nil {
+		return one, nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if one := s.all[addr]; one != nil {
+		return one, nil
+	}
+	if s.closed {
+		return nil, ErrClosed
+	}
+	if len(s.all) >= maxServers {
+		return nil, fmt.Errorf("%w: %d servers known, %s is one too many", seq.ErrOverloaded, len(s.all), addr)
+	}
+	opts := append([]grpc.DialOption{rpc.SayCluster(s.c.ClusterID)}, s.c.cfg.DialOptions...)
+	conn, err := rpc.Dial(addr, opts...)
+	if err != nil {
+		return nil, err
+	}
+	one = newServer(s.c, addr, conn)
+	s.all[addr] = one
+	return one, nil
+}
+
+// allocs are the AllocSvr of the table; Config.Addrs where there are none.
+func (s *servers) allocs() []*server {
+	var out []*server
+	if v := s.c.table.view.Load(); v != nil {
+		for _, one := range v.nodes {
+			if one != nil {
+				out = append(out, one)
+			}
+		}
+	}
+	if len(out) == 0 {
+		return s.seeds
+	}
+	return out
+}
+
+// keep closes the connections that are neither used nor of Config.Addrs.
+func (s *servers) keep(used map[*server]bool) {
+	var gone []*server
+	s.mu.Lock()
+	for addr, one := range s.all {
+		if !one.seed && !used[one] {
+			delete(s.all, addr)
+			gone = append(gone, one)
+		}
+	}
+	s.mu.Unlock()
+	for _, one := range gone {
+		one.close(&lostError{one.addr, errServerGone})
+	}
+}
+
+// sweepLoop gives up attempts on streams that take too long. One ticker for all calls costs
+// less than a timer for each.
+func (s *servers) sweepLoop() {
+	tick := time.NewTicker(max(s.c.cfg.AttemptTimeout/4, time.Millisecond))
+	defer tick.Stop()
+	var all []*server
+	for {
+		select {
+		case <-s.c.ctx.Done():
+			return
+		case now := <-tick.C:
+			all = all[:0]
+			s.mu.RLock()
+			for _, one := range s.all {
+				all = append(all, one)
+			}
+			s.mu.RUnlock()
+			for _, one := range all {
+				for _, st := range one.streams {
+					st.sweep(now)
+				}
+			}
+		}
+	}
+}
+
+// close ends all connections, and refuses new ones.
+func (s *servers) close() {
+	s.mu.Lock()
+	s.closed = true
+	gone := s.all
+	s.all = map[string]*server{}
+	s.mu.Unlock()
+	for _, one := range gone {
+		one.close(ErrClosed)
+	}
+}
