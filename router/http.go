@@ -24,7 +24,7 @@ func (id idRequest) resolve() (client.Key, error) {
 	case id.UID != nil:
 		out.UID = seq.UID(*id.UID)
 	case id.Key != nil:
-		if err := checkKey("key", *id.Key); err != nil {
+		if err := seq.CheckKey("key", *id.Key); err != nil {
 			return out, err
 		}
 		out.UID = seq.HashKey(*id.Key)
@@ -79,7 +79,7 @@ func (f *front) next(r *http.Request) (any, error) {
 	if req.Count != nil {
 		count = uint64(*req.Count)
 	}
-	if err := checkCount("count", count); err != nil {
+	if err := seq.CheckCount("count", count); err != nil {
 		return nil, err
 	}
 	got, err := f.sdk.Take(r.Context(), key, uint32(count))
@@ -102,22 +102,19 @@ func (f *front) batch(r *http.Request) (any, error) {
 	if err := readJSON(r, &req); err != nil {
 		return nil, err
 	}
-	if err := checkSize("the batch", len(req.UIDs)+len(req.Keys)); err != nil {
+	if err := seq.CheckKeys("the batch", len(req.UIDs)+len(req.Keys)); err != nil {
 		return nil, err
 	}
 	raw := make([]uint64, len(req.UIDs))
 	for i, uid := range req.UIDs {
 		raw[i] = uint64(uid)
 	}
-	uids, err := uidsOf("", raw, req.Keys)
-	if err != nil {
-		return nil, err
-	}
 	var counts []uint32
 	for _, n := range req.Counts {
 		counts = append(counts, uint32(min(uint64(n), seq.MaxCount+1))) // checked right below
 	}
-	if err := checkCounts("", counts, len(uids)); err != nil {
+	uids, err := seq.Batch{UIDs: raw, Keys: req.Keys, Counts: counts}.Resolve(0)
+	if err != nil {
 		return nil, err
 	}
 	if err := f.inWork.Enter(len(uids)); err != nil {
@@ -225,10 +222,10 @@ func (f *front) raise(r *http.Request) (any, error) {
 	if req.AtLeast == nil {
 		return nil, badArgument("at_least is missing")
 	}
-	if err := checkFloor("at_least", uint64(*req.AtLeast)); err != nil {
+	if err := seq.CheckFloor("at_least", uint64(*req.AtLeast)); err != nil {
 		return nil, err
 	}
-	value, err := f.sdk.Raise(r.Context(), key, seq.Seq(*req.AtLeast), forced(req.Force)...)
+	value, err := f.sdk.Raise(r.Context(), key, seq.Seq(*req.AtLeast), map[bool][]client.RaiseOption{true: {client.Forced}}[req.Force]...)
 	if err != nil {
 		return nil, err
 	}

@@ -93,7 +93,7 @@ func countOf(r *http.Request, check func(string, uint64) error) (uint32, error) 
 }
 
 func (f *front) leafSegment(r *http.Request) (any, error) {
-	count, err := countOf(r, checkCount)
+	count, err := countOf(r, seq.CheckCount)
 	if err != nil {
 		return nil, err
 	}
@@ -110,7 +110,7 @@ func (f *front) leafSegment(r *http.Request) (any, error) {
 // leafSnowflake takes Leaf's key for the namespace, by name or number. Leaf has one
 // namespace for all keys and does not look at them; here an unknown one is refused.
 func (f *front) leafSnowflake(r *http.Request) (any, error) {
-	count, err := countOf(r, checkIDs)
+	count, err := countOf(r, seq.CheckIDs)
 	if err != nil {
 		return nil, err
 	}

@@ -51,7 +51,7 @@ func (f *front) generate(r *http.Request) (any, error) {
 	if req.Count != nil {
 		count = uint64(*req.Count)
 	}
-	if err := checkIDs("count", count); err != nil {
+	if err := seq.CheckIDs("count", count); err != nil {
 		return nil, err
 	}
 	form, err := encodingOf(req.Encoding)

@@ -4,6 +4,7 @@ import (
 	"net/http"
 
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
+	"github.com/seqsvr/seqsvr/seq"
 )
 
 func (f *front) takeSegment(r *http.Request) (any, error) {
@@ -18,7 +19,7 @@ func (f *front) takeSegment(r *http.Request) (any, error) {
 	if req.Count != nil {
 		count = uint64(*req.Count)
 	}
-	if err := checkCount("count", count); err != nil {
+	if err := seq.CheckCount("count", count); err != nil {
 		return nil, err
 	}
 	first, last, err := f.sdk.TakeSegment(r.Context(), req.Tag, uint32(count))

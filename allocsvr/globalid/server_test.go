@@ -144,7 +144,7 @@ func TestBadInputIsRefusedByNameOverTheWire(t *testing.T) {
 		"the second after the last": {compose(&pb.SnowflakeComposeRequest{Layout: "baidu", Time: &pb.SnowflakeComposeRequest_UnixMs{UnixMs: unixMs(t, "2024-11-20T21:24:16+08:00")}}), seq.ErrTimeExhausted},
 		"a time before the epoch":   {compose(&pb.SnowflakeComposeRequest{Time: &pb.SnowflakeComposeRequest_UnixMs{UnixMs: 5}}), seq.ErrBadID},
 		"count 0":                   {generate(&pb.SnowflakeGenerateRequest{}), seq.ErrBadCount},
-		"a count too large":         {generate(&pb.SnowflakeGenerateRequest{Count: MaxCount + 1}), seq.ErrBadCount},
+		"a count too large":         {generate(&pb.SnowflakeGenerateRequest{Count: seq.MaxIDs + 1}), seq.ErrBadCount},
 		"an agent with a space":     {generate(&pb.SnowflakeGenerateRequest{Count: 1, Agent: "a b"}), seq.ErrBadArgument},
 		"an agent of digits":        {generate(&pb.SnowflakeGenerateRequest{Count: 1, Agent: "1a"}), seq.ErrBadArgument},
 		"the name of no agent":      {generate(&pb.SnowflakeGenerateRequest{Count: 1, Agent: unnamedAgent}), seq.ErrBadArgument},
