@@ -25,7 +25,7 @@ func (s *snowflakeServer) Generate(ctx context.Context, r *pb.SnowflakeGenerateR
 	if err := seq.CheckAgent(r.GetAgent()); err != nil {
 		return nil, err
 	}
-	if r.GetCount() > 1 || r.GetAgent() != "" || r.GetNamespace() != "" && r.GetAlias() != 0 {
+	if r.GetCount() > 1 || r.GetAgent() != "" || r.GetEncoding() != "" || r.GetNamespace() != "" && r.GetAlias() != 0 {
 		return s.any.Generate(ctx, r)
 	}
 	name := r.GetNamespace()
