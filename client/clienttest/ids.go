@@ -75,15 +75,20 @@ func (s snowflakes) Generate(ctx context.Context, r *pb.SnowflakeGenerateRequest
 			out.Runs = append(out.Runs, &pb.SnowflakeRun{First: uint64(run.First), Last: uint64(run.Last), Stride: uint64(run.Stride)})
 		}
 		for _, id := range b.AppendTo(nil) {
-			out.Ids = append(out.Ids, uint64(id))
-			if text, err := form.Format(id); err == nil && r.GetEncoding() != "" {
-				out.Texts = append(out.Texts, text)
+			if !r.GetAsRuns() {
+				out.Ids = append(out.Ids, uint64(id))
 			}
+			if r.GetEncoding() == "" {
+				continue
+			}
+			text, err := form.Format(id)
+			if err != nil {
+				return nil, err
+			}
+			out.Texts = append(out.Texts, text)
 		}
 	}
-	if r.GetAsRuns() {
-		out.Ids = nil
-	} else {
+	if !r.GetAsRuns() {
 		out.Runs = nil
 	}
 	return out, nil
