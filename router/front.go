@@ -38,7 +38,7 @@ type route struct {
 	method, path string // path as http.ServeMux reads it
 	do           handler
 	fault        faultShape
-	always       bool // answered however much is in work
+	free         bool // not admitted here: a probe, or a method that admits itself by its keys
 
 	// Of /v1: the messages of the request, with what is there if nothing is given, and of
 	// the answer, and fields one of which must be given.
@@ -59,10 +59,10 @@ func (f *front) routes() []route {
 		{method: http.MethodGet, path: "/cache", do: f.cache, fault: plainFault},
 		{method: http.MethodGet, path: "/db", do: f.db, fault: plainFault},
 
-		{method: http.MethodGet, path: "/{$}", do: f.index, fault: plainFault, always: true},
-		{method: http.MethodGet, path: "/livez", do: f.live, fault: plainFault, always: true},
-		{method: http.MethodGet, path: "/readyz", do: f.ready, fault: plainFault, always: true},
-		{method: http.MethodGet, path: "/openapi.yaml", do: f.openAPI, fault: plainFault, always: true},
+		{method: http.MethodGet, path: "/{$}", do: f.index, fault: plainFault, free: true},
+		{method: http.MethodGet, path: "/livez", do: f.live, fault: plainFault, free: true},
+		{method: http.MethodGet, path: "/readyz", do: f.ready, fault: plainFault, free: true},
+		{method: http.MethodGet, path: "/openapi.yaml", do: f.openAPI, fault: plainFault, free: true},
 	}...)
 }
 
@@ -114,10 +114,9 @@ func (f *front) serve(to route) http.Handler {
 	})
 }
 
-// admitted runs the route's handler if there is room for one more call: its body is not
-// read otherwise. The methods admit its keys.
+// admitted runs the route's handler if there is room for one more call.
 func (f *front) admitted(to route, r *http.Request) (any, error) {
-	if !to.always {
+	if !to.free {
 		if err := f.inWork.Enter(0); err != nil {
 			return nil, err
 		}
