@@ -2,8 +2,8 @@ package allocsvr
 
 import (
 	"context"
-	"fmt"
 
+	"github.com/seqsvr/seqsvr/internal/rpc"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/seq"
 )
@@ -21,7 +21,7 @@ type nextCall struct {
 // begin checks the request and serves what it can at once. Nothing is taken if
 // any part of the request is refused.
 func (c *nextCall) begin(s sequenceServer, req *pb.BatchNextRequest) error {
-	if err := checkBatches(req.Batches); err != nil {
+	if err := seq.CheckKeys("batches", rpc.Keys(req.Batches)); err != nil {
 		return err
 	}
 	c.s, c.req = s, req
@@ -30,9 +30,9 @@ func (c *nextCall) begin(s sequenceServer, req *pb.BatchNextRequest) error {
 	}
 	c.takes = c.takes[:len(req.Batches)]
 	for i, b := range req.Batches {
-		space, uids, err := s.uidsOf(b, true)
+		space, uids, err := s.uidsOf(i, b, b.Counts)
 		if err != nil {
-			return fmt.Errorf("batch %d: %w", i, err)
+			return err
 		}
 		c.takes[i].begin(s.a, space, uids, b.Counts)
 	}
@@ -91,7 +91,7 @@ func (c *nextCall) fill() *pb.BatchNextReply {
 
 // BatchNext implements pb.SequenceServer.
 func (s sequenceServer) BatchNext(ctx context.Context, req *pb.BatchNextRequest) (*pb.BatchNextReply, error) {
-	keys := keysOf(req.Batches)
+	keys := rpc.Keys(req.Batches)
 	if err := s.a.inWork.Enter(keys); err != nil {
 		return nil, err
 	}

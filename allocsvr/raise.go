@@ -16,8 +16,8 @@ import (
 // of the section go on from there. With force it moves all the same, once the log of
 // events has a line about it: a crash in between leaves a line too many, never one too few.
 func (a *Alloc) Raise(ctx context.Context, space *seq.Space, uid seq.UID, floor uint64, force bool) (uint64, error) {
-	if floor > uint64(seq.MaxSeq) {
-		return 0, fmt.Errorf("raise uid %d to %d: %w", uid, floor, seq.ErrOverflow)
+	if err := seq.CheckFloor("at_least", floor); err != nil {
+		return 0, fmt.Errorf("raise uid %d: %w", uid, err)
 	}
 	c := a.cells[space.SectionOf(uid)]
 	for recorded := false; ; recorded = true {

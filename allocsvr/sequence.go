@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"time"
-	"unsafe"
 
 	"github.com/seqsvr/seqsvr/internal/rpc"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
@@ -42,32 +41,17 @@ func bounded(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(ctx, defaultWait)
 }
 
-// keyOf is the UID of a request's key.
-func keyOf(hasKey bool, uid uint64, key string) (seq.UID, error) {
-	if !hasKey {
-		return seq.UID(uid), nil
-	}
-	if len(key) == 0 || len(key) > maxKey {
-		return 0, fmt.Errorf("%w: key of %d bytes, expected 1 to %d", seq.ErrBadArgument, len(key), maxKey)
-	}
-	return seq.HashKey(key), nil
-}
-
-// maxKey is the largest length of a string key in bytes.
-const maxKey = 1024
-
 // Next implements pb.SequenceServer.
 func (s sequenceServer) Next(ctx context.Context, req *pb.NextRequest) (*pb.NextReply, error) {
 	space, err := s.a.mapping.Space(req.Space)
 	if err != nil {
 		return nil, err
 	}
-	_, hasKey := req.Id.(*pb.NextRequest_Key)
-	uid, err := keyOf(hasKey, req.GetUid(), req.GetKey())
+	uid, err := rpc.KeyOf(req.Id, req.GetUid(), req.GetKey())
 	if err != nil {
 		return nil, err
 	}
-	if err := checkCount(req.Count); err != nil {
+	if err := seq.CheckCount("count", uint64(req.Count)); err != nil {
 		return nil, err
 	}
 	if err := s.a.inWork.Enter(1); err != nil {
@@ -90,58 +74,14 @@ func (s sequenceServer) Next(ctx context.Context, req *pb.NextRequest) (*pb.Next
 	return reply, nil
 }
 
-func checkCount(n uint32) error {
-	if n == 0 || n > seq.MaxCount {
-		return fmt.Errorf("%w: %d, expected 1 to %d", seq.ErrBadCount, n, seq.MaxCount)
-	}
-	return nil
-}
-
-// uidsOf checks a batch and resolves its keys.
-func (s sequenceServer) uidsOf(b *pb.Batch, counts bool) (*seq.Space, []seq.UID, error) {
+// uidsOf checks the batch at that index of its request and resolves its keys.
+func (s sequenceServer) uidsOf(at int, b *pb.Batch, counts []uint32) (*seq.Space, []seq.UID, error) {
 	space, err := s.a.mapping.Space(b.Space)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, fmt.Errorf("batches[%d]: %w", at, err)
 	}
-	n := len(b.Uids) + len(b.Keys)
-	if counts && len(b.Counts) > 0 {
-		if len(b.Counts) != n {
-			return nil, nil, fmt.Errorf("%w: %d counts for %d keys", seq.ErrBadBatch, len(b.Counts), n)
-		}
-		for i, c := range b.Counts {
-			if err := checkCount(c); err != nil {
-				return nil, nil, fmt.Errorf("index %d: %w", i, err)
-			}
-		}
-	}
-	// A UID is a uint64, and the request is this call's alone: no copy.
-	uids := unsafe.Slice((*seq.UID)(unsafe.SliceData(b.Uids)), len(b.Uids))
-	if len(b.Keys) > 0 {
-		uids = append(make([]seq.UID, 0, n), uids...)[:n]
-	}
-	for i, key := range b.Keys {
-		if uids[len(b.Uids)+i], err = keyOf(true, 0, key); err != nil {
-			return nil, nil, fmt.Errorf("index %d: %w", len(b.Uids)+i, err)
-		}
-	}
-	return space, uids, nil
-}
-
-// keysOf is the number of keys over all batches.
-func keysOf(batches []*pb.Batch) int {
-	n := 0
-	for _, b := range batches {
-		n += len(b.Uids) + len(b.Keys)
-	}
-	return n
-}
-
-func checkBatches(batches []*pb.Batch) error {
-	n := keysOf(batches)
-	if n == 0 || n > seq.MaxBatch {
-		return fmt.Errorf("%w: %d keys, expected 1 to %d", seq.ErrBadBatch, n, seq.MaxBatch)
-	}
-	return nil
+	uids, err := seq.Batch{UIDs: b.Uids, Keys: b.Keys, Counts: counts}.Resolve(at)
+	return space, uids, err
 }
 
 func keyErrors(faults []Fault) []*pb.KeyError {
@@ -157,10 +97,10 @@ func keyErrors(faults []Fault) []*pb.KeyError {
 
 // Current implements pb.SequenceServer.
 func (s sequenceServer) Current(ctx context.Context, req *pb.CurrentRequest) (*pb.CurrentReply, error) {
-	if err := checkBatches(req.Batches); err != nil {
+	keys := rpc.Keys(req.Batches)
+	if err := seq.CheckKeys("batches", keys); err != nil {
 		return nil, err
 	}
-	keys := keysOf(req.Batches)
 	if err := s.a.inWork.Enter(keys); err != nil {
 		return nil, err
 	}
@@ -169,9 +109,9 @@ func (s sequenceServer) Current(ctx context.Context, req *pb.CurrentRequest) (*p
 	defer cancel()
 	reply := &pb.CurrentReply{Results: make([]*pb.CurrentResult, len(req.Batches))}
 	for i, b := range req.Batches {
-		space, uids, err := s.uidsOf(b, false)
+		space, uids, err := s.uidsOf(i, b, nil)
 		if err != nil {
-			return nil, fmt.Errorf("batch %d: %w", i, err)
+			return nil, err
 		}
 		now, faults := s.a.Current(ctx, space, uids)
 		result := &pb.CurrentResult{Errors: keyErrors(faults)}
@@ -192,8 +132,7 @@ func (s sequenceServer) Raise(ctx context.Context, req *pb.RaiseRequest) (*pb.Ra
 	if err != nil {
 		return nil, err
 	}
-	_, hasKey := req.Id.(*pb.RaiseRequest_Key)
-	uid, err := keyOf(hasKey, req.GetUid(), req.GetKey())
+	uid, err := rpc.KeyOf(req.Id, req.GetUid(), req.GetKey())
 	if err != nil {
 		return nil, err
 	}

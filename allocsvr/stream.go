@@ -77,7 +77,7 @@ func (t *sequenceStream) takes(ctx context.Context, req *pb.StreamRequest, next 
 	finish := func(ctx context.Context) error {
 		return t.out.send(&pb.StreamReply{Id: req.Id, Result: &pb.StreamReply_Next{Next: call.reply(ctx)}})
 	}
-	keys := keysOf(next.Batches)
+	keys := rpc.Keys(next.Batches)
 	if err := t.admit(keys); err != nil {
 		// As after a deadline: what was taken is answered, the rest refused.
 		ctx, cancel := context.WithCancelCause(ctx)

@@ -3,33 +3,34 @@ package router
 import (
 	"errors"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
 	"unicode/utf8"
 
+	"google.golang.org/protobuf/proto"
+
 	"github.com/seqsvr/seqsvr/client"
 	"github.com/seqsvr/seqsvr/internal/rpc"
-	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 )
 
-// front is the HTTP face of the SDK: JSON in and out, but for those paths that others
-// have had before. Every 64-bit number goes out twice, as a number and as a *_str
-// string, since JavaScript loses digits above 2^53.
+// front is the HTTP face of the same methods that the gRPC front serves. /v1 speaks their
+// messages in JSON; the paths that others have had before are written by hand.
 type front struct {
+	services
 	sdk     *client.Client
 	inWork  *rpc.Admission
-	ids     pb.SnowflakeClient
-	segs    pb.SegmentClient
 	maxBody *atomic.Int64 // in bytes
 	isReady func() error  // as the admin listener has it
 	log     *slog.Logger
 }
 
-// handler answers a request with a value for JSON, numbers for text, or a document; or
-// with an error.
+// handler answers a request with a message or another value for JSON, numbers for text,
+// or a document; or with an error.
 type handler func(r *http.Request) (any, error)
 
 // route is one path with its one method. openapi.yaml has the same.
@@ -37,40 +38,36 @@ type route struct {
 	method, path string // path as http.ServeMux reads it
 	do           handler
 	fault        faultShape
+	free         bool // not admitted here: a probe, or a method that admits itself by its keys
+
+	// Of /v1: the messages of the request, with what is there if nothing is given, and of
+	// the answer, and fields one of which must be given.
+	in, out proto.Message
+	needs   []string
 }
 
 // faultShape writes an error as the users of a path know them.
 type faultShape func(w http.ResponseWriter, code int, what fault)
 
 func (f *front) routes() []route {
-	return []route{
-		{http.MethodPost, "/v1/next", f.next, plainFault},
-		{http.MethodPost, "/v1/batch", f.batch, plainFault},
-		{http.MethodGet, "/v1/current", f.current, plainFault},
-		{http.MethodPost, "/v1/raise", f.raise, plainFault},
+	return append(f.v1(), []route{
+		{method: http.MethodPost, path: "/api/snowflake/v1/gen/{$}", do: f.gen, fault: envelopedFault},
+		{method: http.MethodPost, path: "/api/snowflake/v1/gen", do: f.gen, fault: envelopedFault}, // else a redirect, which curl -d does not follow
+		{method: http.MethodGet, path: "/api/segment/get/{tag}", do: f.leafSegment, fault: plainFault},
+		{method: http.MethodGet, path: "/api/snowflake/get/{key}", do: f.leafSnowflake, fault: plainFault},
+		{method: http.MethodGet, path: "/decodeSnowflakeId", do: f.leafDecode, fault: plainFault},
+		{method: http.MethodGet, path: "/cache", do: f.cache, fault: plainFault},
+		{method: http.MethodGet, path: "/db", do: f.db, fault: plainFault},
 
-		{http.MethodPost, "/v1/snowflake/generate", f.generate, plainFault},
-		{http.MethodGet, "/v1/snowflake/decode", f.decode, plainFault},
-		{http.MethodPost, "/v1/snowflake/compose", f.compose, plainFault},
-		{http.MethodGet, "/v1/snowflake/layouts", f.layouts, plainFault},
-		{http.MethodPost, "/v1/segment/take", f.takeSegment, plainFault},
-
-		{http.MethodPost, "/api/snowflake/v1/gen/{$}", f.gen, envelopedFault},
-		{http.MethodPost, "/api/snowflake/v1/gen", f.gen, envelopedFault}, // else a redirect, which curl -d does not follow
-		{http.MethodGet, "/api/segment/get/{tag}", f.leafSegment, plainFault},
-		{http.MethodGet, "/api/snowflake/get/{key}", f.leafSnowflake, plainFault},
-		{http.MethodGet, "/decodeSnowflakeId", f.leafDecode, plainFault},
-		{http.MethodGet, "/cache", f.cache, plainFault},
-		{http.MethodGet, "/db", f.db, plainFault},
-
-		{http.MethodGet, "/livez", f.live, plainFault},
-		{http.MethodGet, "/readyz", f.ready, plainFault},
-		{http.MethodGet, "/openapi.yaml", f.openAPI, plainFault},
-	}
+		{method: http.MethodGet, path: "/{$}", do: f.index, fault: plainFault, free: true},
+		{method: http.MethodGet, path: "/livez", do: f.live, fault: plainFault, free: true},
+		{method: http.MethodGet, path: "/readyz", do: f.ready, fault: plainFault, free: true},
+		{method: http.MethodGet, path: "/openapi.yaml", do: f.openAPI, fault: plainFault, free: true},
+	}...)
 }
 
 func newFront(r *Router) http.Handler {
-	f := &front{r.sdk, r.inWork, pb.NewSnowflakeClient(r.sdk.Any()), pb.NewSegmentClient(r.sdk.Any()), &r.maxBody, r.Ready, r.cfg.Logger}
+	f := &front{r.services, r.sdk, r.inWork, &r.maxBody, r.Ready, r.cfg.Logger}
 	stats := &r.http
 	mux := http.NewServeMux()
 	for _, one := range f.routes() {
@@ -105,6 +102,8 @@ func (f *front) serve(to route) http.Handler {
 			return
 		}
 		switch a := answer.(type) {
+		case proto.Message:
+			writeMessage(w, a)
 		case numbers:
 			writeNumbers(w, a)
 		case document:
@@ -115,10 +114,9 @@ func (f *front) serve(to route) http.Handler {
 	})
 }
 
-// admitted runs the route's handler if there is room for one more call. Whoever asks
-// how the router is gets an answer in any case.
+// admitted runs the route's handler if there is room for one more call.
 func (f *front) admitted(to route, r *http.Request) (any, error) {
-	if to.path != "/livez" && to.path != "/readyz" {
+	if !to.free {
 		if err := f.inWork.Enter(0); err != nil {
 			return nil, err
 		}
@@ -143,29 +141,23 @@ func (f *front) fail(w http.ResponseWriter, r *http.Request, shape faultShape, e
 
 func plainFault(w http.ResponseWriter, code int, what fault) { writeJSON(w, code, what) }
 
-// query reads the parameters of a request, each at most once and none but those known.
-func query(r *http.Request, known ...string) (map[string]string, error) {
+// query reads the parameters of a request, none but those known; known says of each
+// whether it may stand there more than once.
+func query(r *http.Request, known map[string]bool) (url.Values, error) {
 	all, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
 		return nil, badArgument("malformed query: " + err.Error())
 	}
-	out := map[string]string{}
 	for name, values := range all {
-		at := -1
-		for i, k := range known {
-			if k == name {
-				at = i
-			}
-		}
+		many, ok := known[name]
 		switch {
-		case at < 0:
-			return nil, badArgument("unknown query parameter " + strconv.Quote(name) + ", expected " + strings.Join(known, ", "))
-		case len(values) != 1:
+		case !ok:
+			return nil, badArgument("unknown query parameter " + strconv.Quote(name) + ", expected " + strings.Join(slices.Sorted(maps.Keys(known)), ", "))
+		case len(values) != 1 && !many:
 			return nil, badArgument("query parameter " + strconv.Quote(name) + " is set more than once")
-		case !utf8.ValidString(values[0]):
+		case !utf8.ValidString(strings.Join(values, "")):
 			return nil, badArgument("query parameter " + strconv.Quote(name) + " is not UTF-8")
 		}
-		out[name] = values[0]
 	}
-	return out, nil
+	return all, nil
 }

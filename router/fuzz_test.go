@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"testing"
 
+	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/seqsvr/seqsvr/client"
@@ -43,6 +44,38 @@ func FuzzHTTPBodies(f *testing.F) {
 		}
 		if w.Code == http.StatusInternalServerError {
 			t.Fatalf("%s %q: status %d, answer %q", req.URL, body, w.Code, w.Body)
+		}
+	})
+}
+
+// FuzzMessages: what is read of a body is what protojson reads, where both read it; and
+// what is written of a message is JSON.
+func FuzzMessages(f *testing.F) {
+	for i, body := range []string{
+		`{"uid":42,"count":3}`, ` { "uids" : [ 1 , "2",3] ,"keys":["a\\\"]}","\u00e9"], "counts":[]}`, `{"key":"room:7\n","at_least":"9007199254740990","force":true}`,
+		`{"namespace":"default","alias":1,"as_runs":false,"encoding":null}`, `{"unix_ms":-5,"worker_id":1}`, `{"tag":"","count":4294967296}`,
+		`null`, `{"uids":[[1,{"a":"]"}],2]}`, `{"space":{"a":[1,2]}}`, `{"u\u0069d":1}`, `{"uid":1,"uid":2}`,
+	} {
+		f.Add(uint8(i), []byte(body))
+	}
+	var routes []route
+	for _, to := range (&front{}).routes() {
+		if to.in != nil {
+			routes = append(routes, to)
+		}
+	}
+	f.Fuzz(func(t *testing.T, at uint8, body []byte) {
+		to := routes[int(at)%len(routes)]
+		got, want := to.in.ProtoReflect().New(), to.in.ProtoReflect().New()
+		req := httptest.NewRequest(http.MethodPost, "/", bytes.NewReader(body))
+		if readMessage(req, got, nil) != nil {
+			return
+		}
+		if protojson.Unmarshal(body, want.Interface()) == nil && !proto.Equal(got.Interface(), want.Interface()) {
+			t.Fatalf("%s %q: read as %v, by protojson as %v", to.path, body, got, want)
+		}
+		if text := appendMessage(nil, got); !json.Valid(text) {
+			t.Fatalf("%s %q: written as %s", to.path, body, text)
 		}
 	})
 }
@@ -88,7 +121,7 @@ func FuzzBatches(f *testing.F) {
 }
 
 // idleFront is the HTTP front over an SDK that has no cluster.
-func idleFront(f *testing.F) http.Handler {
+func idleFront(f testing.TB) http.Handler {
 	f.Helper()
 	sdk, err := client.New(f.Context(), client.Config{Addrs: []string{"127.0.0.1:1"}, Lazy: true})
 	if err != nil {
@@ -96,6 +129,7 @@ func idleFront(f *testing.F) http.Handler {
 	}
 	f.Cleanup(func() { _ = sdk.Close() })
 	r := &Router{sdk: sdk, cfg: Config{Logger: slog.New(slog.DiscardHandler)}, inWork: rpc.NewAdmission(rpc.DefaultMaxInWork), leaving: make(chan struct{})}
+	r.services = servicesOf(sdk, r.inWork, r.leaving)
 	r.maxBody.Store(DefaultHTTPMaxBody)
 	return newFront(r)
 }

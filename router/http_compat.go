@@ -2,12 +2,17 @@ package router
 
 import (
 	"bufio"
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"iter"
 	"net/http"
+	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/seq"
@@ -34,25 +39,46 @@ func envelopedFault(w http.ResponseWriter, code int, what fault) {
 	writeJSON(w, code, envelope{Message: what.Message, Code: number})
 }
 
+// namespace is a name, or a number in digits, which JSON may have as a number.
+type namespace string
+
+// UnmarshalJSON takes "orders", "1" and 1.
+func (n *namespace) UnmarshalJSON(b []byte) error {
+	if bytes.HasPrefix(b, []byte{'"'}) {
+		return json.Unmarshal(b, (*string)(n))
+	}
+	v, err := strconv.ParseUint(string(b), 10, 64)
+	if err != nil {
+		// This type of error, and no other, gets the field's name from the decoder.
+		return &json.UnmarshalTypeError{Value: strconv.Quote(string(b[:min(len(b), 40)])), Type: reflect.TypeFor[namespace]()}
+	}
+	*n = namespace(str(v))
+	return nil
+}
+
 func (f *front) gen(r *http.Request) (any, error) {
 	var req struct {
 		Namespace namespace `json:"namespace"`
 	}
-	if err := readJSON(r, &req); err != nil {
+	body, err := readBody(r)
+	if err == nil {
+		err = parseJSON(body, &req)
+	}
+	if err != nil {
 		return nil, err
 	}
 	if req.Namespace == "" {
 		return nil, badArgument("namespace is missing")
 	}
-	got, err := f.sdk.Generate(r.Context(), string(req.Namespace), 1)
+	got, err := f.ids.Generate(r.Context(), &pb.SnowflakeGenerateRequest{Namespace: string(req.Namespace), Count: 1})
 	if err != nil {
 		return nil, err
 	}
 	return envelope{Message: "success", Data: struct {
-		ID         snowflake.ID         `json:"snowflake_id"`
-		Datacenter snowflake.Datacenter `json:"datacenter_id"`
-		IDStr      string               `json:"snowflake_id_str"`
-	}{got.First(), got.Datacenter, strconv.FormatInt(int64(got.First()), 10)}}, nil
+		ID         uint64 `json:"snowflake_id"`
+		Datacenter uint64 `json:"datacenter_id"`
+		IDStr      string `json:"snowflake_id_str"`
+	}{got.GetIds()[0], got.GetDatacenterId(), str(got.GetIds()[0])}}, nil
 }
 
 // numbers is an answer in plain text: one a line, and no newline behind the last.
@@ -76,33 +102,33 @@ func writeNumbers(w http.ResponseWriter, all numbers) {
 
 // countOf is ?count=, 1 if it is not there.
 func countOf(r *http.Request, check func(string, uint64) error) (uint32, error) {
-	q, err := query(r, "count")
+	q, err := query(r, map[string]bool{"count": false})
 	if err != nil {
 		return 0, err
 	}
-	n := number(1)
-	if text, ok := q["count"]; ok {
-		if err := n.parse(text); err != nil {
-			return 0, badArgument("count: " + err.Error())
+	n := uint64(1)
+	if q.Has("count") {
+		if n, err = strconv.ParseUint(q.Get("count"), 10, 64); err != nil {
+			return 0, badArgument(fmt.Sprintf("count: %.40q, expected %s", q.Get("count"), wholeNumber))
 		}
 	}
-	if err := check("count", uint64(n)); err != nil {
+	if err := check("count", n); err != nil {
 		return 0, err
 	}
 	return uint32(n), nil
 }
 
 func (f *front) leafSegment(r *http.Request) (any, error) {
-	count, err := countOf(r, checkCount)
+	count, err := countOf(r, seq.CheckCount)
 	if err != nil {
 		return nil, err
 	}
-	first, last, err := f.sdk.TakeSegment(r.Context(), r.PathValue("tag"), count)
+	got, err := f.segs.Take(r.Context(), &pb.SegmentTakeRequest{Tag: r.PathValue("tag"), Count: count})
 	if err != nil {
 		return nil, err
 	}
 	return numbers(func(yield func(uint64) bool) {
-		for n := first; n <= last && yield(uint64(n)); n++ {
+		for n := got.GetFirst(); n <= got.GetLast() && yield(n); n++ {
 		}
 	}), nil
 }
@@ -110,33 +136,31 @@ func (f *front) leafSegment(r *http.Request) (any, error) {
 // leafSnowflake takes Leaf's key for the namespace, by name or number. Leaf has one
 // namespace for all keys and does not look at them; here an unknown one is refused.
 func (f *front) leafSnowflake(r *http.Request) (any, error) {
-	count, err := countOf(r, checkIDs)
+	count, err := countOf(r, seq.CheckIDs)
 	if err != nil {
 		return nil, err
 	}
-	got, err := f.sdk.Generate(r.Context(), r.PathValue("key"), count)
+	key := r.PathValue("key")
+	if !utf8.ValidString(key) { // no message can carry it
+		return nil, fmt.Errorf("%w: %.64q", seq.ErrUnknownNamespace, key)
+	}
+	got, err := f.ids.Generate(r.Context(), &pb.SnowflakeGenerateRequest{Namespace: key, Count: count})
 	if err != nil {
 		return nil, err
 	}
-	return numbers(func(yield func(uint64) bool) {
-		for id := range got.All() {
-			if !yield(uint64(id)) {
-				return
-			}
-		}
-	}), nil
+	return numbers(slices.Values(got.GetIds())), nil
 }
 
 // leafDecode reads IDs of Leaf's layout, whoever made them: no AllocSvr is asked.
 func (f *front) leafDecode(r *http.Request) (any, error) {
-	q, err := query(r, "snowflakeId")
+	q, err := query(r, map[string]bool{"snowflakeId": false})
 	if err != nil {
 		return nil, err
 	}
-	text, ok := q["snowflakeId"]
-	if !ok {
+	if !q.Has("snowflakeId") {
 		return nil, badArgument("snowflakeId is missing")
 	}
+	text := q.Get("snowflakeId")
 	l, err := snowflake.Preset("leaf")
 	if err != nil {
 		return nil, err

@@ -199,10 +199,8 @@ func TestSnowflakesAndSegmentsAnswerInJSON(t *testing.T) {
 	base := "http://" + r.HTTPAddr()
 	type object = map[string]any
 	vector := object{
-		"id": 108152875544481803.0, "id_str": "108152875544481803", "layout": "regional", "time": "2022-03-22T07:55:44.532Z",
-		"unix_ms": 1647935744532.0, "unix_ms_str": "1647935744532", "ticks": 51571309826.0, "ticks_str": "51571309826",
-		"fields":          object{"datacenter": 1.0, "datacenter_str": "1", "worker": 1.0, "worker_str": "1", "sequence": 11.0, "sequence_str": "11"},
-		"datacenter_name": "cn",
+		"id": "108152875544481803", "text": "108152875544481803", "layout": "regional", "unix_ms": 1647935744532.0, "tick": 51571309826.0,
+		"datacenter_id": 1.0, "worker_id": 1.0, "sequence": 11.0, "datacenter": "cn", "has_datacenter": true,
 	}
 	// 1023510546613293056 has these parts in twitter's layout; its base58 is a vector.
 	l, err := snowflake.Preset("twitter")
@@ -218,24 +216,26 @@ func TestSnowflakesAndSegmentsAnswerInJSON(t *testing.T) {
 		whole                    bool // all of the answer is in want
 		want                     object
 	}{
-		{"decode by a namespace", "GET", "/v1/snowflake/decode?id=108152875544481803&namespace=1", "", true, vector},
-		{"decode by a preset", "GET", "/v1/snowflake/decode?id=108152875544481803&layout=regional", "", true, vector},
-		{"decode of hex", "GET", "/v1/snowflake/decode?id=1803c77a044100b&encoding=hex&layout=regional", "", true, vector},
-		{"decode by a text", "GET", "/v1/snowflake/decode?id=362637573840961538&layout=time:39,sequence:8,machine:16;unit=10ms;epoch=1409529600000", "", false,
-			object{"ticks": 21614883771.0, "fields": object{"worker": 2.0, "worker_str": "2", "sequence": 0.0, "sequence_str": "0"}}},
-		{"compose by a time", "POST", "/v1/snowflake/compose",
-			`{"namespace":1,"time":"2022-03-22T08:55:44.532+01:00","datacenter":1,"worker":"1","sequence":11}`, true, vector},
+		{"decode by a namespace", "GET", "/v1/snowflake/decode?number=108152875544481803&namespace=1", "", true, vector},
+		{"decode by an alias", "GET", "/v1/snowflake/decode?number=108152875544481803&alias=1", "", true, vector},
+		{"decode of a text", "GET", "/v1/snowflake/decode?text=108152875544481803&alias=1", "", true, vector},
+		{"decode by a preset", "GET", "/v1/snowflake/decode?number=108152875544481803&layout=regional", "", true, vector},
+		{"decode of hex", "GET", "/v1/snowflake/decode?text=1803c77a044100b&encoding=hex&layout=regional", "", true, vector},
+		{"decode by a text", "GET", "/v1/snowflake/decode?number=362637573840961538&layout=time:39,sequence:8,machine:16;unit=10ms;epoch=1409529600000", "", false,
+			object{"tick": 21614883771.0, "worker_id": 2.0, "sequence": 0.0, "has_datacenter": false}},
+		{"compose by an alias", "POST", "/v1/snowflake/compose",
+			`{"alias":1,"unix_ms":1647935744532,"datacenter_id":1,"worker_id":"1","sequence":11}`, true, vector},
 		{"compose by milliseconds", "POST", "/v1/snowflake/compose",
-			`{"layout":"regional","unix_ms":"1647935744532","datacenter":1,"worker":1,"sequence":11}`, true, vector},
+			`{"layout":"regional","unix_ms":"1647935744532","datacenter_id":1,"worker_id":1,"sequence":11}`, true, vector},
 		{"compose by ticks", "POST", "/v1/snowflake/compose",
-			`{"layout":"twitter","ticks":367597485448,"datacenter":11,"worker":26}`, false, object{"id_str": "1541815603606036480"}},
+			`{"layout":"twitter","tick":367597485448,"datacenter_id":11,"worker_id":26}`, false, object{"id": "1541815603606036480"}},
 		{"compose into a text form", "POST", "/v1/snowflake/compose",
-			fmt.Sprintf(`{"layout":"twitter","ticks":%d,"datacenter":%d,"worker":%d,"sequence":%d,"encoding":"base58"}`,
+			fmt.Sprintf(`{"layout":"twitter","tick":%d,"datacenter_id":%d,"worker_id":%d,"sequence":%d,"encoding":"base58"}`,
 				p.Tick, p.Datacenter, p.Worker, p.Sequence), false, object{"text": "3nNeLuv1t79"}},
 		{"a segment", "POST", "/v1/segment/take", `{"tag":"invoice:eu"}`, true,
-			object{"tag": "invoice:eu", "first": 1.0, "first_str": "1", "last": 1.0, "last_str": "1"}},
+			object{"first": 1.0, "last": 1.0, "max": 1001.0}},
 		{"a range of a segment", "POST", "/v1/segment/take", `{"tag":"invoice:eu","count":"50"}`, true,
-			object{"tag": "invoice:eu", "first": 2.0, "first_str": "2", "last": 51.0, "last_str": "51"}},
+			object{"first": 2.0, "last": 51.0, "max": 1051.0}},
 	}
 	for _, row := range rows {
 		status, _, got := do(t, row.method, base+strings.ReplaceAll(row.path, ";", "%3B"), "application/json", row.body)
@@ -262,26 +262,38 @@ func TestGeneratedIDsComeInEveryForm(t *testing.T) {
 	url := "http://" + r.HTTPAddr() + "/v1/snowflake/generate"
 	status, _, got := do(t, "POST", url, "application/json", `{"namespace":"regional-1","count":3,"agent":"mailer","encoding":"base62"}`)
 	ids, _ := got["ids"].([]any)
-	strs, _ := got["ids_str"].([]any)
 	texts, _ := got["texts"].([]any)
-	if status != http.StatusOK || len(ids) != 3 || len(strs) != 3 || len(texts) != 3 {
+	if status != http.StatusOK || len(ids) != 3 || len(texts) != 3 {
 		t.Fatalf("got %d %v", status, got)
 	}
 	for i := range ids {
 		id, err := snowflake.Base62.Parse(fmt.Sprint(texts[i]))
-		if err != nil || fmt.Sprint(id) != strs[i] || float64(id) != ids[i] {
-			t.Errorf("%d: got %v, %v, %v: %v", i, ids[i], strs[i], texts[i], err)
+		if err != nil || fmt.Sprint(id) != ids[i] {
+			t.Errorf("%d: got %v, %v: %v", i, ids[i], texts[i], err)
 		}
 	}
-	if got["namespace"] != "regional-1" || got["layout"] != "regional" || got["datacenter_id_str"] != "1" || got["worker_id_str"] != "0" {
+	if got["namespace"] != "regional-1" || got["layout"] != "regional" || got["datacenter_id"] != 1.0 || got["worker_id"] != 0.0 {
 		t.Errorf("got %v", got)
 	}
 	if n := cluster.IDsOf("mailer"); n != 3 {
 		t.Errorf("the agent got %d, want 3", n)
 	}
 	_, _, one := do(t, "POST", url, "application/json", `{}`)
-	if strs, _ := one["ids_str"].([]any); len(strs) != 1 || one["namespace"] != "default" || one["texts"] != nil {
+	if ids, _ := one["ids"].([]any); len(ids) != 1 || one["namespace"] != "default" || len(one["texts"].([]any)) != 0 {
 		t.Errorf("one of the default namespace: got %v", one)
+	}
+	_, _, many := do(t, "POST", url, "application/json", `{"alias":1,"count":5000,"as_runs":true}`)
+	var n uint64
+	for _, run := range many["runs"].([]any) {
+		first, err1 := strconv.ParseUint(fmt.Sprint(run.(map[string]any)["first"]), 10, 64)
+		last, err2 := strconv.ParseUint(fmt.Sprint(run.(map[string]any)["last"]), 10, 64)
+		if err1 != nil || err2 != nil {
+			t.Fatalf("got a run %v", run)
+		}
+		n += (last-first)/uint64(run.(map[string]any)["stride"].(float64)) + 1
+	}
+	if n != 5000 || len(many["ids"].([]any)) != 0 {
+		t.Errorf("as runs: got %d IDs in %v", n, many)
 	}
 	_, _, all := do(t, "GET", "http://"+r.HTTPAddr()+"/v1/snowflake/layouts", "", "")
 	_, _, baidu := do(t, "GET", "http://"+r.HTTPAddr()+"/v1/snowflake/layouts?layout=baidu", "", "")
@@ -290,8 +302,8 @@ func TestGeneratedIDsComeInEveryForm(t *testing.T) {
 		t.Fatalf("got %d layouts, and %d called baidu", len(list), len(layouts))
 	}
 	want := map[string]any{
-		"name": "baidu", "epoch": "2016-05-19T16:00:00.000Z", "unit_ms_str": "1000", "runs_out": "2024-11-20T13:24:16.000Z", "exhausted": true,
-		"max_worker_str": "4194303", "max_sequence": 8191.0, "overflow": "borrow", "max_datacenter": nil,
+		"name": "baidu", "epoch_unix_ms": 1463673600000.0, "unit_ms": 1000.0, "exhausted_unix_ms": 1732109056000.0, "exhausted": true,
+		"max_worker": 4194303.0, "max_sequence": 8191.0, "overflow": "borrow", "has_datacenter": false, "max_datacenter": 0.0,
 	}
 	for k, v := range want {
 		if m := layouts[0].(map[string]any); m[k] != v {
@@ -330,39 +342,43 @@ func TestHTTPNamesWhatIsWrongWithIDs(t *testing.T) {
 		{"a count past 32 bits", "POST", gen, kind, `{"count":4294967297}`, 400, "BAD_COUNT", "count is 4294967297"},
 		{"a negative count", "POST", gen, kind, `{"count":-1}`, 400, "BAD_ARGUMENT", "field count"},
 		{"an unknown namespace", "POST", gen, kind, `{"namespace":"moon"}`, 404, "UNKNOWN_NAMESPACE", "moon"},
-		{"an unknown number", "POST", gen, kind, `{"namespace":77}`, 404, "UNKNOWN_NAMESPACE", "77"},
+		{"an unknown number", "POST", gen, kind, `{"namespace":"77"}`, 404, "UNKNOWN_NAMESPACE", "77"},
+		{"an unknown alias", "POST", gen, kind, `{"alias":77}`, 404, "UNKNOWN_NAMESPACE", "77"},
+		{"an alias past 32 bits", "POST", gen, kind, `{"alias":4294967296}`, 400, "BAD_ARGUMENT", "field alias"},
+		{"a number for a namespace", "POST", gen, kind, `{"namespace":1}`, 400, "BAD_ARGUMENT", "field namespace"},
 		{"a namespace that is no text", "POST", gen, kind, "{\"namespace\":\"\xff\"}", 404, "UNKNOWN_NAMESPACE", "namespace"},
 		{"a namespace of the wrong kind", "POST", gen, kind, `{"namespace":{}}`, 400, "BAD_ARGUMENT", "field namespace"},
 		{"no agent's name", "POST", gen, kind, `{"agent":"7 of 9"}`, 400, "BAD_ARGUMENT", "agent"},
 		{"an unknown encoding", "POST", gen, kind, `{"encoding":"base64"}`, 400, "BAD_ARGUMENT", "base64"},
 
-		{"decode of nothing", "GET", dec, "", "", 400, "BAD_ARGUMENT", "id is missing"},
-		{"decode of an empty text", "GET", dec + "?id=", "", "", 400, "BAD_ID", "length"},
-		{"decode of a negative ID", "GET", dec + "?id=-5", "", "", 400, "BAD_ID", "sign"},
-		{"decode past 63 bits", "GET", dec + "?id=9223372036854775808", "", "", 400, "BAD_ID", "63 bits"},
-		{"decode of bits above the layout", "GET", dec + "?id=9223372036854775807&layout=time:30,worker:8,sequence:8;unit=1s;epoch=0", "", "", 400, "BAD_ID", "range"},
-		{"decode of a word", "GET", dec + "?id=abc", "", "", 400, "BAD_ID", "alphabet"},
-		{"decode of a wrong alphabet", "GET", dec + "?id=0OIl&encoding=base58", "", "", 400, "BAD_ID", "alphabet"},
-		{"decode of a long text", "GET", dec + "?id=11111111111111111111111&encoding=base58", "", "", 400, "BAD_ID", "length"},
-		{"decode by an unknown encoding", "GET", dec + "?id=1&encoding=base64", "", "", 400, "BAD_ARGUMENT", "base64"},
-		{"decode by a layout of 64 bits", "GET", dec + "?id=1&layout=time:42,worker:10,sequence:12;unit=1ms;epoch=0", "", "", 400, "BAD_LAYOUT", "64 bits"},
-		{"decode by an unknown preset", "GET", dec + "?id=1&layout=moon", "", "", 400, "BAD_LAYOUT", "layout"},
-		{"decode by an unknown namespace", "GET", dec + "?id=1&namespace=moon", "", "", 404, "UNKNOWN_NAMESPACE", "moon"},
-		{"decode of two", "GET", dec + "?id=1&id=2", "", "", 400, "BAD_ARGUMENT", "more than once"},
-		{"decode with a typo", "GET", dec + "?id=1&layuot=leaf", "", "", 400, "BAD_ARGUMENT", "layuot"},
-		{"decode of what is no text", "GET", dec + "?id=%ff", "", "", 400, "BAD_ARGUMENT", "UTF-8"},
-		{"a malformed query", "GET", dec + "?id=%zz", "", "", 400, "BAD_ARGUMENT", "malformed query"},
+		{"decode of nothing", "GET", dec, "", "", 400, "BAD_ARGUMENT", "number or text is missing"},
+		{"decode of an empty text", "GET", dec + "?text=", "", "", 400, "BAD_ID", "length"},
+		{"decode of a negative ID", "GET", dec + "?number=-5", "", "", 400, "BAD_ID", "sign"},
+		{"decode past 63 bits", "GET", dec + "?text=9223372036854775808", "", "", 400, "BAD_ID", "63 bits"},
+		{"decode of bits above the layout", "GET", dec + "?number=9223372036854775807&layout=time:30,worker:8,sequence:8;unit=1s;epoch=0", "", "", 400, "BAD_ID", "range"},
+		{"decode of a word", "GET", dec + "?text=abc", "", "", 400, "BAD_ID", "alphabet"},
+		{"decode of a wrong alphabet", "GET", dec + "?text=0OIl&encoding=base58", "", "", 400, "BAD_ID", "alphabet"},
+		{"decode of a long text", "GET", dec + "?text=11111111111111111111111&encoding=base58", "", "", 400, "BAD_ID", "length"},
+		{"decode by an unknown encoding", "GET", dec + "?number=1&encoding=base64", "", "", 400, "BAD_ARGUMENT", "base64"},
+		{"decode by a layout of 64 bits", "GET", dec + "?number=1&layout=time:42,worker:10,sequence:12;unit=1ms;epoch=0", "", "", 400, "BAD_LAYOUT", "64 bits"},
+		{"decode by an unknown preset", "GET", dec + "?number=1&layout=moon", "", "", 400, "BAD_LAYOUT", "layout"},
+		{"decode by an unknown namespace", "GET", dec + "?number=1&namespace=moon", "", "", 404, "UNKNOWN_NAMESPACE", "moon"},
+		{"decode of two", "GET", dec + "?number=1&number=2", "", "", 400, "BAD_ARGUMENT", "more than once"},
+		{"decode with a typo", "GET", dec + "?number=1&layuot=leaf", "", "", 400, "BAD_ARGUMENT", "layuot"},
+		{"decode of what is no text", "GET", dec + "?number=%ff", "", "", 400, "BAD_ARGUMENT", "UTF-8"},
+		{"a malformed query", "GET", dec + "?number=%zz", "", "", 400, "BAD_ARGUMENT", "malformed query"},
 		{"an unknown layout", "GET", "/v1/snowflake/layouts?layout=moon", "", "", 400, "BAD_LAYOUT", "layout"},
 
-		{"compose without a time", "POST", com, kind, `{"layout":"leaf"}`, 400, "BAD_ARGUMENT", "expected one"},
-		{"compose of two times", "POST", com, kind, `{"ticks":1,"unix_ms":1}`, 400, "BAD_ARGUMENT", "expected one"},
-		{"compose of a bad time", "POST", com, kind, `{"time":"yesterday"}`, 400, "BAD_ARGUMENT", "RFC 3339"},
-		{"compose past the layout", "POST", com, kind, `{"layout":"baidu","time":"2024-11-20T21:24:16+08:00"}`, 400, "TIME_EXHAUSTED", "exhausted"},
-		{"compose past all time", "POST", com, kind, `{"layout":"baidu","unix_ms":"18446744073709551615"}`, 400, "TIME_EXHAUSTED", "unix_ms"},
+		{"compose without a time", "POST", com, kind, `{"layout":"leaf"}`, 400, "BAD_ARGUMENT", "unix_ms or tick is missing"},
+		{"compose of two times", "POST", com, kind, `{"tick":1,"unix_ms":1}`, 400, "BAD_ARGUMENT", "expected one"},
+		{"compose of a bad time", "POST", com, kind, `{"unix_ms":"yesterday"}`, 400, "BAD_ARGUMENT", "field unix_ms"},
+		{"compose past the layout", "POST", com, kind, `{"layout":"baidu","unix_ms":1732109056000}`, 400, "TIME_EXHAUSTED", "exhausted"},
+		{"compose past all time", "POST", com, kind, `{"layout":"baidu","unix_ms":"9223372036854775807"}`, 400, "TIME_EXHAUSTED", "exhausted"},
+		{"compose past 64 bits", "POST", com, kind, `{"layout":"baidu","unix_ms":"9223372036854775808"}`, 400, "BAD_ARGUMENT", "field unix_ms"},
 		{"compose before the epoch", "POST", com, kind, `{"layout":"baidu","unix_ms":1}`, 400, "BAD_ID", "epoch"},
-		{"compose of a large worker", "POST", com, kind, `{"layout":"twitter","ticks":1,"worker":32}`, 400, "BAD_ID", "range"},
-		{"compose of a negative worker", "POST", com, kind, `{"layout":"twitter","ticks":1,"worker":-1}`, 400, "BAD_ARGUMENT", "field worker"},
-		{"compose into an unknown encoding", "POST", com, kind, `{"ticks":1,"encoding":"rot13"}`, 400, "BAD_ARGUMENT", "rot13"},
+		{"compose of a large worker", "POST", com, kind, `{"layout":"twitter","tick":1,"worker_id":32}`, 400, "BAD_ID", "range"},
+		{"compose of a negative worker", "POST", com, kind, `{"layout":"twitter","tick":1,"worker_id":-1}`, 400, "BAD_ARGUMENT", "field worker_id"},
+		{"compose into an unknown encoding", "POST", com, kind, `{"tick":1,"encoding":"rot13"}`, 400, "BAD_ARGUMENT", "rot13"},
 
 		{"no tag", "POST", take, kind, `{}`, 400, "BAD_ARGUMENT", "tag of 0 bytes"},
 		{"an unknown tag", "POST", take, kind, `{"tag":"moon"}`, 404, "UNKNOWN_TAG", "moon"},

@@ -2,6 +2,7 @@ package router_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -38,32 +39,33 @@ func do(t *testing.T, method, url, contentType, body string) (int, http.Header, 
 	if err := json.Unmarshal(text, &out); err != nil {
 		t.Fatalf("%s %s: answer %q: %v", method, url, text, err)
 	}
+	router.CheckAnswer(t, method, req.URL.Path, resp.StatusCode, text)
 	return resp.StatusCode, resp.Header, out
 }
 
-func TestHTTPAnswersEveryNumberAsAStringToo(t *testing.T) {
+func TestHTTPSpeaksTheMessagesOfTheCallsInJSON(t *testing.T) {
 	cluster := clienttest.Start(t, 2)
 	r := start(t, router.Config{Allocs: cluster.Addrs()})
 	base := "http://" + r.HTTPAddr()
 	type object = map[string]any
+	type list = []any
 	rows := []struct {
 		name, method, path, body string
 		want                     object
 	}{
-		{"next by a uid in a string", "POST", "/v1/next", `{"uid":"18446744073709551615"}`, object{
-			"space": "user", "uid": float64(1 << 64), "uid_str": "18446744073709551615",
-			"first": 1.0, "first_str": "1", "last": 1.0, "last_str": "1", "unordered": false}},
-		{"next of a range", "POST", "/v1/next", `{"uid":7,"count":5}`, object{
-			"space": "user", "uid": 7.0, "uid_str": "7",
-			"first": 1.0, "first_str": "1", "last": 5.0, "last_str": "5", "unordered": false}},
-		{"current", "GET", "/v1/current?uid=7", "", object{
-			"space": "user", "uid": 7.0, "uid_str": "7", "seq": 5.0, "seq_str": "5", "exact": true, "last_taken_unix": 1.7e9}},
-		{"raise", "POST", "/v1/raise", `{"uid":7,"at_least":"9007199254740990","force":true}`, object{
-			"space": "user", "uid": 7.0, "uid_str": "7", "value": 9007199254740990.0, "value_str": "9007199254740990"}},
-		{"batch", "POST", "/v1/batch", `{"uids":[7,"8"],"counts":[2,2]}`, object{"space": "user", "results": []any{
-			object{"uid": 7.0, "uid_str": "7", "error": object{"code": "OVERFLOW", "message": "next user/7: sequence would pass 2^53-1"}},
-			object{"uid": 8.0, "uid_str": "8", "first": 1.0, "first_str": "1", "last": 2.0, "last_str": "2", "unordered": false},
-		}}},
+		{"next by a uid in a string", "POST", "/v1/next", `{"uid":"18446744073709551615"}`, object{"first": 1.0, "last": 1.0, "unordered": false}},
+		{"next of a range", "POST", "/v1/next", `{"uid":7,"count":5}`, object{"first": 1.0, "last": 5.0, "unordered": false}},
+		{"a field that is null", "POST", "/v1/next", `{"uid":6,"key":null}`, object{"first": 1.0, "last": 1.0, "unordered": false}},
+		{"current", "GET", "/v1/current?uids=7", "", object{
+			"values": list{5.0}, "upper_bound": list{false}, "last_taken_unix": list{1.7e9}, "errors": list{}}},
+		{"current of many", "GET", "/v1/current?uids=7&uids=6&keys=room-9&space=user", "", object{
+			"values": list{5.0, 1.0, 0.0}, "upper_bound": list{false, false, false}, "last_taken_unix": list{1.7e9, 1.7e9, 0.0}, "errors": list{}}},
+		{"raise", "POST", "/v1/raise", `{"uid":7,"at_least":"9007199254740990","force":true}`, object{"value": 9007199254740990.0}},
+		{"batch", "POST", "/v1/batch", `{"uids":[7,"8"],"counts":[2,2]}`, object{
+			"first": list{0.0, 1.0}, "last": list{0.0, 2.0}, "unordered": false, "errors": list{
+				object{"index": 0.0, "code": "OVERFLOW", "message": "next user/7: sequence would pass 2^53-1", "owner_addr": ""}}}},
+		{"batch of one each", "POST", "/v1/batch", `{"uids":[9],"keys":["room-8"]}`, object{
+			"first": list{1.0, 1.0}, "last": list{}, "unordered": false, "errors": list{}}},
 		{"live", "GET", "/livez", "", object{"status": "ok"}},
 		{"ready", "GET", "/readyz", "", object{"status": "ok", "routes_version": 1.0}},
 	}
@@ -77,8 +79,8 @@ func TestHTTPAnswersEveryNumberAsAStringToo(t *testing.T) {
 		}
 	}
 	_, _, byKey := do(t, "POST", base+"/v1/next", "application/json", `{"key":"room-1","space":"user"}`)
-	_, _, byUID := do(t, "GET", base+"/v1/current?key=room-1", "", "")
-	if byKey["uid_str"] != byUID["uid_str"] || byUID["seq_str"] != "1" {
+	_, _, byUID := do(t, "GET", fmt.Sprint(base, "/v1/current?uids=", uint64(seq.HashKey("room-1"))), "", "")
+	if diff := cmp.Diff(list{1.0}, byUID["values"]); diff != "" || byKey["first"] != 1.0 {
 		t.Errorf("a string key: got %v, then %v", byKey, byUID)
 	}
 }
@@ -120,13 +122,21 @@ func TestHTTPNamesWhatIsWrong(t *testing.T) {
 		{"counts that do not match", "POST", "/v1/batch", kind, `{"uids":[1],"counts":[1,2]}`, 400, "BAD_BATCH", "counts"},
 		{"a bad count in a batch", "POST", "/v1/batch", kind, `{"uids":[1,2],"counts":[1,18446744073709551615]}`, 400, "BAD_COUNT", "counts[1]"},
 		{"an unknown space for a batch", "POST", "/v1/batch", kind, `{"uids":[1],"space":"moon"}`, 404, "UNKNOWN_SPACE", "moon"},
+		{"an unknown space for many", "POST", "/v1/batch", kind, `{"uids":[1,2],"space":"moon"}`, 404, "UNKNOWN_SPACE", "moon"},
+		{"a number for the keys", "POST", "/v1/batch", kind, `{"uids":1}`, 400, "BAD_ARGUMENT", "field uids"},
+		{"a number among the keys", "POST", "/v1/batch", kind, `{"keys":["a",1]}`, 400, "BAD_ARGUMENT", "field keys[1]"},
+		{"a fraction among the uids", "POST", "/v1/batch", kind, `{"uids":[1,2.5]}`, 400, "BAD_ARGUMENT", "field uids[1]"},
 		{"no floor", "POST", "/v1/raise", kind, `{"uid":1}`, 400, "BAD_ARGUMENT", "at_least"},
 		{"a floor too high", "POST", "/v1/raise", kind, `{"uid":1,"at_least":9007199254740992}`, 400, "OVERFLOW", "at_least"},
 		{"a floor too far up", "POST", "/v1/raise", kind, `{"uid":1,"at_least":9007199254740990}`, 400, "RAISE_TOO_FAR", "4294967296"},
-		{"current of nobody", "GET", "/v1/current", "", "", 400, "BAD_ARGUMENT", "uid"},
-		{"current of two", "GET", "/v1/current?uid=1&uid=2", "", "", 400, "BAD_ARGUMENT", "more than once"},
-		{"current of a word", "GET", "/v1/current?uid=x", "", "", 400, "BAD_ARGUMENT", "uid"},
-		{"an unknown parameter", "GET", "/v1/current?uid=1&user=2", "", "", 400, "BAD_ARGUMENT", "user"},
+		{"a word for force", "POST", "/v1/raise", kind, `{"uid":1,"at_least":1,"force":"true"}`, 400, "BAD_ARGUMENT", "field force"},
+		{"a floor that is null", "POST", "/v1/raise", kind, `{"uid":1,"at_least":null}`, 400, "BAD_ARGUMENT", "at_least is missing"},
+		{"current of nobody", "GET", "/v1/current", "", "", 400, "BAD_BATCH", "0 keys"},
+		{"current of two spaces", "GET", "/v1/current?uids=1&space=a&space=b", "", "", 400, "BAD_ARGUMENT", "more than once"},
+		{"current of a word", "GET", "/v1/current?uids=x", "", "", 400, "BAD_ARGUMENT", "field uids[0]"},
+		{"current in an unknown space", "GET", "/v1/current?uids=1&space=moon", "", "", 404, "UNKNOWN_SPACE", "moon"},
+		{"an unknown parameter", "GET", "/v1/current?uids=1&user=2", "", "", 400, "BAD_ARGUMENT", "user"},
+		{"a table held by nobody", "POST", "/v1/next", kind, `{"uid":1,"route_version":1}`, 400, "BAD_ARGUMENT", "route_version"},
 	}
 	for _, row := range rows {
 		status, header, got := do(t, row.method, base+row.path, row.kind, row.body)

@@ -1,14 +1,13 @@
 package router
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"mime"
 	"net/http"
-	"reflect"
-	"strconv"
 	"strings"
 
 	"google.golang.org/grpc/codes"
@@ -24,31 +23,6 @@ const statusClientGone = 499
 // wholeNumber says what a number field takes.
 const wholeNumber = "a whole number from 0 to 18446744073709551615"
 
-// number is a uint64 that may come as a JSON number or, whole, as a string.
-type number uint64
-
-// UnmarshalJSON takes 42 and "42", and no fraction, exponent or sign.
-func (n *number) UnmarshalJSON(b []byte) error {
-	text := string(b)
-	if len(text) >= 2 && text[0] == '"' {
-		text = text[1 : len(text)-1]
-	}
-	if n.parse(text) != nil {
-		// This type of error, and no other, gets the field's name from the decoder.
-		return &json.UnmarshalTypeError{Value: strconv.Quote(text[:min(len(text), 40)]), Type: reflect.TypeFor[number]()}
-	}
-	return nil
-}
-
-func (n *number) parse(text string) error {
-	v, err := strconv.ParseUint(text, 10, 64)
-	if err != nil {
-		return fmt.Errorf("%.40q, expected %s", text, wholeNumber)
-	}
-	*n = number(v)
-	return nil
-}
-
 func badArgument(text string) error { return fmt.Errorf("%w: %s", seq.ErrBadArgument, text) }
 
 func isJSON(r *http.Request) bool {
@@ -59,38 +33,46 @@ func isJSON(r *http.Request) bool {
 // errTooLarge is a body above Config.HTTPMaxBody.
 var errTooLarge = fmt.Errorf("%w: body", seq.ErrBadArgument)
 
-// readJSON reads the one JSON object of a request; fields that are not known are
-// refused, so that a misspelt one is not taken for its default.
-func readJSON(r *http.Request, into any) error {
-	d := json.NewDecoder(r.Body)
-	d.DisallowUnknownFields()
+// readBody reads the body of a request.
+func readBody(r *http.Request) ([]byte, error) {
+	var body []byte
+	var err error
+	if n := r.ContentLength; 0 < n && n <= 64<<10 {
+		body = make([]byte, n)
+		_, err = io.ReadFull(r.Body, body)
+	} else {
+		body, err = io.ReadAll(r.Body)
+	}
 	var large *http.MaxBytesError
+	switch {
+	case errors.As(err, &large):
+		return nil, fmt.Errorf("%w above %d bytes", errTooLarge, large.Limit)
+	case err != nil:
+		return nil, badArgument("body: " + err.Error())
+	}
+	return body, nil
+}
+
+// parseJSON reads the one JSON object of a body; fields that are not known are refused,
+// so that a misspelt one is not taken for its default.
+func parseJSON(body []byte, into any) error {
+	d := json.NewDecoder(bytes.NewReader(body))
+	d.DisallowUnknownFields()
 	err := d.Decode(into)
 	if err == nil {
-		switch _, err = d.Token(); {
-		case errors.Is(err, io.EOF):
+		if _, err = d.Token(); errors.Is(err, io.EOF) {
 			return nil
-		case !errors.As(err, &large):
-			return badArgument("malformed JSON: more than one value")
 		}
+		return badArgument("malformed JSON: more than one value")
 	}
 	var kind *json.UnmarshalTypeError
 	switch {
-	case errors.As(err, &large):
-		return fmt.Errorf("%w above %d bytes", errTooLarge, large.Limit)
 	case errors.Is(err, io.EOF):
 		return badArgument("malformed JSON: the body is empty")
-	case errors.As(err, &kind) && kind.Field != "":
-		// The name of a struct of ours says nothing to the caller.
-		field := strings.TrimPrefix(kind.Field, "idRequest.")
-		want := "a JSON " + kind.Type.String()
-		switch kind.Type {
-		case reflect.TypeFor[number]():
-			want = wholeNumber
-		case reflect.TypeFor[namespace]():
-			want = "a name or a whole number"
-		}
-		return badArgument(fmt.Sprintf("field %s: %s, expected %s", field, kind.Value, want))
+	case errors.As(err, &kind) && kind.Field != "": // of the one struct that is read: see gen
+		return badArgument(fmt.Sprintf("field %s: %s, expected a name or a whole number", kind.Field, kind.Value))
+	case errors.As(err, &kind):
+		return badArgument("malformed JSON: " + kind.Value + ", expected an object")
 	}
 	return badArgument("malformed JSON: " + strings.TrimPrefix(err.Error(), "json: "))
 }
@@ -139,9 +121,13 @@ func faultOf(err error) (int, *fault) {
 
 // writeJSON ignores a caller that hung up: there is nobody left to tell.
 func writeJSON(w http.ResponseWriter, code int, v any) {
+	jsonHeader(w, code)
+	_ = json.NewEncoder(w).Encode(v)
+}
+
+func jsonHeader(w http.ResponseWriter, code int) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	w.WriteHeader(code)
-	_ = json.NewEncoder(w).Encode(v)
 }

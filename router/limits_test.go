@@ -100,6 +100,18 @@ func TestLimitsChangeWhileTheRouterRuns(t *testing.T) {
 	}
 }
 
+func TestTheLargestBatchFitsIntoTheLeastLimit(t *testing.T) {
+	cluster := clienttest.Start(t, 1)
+	r := start(t, router.Config{Allocs: cluster.Addrs(), MaxInWork: rpc.MinInWork})
+	body := `{"uids":[1` + strings.Repeat(",1", seq.MaxBatch-1) + `]}`
+	if code := fetch(t, bounded(t), http.MethodPost, "http://"+r.HTTPAddr()+"/v1/batch", body); code != http.StatusOK {
+		t.Errorf("HTTP: got %d", code)
+	}
+	if _, err := sequenceOf(t, r.Addr()).BatchNext(bounded(t), &pb.BatchNextRequest{Batches: []*pb.Batch{{Uids: make([]uint64, seq.MaxBatch)}}}); err != nil {
+		t.Errorf("gRPC: %v", err)
+	}
+}
+
 func TestARouterIsNotReadyWhileAllAllocatorsAreAway(t *testing.T) {
 	cluster := clienttest.Start(t, 2)
 	r := start(t, router.Config{Allocs: cluster.Addrs()[:1], UnreadyAfter: time.Second})

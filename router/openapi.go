@@ -3,6 +3,8 @@ package router
 import (
 	_ "embed"
 	"net/http"
+
+	"github.com/seqsvr/seqsvr/internal/version"
 )
 
 // openAPIText describes every path of the HTTP front.
@@ -20,3 +22,29 @@ func writeDocument(w http.ResponseWriter, text document) {
 }
 
 func (f *front) openAPI(*http.Request) (any, error) { return document(openAPIText), nil }
+
+// index is the answer of "/", for somebody who has nothing but the address.
+func (f *front) index(*http.Request) (any, error) {
+	return struct {
+		Service string `json:"service"`
+		Version string `json:"version"`
+		OpenAPI string `json:"openapi"`
+	}{"seqsvr router", version.Get().Version, "/openapi.yaml"}, nil
+}
+
+// state is the answer of the probes.
+type state struct {
+	Status        string `json:"status"`
+	RoutesVersion uint64 `json:"routes_version,omitempty"`
+}
+
+// live says that the process answers.
+func (f *front) live(*http.Request) (any, error) { return state{Status: "ok"}, nil }
+
+// ready answers as the admin listener does.
+func (f *front) ready(*http.Request) (any, error) {
+	if err := f.isReady(); err != nil {
+		return nil, err
+	}
+	return state{"ok", f.sdk.Routes().Version}, nil
+}

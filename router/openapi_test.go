@@ -10,40 +10,97 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"go.yaml.in/yaml/v3"
-
-	"github.com/seqsvr/seqsvr/internal/rpc"
+	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-func TestEveryPathServedIsDescribedAndTheOtherWayRound(t *testing.T) {
-	var described struct {
-		OpenAPI string                    `yaml:"openapi"`
-		Paths   map[string]map[string]any `yaml:"paths"`
-	}
-	if err := yaml.Unmarshal(openAPIText, &described); err != nil {
+// node is a mapping of the description.
+type node map[string]any
+
+// description reads openapi.yaml.
+func description(t testing.TB) node {
+	t.Helper()
+	var all node
+	if err := yaml.Unmarshal(openAPIText, &all); err != nil {
 		t.Fatal(err)
 	}
+	return all
+}
+
+// at follows names down from n, and references wherever they stand. nil: nothing is there.
+func (n node) at(root node, names ...string) node {
+	for {
+		ref, ok := n["$ref"].(string)
+		if !ok {
+			break
+		}
+		n = root.at(root, strings.Split(strings.TrimPrefix(ref, "#/"), "/")...)
+	}
+	if len(names) == 0 || n == nil {
+		return n
+	}
+	next, _ := n[names[0]].(node)
+	return next.at(root, names[1:]...)
+}
+
+// described is the path of a route as the description has it.
+func (r route) described() string { return strings.TrimSuffix(r.path, "{$}") }
+
+func TestEveryPathServedIsDescribedAndTheOtherWayRound(t *testing.T) {
+	all := description(t)
 	got := map[string][]string{}
-	for path, methods := range described.Paths {
-		got[path] = slices.Sorted(maps.Keys(methods))
+	for path := range all.at(all, "paths") {
+		got[path] = slices.Sorted(maps.Keys(all.at(all, "paths", path)))
 	}
 	want := map[string][]string{}
 	for _, to := range (&front{}).routes() {
-		path := strings.TrimSuffix(to.path, "{$}")
-		want[path] = append(want[path], strings.ToLower(to.method))
+		want[to.described()] = append(want[to.described()], strings.ToLower(to.method))
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("served (-) and described (+)\n%s", diff)
 	}
-	if !strings.HasPrefix(described.OpenAPI, "3.") {
-		t.Errorf("openapi is %q", described.OpenAPI)
+	if version, _ := all["openapi"].(string); !strings.HasPrefix(version, "3.") {
+		t.Errorf("openapi is %q", version)
+	}
+	if servers, _ := all["servers"].([]any); len(servers) == 0 {
+		t.Error("no servers")
 	}
 }
 
-func TestEveryReferenceOfTheDescriptionHasItsTarget(t *testing.T) {
-	var all map[string]any
-	if err := yaml.Unmarshal(openAPIText, &all); err != nil {
-		t.Fatal(err)
+func TestEveryOperationHasANameOfItsOwn(t *testing.T) {
+	all := description(t)
+	seen := map[any]string{}
+	for _, to := range (&front{}).routes() {
+		op := all.at(all, "paths", to.described(), strings.ToLower(to.method))
+		id, summary := op["operationId"], op["summary"]
+		if id == nil || seen[id] != "" || summary == nil {
+			t.Errorf("%s: operationId %v (of %s, too), summary %v", to.path, id, seen[id], summary)
+		}
+		seen[id] = to.path
 	}
+}
+
+// What a comma ends within {} is followed by a key of no value.
+func TestNoSentenceOfTheDescriptionIsBroken(t *testing.T) {
+	var walk func(path string, v any)
+	walk = func(path string, v any) {
+		switch v := v.(type) {
+		case nil:
+			t.Errorf("%s has no value", path)
+		case []any:
+			for _, one := range v {
+				walk(path, one)
+			}
+		case node:
+			for key, one := range v {
+				walk(path+"/"+key, one)
+			}
+		}
+	}
+	walk("", description(t))
+}
+
+func TestEveryReferenceOfTheDescriptionHasItsTarget(t *testing.T) {
+	all := description(t)
 	found := 0
 	var walk func(any)
 	walk = func(v any) {
@@ -52,16 +109,11 @@ func TestEveryReferenceOfTheDescriptionHasItsTarget(t *testing.T) {
 			for _, one := range v {
 				walk(one)
 			}
-		case map[string]any:
-			if ref, ok := v["$ref"].(string); ok {
+		case node:
+			if ref, ok := v["$ref"]; ok {
 				found++
-				var at any = all
-				for _, step := range strings.Split(strings.TrimPrefix(ref, "#/"), "/") {
-					m, _ := at.(map[string]any)
-					at = m[step]
-				}
-				if at == nil {
-					t.Errorf("%s points nowhere", ref)
+				if v.at(all) == nil {
+					t.Errorf("%v points nowhere", ref)
 				}
 			}
 			for _, one := range v {
@@ -75,11 +127,109 @@ func TestEveryReferenceOfTheDescriptionHasItsTarget(t *testing.T) {
 	}
 }
 
-func TestTheDescriptionIsServed(t *testing.T) {
-	f := &front{inWork: rpc.NewAdmission(rpc.DefaultMaxInWork)}
-	w := httptest.NewRecorder()
-	f.serve(route{http.MethodGet, "/openapi.yaml", f.openAPI, plainFault}).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/openapi.yaml", nil))
+func TestTheDescriptionHasEveryFieldOfTheMessages(t *testing.T) {
+	all := description(t)
+	for _, to := range (&front{}).routes() {
+		if to.in == nil {
+			continue
+		}
+		op := all.at(all, "paths", to.described(), strings.ToLower(to.method))
+		asked := op.at(all, "requestBody", "content", "application/json", "schema")
+		if to.method == http.MethodGet {
+			asked = node{"properties": parametersOf(op)}
+		}
+		in := to.in.ProtoReflect()
+		compare(t, all, to.path+" request", asked, in.Descriptor(), true)
+		compare(t, all, to.path+" answer", op.at(all, "responses", "200", "content", "application/json", "schema"), to.out.ProtoReflect().Descriptor(), false)
+		in.Range(func(fd protoreflect.FieldDescriptor, v protoreflect.Value) bool {
+			if d := asked.at(all, "properties", string(fd.Name()))["default"]; d != int(v.Uint()) {
+				t.Errorf("%s: without %s it is %v, described as %v", to.path, fd.Name(), v, d)
+			}
+			return true
+		})
+		required, _ := asked["required"].([]any)
+		if must := len(to.needs) == 1; must != (len(required) == 1 && required[0] == to.needs[0]) {
+			t.Errorf("%s needs one of %v, described as %v", to.path, to.needs, required)
+		}
+	}
+}
+
+// parametersOf are those of the query, as properties.
+func parametersOf(op node) node {
+	out := node{}
+	list, _ := op["parameters"].([]any)
+	for _, one := range list {
+		if p := one.(node); p["in"] == "query" {
+			out[p["name"].(string)] = p["schema"]
+		}
+	}
+	return out
+}
+
+// compare is about the names and types of the fields of a message.
+func compare(t *testing.T, all node, what string, schema node, m protoreflect.MessageDescriptor, asked bool) {
+	t.Helper()
+	want := map[string]bool{}
+	for i := range m.Fields().Len() {
+		fd := m.Fields().Get(i)
+		if internal(fd) {
+			continue
+		}
+		name := string(fd.Name())
+		want[name] = true
+		got := schema.at(all, "properties", name)
+		if fd.IsList() {
+			if got["type"] != "array" {
+				t.Errorf("%s: %s is %v, want an array", what, name, got["type"])
+			}
+			got = got.at(all, "items")
+		}
+		if diff := cmp.Diff(typeOf(fd, asked), got["type"]); diff != "" {
+			t.Errorf("%s: %s: (-want +got)\n%s", what, name, diff)
+		}
+		if fd.Kind() == protoreflect.MessageKind {
+			compare(t, all, what+" "+name, got, fd.Message(), asked)
+		}
+	}
+	if diff := cmp.Diff(slices.Sorted(maps.Keys(want)), slices.Sorted(maps.Keys(schema.at(all, "properties")))); diff != "" {
+		t.Errorf("%s: the fields and (+) the description\n%s", what, diff)
+	}
+}
+
+// typeOf is the JSON type of a field's values.
+func typeOf(fd protoreflect.FieldDescriptor, asked bool) any {
+	switch fd.Kind() {
+	case protoreflect.MessageKind:
+		return "object"
+	case protoreflect.StringKind, protoreflect.EnumKind:
+		return "string"
+	case protoreflect.BoolKind:
+		return "boolean"
+	}
+	if asked {
+		return []any{"integer", "string"}
+	}
+	if quoteOf(fd) != "" {
+		return "string"
+	}
+	return "integer"
+}
+
+func TestTheDescriptionIsServedAndTheRootLeadsToIt(t *testing.T) {
+	front := idleFront(t)
+	get := func(path string) *httptest.ResponseRecorder {
+		w := httptest.NewRecorder()
+		front.ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))
+		return w
+	}
+	w := get("/openapi.yaml")
 	if w.Code != http.StatusOK || w.Header().Get("Content-Type") != "application/yaml" || w.Body.String() != string(openAPIText) {
 		t.Errorf("got %d, %v, %d bytes", w.Code, w.Header(), w.Body.Len())
+	}
+	if w := get("/"); w.Code != http.StatusOK || !strings.Contains(w.Body.String(), `"openapi":"/openapi.yaml"`) {
+		t.Errorf("/: got %d, %s", w.Code, w.Body)
+	}
+	if w := get("/nowhere"); w.Code != http.StatusNotFound {
+		t.Errorf("a path that is none: got %d, %s", w.Code, w.Body)
 	}
 }

@@ -40,11 +40,12 @@ type Router struct {
 	lis     net.Listener
 	httpLis net.Listener // nil without an HTTP front
 	respLis net.Listener // nil without a RESP front
-	srv     *grpc.Server
-	health  *health.Server
-	calls   telemetry.Calls
-	http    httpStats
-	view    atomic.Pointer[membership.View] // nil without gossip, and before the cluster is known
+	services
+	srv    *grpc.Server
+	health *health.Server
+	calls  telemetry.Calls
+	http   httpStats
+	view   atomic.Pointer[membership.View] // nil without gossip, and before the cluster is known
 
 	inWork  *rpc.Admission
 	maxBody atomic.Int64 // of an HTTP request, in bytes
@@ -95,7 +96,8 @@ func New(cfg Config) (*Router, error) {
 		r.unlisten()
 		return nil, errors.Join(err, r.sdk.Close())
 	}
-	register(r.srv, &server{sdk: r.sdk, inWork: r.inWork, leaving: r.leaving})
+	r.services = servicesOf(r.sdk, r.inWork, r.leaving)
+	r.services.register(r.srv)
 	r.health = rpc.RegisterHealth(r.srv)
 	r.health.SetServingStatus("", healthpb.HealthCheckResponse_NOT_SERVING)
 	r.health.SetServingStatus(rpc.QuorumHealth, healthpb.HealthCheckResponse_SERVING)
@@ -106,13 +108,28 @@ func New(cfg Config) (*Router, error) {
 // those who bring a network of their own. It takes as much work in as a router without
 // limits of its own, and never leaves; the client stays the caller's to close.
 func Register(to grpc.ServiceRegistrar, sdk *client.Client) {
-	register(to, &server{sdk: sdk, inWork: rpc.NewAdmission(rpc.DefaultMaxInWork)})
+	servicesOf(sdk, rpc.NewAdmission(rpc.DefaultMaxInWork), nil).register(to)
 }
 
-func register(to grpc.ServiceRegistrar, s *server) {
-	pb.RegisterSequenceServer(to, s)
-	pb.RegisterSnowflakeServer(to, &snowflakeServer{sdk: s.sdk, any: pb.NewSnowflakeClient(s.sdk.Any())})
-	pb.RegisterSegmentServer(to, &segmentServer{sdk: s.sdk, any: pb.NewSegmentClient(s.sdk.Any())})
+// services are the methods that callers reach by gRPC and HTTP.
+type services struct {
+	seqs *server
+	ids  *snowflakeServer
+	segs *segmentServer
+}
+
+func servicesOf(sdk *client.Client, inWork *rpc.Admission, leaving <-chan struct{}) services {
+	return services{
+		seqs: &server{sdk: sdk, inWork: inWork, leaving: leaving},
+		ids:  &snowflakeServer{sdk: sdk, any: pb.NewSnowflakeClient(sdk.Any())},
+		segs: &segmentServer{sdk: sdk, any: pb.NewSegmentClient(sdk.Any())},
+	}
+}
+
+func (s services) register(to grpc.ServiceRegistrar) {
+	pb.RegisterSequenceServer(to, s.seqs)
+	pb.RegisterSnowflakeServer(to, s.ids)
+	pb.RegisterSegmentServer(to, s.segs)
 }
 
 // listen opens the listeners, all or none.
@@ -215,7 +232,7 @@ func (r *Router) Run(ctx context.Context) error {
 
 func (r *Router) serveHTTP(ctx context.Context) error {
 	srv := &http.Server{
-		Handler:           r.cfg.Traces.HTTP(newFront(r), "/livez", "/readyz", "/openapi.yaml"),
+		Handler:           r.cfg.Traces.HTTP(newFront(r), "/", "/livez", "/readyz", "/openapi.yaml"),
 		ReadHeaderTimeout: headerTimeout, ReadTimeout: readTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader,
 		ErrorLog: slog.NewLogLogger(r.cfg.Logger.Handler(), slog.LevelWarn),
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/seqsvr/seqsvr/client"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
+	"github.com/seqsvr/seqsvr/seq"
 )
 
 // segmentServer passes calls on to the owner of a tag, or to any AllocSvr.
@@ -18,7 +19,10 @@ type segmentServer struct {
 
 // Take implements pb.SegmentServer.
 func (s *segmentServer) Take(ctx context.Context, r *pb.SegmentTakeRequest) (*pb.SegmentTakeReply, error) {
-	if err := checkCount("count", uint64(r.GetCount())); err != nil {
+	if err := seq.CheckTag(r.GetTag()); err != nil {
+		return nil, err
+	}
+	if err := seq.CheckCount("count", uint64(r.GetCount())); err != nil {
 		return nil, err
 	}
 	return pb.NewSegmentClient(s.sdk.Owner(r.GetTag())).Take(ctx, r)

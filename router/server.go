@@ -2,7 +2,6 @@ package router
 
 import (
 	"context"
-	"fmt"
 	"sync"
 	"sync/atomic"
 
@@ -48,26 +47,18 @@ func (s *server) travelling(routes *seq.RouteTable) *pb.RouteTable {
 
 // Next implements pb.SequenceServer.
 func (s *server) Next(ctx context.Context, r *pb.NextRequest) (*pb.NextReply, error) {
-	if err := checkCount("count", uint64(r.GetCount())); err != nil {
+	if err := seq.CheckCount("count", uint64(r.GetCount())); err != nil {
 		return nil, err
 	}
-	key := client.Key{Space: r.GetSpace()}
-	switch id := r.GetId().(type) {
-	case *pb.NextRequest_Uid:
-		key.UID = seq.UID(id.Uid)
-	case *pb.NextRequest_Key:
-		if err := checkKey("key", id.Key); err != nil {
-			return nil, err
-		}
-		key.UID = seq.HashKey(id.Key)
-	default:
-		return nil, errNoID
+	uid, err := rpc.KeyOf(r.GetId(), r.GetUid(), r.GetKey())
+	if err != nil {
+		return nil, err
 	}
 	if err := s.inWork.Enter(1); err != nil {
 		return nil, err
 	}
 	defer s.inWork.Leave(1)
-	got, err := s.sdk.Take(ctx, key, r.GetCount())
+	got, err := s.sdk.Take(ctx, client.Key{Space: r.GetSpace(), UID: uid}, r.GetCount())
 	if err != nil {
 		return nil, err
 	}
@@ -76,7 +67,32 @@ func (s *server) Next(ctx context.Context, r *pb.NextRequest) (*pb.NextReply, er
 	return out, nil
 }
 
-var errNoID = fmt.Errorf("%w: neither uid nor key is set", seq.ErrBadArgument)
+// checked is a batch whose fields are sound.
+type checked struct {
+	space  string
+	uids   []seq.UID
+	counts []uint32
+}
+
+// checkBatches reads the batches of a request; counted says whether counts matter.
+func checkBatches(batches []*pb.Batch, counted bool) ([]checked, error) {
+	if err := seq.CheckKeys("batches", rpc.Keys(batches)); err != nil {
+		return nil, err
+	}
+	out := make([]checked, len(batches))
+	for i, b := range batches {
+		one := seq.Batch{UIDs: b.GetUids(), Keys: b.GetKeys()}
+		if counted {
+			one.Counts = b.GetCounts()
+		}
+		uids, err := one.Resolve(i)
+		if err != nil {
+			return nil, err
+		}
+		out[i] = checked{b.GetSpace(), uids, one.Counts}
+	}
+	return out, nil
+}
 
 // BatchNext implements pb.SequenceServer.
 func (s *server) BatchNext(ctx context.Context, r *pb.BatchNextRequest) (*pb.BatchNextReply, error) {
@@ -84,7 +100,7 @@ func (s *server) BatchNext(ctx context.Context, r *pb.BatchNextRequest) (*pb.Bat
 	if err != nil {
 		return nil, err
 	}
-	keys := keysOf(batches)
+	keys := rpc.Keys(r.GetBatches())
 	if err := s.inWork.Enter(keys); err != nil {
 		return nil, err
 	}
@@ -146,7 +162,7 @@ func (s *server) Current(ctx context.Context, r *pb.CurrentRequest) (*pb.Current
 	if err != nil {
 		return nil, err
 	}
-	keys := keysOf(batches)
+	keys := rpc.Keys(r.GetBatches())
 	if err := s.inWork.Enter(keys); err != nil {
 		return nil, err
 	}
@@ -185,40 +201,28 @@ func (s *server) currentBatch(ctx context.Context, b checked) *pb.CurrentResult 
 
 // Raise implements pb.SequenceServer.
 func (s *server) Raise(ctx context.Context, r *pb.RaiseRequest) (*pb.RaiseReply, error) {
-	if err := checkFloor("at_least", r.GetAtLeast()); err != nil {
+	if err := seq.CheckFloor("at_least", r.GetAtLeast()); err != nil {
 		return nil, err
 	}
-	key := client.Key{Space: r.GetSpace()}
-	switch id := r.GetId().(type) {
-	case *pb.RaiseRequest_Uid:
-		key.UID = seq.UID(id.Uid)
-	case *pb.RaiseRequest_Key:
-		if err := checkKey("key", id.Key); err != nil {
-			return nil, err
-		}
-		key.UID = seq.HashKey(id.Key)
-	default:
-		return nil, errNoID
+	uid, err := rpc.KeyOf(r.GetId(), r.GetUid(), r.GetKey())
+	if err != nil {
+		return nil, err
 	}
 	if err := s.inWork.Enter(1); err != nil {
 		return nil, err
 	}
 	defer s.inWork.Leave(1)
-	value, err := s.sdk.Raise(ctx, key, seq.Seq(r.GetAtLeast()), forced(r.GetForce())...)
+	var options []client.RaiseOption
+	if r.GetForce() {
+		options = append(options, client.Forced)
+	}
+	value, err := s.sdk.Raise(ctx, client.Key{Space: r.GetSpace(), UID: uid}, seq.Seq(r.GetAtLeast()), options...)
 	if err != nil {
 		return nil, err
 	}
 	out := &pb.RaiseReply{Value: uint64(value)}
 	out.RouteVersion, out.Routes = s.table(r.GetRouteVersion())
 	return out, nil
-}
-
-// forced are the options of a raise.
-func forced(force bool) []client.RaiseOption {
-	if force {
-		return []client.RaiseOption{client.Forced}
-	}
-	return nil
 }
 
 // Routes implements pb.SequenceServer.

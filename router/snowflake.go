@@ -6,6 +6,7 @@ import (
 
 	"github.com/seqsvr/seqsvr/client"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
+	"github.com/seqsvr/seqsvr/seq"
 )
 
 // snowflakeServer passes calls on to any AllocSvr.
@@ -18,10 +19,13 @@ type snowflakeServer struct {
 // Generate implements pb.SnowflakeServer. Single IDs for nobody in particular leave
 // together with those of others.
 func (s *snowflakeServer) Generate(ctx context.Context, r *pb.SnowflakeGenerateRequest) (*pb.SnowflakeGenerateReply, error) {
-	if err := checkIDs("count", uint64(r.GetCount())); err != nil {
+	if err := seq.CheckIDs("count", uint64(r.GetCount())); err != nil {
 		return nil, err
 	}
-	if r.GetCount() > 1 || r.GetAgent() != "" || r.GetNamespace() != "" && r.GetAlias() != 0 {
+	if err := seq.CheckAgent(r.GetAgent()); err != nil {
+		return nil, err
+	}
+	if r.GetCount() > 1 || r.GetAgent() != "" || r.GetEncoding() != "" || r.GetNamespace() != "" && r.GetAlias() != 0 {
 		return s.any.Generate(ctx, r)
 	}
 	name := r.GetNamespace()

@@ -1,8 +1,7 @@
 package globalid
 
 import (
-	"fmt"
-	"regexp"
+	"cmp"
 	"sync"
 	"sync/atomic"
 
@@ -10,15 +9,11 @@ import (
 )
 
 const (
-	maxAgents     = 1024 // names counted apart
-	maxAgentBytes = 64
+	maxAgents = 1024 // names counted apart
 	// Neither of these can be an agent's name.
 	unnamedAgent = "(none)"
 	otherAgents  = "(other)" // all beyond maxAgents
 )
-
-// agentName is Twitter's pattern.
-var agentName = regexp.MustCompile(`^[a-zA-Z][a-zA-Z\-0-9]*$`)
 
 // agents counts the IDs that each agent got. The zero value is ready for use; it is
 // safe for concurrent use, and holds at most maxAgents names, whoever asks.
@@ -30,12 +25,10 @@ type agents struct {
 
 // counter is the counter of an agent: seq.ErrBadArgument for what is no name.
 func (a *agents) counter(name string) (*atomic.Uint64, error) {
-	switch {
-	case name == "":
-		name = unnamedAgent
-	case len(name) > maxAgentBytes || !agentName.MatchString(name):
-		return nil, fmt.Errorf("%w: agent %.64q, expected at most %d bytes of %s", seq.ErrBadArgument, name, maxAgentBytes, agentName)
+	if err := seq.CheckAgent(name); err != nil {
+		return nil, err
 	}
+	name = cmp.Or(name, unnamedAgent)
 	if c, ok := a.known.Load(name); ok {
 		return c.(*atomic.Uint64), nil
 	}

@@ -10,9 +10,6 @@ import (
 	"github.com/seqsvr/seqsvr/snowflake"
 )
 
-// MaxCount is the largest count of one call.
-const MaxCount = 100_000
-
 const (
 	// defaultWait bounds a request whose caller set no deadline.
 	defaultWait = 5 * time.Second
@@ -32,14 +29,14 @@ type Issue struct {
 	Batches    []snowflake.Batch // count IDs over all
 }
 
-// Generate hands out count IDs, 1 to MaxCount. Errors: seq.ErrBadCount,
+// Generate hands out count IDs, 1 to seq.MaxIDs. Errors: seq.ErrBadCount,
 // seq.ErrUnknownNamespace, seq.ErrWorkersExhausted, seq.ErrClockOff,
 // seq.ErrClockRollback, seq.ErrTimeExhausted, seq.ErrDatacenterTaken, seq.ErrNodeUnfit,
 // seq.ErrTickUsedUp (policy), seq.ErrOverloaded, seq.ErrNoQuorum, seq.ErrStoreFull, seq.ErrShuttingDown,
 // or ctx's. Safe to retry: a repeated call gets others.
 func (s *Service) Generate(ctx context.Context, ref Ref, count int) (Issue, error) {
-	if count < 1 || count > MaxCount {
-		return Issue{}, fmt.Errorf("generate: %w: %d, expected 1 to %d", seq.ErrBadCount, count, MaxCount)
+	if err := seq.CheckIDs("count", uint64(count)); err != nil {
+		return Issue{}, fmt.Errorf("generate: %w", err)
 	}
 	i := s.view.Load().find(ref)
 	if i == nil {

@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"time"
@@ -33,13 +32,9 @@ type Namespace struct {
 	Retired int64 `json:"retired_ms,omitempty"`
 }
 
-// The names of Unix path elements without surprises: they stand in register names and
-// in URLs. The first is a letter, so that none looks like an alias.
-var namespaceName = regexp.MustCompile(`^[a-z][a-z0-9._-]{0,63}$`)
-
 func (ns Namespace) validate() error {
-	if !namespaceName.MatchString(ns.Name) {
-		return fmt.Errorf("%w: namespace name %q, expected %s", seq.ErrBadArgument, ns.Name, namespaceName)
+	if err := seq.CheckNamespace(ns.Name); err != nil {
+		return err
 	}
 	if _, err := ns.Layout.MarshalText(); err != nil {
 		return reading.name(fmt.Errorf("namespace %q: %w", ns.Name, err))

@@ -29,6 +29,10 @@ func (v server) Generate(ctx context.Context, req *pb.SnowflakeGenerateRequest) 
 	if err != nil {
 		return nil, fmt.Errorf("generate: %w", err)
 	}
+	form, err := encodingOf(req.Encoding)
+	if err != nil {
+		return nil, fmt.Errorf("generate: %w", err)
+	}
 	ctx, cancel := bounded(ctx)
 	defer cancel()
 	got, err := v.s.Generate(ctx, Ref{Name: req.Namespace, Alias: req.Alias}, int(req.Count))
@@ -45,9 +49,19 @@ func (v server) Generate(ctx context.Context, req *pb.SnowflakeGenerateRequest) 
 				reply.Runs = append(reply.Runs, &pb.SnowflakeRun{First: uint64(r.First), Last: uint64(r.Last), Stride: uint64(r.Stride)})
 			}
 		}
+	} else {
+		reply.Ids = expand(got.Batches, int(req.Count))
+	}
+	if req.Encoding == "" {
 		return reply, nil
 	}
-	reply.Ids = expand(got.Batches, int(req.Count))
+	for _, id := range expand(got.Batches, int(req.Count)) {
+		text, err := form.Format(snowflake.ID(id))
+		if err != nil {
+			return nil, fmt.Errorf("generate: %w", reading.name(err))
+		}
+		reply.Texts = append(reply.Texts, text)
+	}
 	return reply, nil
 }
 

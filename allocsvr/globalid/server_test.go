@@ -15,6 +15,7 @@ import (
 	"github.com/seqsvr/seqsvr/internal/rpc"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/seq"
+	"github.com/seqsvr/seqsvr/snowflake"
 )
 
 // dial serves a node over gRPC.
@@ -144,10 +145,11 @@ func TestBadInputIsRefusedByNameOverTheWire(t *testing.T) {
 		"the second after the last": {compose(&pb.SnowflakeComposeRequest{Layout: "baidu", Time: &pb.SnowflakeComposeRequest_UnixMs{UnixMs: unixMs(t, "2024-11-20T21:24:16+08:00")}}), seq.ErrTimeExhausted},
 		"a time before the epoch":   {compose(&pb.SnowflakeComposeRequest{Time: &pb.SnowflakeComposeRequest_UnixMs{UnixMs: 5}}), seq.ErrBadID},
 		"count 0":                   {generate(&pb.SnowflakeGenerateRequest{}), seq.ErrBadCount},
-		"a count too large":         {generate(&pb.SnowflakeGenerateRequest{Count: MaxCount + 1}), seq.ErrBadCount},
+		"a count too large":         {generate(&pb.SnowflakeGenerateRequest{Count: seq.MaxIDs + 1}), seq.ErrBadCount},
 		"an agent with a space":     {generate(&pb.SnowflakeGenerateRequest{Count: 1, Agent: "a b"}), seq.ErrBadArgument},
 		"an agent of digits":        {generate(&pb.SnowflakeGenerateRequest{Count: 1, Agent: "1a"}), seq.ErrBadArgument},
 		"the name of no agent":      {generate(&pb.SnowflakeGenerateRequest{Count: 1, Agent: unnamedAgent}), seq.ErrBadArgument},
+		"an encoding of no name":    {generate(&pb.SnowflakeGenerateRequest{Count: 1, Encoding: "rot13"}), seq.ErrBadArgument},
 		"an unknown alias":          {generate(&pb.SnowflakeGenerateRequest{Count: 1, Alias: 77}), seq.ErrUnknownNamespace},
 		"a namespace of no layout":  {put(&pb.SnowflakePutNamespaceRequest{Name: "x"}), seq.ErrBadLayout},
 		"a policy of no name":       {put(&pb.SnowflakePutNamespaceRequest{Name: "x", Layout: "leaf", Overflow: "hope"}), seq.ErrBadLayout},
@@ -172,7 +174,7 @@ func TestIDsAndRunsAreTheSameNumbersOfOneWorker(t *testing.T) {
 	ctx := long(t)
 	seen := map[uint64]bool{}
 	for _, runs := range []bool{false, true} {
-		got, err := client.Generate(ctx, &pb.SnowflakeGenerateRequest{Alias: 1, Count: 10_000, AsRuns: runs})
+		got, err := client.Generate(ctx, &pb.SnowflakeGenerateRequest{Alias: 1, Count: 10_000, AsRuns: runs, Encoding: "base62"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -182,10 +184,13 @@ func TestIDsAndRunsAreTheSameNumbersOfOneWorker(t *testing.T) {
 				ids = append(ids, id)
 			}
 		}
-		if len(ids) != 10_000 || runs == (len(got.Ids) > 0) {
-			t.Fatalf("runs %v: got %d ids", runs, len(ids))
+		if len(ids) != 10_000 || runs == (len(got.Ids) > 0) || len(got.Texts) != len(ids) {
+			t.Fatalf("runs %v: got %d ids and %d texts", runs, len(ids), len(got.Texts))
 		}
 		for k, id := range ids {
+			if read, err := snowflake.Base62.Parse(got.Texts[k]); err != nil || uint64(read) != id {
+				t.Fatalf("id %d has the text %q: %d, %v", id, got.Texts[k], read, err)
+			}
 			if seen[id] || k > 0 && id <= ids[k-1] {
 				t.Fatalf("id %d twice or not rising", id)
 			}

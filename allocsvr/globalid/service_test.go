@@ -359,13 +359,13 @@ func TestBadNamesAndCountsAreRefusedByName(t *testing.T) {
 		{Ref{Alias: 7}, 1, seq.ErrUnknownNamespace},
 		{Ref{Name: "default", Alias: 1}, 1, seq.ErrUnknownNamespace},
 		{Ref{}, 0, seq.ErrBadCount},
-		{Ref{}, MaxCount + 1, seq.ErrBadCount},
+		{Ref{}, seq.MaxIDs + 1, seq.ErrBadCount},
 	} {
 		if _, err := n.svc.Load().Generate(t.Context(), row.ref, row.count); !errors.Is(err, row.want) {
 			t.Errorf("%+v, %d: got %v, want %v", row.ref, row.count, err, row.want)
 		}
 	}
-	if _, err := n.svc.Load().Generate(t.Context(), Ref{Name: "regional-1", Alias: 1}, MaxCount); err != nil {
+	if _, err := n.svc.Load().Generate(t.Context(), Ref{Name: "regional-1", Alias: 1}, seq.MaxIDs); err != nil {
 		t.Errorf("both names of one, and the largest count: %v", err)
 	}
 }

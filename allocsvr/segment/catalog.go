@@ -18,7 +18,6 @@ import (
 
 // Limits of the catalogue. MaxTags keeps its document far below what a store takes.
 const (
-	MaxTagName     = 128 // bytes
 	MaxTags        = 20_000
 	DefaultMinStep = 1_000
 	DefaultMaxStep = 1_000_000
@@ -44,24 +43,9 @@ func (t Tag) inUse() error {
 	return fmt.Errorf("tag %q: %w on %s", t.Name, seq.ErrRetired, time.UnixMilli(t.Retired).UTC().Format(time.RFC3339))
 }
 
-// CheckName is seq.ErrBadArgument for a name that no tag can have.
-func CheckName(name string) error {
-	if len(name) == 0 || len(name) > MaxTagName {
-		return fmt.Errorf("%w: tag name of %d bytes, expected 1 to %d", seq.ErrBadArgument, len(name), MaxTagName)
-	}
-	for i := range len(name) {
-		c := name[i]
-		if 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || strings.IndexByte("._:-", c) >= 0 {
-			continue
-		}
-		return fmt.Errorf("%w: tag name %q, expected only A-Z a-z 0-9 . _ : -", seq.ErrBadArgument, name)
-	}
-	return nil
-}
-
 // Validate checks the formulas at the type. seq.ErrBadArgument otherwise.
 func (t Tag) Validate() error {
-	if err := CheckName(t.Name); err != nil {
+	if err := seq.CheckTag(t.Name); err != nil {
 		return err
 	}
 	switch {
@@ -299,7 +283,7 @@ func (c *catalog) retire(ctx context.Context, name string, now int64) (Tag, erro
 // change writes one entry, as often as another writer is faster. Writing the same entry
 // twice changes nothing, so an outcome that is not known is settled by trying again.
 func (c *catalog) change(ctx context.Context, name string, edit func(old Tag, exists bool) (Tag, error)) (entry Tag, created bool, err error) {
-	if err := CheckName(name); err != nil {
+	if err := seq.CheckTag(name); err != nil {
 		return Tag{}, false, err
 	}
 	for {

@@ -50,7 +50,7 @@ func TestBadRequestsAreRefusedByName(t *testing.T) {
 			{"nobody", 1, seq.ErrUnknownTag},
 			{"", 1, seq.ErrBadArgument},
 			{"a b", 1, seq.ErrBadArgument},
-			{strings.Repeat("a", MaxTagName+1), 1, seq.ErrBadArgument},
+			{strings.Repeat("a", seq.MaxTagName+1), 1, seq.ErrBadArgument},
 			{"order", 0, seq.ErrBadCount},
 			{"order", seq.MaxCount + 1, seq.ErrBadCount},
 		} {

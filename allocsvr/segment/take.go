@@ -29,11 +29,11 @@ type Range struct {
 // elsewhere. seq.ErrNoLease and those of waiting: retry later. A call that is repeated
 // skips numbers, it never gets one twice.
 func (s *Service) Take(ctx context.Context, name string, count uint32) (Range, error) {
-	if err := CheckName(name); err != nil {
+	if err := seq.CheckTag(name); err != nil {
 		return Range{}, err
 	}
-	if count == 0 || count > seq.MaxCount {
-		return Range{}, fmt.Errorf("take of tag %q: %w: %d, expected 1 to %d", name, seq.ErrBadCount, count, seq.MaxCount)
+	if err := seq.CheckCount("count", uint64(count)); err != nil {
+		return Range{}, fmt.Errorf("take of tag %q: %w", name, err)
 	}
 	r, err := s.take(ctx, name, uint64(count))
 	s.count(count, err)
@@ -171,7 +171,7 @@ func (s *Service) Statuses() []Status {
 
 // Status is that of one tag that this node should serve. Errors as in Take.
 func (s *Service) Status(ctx context.Context, name string) (Status, error) {
-	if err := CheckName(name); err != nil {
+	if err := seq.CheckTag(name); err != nil {
 		return Status{}, err
 	}
 	section := s.cfg.Mapping.SectionOfName(name)

@@ -48,6 +48,10 @@ func (s snowflakes) Generate(ctx context.Context, r *pb.SnowflakeGenerateRequest
 	if c.atOnce > 0 && int(r.GetCount()) > c.atOnce {
 		return nil, fmt.Errorf("%w: %d of one tick", seq.ErrTickUsedUp, c.atOnce)
 	}
+	form, err := encoding(r.GetEncoding())
+	if err != nil {
+		return nil, err
+	}
 	name, l, err := resolve(r.GetNamespace(), r.GetAlias())
 	if err != nil {
 		return nil, err
@@ -70,10 +74,18 @@ func (s snowflakes) Generate(ctx context.Context, r *pb.SnowflakeGenerateRequest
 		for run := range b.Runs() {
 			out.Runs = append(out.Runs, &pb.SnowflakeRun{First: uint64(run.First), Last: uint64(run.Last), Stride: uint64(run.Stride)})
 		}
-		if !r.GetAsRuns() {
-			for _, id := range b.AppendTo(nil) {
+		for _, id := range b.AppendTo(nil) {
+			if !r.GetAsRuns() {
 				out.Ids = append(out.Ids, uint64(id))
 			}
+			if r.GetEncoding() == "" {
+				continue
+			}
+			text, err := form.Format(id)
+			if err != nil {
+				return nil, err
+			}
+			out.Texts = append(out.Texts, text)
 		}
 	}
 	if !r.GetAsRuns() {

@@ -127,15 +127,15 @@ func incrementBy(key, by string) op {
 	switch {
 	case err != nil:
 		return failed(errNotInteger)
-	case n < 1 || n > seq.MaxCount:
+	case seq.CheckCount("increment", uint64(n)) != nil: // one below 0 is far above the bound
 		return failed(errIncrement)
 	}
 	return increment(key, uint32(n), false)
 }
 
 func get(names []string, many bool) op {
-	if len(names) > seq.MaxBatch {
-		return failed(fmt.Errorf("%d keys, expected 1 to %d", len(names), seq.MaxBatch))
+	if err := seq.CheckKeys("the command", len(names)); err != nil {
+		return failed(err)
 	}
 	o := op{kind: readSeq, many: many, keys: make([]client.Key, len(names))}
 	for i, name := range names {

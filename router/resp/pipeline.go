@@ -161,7 +161,7 @@ func (p *plan) tag(ctx context.Context, g []*op) {
 // ids takes for ops of one namespace.
 func (p *plan) ids(ctx context.Context, g []*op) {
 	for len(g) > 0 {
-		part := g[:min(len(g), client.MaxIDs)]
+		part := g[:min(len(g), seq.MaxIDs)]
 		g = g[len(part):]
 		got, err := p.from.Generate(ctx, part[0].name, uint32(len(part)))
 		if err == nil && got.Len() != len(part) {

@@ -149,12 +149,18 @@ func askHTTP(ctx context.Context, addr, namespace string, book *idLedger) error 
 	}
 	defer resp.Body.Close()
 	var got struct {
-		IDs []int64 `json:"ids"`
+		IDs []string `json:"ids"`
 	}
 	if err := json.NewDecoder(resp.Body).Decode(&got); err != nil {
 		return err
 	}
-	book.add(namespace, "http", got.IDs...)
+	for _, text := range got.IDs {
+		id, err := strconv.ParseInt(text, 10, 64)
+		if err != nil {
+			return err
+		}
+		book.add(namespace, "http", id)
+	}
 	if len(got.IDs) == 0 {
 		return errors.New("no ids")
 	}

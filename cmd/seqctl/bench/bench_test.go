@@ -92,7 +92,7 @@ func front(t *testing.T, stuck bool, status int) (addr string) {
 		if n := counters[req.UID]; !stuck || n == 0 {
 			counters[req.UID] = n + 1
 		}
-		fmt.Fprintf(w, `{"first":%d,"first_str":"%[1]d"}`, counters[req.UID])
+		fmt.Fprintf(w, `{"first":%d,"last":%[1]d,"unordered":false}`, counters[req.UID])
 	}))
 	t.Cleanup(server.Close)
 	return server.Listener.Addr().String()

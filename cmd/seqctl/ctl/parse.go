@@ -46,15 +46,12 @@ func (t *target) addTo(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&t.key, "key", "", "string `key` in place of a UID")
 }
 
-// maxKey is the longest string key, in bytes.
-const maxKey = 1024
-
 // uid reads the target from the flags and the first argument. others is how many
 // arguments follow the UID. A wrong one is daemon.ErrUsage.
 func (t *target) uid(cmd *cobra.Command, args []string, others int) (uid seq.UID, rest []string, err error) {
 	switch keyed := cmd.Flags().Changed("key"); {
-	case keyed && (t.key == "" || len(t.key) > maxKey):
-		return 0, nil, daemon.Usage(fmt.Errorf("key of %d bytes: expected 1 to %d", len(t.key), maxKey))
+	case keyed && seq.CheckKey("key", t.key) != nil:
+		return 0, nil, daemon.Usage(seq.CheckKey("key", t.key))
 	case keyed && len(args) == others:
 		return seq.HashKey(t.key), args, nil
 	case keyed || len(args) != others+1:

@@ -30,6 +30,7 @@ type SnowflakeGenerateRequest struct {
 	// counted as one that gave no name.
 	Agent         string `protobuf:"bytes,4,opt,name=agent,proto3" json:"agent,omitempty"`
 	AsRuns        bool   `protobuf:"varint,5,opt,name=as_runs,json=asRuns,proto3" json:"as_runs,omitempty"` // answer with runs instead of ids: a few bytes for thousands
+	Encoding      string `protobuf:"bytes,6,opt,name=encoding,proto3" json:"encoding,omitempty"`            // of SnowflakeGenerateReply.texts; "": none
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -99,6 +100,13 @@ func (x *SnowflakeGenerateRequest) GetAsRuns() bool {
 	return false
 }
 
+func (x *SnowflakeGenerateRequest) GetEncoding() string {
+	if x != nil {
+		return x.Encoding
+	}
+	return ""
+}
+
 type SnowflakeGenerateReply struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Ids           []uint64               `protobuf:"fixed64,1,rep,packed,name=ids,proto3" json:"ids,omitempty"`                               // count of them, unless as_runs
@@ -107,6 +115,7 @@ type SnowflakeGenerateReply struct {
 	WorkerId      uint64                 `protobuf:"varint,4,opt,name=worker_id,json=workerId,proto3" json:"worker_id,omitempty"`             // of all of the IDs
 	Namespace     string                 `protobuf:"bytes,5,opt,name=namespace,proto3" json:"namespace,omitempty"`                            // its name, also where it was asked for by alias
 	Layout        string                 `protobuf:"bytes,6,opt,name=layout,proto3" json:"layout,omitempty"`                                  // preset, or text if it is none
+	Texts         []string               `protobuf:"bytes,7,rep,name=texts,proto3" json:"texts,omitempty"`                                    // one an ID, also as_runs: the IDs in the encoding asked for
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -181,6 +190,13 @@ func (x *SnowflakeGenerateReply) GetLayout() string {
 		return x.Layout
 	}
 	return ""
+}
+
+func (x *SnowflakeGenerateReply) GetTexts() []string {
+	if x != nil {
+		return x.Texts
+	}
+	return nil
 }
 
 // SnowflakeRun is first, first+stride, ... last: both ends included.
@@ -1790,26 +1806,28 @@ var File_seqsvr_v1_snowflake_proto protoreflect.FileDescriptor
 
 const file_seqsvr_v1_snowflake_proto_rawDesc = "" +
 	"\n" +
-	"\x19seqsvr/v1/snowflake.proto\x12\tseqsvr.v1\"\x93\x01\n" +
+	"\x19seqsvr/v1/snowflake.proto\x12\tseqsvr.v1\"\xaf\x01\n" +
 	"\x18SnowflakeGenerateRequest\x12\x1c\n" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x14\n" +
 	"\x05alias\x18\x02 \x01(\rR\x05alias\x12\x14\n" +
 	"\x05count\x18\x03 \x01(\rR\x05count\x12\x14\n" +
 	"\x05agent\x18\x04 \x01(\tR\x05agent\x12\x17\n" +
-	"\aas_runs\x18\x05 \x01(\bR\x06asRuns\"\xcf\x01\n" +
-	"\x16SnowflakeGenerateReply\x12\x10\n" +
-	"\x03ids\x18\x01 \x03(\x06R\x03ids\x12+\n" +
+	"\aas_runs\x18\x05 \x01(\bR\x06asRuns\x12\x1a\n" +
+	"\bencoding\x18\x06 \x01(\tR\bencoding\"\xe9\x01\n" +
+	"\x16SnowflakeGenerateReply\x12\x14\n" +
+	"\x03ids\x18\x01 \x03(\x06B\x020\x01R\x03ids\x12+\n" +
 	"\x04runs\x18\x02 \x03(\v2\x17.seqsvr.v1.SnowflakeRunR\x04runs\x12#\n" +
 	"\rdatacenter_id\x18\x03 \x01(\x04R\fdatacenterId\x12\x1b\n" +
 	"\tworker_id\x18\x04 \x01(\x04R\bworkerId\x12\x1c\n" +
 	"\tnamespace\x18\x05 \x01(\tR\tnamespace\x12\x16\n" +
-	"\x06layout\x18\x06 \x01(\tR\x06layout\"P\n" +
-	"\fSnowflakeRun\x12\x14\n" +
-	"\x05first\x18\x01 \x01(\x06R\x05first\x12\x12\n" +
-	"\x04last\x18\x02 \x01(\x06R\x04last\x12\x16\n" +
-	"\x06stride\x18\x03 \x01(\x04R\x06stride\"\xb6\x01\n" +
-	"\x16SnowflakeDecodeRequest\x12\x18\n" +
-	"\x06number\x18\x01 \x01(\x10H\x00R\x06number\x12\x14\n" +
+	"\x06layout\x18\x06 \x01(\tR\x06layout\x12\x14\n" +
+	"\x05texts\x18\a \x03(\tR\x05texts\"X\n" +
+	"\fSnowflakeRun\x12\x18\n" +
+	"\x05first\x18\x01 \x01(\x06B\x020\x01R\x05first\x12\x16\n" +
+	"\x04last\x18\x02 \x01(\x06B\x020\x01R\x04last\x12\x16\n" +
+	"\x06stride\x18\x03 \x01(\x04R\x06stride\"\xba\x01\n" +
+	"\x16SnowflakeDecodeRequest\x12\x1c\n" +
+	"\x06number\x18\x01 \x01(\x10B\x020\x01H\x00R\x06number\x12\x14\n" +
 	"\x04text\x18\x02 \x01(\tH\x00R\x04text\x12\x1a\n" +
 	"\bencoding\x18\x03 \x01(\tR\bencoding\x12\x16\n" +
 	"\x06layout\x18\x04 \x01(\tR\x06layout\x12\x1c\n" +
@@ -1826,9 +1844,9 @@ const file_seqsvr_v1_snowflake_proto_rawDesc = "" +
 	"\tworker_id\x18\a \x01(\x04R\bworkerId\x12\x1a\n" +
 	"\bsequence\x18\b \x01(\x04R\bsequence\x12\x1a\n" +
 	"\bencoding\x18\t \x01(\tR\bencodingB\x06\n" +
-	"\x04time\"\xa0\x02\n" +
-	"\x10SnowflakeDecoded\x12\x0e\n" +
-	"\x02id\x18\x01 \x01(\x10R\x02id\x12\x12\n" +
+	"\x04time\"\xa4\x02\n" +
+	"\x10SnowflakeDecoded\x12\x12\n" +
+	"\x02id\x18\x01 \x01(\x10B\x020\x01R\x02id\x12\x12\n" +
 	"\x04text\x18\x02 \x01(\tR\x04text\x12\x16\n" +
 	"\x06layout\x18\x03 \x01(\tR\x06layout\x12\x17\n" +
 	"\aunix_ms\x18\x04 \x01(\x03R\x06unixMs\x12\x12\n" +

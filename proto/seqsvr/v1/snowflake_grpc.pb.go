@@ -54,7 +54,8 @@ const (
 // end in ";overflow=" and ";rollback=" policies. BAD_LAYOUT: neither.
 //
 // An ID is 0 to 2^63-1. Its text forms are decimal (or ""), base58, base62, zbase32
-// and hex.
+// and hex. In the JSON of the HTTP front an ID is a string (jstype), since JavaScript
+// loses digits above 2^53; every other number is a number there.
 type SnowflakeClient interface {
 	// Generate hands out count IDs, ascending where the layout's highest field is the
 	// time. It waits, for at most the caller's deadline (5 s where none is set), while
@@ -251,7 +252,8 @@ func (c *snowflakeClient) Delegate(ctx context.Context, in *SnowflakeDelegateReq
 // end in ";overflow=" and ";rollback=" policies. BAD_LAYOUT: neither.
 //
 // An ID is 0 to 2^63-1. Its text forms are decimal (or ""), base58, base62, zbase32
-// and hex.
+// and hex. In the JSON of the HTTP front an ID is a string (jstype), since JavaScript
+// loses digits above 2^53; every other number is a number there.
 type SnowflakeServer interface {
 	// Generate hands out count IDs, ascending where the layout's highest field is the
 	// time. It waits, for at most the caller's deadline (5 s where none is set), while

@@ -2,37 +2,19 @@ package router
 
 import (
 	"net/http"
+	"strconv"
+	"time"
 
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 )
 
-func (f *front) takeSegment(r *http.Request) (any, error) {
-	var req struct {
-		Tag   string  `json:"tag"`
-		Count *number `json:"count"`
-	}
-	if err := readJSON(r, &req); err != nil {
-		return nil, err
-	}
-	count := uint64(1)
-	if req.Count != nil {
-		count = uint64(*req.Count)
-	}
-	if err := checkCount("count", count); err != nil {
-		return nil, err
-	}
-	first, last, err := f.sdk.TakeSegment(r.Context(), req.Tag, uint32(count))
-	if err != nil {
-		return nil, err
-	}
-	return struct {
-		Tag      string `json:"tag"`
-		First    uint64 `json:"first"`
-		FirstStr string `json:"first_str"`
-		Last     uint64 `json:"last"` // inclusive
-		LastStr  string `json:"last_str"`
-	}{req.Tag, uint64(first), str(first), uint64(last), str(last)}, nil
-}
+// This file has Leaf's pages about its tags, whose JSON is our own. Every 64-bit number
+// stands there twice, since they are read in browsers.
+
+// millisUTC is RFC 3339 with milliseconds.
+const millisUTC = "2006-01-02T15:04:05.000Z07:00"
+
+func str[T ~uint64](v T) string { return strconv.FormatUint(uint64(v), 10) }
 
 // tagInfo is a tag and its limits in an answer.
 type tagInfo struct {
@@ -53,14 +35,14 @@ func tagInfoOf(t *pb.SegmentTag) tagInfo {
 		MaxStep: t.GetMaxStep(), MaxStepStr: str(t.GetMaxStep()), Start: t.GetStart(), StartStr: str(t.GetStart()),
 	}
 	if t.GetRetiredUnixMs() != 0 {
-		out.Retired = timeText(t.GetRetiredUnixMs())
+		out.Retired = time.UnixMilli(t.GetRetiredUnixMs()).UTC().Format(millisUTC)
 	}
 	return out
 }
 
 // db is what Leaf reads from its table: all tags.
 func (f *front) db(r *http.Request) (any, error) {
-	if _, err := query(r); err != nil {
+	if _, err := query(r, nil); err != nil {
 		return nil, err
 	}
 	got, err := f.segs.List(r.Context(), &pb.SegmentListRequest{})
@@ -103,15 +85,15 @@ type tagState struct {
 
 // cache is what Leaf has in memory: the tags in use with their buffers.
 func (f *front) cache(r *http.Request) (any, error) {
-	if _, err := query(r); err != nil {
+	if _, err := query(r, nil); err != nil {
 		return nil, err
 	}
-	all, err := tagStatuses(r.Context(), f.sdk)
+	all, err := f.segs.Status(r.Context(), &pb.SegmentStatusRequest{})
 	if err != nil {
 		return nil, err
 	}
-	tags := make([]tagState, len(all))
-	for i, st := range all {
+	tags := make([]tagState, len(all.GetTags()))
+	for i, st := range all.GetTags() {
 		tags[i] = tagState{
 			tagInfo: tagInfoOf(st.GetTag()), State: st.GetState(), Leased: st.GetLeased(), Current: st.GetCurrent(), CurrentStr: str(st.GetCurrent()),
 			Max: st.GetMax(), MaxStr: str(st.GetMax()), Step: st.GetStep(), StepStr: str(st.GetStep()), Loading: st.GetLoading(),
