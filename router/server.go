@@ -2,6 +2,7 @@ package router
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"sync/atomic"
 
@@ -107,6 +108,9 @@ func (s *server) BatchNext(ctx context.Context, r *pb.BatchNextRequest) (*pb.Bat
 	defer s.inWork.Leave(keys)
 	out := &pb.BatchNextReply{Results: make([]*pb.BatchResult, len(batches))}
 	inParallel(len(batches), func(i int) { out.Results[i] = s.nextBatch(ctx, batches[i]) })
+	if err := ctx.Err(); errors.Is(err, context.Canceled) {
+		return nil, err // the caller has left; the faults of keys have no code for that
+	}
 	out.RouteVersion, out.Routes = s.table(r.GetRouteVersion())
 	return out, nil
 }
