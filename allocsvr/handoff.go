@@ -39,7 +39,7 @@ func (a *Alloc) give(ctx context.Context) {
 		now := a.clock.Now()
 		maps.DeleteFunc(retry, func(_ seq.Session, r refusal) bool { return now > r.until+lastRefusal })
 		for name, ids := range a.misplaced(now) {
-			to, live := a.view(now).live[name]
+			to, live := a.nodes.View(now).Live[name]
 			if !live || now < retry[to.Session].until {
 				continue
 			}
@@ -81,14 +81,14 @@ func (a *Alloc) misplaced(now time.Duration) map[string][]seq.SectionID {
 	if t == nil {
 		return nil
 	}
-	v := a.view(now)
+	v := a.nodes.View(now)
 	byNode := make(map[string][]seq.SectionID)
 	for _, id := range a.owned() {
 		owner, ok := t.Owner(id)
 		if !ok || owner.Name == a.name {
 			continue
 		}
-		if s, live := v.live[owner.Name]; live && owner.Takes(s.Session) && a.steady(s.Session, now) {
+		if s, live := v.Live[owner.Name]; live && owner.Takes(s.Session) && a.nodes.Steady(s.Session, now) {
 			byNode[owner.Name] = append(byNode[owner.Name], id)
 		}
 	}
@@ -193,7 +193,7 @@ func (a *Alloc) letTake(ctx context.Context, to quorum.SessionView, ids []seq.Se
 		try, done := context.WithTimeout(ctx, giveUp)
 		owned, err = a.peers.Take(try, to.Addr, to.Session, ids)
 		done()
-		lives := a.present()[to.Name].Session == to.Session && !a.routes.Table().Leaves(to.Name, to.Session)
+		lives := a.nodes.Present()[to.Name].Session == to.Session && !a.routes.Table().Leaves(to.Name, to.Session)
 		if len(owned) == len(ids) || errors.Is(err, seq.ErrNodeUnfit) || !lives {
 			return owned, err
 		}
