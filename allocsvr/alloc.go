@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"github.com/seqsvr/seqsvr/allocsvr/arbiter"
+	"github.com/seqsvr/seqsvr/allocsvr/handover"
 	"github.com/seqsvr/seqsvr/allocsvr/nodes"
 	"github.com/seqsvr/seqsvr/allocsvr/tenure"
 	"github.com/seqsvr/seqsvr/internal/clock"
@@ -48,7 +49,7 @@ type Alloc struct {
 	limits       *Limits
 	inWork       *rpc.Admission // of limits
 	stepper      *tenure.Stepper[rising]
-	heirs        heirlooms
+	kept         handover.Kept
 	routes       *arbiter.Routes
 	seeker       *wake.Signal
 	giver        *wake.Signal

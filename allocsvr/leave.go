@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/seqsvr/seqsvr/allocsvr/arbiter"
+	"github.com/seqsvr/seqsvr/allocsvr/handover"
 	"github.com/seqsvr/seqsvr/allocsvr/nodes"
 	"github.com/seqsvr/seqsvr/seq"
 )
@@ -232,7 +233,7 @@ func (a *Alloc) tellMoved(ctx context.Context, moved map[seq.SectionID]string) e
 
 // park seals what is left and writes its counters to the node's own disk.
 func (a *Alloc) park(file string) error {
-	var sealed []sealedSection
+	var sealed []handover.Sealed
 	for _, id := range a.owned() {
 		if s, ok := a.cells[id].seal(); ok {
 			sealed = append(sealed, s)
@@ -242,17 +243,17 @@ func (a *Alloc) park(file string) error {
 		return nil
 	}
 	// Counters that came from elsewhere and were not used yet stay good.
-	sealed = append(sealed, a.heirs.all()...)
+	sealed = append(sealed, a.kept.All()...)
 	if len(sealed) == 0 {
 		return nil
 	}
 	a.log.Info("sections parked", "sections", len(sealed), "file", file)
-	return writeParked(file, a.cluster, sealed)
+	return handover.Park(file, a.cluster, sealed)
 }
 
 // Adopt makes parked counters available to the acquisitions to come.
 func (a *Alloc) Adopt(file string) error {
-	sealed, err := readParked(file, a.cluster)
-	a.heirs.keep(sealed...)
+	sealed, err := handover.Parked(file, a.cluster)
+	a.kept.Keep(sealed...)
 	return err
 }

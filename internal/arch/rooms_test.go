@@ -13,6 +13,7 @@ import (
 var rooms = map[string][]string{
 	"allocsvr/tenure":            {},
 	"allocsvr/counters":          {},
+	"allocsvr/handover":          {"allocsvr/counters"},
 	"allocsvr/nodes":             {},
 	"allocsvr/arbiter/placement": {},
 	"allocsvr/arbiter":           {"allocsvr/arbiter/placement", "allocsvr/tenure"},
