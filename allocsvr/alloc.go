@@ -44,7 +44,7 @@ type Alloc struct {
 	log      *slog.Logger
 	traces   *tracing.Tracer
 
-	rack         []cell  // one a section, side by side: takes find theirs without a pointer
+	array        []cell  // one a section, side by side: takes find theirs without a pointer
 	cells        []*cell // the same
 	limits       *Limits
 	inWork       *rpc.Admission // of limits
@@ -120,12 +120,12 @@ func NewAlloc(p Parts) (*Alloc, error) {
 		var asked atomic.Uint64
 		a.losses = func() uint64 { return asked.Add(1) }
 	}
-	a.rack, a.cells = make([]cell, p.Mapping.Sections()), make([]*cell, p.Mapping.Sections())
+	a.array, a.cells = make([]cell, p.Mapping.Sections()), make([]*cell, p.Mapping.Sections())
 	for i := range p.Mapping.Spaces {
 		space := &a.mapping.Spaces[i]
 		for id := space.First; id < space.First+seq.SectionID(space.Sections); id++ {
-			a.cells[id] = &a.rack[id]
-			a.rack[id].init(id, space)
+			a.cells[id] = &a.array[id]
+			a.array[id].init(id, space)
 		}
 	}
 	a.stepper = tenure.NewStepper[rising](a.holder, a.clock, a.traces)
