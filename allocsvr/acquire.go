@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/seqsvr/seqsvr/allocsvr/counters"
+	"github.com/seqsvr/seqsvr/allocsvr/handover"
 	"github.com/seqsvr/seqsvr/allocsvr/tenure"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
@@ -20,7 +21,7 @@ type attempt struct {
 
 	epoch seq.Epoch
 	table *counters.Table
-	from  sealedSection // table, and the epoch that it directly follows
+	from  handover.Sealed // table, and the epoch that it directly follows
 	max   uint64
 }
 
@@ -148,7 +149,7 @@ func (t *attempt) Failed(at tenure.Stage, out quorum.Outcome) {
 	case tenure.Confirming:
 		// Should the step turn out to be accepted, the next try goes on from where this
 		// one would have.
-		t.a.heirs.keep(t.from.after(t.epoch))
+		t.a.kept.Keep(t.from.After(t.epoch))
 	}
 	t.c.abandon(holder)
 }
@@ -159,22 +160,21 @@ func (t *attempt) Failed(at tenure.Stage, out quorum.Outcome) {
 // max over W promises.
 func (t *attempt) start(out quorum.Outcome) (kept bool) {
 	step, limit := t.c.space.Step, uint64(seq.MaxSeq)
-	s, ok, there := t.a.heirs.take(t.c.id, func(s sealedSection) bool {
-		return s.follows(out.Accepted) && s.genuine(out.Seal) && s.table.High() <= out.Max
+	s, ok, there := t.a.kept.Use(t.c.id, func(s handover.Sealed) bool {
+		return s.Follows(out.Accepted) && s.Genuine(out.Seal) && s.Table.High() <= out.Max
 	})
 	if ok {
-		s.offered = 0 // it is this node's own from here on
-		t.table, t.from = s.table, s
+		t.table, t.from = s.Table, s
 		// The ceiling moves only as far as a step needs, so that hand-overs
 		// of an idle section do not push its max ahead of its numbers.
-		t.max = max(out.Max, min(s.table.High()+step, limit))
+		t.max = max(out.Max, min(s.Table.High()+step, limit))
 		return true
 	}
 	if there {
 		t.a.log.Info("sealed counters not used", "section", t.c.id, "accepted", out.Accepted.String())
 	}
 	t.table = counters.New(out.Max)
-	t.from = sealedSection{id: t.c.id, epoch: out.Accepted, table: t.table}
+	t.from = handover.Sealed{ID: t.c.id, Epoch: out.Accepted, Table: t.table}
 	t.max = min(out.Max+step, limit)
 	return false
 }

@@ -263,7 +263,7 @@ func (s adminServer) Move(ctx context.Context, req *pb.MoveRequest) (*pb.ChangeR
 	if int(req.Section) >= len(s.a.cells) {
 		return nil, fmt.Errorf("%w: %d, expected 0 to %d", seq.ErrUnknownSection, req.Section, len(s.a.cells)-1)
 	}
-	live := s.a.view(s.a.clock.Now()).live
+	live := s.a.nodes.View(s.a.clock.Now()).Live
 	return changed(s.a.arbiter.Move(ctx, seq.SectionID(req.Section), req.Node, func(name string) (seq.Session, bool) {
 		v, ok := live[name]
 		return v.Session, ok

@@ -11,11 +11,14 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"github.com/seqsvr/seqsvr/allocsvr/arbiter"
+	"github.com/seqsvr/seqsvr/allocsvr/handover"
+	"github.com/seqsvr/seqsvr/allocsvr/nodes"
 	"github.com/seqsvr/seqsvr/allocsvr/tenure"
 	"github.com/seqsvr/seqsvr/internal/clock"
 	"github.com/seqsvr/seqsvr/internal/rpc"
 	"github.com/seqsvr/seqsvr/internal/tracing"
 	"github.com/seqsvr/seqsvr/internal/wake"
+	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
 )
 
@@ -41,12 +44,12 @@ type Alloc struct {
 	log      *slog.Logger
 	traces   *tracing.Tracer
 
-	rack         []cell  // one a section, side by side: takes find theirs without a pointer
+	array        []cell  // one a section, side by side: takes find theirs without a pointer
 	cells        []*cell // the same
 	limits       *Limits
 	inWork       *rpc.Admission // of limits
 	stepper      *tenure.Stepper[rising]
-	heirs        heirlooms
+	kept         handover.Kept
 	routes       *arbiter.Routes
 	seeker       *wake.Signal
 	giver        *wake.Signal
@@ -61,7 +64,7 @@ type Alloc struct {
 	gone    atomic.Bool // no section is installed any more; set before the last are sealed
 	fatal   chan error  // first broken invariant
 	started time.Duration
-	seen    liveness
+	nodes   *nodes.Nodes
 	stats   stats
 }
 
@@ -117,17 +120,18 @@ func NewAlloc(p Parts) (*Alloc, error) {
 		var asked atomic.Uint64
 		a.losses = func() uint64 { return asked.Add(1) }
 	}
-	a.rack, a.cells = make([]cell, p.Mapping.Sections()), make([]*cell, p.Mapping.Sections())
+	a.array, a.cells = make([]cell, p.Mapping.Sections()), make([]*cell, p.Mapping.Sections())
 	for i := range p.Mapping.Spaces {
 		space := &a.mapping.Spaces[i]
 		for id := space.First; id < space.First+seq.SectionID(space.Sections); id++ {
-			a.cells[id] = &a.rack[id]
-			a.rack[id].init(id, space)
+			a.cells[id] = &a.array[id]
+			a.array[id].init(id, space)
 		}
 	}
 	a.stepper = tenure.NewStepper[rising](a.holder, a.clock, a.traces)
 	a.seeker, a.giver = wake.New(), wake.New()
-	a.seen.names, a.seen.flapping = make(map[string]bool), newFlapping(p.Lease)
+	a.nodes = nodes.New(nodes.Config{Self: quorum.SessionView{Session: a.session, Name: a.name, Addr: a.addr},
+		Sessions: func() []quorum.SessionView { return a.leases.Sessions() }, Lease: a.lease, Clock: a.clock})
 	a.plans(p)
 	return a, nil
 }
@@ -140,7 +144,7 @@ func (a *Alloc) plans(p Parts) {
 	a.routes.OnChange(a.giver.Kick)
 	a.arbiterLease = arbiter.NewLease(a.holder, a.log)
 	a.arbiter = arbiter.New(arbiter.Config{Name: a.name, Weight: p.Weight, Expect: p.ExpectAllocs, Sections: a.mapping.Sections(),
-		Routes: a.routes, Lease: a.arbiterLease, Term: a.lease, Present: a.present, Awaited: a.awaited, Leaving: a.leaving.Load, Clock: a.clock, Logger: a.log})
+		Routes: a.routes, Lease: a.arbiterLease, Term: a.lease, Present: a.nodes.Present, Awaited: a.nodes.Awaited, Leaving: a.leaving.Load, Clock: a.clock, Logger: a.log})
 }
 
 // Run gains, keeps and gives sections until ctx ends or an invariant is broken.
@@ -218,7 +222,7 @@ func (a *Alloc) notOwner(c *cell) error {
 		return err
 	}
 	if node, ok := table.Owner(c.id); ok && node.Name != a.name {
-		err.Owner, err.Addr = node.Name, a.seen.addr(node)
+		err.Owner, err.Addr = node.Name, a.nodes.Addr(node)
 	}
 	if a.leaving.Load() && err.Addr == "" {
 		return errors.Join(seq.ErrShuttingDown, err)

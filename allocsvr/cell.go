@@ -1,15 +1,13 @@
 package allocsvr
 
 import (
-	"crypto/sha256"
-	"encoding/binary"
 	"fmt"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/seqsvr/seqsvr/allocsvr/counters"
+	"github.com/seqsvr/seqsvr/allocsvr/handover"
 	"github.com/seqsvr/seqsvr/allocsvr/tenure"
 	"github.com/seqsvr/seqsvr/seq"
 )
@@ -172,64 +170,17 @@ func (c *cell) clear(successor string) {
 	c.wake()
 }
 
-// sealedSection is a section with its counters at the moment of the seal. It may
-// be used by whoever finds epoch as the highest accepted one, and by nobody else.
-type sealedSection struct {
-	id    seq.SectionID
-	epoch seq.Epoch
-	// also are epochs of this session that came directly after, whose STEPs have
-	// an unknown outcome and under which nothing was handed out; mostly none.
-	also  []seq.Epoch
-	table *counters.Table
-	// offered, if not 0, is the digest of counters that came from a peer. They are good only
-	// if the release left the same at the stores: anybody could send others, under an epoch
-	// that every status shows.
-	offered uint64
-	body    []byte // table as it travels, while it is handed over
-}
-
-// digest is what the release leaves at the stores of the counters.
-func (s sealedSection) digest() uint64 {
-	body := s.body
-	if body == nil {
-		body = s.table.AppendBinary(nil)
-	}
-	head := binary.BigEndian.AppendUint32([]byte("seqsvr sealed counters "), uint32(s.id))
-	head = binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(head, s.epoch.Round), uint64(s.epoch.Session))
-	sum := sha256.New()
-	sum.Write(head)
-	sum.Write(body)
-	return max(1, binary.BigEndian.Uint64(sum.Sum(nil)))
-}
-
-// genuine says that the counters are the last owner's, by what its release left.
-func (s sealedSection) genuine(left uint64) bool { return s.offered == 0 || s.offered == left }
-
-// follows says that nobody handed out a number since the seal.
-func (s sealedSection) follows(accepted seq.Epoch) bool {
-	return accepted == s.epoch || slices.Contains(s.also, accepted)
-}
-
-// mostAlso bounds how many attempts are remembered: of more the last ones.
-const mostAlso = 16
-
-// after is the same with one more attempt of unknown outcome.
-func (s sealedSection) after(attempt seq.Epoch) sealedSection {
-	s.also = append(slices.Clone(s.also[max(0, len(s.also)-mostAlso+1):]), attempt)
-	return s
-}
-
 // seal stops the section under its epoch for ever and gives its counters. The
 // table is not changed by anybody from here on.
-func (c *cell) seal() (sealedSection, bool) {
+func (c *cell) seal() (handover.Sealed, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.state != owned {
-		return sealedSection{}, false
+		return handover.Sealed{}, false
 	}
 	c.state, c.target = sealed, 0
 	table := c.table
-	return sealedSection{id: c.id, epoch: c.epoch, table: &table}, true
+	return handover.Sealed{ID: c.id, Epoch: c.epoch, Table: &table}, true
 }
 
 // confirm records that W stores have max >= max under the epoch. Only that lets

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/seqsvr/seqsvr/allocsvr/counters"
+	"github.com/seqsvr/seqsvr/allocsvr/handover"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
@@ -113,7 +114,7 @@ func TestNoNumberIsTakenAfterTheSeal(t *testing.T) {
 	o.c.want(ownerStep, o.clock.Now())
 	o.c.mu.Unlock()
 	sealed, ok := o.c.seal()
-	if !ok || sealed.epoch != o.epoch {
+	if !ok || sealed.Epoch != o.epoch {
 		t.Fatalf("got %+v, %v", sealed, ok)
 	}
 	gone, cancel := context.WithCancel(t.Context())
@@ -133,8 +134,8 @@ func TestNoNumberIsTakenAfterTheSeal(t *testing.T) {
 	if _, again := o.c.seal(); again {
 		t.Error("sealed twice")
 	}
-	if got, _ := sealed.table.Get(1); got != 3 || sealed.table.High() != 3 {
-		t.Errorf("uid 1 stands at %d, the highest at %d, want 3 as sealed", got, sealed.table.High())
+	if got, _ := sealed.Table.Get(1); got != 3 || sealed.Table.High() != 3 {
+		t.Errorf("uid 1 stands at %d, the highest at %d, want 3 as sealed", got, sealed.Table.High())
 	}
 }
 
@@ -152,10 +153,10 @@ func TestASectionIsSealedBeforeItsLeaseIsReleased(t *testing.T) {
 	if err != nil || moved != 1 || !released {
 		t.Fatalf("moved %d, released %v: %v", moved, released, err)
 	}
-	if len(o.peers.offered) != 1 || o.peers.offered[0].epoch != o.epoch {
+	if len(o.peers.offered) != 1 || o.peers.offered[0].Epoch != o.epoch {
 		t.Fatalf("offered %+v", o.peers.offered)
 	}
-	if got, _ := o.peers.offered[0].table.Get(1); got != 4 {
+	if got, _ := o.peers.offered[0].Table.Get(1); got != 4 {
 		t.Errorf("the successor is told of %d, want 4", got)
 	}
 	if err := o.refused(o.take(1)); !errors.Is(err, seq.ErrNotOwner) {
@@ -200,7 +201,7 @@ func TestSealedCountersAreUsedOnlyDirectlyAfterTheirEpoch(t *testing.T) {
 		o := newOwner(t)
 		table := counters.New(10)
 		table.Take(1, 30, 40, 0)
-		o.heirs.keep(sealedSection{id: 0, epoch: sealed, also: []seq.Epoch{{Round: 8, Session: ownerSession + 9}, also}, table: table})
+		o.kept.Keep(handover.Sealed{ID: 0, Epoch: sealed, Also: []seq.Epoch{{Round: 8, Session: ownerSession + 9}, also}, Table: table})
 		try := &attempt{a: o.Alloc, c: o.c, epoch: seq.Epoch{Round: 20, Session: ownerSession}}
 		kept := try.start(quorum.Outcome{State: quorum.Won, Accepted: row.accepted, Max: row.max})
 		if kept != row.kept || (try.table == table) != row.kept {
@@ -210,13 +211,13 @@ func TestSealedCountersAreUsedOnlyDirectlyAfterTheirEpoch(t *testing.T) {
 			t.Errorf("%s: base %d with %d uids up to %d, want base %d, none, %d", row.name,
 				try.table.Base(), try.table.Len(), try.max, row.max, row.max+ownerStep)
 		}
-		if _, _, again := o.heirs.take(0, anyCounters); again {
+		if _, _, again := o.kept.Use(0, anyCounters); again {
 			t.Errorf("%s: the counters are kept for another time", row.name)
 		}
 	}
 }
 
-func anyCounters(sealedSection) bool { return true }
+func anyCounters(handover.Sealed) bool { return true }
 
 // A hand-over offer that nobody sealed: its epoch is the live owner's, which every status
 // shows, and its counters would hand out numbers again.
@@ -227,20 +228,20 @@ func TestOfferedCountersAreUsedOnlyIfTheReleaseLeftTheirDigestAtTheStores(t *tes
 		table.Take(uid, last, last, 0)
 		return table
 	}
-	genuine := sealedSection{id: 0, epoch: epoch, table: at(1, 30)}
-	forged := sealedSection{id: 0, epoch: epoch, table: at(1, 1)}
+	genuine := handover.Sealed{ID: 0, Epoch: epoch, Table: at(1, 30)}
+	forged := handover.Sealed{ID: 0, Epoch: epoch, Table: at(1, 1)}
 	for _, row := range []struct {
 		name   string
-		offers []sealedSection
+		offers []handover.Sealed
 		left   uint64
 		kept   bool
 	}{
-		{"as released", []sealedSection{genuine}, genuine.digest(), true},
-		{"nothing was released", []sealedSection{genuine}, 0, false},
-		{"forged, nothing was released", []sealedSection{forged}, 0, false},
-		{"forged, others were released", []sealedSection{forged}, genuine.digest(), false},
-		{"forged before the owner's offer", []sealedSection{forged, genuine}, genuine.digest(), true},
-		{"of another epoch", []sealedSection{{id: 0, epoch: seq.Epoch{Round: 4, Session: otherSession}, table: genuine.table}}, genuine.digest(), false},
+		{"as released", []handover.Sealed{genuine}, genuine.Digest(), true},
+		{"nothing was released", []handover.Sealed{genuine}, 0, false},
+		{"forged, nothing was released", []handover.Sealed{forged}, 0, false},
+		{"forged, others were released", []handover.Sealed{forged}, genuine.Digest(), false},
+		{"forged before the owner's offer", []handover.Sealed{forged, genuine}, genuine.Digest(), true},
+		{"of another epoch", []handover.Sealed{{ID: 0, Epoch: seq.Epoch{Round: 4, Session: otherSession}, Table: genuine.Table}}, genuine.Digest(), false},
 	} {
 		o := newOwner(t)
 		if err := o.acceptOffer(row.offers); err != nil {
@@ -255,19 +256,19 @@ func TestOfferedCountersAreUsedOnlyIfTheReleaseLeftTheirDigestAtTheStores(t *tes
 	for _, first := range []bool{true, false} {
 		o := newOwner(t)
 		if first {
-			o.heirs.keep(genuine) // its own, of a hand-over that failed
+			o.kept.Keep(genuine) // its own, of a hand-over that failed
 		}
-		if err := o.acceptOffer([]sealedSection{forged}); err != nil {
+		if err := o.acceptOffer([]handover.Sealed{forged}); err != nil {
 			t.Fatal(err)
 		}
 		if !first {
-			o.heirs.keep(genuine)
+			o.kept.Keep(genuine)
 		}
-		if got := o.heirs.all(); len(got) != 1 || got[0].digest() != genuine.digest() {
+		if got := o.kept.All(); len(got) != 1 || got[0].Digest() != genuine.Digest() {
 			t.Errorf("kept before the offer %v: to be parked: %+v, want what this node sealed alone", first, got)
 		}
 		try := &attempt{a: o.Alloc, c: o.c}
-		if !try.start(quorum.Outcome{State: quorum.Won, Accepted: epoch, Max: 100}) || try.table != genuine.table {
+		if !try.start(quorum.Outcome{State: quorum.Won, Accepted: epoch, Max: 100}) || try.table != genuine.Table {
 			t.Errorf("kept before the offer %v: a forged offer hides what the node sealed itself", first)
 		}
 	}
@@ -292,7 +293,7 @@ func TestAMessageForAnotherIncarnationOrClusterIsRefused(t *testing.T) {
 		if !errors.Is(offer, row.want) {
 			t.Errorf("%s: offer: got %v, want %v", row.name, offer, row.want)
 		}
-		if _, _, kept := o.heirs.take(0, anyCounters); kept != (row.want == nil) {
+		if _, _, kept := o.kept.Use(0, anyCounters); kept != (row.want == nil) {
 			t.Errorf("%s: counters kept %v", row.name, kept)
 		}
 		if _, err := p.Take(t.Context(), &pb.TakeRequest{ClusterId: row.cluster, From: uint64(otherSession), To: uint64(row.to)}); !errors.Is(err, row.want) {

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/seqsvr/seqsvr/allocsvr/nodes"
 	"github.com/seqsvr/seqsvr/allocsvr/tenure"
 	"github.com/seqsvr/seqsvr/internal/bubble"
 	"github.com/seqsvr/seqsvr/quorum"
@@ -117,7 +118,7 @@ func TestNodesThatStarveTakeEachOtherOverSoOftenAndNoMore(t *testing.T) {
 				for m := range uint64(minutes) {
 					time.Sleep(time.Minute)
 					// Each of three may inherit from two: the bound of flapping, six times.
-					bound := 6 * (5 + (m+1)*60/(1+mostSpared))
+					bound := 6 * (5 + (m+1)*60/(1+nodes.MostSpared))
 					if got := takeovers(a, b, c); got > bound {
 						t.Errorf("%d takeovers in %d minutes, want at most %d", got, m+1, bound)
 					}
@@ -140,7 +141,7 @@ func TestANodeThatStarvedAndThenDiesIsTakenOver(t *testing.T) {
 		if _, err := (adminServer{a: b.Alloc}).Rebalance(t.Context(), nil); err != nil {
 			t.Fatal(err)
 		}
-		most := f.lease + f.lease + mostSpared*f.lease + f.lease/5 + soon // its own lease, spared, the next look
+		most := f.lease + f.lease + nodes.MostSpared*f.lease + f.lease/5 + soon // its own lease, spared, the next look
 		if got := takenOver(f, a, b, c); got > most {
 			t.Errorf("taken over after %v, want at most %v", got, most)
 		}
@@ -154,7 +155,7 @@ func TestANodeThatWasLateIsAsGoodAsAnyOnceItHasBeenSteady(t *testing.T) {
 		f.until("a was taken over", func() bool { return takeovers(b, c) > 0 })
 		s.set(false)
 		f.serving(a, b, c)
-		time.Sleep(steadyAfter + 2*s.most) // a renewal may still be held up
+		time.Sleep(nodes.SteadyAfter + 2*s.most) // a renewal may still be held up
 		if _, err := (adminServer{a: b.Alloc}).Rebalance(t.Context(), nil); err != nil {
 			t.Fatal(err)
 		}
@@ -204,71 +205,6 @@ func TestANodeThatHearsNothingSeeksNothingOfOthers(t *testing.T) {
 			t.Errorf("looked at %d sections of others, want none", n)
 		}
 	})
-}
-
-func TestASessionThatComesBackIsGivenMoreTimeEachTime(t *testing.T) {
-	const lease = time.Second
-	f := newFlapping(lease)
-	now := time.Duration(0)
-	see := func(freeAt time.Duration, dead, sure bool) {
-		f.observe([]quorum.SessionView{{Session: 1, Name: "a", FreeAt: freeAt, Dead: dead}}, sure, now)
-	}
-	spared := func(want time.Duration) { // from the end of its lease on
-		t.Helper()
-		freeAt := f.sessions[1].freeAt
-		if want > 0 && !f.spared("a", freeAt+want-1) || f.spared("a", freeAt+want) {
-			t.Errorf("count %d: not spared for %v", f.sessions[1].count, want)
-		}
-	}
-	for _, want := range []time.Duration{0, lease, 2 * lease, 4 * lease, 8 * lease, 8 * lease} {
-		see(now+lease, false, true)
-		if n := f.sessions[1].count; f.steady(1, now) != (n == 0) || !f.steady(1, now+want) {
-			t.Errorf("count %d: want it steady after %v", n, want)
-		}
-		freeAt := now + lease
-		now += lease
-		see(freeAt, false, false)
-		if f.sessions[1].lapsed {
-			t.Error("taken for lapsed by one who has heard nothing")
-		}
-		see(freeAt, true, true)
-		spared(want)
-	}
-	see(now+lease, false, true)
-	now += steadyAfter
-	see(now+lease, false, true)
-	now += lease
-	see(now, true, true)
-	spared(0) // it was steady
-
-	see(now+lease, false, true)
-	freeAt := now + lease
-	now += lease / 10
-	see(now, true, true) // ended long before its time
-	if f.spared("a", freeAt) {
-		t.Error("spared, but it was ended")
-	}
-}
-
-func TestWhoeverIsInheritedFromAgainIsSparedWhateverIsSeenOfIt(t *testing.T) {
-	const lease = time.Second
-	f := newFlapping(lease)
-	now := time.Hour
-	for _, want := range []time.Duration{lease, 2 * lease, 4 * lease, 8 * lease, 8 * lease} {
-		f.inherit("a", now)
-		f.inherit("a", now+lease/2) // the rest of it
-		if f.spared("a", now+lease-1) {
-			t.Error("the rest was not to be had")
-		}
-		if !f.spared("a", now+lease) || !f.spared("a", now+lease+want-1) || f.spared("a", now+lease+want) {
-			t.Errorf("inherited from %d times: not spared for %v", f.from["a"].count, want)
-		}
-		now += lease + want
-	}
-	f.observe([]quorum.SessionView{{Session: 2, Name: "a", FreeAt: now + lease}}, true, now)
-	if f.spared("a", now) {
-		t.Error("spared for what another session was")
-	}
 }
 
 func TestThePauseAfterAFailedHandOverGrows(t *testing.T) {

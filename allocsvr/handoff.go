@@ -6,6 +6,7 @@ import (
 	"maps"
 	"time"
 
+	"github.com/seqsvr/seqsvr/allocsvr/handover"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
 )
@@ -21,7 +22,7 @@ const giveUp = 3 * time.Second
 type Peers interface {
 	// Offer hands the sealed sections to the session at addr. An error means
 	// that the peer may or may not have them.
-	Offer(ctx context.Context, addr string, to seq.Session, sections []sealedSection) error
+	Offer(ctx context.Context, addr string, to seq.Session, sections []handover.Sealed) error
 	// Take lets the session acquire what was offered; it tells what it owns now.
 	Take(ctx context.Context, addr string, to seq.Session, ids []seq.SectionID) (owned []seq.SectionID, err error)
 }
@@ -39,7 +40,7 @@ func (a *Alloc) give(ctx context.Context) {
 		now := a.clock.Now()
 		maps.DeleteFunc(retry, func(_ seq.Session, r refusal) bool { return now > r.until+lastRefusal })
 		for name, ids := range a.misplaced(now) {
-			to, live := a.view(now).live[name]
+			to, live := a.nodes.View(now).Live[name]
 			if !live || now < retry[to.Session].until {
 				continue
 			}
@@ -81,14 +82,14 @@ func (a *Alloc) misplaced(now time.Duration) map[string][]seq.SectionID {
 	if t == nil {
 		return nil
 	}
-	v := a.view(now)
+	v := a.nodes.View(now)
 	byNode := make(map[string][]seq.SectionID)
 	for _, id := range a.owned() {
 		owner, ok := t.Owner(id)
 		if !ok || owner.Name == a.name {
 			continue
 		}
-		if s, live := v.live[owner.Name]; live && owner.Takes(s.Session) && a.steady(s.Session, now) {
+		if s, live := v.Live[owner.Name]; live && owner.Takes(s.Session) && a.nodes.Steady(s.Session, now) {
 			byNode[owner.Name] = append(byNode[owner.Name], id)
 		}
 	}
@@ -131,10 +132,10 @@ func (a *Alloc) handOverAll(ctx context.Context, to quorum.SessionView, ids []se
 func (a *Alloc) handOver(life context.Context, to quorum.SessionView, ids []seq.SectionID) (moved int, err error) {
 	ctx, cancel := context.WithTimeout(life, giveUp)
 	defer cancel()
-	var sealed []sealedSection
+	var sealed []handover.Sealed
 	for _, id := range ids {
 		if s, ok := a.cells[id].seal(); ok {
-			s.body = s.table.AppendBinary(nil)
+			s.Body = s.Table.AppendBinary(nil)
 			sealed = append(sealed, s)
 		}
 	}
@@ -146,10 +147,10 @@ func (a *Alloc) handOver(life context.Context, to quorum.SessionView, ids []seq.
 		return 0, err
 	}
 	items := make([]quorum.LeaseItem, len(sealed))
-	open := make(map[seq.SectionID]sealedSection, len(sealed))
+	open := make(map[seq.SectionID]handover.Sealed, len(sealed))
 	for i, s := range sealed {
-		items[i] = quorum.LeaseItem{Register: seq.SectionRegister(s.id), Round: s.epoch.Round, Seal: s.digest()}
-		open[s.id] = s
+		items[i] = quorum.LeaseItem{Register: seq.SectionRegister(s.ID), Round: s.Epoch.Round, Seal: s.Digest()}
+		open[s.ID] = s
 	}
 	if err := a.holder.Release(ctx, items, to.Session); err != nil {
 		a.reclaim(sealed)
@@ -157,19 +158,19 @@ func (a *Alloc) handOver(life context.Context, to quorum.SessionView, ids []seq.
 	}
 	taken := make([]seq.SectionID, 0, len(sealed))
 	for _, s := range sealed {
-		taken = append(taken, s.id)
+		taken = append(taken, s.ID)
 	}
 	owned, err := a.letTake(life, to, taken)
 	for _, id := range owned {
 		if s, ok := open[id]; ok {
-			a.cells[id].drop(s.epoch, to.Addr)
+			a.cells[id].drop(s.Epoch, to.Addr)
 			delete(open, id)
 			moved++
 		}
 	}
 	a.stats.handoffs.Add(1)
 	if len(open) > 0 {
-		rest := make([]sealedSection, 0, len(open))
+		rest := make([]handover.Sealed, 0, len(open))
 		for _, s := range open {
 			rest = append(rest, s)
 		}
@@ -184,7 +185,7 @@ const takePatience = 10 * time.Second
 
 // letTake lets the successor acquire what was released for it, and again while it lives and
 // has not: an attempt of it that was late may have been accepted, and it alone knows then that
-// nothing was handed out under that epoch (sealedSection.also). Any other node that acquires,
+// nothing was handed out under that epoch (handover.Sealed.Also). Any other node that acquires,
 // this one too, has to go on from the base, which leaves a gap.
 func (a *Alloc) letTake(ctx context.Context, to quorum.SessionView, ids []seq.SectionID) (owned []seq.SectionID, err error) {
 	ctx, cancel := context.WithTimeout(ctx, takePatience)
@@ -193,7 +194,7 @@ func (a *Alloc) letTake(ctx context.Context, to quorum.SessionView, ids []seq.Se
 		try, done := context.WithTimeout(ctx, giveUp)
 		owned, err = a.peers.Take(try, to.Addr, to.Session, ids)
 		done()
-		lives := a.present()[to.Name].Session == to.Session && !a.routes.Table().Leaves(to.Name, to.Session)
+		lives := a.nodes.Present()[to.Name].Session == to.Session && !a.routes.Table().Leaves(to.Name, to.Session)
 		if len(owned) == len(ids) || errors.Is(err, seq.ErrNodeUnfit) || !lives {
 			return owned, err
 		}
@@ -210,12 +211,12 @@ var errNotTaken = errors.New("successor did not take all sections")
 
 // reclaim gives sealed sections of a failed hand-over another chance: this node may
 // acquire them again, and then go on from where it sealed them.
-func (a *Alloc) reclaim(sealed []sealedSection) {
-	a.heirs.keep(sealed...)
+func (a *Alloc) reclaim(sealed []handover.Sealed) {
+	a.kept.Keep(sealed...)
 	ids := make([]seq.SectionID, 0, len(sealed))
 	for _, s := range sealed {
-		a.cells[s.id].drop(s.epoch, "")
-		ids = append(ids, s.id)
+		a.cells[s.ID].drop(s.Epoch, "")
+		ids = append(ids, s.ID)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), giveUp)
 	defer cancel()
@@ -224,11 +225,11 @@ func (a *Alloc) reclaim(sealed []sealedSection) {
 }
 
 // acceptOffer keeps counters that a peer hands to this session, or says that it does.
-func (a *Alloc) acceptOffer(sections []sealedSection) error {
+func (a *Alloc) acceptOffer(sections []handover.Sealed) error {
 	if a.leaving.Load() {
 		return seq.ErrShuttingDown
 	}
-	a.heirs.offer(sections...)
+	a.kept.Offer(sections...)
 	return nil
 }
 

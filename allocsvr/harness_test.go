@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/seqsvr/seqsvr/allocsvr/handover"
 	"github.com/seqsvr/seqsvr/internal/clock"
 	"github.com/seqsvr/seqsvr/internal/history"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
@@ -187,7 +188,7 @@ func (l loopback) peer(addr string, to seq.Session) (*node, error) {
 	return n, nil
 }
 
-func (l loopback) Offer(_ context.Context, addr string, to seq.Session, sections []sealedSection) error {
+func (l loopback) Offer(_ context.Context, addr string, to seq.Session, sections []handover.Sealed) error {
 	n, err := l.peer(addr, to)
 	if err != nil {
 		return err

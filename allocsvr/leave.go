@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/seqsvr/seqsvr/allocsvr/arbiter"
+	"github.com/seqsvr/seqsvr/allocsvr/handover"
+	"github.com/seqsvr/seqsvr/allocsvr/nodes"
 	"github.com/seqsvr/seqsvr/seq"
 )
 
@@ -84,7 +86,7 @@ func (a *Alloc) handRound(ctx context.Context, moved map[seq.SectionID]string, a
 			return another
 		}
 		for name, ids := range groups {
-			to := v.live[name]
+			to := v.Live[name]
 			_, err := a.handOverAll(ctx, to, ids)
 			for _, id := range ids {
 				if c := a.cells[id]; a.successorOf(c) == to.Addr {
@@ -108,7 +110,7 @@ func (a *Alloc) cameBack(ctx context.Context, was map[string]seq.Session) bool {
 	const looks = 50
 	a.leases.Kick()
 	for range looks {
-		for name, s := range a.view(a.clock.Now()).live {
+		for name, s := range a.nodes.View(a.clock.Now()).Live {
 			if old, ok := was[name]; ok && s.Session != old {
 				return true
 			}
@@ -152,20 +154,20 @@ func (a *Alloc) successorOf(c *cell) string {
 
 // successorsView is who may be given sections: live, not away, and the table says nothing
 // against it.
-func (a *Alloc) successorsView(away map[string]seq.Session) view {
-	v := a.view(a.clock.Now())
-	delete(v.live, a.name)
+func (a *Alloc) successorsView(away map[string]seq.Session) nodes.View {
+	v := a.nodes.View(a.clock.Now())
+	delete(v.Live, a.name)
 	t := a.routes.Table()
-	for name, s := range v.live {
+	for name, s := range v.Live {
 		if away[name] == s.Session || !t.Gives(name, s.Session) {
-			delete(v.live, name)
+			delete(v.Live, name)
 		}
 	}
 	return v
 }
 
 // successors groups this node's sections by who should have them next.
-func (a *Alloc) successors(v view) map[string][]seq.SectionID {
+func (a *Alloc) successors(v nodes.View) map[string][]seq.SectionID {
 	groups := make(map[string][]seq.SectionID)
 	t := a.routes.Table()
 	for _, id := range a.owned() {
@@ -177,19 +179,19 @@ func (a *Alloc) successors(v view) map[string][]seq.SectionID {
 }
 
 // successor is the first live candidate of the table, or else any live node.
-func (a *Alloc) successor(t *arbiter.Table, id seq.SectionID, v view) string {
+func (a *Alloc) successor(t *arbiter.Table, id seq.SectionID, v nodes.View) string {
 	if t != nil && int(id) < len(t.Sections) {
 		for _, i := range t.Sections[id].Candidates() {
 			if i < 0 {
 				continue
 			}
-			if _, ok := v.live[t.Nodes[i].Name]; ok {
+			if _, ok := v.Live[t.Nodes[i].Name]; ok {
 				return t.Nodes[i].Name
 			}
 		}
 	}
 	least := ""
-	for name := range v.live {
+	for name := range v.Live {
 		if least == "" || name < least {
 			least = name
 		}
@@ -231,7 +233,7 @@ func (a *Alloc) tellMoved(ctx context.Context, moved map[seq.SectionID]string) e
 
 // park seals what is left and writes its counters to the node's own disk.
 func (a *Alloc) park(file string) error {
-	var sealed []sealedSection
+	var sealed []handover.Sealed
 	for _, id := range a.owned() {
 		if s, ok := a.cells[id].seal(); ok {
 			sealed = append(sealed, s)
@@ -241,17 +243,17 @@ func (a *Alloc) park(file string) error {
 		return nil
 	}
 	// Counters that came from elsewhere and were not used yet stay good.
-	sealed = append(sealed, a.heirs.all()...)
+	sealed = append(sealed, a.kept.All()...)
 	if len(sealed) == 0 {
 		return nil
 	}
 	a.log.Info("sections parked", "sections", len(sealed), "file", file)
-	return writeParked(file, a.cluster, sealed)
+	return handover.Park(file, a.cluster, sealed)
 }
 
 // Adopt makes parked counters available to the acquisitions to come.
 func (a *Alloc) Adopt(file string) error {
-	sealed, err := readParked(file, a.cluster)
-	a.heirs.keep(sealed...)
+	sealed, err := handover.Parked(file, a.cluster)
+	a.kept.Keep(sealed...)
 	return err
 }

@@ -135,15 +135,3 @@ type seenLeases struct {
 }
 
 func (l seenLeases) Sessions() []quorum.SessionView { return l.seen }
-
-func TestOfTwoSessionsOfANodeTheOneThatWasRenewedLastIsPresent(t *testing.T) {
-	o := newOwner(t)
-	was := quorum.SessionView{Session: 1, Name: "b", Addr: "b", FreeAt: o.clock.Now() + ownerLease}
-	is := quorum.SessionView{Session: 2, Name: "b", Addr: "b", FreeAt: was.FreeAt + time.Hour}
-	for _, seen := range [][]quorum.SessionView{{was, is}, {is, was}} {
-		o.Alloc.leases = seenLeases{seen: seen}
-		if got := o.present()["b"]; got != is {
-			t.Errorf("present as %+v, want %+v", got, is)
-		}
-	}
-}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/seqsvr/seqsvr/allocsvr/counters"
+	"github.com/seqsvr/seqsvr/allocsvr/handover"
 	"github.com/seqsvr/seqsvr/allocsvr/tenure"
 	"github.com/seqsvr/seqsvr/internal/clock"
 	"github.com/seqsvr/seqsvr/internal/sessiontest"
@@ -175,10 +176,10 @@ func (r *scriptedRegisters) EndSession(context.Context, seq.Secret) error {
 type scriptedPeers struct {
 	gone    seq.Session // refuses: its node is another session by now
 	to      seq.Session // of the last offer
-	offered []sealedSection
+	offered []handover.Sealed
 }
 
-func (p *scriptedPeers) Offer(_ context.Context, _ string, to seq.Session, sections []sealedSection) error {
+func (p *scriptedPeers) Offer(_ context.Context, _ string, to seq.Session, sections []handover.Sealed) error {
 	p.to = to
 	if to == p.gone {
 		return seq.ErrNodeUnfit

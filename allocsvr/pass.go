@@ -33,9 +33,9 @@ func (t *taking) pass(m moment) {
 	}
 }
 
-// lane is one key of a stride. Its section is locked by the first of the neighbours that
+// entry is one key of a stride. Its section is locked by the first of the neighbours that
 // share it and unlocked after the last.
-type lane struct {
+type entry struct {
 	c      *cell
 	serves bool
 	lapsed bool // without a lease, as spaces that are only unique may
@@ -50,42 +50,42 @@ type lane struct {
 // or because it stands in the stride already, ends the stride before it: nobody waits
 // for a lock while holding one, and keys of one section are served by rising index.
 func (t *taking) stride(from int, m moment) int {
-	var lanes [stride]lane
+	var entries [stride]entry
 	uids := t.uids[from:min(from+stride, len(t.uids))]
 	var sum uint64
 	for k, uid := range uids {
-		c := &t.a.rack[t.space.SectionOf(uid)]
-		lanes[k].c = c
+		c := &t.a.array[t.space.SectionOf(uid)]
+		entries[k].c = c
 		sum += uint64(c.id) + uint64(c.space.First)
 	}
-	n := t.lock(lanes[:len(uids)], m)
-	for k := range lanes[:n] {
-		if l := &lanes[k]; l.serves {
+	n := t.lock(entries[:len(uids)], m)
+	for k := range entries[:n] {
+		if l := &entries[k]; l.serves {
 			sum += l.c.table.Near(uint64(uids[k]))
 		}
 	}
-	for k := range lanes[:n] {
-		if l := &lanes[k]; l.serves {
+	for k := range entries[:n] {
+		if l := &entries[k]; l.serves {
 			l.spot = l.c.table.Find(uint64(uids[k]))
 		}
 	}
-	for k := range lanes[:n] {
-		sum += lanes[k].spot.Fetch()
+	for k := range entries[:n] {
+		sum += entries[k].spot.Fetch()
 	}
 	t.fetched = sum
-	t.serve(from, lanes[:n], m.stamp)
+	t.serve(from, entries[:n], m.stamp)
 	return n
 }
 
-// lock locks the sections of the lanes, and says up to which one.
-func (t *taking) lock(lanes []lane, m moment) int {
-	for k := range lanes {
-		l := &lanes[k]
+// lock locks the sections of the entries, and says up to which one.
+func (t *taking) lock(entries []entry, m moment) int {
+	for k := range entries {
+		l := &entries[k]
 		switch {
 		case k == 0:
 			l.c.mu.Lock()
-		case l.c == lanes[k-1].c:
-			l.serves, l.lapsed = lanes[k-1].serves, lanes[k-1].lapsed
+		case l.c == entries[k-1].c:
+			l.serves, l.lapsed = entries[k-1].serves, entries[k-1].lapsed
 			continue
 		case !l.c.mu.TryLock():
 			return k
@@ -94,20 +94,20 @@ func (t *taking) lock(lanes []lane, m moment) int {
 			l.serves, l.lapsed = t.unique, true
 		}
 	}
-	return len(lanes)
+	return len(entries)
 }
 
 // serve takes the numbers, and unlocks.
-func (t *taking) serve(from int, lanes []lane, stamp uint32) {
+func (t *taking) serve(from int, entries []entry, stamp uint32) {
 	good := true // spots of the section; a UID that was new moves others
-	for k := range lanes {
-		l, i := &lanes[k], from+k
+	for k := range entries {
+		l, i := &entries[k], from+k
 		if !l.serves || !t.take(l.c, i, l.spot, good, stamp) {
 			t.pending = append(t.pending, i)
 		} else if l.lapsed {
 			t.out.Unordered = true
 		}
-		if good = good && l.spot.Known(); k+1 == len(lanes) || lanes[k+1].c != l.c {
+		if good = good && l.spot.Known(); k+1 == len(entries) || entries[k+1].c != l.c {
 			l.c.mu.Unlock()
 			good = true
 		}

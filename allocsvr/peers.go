@@ -8,6 +8,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/seqsvr/seqsvr/allocsvr/counters"
+	"github.com/seqsvr/seqsvr/allocsvr/handover"
 	"github.com/seqsvr/seqsvr/internal/rpc"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/seq"
@@ -72,7 +73,7 @@ func (p *grpcPeers) close() {
 }
 
 // Offer implements Peers, in as many messages as the counters need.
-func (p *grpcPeers) Offer(ctx context.Context, addr string, to seq.Session, sections []sealedSection) error {
+func (p *grpcPeers) Offer(ctx context.Context, addr string, to seq.Session, sections []handover.Sealed) error {
 	client, err := p.client(addr)
 	if err != nil {
 		return err
@@ -81,12 +82,12 @@ func (p *grpcPeers) Offer(ctx context.Context, addr string, to seq.Session, sect
 		req := &pb.OfferRequest{ClusterId: p.cluster, From: uint64(p.from), To: uint64(to)}
 		for size := 0; len(sections) > 0 && size < maxOffer; sections = sections[1:] {
 			s := sections[0]
-			body := s.body
+			body := s.Body
 			if body == nil {
-				body = s.table.AppendBinary(nil)
+				body = s.Table.AppendBinary(nil)
 			}
 			size += len(body)
-			req.Sections = append(req.Sections, &pb.SealedSection{Section: uint32(s.id), Round: s.epoch.Round, Counters: body})
+			req.Sections = append(req.Sections, &pb.SealedSection{Section: uint32(s.ID), Round: s.Epoch.Round, Counters: body})
 		}
 		if _, err := client.Offer(ctx, req); err != nil {
 			return fmt.Errorf("offer to %s: %w", addr, err)
@@ -156,7 +157,7 @@ func (p peerServer) Offer(_ context.Context, req *pb.OfferRequest) (*pb.OfferRep
 	if err := p.check(req.ClusterId, req.To); err != nil {
 		return nil, err
 	}
-	sections := make([]sealedSection, 0, len(req.Sections))
+	sections := make([]handover.Sealed, 0, len(req.Sections))
 	for _, s := range req.Sections {
 		id, err := p.section(s.Section)
 		if err != nil {
@@ -166,8 +167,8 @@ func (p peerServer) Offer(_ context.Context, req *pb.OfferRequest) (*pb.OfferRep
 		if err != nil {
 			return nil, fmt.Errorf("%w: counters of section %d: %w", seq.ErrBadArgument, id, err)
 		}
-		sections = append(sections, sealedSection{
-			id: id, epoch: seq.Epoch{Round: s.Round, Session: seq.Session(req.From)}, table: table, body: s.Counters})
+		sections = append(sections, handover.Sealed{
+			ID: id, Epoch: seq.Epoch{Round: s.Round, Session: seq.Session(req.From)}, Table: table, Body: s.Counters})
 	}
 	if err := p.a.acceptOffer(sections); err != nil {
 		return nil, err

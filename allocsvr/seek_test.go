@@ -35,10 +35,10 @@ func TestANodeThatRestartedIsHandedSectionsAsWhatItIsNow(t *testing.T) {
 			list[0], list[1] = list[1], list[0]
 		}
 		o.leases = &told{sessions: list}
-		if got := o.view(at).live; got["b"].Session != now || got["a"].Session != ownerSession || len(got) != 2 {
+		if got := o.nodes.View(at).Live; got["b"].Session != now || got["a"].Session != ownerSession || len(got) != 2 {
 			t.Errorf("alive: %v", got)
 		}
-		if got := o.present(); got["b"].Session != now || got["a"].Session != ownerSession || len(got) != 2 {
+		if got := o.nodes.Present(); got["b"].Session != now || got["a"].Session != ownerSession || len(got) != 2 {
 			t.Errorf("present: %v", got)
 		}
 		if o.handAway(t.Context()); o.peers.to != now {

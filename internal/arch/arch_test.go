@@ -38,7 +38,7 @@ var may = map[string][]string{
 }
 
 // pure folders use the standard library and this module only.
-var pure = []string{"seq", "snowflake", "quorum", "storesvr/acceptor", "allocsvr/counters", "allocsvr/arbiter/placement"}
+var pure = []string{"seq", "snowflake", "quorum", "storesvr/acceptor", "allocsvr/counters", "allocsvr/handover", "allocsvr/arbiter/placement"}
 
 type file struct {
 	name string // relative to the root, with slashes

@@ -13,6 +13,8 @@ import (
 var rooms = map[string][]string{
 	"allocsvr/tenure":            {},
 	"allocsvr/counters":          {},
+	"allocsvr/handover":          {"allocsvr/counters"},
+	"allocsvr/nodes":             {},
 	"allocsvr/arbiter/placement": {},
 	"allocsvr/arbiter":           {"allocsvr/arbiter/placement", "allocsvr/tenure"},
 	"allocsvr/segment":           {"allocsvr/tenure"},

@@ -98,10 +98,10 @@ var ownerMutants = []mutant{
 		name: "release before in-flight increments ended, in a hand-over",
 		file: "allocsvr/handoff.go",
 		edits: []edit{{
-			old: "	var sealed []sealedSection\n",
+			old: "	var sealed []handover.Sealed\n",
 			new: "	early := []quorum.LeaseItem{{Register: seq.SectionRegister(ids[0]), Round: a.cells[ids[0]].epoch.Round}}\n" +
 				"	if err := a.holder.Release(ctx, early, to.Session); err != nil {\n		return 0, err\n	}\n" +
-				"	var sealed []sealedSection\n",
+				"	var sealed []handover.Sealed\n",
 		}},
 		in: []string{"allocsvr"},
 	},
@@ -157,10 +157,10 @@ var ownerMutants = []mutant{
 	{
 		line: 33, rule: "seal-directly-before-use",
 		name: "sealed counters used though another epoch came between",
-		file: "allocsvr/cell.go",
+		file: "allocsvr/handover/sealed.go",
 		edits: []edit{{
-			old: "	return accepted == s.epoch || slices.Contains(s.also, accepted)\n",
-			new: "	return !accepted.Less(s.epoch) || slices.Contains(s.also, accepted)\n",
+			old: "	return accepted == s.Epoch || slices.Contains(s.Also, accepted)\n",
+			new: "	return !accepted.Less(s.Epoch) || slices.Contains(s.Also, accepted)\n",
 		}},
 		in: []string{"allocsvr"},
 	},

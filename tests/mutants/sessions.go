@@ -71,13 +71,13 @@ var leaseMutants = []mutant{
 	{
 		rule: "offered-is-genuine", name: "counters of a peer are used whatever the release left",
 		file:  "allocsvr/acquire.go",
-		edits: []edit{{old: " && s.genuine(out.Seal)", new: ""}},
+		edits: []edit{{old: " && s.Genuine(out.Seal)", new: ""}},
 		in:    []string{"allocsvr"},
 	},
 	{
 		rule: "offered-is-genuine", name: "counters of a peer are taken for those of this machine",
-		file:  "allocsvr/heirlooms.go",
-		edits: []edit{{old: "		s.offered, s.body = s.digest(), nil\n", new: "		s.body = nil\n"}},
+		file:  "allocsvr/handover/kept.go",
+		edits: []edit{{old: "		s.offered, s.Body = s.Digest(), nil\n", new: "		s.Body = nil\n"}},
 		in:    []string{"allocsvr"},
 	},
 	{
@@ -88,8 +88,8 @@ var leaseMutants = []mutant{
 	},
 	{
 		rule: "offered-beside-own", name: "an offer throws away the counters of this machine",
-		file:  "allocsvr/heirlooms.go",
-		edits: []edit{{old: "		h.offered[s.id] = s\n", new: "		h.offered[s.id] = s\n		delete(h.own, s.id)\n"}},
+		file:  "allocsvr/handover/kept.go",
+		edits: []edit{{old: "		k.offered[s.ID] = s\n", new: "		k.offered[s.ID] = s\n		delete(k.own, s.ID)\n"}},
 		in:    []string{"allocsvr"},
 	},
 	{

@@ -1,4 +1,4 @@
-package allocsvr
+package nodes
 
 import (
 	"time"
@@ -10,11 +10,11 @@ import (
 // How long a session is spared whose lease has lapsed, if it came back from that before
 // (docs/decisions/023).
 const (
-	// mostSpared bounds it, in leases.
-	mostSpared = 8
-	// steadyAfter is for how long a session must have kept its lease to be as good as one
+	// MostSpared bounds how long a session is spared, in leases.
+	MostSpared = 8
+	// SteadyAfter is for how long a session must have kept its lease to be as good as one
 	// that never lost it.
-	steadyAfter = time.Minute
+	SteadyAfter = time.Minute
 )
 
 // flapping remembers which sessions lost their leases and came back, which the dead
@@ -26,7 +26,7 @@ const (
 // since the dead are inherited from once. So what a session can cost is bounded, however
 // often it is late and whatever is seen of it; by each heir, in any time d,
 //
-//	inherited from it  <=  2+log2(mostSpared) + d/((1+mostSpared)*lease)
+//	inherited from it  <=  2+log2(MostSpared) + d/((1+MostSpared)*lease)
 type flapping struct {
 	lease    time.Duration
 	sessions map[seq.Session]*flaps
@@ -60,7 +60,7 @@ func (f *flapping) spare(n int) time.Duration {
 	if n == 0 {
 		return 0
 	}
-	return f.lease * time.Duration(min(1<<min(n-1, 8), mostSpared))
+	return f.lease * time.Duration(min(1<<min(n-1, 8), MostSpared))
 }
 
 // observe takes in what the stores told of all other sessions. sure says that this node
@@ -89,7 +89,7 @@ func (f *flapping) one(s quorum.SessionView, sure bool, now time.Duration) {
 		if p.lapsed {
 			p.lapsed, p.ended, p.back = false, false, now
 			p.count++
-		} else if now-p.back >= steadyAfter {
+		} else if now-p.back >= SteadyAfter {
 			p.count = 0
 		}
 		p.freeAt = s.FreeAt
@@ -102,7 +102,7 @@ func (f *flapping) one(s quorum.SessionView, sure bool, now time.Duration) {
 // inherit notes that sections were taken over from the node.
 func (f *flapping) inherit(name string, now time.Duration) {
 	i, session := f.from[name], f.current(name)
-	if i == nil || i.session != session || now-i.at >= steadyAfter {
+	if i == nil || i.session != session || now-i.at >= SteadyAfter {
 		i = &inheritance{session: session, at: now - f.lease}
 		f.from[name] = i
 	}

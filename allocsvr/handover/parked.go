@@ -1,4 +1,4 @@
-package allocsvr
+package handover
 
 import (
 	"encoding/binary"
@@ -13,6 +13,10 @@ import (
 	"github.com/seqsvr/seqsvr/seq"
 )
 
+// ErrParkedCorrupt: the file of parked counters is damaged; it is ignored, the
+// sections start at their base, which leaves gaps and breaks nothing.
+var ErrParkedCorrupt = errors.New("parked counters corrupt")
+
 // The file of parked counters:
 //
 //	"seqpark1" | len uint16 | cluster id | sections ... | crc32c of all before
@@ -23,16 +27,16 @@ const parkedMagic = "seqpark1"
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// writeParked replaces the file. A crash leaves the old file or the new one.
-func writeParked(file, cluster string, sections []sealedSection) error {
+// Park replaces the file. A crash leaves the old file or the new one.
+func Park(file, cluster string, sections []Sealed) error {
 	b := []byte(parkedMagic)
 	b = binary.LittleEndian.AppendUint16(b, uint16(len(cluster)))
 	b = append(b, cluster...)
 	for _, s := range sections {
-		body := s.table.AppendBinary(nil)
-		b = binary.LittleEndian.AppendUint32(b, uint32(s.id))
-		b = binary.LittleEndian.AppendUint64(b, s.epoch.Round)
-		b = binary.LittleEndian.AppendUint64(b, uint64(s.epoch.Session))
+		body := s.Table.AppendBinary(nil)
+		b = binary.LittleEndian.AppendUint32(b, uint32(s.ID))
+		b = binary.LittleEndian.AppendUint64(b, s.Epoch.Round)
+		b = binary.LittleEndian.AppendUint64(b, uint64(s.Epoch.Session))
 		b = binary.LittleEndian.AppendUint32(b, uint32(len(body)))
 		b = append(b, body...)
 	}
@@ -72,9 +76,9 @@ func replaceFile(file string, b []byte) (err error) {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-// readParked reads what writeParked wrote; a missing file is no sections. Errors:
+// Parked reads what Park wrote; a missing file is no sections. Errors:
 // ErrParkedCorrupt, seq.ErrForeignCluster, or of the file system.
-func readParked(file, cluster string) ([]sealedSection, error) {
+func Parked(file, cluster string) ([]Sealed, error) {
 	b, err := os.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -85,7 +89,7 @@ func readParked(file, cluster string) ([]sealedSection, error) {
 	return decodeParked(b, cluster)
 }
 
-func decodeParked(b []byte, cluster string) ([]sealedSection, error) {
+func decodeParked(b []byte, cluster string) ([]Sealed, error) {
 	const head = len(parkedMagic) + 2
 	if len(b) < head+4 || string(b[:len(parkedMagic)]) != parkedMagic {
 		return nil, fmt.Errorf("%w: not a file of parked counters", ErrParkedCorrupt)
@@ -101,15 +105,15 @@ func decodeParked(b []byte, cluster string) ([]sealedSection, error) {
 	if name := string(body[head : head+n]); name != cluster {
 		return nil, fmt.Errorf("parked counters: %w: %q, expected %q", seq.ErrForeignCluster, name, cluster)
 	}
-	var out []sealedSection
+	var out []Sealed
 	for rest := body[head+n:]; len(rest) > 0; {
 		const fixed = 4 + 8 + 8 + 4
 		if len(rest) < fixed {
 			return nil, fmt.Errorf("%w: cut short", ErrParkedCorrupt)
 		}
-		s := sealedSection{
-			id: seq.SectionID(binary.LittleEndian.Uint32(rest)),
-			epoch: seq.Epoch{
+		s := Sealed{
+			ID: seq.SectionID(binary.LittleEndian.Uint32(rest)),
+			Epoch: seq.Epoch{
 				Round:   binary.LittleEndian.Uint64(rest[4:]),
 				Session: seq.Session(binary.LittleEndian.Uint64(rest[12:])),
 			},
@@ -120,9 +124,9 @@ func decodeParked(b []byte, cluster string) ([]sealedSection, error) {
 		}
 		table, err := counters.Decode(rest[:size])
 		if err != nil {
-			return nil, fmt.Errorf("%w: section %d: %w", ErrParkedCorrupt, s.id, err)
+			return nil, fmt.Errorf("%w: section %d: %w", ErrParkedCorrupt, s.ID, err)
 		}
-		s.table = table
+		s.Table = table
 		out, rest = append(out, s), rest[size:]
 	}
 	return out, nil

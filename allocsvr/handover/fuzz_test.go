@@ -1,4 +1,4 @@
-package allocsvr
+package handover
 
 import (
 	"errors"
@@ -19,7 +19,7 @@ func FuzzParkedCounters(f *testing.F) {
 	file := filepath.Join(f.TempDir(), "parked")
 	table := counters.New(7)
 	table.Take(1, 5, 1000, 1)
-	if err := writeParked(file, "c", []sealedSection{{id: 3, epoch: seq.Epoch{Round: 4, Session: 5}, table: table}}); err != nil {
+	if err := Park(file, "c", []Sealed{{ID: 3, Epoch: seq.Epoch{Round: 4, Session: 5}, Table: table}}); err != nil {
 		f.Fatal(err)
 	}
 	whole, err := os.ReadFile(file)
@@ -41,7 +41,7 @@ func FuzzParkedCounters(f *testing.F) {
 				continue
 			}
 			path := filepath.Join(t.TempDir(), "parked")
-			if err := writeParked(path, "c", got); err != nil {
+			if err := Park(path, "c", got); err != nil {
 				t.Fatal(err)
 			}
 			if again, err := os.ReadFile(path); err != nil || !cmp.Equal(again, text) {

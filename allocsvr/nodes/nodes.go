@@ -1,0 +1,147 @@
+package nodes
+
+import (
+	"sync"
+	"time"
+
+	"github.com/seqsvr/seqsvr/internal/clock"
+	"github.com/seqsvr/seqsvr/quorum"
+	"github.com/seqsvr/seqsvr/seq"
+)
+
+// Config is what Nodes are made of. All is required.
+type Config struct {
+	Self quorum.SessionView // this node: its session, name and address
+	// Sessions are what the stores told of all sessions, this node's among them.
+	Sessions func() []quorum.SessionView
+	Lease    time.Duration
+	Clock    clock.Clock
+}
+
+// Nodes remembers which nodes were ever seen alive by this process, and how steadily. Safe
+// for concurrent use.
+type Nodes struct {
+	cfg     Config
+	started time.Duration
+
+	mu       sync.Mutex // guards names, addrs and flapping
+	names    map[string]bool
+	addrs    map[string]string // of those that were alive at the last look
+	flapping flapping
+}
+
+// New has seen nobody yet.
+func New(cfg Config) *Nodes {
+	return &Nodes{cfg: cfg, started: cfg.Clock.Now(), names: make(map[string]bool), flapping: newFlapping(cfg.Lease)}
+}
+
+// Addr is where the node is if it was alive at the last look, "" if it has died:
+// nobody should be sent there. Of one that was not seen yet, the table knows best.
+func (n *Nodes) Addr(node seq.Node) string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if !n.names[node.Name] {
+		return node.Addr
+	}
+	return n.addrs[node.Name]
+}
+
+// patience is how long after its own start a node waits for table owners that it
+// has not seen yet: in a cluster that starts again, they may hold parked counters.
+func (n *Nodes) patience() time.Duration { return max(3*time.Second, 2*n.cfg.Lease) }
+
+// View is who is alive at one moment.
+type View struct {
+	Live map[string]quorum.SessionView // by node name, this one included
+	Next time.Duration                 // when the first of the others may be free, 0 for never
+	// Sure says that enough stores have told of them within half a lease for the others'
+	// absence to mean something.
+	Sure bool
+}
+
+// View reads the sessions. A node counts as alive while its session's lease runs.
+func (n *Nodes) View(now time.Duration) View {
+	v := View{Live: map[string]quorum.SessionView{n.cfg.Self.Name: n.cfg.Self}}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	all := n.cfg.Sessions()
+	v.Sure = n.fresh(all, now)
+	n.flapping.observe(all, v.Sure, now)
+	for _, s := range all {
+		if s.Session == n.cfg.Self.Session || s.Dead || s.FreeAt <= now {
+			continue
+		}
+		n.latest(v.Live, s)
+		n.names[s.Name] = true
+		if v.Next == 0 || s.FreeAt < v.Next {
+			v.Next = s.FreeAt
+		}
+	}
+	n.addrs = make(map[string]string, len(v.Live))
+	for name, s := range v.Live {
+		n.addrs[name] = s.Addr
+	}
+	return v
+}
+
+// fresh says whether N-W+1 stores have renewed this node's own session within half a
+// lease: the W-th smallest of its ends is that late. Every W stores have one of those
+// among them, so what the W-th smallest of another's ends says is no older.
+func (n *Nodes) fresh(all []quorum.SessionView, now time.Duration) bool {
+	for _, s := range all {
+		if s.Session == n.cfg.Self.Session {
+			return !s.Dead && s.FreeAt >= now+n.cfg.Lease/2
+		}
+	}
+	return false
+}
+
+// Present is like View, but counts a node as alive until the stores have said that
+// its session is gone. A node whose own renewals are late sees all others' leases run
+// out; it may then look at the stores, but must not take anybody for lost.
+func (n *Nodes) Present() map[string]quorum.SessionView {
+	live := map[string]quorum.SessionView{n.cfg.Self.Name: n.cfg.Self}
+	for _, s := range n.cfg.Sessions() {
+		if s.Session != n.cfg.Self.Session && !s.Dead {
+			n.latest(live, s)
+		}
+	}
+	return live
+}
+
+// latest puts a session in place of one of the same name that was renewed less lately:
+// a node that has just restarted has two for as long as its former one is not known to
+// have ended, which by a store that has restarted as well takes a lease.
+func (n *Nodes) latest(live map[string]quorum.SessionView, s quorum.SessionView) {
+	if s.Name == n.cfg.Self.Name {
+		return
+	}
+	if other, ok := live[s.Name]; !ok || other.FreeAt < s.FreeAt {
+		live[s.Name] = s
+	}
+}
+
+// Awaited says that a node of the table was not seen yet and may still come, or is late
+// once more and is likely to come back.
+func (n *Nodes) Awaited(name string, now time.Duration) bool {
+	if name == n.cfg.Self.Name {
+		return false
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return !n.names[name] && now < n.started+n.patience() || n.flapping.spared(name, now)
+}
+
+// Steady says whether a live session may be handed something.
+func (n *Nodes) Steady(id seq.Session, now time.Duration) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.flapping.steady(id, now)
+}
+
+// Inherited notes that sections of the node were taken over by this one.
+func (n *Nodes) Inherited(name string, now time.Duration) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.flapping.inherit(name, now)
+}
