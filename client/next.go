@@ -16,21 +16,20 @@ import (
 // process), ErrUnordered and ErrClosed immediately. After an error a number may have been
 // skipped, so calling again is always safe.
 func (c *Client) Next(ctx context.Context, key Key) (seq.Seq, error) {
-	t := take{c, key, 1}
-	v, s, err := t.join(ctx)
+	v, s, err := join(ctx, c, key, 1)
 	if err == nil && s.b != nil {
 		// The wait stands here and not further down: all that stands above it on the stack
 		// of a waiting caller has gone from the caches when it runs again.
 		if ctx.Done() == nil {
 			<-s.b.done
 		} else if !s.b.wait(ctx) {
-			return t.nextOnward(ctx, v, s, nil)
+			return nextOnward(ctx, c, key, v, s, nil)
 		}
 		if n := s.plain(); n != 0 {
 			return n, nil
 		}
 	}
-	return t.nextOnward(ctx, v, s, err)
+	return nextOnward(ctx, c, key, v, s, err)
 }
 
 // NextN takes n numbers of the key, 1 to seq.MaxCount: first to last, inclusive and
@@ -43,9 +42,8 @@ func (c *Client) NextN(ctx context.Context, key Key, n uint32) (first, last seq.
 // Take is NextN that also tells whether the answer is unordered. Range.Err is the
 // returned error.
 func (c *Client) Take(ctx context.Context, key Key, n uint32) (Range, error) {
-	t := take{c, key, n}
-	v, s, err := t.join(ctx)
-	r, err := t.finish(ctx, v, s, err)
+	v, s, err := join(ctx, c, key, n)
+	r, err := take{c, key, n}.finish(ctx, v, s, err)
 	if err != nil {
 		err = fmt.Errorf("next %v: %w", key, err)
 		return Range{Err: err}, err
@@ -53,46 +51,46 @@ func (c *Client) Take(ctx context.Context, key Key, n uint32) (Range, error) {
 	return r, nil
 }
 
-// take is a call for n numbers of one key.
-type take struct {
-	c   *Client
-	key Key
-	n   uint32
-}
-
 // join gives the key a slot in a batch to its owner, which nearly always answers. No batch
 // and no error: the owner is not known, or silent, or the call goes alone.
-func (t take) join(ctx context.Context) (v *view, s slot, err error) {
-	if err := checkCount(t.n); err != nil {
+func join(ctx context.Context, c *Client, key Key, n uint32) (v *view, s slot, err error) {
+	if err := checkCount(n); err != nil {
 		return nil, slot{}, err
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, slot{}, err
 	}
-	if v, err = t.c.table.current(ctx); err != nil {
+	if v, err = c.table.current(ctx); err != nil {
 		return nil, slot{}, err
 	}
-	space, err := v.mapping.Space(t.key.Space)
+	space, err := v.mapping.Space(key.Space)
 	if err != nil {
 		return nil, slot{}, err
 	}
-	owner := v.owner(space.SectionOf(t.key.UID))
-	if owner == nil || owner.health.silent.Load() || t.c.cfg.alone(ctx) {
+	owner := v.owner(space.SectionOf(key.UID))
+	if owner == nil || owner.health.silent.Load() || c.cfg.alone(ctx) {
 		return v, slot{}, nil
 	}
-	if s, err = owner.queue(space, t.key.UID, t.n); err != nil {
+	if s, err = owner.queue(space, key.UID, n); err != nil {
 		s = refused(err)
 	}
 	return v, s, nil
 }
 
 // nextOnward is Next where it is not as simple as nearly always.
-func (t take) nextOnward(ctx context.Context, v *view, s slot, err error) (seq.Seq, error) {
-	r, err := t.finish(ctx, v, s, err)
+func nextOnward(ctx context.Context, c *Client, key Key, v *view, s slot, err error) (seq.Seq, error) {
+	r, err := take{c, key, 1}.finish(ctx, v, s, err)
 	if err != nil {
-		return 0, fmt.Errorf("next %v: %w", t.key, err)
+		return 0, fmt.Errorf("next %v: %w", key, err)
 	}
 	return r.First, nil
+}
+
+// take is a call for n numbers of one key, from where it waits on.
+type take struct {
+	c   *Client
+	key Key
+	n   uint32
 }
 
 // finish waits for what came of join, and asks others if it was no answer.

@@ -27,7 +27,7 @@ func askOwners(ctx context.Context, c *Client, space string, uids []seq.UID, ask
 		pending[i] = i
 	}
 	if attempts, idle := k.owners(v, pending); len(attempts) > 0 {
-		pending = k.try(ctx, attempts, idle)
+		pending = k.askAll(ctx, attempts, idle)
 	}
 	k.retry(ctx, pending)
 	return k.errs, nil

@@ -116,7 +116,7 @@ func (k *call) retry(ctx context.Context, pending []int) {
 			pending = k.endRound(ctx, idle)
 			continue
 		}
-		pending = k.try(ctx, attempts, idle)
+		pending = k.askAll(ctx, attempts, idle)
 	}
 }
 
@@ -201,8 +201,8 @@ func (k *call) admit(s *server, attempts []*attempt) (ok, probe bool) {
 	return k.health(s).admit()
 }
 
-// try makes the attempts, all at the same time, and gives back the keys to ask for again.
-func (k *call) try(ctx context.Context, attempts []*attempt, again []int) []int {
+// askAll makes the attempts, all at the same time, and gives back the keys to ask for again.
+func (k *call) askAll(ctx context.Context, attempts []*attempt, again []int) []int {
 	one := func(a *attempt) {
 		defer k.health(a.server).release(a.probe)
 		a.faults, a.err = k.ask(ctx, a)

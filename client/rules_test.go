@@ -1,0 +1,81 @@
+package client
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/seqsvr/seqsvr/seq"
+)
+
+// round is the servers that one round asks for one key, in order: a to e are of the table,
+// where c owns section 0 and d and e are its standbys, and s is the one address of Config.
+// Those in doubt are silent for all kinds of calls; those being probed are asked by another
+// call already.
+func round(t *testing.T, r *rules, doubted, probed string) (asked string, held map[string]bool) {
+	t.Helper()
+	c := bare()
+	c.servers.c = c
+	c.servers.seeds = []*server{{c: c, addr: "s", seed: true}}
+	v := &view{routes: &seq.RouteTable{Version: 7, Sections: []seq.Placement{{Owner: 2, Standby: 3, Standby2: 4}}}}
+	for _, name := range []string{"a", "b", "c", "d", "e"} {
+		v.nodes = append(v.nodes, &server{c: c, addr: name})
+	}
+	c.turn.Store(4) // the next round in turn begins at a
+	for _, s := range append(v.nodes, c.servers.seeds...) {
+		for _, h := range []*health{&s.health, &s.idsHealth} {
+			for _, name := range doubted + probed {
+				if string(name) == s.addr {
+					h.silent.Store(true)
+				}
+			}
+			for _, name := range probed {
+				if string(name) == s.addr {
+					h.probing.Store(true)
+				}
+			}
+		}
+	}
+	k, held := call{c: c, rules: r}, map[string]bool{}
+	for len(asked) < 20 {
+		s, probe := k.pick(v, 0, nil)
+		if s == nil {
+			return asked, held
+		}
+		asked += s.addr
+		if probe {
+			held[s.addr] = true
+		}
+	}
+	t.Fatalf("a round has no end: %s", asked)
+	return "", nil
+}
+
+func TestEachKindOfCallAsksInItsOrder(t *testing.T) {
+	for _, row := range []struct {
+		name            string
+		rules           *rules
+		doubted, probed string
+		want            string
+		held            map[string]bool
+	}{
+		{"a key", &forKeys, "", "", "cdes", nil},
+		{"a key, and the owner is in doubt", &forKeys, "c", "", "cdes", map[string]bool{"c": true}},
+		{"a key, and another call is there to see", &forKeys, "", "c", "des", nil},
+		{"a tag", &forTag, "", "", "cdes", nil},
+		{"what all answer", &forAny, "", "", "abcdes", nil},
+		{"what all answer, one in doubt", &forAny, "b", "", "abcdes", map[string]bool{"b": true}},
+		{"what all answer, where others are there to see", &forAny, "", "ab", "cdesab", nil},
+		{"once, and those in doubt come last", &forOnce, "a", "b", "cdesab", map[string]bool{"a": true}},
+		{"the table", &forTable, "", "", "sabcde", nil},
+		{"the table, whose fetch is no call that sees", &forTable, "sa", "", "bcdesa", nil},
+	} {
+		asked, held := round(t, row.rules, row.doubted, row.probed)
+		if row.held == nil {
+			row.held = map[string]bool{}
+		}
+		if asked != row.want || !cmp.Equal(held, row.held) {
+			t.Errorf("%s: asked %s as the one that sees %v, want %s and %v", row.name, asked, held, row.want, row.held)
+		}
+	}
+}
