@@ -16,7 +16,6 @@ var excepted = map[string]string{
 	"WORKER_NODE":                      "a table of Baidu's UidGenerator",
 	"AUTO_INCREMENT":                   "MySQL's",
 	"LimitNOFILE":                      "systemd's",
-	"MADV_HUGEPAGE":                    "Linux's",
 	"fsGroup":                          "of Kubernetes",
 	"stats.Handler":                    "of grpc-go, and not used",
 	"grpc.health.v1":                   "the package of gRPC's health service",
