@@ -29,6 +29,9 @@ plan=(
   "one-way||no error"
 )
 
+# shown are the drills whose timelines are in the page.
+shown="kill-alloc restart-alloc"
+
 # field NAME FILE prints a number of a report.
 field() { awk -v key="\"$1\":" '$1 == key { sub(/,$/, "", $2); print $2; exit }' "$2"; }
 
@@ -98,13 +101,13 @@ done
 {
   echo "# How long failures are felt"
   echo
-  echo "Written by \`make drills\` (tests/drills/report.sh) from what \`seqctl drill\` measured: $runs runs of"
-  echo "each drill, every one on a new cluster of real processes. \`seqctl drill --list\` tells what each does."
+  echo "Written by \`make drills\` (tests/drills/report.sh): $runs runs of each drill of \`seqctl drill\`, every one on a new"
+  echo "cluster of real processes. \`seqctl drill --list\` says what each does; \`seqctl drill kill-store\` runs one and prints its timeline."
   echo
-  echo "The pause is the longest time, over all UIDs and all calls that end after the fault, between the begin"
-  echo "of a call and its answer, retries of the SDK included. Errors are calls that failed for their caller."
-  echo "Gaps are numbers that nobody got; a crash may leave some out, a planned move may not. Duplicates and"
-  echo "regressions are counted over the whole history by the checks of [protocol.md](protocol.md), section 6."
+  echo "- **Pause**: the longest time from the begin of a call to its answer, retries of the SDK included, of all calls that end after the fault."
+  echo "- **Errors**: calls that failed for their caller."
+  echo "- **Gaps**: numbers that nobody got. A crash may leave some, a planned move may not."
+  echo "- **Duplicates, regressions**: counted over the whole history, see [guarantees.md](guarantees.md)."
   echo
   echo "| machine | |"
   echo "|---|---|"
@@ -127,10 +130,11 @@ done
       "| $(worst "$i" errors) | $(worst "$i" duplicates) | $(worst "$i" regressions) | $(worst "$i" gaps) | $also |"
   done
   echo
-  echo "## Timelines"
+  echo "## A crash and a restart in order"
   echo
   echo "Of the run with the median pause. Times are milliseconds after the first fault."
   for i in "${!plan[@]}"; do
+    [[ " $shown " == *" ${plan[$i]%%|*} "* ]] || continue
     IFS='|' read -r flags _ _ <<<"${plan[$i]}"
     [[ -e $work/$i.median ]] || continue
     report=$work/$i.median
