@@ -12,7 +12,6 @@ import (
 
 // excepted are names in documents that this tree does not declare, each with its reason.
 var excepted = map[string]string{
-	"github.com/yitter/idgenerator-go": "a library of others",
 	"WORKER_NODE":                      "a table of Baidu's UidGenerator",
 	"AUTO_INCREMENT":                   "MySQL's",
 	"LimitNOFILE":                      "systemd's",
