@@ -82,6 +82,18 @@ func TestTheIndexOfDocumentsIsComplete(t *testing.T) {
 	}
 }
 
+func TestDocumentsThatTheTreePointsToAreThere(t *testing.T) {
+	known := collect(t)
+	if len(known.pointers) < 10 {
+		t.Errorf("found %d pointers to documents: %v", len(known.pointers), known.pointers)
+	}
+	for target, from := range known.pointers {
+		for _, wrong := range known.checkLink("README.md", "", target) {
+			t.Errorf("%s: %s: %s", from, wrong.name, wrong.why)
+		}
+	}
+}
+
 func TestANameThatIsGoneIsFoundInADocument(t *testing.T) {
 	known := collect(t)
 	text := strings.Join([]string{

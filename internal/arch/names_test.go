@@ -23,16 +23,23 @@ type names struct {
 	literals map[string]bool     // texts in the code
 	consts   map[string]string   // constants that are texts
 	flags    map[string]bool
-	verbs    map[string]bool // of seqctl, with those below them
-	targets  map[string]bool // of make
-	upper    map[string]bool // NAMES_LIKE_THIS in anything but documents
+	verbs    map[string]bool   // of seqctl, with those below them
+	targets  map[string]bool   // of make
+	upper    map[string]bool   // NAMES_LIKE_THIS in anything but documents
+	pointers map[string]string // docs/x.md#y in anything but documents, and where
 }
+
+// collected is what collect found, which takes a second or two.
+var collected *names
 
 func collect(t *testing.T) *names {
 	t.Helper()
+	if collected != nil {
+		return collected
+	}
 	set := func() map[string]bool { return map[string]bool{} }
 	n := &names{files: set(), bases: set(), tests: map[string][]string{}, words: set(), dotted: set(), literals: set(),
-		consts: map[string]string{}, flags: set(), verbs: set(), targets: set(), upper: set()}
+		consts: map[string]string{}, flags: set(), verbs: set(), targets: set(), upper: set(), pointers: map[string]string{}}
 	n.collectFiles(t)
 	all := files(t)
 	for _, f := range all {
@@ -48,8 +55,11 @@ func collect(t *testing.T) *names {
 	for flag := range n.flags {
 		n.upper["SEQ_"+strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))] = true // internal/config
 	}
+	collected = n
 	return n
 }
+
+var pointer = regexp.MustCompile(`\bdocs/[a-z0-9/-]+\.md(?:#[a-z0-9-]+)?`)
 
 // collectFiles reads the names of all files, and of those that are no documents the
 // NAMES_LIKE_THIS and what the messages of .proto files declare.
@@ -73,10 +83,13 @@ func (n *names) collectFiles(t *testing.T) {
 		if err != nil {
 			return err
 		}
+		if under(name, "internal/arch") {
+			return nil // the made-up document is here
+		}
+		for _, found := range pointer.FindAllString(string(text), -1) {
+			n.pointers[found] = name
+		}
 		for _, found := range upper.FindAllString(string(text), -1) {
-			if under(name, "internal/arch") {
-				break // the made-up document is here
-			}
 			n.upper[found] = true
 			n.upper[strings.TrimPrefix(found, "ERROR_CODE_")] = true
 		}
