@@ -29,8 +29,8 @@ plan=(
   "one-way||no error"
 )
 
-# shown are the drills whose timelines are in the page.
-shown="kill-alloc restart-alloc"
+# shown are the drills whose timelines are in the page; seqctl drill prints the others.
+shown="kill-alloc"
 
 # field NAME FILE prints a number of a report.
 field() { awk -v key="\"$1\":" '$1 == key { sub(/,$/, "", $2); print $2; exit }' "$2"; }
@@ -130,7 +130,7 @@ done
       "| $(worst "$i" errors) | $(worst "$i" duplicates) | $(worst "$i" regressions) | $(worst "$i" gaps) | $also |"
   done
   echo
-  echo "## A crash and a restart in order"
+  echo "## What happens, and when"
   echo
   echo "Of the run with the median pause. Times are milliseconds after the first fault."
   for i in "${!plan[@]}"; do
