@@ -42,9 +42,9 @@ proto: ## the Go code of proto/ (needs protoc 3.21)
 proto-check: proto ## fails if the generated code is not what is committed
 	@git diff --exit-code --stat -- proto || { echo 'proto/ is not fresh: run make proto and commit'; exit 1; }
 
-bench: build ## this tree beside what else is installed, into docs/benchmarks.md; wants a quiet machine (BENCH_SECONDS, BENCH_RUNS, BENCH_IDLE, BENCH_ONLY)
+bench: build ## this tree beside what else is installed, into docs/benchmarks.md, or AGAINST=revision; wants a quiet machine (BENCH_SECONDS, BENCH_RUNS, BENCH_IDLE, BENCH_ONLY)
 	go -C tests/e2e build -o $(CURDIR)/bin/ ./bench
-	./bin/bench -root .
+	./bin/bench -root . $(if $(AGAINST),-against $(AGAINST))
 
 FUZZ ?= 20000x
 fuzz: ## every fuzz target for FUZZ executions

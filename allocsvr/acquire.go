@@ -2,21 +2,26 @@ package allocsvr
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"github.com/seqsvr/seqsvr/allocsvr/counters"
+	"github.com/seqsvr/seqsvr/allocsvr/tenure"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
 )
 
-// attempt is one section on its way through ACQUIRE.
+// attempt is one section on its way through ACQUIRE: its tenure.Bid.
 type attempt struct {
-	c     *cell
+	a      *Alloc
+	c      *cell
+	done   *acquisition
+	holder func(seq.SectionID, seq.Session) string
+
 	epoch seq.Epoch
 	table *counters.Table
 	from  sealedSection // table, and the epoch that it directly follows
 	max   uint64
-	hold  Hold
 }
 
 // acquisition tells how an acquire ended.
@@ -35,7 +40,7 @@ type acquisition struct {
 func (a *Alloc) acquire(ctx context.Context, ids []seq.SectionID) acquisition {
 	var done acquisition
 	t0 := a.clock.Now()
-	tries := a.absentOf(ids)
+	tries := a.absentOf(ids, &done)
 	if len(tries) == 0 {
 		return done
 	}
@@ -46,15 +51,11 @@ func (a *Alloc) acquire(ctx context.Context, ids []seq.SectionID) acquisition {
 		span.Int("with_counters", done.kept)
 		span.End(nil)
 	}()
-	tries = a.look(ctx, tries, &done)
+	gained := tenure.Acquire(ctx, a.holder, tries)
 	t1 := a.clock.Now()
-	tries = a.prepare(ctx, tries, &done)
-	t2 := a.clock.Now()
-	tries = a.accept(ctx, tries)
-	t3 := a.clock.Now()
-	a.attach(ctx, tries, &done)
+	a.install(ctx, gained, &done)
 	if len(done.owned) > 0 {
-		a.log.Debug("acquired", "sections", len(done.owned), "look", t1-t0, "prepare", t2-t1, "step", t3-t2, "attach", a.clock.Now()-t3)
+		a.log.Debug("acquired", "sections", len(done.owned), "acquire", t1-t0, "attach", a.clock.Now()-t1)
 	}
 	return done
 }
@@ -76,37 +77,16 @@ func (a *Alloc) gain(ctx context.Context, ids []seq.SectionID) (done acquisition
 }
 
 // absentOf begins an attempt at each of the sections that is absent.
-func (a *Alloc) absentOf(ids []seq.SectionID) []*attempt {
+func (a *Alloc) absentOf(ids []seq.SectionID, done *acquisition) []*attempt {
+	holders := sync.OnceValue(a.holders) // as they are after the look
+	holder := func(id seq.SectionID, s seq.Session) string { return holders()(id, s) }
 	tries := make([]*attempt, 0, len(ids))
 	for _, id := range ids {
 		if c := a.cells[id]; c.begin() {
-			tries = append(tries, &attempt{c: c})
+			tries = append(tries, &attempt{a: a, c: c, done: done, holder: holder})
 		}
 	}
 	return tries
-}
-
-// look asks who holds the sections. A PREPARE that one store grants and another
-// refuses would depose a live owner, hence the look before it.
-func (a *Alloc) look(ctx context.Context, tries []*attempt, done *acquisition) []*attempt {
-	regs := make([]seq.Register, len(tries))
-	for i, try := range tries {
-		regs[i] = seq.SectionRegister(try.c.id)
-	}
-	free := tries[:0]
-	outcomes := a.registers.Probe(ctx, a.session, regs)
-	holder := a.holders()
-	for i, out := range outcomes {
-		try := tries[i]
-		if out.State != quorum.Won {
-			done.wait(out.Remaining)
-			try.c.abandon(holder(try.c.id, out.Holder))
-			continue
-		}
-		try.epoch = seq.Epoch{Round: out.Promised.Round + 1, Session: a.session}
-		free = append(free, try)
-	}
-	return free
 }
 
 // holders is where callers find sections that the table gives to this node already,
@@ -134,111 +114,96 @@ func (d *acquisition) wait(remaining time.Duration) {
 	}
 }
 
-// prepare asks for the promises and finds from where each section goes on.
-func (a *Alloc) prepare(ctx context.Context, tries []*attempt, done *acquisition) []*attempt {
-	if len(tries) == 0 {
-		return nil
+// Register implements tenure.Bid.
+func (t *attempt) Register() seq.Register { return seq.SectionRegister(t.c.id) }
+
+// Free implements tenure.Bid.
+func (t *attempt) Free(quorum.Outcome) bool { return true }
+
+// Begin implements tenure.Bid.
+func (t *attempt) Begin(epoch seq.Epoch, found quorum.Outcome) (ceiling uint64, ok bool) {
+	t.epoch = epoch
+	if t.start(found) {
+		t.done.kept++
 	}
-	items := make([]quorum.PrepareItem, len(tries))
-	for i, try := range tries {
-		items[i] = quorum.PrepareItem{Register: seq.SectionRegister(try.c.id), Round: try.epoch.Round}
+	return t.max, true
+}
+
+// Confirmed implements tenure.Bid.
+func (t *attempt) Confirmed(epoch seq.Epoch) bool {
+	t.c.expect(epoch)
+	return true
+}
+
+// Failed implements tenure.Bid. The section is given up: nothing was handed out under the
+// epoch.
+func (t *attempt) Failed(at tenure.Stage, out quorum.Outcome) {
+	holder := ""
+	switch at {
+	case tenure.Looking:
+		t.done.wait(out.Remaining)
+		holder = t.holder(t.c.id, out.Holder)
+	case tenure.Promising:
+		t.done.wait(out.Remaining)
+	case tenure.Confirming:
+		// Should the step turn out to be accepted, the next try goes on from where this
+		// one would have.
+		t.a.heirs.keep(t.from.after(t.epoch))
 	}
-	promised := tries[:0]
-	for i, out := range a.registers.Prepare(ctx, a.session, items) {
-		try := tries[i]
-		if out.State != quorum.Won {
-			done.wait(out.Remaining)
-			try.c.abandon("")
-			continue
-		}
-		if a.start(try, out) {
-			done.kept++
-		}
-		promised = append(promised, try)
-	}
-	return promised
+	t.c.abandon(holder)
 }
 
 // start decides the first counters of an acquired section: the sealed ones if the
 // highest accepted epoch is the one they were sealed under, since then nobody
 // handed out anything in between, and if they are what their owner released; else base =
 // max over W promises.
-func (a *Alloc) start(try *attempt, out quorum.Outcome) (kept bool) {
-	step, limit := try.c.space.Step, uint64(seq.MaxSeq)
-	s, ok, there := a.heirs.take(try.c.id, func(s sealedSection) bool {
+func (t *attempt) start(out quorum.Outcome) (kept bool) {
+	step, limit := t.c.space.Step, uint64(seq.MaxSeq)
+	s, ok, there := t.a.heirs.take(t.c.id, func(s sealedSection) bool {
 		return s.follows(out.Accepted) && s.genuine(out.Seal) && s.table.High() <= out.Max
 	})
 	if ok {
 		s.offered = 0 // it is this node's own from here on
-		try.table, try.from = s.table, s
+		t.table, t.from = s.table, s
 		// The ceiling moves only as far as a step needs, so that hand-overs
 		// of an idle section do not push its max ahead of its numbers.
-		try.max = max(out.Max, min(s.table.High()+step, limit))
+		t.max = max(out.Max, min(s.table.High()+step, limit))
 		return true
 	}
 	if there {
-		a.log.Info("sealed counters not used", "section", try.c.id, "accepted", out.Accepted.String())
+		t.a.log.Info("sealed counters not used", "section", t.c.id, "accepted", out.Accepted.String())
 	}
-	try.table = counters.New(out.Max)
-	try.from = sealedSection{id: try.c.id, epoch: out.Accepted, table: try.table}
-	try.max = min(out.Max+step, limit)
+	t.table = counters.New(out.Max)
+	t.from = sealedSection{id: t.c.id, epoch: out.Accepted, table: t.table}
+	t.max = min(out.Max+step, limit)
 	return false
 }
 
-// accept confirms the new ceilings. What is not confirmed is given up: nothing was
-// handed out under its epoch.
-func (a *Alloc) accept(ctx context.Context, tries []*attempt) []*attempt {
-	if len(tries) == 0 {
-		return nil
-	}
-	items := make([]quorum.StepItem, len(tries))
-	for i, try := range tries {
-		items[i] = quorum.StepItem{Register: seq.SectionRegister(try.c.id), Round: try.epoch.Round, Max: try.max}
-	}
-	won := tries[:0]
-	for i, out := range a.registers.Step(ctx, a.session, items) {
-		try := tries[i]
-		if out.State != quorum.Won {
-			// Nothing was handed out under this epoch: should it turn out to be
-			// accepted, the next try goes on from where this one would have.
-			try.from = try.from.after(try.epoch)
-			a.heirs.keep(try.from)
-			try.c.abandon("")
-			continue
-		}
-		won = append(won, try)
-	}
-	return won
-}
-
-// attach puts the sections under the lease and serves them once W stores have them.
-func (a *Alloc) attach(ctx context.Context, tries []*attempt, done *acquisition) {
+// install serves the sections once W stores have them under the lease.
+func (a *Alloc) install(ctx context.Context, gained []tenure.Gained[*attempt], done *acquisition) {
 	_, span := a.traces.Child(ctx, "alloc.attach")
 	defer span.End(nil)
-	for _, try := range tries {
-		try.c.expect(try.epoch)
-		try.hold = a.leases.Attach(seq.SectionRegister(try.c.id), try.epoch.Round)
-	}
 	timeout := time.NewTimer(max(a.lease, time.Second))
 	defer timeout.Stop()
-	for _, try := range tries {
+	for _, g := range gained {
 		select {
-		case <-try.hold.Ready():
+		case <-g.Hold.Ready():
 		case <-timeout.C:
 			timeout.Reset(0)
 		case <-ctx.Done():
 		}
 		// A section that is not ready is installed as well: it is ours by the
 		// registers, and serves as soon as its lease is valid.
-		ok, err := try.c.install(try.epoch, try.table, try.max, try.hold, &a.gone)
+		t := g.Bid
+		ok, err := t.c.install(g.Epoch, t.table, t.max, g.Hold, &a.gone)
 		if err != nil {
 			a.fail(err)
 			return
 		}
 		if ok {
-			done.owned = append(done.owned, try.c.id)
+			done.owned = append(done.owned, t.c.id)
 		} else {
-			try.hold.Drop()
+			g.Hold.Drop()
 		}
 	}
 }

@@ -47,7 +47,7 @@ func (s adminServer) Status(ctx context.Context, _ *pb.StatusRequest) (*pb.Statu
 		reply.Reason = err.Error()
 	}
 	if owners, err := s.owners(ctx); err == nil {
-		reply.Arbiter = owners.seat
+		reply.Arbiter = owners.arbiter
 		reply.SectionsUnowned, reply.SectionsMoving = uint32(owners.unowned), uint32(owners.moving)
 		a.endings(owners.regs, reply)
 		reply.Members = s.members(t, owners)
@@ -92,12 +92,12 @@ type ownership struct {
 	names   map[seq.Session]string
 	count   map[seq.Session]int
 	left    map[seq.Session]time.Duration
-	seat    string
+	arbiter string
 	unowned int // by no live session
 	moving  int // held by none, but the last one that had or has asked for it lives: a hand-over
 }
 
-// owners reads all sections and the seat at a quorum of stores.
+// owners reads all sections and the arbiter's register at a quorum of stores.
 func (s adminServer) owners(ctx context.Context) (ownership, error) {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
@@ -128,10 +128,10 @@ func (s adminServer) owners(ctx context.Context) (ownership, error) {
 		}
 		o.count[out.Holder]++
 	}
-	seat := s.a.registers.Probe(ctx, s.a.session, []seq.Register{seq.SeatRegister})[0]
-	o.seat = o.names[seat.Holder]
-	if seat.Holder == 0 {
-		o.seat = o.names[seat.Accepted.Session]
+	found := s.a.holder.Look(ctx, seq.SeatRegister)
+	o.arbiter = o.names[found.Holder]
+	if found.Holder == 0 {
+		o.arbiter = o.names[found.Accepted.Session]
 	}
 	return o, nil
 }

@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sync/semaphore"
 
+	"github.com/seqsvr/seqsvr/allocsvr/tenure"
 	"github.com/seqsvr/seqsvr/internal/clock"
 	"github.com/seqsvr/seqsvr/internal/rpc"
 	"github.com/seqsvr/seqsvr/internal/tracing"
@@ -28,7 +29,7 @@ type Alloc struct {
 	replicas  atomic.Int64 // N
 	needed    atomic.Int64 // W
 	mapping   seq.Mapping
-	registers Registers
+	holder    *tenure.Holder // of sections and of the arbiter's lease
 	documents Documents
 	leases    Leases
 	losses    func() uint64
@@ -43,10 +44,9 @@ type Alloc struct {
 	cells   []*cell // the same
 	limits  *Limits
 	inWork  *rpc.Admission // of limits
-	stepper *stepper
+	stepper *tenure.Stepper[rising]
 	heirs   heirlooms
 	routes  routes
-	seat    seat
 	seeker  *loop
 	giver   *loop
 	arbiter *arbiter
@@ -73,7 +73,7 @@ type Parts struct {
 	Replicas  int // N
 	Needed    int // W
 	Mapping   seq.Mapping
-	Registers Registers
+	Registers tenure.Registers
 	Documents Documents
 	Leases    Leases
 	// Losses moves on before any hold of Leases may come to be worth less than it said,
@@ -103,10 +103,11 @@ func NewAlloc(p Parts) (*Alloc, error) {
 	a := &Alloc{
 		gaining: semaphore.NewWeighted(gainers),
 		name:    p.Name, addr: p.Addr, cluster: p.Cluster, secret: p.Secret, session: p.Secret.Session(), lease: p.Lease, mapping: p.Mapping,
-		registers: p.Registers, documents: p.Documents, leases: p.Leases, silent: p.Missing, peers: p.Peers,
+		documents: p.Documents, leases: p.Leases, silent: p.Missing, peers: p.Peers,
 		clock: p.Clock, wall: p.Wall, log: p.Logger, traces: p.Traces,
 		limits: p.Limits, inWork: p.Limits.inWork, fatal: make(chan error, 1), started: p.Clock.Now(), stats: newStats(len(p.Mapping.Spaces)),
 	}
+	a.holder = &tenure.Holder{Session: a.session, Registers: p.Registers, Leases: p.Leases}
 	a.replicas.Store(int64(p.Replicas))
 	a.needed.Store(int64(p.Needed))
 	a.losses = p.Losses
@@ -122,7 +123,7 @@ func NewAlloc(p Parts) (*Alloc, error) {
 			a.rack[id].init(id, space)
 		}
 	}
-	a.stepper = newStepper(a)
+	a.stepper = tenure.NewStepper[rising](a.holder, a.clock, a.traces)
 	a.seeker, a.giver = newLoop(), newLoop()
 	a.seen.names, a.seen.flapping = make(map[string]bool), newFlapping(p.Lease)
 	a.routes.loop = newLoop()
@@ -137,7 +138,7 @@ func (a *Alloc) Run(ctx context.Context) error {
 	defer cancel()
 	var wg sync.WaitGroup
 	for _, run := range []func(context.Context){
-		a.stepper.run, a.followRoutes, a.seek, a.give, a.arbiter.run,
+		a.stepper.Run, a.followRoutes, a.seek, a.give, a.arbiter.run,
 	} {
 		wg.Go(func() { run(ctx) })
 	}
@@ -171,7 +172,7 @@ func (a *Alloc) lost(reg seq.Register, round uint64) {
 	if id, ok := reg.Section(); ok {
 		a.lose(a.cells[id], epoch, seq.Epoch{})
 	} else if reg == seq.SeatRegister {
-		a.seat.drop(epoch)
+		a.arbiter.lease.drop(epoch)
 	}
 }
 

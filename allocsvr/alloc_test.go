@@ -274,7 +274,7 @@ func TestRaiseNeverLowersAndIsDurableBeforeItAnswers(t *testing.T) {
 		if err != nil || got != row.want {
 			t.Errorf("raise to %d: got %d, %v, want %d", row.floor, got, err, row.want)
 		}
-		out := a.registers.Probe(ctx, a.session, []seq.Register{seq.SectionRegister(space.SectionOf(7))})[0]
+		out := a.holder.Look(ctx, seq.SectionRegister(space.SectionOf(7)))
 		if out.Max < row.want {
 			t.Errorf("raise to %d answered with max %d at the stores", row.floor, out.Max)
 		}

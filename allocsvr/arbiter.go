@@ -9,10 +9,11 @@ import (
 	"github.com/seqsvr/seqsvr/seq"
 )
 
-// arbiter plans who should own what, while this node holds the seat. It never
+// arbiter plans who should own what, while this node holds the lease for it. It never
 // touches an AllocSvr: it writes the route table, and everybody follows it.
 type arbiter struct {
 	a      *Alloc
+	lease  arbiterLease
 	loop   *loop
 	expect int
 	weight uint32
@@ -57,7 +58,7 @@ type spell struct {
 }
 
 func newArbiter(a *Alloc, expect int, weight uint32) *arbiter {
-	return &arbiter{a: a, loop: newLoop(), expect: expect, weight: weight, alive: make(map[string]spell),
+	return &arbiter{a: a, lease: arbiterLease{holder: a.holder, log: a.log}, loop: newLoop(), expect: expect, weight: weight, alive: make(map[string]spell),
 		emptying: make(map[string]time.Duration)}
 }
 
@@ -81,7 +82,7 @@ func (r *arbiter) run(ctx context.Context) {
 		}
 		r.watch(r.a.clock.Now())
 		r.tellWeight(ctx)
-		if !r.seated(ctx, &pause) {
+		if !r.elected(ctx, &pause) {
 			continue
 		}
 		if err := r.plan(ctx, false); err != nil && ctx.Err() == nil {
@@ -90,7 +91,7 @@ func (r *arbiter) run(ctx context.Context) {
 	}
 }
 
-// tellWeight writes this node's own weight into the table, where the seat's holder
+// tellWeight writes this node's own weight into the table, where the arbiter
 // reads it.
 func (r *arbiter) tellWeight(ctx context.Context) {
 	differs := func(t *seq.RouteTable) int {
@@ -115,17 +116,17 @@ func (r *arbiter) tellWeight(ctx context.Context) {
 	}
 }
 
-// seated takes the seat if it is free.
-func (r *arbiter) seated(ctx context.Context, pause *time.Duration) bool {
-	if r.a.seat.held(r.a.clock.Now()) {
+// elected says whether this node is the arbiter, and has it try to be where none is.
+func (r *arbiter) elected(ctx context.Context, pause *time.Duration) bool {
+	if r.lease.held(r.a.clock.Now()) {
 		return true
 	}
-	if r.a.seat.owned() {
-		return false // taken, the lease is still to come or has lapsed for now
+	if r.lease.owned() {
+		return false // ours, the lease is still to come or has lapsed for now
 	}
-	ok, after := r.a.seat.take(ctx, r.a)
+	ok, after := r.lease.acquire(ctx)
 	if ok {
-		r.a.log.Info("arbiter's seat taken")
+		r.a.log.Info("arbiter's lease acquired")
 		*pause = time.Millisecond
 		return false
 	}

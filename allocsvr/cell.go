@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/seqsvr/seqsvr/allocsvr/counters"
+	"github.com/seqsvr/seqsvr/allocsvr/tenure"
 	"github.com/seqsvr/seqsvr/seq"
 )
 
@@ -61,9 +62,9 @@ type cell struct {
 	// unless owned or sealed.
 	table counters.Table
 
-	epoch seq.Epoch // of acquiring, owned and sealed
-	hold  Hold      // of owned
-	_     [40]byte  // so that all cells of an array lie alike in their lines
+	epoch seq.Epoch   // of acquiring, owned and sealed
+	hold  tenure.Hold // of owned
+	_     [40]byte    // so that all cells of an array lie alike in their lines
 }
 
 func newCell(id seq.SectionID, space *seq.Space) *cell {
@@ -118,7 +119,7 @@ func (c *cell) abandon(holder string) {
 // the node is gone: its session ends, and a section that served now would serve while
 // the stores let others in. gone is set before the last sections are sealed. The table
 // is the cell's from here on.
-func (c *cell) install(epoch seq.Epoch, table *counters.Table, confirmed uint64, hold Hold, gone *atomic.Bool) (bool, error) {
+func (c *cell) install(epoch seq.Epoch, table *counters.Table, confirmed uint64, hold tenure.Hold, gone *atomic.Bool) (bool, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.state != acquiring || c.epoch != epoch {

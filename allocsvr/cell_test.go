@@ -27,7 +27,7 @@ func TestARangeWhoseStepIsUnknownIsNotUsedBeforeAStepIsConfirmed(t *testing.T) {
 		asked = append(asked, item.Max)
 		return quorum.Outcome{State: state, Max: item.Max, Acks: 1}
 	}
-	if again := o.step(); len(again) != 1 || again[0] != o.c {
+	if again := o.step(); len(again) != 1 || again[0].c != o.c {
 		t.Errorf("%d sections to be repeated, want the one", len(again))
 	}
 	if got := o.confirmed(); got != ownerStep {
@@ -37,7 +37,7 @@ func TestARangeWhoseStepIsUnknownIsNotUsedBeforeAStepIsConfirmed(t *testing.T) {
 		t.Errorf("got %d after an unknown step", late.out.First[0])
 	}
 	state = quorum.Won
-	o.stepper.add(o.c, true)
+	o.stepper.Add(t.Context(), rising{o.Alloc, o.c}, true)
 	if again := o.step(); len(again) != 0 {
 		t.Errorf("%d sections to be repeated after a confirmed step", len(again))
 	}
@@ -118,8 +118,8 @@ func TestNoNumberIsTakenAfterTheSeal(t *testing.T) {
 	}
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
-	if plans, _ := o.stepper.plan([]*cell{o.c}); len(plans) != 0 {
-		t.Error("a sealed section is stepped")
+	if step, ok := (rising{o.Alloc, o.c}).Next(); ok {
+		t.Errorf("a sealed section is stepped to %d", step.Max)
 	}
 	o.c.confirm(o.epoch, 3*ownerStep)
 	if late := o.take(1); late.settled() {
@@ -201,8 +201,8 @@ func TestSealedCountersAreUsedOnlyDirectlyAfterTheirEpoch(t *testing.T) {
 		table := counters.New(10)
 		table.Take(1, 30, 40, 0)
 		o.heirs.keep(sealedSection{id: 0, epoch: sealed, also: []seq.Epoch{{Round: 8, Session: ownerSession + 9}, also}, table: table})
-		try := &attempt{c: o.c, epoch: seq.Epoch{Round: 20, Session: ownerSession}}
-		kept := o.start(try, quorum.Outcome{State: quorum.Won, Accepted: row.accepted, Max: row.max})
+		try := &attempt{a: o.Alloc, c: o.c, epoch: seq.Epoch{Round: 20, Session: ownerSession}}
+		kept := try.start(quorum.Outcome{State: quorum.Won, Accepted: row.accepted, Max: row.max})
 		if kept != row.kept || (try.table == table) != row.kept {
 			t.Errorf("%s: used %v, want %v", row.name, kept, row.kept)
 		}
@@ -246,23 +246,30 @@ func TestOfferedCountersAreUsedOnlyIfTheReleaseLeftTheirDigestAtTheStores(t *tes
 		if err := o.acceptOffer(row.offers); err != nil {
 			t.Fatal(err)
 		}
-		try := &attempt{c: o.c, epoch: seq.Epoch{Round: 20, Session: ownerSession}}
-		kept := o.start(try, quorum.Outcome{State: quorum.Won, Accepted: epoch, Max: 100, Seal: row.left})
+		try := &attempt{a: o.Alloc, c: o.c, epoch: seq.Epoch{Round: 20, Session: ownerSession}}
+		kept := try.start(quorum.Outcome{State: quorum.Won, Accepted: epoch, Max: 100, Seal: row.left})
 		if kept != row.kept || !kept && try.table.Base() != 100 {
 			t.Errorf("%s: used %v from base %d, want %v or 100", row.name, kept, try.table.Base(), row.kept)
 		}
 	}
-	o := newOwner(t)
-	if err := o.acceptOffer([]sealedSection{forged}); err != nil {
-		t.Fatal(err)
-	}
-	o.heirs.keep(genuine) // its own, of a hand-over that failed
-	if got := o.heirs.all(); len(got) != 1 || got[0].digest() != genuine.digest() {
-		t.Errorf("to be parked: %+v, want what this node sealed alone", got)
-	}
-	try := &attempt{c: o.c}
-	if !o.start(try, quorum.Outcome{State: quorum.Won, Accepted: epoch, Max: 100}) || try.table != genuine.table {
-		t.Error("a forged offer hides what the node sealed itself")
+	for _, first := range []bool{true, false} {
+		o := newOwner(t)
+		if first {
+			o.heirs.keep(genuine) // its own, of a hand-over that failed
+		}
+		if err := o.acceptOffer([]sealedSection{forged}); err != nil {
+			t.Fatal(err)
+		}
+		if !first {
+			o.heirs.keep(genuine)
+		}
+		if got := o.heirs.all(); len(got) != 1 || got[0].digest() != genuine.digest() {
+			t.Errorf("kept before the offer %v: to be parked: %+v, want what this node sealed alone", first, got)
+		}
+		try := &attempt{a: o.Alloc, c: o.c}
+		if !try.start(quorum.Outcome{State: quorum.Won, Accepted: epoch, Max: 100}) || try.table != genuine.table {
+			t.Errorf("kept before the offer %v: a forged offer hides what the node sealed itself", first)
+		}
 	}
 }
 
@@ -297,8 +304,8 @@ func TestAMessageForAnotherIncarnationOrClusterIsRefused(t *testing.T) {
 func TestANewOwnerStartsAtTheHighestPromiseAndConfirmsAStepAbove(t *testing.T) {
 	o := newOwner(t)
 	for _, top := range []uint64{0, 250, uint64(seq.MaxSeq) - 10, uint64(seq.MaxSeq)} {
-		try := &attempt{c: o.c}
-		o.start(try, quorum.Outcome{State: quorum.Won, Max: top})
+		try := &attempt{a: o.Alloc, c: o.c}
+		try.start(quorum.Outcome{State: quorum.Won, Max: top})
 		if want := min(top+ownerStep, uint64(seq.MaxSeq)); try.table.Base() != top || try.max != want {
 			t.Errorf("after %d: base %d up to %d, want %d up to %d", top, try.table.Base(), try.max, top, want)
 		}

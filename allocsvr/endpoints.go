@@ -9,6 +9,7 @@ import (
 
 	"github.com/seqsvr/seqsvr/allocsvr/globalid"
 	"github.com/seqsvr/seqsvr/allocsvr/segment"
+	"github.com/seqsvr/seqsvr/allocsvr/tenure"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/snowflake"
@@ -32,9 +33,7 @@ type endpoint interface {
 func (n *Node) endpointsOf(cfg Config, w Wiring) error {
 	a := n.alloc
 	segments, err := segment.New(segment.Config{
-		Session: w.Secret.Session(), Mapping: w.Identity.Mapping, Registers: n.measure("tag"), Documents: n.group,
-		Attach: func(reg seq.Register, round uint64) segment.Hold { return n.leases.Attach(reg, round) },
-		Owner:  a.mine, Quorum: a.waitless, Clock: w.Clock, RouteVersion: func() uint64 { return a.routes.table().version() }, Logger: cfg.Logger,
+		Holder: n.holder("tag", w.Secret), Mapping: w.Identity.Mapping, Documents: n.group, Owner: a.mine, Quorum: a.waitless, Clock: w.Clock, RouteVersion: func() uint64 { return a.routes.table().version() }, Logger: cfg.Logger,
 	})
 	if err != nil {
 		return err
@@ -44,7 +43,7 @@ func (n *Node) endpointsOf(cfg Config, w Wiring) error {
 		return err
 	}
 	ids, err := globalid.New(globalid.Config{
-		Name: cfg.Name, Session: w.Secret.Session(), Registers: n.measure("worker"), Documents: n.group, Leases: workerLeases{n.leases}, Quorum: a.waitless,
+		Name: cfg.Name, Holder: n.holder("worker", w.Secret), Documents: n.group, ReadPrefix: n.group.ReadPrefix, Sessions: n.leases.Sessions, Quorum: a.waitless,
 		DatacenterID: snowflake.Datacenter(cfg.DatacenterID), Datacenter: cfg.Datacenter, Worker: cfg.worker(),
 		Namespaces: namespaces, Window: cfg.WorkerWindow, Wall: w.Wall, Clock: w.Clock, Logger: cfg.Logger,
 	})
@@ -54,6 +53,11 @@ func (n *Node) endpointsOf(cfg Config, w Wiring) error {
 	a.routes.changed = segments.Recheck
 	n.endpoints, n.ids = []endpoint{segments, ids}, ids
 	return nil
+}
+
+// holder is the node's session as one that holds registers of a kind.
+func (n *Node) holder(kind string, secret seq.Secret) *tenure.Holder {
+	return &tenure.Holder{Session: secret.Session(), Registers: n.measure(kind), Leases: keeper{n.leases}}
 }
 
 // measure is the group with its writes counted under a kind of register.
@@ -70,14 +74,6 @@ func (c Config) worker() *snowflake.Worker {
 	}
 	w := snowflake.Worker(c.WorkerID)
 	return &w
-}
-
-// workerLeases makes quorum.Leases a globalid.Leases.
-type workerLeases struct{ *quorum.Leases }
-
-// Attach implements globalid.Leases.
-func (l workerLeases) Attach(reg seq.Register, round uint64) globalid.Hold {
-	return l.Leases.Attach(reg, round)
 }
 
 // lost tells whoever holds the register.

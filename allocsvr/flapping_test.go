@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/seqsvr/seqsvr/allocsvr/tenure"
 	"github.com/seqsvr/seqsvr/internal/bubble"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
@@ -165,7 +166,7 @@ func TestANodeThatWasLateIsAsGoodAsAnyOnceItHasBeenSteady(t *testing.T) {
 
 // probes counts the looks at sections of a node.
 type probes struct {
-	Registers
+	tenure.Registers
 	sections atomic.Int64
 	change   func([]quorum.Outcome) // what the stores show; nil: as it is
 }

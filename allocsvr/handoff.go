@@ -151,7 +151,7 @@ func (a *Alloc) handOver(life context.Context, to quorum.SessionView, ids []seq.
 		items[i] = quorum.LeaseItem{Register: seq.SectionRegister(s.id), Round: s.epoch.Round, Seal: s.digest()}
 		open[s.id] = s
 	}
-	if err := a.registers.Release(ctx, a.session, items, to.Session); err != nil {
+	if err := a.holder.Release(ctx, items, to.Session); err != nil {
 		a.reclaim(sealed)
 		return 0, err
 	}

@@ -31,6 +31,8 @@ type fleet struct {
 	calls  history.Recorder
 	// renews changes the stores that a node's leases see; nil: as they are.
 	renews func(node string, s quorum.Store) quorum.Store
+	// before changes a node before it runs; nil: nothing.
+	before func(*node)
 
 	mu    sync.Mutex // guards nodes
 	nodes map[string]*node
@@ -121,6 +123,9 @@ func (f *fleet) start(name string, expect int, file string) *node {
 		if err := n.Adopt(file); err != nil {
 			f.t.Fatal(err)
 		}
+	}
+	if f.before != nil {
+		f.before(n)
 	}
 	f.mu.Lock()
 	f.nodes[name] = n

@@ -7,7 +7,6 @@ import (
 	"maps"
 	"time"
 
-	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
 )
 
@@ -24,12 +23,12 @@ func (a *Alloc) Leave(ctx context.Context, file string) error {
 		a.gaining.Release(gainers) // what was being acquired is owned now, or was not won
 	}
 	a.tellLeaving(ctx)
-	a.seat.release(ctx, a)
+	a.arbiter.lease.release(ctx)
 	moved := a.handAway(ctx)
 	a.gone.Store(true)
 	parkErr := a.park(file)
 	tableErr := a.tellMoved(ctx, moved)
-	endErr := a.registers.EndSession(ctx, a.secret)
+	endErr := a.holder.End(ctx, a.secret)
 	if err := errors.Join(parkErr, tableErr, endErr); err != nil {
 		return fmt.Errorf("leave: %w", err)
 	}
@@ -254,16 +253,4 @@ func (a *Alloc) Adopt(file string) error {
 	sealed, err := readParked(file, a.cluster)
 	a.heirs.keep(sealed...)
 	return err
-}
-
-// release gives the arbiter's seat up, so that another takes it at once.
-func (s *seat) release(ctx context.Context, a *Alloc) {
-	epoch, ok := s.vacate()
-	if !ok {
-		return
-	}
-	item := quorum.LeaseItem{Register: seq.SeatRegister, Round: epoch.Round}
-	if err := a.registers.Release(ctx, a.session, []quorum.LeaseItem{item}, 0); err != nil {
-		a.log.Debug("seat not released", "error", err)
-	}
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/seqsvr/seqsvr/allocsvr/placement"
+	"github.com/seqsvr/seqsvr/allocsvr/tenure"
 	"github.com/seqsvr/seqsvr/internal/bubble"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
@@ -13,7 +14,7 @@ import (
 
 // slowly does something else before a node's registers are released, or its session ended.
 type slowly struct {
-	Registers
+	tenure.Registers
 	onRelease, onEnd func()
 }
 

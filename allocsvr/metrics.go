@@ -119,7 +119,7 @@ func newMeasured(g *quorum.Group, kind string) *measured {
 		step:    writes{took: telemetry.Durations(), group: telemetry.Sizes()}}
 }
 
-// Prepare implements Registers.
+// Prepare implements tenure.Registers.
 func (m *measured) Prepare(ctx context.Context, session seq.Session, items []quorum.PrepareItem) []quorum.Outcome {
 	begun := time.Now()
 	out := m.Group.Prepare(ctx, session, items)
@@ -127,7 +127,7 @@ func (m *measured) Prepare(ctx context.Context, session seq.Session, items []quo
 	return out
 }
 
-// Step implements Registers.
+// Step implements tenure.Registers.
 func (m *measured) Step(ctx context.Context, session seq.Session, items []quorum.StepItem) []quorum.Outcome {
 	begun := time.Now()
 	out := m.Group.Step(ctx, session, items)
@@ -238,7 +238,7 @@ func (a *Alloc) send(ch chan<- prometheus.Metric) {
 	t := a.routes.table()
 	mTable.Send(ch, float64(t.version()))
 	mFrozen.Flag(ch, t != nil && t.Frozen != "")
-	mArbiter.Flag(ch, a.seat.held(a.clock.Now()))
+	mArbiter.Flag(ch, a.arbiter.lease.held(a.clock.Now()))
 	mDesired.Send(ch, float64(a.desired(t)))
 }
 

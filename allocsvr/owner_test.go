@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/seqsvr/seqsvr/allocsvr/counters"
+	"github.com/seqsvr/seqsvr/allocsvr/tenure"
 	"github.com/seqsvr/seqsvr/internal/clock"
 	"github.com/seqsvr/seqsvr/internal/sessiontest"
 	"github.com/seqsvr/seqsvr/quorum"
@@ -100,16 +101,13 @@ func (o *owner) refused(t *taking) error {
 }
 
 // step sends what the stepper was asked for and returns what it will repeat.
-func (o *owner) step() []*cell {
+func (o *owner) step() []rising {
 	o.t.Helper()
-	o.stepper.mu.Lock()
-	due := o.stepper.due
-	o.stepper.due = nil
-	o.stepper.mu.Unlock()
-	if len(due) == 0 {
+	told, again := o.stepper.Flush(o.t.Context())
+	if told == 0 {
 		o.t.Fatal("no step was asked for")
 	}
-	return o.stepper.step(o.t.Context(), due)
+	return again
 }
 
 func (o *owner) confirmed() uint64 {
@@ -206,8 +204,8 @@ func (h *scriptedHold) Ready() <-chan struct{} { return nil }
 // idleLeases know of nobody; the stores all answer.
 type idleLeases struct{}
 
-func (idleLeases) Attach(seq.Register, uint64) Hold { return &scriptedHold{} }
-func (idleLeases) Kick()                            {}
-func (idleLeases) Sessions() []quorum.SessionView   { return nil }
-func (idleLeases) RouteVersion() uint64             { return 0 }
-func (idleLeases) Connected() int                   { return 3 }
+func (idleLeases) Attach(seq.Register, uint64) tenure.Hold { return &scriptedHold{} }
+func (idleLeases) Kick()                                   {}
+func (idleLeases) Sessions() []quorum.SessionView          { return nil }
+func (idleLeases) RouteVersion() uint64                    { return 0 }
+func (idleLeases) Connected() int                          { return 3 }

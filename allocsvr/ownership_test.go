@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/seqsvr/seqsvr/allocsvr/tenure"
 	"github.com/seqsvr/seqsvr/internal/bubble"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
@@ -51,7 +52,7 @@ type readyLeases struct {
 	holds []*readyHold
 }
 
-func (l *readyLeases) Attach(seq.Register, uint64) Hold {
+func (l *readyLeases) Attach(seq.Register, uint64) tenure.Hold {
 	h := &readyHold{scriptedHold{until: l.o.clock.Now() + ownerLease}}
 	l.holds = append(l.holds, h)
 	return h
@@ -72,7 +73,7 @@ func newWilling(t *testing.T) (*owner, *willing, *readyLeases) {
 	o := newOwner(t)
 	w := &willing{scriptedRegisters: o.regs, promised: o.epoch, accepted: o.epoch, max: ownerStep}
 	l := &readyLeases{o: o}
-	o.registers, o.Alloc.leases = w, l
+	o.holder.Registers, o.holder.Leases, o.Alloc.leases = w, l, l
 	return o, w, l
 }
 
@@ -173,23 +174,18 @@ func TestTheStepperItselfRepeatsAStepOfUnknownOutcome(t *testing.T) {
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan struct{})
-		go func() { o.stepper.run(ctx); close(done) }()
+		go func() { o.stepper.Run(ctx); close(done) }()
 		o.must(ownerStep)
 		o.c.mu.Lock()
 		o.ahead(o.c, ownerStep+1)
 		o.c.mu.Unlock()
-		time.Sleep(2*(stepRetry+stepGather) + time.Millisecond)
+		time.Sleep(2*(tenure.Retry+tenure.Gather) + time.Millisecond)
 		synctest.Wait()
 		if steps != 3 || o.confirmed() != 2*ownerStep {
 			t.Errorf("%d steps, confirmed up to %d", steps, o.confirmed())
 		}
 		cancel()
 		<-done
-		o.stepper.retry(ctx, []*cell{o.c})
-		time.Sleep(2 * stepRetry)
-		if len(o.stepper.due) != 0 {
-			t.Error("a step is asked for after the end")
-		}
 	})
 }
 
@@ -214,51 +210,53 @@ func TestARequestForUniqueNumbersThatWaitedIsServedWithoutALease(t *testing.T) {
 	}
 }
 
-func TestTheSeatIsTakenAboveWhatWasPromisedAndGivenUpByANodeThatLeaves(t *testing.T) {
+func TestTheArbitersLeaseIsAcquiredAboveWhatWasPromisedAndGivenUpByANodeThatLeaves(t *testing.T) {
 	o, w, l := newWilling(t)
+	lease := &o.arbiter.lease
 	w.promised, w.max = seq.Epoch{Round: 11, Session: otherSession}, 6
 	now := o.clock.Now()
-	if o.seat.owned() || o.seat.held(now) {
-		t.Error("the seat is held by a node that never took it")
+	if lease.owned() || lease.held(now) {
+		t.Error("the lease is held by a node that never acquired it")
 	}
-	if _, ok := o.seat.vacate(); ok {
-		t.Error("a seat that is not held was given up")
+	if lease.release(t.Context()); len(o.regs.released) != 0 {
+		t.Error("a lease that is not held was given up")
 	}
-	if ok, after := o.seat.take(t.Context(), o.Alloc); !ok || after != 0 || !o.seat.owned() || !o.seat.held(now) {
+	if ok, after := lease.acquire(t.Context()); !ok || after != 0 || !lease.owned() || !lease.held(now) {
 		t.Fatalf("taken %v, after %v", ok, after)
 	}
 	if want := (quorum.StepItem{Register: seq.SeatRegister, Round: 12, Max: 7}); len(w.asked) != 1 || w.asked[0].Max != want.Max || w.asked[0].Round != want.Round || w.asked[0].Register != want.Register {
 		t.Errorf("stepped %+v, want %+v", w.asked, want)
 	}
-	if o.seat.held(now + ownerLease) {
+	if lease.held(now + ownerLease) {
 		t.Error("held after its lease")
 	}
-	if o.seat.drop(seq.Epoch{Round: 11, Session: ownerSession}); !o.seat.owned() {
-		t.Error("an older epoch takes the seat away")
+	if lease.drop(seq.Epoch{Round: 11, Session: ownerSession}); !lease.owned() {
+		t.Error("an older epoch takes the lease away")
 	}
-	if ok, _ := o.seat.take(t.Context(), o.Alloc); !ok || !l.holds[0].dropped || l.holds[1].dropped {
+	if ok, _ := lease.acquire(t.Context()); !ok || !l.holds[0].dropped || l.holds[1].dropped {
 		t.Error("taken anew, the lease before is kept")
 	}
 	if err := o.Leave(t.Context(), ""); err != nil {
 		t.Fatal(err)
 	}
-	if !slices.Contains(o.regs.released, quorum.LeaseItem{Register: seq.SeatRegister, Round: 13}) || o.seat.owned() || !l.holds[1].dropped {
-		t.Errorf("released %+v, seat held %v, want it released under round 13", o.regs.released, o.seat.owned())
+	if !slices.Contains(o.regs.released, quorum.LeaseItem{Register: seq.SeatRegister, Round: 13}) || lease.owned() || !l.holds[1].dropped {
+		t.Errorf("released %+v, lease held %v, want it released under round 13", o.regs.released, lease.owned())
 	}
 
 	o, w, l = newWilling(t)
-	if ok, _ := o.seat.take(t.Context(), o.Alloc); !ok {
+	lease = &o.arbiter.lease
+	if ok, _ := lease.acquire(t.Context()); !ok {
 		t.Fatal("not taken")
 	}
-	if o.seat.drop(w.promised); o.seat.owned() || !l.holds[0].dropped {
-		t.Error("the seat is not lost with its epoch")
+	if lease.drop(w.promised); lease.owned() || !l.holds[0].dropped {
+		t.Error("the lease is not lost with its epoch")
 	}
 	w.steps = []quorum.State{quorum.Unknown}
-	if ok, after := o.seat.take(t.Context(), o.Alloc); ok || after != 0 || o.seat.owned() {
+	if ok, after := lease.acquire(t.Context()); ok || after != 0 || lease.owned() {
 		t.Error("taken by a step that is not confirmed")
 	}
-	o.registers = heldElsewhere{o.regs}
-	if ok, after := o.seat.take(t.Context(), o.Alloc); ok || after != ownerLease {
+	o.holder.Registers = heldElsewhere{o.regs}
+	if ok, after := lease.acquire(t.Context()); ok || after != ownerLease {
 		t.Errorf("held by another: taken %v, after %v, want not before %v", ok, after, ownerLease)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/seqsvr/seqsvr/allocsvr/counters"
+	"github.com/seqsvr/seqsvr/allocsvr/tenure"
 	"github.com/seqsvr/seqsvr/internal/bubble"
 	"github.com/seqsvr/seqsvr/internal/sessiontest"
 	"github.com/seqsvr/seqsvr/quorum"
@@ -189,12 +190,12 @@ func TestStepsThatNobodyWaitsForShareMessages(t *testing.T) {
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
-		go a.stepper.run(ctx)
+		go a.stepper.Run(ctx)
 		for i := range sections { // one becomes due every millisecond
 			a.Take(t.Context(), &m.Spaces[0], []seq.UID{uidIn(&m.Spaces[0], seq.SectionID(i))}, []uint32{60})
 			time.Sleep(time.Millisecond)
 		}
-		time.Sleep(2 * stepGather)
+		time.Sleep(2 * tenure.Gather)
 		synctest.Wait()
 		if got := confirmed.Load(); got != sections {
 			t.Errorf("%d sections stepped, want %d", got, sections)

@@ -36,7 +36,7 @@ func TestARaiseBeyondTheLargestJumpIsRefusedAndSparesItsNeighbours(t *testing.T)
 	space, ctx := &f.stores.Mapping.Spaces[0], context.Background()
 	f.next(1)
 	ceiling := func() uint64 {
-		out := a.registers.Probe(ctx, a.session, []seq.Register{seq.SectionRegister(0)})[0]
+		out := a.holder.Look(ctx, seq.SectionRegister(0))
 		return out.Max
 	}
 	before := ceiling()

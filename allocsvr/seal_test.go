@@ -48,7 +48,7 @@ func (otherAt) Sessions() []quorum.SessionView {
 func TestCallersOfASectionStillToComeAreSentToTheNodeThatHasIt(t *testing.T) {
 	for owner, want := range map[int16]string{0: otherAddr, 1: ""} {
 		o := newOwner(t)
-		o.registers, o.leases = heldElsewhere{o.regs}, otherAt{}
+		o.holder.Registers, o.leases = heldElsewhere{o.regs}, otherAt{}
 		o.c.drop(o.epoch, "")
 		o.routes.adopt(&seq.RouteTable{Version: 1, Sections: []seq.Placement{{Owner: owner, Standby: 1 - owner, Standby2: seq.NoNode}},
 			Nodes: []seq.Node{{Name: "a", Addr: "a", Weight: 100}, {Name: "b", Addr: otherAddr, Weight: 100}}})

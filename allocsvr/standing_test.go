@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/seqsvr/seqsvr/allocsvr/tenure"
 	"github.com/seqsvr/seqsvr/internal/bubble"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/quorum"
@@ -28,7 +29,7 @@ func (f *fleet) statusOf(n *node) *pb.StatusReply {
 
 // between does something after a node has released sections and before its successor takes them.
 type between struct {
-	Registers
+	tenure.Registers
 	do func()
 }
 

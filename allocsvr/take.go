@@ -9,7 +9,6 @@ import (
 
 	"github.com/seqsvr/seqsvr/allocsvr/counters"
 	"github.com/seqsvr/seqsvr/internal/tracing"
-	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
 )
 
@@ -187,16 +186,14 @@ func (t *taking) confirmEpochs(ctx context.Context) {
 		return
 	}
 	regs := make([]seq.Register, 0, len(t.epochs))
-	for id := range t.epochs {
-		regs = append(regs, seq.SectionRegister(id))
+	epochs := make([]seq.Epoch, 0, len(t.epochs))
+	for id, epoch := range t.epochs {
+		regs, epochs = append(regs, seq.SectionRegister(id)), append(epochs, epoch)
 	}
 	bad := make(map[seq.SectionID]error)
-	for k, out := range t.a.registers.Probe(ctx, t.a.session, regs) {
-		id, _ := regs[k].Section()
-		if out.State == quorum.Unknown {
-			bad[id] = fmt.Errorf("section %d: strict check: %w", id, out.Err)
-		} else if out.State != quorum.Won || out.Promised != t.epochs[id] {
-			bad[id] = fmt.Errorf("section %d: strict check met epoch %v: %w", id, out.Promised, seq.ErrNoLease)
+	for k, err := range t.a.holder.Standing(ctx, regs, epochs) {
+		if id, _ := regs[k].Section(); err != nil {
+			bad[id] = fmt.Errorf("section %d: strict check: %w", id, err)
 		}
 	}
 	for i, uid := range t.uids {

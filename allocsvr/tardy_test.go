@@ -3,10 +3,12 @@ package allocsvr
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/seqsvr/seqsvr/allocsvr/tenure"
 	"github.com/seqsvr/seqsvr/internal/bubble"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
@@ -14,7 +16,7 @@ import (
 
 // tardy are registers of which the next steps take effect and are answered too late.
 type tardy struct {
-	Registers
+	tenure.Registers
 	steps *atomic.Int64
 	late  time.Duration
 }
@@ -65,6 +67,49 @@ func TestASuccessorThatIsLateWithItsFirstStepLeavesNoGap(t *testing.T) {
 			})
 		})
 	}
+}
+
+// slow are registers of which the next steps of sections are answered late.
+type slow struct {
+	tenure.Registers
+	steps *atomic.Int64
+	late  time.Duration
+}
+
+func (s slow) Step(ctx context.Context, id seq.Session, items []quorum.StepItem) []quorum.Outcome {
+	out := s.Registers.Step(ctx, id, items)
+	if _, section := items[0].Register.Section(); section && s.steps.Add(-1) >= 0 {
+		time.Sleep(s.late)
+	}
+	return out
+}
+
+func TestANodeThatLeavesWhileItAcquiresParksWhatItAcquired(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		f := newFleetOn(t, bubble.NewClock(), seq.Space{Name: "user", Sections: 8, Step: 50})
+		file := filepath.Join(t.TempDir(), "parked")
+		a := f.start("a", 1, file)
+		f.serving(a)
+		want := map[seq.UID]seq.Seq{}
+		for uid := seq.UID(0); uid < 2000; uid += 64 {
+			want[uid] = f.next(uid) + 1
+		}
+		f.leave(a)
+
+		steps := new(atomic.Int64)
+		steps.Store(1)
+		f.before = func(n *node) { n.through(slow{n.group, steps, 300 * time.Millisecond}) }
+		a = f.start("a", 1, file)
+		f.until("a step is at the stores", func() bool { return steps.Load() < 1 })
+		f.leave(a)
+
+		f.serving(f.start("a", 1, file))
+		for uid, w := range want {
+			if got := f.next(uid); got != w {
+				t.Errorf("uid %d: got %d, want %d", uid, got, w)
+			}
+		}
+	})
 }
 
 // slowPeers take what they are asked for at the n-th time only.

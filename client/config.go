@@ -55,7 +55,7 @@ type Config struct {
 	// among DialOptions then sees it with its context, as it must to carry a trace on. That
 	// costs several times as much, so let it be true for few. Nil: for none.
 	Alone func(ctx context.Context) bool
-	// Logger takes changes of the table and lost peers. Nil: none.
+	// Logger takes changes of the table, lost peers and replaced TLS files. Nil: none.
 	Logger *slog.Logger
 	// TLS secures the connections by PEM files; nil: plaintext, unless DialOptions say
 	// otherwise.
@@ -73,7 +73,7 @@ type TLS struct {
 
 func (cfg Config) withDefaults() (Config, error) {
 	if cfg.TLS != nil {
-		secured, err := rpc.NewTLS(rpc.TLSFiles{Cert: cfg.TLS.CertFile, Key: cfg.TLS.KeyFile, CA: cfg.TLS.CAFile})
+		secured, err := rpc.NewTLS(rpc.TLSFiles{Cert: cfg.TLS.CertFile, Key: cfg.TLS.KeyFile, CA: cfg.TLS.CAFile}, cfg.Logger)
 		if err != nil {
 			return cfg, fmt.Errorf("%w: TLS: %w", seq.ErrBadArgument, err)
 		}

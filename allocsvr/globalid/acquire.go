@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/seqsvr/seqsvr/allocsvr/tenure"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/snowflake"
@@ -129,41 +130,33 @@ func isTaken(err error) bool {
 	return errors.Is(err, quorum.ErrNack) || errors.Is(err, quorum.ErrHeld) || errors.Is(err, errTaken)
 }
 
-// claim keeps a worker id for one attempt of this node, until unclaim; false if there is
-// one already, or the node holds it. Two attempts under the one session could otherwise
-// get the same epoch, and both of them its window.
-func (s *Service) claim(reg seq.Register) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.held[reg] != nil || s.claimed[reg] {
-		return false
-	}
-	s.claimed[reg] = true
-	return true
-}
-
-func (s *Service) unclaim(reg seq.Register) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.claimed, reg)
-}
-
-// takeAndOpen keeps the claim until the lease is among the held.
+// takeAndOpen gets one worker id, and puts it to use.
 func (s *Service) takeAndOpen(ctx context.Context, i *issuer, ns Namespace, dc snowflake.Datacenter, w snowflake.Worker) error {
-	reg := seq.WorkerRegister(ns.Name, uint64(dc), uint64(w))
-	if err := reg.Validate(); err != nil {
-		return err
+	l := &lease{issuer: i, ns: ns, layout: ns.Layout.Name(), datacenter: dc, worker: w, register: seq.WorkerRegister(ns.Name, uint64(dc), uint64(w))}
+	hold, err := s.bid(ctx, &bid{s: s, register: l.register,
+		suits: func(m mark) bool { return m <= s.latest() },
+		begin: func(floor mark) (first mark, err error) {
+			now := s.now()
+			if l.gen, err = snowflake.New(ns.Layout, dc, w, floor.tick(ns.Layout), s.generatorOptions()...); err != nil {
+				return 0, issuing.name(err)
+			}
+			l.floor = floor.tick(ns.Layout)
+			i.prefer(&w)
+			return target(now, floor, s.cfg.Window), nil
+		},
+		confirmed: func(round uint64, first mark) (leased bool) {
+			i.prefer(nil)
+			l.round = round
+			l.confirm(first)
+			s.mu.Lock()
+			s.held[l.register] = l
+			s.mu.Unlock()
+			return true
+		}})
+	if err == nil {
+		s.open(l, hold)
 	}
-	if !s.claim(reg) {
-		return fmt.Errorf("%s: %w: at this node", reg, errTaken)
-	}
-	defer s.unclaim(reg)
-	l, err := s.take(ctx, i, ns, dc, w, reg)
-	if err != nil {
-		return err
-	}
-	s.open(l)
-	return nil
+	return err
 }
 
 // datacenterIn is the node's datacenter in IDs of the layout. Without that field all
@@ -184,12 +177,12 @@ func (s *Service) datacenterIn(l snowflake.Layout) (snowflake.Datacenter, error)
 
 // candidates looks at the stores for worker ids to try. At least one, or an error.
 func (s *Service) candidates(ctx context.Context, i *issuer, ns Namespace, dc snowflake.Datacenter) ([]snowflake.Worker, error) {
-	found, err := s.cfg.Registers.ReadPrefix(ctx, s.cfg.Session, prefixIn(ns.Name, dc))
+	found, err := s.cfg.ReadPrefix(ctx, s.cfg.Holder.Session, prefixIn(ns.Name, dc))
 	if err != nil {
 		return nil, err
 	}
-	used := survey(ns.Name, found, s.cfg.Session, s.latest())
-	if err := behind(used, s.now(), s.cfg.Session); err != nil {
+	used := survey(ns.Name, found, s.cfg.Holder.Session, s.latest())
+	if err := behind(used, s.now(), s.cfg.Holder.Session); err != nil {
 		return nil, err
 	}
 	if err := kept(floorOf(used), s.latest(), s.now()); err != nil {
@@ -219,69 +212,6 @@ func (s *Service) rand() *rand.Rand {
 	return rand.New(rand.NewPCG(s.random.Uint64(), 0))
 }
 
-// promise gets the promise of a worker id whose mark suits: look, and then PREPARE,
-// since one that one store grants and another refuses would depose a live holder. The
-// worker id must be claimed. errTaken: its mark does not suit, or no longer.
-// seq.ErrWorkersKept: nor would that of any other.
-//
-// The floor is the highest of W promises: whatever any holder before had confirmed, W
-// stores have it, and one of those is among these.
-func (s *Service) promise(ctx context.Context, reg seq.Register, suits func(mark) bool) (round uint64, floor mark, err error) {
-	unsuited := func(out quorum.Outcome) error {
-		if out.Max > out.Floor {
-			return fmt.Errorf("%s: %w: its mark is %s", reg, errTaken, mark(out.Max).time())
-		}
-		return kept(mark(out.Floor), 0, s.now())
-	}
-	out := s.cfg.Registers.Probe(ctx, s.cfg.Session, []seq.Register{reg})[0]
-	if out.State != quorum.Won {
-		return 0, 0, out.Err
-	}
-	if !suits(mark(out.Max)) {
-		return 0, 0, unsuited(out)
-	}
-	round = out.Promised.Round + 1
-	out = s.cfg.Registers.Prepare(ctx, s.cfg.Session, []quorum.PrepareItem{{Register: reg, Round: round, Create: true}})[0]
-	if out.State != quorum.Won {
-		if errors.Is(out.Err, quorum.ErrRefused) { // it was ended: by Leave, or as one taken for dead
-			return 0, 0, fmt.Errorf("%w: %w", seq.ErrNoLease, out.Err)
-		}
-		return 0, 0, out.Err
-	}
-	if !suits(mark(out.Max)) {
-		return 0, 0, unsuited(out)
-	}
-	return round, mark(out.Max), nil
-}
-
-// take tries to get one worker id, which is claimed: promise, first mark.
-func (s *Service) take(ctx context.Context, i *issuer, ns Namespace, dc snowflake.Datacenter, w snowflake.Worker, reg seq.Register) (*lease, error) {
-	round, floor, err := s.promise(ctx, reg, func(m mark) bool { return m <= s.latest() })
-	if err != nil {
-		return nil, err
-	}
-	now := s.now()
-	gen, err := snowflake.New(ns.Layout, dc, w, floor.tick(ns.Layout), s.generatorOptions()...)
-	if err != nil {
-		return nil, issuing.name(err)
-	}
-	i.mu.Lock()
-	i.first = &w
-	i.mu.Unlock()
-	first := target(now, floor, s.cfg.Window)
-	out := s.cfg.Registers.Step(ctx, s.cfg.Session, []quorum.StepItem{{Register: reg, Round: round, Max: uint64(first)}})[0]
-	if out.State != quorum.Won {
-		return nil, stepError(out.Err)
-	}
-	i.mu.Lock()
-	i.first = nil
-	i.mu.Unlock()
-	l := &lease{issuer: i, ns: ns, layout: ns.Layout.Name(), datacenter: dc, worker: w,
-		register: reg, round: round, floor: floor.tick(ns.Layout), gen: gen}
-	l.confirm(first)
-	return l, nil
-}
-
 func (s *Service) generatorOptions() []snowflake.Option {
 	wall := s.cfg.Wall
 	return []snowflake.Option{
@@ -293,22 +223,9 @@ func (s *Service) generatorOptions() []snowflake.Option {
 // nothing could be handed out before the clock gets there.
 func (s *Service) latest() mark { return s.now().add(reach * s.cfg.Window) }
 
-// stepError names why a mark was not taken. Stores refuse one that is too far beyond
-// their own clocks; nothing else of a worker register can be refused.
-func stepError(err error) error {
-	if errors.Is(err, quorum.ErrRefused) && !errors.Is(err, quorum.ErrNack) {
-		return fmt.Errorf("%w: %w", seq.ErrClockOff, err)
-	}
-	return err
-}
-
-// open puts a lease to use. It is among the held before the stores hear of it, so that
-// a loss that they tell of at once finds it.
-func (s *Service) open(l *lease) {
-	s.mu.Lock()
-	s.held[l.register] = l
-	s.mu.Unlock()
-	l.attached(s.cfg.Leases.Attach(l.register, l.round))
+// open puts a lease to use that is among the held.
+func (s *Service) open(l *lease, hold tenure.Hold) {
+	l.attached(hold)
 	l.issuer.current.Store(l)
 	s.log.Info("worker id acquired", "namespace", l.ns.Name, "datacenter", l.datacenter, "worker", l.worker,
 		"round", l.round, "confirmed", l.mark().time())

@@ -8,43 +8,17 @@ import (
 	"slices"
 	"time"
 
+	"github.com/seqsvr/seqsvr/allocsvr/tenure"
 	"github.com/seqsvr/seqsvr/internal/clock"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/snowflake"
 )
 
-// Registers are the fenced registers of the worker ids. quorum.Group implements it.
-//
-// Prepare and Step return only after W replicas have the write on disk, or with the
-// reason why not; State Unknown means that it may have happened. ReadPrefix needs R
-// replicas. Safe for concurrent use.
-type Registers interface {
-	Probe(ctx context.Context, session seq.Session, regs []seq.Register) []quorum.Outcome
-	ReadPrefix(ctx context.Context, session seq.Session, prefix string) (map[seq.Register]quorum.Outcome, error)
-	Prepare(ctx context.Context, session seq.Session, items []quorum.PrepareItem) []quorum.Outcome
-	Step(ctx context.Context, session seq.Session, items []quorum.StepItem) []quorum.Outcome
-	Release(ctx context.Context, session seq.Session, items []quorum.LeaseItem, to seq.Session) error
-}
-
 // Documents are compare-and-swap documents on the same replicas.
 type Documents interface {
 	LoadDocument(ctx context.Context, session seq.Session, reg seq.Register) (quorum.Document, error)
 	SwapDocument(ctx context.Context, session seq.Session, reg seq.Register, old uint64, body []byte) (quorum.Document, error)
-}
-
-// Hold is a register held under a lease. The lease does not permit anything here, the
-// mark does; it keeps others from taking the worker id.
-type Hold interface {
-	// Drop gives the lease up. Safe to repeat.
-	Drop()
-}
-
-// Leases keeps this session alive at the replicas and tells of the others. When a
-// hold is lost, Service.Lost must be called.
-type Leases interface {
-	Attach(reg seq.Register, round uint64) Hold
-	Sessions() []quorum.SessionView
 }
 
 // DefaultWindow is how far ahead of time a worker id's mark is confirmed.
@@ -64,11 +38,13 @@ const reach = 10
 
 // Config of one node's endpoint.
 type Config struct {
-	Name      string // of the node, for people
-	Session   seq.Session
-	Registers Registers
+	Name      string         // of the node, for people
+	Holder    *tenure.Holder // whose leases only keep others away: what permits anything is the mark
 	Documents Documents
-	Leases    Leases
+	// ReadPrefix shows the worker ids that have a register; see quorum.Group.
+	ReadPrefix func(ctx context.Context, session seq.Session, prefix string) (map[seq.Register]quorum.Outcome, error)
+	// Sessions are those that the stores told of, for people.
+	Sessions func() []quorum.SessionView
 
 	// Quorum is nil while the stores can be written to, as far as is known, else why not:
 	// a seq.ErrNoQuorum. Nil: requests wait, and find out.
@@ -111,9 +87,9 @@ func CheckNamespaces(all []Namespace) error {
 // withDefaults fills in what may be left out and checks the rest: seq.ErrBadArgument.
 func (c Config) withDefaults() (Config, error) {
 	switch {
-	case c.Registers == nil || c.Documents == nil || c.Leases == nil:
-		return c, fmt.Errorf("%w: registers, documents and leases are needed", seq.ErrBadArgument)
-	case c.Session == 0:
+	case c.Holder == nil || c.Documents == nil || c.ReadPrefix == nil || c.Sessions == nil:
+		return c, fmt.Errorf("%w: registers, documents and sessions are needed", seq.ErrBadArgument)
+	case c.Holder.Session == 0:
 		return c, fmt.Errorf("%w: session 0", seq.ErrBadArgument)
 	case !datacenterName.MatchString(c.Datacenter):
 		return c, fmt.Errorf("%w: datacenter name %q, expected %s", seq.ErrBadArgument, c.Datacenter, datacenterName)

@@ -6,7 +6,6 @@ import (
 	"regexp"
 	"time"
 
-	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/snowflake"
 )
@@ -157,7 +156,7 @@ func (s *Service) spare(ctx context.Context, ns Namespace, dc snowflake.Datacent
 		return nil, err
 	}
 	used := survey(ns.Name, found, nobody, s.now())
-	if err := behind(used, s.now(), s.cfg.Session); err != nil {
+	if err := behind(used, s.now(), s.cfg.Holder.Session); err != nil {
 		return nil, err
 	}
 	if err := kept(floorOf(used), s.now(), s.now()); err != nil {
@@ -188,25 +187,19 @@ func (s *Service) spare(ctx context.Context, ns Namespace, dc snowflake.Datacent
 // is granted is above the promised mark in either case, so a client that names what it
 // never had gains nothing by it.
 func (s *Service) grant(ctx context.Context, ns Namespace, dc snowflake.Datacenter, worker snowflake.Worker, w wish) (delegation, error) {
-	reg := seq.WorkerRegister(ns.Name, uint64(dc), uint64(worker))
-	if err := reg.Validate(); err != nil {
-		return delegation{}, err
-	}
-	if !s.claim(reg) {
-		return delegation{}, fmt.Errorf("%s: %w: at this node", reg, errTaken)
-	}
-	defer s.unclaim(reg)
-	round, floor, err := s.promise(ctx, reg, func(m mark) bool { return m <= s.now() || w.names(dc, worker, m) })
+	d := delegation{ns: ns, datacenter: dc, worker: worker}
+	_, err := s.bid(ctx, &bid{s: s, register: seq.WorkerRegister(ns.Name, uint64(dc), uint64(worker)),
+		suits: func(m mark) bool { return m <= s.now() || w.names(dc, worker, m) },
+		begin: func(floor mark) (mark, error) {
+			d.floor, d.continues = floor.tick(ns.Layout), w.names(dc, worker, floor)
+			return max(floor, s.now().add(w.window)), nil
+		},
+		confirmed: func(_ uint64, to mark) (leased bool) {
+			d.last, d.confirmed = to.tick(ns.Layout), to
+			return false
+		}})
 	if err != nil {
 		return delegation{}, err
 	}
-	to := max(floor, s.now().add(w.window))
-	out := s.cfg.Registers.Step(ctx, s.cfg.Session, []quorum.StepItem{{Register: reg, Round: round, Max: uint64(to)}})[0]
-	if out.State != quorum.Won {
-		return delegation{}, stepError(out.Err)
-	}
-	return delegation{
-		ns: ns, datacenter: dc, worker: worker, floor: floor.tick(ns.Layout), last: to.tick(ns.Layout),
-		confirmed: to, continues: w.names(dc, worker, floor),
-	}, nil
+	return d, nil
 }

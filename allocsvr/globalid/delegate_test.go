@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/seqsvr/seqsvr/allocsvr/tenure"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
@@ -134,7 +135,7 @@ func TestAStepOfUnknownOutcomeDelegatesNothing(t *testing.T) {
 
 // dying is a node's way to the stores that breaks for good at a Step of a worker id.
 type dying struct {
-	Registers
+	tenure.Registers
 	after bool // the step still arrives
 }
 
@@ -154,7 +155,7 @@ func TestAnAllocatorThatDiesInTheMiddleLeavesNothingDoubtful(t *testing.T) {
 		first := k.must(a, "s")
 		k.drain(10)
 		c.leap(5 * time.Minute)
-		b := c.start("b", func(cfg *Config) { cfg.Registers = dying{cfg.Registers, after} })
+		b := c.start("b", func(cfg *Config) { cfg.Holder.Registers = dying{cfg.Holder.Registers, after} })
 		if _, err := b.delegate(k.request("s")); !errors.Is(err, seq.ErrNoQuorum) {
 			t.Errorf("after %v: got %v", after, err)
 		}

@@ -76,7 +76,7 @@ func (s *Service) show(d directory, version uint64, at time.Duration, loaded boo
 // load reads the document.
 func (s *Service) load(ctx context.Context) (directory, uint64, error) {
 	at := s.cfg.Clock.Now()
-	doc, err := s.cfg.Documents.LoadDocument(ctx, s.cfg.Session, seq.NamespacesRegister)
+	doc, err := s.cfg.Documents.LoadDocument(ctx, s.cfg.Holder.Session, seq.NamespacesRegister)
 	if err != nil {
 		return directory{}, 0, err
 	}
@@ -175,7 +175,7 @@ func (s *Service) change(ctx context.Context, edit func(directory) (directory, b
 			return d, err
 		}
 		at := s.cfg.Clock.Now()
-		doc, err := s.cfg.Documents.SwapDocument(ctx, s.cfg.Session, seq.NamespacesRegister, version, body)
+		doc, err := s.cfg.Documents.SwapDocument(ctx, s.cfg.Holder.Session, seq.NamespacesRegister, version, body)
 		switch {
 		case err == nil:
 			s.show(next, doc.Version, at, true)
@@ -235,7 +235,7 @@ func (s *Service) adopt(l *lease, ns Namespace) {
 	s.log.Info("layout changed or namespace retired", "retired", ns.Retired != 0, "namespace", ns.Name, "from", l.ns.Layout.String(), "to", ns.Layout.String())
 	s.spawn(func(ctx context.Context) {
 		item := quorum.LeaseItem{Register: l.register, Round: l.round}
-		if err := s.cfg.Registers.Release(ctx, s.cfg.Session, []quorum.LeaseItem{item}, 0); err != nil {
+		if err := s.cfg.Holder.Release(ctx, []quorum.LeaseItem{item}, 0); err != nil {
 			s.log.Debug("worker id not released", "worker", l.worker, "error", err)
 		}
 	})

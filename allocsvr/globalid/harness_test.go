@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/seqsvr/seqsvr/allocsvr/tenure"
 	"github.com/seqsvr/seqsvr/internal/clock"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
@@ -215,7 +216,11 @@ func (h testHold) Drop() {
 	h.k.send(nil, []quorum.LeaseItem{{Register: h.reg, Round: h.round}})
 }
 
-func (k *keeper) Attach(reg seq.Register, round uint64) Hold {
+// Nothing here asks when the lease ends.
+func (testHold) Until() time.Duration   { return 0 }
+func (testHold) Ready() <-chan struct{} { return nil }
+
+func (k *keeper) Attach(reg seq.Register, round uint64) tenure.Hold {
 	k.mu.Lock()
 	k.on[reg] = round
 	k.mu.Unlock()
@@ -285,7 +290,8 @@ func (c *cluster) start(name string, change ...func(*Config)) *node {
 	n := &node{c: c, name: name, secret: secret, session: secret.Session(), done: make(chan error, 1)}
 	n.leases = &keeper{n: n, on: map[seq.Register]uint64{}}
 	cfg := Config{
-		Name: name, Session: n.session, Registers: c.group, Documents: c.group, Leases: n.leases,
+		Name: name, Holder: &tenure.Holder{Session: n.session, Registers: c.group, Leases: n.leases},
+		Documents: c.group, ReadPrefix: c.group.ReadPrefix, Sessions: n.leases.Sessions,
 		Wall: func() time.Time { return time.UnixMilli(c.wall.Load() + n.offset.Load()) },
 		Sleep: func(ctx context.Context, d time.Duration) error {
 			c.wall.Add(max(1, d.Milliseconds()))

@@ -2,9 +2,10 @@ package globalid
 
 import (
 	"context"
-	"errors"
+	"fmt"
 	"time"
 
+	"github.com/seqsvr/seqsvr/allocsvr/tenure"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/snowflake"
@@ -32,8 +33,7 @@ func (s *Service) keep(ctx context.Context) {
 func (s *Service) extend(ctx context.Context) time.Duration {
 	wait := s.cfg.Window / 4
 	clock, now := s.cfg.Clock.Now(), s.now()
-	var leases []*lease
-	var items []quorum.StepItem
+	var open []extension
 	for _, l := range s.leases() {
 		if !l.issuer.wanted(clock) {
 			continue
@@ -49,55 +49,68 @@ func (s *Service) extend(ctx context.Context) time.Duration {
 		}
 		// After an unknown outcome the same or more, never less.
 		to = max(to, l.asked)
-		leases = append(leases, l)
-		items = append(items, quorum.StepItem{Register: l.register, Round: l.round, Max: uint64(to)})
+		open = append(open, extension{s, l, to})
 	}
-	if len(items) == 0 {
+	if len(open) == 0 {
 		return wait
 	}
-	outcomes := s.cfg.Registers.Step(ctx, s.cfg.Session, items)
+	again := tenure.Raise(ctx, s.cfg.Holder, open)
 	clock = s.cfg.Clock.Now()
-	for k, out := range outcomes {
-		s.extended(leases[k], mark(items[k].Max), out, clock)
-		if leases[k].retryAt > clock {
-			wait = min(wait, leases[k].retryAt-clock)
-		}
+	for _, e := range again {
+		wait = min(wait, max(0, e.l.retryAt-clock))
 	}
 	s.news.fire()
 	return wait
 }
 
-// extended takes in what became of a step.
-func (s *Service) extended(l *lease, to mark, out quorum.Outcome, clock time.Duration) {
-	switch {
-	case out.State == quorum.Won:
-		l.asked, l.retryAt = 0, 0
-		l.confirm(to)
-		l.trouble.Store(nil)
-	case errors.Is(out.Err, quorum.ErrNack):
-		s.lose(l, out.Err.Error())
-	case out.State == quorum.Unknown:
+// extension is a lease whose window is to be longer: its tenure.Owned.
+type extension struct {
+	s  *Service
+	l  *lease
+	to mark
+}
+
+// Next implements tenure.Owned.
+func (e extension) Next() (tenure.Step, bool) {
+	epoch := seq.Epoch{Round: e.l.round, Session: e.s.cfg.Holder.Session}
+	return tenure.Step{Register: e.l.register, Epoch: epoch, Max: uint64(e.to)}, true
+}
+
+// Confirmed implements tenure.Owned.
+func (e extension) Confirmed(tenure.Step) {
+	e.l.asked, e.l.retryAt = 0, 0
+	e.l.confirm(e.to)
+	e.l.trouble.Store(nil)
+}
+
+// Unconfirmed implements tenure.Owned.
+func (e extension) Unconfirmed(_ tenure.Step, out quorum.Outcome) {
+	l, clock, log := e.l, e.s.cfg.Clock.Now(), e.s.log.With("namespace", e.l.ns.Name, "worker", e.l.worker)
+	if out.State == quorum.Unknown {
 		// It may be on disk, and is not confirmed: the old ceiling stays.
-		l.asked, l.retryAt = max(l.asked, to), clock+unknownPause
-		s.log.Debug("window not extended", "namespace", l.ns.Name, "worker", l.worker, "error", out.Err)
-	default:
-		// Refused: too far beyond the stores' clocks, or they are full. The worker id
-		// is kept: another one would fare no better, and trying one after the other
-		// would push up the mark of each at the store that is wrong.
-		l.asked, l.retryAt = 0, clock+refusedPause
-		err := stepError(out.Err)
-		if l.trouble.Swap(&trouble{err: err, until: l.retryAt}) == nil {
-			s.log.Warn("window not extended", "namespace", l.ns.Name, "worker", l.worker, "error", err)
-		}
+		l.asked, l.retryAt = max(l.asked, e.to), clock+unknownPause
+		log.Debug("window not extended", "error", out.Err)
+		return
+	}
+	// Refused: too far beyond the stores' clocks, or they are full. The worker id
+	// is kept: another one would fare no better, and trying one after the other
+	// would push up the mark of each at the store that is wrong.
+	l.asked, l.retryAt = 0, clock+refusedPause
+	err := stepError(out.Err)
+	if l.trouble.Swap(&trouble{err: err, until: l.retryAt}) == nil {
+		log.Warn("window not extended", "error", err)
 	}
 }
+
+// Lost implements tenure.Owned.
+func (e extension) Lost(_ tenure.Step, out quorum.Outcome) { e.s.lose(e.l, fmt.Sprint(out.Err)) }
 
 // nobody asks as no session: what this node holds is held then, too.
 const nobody seq.Session = 0
 
 // look reads worker registers for people to see.
 func (s *Service) look(ctx context.Context, prefix string) (map[seq.Register]quorum.Outcome, error) {
-	return s.cfg.Registers.ReadPrefix(ctx, nobody, prefix)
+	return s.cfg.ReadPrefix(ctx, nobody, prefix)
 }
 
 // watch looks how full the pool of a lease's worker ids is.

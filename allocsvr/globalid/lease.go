@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/seqsvr/seqsvr/allocsvr/tenure"
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/snowflake"
 )
@@ -37,9 +38,9 @@ type lease struct {
 	// is a new pointer, so that waiters can tell it from one before their time.
 	trouble atomic.Pointer[trouble]
 
-	mu   sync.Mutex // guards hold and over
-	hold Hold       // nil until it is attached
-	over bool       // given up: a hold that comes later is dropped at once
+	mu   sync.Mutex  // guards hold and over
+	hold tenure.Hold // nil until it is attached
+	over bool        // given up: a hold that comes later is dropped at once
 }
 
 type trouble struct {
@@ -59,7 +60,7 @@ func (l *lease) confirm(m mark) {
 }
 
 // attached keeps the hold for drop.
-func (l *lease) attached(h Hold) {
+func (l *lease) attached(h tenure.Hold) {
 	l.mu.Lock()
 	l.hold = h
 	over := l.over
@@ -101,6 +102,13 @@ type issuer struct {
 type pending struct {
 	done chan struct{} // closed once err is set
 	err  error
+}
+
+// prefer sets the worker id that the next acquisition tries first, nil for none.
+func (i *issuer) prefer(w *snowflake.Worker) {
+	i.mu.Lock()
+	i.first = w
+	i.mu.Unlock()
 }
 
 // idleAfter is how long a namespace is kept ready after its last request. Then its

@@ -53,7 +53,7 @@ func New(cfg Config) (*Service, error) {
 		cfg: cfg, log: cfg.Logger, wake: make(chan struct{}, 1), reload: make(chan struct{}, 1),
 		offers:  append(slices.Clone(cfg.Namespaces), defaultOffers()...),
 		issuers: map[string]*issuer{}, held: map[seq.Register]*lease{}, claimed: map[seq.Register]bool{},
-		random: rand.New(rand.NewPCG(uint64(cfg.Session), 0)),
+		random: rand.New(rand.NewPCG(uint64(cfg.Holder.Session), 0)),
 	}
 	s.life, s.end = context.WithCancel(context.Background())
 	s.show(directory{Format: format}, 0, 0, false)
@@ -122,7 +122,7 @@ func (s *Service) Release(ctx context.Context) error {
 		s.giveUp(l)
 		items = append(items, quorum.LeaseItem{Register: l.register, Round: l.round})
 	}
-	if err := s.cfg.Registers.Release(ctx, s.cfg.Session, items, 0); err != nil {
+	if err := s.cfg.Holder.Release(ctx, items, 0); err != nil {
 		return fmt.Errorf("release worker ids: %w", err)
 	}
 	return nil
@@ -197,8 +197,8 @@ func (s *Service) now() mark { return markOf(s.cfg.Wall()) }
 
 // nodes are the names of the sessions that the stores told of.
 func (s *Service) nodes() map[seq.Session]string {
-	names := map[seq.Session]string{s.cfg.Session: s.cfg.Name}
-	for _, v := range s.cfg.Leases.Sessions() {
+	names := map[seq.Session]string{s.cfg.Holder.Session: s.cfg.Name}
+	for _, v := range s.cfg.Sessions() {
 		names[v.Session] = v.Name
 	}
 	return names

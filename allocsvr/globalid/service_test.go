@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/seqsvr/seqsvr/allocsvr/tenure"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/snowflake"
@@ -371,10 +372,10 @@ func TestBadNamesAndCountsAreRefusedByName(t *testing.T) {
 
 func TestAConfigurationThatCannotWorkIsRefused(t *testing.T) {
 	c := newCluster(t)
-	good := Config{Session: 1, Registers: c.group, Documents: c.group, Leases: &keeper{}}
+	good := Config{Holder: &tenure.Holder{Session: 1, Registers: c.group, Leases: &keeper{}}, Documents: c.group, ReadPrefix: c.group.ReadPrefix, Sessions: (&keeper{}).Sessions}
 	for name, change := range map[string]func(*Config){
-		"no stores":            func(c *Config) { c.Registers = nil },
-		"no session":           func(c *Config) { c.Session = 0 },
+		"no stores":            func(c *Config) { c.Holder = nil },
+		"no session":           func(c *Config) { c.Holder = &tenure.Holder{Registers: c.Holder.Registers, Leases: c.Holder.Leases} },
 		"a short window":       func(c *Config) { c.Window = time.Millisecond },
 		"a name with a slash":  func(c *Config) { c.Datacenter = "cn/1" },
 		"a namespace no name":  func(c *Config) { c.Namespaces = []Namespace{{Layout: defaultOffers()[0].Layout}} },

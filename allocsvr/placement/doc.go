@@ -19,5 +19,5 @@
 // may serve a section, the table says only who should.
 //
 // What belongs here: rules of placement and the words for the log of decisions.
-// What does not: reading the view, writing the table, the seat.
+// What does not: reading the view, writing the table, being the arbiter.
 package placement

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/seqsvr/seqsvr/allocsvr/tenure"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
 )
@@ -23,15 +24,15 @@ const (
 // acquired anew.
 const attachPatience = 2 * time.Second
 
-// acquirer acquires what is asked for: all that is waiting at one moment by one look,
-// one PREPARE and one STEP message per store. It is the only one that sends PREPAREs
-// for tags, and it does so one batch after the other: a tag is never prepared
-// while it is served, or while an older attempt of it is at the stores.
+// acquirer acquires what is asked for: all that is waiting at one moment in one
+// tenure.Acquire. It is the only one that bids for tags, and it does so one batch after the
+// other: a tag is never prepared while it is served, or while an older attempt of it is at
+// the stores.
 type acquirer struct {
 	s *Service
 
 	mu   sync.Mutex // guards open
-	open []ticket
+	open []attempt
 
 	kick chan struct{}
 }
@@ -39,7 +40,7 @@ type acquirer struct {
 func newAcquirer(s *Service) *acquirer { return &acquirer{s: s, kick: make(chan struct{}, 1)} }
 
 // add asks for an acquisition. The caller may hold c.mu.
-func (a *acquirer) add(t ticket) {
+func (a *acquirer) add(t attempt) {
 	a.mu.Lock()
 	a.open = append(a.open, t)
 	a.mu.Unlock()
@@ -63,29 +64,25 @@ func (a *acquirer) run(ctx context.Context) {
 		open := a.open
 		a.open = nil
 		a.mu.Unlock()
-		tries := a.accept(ctx, a.prepare(ctx, a.look(ctx, open)))
-		for _, try := range a.attach(tries) {
-			attaching.Go(func() { a.finish(ctx, try) })
+		for _, g := range tenure.Acquire(ctx, a.s.cfg.Holder, a.bids(open)) {
+			attaching.Go(func() { a.finish(ctx, g) })
 		}
 	}
 }
 
-// try is one tag on its way through an acquisition.
-type try struct {
-	ticket
-	epoch   seq.Epoch
+// bid is one tag on its way through an acquisition: its tenure.Bid.
+type bid struct {
+	attempt
+	a       *acquirer
 	limits  Tag
 	era     uint64 // where the tags of the era begin
 	base    uint64
 	ceiling uint64
-	hold    Hold
 }
 
-// look asks who holds the tags. A PREPARE that one store grants and another refuses
-// would depose a live owner, hence the look before it.
-func (a *acquirer) look(ctx context.Context, open []ticket) []*try {
-	tries := make([]*try, 0, len(open))
-	regs := make([]seq.Register, 0, len(open))
+// bids are of the attempts that are still wanted.
+func (a *acquirer) bids(open []attempt) []*bid {
+	bids := make([]*bid, 0, len(open))
 	for _, t := range open {
 		limits, ok := t.look()
 		if !ok {
@@ -95,111 +92,62 @@ func (a *acquirer) look(ctx context.Context, open []ticket) []*try {
 			t.cancel() // what waits is told by its own look at the owner
 			continue
 		}
-		tries = append(tries, &try{ticket: t, limits: limits})
-		regs = append(regs, t.c.register)
+		bids = append(bids, &bid{attempt: t, a: a, limits: limits})
 	}
-	if len(regs) == 0 {
-		return nil
-	}
-	free := tries[:0]
-	for i, out := range a.s.cfg.Registers.Probe(ctx, a.s.cfg.Session, regs) {
-		if out.State != quorum.Won {
-			a.later(ctx, tries[i].ticket, out)
-			continue
-		}
-		tries[i].epoch = seq.Epoch{Round: out.Promised.Round + 1, Session: a.s.cfg.Session}
-		free = append(free, tries[i])
-	}
-	return free
+	return bids
 }
 
-// prepare asks for the promises, which create the registers of new tags, and finds
-// from where each tag goes on: above everything that was ever confirmed.
-func (a *acquirer) prepare(ctx context.Context, tries []*try) []*try {
-	if len(tries) == 0 {
-		return nil
-	}
-	items := make([]quorum.PrepareItem, len(tries))
-	for i, t := range tries {
-		items[i] = quorum.PrepareItem{Register: t.c.register, Round: t.epoch.Round, Create: true}
-	}
-	promised := tries[:0]
-	for i, out := range a.s.cfg.Registers.Prepare(ctx, a.s.cfg.Session, items) {
-		t := tries[i]
-		if out.State != quorum.Won {
-			a.later(ctx, t.ticket, out)
-			continue
-		}
-		t.era = out.Floor
-		t.base = max(out.Max, t.limits.above(t.era))
-		t.ceiling = max(t.base, min(t.base+t.limits.MinStep, uint64(seq.MaxSeq)))
-		promised = append(promised, t)
-	}
-	return promised
+// Register implements tenure.Bid.
+func (b *bid) Register() seq.Register { return b.c.register }
+
+// Free implements tenure.Bid.
+func (b *bid) Free(quorum.Outcome) bool { return true }
+
+// Begin implements tenure.Bid: the tag goes on above everything that was ever confirmed.
+func (b *bid) Begin(_ seq.Epoch, found quorum.Outcome) (ceiling uint64, ok bool) {
+	b.era = found.Floor
+	b.base = max(found.Max, b.limits.above(b.era))
+	b.ceiling = max(b.base, min(b.base+b.limits.MinStep, uint64(seq.MaxSeq)))
+	return b.ceiling, true
 }
 
-// accept confirms the first segments. What is not confirmed is given up: nothing was
-// handed out under its epoch, and the next try takes a new one.
-func (a *acquirer) accept(ctx context.Context, tries []*try) []*try {
-	if len(tries) == 0 {
-		return nil
-	}
-	items := make([]quorum.StepItem, len(tries))
-	for i, t := range tries {
-		items[i] = quorum.StepItem{Register: t.c.register, Round: t.epoch.Round, Max: t.ceiling}
-	}
-	won := tries[:0]
-	for i, out := range a.s.cfg.Registers.Step(ctx, a.s.cfg.Session, items) {
-		if out.State != quorum.Won {
-			a.later(ctx, tries[i].ticket, out)
-			continue
-		}
-		won = append(won, tries[i])
-	}
-	return won
-}
+// Confirmed implements tenure.Bid.
+func (b *bid) Confirmed(epoch seq.Epoch) bool { return b.expect(epoch) }
 
-// attach asks for the leases.
-func (a *acquirer) attach(tries []*try) []*try {
-	going := tries[:0]
-	for _, t := range tries {
-		if t.expect(t.epoch) {
-			t.hold = a.s.cfg.Attach(t.c.register, t.epoch.Round)
-			going = append(going, t)
-		}
-	}
-	return going
-}
+// Failed implements tenure.Bid. Nothing was handed out under the epoch, and the next try
+// takes a new one.
+func (b *bid) Failed(_ tenure.Stage, out quorum.Outcome) { b.a.later(b.attempt, out) }
 
 // finish serves a tag once W stores have its lease.
-func (a *acquirer) finish(ctx context.Context, t *try) {
+func (a *acquirer) finish(ctx context.Context, g tenure.Gained[*bid]) {
+	t := g.Bid
 	patience := time.NewTimer(attachPatience)
 	defer patience.Stop()
 	select {
-	case <-t.hold.Ready():
+	case <-g.Hold.Ready():
 	case <-patience.C:
 		// Not ready to be served, and never installed: the next try may prepare.
-		t.hold.Drop()
-		a.later(ctx, t.ticket, quorum.Outcome{Err: fmt.Errorf("attach %s: %w", t.c.register, seq.ErrNoLease)})
+		g.Hold.Drop()
+		a.later(t.attempt, quorum.Outcome{Err: fmt.Errorf("attach %s: %w", t.c.register, seq.ErrNoLease)})
 		return
 	case <-ctx.Done():
-		t.hold.Drop()
+		g.Hold.Drop()
 		return
 	}
 	b := newBuffers(t.base, t.ceiling, t.era, a.s.cfg.Clock.Now(), t.limits)
-	ok, err := t.install(t.epoch, b, t.hold)
+	ok, err := t.install(g.Epoch, b, g.Hold)
 	if err != nil {
 		a.s.fail(err)
 	}
 	if !ok {
-		t.hold.Drop()
+		g.Hold.Drop()
 		return
 	}
-	a.s.cfg.Logger.Debug("tag acquired", "tag", t.c.name, "epoch", t.epoch.String(), "base", t.base, "confirmed", t.ceiling)
+	a.s.cfg.Logger.Debug("tag acquired", "tag", t.c.name, "epoch", g.Epoch.String(), "base", t.base, "confirmed", t.ceiling)
 }
 
 // later tries again after a pause, if somebody still waits by then.
-func (a *acquirer) later(ctx context.Context, t ticket, out quorum.Outcome) {
+func (a *acquirer) later(t attempt, out quorum.Outcome) {
 	err := out.Err
 	if errors.Is(err, quorum.ErrNack) {
 		err = nil // somebody else was faster; the next look tells more
@@ -212,7 +160,7 @@ func (a *acquirer) later(ctx context.Context, t ticket, out quorum.Outcome) {
 		pause = max(retrySoonest, min(out.Remaining, retryLatest))
 	}
 	time.AfterFunc(pause, func() {
-		if ctx.Err() == nil {
+		if a.s.life.Err() == nil {
 			a.add(t)
 		}
 	})

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/seqsvr/seqsvr/allocsvr/tenure"
 	"github.com/seqsvr/seqsvr/seq"
 )
 
@@ -38,13 +39,13 @@ type cell struct {
 	// state moves absent -> acquiring -> owned -> absent, and from acquiring back to
 	// absent when nobody waits or the epoch is lost.
 	state state
-	// attempt counts the moves to acquiring: of all that was begun for the tag, only
-	// what carries the present attempt may go on.
-	attempt uint64
-	epoch   seq.Epoch // of owned, and of acquiring once it is promised
-	hold    Hold      // of owned
-	limits  Tag
-	buffers buffers // of owned
+	// attempts counts the moves to acquiring: of all that was begun for the tag, only
+	// the last attempt may go on.
+	attempts uint64
+	epoch    seq.Epoch   // of owned, and of acquiring once it is promised
+	hold     tenure.Hold // of owned
+	limits   Tag
+	buffers  buffers // of owned
 
 	// high is the largest number that this process handed out: base >= high in
 	// every later epoch (I6).
@@ -69,10 +70,10 @@ func (c *cell) wake() {
 }
 
 // begin starts an acquisition. Needs c.mu and state absent.
-func (c *cell) begin() ticket {
+func (c *cell) begin() attempt {
 	c.state, c.epoch, c.trouble = acquiring, seq.Epoch{}, nil
-	c.attempt++
-	return ticket{c, c.attempt}
+	c.attempts++
+	return attempt{c, c.attempts}
 }
 
 // clear makes the tag absent. Needs c.mu.
@@ -151,17 +152,17 @@ func (c *cell) retired() bool {
 	return c.limits.Retired != 0
 }
 
-// ticket is one acquisition of one tag.
-type ticket struct {
-	c       *cell
-	attempt uint64
+// attempt is one acquisition of one tag.
+type attempt struct {
+	c   *cell
+	nth uint64
 }
 
 // valid says whether the acquisition is still wanted. Needs c.mu.
-func (t ticket) valid() bool { return t.c.state == acquiring && t.c.attempt == t.attempt }
+func (t attempt) valid() bool { return t.c.state == acquiring && t.c.attempts == t.nth }
 
 // look is valid for who does not hold c.mu, with the tag's limits.
-func (t ticket) look() (limits Tag, ok bool) {
+func (t attempt) look() (limits Tag, ok bool) {
 	t.c.mu.Lock()
 	defer t.c.mu.Unlock()
 	return t.c.limits, t.valid()
@@ -169,7 +170,7 @@ func (t ticket) look() (limits Tag, ok bool) {
 
 // expect notes the epoch that was promised, so that its loss is noticed before the
 // tag is served; false if the acquisition has been called off.
-func (t ticket) expect(epoch seq.Epoch) bool {
+func (t attempt) expect(epoch seq.Epoch) bool {
 	t.c.mu.Lock()
 	defer t.c.mu.Unlock()
 	if !t.valid() {
@@ -181,7 +182,7 @@ func (t ticket) expect(epoch seq.Epoch) bool {
 
 // failed notes why the acquisition does not come to its end yet; again if somebody
 // waits for another try.
-func (t ticket) failed(err error) (again bool) {
+func (t attempt) failed(err error) (again bool) {
 	c := t.c
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -197,7 +198,7 @@ func (t ticket) failed(err error) (again bool) {
 }
 
 // cancel calls the acquisition off; requests that wait look again.
-func (t ticket) cancel() {
+func (t attempt) cancel() {
 	t.c.mu.Lock()
 	defer t.c.mu.Unlock()
 	if t.valid() {
@@ -207,7 +208,7 @@ func (t ticket) cancel() {
 
 // install makes the tag owned: W stores acknowledged b.confirmed under epoch, and the
 // lease is held. false if the epoch was lost meanwhile.
-func (t ticket) install(epoch seq.Epoch, b buffers, hold Hold) (bool, error) {
+func (t attempt) install(epoch seq.Epoch, b buffers, hold tenure.Hold) (bool, error) {
 	c := t.c
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -31,7 +31,7 @@ func acquired(t *testing.T, c *cell, round uint64) *stubHold {
 	return hold
 }
 
-func begun(c *cell) ticket {
+func begun(c *cell) attempt {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.begin()
@@ -59,16 +59,16 @@ func TestAConfirmationUnderAnOlderEpochIsPassedOver(t *testing.T) {
 }
 
 func TestAnAcquisitionThatWasCalledOffIsNotInstalled(t *testing.T) {
-	for name, callOff := range map[string]func(c *cell, tk ticket){
-		"epoch lost":           func(c *cell, _ ticket) { c.drop(epochOf(1)) },
-		"sealed":               func(c *cell, _ ticket) { c.seal() },
-		"canceled":             func(_ *cell, tk ticket) { tk.cancel() },
-		"failed, nobody waits": func(_ *cell, tk ticket) { tk.failed(errors.New("silent")) },
-		"another began": func(c *cell, tk ticket) {
+	for name, callOff := range map[string]func(c *cell, tk attempt){
+		"epoch lost":           func(c *cell, _ attempt) { c.drop(epochOf(1)) },
+		"sealed":               func(c *cell, _ attempt) { c.seal() },
+		"canceled":             func(_ *cell, tk attempt) { tk.cancel() },
+		"failed, nobody waits": func(_ *cell, tk attempt) { tk.failed(errors.New("silent")) },
+		"another began": func(c *cell, tk attempt) {
 			tk.cancel()
 			begun(c).expect(epochOf(1))
 		},
-		"another epoch is promised": func(_ *cell, tk ticket) { tk.expect(epochOf(2)) },
+		"another epoch is promised": func(_ *cell, tk attempt) { tk.expect(epochOf(2)) },
 	} {
 		c := newCell(limits, 0)
 		tk := begun(c)

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/seqsvr/seqsvr/allocsvr/tenure"
 	"github.com/seqsvr/seqsvr/internal/clock"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
@@ -224,6 +225,8 @@ func (f *fakeStores) Release(_ context.Context, s seq.Session, items []quorum.Le
 	return nil
 }
 
+func (f *fakeStores) EndSession(context.Context, seq.Secret) error { return nil }
+
 func (f *fakeStores) LoadDocument(ctx context.Context, _ seq.Session, reg seq.Register) (quorum.Document, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -260,10 +263,18 @@ type fakeHold struct {
 	over  atomic.Bool
 }
 
-func (f *fakeStores) attach(s seq.Session, reg seq.Register, round uint64) Hold {
+// fakeLeases are those of one session.
+type fakeLeases struct {
+	f       *fakeStores
+	session seq.Session
+}
+
+// Attach implements tenure.Leases.
+func (l fakeLeases) Attach(reg seq.Register, round uint64) tenure.Hold {
+	f := l.f
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	h := &fakeHold{f: f, reg: reg, epoch: seq.Epoch{Round: round, Session: s}, ready: make(chan struct{})}
+	h := &fakeHold{f: f, reg: reg, epoch: seq.Epoch{Round: round, Session: l.session}, ready: make(chan struct{})}
 	if r := f.regs[reg]; r.promised != h.epoch || f.unready > 0 {
 		f.unready = max(0, f.unready-1)
 		h.over.Store(true)

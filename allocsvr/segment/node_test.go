@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/seqsvr/seqsvr/allocsvr/tenure"
 	"github.com/seqsvr/seqsvr/seq"
 )
 
@@ -34,8 +35,8 @@ func newNode(t *testing.T, f *fakeStores, session seq.Session) *node {
 	n := &node{session: session}
 	n.mine.Store(true)
 	n.Service, err = New(Config{
-		Session: session, Mapping: m, Registers: f, Documents: f, Clock: f.clock, Logger: slog.New(slog.DiscardHandler),
-		Attach: func(reg seq.Register, round uint64) Hold { return f.attach(session, reg, round) },
+		Holder:  &tenure.Holder{Session: session, Registers: f, Leases: fakeLeases{f, session}},
+		Mapping: m, Documents: f, Clock: f.clock, Logger: slog.New(slog.DiscardHandler),
 		Quorum: func() error {
 			if why := n.away.Load(); why != nil {
 				return *why

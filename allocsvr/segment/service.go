@@ -9,42 +9,17 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/seqsvr/seqsvr/allocsvr/tenure"
 	"github.com/seqsvr/seqsvr/internal/clock"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
 )
 
-// Registers are the fenced registers that the tags rest on; see quorum.Group.
-//
-// Prepare and Step return only after W stores have the write on disk, or with the
-// reason why not; State Unknown means that it may have happened, and the same write
-// may be repeated under the same epoch. Safe for concurrent use.
-type Registers interface {
-	Probe(ctx context.Context, session seq.Session, regs []seq.Register) []quorum.Outcome
-	Prepare(ctx context.Context, session seq.Session, items []quorum.PrepareItem) []quorum.Outcome
-	Step(ctx context.Context, session seq.Session, items []quorum.StepItem) []quorum.Outcome
-	Release(ctx context.Context, session seq.Session, items []quorum.LeaseItem, to seq.Session) error
-}
-
-// Hold is a register held under a lease.
-type Hold interface {
-	// Until is the moment on Config.Clock up to which no other session can have
-	// taken the register; 0 if the lease is not backed by W stores.
-	Until() time.Duration
-	// Drop gives the lease up; the hold is never valid again. Safe to repeat.
-	Drop()
-	// Ready is closed when W stores have attached the register.
-	Ready() <-chan struct{}
-}
-
 // Config is what a Service is made of. All is required but Quorum and RouteVersion.
 type Config struct {
-	Session   seq.Session
+	Holder    *tenure.Holder
 	Mapping   seq.Mapping
-	Registers Registers
 	Documents Documents
-	// Attach puts a register under this session's lease; see quorum.Leases.
-	Attach func(reg seq.Register, round uint64) Hold
 	// Owner says whether this node should own the section, by what it knows now;
 	// if not, the error says who should: a seq.ErrNotOwner. It is asked for every
 	// Take and must be fast. Two nodes that both say yes do no harm but that one waits.
@@ -60,7 +35,7 @@ type Config struct {
 }
 
 func (c Config) validate() error {
-	if c.Session == 0 || c.Registers == nil || c.Documents == nil || c.Attach == nil || c.Owner == nil || c.Clock == nil || c.Logger == nil {
+	if c.Holder == nil || c.Holder.Session == 0 || c.Documents == nil || c.Owner == nil || c.Clock == nil || c.Logger == nil {
 		return fmt.Errorf("%w: segment service: a part is missing", seq.ErrBadArgument)
 	}
 	return c.Mapping.Validate()
@@ -73,7 +48,7 @@ type Service struct {
 	end      context.CancelFunc
 	catalog  *catalog
 	acquirer *acquirer
-	stepper  *stepper
+	stepper  *tenure.Stepper[rising]
 
 	leaving atomic.Bool // set once, before the last tags are sealed
 	fatal   chan error  // first broken invariant
@@ -98,8 +73,8 @@ func New(cfg Config) (*Service, error) {
 	}
 	s := &Service{cfg: cfg, fatal: make(chan error, 1), recheck: make(chan struct{}, 1), cells: make(map[string]*cell)}
 	s.life, s.end = context.WithCancel(context.Background())
-	s.catalog = &catalog{life: s.life, docs: cfg.Documents, session: cfg.Session, onNew: s.limit}
-	s.acquirer, s.stepper = newAcquirer(s), newStepper(s)
+	s.catalog = &catalog{life: s.life, docs: cfg.Documents, session: cfg.Holder.Session, onNew: s.limit}
+	s.acquirer, s.stepper = newAcquirer(s), tenure.NewStepper[rising](cfg.Holder, cfg.Clock, nil)
 	return s, nil
 }
 
@@ -115,7 +90,7 @@ const (
 func (s *Service) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var wg sync.WaitGroup
-	for _, run := range []func(context.Context){s.acquirer.run, s.stepper.run, s.sweep, s.refresh} {
+	for _, run := range []func(context.Context){s.acquirer.run, s.stepper.Run, s.sweep, s.refresh} {
 		wg.Go(func() { run(ctx) })
 	}
 	var err error
@@ -174,7 +149,7 @@ func (s *Service) tell(ctx context.Context, items []quorum.LeaseItem) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, releaseBound)
 	defer cancel()
-	if err := s.cfg.Registers.Release(ctx, s.cfg.Session, items, 0); err != nil {
+	if err := s.cfg.Holder.Release(ctx, items, 0); err != nil {
 		return fmt.Errorf("release %d tags: %w", len(items), err)
 	}
 	return nil
@@ -249,7 +224,7 @@ func (s *Service) Lost(reg seq.Register, round uint64) {
 	c := s.cells[string(reg[1:])]
 	s.mu.Unlock()
 	if c != nil {
-		s.lose(c, seq.Epoch{Round: round, Session: s.cfg.Session}, seq.Epoch{})
+		s.lose(c, seq.Epoch{Round: round, Session: s.cfg.Holder.Session}, seq.Epoch{})
 	}
 }
 

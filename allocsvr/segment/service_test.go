@@ -379,9 +379,7 @@ func TestAnAcquisitionBelowWhatWasHandedOutStopsTheService(t *testing.T) {
 	})
 }
 
-var _ Registers = (*quorum.Group)(nil)
 var _ Documents = (*quorum.Group)(nil)
-var _ Hold = (*quorum.Hold)(nil)
 
 // A tag, and a start that was put again, are first used in an era that was restored: what
 // the eras before handed out from there is not known to anybody.

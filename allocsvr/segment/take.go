@@ -114,14 +114,15 @@ func (s *Service) try(c *cell, n, asked uint64) (r Range, done bool, err error) 
 	}
 	first, last, ok := b.take(n, now)
 	if !ok {
-		if asked > 0 && b.want(b.low()+asked) {
-			s.stepper.add(c)
+		if asked > 0 {
+			b.want(b.low() + asked)
+			s.raise(c, true)
 		}
 		return Range{}, false, nil
 	}
 	c.high = last
 	if b.due() && b.want(b.confirmed) {
-		s.stepper.add(c)
+		s.raise(c, false)
 	}
 	return Range{First: first, Last: last, Max: b.confirmed}, true, nil
 }

@@ -35,7 +35,7 @@ func initLearner(ctx context.Context, o *initOptions, fs *pflag.FlagSet) error {
 	case !o.learner || len(o.join) == 0:
 		return fmt.Errorf("%w: --learner and --join go together", storesvr.ErrConfig)
 	}
-	secured, err := rpc.NewTLS(o.files)
+	secured, err := rpc.NewTLS(o.files, nil)
 	if err != nil {
 		return fmt.Errorf("%w: %w", storesvr.ErrConfig, err)
 	}

@@ -1,6 +1,7 @@
 package arch
 
 import (
+	"bytes"
 	"path"
 	"slices"
 	"strings"
@@ -51,6 +52,15 @@ func TestWhoUsesTheSDKCompilesNothingThatWatchesDaemons(t *testing.T) {
 		}
 		if first == "client" && !seen["internal/rpc"] {
 			t.Errorf("client does not come to internal/rpc: %v", seen)
+		}
+	}
+}
+
+func TestNothingConnectsWithoutTheChecksOfCryptoTLS(t *testing.T) {
+	const switchedOff = "InsecureSkip" + "Verify"
+	for _, f := range files(t) {
+		if bytes.Contains(f.text, []byte(switchedOff)) {
+			t.Errorf("%s: %s", f.name, switchedOff)
 		}
 	}
 }

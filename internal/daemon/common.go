@@ -80,7 +80,7 @@ func (c *Common) Open(w io.Writer) (err error) {
 	if c.TLSFiles != (rpc.TLSFiles{}) && c.TLSFiles.Cert == "" {
 		return Usage(fmt.Errorf("%w: --tls-cert and --tls-key are needed for what this daemon listens on", rpc.ErrTLS))
 	}
-	if c.TLS, err = rpc.NewTLS(c.TLSFiles); err != nil {
+	if c.TLS, err = rpc.NewTLS(c.TLSFiles, c.Logger); err != nil {
 		return Usage(err)
 	}
 	if err := c.checkTraces(); err != nil {

@@ -12,7 +12,7 @@
 // All calls are counted.
 //
 // Latencies go into HDR histograms, three significant digits, one a processor, merged
-// at the end.
+// at the end. Recorder is the one histogram of latencies in this module.
 //
 // What belongs here: pace, clock, histograms, draws of UIDs, the check that numbers
 // rise. What is called belongs to who runs it.

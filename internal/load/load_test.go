@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"math"
+	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -348,5 +350,42 @@ func TestRisingSeesWhatFallsAndLetsOverlapsPass(t *testing.T) {
 	checked, broken, first := r.Verdict()
 	if checked != 7 || broken != 2 || first == nil || *first != (Fall{UID: 0, Before: 7, After: 7}) {
 		t.Errorf("got %d checked, %d broken, %+v", checked, broken, first)
+	}
+}
+
+func TestLatenciesOfAllCallersAreTrueToThreeDigits(t *testing.T) {
+	r := NewRecorder()
+	if got := r.Result(time.Second); got.Latency != (Latency{}) || got.Timed != 0 {
+		t.Errorf("of no call: %+v", got)
+	}
+	random := rand.New(rand.NewPCG(1, 2))
+	values := make([]float64, 10_000)
+	sheets := []Sheet{r.Sheet(0), r.Sheet(1), r.Sheet(2)}
+	for i := range values {
+		ns := int64(random.ExpFloat64() * 1e6)
+		values[i] = float64(ns) / 1000
+		sheets[i%len(sheets)].Took(ns)
+	}
+	for i := range sheets {
+		sheets[i].Hand()
+	}
+	slices.Sort(values)
+	got := r.Result(time.Second)
+	if got.Timed != uint64(len(values)) {
+		t.Errorf("%d were timed, want %d", got.Timed, len(values))
+	}
+	for _, row := range []struct{ q, got float64 }{
+		{0.5, got.Latency.P50}, {0.9, got.Latency.P90}, {0.99, got.Latency.P99}, {0.999, got.Latency.P999},
+	} {
+		if exact := values[int(row.q*float64(len(values)))-1]; math.Abs(row.got-exact) > exact/1000+0.1 {
+			t.Errorf("quantile %v: got %v, exact %v", row.q, row.got, exact)
+		}
+	}
+	early := NewRecorder()
+	s := early.Sheet(0)
+	s.Took(-int64(time.Second))
+	s.Hand()
+	if got := early.Result(time.Second); got.Latency.P99 > 0.1 || got.Timed != 1 {
+		t.Errorf("of a negative time: %+v", got)
 	}
 }

@@ -33,19 +33,20 @@ type shard struct {
 	_         [64]byte // the next shard's lock lies in another cache line
 }
 
-// recorder takes latencies of all callers.
-type recorder struct{ shards []shard }
+// Recorder takes latencies of all callers. Safe for concurrent use by a Sheet each.
+type Recorder struct{ shards []shard }
 
-func newRecorder() *recorder {
-	r := &recorder{shards: make([]shard, runtime.GOMAXPROCS(0))}
+// NewRecorder is a Recorder that has none.
+func NewRecorder() *Recorder {
+	r := &Recorder{shards: make([]shard, runtime.GOMAXPROCS(0))}
 	for i := range r.shards {
 		r.shards[i].histogram, r.shards[i].errors = newHistogram(), map[string]uint64{}
 	}
 	return r
 }
 
-// sheet is what one caller has not handed in yet. For one goroutine.
-type sheet struct {
+// Sheet is what one caller has not handed in yet. For one goroutine.
+type Sheet struct {
 	to      *shard
 	n       int
 	calls   uint64
@@ -53,26 +54,28 @@ type sheet struct {
 	ns      *[page]int64 // beside the stack, of which a call of a crowd is to find little
 }
 
-func (r *recorder) sheet(caller int) sheet {
-	return sheet{to: &r.shards[caller%len(r.shards)], ns: new([page]int64)}
+// Sheet is a new one for a caller, who hands it in at the end.
+func (r *Recorder) Sheet(caller int) Sheet {
+	return Sheet{to: &r.shards[caller%len(r.shards)], ns: new([page]int64)}
 }
 
 // count notes a call that succeeded, took the time that it needed.
-func (s *sheet) count(numbers int) {
+func (s *Sheet) count(numbers int) {
 	s.calls++
 	s.numbers += uint64(numbers)
 }
 
-func (s *sheet) took(ns int64) {
+// Took notes how long a call took.
+func (s *Sheet) Took(ns int64) {
 	s.ns[s.n] = ns
 	s.n++
 	if s.n == page {
-		s.hand()
+		s.Hand()
 	}
 }
 
-// hand gives all to the histogram.
-func (s *sheet) hand() {
+// Hand gives all to the histogram.
+func (s *Sheet) Hand() {
 	s.to.mu.Lock()
 	for _, ns := range s.ns[:s.n] {
 		_ = s.to.histogram.RecordValue(min(max(ns, 0), mostNS)) // inside of the bounds
@@ -83,15 +86,15 @@ func (s *sheet) hand() {
 	s.n, s.calls, s.numbers = 0, 0, 0
 }
 
-func (s *sheet) fail(code string) {
+func (s *Sheet) fail(code string) {
 	s.to.mu.Lock()
 	s.to.failed++
 	s.to.errors[code]++
 	s.to.mu.Unlock()
 }
 
-// result merges the histograms.
-func (r *recorder) result(took time.Duration) Result {
+// Result merges what was handed in.
+func (r *Recorder) Result(took time.Duration) Result {
 	out := Result{Seconds: took.Seconds(), Errors: map[string]uint64{}}
 	all := newHistogram()
 	for i := range r.shards {

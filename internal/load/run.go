@@ -20,7 +20,7 @@ const (
 type run struct {
 	cfg      Config
 	call     Call
-	recorder *recorder
+	recorder *Recorder
 	base     time.Time     // all times below are counted from it
 	from, to int64         // ns: calls that begin in [from, to) are measured
 	total    atomic.Uint64 // numbers, measured or not
@@ -50,7 +50,7 @@ func Run(ctx context.Context, cfg Config, call Call, notice func(Phase)) (Result
 	if err := cfg.Validate(); err != nil {
 		return Result{}, err
 	}
-	r := &run{cfg: cfg, call: call, recorder: newRecorder(), base: time.Now()}
+	r := &run{cfg: cfg, call: call, recorder: NewRecorder(), base: time.Now()}
 	r.from = int64(cfg.Warmup)
 	r.to = r.from + int64(cfg.Duration)
 	ctx, cancel := context.WithCancel(ctx)
@@ -75,7 +75,7 @@ func Run(ctx context.Context, cfg Config, call Call, notice func(Phase)) (Result
 	if brisk {
 		took = r.over - r.began
 	}
-	out := r.recorder.result(time.Duration(max(took, 0)))
+	out := r.recorder.Result(time.Duration(max(took, 0)))
 	out.TotalNumbers = r.total.Load()
 	due := cfg.Rate / float64(cfg.PerCall) * out.Seconds
 	out.Behind = cfg.Rate > 0 && float64(r.measured.Load()) < 0.98*due-float64(cfg.Callers)
@@ -118,8 +118,8 @@ func until(ctx context.Context, at time.Time) bool {
 // caller calls until the time is over. The end of a call is the begin of the next, so
 // that the clock is read once a call.
 func (r *run) caller(ctx context.Context, id int) {
-	s := r.recorder.sheet(id)
-	defer s.hand()
+	s := r.recorder.Sheet(id)
+	defer s.Hand()
 	var total, measured uint64
 	defer func() { r.total.Add(total); r.measured.Add(measured) }()
 	every, due := r.timetable(id)
@@ -150,7 +150,7 @@ func (r *run) caller(ctx context.Context, id int) {
 		switch {
 		case err == nil:
 			s.count(n)
-			s.took(now - began)
+			s.Took(now - began)
 		case ctx.Err() == nil: // else the run was cut short, which is no error of the service
 			s.fail(r.code(err))
 		}
@@ -160,8 +160,8 @@ func (r *run) caller(ctx context.Context, id int) {
 // brisk is caller without a timetable and with the clock read for one call in
 // Config.Sample only: a call of a crowd costs a few readings of the clock altogether.
 func (r *run) brisk(ctx context.Context, id int) {
-	s := r.recorder.sheet(id)
-	defer s.hand()
+	s := r.recorder.Sheet(id)
+	defer s.Hand()
 	var total uint64
 	defer func() { r.total.Add(total) }()
 	left := id % r.cfg.Sample // calls until one is timed: callers take turns
@@ -182,7 +182,7 @@ func (r *run) brisk(ctx context.Context, id int) {
 			if stage == within {
 				s.count(n)
 				if timed {
-					s.took(r.now() - began)
+					s.Took(r.now() - began)
 				}
 			}
 		case stage == within && ctx.Err() == nil:

@@ -6,7 +6,11 @@
 // and that an error without a name reaches the caller as Internal with no text of
 // its own. Error codes and statuses are paired in one table, in errors.go.
 //
-// What belongs here: dialling, serving, health, the error table, and the shapes of
+// TLS files may be replaced while a process runs. The few lines that read them again are
+// by hand: grpc's security/advancedtls switches off the checks of crypto/tls and makes its
+// own, where here each handshake gets a fresh tls.Config and is left to crypto/tls.
+//
+// What belongs here: dialling, serving, TLS, health, the error table, and the shapes of
 // seq types on the wire. What does not: retries, routing and anything that knows
 // one service from another.
 package rpc

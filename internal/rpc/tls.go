@@ -1,10 +1,13 @@
 package rpc
 
 import (
+	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"log/slog"
+	"net"
 	"os"
 	"sync"
 	"time"
@@ -24,14 +27,17 @@ type TLSFiles struct {
 // ErrTLS is a certificate, key or CA file that cannot be used, or half of a pair.
 var ErrTLS = errors.New("bad TLS files")
 
-// TLS secures listeners and connections by the files. Nil is plaintext, and all its
-// methods then give nil. Safe for concurrent use.
+// TLS secures listeners and connections by the files. Each handshake gets a tls.Config of
+// its own, made from what the files hold then, so that all checks are those of crypto/tls.
+// Nil is plaintext, and all its methods then give nil. Safe for concurrent use.
 type TLS struct {
 	files TLSFiles
+	log   *slog.Logger
 
 	mu     sync.Mutex // guards all below
 	stamps [3]time.Time
 	loaded material
+	told   string // the last complaint about files that cannot be used; empty: they can
 }
 
 // material is what the files had when they were last sound.
@@ -41,15 +47,18 @@ type material struct {
 }
 
 // NewTLS reads the files. Nil for none; ErrTLS for files that are missing, malformed
-// or do not fit each other.
-func NewTLS(files TLSFiles) (*TLS, error) {
+// or do not fit each other. The log, which may be nil, is told when they are replaced.
+func NewTLS(files TLSFiles, log *slog.Logger) (*TLS, error) {
 	if files == (TLSFiles{}) {
 		return nil, nil
 	}
 	if (files.Cert == "") != (files.Key == "") {
 		return nil, fmt.Errorf("%w: certificate %q and key %q: expected both or none", ErrTLS, files.Cert, files.Key)
 	}
-	t := &TLS{files: files}
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
+	t := &TLS{files: files, log: log}
 	stamps, err := t.stat()
 	if err != nil {
 		return nil, err
@@ -101,12 +110,22 @@ func (t *TLS) current() material {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	stamps, err := t.stat()
-	if err != nil || stamps == t.stamps {
+	if err == nil && stamps == t.stamps {
 		return t.loaded
 	}
-	if m, err := t.files.load(); err == nil {
-		t.loaded, t.stamps = m, stamps
+	var m material
+	if err == nil {
+		m, err = t.files.load()
 	}
+	if err != nil {
+		if t.told != err.Error() { // not once more for each connection
+			t.told = err.Error()
+			t.log.Warn("the TLS files cannot be used, the former ones stay in use", "error", err)
+		}
+		return t.loaded
+	}
+	t.loaded, t.stamps, t.told = m, stamps, ""
+	t.log.Info("the TLS files were replaced", "cert", t.files.Cert, "ca", t.files.CA)
 	return t.loaded
 }
 
@@ -141,9 +160,7 @@ func (t *TLS) Listener(clients Clients) (*tls.Config, error) {
 			}
 			return cfg, nil
 		},
-		// For those who look before a connection is there.
-		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return t.current().cert, nil },
-		NextProtos:     []string{"h2", "http/1.1"},
+		NextProtos: []string{"h2", "http/1.1"},
 	}, nil
 }
 
@@ -165,44 +182,47 @@ func (t *TLS) DialOptions() []grpc.DialOption {
 	return []grpc.DialOption{grpc.WithTransportCredentials(t.Creds())}
 }
 
-// Creds are DialOptions for who dials by himself.
+// Creds are DialOptions for connections that are not made by Dial.
 func (t *TLS) Creds() credentials.TransportCredentials {
 	if t == nil {
 		return nil
 	}
-	return credentials.NewTLS(t.dialler())
+	return dialCreds{credentials.NewTLS(&tls.Config{MinVersion: tls.VersionTLS12}), t}
 }
 
-func (t *TLS) dialler() *tls.Config {
-	return &tls.Config{
+// dialCreds are gRPC's TLS credentials with a configuration for each handshake. A client's
+// tls.Config cannot change by itself, as a server's can: its RootCAs are fixed.
+type dialCreds struct {
+	credentials.TransportCredentials // all but the handshake
+	tls                              *TLS
+}
+
+// ClientHandshake implements credentials.TransportCredentials.
+func (c dialCreds) ClientHandshake(ctx context.Context, authority string, conn net.Conn) (net.Conn, credentials.AuthInfo, error) {
+	m := c.tls.current()
+	secured, info, err := credentials.NewTLS(&tls.Config{
 		MinVersion: tls.VersionTLS12,
+		RootCAs:    m.pool,
+		// Certificates would keep back what the server's CA did not sign, and the server
+		// would say that there is none.
 		GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
-			if m := t.current(); m.cert != nil {
-				return m.cert, nil
+			if m.cert == nil {
+				return &tls.Certificate{}, nil
 			}
-			return &tls.Certificate{}, nil
+			return m.cert, nil
 		},
-		// The standard check takes its CAs once and for all; VerifyConnection makes the
-		// same one with those of now, for every connection, resumed ones too.
-		InsecureSkipVerify: true,
-		VerifyConnection:   func(state tls.ConnectionState) error { return t.verify(state) },
+	}).ClientHandshake(ctx, authority, conn)
+	if bad := (*tls.CertificateVerificationError)(nil); errors.As(err, &bad) {
+		by := "the system's CAs"
+		if c.tls.files.CA != "" {
+			by = "the CA in " + c.tls.files.CA
+		}
+		err = fmt.Errorf("verify the certificate of %s by %s: %w", authority, by, err)
 	}
+	return secured, info, err
 }
 
-func (t *TLS) verify(state tls.ConnectionState) error {
-	if len(state.PeerCertificates) == 0 {
-		return errors.New("verify the server: it showed no certificate")
-	}
-	opts := x509.VerifyOptions{Roots: t.current().pool, DNSName: state.ServerName, Intermediates: x509.NewCertPool()}
-	for _, cert := range state.PeerCertificates[1:] {
-		opts.Intermediates.AddCert(cert)
-	}
-	if _, err := state.PeerCertificates[0].Verify(opts); err != nil {
-		by := "the system's CAs"
-		if t.files.CA != "" {
-			by = "the CA in " + t.files.CA
-		}
-		return fmt.Errorf("verify the certificate of %s by %s: %w", state.ServerName, by, err)
-	}
-	return nil
+// Clone implements credentials.TransportCredentials.
+func (c dialCreds) Clone() credentials.TransportCredentials {
+	return dialCreds{c.TransportCredentials.Clone(), c.tls}
 }

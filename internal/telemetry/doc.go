@@ -8,6 +8,10 @@
 // on the path of a call costs one or two atomic additions: everything else is read from
 // the daemon at the moment of the scrape.
 //
+// The histogram is by hand. A sample of the hot path stands for eight batches and is counted
+// so, for which Prometheus' own has no call: eight Observe of it take 105 to 330 ns where
+// one Add takes about 9.
+//
 // What a daemon counts, and what it means, belongs into the daemon's own metrics.go.
 // Package client and what it rests on do not use this package, so that an SDK user
 // compiles none of it.

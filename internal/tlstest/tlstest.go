@@ -43,7 +43,9 @@ func (a *Authority) make(template *x509.Certificate, by *Authority) (*x509.Certi
 	}
 	a.n++
 	template.SerialNumber = big.NewInt(a.n)
-	template.NotBefore, template.NotAfter = time.Now().Add(-time.Hour), time.Now().Add(time.Hour)
+	if template.NotBefore = time.Now().Add(-time.Hour); template.NotAfter.IsZero() {
+		template.NotAfter = time.Now().Add(time.Hour)
+	}
 	parent, signer := template, key
 	if by != nil {
 		parent, signer = by.cert, by.key
@@ -60,11 +62,16 @@ func (a *Authority) make(template *x509.Certificate, by *Authority) (*x509.Certi
 }
 
 // Issue writes a certificate for 127.0.0.1 and this authority as the CA into dir. The
-// modification times are moved on by age, as a later replacement would.
-func (a *Authority) Issue(dir, name string, age time.Duration) rpc.TLSFiles {
+// modification times are moved on by age, as a later replacement would. Each change may
+// spoil the certificate before it is signed.
+func (a *Authority) Issue(dir, name string, age time.Duration, changes ...func(*x509.Certificate)) rpc.TLSFiles {
 	a.t.Helper()
-	cert, key := a.make(&x509.Certificate{Subject: pkix.Name{CommonName: name}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
-		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}}, a)
+	template := &x509.Certificate{Subject: pkix.Name{CommonName: name}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}}
+	for _, change := range changes {
+		change(template)
+	}
+	cert, key := a.make(template, a)
 	private, err := x509.MarshalPKCS8PrivateKey(key)
 	if err != nil {
 		a.t.Fatal(err)

@@ -11,6 +11,11 @@
 //     and get none, renewals of leases and probes never;
 //   - no span says whose number it was: no UID, key or tag is among the attributes.
 //
+// The interceptors are by hand. OpenTelemetry's otelgrpc is called for every message of a
+// stream, even of those that its filter leaves out (four allocations more a message), and
+// puts the text of an error into the span; otelhttp puts the path of a request there, which
+// may name a key.
+//
 // Starting, sampling and sending spans is package otlp's. Packages client, seq,
 // snowflake, quorum and proto import neither: whoever uses the SDK compiles none of it.
 package tracing

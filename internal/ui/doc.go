@@ -6,6 +6,10 @@
 // host name) cannot move the cursor or break a line of a table. 64-bit numbers
 // keep all their digits in every format.
 //
+// The table is by hand: text/tabwriter aligns all columns to one side, counts colours as
+// text and leaves spaces at the ends of lines. So is the way from JSON to YAML: a library
+// that goes through maps loses the order of the keys.
+//
 // Formats and their pieces belong here; which columns a verb shows belongs to
 // the verb.
 package ui

@@ -3,6 +3,8 @@ package ui
 import (
 	"io"
 	"os"
+
+	"golang.org/x/term"
 )
 
 // defaultWidth is the width, in columns, of a terminal that does not tell its own.
@@ -11,7 +13,7 @@ const defaultWidth = 80
 // IsTerminal tells whether w is a terminal that somebody may look at.
 func IsTerminal(w io.Writer) bool {
 	file, ok := w.(*os.File)
-	return ok && isTerminal(file)
+	return ok && term.IsTerminal(int(file.Fd()))
 }
 
 // Colored tells whether colours may be written to w: it is a terminal, TERM is
@@ -22,7 +24,7 @@ func Colored(w io.Writer) bool {
 
 func width(w io.Writer) int {
 	if file, ok := w.(*os.File); ok {
-		if columns := terminalWidth(file); columns > 0 {
+		if columns, _, err := term.GetSize(int(file.Fd())); err == nil && columns > 0 {
 			return columns
 		}
 	}

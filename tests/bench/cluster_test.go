@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/seqsvr/seqsvr/internal/sessiontest"
 	"github.com/seqsvr/seqsvr/internal/storeclient"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
@@ -16,14 +17,14 @@ import (
 )
 
 // stores starts three StoreSvr over loopback and gives a group over them.
-func stores(b *testing.B, sections uint32) *quorum.Group {
+func stores(b testing.TB, sections uint32) *quorum.Group {
 	b.Helper()
 	group, _ := group(b, storeAddrs(b, sections))
 	return group
 }
 
 // storeAddrs starts three StoreSvr over loopback.
-func storeAddrs(b *testing.B, sections uint32) []string {
+func storeAddrs(b testing.TB, sections uint32) []string {
 	b.Helper()
 	names := []string{"s1", "s2", "s3"}
 	var addrs []string
@@ -46,7 +47,7 @@ func storeAddrs(b *testing.B, sections uint32) []string {
 }
 
 // initStore makes the database of a store, and gives what it starts with.
-func initStore(b *testing.B, name string, members []string, sections uint32) storesvr.Config {
+func initStore(b testing.TB, name string, members []string, sections uint32) storesvr.Config {
 	b.Helper()
 	cfg := storesvr.DefaultConfig()
 	cfg.DataDir, cfg.Listen, cfg.Logger = filepath.Join(b.TempDir(), name), "127.0.0.1:0", slog.New(slog.DiscardHandler)
@@ -59,7 +60,7 @@ func initStore(b *testing.B, name string, members []string, sections uint32) sto
 }
 
 // group connects to the stores.
-func group(b *testing.B, addrs []string) (*quorum.Group, storeclient.Cluster) {
+func group(b testing.TB, addrs []string) (*quorum.Group, storeclient.Cluster) {
 	b.Helper()
 	ctx, done := context.WithTimeout(b.Context(), 30*time.Second)
 	defer done()
@@ -69,7 +70,7 @@ func group(b *testing.B, addrs []string) (*quorum.Group, storeclient.Cluster) {
 	}
 	named := make([]quorum.NamedStore, len(cluster.Stores))
 	for i, s := range cluster.Stores {
-		named[i] = quorum.NamedStore{Name: s.Addr, UUID: s.UUID, Store: s.Client}
+		named[i] = quorum.NamedStore{Name: s.Addr, UUID: s.UUID, Store: sessiontest.Signed(s.Client)}
 	}
 	id := cluster.Identity
 	g, err := quorum.NewGroup(quorum.Config{Ref: id.Ref, N: id.N, R: id.R, W: id.W, Timeout: 30 * time.Second}, named)
@@ -81,7 +82,7 @@ func group(b *testing.B, addrs []string) (*quorum.Group, storeclient.Cluster) {
 }
 
 // commits are the transactions of each store so far.
-func commits(b *testing.B, cluster storeclient.Cluster) (all []uint64) {
+func commits(b testing.TB, cluster storeclient.Cluster) (all []uint64) {
 	b.Helper()
 	for _, s := range cluster.Stores {
 		id, err := s.Client.Describe(b.Context())

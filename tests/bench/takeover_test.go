@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/seqsvr/seqsvr/internal/sessiontest"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
 )
@@ -23,8 +24,8 @@ func BenchmarkTakeover(b *testing.B) {
 			}
 			var ballots time.Duration
 			start := processTime(b)
-			for b.Loop() {
-				ballots += takeover(b, group, ids)
+			for session := uint64(1); b.Loop(); session++ {
+				ballots += takeover(b, sessiontest.Session(session), group, ids)
 			}
 			b.ReportMetric(float64(len(ids)), "taken")
 			b.ReportMetric(ballots.Seconds()*1e3/float64(b.N), "prepare+step-ms")
@@ -43,9 +44,20 @@ func processTime(b *testing.B) time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
+// What the benchmark measures, once: it would stop being run, unseen, otherwise.
+func TestATakeoverWinsEverySection(t *testing.T) {
+	group := stores(t, 8)
+	regs := []seq.Register{seq.SectionRegister(0), seq.SectionRegister(3), seq.SectionRegister(6)}
+	for session := range uint64(2) {
+		if took := takeover(t, sessiontest.Session(session+1), group, regs); took <= 0 {
+			t.Errorf("took %v", took)
+		}
+	}
+}
+
 // takeover returns the time from the first PREPARE to the last confirmed STEP.
-func takeover(b *testing.B, group *quorum.Group, regs []seq.Register) time.Duration {
-	ctx, session := b.Context(), seq.NewSession()
+func takeover(b testing.TB, session seq.Session, group *quorum.Group, regs []seq.Register) time.Duration {
+	ctx := b.Context()
 	prepare := make([]quorum.PrepareItem, len(regs))
 	for i, out := range group.Probe(ctx, session, regs) {
 		if out.State != quorum.Won {
@@ -72,7 +84,7 @@ func takeover(b *testing.B, group *quorum.Group, regs []seq.Register) time.Durat
 // BenchmarkStep is one section's step: one commit of one record at W of three stores.
 func BenchmarkStep(b *testing.B) {
 	group := stores(b, 64)
-	reg, session := seq.SectionRegister(0), seq.NewSession()
+	reg, session := seq.SectionRegister(0), sessiontest.Session(1)
 	if out := group.Prepare(b.Context(), session, []quorum.PrepareItem{{Register: reg, Round: 1}})[0]; out.State != quorum.Won {
 		b.Fatal(out.Err)
 	}

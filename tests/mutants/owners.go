@@ -22,26 +22,41 @@ var ownerMutants = []mutant{
 	{
 		line: 10, rule: "unknown-step-unused",
 		name: "new range used after an ambiguous STEP",
-		file: "allocsvr/step.go",
+		file: "allocsvr/tenure/raise.go",
 		edits: []edit{{
-			old: "		default:\n			again = append(again, p.c)\n",
-			new: "		default:\n			p.c.confirm(p.epoch, p.max)\n",
+			old: "			r.Unconfirmed(step, out)\n			again = append(again, r)\n",
+			new: "			r.Confirmed(step)\n",
 		}},
-		in: []string{"allocsvr"},
+		in: []string{"allocsvr/tenure", "allocsvr"},
 	},
 	{
 		line: 12, rule: "base-of-all-promises",
 		name:  "base from the owner's own memory, not from the promises",
 		file:  "allocsvr/acquire.go",
-		edits: []edit{{old: "	try.table = counters.New(out.Max)\n", new: "	try.table = counters.New(try.max)\n"}},
+		edits: []edit{{old: "	t.table = counters.New(out.Max)\n", new: "	t.table = counters.New(t.max)\n"}},
 		in:    []string{"allocsvr"},
 	},
 	{
 		line: 13, rule: "nack-decides",
 		name:  "owner goes on after NACK",
-		file:  "allocsvr/step.go",
-		edits: []edit{{old: "				s.a.lose(p.c, p.epoch, out.Promised)\n", new: "				again = append(again, p.c)\n"}},
-		in:    []string{"allocsvr"},
+		file:  "allocsvr/tenure/raise.go",
+		edits: []edit{{old: "			r.Lost(step, out)\n", new: "			again = append(again, r)\n"}},
+		in:    []string{"allocsvr/tenure", "allocsvr"},
+	},
+	{
+		rule: "noted-before-attached", name: "a lease is asked for before the owner can hear of its loss",
+		file: "allocsvr/tenure/acquire.go",
+		edits: []edit{{
+			old: "		if g.Bid.Confirmed(g.Epoch) {\n			g.Hold = h.Leases.Attach(g.Bid.Register(), g.Epoch.Round)\n",
+			new: "		g.Hold = h.Leases.Attach(g.Bid.Register(), g.Epoch.Round)\n		if g.Bid.Confirmed(g.Epoch) {\n",
+		}},
+		in: []string{"allocsvr/tenure"},
+	},
+	{
+		rule: "unconfirmed-is-no-owner", name: "a register is owned though its first ceiling is not confirmed",
+		file:  "allocsvr/tenure/acquire.go",
+		edits: []edit{{old: "			promised[i].Bid.Failed(Confirming, out)\n			continue\n", new: "			_ = Confirming\n"}},
+		in:    []string{"allocsvr/tenure"},
 	},
 	{
 		line: 17, rule: "lease-asked-each-batch",
@@ -85,7 +100,7 @@ var ownerMutants = []mutant{
 		edits: []edit{{
 			old: "	var sealed []sealedSection\n",
 			new: "	early := []quorum.LeaseItem{{Register: seq.SectionRegister(ids[0]), Round: a.cells[ids[0]].epoch.Round}}\n" +
-				"	if err := a.registers.Release(ctx, a.session, early, to.Session); err != nil {\n		return 0, err\n	}\n" +
+				"	if err := a.holder.Release(ctx, early, to.Session); err != nil {\n		return 0, err\n	}\n" +
 				"	var sealed []sealedSection\n",
 		}},
 		in: []string{"allocsvr"},
@@ -97,9 +112,9 @@ var ownerMutants = []mutant{
 		edits: []edit{
 			{
 				old: "	parkErr := a.park(file)\n",
-				new: "	endErr := a.registers.EndSession(ctx, a.secret)\n	parkErr := a.park(file)\n",
+				new: "	endErr := a.holder.End(ctx, a.secret)\n	parkErr := a.park(file)\n",
 			},
-			{old: "	endErr := a.registers.EndSession(ctx, a.secret)\n	if err :=", new: "	if err :="},
+			{old: "	endErr := a.holder.End(ctx, a.secret)\n	if err :=", new: "	if err :="},
 		},
 		in: []string{"allocsvr"},
 	},
@@ -128,7 +143,7 @@ var ownerMutants = []mutant{
 		line: 31, rule: "mark-before-id",
 		name:  "snowflake high-water mark saved after issuing",
 		file:  "allocsvr/globalid/keep.go",
-		edits: []edit{{old: "		leases = append(leases, l)\n", new: "		l.confirm(to)\n		leases = append(leases, l)\n"}},
+		edits: []edit{{old: "		open = append(open, extension{s, l, to})\n", new: "		l.confirm(to)\n		open = append(open, extension{s, l, to})\n"}},
 		in:    []string{"allocsvr/globalid"},
 	},
 	{
@@ -188,7 +203,7 @@ var ownerMutants = []mutant{
 	{
 		rule: "leave-gives-all", name: "a node that leaves keeps the arbiter's register",
 		file:  "allocsvr/leave.go",
-		edits: []edit{{old: "	a.seat.release(ctx, a)\n", new: ""}},
+		edits: []edit{{old: "	a.arbiter.lease.release(ctx)\n", new: ""}},
 		in:    []string{"allocsvr"},
 	},
 	{

@@ -47,8 +47,8 @@ var trustMutants = []mutant{
 	{
 		line: 40, rule: "strict-under-own-epoch",
 		name:  "a strict check accepts a higher promise",
-		file:  "allocsvr/take.go",
-		edits: []edit{{old: "out.Promised != t.epochs[id] {\n", new: "out.Promised.Less(t.epochs[id]) {\n"}},
-		in:    []string{"allocsvr"},
+		file:  "allocsvr/tenure/registers.go",
+		edits: []edit{{old: "out.Promised != epochs[i] {\n", new: "out.Promised.Less(epochs[i]) {\n"}},
+		in:    []string{"allocsvr/tenure", "allocsvr"},
 	},
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/seqsvr/seqsvr/allocsvr"
+	"github.com/seqsvr/seqsvr/allocsvr/tenure"
 	"github.com/seqsvr/seqsvr/internal/sessiontest"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
@@ -78,7 +79,7 @@ func (b *bench) needClock() {
 }
 
 // registers is the cluster as allocsvr sees it.
-func (b *bench) registers() (allocsvr.Registers, allocsvr.Documents) {
+func (b *bench) registers() (tenure.Registers, allocsvr.Documents) {
 	b.Helper()
 	var stores []quorum.NamedStore
 	for _, r := range b.Replicas {

@@ -49,7 +49,7 @@ func run(t *testing.T, what string, s service) {
 
 func mustTLS(t *testing.T, f rpc.TLSFiles) *rpc.TLS {
 	t.Helper()
-	secured, err := rpc.NewTLS(f)
+	secured, err := rpc.NewTLS(f, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -54,7 +54,7 @@ func TestStatusSaysWhatToDoFirst(t *testing.T) {
 
 func TestVerbsShowACertificateWhereOneIsWanted(t *testing.T) {
 	files := tlstest.New(t, "ca").Issue(t.TempDir(), "node", 0)
-	secured, err := rpc.NewTLS(files)
+	secured, err := rpc.NewTLS(files, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

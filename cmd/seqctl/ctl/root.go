@@ -94,7 +94,7 @@ func (o *Options) Check() (ui.Format, error) {
 	case o.Timeout <= 0:
 		return "", daemon.Usage(fmt.Errorf("--timeout %v: expected more than 0", o.Timeout))
 	}
-	if o.tls, err = rpc.NewTLS(o.files); err != nil {
+	if o.tls, err = rpc.NewTLS(o.files, nil); err != nil {
 		return "", daemon.Usage(err)
 	}
 	return format, checkAddr(o.Addr)

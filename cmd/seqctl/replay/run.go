@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/seqsvr/seqsvr/internal/load"
 	"github.com/seqsvr/seqsvr/internal/msglog"
 	"github.com/seqsvr/seqsvr/seq"
 )
@@ -45,7 +46,7 @@ type job struct {
 type caller struct {
 	jobs    chan job
 	tracker *tracker
-	latency histogram
+	latency load.Sheet
 }
 
 // replay sends the whole log over so many callers. On an error everything that was
@@ -57,11 +58,11 @@ func replay(ctx context.Context, log *msglog.Reader, take next, callers int, out
 	unhook := context.AfterFunc(ctx, o.stop)
 	defer unhook()
 
-	crew := make([]*caller, callers)
+	crew, latencies := make([]*caller, callers), load.NewRecorder()
 	var wg sync.WaitGroup
 	start := time.Now()
 	for i := range crew {
-		c := &caller{jobs: make(chan job, queue), tracker: newTracker()}
+		c := &caller{jobs: make(chan job, queue), tracker: newTracker(), latency: latencies.Sheet(i)}
 		crew[i] = c
 		wg.Go(func() {
 			if err := c.work(ctx, take, o, done); err != nil {
@@ -78,7 +79,7 @@ func replay(ctx context.Context, log *msglog.Reader, take next, callers int, out
 	if cause := context.Cause(ctx); cause != nil {
 		err = cause
 	}
-	r := summary(crew, time.Since(start))
+	r := summary(crew, latencies.Result(time.Since(start)))
 	r.Users = uint64(len(users))
 	return r, errors.Join(err, o.finish())
 }
@@ -107,6 +108,7 @@ func dispatch(ctx context.Context, log *msglog.Reader, crew []*caller, o *output
 }
 
 func (c *caller) work(ctx context.Context, take next, o *output, done func(uint64)) error {
+	defer c.latency.Hand()
 	for j := range c.jobs {
 		if ctx.Err() != nil {
 			continue // only empties the queue
@@ -116,7 +118,7 @@ func (c *caller) work(ctx context.Context, take next, o *output, done func(uint6
 		if err != nil {
 			return fmt.Errorf("message log line %d: next for recipient %d: %w", j.line, j.message.Recipient, err)
 		}
-		c.latency.add(time.Since(began))
+		c.latency.Took(int64(time.Since(began)))
 		c.tracker.got(j.message.Recipient, uint64(number))
 		o.put(j.index, j.message, uint64(number))
 		done(1)
@@ -124,19 +126,17 @@ func (c *caller) work(ctx context.Context, take next, o *output, done func(uint6
 	return nil
 }
 
-func summary(crew []*caller, elapsed time.Duration) report {
+func summary(crew []*caller, timed load.Result) report {
 	var t tally
-	var h histogram
 	for _, c := range crew {
 		t.add(c.tracker.tally)
-		h.merge(&c.latency)
 	}
 	r := report{
 		Events: t.events, Recipients: t.users, Duplicates: t.duplicates, Regressions: t.regressions, Gaps: t.gaps, Skipped: t.skipped,
-		P50: h.quantile(0.50).Microseconds(), P99: h.quantile(0.99).Microseconds(), Seconds: elapsed.Seconds(),
+		P50: int64(timed.Latency.P50), P99: int64(timed.Latency.P99), Seconds: timed.Seconds,
 	}
-	if elapsed > 0 {
-		r.Rate = float64(t.events) / elapsed.Seconds()
+	if r.Seconds > 0 {
+		r.Rate = float64(t.events) / r.Seconds
 	}
 	return r
 }

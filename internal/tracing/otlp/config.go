@@ -80,7 +80,7 @@ func (c Config) dial() (target string, creds credentials.TransportCredentials, e
 }
 
 func (c Config) secured() (credentials.TransportCredentials, error) {
-	secured, err := rpc.NewTLS(c.Files)
+	secured, err := rpc.NewTLS(c.Files, c.Logger)
 	if err != nil {
 		return nil, err
 	}

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/exporters/otlp/otlptrace"
 	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracegrpc"
 	"go.opentelemetry.io/otel/sdk/resource"
 	sdk "go.opentelemetry.io/otel/sdk/trace"
@@ -25,7 +24,6 @@ type Exporter struct {
 	sampler  *sampler
 	queue    *queue
 	provider *sdk.TracerProvider
-	sending  *otlptrace.Exporter
 	tracer   *tracing.Tracer
 }
 
@@ -42,13 +40,13 @@ func Start(cfg Config) (*Exporter, error) {
 		return nil, err
 	}
 	e := &Exporter{conn: conn, sampler: newSampler(cfg.Sample)}
-	e.sending = otlptrace.NewUnstarted(otlptracegrpc.NewClient(otlptracegrpc.WithGRPCConn(conn), otlptracegrpc.WithTimeout(sendTime),
+	sending, err := otlptracegrpc.New(context.Background(), otlptracegrpc.WithGRPCConn(conn), otlptracegrpc.WithTimeout(sendTime),
 		otlptracegrpc.WithRetry(otlptracegrpc.RetryConfig{Enabled: true, InitialInterval: 200 * time.Millisecond,
-			MaxInterval: time.Second, MaxElapsedTime: sendTime})))
-	if err := e.sending.Start(context.Background()); err != nil {
+			MaxInterval: time.Second, MaxElapsedTime: sendTime}))
+	if err != nil {
 		return nil, errors.Join(fmt.Errorf("start traces: %w", err), conn.Close())
 	}
-	e.queue = newQueue(e.sending, queueSize, cfg.Logger)
+	e.queue = newQueue(sending, queueSize, cfg.Logger)
 	e.provider = sdk.NewTracerProvider(sdk.WithResource(cfg.resource()), sdk.WithSpanProcessor(e.queue),
 		sdk.WithSampler(sdk.ParentBased(e.sampler)))
 	e.tracer = tracing.New(e.provider, e.queue.counts)
@@ -84,8 +82,7 @@ func (e *Exporter) SetSample(share float64) error {
 // after it began are thrown away. An error means that some were not sent.
 func (e *Exporter) Close(ctx context.Context) error {
 	// The queue first, and by itself: the provider would leave it alone once ctx has ended.
-	err := errors.Join(e.queue.Shutdown(ctx), e.provider.Shutdown(context.WithoutCancel(ctx)),
-		e.sending.Shutdown(context.WithoutCancel(ctx)), e.conn.Close())
+	err := errors.Join(e.queue.Shutdown(ctx), e.provider.Shutdown(context.WithoutCancel(ctx)), e.conn.Close())
 	if err != nil {
 		return fmt.Errorf("close traces: %w", err)
 	}

@@ -25,7 +25,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // patient is how long a test waits for a condition on a busy machine.
 const patient = 60 * time.Second
 
-// collector is a sender that a test holds up.
+// collector is an exporter that a test holds up.
 type collector struct {
 	open chan struct{} // nil: it answers at once
 	err  error
@@ -33,6 +33,8 @@ type collector struct {
 	mu  sync.Mutex // guards got
 	got int
 }
+
+func (c *collector) Shutdown(context.Context) error { return nil }
 
 func (c *collector) ExportSpans(ctx context.Context, spans []sdk.ReadOnlySpan) error {
 	if c.open != nil {
@@ -49,7 +51,7 @@ func (c *collector) ExportSpans(ctx context.Context, spans []sdk.ReadOnlySpan) e
 }
 
 // through gives a tracer whose spans go through a queue of the size.
-func through(to sender, size int) (*tracing.Tracer, *queue, *sdk.TracerProvider) {
+func through(to sdk.SpanExporter, size int) (*tracing.Tracer, *queue, *sdk.TracerProvider) {
 	q := newQueue(to, size, slog.New(slog.DiscardHandler))
 	provider := sdk.NewTracerProvider(sdk.WithSpanProcessor(q), sdk.WithSampler(sdk.AlwaysSample()))
 	return tracing.New(provider, q.counts), q, provider
@@ -80,13 +82,17 @@ func TestACollectorThatHangsCostsSpansAndNobodysTime(t *testing.T) {
 	c := &collector{open: make(chan struct{})}
 	tracer, q, _ := through(c, 8)
 	spans(t, tracer, batchSize+100) // returns, whatever the collector does
-	if n := q.dropped.Load(); n == 0 {
+	if n := q.counts().Dropped; n == 0 {
 		t.Error("none was dropped")
 	}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
+	began := time.Now()
 	if err := q.Shutdown(ended); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v, want what ended the wait", err)
+	}
+	if took := time.Since(began); took >= sendTime {
+		t.Errorf("the end took %v, as long as a batch may", took)
 	}
 	if n := tracer.Counts(); n.Sent != 0 || n.Dropped+n.Failed != batchSize+100 {
 		t.Errorf("counted %+v of %d spans", n, batchSize+100)

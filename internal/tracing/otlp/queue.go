@@ -2,8 +2,8 @@ package otlp
 
 import (
 	"context"
+	"errors"
 	"log/slog"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -14,147 +14,92 @@ import (
 
 // Bounds of what may be under way. A span is about 1 kB.
 const (
-	queueSize   = 4096
+	queueSize   = 4096 // spans, with those of the batch that is being sent
 	batchSize   = 512
-	batchPause  = time.Second     // how long the first span of a batch waits for others
+	batchPause  = time.Second     // how long a span waits for others at most
 	sendTime    = 5 * time.Second // for one batch, retries included
 	complainGap = time.Minute     // between two lines in the log
 )
 
-// sender gives spans to a collector; sdk.SpanExporter is one.
-type sender interface {
-	ExportSpans(ctx context.Context, spans []sdk.ReadOnlySpan) error
-}
-
-// queue is an sdk.SpanProcessor that never makes anybody wait.
+// queue is the SDK's batch processor with a count of what becomes of the spans. It lets in
+// no more than the processor has room for, so that all that is dropped is dropped here.
 //
-//	ended = sent + dropped + failed + len(spans) + len(batch under way)
+//	ended = sent + dropped + failed + waiting
 type queue struct {
-	to    sender
-	log   *slog.Logger
-	spans chan sdk.ReadOnlySpan
-	quit  chan struct{} // closed by Shutdown: no more spans are taken
-	once  sync.Once     // Shutdown
-	done  chan struct{} // closed when run has ended
-	life  context.Context
-	cut   context.CancelFunc // ends life, and with it a batch under way
-
-	sent, dropped, failed atomic.Uint64
-	complained            time.Time // by run alone
+	sdk.SpanProcessor // the SDK's
+	to                *sender
+	size              int64
+	closed            atomic.Bool // no more spans are taken
 }
 
-func newQueue(to sender, size int, log *slog.Logger) *queue {
-	q := &queue{to: to, log: log, spans: make(chan sdk.ReadOnlySpan, size), quit: make(chan struct{}), done: make(chan struct{})}
-	q.life, q.cut = context.WithCancel(context.Background())
-	go q.run()
-	return q
+func newQueue(to sdk.SpanExporter, size int, log *slog.Logger) *queue {
+	s := &sender{SpanExporter: to, log: log}
+	s.life, s.cut = context.WithCancel(context.Background())
+	return &queue{to: s, size: int64(size), SpanProcessor: sdk.NewBatchSpanProcessor(s, sdk.WithMaxQueueSize(size),
+		sdk.WithMaxExportBatchSize(min(batchSize, size)), sdk.WithBatchTimeout(batchPause), sdk.WithExportTimeout(sendTime))}
 }
 
-// OnStart implements sdk.SpanProcessor.
-func (q *queue) OnStart(context.Context, sdk.ReadWriteSpan) {}
-
-// OnEnd implements sdk.SpanProcessor: the span is queued or thrown away.
+// OnEnd implements sdk.SpanProcessor: the span is queued or dropped.
 func (q *queue) OnEnd(s sdk.ReadOnlySpan) {
-	if !s.SpanContext().IsSampled() {
-		return
-	}
-	select {
-	case <-q.quit:
+	switch {
+	case !s.SpanContext().IsSampled():
+	case q.closed.Load():
+		q.to.dropped.Add(1)
+	case q.to.waiting.Add(1) > q.size:
+		q.to.waiting.Add(-1)
+		q.to.dropped.Add(1)
 	default:
-		select {
-		case q.spans <- s:
-			return
-		default:
-		}
+		q.SpanProcessor.OnEnd(s)
 	}
-	q.dropped.Add(1)
 }
-
-// ForceFlush implements sdk.SpanProcessor; nobody asks for it.
-func (q *queue) ForceFlush(context.Context) error { return nil }
 
 // Shutdown implements sdk.SpanProcessor: what is queued is sent until ctx ends, and the
-// rest thrown away.
+// rest dropped.
 func (q *queue) Shutdown(ctx context.Context) error {
-	q.once.Do(func() { close(q.quit) })
-	defer q.cut()
-	defer context.AfterFunc(ctx, q.cut)()
-	<-q.done // at once when life has ended: everything there ends with it
-	return ctx.Err()
+	q.closed.Store(true)
+	defer q.to.cut()
+	defer context.AfterFunc(ctx, q.to.cut)()
+	err := q.SpanProcessor.Shutdown(context.WithoutCancel(ctx)) // returns once cut was called
+	q.to.dropped.Add(uint64(q.to.waiting.Swap(0)))              // ended just as it closed
+	return errors.Join(err, ctx.Err())
 }
 
 func (q *queue) counts() tracing.Counts {
-	return tracing.Counts{Sent: q.sent.Load(), Dropped: q.dropped.Load(), Failed: q.failed.Load()}
+	return tracing.Counts{Sent: q.to.sent.Load(), Dropped: q.to.dropped.Load(), Failed: q.to.failed.Load()}
 }
 
-func (q *queue) run() {
-	defer close(q.done)
-	batch := make([]sdk.ReadOnlySpan, 0, batchSize)
-	for {
-		select {
-		case s := <-q.spans:
-			batch = q.gather(append(batch[:0], s))
-			q.send(batch)
-		case <-q.quit:
-			q.empty(batch)
-			return
-		}
+// sender is the exporter as the batch processor sees it.
+type sender struct {
+	sdk.SpanExporter
+	log  *slog.Logger
+	life context.Context
+	cut  context.CancelFunc // ends life, and with it a batch under way
+
+	waiting               atomic.Int64 // queued or in the batch under way
+	sent, dropped, failed atomic.Uint64
+	complained            time.Time // by ExportSpans alone, which is called for one batch at a time
+}
+
+// ExportSpans implements sdk.SpanExporter. An error ends here: the SDK would print it.
+func (s *sender) ExportSpans(ctx context.Context, batch []sdk.ReadOnlySpan) error {
+	defer s.waiting.Add(-int64(len(batch)))
+	if s.life.Err() != nil {
+		s.dropped.Add(uint64(len(batch)))
+		return nil
 	}
-}
-
-// gather fills a batch for a moment.
-func (q *queue) gather(batch []sdk.ReadOnlySpan) []sdk.ReadOnlySpan {
-	pause := time.NewTimer(batchPause)
-	defer pause.Stop()
-	for len(batch) < batchSize {
-		select {
-		case s := <-q.spans:
-			batch = append(batch, s)
-		case <-pause.C:
-			return batch
-		case <-q.quit:
-			return batch
-		}
-	}
-	return batch
-}
-
-// empty sends what is left. Whoever ends a span from now on finds the queue closed; one
-// that found it open a moment ago is left in it.
-func (q *queue) empty(batch []sdk.ReadOnlySpan) {
-	for {
-		batch = batch[:0]
-		for more := true; more && len(batch) < batchSize; {
-			select {
-			case s := <-q.spans:
-				batch = append(batch, s)
-			default:
-				more = false
-			}
-		}
-		switch {
-		case len(batch) == 0:
-			return
-		case q.life.Err() != nil:
-			q.dropped.Add(uint64(len(batch)))
-		default:
-			q.send(batch)
-		}
-	}
-}
-
-func (q *queue) send(batch []sdk.ReadOnlySpan) {
-	ctx, cancel := context.WithTimeout(q.life, sendTime)
+	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	err := q.to.ExportSpans(ctx, batch)
+	defer context.AfterFunc(s.life, cancel)()
+	err := s.SpanExporter.ExportSpans(ctx, batch)
 	if err == nil {
-		q.sent.Add(uint64(len(batch)))
-		return
+		s.sent.Add(uint64(len(batch)))
+		return nil
 	}
-	q.failed.Add(uint64(len(batch)))
-	if now := time.Now(); q.complained.IsZero() || now.Sub(q.complained) >= complainGap {
-		q.complained = now
-		q.log.Warn("traces not sent, the daemon goes on without them", "spans", len(batch), "failed", q.failed.Load(),
-			"dropped", q.dropped.Load(), "error", err, "check", "--trace-endpoint")
+	s.failed.Add(uint64(len(batch)))
+	if now := time.Now(); s.complained.IsZero() || now.Sub(s.complained) >= complainGap {
+		s.complained = now
+		s.log.Warn("traces not sent, the daemon goes on without them", "spans", len(batch), "failed", s.failed.Load(),
+			"dropped", s.dropped.Load(), "error", err, "check", "--trace-endpoint")
 	}
+	return nil
 }

@@ -86,3 +86,26 @@ func TestAReportIsWrittenAnewFromWhatARunLeft(t *testing.T) {
 		t.Errorf("got %v for a file that is not there", err)
 	}
 }
+
+func TestTwoBuildsAreComparedByWhatIsFaster(t *testing.T) {
+	rates := func(list ...float64) (out []report.Sample) {
+		for _, rate := range list {
+			out = append(out, report.Sample{Rate: rate, P50: 1})
+		}
+		return out
+	}
+	pairs := []pair{
+		{"next/c64", rates(200, 100, 110), rates(100, 100, 100)},
+		{"takeover", []report.Sample{{P50: 1000}}, []report.Sample{{P50: 500}}}, // a time: twice as slow
+	}
+	var out strings.Builder
+	if err := compare(&out, "v0", pairs); err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(out.String(), "\n")
+	for i, want := range []string{"subject here v0 ratio of the rounds: median least most", "next/c64 110/s 100/s 1.100 1.100 1.000 2.000", "takeover 1000/s 2000/s 0.500 0.500 0.500 0.500"} {
+		if got := strings.Join(strings.Fields(lines[i]), " "); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}

@@ -8,6 +8,9 @@
 //	BENCH_ONLY     ids of subjects, by their beginnings, separated by commas, such as
 //	               "next/,redis/none/"; "growth" for how cost grows; empty: all
 //
+// With -against REVISION (make bench AGAINST=v0.1.0) it measures this tree beside another
+// revision of it instead, in turn, and prints the ratios.
+//
 // Everything it starts ends with it. Data lie below bin/bench, on the repository's
 // disk, and are removed.
 package main

@@ -30,6 +30,7 @@ func run(ctx context.Context, args []string) error {
 	root := flags.String("root", "../..", "folder of the module, with bin/ built")
 	out := flags.String("out", "", "the report; its plots go into the folder of its name without .md (default docs/benchmarks.md in root)")
 	from := flags.String("from", "", "write the report anew from this file, which an earlier run left, and measure nothing")
+	revision := flags.String("against", "", "measure this tree beside a revision of it, in turn, and print the ratios; writes no report")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -50,6 +51,12 @@ func run(ctx context.Context, args []string) error {
 	s, err := settingsOf(os.Getenv)
 	if err != nil {
 		return err
+	}
+	if *revision != "" {
+		if len(s.only) == 0 {
+			s.only = compared
+		}
+		return against(ctx, os.Stdout, dir, *revision, s)
 	}
 	data, err := measure(ctx, dir, s)
 	if err != nil {

@@ -81,7 +81,7 @@ type Step struct {
 
 // Median is the middle of what the samples have, each figure for itself.
 func (s Subject) Median() Sample {
-	at := func(get func(Sample) float64) float64 { return median(s.Samples, get) }
+	at := func(get func(Sample) float64) float64 { return Median(s.Samples, get) }
 	return Sample{
 		Rate: at(func(x Sample) float64 { return x.Rate }), P50: at(func(x Sample) float64 { return x.P50 }),
 		P99: at(func(x Sample) float64 { return x.P99 }), P999: at(func(x Sample) float64 { return x.P999 }),
@@ -101,7 +101,8 @@ func (s Subject) Spread() (low, high float64) {
 	return low, high
 }
 
-func median[T any](list []T, get func(T) float64) float64 {
+// Median is the middle of what get gives of the list, 0 of an empty one.
+func Median[T any](list []T, get func(T) float64) float64 {
 	if len(list) == 0 {
 		return 0
 	}
@@ -118,7 +119,7 @@ func median[T any](list []T, get func(T) float64) float64 {
 
 // MiddleStep is Median for the repetitions of one point of a growth.
 func MiddleStep(list []Step) Step {
-	at := func(get func(Step) float64) float64 { return median(list, get) }
+	at := func(get func(Step) float64) float64 { return Median(list, get) }
 	return Step{
 		Size: at(func(x Step) float64 { return x.Size }), Rate: at(func(x Step) float64 { return x.Rate }),
 		P50: at(func(x Step) float64 { return x.P50 }), P99: at(func(x Step) float64 { return x.P99 }),
@@ -150,5 +151,5 @@ func (d Data) ratio(id, base string) float64 {
 			ratios = append(ratios, a.Samples[i].Rate/b.Samples[i].Rate)
 		}
 	}
-	return median(ratios, func(x float64) float64 { return x })
+	return Median(ratios, func(x float64) float64 { return x })
 }

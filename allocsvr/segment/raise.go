@@ -1,0 +1,35 @@
+package segment
+
+import (
+	"context"
+
+	"github.com/seqsvr/seqsvr/allocsvr/tenure"
+	"github.com/seqsvr/seqsvr/quorum"
+)
+
+// rising is a tag that is owned, as the stepper sees it: its tenure.Owned.
+type rising struct {
+	s *Service
+	c *cell
+}
+
+// raise has the next segment confirmed; rush says that a request waits for it. The caller
+// may hold c.mu.
+func (s *Service) raise(c *cell, rush bool) { s.stepper.Add(context.Background(), rising{s, c}, rush) }
+
+// Next implements tenure.Owned.
+func (r rising) Next() (tenure.Step, bool) {
+	c := r.c
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return tenure.Step{Register: c.register, Epoch: c.epoch, Max: c.buffers.target}, c.state == owned && c.buffers.target > c.buffers.confirmed
+}
+
+// Confirmed implements tenure.Owned.
+func (r rising) Confirmed(s tenure.Step) { r.c.confirm(s.Epoch, s.Max) }
+
+// Unconfirmed implements tenure.Owned.
+func (r rising) Unconfirmed(s tenure.Step, out quorum.Outcome) { r.c.note(s.Epoch, out.Err) }
+
+// Lost implements tenure.Owned.
+func (r rising) Lost(s tenure.Step, out quorum.Outcome) { r.s.lose(r.c, s.Epoch, out.Promised) }
