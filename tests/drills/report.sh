@@ -29,9 +29,6 @@ plan=(
   "one-way||no error"
 )
 
-# shown are the drills whose timelines are in the page; seqctl drill prints the others.
-shown="kill-alloc"
-
 # field NAME FILE prints a number of a report.
 field() { awk -v key="\"$1\":" '$1 == key { sub(/,$/, "", $2); print $2; exit }' "$2"; }
 
@@ -134,10 +131,10 @@ done
   echo
   echo "Of the run with the median pause. Times are milliseconds after the first fault."
   for i in "${!plan[@]}"; do
-    [[ " $shown " == *" ${plan[$i]%%|*} "* ]] || continue
     IFS='|' read -r flags _ _ <<<"${plan[$i]}"
     [[ -e $work/$i.median ]] || continue
     report=$work/$i.median
+    [[ $flags == kill-alloc ]] || continue # seqctl drill prints the timelines of the others
     echo
     echo "### $flags"
     echo
