@@ -98,13 +98,13 @@ done
 {
   echo "# How long failures are felt"
   echo
-  echo "Written by \`make drills\` (tests/drills/report.sh) from what \`seqctl drill\` measured: $runs runs of"
-  echo "each drill, every one on a new cluster of real processes. \`seqctl drill --list\` tells what each does."
+  echo "Written by \`make drills\` (tests/drills/report.sh): $runs runs of each drill of \`seqctl drill\`, every one on a new"
+  echo "cluster of real processes. \`seqctl drill --list\` says what each does; \`seqctl drill kill-store\` runs one and prints its timeline."
   echo
-  echo "The pause is the longest time, over all UIDs and all calls that end after the fault, between the begin"
-  echo "of a call and its answer, retries of the SDK included. Errors are calls that failed for their caller."
-  echo "Gaps are numbers that nobody got; a crash may leave some out, a planned move may not. Duplicates and"
-  echo "regressions are counted over the whole history by the checks of [protocol.md](protocol.md), section 6."
+  echo "- **Pause**: the longest time from the begin of a call to its answer, retries of the SDK included, of all calls that end after the fault."
+  echo "- **Errors**: calls that failed for their caller."
+  echo "- **Gaps**: numbers that nobody got. A crash may leave some, a planned move may not."
+  echo "- **Duplicates, regressions**: counted over the whole history, see [guarantees.md](guarantees.md)."
   echo
   echo "| machine | |"
   echo "|---|---|"
@@ -127,13 +127,14 @@ done
       "| $(worst "$i" errors) | $(worst "$i" duplicates) | $(worst "$i" regressions) | $(worst "$i" gaps) | $also |"
   done
   echo
-  echo "## Timelines"
+  echo "## What happens, and when"
   echo
   echo "Of the run with the median pause. Times are milliseconds after the first fault."
   for i in "${!plan[@]}"; do
     IFS='|' read -r flags _ _ <<<"${plan[$i]}"
     [[ -e $work/$i.median ]] || continue
     report=$work/$i.median
+    [[ $flags == kill-alloc ]] || continue # seqctl drill prints the timelines of the others
     echo
     echo "### $flags"
     echo
