@@ -149,7 +149,7 @@ func (s *Scene) restart(ctx context.Context, name string) error {
 	err := s.processes[name].Stop(stop)
 	switch {
 	case err != nil && ctx.Err() != nil:
-		err = s.served(ctx) // nothing in a drawn scene, else that of ctx
+		err = s.ended(ctx)
 	case err != nil:
 		err = fmt.Errorf("%w: told to leave: %w", ErrUnexpected, err)
 	default:

@@ -168,23 +168,23 @@ func TestEveryScenarioHasANameOfItsOwn(t *testing.T) {
 	}
 }
 
-func TestNoTwoScenesOfARoundTakeTheSameNode(t *testing.T) {
+func TestNoTwoScenesOfARoundBreakTheSameNode(t *testing.T) {
 	c := &Cluster{Nodes: localcluster.DefaultConfig("").Planned()}
-	taken, seen := &Taken{}, map[string]bool{}
+	round, seen := &Round{}, map[string]bool{}
 	for range 3 {
-		s := DrawnScene(c, time.Second, rand.New(rand.NewPCG(1, 2)), taken)
+		s := DrawnScene(c, time.Second, rand.New(rand.NewPCG(1, 2)), round)
 		got, err := s.Victims(t.Context(), 2, store, router)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, name := range got {
 			if seen[name] {
-				t.Errorf("%s is taken twice", name)
+				t.Errorf("%s is a victim twice", name)
 			}
 			seen[name] = true
 		}
 	}
 	if len(seen) != 4 {
-		t.Errorf("%v were taken, want three stores and a router", seen)
+		t.Errorf("the victims are %v, want three stores and a router", seen)
 	}
 }

@@ -18,7 +18,7 @@ type Scenario struct {
 	What string // it does, for people
 	// Stores, Allocs and Routers are how many nodes of a role a drill of it needs at least.
 	Stores, Allocs, Routers int
-	// Role of the node that a drill may be told to take; empty: of none.
+	// Role of the node that a drill may be told to break; empty: of none.
 	Role localcluster.Role
 	// Needs is what must be there beside processes: NeedNetwork, or something of those who
 	// add scenarios. Empty: nothing.
@@ -141,7 +141,7 @@ func FindDrill(name string) (Scenario, error) {
 }
 
 // Fits says whether a cluster of these nodes is large enough for a drill, and whether
-// node, if not empty, is one that it may be told to take.
+// node, if not empty, is one that it may be told to break.
 func (sc Scenario) Fits(nodes []localcluster.Node, node string) error {
 	of := func(role localcluster.Role) []localcluster.Node {
 		return slices.DeleteFunc(slices.Clone(nodes), func(n localcluster.Node) bool { return n.Role != role })
@@ -149,13 +149,16 @@ func (sc Scenario) Fits(nodes []localcluster.Node, node string) error {
 	if len(of(store)) < sc.Stores || len(of(alloc)) < sc.Allocs || len(of(router)) < sc.Routers {
 		return fmt.Errorf("%w: %s needs %d stores, %d allocs, %d routers", ErrTooSmall, sc.Name, max(sc.Stores, 1), max(sc.Allocs, 1), max(sc.Routers, 1))
 	}
-	if node == "" {
+	switch {
+	case node == "":
 		return nil
+	case sc.Role == "":
+		return fmt.Errorf("%w: %q: %s breaks more than one node", seq.ErrUnknownNode, node, sc.Name)
 	}
 	return known(node, names(of(sc.Role)))
 }
 
-// known is nil if the node is one of those that may be taken.
+// known is nil if the node is one of those that may be broken.
 func known(node string, may []string) error {
 	if !slices.Contains(may, node) {
 		return fmt.Errorf("%w: %q, expected one of %v", seq.ErrUnknownNode, node, may)

@@ -25,33 +25,33 @@ type Scene struct {
 
 	timeline *timeline
 	drill    *drill // nil in a drawn scene
-	taken    *Taken
+	round    *Round
 }
 
-// Taken are the nodes that the scenes of one round have: no two break the same one.
-type Taken struct {
-	mu    sync.Mutex // guards nodes
-	nodes map[string]bool
+// Round is what scenes that are under way together share: no two break the same node.
+type Round struct {
+	mu      sync.Mutex // guards victims
+	victims map[string]bool
 }
 
-// DrawnScene is one whose victims and times come from random: what another scene does
-// cannot change them. It breaks nodes only that no other scene of the round has taken.
-func DrawnScene(c *Cluster, lease time.Duration, random *rand.Rand, taken *Taken) *Scene {
-	return &Scene{Cluster: c, Lease: lease, Random: random, timeline: newTimeline(), taken: taken}
+// DrawnScene is one whose victims and times come from random: what another scene of the
+// round does cannot change how they are drawn.
+func DrawnScene(c *Cluster, lease time.Duration, random *rand.Rand, round *Round) *Scene {
+	return &Scene{Cluster: c, Lease: lease, Random: random, timeline: newTimeline(), round: round}
 }
 
-// draw gives count of the nodes that are still free, or fewer if there are not so many.
-func (t *Taken) draw(random *rand.Rand, nodes []string, count int) []string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	free := slices.DeleteFunc(nodes, func(name string) bool { return t.nodes[name] })
+// draw gives count of the nodes that are no victims yet, or fewer if there are not so many.
+func (r *Round) draw(random *rand.Rand, nodes []string, count int) []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	free := slices.DeleteFunc(nodes, func(name string) bool { return r.victims[name] })
 	random.Shuffle(len(free), func(i, j int) { free[i], free[j] = free[j], free[i] })
 	free = free[:min(count, len(free))]
 	for _, name := range free {
-		if t.nodes == nil {
-			t.nodes = map[string]bool{}
+		if r.victims == nil {
+			r.victims = map[string]bool{}
 		}
-		t.nodes[name] = true
+		r.victims[name] = true
 	}
 	return free
 }
@@ -59,21 +59,9 @@ func (t *Taken) draw(random *rand.Rand, nodes []string, count int) []string {
 // Victims are the nodes to break: count of the roles, or as many as there are.
 func (s *Scene) Victims(ctx context.Context, count int, roles ...localcluster.Role) ([]string, error) {
 	if s.drill == nil {
-		return s.taken.draw(s.Random, names(s.Role(roles...)), count), nil
+		return s.round.draw(s.Random, names(s.Role(roles...)), count), nil
 	}
 	return s.drill.victims(ctx, count, roles...)
-}
-
-// role of all these nodes; empty if they have several.
-func (s *Scene) role(nodes []string) (role localcluster.Role) {
-	for i, name := range nodes {
-		if of := s.find(name).Role; i > 0 && of != role {
-			return ""
-		} else {
-			role = of
-		}
-	}
-	return role
 }
 
 // everybody: a fault that may touch every UID.
@@ -85,7 +73,8 @@ var nobody func(seq.UID) bool
 // Break does something to all victims at once.
 func (s *Scene) Break(ctx context.Context, victims []string, what string, do func(name string) error) error {
 	touched := everybody
-	if s.drill != nil && s.role(victims) == alloc {
+	other := func(name string) bool { return s.find(name).Role != alloc }
+	if s.drill != nil && !slices.ContainsFunc(victims, other) {
 		var err error
 		if touched, err = s.drill.watchLeases(ctx, victims); err != nil {
 			return err

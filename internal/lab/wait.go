@@ -22,16 +22,24 @@ func (s *Scene) until(ctx context.Context, pause time.Duration, ask func(context
 	defer cancel()
 	for {
 		err := ask(wait)
-		if err == nil {
+		switch {
+		case err == nil:
 			return nil
+		case ctx.Err() != nil:
+			return s.ended(ctx)
+		case wait.Err() != nil:
+			return fmt.Errorf("%w: %w", ErrNotRecovered, err)
 		}
-		if wait.Err() != nil {
-			return errors.Join(ctx.Err(), fmt.Errorf("%w: %w", ErrNotRecovered, err))
-		}
-		if err := rest(wait, pause); ctx.Err() != nil {
-			return err
-		}
+		_ = rest(wait, pause)
 	}
+}
+
+// ended is the error of a run that is told to end: none in a drawn scene.
+func (s *Scene) ended(ctx context.Context) error {
+	if s.drill == nil {
+		return nil
+	}
+	return ctx.Err()
 }
 
 // ready waits until a node that was restarted does all that it did before, so that the
@@ -43,7 +51,7 @@ func (s *Scene) ready(ctx context.Context, name string) error {
 		if err := s.Recovered(ctx); ctx.Err() == nil {
 			return err
 		}
-		return nil
+		return s.ended(ctx)
 	}
 	var err error
 	switch n.Role {

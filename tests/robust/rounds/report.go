@@ -149,8 +149,8 @@ func (e *Event) feel(calls []history.Call, before time.Duration) {
 	}
 }
 
-// take sums the events up.
-func (r *Report) take(scenarios []lab.Scenario, events []*Event) {
+// sum sums the events up.
+func (r *Report) sum(scenarios []lab.Scenario, events []*Event) {
 	rows := map[string]*KindRow{}
 	for _, e := range events {
 		row := rows[e.Kind]

@@ -27,7 +27,7 @@ func judged(calls []history.Call, runs []snowflake.Run, failure string) *Report 
 		{Kind: "slow-fsync", Skipped: "without a disk"},
 	}
 	measure(events, calls)
-	r.take((&Site{}).scenarios(), events)
+	r.sum((&Site{}).scenarios(), events)
 	return r
 }
 

@@ -167,7 +167,7 @@ func (s *session) dealer(kinds []lab.Scenario) func() lab.Scenario {
 // ends the run.
 func (s *session) round(ctx context.Context, faults ...lab.Scenario) error {
 	s.rebalance(ctx)
-	taken := &lab.Taken{}
+	together := &lab.Round{}
 	events := make([]*Event, len(faults))
 	errs := make([]error, len(faults))
 	from := s.load.Clock.Now()
@@ -177,7 +177,7 @@ func (s *session) round(ctx context.Context, faults ...lab.Scenario) error {
 		if len(faults) > 1 {
 			events[i].Beside = faults[1-i].Name
 		}
-		scene := lab.DrawnScene(s.Cluster, s.cfg.Lease, rand.New(rand.NewPCG(s.plan.Seed, s.random.Uint64())), taken)
+		scene := lab.DrawnScene(s.Cluster, s.cfg.Lease, rand.New(rand.NewPCG(s.plan.Seed, s.random.Uint64())), together)
 		wg.Go(func() {
 			errs[i] = f.Run(ctx, scene)
 			events[i].What = scene.Did()
@@ -261,7 +261,7 @@ func (s *session) report() *Report {
 	r.Calls, r.Errors = s.load.Counts(), s.calls.codes
 	r.IDs, r.DuplicateIDs = s.calls.ids.check()
 	measure(s.events, calls)
-	r.take(s.scenarios(), s.events)
+	r.sum(s.scenarios(), s.events)
 	for _, e := range s.events {
 		if e.Failure != "" && len(r.Logs) == 0 {
 			for _, p := range s.Own.Processes() {
