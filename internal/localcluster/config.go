@@ -65,6 +65,21 @@ func DefaultConfig(dir string) Config {
 	return Config{Dir: dir, Stores: 3, Allocs: 3, Routers: 1}
 }
 
+// Planned are the nodes that a cluster of this Config will have, with role and name only.
+func (c Config) Planned() (nodes []Node) {
+	for _, part := range []struct {
+		role  Role
+		count int
+	}{{RoleStore, c.Stores}, {RoleAlloc, c.Allocs}, {RoleRouter, c.Routers}} {
+		for i := range part.count {
+			nodes = append(nodes, Node{Role: part.role, Name: nodeName(part.role, i)})
+		}
+	}
+	return nodes
+}
+
+func nodeName(role Role, i int) string { return fmt.Sprintf("%s-%d", role, i+1) }
+
 var clusterID = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9._-]{0,63}$`)
 
 // Validate names the first field that cannot work, as ErrConfig.

@@ -162,7 +162,7 @@ func (l *Layout) place(cfg Config) {
 	port := l.state.Block*blockSize + 1
 	add := func(role Role, most, count int) {
 		for i := range most {
-			n := Node{Role: role, Name: string(role) + "-" + strconv.Itoa(i+1)}
+			n := Node{Role: role, Name: nodeName(role, i)}
 			next := func() string {
 				addr := loopback(port)
 				if cfg.Host != nil {

@@ -2,7 +2,9 @@ package netlab
 
 import (
 	"context"
+	"fmt"
 	"io"
+	"os"
 	"os/exec"
 	"runtime"
 	"syscall"
@@ -11,6 +13,28 @@ import (
 
 // endPatience is how long a program inside may take to stop what it started.
 const endPatience = 20 * time.Second
+
+// RunAgain makes a network with these nodes and runs this program again in its hub, with
+// the arguments that it had and those of more, which get the prefix to plan the same
+// network by. Namespaces of this kind that a killed process left are removed first, and
+// its own when the program has ended, however it ended.
+func RunAgain(ctx context.Context, kind string, nodes []string, more func(prefix string) []string, stdout, stderr io.Writer) error {
+	if err := Available(); err != nil {
+		return err
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("find own executable: %w", err)
+	}
+	Sweep(ctx, kind)
+	n := New(Prefix(kind), nodes)
+	defer n.Remove()
+	if err := n.Build(ctx); err != nil {
+		return err
+	}
+	argv := append([]string{self}, os.Args[1:]...)
+	return n.RunInside(ctx, append(argv, more(n.prefix)...), stdout, stderr)
+}
 
 // RunInside runs a program in the hub's namespace until it ends. When ctx ends it is
 // sent SIGTERM and waited for; the error is then that of ctx.

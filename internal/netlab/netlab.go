@@ -46,9 +46,6 @@ func Available() error {
 	return nil
 }
 
-// NamePrefix is the prefix of all names of the network.
-func (n *Network) NamePrefix() string { return n.prefix }
-
 // Hub is the hub's namespace, Namespace a node's.
 func (n *Network) Hub() string { return n.prefix + "hub" }
 

@@ -3,9 +3,6 @@ package bench
 import (
 	"context"
 	"fmt"
-	"log/slog"
-	"path/filepath"
-	"sync"
 	"testing"
 	"time"
 
@@ -13,7 +10,7 @@ import (
 	"github.com/seqsvr/seqsvr/internal/storeclient"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
-	"github.com/seqsvr/seqsvr/storesvr"
+	"github.com/seqsvr/seqsvr/tests/harness"
 )
 
 // stores starts three StoreSvr over loopback and gives a group over them.
@@ -26,37 +23,7 @@ func stores(b testing.TB, sections uint32) *quorum.Group {
 // storeAddrs starts three StoreSvr over loopback.
 func storeAddrs(b testing.TB, sections uint32) []string {
 	b.Helper()
-	names := []string{"s1", "s2", "s3"}
-	var addrs []string
-	ctx, cancel := context.WithCancel(context.Background())
-	var wg sync.WaitGroup
-	b.Cleanup(func() { cancel(); wg.Wait() })
-	for _, name := range names {
-		s, err := storesvr.New(initStore(b, name, names, sections))
-		if err != nil {
-			b.Fatal(err)
-		}
-		addrs = append(addrs, s.Addr())
-		wg.Go(func() {
-			if err := s.Run(ctx); err != nil {
-				b.Error(err)
-			}
-		})
-	}
-	return addrs
-}
-
-// initStore makes the database of a store, and gives what it starts with.
-func initStore(b testing.TB, name string, members []string, sections uint32) storesvr.Config {
-	b.Helper()
-	cfg := storesvr.DefaultConfig()
-	cfg.DataDir, cfg.Listen, cfg.Logger = filepath.Join(b.TempDir(), name), "127.0.0.1:0", slog.New(slog.DiscardHandler)
-	err := storesvr.Init(storesvr.InitConfig{DataDir: cfg.DataDir, ClusterID: "bench", Name: name, MemberNames: members,
-		Spaces: []seq.Space{{Name: seq.DefaultSpace, Sections: sections}}})
-	if err != nil {
-		b.Fatal(err)
-	}
-	return cfg
+	return harness.Stores(b, 3, seq.Space{Sections: sections})
 }
 
 // group connects to the stores.

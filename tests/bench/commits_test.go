@@ -13,6 +13,7 @@ import (
 	"github.com/seqsvr/seqsvr/client"
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/storesvr"
+	"github.com/seqsvr/seqsvr/tests/harness"
 )
 
 // commitRate is what BenchmarkCommits asks for, in numbers a second.
@@ -105,15 +106,7 @@ func allocator(b *testing.B, stores []string) (addr string, stop func()) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	ran := make(chan error, 1)
-	go func() { ran <- s.Run(ctx) }()
-	return s.Addr(), func() {
-		cancel()
-		if err := <-ran; err != nil {
-			b.Error(err)
-		}
-	}
+	return s.Addr(), harness.Inside(b, "allocsvr", s.Run)
 }
 
 // connect waits until numbers are served.
@@ -138,11 +131,11 @@ func BenchmarkStart(b *testing.B) {
 	const sections = 42_950
 	b.Run("init", func(b *testing.B) {
 		for b.Loop() {
-			initStore(b, "s1", []string{"s1", "s2", "s3"}, sections)
+			harness.StoreConfig(b, "s1", []string{"s1", "s2", "s3"}, seq.Space{Sections: sections})
 		}
 	})
 	b.Run("open", func(b *testing.B) {
-		cfg := initStore(b, "s1", []string{"s1", "s2", "s3"}, sections)
+		cfg := harness.StoreConfig(b, "s1", []string{"s1", "s2", "s3"}, seq.Space{Sections: sections})
 		for b.Loop() {
 			s, err := storesvr.New(cfg)
 			if err != nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/seqsvr/seqsvr/internal/rpc"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/snowflake"
+	"github.com/seqsvr/seqsvr/tests/harness"
 )
 
 // wide is a namespace whose bits allow 65 million IDs a second.
@@ -27,15 +28,7 @@ func idAlloc(b *testing.B) string {
 	if err != nil {
 		b.Fatal(err)
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- s.Run(ctx) }()
-	b.Cleanup(func() {
-		cancel()
-		if err := <-done; err != nil {
-			b.Error(err)
-		}
-	})
+	harness.Inside(b, "allocsvr", s.Run)
 	return s.Addr()
 }
 

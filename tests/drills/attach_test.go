@@ -1,15 +1,14 @@
 package drills
 
 import (
-	"bytes"
+	"context"
 	"encoding/json"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
-	"time"
+
+	"github.com/seqsvr/seqsvr/tests/harness"
 )
 
 // cluster is a `seqctl dev --processes`.
@@ -22,48 +21,25 @@ func dev(t *testing.T) cluster {
 	t.Helper()
 	dir := t.TempDir()
 	c := cluster{file: filepath.Join(dir, "ready.json")}
-	cmd := exec.Command(filepath.Join(bin, "seqctl"), "dev", "--processes", "--data-dir", filepath.Join(dir, "cluster"),
+	cmd := harness.Command(context.Background(), t, nil, "seqctl", "dev", "--processes", "--data-dir", filepath.Join(dir, "cluster"),
 		"--listen", "127.0.0.1:0", "--http", "127.0.0.1:0", "--ready-file", c.file)
-	var log bytes.Buffer
-	cmd.Stderr = &log
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	ended := make(chan struct{})
-	go func() {
-		_ = cmd.Wait()
-		close(ended)
-	}()
-	t.Cleanup(func() {
-		_ = cmd.Process.Signal(syscall.SIGTERM)
-		select {
-		case <-ended:
-		case <-time.After(patience):
-			_ = cmd.Process.Kill()
+	harness.Serve(t, "seqctl dev", cmd)
+	harness.Until(t, "dev is ready", func() bool {
+		text, err := os.ReadFile(c.file)
+		if err != nil {
+			return false
 		}
+		var ready struct{ GRPC string }
+		if err := json.Unmarshal(text, &ready); err != nil {
+			t.Fatal(err)
+		}
+		c.grpc = ready.GRPC
+		return true
 	})
-	for deadline := time.Now().Add(patience); ; <-time.After(20 * time.Millisecond) {
-		if text, err := os.ReadFile(c.file); err == nil {
-			var ready struct{ GRPC string }
-			if err := json.Unmarshal(text, &ready); err != nil {
-				t.Fatal(err)
-			}
-			c.grpc = ready.GRPC
-			return c
-		}
-		select {
-		case <-ended:
-			t.Fatalf("dev ended: %s", log.String())
-		default:
-		}
-		if time.Now().After(deadline) {
-			t.Fatal("dev was not ready in time")
-		}
-	}
+	return c
 }
 
 func TestAClusterOfOthersIsDrilledAndBroughtBack(t *testing.T) {
-	build(t)
 	c := dev(t)
 	drill := func(args ...string) outcome {
 		t.Helper()
@@ -71,8 +47,8 @@ func TestAClusterOfOthersIsDrilledAndBroughtBack(t *testing.T) {
 	}
 	refused := func(end outcome, code int, text string) {
 		t.Helper()
-		if end.code != code || end.stdout != "" || !strings.Contains(end.stderr, text) {
-			t.Errorf("exit %d, stdout %q, stderr %q; want exit %d, no report and %q", end.code, end.stdout, end.stderr, code, text)
+		if end.Code != code || end.Stdout != "" || !strings.Contains(end.Stderr, text) {
+			t.Errorf("exit %d, stdout %q, stderr %q; want exit %d, no report and %q", end.Code, end.Stdout, end.Stderr, code, text)
 		}
 	}
 	refused(drill("kill-alloc", "--ready-file", c.file, "--node", "alloc-9"), 2, "unknown node")
@@ -83,8 +59,8 @@ func TestAClusterOfOthersIsDrilledAndBroughtBack(t *testing.T) {
 	// What was killed is back, or the next one would be refused.
 	check(t, drill("drain-alloc", "--addr", c.grpc), "")
 
-	if end := seqctl(t, t.TempDir(), "drain", "alloc-1", "--addr", c.grpc); end.code != 0 {
-		t.Fatalf("drain: %s", end.stderr)
+	if end := seqctl(t, t.TempDir(), "drain", "alloc-1", "--addr", c.grpc); end.Code != 0 {
+		t.Fatalf("drain: %s", end.Stderr)
 	}
 	refused(drill("restart-alloc", "--ready-file", c.file), 1, "cluster is not healthy")
 }

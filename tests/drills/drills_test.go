@@ -1,50 +1,19 @@
 package drills
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/json"
-	"errors"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
+	"github.com/seqsvr/seqsvr/internal/lab"
 	"github.com/seqsvr/seqsvr/seq"
+	"github.com/seqsvr/seqsvr/tests/harness"
 )
 
-// bin holds the binaries of this test run.
-var bin string
-
-func TestMain(m *testing.M) { os.Exit(buildAndRun(m)) }
-
-func buildAndRun(m *testing.M) int {
-	dir, err := os.MkdirTemp("", "drills-bin-")
-	if err != nil {
-		panic(err)
-	}
-	defer os.RemoveAll(dir)
-	bin = dir
-	return m.Run()
-}
-
-// build makes the binaries once; tests that -short skips do not pay for it.
-func build(t *testing.T) {
-	t.Helper()
-	if testing.Short() {
-		t.Skip("drills start real clusters")
-	}
-	if _, err := os.Stat(filepath.Join(bin, "seqctl")); err == nil {
-		return
-	}
-	cmd := exec.Command("go", "build", "-o", bin+string(filepath.Separator), "../../cmd/...")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v\n%s", err, out)
-	}
-}
+func TestMain(m *testing.M) { harness.Main(m) }
 
 // report is what -o json gives.
 type report struct {
@@ -90,49 +59,32 @@ func (r report) count(event string) (n int) {
 
 // outcome is how a process ended.
 type outcome struct {
-	code           int
-	stdout, stderr string
-	pid            int
+	harness.Ended
+	pid int
 }
-
-// patience is far more than any drill takes, on a machine with much else to do.
-const patience = 4 * time.Minute
 
 // seqctl runs the real program. temp becomes the folder of its temporary files.
 func seqctl(t *testing.T, temp string, args ...string) outcome {
 	t.Helper()
-	cmd := exec.Command(filepath.Join(bin, "seqctl"), args...)
-	cmd.Env = append(os.Environ(), "TMPDIR="+temp)
-	var out, log bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &log
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	timer := time.AfterFunc(patience, func() { _ = cmd.Process.Kill() })
-	defer timer.Stop()
-	err := cmd.Wait()
-	var exit *exec.ExitError
-	if err != nil && !errors.As(err, &exit) {
-		t.Fatal(err)
-	}
-	return outcome{cmd.ProcessState.ExitCode(), out.String(), log.String(), cmd.Process.Pid}
+	cmd := harness.Command(harness.Within(t), t, []string{"TMPDIR=" + temp}, "seqctl", args...)
+	return outcome{harness.Run(t, cmd), cmd.Process.Pid}
 }
-
-// noNamespaces begins the text of an error where namespaces cannot be had.
-const noNamespaces = "network namespaces are not to be had"
 
 // run runs a drill on a cluster of its own and checks what holds for all of them.
 func run(t *testing.T, name string, flags ...string) report {
 	t.Helper()
-	build(t)
+	scenario, err := lab.FindDrill(name)
+	if err != nil {
+		t.Fatal(err)
+	}
 	temp := t.TempDir()
 	args := append([]string{"drill", name, "-o", "json", "--rate", "400", "--uids", "100", "--timeout", "60s"}, flags...)
 	end := seqctl(t, temp, args...)
-	if strings.Contains(end.stderr, noNamespaces) {
-		t.Skip(strings.TrimSpace(end.stderr))
+	if strings.Contains(end.Stderr, lab.ErrNoNamespaces.Error()) {
+		t.Skip(strings.TrimSpace(end.Stderr))
 	}
 	expected := ""
-	if name == "kill-two-stores" { // what cannot be served is refused soon, and says why
+	if scenario.Expect.Refused { // what cannot be served is refused soon, and says why
 		expected = seq.ErrNoQuorum.Error()
 	}
 	r := check(t, end, expected)
@@ -145,12 +97,12 @@ func run(t *testing.T, name string, flags ...string) report {
 func check(t *testing.T, end outcome, expected string) report {
 	t.Helper()
 	var r report
-	if err := json.Unmarshal([]byte(end.stdout), &r); err != nil {
-		t.Fatalf("exit %d: %s\nno report: %v", end.code, end.stderr, err)
+	if err := json.Unmarshal([]byte(end.Stdout), &r); err != nil {
+		t.Fatalf("exit %d: %s\nno report: %v", end.Code, end.Stderr, err)
 	}
 	t.Logf("%d requests, %d errors, longest pause %.0f ms, %d gaps, at most %d in a row", r.Requests, r.Errors, r.MaxPauseMS, r.Gaps, r.LongestGap)
-	if end.code != 0 {
-		t.Errorf("exit %d: %s", end.code, end.stderr)
+	if end.Code != 0 {
+		t.Errorf("exit %d: %s", end.Code, end.Stderr)
 	}
 	if r.Duplicates != 0 || r.Regressions != 0 || r.Invalid != 0 {
 		t.Errorf("%d duplicates, %d regressions, %d impossible answers: %s", r.Duplicates, r.Regressions, r.Invalid, strings.Join(r.Examples, "\n"))

@@ -2,13 +2,14 @@ package drills
 
 import (
 	"fmt"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
-	"time"
+
+	"github.com/seqsvr/seqsvr/internal/lab"
+	"github.com/seqsvr/seqsvr/tests/harness"
 )
 
 // namespaces lists those of a drill by its process id; none where ip is missing.
@@ -41,46 +42,22 @@ func TestAnAllocThatOnlySendsOrOnlyHearsIsTakenOver(t *testing.T) {
 }
 
 func TestAnInterruptedDrillLeavesNothingBehind(t *testing.T) {
-	build(t)
 	temp := t.TempDir()
-	cmd := exec.Command(filepath.Join(bin, "seqctl"), "drill", "partition-alloc", "--warm", "10m")
-	cmd.Env = append(os.Environ(), "TMPDIR="+temp)
-	var log strings.Builder
-	cmd.Stderr = &log
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	ended := make(chan error, 1)
-	go func() { ended <- cmd.Wait() }()
-	for deadline := time.Now().Add(patience); ; {
+	cmd := harness.Command(harness.Within(t), t, []string{"TMPDIR=" + temp}, "seqctl", "drill", "partition-alloc", "--warm", "10m")
+	drill := harness.Serve(t, "seqctl drill", cmd)
+	harness.Until(t, "the cluster is being started", func() bool {
+		if log := drill.Log(t); strings.Contains(log, lab.ErrNoNamespaces.Error()) {
+			t.Skip(strings.TrimSpace(log))
+		}
 		dirs, _ := filepath.Glob(filepath.Join(temp, "*", "cluster", "logs", "alloc-1.log"))
-		if len(dirs) > 0 {
-			break // the cluster is being started, or runs already
-		}
-		select {
-		case <-ended:
-			if strings.Contains(log.String(), noNamespaces) {
-				t.Skip(strings.TrimSpace(log.String()))
-			}
-			t.Fatalf("ended by itself: %s", log.String())
-		case <-time.After(20 * time.Millisecond):
-		}
-		if time.Now().After(deadline) {
-			_ = cmd.Process.Kill()
-			t.Fatal("the cluster was not started in time")
-		}
-	}
+		return len(dirs) > 0
+	})
 	if len(namespaces(cmd.Process.Pid)) == 0 {
 		t.Error("no namespaces while the drill runs")
 	}
-	if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
+	if err := drill.Signal(syscall.SIGINT); err != nil {
 		t.Fatal(err)
 	}
-	select {
-	case <-ended:
-	case <-time.After(patience):
-		_ = cmd.Process.Kill()
-		t.Fatal("still there after SIGINT")
-	}
+	drill.Wait(t)
 	nothingLeft(t, temp, cmd.Process.Pid)
 }

@@ -96,11 +96,16 @@ func (s *Service) Log(t testing.TB) string {
 // Tell asks the daemon to leave (SIGTERM) without waiting.
 func (s *Service) Tell() { _ = s.Signal(syscall.SIGTERM) }
 
-// Stop asks it to leave and waits until it has; one that does not is killed, and the test
-// fails. It may be called again.
+// Stop is Tell and Wait. It may be called again.
 func (s *Service) Stop(t testing.TB) {
 	t.Helper()
 	s.Tell()
+	s.Wait(t)
+}
+
+// Wait waits until the daemon has left; one that does not is killed, and the test fails.
+func (s *Service) Wait(t testing.TB) {
+	t.Helper()
 	select {
 	case <-s.done:
 	case <-time.After(Patience):

@@ -9,7 +9,6 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -25,6 +24,7 @@ import (
 	"github.com/seqsvr/seqsvr/router"
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/storesvr"
+	"github.com/seqsvr/seqsvr/tests/harness"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -37,8 +37,7 @@ type one struct {
 	daemon.Service
 	kind  string
 	admin *httptest.Server
-	stop  context.CancelFunc
-	done  chan struct{} // closed when Run has returned
+	halt  func() // stops it in order
 }
 
 // cluster is three stores, an allocator and a router in this process.
@@ -58,14 +57,8 @@ func start(t *testing.T) *cluster {
 	c := &cluster{}
 	var addrs, gossip []string
 	for _, name := range names {
-		dir := filepath.Join(t.TempDir(), name)
-		err := storesvr.Init(storesvr.InitConfig{DataDir: dir, ClusterID: "metrics", Name: name, MemberNames: names,
-			Spaces: []seq.Space{{Name: seq.DefaultSpace, Sections: 16, Step: 100}}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		cfg := storesvr.DefaultConfig()
-		cfg.DataDir, cfg.Listen, cfg.Logger, cfg.GossipListen, cfg.GossipJoin = dir, "127.0.0.1:0", log, "127.0.0.1:0", gossip
+		cfg := harness.StoreConfig(t, name, names, seq.Space{Sections: 16, Step: 100})
+		cfg.GossipListen, cfg.GossipJoin = "127.0.0.1:0", gossip
 		s, err := storesvr.New(cfg)
 		if err != nil {
 			t.Fatal(err)
@@ -94,25 +87,10 @@ func start(t *testing.T) *cluster {
 
 // run starts a daemon; at the end of the test it is stopped in order.
 func run(t *testing.T, kind string, s daemon.Service) *one {
-	ctx, stop := context.WithCancel(context.Background())
-	o := &one{Service: s, kind: kind, stop: stop, done: make(chan struct{}),
-		admin: httptest.NewServer(telemetry.Admin{Daemon: kind, Subject: s, Logger: slog.New(slog.DiscardHandler)}.Handler())}
-	go func() {
-		defer close(o.done)
-		if err := s.Run(ctx); err != nil {
-			t.Errorf("%s: %v", kind, err)
-		}
-	}()
-	t.Cleanup(func() {
-		o.halt()
-		o.admin.Close()
-	})
+	o := &one{Service: s, kind: kind, admin: httptest.NewServer(telemetry.Admin{Daemon: kind, Subject: s, Logger: slog.New(slog.DiscardHandler)}.Handler())}
+	t.Cleanup(o.admin.Close)
+	o.halt = harness.Inside(t, kind, s.Run)
 	return o
-}
-
-func (o *one) halt() {
-	o.stop()
-	<-o.done
 }
 
 // all are the daemons in the order in which they may be stopped.

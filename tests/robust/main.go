@@ -23,7 +23,7 @@ import (
 
 	"github.com/seqsvr/seqsvr/internal/localcluster"
 	"github.com/seqsvr/seqsvr/internal/netlab"
-	"github.com/seqsvr/seqsvr/tests/robust/lab"
+	"github.com/seqsvr/seqsvr/tests/robust/rounds"
 )
 
 func main() {
@@ -38,14 +38,14 @@ func main() {
 
 // options are the flags.
 type options struct {
-	lab.Config
-	lab.Plan
+	rounds.Config
+	rounds.Plan
 	json, kinds, inside string
-	loopback, keep      bool
+	loopback            bool
 }
 
 func flags(args []string) (*options, error) {
-	o := &options{Config: lab.DefaultConfig(), Plan: lab.Plan{Once: true}}
+	o := &options{Config: rounds.DefaultConfig(), Plan: rounds.Plan{Once: true}}
 	fs := flag.NewFlagSet("robust", flag.ContinueOnError)
 	fs.StringVar(&o.Bin, "bin", "bin", "`folder` of the daemons' binaries")
 	fs.StringVar(&o.ForgetFS, "forgetfs", "", "the disk helper's `binary`; empty: without the faults that need it")
@@ -62,7 +62,7 @@ func flags(args []string) (*options, error) {
 	fs.StringVar(&o.kinds, "kinds", "", "only faults with one of these `texts`, by commas, in their names")
 	fs.StringVar(&o.json, "json", "", "write the report to this `file` too")
 	fs.BoolVar(&o.loopback, "loopback", false, "without network namespaces")
-	fs.BoolVar(&o.keep, "keep", false, "leave the cluster's directory, with its logs, and say where it is")
+	fs.BoolVar(&o.Keep, "keep", false, "leave the cluster's directory, with its logs, and say where it is")
 	fs.StringVar(&o.inside, "inside", "", "prefix of the namespaces that this process runs in the hub of; set by itself")
 	if err := fs.Parse(args); err != nil {
 		return nil, err
@@ -97,39 +97,32 @@ func run(ctx context.Context, args []string) error {
 		return err
 	}
 	if o.inside == "" && !o.loopback {
-		err := netlab.Available()
-		if err == nil {
-			err = o.runInside(ctx)
-		}
+		err := o.runInside(ctx)
 		if !errors.Is(err, netlab.ErrUnavailable) {
 			return err
 		}
 		fmt.Fprintln(os.Stderr, "robust: on loopback:", err)
 	}
 	if o.inside != "" {
-		o.Network = netlab.New(o.inside, o.Names())
+		o.Network = netlab.New(o.inside, o.nodes())
 	}
 	return o.play(ctx)
+}
+
+func (o *options) nodes() (names []string) {
+	for _, n := range o.Planned() {
+		names = append(names, n.Name)
+	}
+	return names
 }
 
 // namespaces of this program begin so.
 const kind = "seqrobust-"
 
-// runInside makes the network and runs this program again in its hub. The namespaces are
-// removed when that one has ended, however it ended.
+// runInside runs this program again in the hub of a network of its own.
 func (o *options) runInside(ctx context.Context) error {
-	self, err := os.Executable()
-	if err != nil {
-		return err
-	}
-	netlab.Sweep(ctx, kind)
-	n := netlab.New(netlab.Prefix(kind), o.Names())
-	defer n.Remove()
-	if err := n.Build(ctx); err != nil {
-		return err
-	}
-	argv := append([]string{self}, os.Args[1:]...)
-	err = n.RunInside(ctx, append(argv, "-seed", fmt.Sprint(o.Seed), "-inside", n.NamePrefix()), os.Stdout, os.Stderr)
+	more := func(prefix string) []string { return []string{"-seed", fmt.Sprint(o.Seed), "-inside", prefix} }
+	err := netlab.RunAgain(ctx, kind, o.nodes(), more, os.Stdout, os.Stderr)
 	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
 		return fmt.Errorf("failed, see above; again with -seed %d", o.Seed)
 	}
@@ -137,27 +130,20 @@ func (o *options) runInside(ctx context.Context) error {
 }
 
 func (o *options) play(ctx context.Context) error {
-	dir, err := os.MkdirTemp("", "seqsvr-robust-")
-	if err != nil {
-		return err
-	}
-	if o.keep {
-		fmt.Fprintln(os.Stderr, "robust: the cluster's directory stays:", dir)
-	} else {
-		defer os.RemoveAll(dir)
-	}
-	o.Dir = dir
 	fmt.Fprintf(os.Stderr, "robust: seed %d\n", o.Seed)
-	l, err := lab.Start(ctx, o.Config)
+	site, err := rounds.Start(ctx, o.Config)
 	if err != nil {
 		return err
 	}
-	defer l.Close()
-	report, failed := lab.Run(ctx, l, o.Plan)
+	defer site.Close()
+	if o.Keep {
+		fmt.Fprintln(os.Stderr, "robust: the cluster's directory stays:", site.Own.Dir)
+	}
+	report, failed := rounds.Run(ctx, site, o.Plan)
 	if report == nil {
 		return failed
 	}
-	if err := l.Stop(context.WithoutCancel(ctx)); err != nil && failed == nil {
+	if err := site.Stop(context.WithoutCancel(ctx)); err != nil && failed == nil {
 		failed = fmt.Errorf("stop in order at the end: %w", err)
 	}
 	if o.json != "" {

@@ -17,6 +17,7 @@ import (
 	"github.com/seqsvr/seqsvr/router"
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/storesvr"
+	"github.com/seqsvr/seqsvr/tests/harness"
 )
 
 // gossipers is a cluster of one of each kind, each with a keys file of its own.
@@ -38,19 +39,13 @@ func startGossip(t *testing.T, lines ...string) *gossipers {
 		g.keys = append(g.keys, mustKeys(t, file))
 	}
 	log := slog.New(slog.DiscardHandler)
-	dir := filepath.Join(t.TempDir(), "store")
-	err := storesvr.Init(storesvr.InitConfig{DataDir: dir, ClusterID: "gossip", Name: "store-1", MemberNames: []string{"store-1"},
-		Spaces: []seq.Space{{Name: seq.DefaultSpace, Sections: 8, Step: 100}}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	sc := storesvr.DefaultConfig()
-	sc.DataDir, sc.Listen, sc.Logger, sc.GossipListen, sc.GossipKeys, sc.GossipProfile = dir, "127.0.0.1:0", log, "127.0.0.1:0", g.keys[0], "lan"
+	sc := harness.StoreConfig(t, "store-1", []string{"store-1"}, seq.Space{Sections: 8, Step: 100})
+	sc.GossipListen, sc.GossipKeys, sc.GossipProfile = "127.0.0.1:0", g.keys[0], "lan"
 	s, err := storesvr.New(sc)
 	if err != nil {
 		t.Fatal(err)
 	}
-	run(t, "store", s)
+	harness.Inside(t, "store", s.Run)
 	seeds := []string{s.GossipAddr()}
 	ac := allocsvr.DefaultConfig()
 	ac.Name, ac.Listen, ac.Stores, ac.Logger = "alloc-1", "127.0.0.1:0", []string{s.Addr()}, log
@@ -59,14 +54,14 @@ func startGossip(t *testing.T, lines ...string) *gossipers {
 	if err != nil {
 		t.Fatal(err)
 	}
-	run(t, "allocsvr", a)
+	harness.Inside(t, "allocsvr", a.Run)
 	r, err := router.New(router.Config{Listen: "127.0.0.1:0", Allocs: []string{a.Addr()}, Logger: log,
 		GossipListen: "127.0.0.1:0", GossipJoin: seeds, GossipKeys: g.keys[2], GossipProfile: "lan"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = r.Close() })
-	run(t, "router", r)
+	harness.Inside(t, "router", r.Run)
 	g.all = []prometheus.Collector{s, a, r}
 	return g
 }

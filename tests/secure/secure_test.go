@@ -21,31 +21,13 @@ import (
 	"github.com/seqsvr/seqsvr/router"
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/storesvr"
+	"github.com/seqsvr/seqsvr/tests/harness"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // patient is how long a test waits for a condition on a busy machine.
 const patient = 60 * time.Second
-
-// service is a daemon in this process.
-type service interface{ Run(context.Context) error }
-
-// run starts a daemon, which is stopped at the end of the test, the last one first.
-func run(t *testing.T, what string, s service) {
-	ctx, stop := context.WithCancel(context.Background())
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		if err := s.Run(ctx); err != nil {
-			t.Errorf("%s: %v", what, err)
-		}
-	}()
-	t.Cleanup(func() {
-		stop()
-		<-done
-	})
-}
 
 func mustTLS(t *testing.T, f rpc.TLSFiles) *rpc.TLS {
 	t.Helper()
@@ -60,31 +42,25 @@ func mustTLS(t *testing.T, f rpc.TLSFiles) *rpc.TLS {
 func start(t *testing.T, files rpc.TLSFiles) (a *allocsvr.Server, r *router.Router) {
 	t.Helper()
 	log := slog.New(slog.DiscardHandler)
-	dir := filepath.Join(t.TempDir(), "store")
-	err := storesvr.Init(storesvr.InitConfig{DataDir: dir, ClusterID: "tls", Name: "store-1", MemberNames: []string{"store-1"},
-		Spaces: []seq.Space{{Name: seq.DefaultSpace, Sections: 8, Step: 100}}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	sc := storesvr.DefaultConfig()
-	sc.DataDir, sc.Listen, sc.Logger, sc.TLS = dir, "127.0.0.1:0", log, mustTLS(t, files)
+	sc := harness.StoreConfig(t, "store-1", []string{"store-1"}, seq.Space{Sections: 8, Step: 100})
+	sc.TLS = mustTLS(t, files)
 	s, err := storesvr.New(sc)
 	if err != nil {
 		t.Fatal(err)
 	}
-	run(t, "store", s)
+	harness.Inside(t, "store", s.Run)
 	ac := allocsvr.DefaultConfig()
 	ac.Name, ac.Listen, ac.Stores, ac.Logger, ac.TLS = "alloc-1", "127.0.0.1:0", []string{s.Addr()}, log, mustTLS(t, files)
 	if a, err = allocsvr.New(ac); err != nil {
 		t.Fatal(err)
 	}
-	run(t, "allocsvr", a)
+	harness.Inside(t, "allocsvr", a.Run)
 	r, err = router.New(router.Config{Listen: "127.0.0.1:0", HTTPListen: "127.0.0.1:0", Allocs: []string{a.Addr()}, Logger: log, TLS: mustTLS(t, files)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = r.Close() })
-	run(t, "router", r)
+	harness.Inside(t, "router", r.Run)
 	return a, r
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -25,6 +24,7 @@ import (
 	"github.com/seqsvr/seqsvr/router"
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/storesvr"
+	"github.com/seqsvr/seqsvr/tests/harness"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -68,36 +68,19 @@ func (c *cluster) tracer(daemon, name string) (*tracing.Tracer, func()) {
 // run starts a daemon; the result stops it in order and sends its last spans. It is
 // called at the end of the test in any case.
 func (c *cluster) run(name string, flush func(), s interface{ Run(context.Context) error }) (stop func()) {
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		if err := s.Run(ctx); err != nil {
-			c.t.Errorf("%s: %v", name, err)
-		}
-		flush()
-	}()
-	stop = func() {
-		cancel()
-		<-done
-	}
-	c.t.Cleanup(stop)
-	return stop
+	return harness.Inside(c.t, name, func(ctx context.Context) error {
+		defer flush()
+		return s.Run(ctx)
+	})
 }
 
 func start(t *testing.T) *cluster {
 	t.Helper()
 	log := slog.New(slog.DiscardHandler)
 	c := &cluster{t: t, spans: otlptest.New(t), allocs: map[string]*allocsvr.Server{}, stop: map[string]func(){}}
-	dir := filepath.Join(t.TempDir(), "store")
-	err := storesvr.Init(storesvr.InitConfig{DataDir: dir, ClusterID: "traces", Name: "store-1", MemberNames: []string{"store-1"},
-		Spaces: []seq.Space{{Name: seq.DefaultSpace, Sections: sections, Step: 100}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	var err error
 	var flush func()
-	sc := storesvr.DefaultConfig()
-	sc.DataDir, sc.Listen, sc.Logger = dir, "127.0.0.1:0", log
+	sc := harness.StoreConfig(t, "store-1", []string{"store-1"}, seq.Space{Sections: sections, Step: 100})
 	sc.Traces, flush = c.tracer("storesvr", "store-1")
 	if c.store, err = storesvr.New(sc); err != nil {
 		t.Fatal(err)

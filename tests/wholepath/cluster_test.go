@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"path/filepath"
-	"sync"
 	"testing"
 	"time"
 
@@ -14,7 +12,7 @@ import (
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/router"
 	"github.com/seqsvr/seqsvr/seq"
-	"github.com/seqsvr/seqsvr/storesvr"
+	"github.com/seqsvr/seqsvr/tests/harness"
 	"github.com/seqsvr/seqsvr/tests/robust/proxy"
 )
 
@@ -38,40 +36,10 @@ type alloc struct {
 	links []*proxy.Proxy // one a store
 }
 
-// run runs a daemon until the test ends.
-func run(t *testing.T, what string, daemon func(context.Context) error) {
-	t.Helper()
-	ctx, stop := context.WithCancel(context.Background())
-	var tasks sync.WaitGroup
-	tasks.Go(func() {
-		if err := daemon(ctx); err != nil {
-			t.Errorf("%s: %v", what, err)
-		}
-	})
-	t.Cleanup(func() { stop(); tasks.Wait() })
-}
-
 func start(t *testing.T) *cluster {
 	t.Helper()
-	names := []string{"s1", "s2", "s3"}
 	quiet := slog.New(slog.DiscardHandler)
-	var stores []string
-	for _, name := range names {
-		dir := filepath.Join(t.TempDir(), name)
-		err := storesvr.Init(storesvr.InitConfig{DataDir: dir, ClusterID: "whole", Name: name, MemberNames: names,
-			Spaces: []seq.Space{{Name: seq.DefaultSpace, Sections: sections, Step: 500}}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		cfg := storesvr.DefaultConfig()
-		cfg.DataDir, cfg.Listen, cfg.Logger = dir, "127.0.0.1:0", quiet
-		s, err := storesvr.New(cfg)
-		if err != nil {
-			t.Fatal(err)
-		}
-		stores = append(stores, s.Addr())
-		run(t, name, s.Run)
-	}
+	stores := harness.Stores(t, 3, seq.Space{Sections: sections, Step: 500})
 	c := &cluster{t: t}
 	for i := range 2 {
 		c.addAlloc(fmt.Sprintf("alloc-%d", i+1), stores, quiet)
@@ -81,7 +49,7 @@ func start(t *testing.T) *cluster {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = c.router.Close() })
-	run(t, "router", c.router.Run)
+	harness.Inside(t, "router", c.router.Run)
 	c.until("every section is served", func() bool { return c.served(0)+c.served(1) == sections })
 	return c
 }
@@ -113,7 +81,7 @@ func (c *cluster) addAlloc(name string, stores []string, log *slog.Logger) {
 	c.t.Cleanup(func() { _ = conn.Close() })
 	a.admin = pb.NewAdminClient(conn)
 	c.allocs = append(c.allocs, a)
-	run(c.t, name, s.Run)
+	harness.Inside(c.t, name, s.Run)
 }
 
 func (c *cluster) addrs() (out []string) {

@@ -13,6 +13,7 @@ import (
 	"github.com/seqsvr/seqsvr/allocsvr"
 	"github.com/seqsvr/seqsvr/cmd/seqctl/ctl"
 	"github.com/seqsvr/seqsvr/internal/daemon"
+	"github.com/seqsvr/seqsvr/internal/lab"
 	"github.com/seqsvr/seqsvr/internal/localcluster"
 	"github.com/seqsvr/seqsvr/internal/ui"
 )
@@ -20,11 +21,8 @@ import (
 // options are the flags.
 type options struct {
 	localcluster.Config
+	lab.DrillConfig
 	addr, readyFile string
-	node            string
-	pause, settle   time.Duration
-	warm            time.Duration
-	load            loadConfig
 	keep, list      bool
 	html, output    string
 	inside          string // prefix of the namespaces that this process runs in the hub of
@@ -67,8 +65,8 @@ func (o *options) addTo(cmd *cobra.Command) {
 	fs.BoolVar(&o.list, "list", false, "tell what each drill does, and end")
 	fs.StringVar(&o.addr, "addr", "", "gRPC `address` of a router or AllocSvr of the cluster to drill; empty: one of its own")
 	fs.StringVar(&o.readyFile, "ready-file", "", "`file` that seqctl dev --processes wrote, with the process ids; empty: no process can be broken")
-	fs.StringVar(&o.node, "node", "", "the `node` to break; empty: the drill chooses")
-	fs.DurationVar(&o.pause, "pause", 0, "how long to stop a process or to cut a node off; 0: as the drill says")
+	fs.StringVar(&o.Node, "node", "", "the `node` to break; empty: the drill chooses")
+	fs.DurationVar(&o.Pause, "pause", 0, "how long to stop a process or to cut a node off; 0: as the drill says")
 	fs.IntVar(&o.Stores, "stores", o.Stores, "number of StoreSvr of the drill's own cluster")
 	fs.IntVar(&o.Allocs, "allocs", o.Allocs, "number of AllocSvr of the drill's own cluster")
 	fs.IntVar(&o.Routers, "routers", 2, "number of routers of the drill's own cluster")
@@ -77,13 +75,13 @@ func (o *options) addTo(cmd *cobra.Command) {
 	fs.Uint32Var(&o.Sections, "sections", 0, "number of sections of the drill's own cluster; 0: the default")
 	fs.StringVar(&o.Bin, "bin", "", "`folder` of the daemons' binaries; empty: beside seqctl")
 	fs.BoolVar(&o.keep, "keep", false, "leave the directory of the own cluster, with its logs, and say where it is")
-	fs.IntVar(&o.load.Callers, "callers", 512, "how many calls are under way at once, at most")
-	fs.IntVar(&o.load.UIDs, "uids", 256, "number of UIDs that are called again and again")
-	fs.IntVar(&o.load.New, "new", 20, "`percent` of the calls that are for a UID never called before")
-	fs.IntVar(&o.load.Rate, "rate", 1000, "calls a second that begin, whatever becomes of those before")
-	fs.DurationVar(&o.load.Timeout, "timeout", 20*time.Second, "of one call, retries of the SDK included")
-	fs.DurationVar(&o.warm, "warm", time.Second, "load before the fault")
-	fs.DurationVar(&o.settle, "settle", time.Second, "load after everything serves again")
+	fs.IntVar(&o.Load.Callers, "callers", 512, "how many calls are under way at once, at most")
+	fs.IntVar(&o.Load.UIDs, "uids", 256, "number of UIDs that are called again and again")
+	fs.IntVar(&o.Load.New, "new", 20, "`percent` of the calls that are for a UID never called before")
+	fs.IntVar(&o.Load.Rate, "rate", 1000, "calls a second that begin, whatever becomes of those before")
+	fs.DurationVar(&o.Load.Timeout, "timeout", 20*time.Second, "of one call, retries of the SDK included")
+	fs.DurationVar(&o.Warm, "warm", time.Second, "load before the fault")
+	fs.DurationVar(&o.Settle, "settle", time.Second, "load after everything serves again")
 	fs.StringVar(&o.html, "html", "", "write a page with the answers over time as a picture to this `file`; empty: none")
 	fs.StringVarP(&o.output, "output", "o", string(ui.FormatTable), "table, json or yaml")
 	fs.StringVar(&o.inside, "inside", "", "")
@@ -91,8 +89,8 @@ func (o *options) addTo(cmd *cobra.Command) {
 }
 
 // check looks at everything that needs no cluster.
-func (o *options) check(d drill) error {
-	l := o.load
+func (o *options) check(sc lab.Scenario) error {
+	l := o.Load
 	switch {
 	case l.Callers < 1 || l.Callers > 65_536:
 		return fmt.Errorf("--callers %d: expected 1 to 65536", l.Callers)
@@ -102,7 +100,7 @@ func (o *options) check(d drill) error {
 		return fmt.Errorf("--new %d: expected 0 to 100 percent", l.New)
 	case l.Rate < 1 || l.Rate > 1_000_000:
 		return fmt.Errorf("--rate %d: expected 1 to 1000000", l.Rate)
-	case l.Timeout <= 0 || o.warm < 0 || o.settle < 0 || o.pause < 0:
+	case l.Timeout <= 0 || o.Warm < 0 || o.Settle < 0 || o.Pause < 0:
 		return errors.New("--timeout, --warm, --settle, --pause: expected no negative times")
 	case o.Lease < allocsvr.MinLease || o.Lease > allocsvr.MaxLease:
 		return fmt.Errorf("--lease %v: expected %v to %v", o.Lease, allocsvr.MinLease, allocsvr.MaxLease)
@@ -114,33 +112,17 @@ func (o *options) check(d drill) error {
 	}
 	if o.attached() {
 		switch {
-		case d.namespaces:
-			return fmt.Errorf("%w: %s starts a cluster of its own: expected no --addr and no --ready-file", ErrNoNamespaces, d.name)
-		case !d.asks && o.readyFile == "":
-			return fmt.Errorf("%s needs the process ids: expected --ready-file, as seqctl dev --processes --ready-file writes it", d.name)
+		case sc.Needs == lab.NeedNetwork:
+			return fmt.Errorf("%w: %s starts a cluster of its own: expected no --addr and no --ready-file", lab.ErrNoNamespaces, sc.Name)
+		case !sc.Asks && o.readyFile == "":
+			return fmt.Errorf("%s needs the process ids: expected --ready-file, as seqctl dev --processes --ready-file writes it", sc.Name)
 		}
 		return nil
 	}
-	if d.routers > o.Routers || d.allocs > o.Allocs || d.stores > o.Stores {
-		return fmt.Errorf("%w: %s needs %d stores, %d allocs, %d routers", ErrTooSmall, d.name, max(d.stores, 1), max(d.allocs, 1), max(d.routers, 1))
-	}
-	return d.stand(o.node, o.planned())
+	return sc.Fits(o.Planned(), o.Node)
 }
 
 func (o *options) attached() bool { return o.addr != "" || o.readyFile != "" }
-
-// planned are the nodes that a cluster of one's own will have, without addresses.
-func (o *options) planned() (nodes []localcluster.Node) {
-	add := func(role localcluster.Role, count int) {
-		for i := range count {
-			nodes = append(nodes, localcluster.Node{Role: role, Name: fmt.Sprintf("%s-%d", role, i+1)})
-		}
-	}
-	add(localcluster.RoleStore, o.Stores)
-	add(localcluster.RoleAlloc, o.Allocs)
-	add(localcluster.RoleRouter, o.Routers)
-	return nodes
-}
 
 func (o *options) run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	format, err := ui.ParseFormat(o.output)
@@ -150,9 +132,9 @@ func (o *options) run(ctx context.Context, args []string, stdout, stderr io.Writ
 	if o.list {
 		return printList(stdout, format)
 	}
-	d, err := find(args[0])
+	sc, err := lab.FindDrill(args[0])
 	if err == nil {
-		err = o.check(d)
+		err = o.check(sc)
 	}
 	if err == nil && !o.attached() {
 		o.Dir = "drill" // to be replaced by a temporary one
@@ -161,10 +143,10 @@ func (o *options) run(ctx context.Context, args []string, stdout, stderr io.Writ
 	if err != nil {
 		return daemon.Usage(err)
 	}
-	if d.namespaces && o.inside == "" {
-		return o.insideNamespaces(ctx, d, stdout, stderr)
+	if sc.Needs == lab.NeedNetwork && o.inside == "" {
+		return o.insideNamespaces(ctx, stdout, stderr)
 	}
-	return o.drill(ctx, d, format, stdout, stderr)
+	return o.drill(ctx, sc, format, stdout, stderr)
 }
 
 // entry is a line of --list.
@@ -176,8 +158,8 @@ type entry struct {
 
 func printList(w io.Writer, format ui.Format) error {
 	rows := []entry{}
-	for _, d := range drills {
-		rows = append(rows, entry{d.name, d.what, d.namespaces})
+	for _, sc := range lab.Drills() {
+		rows = append(rows, entry{sc.Name, sc.What, sc.Needs == lab.NeedNetwork})
 	}
 	return ui.Print(w, format, rows, func() *ui.Table {
 		t := ui.NewTable("drill", "what it does")

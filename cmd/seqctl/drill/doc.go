@@ -1,12 +1,10 @@
-// Package drill is `seqctl drill`: it breaks a part of a cluster on purpose, under
-// load, and tells what the callers saw of it.
+// Package drill is `seqctl drill`: it has one scenario of internal/lab break a cluster,
+// and tells what came of it.
 //
-// It guarantees that every call of the load is in the history that the verdict is
-// from; that a cluster that is not healthy is refused before anything is broken; that
-// a cluster of its own, and every network namespace, is gone when the verb ends, also
-// after Ctrl-C; and that in a cluster of others only what the drill names is hurt, and
-// is brought back as far as that can be done.
+// It guarantees that a wrong call is refused before anything is started, that the program
+// runs in namespaces of its own where the scenario needs them, and that a cluster of its
+// own, and every namespace, is gone when the verb ends, also after Ctrl-C.
 //
-// What belongs here: the drills, their load, the timeline and the verdict. Starting
-// and hurting processes is internal/localcluster, the promises are internal/history.
+// What belongs here: the flags, and the result as text, JSON and a page. What is broken,
+// how it is loaded and what is counted is internal/lab's.
 package drill

@@ -12,11 +12,11 @@ import (
 	"github.com/seqsvr/seqsvr/internal/netlab"
 )
 
-// runInside runs the drill in the hub's namespace. Told to end, it tells the other,
-// which stops its cluster, and waits.
-func runInside(ctx context.Context, n *netlab.Network, argv []string, stdout, stderr io.Writer) error {
+// insideNamespaces runs this program again in the hub of a network of its own. Told to
+// end, it tells the other, which stops its cluster, and waits.
+func (o *options) insideNamespaces(ctx context.Context, stdout, stderr io.Writer) error {
 	errs := &lastError{to: stderr}
-	err := n.RunInside(ctx, argv, stdout, errs)
+	err := netlab.RunAgain(ctx, namespacePrefix, o.nodes(), func(prefix string) []string { return []string{"--inside", prefix} }, stdout, errs)
 	var exit *exec.ExitError
 	if errors.As(err, &exit) {
 		if text := errs.text(); text != "" {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/seqsvr/seqsvr/internal/history"
+	"github.com/seqsvr/seqsvr/internal/lab"
 )
 
 // The picture's measures, in units of its view box.
@@ -27,7 +28,7 @@ const (
 
 // picture is what the page's template draws. Paths are of points "M x y h 0".
 type picture struct {
-	*report
+	*lab.Result
 	Width            float64
 	Known, New, Fail string // one point a call
 	Bars             string
@@ -65,10 +66,9 @@ func latencyY(d time.Duration) float64 {
 
 // writePage writes one page that needs nothing else: the answers over time, the
 // timeline and the verdict.
-func writePage(path string, r *report, s *scene) error {
-	p := draw(r, s.load.history.Calls(), s.load.knows(), s.timeline.began())
+func writePage(path string, r *lab.Result) error {
 	var text strings.Builder
-	if err := page.Execute(&text, p); err != nil {
+	if err := page.Execute(&text, draw(r)); err != nil {
 		return fmt.Errorf("--html: %w", err)
 	}
 	if err := os.WriteFile(path, []byte(text.String()), 0o644); err != nil {
@@ -77,10 +77,10 @@ func writePage(path string, r *report, s *scene) error {
 	return nil
 }
 
-func draw(r *report, calls []history.Call, known func(uint64) bool, fault time.Duration) *picture {
-	p := &picture{report: r, Width: pageWidth}
+func draw(r *lab.Result) *picture {
+	p, calls := &picture{Result: r, Width: pageWidth}, slices.Clone(r.Calls)
 	slices.SortFunc(calls, func(a, b history.Call) int { return int(a.End - b.End) })
-	since := func(at time.Duration) float64 { return float64(at-fault) / float64(time.Millisecond) }
+	since := func(at time.Duration) float64 { return float64(at-r.Fault) / float64(time.Millisecond) }
 	if len(calls) == 0 {
 		return p
 	}
@@ -89,7 +89,7 @@ func draw(r *report, calls []history.Call, known func(uint64) bool, fault time.D
 		p.Last = max(p.Last, m.MS)
 	}
 	a := axis{p.First, max(p.Last, p.First+1)}
-	p.points(calls, known, a, since)
+	p.points(calls, a, since)
 	p.bars(calls, a, since)
 	for i, m := range r.Timeline {
 		p.Marks = append(p.Marks, mark{a.x(m.MS), i + 1, strings.ReplaceAll(m.Event, " ", "-")})
@@ -103,7 +103,7 @@ func draw(r *report, calls []history.Call, known func(uint64) bool, fault time.D
 	return p
 }
 
-func (p *picture) points(calls []history.Call, known func(uint64) bool, a axis, since func(time.Duration) float64) {
+func (p *picture) points(calls []history.Call, a axis, since func(time.Duration) float64) {
 	var seen, fresh, fail strings.Builder
 	skip := 1 + len(calls)/maxPoints
 	for i, c := range calls {
@@ -116,7 +116,7 @@ func (p *picture) points(calls []history.Call, known func(uint64) bool, a axis, 
 		switch {
 		case c.Err != "":
 			out = &fail
-		case !known(c.UID):
+		case !p.Result.Known(c.UID):
 			out = &fresh
 		}
 		fmt.Fprintf(out, "M%.1f %.1fh0", a.x(since(c.End)), latencyY(took))

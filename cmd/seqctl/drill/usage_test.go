@@ -13,6 +13,7 @@ import (
 
 	"github.com/seqsvr/seqsvr/cmd/seqctl/ctl"
 	"github.com/seqsvr/seqsvr/internal/daemon"
+	"github.com/seqsvr/seqsvr/internal/lab"
 	"github.com/seqsvr/seqsvr/seq"
 )
 
@@ -34,8 +35,8 @@ func TestListTellsWhatEachDrillDoes(t *testing.T) {
 	if err := json.Unmarshal([]byte(out), &got); err != nil {
 		t.Fatal(err)
 	}
-	if len(got) != len(drills) {
-		t.Fatalf("got %d drills, want %d", len(got), len(drills))
+	if len(got) != len(lab.Drills()) {
+		t.Fatalf("got %d drills, want %d", len(got), len(lab.Drills()))
 	}
 	for _, e := range got {
 		if e.Name == "" || len(e.What) < 20 {
@@ -58,11 +59,11 @@ func TestAWrongCallIsRefusedBeforeAnythingIsStarted(t *testing.T) {
 		text string
 	}{
 		{"no name", nil, nil, "expected seqctl drill NAME"},
-		{"an unknown drill", []string{"kill-everything"}, ErrUnknownDrill, "kill-everything"},
+		{"an unknown drill", []string{"kill-everything"}, lab.ErrUnknownDrill, "kill-everything"},
 		{"an unknown node", []string{"kill-alloc", "--node", "alloc-9"}, seq.ErrUnknownNode, "alloc-9"},
 		{"a node of another kind", []string{"kill-alloc", "--node", "store-1"}, seq.ErrUnknownNode, "alloc-1"},
 		{"a node for a drill that takes none", []string{"rolling-restart", "--node", "store-1"}, seq.ErrUnknownNode, "store-1"},
-		{"one alloc", []string{"kill-alloc", "--allocs", "1"}, ErrTooSmall, "2 allocs"},
+		{"one alloc", []string{"kill-alloc", "--allocs", "1"}, lab.ErrTooSmall, "2 allocs"},
 		{"no alloc", []string{"kill-store", "--allocs", "0"}, nil, "0 allocs"},
 		{"a lease too short", []string{"kill-alloc", "--lease", "10ms"}, nil, "10ms"},
 		{"no callers", []string{"kill-alloc", "--callers", "0"}, nil, "--callers"},
@@ -70,9 +71,9 @@ func TestAWrongCallIsRefusedBeforeAnythingIsStarted(t *testing.T) {
 		{"a bad format", []string{"kill-alloc", "-o", "xml"}, nil, "xml"},
 		{"a bad address", []string{"drain-alloc", "--addr", "nowhere"}, nil, "nowhere"},
 		{"processes without their ids", []string{"kill-alloc", "--addr", "127.0.0.1:1"}, nil, "--ready-file"},
-		{"a partition of others", []string{"one-way", "--addr", "127.0.0.1:1"}, ErrNoNamespaces, "one-way"},
-		{"a missing ready file", []string{"kill-alloc", "--ready-file", filepath.Join(dir, "none")}, ErrReadyFile, "none"},
-		{"a cluster in one process", []string{"kill-alloc", "--ready-file", same}, ErrReadyFile, "--processes"},
+		{"a partition of others", []string{"one-way", "--addr", "127.0.0.1:1"}, lab.ErrNoNamespaces, "one-way"},
+		{"a missing ready file", []string{"kill-alloc", "--ready-file", filepath.Join(dir, "none")}, lab.ErrReadyFile, "none"},
+		{"a cluster in one process", []string{"kill-alloc", "--ready-file", same}, lab.ErrReadyFile, "--processes"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -88,8 +89,8 @@ func TestAWrongCallIsRefusedBeforeAnythingIsStarted(t *testing.T) {
 }
 
 func TestAClusterThatDoesNotAnswerIsUnhealthy(t *testing.T) {
-	if _, err := seqctl("drill", "drain-alloc", "--addr", "127.0.0.1:1"); !errors.Is(err, ErrUnhealthy) || errors.Is(err, daemon.ErrUsage) {
-		t.Errorf("got %v, want %v", err, ErrUnhealthy)
+	if _, err := seqctl("drill", "drain-alloc", "--addr", "127.0.0.1:1"); !errors.Is(err, lab.ErrUnhealthy) || errors.Is(err, daemon.ErrUsage) {
+		t.Errorf("got %v, want %v", err, lab.ErrUnhealthy)
 	}
 }
 

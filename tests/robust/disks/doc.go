@@ -4,5 +4,5 @@
 // after the restart, what was never asked for must not.
 //
 // The tests skip where strace or the right to mount is missing. Whole clusters under
-// such faults are in tests/robust/lab; a disk that loses power is tests/e2e/powercut.
+// such faults are in tests/robust/rounds; a disk that loses power is tests/e2e/powercut.
 package disks

@@ -12,6 +12,7 @@ import (
 
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
+	"github.com/seqsvr/seqsvr/tests/harness"
 )
 
 const mib = 1 << 20
@@ -57,14 +58,14 @@ func TestAStoreWhoseDiskIsNearlyFullRefusesWritesAndKeepsLeases(t *testing.T) {
 	}
 	run(t, c, 2)
 	renew := func() error {
-		_, err := c.store.Renew(within(t), quorum.RenewRequest{Ref: c.ref, Session: session, Secret: secret, Name: "n", Addr: "n:1", Lease: time.Second})
+		_, err := c.store.Renew(harness.Within(t), quorum.RenewRequest{Ref: c.ref, Session: session, Secret: secret, Name: "n", Addr: "n:1", Lease: time.Second})
 		return err
 	}
 	if err := renew(); err != nil {
 		t.Fatal(err)
 	}
 	filler := fill(t, dir, mib/2)
-	for _, ask := range []func() error{func() error { return c.step(within(t)) }, func() error { return c.prepare(within(t)) }} {
+	for _, ask := range []func() error{func() error { return c.step(harness.Within(t)) }, func() error { return c.prepare(harness.Within(t)) }} {
 		if err := ask(); !errors.Is(err, errVerdict) || !strings.Contains(err.Error(), quorum.VerdictFull.String()) {
 			t.Errorf("got %v, want %v", err, quorum.VerdictFull)
 		}
@@ -78,7 +79,7 @@ func TestAStoreWhoseDiskIsNearlyFullRefusesWritesAndKeepsLeases(t *testing.T) {
 	if err := os.Remove(filler); err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(c.prepare(within(t)), c.step(within(t))); err != nil {
+	if err := errors.Join(c.prepare(harness.Within(t)), c.step(harness.Within(t))); err != nil {
 		t.Errorf("with room again: %v", err)
 	}
 	c.check(t)
@@ -112,11 +113,11 @@ func TestADiskThatIsFullInACommitEndsTheStore(t *testing.T) {
 // document writes a large payload, for which the database must grow.
 func document(t *testing.T, c *caller, round uint64) error {
 	t.Helper()
-	reply, err := c.store.Prepare(within(t), quorum.PrepareRequest{Ref: c.ref, Session: session, Secret: secret, Items: []quorum.PrepareItem{{Register: seq.RoutesRegister, Round: round}}})
+	reply, err := c.store.Prepare(harness.Within(t), quorum.PrepareRequest{Ref: c.ref, Session: session, Secret: secret, Items: []quorum.PrepareItem{{Register: seq.RoutesRegister, Round: round}}})
 	if err := verdict(reply, err); err != nil {
 		return err
 	}
-	reply, err = c.store.Step(within(t), quorum.StepRequest{Ref: c.ref, Session: session, Secret: secret,
+	reply, err = c.store.Step(harness.Within(t), quorum.StepRequest{Ref: c.ref, Session: session, Secret: secret,
 		Items: []quorum.StepItem{{Register: seq.RoutesRegister, Round: round, Max: round, Payload: make([]byte, 256<<10)}}})
 	return verdict(reply, err)
 }

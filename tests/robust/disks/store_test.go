@@ -5,9 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"os/exec"
-	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -16,9 +15,10 @@ import (
 	"github.com/seqsvr/seqsvr/internal/storeclient"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
+	"github.com/seqsvr/seqsvr/tests/harness"
 )
 
-const patience = 2 * time.Minute // for a condition; nothing here says how long anything takes
+const patience = harness.Patience
 
 var (
 	secret   = seq.NewSecret()
@@ -26,59 +26,13 @@ var (
 	register = seq.SectionRegister(3)
 )
 
-// built is the binary, made by the first test that needs it.
-var built struct {
-	once sync.Once
-	path string
-	err  error
-}
-
-func TestMain(m *testing.M) {
-	code := m.Run()
-	if built.path != "" {
-		_ = os.RemoveAll(filepath.Dir(built.path))
-	}
-	os.Exit(code)
-}
-
-func binary(t *testing.T) string {
-	t.Helper()
-	if testing.Short() {
-		t.Skip("real processes are left out by -short")
-	}
-	built.once.Do(func() {
-		dir, err := os.MkdirTemp("", "seqsvr-disks-")
-		if err != nil {
-			built.err = err
-			return
-		}
-		built.path = filepath.Join(dir, "storesvr")
-		cmd := exec.Command("go", "build", "-buildvcs=false", "-o", built.path, "./cmd/storesvr")
-		cmd.Dir = filepath.Join("..", "..", "..")
-		if out, err := cmd.CombinedOutput(); err != nil {
-			built.err = fmt.Errorf("go build: %w: %s", err, out)
-		}
-	})
-	if built.err != nil {
-		t.Fatal(built.err)
-	}
-	return built.path
-}
-
-func within(t *testing.T) context.Context {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	t.Cleanup(cancel)
-	return ctx
-}
+func TestMain(m *testing.M) { harness.Main(m) }
 
 // initialise makes the database of a cluster of one store.
 func initialise(t *testing.T, dir string) {
 	t.Helper()
-	cmd := exec.Command(binary(t), "init", "--data-dir", dir, "--cluster", "disks", "--name", "a", "--members", "a", "--sections", "16")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("init: %v: %s", err, out)
-	}
+	harness.Run(t, harness.Command(harness.Within(t), t, nil, "storesvr",
+		"init", "--data-dir", dir, "--cluster", "disks", "--name", "a", "--members", "a", "--sections", "16")).Want(t, 0)
 }
 
 // process is a storesvr, perhaps below strace.
@@ -109,15 +63,13 @@ func (b *syncBuffer) String() string {
 // start runs a storesvr; before are the words in front of its command line.
 func start(t *testing.T, dir string, before []string, flags ...string) *process {
 	t.Helper()
-	argv := append(append([]string{}, before...), binary(t), "serve", "--data-dir", dir, "--listen", "127.0.0.1:0", "--admin", "")
-	argv = append(argv, flags...)
-	p := &process{cmd: exec.Command(argv[0], argv[1:]...), done: make(chan struct{})}
-	p.cmd.Stdout, p.cmd.Stderr = &p.log, &p.log
-	for _, pair := range os.Environ() {
-		if !strings.HasPrefix(pair, "SEQ_") {
-			p.cmd.Env = append(p.cmd.Env, pair)
-		}
+	cmd := harness.Command(context.Background(), t, nil, "storesvr", append([]string{"serve", "--data-dir", dir, "--listen", "127.0.0.1:0", "--admin", ""}, flags...)...)
+	if len(before) > 0 {
+		traced := exec.Command(before[0], append(slices.Clone(before[1:]), cmd.Args...)...)
+		traced.Env, cmd = cmd.Env, traced
 	}
+	p := &process{cmd: cmd, done: make(chan struct{})}
+	p.cmd.Stdout, p.cmd.Stderr = &p.log, &p.log
 	if err := p.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -145,7 +97,7 @@ func (p *process) ended() bool {
 // until waits for a condition, or that the process ends; false then.
 func (p *process) until(t *testing.T, what string, ok func() bool) bool {
 	t.Helper()
-	for ctx := within(t); ; <-time.After(5 * time.Millisecond) {
+	for ctx := harness.Within(t); ; <-time.After(5 * time.Millisecond) {
 		switch {
 		case ok():
 			return true
@@ -255,7 +207,7 @@ func verdict(reply quorum.Reply, err error) error {
 // check reads the register and compares it with what was acknowledged and asked for.
 func (c *caller) check(t *testing.T) {
 	t.Helper()
-	reply, err := c.store.Read(within(t), quorum.ReadRequest{Ref: c.ref, Session: session, Registers: []seq.Register{register}})
+	reply, err := c.store.Read(harness.Within(t), quorum.ReadRequest{Ref: c.ref, Session: session, Registers: []seq.Register{register}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/seqsvr/seqsvr/quorum"
+	"github.com/seqsvr/seqsvr/tests/harness"
 )
 
 // strace is the command line of a tracer that injects into fdatasync; the test skips
@@ -92,7 +93,7 @@ func TestKilledAtAnyFdatasyncAStoreKeepsWhatItAcknowledged(t *testing.T) {
 				c.check(t)
 				run(t, c, commit-1)
 				attach(t, p, fmt.Sprintf("signal=SIGKILL:when=%d", when))
-				ctx := within(t)
+				ctx := harness.Within(t)
 				for commit := commit; !p.ended(); commit++ { // the second may be on another thread, and so of a later commit
 					if err := c.commit(ctx, commit); err != nil {
 						break
@@ -122,7 +123,7 @@ func run(t *testing.T, c *caller, commits int) {
 		c.preparing = 1
 	}
 	for n := 1; n <= commits; n++ {
-		if err := c.commit(within(t), n); err != nil {
+		if err := c.commit(harness.Within(t), n); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -150,7 +151,7 @@ func TestAnFdatasyncThatFailsEndsTheStoreAndTheNextStartIsSound(t *testing.T) {
 		}
 		run(t, c, 4)
 		attach(t, p, fmt.Sprintf("error=EIO:when=%d", when))
-		ctx := within(t)
+		ctx := harness.Within(t)
 		var err error
 		for err == nil && !p.ended() {
 			err = errors.Join(c.prepare(ctx), c.step(ctx))
@@ -176,7 +177,7 @@ func TestALeaseWaitsForNoSlowDisk(t *testing.T) {
 	}
 	run(t, c, 2)
 	renew := func() error {
-		_, err := c.store.Renew(within(t), quorum.RenewRequest{Ref: c.ref, Session: session, Secret: secret, Name: "n", Addr: "n:1", Lease: time.Second})
+		_, err := c.store.Renew(harness.Within(t), quorum.RenewRequest{Ref: c.ref, Session: session, Secret: secret, Name: "n", Addr: "n:1", Lease: time.Second})
 		return err
 	}
 	if err := renew(); err != nil { // the first raises the lease bound, which is a commit
@@ -185,7 +186,7 @@ func TestALeaseWaitsForNoSlowDisk(t *testing.T) {
 	attach(t, p, "delay_enter=3000000")
 	for try := 0; ; try++ {
 		stepped := make(chan error, 1)
-		go func() { stepped <- c.step(within(t)) }()
+		go func() { stepped <- c.step(harness.Within(t)) }()
 		for range 10 { // some of them after the commit has begun
 			if err := renew(); err != nil {
 				t.Fatal(err)

@@ -1,14 +1,15 @@
-package drill
+package lab
 
 import (
 	"errors"
-	"strings"
+	"math/rand/v2"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/seqsvr/seqsvr/internal/history"
+	"github.com/seqsvr/seqsvr/internal/localcluster"
 	"github.com/seqsvr/seqsvr/seq"
 )
 
@@ -23,16 +24,16 @@ func call(uid, number uint64, start, end time.Duration) history.Call {
 	return c
 }
 
-// after is a scene whose fault hit UID 1 at 100 ms, with a history.
-func after(calls ...history.Call) *scene {
+// after is a drill whose fault hit UID 1 at 100 ms, with a history.
+func after(calls ...history.Call) *drill {
 	t := newTimeline()
 	t.add(100*milli, eventFault, "alloc-1", "SIGKILL")
-	s := &scene{target: &target{fresh: true}, timeline: t, lease: time.Second, load: &load{}}
-	s.faults = []fault{{from: 100 * milli, at: 105 * milli, uids: func(uid seq.UID) bool { return uid == 1 }}}
+	d := &drill{Cluster: &Cluster{Own: &localcluster.Cluster{}}, timeline: t, lease: time.Second, load: &Load{}}
+	d.faults = []fault{{from: 100 * milli, uids: func(uid seq.UID) bool { return uid == 1 }}}
 	for _, c := range calls {
-		s.load.history.Add(c)
+		d.load.History.Add(c)
 	}
-	return s
+	return d
 }
 
 var outage = []history.Call{
@@ -46,7 +47,7 @@ var outage = []history.Call{
 }
 
 func TestTheReportCountsAndMeasuresFromTheHistory(t *testing.T) {
-	r := after(outage...).measure(drill{name: "x"}, &options{})
+	r := after(outage...).measure(Scenario{Name: "x"})
 	if r.Requests != 7 || r.Errors != 1 || r.Duplicates != 0 || r.Regressions != 0 || r.Gaps != 2 || r.LongestGap != 2 {
 		t.Errorf("got %+v", r)
 	}
@@ -59,7 +60,7 @@ func TestTheReportCountsAndMeasuresFromTheHistory(t *testing.T) {
 }
 
 func TestTheFirstAnswerEndsTheLongestSilenceOfTheUIDsThatWereHit(t *testing.T) {
-	r := after(outage...).measure(drill{}, &options{})
+	r := after(outage...).measure(Scenario{})
 	got := map[string]float64{}
 	for _, m := range r.Timeline {
 		got[m.Event] = m.MS
@@ -70,49 +71,20 @@ func TestTheFirstAnswerEndsTheLongestSilenceOfTheUIDsThatWereHit(t *testing.T) {
 }
 
 func TestABrokenHistoryIsReportedWithAnExample(t *testing.T) {
-	r := after(call(1, 3, 10*milli, 20*milli), call(1, 3, 110*milli, 120*milli), call(1, 2, 130*milli, 140*milli)).measure(drill{}, &options{})
+	r := after(call(1, 3, 10*milli, 20*milli), call(1, 3, 110*milli, 120*milli), call(1, 2, 130*milli, 140*milli)).measure(Scenario{})
 	if r.Duplicates != 1 || r.Regressions == 0 || len(r.Examples) < 2 {
 		t.Errorf("got %d duplicates, %d regressions, %q", r.Duplicates, r.Regressions, r.Examples)
 	}
 }
 
 func TestNumbersBelowTheFirstCountOnlyWhereNobodyElseTookThem(t *testing.T) {
-	s := after(call(1, 8, 110*milli, 120*milli))
-	if r := s.measure(drill{}, &options{}); r.Gaps != 7 || r.LongestGap != 7 {
+	d := after(call(1, 8, 110*milli, 120*milli))
+	if r := d.measure(Scenario{}); r.Gaps != 7 || r.LongestGap != 7 {
 		t.Errorf("in a cluster of its own: %d gaps, at most %d in a row, want 7 and 7", r.Gaps, r.LongestGap)
 	}
-	s.fresh = false
-	if r := s.measure(drill{}, &options{}); r.Gaps != 0 {
+	d.Own = nil
+	if r := d.measure(Scenario{}); r.Gaps != 0 {
 		t.Errorf("in a cluster of others: %d gaps, want 0", r.Gaps)
-	}
-}
-
-func TestThePageShowsEveryKindOfCall(t *testing.T) {
-	s := after(outage...)
-	r := s.measure(drill{name: "x"}, &options{})
-	p := draw(r, s.load.history.Calls(), func(uid uint64) bool { return uid == 1 }, s.timeline.began())
-	for name, got := range map[string]struct {
-		path string
-		want int
-	}{"known": {p.Known, 5}, "new": {p.New, 1}, "failed": {p.Fail, 1}} {
-		if n := strings.Count(got.path, "M"); n != got.want {
-			t.Errorf("%d points of %s calls, want %d", n, name, got.want)
-		}
-	}
-	var text strings.Builder
-	if err := page.Execute(&text, p); err != nil {
-		t.Fatal(err)
-	}
-	if strings.Contains(text.String(), "NaN") || strings.Contains(text.String(), "ZgotmplZ") {
-		t.Error("something on the page is no number")
-	}
-}
-
-func TestThePageOfADrillWithoutAnswersIsStillAPage(t *testing.T) {
-	s := after()
-	var text strings.Builder
-	if err := page.Execute(&text, draw(s.measure(drill{name: "x"}, &options{}), nil, s.load.knows(), 0)); err != nil {
-		t.Fatal(err)
 	}
 }
 
@@ -150,22 +122,69 @@ func TestGapsOfCallersAreToldFromThoseOfTheCluster(t *testing.T) {
 		name   string
 		stands map[uint64]uint64 // 0: not known
 		handed uint64
-		want   account
+		want   Account
 	}{
-		{"all that was handed out was answered but 3 of uid 1 and 2 of uid 2", map[uint64]uint64{1: 4, 2: 2}, 6, account{Answered: 4, Unheard: 2}},
-		{"3 of uid 1 was never handed out", map[uint64]uint64{1: 4, 2: 2}, 5, account{Answered: 4, Unheard: 1, Skipped: 1}},
-		{"neither was", map[uint64]uint64{1: 4, 2: 2}, 4, account{Answered: 4, Skipped: 2}},
-		{"where uid 2 stands is not known", map[uint64]uint64{1: 4, 2: 0}, 5, account{Answered: 4, Unheard: 1}},
+		{"all that was handed out was answered but 3 of uid 1 and 2 of uid 2", map[uint64]uint64{1: 4, 2: 2}, 6, Account{Answered: 4, Unheard: 2}},
+		{"3 of uid 1 was never handed out", map[uint64]uint64{1: 4, 2: 2}, 5, Account{Answered: 4, Unheard: 1, Skipped: 1}},
+		{"neither was", map[uint64]uint64{1: 4, 2: 2}, 4, Account{Answered: 4, Skipped: 2}},
+		{"where uid 2 stands is not known", map[uint64]uint64{1: 4, 2: 0}, 5, Account{Answered: 4, Unheard: 1}},
 	}
 	for _, test := range tests {
 		if got := *balance(calls, test.stands, test.handed); got != test.want {
 			t.Errorf("%s: got %+v, want %+v", test.name, got, test.want)
 		}
 	}
-	if err := (&account{Skipped: 1}).err(); !errors.Is(err, ErrSkipped) {
+	if err := (&Account{Skipped: 1}).err(); !errors.Is(err, ErrSkipped) {
 		t.Errorf("got %v, want ErrSkipped", err)
 	}
-	if err := (&account{Skipped: 1, Lapses: 1}).err(); err != nil {
+	if err := (&Account{Skipped: 1, Lapses: 1}).err(); err != nil {
 		t.Errorf("after a lapse: got %v, want nothing", err)
+	}
+}
+
+func TestTheTargetIsThatOfTheLeaseAndOfSupervision(t *testing.T) {
+	sc, err := FindDrill("kill-alloc")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		lease     time.Duration
+		supervise bool
+		want      time.Duration
+	}{{time.Second, false, 1200 * milli}, {600 * milli, false, 700 * milli}, {time.Second, true, 150 * milli}, {2 * time.Second, false, 0}} {
+		if got := sc.Expect.target(test.lease, test.supervise); got != test.want {
+			t.Errorf("lease %v, supervised %v: got %v, want %v", test.lease, test.supervise, got, test.want)
+		}
+	}
+}
+
+func TestEveryScenarioHasANameOfItsOwn(t *testing.T) {
+	seen := map[string]bool{}
+	for _, sc := range append(Drills(), Wider()...) {
+		if sc.Name == "" || seen[sc.Name] || sc.Run == nil {
+			t.Errorf("%q: twice, or without a name or an act", sc.Name)
+		}
+		seen[sc.Name] = true
+	}
+}
+
+func TestNoTwoScenesOfARoundBreakTheSameNode(t *testing.T) {
+	c := &Cluster{Nodes: localcluster.DefaultConfig("").Planned()}
+	round, seen := &Round{}, map[string]bool{}
+	for range 3 {
+		s := DrawnScene(c, time.Second, rand.New(rand.NewPCG(1, 2)), round)
+		got, err := s.Victims(t.Context(), 2, store, router)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range got {
+			if seen[name] {
+				t.Errorf("%s is a victim twice", name)
+			}
+			seen[name] = true
+		}
+	}
+	if len(seen) != 4 {
+		t.Errorf("the victims are %v, want three stores and a router", seen)
 	}
 }

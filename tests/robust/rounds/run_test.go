@@ -1,4 +1,4 @@
-package lab
+package rounds
 
 import (
 	"errors"
@@ -7,6 +7,7 @@ import (
 
 	"github.com/seqsvr/seqsvr/internal/clock"
 	"github.com/seqsvr/seqsvr/internal/history"
+	"github.com/seqsvr/seqsvr/internal/lab"
 	"github.com/seqsvr/seqsvr/internal/localcluster"
 	"github.com/seqsvr/seqsvr/snowflake"
 )
@@ -25,9 +26,9 @@ func TestABrokenPromiseEndsARunWhileItGoesOn(t *testing.T) {
 	}
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
-			s := &session{load: &Load{clock: clock.NewManual(time.Hour), ids: idBook{runs: row.runs}}, judgeAt: time.Hour}
+			s := &session{load: &lab.Load{Clock: clock.NewManual(time.Hour)}, calls: &calls{ids: idBook{runs: row.runs}}, judgeAt: time.Hour}
 			for _, c := range row.calls {
-				s.load.history.Add(c)
+				s.load.History.Add(c)
 			}
 			if err := s.judge(time.Hour - 1); err != nil {
 				t.Errorf("judged too early: %v", err)

@@ -1,15 +1,14 @@
-package drill
+package lab
 
 import (
 	"context"
 	"fmt"
 
 	"github.com/seqsvr/seqsvr/internal/history"
-	"github.com/seqsvr/seqsvr/internal/localcluster"
 	"github.com/seqsvr/seqsvr/seq"
 )
 
-// account tells the two kinds of gaps apart:
+// Account tells the two kinds of gaps apart:
 //
 //	taken == answered + unheard + skipped
 //
@@ -17,7 +16,7 @@ import (
 // late or lost, and the SDK took another one. That is the caller's gap, which
 // docs/guarantees.md allows. A number is skipped if no node ever handed it out and the
 // sequence stands above it: that is the cluster's, and a planned change makes none.
-type account struct {
+type Account struct {
 	Answered uint64 `json:"answered"` // by the history of the load
 	Unheard  uint64 `json:"unheard"`
 	Skipped  uint64 `json:"skipped"`
@@ -27,7 +26,7 @@ type account struct {
 }
 
 // err is ErrSkipped if the cluster broke its promise.
-func (a *account) err() error {
+func (a *Account) err() error {
 	if a == nil || a.Skipped == 0 || a.Lapses > 0 {
 		return nil
 	}
@@ -37,18 +36,18 @@ func (a *account) err() error {
 // accounts is nil where the count cannot be made: the nodes count the numbers since their
 // start, so it takes a cluster that only this load uses and of which none was restarted. The
 // load must have ended.
-func (s *scene) accounts(ctx context.Context, d drill) (*account, error) {
-	if !s.fresh || !d.asks {
+func (d *drill) accounts(ctx context.Context, sc Scenario) (*Account, error) {
+	if d.Own == nil || !sc.Asks {
 		return nil, nil
 	}
-	calls := s.load.history.Calls()
-	stands, err := s.stands(ctx, calls)
+	calls := d.load.History.Calls()
+	stands, err := d.stands(ctx, calls)
 	if err != nil {
 		return nil, err
 	}
 	handed, lapses := uint64(0), uint64(0)
-	for _, n := range s.role(localcluster.RoleAlloc) {
-		r, err := s.survey.status(ctx, n.Name)
+	for _, n := range d.Role(alloc) {
+		r, err := d.survey.status(ctx, n.Name)
 		if err != nil {
 			return nil, fmt.Errorf("numbers of %s: %w", n.Name, err)
 		}
@@ -62,7 +61,7 @@ func (s *scene) accounts(ctx context.Context, d drill) (*account, error) {
 
 // stands is where the sequence of each UID of the load stands, 0 where that is only known
 // to be below something.
-func (s *scene) stands(ctx context.Context, calls []history.Call) (map[uint64]uint64, error) {
+func (d *drill) stands(ctx context.Context, calls []history.Call) (map[uint64]uint64, error) {
 	stands := map[uint64]uint64{}
 	var uids []seq.UID
 	for _, c := range calls {
@@ -74,7 +73,7 @@ func (s *scene) stands(ctx context.Context, calls []history.Call) (map[uint64]ui
 	for len(uids) > 0 {
 		part := uids[:min(len(uids), seq.MaxBatch)]
 		uids = uids[len(part):]
-		values, err := s.load.paths[0].client.Current(ctx, "", part)
+		values, err := d.load.paths[0].Client.Current(ctx, "", part)
 		if err != nil {
 			return nil, err
 		}
@@ -92,8 +91,8 @@ func (s *scene) stands(ctx context.Context, calls []history.Call) (map[uint64]ui
 
 // balance compares what was answered with what the nodes handed out, and both with where
 // the sequences stand: at the highest answer at least, also where that is all that is known.
-func balance(calls []history.Call, stands map[uint64]uint64, handed uint64) *account {
-	a, taken := &account{}, uint64(0)
+func balance(calls []history.Call, stands map[uint64]uint64, handed uint64) *Account {
+	a, taken := &Account{}, uint64(0)
 	for _, c := range calls {
 		if c.Err == "" {
 			a.Answered += c.Last - c.First + 1

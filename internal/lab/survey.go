@@ -1,4 +1,4 @@
-package drill
+package lab
 
 import (
 	"context"
@@ -156,8 +156,8 @@ func (s *survey) events(ctx context.Context) {
 	}
 }
 
-// routes is the newest table that any node has, and the mapping.
-func (s *survey) routes(ctx context.Context) (*seq.RouteTable, seq.Mapping, error) {
+// table is the newest route table that any node has, and the space of the load.
+func (s *survey) table(ctx context.Context) (*seq.RouteTable, *seq.Space, error) {
 	var best *seq.RouteTable
 	var mapping seq.Mapping
 	err := fmt.Errorf("routes: %w", seq.ErrNoRoute)
@@ -171,20 +171,21 @@ func (s *survey) routes(ctx context.Context) (*seq.RouteTable, seq.Mapping, erro
 		}
 		m, failed := rpc.MappingFromProto(reply.GetMapping())
 		if failed != nil {
-			return nil, m, failed
+			return nil, nil, failed
 		}
 		t, failed := rpc.RoutesFromProto(reply.GetRoutes(), m)
 		if failed != nil {
-			return nil, m, failed
+			return nil, nil, failed
 		}
 		if t != nil && (best == nil || t.Version > best.Version) {
 			best, mapping = t, m
 		}
 	}
 	if best == nil {
-		return nil, mapping, err
+		return nil, nil, err
 	}
-	return best, mapping, nil
+	space, err := mapping.Space("")
+	return best, space, err
 }
 
 // healthy is nil if every node answers, serves and counts all others as alive, and no

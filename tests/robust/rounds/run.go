@@ -1,4 +1,4 @@
-package lab
+package rounds
 
 import (
 	"context"
@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/seqsvr/seqsvr/internal/history"
+	"github.com/seqsvr/seqsvr/internal/lab"
 	"github.com/seqsvr/seqsvr/internal/rpc"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 )
@@ -20,9 +21,9 @@ import (
 type Plan struct {
 	Seed     uint64
 	Duration time.Duration // of random faults; ignored with Once
-	Once     bool          // every kind once, instead
-	Budget   time.Duration // with Once: kinds that are left after it are skipped, and the order is random; 0: none
-	Kinds    []string      // only kinds whose name has one of these in it; empty: all
+	Once     bool          // every scenario once, instead
+	Budget   time.Duration // with Once: scenarios that are left after it are skipped, and the order is random; 0: none
+	Kinds    []string      // only scenarios whose name has one of these in it; empty: all
 	Least    time.Duration // from the begin of a round to that of the next, at least
 	Most     time.Duration // at most, unless the cluster takes longer to recover
 	Rate     int           // calls a second
@@ -55,19 +56,19 @@ type Event struct {
 	from, to time.Duration
 }
 
-// Run breaks the lab by plan until it is over or ctx ends, and judges. The error is
+// Run breaks the site by plan until it is over or ctx ends, and judges. The error is
 // ErrSetup, or what the report says as Err does.
-func Run(ctx context.Context, l *Lab, plan Plan) (*Report, error) {
-	random := rand.New(rand.NewPCG(plan.Seed, 0))
-	load, err := StartLoad(ctx, l, plan.Rate)
+func Run(ctx context.Context, site *Site, plan Plan) (*Report, error) {
+	calls, load, err := site.startLoad(ctx, plan.Rate)
 	if err != nil {
 		return nil, err
 	}
-	defer load.End()
-	s := &session{Lab: l, plan: plan, random: random, load: load, began: load.clock.Now()}
-	s.rest(ctx, plan.Least)
+	defer calls.close()
+	defer load.Close()
+	s := &session{Site: site, plan: plan, random: rand.New(rand.NewPCG(plan.Seed, 0)), load: load, calls: calls, began: load.Clock.Now()}
+	rest(ctx, plan.Least)
 	s.rounds(ctx)
-	s.rest(ctx, settle)
+	rest(ctx, settle)
 	load.End()
 	report := s.report()
 	return report, report.Err()
@@ -79,27 +80,28 @@ const judgeShare = 20
 
 // session is a run under way.
 type session struct {
-	*Lab
+	*Site
 	plan   Plan
 	random *rand.Rand
-	load   *Load
+	load   *lab.Load
+	calls  *calls
 	began  time.Duration
 	events []*Event
 
 	judgeAt time.Duration // when the history is worth another look
 }
 
-func (s *session) rest(ctx context.Context, d time.Duration) {
+func rest(ctx context.Context, d time.Duration) {
 	select {
 	case <-ctx.Done():
 	case <-time.After(d):
 	}
 }
 
-// chosen are the kinds of the plan.
-func (s *session) chosen() []Fault {
-	return slices.DeleteFunc(Faults(), func(f Fault) bool {
-		return len(s.plan.Kinds) > 0 && !slices.ContainsFunc(s.plan.Kinds, func(k string) bool { return strings.Contains(f.Kind, k) })
+// chosen are the scenarios of the plan.
+func (s *session) chosen() []lab.Scenario {
+	return slices.DeleteFunc(s.scenarios(), func(sc lab.Scenario) bool {
+		return len(s.plan.Kinds) > 0 && !slices.ContainsFunc(s.plan.Kinds, func(k string) bool { return strings.Contains(sc.Name, k) })
 	})
 }
 
@@ -109,36 +111,36 @@ func (s *session) rounds(ctx context.Context) {
 		s.once(ctx, kinds)
 		return
 	}
-	kinds = slices.DeleteFunc(kinds, func(f Fault) bool { return s.Lacks(f) != "" })
+	kinds = slices.DeleteFunc(kinds, func(sc lab.Scenario) bool { return s.lacks(sc) != "" })
 	deal := s.dealer(kinds)
-	for end := s.began + s.plan.Duration; len(kinds) > 0 && ctx.Err() == nil && s.load.clock.Now() < end; {
-		next := s.load.clock.Now() + s.plan.Least + time.Duration(s.random.Int64N(int64(s.plan.Most-s.plan.Least)+1))
-		faults := []Fault{deal()}
+	for end := s.began + s.plan.Duration; len(kinds) > 0 && ctx.Err() == nil && s.load.Clock.Now() < end; {
+		next := s.load.Clock.Now() + s.plan.Least + time.Duration(s.random.Int64N(int64(s.plan.Most-s.plan.Least)+1))
+		faults := []lab.Scenario{deal()}
 		if second := deal(); !faults[0].Alone && !second.Alone && s.random.IntN(100) < pairs {
 			faults = append(faults, second)
 		}
 		if s.round(ctx, faults...) != nil {
 			return // what comes after a cluster that does not recover tells nothing
 		}
-		s.rest(ctx, next-s.load.clock.Now())
+		rest(ctx, next-s.load.Clock.Now())
 	}
 }
 
 // once does every kind once. A budget bounds a run whatever the machine has to do: what
 // one run leaves out, the random order of another begins with.
-func (s *session) once(ctx context.Context, kinds []Fault) {
+func (s *session) once(ctx context.Context, kinds []lab.Scenario) {
 	if s.plan.Budget > 0 {
 		s.random.Shuffle(len(kinds), func(i, j int) { kinds[i], kinds[j] = kinds[j], kinds[i] })
 	}
 	for _, f := range kinds {
-		why := s.Lacks(f)
+		why := s.lacks(f)
 		if why != "" {
 			why = "without " + why
-		} else if s.plan.Budget > 0 && s.load.clock.Now()-s.began > s.plan.Budget {
+		} else if s.plan.Budget > 0 && s.load.Clock.Now()-s.began > s.plan.Budget {
 			why = fmt.Sprintf("the budget of %v is used up", s.plan.Budget)
 		}
 		if why != "" {
-			s.events = append(s.events, &Event{Kind: f.Kind, Skipped: why})
+			s.events = append(s.events, &Event{Kind: f.Name, Skipped: why})
 			continue
 		}
 		if ctx.Err() != nil || s.round(ctx, f) != nil {
@@ -148,9 +150,9 @@ func (s *session) once(ctx context.Context, kinds []Fault) {
 }
 
 // dealer deals the kinds as a shuffled pack of cards: random, and none is left out long.
-func (s *session) dealer(kinds []Fault) func() Fault {
-	var pack []Fault
-	return func() Fault {
+func (s *session) dealer(kinds []lab.Scenario) func() lab.Scenario {
+	var pack []lab.Scenario
+	return func() lab.Scenario {
 		if len(pack) == 0 {
 			pack = slices.Clone(kinds)
 			s.random.Shuffle(len(pack), func(i, j int) { pack[i], pack[j] = pack[j], pack[i] })
@@ -163,32 +165,32 @@ func (s *session) dealer(kinds []Fault) func() Fault {
 
 // round does one fault, or several at once, and waits until everything serves. An error
 // ends the run.
-func (s *session) round(ctx context.Context, faults ...Fault) error {
+func (s *session) round(ctx context.Context, faults ...lab.Scenario) error {
 	s.rebalance(ctx)
-	taken := &nodes{taken: map[string]bool{}}
+	together := &lab.Round{}
 	events := make([]*Event, len(faults))
 	errs := make([]error, len(faults))
-	from := s.load.clock.Now()
+	from := s.load.Clock.Now()
 	var wg sync.WaitGroup
 	for i, f := range faults {
-		events[i] = &Event{Kind: f.Kind, At: (from - s.began).Seconds(), from: from}
+		events[i] = &Event{Kind: f.Name, At: (from - s.began).Seconds(), from: from}
 		if len(faults) > 1 {
-			events[i].Beside = faults[1-i].Kind
+			events[i].Beside = faults[1-i].Name
 		}
-		r := &round{Lab: s.Lab, random: rand.New(rand.NewPCG(s.plan.Seed, s.random.Uint64())), nodes: taken}
+		scene := lab.DrawnScene(s.Cluster, s.cfg.Lease, rand.New(rand.NewPCG(s.plan.Seed, s.random.Uint64())), together)
 		wg.Go(func() {
-			errs[i] = f.Run(ctx, r)
-			events[i].What = r.what
-			events[i].Held = (s.load.clock.Now() - from).Seconds()
+			errs[i] = f.Run(ctx, scene)
+			events[i].What = scene.Did()
+			events[i].Held = (s.load.Clock.Now() - from).Seconds()
 		})
 	}
 	wg.Wait()
-	healed := s.load.clock.Now()
+	healed := s.load.Clock.Now()
 	recovered := s.Recovered(ctx)
 	if ctx.Err() != nil {
 		recovered = nil // told to end: the cluster was not given its time
 	}
-	to := s.load.clock.Now()
+	to := s.load.Clock.Now()
 	broken := s.judge(to)
 	for i, e := range events {
 		e.to, e.Recovered = to, (to - healed).Seconds()
@@ -207,9 +209,9 @@ func (s *session) judge(now time.Duration) error {
 	if now < s.judgeAt {
 		return nil
 	}
-	report := history.Check(s.load.history.Calls())
-	_, duplicates := s.load.ids.check()
-	took := s.load.clock.Now() - now
+	report := history.Check(s.load.History.Calls())
+	_, duplicates := s.calls.ids.check()
+	took := s.load.Clock.Now() - now
 	s.judgeAt = now + took*judgeShare
 	err := report.Err()
 	if duplicates > 0 {
@@ -234,7 +236,7 @@ func (s *session) rebalance(ctx context.Context) {
 		_, err = pb.NewAdminClient(conn).Rebalance(ctx, &pb.RebalanceRequest{})
 		_ = conn.Close()
 		if err == nil {
-			s.rest(ctx, time.Duration(s.random.Int64N(int64(askPatience/2))))
+			rest(ctx, time.Duration(s.random.Int64N(int64(askPatience/2))))
 			return
 		}
 	}
@@ -253,22 +255,17 @@ func (s *session) progress(e *Event) {
 
 // report judges what was recorded. The load has ended.
 func (s *session) report() *Report {
-	calls := s.load.history.Calls()
+	calls := s.load.History.Calls()
 	r := newReport(s.plan, s.cfg, history.Check(calls))
-	r.Seconds = (s.load.clock.Now() - s.began).Seconds()
-	for kind, n := range s.load.counts {
-		r.Calls[kind] = n.Load()
-	}
-	for code, n := range s.load.codes {
-		r.Errors[code] = n
-	}
-	r.IDs, r.DuplicateIDs = s.load.ids.check()
+	r.Seconds = (s.load.Clock.Now() - s.began).Seconds()
+	r.Calls, r.Errors = s.load.Counts(), s.calls.codes
+	r.IDs, r.DuplicateIDs = s.calls.ids.check()
 	measure(s.events, calls)
-	r.take(s.events)
+	r.sum(s.scenarios(), s.events)
 	for _, e := range s.events {
 		if e.Failure != "" && len(r.Logs) == 0 {
-			for _, p := range s.Processes() {
-				r.Logs = append(r.Logs, fmt.Sprintf("== %s (%s)\n%s", p.Name, p.Exit(), s.lastLines(p.Name, 12)))
+			for _, p := range s.Own.Processes() {
+				r.Logs = append(r.Logs, fmt.Sprintf("== %s (%s)\n%s", p.Name, p.Exit(), lastLines(p, 12)))
 			}
 		}
 	}

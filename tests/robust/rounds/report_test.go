@@ -1,4 +1,4 @@
-package lab
+package rounds
 
 import (
 	"bytes"
@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/seqsvr/seqsvr/internal/history"
+	"github.com/seqsvr/seqsvr/internal/lab"
 	"github.com/seqsvr/seqsvr/snowflake"
 )
 
@@ -21,12 +22,12 @@ func judged(calls []history.Call, runs []snowflake.Run, failure string) *Report 
 	book := idBook{runs: runs}
 	r.IDs, r.DuplicateIDs = book.check()
 	events := []*Event{
-		{Kind: "kill one store", from: 10, to: 20},
-		{Kind: "kill one alloc", from: 30, to: 40, Failure: failure},
-		{Kind: "slow fsync", Skipped: "without a disk"},
+		{Kind: "kill-store", from: 10, to: 20},
+		{Kind: "kill-alloc", from: 30, to: 40, Failure: failure},
+		{Kind: "slow-fsync", Skipped: "without a disk"},
 	}
 	measure(events, calls)
-	r.take(events)
+	r.sum((&Site{}).scenarios(), events)
 	return r
 }
 
@@ -44,9 +45,9 @@ func TestARunThatBrokeAPromiseOrWentOtherwiseThanItShouldIsAnError(t *testing.T)
 		{"a number twice", append(good, number(2, 5, 6)), ids, "", ErrViolated},
 		{"a smaller number later", []history.Call{number(5, 1, 2), number(4, 3, 4)}, ids, "", ErrViolated},
 		{"a snowflake ID twice", good, append(ids, snowflake.Run{First: 20, Last: 20, Stride: 1}), "", ErrViolated},
-		{"a cluster that stayed down", good, ids, "did not recover", ErrUnexpected},
-		{"nobody got anything", nil, ids, "", ErrUnexpected},
-		{"nobody got an ID", good, nil, "", ErrUnexpected},
+		{"a cluster that stayed down", good, ids, "did not recover", lab.ErrUnexpected},
+		{"nobody got anything", nil, ids, "", lab.ErrUnexpected},
+		{"nobody got an ID", good, nil, "", lab.ErrUnexpected},
 	}
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
@@ -81,12 +82,12 @@ func TestACallCountsForTheFirstRoundThatItTouches(t *testing.T) {
 	}
 }
 
-func TestEveryKindOfFaultHasANameOfItsOwn(t *testing.T) {
+func TestEveryScenarioHasANameOfItsOwn(t *testing.T) {
 	seen := map[string]bool{}
-	for _, f := range Faults() {
-		if f.Kind == "" || seen[f.Kind] || f.Run == nil {
-			t.Errorf("%q: twice, or without a name or an act", f.Kind)
+	for _, sc := range (&Site{}).scenarios() {
+		if sc.Name == "" || seen[sc.Name] || sc.Run == nil {
+			t.Errorf("%q: twice, or without a name or an act", sc.Name)
 		}
-		seen[f.Kind] = true
+		seen[sc.Name] = true
 	}
 }

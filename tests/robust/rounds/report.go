@@ -1,4 +1,4 @@
-package lab
+package rounds
 
 import (
 	"cmp"
@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/seqsvr/seqsvr/internal/history"
+	"github.com/seqsvr/seqsvr/internal/lab"
 	"github.com/seqsvr/seqsvr/internal/ui"
 	"github.com/seqsvr/seqsvr/snowflake"
 )
@@ -68,7 +69,6 @@ func newReport(plan Plan, cfg Config, checked history.Report) *Report {
 	r := &Report{
 		Seed: plan.Seed, Stores: cfg.Stores, Allocs: cfg.Allocs, Routers: cfg.Routers, LeaseMS: ms(cfg.Lease),
 		Network: cfg.Network != nil, Disks: cfg.ForgetFS != "", Rate: plan.Rate,
-		Calls: map[string]int64{}, Errors: map[string]int{},
 		Requests: checked.Requests, Failed: checked.Errors, Keys: checked.Keys, Numbers: checked.Numbers,
 		Gaps: checked.Gaps, LongestGap: checked.LongestGap,
 		Duplicates: checked.Duplicates, Regressions: checked.Regressions, Invalid: checked.Invalid,
@@ -149,8 +149,8 @@ func (e *Event) feel(calls []history.Call, before time.Duration) {
 	}
 }
 
-// take sums the events up.
-func (r *Report) take(events []*Event) {
+// sum sums the events up.
+func (r *Report) sum(scenarios []lab.Scenario, events []*Event) {
 	rows := map[string]*KindRow{}
 	for _, e := range events {
 		row := rows[e.Kind]
@@ -175,15 +175,15 @@ func (r *Report) take(events []*Event) {
 			r.Failures = append(r.Failures, fmt.Sprintf("at %.1f s, %s: %s", e.At, e.Kind, e.Failure))
 		}
 	}
-	for _, f := range Faults() {
-		if row := rows[f.Kind]; row != nil {
+	for _, sc := range scenarios {
+		if row := rows[sc.Name]; row != nil {
 			r.Kinds = append(r.Kinds, *row)
 		}
 	}
 }
 
 // Err is nil if every promise was kept and every round went as it should: otherwise
-// ErrViolated, ErrNotRecovered or ErrUnexpected, those that apply, with examples.
+// ErrViolated, lab.ErrNotRecovered or lab.ErrUnexpected, those that apply, with examples.
 func (r *Report) Err() error {
 	var errs []error
 	if r.Duplicates > 0 || r.Regressions > 0 || r.Invalid > 0 || r.DuplicateIDs > 0 {
@@ -191,10 +191,10 @@ func (r *Report) Err() error {
 			r.Duplicates, r.Regressions, r.Invalid, r.DuplicateIDs, r.Seed, strings.Join(r.Examples, "\n")))
 	}
 	if len(r.Failures) > 0 {
-		errs = append(errs, fmt.Errorf("%w: %d rounds; seed %d\n%s", ErrUnexpected, len(r.Failures), r.Seed, strings.Join(r.Failures, "\n")))
+		errs = append(errs, fmt.Errorf("%w: %d rounds; seed %d\n%s", lab.ErrUnexpected, len(r.Failures), r.Seed, strings.Join(r.Failures, "\n")))
 	}
 	if r.Numbers == 0 || r.IDs == 0 {
-		errs = append(errs, fmt.Errorf("%w: %d numbers and %d snowflake IDs: the run shows nothing", ErrUnexpected, r.Numbers, r.IDs))
+		errs = append(errs, fmt.Errorf("%w: %d numbers and %d snowflake IDs: the run shows nothing", lab.ErrUnexpected, r.Numbers, r.IDs))
 	}
 	return errors.Join(errs...)
 }

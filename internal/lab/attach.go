@@ -1,4 +1,4 @@
-package drill
+package lab
 
 import (
 	"bytes"
@@ -17,8 +17,13 @@ import (
 	"github.com/seqsvr/seqsvr/seq"
 )
 
-// poll is how often a condition in another process is looked at.
-const poll = 10 * time.Millisecond
+const (
+	// poll is how often a condition in another process is looked at.
+	poll = 10 * time.Millisecond
+	// startPatience bounds how long the process that runs a cluster of others may take to
+	// start a node of it.
+	startPatience = 60 * time.Second
+)
 
 // readyFile is what `seqctl dev --processes --ready-file` writes.
 type readyFile struct {
@@ -47,11 +52,12 @@ func readReady(path string) (readyFile, error) {
 	return f, nil
 }
 
-// attach finds a cluster that others run: by the ready file, or without processes by
-// one address.
-func attach(ctx context.Context, addr, path string) (*target, error) {
+// Attach finds a cluster that others run: by the ready file, or without processes by
+// one address. patience bounds every wait for what must happen there.
+func Attach(ctx context.Context, addr, path string, patience time.Duration) (*Cluster, error) {
+	c := &Cluster{Patience: patience, processes: map[string]Process{}}
 	if path == "" {
-		return attachAddr(ctx, addr)
+		return c, c.askNodes(ctx, addr)
 	}
 	f, err := readReady(path)
 	if err != nil {
@@ -61,55 +67,53 @@ func attach(ctx context.Context, addr, path string) (*target, error) {
 	if addr != "" && addr != f.GRPC && !slices.ContainsFunc(f.Processes, known) {
 		return nil, fmt.Errorf("%w %s: it is of the cluster at %s, not at %s", ErrReadyFile, path, f.GRPC, addr)
 	}
-	t := &target{processes: map[string]process{}, close: func() {}}
 	for _, p := range f.Processes {
-		if p.Pid == os.Getpid() || p.Pid <= 1 || p.Pid == f.Processes[0].Pid && len(t.nodes) > 0 {
+		if p.Pid == os.Getpid() || p.Pid <= 1 || p.Pid == f.Processes[0].Pid && len(c.Nodes) > 0 {
 			return nil, fmt.Errorf("%w %s: its daemons are no processes of their own (seqctl dev --processes)", ErrReadyFile, path)
 		}
-		t.nodes = append(t.nodes, p.Node)
-		t.processes[p.Name] = &foreign{Node: p.Node, pid: p.Pid, ready: path}
+		c.Nodes = append(c.Nodes, p.Node)
+		c.processes[p.Name] = &foreign{Node: p.Node, pid: p.Pid, ready: path}
 	}
-	return t, nil
+	return c, nil
 }
 
-// attachAddr knows addresses only.
-func attachAddr(ctx context.Context, addr string) (*target, error) {
+// askNodes asks one node for the addresses of all.
+func (c *Cluster) askNodes(ctx context.Context, addr string) error {
 	conn, err := rpc.Dial(addr)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer conn.Close()
 	call, cancel := context.WithTimeout(ctx, surveyTimeout)
 	defer cancel()
 	reply, err := pb.NewSequenceClient(conn).Routes(call, &pb.RoutesRequest{})
 	if err != nil {
-		return nil, fmt.Errorf("%w: %s: %w", ErrUnhealthy, addr, err)
+		return fmt.Errorf("%w: %s: %w", ErrUnhealthy, addr, err)
 	}
-	t := &target{close: func() {}}
 	for _, n := range reply.GetRoutes().GetNodes() {
-		t.nodes = append(t.nodes, localcluster.Node{Role: localcluster.RoleAlloc, Name: n.GetName(), Addr: n.GetAddr()})
+		c.Nodes = append(c.Nodes, localcluster.Node{Role: alloc, Name: n.GetName(), Addr: n.GetAddr()})
 	}
-	if len(t.nodes) == 0 {
-		return nil, fmt.Errorf("%w: %w", ErrUnhealthy, seq.ErrNoRoute)
+	if len(c.Nodes) == 0 {
+		return fmt.Errorf("%w: %w", ErrUnhealthy, seq.ErrNoRoute)
 	}
-	alloc, err := rpc.Dial(t.nodes[0].Addr)
+	first, err := rpc.Dial(c.Nodes[0].Addr)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	defer alloc.Close()
-	status, err := pb.NewAdminClient(alloc).Status(call, &pb.StatusRequest{})
+	defer first.Close()
+	status, err := pb.NewAdminClient(first).Status(call, &pb.StatusRequest{})
 	if err != nil {
-		return nil, fmt.Errorf("%w: %s: %w", ErrUnhealthy, t.nodes[0].Name, err)
+		return fmt.Errorf("%w: %s: %w", ErrUnhealthy, c.Nodes[0].Name, err)
 	}
 	for _, st := range status.GetStores() {
-		t.nodes = append(t.nodes, localcluster.Node{Role: localcluster.RoleStore, Name: st.GetAddr(), Addr: st.GetAddr()})
+		c.Nodes = append(c.Nodes, localcluster.Node{Role: store, Name: st.GetAddr(), Addr: st.GetAddr()})
 	}
 	for _, m := range status.GetMembers() {
-		if m.GetRole() == string(localcluster.RoleRouter) && m.GetState() == "alive" {
-			t.nodes = append(t.nodes, localcluster.Node{Role: localcluster.RoleRouter, Name: m.GetName(), Addr: m.GetAddr()})
+		if m.GetRole() == string(router) && m.GetState() == "alive" {
+			c.Nodes = append(c.Nodes, localcluster.Node{Role: router, Name: m.GetName(), Addr: m.GetAddr()})
 		}
 	}
-	return t, nil
+	return nil
 }
 
 // foreign is a process that another one started. It is told from one that came by its
@@ -132,16 +136,16 @@ func (f *foreign) signal(sig syscall.Signal) error {
 	return syscall.Kill(f.pid, sig)
 }
 
-// Kill implements process.
+// Kill implements Process.
 func (f *foreign) Kill() error { return f.end(context.Background(), syscall.SIGKILL) }
 
-// Stop implements process.
+// Stop implements Process.
 func (f *foreign) Stop(ctx context.Context) error { return f.end(ctx, syscall.SIGTERM) }
 
-// Pause implements process.
+// Pause implements Process.
 func (f *foreign) Pause() error { return f.signal(syscall.SIGSTOP) }
 
-// Resume implements process.
+// Resume implements Process.
 func (f *foreign) Resume() error { return f.signal(syscall.SIGCONT) }
 
 func (f *foreign) end(ctx context.Context, sig syscall.Signal) error {

@@ -1,4 +1,4 @@
-package drill
+package lab
 
 import (
 	"cmp"
@@ -25,8 +25,8 @@ const (
 	eventServing   = "all served"
 )
 
-// moment is one line of the timeline.
-type moment struct {
+// Moment is one line of the timeline.
+type Moment struct {
 	MS      float64 `json:"ms"` // after the first fault
 	Event   string  `json:"event"`
 	Subject string  `json:"subject,omitempty"`
@@ -42,7 +42,7 @@ type timeline struct {
 	fault  time.Duration // of the first fault; 0: none yet
 
 	mu      sync.Mutex // guards moments and fault
-	moments []moment
+	moments []Moment
 }
 
 func newTimeline() *timeline {
@@ -54,7 +54,7 @@ func newTimeline() *timeline {
 func (t *timeline) add(at time.Duration, event, subject, format string, args ...any) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	m := moment{Event: event, Subject: subject, Detail: fmt.Sprintf(format, args...), at: at}
+	m := Moment{Event: event, Subject: subject, Detail: fmt.Sprintf(format, args...), at: at}
 	t.moments = append(t.moments, m)
 	if event == eventFault && t.fault == 0 {
 		t.fault = at
@@ -76,10 +76,10 @@ func (t *timeline) began() time.Duration {
 }
 
 // list is everything since the first fault in its order, each thing once.
-func (t *timeline) list() []moment {
+func (t *timeline) list() []Moment {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	out := []moment{}
+	out := []Moment{}
 	for _, m := range t.moments {
 		m.MS = float64((m.at - t.fault).Microseconds()) / 1000
 		// What a table holds in whole milliseconds may seem to be before its cause.
@@ -88,8 +88,8 @@ func (t *timeline) list() []moment {
 		}
 		out = append(out, m)
 	}
-	slices.SortStableFunc(out, func(a, b moment) int { return cmp.Compare(a.at, b.at) })
-	return slices.CompactFunc(out, func(a, b moment) bool {
+	slices.SortStableFunc(out, func(a, b Moment) int { return cmp.Compare(a.at, b.at) })
+	return slices.CompactFunc(out, func(a, b Moment) bool {
 		return a.Event == b.Event && a.Subject == b.Subject && a.Detail == b.Detail && b.at-a.at < time.Millisecond
 	})
 }

@@ -1,4 +1,4 @@
-package drill
+package lab
 
 import (
 	"errors"
@@ -6,23 +6,25 @@ import (
 	"github.com/seqsvr/seqsvr/internal/netlab"
 )
 
-// Errors of the verb. Those of a wrong call come as daemon.ErrUsage too.
+// Errors of a lab. The first of them come before anything is broken.
 var (
 	// ErrUnknownDrill: no drill has this name.
 	ErrUnknownDrill = errors.New("unknown drill")
+	// ErrTooSmall: the cluster has too few nodes of a kind for the scenario.
+	ErrTooSmall = errors.New("cluster is too small for the drill")
+	// ErrNoNamespaces: root, ip or nft is missing, or the cluster lives outside of
+	// namespaces.
+	ErrNoNamespaces = netlab.ErrUnavailable
+	// ErrReadyFile: it is no file of `seqctl dev --processes`.
+	ErrReadyFile = errors.New("bad ready file")
 	// ErrUnhealthy: the cluster does not serve everything already; nothing was broken.
 	ErrUnhealthy = errors.New("cluster is not healthy")
 	// errFrozen comes with ErrUnhealthy; seqctl rebalance lifts it.
 	errFrozen = errors.New("the arbiter is frozen")
-	// ErrTooSmall: the cluster has too few nodes of a kind for the drill.
-	ErrTooSmall = errors.New("cluster is too small for the drill")
-	// ErrNoNamespaces: root, ip or nft is missing, or the drill cannot run in a
-	// cluster that lives outside of namespaces.
-	ErrNoNamespaces = netlab.ErrUnavailable
-	// ErrReadyFile: --ready-file is no file of `seqctl dev --processes`.
-	ErrReadyFile = errors.New("bad ready file")
 	// ErrNotRecovered: the cluster did not serve everything again in time.
 	ErrNotRecovered = errors.New("cluster did not recover")
+	// ErrUnexpected: a process did something else than the scenario should make it do.
+	ErrUnexpected = errors.New("not what the fault should do")
 	// ErrSkipped: after a planned change sequences stand above what any node handed out,
 	// though no node lost its lease.
 	ErrSkipped = errors.New("the cluster skipped numbers in a planned change")

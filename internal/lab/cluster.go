@@ -1,0 +1,164 @@
+package lab
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/seqsvr/seqsvr/internal/localcluster"
+	"github.com/seqsvr/seqsvr/internal/netlab"
+)
+
+// The roles, for short.
+const (
+	store  = localcluster.RoleStore
+	alloc  = localcluster.RoleAlloc
+	router = localcluster.RoleRouter
+)
+
+// Process is one node of the cluster that can be hurt. localcluster.Process is one.
+type Process interface {
+	// Start starts it where it does not run; it does not wait until it serves.
+	Start() error
+	// Stop asks it to leave and waits until it has.
+	Stop(ctx context.Context) error
+	// Kill is kill -9; the process is gone when it returns.
+	Kill() error
+	// Pause is SIGSTOP, Resume SIGCONT.
+	Pause() error
+	Resume() error
+}
+
+// Cluster is a running cluster of real processes. Close it in the end.
+type Cluster struct {
+	Nodes    []localcluster.Node
+	Own      *localcluster.Cluster // nil: others run it, and nothing is known of how it is used
+	Network  *netlab.Network       // nil: outside of namespaces
+	Patience time.Duration         // bounds every wait for what must happen
+
+	supervise bool               // each AllocSvr has a supervising parent
+	processes map[string]Process // by name; empty when only addresses are known
+	release   func()             // of Config; nil: nothing
+	drop      func()             // removes the directory; nil: there is nothing to remove
+}
+
+// Config is a cluster of one's own. Dir is not looked at: all is kept in a temporary
+// directory.
+type Config struct {
+	localcluster.Config
+	Temp     string          // the temporary directory's name begins so
+	Keep     bool            // leave the directory after Close
+	Network  *netlab.Network // nil: on loopback
+	Patience time.Duration   // bounds the start, and every wait for what must happen
+	// Prepare comes when everything was started, before it is waited for, and Release in
+	// Close when nothing runs any more. Nil: nothing.
+	Prepare func(*localcluster.Cluster) error
+	Release func()
+}
+
+// Start starts a cluster in a temporary directory and waits until it serves.
+func Start(ctx context.Context, cfg Config) (*Cluster, error) {
+	dir, err := os.MkdirTemp("", cfg.Temp)
+	if err != nil {
+		return nil, fmt.Errorf("make a temporary directory: %w", err)
+	}
+	c := &Cluster{Network: cfg.Network, Patience: cfg.Patience, supervise: cfg.Supervise, processes: map[string]Process{}, release: cfg.Release}
+	if !cfg.Keep {
+		c.drop = func() { _ = os.RemoveAll(dir) }
+	}
+	if err := c.start(ctx, dir, cfg); err != nil {
+		c.Close()
+		return nil, err
+	}
+	return c, nil
+}
+
+func (c *Cluster) start(ctx context.Context, dir string, cfg Config) (err error) {
+	layout := cfg.Config
+	layout.Dir = filepath.Join(dir, "cluster")
+	if n := cfg.Network; n != nil {
+		layout.Host, layout.Wrap = n.Host, n.Wrap
+		if cfg.Wrap != nil {
+			layout.Wrap = func(name string, argv []string) []string { return n.Wrap(name, cfg.Wrap(name, argv)) }
+		}
+	}
+	if c.Own, err = localcluster.Start(layout); err != nil {
+		return err
+	}
+	c.Nodes = c.Own.Nodes
+	for _, p := range c.Own.Processes() {
+		c.processes[p.Name] = p
+	}
+	if cfg.Prepare != nil {
+		if err := cfg.Prepare(c.Own); err != nil {
+			return err
+		}
+	}
+	wait, cancel := context.WithTimeout(ctx, c.Patience)
+	defer cancel()
+	return c.Own.WaitReady(wait)
+}
+
+// Close ends what runs of a cluster of one's own and removes its directory. A cluster of
+// others goes on.
+func (c *Cluster) Close() {
+	if c.Own != nil {
+		c.Own.KillAll()
+	}
+	if c.release != nil {
+		c.release()
+	}
+	if c.Own != nil {
+		c.Own.Close()
+	}
+	if c.drop != nil {
+		c.drop()
+	}
+}
+
+// Role lists the nodes of the roles.
+func (c *Cluster) Role(roles ...localcluster.Role) []localcluster.Node {
+	return slices.DeleteFunc(slices.Clone(c.Nodes), func(n localcluster.Node) bool { return !slices.Contains(roles, n.Role) })
+}
+
+// Addrs are the gRPC addresses of the roles.
+func (c *Cluster) Addrs(roles ...localcluster.Role) (list []string) {
+	for _, n := range c.Role(roles...) {
+		list = append(list, n.Addr)
+	}
+	return list
+}
+
+// find is a node by its name.
+func (c *Cluster) find(name string) localcluster.Node {
+	at := slices.IndexFunc(c.Nodes, func(n localcluster.Node) bool { return n.Name == name })
+	return c.Nodes[at]
+}
+
+// Recovered waits until every process of a cluster of one's own runs and serves.
+func (c *Cluster) Recovered(ctx context.Context) error {
+	wait, cancel := context.WithTimeout(ctx, c.Patience)
+	defer cancel()
+	for _, p := range c.Own.Processes() {
+		if !p.Running() {
+			return fmt.Errorf("%w: %s does not run: %s", ErrNotRecovered, p.Name, p.Exit())
+		}
+	}
+	if err := c.Own.WaitReady(wait); err != nil {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		return fmt.Errorf("%w: %w", ErrNotRecovered, err)
+	}
+	return nil
+}
+
+func names(nodes []localcluster.Node) (list []string) {
+	for _, n := range nodes {
+		list = append(list, n.Name)
+	}
+	return list
+}

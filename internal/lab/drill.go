@@ -1,0 +1,233 @@
+package lab
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/seqsvr/seqsvr/internal/localcluster"
+	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
+	"github.com/seqsvr/seqsvr/seq"
+)
+
+// How long a cluster may take to be healthy: a young one has its sections to place.
+const (
+	evenPatience   = 20 * time.Second
+	steadyPatience = 5 * time.Second
+)
+
+// DrillConfig says how a scenario is drilled.
+type DrillConfig struct {
+	Node   string        // to break; empty: the scenario chooses
+	Pause  time.Duration // of a process or a network; 0: the scenario chooses
+	Warm   time.Duration // load before the fault
+	Settle time.Duration // load after everything serves again
+	Load   LoadConfig
+}
+
+// drill is one drill under way.
+type drill struct {
+	*Cluster
+	DrillConfig
+	lease    time.Duration
+	load     *Load
+	timeline *timeline
+	survey   *survey
+	stores   *stores
+	watches  sync.WaitGroup
+	faults   []fault // in order
+}
+
+// fault is one thing that was done to the cluster.
+type fault struct {
+	from time.Duration      // when it began
+	uids func(seq.UID) bool // that it may touch
+}
+
+// Drill puts the cluster under load, breaks it and measures. The result is nil when
+// nothing was broken; with an error it tells what was seen until then.
+func Drill(ctx context.Context, c *Cluster, sc Scenario, cfg DrillConfig) (*Result, error) {
+	d := &drill{Cluster: c, DrillConfig: cfg, timeline: newTimeline()}
+	d.Load.Routed = sc.Routers > 0
+	if err := d.prepare(ctx); err != nil {
+		return nil, err
+	}
+	defer d.survey.close()
+	defer d.stores.close()
+	var err error
+	if d.load, err = StartLoad(ctx, c, d.Load); err != nil {
+		return nil, err
+	}
+	defer d.load.Close()
+	if err := rest(ctx, cfg.Warm); err != nil {
+		return nil, err
+	}
+	if err := d.steady(ctx, d.survey.healthy); err != nil {
+		return nil, err
+	}
+	return d.play(ctx, sc)
+}
+
+// play breaks the cluster while the membership and the leases are looked at.
+func (d *drill) play(ctx context.Context, sc Scenario) (*Result, error) {
+	look, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	var follower sync.WaitGroup
+	follower.Go(func() { d.survey.follow(look) })
+
+	watched, stop := context.WithCancel(ctx)
+	failed := sc.Run(watched, &Scene{Cluster: d.Cluster, Lease: d.lease, timeline: d.timeline, drill: d})
+	if failed == nil {
+		failed = rest(ctx, d.Settle)
+	}
+	stop()
+	d.watches.Wait()
+	d.load.End()
+	account, unknown := d.accounts(ctx, sc)
+	d.survey.events(context.WithoutCancel(ctx))
+	cancel()
+	follower.Wait()
+	if len(d.faults) == 0 {
+		return nil, failed
+	}
+	r := d.measure(sc)
+	r.Account = account
+	return r, errors.Join(r.broken(), failed, unknown, account.err())
+}
+
+// prepare looks at the cluster, and refuses one that is not healthy.
+func (d *drill) prepare(ctx context.Context) error {
+	survey, err := newSurvey(d.Role(alloc), d.timeline)
+	if err != nil {
+		return err
+	}
+	d.survey = survey
+	if err := d.steady(ctx, d.even); err != nil {
+		survey.close()
+		return err
+	}
+	call, done := context.WithTimeout(ctx, surveyTimeout)
+	defer done()
+	if d.stores, err = dialStores(call, d.Role(store)); err != nil {
+		survey.close()
+		return fmt.Errorf("%w: %w", ErrUnhealthy, err)
+	}
+	return nil
+}
+
+// steady waits a little until the cluster is as it should be: nodes of a young one may
+// not know each other yet, and the membership may be wrong for a moment. The error is
+// the last of check.
+func (d *drill) steady(ctx context.Context, check func(context.Context) error) error {
+	patience := steadyPatience
+	if d.Own != nil {
+		patience = evenPatience
+	}
+	for deadline := time.Now().Add(patience); ; {
+		err := check(ctx)
+		if err == nil || time.Now().After(deadline) {
+			return err
+		}
+		if err := rest(ctx, surveyEvery/4); err != nil {
+			return err
+		}
+	}
+}
+
+// even is nil if the cluster is healthy and each of its AllocSvr owns something.
+func (d *drill) even(ctx context.Context) error {
+	first := d.survey.allocs[0].Name
+	if err := d.survey.healthy(ctx); err != nil {
+		if d.Own != nil && errors.Is(err, errFrozen) {
+			// A cluster that starts on a busy machine may look as if it lost nodes.
+			_, _ = pb.NewAdminClient(d.survey.conns[first]).Rebalance(ctx, &pb.RebalanceRequest{})
+		}
+		return err
+	}
+	t, _, err := d.survey.table(ctx)
+	if err != nil {
+		return err
+	}
+	status, err := d.survey.status(ctx, first)
+	if err != nil {
+		return err
+	}
+	d.lease = time.Duration(status.GetLeaseUs()) * time.Microsecond
+	if d.Own == nil {
+		return nil
+	}
+	for _, n := range d.survey.allocs {
+		if i := t.Index(n.Name); i < 0 || len(ownedBy(t, i)) == 0 {
+			return fmt.Errorf("%w: %s has no sections yet", ErrUnhealthy, n.Name)
+		}
+	}
+	return nil
+}
+
+// victims are the node asked for, or the first of the roles, AllocSvr with most sections
+// before others: their loss is felt most.
+func (d *drill) victims(ctx context.Context, count int, roles ...localcluster.Role) ([]string, error) {
+	list := names(d.Role(roles...))
+	if d.Node != "" {
+		return []string{d.Node}, known(d.Node, list)
+	}
+	if len(roles) == 1 && roles[0] == alloc {
+		t, _, err := d.survey.table(ctx)
+		if err != nil {
+			return nil, err
+		}
+		list = d.busiest(t)
+	}
+	return list[:min(count, len(list))], nil
+}
+
+// busiest are the AllocSvr, those with most sections in front.
+func (d *drill) busiest(t *seq.RouteTable) []string {
+	list := names(d.Role(alloc))
+	slices.SortStableFunc(list, func(a, b string) int { return len(ownedBy(t, t.Index(b))) - len(ownedBy(t, t.Index(a))) })
+	return list
+}
+
+func ownedBy(t *seq.RouteTable, node int) (ids []seq.SectionID) {
+	for id, p := range t.Sections {
+		if node >= 0 && int(p.Owner) == node {
+			ids = append(ids, seq.SectionID(id))
+		}
+	}
+	return ids
+}
+
+// watchLeases follows one section of each node for each of its first standbys, and tells
+// which UIDs are theirs.
+func (d *drill) watchLeases(ctx context.Context, nodes []string) (theirs func(seq.UID) bool, err error) {
+	t, space, err := d.survey.table(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range nodes {
+		i := t.Index(name)
+		if i < 0 {
+			return nil, fmt.Errorf("%w: %s is not in the route table", ErrUnhealthy, name)
+		}
+		w := &watch{stores: d.stores, timeline: d.timeline, node: name, session: uint64(t.Nodes[i].Session),
+			names: d.survey.name, since: d.timeline.clock.Now()}
+		seen := map[int16]bool{}
+		for _, id := range ownedBy(t, i) {
+			if standby := t.Sections[id].Standby; !seen[standby] {
+				seen[standby] = true
+				w.sections = append(w.sections, id)
+			}
+		}
+		if len(w.sections) > 0 {
+			d.watches.Go(func() { w.follow(ctx) })
+		}
+		d.survey.avoid(name)
+	}
+	return func(uid seq.UID) bool {
+		owner, _ := t.Owner(space.SectionOf(uid))
+		return slices.Contains(nodes, owner.Name)
+	}, nil
+}

@@ -1,0 +1,169 @@
+package lab
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/seqsvr/seqsvr/internal/history"
+	"github.com/seqsvr/seqsvr/internal/ui"
+	"github.com/seqsvr/seqsvr/seq"
+)
+
+// Result is what a drill came to. The JSON names are fixed.
+type Result struct {
+	Drill       string   `json:"drill"`
+	LeaseMS     float64  `json:"lease_ms"`
+	Stores      int      `json:"stores"`
+	Allocs      int      `json:"allocs"`
+	Routers     int      `json:"routers"`
+	Supervise   bool     `json:"supervise"`
+	Rate        int      `json:"rate"` // calls a second
+	Seconds     float64  `json:"seconds"`
+	Requests    int      `json:"requests"`
+	UIDs        int      `json:"uids"` // that got a number
+	Errors      int      `json:"errors"`
+	Reasons     []string `json:"reasons"` // of the errors, the most frequent first
+	MaxPauseMS  float64  `json:"max_pause_ms"`
+	TargetMS    float64  `json:"target_ms"`     // for the longest pause, on an idle machine; 0: none
+	SteadyMS    float64  `json:"max_before_ms"` // the longest call before the fault
+	Duplicates  uint64   `json:"duplicates"`
+	Regressions int      `json:"regressions"`
+	Invalid     int      `json:"invalid"`
+	Gaps        uint64   `json:"gaps"`        // numbers that nobody got
+	LongestGap  uint64   `json:"longest_gap"` // of those, in a row
+	Account     *Account `json:"account"`     // of the gaps; null where it cannot be made
+	Wanted      string   `json:"wanted"`      // beside neither duplicates nor regressions
+	Examples    []string `json:"examples"`    // of broken promises
+	Timeline    []Moment `json:"timeline"`
+
+	Calls []history.Call    `json:"-"`
+	Known func(uint64) bool `json:"-"` // the UIDs that were called again and again
+	Fault time.Duration     `json:"-"` // when the first one began, on the clock of the calls
+}
+
+// measure makes the result of the whole history.
+func (d *drill) measure(sc Scenario) *Result {
+	calls := d.load.History.Calls()
+	checked := history.Check(calls)
+	fault := d.timeline.began()
+	r := &Result{
+		Drill: sc.Name, LeaseMS: ms(d.lease), Supervise: d.supervise, Rate: d.load.cfg.Rate,
+		Stores: len(d.Role(store)), Allocs: len(d.Role(alloc)), Routers: len(d.Role(router)),
+		Requests: checked.Requests, UIDs: checked.Keys, Errors: checked.Errors, Reasons: reasons(calls),
+		Duplicates: checked.Duplicates, Regressions: checked.Regressions, Invalid: checked.Invalid,
+		Gaps: checked.Gaps, LongestGap: checked.LongestGap, Examples: []string{}, Wanted: sc.Expect.String(),
+		Calls: calls, Known: d.load.knows(), Fault: fault,
+	}
+	r.TargetMS = ms(sc.Expect.target(d.lease, r.Supervise))
+	for _, v := range checked.Violations {
+		r.Examples = append(r.Examples, v.String())
+	}
+	if d.Own != nil { // the first number ever of a UID is 1: what is below the first seen is a gap too
+		r.Gaps += checked.Below
+		r.LongestGap = max(r.LongestGap, longestBelow(calls))
+	}
+	var first, last, pause, steady time.Duration
+	for i, c := range calls {
+		if i == 0 || c.Start < first {
+			first = c.Start
+		}
+		last = max(last, c.End)
+		if c.End >= fault {
+			pause = max(pause, c.End-c.Start)
+		} else {
+			steady = max(steady, c.End-c.Start)
+		}
+	}
+	r.MaxPauseMS, r.SteadyMS, r.Seconds = ms(pause), ms(steady), float64((last-first).Milliseconds())/1000
+	for i, f := range d.faults {
+		end := last
+		if i+1 < len(d.faults) {
+			end = d.faults[i+1].from
+		}
+		if f.uids != nil {
+			d.answers(calls, f, end)
+		}
+	}
+	r.Timeline = d.timeline.list()
+	return r
+}
+
+// broken is ErrBroken if a promise was.
+func (r *Result) broken() error {
+	if r.Duplicates == 0 && r.Regressions == 0 && r.Invalid == 0 {
+		return nil
+	}
+	return fmt.Errorf("%w: %d duplicates, %d regressions, %d impossible answers", ErrBroken, r.Duplicates, r.Regressions, r.Invalid)
+}
+
+// answers puts into the timeline when UIDs of a fault were answered again: at the end
+// of the longest silence, which begins with the fault at the earliest.
+func (d *drill) answers(calls []history.Call, f fault, end time.Duration) {
+	touched := slices.DeleteFunc(slices.Clone(calls), func(c history.Call) bool {
+		return c.Err != "" || c.End < f.from || c.End > end || !f.uids(seq.UID(c.UID))
+	})
+	if len(touched) == 0 {
+		return
+	}
+	slices.SortFunc(touched, func(a, b history.Call) int { return int(a.End - b.End) })
+	before, silence, answer := f.from, time.Duration(-1), touched[0]
+	for _, c := range touched {
+		if c.End-before > silence {
+			silence, answer = c.End-before, c
+		}
+		before = c.End
+	}
+	d.timeline.add(answer.End, eventAnswer, "", "after %s without one for these UIDs", ui.Duration(silence))
+	waited := answer
+	for _, c := range touched { // those that waited through the silence
+		if c.Start <= answer.End && c.End >= answer.End && c.End > waited.End {
+			waited = c
+		}
+	}
+	d.timeline.add(waited.End, eventLast, "", "answered after %s", ui.Duration(waited.End-waited.Start))
+}
+
+func longestBelow(calls []history.Call) (longest uint64) {
+	least := map[history.Key]uint64{}
+	for _, c := range calls {
+		if at, ok := least[c.Key]; c.Err == "" && (!ok || c.First < at) {
+			least[c.Key] = c.First
+		}
+	}
+	for _, first := range least {
+		longest = max(longest, first-1)
+	}
+	return longest
+}
+
+func ms(d time.Duration) float64 { return float64(d.Round(time.Microsecond).Microseconds()) / 1000 }
+
+var digits = regexp.MustCompile(`[0-9]+`)
+
+// reasons counts the errors, numbers in them left out.
+func reasons(calls []history.Call) []string {
+	count := map[string]int{}
+	for _, c := range calls {
+		if c.Err != "" {
+			count[digits.ReplaceAllString(c.Err, "N")]++
+		}
+	}
+	kinds := make([]string, 0, len(count))
+	for kind := range count {
+		kinds = append(kinds, kind)
+	}
+	slices.SortFunc(kinds, func(a, b string) int {
+		if count[a] != count[b] {
+			return count[b] - count[a]
+		}
+		return strings.Compare(a, b)
+	})
+	out := []string{}
+	for _, kind := range kinds[:min(len(kinds), 10)] {
+		out = append(out, fmt.Sprintf("%d times %s", count[kind], kind))
+	}
+	return out
+}

@@ -1,0 +1,167 @@
+package lab
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/seqsvr/seqsvr/internal/localcluster"
+	"github.com/seqsvr/seqsvr/internal/netlab"
+	"github.com/seqsvr/seqsvr/seq"
+)
+
+// Scenario is one way to break a cluster, and what is expected of it.
+type Scenario struct {
+	Name string
+	What string // it does, for people
+	// Stores, Allocs and Routers are how many nodes of a role a drill of it needs at least.
+	Stores, Allocs, Routers int
+	// Role of the node that a drill may be told to break; empty: of none.
+	Role localcluster.Role
+	// Needs is what must be there beside processes: NeedNetwork, or something of those who
+	// add scenarios. Empty: nothing.
+	Needs string
+	// Asks: it signals no process, it only asks the Admin service.
+	Asks bool
+	// Alone: no second scenario may be under way beside it.
+	Alone  bool
+	Expect Expect
+	// Run breaks the cluster, waits, and heals what it broke.
+	Run func(ctx context.Context, s *Scene) error
+}
+
+// NeedNetwork: each node has a network namespace of its own.
+const NeedNetwork = "network namespaces (root, ip, nft)"
+
+// Expect is what is expected of a scenario. That no number comes twice and none is lower
+// than one before is expected of all of them.
+type Expect struct {
+	Refused bool    // there is no quorum for a time, and callers are told so; else no caller of the SDK sees an error
+	NoGap   bool    // the cluster skips no number
+	Pauses  []Pause // targets of the longest pause on an idle machine; measured, never judged
+}
+
+// Pause is a target for clusters with that lease, or for supervised ones.
+type Pause struct {
+	Lease     time.Duration
+	Supervise bool
+	Target    time.Duration
+}
+
+// String is what is expected, for a table.
+func (e Expect) String() string {
+	switch {
+	case e.Refused:
+		return "Unavailable with its reason, then service by itself"
+	case e.NoGap:
+		return "no error, no gap"
+	}
+	return "no error"
+}
+
+// target of the longest pause; 0: none.
+func (e Expect) target(lease time.Duration, supervise bool) time.Duration {
+	for _, p := range e.Pauses {
+		if p.Supervise == supervise && (supervise || p.Lease == lease) {
+			return p.Target
+		}
+	}
+	return 0
+}
+
+var moved = Expect{NoGap: true, Pauses: []Pause{{Lease: time.Second, Target: 50 * time.Millisecond}}}
+
+// Drills lists the scenarios that `seqctl drill` offers, in the order of its --list.
+func Drills() []Scenario {
+	return []Scenario{
+		{Name: "kill-alloc", Allocs: 2, Role: alloc, Run: killAlloc,
+			Expect: Expect{Pauses: []Pause{{Lease: time.Second, Target: 1200 * time.Millisecond},
+				{Lease: 600 * time.Millisecond, Target: 700 * time.Millisecond}, {Supervise: true, Target: 150 * time.Millisecond}}},
+			What: "kill -9 the AllocSvr with most sections; its standbys take over when its lease ends (at once with --supervise)"},
+		{Name: "pause-alloc", Allocs: 2, Role: alloc, Run: pause(1, alloc),
+			What: "SIGSTOP an AllocSvr for half a lease, then for two leases (or once for --pause); woken up it must not answer as the owner"},
+		{Name: "restart-alloc", Allocs: 2, Role: alloc, Run: restart(1, alloc), Expect: moved,
+			What: "SIGTERM an AllocSvr, which hands its sections over with their counters, and start it again"},
+		{Name: "drain-alloc", Allocs: 2, Role: alloc, Asks: true, Alone: true, Run: drain, Expect: moved,
+			What: "seqctl drain an AllocSvr, so that its sections move away with their counters, and undrain it"},
+		{Name: "kill-store", Stores: 3, Role: store, Run: kill(1, store),
+			What: "kill -9 one StoreSvr and start it again"},
+		{Name: "kill-two-stores", Stores: 3, Run: killQuorum, Expect: Expect{Refused: true},
+			What: "kill -9 two StoreSvr, so that the quorum is gone: Unavailable once the leases have ended; then start one, then the other"},
+		{Name: "kill-router", Routers: 2, Role: router, Run: kill(1, router),
+			What: "kill -9 a router; half of the callers go to the owners directly, half through the list of routers only"},
+		{Name: "rolling-restart", Allocs: 2, Stores: 3, Alone: true, Run: rolling, Expect: Expect{NoGap: true},
+			What: "restart every StoreSvr, then every AllocSvr, then every router, one after the other"},
+		{Name: "partition-alloc", Allocs: 2, Needs: NeedNetwork, Role: alloc, Run: cut(1, alloc, netlab.CutBoth),
+			What: "cut an AllocSvr off from everybody for three leases (or --pause), then mend the network"},
+		{Name: "partition-store", Stores: 3, Needs: NeedNetwork, Role: store, Run: cut(1, store, netlab.CutBoth),
+			What: "cut a StoreSvr off from everybody for three leases (or --pause), then mend the network"},
+		{Name: "one-way", Allocs: 2, Needs: NeedNetwork, Role: alloc, Run: cut(1, alloc, netlab.CutIn, netlab.CutOut),
+			What: "let an AllocSvr send but not receive for three leases (or --pause), and after that receive but not send"},
+	}
+}
+
+// Wider lists what breaks more, or in a stranger way: only chance draws these.
+func Wider() []Scenario {
+	const all = 99
+	return []Scenario{
+		{Name: "kill-all-stores", Alone: true, Run: kill(all, store)},
+		{Name: "kill-two-allocs", Run: kill(2, alloc)},
+		{Name: "kill-all-allocs", Alone: true, Run: kill(all, alloc)},
+		{Name: "kill-everything", Alone: true, Run: kill(all, store, alloc, router)},
+		{Name: "kill-starting-alloc", Run: killStarting(alloc)},
+		{Name: "kill-starting-store", Run: killStarting(store)},
+		{Name: "pause-store", Run: pause(1, store)},
+		{Name: "pause-two-stores", Run: pause(2, store)},
+		{Name: "pause-two-allocs", Run: pause(2, alloc)},
+		{Name: "pause-everything", Alone: true, Run: pause(all, store, alloc, router)},
+		{Name: "restart-store", Run: restart(1, store)},
+		{Name: "restart-all-allocs", Alone: true, Run: restart(all, alloc)},
+		{Name: "partition-two-stores", Needs: NeedNetwork, Run: cut(2, store, netlab.CutBoth)},
+		{Name: "partition-two-allocs", Needs: NeedNetwork, Run: cut(2, alloc, netlab.CutBoth)},
+		{Name: "one-way-store", Needs: NeedNetwork, Run: cut(1, store, netlab.CutIn, netlab.CutOut)},
+		{Name: "part-two-allocs", Needs: NeedNetwork, Run: part},
+		{Name: "refuse-packets", Needs: NeedNetwork, Run: refuse},
+		{Name: "lose-packets", Needs: NeedNetwork, Run: lose},
+	}
+}
+
+// FindDrill finds one of Drills.
+func FindDrill(name string) (Scenario, error) {
+	var names []string
+	for _, sc := range Drills() {
+		if sc.Name == name {
+			return sc, nil
+		}
+		names = append(names, sc.Name)
+	}
+	return Scenario{}, fmt.Errorf("%w %q: expected one of %s", ErrUnknownDrill, name, strings.Join(names, ", "))
+}
+
+// Fits says whether a cluster of these nodes is large enough for a drill, and whether
+// node, if not empty, is one that it may be told to break.
+func (sc Scenario) Fits(nodes []localcluster.Node, node string) error {
+	of := func(role localcluster.Role) []localcluster.Node {
+		return slices.DeleteFunc(slices.Clone(nodes), func(n localcluster.Node) bool { return n.Role != role })
+	}
+	if len(of(store)) < sc.Stores || len(of(alloc)) < sc.Allocs || len(of(router)) < sc.Routers {
+		return fmt.Errorf("%w: %s needs %d stores, %d allocs, %d routers", ErrTooSmall, sc.Name, max(sc.Stores, 1), max(sc.Allocs, 1), max(sc.Routers, 1))
+	}
+	switch {
+	case node == "":
+		return nil
+	case sc.Role == "":
+		return fmt.Errorf("%w: %q: %s breaks more than one node", seq.ErrUnknownNode, node, sc.Name)
+	}
+	return known(node, names(of(sc.Role)))
+}
+
+// known is nil if the node is one of those that may be broken.
+func known(node string, may []string) error {
+	if !slices.Contains(may, node) {
+		return fmt.Errorf("%w: %q, expected one of %v", seq.ErrUnknownNode, node, may)
+	}
+	return nil
+}
