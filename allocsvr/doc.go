@@ -4,8 +4,15 @@
 //
 // It guarantees that a number is handed out only under an epoch that this session
 // owns, above everything that any earlier epoch handed out, and below what W
-// stores have on disk (protocol.md, I5 and I6). What belongs here is ownership of
-// sections: cells, acquiring, handing over. How a register is gained and raised is in
-// tenure, who should own what in arbiter, the rules of the registers in storesvr/acceptor,
-// the counting of stores in quorum.
+// stores have on disk (protocol.md, I5 and I6). What belongs here is the daemon, and
+// sections: serving, acquiring and handing them over. The rooms below it:
+//
+//	tenure    how a register is gained, raised, given up and lost
+//	arbiter   the route table: who should own what, and who plans it
+//	nodes     who is alive
+//	handover  sealed counters on their way to the next owner
+//	counters  the numbers of one section
+//	segment   tags; globalid: snowflake IDs
+//
+// The rules of the registers are in storesvr/acceptor, the counting of stores in quorum.
 package allocsvr

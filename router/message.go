@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -243,8 +244,11 @@ func appendMessage(b []byte, m protoreflect.Message) []byte {
 			continue
 		}
 		b = append(b, '[')
-		list, quote := m.Get(fd).List(), quoteOf(fd)
+		list, quote, begun := m.Get(fd).List(), quoteOf(fd), len(b)
 		for k := range list.Len() {
+			if k == 1 { // the others are about as long as the first
+				b = slices.Grow(b, list.Len()*(len(b)-begun+1))
+			}
 			if k > 0 {
 				b = append(b, ',')
 			}

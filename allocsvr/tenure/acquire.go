@@ -20,9 +20,9 @@ const (
 	Confirming
 )
 
-// A Bid is one register that somebody wants, and what that one makes of the answers on
-// the way. Acquire calls the methods in the order in which they stand here, for the bids of
-// one call one after the other.
+// A Bid is one register that is wanted, and what its user makes of the answers on the way.
+// Acquire calls the methods in the order in which they stand here, and never two of them,
+// of whichever bid of one call, at a time.
 type Bid interface {
 	// Register is what is wanted. If it is of a kind that exists on demand, the first
 	// promise makes it.

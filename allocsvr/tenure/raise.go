@@ -15,8 +15,8 @@ type Step struct {
 	Max      uint64
 }
 
-// Owned is a register that this session owns. Its methods may be called at any time, but
-// not while the caller of Stepper.Add waits.
+// Owned is a register that this session owns. Raise calls Next, and then one of the other
+// methods with what Next gave. They may take locks that are held while Stepper.Add is called.
 type Owned interface {
 	comparable
 	// Next is the step that is due now; false: none is any more.

@@ -54,8 +54,9 @@ func (h *Holder) Look(ctx context.Context, reg seq.Register) quorum.Outcome {
 }
 
 // Standing asks W stores whether the epochs, of the registers at the same index, are still
-// the promised ones. nil: nobody else can own the register before this call began.
-// seq.ErrNoLease: a higher epoch was promised; others: it is not known.
+// the promised ones. nil: the next owner is promised the register after this call began.
+// seq.ErrNoLease: another epoch was promised, or the session would not be let in; other
+// errors: it is not known.
 func (h *Holder) Standing(ctx context.Context, regs []seq.Register, epochs []seq.Epoch) []error {
 	errs := make([]error, len(regs))
 	for i, out := range h.Registers.Probe(ctx, h.Session, regs) {

@@ -38,6 +38,9 @@ const (
 // route_version in a request is the version of the table that the caller holds,
 // 0 if it keeps none. Replies carry the answering node's version and, to a caller
 // that keeps an older one, the newer table.
+//
+// The HTTP front of a router has these messages as JSON, without what is about routes:
+// see router/openapi.yaml.
 type SequenceClient interface {
 	// Next takes count numbers of one key: first..last inclusive and contiguous.
 	Next(ctx context.Context, in *NextRequest, opts ...grpc.CallOption) (*NextReply, error)
@@ -138,6 +141,9 @@ func (c *sequenceClient) Routes(ctx context.Context, in *RoutesRequest, opts ...
 // route_version in a request is the version of the table that the caller holds,
 // 0 if it keeps none. Replies carry the answering node's version and, to a caller
 // that keeps an older one, the newer table.
+//
+// The HTTP front of a router has these messages as JSON, without what is about routes:
+// see router/openapi.yaml.
 type SequenceServer interface {
 	// Next takes count numbers of one key: first..last inclusive and contiguous.
 	Next(context.Context, *NextRequest) (*NextReply, error)
