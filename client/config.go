@@ -103,7 +103,7 @@ func (cfg Config) withDefaults() (Config, error) {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
-	if err := checkAgent(cfg.Agent); err != nil {
+	if err := seq.CheckAgent(cfg.Agent); err != nil {
 		return cfg, err
 	}
 	if cfg.Fallback != nil {

@@ -14,7 +14,7 @@ import (
 )
 
 // MaxIDs is the largest count of one Generate.
-const MaxIDs = 100_000
+const MaxIDs = seq.MaxIDs
 
 // maxNamespace is the longest name of a namespace, and of an agent, in bytes.
 const maxNamespace = 64
@@ -163,8 +163,8 @@ func idsOf(reply *pb.SnowflakeGenerateReply, count uint32) (IDs, error) {
 }
 
 func checkIDs(agent, namespace string, count uint32) error {
-	if count == 0 || count > MaxIDs {
-		return fmt.Errorf("%w: count %d, expected 1 to %d", seq.ErrBadCount, count, MaxIDs)
+	if err := seq.CheckIDs("count", uint64(count)); err != nil {
+		return err
 	}
 	known := len(namespace) <= maxNamespace
 	for i := range len(namespace) {
@@ -173,19 +173,5 @@ func checkIDs(agent, namespace string, count uint32) error {
 	if !known {
 		return fmt.Errorf("%w: %.64q", seq.ErrUnknownNamespace, namespace)
 	}
-	return checkAgent(agent)
-}
-
-// checkAgent takes what Twitter did, and "" for no name.
-func checkAgent(agent string) error {
-	ok := len(agent) <= maxNamespace
-	for i := range len(agent) {
-		b := agent[i]
-		letter := 'a' <= b && b <= 'z' || 'A' <= b && b <= 'Z'
-		ok = ok && (letter || i > 0 && (b == '-' || '0' <= b && b <= '9'))
-	}
-	if !ok {
-		return fmt.Errorf("%w: agent %.64q, expected a letter and up to 63 of A-Z a-z 0-9 -", seq.ErrBadArgument, agent)
-	}
-	return nil
+	return seq.CheckAgent(agent)
 }

@@ -54,7 +54,7 @@ func (c *Client) Take(ctx context.Context, key Key, n uint32) (Range, error) {
 // join gives the key a slot in a batch to its owner, which nearly always answers. No batch
 // and no error: the owner is not known, or silent, or the call goes alone.
 func join(ctx context.Context, c *Client, key Key, n uint32) (v *view, s slot, err error) {
-	if err := checkCount(n); err != nil {
+	if err := seq.CheckCount("count", uint64(n)); err != nil {
 		return nil, slot{}, err
 	}
 	if err := ctx.Err(); err != nil {
@@ -142,11 +142,4 @@ func (cfg *Config) ordered(r Range) Range {
 		return Range{Err: fmt.Errorf("%w: %d to %d thrown away", ErrUnordered, r.First, r.Last)}
 	}
 	return r
-}
-
-func checkCount(n uint32) error {
-	if n == 0 || n > seq.MaxCount {
-		return fmt.Errorf("%w: count %d, expected 1 to %d", seq.ErrBadCount, n, seq.MaxCount)
-	}
-	return nil
 }

@@ -19,7 +19,7 @@ func (c *Client) NextBatch(ctx context.Context, space string, uids []seq.UID, co
 		return nil, fmt.Errorf("next batch: %w: %d counts for %d keys", seq.ErrBadBatch, len(counts), len(uids))
 	}
 	for i, n := range counts {
-		if err := checkCount(n); err != nil {
+		if err := seq.CheckCount("count", uint64(n)); err != nil {
 			return nil, fmt.Errorf("next batch: index %d: %w", i, err)
 		}
 	}

@@ -8,9 +8,6 @@ import (
 	"github.com/seqsvr/seqsvr/seq"
 )
 
-// maxTag is the longest name of a segment tag in bytes.
-const maxTag = 128
-
 // TakeSegment takes count numbers of a segment tag, 1 to seq.MaxCount: first to last,
 // inclusive and contiguous, above all that earlier calls got. It goes to the AllocSvr
 // that owns the tag, retries like Next, and is safe to call again after any error:
@@ -19,16 +16,16 @@ const maxTag = 128
 func (c *Client) TakeSegment(ctx context.Context, tag string, count uint32) (first, last seq.Seq, err error) {
 	got, err := takeSegment(ctx, c, tag, count)
 	if err != nil {
-		return 0, 0, fmt.Errorf("take %.*q: %w", maxTag, tag, err)
+		return 0, 0, fmt.Errorf("take %.*q: %w", seq.MaxTagName, tag, err)
 	}
 	return got.First, got.Last, nil
 }
 
 func takeSegment(ctx context.Context, c *Client, tag string, count uint32) (Range, error) {
-	if err := checkTag(tag); err != nil {
+	if err := seq.CheckTag(tag); err != nil {
 		return Range{}, err
 	}
-	if err := checkCount(count); err != nil {
+	if err := seq.CheckCount("count", uint64(count)); err != nil {
 		return Range{}, err
 	}
 	var got Range
@@ -42,18 +39,6 @@ func takeSegment(ctx context.Context, c *Client, tag string, count uint32) (Rang
 		return got.Err
 	})
 	return got, err
-}
-
-func checkTag(tag string) error {
-	if len(tag) == 0 || len(tag) > maxTag {
-		return fmt.Errorf("%w: tag of %d bytes, expected 1 to %d", seq.ErrBadArgument, len(tag), maxTag)
-	}
-	for i := range len(tag) {
-		if b := tag[i]; !plain(b) && b != ':' {
-			return fmt.Errorf("%w: tag with byte %q, expected A-Z a-z 0-9 . _ : and -", seq.ErrBadArgument, b)
-		}
-	}
-	return nil
 }
 
 // plain are the bytes that names of all kinds may have.
