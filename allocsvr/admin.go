@@ -128,7 +128,7 @@ func (s adminServer) owners(ctx context.Context) (ownership, error) {
 		}
 		o.count[out.Holder]++
 	}
-	found := s.a.holder.Look(ctx, seq.SeatRegister)
+	found := s.a.holder.Look(ctx, seq.ArbiterRegister)
 	o.arbiter = o.names[found.Holder]
 	if found.Holder == 0 {
 		o.arbiter = o.names[found.Accepted.Session]

@@ -187,7 +187,7 @@ func (a *Alloc) lost(reg seq.Register, round uint64) {
 	epoch := seq.Epoch{Round: round, Session: a.session}
 	if id, ok := reg.Section(); ok {
 		a.lose(a.cells[id], epoch, seq.Epoch{})
-	} else if reg == seq.SeatRegister {
+	} else if reg == seq.ArbiterRegister {
 		a.arbiterLease.Lost(epoch)
 	}
 }

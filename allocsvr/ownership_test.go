@@ -224,7 +224,7 @@ func TestTheArbitersLeaseIsAcquiredAboveWhatWasPromisedAndGivenUpByANodeThatLeav
 	if ok, after := lease.Acquire(t.Context()); !ok || after != 0 || !lease.Owned() || !lease.Held(now) {
 		t.Fatalf("taken %v, after %v", ok, after)
 	}
-	if want := (quorum.StepItem{Register: seq.SeatRegister, Round: 12, Max: 7}); len(w.asked) != 1 || w.asked[0].Max != want.Max || w.asked[0].Round != want.Round || w.asked[0].Register != want.Register {
+	if want := (quorum.StepItem{Register: seq.ArbiterRegister, Round: 12, Max: 7}); len(w.asked) != 1 || w.asked[0].Max != want.Max || w.asked[0].Round != want.Round || w.asked[0].Register != want.Register {
 		t.Errorf("stepped %+v, want %+v", w.asked, want)
 	}
 	if lease.Held(now + ownerLease) {
@@ -239,7 +239,7 @@ func TestTheArbitersLeaseIsAcquiredAboveWhatWasPromisedAndGivenUpByANodeThatLeav
 	if err := o.Leave(t.Context(), ""); err != nil {
 		t.Fatal(err)
 	}
-	if !slices.Contains(o.regs.released, quorum.LeaseItem{Register: seq.SeatRegister, Round: 13}) || lease.Owned() || !l.holds[1].dropped {
+	if !slices.Contains(o.regs.released, quorum.LeaseItem{Register: seq.ArbiterRegister, Round: 13}) || lease.Owned() || !l.holds[1].dropped {
 		t.Errorf("released %+v, lease held %v, want it released under round 13", o.regs.released, lease.Owned())
 	}
 

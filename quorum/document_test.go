@@ -365,7 +365,7 @@ func runWriters(t *testing.T, faults []flaky, writers int, seed uint64) error {
 	for w := range writers {
 		wg.Go(func() {
 			g := group()
-			defer g.flights.Wait()
+			defer g.sent.Wait()
 			h.write(g, seq.Session(w+1), 6)
 		})
 	}

@@ -92,7 +92,7 @@ func TestRequestsSayForWhomAndUnderWhichListTheyAre(t *testing.T) {
 		{"load", func() { _, _ = g.LoadDocument(ctx, me, routes) }, []any{ReadRequest{Ref: ref, Session: me, Registers: []seq.Register{routes}}}},
 	} {
 		row.do()
-		g.flights.Wait()
+		g.sent.Wait()
 		if diff := cmp.Diff(row.want, s.take()); diff != "" {
 			t.Errorf("%s (-want +got)\n%s", row.name, diff)
 		}
@@ -175,7 +175,7 @@ func TestASettledDocumentIsAtWStoresWhateverWasAccepted(t *testing.T) {
 	if err := g.SettleDocument(t.Context(), me, routes); err != nil {
 		t.Errorf("nothing to settle: %v", err)
 	}
-	g.flights.Wait()
+	g.sent.Wait()
 	if n := fakes[0].count("step"); n != 0 {
 		t.Errorf("%d steps of a document that was never written", n)
 	}
@@ -187,7 +187,7 @@ func TestASettledDocumentIsAtWStoresWhateverWasAccepted(t *testing.T) {
 	if err := g.SettleDocument(t.Context(), me, routes); err != nil {
 		t.Fatal(err)
 	}
-	g.flights.Wait()
+	g.sent.Wait()
 	have := 0
 	for _, f := range fakes {
 		if got := f.get(routes); string(got.Payload) == string(body) && got.Max == 7 && got.Accepted.Session == me {

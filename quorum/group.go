@@ -17,9 +17,9 @@ import (
 type Group struct {
 	now atomic.Pointer[view] // swapped by Reconfigure
 
-	base    context.Context // ends with Close
-	cancel  context.CancelFunc
-	flights sync.WaitGroup // messages under way
+	base   context.Context // ends with Close
+	cancel context.CancelFunc
+	sent   sync.WaitGroup // messages that are not answered yet
 
 	mu     sync.Mutex // guards closed and rounds
 	closed bool
@@ -65,7 +65,7 @@ func (g *Group) Close() {
 	g.closed = true
 	g.mu.Unlock()
 	g.cancel()
-	g.flights.Wait()
+	g.sent.Wait()
 }
 
 // answer is what one store made of one message. results are nil if err is not.
@@ -164,7 +164,7 @@ func (g *Group) send(ctx context.Context, v *view, send message) (<-chan answer,
 	left := new(atomic.Int32)
 	left.Store(int32(len(v.stores)))
 	for i := range v.stores {
-		g.flights.Go(func() {
+		g.sent.Go(func() {
 			uuid, results, err := send(late, v.stores[i].Store)
 			answers <- answer{store: i, uuid: uuid, results: results, err: err, at: time.Now()}
 			if left.Add(-1) == 0 {

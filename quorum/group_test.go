@@ -357,7 +357,7 @@ func TestACallersSlicesAreItsOwnAfterTheCall(t *testing.T) {
 	g.Step(t.Context(), me, items)
 	items[0].Max = 99
 	close(gate)
-	g.flights.Wait()
+	g.sent.Wait()
 	var got []uint64
 	for _, f := range fakes {
 		got = append(got, f.get(section).Max)

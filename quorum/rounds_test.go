@@ -85,7 +85,7 @@ func TestAStoreThatGivesNoVerdictDoesNotKnowTheDocument(t *testing.T) {
 	if doc, err := g.LoadDocument(t.Context(), me, routes); !errors.Is(err, seq.ErrNoQuorum) || !errors.Is(err, ErrBadReply) {
 		t.Errorf("got %v, %v, want no quorum and why", doc, err)
 	}
-	g.flights.Wait()
+	g.sent.Wait()
 	if got := fakes[0].count("read"); got != quietRounds {
 		t.Errorf("%d rounds, want %d", got, quietRounds)
 	}
@@ -102,7 +102,7 @@ func TestADocumentIsUnknownOnlyIfSoManyLackItThatAReadCannotHaveIt(t *testing.T)
 	if _, err := g.LoadDocument(t.Context(), me, routes); !errors.Is(err, seq.ErrUnknownRegister) {
 		t.Errorf("two lack it: got %v", err)
 	}
-	g.flights.Wait()
+	g.sent.Wait()
 	if n := fakes[0].count("prepare") + fakes[1].count("prepare"); n != 0 {
 		t.Errorf("%d prepares of a register that there is not", n)
 	}
@@ -130,7 +130,7 @@ func TestAPayloadThatIsNoDocumentStays(t *testing.T) {
 			if err := do(g); !errors.Is(err, ErrBadDocument) {
 				t.Errorf("%s at %d stores: got %v", name, at, err)
 			}
-			g.flights.Wait()
+			g.sent.Wait()
 			if n := fakes[0].count("step"); n != 0 {
 				t.Errorf("%s at %d stores: %d steps over it", name, at, n)
 			}
@@ -161,7 +161,7 @@ func TestARefusalEndsAnOperationAndIsNoRace(t *testing.T) {
 	if err := g.SettleDocument(ctx, me, routes); !errors.Is(err, ErrRefused) {
 		t.Errorf("settle: got %v", err)
 	}
-	g.flights.Wait()
+	g.sent.Wait()
 	if p, s := fakes[0].count("prepare"), fakes[0].count("step"); p != 1 || s != 0 {
 		t.Errorf("%d prepares, %d steps, want 1 and none", p, s)
 	}
@@ -174,7 +174,7 @@ func TestAnEndedContextAsksNobody(t *testing.T) {
 	if doc, err := g.LoadDocument(ctx, me, routes); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v, %v", doc, err)
 	}
-	g.flights.Wait()
+	g.sent.Wait()
 	if n := fakes[0].count("read"); n != 0 {
 		t.Errorf("%d reads", n)
 	}
@@ -232,12 +232,12 @@ func TestASessionOutbidsAtOnceWhatItHasSeen(t *testing.T) {
 	if o.saw(epoch(9, me)); o.promised != epoch(50, other) {
 		t.Errorf("seen %v after a lower one", o.promised)
 	}
-	g.flights.Wait()
+	g.sent.Wait()
 	before := fakes[0].count("prepare")
 	if err := g.SettleDocument(t.Context(), other, routes); err != nil {
 		t.Fatal(err)
 	}
-	g.flights.Wait()
+	g.sent.Wait()
 	if n := fakes[0].count("prepare") - before; n != 1 {
 		t.Errorf("%d prepares above a round that the read shows, want 1", n)
 	}
@@ -301,7 +301,7 @@ func TestARoundThatIsOverKeepsNothing(t *testing.T) {
 		f.always(fault{sleep: func(ctx context.Context) { given <- ctx }})
 	}
 	g.Probe(t.Context(), me, []seq.Register{section})
-	g.flights.Wait()
+	g.sent.Wait()
 	if ctx := <-given; ctx.Err() == nil {
 		t.Error("its context goes on after the last answer")
 	}
@@ -321,7 +321,7 @@ func TestAConflictIsToldOnlyOnceTheOtherVersionIsConfirmed(t *testing.T) {
 	if doc, err := g.SwapDocument(t.Context(), me, routes, 1, []byte("x")); !errors.Is(err, seq.ErrConflict) || doc.Version != 4 {
 		t.Errorf("got %v, %v", doc, err)
 	}
-	g.flights.Wait()
+	g.sent.Wait()
 	if got := fakes[2].get(routes); got.Max != 4 || got.Accepted.Session != me {
 		t.Errorf("the other store has %+v, want version 4", got)
 	}

@@ -120,7 +120,7 @@ func TestALookShowsTheHigherOfWhatStoresPromisedAndWhatWasAskedFor(t *testing.T)
 		f.always(fault{before: errDropped})
 	}
 	g.Prepare(t.Context(), me, []PrepareItem{{Register: section, Round: 5}})
-	g.flights.Wait()
+	g.sent.Wait()
 	for _, f := range fakes {
 		f.script(nil)
 		f.set(section, Result{Promised: epoch(9, other)})

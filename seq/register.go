@@ -19,9 +19,9 @@ const (
 	// KindSection registers hold the max_seq of one section. They are made by
 	// init, are owned under a lease, and never by default exist.
 	KindSection Kind = 's'
-	// KindSeat registers are owned under a lease and hold no value of meaning:
-	// the arbiter's seat.
-	KindSeat Kind = 'a'
+	// KindLease registers are owned under a lease and hold no value of meaning:
+	// the arbiter's lease.
+	KindLease Kind = 'a'
 	// KindDocument registers are compare-and-swap documents: a payload that
 	// carries its own version, no lease.
 	KindDocument Kind = 'd'
@@ -38,7 +38,7 @@ const MaxRegisterName = 256
 
 // Registers with a fixed name, made by init beside the sections.
 const (
-	SeatRegister       Register = "aarbiter"
+	ArbiterRegister    Register = "aarbiter"
 	RoutesRegister     Register = "droutes"
 	EventsRegister     Register = "devents"
 	NamespacesRegister Register = "dnamespaces"
@@ -48,7 +48,7 @@ const (
 
 // FixedRegisters are those that init makes beside the sections.
 func FixedRegisters() []Register {
-	return []Register{SeatRegister, RoutesRegister, EventsRegister, NamespacesRegister, TagsRegister, MembersRegister}
+	return []Register{ArbiterRegister, RoutesRegister, EventsRegister, NamespacesRegister, TagsRegister, MembersRegister}
 }
 
 // SectionRegister names the register of a section: 's' and 4 bytes big-endian, so
@@ -130,7 +130,7 @@ func (r Register) Validate() error {
 		if len(r) != 5 {
 			return fmt.Errorf("%w: section register of %d bytes, expected 5", ErrBadRegister, len(r))
 		}
-	case KindSeat, KindDocument, KindTag, KindWorker:
+	case KindLease, KindDocument, KindTag, KindWorker:
 	default:
 		return fmt.Errorf("%w: unknown kind %q", ErrBadRegister, byte(r.Kind()))
 	}
@@ -142,7 +142,7 @@ func (r Register) String() string {
 	if id, ok := r.Section(); ok {
 		return "section " + strconv.FormatUint(uint64(id), 10)
 	}
-	names := map[Kind]string{KindSeat: "seat ", KindDocument: "document ", KindTag: "tag ", KindWorker: "worker "}
+	names := map[Kind]string{KindLease: "lease ", KindDocument: "document ", KindTag: "tag ", KindWorker: "worker "}
 	if name, ok := names[r.Kind()]; ok {
 		return name + string(r[1:])
 	}

@@ -88,7 +88,7 @@ func (l *Lease) Release(ctx context.Context) {
 	if epoch.IsZero() {
 		return
 	}
-	if err := l.holder.Release(ctx, []quorum.LeaseItem{{Register: seq.SeatRegister, Round: epoch.Round}}, 0); err != nil {
+	if err := l.holder.Release(ctx, []quorum.LeaseItem{{Register: seq.ArbiterRegister, Round: epoch.Round}}, 0); err != nil {
 		l.log.Debug("arbiter's lease not released", "error", err)
 	}
 }
@@ -100,7 +100,7 @@ type bid struct {
 }
 
 // Register implements tenure.Bid.
-func (b *bid) Register() seq.Register { return seq.SeatRegister }
+func (b *bid) Register() seq.Register { return seq.ArbiterRegister }
 
 // Free implements tenure.Bid.
 func (b *bid) Free(quorum.Outcome) bool { return true }

@@ -99,7 +99,7 @@ func (b *bid) Confirmed(epoch seq.Epoch) bool {
 func (b *bid) Failed(at Stage, out quorum.Outcome) { b.failed, b.why = append(b.failed, at), out.Err }
 
 func TestARegisterIsLookedAtPromisedConfirmedNotedAndAttachedInThisOrder(t *testing.T) {
-	for reg, create := range map[seq.Register]bool{seq.SectionRegister(3): false, seq.SeatRegister: false,
+	for reg, create := range map[seq.Register]bool{seq.SectionRegister(3): false, seq.ArbiterRegister: false,
 		seq.TagRegister("orders"): true, seq.WorkerRegister("default", 0, 1): true} {
 		s := &stores{}
 		got := Acquire(t.Context(), s.holder(), []*bid{{s: s, reg: reg}})

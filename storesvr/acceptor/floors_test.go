@@ -60,7 +60,7 @@ func TestARegisterThatIsMadeOnDemandCountsForTheFloorOfItsKindAtLeast(t *testing
 		wants("stepped above", b.accept(row.register, 1, alice, row.floor+7), quorum.VerdictOK, row.floor+7)
 		wants("asked for again", b.promise(row.register, 2, bob), quorum.VerdictOK, row.floor+7)
 	}
-	for _, r := range []seq.Register{section, seq.RoutesRegister, seq.SeatRegister} {
+	for _, r := range []seq.Register{section, seq.RoutesRegister, seq.ArbiterRegister} {
 		if got := b.a.Read(quorum.ReadRequest{Session: alice, Registers: []seq.Register{r}}, b.now)[0]; got.Max != 0 || got.Floor != 0 {
 			t.Errorf("%s: max %d, floor %d", r, got.Max, got.Floor)
 		}

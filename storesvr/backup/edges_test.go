@@ -255,13 +255,13 @@ func TestARestoreGoesUpToTheLimitAndNotBeyond(t *testing.T) {
 	}
 }
 
-func TestTheSeatKeepsWhatItHas(t *testing.T) {
+func TestTheArbitersLeaseKeepsWhatItHas(t *testing.T) {
 	m, states := sample(t)
-	i := slices.IndexFunc(states, func(st quorum.RegisterState) bool { return st.Register == seq.SeatRegister })
+	i := slices.IndexFunc(states, func(st quorum.RegisterState) bool { return st.Register == seq.ArbiterRegister })
 	states[i].Max = 5
 	got, err := order(t).Content(m, states)
-	if err != nil || got.Registers[seq.SeatRegister].Max != 5 {
-		t.Errorf("got %+v, %v", got.Registers[seq.SeatRegister], err)
+	if err != nil || got.Registers[seq.ArbiterRegister].Max != 5 {
+		t.Errorf("got %+v, %v", got.Registers[seq.ArbiterRegister], err)
 	}
 }
 

@@ -152,7 +152,7 @@ func (o Restore) raise(m Manifest, states []quorum.RegisterState) (map[seq.Regis
 			next.Max, err = o.up(st, eras)
 		case seq.KindDocument:
 			next, err = raiseDocument(st, epoch, eras)
-		default: // the seat has no value; worker ids have a floor
+		default: // the arbiter's lease has no value; worker ids have a floor
 			next.Max = st.Max
 		}
 		if err != nil {

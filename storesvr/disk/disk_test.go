@@ -246,7 +246,7 @@ func TestZeroFieldsOfAnUpdateChangeNothing(t *testing.T) {
 }
 
 func TestOpenRefusesByName(t *testing.T) {
-	block, seat := blockKey(0), []byte(seq.SeatRegister)
+	block, lease := blockKey(0), []byte(seq.ArbiterRegister)
 	in := func(bucket []byte, change func(*bolt.Bucket) error) func(t *testing.T, dir string) {
 		return func(t *testing.T, dir string) {
 			edit(t, dir, func(tx *bolt.Tx) error { return change(tx.Bucket(bucket)) })
@@ -289,22 +289,22 @@ func TestOpenRefusesByName(t *testing.T) {
 			}
 		}, "", ErrCorrupt, ""},
 		{"another cluster", func(*testing.T, string) {}, "c2", seq.ErrForeignCluster, `"c1"`},
-		{"a flipped bit", in(registerBucket, flip(seat)), "", ErrCorrupt, "seat arbiter"},
+		{"a flipped bit", in(registerBucket, flip(lease)), "", ErrCorrupt, "lease arbiter"},
 		{"a flipped bit among the sections", in(sectionBucket, flip(block)), "", ErrCorrupt, "section 0 to section 11"},
 		{"a record under another key", in(registerBucket, func(b *bolt.Bucket) error {
-			return b.Put(seat, slices.Clone(b.Get([]byte(seq.RoutesRegister))))
-		}), "", ErrCorrupt, "seat arbiter"},
+			return b.Put(lease, slices.Clone(b.Get([]byte(seq.RoutesRegister))))
+		}), "", ErrCorrupt, "lease arbiter"},
 		{"a block of sections under another key", in(sectionBucket, func(b *bolt.Bucket) error {
 			return b.Put(blockKey(1), slices.Clone(b.Get(block)))
 		}), "", ErrCorrupt, "2 records of sections, expected 1"},
-		{"a record cut short", in(registerBucket, put(seat, []byte{1})), "", ErrCorrupt, "seat arbiter"},
+		{"a record cut short", in(registerBucket, put(lease, []byte{1})), "", ErrCorrupt, "lease arbiter"},
 		{"a block cut short", in(sectionBucket, put(block, seal(block, make([]byte, 100)))), "", ErrCorrupt, "section 0"},
 		{"a block of no known layout", in(sectionBucket, func(b *bolt.Bucket) error {
 			value := slices.Clone(b.Get(block))
 			value[0] = 9
 			return b.Put(block, seal(block, value[:len(value)-checksumSize]))
 		}), "", ErrCorrupt, "section 0"},
-		{"a register that is gone", in(registerBucket, remove(seat)), "", ErrCorrupt, "seat arbiter is missing"},
+		{"a register that is gone", in(registerBucket, remove(lease)), "", ErrCorrupt, "lease arbiter is missing"},
 		{"sections that are gone", in(sectionBucket, remove(block)), "", ErrCorrupt, "section 0 to section 11 is missing"},
 		{"a section among the others", in(registerBucket, func(b *bolt.Bucket) error {
 			key := []byte(seq.SectionRegister(5))

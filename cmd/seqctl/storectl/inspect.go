@@ -105,7 +105,7 @@ func printRestored(w io.Writer, format ui.Format, m backup.Manifest, states []qu
 		return nil
 	}
 	t := ui.NewTable("kind", "registers")
-	for _, kind := range []string{"section", "tag", "worker", "document", "seat"} {
+	for _, kind := range []string{"section", "tag", "worker", "document", "lease"} {
 		t.Row(kind, c.Kinds[kind])
 	}
 	if err := t.Write(w); err != nil {

@@ -331,7 +331,7 @@ type StatusReply struct {
 	Sections        uint32                 `protobuf:"varint,6,opt,name=sections,proto3" json:"sections,omitempty"`                                      // of the cluster
 	SectionsOwned   uint32                 `protobuf:"varint,7,opt,name=sections_owned,json=sectionsOwned,proto3" json:"sections_owned,omitempty"`       // by this node, serving
 	SectionsUnowned uint32                 `protobuf:"varint,8,opt,name=sections_unowned,json=sectionsUnowned,proto3" json:"sections_unowned,omitempty"` // of the cluster, by no live session
-	Arbiter         string                 `protobuf:"bytes,9,opt,name=arbiter,proto3" json:"arbiter,omitempty"`                                         // node that holds the seat, "" if not known
+	Arbiter         string                 `protobuf:"bytes,9,opt,name=arbiter,proto3" json:"arbiter,omitempty"`                                         // node that is the arbiter, "" if not known
 	Frozen          string                 `protobuf:"bytes,10,opt,name=frozen,proto3" json:"frozen,omitempty"`
 	Ready           bool                   `protobuf:"varint,11,opt,name=ready,proto3" json:"ready,omitempty"`
 	Reason          string                 `protobuf:"bytes,12,opt,name=reason,proto3" json:"reason,omitempty"` // why not ready
@@ -913,7 +913,7 @@ type Event struct {
 	Id            uint64                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
 	UnixMs        int64                  `protobuf:"varint,2,opt,name=unix_ms,json=unixMs,proto3" json:"unix_ms,omitempty"`
 	Node          string                 `protobuf:"bytes,3,opt,name=node,proto3" json:"node,omitempty"`       // who wrote it
-	Kind          string                 `protobuf:"bytes,4,opt,name=kind,proto3" json:"kind,omitempty"`       // table, move, drain, undrain, takeover, freeze, seat, raise ...
+	Kind          string                 `protobuf:"bytes,4,opt,name=kind,proto3" json:"kind,omitempty"`       // table, move, drain, undrain, takeover, freeze, arbiter, raise ...
 	Subject       string                 `protobuf:"bytes,5,opt,name=subject,proto3" json:"subject,omitempty"` // node or section it is about
 	Reason        string                 `protobuf:"bytes,6,opt,name=reason,proto3" json:"reason,omitempty"`
 	unknownFields protoimpl.UnknownFields
