@@ -140,6 +140,9 @@ func (s *Service) record(ctx context.Context, name string) (Namespace, error) {
 		if err := ns.inUse(); err != nil {
 			return d, false, err
 		}
+		if err := s.cfg.fits(ns.Layout); err != nil {
+			return d, false, err // before its datacenter is bound to a name for good
+		}
 		d, bound, err = d.bind(Datacenter{ID: s.cfg.DatacenterID, Name: s.cfg.Datacenter})
 		return d, changed || bound, err
 	})

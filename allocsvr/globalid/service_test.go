@@ -310,6 +310,7 @@ func TestADatacenterIDOfAnotherNameIsRefused(t *testing.T) {
 	if _, _, err := c.start("far", at(8, "far")).gen("1", 1); !errors.Is(err, seq.ErrNodeUnfit) {
 		t.Errorf("datacenter 8 of 3 bits: got %v, want %v", err, seq.ErrNodeUnfit)
 	}
+	c.start("far again", at(3, "far")).must("1", 1) // an id that cannot be is bound to no name
 }
 
 func TestAChangedPolicyIsTakenInAndNoIDRepeated(t *testing.T) {
