@@ -29,7 +29,6 @@ var (
 type content struct {
 	meta      disk.Meta
 	registers map[seq.Register]acceptor.State
-	lacks     time.Duration // when the first commit was made that a kept copy has not; 0: none was
 }
 
 func (c content) clone() content {
@@ -135,15 +134,16 @@ func (d *simDisk) remember() {
 	}
 }
 
-// putBack restores an earlier content; false if there is none that is older. What it lacks
-// has begun a lease ago at least: of what is younger, sessions may not have told any other
-// store yet, and decision 008 does not promise that it is found out then.
+// putBack restores an earlier content; false if there is none that can be found out: by what
+// so many fellow stores have on their disks that one of them is asked before the copy votes.
+// Decision 008 promises that, and nothing of what the store did unheard.
 func (d *simDisk) putBack(which int) bool {
+	heard := d.w.remembered(d)
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	var aged []content
 	for _, c := range d.old {
-		if c.lacks > 0 && d.w.now()-c.lacks >= d.w.opts.Lease {
+		if d.foundOut(c, heard) {
 			aged = append(aged, c)
 		}
 	}
@@ -157,6 +157,40 @@ func (d *simDisk) putBack(which int) bool {
 	d.gate = d.now.meta.Commits
 	d.now = old.clone()
 	return true
+}
+
+// foundOut says whether N-W+1 fellows remember more of the disk than the copy has. Needs d.mu.
+func (d *simDisk) foundOut(c content, heard map[string]quorum.Claim) bool {
+	voters := quorum.MemberList{Members: d.now.meta.Members.List}.Voters()
+	know := 0
+	for _, m := range voters {
+		of, ok := heard[m.UUID]
+		if ok && (of.Commits > c.meta.Commits || of.Boot > c.meta.BootCount+1) { // its next start is one more
+			know++
+		}
+	}
+	return know > len(voters)-(len(voters)/2+1)
+}
+
+// remembered is what the other stores have on disk of this one, by their uuid.
+func (w *world) remembered(d *simDisk) map[string]quorum.Claim {
+	d.mu.Lock()
+	uuid := d.now.meta.UUID
+	d.mu.Unlock()
+	out := map[string]quorum.Claim{}
+	for _, h := range w.of(storeHost) {
+		if h.disk == d {
+			continue
+		}
+		h.disk.mu.Lock()
+		for _, c := range h.disk.now.meta.Remembered {
+			if c.Store == uuid {
+				out[h.disk.now.meta.UUID] = c
+			}
+		}
+		h.disk.mu.Unlock()
+	}
+	return out
 }
 
 // letsIn says whether a message may reach the store. An old disk is found out by the
@@ -300,11 +334,6 @@ func (d *simDisk) apply(u disk.Update) uint64 {
 		m.Distrusted = u.Distrusted
 	}
 	m.Commits++
-	for i := range d.old {
-		if d.old[i].lacks == 0 {
-			d.old[i].lacks = d.w.now()
-		}
-	}
 	return m.Commits
 }
 
