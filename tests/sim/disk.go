@@ -128,8 +128,7 @@ func (d *simDisk) open() (disk.Meta, map[seq.Register]acceptor.State) {
 func (d *simDisk) remember() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	kept := d.now.clone()
-	if d.old = append(d.old, kept); len(d.old) > 8 {
+	if d.old = append(d.old, d.now.clone()); len(d.old) > 8 {
 		d.old = d.old[1:]
 	}
 }
