@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -169,21 +170,36 @@ func TestAnOldDiskThatIsPutBackNeverVotes(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	state := func() (quorum.Identity, error) {
-		one, err := storeclient.Dial(store.Addr)
+	state := func(of *localcluster.Process) (quorum.Identity, error) {
+		one, err := storeclient.Dial(of.Addr)
 		if err != nil {
 			return quorum.Identity{}, err
 		}
 		defer one.Close()
 		return one.Describe(harness.Within(t))
 	}
-	again(func() { copyTo(old, file) })
-	harness.Until(t, "the store votes", func() bool { id, err := state(); return err == nil && id.Voting })
+	var then disk.Meta
+	again(func() {
+		copyTo(old, file)
+		var err error
+		if then, _, err = disk.Inspect(store.Dir); err != nil {
+			t.Fatal(err)
+		}
+	})
+	harness.Until(t, "the store votes", func() bool { id, err := state(store); return err == nil && id.Voting })
 	v.take(t, 200) // steps of 20: the stores write
+	for _, fellow := range c.Processes(localcluster.RoleStore)[:2] {
+		harness.Until(t, "the fellow stores have heard of more than the copy has", func() bool {
+			id, err := state(fellow)
+			return err == nil && slices.ContainsFunc(id.Remembered, func(c quorum.Claim) bool {
+				return c.Store == then.UUID && c.Boot > then.BootCount && c.Commits > then.Commits+1 // its start is one
+			})
+		})
+	}
 	again(func() { copyTo(file, old) })
 	voted := false
 	harness.Until(t, "the old disk is found out", func() bool {
-		id, err := state()
+		id, err := state(store)
 		voted = voted || err == nil && id.Voting
 		return err == nil && strings.Contains(id.State, "distrusted")
 	})
