@@ -3,69 +3,65 @@ package allocsvr
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"golang.org/x/sync/semaphore"
+	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/seqsvr/seqsvr/allocsvr/arbiter"
-	"github.com/seqsvr/seqsvr/allocsvr/handover"
 	"github.com/seqsvr/seqsvr/allocsvr/nodes"
+	"github.com/seqsvr/seqsvr/allocsvr/owner"
+	"github.com/seqsvr/seqsvr/allocsvr/section"
 	"github.com/seqsvr/seqsvr/allocsvr/tenure"
 	"github.com/seqsvr/seqsvr/internal/clock"
 	"github.com/seqsvr/seqsvr/internal/rpc"
 	"github.com/seqsvr/seqsvr/internal/tracing"
-	"github.com/seqsvr/seqsvr/internal/wake"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
 )
 
-// Alloc is the allocator behind the gRPC handlers: the sections in memory and
-// everything that gains, keeps and gives them. Safe for concurrent use.
+// Leases keeps this session alive at the replicas and tells of the others.
+type Leases interface {
+	tenure.Leases
+	Sessions() []quorum.SessionView
+	RouteVersion() uint64
+	// Kick renews at once.
+	Kick()
+	// Connected is how many replicas answered within the lease.
+	Connected() int
+}
+
+// keeper makes quorum.Leases a Leases.
+type keeper struct{ *quorum.Leases }
+
+// Attach implements tenure.Leases.
+func (k keeper) Attach(reg seq.Register, round uint64) tenure.Hold {
+	return k.Leases.Attach(reg, round)
+}
+
+// Alloc is the rooms of a node that have to do with sections, wired: it tells each of them
+// what the others need to know. Safe for concurrent use.
 type Alloc struct {
 	name     string
-	addr     string // of this node, as callers and peers reach it
-	cluster  string
-	secret   seq.Secret
-	session  seq.Session // of secret
-	lease    time.Duration
+	session  seq.Session
 	replicas atomic.Int64 // N
 	needed   atomic.Int64 // W
-	mapping  seq.Mapping
-	holder   *tenure.Holder // of sections and of the arbiter's lease
 	leases   Leases
-	losses   func() uint64
 	silent   func() []string // stores that did not answer within the lease
-	peers    Peers
 	clock    clock.Clock
-	wall     func() time.Time
 	log      *slog.Logger
-	traces   *tracing.Tracer
 
-	array        []cell  // one a section, side by side: takes find theirs without a pointer
-	cells        []*cell // the same
-	limits       *Limits
-	inWork       *rpc.Admission // of limits
-	stepper      *tenure.Stepper[rising]
-	kept         handover.Kept
+	sections     *section.Table
+	owner        *owner.Owner
+	nodes        *nodes.Nodes
 	routes       *arbiter.Routes
-	seeker       *wake.Signal
-	giver        *wake.Signal
-	arbiterLease *arbiter.Lease // of the arbiter
 	arbiter      *arbiter.Arbiter
-
-	leaving atomic.Bool // no section is sought or taken from peers any more
-	// gaining is held in part by each acquisition that leaving would not let begin, and in
-	// whole by Leave, which so waits for them: their counters are handed on or parked like
-	// all others.
-	gaining *semaphore.Weighted
-	gone    atomic.Bool // no section is installed any more; set before the last are sealed
-	fatal   chan error  // first broken invariant
-	started time.Duration
-	nodes   *nodes.Nodes
-	stats   stats
+	arbiterLease *arbiter.Lease
+	holder       *tenure.Holder // of sections and of the arbiter's lease
+	fatal        chan error     // first broken invariant
 }
 
 // Parts are what an Alloc is made of; the Server wires them, tests put others in.
@@ -87,75 +83,57 @@ type Parts struct {
 	// Missing names the stores that did not answer within the lease, for people; nil:
 	// it is not told which.
 	Missing      func() []string
-	Peers        Peers
+	Peers        owner.Peers
 	Clock        clock.Clock
 	Wall         func() time.Time // time.Now, or a test's
 	Logger       *slog.Logger
 	Traces       *tracing.Tracer // nil: none
 	ExpectAllocs int
 	Weight       uint32
-	Limits       *Limits // nil: the defaults
 }
 
-// NewAlloc makes an Alloc that owns nothing yet.
+// NewAlloc makes an Alloc that owns nothing yet. Errors: seq.ErrBadMapping.
 func NewAlloc(p Parts) (*Alloc, error) {
-	if err := p.Mapping.Validate(); err != nil {
-		return nil, err
-	}
-	if p.Limits == nil {
-		p.Limits = NewLimits(Config{})
-	}
 	a := &Alloc{
-		gaining: semaphore.NewWeighted(gainers),
-		name:    p.Name, addr: p.Addr, cluster: p.Cluster, secret: p.Secret, session: p.Secret.Session(), lease: p.Lease, mapping: p.Mapping,
-		leases: p.Leases, silent: p.Missing, peers: p.Peers,
-		clock: p.Clock, wall: p.Wall, log: p.Logger, traces: p.Traces,
-		limits: p.Limits, inWork: p.Limits.inWork, fatal: make(chan error, 1), started: p.Clock.Now(), stats: newStats(len(p.Mapping.Spaces)),
+		name: p.Name, session: p.Secret.Session(), leases: p.Leases, silent: p.Missing, clock: p.Clock, log: p.Logger,
+		fatal: make(chan error, 1),
 	}
-	a.holder = &tenure.Holder{Session: a.session, Registers: p.Registers, Leases: p.Leases}
 	a.replicas.Store(int64(p.Replicas))
 	a.needed.Store(int64(p.Needed))
-	a.losses = p.Losses
-	if a.losses == nil {
-		var asked atomic.Uint64
-		a.losses = func() uint64 { return asked.Add(1) }
+	a.holder = &tenure.Holder{Session: a.session, Registers: p.Registers, Leases: p.Leases}
+	var err error
+	a.sections, err = section.New(section.Config{
+		Mapping: p.Mapping, Holder: a.holder, Lease: p.Lease, Losses: p.Losses, Guide: guide{a},
+		Lost: func() { a.owner.Seek() }, Record: a.recordRaise,
+		Clock: p.Clock, Wall: p.Wall, Logger: p.Logger, Traces: p.Traces,
+	})
+	if err != nil {
+		return nil, err
 	}
-	a.array, a.cells = make([]cell, p.Mapping.Sections()), make([]*cell, p.Mapping.Sections())
-	for i := range p.Mapping.Spaces {
-		space := &a.mapping.Spaces[i]
-		for id := space.First; id < space.First+seq.SectionID(space.Sections); id++ {
-			a.cells[id] = &a.array[id]
-			a.array[id].init(id, space)
-		}
-	}
-	a.stepper = tenure.NewStepper[rising](a.holder, a.clock, a.traces)
-	a.seeker, a.giver = wake.New(), wake.New()
-	a.nodes = nodes.New(nodes.Config{Self: quorum.SessionView{Session: a.session, Name: a.name, Addr: a.addr},
-		Sessions: func() []quorum.SessionView { return a.leases.Sessions() }, Lease: a.lease, Clock: a.clock})
-	a.plans(p)
+	a.nodes = nodes.New(nodes.Config{Self: quorum.SessionView{Session: a.session, Name: p.Name, Addr: p.Addr},
+		Sessions: func() []quorum.SessionView { return a.leases.Sessions() }, Lease: p.Lease, Clock: p.Clock})
+	a.routes = arbiter.NewRoutes(arbiter.RoutesConfig{Name: p.Name, Session: a.session, Mapping: p.Mapping, Documents: p.Documents,
+		Heard: func() uint64 { return a.leases.RouteVersion() }, Clock: p.Clock, Wall: p.Wall, Logger: p.Logger})
+	a.arbiterLease = arbiter.NewLease(a.holder, p.Logger)
+	a.arbiter = arbiter.New(arbiter.Config{Name: p.Name, Weight: p.Weight, Expect: p.ExpectAllocs, Sections: p.Mapping.Sections(),
+		Routes: a.routes, Lease: a.arbiterLease, Term: p.Lease, Present: a.nodes.Present, Awaited: a.nodes.Awaited,
+		Leaving: func() bool { return a.owner.Leaving() }, Clock: p.Clock, Logger: p.Logger})
+	a.owner = owner.New(owner.Config{
+		Name: p.Name, Cluster: p.Cluster, Secret: p.Secret, Lease: p.Lease, Sections: a.sections, Holder: a.holder,
+		Sessions: p.Leases, Nodes: a.nodes, Routes: a.routes, Arbiter: a.arbiter, ArbiterLease: a.arbiterLease, Peers: p.Peers,
+		Fail: a.fail, Clock: p.Clock, Logger: p.Logger, Traces: p.Traces,
+	})
+	a.routes.OnChange(a.owner.Look)
 	return a, nil
 }
 
-// plans makes what the node has to do with the route table.
-func (a *Alloc) plans(p Parts) {
-	a.routes = arbiter.NewRoutes(arbiter.RoutesConfig{Name: a.name, Session: a.session, Mapping: a.mapping, Documents: p.Documents,
-		Heard: func() uint64 { return a.leases.RouteVersion() }, Clock: a.clock, Wall: a.wall, Logger: a.log})
-	a.routes.OnChange(a.seeker.Kick)
-	a.routes.OnChange(a.giver.Kick)
-	a.arbiterLease = arbiter.NewLease(a.holder, a.log)
-	a.arbiter = arbiter.New(arbiter.Config{Name: a.name, Weight: p.Weight, Expect: p.ExpectAllocs, Sections: a.mapping.Sections(),
-		Routes: a.routes, Lease: a.arbiterLease, Term: a.lease, Present: a.nodes.Present, Awaited: a.nodes.Awaited, Leaving: a.leaving.Load, Clock: a.clock, Logger: a.log})
-}
-
 // Run gains, keeps and gives sections until ctx ends or an invariant is broken.
-// It does not hand anything over at its end: Leave does.
+// It does not hand anything over at its end: owner.Owner.Leave does.
 func (a *Alloc) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var wg sync.WaitGroup
-	for _, run := range []func(context.Context){
-		a.stepper.Run, a.routes.Follow, a.seek, a.give, a.arbiter.Run,
-	} {
+	for _, run := range []func(context.Context){a.sections.Run, a.routes.Follow, a.owner.Run, a.arbiter.Run} {
 		wg.Go(func() { run(ctx) })
 	}
 	var err error
@@ -176,9 +154,9 @@ func (a *Alloc) fail(err error) {
 	}
 }
 
-// Sessions has changed: those that wait for another's lease look again.
+// sessionsChanged: those that wait for another's lease look again.
 func (a *Alloc) sessionsChanged() {
-	a.seeker.Kick()
+	a.owner.Seek()
 	a.arbiter.Look()
 }
 
@@ -186,59 +164,131 @@ func (a *Alloc) sessionsChanged() {
 func (a *Alloc) lost(reg seq.Register, round uint64) {
 	epoch := seq.Epoch{Round: round, Session: a.session}
 	if id, ok := reg.Section(); ok {
-		a.lose(a.cells[id], epoch, seq.Epoch{})
+		a.sections.Lose(id, epoch)
 	} else if reg == seq.ArbiterRegister {
 		a.arbiterLease.Lost(epoch)
 	}
 }
 
-// lose drops a section at once: a higher epoch was promised.
-func (a *Alloc) lose(c *cell, epoch, by seq.Epoch) {
-	if !c.lose(epoch) {
-		return
-	}
-	a.stats.nacks.Add(1)
-	a.log.Debug("section lost", "section", c.id, "epoch", epoch.String(), "to", by.String())
-	a.seeker.Kick()
+// recordRaise writes to the log of events what a forced raise is about to do.
+func (a *Alloc) recordRaise(ctx context.Context, id seq.SectionID, uid seq.UID, from, to uint64) error {
+	a.log.Warn("forced raise", "section", id, "uid", uint64(uid), "from", from, "to", to)
+	return a.routes.Record(ctx, []arbiter.Event{{Kind: "raise", Subject: fmt.Sprintf("section %d", id),
+		Reason: fmt.Sprintf("operator: uid %d forced, ceiling from %d to %d", uid, from, to)}})
 }
 
-// leaseLoss is why a lease is not valid.
-func (a *Alloc) leaseLoss() error {
+// mine says whether this node should own the section, from memory; if not, the
+// error says who should.
+func (a *Alloc) mine(id seq.SectionID) (bool, error) {
+	c := a.sections.Cell(id)
+	if state := c.State(); state == section.Owned || state == section.Acquiring {
+		return true, nil
+	}
+	return false, guide{a}.NotOwner(id, c.Successor())
+}
+
+// desired counts the sections that the table gives to this node.
+func (a *Alloc) desired(t *arbiter.Table) (n int) {
+	if t == nil {
+		return 0
+	}
+	for id := range t.Sections {
+		if a.given(t, seq.SectionID(id)) {
+			n++
+		}
+	}
+	return n
+}
+
+// given says whether the table gives the section to this node.
+func (a *Alloc) given(t *arbiter.Table, id seq.SectionID) bool {
+	owner, ok := t.Owner(id)
+	return ok && owner.Name == a.name
+}
+
+// Ready is nil while this node has a route table, reaches a quorum, serves what it owns and
+// has taken what the table gives to it and no other has; else the reason why not. Sections
+// on their way from one node to another make neither of them less ready.
+func (a *Alloc) Ready() error {
+	if a.owner.Leaving() {
+		return seq.ErrShuttingDown
+	}
+	t := a.routes.Table()
+	if t == nil {
+		return fmt.Errorf("%w: no route table yet", seq.ErrNoRoute)
+	}
 	if err := a.quorum(); err != nil {
 		return err
 	}
-	return seq.ErrNoLease
+	have, lapsed, missing := a.sections.Standing(func(id seq.SectionID) bool { return a.given(t, id) })
+	switch {
+	case lapsed > 0:
+		loss := a.quorum()
+		if loss == nil {
+			loss = seq.ErrNoLease
+		}
+		return fmt.Errorf("%w: %d of %d sections served", loss, have-lapsed, have)
+	case missing > 0:
+		return fmt.Errorf("%w: %d of %d still to go", errTaking, missing, a.desired(t))
+	}
+	return nil
 }
 
-// notOwner says who may serve the section, or that this node has no quorum. Needs c.mu.
-func (a *Alloc) notOwner(c *cell) error {
-	if err := a.waitless(); err != nil {
+// send gives the metrics of sections and of what the node knows of the cluster.
+func (a *Alloc) send(ch chan<- prometheus.Metric) {
+	a.sections.Send(ch)
+	mTakeovers.Send(ch, float64(a.owner.Takeovers()))
+	mHandoffs.Send(ch, float64(a.owner.Handoffs()))
+	mStores.Send(ch, float64(a.replicas.Load()), "all")
+	mStores.Send(ch, float64(a.needed.Load()), "needed")
+	mStores.Send(ch, float64(a.leases.Connected()), "answering")
+	live, dead := 0, 0
+	for _, v := range a.leases.Sessions() {
+		if v.Dead {
+			dead++
+		} else {
+			live++
+		}
+	}
+	mSessions.Send(ch, float64(live), "live")
+	mSessions.Send(ch, float64(dead), "dead")
+	t := a.routes.Table()
+	mTable.Send(ch, float64(t.Version()))
+	mFrozen.Flag(ch, t != nil && t.Frozen != "")
+	mArbiter.Flag(ch, a.arbiterLease.Held(a.clock.Now()))
+	mDesired.Send(ch, float64(a.desired(t)))
+}
+
+// guide is an Alloc as the table of sections asks it: section.Guide.
+type guide struct{ *Alloc }
+
+// Quorum implements section.Guide.
+func (g guide) Quorum() error { return g.quorum() }
+
+// Waitless implements section.Guide. A node that leaves ends its session itself, and tells
+// which node has its sections: that is no lost quorum.
+func (g guide) Waitless() error {
+	if g.owner.Leaving() {
+		return nil
+	}
+	return g.quorum()
+}
+
+// NotOwner implements section.Guide: an rpc.NotOwnerError, or that this node has no quorum.
+func (g guide) NotOwner(id seq.SectionID, successor string) error {
+	if err := g.Waitless(); err != nil {
 		return err
 	}
-	table := a.routes.Table()
-	err := &rpc.NotOwnerError{Section: c.id, RouteVersion: table.Version()}
-	if c.successor != "" {
-		err.Addr = c.successor
+	table := g.routes.Table()
+	err := &rpc.NotOwnerError{Section: id, RouteVersion: table.Version(), Addr: successor}
+	if successor != "" {
 		return err
 	}
-	if node, ok := table.Owner(c.id); ok && node.Name != a.name {
-		err.Owner, err.Addr = node.Name, a.nodes.Addr(node)
+	if node, ok := table.Owner(id); ok && node.Name != g.name {
+		err.Owner, err.Addr = node.Name, g.nodes.Addr(node)
 	}
-	if a.leaving.Load() && err.Addr == "" {
+	if g.owner.Leaving() && err.Addr == "" {
 		return errors.Join(seq.ErrShuttingDown, err)
 	}
 	return err
-}
-
-// owned lists the sections that this node serves or would if its lease held.
-func (a *Alloc) owned() []seq.SectionID {
-	var ids []seq.SectionID
-	for _, c := range a.cells {
-		c.mu.Lock()
-		if c.state == owned {
-			ids = append(ids, c.id)
-		}
-		c.mu.Unlock()
-	}
-	return ids
 }

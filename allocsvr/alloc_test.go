@@ -8,7 +8,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/seqsvr/seqsvr/allocsvr/api"
 	"github.com/seqsvr/seqsvr/allocsvr/arbiter"
+	"github.com/seqsvr/seqsvr/allocsvr/section"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
 )
@@ -18,7 +20,7 @@ func TestThreeNodesShareTheSectionsAndCountFromOne(t *testing.T) {
 	a, b, c := f.start("a", 3, ""), f.start("b", 3, ""), f.start("c", 3, "")
 	f.serving(a, b, c)
 	for _, n := range []*node{a, b, c} {
-		if serving, _ := n.census(); serving == 0 {
+		if serving, _ := n.Census(); serving == 0 {
 			t.Errorf("%s serves no section", n.name)
 		}
 	}
@@ -63,11 +65,11 @@ func TestADrainedNodeHandsOverWithoutAGap(t *testing.T) {
 	for uid := seq.UID(0); uid < 4000; uid += 64 {
 		want[uid] = f.next(uid) + 1
 	}
-	admin := adminServer{a: b.Alloc}
+	admin := b.admin()
 	if _, err := admin.Drain(context.Background(), drainRequest("a")); err != nil {
 		t.Fatal(err)
 	}
-	f.until("a has nothing left", func() bool { return len(a.owned()) == 0 })
+	f.until("a has nothing left", func() bool { return len(a.Owned()) == 0 })
 	for uid, w := range want {
 		if got := f.next(uid); got != w {
 			t.Errorf("uid %d: got %d, want %d", uid, got, w)
@@ -93,7 +95,7 @@ func TestRequestsInTheMiddleOfHandOversSeeNoGapAndNoRepeat(t *testing.T) {
 			}
 		})
 	}
-	admin := adminServer{a: a.Alloc}
+	admin := a.admin()
 	for round := range 3 {
 		for _, undo := range []bool{false, true} {
 			req := drainRequest("b")
@@ -105,9 +107,9 @@ func TestRequestsInTheMiddleOfHandOversSeeNoGapAndNoRepeat(t *testing.T) {
 				if _, err := admin.Rebalance(context.Background(), nil); err != nil {
 					t.Fatal(err)
 				}
-				f.until("b has its share back", func() bool { return len(b.owned()) > 0 })
+				f.until("b has its share back", func() bool { return len(b.Owned()) > 0 })
 			} else {
-				f.until("b has nothing left", func() bool { return len(b.owned()) == 0 })
+				f.until("b has nothing left", func() bool { return len(b.Owned()) == 0 })
 			}
 		}
 	}
@@ -136,15 +138,15 @@ func TestAChangeOfTheTableWithAnUnknownOutcomeIsMadeAgain(t *testing.T) {
 	f := newFleet(t, seq.Space{Name: "user", Sections: 4, Step: 40})
 	a, b := f.start("a", 2, ""), f.start("b", 2, "")
 	f.serving(a, b)
-	other := *adminServerOf(f, a, b)
+	other := unsureAdmin(f, a, b)
 	if _, err := other.Drain(t.Context(), drainRequest("b")); err != nil {
 		t.Fatal(err)
 	}
-	f.until("b has nothing left", func() bool { return len(b.owned()) == 0 })
+	f.until("b has nothing left", func() bool { return len(b.Owned()) == 0 })
 }
 
-// adminServerOf is an operator's node that owns nothing and whose first swap is unsure.
-func adminServerOf(f *fleet, a, b *node) *adminServer {
+// unsureAdmin is of an operator's node that owns nothing and whose first swap is unsure.
+func unsureAdmin(f *fleet, a, b *node) *api.Admin {
 	f.t.Helper()
 	n, err := NewAlloc(Parts{Name: "c", Addr: "c", Cluster: "mem", Secret: seq.NewSecret(), Lease: f.lease, Replicas: 3, Needed: 2,
 		Mapping: f.stores.Mapping, Registers: a.group, Documents: &unsure{Documents: a.group}, Leases: keeper{b.leases},
@@ -152,7 +154,7 @@ func adminServerOf(f *fleet, a, b *node) *adminServer {
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	return &adminServer{a: n}
+	return (&node{Alloc: n, group: a.group}).admin()
 }
 
 func TestAClusterStoppedInOrderGoesOnWithoutAGap(t *testing.T) {
@@ -197,19 +199,19 @@ func TestAStepOfUnknownOutcomeIsRepeatedAndNotUsedBefore(t *testing.T) {
 	for _, s := range f.stores.Stores[:2] {
 		s.SetDeaf(true)
 	}
-	c := a.cells[0]
+	space := &f.stores.Mapping.Spaces[0]
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	taken := make(chan Taken, 1)
-	go func() { taken <- a.Take(ctx, c.space, []seq.UID{1}, []uint32{25}) }()
+	taken := make(chan section.Taken, 1)
+	go func() { taken <- a.Take(ctx, space, []seq.UID{1}, []uint32{25}) }()
 	f.until("the step is on a disk, and its answer lost", func() bool {
 		return f.stores.Stores[0].Max(seq.SectionRegister(0)) > 25
 	})
-	c.mu.Lock()
-	if c.state == owned && c.confirmed != 10 {
-		t.Errorf("confirmed %d by one answer of three, want the old ceiling 10", c.confirmed)
+	for _, v := range a.Views() {
+		if v.Owned && v.Confirmed != 10 {
+			t.Errorf("confirmed %d by one answer of three, want the old ceiling 10", v.Confirmed)
+		}
 	}
-	c.mu.Unlock()
 	select {
 	case got := <-taken:
 		if len(got.Faults) == 0 {
@@ -317,8 +319,8 @@ func TestStrictAnswersNothingUnderADeposedEpoch(t *testing.T) {
 	for _, s := range f.stores.Stores {
 		s.Steal(seq.SectionRegister(0), 99, thief)
 	}
-	c := a.cells[0]
-	got := a.Take(context.Background(), c.space, []seq.UID{1}, nil)
+	space := &f.stores.Mapping.Spaces[0]
+	got := a.Take(context.Background(), space, []seq.UID{1}, nil)
 	if len(got.Faults) == 0 {
 		t.Errorf("got %d although the epoch was deposed", got.First[0])
 	}
@@ -331,10 +333,10 @@ func TestUniqueOnlyGoesOnWithoutALeaseAndSaysSo(t *testing.T) {
 	for _, s := range f.stores.Stores {
 		s.SetDown(true)
 	}
-	c := a.cells[0]
+	space := &f.stores.Mapping.Spaces[0]
 	seen := map[uint64]bool{}
 	f.until("an unordered answer", func() bool {
-		got := a.Take(context.Background(), c.space, []seq.UID{1}, nil)
+		got := a.Take(context.Background(), space, []seq.UID{1}, nil)
 		if len(got.Faults) > 0 {
 			t.Fatalf("refused: %v", got.Faults[0].Err)
 		}

@@ -16,6 +16,7 @@ import (
 	"google.golang.org/grpc/health"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 
+	"github.com/seqsvr/seqsvr/allocsvr/api"
 	"github.com/seqsvr/seqsvr/internal/clock"
 	"github.com/seqsvr/seqsvr/internal/rpc"
 	"github.com/seqsvr/seqsvr/internal/storeclient"
@@ -49,7 +50,7 @@ type Server struct {
 
 	creds   credentials.TransportCredentials // of the listener; nil: plaintext
 	calls   telemetry.Calls
-	limits  *Limits
+	limits  *api.Limits
 	waiting atomic.Pointer[starting]  // nil before Run
 	parts   atomic.Pointer[assembled] // nil until the stores are reached
 }
@@ -71,7 +72,7 @@ func New(cfg Config) (*Server, error) {
 		return nil, errors.Join(fmt.Errorf("data directory (--data-dir): %w", err), lis.Close())
 	}
 	s := &Server{cfg: cfg, creds: creds, lis: lis, addr: lis.Addr().String(), done: make(chan struct{}),
-		limits: NewLimits(cfg)}
+		limits: cfg.limits()}
 	if cfg.Advertise != "" {
 		s.addr = cfg.Advertise
 	}
@@ -94,6 +95,20 @@ func usable(dir string) error {
 		return err
 	}
 	return errors.Join(probe.Close(), os.Remove(probe.Name()))
+}
+
+// SetLimits takes MaxInWork and MaxStreamWaits of cfg while the server runs, and nothing
+// else of it: seq.ErrBadArgument, and nothing is changed. Calls that were let in stay.
+func (s *Server) SetLimits(cfg Config) error { return s.limits.Set(cfg.MaxInWork, cfg.MaxStreamWaits) }
+
+// dialPeer connects over the network.
+func (s *Server) dialPeer(addr string) (api.PeerConn, error) {
+	return rpc.Dial(addr, s.dialOptions()...)
+}
+
+// dialOptions are those of all connections to stores and peers.
+func (s *Server) dialOptions() []grpc.DialOption {
+	return append(s.cfg.TLS.DialOptions(), s.cfg.Traces.DialOptions()...)
 }
 
 // Addr is where callers and peers reach this node.

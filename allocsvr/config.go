@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/seqsvr/seqsvr/allocsvr/api"
 	"github.com/seqsvr/seqsvr/allocsvr/globalid"
 	"github.com/seqsvr/seqsvr/internal/rpc"
 	"github.com/seqsvr/seqsvr/internal/tracing"
@@ -57,7 +58,7 @@ type Config struct {
 	// refused with seq.ErrOverloaded. At least rpc.MinInWork; 0: rpc.DefaultMaxInWork.
 	MaxInWork int
 	// MaxStreamWaits bounds the calls of one stream that wait for something, so that one
-	// caller cannot fill the node's room; more are refused likewise. 0: DefaultMaxStreamWaits.
+	// caller cannot fill the node's room; more are refused likewise. 0: api.DefaultMaxStreamWaits.
 	MaxStreamWaits int
 
 	// TLS secures the listener and the connections to stores and peers; nil: plaintext.
@@ -78,7 +79,7 @@ type Config struct {
 func DefaultConfig() Config {
 	return Config{
 		Listen: "127.0.0.1:7410", Weight: 100, Lease: time.Second,
-		GossipProfile: "fast", ExpectAllocs: 1, WorkerID: -1, MaxInWork: rpc.DefaultMaxInWork, MaxStreamWaits: DefaultMaxStreamWaits, Logger: slog.Default(),
+		GossipProfile: "fast", ExpectAllocs: 1, WorkerID: -1, MaxInWork: rpc.DefaultMaxInWork, MaxStreamWaits: api.DefaultMaxStreamWaits, Logger: slog.Default(),
 	}
 }
 
@@ -98,12 +99,15 @@ func (c Config) Validate() error {
 	case c.Logger == nil:
 		return fmt.Errorf("%w: no logger", seq.ErrBadArgument)
 	}
-	if err := c.checkLimits(); err != nil {
+	if err := api.CheckLimits(c.MaxInWork, c.MaxStreamWaits); err != nil {
 		return err
 	}
 	_, err := c.namespaces()
 	return err
 }
+
+// limits are the configured ones; Validate must have found them well.
+func (c Config) limits() *api.Limits { return api.NewLimits(c.MaxInWork, c.MaxStreamWaits) }
 
 // namespaces are the configured ones: seq.ErrBadArgument, seq.ErrBadLayout.
 func (c Config) namespaces() ([]globalid.Namespace, error) {

@@ -33,7 +33,7 @@ type endpoint interface {
 func (n *Node) endpointsOf(cfg Config, w Wiring) error {
 	a := n.alloc
 	segments, err := segment.New(segment.Config{
-		Holder: n.holder("tag", w.Secret), Mapping: w.Identity.Mapping, Documents: n.group, Owner: a.mine, Quorum: a.waitless, Clock: w.Clock, RouteVersion: func() uint64 { return a.routes.Table().Version() }, Logger: cfg.Logger,
+		Holder: n.holder("tag", w.Secret), Mapping: w.Identity.Mapping, Documents: n.group, Owner: a.mine, Quorum: guide{a}.Waitless, Clock: w.Clock, RouteVersion: func() uint64 { return a.routes.Table().Version() }, Logger: cfg.Logger,
 	})
 	if err != nil {
 		return err
@@ -43,7 +43,7 @@ func (n *Node) endpointsOf(cfg Config, w Wiring) error {
 		return err
 	}
 	ids, err := globalid.New(globalid.Config{
-		Name: cfg.Name, Holder: n.holder("worker", w.Secret), Documents: n.group, ReadPrefix: n.group.ReadPrefix, Sessions: n.leases.Sessions, Quorum: a.waitless,
+		Name: cfg.Name, Holder: n.holder("worker", w.Secret), Documents: n.group, ReadPrefix: n.group.ReadPrefix, Sessions: n.leases.Sessions, Quorum: guide{a}.Waitless,
 		DatacenterID: snowflake.Datacenter(cfg.DatacenterID), Datacenter: cfg.Datacenter, Worker: cfg.worker(),
 		Namespaces: namespaces, Window: cfg.WorkerWindow, Wall: w.Wall, Clock: w.Clock, Logger: cfg.Logger,
 	})
@@ -91,16 +91,4 @@ func (n *Node) release(ctx context.Context) error {
 		errs = append(errs, e.Release(ctx))
 	}
 	return errors.Join(errs...)
-}
-
-// mine says whether this node should own the section, from memory; if not, the
-// error says who should.
-func (a *Alloc) mine(id seq.SectionID) (bool, error) {
-	c := a.cells[id]
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.state == owned || c.state == acquiring {
-		return true, nil
-	}
-	return false, a.notOwner(c)
 }

@@ -77,7 +77,7 @@ func starving(t *testing.T, which string, most time.Duration) (f *fleet, a, b, c
 
 func takeovers(nodes ...*node) (n uint64) {
 	for _, m := range nodes {
-		n += m.stats.takeovers.Load()
+		n += m.Takeovers()
 	}
 	return n
 }
@@ -85,7 +85,7 @@ func takeovers(nodes ...*node) (n uint64) {
 // takenOver is how long after a's death its sections were all served by the others.
 func takenOver(f *fleet, a, b, c *node) time.Duration {
 	f.t.Helper()
-	f.until("a has sections", func() bool { return len(a.owned()) > 0 })
+	f.until("a has sections", func() bool { return len(a.Owned()) > 0 })
 	time.Sleep(5 * f.lease) // and no hand-over is under way
 	a.kill()
 	dead := f.clock.Now()
@@ -138,7 +138,7 @@ func TestANodeThatStarvedAndThenDiesIsTakenOver(t *testing.T) {
 		time.Sleep(time.Minute)
 		s.set(false)
 		f.serving(a, b, c)
-		if _, err := (adminServer{a: b.Alloc}).Rebalance(t.Context(), nil); err != nil {
+		if _, err := b.admin().Rebalance(t.Context(), nil); err != nil {
 			t.Fatal(err)
 		}
 		most := f.lease + f.lease + nodes.MostSpared*f.lease + f.lease/5 + soon // its own lease, spared, the next look
@@ -156,7 +156,7 @@ func TestANodeThatWasLateIsAsGoodAsAnyOnceItHasBeenSteady(t *testing.T) {
 		s.set(false)
 		f.serving(a, b, c)
 		time.Sleep(nodes.SteadyAfter + 2*s.most) // a renewal may still be held up
-		if _, err := (adminServer{a: b.Alloc}).Rebalance(t.Context(), nil); err != nil {
+		if _, err := b.admin().Rebalance(t.Context(), nil); err != nil {
 			t.Fatal(err)
 		}
 		if got := takenOver(f, a, b, c); got > f.lease+soon {
@@ -195,23 +195,14 @@ func TestANodeThatHearsNothingSeeksNothingOfOthers(t *testing.T) {
 		s.mu.Lock()
 		s.on, s.next["a"] = true, time.Now().Add(time.Minute)
 		s.mu.Unlock()
-		time.Sleep(a.lease) // every lease has ended by what a has heard
+		time.Sleep(f.lease) // every lease has ended by what a has heard
 		before := a.probes.sections.Load()
 		for range 5 {
-			a.seekOnce(t.Context())
-			time.Sleep(a.lease)
+			a.Seek()
+			time.Sleep(f.lease)
 		}
 		if n := a.probes.sections.Load() - before; n != 0 {
 			t.Errorf("looked at %d sections of others, want none", n)
 		}
 	})
-}
-
-func TestThePauseAfterAFailedHandOverGrows(t *testing.T) {
-	var r refusal
-	for _, want := range []time.Duration{1, 2, 4, 8, 16, 30, 30} {
-		if r = r.again(time.Hour); r.until != time.Hour+want*time.Second {
-			t.Errorf("again after %v, want %v s", r.until-time.Hour, int(want))
-		}
-	}
 }

@@ -9,7 +9,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/seqsvr/seqsvr/allocsvr/api"
 	"github.com/seqsvr/seqsvr/allocsvr/handover"
+	"github.com/seqsvr/seqsvr/allocsvr/owner"
+	"github.com/seqsvr/seqsvr/allocsvr/section"
 	"github.com/seqsvr/seqsvr/internal/clock"
 	"github.com/seqsvr/seqsvr/internal/history"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
@@ -20,7 +23,7 @@ import (
 
 // patient is how long a test waits for a condition on a busy machine, on which a node
 // may be refused hand-overs, each time for longer, because its leases lapse.
-const patient = 3 * lastRefusal
+const patient = 90 * time.Second
 
 // fleet is a cluster of Allocs over stores in memory, wired without network.
 type fleet struct {
@@ -41,6 +44,8 @@ type fleet struct {
 
 type node struct {
 	*Alloc
+	*section.Table
+	*owner.Owner
 	group  *quorum.Group
 	probes *probes
 	leases *quorum.Leases
@@ -120,6 +125,7 @@ func (f *fleet) start(name string, expect int, file string) *node {
 	if err != nil {
 		f.t.Fatal(err)
 	}
+	n.Table, n.Owner = n.sections, n.owner
 	if file != "" {
 		if err := n.Adopt(file); err != nil {
 			f.t.Fatal(err)
@@ -136,7 +142,7 @@ func (f *fleet) start(name string, expect int, file string) *node {
 	var wg sync.WaitGroup
 	wg.Go(func() { _ = n.leases.Run(ctx) })
 	wg.Go(func() {
-		if err := n.Run(ctx); err != nil {
+		if err := n.Alloc.Run(ctx); err != nil {
 			f.t.Errorf("%s: %v", name, err)
 		}
 	})
@@ -193,7 +199,7 @@ func (l loopback) Offer(_ context.Context, addr string, to seq.Session, sections
 	if err != nil {
 		return err
 	}
-	return n.acceptOffer(sections)
+	return n.Accept(sections)
 }
 
 func (l loopback) Take(ctx context.Context, addr string, to seq.Session, ids []seq.SectionID) ([]seq.SectionID, error) {
@@ -201,7 +207,7 @@ func (l loopback) Take(ctx context.Context, addr string, to seq.Session, ids []s
 	if err != nil {
 		return nil, err
 	}
-	return n.takeOffered(ctx, ids), nil
+	return n.TakeOffered(ctx, ids), nil
 }
 
 func (f *fleet) until(what string, ok func() bool) {
@@ -227,7 +233,7 @@ func (f *fleet) serving(nodes ...*node) {
 	f.until("all sections served", func() bool {
 		total := 0
 		for _, n := range nodes {
-			serving, _ := n.census()
+			serving, _ := n.Census()
 			total += serving
 		}
 		return total == f.stores.Mapping.Sections()
@@ -258,3 +264,14 @@ func (f *fleet) next(uid seq.UID) seq.Seq {
 }
 
 func drainRequest(name string) *pb.DrainRequest { return &pb.DrainRequest{Node: name} }
+
+// admin is the operators' service of the node, without members and stores.
+func (n *node) admin() *api.Admin {
+	a := n.Alloc
+	return &api.Admin{Name: a.name, Session: a.session, Sections: a.sections, Owner: a.owner, Routes: a.routes, Arbiter: a.arbiter, Nodes: a.nodes,
+		Holder: a.holder, Sessions: a.leases.Sessions, Ready: a.Ready, Clock: a.clock,
+		Stores: func(context.Context) []*pb.StoreStatus { return nil },
+		ReadSections: func(ctx context.Context) (map[seq.Register]quorum.Outcome, error) {
+			return n.group.ReadPrefix(ctx, a.session, string(seq.KindSection))
+		}}
+}

@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/seqsvr/seqsvr/allocsvr/section"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
 )
@@ -37,7 +38,7 @@ func TestAStepWithoutALeaseIsWrittenUntilAnotherOwnerWasPromised(t *testing.T) {
 	off.Store(true)
 	space, ctx := &f.stores.Mapping.Spaces[0], context.Background()
 	seen, last := map[uint64]bool{}, uint64(0)
-	take := func(n *node) Taken {
+	take := func(n *node) section.Taken {
 		got := n.Take(ctx, space, []seq.UID{1}, nil)
 		if first := got.First[0]; first != 0 {
 			if seen[first] {

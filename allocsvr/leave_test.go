@@ -90,7 +90,7 @@ func TestANodeThatBeginsToLeaveIsNoTargetOfARebalance(t *testing.T) {
 				return
 			}
 			asked = true
-			if _, err := (adminServer{a: b.Alloc}).Rebalance(context.Background(), nil); err != nil {
+			if _, err := b.admin().Rebalance(context.Background(), nil); err != nil {
 				t.Error(err)
 			}
 			if owner, standby := f.placed(b, "a"); owner > 0 || standby > 0 {
@@ -127,11 +127,3 @@ func TestANodeThatIsBackIsGivenSectionsLikeANewOne(t *testing.T) {
 		f.serving(a, b, c)
 	})
 }
-
-// seenLeases know of the sessions that the test says.
-type seenLeases struct {
-	idleLeases
-	seen []quorum.SessionView
-}
-
-func (l seenLeases) Sessions() []quorum.SessionView { return l.seen }

@@ -8,7 +8,9 @@ import (
 
 	"google.golang.org/grpc"
 
+	"github.com/seqsvr/seqsvr/allocsvr/api"
 	"github.com/seqsvr/seqsvr/allocsvr/globalid"
+	"github.com/seqsvr/seqsvr/allocsvr/section"
 	"github.com/seqsvr/seqsvr/internal/clock"
 	"github.com/seqsvr/seqsvr/membership"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
@@ -21,9 +23,9 @@ import (
 type Wiring struct {
 	Identity quorum.Identity // of the stores' cluster: Ref, N, R, W, Mapping, MaxLease
 	Stores   []quorum.NamedStore
-	Addr     string                              // of this node, as callers and peers reach it
-	Secret   seq.Secret                          // of the session
-	Dial     func(addr string) (PeerConn, error) // to a peer; does not wait for it
+	Addr     string                                  // of this node, as callers and peers reach it
+	Secret   seq.Secret                              // of the session
+	Dial     func(addr string) (api.PeerConn, error) // to a peer; does not wait for it
 	Clock    clock.Clock
 	Wall     func() time.Time
 	// Stop is told why the process must end: the stores do not let it in.
@@ -34,20 +36,25 @@ type Wiring struct {
 	// Parked is the file of parked counters; empty: none are kept.
 	Parked string
 	// Limits of what callers can make the node keep; nil: as Config says.
-	Limits *Limits
+	Limits *api.Limits
 }
+
+// PeerConn is a connection to another AllocSvr.
+type PeerConn = api.PeerConn
 
 // Node is one AllocSvr without its process: no listener, no gossip, no search for the
 // stores. It owns nothing yet when it is made. Safe for concurrent use.
 type Node struct {
-	cfg    Config
-	era    seq.Era
-	parked string
+	cfg     Config
+	era     seq.Era
+	cluster string
+	parked  string
 
 	alloc     *Alloc
 	leases    *quorum.Leases
 	group     *quorum.Group
-	peers     *grpcPeers
+	limits    *api.Limits
+	peers     *api.Peers
 	endpoints []endpoint
 	ids       *globalid.Service // one of endpoints
 	refused   *refusals
@@ -62,7 +69,7 @@ func NewNode(cfg Config, w Wiring) (*Node, error) {
 		return nil, fmt.Errorf("%w: %v, the stores grant at most %v", seq.ErrBadLease, cfg.Lease, id.MaxLease)
 	}
 	if w.Limits == nil {
-		w.Limits = NewLimits(cfg)
+		w.Limits = cfg.limits()
 	}
 	var leases *quorum.Leases // set before anything is sent
 	group, err := quorum.NewGroup(quorum.Config{Ref: id.Ref, N: id.N, R: id.R, W: id.W, OnStale: w.Stale, Secret: w.Secret,
@@ -70,7 +77,7 @@ func NewNode(cfg Config, w Wiring) (*Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	n := &Node{cfg: cfg, era: id.Ref.Era, parked: w.Parked, group: group, peers: newGRPCPeers(id.Ref.Cluster, w.Secret.Session(), w.Dial)}
+	n := &Node{cfg: cfg, era: id.Ref.Era, cluster: id.Ref.Cluster, parked: w.Parked, group: group, limits: w.Limits, peers: api.NewPeers(id.Ref.Cluster, w.Secret.Session(), w.Dial)}
 	refused := &refusals{stop: w.Stop, clock: w.Clock, needed: id.W, stale: w.Stale}
 	n.refused = refused
 	n.nameStores(id.Members, w.Stores)
@@ -86,11 +93,11 @@ func NewNode(cfg Config, w Wiring) (*Node, error) {
 	}
 	n.leases = leases
 	refused.connected, refused.ended = n.leases.Connected, n.leases.Ended
-	refused.leaving = func() bool { return n.alloc.leaving.Load() }
+	refused.leaving = func() bool { return n.alloc.owner.Leaving() }
 	n.alloc, err = NewAlloc(Parts{
 		Name: cfg.Name, Addr: w.Addr, Cluster: id.Ref.Cluster, Secret: w.Secret, Lease: cfg.Lease,
 		Replicas: id.N, Needed: id.W, Mapping: id.Mapping, Registers: n.measure("section"), Documents: group, Leases: keeper{n.leases}, Losses: n.leases.Losses, Missing: n.missingStores, Peers: n.peers,
-		Clock: w.Clock, Wall: w.Wall, Logger: cfg.Logger, Traces: cfg.Traces, ExpectAllocs: cfg.ExpectAllocs, Weight: cfg.Weight, Limits: w.Limits,
+		Clock: w.Clock, Wall: w.Wall, Logger: cfg.Logger, Traces: cfg.Traces, ExpectAllocs: cfg.ExpectAllocs, Weight: cfg.Weight,
 	})
 	if err != nil {
 		return nil, err
@@ -99,7 +106,7 @@ func NewNode(cfg Config, w Wiring) (*Node, error) {
 		return nil, err
 	}
 	if w.Parked != "" {
-		if err := n.alloc.Adopt(w.Parked); err != nil {
+		if err := n.alloc.owner.Adopt(w.Parked); err != nil {
 			cfg.Logger.Warn("parked counters not used", "error", err)
 		}
 	}
@@ -108,8 +115,10 @@ func NewNode(cfg Config, w Wiring) (*Node, error) {
 
 // Register puts the node's services on a server, all but the operators' one.
 func (n *Node) Register(srv grpc.ServiceRegistrar) {
-	pb.RegisterSequenceServer(srv, sequenceServer{a: n.alloc})
-	pb.RegisterPeerServer(srv, peerServer{a: n.alloc})
+	a := n.alloc
+	pb.RegisterSequenceServer(srv, &api.Sequence{Cluster: n.ClusterID(), Sections: a.sections, RouteTable: a.routes, Limits: n.limits})
+	pb.RegisterPeerServer(srv, &api.Peer{Cluster: n.ClusterID(), Session: a.session, Sections: a.sections.Len(), Owner: a.owner,
+		Kick: n.leases.Kick, Logger: n.cfg.Logger})
 	for _, e := range n.endpoints {
 		e.Register(srv)
 	}
@@ -121,11 +130,14 @@ func (n *Node) RegisterAdmin(srv grpc.ServiceRegistrar) {
 	pb.RegisterAdminServer(srv, n.admin(nil, func(context.Context) []*pb.StoreStatus { return nil }))
 }
 
-func (n *Node) admin(view *membership.View, stores func(context.Context) []*pb.StoreStatus) adminServer {
-	return adminServer{
-		a: n.alloc, ready: n.Ready, view: view, era: n.era, stores: stores, devLog: n.cfg.DevLog,
-		prefix: func(ctx context.Context) (map[seq.Register]quorum.Outcome, error) {
-			return n.group.ReadPrefix(ctx, n.alloc.session, string(seq.KindSection))
+func (n *Node) admin(view *membership.View, stores func(context.Context) []*pb.StoreStatus) *api.Admin {
+	a := n.alloc
+	return &api.Admin{
+		Name: a.name, Session: a.session, Cluster: n.ClusterID(), Era: n.era, Lease: n.cfg.Lease, Sections: a.sections, Owner: a.owner,
+		Routes: a.routes, Arbiter: a.arbiter, Nodes: a.nodes, Holder: a.holder, Sessions: n.leases.Sessions,
+		Ready: n.Ready, View: view, Stores: stores, Clock: a.clock, DevLog: n.cfg.DevLog,
+		ReadSections: func(ctx context.Context) (map[seq.Register]quorum.Outcome, error) {
+			return n.group.ReadPrefix(ctx, a.session, string(seq.KindSection))
 		},
 	}
 }
@@ -139,7 +151,7 @@ func (n *Node) Ready() error {
 }
 
 // ClusterID is the cluster that the node belongs to.
-func (n *Node) ClusterID() string { return n.alloc.cluster }
+func (n *Node) ClusterID() string { return n.cluster }
 
 // runs are the goroutines that Run consists of; each ends with its context.
 func (n *Node) runs() []func(context.Context) error {
@@ -180,13 +192,26 @@ func (n *Node) Leave(ctx context.Context) {
 	if err := n.release(ctx); err != nil {
 		n.cfg.Logger.Warn("tags and worker ids not released", "error", err)
 	}
-	if err := n.alloc.Leave(ctx, n.parked); err != nil {
+	if err := n.alloc.owner.Leave(ctx, n.parked); err != nil {
 		n.cfg.Logger.Warn("not everything was handed over", "error", err)
 	}
 }
 
 // Close ends all messages that are under way. Call it after Run has returned.
 func (n *Node) Close() {
-	n.peers.close()
+	n.peers.Close()
 	n.group.Close()
 }
+
+// Sections lists the sections that the node owns or has sealed, for checks of the
+// invariants from outside.
+func (n *Node) Sections() []section.View { return n.alloc.sections.Views() }
+
+// Counts are the takeovers, hand-overs and steps of the node since its start.
+func (n *Node) Counts() (takeovers, handoffs, steps uint64) {
+	o := n.alloc.owner
+	return o.Takeovers(), o.Handoffs(), n.alloc.sections.Totals().Steps
+}
+
+// SectionView is what Sections tells of one section.
+type SectionView = section.View

@@ -37,15 +37,6 @@ func quorumLoss(missing []string, n, all, needed int) error {
 	return fmt.Errorf("%w: %d of %d answered within the lease, %d needed, missing %s", seq.ErrNoQuorum, n, all, needed, strings.Join(missing, ", "))
 }
 
-// waitless is the reason why a request need not wait, nor be sent elsewhere: no quorum.
-// Not for a node that leaves: it ends its session itself, and tells who has its sections.
-func (a *Alloc) waitless() error {
-	if a.leaving.Load() {
-		return nil
-	}
-	return a.quorum()
-}
-
 // nameStores keeps what the members call the stores, for people: each lease and message
 // knows a store by its address.
 func (n *Node) nameStores(members []quorum.Member, stores []quorum.NamedStore) {

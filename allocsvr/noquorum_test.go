@@ -12,6 +12,8 @@ import (
 
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 
+	"github.com/seqsvr/seqsvr/allocsvr/section"
+	"github.com/seqsvr/seqsvr/allocsvr/tenure/tenuretest"
 	"github.com/seqsvr/seqsvr/internal/rpc"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/quorum"
@@ -19,59 +21,51 @@ import (
 )
 
 // deafLeases are those of a node that only one of three stores answers.
-type deafLeases struct{ idleLeases }
+type deafLeases struct{ tenuretest.Leases }
 
 func (deafLeases) Connected() int { return 1 }
 
 func TestANodeWithoutAQuorumNamesTheMissingStoresWhateverStateTheSectionIsIn(t *testing.T) {
-	for _, state := range []state{absent, acquiring, owned, sealed} {
+	for _, state := range []section.State{section.Absent, section.Acquiring, section.Owned, section.Sealed} {
 		t.Run(state.String(), func(t *testing.T) {
 			o := newOwner(t)
 			o.leases, o.silent = deafLeases{}, func() []string { return []string{"store-2", "store-3"} }
 			switch state {
-			case owned:
+			case section.Owned:
 				o.clock.Advance(2 * ownerLease)
-			case sealed:
-				o.c.seal()
+			case section.Sealed:
+				o.c.Seal()
 			default:
-				o.c.drop(o.epoch, "another")
-				if state == acquiring {
-					o.c.begin()
+				o.c.Drop(o.epoch, "another")
+				if state == section.Acquiring {
+					o.c.Begin()
 				}
 			}
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
 			uids := []seq.UID{1}
-			take := func() error { return o.Take(ctx, o.c.space, uids, nil).Faults[0].Err }
+			take := func() error { return o.sections.Take(ctx, o.c.Space(), uids, nil).Faults[0].Err }
 			for what, ask := range map[string]func() error{
 				"take":    take,
-				"current": func() error { _, faults := o.Current(ctx, o.c.space, uids); return faults[0].Err },
-				"raise":   func() error { _, err := o.Raise(ctx, o.c.space, 1, 500, false); return err },
+				"current": func() error { _, faults := o.sections.Current(ctx, o.c.Space(), uids); return faults[0].Err },
+				"raise":   func() error { _, err := o.sections.Raise(ctx, o.c.Space(), 1, 500, false); return err },
 			} {
 				err := ask()
 				if rpc.CodeOf(err) != pb.ErrorCode_ERROR_CODE_NO_QUORUM || !strings.Contains(fmt.Sprint(err), "missing store-2, store-3") {
 					t.Errorf("%s: got %v, want NO_QUORUM with store-2 and store-3", what, err)
 				}
 			}
-			if state != absent {
+			if state != section.Absent {
 				return
 			}
-			// One that leaves has ended its session itself, and tells who has its sections.
-			o.leaving.Store(true)
+			// One that leaves has ended its session itself, and tells which node has its sections.
+			if err := o.owner.Leave(ctx, ""); err != nil {
+				t.Fatal(err)
+			}
 			if err := take(); rpc.CodeOf(err) != pb.ErrorCode_ERROR_CODE_NOT_OWNER {
 				t.Errorf("a node that leaves: got %v, want NOT_OWNER", err)
 			}
 		})
-	}
-}
-
-func TestAStrictCheckWithoutAQuorumSaysSo(t *testing.T) {
-	o := newOwnerOf(t, seq.Space{Name: "strict", Sections: 1, Step: ownerStep, Mode: seq.Strict})
-	o.regs.onProbe = func() quorum.Outcome {
-		return quorum.Outcome{State: quorum.Unknown, Err: fmt.Errorf("%w: store store-2: away", seq.ErrNoQuorum)}
-	}
-	if err := o.Take(t.Context(), o.c.space, []seq.UID{1}, nil).Faults[0].Err; rpc.CodeOf(err) != pb.ErrorCode_ERROR_CODE_NO_QUORUM {
-		t.Errorf("got %v, want NO_QUORUM", err)
 	}
 }
 

@@ -11,7 +11,6 @@ import (
 	"github.com/seqsvr/seqsvr/allocsvr/arbiter"
 	"github.com/seqsvr/seqsvr/internal/telemetry"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
-	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
 )
 
@@ -94,11 +93,7 @@ func TestAForcedRaiseGoesFurtherAndStandsInTheLog(t *testing.T) {
 // status is what the node tells operators, without members and stores.
 func (n *node) status(t *testing.T) *pb.StatusReply {
 	t.Helper()
-	s := adminServer{a: n.Alloc, ready: n.Ready, stores: func(context.Context) []*pb.StoreStatus { return nil },
-		prefix: func(ctx context.Context) (map[seq.Register]quorum.Outcome, error) {
-			return n.group.ReadPrefix(ctx, n.session, string(seq.KindSection))
-		}}
-	reply, err := s.Status(context.Background(), nil)
+	reply, err := n.admin().Status(context.Background(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,7 +104,7 @@ func (n *node) status(t *testing.T) *pb.StatusReply {
 func (n *node) gauges(t *testing.T, name string) map[string]float64 {
 	t.Helper()
 	reg := prometheus.NewRegistry()
-	reg.MustRegister(telemetry.Func(n.sendEndings))
+	reg.MustRegister(telemetry.Func(n.Table.Send))
 	families, err := reg.Gather()
 	if err != nil {
 		t.Fatal(err)

@@ -8,7 +8,7 @@ import (
 // is let go for it: sections, tags and worker ids stay, under the leases of the stores
 // that stay. quorum.ErrBadConfig.
 func (n *Node) Reconfigure(list quorum.MemberList, stores []quorum.NamedStore) error {
-	ref := list.Ref(n.alloc.cluster, n.era)
+	ref := list.Ref(n.cluster, n.era)
 	if err := n.group.Reconfigure(quorum.Config{Ref: ref, N: list.N(), R: list.R, W: list.W}, stores); err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@ package allocsvr
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -16,11 +17,7 @@ import (
 // statusOf is what an operator is told by the node.
 func (f *fleet) statusOf(n *node) *pb.StatusReply {
 	f.t.Helper()
-	admin := adminServer{a: n.Alloc, ready: n.Ready, stores: func(context.Context) []*pb.StoreStatus { return nil },
-		prefix: func(ctx context.Context) (map[seq.Register]quorum.Outcome, error) {
-			return n.group.ReadPrefix(ctx, n.session, string(seq.KindSection))
-		}}
-	r, err := admin.Status(context.Background(), nil)
+	r, err := n.admin().Status(context.Background(), nil)
 	if err != nil {
 		f.t.Fatal(err)
 	}
@@ -47,7 +44,7 @@ func TestSectionsBetweenTwoOwnersAreNotWithoutOne(t *testing.T) {
 		a, b := f.start("a", 2, ""), f.start("b", 2, "")
 		f.serving(a, b)
 		time.Sleep(f.lease) // they know each other's sessions
-		had := len(a.owned())
+		had := len(a.Owned())
 		looked := make(chan struct{}, 1)
 		a.through(between{a.group, func() {
 			time.Sleep(time.Millisecond) // the last store releases as well
@@ -62,7 +59,7 @@ func TestSectionsBetweenTwoOwnersAreNotWithoutOne(t *testing.T) {
 			}
 			looked <- struct{}{}
 		}})
-		if _, err := (adminServer{a: b.Alloc}).Drain(t.Context(), drainRequest("a")); err != nil {
+		if _, err := b.admin().Drain(t.Context(), drainRequest("a")); err != nil {
 			t.Fatal(err)
 		}
 		<-looked
@@ -73,13 +70,20 @@ func TestSectionsBetweenTwoOwnersAreNotWithoutOne(t *testing.T) {
 	})
 }
 
+// unpromising are registers of which no store promises any.
+type unpromising struct{ tenure.Registers }
+
+func (unpromising) Prepare(_ context.Context, _ seq.Session, items []quorum.PrepareItem) []quorum.Outcome {
+	return slices.Repeat([]quorum.Outcome{{State: quorum.Refused, Err: quorum.ErrHeld}}, len(items))
+}
+
 func TestSectionsOfADeadNodeHaveNoOwnerUntilTheyAreTakenOver(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		f := newFleetOn(t, bubble.NewClock(), seq.Space{Name: "user", Sections: 32, Step: 100})
 		a, b := f.start("a", 2, ""), f.start("b", 2, "")
 		f.serving(a, b)
-		had := len(a.owned())
-		b.leaving.Store(true) // it takes nothing over
+		had := len(a.Owned())
+		b.through(unpromising{b.group}) // it takes nothing over
 		a.kill()
 		time.Sleep(2 * f.lease)
 		if r := f.statusOf(b); int(r.SectionsUnowned) != had || r.SectionsMoving != 0 {
@@ -99,14 +103,14 @@ func TestANodeIsNotReadyBeforeItHasTakenWhatNobodyElseHas(t *testing.T) {
 	if err := o.Ready(); !errors.Is(err, seq.ErrNoLease) {
 		t.Errorf("with the lease ended: got %v, want ErrNoLease", err)
 	}
-	o.c.drop(o.epoch, "")
+	o.c.Drop(o.epoch, "")
 	if err := o.Ready(); !errors.Is(err, errTaking) {
 		t.Errorf("nobody has it: got %v, want errTaking", err)
 	}
 	for _, begun := range []bool{false, true} {
-		o.c.begin()
+		o.c.Begin()
 		if !begun {
-			o.c.abandon("b") // still has it, and will hand it over
+			o.c.Abandon("b") // still has it, and will hand it over
 		}
 		if err := o.Ready(); err != nil {
 			t.Errorf("another has it, looking %v: %v", begun, err)

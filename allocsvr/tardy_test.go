@@ -52,10 +52,10 @@ func TestASuccessorThatIsLateWithItsFirstStepLeavesNoGap(t *testing.T) {
 				steps := new(atomic.Int64)
 				steps.Store(test.steps)
 				b.through(tardy{b.group, steps, test.late})
-				if _, err := (adminServer{a: b.Alloc}).Drain(t.Context(), drainRequest("a")); err != nil {
+				if _, err := b.admin().Drain(t.Context(), drainRequest("a")); err != nil {
 					t.Fatal(err)
 				}
-				f.until("a has nothing left", func() bool { return len(a.owned()) == 0 && len(b.owned()) == 8 })
+				f.until("a has nothing left", func() bool { return len(a.Owned()) == 0 && len(b.Owned()) == 8 })
 				for uid, w := range want {
 					if got := f.next(uid); got != w {
 						t.Errorf("uid %d: got %d, want %d", uid, got, w)
@@ -110,47 +110,4 @@ func TestANodeThatLeavesWhileItAcquiresParksWhatItAcquired(t *testing.T) {
 			}
 		}
 	})
-}
-
-// slowPeers take what they are asked for at the n-th time only.
-type slowPeers struct {
-	scriptedPeers
-	n, asked int
-}
-
-func (p *slowPeers) Take(_ context.Context, _ string, _ seq.Session, ids []seq.SectionID) ([]seq.SectionID, error) {
-	if p.asked++; p.asked < p.n {
-		return nil, nil
-	}
-	return ids, nil
-}
-
-func TestASuccessorIsAskedAgainWhileItLives(t *testing.T) {
-	b := quorum.SessionView{Session: otherSession, Name: "b", Addr: "b"}
-	dead, restarted := b, b
-	dead.Dead, restarted.Session = true, otherSession+1
-	tests := []struct {
-		name string
-		seen quorum.SessionView
-		node seq.Node
-		want bool
-	}{
-		{"it lives", b, seq.Node{Name: "b"}, true},
-		{"it has been drained meanwhile", b, seq.Node{Name: "b", Drained: true}, true},
-		{"it leaves", b, seq.Node{Name: "b", Leaving: otherSession}, false},
-		{"it left before, as another session", b, seq.Node{Name: "b", Leaving: otherSession + 1}, true},
-		{"it has died", dead, seq.Node{Name: "b"}, false},
-		{"it has restarted", restarted, seq.Node{Name: "b"}, false},
-	}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			o, peers := newOwner(t), &slowPeers{n: 3}
-			o.Alloc.peers, o.Alloc.leases, o.Alloc.lease = peers, seenLeases{seen: []quorum.SessionView{test.seen}}, time.Millisecond
-			o.routes.Adopt(&seq.RouteTable{Version: 1, Nodes: []seq.Node{test.node}, Sections: make([]seq.Placement, 1)})
-			owned, err := o.letTake(t.Context(), b, []seq.SectionID{0})
-			if got := len(owned) == 1; got != test.want || err != nil {
-				t.Errorf("took it: %v (%v) after %d tries, want %v", got, err, peers.asked, test.want)
-			}
-		})
-	}
 }

@@ -1,0 +1,264 @@
+package api
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/seqsvr/seqsvr/allocsvr/arbiter"
+	"github.com/seqsvr/seqsvr/allocsvr/nodes"
+	"github.com/seqsvr/seqsvr/allocsvr/owner"
+	"github.com/seqsvr/seqsvr/allocsvr/section"
+	"github.com/seqsvr/seqsvr/allocsvr/tenure"
+	"github.com/seqsvr/seqsvr/internal/clock"
+	"github.com/seqsvr/seqsvr/internal/version"
+	"github.com/seqsvr/seqsvr/membership"
+	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
+	"github.com/seqsvr/seqsvr/quorum"
+	"github.com/seqsvr/seqsvr/seq"
+)
+
+// Admin serves operators: reading, and changes of the route table.
+type Admin struct {
+	pb.UnimplementedAdminServer
+	Name     string // of this node
+	Session  seq.Session
+	Cluster  string
+	Era      seq.Era
+	Lease    time.Duration
+	Sections *section.Table
+	Owner    *owner.Owner
+	Routes   *arbiter.Routes
+	Arbiter  *arbiter.Arbiter
+	Nodes    *nodes.Nodes
+	Holder   *tenure.Holder
+	Sessions func() []quorum.SessionView
+	Ready    func() error
+	View     *membership.View // nil without gossip
+	// Stores asks every store for its state.
+	Stores func(context.Context) []*pb.StoreStatus
+	// ReadSections reads the registers of all sections at a quorum of stores.
+	ReadSections func(context.Context) (map[seq.Register]quorum.Outcome, error)
+	Clock        clock.Clock
+	DevLog       string // of the `seqctl dev` that the node is part of; empty: none
+}
+
+// Status implements pb.AdminServer.
+func (s *Admin) Status(ctx context.Context, _ *pb.StatusRequest) (*pb.StatusReply, error) {
+	t, totals := s.Routes.Table(), s.Sections.Totals()
+	reply := &pb.StatusReply{
+		ClusterId: s.Cluster, Era: uint64(s.Era), Node: s.Name, Session: uint64(s.Session), RouteVersion: t.Version(),
+		Sections: uint32(s.Sections.Len()), LeaseUs: uint64(s.Lease / time.Microsecond), Version: version.Get().Version,
+		Numbers: totals.Numbers, Steps: totals.Steps, Takeovers: s.Owner.Takeovers(),
+		Handoffs: s.Owner.Handoffs(), Nacks: totals.Lost, Stores: s.Stores(ctx), DevLog: s.DevLog,
+	}
+	serving, inMemory := s.Sections.Census()
+	reply.SectionsOwned, reply.Counters = uint32(serving), uint64(inMemory)
+	if t != nil {
+		reply.Frozen = t.Frozen
+	}
+	err := s.Ready()
+	if reply.Ready = err == nil; err != nil {
+		reply.Reason = err.Error()
+	}
+	if owners, err := s.owners(ctx); err == nil {
+		reply.Arbiter = owners.arbiter
+		reply.SectionsUnowned, reply.SectionsMoving = uint32(owners.unowned), uint32(owners.moving)
+		endings(s.Sections, owners.regs, reply)
+		reply.Members = s.members(t, owners)
+	} else {
+		reply.Members = s.members(t, ownership{})
+	}
+	return reply, nil
+}
+
+// ownership is who owns what by the stores.
+type ownership struct {
+	regs    map[seq.Register]quorum.Outcome
+	names   map[seq.Session]string
+	count   map[seq.Session]int
+	left    map[seq.Session]time.Duration
+	arbiter string
+	unowned int // by no live session
+	moving  int // held by none, but the last one that had or has asked for it lives: a hand-over
+}
+
+// owners reads all sections and the arbiter's register at a quorum of stores.
+func (s *Admin) owners(ctx context.Context) (ownership, error) {
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+	defer cancel()
+	regs, err := s.ReadSections(ctx)
+	if err != nil {
+		return ownership{}, err
+	}
+	now := s.Clock.Now()
+	o := ownership{regs: regs, names: map[seq.Session]string{s.Session: s.Name},
+		count: map[seq.Session]int{}, left: map[seq.Session]time.Duration{}}
+	for _, v := range s.Sessions() {
+		o.names[v.Session] = v.Name
+		if !v.Dead {
+			o.left[v.Session] = max(v.FreeAt-now, 0)
+		}
+	}
+	for reg, out := range regs {
+		if reg.Kind() != seq.KindSection {
+			continue
+		}
+		if out.Holder == 0 {
+			if o.left[out.Promised.Session] > 0 {
+				o.moving++
+			} else {
+				o.unowned++
+			}
+			continue
+		}
+		o.count[out.Holder]++
+	}
+	found := s.Holder.Look(ctx, seq.ArbiterRegister)
+	o.arbiter = o.names[found.Holder]
+	if found.Holder == 0 {
+		o.arbiter = o.names[found.Accepted.Session]
+	}
+	return o, nil
+}
+
+// members is the membership view beside the stores' sessions.
+func (s *Admin) members(t *arbiter.Table, o ownership) []*pb.MemberStatus {
+	byName := map[string]*pb.MemberStatus{}
+	var out []*pb.MemberStatus
+	add := func(m *pb.MemberStatus) *pb.MemberStatus {
+		if old := byName[m.Role+"/"+m.Name]; old != nil {
+			return old
+		}
+		byName[m.Role+"/"+m.Name] = m
+		out = append(out, m)
+		return m
+	}
+	if s.View != nil {
+		for _, m := range s.View.Members() {
+			add(&pb.MemberStatus{Name: m.Meta.Name, Role: string(m.Meta.Role), State: m.State.String(),
+				SinceUnixMs: m.Since.UnixMilli(), Addr: m.Meta.Addr, Session: m.Meta.Session,
+				Protocol: uint32(m.Meta.Protocol), RouteVersion: m.Meta.TableVersion, LeaseLeftMs: -1})
+		}
+	}
+	for session, left := range o.left {
+		m := add(&pb.MemberStatus{Name: o.names[session], Role: string(membership.RoleAlloc), State: "alive", Session: uint64(session)})
+		if m.Session == uint64(session) {
+			m.LeaseLeftMs, m.SectionsOwned = left.Milliseconds(), uint32(o.count[session])
+		}
+	}
+	if t != nil {
+		desired := make([]uint32, len(t.Nodes))
+		for _, p := range t.Sections {
+			if p.Owner >= 0 {
+				desired[p.Owner]++
+			}
+		}
+		for i, n := range t.Nodes {
+			m := add(&pb.MemberStatus{Name: n.Name, Role: string(membership.RoleAlloc), State: "dead", Addr: n.Addr, Session: uint64(n.Session), LeaseLeftMs: -1})
+			m.SectionsDesired, m.Drained = desired[i], n.Drained
+		}
+	}
+	slices.SortFunc(out, func(a, b *pb.MemberStatus) int {
+		return cmp.Or(-cmp.Compare(a.Role, b.Role), cmp.Compare(a.Name, b.Name))
+	})
+	return out
+}
+
+// Leases implements pb.AdminServer.
+func (s *Admin) Leases(ctx context.Context, req *pb.LeasesRequest) (*pb.LeasesReply, error) {
+	o, err := s.owners(ctx)
+	if err != nil {
+		return nil, err
+	}
+	t := s.Routes.Table()
+	reply := &pb.LeasesReply{RouteVersion: t.Version()}
+	want := req.Sections
+	if len(want) == 0 {
+		for id := range seq.SectionID(s.Sections.Len()) {
+			if req.All || s.Sections.Cell(id).State() == section.Owned {
+				want = append(want, uint32(id))
+			}
+		}
+	}
+	for _, id := range want {
+		if int(id) >= s.Sections.Len() {
+			return nil, fmt.Errorf("%w: %d, expected 0 to %d", seq.ErrUnknownSection, id, s.Sections.Len()-1)
+		}
+		reply.Leases = append(reply.Leases, leaseInfo(t, o, seq.SectionID(id)))
+	}
+	return reply, nil
+}
+
+func leaseInfo(t *arbiter.Table, o ownership, id seq.SectionID) *pb.LeaseInfo {
+	out := o.regs[seq.SectionRegister(id)]
+	info := &pb.LeaseInfo{Section: uint32(id), Max: out.Max, Round: out.Accepted.Round,
+		Session: uint64(out.Accepted.Session), Node: o.names[out.Accepted.Session], LeaseLeftMs: -1}
+	if out.Holder != 0 {
+		info.Session, info.Node = uint64(out.Holder), o.names[out.Holder]
+		info.LeaseLeftMs = max(out.Remaining, o.left[out.Holder]).Milliseconds()
+	}
+	if t == nil {
+		return info
+	}
+	for k, i := range t.Sections[id].Candidates() {
+		if i < 0 {
+			continue
+		}
+		if k == 0 {
+			info.Desired = t.Nodes[i].Name
+		} else {
+			info.Standbys = append(info.Standbys, t.Nodes[i].Name)
+		}
+	}
+	return info
+}
+
+// Events implements pb.AdminServer.
+func (s *Admin) Events(ctx context.Context, req *pb.EventsRequest) (*pb.EventsReply, error) {
+	log, err := s.Routes.Events(ctx)
+	if err != nil {
+		return nil, err
+	}
+	limit := int(req.Limit)
+	if limit == 0 {
+		limit = 100
+	}
+	reply := &pb.EventsReply{}
+	for _, e := range log[max(0, len(log)-limit):] {
+		reply.Events = append(reply.Events, &pb.Event{Id: e.ID, UnixMs: e.UnixMS, Node: e.Node, Kind: e.Kind, Subject: e.Subject, Reason: e.Reason})
+	}
+	return reply, nil
+}
+
+// changed is the reply to a change of the table.
+func changed(c arbiter.Change, err error) (*pb.ChangeReply, error) {
+	if err != nil {
+		return nil, err
+	}
+	return &pb.ChangeReply{RouteVersion: c.Version, Moved: c.Moved}, nil
+}
+
+// Drain implements pb.AdminServer.
+func (s *Admin) Drain(ctx context.Context, req *pb.DrainRequest) (*pb.ChangeReply, error) {
+	return changed(s.Arbiter.Drain(ctx, req.Node, req.Undo))
+}
+
+// Move implements pb.AdminServer.
+func (s *Admin) Move(ctx context.Context, req *pb.MoveRequest) (*pb.ChangeReply, error) {
+	if int(req.Section) >= s.Sections.Len() {
+		return nil, fmt.Errorf("%w: %d, expected 0 to %d", seq.ErrUnknownSection, req.Section, s.Sections.Len()-1)
+	}
+	live := s.Nodes.View(s.Clock.Now()).Live
+	return changed(s.Arbiter.Move(ctx, seq.SectionID(req.Section), req.Node, func(name string) (seq.Session, bool) {
+		v, ok := live[name]
+		return v.Session, ok
+	}))
+}
+
+// Rebalance implements pb.AdminServer.
+func (s *Admin) Rebalance(ctx context.Context, _ *pb.RebalanceRequest) (*pb.ChangeReply, error) {
+	return changed(s.Arbiter.Rebalance(ctx))
+}

@@ -1,0 +1,110 @@
+package api
+
+import (
+	"context"
+
+	"github.com/seqsvr/seqsvr/allocsvr/section"
+	"github.com/seqsvr/seqsvr/internal/rpc"
+	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
+	"github.com/seqsvr/seqsvr/seq"
+)
+
+// nextCall is a BatchNext in progress: begin, then reply. It may be used again after
+// its reply has been sent, and then allocates nothing.
+type nextCall struct {
+	s     *Sequence
+	req   *pb.BatchNextRequest
+	takes []section.Taking
+	out   pb.BatchNextReply
+	room  []*pb.BatchResult
+}
+
+// begin checks the request and serves what it can at once. Nothing is taken if
+// any part of the request is refused.
+func (c *nextCall) begin(s *Sequence, req *pb.BatchNextRequest) error {
+	if err := seq.CheckKeys("batches", rpc.Keys(req.Batches)); err != nil {
+		return err
+	}
+	c.s, c.req = s, req
+	for len(c.room) < len(req.Batches) {
+		c.takes, c.room = append(c.takes, section.Taking{}), append(c.room, &pb.BatchResult{})
+	}
+	c.takes = c.takes[:len(req.Batches)]
+	for i, b := range req.Batches {
+		space, uids, err := s.uidsOf(i, b, b.Counts)
+		if err != nil {
+			return err
+		}
+		c.takes[i].Set(s.Sections, space, uids, b.Counts)
+	}
+	// The clock is read once, after the last request of the batch has arrived.
+	m := s.Sections.Moment()
+	for i := range c.takes {
+		c.takes[i].Pass(m)
+	}
+	return nil
+}
+
+// settled says whether nothing has to be waited for.
+func (c *nextCall) settled() bool {
+	for i := range c.takes {
+		if !c.takes[i].Settled() {
+			return false
+		}
+	}
+	return true
+}
+
+// early is the reply with what needed no waiting; ok is false if that is nothing, or
+// if not even those numbers may be given before a quorum was asked. It must have been
+// sent before reply is called.
+func (c *nextCall) early() (reply *pb.BatchNextReply, ok bool) {
+	for i := range c.takes {
+		some, may := c.takes[i].Early()
+		if !may {
+			return nil, false
+		}
+		ok = ok || some
+	}
+	return c.fill(), ok
+}
+
+// reply waits for what is still open, as long as ctx lasts.
+func (c *nextCall) reply(ctx context.Context) *pb.BatchNextReply {
+	for i := range c.takes {
+		c.takes[i].Settle(ctx)
+	}
+	return c.fill()
+}
+
+func (c *nextCall) fill() *pb.BatchNextReply {
+	c.out.Results = c.room[:len(c.takes)]
+	for i, r := range c.out.Results {
+		got := c.takes[i].Out()
+		r.First, r.Last, r.Errors, r.Unordered = got.First, nil, keyErrors(got.Faults), got.Unordered
+		if len(r.First) > 0 && &got.Last[0] != &got.First[0] {
+			r.Last = got.Last
+		}
+	}
+	c.out.RouteVersion, c.out.Routes = c.s.routesFor(c.req.RouteVersion)
+	return &c.out
+}
+
+// BatchNext implements pb.SequenceServer.
+func (s *Sequence) BatchNext(ctx context.Context, req *pb.BatchNextRequest) (*pb.BatchNextReply, error) {
+	keys := rpc.Keys(req.Batches)
+	if err := s.Limits.inWork.Enter(keys); err != nil {
+		return nil, err
+	}
+	defer s.Limits.inWork.Leave(keys)
+	var call nextCall
+	if err := call.begin(s, req); err != nil {
+		return nil, err
+	}
+	if !call.settled() {
+		var cancel context.CancelFunc
+		ctx, cancel = bounded(ctx)
+		defer cancel()
+	}
+	return call.reply(ctx), nil
+}

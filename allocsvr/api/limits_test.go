@@ -1,0 +1,33 @@
+package api
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/seqsvr/seqsvr/internal/rpc"
+	"github.com/seqsvr/seqsvr/seq"
+)
+
+func TestLimitsChangeTogetherOrNotAtAll(t *testing.T) {
+	l := NewLimits(0, 0)
+	if err := l.Set(rpc.MinInWork, 2); err != nil {
+		t.Fatal(err)
+	}
+	for _, bad := range [][2]int{{1, 7}, {1 << 20, -1}, {0, maxStreamWaits + 1}} {
+		if err := l.Set(bad[0], bad[1]); !errors.Is(err, seq.ErrBadArgument) {
+			t.Errorf("%d and %d: got %v, want %v", bad[0], bad[1], err, seq.ErrBadArgument)
+		}
+	}
+	if got := l.inWork.Limit(); got != rpc.MinInWork {
+		t.Errorf("%d keys may be in work, want %d", got, rpc.MinInWork)
+	}
+	if err := l.streamFull(2); err != nil {
+		t.Errorf("two calls of a stream wait: %v", err)
+	}
+	if err := l.streamFull(3); !errors.Is(err, seq.ErrOverloaded) || l.streamRefused.Load() != 1 {
+		t.Errorf("three calls of a stream wait: got %v, %d counted, want %v, counted", err, l.streamRefused.Load(), seq.ErrOverloaded)
+	}
+	if err := l.Set(0, 0); err != nil || l.inWork.Limit() != rpc.DefaultMaxInWork || l.streamFull(DefaultMaxStreamWaits) != nil {
+		t.Errorf("0 is not the default again: %v, %d keys", err, l.inWork.Limit())
+	}
+}

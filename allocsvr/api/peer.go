@@ -1,0 +1,111 @@
+package api
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+
+	"github.com/seqsvr/seqsvr/allocsvr/counters"
+	"github.com/seqsvr/seqsvr/allocsvr/handover"
+	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
+	"github.com/seqsvr/seqsvr/seq"
+)
+
+// Successor takes sections that another node hands to this one. owner.Owner does.
+type Successor interface {
+	// Accept keeps counters that a peer hands to this session.
+	Accept(sections []handover.Sealed) error
+	// TakeOffered acquires what a peer has released, and lists what this node owns now.
+	TakeOffered(ctx context.Context, ids []seq.SectionID) []seq.SectionID
+}
+
+// Peer is the receiving side of a hand-over: translation only.
+type Peer struct {
+	pb.UnimplementedPeerServer
+	Cluster  string
+	Session  seq.Session // of this node
+	Sections int         // of the cluster
+	Owner    Successor
+	Kick     func() // asks the stores for sessions at once
+	Logger   *slog.Logger
+}
+
+// check refuses messages meant for another cluster or incarnation.
+func (p *Peer) check(cluster string, to uint64) error {
+	if cluster != p.Cluster {
+		return fmt.Errorf("%w: peer of %q, this is %q", seq.ErrForeignCluster, cluster, p.Cluster)
+	}
+	if seq.Session(to) != p.Session {
+		return fmt.Errorf("%w: meant for session %v, this is %v", seq.ErrNodeUnfit, seq.Session(to), p.Session)
+	}
+	return nil
+}
+
+// section checks one section id of a message.
+func (p *Peer) section(id uint32) (seq.SectionID, error) {
+	if int64(id) >= int64(p.Sections) {
+		return 0, fmt.Errorf("%w: %d, expected 0 to %d", seq.ErrUnknownSection, id, p.Sections-1)
+	}
+	return seq.SectionID(id), nil
+}
+
+// Look implements pb.PeerServer.
+func (p *Peer) Look(_ context.Context, req *pb.LookRequest) (*pb.LookReply, error) {
+	if err := p.check(req.ClusterId, uint64(p.Session)); err != nil {
+		return nil, err
+	}
+	p.Logger.Info("told that a session has ended", "session", seq.Session(req.Ended))
+	p.Kick()
+	return &pb.LookReply{}, nil
+}
+
+// Offer implements pb.PeerServer.
+func (p *Peer) Offer(_ context.Context, req *pb.OfferRequest) (*pb.OfferReply, error) {
+	if err := p.check(req.ClusterId, req.To); err != nil {
+		return nil, err
+	}
+	sections := make([]handover.Sealed, 0, len(req.Sections))
+	for _, s := range req.Sections {
+		id, err := p.section(s.Section)
+		if err != nil {
+			return nil, err
+		}
+		table, err := counters.Decode(s.Counters)
+		if err != nil {
+			return nil, fmt.Errorf("%w: counters of section %d: %w", seq.ErrBadArgument, id, err)
+		}
+		sections = append(sections, handover.Sealed{
+			ID: id, Epoch: seq.Epoch{Round: s.Round, Session: seq.Session(req.From)}, Table: table, Body: s.Counters})
+	}
+	if err := p.Owner.Accept(sections); err != nil {
+		return nil, err
+	}
+	return &pb.OfferReply{}, nil
+}
+
+// Take implements pb.PeerServer.
+func (p *Peer) Take(ctx context.Context, req *pb.TakeRequest) (*pb.TakeReply, error) {
+	if err := p.check(req.ClusterId, req.To); err != nil {
+		return nil, err
+	}
+	ids := make([]seq.SectionID, 0, len(req.Sections))
+	for _, s := range req.Sections {
+		id, err := p.section(s)
+		if err != nil {
+			return nil, err
+		}
+		ids = append(ids, id)
+	}
+	reply := &pb.TakeReply{}
+	have := make(map[seq.SectionID]bool)
+	for _, id := range p.Owner.TakeOffered(ctx, ids) {
+		have[id] = true
+		reply.Owned = append(reply.Owned, uint32(id))
+	}
+	for _, id := range ids {
+		if !have[id] {
+			reply.Failed = append(reply.Failed, uint32(id))
+		}
+	}
+	return reply, nil
+}

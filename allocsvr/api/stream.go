@@ -1,0 +1,161 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"google.golang.org/grpc"
+
+	"github.com/seqsvr/seqsvr/internal/rpc"
+	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
+	"github.com/seqsvr/seqsvr/seq"
+)
+
+// sequenceStream is one Stream.
+type sequenceStream struct {
+	s       *Sequence
+	out     streamOut
+	places  atomic.Int64 // taken, one for each call that waits; the limit is Limits
+	waiting sync.WaitGroup
+
+	spare *nextCall // for the next call; used by the goroutine that reads
+	reply pb.StreamReply
+	next  pb.StreamReply_Next
+}
+
+// Stream implements pb.SequenceServer. A call that needs no waiting is answered at
+// once, by the goroutine that reads: as long as it is busy nothing more is read, so
+// that a caller who is too fast feels it. The others wait in goroutines of their own.
+func (s *Sequence) Stream(stream grpc.BidiStreamingServer[pb.StreamRequest, pb.StreamReply]) error {
+	ctx, cancel := context.WithCancel(stream.Context())
+	t := &sequenceStream{s: s, out: streamOut{stream: stream}}
+	defer t.waiting.Wait()
+	defer cancel()
+	for {
+		req, err := stream.Recv()
+		if errors.Is(err, io.EOF) {
+			t.waiting.Wait() // the caller has closed its side and still wants its answers
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		switch call := req.Call.(type) {
+		case *pb.StreamRequest_Next:
+			err = t.takes(ctx, req, call.Next)
+		case *pb.StreamRequest_Current:
+			err = t.reads(ctx, req, call.Current)
+		default:
+			err = t.fails(req, fmt.Errorf("%w: a call of no known kind", seq.ErrBadArgument))
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// takes answers a BatchNext. Its errors are those of the stream.
+func (t *sequenceStream) takes(ctx context.Context, req *pb.StreamRequest, next *pb.BatchNextRequest) error {
+	call := t.spare
+	if t.spare = nil; call == nil {
+		call = &nextCall{}
+	}
+	if err := call.begin(t.s, next); err != nil {
+		return t.fails(req, err)
+	}
+	if call.settled() {
+		t.next.Next = call.reply(ctx)
+		t.reply.Id, t.reply.Result = req.Id, &t.next
+		t.spare = call // sent is serialised: the room is free again
+		return t.out.send(&t.reply)
+	}
+	finish := func(ctx context.Context) error {
+		return t.out.send(&pb.StreamReply{Id: req.Id, Result: &pb.StreamReply_Next{Next: call.reply(ctx)}})
+	}
+	keys := rpc.Keys(next.Batches)
+	if err := t.admit(keys); err != nil {
+		// As after a deadline: what was taken is answered, the rest refused.
+		ctx, cancel := context.WithCancelCause(ctx)
+		cancel(err)
+		return finish(ctx)
+	}
+	if early, ok := call.early(); ok && req.Parts {
+		reply := &pb.StreamReply{Id: req.Id, More: true, Result: &pb.StreamReply_Next{Next: early}}
+		if err := t.out.send(reply); err != nil {
+			t.leave(keys)
+			return err
+		}
+	}
+	t.wait(ctx, req, keys, finish)
+	return nil
+}
+
+// reads answers a Current, which may wait for its sections.
+func (t *sequenceStream) reads(ctx context.Context, req *pb.StreamRequest, current *pb.CurrentRequest) error {
+	if err := t.admit(0); err != nil {
+		return t.fails(req, err)
+	}
+	t.wait(ctx, req, 0, func(ctx context.Context) error {
+		reply, err := t.s.Current(ctx, current) // counts its keys itself
+		if err != nil {
+			return t.fails(req, err)
+		}
+		return t.out.send(&pb.StreamReply{Id: req.Id, Result: &pb.StreamReply_Current{Current: reply}})
+	})
+	return nil
+}
+
+// admit takes a place for a call that waits; leave gives it back.
+func (t *sequenceStream) admit(keys int) error {
+	if err := t.s.Limits.inWork.Enter(keys); err != nil {
+		return err
+	}
+	if err := t.s.Limits.streamFull(t.places.Add(1)); err != nil {
+		t.leave(keys)
+		return err
+	}
+	return nil
+}
+
+func (t *sequenceStream) leave(keys int) {
+	t.places.Add(-1)
+	t.s.Limits.inWork.Leave(keys)
+}
+
+// wait runs the rest of an admitted call in a goroutine of its own, for as long as its
+// caller waits. A broken stream ends Recv as well, so nothing comes of finish's error.
+func (t *sequenceStream) wait(ctx context.Context, req *pb.StreamRequest, keys int, finish func(context.Context) error) {
+	limit := defaultWait
+	if req.TimeoutMs > 0 {
+		limit = time.Duration(req.TimeoutMs) * time.Millisecond
+	}
+	t.waiting.Go(func() {
+		defer t.leave(keys)
+		ctx, cancel := context.WithTimeout(ctx, limit)
+		defer cancel()
+		_ = finish(ctx)
+	})
+}
+
+// fails answers a call with an error.
+func (t *sequenceStream) fails(req *pb.StreamRequest, err error) error {
+	return t.out.send(&pb.StreamReply{Id: req.Id, Result: &pb.StreamReply_Error{Error: rpc.ToKeyError(0, err)}})
+}
+
+// streamOut lets one goroutine at a time send. What was sent is serialised when send
+// returns.
+type streamOut struct {
+	mu     sync.Mutex // guards stream.Send
+	stream grpc.BidiStreamingServer[pb.StreamRequest, pb.StreamReply]
+}
+
+func (o *streamOut) send(reply *pb.StreamReply) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.stream.Send(reply)
+}

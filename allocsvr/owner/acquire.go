@@ -1,0 +1,210 @@
+package owner
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/seqsvr/seqsvr/allocsvr/counters"
+	"github.com/seqsvr/seqsvr/allocsvr/handover"
+	"github.com/seqsvr/seqsvr/allocsvr/section"
+	"github.com/seqsvr/seqsvr/allocsvr/tenure"
+	"github.com/seqsvr/seqsvr/quorum"
+	"github.com/seqsvr/seqsvr/seq"
+)
+
+// attempt is one section on its way through ACQUIRE: its tenure.Bid.
+type attempt struct {
+	o      *Owner
+	c      *section.Cell
+	done   *acquisition
+	holder func(seq.SectionID, seq.Session) string
+
+	epoch seq.Epoch
+	table *counters.Table
+	from  handover.Sealed // table, and the epoch that it directly follows
+	max   uint64
+}
+
+// acquisition tells how an acquire ended.
+type acquisition struct {
+	owned []seq.SectionID
+	// after is the shortest time that a store asked to wait, 0 for none.
+	after time.Duration
+	// kept counts the sections that went on from sealed counters.
+	kept int
+}
+
+// acquire takes all of the sections that can be taken: one look, one PREPARE and
+// one STEP message per store for all of them. Sections that are not absent are
+// passed over. A crash anywhere leaves at most promises behind, which a later
+// acquire outbids.
+func (o *Owner) acquire(ctx context.Context, ids []seq.SectionID) acquisition {
+	var done acquisition
+	t0 := o.clock.Now()
+	tries := o.absentOf(ids, &done)
+	if len(tries) == 0 {
+		return done
+	}
+	ctx, span := o.traces.Rare(ctx, "alloc.acquire")
+	span.Int("sections", len(tries))
+	defer func() {
+		span.Int("owned", len(done.owned))
+		span.Int("with_counters", done.kept)
+		span.End(nil)
+	}()
+	gained := tenure.Acquire(ctx, o.holder, tries)
+	t1 := o.clock.Now()
+	o.install(ctx, gained, &done)
+	if len(done.owned) > 0 {
+		o.log.Debug("acquired", "sections", len(done.owned), "acquire", t1-t0, "attach", o.clock.Now()-t1)
+	}
+	return done
+}
+
+// gainers bounds how many acquisitions of a node that stays are under way at a time: it
+// never waits for another of them.
+const gainers = 1 << 30
+
+// gain is acquire for a node that stays; one that leaves takes nothing any more.
+func (o *Owner) gain(ctx context.Context, ids []seq.SectionID) (done acquisition, leaving bool) {
+	if err := o.gaining.Acquire(ctx, 1); err != nil {
+		return done, o.leaving.Load()
+	}
+	defer o.gaining.Release(1)
+	if o.leaving.Load() {
+		return done, true
+	}
+	return o.acquire(ctx, ids), false
+}
+
+// absentOf begins an attempt at each of the sections that is absent.
+func (o *Owner) absentOf(ids []seq.SectionID, done *acquisition) []*attempt {
+	holders := sync.OnceValue(o.holders) // as they are after the look
+	holder := func(id seq.SectionID, s seq.Session) string { return holders()(id, s) }
+	tries := make([]*attempt, 0, len(ids))
+	for _, id := range ids {
+		if c := o.sections.Cell(id); c.Begin() {
+			tries = append(tries, &attempt{o: o, c: c, done: done, holder: holder})
+		}
+	}
+	return tries
+}
+
+// holders is where callers find sections that the table gives to this node already,
+// while the one that has them hands over the many others before them. For all other
+// sections the table tells, and a holder that may be dead is no good address.
+func (o *Owner) holders() func(seq.SectionID, seq.Session) string {
+	t := o.routes.Table()
+	addrs := make(map[seq.Session]string)
+	for _, s := range o.sessions.Sessions() {
+		if s.Session != o.session && !s.Dead {
+			addrs[s.Session] = s.Addr
+		}
+	}
+	return func(id seq.SectionID, holder seq.Session) string {
+		if owner, ok := t.Owner(id); !ok || owner.Name != o.name {
+			return ""
+		}
+		return addrs[holder]
+	}
+}
+
+func (d *acquisition) wait(remaining time.Duration) {
+	if remaining > 0 && (d.after == 0 || remaining < d.after) {
+		d.after = remaining
+	}
+}
+
+// Register implements tenure.Bid.
+func (t *attempt) Register() seq.Register { return seq.SectionRegister(t.c.ID()) }
+
+// Free implements tenure.Bid.
+func (t *attempt) Free(quorum.Outcome) bool { return true }
+
+// Begin implements tenure.Bid.
+func (t *attempt) Begin(epoch seq.Epoch, found quorum.Outcome) (ceiling uint64, ok bool) {
+	t.epoch = epoch
+	if t.start(found) {
+		t.done.kept++
+	}
+	return t.max, true
+}
+
+// Confirmed implements tenure.Bid.
+func (t *attempt) Confirmed(epoch seq.Epoch) bool {
+	t.c.Expect(epoch)
+	return true
+}
+
+// Failed implements tenure.Bid. The section is given up: nothing was handed out under the
+// epoch.
+func (t *attempt) Failed(at tenure.Stage, out quorum.Outcome) {
+	holder := ""
+	switch at {
+	case tenure.Looking:
+		t.done.wait(out.Remaining)
+		holder = t.holder(t.c.ID(), out.Holder)
+	case tenure.Promising:
+		t.done.wait(out.Remaining)
+	case tenure.Confirming:
+		// Should the step turn out to be accepted, the next try goes on from where this
+		// one would have.
+		t.o.kept.Keep(t.from.After(t.epoch))
+	}
+	t.c.Abandon(holder)
+}
+
+// start decides the first counters of an acquired section: the sealed ones if the
+// highest accepted epoch is the one they were sealed under, since then nobody
+// handed out anything in between, and if they are what their owner released; else base =
+// max over W promises.
+func (t *attempt) start(out quorum.Outcome) (kept bool) {
+	step, limit := t.c.Space().Step, uint64(seq.MaxSeq)
+	s, ok, there := t.o.kept.Use(t.c.ID(), func(s handover.Sealed) bool {
+		return s.Follows(out.Accepted) && s.Genuine(out.Seal) && s.Table.High() <= out.Max
+	})
+	if ok {
+		t.table, t.from = s.Table, s
+		// The ceiling moves only as far as a step needs, so that hand-overs
+		// of an idle section do not push its max ahead of its numbers.
+		t.max = max(out.Max, min(s.Table.High()+step, limit))
+		return true
+	}
+	if there {
+		t.o.log.Info("sealed counters not used", "section", t.c.ID(), "accepted", out.Accepted.String())
+	}
+	t.table = counters.New(out.Max)
+	t.from = handover.Sealed{ID: t.c.ID(), Epoch: out.Accepted, Table: t.table}
+	t.max = min(out.Max+step, limit)
+	return false
+}
+
+// install serves the sections once W stores have them under the lease.
+func (o *Owner) install(ctx context.Context, gained []tenure.Gained[*attempt], done *acquisition) {
+	_, span := o.traces.Child(ctx, "alloc.attach")
+	defer span.End(nil)
+	timeout := time.NewTimer(max(o.lease, time.Second))
+	defer timeout.Stop()
+	for _, g := range gained {
+		select {
+		case <-g.Hold.Ready():
+		case <-timeout.C:
+			timeout.Reset(0)
+		case <-ctx.Done():
+		}
+		// A section that is not ready is installed as well: it is ours by the
+		// registers, and serves as soon as its lease is valid.
+		t := g.Bid
+		ok, err := o.sections.Install(t.c.ID(), g.Epoch, t.table, t.max, g.Hold)
+		if err != nil {
+			o.fail(err)
+			return
+		}
+		if ok {
+			done.owned = append(done.owned, t.c.ID())
+		} else {
+			g.Hold.Drop()
+		}
+	}
+}

@@ -1,0 +1,225 @@
+package owner
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"time"
+
+	"github.com/seqsvr/seqsvr/allocsvr/handover"
+	"github.com/seqsvr/seqsvr/quorum"
+	"github.com/seqsvr/seqsvr/seq"
+)
+
+// handOverBatch is how many sections are sealed at one time: their requests wait
+// for two commits of the stores and four messages.
+const handOverBatch = 256
+
+// giveUp bounds one hand-over of a batch.
+const giveUp = 3 * time.Second
+
+// giver is an Owner as one that gives sections away.
+type giver struct{ *Owner }
+
+// seal stops an owned section for ever; false if it is not owned.
+func (g *giver) seal(id seq.SectionID) (handover.Sealed, bool) {
+	epoch, table, ok := g.sections.Cell(id).Seal()
+	return handover.Sealed{ID: id, Epoch: epoch, Table: table}, ok
+}
+
+// run hands over what the table wants elsewhere, for as long as ctx lasts.
+func (g *giver) run(ctx context.Context) {
+	retry := make(map[seq.Session]refusal)
+	for g.giver.Wait(ctx, g.lease/2) {
+		if g.leaving.Load() {
+			continue
+		}
+		if g.drained() {
+			g.empty(ctx)
+		}
+		now := g.clock.Now()
+		maps.DeleteFunc(retry, func(_ seq.Session, r refusal) bool { return now > r.until+lastRefusal })
+		for name, ids := range g.misplaced(now) {
+			to, live := g.nodes.View(now).Live[name]
+			if !live || now < retry[to.Session].until {
+				continue
+			}
+			moved, err := g.handOverAll(ctx, to, ids)
+			if err == nil {
+				delete(retry, to.Session)
+				continue
+			}
+			retry[to.Session] = retry[to.Session].again(g.clock.Now())
+			if errors.Is(err, seq.ErrShuttingDown) {
+				continue // it leaves, and will write into the table who has its sections
+			}
+			g.log.Warn("hand-over failed", "to", name, "moved", moved, "of", len(ids), "error", err)
+		}
+	}
+}
+
+// refusal is of a session that did not take what it was offered.
+type refusal struct {
+	until time.Duration // nothing is offered before
+	pause time.Duration // of the last time
+}
+
+// The pause after a hand-over that failed: a try costs the callers of the sections a wait,
+// and a peer that has no time for it has less by each.
+const (
+	firstRefusal = time.Second
+	lastRefusal  = 30 * time.Second
+)
+
+func (r refusal) again(now time.Duration) refusal {
+	pause := min(max(2*r.pause, firstRefusal), lastRefusal)
+	return refusal{until: now + pause, pause: pause}
+}
+
+// misplaced groups this node's sections that the table wants at another live node.
+func (g *giver) misplaced(now time.Duration) map[string][]seq.SectionID {
+	t := g.routes.Table()
+	if t == nil {
+		return nil
+	}
+	v := g.nodes.View(now)
+	byNode := make(map[string][]seq.SectionID)
+	for _, id := range g.sections.Owned() {
+		owner, ok := t.Owner(id)
+		if !ok || owner.Name == g.name {
+			continue
+		}
+		if s, live := v.Live[owner.Name]; live && owner.Takes(s.Session) && g.nodes.Steady(s.Session, now) {
+			byNode[owner.Name] = append(byNode[owner.Name], id)
+		}
+	}
+	return byNode
+}
+
+// handOverAll hands the sections over batch by batch and stops at the first that fails.
+func (g *giver) handOverAll(ctx context.Context, to quorum.SessionView, ids []seq.SectionID) (moved int, err error) {
+	begin := g.clock.Now()
+	ctx, span := g.traces.Rare(ctx, "alloc.handover")
+	span.Text("to", to.Name)
+	defer func() {
+		span.Int("sections", moved)
+		span.End(err)
+	}()
+	// An empty offer first: a peer that is away or leaving must not cost a seal.
+	if err := g.peers.Offer(ctx, to.Addr, to.Session, nil); err != nil {
+		return 0, err
+	}
+	for len(ids) > 0 {
+		n := min(len(ids), handOverBatch)
+		done, err := g.handOver(ctx, to, ids[:n])
+		moved += done
+		if err != nil {
+			return moved, err
+		}
+		ids = ids[n:]
+	}
+	g.log.Info("sections handed over", "to", to.Name, "sections", moved, "took", (g.clock.Now() - begin).Round(time.Microsecond))
+	return moved, nil
+}
+
+// handOver moves one batch: seal, send the counters, release at the stores, let the
+// successor acquire, answer the waiting requests with its address.
+//
+// A failure before the release: this node acquires again, under a new epoch, and
+// goes on from its own sealed counters. A failure after it: whoever acquires first
+// goes on, and only counters sealed under the last accepted epoch are used, so in
+// every case no number is handed out twice. A crash here is a crash of the owner.
+func (g *giver) handOver(life context.Context, to quorum.SessionView, ids []seq.SectionID) (moved int, err error) {
+	ctx, cancel := context.WithTimeout(life, giveUp)
+	defer cancel()
+	var sealed []handover.Sealed
+	for _, id := range ids {
+		if s, ok := g.seal(id); ok {
+			s.Body = s.Table.AppendBinary(nil)
+			sealed = append(sealed, s)
+		}
+	}
+	if len(sealed) == 0 {
+		return 0, nil
+	}
+	if err := g.peers.Offer(ctx, to.Addr, to.Session, sealed); err != nil {
+		g.reclaim(sealed)
+		return 0, err
+	}
+	items := make([]quorum.LeaseItem, len(sealed))
+	open := make(map[seq.SectionID]handover.Sealed, len(sealed))
+	for i, s := range sealed {
+		items[i] = quorum.LeaseItem{Register: seq.SectionRegister(s.ID), Round: s.Epoch.Round, Seal: s.Digest()}
+		open[s.ID] = s
+	}
+	if err := g.holder.Release(ctx, items, to.Session); err != nil {
+		g.reclaim(sealed)
+		return 0, err
+	}
+	taken := make([]seq.SectionID, 0, len(sealed))
+	for _, s := range sealed {
+		taken = append(taken, s.ID)
+	}
+	owned, err := g.letTake(life, to, taken)
+	for _, id := range owned {
+		if s, ok := open[id]; ok {
+			g.sections.Cell(id).Drop(s.Epoch, to.Addr)
+			delete(open, id)
+			moved++
+		}
+	}
+	g.handoffs.Add(1)
+	if len(open) > 0 {
+		rest := make([]handover.Sealed, 0, len(open))
+		for _, s := range open {
+			rest = append(rest, s)
+		}
+		g.reclaim(rest)
+		err = errors.Join(err, errNotTaken)
+	}
+	return moved, err
+}
+
+// takePatience bounds how long a successor that lives is left to take what was released for it.
+const takePatience = 10 * time.Second
+
+// letTake lets the successor acquire what was released for it, and again while it lives and
+// has not: an attempt of it that was late may have been accepted, and it alone knows then that
+// nothing was handed out under that epoch (handover.Sealed.Also). Any other node that acquires,
+// this one too, has to go on from the base, which leaves a gap.
+func (g *giver) letTake(ctx context.Context, to quorum.SessionView, ids []seq.SectionID) (owned []seq.SectionID, err error) {
+	ctx, cancel := context.WithTimeout(ctx, takePatience)
+	defer cancel()
+	for {
+		try, done := context.WithTimeout(ctx, giveUp)
+		owned, err = g.peers.Take(try, to.Addr, to.Session, ids)
+		done()
+		lives := g.nodes.Present()[to.Name].Session == to.Session && !g.routes.Table().Leaves(to.Name, to.Session)
+		if len(owned) == len(ids) || errors.Is(err, seq.ErrNodeUnfit) || !lives {
+			return owned, err
+		}
+		select {
+		case <-ctx.Done():
+			return owned, err
+		case <-time.After(g.lease / 50):
+		}
+	}
+}
+
+// errNotTaken: the successor could not acquire what it was offered.
+var errNotTaken = errors.New("successor did not take all sections")
+
+// reclaim gives sealed sections of a failed hand-over another chance: this node may
+// acquire them again, and then go on from where it sealed them.
+func (g *giver) reclaim(sealed []handover.Sealed) {
+	g.kept.Keep(sealed...)
+	ids := make([]seq.SectionID, 0, len(sealed))
+	for _, s := range sealed {
+		g.sections.Cell(s.ID).Drop(s.Epoch, "")
+		ids = append(ids, s.ID)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), giveUp)
+	defer cancel()
+	g.acquire(ctx, ids)
+	g.seeker.Kick()
+}

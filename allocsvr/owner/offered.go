@@ -1,0 +1,56 @@
+package owner
+
+import (
+	"context"
+	"time"
+
+	"github.com/seqsvr/seqsvr/allocsvr/handover"
+	"github.com/seqsvr/seqsvr/allocsvr/section"
+	"github.com/seqsvr/seqsvr/seq"
+)
+
+// Accept keeps counters that a peer hands to this session, or says that it does.
+func (o *Owner) Accept(sections []handover.Sealed) error {
+	if o.leaving.Load() {
+		return seq.ErrShuttingDown
+	}
+	o.kept.Offer(sections...)
+	return nil
+}
+
+// TakeOffered acquires what a peer has released for this session. It tries again
+// for a moment: a look of this node's own may be at the same sections just now, and
+// until they are owned the peer's callers wait.
+func (o *Owner) TakeOffered(ctx context.Context, ids []seq.SectionID) []seq.SectionID {
+	const (
+		patience = 300 * time.Millisecond // below quorum.ReserveTime
+		pause    = 2 * time.Millisecond
+	)
+	begin := o.clock.Now()
+	kept := 0
+	for {
+		done, leaving := o.gain(ctx, ids)
+		kept += done.kept
+		have := o.ownedOf(ids)
+		if leaving || len(have) == len(ids) || ctx.Err() != nil || o.clock.Now()-begin > patience {
+			o.log.Info("sections taken by hand", "sections", len(have), "of", len(ids), "with counters", kept,
+				"took", (o.clock.Now() - begin).Round(time.Microsecond))
+			return have
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(pause):
+		}
+	}
+}
+
+// ownedOf lists which of the sections this node owns.
+func (o *Owner) ownedOf(ids []seq.SectionID) []seq.SectionID {
+	have := make([]seq.SectionID, 0, len(ids))
+	for _, id := range ids {
+		if o.sections.Cell(id).State() == section.Owned {
+			have = append(have, id)
+		}
+	}
+	return have
+}

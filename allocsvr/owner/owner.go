@@ -1,0 +1,165 @@
+package owner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/semaphore"
+
+	"github.com/seqsvr/seqsvr/allocsvr/arbiter"
+	"github.com/seqsvr/seqsvr/allocsvr/handover"
+	"github.com/seqsvr/seqsvr/allocsvr/nodes"
+	"github.com/seqsvr/seqsvr/allocsvr/section"
+	"github.com/seqsvr/seqsvr/allocsvr/tenure"
+	"github.com/seqsvr/seqsvr/internal/clock"
+	"github.com/seqsvr/seqsvr/internal/tracing"
+	"github.com/seqsvr/seqsvr/internal/wake"
+	"github.com/seqsvr/seqsvr/quorum"
+	"github.com/seqsvr/seqsvr/seq"
+)
+
+// Peers are the other AllocSvr, by session and address.
+type Peers interface {
+	// Offer hands the sealed sections to the session at addr. An error means
+	// that the peer may or may not have them.
+	Offer(ctx context.Context, addr string, to seq.Session, sections []handover.Sealed) error
+	// Take lets the session acquire what was offered; it tells what it owns now.
+	Take(ctx context.Context, addr string, to seq.Session, ids []seq.SectionID) (owned []seq.SectionID, err error)
+}
+
+// Sessions are the allocators' sessions that the stores tell of.
+type Sessions interface {
+	Sessions() []quorum.SessionView
+	// Kick asks the stores at once.
+	Kick()
+}
+
+// Config of an Owner.
+type Config struct {
+	Name         string // of this node
+	Cluster      string
+	Secret       seq.Secret    // of its session
+	Lease        time.Duration // how long the session's leases are
+	Sections     *section.Table
+	Holder       *tenure.Holder
+	Sessions     Sessions
+	Nodes        *nodes.Nodes
+	Routes       *arbiter.Routes
+	Arbiter      *arbiter.Arbiter // told of sections that were acquired
+	ArbiterLease *arbiter.Lease   // given up when the node leaves
+	Peers        Peers
+	// Fail is told of a broken invariant, after which the process must stop.
+	Fail   func(error)
+	Clock  clock.Clock
+	Logger *slog.Logger
+	Traces *tracing.Tracer // nil: none
+}
+
+// Owner gains sections for a node and gives them away. Safe for concurrent use.
+type Owner struct {
+	name         string
+	cluster      string
+	secret       seq.Secret
+	session      seq.Session // of secret
+	lease        time.Duration
+	sections     *section.Table
+	holder       *tenure.Holder
+	sessions     Sessions
+	nodes        *nodes.Nodes
+	routes       *arbiter.Routes
+	arbiter      *arbiter.Arbiter
+	arbiterLease *arbiter.Lease
+	peers        Peers
+	fail         func(error)
+	clock        clock.Clock
+	log          *slog.Logger
+	traces       *tracing.Tracer
+
+	kept    handover.Kept
+	seeker  *wake.Signal
+	giver   *wake.Signal
+	leaving atomic.Bool // no section is sought or taken from peers any more
+	// gaining is held in part by each acquisition that leaving would not let begin, and in
+	// whole by Leave, which so waits for them: their counters are handed on or parked like
+	// all others.
+	gaining *semaphore.Weighted
+
+	takeovers, handoffs atomic.Uint64
+}
+
+// New makes an Owner; it does nothing before Run.
+func New(cfg Config) *Owner {
+	return &Owner{
+		name: cfg.Name, cluster: cfg.Cluster, secret: cfg.Secret, session: cfg.Secret.Session(), lease: cfg.Lease,
+		sections: cfg.Sections, holder: cfg.Holder, sessions: cfg.Sessions, nodes: cfg.Nodes, routes: cfg.Routes,
+		arbiter: cfg.Arbiter, arbiterLease: cfg.ArbiterLease, peers: cfg.Peers, fail: cfg.Fail,
+		clock: cfg.Clock, log: cfg.Logger, traces: cfg.Traces,
+		seeker: wake.New(), giver: wake.New(), gaining: semaphore.NewWeighted(gainers),
+	}
+}
+
+// Run gains and gives sections until ctx ends. It hands nothing over at its end: Leave does.
+func (o *Owner) Run(ctx context.Context) {
+	var wg sync.WaitGroup
+	wg.Go(func() { o.seek(ctx) })
+	wg.Go(func() { (&giver{o}).run(ctx) })
+	wg.Wait()
+}
+
+// Seek has Run look at once for sections to gain.
+func (o *Owner) Seek() { o.seeker.Kick() }
+
+// Look has Run look at once for sections to gain or to give: the route table has changed.
+func (o *Owner) Look() {
+	o.seeker.Kick()
+	o.giver.Kick()
+}
+
+// Leaving says that Leave was called.
+func (o *Owner) Leaving() bool { return o.leaving.Load() }
+
+// Takeovers counts the times that sections of a node that was gone were taken over,
+// Handoffs the batches of sections that were handed over.
+func (o *Owner) Takeovers() uint64 { return o.takeovers.Load() }
+
+// Handoffs: see Takeovers.
+func (o *Owner) Handoffs() uint64 { return o.handoffs.Load() }
+
+// Leave hands every section over, with its counters, to the standbys or any other
+// live node; what none of them takes is sealed and parked in file, for the next start on
+// this machine. Afterwards the session is ended at the stores, so that others do not
+// wait for its lease. Call it before Run's context ends, once. An error tells
+// what was not handed over; the lease then runs out by itself.
+func (o *Owner) Leave(ctx context.Context, file string) error {
+	ctx, span := o.traces.Rare(ctx, "alloc.leave")
+	defer span.End(nil)
+	o.leaving.Store(true)
+	if err := o.gaining.Acquire(ctx, gainers); err == nil {
+		o.gaining.Release(gainers) // what was being acquired is owned now, or was not won
+	}
+	g := &giver{o}
+	g.tellLeaving(ctx)
+	o.arbiterLease.Release(ctx)
+	moved := g.handAway(ctx)
+	o.sections.Close()
+	parkErr := g.park(file)
+	tableErr := g.tellMoved(ctx, moved)
+	endErr := o.holder.End(ctx, o.secret)
+	if err := errors.Join(parkErr, tableErr, endErr); err != nil {
+		return fmt.Errorf("leave: %w", err)
+	}
+	return nil
+}
+
+// Adopt makes parked counters available to the acquisitions to come. Errors are those of
+// handover.Parked.
+func (o *Owner) Adopt(file string) error {
+	sealed, err := handover.Parked(file, o.cluster)
+	o.kept.Keep(sealed...)
+	return err
+}

@@ -1,0 +1,88 @@
+package section
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/seqsvr/seqsvr/seq"
+)
+
+// Now answers a Current of one UID.
+type Now struct {
+	Value      uint64
+	UpperBound bool
+	LastTaken  int64 // unix seconds, 0 if not known
+}
+
+// Current reads uids without taking. The values are at or above what was handed
+// out before the call began.
+func (t *Table) Current(ctx context.Context, space *seq.Space, uids []seq.UID) ([]Now, []Fault) {
+	out := make([]Now, len(uids))
+	var faults []Fault
+	for i, uid := range uids {
+		c := t.Cell(space.SectionOf(uid))
+		err := t.whenOwned(ctx, c, func() (bool, error) {
+			value, exact := c.table.Get(uint64(uid))
+			out[i] = Now{Value: value, UpperBound: !exact && value > 0}
+			if at, ok := c.table.LastTaken(uint64(uid)); ok {
+				out[i].LastTaken = int64(at)
+			}
+			return true, nil
+		})
+		if err != nil {
+			out[i] = Now{}
+			faults = append(faults, Fault{Index: i, Err: err})
+		}
+	}
+	return out, faults
+}
+
+// whenOwned runs do under the cell's lock while the section is owned and leased,
+// again after each change until do is done or the caller has gone.
+func (t *Table) whenOwned(ctx context.Context, c *Cell, do func() (done bool, err error)) error {
+	for {
+		c.mu.Lock()
+		var done bool
+		var err error
+		switch {
+		case c.state == Absent:
+			err = t.guide.NotOwner(c.id, c.successor)
+		case c.state == Owned && !c.leased(t.clock.Now()):
+			err = fmt.Errorf("section %d: %w", c.id, t.leaseLoss())
+		case c.state == Owned:
+			done, err = do()
+		default:
+			err = t.guide.Waitless()
+		}
+		changed := c.changed
+		c.mu.Unlock()
+		if done || err != nil {
+			return err
+		}
+		if err := t.await(ctx, c, changed); err != nil {
+			return err
+		}
+	}
+}
+
+// await waits until the cell has changed, or for a part of the lease, so that a
+// request that waits for a step learns when the lease has ended meanwhile.
+func (t *Table) await(ctx context.Context, c *Cell, changed <-chan struct{}) error {
+	timer := time.NewTimer(t.lease / 4)
+	defer timer.Stop()
+	select {
+	case <-changed:
+	case <-timer.C:
+	case <-ctx.Done():
+		return fmt.Errorf("section %d is %s: %w", c.id, c.State(), context.Cause(ctx))
+	}
+	return nil
+}
+
+// unix is the wall clock in seconds, for the time of the last number only; no
+// decision rests on it.
+func (t *Table) unix() uint32 {
+	return uint32(min(max(t.wall().Unix(), 0), math.MaxUint32))
+}

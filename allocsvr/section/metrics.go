@@ -1,0 +1,159 @@
+package section
+
+import (
+	"math"
+	"math/rand/v2"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/seqsvr/seqsvr/internal/telemetry"
+	"github.com/seqsvr/seqsvr/seq"
+)
+
+var (
+	mNumbers   = telemetry.Counter("alloc_numbers_total", "Numbers handed out.", "space")
+	mBatch     = telemetry.Distribution("alloc_batch_keys", "Keys in one batch, one in eight looked at.")
+	mTake      = telemetry.Distribution("alloc_take_seconds", "How long a batch took from its arrival to its numbers; of those that need no waiting one in eight is looked at.")
+	mSections  = telemetry.Gauge("alloc_sections", "Sections of this node by state; served: owned, and the lease holds.", "state")
+	mCounters  = telemetry.Gauge("alloc_counters", "UIDs in memory.")
+	mHeadroom  = telemetry.Distribution("alloc_headroom_ratio", "Numbers left below the confirmed ceiling of each owned section, as a share of its step.")
+	mHeadMin   = telemetry.Gauge("alloc_headroom_min_ratio", "The least of those shares; 1 with no owned section.")
+	mSteps     = telemetry.Counter("alloc_steps_total", "Sections whose ceiling was moved forward.")
+	mNearEnd   = telemetry.Gauge("alloc_sections_near_end", "Owned sections with less than 2^40 numbers left (near), and with less than a step (spent).", "state")
+	mLeft      = telemetry.Gauge("alloc_section_numbers_left", "Numbers left below 2^53-1 above the ceiling of an owned section that is near its end; at most 100 of them.", "space", "section")
+	mNacks     = telemetry.Counter("alloc_nacks_total", "Sections lost because a store had promised a higher epoch.")
+	mLeaseLeft = telemetry.Gauge("alloc_lease_remaining_seconds", "Least remaining lease of all owned sections; 0: some are not served.")
+)
+
+// sampled is one in how many batches that need no waiting is looked at: reading the
+// clock twice for each would be the most expensive thing about many of them.
+const sampled = 8
+
+// stats are counted since the table was made.
+type stats struct {
+	numbers      []atomic.Uint64 // by space, in the mapping's order
+	steps, nacks atomic.Uint64
+
+	batches *telemetry.Histogram
+	takes   *telemetry.Histogram
+}
+
+func newStats(spaces int) stats {
+	return stats{numbers: make([]atomic.Uint64, spaces), batches: telemetry.Sizes(), takes: telemetry.Durations()}
+}
+
+// total is the numbers of all spaces.
+func (s *stats) total() (n uint64) {
+	for i := range s.numbers {
+		n += s.numbers[i].Load()
+	}
+	return n
+}
+
+// sample says whether this batch is looked at.
+func (t *Taking) sample() {
+	if rand.Uint32()%sampled == 0 {
+		t.begun, t.weight = time.Now(), sampled
+	}
+}
+
+// waits is called when the batch cannot be served at once: those are all looked at.
+func (t *Taking) waits() {
+	if t.begun.IsZero() {
+		t.begun = time.Now()
+	}
+	t.weight = 1
+}
+
+// observe counts what a batch has taken.
+func (t *Taking) observe() {
+	s := &t.table.stats
+	for i := range t.table.mapping.Spaces {
+		if t.space == &t.table.mapping.Spaces[i] {
+			s.numbers[i].Add(t.numbers)
+			break
+		}
+	}
+	if t.weight == 0 {
+		return
+	}
+	s.takes.Add(uint64(time.Since(t.begun)), t.weight)
+	s.batches.Add(uint64(len(t.uids)), t.weight)
+}
+
+// Send gives the metrics: the state of all sections, and the counters.
+func (t *Table) Send(ch chan<- prometheus.Metric) {
+	for i := range t.mapping.Spaces {
+		mNumbers.Send(ch, float64(t.stats.numbers[i].Load()), t.mapping.Spaces[i].Name)
+	}
+	mBatch.Histogram(ch, t.stats.batches)
+	mTake.Histogram(ch, t.stats.takes)
+	mSteps.Send(ch, float64(t.stats.steps.Load()))
+	mNacks.Send(ch, float64(t.stats.nacks.Load()))
+	sendStates(ch, t.array, t.clock.Now())
+	sendEndings(ch, t.array)
+}
+
+func sendStates(ch chan<- prometheus.Metric, cells []Cell, now time.Duration) {
+	var states [Sealed + 1]int
+	served, uids := 0, 0
+	headroom, least, left := telemetry.Percents(), math.Inf(1), time.Duration(math.MaxInt64)
+	for i := range cells {
+		c := &cells[i]
+		c.mu.Lock()
+		states[c.state]++
+		if c.state == Owned {
+			uids += c.table.Len()
+			remaining := time.Duration(0)
+			if c.hold != nil {
+				remaining = max(0, c.hold.Until()-now)
+			}
+			if remaining > 0 {
+				served++
+			}
+			left = min(left, remaining)
+			share := float64(c.confirmed-c.table.High()) / float64(max(c.pace.step, 1))
+			least = min(least, share)
+			headroom.Add(uint64(100*min(share, 1000)), 1)
+		}
+		c.mu.Unlock()
+	}
+	for st, n := range states {
+		mSections.Send(ch, float64(n), State(st).String())
+	}
+	mSections.Send(ch, float64(served), "served")
+	mCounters.Send(ch, float64(uids))
+	mHeadroom.Histogram(ch, headroom)
+	if states[Owned] == 0 {
+		least, left = 1, 0
+	}
+	mHeadMin.Send(ch, least)
+	mLeaseLeft.Send(ch, left.Seconds())
+}
+
+// MostEndings is how many sections near their end are named; all are counted.
+const MostEndings = 100
+
+// sendEndings gives the owned sections near their end.
+func sendEndings(ch chan<- prometheus.Metric, cells []Cell) {
+	all, ended := 0, 0
+	for i := range cells {
+		c := &cells[i]
+		v, _ := c.View()
+		near, spent := c.space.Ending(v.Confirmed)
+		if !v.Owned || !near {
+			continue
+		}
+		if all++; spent {
+			ended++
+		}
+		if all <= MostEndings {
+			mLeft.Send(ch, float64(uint64(seq.MaxSeq)-min(v.Confirmed, uint64(seq.MaxSeq))), c.space.Name, strconv.Itoa(int(c.id)))
+		}
+	}
+	mNearEnd.Send(ch, float64(all), "near")
+	mNearEnd.Send(ch, float64(ended), "spent")
+}

@@ -1,0 +1,139 @@
+package section
+
+import (
+	"context"
+	"time"
+
+	"github.com/seqsvr/seqsvr/allocsvr/counters"
+)
+
+// stride is how many keys of a batch are served side by side. Each waits for memory
+// three or four times; the more of them wait together, the less a key costs. Their
+// sections stay locked meanwhile.
+const stride = 16
+
+// Moment is what all keys of a batch are judged by. It must have been read after the
+// last request of the batch had arrived.
+type Moment struct {
+	now    time.Duration
+	losses uint64 // of the leases
+	stamp  uint32 // Unix seconds
+}
+
+// Moment reads the clocks for a batch.
+func (t *Table) Moment() Moment {
+	return Moment{now: t.clock.Now(), losses: t.losses(), stamp: t.unix()}
+}
+
+// Pass serves all that needs no waiting.
+func (t *Taking) Pass(m Moment) {
+	for from := 0; from < len(t.uids); {
+		from += t.stride(from, m)
+	}
+	if !t.Settled() {
+		t.waits()
+	}
+}
+
+// entry is one key of a stride. Its section is locked by the first of the neighbours that
+// share it and unlocked after the last.
+type entry struct {
+	c      *Cell
+	serves bool
+	lapsed bool // without a lease, as spaces that are only unique may
+	spot   counters.Spot
+}
+
+// stride serves the keys from an index on, and says how many that were, at least one:
+// all steps of one kind together, so that the processor fetches the memory of all keys
+// at once instead of that of one after the other.
+//
+// Only the first section is waited for. A further one that is locked, by another batch
+// or because it stands in the stride already, ends the stride before it: nobody waits
+// for a lock while holding one, and keys of one section are served by rising index.
+func (t *Taking) stride(from int, m Moment) int {
+	var entries [stride]entry
+	uids := t.uids[from:min(from+stride, len(t.uids))]
+	var sum uint64
+	for k, uid := range uids {
+		c := &t.table.array[t.space.SectionOf(uid)]
+		entries[k].c = c
+		sum += uint64(c.id) + uint64(c.space.First)
+	}
+	n := t.lock(entries[:len(uids)], m)
+	for k := range entries[:n] {
+		if l := &entries[k]; l.serves {
+			sum += l.c.table.Near(uint64(uids[k]))
+		}
+	}
+	for k := range entries[:n] {
+		if l := &entries[k]; l.serves {
+			l.spot = l.c.table.Find(uint64(uids[k]))
+		}
+	}
+	for k := range entries[:n] {
+		sum += entries[k].spot.Fetch()
+	}
+	t.fetched = sum
+	t.serve(from, entries[:n], m.stamp)
+	return n
+}
+
+// lock locks the sections of the entries, and says up to which one.
+func (t *Taking) lock(entries []entry, m Moment) int {
+	for k := range entries {
+		l := &entries[k]
+		switch {
+		case k == 0:
+			l.c.mu.Lock()
+		case l.c == entries[k-1].c:
+			l.serves, l.lapsed = entries[k-1].serves, entries[k-1].lapsed
+			continue
+		case !l.c.mu.TryLock():
+			return k
+		}
+		if l.serves = l.c.state == Owned; l.serves && !l.c.vouched(m.now, m.losses) {
+			l.serves, l.lapsed = t.unique, true
+		}
+	}
+	return len(entries)
+}
+
+// serve takes the numbers, and unlocks.
+func (t *Taking) serve(from int, entries []entry, stamp uint32) {
+	good := true // spots of the section; a UID that was new moves others
+	for k := range entries {
+		l, i := &entries[k], from+k
+		if !l.serves || !t.take(l.c, i, l.spot, good, stamp) {
+			t.pending = append(t.pending, i)
+		} else if l.lapsed {
+			t.out.Unordered = true
+		}
+		if good = good && l.spot.Known(); k+1 == len(entries) || entries[k+1].c != l.c {
+			l.c.mu.Unlock()
+			good = true
+		}
+	}
+}
+
+// take serves index i from an owned cell; false if the ceiling is in the way. spot is
+// where the UID is, if it is good. Needs c.mu.
+func (t *Taking) take(c *Cell, i int, spot counters.Spot, good bool, stamp uint32) bool {
+	uid := uint64(t.uids[i])
+	if !good {
+		spot = c.table.Find(uid)
+	}
+	first, last, ok := c.table.TakeAt(spot, uid, t.count(i), c.confirmed, stamp)
+	if !ok {
+		return false
+	}
+	t.out.First[i], t.out.Last[i] = first, last
+	t.numbers += last - first + 1
+	if t.strict {
+		t.noteEpoch(c)
+	}
+	if c.due() {
+		t.table.ahead(context.Background(), c, c.table.High())
+	}
+	return true
+}

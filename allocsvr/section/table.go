@@ -1,0 +1,152 @@
+package section
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"github.com/seqsvr/seqsvr/allocsvr/counters"
+	"github.com/seqsvr/seqsvr/allocsvr/tenure"
+	"github.com/seqsvr/seqsvr/internal/clock"
+	"github.com/seqsvr/seqsvr/internal/tracing"
+	"github.com/seqsvr/seqsvr/seq"
+)
+
+// ErrInvariant: I1 to I7 would be broken; the process must stop before it hands out
+// another number.
+var ErrInvariant = errors.New("invariant broken")
+
+// Guide knows what lies outside of the table, for requests that it cannot serve. Its
+// methods are called with a section locked: they must not call the table.
+type Guide interface {
+	// Quorum is nil while W stores have answered within the lease, else a
+	// seq.ErrNoQuorum that names those that have not.
+	Quorum() error
+	// Waitless is why a request need not wait for a section that is on its way, nor be
+	// sent elsewhere; nil: it should.
+	Waitless() error
+	// NotOwner says where a section is that this node has not: successor is the gRPC
+	// address of the node that it was handed to, empty if that is not known.
+	NotOwner(id seq.SectionID, successor string) error
+}
+
+// Config of a Table.
+type Config struct {
+	Mapping seq.Mapping
+	Holder  *tenure.Holder
+	Lease   time.Duration // how long the session's leases are
+	// Losses moves on before any hold may come to be worth less than it said; nil: each
+	// hold is asked for each batch.
+	Losses func() uint64
+	Guide  Guide
+	// Lost is told that a section was lost to another session. It must not block.
+	Lost func()
+	// Record writes to the log of events that a raise is about to be forced.
+	Record func(ctx context.Context, id seq.SectionID, uid seq.UID, from, to uint64) error
+	Clock  clock.Clock
+	Wall   func() time.Time
+	Logger *slog.Logger
+	Traces *tracing.Tracer // nil: none
+}
+
+// Table is the sections of a mapping on one node. Safe for concurrent use.
+type Table struct {
+	mapping seq.Mapping
+	holder  *tenure.Holder
+	lease   time.Duration
+	losses  func() uint64
+	guide   Guide
+	onLost  func()
+	record  func(ctx context.Context, id seq.SectionID, uid seq.UID, from, to uint64) error
+	clock   clock.Clock
+	wall    func() time.Time
+	log     *slog.Logger
+	traces  *tracing.Tracer
+
+	array   []Cell // one a section, side by side: a take finds its own without a pointer
+	stepper *tenure.Stepper[rising]
+	closed  atomic.Bool // no section is installed any more
+	stats   stats
+}
+
+// New makes a Table that owns nothing. Errors: seq.ErrBadMapping.
+func New(cfg Config) (*Table, error) {
+	if err := cfg.Mapping.Validate(); err != nil {
+		return nil, err
+	}
+	t := &Table{
+		mapping: cfg.Mapping, holder: cfg.Holder, lease: cfg.Lease, losses: cfg.Losses, guide: cfg.Guide, onLost: cfg.Lost,
+		record: cfg.Record, clock: cfg.Clock, wall: cfg.Wall, log: cfg.Logger, traces: cfg.Traces,
+		array: make([]Cell, cfg.Mapping.Sections()), stats: newStats(len(cfg.Mapping.Spaces)),
+	}
+	if t.losses == nil {
+		var asked atomic.Uint64
+		t.losses = func() uint64 { return asked.Add(1) }
+	}
+	for i := range t.mapping.Spaces {
+		space := &t.mapping.Spaces[i]
+		for id := space.First; id < space.First+seq.SectionID(space.Sections); id++ {
+			t.array[id].init(id, space)
+		}
+	}
+	t.stepper = tenure.NewStepper[rising](t.holder, t.clock, t.traces)
+	return t, nil
+}
+
+// Run raises ceilings until ctx ends.
+func (t *Table) Run(ctx context.Context) { t.stepper.Run(ctx) }
+
+// Close has no section installed any more. Those that are owned go on until they are
+// sealed.
+func (t *Table) Close() { t.closed.Store(true) }
+
+// Mapping is that of the cluster; its spaces are to be passed to Take and the like.
+func (t *Table) Mapping() *seq.Mapping { return &t.mapping }
+
+// Len is the number of sections; ids are 0 to Len()-1. Methods that take an id panic on
+// others.
+func (t *Table) Len() int { return len(t.array) }
+
+// Cell is the section of that id.
+func (t *Table) Cell(id seq.SectionID) *Cell { return &t.array[id] }
+
+// Install makes a section owned: STEP to confirmed was acknowledged by W stores under
+// epoch, and the lease is asked for. false if the epoch was lost meanwhile, or the table is
+// closed. The counters are the table's from here on. ErrInvariant.
+func (t *Table) Install(id seq.SectionID, epoch seq.Epoch, table *counters.Table, confirmed uint64, hold tenure.Hold) (bool, error) {
+	return t.Cell(id).install(epoch, table, confirmed, hold, t.closed.Load)
+}
+
+// Lose forgets a section that a store says is another session's.
+func (t *Table) Lose(id seq.SectionID, epoch seq.Epoch) { t.lose(t.Cell(id), epoch, seq.Epoch{}) }
+
+// lose drops a section at once: the epoch by was promised, which is higher.
+func (t *Table) lose(c *Cell, epoch, by seq.Epoch) {
+	if !c.lose(epoch) {
+		return
+	}
+	t.stats.nacks.Add(1)
+	t.log.Debug("section lost", "section", c.id, "epoch", epoch.String(), "to", by.String())
+	t.onLost()
+}
+
+// leaseLoss is why a lease is not valid.
+func (t *Table) leaseLoss() error {
+	if err := t.guide.Quorum(); err != nil {
+		return err
+	}
+	return seq.ErrNoLease
+}
+
+// Owned lists the sections that this node serves, or would if its lease held.
+func (t *Table) Owned() []seq.SectionID {
+	var ids []seq.SectionID
+	for i := range t.array {
+		if c := &t.array[i]; c.State() == Owned {
+			ids = append(ids, c.id)
+		}
+	}
+	return ids
+}

@@ -1,0 +1,212 @@
+package section
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/seqsvr/seqsvr/allocsvr/counters"
+	"github.com/seqsvr/seqsvr/internal/tracing"
+	"github.com/seqsvr/seqsvr/seq"
+)
+
+// Fault is the error of one index of a batch.
+type Fault struct {
+	Index int
+	Err   error
+}
+
+// Taken answers a Take: First[i]..Last[i] inclusive, 0 where Faults has i. Last is
+// First itself where all counts are 1.
+type Taken struct {
+	First, Last []uint64
+	Faults      []Fault
+	Unordered   bool // some were served without a lease, in a unique-only space
+}
+
+// Take takes counts[i] numbers (1 each if counts is empty) of uids[i]. Every key
+// succeeds or fails for itself. A call may be repeated; that skips numbers.
+func (t *Table) Take(ctx context.Context, space *seq.Space, uids []seq.UID, counts []uint32) Taken {
+	k := t.Begin(space, uids, counts)
+	k.Settle(ctx)
+	return k.out
+}
+
+// Begin serves all that needs no waiting; Settle does the rest.
+func (t *Table) Begin(space *seq.Space, uids []seq.UID, counts []uint32) *Taking {
+	k := new(Taking)
+	k.Set(t, space, uids, counts)
+	// The clock is read after the last request of the batch has arrived, once.
+	k.Pass(t.Moment())
+	return k
+}
+
+// Taking is one Take in progress: Set, Pass, Settle. It may be used again. Not safe for
+// concurrent use.
+//
+//	out.First[i] != 0 once index i was served; i is in pending until it was, or failed
+type Taking struct {
+	table   *Table
+	space   *seq.Space
+	uids    []seq.UID
+	counts  []uint32
+	out     Taken
+	pending []int
+	numbers uint64
+	epochs  map[seq.SectionID]seq.Epoch // strict: what was taken under
+	fetched uint64                      // what was read to have it near; of no meaning
+
+	strict, unique bool // the mode of the space
+
+	begun  time.Time // when looked at; else zero
+	weight uint64    // of what is looked at: how many batches it stands for
+}
+
+// Set sets a Take up; the room of the former one is used again. Nothing is taken before
+// Pass.
+func (t *Taking) Set(table *Table, space *seq.Space, uids []seq.UID, counts []uint32) {
+	first := zeros(t.out.First, len(uids))
+	last := first
+	if slices.ContainsFunc(counts, func(n uint32) bool { return n > 1 }) {
+		last = make([]uint64, len(uids))
+	}
+	*t = Taking{table: table, space: space, uids: uids, counts: counts, pending: t.pending[:0], out: Taken{First: first, Last: last},
+		strict: space.Mode == seq.Strict, unique: space.Mode == seq.UniqueOnly}
+	t.sample()
+}
+
+// zeros is n zeros, in room if they fit.
+func zeros(room []uint64, n int) []uint64 {
+	if cap(room) < n {
+		return make([]uint64, n)
+	}
+	room = room[:n]
+	clear(room)
+	return room
+}
+
+// Out is what was taken by now. It is complete once Settled says so, or after Settle.
+func (t *Taking) Out() *Taken { return &t.out }
+
+// Early says whether anything may be answered before Settle: ok is false in a strict
+// space, where a quorum is to be asked first; some says whether any index was served.
+func (t *Taking) Early() (some, ok bool) { return len(t.pending) < len(t.uids), !t.strict }
+
+// Settled says whether the answer is complete without waiting for anything.
+func (t *Taking) Settled() bool { return len(t.pending) == 0 && len(t.epochs) == 0 }
+
+// Settle waits for what Pass left open, as long as ctx lasts.
+func (t *Taking) Settle(ctx context.Context) {
+	if !t.Settled() {
+		var span tracing.Span
+		ctx, span = t.table.traces.Child(ctx, "alloc.wait")
+		span.Int("keys", len(t.pending))
+		defer span.End(nil)
+	}
+	for _, i := range t.pending {
+		t.one(ctx, i)
+	}
+	t.pending = t.pending[:0]
+	t.confirmEpochs(ctx)
+	t.observe()
+}
+
+func (t *Taking) count(i int) uint64 {
+	if len(t.counts) == 0 {
+		return 1
+	}
+	return uint64(t.counts[i])
+}
+
+// one serves index i, waiting for a step, an acquisition or a hand-over as long
+// as the caller does.
+func (t *Taking) one(ctx context.Context, i int) {
+	c := t.table.Cell(t.space.SectionOf(t.uids[i]))
+	for {
+		c.mu.Lock()
+		wait, err := t.try(ctx, c, i)
+		changed := c.changed
+		c.mu.Unlock()
+		if !wait {
+			if err != nil {
+				t.fail(i, err)
+			}
+			return
+		}
+		if err := t.table.await(ctx, c, changed); err != nil {
+			t.fail(i, err)
+			return
+		}
+	}
+}
+
+// try serves index i if it can be served now. wait says that c.changed will tell
+// when to look again. Needs c.mu.
+func (t *Taking) try(ctx context.Context, c *Cell, i int) (wait bool, err error) {
+	switch c.state {
+	case Absent:
+		return false, t.table.guide.NotOwner(c.id, c.successor)
+	case Acquiring, Sealed:
+		if err := t.table.guide.Waitless(); err != nil {
+			return false, fmt.Errorf("section %d is %s: %w", c.id, c.state, err)
+		}
+		return true, nil
+	}
+	now := t.table.clock.Now()
+	lapsed := !c.leased(now)
+	if lapsed && t.space.Mode != seq.UniqueOnly {
+		return false, fmt.Errorf("section %d: %w", c.id, t.table.leaseLoss())
+	}
+	cur, _ := c.table.Get(uint64(t.uids[i]))
+	if n := t.count(i); n > uint64(seq.MaxSeq)-cur {
+		return false, fmt.Errorf("uid %d stands at %d: %w", t.uids[i], cur, seq.ErrOverflow)
+	}
+	if t.take(c, i, counters.Spot{}, false, t.table.unix()) {
+		t.out.Unordered = t.out.Unordered || lapsed
+		return false, nil
+	}
+	if lapsed {
+		return false, fmt.Errorf("section %d: confirmed numbers used up: %w", c.id, t.table.leaseLoss())
+	}
+	t.table.ahead(ctx, c, cur+t.count(i))
+	return true, nil
+}
+
+func (t *Taking) fail(i int, err error) {
+	t.out.First[i], t.out.Last[i] = 0, 0
+	t.out.Faults = append(t.out.Faults, Fault{Index: i, Err: err})
+}
+
+// noteEpoch remembers under which epoch a section served. Needs c.mu.
+func (t *Taking) noteEpoch(c *Cell) {
+	if t.epochs == nil {
+		t.epochs = make(map[seq.SectionID]seq.Epoch)
+	}
+	t.epochs[c.id] = c.epoch
+}
+
+// confirmEpochs asks W stores whether the epochs are still the promised ones. A
+// later owner needs a promise of one of them, given after this request came, so
+// whatever it hands out is no earlier than this request (docs/decisions/007).
+func (t *Taking) confirmEpochs(ctx context.Context) {
+	if len(t.epochs) == 0 {
+		return
+	}
+	regs := make([]seq.Register, 0, len(t.epochs))
+	epochs := make([]seq.Epoch, 0, len(t.epochs))
+	for id, epoch := range t.epochs {
+		regs, epochs = append(regs, seq.SectionRegister(id)), append(epochs, epoch)
+	}
+	bad := make(map[seq.SectionID]error)
+	for k, err := range t.table.holder.Standing(ctx, regs, epochs) {
+		if id, _ := regs[k].Section(); err != nil {
+			bad[id] = fmt.Errorf("section %d: strict check: %w", id, err)
+		}
+	}
+	for i, uid := range t.uids {
+		if err := bad[t.space.SectionOf(uid)]; err != nil && t.out.First[i] != 0 {
+			t.fail(i, err)
+		}
+	}
+}

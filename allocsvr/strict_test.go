@@ -1,0 +1,51 @@
+package allocsvr
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/seqsvr/seqsvr/internal/bubble"
+	"github.com/seqsvr/seqsvr/quorum"
+	"github.com/seqsvr/seqsvr/seq"
+)
+
+// The stores may let this session in and have promised another epoch all the same: the
+// lease of the other has ended by their clocks.
+func TestStrictAnswersUnderNoOtherEpochThanItsOwn(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		f := newFleetOn(t, bubble.NewClock(), seq.Space{Name: "user", Sections: 1, Step: 10, Mode: seq.Strict})
+		a := f.start("a", 1, "")
+		f.serving(a)
+		own := a.Views()[0].Epoch
+		for _, row := range []struct {
+			name   string
+			change func(*quorum.Outcome)
+			want   error // nil: it serves
+		}{
+			{"its own", func(*quorum.Outcome) {}, nil},
+			{"a higher round", func(o *quorum.Outcome) { o.Promised.Round++ }, seq.ErrNoLease},
+			{"a higher session", func(o *quorum.Outcome) { o.Promised.Session++ }, seq.ErrNoLease},
+			{"a lower round", func(o *quorum.Outcome) { o.Promised.Round-- }, seq.ErrNoLease},
+			{"its own at too few stores", func(o *quorum.Outcome) { o.State, o.Err = quorum.Unknown, seq.ErrNoQuorum }, seq.ErrNoQuorum},
+		} {
+			a.probes.change = func(out []quorum.Outcome) {
+				for i := range out {
+					if out[i].State != quorum.Won || out[i].Promised != own {
+						t.Fatalf("%s: the stores show %+v, want %v", row.name, out[i], own)
+					}
+					row.change(&out[i])
+				}
+			}
+			got := a.Take(t.Context(), &f.stores.Mapping.Spaces[0], []seq.UID{1}, nil)
+			if served := len(got.Faults) == 0; served != (row.want == nil) || (got.First[0] > 0) != served {
+				t.Errorf("%s: got %d, faults %v, want %v", row.name, got.First[0], got.Faults, row.want)
+			}
+			for _, fault := range got.Faults {
+				if !errors.Is(fault.Err, row.want) {
+					t.Errorf("%s: got %v, want %v", row.name, fault.Err, row.want)
+				}
+			}
+		}
+		a.probes.change = nil
+	})
+}
