@@ -12,13 +12,19 @@ import (
 // itself wires them, and no room imports it.
 var rooms = map[string][]string{
 	"allocsvr/tenure":            {},
+	"allocsvr/tenure/tenuretest": {"allocsvr/tenure"},
 	"allocsvr/counters":          {},
 	"allocsvr/handover":          {"allocsvr/counters"},
 	"allocsvr/nodes":             {},
 	"allocsvr/arbiter/placement": {},
 	"allocsvr/arbiter":           {"allocsvr/arbiter/placement", "allocsvr/tenure"},
-	"allocsvr/segment":           {"allocsvr/tenure"},
-	"allocsvr/globalid":          {"allocsvr/tenure"},
+	"allocsvr/section":           {"allocsvr/counters", "allocsvr/tenure"},
+	"allocsvr/owner": {"allocsvr/arbiter", "allocsvr/counters", "allocsvr/handover", "allocsvr/nodes", "allocsvr/section",
+		"allocsvr/tenure"},
+	"allocsvr/api": {"allocsvr/arbiter", "allocsvr/counters", "allocsvr/handover", "allocsvr/nodes", "allocsvr/owner", "allocsvr/section",
+		"allocsvr/tenure"},
+	"allocsvr/segment":  {"allocsvr/tenure"},
+	"allocsvr/globalid": {"allocsvr/tenure"},
 }
 
 func TestTheRoomsOfAllocsvrImportDownOnly(t *testing.T) {

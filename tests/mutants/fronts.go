@@ -46,8 +46,8 @@ var frontMutants = []mutant{
 	},
 	{
 		rule: "leaving-tells-who-follows", name: "a node that has left says NO_QUORUM in place of who has its sections",
-		file:  "allocsvr/noquorum.go",
-		edits: []edit{{old: "	if a.leaving.Load() {\n", new: "	if false {\n"}},
+		file:  "allocsvr/alloc.go",
+		edits: []edit{{old: "	if g.owner.Leaving() {\n		return nil\n", new: "	if false {\n		return nil\n"}},
 		in:    []string{"allocsvr"},
 	},
 	{
@@ -58,9 +58,9 @@ var frontMutants = []mutant{
 	},
 	{
 		rule: "leaving-is-given-nothing", name: "a node leaves without a word in the table",
-		file:  "allocsvr/leave.go",
-		edits: []edit{{old: "	a.tellLeaving(ctx)\n", new: ""}},
-		in:    []string{"allocsvr"},
+		file:  "allocsvr/owner/owner.go",
+		edits: []edit{{old: "	g.tellLeaving(ctx)\n", new: ""}},
+		in:    []string{"allocsvr/owner", "allocsvr"},
 	},
 	{
 		rule: "leaving-is-given-nothing", name: "the mark of a node that leaves is not looked at",
@@ -82,21 +82,21 @@ var frontMutants = []mutant{
 	},
 	{
 		rule: "late-successor-takes", name: "a successor that is late is given up at once",
-		file:  "allocsvr/handoff.go",
-		edits: []edit{{old: "	owned, err := a.letTake(life, to, taken)\n", new: "	owned, err := a.peers.Take(ctx, to.Addr, to.Session, taken)\n"}},
-		in:    []string{"allocsvr"},
+		file:  "allocsvr/owner/give.go",
+		edits: []edit{{old: "	owned, err := g.letTake(life, to, taken)\n", new: "	owned, err := g.peers.Take(ctx, to.Addr, to.Session, taken)\n"}},
+		in:    []string{"allocsvr/owner", "allocsvr"},
 	},
 	{
 		rule: "late-successor-takes", name: "a successor that was drained meanwhile is given up at once",
-		file:  "allocsvr/handoff.go",
-		edits: []edit{{old: "!a.routes.Table().Leaves(to.Name", new: "a.routes.Table().Gives(to.Name"}},
-		in:    []string{"allocsvr"},
+		file:  "allocsvr/owner/give.go",
+		edits: []edit{{old: "!g.routes.Table().Leaves(to.Name", new: "g.routes.Table().Gives(to.Name"}},
+		in:    []string{"allocsvr/owner", "allocsvr"},
 	},
 	{
 		rule: "moving-is-owned", name: "sections on their way count as without an owner",
-		file:  "allocsvr/admin.go",
+		file:  "allocsvr/api/admin.go",
 		edits: []edit{{old: "				o.moving++\n", new: "				o.unowned++\n"}},
-		in:    []string{"allocsvr"},
+		in:    []string{"allocsvr/api", "allocsvr"},
 	},
 	{
 		rule: "drain-waits-for-moves", name: "a drain ends while sections are on their way",

@@ -4,21 +4,21 @@ package main
 var limitMutants = []mutant{
 	{
 		rule: "jumps-take-force", name: "no raise is too far",
-		file:  "allocsvr/raise.go",
+		file:  "allocsvr/section/raise.go",
 		edits: []edit{{old: "floor-ceiling > space.Jump(); !far", new: "floor-ceiling > uint64(seq.MaxSeq); !far"}},
-		in:    []string{"allocsvr"},
+		in:    []string{"allocsvr/section", "allocsvr"},
 	},
 	{
 		rule: "jumps-take-force", name: "a jump is measured from the numbers and not from the ceiling",
-		file:  "allocsvr/raise.go",
+		file:  "allocsvr/section/raise.go",
 		edits: []edit{{old: "floor-ceiling > space.Jump(); !far", new: "floor-c.table.High() > space.Jump(); !far"}},
-		in:    []string{"allocsvr"},
+		in:    []string{"allocsvr/section", "allocsvr"},
 	},
 	{
 		rule: "jumps-take-force", name: "every raise is forced",
-		file:  "allocsvr/raise.go",
+		file:  "allocsvr/section/raise.go",
 		edits: []edit{{old: "		if !force {\n", new: "		if false {\n"}},
-		in:    []string{"allocsvr"},
+		in:    []string{"allocsvr/section", "allocsvr"},
 	},
 	{
 		rule: "jumps-take-force", name: "a space that says nothing allows every jump",
@@ -34,9 +34,9 @@ var limitMutants = []mutant{
 	},
 	{
 		rule: "forced-raises-are-recorded", name: "a forced raise leaves no line",
-		file:  "allocsvr/raise.go",
-		edits: []edit{{old: "		if err := a.recordRaise(ctx, c.id, uid, ceiling, floor); err != nil {\n", new: "		if err := error(nil); err != nil {\n"}},
-		in:    []string{"allocsvr"},
+		file:  "allocsvr/section/raise.go",
+		edits: []edit{{old: "		if err := t.record(ctx, c.id, uid, ceiling, floor); err != nil {\n", new: "		if err := error(nil); err != nil {\n"}},
+		in:    []string{"allocsvr/section", "allocsvr"},
 	},
 	{
 		rule: "ends-are-shown", name: "no section is ever spent",
@@ -46,9 +46,9 @@ var limitMutants = []mutant{
 	},
 	{
 		rule: "ends-are-shown", name: "the status of a node tells of no section near its end",
-		file:  "allocsvr/admin.go",
-		edits: []edit{{old: "		a.endings(owners.regs, reply)\n", new: ""}},
-		in:    []string{"allocsvr"},
+		file:  "allocsvr/api/admin.go",
+		edits: []edit{{old: "		endings(s.Sections, owners.regs, reply)\n", new: ""}},
+		in:    []string{"allocsvr/api", "allocsvr"},
 	},
 	{
 		rule: "ends-are-shown", name: "seqctl keeps quiet about sections near their end",

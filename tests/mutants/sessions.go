@@ -70,9 +70,9 @@ var leaseMutants = []mutant{
 	},
 	{
 		rule: "offered-is-genuine", name: "counters of a peer are used whatever the release left",
-		file:  "allocsvr/acquire.go",
+		file:  "allocsvr/owner/acquire.go",
 		edits: []edit{{old: " && s.Genuine(out.Seal)", new: ""}},
-		in:    []string{"allocsvr"},
+		in:    []string{"allocsvr/owner", "allocsvr"},
 	},
 	{
 		rule: "offered-is-genuine", name: "counters of a peer are taken for those of this machine",
