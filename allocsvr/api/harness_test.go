@@ -36,6 +36,7 @@ type service struct {
 	*Sequence
 	t     testing.TB
 	clock *clock.Manual
+	hold  *tenuretest.Hold // of all sections
 }
 
 // serving owns no section yet. traces may be nil.
@@ -52,7 +53,7 @@ func serving(t testing.TB, space seq.Space, traces *tracing.Tracer) *service {
 		t.Fatal(err)
 	}
 	routes := arbiter.NewRoutes(arbiter.RoutesConfig{Mapping: m, Heard: func() uint64 { return 0 }, Clock: c, Wall: time.Now, Logger: log})
-	return &service{Sequence: &Sequence{Sections: table, RouteTable: routes, Limits: NewLimits(0, 0)}, t: t, clock: c}
+	return &service{Sequence: &Sequence{Sections: table, RouteTable: routes, Limits: NewLimits(0, 0)}, t: t, clock: c, hold: &tenuretest.Hold{End: c.Now() + ownerLease}}
 }
 
 // own has the section owned, with confirmed numbers.
@@ -61,8 +62,7 @@ func (s *service) own(id seq.SectionID, confirmed uint64) {
 	c, epoch := s.Sections.Cell(id), seq.Epoch{Round: 7, Session: ownSession}
 	c.Begin()
 	c.Expect(epoch)
-	hold := &tenuretest.Hold{End: s.clock.Now() + ownerLease}
-	if ok, err := s.Sections.Install(id, epoch, counters.New(0), confirmed, hold); !ok || err != nil {
+	if ok, err := s.Sections.Install(id, epoch, counters.New(0), confirmed, s.hold); !ok || err != nil {
 		s.t.Fatalf("install: %v, %v", ok, err)
 	}
 }
