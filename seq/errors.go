@@ -105,6 +105,14 @@ var (
 	ErrTimeExhausted = errors.New("time of layout exhausted")
 	// ErrBadID: an id that is negative, out of its layout, or not in its alphabet. Do not retry.
 	ErrBadID = errors.New("bad id")
+	// ErrUnauthenticated: the call does not say who makes it, or what it says does not hold:
+	// no certificate with a role and no token, or one that is unknown. Do not retry.
+	ErrUnauthenticated = errors.New("not authenticated")
+	// ErrForbidden: whoever makes the call may not make it. Do not retry.
+	ErrForbidden = errors.New("not allowed")
+	// ErrQuota: the principal's rate for that space is used up; the error says when to come
+	// again. It is also an ErrOverloaded. Nothing was taken; retry then.
+	ErrQuota = fmt.Errorf("%w: quota used up", ErrOverloaded)
 	// ErrBadLayout: a text that is neither a layout nor a preset's name. Do not retry.
 	ErrBadLayout = errors.New("bad layout")
 )

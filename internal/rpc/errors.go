@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/seqsvr/seqsvr/internal/auth"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/seq"
 )
@@ -28,6 +30,8 @@ var pairs = []struct {
 	status   codes.Code
 	sentinel error
 }{
+	{pb.ErrorCode_ERROR_CODE_UNAUTHENTICATED, codes.Unauthenticated, seq.ErrUnauthenticated},
+	{pb.ErrorCode_ERROR_CODE_FORBIDDEN, codes.PermissionDenied, seq.ErrForbidden},
 	{pb.ErrorCode_ERROR_CODE_BAD_COUNT, codes.InvalidArgument, seq.ErrBadCount},
 	{pb.ErrorCode_ERROR_CODE_BAD_BATCH, codes.InvalidArgument, seq.ErrBadBatch},
 	{pb.ErrorCode_ERROR_CODE_UNKNOWN_SPACE, codes.NotFound, seq.ErrUnknownSpace},
@@ -56,6 +60,7 @@ var pairs = []struct {
 	{pb.ErrorCode_ERROR_CODE_NO_LEASE, codes.Unavailable, seq.ErrNoLease},
 	{pb.ErrorCode_ERROR_CODE_NO_QUORUM, codes.Unavailable, seq.ErrNoQuorum},
 	{pb.ErrorCode_ERROR_CODE_TICK_USED_UP, codes.ResourceExhausted, seq.ErrTickUsedUp}, // before the sentinel that it wraps
+	{pb.ErrorCode_ERROR_CODE_QUOTA, codes.ResourceExhausted, seq.ErrQuota},             // likewise
 	{pb.ErrorCode_ERROR_CODE_OVERLOADED, codes.ResourceExhausted, seq.ErrOverloaded},
 	{pb.ErrorCode_ERROR_CODE_SHUTTING_DOWN, codes.Unavailable, seq.ErrShuttingDown},
 	{pb.ErrorCode_ERROR_CODE_NO_ROUTE, codes.Unavailable, seq.ErrNoRoute},
@@ -173,6 +178,10 @@ func ToStatus(err error) error {
 		var owner *NotOwnerError
 		if errors.As(err, &owner) {
 			detail.OwnerAddr, detail.RouteVersion = owner.Addr, owner.RouteVersion
+		}
+		var quota *auth.QuotaError
+		if errors.As(err, &quota) {
+			detail.RetryAfterMs = uint32(min(quota.RetryAfter.Milliseconds(), math.MaxUint32))
 		}
 		st := status.New(pairs[i].status, message(err))
 		if with, derr := st.WithDetails(detail); derr == nil {

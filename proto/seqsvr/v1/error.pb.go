@@ -70,6 +70,9 @@ const (
 	ErrorCode_ERROR_CODE_TICK_USED_UP      ErrorCode = 41 // RESOURCE_EXHAUSTED: the namespace refuses more ids in this tick; retry in a later one
 	ErrorCode_ERROR_CODE_RAISE_TOO_FAR     ErrorCode = 42 // OUT_OF_RANGE: above the space's max_jump; force does it all the same
 	ErrorCode_ERROR_CODE_RETIRED           ErrorCode = 43 // NOT_FOUND: the namespace or tag was retired; the text says when
+	ErrorCode_ERROR_CODE_UNAUTHENTICATED   ErrorCode = 44 // UNAUTHENTICATED: no identity, or one that does not hold
+	ErrorCode_ERROR_CODE_FORBIDDEN         ErrorCode = 45 // PERMISSION_DENIED: not for the role, or no grant
+	ErrorCode_ERROR_CODE_QUOTA             ErrorCode = 46 // RESOURCE_EXHAUSTED: retry after ErrorDetail.retry_after_ms
 )
 
 // Enum value maps for ErrorCode.
@@ -119,6 +122,9 @@ var (
 		41: "ERROR_CODE_TICK_USED_UP",
 		42: "ERROR_CODE_RAISE_TOO_FAR",
 		43: "ERROR_CODE_RETIRED",
+		44: "ERROR_CODE_UNAUTHENTICATED",
+		45: "ERROR_CODE_FORBIDDEN",
+		46: "ERROR_CODE_QUOTA",
 	}
 	ErrorCode_value = map[string]int32{
 		"ERROR_CODE_UNSPECIFIED":       0,
@@ -165,6 +171,9 @@ var (
 		"ERROR_CODE_TICK_USED_UP":      41,
 		"ERROR_CODE_RAISE_TOO_FAR":     42,
 		"ERROR_CODE_RETIRED":           43,
+		"ERROR_CODE_UNAUTHENTICATED":   44,
+		"ERROR_CODE_FORBIDDEN":         45,
+		"ERROR_CODE_QUOTA":             46,
 	}
 )
 
@@ -199,8 +208,9 @@ func (ErrorCode) EnumDescriptor() ([]byte, []int) {
 type ErrorDetail struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Code          ErrorCode              `protobuf:"varint,1,opt,name=code,proto3,enum=seqsvr.v1.ErrorCode" json:"code,omitempty"`
-	OwnerAddr     string                 `protobuf:"bytes,2,opt,name=owner_addr,json=ownerAddr,proto3" json:"owner_addr,omitempty"`           // NOT_OWNER: gRPC address to ask instead; may be empty
-	RouteVersion  uint64                 `protobuf:"varint,3,opt,name=route_version,json=routeVersion,proto3" json:"route_version,omitempty"` // the answering node's table version
+	OwnerAddr     string                 `protobuf:"bytes,2,opt,name=owner_addr,json=ownerAddr,proto3" json:"owner_addr,omitempty"`             // NOT_OWNER: gRPC address to ask instead; may be empty
+	RouteVersion  uint64                 `protobuf:"varint,3,opt,name=route_version,json=routeVersion,proto3" json:"route_version,omitempty"`   // the answering node's table version
+	RetryAfterMs  uint32                 `protobuf:"varint,4,opt,name=retry_after_ms,json=retryAfterMs,proto3" json:"retry_after_ms,omitempty"` // QUOTA: nothing is granted sooner
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -256,16 +266,25 @@ func (x *ErrorDetail) GetRouteVersion() uint64 {
 	return 0
 }
 
+func (x *ErrorDetail) GetRetryAfterMs() uint32 {
+	if x != nil {
+		return x.RetryAfterMs
+	}
+	return 0
+}
+
 var File_seqsvr_v1_error_proto protoreflect.FileDescriptor
 
 const file_seqsvr_v1_error_proto_rawDesc = "" +
 	"\n" +
-	"\x15seqsvr/v1/error.proto\x12\tseqsvr.v1\"{\n" +
+	"\x15seqsvr/v1/error.proto\x12\tseqsvr.v1\"\xa1\x01\n" +
 	"\vErrorDetail\x12(\n" +
 	"\x04code\x18\x01 \x01(\x0e2\x14.seqsvr.v1.ErrorCodeR\x04code\x12\x1d\n" +
 	"\n" +
 	"owner_addr\x18\x02 \x01(\tR\townerAddr\x12#\n" +
-	"\rroute_version\x18\x03 \x01(\x04R\frouteVersion*\xdd\t\n" +
+	"\rroute_version\x18\x03 \x01(\x04R\frouteVersion\x12$\n" +
+	"\x0eretry_after_ms\x18\x04 \x01(\rR\fretryAfterMs*\xad\n" +
+	"\n" +
 	"\tErrorCode\x12\x1a\n" +
 	"\x16ERROR_CODE_UNSPECIFIED\x10\x00\x12\x18\n" +
 	"\x14ERROR_CODE_BAD_COUNT\x10\x01\x12\x18\n" +
@@ -311,7 +330,10 @@ const file_seqsvr_v1_error_proto_rawDesc = "" +
 	"\x16ERROR_CODE_UNKNOWN_TAG\x10(\x12\x1b\n" +
 	"\x17ERROR_CODE_TICK_USED_UP\x10)\x12\x1c\n" +
 	"\x18ERROR_CODE_RAISE_TOO_FAR\x10*\x12\x16\n" +
-	"\x12ERROR_CODE_RETIRED\x10+B3Z1github.com/seqsvr/seqsvr/proto/seqsvr/v1;seqsvrv1b\x06proto3"
+	"\x12ERROR_CODE_RETIRED\x10+\x12\x1e\n" +
+	"\x1aERROR_CODE_UNAUTHENTICATED\x10,\x12\x18\n" +
+	"\x14ERROR_CODE_FORBIDDEN\x10-\x12\x14\n" +
+	"\x10ERROR_CODE_QUOTA\x10.B3Z1github.com/seqsvr/seqsvr/proto/seqsvr/v1;seqsvrv1b\x06proto3"
 
 var (
 	file_seqsvr_v1_error_proto_rawDescOnce sync.Once

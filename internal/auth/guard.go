@@ -1,0 +1,374 @@
+package auth
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/seqsvr/seqsvr/seq"
+)
+
+// Mode is what is done about calls that are not allowed.
+type Mode string
+
+// The modes.
+const (
+	Off     Mode = "off"     // nothing is looked at
+	Accept  Mode = "accept"  // they are served, logged and counted: on the way to Require
+	Require Mode = "require" // they are refused
+)
+
+// ParseMode reads a mode.
+func ParseMode(text string) (Mode, error) {
+	if m := Mode(text); m == Off || m == Accept || m == Require {
+		return m, nil
+	}
+	return Off, fmt.Errorf("auth mode %q: expected off, accept or require", text)
+}
+
+// Config is what a Guard goes by.
+type Config struct {
+	Mode    Mode
+	Cluster string // that certificates must be of
+	// PolicyFile is read again at Reload and when it has changed. Empty: no tokens, callers
+	// have no grants, and certificates of readers and operators hold by themselves.
+	PolicyFile string
+	Logger     *slog.Logger // nil: none
+}
+
+// Guard decides about calls. A nil Guard lets everything pass. Safe for concurrent use.
+type Guard struct {
+	cfg    Config
+	log    *slog.Logger
+	begun  time.Time
+	policy atomic.Pointer[Policy] // the last sound one; nil: no file
+	refuse atomic.Uint64          // calls refused, or that would have been
+
+	looked atomic.Int64 // when the file was last looked at, in nanoseconds since begun
+	told   atomic.Int64 // when a refusal was last logged, likewise
+	untold atomic.Uint64
+
+	mu    sync.Mutex // guards all below
+	stamp stamp
+	fault string // the last complaint about the file; empty: it is in use
+}
+
+// stamp tells one state of a file from another.
+type stamp struct {
+	changed time.Time
+	size    int64
+	mode    os.FileMode
+}
+
+// lookEvery is how long a changed policy file may go unnoticed without SIGHUP.
+const lookEvery = time.Second
+
+// New reads the policy. Nil for Off. ErrPolicy, ErrOpenFile, ErrBadName for a cluster
+// that no certificate can name.
+func New(cfg Config) (*Guard, error) {
+	if cfg.Mode == Off || cfg.Mode == "" {
+		return nil, nil
+	}
+	if err := (Identity{cfg.Cluster, Alloc, "any"}).Check(); err != nil {
+		return nil, err
+	}
+	g := &Guard{cfg: cfg, log: cfg.Logger, begun: time.Now()}
+	if g.log == nil {
+		g.log = slog.New(slog.DiscardHandler)
+	}
+	g.told.Store(-int64(time.Hour))
+	if cfg.PolicyFile == "" {
+		return g, nil
+	}
+	g.stamp = g.stat()
+	p, err := ReadPolicy(cfg.PolicyFile)
+	if err != nil {
+		return nil, err
+	}
+	g.policy.Store(p)
+	return g, nil
+}
+
+// Mode is Off for a nil Guard.
+func (g *Guard) Mode() Mode {
+	if g == nil {
+		return Off
+	}
+	return g.cfg.Mode
+}
+
+// Cluster is that of Config; "" for a nil Guard.
+func (g *Guard) Cluster() string {
+	if g == nil {
+		return ""
+	}
+	return g.cfg.Cluster
+}
+
+// Refused is how many calls were refused or, in Accept, would have been.
+func (g *Guard) Refused() uint64 {
+	if g == nil {
+		return 0
+	}
+	return g.refuse.Load()
+}
+
+func (g *Guard) stat() stamp {
+	info, err := os.Stat(g.cfg.PolicyFile)
+	if err != nil {
+		return stamp{}
+	}
+	return stamp{info.ModTime(), info.Size(), info.Mode()}
+}
+
+// Reload reads the policy again. If it is not sound the former one stays, and the log
+// says why.
+func (g *Guard) Reload() {
+	if g == nil || g.cfg.PolicyFile == "" {
+		return
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.reload(g.stat())
+}
+
+func (g *Guard) reload(now stamp) {
+	p, err := ReadPolicy(g.cfg.PolicyFile)
+	if err != nil {
+		if g.fault != err.Error() { // not once more each second
+			g.log.Error("the policy cannot be used, the former one stays in use", "error", err)
+		}
+		g.fault = err.Error()
+		return
+	}
+	p.keep(g.policy.Load())
+	g.policy.Store(p)
+	g.stamp, g.fault = now, ""
+	g.log.Info("the policy was read", "file", g.cfg.PolicyFile, "principals", len(p.Principals))
+}
+
+// current is the policy in use, which is looked at once a second.
+func (g *Guard) current() *Policy {
+	if g.cfg.PolicyFile == "" {
+		return nil
+	}
+	now, last := int64(time.Since(g.begun)), g.looked.Load()
+	if now-last >= int64(lookEvery) && g.looked.CompareAndSwap(last, now) {
+		g.mu.Lock()
+		if s := g.stat(); s != g.stamp {
+			g.reload(s)
+		}
+		g.mu.Unlock()
+	}
+	return g.policy.Load()
+}
+
+// Who is the one who makes calls: what was shown, which each call looks up anew.
+type Who struct {
+	Shown Shown
+	Token string // empty: none
+	Err   error  // of the header with the token
+}
+
+// principal is whom a call counts as.
+type holder struct {
+	id     string // for logs; empty: nobody
+	role   Role   // empty: nobody
+	grants []*Grant
+}
+
+// hold finds what Who stands for now. seq.ErrUnauthenticated.
+func (g *Guard) hold(w Who) (holder, error) {
+	p := g.current()
+	switch {
+	case w.Err != nil:
+		return holder{}, w.Err
+	case w.Token != "":
+		token, err := ParseToken(w.Token)
+		if err != nil {
+			return holder{}, fmt.Errorf("%w: %w", seq.ErrUnauthenticated, err)
+		}
+		if p != nil {
+			if one := p.byToken[token.Hash()]; one != nil {
+				return holder{one.ID(), one.Role, one.Grants}, nil
+			}
+		}
+		return holder{}, fmt.Errorf("%w: the token is unknown or was revoked", seq.ErrUnauthenticated)
+	case w.Shown.Err != nil:
+		return holder{}, w.Shown.Err
+	case w.Shown.Identity.Role == "":
+		return holder{}, fmt.Errorf("%w: neither a certificate with a role nor a token was shown", seq.ErrUnauthenticated)
+	case time.Now().After(w.Shown.Until):
+		return holder{}, fmt.Errorf("%w at %s: %s", ErrExpired, w.Shown.Until.UTC().Format(time.RFC3339), w.Shown.Identity.URI())
+	}
+	id := w.Shown.Identity
+	h := holder{id: string(id.Role) + "/" + id.Name, role: id.Role}
+	if !id.Role.ofPolicy() || p == nil {
+		return h, nil
+	}
+	one := p.byName[h.id]
+	if one == nil {
+		return holder{}, fmt.Errorf("%w: %s is not in the policy", seq.ErrUnauthenticated, h.id)
+	}
+	h.grants = one.Grants
+	return h, nil
+}
+
+// Check is what stands against a call of a method with a message, of which the caller's
+// quota is charged: seq.ErrUnauthenticated, seq.ErrForbidden or seq.ErrQuota. Only in
+// Require; in Accept it is logged and counted, and nil. message is nil before there is one.
+func (g *Guard) Check(w Who, method string, message any) error {
+	if g == nil {
+		return nil
+	}
+	h, err := g.decide(w, method, message)
+	if err == nil {
+		if access := Methods[method]; access.Change && message != nil {
+			g.log.Info("change", "method", method, "by", h.id)
+		}
+		return nil
+	}
+	g.refuse.Add(1)
+	g.tell(h, method, err)
+	if g.cfg.Mode != Require {
+		return nil
+	}
+	return err
+}
+
+// Try tells what a call would meet, and charges nothing.
+func (g *Guard) Try(w Who, method string, demands ...Demand) (by string, err error) {
+	h, err := g.hold(w)
+	if err != nil {
+		return "", err
+	}
+	if method != "" {
+		if err := h.mayCall(method); err != nil {
+			return h.id, err
+		}
+	}
+	for _, d := range demands {
+		if _, err := h.may(d); err != nil {
+			return h.id, err
+		}
+	}
+	return h.id, nil
+}
+
+func (g *Guard) decide(w Who, method string, message any) (holder, error) {
+	access, listed := Methods[method]
+	if listed && access.Public {
+		return holder{}, nil
+	}
+	h, err := g.hold(w)
+	if err != nil {
+		return h, err
+	}
+	if err := h.mayCall(method); err != nil {
+		return h, err
+	}
+	if access.Demands == nil || message == nil {
+		return h, nil
+	}
+	demands := access.Demands(message)
+	grants := make([]*Grant, len(demands))
+	for i, d := range demands {
+		if grants[i], err = h.may(d); err != nil {
+			return h, err
+		}
+	}
+	return h, g.charge(h, demands, grants)
+}
+
+// charge takes all or, at the first grant that has none left, what stands before it: a
+// call that is refused costs its caller something, and never the others.
+func (g *Guard) charge(h holder, demands []Demand, grants []*Grant) error {
+	now := time.Since(g.begun)
+	for i, grant := range grants {
+		if grant == nil {
+			continue
+		}
+		if wait := grant.quota.charge(grant.Rate, demands[i].Keys, now); wait > 0 {
+			wait = wait.Truncate(time.Millisecond) + time.Millisecond
+			return &QuotaError{By: h.id, Of: string(grant.Kind) + " " + grant.Pattern, Rate: grant.Rate, RetryAfter: wait}
+		}
+	}
+	return nil
+}
+
+// QuotaError is a seq.ErrQuota that knows when to come again.
+type QuotaError struct {
+	By, Of     string
+	Rate       Rate
+	RetryAfter time.Duration
+}
+
+// Error says when to come again.
+func (e *QuotaError) Error() string {
+	return fmt.Sprintf("%v: %s has %d keys a second of %s: come again in %v", seq.ErrQuota, e.By, e.Rate.PerSecond, e.Of, e.RetryAfter)
+}
+
+// Unwrap makes errors.Is(err, seq.ErrQuota) hold.
+func (e *QuotaError) Unwrap() error { return seq.ErrQuota }
+
+// mayCall refuses what the table does not list for the role.
+func (h holder) mayCall(method string) error {
+	access, listed := Methods[method]
+	switch {
+	case !listed:
+		return fmt.Errorf("%w: %s is a method that nobody may call", seq.ErrForbidden, method)
+	case !access.May(h.role):
+		return fmt.Errorf("%w: %s calls %s: expected role %v", seq.ErrForbidden, h.id, method, access.Roles)
+	}
+	return nil
+}
+
+// may is the grant that covers a demand; nil without an error for a role that needs none.
+func (h holder) may(d Demand) (*Grant, error) {
+	refused := func(why string) (*Grant, error) {
+		return nil, fmt.Errorf("%w: %s: %s of %s %.200q%s", seq.ErrForbidden, h.id, d.Verb, d.Kind, d.Name, why)
+	}
+	switch {
+	case h.role == Operator:
+		return nil, nil
+	case d.Force:
+		return refused(" with force: expected an operator, at an AllocSvr")
+	case h.role == Router, h.role == Reader && d.Verb == Read:
+		return nil, nil
+	case h.role != Caller:
+		return refused(": its role only reads")
+	}
+	why := ": no grant"
+	for _, g := range h.grants {
+		switch {
+		case !g.covers(d.Kind, d.Name) || !slices.Contains(g.Verbs, d.Verb):
+		case d.Verb == Raise && d.Floor > g.MaxRaise:
+			why = fmt.Sprintf(" to %d: its grant ends at %d", d.Floor, g.MaxRaise)
+		default:
+			return g, nil
+		}
+	}
+	return refused(why)
+}
+
+// tell logs a refusal, at most one a second.
+func (g *Guard) tell(h holder, method string, err error) {
+	if errors.Is(err, seq.ErrQuota) {
+		return // an everyday matter
+	}
+	now, last := int64(time.Since(g.begun)), g.told.Load()
+	if now-last < int64(time.Second) || !g.told.CompareAndSwap(last, now) {
+		g.untold.Add(1)
+		return
+	}
+	text := "call refused"
+	if g.cfg.Mode != Require {
+		text = "call served that --auth require would refuse"
+	}
+	g.log.Warn(text, "method", method, "by", h.id, "error", err, "others_not_logged", g.untold.Swap(0))
+}

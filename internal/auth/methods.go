@@ -1,0 +1,254 @@
+package auth
+
+import (
+	"slices"
+	"strconv"
+
+	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/reflection/grpc_reflection_v1"
+	"google.golang.org/grpc/reflection/grpc_reflection_v1alpha"
+
+	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
+	"github.com/seqsvr/seqsvr/seq"
+)
+
+// Verb is what a caller does with a space, namespace or tag.
+type Verb string
+
+// The verbs of grants.
+const (
+	Take  Verb = "take"
+	Read  Verb = "read"
+	Raise Verb = "raise"
+)
+
+// Kind is what a grant is for.
+type Kind string
+
+// The kinds of scopes.
+const (
+	Space     Kind = "space"
+	Namespace Kind = "namespace"
+	Tag       Kind = "tag"
+)
+
+// Demand is what one part of a message asks for.
+type Demand struct {
+	Kind  Kind
+	Name  string
+	Verb  Verb
+	Keys  int    // what a quota is charged
+	Floor uint64 // of a raise: the number asked for
+	Force bool   // of a raise
+}
+
+// Access is who may call a method.
+type Access struct {
+	Roles  []Role
+	Public bool // everybody may, with no identity at all
+	// Demands are what a caller needs grants for, in a message of the method; nil: nothing.
+	Demands func(message any) []Demand
+	// Change marks what an operator changes: each call is logged with the principal.
+	Change bool
+}
+
+// May tells whether the role may call the method.
+func (a Access) May(r Role) bool { return a.Public || slices.Contains(a.Roles, r) }
+
+var (
+	public   = Access{Public: true}
+	anybody  = Access{Roles: Roles}
+	session  = Access{Roles: []Role{Alloc, Operator}} // an operator's tools change documents at the stores
+	describe = Access{Roles: []Role{Alloc, Store, Operator, Reader}}
+	peer     = Access{Roles: []Role{Alloc}}
+	looking  = Access{Roles: []Role{Operator, Reader}}
+	change   = Access{Roles: []Role{Operator}, Change: true}
+	serving  = Access{Roles: []Role{Caller, Router, Operator, Reader}} // what needs no grant: routes, layouts
+)
+
+// taking is for callers with grants, and the routers that act for them.
+func taking(demands func(any) []Demand) Access {
+	return Access{Roles: []Role{Caller, Router, Operator}, Demands: demands}
+}
+
+func reading(demands func(any) []Demand) Access {
+	return Access{Roles: []Role{Caller, Router, Operator, Reader}, Demands: demands}
+}
+
+// Methods has every method of every daemon by its full name; what it lacks is refused.
+// Nobody changes it.
+var Methods = map[string]Access{
+	pb.Sequence_Next_FullMethodName:      taking(ofNext),
+	pb.Sequence_BatchNext_FullMethodName: taking(ofBatch),
+	pb.Sequence_Current_FullMethodName:   reading(ofCurrent),
+	pb.Sequence_Raise_FullMethodName:     taking(ofRaise),
+	pb.Sequence_Stream_FullMethodName:    reading(ofStream), // a reader's takes are refused one by one
+	pb.Sequence_Routes_FullMethodName:    serving,
+
+	pb.Snowflake_Generate_FullMethodName:        taking(ofNamespace(Take)),
+	pb.Snowflake_Delegate_FullMethodName:        taking(ofNamespace(Take)),
+	pb.Snowflake_Info_FullMethodName:            taking(ofNamespace(Take)), // it may get a worker id
+	pb.Snowflake_Decode_FullMethodName:          serving,
+	pb.Snowflake_Compose_FullMethodName:         serving,
+	pb.Snowflake_Layouts_FullMethodName:         serving,
+	pb.Snowflake_Namespaces_FullMethodName:      serving,
+	pb.Snowflake_Workers_FullMethodName:         serving,
+	pb.Snowflake_PutNamespace_FullMethodName:    change,
+	pb.Snowflake_RetireNamespace_FullMethodName: change,
+
+	pb.Segment_Take_FullMethodName:   taking(ofTag(Take)),
+	pb.Segment_Status_FullMethodName: reading(ofTag(Read)), // all tags: a grant for *
+	pb.Segment_List_FullMethodName:   serving,
+	pb.Segment_Put_FullMethodName:    change,
+	pb.Segment_Retire_FullMethodName: change,
+
+	pb.Store_Describe_FullMethodName:    describe,
+	pb.Store_Bind_FullMethodName:        session,
+	pb.Store_Vouch_FullMethodName:       session,
+	pb.Store_Read_FullMethodName:        session,
+	pb.Store_Prepare_FullMethodName:     session,
+	pb.Store_Step_FullMethodName:        session,
+	pb.Store_Renew_FullMethodName:       session,
+	pb.Store_Release_FullMethodName:     session,
+	pb.Store_Adopt_FullMethodName:       session, // an AllocSvr brings lists to stores that missed them
+	pb.Store_Dump_FullMethodName:        change,
+	pb.Store_Fill_FullMethodName:        change,
+	pb.Store_WindowsOver_FullMethodName: change,
+
+	pb.Peer_Offer_FullMethodName: peer,
+	pb.Peer_Take_FullMethodName:  peer,
+	pb.Peer_Look_FullMethodName:  peer,
+
+	pb.Admin_Status_FullMethodName:    looking,
+	pb.Admin_Leases_FullMethodName:    looking,
+	pb.Admin_Events_FullMethodName:    looking,
+	pb.Admin_Drain_FullMethodName:     change,
+	pb.Admin_Move_FullMethodName:      change,
+	pb.Admin_Rebalance_FullMethodName: change,
+
+	healthpb.Health_Check_FullMethodName: public,
+	healthpb.Health_Watch_FullMethodName: public,
+	healthpb.Health_List_FullMethodName:  public,
+
+	grpc_reflection_v1.ServerReflection_ServerReflectionInfo_FullMethodName:      anybody,
+	grpc_reflection_v1alpha.ServerReflection_ServerReflectionInfo_FullMethodName: anybody,
+}
+
+// SpaceName is the space that a request means.
+func SpaceName(name string) string {
+	if name == "" {
+		return seq.DefaultSpace
+	}
+	return name
+}
+
+// none is a message that is not of its method: nobody has a grant for it.
+var none = []Demand{{}}
+
+func ofNext(m any) []Demand {
+	r, ok := m.(*pb.NextRequest)
+	if !ok {
+		return none
+	}
+	return []Demand{{Kind: Space, Name: SpaceName(r.GetSpace()), Verb: Take, Keys: 1}}
+}
+
+func ofBatches(batches []*pb.Batch, verb Verb) []Demand {
+	out := make([]Demand, len(batches))
+	for i, b := range batches {
+		out[i] = Demand{Kind: Space, Name: SpaceName(b.GetSpace()), Verb: verb, Keys: len(b.GetUids()) + len(b.GetKeys())}
+	}
+	return out
+}
+
+func ofBatch(m any) []Demand {
+	r, ok := m.(*pb.BatchNextRequest)
+	if !ok {
+		return none
+	}
+	return ofBatches(r.GetBatches(), Take)
+}
+
+func ofCurrent(m any) []Demand {
+	r, ok := m.(*pb.CurrentRequest)
+	if !ok {
+		return none
+	}
+	return ofBatches(r.GetBatches(), Read)
+}
+
+func ofStream(m any) []Demand {
+	r, ok := m.(*pb.StreamRequest)
+	if !ok {
+		return none
+	}
+	switch call := r.GetCall().(type) {
+	case *pb.StreamRequest_Next:
+		return ofBatch(call.Next)
+	case *pb.StreamRequest_Current:
+		return ofCurrent(call.Current)
+	}
+	return nil // the handler refuses it
+}
+
+func ofRaise(m any) []Demand {
+	r, ok := m.(*pb.RaiseRequest)
+	if !ok {
+		return none
+	}
+	return []Demand{{Kind: Space, Name: SpaceName(r.GetSpace()), Verb: Raise, Keys: 1, Floor: r.GetAtLeast(), Force: r.GetForce()}}
+}
+
+func ofTag(verb Verb) func(any) []Demand {
+	return func(m any) []Demand {
+		r, ok := m.(interface{ GetTag() string })
+		if !ok {
+			return none
+		}
+		return []Demand{{Kind: Tag, Name: r.GetTag(), Verb: verb, Keys: 1}}
+	}
+}
+
+// defaultNamespace is that of a request that names none; snowflake.proto.
+const defaultNamespace = "default"
+
+func ofNamespace(verb Verb) func(any) []Demand {
+	return func(m any) []Demand {
+		r, ok := m.(interface {
+			GetNamespace() string
+			GetAlias() uint32
+		})
+		if !ok {
+			return none
+		}
+		keys := 1
+		if counted, ok := m.(*pb.SnowflakeGenerateRequest); ok {
+			if keys = int(counted.GetCount()); keys > seq.MaxIDs {
+				keys = 0 // the handler refuses it
+			}
+		}
+		one := Demand{Kind: Namespace, Name: NamespaceName(r.GetNamespace()), Verb: verb, Keys: keys}
+		if r.GetAlias() == 0 {
+			return []Demand{one}
+		}
+		alias := one
+		alias.Name = strconv.FormatUint(uint64(r.GetAlias()), 10)
+		if r.GetNamespace() == "" {
+			return []Demand{alias}
+		}
+		alias.Keys = 0
+		return []Demand{one, alias}
+	}
+}
+
+// NamespaceName is the namespace that a text means: an alias without leading zeros, or
+// the default for none.
+func NamespaceName(text string) string {
+	if text == "" {
+		return defaultNamespace
+	}
+	if n, err := strconv.ParseUint(text, 10, 64); err == nil {
+		return strconv.FormatUint(n, 10)
+	}
+	return text
+}

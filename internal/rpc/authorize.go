@@ -1,0 +1,103 @@
+package rpc
+
+import (
+	"context"
+	"sync"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/peer"
+
+	"github.com/seqsvr/seqsvr/internal/auth"
+	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
+)
+
+// AuthHeader is the metadata key, and the HTTP header, with "Bearer" and a token.
+const AuthHeader = "authorization"
+
+// shownInfo is the AuthInfo of a connection whose certificate was looked at.
+type shownInfo struct {
+	credentials.TLSInfo
+	shown auth.Shown
+}
+
+// whoOf is who makes a call.
+func whoOf(ctx context.Context) (w auth.Who) {
+	if p, ok := peer.FromContext(ctx); ok {
+		if info, ok := p.AuthInfo.(shownInfo); ok {
+			w.Shown = info.shown
+		}
+	}
+	w.Token, w.Err = auth.Bearer(metadata.ValueFromIncomingContext(ctx, AuthHeader))
+	return w
+}
+
+// authorizer checks calls by an auth.Guard. It stands behind the guard that translates
+// errors and recovers.
+type authorizer struct{ by *auth.Guard }
+
+func (a authorizer) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
+	if err := a.by.Check(whoOf(ctx), info.FullMethod, req); err != nil {
+		return nil, err
+	}
+	return next(ctx, req)
+}
+
+// stream checks a stream when it opens, and each message on it. A message on a
+// Sequence.Stream that is not allowed is answered with the error, and the stream goes on;
+// every other stream ends.
+func (a authorizer) stream(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, next grpc.StreamHandler) error {
+	s := &checkedStream{ServerStream: stream, by: a.by, who: whoOf(stream.Context()), method: info.FullMethod}
+	if err := a.by.Check(s.who, s.method, nil); err != nil {
+		return err
+	}
+	return next(srv, s)
+}
+
+type checkedStream struct {
+	grpc.ServerStream
+	by     *auth.Guard
+	who    auth.Who
+	method string
+	send   sync.Mutex // guards ServerStream.SendMsg
+}
+
+// RecvMsg gives the next message that is allowed.
+func (s *checkedStream) RecvMsg(m any) error {
+	for {
+		if err := s.ServerStream.RecvMsg(m); err != nil {
+			return err
+		}
+		err := s.by.Check(s.who, s.method, m)
+		if err == nil {
+			return nil
+		}
+		call, answered := m.(*pb.StreamRequest)
+		if !answered {
+			return err
+		}
+		refusal := &pb.StreamReply{Id: call.GetId(), Result: &pb.StreamReply_Error{Error: ToKeyError(0, err)}}
+		if err := s.write(refusal); err != nil {
+			return err
+		}
+	}
+}
+
+// SendMsg ends streams of many answers to one message, such as Store.Dump, for whom they
+// are no longer allowed.
+func (s *checkedStream) SendMsg(m any) error {
+	if s.method != pb.Sequence_Stream_FullMethodName {
+		if err := s.by.Check(s.who, s.method, nil); err != nil {
+			return err
+		}
+	}
+	return s.write(m)
+}
+
+// write is for the handler and for refusals, which have goroutines of their own.
+func (s *checkedStream) write(m any) error {
+	s.send.Lock()
+	defer s.send.Unlock()
+	return s.ServerStream.SendMsg(m)
+}
