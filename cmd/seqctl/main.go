@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/seqsvr/seqsvr/cmd/seqctl/authctl"
 	"github.com/seqsvr/seqsvr/cmd/seqctl/bench"
 	"github.com/seqsvr/seqsvr/cmd/seqctl/ctl"
 	"github.com/seqsvr/seqsvr/cmd/seqctl/dev"
@@ -30,6 +31,6 @@ func root() *cobra.Command {
 	root.AddCommand(dev.Command(), replay.Command(), drill.Command())
 	root.AddCommand(ids.Commands()...)
 	root.AddCommand(bench.Commands()...)
-	root.AddCommand(storectl.Command())
+	root.AddCommand(storectl.Command(), authctl.Command())
 	return root
 }

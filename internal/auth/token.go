@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 
 	"github.com/seqsvr/seqsvr/seq"
@@ -87,4 +88,20 @@ func Bearer(values []string) (string, error) {
 		return "", fmt.Errorf("%w: authorization header: expected Bearer and a token", seq.ErrUnauthenticated)
 	}
 	return rest, nil
+}
+
+// ReadToken reads a file with one token. ErrOpenFile if others may read it, ErrBadToken.
+func ReadToken(path string) (Token, error) {
+	if err := CheckPrivate(path); err != nil {
+		return "", fmt.Errorf("token: %w", err)
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return "", fmt.Errorf("token: %w", err)
+	}
+	token, err := ParseToken(string(text))
+	if err != nil {
+		return "", fmt.Errorf("token %s: %w", path, err)
+	}
+	return token, nil
 }
