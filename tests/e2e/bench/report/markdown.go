@@ -21,7 +21,7 @@ func (d Data) Markdown() string {
 }
 
 const intro = `Written by ` + "`make bench`" + `. Servers and load share one machine and are measured in turns, round after round. Figures are
-medians of the rounds; ratios are medians of the ratios within a round. ` + "`bin/bench.json`" + ` keeps every figure and the
+medians of the rounds; ratios are medians of the ratios within a round. ` + "`bench.json`" + ` in bin/ keeps every figure and the
 command of every row.`
 
 func (d Data) machine(b *strings.Builder) {
