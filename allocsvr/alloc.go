@@ -178,7 +178,7 @@ func (a *Alloc) recordRaise(ctx context.Context, id seq.SectionID, uid seq.UID, 
 }
 
 // mine says whether this node should own the section, from memory; if not, the
-// error says who should.
+// error says which node should.
 func (a *Alloc) mine(id seq.SectionID) (bool, error) {
 	c := a.sections.Cell(id)
 	if state := c.State(); state == section.Owned || state == section.Acquiring {

@@ -48,7 +48,7 @@ type Config struct {
 	DatacenterID uint64
 	Datacenter   string
 	WorkerID     int64 // the only worker id to use, leased and fenced all the same; -1: any free one
-	// Namespaces are recorded at the start where nobody has, one a line as
+	// Namespaces are recorded at the start unless they are recorded already, one a line as
 	// globalid.ParseNamespace reads them.
 	Namespaces   []string
 	WorkerWindow time.Duration // how far ahead the high-water mark is confirmed; 0: 3 s

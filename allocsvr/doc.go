@@ -10,9 +10,9 @@
 //	api       gRPC services on sections: checks and translation
 //	owner     which sections a node gains and gives, and how
 //	section   the table of sections: taking numbers
-//	arbiter   the route table: who should own what, and who plans it
+//	arbiter   the route table: which node should own what, and the plan
 //	segment   tags; globalid: snowflake IDs
-//	nodes     who is alive
+//	nodes     which nodes are alive
 //	handover  sealed counters on their way to the next owner
 //	counters  the numbers of one section
 //	tenure    how a register is gained, raised, given up and lost

@@ -76,7 +76,7 @@ func (c Config) worker() *snowflake.Worker {
 	return &w
 }
 
-// lost tells whoever holds the register.
+// lost tells the room that holds the register.
 func (n *Node) lost(h *quorum.Hold) {
 	n.alloc.lost(h.Register(), h.Round())
 	for _, e := range n.endpoints {

@@ -26,7 +26,7 @@ func (s *Server) startGossip(cluster string) (*membership.View, error) {
 }
 
 // followGossip spreads the version of the route table, the number only, and looks
-// sooner when somebody has a newer one. Nothing else rests on the view.
+// sooner when another member has a newer one. Nothing else rests on the view.
 func followGossip(ctx context.Context, a *Alloc, view *membership.View) error {
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()

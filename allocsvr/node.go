@@ -30,8 +30,8 @@ type Wiring struct {
 	Wall     func() time.Time
 	// Stop is told why the process must end: the stores do not let it in.
 	Stop func(error)
-	// Stale is told that a store has another member list: whoever finds a newer one
-	// calls Reconfigure. It must not block; nil: the list never changes.
+	// Stale is told that a store has another member list: the owner of the node looks for a
+	// newer one and calls Reconfigure. It must not block; nil: the list never changes.
 	Stale func()
 	// Parked is the file of parked counters; empty: none are kept.
 	Parked string

@@ -19,7 +19,7 @@ type refusals struct {
 	connected func() int  // how many stores have granted the session what still holds
 	ended     func() bool // too few stores are left that have not ended the session
 	leaving   func() bool // the node ends its session itself
-	stale     func()      // told of another member list; nil: nobody
+	stale     func()      // told of another member list; nil: nothing is told
 
 	mu    sync.Mutex    // guards needed and the fields below
 	row   bool          // the name was refused, and no quorum has let the session in since
@@ -33,7 +33,7 @@ const (
 	namePatience = MaxLease + 2*time.Second
 	// nameSilence ends a row: renewals come every MaxLease/5 or faster, so one that was
 	// not refused for so long was not sent, or not answered. A refusal from before a
-	// pause or a partition says nothing about who has the name after it.
+	// pause or a partition says nothing about which node has the name after it.
 	nameSilence = MaxLease / 2
 )
 

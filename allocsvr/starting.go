@@ -57,7 +57,7 @@ func (w *starting) reason() error {
 	return w.why
 }
 
-// stop ends the answers. The listener goes on, and who is connected connects again.
+// stop ends the answers. The listener goes on; callers that are connected connect again.
 func (w *starting) stop() {
 	ended := make(chan struct{})
 	go func() {

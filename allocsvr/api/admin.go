@@ -74,7 +74,7 @@ func (s *Admin) Status(ctx context.Context, _ *pb.StatusRequest) (*pb.StatusRepl
 	return reply, nil
 }
 
-// ownership is who owns what by the stores.
+// ownership is which session owns what by the stores.
 type ownership struct {
 	regs    map[seq.Register]quorum.Outcome
 	names   map[seq.Session]string

@@ -30,7 +30,7 @@ type sequenceStream struct {
 
 // Stream implements pb.SequenceServer. A call that needs no waiting is answered at
 // once, by the goroutine that reads: as long as it is busy nothing more is read, so
-// that a caller who is too fast feels it. The others wait in goroutines of their own.
+// that a caller that is too fast is slowed down. The others wait in goroutines of their own.
 func (s *Sequence) Stream(stream grpc.BidiStreamingServer[pb.StreamRequest, pb.StreamReply]) error {
 	ctx, cancel := context.WithCancel(stream.Context())
 	t := &sequenceStream{s: s, out: streamOut{stream: stream}}

@@ -156,8 +156,8 @@ func (t *attempt) Failed(at tenure.Stage, out quorum.Outcome) {
 }
 
 // start decides the first counters of an acquired section: the sealed ones if the
-// highest accepted epoch is the one they were sealed under, since then nobody
-// handed out anything in between, and if they are what their owner released; else base =
+// highest accepted epoch is the one they were sealed under, since then
+// nothing was handed out in between, and if they are what their owner released; else base =
 // max over W promises.
 func (t *attempt) start(out quorum.Outcome) (kept bool) {
 	step, limit := t.c.Space().Step, uint64(seq.MaxSeq)

@@ -9,5 +9,5 @@
 //
 // What belongs here: when and from whom a section is taken, when and to whom it is given.
 // What does not: how a register is won (package tenure), how a number is taken (package
-// section), who should own what (package arbiter).
+// section), which node should own what (package arbiter).
 package owner

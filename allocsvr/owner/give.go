@@ -51,7 +51,7 @@ func (g *giver) run(ctx context.Context) {
 			}
 			retry[to.Session] = retry[to.Session].again(g.clock.Now())
 			if errors.Is(err, seq.ErrShuttingDown) {
-				continue // it leaves, and will write into the table who has its sections
+				continue // it leaves, and will write into the table which nodes have its sections
 			}
 			g.log.Warn("hand-over failed", "to", name, "moved", moved, "of", len(ids), "error", err)
 		}
@@ -126,8 +126,8 @@ func (g *giver) handOverAll(ctx context.Context, to quorum.SessionView, ids []se
 // successor acquire, answer the waiting requests with its address.
 //
 // A failure before the release: this node acquires again, under a new epoch, and
-// goes on from its own sealed counters. A failure after it: whoever acquires first
-// goes on, and only counters sealed under the last accepted epoch are used, so in
+// goes on from its own sealed counters. A failure after it: the first node that
+// acquires goes on, and only counters sealed under the last accepted epoch are used, so in
 // every case no number is handed out twice. A crash here is a crash of the owner.
 func (g *giver) handOver(life context.Context, to quorum.SessionView, ids []seq.SectionID) (moved int, err error) {
 	ctx, cancel := context.WithTimeout(life, giveUp)

@@ -39,7 +39,7 @@ func (g *giver) tellLeaving(ctx context.Context) {
 }
 
 // handAway hands every section over, to the standbys or any other live node, and
-// tells what went where. What nobody takes stays.
+// tells what went where. What no node takes stays.
 func (g *giver) handAway(ctx context.Context) map[seq.SectionID]string {
 	moved := make(map[seq.SectionID]string)
 	another := g.handRound(ctx, moved, map[string]seq.Session{})
@@ -49,8 +49,8 @@ func (g *giver) handAway(ctx context.Context) map[seq.SectionID]string {
 	return moved
 }
 
-// handRound offers sections until they have gone or nobody is left to offer them to, not
-// to the sessions that are away, by the names of their nodes. It adds what went where to
+// handRound offers sections until they have gone or no node is left to offer them to; away
+// are the sessions that get no offer, by the names of their nodes. It adds what went where to
 // moved, and returns the nodes that are another session than was known here.
 func (g *giver) handRound(ctx context.Context, moved map[seq.SectionID]string, away map[string]seq.Session) map[string]seq.Session {
 	away, another := maps.Clone(away), make(map[string]seq.Session)
@@ -121,8 +121,8 @@ func (g *giver) empty(ctx context.Context) {
 	}
 }
 
-// successorsView is who may be given sections: live, not away, and the table says nothing
-// against it.
+// successorsView has the nodes that may be given sections: live, not away, and the table
+// says nothing against it.
 func (g *giver) successorsView(away map[string]seq.Session) nodes.View {
 	v := g.nodes.View(g.clock.Now())
 	delete(v.Live, g.name)
@@ -135,7 +135,7 @@ func (g *giver) successorsView(away map[string]seq.Session) nodes.View {
 	return v
 }
 
-// successors groups this node's sections by who should have them next.
+// successors groups this node's sections by the node that should have them next.
 func (g *giver) successors(v nodes.View) map[string][]seq.SectionID {
 	groups := make(map[string][]seq.SectionID)
 	t := g.routes.Table()

@@ -44,8 +44,8 @@ type Cell struct {
 	// state moves absent -> acquiring -> owned -> sealed -> absent, and to
 	// absent from anywhere when the epoch is lost.
 	state State
-	// until is what hold.Until was when the leases had had losses losses: nobody else
-	// can have taken the section before it as long as they have had no more.
+	// until is what hold.Until was when the leases had had losses losses: no other
+	// session can have taken the section before it as long as they have had no more.
 	losses uint64
 	until  time.Duration
 	// confirmed: W stores have max >= confirmed under epoch (I5).
@@ -122,7 +122,7 @@ func (c *Cell) Expect(epoch seq.Epoch) {
 }
 
 // Abandon ends a failed acquisition. Callers are sent to holder, a gRPC address; empty:
-// nobody is known.
+// none is known.
 func (c *Cell) Abandon(holder string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -167,8 +167,8 @@ func (c *Cell) Drop(epoch seq.Epoch, successor string) bool {
 }
 
 // lose forgets the section if it is still under the epoch, unless it is sealed: a
-// sealed one serves nobody, its leases are released by its own hand-over, and what
-// becomes of it, and who has it then, is for that hand-over to say.
+// sealed one serves no request, its hand-over releases its leases, and that hand-over
+// alone says which node has it then.
 func (c *Cell) lose(epoch seq.Epoch) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -247,7 +247,7 @@ func (c *Cell) due() bool {
 	return c.target == 0 && c.table.High()+c.pace.step/2 > c.confirmed && c.confirmed < uint64(seq.MaxSeq)
 }
 
-// leased says whether nobody else can have taken the section by now. Needs c.mu.
+// leased says that no other session can have taken the section by now. Needs c.mu.
 func (c *Cell) leased(now time.Duration) bool { return c.hold != nil && now < c.hold.Until() }
 
 // vouched is leased for a batch that read how many losses the leases have had: it asks

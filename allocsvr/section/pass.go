@@ -49,8 +49,8 @@ type entry struct {
 // at once instead of that of one after the other.
 //
 // Only the first section is waited for. A further one that is locked, by another batch
-// or because it stands in the stride already, ends the stride before it: nobody waits
-// for a lock while holding one, and keys of one section are served by rising index.
+// or because it stands in the stride already, ends the stride before it: no batch
+// waits for a lock while it holds one, and keys of one section are served by rising index.
 func (t *Taking) stride(from int, m Moment) int {
 	var entries [stride]entry
 	uids := t.uids[from:min(from+stride, len(t.uids))]

@@ -36,21 +36,6 @@ words() { awk -v key="\"$1\":" '$1 == key { sub(/^[^:]*: "/, ""); sub(/",?$/, ""
 # round NUMBER prints it with one digit after the point.
 round() { awk -v n="$1" 'BEGIN { printf "%.1f", n }'; }
 
-# timeline FILE prints the moments of a report as rows of a table.
-timeline() {
-  awk '
-    function text(line) { sub(/^[^:]*: "/, "", line); sub(/",?$/, "", line); gsub(/\\"/, "\"", line); gsub(/\|/, "\\|", line); return line }
-    /"timeline": \[/ { inside = 1; next }
-    !inside { next }
-    /^ *\{/ { ms = event = subject = detail = "" }
-    /^ *"ms":/ { ms = $2; sub(/,$/, "", ms) }
-    /^ *"event":/ { event = text($0) }
-    /^ *"subject":/ { subject = text($0) }
-    /^ *"detail":/ { detail = text($0) }
-    /^ *\}/ && event != "" { printf "| %.1f | %s | %s | %s |\n", ms, event, subject, detail; event = "" }
-  ' "$1"
-}
-
 machine() {
   local cpu disk
   cpu=$(awk -F': *' '/^model name/ { print $2; exit }' /proc/cpuinfo)
@@ -98,56 +83,33 @@ done
 {
   echo "# How long failures are felt"
   echo
-  echo "Written by \`make drills\` (tests/drills/report.sh): $runs runs of each drill of \`seqctl drill\`, every one on a new"
-  echo "cluster of real processes. \`seqctl drill --list\` says what each does; \`seqctl drill kill-store\` runs one and prints its timeline."
-  echo
-  echo "- **Pause**: the longest time from the begin of a call to its answer, retries of the SDK included, of all calls that end after the fault."
-  echo "- **Errors**: calls that failed for their caller."
-  echo "- **Gaps**: numbers that nobody got. A crash may leave some, a planned move may not."
-  echo "- **Duplicates, regressions**: counted over the whole history, see [guarantees.md](guarantees.md)."
+  echo "Written by \`make drills\`: $runs runs of each drill of \`seqctl drill\`, each on a new cluster of real processes."
+  echo "\`seqctl drill --list\` says what each does; \`seqctl drill kill-alloc\` runs one and prints what happened when."
   echo
   echo "| machine | |"
   echo "|---|---|"
   cat "$work/machine"
   echo
-  echo "## Targets and measured"
+  echo "- **Longest pause**: from the start of a call to its answer, retries of the SDK included. Median of the runs, least and most;"
+  echo "  all other columns have the worst run."
+  echo "- **Errors**: calls that failed for their caller. **Wrong**: duplicates and regressions over the whole history"
+  echo "  ([guarantees.md](guarantees.md))."
+  echo "- **Gaps**: numbers that nobody got. A crash may leave some, a planned move may not."
   echo
-  echo "Pauses are the median, the least and the most of the runs; the other numbers are the worst of them."
-  echo
-  echo "| drill | target | longest pause, ms | least to most | errors | duplicates | regressions | gaps | also wanted |"
-  echo "|---|---|---|---|---|---|---|---|---|"
+  echo "| drill | target, ms | longest pause, ms | errors | wrong | gaps | also wanted |"
+  echo "|---|---:|---:|---:|---:|---:|---|"
   for i in "${!plan[@]}"; do
     flags=${plan[$i]}
     if [[ ! -e $work/$i.median ]]; then
-      echo "| \`$flags\` | | not run: $(tail -1 "$work/$i.err" | tr '|' '/') | | | | | | |"
+      echo "| \`$flags\` | | not run: $(tail -1 "$work/$i.err" | tr '|' '/') | | | | |"
       continue
     fi
     goal=$(field target_ms "$work/$i.median")
     [[ $goal == 0 ]] && goal=
-    echo "| \`$flags\` | ${goal:+≤ $goal ms} | $(round "$(field max_pause_ms "$work/$i.median")")" \
-      "| $(round "$(head -1 "$work/$i.sorted" | cut -d' ' -f1)") to $(round "$(tail -1 "$work/$i.sorted" | cut -d' ' -f1)")" \
-      "| $(worst "$i" errors) | $(worst "$i" duplicates) | $(worst "$i" regressions) | $(worst "$i" gaps) | $(words wanted "$work/$i.median") |"
-  done
-  echo
-  echo "## What happens, and when"
-  echo
-  echo "Of the run with the median pause. Times are milliseconds after the first fault."
-  for i in "${!plan[@]}"; do
-    flags=${plan[$i]}
-    [[ -e $work/$i.median ]] || continue
-    report=$work/$i.median
-    [[ $flags == kill-alloc ]] || continue # seqctl drill prints the timelines of the others
-    echo
-    echo "### $flags"
-    echo
-    echo "\`seqctl drill $flags\`: $(field stores "$report") stores, $(field allocs "$report") allocators," \
-      "$(field routers "$report") routers, lease $(field lease_ms "$report") ms, $(field rate "$report") calls a second" \
-      "for $(field seconds "$report") s; $(field requests "$report") requests, longest pause $(round "$(field max_pause_ms "$report")") ms" \
-      "(before the fault $(round "$(field max_before_ms "$report")") ms), $(field errors "$report") errors."
-    echo
-    echo "| ms | event | node | detail |"
-    echo "|---:|---|---|---|"
-    timeline "$report"
+    echo "| \`$flags\` | ${goal:+≤ $goal} | $(round "$(field max_pause_ms "$work/$i.median")")" \
+      "($(round "$(head -1 "$work/$i.sorted" | cut -d' ' -f1)") – $(round "$(tail -1 "$work/$i.sorted" | cut -d' ' -f1)"))" \
+      "| $(worst "$i" errors) | $(($(worst "$i" duplicates) + $(worst "$i" regressions)))" \
+      "| $(worst "$i" gaps) | $(words wanted "$work/$i.median") |"
   done
 } >"$work/page"
 mkdir -p "$(dirname "$target")"

@@ -90,17 +90,6 @@ func (s Subject) Median() Sample {
 	}
 }
 
-// Spread is the least and the largest rate.
-func (s Subject) Spread() (low, high float64) {
-	for i, x := range s.Samples {
-		if i == 0 || x.Rate < low {
-			low = x.Rate
-		}
-		high = max(high, x.Rate)
-	}
-	return low, high
-}
-
 // Median is the middle of what get gives of the list, 0 of an empty one.
 func Median[T any](list []T, get func(T) float64) float64 {
 	if len(list) == 0 {

@@ -37,24 +37,23 @@ var (
 	halfColumn   = column{"p50", func(s Step) string { return duration(s.P50) }}
 	mostColumn   = column{"p99", func(s Step) string { return duration(s.P99) }}
 	cpuColumn    = column{"server µs", func(s Step) string { return cpu(s.ServerCPU) }}
-	memoryColumn = column{"memory of the AllocSvr", func(s Step) string { return or(s.MemoryMB, digits(s.MemoryMB)+" MB") }}
+	memoryColumn = column{"memory", func(s Step) string { return or(s.MemoryMB, digits(s.MemoryMB)+" MB") }}
 	readyColumn  = column{"start to ready", func(s Step) string { return duration(s.ReadyMS * 1000) }}
 	raiseColumn  = column{"Raise p50", func(s Step) string { return duration(s.RaiseUS) }}
 )
 
 func (d Data) series() []series {
 	return []series{
-		{"callers", "Callers", "Calls under way at once, by the SDK: few callers wait for the network, many travel together.",
+		{"callers", "Callers", "Calls of the SDK in flight at once.",
 			d.Growth.Callers, []curve{rate, half, most}, []column{rateColumn, halfColumn, mostColumn, cpuColumn}},
-		{"uids", "UIDs", "Consecutive UIDs, nearly all of them called before the measurement, 512 callers. Memory is resident, of the AllocSvr.",
+		{"uids", "UIDs", "Consecutive UIDs, most of them called before, 512 callers. Memory is resident, of the AllocSvr.",
 			d.Growth.UIDs, []curve{rate, most, memory}, []column{rateColumn, mostColumn, cpuColumn, memoryColumn}},
-		{"sections", "Sections", "A cluster of its own for each point, 512 callers.",
-			d.Growth.Sections, []curve{rate, most, ready}, []column{rateColumn, mostColumn, memoryColumn, readyColumn}},
-		{"stores", "StoreSvr", "A cluster of its own for each point, 512 callers. Numbers wait for no store; a `Raise` waits for the disks of W of them.",
-			d.Growth.Stores, []curve{rate, most, raise}, []column{rateColumn, mostColumn, raiseColumn, readyColumn}},
-		{"allocs", "AllocSvr", "A cluster of its own for each point, 512 callers, all on the same processors: more of them add no rate here but cost little, " +
-			"and on\nmachines of their own each adds its processors.",
-			d.Growth.Allocs, []curve{rate, most, memory}, []column{rateColumn, mostColumn, cpuColumn, memoryColumn, readyColumn}},
+		{"sections", "Sections", "512 callers, a cluster of its own for each point, as in the next two tables. Memory is of all AllocSvr.",
+			d.Growth.Sections, []curve{rate, most, ready}, []column{rateColumn, memoryColumn, readyColumn}},
+		{"stores", "StoreSvr", "512 callers. Numbers wait for no store; a `Raise` waits for the disks of W of them.",
+			d.Growth.Stores, []curve{rate, most, raise}, []column{rateColumn, mostColumn, raiseColumn}},
+		{"allocs", "AllocSvr", "512 callers. All share the same processors here, so more of them add no rate.",
+			d.Growth.Allocs, []curve{rate, most, memory}, []column{rateColumn, mostColumn, memoryColumn}},
 	}
 }
 

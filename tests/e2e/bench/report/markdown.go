@@ -17,14 +17,12 @@ func (d Data) Markdown() string {
 	}
 	d.growth(&b)
 	d.paper(&b)
-	d.commands(&b)
 	return b.String()
 }
 
-const intro = `Written by ` + "`make bench`" + ` and not by hand. It measures this tree and, on the same machine and in the same
-run, what else is installed. All servers run at once and are measured in turns, round after round, so that what
-disturbs the machine disturbs all alike; figures are medians of the rounds, ratios are medians of the ratios
-within a round. Client and server share the machine.`
+const intro = `Written by ` + "`make bench`" + `. Servers and load share one machine and are measured in turns, round after round. Figures are
+medians of the rounds; ratios are medians of the ratios within a round. ` + "`bench.json`" + ` in bin/ keeps every figure and the
+command of every row.`
 
 func (d Data) machine(b *strings.Builder) {
 	m := d.Machine
@@ -55,8 +53,8 @@ func (d Data) machine(b *strings.Builder) {
 }
 
 func (d Data) reached(b *strings.Builder) {
-	b.WriteString("## To reach, and reached\n\nA ratio is to Redis `INCR` of random keys without persistence, not pipelined unless said, with as many callers; " +
-		"calls of many\nnumbers, which few callers make, are held against Redis with 64.\n\n")
+	b.WriteString("## To reach, and reached\n\nA ratio is to Redis `INCR` of random keys with as many callers, without persistence or pipelines unless said. Calls of\n" +
+		"many numbers are compared with Redis and 64 callers.\n\n")
 	var rows [][]string
 	for _, o := range d.outcomes() {
 		rows = append(rows, []string{o.what, o.wanted(), o.got(), o.verdict()})
@@ -76,52 +74,42 @@ func groups(list []Subject) (out []string) {
 
 func (d Data) group(b *strings.Builder, group string) {
 	fmt.Fprintf(b, "## %s\n\n", group)
-	var rows [][]string
-	var commits bool
-	for _, s := range d.Subjects {
-		commits = commits || s.Group == group && s.Median().Commits > 0
+	list := slices.DeleteFunc(slices.Clone(d.Subjects), func(s Subject) bool { return s.Group != group || len(s.Samples) == 0 })
+	rows := [][]string{{"what", "callers", "rate", "p50", "p99", "server µs", "to Redis", "commits/s a store", "an answer survives"}}
+	same := true // then the note says what an answer survives
+	for _, s := range list {
+		same = same && s.Durable == list[0].Durable
+		rows = append(rows, d.row(s))
 	}
-	for _, s := range d.Subjects {
-		if s.Group != group || len(s.Samples) == 0 {
-			continue
+	for i := len(rows[0]) - 1; i > 0; i-- {
+		empty := !slices.ContainsFunc(rows[1:], func(row []string) bool { return row[i] != "–" })
+		if empty || same && rows[0][i] == "an answer survives" {
+			for j := range rows {
+				rows[j] = slices.Delete(rows[j], i, i+1)
+			}
 		}
-		m := s.Median()
-		low, high := s.Spread()
-		unit := s.Unit
-		if unit == "" {
-			unit = "/s"
-		}
-		ratio := d.ratio(s.ID, s.Baseline)
-		row := []string{s.Title, or(float64(s.Callers), grouped(float64(s.Callers))),
-			or(m.Rate, fmt.Sprintf("**%s**%s", number(m.Rate), unit)), or(m.Rate, number(low)+" – "+number(high)),
-			duration(m.P50), duration(m.P99), duration(m.P999), cpu(m.ClientCPU), cpu(m.ServerCPU), or(ratio, number(ratio)+" ×"), s.Durable}
-		if commits {
-			row = slices.Insert(row, 9, or(m.Commits, number(m.Commits)))
-		}
-		rows = append(rows, row)
 	}
-	header := []string{"what", "callers", "rate", "least – most", "p50", "p99", "p99.9", "client µs", "server µs", "to Redis", "an answer survives"}
-	if commits {
-		header = slices.Insert(header, 9, "commits/s a store")
-	}
-	table(b, header, rows)
+	table(b, rows[0], rows[1:])
 	if note := notes[group]; note != "" {
 		b.WriteString(note + "\n\n")
 	}
 }
 
+// row has a dash where nothing was measured.
+func (d Data) row(s Subject) []string {
+	m := s.Median()
+	unit := s.Unit
+	if unit == "" {
+		unit = "/s"
+	}
+	commits := m.Commits
+	if s.Group != GroupSteps {
+		commits = 0
+	}
+	ratio := d.ratio(s.ID, s.Baseline)
+	return []string{s.Title, or(float64(s.Callers), grouped(float64(s.Callers))), or(m.Rate, fmt.Sprintf("**%s**%s", number(m.Rate), unit)),
+		duration(m.P50), duration(m.P99), cpu(m.ServerCPU), or(ratio, number(ratio)+" ×"), or(commits, number(commits)), s.Durable}
+}
+
 // cpu is processor time for a number, in µs.
 func cpu(us float64) string { return or(us, digits(us)) }
-
-func (d Data) commands(b *strings.Builder) {
-	b.WriteString("## Commands\n\nWith `ADDR`, `HTTP` and `PORT` where the servers listen.\n\n```\n")
-	seen := map[string]bool{}
-	for _, s := range d.Subjects {
-		if s.Command == "" || seen[s.Command] || len(s.Samples) == 0 {
-			continue
-		}
-		seen[s.Command] = true
-		fmt.Fprintf(b, "%-26s %s\n", s.ID, s.Command)
-	}
-	b.WriteString("```\n")
-}

@@ -62,7 +62,7 @@ func (d Data) paper(b *strings.Builder) {
 	if len(list) == 0 {
 		return
 	}
-	fmt.Fprintf(b, "## On paper: 10⁷ requests a second, 4 billion UIDs\n\nComputed from the figures above, not measured: a machine here has %d processors as fast as these, %d %% busy,\nand %d GB.\n\n",
+	fmt.Fprintf(b, "## On paper: 10⁷ requests a second, 4 billion UIDs\n\nComputed, not measured, for machines with %d processors as fast as these, %d %% busy, and %d GB.\n\n",
 		machineCores, int(busy*100), machineGB)
 	var rows [][]string
 	for _, n := range list {
@@ -70,22 +70,16 @@ func (d Data) paper(b *strings.Builder) {
 	}
 	table(b, []string{"way of calling", "server µs a number", "processors", "machines"}, rows)
 	sections := math.Ceil(wantUIDs / perSection)
-	fmt.Fprintf(b, "- **Sections**: %s, of %s UIDs each; their ceilings and epochs are %s of records on each StoreSvr.\n",
-		grouped(sections), grouped(perSection), fmt.Sprintf("%.1f MB", sections*64/1e6))
+	fmt.Fprintf(b, "- **Sections**: %s of %s UIDs each; %.1f MB of records on each StoreSvr.\n", grouped(sections), grouped(perSection), sections*64/1e6)
 	if per := bytesPerUID(d.Growth.UIDs); per > 0 {
 		gb := per * wantUIDs / 1e9
-		fmt.Fprintf(b, "- **Memory**: %s bytes a UID (slope between the two largest points above), so %s GB if all 4 billion had been called since their\n"+
-			"  AllocSvr started: %s of these machines, and as many spare ones as may fail at a time.\n", digits(per), digits(gb), grouped(math.Ceil(gb/(machineGB*0.75))))
+		fmt.Fprintf(b, "- **Memory**: %s bytes a UID (slope between the two largest points above), so %s GB for all UIDs. Machines: %s, and\n"+
+			"  spare ones for those that may fail.\n", digits(per), digits(gb), grouped(math.Ceil(gb/(machineGB*0.75))))
 	}
-	fmt.Fprintf(b, "- **Store writes**: a section steps at most once for %s numbers, so at most %s section steps a second",
-		grouped(step), grouped(wantRate/step))
-	if s, ok := d.find("steps/busy"); ok && s.Median().Commits > 0 && s.Median().Rate > 0 {
-		m := s.Median()
-		fmt.Fprintf(b, ".\n  One AllocSvr at %s numbers/s made %s commits a second on a store; steps of all AllocSvr that meet at a store share its commits", number(m.Rate), number(m.Commits))
-	}
+	fmt.Fprintf(b, "- **Store writes**: at most %s steps a second, of %s numbers each", grouped(wantRate/step), grouped(step))
 	if d.Machine.FsyncP50 > 0 {
-		fmt.Fprintf(b, ".\n  A commit is two fdatasync, %s on this disk: one StoreSvr can make %s commits a second, and one of them carries thousands of steps",
+		fmt.Fprintf(b, ". A commit takes thousands of them and two fdatasync, %s here:\n  up to %s commits a second",
 			duration(2*d.Machine.FsyncP50), number(1e6/(2*d.Machine.FsyncP50)))
 	}
-	b.WriteString(".\n  Three StoreSvr carry it; five survive the loss of two.\n\n")
+	b.WriteString(". Three StoreSvr carry that.\n")
 }

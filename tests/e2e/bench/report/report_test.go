@@ -112,9 +112,6 @@ func TestMediansAreOfEachFigureAndOfEvenNumbersTheMean(t *testing.T) {
 	if got := s.Median(); got.Rate != 2.5 || got.P99 != 25 {
 		t.Errorf("got %+v, want 2.5 and 25", got)
 	}
-	if low, high := s.Spread(); low != 1 || high != 4 {
-		t.Errorf("got %v to %v, want 1 to 4", low, high)
-	}
 }
 
 func TestFiguresAreWrittenInThreeDigits(t *testing.T) {

@@ -20,22 +20,22 @@ func targets() []target {
 	ms := func(s Sample) float64 { return s.P50 / 1000 }
 	commits := func(s Sample) float64 { return s.Commits }
 	return []target{
-		{what: "SDK, coalescing, 64 callers", subject: "next/c64", base: redis(1, 64), limit: 4},
-		{what: "SDK, coalescing, 512 callers", subject: "next/c512", base: redis(1, 512), limit: 12},
-		{what: "SDK, coalescing, 4,096 callers", subject: "next/c4096", base: redis(1, 4096), limit: 14},
-		{what: "SDK, coalescing, 512 callers, beside Redis pipelined 16", subject: "next/c512", base: redis(16, 512), limit: 2},
-		{what: "SDK, coalescing, 512 callers, beside Redis pipelined 100", subject: "next/c512", base: redis(100, 512), limit: 2},
+		{what: "SDK, 64 callers", subject: "next/c64", base: redis(1, 64), limit: 4},
+		{what: "SDK, 512 callers", subject: "next/c512", base: redis(1, 512), limit: 12},
+		{what: "SDK, 4,096 callers", subject: "next/c4096", base: redis(1, 4096), limit: 14},
+		{what: "SDK, 512 callers, to Redis pipelined 16", subject: "next/c512", base: redis(16, 512), limit: 2},
+		{what: "SDK, 512 callers, to Redis pipelined 100", subject: "next/c512", base: redis(100, 512), limit: 2},
 		{what: "`BatchNext` of 100 UIDs", subject: "batch/100", base: redis(1, 64), limit: 20},
 		{what: "`BatchNext` of 1,000 UIDs", subject: "batch/1000", base: redis(1, 64), limit: 80},
 		{what: "plain unary `Next`, 64 callers", subject: "unary/c64", base: redis(1, 64), limit: 0.30},
-		{what: "SDK → router → AllocSvr, 512 callers", subject: "router/c512", base: redis(1, 512), limit: 5},
+		{what: "by a router, 512 callers", subject: "router/c512", base: redis(1, 512), limit: 5},
 		{what: "snowflake, 1,000 a call", subject: "snowflake/1000", base: redis(1, 64), limit: 100},
 		{what: "HTTP/JSON `next`, 64 callers", subject: "http/c64", base: redis(1, 64), limit: 0.12},
-		{what: "p99 of the SDK, 64 callers, while sections step", subject: "steps/c64", limit: 0.15, figure: p99, unit: "ms"},
-		{what: "p99 of the SDK, 512 callers, while sections step", subject: "steps/c512", limit: 0.5, figure: p99, unit: "ms"},
-		{what: "takeover of 14,317 of 42,950 sections, first PREPARE to last STEP", subject: "takeover", limit: 80, figure: ms, unit: "ms"},
-		{what: "store commits at 1 million numbers/s, random UIDs", subject: "steps/uniform", limit: 200, figure: commits, unit: "a second"},
-		{what: "the same, 100 UIDs, whose sections step all the time", subject: "steps/busy", limit: 200, figure: commits, unit: "a second"},
+		{what: "p99, SDK, 64 callers, 100 busy UIDs", subject: "steps/c64", limit: 0.15, figure: p99, unit: "ms"},
+		{what: "p99, SDK, 512 callers, 100 busy UIDs", subject: "steps/c512", limit: 0.5, figure: p99, unit: "ms"},
+		{what: "takeover of 14,317 sections", subject: "takeover", limit: 80, figure: ms, unit: "ms"},
+		{what: "commits at 1 million numbers/s", subject: "steps/uniform", limit: 200, figure: commits, unit: "a second"},
+		{what: "the same, 100 busy UIDs", subject: "steps/busy", limit: 200, figure: commits, unit: "a second"},
 	}
 }
 
