@@ -17,6 +17,7 @@ import (
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 
 	"github.com/seqsvr/seqsvr/allocsvr/api"
+	"github.com/seqsvr/seqsvr/internal/auth"
 	"github.com/seqsvr/seqsvr/internal/clock"
 	"github.com/seqsvr/seqsvr/internal/rpc"
 	"github.com/seqsvr/seqsvr/internal/storeclient"
@@ -103,12 +104,12 @@ func (s *Server) SetLimits(cfg Config) error { return s.limits.Set(cfg.MaxInWork
 
 // dialPeer connects over the network.
 func (s *Server) dialPeer(addr string) (api.PeerConn, error) {
-	return rpc.Dial(addr, s.dialOptions()...)
+	return rpc.Dial(addr, s.dialOptions(auth.Alloc)...)
 }
 
-// dialOptions are those of all connections to stores and peers.
-func (s *Server) dialOptions() []grpc.DialOption {
-	return append(s.cfg.TLS.DialOptions(), s.cfg.Traces.DialOptions()...)
+// dialOptions are those of all connections to servers of a role.
+func (s *Server) dialOptions(role auth.Role) []grpc.DialOption {
+	return append(s.cfg.TLS.DialOptions(role), s.cfg.Traces.DialOptions()...)
 }
 
 // Addr is where callers and peers reach this node.
@@ -218,7 +219,7 @@ func (s *Server) connect(ctx context.Context, waiting *starting) (storeclient.Cl
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(s.life, cancel)()
-	options := append(s.dialOptions(), storeclient.Telling(func(short *storeclient.Shortfall) { waiting.missing(short.Missing) }))
+	options := append(s.dialOptions(auth.Store), storeclient.Telling(func(short *storeclient.Shortfall) { waiting.missing(short.Missing) }))
 	for {
 		try, done := context.WithTimeout(ctx, connectPatience)
 		cluster, err := storeclient.Connect(try, s.cfg.Stores, options...)
@@ -267,7 +268,7 @@ func (s *Server) assemble(cluster storeclient.Cluster, stop context.CancelCauseF
 	p := &assembled{}
 	p.follow = storeclient.NewFollower(cluster, s.cfg.Logger, func(list quorum.MemberList, stores []quorum.NamedStore) error {
 		return p.Reconfigure(list, stores)
-	}, s.dialOptions()...)
+	}, s.dialOptions(auth.Store)...)
 	node, err := NewNode(s.cfg, Wiring{
 		Stale: p.follow.Kick, Identity: cluster.Identity, Stores: storeclient.NamedStores(cluster.Stores), Addr: s.addr, Secret: *s.secret.Load(),
 		Dial: s.dialPeer, Clock: clock.Boot(), Wall: time.Now, Stop: stop, Parked: s.parked(), Limits: s.limits,
@@ -284,7 +285,7 @@ func (s *Server) assemble(cluster storeclient.Cluster, stop context.CancelCauseF
 }
 
 func (s *Server) register(p *assembled) {
-	p.srv = rpc.NewServer(rpc.ServerConfig{Logger: s.cfg.Logger, ClusterID: p.ClusterID, Creds: s.creds},
+	p.srv = rpc.NewServer(rpc.ServerConfig{Logger: s.cfg.Logger, ClusterID: p.ClusterID, Creds: s.creds, Auth: s.cfg.Guard},
 		append(s.cfg.Traces.ServerOptions(), s.calls.Options()...)...)
 	p.Register(p.srv)
 	pb.RegisterAdminServer(p.srv, p.admin(p.view, func(ctx context.Context) []*pb.StoreStatus { return describeStores(ctx, p.follow.Stores()) }))

@@ -7,6 +7,7 @@ import (
 
 	"github.com/seqsvr/seqsvr/allocsvr/api"
 	"github.com/seqsvr/seqsvr/allocsvr/globalid"
+	"github.com/seqsvr/seqsvr/internal/auth"
 	"github.com/seqsvr/seqsvr/internal/rpc"
 	"github.com/seqsvr/seqsvr/internal/tracing"
 	"github.com/seqsvr/seqsvr/membership"
@@ -64,6 +65,8 @@ type Config struct {
 	// TLS secures the listener and the connections to stores and peers; nil: plaintext.
 	// With a CA nobody connects without a certificate that it has signed.
 	TLS *rpc.TLS
+	// Guard checks every call; nil: everybody may do everything.
+	Guard *auth.Guard
 
 	// Traces makes spans; nil: none.
 	Traces *tracing.Tracer

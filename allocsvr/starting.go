@@ -32,7 +32,7 @@ type starting struct {
 func (s *Server) startAnswering() *starting {
 	w := &starting{lis: s.lis, done: make(chan struct{})}
 	w.missing(s.cfg.Stores)
-	w.srv = rpc.NewServer(rpc.ServerConfig{Logger: s.cfg.Logger, Creds: s.creds},
+	w.srv = rpc.NewServer(rpc.ServerConfig{Logger: s.cfg.Logger, Creds: s.creds, Auth: s.cfg.Guard},
 		grpc.UnknownServiceHandler(func(any, grpc.ServerStream) error { return w.reason() }))
 	h := rpc.RegisterHealth(w.srv)
 	h.SetServingStatus("", rpc.Serving(false))

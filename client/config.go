@@ -4,11 +4,13 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
 
+	"github.com/seqsvr/seqsvr/internal/auth"
 	"github.com/seqsvr/seqsvr/internal/rpc"
 	"github.com/seqsvr/seqsvr/seq"
 )
@@ -60,6 +62,9 @@ type Config struct {
 	// TLS secures the connections by PEM files; nil: plaintext, unless DialOptions say
 	// otherwise.
 	TLS *TLS
+	// TokenFile has the token that says who this program is (seqctl auth token), mode 0600. It
+	// is read again within a second of a change, and sent over TLS only. Empty: none.
+	TokenFile string
 	// DialOptions come after the defaults, e.g. grpc.WithTransportCredentials.
 	DialOptions []grpc.DialOption
 }
@@ -69,6 +74,9 @@ type TLS struct {
 	CertFile string // this program's certificate chain, where the cluster asks for one
 	KeyFile  string // its key
 	CAFile   string // CAs that the cluster's certificates must be signed by; empty: the system's
+	// VerifyRole refuses servers whose certificate is not of an AllocSvr or router of
+	// Config.ClusterID, which must then be set, as must CAFile or CertFile.
+	VerifyRole bool
 }
 
 func (cfg Config) withDefaults() (Config, error) {
@@ -77,11 +85,30 @@ func (cfg Config) withDefaults() (Config, error) {
 		if err != nil {
 			return cfg, fmt.Errorf("%w: TLS: %w", seq.ErrBadArgument, err)
 		}
-		options := secured.DialOptions()
+		switch {
+		case !cfg.TLS.VerifyRole:
+		case cfg.ClusterID == "":
+			return cfg, fmt.Errorf("%w: TLS.VerifyRole: expected ClusterID beside it", seq.ErrBadArgument)
+		case secured == nil:
+			return cfg, fmt.Errorf("%w: TLS.VerifyRole: expected CAFile or CertFile beside it", seq.ErrBadArgument)
+		default:
+			secured.Identify(cfg.ClusterID, true)
+		}
+		options := secured.DialOptions(auth.Alloc, auth.Router)
 		if secured == nil { // no file: the system's CAs, and no certificate of its own
 			options = []grpc.DialOption{grpc.WithTransportCredentials(credentials.NewTLS(nil))}
 		}
 		cfg.DialOptions = append(options, cfg.DialOptions...)
+	}
+	if cfg.TokenFile != "" {
+		if cfg.TLS == nil && len(cfg.DialOptions) == 0 {
+			return cfg, fmt.Errorf("%w: TokenFile: expected TLS beside it, a token is not sent over plaintext", seq.ErrBadArgument)
+		}
+		token, err := rpc.TokenFile(cfg.TokenFile)
+		if err != nil {
+			return cfg, fmt.Errorf("%w: TokenFile: %w", seq.ErrBadArgument, err)
+		}
+		cfg.DialOptions = append(slices.Clone(cfg.DialOptions), grpc.WithPerRPCCredentials(token))
 	}
 	if len(cfg.Addrs) == 0 {
 		return cfg, fmt.Errorf("%w: Addrs is empty, expected at least one host:port", seq.ErrBadArgument)

@@ -74,7 +74,7 @@ var finals = []error{
 	seq.ErrBadMapping, seq.ErrBadTable, seq.ErrBadArgument,
 	seq.ErrUnknownNamespace, seq.ErrTimeExhausted, seq.ErrTickUsedUp, seq.ErrUnsafeChange,
 	seq.ErrConflict, seq.ErrBadID, seq.ErrBadLayout, seq.ErrUnknownTag,
-	seq.ErrJump, seq.ErrRetired,
+	seq.ErrJump, seq.ErrRetired, seq.ErrUnauthenticated, seq.ErrForbidden,
 	ErrUnordered, ErrClosed, errQueueFull, errSplit,
 }
 

@@ -7,6 +7,7 @@ import (
 	"net"
 	"time"
 
+	"github.com/seqsvr/seqsvr/internal/auth"
 	"github.com/seqsvr/seqsvr/internal/rpc"
 	"github.com/seqsvr/seqsvr/internal/tracing"
 	"github.com/seqsvr/seqsvr/membership"
@@ -61,6 +62,8 @@ type Config struct {
 	// TLS secures all fronts and the connections to AllocSvr; nil: plaintext. A client of
 	// a front needs no certificate, but one that it shows must be signed by the CA.
 	TLS *rpc.TLS
+	// Guard checks every call; nil: everybody may do everything.
+	Guard *auth.Guard
 	// Traces makes spans of unary calls and HTTP requests; nil: none.
 	Traces *tracing.Tracer
 	// Logger takes what operators should see; nil: none.

@@ -17,6 +17,7 @@ import (
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 
 	"github.com/seqsvr/seqsvr/client"
+	"github.com/seqsvr/seqsvr/internal/auth"
 	"github.com/seqsvr/seqsvr/internal/rpc"
 	"github.com/seqsvr/seqsvr/internal/telemetry"
 	"github.com/seqsvr/seqsvr/membership"
@@ -81,14 +82,14 @@ func New(cfg Config) (*Router, error) {
 	}
 	r.sdk, err = client.New(context.Background(), client.Config{
 		Addrs: cfg.Allocs, ClusterID: cfg.ClusterID, Timeout: cfg.Timeout, AttemptTimeout: cfg.AttemptTimeout,
-		AllowUnordered: true, Lazy: true, Logger: cfg.Logger, DialOptions: append(cfg.TLS.DialOptions(), cfg.Traces.DialOptions()...),
+		AllowUnordered: true, Lazy: true, Logger: cfg.Logger, DialOptions: append(cfg.TLS.DialOptions(auth.Alloc), cfg.Traces.DialOptions()...),
 		Alone: cfg.Traces.Alone(),
 	})
 	if err != nil {
 		r.unlisten()
 		return nil, fmt.Errorf("router: %w", err)
 	}
-	r.srv = rpc.NewServer(rpc.ServerConfig{Logger: cfg.Logger, ClusterID: r.sdk.ClusterID, Creds: creds},
+	r.srv = rpc.NewServer(rpc.ServerConfig{Logger: cfg.Logger, ClusterID: r.sdk.ClusterID, Creds: creds, Auth: cfg.Guard},
 		append(cfg.Traces.ServerOptions(), r.calls.Options()...)...)
 	r.inWork = rpc.NewAdmission(rpc.DefaultMaxInWork)
 	r.resp = resp.New(admitted{r.sdk, r.inWork}, cfg.Logger)

@@ -6,6 +6,7 @@ import (
 	"net"
 	"time"
 
+	"github.com/seqsvr/seqsvr/internal/auth"
 	"github.com/seqsvr/seqsvr/internal/clock"
 	"github.com/seqsvr/seqsvr/internal/rpc"
 	"github.com/seqsvr/seqsvr/internal/tracing"
@@ -43,6 +44,8 @@ type Config struct {
 	// TLS secures the listener; nil: plaintext. With a CA nobody connects without a
 	// certificate that it has signed.
 	TLS *rpc.TLS
+	// Guard checks every call; nil: everybody may do everything.
+	Guard *auth.Guard
 
 	// Traces makes spans of the calls of traced callers; nil: none.
 	Traces *tracing.Tracer

@@ -64,7 +64,10 @@ func load(args []string, env func(string) (string, bool), stderr io.Writer) (*op
 		return nil, err
 	}
 	o.Namespaces = lines(o.Namespaces)
-	o.Config.Logger, o.Config.TLS = o.Common.Logger, o.Common.TLS
+	if err := o.OpenAuth(o.ClusterID); err != nil {
+		return nil, err
+	}
+	o.Config.Logger, o.Config.TLS, o.Config.Guard = o.Common.Logger, o.Common.TLS, o.Common.Guard
 	o.Config.GossipKeys = o.Common.GossipKeys
 	if secret, given := lookup(env, secretEnv); given && !o.supervise {
 		if err := o.Secret.UnmarshalText([]byte(secret)); err != nil {

@@ -15,6 +15,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/seqsvr/seqsvr/internal/auth"
 	"github.com/seqsvr/seqsvr/internal/daemon"
 	"github.com/seqsvr/seqsvr/seq"
 )
@@ -49,7 +50,7 @@ func supervise(ctx context.Context, o *options, args []string, stdout, stderr io
 	if err != nil {
 		return fmt.Errorf("supervise: find own executable: %w", err)
 	}
-	stores := newEnder(o.Stores, o.Common.Logger, o.Common.TLS.DialOptions()...)
+	stores := newEnder(o.Stores, o.Common.Logger, o.Common.TLS.DialOptions(auth.Store, auth.Alloc)...)
 	defer stores.close()
 	hangups := make(chan os.Signal, 1)
 	signal.Notify(hangups, syscall.SIGHUP)

@@ -52,7 +52,10 @@ func loadServe(args []string, env func(string) (string, bool), stderr io.Writer)
 	if err := o.Open(stderr); err != nil {
 		return nil, err
 	}
-	o.Config.Logger, o.Config.TLS = o.Common.Logger, o.Common.TLS
+	if err := o.OpenAuth(o.ClusterID); err != nil {
+		return nil, err
+	}
+	o.Config.Logger, o.Config.TLS, o.Config.Guard = o.Common.Logger, o.Common.TLS, o.Common.Guard
 	o.Config.GossipKeys = o.Common.GossipKeys
 	return o, daemon.Usage(o.Validate())
 }

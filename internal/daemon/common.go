@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/seqsvr/seqsvr/internal/auth"
 	"github.com/seqsvr/seqsvr/internal/rpc"
 	"github.com/seqsvr/seqsvr/internal/telemetry"
 	"github.com/seqsvr/seqsvr/internal/tracing"
@@ -29,6 +30,9 @@ type Common struct {
 
 	TLSFiles rpc.TLSFiles // of all listeners but admin's, and of connections to others
 	TLS      *rpc.TLS     // set by Open; nil: plaintext
+
+	authMode, policyFile, plaintext string
+	Guard                           *auth.Guard // set by OpenAuth; nil: --auth off
 
 	GossipKeysFile string
 	GossipKeys     *membership.Keys // set by Open; nil: plaintext
@@ -61,6 +65,7 @@ func (c *Common) Flags(fs *pflag.FlagSet, admin string) {
 	fs.StringVar(&c.TLSFiles.Cert, "tls-cert", "", "PEM `file` of this process's certificate chain, for what it listens on and connects to; read again when it changes; empty: plaintext")
 	fs.StringVar(&c.TLSFiles.Key, "tls-key", "", "PEM `file` of the certificate's key; required with --tls-cert")
 	fs.StringVar(&c.TLSFiles.CA, "tls-ca", "", "PEM `file` of the CAs that the other side's certificates must be signed by; empty: the system's, and clients are asked for none")
+	c.authFlags(fs)
 	c.keysFlags(fs)
 	c.traceFlags(fs)
 	fs.StringVar(&c.LogLevel, "log-level", "info", "debug, info, warn or error")

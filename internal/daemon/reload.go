@@ -49,10 +49,11 @@ func (c *Common) follow(ctx context.Context, signals <-chan os.Signal) (stop fun
 }
 
 // Reload reads all sources again. What may change while the daemon runs is changed: the
-// log level, the gossip keys, the share of traces, and what is in Live. Every other
+// log level, the policy, the gossip keys, the share of traces, and what is in Live. Every other
 // difference is logged as waiting for a restart. If the sources are not sound, or one of
 // the values is not taken, nothing is changed and the log says why.
 func (c *Common) Reload() {
+	c.Guard.Reload() // whatever is wrong elsewhere: who is no longer in it must not wait for that
 	if c.Reread == nil {
 		c.Logger.Warn("settings are not reloaded: this daemon was not started from any")
 		return

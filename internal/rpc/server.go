@@ -16,6 +16,8 @@ import (
 	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/reflection"
 	"google.golang.org/grpc/status"
+
+	"github.com/seqsvr/seqsvr/internal/auth"
 )
 
 // Limits of one message in bytes. A reply to a batch carries a route table and two
@@ -60,6 +62,8 @@ type ServerConfig struct {
 	ClusterID func() string
 	// Creds secures the listener; nil: plaintext.
 	Creds credentials.TransportCredentials
+	// Auth checks each call and each message of a stream; nil: everybody may do everything.
+	Auth *auth.Guard
 }
 
 // NewServer is a gRPC server with this module's keepalive, message limits, error
@@ -87,6 +91,10 @@ func NewServer(cfg ServerConfig, extra ...grpc.ServerOption) *grpc.Server {
 	}
 	if cfg.Creds != nil {
 		opts = append(opts, grpc.Creds(cfg.Creds))
+	}
+	if cfg.Auth != nil {
+		a := authorizer{cfg.Auth}
+		opts = append(opts, grpc.ChainUnaryInterceptor(a.unary), grpc.ChainStreamInterceptor(a.stream))
 	}
 	return grpc.NewServer(append(opts, extra...)...)
 }

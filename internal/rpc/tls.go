@@ -14,6 +14,8 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
+
+	"github.com/seqsvr/seqsvr/internal/auth"
 )
 
 // TLSFiles names the PEM files of one process. They may be replaced while it runs: new
@@ -33,6 +35,12 @@ var ErrTLS = errors.New("bad TLS files")
 type TLS struct {
 	files TLSFiles
 	log   *slog.Logger
+
+	// Set before use; see Identify and AllowPlaintext.
+	cluster   string // empty: identities are not looked at
+	strict    bool
+	plaintext Plaintext
+	complain  seldom
 
 	mu     sync.Mutex // guards all below
 	stamps [3]time.Time
@@ -58,7 +66,7 @@ func NewTLS(files TLSFiles, log *slog.Logger) (*TLS, error) {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	t := &TLS{files: files, log: log}
+	t := &TLS{files: files, log: log, plaintext: NoPlaintext}
 	stamps, err := t.stat()
 	if err != nil {
 		return nil, err
@@ -129,6 +137,45 @@ func (t *TLS) current() material {
 	return t.loaded
 }
 
+// Plaintext is what is done without TLS, beside it, while a cluster goes over to TLS.
+type Plaintext string
+
+// The steps, backwards. In each, everybody understands those of the step before and behind.
+const (
+	NoPlaintext     Plaintext = "no"
+	AcceptPlaintext Plaintext = "accept" // gRPC listeners take both; what is dialled is TLS
+	DialPlaintext   Plaintext = "dial"   // the same, and what is dialled is plaintext
+)
+
+// ParsePlaintext reads one.
+func ParsePlaintext(text string) (Plaintext, error) {
+	if p := Plaintext(text); p == NoPlaintext || p == AcceptPlaintext || p == DialPlaintext {
+		return p, nil
+	}
+	return NoPlaintext, fmt.Errorf("plaintext %q: expected no, accept or dial", text)
+}
+
+// AllowPlaintext is for before the first use.
+func (t *TLS) AllowPlaintext(p Plaintext) { t.plaintext = p }
+
+// Identify has listeners read the identities of who connects, who may then come without a
+// certificate, since the calls are checked. Servers that are dialled with roles must have
+// one of them in the cluster; where that is not strict, the log says of others that they
+// do not. For before the first use; nothing for nil.
+func (t *TLS) Identify(cluster string, strict bool) {
+	if t != nil {
+		t.cluster, t.strict = cluster, strict
+	}
+}
+
+// Shown reads what a connection of a Listener showed; state is nil for plaintext.
+func (t *TLS) Shown(state *tls.ConnectionState) auth.Shown {
+	if t == nil || state == nil {
+		return auth.Shown{}
+	}
+	return auth.Look(state.PeerCertificates, t.cluster)
+}
+
 // Clients says what a listener wants of the certificates of those who connect.
 type Clients bool
 
@@ -154,7 +201,7 @@ func (t *TLS) Listener(clients Clients) (*tls.Config, error) {
 			cfg := &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{*m.cert}, NextProtos: []string{"h2", "http/1.1"}}
 			if m.pool != nil {
 				cfg.ClientCAs, cfg.ClientAuth = m.pool, tls.VerifyClientCertIfGiven
-				if clients == RequireClients {
+				if clients == RequireClients && t.cluster == "" {
 					cfg.ClientAuth = tls.RequireAndVerifyClientCert
 				}
 			}
@@ -170,24 +217,25 @@ func (t *TLS) ServerCreds(clients Clients) (credentials.TransportCredentials, er
 	if cfg == nil || err != nil {
 		return nil, err
 	}
-	return credentials.NewTLS(cfg), nil
+	return serverCreds{credentials.NewTLS(cfg), t}, nil
 }
 
 // DialOptions secure the connections of Dial. The other side's certificate must be
-// signed by the CA and name the host that was dialled.
-func (t *TLS) DialOptions() []grpc.DialOption {
-	if t == nil {
+// signed by the CA and name the host that was dialled; after Identify, it must have one of
+// the roles, if there are any.
+func (t *TLS) DialOptions(roles ...auth.Role) []grpc.DialOption {
+	if t == nil || t.plaintext == DialPlaintext {
 		return nil
 	}
-	return []grpc.DialOption{grpc.WithTransportCredentials(t.Creds())}
+	return []grpc.DialOption{grpc.WithTransportCredentials(t.Creds(roles...))}
 }
 
 // Creds are DialOptions for connections that are not made by Dial.
-func (t *TLS) Creds() credentials.TransportCredentials {
+func (t *TLS) Creds(roles ...auth.Role) credentials.TransportCredentials {
 	if t == nil {
 		return nil
 	}
-	return dialCreds{credentials.NewTLS(&tls.Config{MinVersion: tls.VersionTLS12}), t}
+	return dialCreds{credentials.NewTLS(&tls.Config{MinVersion: tls.VersionTLS12}), t, roles}
 }
 
 // dialCreds are gRPC's TLS credentials with a configuration for each handshake. A client's
@@ -195,14 +243,16 @@ func (t *TLS) Creds() credentials.TransportCredentials {
 type dialCreds struct {
 	credentials.TransportCredentials // all but the handshake
 	tls                              *TLS
+	roles                            []auth.Role // of the server; empty: any
 }
 
 // ClientHandshake implements credentials.TransportCredentials.
 func (c dialCreds) ClientHandshake(ctx context.Context, authority string, conn net.Conn) (net.Conn, credentials.AuthInfo, error) {
 	m := c.tls.current()
 	secured, info, err := credentials.NewTLS(&tls.Config{
-		MinVersion: tls.VersionTLS12,
-		RootCAs:    m.pool,
+		MinVersion:       tls.VersionTLS12,
+		RootCAs:          m.pool,
+		VerifyConnection: func(state tls.ConnectionState) error { return c.verify(authority, state) },
 		// Certificates would keep back what the server's CA did not sign, and the server
 		// would say that there is none.
 		GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
@@ -224,5 +274,18 @@ func (c dialCreds) ClientHandshake(ctx context.Context, authority string, conn n
 
 // Clone implements credentials.TransportCredentials.
 func (c dialCreds) Clone() credentials.TransportCredentials {
-	return dialCreds{c.TransportCredentials.Clone(), c.tls}
+	return dialCreds{c.TransportCredentials.Clone(), c.tls, c.roles}
+}
+
+// verify checks the server's role, after crypto/tls has verified its chain and name.
+func (c dialCreds) verify(authority string, state tls.ConnectionState) error {
+	if c.tls.cluster == "" || len(c.roles) == 0 {
+		return nil
+	}
+	err := auth.VerifyServer(state.PeerCertificates, c.tls.cluster, c.roles...)
+	if err != nil && !c.tls.strict {
+		c.tls.complain.warn(c.tls.log, "a server would be refused for its certificate", "addr", authority, "error", err)
+		return nil
+	}
+	return err
 }

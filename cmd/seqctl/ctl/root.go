@@ -2,14 +2,17 @@ package ctl
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
 	"google.golang.org/grpc"
 
+	"github.com/seqsvr/seqsvr/internal/auth"
 	"github.com/seqsvr/seqsvr/internal/daemon"
 	"github.com/seqsvr/seqsvr/internal/rpc"
 	"github.com/seqsvr/seqsvr/internal/ui"
@@ -62,16 +65,19 @@ type Options struct {
 	Addr    string        // gRPC address of a router or AllocSvr
 	Timeout time.Duration // of the whole verb, retries included
 
-	output string
-	files  rpc.TLSFiles
-	tls    *rpc.TLS // set by Check; nil: plaintext
+	output    string
+	files     rpc.TLSFiles
+	cluster   string
+	tokenFile string
+	dial      []grpc.DialOption // set by Check; nil: plaintext
 }
 
-// Dial secures connections as --tls-ca, --tls-cert and --tls-key say; nothing before
-// Check, or without them.
-func (o *Options) Dial() []grpc.DialOption { return o.tls.DialOptions() }
+// Dial secures connections as --tls-ca, --tls-cert and --tls-key say, and sends the token of
+// --token-file; nothing before Check, or without them.
+func (o *Options) Dial() []grpc.DialOption { return slices.Clone(o.dial) }
 
-// AddTo declares --addr, --timeout and -o on a verb. timeout is the default.
+// AddTo declares --addr, --timeout, -o and what Dial goes by on a verb. timeout is the
+// default.
 func (o *Options) AddTo(cmd *cobra.Command, timeout time.Duration) {
 	addr := DefaultAddr
 	if set, ok := os.LookupEnv("SEQ_ADDR"); ok && set != "" {
@@ -81,6 +87,8 @@ func (o *Options) AddTo(cmd *cobra.Command, timeout time.Duration) {
 	cmd.Flags().StringVar(&o.files.CA, "tls-ca", os.Getenv("SEQ_TLS_CA"), "PEM `file` of the CAs that the cluster's certificates are signed by (or SEQ_TLS_CA); empty: plaintext")
 	cmd.Flags().StringVar(&o.files.Cert, "tls-cert", os.Getenv("SEQ_TLS_CERT"), "PEM `file` of a certificate to show (or SEQ_TLS_CERT); empty: none")
 	cmd.Flags().StringVar(&o.files.Key, "tls-key", os.Getenv("SEQ_TLS_KEY"), "PEM `file` of its key (or SEQ_TLS_KEY); required with --tls-cert")
+	cmd.Flags().StringVar(&o.cluster, "tls-cluster", os.Getenv("SEQ_TLS_CLUSTER"), "`id` of the cluster of which servers must show a role in their certificates (or SEQ_TLS_CLUSTER); empty: not looked at")
+	cmd.Flags().StringVar(&o.tokenFile, "token-file", os.Getenv("SEQ_TOKEN_FILE"), "`file` with a token to show, mode 0600, over TLS only (or SEQ_TOKEN_FILE); empty: none")
 	cmd.Flags().DurationVar(&o.Timeout, "timeout", timeout, "how long to try, retries included")
 	cmd.Flags().StringVarP(&o.output, "output", "o", string(ui.FormatTable), "table, json or yaml")
 }
@@ -94,10 +102,30 @@ func (o *Options) Check() (ui.Format, error) {
 	case o.Timeout <= 0:
 		return "", daemon.Usage(fmt.Errorf("--timeout %v: expected more than 0", o.Timeout))
 	}
-	if o.tls, err = rpc.NewTLS(o.files, nil); err != nil {
+	if err := o.secure(); err != nil {
 		return "", daemon.Usage(err)
 	}
 	return format, checkAddr(o.Addr)
+}
+
+// secure makes what Dial gives.
+func (o *Options) secure() error {
+	secured, err := rpc.NewTLS(o.files, nil)
+	switch {
+	case err != nil:
+		return err
+	case secured == nil && (o.cluster != "" || o.tokenFile != ""):
+		return errors.New("--tls-cluster and --token-file: expected --tls-ca beside them")
+	case o.cluster != "":
+		secured.Identify(o.cluster, true)
+	}
+	o.dial = secured.DialOptions(auth.Store, auth.Alloc, auth.Router)
+	if o.tokenFile == "" {
+		return nil
+	}
+	token, err := rpc.TokenFile(o.tokenFile)
+	o.dial = append(o.dial, grpc.WithPerRPCCredentials(token))
+	return err
 }
 
 // Verb wraps what a verb does: the shared flags are checked first, ctx
