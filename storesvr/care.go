@@ -14,7 +14,7 @@ import (
 
 // Adopt implements the service.
 func (s *server) Adopt(ctx context.Context, req *pb.AdoptRequest) (*pb.DescribeReply, error) {
-	err := s.replica.adopt(ctx, req.GetClusterId(), seq.Era(req.GetEra()), storewire.ListFromProto(req.GetList()))
+	err := s.replica.change.adopt(ctx, req.GetClusterId(), seq.Era(req.GetEra()), storewire.ListFromProto(req.GetList()))
 	if err != nil {
 		return nil, err
 	}
@@ -24,7 +24,7 @@ func (s *server) Adopt(ctx context.Context, req *pb.AdoptRequest) (*pb.DescribeR
 
 // Fill implements the service.
 func (s *server) Fill(ctx context.Context, req *pb.FillRequest) (*pb.FillReply, error) {
-	changed, err := s.replica.fill(ctx, fillRequest{
+	changed, err := s.replica.change.fill(ctx, fillRequest{
 		ref: storewire.RefFromProto(req.GetRef()), session: seq.Session(req.GetSession()), secret: storewire.SecretFromProto(req.GetSecret()),
 		records: storewire.RecordsFromProto(req.GetRecords()), complete: req.GetComplete(),
 		bound: time.Duration(min(req.GetLeaseBoundUs(), uint64(maxMaxLease/time.Microsecond))) * time.Microsecond,
@@ -32,7 +32,7 @@ func (s *server) Fill(ctx context.Context, req *pb.FillRequest) (*pb.FillReply, 
 	if err != nil {
 		return nil, err
 	}
-	return &pb.FillReply{StoreUuid: s.replica.identity.UUID, Changed: uint64(changed)}, nil
+	return &pb.FillReply{StoreUuid: s.replica.core.identity.UUID, Changed: uint64(changed)}, nil
 }
 
 // WindowsOver implements the service.

@@ -83,21 +83,21 @@ func (r *replica) send(ch chan<- prometheus.Metric) {
 		mState.Flag(ch, strings.HasPrefix(d.State, state), state)
 	}
 	mCommits.Send(ch, float64(d.Commits))
-	mCommit.Histogram(ch, r.stats.commit)
-	mGroup.Histogram(ch, r.stats.group)
-	mChanges.Send(ch, float64(r.stats.changes.Load()))
-	mRefused.Send(ch, float64(r.stats.refused.Load()))
+	mCommit.Histogram(ch, r.writer.stats.commit)
+	mGroup.Histogram(ch, r.writer.stats.group)
+	mChanges.Send(ch, float64(r.writer.stats.changes.Load()))
+	mRefused.Send(ch, float64(r.writer.stats.refused.Load()))
 	mBoots.Send(ch, float64(d.BootCount))
 	mGrace.Send(ch, d.Grace.Seconds())
 	mLeaseBound.Send(ch, d.leaseBound.Seconds())
 	mFree.Send(ch, float64(d.free))
-	mNearFullAt.Send(ch, float64(r.nearFull.Load()))
+	mNearFullAt.Send(ch, float64(r.writer.nearFull.Load()))
 	mFull.Flag(ch, d.nearlyFull)
 	mRegisters.Send(ch, float64(d.registers))
 	mUptime.Send(ch, d.uptime.Seconds())
-	r.mu.Lock()
-	sessions, leased := r.acceptor.Sessions(r.clock.Now())
-	r.mu.Unlock()
+	r.core.mu.Lock()
+	sessions, leased := r.core.acceptor.Sessions(r.core.clock.Now())
+	r.core.mu.Unlock()
 	mSessions.Send(ch, float64(sessions))
 	mLeased.Send(ch, float64(leased))
 }
@@ -113,10 +113,10 @@ func (s *Store) SetLimits(nearFull uint64, maxLease time.Duration) error {
 		return fmt.Errorf("change limits: %w", err)
 	}
 	r := s.replica
-	r.nearFull.Store(nearFull)
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.maxLease = maxLease
-	r.acceptor.SetMaxLease(maxLease)
+	r.writer.nearFull.Store(nearFull)
+	r.core.mu.Lock()
+	defer r.core.mu.Unlock()
+	r.core.maxLease = maxLease
+	r.core.acceptor.SetMaxLease(maxLease)
 	return nil
 }

@@ -29,7 +29,7 @@ type server struct {
 func newServer(cfg Config, addr string, r *replica, creds credentials.TransportCredentials, extra ...grpc.ServerOption) *grpc.Server {
 	g := rpc.NewServer(rpc.ServerConfig{Logger: cfg.Logger, Creds: creds},
 		append(extra, grpc.MaxRecvMsgSize(storewire.MaxMessage), grpc.MaxSendMsgSize(storewire.MaxMessage),
-			grpc.ChainUnaryInterceptor(addressedTo(r.identity.UUID)))...)
+			grpc.ChainUnaryInterceptor(addressedTo(r.core.identity.UUID)))...)
 	s := &server{replica: r, addr: addr}
 	pb.RegisterStoreServer(g, s)
 	s.health = rpc.RegisterHealth(g)
@@ -77,7 +77,7 @@ func (s *server) Describe(context.Context, *pb.DescribeRequest) (*pb.DescribeRep
 
 // Bind implements the service.
 func (s *server) Bind(ctx context.Context, req *pb.BindRequest) (*pb.DescribeReply, error) {
-	err := s.replica.bind(ctx, req.GetClusterId(), seq.Era(req.GetEra()), storewire.MembersFromProto(req.GetMembers()))
+	err := s.replica.change.bind(ctx, req.GetClusterId(), seq.Era(req.GetEra()), storewire.MembersFromProto(req.GetMembers()))
 	if err != nil {
 		return nil, err
 	}

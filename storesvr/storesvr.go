@@ -55,7 +55,7 @@ func New(cfg Config) (*Store, error) {
 	}
 	s := &Store{cfg: cfg, replica: r, listen: lis}
 	s.server = newServer(cfg, s.advertise(), r, creds, append(cfg.Traces.ServerOptions(), s.calls.Options()...)...)
-	if s.gossip, err = startGossip(cfg, s.advertise(), r.identity); err != nil {
+	if s.gossip, err = startGossip(cfg, s.advertise(), r.core.identity); err != nil {
 		return nil, errors.Join(fmt.Errorf("start store %s: %w", meta.Name, err), s.Close())
 	}
 	cfg.Logger.Info("store opened", "store", meta.Name, "uuid", meta.UUID, "cluster", meta.Cluster, "addr", s.Addr(),
@@ -97,7 +97,7 @@ func (s *Store) Run(ctx context.Context) error {
 	var watch sync.WaitGroup
 	watch.Go(func() {
 		select {
-		case <-s.replica.failed:
+		case <-s.replica.writer.failed:
 			s.server.Stop() // cuts connections: an answer could rest on what is not on disk
 		case <-ran:
 		}
@@ -106,8 +106,8 @@ func (s *Store) Run(ctx context.Context) error {
 	close(ran)
 	watch.Wait()
 	closeErr := s.Close()
-	if failure := s.replica.failure(); failure != nil {
-		return fmt.Errorf("run store %s: %w", s.replica.identity.Name, failure)
+	if failure := s.replica.core.failure(); failure != nil {
+		return fmt.Errorf("run store %s: %w", s.replica.core.identity.Name, failure)
 	}
 	return errors.Join(err, closeErr)
 }

@@ -58,7 +58,7 @@ var leaseMutants = []mutant{
 	},
 	{
 		rule: "session-carries-secret", name: "a fill is not asked for the secret of its session",
-		file:  "storesvr/members.go",
+		file:  "storesvr/change.go",
 		edits: []edit{{old: "	if err := req.secret.Proves(req.session); err != nil {\n", new: "	if err := req.secret.Proves(req.session); err != nil && false {\n"}},
 		in:    []string{"storesvr"},
 	},

@@ -31,15 +31,15 @@ var storeMutants = []mutant{
 	{
 		line: 3, rule: "commit-before-ack",
 		name: "ack before commit",
-		file: "storesvr/loop.go",
+		file: "storesvr/writer.go",
 		edits: []edit{
 			{
 				old: "	var commits uint64\n	if !update.Empty() {\n",
-				new: "	for _, w := range group {\n		close(w.done)\n	}\n	var commits uint64\n	if !update.Empty() {\n",
+				new: "	for _, one := range group {\n		close(one.done)\n	}\n	var commits uint64\n	if !update.Empty() {\n",
 			},
 			{
-				old: "			w.committed()\n		}\n		close(w.done)\n",
-				new: "			w.committed()\n		}\n",
+				old: "	for _, one := range group {\n		close(one.done)\n	}\n	return nil\n",
+				new: "	return nil\n",
 			},
 		},
 		in: []string{"storesvr"},
@@ -105,10 +105,10 @@ var storeMutants = []mutant{
 	{
 		line: 14, rule: "commit-error-is-unknown",
 		name: "commit error taken for \"not written\"",
-		file: "storesvr/loop.go",
+		file: "storesvr/writer.go",
 		edits: []edit{{
-			old: "			return fmt.Errorf(\"%w: %w\", ErrCommit, err)\n		}\n		r.stats.committed(",
-			new: "			for _, w := range group {\n				w.err = err\n				close(w.done)\n			}\n			return nil\n		}\n		r.stats.committed(",
+			old: "			return fmt.Errorf(\"%w: %w\", ErrCommit, err)\n		}\n		w.stats.committed(",
+			new: "			for _, one := range group {\n				one.err = err\n				close(one.done)\n			}\n			return nil\n		}\n		w.stats.committed(",
 		}},
 		in: []string{"storesvr"},
 	},
@@ -124,7 +124,7 @@ var storeMutants = []mutant{
 		name: "grace of a bound that is not on disk",
 		file: "storesvr/replica.go",
 		edits: []edit{{
-			old: "			u.LeaseBound = max(u.LeaseBound, bound, r.acceptor.LeaseBound())\n",
+			old: "			u.LeaseBound = max(u.LeaseBound, bound, r.core.acceptor.LeaseBound())\n",
 			new: "",
 		}},
 		in: []string{"storesvr"},
@@ -183,22 +183,22 @@ var storeMutants = []mutant{
 	{
 		line: 25, rule: "empty-disk-is-silent",
 		name:  "empty disk votes: a new store is not asked to be bound",
-		file:  "storesvr/replica.go",
-		edits: []edit{{old: "	case r.members.Version == 0:\n", new: "	case false:\n"}},
+		file:  "storesvr/members.go",
+		edits: []edit{{old: "		return false, \"unbound:", new: "		return true, \"unbound:"}},
 		in:    []string{"storesvr"},
 	},
 	{
 		line: 26, rule: "old-disk-is-silent",
 		name:  "rolled-back disk votes",
-		file:  "storesvr/replica.go",
-		edits: []edit{{old: "		if old := r.compare(req.Nonce, req.Seen); old != nil {\n", new: "		if old := r.compare(req.Nonce, req.Seen); old != nil && false {\n"}},
+		file:  "storesvr/core.go",
+		edits: []edit{{old: "	if old := c.witness.compare(nonce, claims); old != nil {\n", new: "	if old := c.witness.compare(nonce, claims); old != nil && false {\n"}},
 		in:    []string{"storesvr"},
 	},
 	{
 		line: 26, rule: "old-disk-is-silent",
 		name:  "rolled-back disk votes: its older list is looked at first",
 		file:  "storesvr/replica.go",
-		edits: []edit{{old: "	if r.distrusted == \"\" {\n		if old := r.compare(", new: "	if r.distrusted == \"\" && r.sameList(req.Ref) == nil {\n		if old := r.compare("}},
+		edits: []edit{{old: "	if err := c.hear(req.Nonce", new: "	if c.members.sameList(req.Ref) != nil {\n		c.log.Info(\"another list\")\n	} else if err := c.hear(req.Nonce"}},
 		in:    []string{"storesvr"},
 	},
 	{
@@ -211,10 +211,10 @@ var storeMutants = []mutant{
 	{
 		line: 30, rule: "clusters-apart",
 		name: "two clusters share addresses: requests are answered",
-		file: "storesvr/replica.go",
+		file: "storesvr/members.go",
 		edits: []edit{
-			{old: "	case cluster != r.identity.Cluster:\n", new: "	case false:\n"},
-			{old: "	if own := r.ref(); ref != own {\n", new: "	if own := r.ref(); ref.Era != own.Era {\n"},
+			{old: "	case cluster != m.self.Cluster:\n", new: "	case false:\n"},
+			{old: "	if own := m.ref(); ref != own {\n", new: "	if own := m.ref(); ref.Era != own.Era {\n"},
 		},
 		in: []string{"storesvr"},
 	},
