@@ -73,10 +73,10 @@ func (a *Acceptor) Merge(st quorum.RegisterState, by seq.Session, learner bool, 
 	}
 	// Also where the higher promise is the holder's own: it may be of an attempt from before
 	// the one under which it serves.
-	if holder, remaining := a.holder(r, old.Promised, now); holder != 0 {
+	if holder, remaining := a.leases.holder(r, old.Promised, now); holder != 0 {
 		next.Promised = seq.Epoch{Round: next.Promised.Round + 1, Session: by}
-		a.protect(r, holder, now+remaining)
+		a.leases.protect(r, holder, now+remaining)
 	}
-	a.vacate(r, old.Promised, next.Promised.Session)
+	a.leases.vacate(r, old.Promised, next.Promised.Session)
 	return true, a.set(r, reg, next)
 }

@@ -115,7 +115,7 @@ var storeMutants = []mutant{
 	{
 		line: 19, rule: "grace-after-restart",
 		name:  "no grace after store restart",
-		file:  "storesvr/acceptor/acceptor.go",
+		file:  "storesvr/acceptor/lease.go",
 		edits: []edit{{old: "		graceEnds: cfg.Start + GraceOf(cfg.LeaseBound),\n", new: "		graceEnds: cfg.Start,\n"}},
 		in:    []string{"storesvr/acceptor"},
 	},
@@ -134,8 +134,8 @@ var storeMutants = []mutant{
 		name: "allocator-wide renew without the epoch check, at a store",
 		file: "storesvr/acceptor/lease.go",
 		edits: []edit{{
-			old: "	reg := a.registers.find(item.Register)\n	durable, onDisk := reg.committed()\n	return onDisk && item.Register.Leased() &&\n		reg.now.Promised == e && durable.Promised == e && a.released[item.Register] != e\n",
-			new: "	reg := a.registers.find(item.Register)\n	return reg != nil && item.Register.Leased() && a.released[item.Register] != e\n",
+			old: "	reg := l.registers.find(item.Register)\n	durable, onDisk := reg.committed()\n	return onDisk && item.Register.Leased() &&\n		reg.now.Promised == e && durable.Promised == e && l.released[item.Register] != e\n",
+			new: "	reg := l.registers.find(item.Register)\n	return reg != nil && item.Register.Leased() && l.released[item.Register] != e\n",
 		}},
 		in: []string{"storesvr/acceptor"},
 	},
@@ -143,7 +143,7 @@ var storeMutants = []mutant{
 		line: 21, rule: "lost-stays-lost",
 		name:  "renew brings a released section back, at a store",
 		file:  "storesvr/acceptor/lease.go",
-		edits: []edit{{old: " && a.released[item.Register] != e\n", new: "\n"}},
+		edits: []edit{{old: " && l.released[item.Register] != e\n", new: "\n"}},
 		in:    []string{"storesvr/acceptor"},
 	},
 	{
@@ -164,7 +164,7 @@ var storeMutants = []mutant{
 		file: "storesvr/acceptor/lease.go",
 		edits: []edit{{
 			old: "			return fmt.Errorf(\"%w: by session %s at %s for %v more\", seq.ErrNameTaken, id, other.addr, other.expiry-now)\n",
-			new: "			delete(a.sessions, id)\n			a.sessions[req.Session] = other\n",
+			new: "			delete(l.sessions, id)\n			l.sessions[req.Session] = other\n",
 		}},
 		in: []string{"storesvr/acceptor"},
 	},
@@ -228,7 +228,7 @@ var storeMutants = []mutant{
 	{
 		rule: "own-step-keeps-lease", name: "an owner's step ends its own lease",
 		file:  "storesvr/acceptor/ballot.go",
-		edits: []edit{{old: "		if e != st.Promised {\n			a.vacate(r, st.Promised, who)\n		}\n", new: "		a.vacate(r, st.Promised, who)\n"}},
+		edits: []edit{{old: "		if e != st.Promised {\n			a.leases.vacate(r, st.Promised, who)\n		}\n", new: "		a.leases.vacate(r, st.Promised, who)\n"}},
 		in:    []string{"storesvr/acceptor"},
 	},
 	{
@@ -252,7 +252,7 @@ var storeMutants = []mutant{
 	{
 		rule: "drop-gives-up", name: "a drop of what is leased gives nothing up",
 		file:  "storesvr/acceptor/lease.go",
-		edits: []edit{{old: "	a.giveUp(s, seq.Epoch{Round: item.Round, Session: id}, item.Register)\n}\n", new: "}\n"}},
+		edits: []edit{{old: "	l.giveUp(s, seq.Epoch{Round: item.Round, Session: id}, item.Register)\n}\n", new: "}\n"}},
 		in:    []string{"storesvr/acceptor"},
 	},
 	{
@@ -282,7 +282,7 @@ var storeMutants = []mutant{
 	{
 		rule: "ended-means-gone", name: "an ended session is listed on and keeps its name",
 		file:  "storesvr/acceptor/release.go",
-		edits: []edit{{old: "		delete(a.sessions, req.Session)\n", new: ""}},
+		edits: []edit{{old: "		delete(l.sessions, req.Session)\n", new: ""}},
 		in:    []string{"storesvr/acceptor"},
 	},
 }
