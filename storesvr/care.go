@@ -14,12 +14,7 @@ import (
 
 // Adopt implements the service.
 func (s *server) Adopt(ctx context.Context, req *pb.AdoptRequest) (*pb.DescribeReply, error) {
-	err := s.replica.change.adopt(ctx, req.GetClusterId(), seq.Era(req.GetEra()), storewire.ListFromProto(req.GetList()))
-	if err != nil {
-		return nil, err
-	}
-	s.report()
-	return s.Describe(ctx, nil)
+	return s.described(ctx, s.replica.change.adopt(ctx, req.GetClusterId(), seq.Era(req.GetEra()), storewire.ListFromProto(req.GetList())))
 }
 
 // Fill implements the service.
@@ -37,10 +32,7 @@ func (s *server) Fill(ctx context.Context, req *pb.FillRequest) (*pb.FillReply, 
 
 // WindowsOver implements the service.
 func (s *server) WindowsOver(ctx context.Context, req *pb.WindowsOverRequest) (*pb.DescribeReply, error) {
-	if err := s.replica.windowsOver(ctx, req.GetClusterId(), seq.Era(req.GetEra()), req.GetReason()); err != nil {
-		return nil, err
-	}
-	return s.Describe(ctx, nil)
+	return s.described(ctx, s.replica.windowsOver(ctx, req.GetClusterId(), seq.Era(req.GetEra()), req.GetReason()))
 }
 
 // dumpBytes bounds the payloads of one message of a dump.

@@ -10,7 +10,6 @@ import (
 // description is an identity with what only operators read.
 type description struct {
 	quorum.Identity
-	leaseBound time.Duration
 	registers  int
 	free       uint64
 	nearlyFull bool
@@ -45,7 +44,6 @@ func (r *replica) describe() description {
 			Nonce: nonce, Remembered: c.witness.recollection(),
 			Floors: c.acceptor.Floors(),
 		},
-		leaseBound: c.acceptor.LeaseBound(),
 		registers:  c.acceptor.Registers(),
 		free:       free,
 		nearlyFull: full,

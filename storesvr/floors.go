@@ -17,7 +17,7 @@ const Overdrawn = 30 * time.Second
 // stampFloors gives a restored store the floor of worker ids at its first start. It is on
 // disk before the store answers anything: a later start finds it there, and a crash before
 // leaves the stamp to the next start.
-func stampFloors(cfg Config, db database, meta *disk.Meta) error {
+func stampFloors(cfg Config, db Database, meta *disk.Meta) error {
 	if meta.Floors.Stamp == nil {
 		return nil
 	}

@@ -89,7 +89,7 @@ func (r *replica) send(ch chan<- prometheus.Metric) {
 	mRefused.Send(ch, float64(r.writer.stats.refused.Load()))
 	mBoots.Send(ch, float64(d.BootCount))
 	mGrace.Send(ch, d.Grace.Seconds())
-	mLeaseBound.Send(ch, d.leaseBound.Seconds())
+	mLeaseBound.Send(ch, d.LeaseBound.Seconds())
 	mFree.Send(ch, float64(d.free))
 	mNearFullAt.Send(ch, float64(r.writer.nearFull.Load()))
 	mFull.Flag(ch, d.nearlyFull)

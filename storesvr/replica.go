@@ -25,7 +25,7 @@ var _ quorum.Store = (*replica)(nil)
 
 // newReplica takes the database over and starts the writer. The grace starts now: by the
 // lock on the database the process before has answered its last.
-func newReplica(cfg Config, db database, meta disk.Meta, registers map[seq.Register]acceptor.State) (*replica, error) {
+func newReplica(cfg Config, db Database, meta disk.Meta, registers map[seq.Register]acceptor.State) (*replica, error) {
 	started := cfg.Clock.Now()
 	if err := stampFloors(cfg, db, &meta); err != nil {
 		return nil, err

@@ -10,9 +10,6 @@ import (
 	"github.com/seqsvr/seqsvr/storesvr/disk"
 )
 
-// Database is where a store commits; disk.DB is the one that ships.
-type Database = database
-
 // Replica is a store without its process: no listener, no gossip, and a database that
 // was opened by somebody else. Safe for concurrent use.
 type Replica struct{ r *replica }

@@ -32,7 +32,7 @@ type running struct {
 }
 
 // serve runs the store of the directory. wrap, if not nil, puts something before its disk.
-func serve(t *testing.T, dir string, wrap func(database) database) *running {
+func serve(t *testing.T, dir string, wrap func(Database) Database) *running {
 	t.Helper()
 	cfg := DefaultConfig()
 	cfg.DataDir, cfg.Listen, cfg.NearFull = dir, "127.0.0.1:0", 0
@@ -144,7 +144,7 @@ func TestACallThatMeansAnotherStoreIsRefused(t *testing.T) {
 
 func TestRunEndsWithErrCommitWhenACommitFails(t *testing.T) {
 	var g *gate
-	r := serve(t, initStore(t, "a"), func(db database) database {
+	r := serve(t, initStore(t, "a"), func(db Database) Database {
 		g = &gate{DB: db.(*disk.DB), entered: make(chan struct{}, 100)}
 		return g
 	})

@@ -16,10 +16,10 @@ import (
 // maxGroup bounds how many requests share one transaction.
 const maxGroup = 1024
 
-// database is where a writer commits. Commit returns the number of transactions over
+// Database is where a store commits; disk.DB is the one that ships. Commit returns the number of transactions over
 // the life of the disk, after everything is fsynced; after an error the outcome is
 // unknown and it is not called again. One goroutine commits.
-type database interface {
+type Database interface {
 	Commit(disk.Update) (commits uint64, err error)
 	Free() (bytes uint64, err error)
 	Close() error
@@ -42,7 +42,7 @@ type write struct {
 // one transaction.
 type writer struct {
 	core     *core
-	disk     database
+	disk     Database
 	nearFull atomic.Uint64 // bytes free below which writes are refused; 0: never
 	stats    stats
 	traces   *tracing.Tracer // of the calls that wait for a commit
@@ -55,7 +55,7 @@ type writer struct {
 }
 
 // newWriter takes the database over and starts the loop.
-func newWriter(cfg Config, db database, c *core) *writer {
+func newWriter(cfg Config, db Database, c *core) *writer {
 	w := &writer{
 		core: c, disk: db, stats: newStats(), traces: cfg.Traces,
 		queue: make(chan *write, maxGroup), quit: make(chan struct{}),
