@@ -35,9 +35,6 @@ func (s *server) WindowsOver(ctx context.Context, req *pb.WindowsOverRequest) (*
 	return s.described(ctx, s.replica.windowsOver(ctx, req.GetClusterId(), seq.Era(req.GetEra()), req.GetReason()))
 }
 
-// dumpBytes bounds the payloads of one message of a dump.
-const dumpBytes = 4 << 20
-
 // Dump implements the service.
 func (s *server) Dump(req *pb.DumpRequest, stream grpc.ServerStreamingServer[pb.DumpReply]) error {
 	var ref quorum.Ref
@@ -55,11 +52,7 @@ func (s *server) Dump(req *pb.DumpRequest, stream grpc.ServerStreamingServer[pb.
 	err = s.replica.dump(ref, func(states []quorum.RegisterState) error {
 		count += uint64(len(states))
 		for len(states) > 0 {
-			n, size := 0, 0
-			for n < len(states) && (n == 0 || size+len(states[n].Payload) <= dumpBytes) {
-				size += len(states[n].Payload)
-				n++
-			}
+			n := storewire.Batch(states)
 			if err := stream.Send(&pb.DumpReply{Records: storewire.RecordsToProto(states[:n])}); err != nil {
 				return err
 			}

@@ -2,16 +2,17 @@ package storecare
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/seqsvr/seqsvr/internal/storeclient"
+	"github.com/seqsvr/seqsvr/internal/storewire"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
 )
@@ -20,14 +21,12 @@ import (
 // given to it: what is under way arrives by itself.
 const lasting = 300 * time.Millisecond
 
-// fillStep is how many registers one message brings, fillBytes how much of documents.
-const (
-	fillStep  = 4096
-	fillBytes = 4 << 20
-)
-
 // states is what one store has.
 type states map[seq.Register]quorum.RegisterState
+
+func (s states) sorted() []quorum.RegisterState {
+	return slices.SortedFunc(maps.Values(s), func(a, b quorum.RegisterState) int { return cmp.Compare(a.Register, b.Register) })
+}
 
 // source is a voter, or the learner, with what it has.
 type source struct {
@@ -223,16 +222,12 @@ func (c *Care) fill(ctx context.Context, learner *source, merged states, bound t
 // lacks is what the source does not have of merged, in the order of the names.
 func (s *source) lacks(merged states, documents bool) []quorum.RegisterState {
 	var out []quorum.RegisterState
-	for r, st := range merged {
-		have, there := s.has[r]
-		if !there {
-			have.Register = r
-		}
-		if (documents || r.Leased()) && (!there || !sameState(quorum.Merge(have, st), have)) {
+	for _, st := range merged.sorted() {
+		have, there := s.has[st.Register]
+		if (documents || st.Register.Leased()) && (!there || !sameState(quorum.Merge(have, st), have)) {
 			out = append(out, st)
 		}
 	}
-	slices.SortFunc(out, func(a, b quorum.RegisterState) int { return strings.Compare(string(a.Register), string(b.Register)) })
 	return out
 }
 
@@ -243,11 +238,7 @@ func sameState(a, b quorum.RegisterState) bool {
 // send fills a store in messages of bounded size.
 func (c *Care) send(ctx context.Context, s *source, some []quorum.RegisterState, complete bool, bound time.Duration) error {
 	for done := len(some) == 0 && !complete; !done; {
-		n, size := 0, 0
-		for n < min(len(some), fillStep) && (n == 0 || size+len(some[n].Payload) <= fillBytes) {
-			size += len(some[n].Payload)
-			n++
-		}
+		n := storewire.Batch(some)
 		last := n == len(some)
 		_, err := s.client.Fill(ctx, c.ref(), c.secret, some[:n], complete && last, bound)
 		if errors.Is(err, seq.ErrOverloaded) { // in its grace: it has just restarted

@@ -16,6 +16,23 @@ func ListFromProto(l *pb.MemberList) quorum.MemberList {
 	return quorum.MemberList{Version: l.GetVersion(), R: int(l.GetR()), W: int(l.GetW()), Members: MembersFromProto(l.GetMembers())}
 }
 
+// A message with states of registers brings at most batchStates, and beside the first one no
+// more than batchBytes of documents.
+const (
+	batchStates = 4096
+	batchBytes  = 4 << 20
+)
+
+// Batch is how many of the states go into one message; 0 for none.
+func Batch(states []quorum.RegisterState) int {
+	n, size := 0, 0
+	for n < min(len(states), batchStates) && (n == 0 || size+len(states[n].Payload) <= batchBytes) {
+		size += len(states[n].Payload)
+		n++
+	}
+	return n
+}
+
 // RecordsToProto encodes states of registers. Payloads are shared, not copied.
 func RecordsToProto(states []quorum.RegisterState) []*pb.Record {
 	out := make([]*pb.Record, len(states))

@@ -26,6 +26,11 @@ type State struct {
 	PayloadMax uint64
 }
 
+// Of is the state as one of that register.
+func (s State) Of(r seq.Register) quorum.RegisterState {
+	return quorum.RegisterState{Register: r, Promised: s.Promised, Accepted: s.Accepted, Max: s.Max, Payload: s.Payload, PayloadMax: s.PayloadMax}
+}
+
 // Change is a register's state to be committed.
 type Change struct {
 	Register seq.Register

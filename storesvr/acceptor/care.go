@@ -28,8 +28,7 @@ func (a *Acceptor) Dump(after seq.Register, most int) []quorum.RegisterState {
 			break
 		}
 		if st, known := a.registers.find(r).committed(); known {
-			out = append(out, quorum.RegisterState{Register: r, Promised: st.Promised, Accepted: st.Accepted,
-				Max: st.Max, Payload: st.Payload, PayloadMax: st.PayloadMax})
+			out = append(out, st.Of(r))
 		}
 	}
 	return out
@@ -59,8 +58,7 @@ func (a *Acceptor) Merge(st quorum.RegisterState, by seq.Session, learner bool, 
 		return false, nil
 	}
 	old := reg.state()
-	merged := quorum.Merge(quorum.RegisterState{Register: r, Promised: old.Promised, Accepted: old.Accepted,
-		Max: old.Max, Payload: old.Payload, PayloadMax: old.PayloadMax}, st)
+	merged := quorum.Merge(old.Of(r), st)
 	next := State{Promised: merged.Promised, Accepted: merged.Accepted, Max: merged.Max, Payload: merged.Payload, PayloadMax: merged.PayloadMax}
 	if reg != nil && same(old, next) {
 		return false, nil

@@ -245,8 +245,8 @@ var storeMutants = []mutant{
 	},
 	{
 		rule: "dump-is-whole", name: "a dump leaves out which max came with a payload",
-		file:  "storesvr/acceptor/care.go",
-		edits: []edit{{old: "Max: st.Max, Payload: st.Payload, PayloadMax: st.PayloadMax})", new: "Max: st.Max, Payload: st.Payload})"}},
+		file:  "storesvr/acceptor/acceptor.go",
+		edits: []edit{{old: "Payload: s.Payload, PayloadMax: s.PayloadMax}", new: "Payload: s.Payload}"}},
 		in:    []string{"storesvr/acceptor", "storesvr/backup"},
 	},
 	{
