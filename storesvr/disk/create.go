@@ -18,16 +18,12 @@ import (
 // FileName is the database's name in the data directory.
 const FileName = "store.db"
 
-// Create makes the data directory if need be, and in it the database of a new store,
-// with all section registers and the fixed registers at zero. ErrExists, ErrDirectory.
+// Create makes the data directory if need be, and in it the database of a new store: all
+// section registers and the fixed registers at zero, but for what it begins with.
+// ErrExists, ErrDirectory.
 //
 // A crash leaves no database, at most a file named store.db.init-* that nothing reads.
-func Create(dir string, id Identity) error {
-	return CreateFilled(dir, id, Filling{})
-}
-
-// CreateFilled is Create for a store that begins with something.
-func CreateFilled(dir string, id Identity, with Filling) error {
+func Create(dir string, id Identity, with Filling) error {
 	if err := create(dir, id, with); err != nil {
 		return fmt.Errorf("create database in %s: %w", dir, err)
 	}

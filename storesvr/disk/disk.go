@@ -238,11 +238,7 @@ func putMeta(b *bolt.Bucket, u Update) error {
 		}
 	}
 	if u.Remembered != nil {
-		record, err := encodeJSON(keyRemembered, u.Remembered)
-		if err != nil {
-			return err
-		}
-		if err := b.Put(keyRemembered, record); err != nil {
+		if err := putJSON(b, keyRemembered, u.Remembered); err != nil {
 			return err
 		}
 	}

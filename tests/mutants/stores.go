@@ -175,7 +175,7 @@ var storeMutants = []mutant{
 		edits: []edit{{
 			old: "		return nil, ErrNoDatabase\n	case err != nil:\n",
 			new: "		mapping, err := seq.NewMapping()\n		if err == nil {\n" +
-				"			err = Create(filepath.Dir(path), Identity{Cluster: \"c1\", UUID: \"new\", Name: \"a\", N: 1, R: 1, W: 1, Names: []string{\"a\"}, Mapping: mapping})\n" +
+				"			err = Create(filepath.Dir(path), Identity{Cluster: \"c1\", UUID: \"new\", Name: \"a\", N: 1, R: 1, W: 1, Names: []string{\"a\"}, Mapping: mapping}, Filling{})\n" +
 				"		}\n		if err != nil {\n			return nil, err\n		}\n	case err != nil:\n",
 		}},
 		in: []string{"storesvr"},
