@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 
 	bolt "go.etcd.io/bbolt"
 
@@ -113,18 +115,20 @@ func fill(path string, id Identity, with Filling) error {
 		if err != nil {
 			return err
 		}
-		for _, r := range seq.FixedRegisters() {
-			if err := registers.Put([]byte(r), encodeRegister([]byte(r), acceptor.State{})); err != nil {
-				return err
-			}
-		}
 		sections, err := tx.CreateBucket(sectionBucket)
 		if err != nil {
 			return err
 		}
 		all := newSections(id.Mapping.Sections())
-		if err := with.put(registers, all); err != nil {
-			return err
+		for _, r := range seq.FixedRegisters() {
+			if err := putRegister(registers, all, r, acceptor.State{}); err != nil {
+				return err
+			}
+		}
+		for _, r := range slices.Sorted(maps.Keys(with.Registers)) { // so that blocks of sections are put once
+			if err := putRegister(registers, all, r, with.Registers[r]); err != nil {
+				return err
+			}
 		}
 		if err := all.put(sections); err != nil {
 			return err
