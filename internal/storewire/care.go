@@ -35,31 +35,28 @@ func Batch(states []quorum.RegisterState) int {
 
 // RecordsToProto encodes states of registers. Payloads are shared, not copied.
 func RecordsToProto(states []quorum.RegisterState) []*pb.Record {
-	out := make([]*pb.Record, len(states))
-	for i, s := range states {
-		out[i] = &pb.Record{
+	return convert(states, func(s quorum.RegisterState) *pb.Record {
+		return &pb.Record{
 			Register:      []byte(s.Register),
 			PromisedRound: s.Promised.Round, PromisedSession: uint64(s.Promised.Session),
 			AcceptedRound: s.Accepted.Round, AcceptedSession: uint64(s.Accepted.Session),
 			Max: s.Max, Payload: s.Payload, PayloadMax: s.PayloadMax,
 		}
-	}
-	return out
+	})
 }
 
 // RecordsFromProto decodes states of registers. Payloads are shared, not copied.
 func RecordsFromProto(records []*pb.Record) []quorum.RegisterState {
-	out := make([]quorum.RegisterState, len(records))
-	for i, r := range records {
-		out[i] = quorum.RegisterState{
+	return convert(records, func(r *pb.Record) quorum.RegisterState {
+		st := quorum.RegisterState{
 			Register: seq.Register(r.GetRegister()),
 			Promised: seq.Epoch{Round: r.GetPromisedRound(), Session: seq.Session(r.GetPromisedSession())},
 			Accepted: seq.Epoch{Round: r.GetAcceptedRound(), Session: seq.Session(r.GetAcceptedSession())},
 			Max:      r.GetMax(), PayloadMax: r.GetPayloadMax(),
 		}
 		if p := r.GetPayload(); len(p) > 0 {
-			out[i].Payload = p
+			st.Payload = p
 		}
-	}
-	return out
+		return st
+	})
 }
