@@ -37,10 +37,6 @@ func (s *server) WindowsOver(ctx context.Context, req *pb.WindowsOverRequest) (*
 
 // Dump implements the service.
 func (s *server) Dump(req *pb.DumpRequest, stream grpc.ServerStreamingServer[pb.DumpReply]) error {
-	var ref quorum.Ref
-	if req.GetRef() != nil {
-		ref = storewire.RefFromProto(req.GetRef())
-	}
 	store, err := s.Describe(stream.Context(), nil)
 	if err != nil {
 		return err
@@ -49,7 +45,7 @@ func (s *server) Dump(req *pb.DumpRequest, stream grpc.ServerStreamingServer[pb.
 		return err
 	}
 	count := uint64(0)
-	err = s.replica.dump(ref, func(states []quorum.RegisterState) error {
+	err = s.replica.dump(storewire.RefFromProto(req.GetRef()), func(states []quorum.RegisterState) error {
 		count += uint64(len(states))
 		for len(states) > 0 {
 			n := storewire.Batch(states)

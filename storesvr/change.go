@@ -31,7 +31,7 @@ func (ch *change) bind(ctx context.Context, cluster string, era seq.Era, members
 		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.UUID, b.UUID))
 	})
 	first := func(own disk.Members) (*disk.Members, error) { return c.members.bound(own, sorted) }
-	err := ch.take(ctx, cluster, era, first, func() {
+	err := ch.install(ctx, cluster, era, first, func() {
 		// Without fellows there is nothing to be asked, and before this no vote.
 		c.witness.done = c.witness.done || len(sorted) == 1
 		c.log.Info("bound to its fellow members", "members", sorted)
@@ -53,7 +53,7 @@ func (ch *change) adopt(ctx context.Context, cluster string, era seq.Era, list q
 	}
 	c := ch.core
 	next := func(own disk.Members) (*disk.Members, error) { return c.members.next(own, list) }
-	err := ch.take(ctx, cluster, era, next, func() {
+	err := ch.install(ctx, cluster, era, next, func() {
 		c.members.since = c.clock.Now()
 		c.log.Info("took a member list over", "version", list.Version, "members", list.Members)
 	})
@@ -63,9 +63,9 @@ func (ch *change) adopt(ctx context.Context, cluster string, era seq.Era, list q
 	return nil
 }
 
-// take commits the list that follows the store's own by next, which may be none, and has it
-// in force. taken runs under core.mu then.
-func (ch *change) take(ctx context.Context, cluster string, era seq.Era, next func(own disk.Members) (*disk.Members, error), taken func()) error {
+// install commits the list that next has follow the store's own, if any, and puts it in force.
+// installed runs under core.mu then.
+func (ch *change) install(ctx context.Context, cluster string, era seq.Era, next func(own disk.Members) (*disk.Members, error), installed func()) error {
 	c := ch.core
 	var list *disk.Members
 	return ch.writer.submit(ctx, &write{
@@ -90,7 +90,7 @@ func (ch *change) take(ctx context.Context, cluster string, era seq.Era, next fu
 		committed: func() {
 			if list != nil && list.Version > c.members.Version {
 				c.members.Members = *list
-				taken()
+				installed()
 			}
 		},
 	})

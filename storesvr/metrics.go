@@ -1,7 +1,6 @@
 package storesvr
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 	"sync/atomic"
@@ -66,13 +65,10 @@ func (s *Store) Collect(ch chan<- prometheus.Metric) {
 	telemetry.SendTraces(ch, s.cfg.Traces)
 }
 
-// errNotServing goes with the state of a store that does not vote.
-var errNotServing = errors.New("this store counts for no quorum")
-
 // Ready is nil while the store votes; else the reason why not.
 func (s *Store) Ready() error {
 	if d := s.replica.describe(); !d.Voting {
-		return fmt.Errorf("%w: %w: %s", seq.ErrNotVoting, errNotServing, d.State)
+		return fmt.Errorf("%w: this store counts for no quorum: %s", seq.ErrNotVoting, d.State)
 	}
 	return nil
 }
@@ -100,23 +96,4 @@ func (r *replica) send(ch chan<- prometheus.Metric) {
 	r.core.mu.Unlock()
 	mSessions.Send(ch, float64(sessions))
 	mLeased.Send(ch, float64(leased))
-}
-
-// SetLimits changes what may be changed while the store serves: the bytes free below
-// which writes are refused (0: never), and the longest lease granted from now on, above
-// 0 and at most an hour. ErrConfig, and nothing is changed. A shorter lease does not
-// end those that were granted.
-func (s *Store) SetLimits(nearFull uint64, maxLease time.Duration) error {
-	cfg := s.cfg
-	cfg.NearFull, cfg.MaxLease = nearFull, maxLease
-	if err := cfg.Validate(); err != nil {
-		return fmt.Errorf("change limits: %w", err)
-	}
-	r := s.replica
-	r.writer.nearFull.Store(nearFull)
-	r.core.mu.Lock()
-	defer r.core.mu.Unlock()
-	r.core.maxLease = maxLease
-	r.core.acceptor.SetMaxLease(maxLease)
-	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"sync"
+	"time"
 
 	"google.golang.org/grpc"
 
@@ -88,6 +89,25 @@ func (s *Store) advertise() string {
 		return s.cfg.Advertise
 	}
 	return s.Addr()
+}
+
+// SetLimits changes what may be changed while the store serves: the bytes free below
+// which writes are refused (0: never), and the longest lease granted from now on, above
+// 0 and at most an hour. ErrConfig, and nothing is changed. A shorter lease does not
+// end those that were granted.
+func (s *Store) SetLimits(nearFull uint64, maxLease time.Duration) error {
+	cfg := s.cfg
+	cfg.NearFull, cfg.MaxLease = nearFull, maxLease
+	if err := cfg.Validate(); err != nil {
+		return fmt.Errorf("change limits: %w", err)
+	}
+	s.replica.writer.nearFull.Store(nearFull)
+	c := s.replica.core
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.maxLease = maxLease
+	c.acceptor.SetMaxLease(maxLease)
+	return nil
 }
 
 // Run answers until ctx ends, and returns nil then, or ErrCommit as soon as a commit has

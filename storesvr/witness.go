@@ -19,7 +19,7 @@ import (
 // a session that has seen it newer renews five times a lease.
 const leastWait = time.Second
 
-// witness is whether the disk of this start is known to be no older copy, and what this
+// witness says whether the disk of this start is known to be no older copy, and what this
 // store remembers of the disks of its fellows. A copy that was put back has lost promises, so
 // a store votes only after enough of its fellows were asked what they remember of it, or
 // after one grace, when no lease that it ever granted is left and every session that is alive

@@ -71,7 +71,7 @@ func (c *Care) settle(ctx context.Context) error {
 	if err := c.dump(ctx, []*source{learner}); err != nil {
 		return err
 	}
-	return c.fill(ctx, learner, merge(voters), longest(voters))
+	return c.send(ctx, learner, learner.lacks(merge(voters), true), true, longest(voters))
 }
 
 // merge is everything that any of the stores has.
@@ -138,20 +138,18 @@ func (c *Care) ask(ctx context.Context) (voters []*source, learner *source, err 
 func (c *Care) outwait(ctx context.Context) error {
 	for {
 		voters, _, err := c.ask(ctx)
-		wait := pause
+		left := pause
 		if err == nil {
-			wait = 0
+			left = 0
 			for _, s := range voters {
-				wait = max(wait, s.id.Grace, graceOf(longest(voters))-s.id.ListAge)
+				left = max(left, s.id.Grace, graceOf(longest(voters))-s.id.ListAge)
 			}
 		}
-		if err == nil && wait == 0 {
+		if err == nil && left == 0 {
 			return nil
 		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("wait for leases of the list before to end: %w", errors.Join(ctx.Err(), err))
-		case <-time.After(wait):
+		if ended := wait(ctx, left); ended != nil {
+			return fmt.Errorf("wait for leases of the list before to end: %w", errors.Join(ended, err))
 		}
 	}
 }
@@ -198,10 +196,8 @@ func (c *Care) spread(ctx context.Context, voters []*source, merged states) erro
 	if !slices.ContainsFunc(voters, func(s *source) bool { return len(s.lacks(merged, false)) > 0 }) {
 		return nil
 	}
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-time.After(lasting):
+	if err := wait(ctx, lasting); err != nil {
+		return err
 	}
 	if err := c.dump(ctx, voters); err != nil {
 		return err
@@ -212,11 +208,6 @@ func (c *Care) spread(ctx context.Context, voters []*source, merged states) erro
 		}
 	}
 	return nil
-}
-
-// fill gives the learner everything, and tells it that this is everything.
-func (c *Care) fill(ctx context.Context, learner *source, merged states, bound time.Duration) error {
-	return c.send(ctx, learner, learner.lacks(merged, true), true, bound)
 }
 
 // lacks is what the source does not have of merged, in the order of the names.
@@ -235,17 +226,16 @@ func sameState(a, b quorum.RegisterState) bool {
 	return a.Promised == b.Promised && a.Accepted == b.Accepted && a.Max == b.Max && a.PayloadMax == b.PayloadMax && bytes.Equal(a.Payload, b.Payload)
 }
 
-// send fills a store in messages of bounded size.
+// send fills a store in messages of bounded size. complete tells a learner that it has
+// everything with these.
 func (c *Care) send(ctx context.Context, s *source, some []quorum.RegisterState, complete bool, bound time.Duration) error {
 	for done := len(some) == 0 && !complete; !done; {
 		n := storewire.Batch(some)
 		last := n == len(some)
 		_, err := s.client.Fill(ctx, c.ref(), c.secret, some[:n], complete && last, bound)
 		if errors.Is(err, seq.ErrOverloaded) { // in its grace: it has just restarted
-			select {
-			case <-ctx.Done():
-				return fmt.Errorf("%w: %w", ctx.Err(), err)
-			case <-time.After(pause):
+			if ended := wait(ctx, pause); ended != nil {
+				return fmt.Errorf("%w: %w", ended, err)
 			}
 			continue
 		}
