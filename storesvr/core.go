@@ -105,6 +105,16 @@ func (c *core) hear(nonce uint64, claims []quorum.Claim) error {
 	return nil
 }
 
+// vouch is hear of claims about this cluster.
+func (c *core) vouch(cluster string, nonce uint64, claims []quorum.Claim) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err := c.members.sameCluster(cluster, c.identity.Era); err != nil {
+		return err
+	}
+	return c.hear(nonce, claims)
+}
+
 // distrust stops the votes of this store: its disk is a copy put back, and what it
 // promised since the copy was made is gone. The caller holds mu.
 func (c *core) distrust(why error) error {

@@ -197,14 +197,7 @@ func (r *replica) release(req quorum.ReleaseRequest) (uuid string, released int,
 // wait is over. An old disk is recorded as such. nonce is of the start that they were
 // asked for. Errors: seq.ErrForeignCluster, seq.ErrNotVoting for an old disk.
 func (r *replica) vouch(cluster string, nonce uint64, claims []quorum.Claim) error {
-	c := r.core
-	c.mu.Lock()
-	err := c.members.sameCluster(cluster, c.identity.Era)
-	if err == nil {
-		err = c.hear(nonce, claims)
-	}
-	c.mu.Unlock()
-	return r.recorded(err)
+	return r.recorded(r.core.vouch(cluster, nonce, claims))
 }
 
 // recorded makes the distrust last beyond this process that err tells of, if it does, and
