@@ -24,7 +24,7 @@ func TestALearnerIsMadeWithTheHighestFloorsThatTheStoresTell(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := disk.CreateFilled(dir, id, disk.Filling{Floors: disk.Floors{Floors: floors[i]}}); err != nil {
+		if err := disk.Create(dir, id, disk.Filling{Floors: disk.Floors{Floors: floors[i]}}); err != nil {
 			t.Fatal(err)
 		}
 		cfg := storesvr.DefaultConfig()

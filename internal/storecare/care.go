@@ -1,6 +1,7 @@
 package storecare
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -22,6 +23,16 @@ const (
 	askTime = 2 * time.Second
 	pause   = 50 * time.Millisecond
 )
+
+// wait is nil after that time, or else the end of ctx.
+func wait(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(d):
+		return nil
+	}
+}
 
 // Care is an operator's hold on the stores of one cluster. It is not safe for concurrent
 // use; two of them at one time are, and one of them then gets seq.ErrConflict.
@@ -180,11 +191,7 @@ func (c *Care) client(m quorum.Member) (*storeclient.Client, error) {
 	if client := c.clients[m.UUID]; client != nil {
 		return client, nil
 	}
-	addr := m.Addr
-	if addr == "" {
-		addr = unreachable
-	}
-	m.Addr = addr
+	m.Addr = cmp.Or(m.Addr, unreachable)
 	client, err := storeclient.DialMember(m, c.opts...)
 	if err == nil {
 		c.clients[m.UUID] = client
@@ -278,10 +285,8 @@ func (c *Care) tell(ctx context.Context, list quorum.MemberList) error {
 		if told >= list.W {
 			return c.use(list)
 		}
-		select {
-		case <-ctx.Done():
+		if wait(ctx, pause) != nil {
 			return fmt.Errorf("tell member list %d: %w: %w", list.Version, seq.ErrNoQuorum, errors.Join(errs...))
-		case <-time.After(pause):
 		}
 	}
 }

@@ -24,7 +24,7 @@ func restored(t *testing.T, floors disk.Floors) []*store {
 			if err != nil {
 				return err
 			}
-			return disk.CreateFilled(dir, id, disk.Filling{Floors: floors})
+			return disk.Create(dir, id, disk.Filling{Floors: floors})
 		})
 	}
 	cluster := connect(t, stores...)

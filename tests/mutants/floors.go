@@ -71,7 +71,7 @@ var floorMutants = []mutant{
 	{
 		rule: "windows-over-lowers", name: "the end of the wait for windows raises the floor",
 		file:  "storesvr/floors.go",
-		edits: []edit{{old: "			if keptBack(floors, r.wall()) <= Overdrawn {\n", new: "			if false {\n"}},
+		edits: []edit{{old: "			if keptBack(floors, c.wall()) <= Overdrawn {\n", new: "			if false {\n"}},
 		in:    []string{"storesvr"},
 	},
 	{
