@@ -11,9 +11,9 @@ import (
 	"github.com/seqsvr/seqsvr/allocsvr/handover"
 	"github.com/seqsvr/seqsvr/allocsvr/tenure"
 	"github.com/seqsvr/seqsvr/internal/clock"
-	"github.com/seqsvr/seqsvr/internal/sessiontest"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
+	"github.com/seqsvr/seqsvr/tests/sessiontest"
 )
 
 // owner is an Alloc that owns one section, without a goroutine of its own: its stores,

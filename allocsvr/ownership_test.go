@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"github.com/seqsvr/seqsvr/allocsvr/tenure"
-	"github.com/seqsvr/seqsvr/internal/bubble"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
+	"github.com/seqsvr/seqsvr/tests/bubble"
 )
 
 // willing are stores that let the session have whatever it asks for. They say that

@@ -12,10 +12,10 @@ import (
 
 	"github.com/seqsvr/seqsvr/allocsvr/counters"
 	"github.com/seqsvr/seqsvr/allocsvr/tenure"
-	"github.com/seqsvr/seqsvr/internal/bubble"
-	"github.com/seqsvr/seqsvr/internal/sessiontest"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
+	"github.com/seqsvr/seqsvr/tests/bubble"
+	"github.com/seqsvr/seqsvr/tests/sessiontest"
 )
 
 func TestAStepStaysInItsBoundsAndInProportionToTheUse(t *testing.T) {

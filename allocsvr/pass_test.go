@@ -8,9 +8,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/seqsvr/seqsvr/internal/bubble"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
+	"github.com/seqsvr/seqsvr/tests/bubble"
 )
 
 // Batches that meet in few sections, with UIDs that stand in them several times, known

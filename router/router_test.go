@@ -15,12 +15,12 @@ import (
 	"google.golang.org/protobuf/testing/protocmp"
 
 	"github.com/seqsvr/seqsvr/client"
-	"github.com/seqsvr/seqsvr/client/clienttest"
 	"github.com/seqsvr/seqsvr/internal/rpc"
 	"github.com/seqsvr/seqsvr/membership"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/router"
 	"github.com/seqsvr/seqsvr/seq"
+	"github.com/seqsvr/seqsvr/tests/clienttest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
