@@ -11,8 +11,8 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/seqsvr/seqsvr/client"
-	"github.com/seqsvr/seqsvr/client/clienttest"
 	"github.com/seqsvr/seqsvr/seq"
+	"github.com/seqsvr/seqsvr/tests/clienttest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

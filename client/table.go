@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/seqsvr/seqsvr/internal/rpc"
+	"github.com/seqsvr/seqsvr/internal/wake"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/seq"
 )
@@ -227,7 +228,7 @@ func (t *table) refreshLoop() {
 		if t.refresh() && t.view.Load() == nil {
 			once.Do(func() { close(t.foreign) })
 		}
-		if !rest(t.c.ctx, refreshPause) {
+		if !wake.Sleep(t.c.ctx, refreshPause) {
 			return
 		}
 		if t.view.Load() == nil {

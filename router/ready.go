@@ -12,6 +12,7 @@ import (
 	"github.com/seqsvr/seqsvr/client"
 	"github.com/seqsvr/seqsvr/internal/clock"
 	"github.com/seqsvr/seqsvr/internal/rpc"
+	"github.com/seqsvr/seqsvr/internal/wake"
 	"github.com/seqsvr/seqsvr/seq"
 )
 
@@ -68,7 +69,7 @@ func (r *Router) watchCluster(ctx context.Context) {
 	r.health.SetServingStatus("", healthpb.HealthCheckResponse_SERVING)
 	ticks := clock.Boot()
 	state := reach{after: cmp.Or(r.cfg.UnreadyAfter, DefaultUnreadyAfter), heard: ticks.Now()}
-	for rest(ctx, probePause) {
+	for wake.Sleep(ctx, probePause) {
 		bound, end := context.WithTimeout(ctx, probeBound)
 		err := r.sdk.Probe(bound)
 		end()
@@ -96,7 +97,7 @@ const quorumPause = 100 * time.Millisecond
 // ctx ends.
 func (r *Router) watchQuorum(ctx context.Context) {
 	lost := false
-	for rest(ctx, quorumPause) {
+	for wake.Sleep(ctx, quorumPause) {
 		if was := lost; (r.sdk.QuorumLost() != nil) != was {
 			lost = !was
 			r.health.SetServingStatus(rpc.QuorumHealth, rpc.Serving(!lost))
@@ -117,7 +118,7 @@ func (r *Router) awaitTable(ctx context.Context) bool {
 		if ctx.Err() == nil {
 			r.cfg.Logger.Warn("no route table yet", "error", err)
 		}
-		rest(ctx, time.Second)
+		wake.Sleep(ctx, time.Second)
 	}
 	return false
 }

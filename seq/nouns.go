@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/binary"
 	"encoding/hex"
-	"fmt"
 	"strconv"
 )
 
@@ -42,15 +41,6 @@ func (s Session) String() string {
 	var b [8]byte
 	binary.BigEndian.PutUint64(b[:], uint64(s))
 	return hex.EncodeToString(b[:])
-}
-
-// ParseSession reads what String wrote.
-func ParseSession(text string) (Session, error) {
-	v, err := strconv.ParseUint(text, 16, 64)
-	if err != nil || v == 0 {
-		return 0, fmt.Errorf("session %q: expected 1 to 16 hex digits, not all zero", text)
-	}
-	return Session(v), nil
 }
 
 // Era counts the restores from backup that a cluster went through. Every request

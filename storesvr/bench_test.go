@@ -9,10 +9,10 @@ import (
 	"time"
 
 	"github.com/seqsvr/seqsvr/internal/clock"
-	"github.com/seqsvr/seqsvr/internal/sessiontest"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/storesvr/disk"
+	"github.com/seqsvr/seqsvr/tests/sessiontest"
 )
 
 var alice, bob = sessiontest.Session(0xa), sessiontest.Session(0xb)

@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/seqsvr/seqsvr/internal/bubble"
 	"github.com/seqsvr/seqsvr/seq"
+	"github.com/seqsvr/seqsvr/tests/bubble"
 )
 
 func TestCallersThatCallAgainAtOnceAreCountedInTheMeasuredTimeOnly(t *testing.T) {

@@ -19,7 +19,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/seqsvr/seqsvr/internal/rpc"
-	"github.com/seqsvr/seqsvr/internal/tlstest"
+	"github.com/seqsvr/seqsvr/tests/tlstest"
 )
 
 func mustTLS(t *testing.T, f rpc.TLSFiles) *rpc.TLS {

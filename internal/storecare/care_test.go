@@ -8,11 +8,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/seqsvr/seqsvr/internal/sessiontest"
 	"github.com/seqsvr/seqsvr/internal/storecare"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/storesvr"
+	"github.com/seqsvr/seqsvr/tests/sessiontest"
 )
 
 var alice, bob = sessiontest.Session(0xa), sessiontest.Session(0xb)

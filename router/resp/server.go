@@ -11,6 +11,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/seqsvr/seqsvr/internal/wake"
 )
 
 // The Limits of a Server that is given none.
@@ -84,21 +86,12 @@ func (s *Server) Serve(ctx context.Context, lis net.Listener, bound time.Duratio
 			return failed
 		default:
 			s.log.Warn("RESP connection not accepted", "error", err)
-			rest(ctx, acceptPause)
+			wake.Sleep(ctx, acceptPause)
 		}
 	}
 	_ = lis.Close()
 	s.leave(bound, abort)
 	return nil
-}
-
-func rest(ctx context.Context, d time.Duration) {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-	case <-t.C:
-	}
 }
 
 // begin serves a connection, or tells it that there are too many.

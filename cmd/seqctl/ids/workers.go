@@ -1,6 +1,7 @@
 package ids
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"time"
@@ -37,15 +38,13 @@ func workersCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "workers",
 		Short: "list the worker ids of a namespace that were ever used, and who holds them",
-		Args:  between(0, 0),
+		Args:  ctl.RangeArgs(0, 0),
 	}
 	o.AddTo(cmd, askTimeout)
 	cmd.Flags().StringVar(&namespace, "namespace", "", "name or alias of the `namespace`; empty is default")
 	cmd.RunE = o.Verb(func(ctx context.Context, format ui.Format, _ []string, stdout io.Writer) error {
 		req := &pb.SnowflakeWorkersRequest{Namespace: namespace}
-		reply, err := askSnowflake(ctx, o, func(ctx context.Context, c pb.SnowflakeClient) (*pb.SnowflakeWorkersReply, error) {
-			return c.Workers(ctx, req)
-		})
+		reply, err := askSnowflake(ctx, o, pb.SnowflakeClient.Workers, req)
 		if err != nil {
 			return err
 		}
@@ -77,7 +76,7 @@ func (r workersResult) table() *ui.Table {
 		if w.LeaseLeftMS > 0 {
 			left = time.Duration(w.LeaseLeftMS) * time.Millisecond
 		}
-		t.Row(digits(w.Datacenter), digits(w.Worker), digits(r.Pool), state, orDash(w.Node), orDash(w.Session), left, w.Mark)
+		t.Row(digits(w.Datacenter), digits(w.Worker), digits(r.Pool), state, cmp.Or(w.Node, "-"), cmp.Or(w.Session, "-"), left, w.Mark)
 	}
 	return t
 }

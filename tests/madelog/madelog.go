@@ -1,13 +1,21 @@
-package msglog
+// Package madelog makes message logs, as internal/msglog reads them, for tests and benchmarks: the same
+// arguments give the same bytes on every machine.
+package madelog
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"math/bits"
 	"math/rand/v2"
 	"sort"
+
+	"github.com/seqsvr/seqsvr/internal/msglog"
 )
+
+// ErrSize is a log that Generate cannot make.
+var ErrSize = errors.New("impossible size")
 
 const (
 	// maxUsers keeps the table of weights, 8 bytes a user, within 128 MiB.
@@ -35,8 +43,7 @@ func Generate(w io.Writer, seed uint64, users, messages int) error {
 	popular := newZipf(users)
 	uidOfRank := random.permutation(users)
 	out := bufio.NewWriter(w)
-	message := Message{Seconds: firstSecond}
-	var line []byte
+	message := msglog.Message{Seconds: firstSecond}
 	for range messages {
 		message.Seconds += int64(random.below(maxPause + 1))
 		message.Recipient = uidOfRank[popular.rank(&random)]
@@ -44,8 +51,7 @@ func Generate(w io.Writer, seed uint64, users, messages int) error {
 		if message.Sender >= message.Recipient {
 			message.Sender++
 		}
-		line = append(message.append(line[:0]), '\n')
-		if _, err := out.Write(line); err != nil {
+		if _, err := fmt.Fprintln(out, message); err != nil {
 			return fmt.Errorf("generate a message log: %w", err)
 		}
 	}

@@ -2,7 +2,6 @@ package membership
 
 import (
 	"bytes"
-	"fmt"
 	"log/slog"
 	"strings"
 	"testing"
@@ -10,77 +9,6 @@ import (
 
 	"github.com/hashicorp/memberlist"
 )
-
-func TestAnObserverGetsThePresentMembersFirstAndThenTheChangesInOrder(t *testing.T) {
-	v := start(t, "a")
-	events := watch(t, v)
-	events.await(t, EventJoined, "a")
-	for i := range 100 {
-		v.SetTableVersion(uint64(i + 1))
-	}
-	wait(t, func() error {
-		events.mu.Lock()
-		defer events.mu.Unlock()
-		last := uint64(0)
-		for _, ev := range events.events {
-			if ev.Member.Meta.TableVersion < last {
-				t.Fatalf("got version %d after %d", ev.Member.Meta.TableVersion, last)
-			}
-			last = ev.Member.Meta.TableVersion
-		}
-		if last != 100 {
-			return fmt.Errorf("got version %d last, want 100", last)
-		}
-		return nil
-	})
-}
-
-func TestASlowObserverIsToldThatItLagsAndHoldsUpNobody(t *testing.T) {
-	release, got := make(chan struct{}), make(chan Event, 2*watchQueue)
-	w := newWatcher(func(ev Event) {
-		<-release
-		got <- ev
-	})
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		w.run()
-	}()
-	for range 3 * watchQueue {
-		w.push(Event{Kind: EventUpdated})
-	}
-	close(release)
-	lagged := 0
-	for lagged == 0 {
-		select {
-		case ev := <-got:
-			if ev.Kind == EventLagged {
-				lagged++
-			}
-		case <-time.After(deadline):
-			t.Fatal("the observer was not told that it lags")
-		}
-	}
-	w.stop()
-	w.stop()
-	select {
-	case <-done:
-	case <-time.After(deadline):
-		t.Fatal("the observer's goroutine did not end")
-	}
-}
-
-func TestAStoppedObserverIsForgotten(t *testing.T) {
-	v := start(t, "a")
-	stop := v.Watch(func(Event) {})
-	stop()
-	stop()
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if got := len(v.watchers); got != 0 {
-		t.Errorf("got %d observers, want none", got)
-	}
-}
 
 func TestMemberlistsLogBecomesWarningsAndDebug(t *testing.T) {
 	for _, c := range []struct {
