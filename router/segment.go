@@ -13,7 +13,7 @@ import (
 // segmentServer passes calls on to the owner of a tag, or to any AllocSvr.
 type segmentServer struct {
 	pb.UnimplementedSegmentServer
-	sdk *client.Client
+	sdk admitted
 	any pb.SegmentClient
 }
 
@@ -49,7 +49,11 @@ func (s *segmentServer) Status(ctx context.Context, r *pb.SegmentStatusRequest) 
 	if r.GetTag() != "" {
 		return pb.NewSegmentClient(s.sdk.Owner(r.GetTag())).Status(ctx, r)
 	}
-	all, err := tagStatuses(ctx, s.sdk)
+	if err := s.sdk.inWork.Enter(0); err != nil {
+		return nil, err
+	}
+	defer s.sdk.inWork.Leave(0)
+	all, err := tagStatuses(ctx, s.sdk.Client)
 	if err != nil {
 		return nil, err
 	}

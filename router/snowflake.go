@@ -4,7 +4,6 @@ import (
 	"context"
 	"strconv"
 
-	"github.com/seqsvr/seqsvr/client"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/seq"
 )
@@ -12,7 +11,7 @@ import (
 // snowflakeServer passes calls on to any AllocSvr.
 type snowflakeServer struct {
 	pb.UnimplementedSnowflakeServer
-	sdk *client.Client
+	sdk admitted
 	any pb.SnowflakeClient
 }
 
