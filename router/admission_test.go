@@ -42,6 +42,14 @@ func full(t *testing.T) *router.Router {
 	return r
 }
 
+// refused bounds a call that must not be let in, so that it fails soon if it is.
+func refused(t *testing.T) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	t.Cleanup(cancel)
+	return ctx
+}
+
 func TestAFullRouterRefusesEveryGRPCMethod(t *testing.T) {
 	r := full(t)
 	batches := []*pb.Batch{{Uids: []uint64{1}}}
@@ -60,26 +68,26 @@ func TestAFullRouterRefusesEveryGRPCMethod(t *testing.T) {
 			if req == nil {
 				req = &pb.RoutesRequest{} // empty, as each message may be
 			}
-			err := conn.Invoke(bounded(t), "/"+service.ServiceName+"/"+m.MethodName, req, &pb.RoutesReply{})
+			err := conn.Invoke(refused(t), "/"+service.ServiceName+"/"+m.MethodName, req, &pb.RoutesReply{})
 			// The table is in memory, and callers need it to go elsewhere.
 			if free := m.MethodName == "Routes"; free && err != nil || !free && !errors.Is(err, seq.ErrOverloaded) {
-				t.Errorf("%s: got %v, want %v", m.MethodName, err, seq.ErrOverloaded)
+				t.Fatalf("%s: got %v, want %v", m.MethodName, err, seq.ErrOverloaded)
 			}
 		}
 	}
 	many := &pb.SnowflakeGenerateRequest{Count: 2} // one travels in another way
-	if _, err := pb.NewSnowflakeClient(conn).Generate(bounded(t), many); !errors.Is(err, seq.ErrOverloaded) {
-		t.Errorf("several IDs: got %v, want %v", err, seq.ErrOverloaded)
+	if _, err := pb.NewSnowflakeClient(conn).Generate(refused(t), many); !errors.Is(err, seq.ErrOverloaded) {
+		t.Fatalf("several IDs: got %v, want %v", err, seq.ErrOverloaded)
 	}
 	one := &pb.SegmentStatusRequest{Tag: "order"} // all tags are asked for in another way
-	if _, err := pb.NewSegmentClient(conn).Status(bounded(t), one); !errors.Is(err, seq.ErrOverloaded) {
-		t.Errorf("status of one tag: got %v, want %v", err, seq.ErrOverloaded)
+	if _, err := pb.NewSegmentClient(conn).Status(refused(t), one); !errors.Is(err, seq.ErrOverloaded) {
+		t.Fatalf("status of one tag: got %v, want %v", err, seq.ErrOverloaded)
 	}
 }
 
 func TestAFullRouterRefusesTheCallsOfAStream(t *testing.T) {
 	r := full(t)
-	stream, err := sequenceOf(t, r.Addr()).Stream(bounded(t))
+	stream, err := sequenceOf(t, r.Addr()).Stream(refused(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,7 +100,7 @@ func TestAFullRouterRefusesTheCallsOfAStream(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got, err := stream.Recv(); err != nil || got.GetError().GetCode() != pb.ErrorCode_ERROR_CODE_OVERLOADED {
-			t.Errorf("%v: got %v, %v, want OVERLOADED", req, got, err)
+			t.Fatalf("%v: got %v, %v, want OVERLOADED", req, got, err)
 		}
 	}
 	if err := stream.CloseSend(); err != nil {
@@ -124,8 +132,8 @@ func TestAFullRouterRefusesEveryHTTPPath(t *testing.T) {
 		{http.MethodGet, "/livez", "", http.StatusOK},
 		{http.MethodGet, "/readyz", "", http.StatusOK},
 	} {
-		if got := fetch(t, bounded(t), row.method, "http://"+r.HTTPAddr()+row.path, row.body); got != row.want {
-			t.Errorf("%s: got %d, want %d", row.path, got, row.want)
+		if got := fetch(t, refused(t), row.method, "http://"+r.HTTPAddr()+row.path, row.body); got != row.want {
+			t.Fatalf("%s: got %d, want %d", row.path, got, row.want)
 		}
 	}
 }
@@ -151,7 +159,7 @@ func TestAFullRouterRefusesEveryRESPCommand(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got, err := replies.ReadString('\n'); err != nil || !strings.HasPrefix(got, row.want) {
-			t.Errorf("%s: got %q, %v, want %s", row.command, got, err, row.want)
+			t.Fatalf("%s: got %q, %v, want %s", row.command, got, err, row.want)
 		}
 	}
 }
