@@ -33,7 +33,7 @@ var (
 	// and tried again in the background.
 	ErrNotJoined = errors.New("no member reached")
 
-	// ErrKeys is returned by LoadKeys, NewKeys and NewKey for keys that cannot be used. Somebody must mend
+	// ErrKeys is returned by LoadKeys, NewKeys and NewKey for keys that cannot be used. The operator must mend
 	// the file: its path and line are in the text.
 	ErrKeys = errors.New("gossip keys refused")
 

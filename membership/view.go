@@ -19,7 +19,7 @@ import (
 
 // leaveTimeout bounds how long Leave lets the goodbye spread: many gossip intervals
 // of the fast profile, and short enough that a cluster that stops as a whole, where
-// nobody is left to listen, does not keep people waiting.
+// no member is left to listen, does not keep people waiting.
 const leaveTimeout = 500 * time.Millisecond
 
 // View is a running node's picture of the cluster. All methods are safe for concurrent use.
@@ -153,7 +153,7 @@ func (v *View) UpdateMeta(change func(*Meta)) error {
 }
 
 // update stores the change and announces it. The timeout of UpdateNode only bounds its wait for the
-// spreading, which nobody here needs, so its error says nothing.
+// spreading, which is not needed here, so its error says nothing.
 func (v *View) update(change func(*Meta)) error {
 	v.publishMu.Lock()
 	defer v.publishMu.Unlock()

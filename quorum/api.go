@@ -7,9 +7,8 @@ import (
 	"github.com/seqsvr/seqsvr/seq"
 )
 
-// Ref is who a caller believes that it talks to. A store that is of another
-// cluster, era or member list refuses with seq.ErrForeignCluster or
-// seq.ErrStaleEra.
+// Ref is the cluster that a caller believes it talks to. A store of another cluster, era
+// or member list refuses with seq.ErrForeignCluster or seq.ErrStaleEra.
 type Ref struct {
 	Cluster     string
 	Era         seq.Era
@@ -250,7 +249,7 @@ type ReleaseRequest struct {
 	Secret  seq.Secret // of Session
 	Items   []LeaseItem
 	All     bool        // the session has ended: drop everything, grant it nothing more
-	To      seq.Session // reserve the items for this session for ReserveTime; 0: nobody
+	To      seq.Session // reserve the items for this session for ReserveTime; 0: for none
 }
 
 // ReserveTime is how long a store keeps a released register for its successor.

@@ -29,7 +29,7 @@ type Group struct {
 	change chan struct{} // closed by the next Reconfigure
 }
 
-// view is whom a round speaks to. Each round takes one and keeps it to its end: acks
+// view is the stores that a round asks. Each round takes one and keeps it to its end: acks
 // of two member lists are never added up.
 type view struct {
 	cfg    Config

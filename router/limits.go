@@ -41,7 +41,7 @@ func (cfg Config) checkLimits() error {
 
 // SetLimits takes the limits of cfg while the router runs, and nothing else of it:
 // MaxInWork, HTTPMaxBody, RESPMaxConns and RESPMaxPipeline. seq.ErrBadArgument, and
-// nothing is changed. Whoever was let in by the limits before stays.
+// nothing is changed. Calls and connections that were let in before stay.
 func (r *Router) SetLimits(cfg Config) error {
 	if err := cfg.checkLimits(); err != nil {
 		return fmt.Errorf("change limits: %w: %w", seq.ErrBadArgument, err)

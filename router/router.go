@@ -105,7 +105,7 @@ func New(cfg Config) (*Router, error) {
 }
 
 // Register serves what the gRPC front of a router does over a client of the caller's, for
-// those who bring a network of their own. It takes as much work in as a router without
+// callers that bring a network of their own. It takes as much work in as a router without
 // limits of its own, and never leaves; the client stays the caller's to close.
 func Register(to grpc.ServiceRegistrar, sdk *client.Client) {
 	servicesOf(sdk, rpc.NewAdmission(rpc.DefaultMaxInWork), nil).register(to)

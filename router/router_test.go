@@ -337,7 +337,7 @@ func TestARouterIsSeenInTheGossipAndHearsOfNewTables(t *testing.T) {
 	if m := next(); m.Meta.Addr != r.Addr() || m.Meta.HTTP != r.HTTPAddr() || m.Meta.Name != "r-1" {
 		t.Errorf("got %+v", m.Meta)
 	}
-	// Nobody calls the router: only the gossip can tell it of table 2.
+	// The router gets no calls: only the gossip can tell it of table 2.
 	cluster.Publish()
 	view.SetTableVersion(2)
 	for next().Meta.TableVersion != 2 {

@@ -15,8 +15,8 @@ type snowflakeServer struct {
 	any pb.SnowflakeClient
 }
 
-// Generate implements pb.SnowflakeServer. Single IDs for nobody in particular leave
-// together with those of others.
+// Generate implements pb.SnowflakeServer. Single IDs that name no agent leave
+// together with those of other callers.
 func (s *snowflakeServer) Generate(ctx context.Context, r *pb.SnowflakeGenerateRequest) (*pb.SnowflakeGenerateReply, error) {
 	if err := seq.CheckIDs("count", uint64(r.GetCount())); err != nil {
 		return nil, err

@@ -38,8 +38,8 @@ func TestTheRoomsOfAllocsvrImportDownOnly(t *testing.T) {
 	}
 }
 
-// TestOneRoomWritesRegisters: whoever puts a PREPARE or a STEP together is tenure, or passes
-// on what tenure did and counts it.
+// TestOneRoomWritesRegisters: a package that puts a PREPARE or a STEP together is tenure, or
+// passes on what tenure did and counts it.
 func TestOneRoomWritesRegisters(t *testing.T) {
 	seen := false
 	for _, f := range files(t) {

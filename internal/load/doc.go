@@ -15,5 +15,5 @@
 // at the end. Recorder is the one histogram of latencies in this module.
 //
 // What belongs here: pace, clock, histograms, draws of UIDs, the check that numbers
-// rise. What is called belongs to who runs it.
+// rise. What is called belongs to the caller of Run.
 package load

@@ -54,7 +54,7 @@ type Sheet struct {
 	ns      *[page]int64 // beside the stack, of which a call of a crowd is to find little
 }
 
-// Sheet is a new one for a caller, who hands it in at the end.
+// Sheet is a new one for a caller, which hands it in at the end.
 func (r *Recorder) Sheet(caller int) Sheet {
 	return Sheet{to: &r.shards[caller%len(r.shards)], ns: new([page]int64)}
 }

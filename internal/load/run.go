@@ -26,8 +26,8 @@ type run struct {
 	total    atomic.Uint64 // numbers, measured or not
 	measured atomic.Uint64 // calls that were begun in [from, to)
 
-	_     [64]byte     // what all callers look at lies in a cache line that nobody writes to
-	stage atomic.Int32 // before, within or after the measured time, for those who do not look at the clock
+	_     [64]byte     // what all callers read lies in a cache line that none writes to
+	stage atomic.Int32 // before, within or after the measured time, for callers that do not look at the clock
 	_     [60]byte
 
 	began, over int64 // ns: when stage changed; written by watch, read after its end

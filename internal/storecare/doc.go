@@ -11,7 +11,7 @@
 //     lease of that list has ended;
 //   - the cluster serves at every point between two steps, however long that lasts;
 //   - each step leaves behind what it did in the stores, and a plan begins where the last
-//     one stopped: whoever was killed is followed by anybody who gives the same order.
+//     one stopped: if a command is killed, the same command from any machine goes on.
 //
 // What belongs here: the order of the steps. What a store admits is decided in storesvr,
 // what lists may follow each other in quorum.
