@@ -127,7 +127,7 @@ type Result struct {
 	Promised  seq.Epoch
 	Accepted  seq.Epoch
 	Max       uint64        // Floor <= Max
-	Floor     uint64        // of the register's kind in the store's era; also of a register that there is not
+	Floor     uint64        // of the register's kind in the store's era; also if there is no such register
 	Payload   []byte        // only of documents
 	Holder    seq.Session   // with a valid lease, 0 for none
 	Remaining time.Duration // of that lease, reservation or grace
@@ -231,7 +231,7 @@ type RenewReply struct {
 	RouteVersion uint64 // max of the routes document at this store
 	Commits      uint64 // transactions over the whole life of the disk
 	Seal         [16]byte
-	Remembered   []Claim // of its fellow stores, those included of which it remembers nothing
+	Remembered   []Claim // one for each fellow store, also if it remembers nothing of it
 	// Nonce, if not 0, says that nothing was granted: the store has restarted, and its disk
 	// is still to be compared with what its fellow stores remember.
 	Nonce uint64

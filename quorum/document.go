@@ -120,8 +120,7 @@ type docOp struct {
 	promised seq.Epoch // highest seen
 }
 
-// errAgain ends a round that lost to another writer, or of which the outcome is
-// not known.
+// errAgain ends a round that lost to another writer, or whose outcome is not known.
 var errAgain = errors.New("again")
 
 // loop repeats try until it comes to an end, ctx ends, or quietRounds fail.
@@ -205,8 +204,8 @@ func (o *docOp) swap(ctx context.Context) (Document, error) {
 	return o.settle(doc, found.Accepted)
 }
 
-// settle says what a confirmed document, of which the version is not the one to
-// be replaced, means for the swap.
+// settle says what a confirmed document means for the swap if its version is not the one
+// to be replaced.
 func (o *docOp) settle(doc Document, accepted seq.Epoch) (Document, error) {
 	switch {
 	case slices.Contains(o.mine, accepted):

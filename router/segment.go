@@ -84,7 +84,7 @@ func tagStatuses(ctx context.Context, sdk *client.Client) ([]*pb.SegmentStatus, 
 	if !answered {
 		return nil, err
 	}
-	// While a tag moves, two may speak of it: the one that has it goes first.
+	// While a tag moves, two AllocSvr may report it: the one that has it goes first.
 	slices.SortStableFunc(all, func(a, b *pb.SegmentStatus) int {
 		return cmp.Or(cmp.Compare(a.GetTag().GetTag(), b.GetTag().GetTag()), cmp.Compare(b.GetState(), a.GetState()))
 	})

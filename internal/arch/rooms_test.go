@@ -9,7 +9,7 @@ import (
 )
 
 // rooms are the packages inside allocsvr, each with those that it may import. allocsvr
-// itself wires them, and no room imports it.
+// itself wires them, and none of them imports it.
 var rooms = map[string][]string{
 	"allocsvr/tenure":            {},
 	"allocsvr/counters":          {},

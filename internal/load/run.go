@@ -157,8 +157,8 @@ func (r *run) caller(ctx context.Context, id int) {
 	}
 }
 
-// brisk is caller without a timetable and with the clock read for one call in
-// Config.Sample only: a call of a crowd costs a few readings of the clock altogether.
+// brisk is caller without a timetable. It reads the clock for one call in Config.Sample
+// only: with many callers a call costs as little as a few readings of the clock.
 func (r *run) brisk(ctx context.Context, id int) {
 	s := r.recorder.Sheet(id)
 	defer s.Hand()

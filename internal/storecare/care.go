@@ -173,7 +173,7 @@ func (c *Care) use(list quorum.MemberList) error {
 	return nil
 }
 
-// unreachable stands for a store of which there is no address.
+// unreachable stands for a store that has no address.
 const unreachable = "127.0.0.1:0"
 
 func (c *Care) client(m quorum.Member) (*storeclient.Client, error) {
