@@ -168,7 +168,7 @@ func (t *table) current(ctx context.Context) (*view, error) {
 	return t.view.Load(), nil
 }
 
-// heard notes what a reply says of the table: a newer one, or that there is one.
+// heard notes what a reply says of the table: a newer table, or that one exists.
 func (t *table) heard(version uint64, routes *pb.RouteTable) {
 	v := t.view.Load()
 	if v == nil || version <= v.version() {

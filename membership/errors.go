@@ -20,7 +20,7 @@ var (
 	// ErrMetaFormat is returned by DecodeMeta for bytes that are no metadata of a known format.
 	ErrMetaFormat = errors.New("member metadata not understood")
 
-	// ErrKeys is returned by LoadKeys, NewKeys and NewKey for keys that cannot be used. Somebody must mend
+	// ErrKeys is returned by LoadKeys, NewKeys and NewKey for keys that cannot be used. The operator must mend
 	// the file: its path and line are in the text.
 	ErrKeys = errors.New("gossip keys refused")
 

@@ -129,7 +129,7 @@ func TestASwapThatSomebodyElseMayHaveFinishedIsUnknown(t *testing.T) {
 					if method != "step" {
 						return fault{}
 					}
-					// The step is lost, and somebody else is through by then.
+					// The step is lost, and another process has written by then.
 					return fault{before: errDropped, sleep: func(context.Context) { f.set(routes, state) }}
 				})
 			}

@@ -122,7 +122,7 @@ func TestRoutesAreToldWhenTheirVersionGoesUp(t *testing.T) {
 	}
 }
 
-// contested is a number that somebody else changes between a look and the swap.
+// contested is a number that another goroutine changes between a look and the swap.
 type contested struct{ now, meanwhile uint64 }
 
 func (c *contested) Load() uint64 { return c.now }

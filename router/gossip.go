@@ -56,6 +56,6 @@ func (r *Router) gossip(ctx context.Context) error {
 	}
 	leave, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 	defer cancel()
-	_ = view.Leave(leave) // a goodbye that nobody hears is found out by the others
+	_ = view.Leave(leave) // the others find out also if none hears the goodbye
 	return nil
 }

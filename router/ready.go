@@ -24,8 +24,8 @@ const DefaultUnreadyAfter = 5 * time.Second
 const (
 	probePause = time.Second
 	probeBound = 2 * time.Second // for an answer of any AllocSvr
-	// silences is how many questions in a row nobody must have answered, however long it
-	// took: a process that stood still has heard nobody, and knows nothing by that.
+	// silences is how many questions in a row must have gone unanswered, however long that
+	// took: a process that stood still has heard no answer, and knows nothing by that.
 	silences = 3
 	// answersBack is how many in a row must be answered before the cluster counts as
 	// back, so that one which comes and goes does not drag the router along.
@@ -39,7 +39,7 @@ const (
 //	becomes away => silent >= silences, and heard lies at least after back
 type reach struct {
 	after  time.Duration
-	heard  time.Duration // when somebody answered last, or the start
+	heard  time.Duration // when an AllocSvr answered last, or the start
 	silent int           // questions since
 	back   int           // answers in a row, while away
 	away   bool

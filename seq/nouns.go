@@ -65,7 +65,7 @@ func (e Epoch) Compare(o Epoch) int {
 // Less says whether e is below o.
 func (e Epoch) Less(o Epoch) bool { return e.Compare(o) < 0 }
 
-// IsZero says whether e is the zero epoch: nobody ever promised anything.
+// IsZero says whether e is the zero epoch: nothing was ever promised.
 func (e Epoch) IsZero() bool { return e == Epoch{} }
 
 // String gives round and session as "12@89abcdef01234567".

@@ -107,7 +107,7 @@ func (e *ender) end(ctx context.Context, secret seq.Secret) error {
 const tellTime = 500 * time.Millisecond
 
 // tell has the other AllocSvr look at the stores at once, and not with their next
-// renewal. It is a hint: whom it does not reach finds out a moment later.
+// renewal. It is a hint: an AllocSvr that it does not reach finds out a moment later.
 func (e *ender) tell(ctx context.Context, ended seq.Session) {
 	ctx, cancel := context.WithTimeout(ctx, tellTime)
 	defer cancel()

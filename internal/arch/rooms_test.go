@@ -9,7 +9,7 @@ import (
 )
 
 // rooms are the packages inside allocsvr, each with those that it may import. allocsvr
-// itself wires them, and no room imports it.
+// itself wires them, and none of them imports it.
 var rooms = map[string][]string{
 	"allocsvr/tenure":            {},
 	"allocsvr/tenure/tenuretest": {"allocsvr/tenure"},
@@ -44,8 +44,8 @@ func TestTheRoomsOfAllocsvrImportDownOnly(t *testing.T) {
 	}
 }
 
-// TestOneRoomWritesRegisters: whoever puts a PREPARE or a STEP together is tenure, or passes
-// on what tenure did and counts it.
+// TestOneRoomWritesRegisters: a package that puts a PREPARE or a STEP together is tenure, or
+// passes on what tenure did and counts it.
 func TestOneRoomWritesRegisters(t *testing.T) {
 	seen := false
 	for _, f := range files(t) {

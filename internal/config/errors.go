@@ -9,8 +9,7 @@ import (
 )
 
 // The kinds of a refused configuration. Load returns them wrapped in *Error;
-// several at once are joined. None is worth a retry: somebody must edit
-// something.
+// several at once are joined. None is worth a retry: a setting must be edited.
 var (
 	// ErrFlag is a command line that cannot be parsed: an unknown flag, or one
 	// without its value.

@@ -7,8 +7,8 @@ import (
 	"github.com/seqsvr/seqsvr/seq"
 )
 
-// KeyOf is the UID of the one key in a NextRequest or RaiseRequest, of which it takes the
-// oneof and what both of its members say. seq.ErrBadArgument.
+// KeyOf is the UID of the one key in a NextRequest or RaiseRequest. id is the oneof of the
+// request, uid and key are its members. seq.ErrBadArgument.
 func KeyOf(id any, uid uint64, key string) (seq.UID, error) {
 	switch id.(type) {
 	case *pb.NextRequest_Uid, *pb.RaiseRequest_Uid:

@@ -111,7 +111,7 @@ func TestBothSidesOfAConnectionProveWhoTheyAre(t *testing.T) {
 	}
 }
 
-// ways are certificates that nobody may trust, and what crypto/tls says of them.
+// ways are certificates that no peer may trust, and what crypto/tls says of them.
 var ways = []struct {
 	name, want string
 	change     func(*x509.Certificate)

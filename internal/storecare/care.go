@@ -102,9 +102,9 @@ func Open(ctx context.Context, addrs []string, opts ...grpc.DialOption) (*Care, 
 }
 
 // addresses puts into the first list, which has none, those of the stores that answer.
-// Those that do not have the addresses that are left. If these are several, who has which
-// is a guess: whoever dials a member checks its uuid, so that a wrong address is as good
-// as none, and those that are lost can be replaced one after the other.
+// Those that do not have the addresses that are left. If these are several, which store
+// has which is a guess: a dialler checks the uuid of a member, so that a wrong address is as
+// good as none, and those that are lost can be replaced one after the other.
 func (c *Care) addresses(ctx context.Context, list quorum.MemberList, left []string) {
 	missing := 0
 	for _, m := range list.Members {
@@ -184,7 +184,7 @@ func (c *Care) use(list quorum.MemberList) error {
 	return nil
 }
 
-// unreachable stands for a store of which there is no address.
+// unreachable stands for a store that has no address.
 const unreachable = "127.0.0.1:0"
 
 func (c *Care) client(m quorum.Member) (*storeclient.Client, error) {

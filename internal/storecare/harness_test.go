@@ -135,7 +135,7 @@ func connect(t *testing.T, stores ...*store) storeclient.Cluster {
 	return c
 }
 
-// group speaks to the cluster that the stores are of, under its newest list.
+// group talks to the cluster of the stores, under its newest list.
 func group(t *testing.T, stores ...*store) *quorum.Group {
 	t.Helper()
 	c := connect(t, stores...)

@@ -95,8 +95,8 @@ func longest(sources []*source) (bound time.Duration) {
 	return bound
 }
 
-// ask is who of the list answers and has taken it over: at least W voters, and the
-// learner.
+// ask gives the stores of the list that answer and have taken it over: at least W voters,
+// and the learner.
 func (c *Care) ask(ctx context.Context) (voters []*source, learner *source, err error) {
 	all := make([]*source, len(c.list.Members))
 	errs := make([]error, len(all))

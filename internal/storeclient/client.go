@@ -52,8 +52,8 @@ func Dial(addr string, opts ...grpc.DialOption) (*Client, error) {
 	return c, nil
 }
 
-// Over makes a client that speaks over connections of somebody else, who closes them and
-// has their errors go through rpc.FromStatus. leases is for Renew alone.
+// Over makes a client that speaks over connections of the caller's. The caller closes them
+// and has their errors go through rpc.FromStatus. leases is for Renew alone.
 func Over(addr string, calls, leases grpc.ClientConnInterface) *Client {
 	return &Client{addr: addr, calls: pb.NewStoreClient(calls), leases: pb.NewStoreClient(leases)}
 }
@@ -65,7 +65,7 @@ type through struct {
 }
 
 // Through has Dial, and with it Connect, Follower and all that pass options on to them,
-// make clients as Over does, over what dial gives for an address: for those who bring a
+// make clients as Over does, over what dial gives for an address: for callers that bring a
 // network of their own. Other options then have no effect.
 func Through(dial func(addr string) grpc.ClientConnInterface) grpc.DialOption {
 	return through{dial: dial}

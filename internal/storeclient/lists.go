@@ -32,7 +32,7 @@ func voterOf(list quorum.MemberList, s *candidate) *quorum.Member {
 	return nil
 }
 
-// DialMember is Dial for a client that speaks with that member or with nobody: another
+// DialMember is Dial for a client that speaks with that member alone: another
 // store may be at its address, a new one on the same machine for example.
 func DialMember(m quorum.Member, opts ...grpc.DialOption) (*Client, error) {
 	client, err := Dial(m.Addr, opts...)

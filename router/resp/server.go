@@ -61,7 +61,7 @@ func New(from Numbers, log *slog.Logger) *Server {
 	return s
 }
 
-// SetLimits has an effect on connections and commands that come. Who is connected stays.
+// SetLimits has an effect on new connections and commands. Open connections stay.
 func (s *Server) SetLimits(l Limits) {
 	s.maxConns.Store(int64(cmp.Or(l.MaxConns, DefaultMaxConns)))
 	s.maxPipeline.Store(int64(cmp.Or(l.MaxPipeline, DefaultMaxPipeline)))

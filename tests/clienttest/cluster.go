@@ -33,7 +33,7 @@ type Cluster struct {
 
 	mu        sync.Mutex // guards all below
 	routes    *seq.RouteTable
-	effective []int // who serves a section, whatever the table says
+	effective []int // the node that serves a section, whatever the table says
 	last      map[uint64]map[seq.UID]uint64
 	unordered bool
 	noHints   bool
@@ -144,7 +144,8 @@ func (c *Cluster) TakeOver(from, node int) {
 	}
 }
 
-// Publish writes a new table by who serves; standbys stay.
+// Publish writes a new table in which each section's owner is the node that serves it;
+// standbys stay.
 func (c *Cluster) Publish() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

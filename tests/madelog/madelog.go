@@ -29,7 +29,7 @@ const (
 // Generate writes a made log to w: messages among users, numbered from 1, in
 // order of time. Senders are all alike; the k-th most popular recipient gets a
 // share of messages in proportion to 1/k (Zipf), and which user that is depends
-// on the seed. Nobody writes to himself. The same arguments give the same bytes
+// on the seed. No user writes to itself. The same arguments give the same bytes
 // everywhere: there is no floating point in it.
 //
 // users must be 2 to 2^24 and messages not negative, otherwise ErrSize; other

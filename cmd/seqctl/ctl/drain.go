@@ -122,7 +122,7 @@ func (r *drainResult) left(s *survey) (what string, done bool, err error) {
 	}
 	toGo, known := s.replies[r.Subject].GetSectionsOwned(), false
 	for _, m := range best.GetMembers() {
-		known = known || m.GetLeaseLeftMs() >= 0 // only who has read the stores knows of leases
+		known = known || m.GetLeaseLeftMs() >= 0 // only a node that has read the stores knows of leases
 		if m.GetRole() == "alloc" && m.GetName() == r.Subject {
 			toGo = max(toGo, m.GetSectionsDesired(), m.GetSectionsOwned())
 		}

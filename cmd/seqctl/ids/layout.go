@@ -15,8 +15,8 @@ import (
 	"github.com/seqsvr/seqsvr/snowflake"
 )
 
-// defaultLayout is the layout of an ID of which nothing is said, as that of the
-// namespace "default" is where nobody changed it.
+// defaultLayout is the layout of an ID if none is named. The namespace "default" has the
+// same unless it was changed.
 const defaultLayout = "twitter"
 
 // describe is a layout as the cluster describes it.

@@ -25,8 +25,8 @@ type workersResult struct {
 type workerRow struct {
 	Datacenter  uint64 `json:"datacenter"`
 	Worker      uint64 `json:"worker"`
-	Node        string `json:"node"`    // empty: nobody, or not known
-	Session     string `json:"session"` // empty: nobody holds it
+	Node        string `json:"node"`    // empty: none, or not known
+	Session     string `json:"session"` // empty: no session holds it
 	Mark        string `json:"mark"`    // no ID of this worker has a later time
 	LeaseLeftMS int64  `json:"lease_left_ms"`
 	Free        bool   `json:"free"`
