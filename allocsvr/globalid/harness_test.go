@@ -27,7 +27,7 @@ const (
 // cluster is three real acceptors in memory behind a real quorum.Group. Its clocks
 // stand still unless a test or a waiting generator moves them.
 type cluster struct {
-	t      *testing.T
+	t      testing.TB
 	clock  *clock.Manual // of the stores, for leases
 	wall   atomic.Int64  // true time, milliseconds since 1970
 	stores []*store
@@ -37,7 +37,7 @@ type cluster struct {
 	nodes []*node    // all that ever were
 }
 
-func newCluster(t *testing.T) *cluster {
+func newCluster(t testing.TB) *cluster {
 	t.Helper()
 	c := &cluster{t: t, clock: clock.NewManual(10 * time.Second)}
 	c.wall.Store(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC).UnixMilli())

@@ -10,7 +10,7 @@ import (
 	"github.com/seqsvr/seqsvr/snowflake"
 )
 
-func layout(t *testing.T, text string) snowflake.Layout {
+func layout(t testing.TB, text string) snowflake.Layout {
 	t.Helper()
 	l, err := parseLayout(text)
 	if err != nil {

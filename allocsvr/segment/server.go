@@ -3,10 +3,10 @@ package segment
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"google.golang.org/grpc"
 
+	"github.com/seqsvr/seqsvr/internal/rpc"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 )
 
@@ -20,25 +20,9 @@ type server struct {
 	s *Service
 }
 
-// Bounds of a request's wait.
-const (
-	defaultWait = 5 * time.Second // where the caller set no deadline
-	// answerAhead is how long before the caller's deadline the wait ends, so that
-	// the answer says what was waited for; at most a tenth of what is left.
-	answerAhead = 20 * time.Millisecond
-)
-
-func bounded(ctx context.Context) (context.Context, context.CancelFunc) {
-	deadline, ok := ctx.Deadline()
-	if !ok {
-		return context.WithTimeout(ctx, defaultWait)
-	}
-	return context.WithDeadline(ctx, deadline.Add(-min(answerAhead, max(0, time.Until(deadline))/10)))
-}
-
 // Take implements pb.SegmentServer.
 func (v server) Take(ctx context.Context, req *pb.SegmentTakeRequest) (*pb.SegmentTakeReply, error) {
-	ctx, cancel := bounded(ctx)
+	ctx, cancel := rpc.Bounded(ctx)
 	defer cancel()
 	r, err := v.s.Take(ctx, req.GetTag(), req.GetCount())
 	if err != nil {
@@ -49,7 +33,7 @@ func (v server) Take(ctx context.Context, req *pb.SegmentTakeRequest) (*pb.Segme
 
 // Put implements pb.SegmentServer.
 func (v server) Put(ctx context.Context, req *pb.SegmentPutRequest) (*pb.SegmentPutReply, error) {
-	ctx, cancel := bounded(ctx)
+	ctx, cancel := rpc.Bounded(ctx)
 	defer cancel()
 	t := req.GetTag()
 	entry, created, err := v.s.Put(ctx, Tag{Name: t.GetTag(), MinStep: t.GetMinStep(), MaxStep: t.GetMaxStep(), Start: t.GetStart()})
@@ -61,7 +45,7 @@ func (v server) Put(ctx context.Context, req *pb.SegmentPutRequest) (*pb.Segment
 
 // Retire implements pb.SegmentServer.
 func (v server) Retire(ctx context.Context, req *pb.SegmentRetireRequest) (*pb.SegmentTag, error) {
-	ctx, cancel := bounded(ctx)
+	ctx, cancel := rpc.Bounded(ctx)
 	defer cancel()
 	entry, err := v.s.Retire(ctx, req.GetTag(), req.GetUndo())
 	if err != nil {
@@ -73,7 +57,7 @@ func (v server) Retire(ctx context.Context, req *pb.SegmentRetireRequest) (*pb.S
 
 // List implements pb.SegmentServer.
 func (v server) List(ctx context.Context, _ *pb.SegmentListRequest) (*pb.SegmentListReply, error) {
-	ctx, cancel := bounded(ctx)
+	ctx, cancel := rpc.Bounded(ctx)
 	defer cancel()
 	all, err := v.s.List(ctx)
 	if err != nil {
@@ -92,7 +76,7 @@ func (v server) Status(ctx context.Context, req *pb.SegmentStatusRequest) (*pb.S
 	if req.GetTag() == "" {
 		all = v.s.Statuses()
 	} else {
-		ctx, cancel := bounded(ctx)
+		ctx, cancel := rpc.Bounded(ctx)
 		defer cancel()
 		one, err := v.s.Status(ctx, req.GetTag())
 		if err != nil {

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/seqsvr/seqsvr/allocsvr/documents"
 	"github.com/seqsvr/seqsvr/allocsvr/tenure"
 	"github.com/seqsvr/seqsvr/internal/clock"
 	"github.com/seqsvr/seqsvr/internal/wake"
@@ -20,7 +21,7 @@ import (
 type Config struct {
 	Holder    *tenure.Holder
 	Mapping   seq.Mapping
-	Documents Documents
+	Documents documents.Stores
 	// Owner says whether this node should own the section, by what it knows now;
 	// if not, the error says who should: a seq.ErrNotOwner. It is asked for every
 	// Take and must be fast. Two nodes that both say yes do no harm but that one waits.
@@ -47,7 +48,7 @@ type Service struct {
 	cfg      Config
 	life     context.Context // ends with Run
 	end      context.CancelFunc
-	catalog  *catalog
+	catalog  catalog
 	acquirer *acquirer
 	stepper  *tenure.Stepper[rising]
 
@@ -74,7 +75,8 @@ func New(cfg Config) (*Service, error) {
 	}
 	s := &Service{cfg: cfg, fatal: make(chan error, 1), recheck: wake.New(), cells: make(map[string]*cell)}
 	s.life, s.end = context.WithCancel(context.Background())
-	s.catalog = &catalog{life: s.life, docs: cfg.Documents, session: cfg.Holder.Session, onNew: s.limit}
+	s.catalog = catalog{documents.New(documents.Config[tags]{Life: s.life, Stores: cfg.Documents, Session: cfg.Holder.Session,
+		Register: seq.TagsRegister, Parse: parseTags, Encode: tags.encode, OnNew: s.limit}, nil)}
 	s.acquirer, s.stepper = newAcquirer(s), tenure.NewStepper[rising](cfg.Holder, cfg.Clock, nil)
 	return s, nil
 }
@@ -195,16 +197,16 @@ func (s *Service) refresh(ctx context.Context) {
 		if len(s.all()) == 0 {
 			continue
 		}
-		if _, err := s.catalog.read(ctx); err != nil && ctx.Err() == nil {
+		if _, err := s.catalog.Read(ctx); err != nil && ctx.Err() == nil {
 			s.cfg.Logger.Debug("tags not refreshed", "error", err)
 		}
 	}
 }
 
 // limit gives every tag its entry in a newer catalogue.
-func (s *Service) limit(t *tags) {
+func (s *Service) limit(t tags) {
 	for _, c := range s.all() {
-		if entry, ok := t.byName[c.name]; ok {
+		if entry, ok := t[c.name]; ok {
 			c.limit(entry)
 		}
 	}
@@ -249,17 +251,16 @@ func (s *Service) cell(ctx context.Context, name string, section seq.SectionID) 
 	if c != nil {
 		return c, nil
 	}
-	entry, err := s.catalog.find(ctx, name)
-	if err != nil {
+	if _, err := s.catalog.find(ctx, name); err != nil {
 		return nil, err
 	}
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	if c = s.cells[name]; c == nil {
-		c = newCell(entry, section)
+		// As it is known by now: of what comes later, limit tells the cell.
+		c = newCell(s.catalog.Known()[name], section)
 		s.cells[name] = c
 	}
-	s.mu.Unlock()
-	s.catalog.apply(c) // a newer entry may have come between find and the insertion
 	return c, nil
 }
 

@@ -226,9 +226,6 @@ func (s *Service) Retire(ctx context.Context, name string, undo bool) (Tag, erro
 
 // List gives all tags by name, as they are in the stores now.
 func (s *Service) List(ctx context.Context) ([]Tag, error) {
-	t, err := s.catalog.read(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return t.list(), nil
+	t, err := s.catalog.Read(ctx)
+	return t.list(), err
 }

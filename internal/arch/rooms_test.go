@@ -17,7 +17,8 @@ var rooms = map[string][]string{
 	"allocsvr/nodes":             {},
 	"allocsvr/arbiter/placement": {},
 	"allocsvr/arbiter":           {"allocsvr/arbiter/placement", "allocsvr/tenure"},
-	"allocsvr/segment":           {"allocsvr/tenure"},
+	"allocsvr/documents":         {},
+	"allocsvr/segment":           {"allocsvr/documents", "allocsvr/tenure"},
 	"allocsvr/globalid":          {"allocsvr/tenure"},
 }
 
