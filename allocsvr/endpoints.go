@@ -8,6 +8,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/seqsvr/seqsvr/allocsvr/globalid"
+	"github.com/seqsvr/seqsvr/allocsvr/globalid/namespaces"
 	"github.com/seqsvr/seqsvr/allocsvr/segment"
 	"github.com/seqsvr/seqsvr/allocsvr/tenure"
 	"github.com/seqsvr/seqsvr/quorum"
@@ -38,14 +39,14 @@ func (n *Node) endpointsOf(cfg Config, w Wiring) error {
 	if err != nil {
 		return err
 	}
-	namespaces, err := cfg.namespaces()
+	configured, err := cfg.namespaces()
 	if err != nil {
 		return err
 	}
 	ids, err := globalid.New(globalid.Config{
 		Name: cfg.Name, Holder: n.holder("worker", w.Secret), Documents: n.group, ReadPrefix: n.group.ReadPrefix, Sessions: n.leases.Sessions, Quorum: a.waitless,
-		DatacenterID: snowflake.Datacenter(cfg.DatacenterID), Datacenter: cfg.Datacenter, Worker: cfg.worker(),
-		Namespaces: namespaces, Window: cfg.WorkerWindow, Wall: w.Wall, Clock: w.Clock, Logger: cfg.Logger,
+		Node:       namespaces.Node{Datacenter: namespaces.Datacenter{ID: snowflake.Datacenter(cfg.DatacenterID), Name: cfg.Datacenter}, Worker: cfg.worker()},
+		Namespaces: configured, Window: cfg.WorkerWindow, Wall: w.Wall, Clock: w.Clock, Logger: cfg.Logger,
 	})
 	if err != nil {
 		return err

@@ -13,7 +13,7 @@ import (
 
 func TestANodeWhoseNumbersFitNoNamespaceIsNotReadyAndSaysWhy(t *testing.T) {
 	c := newCluster(t)
-	numbered := func(dc snowflake.Datacenter) func(*Config) { return func(cfg *Config) { cfg.DatacenterID = dc } }
+	numbered := func(dc snowflake.Datacenter) func(*Config) { return func(cfg *Config) { cfg.Node.Datacenter.ID = dc } }
 	for _, row := range []struct {
 		dc    snowflake.Datacenter
 		ready bool
@@ -27,7 +27,7 @@ func TestANodeWhoseNumbersFitNoNamespaceIsNotReadyAndSaysWhy(t *testing.T) {
 		}
 	}
 	worker := snowflake.Worker(1 << 20)
-	if err := c.start("w", func(cfg *Config) { cfg.Worker = &worker }).svc.Load().Ready(); !errors.Is(err, seq.ErrNodeUnfit) {
+	if err := c.start("w", func(cfg *Config) { cfg.Node.Worker = &worker }).svc.Load().Ready(); !errors.Is(err, seq.ErrNodeUnfit) {
 		t.Errorf("worker id %d: got %v, want %v", worker, err, seq.ErrNodeUnfit)
 	}
 	n := c.start("later", numbered(40))

@@ -3,6 +3,8 @@ package globalid
 import (
 	"context"
 	"testing"
+
+	"github.com/seqsvr/seqsvr/allocsvr/globalid/namespaces"
 )
 
 // BenchmarkGenerate is what one request of one ID, and of a hundred, costs at a node: the
@@ -13,7 +15,7 @@ func BenchmarkGenerate(b *testing.B) {
 			c := newCluster(b)
 			n := c.start("a", func(cfg *Config) { cfg.Window = MaxWindow })
 			c.add(n, "b", "time:31,worker:4,sequence:28;unit=1s;epoch=1700000000000;overflow=borrow")
-			ctx, ref := context.Background(), Ref{Name: "b"}
+			ctx, ref := context.Background(), namespaces.Ref{Name: "b"}
 			if _, err := n.svc.Load().Generate(ctx, ref, 1); err != nil {
 				b.Fatal(err)
 			}

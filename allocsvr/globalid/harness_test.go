@@ -9,6 +9,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/seqsvr/seqsvr/allocsvr/globalid/namespaces"
+	"github.com/seqsvr/seqsvr/allocsvr/globalid/workers"
 	"github.com/seqsvr/seqsvr/allocsvr/tenure"
 	"github.com/seqsvr/seqsvr/internal/clock"
 	"github.com/seqsvr/seqsvr/quorum"
@@ -341,27 +345,73 @@ func (n *node) leave() {
 // jump moves a node's clock.
 func (n *node) jump(d time.Duration) { n.offset.Add(d.Milliseconds()) }
 
+// collector has prometheus read what a node sends.
+type collector struct{ *Service }
+
+func (collector) Describe(chan<- *prometheus.Desc)      {}
+func (c collector) Collect(ch chan<- prometheus.Metric) { c.Send(ch) }
+
+// gauge is a metric of a namespace, -1 if the node has none of that name.
+func (n *node) gauge(name, namespace string) float64 {
+	n.c.t.Helper()
+	r := prometheus.NewRegistry()
+	r.MustRegister(collector{n.svc.Load()})
+	all, err := r.Gather()
+	if err != nil {
+		n.c.t.Fatal(err)
+	}
+	for _, family := range all {
+		for _, m := range family.GetMetric() {
+			if family.GetName() == name && m.GetLabel()[0].GetValue() == namespace {
+				return m.GetGauge().GetValue()
+			}
+		}
+	}
+	return -1
+}
+
+func layout(t testing.TB, text string) snowflake.Layout {
+	t.Helper()
+	l, err := namespaces.ParseLayout(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
 // gen hands out IDs of a namespace at a node.
-func (n *node) gen(namespace string, count int) ([]snowflake.ID, Issue, error) {
+func (n *node) gen(namespace string, count int) ([]snowflake.ID, issue, error) {
 	return n.genWithin(patience, namespace, count)
 }
 
-func (n *node) genWithin(d time.Duration, namespace string, count int) ([]snowflake.ID, Issue, error) {
+func (n *node) genWithin(d time.Duration, namespace string, count int) ([]snowflake.ID, issue, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), d)
 	defer cancel()
-	got, err := n.svc.Load().Generate(ctx, Ref{Name: namespace}, count)
+	got, err := n.svc.Load().Generate(ctx, namespaces.Ref{Name: namespace}, count)
 	if err != nil {
-		return nil, got, err
+		return nil, issue{}, err
 	}
 	ids := make([]snowflake.ID, 0, count)
 	for _, b := range got.Batches {
 		ids = b.AppendTo(ids)
 	}
-	return ids, got, nil
+	return ids, issue{got.Namespace.Name, got.Layout, got.Datacenter, got.Worker}, nil
+}
+
+// issue is of what the IDs of one call are.
+type issue struct {
+	Namespace, Layout string
+	Datacenter        snowflake.Datacenter
+	Worker            snowflake.Worker
+}
+
+// lease is what a node has of a namespace, nil if it has none.
+func (n *node) lease(namespace string) *workers.Lease {
+	return n.svc.Load().workers.Of(namespace).Current()
 }
 
 // must is gen where an error fails the test.
-func (n *node) must(namespace string, count int) ([]snowflake.ID, Issue) {
+func (n *node) must(namespace string, count int) ([]snowflake.ID, issue) {
 	n.c.t.Helper()
 	ids, got, err := n.gen(namespace, count)
 	if err != nil {
@@ -374,9 +424,9 @@ func (n *node) must(namespace string, count int) ([]snowflake.ID, Issue) {
 }
 
 // add records a namespace.
-func (c *cluster) add(n *node, name, layout string) Namespace {
+func (c *cluster) add(n *node, name, layout string) namespaces.Namespace {
 	c.t.Helper()
-	ns, err := n.svc.Load().put(context.Background(), edited{name: name, layout: layout})
+	ns, err := n.svc.Load().put(context.Background(), namespaces.Edit{Name: name, Layout: layout})
 	if err != nil {
 		c.t.Fatal(err)
 	}

@@ -5,22 +5,11 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/seqsvr/seqsvr/allocsvr/globalid/namespaces"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/snowflake"
 )
-
-// parseLayout reads a preset's name or a layout's text: seq.ErrBadLayout.
-func parseLayout(text string) (snowflake.Layout, error) {
-	if l, err := snowflake.Preset(text); err == nil {
-		return l, nil
-	}
-	l, err := snowflake.ParseLayout(text)
-	if err != nil {
-		return l, reading.name(err)
-	}
-	return l, nil
-}
 
 func layoutToProto(l snowflake.Layout, now time.Time) *pb.SnowflakeLayout {
 	policy := l.Policy()
@@ -39,30 +28,30 @@ func layoutToProto(l snowflake.Layout, now time.Time) *pb.SnowflakeLayout {
 }
 
 // layoutOf is the layout that a request means: by itself, or by its namespace.
-func (s *Service) layoutOf(ctx context.Context, layout string, ref Ref) (snowflake.Layout, error) {
+func (v server) layoutOf(ctx context.Context, layout string, ref namespaces.Ref) (snowflake.Layout, error) {
 	if layout != "" {
-		return parseLayout(layout)
+		return namespaces.ParseLayout(layout)
 	}
-	i, err := s.find(ctx, ref)
+	ns, err := v.s.names.Find(ctx, ref)
 	if err != nil {
 		return snowflake.Layout{}, err
 	}
-	return s.view.Load().spaces[i.name].Layout, nil
+	return ns.Layout, nil
 }
 
 // decoded describes an ID. seq.ErrBadID.
-func (s *Service) decoded(l snowflake.Layout, id snowflake.ID, e snowflake.Encoding) (*pb.SnowflakeDecoded, error) {
+func (v server) decoded(l snowflake.Layout, id snowflake.ID, e snowflake.Encoding) (*pb.SnowflakeDecoded, error) {
 	parts, err := l.Decode(id)
 	if err != nil {
-		return nil, reading.name(err)
+		return nil, namespaces.Reading.Name(err)
 	}
 	at, err := l.TimeOf(parts.Tick)
 	if err != nil {
-		return nil, reading.name(err)
+		return nil, namespaces.Reading.Name(err)
 	}
 	text, err := e.Format(id)
 	if err != nil {
-		return nil, reading.name(err)
+		return nil, namespaces.Reading.Name(err)
 	}
 	out := &pb.SnowflakeDecoded{
 		Id: int64(id), Text: text, Layout: l.Name(), UnixMs: at.UnixMilli(), Tick: uint64(parts.Tick),
@@ -70,7 +59,7 @@ func (s *Service) decoded(l snowflake.Layout, id snowflake.ID, e snowflake.Encod
 		HasDatacenter: l.HasDatacenter(),
 	}
 	if l.HasDatacenter() {
-		out.Datacenter = s.view.Load().directory.nameOf(parts.Datacenter)
+		out.Datacenter = v.s.names.View().NameOf(parts.Datacenter)
 	}
 	return out, nil
 }
@@ -82,7 +71,7 @@ func encodingOf(name string) (snowflake.Encoding, error) {
 	}
 	e, err := snowflake.ParseEncoding(name)
 	if err != nil {
-		return e, reading.name(err)
+		return e, namespaces.Reading.Name(err)
 	}
 	return e, nil
 }
@@ -99,7 +88,7 @@ func idOf(req *pb.SnowflakeDecodeRequest) (snowflake.ID, error) {
 	case *pb.SnowflakeDecodeRequest_Text:
 		parsed, err := e.Parse(id.Text)
 		if err != nil {
-			return 0, reading.name(err)
+			return 0, namespaces.Reading.Name(err)
 		}
 		return parsed, nil
 	}
@@ -117,7 +106,7 @@ func partsOf(l snowflake.Layout, req *pb.SnowflakeComposeRequest) (snowflake.Par
 	case *pb.SnowflakeComposeRequest_UnixMs:
 		tick, err := l.TickAt(time.UnixMilli(t.UnixMs))
 		if err != nil {
-			return p, reading.name(err)
+			return p, namespaces.Reading.Name(err)
 		}
 		p.Tick = tick
 	default:

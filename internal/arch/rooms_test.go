@@ -11,15 +11,17 @@ import (
 // rooms are the packages inside allocsvr, each with those that it may import. allocsvr
 // itself wires them, and no room imports it.
 var rooms = map[string][]string{
-	"allocsvr/tenure":            {},
-	"allocsvr/counters":          {},
-	"allocsvr/handover":          {"allocsvr/counters"},
-	"allocsvr/nodes":             {},
-	"allocsvr/arbiter/placement": {},
-	"allocsvr/arbiter":           {"allocsvr/arbiter/placement", "allocsvr/tenure"},
-	"allocsvr/documents":         {},
-	"allocsvr/segment":           {"allocsvr/documents", "allocsvr/tenure"},
-	"allocsvr/globalid":          {"allocsvr/tenure"},
+	"allocsvr/tenure":              {},
+	"allocsvr/counters":            {},
+	"allocsvr/handover":            {"allocsvr/counters"},
+	"allocsvr/nodes":               {},
+	"allocsvr/arbiter/placement":   {},
+	"allocsvr/arbiter":             {"allocsvr/arbiter/placement", "allocsvr/tenure"},
+	"allocsvr/documents":           {},
+	"allocsvr/segment":             {"allocsvr/documents", "allocsvr/tenure"},
+	"allocsvr/globalid/namespaces": {"allocsvr/documents"},
+	"allocsvr/globalid/workers":    {"allocsvr/globalid/namespaces", "allocsvr/tenure"},
+	"allocsvr/globalid":            {"allocsvr/documents", "allocsvr/globalid/namespaces", "allocsvr/globalid/workers", "allocsvr/tenure"},
 }
 
 func TestTheRoomsOfAllocsvrImportDownOnly(t *testing.T) {
