@@ -122,7 +122,7 @@ func TestAttemptsOfOneNodeNeverShareAnEpoch(t *testing.T) {
 			if l.Namespace.Layout.Policy().Rollback == snowflake.RollbackBorrow {
 				want.Rollback = "refuse"
 			}
-			if _, err := n.svc.Load().put(t.Context(), want); err != nil || n.lease("s") != nil {
+			if _, err := n.svc.Load().names.Put(t.Context(), want); err != nil || n.lease("s") != nil {
 				t.Errorf("given up: %v", err)
 			}
 		}

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/seqsvr/seqsvr/allocsvr/globalid/workers"
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/snowflake"
 )
@@ -59,7 +60,7 @@ func TestWithoutAQuorumRequestsDoNotWaitOnceTheWindowIsUsedUp(t *testing.T) {
 	}
 	lost.Store(true)
 	n.must("", 1) // the window holds
-	c.pass(2 * DefaultWindow)
+	c.pass(2 * workers.DefaultWindow)
 	if _, _, err := n.gen("", 1); !errors.Is(err, away) {
 		t.Errorf("beyond the window: got %v, want %v", err, away)
 	}

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/seqsvr/seqsvr/allocsvr/globalid/namespaces"
+	"github.com/seqsvr/seqsvr/allocsvr/globalid/workers"
 )
 
 // BenchmarkGenerate is what one request of one ID, and of a hundred, costs at a node: the
@@ -13,7 +14,7 @@ func BenchmarkGenerate(b *testing.B) {
 	for name, count := range map[string]int{"one": 1, "hundred": 100} {
 		b.Run(name, func(b *testing.B) {
 			c := newCluster(b)
-			n := c.start("a", func(cfg *Config) { cfg.Window = MaxWindow })
+			n := c.start("a", func(cfg *Config) { cfg.Window = workers.MaxWindow })
 			c.add(n, "b", "time:31,worker:4,sequence:28;unit=1s;epoch=1700000000000;overflow=borrow")
 			ctx, ref := context.Background(), namespaces.Ref{Name: "b"}
 			if _, err := n.svc.Load().Generate(ctx, ref, 1); err != nil {

@@ -293,15 +293,15 @@ func (c *cluster) start(name string, change ...func(*Config)) *node {
 	secret := seq.NewSecret()
 	n := &node{c: c, name: name, secret: secret, session: secret.Session(), done: make(chan error, 1)}
 	n.leases = &keeper{n: n, on: map[seq.Register]uint64{}}
-	cfg := Config{
+	cfg := Config{Documents: c.group, Config: workers.Config{
 		Name: name, Holder: &tenure.Holder{Session: n.session, Registers: c.group, Leases: n.leases},
-		Documents: c.group, ReadPrefix: c.group.ReadPrefix, Sessions: n.leases.Sessions,
+		ReadPrefix: c.group.ReadPrefix, Sessions: n.leases.Sessions,
 		Wall: func() time.Time { return time.UnixMilli(c.wall.Load() + n.offset.Load()) },
 		Sleep: func(ctx context.Context, d time.Duration) error {
 			c.wall.Add(max(1, d.Milliseconds()))
 			return ctx.Err()
 		},
-	}
+	}}
 	for _, f := range change {
 		f(&cfg)
 	}
@@ -426,7 +426,7 @@ func (n *node) must(namespace string, count int) ([]snowflake.ID, issue) {
 // add records a namespace.
 func (c *cluster) add(n *node, name, layout string) namespaces.Namespace {
 	c.t.Helper()
-	ns, err := n.svc.Load().put(context.Background(), namespaces.Edit{Name: name, Layout: layout})
+	ns, err := n.svc.Load().names.Put(context.Background(), namespaces.Edit{Name: name, Layout: layout})
 	if err != nil {
 		c.t.Fatal(err)
 	}

@@ -23,7 +23,7 @@ var (
 // Send gives the metrics of the namespaces that were asked for at this node.
 func (s *Service) Send(ch chan<- prometheus.Metric) {
 	now := s.cfg.Wall()
-	for _, ns := range s.names.View().All {
+	for _, ns := range s.names.Known().All {
 		i := s.workers.Of(ns.Name)
 		if !i.Asked() {
 			continue

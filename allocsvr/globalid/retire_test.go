@@ -21,7 +21,7 @@ func (c *cluster) addEnded(n *node, name, text string) {
 	c.t.Helper()
 	now := c.wall.Swap(time.Date(2023, 1, 1, 0, 0, 0, 0, time.UTC).UnixMilli())
 	defer c.wall.Store(now)
-	_, err := n.svc.Load().put(context.Background(), namespaces.Edit{Name: name, Layout: text})
+	_, err := n.svc.Load().names.Put(context.Background(), namespaces.Edit{Name: name, Layout: text})
 	if err != nil {
 		c.t.Fatal(err)
 	}

@@ -162,7 +162,7 @@ func (v server) Namespaces(ctx context.Context, req *pb.SnowflakeNamespacesReque
 func (v server) PutNamespace(ctx context.Context, req *pb.SnowflakePutNamespaceRequest) (*pb.SnowflakeNamespace, error) {
 	ctx, cancel := rpc.Bounded(ctx)
 	defer cancel()
-	ns, err := v.s.put(ctx, namespaces.Edit{
+	ns, err := v.s.names.Put(ctx, namespaces.Edit{
 		Name: req.Name, Alias: req.Alias, Layout: req.Layout, Overflow: req.Overflow, Rollback: req.Rollback, Version: req.Version,
 	})
 	if err != nil {
@@ -183,7 +183,7 @@ func (v server) RetireNamespace(ctx context.Context, req *pb.SnowflakeRetireName
 	if ref == (namespaces.Ref{}) {
 		return nil, fmt.Errorf("retire: %w: no namespace", seq.ErrBadArgument)
 	}
-	ns, err := v.s.retire(ctx, ref, req.Undo)
+	ns, err := v.s.names.Retire(ctx, ref, req.Undo)
 	if err != nil {
 		return nil, fmt.Errorf("retire: %w", err)
 	}
@@ -199,18 +199,18 @@ func (v server) Workers(ctx context.Context, req *pb.SnowflakeWorkersRequest) (*
 	if err != nil {
 		return nil, fmt.Errorf("workers: %w", err)
 	}
-	all, err := v.s.workers.Show(ctx, ns)
+	used, nodes, err := v.s.workers.Show(ctx, ns)
 	if err != nil {
 		return nil, fmt.Errorf("workers: %w", err)
 	}
 	reply := &pb.SnowflakeWorkersReply{Namespace: ns.Name, Pool: uint64(ns.Layout.MaxWorker()) + 1}
-	for _, u := range all {
+	for _, u := range used {
 		w := &pb.SnowflakeWorker{
 			DatacenterId: uint64(u.Datacenter), WorkerId: uint64(u.Worker), MarkUnixMs: uint64(u.Mark),
 			Session: uint64(u.Holder), LeaseLeftMs: -1, Free: u.Free,
 		}
 		if u.Holder != 0 {
-			w.Node, w.LeaseLeftMs = u.Node, u.Remaining.Milliseconds()
+			w.Node, w.LeaseLeftMs = nodes[u.Holder], u.Remaining.Milliseconds()
 		}
 		reply.Workers = append(reply.Workers, w)
 	}
@@ -261,4 +261,100 @@ func (v server) Info(ctx context.Context, req *pb.SnowflakeInfoRequest) (*pb.Sno
 		WorkerId: uint64(l.Worker), DatacenterId: uint64(l.Datacenter), Datacenter: v.s.cfg.Node.Datacenter.Name,
 		TimestampUnixMs: now.UnixMilli(), ConfirmedUnixMs: uint64(l.Mark()),
 	}, nil
+}
+
+func layoutToProto(l snowflake.Layout, now time.Time) *pb.SnowflakeLayout {
+	policy := l.Policy()
+	rollback := policy.Rollback.String()
+	if policy.Rollback == snowflake.RollbackWait {
+		rollback += ":" + policy.RollbackWait.String()
+	}
+	return &pb.SnowflakeLayout{
+		Name: l.PresetName(), Text: l.String(),
+		EpochUnixMs: l.Epoch().UnixMilli(), UnitMs: l.Unit().Milliseconds(),
+		ExhaustedUnixMs: l.Exhausted().UnixMilli(), Exhausted: l.Remaining(now) <= 0,
+		HasDatacenter: l.HasDatacenter(), MaxDatacenter: uint64(l.MaxDatacenter()),
+		MaxWorker: uint64(l.MaxWorker()), MaxSequence: l.MaxSequence(),
+		Overflow: policy.Overflow.String(), Rollback: rollback,
+	}
+}
+
+// layoutOf is the layout that a request means: by itself, or by its namespace.
+func (v server) layoutOf(ctx context.Context, layout string, ref namespaces.Ref) (snowflake.Layout, error) {
+	if layout != "" {
+		return namespaces.ParseLayout(layout)
+	}
+	ns, err := v.s.names.Find(ctx, ref)
+	if err != nil {
+		return snowflake.Layout{}, err
+	}
+	return ns.Layout, nil
+}
+
+// decoded describes an ID. seq.ErrBadID.
+func (v server) decoded(l snowflake.Layout, id snowflake.ID, e snowflake.Encoding) (*pb.SnowflakeDecoded, error) {
+	parts, err := l.Decode(id)
+	if err != nil {
+		return nil, namespaces.Reading.Name(err)
+	}
+	at, err := l.TimeOf(parts.Tick)
+	if err != nil {
+		return nil, namespaces.Reading.Name(err)
+	}
+	text, err := e.Format(id)
+	if err != nil {
+		return nil, namespaces.Reading.Name(err)
+	}
+	out := &pb.SnowflakeDecoded{
+		Id: int64(id), Text: text, Layout: l.Name(), UnixMs: at.UnixMilli(), Tick: uint64(parts.Tick),
+		DatacenterId: uint64(parts.Datacenter), WorkerId: uint64(parts.Worker), Sequence: parts.Sequence,
+		HasDatacenter: l.HasDatacenter(),
+	}
+	if l.HasDatacenter() {
+		out.Datacenter = v.s.names.Known().NameOf(parts.Datacenter)
+	}
+	return out, nil
+}
+
+// encodingOf reads the name of a text form, "" for decimal: seq.ErrBadArgument.
+func encodingOf(name string) (snowflake.Encoding, error) {
+	if name == "" {
+		return snowflake.Decimal, nil
+	}
+	e, err := snowflake.ParseEncoding(name)
+	return e, namespaces.Reading.Name(err)
+}
+
+// idOf is the ID of a request: seq.ErrBadID, seq.ErrBadArgument.
+func idOf(req *pb.SnowflakeDecodeRequest) (snowflake.ID, error) {
+	e, err := encodingOf(req.Encoding)
+	if err != nil {
+		return 0, err
+	}
+	switch id := req.Id.(type) {
+	case *pb.SnowflakeDecodeRequest_Number:
+		return snowflake.ID(id.Number), nil
+	case *pb.SnowflakeDecodeRequest_Text:
+		parsed, err := e.Parse(id.Text)
+		return parsed, namespaces.Reading.Name(err)
+	}
+	return 0, fmt.Errorf("%w: neither number nor text", seq.ErrBadID)
+}
+
+// partsOf are the parts of a request: seq.ErrBadID, seq.ErrTimeExhausted.
+func partsOf(l snowflake.Layout, req *pb.SnowflakeComposeRequest) (snowflake.Parts, error) {
+	p := snowflake.Parts{
+		Datacenter: snowflake.Datacenter(req.DatacenterId), Worker: snowflake.Worker(req.WorkerId), Sequence: req.Sequence,
+	}
+	switch t := req.Time.(type) {
+	case *pb.SnowflakeComposeRequest_Tick:
+		p.Tick = snowflake.Tick(t.Tick)
+	case *pb.SnowflakeComposeRequest_UnixMs:
+		var err error
+		p.Tick, err = l.TickAt(time.UnixMilli(t.UnixMs))
+		return p, namespaces.Reading.Name(err)
+	default:
+		return p, fmt.Errorf("%w: neither time nor tick", seq.ErrBadArgument)
+	}
+	return p, nil
 }

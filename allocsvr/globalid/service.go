@@ -7,11 +7,21 @@ import (
 
 	"google.golang.org/grpc"
 
+	"github.com/seqsvr/seqsvr/allocsvr/documents"
 	"github.com/seqsvr/seqsvr/allocsvr/globalid/namespaces"
 	"github.com/seqsvr/seqsvr/allocsvr/globalid/workers"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/seq"
 )
+
+// Config of one node's endpoint: of its worker ids, and of the namespaces.
+type Config struct {
+	workers.Config
+	Documents documents.Stores
+	// Namespaces are recorded by Run where nobody has, and stand in place of the
+	// defaults of the same name or alias until then. Version is not looked at.
+	Namespaces []namespaces.Namespace
+}
 
 // Service is one node's endpoint. Safe for concurrent use.
 type Service struct {
@@ -26,23 +36,20 @@ type Service struct {
 // New makes an endpoint that holds nothing yet. seq.ErrBadArgument, seq.ErrBadLayout.
 // Run must run for it to hand out IDs for longer than a window.
 func New(cfg Config) (*Service, error) {
-	cfg, err := cfg.withDefaults()
-	if err != nil {
+	var err error
+	if cfg.Config, err = cfg.WithDefaults(); err != nil {
 		return nil, fmt.Errorf("snowflake endpoint: %w", err)
 	}
 	s := &Service{cfg: cfg}
 	s.life, s.end = context.WithCancel(context.Background())
 	s.names, err = namespaces.New(namespaces.Config{
 		Life: s.life, Documents: cfg.Documents, Session: cfg.Holder.Session, Node: cfg.Node, Configured: cfg.Namespaces,
-		Wall: cfg.Wall, Logger: cfg.Logger,
+		OnNew: func(v *namespaces.View) { s.workers.Adopt(v) }, Wall: cfg.Wall, Logger: cfg.Logger,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("snowflake endpoint: %w", err)
 	}
-	s.workers = workers.New(workers.Config{
-		Name: cfg.Name, Node: cfg.Node, Holder: cfg.Holder, ReadPrefix: cfg.ReadPrefix, Sessions: cfg.Sessions, Quorum: cfg.Quorum,
-		Window: cfg.Window, Wall: cfg.Wall, Sleep: cfg.Sleep, Clock: cfg.Clock, Logger: cfg.Logger,
-	}, s.names)
+	s.workers = workers.New(cfg.Config, s.names)
 	return s, nil
 }
 
@@ -92,18 +99,4 @@ func (s *Service) Lost(reg seq.Register, round uint64) { s.workers.Lost(reg, rou
 
 // Ready is nil if this node can hand out IDs in some namespace that it knows, as far as
 // its configuration goes: seq.ErrNodeUnfit otherwise, with the reason of each.
-func (s *Service) Ready() error { return s.names.View().Ready(s.cfg.Node) }
-
-// put records or changes a namespace, and has this node follow it.
-func (s *Service) put(ctx context.Context, want namespaces.Edit) (namespaces.Namespace, error) {
-	ns, err := s.names.Put(ctx, want)
-	s.workers.Adopt(s.names.View())
-	return ns, err
-}
-
-// retire has a namespace hand out nothing more, or undoes that, and has this node follow.
-func (s *Service) retire(ctx context.Context, ref namespaces.Ref, undo bool) (namespaces.Namespace, error) {
-	ns, err := s.names.Retire(ctx, ref, undo)
-	s.workers.Adopt(s.names.View())
-	return ns, err
-}
+func (s *Service) Ready() error { return s.names.Known().Ready(s.cfg.Node) }

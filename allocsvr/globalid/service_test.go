@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/seqsvr/seqsvr/allocsvr/globalid/namespaces"
+	"github.com/seqsvr/seqsvr/allocsvr/globalid/workers"
 	"github.com/seqsvr/seqsvr/allocsvr/tenure"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/quorum"
@@ -113,7 +114,7 @@ func TestAStepOfUnknownOutcomeDoesNotMoveTheCeiling(t *testing.T) {
 		l := n.lease("default")
 		before := l.Mark()
 		c.fail(f, 0, 1)
-		c.pass(2 * DefaultWindow)
+		c.pass(2 * workers.DefaultWindow)
 		_, _, err := n.genWithin(300*time.Millisecond, "", 1)
 		if !errors.Is(err, seq.ErrNoQuorum) || !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("fault %d: got %v, want no quorum and the deadline", f, err)
@@ -181,7 +182,7 @@ func TestALostWorkerIDIsSealedAtOnceAndAnotherOneTaken(t *testing.T) {
 	n.leases.dead = false
 	n.leases.mu.Unlock()
 	// Beyond the window, even if the keeper had extended it a moment before the other came.
-	c.wall.Add(2 * DefaultWindow.Milliseconds())
+	c.wall.Add(2 * workers.DefaultWindow.Milliseconds())
 	_, after := n.must("", 1)
 	if after.Worker == got.Worker {
 		t.Errorf("still worker %d", after.Worker)
@@ -279,7 +280,7 @@ func TestBorrowedTimeDoesNotRunAwayFromTheClock(t *testing.T) {
 			break
 		}
 	}
-	if ahead := l.Mark().Time().Sub(time.UnixMilli(c.wall.Load())); ahead > 10*DefaultWindow {
+	if ahead := l.Mark().Time().Sub(time.UnixMilli(c.wall.Load())); ahead > 10*workers.DefaultWindow {
 		t.Errorf("confirmed %v ahead of the clock", ahead)
 	}
 	if _, _, err := n.genWithin(300*time.Millisecond, "b", 1000); !errors.Is(err, seq.ErrOverloaded) || !errors.Is(err, context.DeadlineExceeded) {
@@ -320,7 +321,7 @@ func TestAChangedPolicyIsTakenInAndNoIDRepeated(t *testing.T) {
 	n := c.start("a")
 	ns := c.add(n, "s", small)
 	before, _ := n.must("s", 10)
-	if _, err := n.svc.Load().put(t.Context(), namespaces.Edit{Name: "s", Rollback: "borrow", Version: ns.Version}); err != nil {
+	if _, err := n.svc.Load().names.Put(t.Context(), namespaces.Edit{Name: "s", Rollback: "borrow", Version: ns.Version}); err != nil {
 		t.Fatal(err)
 	}
 	after, _ := n.must("s", 10)
@@ -373,8 +374,8 @@ func TestBadNamesAndCountsAreRefusedByName(t *testing.T) {
 
 func TestAConfigurationThatCannotWorkIsRefused(t *testing.T) {
 	c := newCluster(t)
-	good := Config{Holder: &tenure.Holder{Session: 1, Registers: c.group, Leases: &keeper{}}, Documents: c.group, ReadPrefix: c.group.ReadPrefix, Sessions: (&keeper{}).Sessions}
-	offered := c.start("a").svc.Load().names.View().All
+	good := Config{Documents: c.group, Config: workers.Config{Holder: &tenure.Holder{Session: 1, Registers: c.group, Leases: &keeper{}}, ReadPrefix: c.group.ReadPrefix, Sessions: (&keeper{}).Sessions}}
+	offered := c.start("a").svc.Load().names.Known().All
 	for name, change := range map[string]func(*Config){
 		"no stores":            func(c *Config) { c.Holder = nil },
 		"no session":           func(c *Config) { c.Holder = &tenure.Holder{Registers: c.Holder.Registers, Leases: c.Holder.Leases} },

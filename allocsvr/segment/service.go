@@ -102,19 +102,11 @@ func (s *Service) Run(ctx context.Context) error {
 	case err = <-s.fatal:
 	}
 	s.leaving.Store(true)
-	s.sealAll()
+	s.seal(anyCell)
 	cancel()
 	s.end()
 	wg.Wait()
 	return err
-}
-
-// fail stops Run: a broken invariant is not to be lived with.
-func (s *Service) fail(err error) {
-	select {
-	case s.fatal <- err:
-	default:
-	}
 }
 
 // Release gives every tag up and tells the stores, so that the next owners need not
@@ -123,13 +115,10 @@ func (s *Service) fail(err error) {
 // the leases then end by themselves.
 func (s *Service) Release(ctx context.Context) error {
 	s.leaving.Store(true)
-	return s.tell(ctx, s.sealAll())
+	return s.tell(ctx, s.seal(anyCell))
 }
 
-// sealAll stops all tags.
-func (s *Service) sealAll() []quorum.LeaseItem {
-	return s.seal(func(*cell) bool { return true })
-}
+func anyCell(*cell) bool { return true }
 
 // seal stops the tags for which which says so; it tells which of them were owned.
 func (s *Service) seal(which func(*cell) bool) (items []quorum.LeaseItem) {
@@ -163,15 +152,7 @@ func (s *Service) Recheck() { s.recheck.Kick() }
 
 // sweep gives up the tags that should be another node's by now, and those that are retired.
 func (s *Service) sweep(ctx context.Context) {
-	tick := time.NewTicker(sweepEvery)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		case <-s.recheck.C():
-		}
+	for s.recheck.Wait(ctx, sweepEvery) {
 		items := s.seal(func(c *cell) bool {
 			mine, _ := s.cfg.Owner(c.section)
 			return !mine || c.retired()
@@ -186,14 +167,7 @@ func (s *Service) sweep(ctx context.Context) {
 
 // refresh takes in what other nodes have put, as long as this node serves tags.
 func (s *Service) refresh(ctx context.Context) {
-	tick := time.NewTicker(refreshEvery)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
+	for idle := wake.New(); idle.Wait(ctx, refreshEvery); {
 		if len(s.all()) == 0 {
 			continue
 		}
@@ -243,8 +217,12 @@ func (s *Service) all() []*cell {
 	return out
 }
 
-// cell finds a tag, in the stores if it is not known here.
-func (s *Service) cell(ctx context.Context, name string, section seq.SectionID) (*cell, error) {
+// cell finds a tag that this node should serve, in the stores if it is not known here.
+func (s *Service) cell(ctx context.Context, name string) (*cell, error) {
+	section := s.cfg.Mapping.SectionOfName(name)
+	if err := s.admit(section); err != nil {
+		return nil, err
+	}
 	s.mu.Lock()
 	c := s.cells[name]
 	s.mu.Unlock()
@@ -267,15 +245,11 @@ func (s *Service) cell(ctx context.Context, name string, section seq.SectionID) 
 // admit says whether the section's tags are served here.
 func (s *Service) admit(section seq.SectionID) error {
 	mine, err := s.cfg.Owner(section)
-	switch {
-	case !mine && err == nil:
-		return fmt.Errorf("section %d: %w", section, seq.ErrNotOwner)
-	case !mine && s.leaving.Load():
-		return errors.Join(seq.ErrShuttingDown, err)
-	case !mine:
-		return err
-	case s.leaving.Load():
-		return fmt.Errorf("section %d: %w", section, seq.ErrShuttingDown)
+	if !mine && err == nil {
+		err = fmt.Errorf("section %d: %w", section, seq.ErrNotOwner)
 	}
-	return nil
+	if s.leaving.Load() {
+		return errors.Join(seq.ErrShuttingDown, err)
+	}
+	return err
 }

@@ -30,15 +30,18 @@ type Config struct {
 	// Configured are recorded by Follow where nobody has, and stand in place of the
 	// defaults of the same name or alias until then. Version is not looked at.
 	Configured []Namespace
+	OnNew      func(*View) // told of each version that is newer than all before, one call at a time
 	Wall       func() time.Time
 	Logger     *slog.Logger
 }
 
-// Catalog is the namespaces as one node knows and changes them. Safe for concurrent use.
+// Catalog is the namespaces as one node knows and changes them. What is done with a namespace
+// that is known from memory is safe: a worker id is acquired under what the document says at
+// that moment. Safe for concurrent use.
 type Catalog struct {
+	*documents.Document[*View]
 	cfg    Config
 	offers []Namespace
-	doc    *documents.Document[*View]
 }
 
 // New makes a Catalog that knows the offers alone. seq.ErrBadArgument, seq.ErrBadLayout.
@@ -47,8 +50,8 @@ func New(cfg Config) (*Catalog, error) {
 		return nil, err
 	}
 	c := &Catalog{cfg: cfg, offers: append(slices.Clone(cfg.Configured), defaults()...)}
-	c.doc = documents.New(documents.Config[*View]{
-		Life: cfg.Life, Stores: cfg.Documents, Session: cfg.Session, Register: seq.NamespacesRegister,
+	c.Document = documents.New(documents.Config[*View]{
+		Life: cfg.Life, Stores: cfg.Documents, Session: cfg.Session, Register: seq.NamespacesRegister, OnNew: cfg.OnNew,
 		Parse: func(body []byte) (*View, error) {
 			d, err := parseDirectory(body)
 			return newView(d, c.offers), err
@@ -58,21 +61,14 @@ func New(cfg Config) (*Catalog, error) {
 	return c, nil
 }
 
-// View is what is known, from memory. What is done with a namespace that it has is safe all
-// the same: a worker id is acquired under what the document says at that moment.
-func (c *Catalog) View() *View { return c.doc.Known() }
-
-// Load is the view of the document as it is now.
-func (c *Catalog) Load(ctx context.Context) (*View, error) { return c.doc.Load(ctx) }
-
 // Find gives a namespace. Before it says that there is none it has looked at the stores
 // since it was asked, so that what was recorded at another node a moment ago is found:
 // seq.ErrUnknownNamespace.
 func (c *Catalog) Find(ctx context.Context, ref Ref) (*Namespace, error) {
-	if ns := c.View().Find(ref); ns != nil {
+	if ns := c.Known().Find(ref); ns != nil {
 		return ns, nil
 	}
-	v, err := c.doc.Read(ctx)
+	v, err := c.Read(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("find namespace: %w", err)
 	}
@@ -115,7 +111,7 @@ func (c *Catalog) Record(ctx context.Context, name string) (ns Namespace, err er
 
 // change changes the document. edit may be repeated.
 func (c *Catalog) change(ctx context.Context, edit func(*View) (directory, bool, error)) error {
-	_, err := c.doc.Change(ctx, func(v *View, _ bool) (*View, bool, error) {
+	_, err := c.Change(ctx, func(v *View, _ bool) (*View, bool, error) {
 		d, changed, err := edit(v)
 		if err != nil || !changed {
 			return v, false, err
@@ -213,27 +209,17 @@ func (c *Catalog) declare(ctx context.Context) error {
 	if len(c.cfg.Configured) == 0 {
 		return nil
 	}
-	var differ []Namespace // as they are recorded
 	err := c.change(ctx, func(v *View) (d directory, changed bool, err error) {
-		d, differ = v.directory, differ[:0]
+		d = v.directory
 		for _, want := range c.cfg.Configured {
-			have, recorded := d.find(want.Name)
-			if !recorded {
-				err := want.lasts(c.cfg.Wall())
-				if err == nil {
-					d, _, err = d.put(want, 0)
-				}
-				if err != nil {
-					return d, false, fmt.Errorf("configured %w", err)
-				}
+			if have, recorded := d.find(want.Name); recorded {
+				err = want.agrees(have)
+			} else if err = want.lasts(c.cfg.Wall()); err == nil {
+				d, _, err = d.put(want, 0)
 				changed = true
-				continue
 			}
-			if err := want.agrees(have); err != nil {
+			if err != nil {
 				return d, false, fmt.Errorf("configured %w", err)
-			}
-			if have.Layout != want.Layout || have.Alias != want.Alias || have.Retired != 0 {
-				differ = append(differ, have)
 			}
 		}
 		return d, changed, nil
@@ -241,13 +227,14 @@ func (c *Catalog) declare(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for _, have := range differ {
+	for _, want := range c.cfg.Configured {
+		have, _ := c.Known().find(want.Name)
 		if err := have.InUse(); err != nil {
 			c.cfg.Logger.Warn("configured namespace stays retired; seqctl namespace retire --undo brings it back", "namespace", have.Name, "error", err)
-			continue
+		} else if have.Layout != want.Layout || have.Alias != want.Alias {
+			c.cfg.Logger.Warn("namespace is recorded otherwise than it is configured, and stays so", "namespace", have.Name,
+				"alias", have.Alias, "layout", have.Layout.String(), "version", have.Version)
 		}
-		c.cfg.Logger.Warn("namespace is recorded otherwise than it is configured, and stays so", "namespace", have.Name,
-			"alias", have.Alias, "layout", have.Layout.String(), "version", have.Version)
 	}
 	return nil
 }

@@ -117,8 +117,6 @@ func (d directory) put(ns Namespace, version uint64) (directory, Namespace, erro
 		if err := ns.follows(old); err != nil {
 			return d, old, err
 		}
-	} else if len(d.Namespaces) >= Max {
-		return d, ns, fmt.Errorf("%w: namespace %q: %d are recorded, which is the most", seq.ErrBadArgument, ns.Name, Max)
 	}
 	for _, other := range d.Namespaces {
 		if other.Name != ns.Name && ns.meets(other) {
@@ -126,15 +124,20 @@ func (d directory) put(ns Namespace, version uint64) (directory, Namespace, erro
 		}
 	}
 	ns.Version = version + 1
-	return d.with(ns), ns, nil
+	d, err := d.with(ns)
+	return d, ns, err
 }
 
-// with is the directory with the namespace in place of the one of its name.
-func (d directory) with(ns Namespace) directory {
+// with is the directory with the namespace in place of the one of its name: seq.ErrBadArgument
+// if there is no room.
+func (d directory) with(ns Namespace) (directory, error) {
 	rest := slices.DeleteFunc(slices.Clone(d.Namespaces), func(other Namespace) bool { return other.Name == ns.Name })
+	if len(rest) >= Max {
+		return d, fmt.Errorf("%w: namespace %q: %d are recorded, which is the most", seq.ErrBadArgument, ns.Name, Max)
+	}
 	d.Namespaces = append(rest, ns)
 	slices.SortFunc(d.Namespaces, func(a, b Namespace) int { return cmp.Compare(a.Name, b.Name) })
-	return d
+	return d, nil
 }
 
 // bind checks a node's datacenter against what is recorded, and records it where

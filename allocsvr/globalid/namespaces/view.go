@@ -101,9 +101,7 @@ func (v *View) retire(ref Ref, now time.Time, undo bool) (next directory, ns Nam
 			return d, ns, false, err
 		}
 	}
-	if ns.Version == 0 && len(d.Namespaces) >= Max {
-		return d, ns, false, fmt.Errorf("%w: namespace %q: %d are recorded, which is the most", seq.ErrBadArgument, ns.Name, Max)
-	}
 	ns.Version++
-	return d.with(ns), ns, true, nil
+	next, err = d.with(ns)
+	return next, ns, true, err
 }

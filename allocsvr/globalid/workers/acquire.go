@@ -103,9 +103,3 @@ func (w *Workers) rand() *rand.Rand {
 	defer w.mu.Unlock()
 	return rand.New(rand.NewPCG(w.random.Uint64(), 0))
 }
-
-func (w *Workers) generatorOptions() []snowflake.Option {
-	return []snowflake.Option{
-		snowflake.WithClock(func() int64 { return w.cfg.Wall().UnixMilli() }), snowflake.WithSleeper(w.cfg.Sleep),
-	}
-}

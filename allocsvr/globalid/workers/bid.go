@@ -33,10 +33,21 @@ func (w *Workers) bid(ctx context.Context, b *bid) (hold tenure.Hold, err error)
 	if err := b.register.Validate(); err != nil {
 		return nil, err
 	}
-	if !w.claim(b.register) {
+	// Two attempts under the one session could get the same epoch, and both of them its window.
+	w.mu.Lock()
+	taken := w.held[b.register] != nil || w.claimed[b.register]
+	if !taken {
+		w.claimed[b.register] = true
+	}
+	w.mu.Unlock()
+	if taken {
 		return nil, fmt.Errorf("%s: %w: at this node", b.register, errTaken)
 	}
-	defer w.unclaim(b.register)
+	defer func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		delete(w.claimed, b.register)
+	}()
 	for _, g := range tenure.Acquire(ctx, w.cfg.Holder, []*bid{b}) {
 		hold = g.Hold
 	}

@@ -83,7 +83,7 @@ func (i *Issuer) Lease(ctx context.Context) (*Lease, error) {
 		if l := i.current.Load(); l != nil {
 			return l, nil
 		}
-		if ns, err := i.w.names.View().Named(i.name); err == nil {
+		if ns, err := i.w.names.Known().Named(i.name); err == nil {
 			if err := ns.InUse(); err != nil {
 				return nil, err
 			}
@@ -176,11 +176,13 @@ func (i *Issuer) candidates(ctx context.Context, ns namespaces.Namespace, dc sno
 // take gets one worker id, and puts it to use.
 func (i *Issuer) take(ctx context.Context, ns namespaces.Namespace, dc snowflake.Datacenter, worker snowflake.Worker) error {
 	l := &Lease{issuer: i, Namespace: ns, Layout: ns.Layout.Name(), Datacenter: dc, Worker: worker, Register: seq.WorkerRegister(ns.Name, uint64(dc), uint64(worker))}
+	clock := snowflake.WithClock(func() int64 { return i.w.cfg.Wall().UnixMilli() })
+	sleeper := snowflake.WithSleeper(i.w.cfg.Sleep)
 	hold, err := i.w.bid(ctx, &bid{w: i.w, register: l.Register,
 		suits: func(m Mark) bool { return m <= i.w.latest() },
 		begin: func(floor Mark) (first Mark, err error) {
 			now := i.w.now()
-			if l.gen, err = snowflake.New(ns.Layout, dc, worker, floor.tick(ns.Layout), i.w.generatorOptions()...); err != nil {
+			if l.gen, err = snowflake.New(ns.Layout, dc, worker, floor.tick(ns.Layout), clock, sleeper); err != nil {
 				return 0, issuing.Name(err)
 			}
 			l.floor = floor.tick(ns.Layout)
@@ -191,7 +193,9 @@ func (i *Issuer) take(ctx context.Context, ns namespaces.Namespace, dc snowflake
 			i.prefer(nil)
 			l.Round = round
 			l.confirm(first)
-			i.w.hold(l)
+			i.w.mu.Lock()
+			defer i.w.mu.Unlock()
+			i.w.held[l.Register] = l
 			return true
 		}})
 	if err == nil {
@@ -209,8 +213,15 @@ func (i *Issuer) prefer(worker *snowflake.Worker) {
 
 // open puts a lease to use that is among the held.
 func (i *Issuer) open(l *Lease, hold tenure.Hold) {
-	l.attached(hold)
 	i.current.Store(l)
+	i.w.mu.Lock()
+	l.hold = hold
+	lost := i.w.held[l.Register] != l
+	i.w.mu.Unlock()
+	if lost { // and given up before it had its hold
+		i.current.CompareAndSwap(l, nil)
+		hold.Drop()
+	}
 	i.w.log.Info("worker id acquired", "namespace", i.name, "datacenter", l.Datacenter, "worker", l.Worker,
 		"round", l.Round, "confirmed", l.Mark().Time())
 	l.warnEnd()

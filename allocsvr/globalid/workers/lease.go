@@ -2,13 +2,11 @@ package workers
 
 import (
 	"context"
-	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/seqsvr/seqsvr/allocsvr/globalid/namespaces"
 	"github.com/seqsvr/seqsvr/allocsvr/tenure"
-	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/snowflake"
 )
@@ -42,9 +40,7 @@ type Lease struct {
 	// is a new pointer, so that waiters can tell it from one before their time.
 	trouble atomic.Pointer[trouble]
 
-	mu   sync.Mutex  // guards hold and over
-	hold tenure.Hold // nil until it is attached
-	over bool        // given up: a hold that comes later is dropped at once
+	hold tenure.Hold // nil until it is in use; guarded by Workers.mu
 }
 
 type trouble struct {
@@ -62,27 +58,6 @@ func (l *Lease) last() Mark { return startOf(l.Namespace.Layout, l.gen.Last()) }
 func (l *Lease) confirm(m Mark) {
 	l.confirmed.Store(uint64(m))
 	l.gen.Extend(m.tick(l.Namespace.Layout))
-}
-
-// attached keeps the hold for drop.
-func (l *Lease) attached(h tenure.Hold) {
-	l.mu.Lock()
-	l.hold = h
-	over := l.over
-	l.mu.Unlock()
-	if over {
-		h.Drop()
-	}
-}
-
-func (l *Lease) drop() {
-	l.mu.Lock()
-	l.over = true
-	h := l.hold
-	l.mu.Unlock()
-	if h != nil {
-		h.Drop()
-	}
 }
 
 // lose stops a lease for good, because somebody else has the worker id, and looks for
@@ -103,17 +78,20 @@ func (l *Lease) giveUp() bool {
 	w := l.issuer.w
 	l.gen.Seal()
 	w.mu.Lock()
-	mine := w.held[l.Register] == l
+	mine, hold := w.held[l.Register] == l, l.hold
 	if mine {
 		delete(w.held, l.Register)
 	}
 	w.mu.Unlock()
 	l.issuer.current.CompareAndSwap(l, nil)
-	if mine {
-		l.drop()
-		w.news.fire()
+	if !mine {
+		return false
 	}
-	return mine
+	if hold != nil {
+		hold.Drop()
+	}
+	w.news.fire()
+	return true
 }
 
 // adopt gives up a lease whose layout or policy has changed, or whose namespace is
@@ -126,8 +104,7 @@ func (l *Lease) adopt(ns namespaces.Namespace) {
 	w := l.issuer.w
 	w.log.Info("layout changed or namespace retired", "retired", ns.Retired != 0, "namespace", ns.Name, "from", l.Namespace.Layout.String(), "to", ns.Layout.String())
 	w.spawn(func(ctx context.Context) {
-		item := quorum.LeaseItem{Register: l.Register, Round: l.Round}
-		if err := w.cfg.Holder.Release(ctx, []quorum.LeaseItem{item}, 0); err != nil {
+		if err := w.tell(ctx, []*Lease{l}); err != nil {
 			w.log.Debug("worker id not released", "worker", l.Worker, "error", err)
 		}
 	})

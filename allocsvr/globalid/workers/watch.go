@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/seqsvr/seqsvr/allocsvr/globalid/namespaces"
-	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/snowflake"
 )
@@ -16,35 +15,17 @@ const warnEvery = 24 * time.Hour
 // nobody asks as no session: what this node holds is held then, too.
 const nobody seq.Session = 0
 
-// look reads worker registers for people to see.
-func (w *Workers) look(ctx context.Context, prefix string) (map[seq.Register]quorum.Outcome, error) {
-	return w.cfg.ReadPrefix(ctx, nobody, prefix)
-}
-
-// Shown is a worker id as people see it.
-type Shown struct {
-	Used
-	Node string // of its holder, "" if that is not known
-}
-
-// Show reads the worker ids of a namespace that have a register, by datacenter and worker.
-func (w *Workers) Show(ctx context.Context, ns *namespaces.Namespace) ([]Shown, error) {
-	found, err := w.look(ctx, prefixOf(ns.Name))
-	if err != nil {
-		return nil, err
-	}
-	var out []Shown
-	nodes := w.nodes()
-	for _, u := range survey(ns.Name, found, nobody, w.latest()) {
-		out = append(out, Shown{u, nodes[u.Holder]})
-	}
-	return out, nil
+// Show reads the worker ids of a namespace that have a register, by datacenter and worker,
+// and what the nodes of their sessions are called.
+func (w *Workers) Show(ctx context.Context, ns *namespaces.Namespace) ([]Used, map[seq.Session]string, error) {
+	found, err := w.cfg.ReadPrefix(ctx, nobody, prefixOf(ns.Name))
+	return survey(ns.Name, found, nobody, w.latest()), w.nodes(), err
 }
 
 // watch looks how full the pool of the lease's worker ids is.
 func (l *Lease) watch(ctx context.Context) {
 	w := l.issuer.w
-	found, err := w.look(ctx, prefixIn(l.Namespace.Name, l.Datacenter))
+	found, err := w.cfg.ReadPrefix(ctx, nobody, prefixIn(l.Namespace.Name, l.Datacenter))
 	if err != nil {
 		return // the stores have other ways to be noticed
 	}

@@ -6,35 +6,12 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"sync"
-	"time"
 
 	"github.com/seqsvr/seqsvr/allocsvr/globalid/namespaces"
-	"github.com/seqsvr/seqsvr/allocsvr/tenure"
-	"github.com/seqsvr/seqsvr/internal/clock"
 	"github.com/seqsvr/seqsvr/internal/wake"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
-	"github.com/seqsvr/seqsvr/snowflake"
 )
-
-// Config is what Workers are made of. All is required.
-type Config struct {
-	Name   string // of the node, for people
-	Node   namespaces.Node
-	Holder *tenure.Holder // whose leases only keep others away: what permits anything is the mark
-	// ReadPrefix shows the worker ids that have a register; see quorum.Group.
-	ReadPrefix func(ctx context.Context, session seq.Session, prefix string) (map[seq.Register]quorum.Outcome, error)
-	// Sessions are those that the stores told of, for people.
-	Sessions func() []quorum.SessionView
-	// Quorum is nil while the stores can be written to, as far as is known, else why not:
-	// a seq.ErrNoQuorum.
-	Quorum func() error
-	Window time.Duration    // how far ahead of time a mark is confirmed
-	Wall   func() time.Time // for the times in IDs
-	Sleep  snowflake.Sleeper
-	Clock  clock.Clock // for pauses
-	Logger *slog.Logger
-}
 
 // Workers are the worker ids of one node. Safe for concurrent use.
 type Workers struct {
@@ -58,7 +35,7 @@ type Workers struct {
 	working sync.WaitGroup // background work
 }
 
-// New makes Workers that hold nothing yet, of the namespaces that names has.
+// New makes Workers that hold nothing yet, of the namespaces that names has; cfg is complete.
 func New(cfg Config, names *namespaces.Catalog) *Workers {
 	w := &Workers{
 		cfg: cfg, names: names, log: cfg.Logger, wake: wake.New(),
@@ -100,10 +77,17 @@ func (w *Workers) Stop() {
 func (w *Workers) Release(ctx context.Context) error {
 	w.Stop()
 	leases := w.leases()
-	items := make([]quorum.LeaseItem, 0, len(leases))
 	for _, l := range leases {
 		l.giveUp()
-		items = append(items, quorum.LeaseItem{Register: l.Register, Round: l.Round})
+	}
+	return w.tell(ctx, leases)
+}
+
+// tell releases leases that were given up before.
+func (w *Workers) tell(ctx context.Context, leases []*Lease) error {
+	items := make([]quorum.LeaseItem, len(leases))
+	for i, l := range leases {
+		items[i] = quorum.LeaseItem{Register: l.Register, Round: l.Round}
 	}
 	if err := w.cfg.Holder.Release(ctx, items, 0); err != nil {
 		return fmt.Errorf("release worker ids: %w", err)
@@ -149,32 +133,6 @@ func (w *Workers) leases() []*Lease {
 		out = append(out, l)
 	}
 	return out
-}
-
-// claim keeps a worker id for one attempt of this node, until unclaim; false if there is
-// one already, or the node holds it. Two attempts under the one session could otherwise
-// get the same epoch, and both of them its window.
-func (w *Workers) claim(reg seq.Register) bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.held[reg] != nil || w.claimed[reg] {
-		return false
-	}
-	w.claimed[reg] = true
-	return true
-}
-
-func (w *Workers) unclaim(reg seq.Register) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	delete(w.claimed, reg)
-}
-
-// hold puts a lease among the held.
-func (w *Workers) hold(l *Lease) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.held[l.Register] = l
 }
 
 // spawn runs f in the background; false once the node is leaving.

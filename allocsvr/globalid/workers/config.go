@@ -1,4 +1,4 @@
-package globalid
+package workers
 
 import (
 	"context"
@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/seqsvr/seqsvr/allocsvr/documents"
 	"github.com/seqsvr/seqsvr/allocsvr/globalid/namespaces"
 	"github.com/seqsvr/seqsvr/allocsvr/tenure"
 	"github.com/seqsvr/seqsvr/internal/clock"
@@ -26,12 +25,11 @@ const (
 	MaxWindow = time.Minute
 )
 
-// Config of one node's endpoint. Holder, Documents, ReadPrefix and Sessions are required.
+// Config is what Workers are made of. Holder, ReadPrefix and Sessions are required.
 type Config struct {
-	Name      string // of the node, for people
-	Node      namespaces.Node
-	Holder    *tenure.Holder // of worker ids
-	Documents documents.Stores
+	Name   string // of the node, for people
+	Node   namespaces.Node
+	Holder *tenure.Holder // whose leases only keep others away: what permits anything is the mark
 	// ReadPrefix shows the worker ids that have a register; see quorum.Group.
 	ReadPrefix func(ctx context.Context, session seq.Session, prefix string) (map[seq.Register]quorum.Outcome, error)
 	// Sessions are those that the stores told of, for people.
@@ -41,22 +39,18 @@ type Config struct {
 	// a seq.ErrNoQuorum. Nil: requests wait, and find out.
 	Quorum func() error
 
-	// Namespaces are recorded by Run where nobody has, and stand in place of the
-	// defaults of the same name or alias until then. Version is not looked at.
-	Namespaces []namespaces.Namespace
-	Window     time.Duration // 0: DefaultWindow
-
+	Window time.Duration     // 0: DefaultWindow
 	Wall   func() time.Time  // nil: time.Now
 	Sleep  snowflake.Sleeper // how requests wait for the wall clock; nil: a timer
 	Clock  clock.Clock       // for pauses; nil: the machine's
 	Logger *slog.Logger      // nil: none
 }
 
-// withDefaults fills in what may be left out and checks the rest: seq.ErrBadArgument.
-func (c Config) withDefaults() (Config, error) {
+// WithDefaults fills in what may be left out and checks the rest: seq.ErrBadArgument.
+func (c Config) WithDefaults() (Config, error) {
 	switch {
-	case c.Holder == nil || c.Documents == nil || c.ReadPrefix == nil || c.Sessions == nil:
-		return c, fmt.Errorf("%w: registers, documents and sessions are needed", seq.ErrBadArgument)
+	case c.Holder == nil || c.ReadPrefix == nil || c.Sessions == nil:
+		return c, fmt.Errorf("%w: registers and sessions are needed", seq.ErrBadArgument)
 	case c.Holder.Session == 0:
 		return c, fmt.Errorf("%w: session 0", seq.ErrBadArgument)
 	case c.Window != 0 && (c.Window < MinWindow || c.Window > MaxWindow):
