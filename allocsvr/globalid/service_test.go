@@ -378,6 +378,7 @@ func TestAConfigurationThatCannotWorkIsRefused(t *testing.T) {
 	offered := c.start("a").svc.Load().names.Known().All
 	for name, change := range map[string]func(*Config){
 		"no stores":            func(c *Config) { c.Holder = nil },
+		"no documents":         func(c *Config) { c.Documents = nil },
 		"no session":           func(c *Config) { c.Holder = &tenure.Holder{Registers: c.Holder.Registers, Leases: c.Holder.Leases} },
 		"a short window":       func(c *Config) { c.Window = time.Millisecond },
 		"a name with a slash":  func(c *Config) { c.Node.Datacenter.Name = "cn/1" },

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -210,11 +212,7 @@ func (s *Service) lose(c *cell, epoch, by seq.Epoch) {
 func (s *Service) all() []*cell {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	out := make([]*cell, 0, len(s.cells))
-	for _, c := range s.cells {
-		out = append(out, c)
-	}
-	return out
+	return slices.Collect(maps.Values(s.cells))
 }
 
 // cell finds a tag that this node should serve, in the stores if it is not known here.

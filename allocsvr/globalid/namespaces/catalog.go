@@ -46,6 +46,9 @@ type Catalog struct {
 
 // New makes a Catalog that knows the offers alone. seq.ErrBadArgument, seq.ErrBadLayout.
 func New(cfg Config) (*Catalog, error) {
+	if cfg.Documents == nil {
+		return nil, fmt.Errorf("%w: no documents", seq.ErrBadArgument)
+	}
 	if err := errors.Join(cfg.Node.validate(), Check(cfg.Configured)); err != nil {
 		return nil, err
 	}

@@ -4,7 +4,9 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"maps"
 	"math/rand/v2"
+	"slices"
 	"sync"
 
 	"github.com/seqsvr/seqsvr/allocsvr/globalid/namespaces"
@@ -128,11 +130,7 @@ func (w *Workers) Review(ctx context.Context, v *namespaces.View) {
 func (w *Workers) leases() []*Lease {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	out := make([]*Lease, 0, len(w.held))
-	for _, l := range w.held {
-		out = append(out, l)
-	}
-	return out
+	return slices.Collect(maps.Values(w.held))
 }
 
 // spawn runs f in the background; false once the node is leaving.
