@@ -13,6 +13,7 @@
 //	handover  sealed counters on their way to the next owner
 //	counters  the numbers of one section
 //	segment   tags; globalid: snowflake IDs
+//	documents what tags and namespaces there are, as a node knows it
 //
 // The rules of the registers are in storesvr/acceptor, the counting of stores in quorum.
 package allocsvr
