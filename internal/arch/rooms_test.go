@@ -23,8 +23,11 @@ var rooms = map[string][]string{
 		"allocsvr/tenure"},
 	"allocsvr/api": {"allocsvr/arbiter", "allocsvr/counters", "allocsvr/handover", "allocsvr/nodes", "allocsvr/owner", "allocsvr/section",
 		"allocsvr/tenure"},
-	"allocsvr/segment":  {"allocsvr/tenure"},
-	"allocsvr/globalid": {"allocsvr/tenure"},
+	"allocsvr/documents":           {},
+	"allocsvr/segment":             {"allocsvr/documents", "allocsvr/tenure"},
+	"allocsvr/globalid/namespaces": {"allocsvr/documents"},
+	"allocsvr/globalid/workers":    {"allocsvr/globalid/namespaces", "allocsvr/tenure"},
+	"allocsvr/globalid":            {"allocsvr/documents", "allocsvr/globalid/namespaces", "allocsvr/globalid/workers", "allocsvr/tenure"},
 }
 
 func TestTheRoomsOfAllocsvrImportDownOnly(t *testing.T) {

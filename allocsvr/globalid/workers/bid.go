@@ -1,4 +1,4 @@
-package globalid
+package workers
 
 import (
 	"context"
@@ -12,54 +12,46 @@ import (
 
 // bid is one worker id on its way to this node, or to a client of it: its tenure.Bid.
 type bid struct {
-	s        *Service
+	w        *Workers
 	register seq.Register
 	// suits says whether a worker id with that mark may be used by now.
-	suits func(mark) bool
-	// begin gives the first mark above the floor, which is the highest of W promises: whatever
+	suits func(Mark) bool
+	// begin gives the first Mark above the floor, which is the highest of W promises: whatever
 	// any holder before had confirmed, W stores have it, and one of those is among these.
-	begin func(floor mark) (first mark, err error)
-	// confirmed is told that W stores have the first mark, and says whether the id is leased.
-	confirmed func(round uint64, first mark) (leased bool)
+	begin func(floor Mark) (first Mark, err error)
+	// confirmed is told that W stores have the first Mark, and says whether the id is leased.
+	confirmed func(round uint64, first Mark) (leased bool)
 
-	first mark
+	first Mark
 	err   error
 }
 
 // bid gets a worker id, which it claims meanwhile; the hold is nil if none was asked for.
 // errTaken: its mark does not suit, or no longer, or this node has it. seq.ErrWorkersKept:
 // nor would that of any other suit.
-func (s *Service) bid(ctx context.Context, b *bid) (hold tenure.Hold, err error) {
+func (w *Workers) bid(ctx context.Context, b *bid) (hold tenure.Hold, err error) {
 	if err := b.register.Validate(); err != nil {
 		return nil, err
 	}
-	if !s.claim(b.register) {
+	// Two attempts under the one session could get the same epoch, and both of them its window.
+	w.mu.Lock()
+	taken := w.held[b.register] != nil || w.claimed[b.register]
+	if !taken {
+		w.claimed[b.register] = true
+	}
+	w.mu.Unlock()
+	if taken {
 		return nil, fmt.Errorf("%s: %w: at this node", b.register, errTaken)
 	}
-	defer s.unclaim(b.register)
-	for _, g := range tenure.Acquire(ctx, s.cfg.Holder, []*bid{b}) {
+	defer func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		delete(w.claimed, b.register)
+	}()
+	for _, g := range tenure.Acquire(ctx, w.cfg.Holder, []*bid{b}) {
 		hold = g.Hold
 	}
 	return hold, b.err
-}
-
-// claim keeps a worker id for one attempt of this node, until unclaim; false if there is
-// one already, or the node holds it. Two attempts under the one session could otherwise
-// get the same epoch, and both of them its window.
-func (s *Service) claim(reg seq.Register) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.held[reg] != nil || s.claimed[reg] {
-		return false
-	}
-	s.claimed[reg] = true
-	return true
-}
-
-func (s *Service) unclaim(reg seq.Register) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.claimed, reg)
 }
 
 // Register implements tenure.Bid.
@@ -67,11 +59,11 @@ func (b *bid) Register() seq.Register { return b.register }
 
 // Free implements tenure.Bid.
 func (b *bid) Free(found quorum.Outcome) bool {
-	if b.suits(mark(found.Max)) {
+	if b.suits(Mark(found.Max)) {
 		return true
 	}
-	if b.err = kept(mark(found.Floor), 0, b.s.now()); found.Max > found.Floor {
-		b.err = fmt.Errorf("%s: %w: its mark is %s", b.register, errTaken, mark(found.Max).time())
+	if b.err = kept(Mark(found.Floor), 0, b.w.now()); found.Max > found.Floor {
+		b.err = fmt.Errorf("%s: %w: its mark is %s", b.register, errTaken, Mark(found.Max).Time())
 	}
 	return false
 }
@@ -81,7 +73,7 @@ func (b *bid) Begin(_ seq.Epoch, found quorum.Outcome) (ceiling uint64, ok bool)
 	if !b.Free(found) {
 		return 0, false
 	}
-	b.first, b.err = b.begin(mark(found.Max))
+	b.first, b.err = b.begin(Mark(found.Max))
 	return uint64(b.first), b.err == nil
 }
 

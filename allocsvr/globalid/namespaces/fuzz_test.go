@@ -1,4 +1,4 @@
-package globalid
+package namespaces
 
 import (
 	"bytes"
@@ -9,7 +9,7 @@ import (
 // FuzzDirectory: the document of namespaces is read as it was written, or refused by
 // name.
 func FuzzDirectory(f *testing.F) {
-	body, err := directory{Format: format, Namespaces: defaultOffers(), Datacenters: []Datacenter{{ID: 3, Name: "east"}}}.encode()
+	body, err := directory{Format: format, Namespaces: defaults(), Datacenters: []Datacenter{{ID: 3, Name: "east"}}}.encode()
 	if err != nil {
 		f.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package globalid
+package workers
 
 import (
 	"errors"
@@ -11,15 +11,25 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"github.com/seqsvr/seqsvr/allocsvr/globalid/namespaces"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/snowflake"
 )
 
+func layout(t *testing.T, text string) snowflake.Layout {
+	t.Helper()
+	l, err := namespaces.ParseLayout(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
 func TestWorkerIDsNeverUsedComeFirstAndThenTheOldestMark(t *testing.T) {
 	l := layout(t, "time:43,worker:3,sequence:12;epoch=0")
-	used := []usedWorker{
-		{worker: 0, mark: 30, free: true}, {worker: 1, mark: 5, holder: 7}, {worker: 3, mark: 10, free: true}, {worker: 6, mark: 20, free: true},
+	used := []Used{
+		{Worker: 0, Mark: 30, Free: true}, {Worker: 1, Mark: 5, Holder: 7}, {Worker: 3, Mark: 10, Free: true}, {Worker: 6, Mark: 20, Free: true},
 	}
 	c := choose(used, l, order{}, rand.New(rand.NewPCG(1, 1)))
 	fresh := slices.Clone(c.try[:4])
@@ -30,7 +40,7 @@ func TestWorkerIDsNeverUsedComeFirstAndThenTheOldestMark(t *testing.T) {
 	if diff := cmp.Diff([]snowflake.Worker{3, 6, 0}, c.try[4:]); diff != "" {
 		t.Errorf("used: %s", diff)
 	}
-	if c.pool != (pool{held: 1, size: 8}) {
+	if c.pool != (Pool{Held: 1, Size: 8}) {
 		t.Errorf("got pool %+v", c.pool)
 	}
 	six := snowflake.Worker(6)
@@ -46,18 +56,18 @@ func TestWorkerIDsNeverUsedComeFirstAndThenTheOldestMark(t *testing.T) {
 	if diff := cmp.Diff([]snowflake.Worker{56, 57, 58, 59, 60, 61, 62, 63}, fresh); diff != "" {
 		t.Errorf("for a client: %s", diff)
 	}
-	if got := c.only(1, used).try; len(got) != 0 {
+	if got := c.only(1).try; len(got) != 0 {
 		t.Errorf("only a held one: got %v", got)
 	}
-	if got := c.only(5, used).try; !slices.Equal(got, []snowflake.Worker{5}) {
+	if got := c.only(5).try; !slices.Equal(got, []snowflake.Worker{5}) {
 		t.Errorf("only 5: got %v", got)
 	}
 }
 
 func TestALargePoolUsesWorkerIDsAgainBeforeNewOnes(t *testing.T) {
-	var used []usedWorker
+	var used []Used
 	for w := range snowflake.Worker(roomy) {
-		used = append(used, usedWorker{worker: w, mark: mark(roomy - w), free: w%2 == 0})
+		used = append(used, Used{Worker: w, Mark: Mark(roomy - w), Free: w%2 == 0})
 	}
 	c := choose(used, layout(t, "baidu"), order{}, rand.New(rand.NewPCG(1, 1)))
 	if c.try[0] != roomy-2 {
@@ -67,21 +77,21 @@ func TestALargePoolUsesWorkerIDsAgainBeforeNewOnes(t *testing.T) {
 
 func TestACrowdedPoolIsOneOfWhichMoreThanFourFifthsAreHeld(t *testing.T) {
 	for _, row := range []struct {
-		pool pool
+		pool Pool
 		want bool
-	}{{pool{8, 10}, false}, {pool{9, 10}, true}, {pool{0, 1 << 22}, false}, {pool{0, 1 << 60}, false}, {pool{2, 2}, true}} {
-		if got := row.pool.crowded(); got != row.want {
+	}{{Pool{8, 10}, false}, {Pool{9, 10}, true}, {Pool{0, 1 << 22}, false}, {Pool{0, 1 << 60}, false}, {Pool{2, 2}, true}} {
+		if got := row.pool.Crowded(); got != row.want {
 			t.Errorf("%+v: got %v", row.pool, got)
 		}
 	}
 }
 
 func TestAnExhaustedPoolNamesItsHoldersAndFitsAStatus(t *testing.T) {
-	var used []usedWorker
+	var used []Used
 	for w := range snowflake.Worker(1024) {
-		used = append(used, usedWorker{worker: w, holder: seq.Session(w%3 + 1), remaining: time.Second})
+		used = append(used, Used{Worker: w, Holder: seq.Session(w%3 + 1), Remaining: time.Second})
 	}
-	err := exhausted(used, pool{1024, 1024}, map[seq.Session]string{1: strings.Repeat("n", 40)})
+	err := exhausted(used, Pool{1024, 1024}, map[seq.Session]string{1: strings.Repeat("n", 40)})
 	if !errors.Is(err, seq.ErrWorkersExhausted) || !strings.Contains(err.Error(), "and 1012 more") || len(err.Error()) > 900 {
 		t.Errorf("got %d bytes: %v", len(err.Error()), err)
 	}
@@ -96,14 +106,14 @@ func TestASurveyReadsWhatTheStoresSay(t *testing.T) {
 		seq.WorkerRegister("ns", 0, 4):  {State: quorum.Won, Max: 5_011},        // delegated
 		"wns/strange":                   {State: quorum.Won},
 	}, 1, 11)
-	want := []usedWorker{
-		{datacenter: 0, worker: 2, mark: 8, holder: 6},
-		{datacenter: 0, worker: 3, mark: 9, holder: 1, free: true},
-		{datacenter: 0, worker: 4, mark: 5_011, remaining: 5 * time.Second},
-		{datacenter: 0, worker: 9, holder: 5, remaining: time.Second},
-		{datacenter: 1, worker: 10, mark: 7, free: true},
+	want := []Used{
+		{Datacenter: 0, Worker: 2, Mark: 8, Holder: 6},
+		{Datacenter: 0, Worker: 3, Mark: 9, Holder: 1, Free: true},
+		{Datacenter: 0, Worker: 4, Mark: 5_011, Remaining: 5 * time.Second},
+		{Datacenter: 0, Worker: 9, Holder: 5, Remaining: time.Second},
+		{Datacenter: 1, Worker: 10, Mark: 7, Free: true},
 	}
-	if diff := cmp.Diff(want, got, cmp.AllowUnexported(usedWorker{})); diff != "" {
+	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -117,8 +127,8 @@ func TestTheFloorOfTheNextHolderIsNeverBelowAConfirmedTick(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		confirmed := mark(rapid.Uint64().Draw(t, "confirmed"))
-		promised := mark(rapid.Uint64Min(uint64(confirmed)).Draw(t, "promised"))
+		confirmed := Mark(rapid.Uint64().Draw(t, "confirmed"))
+		promised := Mark(rapid.Uint64Min(uint64(confirmed)).Draw(t, "promised"))
 		if confirmed.tick(l) > promised.tick(l) {
 			t.Errorf("confirmed to tick %d, next floor is %d", confirmed.tick(l), promised.tick(l))
 		}
@@ -127,7 +137,7 @@ func TestTheFloorOfTheNextHolderIsNeverBelowAConfirmedTick(t *testing.T) {
 
 func TestTheNextMarkIsAWindowAheadAndWithinReach(t *testing.T) {
 	const w = 3 * time.Second
-	for _, row := range []struct{ now, last, want mark }{
+	for _, row := range []struct{ now, last, want Mark }{
 		{10_000, 0, 13_000},
 		{10_000, 9_999, 13_000},
 		{10_000, 12_000, 15_000},
@@ -139,7 +149,7 @@ func TestTheNextMarkIsAWindowAheadAndWithinReach(t *testing.T) {
 		}
 	}
 	for _, row := range []struct {
-		confirmed, now, last, target mark
+		confirmed, now, last, target Mark
 		want                         bool
 	}{
 		{13_000, 10_000, 0, 13_000, false},      // nothing used
@@ -157,20 +167,42 @@ func TestTheNextMarkIsAWindowAheadAndWithinReach(t *testing.T) {
 }
 
 func TestMarksFarAboveTheClockMeanThatTheClockIsBehind(t *testing.T) {
-	used := []usedWorker{{worker: 3, mark: mark(0).add(time.Hour), holder: 9}, {worker: 4, mark: mark(0).add(2 * time.Hour), free: true}}
+	used := []Used{{Worker: 3, Mark: Mark(0).add(time.Hour), Holder: 9}, {Worker: 4, Mark: Mark(0).add(2 * time.Hour), Free: true}}
 	if err := behind(used, 0, 1); !errors.Is(err, seq.ErrClockOff) {
 		t.Errorf("got %v, want %v", err, seq.ErrClockOff)
 	}
-	if err := behind(used, mark(0).add(time.Hour-maxBehind), 1); err != nil {
+	if err := behind(used, Mark(0).add(time.Hour-maxBehind), 1); err != nil {
 		t.Errorf("within the tolerance: got %v", err)
 	}
 	if err := behind(used[1:], 0, 1); err != nil {
 		t.Errorf("of a worker id that nobody holds: got %v", err)
 	}
 	if err := ahead(used[1:], 0); !errors.Is(err, seq.ErrClockOff) {
-		t.Errorf("once none is free: got %v, want %v", err, seq.ErrClockOff)
+		t.Errorf("once none is Free: got %v, want %v", err, seq.ErrClockOff)
 	}
-	if err := ahead(used[1:], mark(0).add(time.Hour)); err != nil {
+	if err := ahead(used[1:], Mark(0).add(time.Hour)); err != nil {
 		t.Errorf("of a delegated one: got %v", err)
+	}
+}
+
+func TestTheFloorOfAStoreWhoseClockIsAheadIsNoReasonToDistrustOnesOwn(t *testing.T) {
+	now := Mark(0).add(100 * time.Hour)
+	late := now.add(2 * time.Hour)
+	held := []Used{{Worker: 1, Mark: late, Floor: late, Holder: 7}}
+	if err := behind(held, now, 1); err != nil {
+		t.Errorf("held, and shown with the Floor: %v", err)
+	}
+	if err := ahead([]Used{{Worker: 1, Mark: late, Floor: late}}, now); err != nil {
+		t.Errorf("free, and shown with the Floor: %v", err)
+	}
+	held[0].Mark = late.add(time.Millisecond)
+	if err := behind(held, now, 1); !errors.Is(err, seq.ErrClockOff) {
+		t.Errorf("a mark that somebody wrote: got %v, want %v", err, seq.ErrClockOff)
+	}
+	if err := kept(late, now, now); !errors.Is(err, seq.ErrWorkersKept) || !strings.Contains(err.Error(), "2h0m0s") {
+		t.Errorf("kept: %v", err)
+	}
+	if err := kept(now, now, now); err != nil {
+		t.Errorf("no longer kept: %v", err)
 	}
 }

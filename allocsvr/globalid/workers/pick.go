@@ -1,4 +1,4 @@
-package globalid
+package workers
 
 import (
 	"cmp"
@@ -33,15 +33,15 @@ const (
 	crowdedPercent = 80
 )
 
-// usedWorker is a worker id that has a register.
-type usedWorker struct {
-	datacenter snowflake.Datacenter
-	worker     snowflake.Worker
-	mark       mark
-	floor      mark          // of the era: a mark that is no higher was never written
-	free       bool          // a Prepare would be admitted, and the mark is not too late
-	holder     seq.Session   // 0: none
-	remaining  time.Duration // of the lease, or of what else keeps it, such as its mark
+// Used is a worker id that has a register.
+type Used struct {
+	Datacenter snowflake.Datacenter
+	Worker     snowflake.Worker
+	Mark       Mark
+	Floor      Mark          // of the era: a mark that is no higher was never written
+	Free       bool          // a Prepare would be admitted, and the mark is not too late
+	Holder     seq.Session   // 0: none
+	Remaining  time.Duration // of the lease, or of what else keeps it, such as its mark
 }
 
 // prefixOf is what the worker registers of a namespace start with.
@@ -57,8 +57,8 @@ func prefixIn(namespace string, dc snowflake.Datacenter) string {
 // survey reads what the stores said, by datacenter and worker. self is never a reason
 // why its own worker ids are not free: what it holds no longer, it may take again. An
 // id with a mark above latest is not free either: it is delegated, or as good as that.
-func survey(namespace string, found map[seq.Register]quorum.Outcome, self seq.Session, latest mark) []usedWorker {
-	out := make([]usedWorker, 0, len(found))
+func survey(namespace string, found map[seq.Register]quorum.Outcome, self seq.Session, latest Mark) []Used {
+	out := make([]Used, 0, len(found))
 	for reg, o := range found {
 		dc, worker, ok := strings.Cut(strings.TrimPrefix(string(reg), prefixOf(namespace)), "/")
 		d, err := strconv.ParseUint(dc, 10, 64)
@@ -66,41 +66,54 @@ func survey(namespace string, found map[seq.Register]quorum.Outcome, self seq.Se
 		if !ok || err != nil || err2 != nil {
 			continue
 		}
-		u := usedWorker{
-			datacenter: snowflake.Datacenter(d), worker: snowflake.Worker(w), mark: mark(o.Max), floor: mark(o.Floor),
-			free:   o.State == quorum.Won && (o.Holder == 0 || o.Holder == self),
-			holder: o.Holder, remaining: o.Remaining,
+		u := Used{
+			Datacenter: snowflake.Datacenter(d), Worker: snowflake.Worker(w), Mark: Mark(o.Max), Floor: Mark(o.Floor),
+			Free:   o.State == quorum.Won && (o.Holder == 0 || o.Holder == self),
+			Holder: o.Holder, Remaining: o.Remaining,
 		}
-		if wait := u.mark.ahead(latest); u.free && wait > 0 {
-			u.free, u.remaining = false, wait
+		if wait := u.Mark.ahead(latest); u.Free && wait > 0 {
+			u.Free, u.Remaining = false, wait
 		}
 		out = append(out, u)
 	}
-	slices.SortFunc(out, func(a, b usedWorker) int {
-		return cmp.Or(cmp.Compare(a.datacenter, b.datacenter), cmp.Compare(a.worker, b.worker))
+	slices.SortFunc(out, func(a, b Used) int {
+		return cmp.Or(cmp.Compare(a.Datacenter, b.Datacenter), cmp.Compare(a.Worker, b.Worker))
 	})
 	return out
 }
 
-// pool is how many of the worker ids of a namespace in a datacenter are not free.
-type pool struct {
-	held int
-	size uint64 // of the layout, used or not
+// Pool is how many of the worker ids of a namespace in a datacenter are not free.
+type Pool struct {
+	Held int
+	Size uint64 // of the layout, used or not
 }
 
-// crowded says whether an operator should hear of it.
-func (p pool) crowded() bool {
-	return p.size < 1<<40 && uint64(p.held)*100 > p.size*crowdedPercent // no more are ever held
+func poolOf(used []Used, layout snowflake.Layout) Pool {
+	p := Pool{Size: uint64(layout.MaxWorker()) + 1}
+	for _, u := range used {
+		if !u.Free {
+			p.Held++
+		}
+	}
+	return p
 }
 
-// choice is which worker ids to try, in this order, and how full the pool is.
+// Crowded says whether an operator should hear of it: more than 80 % are not free.
+func (p Pool) Crowded() bool {
+	return p.Size < 1<<40 && uint64(p.Held)*100 > p.Size*crowdedPercent // no more are ever held
+}
+
+// choice is which worker ids to try, in this order, of those that were found.
 type choice struct {
 	try  []snowflake.Worker
-	pool pool
+	used []Used
+	pool Pool
 }
 
-// order is how one who needs a worker id deviates from the order of choose.
+// order is who needs a worker id, and how it deviates from the order of choose.
 type order struct {
+	self   seq.Session // what it holds no longer, it may take again
+	latest Mark        // of an id that it takes
 	// first, if not nil, goes before all others if it is free: of a node, an id whose
 	// mark a failed attempt may have pushed up at some store, so that failing again
 	// spoils no second one; of a client, the one that it had.
@@ -113,19 +126,17 @@ type order struct {
 // choose puts the free worker ids in the order of their marks, never used ones first.
 // Those who choose at the same moment should not meet, so new ids come in a random
 // order.
-func choose(used []usedWorker, layout snowflake.Layout, by order, rnd *rand.Rand) choice {
-	c := choice{pool: pool{size: uint64(layout.MaxWorker()) + 1}}
+func choose(used []Used, layout snowflake.Layout, by order, rnd *rand.Rand) choice {
+	c := choice{used: used, pool: poolOf(used, layout)}
 	known := make(map[snowflake.Worker]bool, len(used))
-	free := make([]usedWorker, 0, len(used))
+	free := make([]Used, 0, len(used))
 	for _, u := range used {
-		known[u.worker] = true
-		if u.free {
+		known[u.Worker] = true
+		if u.Free {
 			free = append(free, u)
-		} else {
-			c.pool.held++
 		}
 	}
-	slices.SortStableFunc(free, func(a, b usedWorker) int { return cmp.Compare(a.mark, b.mark) })
+	slices.SortStableFunc(free, func(a, b Used) int { return cmp.Compare(a.Mark, b.Mark) })
 	var fresh, again []snowflake.Worker
 	for k := snowflake.Worker(0); k <= layout.MaxWorker() && len(fresh) < maxTries; k++ {
 		w := k
@@ -138,7 +149,7 @@ func choose(used []usedWorker, layout snowflake.Layout, by order, rnd *rand.Rand
 	}
 	rnd.Shuffle(len(fresh), func(i, j int) { fresh[i], fresh[j] = fresh[j], fresh[i] })
 	for _, u := range free[:min(len(free), maxTries)] {
-		again = append(again, u.worker)
+		again = append(again, u.Worker)
 	}
 	if len(used) < roomy {
 		c.try = append(fresh, again...)
@@ -147,7 +158,7 @@ func choose(used []usedWorker, layout snowflake.Layout, by order, rnd *rand.Rand
 	}
 	if first := by.first; first != nil {
 		at := slices.Index(c.try, *first)
-		if at < 0 && slices.ContainsFunc(free, func(u usedWorker) bool { return u.worker == *first }) {
+		if at < 0 && slices.ContainsFunc(free, func(u Used) bool { return u.Worker == *first }) {
 			c.try, at = append(c.try, *first), len(c.try)
 		}
 		if at >= 0 {
@@ -159,9 +170,9 @@ func choose(used []usedWorker, layout snowflake.Layout, by order, rnd *rand.Rand
 }
 
 // only limits a choice to one worker id.
-func (c choice) only(w snowflake.Worker, used []usedWorker) choice {
+func (c choice) only(w snowflake.Worker) choice {
 	c.try = nil
-	if !slices.ContainsFunc(used, func(u usedWorker) bool { return u.worker == w && !u.free }) {
+	if !slices.ContainsFunc(c.used, func(u Used) bool { return u.Worker == w && !u.Free }) {
 		c.try = []snowflake.Worker{w}
 	}
 	return c
@@ -169,11 +180,11 @@ func (c choice) only(w snowflake.Worker, used []usedWorker) choice {
 
 // behind says why this node's clock cannot be right: others hold worker ids with
 // marks far above it, which they wrote. nil if there are none.
-func behind(used []usedWorker, now mark, self seq.Session) error {
+func behind(used []Used, now Mark, self seq.Session) error {
 	for _, u := range used {
-		if u.holder != 0 && u.holder != self && u.mark > u.floor && u.mark.ahead(now) > maxBehind {
+		if u.Holder != 0 && u.Holder != self && u.Mark > u.Floor && u.Mark.ahead(now) > maxBehind {
 			return fmt.Errorf("%w: it is %v behind the mark of worker %d, which session %s holds",
-				seq.ErrClockOff, u.mark.ahead(now), u.worker, u.holder)
+				seq.ErrClockOff, u.Mark.ahead(now), u.Worker, u.Holder)
 		}
 	}
 	return nil
@@ -181,10 +192,10 @@ func behind(used []usedWorker, now mark, self seq.Session) error {
 
 // ahead says that this node's clock is behind if worker ids that nobody holds have
 // marks that no right clock knows. It is asked once none is free.
-func ahead(used []usedWorker, now mark) error {
+func ahead(used []Used, now Mark) error {
 	for _, u := range used {
-		if u.holder == 0 && u.mark > u.floor && u.mark.ahead(now) > maxAhead {
-			return fmt.Errorf("%w: it is %v behind the mark of worker %d", seq.ErrClockOff, u.mark.ahead(now), u.worker)
+		if u.Holder == 0 && u.Mark > u.Floor && u.Mark.ahead(now) > maxAhead {
+			return fmt.Errorf("%w: it is %v behind the mark of worker %d", seq.ErrClockOff, u.Mark.ahead(now), u.Worker)
 		}
 	}
 	return nil
@@ -192,18 +203,18 @@ func ahead(used []usedWorker, now mark) error {
 
 // kept says that no worker id is to be had yet, used or new: all of them have the floor of
 // an era that was restored, which is above latest. nil if it is not.
-func kept(floor, latest, now mark) error {
+func kept(floor, latest, now Mark) error {
 	if floor <= latest {
 		return nil
 	}
 	return fmt.Errorf("%w: until %s, %v by this node's clock, windows from before it may be in use; seqctl store windows-over ends the wait if none is",
-		seq.ErrWorkersKept, floor.time().Format(time.RFC3339), floor.ahead(now).Round(time.Second))
+		seq.ErrWorkersKept, floor.Time().Format(time.RFC3339), floor.ahead(now).Round(time.Second))
 }
 
 // floorOf is the highest floor that a look at worker registers has shown.
-func floorOf(used []usedWorker) (floor mark) {
+func floorOf(used []Used) (floor Mark) {
 	for _, u := range used {
-		floor = max(floor, u.floor)
+		floor = max(floor, u.Floor)
 	}
 	return floor
 }
@@ -212,25 +223,25 @@ func floorOf(used []usedWorker) (floor mark) {
 const maxNamed = 12
 
 // exhausted names who holds what.
-func exhausted(used []usedWorker, p pool, nodes map[seq.Session]string) error {
+func exhausted(used []Used, p Pool, nodes map[seq.Session]string) error {
 	held := make([]string, 0, maxNamed+1)
 	for _, u := range used {
-		if u.free {
+		if u.Free {
 			continue
 		}
 		if len(held) == maxNamed {
-			held = append(held, fmt.Sprintf("and %d more", p.held-maxNamed))
+			held = append(held, fmt.Sprintf("and %d more", p.Held-maxNamed))
 			break
 		}
-		left := u.remaining.Round(time.Millisecond)
-		switch name := nodes[u.holder]; {
+		left := u.Remaining.Round(time.Millisecond)
+		switch name := nodes[u.Holder]; {
 		case name != "":
-			held = append(held, fmt.Sprintf("%d by %s for %v", u.worker, name, left))
-		case u.holder != 0:
-			held = append(held, fmt.Sprintf("%d by session %s for %v", u.worker, u.holder, left))
+			held = append(held, fmt.Sprintf("%d by %s for %v", u.Worker, name, left))
+		case u.Holder != 0:
+			held = append(held, fmt.Sprintf("%d by session %s for %v", u.Worker, u.Holder, left))
 		default:
-			held = append(held, fmt.Sprintf("%d kept for %v", u.worker, left))
+			held = append(held, fmt.Sprintf("%d kept for %v", u.Worker, left))
 		}
 	}
-	return fmt.Errorf("%w: %d of %d held: %s", seq.ErrWorkersExhausted, p.held, p.size, strings.Join(held, ", "))
+	return fmt.Errorf("%w: %d of %d held: %s", seq.ErrWorkersExhausted, p.Held, p.Size, strings.Join(held, ", "))
 }

@@ -1,4 +1,4 @@
-package globalid
+package namespaces
 
 import (
 	"errors"
@@ -10,9 +10,9 @@ import (
 	"github.com/seqsvr/seqsvr/snowflake"
 )
 
-func layout(t *testing.T, text string) snowflake.Layout {
+func layout(t testing.TB, text string) snowflake.Layout {
 	t.Helper()
-	l, err := parseLayout(text)
+	l, err := ParseLayout(text)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,7 +77,7 @@ func TestWhatIsRecordedGoesBeforeWhatIsOffered(t *testing.T) {
 		t.Fatal(err)
 	}
 	var got []string
-	for _, ns := range d.all(defaultOffers()) {
+	for _, ns := range d.all(defaults()) {
 		got = append(got, ns.Name)
 	}
 	if diff := cmp.Diff([]string{"default", "mine", "regional-2"}, got); diff != "" {
@@ -146,7 +146,7 @@ func TestADatacenterIDAndItsNameBelongTogether(t *testing.T) {
 		}
 		d = next
 	}
-	if got := d.nameOf(1); got != "sg" {
+	if got := d.NameOf(1); got != "sg" {
 		t.Errorf("got %q, want sg", got)
 	}
 }

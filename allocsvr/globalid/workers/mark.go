@@ -1,4 +1,4 @@
-package globalid
+package workers
 
 import (
 	"time"
@@ -6,17 +6,17 @@ import (
 	"github.com/seqsvr/seqsvr/snowflake"
 )
 
-// mark is a high-water mark: milliseconds since 1970, the value of a worker register.
+// Mark is a high-water mark: milliseconds since 1970, the value of a worker register.
 // Milliseconds, and not ticks, so that stores can hold it against their own clocks
 // whatever the layout, and so that it means the same after a change of the layout.
-type mark uint64
+type Mark uint64
 
-func markOf(t time.Time) mark { return mark(max(0, t.UnixMilli())) }
+func markOf(t time.Time) Mark { return Mark(max(0, t.UnixMilli())) }
 
-func (m mark) add(d time.Duration) mark { return m + mark(d.Milliseconds()) }
+func (m Mark) add(d time.Duration) Mark { return m + Mark(d.Milliseconds()) }
 
 // ahead is how far m lies above the other, 0 if it does not.
-func (m mark) ahead(of mark) time.Duration {
+func (m Mark) ahead(of Mark) time.Duration {
 	if m <= of {
 		return 0
 	}
@@ -24,13 +24,14 @@ func (m mark) ahead(of mark) time.Duration {
 	return time.Duration(min(uint64(m-of), uint64(1<<63-1)/uint64(time.Millisecond))) * time.Millisecond
 }
 
-func (m mark) time() time.Time { return time.UnixMilli(int64(min(uint64(m), 1<<63-1))).UTC() }
+// Time is the moment of the mark, in UTC.
+func (m Mark) Time() time.Time { return time.UnixMilli(int64(min(uint64(m), 1<<63-1))).UTC() }
 
 // tick is the tick that contains the mark: both the highest one that a holder may use
 // once the mark is confirmed, and the floor of the next holder. It rises with the
 // mark, so what is above a floor was never below a confirmed mark.
-func (m mark) tick(l snowflake.Layout) snowflake.Tick {
-	at := m.time()
+func (m Mark) tick(l snowflake.Layout) snowflake.Tick {
+	at := m.Time()
 	if at.Before(l.Epoch()) {
 		return 0
 	}
@@ -42,7 +43,7 @@ func (m mark) tick(l snowflake.Layout) snowflake.Tick {
 }
 
 // startOf is the mark at which a tick begins.
-func startOf(l snowflake.Layout, t snowflake.Tick) mark {
+func startOf(l snowflake.Layout, t snowflake.Tick) Mark {
 	at, err := l.TimeOf(t)
 	if err != nil {
 		at = l.Exhausted()
@@ -50,16 +51,21 @@ func startOf(l snowflake.Layout, t snowflake.Tick) mark {
 	return markOf(at)
 }
 
+// reach is how many windows a mark may lie ahead of the clock, which only the borrow
+// policies use up. Stores must take marks that are that far ahead of their own clocks, with
+// the longest window, and some more for what the clocks differ.
+const reach = 10
+
 // target is the mark to ask for: a window above both the clock and the last time that
 // was handed out, which the borrow policies take ahead of the clock, though not
 // further ahead than reach windows.
-func target(now, last mark, window time.Duration) mark {
+func target(now, last Mark, window time.Duration) Mark {
 	return min(max(now, last).add(window), now.add(reach*window))
 }
 
 // due says whether to ask for the target: half of the window is used up, and asking
 // brings a good part of one. The latter keeps a borrower at the end of its reach from
 // writing at every request.
-func due(confirmed, now, last, target mark, window time.Duration) bool {
+func due(confirmed, now, last, target Mark, window time.Duration) bool {
 	return confirmed.ahead(max(now, last)) < window/2 && target.ahead(confirmed) >= window/4
 }
