@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/seqsvr/seqsvr/allocsvr/api"
-	"github.com/seqsvr/seqsvr/allocsvr/globalid"
+	"github.com/seqsvr/seqsvr/allocsvr/globalid/namespaces"
 	"github.com/seqsvr/seqsvr/internal/auth"
 	"github.com/seqsvr/seqsvr/internal/rpc"
 	"github.com/seqsvr/seqsvr/internal/tracing"
@@ -50,7 +50,7 @@ type Config struct {
 	Datacenter   string
 	WorkerID     int64 // the only worker id to use, leased and fenced all the same; -1: any free one
 	// Namespaces are recorded at the start unless they are recorded already, one a line as
-	// globalid.ParseNamespace reads them.
+	// namespaces.Parse reads them.
 	Namespaces   []string
 	WorkerWindow time.Duration // how far ahead the high-water mark is confirmed; 0: 3 s
 
@@ -113,14 +113,14 @@ func (c Config) Validate() error {
 func (c Config) limits() *api.Limits { return api.NewLimits(c.MaxInWork, c.MaxStreamWaits) }
 
 // namespaces are the configured ones: seq.ErrBadArgument, seq.ErrBadLayout.
-func (c Config) namespaces() ([]globalid.Namespace, error) {
-	out := make([]globalid.Namespace, 0, len(c.Namespaces))
+func (c Config) namespaces() ([]namespaces.Namespace, error) {
+	out := make([]namespaces.Namespace, 0, len(c.Namespaces))
 	for _, text := range c.Namespaces {
-		ns, err := globalid.ParseNamespace(text)
+		ns, err := namespaces.Parse(text)
 		if err != nil {
 			return nil, err
 		}
 		out = append(out, ns)
 	}
-	return out, globalid.CheckNamespaces(out)
+	return out, namespaces.Check(out)
 }

@@ -4,9 +4,9 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/seqsvr/seqsvr/internal/bubble"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
+	"github.com/seqsvr/seqsvr/tests/bubble"
 )
 
 // The stores may let this session in and have promised another epoch all the same: the

@@ -6,7 +6,6 @@ import (
 	"strconv"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/seqsvr/seqsvr/client/fallback"
 	"github.com/seqsvr/seqsvr/seq"
@@ -109,16 +108,4 @@ func (c *Client) Close() error {
 	c.servers.close()
 	c.tasks.Wait()
 	return nil
-}
-
-// rest waits; false when ctx ended meanwhile.
-func rest(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-timer.C:
-		return true
-	}
 }

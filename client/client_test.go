@@ -11,8 +11,8 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/seqsvr/seqsvr/client"
-	"github.com/seqsvr/seqsvr/client/clienttest"
 	"github.com/seqsvr/seqsvr/seq"
+	"github.com/seqsvr/seqsvr/tests/clienttest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -224,7 +224,7 @@ func TestACallWaitsForATakeover(t *testing.T) {
 
 func TestALeavingCallerDisturbsNoOther(t *testing.T) {
 	cluster := clienttest.Start(t, 1, seq.Space{Name: "user", Sections: 4})
-	// No attempt ends by itself here: who comes back did so by its own context.
+	// No attempt ends by itself here: a call that returns does so by its own context.
 	c := dial(t, cluster, client.Config{AttemptTimeout: patience})
 	ctx := bounded(t)
 	cluster.Nodes[0].Hang()

@@ -25,8 +25,8 @@
 // # What a caller may rely on
 //
 // During a failover callers see delay, not errors, as long as their context allows. A retry
-// can only skip numbers, never repeat one: an answer that nobody waits for any more is thrown
-// away for good. Calls for one key that follow each other get rising numbers. A caller that
+// can only skip numbers, never repeat one: an answer that no caller waits for any more is
+// thrown away for good. Calls for one key that follow each other get rising numbers. A caller that
 // leaves early disturbs no other, and a key that has to wait at the server does not hold up
 // the keys that were in one batch with it. How many calls may wait is bounded
 // (Config.MaxQueue); more are refused with seq.ErrOverloaded.

@@ -35,7 +35,7 @@ var (
 	errSplit = errors.New("batch refused as a whole")
 )
 
-// lostError is an attempt of which nothing is known: the numbers may have been taken.
+// lostError is an attempt whose outcome is unknown: the numbers may have been taken.
 // The cause stands in the text only: a connection's end often reads as a
 // cancellation, which it is not for the caller.
 type lostError struct {

@@ -23,10 +23,10 @@ type idQueues struct {
 	closed bool
 }
 
-// idQueue is one namespace's. It exists only while somebody wants an ID, so that names of
+// idQueue is one namespace's. It exists only while a caller wants an ID, so that names of
 // namespaces that do not exist are not kept.
 //
-//	senders <= batchesPerNamespace; senders > 0 while somebody waits
+//	senders <= batchesPerNamespace; senders > 0 while a caller waits
 type idQueue struct {
 	waiting []*idSlot
 	senders int

@@ -9,9 +9,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/seqsvr/seqsvr/client/clienttest"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/snowflake"
+	"github.com/seqsvr/seqsvr/tests/clienttest"
 )
 
 func TestSingleIDsOfManyCallersTravelTogether(t *testing.T) { together(t, 0, 1) }

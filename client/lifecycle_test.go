@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"github.com/seqsvr/seqsvr/client"
-	"github.com/seqsvr/seqsvr/client/clienttest"
 	"github.com/seqsvr/seqsvr/seq"
+	"github.com/seqsvr/seqsvr/tests/clienttest"
 )
 
 func TestAnotherClusterIsRefused(t *testing.T) {

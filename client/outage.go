@@ -10,6 +10,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/seqsvr/seqsvr/internal/rpc"
+	"github.com/seqsvr/seqsvr/internal/wake"
 )
 
 // How the AllocSvr are asked whether they have a quorum.
@@ -110,7 +111,7 @@ func (o *outage) watch(c *Client) {
 			} else if asked.Sub(since) >= outagePatience {
 				o.set(true)
 			}
-			if !rest(c.ctx, outagePause) {
+			if !wake.Sleep(c.ctx, outagePause) {
 				return
 			}
 			select {
@@ -120,7 +121,7 @@ func (o *outage) watch(c *Client) {
 			}
 		}
 		o.set(false)
-		if !rest(c.ctx, outagePause) {
+		if !wake.Sleep(c.ctx, outagePause) {
 			return
 		}
 	}

@@ -283,7 +283,7 @@ func (k *call) noteQuorum(t *tries, err error) {
 		t.quorum = err
 		k.c.outage.hear(err)
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded), errors.As(err, &lost):
-		// The end of somebody's time says nothing.
+		// An end of the caller's time says nothing of the quorum.
 	default:
 		t.quorum = nil
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/seqsvr/seqsvr/internal/rpc"
+	"github.com/seqsvr/seqsvr/internal/wake"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/seq"
 )
@@ -167,7 +168,7 @@ func (t *table) current(ctx context.Context) (*view, error) {
 	return t.view.Load(), nil
 }
 
-// heard notes what a reply says of the table: a newer one, or that there is one.
+// heard notes what a reply says of the table: a newer table, or that one exists.
 func (t *table) heard(version uint64, routes *pb.RouteTable) {
 	v := t.view.Load()
 	if v == nil || version <= v.version() {
@@ -227,7 +228,7 @@ func (t *table) refreshLoop() {
 		if t.refresh() && t.view.Load() == nil {
 			once.Do(func() { close(t.foreign) })
 		}
-		if !rest(t.c.ctx, refreshPause) {
+		if !wake.Sleep(t.c.ctx, refreshPause) {
 			return
 		}
 		if t.view.Load() == nil {

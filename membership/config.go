@@ -12,8 +12,8 @@ import (
 const (
 	// DefaultBindAddr takes a free port on the loopback interface.
 	DefaultBindAddr = "127.0.0.1:0"
-	// DefaultKeepGone is how long dead and left members stay listed.
-	DefaultKeepGone = 10 * time.Minute
+	// keepGone is how long dead and left members stay listed.
+	keepGone = 10 * time.Minute
 	// DefaultRejoinInterval is the pause between attempts to join while the node is alone.
 	DefaultRejoinInterval = 2 * time.Second
 
@@ -43,8 +43,6 @@ type Config struct {
 	Meta Meta
 	// Keys encrypt and authenticate the gossip; the nodes must have the first key of each other. Nil: plain.
 	Keys *Keys
-	// KeepGone is how long dead and left members stay listed. Zero: DefaultKeepGone.
-	KeepGone time.Duration
 	// RejoinInterval is the pause between attempts to join while alone. Zero: DefaultRejoinInterval.
 	RejoinInterval time.Duration
 	// Logger takes the view's and memberlist's messages. Nil: none.
@@ -55,9 +53,6 @@ type Config struct {
 func (c Config) withDefaults() Config {
 	if c.BindAddr == "" {
 		c.BindAddr = DefaultBindAddr
-	}
-	if c.KeepGone == 0 {
-		c.KeepGone = DefaultKeepGone
 	}
 	if c.RejoinInterval == 0 {
 		c.RejoinInterval = DefaultRejoinInterval
@@ -76,7 +71,7 @@ func (c Config) validate() error {
 		return fmt.Errorf("cluster id of %d bytes, want 1 to %d: %w", len(c.ClusterID), maxClusterID, ErrConfig)
 	case !validName(c.Name):
 		return fmt.Errorf("node name %q, want 1 to %d bytes without a slash: %w", c.Name, maxName, ErrConfig)
-	case c.KeepGone < 0 || c.RejoinInterval < 0:
+	case c.RejoinInterval < 0:
 		return fmt.Errorf("negative duration: %w", ErrConfig)
 	case !c.Meta.Role.Valid():
 		return fmt.Errorf("role %q: %w", c.Meta.Role, ErrUnknownRole)

@@ -87,10 +87,8 @@ func (d delegate) depart(dep departure) {
 		v.mu.Unlock() // an echo of the node's own
 		return
 	}
-	ev, fresh, changed := v.roster.notice(dep, time.Now())
-	if changed {
-		v.emit(ev)
-	}
+	what, fresh := v.roster.notice(dep, time.Now())
+	v.note(dep.Name, what)
 	v.mu.Unlock()
 	if fresh {
 		v.notices.QueueBroadcast(newNotice(dep))
@@ -146,10 +144,7 @@ func (d delegate) alive(n *memberlist.Node) {
 	meta := v.decode(n)
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if ev, ok := v.roster.alive(meta, n.Address(), time.Now()); ok {
-		v.logEvent(ev)
-		v.emit(ev)
-	}
+	v.note(n.Name, v.roster.alive(meta, n.Address(), time.Now()))
 }
 
 // NotifyLeave records a node that is gone. Late calls, from suspicion timers after Close, do no harm.
@@ -157,26 +152,22 @@ func (d delegate) NotifyLeave(n *memberlist.Node) {
 	v := d.v
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if ev, ok := v.roster.gone(n.Name, time.Now()); ok {
-		v.logEvent(ev)
-		v.emit(ev)
-	}
+	v.note(n.Name, v.roster.gone(n.Name, time.Now()))
 }
 
 // NotifyConflict reports two processes of one name. memberlist keeps the existing one. If the name is
 // this node's, the others may refuse it, so the rejoin loop goes on trying until the name is free.
 func (d delegate) NotifyConflict(existing, other *memberlist.Node) {
 	v := d.v
-	kept := Member{Meta: v.decode(existing), State: StateAlive, Gossip: existing.Address(), Self: existing.Name == v.cfg.Name}
-	refused := Member{Meta: v.decode(other), State: StateAlive, Gossip: other.Address()}
+	kept := Member{Meta: v.decode(existing), Gossip: existing.Address()}
+	refused := Member{Meta: v.decode(other), Gossip: other.Address()}
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if kept.Self && kept.Meta.Session != refused.Meta.Session {
+	if existing.Name == v.cfg.Name && kept.Meta.Session != refused.Meta.Session {
 		v.rejoin.refused = true
 	}
-	if ev, ok := v.roster.conflict(kept, refused, time.Now()); ok {
-		v.log.Warn("member name conflict", "error", ev.Err)
-		v.emit(ev)
+	if err := v.roster.conflict(kept, refused, time.Now()); err != nil {
+		v.log.Warn("member name conflict", "error", err)
 	}
 }
 
@@ -189,10 +180,14 @@ func (v *View) decode(n *memberlist.Node) Meta {
 	return m
 }
 
-func (v *View) logEvent(ev Event) {
-	if ev.Kind == EventUpdated {
+// note logs a change and counts the others anew. The caller holds mu.
+func (v *View) note(name string, what change) {
+	if what == "" {
 		return
 	}
-	v.log.Info("member "+ev.Kind.String(), "member", ev.Member.Meta.Name, "role", string(ev.Member.Meta.Role),
-		"gossip", ev.Member.Gossip, "session", ev.Member.Meta.Session)
+	v.others.Store(int64(v.roster.others()))
+	if what != updated {
+		m := v.roster.members[name]
+		v.log.Info("member "+string(what), "member", name, "role", string(m.Meta.Role), "gossip", m.Gossip, "session", m.Meta.Session)
+	}
 }

@@ -8,11 +8,10 @@
 //     may depend on it: those ask the stores. The view makes people, routers and standbys look sooner.
 //   - Nodes of different clusters never mix: the cluster id is memberlist's label on every packet and
 //     every stream, and an empty cluster id is refused.
-//   - Of the route table only the version number travels here. Who sees a larger one than its own
+//   - Of the route table only the version number travels here. A node that sees a larger one than its own
 //     fetches the table over gRPC.
-//   - A member that died or left stays in the view for Config.KeepGone, with the moment it was seen to
-//     go, so that people can read "dead since".
-//   - Observers never hold up the gossip: each has a queue and a goroutine of its own.
+//   - A member that died or left stays in the view for ten minutes, with the moment it was seen to go,
+//     so that people can read "dead since".
 //
 // memberlist 0.7 tells its delegates that a node is gone, not whether it died or left, and never that
 // it is suspect. So a leaving node spreads a departure notice of its own ahead of memberlist's; a node

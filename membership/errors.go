@@ -13,33 +13,20 @@ var (
 	// ErrUnknownRole is returned by Start for a role that is not store, alloc or router.
 	ErrUnknownRole = errors.New("unknown member role")
 
-	// ErrMetaTooLarge is returned by Meta.Encode, Start and UpdateMeta when the encoded metadata, with
-	// room for the largest table version, would exceed MaxMetaSize bytes.
+	// ErrMetaTooLarge is returned by Meta.Encode and Start when the encoded metadata, with room for the
+	// largest table version, would exceed MaxMetaSize bytes.
 	ErrMetaTooLarge = errors.New("member metadata too large")
 
 	// ErrMetaFormat is returned by DecodeMeta for bytes that are no metadata of a known format.
 	ErrMetaFormat = errors.New("member metadata not understood")
 
-	// ErrMetaFixed is returned by UpdateMeta when the change touches the name, role or session, which
-	// are fixed for the life of a View.
-	ErrMetaFixed = errors.New("member metadata field is fixed")
-
-	// ErrNameConflict is carried by events of kind EventConflict: two live processes, told apart by
-	// their sessions, use one node name. It goes away by itself when the older one is seen to be gone,
-	// as after a restart under a new address.
-	ErrNameConflict = errors.New("two members use one name")
-
-	// ErrNotJoined is returned by Join when no address given could be reached. The addresses are kept,
-	// and tried again in the background.
-	ErrNotJoined = errors.New("no member reached")
-
-	// ErrKeys is returned by LoadKeys, NewKeys and NewKey for keys that cannot be used. Somebody must mend
+	// ErrKeys is returned by LoadKeys, NewKeys and NewKey for keys that cannot be used. The operator must mend
 	// the file: its path and line are in the text.
 	ErrKeys = errors.New("gossip keys refused")
 
-	// ErrKeysDiffer is returned by Join, beside ErrNotJoined, when a member answered that cannot read this
-	// node's gossip, or the other way round: one of them has no keys, or not the one that the other
-	// encrypts with. It goes away once the files are alike and were read again.
+	// ErrKeysDiffer is logged when a member answered that cannot read this node's gossip, or the other way
+	// round: one of them has no keys, or not the one that the other encrypts with. It goes away once the
+	// files are alike and were read again.
 	ErrKeysDiffer = errors.New("gossip keys differ")
 
 	// ErrClosed is returned by calls on a View after Leave or Close.

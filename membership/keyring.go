@@ -22,10 +22,10 @@ func newKeyring(list [][]byte) (*keyring, error) {
 
 // replace makes the ring hold the keys of the list, all of which have a sound size.
 //
-// memberlist takes a key out by moving those behind it, under the hands of whoever reads the ring at that
-// moment; taking out the last moves nothing. So keys are taken from the end until the old ones are gone,
+// memberlist takes a key out by moving those behind it, while other goroutines may read the ring; taking
+// out the last moves nothing. So keys are taken from the end until the old ones are gone,
 // and those that are wanted are put back: for that moment, in a change of three keys or more, a packet
-// under one of these is lost, which gossip bears. The first key always stays.
+// under one of these is lost, which gossip tolerates. The first key always stays.
 func (r *keyring) replace(list [][]byte) {
 	for _, key := range list {
 		_ = r.AddKey(key) // fails for a size that is not sound only

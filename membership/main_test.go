@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"sync"
 	"testing"
 	"time"
 
@@ -105,40 +104,6 @@ func meet(t *testing.T, views ...*View) {
 			sees(t, v, o.Self().Name, StateAlive)
 		}
 	}
-}
-
-// record collects the events of a view.
-type record struct {
-	mu     sync.Mutex // guards events
-	events []Event
-}
-
-func watch(t *testing.T, v *View) *record {
-	r := &record{}
-	t.Cleanup(v.Watch(func(ev Event) {
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		r.events = append(r.events, ev)
-	}))
-	return r
-}
-
-// await returns the first event of the kind about name.
-func (r *record) await(t *testing.T, kind EventKind, name string) Event {
-	t.Helper()
-	var got Event
-	wait(t, func() error {
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		for _, ev := range r.events {
-			if ev.Kind == kind && ev.Member.Meta.Name == name {
-				got = ev
-				return nil
-			}
-		}
-		return fmt.Errorf("no event %v of %s among %v", kind, name, r.events)
-	})
-	return got
 }
 
 func wantErr(t *testing.T, got, want error) {

@@ -3,7 +3,6 @@
 package membership
 
 import (
-	"fmt"
 	"slices"
 	"time"
 )
@@ -29,14 +28,6 @@ type rejoinState struct {
 	refused  bool // another process was heard to hold this node's name since the last attempt
 	lastHeal time.Time
 	round    int
-}
-
-func (s *rejoinState) addSeeds(addrs []string) {
-	for _, a := range addrs {
-		if !slices.Contains(s.seeds, a) {
-			s.seeds = append(s.seeds, a)
-		}
-	}
 }
 
 // due returns the addresses to try at this moment. A node without company tries the seeds and the last
@@ -69,36 +60,6 @@ func (s *rejoinState) due(members []Member, own string, now time.Time, heal time
 		}
 	}
 	return out
-}
-
-// Join tries the addresses (host:port) now and returns how many answered; ErrNotJoined if none did. In
-// either case they are kept as seeds for the background. It may block for the profile's stream timeout
-// an address. Calling it again is safe.
-func (v *View) Join(addrs []string) (int, error) {
-	if err := validSeeds(addrs); err != nil {
-		return 0, fmt.Errorf("join: %w", err)
-	}
-	v.publishMu.Lock()
-	if v.departed {
-		v.publishMu.Unlock()
-		return 0, fmt.Errorf("join %q: %w", addrs, ErrClosed)
-	}
-	// As in Leave: Close waits for what began before it.
-	v.wg.Add(1)
-	v.publishMu.Unlock()
-	defer v.wg.Done()
-
-	v.mu.Lock()
-	v.rejoin.addSeeds(addrs)
-	v.mu.Unlock()
-	n, err := v.tryJoin(addrs)
-	switch {
-	case n > 0:
-		return n, nil
-	case err != nil:
-		return 0, fmt.Errorf("join %q: %w: %w", addrs, ErrNotJoined, named(err))
-	}
-	return 0, fmt.Errorf("join %q: no address but the node's own: %w", addrs, ErrNotJoined)
 }
 
 // tryJoin asks one address after the other, so that Close waits for one dial only.

@@ -29,7 +29,18 @@ type conflictPair struct {
 	kept, refused uint64
 }
 
-// roster is the pure core of the view: what memberlist reported goes in with the time, events come out.
+// change is what became of a member, in a word for the log; empty: nothing.
+type change string
+
+const (
+	joined    change = "joined"    // it appeared, or came back from dead or left
+	updated   change = "updated"   // it has other metadata or another gossip address; not logged
+	restarted change = "restarted" // it lives under another session, so the process before died unnoticed
+	died      change = "died"
+	left      change = "left"
+)
+
+// roster is the pure core of the view: what memberlist reported goes in with the time, changes come out.
 // It is not safe for concurrent use.
 //
 // Invariants: members[n].Meta.Name = n; a member is StateLeft only if departed has its (name, session)
@@ -52,80 +63,71 @@ func newRoster(self string, keep time.Duration) *roster {
 }
 
 // alive records that memberlist holds the node alive with this metadata.
-func (r *roster) alive(meta Meta, gossip string, now time.Time) (Event, bool) {
+func (r *roster) alive(meta Meta, gossip string, now time.Time) change {
 	old, known := r.members[meta.Name]
 	m := Member{Meta: meta, State: StateAlive, Since: now, Gossip: gossip, Self: meta.Name == r.self}
-	ev := Event{Kind: EventJoined, At: now}
+	what := joined
 	switch {
 	case !known || old.State != StateAlive:
 	case old.Meta.Session != meta.Session:
-		ev.Kind, ev.Before = EventRestarted, old.Meta
+		what = restarted
 	case old.Meta == meta && old.Gossip == gossip:
-		return Event{}, false
+		return ""
 	default:
-		ev.Kind, ev.Before = EventUpdated, old.Meta
+		what = updated
 		m.Since = old.Since
 	}
 	r.members[meta.Name] = m
 	r.prune(now)
-	ev.Member = m
-	return ev, true
+	return what
 }
 
 // gone records that memberlist holds the node dead or left; which one, only the notices tell.
-func (r *roster) gone(name string, now time.Time) (Event, bool) {
+func (r *roster) gone(name string, now time.Time) change {
 	m, known := r.members[name]
 	if !known || m.State != StateAlive {
-		return Event{}, false
+		return ""
 	}
+	what := died
 	m.State, m.Since = StateDead, now
-	kind := EventDied
-	if _, left := r.departed[departure{name, m.Meta.Session}]; left {
-		m.State, kind = StateLeft, EventLeft
+	if _, said := r.departed[departure{name, m.Meta.Session}]; said {
+		m.State, what = StateLeft, left
 	}
 	r.members[name] = m
 	r.prune(now)
-	return Event{Kind: kind, At: now, Member: m}, true
+	return what
 }
 
 // notice records that an incarnation said it leaves. fresh tells whether it was news, to be passed on;
-// changed, whether a member thought dead turned out to have left.
-func (r *roster) notice(d departure, now time.Time) (ev Event, fresh, changed bool) {
+// what is left if a member thought dead turned out to have done so.
+func (r *roster) notice(d departure, now time.Time) (what change, fresh bool) {
 	if _, seen := r.departed[d]; seen {
-		return Event{}, false, false
+		return "", false
 	}
 	r.departed[d] = now
-	m, known := r.members[d.Name]
-	changed = known && m.State == StateDead && m.Meta.Session == d.Session
-	if changed {
-		m.State = StateLeft
+	if m, known := r.members[d.Name]; known && m.State == StateDead && m.Meta.Session == d.Session {
+		m.State, what = StateLeft, left
 		r.members[d.Name] = m
-		ev = Event{Kind: EventLeft, At: now, Member: m}
 	}
 	r.prune(now)
-	return ev, true, changed
+	return what, true
 }
 
-// conflict records that memberlist keeps one node of a name and refuses another. The same process under
-// two addresses is none, and a pair reported within conflictRepeat is not reported again.
-func (r *roster) conflict(kept, refused Member, now time.Time) (Event, bool) {
+// conflict is an error that memberlist keeps one node of a name and refuses another; nil for the same
+// process under two addresses, and for a pair reported within conflictRepeat. It goes away by itself when
+// the older one is seen to be gone, as after a restart under a new address.
+func (r *roster) conflict(kept, refused Member, now time.Time) error {
 	pair := conflictPair{kept.Meta.Name, kept.Meta.Session, refused.Meta.Session}
 	if pair.kept == pair.refused {
-		return Event{}, false
+		return nil
 	}
 	if at, seen := r.reported[pair]; seen && now.Sub(at) < conflictRepeat {
-		return Event{}, false
+		return nil
 	}
 	r.prune(now)
 	r.reported[pair] = now
-	if m, known := r.members[pair.name]; known && m.Meta.Session == pair.kept {
-		kept = m
-	}
-	return Event{
-		Kind: EventConflict, At: now, Member: kept, Other: refused,
-		Err: fmt.Errorf("member %q at %s (session %016x) and at %s (session %016x): %w",
-			pair.name, kept.Gossip, pair.kept, refused.Gossip, pair.refused, ErrNameConflict),
-	}, true
+	return fmt.Errorf("member %q at %s (session %016x) and at %s (session %016x): two members use one name",
+		pair.name, kept.Gossip, pair.kept, refused.Gossip, pair.refused)
 }
 
 // snapshot returns all members by name, those gone for longer than keep left out.

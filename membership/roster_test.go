@@ -1,8 +1,8 @@
 package membership
 
 import (
-	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -17,35 +17,28 @@ func node(name string, session uint64) Meta {
 	return Meta{Role: RoleStore, Name: name, Session: session}
 }
 
-func kindOf(ev Event, ok bool) EventKind {
-	if !ok {
-		return 0
-	}
-	return ev.Kind
-}
-
 func TestARosterTellsEachChangeOnce(t *testing.T) {
 	r := newRoster("me", time.Minute)
 	newer := node("a", 1)
 	newer.TableVersion = 5
 	steps := []struct {
 		what string
-		do   func() (Event, bool)
-		want EventKind
+		do   func() change
+		want change
 	}{
-		{"appears", func() (Event, bool) { return r.alive(node("a", 1), "g:1", at(0)) }, EventJoined},
-		{"appears again", func() (Event, bool) { return r.alive(node("a", 1), "g:1", at(1)) }, 0},
-		{"new metadata", func() (Event, bool) { return r.alive(newer, "g:1", at(2)) }, EventUpdated},
-		{"new address", func() (Event, bool) { return r.alive(newer, "g:2", at(3)) }, EventUpdated},
-		{"new session", func() (Event, bool) { return r.alive(node("a", 2), "g:2", at(4)) }, EventRestarted},
-		{"gone", func() (Event, bool) { return r.gone("a", at(5)) }, EventDied},
-		{"gone again", func() (Event, bool) { return r.gone("a", at(6)) }, 0},
-		{"back", func() (Event, bool) { return r.alive(node("a", 2), "g:2", at(7)) }, EventJoined},
-		{"unknown gone", func() (Event, bool) { return r.gone("b", at(8)) }, 0},
+		{"appears", func() change { return r.alive(node("a", 1), "g:1", at(0)) }, joined},
+		{"appears again", func() change { return r.alive(node("a", 1), "g:1", at(1)) }, ""},
+		{"new metadata", func() change { return r.alive(newer, "g:1", at(2)) }, updated},
+		{"new address", func() change { return r.alive(newer, "g:2", at(3)) }, updated},
+		{"new session", func() change { return r.alive(node("a", 2), "g:2", at(4)) }, restarted},
+		{"gone", func() change { return r.gone("a", at(5)) }, died},
+		{"gone again", func() change { return r.gone("a", at(6)) }, ""},
+		{"back", func() change { return r.alive(node("a", 2), "g:2", at(7)) }, joined},
+		{"unknown gone", func() change { return r.gone("b", at(8)) }, ""},
 	}
 	for _, s := range steps {
-		if got := kindOf(s.do()); got != s.want {
-			t.Errorf("%s: got event %v, want %v", s.what, got, s.want)
+		if got := s.do(); got != s.want {
+			t.Errorf("%s: got %q, want %q", s.what, got, s.want)
 		}
 	}
 }
@@ -55,16 +48,16 @@ func TestSinceMovesWithTheStateAndNotWithTheMetadata(t *testing.T) {
 	m := node("a", 1)
 	r.alive(m, "g", at(0))
 	m.TableVersion = 1
-	ev, _ := r.alive(m, "g", at(time.Second))
-	if got, want := ev.Member.Since, at(0); !got.Equal(want) {
+	r.alive(m, "g", at(time.Second))
+	if got, want := r.members["a"].Since, at(0); !got.Equal(want) {
 		t.Errorf("after an update: got since %v, want %v", got, want)
 	}
-	ev, _ = r.gone("a", at(2*time.Second))
-	if got, want := ev.Member.Since, at(2*time.Second); !got.Equal(want) {
+	r.gone("a", at(2*time.Second))
+	if got, want := r.members["a"].Since, at(2*time.Second); !got.Equal(want) {
 		t.Errorf("after the death: got since %v, want %v", got, want)
 	}
-	ev, _, _ = r.notice(departure{"a", 1}, at(3*time.Second))
-	if got, want := ev.Member.Since, at(2*time.Second); !got.Equal(want) {
+	r.notice(departure{"a", 1}, at(3*time.Second))
+	if got, want := r.members["a"].Since, at(2*time.Second); !got.Equal(want) {
 		t.Errorf("after a late notice: got since %v, want %v", got, want)
 	}
 }
@@ -74,26 +67,22 @@ func TestADepartureNoticeTurnsDeadIntoLeftInEitherOrder(t *testing.T) {
 		t.Run(fmt.Sprint("noticeFirst=", noticeFirst), func(t *testing.T) {
 			r := newRoster("me", time.Hour)
 			r.alive(node("a", 1), "g", at(0))
-			var kinds []EventKind
-			note := func(ev Event, ok bool) { kinds = append(kinds, kindOf(ev, ok)) }
-			want := []EventKind{EventDied, EventLeft}
+			var got, want []change
+			note := func() { what, _ := r.notice(departure{"a", 1}, at(1)); got = append(got, what) }
 			if noticeFirst {
-				ev, _, changed := r.notice(departure{"a", 1}, at(1))
-				note(ev, changed)
-				note(r.gone("a", at(2)))
-				want = []EventKind{0, EventLeft}
+				note()
+				got, want = append(got, r.gone("a", at(2))), []change{"", left}
 			} else {
-				note(r.gone("a", at(1)))
-				ev, _, changed := r.notice(departure{"a", 1}, at(2))
-				note(ev, changed)
+				got, want = append(got, r.gone("a", at(1))), []change{died, left}
+				note()
 			}
-			if diff := cmp.Diff(want, kinds); diff != "" {
+			if diff := cmp.Diff(want, got); diff != "" {
 				t.Error(diff)
 			}
 			if got := r.snapshot(at(3))[0].State; got != StateLeft {
 				t.Errorf("got %v, want left", got)
 			}
-			if _, fresh, _ := r.notice(departure{"a", 1}, at(4)); fresh {
+			if _, fresh := r.notice(departure{"a", 1}, at(4)); fresh {
 				t.Error("a notice heard twice was news twice")
 			}
 		})
@@ -104,10 +93,10 @@ func TestANoticeOfAnEarlierIncarnationDoesNotExcuseADeath(t *testing.T) {
 	r := newRoster("me", time.Hour)
 	r.alive(node("a", 2), "g", at(0))
 	r.notice(departure{"a", 1}, at(1))
-	if got := kindOf(r.gone("a", at(2))); got != EventDied {
+	if got := r.gone("a", at(2)); got != died {
 		t.Errorf("got %v, want died", got)
 	}
-	if _, _, changed := r.notice(departure{"a", 3}, at(3)); changed {
+	if what, _ := r.notice(departure{"a", 3}, at(3)); what != "" {
 		t.Error("a notice of another session changed a dead member")
 	}
 }
@@ -147,18 +136,17 @@ func TestTheGoneAreForgottenAfterATimeAndInNumber(t *testing.T) {
 func TestAConflictIsTwoSessionsOfOneNameAndReportedOnceAMinute(t *testing.T) {
 	r := newRoster("me", time.Hour)
 	kept, refused := Member{Meta: node("a", 1), Gossip: "g:1"}, Member{Meta: node("a", 2), Gossip: "g:2"}
-	ev, ok := r.conflict(kept, refused, at(0))
-	if !ok || !errors.Is(ev.Err, ErrNameConflict) || ev.Other.Gossip != "g:2" {
-		t.Errorf("got %+v %v, want a name conflict with g:2", ev, ok)
+	if err := r.conflict(kept, refused, at(0)); err == nil || !strings.Contains(err.Error(), "g:2") {
+		t.Errorf("got %v, want a name conflict with g:2", err)
 	}
-	if _, ok := r.conflict(kept, refused, at(conflictRepeat-1)); ok {
+	if r.conflict(kept, refused, at(conflictRepeat-1)) != nil {
 		t.Error("the same pair was reported again within the minute")
 	}
-	if _, ok := r.conflict(kept, refused, at(conflictRepeat)); !ok {
+	if r.conflict(kept, refused, at(conflictRepeat)) == nil {
 		t.Error("the same pair was not reported again after the minute")
 	}
 	refused.Meta.Session = 1
-	if _, ok := r.conflict(kept, refused, at(0)); ok {
+	if r.conflict(kept, refused, at(0)) != nil {
 		t.Error("one process under two addresses was reported as a conflict")
 	}
 }

@@ -37,18 +37,16 @@ type View struct {
 
 	ctx    context.Context // ends with Close
 	cancel context.CancelFunc
-	wg     sync.WaitGroup // the rejoin loop, the watchers, memberlist's Leave
+	wg     sync.WaitGroup // the rejoin loop, memberlist's Leave
 	once   sync.Once      // Close
 
 	publishMu sync.Mutex // guards departed, and serialises memberlist's UpdateNode, which is not safe beside itself
 	departed  bool       // Leave or Close was called: memberlist forgets its own node afterwards
 
-	mu       sync.Mutex // guards everything below
-	roster   *roster
-	meta     Meta
-	watchers map[*watcher]struct{}
-	closed   bool // Close was called: no new watchers
-	rejoin   rejoinState
+	mu     sync.Mutex // guards everything below
+	roster *roster
+	meta   Meta
+	rejoin rejoinState
 }
 
 // Start binds the address, announces the node and begins joining the seeds in the background: it does
@@ -72,9 +70,8 @@ func Start(cfg Config) (*View, error) {
 	}
 	v := &View{
 		cfg: cfg, log: cfg.Logger, meta: cfg.Meta, faults: faults,
-		roster:   newRoster(cfg.Name, cfg.KeepGone),
-		watchers: map[*watcher]struct{}{},
-		rejoin:   rejoinState{seeds: slices.Clone(cfg.Join), started: time.Now()},
+		roster: newRoster(cfg.Name, keepGone),
+		rejoin: rejoinState{seeds: slices.Clone(cfg.Join), started: time.Now()},
 	}
 	v.notices = &memberlist.TransmitLimitedQueue{
 		NumNodes:       func() int { return int(v.others.Load()) + 1 },
@@ -114,8 +111,8 @@ func (v *View) Self() Meta {
 	return v.meta
 }
 
-// Members returns all members by name, this node among them, with those that died or left within
-// Config.KeepGone. After Close it returns the last view.
+// Members returns all members by name, this node among them, with those that died or left within ten
+// minutes. After Close it returns the last view.
 func (v *View) Members() []Member {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -137,88 +134,24 @@ func (v *View) KeyFaults() uint64 { return v.faults.total() }
 // SetTableVersion spreads the version of the newest route table this node holds. Lower values than the
 // last are passed over. It does not wait for the network, and does nothing after Leave or Close.
 func (v *View) SetTableVersion(version uint64) {
-	// Raising the version alone can fail only after Leave or Close: fits left room for it.
-	_ = v.update(func(m *Meta) { m.TableVersion = version })
-}
-
-// UpdateMeta changes the node's metadata and spreads it, without waiting for the network. The change
-// works on a copy and must not call the View. ErrMetaFixed refuses a new name, role or session,
-// ErrMetaTooLarge an encoding over MaxMetaSize, ErrClosed a call after Leave or Close; after an error
-// nothing changed. A lower table version is raised to the present one.
-func (v *View) UpdateMeta(change func(*Meta)) error {
-	if err := v.update(change); err != nil {
-		return fmt.Errorf("update metadata of %q: %w", v.cfg.Name, err)
-	}
-	return nil
-}
-
-// update stores the change and announces it. The timeout of UpdateNode only bounds its wait for the
-// spreading, which nobody here needs, so its error says nothing.
-func (v *View) update(change func(*Meta)) error {
 	v.publishMu.Lock()
 	defer v.publishMu.Unlock()
-	if v.departed {
-		return ErrClosed
+	if v.departed || !v.raise(version) {
+		return
 	}
-	changed, err := v.setMeta(change)
-	if changed {
-		_ = v.ml.UpdateNode(time.Nanosecond)
-	}
-	return err
+	// The timeout only bounds the wait for the spreading, which nobody here needs, so the error says nothing.
+	_ = v.ml.UpdateNode(time.Nanosecond)
 }
 
-func (v *View) setMeta(change func(*Meta)) (changed bool, err error) {
+// raise notes a table version above the last; fits left room for it.
+func (v *View) raise(version uint64) bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	m := v.meta
-	change(&m)
-	if m.Name != v.meta.Name || m.Role != v.meta.Role || m.Session != v.meta.Session {
-		return false, ErrMetaFixed
+	if version <= v.meta.TableVersion {
+		return false
 	}
-	m.TableVersion = max(m.TableVersion, v.meta.TableVersion)
-	if m == v.meta {
-		return false, nil
-	}
-	if err := m.fits(); err != nil {
-		return false, err
-	}
-	v.meta = m
-	return true, nil
-}
-
-// Watch calls fn for every change from now on, in order and one at a time, after one EventJoined for
-// each member alive at this moment. fn runs on a goroutine of its own and may take its time: it never
-// holds up the gossip, but beyond 4096 waiting events they are dropped for one EventLagged. fn may call
-// the View except Close. The returned stop ends the calls; one in progress may outlast it.
-func (v *View) Watch(fn func(Event)) (stop func()) {
-	w := newWatcher(fn)
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if v.closed {
-		return func() {}
-	}
-	now := time.Now()
-	for _, m := range v.roster.snapshot(now) {
-		if m.State == StateAlive {
-			w.push(Event{Kind: EventJoined, At: now, Member: m})
-		}
-	}
-	v.watchers[w] = struct{}{}
-	v.wg.Go(w.run)
-	return func() {
-		w.stop()
-		v.mu.Lock()
-		delete(v.watchers, w)
-		v.mu.Unlock()
-	}
-}
-
-// emit hands an event to the observers in the order of the roster's changes; the caller holds mu.
-func (v *View) emit(ev Event) {
-	v.others.Store(int64(v.roster.others()))
-	for w := range v.watchers {
-		w.push(ev)
-	}
+	v.meta.TableVersion = version
+	return true
 }
 
 // Leave says goodbye, so that the others list this node as left instead of dead, and waits until the
@@ -291,12 +224,6 @@ func (v *View) Close() error {
 		v.departed = true
 		v.publishMu.Unlock()
 		v.cancel()
-		v.mu.Lock()
-		v.closed = true
-		for w := range v.watchers {
-			w.stop()
-		}
-		v.mu.Unlock()
 		// The rejoin loop and memberlist's Leave end first: both call into a running memberlist.
 		v.wg.Wait()
 		err = v.ml.Shutdown()

@@ -7,9 +7,8 @@ import (
 	"github.com/seqsvr/seqsvr/seq"
 )
 
-// Ref is who a caller believes that it talks to. A store that is of another
-// cluster, era or member list refuses with seq.ErrForeignCluster or
-// seq.ErrStaleEra.
+// Ref is the cluster that a caller believes it talks to. A store of another cluster, era
+// or member list refuses with seq.ErrForeignCluster or seq.ErrStaleEra.
 type Ref struct {
 	Cluster     string
 	Era         seq.Era
@@ -128,7 +127,7 @@ type Result struct {
 	Promised  seq.Epoch
 	Accepted  seq.Epoch
 	Max       uint64        // Floor <= Max
-	Floor     uint64        // of the register's kind in the store's era; also of a register that there is not
+	Floor     uint64        // of the register's kind in the store's era; also if there is no such register
 	Payload   []byte        // only of documents
 	Holder    seq.Session   // with a valid lease, 0 for none
 	Remaining time.Duration // of that lease, reservation or grace
@@ -232,7 +231,7 @@ type RenewReply struct {
 	RouteVersion uint64 // max of the routes document at this store
 	Commits      uint64 // transactions over the whole life of the disk
 	Seal         [16]byte
-	Remembered   []Claim // of its fellow stores, those included of which it remembers nothing
+	Remembered   []Claim // one for each fellow store, also if it remembers nothing of it
 	// Nonce, if not 0, says that nothing was granted: the store has restarted, and its disk
 	// is still to be compared with what its fellow stores remember.
 	Nonce uint64
@@ -250,7 +249,7 @@ type ReleaseRequest struct {
 	Secret  seq.Secret // of Session
 	Items   []LeaseItem
 	All     bool        // the session has ended: drop everything, grant it nothing more
-	To      seq.Session // reserve the items for this session for ReserveTime; 0: nobody
+	To      seq.Session // reserve the items for this session for ReserveTime; 0: for none
 }
 
 // ReserveTime is how long a store keeps a released register for its successor.

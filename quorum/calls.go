@@ -187,7 +187,7 @@ func alignByRegister(answers []answer) []seq.Register {
 }
 
 // Release drops the session's leases on the items at all stores and reserves
-// them for session to, 0 for nobody, for ReserveTime. nil once W distinct stores
+// them for session to, 0 for none, for ReserveTime. nil once W distinct stores
 // did; seq.ErrNoQuorum otherwise, and then the leases end by themselves. The
 // caller must have stopped serving the items before. Safe to repeat.
 func (g *Group) Release(ctx context.Context, session seq.Session, items []LeaseItem, to seq.Session) error {

@@ -32,8 +32,8 @@ type Config struct {
 	Secret  seq.Secret    // of the session that writes through the group
 
 	// OnStale is called when a store refused a request for its era or member list,
-	// which may be newer: whoever can finds out and calls Reconfigure. It may come
-	// from several goroutines at once and must not block. Nil: nobody can.
+	// which may be newer. It has the newer list found, and Reconfigure called. It may come
+	// from several goroutines at once and must not block. Nil: nothing is done.
 	OnStale func()
 	// OnClaim is told what a store's replies to Prepare and Step say of its disk. It must
 	// not block; nil: it is not remembered.
@@ -126,7 +126,7 @@ type Outcome struct {
 	Promised  seq.Epoch     // highest over all that said anything
 	Payload   []byte        // of Accepted; do not modify
 	Seal      uint64        // of a Prepare: what the last owner's release left, of the store with the highest Accepted; 0: nothing
-	Holder    seq.Session   // who has the lease that lasts longest, 0 for none
+	Holder    seq.Session   // the session whose lease lasts longest, 0 for none
 	Remaining time.Duration // until W of the stores that answered could admit a Prepare; 0: at once or not known
 	Err       error         // nil exactly if State is Won
 }

@@ -36,7 +36,7 @@ func (s *storeLease) is(named NamedStore) bool {
 
 // Reconfigure goes over to another member list, in which stores are the ones that
 // vote. What a store that stays keeps for this session goes on to count: it lets
-// nobody else in before that ends, whatever its list. The caller must know that the
+// no other session in before that ends, whatever its list. The caller must know that the
 // list was decided. ErrBadConfig, and nothing is changed.
 func (l *Leases) Reconfigure(ref Ref, w int, stores []NamedStore) error {
 	if err := (Config{N: len(stores), R: len(stores), W: w}).Validate(); err != nil {

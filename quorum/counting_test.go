@@ -179,5 +179,5 @@ func TestAStoreThatCameCountsForNothingThatItRefused(t *testing.T) {
 	r.renew(RenewReply{}, 0)
 	_, sent := r.send(2)
 	r.reply(2, sent, RenewReply{UUID: "uuid-3", Refused: []LeaseItem{{Register: section, Round: 4}}})
-	r.until(h, Term(lease)-lease/4) // by the two that have it, of which one has not answered since
+	r.until(h, Term(lease)-lease/4) // by the two that have it; one of them has not answered since
 }

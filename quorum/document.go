@@ -18,8 +18,8 @@ import (
 //
 // In its register the payload is the version, 8 bytes big-endian, and then the
 // body; the register's max is set to the version as well. Each version has at most
-// one body: whoever changes the document has first read, from W stores that
-// promised to take nothing older, what it is built upon.
+// one body: a process that changes the document has first read the version before it, from
+// W stores that promised to take nothing older.
 type Document struct {
 	Version uint64
 	Body    []byte // do not modify
@@ -120,8 +120,7 @@ type docOp struct {
 	promised seq.Epoch // highest seen
 }
 
-// errAgain ends a round that lost to another writer, or of which the outcome is
-// not known.
+// errAgain ends a round that lost to another writer, or whose outcome is not known.
 var errAgain = errors.New("again")
 
 // loop repeats try until it comes to an end, ctx ends, or quietRounds fail.
@@ -195,8 +194,8 @@ func (o *docOp) swap(ctx context.Context) (Document, error) {
 	if doc.Version+1 == o.want.Version {
 		return o.step(ctx, epoch, o.want, true)
 	}
-	// Somebody's, or an earlier try of this swap: it must be confirmed before
-	// anything is said about it, for else it could still vanish.
+	// It is another process's, or an earlier try of this swap. It could still vanish, so
+	// it is confirmed before anything is said about it.
 	mine := slices.Contains(o.mine, found.Accepted)
 	doc, err = o.carryOn(ctx, found, epoch)
 	if err != nil || mine {
@@ -205,8 +204,8 @@ func (o *docOp) swap(ctx context.Context) (Document, error) {
 	return o.settle(doc, found.Accepted)
 }
 
-// settle says what a confirmed document, of which the version is not the one to
-// be replaced, means for the swap.
+// settle says what a confirmed document means for the swap if its version is not the one
+// to be replaced.
 func (o *docOp) settle(doc Document, accepted seq.Epoch) (Document, error) {
 	switch {
 	case slices.Contains(o.mine, accepted):
@@ -216,8 +215,8 @@ func (o *docOp) settle(doc Document, accepted seq.Epoch) (Document, error) {
 		// The last: a version has one body, and it is not this one.
 		return doc, fmt.Errorf("%w: version is %d", seq.ErrConflict, doc.Version)
 	}
-	// Either this swap, finished by somebody under his epoch and perhaps built
-	// upon, or another's: the versions that lie between are gone.
+	// It is this swap, finished by another process under its own epoch and perhaps followed
+	// by others, or another swap: the versions between are gone, so nothing tells which.
 	return doc, fmt.Errorf("%w: version is %d", ErrUnknownOutcome, doc.Version)
 }
 

@@ -13,8 +13,8 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/seqsvr/seqsvr/internal/bubble"
 	"github.com/seqsvr/seqsvr/seq"
+	"github.com/seqsvr/seqsvr/tests/bubble"
 )
 
 func TestADocumentIsSwappedFromVersionToVersion(t *testing.T) {
@@ -129,7 +129,7 @@ func TestASwapThatSomebodyElseMayHaveFinishedIsUnknown(t *testing.T) {
 					if method != "step" {
 						return fault{}
 					}
-					// The step is lost, and somebody else is through by then.
+					// The step is lost, and another process has written by then.
 					return fault{before: errDropped, sleep: func(context.Context) { f.set(routes, state) }}
 				})
 			}

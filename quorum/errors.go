@@ -36,7 +36,7 @@ var (
 )
 
 // itemError is the error of one item of a batch. Its text is put together only
-// when somebody reads it, since a lost quorum makes one for each of thousands.
+// when it is read, since a lost quorum makes one for each of thousands.
 type itemError struct {
 	op       string
 	register seq.Register

@@ -29,7 +29,7 @@ type Group struct {
 	change chan struct{} // closed by the next Reconfigure
 }
 
-// view is whom a round speaks to. Each round takes one and keeps it to its end: acks
+// view is the stores that a round asks. Each round takes one and keeps it to its end: acks
 // of two member lists are never added up.
 type view struct {
 	cfg    Config
@@ -58,8 +58,8 @@ func NewGroup(cfg Config, stores []NamedStore) (*Group, error) {
 	return g, nil
 }
 
-// Close ends the messages that are still under way, of which the outcome is
-// then unknown, and waits for them. Later calls fail with ErrClosed.
+// Close ends the messages that are still under way and waits for them. Their outcome is
+// then unknown. Later calls fail with ErrClosed.
 func (g *Group) Close() {
 	g.mu.Lock()
 	g.closed = true
@@ -80,7 +80,7 @@ type answer struct {
 // message sends one request to one store.
 type message func(ctx context.Context, s Store) (uuid string, results []Result, err error)
 
-// anyLength stands for a reply of which the number of results is not known beforehand.
+// anyLength stands for a reply whose number of results is not known beforehand.
 const anyLength = -1
 
 // round sends a message to all stores at once and hands each answer to take,

@@ -44,7 +44,7 @@ type Clock interface {
 	Now() time.Duration
 }
 
-// LeaseConfig describes one session and whom it tells what. The callbacks may be
+// LeaseConfig describes one session and what is called when. The callbacks may be
 // nil, come from several goroutines at once and must not block: renewals wait
 // for them.
 type LeaseConfig struct {
@@ -92,7 +92,7 @@ type Leases struct {
 	cfg  LeaseConfig
 	term time.Duration // Term(cfg.Lease)
 
-	// now is who counts; written under mu, by Reconfigure.
+	// now is the stores whose leases count; written under mu, by Reconfigure.
 	now atomic.Pointer[council]
 
 	// sent is, for each store, the clock before the sending of the newest renew

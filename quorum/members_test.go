@@ -119,7 +119,7 @@ func TestAGroupGoesOverToANewerListAndRepeatsWhatWasRefused(t *testing.T) {
 	fakes, stores := fakeStores(4, true, reg)
 	var g *Group
 	next := Config{Ref: Ref{Cluster: "c", Members: 2}, N: 3, R: 2, W: 2}
-	// The stores have the second list; whoever is told fetches it.
+	// The stores have the second list; a group that is told fetches it.
 	stale := func() {
 		go func() {
 			if err := g.Reconfigure(next, []NamedStore{stores[0], stores[1], stores[3]}); err != nil {

@@ -126,7 +126,7 @@ func TestTheWaitIsForStoresThatAdmitAsSoonAsTheyLetGo(t *testing.T) {
 			t.Errorf("%s: wait %v, %v, want %v", row.name, got.Remaining, got.State, row.want)
 		}
 	}
-	// Of which nobody says how long it lasts, a holder is a holder.
+	// A holder counts also if no store says how long its lease lasts.
 	if got := outcomeOf(t, batch{op: "probe"}, Result{Verdict: VerdictHeld, Holder: other}); got.Holder != other {
 		t.Errorf("holder %v, want %v", got.Holder, other)
 	}

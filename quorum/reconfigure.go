@@ -44,7 +44,7 @@ func (g *Group) Reconfigure(cfg Config, stores []NamedStore) error {
 // Config is what the next round goes by.
 func (g *Group) Config() Config { return g.now.Load().cfg }
 
-// outdated tells whoever can find out that a store refused the member list of v.
+// outdated calls Config.OnStale if a store refused the member list of v.
 func (g *Group) outdated(v *view, err error) {
 	if v.cfg.OnStale != nil && errors.Is(err, seq.ErrStaleEra) {
 		v.cfg.OnStale()

@@ -179,8 +179,8 @@ func advance[T int64 | uint64](a interface {
 	}
 }
 
-// identify checks who answers; fresh if it is a new start of the store, or
-// another disk, so that nothing attached before is. Callers hold l.mu.
+// identify checks which store answers. fresh: the store has started again or has another
+// disk, so that nothing that was attached before still is. Callers hold l.mu.
 func (l *Leases) identify(s *storeLease, reply RenewReply) (fresh bool, err error) {
 	stores, self := l.now.Load().stores, 0
 	configured := make([]NamedStore, len(stores))
@@ -189,7 +189,7 @@ func (l *Leases) identify(s *storeLease, reply RenewReply) (fresh bool, err erro
 		if other == s {
 			self = i
 		} else {
-			configured[i].UUID = other.uuid // once it has answered, nobody else may use its uuid
+			configured[i].UUID = other.uuid // once it has answered, no other store may use its uuid
 		}
 	}
 	if err := checkUUID(configured, self, reply.UUID); err != nil {
@@ -248,9 +248,9 @@ func (l *Leases) takeAway(s *storeLease, sent sentRenew, reply RenewReply, reset
 }
 
 // stuck says that W stores are within reach, but too few of them can keep the hold: one
-// that had promised it is away, and another that refuses again never heard of it. Who has
-// no lease serves nothing, so no step will come and mend that; and what the few go on
-// keeping would shut out everybody else for as long as the session lives. Callers hold l.mu.
+// that had promised it is away, and another that refuses again never heard of it. A
+// section without a lease is not served, so no step will come and mend that; and what the
+// few stores go on keeping would shut out every other session while this one lives. Callers hold l.mu.
 func (l *Leases) stuck(h *Hold, now time.Duration) bool {
 	c := l.now.Load()
 	reached, able := 0, 0
@@ -314,8 +314,8 @@ var lasting = []error{
 }
 
 // renewFailed leaves all as it is: whether the store took the renew in is not
-// known, and everything in it travels again. Only where the session was ended,
-// by whoever took this process for dead, nothing is kept there any more.
+// known, and everything in it travels again. Only a store at which another process
+// ended the session, taking this one for dead, keeps nothing any more.
 func (l *Leases) renewFailed(ctx context.Context, s *storeLease, err error) {
 	var refusal error
 	for _, e := range lasting {

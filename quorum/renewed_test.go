@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/seqsvr/seqsvr/internal/bubble"
 	"github.com/seqsvr/seqsvr/seq"
+	"github.com/seqsvr/seqsvr/tests/bubble"
 )
 
 func refused(round uint64, regs ...seq.Register) RenewReply {
@@ -122,7 +122,7 @@ func TestRoutesAreToldWhenTheirVersionGoesUp(t *testing.T) {
 	}
 }
 
-// contested is a number that somebody else changes between a look and the swap.
+// contested is a number that another goroutine changes between a look and the swap.
 type contested struct{ now, meanwhile uint64 }
 
 func (c *contested) Load() uint64 { return c.now }

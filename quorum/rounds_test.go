@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/seqsvr/seqsvr/internal/bubble"
 	"github.com/seqsvr/seqsvr/seq"
+	"github.com/seqsvr/seqsvr/tests/bubble"
 )
 
 // version is a store's state of a document, accepted under that round.
@@ -108,7 +108,7 @@ func TestADocumentIsUnknownOnlyIfSoManyLackItThatAReadCannotHaveIt(t *testing.T)
 	}
 }
 
-// What cannot be read is not written over, whoever finds it when.
+// What cannot be read is never written over, whichever call finds it.
 func TestAPayloadThatIsNoDocumentStays(t *testing.T) {
 	short := Result{Promised: epoch(9, other), Accepted: epoch(9, other), Payload: []byte("short")}
 	for name, do := range map[string]func(g *Group) error{

@@ -19,7 +19,7 @@ type SessionView struct {
 	// permission: the stores decide.
 	FreeAt   time.Duration
 	Attached uint32 // registers, at the store that has most
-	Dead     bool   // gone from W stores; kept for a while so that nobody misses it
+	Dead     bool   // gone from W stores; kept for a while so that no reader misses it
 }
 
 // keepDead is how long a dead session stays in Sessions.
@@ -43,8 +43,8 @@ type sessionRecord struct {
 	since  time.Duration // of dead
 }
 
-// observe takes in the sessions that a store listed at now; changed if somebody
-// came, went or moved. fresh is a new start of the store. Callers hold l.mu.
+// observe takes in the sessions that a store listed at now; changed if one came, went or
+// moved. fresh is a new start of the store. Callers hold l.mu.
 func (l *Leases) observe(s *storeLease, listed []SessionInfo, fresh bool, now time.Duration) (changed bool) {
 	i := s.index
 	if fresh {
@@ -78,7 +78,7 @@ func (l *Leases) observe(s *storeLease, listed []SessionInfo, fresh bool, now ti
 	return changed
 }
 
-// gone: W stores had it and let it go, or nobody has it any more.
+// gone: W stores had it and let it go, or no store has it any more.
 func (r *sessionRecord) gone(w int) bool {
 	var n [vanished + 1]int
 	for _, p := range r.at {

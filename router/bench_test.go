@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/seqsvr/seqsvr/client/clienttest"
 	"github.com/seqsvr/seqsvr/router"
+	"github.com/seqsvr/seqsvr/tests/clienttest"
 )
 
 // BenchmarkHTTP is a call over a kept connection, from 32 callers at once.

@@ -15,7 +15,6 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/seqsvr/seqsvr/client"
-	"github.com/seqsvr/seqsvr/internal/rpc"
 )
 
 // front is the HTTP face of the same methods that the gRPC front serves. /v1 speaks their
@@ -23,7 +22,6 @@ import (
 type front struct {
 	services
 	sdk     *client.Client
-	inWork  *rpc.Admission
 	maxBody *atomic.Int64 // in bytes
 	isReady func() error  // as the admin listener has it
 	log     *slog.Logger
@@ -38,7 +36,6 @@ type route struct {
 	method, path string // path as http.ServeMux reads it
 	do           handler
 	fault        faultShape
-	free         bool // not admitted here: a probe, or a method that admits itself by its keys
 
 	// Of /v1: the messages of the request, with what is there if nothing is given, and of
 	// the answer, and fields one of which must be given.
@@ -59,15 +56,15 @@ func (f *front) routes() []route {
 		{method: http.MethodGet, path: "/cache", do: f.cache, fault: plainFault},
 		{method: http.MethodGet, path: "/db", do: f.db, fault: plainFault},
 
-		{method: http.MethodGet, path: "/{$}", do: f.index, fault: plainFault, free: true},
-		{method: http.MethodGet, path: "/livez", do: f.live, fault: plainFault, free: true},
-		{method: http.MethodGet, path: "/readyz", do: f.ready, fault: plainFault, free: true},
-		{method: http.MethodGet, path: "/openapi.yaml", do: f.openAPI, fault: plainFault, free: true},
+		{method: http.MethodGet, path: "/{$}", do: f.index, fault: plainFault},
+		{method: http.MethodGet, path: "/livez", do: f.live, fault: plainFault},
+		{method: http.MethodGet, path: "/readyz", do: f.ready, fault: plainFault},
+		{method: http.MethodGet, path: "/openapi.yaml", do: f.openAPI, fault: plainFault},
 	}...)
 }
 
 func newFront(r *Router) http.Handler {
-	f := &front{r.services, r.sdk, r.inWork, &r.maxBody, r.Ready, r.cfg.Logger}
+	f := &front{r.services, r.sdk, &r.maxBody, r.Ready, r.cfg.Logger}
 	stats := &r.http
 	mux := http.NewServeMux()
 	for _, one := range f.routes() {
@@ -96,7 +93,7 @@ func (f *front) serve(to route) http.Handler {
 			}
 			r.Body = http.MaxBytesReader(w, r.Body, f.maxBody.Load())
 		}
-		answer, err := f.admitted(to, r)
+		answer, err := to.do(r)
 		if err != nil {
 			f.fail(w, r, to.fault, err)
 			return
@@ -112,17 +109,6 @@ func (f *front) serve(to route) http.Handler {
 			writeJSON(w, http.StatusOK, answer)
 		}
 	})
-}
-
-// admitted runs the route's handler if there is room for one more call.
-func (f *front) admitted(to route, r *http.Request) (any, error) {
-	if !to.free {
-		if err := f.inWork.Enter(0); err != nil {
-			return nil, err
-		}
-		defer f.inWork.Leave(0)
-	}
-	return to.do(r)
 }
 
 // fail writes the error of a call.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/seqsvr/seqsvr/internal/version"
+	"github.com/seqsvr/seqsvr/internal/wake"
 	"github.com/seqsvr/seqsvr/membership"
 )
 
@@ -18,7 +19,7 @@ const gossipPause = 50 * time.Millisecond
 func (r *Router) gossip(ctx context.Context) error {
 	for r.sdk.ClusterID() == "" && ctx.Err() == nil {
 		_ = r.sdk.Ready(ctx) // reportHealth logs why not
-		if !rest(ctx, gossipPause) {
+		if !wake.Sleep(ctx, gossipPause) {
 			return nil
 		}
 	}
@@ -43,7 +44,7 @@ func (r *Router) gossip(ctx context.Context) error {
 	}
 	defer func() { _ = view.Close() }()
 	r.view.Store(view)
-	for rest(ctx, gossipPause) {
+	for wake.Sleep(ctx, gossipPause) {
 		var own uint64
 		if routes := r.sdk.Routes(); routes != nil {
 			own = routes.Version
@@ -55,18 +56,6 @@ func (r *Router) gossip(ctx context.Context) error {
 	}
 	leave, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 	defer cancel()
-	_ = view.Leave(leave) // a goodbye that nobody hears is found out by the others
+	_ = view.Leave(leave) // the others find out also if none hears the goodbye
 	return nil
-}
-
-// rest waits; false when ctx ended.
-func rest(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-timer.C:
-		return true
-	}
 }

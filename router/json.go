@@ -17,7 +17,7 @@ import (
 	"github.com/seqsvr/seqsvr/seq"
 )
 
-// statusClientGone is what nginx logs for a caller that hung up; it reaches nobody.
+// statusClientGone is what nginx logs for a caller that hung up; it reaches no caller.
 const statusClientGone = 499
 
 // wholeNumber says what a number field takes.
@@ -119,7 +119,7 @@ func faultOf(err error) (int, *fault) {
 	return code, &fault{name, st.Message()}
 }
 
-// writeJSON ignores a caller that hung up: there is nobody left to tell.
+// writeJSON ignores that a caller hung up: it cannot be told.
 func writeJSON(w http.ResponseWriter, code int, v any) {
 	jsonHeader(w, code)
 	_ = json.NewEncoder(w).Encode(v)

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 
+	"google.golang.org/grpc"
+
 	"github.com/seqsvr/seqsvr/client"
 	"github.com/seqsvr/seqsvr/internal/rpc"
 	"github.com/seqsvr/seqsvr/router/resp"
@@ -39,7 +41,7 @@ func (cfg Config) checkLimits() error {
 
 // SetLimits takes the limits of cfg while the router runs, and nothing else of it:
 // MaxInWork, HTTPMaxBody, RESPMaxConns and RESPMaxPipeline. seq.ErrBadArgument, and
-// nothing is changed. Whoever was let in by the limits before stays.
+// nothing is changed. Calls and connections that were let in before stay.
 func (r *Router) SetLimits(cfg Config) error {
 	if err := cfg.checkLimits(); err != nil {
 		return fmt.Errorf("change limits: %w: %w", seq.ErrBadArgument, err)
@@ -50,7 +52,8 @@ func (r *Router) SetLimits(cfg Config) error {
 	return nil
 }
 
-// admitted are the calls of the RESP front, counted among those in work.
+// admitted is a client whose calls are counted among those in work: all of the RESP front,
+// and those for snowflake IDs and segments of gRPC and HTTP.
 type admitted struct {
 	*client.Client
 	inWork *rpc.Admission
@@ -99,4 +102,30 @@ func (a admitted) TakeSegment(ctx context.Context, tag string, count uint32) (fi
 	}
 	defer a.inWork.Leave(0)
 	return a.Client.TakeSegment(ctx, tag, count)
+}
+
+// Any is the client's, and admits each call.
+func (a admitted) Any() grpc.ClientConnInterface { return admittedConn{a.Client.Any(), a.inWork} }
+
+// Once is the client's, and admits each call.
+func (a admitted) Once() grpc.ClientConnInterface { return admittedConn{a.Client.Once(), a.inWork} }
+
+// Owner is the client's, and admits each call.
+func (a admitted) Owner(tag string) grpc.ClientConnInterface {
+	return admittedConn{a.Client.Owner(tag), a.inWork}
+}
+
+// admittedConn admits each call as one without keys.
+type admittedConn struct {
+	grpc.ClientConnInterface
+	inWork *rpc.Admission
+}
+
+// Invoke implements grpc.ClientConnInterface.
+func (a admittedConn) Invoke(ctx context.Context, method string, args, reply any, opts ...grpc.CallOption) error {
+	if err := a.inWork.Enter(0); err != nil {
+		return err
+	}
+	defer a.inWork.Leave(0)
+	return a.ClientConnInterface.Invoke(ctx, method, args, reply, opts...)
 }

@@ -23,7 +23,7 @@ func writeDocument(w http.ResponseWriter, text document) {
 
 func (f *front) openAPI(*http.Request) (any, error) { return document(openAPIText), nil }
 
-// index is the answer of "/", for somebody who has nothing but the address.
+// index is the answer of "/", for people who have nothing but the address.
 func (f *front) index(*http.Request) (any, error) {
 	return struct {
 		Service string `json:"service"`

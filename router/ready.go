@@ -12,6 +12,7 @@ import (
 	"github.com/seqsvr/seqsvr/client"
 	"github.com/seqsvr/seqsvr/internal/clock"
 	"github.com/seqsvr/seqsvr/internal/rpc"
+	"github.com/seqsvr/seqsvr/internal/wake"
 	"github.com/seqsvr/seqsvr/seq"
 )
 
@@ -23,8 +24,8 @@ const DefaultUnreadyAfter = 5 * time.Second
 const (
 	probePause = time.Second
 	probeBound = 2 * time.Second // for an answer of any AllocSvr
-	// silences is how many questions in a row nobody must have answered, however long it
-	// took: a process that stood still has heard nobody, and knows nothing by that.
+	// silences is how many questions in a row must have gone unanswered, however long that
+	// took: a process that stood still has heard no answer, and knows nothing by that.
 	silences = 3
 	// answersBack is how many in a row must be answered before the cluster counts as
 	// back, so that one which comes and goes does not drag the router along.
@@ -38,7 +39,7 @@ const (
 //	becomes away => silent >= silences, and heard lies at least after back
 type reach struct {
 	after  time.Duration
-	heard  time.Duration // when somebody answered last, or the start
+	heard  time.Duration // when an AllocSvr answered last, or the start
 	silent int           // questions since
 	back   int           // answers in a row, while away
 	away   bool
@@ -68,7 +69,7 @@ func (r *Router) watchCluster(ctx context.Context) {
 	r.health.SetServingStatus("", healthpb.HealthCheckResponse_SERVING)
 	ticks := clock.Boot()
 	state := reach{after: cmp.Or(r.cfg.UnreadyAfter, DefaultUnreadyAfter), heard: ticks.Now()}
-	for rest(ctx, probePause) {
+	for wake.Sleep(ctx, probePause) {
 		bound, end := context.WithTimeout(ctx, probeBound)
 		err := r.sdk.Probe(bound)
 		end()
@@ -96,7 +97,7 @@ const quorumPause = 100 * time.Millisecond
 // ctx ends.
 func (r *Router) watchQuorum(ctx context.Context) {
 	lost := false
-	for rest(ctx, quorumPause) {
+	for wake.Sleep(ctx, quorumPause) {
 		if was := lost; (r.sdk.QuorumLost() != nil) != was {
 			lost = !was
 			r.health.SetServingStatus(rpc.QuorumHealth, rpc.Serving(!lost))
@@ -117,7 +118,7 @@ func (r *Router) awaitTable(ctx context.Context) bool {
 		if ctx.Err() == nil {
 			r.cfg.Logger.Warn("no route table yet", "error", err)
 		}
-		rest(ctx, time.Second)
+		wake.Sleep(ctx, time.Second)
 	}
 	return false
 }

@@ -12,8 +12,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/seqsvr/seqsvr/client/clienttest"
 	"github.com/seqsvr/seqsvr/router"
+	"github.com/seqsvr/seqsvr/tests/clienttest"
 )
 
 // redisTool runs a tool of Redis against the router.

@@ -106,13 +106,14 @@ func New(cfg Config) (*Router, error) {
 }
 
 // Register serves what the gRPC front of a router does over a client of the caller's, for
-// those who bring a network of their own. It takes as much work in as a router without
+// callers that bring a network of their own. It takes as much work in as a router without
 // limits of its own, and never leaves; the client stays the caller's to close.
 func Register(to grpc.ServiceRegistrar, sdk *client.Client) {
 	servicesOf(sdk, rpc.NewAdmission(rpc.DefaultMaxInWork), nil).register(to)
 }
 
-// services are the methods that callers reach by gRPC and HTTP.
+// services are the methods that callers reach by gRPC and HTTP. They admit their calls, so
+// that both fronts do.
 type services struct {
 	seqs *server
 	ids  *snowflakeServer
@@ -120,10 +121,11 @@ type services struct {
 }
 
 func servicesOf(sdk *client.Client, inWork *rpc.Admission, leaving <-chan struct{}) services {
+	a := admitted{sdk, inWork}
 	return services{
 		seqs: &server{sdk: sdk, inWork: inWork, leaving: leaving},
-		ids:  &snowflakeServer{sdk: sdk, any: pb.NewSnowflakeClient(sdk.Any())},
-		segs: &segmentServer{sdk: sdk, any: pb.NewSegmentClient(sdk.Any())},
+		ids:  &snowflakeServer{sdk: a, any: pb.NewSnowflakeClient(a.Any())},
+		segs: &segmentServer{sdk: a, any: pb.NewSegmentClient(a.Any())},
 	}
 }
 

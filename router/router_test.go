@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -15,12 +16,12 @@ import (
 	"google.golang.org/protobuf/testing/protocmp"
 
 	"github.com/seqsvr/seqsvr/client"
-	"github.com/seqsvr/seqsvr/client/clienttest"
 	"github.com/seqsvr/seqsvr/internal/rpc"
 	"github.com/seqsvr/seqsvr/membership"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/router"
 	"github.com/seqsvr/seqsvr/seq"
+	"github.com/seqsvr/seqsvr/tests/clienttest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -313,35 +314,21 @@ func TestARouterIsSeenInTheGossipAndHearsOfNewTables(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer view.Close()
-	seen := make(chan membership.Member, 16)
-	defer view.Watch(func(e membership.Event) {
-		if e.Member.Meta.Role == membership.RoleRouter {
-			select {
-			case seen <- e.Member:
-			default:
-			}
-		}
-	})()
 	r := start(t, router.Config{Name: "r-1", Allocs: cluster.Addrs(), GossipListen: "127.0.0.1:0", GossipJoin: []string{view.Addr()}})
-	ctx := bounded(t)
-	next := func() membership.Member {
+	// shown waits until the gossip has the router as it should be.
+	shown := func(as func(membership.Meta) bool) {
 		t.Helper()
-		select {
-		case m := <-seen:
-			return m
-		case <-ctx.Done():
-			t.Fatal("the router did not show up in the gossip")
-			panic("unreachable")
-		}
+		until(t, "the router is in the gossip as it should be", func() bool {
+			return slices.ContainsFunc(view.Members(), func(m membership.Member) bool { return m.Meta.Name == "r-1" && as(m.Meta) })
+		})
 	}
-	if m := next(); m.Meta.Addr != r.Addr() || m.Meta.HTTP != r.HTTPAddr() || m.Meta.Name != "r-1" {
-		t.Errorf("got %+v", m.Meta)
-	}
+	shown(func(m membership.Meta) bool {
+		return m.Role == membership.RoleRouter && m.Addr == r.Addr() && m.HTTP == r.HTTPAddr()
+	})
 	// Nobody calls the router: only the gossip can tell it of table 2.
 	cluster.Publish()
 	view.SetTableVersion(2)
-	for next().Meta.TableVersion != 2 {
-	}
+	shown(func(m membership.Meta) bool { return m.TableVersion == 2 })
 }
 
 func TestAConfigurationThatIsNotSoundIsRefused(t *testing.T) {

@@ -13,7 +13,7 @@ import (
 // segmentServer passes calls on to the owner of a tag, or to any AllocSvr.
 type segmentServer struct {
 	pb.UnimplementedSegmentServer
-	sdk *client.Client
+	sdk admitted
 	any pb.SegmentClient
 }
 
@@ -49,7 +49,11 @@ func (s *segmentServer) Status(ctx context.Context, r *pb.SegmentStatusRequest) 
 	if r.GetTag() != "" {
 		return pb.NewSegmentClient(s.sdk.Owner(r.GetTag())).Status(ctx, r)
 	}
-	all, err := tagStatuses(ctx, s.sdk)
+	if err := s.sdk.inWork.Enter(0); err != nil {
+		return nil, err
+	}
+	defer s.sdk.inWork.Leave(0)
+	all, err := tagStatuses(ctx, s.sdk.Client)
 	if err != nil {
 		return nil, err
 	}
@@ -80,7 +84,7 @@ func tagStatuses(ctx context.Context, sdk *client.Client) ([]*pb.SegmentStatus, 
 	if !answered {
 		return nil, err
 	}
-	// While a tag moves, two may speak of it: the one that has it goes first.
+	// While a tag moves, two AllocSvr may report it: the one that has it goes first.
 	slices.SortStableFunc(all, func(a, b *pb.SegmentStatus) int {
 		return cmp.Or(cmp.Compare(a.GetTag().GetTag(), b.GetTag().GetTag()), cmp.Compare(b.GetState(), a.GetState()))
 	})

@@ -36,7 +36,7 @@ func (s *server) table(held uint64) (uint64, *pb.RouteTable) {
 	return routes.Version, s.travelling(routes)
 }
 
-// travelling turns each table once, not for each caller.
+// travelling converts each table once, not for each caller.
 func (s *server) travelling(routes *seq.RouteTable) *pb.RouteTable {
 	if t := s.routes.Load(); t.GetVersion() == routes.Version {
 		return t

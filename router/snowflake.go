@@ -4,7 +4,6 @@ import (
 	"context"
 	"strconv"
 
-	"github.com/seqsvr/seqsvr/client"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/seq"
 )
@@ -12,12 +11,12 @@ import (
 // snowflakeServer passes calls on to any AllocSvr.
 type snowflakeServer struct {
 	pb.UnimplementedSnowflakeServer
-	sdk *client.Client
+	sdk admitted
 	any pb.SnowflakeClient
 }
 
-// Generate implements pb.SnowflakeServer. Single IDs for nobody in particular leave
-// together with those of others.
+// Generate implements pb.SnowflakeServer. Single IDs that name no agent leave
+// together with those of other callers.
 func (s *snowflakeServer) Generate(ctx context.Context, r *pb.SnowflakeGenerateRequest) (*pb.SnowflakeGenerateReply, error) {
 	if err := seq.CheckIDs("count", uint64(r.GetCount())); err != nil {
 		return nil, err

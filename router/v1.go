@@ -16,22 +16,17 @@ import (
 // v1 are the routes that reach the methods of the gRPC front, with the same messages.
 func (f *front) v1() []route {
 	one := uint32(1) // a count that is not given
-	sequences := []route{
+	return []route{
 		call(http.MethodPost, "/v1/next", f.seqs.Next, &pb.NextRequest{Count: one}),
 		call(http.MethodPost, "/v1/batch", f.batch, &pb.Batch{}),
 		call(http.MethodGet, "/v1/current", f.current, &pb.Batch{}),
 		call(http.MethodPost, "/v1/raise", f.seqs.Raise, &pb.RaiseRequest{}, "at_least"),
-	}
-	for i := range sequences {
-		sequences[i].free = true
-	}
-	return append(sequences, []route{
 		call(http.MethodPost, "/v1/snowflake/generate", f.ids.Generate, &pb.SnowflakeGenerateRequest{Count: one}),
 		call(http.MethodGet, "/v1/snowflake/decode", f.ids.Decode, &pb.SnowflakeDecodeRequest{}, "number", "text"),
 		call(http.MethodPost, "/v1/snowflake/compose", f.ids.Compose, &pb.SnowflakeComposeRequest{}, "unix_ms", "tick"),
 		call(http.MethodGet, "/v1/snowflake/layouts", f.ids.Layouts, &pb.SnowflakeLayoutsRequest{}),
 		call(http.MethodPost, "/v1/segment/take", f.segs.Take, &pb.SegmentTakeRequest{Count: one}),
-	}...)
+	}
 }
 
 // call is the route of a method. What a request leaves out is as in `from`; one of needs

@@ -66,6 +66,7 @@ func TestTheKeysOfABatchAreUIDsAndThenTheHashesOfStrings(t *testing.T) {
 		text  string
 	}{
 		{"a count too few", seq.Batch{UIDs: []uint64{1}, Keys: []string{"a"}, Counts: []uint32{1}}, seq.ErrBadBatch, "batches[3].counts has 1 entries for 2 keys"},
+		{"a count too many", seq.Batch{UIDs: []uint64{1}, Counts: []uint32{1, 1}}, seq.ErrBadBatch, "batches[3].counts has 2 entries for 1 keys"},
 		{"a count of 0", seq.Batch{UIDs: []uint64{1, 2}, Counts: []uint32{1, 0}}, seq.ErrBadCount, "batches[3].counts[1] is 0"},
 		{"a count too large", seq.Batch{UIDs: []uint64{1}, Counts: []uint32{seq.MaxCount + 1}}, seq.ErrBadCount, "batches[3].counts[0] is 1048577"},
 		{"an empty key", seq.Batch{Keys: []string{"a", ""}}, seq.ErrBadArgument, "batches[3].keys[1] of 0 bytes"},

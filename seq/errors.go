@@ -27,7 +27,7 @@ var (
 	// ErrRetired: the namespace or tag was retired and hands out nothing; the error says
 	// when. An operator can undo it. Do not retry.
 	ErrRetired = errors.New("retired")
-	// ErrNotOwner: this AllocSvr does not own the section; the error names who may. Retry there.
+	// ErrNotOwner: this AllocSvr does not own the section; the error names the node that may. Retry there.
 	ErrNotOwner = errors.New("not the owner of the section")
 	// ErrNoLease: the owner's lease has ended and could not be renewed. Retry later or at a standby.
 	ErrNoLease = errors.New("lease ended")

@@ -23,19 +23,3 @@ func FuzzRegisterNames(f *testing.F) {
 		}
 	})
 }
-
-// FuzzParseSession: what is read is a session that is written to be read again.
-func FuzzParseSession(f *testing.F) {
-	f.Add("0123456789abcdef")
-	f.Add("0")
-	f.Add("+1")
-	f.Fuzz(func(t *testing.T, text string) {
-		s, err := ParseSession(text)
-		if err != nil {
-			return
-		}
-		if again, err := ParseSession(s.String()); s == 0 || err != nil || again != s {
-			t.Fatalf("%q is %v, and that is %v (%v)", text, s, again, err)
-		}
-	})
-}

@@ -103,7 +103,7 @@ func NewMapping(spaces ...Space) (Mapping, error) {
 		if s.Step == 0 {
 			s.Step = DefaultStep
 		}
-		// Who asks for a step of his own has a reason, and gets no other.
+		// A step that is set was chosen for a reason, and does not grow.
 		if s.MaxStep == 0 && s.Step == DefaultStep {
 			s.MaxStep = DefaultMaxStep
 		}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/binary"
 	"encoding/hex"
-	"fmt"
 	"strconv"
 )
 
@@ -44,15 +43,6 @@ func (s Session) String() string {
 	return hex.EncodeToString(b[:])
 }
 
-// ParseSession reads what String wrote.
-func ParseSession(text string) (Session, error) {
-	v, err := strconv.ParseUint(text, 16, 64)
-	if err != nil || v == 0 {
-		return 0, fmt.Errorf("session %q: expected 1 to 16 hex digits, not all zero", text)
-	}
-	return Session(v), nil
-}
-
 // Era counts the restores from backup that a cluster went through. Every request
 // between tiers carries it; a store of another era refuses.
 type Era uint64
@@ -75,7 +65,7 @@ func (e Epoch) Compare(o Epoch) int {
 // Less says whether e is below o.
 func (e Epoch) Less(o Epoch) bool { return e.Compare(o) < 0 }
 
-// IsZero says whether e is the zero epoch: nobody ever promised anything.
+// IsZero says whether e is the zero epoch: nothing was ever promised.
 func (e Epoch) IsZero() bool { return e == Epoch{} }
 
 // String gives round and session as "12@89abcdef01234567".

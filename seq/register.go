@@ -62,7 +62,7 @@ func SectionRegister(id SectionID) Register {
 	names := c.Load()
 	if names == nil {
 		made := sectionNames(id&^(chunk-1), chunk)
-		c.CompareAndSwap(nil, &made) // whoever was first: the text is the same
+		c.CompareAndSwap(nil, &made) // another goroutine may have been first: the text is the same
 		names = c.Load()
 	}
 	at := sectionLength * (id & (chunk - 1))

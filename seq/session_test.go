@@ -11,9 +11,6 @@ func TestEveryIncarnationDrawsASessionOfItsOwn(t *testing.T) {
 			t.Fatalf("session %v is zero or was drawn before", s)
 		}
 		seen[s] = true
-		if back, err := ParseSession(s.String()); err != nil || back != s {
-			t.Fatalf("session %v comes back as %v: %v", s, back, err)
-		}
 	}
 }
 

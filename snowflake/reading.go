@@ -22,7 +22,7 @@ type readings struct {
 	// word is ms<<1, and staleBit once the reading is too old for use.
 	word atomic.Int64
 	// armed says that expiry will set staleBit within age. It is cleared before the bit
-	// is set: who stores a reading in between arms it again, for nothing.
+	// is set: a goroutine that stores a reading in between arms it again, for nothing.
 	armed  atomic.Bool
 	expiry *time.Timer
 }

@@ -9,7 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/seqsvr/seqsvr/internal/bubble"
+	"github.com/seqsvr/seqsvr/tests/bubble"
 )
 
 var borrowing = Policy{Overflow: OverflowBorrow}

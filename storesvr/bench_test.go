@@ -9,10 +9,10 @@ import (
 	"time"
 
 	"github.com/seqsvr/seqsvr/internal/clock"
-	"github.com/seqsvr/seqsvr/internal/sessiontest"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/storesvr/disk"
+	"github.com/seqsvr/seqsvr/tests/sessiontest"
 )
 
 var alice, bob = sessiontest.Session(0xa), sessiontest.Session(0xb)
@@ -99,7 +99,7 @@ func newBench(t *testing.T) *bench {
 func newVoter(t *testing.T) *bench {
 	t.Helper()
 	b := newBench(t)
-	if err := b.bind(t.Context(), "c1", 0, b.fellows()); err != nil {
+	if err := b.change.bind(t.Context(), "c1", 0, b.fellows()); err != nil {
 		t.Fatal(err)
 	}
 	await(t, "the commit", b.gate.entered)
@@ -111,7 +111,7 @@ func newVoter(t *testing.T) *bench {
 }
 
 func (b *bench) fellows() []quorum.Member {
-	return []quorum.Member{{UUID: "u-b", Name: "b"}, {UUID: b.identity.UUID, Name: "a"}, {UUID: "u-c", Name: "c"}}
+	return []quorum.Member{{UUID: "u-b", Name: "b"}, {UUID: b.core.identity.UUID, Name: "a"}, {UUID: "u-c", Name: "c"}}
 }
 
 // reopen is restart, and the fellow stores remember nothing newer.
@@ -128,7 +128,7 @@ func (b *bench) reopen() {
 // noClaims is what the fellows say that remember nothing of the store.
 func (b *bench) noClaims(by ...string) (claims []quorum.Claim) {
 	for _, uuid := range by {
-		claims = append(claims, quorum.Claim{Store: b.identity.UUID, By: uuid})
+		claims = append(claims, quorum.Claim{Store: b.core.identity.UUID, By: uuid})
 	}
 	return claims
 }

@@ -11,11 +11,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/seqsvr/seqsvr/internal/clock"
-	"github.com/seqsvr/seqsvr/internal/sessiontest"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/storesvr/acceptor"
 	"github.com/seqsvr/seqsvr/storesvr/disk"
+	"github.com/seqsvr/seqsvr/tests/sessiontest"
 )
 
 func TestRequestsOfAnotherClusterEraOrMemberListAreRefused(t *testing.T) {
@@ -66,7 +66,7 @@ func TestAStoreDoesNotVoteBeforeItIsBound(t *testing.T) {
 
 func TestAStoreIsBoundOnceAndForEver(t *testing.T) {
 	b := newBench(t)
-	own := quorum.Member{UUID: b.identity.UUID, Name: "a"}
+	own := quorum.Member{UUID: b.core.identity.UUID, Name: "a"}
 	member := func(uuid, name string) quorum.Member { return quorum.Member{UUID: uuid, Name: name} }
 	refused := []struct {
 		name    string
@@ -86,7 +86,7 @@ func TestAStoreIsBoundOnceAndForEver(t *testing.T) {
 		{"its disk under another name", "c1", 0, []quorum.Member{member("u-a", "a"), {UUID: own.UUID, Name: "b"}, member("u-c", "c")}, seq.ErrBadArgument},
 	}
 	for _, row := range refused {
-		if err := b.bind(t.Context(), row.cluster, row.era, row.members); !errors.Is(err, row.want) {
+		if err := b.change.bind(t.Context(), row.cluster, row.era, row.members); !errors.Is(err, row.want) {
 			t.Errorf("%s: got %v, want %v", row.name, err, row.want)
 		}
 	}
@@ -94,7 +94,7 @@ func TestAStoreIsBoundOnceAndForEver(t *testing.T) {
 		t.Fatal("it votes after refused binds")
 	}
 	for range 2 { // again is fine
-		if err := b.bind(t.Context(), "c1", 0, b.fellows()); err != nil {
+		if err := b.change.bind(t.Context(), "c1", 0, b.fellows()); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -102,7 +102,7 @@ func TestAStoreIsBoundOnceAndForEver(t *testing.T) {
 		t.Errorf("%d commits, want 1", got)
 	}
 	other := []quorum.Member{own, member("u-b", "b"), member("u-new", "c")}
-	if err := b.bind(t.Context(), "c1", 0, other); !errors.Is(err, seq.ErrStaleEra) {
+	if err := b.change.bind(t.Context(), "c1", 0, other); !errors.Is(err, seq.ErrStaleEra) {
 		t.Errorf("another list: got %v, want ErrStaleEra", err)
 	}
 	b.reopen()
@@ -215,7 +215,7 @@ func TestACopyOfADiskThatLacksOneCommitIsFoundOut(t *testing.T) {
 		var seen quorum.Claim
 		putBack(b, func() {
 			b.mustPrepare(1, alice, quorum.VerdictOK)
-			seen = b.sealed()
+			seen = b.core.claim()
 		})
 		req := b.renewal(alice)
 		req.Seen = []quorum.Claim{seen}
@@ -231,7 +231,7 @@ func TestAClaimWithoutTheStoresOwnSealIsNoise(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	lies := []quorum.Claim{{Store: b.identity.UUID, Boot: 1, Commits: 1 << 63}, reply.Claim(), reply.Claim(), reply.Claim(), reply.Claim()}
+	lies := []quorum.Claim{{Store: b.core.identity.UUID, Boot: 1, Commits: 1 << 63}, reply.Claim(), reply.Claim(), reply.Claim(), reply.Claim()}
 	lies[1].Commits++
 	lies[2].Boot++
 	lies[3].By, lies[3].Commits = "u-b", 1<<63
@@ -253,7 +253,7 @@ func TestARestartedStoreVotesOnlyAfterItsFellowsWereAsked(t *testing.T) {
 	if _, err := b.Renew(t.Context(), b.renewal(alice)); err != nil {
 		t.Fatal(err)
 	}
-	former := b.compared.nonce
+	former := b.core.witness.nonce
 	b.restart()
 	nonce := b.describe().Nonce
 	refused := func(when string) {
@@ -276,7 +276,7 @@ func TestARestartedStoreVotesOnlyAfterItsFellowsWereAsked(t *testing.T) {
 		{"one of two", nonce, b.noClaims("u-b")},
 		{"one of two, twice", nonce, b.noClaims("u-b", "u-b")},
 		{"one that is none", nonce, b.noClaims("u-x")},
-		{"the store itself", nonce, b.noClaims(b.identity.UUID)},
+		{"the store itself", nonce, b.noClaims(b.core.identity.UUID)},
 	} {
 		if err := b.vouch("c1", test.nonce, test.claims); err != nil {
 			t.Errorf("%s: %v", test.name, err)
@@ -341,13 +341,13 @@ func TestARestartedStoreWithoutFellowsWaitsForTheLongestLeaseEver(t *testing.T) 
 func TestAStoreMakesNoClaimBeforeItWasCompared(t *testing.T) {
 	b := newVoter(t)
 	b.mustPrepare(1, alice, quorum.VerdictOK)
-	seen := b.sealed()
+	seen := b.core.claim()
 	b.restart()
 	reply, err := b.Renew(t.Context(), b.renewal(alice))
 	if err != nil || reply.Nonce == 0 {
 		t.Fatalf("got %+v, %v, want a store that is to be compared", reply, err)
 	}
-	for name, c := range map[string]quorum.Claim{"renew": reply.Claim(), "sealed": b.sealed()} {
+	for name, c := range map[string]quorum.Claim{"renew": reply.Claim(), "sealed": b.core.claim()} {
 		if seen.Less(c) || c.Seal != [16]byte{} {
 			t.Errorf("%s: claims %+v after %+v, want nothing", name, c, seen)
 		}
@@ -355,7 +355,7 @@ func TestAStoreMakesNoClaimBeforeItWasCompared(t *testing.T) {
 	if err := b.vouch("c1", reply.Nonce, b.noClaims("u-b", "u-c")); err != nil {
 		t.Fatal(err)
 	}
-	if c := b.sealed(); !seen.Less(c) {
+	if c := b.core.claim(); !seen.Less(c) {
 		t.Errorf("when compared: claims %+v, want more than %+v", c, seen)
 	}
 }
@@ -365,7 +365,7 @@ func TestWhatIsRememberedOfFellowStoresOutlivesARestart(t *testing.T) {
 	newest := quorum.Claim{Store: "u-b", Boot: 4, Commits: 70, Seal: [16]byte{1}}
 	older := quorum.Claim{Store: "u-b", Boot: 3, Commits: 90, Seal: [16]byte{2}}
 	req := b.renewal(alice)
-	req.Fellows = []quorum.Claim{newest, older, {Store: "u-x", Boot: 9, Commits: 9}, {Store: b.identity.UUID, Boot: 99, Commits: 9}}
+	req.Fellows = []quorum.Claim{newest, older, {Store: "u-x", Boot: 9, Commits: 9}, {Store: b.core.identity.UUID, Boot: 99, Commits: 9}}
 	if _, err := b.Renew(t.Context(), req); err != nil {
 		t.Fatal(err)
 	}
@@ -399,12 +399,12 @@ func TestADiskOfAnOlderListIsFoundOutBeforeItIsBroughtUpToDate(t *testing.T) {
 	}
 	newer := reply.Claim()
 	newer.Commits++
-	newer.Seal = sealOf(b.key, newer.Store, newer.Boot, newer.Commits)
+	newer.Seal = sealOf(b.core.witness.key, newer)
 	req.Seen = []quorum.Claim{newer}
 	if _, err := b.Renew(t.Context(), req); !errors.Is(err, seq.ErrNotVoting) {
 		t.Errorf("seen more than there are: got %v, want ErrNotVoting", err)
 	}
-	if err := b.adopt(t.Context(), "c1", 0, list); err != nil {
+	if err := b.change.adopt(t.Context(), "c1", 0, list); err != nil {
 		t.Fatal(err)
 	}
 	for _, when := range []string{"at once", "after a restart"} {
@@ -433,18 +433,18 @@ func TestALearnerThatWasFilledUnderAnOlderListIsNoVoter(t *testing.T) {
 	b.reopen()
 	list := func(version uint64, learner bool) quorum.MemberList {
 		l := quorum.MemberList{Version: version, R: 2, W: 2, Members: []quorum.Member{
-			{UUID: "u-a", Name: "a"}, {UUID: "u-b", Name: "b"}, {UUID: b.identity.UUID, Name: "n", Learner: learner}}}
+			{UUID: "u-a", Name: "a"}, {UUID: "u-b", Name: "b"}, {UUID: b.core.identity.UUID, Name: "n", Learner: learner}}}
 		return l
 	}
 	adopt := func(l quorum.MemberList, want error) {
 		t.Helper()
-		if err := b.adopt(t.Context(), "c1", 0, l); !errors.Is(err, want) {
+		if err := b.change.adopt(t.Context(), "c1", 0, l); !errors.Is(err, want) {
 			t.Errorf("list %d: got %v, want %v", l.Version, err, want)
 		}
 	}
 	fill := func(l quorum.MemberList, complete bool) {
 		t.Helper()
-		if _, err := b.fill(t.Context(), fillRequest{ref: l.Ref("c1", 0), session: alice, secret: sessiontest.SecretOf(alice), complete: complete, bound: time.Second}); err != nil {
+		if _, err := b.change.fill(t.Context(), fillRequest{ref: l.Ref("c1", 0), session: alice, secret: sessiontest.SecretOf(alice), complete: complete, bound: time.Second}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -14,17 +14,12 @@ import (
 
 // Adopt implements the service.
 func (s *server) Adopt(ctx context.Context, req *pb.AdoptRequest) (*pb.DescribeReply, error) {
-	err := s.replica.adopt(ctx, req.GetClusterId(), seq.Era(req.GetEra()), storewire.ListFromProto(req.GetList()))
-	if err != nil {
-		return nil, err
-	}
-	s.report()
-	return s.Describe(ctx, nil)
+	return s.described(ctx, s.replica.change.adopt(ctx, req.GetClusterId(), seq.Era(req.GetEra()), storewire.ListFromProto(req.GetList())))
 }
 
 // Fill implements the service.
 func (s *server) Fill(ctx context.Context, req *pb.FillRequest) (*pb.FillReply, error) {
-	changed, err := s.replica.fill(ctx, fillRequest{
+	changed, err := s.replica.change.fill(ctx, fillRequest{
 		ref: storewire.RefFromProto(req.GetRef()), session: seq.Session(req.GetSession()), secret: storewire.SecretFromProto(req.GetSecret()),
 		records: storewire.RecordsFromProto(req.GetRecords()), complete: req.GetComplete(),
 		bound: time.Duration(min(req.GetLeaseBoundUs(), uint64(maxMaxLease/time.Microsecond))) * time.Microsecond,
@@ -32,26 +27,16 @@ func (s *server) Fill(ctx context.Context, req *pb.FillRequest) (*pb.FillReply, 
 	if err != nil {
 		return nil, err
 	}
-	return &pb.FillReply{StoreUuid: s.replica.identity.UUID, Changed: uint64(changed)}, nil
+	return &pb.FillReply{StoreUuid: s.replica.core.identity.UUID, Changed: uint64(changed)}, nil
 }
 
 // WindowsOver implements the service.
 func (s *server) WindowsOver(ctx context.Context, req *pb.WindowsOverRequest) (*pb.DescribeReply, error) {
-	if err := s.replica.windowsOver(ctx, req.GetClusterId(), seq.Era(req.GetEra()), req.GetReason()); err != nil {
-		return nil, err
-	}
-	return s.Describe(ctx, nil)
+	return s.described(ctx, s.replica.windowsOver(ctx, req.GetClusterId(), seq.Era(req.GetEra()), req.GetReason()))
 }
-
-// dumpBytes bounds the payloads of one message of a dump.
-const dumpBytes = 4 << 20
 
 // Dump implements the service.
 func (s *server) Dump(req *pb.DumpRequest, stream grpc.ServerStreamingServer[pb.DumpReply]) error {
-	var ref quorum.Ref
-	if req.GetRef() != nil {
-		ref = storewire.RefFromProto(req.GetRef())
-	}
 	store, err := s.Describe(stream.Context(), nil)
 	if err != nil {
 		return err
@@ -60,14 +45,10 @@ func (s *server) Dump(req *pb.DumpRequest, stream grpc.ServerStreamingServer[pb.
 		return err
 	}
 	count := uint64(0)
-	err = s.replica.dump(ref, func(states []quorum.RegisterState) error {
+	err = s.replica.dump(storewire.RefFromProto(req.GetRef()), func(states []quorum.RegisterState) error {
 		count += uint64(len(states))
 		for len(states) > 0 {
-			n, size := 0, 0
-			for n < len(states) && (n == 0 || size+len(states[n].Payload) <= dumpBytes) {
-				size += len(states[n].Payload)
-				n++
-			}
+			n := storewire.Batch(states)
 			if err := stream.Send(&pb.DumpReply{Records: storewire.RecordsToProto(states[:n])}); err != nil {
 				return err
 			}

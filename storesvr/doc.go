@@ -15,6 +15,10 @@
 //     session proved that its disk is older than it was.
 //
 // Init makes a store and is the only thing that does; New opens one and listens; Run
-// serves. What belongs here: the writer loop, membership of the store, the gRPC service.
-// The rules of the registers are in acceptor, the files in disk.
+// serves. A request goes from server, which translates, to replica, which answers what
+// quorum.Store asks, or to change, which answers those that decide who the stores are. Both
+// look at core, what the store has in memory under one mutex: the acceptor, the members
+// (who the stores are) and the witness (whether the disk is an old copy). What they change
+// there writer brings to disk. The rules of the registers are in package acceptor, the files
+// in disk.
 package storesvr

@@ -17,7 +17,7 @@ const Overdrawn = 30 * time.Second
 // stampFloors gives a restored store the floor of worker ids at its first start. It is on
 // disk before the store answers anything: a later start finds it there, and a crash before
 // leaves the stamp to the next start.
-func stampFloors(cfg Config, db database, meta *disk.Meta) error {
+func stampFloors(cfg Config, db Database, meta *disk.Meta) error {
 	if meta.Floors.Stamp == nil {
 		return nil
 	}
@@ -47,37 +47,38 @@ func keptBack(f quorum.Floors, now time.Time) time.Duration {
 // seq.ErrForeignCluster, seq.ErrStaleEra, seq.ErrBadArgument for no reason,
 // seq.ErrStoreFull.
 func (r *replica) windowsOver(ctx context.Context, cluster string, era seq.Era, reason string) error {
+	c := r.core
 	var lowered *disk.Floors
-	err := r.submit(ctx, &write{
+	err := r.writer.submit(ctx, &write{
 		apply: func(_ time.Duration, full bool, u *disk.Update) error {
-			if err := r.sameCluster(cluster, era); err != nil {
+			if err := c.members.sameCluster(cluster, era); err != nil {
 				return err
 			}
 			if reason == "" {
 				return fmt.Errorf("%w: no reason, expected why nobody holds a window from before the restore", seq.ErrBadArgument)
 			}
-			floors := r.acceptor.Floors()
-			if keptBack(floors, r.wall()) <= Overdrawn {
+			floors := c.acceptor.Floors()
+			if keptBack(floors, c.wall()) <= Overdrawn {
 				return nil
 			}
 			if full {
 				return seq.ErrStoreFull
 			}
-			floors.Worker = uint64(max(0, r.wall().Add(Overdrawn).UnixMilli()))
+			floors.Worker = uint64(max(0, c.wall().Add(Overdrawn).UnixMilli()))
 			u.Floors = &disk.Floors{Floors: floors}
 			lowered = u.Floors
 			return nil
 		},
 		committed: func() {
-			if lowered != nil && lowered.Worker < r.acceptor.Floors().Worker {
-				r.log.Warn("worker ids are given out again: nobody is said to hold a window from before the restore",
-					"reason", reason, "kept until", workerFloor(r.acceptor.Floors()), "now from", workerFloor(lowered.Floors))
-				r.acceptor.SetFloors(lowered.Floors)
+			if lowered != nil && lowered.Worker < c.acceptor.Floors().Worker {
+				c.log.Warn("worker ids are given out again: nobody is said to hold a window from before the restore",
+					"reason", reason, "kept until", workerFloor(c.acceptor.Floors()), "now from", workerFloor(lowered.Floors))
+				c.acceptor.SetFloors(lowered.Floors)
 			}
 		},
 	})
 	if err != nil {
-		return fmt.Errorf("end the wait for windows at store %s: %w", r.identity.Name, err)
+		return fmt.Errorf("end the wait for windows at store %s: %w", c.identity.Name, err)
 	}
 	return nil
 }

@@ -32,7 +32,7 @@ type InitConfig struct {
 func Init(cfg InitConfig) error {
 	id, err := NewIdentity(cfg)
 	if err == nil {
-		err = disk.Create(cfg.DataDir, id)
+		err = disk.Create(cfg.DataDir, id, disk.Filling{})
 	}
 	if err != nil {
 		return fmt.Errorf("init store %q: %w", cfg.Name, err)
@@ -72,7 +72,7 @@ type LearnerConfig struct {
 func InitLearner(cfg LearnerConfig) error {
 	err := cfg.validate()
 	if err == nil {
-		err = disk.CreateFilled(cfg.DataDir, disk.Identity{
+		err = disk.Create(cfg.DataDir, disk.Identity{
 			Cluster: cfg.ClusterID, UUID: newUUID(), Name: cfg.Name, Era: cfg.Era, Mapping: cfg.Mapping, Learner: true,
 		}, disk.Filling{Floors: disk.Floors{Floors: cfg.Floors}})
 	}

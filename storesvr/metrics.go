@@ -1,7 +1,6 @@
 package storesvr
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 	"sync/atomic"
@@ -66,13 +65,10 @@ func (s *Store) Collect(ch chan<- prometheus.Metric) {
 	telemetry.SendTraces(ch, s.cfg.Traces)
 }
 
-// errNotServing goes with the state of a store that does not vote.
-var errNotServing = errors.New("this store counts for no quorum")
-
 // Ready is nil while the store votes; else the reason why not.
 func (s *Store) Ready() error {
 	if d := s.replica.describe(); !d.Voting {
-		return fmt.Errorf("%w: %w: %s", seq.ErrNotVoting, errNotServing, d.State)
+		return fmt.Errorf("%w: this store counts for no quorum: %s", seq.ErrNotVoting, d.State)
 	}
 	return nil
 }
@@ -83,40 +79,21 @@ func (r *replica) send(ch chan<- prometheus.Metric) {
 		mState.Flag(ch, strings.HasPrefix(d.State, state), state)
 	}
 	mCommits.Send(ch, float64(d.Commits))
-	mCommit.Histogram(ch, r.stats.commit)
-	mGroup.Histogram(ch, r.stats.group)
-	mChanges.Send(ch, float64(r.stats.changes.Load()))
-	mRefused.Send(ch, float64(r.stats.refused.Load()))
+	mCommit.Histogram(ch, r.writer.stats.commit)
+	mGroup.Histogram(ch, r.writer.stats.group)
+	mChanges.Send(ch, float64(r.writer.stats.changes.Load()))
+	mRefused.Send(ch, float64(r.writer.stats.refused.Load()))
 	mBoots.Send(ch, float64(d.BootCount))
 	mGrace.Send(ch, d.Grace.Seconds())
-	mLeaseBound.Send(ch, d.leaseBound.Seconds())
+	mLeaseBound.Send(ch, d.LeaseBound.Seconds())
 	mFree.Send(ch, float64(d.free))
-	mNearFullAt.Send(ch, float64(r.nearFull.Load()))
+	mNearFullAt.Send(ch, float64(r.writer.nearFull.Load()))
 	mFull.Flag(ch, d.nearlyFull)
 	mRegisters.Send(ch, float64(d.registers))
 	mUptime.Send(ch, d.uptime.Seconds())
-	r.mu.Lock()
-	sessions, leased := r.acceptor.Sessions(r.clock.Now())
-	r.mu.Unlock()
+	r.core.mu.Lock()
+	sessions, leased := r.core.acceptor.Sessions(r.core.clock.Now())
+	r.core.mu.Unlock()
 	mSessions.Send(ch, float64(sessions))
 	mLeased.Send(ch, float64(leased))
-}
-
-// SetLimits changes what may be changed while the store serves: the bytes free below
-// which writes are refused (0: never), and the longest lease granted from now on, above
-// 0 and at most an hour. ErrConfig, and nothing is changed. A shorter lease does not
-// end those that were granted.
-func (s *Store) SetLimits(nearFull uint64, maxLease time.Duration) error {
-	cfg := s.cfg
-	cfg.NearFull, cfg.MaxLease = nearFull, maxLease
-	if err := cfg.Validate(); err != nil {
-		return fmt.Errorf("change limits: %w", err)
-	}
-	r := s.replica
-	r.nearFull.Store(nearFull)
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.maxLease = maxLease
-	r.acceptor.SetMaxLease(maxLease)
-	return nil
 }

@@ -10,9 +10,6 @@ import (
 	"github.com/seqsvr/seqsvr/storesvr/disk"
 )
 
-// Database is where a store commits; disk.DB is the one that ships.
-type Database = database
-
 // Replica is a store without its process: no listener, no gossip, and a database that
 // was opened by somebody else. Safe for concurrent use.
 type Replica struct{ r *replica }
@@ -34,10 +31,10 @@ func (r *Replica) Register(srv grpc.ServiceRegistrar) {
 }
 
 // Addressed refuses calls that name another store. It must stand before the service.
-func (r *Replica) Addressed() grpc.UnaryServerInterceptor { return addressedTo(r.r.identity.UUID) }
+func (r *Replica) Addressed() grpc.UnaryServerInterceptor { return addressedTo(r.r.core.identity.UUID) }
 
 // Failed is closed when a commit has failed: the process must end without an answer.
-func (r *Replica) Failed() <-chan struct{} { return r.r.failed }
+func (r *Replica) Failed() <-chan struct{} { return r.r.writer.failed }
 
 // Close ends the store after the commit in flight, and closes the database. Whoever
 // calls the service must have stopped before.

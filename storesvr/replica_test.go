@@ -11,11 +11,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/seqsvr/seqsvr/internal/sessiontest"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/storesvr/acceptor"
 	"github.com/seqsvr/seqsvr/storesvr/disk"
+	"github.com/seqsvr/seqsvr/tests/sessiontest"
 )
 
 func TestRequestsThatWaitShareOneCommit(t *testing.T) {
@@ -32,7 +32,7 @@ func TestRequestsThatWaitShareOneCommit(t *testing.T) {
 	for i := range waiting {
 		go send(uint64(i) + 2)
 	}
-	waitFor(t, "all others to queue", func() bool { return len(b.queue) == waiting })
+	waitFor(t, "all others to queue", func() bool { return len(b.writer.queue) == waiting })
 	before := b.gate.commits()
 	release()
 	for range waiting + 1 {
@@ -116,7 +116,7 @@ func TestAfterAFailedCommitNothingIsAnswered(t *testing.T) {
 			if v, err := b.prepare(2, bob); !errors.Is(err, ErrCommit) {
 				t.Errorf("the prepare: got %v, %v, want ErrCommit", v, err)
 			}
-			await(t, "the replica to fail", b.failed)
+			await(t, "the replica to fail", b.writer.failed)
 			if _, err := b.prepare(3, bob); !errors.Is(err, ErrCommit) {
 				t.Errorf("the next prepare: got %v, want ErrCommit", err)
 			}
@@ -137,11 +137,11 @@ func TestAfterAFailedCommitNothingIsAnswered(t *testing.T) {
 
 func TestABrokenInvariantStopsTheStore(t *testing.T) {
 	b := newVoter(t)
-	err := b.submit(t.Context(), &write{apply: func(time.Duration, bool, *disk.Update) error { return acceptor.ErrInvariant }})
+	err := b.writer.submit(t.Context(), &write{apply: func(time.Duration, bool, *disk.Update) error { return acceptor.ErrInvariant }})
 	if !errors.Is(err, ErrCommit) || !errors.Is(err, acceptor.ErrInvariant) {
 		t.Errorf("got %v, want ErrCommit and ErrInvariant", err)
 	}
-	await(t, "the replica to fail", b.failed)
+	await(t, "the replica to fail", b.writer.failed)
 }
 
 func TestARestartKeepsEveryPromiseAndValue(t *testing.T) {
@@ -230,7 +230,7 @@ func TestAStoreThatStopsWithNothingLeasedStartsWithoutGrace(t *testing.T) {
 func TestAWorkerMarkFarBeyondTheStoresClockIsRefused(t *testing.T) {
 	b := newVoter(t)
 	now := time.UnixMilli(1_800_000_000_000)
-	b.wall = func() time.Time { return now }
+	b.core.wall = func() time.Time { return now }
 	worker := seq.WorkerRegister("default", 0, 1)
 	if got, err := b.Prepare(t.Context(), quorum.PrepareRequest{Ref: b.ref, Session: alice, Secret: sessiontest.SecretOf(alice),
 		Items: []quorum.PrepareItem{{Register: worker, Round: 1, Create: true}}}); err != nil || got.Results[0].Verdict != quorum.VerdictOK {
@@ -254,7 +254,7 @@ func TestANearlyFullDiskRefusesWritesAndKeepsLeases(t *testing.T) {
 	if _, err := b.Renew(t.Context(), b.renewal(alice)); err != nil {
 		t.Fatal(err)
 	}
-	b.nearFull.Store(1000)
+	b.writer.nearFull.Store(1000)
 	for name, free := range map[string]func() (uint64, error){
 		"nearly full": func() (uint64, error) { return 999, nil },
 		"not known":   func() (uint64, error) { return math.MaxUint64, errors.New("statfs") },
@@ -346,7 +346,7 @@ func TestARequestThatSpeaksForAnotherSessionIsRefusedAndDoesNothing(t *testing.T
 	req.Secret, req.Attach, req.Drop = lie, nil, []quorum.LeaseItem{{Register: section, Round: 1}}
 	_, renew := b.Renew(t.Context(), req)
 	_, release := b.Release(t.Context(), quorum.ReleaseRequest{Ref: b.ref, Session: alice, Secret: lie, All: true})
-	_, fill := b.fill(t.Context(), fillRequest{ref: b.ref, session: alice, secret: lie})
+	_, fill := b.change.fill(t.Context(), fillRequest{ref: b.ref, session: alice, secret: lie})
 	for what, err := range map[string]error{"prepare": prepare, "step": step, "renew": renew, "release": release, "fill": fill} {
 		if !errors.Is(err, seq.ErrNotSession) {
 			t.Errorf("%s: got %v, want ErrNotSession", what, err)

@@ -29,7 +29,7 @@ type server struct {
 func newServer(cfg Config, addr string, r *replica, creds credentials.TransportCredentials, extra ...grpc.ServerOption) *grpc.Server {
 	g := rpc.NewServer(rpc.ServerConfig{Logger: cfg.Logger, Creds: creds, Auth: cfg.Guard},
 		append(extra, grpc.MaxRecvMsgSize(storewire.MaxMessage), grpc.MaxSendMsgSize(storewire.MaxMessage),
-			grpc.ChainUnaryInterceptor(addressedTo(r.identity.UUID)))...)
+			grpc.ChainUnaryInterceptor(addressedTo(r.core.identity.UUID)))...)
 	s := &server{replica: r, addr: addr}
 	pb.RegisterStoreServer(g, s)
 	s.health = rpc.RegisterHealth(g)
@@ -60,11 +60,19 @@ func (s *server) report() {
 	s.health.SetServingStatus(pb.Store_ServiceDesc.ServiceName, status)
 }
 
+// described answers a call that may have changed whether the store votes.
+func (s *server) described(ctx context.Context, err error) (*pb.DescribeReply, error) {
+	s.report()
+	if err != nil {
+		return nil, err
+	}
+	return s.Describe(ctx, nil)
+}
+
 // Describe implements the service.
 func (s *server) Describe(context.Context, *pb.DescribeRequest) (*pb.DescribeReply, error) {
 	d := s.replica.describe()
 	out := storewire.DescribeToProto(d.Identity)
-	out.LeaseBoundUs = uint64(d.leaseBound.Microseconds())
 	out.Registers = uint64(d.registers)
 	out.DiskFreeBytes = d.free
 	out.NearlyFull = d.nearlyFull
@@ -77,75 +85,49 @@ func (s *server) Describe(context.Context, *pb.DescribeRequest) (*pb.DescribeRep
 
 // Bind implements the service.
 func (s *server) Bind(ctx context.Context, req *pb.BindRequest) (*pb.DescribeReply, error) {
-	err := s.replica.bind(ctx, req.GetClusterId(), seq.Era(req.GetEra()), storewire.MembersFromProto(req.GetMembers()))
-	if err != nil {
-		return nil, err
-	}
-	s.report()
-	return s.Describe(ctx, nil)
+	return s.described(ctx, s.replica.change.bind(ctx, req.GetClusterId(), seq.Era(req.GetEra()), storewire.MembersFromProto(req.GetMembers())))
 }
 
 // Vouch implements the service.
 func (s *server) Vouch(ctx context.Context, req *pb.VouchRequest) (*pb.DescribeReply, error) {
-	if err := s.replica.vouch(req.GetClusterId(), req.GetNonce(), storewire.ClaimsFromProto(req.GetClaims())); err != nil {
-		s.report()
-		return nil, err
+	return s.described(ctx, s.replica.vouch(req.GetClusterId(), req.GetNonce(), storewire.ClaimsFromProto(req.GetClaims())))
+}
+
+// answer decodes a request, has it done, and encodes the reply.
+func answer[In, Req, Reply, Out any](ctx context.Context, in In, decode func(In) (Req, error), do func(context.Context, Req) (Reply, error), encode func(Reply) Out) (out Out, err error) {
+	req, err := decode(in)
+	if err != nil {
+		return out, err
 	}
-	s.report()
-	return s.Describe(ctx, nil)
+	reply, err := do(ctx, req)
+	if err != nil {
+		return out, err
+	}
+	return encode(reply), nil
 }
 
 // Read implements the service.
 func (s *server) Read(ctx context.Context, req *pb.ReadRequest) (*pb.ResultsReply, error) {
-	in, err := storewire.ReadFromProto(req)
-	if err != nil {
-		return nil, err
-	}
-	reply, err := s.replica.Read(ctx, in)
-	if err != nil {
-		return nil, err
-	}
-	return storewire.ReplyToProto(reply), nil
+	return answer(ctx, req, storewire.ReadFromProto, s.replica.Read, storewire.ReplyToProto)
 }
 
 // Prepare implements the service.
 func (s *server) Prepare(ctx context.Context, req *pb.PrepareRequest) (*pb.ResultsReply, error) {
-	in, err := storewire.PrepareFromProto(req)
-	if err != nil {
-		return nil, err
-	}
-	reply, err := s.replica.Prepare(ctx, in)
-	if err != nil {
-		return nil, err
-	}
-	return storewire.ReplyToProto(reply), nil
+	return answer(ctx, req, storewire.PrepareFromProto, s.replica.Prepare, storewire.ReplyToProto)
 }
 
 // Step implements the service.
 func (s *server) Step(ctx context.Context, req *pb.StepRequest) (*pb.ResultsReply, error) {
-	in, err := storewire.StepFromProto(req)
-	if err != nil {
-		return nil, err
-	}
-	reply, err := s.replica.Step(ctx, in)
-	if err != nil {
-		return nil, err
-	}
-	return storewire.ReplyToProto(reply), nil
+	return answer(ctx, req, storewire.StepFromProto, s.replica.Step, storewire.ReplyToProto)
 }
 
 // Renew implements the service.
 func (s *server) Renew(ctx context.Context, req *pb.RenewRequest) (*pb.RenewReply, error) {
-	in, err := storewire.RenewFromProto(req)
-	if err != nil {
-		return nil, err
-	}
-	reply, err := s.replica.Renew(ctx, in)
+	reply, err := answer(ctx, req, storewire.RenewFromProto, s.replica.Renew, storewire.RenewReplyToProto)
 	if err != nil {
 		s.report()
-		return nil, err
 	}
-	return storewire.RenewReplyToProto(reply), nil
+	return reply, err
 }
 
 // Release implements the service.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"sync"
+	"time"
 
 	"google.golang.org/grpc"
 
@@ -55,7 +56,7 @@ func New(cfg Config) (*Store, error) {
 	}
 	s := &Store{cfg: cfg, replica: r, listen: lis}
 	s.server = newServer(cfg, s.advertise(), r, creds, append(cfg.Traces.ServerOptions(), s.calls.Options()...)...)
-	if s.gossip, err = startGossip(cfg, s.advertise(), r.identity); err != nil {
+	if s.gossip, err = startGossip(cfg, s.advertise(), r.core.identity); err != nil {
 		return nil, errors.Join(fmt.Errorf("start store %s: %w", meta.Name, err), s.Close())
 	}
 	cfg.Logger.Info("store opened", "store", meta.Name, "uuid", meta.UUID, "cluster", meta.Cluster, "addr", s.Addr(),
@@ -90,6 +91,25 @@ func (s *Store) advertise() string {
 	return s.Addr()
 }
 
+// SetLimits changes what may be changed while the store serves: the bytes free below
+// which writes are refused (0: never), and the longest lease granted from now on, above
+// 0 and at most an hour. ErrConfig, and nothing is changed. A shorter lease does not
+// end those that were granted.
+func (s *Store) SetLimits(nearFull uint64, maxLease time.Duration) error {
+	cfg := s.cfg
+	cfg.NearFull, cfg.MaxLease = nearFull, maxLease
+	if err := cfg.Validate(); err != nil {
+		return fmt.Errorf("change limits: %w", err)
+	}
+	s.replica.writer.nearFull.Store(nearFull)
+	c := s.replica.core
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.maxLease = maxLease
+	c.acceptor.SetMaxLease(maxLease)
+	return nil
+}
+
 // Run answers until ctx ends, and returns nil then, or ErrCommit as soon as a commit has
 // failed: exit the process. Either way the store is closed afterwards. Run works once.
 func (s *Store) Run(ctx context.Context) error {
@@ -97,7 +117,7 @@ func (s *Store) Run(ctx context.Context) error {
 	var watch sync.WaitGroup
 	watch.Go(func() {
 		select {
-		case <-s.replica.failed:
+		case <-s.replica.writer.failed:
 			s.server.Stop() // cuts connections: an answer could rest on what is not on disk
 		case <-ran:
 		}
@@ -106,8 +126,8 @@ func (s *Store) Run(ctx context.Context) error {
 	close(ran)
 	watch.Wait()
 	closeErr := s.Close()
-	if failure := s.replica.failure(); failure != nil {
-		return fmt.Errorf("run store %s: %w", s.replica.identity.Name, failure)
+	if failure := s.replica.core.failure(); failure != nil {
+		return fmt.Errorf("run store %s: %w", s.replica.core.identity.Name, failure)
 	}
 	return errors.Join(err, closeErr)
 }

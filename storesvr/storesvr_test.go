@@ -12,12 +12,12 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/seqsvr/seqsvr/internal/rpc"
-	"github.com/seqsvr/seqsvr/internal/sessiontest"
 	"github.com/seqsvr/seqsvr/internal/storewire"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/storesvr/disk"
+	"github.com/seqsvr/seqsvr/tests/sessiontest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -32,7 +32,7 @@ type running struct {
 }
 
 // serve runs the store of the directory. wrap, if not nil, puts something before its disk.
-func serve(t *testing.T, dir string, wrap func(database) database) *running {
+func serve(t *testing.T, dir string, wrap func(Database) Database) *running {
 	t.Helper()
 	cfg := DefaultConfig()
 	cfg.DataDir, cfg.Listen, cfg.NearFull = dir, "127.0.0.1:0", 0
@@ -41,7 +41,7 @@ func serve(t *testing.T, dir string, wrap func(database) database) *running {
 		t.Fatal(err)
 	}
 	if wrap != nil {
-		s.replica.disk = wrap(s.replica.disk)
+		s.replica.writer.disk = wrap(s.replica.writer.disk)
 	}
 	conn, err := rpc.Dial(s.Addr())
 	if err != nil {
@@ -64,7 +64,7 @@ func serve(t *testing.T, dir string, wrap func(database) database) *running {
 
 func (r *running) bindAlone(t *testing.T) *pb.DescribeReply {
 	t.Helper()
-	uuid := r.replica.identity.UUID
+	uuid := r.replica.core.identity.UUID
 	d, err := r.client.Bind(t.Context(), &pb.BindRequest{ClusterId: "c1", Members: []*pb.StoreMember{
 		{Uuid: uuid, Name: "a"}, {Uuid: "u-b", Name: "b"}, {Uuid: "u-c", Name: "c"}}})
 	if err != nil {
@@ -103,8 +103,9 @@ func TestTheHealthOfTheServiceTellsWhetherTheStoreVotes(t *testing.T) {
 	if got := r.status(t, service); got != healthpb.HealthCheckResponse_SERVING || !d.GetVoting() {
 		t.Errorf("bound: got %v, voting %v", got, d.GetVoting())
 	}
-	key := r.Store.replica.key
-	newer := quorum.Claim{Store: d.GetStoreUuid(), Boot: 1, Commits: 1 << 40, Seal: sealOf(key, d.GetStoreUuid(), 1, 1<<40)}
+	key := r.Store.replica.core.witness.key
+	newer := quorum.Claim{Store: d.GetStoreUuid(), Boot: 1, Commits: 1 << 40}
+	newer.Seal = sealOf(key, newer)
 	req := storewire.RenewToProto(quorum.RenewRequest{Ref: storewire.RefFromProto(d.GetRef()), Session: alice, Secret: sessiontest.SecretOf(alice),
 		Name: "x", Lease: DefaultMaxLease, Seen: []quorum.Claim{newer}})
 	if _, err := r.client.Renew(t.Context(), req); !errors.Is(err, seq.ErrNotVoting) {
@@ -135,7 +136,7 @@ func TestACallThatMeansAnotherStoreIsRefused(t *testing.T) {
 	if _, err := r.client.Describe(ctx, &pb.DescribeRequest{}); !errors.Is(err, seq.ErrStaleEra) {
 		t.Errorf("got %v, want ErrStaleEra", err)
 	}
-	ctx = metadata.AppendToOutgoingContext(t.Context(), storewire.StoreHeader, r.replica.identity.UUID)
+	ctx = metadata.AppendToOutgoingContext(t.Context(), storewire.StoreHeader, r.replica.core.identity.UUID)
 	if _, err := r.client.Describe(ctx, &pb.DescribeRequest{}); err != nil {
 		t.Errorf("its own uuid: %v", err)
 	}
@@ -143,7 +144,7 @@ func TestACallThatMeansAnotherStoreIsRefused(t *testing.T) {
 
 func TestRunEndsWithErrCommitWhenACommitFails(t *testing.T) {
 	var g *gate
-	r := serve(t, initStore(t, "a"), func(db database) database {
+	r := serve(t, initStore(t, "a"), func(db Database) Database {
 		g = &gate{DB: db.(*disk.DB), entered: make(chan struct{}, 100)}
 		return g
 	})
@@ -168,7 +169,7 @@ func TestRunEndsWithItsContextAndLeavesTheDiskFree(t *testing.T) {
 	dir := initStore(t, "a")
 	for boot := uint64(1); boot <= 3; boot++ {
 		r := serve(t, dir, nil)
-		if got := r.replica.boots; got != boot {
+		if got := r.replica.core.witness.boots; got != boot {
 			t.Errorf("boot %d, want %d", got, boot)
 		}
 		r.cancel()

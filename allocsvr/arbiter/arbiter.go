@@ -33,7 +33,7 @@ type Config struct {
 }
 
 // Arbiter plans who should own what, while this node holds the lease for it. It never
-// touches another node: it writes the route table, and everybody follows it. Safe for
+// touches another node: it writes the route table, and every node follows it. Safe for
 // concurrent use.
 type Arbiter struct {
 	cfg     Config
@@ -46,13 +46,13 @@ type Arbiter struct {
 	emptying map[string]time.Duration // since when a node is left to empty itself
 }
 
-// New makes an Arbiter that has seen nobody yet.
+// New makes an Arbiter that has seen no node yet.
 func New(cfg Config) *Arbiter {
 	return &Arbiter{cfg: cfg, look: wake.New(), started: cfg.Clock.Now(), alive: make(map[string]spell),
 		emptying: make(map[string]time.Duration)}
 }
 
-// Look has Run look soon: somebody came or went, or the table changed.
+// Look has Run look soon: a node came or went, or the table changed.
 func (r *Arbiter) Look() { r.look.Kick() }
 
 // emptyPatience is how long a node that is drained or leaves is left to hand its sections
@@ -165,7 +165,7 @@ func (r *Arbiter) elected(ctx context.Context, pause *time.Duration) bool {
 
 // watch keeps since when each node is alive, and when nodes were lost. A session
 // that ends before its lease has run out was ended on purpose: its node left, or
-// somebody knew of its death; that is nothing to be suspicious of.
+// a supervisor knew of its death; that is nothing to be suspicious of.
 func (r *Arbiter) watch(now time.Duration) {
 	live := r.cfg.Present()
 	r.mu.Lock()

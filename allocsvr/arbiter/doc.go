@@ -8,6 +8,6 @@
 //
 // It owns the table as this node knows it (Routes), the log of decisions beside it (Event),
 // the arbiter's lease (Lease), what the arbiter remembers of nodes that come and go
-// (Arbiter), and the changes that operators ask for. It never touches a section, and asks
-// for who is alive by what it is given; the rules of placement are in package placement.
+// (Arbiter), and the changes that operators ask for. It never touches a section. Its Config
+// tells which nodes are alive; the rules of placement are in package placement.
 package arbiter

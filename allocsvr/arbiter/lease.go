@@ -25,7 +25,7 @@ type Lease struct {
 // NewLease is a lease that is not held.
 func NewLease(h *tenure.Holder, log *slog.Logger) *Lease { return &Lease{holder: h, log: log} }
 
-// Held says whether nobody else can be the arbiter by now.
+// Held says whether this node is still the arbiter: no other can be one at now.
 func (l *Lease) Held(now time.Duration) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -116,7 +116,7 @@ func (r *Routes) Adopt(t *seq.RouteTable) bool {
 	}
 }
 
-// Hint tells of a version that somebody else has: gossip spreads the number only.
+// Hint tells of a version that another node has: gossip spreads the number only.
 func (r *Routes) Hint(version uint64) {
 	for {
 		old := r.hint.Load()

@@ -2,7 +2,7 @@ package counters
 
 // A Table is larger than a processor's caches, so a take of one UID waits for memory,
 // step by step: the slot of the block, then the page or the packed words, then the
-// counter. Whoever takes for many UIDs, in one table or in many, waits once for all of
+// counter. A take for many UIDs, in one table or in many, waits once for all of
 // them instead: Near for each, then Find for each, then TakeAt for each. Every one of
 // these loops leaves the processor free to go on to the next UID while the memory of
 // the one before is still on its way.

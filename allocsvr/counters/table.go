@@ -23,8 +23,8 @@ type Table struct {
 	blocks int    // slots in use; 5*blocks <= 4*len(slots)
 }
 
-// seed is of the hash of all tables, so that nobody can choose UIDs that collide; seen
-// from outside only as speed.
+// seed is of the hash of all tables, so that callers cannot choose UIDs that collide. Only
+// speed depends on it.
 var seed = rand.Uint64()
 
 // New returns an empty table in which every UID stands at base.

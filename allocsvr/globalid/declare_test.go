@@ -10,13 +10,15 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/seqsvr/seqsvr/allocsvr/documents"
+	"github.com/seqsvr/seqsvr/allocsvr/globalid/namespaces"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
 )
 
-func parsed(t *testing.T, text string) Namespace {
+func parsed(t *testing.T, text string) namespaces.Namespace {
 	t.Helper()
-	ns, err := ParseNamespace(text)
+	ns, err := namespaces.Parse(text)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,13 +35,13 @@ func configured(t *testing.T, c *cluster, name string, texts ...string) *node {
 	})
 }
 
-func recorded(t *testing.T, n *node) map[string]Namespace {
+func recorded(t *testing.T, n *node) map[string]namespaces.Namespace {
 	t.Helper()
-	d, _, err := n.svc.Load().load(t.Context())
+	d, err := n.svc.Load().names.Load(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	out := map[string]Namespace{}
+	out := map[string]namespaces.Namespace{}
 	for _, ns := range d.Namespaces {
 		out[ns.Name] = ns
 	}
@@ -48,7 +50,7 @@ func recorded(t *testing.T, n *node) map[string]Namespace {
 
 func TestANamespaceOfTheFileIsReadStrictly(t *testing.T) {
 	got := parsed(t, "  layout=leaf  name=orders\talias=7 overflow=borrow rollback=wait:10ms ")
-	want := Namespace{Name: "orders", Alias: 7, Layout: layout(t, "time:41,worker:10,sequence:12;epoch=1288834974657;overflow=borrow;rollback=wait:10ms")}
+	want := namespaces.Namespace{Name: "orders", Alias: 7, Layout: layout(t, "time:41,worker:10,sequence:12;epoch=1288834974657;overflow=borrow;rollback=wait:10ms")}
 	if got != want {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
@@ -68,7 +70,7 @@ func TestANamespaceOfTheFileIsReadStrictly(t *testing.T) {
 		"name=a layout=leaf rollback=wait":    "wait",
 		"a leaf":                              `"a"`,
 	} {
-		_, err := ParseNamespace(text)
+		_, err := namespaces.Parse(text)
 		if !errors.Is(err, seq.ErrBadArgument) && !errors.Is(err, seq.ErrBadLayout) || !strings.Contains(err.Error(), named) {
 			t.Errorf("%q: got %v, want one that names %s", text, err, named)
 		}
@@ -141,7 +143,7 @@ func TestANodeWhoseFileCouldRepeatIDsDoesNotStart(t *testing.T) {
 		case <-time.After(20 * time.Second):
 			t.Errorf("%s: the node runs on", what)
 		}
-		if diff := cmp.Diff(before, recorded(t, a), cmp.Comparer(func(a, b Namespace) bool { return a == b })); diff != "" {
+		if diff := cmp.Diff(before, recorded(t, a), cmp.Comparer(func(a, b namespaces.Namespace) bool { return a == b })); diff != "" {
 			t.Errorf("%s: the refused file changed something\n%s", what, diff)
 		}
 	}
@@ -149,7 +151,7 @@ func TestANodeWhoseFileCouldRepeatIDsDoesNotStart(t *testing.T) {
 
 // deaf documents give no answer until they hear.
 type deaf struct {
-	Documents
+	documents.Stores
 	hears atomic.Bool
 	asked atomic.Int64
 }
@@ -159,14 +161,14 @@ func (d *deaf) LoadDocument(ctx context.Context, session seq.Session, reg seq.Re
 	if !d.hears.Load() {
 		return quorum.Document{}, seq.ErrNoQuorum
 	}
-	return d.Documents.LoadDocument(ctx, session, reg)
+	return d.Stores.LoadDocument(ctx, session, reg)
 }
 
 func TestNamespacesOfTheFileAreRecordedOnceThereIsAQuorum(t *testing.T) {
 	c := newCluster(t)
-	docs := &deaf{Documents: c.group}
+	docs := &deaf{Stores: c.group}
 	c.start("alloc-1", func(cfg *Config) {
-		cfg.Documents, cfg.Namespaces = docs, []Namespace{parsed(t, "name=orders layout=leaf")}
+		cfg.Documents, cfg.Namespaces = docs, []namespaces.Namespace{parsed(t, "name=orders layout=leaf")}
 	})
 	eventually(t, "the stores were asked", func() bool { return docs.asked.Load() > 0 })
 	docs.hears.Store(true)

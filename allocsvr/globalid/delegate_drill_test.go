@@ -9,8 +9,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/seqsvr/seqsvr/quorum"
+	"github.com/seqsvr/seqsvr/allocsvr/globalid/namespaces"
 	"github.com/seqsvr/seqsvr/seq"
+	"github.com/seqsvr/seqsvr/snowflake"
 )
 
 // Every client uses up all that it is granted, in windows of which every node takes
@@ -115,11 +116,14 @@ func TestAttemptsOfOneNodeNeverShareAnEpoch(t *testing.T) {
 			})
 		}
 		wg.Wait()
-		if l := n.svc.Load().view.Load().names["s"].current.Load(); l != nil {
-			// Given up, as after a change of policy, so that the next round takes one again.
-			n.svc.Load().giveUp(l)
-			if err := c.group.Release(t.Context(), n.session, []quorum.LeaseItem{{Register: l.register, Round: l.round}}, 0); err != nil {
-				t.Error(err)
+		if l := n.lease("s"); l != nil {
+			// Given up by a change of policy, so that the next round takes one again.
+			want := namespaces.Edit{Name: "s", Rollback: "borrow", Version: l.Namespace.Version}
+			if l.Namespace.Layout.Policy().Rollback == snowflake.RollbackBorrow {
+				want.Rollback = "refuse"
+			}
+			if _, err := n.svc.Load().names.Put(t.Context(), want); err != nil || n.lease("s") != nil {
+				t.Errorf("given up: %v", err)
 			}
 		}
 		c.leap(11 * time.Minute)

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/seqsvr/seqsvr/allocsvr/globalid/namespaces"
+	"github.com/seqsvr/seqsvr/allocsvr/globalid/workers"
 	"github.com/seqsvr/seqsvr/allocsvr/tenure"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/quorum"
@@ -16,7 +18,7 @@ import (
 
 func TestADelegatedWindowIsTheClientsAloneAndBeginsNow(t *testing.T) {
 	c := newCluster(t)
-	n := c.start("a", func(c *Config) { c.DatacenterID, c.Datacenter = 1, "cn" })
+	n := c.start("a", func(c *Config) { c.Node.Datacenter = namespaces.Datacenter{ID: 1, Name: "cn"} })
 	_, own := n.must("1", 1)
 	book := newLedger(t)
 	used := map[uint64]bool{uint64(own.Worker): true}
@@ -26,7 +28,7 @@ func TestADelegatedWindowIsTheClientsAloneAndBeginsNow(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		end := c.wall.Load() + DefaultDelegation.Milliseconds()
+		end := c.wall.Load() + workers.DefaultDelegation.Milliseconds()
 		last, _ := l.TickAt(time.UnixMilli(end))
 		if got.Namespace != "regional-1" || l.PresetName() != "regional" || got.DatacenterId != 1 || got.Continues || used[got.WorkerId] ||
 			got.FloorTick != 0 || got.WorkerId < 48 || // far from the nodes'
@@ -41,7 +43,7 @@ func TestADelegatedWindowIsTheClientsAloneAndBeginsNow(t *testing.T) {
 	if _, same := n.must("1", 1); same.Worker != own.Worker {
 		t.Errorf("the node changed its own worker id from %d to %d", own.Worker, same.Worker)
 	}
-	if got := n.svc.Load().Stats().Namespaces[0].Delegated; got != 3 {
+	if got := n.svc.Load().workers.Of("regional-1").Delegated.Load(); got != 3 {
 		t.Errorf("counted %d windows, want 3", got)
 	}
 }
@@ -59,7 +61,7 @@ func TestAnExtendedWindowGoesOnWithoutAHoleAtAnyNode(t *testing.T) {
 		was := k.last
 		got := k.must(nodes[round%3], "s")
 		if !got.Continues || got.WorkerId != first.WorkerId || got.FloorTick != was.LastTick ||
-			got.ConfirmedUnixMs != uint64(c.wall.Load())+uint64(DefaultDelegation.Milliseconds()) {
+			got.ConfirmedUnixMs != uint64(c.wall.Load())+uint64(workers.DefaultDelegation.Milliseconds()) {
 			t.Errorf("round %d: got %v after %v", round, got, was)
 		}
 		made += k.drain(100)
@@ -127,7 +129,7 @@ func TestAStepOfUnknownOutcomeDelegatesNothing(t *testing.T) {
 				who.drain(200)
 			}
 		}
-		if got := n.svc.Load().Stats().Namespaces[0].Delegated; got != 3 {
+		if got := n.svc.Load().workers.Of("s").Delegated.Load(); got != 3 {
 			t.Errorf("fault %d: counted %d windows of one node, want 3", f, got)
 		}
 	}
@@ -189,12 +191,12 @@ func TestAHolderTakesADelegatedWorkerIDAboveItsWindowOnly(t *testing.T) {
 	if got := k.must(b, "s"); !got.Continues || got.WorkerId != mine.WorkerId {
 		t.Errorf("its own is no further worker id: got %v", got)
 	}
-	workers, err := server{s: a.svc.Load()}.Workers(t.Context(), &pb.SnowflakeWorkersRequest{Namespace: "s"})
-	if w := workers.GetWorkers(); err != nil || len(w) != 2 || w[mine.WorkerId].Free || w[mine.WorkerId].Session != 0 {
-		t.Errorf("got %v, %v", workers, err)
+	shown, err := server{s: a.svc.Load()}.Workers(t.Context(), &pb.SnowflakeWorkersRequest{Namespace: "s"})
+	if w := shown.GetWorkers(); err != nil || len(w) != 2 || w[mine.WorkerId].Free || w[mine.WorkerId].Session != 0 {
+		t.Errorf("got %v, %v", shown, err)
 	}
 	k.drain(1000)
-	c.leap(DefaultDelegation)
+	c.leap(workers.DefaultDelegation)
 	end := k.last.LastTick
 	eventually(t, "the worker id is taken over", func() bool { _, _, err := b.gen("s", 1); return err == nil })
 	ids, got := b.must("s", 5)
@@ -242,8 +244,8 @@ func TestClientsLeaveTheLastWorkerIDsToNodes(t *testing.T) {
 
 func TestWhatOneClientNamesGainsNothingOfAnothers(t *testing.T) {
 	c := newCluster(t)
-	a := c.start("a", func(c *Config) { c.DatacenterID = 1 })
-	b := c.start("b", func(c *Config) { c.DatacenterID = 2 })
+	a := c.start("a", func(c *Config) { c.Node.Datacenter.ID = 1 })
+	b := c.start("b", func(c *Config) { c.Node.Datacenter.ID = 2 })
 	book := newLedger(t)
 	k := &client{c: c, name: "k", book: book}
 	mine := k.must(a, "1")

@@ -7,13 +7,14 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/seqsvr/seqsvr/allocsvr/globalid/workers"
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/snowflake"
 )
 
 func TestANodeWhoseNumbersFitNoNamespaceIsNotReadyAndSaysWhy(t *testing.T) {
 	c := newCluster(t)
-	numbered := func(dc snowflake.Datacenter) func(*Config) { return func(cfg *Config) { cfg.DatacenterID = dc } }
+	numbered := func(dc snowflake.Datacenter) func(*Config) { return func(cfg *Config) { cfg.Node.Datacenter.ID = dc } }
 	for _, row := range []struct {
 		dc    snowflake.Datacenter
 		ready bool
@@ -27,7 +28,7 @@ func TestANodeWhoseNumbersFitNoNamespaceIsNotReadyAndSaysWhy(t *testing.T) {
 		}
 	}
 	worker := snowflake.Worker(1 << 20)
-	if err := c.start("w", func(cfg *Config) { cfg.Worker = &worker }).svc.Load().Ready(); !errors.Is(err, seq.ErrNodeUnfit) {
+	if err := c.start("w", func(cfg *Config) { cfg.Node.Worker = &worker }).svc.Load().Ready(); !errors.Is(err, seq.ErrNodeUnfit) {
 		t.Errorf("worker id %d: got %v, want %v", worker, err, seq.ErrNodeUnfit)
 	}
 	n := c.start("later", numbered(40))
@@ -59,7 +60,7 @@ func TestWithoutAQuorumRequestsDoNotWaitOnceTheWindowIsUsedUp(t *testing.T) {
 	}
 	lost.Store(true)
 	n.must("", 1) // the window holds
-	c.pass(2 * DefaultWindow)
+	c.pass(2 * workers.DefaultWindow)
 	if _, _, err := n.gen("", 1); !errors.Is(err, away) {
 		t.Errorf("beyond the window: got %v, want %v", err, away)
 	}

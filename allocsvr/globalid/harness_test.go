@@ -9,6 +9,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/seqsvr/seqsvr/allocsvr/globalid/namespaces"
+	"github.com/seqsvr/seqsvr/allocsvr/globalid/workers"
 	"github.com/seqsvr/seqsvr/allocsvr/tenure"
 	"github.com/seqsvr/seqsvr/internal/clock"
 	"github.com/seqsvr/seqsvr/quorum"
@@ -27,7 +31,7 @@ const (
 // cluster is three real acceptors in memory behind a real quorum.Group. Its clocks
 // stand still unless a test or a waiting generator moves them.
 type cluster struct {
-	t      *testing.T
+	t      testing.TB
 	clock  *clock.Manual // of the stores, for leases
 	wall   atomic.Int64  // true time, milliseconds since 1970
 	stores []*store
@@ -37,7 +41,7 @@ type cluster struct {
 	nodes []*node    // all that ever were
 }
 
-func newCluster(t *testing.T) *cluster {
+func newCluster(t testing.TB) *cluster {
 	t.Helper()
 	c := &cluster{t: t, clock: clock.NewManual(10 * time.Second)}
 	c.wall.Store(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC).UnixMilli())
@@ -289,15 +293,15 @@ func (c *cluster) start(name string, change ...func(*Config)) *node {
 	secret := seq.NewSecret()
 	n := &node{c: c, name: name, secret: secret, session: secret.Session(), done: make(chan error, 1)}
 	n.leases = &keeper{n: n, on: map[seq.Register]uint64{}}
-	cfg := Config{
+	cfg := Config{Documents: c.group, Config: workers.Config{
 		Name: name, Holder: &tenure.Holder{Session: n.session, Registers: c.group, Leases: n.leases},
-		Documents: c.group, ReadPrefix: c.group.ReadPrefix, Sessions: n.leases.Sessions,
+		ReadPrefix: c.group.ReadPrefix, Sessions: n.leases.Sessions,
 		Wall: func() time.Time { return time.UnixMilli(c.wall.Load() + n.offset.Load()) },
 		Sleep: func(ctx context.Context, d time.Duration) error {
 			c.wall.Add(max(1, d.Milliseconds()))
 			return ctx.Err()
 		},
-	}
+	}}
 	for _, f := range change {
 		f(&cfg)
 	}
@@ -341,27 +345,73 @@ func (n *node) leave() {
 // jump moves a node's clock.
 func (n *node) jump(d time.Duration) { n.offset.Add(d.Milliseconds()) }
 
+// collector has prometheus read what a node sends.
+type collector struct{ *Service }
+
+func (collector) Describe(chan<- *prometheus.Desc)      {}
+func (c collector) Collect(ch chan<- prometheus.Metric) { c.Send(ch) }
+
+// gauge is a metric of a namespace, -1 if the node has none of that name.
+func (n *node) gauge(name, namespace string) float64 {
+	n.c.t.Helper()
+	r := prometheus.NewRegistry()
+	r.MustRegister(collector{n.svc.Load()})
+	all, err := r.Gather()
+	if err != nil {
+		n.c.t.Fatal(err)
+	}
+	for _, family := range all {
+		for _, m := range family.GetMetric() {
+			if family.GetName() == name && m.GetLabel()[0].GetValue() == namespace {
+				return m.GetGauge().GetValue()
+			}
+		}
+	}
+	return -1
+}
+
+func layout(t testing.TB, text string) snowflake.Layout {
+	t.Helper()
+	l, err := namespaces.ParseLayout(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
 // gen hands out IDs of a namespace at a node.
-func (n *node) gen(namespace string, count int) ([]snowflake.ID, Issue, error) {
+func (n *node) gen(namespace string, count int) ([]snowflake.ID, issue, error) {
 	return n.genWithin(patience, namespace, count)
 }
 
-func (n *node) genWithin(d time.Duration, namespace string, count int) ([]snowflake.ID, Issue, error) {
+func (n *node) genWithin(d time.Duration, namespace string, count int) ([]snowflake.ID, issue, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), d)
 	defer cancel()
-	got, err := n.svc.Load().Generate(ctx, Ref{Name: namespace}, count)
+	got, err := n.svc.Load().Generate(ctx, namespaces.Ref{Name: namespace}, count)
 	if err != nil {
-		return nil, got, err
+		return nil, issue{}, err
 	}
 	ids := make([]snowflake.ID, 0, count)
 	for _, b := range got.Batches {
 		ids = b.AppendTo(ids)
 	}
-	return ids, got, nil
+	return ids, issue{got.Namespace.Name, got.Layout, got.Datacenter, got.Worker}, nil
+}
+
+// issue is of what the IDs of one call are.
+type issue struct {
+	Namespace, Layout string
+	Datacenter        snowflake.Datacenter
+	Worker            snowflake.Worker
+}
+
+// lease is what a node has of a namespace, nil if it has none.
+func (n *node) lease(namespace string) *workers.Lease {
+	return n.svc.Load().workers.Of(namespace).Current()
 }
 
 // must is gen where an error fails the test.
-func (n *node) must(namespace string, count int) ([]snowflake.ID, Issue) {
+func (n *node) must(namespace string, count int) ([]snowflake.ID, issue) {
 	n.c.t.Helper()
 	ids, got, err := n.gen(namespace, count)
 	if err != nil {
@@ -374,9 +424,9 @@ func (n *node) must(namespace string, count int) ([]snowflake.ID, Issue) {
 }
 
 // add records a namespace.
-func (c *cluster) add(n *node, name, layout string) Namespace {
+func (c *cluster) add(n *node, name, layout string) namespaces.Namespace {
 	c.t.Helper()
-	ns, err := n.svc.Load().put(context.Background(), edited{name: name, layout: layout})
+	ns, err := n.svc.Load().names.Put(context.Background(), namespaces.Edit{Name: name, Layout: layout})
 	if err != nil {
 		c.t.Fatal(err)
 	}

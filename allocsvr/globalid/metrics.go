@@ -4,6 +4,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/seqsvr/seqsvr/internal/telemetry"
+	"github.com/seqsvr/seqsvr/snowflake"
 )
 
 var (
@@ -22,23 +23,27 @@ var (
 // Send gives the metrics of the namespaces that were asked for at this node.
 func (s *Service) Send(ch chan<- prometheus.Metric) {
 	now := s.cfg.Wall()
-	stats := s.Stats()
-	for _, n := range stats.Namespaces {
-		mIDs.Send(ch, float64(n.Issued), n.Name)
-		mDelegated.Send(ch, float64(n.Delegated), n.Name)
-		mHeld.Flag(ch, n.Held, n.Name)
-		window := 0.0
-		if n.Held {
-			window = max(0, n.Confirmed.Sub(now).Seconds())
+	for _, ns := range s.names.Known().All {
+		i := s.workers.Of(ns.Name)
+		if !i.Asked() {
+			continue
 		}
-		mWindow.Send(ch, window, n.Name)
-		mPoolUsed.Send(ch, float64(n.PoolHeld), n.Name)
-		mPoolSize.Send(ch, float64(n.Pool), n.Name)
-		mCrowded.Flag(ch, n.Crowded, n.Name)
-		mLayoutEnd.Send(ch, n.LayoutEnds.Sub(now).Seconds(), n.Name)
-		mEndsSoon.Flag(ch, n.EndsSoon, n.Name)
+		l, window := i.Current(), 0.0
+		if l != nil {
+			window = max(0, l.Mark().Time().Sub(now).Seconds())
+		}
+		pool := i.Pool()
+		mIDs.Send(ch, float64(i.Issued.Load()), ns.Name)
+		mDelegated.Send(ch, float64(i.Delegated.Load()), ns.Name)
+		mHeld.Flag(ch, l != nil, ns.Name)
+		mWindow.Send(ch, window, ns.Name)
+		mPoolUsed.Send(ch, float64(pool.Held), ns.Name)
+		mPoolSize.Send(ch, float64(pool.Size), ns.Name)
+		mCrowded.Flag(ch, pool.Size > 0 && pool.Crowded(), ns.Name)
+		mLayoutEnd.Send(ch, ns.Layout.Exhausted().Sub(now).Seconds(), ns.Name)
+		mEndsSoon.Flag(ch, ns.Retired == 0 && ns.Layout.Remaining(now) <= snowflake.ExhaustionWarning, ns.Name)
 	}
-	for agent, ids := range stats.Agents {
+	for agent, ids := range s.agents.counts() {
 		mAgents.Send(ch, float64(ids), agent)
 	}
 }

@@ -120,7 +120,7 @@ func TestAFloorThatIsLoweredAtOneStoreAloneStillKeepsWorkerIDsBack(t *testing.T)
 	for _, s := range c.stores {
 		s.setFloors(c.floors())
 	}
-	n := c.start("a", func(c *Config) { w := snowflake.Worker(3); c.Worker = &w })
+	n := c.start("a", func(c *Config) { w := snowflake.Worker(3); c.Node.Worker = &w })
 	if _, _, err := n.gen("", 1); !errors.Is(err, seq.ErrWorkersKept) {
 		t.Errorf("a worker id from outside: got %v, want %v", err, seq.ErrWorkersKept)
 	}
@@ -134,26 +134,4 @@ func TestAFloorThatIsLoweredAtOneStoreAloneStillKeepsWorkerIDsBack(t *testing.T)
 	c.stores[2].setFloors(low)
 	c.pass(time.Second)
 	eventually(t, "the worker id is taken", func() bool { _, _, err := n.gen("", 1); return err == nil })
-}
-
-func TestTheFloorOfAStoreWhoseClockIsAheadIsNoReasonToDistrustOnesOwn(t *testing.T) {
-	now := mark(0).add(100 * time.Hour)
-	late := now.add(2 * time.Hour)
-	held := []usedWorker{{worker: 1, mark: late, floor: late, holder: 7}}
-	if err := behind(held, now, 1); err != nil {
-		t.Errorf("held, and shown with the floor: %v", err)
-	}
-	if err := ahead([]usedWorker{{worker: 1, mark: late, floor: late}}, now); err != nil {
-		t.Errorf("free, and shown with the floor: %v", err)
-	}
-	held[0].mark = late.add(time.Millisecond)
-	if err := behind(held, now, 1); !errors.Is(err, seq.ErrClockOff) {
-		t.Errorf("a mark that somebody wrote: got %v, want %v", err, seq.ErrClockOff)
-	}
-	if err := kept(late, now, now); !errors.Is(err, seq.ErrWorkersKept) || !strings.Contains(err.Error(), "2h0m0s") {
-		t.Errorf("kept: %v", err)
-	}
-	if err := kept(now, now, now); err != nil {
-		t.Errorf("no longer kept: %v", err)
-	}
 }

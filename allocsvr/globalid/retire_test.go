@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/seqsvr/seqsvr/allocsvr/globalid/namespaces"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/seq"
 )
@@ -18,10 +19,9 @@ const ended = "baidu"
 // addEnded records a namespace as it could be before its layout had ended.
 func (c *cluster) addEnded(n *node, name, text string) {
 	c.t.Helper()
-	_, err := n.svc.Load().change(context.Background(), func(d directory) (directory, bool, error) {
-		d, _, err := d.put(Namespace{Name: name, Layout: layout(c.t, text)}, 0)
-		return d, err == nil, err
-	})
+	now := c.wall.Swap(time.Date(2023, 1, 1, 0, 0, 0, 0, time.UTC).UnixMilli())
+	defer c.wall.Store(now)
+	_, err := n.svc.Load().names.Put(context.Background(), namespaces.Edit{Name: name, Layout: text})
 	if err != nil {
 		c.t.Fatal(err)
 	}
@@ -46,11 +46,11 @@ func TestANamespaceWhoseLayoutHasEndedIsNotRecorded(t *testing.T) {
 	if got := recorded(t, a); len(got) != 0 {
 		t.Errorf("recorded are %v", got)
 	}
-	offers := c.start("c", func(cfg *Config) { cfg.Namespaces = []Namespace{parsed(t, "name=old layout="+ended)} })
+	offers := c.start("c", func(cfg *Config) { cfg.Namespaces = []namespaces.Namespace{parsed(t, "name=old layout="+ended)} })
 	if _, _, err := offers.gen("old", 1); err == nil || len(recorded(t, a)) != 0 {
 		t.Errorf("a request at such a node: got %v, recorded %v", err, recorded(t, a))
 	}
-	if _, err := offers.svc.Load().record(long(t), "old"); !errors.Is(err, seq.ErrTimeExhausted) || len(recorded(t, a)) != 0 {
+	if _, err := offers.svc.Load().names.Record(long(t), "old"); !errors.Is(err, seq.ErrTimeExhausted) || len(recorded(t, a)) != 0 {
 		t.Errorf("a request before the node has ended: got %v, recorded %v", err, recorded(t, a))
 	}
 }

@@ -5,6 +5,9 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/seqsvr/seqsvr/allocsvr/globalid/namespaces"
+	"github.com/seqsvr/seqsvr/allocsvr/globalid/workers"
+	"github.com/seqsvr/seqsvr/internal/rpc"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/snowflake"
@@ -14,13 +17,6 @@ import (
 type server struct {
 	pb.UnimplementedSnowflakeServer
 	s *Service
-}
-
-func bounded(ctx context.Context) (context.Context, context.CancelFunc) {
-	if _, ok := ctx.Deadline(); ok {
-		return ctx, func() {}
-	}
-	return context.WithTimeout(ctx, defaultWait)
 }
 
 // Generate implements pb.SnowflakeServer.
@@ -33,15 +29,15 @@ func (v server) Generate(ctx context.Context, req *pb.SnowflakeGenerateRequest) 
 	if err != nil {
 		return nil, fmt.Errorf("generate: %w", err)
 	}
-	ctx, cancel := bounded(ctx)
+	ctx, cancel := rpc.Bounded(ctx)
 	defer cancel()
-	got, err := v.s.Generate(ctx, Ref{Name: req.Namespace, Alias: req.Alias}, int(req.Count))
+	got, err := v.s.Generate(ctx, namespaces.Ref{Name: req.Namespace, Alias: req.Alias}, int(req.Count))
 	if err != nil {
 		return nil, err
 	}
 	ids.Add(uint64(req.Count))
 	reply := &pb.SnowflakeGenerateReply{
-		DatacenterId: uint64(got.Datacenter), WorkerId: uint64(got.Worker), Namespace: got.Namespace, Layout: got.Layout,
+		DatacenterId: uint64(got.Datacenter), WorkerId: uint64(got.Worker), Namespace: got.Namespace.Name, Layout: got.Layout,
 	}
 	if req.AsRuns {
 		for _, b := range got.Batches {
@@ -58,7 +54,7 @@ func (v server) Generate(ctx context.Context, req *pb.SnowflakeGenerateRequest) 
 	for _, id := range expand(got.Batches, int(req.Count)) {
 		text, err := form.Format(snowflake.ID(id))
 		if err != nil {
-			return nil, fmt.Errorf("generate: %w", reading.name(err))
+			return nil, fmt.Errorf("generate: %w", namespaces.Reading.Name(err))
 		}
 		reply.Texts = append(reply.Texts, text)
 	}
@@ -87,13 +83,13 @@ func (v server) Decode(ctx context.Context, req *pb.SnowflakeDecodeRequest) (*pb
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := bounded(ctx)
+	ctx, cancel := rpc.Bounded(ctx)
 	defer cancel()
-	l, err := v.s.layoutOf(ctx, req.Layout, Ref{Name: req.Namespace, Alias: req.Alias})
+	l, err := v.layoutOf(ctx, req.Layout, namespaces.Ref{Name: req.Namespace, Alias: req.Alias})
 	if err != nil {
 		return nil, err
 	}
-	return v.s.decoded(l, id, snowflake.Decimal)
+	return v.decoded(l, id, snowflake.Decimal)
 }
 
 // Compose implements pb.SnowflakeServer.
@@ -102,9 +98,9 @@ func (v server) Compose(ctx context.Context, req *pb.SnowflakeComposeRequest) (*
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := bounded(ctx)
+	ctx, cancel := rpc.Bounded(ctx)
 	defer cancel()
-	l, err := v.s.layoutOf(ctx, req.Layout, Ref{Name: req.Namespace, Alias: req.Alias})
+	l, err := v.layoutOf(ctx, req.Layout, namespaces.Ref{Name: req.Namespace, Alias: req.Alias})
 	if err != nil {
 		return nil, err
 	}
@@ -114,9 +110,9 @@ func (v server) Compose(ctx context.Context, req *pb.SnowflakeComposeRequest) (*
 	}
 	id, err := l.Compose(parts)
 	if err != nil {
-		return nil, reading.name(err)
+		return nil, namespaces.Reading.Name(err)
 	}
-	return v.s.decoded(l, id, e)
+	return v.decoded(l, id, e)
 }
 
 // Layouts implements pb.SnowflakeServer.
@@ -127,7 +123,7 @@ func (v server) Layouts(_ context.Context, req *pb.SnowflakeLayoutsRequest) (*pb
 	}
 	reply := &pb.SnowflakeLayoutsReply{}
 	for _, text := range texts {
-		l, err := parseLayout(text)
+		l, err := namespaces.ParseLayout(text)
 		if err != nil {
 			return nil, err
 		}
@@ -136,31 +132,27 @@ func (v server) Layouts(_ context.Context, req *pb.SnowflakeLayoutsRequest) (*pb
 	return reply, nil
 }
 
-func (v server) namespaceToProto(ns Namespace) *pb.SnowflakeNamespace {
+func (v server) namespaceToProto(ns namespaces.Namespace) *pb.SnowflakeNamespace {
 	return &pb.SnowflakeNamespace{Name: ns.Name, Alias: ns.Alias, Version: ns.Version, RetiredUnixMs: ns.Retired, Layout: layoutToProto(ns.Layout, v.s.cfg.Wall())}
 }
 
 // Namespaces implements pb.SnowflakeServer.
 func (v server) Namespaces(ctx context.Context, req *pb.SnowflakeNamespacesRequest) (*pb.SnowflakeNamespacesReply, error) {
-	ctx, cancel := bounded(ctx)
+	ctx, cancel := rpc.Bounded(ctx)
 	defer cancel()
-	d, _, err := v.s.load(ctx)
+	all, err := v.s.names.Load(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("namespaces: %w", err)
 	}
-	one := Ref{Name: req.Namespace, Alias: req.Alias}
-	every := one == Ref{}
-	one = one.normal()
+	meant, err := all.Select(namespaces.Ref{Name: req.Namespace, Alias: req.Alias})
+	if err != nil {
+		return nil, err
+	}
 	reply := &pb.SnowflakeNamespacesReply{}
-	for _, ns := range d.all(v.s.offers) {
-		if every || one.matches(ns) {
-			reply.Namespaces = append(reply.Namespaces, v.namespaceToProto(ns))
-		}
+	for _, ns := range meant {
+		reply.Namespaces = append(reply.Namespaces, v.namespaceToProto(ns))
 	}
-	if len(reply.Namespaces) == 0 {
-		return nil, one.unknown()
-	}
-	for _, dc := range d.Datacenters {
+	for _, dc := range all.Datacenters {
 		reply.Datacenters = append(reply.Datacenters, &pb.SnowflakeDatacenter{Id: uint64(dc.ID), Name: dc.Name})
 	}
 	return reply, nil
@@ -168,58 +160,57 @@ func (v server) Namespaces(ctx context.Context, req *pb.SnowflakeNamespacesReque
 
 // PutNamespace implements pb.SnowflakeServer.
 func (v server) PutNamespace(ctx context.Context, req *pb.SnowflakePutNamespaceRequest) (*pb.SnowflakeNamespace, error) {
-	ctx, cancel := bounded(ctx)
+	ctx, cancel := rpc.Bounded(ctx)
 	defer cancel()
-	ns, err := v.s.put(ctx, edited{
-		name: req.Name, alias: req.Alias, layout: req.Layout, overflow: req.Overflow, rollback: req.Rollback, version: req.Version,
+	ns, err := v.s.names.Put(ctx, namespaces.Edit{
+		Name: req.Name, Alias: req.Alias, Layout: req.Layout, Overflow: req.Overflow, Rollback: req.Rollback, Version: req.Version,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("put: %w", err)
 	}
-	v.s.log.Info("namespace put", "namespace", ns.Name, "alias", ns.Alias, "layout", ns.Layout.String(), "version", ns.Version)
+	v.s.cfg.Logger.Info("namespace put", "namespace", ns.Name, "alias", ns.Alias, "layout", ns.Layout.String(), "version", ns.Version)
 	if left := ns.Layout.Remaining(v.s.cfg.Wall()); left <= snowflake.ExhaustionWarning {
-		v.s.log.Warn("the layout of the namespace ends soon", "namespace", ns.Name, "ends", ns.Layout.Exhausted())
+		v.s.cfg.Logger.Warn("the layout of the namespace ends soon", "namespace", ns.Name, "ends", ns.Layout.Exhausted())
 	}
 	return v.namespaceToProto(ns), nil
 }
 
 // RetireNamespace implements pb.SnowflakeServer.
 func (v server) RetireNamespace(ctx context.Context, req *pb.SnowflakeRetireNamespaceRequest) (*pb.SnowflakeNamespace, error) {
-	ctx, cancel := bounded(ctx)
+	ctx, cancel := rpc.Bounded(ctx)
 	defer cancel()
-	ref := Ref{Name: req.Namespace, Alias: req.Alias}
-	if ref == (Ref{}) {
+	ref := namespaces.Ref{Name: req.Namespace, Alias: req.Alias}
+	if ref == (namespaces.Ref{}) {
 		return nil, fmt.Errorf("retire: %w: no namespace", seq.ErrBadArgument)
 	}
-	ns, err := v.s.retire(ctx, ref, req.Undo)
+	ns, err := v.s.names.Retire(ctx, ref, req.Undo)
 	if err != nil {
 		return nil, fmt.Errorf("retire: %w", err)
 	}
-	v.s.log.Info("namespace retired or brought back", "namespace", ns.Name, "retired", ns.Retired != 0, "version", ns.Version)
+	v.s.cfg.Logger.Info("namespace retired or brought back", "namespace", ns.Name, "retired", ns.Retired != 0, "version", ns.Version)
 	return v.namespaceToProto(ns), nil
 }
 
 // Workers implements pb.SnowflakeServer.
 func (v server) Workers(ctx context.Context, req *pb.SnowflakeWorkersRequest) (*pb.SnowflakeWorkersReply, error) {
-	ctx, cancel := bounded(ctx)
+	ctx, cancel := rpc.Bounded(ctx)
 	defer cancel()
-	i, err := v.s.find(ctx, Ref{Name: req.Namespace, Alias: req.Alias})
+	ns, err := v.s.names.Find(ctx, namespaces.Ref{Name: req.Namespace, Alias: req.Alias})
 	if err != nil {
 		return nil, fmt.Errorf("workers: %w", err)
 	}
-	found, err := v.s.look(ctx, prefixOf(i.name))
+	used, nodes, err := v.s.workers.Show(ctx, ns)
 	if err != nil {
 		return nil, fmt.Errorf("workers: %w", err)
 	}
-	layout, nodes := v.s.view.Load().spaces[i.name].Layout, v.s.nodes()
-	reply := &pb.SnowflakeWorkersReply{Namespace: i.name, Pool: uint64(layout.MaxWorker()) + 1}
-	for _, u := range survey(i.name, found, nobody, v.s.latest()) {
+	reply := &pb.SnowflakeWorkersReply{Namespace: ns.Name, Pool: uint64(ns.Layout.MaxWorker()) + 1}
+	for _, u := range used {
 		w := &pb.SnowflakeWorker{
-			DatacenterId: uint64(u.datacenter), WorkerId: uint64(u.worker), MarkUnixMs: uint64(u.mark),
-			Session: uint64(u.holder), LeaseLeftMs: -1, Free: u.free,
+			DatacenterId: uint64(u.Datacenter), WorkerId: uint64(u.Worker), MarkUnixMs: uint64(u.Mark),
+			Session: uint64(u.Holder), LeaseLeftMs: -1, Free: u.Free,
 		}
-		if u.holder != 0 {
-			w.Node, w.LeaseLeftMs = nodes[u.holder], u.remaining.Milliseconds()
+		if u.Holder != 0 {
+			w.Node, w.LeaseLeftMs = nodes[u.Holder], u.Remaining.Milliseconds()
 		}
 		reply.Workers = append(reply.Workers, w)
 	}
@@ -228,42 +219,142 @@ func (v server) Workers(ctx context.Context, req *pb.SnowflakeWorkersRequest) (*
 
 // Delegate implements pb.SnowflakeServer.
 func (v server) Delegate(ctx context.Context, req *pb.SnowflakeDelegateRequest) (*pb.SnowflakeDelegateReply, error) {
-	ctx, cancel := bounded(ctx)
+	ctx, cancel := rpc.Bounded(ctx)
 	defer cancel()
-	w := wish{holder: req.Holder, window: DefaultDelegation, extends: req.HasWorker, named: named{
-		datacenter: snowflake.Datacenter(req.DatacenterId), worker: snowflake.Worker(req.WorkerId), confirmed: mark(req.ConfirmedUnixMs),
+	wish := workers.Wish{Holder: req.Holder, Window: workers.DefaultDelegation, Extends: req.HasWorker, Named: workers.Named{
+		Datacenter: snowflake.Datacenter(req.DatacenterId), Worker: snowflake.Worker(req.WorkerId), Confirmed: workers.Mark(req.ConfirmedUnixMs),
 	}}
 	if req.WindowMs != 0 {
 		// Capped far above what is allowed, so that no number of milliseconds overflows.
-		w.window = time.Duration(min(req.WindowMs, 1<<32)) * time.Millisecond
+		wish.Window = time.Duration(min(req.WindowMs, 1<<32)) * time.Millisecond
 	}
-	d, err := v.s.delegate(ctx, Ref{Name: req.Namespace, Alias: req.Alias}, w)
+	ns, err := v.s.names.Find(ctx, namespaces.Ref{Name: req.Namespace, Alias: req.Alias})
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("delegate: %w", err)
+	}
+	d, err := v.s.workers.Of(ns.Name).Delegate(ctx, wish)
+	if err != nil {
+		return nil, fmt.Errorf("delegate: %w", err)
 	}
 	return &pb.SnowflakeDelegateReply{
-		Namespace: d.ns.Name, Layout: d.ns.Layout.String(), DatacenterId: uint64(d.datacenter), WorkerId: uint64(d.worker),
-		FloorTick: uint64(d.floor), LastTick: uint64(d.last), ConfirmedUnixMs: uint64(d.confirmed),
-		ValidUntilUnixMs: d.validUntil().UnixMilli(), Continues: d.continues,
+		Namespace: ns.Name, Layout: d.Namespace.Layout.String(), DatacenterId: uint64(d.Datacenter), WorkerId: uint64(d.Worker),
+		FloorTick: uint64(d.Floor), LastTick: uint64(d.Last), ConfirmedUnixMs: uint64(d.Confirmed),
+		ValidUntilUnixMs: d.ValidUntil().UnixMilli(), Continues: d.Continues,
 	}, nil
 }
 
 // Info implements pb.SnowflakeServer.
 func (v server) Info(ctx context.Context, req *pb.SnowflakeInfoRequest) (*pb.SnowflakeInfoReply, error) {
-	ctx, cancel := bounded(ctx)
+	ctx, cancel := rpc.Bounded(ctx)
 	defer cancel()
-	i, err := v.s.find(ctx, Ref{Name: req.Namespace, Alias: req.Alias})
+	ns, err := v.s.names.Find(ctx, namespaces.Ref{Name: req.Namespace, Alias: req.Alias})
 	if err != nil {
 		return nil, fmt.Errorf("info: %w", err)
 	}
-	l, err := v.s.leaseOf(ctx, i)
+	l, err := v.s.workers.Of(ns.Name).Lease(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("info: %w", err)
 	}
 	now := v.s.cfg.Wall()
 	return &pb.SnowflakeInfoReply{
-		Node: v.s.cfg.Name, Namespace: i.name, Layout: layoutToProto(l.ns.Layout, now),
-		WorkerId: uint64(l.worker), DatacenterId: uint64(l.datacenter), Datacenter: v.s.cfg.Datacenter,
-		TimestampUnixMs: now.UnixMilli(), ConfirmedUnixMs: uint64(l.mark()),
+		Node: v.s.cfg.Name, Namespace: ns.Name, Layout: layoutToProto(l.Namespace.Layout, now),
+		WorkerId: uint64(l.Worker), DatacenterId: uint64(l.Datacenter), Datacenter: v.s.cfg.Node.Datacenter.Name,
+		TimestampUnixMs: now.UnixMilli(), ConfirmedUnixMs: uint64(l.Mark()),
 	}, nil
+}
+
+func layoutToProto(l snowflake.Layout, now time.Time) *pb.SnowflakeLayout {
+	policy := l.Policy()
+	rollback := policy.Rollback.String()
+	if policy.Rollback == snowflake.RollbackWait {
+		rollback += ":" + policy.RollbackWait.String()
+	}
+	return &pb.SnowflakeLayout{
+		Name: l.PresetName(), Text: l.String(),
+		EpochUnixMs: l.Epoch().UnixMilli(), UnitMs: l.Unit().Milliseconds(),
+		ExhaustedUnixMs: l.Exhausted().UnixMilli(), Exhausted: l.Remaining(now) <= 0,
+		HasDatacenter: l.HasDatacenter(), MaxDatacenter: uint64(l.MaxDatacenter()),
+		MaxWorker: uint64(l.MaxWorker()), MaxSequence: l.MaxSequence(),
+		Overflow: policy.Overflow.String(), Rollback: rollback,
+	}
+}
+
+// layoutOf is the layout that a request means: by itself, or by its namespace.
+func (v server) layoutOf(ctx context.Context, layout string, ref namespaces.Ref) (snowflake.Layout, error) {
+	if layout != "" {
+		return namespaces.ParseLayout(layout)
+	}
+	ns, err := v.s.names.Find(ctx, ref)
+	if err != nil {
+		return snowflake.Layout{}, err
+	}
+	return ns.Layout, nil
+}
+
+// decoded describes an ID. seq.ErrBadID.
+func (v server) decoded(l snowflake.Layout, id snowflake.ID, e snowflake.Encoding) (*pb.SnowflakeDecoded, error) {
+	parts, err := l.Decode(id)
+	if err != nil {
+		return nil, namespaces.Reading.Name(err)
+	}
+	at, err := l.TimeOf(parts.Tick)
+	if err != nil {
+		return nil, namespaces.Reading.Name(err)
+	}
+	text, err := e.Format(id)
+	if err != nil {
+		return nil, namespaces.Reading.Name(err)
+	}
+	out := &pb.SnowflakeDecoded{
+		Id: int64(id), Text: text, Layout: l.Name(), UnixMs: at.UnixMilli(), Tick: uint64(parts.Tick),
+		DatacenterId: uint64(parts.Datacenter), WorkerId: uint64(parts.Worker), Sequence: parts.Sequence,
+		HasDatacenter: l.HasDatacenter(),
+	}
+	if l.HasDatacenter() {
+		out.Datacenter = v.s.names.Known().NameOf(parts.Datacenter)
+	}
+	return out, nil
+}
+
+// encodingOf reads the name of a text form, "" for decimal: seq.ErrBadArgument.
+func encodingOf(name string) (snowflake.Encoding, error) {
+	if name == "" {
+		return snowflake.Decimal, nil
+	}
+	e, err := snowflake.ParseEncoding(name)
+	return e, namespaces.Reading.Name(err)
+}
+
+// idOf is the ID of a request: seq.ErrBadID, seq.ErrBadArgument.
+func idOf(req *pb.SnowflakeDecodeRequest) (snowflake.ID, error) {
+	e, err := encodingOf(req.Encoding)
+	if err != nil {
+		return 0, err
+	}
+	switch id := req.Id.(type) {
+	case *pb.SnowflakeDecodeRequest_Number:
+		return snowflake.ID(id.Number), nil
+	case *pb.SnowflakeDecodeRequest_Text:
+		parsed, err := e.Parse(id.Text)
+		return parsed, namespaces.Reading.Name(err)
+	}
+	return 0, fmt.Errorf("%w: neither number nor text", seq.ErrBadID)
+}
+
+// partsOf are the parts of a request: seq.ErrBadID, seq.ErrTimeExhausted.
+func partsOf(l snowflake.Layout, req *pb.SnowflakeComposeRequest) (snowflake.Parts, error) {
+	p := snowflake.Parts{
+		Datacenter: snowflake.Datacenter(req.DatacenterId), Worker: snowflake.Worker(req.WorkerId), Sequence: req.Sequence,
+	}
+	switch t := req.Time.(type) {
+	case *pb.SnowflakeComposeRequest_Tick:
+		p.Tick = snowflake.Tick(t.Tick)
+	case *pb.SnowflakeComposeRequest_UnixMs:
+		var err error
+		p.Tick, err = l.TickAt(time.UnixMilli(t.UnixMs))
+		return p, namespaces.Reading.Name(err)
+	default:
+		return p, fmt.Errorf("%w: neither time nor tick", seq.ErrBadArgument)
+	}
+	return p, nil
 }

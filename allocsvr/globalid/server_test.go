@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/testing/protocmp"
 
+	"github.com/seqsvr/seqsvr/allocsvr/globalid/namespaces"
 	"github.com/seqsvr/seqsvr/internal/rpc"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/seq"
@@ -169,7 +170,7 @@ func TestBadInputIsRefusedByNameOverTheWire(t *testing.T) {
 }
 
 func TestIDsAndRunsAreTheSameNumbersOfOneWorker(t *testing.T) {
-	n := newCluster(t).start("a", func(c *Config) { c.DatacenterID, c.Datacenter = 1, "cn" })
+	n := newCluster(t).start("a", func(c *Config) { c.Node.Datacenter = namespaces.Datacenter{ID: 1, Name: "cn"} })
 	client := n.dial()
 	ctx := long(t)
 	seen := map[uint64]bool{}
@@ -212,7 +213,7 @@ func TestAgentsAreCountedByNameInABoundedTable(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if diff := cmp.Diff(map[string]uint64{"(none)": 1, "web-1": 5, "batch": 7}, n.svc.Load().Stats().Agents); diff != "" {
+	if diff := cmp.Diff(map[string]uint64{"(none)": 1, "web-1": 5, "batch": 7}, n.svc.Load().agents.counts()); diff != "" {
 		t.Error(diff)
 	}
 	var a agents
@@ -281,7 +282,7 @@ func TestAnOperatorSeesAndChangesNamespaces(t *testing.T) {
 
 func TestAnOperatorSeesWhoHoldsWhat(t *testing.T) {
 	c := newCluster(t)
-	a, b := c.start("a", func(c *Config) { c.DatacenterID = 1 }), c.start("b", func(c *Config) { c.DatacenterID = 2 })
+	a, b := c.start("a", func(c *Config) { c.Node.Datacenter.ID = 1 }), c.start("b", func(c *Config) { c.Node.Datacenter.ID = 2 })
 	ctx := long(t)
 	mine, err := a.dial().Info(ctx, &pb.SnowflakeInfoRequest{Alias: 2})
 	if err != nil || mine.Node != "a" || mine.DatacenterId != 1 || mine.Layout.Name != "regional" || mine.TimestampUnixMs != c.wall.Load() ||

@@ -9,7 +9,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/seqsvr/seqsvr/allocsvr/globalid/namespaces"
+	"github.com/seqsvr/seqsvr/allocsvr/globalid/workers"
 	"github.com/seqsvr/seqsvr/allocsvr/tenure"
+	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/snowflake"
@@ -20,7 +23,7 @@ const small = "time:43,worker:1,sequence:12;epoch=1700000000000"
 
 func parts(t *testing.T, layout string, id snowflake.ID) snowflake.Parts {
 	t.Helper()
-	l, err := parseLayout(layout)
+	l, err := namespaces.ParseLayout(layout)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,7 +36,7 @@ func parts(t *testing.T, layout string, id snowflake.ID) snowflake.Parts {
 
 func TestANodeHandsOutIDsWithoutBeingSetUp(t *testing.T) {
 	c := newCluster(t)
-	n := c.start("alloc-1", func(c *Config) { c.DatacenterID, c.Datacenter = 1, "cn" })
+	n := c.start("alloc-1", func(c *Config) { c.Node.Datacenter = namespaces.Datacenter{ID: 1, Name: "cn"} })
 	ids, got := n.must("", 3)
 	if got.Namespace != "default" || got.Layout != "twitter" || got.Datacenter != 1 {
 		t.Errorf("got %+v", got)
@@ -48,11 +51,11 @@ func TestANodeHandsOutIDsWithoutBeingSetUp(t *testing.T) {
 			t.Errorf("alias %s: got %+v", alias, got)
 		}
 	}
-	d, _, err := n.svc.Load().load(t.Context())
+	d, err := n.svc.Load().names.Load(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(d.Namespaces) != 3 || d.Namespaces[0].Version != 1 || !slices.Equal(d.Datacenters, []Datacenter{{1, "cn"}}) {
+	if len(d.Namespaces) != 3 || d.Namespaces[0].Version != 1 || !slices.Equal(d.Datacenters, []namespaces.Datacenter{{ID: 1, Name: "cn"}}) {
 		t.Errorf("recorded: got %+v", d)
 	}
 }
@@ -108,21 +111,21 @@ func TestAStepOfUnknownOutcomeDoesNotMoveTheCeiling(t *testing.T) {
 		c := newCluster(t)
 		n := c.start("a")
 		n.must("", 1)
-		l := n.svc.Load().view.Load().names["default"].current.Load()
-		before := l.mark()
+		l := n.lease("default")
+		before := l.Mark()
 		c.fail(f, 0, 1)
-		c.pass(2 * DefaultWindow)
+		c.pass(2 * workers.DefaultWindow)
 		_, _, err := n.genWithin(300*time.Millisecond, "", 1)
 		if !errors.Is(err, seq.ErrNoQuorum) || !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("fault %d: got %v, want no quorum and the deadline", f, err)
 		}
-		if got := l.mark(); got != before || l.gen.Confirmed() != before.tick(l.ns.Layout) {
+		if got := l.Mark(); got != before {
 			t.Errorf("fault %d: ceiling moved from %d to %d", f, before, got)
 		}
 		c.fail(works, 0, 1, 2)
 		n.must("", 1)
-		if got := c.max(l.register); got < uint64(l.mark()) {
-			t.Errorf("fault %d: stores have %d, the node uses %d", f, got, l.mark())
+		if got := c.max(l.Register); got < uint64(l.Mark()) {
+			t.Errorf("fault %d: stores have %d, the node uses %d", f, got, l.Mark())
 		}
 	}
 }
@@ -135,14 +138,11 @@ func TestAFirstMarkOfUnknownOutcomeIsNotUsed(t *testing.T) {
 		if _, _, err := n.gen("", 1); !errors.Is(err, seq.ErrNoQuorum) {
 			t.Errorf("fault %d: got %v, want %v", f, err, seq.ErrNoQuorum)
 		}
-		i := n.svc.Load().view.Load().names["default"]
-		i.mu.Lock()
-		first := i.first
-		i.mu.Unlock()
-		if l := i.current.Load(); l != nil || first == nil {
-			t.Fatalf("fault %d: lease %v, first %v", f, l, first)
+		shown, err := server{s: n.svc.Load()}.Workers(t.Context(), &pb.SnowflakeWorkersRequest{})
+		if l := n.lease("default"); err != nil || l != nil || len(shown.Workers) != 1 {
+			t.Fatalf("fault %d: lease %v, worker ids %v, %v", f, l, shown, err)
 		}
-		want := *first
+		want := snowflake.Worker(shown.Workers[0].WorkerId)
 		c.fail(works, 0, 1, 2)
 		eventually(t, "a worker id", func() bool {
 			_, got, err := n.gen("", 1)
@@ -158,8 +158,7 @@ func TestALostWorkerIDIsSealedAtOnceAndAnotherOneTaken(t *testing.T) {
 	c := newCluster(t)
 	n := c.start("a")
 	ids, got := n.must("", 1)
-	i := n.svc.Load().view.Load().names["default"]
-	l := i.current.Load()
+	l := n.lease("default")
 
 	// Its lease runs out, and somebody else takes the worker id under a higher epoch.
 	n.leases.mu.Lock()
@@ -167,24 +166,28 @@ func TestALostWorkerIDIsSealedAtOnceAndAnotherOneTaken(t *testing.T) {
 	n.leases.mu.Unlock()
 	c.pass(2 * testLease)
 	other := seq.NewSession()
-	out := c.group.Prepare(t.Context(), other, []quorum.PrepareItem{{Register: l.register, Round: l.round + 1}})[0]
-	if out.State != quorum.Won || out.Max < uint64(l.mark()) {
+	out := c.group.Prepare(t.Context(), other, []quorum.PrepareItem{{Register: l.Register, Round: l.Round + 1}})[0]
+	if out.State != quorum.Won || out.Max < uint64(l.Mark()) {
 		t.Fatalf("got %+v", out)
 	}
 	more, _ := n.must("", 1) // in its confirmed window, which the other's floor is above
-	if more[0] <= ids[0] || l.last() > mark(out.Max) {
+	floor, err := layout(t, "twitter").TickAt(time.UnixMilli(int64(out.Max)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if more[0] <= ids[0] || parts(t, "twitter", more[0]).Tick > floor {
 		t.Errorf("got %d after %d, the other starts above %d", more[0], ids[0], out.Max)
 	}
 	n.leases.mu.Lock()
 	n.leases.dead = false
 	n.leases.mu.Unlock()
 	// Beyond the window, even if the keeper had extended it a moment before the other came.
-	c.wall.Add(2 * DefaultWindow.Milliseconds())
+	c.wall.Add(2 * workers.DefaultWindow.Milliseconds())
 	_, after := n.must("", 1)
 	if after.Worker == got.Worker {
 		t.Errorf("still worker %d", after.Worker)
 	}
-	if _, err := l.gen.Next(t.Context()); !errors.Is(err, snowflake.ErrSealed) {
+	if _, err := l.Draw(t.Context(), 1); !errors.Is(err, snowflake.ErrSealed) {
 		t.Errorf("the old generator: got %v, want %v", err, snowflake.ErrSealed)
 	}
 }
@@ -193,13 +196,13 @@ func TestAStoreThatTellsOfALossEndsTheWorkerID(t *testing.T) {
 	c := newCluster(t)
 	n := c.start("a")
 	_, got := n.must("", 1)
-	l := n.svc.Load().view.Load().names["default"].current.Load()
-	n.svc.Load().Lost(l.register, l.round+1) // of another epoch: nothing happens
+	l := n.lease("default")
+	n.svc.Load().Lost(l.Register, l.Round+1) // of another epoch: nothing happens
 	if _, same := n.must("", 1); same.Worker != got.Worker {
 		t.Errorf("lost by the word on another epoch")
 	}
-	n.svc.Load().Lost(l.register, l.round)
-	if _, err := l.gen.Next(t.Context()); !errors.Is(err, snowflake.ErrSealed) {
+	n.svc.Load().Lost(l.Register, l.Round)
+	if _, err := l.Draw(t.Context(), 1); !errors.Is(err, snowflake.ErrSealed) {
 		t.Errorf("got %v, want %v", err, snowflake.ErrSealed)
 	}
 	n.must("", 1)
@@ -252,7 +255,7 @@ func TestAFreeWorkerIDWhoseMarkIsFarAheadIsNotUsed(t *testing.T) {
 func TestAQuickRestartWaitsForTheMarkInsteadOfRefusing(t *testing.T) {
 	c := newCluster(t)
 	zero := snowflake.Worker(0)
-	static := func(cfg *Config) { cfg.Worker = &zero }
+	static := func(cfg *Config) { cfg.Node.Worker = &zero }
 	a := c.start("a", static)
 	ids, _ := a.must("", 1)
 	if _, _, err := c.start("b", static).gen("", 1); !errors.Is(err, seq.ErrWorkersExhausted) {
@@ -271,13 +274,13 @@ func TestBorrowedTimeDoesNotRunAwayFromTheClock(t *testing.T) {
 	// 16 IDs a second, which are asked for by the hundred.
 	c.add(n, "b", "time:40,worker:4,sequence:4;unit=1s;epoch=2020-01-01T00:00:00Z;overflow=borrow")
 	n.must("b", 100)
-	l := n.svc.Load().view.Load().names["b"].current.Load()
+	l := n.lease("b")
 	for range 10 {
 		if _, _, err := n.genWithin(500*time.Millisecond, "b", 100); err != nil {
 			break
 		}
 	}
-	if ahead := l.mark().ahead(n.svc.Load().now()); ahead > reach*DefaultWindow {
+	if ahead := l.Mark().Time().Sub(time.UnixMilli(c.wall.Load())); ahead > 10*workers.DefaultWindow {
 		t.Errorf("confirmed %v ahead of the clock", ahead)
 	}
 	if _, _, err := n.genWithin(300*time.Millisecond, "b", 1000); !errors.Is(err, seq.ErrOverloaded) || !errors.Is(err, context.DeadlineExceeded) {
@@ -290,7 +293,7 @@ func TestBorrowedTimeDoesNotRunAwayFromTheClock(t *testing.T) {
 func TestADatacenterIDOfAnotherNameIsRefused(t *testing.T) {
 	c := newCluster(t)
 	at := func(id snowflake.Datacenter, name string) func(*Config) {
-		return func(c *Config) { c.DatacenterID, c.Datacenter = id, name }
+		return func(c *Config) { c.Node.Datacenter = namespaces.Datacenter{ID: id, Name: name} }
 	}
 	cn := c.start("cn", at(1, "cn"))
 	cn.must("1", 1)
@@ -318,7 +321,7 @@ func TestAChangedPolicyIsTakenInAndNoIDRepeated(t *testing.T) {
 	n := c.start("a")
 	ns := c.add(n, "s", small)
 	before, _ := n.must("s", 10)
-	if _, err := n.svc.Load().put(t.Context(), edited{name: "s", rollback: "borrow", version: ns.Version}); err != nil {
+	if _, err := n.svc.Load().names.Put(t.Context(), namespaces.Edit{Name: "s", Rollback: "borrow", Version: ns.Version}); err != nil {
 		t.Fatal(err)
 	}
 	after, _ := n.must("s", 10)
@@ -327,8 +330,8 @@ func TestAChangedPolicyIsTakenInAndNoIDRepeated(t *testing.T) {
 			t.Errorf("id %d twice", id)
 		}
 	}
-	l := n.svc.Load().view.Load().names["s"].current.Load()
-	if got := l.ns.Layout.Policy().Rollback; got != snowflake.RollbackBorrow {
+	l := n.lease("s")
+	if got := l.Namespace.Layout.Policy().Rollback; got != snowflake.RollbackBorrow {
 		t.Errorf("got rollback %v", got)
 	}
 }
@@ -340,10 +343,8 @@ func TestALayoutThatRanOutRefusesByName(t *testing.T) {
 	if _, _, err := n.gen("old", 1); !errors.Is(err, seq.ErrTimeExhausted) {
 		t.Errorf("got %v, want %v", err, seq.ErrTimeExhausted)
 	}
-	for _, ns := range n.svc.Load().Stats().Namespaces {
-		if ns.Name == "old" && !ns.EndsSoon {
-			t.Error("its end is not in the statistics")
-		}
+	if got := n.gauge("seq_snowflake_layout_ends_soon", "old"); got != 1 {
+		t.Errorf("its end is not in the metrics: got %v", got)
 	}
 }
 
@@ -351,37 +352,39 @@ func TestBadNamesAndCountsAreRefusedByName(t *testing.T) {
 	c := newCluster(t)
 	n := c.start("a")
 	for _, row := range []struct {
-		ref   Ref
+		ref   namespaces.Ref
 		count int
 		want  error
 	}{
-		{Ref{Name: "moon"}, 1, seq.ErrUnknownNamespace},
-		{Ref{Name: "7"}, 1, seq.ErrUnknownNamespace},
-		{Ref{Alias: 7}, 1, seq.ErrUnknownNamespace},
-		{Ref{Name: "default", Alias: 1}, 1, seq.ErrUnknownNamespace},
-		{Ref{}, 0, seq.ErrBadCount},
-		{Ref{}, seq.MaxIDs + 1, seq.ErrBadCount},
+		{namespaces.Ref{Name: "moon"}, 1, seq.ErrUnknownNamespace},
+		{namespaces.Ref{Name: "7"}, 1, seq.ErrUnknownNamespace},
+		{namespaces.Ref{Alias: 7}, 1, seq.ErrUnknownNamespace},
+		{namespaces.Ref{Name: "default", Alias: 1}, 1, seq.ErrUnknownNamespace},
+		{namespaces.Ref{}, 0, seq.ErrBadCount},
+		{namespaces.Ref{}, seq.MaxIDs + 1, seq.ErrBadCount},
 	} {
 		if _, err := n.svc.Load().Generate(t.Context(), row.ref, row.count); !errors.Is(err, row.want) {
 			t.Errorf("%+v, %d: got %v, want %v", row.ref, row.count, err, row.want)
 		}
 	}
-	if _, err := n.svc.Load().Generate(t.Context(), Ref{Name: "regional-1", Alias: 1}, seq.MaxIDs); err != nil {
+	if _, err := n.svc.Load().Generate(t.Context(), namespaces.Ref{Name: "regional-1", Alias: 1}, seq.MaxIDs); err != nil {
 		t.Errorf("both names of one, and the largest count: %v", err)
 	}
 }
 
 func TestAConfigurationThatCannotWorkIsRefused(t *testing.T) {
 	c := newCluster(t)
-	good := Config{Holder: &tenure.Holder{Session: 1, Registers: c.group, Leases: &keeper{}}, Documents: c.group, ReadPrefix: c.group.ReadPrefix, Sessions: (&keeper{}).Sessions}
+	good := Config{Documents: c.group, Config: workers.Config{Holder: &tenure.Holder{Session: 1, Registers: c.group, Leases: &keeper{}}, ReadPrefix: c.group.ReadPrefix, Sessions: (&keeper{}).Sessions}}
+	offered := c.start("a").svc.Load().names.Known().All
 	for name, change := range map[string]func(*Config){
 		"no stores":            func(c *Config) { c.Holder = nil },
+		"no documents":         func(c *Config) { c.Documents = nil },
 		"no session":           func(c *Config) { c.Holder = &tenure.Holder{Registers: c.Holder.Registers, Leases: c.Holder.Leases} },
 		"a short window":       func(c *Config) { c.Window = time.Millisecond },
-		"a name with a slash":  func(c *Config) { c.Datacenter = "cn/1" },
-		"a namespace no name":  func(c *Config) { c.Namespaces = []Namespace{{Layout: defaultOffers()[0].Layout}} },
-		"a namespace no bits":  func(c *Config) { c.Namespaces = []Namespace{{Name: "x"}} },
-		"two of the same name": func(c *Config) { c.Namespaces = append(defaultOffers(), defaultOffers()...) },
+		"a name with a slash":  func(c *Config) { c.Node.Datacenter.Name = "cn/1" },
+		"a namespace no name":  func(c *Config) { c.Namespaces = []namespaces.Namespace{{Layout: offered[0].Layout}} },
+		"a namespace no bits":  func(c *Config) { c.Namespaces = []namespaces.Namespace{{Name: "x"}} },
+		"two of the same name": func(c *Config) { c.Namespaces = append(offered, offered...) },
 	} {
 		cfg := good
 		change(&cfg)

@@ -10,14 +10,14 @@ import (
 )
 
 // Sealed is a section with its counters at the moment of the seal. It may
-// be used by whoever finds Epoch as the highest accepted one, and by nobody else.
+// be used only by a node that finds Epoch as the highest accepted one.
 type Sealed struct {
 	ID    seq.SectionID
 	Epoch seq.Epoch
 	// Also are epochs of this session that came directly after, whose STEPs have
 	// an unknown outcome and under which nothing was handed out; mostly none.
 	Also  []seq.Epoch
-	Table *counters.Table // not changed by anybody from the seal on
+	Table *counters.Table // not changed from the seal on
 	// offered, if not 0, is the digest of counters that came from a peer. They are good only
 	// if the release left the same at the stores: anybody could send others, under an epoch
 	// that every status shows.
@@ -42,7 +42,7 @@ func (s Sealed) Digest() uint64 {
 // Genuine says that the counters are the last owner's, by what its release left.
 func (s Sealed) Genuine(left uint64) bool { return s.offered == 0 || s.offered == left }
 
-// Follows says that nobody handed out a number since the seal.
+// Follows says that no number was handed out since the seal.
 func (s Sealed) Follows(accepted seq.Epoch) bool {
 	return accepted == s.Epoch || slices.Contains(s.Also, accepted)
 }

@@ -4,5 +4,5 @@
 //
 // It owns what this process remembers of the others: which were ever seen, where they are,
 // and how often each was late and came back. It writes nothing, and decides nothing about
-// sections: that somebody is not alive only says that asking the stores has a point.
+// sections: that a node is not alive only says that asking the stores has a point.
 package nodes

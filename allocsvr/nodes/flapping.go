@@ -22,7 +22,7 @@ const (
 //
 // A session that came back n times is given spare(n) longer from the end of its lease on
 // before others inherit, and is handed nothing back before it has kept its lease for as
-// long. Whoever inherits from it again without having seen it come back waits likewise,
+// long. A node that inherits from it again without having seen it come back waits likewise,
 // since the dead are inherited from once. So what a session can cost is bounded, however
 // often it is late and whatever is seen of it; by each heir, in any time d,
 //
@@ -38,7 +38,7 @@ type flaps struct {
 	name   string
 	freeAt time.Duration // end of the lease by what was heard last while it ran
 	lapsed bool          // it ran out, and the session has not come back
-	ended  bool          // with lapsed: it was ended before its time, by who knew that nobody comes back
+	ended  bool          // with lapsed: it was ended before its time, by a process that knew that it does not come back
 	count  int           // how often the session came back, since it was steady last
 	back   time.Duration // when, the last time
 }
@@ -64,7 +64,7 @@ func (f *flapping) spare(n int) time.Duration {
 }
 
 // observe takes in what the stores told of all other sessions. sure says that this node
-// has heard of them just now: who hears nothing sees everybody's leases run out.
+// has heard of them just now: a node that hears nothing sees all leases run out.
 func (f *flapping) observe(all []quorum.SessionView, sure bool, now time.Duration) {
 	known := make(map[seq.Session]bool, len(all))
 	for _, s := range all {

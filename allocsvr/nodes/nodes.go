@@ -30,13 +30,13 @@ type Nodes struct {
 	flapping flapping
 }
 
-// New has seen nobody yet.
+// New makes Nodes that have seen no other node yet.
 func New(cfg Config) *Nodes {
 	return &Nodes{cfg: cfg, started: cfg.Clock.Now(), names: make(map[string]bool), flapping: newFlapping(cfg.Lease)}
 }
 
 // Addr is where the node is if it was alive at the last look, "" if it has died:
-// nobody should be sent there. Of one that was not seen yet, the table knows best.
+// no caller should be sent there. Of one that was not seen yet, the table knows best.
 func (n *Nodes) Addr(node seq.Node) string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -50,7 +50,7 @@ func (n *Nodes) Addr(node seq.Node) string {
 // has not seen yet: in a cluster that starts again, they may hold parked counters.
 func (n *Nodes) patience() time.Duration { return max(3*time.Second, 2*n.cfg.Lease) }
 
-// View is who is alive at one moment.
+// View is the nodes that are alive at one moment.
 type View struct {
 	Live map[string]quorum.SessionView // by node name, this one included
 	Next time.Duration                 // when the first of the others may be free, 0 for never
@@ -98,7 +98,7 @@ func (n *Nodes) fresh(all []quorum.SessionView, now time.Duration) bool {
 
 // Present is like View, but counts a node as alive until the stores have said that
 // its session is gone. A node whose own renewals are late sees all others' leases run
-// out; it may then look at the stores, but must not take anybody for lost.
+// out; it may then look at the stores, but must not take any for lost.
 func (n *Nodes) Present() map[string]quorum.SessionView {
 	live := map[string]quorum.SessionView{n.cfg.Self.Name: n.cfg.Self}
 	for _, s := range n.cfg.Sessions() {

@@ -135,7 +135,10 @@ func (a *acquirer) finish(ctx context.Context, g tenure.Gained[*bid]) {
 	b := newBuffers(t.base, t.ceiling, t.era, a.s.cfg.Clock.Now(), t.limits)
 	ok, err := t.install(g.Epoch, b, g.Hold)
 	if err != nil {
-		a.s.fail(err)
+		select {
+		case a.s.fatal <- err: // Run ends: a broken invariant is not to be lived with
+		default:
+		}
 	}
 	if !ok {
 		g.Hold.Drop()

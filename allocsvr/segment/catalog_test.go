@@ -10,7 +10,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
 )
 
@@ -144,7 +143,7 @@ func TestADamagedCatalogueIsAnErrorAndNotEmpty(t *testing.T) {
 		"bad limit": `{"tags":[{"tag":"a","min_step":0,"max_step":5,"start":1}]}`,
 		"bad name":  `{"tags":[{"tag":"a b","min_step":1,"max_step":5,"start":1}]}`,
 	} {
-		if got, err := parseTags(quorum.Document{Version: 3, Body: []byte(body)}); err == nil {
+		if got, err := parseTags([]byte(body)); err == nil {
 			t.Errorf("%s: got %+v", name, got)
 		}
 	}

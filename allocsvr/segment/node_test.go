@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/seqsvr/seqsvr/allocsvr/tenure"
+	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/seq"
 )
 
@@ -23,6 +24,9 @@ type node struct {
 	stop    func() error          // ends Run, as a crash: the stores are not told
 	ends    error                 // how Run is to end
 }
+
+// Statuses are those that the node tells of its tags.
+func (n *node) Statuses() []*pb.SegmentStatus { return server{s: n.Service}.statuses() }
 
 var errElsewhere = fmt.Errorf("ask alloc-9: %w", seq.ErrNotOwner)
 

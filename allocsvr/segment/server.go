@@ -3,11 +3,14 @@ package segment
 import (
 	"context"
 	"fmt"
-	"time"
+	"slices"
+	"strings"
 
 	"google.golang.org/grpc"
 
+	"github.com/seqsvr/seqsvr/internal/rpc"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
+	"github.com/seqsvr/seqsvr/seq"
 )
 
 // Register serves the tags on srv, before Serve. Errors are those of the Service; the
@@ -20,25 +23,9 @@ type server struct {
 	s *Service
 }
 
-// Bounds of a request's wait.
-const (
-	defaultWait = 5 * time.Second // where the caller set no deadline
-	// answerAhead is how long before the caller's deadline the wait ends, so that
-	// the answer says what was waited for; at most a tenth of what is left.
-	answerAhead = 20 * time.Millisecond
-)
-
-func bounded(ctx context.Context) (context.Context, context.CancelFunc) {
-	deadline, ok := ctx.Deadline()
-	if !ok {
-		return context.WithTimeout(ctx, defaultWait)
-	}
-	return context.WithDeadline(ctx, deadline.Add(-min(answerAhead, max(0, time.Until(deadline))/10)))
-}
-
 // Take implements pb.SegmentServer.
 func (v server) Take(ctx context.Context, req *pb.SegmentTakeRequest) (*pb.SegmentTakeReply, error) {
-	ctx, cancel := bounded(ctx)
+	ctx, cancel := rpc.Bounded(ctx)
 	defer cancel()
 	r, err := v.s.Take(ctx, req.GetTag(), req.GetCount())
 	if err != nil {
@@ -49,7 +36,7 @@ func (v server) Take(ctx context.Context, req *pb.SegmentTakeRequest) (*pb.Segme
 
 // Put implements pb.SegmentServer.
 func (v server) Put(ctx context.Context, req *pb.SegmentPutRequest) (*pb.SegmentPutReply, error) {
-	ctx, cancel := bounded(ctx)
+	ctx, cancel := rpc.Bounded(ctx)
 	defer cancel()
 	t := req.GetTag()
 	entry, created, err := v.s.Put(ctx, Tag{Name: t.GetTag(), MinStep: t.GetMinStep(), MaxStep: t.GetMaxStep(), Start: t.GetStart()})
@@ -61,7 +48,7 @@ func (v server) Put(ctx context.Context, req *pb.SegmentPutRequest) (*pb.Segment
 
 // Retire implements pb.SegmentServer.
 func (v server) Retire(ctx context.Context, req *pb.SegmentRetireRequest) (*pb.SegmentTag, error) {
-	ctx, cancel := bounded(ctx)
+	ctx, cancel := rpc.Bounded(ctx)
 	defer cancel()
 	entry, err := v.s.Retire(ctx, req.GetTag(), req.GetUndo())
 	if err != nil {
@@ -73,7 +60,7 @@ func (v server) Retire(ctx context.Context, req *pb.SegmentRetireRequest) (*pb.S
 
 // List implements pb.SegmentServer.
 func (v server) List(ctx context.Context, _ *pb.SegmentListRequest) (*pb.SegmentListReply, error) {
-	ctx, cancel := bounded(ctx)
+	ctx, cancel := rpc.Bounded(ctx)
 	defer cancel()
 	all, err := v.s.List(ctx)
 	if err != nil {
@@ -88,30 +75,48 @@ func (v server) List(ctx context.Context, _ *pb.SegmentListRequest) (*pb.Segment
 
 // Status implements pb.SegmentServer.
 func (v server) Status(ctx context.Context, req *pb.SegmentStatusRequest) (*pb.SegmentStatusReply, error) {
-	all := []Status(nil)
 	if req.GetTag() == "" {
-		all = v.s.Statuses()
-	} else {
-		ctx, cancel := bounded(ctx)
-		defer cancel()
-		one, err := v.s.Status(ctx, req.GetTag())
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, one)
+		return &pb.SegmentStatusReply{Tags: v.statuses()}, nil
 	}
-	reply := &pb.SegmentStatusReply{Tags: make([]*pb.SegmentStatus, len(all))}
-	for i, st := range all {
-		out := &pb.SegmentStatus{
-			Tag: v.tag(st.Tag), State: st.State, Leased: st.Leased, Current: st.Current,
-			Max: st.Max, Step: st.Step, Loading: st.Loading,
-		}
-		for _, b := range st.Buffers {
-			out.Buffers = append(out.Buffers, &pb.SegmentBuffer{First: b.First, Last: b.Last, Left: b.Left})
-		}
-		reply.Tags[i] = out
+	ctx, cancel := rpc.Bounded(ctx)
+	defer cancel()
+	if err := seq.CheckTag(req.GetTag()); err != nil {
+		return nil, err
 	}
-	return reply, nil
+	c, err := v.s.cell(ctx, req.GetTag())
+	if err != nil {
+		return nil, fmt.Errorf("status of tag %q: %w", req.GetTag(), err)
+	}
+	return &pb.SegmentStatusReply{Tags: []*pb.SegmentStatus{v.status(c)}}, nil
+}
+
+// statuses are those of all tags that this node serves, by name.
+func (v server) statuses() (all []*pb.SegmentStatus) {
+	for _, c := range v.s.all() {
+		if mine, _ := v.s.cfg.Owner(c.section); mine {
+			all = append(all, v.status(c))
+		}
+	}
+	slices.SortFunc(all, func(a, b *pb.SegmentStatus) int { return strings.Compare(a.Tag.Tag, b.Tag.Tag) })
+	return all
+}
+
+// status is how a tag stands on this node; the numbers are 0 unless it is owned.
+func (v server) status(c *cell) *pb.SegmentStatus {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	st := &pb.SegmentStatus{Tag: v.tag(c.limits), State: c.state.String()}
+	if c.state != owned {
+		return st
+	}
+	b := c.buffers
+	st.Leased = c.leased(v.s.cfg.Clock.Now())
+	st.Current, st.Max, st.Step, st.Loading = b.low(), b.confirmed, b.step, b.target > b.confirmed
+	st.Buffers = append(st.Buffers, &pb.SegmentBuffer{First: b.from + 1, Last: b.end, Left: b.end - min(b.low(), b.end)})
+	if b.confirmed > b.end {
+		st.Buffers = append(st.Buffers, &pb.SegmentBuffer{First: b.end + 1, Last: b.confirmed, Left: b.confirmed - max(b.end, min(b.low(), b.confirmed))})
+	}
+	return st
 }
 
 func (v server) tag(t Tag) *pb.SegmentTag {

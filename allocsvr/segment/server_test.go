@@ -110,24 +110,3 @@ func TestErrorsCrossTheWireByName(t *testing.T) {
 		}
 	}
 }
-
-func TestTheWaitOfARequestEndsBeforeTheCallersDeadline(t *testing.T) {
-	for _, row := range []struct{ given, least time.Duration }{
-		{10 * time.Second, answerAhead},
-		{time.Second, answerAhead},
-	} {
-		caller, cancel := context.WithTimeout(t.Context(), row.given)
-		ctx, done := bounded(caller)
-		want, _ := caller.Deadline()
-		if got, _ := ctx.Deadline(); want.Sub(got) != row.least {
-			t.Errorf("of %v: ends %v ahead, want %v", row.given, want.Sub(got), row.least)
-		}
-		done()
-		cancel()
-	}
-	ctx, done := bounded(context.Background())
-	defer done()
-	if _, ok := ctx.Deadline(); !ok {
-		t.Error("no bound without a deadline")
-	}
-}

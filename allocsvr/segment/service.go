@@ -5,10 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/seqsvr/seqsvr/allocsvr/documents"
 	"github.com/seqsvr/seqsvr/allocsvr/tenure"
 	"github.com/seqsvr/seqsvr/internal/clock"
 	"github.com/seqsvr/seqsvr/internal/wake"
@@ -20,7 +23,7 @@ import (
 type Config struct {
 	Holder    *tenure.Holder
 	Mapping   seq.Mapping
-	Documents Documents
+	Documents documents.Stores
 	// Owner says whether this node should own the section, by what it knows now;
 	// if not, the error says who should: a seq.ErrNotOwner. It is asked for every
 	// Take and must be fast. Two nodes that both say yes do no harm but that one waits.
@@ -47,7 +50,7 @@ type Service struct {
 	cfg      Config
 	life     context.Context // ends with Run
 	end      context.CancelFunc
-	catalog  *catalog
+	catalog  catalog
 	acquirer *acquirer
 	stepper  *tenure.Stepper[rising]
 
@@ -74,7 +77,8 @@ func New(cfg Config) (*Service, error) {
 	}
 	s := &Service{cfg: cfg, fatal: make(chan error, 1), recheck: wake.New(), cells: make(map[string]*cell)}
 	s.life, s.end = context.WithCancel(context.Background())
-	s.catalog = &catalog{life: s.life, docs: cfg.Documents, session: cfg.Holder.Session, onNew: s.limit}
+	s.catalog = catalog{documents.New(documents.Config[tags]{Life: s.life, Stores: cfg.Documents, Session: cfg.Holder.Session,
+		Register: seq.TagsRegister, Parse: parseTags, Encode: tags.encode, OnNew: s.limit}, nil)}
 	s.acquirer, s.stepper = newAcquirer(s), tenure.NewStepper[rising](cfg.Holder, cfg.Clock, nil)
 	return s, nil
 }
@@ -100,19 +104,11 @@ func (s *Service) Run(ctx context.Context) error {
 	case err = <-s.fatal:
 	}
 	s.leaving.Store(true)
-	s.sealAll()
+	s.seal(anyCell)
 	cancel()
 	s.end()
 	wg.Wait()
 	return err
-}
-
-// fail stops Run: a broken invariant is not to be lived with.
-func (s *Service) fail(err error) {
-	select {
-	case s.fatal <- err:
-	default:
-	}
 }
 
 // Release gives every tag up and tells the stores, so that the next owners need not
@@ -121,13 +117,10 @@ func (s *Service) fail(err error) {
 // the leases then end by themselves.
 func (s *Service) Release(ctx context.Context) error {
 	s.leaving.Store(true)
-	return s.tell(ctx, s.sealAll())
+	return s.tell(ctx, s.seal(anyCell))
 }
 
-// sealAll stops all tags.
-func (s *Service) sealAll() []quorum.LeaseItem {
-	return s.seal(func(*cell) bool { return true })
-}
+func anyCell(*cell) bool { return true }
 
 // seal stops the tags for which which says so; it tells which of them were owned.
 func (s *Service) seal(which func(*cell) bool) (items []quorum.LeaseItem) {
@@ -161,15 +154,7 @@ func (s *Service) Recheck() { s.recheck.Kick() }
 
 // sweep gives up the tags that should be another node's by now, and those that are retired.
 func (s *Service) sweep(ctx context.Context) {
-	tick := time.NewTicker(sweepEvery)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		case <-s.recheck.C():
-		}
+	for s.recheck.Wait(ctx, sweepEvery) {
 		items := s.seal(func(c *cell) bool {
 			mine, _ := s.cfg.Owner(c.section)
 			return !mine || c.retired()
@@ -184,27 +169,20 @@ func (s *Service) sweep(ctx context.Context) {
 
 // refresh takes in what other nodes have put, as long as this node serves tags.
 func (s *Service) refresh(ctx context.Context) {
-	tick := time.NewTicker(refreshEvery)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
+	for idle := wake.New(); idle.Wait(ctx, refreshEvery); {
 		if len(s.all()) == 0 {
 			continue
 		}
-		if _, err := s.catalog.read(ctx); err != nil && ctx.Err() == nil {
+		if _, err := s.catalog.Read(ctx); err != nil && ctx.Err() == nil {
 			s.cfg.Logger.Debug("tags not refreshed", "error", err)
 		}
 	}
 }
 
 // limit gives every tag its entry in a newer catalogue.
-func (s *Service) limit(t *tags) {
+func (s *Service) limit(t tags) {
 	for _, c := range s.all() {
-		if entry, ok := t.byName[c.name]; ok {
+		if entry, ok := t[c.name]; ok {
 			c.limit(entry)
 		}
 	}
@@ -234,47 +212,42 @@ func (s *Service) lose(c *cell, epoch, by seq.Epoch) {
 func (s *Service) all() []*cell {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	out := make([]*cell, 0, len(s.cells))
-	for _, c := range s.cells {
-		out = append(out, c)
-	}
-	return out
+	return slices.Collect(maps.Values(s.cells))
 }
 
-// cell finds a tag, in the stores if it is not known here.
-func (s *Service) cell(ctx context.Context, name string, section seq.SectionID) (*cell, error) {
+// cell finds a tag that this node should serve, in the stores if it is not known here.
+func (s *Service) cell(ctx context.Context, name string) (*cell, error) {
+	section := s.cfg.Mapping.SectionOfName(name)
+	if err := s.admit(section); err != nil {
+		return nil, err
+	}
 	s.mu.Lock()
 	c := s.cells[name]
 	s.mu.Unlock()
 	if c != nil {
 		return c, nil
 	}
-	entry, err := s.catalog.find(ctx, name)
-	if err != nil {
+	if _, err := s.catalog.find(ctx, name); err != nil {
 		return nil, err
 	}
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	if c = s.cells[name]; c == nil {
-		c = newCell(entry, section)
+		// As it is known by now: of what comes later, limit tells the cell.
+		c = newCell(s.catalog.Known()[name], section)
 		s.cells[name] = c
 	}
-	s.mu.Unlock()
-	s.catalog.apply(c) // a newer entry may have come between find and the insertion
 	return c, nil
 }
 
 // admit says whether the section's tags are served here.
 func (s *Service) admit(section seq.SectionID) error {
 	mine, err := s.cfg.Owner(section)
-	switch {
-	case !mine && err == nil:
-		return fmt.Errorf("section %d: %w", section, seq.ErrNotOwner)
-	case !mine && s.leaving.Load():
-		return errors.Join(seq.ErrShuttingDown, err)
-	case !mine:
-		return err
-	case s.leaving.Load():
-		return fmt.Errorf("section %d: %w", section, seq.ErrShuttingDown)
+	if !mine && err == nil {
+		err = fmt.Errorf("section %d: %w", section, seq.ErrNotOwner)
 	}
-	return nil
+	if s.leaving.Load() {
+		return errors.Join(seq.ErrShuttingDown, err)
+	}
+	return err
 }

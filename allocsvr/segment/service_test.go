@@ -10,10 +10,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/seqsvr/seqsvr/internal/bubble"
 	"github.com/seqsvr/seqsvr/internal/clock"
-	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
+	"github.com/seqsvr/seqsvr/tests/bubble"
 )
 
 // inBubble runs a test with one set of stores and one node that serves the tag
@@ -378,8 +377,6 @@ func TestAnAcquisitionBelowWhatWasHandedOutStopsTheService(t *testing.T) {
 		}
 	})
 }
-
-var _ Documents = (*quorum.Group)(nil)
 
 // A tag, and a start that was put again, are first used in an era that was restored: what
 // the eras before handed out from there is not known to anybody.

@@ -3,8 +3,6 @@ package segment
 import (
 	"context"
 	"fmt"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/seqsvr/seqsvr/seq"
@@ -44,11 +42,7 @@ func (s *Service) Take(ctx context.Context, name string, count uint32) (Range, e
 }
 
 func (s *Service) take(ctx context.Context, name string, n uint64) (Range, error) {
-	section := s.cfg.Mapping.SectionOfName(name)
-	if err := s.admit(section); err != nil {
-		return Range{}, err
-	}
-	c, err := s.cell(ctx, name, section)
+	c, err := s.cell(ctx, name)
 	if err != nil {
 		return Range{}, err
 	}
@@ -74,7 +68,7 @@ func (s *Service) take(ctx context.Context, name string, n uint64) (Range, error
 			c.mu.Lock()
 			return Range{}, c.late(ctx)
 		}
-		err = s.admit(section)
+		err = s.admit(c.section)
 		c.mu.Lock()
 		if err != nil {
 			return Range{}, err
@@ -139,73 +133,6 @@ func (c *cell) late(ctx context.Context) error {
 	return fmt.Errorf("%s: %w", what, context.Cause(ctx))
 }
 
-// Buffer is one reserved segment, First..Last inclusive, of which Left numbers are
-// not handed out yet.
-type Buffer struct {
-	First, Last, Left uint64
-}
-
-// Status is how a tag stands on this node; the numbers are 0 unless it is owned.
-type Status struct {
-	Tag     Tag
-	State   string // absent, acquiring or owned
-	Leased  bool   // numbers are served right now
-	Current uint64 // last number handed out or skipped
-	Max     uint64 // numbers up to here are on the disks of W stores
-	Step    uint64 // of the segment to be reserved next
-	Buffers []Buffer
-	Loading bool // a segment is being reserved
-}
-
-// Statuses are those of all tags that this node serves, by name.
-func (s *Service) Statuses() []Status {
-	var out []Status
-	for _, c := range s.all() {
-		if mine, _ := s.cfg.Owner(c.section); mine {
-			out = append(out, s.status(c))
-		}
-	}
-	sortStatuses(out)
-	return out
-}
-
-// Status is that of one tag that this node should serve. Errors as in Take.
-func (s *Service) Status(ctx context.Context, name string) (Status, error) {
-	if err := seq.CheckTag(name); err != nil {
-		return Status{}, err
-	}
-	section := s.cfg.Mapping.SectionOfName(name)
-	err := s.admit(section)
-	if err == nil {
-		var c *cell
-		if c, err = s.cell(ctx, name, section); err == nil {
-			return s.status(c), nil
-		}
-	}
-	return Status{}, fmt.Errorf("status of tag %q: %w", name, err)
-}
-
-func (s *Service) status(c *cell) Status {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	st := Status{Tag: c.limits, State: c.state.String()}
-	if c.state != owned {
-		return st
-	}
-	b := c.buffers
-	st.Leased = c.leased(s.cfg.Clock.Now())
-	st.Current, st.Max, st.Step, st.Loading = b.low(), b.confirmed, b.step, b.target > b.confirmed
-	st.Buffers = append(st.Buffers, Buffer{First: b.from + 1, Last: b.end, Left: b.end - min(b.low(), b.end)})
-	if b.confirmed > b.end {
-		st.Buffers = append(st.Buffers, Buffer{First: b.end + 1, Last: b.confirmed, Left: b.confirmed - max(b.end, min(b.low(), b.confirmed))})
-	}
-	return st
-}
-
-func sortStatuses(all []Status) {
-	slices.SortFunc(all, func(a, b Status) int { return strings.Compare(a.Tag.Name, b.Tag.Name) })
-}
-
 // Put creates a tag or alters one; fields that are 0 keep what they were, or get
 // their default. It is on the disks of W stores before the answer. A new limit or
 // start is taken in by the node that serves the tag within 5 s. Idempotent; safe to
@@ -226,9 +153,6 @@ func (s *Service) Retire(ctx context.Context, name string, undo bool) (Tag, erro
 
 // List gives all tags by name, as they are in the stores now.
 func (s *Service) List(ctx context.Context) ([]Tag, error) {
-	t, err := s.catalog.read(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return t.list(), nil
+	t, err := s.catalog.Read(ctx)
+	return t.list(), err
 }

@@ -35,7 +35,7 @@ type Bid interface {
 	Begin(epoch seq.Epoch, found quorum.Outcome) (ceiling uint64, ok bool)
 	// Confirmed is told that W stores have the ceiling under the epoch. It notes the epoch,
 	// so that its loss is noticed, and says whether a lease is wanted: not if the bid was
-	// called off meanwhile, or if the register is for somebody else.
+	// called off meanwhile, or if the register is for another session.
 	Confirmed(epoch seq.Epoch) bool
 	// Failed ends the bid: out says why, and when it may have a point again.
 	Failed(at Stage, out quorum.Outcome)
@@ -58,7 +58,7 @@ func Acquire[B Bid](ctx context.Context, h *Holder, bids []B) []Gained[B] {
 	return attach(h, confirm(ctx, h, promise(ctx, h, look(ctx, h, bids))))
 }
 
-// look asks who holds the registers.
+// look asks which sessions hold the registers.
 func look[B Bid](ctx context.Context, h *Holder, bids []B) []Gained[B] {
 	if len(bids) == 0 {
 		return nil
@@ -123,7 +123,7 @@ func confirm[B Bid](ctx context.Context, h *Holder, promised []Gained[B]) []Gain
 	return won
 }
 
-// attach asks for the leases of those who want one.
+// attach asks for the leases of the bids that want one.
 func attach[B Bid](h *Holder, won []Gained[B]) []Gained[B] {
 	gained := won[:0]
 	for _, g := range won {

@@ -4,7 +4,7 @@
 //
 //	Acquire   look -> PREPARE -> STEP -> attach     a Bid says from where, and how far
 //	Raise     STEP to a higher ceiling              an Owned says how far; Stepper has them wait for each other
-//	Release   the lease ends at once                to a successor, or to nobody
+//	Release   the lease ends at once                to a successor, or to none
 //	Standing  is the epoch still the promised one?  for answers that must not be stale
 //
 // It guarantees that
@@ -17,7 +17,7 @@
 //     unknown is told as Failed or Unconfirmed, and the old ceiling stays;
 //   - a lease is asked for after the first ceiling is confirmed and after the owner has
 //     noted the epoch, so that a loss that is told of at once finds it;
-//   - whoever owns a register under an epoch learns that a higher one was promised: from a
+//   - the owner of a register under an epoch learns that a higher one was promised: from a
 //     step by Owned.Lost, from a renewal by what quorum.Leases calls.
 //
 // A crash anywhere leaves a promise and at most a ceiling behind, which the next bid outbids.

@@ -54,7 +54,7 @@ func Raise[R Owned](ctx context.Context, h *Holder, due []R) (again []R) {
 	return again
 }
 
-// planned is a step and the index of whose it is.
+// planned is a step and the index of the register that it is for.
 type planned struct {
 	Step
 	of int

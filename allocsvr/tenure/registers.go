@@ -70,7 +70,7 @@ func (h *Holder) Standing(ctx context.Context, regs []seq.Register, epochs []seq
 }
 
 // Release ends the leases at the stores now, and reserves the registers for session to, 0
-// for nobody, for quorum.ReserveTime. The caller must have stopped serving them. An error
+// for none, for quorum.ReserveTime. The caller must have stopped serving them. An error
 // says that the stores may not have heard of it; the leases then end by themselves.
 func (h *Holder) Release(ctx context.Context, items []quorum.LeaseItem, to seq.Session) error {
 	return h.Registers.Release(ctx, h.Session, items, to)

@@ -10,7 +10,7 @@ import (
 	"github.com/seqsvr/seqsvr/internal/wake"
 )
 
-// Gather is how far apart messages are sent while nobody waits for one: a register that
+// Gather is how far apart messages are sent while no request waits for one: a register that
 // steps ahead of need has numbers left, so that what is due meanwhile may join it. Stores
 // so commit at most a hundred times a second for one kind of register of one node.
 const Gather = 10 * time.Millisecond
@@ -30,7 +30,7 @@ type Stepper[R Owned] struct {
 	calls tracing.Calls // traced ones that wait for what is due
 
 	kick *wake.Signal // something is due
-	rush *wake.Signal // and somebody waits for it
+	rush *wake.Signal // and a request waits for it
 }
 
 // NewStepper makes a Stepper with nothing due. traces may be nil.
@@ -39,7 +39,7 @@ func NewStepper[R Owned](h *Holder, c clock.Clock, traces *tracing.Tracer) *Step
 }
 
 // Add tells that a step of r is due, for the call that ctx belongs to; rush says that
-// somebody waits for it. The caller may hold locks that r's methods take.
+// a request waits for it. The caller may hold locks that r's methods take.
 func (s *Stepper[R]) Add(ctx context.Context, r R, rush bool) {
 	s.mu.Lock()
 	s.due = append(s.due, r)

@@ -1,6 +1,6 @@
 // Package fallback makes snowflake IDs in the caller's process while the service is away.
 //
-// A Fallback asks the service for a window: ticks under a worker id that nobody else has
+// A Fallback asks the service for a window: ticks under a worker id that no other process has
 // until they are over. It asks for a longer one each time that half of the window is over,
 // so that at least that much is left when the service goes away. IDs that it makes are
 // therefore as unique as those of the service.

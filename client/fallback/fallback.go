@@ -31,7 +31,7 @@ const (
 )
 
 // Config lets a Client make snowflake IDs by itself while the service is away: from a
-// worker id that it was lent, in ticks that nobody else ever has, so that they are as
+// worker id that it was lent, in ticks that no other process ever has, so that they are as
 // unique as all others. It holds one worker id of the namespace for as long as it runs
 // and up to Window longer.
 type Config struct {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/seqsvr/seqsvr/internal/wake"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/snowflake"
 )
@@ -118,12 +119,8 @@ func (f *Fallback) Keep(ctx context.Context) {
 		} else {
 			pause = askPause
 		}
-		timer := time.NewTimer(max(wait, 0))
-		select {
-		case <-ctx.Done():
-			timer.Stop()
+		if !wake.Sleep(ctx, max(wait, 0)) {
 			return
-		case <-timer.C:
 		}
 	}
 }

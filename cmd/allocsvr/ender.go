@@ -13,6 +13,7 @@ import (
 
 	"github.com/seqsvr/seqsvr/internal/rpc"
 	"github.com/seqsvr/seqsvr/internal/storeclient"
+	"github.com/seqsvr/seqsvr/internal/wake"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
@@ -49,10 +50,7 @@ func newEnder(stores []string, log *slog.Logger, dial ...grpc.DialOption) *ender
 				return
 			}
 			log.Debug("supervisor has no quorum of stores yet", "error", err)
-			select {
-			case <-ctx.Done():
-			case <-time.After(connectPause):
-			}
+			wake.Sleep(ctx, connectPause)
 		}
 	})
 	return e
@@ -99,10 +97,8 @@ func (e *ender) end(ctx context.Context, secret seq.Secret) error {
 		if err == nil || ctx.Err() != nil || !errors.Is(err, seq.ErrNoQuorum) {
 			return err
 		}
-		select {
-		case <-ctx.Done():
+		if !wake.Sleep(ctx, connectPause) {
 			return err
-		case <-time.After(connectPause):
 		}
 	}
 }
@@ -111,7 +107,7 @@ func (e *ender) end(ctx context.Context, secret seq.Secret) error {
 const tellTime = 500 * time.Millisecond
 
 // tell has the other AllocSvr look at the stores at once, and not with their next
-// renewal. It is a hint: whom it does not reach finds out a moment later.
+// renewal. It is a hint: an AllocSvr that it does not reach finds out a moment later.
 func (e *ender) tell(ctx context.Context, ended seq.Session) {
 	ctx, cancel := context.WithTimeout(ctx, tellTime)
 	defer cancel()

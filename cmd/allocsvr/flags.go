@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/seqsvr/seqsvr/allocsvr"
-	"github.com/seqsvr/seqsvr/internal/config"
 	"github.com/seqsvr/seqsvr/internal/daemon"
 	"github.com/seqsvr/seqsvr/seq"
 )
@@ -52,15 +51,8 @@ func flags() (*pflag.FlagSet, *options) {
 
 // load reads the flags and what may stand in for them. All its errors are of usage.
 func load(args []string, env func(string) (string, bool), stderr io.Writer) (*options, error) {
-	fs, o := flags()
-	fs.SetOutput(stderr)
-	if err := config.Load(fs, args, env); err != nil {
-		return nil, daemon.Usage(err)
-	}
-	if fs.NArg() > 0 || fs.ArgsLenAtDash() >= 0 {
-		return nil, daemon.Usage(fmt.Errorf("arguments %q: expected flags only", args))
-	}
-	if err := o.Open(stderr); err != nil {
+	_, o := flags()
+	if err := o.Load(args, env, stderr); err != nil {
 		return nil, err
 	}
 	o.Namespaces = lines(o.Namespaces)
@@ -104,21 +96,10 @@ func lines(texts []string) []string {
 
 // limits are the settings that an allocator takes while it serves.
 func limits(server *allocsvr.Server, now allocsvr.Config) map[string]func(string) error {
-	set := func(change func(next *allocsvr.Config, n int)) func(string) error {
-		return daemon.LiveInt(func(n int) error {
-			next := now
-			change(&next, n)
-			err := server.SetLimits(next)
-			if err == nil {
-				now = next
-			}
-			return err
-		})
-	}
-	return map[string]func(string) error{
-		"max-in-work":      set(func(next *allocsvr.Config, n int) { next.MaxInWork = n }),
-		"max-stream-waits": set(func(next *allocsvr.Config, n int) { next.MaxStreamWaits = n }),
-	}
+	return daemon.LiveInts(now, server.SetLimits, map[string]func(*allocsvr.Config) *int{
+		"max-in-work":      func(c *allocsvr.Config) *int { return &c.MaxInWork },
+		"max-stream-waits": func(c *allocsvr.Config) *int { return &c.MaxStreamWaits },
+	})
 }
 
 // usageOf marks what only another command line can cure.

@@ -12,8 +12,8 @@ import (
 
 	"github.com/seqsvr/seqsvr/internal/config"
 	"github.com/seqsvr/seqsvr/internal/daemon"
-	"github.com/seqsvr/seqsvr/internal/helpaudit"
 	"github.com/seqsvr/seqsvr/seq"
+	"github.com/seqsvr/seqsvr/tests/helpaudit"
 )
 
 const example = "../../deploy/config/allocsvr.yaml"

@@ -14,24 +14,16 @@ import (
 func main() { os.Exit(daemon.Main("allocsvr", os.Args[1:], run)) }
 
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
-	reread := func(args []string) (*daemon.Common, error) {
-		o, err := load(args, os.LookupEnv, stderr)
-		if err != nil {
-			return nil, err
+	load := func(args []string) (*options, error) { return load(args, os.LookupEnv, stderr) }
+	return daemon.RunLoaded("allocsvr", args, stdout, load, func(o *options) error {
+		if o.supervise {
+			return supervise(ctx, o, args, stdout, stderr)
 		}
-		return &o.Common, nil
-	}
-	if daemon.AsksForConfig(args) {
-		return daemon.ConfigVerb("allocsvr", args[1:], stdout, reread)
-	}
-	o, err := load(args, os.LookupEnv, stderr)
-	if err != nil {
-		return err
-	}
-	o.Reread = func() (*daemon.Common, error) { return reread(args) }
-	if o.supervise {
-		return supervise(ctx, o, args, stdout, stderr)
-	}
+		return o.serve(ctx)
+	})
+}
+
+func (o *options) serve(ctx context.Context) error {
 	return o.Serve(ctx, "allocsvr", func() (daemon.Service, error) {
 		o.Config.Traces = o.Common.Traces
 		server, err := allocsvr.New(o.Config)

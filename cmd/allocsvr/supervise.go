@@ -17,6 +17,7 @@ import (
 
 	"github.com/seqsvr/seqsvr/internal/auth"
 	"github.com/seqsvr/seqsvr/internal/daemon"
+	"github.com/seqsvr/seqsvr/internal/wake"
 	"github.com/seqsvr/seqsvr/seq"
 )
 
@@ -95,10 +96,8 @@ func (s *supervisor) run(ctx context.Context) error {
 		if time.Since(began) >= steady {
 			pause = firstPause
 		}
-		select {
-		case <-ctx.Done():
+		if !wake.Sleep(ctx, pause) {
 			return nil
-		case <-time.After(pause):
 		}
 		pause = min(2*pause, lastPause)
 	}

@@ -2,13 +2,11 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"io"
 
 	"github.com/spf13/pflag"
 
 	"github.com/seqsvr/seqsvr/client"
-	"github.com/seqsvr/seqsvr/internal/config"
 	"github.com/seqsvr/seqsvr/internal/daemon"
 	"github.com/seqsvr/seqsvr/internal/rpc"
 	"github.com/seqsvr/seqsvr/router"
@@ -48,15 +46,8 @@ func flags() (*pflag.FlagSet, *options) {
 
 // load reads the flags and what may stand in for them. All its errors are of usage.
 func load(args []string, env func(string) (string, bool), stderr io.Writer) (*options, error) {
-	fs, o := flags()
-	fs.SetOutput(stderr)
-	if err := config.Load(fs, args, env); err != nil {
-		return nil, daemon.Usage(err)
-	}
-	if fs.NArg() > 0 {
-		return nil, daemon.Usage(fmt.Errorf("%q is too much: expected flags only", fs.Arg(0)))
-	}
-	if err := o.Open(stderr); err != nil {
+	_, o := flags()
+	if err := o.Load(args, env, stderr); err != nil {
 		return nil, err
 	}
 	if err := o.OpenAuth(o.ClusterID); err != nil {
@@ -69,23 +60,12 @@ func load(args []string, env func(string) (string, bool), stderr io.Writer) (*op
 
 // limits are the settings that a router takes while it serves.
 func limits(r *router.Router, now router.Config) map[string]func(string) error {
-	set := func(change func(next *router.Config, n int)) func(string) error {
-		return daemon.LiveInt(func(n int) error {
-			next := now
-			change(&next, n)
-			err := r.SetLimits(next)
-			if err == nil {
-				now = next
-			}
-			return err
-		})
-	}
-	return map[string]func(string) error{
-		"max-in-work":       set(func(next *router.Config, n int) { next.MaxInWork = n }),
-		"http-max-body":     set(func(next *router.Config, n int) { next.HTTPMaxBody = n }),
-		"resp-max-conns":    set(func(next *router.Config, n int) { next.RESPMaxConns = n }),
-		"resp-max-pipeline": set(func(next *router.Config, n int) { next.RESPMaxPipeline = n }),
-	}
+	return daemon.LiveInts(now, r.SetLimits, map[string]func(*router.Config) *int{
+		"max-in-work":       func(c *router.Config) *int { return &c.MaxInWork },
+		"http-max-body":     func(c *router.Config) *int { return &c.HTTPMaxBody },
+		"resp-max-conns":    func(c *router.Config) *int { return &c.RESPMaxConns },
+		"resp-max-pipeline": func(c *router.Config) *int { return &c.RESPMaxPipeline },
+	})
 }
 
 // usageOf marks what only another command line can cure.

@@ -11,7 +11,7 @@ import (
 
 	"github.com/seqsvr/seqsvr/internal/config"
 	"github.com/seqsvr/seqsvr/internal/daemon"
-	"github.com/seqsvr/seqsvr/internal/helpaudit"
+	"github.com/seqsvr/seqsvr/tests/helpaudit"
 )
 
 const example = "../../deploy/config/router.yaml"

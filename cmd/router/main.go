@@ -14,21 +14,11 @@ import (
 func main() { os.Exit(daemon.Main("router", os.Args[1:], run)) }
 
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
-	reread := func(args []string) (*daemon.Common, error) {
-		o, err := load(args, os.LookupEnv, stderr)
-		if err != nil {
-			return nil, err
-		}
-		return &o.Common, nil
-	}
-	if daemon.AsksForConfig(args) {
-		return daemon.ConfigVerb("router", args[1:], stdout, reread)
-	}
-	o, err := load(args, os.LookupEnv, stderr)
-	if err != nil {
-		return err
-	}
-	o.Reread = func() (*daemon.Common, error) { return reread(args) }
+	load := func(args []string) (*options, error) { return load(args, os.LookupEnv, stderr) }
+	return daemon.RunLoaded("router", args, stdout, load, func(o *options) error { return o.serve(ctx) })
+}
+
+func (o *options) serve(ctx context.Context) error {
 	return o.Serve(ctx, "router", func() (daemon.Service, error) {
 		o.Config.Traces = o.Common.Traces
 		r, err := router.New(o.Config)

@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
 
-	"github.com/seqsvr/seqsvr/internal/helpaudit"
+	"github.com/seqsvr/seqsvr/tests/helpaudit"
 )
 
 func TestTheHelpOfEveryVerbTellsUnitsDefaultsAndHowToCallIt(t *testing.T) {

@@ -69,7 +69,7 @@ func (o *initOptions) config() (storesvr.InitConfig, error) {
 	return cfg, nil
 }
 
-func runInit(ctx context.Context, args []string, _, stderr io.Writer) error {
+func runInit(ctx context.Context, args []string, stderr io.Writer) error {
 	fs, o := initFlags()
 	fs.SetOutput(stderr)
 	if err := config.Load(fs, args, os.LookupEnv); err != nil {

@@ -50,7 +50,7 @@ func initLearner(ctx context.Context, o *initOptions, fs *pflag.FlagSet) error {
 		Era: id.Ref.Era, Mapping: id.Mapping, Floors: id.Floors})
 }
 
-// ask is who a store says it is that answers and votes, with the highest floors
+// ask is the identity that a voting store answers with, with the highest floors
 // that any of them tells: each has that of worker ids by its own clock.
 func ask(ctx context.Context, addrs []string, dial ...grpc.DialOption) (quorum.Identity, error) {
 	var one quorum.Identity

@@ -24,7 +24,7 @@ func TestALearnerIsMadeWithTheHighestFloorsThatTheStoresTell(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := disk.CreateFilled(dir, id, disk.Filling{Floors: disk.Floors{Floors: floors[i]}}); err != nil {
+		if err := disk.Create(dir, id, disk.Filling{Floors: disk.Floors{Floors: floors[i]}}); err != nil {
 			t.Fatal(err)
 		}
 		cfg := storesvr.DefaultConfig()
@@ -50,7 +50,7 @@ func TestALearnerIsMadeWithTheHighestFloorsThatTheStoresTell(t *testing.T) {
 	}
 	for _, join := range []string{addrs[0] + "," + addrs[1], addrs[1] + "," + addrs[0], addrs[1] + ",127.0.0.1:1"} {
 		dir := filepath.Join(t.TempDir(), "n")
-		if err := runInit(t.Context(), []string{"--learner", "--join", join, "--name", "n", "--data-dir", dir}, io.Discard, io.Discard); err != nil {
+		if err := runInit(t.Context(), []string{"--learner", "--join", join, "--name", "n", "--data-dir", dir}, io.Discard); err != nil {
 			t.Fatal(err)
 		}
 		if meta, _, err := disk.Inspect(dir); err != nil || meta.Floors.Floors != floors[1] || !meta.Learner {

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
 
 	"github.com/seqsvr/seqsvr/internal/daemon"
 )
@@ -24,12 +23,15 @@ Each verb takes --help.`
 func main() { os.Exit(daemon.Main("storesvr", os.Args[1:], run)) }
 
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
-	verbs := map[string]func(context.Context, []string, io.Writer, io.Writer) error{"init": runInit, "serve": runServe, "config": runConfig}
 	if len(args) > 0 {
-		if verb := verbs[args[0]]; verb != nil {
-			return verb(ctx, args[1:], stdout, stderr)
-		}
-		if slices.Contains([]string{"--help", "-h", "help"}, args[0]) {
+		switch args[0] {
+		case "init":
+			return runInit(ctx, args[1:], stderr)
+		case "serve":
+			return runServe(ctx, args[1:], stdout, stderr)
+		case "config":
+			return runServe(ctx, args, stdout, stderr)
+		case "--help", "-h", "help":
 			_, err := fmt.Fprintln(stderr, help)
 			return err
 		}

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"strconv"
@@ -11,7 +10,6 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/seqsvr/seqsvr/internal/config"
 	"github.com/seqsvr/seqsvr/internal/daemon"
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/storesvr"
@@ -41,15 +39,8 @@ func serveFlags() (*pflag.FlagSet, *serveOptions) {
 
 // loadServe reads the flags and what may stand in for them. All its errors are of usage.
 func loadServe(args []string, env func(string) (string, bool), stderr io.Writer) (*serveOptions, error) {
-	fs, o := serveFlags()
-	fs.SetOutput(stderr)
-	if err := config.Load(fs, args, env); err != nil {
-		return nil, daemon.Usage(err)
-	}
-	if fs.NArg() > 0 {
-		return nil, daemon.Usage(fmt.Errorf("serve: %q is too much: expected flags only", fs.Arg(0)))
-	}
-	if err := o.Open(stderr); err != nil {
+	_, o := serveFlags()
+	if err := o.Load(args, env, stderr); err != nil {
 		return nil, err
 	}
 	if err := o.OpenAuth(o.ClusterID); err != nil {
@@ -60,25 +51,13 @@ func loadServe(args []string, env func(string) (string, bool), stderr io.Writer)
 	return o, daemon.Usage(o.Validate())
 }
 
-// reread loads the settings of `storesvr serve`.
-func reread(args []string, stderr io.Writer) (*daemon.Common, error) {
-	o, err := loadServe(args, os.LookupEnv, stderr)
-	if err != nil {
-		return nil, err
-	}
-	return &o.Common, nil
+// runServe is `storesvr serve`, and with config before the arguments `storesvr config`.
+func runServe(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	load := func(args []string) (*serveOptions, error) { return loadServe(args, os.LookupEnv, stderr) }
+	return daemon.RunLoaded("storesvr", args, stdout, load, func(o *serveOptions) error { return o.serve(ctx) })
 }
 
-func runConfig(_ context.Context, args []string, stdout, stderr io.Writer) error {
-	return daemon.ConfigVerb("storesvr", args, stdout, func(args []string) (*daemon.Common, error) { return reread(args, stderr) })
-}
-
-func runServe(ctx context.Context, args []string, _, stderr io.Writer) error {
-	o, err := loadServe(args, os.LookupEnv, stderr)
-	if err != nil {
-		return err
-	}
-	o.Reread = func() (*daemon.Common, error) { return reread(args, stderr) }
+func (o *serveOptions) serve(ctx context.Context) error {
 	return o.Serve(ctx, "storesvr", func() (daemon.Service, error) {
 		o.Config.Traces = o.Common.Traces
 		store, err := storesvr.New(o.Config)

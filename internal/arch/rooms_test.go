@@ -9,7 +9,7 @@ import (
 )
 
 // rooms are the packages inside allocsvr, each with those that it may import. allocsvr
-// itself wires them, and no room imports it.
+// itself wires them, and none of them imports it.
 var rooms = map[string][]string{
 	"allocsvr/tenure":            {},
 	"allocsvr/tenure/tenuretest": {"allocsvr/tenure"},
@@ -23,8 +23,11 @@ var rooms = map[string][]string{
 		"allocsvr/tenure"},
 	"allocsvr/api": {"allocsvr/arbiter", "allocsvr/counters", "allocsvr/handover", "allocsvr/nodes", "allocsvr/owner", "allocsvr/section",
 		"allocsvr/tenure"},
-	"allocsvr/segment":  {"allocsvr/tenure"},
-	"allocsvr/globalid": {"allocsvr/tenure"},
+	"allocsvr/documents":           {},
+	"allocsvr/segment":             {"allocsvr/documents", "allocsvr/tenure"},
+	"allocsvr/globalid/namespaces": {"allocsvr/documents"},
+	"allocsvr/globalid/workers":    {"allocsvr/globalid/namespaces", "allocsvr/tenure"},
+	"allocsvr/globalid":            {"allocsvr/documents", "allocsvr/globalid/namespaces", "allocsvr/globalid/workers", "allocsvr/tenure"},
 }
 
 func TestTheRoomsOfAllocsvrImportDownOnly(t *testing.T) {
@@ -44,8 +47,8 @@ func TestTheRoomsOfAllocsvrImportDownOnly(t *testing.T) {
 	}
 }
 
-// TestOneRoomWritesRegisters: whoever puts a PREPARE or a STEP together is tenure, or passes
-// on what tenure did and counts it.
+// TestOneRoomWritesRegisters: a package that puts a PREPARE or a STEP together is tenure, or
+// passes on what tenure did and counts it.
 func TestOneRoomWritesRegisters(t *testing.T) {
 	seen := false
 	for _, f := range files(t) {

@@ -2,7 +2,6 @@ package config
 
 import (
 	"errors"
-	"fmt"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -12,12 +11,9 @@ import (
 // missing.
 const FileFlag = "config"
 
-// Keys of a flag's annotations. The source of each value is kept at the flag
+// sourceKey is of a flag's annotations: the source of each value is kept at the flag
 // itself, so that Print needs nothing but the flag set.
-const (
-	sourceKey = "seq.source"
-	secretKey = "seq.secret"
-)
+const sourceKey = "seq.source"
 
 // Load parses args (without the program's name) into fs, then fills every flag
 // that args did not set from env, then from the YAML file. env has the contract
@@ -58,25 +54,6 @@ func Load(fs *pflag.FlagSet, args []string, env func(string) (string, bool)) err
 // EnvName is the environment variable of a flag: SEQ_MAX_BATCH for max-batch.
 func EnvName(flag string) string {
 	return "SEQ_" + strings.ToUpper(strings.NewReplacer("-", "_", ".", "_").Replace(flag))
-}
-
-// MarkSecret hides the value of a flag from Print and from errors. It fails if
-// there is no such flag.
-func MarkSecret(fs *pflag.FlagSet, name string) error {
-	if err := fs.SetAnnotation(name, secretKey, []string{"true"}); err != nil {
-		return fmt.Errorf("mark flag %s as secret: %w", name, err)
-	}
-	return nil
-}
-
-func isSecret(flag *pflag.Flag) bool { return len(flag.Annotations[secretKey]) > 0 }
-
-// Text is the value of a flag for people, with a secret hidden.
-func Text(flag *pflag.Flag) string {
-	if isSecret(flag) && flag.Changed {
-		return hidden
-	}
-	return flag.Value.String()
 }
 
 func setSource(flag *pflag.Flag, text string) {

@@ -19,7 +19,6 @@ type settings struct {
 	Strict bool
 	Stores []string
 	Weight []int
-	Token  string
 }
 
 func flags(t *testing.T) (*pflag.FlagSet, *settings) {
@@ -33,10 +32,6 @@ func flags(t *testing.T) (*pflag.FlagSet, *settings) {
 	fs.BoolVar(&s.Strict, "strict", false, "ask the stores before each answer")
 	fs.StringSliceVar(&s.Stores, "stores", []string{"a:1"}, "addresses")
 	fs.IntSliceVar(&s.Weight, "weights", nil, "weights")
-	fs.StringVar(&s.Token, "token", "", "secret")
-	if err := MarkSecret(fs, "token"); err != nil {
-		t.Fatal(err)
-	}
 	return fs, s
 }
 
@@ -234,31 +229,5 @@ func TestHelpIsHandedThrough(t *testing.T) {
 	fs, _ := flags(t)
 	if err := Load(fs, []string{"--help"}, nil); !errors.Is(err, pflag.ErrHelp) {
 		t.Errorf("got %v, want %v", err, pflag.ErrHelp)
-	}
-}
-
-func TestASecretIsNeitherPrintedNorQuotedInAnError(t *testing.T) {
-	fs, _ := flags(t)
-	if err := Load(fs, nil, environment(map[string]string{"SEQ_TOKEN": "swordfish"})); err != nil {
-		t.Fatal(err)
-	}
-	text, err := Print(fs)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if strings.Contains(string(text), "swordfish") || !strings.Contains(string(text), "token: (hidden) # environment SEQ_TOKEN") {
-		t.Errorf("got\n%s", text)
-	}
-
-	fs, _ = flags(t)
-	if err := MarkSecret(fs, "max-batch"); err != nil {
-		t.Fatal(err)
-	}
-	err = Load(fs, []string{"--max-batch=swordfish"}, nil)
-	if !errors.Is(err, ErrValue) || strings.Contains(err.Error(), "swordfish") {
-		t.Errorf("got %v, want a bad value that is not shown", err)
-	}
-	if err := MarkSecret(fs, "none"); err == nil {
-		t.Error("a flag that does not exist was marked")
 	}
 }

@@ -9,8 +9,7 @@ import (
 )
 
 // The kinds of a refused configuration. Load returns them wrapped in *Error;
-// several at once are joined. None is worth a retry: somebody must edit
-// something.
+// several at once are joined. None is worth a retry: a setting must be edited.
 var (
 	// ErrFlag is a command line that cannot be parsed: an unknown flag, or one
 	// without its value.
@@ -30,7 +29,7 @@ var (
 type Error struct {
 	Kind   error  // one of the sentinels of this package; errors.Is finds it
 	Source string // "flag --max-batch", "environment SEQ_MAX_BATCH" or "seq.yaml:3"
-	Wrong  string // what was found there; never the value of a secret
+	Wrong  string // what was found there
 	Want   string // what was expected there; may be empty
 }
 
@@ -62,14 +61,7 @@ func flagError(err error) error {
 }
 
 func valueError(source string, flag *pflag.Flag, value string) error {
-	return &Error{Kind: ErrValue, Source: source, Wrong: quoted(flag, value), Want: expected(flag)}
-}
-
-func quoted(flag *pflag.Flag, value string) string {
-	if isSecret(flag) {
-		return "the value, which is a secret,"
-	}
-	return fmt.Sprintf("%q", value)
+	return &Error{Kind: ErrValue, Source: source, Wrong: fmt.Sprintf("%q", value), Want: expected(flag)}
 }
 
 // expected says in words what the flag takes.

@@ -29,9 +29,6 @@ func FuzzFile(f *testing.F) {
 		fs.Duration("lease", time.Second, "lease")
 		fs.Uint32("weight", 1, "weight")
 		fs.Bool("supervise", false, "parent")
-		if err := MarkSecret(fs, "listen"); err != nil {
-			t.Fatal(err)
-		}
 		if err := Load(fs, []string{"--config", path}, nil); err != nil {
 			var named *Error
 			if !errors.As(err, &named) || err.Error() == "" {

@@ -9,16 +9,13 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// hidden stands in Print for a secret that is set.
-const hidden = "(hidden)"
-
 // Print renders the effective value of every flag as YAML, in the order of
 // fs, with the source of each as a comment:
 //
 //	max-batch: 100 # environment SEQ_MAX_BATCH
 //
-// The result is a config file that sets the same values again, except that a
-// secret shows as "(hidden)" when it is set.
+// The result is a config file that sets the same values again. No setting is a secret:
+// those stand in files of their own.
 func Print(fs *pflag.FlagSet) ([]byte, error) {
 	root := &yaml.Node{Kind: yaml.MappingNode}
 	fs.VisitAll(func(flag *pflag.Flag) {
@@ -49,8 +46,6 @@ func valueNode(flag *pflag.Flag) *yaml.Node {
 	text := flag.Value.String()
 	list, isList := flag.Value.(pflag.SliceValue)
 	switch {
-	case isSecret(flag) && flag.Changed:
-		return stringNode(hidden)
 	case isList:
 		node := &yaml.Node{Kind: yaml.SequenceNode, Style: yaml.FlowStyle}
 		for _, item := range list.GetSlice() {

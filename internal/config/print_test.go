@@ -24,7 +24,6 @@ listen: "true" # environment SEQ_LISTEN
 max-batch: 7 # flag --max-batch
 stores: ['b:1', 'c:1'] # FILE:2
 strict: false # default
-token: "" # default
 weights: [] # default
 `, "FILE", path)
 	if diff := cmp.Diff(want, string(got)); diff != "" {

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/seqsvr/seqsvr/internal/auth"
+	"github.com/seqsvr/seqsvr/internal/config"
 	"github.com/seqsvr/seqsvr/internal/rpc"
 	"github.com/seqsvr/seqsvr/internal/telemetry"
 	"github.com/seqsvr/seqsvr/internal/tracing"
@@ -70,6 +71,43 @@ func (c *Common) Flags(fs *pflag.FlagSet, admin string) {
 	c.traceFlags(fs)
 	fs.StringVar(&c.LogLevel, "log-level", "info", "debug, info, warn or error")
 	fs.StringVar(&c.LogFormat, "log-format", "text", "text or json")
+}
+
+// Shared gives the settings that every daemon has, of a daemon's own, in which c stands.
+func (c *Common) Shared() *Common { return c }
+
+// Load fills the flag set that Flags was called with from args, the environment and the
+// file, and opens the settings. ErrUsage.
+func (c *Common) Load(args []string, env func(string) (string, bool), log io.Writer) error {
+	c.fs.SetOutput(log)
+	if err := config.Load(c.fs, args, env); err != nil {
+		return Usage(err)
+	}
+	if c.fs.NArg() > 0 || c.fs.ArgsLenAtDash() >= 0 {
+		return Usage(fmt.Errorf("arguments %q: expected flags only", args))
+	}
+	return c.Open(log)
+}
+
+// RunLoaded is the life of a daemon whose settings load reads: the verb config answers for
+// them, and SIGHUP reads them again.
+func RunLoaded[S interface{ Shared() *Common }](name string, args []string, stdout io.Writer, load func(args []string) (S, error), serve func(S) error) error {
+	reread := func(args []string) (*Common, error) {
+		s, err := load(args)
+		if err != nil {
+			return nil, err
+		}
+		return s.Shared(), nil
+	}
+	if len(args) > 0 && args[0] == "config" {
+		return ConfigVerb(name, args[1:], stdout, reread)
+	}
+	s, err := load(args)
+	if err != nil {
+		return err
+	}
+	s.Shared().Reread = func() (*Common, error) { return reread(args) }
+	return serve(s)
 }
 
 // Open checks the settings and makes the logger, which writes to w. ErrUsage.

@@ -57,10 +57,6 @@ func loader(path string, log io.Writer) func(args []string) (*Common, error) {
 		fs.SetOutput(log)
 		fs.Uint64("near-full", 100, "bytes")
 		fs.String("name", "", "name")
-		fs.String("token", "", "secret")
-		if err := config.MarkSecret(fs, "token"); err != nil {
-			return nil, err
-		}
 		c.Flags(fs, "")
 		if path != "" {
 			args = append([]string{"--config", path}, args...)
@@ -102,7 +98,7 @@ func (s *still) Run(ctx context.Context) error {
 
 func TestAHangupReloadsWhatMayChangeAndNamesTheRest(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "seqd.yaml")
-	write(t, path, "log-level: info\nnear-full: 100\nname: a\ntoken: swordfish\n")
+	write(t, path, "log-level: info\nnear-full: 100\nname: a\n")
 	log := &journal{}
 	load := loader(path, log)
 	c, err := load(nil)
@@ -121,19 +117,16 @@ func TestAHangupReloadsWhatMayChangeAndNamesTheRest(t *testing.T) {
 			return newStill(), nil
 		})
 	}()
-	write(t, path, "log-level: debug\nnear-full: 200\nname: b\ntoken: tuna\n")
+	write(t, path, "log-level: debug\nnear-full: 200\nname: b\n")
 	hup <- syscall.SIGHUP
 	if got := <-nearFull; got != "200" {
 		t.Errorf("near-full became %s, want 200", got)
 	}
-	log.await(t, `msg="settings reloaded" changed=2 need_restart=2`)
+	log.await(t, `msg="settings reloaded" changed=2 need_restart=1`)
 	c.Logger.Debug("now heard")
 	log.await(t, "now heard")
 	log.await(t, `msg="setting changed" setting=near-full from=100 to=200`)
 	log.await(t, `msg="setting needs a restart" setting=name from=a to=b`)
-	if strings.Contains(log.String(), "tuna") || strings.Contains(log.String(), "swordfish") {
-		t.Errorf("a secret is in the log:\n%s", log)
-	}
 	write(t, path, "near-ful: 300\n")
 	hup <- syscall.SIGHUP
 	log.await(t, "settings not reloaded, nothing is changed")
@@ -205,12 +198,12 @@ func TestATakenAdminAddressStopsTheStartBeforeAnythingIsTouched(t *testing.T) {
 
 func TestConfigPrintsWhatIsSetAndFromWhereAndValidates(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "seqd.yaml")
-	write(t, path, "near-full: 7\ntoken: swordfish\n")
+	write(t, path, "near-full: 7\n")
 	var out bytes.Buffer
 	if err := ConfigVerb("seqd", []string{"print", "--name", "a"}, &out, loader(path, io.Discard)); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"near-full: 7 # " + path + ":1", "name: a # flag --name", "log-level: info # default", "token: (hidden)"} {
+	for _, want := range []string{"near-full: 7 # " + path + ":1", "name: a # flag --name", "log-level: info # default"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("no %q in\n%s", want, out.String())
 		}

@@ -14,15 +14,11 @@ import (
 const configHelp = `Usage: %[1]s config print|validate [flags]
 
   print     writes every setting with its effective value and where it came from
-            (flag, environment, file and line, or default), as a file for --config;
-            secrets are hidden
+            (flag, environment, file and line, or default), as a file for --config
   validate  says ok, or names everything that is wrong; exit code 2 then
 
 Both take the flags of the daemon and start nothing.
 `
-
-// AsksForConfig tells whether args are the verb config.
-func AsksForConfig(args []string) bool { return len(args) > 0 && args[0] == "config" }
 
 // ConfigVerb answers `config print` and `config validate`; args come after "config".
 // load reads and checks the settings from all their sources, as a start would.

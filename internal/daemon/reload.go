@@ -13,8 +13,6 @@ import (
 	"syscall"
 
 	"github.com/spf13/pflag"
-
-	"github.com/seqsvr/seqsvr/internal/config"
 )
 
 // hangups are the SIGHUPs from now on, which would end the process otherwise; stop ends
@@ -70,7 +68,7 @@ func (c *Common) Reload() {
 			return
 		}
 		d := difference{name: old.Name, from: old.Value.String(), to: now.Value.String(), apply: c.live(old.Name, now.Value.String()),
-			log: c.Logger.With("setting", old.Name, "from", config.Text(old), "to", config.Text(now))}
+			log: c.Logger.With("setting", old.Name, "from", old.Value.String(), "to", now.Value.String())}
 		if d.apply == nil {
 			fixed = append(fixed, d)
 		} else {
@@ -127,13 +125,23 @@ func applyAll(all []difference) error {
 	return nil
 }
 
-// LiveInt is an entry of Common.Live for a whole number.
-func LiveInt(set func(n int) error) func(text string) error {
-	return func(text string) error {
-		n, err := strconv.Atoi(text)
-		if err != nil {
+// LiveInts are entries of Common.Live for whole numbers, each a field of a configuration of
+// which take takes a changed one.
+func LiveInts[C any](now C, take func(next C) error, fields map[string]func(*C) *int) map[string]func(text string) error {
+	out := map[string]func(string) error{}
+	for name, field := range fields {
+		out[name] = func(text string) error {
+			n, err := strconv.Atoi(text)
+			if err != nil {
+				return err
+			}
+			next := now
+			*field(&next) = n
+			if err = take(next); err == nil {
+				now = next
+			}
 			return err
 		}
-		return set(n)
 	}
+	return out
 }

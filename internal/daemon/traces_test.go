@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/seqsvr/seqsvr/internal/tracing/otlptest"
+	"github.com/seqsvr/seqsvr/tests/otlptest"
 )
 
 // span makes one, as a daemon would.

@@ -34,7 +34,7 @@ func (a *Account) err() error {
 }
 
 // accounts is nil where the count cannot be made: the nodes count the numbers since their
-// start, so it takes a cluster that only this load uses and of which none was restarted. The
+// start, so it takes a cluster that only this load uses and in which no node was restarted. The
 // load must have ended.
 func (d *drill) accounts(ctx context.Context, sc Scenario) (*Account, error) {
 	if d.Own == nil || !sc.Asks {

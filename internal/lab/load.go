@@ -77,7 +77,7 @@ type Load struct {
 	callers sync.WaitGroup
 }
 
-// StartLoad connects and begins. The UIDs are drawn at random, so that nobody else calls
+// StartLoad connects and begins. The UIDs are drawn at random, so that no other load calls
 // them. Close it in the end.
 func StartLoad(ctx context.Context, c *Cluster, cfg LoadConfig) (*Load, error) {
 	if cfg.Kinds == nil {

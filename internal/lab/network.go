@@ -74,7 +74,7 @@ func lose(ctx context.Context, s *Scene) error {
 		func(ctx context.Context, name string) error { return s.Network.Lose(ctx, name, percent) })
 }
 
-// part lets two allocators reach everybody but each other.
+// part lets two allocators reach every node but each other.
 func part(ctx context.Context, s *Scene) error {
 	both, err := s.Victims(ctx, 2, alloc)
 	if err != nil || len(both) < 2 {

@@ -32,7 +32,7 @@ type Result struct {
 	Duplicates  uint64   `json:"duplicates"`
 	Regressions int      `json:"regressions"`
 	Invalid     int      `json:"invalid"`
-	Gaps        uint64   `json:"gaps"`        // numbers that nobody got
+	Gaps        uint64   `json:"gaps"`        // numbers that no caller got
 	LongestGap  uint64   `json:"longest_gap"` // of those, in a row
 	Account     *Account `json:"account"`     // of the gaps; null where it cannot be made
 	Wanted      string   `json:"wanted"`      // beside neither duplicates nor regressions

@@ -8,12 +8,12 @@
 // What the generator itself overslept is not counted.
 //
 // In a closed loop the time of a sample of the calls may be taken instead of all
-// (Config.Sample): two readings of the clock cost a tenth of what a call of a crowd does.
+// (Config.Sample): two readings of the clock cost a tenth of a call among many callers.
 // All calls are counted.
 //
 // Latencies go into HDR histograms, three significant digits, one a processor, merged
 // at the end. Recorder is the one histogram of latencies in this module.
 //
 // What belongs here: pace, clock, histograms, draws of UIDs, the check that numbers
-// rise. What is called belongs to who runs it.
+// rise. What is called belongs to the caller of Run.
 package load

@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/seqsvr/seqsvr/internal/bubble"
 	"github.com/seqsvr/seqsvr/seq"
+	"github.com/seqsvr/seqsvr/tests/bubble"
 )
 
 func TestCallersThatCallAgainAtOnceAreCountedInTheMeasuredTimeOnly(t *testing.T) {
@@ -47,7 +47,7 @@ func TestASampleIsTimedAndAllCallsAreCounted(t *testing.T) {
 		cfg := Config{Callers: 4, Warmup: time.Second, Duration: 2 * time.Second, PerCall: 1, Sample: 16}
 		var phases []Phase
 		got, err := Run(t.Context(), cfg, func(context.Context, int) (int, error) {
-			time.Sleep(10*time.Millisecond + 1) // nobody ends at the very moment at which the measured time does
+			time.Sleep(10*time.Millisecond + 1) // no call ends at the very moment at which the measured time does
 			return 3, nil
 		}, func(p Phase) { phases = append(phases, p) })
 		if err != nil {

@@ -51,10 +51,10 @@ type Sheet struct {
 	n       int
 	calls   uint64
 	numbers uint64
-	ns      *[page]int64 // beside the stack, of which a call of a crowd is to find little
+	ns      *[page]int64 // not on the stack, which is to stay small with many callers
 }
 
-// Sheet is a new one for a caller, who hands it in at the end.
+// Sheet is a new one for a caller, which hands it in at the end.
 func (r *Recorder) Sheet(caller int) Sheet {
 	return Sheet{to: &r.shards[caller%len(r.shards)], ns: new([page]int64)}
 }

@@ -20,7 +20,7 @@ type Rising struct {
 	firstBad atomic.Pointer[Fall]
 }
 
-// Fall is two calls of one UID of which the later got no larger number.
+// Fall is two calls of one UID, the later of which got no larger number.
 type Fall struct {
 	UID           seq.UID
 	Before, After seq.Seq // the last number of the earlier call, the first of the later

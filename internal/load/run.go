@@ -26,8 +26,8 @@ type run struct {
 	total    atomic.Uint64 // numbers, measured or not
 	measured atomic.Uint64 // calls that were begun in [from, to)
 
-	_     [64]byte     // what all callers look at lies in a cache line that nobody writes to
-	stage atomic.Int32 // before, within or after the measured time, for those who do not look at the clock
+	_     [64]byte     // what all callers read lies in a cache line that none writes to
+	stage atomic.Int32 // before, within or after the measured time, for callers that do not look at the clock
 	_     [60]byte
 
 	began, over int64 // ns: when stage changed; written by watch, read after its end
@@ -157,8 +157,8 @@ func (r *run) caller(ctx context.Context, id int) {
 	}
 }
 
-// brisk is caller without a timetable and with the clock read for one call in
-// Config.Sample only: a call of a crowd costs a few readings of the clock altogether.
+// brisk is caller without a timetable. It reads the clock for one call in Config.Sample
+// only: with many callers a call costs as little as a few readings of the clock.
 func (r *run) brisk(ctx context.Context, id int) {
 	s := r.recorder.Sheet(id)
 	defer s.Hand()

@@ -139,8 +139,8 @@ func (l *Layout) readState(cfg Config) error {
 	return nil
 }
 
-// reserve takes the block of ports that the directory had, or another one where
-// somebody else sits on it.
+// reserve takes the block of ports that the directory had, or another one if another
+// process listens there.
 func (l *Layout) reserve() error {
 	if b := l.state.Block; b >= firstBlock && b <= 65_535/blockSize-1 && waitFree(loopback(b*blockSize)) == nil {
 		if lis, err := guard(b); err == nil {
@@ -215,7 +215,7 @@ func (l *Layout) save() error {
 
 // Initialise makes the stores' databases by initStore, all of them, if this directory
 // has none. It does nothing otherwise. A crash before the end leaves stores that
-// nobody ever served from: the next call removes them and begins again.
+// never served: the next call removes them and begins again.
 func (l *Layout) Initialise(initStore func(store Node) error) error {
 	if l.state.Initialised {
 		return nil
@@ -246,7 +246,7 @@ func (l *Layout) Addrs(role Role) []string {
 	return addrs
 }
 
-// GossipAddrs lists everybody's membership address: any of them is a seed.
+// GossipAddrs lists the membership addresses of all nodes: any of them is a seed.
 func (l *Layout) GossipAddrs() []string {
 	addrs := make([]string, len(l.Nodes))
 	for i, n := range l.Nodes {

@@ -13,7 +13,7 @@ import (
 // A cluster's ports are one aligned block. The first port of it is a guard that the
 // cluster listens on for as long as it lives, also while its daemons are down: two
 // clusters that start at the same time, in different processes, never get the same
-// block, and nobody takes the address of a daemon that is being restarted.
+// block, and no cluster takes the address of a daemon that is being restarted.
 const (
 	blockSize  = 128
 	firstBlock = 10_000 / blockSize // ports below are often those of other services

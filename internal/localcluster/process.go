@@ -112,8 +112,8 @@ func (p *Process) Pid() int {
 	return r.process.Pid
 }
 
-// Failed says whether the last incarnation ended though nobody asked for it by this
-// Process: it crashed, refused to start, or was killed from elsewhere.
+// Failed says whether the last incarnation ended without a call of this Process that
+// asked for it: it crashed, refused to start, or was killed from elsewhere.
 func (p *Process) Failed() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -1,4 +1,4 @@
-// Package msglog reads and makes message logs: who wrote to whom, and when. A
+// Package msglog reads message logs: who wrote to whom, and when. A
 // replay takes one sequence of the recipient for each line, so a real log shows
 // how a service behaves under real skew.
 //
@@ -12,8 +12,7 @@
 //
 // The package guarantees that a line is either read exactly as it stands or
 // reported with its number, that a log cut short in its compressed form is an
-// error and not an early end, that memory does not grow with the input, and
-// that Generate gives the same bytes for the same arguments on every machine.
+// error and not an early end, and that memory does not grow with the input.
 //
 // Replaying a log, and what comes of it, belongs elsewhere.
 package msglog

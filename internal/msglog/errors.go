@@ -9,6 +9,4 @@ var (
 	// ErrLineTooLong is a line above MaxLine bytes. The reader stands behind it
 	// and may go on.
 	ErrLineTooLong = errors.New("line too long")
-	// ErrSize is a log that Generate cannot make.
-	ErrSize = errors.New("impossible size")
 )

@@ -25,12 +25,8 @@ type Message struct {
 }
 
 // String is the message as a line of a log, without its end.
-func (m Message) String() string { return string(m.append(nil)) }
-
-func (m Message) append(line []byte) []byte {
-	line = append(strconv.AppendUint(line, m.Sender, 10), ' ')
-	line = append(strconv.AppendUint(line, m.Recipient, 10), ' ')
-	return strconv.AppendInt(line, m.Seconds, 10)
+func (m Message) String() string {
+	return fmt.Sprintf("%d %d %d", m.Sender, m.Recipient, m.Seconds)
 }
 
 // Open opens the log at path, or standard input if path is "-", and unpacks it

@@ -8,7 +8,7 @@ import (
 // Cut is what no longer gets through, from the node's side.
 type Cut string
 
-// The cuts that concern a node and everybody else, loopback excepted.
+// The cuts between a node and all others, loopback excepted.
 const (
 	CutBoth Cut = "cut off"
 	CutIn   Cut = "receives nothing"

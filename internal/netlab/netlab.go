@@ -92,7 +92,7 @@ func (n *Network) Build(ctx context.Context) error {
 	return nil
 }
 
-// Remove takes every namespace away that there is; the links go with them.
+// Remove removes every namespace; the links go with them.
 func (n *Network) Remove() {
 	for node := range n.nodes {
 		_ = run(context.Background(), "", "ip", "netns", "del", n.Namespace(node))

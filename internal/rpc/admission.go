@@ -29,8 +29,8 @@ func CheckMaxInWork(keys int) error {
 }
 
 // Admission bounds the work that a server has begun and not ended, in keys, so that
-// overload ends in refusals and not in memory. It has no queue: whoever is refused
-// comes back later, and whoever is let in is served. Safe for concurrent use.
+// overload ends in refusals and not in memory. It has no queue: a call that is refused
+// comes back later, and one that is let in is served. Safe for concurrent use.
 type Admission struct {
 	bound   atomic.Pointer[bound]
 	inWork  atomic.Int64 // <= limit, but for a moment within Enter, and after the limit was lowered
@@ -51,7 +51,7 @@ func NewAdmission(limit int) *Admission {
 	return a
 }
 
-// SetLimit changes the limit, in keys. Nobody who is in is sent away: a lower one holds
+// SetLimit changes the limit, in keys. No call that is in is sent away: a lower limit holds
 // as soon as enough of them have left.
 func (a *Admission) SetLimit(limit int) {
 	a.bound.Store(&bound{limit: int64(limit), refusal: fmt.Errorf("%w: %d keys are in work", seq.ErrOverloaded, limit)})

@@ -2,7 +2,7 @@ package rpc
 
 import "net/http"
 
-// Answered remembers the status of an answer, for those who count or trace it.
+// Answered remembers the status of an answer, for handlers that count or trace it.
 type Answered struct {
 	http.ResponseWriter
 	Code int // 200 until the handler says otherwise

@@ -28,8 +28,8 @@ const (
 )
 
 // Flow control, in bytes. Windows that are set are fixed: gRPC then sends no pings to
-// measure the connection, which cost as much as the small messages they ride beside.
-// They are also what a peer can have sent that nobody has read yet.
+// measure the connection, which cost as much as the small messages beside them.
+// They also bound what a peer has sent and the server has not read yet.
 const (
 	streamWindow = 256 << 10 // two of the largest batches
 	connWindow   = 1 << 20
@@ -99,8 +99,8 @@ func NewServer(cfg ServerConfig, extra ...grpc.ServerOption) *grpc.Server {
 	return grpc.NewServer(append(opts, extra...)...)
 }
 
-// Guard is the interceptor that NewServer puts before every unary handler, for those who
-// bring a transport of their own.
+// Guard is the interceptor that NewServer puts before every unary handler, for callers
+// that bring a transport of their own.
 func Guard(cfg ServerConfig) grpc.UnaryServerInterceptor {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)

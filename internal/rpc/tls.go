@@ -176,13 +176,13 @@ func (t *TLS) Shown(state *tls.ConnectionState) auth.Shown {
 	return auth.Look(state.PeerCertificates, t.cluster)
 }
 
-// Clients says what a listener wants of the certificates of those who connect.
+// Clients says what certificate a listener wants of a client.
 type Clients bool
 
-// The two ways, when a CA is given; without one nobody is asked for a certificate.
+// The two ways, when a CA is given; without one no client is asked for a certificate.
 const (
 	OptionalClients Clients = false // one that is shown must be signed by the CA
-	RequireClients  Clients = true  // nobody connects without one
+	RequireClients  Clients = true  // no client connects without one
 )
 
 // Listener is the configuration of a listener, for net/http and the like. ErrTLS

@@ -19,7 +19,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/seqsvr/seqsvr/internal/rpc"
-	"github.com/seqsvr/seqsvr/internal/tlstest"
+	"github.com/seqsvr/seqsvr/tests/tlstest"
 )
 
 func mustTLS(t *testing.T, f rpc.TLSFiles) *rpc.TLS {
@@ -111,7 +111,7 @@ func TestBothSidesOfAConnectionProveWhoTheyAre(t *testing.T) {
 	}
 }
 
-// ways are certificates that nobody may trust, and what crypto/tls says of them.
+// ways are certificates that no peer may trust, and what crypto/tls says of them.
 var ways = []struct {
 	name, want string
 	change     func(*x509.Certificate)

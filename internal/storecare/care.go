@@ -1,6 +1,7 @@
 package storecare
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -22,6 +23,16 @@ const (
 	askTime = 2 * time.Second
 	pause   = 50 * time.Millisecond
 )
+
+// wait is nil after that time, or else the end of ctx.
+func wait(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(d):
+		return nil
+	}
+}
 
 // Care is an operator's hold on the stores of one cluster. It is not safe for concurrent
 // use; two of them at one time are, and one of them then gets seq.ErrConflict.
@@ -91,9 +102,9 @@ func Open(ctx context.Context, addrs []string, opts ...grpc.DialOption) (*Care, 
 }
 
 // addresses puts into the first list, which has none, those of the stores that answer.
-// Those that do not have the addresses that are left. If these are several, who has which
-// is a guess: whoever dials a member checks its uuid, so that a wrong address is as good
-// as none, and those that are lost can be replaced one after the other.
+// Those that do not have the addresses that are left. If these are several, which store
+// has which is a guess: a dialler checks the uuid of a member, so that a wrong address is as
+// good as none, and those that are lost can be replaced one after the other.
 func (c *Care) addresses(ctx context.Context, list quorum.MemberList, left []string) {
 	missing := 0
 	for _, m := range list.Members {
@@ -173,18 +184,14 @@ func (c *Care) use(list quorum.MemberList) error {
 	return nil
 }
 
-// unreachable stands for a store of which there is no address.
+// unreachable stands for a store that has no address.
 const unreachable = "127.0.0.1:0"
 
 func (c *Care) client(m quorum.Member) (*storeclient.Client, error) {
 	if client := c.clients[m.UUID]; client != nil {
 		return client, nil
 	}
-	addr := m.Addr
-	if addr == "" {
-		addr = unreachable
-	}
-	m.Addr = addr
+	m.Addr = cmp.Or(m.Addr, unreachable)
 	client, err := storeclient.DialMember(m, c.opts...)
 	if err == nil {
 		c.clients[m.UUID] = client
@@ -278,10 +285,8 @@ func (c *Care) tell(ctx context.Context, list quorum.MemberList) error {
 		if told >= list.W {
 			return c.use(list)
 		}
-		select {
-		case <-ctx.Done():
+		if wait(ctx, pause) != nil {
 			return fmt.Errorf("tell member list %d: %w: %w", list.Version, seq.ErrNoQuorum, errors.Join(errs...))
-		case <-time.After(pause):
 		}
 	}
 }

@@ -8,11 +8,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/seqsvr/seqsvr/internal/sessiontest"
 	"github.com/seqsvr/seqsvr/internal/storecare"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/storesvr"
+	"github.com/seqsvr/seqsvr/tests/sessiontest"
 )
 
 var alice, bob = sessiontest.Session(0xa), sessiontest.Session(0xb)
@@ -63,8 +63,8 @@ func wantBases(t *testing.T, want map[seq.Register]uint64, g *quorum.Group) {
 }
 
 func TestAReplacementHasWhatAnyMajorityOfTheOldStoresConfirmed(t *testing.T) {
-	// Whoever is replaced, and whoever dies afterwards: the new store and the last of
-	// the old ones know everything.
+	// Whichever store is replaced, and whichever dies afterwards, the new store and the
+	// last of the old ones know everything.
 	for dead := range 3 {
 		for next := range 3 {
 			if next == dead {

@@ -142,8 +142,8 @@ func (c *Care) Abort() ([]Step, error) {
 func (c *Care) finish() []Step {
 	return []Step{
 		{"fill the new store from all others, and wait until no lease is older than that", func(ctx context.Context) error {
-			// Whoever decided the list may have died before the learner heard of it, and
-			// nobody but an operator tells learners.
+			// The command that decided the list may have died before the learner heard of it,
+			// and only such commands tell learners.
 			if err := c.tell(ctx, c.list); err != nil {
 				return err
 			}
@@ -208,7 +208,7 @@ func (c *Care) serves(ctx context.Context, m quorum.Member) bool {
 	return err == nil && id.Voting
 }
 
-// newcomer asks the store at the address who it is: a learner of this cluster without a
+// newcomer asks the store at the address what it is: a learner of this cluster without a
 // member list, or a member of this one.
 func (c *Care) newcomer(ctx context.Context, addr string) (quorum.Member, error) {
 	none := quorum.Member{}
@@ -234,7 +234,7 @@ func (c *Care) newcomer(ctx context.Context, addr string) (quorum.Member, error)
 		return none, fmt.Errorf("%w: the store at %s is of %q, this is %q", seq.ErrForeignCluster, addr, id.Ref.Cluster, c.cluster)
 	case id.Ref.Era != c.era:
 		return none, fmt.Errorf("%w: the store at %s is of era %d, this is %d", seq.ErrStaleEra, addr, id.Ref.Era, c.era)
-	case listed, c.busy(): // with somebody else: refused by that name, even if he is gone
+	case listed, c.busy(): // with another store: refused by that name, even if that one is gone
 		return m, nil
 	case id.Ref.Members != 0 || id.N != 0:
 		return none, fmt.Errorf("%w: %s at %s: %s; make its disk by storesvr init --learner", ErrNotNew, id.Name, addr, id.State)

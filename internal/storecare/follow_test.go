@@ -6,11 +6,11 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/seqsvr/seqsvr/internal/sessiontest"
 	"github.com/seqsvr/seqsvr/internal/storecare"
 	"github.com/seqsvr/seqsvr/internal/storeclient"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
+	"github.com/seqsvr/seqsvr/tests/sessiontest"
 )
 
 func TestAWriterThatFollowsTheListGoesThroughAReplacementWithoutAnUnknownOutcome(t *testing.T) {

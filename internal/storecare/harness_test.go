@@ -14,12 +14,12 @@ import (
 	"go.uber.org/goleak"
 	"google.golang.org/grpc"
 
-	"github.com/seqsvr/seqsvr/internal/sessiontest"
 	"github.com/seqsvr/seqsvr/internal/storecare"
 	"github.com/seqsvr/seqsvr/internal/storeclient"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/storesvr"
+	"github.com/seqsvr/seqsvr/tests/sessiontest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -135,7 +135,7 @@ func connect(t *testing.T, stores ...*store) storeclient.Cluster {
 	return c
 }
 
-// group speaks to the cluster that the stores are of, under its newest list.
+// group talks to the cluster of the stores, under its newest list.
 func group(t *testing.T, stores ...*store) *quorum.Group {
 	t.Helper()
 	c := connect(t, stores...)

@@ -2,16 +2,17 @@ package storecare
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/seqsvr/seqsvr/internal/storeclient"
+	"github.com/seqsvr/seqsvr/internal/storewire"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
 )
@@ -20,14 +21,12 @@ import (
 // given to it: what is under way arrives by itself.
 const lasting = 300 * time.Millisecond
 
-// fillStep is how many registers one message brings, fillBytes how much of documents.
-const (
-	fillStep  = 4096
-	fillBytes = 4 << 20
-)
-
 // states is what one store has.
 type states map[seq.Register]quorum.RegisterState
+
+func (s states) sorted() []quorum.RegisterState {
+	return slices.SortedFunc(maps.Values(s), func(a, b quorum.RegisterState) int { return cmp.Compare(a.Register, b.Register) })
+}
 
 // source is a voter, or the learner, with what it has.
 type source struct {
@@ -72,7 +71,7 @@ func (c *Care) settle(ctx context.Context) error {
 	if err := c.dump(ctx, []*source{learner}); err != nil {
 		return err
 	}
-	return c.fill(ctx, learner, merge(voters), longest(voters))
+	return c.send(ctx, learner, learner.lacks(merge(voters), true), true, longest(voters))
 }
 
 // merge is everything that any of the stores has.
@@ -96,8 +95,8 @@ func longest(sources []*source) (bound time.Duration) {
 	return bound
 }
 
-// ask is who of the list answers and has taken it over: at least W voters, and the
-// learner.
+// ask gives the stores of the list that answer and have taken it over: at least W voters,
+// and the learner.
 func (c *Care) ask(ctx context.Context) (voters []*source, learner *source, err error) {
 	all := make([]*source, len(c.list.Members))
 	errs := make([]error, len(all))
@@ -139,20 +138,18 @@ func (c *Care) ask(ctx context.Context) (voters []*source, learner *source, err 
 func (c *Care) outwait(ctx context.Context) error {
 	for {
 		voters, _, err := c.ask(ctx)
-		wait := pause
+		left := pause
 		if err == nil {
-			wait = 0
+			left = 0
 			for _, s := range voters {
-				wait = max(wait, s.id.Grace, graceOf(longest(voters))-s.id.ListAge)
+				left = max(left, s.id.Grace, graceOf(longest(voters))-s.id.ListAge)
 			}
 		}
-		if err == nil && wait == 0 {
+		if err == nil && left == 0 {
 			return nil
 		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("wait for leases of the list before to end: %w", errors.Join(ctx.Err(), err))
-		case <-time.After(wait):
+		if ended := wait(ctx, left); ended != nil {
+			return fmt.Errorf("wait for leases of the list before to end: %w", errors.Join(ended, err))
 		}
 	}
 }
@@ -199,10 +196,8 @@ func (c *Care) spread(ctx context.Context, voters []*source, merged states) erro
 	if !slices.ContainsFunc(voters, func(s *source) bool { return len(s.lacks(merged, false)) > 0 }) {
 		return nil
 	}
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-time.After(lasting):
+	if err := wait(ctx, lasting); err != nil {
+		return err
 	}
 	if err := c.dump(ctx, voters); err != nil {
 		return err
@@ -215,24 +210,15 @@ func (c *Care) spread(ctx context.Context, voters []*source, merged states) erro
 	return nil
 }
 
-// fill gives the learner everything, and tells it that this is everything.
-func (c *Care) fill(ctx context.Context, learner *source, merged states, bound time.Duration) error {
-	return c.send(ctx, learner, learner.lacks(merged, true), true, bound)
-}
-
 // lacks is what the source does not have of merged, in the order of the names.
 func (s *source) lacks(merged states, documents bool) []quorum.RegisterState {
 	var out []quorum.RegisterState
-	for r, st := range merged {
-		have, there := s.has[r]
-		if !there {
-			have.Register = r
-		}
-		if (documents || r.Leased()) && (!there || !sameState(quorum.Merge(have, st), have)) {
+	for _, st := range merged.sorted() {
+		have, there := s.has[st.Register]
+		if (documents || st.Register.Leased()) && (!there || !sameState(quorum.Merge(have, st), have)) {
 			out = append(out, st)
 		}
 	}
-	slices.SortFunc(out, func(a, b quorum.RegisterState) int { return strings.Compare(string(a.Register), string(b.Register)) })
 	return out
 }
 
@@ -240,21 +226,16 @@ func sameState(a, b quorum.RegisterState) bool {
 	return a.Promised == b.Promised && a.Accepted == b.Accepted && a.Max == b.Max && a.PayloadMax == b.PayloadMax && bytes.Equal(a.Payload, b.Payload)
 }
 
-// send fills a store in messages of bounded size.
+// send fills a store in messages of bounded size. complete tells a learner that it has
+// everything with these.
 func (c *Care) send(ctx context.Context, s *source, some []quorum.RegisterState, complete bool, bound time.Duration) error {
 	for done := len(some) == 0 && !complete; !done; {
-		n, size := 0, 0
-		for n < min(len(some), fillStep) && (n == 0 || size+len(some[n].Payload) <= fillBytes) {
-			size += len(some[n].Payload)
-			n++
-		}
+		n := storewire.Batch(some)
 		last := n == len(some)
 		_, err := s.client.Fill(ctx, c.ref(), c.secret, some[:n], complete && last, bound)
 		if errors.Is(err, seq.ErrOverloaded) { // in its grace: it has just restarted
-			select {
-			case <-ctx.Done():
-				return fmt.Errorf("%w: %w", ctx.Err(), err)
-			case <-time.After(pause):
+			if ended := wait(ctx, pause); ended != nil {
+				return fmt.Errorf("%w: %w", ended, err)
 			}
 			continue
 		}

@@ -2,8 +2,6 @@ package storecare
 
 import (
 	"context"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/seqsvr/seqsvr/quorum"
@@ -35,14 +33,11 @@ func (c *Care) Snapshot(ctx context.Context) (Snapshot, error) {
 	if err := c.dump(ctx, voters); err != nil {
 		return Snapshot{}, err
 	}
-	snap := Snapshot{Cluster: c.cluster, Era: c.era, List: c.list, Mapping: voters[0].id.Mapping, Begun: begun, LeaseBound: longest(voters)}
+	snap := Snapshot{Cluster: c.cluster, Era: c.era, List: c.list, Mapping: voters[0].id.Mapping, Begun: begun, LeaseBound: longest(voters),
+		States: merge(voters).sorted()}
 	for _, s := range voters {
 		snap.Sources = append(snap.Sources, s.Name)
 		snap.Floors = snap.Floors.Over(s.id.Floors)
 	}
-	for _, st := range merge(voters) {
-		snap.States = append(snap.States, st)
-	}
-	slices.SortFunc(snap.States, func(a, b quorum.RegisterState) int { return strings.Compare(string(a.Register), string(b.Register)) })
 	return snap, nil
 }

@@ -4,12 +4,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/seqsvr/seqsvr/internal/sessiontest"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/storesvr"
 	"github.com/seqsvr/seqsvr/storesvr/disk"
+	"github.com/seqsvr/seqsvr/tests/sessiontest"
 )
 
 // restored are stores a, b and c of a cluster that begins with floors.
@@ -24,7 +24,7 @@ func restored(t *testing.T, floors disk.Floors) []*store {
 			if err != nil {
 				return err
 			}
-			return disk.CreateFilled(dir, id, disk.Filling{Floors: floors})
+			return disk.Create(dir, id, disk.Filling{Floors: floors})
 		})
 	}
 	cluster := connect(t, stores...)

@@ -52,8 +52,8 @@ func Dial(addr string, opts ...grpc.DialOption) (*Client, error) {
 	return c, nil
 }
 
-// Over makes a client that speaks over connections of somebody else, who closes them and
-// has their errors go through rpc.FromStatus. leases is for Renew alone.
+// Over makes a client that speaks over connections of the caller's. The caller closes them
+// and has their errors go through rpc.FromStatus. leases is for Renew alone.
 func Over(addr string, calls, leases grpc.ClientConnInterface) *Client {
 	return &Client{addr: addr, calls: pb.NewStoreClient(calls), leases: pb.NewStoreClient(leases)}
 }
@@ -65,7 +65,7 @@ type through struct {
 }
 
 // Through has Dial, and with it Connect, Follower and all that pass options on to them,
-// make clients as Over does, over what dial gives for an address: for those who bring a
+// make clients as Over does, over what dial gives for an address: for callers that bring a
 // network of their own. Other options then have no effect.
 func Through(dial func(addr string) grpc.ClientConnInterface) grpc.DialOption {
 	return through{dial: dial}
@@ -115,6 +115,17 @@ func (c *Client) verify(uuid string) error {
 	return nil
 }
 
+// check is verify of a call that ended with err.
+func (c *Client) check(op, uuid string, err error) error {
+	if err == nil {
+		err = c.verify(uuid)
+	}
+	if err != nil {
+		return c.wrap(op, err)
+	}
+	return nil
+}
+
 // wrap names the operation and the store.
 func (c *Client) wrap(op string, err error) error {
 	return fmt.Errorf("%s at store %s: %w", op, c.addr, err)
@@ -125,10 +136,7 @@ func (c *Client) wrap(op string, err error) error {
 // seq.ErrBadMapping.
 func (c *Client) Describe(ctx context.Context) (quorum.Identity, error) {
 	reply, err := c.calls.Describe(ctx, &pb.DescribeRequest{})
-	if err != nil {
-		return quorum.Identity{}, c.wrap("describe", err)
-	}
-	return c.identity("describe", reply)
+	return c.identity("describe", reply, err)
 }
 
 // Bind tells the store its fellow members, durably, and gives its identity after that.
@@ -136,19 +144,16 @@ func (c *Client) Describe(ctx context.Context) (quorum.Identity, error) {
 // others, seq.ErrBadArgument for a list that does not fit what init was told.
 func (c *Client) Bind(ctx context.Context, cluster string, era seq.Era, members []quorum.Member) (quorum.Identity, error) {
 	reply, err := c.calls.Bind(c.meant(ctx), &pb.BindRequest{ClusterId: cluster, Era: uint64(era), Members: storewire.MembersToProto(members)})
-	if err != nil {
-		return quorum.Identity{}, c.wrap("bind", err)
-	}
-	return c.identity("bind", reply)
+	return c.identity("bind", reply, err)
 }
 
-func (c *Client) identity(op string, reply *pb.DescribeReply) (quorum.Identity, error) {
-	id, err := storewire.DescribeFromProto(reply)
+// identity is that of a reply, once it is known to be of this store.
+func (c *Client) identity(op string, reply *pb.DescribeReply, err error) (id quorum.Identity, _ error) {
 	if err == nil {
-		err = c.verify(id.UUID)
+		id, err = storewire.DescribeFromProto(reply)
 	}
-	if err != nil {
-		return quorum.Identity{}, c.wrap(op, err)
+	if err := c.check(op, id.UUID, err); err != nil {
+		return quorum.Identity{}, err
 	}
 	return id, nil
 }
@@ -156,11 +161,8 @@ func (c *Client) identity(op string, reply *pb.DescribeReply) (quorum.Identity, 
 // DescribeAll is Describe with everything that only operators read.
 func (c *Client) DescribeAll(ctx context.Context) (*pb.DescribeReply, error) {
 	reply, err := c.calls.Describe(ctx, &pb.DescribeRequest{})
-	if err == nil {
-		_, err = c.identity("describe", reply)
-		return reply, err
-	}
-	return nil, c.wrap("describe", err)
+	_, err = c.identity("describe", reply, err)
+	return reply, err
 }
 
 // Adopt tells the store a member list that was decided, durably. Errors:
@@ -168,10 +170,7 @@ func (c *Client) DescribeAll(ctx context.Context) (*pb.DescribeReply, error) {
 // list that makes a voter of a store that is not filled, seq.ErrStoreFull.
 func (c *Client) Adopt(ctx context.Context, cluster string, era seq.Era, list quorum.MemberList) (quorum.Identity, error) {
 	reply, err := c.calls.Adopt(c.meant(ctx), &pb.AdoptRequest{ClusterId: cluster, Era: uint64(era), List: storewire.ListToProto(list)})
-	if err != nil {
-		return quorum.Identity{}, c.wrap("adopt", err)
-	}
-	return c.identity("adopt", reply)
+	return c.identity("adopt", reply, err)
 }
 
 // Vouch tells the store what its fellow stores remember of it, which were asked after it told
@@ -179,10 +178,7 @@ func (c *Client) Adopt(ctx context.Context, cluster string, era seq.Era, list qu
 // its disk turns out to be an old copy, seq.ErrForeignCluster.
 func (c *Client) Vouch(ctx context.Context, cluster string, nonce uint64, claims []quorum.Claim) (quorum.Identity, error) {
 	reply, err := c.calls.Vouch(c.meant(ctx), storewire.VouchToProto(cluster, nonce, claims))
-	if err != nil {
-		return quorum.Identity{}, c.wrap("vouch", err)
-	}
-	return c.identity("vouch", reply)
+	return c.identity("vouch", reply, err)
 }
 
 // WindowsOver tells the store, durably, that no process from before the restore holds a
@@ -190,11 +186,8 @@ func (c *Client) Vouch(ctx context.Context, cluster string, nonce uint64, claims
 // seq.ErrBadArgument without a reason, seq.ErrStoreFull. Safe to retry.
 func (c *Client) WindowsOver(ctx context.Context, cluster string, era seq.Era, reason string) (*pb.DescribeReply, error) {
 	reply, err := c.calls.WindowsOver(c.meant(ctx), &pb.WindowsOverRequest{ClusterId: cluster, Era: uint64(era), Reason: reason})
-	if err == nil {
-		_, err = c.identity("end the wait for windows", reply)
-		return reply, err
-	}
-	return nil, c.wrap("end the wait for windows", err)
+	_, err = c.identity("end the wait for windows", reply, err)
+	return reply, err
 }
 
 // Dump reads everything that the store has on disk, whether or not it votes, and hands
@@ -219,7 +212,7 @@ func (c *Client) Dump(ctx context.Context, ref quorum.Ref, take func([]quorum.Re
 		}
 		if reply.GetStore() != nil {
 			store = reply.GetStore()
-			if _, err := c.identity("dump", store); err != nil {
+			if _, err := c.identity("dump", store, nil); err != nil {
 				return nil, err
 			}
 		}
@@ -243,13 +236,7 @@ func (c *Client) Dump(ctx context.Context, ref quorum.Ref, take func([]quorum.Re
 func (c *Client) Fill(ctx context.Context, ref quorum.Ref, by seq.Secret, states []quorum.RegisterState, complete bool, bound time.Duration) (uint64, error) {
 	reply, err := c.calls.Fill(c.meant(ctx), &pb.FillRequest{Ref: storewire.RefToProto(ref), Session: uint64(by.Session()), Secret: by[:],
 		Records: storewire.RecordsToProto(states), Complete: complete, LeaseBoundUs: uint64(bound.Microseconds())})
-	if err == nil {
-		err = c.verify(reply.GetStoreUuid())
-	}
-	if err != nil {
-		return 0, c.wrap("fill", err)
-	}
-	return reply.GetChanged(), nil
+	return reply.GetChanged(), c.check("fill", reply.GetStoreUuid(), err)
 }
 
 // Read implements quorum.Store.
@@ -291,11 +278,8 @@ func (c *Client) results(op string, r *pb.ResultsReply, err error, want int, any
 // Renew implements quorum.Store, on a connection of its own.
 func (c *Client) Renew(ctx context.Context, req quorum.RenewRequest) (quorum.RenewReply, error) {
 	reply, err := c.leases.Renew(c.meant(ctx), storewire.RenewToProto(req))
-	if err == nil {
-		err = c.verify(reply.GetStoreUuid())
-	}
-	if err != nil {
-		return quorum.RenewReply{}, c.wrap("renew", err)
+	if err := c.check("renew", reply.GetStoreUuid(), err); err != nil {
+		return quorum.RenewReply{}, err
 	}
 	return storewire.RenewReplyFromProto(reply), nil
 }
@@ -303,11 +287,8 @@ func (c *Client) Renew(ctx context.Context, req quorum.RenewRequest) (quorum.Ren
 // Release implements quorum.Store.
 func (c *Client) Release(ctx context.Context, req quorum.ReleaseRequest) (uuid string, err error) {
 	reply, err := c.calls.Release(c.meant(ctx), storewire.ReleaseToProto(req))
-	if err == nil {
-		err = c.verify(reply.GetStoreUuid())
-	}
-	if err != nil {
-		return "", c.wrap("release", err)
+	if err := c.check("release", reply.GetStoreUuid(), err); err != nil {
+		return "", err
 	}
 	return reply.GetStoreUuid(), nil
 }

@@ -58,10 +58,11 @@ func (c Cluster) Complete() error {
 // reason for each. Stores that do not answer are taken along; the Ref of each later
 // request checks them. If the member list was changed since the addresses were written
 // down, the stores that are left of them lead to the others: the Cluster has the voters of
-// the newest list, and stores that have an older one are told. It fails at once if the stores that answer do not belong together,
-// naming the address: seq.ErrForeignCluster, seq.ErrStaleEra for another era, N, R, W or
-// member list, seq.ErrBadMapping, seq.ErrBadArgument for a store at two addresses or no
-// address. The caller closes the Cluster.
+// the newest list, and stores that have an older one are told. It fails at once if the
+// stores that answer do not belong together, naming the address: seq.ErrForeignCluster,
+// seq.ErrStaleEra for another era, N, R, W or member list, seq.ErrBadMapping,
+// seq.ErrBadArgument for a store at two addresses or no address. The caller closes the
+// Cluster.
 func Connect(ctx context.Context, addrs []string, opts ...grpc.DialOption) (Cluster, error) {
 	if len(addrs) == 0 {
 		return Cluster{}, fmt.Errorf("connect to the stores: %w: no address", seq.ErrBadArgument)
@@ -121,19 +122,24 @@ type candidate struct {
 
 func (s *candidate) bound() bool { return len(s.id.Members) > 0 }
 
-// describe asks all stores at the same time.
-func describe(ctx context.Context, stores []*candidate) {
+// each asks all stores at the same time.
+func each(ctx context.Context, stores []*candidate, ask func(ctx context.Context, s *candidate)) {
 	ctx, cancel := context.WithTimeout(ctx, describeTime)
 	defer cancel()
 	var wg sync.WaitGroup
 	for _, s := range stores {
-		wg.Go(func() {
-			if s.id, s.err = s.client.Describe(ctx); s.err == nil && s.id.N == 0 {
-				s.err = fmt.Errorf("store %s: %w: %s", s.client.addr, seq.ErrNotVoting, s.id.State)
-			}
-		})
+		wg.Go(func() { ask(ctx, s) })
 	}
 	wg.Wait()
+}
+
+// describe asks all stores who they are.
+func describe(ctx context.Context, stores []*candidate) {
+	each(ctx, stores, func(ctx context.Context, s *candidate) {
+		if s.id, s.err = s.client.Describe(ctx); s.err == nil && s.id.N == 0 {
+			s.err = fmt.Errorf("store %s: %w: %s", s.client.addr, seq.ErrNotVoting, s.id.State)
+		}
+	})
 }
 
 // answered are the stores that told who they are in this round.

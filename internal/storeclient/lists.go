@@ -3,7 +3,6 @@ package storeclient
 import (
 	"context"
 	"slices"
-	"sync"
 
 	"google.golang.org/grpc"
 
@@ -33,7 +32,7 @@ func voterOf(list quorum.MemberList, s *candidate) *quorum.Member {
 	return nil
 }
 
-// DialMember is Dial for a client that speaks with that member or with nobody: another
+// DialMember is Dial for a client that speaks with that member alone: another
 // store may be at its address, a new one on the same machine for example.
 func DialMember(m quorum.Member, opts ...grpc.DialOption) (*Client, error) {
 	client, err := Dial(m.Addr, opts...)
@@ -74,18 +73,10 @@ func adopt(ctx context.Context, stores []*candidate) {
 	if list.Version <= 1 {
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, describeTime)
-	defer cancel()
-	var wg sync.WaitGroup
-	for _, s := range there {
-		if s.id.Ref.Members == list.Version || !s.bound() {
-			continue
+	older := slices.DeleteFunc(there, func(s *candidate) bool { return s.id.Ref.Members == list.Version || !s.bound() })
+	each(ctx, older, func(ctx context.Context, s *candidate) {
+		if id, err := s.client.Adopt(ctx, s.id.Ref.Cluster, s.id.Ref.Era, list); err == nil {
+			s.id = id
 		}
-		wg.Go(func() {
-			if id, err := s.client.Adopt(ctx, s.id.Ref.Cluster, s.id.Ref.Era, list); err == nil {
-				s.id = id
-			}
-		})
-	}
-	wg.Wait()
+	})
 }

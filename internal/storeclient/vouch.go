@@ -2,6 +2,7 @@ package storeclient
 
 import (
 	"context"
+	"slices"
 	"sync"
 
 	"github.com/seqsvr/seqsvr/quorum"
@@ -11,12 +12,7 @@ import (
 // remember of them. The fellows are asked anew: what they remembered before a store told
 // the nonce of its start may be older than the disk that it had.
 func vouch(ctx context.Context, stores []*candidate) {
-	var waiting []*candidate
-	for _, s := range answered(stores) {
-		if s.id.Nonce != 0 && s.bound() {
-			waiting = append(waiting, s)
-		}
-	}
+	waiting := slices.DeleteFunc(answered(stores), func(s *candidate) bool { return s.id.Nonce == 0 || !s.bound() })
 	if len(waiting) == 0 {
 		return
 	}
@@ -24,28 +20,20 @@ func vouch(ctx context.Context, stores []*candidate) {
 	defer cancel()
 	claims := make(map[string][]quorum.Claim) // by the uuid that they are about
 	var mu sync.Mutex                         // guards claims
-	var wg sync.WaitGroup
-	for _, s := range answered(stores) {
-		wg.Go(func() {
-			id, err := s.client.Describe(ctx)
-			if err != nil {
-				return
-			}
-			mu.Lock()
-			defer mu.Unlock()
-			for _, c := range id.Remembered {
-				claims[c.Store] = append(claims[c.Store], c)
-			}
-		})
-	}
-	wg.Wait()
-	for _, s := range waiting {
-		wg.Go(func() {
-			id, err := s.client.Vouch(ctx, s.id.Ref.Cluster, s.id.Nonce, claims[s.id.UUID])
-			if err == nil {
-				s.id = id
-			}
-		})
-	}
-	wg.Wait()
+	each(ctx, answered(stores), func(ctx context.Context, s *candidate) {
+		id, err := s.client.Describe(ctx)
+		if err != nil {
+			return
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		for _, c := range id.Remembered {
+			claims[c.Store] = append(claims[c.Store], c)
+		}
+	})
+	each(ctx, waiting, func(ctx context.Context, s *candidate) {
+		if id, err := s.client.Vouch(ctx, s.id.Ref.Cluster, s.id.Nonce, claims[s.id.UUID]); err == nil {
+			s.id = id
+		}
+	})
 }

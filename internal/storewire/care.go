@@ -16,33 +16,47 @@ func ListFromProto(l *pb.MemberList) quorum.MemberList {
 	return quorum.MemberList{Version: l.GetVersion(), R: int(l.GetR()), W: int(l.GetW()), Members: MembersFromProto(l.GetMembers())}
 }
 
+// A message with states of registers brings at most batchStates, and beside the first one no
+// more than batchBytes of documents.
+const (
+	batchStates = 4096
+	batchBytes  = 4 << 20
+)
+
+// Batch is how many of the states go into one message; 0 for none.
+func Batch(states []quorum.RegisterState) int {
+	n, size := 0, 0
+	for n < min(len(states), batchStates) && (n == 0 || size+len(states[n].Payload) <= batchBytes) {
+		size += len(states[n].Payload)
+		n++
+	}
+	return n
+}
+
 // RecordsToProto encodes states of registers. Payloads are shared, not copied.
 func RecordsToProto(states []quorum.RegisterState) []*pb.Record {
-	out := make([]*pb.Record, len(states))
-	for i, s := range states {
-		out[i] = &pb.Record{
+	return convert(states, func(s quorum.RegisterState) *pb.Record {
+		return &pb.Record{
 			Register:      []byte(s.Register),
 			PromisedRound: s.Promised.Round, PromisedSession: uint64(s.Promised.Session),
 			AcceptedRound: s.Accepted.Round, AcceptedSession: uint64(s.Accepted.Session),
 			Max: s.Max, Payload: s.Payload, PayloadMax: s.PayloadMax,
 		}
-	}
-	return out
+	})
 }
 
 // RecordsFromProto decodes states of registers. Payloads are shared, not copied.
 func RecordsFromProto(records []*pb.Record) []quorum.RegisterState {
-	out := make([]quorum.RegisterState, len(records))
-	for i, r := range records {
-		out[i] = quorum.RegisterState{
+	return convert(records, func(r *pb.Record) quorum.RegisterState {
+		st := quorum.RegisterState{
 			Register: seq.Register(r.GetRegister()),
 			Promised: seq.Epoch{Round: r.GetPromisedRound(), Session: seq.Session(r.GetPromisedSession())},
 			Accepted: seq.Epoch{Round: r.GetAcceptedRound(), Session: seq.Session(r.GetAcceptedSession())},
 			Max:      r.GetMax(), PayloadMax: r.GetPayloadMax(),
 		}
 		if p := r.GetPayload(); len(p) > 0 {
-			out[i].Payload = p
+			st.Payload = p
 		}
-	}
-	return out
+		return st
+	})
 }

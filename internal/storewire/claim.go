@@ -11,24 +11,17 @@ func VouchToProto(cluster string, nonce uint64, claims []quorum.Claim) *pb.Vouch
 }
 
 func claimsToProto(claims []quorum.Claim) []*pb.StoreClaim {
-	if len(claims) == 0 {
-		return nil
-	}
-	out := make([]*pb.StoreClaim, len(claims))
-	for i, c := range claims {
-		out[i] = &pb.StoreClaim{StoreUuid: c.Store, ByUuid: c.By, BootCount: c.Boot, Commits: c.Commits, Seal: sealToProto(c.Seal)}
-	}
-	return out
+	return convert(claims, func(c quorum.Claim) *pb.StoreClaim {
+		return &pb.StoreClaim{StoreUuid: c.Store, ByUuid: c.By, BootCount: c.Boot, Commits: c.Commits, Seal: sealToProto(c.Seal)}
+	})
 }
 
 // ClaimsFromProto decodes claims, at most two a store: a store and a session have no more.
 func ClaimsFromProto(claims []*pb.StoreClaim) []quorum.Claim {
 	const most = 2 * quorum.MaxStores
-	var out []quorum.Claim
-	for _, c := range claims[:min(len(claims), most)] {
-		out = append(out, quorum.Claim{Store: c.GetStoreUuid(), By: c.GetByUuid(), Boot: c.GetBootCount(), Commits: c.GetCommits(), Seal: sealFromProto(c.GetSeal())})
-	}
-	return out
+	return convert(claims[:min(len(claims), most)], func(c *pb.StoreClaim) quorum.Claim {
+		return quorum.Claim{Store: c.GetStoreUuid(), By: c.GetByUuid(), Boot: c.GetBootCount(), Commits: c.GetCommits(), Seal: sealFromProto(c.GetSeal())}
+	})
 }
 
 func sealToProto(seal [16]byte) []byte {

@@ -16,9 +16,9 @@ func ReplyToProto(r quorum.Reply) *pb.ResultsReply {
 	if out.Columns != nil {
 		return out
 	}
-	out.Results = make([]*pb.Result, len(r.Results))
-	for i, res := range r.Results {
-		out.Results[i] = &pb.Result{
+	out.Results = convert(r.Results, func(res quorum.Result) *pb.Result {
+		return &pb.Result{
+			Register:        []byte(res.Register),
 			Verdict:         pb.Verdict(res.Verdict), // the two enumerations are the same
 			PromisedRound:   res.Promised.Round,
 			PromisedSession: uint64(res.Promised.Session),
@@ -32,10 +32,7 @@ func ReplyToProto(r quorum.Reply) *pb.ResultsReply {
 			Message:         res.Message,
 			Seal:            res.Seal,
 		}
-		if res.Register != "" {
-			out.Results[i].Register = []byte(res.Register)
-		}
-	}
+	})
 	return out
 }
 
@@ -52,9 +49,8 @@ func ReplyFromProto(r *pb.ResultsReply) (out quorum.Reply, err error) {
 		out.Results, err = resultsFromColumns(c)
 		return out, err
 	}
-	out.Results = make([]quorum.Result, len(r.GetResults()))
-	for i, res := range r.GetResults() {
-		out.Results[i] = quorum.Result{
+	out.Results = convert(r.GetResults(), func(res *pb.Result) quorum.Result {
+		return quorum.Result{
 			Register:  seq.Register(res.GetRegister()),
 			Verdict:   verdict(res.GetVerdict()),
 			Promised:  seq.Epoch{Round: res.GetPromisedRound(), Session: seq.Session(res.GetPromisedSession())},
@@ -67,7 +63,7 @@ func ReplyFromProto(r *pb.ResultsReply) (out quorum.Reply, err error) {
 			Message:   res.GetMessage(),
 			Seal:      res.GetSeal(),
 		}
-	}
+	})
 	return out, nil
 }
 
@@ -80,33 +76,28 @@ func verdict(v pb.Verdict) quorum.Verdict {
 
 // RenewReplyToProto encodes a RenewReply.
 func RenewReplyToProto(r quorum.RenewReply) *pb.RenewReply {
-	out := &pb.RenewReply{
+	return &pb.RenewReply{
 		StoreUuid: r.UUID, BootCount: r.BootCount, Reset_: r.Reset,
 		Lost: leasesToProto(r.Lost), Refused: leasesToProto(r.Refused),
-		Sessions:     make([]*pb.SessionInfo, len(r.Sessions)),
+		Sessions: convert(r.Sessions, func(s quorum.SessionInfo) *pb.SessionInfo {
+			return &pb.SessionInfo{Session: uint64(s.Session), Name: s.Name, Addr: s.Addr, RemainingUs: micros(s.Remaining), Attached: s.Attached}
+		}),
 		RouteVersion: r.RouteVersion, Commits: r.Commits, Seal: sealToProto(r.Seal), Nonce: r.Nonce, Remembered: claimsToProto(r.Remembered),
 	}
-	for i, s := range r.Sessions {
-		out.Sessions[i] = &pb.SessionInfo{Session: uint64(s.Session), Name: s.Name, Addr: s.Addr, RemainingUs: micros(s.Remaining), Attached: s.Attached}
-	}
-	return out
 }
 
 // RenewReplyFromProto decodes a RenewReply.
 func RenewReplyFromProto(r *pb.RenewReply) quorum.RenewReply {
-	out := quorum.RenewReply{
+	return quorum.RenewReply{
 		UUID: r.GetStoreUuid(), BootCount: r.GetBootCount(), Reset: r.GetReset_(),
 		Lost: leasesFromProto(r.GetLost()), Refused: leasesFromProto(r.GetRefused()),
 		RouteVersion: r.GetRouteVersion(), Commits: r.GetCommits(), Seal: sealFromProto(r.GetSeal()), Nonce: r.GetNonce(),
 		Remembered: ClaimsFromProto(r.GetRemembered()),
+		Sessions: convert(r.GetSessions(), func(s *pb.SessionInfo) quorum.SessionInfo {
+			return quorum.SessionInfo{Session: seq.Session(s.GetSession()), Name: s.GetName(), Addr: s.GetAddr(),
+				Remaining: duration(s.GetRemainingUs()), Attached: s.GetAttached()}
+		}),
 	}
-	for _, s := range r.GetSessions() {
-		out.Sessions = append(out.Sessions, quorum.SessionInfo{
-			Session: seq.Session(s.GetSession()), Name: s.GetName(), Addr: s.GetAddr(),
-			Remaining: duration(s.GetRemainingUs()), Attached: s.GetAttached(),
-		})
-	}
-	return out
 }
 
 // DescribeToProto encodes an Identity; the store adds what only operators read.

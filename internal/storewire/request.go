@@ -19,6 +19,18 @@ func duration(us uint64) time.Duration {
 	return time.Duration(min(us, most)) * time.Microsecond
 }
 
+// convert is each of in as to makes it; nil for none.
+func convert[In, Out any](in []In, to func(In) Out) []Out {
+	if len(in) == 0 {
+		return nil
+	}
+	out := make([]Out, len(in))
+	for i, v := range in {
+		out[i] = to(v)
+	}
+	return out
+}
+
 // RefToProto encodes a Ref.
 func RefToProto(r quorum.Ref) *pb.Ref {
 	return &pb.Ref{ClusterId: r.Cluster, Era: uint64(r.Era), MembersVersion: r.Members, MembersHash: r.MembersHash}
@@ -39,23 +51,16 @@ func SecretFromProto(b []byte) (s seq.Secret) {
 
 // MembersToProto encodes a member list.
 func MembersToProto(members []quorum.Member) []*pb.StoreMember {
-	out := make([]*pb.StoreMember, len(members))
-	for i, m := range members {
-		out[i] = &pb.StoreMember{Uuid: m.UUID, Name: m.Name, Addr: m.Addr, Learner: m.Learner}
-	}
-	return out
+	return convert(members, func(m quorum.Member) *pb.StoreMember {
+		return &pb.StoreMember{Uuid: m.UUID, Name: m.Name, Addr: m.Addr, Learner: m.Learner}
+	})
 }
 
 // MembersFromProto decodes a member list; nil for an empty one.
 func MembersFromProto(members []*pb.StoreMember) []quorum.Member {
-	if len(members) == 0 {
-		return nil
-	}
-	out := make([]quorum.Member, len(members))
-	for i, m := range members {
-		out[i] = quorum.Member{UUID: m.GetUuid(), Name: m.GetName(), Addr: m.GetAddr(), Learner: m.GetLearner()}
-	}
-	return out
+	return convert(members, func(m *pb.StoreMember) quorum.Member {
+		return quorum.Member{UUID: m.GetUuid(), Name: m.GetName(), Addr: m.GetAddr(), Learner: m.GetLearner()}
+	})
 }
 
 // ReadToProto encodes a ReadRequest. A prefix travels as text: it must be valid UTF-8.
@@ -64,10 +69,7 @@ func ReadToProto(r quorum.ReadRequest) *pb.ReadRequest {
 	if out.Columns = sections(len(r.Registers), func(i int) seq.Register { return r.Registers[i] }); out.Columns != nil {
 		return out
 	}
-	out.Registers = make([][]byte, len(r.Registers))
-	for i, reg := range r.Registers {
-		out.Registers[i] = []byte(reg)
-	}
+	out.Registers = convert(r.Registers, func(reg seq.Register) []byte { return []byte(reg) })
 	return out
 }
 
@@ -78,10 +80,7 @@ func ReadFromProto(r *pb.ReadRequest) (out quorum.ReadRequest, err error) {
 		out.Registers, err = sectionItems(c, func(reg seq.Register, _, _ uint64) seq.Register { return reg })
 		return out, err
 	}
-	out.Registers = make([]seq.Register, len(r.GetRegisters()))
-	for i, reg := range r.GetRegisters() {
-		out.Registers[i] = seq.Register(reg)
-	}
+	out.Registers = convert(r.GetRegisters(), func(reg []byte) seq.Register { return seq.Register(reg) })
 	return out, nil
 }
 
@@ -94,10 +93,9 @@ func PrepareToProto(r quorum.PrepareRequest) *pb.PrepareRequest {
 		out.Columns = c
 		return out
 	}
-	out.Items = make([]*pb.PrepareItem, len(r.Items))
-	for i, it := range r.Items {
-		out.Items[i] = &pb.PrepareItem{Register: []byte(it.Register), Round: it.Round, Create: it.Create}
-	}
+	out.Items = convert(r.Items, func(it quorum.PrepareItem) *pb.PrepareItem {
+		return &pb.PrepareItem{Register: []byte(it.Register), Round: it.Round, Create: it.Create}
+	})
 	return out
 }
 
@@ -110,10 +108,9 @@ func PrepareFromProto(r *pb.PrepareRequest) (out quorum.PrepareRequest, err erro
 		})
 		return out, err
 	}
-	out.Items = make([]quorum.PrepareItem, len(r.GetItems()))
-	for i, it := range r.GetItems() {
-		out.Items[i] = quorum.PrepareItem{Register: seq.Register(it.GetRegister()), Round: it.GetRound(), Create: it.GetCreate()}
-	}
+	out.Items = convert(r.GetItems(), func(it *pb.PrepareItem) quorum.PrepareItem {
+		return quorum.PrepareItem{Register: seq.Register(it.GetRegister()), Round: it.GetRound(), Create: it.GetCreate()}
+	})
 	return out, nil
 }
 
@@ -124,10 +121,9 @@ func StepToProto(r quorum.StepRequest) *pb.StepRequest {
 		out.Columns = c
 		return out
 	}
-	out.Items = make([]*pb.StepItem, len(r.Items))
-	for i, it := range r.Items {
-		out.Items[i] = &pb.StepItem{Register: []byte(it.Register), Round: it.Round, Max: it.Max, Payload: it.Payload}
-	}
+	out.Items = convert(r.Items, func(it quorum.StepItem) *pb.StepItem {
+		return &pb.StepItem{Register: []byte(it.Register), Round: it.Round, Max: it.Max, Payload: it.Payload}
+	})
 	return out
 }
 
@@ -155,30 +151,22 @@ func StepFromProto(r *pb.StepRequest) (out quorum.StepRequest, err error) {
 		})
 		return out, err
 	}
-	out.Items = make([]quorum.StepItem, len(r.GetItems()))
-	for i, it := range r.GetItems() {
-		out.Items[i] = quorum.StepItem{Register: seq.Register(it.GetRegister()), Round: it.GetRound(), Max: it.GetMax(), Payload: it.GetPayload()}
-	}
+	out.Items = convert(r.GetItems(), func(it *pb.StepItem) quorum.StepItem {
+		return quorum.StepItem{Register: seq.Register(it.GetRegister()), Round: it.GetRound(), Max: it.GetMax(), Payload: it.GetPayload()}
+	})
 	return out, nil
 }
 
 func leasesToProto(items []quorum.LeaseItem) []*pb.LeaseItem {
-	out := make([]*pb.LeaseItem, len(items))
-	for i, it := range items {
-		out[i] = &pb.LeaseItem{Register: []byte(it.Register), Round: it.Round, Seal: it.Seal}
-	}
-	return out
+	return convert(items, func(it quorum.LeaseItem) *pb.LeaseItem {
+		return &pb.LeaseItem{Register: []byte(it.Register), Round: it.Round, Seal: it.Seal}
+	})
 }
 
 func leasesFromProto(items []*pb.LeaseItem) []quorum.LeaseItem {
-	if len(items) == 0 {
-		return nil
-	}
-	out := make([]quorum.LeaseItem, len(items))
-	for i, it := range items {
-		out[i] = quorum.LeaseItem{Register: seq.Register(it.GetRegister()), Round: it.GetRound(), Seal: it.GetSeal()}
-	}
-	return out
+	return convert(items, func(it *pb.LeaseItem) quorum.LeaseItem {
+		return quorum.LeaseItem{Register: seq.Register(it.GetRegister()), Round: it.GetRound(), Seal: it.GetSeal()}
+	})
 }
 
 // RenewToProto encodes a RenewRequest. A negative lease becomes 0.

@@ -173,3 +173,22 @@ func TestTheMembersHashIsThatOfTheUUIDsAlone(t *testing.T) {
 		}
 	}
 }
+
+func TestABatchEndsWithItsStatesOrTheirDocuments(t *testing.T) {
+	big := quorum.RegisterState{Payload: make([]byte, 3<<20)}
+	for name, row := range map[string]struct {
+		states []quorum.RegisterState
+		want   int
+	}{
+		"none":             {nil, 0},
+		"few":              {make([]quorum.RegisterState, 3), 3},
+		"many":             {make([]quorum.RegisterState, 5000), 4096},
+		"two documents":    {[]quorum.RegisterState{big, big}, 1},
+		"a huge document":  {[]quorum.RegisterState{{Payload: make([]byte, 5<<20)}, {}}, 1},
+		"one and the rest": {[]quorum.RegisterState{big, {}, {}}, 3},
+	} {
+		if got := Batch(row.states); got != row.want {
+			t.Errorf("%s: got %d, want %d", name, got, row.want)
+		}
+	}
+}

@@ -70,7 +70,7 @@ func say(w http.ResponseWriter, code int, text string) {
 }
 
 // Serve answers on lis until ctx ends, and closes it. Calls in flight are cut off
-// then: nobody rests on them. Nil after ctx ended; else why the listener failed.
+// then: nothing depends on them. Nil after ctx ended; else why the listener failed.
 func (a Admin) Serve(ctx context.Context, lis net.Listener) error {
 	srv := &http.Server{
 		Handler:           a.Handler(),

@@ -17,5 +17,5 @@
 // may name a key.
 //
 // Starting, sampling and sending spans is package otlp's. Packages client, seq,
-// snowflake, quorum and proto import neither: whoever uses the SDK compiles none of it.
+// snowflake, quorum and proto import neither: a program with the SDK compiles none of it.
 package tracing

@@ -29,7 +29,7 @@ type Progress struct {
 }
 
 // NewProgress starts a progress line on w, usually stderr. total is the size of
-// the job in whatever Add counts; 0 means that nobody knows it.
+// the job in whatever Add counts; 0 means that it is not known.
 func NewProgress(w io.Writer, label string, total uint64) *Progress {
 	return &Progress{w: w, label: clean(label), total: total, enabled: IsTerminal(w), start: time.Now()}
 }

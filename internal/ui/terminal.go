@@ -10,7 +10,7 @@ import (
 // defaultWidth is the width, in columns, of a terminal that does not tell its own.
 const defaultWidth = 80
 
-// IsTerminal tells whether w is a terminal that somebody may look at.
+// IsTerminal tells whether w is a terminal.
 func IsTerminal(w io.Writer) bool {
 	file, ok := w.(*os.File)
 	return ok && term.IsTerminal(int(file.Fd()))

@@ -27,7 +27,7 @@ const Protocol = 1
 // side of a rolling upgrade.
 const OldestProtocol = 1
 
-// Info is what there is to know about a build. A fact that nobody recorded is
+// Info is what there is to know about a build. A fact that was not recorded is
 // "unknown"; the version of such a build is "devel".
 type Info struct {
 	Version  string `json:"version"`

@@ -1,4 +1,4 @@
-// Package wake is how a goroutine that waits is told that there is something to do.
+// Package wake is how goroutines wait: for a time, or to be told that there is something to do.
 package wake
 
 import (
@@ -44,4 +44,16 @@ func (s *Signal) Wait(ctx context.Context, d time.Duration) bool {
 	case <-timer.C:
 	}
 	return ctx.Err() == nil
+}
+
+// Sleep waits for d; false when ctx ended before.
+func Sleep(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-timer.C:
+		return true
+	}
 }

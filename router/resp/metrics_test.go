@@ -95,7 +95,7 @@ func TestConnectionsBeyondTheLimitAreRefusedAndCounted(t *testing.T) {
 	if _, err := third.in.ReadByte(); !errors.Is(err, io.EOF) {
 		t.Errorf("after it: got %v, want the end", err)
 	}
-	// Who was there stays, and gets a long pipeline in parts.
+	// A connection from before stays, and gets a long pipeline in parts.
 	second.send(strings.Repeat(array("INCR", "seq:1"), 5))
 	for _, want := range []string{":3", ":4", ":5", ":6", ":7"} {
 		if got := second.reply(); got != want {

@@ -11,6 +11,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/seqsvr/seqsvr/internal/wake"
 )
 
 // The Limits of a Server that is given none.
@@ -59,7 +61,7 @@ func New(from Numbers, log *slog.Logger) *Server {
 	return s
 }
 
-// SetLimits has an effect on connections and commands that come. Who is connected stays.
+// SetLimits has an effect on new connections and commands. Open connections stay.
 func (s *Server) SetLimits(l Limits) {
 	s.maxConns.Store(int64(cmp.Or(l.MaxConns, DefaultMaxConns)))
 	s.maxPipeline.Store(int64(cmp.Or(l.MaxPipeline, DefaultMaxPipeline)))
@@ -84,21 +86,12 @@ func (s *Server) Serve(ctx context.Context, lis net.Listener, bound time.Duratio
 			return failed
 		default:
 			s.log.Warn("RESP connection not accepted", "error", err)
-			rest(ctx, acceptPause)
+			wake.Sleep(ctx, acceptPause)
 		}
 	}
 	_ = lis.Close()
 	s.leave(bound, abort)
 	return nil
-}
-
-func rest(ctx context.Context, d time.Duration) {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-	case <-t.C:
-	}
 }
 
 // begin serves a connection, or tells it that there are too many.

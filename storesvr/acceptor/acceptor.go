@@ -26,6 +26,11 @@ type State struct {
 	PayloadMax uint64
 }
 
+// Of is the state as one of that register.
+func (s State) Of(r seq.Register) quorum.RegisterState {
+	return quorum.RegisterState{Register: r, Promised: s.Promised, Accepted: s.Accepted, Max: s.Max, Payload: s.Payload, PayloadMax: s.PayloadMax}
+}
+
 // Change is a register's state to be committed.
 type Change struct {
 	Register seq.Register
@@ -50,25 +55,9 @@ type Config struct {
 
 // Acceptor is the state of one store.
 type Acceptor struct {
-	registers registers
-
-	sessions map[seq.Session]*session
-	ended    endedSessions
-	reserved map[seq.Register]reservation
-	// seals are what owners left with a release, until something is accepted under another
-	// epoch. After a restart there are none.
-	seals map[seq.Register]uint64
-	// protected are the leases whose epoch a merge took away. They end by time, or with
-	// their holder's session.
-	protected map[seq.Register]protection
-	// released holds the epoch under which a register was given up. It is never leased
-	// again under it, and grace does not keep others out.
-	released map[seq.Register]seq.Epoch
-
+	registers *registers
+	leases    leases
 	floors    quorum.Floors
-	maxLease  time.Duration
-	bound     time.Duration // every lease ever granted <= bound, which is on disk
-	graceEnds time.Duration
 }
 
 // GraceOf is how long after its start a store lets only the recorded owner in, when
@@ -91,18 +80,7 @@ func New(cfg Config) (*Acceptor, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Acceptor{
-		registers: table,
-		sessions:  map[seq.Session]*session{},
-		reserved:  map[seq.Register]reservation{},
-		protected: map[seq.Register]protection{},
-		seals:     map[seq.Register]uint64{},
-		released:  map[seq.Register]seq.Epoch{},
-		floors:    cfg.Floors,
-		maxLease:  cfg.MaxLease,
-		bound:     cfg.LeaseBound,
-		graceEnds: cfg.Start + GraceOf(cfg.LeaseBound),
-	}, nil
+	return &Acceptor{registers: table, leases: newLeases(cfg, table), floors: cfg.Floors}, nil
 }
 
 // Changes is the final state of every register changed since Committed, by name. It
@@ -116,14 +94,16 @@ func (a *Acceptor) Committed() { a.registers.committed() }
 func (a *Acceptor) Registers() int { return len(a.registers.names) }
 
 // Grace is what is left of the grace after the start, 0 when it is over.
-func (a *Acceptor) Grace(now time.Duration) time.Duration { return max(0, a.graceEnds-now) }
+func (a *Acceptor) Grace(now time.Duration) time.Duration { return a.leases.grace(now) }
 
 // LeaseBound is the longest lease that Renew grants before SetLeaseBound.
-func (a *Acceptor) LeaseBound() time.Duration { return a.bound }
+func (a *Acceptor) LeaseBound() time.Duration { return a.leases.bound }
 
 // SetLeaseBound raises the bound, which must be on disk by now: after a crash the
 // grace is as long as the bound that the disk has. It never lowers it.
-func (a *Acceptor) SetLeaseBound(bound time.Duration) { a.bound = max(a.bound, bound) }
+func (a *Acceptor) SetLeaseBound(bound time.Duration) {
+	a.leases.bound = max(a.leases.bound, bound)
+}
 
 // Floors are those of the era.
 func (a *Acceptor) Floors() quorum.Floors { return a.floors }
@@ -133,7 +113,13 @@ func (a *Acceptor) SetFloors(f quorum.Floors) { a.floors = f }
 
 // SetMaxLease changes the longest lease that Renew grants from now on; what was granted
 // stays.
-func (a *Acceptor) SetMaxLease(longest time.Duration) { a.maxLease = longest }
+func (a *Acceptor) SetMaxLease(longest time.Duration) { a.leases.maxLease = longest }
+
+// Leased says whether any session may still rely on a lease of this store.
+func (a *Acceptor) Leased(now time.Duration) bool { return a.leases.any(now) }
+
+// Sessions counts the sessions with a valid lease and what they have attached.
+func (a *Acceptor) Sessions(now time.Duration) (live, attached int) { return a.leases.count(now) }
 
 // set changes a register in memory, which reg is, or nil if there is none of that name
 // yet; or returns ErrInvariant and changes nothing.
@@ -148,7 +134,7 @@ func (a *Acceptor) set(r seq.Register, reg *register, next State) error {
 		return fmt.Errorf("%w: %s: accepted %s above promised %s", ErrInvariant, r, next.Accepted, next.Promised)
 	}
 	if next.Accepted != old.Accepted {
-		delete(a.seals, r)
+		delete(a.leases.seals, r)
 	}
 	if reg == nil {
 		reg = a.registers.add(r)

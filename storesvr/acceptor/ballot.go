@@ -40,10 +40,10 @@ func (a *Acceptor) read(r seq.Register, who seq.Session, now time.Duration) quor
 	res := a.resultOf(quorum.VerdictOK, r, st)
 	res.Payload = st.Payload
 	current := reg.now
-	if holder, remaining := a.holder(r, current.Promised, now); holder != 0 {
+	if holder, remaining := a.leases.holder(r, current.Promised, now); holder != 0 {
 		res.Holder, res.Remaining = holder, remaining
 	}
-	if b := a.barred(r, current.Promised, who, now); b.verdict != quorum.VerdictOK {
+	if b := a.leases.barred(r, current.Promised, who, now); b.verdict != quorum.VerdictOK {
 		res.Verdict, res.Remaining = b.verdict, b.remaining
 	}
 	return res
@@ -81,23 +81,23 @@ func (a *Acceptor) prepare(item quorum.PrepareItem, who seq.Session, now time.Du
 	if e.Less(st.Promised) {
 		return a.resultOf(quorum.VerdictNack, r, st), nil
 	}
-	if a.ended.has(who) {
+	if a.leases.ended.has(who) {
 		return a.refused(r, st, "the session has ended"), nil
 	}
-	if b := a.barred(r, st.Promised, who, now); b.verdict != quorum.VerdictOK {
+	if b := a.leases.barred(r, st.Promised, who, now); b.verdict != quorum.VerdictOK {
 		res := a.resultOf(b.verdict, r, st)
 		res.Holder, res.Remaining = b.holder, b.remaining
 		return res, nil
 	}
 	if e != st.Promised {
-		a.vacate(r, st.Promised, who)
+		a.leases.vacate(r, st.Promised, who)
 		st.Promised = e
 		if err := a.set(r, reg, st); err != nil {
 			return quorum.Result{}, err
 		}
 	}
 	res := a.resultOf(quorum.VerdictOK, r, st)
-	res.Payload, res.Seal = st.Payload, a.seals[r]
+	res.Payload, res.Seal = st.Payload, a.leases.seals[r]
 	return res, nil
 }
 
@@ -142,7 +142,7 @@ func (a *Acceptor) step(item quorum.StepItem, who seq.Session, limits Limits) (q
 	}
 	if !same(st, next) {
 		if e != st.Promised {
-			a.vacate(r, st.Promised, who)
+			a.leases.vacate(r, st.Promised, who)
 		}
 		if err := a.set(r, reg, next); err != nil {
 			return quorum.Result{}, err

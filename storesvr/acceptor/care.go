@@ -28,8 +28,7 @@ func (a *Acceptor) Dump(after seq.Register, most int) []quorum.RegisterState {
 			break
 		}
 		if st, known := a.registers.find(r).committed(); known {
-			out = append(out, quorum.RegisterState{Register: r, Promised: st.Promised, Accepted: st.Accepted,
-				Max: st.Max, Payload: st.Payload, PayloadMax: st.PayloadMax})
+			out = append(out, st.Of(r))
 		}
 	}
 	return out
@@ -59,8 +58,7 @@ func (a *Acceptor) Merge(st quorum.RegisterState, by seq.Session, learner bool, 
 		return false, nil
 	}
 	old := reg.state()
-	merged := quorum.Merge(quorum.RegisterState{Register: r, Promised: old.Promised, Accepted: old.Accepted,
-		Max: old.Max, Payload: old.Payload, PayloadMax: old.PayloadMax}, st)
+	merged := quorum.Merge(old.Of(r), st)
 	next := State{Promised: merged.Promised, Accepted: merged.Accepted, Max: merged.Max, Payload: merged.Payload, PayloadMax: merged.PayloadMax}
 	if reg != nil && same(old, next) {
 		return false, nil
@@ -73,10 +71,10 @@ func (a *Acceptor) Merge(st quorum.RegisterState, by seq.Session, learner bool, 
 	}
 	// Also where the higher promise is the holder's own: it may be of an attempt from before
 	// the one under which it serves.
-	if holder, remaining := a.holder(r, old.Promised, now); holder != 0 {
+	if holder, remaining := a.leases.holder(r, old.Promised, now); holder != 0 {
 		next.Promised = seq.Epoch{Round: next.Promised.Round + 1, Session: by}
-		a.protect(r, holder, now+remaining)
+		a.leases.protect(r, holder, now+remaining)
 	}
-	a.vacate(r, old.Promised, next.Promised.Session)
+	a.leases.vacate(r, old.Promised, next.Promised.Session)
 	return true, a.set(r, reg, next)
 }

@@ -38,6 +38,41 @@ func newSession() *session {
 	return &session{attached: map[seq.Register]uint64{}, lost: map[seq.Register]uint64{}}
 }
 
+// leases are the sessions and what keeps registers for them, all of it in memory alone.
+type leases struct {
+	registers *registers
+	sessions  map[seq.Session]*session
+	ended     endedSessions
+	reserved  map[seq.Register]reservation
+	// seals are what owners left with a release, until something is accepted under another
+	// epoch. After a restart there are none.
+	seals map[seq.Register]uint64
+	// protected are the leases whose epoch a merge took away. They end by time, or with
+	// their holder's session.
+	protected map[seq.Register]protection
+	// released holds the epoch under which a register was given up. It is never leased
+	// again under it, and grace does not keep others out.
+	released map[seq.Register]seq.Epoch
+
+	maxLease  time.Duration
+	bound     time.Duration // every lease ever granted <= bound, which is on disk
+	graceEnds time.Duration
+}
+
+func newLeases(cfg Config, t *registers) leases {
+	return leases{
+		registers: t,
+		sessions:  map[seq.Session]*session{},
+		reserved:  map[seq.Register]reservation{},
+		seals:     map[seq.Register]uint64{},
+		protected: map[seq.Register]protection{},
+		released:  map[seq.Register]seq.Epoch{},
+		maxLease:  cfg.MaxLease,
+		bound:     cfg.LeaseBound,
+		graceEnds: cfg.Start + GraceOf(cfg.LeaseBound),
+	}
+}
+
 // Renew extends the lease of all that the session has attached, to now+Lease, which it
 // never shortens. It answers with everything but UUID, BootCount and Commits. Errors,
 // all of which grant nothing: seq.ErrBadArgument, seq.ErrBadLease, seq.ErrNameTaken,
@@ -46,26 +81,33 @@ func newSession() *session {
 // A Reset reply means: of what was attached before this request count on nothing;
 // what this request attached, and is not Refused, is.
 func (a *Acceptor) Renew(req quorum.RenewRequest, now time.Duration) (quorum.RenewReply, error) {
-	if err := a.admit(req, now); err != nil {
+	if err := a.leases.admit(req, now); err != nil {
 		return quorum.RenewReply{}, fmt.Errorf("renew session %s of %q: %w", req.Session, req.Name, err)
 	}
-	s, known := a.sessions[req.Session]
+	reply := a.leases.renew(req, now)
+	routes, _ := a.registers.find(seq.RoutesRegister).committed()
+	reply.RouteVersion = routes.Max
+	return reply, nil
+}
+
+// renew is Renew of a session that admit has let in.
+func (l *leases) renew(req quorum.RenewRequest, now time.Duration) (reply quorum.RenewReply) {
+	s, known := l.sessions[req.Session]
 	if !known {
 		s = newSession()
-		a.sessions[req.Session] = s
+		l.sessions[req.Session] = s
 	}
-	var reply quorum.RenewReply
 	if known && now >= s.expiry && len(s.attached) > 0 {
 		clear(s.attached)
 		reply.Reset = true
 	}
 	s.name, s.addr = req.Name, req.Addr
 	for _, item := range req.Drop {
-		a.drop(s, req.Session, item)
+		l.drop(s, req.Session, item)
 	}
 	fresh := make(map[seq.Register]uint64, len(req.Attach))
 	for _, item := range req.Attach {
-		if !a.attachable(req.Session, item) {
+		if !l.attachable(req.Session, item) {
 			reply.Refused = append(reply.Refused, item)
 			continue
 		}
@@ -83,25 +125,26 @@ func (a *Acceptor) Renew(req quorum.RenewRequest, now time.Duration) (quorum.Ren
 	}
 	s.expiry = max(s.expiry, now+req.Lease)
 	reply.Lost = items(s.lost)
-	reply.Sessions = a.live(now)
-	routes, _ := a.registers.find(seq.RoutesRegister).committed()
-	reply.RouteVersion = routes.Max
-	return reply, nil
+	reply.Sessions = l.live(now)
+	return reply
 }
 
+// grace is what is left of the grace after the start, 0 when it is over.
+func (l *leases) grace(now time.Duration) time.Duration { return max(0, l.graceEnds-now) }
+
 // admit checks whether the session may have a lease at all.
-func (a *Acceptor) admit(req quorum.RenewRequest, now time.Duration) error {
+func (l *leases) admit(req quorum.RenewRequest, now time.Duration) error {
 	switch {
 	case req.Session == 0 || req.Name == "":
 		return fmt.Errorf("%w: session and node name must not be empty", seq.ErrBadArgument)
-	case req.Lease <= 0 || req.Lease > a.maxLease:
-		return fmt.Errorf("%w: %v, expected above 0 and at most %v", seq.ErrBadLease, req.Lease, a.maxLease)
-	case req.Lease > a.bound:
-		return fmt.Errorf("%w: %v, bound %v", ErrLeaseBound, req.Lease, a.bound)
-	case a.ended.has(req.Session):
+	case req.Lease <= 0 || req.Lease > l.maxLease:
+		return fmt.Errorf("%w: %v, expected above 0 and at most %v", seq.ErrBadLease, req.Lease, l.maxLease)
+	case req.Lease > l.bound:
+		return fmt.Errorf("%w: %v, bound %v", ErrLeaseBound, req.Lease, l.bound)
+	case l.ended.has(req.Session):
 		return seq.ErrSessionEnded
 	}
-	for id, other := range a.sessions {
+	for id, other := range l.sessions {
 		if id != req.Session && other.name == req.Name && now < other.expiry {
 			return fmt.Errorf("%w: by session %s at %s for %v more", seq.ErrNameTaken, id, other.addr, other.expiry-now)
 		}
@@ -112,25 +155,25 @@ func (a *Acceptor) admit(req quorum.RenewRequest, now time.Duration) error {
 // attachable says whether a lease on the register may be given under the epoch: it is
 // the promised one, on disk and in memory (see the package comment), and was not given
 // up. A late renewal so never brings a lost or released register back.
-func (a *Acceptor) attachable(id seq.Session, item quorum.LeaseItem) bool {
+func (l *leases) attachable(id seq.Session, item quorum.LeaseItem) bool {
 	e := seq.Epoch{Round: item.Round, Session: id}
-	reg := a.registers.find(item.Register)
+	reg := l.registers.find(item.Register)
 	durable, onDisk := reg.committed()
 	return onDisk && item.Register.Leased() &&
-		reg.now.Promised == e && durable.Promised == e && a.released[item.Register] != e
+		reg.now.Promised == e && durable.Promised == e && l.released[item.Register] != e
 }
 
 // drop gives a register up, or acknowledges its loss.
-func (a *Acceptor) drop(s *session, id seq.Session, item quorum.LeaseItem) {
+func (l *leases) drop(s *session, id seq.Session, item quorum.LeaseItem) {
 	if round, ok := s.lost[item.Register]; ok && round == item.Round {
 		delete(s.lost, item.Register)
 	}
-	a.giveUp(s, seq.Epoch{Round: item.Round, Session: id}, item.Register)
+	l.giveUp(s, seq.Epoch{Round: item.Round, Session: id}, item.Register)
 }
 
 // giveUp ends the lease of a register under e, if e is still the promised epoch.
-func (a *Acceptor) giveUp(s *session, e seq.Epoch, r seq.Register) bool {
-	reg := a.registers.find(r)
+func (l *leases) giveUp(s *session, e seq.Epoch, r seq.Register) bool {
+	reg := l.registers.find(r)
 	if reg == nil || reg.now.Promised != e || !r.Leased() {
 		return false
 	}
@@ -140,7 +183,7 @@ func (a *Acceptor) giveUp(s *session, e seq.Epoch, r seq.Register) bool {
 			s.released++
 		}
 	}
-	a.released[r] = e
+	l.released[r] = e
 	return true
 }
 
@@ -164,14 +207,14 @@ func (s *session) diverged(believed uint64, refused int) bool {
 	return true
 }
 
-// Leased says whether any session may still rely on a lease of this store.
-func (a *Acceptor) Leased(now time.Duration) bool {
-	for _, s := range a.sessions {
+// any says whether any session may still rely on a lease of this store.
+func (l *leases) any(now time.Duration) bool {
+	for _, s := range l.sessions {
 		if now < s.expiry && len(s.attached) > 0 {
 			return true
 		}
 	}
-	for _, p := range a.protected {
+	for _, p := range l.protected {
 		if now < p.until {
 			return true
 		}
@@ -179,9 +222,9 @@ func (a *Acceptor) Leased(now time.Duration) bool {
 	return false
 }
 
-// Sessions counts the sessions with a valid lease and what they have attached.
-func (a *Acceptor) Sessions(now time.Duration) (live, attached int) {
-	for _, s := range a.sessions {
+// count counts the sessions with a valid lease and what they have attached.
+func (l *leases) count(now time.Duration) (live, attached int) {
+	for _, s := range l.sessions {
 		if now < s.expiry {
 			live++
 			attached += len(s.attached)
@@ -192,10 +235,10 @@ func (a *Acceptor) Sessions(now time.Duration) (live, attached int) {
 
 // live lists the sessions with a valid lease by name, and forgets the long dead and the
 // protections that are over.
-func (a *Acceptor) live(now time.Duration) []quorum.SessionInfo {
-	maps.DeleteFunc(a.protected, func(_ seq.Register, p protection) bool { return now >= p.until })
+func (l *leases) live(now time.Duration) []quorum.SessionInfo {
+	maps.DeleteFunc(l.protected, func(_ seq.Register, p protection) bool { return now >= p.until })
 	var live []quorum.SessionInfo
-	for id, s := range a.sessions {
+	for id, s := range l.sessions {
 		switch {
 		case now < s.expiry:
 			live = append(live, quorum.SessionInfo{
@@ -203,7 +246,7 @@ func (a *Acceptor) live(now time.Duration) []quorum.SessionInfo {
 				Remaining: s.expiry - now, Attached: uint32(len(s.attached)),
 			})
 		case now-s.expiry > forgetAfter:
-			delete(a.sessions, id)
+			delete(l.sessions, id)
 		}
 	}
 	slices.SortFunc(live, func(x, y quorum.SessionInfo) int {

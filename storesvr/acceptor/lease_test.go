@@ -331,7 +331,7 @@ func TestALongDeadSessionIsForgotten(t *testing.T) {
 	b.renew(alice, 1, item(section, 1))
 	b.now += lease + forgetAfter + 1
 	b.renew(bob, 0)
-	if _, there := b.a.sessions[alice]; there {
+	if _, there := b.a.leases.sessions[alice]; there {
 		t.Error("alice is remembered")
 	}
 	if got := b.renew(alice, 1); !got.Reset {

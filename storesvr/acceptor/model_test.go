@@ -213,7 +213,7 @@ func (m *model) release(t *rapid.T) {
 // check looks at what must hold at every moment: an attachment stands on the promise,
 // in memory and on disk.
 func (m *model) check(t *rapid.T) {
-	for id, s := range m.a.sessions {
+	for id, s := range m.a.leases.sessions {
 		for r, round := range s.attached {
 			e := seq.Epoch{Round: round, Session: id}
 			if got := m.a.registers.find(r).state().Promised; got != e {

@@ -39,8 +39,8 @@ type registers struct {
 }
 
 // newRegisters takes the states over. ErrInvariant for one that breaks I3.
-func newRegisters(states map[seq.Register]State) (registers, error) {
-	t := registers{byName: make(map[seq.Register]*register, len(states)), names: make([]seq.Register, 0, len(states))}
+func newRegisters(states map[seq.Register]State) (*registers, error) {
+	t := &registers{byName: make(map[seq.Register]*register, len(states)), names: make([]seq.Register, 0, len(states))}
 	for name := range states {
 		t.names = append(t.names, name)
 	}
@@ -49,7 +49,7 @@ func newRegisters(states map[seq.Register]State) (registers, error) {
 	for i, name := range t.names {
 		st := states[name]
 		if st.Promised.Less(st.Accepted) {
-			return registers{}, fmt.Errorf("%w: %s: accepted %s above promised %s", ErrInvariant, name, st.Accepted, st.Promised)
+			return nil, fmt.Errorf("%w: %s: accepted %s above promised %s", ErrInvariant, name, st.Accepted, st.Promised)
 		}
 		all[i] = register{name: name, now: st}
 		t.index(&all[i])

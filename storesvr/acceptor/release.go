@@ -27,9 +27,9 @@ type protection struct {
 }
 
 // protect keeps a lease that is about to lose its epoch; it never shortens one.
-func (a *Acceptor) protect(r seq.Register, holder seq.Session, until time.Duration) {
-	if p := a.protected[r]; p.holder != holder || p.until < until {
-		a.protected[r] = protection{holder: holder, until: max(p.until, until)}
+func (l *leases) protect(r seq.Register, holder seq.Session, until time.Duration) {
+	if p := l.protected[r]; p.holder != holder || p.until < until {
+		l.protected[r] = protection{holder: holder, until: max(p.until, until)}
 	}
 }
 
@@ -67,15 +67,19 @@ func (a *Acceptor) Release(req quorum.ReleaseRequest, now time.Duration) (int, e
 	if req.Session == 0 {
 		return 0, fmt.Errorf("release: %w: session 0", seq.ErrBadArgument)
 	}
-	s := a.sessions[req.Session]
+	return a.leases.release(req, now), nil
+}
+
+func (l *leases) release(req quorum.ReleaseRequest, now time.Duration) int {
+	s := l.sessions[req.Session]
 	given := 0
 	free := func(r seq.Register, round uint64) {
-		if !a.giveUp(s, seq.Epoch{Round: round, Session: req.Session}, r) {
+		if !l.giveUp(s, seq.Epoch{Round: round, Session: req.Session}, r) {
 			return
 		}
 		given++
 		if req.To != 0 && req.To != req.Session {
-			a.reserved[r] = reservation{to: req.To, until: now + quorum.ReserveTime}
+			l.reserved[r] = reservation{to: req.To, until: now + quorum.ReserveTime}
 		}
 	}
 	for _, item := range req.Items {
@@ -83,8 +87,8 @@ func (a *Acceptor) Release(req quorum.ReleaseRequest, now time.Duration) (int, e
 		if free(item.Register, item.Round); given == before {
 			continue
 		}
-		if delete(a.seals, item.Register); item.Seal != 0 {
-			a.seals[item.Register] = item.Seal
+		if delete(l.seals, item.Register); item.Seal != 0 {
+			l.seals[item.Register] = item.Seal
 		}
 	}
 	if req.All {
@@ -93,11 +97,11 @@ func (a *Acceptor) Release(req quorum.ReleaseRequest, now time.Duration) (int, e
 				free(r, round)
 			}
 		}
-		delete(a.sessions, req.Session)
-		maps.DeleteFunc(a.protected, func(_ seq.Register, p protection) bool { return p.holder == req.Session })
-		a.ended.add(req.Session)
+		delete(l.sessions, req.Session)
+		maps.DeleteFunc(l.protected, func(_ seq.Register, p protection) bool { return p.holder == req.Session })
+		l.ended.add(req.Session)
 	}
-	return given, nil
+	return given
 }
 
 // bar says what stands against a Prepare.
@@ -109,18 +113,18 @@ type bar struct {
 
 // barred says whether the register, promised to an epoch, is kept from a session by a
 // lease, a reservation or the grace.
-func (a *Acceptor) barred(r seq.Register, promised seq.Epoch, who seq.Session, now time.Duration) bar {
+func (l *leases) barred(r seq.Register, promised seq.Epoch, who seq.Session, now time.Duration) bar {
 	if !r.Leased() {
 		return bar{verdict: quorum.VerdictOK}
 	}
-	if holder, remaining := a.holder(r, promised, now); holder != 0 && holder != who {
+	if holder, remaining := l.holder(r, promised, now); holder != 0 && holder != who {
 		return bar{verdict: quorum.VerdictHeld, holder: holder, remaining: remaining}
 	}
-	if res, ok := a.reserved[r]; ok && res.to != who && now < res.until {
+	if res, ok := l.reserved[r]; ok && res.to != who && now < res.until {
 		return bar{verdict: quorum.VerdictHeld, remaining: res.until - now}
 	}
-	if left := a.Grace(now); left > 0 && !promised.IsZero() && promised.Session != who &&
-		a.released[r] != promised && !a.ended.has(promised.Session) {
+	if left := l.grace(now); left > 0 && !promised.IsZero() && promised.Session != who &&
+		l.released[r] != promised && !l.ended.has(promised.Session) {
 		return bar{verdict: quorum.VerdictGrace, remaining: left}
 	}
 	return bar{verdict: quorum.VerdictOK}
@@ -129,13 +133,13 @@ func (a *Acceptor) barred(r seq.Register, promised seq.Epoch, who seq.Session, n
 // holder is the session with a valid lease on the register, 0 for none: the one that the
 // promised epoch belongs to, which alone can have it attached, or else the one whose
 // lease a merge has left protected.
-func (a *Acceptor) holder(r seq.Register, promised seq.Epoch, now time.Duration) (seq.Session, time.Duration) {
-	if s := a.sessions[promised.Session]; s != nil && now < s.expiry {
+func (l *leases) holder(r seq.Register, promised seq.Epoch, now time.Duration) (seq.Session, time.Duration) {
+	if s := l.sessions[promised.Session]; s != nil && now < s.expiry {
 		if round, ok := s.attached[r]; ok && round == promised.Round {
 			return promised.Session, s.expiry - now
 		}
 	}
-	if p, ok := a.protected[r]; ok && now < p.until {
+	if p, ok := l.protected[r]; ok && now < p.until {
 		return p.holder, p.until - now
 	}
 	return 0, 0
@@ -143,8 +147,8 @@ func (a *Acceptor) holder(r seq.Register, promised seq.Epoch, now time.Duration)
 
 // vacate ends what stands on a register's old epoch, because another one takes it. The
 // session of the old epoch hears of it as lost, unless it is the one that takes it.
-func (a *Acceptor) vacate(r seq.Register, old seq.Epoch, taker seq.Session) {
-	if s := a.sessions[old.Session]; s != nil {
+func (l *leases) vacate(r seq.Register, old seq.Epoch, taker seq.Session) {
+	if s := l.sessions[old.Session]; s != nil {
 		if round, ok := s.attached[r]; ok {
 			delete(s.attached, r)
 			if old.Session != taker {
@@ -154,6 +158,6 @@ func (a *Acceptor) vacate(r seq.Register, old seq.Epoch, taker seq.Session) {
 			}
 		}
 	}
-	delete(a.released, r)
-	delete(a.reserved, r)
+	delete(l.released, r)
+	delete(l.reserved, r)
 }

@@ -157,7 +157,7 @@ func TestCheckNamesWhatIsWrong(t *testing.T) {
 func TestARestoreBeginsAboveEverythingThatMayHaveBeenHandedOut(t *testing.T) {
 	m, states := sample(t)
 	o := order(t)
-	if err := o.Do(m, states); err != nil {
+	if _, err := o.Do(m, states); err != nil {
 		t.Fatal(err)
 	}
 	meta, got, err := disk.Inspect(o.DataDir)
@@ -196,7 +196,7 @@ func TestARestoreBeginsAboveEverythingThatMayHaveBeenHandedOut(t *testing.T) {
 	if diff := cmp.Diff(acceptor.State{}, got[seq.MembersRegister]); diff != "" {
 		t.Errorf("member list (-want +got)\n%s", diff)
 	}
-	if err := o.Do(m, states); !errors.Is(err, disk.ErrExists) {
+	if _, err := o.Do(m, states); !errors.Is(err, disk.ErrExists) {
 		t.Errorf("over a database: got %v, want ErrExists", err)
 	}
 }
@@ -304,14 +304,14 @@ func TestARestoreRefusesByNameAndMakesNothing(t *testing.T) {
 		o := order(t)
 		dir := o.DataDir
 		row.change(&o)
-		if err := o.Do(m, states); !errors.Is(err, row.want) {
+		if _, err := o.Do(m, states); !errors.Is(err, row.want) {
 			t.Errorf("%s: got %v, want %v", row.name, err, row.want)
 		}
 		if _, _, err := disk.Inspect(dir); !errors.Is(err, disk.ErrNoDatabase) {
 			t.Errorf("%s: %v", row.name, err)
 		}
 	}
-	if err := order(t).Do(m, states[1:5]); !errors.Is(err, ErrUnsound) {
+	if _, err := order(t).Do(m, states[1:5]); !errors.Is(err, ErrUnsound) {
 		t.Errorf("registers missing: got %v, want ErrUnsound", err)
 	}
 }

@@ -53,26 +53,22 @@ type Restore struct {
 // let nobody take anything before the longest lease of the era before has ended. Errors:
 // seq.ErrForeignCluster, ErrEra, ErrBump, ErrUnsound, disk.ErrExists,
 // storesvr.ErrConfig. After an error nothing was made.
-func (o Restore) Do(m Manifest, states []quorum.RegisterState) error {
+func (o Restore) Do(m Manifest, states []quorum.RegisterState) (Content, error) {
 	c, err := o.Content(m, states)
 	if err != nil {
-		return err
+		return Content{}, err
 	}
-	with := disk.Filling{Registers: c.Registers, LeaseBound: c.LeaseBound, Floors: c.Floors}
-	if err := disk.CreateFilled(o.DataDir, c.Identity, with); err != nil {
-		return fmt.Errorf("restore store %q: %w", o.Name, err)
+	if err := disk.Create(o.DataDir, c.Identity, c.Filling); err != nil {
+		return Content{}, fmt.Errorf("restore store %q: %w", o.Name, err)
 	}
-	return nil
+	return c, nil
 }
 
-// Content is what the database of a restored store begins with.
+// Content is what the database of a restored store begins with. Its LeaseBound is the longest
+// lease of the era before.
 type Content struct {
-	Identity  disk.Identity // under a new uuid
-	Registers map[seq.Register]acceptor.State
-	// LeaseBound is the longest lease of the era before: the store begins in the grace of
-	// such a one.
-	LeaseBound time.Duration
-	Floors     disk.Floors
+	Identity disk.Identity // under a new uuid
+	disk.Filling
 }
 
 // Content is what Do makes a database of, for those who keep it elsewhere. Errors are
@@ -102,7 +98,8 @@ func (o Restore) Content(m Manifest, states []quorum.RegisterState) (Content, er
 		return fail(err)
 	}
 	id.Era, id.Mapping = o.Era, m.Mapping
-	return Content{Identity: id, Registers: raised, LeaseBound: max(m.LeaseBound, storesvr.DefaultMaxLease), Floors: floors}, nil
+	with := disk.Filling{Registers: raised, LeaseBound: max(m.LeaseBound, storesvr.DefaultMaxLease), Floors: floors}
+	return Content{Identity: id, Filling: with}, nil
 }
 
 // floors are what tags and worker ids begin with that the backup does not know, or whose

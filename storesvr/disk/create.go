@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 
 	bolt "go.etcd.io/bbolt"
 
@@ -18,16 +20,12 @@ import (
 // FileName is the database's name in the data directory.
 const FileName = "store.db"
 
-// Create makes the data directory if need be, and in it the database of a new store,
-// with all section registers and the fixed registers at zero. ErrExists, ErrDirectory.
+// Create makes the data directory if need be, and in it the database of a new store: all
+// section registers and the fixed registers at zero, but for what it begins with.
+// ErrExists, ErrDirectory.
 //
 // A crash leaves no database, at most a file named store.db.init-* that nothing reads.
-func Create(dir string, id Identity) error {
-	return CreateFilled(dir, id, Filling{})
-}
-
-// CreateFilled is Create for a store that begins with something.
-func CreateFilled(dir string, id Identity, with Filling) error {
+func Create(dir string, id Identity, with Filling) error {
 	if err := create(dir, id, with); err != nil {
 		return fmt.Errorf("create database in %s: %w", dir, err)
 	}
@@ -117,18 +115,20 @@ func fill(path string, id Identity, with Filling) error {
 		if err != nil {
 			return err
 		}
-		for _, r := range seq.FixedRegisters() {
-			if err := registers.Put([]byte(r), encodeRegister([]byte(r), acceptor.State{})); err != nil {
-				return err
-			}
-		}
 		sections, err := tx.CreateBucket(sectionBucket)
 		if err != nil {
 			return err
 		}
 		all := newSections(id.Mapping.Sections())
-		if err := with.put(registers, all); err != nil {
-			return err
+		for _, r := range seq.FixedRegisters() {
+			if err := putRegister(registers, all, r, acceptor.State{}); err != nil {
+				return err
+			}
+		}
+		for _, r := range slices.Sorted(maps.Keys(with.Registers)) { // so that blocks of sections are put once
+			if err := putRegister(registers, all, r, with.Registers[r]); err != nil {
+				return err
+			}
 		}
 		if err := all.put(sections); err != nil {
 			return err

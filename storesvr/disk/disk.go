@@ -175,18 +175,22 @@ func (d *DB) Commit(u Update) (commits uint64, err error) {
 func (d *DB) putRegisters(tx *bolt.Tx, changes []acceptor.Change) error {
 	others := tx.Bucket(registerBucket)
 	for _, c := range changes {
-		if id, ok := c.Register.Section(); ok {
-			if err := d.sections.set(id, c.State); err != nil {
-				return err
-			}
-			continue
-		}
-		key := []byte(c.Register)
-		if err := others.Put(key, encodeRegister(key, c.State)); err != nil {
-			return fmt.Errorf("put %s: %w", c.Register, err)
+		if err := putRegister(others, &d.sections, c.Register, c.State); err != nil {
+			return err
 		}
 	}
 	return d.sections.put(tx.Bucket(sectionBucket))
+}
+
+// putRegister changes a register where it belongs: sections are on disk after sections.put.
+func putRegister(others *bolt.Bucket, all *sections, r seq.Register, st acceptor.State) error {
+	if id, ok := r.Section(); ok {
+		return all.set(id, st)
+	}
+	if err := others.Put([]byte(r), encodeRegister([]byte(r), st)); err != nil {
+		return fmt.Errorf("put %s: %w", r, err)
+	}
+	return nil
 }
 
 // putBound writes the longest lease since nothing was leased, and keeps the longest ever.
@@ -238,11 +242,7 @@ func putMeta(b *bolt.Bucket, u Update) error {
 		}
 	}
 	if u.Remembered != nil {
-		record, err := encodeJSON(keyRemembered, u.Remembered)
-		if err != nil {
-			return err
-		}
-		if err := b.Put(keyRemembered, record); err != nil {
+		if err := putJSON(b, keyRemembered, u.Remembered); err != nil {
 			return err
 		}
 	}

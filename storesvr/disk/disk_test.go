@@ -29,7 +29,7 @@ func testIdentity(t *testing.T) Identity {
 func created(t *testing.T) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "data")
-	if err := Create(dir, testIdentity(t)); err != nil {
+	if err := Create(dir, testIdentity(t), Filling{}); err != nil {
 		t.Fatal(err)
 	}
 	return dir
@@ -84,7 +84,7 @@ func TestCreateNeverTouchesADatabaseThatIsThere(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := Create(dir, testIdentity(t)); !errors.Is(err, ErrExists) {
+	if err := Create(dir, testIdentity(t), Filling{}); !errors.Is(err, ErrExists) {
 		t.Errorf("got %v, want ErrExists", err)
 	}
 	after, _ := os.ReadFile(filepath.Join(dir, FileName))
@@ -186,7 +186,7 @@ func TestFloorsAreWhatTheLastUpdateSaid(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	made := Floors{Floors: quorum.Floors{Tag: 7, Worker: 5}, Stamp: &Stamp{Margin: time.Hour, Since: now}}
-	if err := CreateFilled(dir, testIdentity(t), Filling{Floors: made}); err != nil {
+	if err := Create(dir, testIdentity(t), Filling{Floors: made}); err != nil {
 		t.Fatal(err)
 	}
 	db, meta, _ := opened(t, dir)
@@ -381,7 +381,7 @@ func TestADirectoryThatCannotBeUsedIsNamed(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := Create(file, testIdentity(t)); !errors.Is(err, ErrDirectory) {
+	if err := Create(file, testIdentity(t), Filling{}); !errors.Is(err, ErrDirectory) {
 		t.Errorf("create in a file: got %v, want ErrDirectory", err)
 	}
 	if _, _, _, err := Open(file, ""); !errors.Is(err, ErrDirectory) {

@@ -12,13 +12,8 @@ import (
 type DB struct{}
 
 // Create is ErrDirectory.
-func Create(dir string, _ Identity) error {
+func Create(dir string, _ Identity, _ Filling) error {
 	return fmt.Errorf("create database in %s: %w: no databases on this system", dir, ErrDirectory)
-}
-
-// CreateFilled is ErrDirectory.
-func CreateFilled(dir string, id Identity, _ Filling) error {
-	return Create(dir, id)
 }
 
 // Open is ErrDirectory.

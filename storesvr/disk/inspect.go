@@ -6,9 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"slices"
-
-	bolt "go.etcd.io/bbolt"
 
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/storesvr/acceptor"
@@ -27,26 +24,4 @@ func Inspect(dir string) (Meta, map[seq.Register]acceptor.State, error) {
 		return Meta{}, nil, fmt.Errorf("inspect database in %s: %w", dir, err)
 	}
 	return meta, registers, nil
-}
-
-// put puts the registers where they belong.
-func (c Filling) put(others *bolt.Bucket, all *sections) error {
-	names := make([]seq.Register, 0, len(c.Registers))
-	for r := range c.Registers {
-		names = append(names, r)
-	}
-	slices.Sort(names) // so that blocks of sections are put once
-	for _, r := range names {
-		st := c.Registers[r]
-		if id, section := r.Section(); section {
-			if err := all.set(id, st); err != nil {
-				return err
-			}
-			continue
-		}
-		if err := others.Put([]byte(r), encodeRegister([]byte(r), st)); err != nil {
-			return fmt.Errorf("put %s: %w", r, err)
-		}
-	}
-	return nil
 }

@@ -67,9 +67,14 @@ func loadMeta(b *bolt.Bucket, meta *Meta) error {
 	if err := meta.Mapping.Validate(); err != nil {
 		return damaged(keyIdentity, err)
 	}
-	if record := b.Get(keyMembers); record != nil {
-		if err := decodeJSON(keyMembers, record, &meta.Members); err != nil {
-			return damaged(keyMembers, err)
+	for _, part := range []struct {
+		key []byte
+		to  any
+	}{{keyMembers, &meta.Members}, {keyRemembered, &meta.Remembered}, {keyFloors, &meta.Floors}} {
+		if record := b.Get(part.key); record != nil {
+			if err := decodeJSON(part.key, record, part.to); err != nil {
+				return damaged(part.key, err)
+			}
 		}
 	}
 	if record := b.Get(keySeal); record != nil {
@@ -78,16 +83,6 @@ func loadMeta(b *bolt.Bucket, meta *Meta) error {
 			return damaged(keySeal, err)
 		}
 		meta.Key = bytes.Clone(key)
-	}
-	if record := b.Get(keyRemembered); record != nil {
-		if err := decodeJSON(keyRemembered, record, &meta.Remembered); err != nil {
-			return damaged(keyRemembered, err)
-		}
-	}
-	if record := b.Get(keyFloors); record != nil {
-		if err := decodeJSON(keyFloors, record, &meta.Floors); err != nil {
-			return damaged(keyFloors, err)
-		}
 	}
 	if record := b.Get(keyDistrusted); record != nil {
 		why, err := open(keyDistrusted, record)

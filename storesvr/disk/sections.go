@@ -121,7 +121,11 @@ func (s *sections) load(b *bolt.Bucket, n int, into map[seq.Register]acceptor.St
 			into[seq.SectionRegister(seq.SectionID(id))] = decodeSection(s.at(seq.SectionID(id)))
 		}
 	}
-	if records := countKeys(b); records != len(want) {
+	records := 0
+	if err := b.ForEach(func(_, _ []byte) error { records++; return nil }); err != nil {
+		return err
+	}
+	if records != len(want) {
 		return fmt.Errorf("%w: %d records of sections, expected %d", ErrCorrupt, records, len(want))
 	}
 	return nil
@@ -133,18 +137,5 @@ func decodeSection(b []byte) acceptor.State {
 		Promised: seq.Epoch{Round: word(0), Session: seq.Session(word(1))},
 		Accepted: seq.Epoch{Round: word(2), Session: seq.Session(word(3))},
 		Max:      word(4),
-	}
-}
-
-func countKeys(b *bolt.Bucket) (n int) {
-	for c, key := b.Cursor(), []byte(nil); ; n++ {
-		if n == 0 {
-			key, _ = c.First()
-		} else {
-			key, _ = c.Next()
-		}
-		if key == nil {
-			return n
-		}
 	}
 }

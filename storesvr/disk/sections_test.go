@@ -20,7 +20,7 @@ func createdWith(t *testing.T, n uint32) string {
 	if id.Mapping, err = seq.NewMapping(seq.Space{Name: "user", Sections: n}); err != nil {
 		t.Fatal(err)
 	}
-	if err := Create(dir, id); err != nil {
+	if err := Create(dir, id, Filling{}); err != nil {
 		t.Fatal(err)
 	}
 	return dir

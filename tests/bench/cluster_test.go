@@ -6,11 +6,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/seqsvr/seqsvr/internal/sessiontest"
 	"github.com/seqsvr/seqsvr/internal/storeclient"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/tests/harness"
+	"github.com/seqsvr/seqsvr/tests/sessiontest"
 )
 
 // stores starts three StoreSvr over loopback and gives a group over them.

@@ -5,13 +5,13 @@ var diskMutants = []mutant{
 	{
 		rule: "old-disk-waits", name: "a store votes after one fellow too few",
 		file:  "storesvr/witness.go",
-		edits: []edit{{old: "heard > n-w ||", new: "heard >= n-w ||"}},
+		edits: []edit{{old: "heard > n-needed ||", new: "heard >= n-needed ||"}},
 		in:    []string{"storesvr"},
 	},
 	{
 		rule: "old-disk-waits", name: "a store votes at once",
 		file:  "storesvr/witness.go",
-		edits: []edit{{old: "	c.done = heard > n-w ||", new: "	c.done = true || heard > n-w ||"}},
+		edits: []edit{{old: "	w.done = heard > n-needed ||", new: "	w.done = true || heard > n-needed ||"}},
 		in:    []string{"storesvr"},
 	},
 	{
@@ -29,7 +29,7 @@ var diskMutants = []mutant{
 	{
 		rule: "claims-only-when-compared", name: "a store makes claims before it was compared",
 		file:  "storesvr/witness.go",
-		edits: []edit{{old: "	if r.comparing() {\n		return quorum.Claim{Store", new: "	if false {\n		return quorum.Claim{Store"}},
+		edits: []edit{{old: "	if !w.comparing(now) {\n", new: "	if true {\n"}},
 		in:    []string{"storesvr"},
 	},
 	{
@@ -41,19 +41,19 @@ var diskMutants = []mutant{
 	{
 		rule: "claims-are-sealed", name: "a claim without the seal makes a disk old",
 		file:  "storesvr/witness.go",
-		edits: []edit{{old: "	if c.Store != r.identity.UUID || !hmac.Equal(c.Seal[:], sealOfClaim(r.key, c)) {\n", new: "	if c.Store != r.identity.UUID {\n"}},
+		edits: []edit{{old: "	if c.Store != w.members.self.UUID || !w.sealed(c) {\n", new: "	if c.Store != w.members.self.UUID {\n"}},
 		in:    []string{"storesvr"},
 	},
 	{
 		rule: "claims-are-sealed", name: "a claim without the seal counts for a fellow that was heard",
 		file:  "storesvr/witness.go",
-		edits: []edit{{old: "		sound := c.Commits == 0 || hmac.Equal(c.Seal[:], sealOfClaim(r.key, c))\n", new: "		sound := true\n"}},
+		edits: []edit{{old: "		sound := c.Commits == 0 || w.sealed(c)\n", new: "		sound := true\n"}},
 		in:    []string{"storesvr"},
 	},
 	{
 		rule: "fellows-asked-after-the-start", name: "what fellows said before the start counts, at the store",
 		file:  "storesvr/witness.go",
-		edits: []edit{{old: " && sound && nonce == r.compared.nonce {", new: " && sound {"}},
+		edits: []edit{{old: " && sound && nonce == w.nonce {", new: " && sound {"}},
 		in:    []string{"storesvr"},
 	},
 	{
@@ -65,19 +65,19 @@ var diskMutants = []mutant{
 	{
 		rule: "copy-of-one-commit", name: "a copy that lacks one commit looks as new as the disk",
 		file:  "storesvr/witness.go",
-		edits: []edit{{old: "		has = r.compared.before\n", new: "		has = r.commits\n"}},
+		edits: []edit{{old: "		has = w.before\n", new: "		has = w.commits\n"}},
 		in:    []string{"storesvr"},
 	},
 	{
 		rule: "fellows-remember", name: "what is remembered of fellows is never on disk",
-		file:  "storesvr/loop.go",
-		edits: []edit{{old: "		update.Remembered = r.unsavedClaims()\n", new: ""}},
+		file:  "storesvr/core.go",
+		edits: []edit{{old: "		update.Remembered = c.witness.unsavedClaims()\n", new: ""}},
 		in:    []string{"storesvr"},
 	},
 	{
 		rule: "fellows-remember", name: "an older claim takes the place of a newer one",
 		file:  "storesvr/witness.go",
-		edits: []edit{{old: " && r.remembered[c.Store].Less(c) {", new: " {"}},
+		edits: []edit{{old: " && w.remembered[c.Store].Less(c) {", new: " {"}},
 		in:    []string{"storesvr"},
 	},
 	{
@@ -95,7 +95,7 @@ var diskMutants = []mutant{
 	{
 		rule: "late-word-harmless", name: "a word that comes after the comparison is written down",
 		file:  "storesvr/witness.go",
-		edits: []edit{{old: "		if !r.compared.done && c.By", new: "		if c.By"}},
+		edits: []edit{{old: "		if !w.done && c.By", new: "		if c.By"}},
 		in:    []string{"storesvr"},
 	},
 	{

@@ -71,7 +71,7 @@ var floorMutants = []mutant{
 	{
 		rule: "windows-over-lowers", name: "the end of the wait for windows raises the floor",
 		file:  "storesvr/floors.go",
-		edits: []edit{{old: "			if keptBack(floors, r.wall()) <= Overdrawn {\n", new: "			if false {\n"}},
+		edits: []edit{{old: "			if keptBack(floors, c.wall()) <= Overdrawn {\n", new: "			if false {\n"}},
 		in:    []string{"storesvr"},
 	},
 	{
@@ -82,9 +82,9 @@ var floorMutants = []mutant{
 	},
 	{
 		rule: "floors-are-no-marks", name: "the floor of a store makes a right clock look wrong",
-		file:  "allocsvr/globalid/pick.go",
-		edits: []edit{{old: "u.holder != self && u.mark > u.floor && ", new: "u.holder != self && "}},
-		in:    []string{"allocsvr/globalid"},
+		file:  "allocsvr/globalid/workers/pick.go",
+		edits: []edit{{old: "u.Holder != self && u.Mark > u.Floor && ", new: "u.Holder != self && "}},
+		in:    []string{"allocsvr/globalid/workers"},
 	},
 	{
 		rule: "end-of-a-counter", name: "a counter near its end is restored where it stood",

@@ -40,8 +40,8 @@ var frontMutants = []mutant{
 	},
 	{
 		rule: "refusals-are-sorted", name: "a node takes part though its numbers do not fit",
-		file:  "allocsvr/globalid/fit.go",
-		edits: []edit{{old: "	if l.HasDatacenter() && c.DatacenterID > l.MaxDatacenter() {\n", new: "	if false {\n"}},
+		file:  "allocsvr/globalid/namespaces/node.go",
+		edits: []edit{{old: "	if l.HasDatacenter() && n.Datacenter.ID > l.MaxDatacenter() {\n", new: "	if false {\n"}},
 		in:    []string{"allocsvr/globalid"},
 	},
 	{

@@ -5,7 +5,7 @@ var leaseMutants = []mutant{
 	{
 		rule: "merge-protects", name: "a merged promise leaves the lease that it stands against unprotected",
 		file:  "storesvr/acceptor/care.go",
-		edits: []edit{{old: "		a.protect(r, holder, now+remaining)\n", new: "		_ = remaining\n"}},
+		edits: []edit{{old: "		a.leases.protect(r, holder, now+remaining)\n", new: "		_ = remaining\n"}},
 		in:    []string{"storesvr/acceptor"},
 	},
 	{
@@ -17,13 +17,13 @@ var leaseMutants = []mutant{
 	{
 		rule: "protected-not-shortened", name: "a protected lease ends with the newest merge",
 		file:  "storesvr/acceptor/release.go",
-		edits: []edit{{old: "; p.holder != holder || p.until < until {\n		a.protected[r] = protection{holder: holder, until: max(p.until, until)}", new: "; p.until != until {\n		a.protected[r] = protection{holder: holder, until: until}"}},
+		edits: []edit{{old: "; p.holder != holder || p.until < until {\n		l.protected[r] = protection{holder: holder, until: max(p.until, until)}", new: "; p.until != until {\n		l.protected[r] = protection{holder: holder, until: until}"}},
 		in:    []string{"storesvr/acceptor"},
 	},
 	{
 		rule: "protected-keeps-others-out", name: "a protected lease keeps nobody out",
 		file:  "storesvr/acceptor/release.go",
-		edits: []edit{{old: "	if p, ok := a.protected[r]; ok && now < p.until {\n", new: "	if p, ok := a.protected[r]; ok && now < 0 {\n"}},
+		edits: []edit{{old: "	if p, ok := l.protected[r]; ok && now < p.until {\n", new: "	if p, ok := l.protected[r]; ok && now < 0 {\n"}},
 		in:    []string{"storesvr/acceptor"},
 	},
 	{
@@ -58,7 +58,7 @@ var leaseMutants = []mutant{
 	},
 	{
 		rule: "session-carries-secret", name: "a fill is not asked for the secret of its session",
-		file:  "storesvr/members.go",
+		file:  "storesvr/change.go",
 		edits: []edit{{old: "	if err := req.secret.Proves(req.session); err != nil {\n", new: "	if err := req.secret.Proves(req.session); err != nil && false {\n"}},
 		in:    []string{"storesvr"},
 	},
@@ -83,7 +83,7 @@ var leaseMutants = []mutant{
 	{
 		rule: "offered-is-genuine", name: "what a release left is told on after something else was accepted",
 		file:  "storesvr/acceptor/acceptor.go",
-		edits: []edit{{old: "		delete(a.seals, r)\n", new: "		_ = a.seals\n"}},
+		edits: []edit{{old: "		delete(a.leases.seals, r)\n", new: "		_ = a.leases.seals\n"}},
 		in:    []string{"storesvr/acceptor"},
 	},
 	{

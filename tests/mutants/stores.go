@@ -31,15 +31,15 @@ var storeMutants = []mutant{
 	{
 		line: 3, rule: "commit-before-ack",
 		name: "ack before commit",
-		file: "storesvr/loop.go",
+		file: "storesvr/writer.go",
 		edits: []edit{
 			{
 				old: "	var commits uint64\n	if !update.Empty() {\n",
-				new: "	for _, w := range group {\n		close(w.done)\n	}\n	var commits uint64\n	if !update.Empty() {\n",
+				new: "	for _, one := range group {\n		close(one.done)\n	}\n	var commits uint64\n	if !update.Empty() {\n",
 			},
 			{
-				old: "			w.committed()\n		}\n		close(w.done)\n",
-				new: "			w.committed()\n		}\n",
+				old: "	for _, one := range group {\n		close(one.done)\n	}\n	return nil\n",
+				new: "	return nil\n",
 			},
 		},
 		in: []string{"storesvr"},
@@ -105,17 +105,17 @@ var storeMutants = []mutant{
 	{
 		line: 14, rule: "commit-error-is-unknown",
 		name: "commit error taken for \"not written\"",
-		file: "storesvr/loop.go",
+		file: "storesvr/writer.go",
 		edits: []edit{{
-			old: "			return fmt.Errorf(\"%w: %w\", ErrCommit, err)\n		}\n		r.stats.committed(",
-			new: "			for _, w := range group {\n				w.err = err\n				close(w.done)\n			}\n			return nil\n		}\n		r.stats.committed(",
+			old: "			return fmt.Errorf(\"%w: %w\", ErrCommit, err)\n		}\n		w.stats.committed(",
+			new: "			for _, one := range group {\n				one.err = err\n				close(one.done)\n			}\n			return nil\n		}\n		w.stats.committed(",
 		}},
 		in: []string{"storesvr"},
 	},
 	{
 		line: 19, rule: "grace-after-restart",
 		name:  "no grace after store restart",
-		file:  "storesvr/acceptor/acceptor.go",
+		file:  "storesvr/acceptor/lease.go",
 		edits: []edit{{old: "		graceEnds: cfg.Start + GraceOf(cfg.LeaseBound),\n", new: "		graceEnds: cfg.Start,\n"}},
 		in:    []string{"storesvr/acceptor"},
 	},
@@ -124,7 +124,7 @@ var storeMutants = []mutant{
 		name: "grace of a bound that is not on disk",
 		file: "storesvr/replica.go",
 		edits: []edit{{
-			old: "			u.LeaseBound = max(u.LeaseBound, bound, r.acceptor.LeaseBound())\n",
+			old: "			u.LeaseBound = max(u.LeaseBound, bound, r.core.acceptor.LeaseBound())\n",
 			new: "",
 		}},
 		in: []string{"storesvr"},
@@ -134,8 +134,8 @@ var storeMutants = []mutant{
 		name: "allocator-wide renew without the epoch check, at a store",
 		file: "storesvr/acceptor/lease.go",
 		edits: []edit{{
-			old: "	reg := a.registers.find(item.Register)\n	durable, onDisk := reg.committed()\n	return onDisk && item.Register.Leased() &&\n		reg.now.Promised == e && durable.Promised == e && a.released[item.Register] != e\n",
-			new: "	reg := a.registers.find(item.Register)\n	return reg != nil && item.Register.Leased() && a.released[item.Register] != e\n",
+			old: "	reg := l.registers.find(item.Register)\n	durable, onDisk := reg.committed()\n	return onDisk && item.Register.Leased() &&\n		reg.now.Promised == e && durable.Promised == e && l.released[item.Register] != e\n",
+			new: "	reg := l.registers.find(item.Register)\n	return reg != nil && item.Register.Leased() && l.released[item.Register] != e\n",
 		}},
 		in: []string{"storesvr/acceptor"},
 	},
@@ -143,7 +143,7 @@ var storeMutants = []mutant{
 		line: 21, rule: "lost-stays-lost",
 		name:  "renew brings a released section back, at a store",
 		file:  "storesvr/acceptor/lease.go",
-		edits: []edit{{old: " && a.released[item.Register] != e\n", new: "\n"}},
+		edits: []edit{{old: " && l.released[item.Register] != e\n", new: "\n"}},
 		in:    []string{"storesvr/acceptor"},
 	},
 	{
@@ -164,7 +164,7 @@ var storeMutants = []mutant{
 		file: "storesvr/acceptor/lease.go",
 		edits: []edit{{
 			old: "			return fmt.Errorf(\"%w: by session %s at %s for %v more\", seq.ErrNameTaken, id, other.addr, other.expiry-now)\n",
-			new: "			delete(a.sessions, id)\n			a.sessions[req.Session] = other\n",
+			new: "			delete(l.sessions, id)\n			l.sessions[req.Session] = other\n",
 		}},
 		in: []string{"storesvr/acceptor"},
 	},
@@ -175,7 +175,7 @@ var storeMutants = []mutant{
 		edits: []edit{{
 			old: "		return nil, ErrNoDatabase\n	case err != nil:\n",
 			new: "		mapping, err := seq.NewMapping()\n		if err == nil {\n" +
-				"			err = Create(filepath.Dir(path), Identity{Cluster: \"c1\", UUID: \"new\", Name: \"a\", N: 1, R: 1, W: 1, Names: []string{\"a\"}, Mapping: mapping})\n" +
+				"			err = Create(filepath.Dir(path), Identity{Cluster: \"c1\", UUID: \"new\", Name: \"a\", N: 1, R: 1, W: 1, Names: []string{\"a\"}, Mapping: mapping}, Filling{})\n" +
 				"		}\n		if err != nil {\n			return nil, err\n		}\n	case err != nil:\n",
 		}},
 		in: []string{"storesvr"},
@@ -183,22 +183,22 @@ var storeMutants = []mutant{
 	{
 		line: 25, rule: "empty-disk-is-silent",
 		name:  "empty disk votes: a new store is not asked to be bound",
-		file:  "storesvr/replica.go",
-		edits: []edit{{old: "	case r.members.Version == 0:\n", new: "	case false:\n"}},
+		file:  "storesvr/members.go",
+		edits: []edit{{old: "		return false, \"unbound:", new: "		return true, \"unbound:"}},
 		in:    []string{"storesvr"},
 	},
 	{
 		line: 26, rule: "old-disk-is-silent",
 		name:  "rolled-back disk votes",
-		file:  "storesvr/replica.go",
-		edits: []edit{{old: "		if old := r.compare(req.Nonce, req.Seen); old != nil {\n", new: "		if old := r.compare(req.Nonce, req.Seen); old != nil && false {\n"}},
+		file:  "storesvr/core.go",
+		edits: []edit{{old: "	if old := c.witness.compare(nonce, claims); old != nil {\n", new: "	if old := c.witness.compare(nonce, claims); old != nil && false {\n"}},
 		in:    []string{"storesvr"},
 	},
 	{
 		line: 26, rule: "old-disk-is-silent",
 		name:  "rolled-back disk votes: its older list is looked at first",
 		file:  "storesvr/replica.go",
-		edits: []edit{{old: "	if r.distrusted == \"\" {\n		if old := r.compare(", new: "	if r.distrusted == \"\" && r.sameList(req.Ref) == nil {\n		if old := r.compare("}},
+		edits: []edit{{old: "	if err := c.hear(req.Nonce", new: "	if c.members.sameList(req.Ref) != nil {\n		c.log.Info(\"another list\")\n	} else if err := c.hear(req.Nonce"}},
 		in:    []string{"storesvr"},
 	},
 	{
@@ -211,10 +211,10 @@ var storeMutants = []mutant{
 	{
 		line: 30, rule: "clusters-apart",
 		name: "two clusters share addresses: requests are answered",
-		file: "storesvr/replica.go",
+		file: "storesvr/members.go",
 		edits: []edit{
-			{old: "	case cluster != r.identity.Cluster:\n", new: "	case false:\n"},
-			{old: "	if own := r.ref(); ref != own {\n", new: "	if own := r.ref(); ref.Era != own.Era {\n"},
+			{old: "	case cluster != m.self.Cluster:\n", new: "	case false:\n"},
+			{old: "	if own := m.ref(); ref != own {\n", new: "	if own := m.ref(); ref.Era != own.Era {\n"},
 		},
 		in: []string{"storesvr"},
 	},
@@ -228,7 +228,7 @@ var storeMutants = []mutant{
 	{
 		rule: "own-step-keeps-lease", name: "an owner's step ends its own lease",
 		file:  "storesvr/acceptor/ballot.go",
-		edits: []edit{{old: "		if e != st.Promised {\n			a.vacate(r, st.Promised, who)\n		}\n", new: "		a.vacate(r, st.Promised, who)\n"}},
+		edits: []edit{{old: "		if e != st.Promised {\n			a.leases.vacate(r, st.Promised, who)\n		}\n", new: "		a.leases.vacate(r, st.Promised, who)\n"}},
 		in:    []string{"storesvr/acceptor"},
 	},
 	{
@@ -245,14 +245,14 @@ var storeMutants = []mutant{
 	},
 	{
 		rule: "dump-is-whole", name: "a dump leaves out which max came with a payload",
-		file:  "storesvr/acceptor/care.go",
-		edits: []edit{{old: "Max: st.Max, Payload: st.Payload, PayloadMax: st.PayloadMax})", new: "Max: st.Max, Payload: st.Payload})"}},
+		file:  "storesvr/acceptor/acceptor.go",
+		edits: []edit{{old: "Payload: s.Payload, PayloadMax: s.PayloadMax}", new: "Payload: s.Payload}"}},
 		in:    []string{"storesvr/acceptor", "storesvr/backup"},
 	},
 	{
 		rule: "drop-gives-up", name: "a drop of what is leased gives nothing up",
 		file:  "storesvr/acceptor/lease.go",
-		edits: []edit{{old: "	a.giveUp(s, seq.Epoch{Round: item.Round, Session: id}, item.Register)\n}\n", new: "}\n"}},
+		edits: []edit{{old: "	l.giveUp(s, seq.Epoch{Round: item.Round, Session: id}, item.Register)\n}\n", new: "}\n"}},
 		in:    []string{"storesvr/acceptor"},
 	},
 	{
@@ -282,7 +282,7 @@ var storeMutants = []mutant{
 	{
 		rule: "ended-means-gone", name: "an ended session is listed on and keeps its name",
 		file:  "storesvr/acceptor/release.go",
-		edits: []edit{{old: "		delete(a.sessions, req.Session)\n", new: ""}},
+		edits: []edit{{old: "		delete(l.sessions, req.Session)\n", new: ""}},
 		in:    []string{"storesvr/acceptor"},
 	},
 }

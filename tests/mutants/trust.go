@@ -20,14 +20,14 @@ var trustMutants = []mutant{
 		line: 36, rule: "filled-under-this-list",
 		name:  "a learner calls itself filled under any list",
 		file:  "storesvr/members.go",
-		edits: []edit{{old: "	case me.Learner && r.members.Filled == r.members.Version:\n", new: "	case me.Learner && r.members.Filled != 0:\n"}},
+		edits: []edit{{old: "	case me.Learner && m.Filled == m.Version:\n", new: "	case me.Learner && m.Filled != 0:\n"}},
 		in:    []string{"storesvr", "internal/storecare"},
 	},
 	{
 		line: 37, rule: "grace-survives-a-stop",
 		name:  "an orderly stop inside the grace drops the grace",
-		file:  "storesvr/replica.go",
-		edits: []edit{{old: " && r.acceptor.Grace(now) == 0 && !r.acceptor.Leased(now)", new: " && !r.acceptor.Leased(now)"}},
+		file:  "storesvr/core.go",
+		edits: []edit{{old: " && c.acceptor.Grace(now) == 0 && !c.acceptor.Leased(now)", new: " && !c.acceptor.Leased(now)"}},
 		in:    []string{"storesvr"},
 	},
 	{

@@ -6,9 +6,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/seqsvr/seqsvr/internal/sessiontest"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
+	"github.com/seqsvr/seqsvr/tests/sessiontest"
 )
 
 // The sessions of the rows, in the order in which their epochs compare.

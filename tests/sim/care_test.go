@@ -62,7 +62,7 @@ func TestForgedStoreOperationsAreJudged(t *testing.T) {
 	reg := seq.SectionRegister(0)
 	id := disk.Identity{Era: 1}
 	made := func(section uint64) backup.Content {
-		return backup.Content{Identity: disk.Identity{Era: 2, Name: "s9"}, Registers: map[seq.Register]acceptor.State{reg: {Max: section}}}
+		return backup.Content{Identity: disk.Identity{Era: 2, Name: "s9"}, Filling: disk.Filling{Registers: map[seq.Register]acceptor.State{reg: {Max: section}}}}
 	}
 	peak := func(w *world, value uint64, names ...string) {
 		for _, name := range names {

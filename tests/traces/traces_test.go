@@ -19,12 +19,12 @@ import (
 	"github.com/seqsvr/seqsvr/internal/telemetry"
 	"github.com/seqsvr/seqsvr/internal/tracing"
 	"github.com/seqsvr/seqsvr/internal/tracing/otlp"
-	"github.com/seqsvr/seqsvr/internal/tracing/otlptest"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/router"
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/storesvr"
 	"github.com/seqsvr/seqsvr/tests/harness"
+	"github.com/seqsvr/seqsvr/tests/otlptest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

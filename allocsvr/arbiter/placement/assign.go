@@ -18,7 +18,7 @@ func (p *planner) assign() {
 	}
 }
 
-// owner of a section. A dead or drained owner is followed by whoever serves the
+// owner of a section. A dead or drained owner is followed by the node that serves the
 // section already, so that the table follows a takeover instead of undoing it.
 func (p *planner) owner(id seq.SectionID, index map[string]int16) int16 {
 	if name, ok := p.next.Pins[id]; ok {

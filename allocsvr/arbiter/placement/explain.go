@@ -38,7 +38,7 @@ func (t *tally) String() string {
 func (p *planner) explain() {
 	all := &tally{n: p.in.Sections}
 	if p.first {
-		p.changes = nil // who joined is everybody
+		p.changes = nil // every node has joined
 		p.note(KindTable, all.String(), fmt.Sprintf("first placement over %d live nodes", p.live()))
 		return
 	}
@@ -110,7 +110,7 @@ func (p *planner) explainLost() {
 }
 
 // forget removes the nodes that nothing speaks for any more and renumbers the
-// rest. While losses of the last minute count, everybody stays: the share that was
+// rest. While losses of the last minute count, every node stays: the share that was
 // lost must be taken of all, not of those that are left.
 func (p *planner) forget() {
 	if p.in.LostWithinMinute > 0 {

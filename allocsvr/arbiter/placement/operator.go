@@ -9,7 +9,7 @@ import (
 // Drain marks a node as drained, or with undo as fit again, in a copy of t. The
 // sections are moved by the plans that follow. Without an error the result is
 // never nil; it equals t where the mark was there already. seq.ErrUnknownNode: not
-// in the table. seq.ErrNodeUnfit: nobody undrained would be left.
+// in the table. seq.ErrNodeUnfit: no undrained node would be left.
 func Drain(t *seq.RouteTable, name string, undo bool) (*seq.RouteTable, error) {
 	i := t.Index(name)
 	if i < 0 {

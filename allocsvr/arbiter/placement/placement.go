@@ -132,7 +132,7 @@ func freeze(in Input) (*seq.RouteTable, []Change) {
 	return next, []Change{{Kind: KindFreeze, Reason: next.Frozen}}
 }
 
-// thaw lifts a freeze once nobody was lost for a minute and enough nodes are live;
+// thaw lifts a freeze once no node was lost for a minute and enough nodes are live;
 // moves begin with the plan after it.
 func thaw(in Input) (*seq.RouteTable, []Change) {
 	enough := (1 - in.MassFraction) * float64(in.KnownNodes)
@@ -251,7 +251,8 @@ func (p *planner) refresh(known *seq.Node, now Node) {
 	known.Addr, known.Session = now.Addr, now.Session
 }
 
-// judge says who is fit: live, neither drained nor leaving; with nobody of that kind, live.
+// judge says which nodes are fit: those that are live and neither drained nor leaving; if
+// there is none, those that are live.
 func (p *planner) judge() {
 	p.makeshift = true
 	for i := range p.nodes {

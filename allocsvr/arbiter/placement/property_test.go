@@ -124,7 +124,7 @@ func TestADeadNodeMovesItsOwnSectionsOnly(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		nodes := drawNodes(t, "nodes")
 		for i := range nodes {
-			nodes[i].AliveFor = 0 // nobody is due for balance
+			nodes[i].AliveFor = 0 // no node is due for balance
 		}
 		sections := rapid.IntRange(1, 80).Draw(t, "sections")
 		table := firstTable(t, sections, nodes...)

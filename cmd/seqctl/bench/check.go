@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -185,7 +186,7 @@ func (v verdict) write(w io.Writer, format ui.Format) error {
 	if err := t.Write(w); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(w, "\n%s   errors: %s\n", v.Verdict, orNone(strings.Trim(v.Light.errors()+", "+v.Full.errors(), ", ")))
+	_, err := fmt.Fprintf(w, "\n%s   errors: %s\n", v.Verdict, cmp.Or(strings.Trim(v.Light.errors()+", "+v.Full.errors(), ", "), "none"))
 	return err
 }
 

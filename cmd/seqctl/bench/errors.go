@@ -23,7 +23,7 @@ var (
 	// errProcs: --procs is no number of processors.
 	errProcs = errors.New("processors out of range")
 	// errBroken: the service repeated or lowered a number. Not to be retried: tell
-	// whoever runs the cluster.
+	// the operator of the cluster.
 	errBroken = errors.New("the sequences are broken")
 	// errNothing: no call of the measured time succeeded.
 	errNothing = errors.New("no call succeeded")

@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"maps"
@@ -43,7 +44,7 @@ func (r result) err() error {
 	case r.Rising != nil && r.Rising.Violations > 0:
 		return fmt.Errorf("%w: %d of %d checked calls got no larger number, first: %s", errBroken, r.Rising.Violations, r.Rising.Checked, r.Rising.First)
 	case r.Calls == 0:
-		return fmt.Errorf("%w in %.3g s: %s", errNothing, r.Seconds, orNone(r.errors()))
+		return fmt.Errorf("%w in %.3g s: %s", errNothing, r.Seconds, cmp.Or(r.errors(), "none"))
 	}
 	return nil
 }
@@ -55,13 +56,6 @@ func (r result) errors() string {
 		parts = append(parts, fmt.Sprintf("%s %s", code, ui.Uint(r.Errors[code])))
 	}
 	return strings.Join(parts, ", ")
-}
-
-func orNone(text string) string {
-	if text == "" {
-		return "none"
-	}
-	return text
 }
 
 func micros(us float64) time.Duration { return time.Duration(us * float64(time.Microsecond)) }
@@ -76,7 +70,7 @@ func (r result) write(w io.Writer, format ui.Format) error {
 	if err := t.Write(w); err != nil {
 		return err
 	}
-	fmt.Fprintf(w, "\n%s numbers in %.3g s; errors: %s\n", ui.Uint(r.Numbers), r.Seconds, orNone(r.errors()))
+	fmt.Fprintf(w, "\n%s numbers in %.3g s; errors: %s\n", ui.Uint(r.Numbers), r.Seconds, cmp.Or(r.errors(), "none"))
 	if r.Timed < r.Calls {
 		fmt.Fprintf(w, "latencies are of %s of %s calls, taken in turn\n", ui.Uint(r.Timed), ui.Uint(r.Calls))
 	}

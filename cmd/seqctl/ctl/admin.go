@@ -27,14 +27,21 @@ type cluster struct {
 	table   *seq.RouteTable
 }
 
-// askRoutes gets the mapping and the route table from a router or AllocSvr.
-func askRoutes(ctx context.Context, addr string, dial ...grpc.DialOption) (*cluster, error) {
-	conn, err := rpc.Dial(addr, dial...)
+// Call makes a unary call to addr, on a connection of its own: one attempt, with the error as
+// it came.
+func Call[C, Q, R any](ctx context.Context, o *Options, addr string, client func(grpc.ClientConnInterface) C,
+	method func(C, context.Context, *Q, ...grpc.CallOption) (*R, error), req *Q) (*R, error) {
+	conn, err := rpc.Dial(addr, o.Dial()...)
 	if err != nil {
 		return nil, err
 	}
 	defer conn.Close()
-	reply, err := pb.NewSequenceClient(conn).Routes(ctx, &pb.RoutesRequest{})
+	return method(client(conn), ctx, req)
+}
+
+// askRoutes gets the mapping and the route table from a router or AllocSvr.
+func askRoutes(ctx context.Context, o *Options, addr string) (*cluster, error) {
+	reply, err := Call(ctx, o, addr, pb.NewSequenceClient, pb.SequenceClient.Routes, &pb.RoutesRequest{})
 	if err != nil {
 		return nil, plain(addr, err)
 	}
@@ -52,34 +59,41 @@ func askRoutes(ctx context.Context, addr string, dial ...grpc.DialOption) (*clus
 	return &cluster{id: reply.GetClusterId(), mapping: mapping, table: table}, nil
 }
 
-// onNode calls do with a connection to an AllocSvr's Admin service.
-func onNode(ctx context.Context, addr string, dial []grpc.DialOption, do func(ctx context.Context, admin pb.AdminClient) error) error {
-	conn, err := rpc.Dial(addr, dial...)
-	if err != nil {
-		return err
-	}
-	defer conn.Close()
-	return plain(addr, do(ctx, pb.NewAdminClient(conn)))
+// onNode calls a method of an AllocSvr's Admin service.
+func onNode[Q, R any](ctx context.Context, o *Options, addr string, method func(pb.AdminClient, context.Context, *Q, ...grpc.CallOption) (*R, error), req *Q) (*R, error) {
+	reply, err := Call(ctx, o, addr, pb.NewAdminClient, method, req)
+	return reply, plain(addr, err)
 }
 
-// onAnyNode finds an AllocSvr that answers, by the routes that --addr has, and calls
-// do on that one only: a change is never tried on a second node.
-func onAnyNode(ctx context.Context, o *Options, do func(ctx context.Context, admin pb.AdminClient) error) error {
-	c, err := askRoutes(ctx, o.Addr, o.Dial()...)
+// onAnyNode finds an AllocSvr that answers, by the routes that --addr has, and calls the
+// method on that one only: a change is never tried on a second node.
+func onAnyNode[Q, R any](ctx context.Context, o *Options, method func(pb.AdminClient, context.Context, *Q, ...grpc.CallOption) (*R, error), req *Q) (*R, error) {
+	c, err := askRoutes(ctx, o, o.Addr)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	var last error
+	last := seq.ErrNoRoute
 	for _, node := range c.table.Nodes {
 		probe, cancel := context.WithTimeout(ctx, routesAttempt)
-		_, last = askRoutes(probe, node.Addr, o.Dial()...)
+		_, last = askRoutes(probe, o, node.Addr)
 		cancel()
 		if last == nil {
-			return onNode(ctx, node.Addr, o.Dial(), do)
+			return onNode(ctx, o, node.Addr, method, req)
 		}
 	}
-	if last == nil {
-		last = seq.ErrNoRoute
+	return nil, fmt.Errorf("none of %d AllocSvr answers: %w", len(c.table.Nodes), last)
+}
+
+// StoreAddrs are the gRPC addresses of the stores, as an AllocSvr that the router or
+// AllocSvr at --addr leads to knows them.
+func StoreAddrs(ctx context.Context, o *Options) ([]string, error) {
+	reply, err := onAnyNode(ctx, o, pb.AdminClient.Status, &pb.StatusRequest{})
+	var addrs []string
+	for _, s := range reply.GetStores() {
+		addrs = append(addrs, s.GetAddr())
 	}
-	return fmt.Errorf("none of %d AllocSvr answers: %w", len(c.table.Nodes), last)
+	if err == nil && len(addrs) == 0 {
+		err = fmt.Errorf("%w: %s names no stores", seq.ErrNoQuorum, o.Addr)
+	}
+	return addrs, err
 }

@@ -22,17 +22,12 @@ type change struct {
 	Moved        uint32 `json:"moved"` // sections whose desired owner changed
 }
 
-// changeVerb is one of those verbs: call asks for the change, subject names the
-// argument that it is about.
-func changeVerb(cmd *cobra.Command, call func(ctx context.Context, admin pb.AdminClient, args []string) (*pb.ChangeReply, error)) *cobra.Command {
+// changeVerb is one of those verbs: call asks for the change.
+func changeVerb(cmd *cobra.Command, call func(ctx context.Context, o *Options, args []string) (*pb.ChangeReply, error)) *cobra.Command {
 	o := &Options{}
 	o.AddTo(cmd, changeTimeout)
 	cmd.RunE = o.Verb(func(ctx context.Context, format ui.Format, args []string, stdout io.Writer) error {
-		var reply *pb.ChangeReply
-		err := onAnyNode(ctx, o, func(ctx context.Context, admin pb.AdminClient) (err error) {
-			reply, err = call(ctx, admin, args)
-			return err
-		})
+		reply, err := call(ctx, o, args)
 		if err != nil {
 			return err
 		}
@@ -46,4 +41,55 @@ func changeVerb(cmd *cobra.Command, call func(ctx context.Context, admin pb.Admi
 		})
 	})
 	return cmd
+}
+
+func undrainCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "undrain NODE",
+		Example: "  seqctl undrain alloc-2",
+		Short:   "let a drained AllocSvr have sections again",
+		Args:    ExactArgs("NODE"),
+	}
+	return changeVerb(cmd, func(ctx context.Context, o *Options, args []string) (*pb.ChangeReply, error) {
+		return onAnyNode(ctx, o, pb.AdminClient.Drain, &pb.DrainRequest{Node: args[0], Undo: true})
+	})
+}
+
+func moveCommand() *cobra.Command {
+	var unpin bool
+	cmd := &cobra.Command{
+		Use:     "move SECTION NODE",
+		Example: "  seqctl move 17 alloc-2\n  seqctl move 17 --unpin",
+		Short:   "move one section to an AllocSvr and pin it there (--unpin SECTION lets it go)",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if want := 2; unpin && len(args) != 1 || !unpin && len(args) != want {
+				return wrongArgs(cmd, len(args))
+			}
+			_, err := parseSection(args[0])
+			return err
+		},
+	}
+	cmd.Flags().BoolVar(&unpin, "unpin", false, "give the section back to the arbiter")
+	return changeVerb(cmd, func(ctx context.Context, o *Options, args []string) (*pb.ChangeReply, error) {
+		section, err := parseSection(args[0])
+		if err != nil {
+			return nil, err
+		}
+		req := &pb.MoveRequest{Section: uint32(section)}
+		if !unpin {
+			req.Node = args[1]
+		}
+		return onAnyNode(ctx, o, pb.AdminClient.Move, req)
+	})
+}
+
+func rebalanceCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "rebalance",
+		Short: "spread the sections afresh over the live AllocSvr, and lift a freeze",
+		Args:  ExactArgs(),
+	}
+	return changeVerb(cmd, func(ctx context.Context, o *Options, _ []string) (*pb.ChangeReply, error) {
+		return onAnyNode(ctx, o, pb.AdminClient.Rebalance, &pb.RebalanceRequest{})
+	})
 }

@@ -1,6 +1,7 @@
 package ctl
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -31,7 +32,7 @@ func currentCommand() *cobra.Command {
 		Use:     "current UID...|--key K",
 		Short:   "show the last number of each UID, or an upper bound of it, without taking one",
 		Example: "  seqctl current 42 43\n  seqctl current --key room:7",
-		Args:    rangeArgs(0, seq.MaxBatch),
+		Args:    RangeArgs(0, seq.MaxBatch),
 	}
 	o.AddTo(cmd, askTimeout)
 	who.addTo(cmd)
@@ -75,7 +76,7 @@ func currentRows(who *target, uids []seq.UID, values []client.Value) ([]currentR
 	var first error
 	bad := 0
 	for i, v := range values {
-		rows[i] = currentRow{Space: spaceName(who.space), UID: uint64(uids[i]), Key: who.key, Current: uint64(v.Seq), Exact: !v.UpperBound}
+		rows[i] = currentRow{Space: cmp.Or(who.space, seq.DefaultSpace), UID: uint64(uids[i]), Key: who.key, Current: uint64(v.Seq), Exact: !v.UpperBound}
 		if !v.LastTaken.IsZero() {
 			rows[i].LastTakenUnix = v.LastTaken.Unix()
 		}

@@ -5,6 +5,6 @@
 // something failed and 2 when the command line was wrong; that what failed is one line
 // on stderr naming the thing that was wrong; and that stdout holds results only.
 //
-// One file a verb. What runs a cluster (dev) or loads one (replay) is in packages of
+// What runs a cluster (dev) or loads one (replay) is in packages of
 // its own beside this one.
 package ctl

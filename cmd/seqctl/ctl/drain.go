@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/seqsvr/seqsvr/internal/ui"
+	"github.com/seqsvr/seqsvr/internal/wake"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 )
 
@@ -69,11 +70,7 @@ draining all the same.`,
 
 // drain asks, and does not wait.
 func drain(ctx context.Context, o *Options, node string) (*drainResult, error) {
-	var reply *pb.ChangeReply
-	err := onAnyNode(ctx, o, func(ctx context.Context, admin pb.AdminClient) (err error) {
-		reply, err = admin.Drain(ctx, &pb.DrainRequest{Node: node})
-		return err
-	})
+	reply, err := onAnyNode(ctx, o, pb.AdminClient.Drain, &pb.DrainRequest{Node: node})
 	if err != nil {
 		return nil, err
 	}
@@ -104,10 +101,8 @@ func (r *drainResult) wait(ctx context.Context, o *Options, progress io.Writer) 
 			told = left
 			fmt.Fprintf(progress, "%s: %s\n", r.Subject, left)
 		}
-		select {
-		case <-ctx.Done():
+		if !wake.Sleep(ctx, drainPause) {
 			return fmt.Errorf("%w after %v: %s: %s; it goes on, and seqctl status tells how far it is", errStillDraining, o.Timeout, r.Subject, left)
-		case <-time.After(drainPause):
 		}
 	}
 }
@@ -127,7 +122,7 @@ func (r *drainResult) left(s *survey) (what string, done bool, err error) {
 	}
 	toGo, known := s.replies[r.Subject].GetSectionsOwned(), false
 	for _, m := range best.GetMembers() {
-		known = known || m.GetLeaseLeftMs() >= 0 // only who has read the stores knows of leases
+		known = known || m.GetLeaseLeftMs() >= 0 // only a node that has read the stores knows of leases
 		if m.GetRole() == "alloc" && m.GetName() == r.Subject {
 			toGo = max(toGo, m.GetSectionsDesired(), m.GetSectionsOwned())
 		}

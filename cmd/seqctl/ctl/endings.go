@@ -15,7 +15,7 @@ const endingsRunbook = "docs/operations.md#seqsectionsending"
 const mostNamed = 5
 
 // endTroubles are the sections whose numbers come to an end. One that is spent breaks
-// promises already if its UIDs stand at the end, and else with the crash of its owner, who
+// promises already if its UIDs stand at the end, and else with the crash of its owner, which
 // still has their counters in memory.
 func (s *survey) endTroubles(best *pb.StatusReply) (all []trouble) {
 	bases := map[uint32]uint64{} // by section, of those whose owner answered

@@ -22,7 +22,7 @@ var (
 	errNoAnswer = errors.New("no answer")
 	// errStillDraining: drain --wait gave up waiting; the drain goes on.
 	errStillDraining = errors.New("not drained")
-	// errUndrained: somebody took the drain back while drain --wait waited for it.
+	// errUndrained: the drain was taken back while drain --wait waited for it.
 	errUndrained = errors.New("the drain was taken back meanwhile")
 	// errUnhealthy: status found that the cluster does not serve everything.
 	errUnhealthy = errors.New("cluster does not serve everything")
@@ -57,8 +57,8 @@ func hint(reason string) string {
 }
 
 // securityHint is what to look at if the connection came to be and its two ends did not
-// agree on TLS; "" if that is not the reason. It has no colon, which lastReason goes by. Who closes first decides which error the
-// other end sees, so some are only likely.
+// agree on TLS; "" if that is not the reason. It has no colon, which lastReason goes by.
+// The end that closes first decides which error the other end sees, so some are only likely.
 func securityHint(reason string) string {
 	has := func(parts ...string) bool {
 		return slices.ContainsFunc(parts, func(p string) bool { return strings.Contains(reason, p) })

@@ -36,11 +36,7 @@ func eventsCommand() *cobra.Command {
 		if limit < 1 {
 			return daemon.Usage(fmt.Errorf("--limit %d: expected at least 1", limit))
 		}
-		var reply *pb.EventsReply
-		err := onAnyNode(ctx, o, func(ctx context.Context, admin pb.AdminClient) (err error) {
-			reply, err = admin.Events(ctx, &pb.EventsRequest{Limit: uint32(limit)})
-			return err
-		})
+		reply, err := onAnyNode(ctx, o, pb.AdminClient.Events, &pb.EventsRequest{Limit: uint32(limit)})
 		if err != nil {
 			return err
 		}

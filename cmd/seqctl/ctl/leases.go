@@ -1,6 +1,7 @@
 package ctl
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"strings"
@@ -42,11 +43,7 @@ func leasesCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		var reply *pb.LeasesReply
-		err = onAnyNode(ctx, o, func(ctx context.Context, admin pb.AdminClient) (err error) {
-			reply, err = admin.Leases(ctx, &pb.LeasesRequest{All: true, Sections: sections})
-			return err
-		})
+		reply, err := onAnyNode(ctx, o, pb.AdminClient.Leases, &pb.LeasesRequest{All: true, Sections: sections})
 		if err != nil {
 			return err
 		}
@@ -77,7 +74,7 @@ func parseSections(args []string) ([]uint32, error) {
 func leasesTable(rows []leaseRow) *ui.Table {
 	t := ui.NewTable("section", "node", "session", "round", "max", "lease left", "desired", "standbys")
 	for _, r := range rows {
-		owner := ui.Cell{Text: orDash(r.Node), Color: ui.Green}
+		owner := ui.Cell{Text: cmp.Or(r.Node, "-"), Color: ui.Green}
 		if r.LeaseLeftMS < 0 || r.Node != r.Desired {
 			owner.Color = ui.Yellow
 		}

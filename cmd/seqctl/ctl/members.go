@@ -35,11 +35,7 @@ func membersCommand() *cobra.Command {
 	}
 	o.AddTo(cmd, askTimeout)
 	cmd.RunE = o.Verb(func(ctx context.Context, format ui.Format, _ []string, stdout io.Writer) error {
-		var reply *pb.StatusReply
-		err := onAnyNode(ctx, o, func(ctx context.Context, admin pb.AdminClient) (err error) {
-			reply, err = admin.Status(ctx, &pb.StatusRequest{})
-			return err
-		})
+		reply, err := onAnyNode(ctx, o, pb.AdminClient.Status, &pb.StatusRequest{})
 		if err != nil {
 			return err
 		}

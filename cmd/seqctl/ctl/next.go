@@ -1,6 +1,7 @@
 package ctl
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -31,7 +32,7 @@ func nextCommand() *cobra.Command {
 		Use:     "next UID|--key K",
 		Short:   "take the next number of a UID, or a contiguous range of them",
 		Example: "  seqctl next 42\n  seqctl next 42 --count 100 -o json\n  seqctl next --key room:7 --space channel",
-		Args:    rangeArgs(0, 1),
+		Args:    RangeArgs(0, 1),
 	}
 	o.AddTo(cmd, askTimeout)
 	who.addTo(cmd)
@@ -50,19 +51,11 @@ func nextCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			r := nextResult{spaceName(who.space), uint64(uid), who.key, uint64(got.First), uint64(got.Last), uint32(count), got.Unordered}
+			r := nextResult{cmp.Or(who.space, seq.DefaultSpace), uint64(uid), who.key, uint64(got.First), uint64(got.Last), uint32(count), got.Unordered}
 			return ui.Print(stdout, format, r, func() *ui.Table {
 				return ui.NewTable("space", "uid", "first", "last", "count").Row(r.Space, text(r.UID), text(r.First), text(r.Last), r.Count)
 			})
 		})
 	})
 	return cmd
-}
-
-// spaceName is the space that an empty --space stands for.
-func spaceName(space string) string {
-	if space == "" {
-		return seq.DefaultSpace
-	}
-	return space
 }

@@ -1,6 +1,7 @@
 package ctl
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -35,7 +36,7 @@ is refused without --force. A forced one is written to the events, and cannot be
 section is used up for good. A restore from a backup that is older than it goes up by --bump only: back
 up afterwards.`,
 		Example: "  seqctl raise 42 100000",
-		Args:    rangeArgs(1, 2),
+		Args:    RangeArgs(1, 2),
 	}
 	o.AddTo(cmd, askTimeout)
 	who.addTo(cmd)
@@ -61,7 +62,7 @@ up afterwards.`,
 			if err != nil {
 				return err
 			}
-			r := raiseResult{spaceName(who.space), uint64(uid), who.key, uint64(floor), uint64(value)}
+			r := raiseResult{cmp.Or(who.space, seq.DefaultSpace), uint64(uid), who.key, uint64(floor), uint64(value)}
 			return ui.Print(stdout, format, r, func() *ui.Table {
 				return ui.NewTable("space", "uid", "at least", "current").Row(r.Space, text(r.UID), text(r.AtLeast), text(r.Current))
 			})

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -146,17 +147,10 @@ func (o *Options) Verb(run func(ctx context.Context, format ui.Format, args []st
 }
 
 // ExactArgs is cobra.ExactArgs with a usage error that says what was expected.
-func ExactArgs(names ...string) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, args []string) error {
-		if len(args) == len(names) {
-			return nil
-		}
-		return wrongArgs(cmd, len(args))
-	}
-}
+func ExactArgs(names ...string) cobra.PositionalArgs { return RangeArgs(len(names), len(names)) }
 
-// rangeArgs asks for least to most arguments.
-func rangeArgs(least, most int) cobra.PositionalArgs {
+// RangeArgs asks for least to most arguments.
+func RangeArgs(least, most int) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) >= least && len(args) <= most {
 			return nil
@@ -166,5 +160,6 @@ func rangeArgs(least, most int) cobra.PositionalArgs {
 }
 
 func wrongArgs(cmd *cobra.Command, got int) error {
-	return daemon.Usage(fmt.Errorf("%s: %d arguments: expected seqctl %s", cmd.Name(), got, cmd.Use))
+	_, arguments, _ := strings.Cut(cmd.Use, " ")
+	return daemon.Usage(fmt.Errorf("%s: %d arguments: expected %s", cmd.Name(), got, strings.TrimSpace(cmd.CommandPath()+" "+arguments)))
 }

@@ -1,6 +1,7 @@
 package ctl
 
 import (
+	"cmp"
 	"context"
 	"io"
 
@@ -49,25 +50,25 @@ func routeCommand() *cobra.Command {
 		Use:     "route [UID]",
 		Example: "  seqctl route 42\n  seqctl route --key user:alice -o json\n  seqctl route",
 		Short:   "show which AllocSvr a UID goes to, or the route table as a whole",
-		Args:    rangeArgs(0, 1),
+		Args:    RangeArgs(0, 1),
 	}
 	o.AddTo(cmd, askTimeout)
 	who.addTo(cmd)
 	cmd.RunE = o.Verb(func(ctx context.Context, format ui.Format, args []string, stdout io.Writer) error {
-		if len(args) == 0 && !cmd.Flags().Changed("key") {
-			c, err := askRoutes(ctx, o.Addr, o.Dial()...)
-			if err != nil {
+		all := len(args) == 0 && !cmd.Flags().Changed("key")
+		var uid seq.UID
+		if !all {
+			var err error
+			if uid, _, err = who.uid(cmd, args, 0); err != nil {
 				return err
 			}
+		}
+		c, err := askRoutes(ctx, o, o.Addr)
+		if err != nil {
+			return err
+		}
+		if all {
 			return printRoutes(stdout, format, c)
-		}
-		uid, _, err := who.uid(cmd, args, 0)
-		if err != nil {
-			return err
-		}
-		c, err := askRoutes(ctx, o.Addr, o.Dial()...)
-		if err != nil {
-			return err
 		}
 		space, err := c.mapping.Space(who.space)
 		if err != nil {
@@ -98,7 +99,7 @@ func printRoute(w io.Writer, format ui.Format, r routeResult) error {
 	return ui.Print(w, format, r, func() *ui.Table {
 		t := ui.NewTable("space", "uid", "section", "owner", "addr", "standby", "standby 2", "pinned", "routes version")
 		standbys := append(append([]string{}, r.Standbys...), "", "")
-		return t.Row(r.Space, text(r.UID), text(uint64(r.Section)), orDash(r.Owner), r.Addr, standbys[0], standbys[1], r.Pinned, text(r.Version))
+		return t.Row(r.Space, text(r.UID), text(uint64(r.Section)), cmp.Or(r.Owner, "-"), r.Addr, standbys[0], standbys[1], r.Pinned, text(r.Version))
 	})
 }
 

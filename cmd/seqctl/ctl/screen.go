@@ -1,6 +1,7 @@
 package ctl
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -49,7 +50,7 @@ func printStatus(w io.Writer, format ui.Format, r statusResult) error {
 	fmt.Fprintln(w, shown+cut(headline(r), screenColumns-len(word)))
 	line := func(text string) { fmt.Fprintln(w, cut(text, screenColumns)) }
 	line(fmt.Sprintf("cluster %s, %d sections, %d unowned, routes version %d, lease %s, arbiter %s",
-		cut(r.ClusterID, 20), r.Sections, r.Unowned, r.RouteVersion, ui.Duration(time.Duration(r.LeaseMS*float64(time.Millisecond))), orDash(cut(r.Arbiter, nameCells))))
+		cut(r.ClusterID, 20), r.Sections, r.Unowned, r.RouteVersion, ui.Duration(time.Duration(r.LeaseMS*float64(time.Millisecond))), cmp.Or(cut(r.Arbiter, nameCells), "-")))
 	if r.Why != "" {
 		line("  " + r.Why)
 	}
@@ -112,7 +113,7 @@ func storeTable(stores []statusStore) *ui.Table {
 		if st.DiskFree > 0 {
 			free = size(st.DiskFree)
 		}
-		t.Row(orDash(cut(st.Name, nameCells)), cut(st.Addr, addrCells), state, short(st.Commits), milliseconds(st.GraceMS), free)
+		t.Row(cmp.Or(cut(st.Name, nameCells), "-"), cut(st.Addr, addrCells), state, short(st.Commits), milliseconds(st.GraceMS), free)
 	}
 	return t
 }
@@ -143,13 +144,6 @@ func short(n uint64) string {
 		v /= 1000
 	}
 	return fmt.Sprintf("%.2f%c", v, "MGTPE"[unit])
-}
-
-func orDash(text string) string {
-	if text == "" {
-		return "-"
-	}
-	return text
 }
 
 // milliseconds is a time left of a reply, for a table; empty for none.

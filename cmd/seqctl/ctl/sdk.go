@@ -16,7 +16,7 @@ const AttemptTimeout = 2 * time.Second
 // asks the address once by itself first, so that a wrong one is told at once and not
 // at the end of all retries. ctx bounds the search alone. The caller closes the client.
 func (o *Options) Connect(ctx context.Context, cfg client.Config) (*client.Client, error) {
-	if _, err := askRoutes(ctx, o.Addr, o.Dial()...); err != nil {
+	if _, err := askRoutes(ctx, o, o.Addr); err != nil {
 		return nil, err
 	}
 	cfg.Addrs = []string{o.Addr}

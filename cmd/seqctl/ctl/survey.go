@@ -31,7 +31,7 @@ type survey struct {
 
 // takeSurvey asks all AllocSvr of the route table at once.
 func takeSurvey(ctx context.Context, o *Options) (*survey, error) {
-	c, err := askRoutes(ctx, o.Addr, o.Dial()...)
+	c, err := askRoutes(ctx, o, o.Addr)
 	if err != nil {
 		return nil, err
 	}
@@ -42,11 +42,7 @@ func takeSurvey(ctx context.Context, o *Options) (*survey, error) {
 		wg.Go(func() {
 			ctx, cancel := context.WithTimeout(ctx, statusAttempt)
 			defer cancel()
-			var reply *pb.StatusReply
-			err := onNode(ctx, node.Addr, o.Dial(), func(ctx context.Context, admin pb.AdminClient) (err error) {
-				reply, err = admin.Status(ctx, &pb.StatusRequest{})
-				return err
-			})
+			reply, err := onNode(ctx, o, node.Addr, pb.AdminClient.Status, &pb.StatusRequest{})
 			mu.Lock()
 			defer mu.Unlock()
 			if err != nil {

@@ -16,7 +16,7 @@ import (
 	"github.com/seqsvr/seqsvr/seq"
 )
 
-// gone is a node of which the address leads nowhere.
+// gone is a node at whose address nothing listens.
 var gone = seq.Node{Name: "gone", Addr: "127.0.0.1:1", Session: 2, Weight: 100}
 
 func statusOf(t *testing.T, n *node) (r statusResult, err error) {

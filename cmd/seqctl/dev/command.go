@@ -52,12 +52,12 @@ type options struct {
 type running interface {
 	// ready waits until everything serves.
 	ready(ctx context.Context) error
-	// ended tells of daemons that end though nobody stopped them. It is closed when
+	// ended tells of daemons that end without having been stopped. It is closed when
 	// the cluster cannot go on.
 	ended() <-chan string
 	// stop stops everything in order; when ctx ends, at once.
 	stop(ctx context.Context) error
-	// processes says who runs where.
+	// processes says which daemon runs where.
 	processes() []process
 }
 

@@ -22,6 +22,7 @@ import (
 	"github.com/seqsvr/seqsvr/internal/daemon"
 	"github.com/seqsvr/seqsvr/internal/localcluster"
 	"github.com/seqsvr/seqsvr/internal/msglog"
+	"github.com/seqsvr/seqsvr/tests/madelog"
 )
 
 // patience is far more than a start, a stop or a failover takes.
@@ -117,7 +118,7 @@ func messages(t *testing.T, n int) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(msglog.Generate(file, 5, 100, n), file.Close()); err != nil {
+	if err := errors.Join(madelog.Generate(file, 5, 100, n), file.Close()); err != nil {
 		t.Fatal(err)
 	}
 	return path

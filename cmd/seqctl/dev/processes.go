@@ -44,7 +44,7 @@ func (c *outside) watch(p *localcluster.Process, done <-chan struct{}) {
 	if p.Failed() {
 		select {
 		case c.news <- fmt.Sprintf("%s ended: %s", p.Name, p.Exit()):
-		default: // nobody reads any more
+		default: // the reader has gone
 		}
 	}
 	c.mu.Lock()

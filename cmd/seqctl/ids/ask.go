@@ -6,26 +6,17 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/seqsvr/seqsvr/cmd/seqctl/ctl"
-	"github.com/seqsvr/seqsvr/internal/rpc"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 )
 
-// askSnowflake calls do once, with the service of a router or AllocSvr.
-func askSnowflake[R any](ctx context.Context, o *ctl.Options, do func(context.Context, pb.SnowflakeClient) (R, error)) (R, error) {
-	return ask(o, o.Addr, "global IDs", func(conn *grpc.ClientConn) (R, error) { return do(ctx, pb.NewSnowflakeClient(conn)) })
+// askSnowflake calls a method once, of a router or AllocSvr.
+func askSnowflake[Q, R any](ctx context.Context, o *ctl.Options, method func(pb.SnowflakeClient, context.Context, *Q, ...grpc.CallOption) (*R, error), req *Q) (*R, error) {
+	reply, err := ctl.Call(ctx, o, o.Addr, pb.NewSnowflakeClient, method, req)
+	return reply, served(o.Addr, "global IDs", err)
 }
 
 // askSegment is askSnowflake for the tags, at an address of its own.
-func askSegment[R any](ctx context.Context, o *ctl.Options, addr string, do func(context.Context, pb.SegmentClient) (R, error)) (R, error) {
-	return ask(o, addr, "segments", func(conn *grpc.ClientConn) (R, error) { return do(ctx, pb.NewSegmentClient(conn)) })
-}
-
-func ask[R any](o *ctl.Options, addr, service string, do func(*grpc.ClientConn) (R, error)) (reply R, err error) {
-	conn, err := rpc.Dial(addr, o.Dial()...)
-	if err != nil {
-		return reply, err
-	}
-	defer conn.Close()
-	reply, err = do(conn)
-	return reply, served(addr, service, err)
+func askSegment[Q, R any](ctx context.Context, o *ctl.Options, addr string, method func(pb.SegmentClient, context.Context, *Q, ...grpc.CallOption) (*R, error), req *Q) (*R, error) {
+	reply, err := ctl.Call(ctx, o, addr, pb.NewSegmentClient, method, req)
+	return reply, served(addr, "segments", err)
 }

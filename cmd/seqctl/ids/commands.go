@@ -40,13 +40,3 @@ func group(name, short string, verbs ...*cobra.Command) *cobra.Command {
 	cmd.AddCommand(verbs...)
 	return cmd
 }
-
-// between asks for least to most arguments.
-func between(least, most int) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, args []string) error {
-		if len(args) >= least && len(args) <= most {
-			return nil
-		}
-		return daemon.Usage(fmt.Errorf("%s: %d arguments: expected %s", cmd.Name(), len(args), cmd.UseLine()))
-	}
-}

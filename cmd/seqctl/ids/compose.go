@@ -31,7 +31,7 @@ func composeCommand() *cobra.Command {
 		Long: `compose puts an ID together. It reserves nothing: the ID may have been handed out, or
 will be. It needs no cluster; with --namespace or --addr it asks one.`,
 		Example: "  seqctl snowflake compose --layout regional --time 2022-03-22T07:55:44.532Z --datacenter 1 --worker 1 --sequence 11",
-		Args:    between(0, 0),
+		Args:    ctl.RangeArgs(0, 0),
 	}
 	o.AddTo(cmd, askTimeout)
 	m.addTo(cmd)
@@ -105,8 +105,6 @@ func (p *composed) there(ctx context.Context, o *ctl.Options, m *meaning) (decod
 	if p.at != nil {
 		req.Time = &pb.SnowflakeComposeRequest_UnixMs{UnixMs: p.at.UnixMilli()}
 	}
-	reply, err := askSnowflake(ctx, o, func(ctx context.Context, c pb.SnowflakeClient) (*pb.SnowflakeDecoded, error) {
-		return c.Compose(ctx, req)
-	})
+	reply, err := askSnowflake(ctx, o, pb.SnowflakeClient.Compose, req)
 	return newDecoded(reply), err
 }

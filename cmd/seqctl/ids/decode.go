@@ -16,6 +16,76 @@ import (
 	"github.com/seqsvr/seqsvr/snowflake"
 )
 
+// decoded is what decode and compose print.
+type decoded struct {
+	ID             int64   `json:"id"`
+	IDStr          string  `json:"id_str"`         // decimal
+	Text           string  `json:"text,omitempty"` // of compose, in another form
+	Layout         string  `json:"layout"`         // preset, or text if it is none
+	Time           string  `json:"time"`           // when its tick begins
+	Ticks          uint64  `json:"ticks"`          // units since the layout's epoch
+	Fields         idParts `json:"fields"`
+	DatacenterName string  `json:"datacenter_name,omitempty"` // known to clusters
+
+	hasDatacenter bool
+}
+
+type idParts struct {
+	Datacenter uint64 `json:"datacenter"` // 0 in layouts without that field
+	Worker     uint64 `json:"worker"`
+	Sequence   uint64 `json:"sequence"`
+}
+
+// decodeHere takes an ID apart without a cluster. Errors are those of refused.
+func decodeHere(l snowflake.Layout, id snowflake.ID) (decoded, error) {
+	parts, err := l.Decode(id)
+	if err != nil {
+		return decoded{}, refused(err)
+	}
+	at, err := l.TimeOf(parts.Tick)
+	if err != nil {
+		return decoded{}, refused(err)
+	}
+	return decoded{
+		ID: int64(id), IDStr: id.String(), Layout: l.Name(), Time: stamp(at.UnixMilli()), Ticks: uint64(parts.Tick),
+		Fields:        idParts{uint64(parts.Datacenter), uint64(parts.Worker), parts.Sequence},
+		hasDatacenter: l.HasDatacenter(),
+	}, nil
+}
+
+func newDecoded(p *pb.SnowflakeDecoded) decoded {
+	return decoded{
+		ID: p.GetId(), IDStr: snowflake.ID(p.GetId()).String(), Layout: p.GetLayout(), Time: stamp(p.GetUnixMs()), Ticks: p.GetTick(),
+		Fields:         idParts{p.GetDatacenterId(), p.GetWorkerId(), p.GetSequence()},
+		DatacenterName: p.GetDatacenter(), hasDatacenter: p.GetHasDatacenter(),
+	}
+}
+
+// inForm adds the text of the ID in a form other than decimal.
+func (d decoded) inForm(e snowflake.Encoding) (_ decoded, err error) {
+	if e != snowflake.Decimal {
+		d.Text, err = e.Format(snowflake.ID(d.ID))
+	}
+	return d, err
+}
+
+func (d decoded) print(w io.Writer, format ui.Format) error {
+	return ui.Print(w, format, d, func() *ui.Table {
+		id, datacenter := d.IDStr, "-"
+		if d.Text != "" {
+			id = d.Text
+		}
+		if d.hasDatacenter {
+			datacenter = digits(d.Fields.Datacenter)
+		}
+		if d.DatacenterName != "" {
+			datacenter += " (" + d.DatacenterName + ")"
+		}
+		return ui.NewTable("id", "time", "datacenter", "worker", "sequence", "ticks", "layout").
+			Row(id, d.Time, datacenter, digits(d.Fields.Worker), digits(d.Fields.Sequence), digits(d.Ticks), d.Layout)
+	})
+}
+
 func decodeCommand() *cobra.Command {
 	o, m := &ctl.Options{}, &meaning{}
 	var form string
@@ -27,7 +97,7 @@ one, which has the namespace's layout and also the datacenter's name.`,
 		Example: "  seqctl snowflake decode 108152875544481803 --layout regional -o json\n" +
 			"  seqctl snowflake decode 3nNeLuv1t79 --text base58\n" +
 			"  seqctl snowflake decode 362637573840961538 --layout 'time:39,sequence:8,machine:16;unit=10ms;epoch=2014-09-01T00:00:00Z'",
-		Args: between(1, 1),
+		Args: ctl.RangeArgs(1, 1),
 	}
 	o.AddTo(cmd, askTimeout)
 	m.addTo(cmd)
@@ -54,9 +124,7 @@ one, which has the namespace's layout and also the datacenter's name.`,
 			return d.print(stdout, format)
 		}
 		req := &pb.SnowflakeDecodeRequest{Id: &pb.SnowflakeDecodeRequest_Number{Number: int64(id)}, Layout: m.layout, Namespace: m.namespace}
-		reply, err := askSnowflake(ctx, o, func(ctx context.Context, c pb.SnowflakeClient) (*pb.SnowflakeDecoded, error) {
-			return c.Decode(ctx, req)
-		})
+		reply, err := askSnowflake(ctx, o, pb.SnowflakeClient.Decode, req)
 		if err != nil {
 			return err
 		}

@@ -10,6 +10,4 @@
 // decode, compose and layouts need no cluster; decode and compose ask one only when
 // --namespace or --addr is given. No verb sends a change twice; taking IDs or numbers
 // again can skip some and never repeats one.
-//
-// One file a verb, and beside them only what several verbs share.
 package ids

@@ -12,11 +12,11 @@ import (
 	"github.com/seqsvr/seqsvr/snowflake"
 )
 
-// errNotServed: who answers at an address does not have the service that was asked
-// for. Do not retry there.
+// errNotServed: the process at an address does not have the service that was asked for.
+// Do not retry there.
 var errNotServed = errors.New("service not offered")
 
-// served tells a missing service apart from an address where nobody is.
+// served tells a missing service apart from an address where nothing listens.
 func served(addr, service string, err error) error {
 	if status.Code(err) == codes.Unimplemented {
 		return fmt.Errorf("%w at %s: no %s there; it is of an older version, or no router or AllocSvr", errNotServed, addr, service)

@@ -38,7 +38,7 @@ func genCommand() *cobra.Command {
 		Use:     "gen",
 		Short:   "take new IDs of a namespace, in ascending order",
 		Example: "  seqctl snowflake gen\n  seqctl snowflake gen --namespace orders --count 100 --text base58 -o json",
-		Args:    between(0, 0),
+		Args:    ctl.RangeArgs(0, 0),
 	}
 	o.AddTo(cmd, askTimeout)
 	cmd.Flags().StringVar(&namespace, "namespace", "", "name or alias of the `namespace`; empty is default")
@@ -53,9 +53,7 @@ func genCommand() *cobra.Command {
 			return badCount(count, maxIDs)
 		}
 		req := &pb.SnowflakeGenerateRequest{Namespace: namespace, Count: uint32(count), Agent: agent}
-		reply, err := askSnowflake(ctx, o, func(ctx context.Context, c pb.SnowflakeClient) (*pb.SnowflakeGenerateReply, error) {
-			return c.Generate(ctx, req)
-		})
+		reply, err := askSnowflake(ctx, o, pb.SnowflakeClient.Generate, req)
 		if err != nil {
 			return err
 		}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/seqsvr/seqsvr/cmd/seqctl/ctl"
 	"github.com/seqsvr/seqsvr/internal/daemon"
 	"github.com/seqsvr/seqsvr/internal/ui"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
@@ -14,8 +15,8 @@ import (
 	"github.com/seqsvr/seqsvr/snowflake"
 )
 
-// defaultLayout is the layout of an ID of which nothing is said, as that of the
-// namespace "default" is where nobody changed it.
+// defaultLayout is the layout of an ID if none is named. The namespace "default" has the
+// same unless it was changed.
 const defaultLayout = "twitter"
 
 // describe is a layout as the cluster describes it.
@@ -107,4 +108,47 @@ func (m *meaning) read(cmd *cobra.Command) (l snowflake.Layout, asked bool, err 
 	}
 	l, err = parseLayout("--layout", text)
 	return l, named || cmd.Flags().Changed("addr"), err
+}
+
+func layoutsCommand() *cobra.Command {
+	var output string
+	cmd := &cobra.Command{
+		Use:   "layouts [LAYOUT]",
+		Short: "list the preset layouts, or describe one, with when it runs out; no cluster needed",
+		Example: "  seqctl snowflake layouts\n" +
+			"  seqctl snowflake layouts 'time:32,worker:9,sequence:12;js53;unit=1s;epoch=2026-01-01T00:00Z' -o json",
+		Args: ctl.RangeArgs(0, 1),
+	}
+	cmd.Flags().StringVarP(&output, "output", "o", string(ui.FormatTable), "table, json or yaml")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		format, err := ui.ParseFormat(output)
+		if err != nil {
+			return fmt.Errorf("layouts: %w", daemon.Usage(err))
+		}
+		if len(args) == 0 {
+			args = snowflake.PresetNames()
+		}
+		rows := []layoutRow{}
+		for _, text := range args {
+			l, err := parseLayout("LAYOUT", text)
+			if err != nil {
+				return fmt.Errorf("layouts: %w", err)
+			}
+			rows = append(rows, newLayoutRow(describe(l), time.Now()))
+		}
+		return ui.Print(cmd.OutOrStdout(), format, rows, func() *ui.Table { return layoutsTable(rows) })
+	}
+	return cmd
+}
+
+func layoutsTable(rows []layoutRow) *ui.Table {
+	t := ui.NewTable("layout", "runs out", "left", "unit", "epoch", "overflow", "rollback", "fields")
+	for _, r := range rows {
+		name := r.Layout
+		if name == r.Text {
+			name = "-" // the fields follow
+		}
+		t.Row(name, r.RunsOut, r.leftCell(), time.Duration(r.UnitMS)*time.Millisecond, r.Epoch, r.Overflow, r.Rollback, r.fields())
+	}
+	return t
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/seqsvr/seqsvr/snowflake"
 )
 
-// nowhere is an address where nobody is: what is done without a cluster works there.
+// nowhere is an address where nothing listens: what is done without a cluster works there.
 const nowhere = "127.0.0.1:1"
 
 // vectors are IDs of the systems whose layouts the presets are.

@@ -80,10 +80,3 @@ func parseLayout(flag, text string) (snowflake.Layout, error) {
 
 // digits is a number that people may copy: without commas.
 func digits[T ~uint32 | ~uint64](n T) string { return strconv.FormatUint(uint64(n), 10) }
-
-func orDash(text string) string {
-	if text == "" {
-		return "-"
-	}
-	return text
-}

@@ -1,6 +1,7 @@
 package ids
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"time"
@@ -24,8 +25,8 @@ type workersResult struct {
 type workerRow struct {
 	Datacenter  uint64 `json:"datacenter"`
 	Worker      uint64 `json:"worker"`
-	Node        string `json:"node"`    // empty: nobody, or not known
-	Session     string `json:"session"` // empty: nobody holds it
+	Node        string `json:"node"`    // empty: none, or not known
+	Session     string `json:"session"` // empty: no session holds it
 	Mark        string `json:"mark"`    // no ID of this worker has a later time
 	LeaseLeftMS int64  `json:"lease_left_ms"`
 	Free        bool   `json:"free"`
@@ -37,15 +38,13 @@ func workersCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "workers",
 		Short: "list the worker ids of a namespace that were ever used, and who holds them",
-		Args:  between(0, 0),
+		Args:  ctl.RangeArgs(0, 0),
 	}
 	o.AddTo(cmd, askTimeout)
 	cmd.Flags().StringVar(&namespace, "namespace", "", "name or alias of the `namespace`; empty is default")
 	cmd.RunE = o.Verb(func(ctx context.Context, format ui.Format, _ []string, stdout io.Writer) error {
 		req := &pb.SnowflakeWorkersRequest{Namespace: namespace}
-		reply, err := askSnowflake(ctx, o, func(ctx context.Context, c pb.SnowflakeClient) (*pb.SnowflakeWorkersReply, error) {
-			return c.Workers(ctx, req)
-		})
+		reply, err := askSnowflake(ctx, o, pb.SnowflakeClient.Workers, req)
 		if err != nil {
 			return err
 		}
@@ -77,7 +76,7 @@ func (r workersResult) table() *ui.Table {
 		if w.LeaseLeftMS > 0 {
 			left = time.Duration(w.LeaseLeftMS) * time.Millisecond
 		}
-		t.Row(digits(w.Datacenter), digits(w.Worker), digits(r.Pool), state, orDash(w.Node), orDash(w.Session), left, w.Mark)
+		t.Row(digits(w.Datacenter), digits(w.Worker), digits(r.Pool), state, cmp.Or(w.Node, "-"), cmp.Or(w.Session, "-"), left, w.Mark)
 	}
 	return t
 }

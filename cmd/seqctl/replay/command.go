@@ -129,8 +129,8 @@ func (o *options) replay(ctx context.Context, c *client.Client, log io.Reader, p
 	return replay(ctx, msglog.NewReader(log), take, o.callers, out, progress.Add)
 }
 
-// count is the number of messages of a file, for the bar on a terminal; 0 where
-// nobody would see it or the log can be read but once.
+// count is the number of messages of a file, for the bar on a terminal; 0 if there is
+// no terminal, or if the log can be read but once.
 func count(path string, stderr io.Writer) (uint64, error) {
 	if info, err := os.Stat(path); path == "-" || !ui.IsTerminal(stderr) || err == nil && !info.Mode().IsRegular() {
 		return 0, nil

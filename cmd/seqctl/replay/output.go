@@ -79,7 +79,7 @@ func (o *output) write(a *answer) {
 	_, o.err = o.w.Write(line)
 }
 
-// stop lets nobody wait for room any more.
+// stop ends the waits for room.
 func (o *output) stop() {
 	o.mu.Lock()
 	defer o.mu.Unlock()

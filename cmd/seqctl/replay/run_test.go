@@ -15,6 +15,7 @@ import (
 
 	"github.com/seqsvr/seqsvr/internal/msglog"
 	"github.com/seqsvr/seqsvr/seq"
+	"github.com/seqsvr/seqsvr/tests/madelog"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -50,7 +51,7 @@ func (s *service) next(_ context.Context, uid seq.UID) (seq.Seq, error) {
 func made(t *testing.T, users, messages int) []byte {
 	t.Helper()
 	var text bytes.Buffer
-	if err := msglog.Generate(&text, 11, users, messages); err != nil {
+	if err := madelog.Generate(&text, 11, users, messages); err != nil {
 		t.Fatal(err)
 	}
 	return text.Bytes()

@@ -2,5 +2,5 @@
 // replacement, growing and shrinking, backup and restore. One file a verb.
 //
 // Verbs that need the running stores take --stores, or ask --addr for them; those that
-// need files only (inspect, check, restore) ask nobody.
+// need files only (inspect, check, restore) ask no store.
 package storectl

@@ -44,8 +44,7 @@ func open(path string) (backup.Manifest, []quorum.RegisterState, error) {
 	}
 	states := make([]quorum.RegisterState, 0, len(registers))
 	for r, st := range registers {
-		states = append(states, quorum.RegisterState{Register: r, Promised: st.Promised, Accepted: st.Accepted,
-			Max: st.Max, Payload: st.Payload, PayloadMax: st.PayloadMax})
+		states = append(states, st.Of(r))
 	}
 	slices.SortFunc(states, func(a, b quorum.RegisterState) int { return cmp.Compare(a.Register, b.Register) })
 	list := quorum.MemberList{Version: meta.Members.Version, R: cmp.Or(meta.Members.R, meta.R), W: cmp.Or(meta.Members.W, meta.W), Members: meta.Members.List}

@@ -51,13 +51,10 @@ tags so near 2^53-1 that there is no room for the bump are named: they hand out 
 			return err
 		}
 		r.Era = seq.Era(era)
-		if err := r.Do(m, states); err != nil {
-			if errors.Is(err, storesvr.ErrConfig) || errors.Is(err, backup.ErrEra) {
-				return daemon.Usage(err)
-			}
-			return err
+		made, err := r.Do(m, states)
+		if errors.Is(err, storesvr.ErrConfig) || errors.Is(err, backup.ErrEra) {
+			return daemon.Usage(err)
 		}
-		made, err := r.Content(m, states)
 		if err != nil {
 			return err
 		}

@@ -75,7 +75,7 @@ func TestWhatIsQueuedIsSentAtTheEnd(t *testing.T) {
 	if n := tracer.Counts(); c.got != 1000 || n != (tracing.Counts{Sent: 1000}) {
 		t.Errorf("%d spans came, counted %+v", c.got, n)
 	}
-	spans(t, tracer, 1) // nobody takes it, and nothing waits
+	spans(t, tracer, 1) // no collector takes it, and nothing waits
 }
 
 func TestACollectorThatHangsCostsSpansAndNobodysTime(t *testing.T) {

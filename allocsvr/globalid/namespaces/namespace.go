@@ -1,0 +1,137 @@
+package namespaces
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/seqsvr/seqsvr/seq"
+	"github.com/seqsvr/seqsvr/snowflake"
+)
+
+// Default is the namespace of a request that names none.
+const Default = "default"
+
+// Max is how many may be recorded.
+const Max = 1024
+
+// Namespace is a set of IDs of one layout: within it no ID is handed out twice.
+type Namespace struct {
+	Name string `json:"name"` // a-z, then up to 63 of a-z 0-9 . _ -
+	// Alias is its number for callers that know namespaces by number; 0: none. Two
+	// namespaces never have the same, and it never changes.
+	Alias   uint32           `json:"alias,omitempty"`
+	Layout  snowflake.Layout `json:"layout"`  // with the policies
+	Version uint64           `json:"version"` // counts its changes; 0: not recorded
+	// Retired is when it was retired, Unix milliseconds; 0: it is in use. A retired one hands
+	// out nothing; its worker registers stay, so that no ID repeats should it go on.
+	Retired int64 `json:"retired_ms,omitempty"`
+}
+
+func (ns Namespace) validate() error {
+	if err := seq.CheckNamespace(ns.Name); err != nil {
+		return err
+	}
+	if _, err := ns.Layout.MarshalText(); err != nil {
+		return Reading.Name(fmt.Errorf("namespace %q: %w", ns.Name, err))
+	}
+	return nil
+}
+
+// Check checks configured namespaces, each and against each other: seq.ErrBadArgument,
+// seq.ErrBadLayout.
+func Check(all []Namespace) error {
+	for i, ns := range all {
+		if err := ns.validate(); err != nil {
+			return err
+		}
+		if slices.ContainsFunc(all[:i], ns.meets) {
+			return fmt.Errorf("%w: namespace %q: name or alias %d twice", seq.ErrBadArgument, ns.Name, ns.Alias)
+		}
+	}
+	return nil
+}
+
+// meets says whether a request for one could also mean the other.
+func (ns Namespace) meets(other Namespace) bool {
+	return ns.Name == other.Name || ns.Alias != 0 && ns.Alias == other.Alias
+}
+
+// InUse is nil, or a seq.ErrRetired that says since when.
+func (ns Namespace) InUse() error {
+	if ns.Retired == 0 {
+		return nil
+	}
+	return fmt.Errorf("namespace %q: %w on %s", ns.Name, seq.ErrRetired, time.UnixMilli(ns.Retired).UTC().Format(time.RFC3339))
+}
+
+// lasts is nil, or a seq.ErrTimeExhausted for a layout that has no tick left: a namespace
+// of such a one could hand out nothing, ever. A namespace that is not sound has an error of
+// its own.
+func (ns Namespace) lasts(now time.Time) error {
+	if err := ns.validate(); err != nil {
+		return err
+	}
+	if ns.Layout.Remaining(now) > 0 {
+		return nil
+	}
+	return fmt.Errorf("namespace %q: %w: layout %s ended on %s, expected one with a later epoch or more bits of time",
+		ns.Name, seq.ErrTimeExhausted, ns.Layout, ns.Layout.Exhausted().UTC().Format(time.DateOnly))
+}
+
+// follows says whether the namespace may replace what it was. An alias that named
+// other IDs would give its callers the same ID twice.
+func (ns Namespace) follows(old Namespace) error {
+	if old.Alias != 0 && ns.Alias != old.Alias {
+		return fmt.Errorf("%w: namespace %q: alias %d cannot become %d", seq.ErrUnsafeChange, ns.Name, old.Alias, ns.Alias)
+	}
+	if err := ns.Layout.Follows(old.Layout); err != nil {
+		return Reading.Name(fmt.Errorf("namespace %q: %w", ns.Name, err))
+	}
+	return nil
+}
+
+// agrees says whether IDs and numbers mean the same in both, so that one of them may be
+// an older or newer version of the other.
+func (ns Namespace) agrees(have Namespace) error {
+	if ns.Alias != 0 && have.Alias != 0 && ns.Alias != have.Alias {
+		return fmt.Errorf("namespace %q: %w: it is recorded with alias %d, not %d", ns.Name, seq.ErrUnsafeChange, have.Alias, ns.Alias)
+	}
+	if err := ns.Layout.Follows(have.Layout); err != nil && have.Layout.Follows(ns.Layout) != nil {
+		return Reading.Name(fmt.Errorf("namespace %q: %w", ns.Name, err))
+	}
+	return nil
+}
+
+// Ref is how a caller names a namespace: by name, by alias, or by neither for
+// Default. If both are given, both must be right.
+type Ref struct {
+	Name  string
+	Alias uint32
+}
+
+// normal reads a name of digits as an alias.
+func (r Ref) normal() Ref {
+	if r.Name == "" && r.Alias == 0 {
+		r.Name = Default
+	}
+	if n, err := strconv.ParseUint(r.Name, 10, 32); err == nil && n != 0 && (r.Alias == 0 || r.Alias == uint32(n)) {
+		return Ref{Alias: uint32(n)}
+	}
+	return r
+}
+
+func (r Ref) matches(ns Namespace) bool {
+	return (r.Name == "" || r.Name == ns.Name) && (r.Alias == 0 || r.Alias == ns.Alias)
+}
+
+func (r Ref) unknown() error {
+	if r.Name == "" {
+		return fmt.Errorf("%w: alias %d", seq.ErrUnknownNamespace, r.Alias)
+	}
+	if r.Alias != 0 {
+		return fmt.Errorf("%w: %q with alias %d", seq.ErrUnknownNamespace, r.Name, r.Alias)
+	}
+	return fmt.Errorf("%w: %q", seq.ErrUnknownNamespace, r.Name)
+}

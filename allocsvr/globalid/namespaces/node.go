@@ -1,0 +1,48 @@
+package namespaces
+
+import (
+	"fmt"
+	"regexp"
+
+	"github.com/seqsvr/seqsvr/seq"
+	"github.com/seqsvr/seqsvr/snowflake"
+)
+
+// Node is what the IDs of one node have in them by its configuration.
+type Node struct {
+	// Datacenter goes into the IDs of layouts that have that field. Its id is bound to its
+	// name, "" for none, at its first use in the cluster.
+	Datacenter Datacenter
+	// Worker is the only worker id to be used; nil: any free one.
+	Worker *snowflake.Worker
+}
+
+var datacenterName = regexp.MustCompile(`^[A-Za-z0-9._-]{0,64}$`)
+
+func (n Node) validate() error {
+	if !datacenterName.MatchString(n.Datacenter.Name) {
+		return fmt.Errorf("%w: datacenter name %q, expected %s", seq.ErrBadArgument, n.Datacenter.Name, datacenterName)
+	}
+	return nil
+}
+
+// Fits says whether this node's configuration has a place in the layout: seq.ErrNodeUnfit,
+// so that callers ask another node. It is no fault of theirs.
+func (n Node) Fits(l snowflake.Layout) error {
+	if l.HasDatacenter() && n.Datacenter.ID > l.MaxDatacenter() {
+		return fmt.Errorf("%w: datacenter id %d, the layout has 0 to %d", seq.ErrNodeUnfit, n.Datacenter.ID, l.MaxDatacenter())
+	}
+	if n.Worker != nil && *n.Worker > l.MaxWorker() {
+		return fmt.Errorf("%w: worker id %d, the layout has 0 to %d", seq.ErrNodeUnfit, *n.Worker, l.MaxWorker())
+	}
+	return nil
+}
+
+// DatacenterIn is the datacenter of the node's IDs in the layout. Without that field all
+// datacenters share one pool of worker ids, that of 0, as their IDs do.
+func (n Node) DatacenterIn(l snowflake.Layout) snowflake.Datacenter {
+	if !l.HasDatacenter() {
+		return 0
+	}
+	return n.Datacenter.ID
+}

@@ -1,0 +1,105 @@
+package workers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+
+	"github.com/seqsvr/seqsvr/allocsvr/globalid/namespaces"
+	"github.com/seqsvr/seqsvr/quorum"
+	"github.com/seqsvr/seqsvr/seq"
+	"github.com/seqsvr/seqsvr/snowflake"
+)
+
+// surveys is how often one acquisition looks for free worker ids, when others are
+// faster with those that it found.
+const surveys = 3
+
+// errTaken: a worker id is not to be had after all. It does not leave this package.
+var errTaken = errors.New("worker id is in use")
+
+// issuing are the wire's names of errors while IDs are handed out.
+var issuing = namespaces.Names{
+	{Local: snowflake.ErrTimeExhausted, Wire: seq.ErrTimeExhausted},
+	{Local: snowflake.ErrClockRollback, Wire: seq.ErrClockRollback},
+	{Local: snowflake.ErrBeforeEpoch, Wire: seq.ErrClockOff},
+	{Local: snowflake.ErrOverflow, Wire: seq.ErrTickUsedUp},
+}
+
+// isTaken: somebody else got the worker id meanwhile; another one may be free.
+func isTaken(err error) bool {
+	return errors.Is(err, quorum.ErrNack) || errors.Is(err, quorum.ErrHeld) || errors.Is(err, errTaken)
+}
+
+// try takes one of the worker ids that candidates gives, others as often as all of them are
+// taken meanwhile.
+func try(candidates func() ([]snowflake.Worker, error), take func(snowflake.Worker) error) error {
+	var last error
+	for range surveys {
+		workers, err := candidates()
+		if err != nil {
+			return err
+		}
+		for _, worker := range workers {
+			err := take(worker)
+			if err == nil || !isTaken(err) {
+				return err
+			}
+			last = err
+		}
+	}
+	return fmt.Errorf("%w: others were faster %d times: %w", seq.ErrOverloaded, surveys, last)
+}
+
+// record is the namespace as the stores have it, and this node's datacenter in IDs of it,
+// which are fixed from now on.
+func (w *Workers) record(ctx context.Context, name string) (namespaces.Namespace, snowflake.Datacenter, error) {
+	ns, err := w.names.Record(ctx, name)
+	if err == nil {
+		_, err = ns.Layout.TickAt(w.cfg.Wall())
+		err = issuing.Name(err)
+	}
+	return ns, w.cfg.Node.DatacenterIn(ns.Layout), err
+}
+
+// choose looks at the stores for worker ids to try: none, if none is free, or an error that
+// says why none can be had.
+func (w *Workers) choose(ctx context.Context, ns namespaces.Namespace, dc snowflake.Datacenter, by order) (choice, error) {
+	found, err := w.cfg.ReadPrefix(ctx, by.self, prefixIn(ns.Name, dc))
+	if err != nil {
+		return choice{}, err
+	}
+	used := survey(ns.Name, found, by.self, by.latest)
+	if err := behind(used, w.now(), w.cfg.Holder.Session); err != nil {
+		return choice{}, err
+	}
+	if err := kept(floorOf(used), by.latest, w.now()); err != nil {
+		return choice{}, err
+	}
+	return choose(used, ns.Layout, by, w.rand()), nil
+}
+
+// exhausted says why no worker id of a choice is to be had.
+func (w *Workers) exhausted(c choice) error {
+	if err := ahead(c.used, w.now()); err != nil {
+		return err
+	}
+	return exhausted(c.used, c.pool, w.nodes())
+}
+
+// nodes are the names of the sessions that the stores told of.
+func (w *Workers) nodes() map[seq.Session]string {
+	names := map[seq.Session]string{w.cfg.Holder.Session: w.cfg.Name}
+	for _, v := range w.cfg.Sessions() {
+		names[v.Session] = v.Name
+	}
+	return names
+}
+
+// rand is a source of its own for one attempt.
+func (w *Workers) rand() *rand.Rand {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return rand.New(rand.NewPCG(w.random.Uint64(), 0))
+}

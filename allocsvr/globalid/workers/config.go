@@ -1,0 +1,81 @@
+package workers
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/seqsvr/seqsvr/allocsvr/globalid/namespaces"
+	"github.com/seqsvr/seqsvr/allocsvr/tenure"
+	"github.com/seqsvr/seqsvr/internal/clock"
+	"github.com/seqsvr/seqsvr/internal/wake"
+	"github.com/seqsvr/seqsvr/quorum"
+	"github.com/seqsvr/seqsvr/seq"
+	"github.com/seqsvr/seqsvr/snowflake"
+)
+
+// DefaultWindow is how far ahead of time a worker id's mark is confirmed.
+const DefaultWindow = 3 * time.Second
+
+// Limits of a window. A longer one costs more IDs' time after a crash, a shorter one
+// more writes, and does not outlast a short loss of the quorum.
+const (
+	MinWindow = 100 * time.Millisecond
+	MaxWindow = time.Minute
+)
+
+// Config is what Workers are made of. Holder, ReadPrefix and Sessions are required.
+type Config struct {
+	Name   string // of the node, for people
+	Node   namespaces.Node
+	Holder *tenure.Holder // whose leases only keep others away: what permits anything is the mark
+	// ReadPrefix shows the worker ids that have a register; see quorum.Group.
+	ReadPrefix func(ctx context.Context, session seq.Session, prefix string) (map[seq.Register]quorum.Outcome, error)
+	// Sessions are those that the stores told of, for people.
+	Sessions func() []quorum.SessionView
+
+	// Quorum is nil while the stores can be written to, as far as is known, else why not:
+	// a seq.ErrNoQuorum. Nil: requests wait, and find out.
+	Quorum func() error
+
+	Window time.Duration     // 0: DefaultWindow
+	Wall   func() time.Time  // nil: time.Now
+	Sleep  snowflake.Sleeper // how requests wait for the wall clock; nil: a timer
+	Clock  clock.Clock       // for pauses; nil: the machine's
+	Logger *slog.Logger      // nil: none
+}
+
+// WithDefaults fills in what may be left out and checks the rest: seq.ErrBadArgument.
+func (c Config) WithDefaults() (Config, error) {
+	switch {
+	case c.Holder == nil || c.ReadPrefix == nil || c.Sessions == nil:
+		return c, fmt.Errorf("%w: registers and sessions are needed", seq.ErrBadArgument)
+	case c.Holder.Session == 0:
+		return c, fmt.Errorf("%w: session 0", seq.ErrBadArgument)
+	case c.Window != 0 && (c.Window < MinWindow || c.Window > MaxWindow):
+		return c, fmt.Errorf("%w: window %v, expected %v to %v", seq.ErrBadArgument, c.Window, MinWindow, MaxWindow)
+	}
+	if c.Window == 0 {
+		c.Window = DefaultWindow
+	}
+	if c.Quorum == nil {
+		c.Quorum = func() error { return nil }
+	}
+	if c.Wall == nil {
+		c.Wall = time.Now
+	}
+	if c.Sleep == nil {
+		c.Sleep = func(ctx context.Context, d time.Duration) error {
+			wake.New().Wait(ctx, d)
+			return ctx.Err()
+		}
+	}
+	if c.Clock == nil {
+		c.Clock = clock.Boot()
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	return c, nil
+}

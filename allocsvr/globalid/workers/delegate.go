@@ -1,0 +1,178 @@
+package workers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"time"
+
+	"github.com/seqsvr/seqsvr/allocsvr/globalid/namespaces"
+	"github.com/seqsvr/seqsvr/seq"
+	"github.com/seqsvr/seqsvr/snowflake"
+)
+
+// Limits of a delegated window. The longest is ten minutes below what the stores let a
+// mark be ahead of their clocks, so that clocks may be minutes apart.
+const (
+	DefaultDelegation = 10 * time.Minute
+	MinDelegation     = time.Second
+	MaxDelegation     = 50 * time.Minute
+)
+
+// holderName is what people see of a client: nothing that could break a line of a log.
+var holderName = regexp.MustCompile(`^[!-~]{0,64}$`)
+
+// Wish is what a client asks for.
+type Wish struct {
+	Holder  string // for people, 0 to 64 visible characters
+	Window  time.Duration
+	Extends bool // the window that is named, as the client got it
+	Named
+}
+
+// Named is what tells a window of a client from all others, in its namespace.
+type Named struct {
+	Datacenter snowflake.Datacenter
+	Worker     snowflake.Worker
+	Confirmed  Mark
+}
+
+// validate: seq.ErrBadArgument. The worker id is held against its layout later.
+func (w Wish) validate() error {
+	switch {
+	case !holderName.MatchString(w.Holder):
+		return fmt.Errorf("%w: holder %.64q, expected %s", seq.ErrBadArgument, w.Holder, holderName)
+	case w.Window < MinDelegation || w.Window > MaxDelegation:
+		return fmt.Errorf("%w: window %v, expected %v to %v", seq.ErrBadArgument, w.Window, MinDelegation, MaxDelegation)
+	case w.Extends && w.Confirmed == 0:
+		return fmt.Errorf("%w: a worker id to extend and no mark", seq.ErrBadArgument)
+	case !w.Extends && w.Named != Named{}:
+		return fmt.Errorf("%w: a worker id, datacenter id or mark, and nothing to extend", seq.ErrBadArgument)
+	}
+	return nil
+}
+
+// names says whether the wish is to extend the window that ends at the mark.
+func (w Wish) names(dc snowflake.Datacenter, worker snowflake.Worker, m Mark) bool {
+	return w.Extends && w.Named == Named{dc, worker, m}
+}
+
+// Window is a window that only the client who asked for it may use.
+//
+//	Floor < tick <= Last; W stores have the register's max at or above Confirmed;
+//	the mark was at Floor when W stores promised, and nobody steps it in between
+type Window struct {
+	Named
+	Namespace   namespaces.Namespace // as it is recorded
+	Floor, Last snowflake.Tick
+	Continues   bool // the window that was named, without a hole
+}
+
+// ValidUntil is when the last tick is over.
+func (d Window) ValidUntil() time.Time {
+	at, err := d.Namespace.Layout.TimeOf(d.Last + 1)
+	if err != nil {
+		return d.Namespace.Layout.Exhausted()
+	}
+	return at
+}
+
+// Delegate gets a client a worker id and a window of its own. The node never uses the
+// id itself and attaches no lease to it: the mark alone keeps it apart, since whoever
+// takes it later starts above. Errors are those of globalid.Service.Generate and
+// seq.ErrBadArgument; with any of them nothing is granted. Safe to retry, though every grant
+// costs a worker id until its window is over.
+func (i *Issuer) Delegate(ctx context.Context, wish Wish) (Window, error) {
+	if err := wish.validate(); err != nil {
+		return Window{}, err
+	}
+	if err := i.w.life.Err(); err != nil {
+		return Window{}, i.w.leavingError(fmt.Errorf("namespace %q: %w", i.name, err))
+	}
+	d, err := i.delegate(ctx, wish)
+	if err != nil {
+		err = fmt.Errorf("namespace %q datacenter %d: %w", i.name, i.w.cfg.Node.Datacenter.ID, i.w.leavingError(err))
+		// The client tells people; it may ask often.
+		i.w.log.Debug("no worker id for a client", "holder", wish.Holder, "error", err)
+		return Window{}, err
+	}
+	i.Delegated.Add(1)
+	i.w.log.Info("worker id delegated", "namespace", i.name, "datacenter", d.Datacenter, "worker", d.Worker,
+		"holder", wish.Holder, "confirmed", d.Confirmed.Time(), "continues", d.Continues)
+	return d, nil
+}
+
+func (i *Issuer) delegate(ctx context.Context, wish Wish) (d Window, err error) {
+	w := i.w
+	ns, dc, err := w.record(ctx, i.name)
+	if err != nil {
+		return d, err
+	}
+	if wish.Extends && wish.Worker > ns.Layout.MaxWorker() {
+		return d, fmt.Errorf("%w: worker id %d, the layout has 0 to %d", seq.ErrBadArgument, wish.Worker, ns.Layout.MaxWorker())
+	}
+	grant := func(worker snowflake.Worker) (err error) {
+		d, err = w.grant(ctx, ns, dc, worker, wish)
+		return err
+	}
+	if wish.names(dc, wish.Worker, wish.Confirmed) && wish.Confirmed > w.now() {
+		// Its window still keeps others away, so this takes nothing more from the pool.
+		if err := grant(wish.Worker); err == nil || !isTaken(err) {
+			return d, err
+		}
+	}
+	err = try(func() ([]snowflake.Worker, error) { return w.spare(ctx, ns, dc, wish) }, grant)
+	return d, err
+}
+
+// spare looks at the stores for worker ids to delegate: those with marks that the clock
+// has passed, so that the window begins now, and only while the pool is not crowded. The
+// rest is for nodes: without a worker id at one of them nobody is served. At least one,
+// or an error.
+func (w *Workers) spare(ctx context.Context, ns namespaces.Namespace, dc snowflake.Datacenter, wish Wish) ([]snowflake.Worker, error) {
+	by := order{self: nobody, latest: w.now(), topDown: true}
+	if wish.names(dc, wish.Worker, wish.Confirmed) {
+		by.first = &wish.Worker
+	}
+	c, err := w.choose(ctx, ns, dc, by)
+	if err != nil {
+		return nil, err
+	}
+	after := Pool{Held: c.pool.Held + 1, Size: c.pool.Size}
+	if len(c.try) == 0 || after.Crowded() {
+		err := w.exhausted(c)
+		if errors.Is(err, seq.ErrWorkersExhausted) {
+			err = fmt.Errorf("the last %d %% are for nodes: %w", 100-crowdedPercent, err)
+		}
+		return nil, err
+	}
+	return c.try, nil
+}
+
+// grant tries to delegate one worker id. A crash before the step is confirmed leaves a
+// promise that bars nobody and perhaps a mark at fewer than W stores; one after it, a
+// window that nobody uses.
+//
+// The mark is one that the clock has passed, or exactly the one that the client named.
+// Then nobody has stepped since it was confirmed to this client, since every step that
+// hands something out raises it, and the client's window goes on without a hole. What
+// is granted is above the promised mark in either case, so a client that names what it
+// never had gains nothing by it.
+func (w *Workers) grant(ctx context.Context, ns namespaces.Namespace, dc snowflake.Datacenter, worker snowflake.Worker, wish Wish) (Window, error) {
+	d := Window{Named: Named{Datacenter: dc, Worker: worker}, Namespace: ns}
+	_, err := w.bid(ctx, &bid{w: w, register: seq.WorkerRegister(ns.Name, uint64(dc), uint64(worker)),
+		suits: func(m Mark) bool { return m <= w.now() || wish.names(dc, worker, m) },
+		begin: func(floor Mark) (Mark, error) {
+			d.Floor, d.Continues = floor.tick(ns.Layout), wish.names(dc, worker, floor)
+			return max(floor, w.now().add(wish.Window)), nil
+		},
+		confirmed: func(_ uint64, to Mark) (leased bool) {
+			d.Last, d.Confirmed = to.tick(ns.Layout), to
+			return false
+		}})
+	if err != nil {
+		return Window{}, err
+	}
+	return d, nil
+}

@@ -1,0 +1,230 @@
+package workers
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/seqsvr/seqsvr/allocsvr/globalid/namespaces"
+	"github.com/seqsvr/seqsvr/allocsvr/tenure"
+	"github.com/seqsvr/seqsvr/seq"
+	"github.com/seqsvr/seqsvr/snowflake"
+)
+
+const (
+	// acquireBound ends an acquisition whose stores answer slowly.
+	acquireBound = 10 * time.Second
+	// acquirePause is how long the reason of a failed acquisition answers all who ask,
+	// so that a flood of requests does not become one of reads.
+	acquirePause = 200 * time.Millisecond
+	// idleAfter is how long a namespace is kept ready after its last request. Then its
+	// window is no longer extended: the next request waits for one write.
+	idleAfter = time.Minute
+)
+
+// Issuer is one namespace at this node: at most one lease at a time.
+type Issuer struct {
+	w       *Workers
+	name    string
+	current atomic.Pointer[Lease] // nil: none
+	used    atomic.Int64          // when it was last asked, on the clock; 0: never
+
+	Issued    atomic.Uint64 // IDs handed out since start
+	Delegated atomic.Uint64 // windows given to clients since start
+
+	mu      sync.Mutex // guards all below
+	pending *pending   // an acquisition under way
+	failed  error      // of the last one, given to all who ask before retryAt
+	retryAt time.Duration
+	first   *snowflake.Worker // of an acquisition that failed after its promise
+	pool    Pool              // as it was last seen; size 0: never
+	warned  time.Duration     // when the end of the layout was last warned of; 0: never
+}
+
+// pending is an acquisition that others may wait for.
+type pending struct {
+	done chan struct{} // closed once err is set
+	err  error
+}
+
+// Touch keeps the namespace ready for a minute.
+func (i *Issuer) Touch() {
+	now := i.w.cfg.Clock.Now()
+	// Coarse, so that callers do not fight for the cache line.
+	if was := i.used.Load(); was == 0 || now-time.Duration(was) > idleAfter/16 {
+		i.used.Store(max(1, int64(now)))
+	}
+}
+
+// Asked says whether it ever was.
+func (i *Issuer) Asked() bool { return i.used.Load() != 0 || i.Delegated.Load() != 0 }
+
+func (i *Issuer) wanted() bool {
+	used := i.used.Load()
+	return used != 0 && i.w.cfg.Clock.Now()-time.Duration(used) < idleAfter
+}
+
+// Current is the lease that is in use, nil if there is none.
+func (i *Issuer) Current() *Lease { return i.current.Load() }
+
+// Pool is how full the pool of worker ids was when it was last looked at.
+func (i *Issuer) Pool() Pool {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.pool
+}
+
+// Lease gives the lease that is in use, or has one acquired and waits for it, as long as
+// ctx lasts. Errors are those of globalid.Service.Generate that are not of IDs.
+func (i *Issuer) Lease(ctx context.Context) (*Lease, error) {
+	for {
+		if l := i.current.Load(); l != nil {
+			return l, nil
+		}
+		if ns, err := i.w.names.Known().Named(i.name); err == nil {
+			if err := ns.InUse(); err != nil {
+				return nil, err
+			}
+		}
+		if err := i.w.cfg.Quorum(); err != nil {
+			return nil, fmt.Errorf("namespace %q: %w", i.name, err)
+		}
+		p, err := i.acquire()
+		if err != nil {
+			return nil, err
+		}
+		select {
+		case <-p.done:
+			if p.err != nil {
+				return nil, p.err
+			}
+		case <-ctx.Done():
+			return nil, fmt.Errorf("namespace %q: wait for a worker id: %w", i.name, ctx.Err())
+		}
+	}
+}
+
+// acquire begins an acquisition, or joins the one under way, or tells why the last
+// one failed.
+func (i *Issuer) acquire() (*pending, error) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.pending != nil {
+		return i.pending, nil
+	}
+	if i.failed != nil && i.w.cfg.Clock.Now() < i.retryAt {
+		return nil, i.failed
+	}
+	p := &pending{done: make(chan struct{})}
+	if !i.w.spawn(func(ctx context.Context) { i.run(ctx, p) }) {
+		return nil, fmt.Errorf("namespace %q: %w", i.name, seq.ErrShuttingDown)
+	}
+	i.pending = p
+	return p, nil
+}
+
+// run is one acquisition, in the background: it outlives the requests that
+// wait for it, since the next ones want the same.
+func (i *Issuer) run(ctx context.Context, p *pending) {
+	if i.current.Load() == nil { // nobody was faster
+		ctx, cancel := context.WithTimeout(ctx, acquireBound)
+		p.err = i.w.leavingError(i.gain(ctx))
+		cancel()
+	}
+	if p.err != nil {
+		p.err = fmt.Errorf("namespace %q datacenter %d: %w", i.name, i.w.cfg.Node.Datacenter.ID, p.err)
+		i.w.log.Warn("no worker id", "error", p.err)
+	}
+	i.mu.Lock()
+	i.pending, i.failed, i.retryAt = nil, p.err, i.w.cfg.Clock.Now()+acquirePause
+	i.mu.Unlock()
+	close(p.done)
+}
+
+// gain gets a worker id. A crash anywhere leaves a promise and at most a window
+// above the clock behind, of a worker id that is free once the lease has ended.
+func (i *Issuer) gain(ctx context.Context) error {
+	ns, dc, err := i.w.record(ctx, i.name)
+	if err != nil {
+		return err
+	}
+	return try(func() ([]snowflake.Worker, error) { return i.candidates(ctx, ns, dc) },
+		func(worker snowflake.Worker) error { return i.take(ctx, ns, dc, worker) })
+}
+
+// candidates looks at the stores for worker ids to try. At least one, or an error.
+func (i *Issuer) candidates(ctx context.Context, ns namespaces.Namespace, dc snowflake.Datacenter) ([]snowflake.Worker, error) {
+	i.mu.Lock()
+	first := i.first
+	i.mu.Unlock()
+	c, err := i.w.choose(ctx, ns, dc, order{first: first, self: i.w.cfg.Holder.Session, latest: i.w.latest()})
+	if err != nil {
+		return nil, err
+	}
+	i.pooled(dc, c.pool)
+	if only := i.w.cfg.Node.Worker; only != nil {
+		c = c.only(*only)
+	}
+	if len(c.try) == 0 {
+		return nil, i.w.exhausted(c)
+	}
+	return c.try, nil
+}
+
+// take gets one worker id, and puts it to use.
+func (i *Issuer) take(ctx context.Context, ns namespaces.Namespace, dc snowflake.Datacenter, worker snowflake.Worker) error {
+	l := &Lease{issuer: i, Namespace: ns, Layout: ns.Layout.Name(), Datacenter: dc, Worker: worker, Register: seq.WorkerRegister(ns.Name, uint64(dc), uint64(worker))}
+	clock := snowflake.WithClock(func() int64 { return i.w.cfg.Wall().UnixMilli() })
+	sleeper := snowflake.WithSleeper(i.w.cfg.Sleep)
+	hold, err := i.w.bid(ctx, &bid{w: i.w, register: l.Register,
+		suits: func(m Mark) bool { return m <= i.w.latest() },
+		begin: func(floor Mark) (first Mark, err error) {
+			now := i.w.now()
+			if l.gen, err = snowflake.New(ns.Layout, dc, worker, floor.tick(ns.Layout), clock, sleeper); err != nil {
+				return 0, issuing.Name(err)
+			}
+			l.floor = floor.tick(ns.Layout)
+			i.prefer(&worker)
+			return target(now, floor, i.w.cfg.Window), nil
+		},
+		confirmed: func(round uint64, first Mark) (leased bool) {
+			i.prefer(nil)
+			l.Round = round
+			l.confirm(first)
+			i.w.mu.Lock()
+			defer i.w.mu.Unlock()
+			i.w.held[l.Register] = l
+			return true
+		}})
+	if err == nil {
+		i.open(l, hold)
+	}
+	return err
+}
+
+// prefer sets the worker id that the next acquisition tries first, nil for none.
+func (i *Issuer) prefer(worker *snowflake.Worker) {
+	i.mu.Lock()
+	i.first = worker
+	i.mu.Unlock()
+}
+
+// open puts a lease to use that is among the held.
+func (i *Issuer) open(l *Lease, hold tenure.Hold) {
+	i.current.Store(l)
+	i.w.mu.Lock()
+	l.hold = hold
+	lost := i.w.held[l.Register] != l
+	i.w.mu.Unlock()
+	if lost { // and given up before it had its hold
+		i.current.CompareAndSwap(l, nil)
+		hold.Drop()
+	}
+	i.w.log.Info("worker id acquired", "namespace", i.name, "datacenter", l.Datacenter, "worker", l.Worker,
+		"round", l.Round, "confirmed", l.Mark().Time())
+	l.warnEnd()
+	i.w.news.fire()
+	i.w.wake.Kick()
+}

@@ -1,0 +1,71 @@
+package workers
+
+import (
+	"time"
+
+	"github.com/seqsvr/seqsvr/snowflake"
+)
+
+// Mark is a high-water mark: milliseconds since 1970, the value of a worker register.
+// Milliseconds, and not ticks, so that stores can hold it against their own clocks
+// whatever the layout, and so that it means the same after a change of the layout.
+type Mark uint64
+
+func markOf(t time.Time) Mark { return Mark(max(0, t.UnixMilli())) }
+
+func (m Mark) add(d time.Duration) Mark { return m + Mark(d.Milliseconds()) }
+
+// ahead is how far m lies above the other, 0 if it does not.
+func (m Mark) ahead(of Mark) time.Duration {
+	if m <= of {
+		return 0
+	}
+	// No longer than a Duration holds: marks come from the stores.
+	return time.Duration(min(uint64(m-of), uint64(1<<63-1)/uint64(time.Millisecond))) * time.Millisecond
+}
+
+// Time is the moment of the mark, in UTC.
+func (m Mark) Time() time.Time { return time.UnixMilli(int64(min(uint64(m), 1<<63-1))).UTC() }
+
+// tick is the tick that contains the mark: both the highest one that a holder may use
+// once the mark is confirmed, and the floor of the next holder. It rises with the
+// mark, so what is above a floor was never below a confirmed mark.
+func (m Mark) tick(l snowflake.Layout) snowflake.Tick {
+	at := m.Time()
+	if at.Before(l.Epoch()) {
+		return 0
+	}
+	t, err := l.TickAt(at)
+	if err != nil {
+		return l.MaxTick()
+	}
+	return t
+}
+
+// startOf is the mark at which a tick begins.
+func startOf(l snowflake.Layout, t snowflake.Tick) Mark {
+	at, err := l.TimeOf(t)
+	if err != nil {
+		at = l.Exhausted()
+	}
+	return markOf(at)
+}
+
+// reach is how many windows a mark may lie ahead of the clock, which only the borrow
+// policies use up. Stores must take marks that are that far ahead of their own clocks, with
+// the longest window, and some more for what the clocks differ.
+const reach = 10
+
+// target is the mark to ask for: a window above both the clock and the last time that
+// was handed out, which the borrow policies take ahead of the clock, though not
+// further ahead than reach windows.
+func target(now, last Mark, window time.Duration) Mark {
+	return min(max(now, last).add(window), now.add(reach*window))
+}
+
+// due says whether to ask for the target: half of the window is used up, and asking
+// brings a good part of one. The latter keeps a borrower at the end of its reach from
+// writing at every request.
+func due(confirmed, now, last, target Mark, window time.Duration) bool {
+	return confirmed.ahead(max(now, last)) < window/2 && target.ahead(confirmed) >= window/4
+}

@@ -1,0 +1,247 @@
+package workers
+
+import (
+	"cmp"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/seqsvr/seqsvr/quorum"
+	"github.com/seqsvr/seqsvr/seq"
+	"github.com/seqsvr/seqsvr/snowflake"
+)
+
+const (
+	// maxTries is how many worker ids one acquisition tries. More than one, since
+	// others may choose the same at the same moment.
+	maxTries = 8
+	// roomy is how many used worker ids make a pool large: beyond, free ones are used
+	// again before new ones, so that layouts with millions of ids do not fill the
+	// stores with registers.
+	roomy = 1024
+	// maxBehind is how far the mark of a held worker id may lie ahead of this node's
+	// clock. Stores take no mark far beyond their own clocks, so one that does tells
+	// that this clock is behind. Those of delegated ids are, and nobody holds them.
+	maxBehind = 15 * time.Minute
+	// maxAhead is how far beyond a right clock a mark may lie that nobody holds: the
+	// stores take none that is further beyond theirs. Delegated ids have such marks.
+	maxAhead = time.Hour
+	// crowdedPercent is the share of a pool above which an operator is warned.
+	crowdedPercent = 80
+)
+
+// Used is a worker id that has a register.
+type Used struct {
+	Datacenter snowflake.Datacenter
+	Worker     snowflake.Worker
+	Mark       Mark
+	Floor      Mark          // of the era: a mark that is no higher was never written
+	Free       bool          // a Prepare would be admitted, and the mark is not too late
+	Holder     seq.Session   // 0: none
+	Remaining  time.Duration // of the lease, or of what else keeps it, such as its mark
+}
+
+// prefixOf is what the worker registers of a namespace start with.
+func prefixOf(namespace string) string {
+	return string(seq.KindWorker) + namespace + "/"
+}
+
+// prefixIn is what those of one of its datacenters start with.
+func prefixIn(namespace string, dc snowflake.Datacenter) string {
+	return prefixOf(namespace) + strconv.FormatUint(uint64(dc), 10) + "/"
+}
+
+// survey reads what the stores said, by datacenter and worker. self is never a reason
+// why its own worker ids are not free: what it holds no longer, it may take again. An
+// id with a mark above latest is not free either: it is delegated, or as good as that.
+func survey(namespace string, found map[seq.Register]quorum.Outcome, self seq.Session, latest Mark) []Used {
+	out := make([]Used, 0, len(found))
+	for reg, o := range found {
+		dc, worker, ok := strings.Cut(strings.TrimPrefix(string(reg), prefixOf(namespace)), "/")
+		d, err := strconv.ParseUint(dc, 10, 64)
+		w, err2 := strconv.ParseUint(worker, 10, 64)
+		if !ok || err != nil || err2 != nil {
+			continue
+		}
+		u := Used{
+			Datacenter: snowflake.Datacenter(d), Worker: snowflake.Worker(w), Mark: Mark(o.Max), Floor: Mark(o.Floor),
+			Free:   o.State == quorum.Won && (o.Holder == 0 || o.Holder == self),
+			Holder: o.Holder, Remaining: o.Remaining,
+		}
+		if wait := u.Mark.ahead(latest); u.Free && wait > 0 {
+			u.Free, u.Remaining = false, wait
+		}
+		out = append(out, u)
+	}
+	slices.SortFunc(out, func(a, b Used) int {
+		return cmp.Or(cmp.Compare(a.Datacenter, b.Datacenter), cmp.Compare(a.Worker, b.Worker))
+	})
+	return out
+}
+
+// Pool is how many of the worker ids of a namespace in a datacenter are not free.
+type Pool struct {
+	Held int
+	Size uint64 // of the layout, used or not
+}
+
+func poolOf(used []Used, layout snowflake.Layout) Pool {
+	p := Pool{Size: uint64(layout.MaxWorker()) + 1}
+	for _, u := range used {
+		if !u.Free {
+			p.Held++
+		}
+	}
+	return p
+}
+
+// Crowded says whether an operator should hear of it: more than 80 % are not free.
+func (p Pool) Crowded() bool {
+	return p.Size < 1<<40 && uint64(p.Held)*100 > p.Size*crowdedPercent // no more are ever held
+}
+
+// choice is which worker ids to try, in this order, of those that were found.
+type choice struct {
+	try  []snowflake.Worker
+	used []Used
+	pool Pool
+}
+
+// order is who needs a worker id, and how it deviates from the order of choose.
+type order struct {
+	self   seq.Session // what it holds no longer, it may take again
+	latest Mark        // of an id that it takes
+	// first, if not nil, goes before all others if it is free: of a node, an id whose
+	// mark a failed attempt may have pushed up at some store, so that failing again
+	// spoils no second one; of a client, the one that it had.
+	first *snowflake.Worker
+	// topDown is for delegated ids: the new ones are looked for from the highest down,
+	// away from those of nodes, above all of nodes that are numbered from outside.
+	topDown bool
+}
+
+// choose puts the free worker ids in the order of their marks, never used ones first.
+// Those who choose at the same moment should not meet, so new ids come in a random
+// order.
+func choose(used []Used, layout snowflake.Layout, by order, rnd *rand.Rand) choice {
+	c := choice{used: used, pool: poolOf(used, layout)}
+	known := make(map[snowflake.Worker]bool, len(used))
+	free := make([]Used, 0, len(used))
+	for _, u := range used {
+		known[u.Worker] = true
+		if u.Free {
+			free = append(free, u)
+		}
+	}
+	slices.SortStableFunc(free, func(a, b Used) int { return cmp.Compare(a.Mark, b.Mark) })
+	var fresh, again []snowflake.Worker
+	for k := snowflake.Worker(0); k <= layout.MaxWorker() && len(fresh) < maxTries; k++ {
+		w := k
+		if by.topDown {
+			w = layout.MaxWorker() - k
+		}
+		if !known[w] {
+			fresh = append(fresh, w)
+		}
+	}
+	rnd.Shuffle(len(fresh), func(i, j int) { fresh[i], fresh[j] = fresh[j], fresh[i] })
+	for _, u := range free[:min(len(free), maxTries)] {
+		again = append(again, u.Worker)
+	}
+	if len(used) < roomy {
+		c.try = append(fresh, again...)
+	} else {
+		c.try = append(again, fresh...)
+	}
+	if first := by.first; first != nil {
+		at := slices.Index(c.try, *first)
+		if at < 0 && slices.ContainsFunc(free, func(u Used) bool { return u.Worker == *first }) {
+			c.try, at = append(c.try, *first), len(c.try)
+		}
+		if at >= 0 {
+			c.try = slices.Insert(slices.Delete(c.try, at, at+1), 0, *first)
+		}
+	}
+	c.try = c.try[:min(len(c.try), maxTries)]
+	return c
+}
+
+// only limits a choice to one worker id.
+func (c choice) only(w snowflake.Worker) choice {
+	c.try = nil
+	if !slices.ContainsFunc(c.used, func(u Used) bool { return u.Worker == w && !u.Free }) {
+		c.try = []snowflake.Worker{w}
+	}
+	return c
+}
+
+// behind says why this node's clock cannot be right: others hold worker ids with
+// marks far above it, which they wrote. nil if there are none.
+func behind(used []Used, now Mark, self seq.Session) error {
+	for _, u := range used {
+		if u.Holder != 0 && u.Holder != self && u.Mark > u.Floor && u.Mark.ahead(now) > maxBehind {
+			return fmt.Errorf("%w: it is %v behind the mark of worker %d, which session %s holds",
+				seq.ErrClockOff, u.Mark.ahead(now), u.Worker, u.Holder)
+		}
+	}
+	return nil
+}
+
+// ahead says that this node's clock is behind if worker ids that nobody holds have
+// marks that no right clock knows. It is asked once none is free.
+func ahead(used []Used, now Mark) error {
+	for _, u := range used {
+		if u.Holder == 0 && u.Mark > u.Floor && u.Mark.ahead(now) > maxAhead {
+			return fmt.Errorf("%w: it is %v behind the mark of worker %d", seq.ErrClockOff, u.Mark.ahead(now), u.Worker)
+		}
+	}
+	return nil
+}
+
+// kept says that no worker id is to be had yet, used or new: all of them have the floor of
+// an era that was restored, which is above latest. nil if it is not.
+func kept(floor, latest, now Mark) error {
+	if floor <= latest {
+		return nil
+	}
+	return fmt.Errorf("%w: until %s, %v by this node's clock, windows from before it may be in use; seqctl store windows-over ends the wait if none is",
+		seq.ErrWorkersKept, floor.Time().Format(time.RFC3339), floor.ahead(now).Round(time.Second))
+}
+
+// floorOf is the highest floor that a look at worker registers has shown.
+func floorOf(used []Used) (floor Mark) {
+	for _, u := range used {
+		floor = max(floor, u.Floor)
+	}
+	return floor
+}
+
+// maxNamed is how many holders an error names; it must fit a status.
+const maxNamed = 12
+
+// exhausted names who holds what.
+func exhausted(used []Used, p Pool, nodes map[seq.Session]string) error {
+	held := make([]string, 0, maxNamed+1)
+	for _, u := range used {
+		if u.Free {
+			continue
+		}
+		if len(held) == maxNamed {
+			held = append(held, fmt.Sprintf("and %d more", p.Held-maxNamed))
+			break
+		}
+		left := u.Remaining.Round(time.Millisecond)
+		switch name := nodes[u.Holder]; {
+		case name != "":
+			held = append(held, fmt.Sprintf("%d by %s for %v", u.Worker, name, left))
+		case u.Holder != 0:
+			held = append(held, fmt.Sprintf("%d by session %s for %v", u.Worker, u.Holder, left))
+		default:
+			held = append(held, fmt.Sprintf("%d kept for %v", u.Worker, left))
+		}
+	}
+	return fmt.Errorf("%w: %d of %d held: %s", seq.ErrWorkersExhausted, p.Held, p.Size, strings.Join(held, ", "))
+}

@@ -1,0 +1,198 @@
+package storesvr
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/seqsvr/seqsvr/internal/tracing"
+	"github.com/seqsvr/seqsvr/seq"
+	"github.com/seqsvr/seqsvr/storesvr/disk"
+)
+
+// maxGroup bounds how many requests share one transaction.
+const maxGroup = 1024
+
+// Database is where a store commits; disk.DB is the one that ships. Commit returns the number of transactions over
+// the life of the disk, after everything is fsynced; after an error the outcome is
+// unknown and it is not called again. One goroutine commits.
+type Database interface {
+	Commit(disk.Update) (commits uint64, err error)
+	Free() (bytes uint64, err error)
+	Close() error
+}
+
+// write is a request that waits for the disk.
+type write struct {
+	ctx  context.Context
+	size int // bytes that it may add to the disk, beyond a few pages
+	// apply changes the acceptor, and u where it is not the acceptor's. It runs under
+	// core.mu, in the order of arrival. An error goes to the caller, and nothing was changed.
+	apply func(now time.Duration, full bool, u *disk.Update) error
+	// committed, if not nil, runs under core.mu after the commit of what apply did.
+	committed func()
+	err       error         // of apply; read after done is closed
+	done      chan struct{} // closed when the outcome is on disk
+}
+
+// writer brings to disk what requests change in memory. All that wait at one moment share
+// one transaction.
+type writer struct {
+	core     *core
+	disk     Database
+	nearFull atomic.Uint64 // bytes free below which writes are refused; 0: never
+	stats    stats
+	traces   *tracing.Tracer // of the calls that wait for a commit
+
+	queue  chan *write
+	quit   chan struct{} // closed by close
+	failed chan struct{} // closed once core.err is set
+	ended  chan struct{} // closed when the loop has ended
+	once   sync.Once     // close
+}
+
+// newWriter takes the database over and starts the loop.
+func newWriter(cfg Config, db Database, c *core) *writer {
+	w := &writer{
+		core: c, disk: db, stats: newStats(), traces: cfg.Traces,
+		queue: make(chan *write, maxGroup), quit: make(chan struct{}),
+		failed: make(chan struct{}), ended: make(chan struct{}),
+	}
+	w.nearFull.Store(cfg.NearFull)
+	go w.loop()
+	return w
+}
+
+// close ends the loop after the commit in flight, and closes the database. Requests
+// that wait end with seq.ErrShuttingDown, their outcome unknown to the caller. The
+// server must have stopped: no lease is granted any more.
+func (w *writer) close() error {
+	var err error
+	w.once.Do(func() {
+		close(w.quit)
+		<-w.ended
+		if last := w.core.last(); !last.Empty() || last.Remembered != nil {
+			if _, err = w.disk.Commit(last); err != nil {
+				err = fmt.Errorf("record that nothing is leased: %w", err)
+			}
+		}
+		err = errors.Join(err, w.disk.Close())
+	})
+	return err
+}
+
+// submit waits until the write is on disk. Any error but one of apply means that the
+// outcome is unknown.
+func (w *writer) submit(ctx context.Context, one *write) error {
+	one.ctx, one.done = ctx, make(chan struct{})
+	queue := w.queue
+	for {
+		select {
+		case queue <- one:
+			queue = nil // what is left is to wait
+		case <-one.done:
+			return one.err
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-w.failed:
+			return w.core.failure()
+		case <-w.quit:
+			return seq.ErrShuttingDown
+		}
+	}
+}
+
+// loop is the only writer. It takes all requests that wait into one transaction, and
+// whatever arrives meanwhile into the next: under load the groups grow by themselves,
+// and without load nobody waits.
+func (w *writer) loop() {
+	defer close(w.ended)
+	group := make([]*write, 0, maxGroup)
+	for {
+		group = group[:0]
+		select {
+		case one := <-w.queue:
+			group = append(group, one)
+		case <-w.quit:
+			return
+		}
+		for drained := false; !drained && len(group) < maxGroup; {
+			select {
+			case one := <-w.queue:
+				group = append(group, one)
+			default:
+				drained = true
+			}
+		}
+		if err := w.commit(group); err != nil {
+			w.core.fail(err)
+			w.core.log.Error("store stops answering", "error", err)
+			close(w.failed)
+			return
+		}
+	}
+}
+
+// commit applies the group in memory, writes it to disk and then answers all of it. A
+// crash before the write is done leaves the disk as it was, and nobody has an answer.
+func (w *writer) commit(group []*write) error {
+	full := w.full(group)
+	if full {
+		w.stats.refused.Add(1)
+	}
+	update, err := w.core.apply(group, full)
+	if err != nil {
+		return err
+	}
+	var commits uint64
+	if !update.Empty() {
+		begun := time.Now()
+		span := w.traceCommit(group, len(update.Changes))
+		commits, err = w.disk.Commit(update)
+		span.End(err)
+		if err != nil {
+			return fmt.Errorf("%w: %w", ErrCommit, err)
+		}
+		w.stats.committed(time.Since(begun), len(group), len(update.Changes))
+	}
+	w.core.committed(group, commits)
+	for _, one := range group {
+		close(one.done)
+	}
+	return nil
+}
+
+// traceCommit is the span of a transaction that traced calls wait for: a child of the
+// first, that the others are linked to.
+func (w *writer) traceCommit(group []*write, registers int) tracing.Span {
+	var calls tracing.Calls
+	for _, one := range group {
+		calls = w.traces.Note(calls, one.ctx)
+	}
+	_, span := w.traces.Joint(context.Background(), "store.commit", calls)
+	span.Int("group", len(group))
+	span.Int("registers", registers)
+	return span
+}
+
+// full says whether the disk has too little room for the group: bbolt writes changed
+// pages anew before it frees the old ones, and an ENOSPC in the commit ends the process.
+func (w *writer) full(group []*write) bool {
+	reserve := w.nearFull.Load()
+	if reserve == 0 {
+		return false
+	}
+	size := 0
+	for _, one := range group {
+		size += one.size
+	}
+	free, err := w.disk.Free()
+	if err != nil {
+		w.core.log.Error("cannot tell how full the disk is, refusing writes", "error", err)
+		return true
+	}
+	return free < reserve+2*uint64(size)
+}

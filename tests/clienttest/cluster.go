@@ -1,0 +1,301 @@
+// Package clienttest is a cluster in memory for tests of what stands on the SDK: a
+// few AllocSvr on 127.0.0.1 that can die, hang, move sections and refuse.
+//
+// It keeps no promise of the real system but one: a number of a key or a tag, and a
+// snowflake ID, is handed out once. Nothing is stored.
+package clienttest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/health"
+
+	"github.com/seqsvr/seqsvr/internal/rpc"
+	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
+	"github.com/seqsvr/seqsvr/seq"
+	"github.com/seqsvr/seqsvr/snowflake"
+)
+
+// ClusterID of every Cluster.
+const ClusterID = "test-cluster"
+
+// Cluster is a set of fake AllocSvr.
+type Cluster struct {
+	Nodes   []*Node
+	Mapping seq.Mapping
+
+	mu        sync.Mutex // guards all below
+	routes    *seq.RouteTable
+	effective []int // the node that serves a section, whatever the table says
+	last      map[uint64]map[seq.UID]uint64
+	unordered bool
+	noHints   bool
+	fault     error
+	tags      map[string]*tag
+	agents    map[string]int // snowflake IDs by agent
+	atOnce    int            // largest count of a Generate; 0: any
+
+	delegations int                        // windows lent
+	lent        *pb.SnowflakeDelegateReply // the last of them
+}
+
+// Node is one fake AllocSvr. Its address stays bound while it is dead.
+type Node struct {
+	pb.UnimplementedSequenceServer
+
+	// Messages counts StreamRequests that arrived, and Keys the keys in them; Calls
+	// the unary ones.
+	Messages, Keys, Calls atomic.Int64
+	// Generates and Takes count those calls for snowflake IDs and segments.
+	Generates, Takes atomic.Int64
+
+	cluster *Cluster
+	index   int
+	lis     net.Listener
+
+	mu   sync.Mutex // guards all below
+	srv  *grpc.Server
+	gate *gate
+	hang chan struct{} // open while the node hangs; nil: it does not
+	bare bool          // it serves sequences only
+
+	refusal error          // in place of numbers; nil: none
+	health  *health.Server // of srv
+
+	generators map[string]*snowflake.Generator // by namespace; guarded by cluster.mu
+}
+
+// Start runs n nodes until the test ends. The sections of the mapping are dealt out
+// in turn; the next nodes are the standbys.
+func Start(t testing.TB, n int, spaces ...seq.Space) *Cluster {
+	t.Helper()
+	m, err := seq.NewMapping(spaces...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &Cluster{
+		Mapping: m, last: map[uint64]map[seq.UID]uint64{}, effective: make([]int, m.Sections()),
+		tags: map[string]*tag{}, agents: map[string]int{},
+	}
+	table := &seq.RouteTable{Version: 1, Sections: make([]seq.Placement, m.Sections())}
+	for i := range n {
+		lis, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		node := &Node{cluster: c, index: i, lis: lis, generators: map[string]*snowflake.Generator{}}
+		c.Nodes = append(c.Nodes, node)
+		table.Nodes = append(table.Nodes, seq.Node{Name: fmt.Sprintf("alloc-%d", i), Addr: node.Addr(), Session: seq.Session(i + 1), Weight: 100})
+	}
+	for i := range table.Sections {
+		p := seq.Placement{Owner: int16(i % n), Standby: seq.NoNode, Standby2: seq.NoNode}
+		if n > 1 {
+			p.Standby = int16((i + 1) % n)
+		}
+		if n > 2 {
+			p.Standby2 = int16((i + 2) % n)
+		}
+		table.Sections[i], c.effective[i] = p, i%n
+	}
+	c.routes = table
+	for _, node := range c.Nodes {
+		node.Restart()
+		go node.accept()
+		t.Cleanup(func() {
+			node.Resume()
+			_ = node.lis.Close()
+			node.Kill()
+		})
+	}
+	return c
+}
+
+// Addrs are the addresses of all nodes.
+func (c *Cluster) Addrs() []string {
+	out := make([]string, len(c.Nodes))
+	for i, n := range c.Nodes {
+		out[i] = n.Addr()
+	}
+	return out
+}
+
+// Routes is the current table.
+func (c *Cluster) Routes() *seq.RouteTable {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.routes
+}
+
+// TakeOver makes node serve all that from served. The table stays as it is.
+func (c *Cluster) TakeOver(from, node int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for i, n := range c.effective {
+		if n == from {
+			c.effective[i] = node
+		}
+	}
+}
+
+// Publish writes a new table in which each section's owner is the node that serves it;
+// standbys stay.
+func (c *Cluster) Publish() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	next := c.routes.Clone()
+	next.Version++
+	for i, n := range c.effective {
+		next.Sections[i].Owner = int16(n)
+	}
+	c.routes = next
+}
+
+// Owner is the index of the node that serves a section.
+func (c *Cluster) Owner(id seq.SectionID) int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.effective[id]
+}
+
+// Behave sets what all answers carry: the unordered flag, no address with NOT_OWNER,
+// and an error in place of numbers.
+func (c *Cluster) Behave(unordered, noHints bool, fault error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.unordered, c.noHints, c.fault = unordered, noHints, fault
+}
+
+// AtOnce bounds the count of one Generate, as a policy to refuse does; 0: no bound.
+func (c *Cluster) AtOnce(n int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.atOnce = n
+}
+
+// IDsOf counts the snowflake IDs that an agent got.
+func (c *Cluster) IDsOf(agent string) int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.agents[agent]
+}
+
+// Bare restarts the node as one that serves sequences only.
+func (n *Node) Bare() {
+	n.mu.Lock()
+	n.bare = true
+	n.mu.Unlock()
+	n.Restart()
+}
+
+// Addr is the node's address.
+func (n *Node) Addr() string { return n.lis.Addr().String() }
+
+// Kill cuts all connections; new ones are closed at once until Restart.
+func (n *Node) Kill() {
+	n.mu.Lock()
+	srv := n.srv
+	n.srv = nil
+	n.mu.Unlock()
+	if srv != nil {
+		srv.Stop()
+	}
+}
+
+// Restart makes a dead node answer again; a living one loses its connections.
+func (n *Node) Restart() {
+	n.Kill()
+	srv := rpc.NewServer(rpc.ServerConfig{ClusterID: func() string { return ClusterID }}, grpc.WaitForHandlers(true))
+	pb.RegisterSequenceServer(srv, n)
+	n.mu.Lock()
+	if !n.bare {
+		pb.RegisterSnowflakeServer(srv, snowflakes{n: n})
+		pb.RegisterSegmentServer(srv, segments{n: n})
+	}
+	n.mu.Unlock()
+	states := rpc.RegisterHealth(srv)
+	gate := &gate{addr: n.lis.Addr(), conns: make(chan net.Conn), done: make(chan struct{})}
+	n.mu.Lock()
+	n.srv, n.gate, n.health = srv, gate, states
+	n.showQuorum()
+	n.mu.Unlock()
+	go func() { _ = srv.Serve(gate) }()
+}
+
+// Refuse makes the node answer with the error in place of numbers, nil as before. A
+// seq.ErrNoQuorum shows in what it says of its quorum.
+func (n *Node) Refuse(err error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.refusal = err
+	n.showQuorum()
+}
+
+// showQuorum needs n.mu.
+func (n *Node) showQuorum() {
+	if n.health != nil {
+		n.health.SetServingStatus(rpc.QuorumHealth, rpc.Serving(!errors.Is(n.refusal, seq.ErrNoQuorum)))
+	}
+}
+
+func (n *Node) refused() error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.refusal
+}
+
+// Hang makes the node take requests and answer nothing until Resume.
+func (n *Node) Hang() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.hang == nil {
+		n.hang = make(chan struct{})
+	}
+}
+
+// Resume ends Hang.
+func (n *Node) Resume() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.hang != nil {
+		close(n.hang)
+		n.hang = nil
+	}
+}
+
+func (n *Node) stall(ctx context.Context) error {
+	n.mu.Lock()
+	hang := n.hang
+	n.mu.Unlock()
+	if hang == nil {
+		return nil
+	}
+	select {
+	case <-hang:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// accept passes connections to the living server and closes them while there is none.
+func (n *Node) accept() {
+	for {
+		conn, err := n.lis.Accept()
+		if err != nil {
+			return
+		}
+		n.mu.Lock()
+		srv, gate := n.srv, n.gate
+		n.mu.Unlock()
+		if srv == nil || !gate.offer(conn) {
+			_ = conn.Close()
+		}
+	}
+}
