@@ -1,6 +1,7 @@
 package router
 
 import (
+	"crypto/tls"
 	"errors"
 	"log/slog"
 	"maps"
@@ -10,17 +11,21 @@ import (
 	"strconv"
 	"strings"
 	"sync/atomic"
+	"time"
 	"unicode/utf8"
 
 	"google.golang.org/protobuf/proto"
 
 	"github.com/seqsvr/seqsvr/client"
+	"github.com/seqsvr/seqsvr/internal/auth"
 )
 
 // front is the HTTP face of the same methods that the gRPC front serves. /v1 speaks their
 // messages in JSON; the paths that others have had before are written by hand.
 type front struct {
-	services
+	methods
+	guard   *auth.Guard
+	shown   func(*tls.ConnectionState) auth.Shown // what a connection showed
 	sdk     *client.Client
 	maxBody *atomic.Int64 // in bytes
 	isReady func() error  // as the admin listener has it
@@ -64,7 +69,7 @@ func (f *front) routes() []route {
 }
 
 func newFront(r *Router) http.Handler {
-	f := &front{r.services, r.sdk, &r.maxBody, r.Ready, r.cfg.Logger}
+	f := &front{methodsOf(r.services, r.cfg.Guard), r.cfg.Guard, r.cfg.TLS.Shown, r.sdk, &r.maxBody, r.Ready, r.cfg.Logger}
 	stats := &r.http
 	mux := http.NewServeMux()
 	for _, one := range f.routes() {
@@ -93,7 +98,7 @@ func (f *front) serve(to route) http.Handler {
 			}
 			r.Body = http.MaxBytesReader(w, r.Body, f.maxBody.Load())
 		}
-		answer, err := to.do(r)
+		answer, err := to.do(r.WithContext(with(r.Context(), f.whoOf(r))))
 		if err != nil {
 			f.fail(w, r, to.fault, err)
 			return
@@ -113,10 +118,18 @@ func (f *front) serve(to route) http.Handler {
 
 // fail writes the error of a call.
 func (f *front) fail(w http.ResponseWriter, r *http.Request, shape faultShape, err error) {
+	var quota *auth.QuotaError
 	code, what := faultOf(err)
 	switch {
 	case errors.Is(err, errTooLarge):
 		code, what.Code = http.StatusRequestEntityTooLarge, "TOO_LARGE"
+	case errors.Is(err, auth.ErrExpired): // of a connection: the next may show a new one
+		w.Header().Set("Connection", "close")
+		fallthrough
+	case code == http.StatusUnauthorized:
+		w.Header().Set("WWW-Authenticate", "Bearer")
+	case errors.As(err, &quota):
+		w.Header().Set("Retry-After", strconv.Itoa(int((quota.RetryAfter+time.Second-1)/time.Second)))
 	case code == http.StatusServiceUnavailable, code == http.StatusTooManyRequests:
 		w.Header().Set("Retry-After", "1")
 	case code == http.StatusInternalServerError:

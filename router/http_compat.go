@@ -70,7 +70,7 @@ func (f *front) gen(r *http.Request) (any, error) {
 	if req.Namespace == "" {
 		return nil, badArgument("namespace is missing")
 	}
-	got, err := f.ids.Generate(r.Context(), &pb.SnowflakeGenerateRequest{Namespace: string(req.Namespace), Count: 1})
+	got, err := f.generate(r.Context(), &pb.SnowflakeGenerateRequest{Namespace: string(req.Namespace), Count: 1})
 	if err != nil {
 		return nil, err
 	}
@@ -123,7 +123,7 @@ func (f *front) leafSegment(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	got, err := f.segs.Take(r.Context(), &pb.SegmentTakeRequest{Tag: r.PathValue("tag"), Count: count})
+	got, err := f.take(r.Context(), &pb.SegmentTakeRequest{Tag: r.PathValue("tag"), Count: count})
 	if err != nil {
 		return nil, err
 	}
@@ -144,7 +144,7 @@ func (f *front) leafSnowflake(r *http.Request) (any, error) {
 	if !utf8.ValidString(key) { // no message can carry it
 		return nil, fmt.Errorf("%w: %.64q", seq.ErrUnknownNamespace, key)
 	}
-	got, err := f.ids.Generate(r.Context(), &pb.SnowflakeGenerateRequest{Namespace: key, Count: count})
+	got, err := f.generate(r.Context(), &pb.SnowflakeGenerateRequest{Namespace: key, Count: count})
 	if err != nil {
 		return nil, err
 	}
@@ -153,6 +153,9 @@ func (f *front) leafSnowflake(r *http.Request) (any, error) {
 
 // leafDecode reads IDs of Leaf's layout, whoever made them: no AllocSvr is asked.
 func (f *front) leafDecode(r *http.Request) (any, error) {
+	if err := f.guard.Check(whoIn(r.Context()), pb.Snowflake_Decode_FullMethodName, nil); err != nil {
+		return nil, err
+	}
 	q, err := query(r, map[string]bool{"snowflakeId": false})
 	if err != nil {
 		return nil, err

@@ -45,7 +45,7 @@ func (f *front) db(r *http.Request) (any, error) {
 	if _, err := query(r, nil); err != nil {
 		return nil, err
 	}
-	got, err := f.segs.List(r.Context(), &pb.SegmentListRequest{})
+	got, err := f.list(r.Context(), &pb.SegmentListRequest{})
 	if err != nil {
 		return nil, err
 	}
@@ -88,7 +88,7 @@ func (f *front) cache(r *http.Request) (any, error) {
 	if _, err := query(r, nil); err != nil {
 		return nil, err
 	}
-	all, err := f.segs.Status(r.Context(), &pb.SegmentStatusRequest{})
+	all, err := f.status(r.Context(), &pb.SegmentStatusRequest{})
 	if err != nil {
 		return nil, err
 	}

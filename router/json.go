@@ -97,6 +97,8 @@ var httpStatus = map[codes.Code]int{
 	codes.DeadlineExceeded:   http.StatusGatewayTimeout,
 	codes.Canceled:           statusClientGone,
 	codes.Unimplemented:      http.StatusNotImplemented,
+	codes.Unauthenticated:    http.StatusUnauthorized,
+	codes.PermissionDenied:   http.StatusForbidden,
 }
 
 // httpOnly are the names of faults that have no ErrorCode.

@@ -17,15 +17,15 @@ import (
 func (f *front) v1() []route {
 	one := uint32(1) // a count that is not given
 	return []route{
-		call(http.MethodPost, "/v1/next", f.seqs.Next, &pb.NextRequest{Count: one}),
+		call(http.MethodPost, "/v1/next", f.next, &pb.NextRequest{Count: one}),
 		call(http.MethodPost, "/v1/batch", f.batch, &pb.Batch{}),
 		call(http.MethodGet, "/v1/current", f.current, &pb.Batch{}),
-		call(http.MethodPost, "/v1/raise", f.seqs.Raise, &pb.RaiseRequest{}, "at_least"),
-		call(http.MethodPost, "/v1/snowflake/generate", f.ids.Generate, &pb.SnowflakeGenerateRequest{Count: one}),
-		call(http.MethodGet, "/v1/snowflake/decode", f.ids.Decode, &pb.SnowflakeDecodeRequest{}, "number", "text"),
-		call(http.MethodPost, "/v1/snowflake/compose", f.ids.Compose, &pb.SnowflakeComposeRequest{}, "unix_ms", "tick"),
-		call(http.MethodGet, "/v1/snowflake/layouts", f.ids.Layouts, &pb.SnowflakeLayoutsRequest{}),
-		call(http.MethodPost, "/v1/segment/take", f.segs.Take, &pb.SegmentTakeRequest{Count: one}),
+		call(http.MethodPost, "/v1/raise", f.raise, &pb.RaiseRequest{}, "at_least"),
+		call(http.MethodPost, "/v1/snowflake/generate", f.generate, &pb.SnowflakeGenerateRequest{Count: one}),
+		call(http.MethodGet, "/v1/snowflake/decode", f.decode, &pb.SnowflakeDecodeRequest{}, "number", "text"),
+		call(http.MethodPost, "/v1/snowflake/compose", f.compose, &pb.SnowflakeComposeRequest{}, "unix_ms", "tick"),
+		call(http.MethodGet, "/v1/snowflake/layouts", f.layouts, &pb.SnowflakeLayoutsRequest{}),
+		call(http.MethodPost, "/v1/segment/take", f.take, &pb.SegmentTakeRequest{Count: one}),
 	}
 }
 
@@ -51,7 +51,7 @@ func call[In, Out proto.Message](method, path string, do func(context.Context, I
 
 // batch is BatchNext of one batch.
 func (f *front) batch(ctx context.Context, b *pb.Batch) (*pb.BatchResult, error) {
-	got, err := f.seqs.BatchNext(ctx, &pb.BatchNextRequest{Batches: []*pb.Batch{b}})
+	got, err := f.batchNext(ctx, &pb.BatchNextRequest{Batches: []*pb.Batch{b}})
 	if err != nil {
 		return nil, err
 	}
@@ -60,7 +60,7 @@ func (f *front) batch(ctx context.Context, b *pb.Batch) (*pb.BatchResult, error)
 
 // current is Current of one batch.
 func (f *front) current(ctx context.Context, b *pb.Batch) (*pb.CurrentResult, error) {
-	got, err := f.seqs.Current(ctx, &pb.CurrentRequest{Batches: []*pb.Batch{b}})
+	got, err := f.currents(ctx, &pb.CurrentRequest{Batches: []*pb.Batch{b}})
 	if err != nil {
 		return nil, err
 	}

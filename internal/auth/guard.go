@@ -226,11 +226,30 @@ func (g *Guard) Check(w Who, method string, message any) error {
 	if g == nil {
 		return nil
 	}
-	h, err := g.decide(w, method, message)
+	var demands []Demand
+	access := Methods[method]
+	if access.Demands != nil && message != nil {
+		demands = access.Demands(message)
+	}
+	h, err := g.decide(w, method, demands)
+	if err == nil && access.Change && message != nil {
+		g.log.Info("change", "method", method, "by", h.id)
+	}
+	return g.verdict(h, method, err)
+}
+
+// Ask is Check for those who have no message, and say themselves what they ask for.
+func (g *Guard) Ask(w Who, method string, demands ...Demand) error {
+	if g == nil {
+		return nil
+	}
+	h, err := g.decide(w, method, demands)
+	return g.verdict(h, method, err)
+}
+
+// verdict counts and logs a refusal, which holds in Require alone.
+func (g *Guard) verdict(h holder, method string, err error) error {
 	if err == nil {
-		if access := Methods[method]; access.Change && message != nil {
-			g.log.Info("change", "method", method, "by", h.id)
-		}
 		return nil
 	}
 	g.refuse.Add(1)
@@ -260,9 +279,8 @@ func (g *Guard) Try(w Who, method string, demands ...Demand) (by string, err err
 	return h.id, nil
 }
 
-func (g *Guard) decide(w Who, method string, message any) (holder, error) {
-	access, listed := Methods[method]
-	if listed && access.Public {
+func (g *Guard) decide(w Who, method string, demands []Demand) (holder, error) {
+	if Methods[method].Public {
 		return holder{}, nil
 	}
 	h, err := g.hold(w)
@@ -272,10 +290,6 @@ func (g *Guard) decide(w Who, method string, message any) (holder, error) {
 	if err := h.mayCall(method); err != nil {
 		return h, err
 	}
-	if access.Demands == nil || message == nil {
-		return h, nil
-	}
-	demands := access.Demands(message)
 	grants := make([]*Grant, len(demands))
 	for i, d := range demands {
 		if grants[i], err = h.may(d); err != nil {

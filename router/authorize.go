@@ -1,0 +1,79 @@
+package router
+
+import (
+	"context"
+	"net/http"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/seqsvr/seqsvr/internal/auth"
+	"github.com/seqsvr/seqsvr/internal/rpc"
+	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
+)
+
+// method is one of the gRPC front's, for the HTTP front.
+type method[In, Out any] func(ctx context.Context, in In) (Out, error)
+
+// methods are all that the HTTP front reaches, each behind the guard that the gRPC front has
+// before it.
+type methods struct {
+	next      method[*pb.NextRequest, *pb.NextReply]
+	batchNext method[*pb.BatchNextRequest, *pb.BatchNextReply]
+	currents  method[*pb.CurrentRequest, *pb.CurrentReply]
+	raise     method[*pb.RaiseRequest, *pb.RaiseReply]
+	generate  method[*pb.SnowflakeGenerateRequest, *pb.SnowflakeGenerateReply]
+	decode    method[*pb.SnowflakeDecodeRequest, *pb.SnowflakeDecoded]
+	compose   method[*pb.SnowflakeComposeRequest, *pb.SnowflakeDecoded]
+	layouts   method[*pb.SnowflakeLayoutsRequest, *pb.SnowflakeLayoutsReply]
+	take      method[*pb.SegmentTakeRequest, *pb.SegmentTakeReply]
+	list      method[*pb.SegmentListRequest, *pb.SegmentListReply]
+	status    method[*pb.SegmentStatusRequest, *pb.SegmentStatusReply]
+}
+
+func methodsOf(s services, guard *auth.Guard) methods {
+	return methods{
+		next:      guarded(guard, pb.Sequence_Next_FullMethodName, s.seqs.Next),
+		batchNext: guarded(guard, pb.Sequence_BatchNext_FullMethodName, s.seqs.BatchNext),
+		currents:  guarded(guard, pb.Sequence_Current_FullMethodName, s.seqs.Current),
+		raise:     guarded(guard, pb.Sequence_Raise_FullMethodName, s.seqs.Raise),
+		generate:  guarded(guard, pb.Snowflake_Generate_FullMethodName, s.ids.Generate),
+		decode:    guarded(guard, pb.Snowflake_Decode_FullMethodName, s.ids.Decode),
+		compose:   guarded(guard, pb.Snowflake_Compose_FullMethodName, s.ids.Compose),
+		layouts:   guarded(guard, pb.Snowflake_Layouts_FullMethodName, s.ids.Layouts),
+		take:      guarded(guard, pb.Segment_Take_FullMethodName, s.segs.Take),
+		list:      guarded(guard, pb.Segment_List_FullMethodName, s.segs.List),
+		status:    guarded(guard, pb.Segment_Status_FullMethodName, s.segs.Status),
+	}
+}
+
+func guarded[In, Out proto.Message](guard *auth.Guard, name string, do method[In, Out]) method[In, Out] {
+	return func(ctx context.Context, in In) (Out, error) {
+		if err := guard.Check(whoIn(ctx), name, in); err != nil {
+			var none Out
+			return none, err
+		}
+		return do(ctx, in)
+	}
+}
+
+// whoOf is who makes a request.
+func (f *front) whoOf(r *http.Request) (w auth.Who) {
+	if f.guard == nil {
+		return w
+	}
+	w.Shown = f.shown(r.TLS)
+	w.Token, w.Err = auth.Bearer(r.Header.Values(rpc.AuthHeader))
+	return w
+}
+
+type whoKey struct{}
+
+func with(ctx context.Context, w auth.Who) context.Context {
+	return context.WithValue(ctx, whoKey{}, w)
+}
+
+// whoIn is nobody where with was not called.
+func whoIn(ctx context.Context) auth.Who {
+	w, _ := ctx.Value(whoKey{}).(auth.Who)
+	return w
+}
