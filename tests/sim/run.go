@@ -2,7 +2,6 @@ package sim
 
 import (
 	"math/rand/v2"
-	"os"
 	"time"
 
 	"github.com/seqsvr/seqsvr/quorum"
@@ -142,6 +141,3 @@ func Run(o Options, dir string) Result {
 	w.conclude()
 	return w.result(faults)
 }
-
-// tempDir is a folder of one run.
-func tempDir(base string) (string, error) { return os.MkdirTemp(base, "sim-") }
