@@ -2,220 +2,79 @@ package main
 
 // ownerMutants are those of an AllocSvr: sections, worker ids and its own life.
 var ownerMutants = []mutant{
-	{
-		line: 8, rule: "session-per-life",
-		name:  "epoch reused after a process restart",
-		file:  "seq/secret.go",
-		edits: []edit{{old: "	_, _ = rand.Read(s[:]) // documented never to return an error\n", new: "	_, _ = rand.Reader, copy(s[:], \"process\")\n"}},
-		in:    []string{"seq"},
-	},
-	{
-		line: 8, rule: "session-per-life",
-		name: "the next child goes on with the session of the dead one",
-		file: "cmd/allocsvr/supervise.go",
-		edits: []edit{{
-			old: "	for pause := firstPause; ; {\n		secret := seq.NewSecret()\n",
-			new: "	secret := seq.NewSecret()\n	for pause := firstPause; ; {\n",
-		}},
-		in: []string{"cmd/allocsvr"},
-	},
-	{
-		line: 10, rule: "unknown-step-unused",
-		name: "new range used after an ambiguous STEP",
-		file: "allocsvr/tenure/raise.go",
-		edits: []edit{{
-			old: "			r.Unconfirmed(step, out)\n			again = append(again, r)\n",
-			new: "			r.Confirmed(step)\n",
-		}},
-		in: []string{"allocsvr/tenure", "allocsvr"},
-	},
-	{
-		line: 12, rule: "base-of-all-promises",
-		name:  "base from the owner's own memory, not from the promises",
-		file:  "allocsvr/acquire.go",
-		edits: []edit{{old: "	t.table = counters.New(out.Max)\n", new: "	t.table = counters.New(t.max)\n"}},
-		in:    []string{"allocsvr"},
-	},
-	{
-		line: 13, rule: "nack-decides",
-		name:  "owner goes on after NACK",
-		file:  "allocsvr/tenure/raise.go",
-		edits: []edit{{old: "			r.Lost(step, out)\n", new: "			again = append(again, r)\n"}},
-		in:    []string{"allocsvr/tenure", "allocsvr"},
-	},
-	{
-		rule: "noted-before-attached", name: "a lease is asked for before the owner can hear of its loss",
-		file: "allocsvr/tenure/acquire.go",
-		edits: []edit{{
-			old: "		if g.Bid.Confirmed(g.Epoch) {\n			g.Hold = h.Leases.Attach(g.Bid.Register(), g.Epoch.Round)\n",
-			new: "		g.Hold = h.Leases.Attach(g.Bid.Register(), g.Epoch.Round)\n		if g.Bid.Confirmed(g.Epoch) {\n",
-		}},
-		in: []string{"allocsvr/tenure"},
-	},
-	{
-		rule: "unconfirmed-is-no-owner", name: "a register is owned though its first ceiling is not confirmed",
-		file:  "allocsvr/tenure/acquire.go",
-		edits: []edit{{old: "			promised[i].Bid.Failed(Confirming, out)\n			continue\n", new: "			_ = Confirming\n"}},
-		in:    []string{"allocsvr/tenure"},
-	},
-	{
-		line: 17, rule: "lease-asked-each-batch",
-		name: "cached lease flag",
-		file: "allocsvr/cell.go",
-		edits: []edit{{
-			old: "	if now < c.until && c.losses == losses {\n",
-			new: "	if c.until > 0 && c.losses+1 > 0 {\n",
-		}},
-		in: []string{"allocsvr"},
-	},
-	{
-		line: 17, rule: "lease-asked-each-batch",
-		name:  "a lease's end kept though a store has lost it",
-		file:  "allocsvr/cell.go",
-		edits: []edit{{old: "	if now < c.until && c.losses == losses {\n", new: "	if now < c.until && c.losses <= losses {\n"}},
-		in:    []string{"allocsvr"},
-	},
-	{
-		line: 17, rule: "lease-asked-each-batch",
-		name:  "a loss that is not counted",
-		file:  "quorum/renew.go",
-		edits: []edit{{old: "	l.losses.Add(1)\n", new: ""}},
-		in:    []string{"quorum"},
-	},
-	{
-		line: 18, rule: "clock-after-last-request",
-		name: "lease checked before the batch closed",
-		file: "allocsvr/take.go",
-		edits: []edit{
-			{old: "	t.pass(a.moment())\n", new: "	m := a.moment()\n	t.came = m.now\n	t.pass(m)\n"},
-			{old: "	pending []int\n", new: "	pending []int\n	came    time.Duration\n"},
-			{old: "	now := t.a.clock.Now()\n	lapsed := !c.leased(now)\n", new: "	lapsed := !c.leased(t.came)\n"},
-		},
-		in: []string{"allocsvr"},
-	},
-	{
-		line: 23, rule: "seal-before-release",
-		name: "release before in-flight increments ended, in a hand-over",
-		file: "allocsvr/handoff.go",
-		edits: []edit{{
-			old: "	var sealed []handover.Sealed\n",
-			new: "	early := []quorum.LeaseItem{{Register: seq.SectionRegister(ids[0]), Round: a.cells[ids[0]].epoch.Round}}\n" +
-				"	if err := a.holder.Release(ctx, early, to.Session); err != nil {\n		return 0, err\n	}\n" +
-				"	var sealed []handover.Sealed\n",
-		}},
-		in: []string{"allocsvr"},
-	},
-	{
-		line: 23, rule: "seal-before-release",
-		name: "release before in-flight increments ended, at the end",
-		file: "allocsvr/leave.go",
-		edits: []edit{
-			{
-				old: "	parkErr := a.park(file)\n",
-				new: "	endErr := a.holder.End(ctx, a.secret)\n	parkErr := a.park(file)\n",
-			},
-			{old: "	endErr := a.holder.End(ctx, a.secret)\n	if err :=", new: "	if err :="},
-		},
-		in: []string{"allocsvr"},
-	},
-	{
-		line: 24, rule: "incarnations-differ",
-		name:  "new incarnation takes what its predecessor was offered",
-		file:  "allocsvr/peers.go",
-		edits: []edit{{old: "	if seq.Session(to) != p.a.session {\n", new: "	if to == 0 {\n"}},
-		in:    []string{"allocsvr"},
-	},
-	{
-		line: 29, rule: "no-wrap",
-		name:  "counter wraps",
-		file:  "allocsvr/counters/table.go",
-		edits: []edit{{old: "	if n == 0 || cur > ceiling || n > ceiling-cur {\n", new: "	if n == 0 || cur+n > ceiling {\n"}},
-		in:    []string{"allocsvr/counters"},
-	},
-	{
-		line: 30, rule: "clusters-apart",
-		name:  "two clusters share addresses: counters are taken over",
-		file:  "allocsvr/peers.go",
-		edits: []edit{{old: "	if cluster != p.a.cluster {\n", new: "	if cluster == \"\" {\n"}},
-		in:    []string{"allocsvr"},
-	},
-	{
-		line: 31, rule: "mark-before-id",
-		name:  "snowflake high-water mark saved after issuing",
-		file:  "allocsvr/globalid/keep.go",
-		edits: []edit{{old: "		open = append(open, extension{s, l, to})\n", new: "		l.confirm(to)\n		open = append(open, extension{s, l, to})\n"}},
-		in:    []string{"allocsvr/globalid"},
-	},
-	{
-		line: 32, rule: "mark-is-waited-for",
-		name:  "worker id reused below its old mark",
-		file:  "allocsvr/globalid/acquire.go",
-		edits: []edit{{old: "snowflake.New(ns.Layout, dc, w, floor.tick(ns.Layout), ", new: "snowflake.New(ns.Layout, dc, w, 0, "}},
-		in:    []string{"allocsvr/globalid"},
-		sim:   true,
-	},
-	{
-		line: 33, rule: "seal-directly-before-use",
-		name: "sealed counters used though another epoch came between",
-		file: "allocsvr/handover/sealed.go",
-		edits: []edit{{
-			old: "	return accepted == s.Epoch || slices.Contains(s.Also, accepted)\n",
-			new: "	return !accepted.Less(s.Epoch) || slices.Contains(s.Also, accepted)\n",
-		}},
-		in: []string{"allocsvr"},
-	},
-	{
-		line: 34, rule: "sealed-means-silent",
-		name: "an increment after the seal: the ready",
-		file: "allocsvr/pass.go",
-		edits: []edit{{
-			old: "		if l.serves = l.c.state == owned; l.serves",
-			new: "		if l.serves = l.c.state == owned || l.c.state == sealed; l.serves",
-		}},
-		in: []string{"allocsvr"},
-	},
-	{
-		line: 34, rule: "sealed-means-silent",
-		name:  "an increment after the seal: the waiting",
-		file:  "allocsvr/take.go",
-		edits: []edit{{old: "	case acquiring, sealed:\n", new: "	case acquiring:\n"}},
-		in:    []string{"allocsvr"},
-	},
-	{
-		line: 34, rule: "sealed-means-silent",
-		name:  "an increment after the seal: a raise",
-		file:  "allocsvr/take.go",
-		edits: []edit{{old: "		case c.state == owned:\n", new: "		case c.state == owned || c.state == sealed:\n"}},
-		in:    []string{"allocsvr"},
-	},
-	{
-		rule: "ceiling-above-counters", name: "a section is installed though its counters are above its ceiling",
-		file:  "allocsvr/cell.go",
-		edits: []edit{{old: "	if table.High() > confirmed || table.Base()", new: "	if table.Base()"}},
-		in:    []string{"allocsvr"},
-	},
-	{
-		rule: "left-means-left", name: "a section is installed in a node that has left",
-		file:  "allocsvr/cell.go",
-		edits: []edit{{old: "	if gone.Load() {\n		c.clear(\"\")\n		return false, nil\n", new: "	if gone.Load() && false {\n		c.clear(\"\")\n		return false, nil\n"}},
-		in:    []string{"allocsvr"},
-	},
-	{
-		rule: "leave-gives-all", name: "a node that leaves keeps the arbiter's register",
-		file:  "allocsvr/leave.go",
-		edits: []edit{{old: "	a.arbiterLease.Release(ctx)\n", new: ""}},
-		in:    []string{"allocsvr"},
-	},
-	{
-		rule: "leave-gives-all", name: "a node that leaves does not wait for what it is acquiring",
-		file:  "allocsvr/leave.go",
-		edits: []edit{{old: "	if err := a.gaining.Acquire(ctx, gainers); err == nil {\n		a.gaining.Release(gainers)", new: "	if false {\n		a.gaining.Release(gainers)"}},
-		in:    []string{"allocsvr"},
-	},
-	{
-		rule: "refused-offer-is-taken-back", name: "sections whose offer was refused stay sealed",
-		file:  "allocsvr/handoff.go",
-		edits: []edit{{old: "to.Session, sealed); err != nil {\n		a.reclaim(sealed)\n", new: "to.Session, sealed); err != nil {\n"}},
-		in:    []string{"allocsvr"},
-	},
+	{line: 8, rule: "session-per-life", name: "epoch reused after a process restart", file: "seq/secret.go", in: []string{"seq"}, edits: []edit{
+		{"	_, _ = rand.Read(s[:]) // documented never to return an error\n", "	_, _ = rand.Reader, copy(s[:], \"process\")\n"}}},
+	{line: 8, rule: "session-per-life", name: "the next child goes on with the session of the dead one",
+		file: "cmd/allocsvr/supervise.go", in: []string{"cmd/allocsvr"}, edits: []edit{
+			{"	for pause := firstPause; ; {\n		secret := seq.NewSecret()\n", "	secret := seq.NewSecret()\n	for pause := firstPause; ; {\n"}}},
+	{line: 10, rule: "unknown-step-unused", name: "new range used after an ambiguous STEP",
+		file: "allocsvr/tenure/raise.go", in: []string{"allocsvr/tenure", "allocsvr"}, edits: []edit{
+			{"			r.Unconfirmed(step, out)\n			again = append(again, r)\n", "			r.Confirmed(step)\n"}}},
+	{line: 12, rule: "base-of-all-promises", name: "base from the owner's own memory, not from the promises",
+		file: "allocsvr/acquire.go", in: []string{"allocsvr"}, edits: []edit{
+			{"	t.table = counters.New(out.Max)\n", "	t.table = counters.New(t.max)\n"}}},
+	{line: 13, rule: "nack-decides", name: "owner goes on after NACK", file: "allocsvr/tenure/raise.go", in: []string{"allocsvr/tenure", "allocsvr"}, edits: []edit{
+		{"			r.Lost(step, out)\n", "			again = append(again, r)\n"}}},
+	{rule: "noted-before-attached", name: "a lease is asked for before the owner can hear of its loss",
+		file: "allocsvr/tenure/acquire.go", in: []string{"allocsvr/tenure"}, edits: []edit{
+			{"		if g.Bid.Confirmed(g.Epoch) {\n			g.Hold = h.Leases.Attach(g.Bid.Register(), g.Epoch.Round)\n",
+				"		g.Hold = h.Leases.Attach(g.Bid.Register(), g.Epoch.Round)\n		if g.Bid.Confirmed(g.Epoch) {\n"}}},
+	{rule: "unconfirmed-is-no-owner", name: "a register is owned though its first ceiling is not confirmed",
+		file: "allocsvr/tenure/acquire.go", in: []string{"allocsvr/tenure"}, edits: []edit{
+			{"			promised[i].Bid.Failed(Confirming, out)\n			continue\n", "			_ = Confirming\n"}}},
+	{line: 17, rule: "lease-asked-each-batch", name: "cached lease flag", file: "allocsvr/cell.go", in: []string{"allocsvr"}, edits: []edit{
+		{"	if now < c.until && c.losses == losses {\n", "	if c.until > 0 && c.losses+1 > 0 {\n"}}},
+	{line: 17, rule: "lease-asked-each-batch", name: "a lease's end kept though a store has lost it",
+		file: "allocsvr/cell.go", in: []string{"allocsvr"}, edits: []edit{
+			{"	if now < c.until && c.losses == losses {\n", "	if now < c.until && c.losses <= losses {\n"}}},
+	{line: 17, rule: "lease-asked-each-batch", name: "a loss that is not counted", file: "quorum/renew.go", in: []string{"quorum"}, edits: []edit{
+		{"	l.losses.Add(1)\n", ""}}},
+	{line: 18, rule: "clock-after-last-request", name: "lease checked before the batch closed", file: "allocsvr/take.go", in: []string{"allocsvr"}, edits: []edit{
+		{"	t.pass(a.moment())\n", "	m := a.moment()\n	t.came = m.now\n	t.pass(m)\n"},
+		{"	pending []int\n", "	pending []int\n	came    time.Duration\n"},
+		{"	now := t.a.clock.Now()\n	lapsed := !c.leased(now)\n", "	lapsed := !c.leased(t.came)\n"}}},
+	{line: 23, rule: "seal-before-release", name: "release before in-flight increments ended, in a hand-over",
+		file: "allocsvr/handoff.go", in: []string{"allocsvr"}, edits: []edit{
+			{"	var sealed []handover.Sealed\n",
+				"	early := []quorum.LeaseItem{{Register: seq.SectionRegister(ids[0]), Round: a.cells[ids[0]].epoch.Round}}\n" +
+					"	if err := a.holder.Release(ctx, early, to.Session); err != nil {\n		return 0, err\n	}\n" +
+					"	var sealed []handover.Sealed\n"}}},
+	{line: 23, rule: "seal-before-release", name: "release before in-flight increments ended, at the end",
+		file: "allocsvr/leave.go", in: []string{"allocsvr"}, edits: []edit{
+			{"	parkErr := a.park(file)\n", "	endErr := a.holder.End(ctx, a.secret)\n	parkErr := a.park(file)\n"},
+			{"	endErr := a.holder.End(ctx, a.secret)\n	if err :=", "	if err :="}}},
+	{line: 24, rule: "incarnations-differ", name: "new incarnation takes what its predecessor was offered",
+		file: "allocsvr/peers.go", in: []string{"allocsvr"}, edits: []edit{
+			{"	if seq.Session(to) != p.a.session {\n", "	if to == 0 {\n"}}},
+	{line: 29, rule: "no-wrap", name: "counter wraps", file: "allocsvr/counters/table.go", in: []string{"allocsvr/counters"}, edits: []edit{
+		{"	if n == 0 || cur > ceiling || n > ceiling-cur {\n", "	if n == 0 || cur+n > ceiling {\n"}}},
+	{line: 30, rule: "clusters-apart", name: "two clusters share addresses: counters are taken over",
+		file: "allocsvr/peers.go", in: []string{"allocsvr"}, edits: []edit{
+			{"	if cluster != p.a.cluster {\n", "	if cluster == \"\" {\n"}}},
+	{line: 31, rule: "mark-before-id", name: "snowflake high-water mark saved after issuing",
+		file: "allocsvr/globalid/keep.go", in: []string{"allocsvr/globalid"}, edits: []edit{
+			{"		open = append(open, extension{s, l, to})\n", "		l.confirm(to)\n		open = append(open, extension{s, l, to})\n"}}},
+	{line: 32, rule: "mark-is-waited-for", name: "worker id reused below its old mark",
+		file: "allocsvr/globalid/acquire.go", in: []string{"allocsvr/globalid"}, sim: true, edits: []edit{
+			{"snowflake.New(ns.Layout, dc, w, floor.tick(ns.Layout), ", "snowflake.New(ns.Layout, dc, w, 0, "}}},
+	{line: 33, rule: "seal-directly-before-use", name: "sealed counters used though another epoch came between",
+		file: "allocsvr/handover/sealed.go", in: []string{"allocsvr"}, edits: []edit{
+			{"	return accepted == s.Epoch || slices.Contains(s.Also, accepted)\n", "	return !accepted.Less(s.Epoch) || slices.Contains(s.Also, accepted)\n"}}},
+	{line: 34, rule: "sealed-means-silent", name: "an increment after the seal: the ready", file: "allocsvr/pass.go", in: []string{"allocsvr"}, edits: []edit{
+		{"		if l.serves = l.c.state == owned; l.serves", "		if l.serves = l.c.state == owned || l.c.state == sealed; l.serves"}}},
+	{line: 34, rule: "sealed-means-silent", name: "an increment after the seal: the waiting", file: "allocsvr/take.go", in: []string{"allocsvr"}, edits: []edit{
+		{"	case acquiring, sealed:\n", "	case acquiring:\n"}}},
+	{line: 34, rule: "sealed-means-silent", name: "an increment after the seal: a raise", file: "allocsvr/take.go", in: []string{"allocsvr"}, edits: []edit{
+		{"		case c.state == owned:\n", "		case c.state == owned || c.state == sealed:\n"}}},
+	{rule: "ceiling-above-counters", name: "a section is installed though its counters are above its ceiling",
+		file: "allocsvr/cell.go", in: []string{"allocsvr"}, edits: []edit{
+			{"	if table.High() > confirmed || table.Base()", "	if table.Base()"}}},
+	{rule: "left-means-left", name: "a section is installed in a node that has left", file: "allocsvr/cell.go", in: []string{"allocsvr"}, edits: []edit{
+		{"	if gone.Load() {\n		c.clear(\"\")\n		return false, nil\n", "	if gone.Load() && false {\n		c.clear(\"\")\n		return false, nil\n"}}},
+	{rule: "leave-gives-all", name: "a node that leaves keeps the arbiter's register", file: "allocsvr/leave.go", in: []string{"allocsvr"}, edits: []edit{
+		{"	a.arbiterLease.Release(ctx)\n", ""}}},
+	{rule: "leave-gives-all", name: "a node that leaves does not wait for what it is acquiring", file: "allocsvr/leave.go", in: []string{"allocsvr"}, edits: []edit{
+		{"	if err := a.gaining.Acquire(ctx, gainers); err == nil {\n		a.gaining.Release(gainers)", "	if false {\n		a.gaining.Release(gainers)"}}},
+	{rule: "refused-offer-is-taken-back", name: "sections whose offer was refused stay sealed", file: "allocsvr/handoff.go", in: []string{"allocsvr"}, edits: []edit{
+		{"to.Session, sealed); err != nil {\n		a.reclaim(sealed)\n", "to.Session, sealed); err != nil {\n"}}},
 }
