@@ -10,7 +10,6 @@ import (
 
 	"github.com/seqsvr/seqsvr/allocsvr"
 	"github.com/seqsvr/seqsvr/internal/history"
-	"github.com/seqsvr/seqsvr/internal/storeclient"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
@@ -39,12 +38,8 @@ func (s *stage) actor(name string) (*actor, error) {
 	h.boot()
 	w.mu.Unlock()
 	a := &actor{s: s, h: h, session: secretOf(name).Session(), holds: map[seq.Register]*quorum.Hold{}}
-	stores := make([]quorum.NamedStore, len(w.ident.Members))
-	for i, m := range w.ident.Members {
-		c := &conn{w: w, from: h, life: h.life, to: m.Name}
-		stores[i] = quorum.NamedStore{Name: m.Name, UUID: m.UUID, Store: storeclient.Over(m.Name, c, c)}
-	}
 	id := w.ident
+	stores := w.net.stores(h, h.life, id.Members)
 	var err error
 	if a.group, err = quorum.NewGroup(quorum.Config{Ref: id.Ref, N: id.N, R: id.R, W: id.W, Secret: secretOf(name)}, stores); err != nil {
 		return nil, err

@@ -48,12 +48,10 @@ func (ps *processes) startAlloc(h *host) {
 		ps.mu.Unlock()
 		return
 	}
-	stores := make([]quorum.NamedStore, len(ps.w.ident.Members))
-	for i, m := range ps.w.ident.Members {
-		c := &conn{w: ps.w, from: h, life: life, to: m.Name}
-		stores[i] = quorum.NamedStore{Name: m.Name, Store: storeclient.Over(m.Name, c, c)}
-		if ps.opts.still || ps.w.links.astray[h] == nil && ps.chance(0.7) { // it answered when the process connected
-			stores[i].UUID = m.UUID
+	stores := ps.w.net.stores(h, life, ps.w.ident.Members)
+	for i := range stores {
+		if !ps.opts.still && (ps.w.links.astray[h] != nil || !ps.chance(0.7)) { // it did not answer when the process connected
+			stores[i].UUID = ""
 		}
 	}
 	ps.mu.Unlock()
@@ -169,11 +167,7 @@ func (ps *processes) endSession(h *host, secret seq.Secret) {
 	from := ps.w.hosts.of(callerHost)[0]
 	ps.mu.Lock()
 	cfg, members := ps.w.groupConfig()
-	stores := make([]quorum.NamedStore, len(members))
-	for i, m := range members {
-		c := &conn{w: ps.w, from: from, life: from.life, to: m.Name}
-		stores[i] = quorum.NamedStore{Name: m.Name, UUID: m.UUID, Store: storeclient.Over(m.Name, c, c)}
-	}
+	stores := ps.w.net.stores(from, from.life, members)
 	ps.mu.Unlock()
 	g, err := quorum.NewGroup(cfg, stores)
 	if err != nil {

@@ -38,18 +38,9 @@ func injectReplace(w *world, f Fault) {
 	w.ops.give("op1", o)
 }
 
-func injectGrow(w *world, _ Fault) {
-	o := &order{verb: "grow"}
-	w.mu.Lock()
-	ok := w.faults.mayChange(o, nil)
-	w.mu.Unlock()
-	if ok {
-		w.ops.give("op1", o)
-	}
-}
-
-func injectShrink(w *world, f Fault) {
-	o := &order{verb: "shrink", host: f.Host}
+// injectResize has a store added, or the one of the fault removed.
+func injectResize(w *world, f Fault) {
+	o := &order{verb: f.Verb, host: f.Host}
 	w.mu.Lock()
 	ok := w.faults.mayChange(o, w.hosts.named(f.Host))
 	w.mu.Unlock()
@@ -58,13 +49,9 @@ func injectShrink(w *world, f Fault) {
 	}
 }
 
-// injectBackup has everything saved that there is at this moment.
-func injectBackup(w *world, _ Fault) {
-	w.ops.give("op2", &order{verb: "backup"})
-}
-
-// injectAbort has another operator give up what is under way.
-func injectAbort(w *world, _ Fault) { w.ops.give("op2", &order{verb: "abort"}) }
+// injectOrder has another operator save everything that there is at this moment, or give
+// up what is under way.
+func injectOrder(w *world, f Fault) { w.ops.give("op2", &order{verb: f.Verb}) }
 
 // injectRival has another operator do the same at the same time.
 func injectRival(w *world, _ Fault) {

@@ -62,9 +62,7 @@ func careSentinel(err error) string {
 func (s *stage) lists() string {
 	var b strings.Builder
 	for _, h := range s.w.hosts.of(storeHost) {
-		h.disk.mu.Lock()
-		id, m := h.disk.now.meta.Identity, h.disk.now.meta.Members
-		h.disk.mu.Unlock()
+		id, m := h.disk.meta().Identity, h.disk.meta().Members
 		if id.UUID == "" { // no store has been made here
 			continue
 		}

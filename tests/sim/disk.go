@@ -278,23 +278,9 @@ func (d *simDisk) knows(r seq.Register) bool {
 	return there
 }
 
-// floors are what the store has of them.
-func (d *simDisk) floors() quorum.Floors {
+// meta is what the disk has beside registers.
+func (d *simDisk) meta() disk.Meta {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.now.meta.Floors.Floors
-}
-
-// identity is whose disk it is.
-func (d *simDisk) identity() disk.Identity {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.now.meta.Identity
-}
-
-// bound says whether the disk has a member list.
-func (d *simDisk) bound() bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.now.meta.Members.Version > 0
+	return d.now.meta
 }

@@ -115,7 +115,7 @@ func (es *eras) raised(made backup.Content, before seq.Era) {
 			continue
 		}
 		for _, h := range es.w.hosts.of(storeHost) {
-			if id := h.disk.identity(); id.Era < made.Identity.Era && h.disk.had(r) > st.Max {
+			if id := h.disk.meta().Identity; id.Era < made.Identity.Era && h.disk.had(r) > st.Max {
 				es.w.check.broken("I2", "%s of era %d begins with %s at %d, %s had %d in era %d", made.Identity.Name, made.Identity.Era, r, st.Max, h.name, h.disk.had(r), before)
 				return
 			}
@@ -127,9 +127,9 @@ func (es *eras) raised(made backup.Content, before seq.Era) {
 // eras before ever had of what is made on demand: of every worker id, and of the tags that
 // the backup does not know.
 func (es *eras) floored(made *simDisk, floors quorum.Floors) {
-	id := made.identity()
+	id := made.meta().Identity
 	for _, h := range es.w.hosts.of(storeHost) {
-		if h.disk.identity().Era >= id.Era {
+		if h.disk.meta().Era >= id.Era {
 			continue
 		}
 		for r, had := range h.disk.peaked() {

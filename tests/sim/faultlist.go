@@ -25,8 +25,8 @@ func init() { // not in place: a fault may arm others
 		"rewind": injectRewind, "seesaw": injectSeesaw,
 		"contest": injectContest, "lonely": injectLonely, "stumble": injectStumble, // the latter two are parts of it
 		// orders to operators, and what gets in their way
-		"replace": injectReplace, "grow": injectGrow, "shrink": injectShrink,
-		"backup": injectBackup, "disaster": injectDisaster, "abort": injectAbort, "rival": injectRival,
+		"replace": injectReplace, "grow": injectResize, "shrink": injectResize,
+		"backup": injectOrder, "abort": injectOrder, "disaster": injectDisaster, "rival": injectRival,
 	}
 }
 

@@ -167,8 +167,8 @@ func (fs *faults) spared(but *host) (n int, voter bool) {
 		for _, o := range fs.w.ops.pending() {
 			leaves = leaves || o.host == m.Name
 		}
-		there := !h.forfeit && h.disk.identity().UUID == m.UUID
-		unbound = unbound || there && !h.disk.bound()
+		there := !h.forfeit && h.disk.meta().UUID == m.UUID
+		unbound = unbound || there && h.disk.meta().Members.Version == 0
 		switch {
 		case h == but:
 			voter = true

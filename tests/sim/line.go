@@ -56,18 +56,10 @@ func (c *conn) open(ctx context.Context, method string) (*callerEnd, error) {
 	w := c.w
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if !c.from.up || c.from.life != c.life {
-		return nil, status.Error(codes.Unavailable, "the process has ended")
+	h, err := w.net.route(c.from, c.life, c.to)
+	if err != nil {
+		return nil, err
 	}
-	to := c.to
-	if at := w.links.astray[c.from][to]; at != "" {
-		to = at
-	}
-	h := w.hosts.named(to)
-	if h == nil {
-		return nil, status.Errorf(codes.Unavailable, "no host %q", to)
-	}
-	w.stats.Messages++
 	l := &line{w: w, id: w.stats.Messages, from: c.from, to: h, fromLife: c.life, method: method, up: newWay(c.from, h), down: newWay(h, c.from)}
 	if md, ok := metadata.FromOutgoingContext(ctx); ok {
 		l.md = md.Copy()

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"strings"
 	"time"
 
 	"google.golang.org/grpc"
@@ -12,10 +11,6 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
-
-	"github.com/seqsvr/seqsvr/internal/rpc"
-	"github.com/seqsvr/seqsvr/internal/storeclient"
-	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 )
 
 // keepalive is when a connection without any sign of life is given up.
@@ -51,86 +46,37 @@ type result struct {
 	err  error
 }
 
-// conn is a connection of one life of a host to another host.
-type conn struct {
-	w    *world
-	from *host
-	life int
-	to   string
-}
-
-// Close implements allocsvr.PeerConn.
-func (c *conn) Close() error { return nil }
-
-// Invoke implements grpc.ClientConnInterface: the message is encoded, sent through the
-// faults, decoded and handled by the real service at the other host.
-func (c *conn) Invoke(ctx context.Context, name string, req, reply any, _ ...grpc.CallOption) error {
-	body, err := proto.Marshal(req.(proto.Message))
-	if err != nil {
-		return err
-	}
-	k := c.call(ctx, name, body)
-	if err := c.w.net.start(k, c.to); err != nil {
-		return rpc.FromStatus(err)
-	}
-	r, err := c.wait(ctx, k)
-	if err != nil {
-		return err
-	}
-	if err := proto.Unmarshal(r.body, reply.(proto.Message)); err != nil {
-		return err
-	}
-	if told, ok := reply.(*pb.RenewReply); ok {
-		c.w.mu.Lock()
-		defer c.w.mu.Unlock()
-		c.from.told(req.(*pb.RenewRequest), told)
-	}
-	return nil
-}
-
-// call is one that has not begun yet.
-func (c *conn) call(ctx context.Context, name string, body []byte) *call {
-	k := &call{from: c.from, fromLife: c.life, method: name, body: body, done: make(chan result, 1)}
-	if deadline, ok := ctx.Deadline(); ok {
-		k.timeout = max(1, time.Until(deadline))
-	}
-	if md, ok := metadata.FromOutgoingContext(ctx); ok {
-		k.md = md.Copy()
-	}
-	return k
-}
-
-// wait is for the answer of a call that has begun.
-func (c *conn) wait(ctx context.Context, k *call) (result, error) {
-	select {
-	case r := <-k.done:
-		return r, rpc.FromStatus(r.err)
-	case <-ctx.Done():
-		c.w.net.abandon(k)
-		return result{}, rpc.FromStatus(status.FromContextError(ctx.Err()).Err())
-	}
-}
-
 // start sends a call on its way.
 func (n *network) start(k *call, to string) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if !k.from.up || k.from.life != k.fromLife {
-		return status.Error(codes.Unavailable, "the process has ended")
+	var err error
+	if k.to, err = n.route(k.from, k.fromLife, to); err != nil {
+		return err
 	}
-	if at := n.w.links.astray[k.from][to]; at != "" {
-		to = at
-	}
-	if k.to = n.w.hosts.named(to); k.to == nil {
-		return status.Errorf(codes.Unavailable, "no host %q", to)
-	}
-	n.stats.Messages++
 	k.id, k.name = n.stats.Messages, n.nameOf(k.method)
 	if k.name.point == "renew" {
 		k.seen = maps.Clone(k.from.seen)
 	}
 	n.leave(k.from, func() { n.request(k) })
 	return nil
+}
+
+// route finds the host that a message of a life of another one goes to, and counts it.
+// Needs w.mu.
+func (n *network) route(from *host, life int, to string) (*host, error) {
+	if !from.up || from.life != life {
+		return nil, status.Error(codes.Unavailable, "the process has ended")
+	}
+	if at := n.w.links.astray[from][to]; at != "" {
+		to = at
+	}
+	h := n.w.hosts.named(to)
+	if h == nil {
+		return nil, status.Errorf(codes.Unavailable, "no host %q", to)
+	}
+	n.stats.Messages++
+	return h, nil
 }
 
 // leave lets something out of a host, later if it is paused. Needs w.mu.
@@ -357,25 +303,4 @@ func (s seen) String() string {
 		return fmt.Sprintf("error: %v", s.err)
 	}
 	return describe(s.body, s.method, s.request)
-}
-
-// through has clients of a life of a host speak over the simulated network.
-func (n *network) through(h *host, life int) grpc.DialOption {
-	return storeclient.Through(func(addr string) grpc.ClientConnInterface { return &conn{w: n.w, from: h, life: life, to: addr} })
-}
-
-// overNet has a client of the SDK that dials as it always does send all that it has to say
-// over the simulated network, as a life of a host.
-func (n *network) overNet(h *host, life int) []grpc.DialOption {
-	to := func(cc *grpc.ClientConn) *conn {
-		return &conn{w: n.w, from: h, life: life, to: strings.TrimPrefix(cc.Target(), "passthrough:///")}
-	}
-	return []grpc.DialOption{
-		grpc.WithChainUnaryInterceptor(func(ctx context.Context, name string, req, reply any, cc *grpc.ClientConn, _ grpc.UnaryInvoker, _ ...grpc.CallOption) error {
-			return to(cc).Invoke(ctx, name, req, reply)
-		}),
-		grpc.WithChainStreamInterceptor(func(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, name string, _ grpc.Streamer, _ ...grpc.CallOption) (grpc.ClientStream, error) {
-			return to(cc).NewStream(ctx, desc, name)
-		}),
-	}
 }

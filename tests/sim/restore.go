@@ -139,10 +139,10 @@ func (op *operators) stopEra() {
 // beginEra starts the stores of the new era and the allocators. Two operators may come
 // here; the era begins once.
 func (op *operators) beginEra(era seq.Era, made []*host, o *order) {
-	id := made[0].disk.identity()
+	id := made[0].disk.meta().Identity
 	list := quorum.MemberList{Version: 1, R: id.R, W: id.W}
 	for _, s := range made {
-		list.Members = append(list.Members, quorum.Member{Name: s.name, UUID: s.disk.identity().UUID})
+		list.Members = append(list.Members, quorum.Member{Name: s.name, UUID: s.disk.meta().UUID})
 	}
 	list.Sort()
 	op.mu.Lock()
@@ -173,8 +173,8 @@ func (op *operators) beginEra(era seq.Era, made []*host, o *order) {
 // floors are the highest of the stores of the era that is in force.
 func (op *operators) floors(era seq.Era) (f quorum.Floors) {
 	for _, h := range op.w.hosts.all {
-		if h.kind == storeHost && h.disk.identity().Era == era {
-			f = f.Over(h.disk.floors())
+		if h.kind == storeHost && h.disk.meta().Era == era {
+			f = f.Over(h.disk.meta().Floors.Floors)
 		}
 	}
 	return f
