@@ -64,7 +64,7 @@ func (h *eventHeap) Pop() any {
 	return e
 }
 
-// after schedules an event. Needs w.mu; the event runs without it.
+// after schedules an event. Needs e.mu; the event runs without it.
 func (e *engine) after(d time.Duration, do func()) {
 	at := e.now() + max(0, d)
 	e.count++
@@ -77,7 +77,7 @@ func (e *engine) after(d time.Duration, do func()) {
 	}
 }
 
-// locked is do under w.mu.
+// locked is do under e.mu.
 func (e *engine) locked(do func()) func() {
 	return func() {
 		e.mu.Lock()
@@ -86,7 +86,7 @@ func (e *engine) locked(do func()) func() {
 	}
 }
 
-// schedule is after for those who do not hold w.mu.
+// schedule is after for those who do not hold e.mu.
 func (e *engine) schedule(d time.Duration, do func()) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -137,7 +137,7 @@ func (e *engine) loop() {
 // worth keeping.
 type hand struct{ tasks chan func() }
 
-// do has a hand do a task. Needs w.mu.
+// do has a hand do a task. Needs e.mu.
 func (e *engine) do(task func()) {
 	var h *hand
 	if last := len(e.idle) - 1; last >= 0 {
@@ -163,7 +163,7 @@ func (e *engine) lend(h *hand) {
 	}
 }
 
-// dismiss lets all hands go, those at work when they are done. Needs w.mu.
+// dismiss lets all hands go, those at work when they are done. Needs e.mu.
 func (e *engine) dismiss() {
 	e.over = true
 	for _, h := range e.idle {
@@ -172,10 +172,10 @@ func (e *engine) dismiss() {
 	e.idle = nil
 }
 
-// chance is true with probability p. Needs w.mu.
+// chance is true with probability p. Needs e.mu.
 func (e *engine) chance(p float64) bool { return p > 0 && e.rng.Float64() < p }
 
-// between is a moment in [lo, hi). Needs w.mu.
+// between is a moment in [lo, hi). Needs e.mu.
 func (e *engine) between(lo, hi time.Duration) time.Duration {
 	if hi <= lo {
 		return lo
