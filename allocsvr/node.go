@@ -39,9 +39,6 @@ type Wiring struct {
 	Limits *api.Limits
 }
 
-// PeerConn is a connection to another AllocSvr.
-type PeerConn = api.PeerConn
-
 // Node is one AllocSvr without its process: no listener, no gossip, no search for the
 // stores. It owns nothing yet when it is made. Safe for concurrent use.
 type Node struct {
@@ -212,6 +209,3 @@ func (n *Node) Counts() (takeovers, handoffs, steps uint64) {
 	o := n.alloc.owner
 	return o.Takeovers(), o.Handoffs(), n.alloc.sections.Totals().Steps
 }
-
-// SectionView is what Sections tells of one section.
-type SectionView = section.View

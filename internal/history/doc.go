@@ -17,9 +17,5 @@
 // clock for all processes of a machine (see package clock); histories of
 // several machines can be checked for U together, but not for M.
 //
-// Calls of processes that are killed survive through File. A call that was not
-// yet written when its process died is missing, which can hide a violation but
-// never make one up.
-//
 // Making the calls and drawing conclusions belongs elsewhere.
 package history

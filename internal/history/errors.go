@@ -14,6 +14,3 @@ var (
 	// before its start.
 	ErrInvalid = errors.New("impossible call")
 )
-
-// ErrBadLine is a line of a history file that is no call, from Read.
-var ErrBadLine = errors.New("bad line")

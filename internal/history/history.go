@@ -11,8 +11,8 @@ const MaxNumber = 1<<53 - 1
 
 // Key names one counter.
 type Key struct {
-	Space string `json:"space,omitempty"`
-	UID   uint64 `json:"uid"`
+	Space string
+	UID   uint64
 }
 
 // String is space/uid, or the uid alone in the default space.
@@ -30,19 +30,19 @@ func (k Key) String() string {
 //	Start <= End
 type Call struct {
 	Key
-	First uint64 `json:"first,omitempty"` // both ends belong to the range
-	Last  uint64 `json:"last,omitempty"`
+	First uint64 // both ends belong to the range
+	Last  uint64
 	// Start was read before the request was sent, End after its answer had come.
 	// Both are nanoseconds of the one monotonic clock of the history.
-	Start time.Duration `json:"start"`
-	End   time.Duration `json:"end"`
+	Start time.Duration
+	End   time.Duration
 	// Client tells apart who called; it matters to people and to Recorder only.
-	Client int `json:"client"`
+	Client int
 	// Err is why the call failed. It is empty if and only if it succeeded.
-	Err string `json:"err,omitempty"`
+	Err string
 	// Unordered says that the answer was flagged as unique only: M does not hold
 	// for it, U does.
-	Unordered bool `json:"unordered,omitempty"`
+	Unordered bool
 }
 
 // String is the call in one line, for reports.

@@ -12,6 +12,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/seqsvr/seqsvr/allocsvr"
+	"github.com/seqsvr/seqsvr/allocsvr/api"
 	"github.com/seqsvr/seqsvr/internal/clock"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/quorum"
@@ -90,7 +91,7 @@ func inside(b *testing.B) pb.SequenceServer {
 	node, err := allocsvr.NewNode(cfg, allocsvr.Wiring{
 		Identity: quorum.Identity{Ref: mem.Ref, N: 3, R: 2, W: 2, Mapping: mapping, MaxLease: 10 * time.Second},
 		Stores:   mem.Named(), Addr: "inside", Secret: seq.NewSecret(), Clock: clock.Boot(), Wall: time.Now,
-		Dial: func(string) (allocsvr.PeerConn, error) { return nil, errors.New("there is no peer") },
+		Dial: func(string) (api.PeerConn, error) { return nil, errors.New("there is no peer") },
 		Stop: func(err error) { b.Error(err) },
 	})
 	if err != nil {

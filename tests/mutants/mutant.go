@@ -20,7 +20,7 @@ type mutant struct {
 	sim   bool     // the simulation must catch it as well as the packages
 }
 
-// edit replaces a text that occurs exactly once in the file.
+// edit replaces a text that occurs exactly once in the file. In the tables it is {old, new}.
 type edit struct{ old, new string }
 
 // tables are all topics.

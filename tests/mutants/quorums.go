@@ -2,168 +2,61 @@ package main
 
 // quorumMutants are those of a session that counts answers and leases.
 var quorumMutants = []mutant{
-	{
-		line: 4, rule: "distinct-stores",
-		name:  "two acks of one store counted as two",
-		file:  "quorum/group.go",
-		edits: []edit{{old: "		if uuid == a.uuid {\n", new: "		if false && uuid == a.uuid {\n"}},
-		in:    []string{"quorum"},
-	},
-	{
-		line: 4, rule: "distinct-stores",
-		name: "a store that answers as another is believed",
-		file: "quorum/config.go",
-		edits: []edit{
-			{old: "	case want != \"\" && want != uuid:\n", new: "	case false:\n"},
-			{old: "		if j != i && stores[j].UUID == uuid {\n", new: "		if false {\n"},
-		},
-		in: []string{"quorum"},
-	},
-	{
-		line: 5, rule: "read-quorum",
-		name:  "R=1 passes the validation of a session",
-		file:  "quorum/config.go",
-		edits: []edit{{old: "	case c.R+c.W <= c.N:\n", new: "	case c.R+c.W < c.N:\n"}},
-		in:    []string{"quorum"},
-	},
-	{
-		line: 5, rule: "read-quorum",
-		name:  "R=1: one store is enough to read",
-		file:  "quorum/calls.go",
-		edits: []edit{{old: "	if len(answers) < v.cfg.R {\n", new: "	if len(answers) < 1 {\n"}},
-		in:    []string{"quorum"},
-	},
-	{
-		line: 6, rule: "write-quorum",
-		name:  "W=1: one ack confirms",
-		file:  "quorum/batch.go",
-		edits: []edit{{old: "	case count[yes] >= b.w:\n", new: "	case count[yes] >= 1:\n"}},
-		in:    []string{"quorum"},
-	},
-	{
-		line: 9, rule: "missing-is-not-zero",
-		name:  "missing register read as zero by a session",
-		file:  "quorum/batch.go",
-		edits: []edit{{old: "		if b.absentIsFree && b.register(i).OnDemand() {\n", new: "		if b.absentIsFree {\n"}},
-		in:    []string{"quorum"},
-	},
-	{
-		line: 12, rule: "base-of-all-promises",
-		name: "base from the first responder",
-		file: "quorum/batch.go",
-		edits: []edit{{
-			old: "	o.Max, o.Floor = max(o.Max, r.Max), max(o.Floor, r.Floor)\n",
-			new: "	if o.Floor = max(o.Floor, r.Floor); o.Acks == 0 {\n		o.Max = r.Max\n	}\n",
-		}},
-		in: []string{"quorum"},
-	},
-	{
-		line: 13, rule: "nack-decides",
-		name:  "a NACK outvoted by acks",
-		file:  "quorum/batch.go",
-		edits: []edit{{old: "	case nack && b.nackDecides:\n", new: "	case nack && false:\n"}},
-		in:    []string{"quorum"},
-	},
-	{
-		line: 15, rule: "lease-from-sending",
-		name: "lease counted from the ack",
-		file: "quorum/lease.go",
-		edits: []edit{{
-			old: "	sent.at = l.cfg.Clock.Now() // before sending: mutation 15\n	reply, err := s.store.Store.Renew(ctx, req)\n",
-			new: "	reply, err := s.store.Store.Renew(ctx, req)\n	sent.at = l.cfg.Clock.Now()\n",
-		}},
-		in: []string{"quorum"},
-	},
-	{
-		line: 16, rule: "lease-of-w-stores",
-		name:  "lease of W-1 stores",
-		file:  "quorum/hold.go",
-		edits: []edit{{old: "	n, w := len(c.stores), c.w\n", new: "	n, w := len(c.stores), max(1, c.w-1)\n"}},
-		in:    []string{"quorum"},
-	},
-	{
-		line: 20, rule: "lease-bound-to-epoch",
-		name:  "allocator-wide renew without the epoch check, at its session",
-		file:  "quorum/hold.go",
-		edits: []edit{{old: "	mask := h.attached.Load() & c.mask\n", new: "	mask := c.mask\n"}},
-		in:    []string{"quorum"},
-	},
-	{
-		line: 21, rule: "lost-stays-lost",
-		name: "renew brings a lost section back",
-		file: "quorum/renew.go",
-		edits: []edit{{
-			old: "		if _, waiting := s.pending[h]; !waiting || h.over.Load() {\n			continue\n		}\n",
-			new: "",
-		}},
-		in: []string{"quorum"},
-	},
-	{
-		line: 21, rule: "lost-stays-lost",
-		name:  "a lost epoch is attached again",
-		file:  "quorum/hold.go",
-		edits: []edit{{old: "ok && round <= ended ||", new: "ok && round < ended ||"}},
-		in:    []string{"quorum"},
-	},
-	{
-		line: 26, rule: "old-disk-is-silent",
-		name:  "rolled-back disk votes: nobody tells a store what it had",
-		file:  "quorum/renew.go",
-		edits: []edit{{old: "Nonce: s.ask.nonce, Seen: s.claims(), Fellows", new: "Nonce: s.ask.nonce, Fellows"}},
-		in:    []string{"quorum"},
-	},
-	{
-		rule: "later-payload-is-merged", name: "of two payloads under one epoch the earlier one is kept",
-		file:  "quorum/state.go",
-		edits: []edit{{old: " || c == 0 && a.PayloadMax < b.PayloadMax {", new: " {"}},
-		in:    []string{"quorum"},
-	},
-	{
-		rule: "settle-chooses", name: "a document that is settled is read and not chosen anew",
-		file:  "quorum/document.go",
-		edits: []edit{{old: "		return o.carryOn(ctx, found, epoch)\n	})\n	if err != nil {\n		return fmt.Errorf(\"settle", new: "		_, _ = found, epoch\n		return Document{}, nil\n	})\n	if err != nil {\n		return fmt.Errorf(\"settle"}},
-		in:    []string{"quorum", "internal/storecare"},
-	},
-	{
-		rule: "release-follows-the-list", name: "a release ends at a member list that is newer than its own",
-		file:  "quorum/calls.go",
-		edits: []edit{{old: "		err := g.releaseAt(ctx, v, what, req)\n		if !errors.Is(err, seq.ErrStaleEra) ||", new: "		err := g.releaseAt(ctx, v, what, req)\n		if true ||"}},
-		in:    []string{"quorum"},
-	},
-	{
-		rule: "requests-name-their-list", name: "a release does not say under which member list it is",
-		file:  "quorum/calls.go",
-		edits: []edit{{old: "		req.Ref = v.cfg.Ref\n", new: ""}},
-		in:    []string{"quorum"},
-	},
-	{
-		rule: "lists-are-told-apart", name: "the hash of a member list does not tell where a uuid ends",
-		file:  "quorum/members.go",
-		edits: []edit{{old: "		h.Write(size[:])\n", new: ""}},
-		in:    []string{"quorum"},
-	},
-	{
-		rule: "gone-stores-do-not-count", name: "a store that went is renewed and counted on",
-		file:  "quorum/council.go",
-		edits: []edit{{old: "			l.retire(s)\n", new: ""}},
-		in:    []string{"quorum"},
-	},
-	{
-		rule: "new-stores-are-renewed", name: "a store that came is not renewed",
-		file:  "quorum/council.go",
-		edits: []edit{{old: "	for _, s := range fresh {\n		l.startLoop(s)\n	}\n", new: "	_ = fresh\n"}},
-		in:    []string{"quorum"},
-	},
-	{
-		rule: "vanished-sessions-are-told", name: "a session that no store has ever had is not ended",
-		file:  "quorum/sessions.go",
-		edits: []edit{{old: "n[vanished] >= w || n[present] == 0", new: "n[vanished] >= w || n[vanished] > 0 && n[present] == 0"}},
-		in:    []string{"quorum"},
-	},
-	{
-		rule: "retired-stores-do-not-count", name: "a store that has left the list still holds leases",
-		file:  "quorum/council.go",
-		edits: []edit{{old: "	for _, h := range l.holds {\n		l.detach(h, s)\n		h.told", new: "	for _, h := range l.holds {\n		h.told"}},
-		in:    []string{"quorum"},
-	},
+	{line: 4, rule: "distinct-stores", name: "two acks of one store counted as two", file: "quorum/group.go", in: []string{"quorum"}, edits: []edit{
+		{"		if uuid == a.uuid {\n", "		if false && uuid == a.uuid {\n"}}},
+	{line: 4, rule: "distinct-stores", name: "a store that answers as another is believed", file: "quorum/config.go", in: []string{"quorum"}, edits: []edit{
+		{"	case want != \"\" && want != uuid:\n", "	case false:\n"},
+		{"		if j != i && stores[j].UUID == uuid {\n", "		if false {\n"}}},
+	{line: 5, rule: "read-quorum", name: "R=1 passes the validation of a session", file: "quorum/config.go", in: []string{"quorum"}, edits: []edit{
+		{"	case c.R+c.W <= c.N:\n", "	case c.R+c.W < c.N:\n"}}},
+	{line: 5, rule: "read-quorum", name: "R=1: one store is enough to read", file: "quorum/calls.go", in: []string{"quorum"}, edits: []edit{
+		{"	if len(answers) < v.cfg.R {\n", "	if len(answers) < 1 {\n"}}},
+	{line: 6, rule: "write-quorum", name: "W=1: one ack confirms", file: "quorum/batch.go", in: []string{"quorum"}, edits: []edit{
+		{"	case count[yes] >= b.w:\n", "	case count[yes] >= 1:\n"}}},
+	{line: 9, rule: "missing-is-not-zero", name: "missing register read as zero by a session", file: "quorum/batch.go", in: []string{"quorum"}, edits: []edit{
+		{"		if b.absentIsFree && b.register(i).OnDemand() {\n", "		if b.absentIsFree {\n"}}},
+	{line: 12, rule: "base-of-all-promises", name: "base from the first responder", file: "quorum/batch.go", in: []string{"quorum"}, edits: []edit{
+		{"	o.Max, o.Floor = max(o.Max, r.Max), max(o.Floor, r.Floor)\n", "	if o.Floor = max(o.Floor, r.Floor); o.Acks == 0 {\n		o.Max = r.Max\n	}\n"}}},
+	{line: 13, rule: "nack-decides", name: "a NACK outvoted by acks", file: "quorum/batch.go", in: []string{"quorum"}, edits: []edit{
+		{"	case nack && b.nackDecides:\n", "	case nack && false:\n"}}},
+	{line: 15, rule: "lease-from-sending", name: "lease counted from the ack", file: "quorum/lease.go", in: []string{"quorum"}, edits: []edit{
+		{"	sent.at = l.cfg.Clock.Now() // before sending: mutation 15\n	reply, err := s.store.Store.Renew(ctx, req)\n",
+			"	reply, err := s.store.Store.Renew(ctx, req)\n	sent.at = l.cfg.Clock.Now()\n"}}},
+	{line: 16, rule: "lease-of-w-stores", name: "lease of W-1 stores", file: "quorum/hold.go", in: []string{"quorum"}, edits: []edit{
+		{"	n, w := len(c.stores), c.w\n", "	n, w := len(c.stores), max(1, c.w-1)\n"}}},
+	{line: 20, rule: "lease-bound-to-epoch", name: "allocator-wide renew without the epoch check, at its session",
+		file: "quorum/hold.go", in: []string{"quorum"}, edits: []edit{
+			{"	mask := h.attached.Load() & c.mask\n", "	mask := c.mask\n"}}},
+	{line: 21, rule: "lost-stays-lost", name: "renew brings a lost section back", file: "quorum/renew.go", in: []string{"quorum"}, edits: []edit{
+		{"		if _, waiting := s.pending[h]; !waiting || h.over.Load() {\n			continue\n		}\n", ""}}},
+	{line: 21, rule: "lost-stays-lost", name: "a lost epoch is attached again", file: "quorum/hold.go", in: []string{"quorum"}, edits: []edit{
+		{"ok && round <= ended ||", "ok && round < ended ||"}}},
+	{line: 26, rule: "old-disk-is-silent", name: "rolled-back disk votes: nobody tells a store what it had",
+		file: "quorum/renew.go", in: []string{"quorum"}, edits: []edit{
+			{"Nonce: s.ask.nonce, Seen: s.claims(), Fellows", "Nonce: s.ask.nonce, Fellows"}}},
+	{rule: "later-payload-is-merged", name: "of two payloads under one epoch the earlier one is kept",
+		file: "quorum/state.go", in: []string{"quorum"}, edits: []edit{
+			{" || c == 0 && a.PayloadMax < b.PayloadMax {", " {"}}},
+	{rule: "settle-chooses", name: "a document that is settled is read and not chosen anew",
+		file: "quorum/document.go", in: []string{"quorum", "internal/storecare"}, edits: []edit{
+			{"		return o.carryOn(ctx, found, epoch)\n	})\n	if err != nil {\n		return fmt.Errorf(\"settle",
+				"		_, _ = found, epoch\n		return Document{}, nil\n	})\n	if err != nil {\n		return fmt.Errorf(\"settle"}}},
+	{rule: "release-follows-the-list", name: "a release ends at a member list that is newer than its own",
+		file: "quorum/calls.go", in: []string{"quorum"}, edits: []edit{
+			{"		err := g.releaseAt(ctx, v, what, req)\n		if !errors.Is(err, seq.ErrStaleEra) ||", "		err := g.releaseAt(ctx, v, what, req)\n		if true ||"}}},
+	{rule: "requests-name-their-list", name: "a release does not say under which member list it is", file: "quorum/calls.go", in: []string{"quorum"}, edits: []edit{
+		{"		req.Ref = v.cfg.Ref\n", ""}}},
+	{rule: "lists-are-told-apart", name: "the hash of a member list does not tell where a uuid ends",
+		file: "quorum/members.go", in: []string{"quorum"}, edits: []edit{
+			{"		h.Write(size[:])\n", ""}}},
+	{rule: "gone-stores-do-not-count", name: "a store that went is renewed and counted on", file: "quorum/council.go", in: []string{"quorum"}, edits: []edit{
+		{"			l.retire(s)\n", ""}}},
+	{rule: "new-stores-are-renewed", name: "a store that came is not renewed", file: "quorum/council.go", in: []string{"quorum"}, edits: []edit{
+		{"	for _, s := range fresh {\n		l.startLoop(s)\n	}\n", "	_ = fresh\n"}}},
+	{rule: "vanished-sessions-are-told", name: "a session that no store has ever had is not ended",
+		file: "quorum/sessions.go", in: []string{"quorum"}, edits: []edit{
+			{"n[vanished] >= w || n[present] == 0", "n[vanished] >= w || n[vanished] > 0 && n[present] == 0"}}},
+	{rule: "retired-stores-do-not-count", name: "a store that has left the list still holds leases",
+		file: "quorum/council.go", in: []string{"quorum"}, edits: []edit{
+			{"	for _, h := range l.holds {\n		l.detach(h, s)\n		h.told", "	for _, h := range l.holds {\n		h.told"}}},
 }

@@ -8,9 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/seqsvr/seqsvr/allocsvr"
+	"github.com/seqsvr/seqsvr/allocsvr/section"
 	"github.com/seqsvr/seqsvr/internal/history"
-	"github.com/seqsvr/seqsvr/internal/storeclient"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
@@ -35,16 +34,12 @@ func (s *stage) actor(name string) (*actor, error) {
 	}
 	w := s.w
 	w.mu.Lock()
-	h := w.newHost(callerHost, name, len(w.hosts))
+	h := w.hosts.add(callerHost, name, len(w.hosts.all))
 	h.boot()
 	w.mu.Unlock()
 	a := &actor{s: s, h: h, session: secretOf(name).Session(), holds: map[seq.Register]*quorum.Hold{}}
-	stores := make([]quorum.NamedStore, len(w.ident.Members))
-	for i, m := range w.ident.Members {
-		c := &conn{w: w, from: h, life: h.life, to: m.Name}
-		stores[i] = quorum.NamedStore{Name: m.Name, UUID: m.UUID, Store: storeclient.Over(m.Name, c, c)}
-	}
 	id := w.ident
+	stores := w.net.stores(h, h.life, id.Members)
 	var err error
 	if a.group, err = quorum.NewGroup(quorum.Config{Ref: id.Ref, N: id.N, R: id.R, W: id.W, Secret: secretOf(name)}, stores); err != nil {
 		return nil, err
@@ -83,7 +78,7 @@ func (s *stage) epoch(e seq.Epoch) string {
 	}
 	s.w.check.mu.Lock()
 	defer s.w.check.mu.Unlock()
-	return fmt.Sprintf("%d@%s", e.Round, s.w.check.sessions[e.Session])
+	return fmt.Sprintf("%d@%s", e.Round, s.w.check.sections.sessions[e.Session])
 }
 
 // act plays a command of a session. at= lists the stores that it reaches meanwhile.
@@ -136,7 +131,7 @@ func (s *stage) only(name, at string) (restore func()) {
 		return func() {}
 	}
 	var cut []link
-	for _, h := range s.w.of(storeHost) {
+	for _, h := range s.w.hosts.of(storeHost) {
 		if !slices.Contains(strings.Split(at, ","), h.name) {
 			cut = append(cut, link{name, h.name})
 		}
@@ -145,8 +140,8 @@ func (s *stage) only(name, at string) (restore func()) {
 		s.w.mu.Lock()
 		defer s.w.mu.Unlock()
 		for _, l := range cut {
-			if s.w.cuts[l] += by; s.w.cuts[l] <= 0 {
-				delete(s.w.cuts, l)
+			if s.w.links.cuts[l] += by; s.w.links.cuts[l] <= 0 {
+				delete(s.w.links.cuts, l)
 			}
 		}
 	}
@@ -175,7 +170,7 @@ func (s *stage) outcome(o quorum.Outcome) string {
 func (s *stage) stores(c command) string {
 	reg := seq.SectionRegister(seq.SectionID(c.number("section", 0)))
 	var b strings.Builder
-	for _, h := range s.w.of(storeHost) {
+	for _, h := range s.w.hosts.of(storeHost) {
 		if h.blank {
 			continue
 		}
@@ -188,7 +183,7 @@ func (s *stage) stores(c command) string {
 // nodes shows who owns which section.
 func (s *stage) nodes() string {
 	var b strings.Builder
-	for _, h := range s.w.of(allocHost) {
+	for _, h := range s.w.hosts.of(allocHost) {
 		s.w.mu.Lock()
 		p, up := h.alloc, h.up
 		s.w.mu.Unlock()
@@ -225,14 +220,14 @@ func (s *stage) ask(c command) (string, error) {
 		if c.verb == "id" {
 			return s.ids(one, to, int(c.number("count", 1)))
 		}
-		start, floor := s.w.now(), s.w.check.floor(key)
+		start, floor := s.w.now(), s.w.check.promises.floor(key)
 		reply, err := pb.NewSequenceClient(to).Next(one, &pb.NextRequest{Space: key.Space, Id: &pb.NextRequest_Uid{Uid: key.UID}, Count: 1})
 		s.caller.took(key, start, floor, reply.GetFirst(), reply.GetLast(), false, err)
 		return fmt.Sprint(reply.GetFirst()), err
 	}
 	if c.verb == "serving" {
 		ok := s.patiently(func(context.Context) bool {
-			h := s.w.host(where)
+			h := s.w.hosts.named(where)
 			s.w.mu.Lock()
 			p := h.alloc
 			s.w.mu.Unlock()
@@ -240,7 +235,7 @@ func (s *stage) ask(c command) (string, error) {
 				return false
 			}
 			views := p.node.Sections()
-			return len(views) == s.w.ident.Mapping.Sections() && !slices.ContainsFunc(views, func(v allocsvr.SectionView) bool {
+			return len(views) == s.w.ident.Mapping.Sections() && !slices.ContainsFunc(views, func(v section.View) bool {
 				return !v.Owned || h.clock.Now() >= v.Until
 			})
 		})
@@ -255,7 +250,7 @@ func (s *stage) ask(c command) (string, error) {
 	}
 	var text string
 	ok := s.patiently(func(ctx context.Context) bool {
-		for _, h := range s.w.of(allocHost) {
+		for _, h := range s.w.hosts.of(allocHost) {
 			var err error
 			if text, err = once(ctx, h.name); err == nil {
 				return true
@@ -282,7 +277,7 @@ func (s *stage) ids(ctx context.Context, to *conn, count int) (string, error) {
 		return "", err
 	}
 	for _, id := range reply.GetIds() {
-		s.w.check.unique(nodeSpace, id, to.to)
+		s.w.check.promises.unique(nodeSpace, id, to.to)
 	}
 	return fmt.Sprintf("%d new IDs", len(reply.GetIds())), nil
 }

@@ -1,58 +1,34 @@
 package sim
 
-import (
-	"context"
-	"slices"
-	"time"
-)
+import "time"
 
 // The faults of this file are plays of several acts, each in the order in which a rule of
 // the protocol is all that stands between a cluster and a broken promise.
-
-// plays are their verbs.
-var plays = map[string]func(w *world, f Fault){
-	"rewind": injectRewind, "anhour": injectAnHour, "contest": injectContest, "seesaw": injectSeesaw,
-}
 
 // injectRewind has an allocator's process end, with its session, right after it made IDs,
 // and the next one make some on a machine whose wall clock is behind: what keeps it from
 // IDs of the one before is the mark of its worker id.
 func injectRewind(w *world, f Fault) {
-	h := w.host(f.Host)
+	h := w.hosts.named(f.Host)
 	w.work.Go(func() {
-		w.someIDs(h)
+		w.faults.someIDs(h)
 		h.clock.jump(-time.Duration(f.Arg * float64(time.Second)))
 		injectKillTold(w, f)
 		for range 10 {
 			if !w.sleep(400 * time.Millisecond) {
 				return
 			}
-			w.someIDs(h)
+			w.faults.someIDs(h)
 		}
 	})
-}
-
-// someIDs has a caller ask one allocator, and no other, for IDs.
-func (w *world) someIDs(h *host) {
-	from := w.of(callerHost)[0]
-	ctx, cancel := context.WithTimeout(w.life, time.Second)
-	defer cancel()
-	c := &caller{w: w, h: from}
-	_ = c.idAt(ctx, &conn{w: w, from: from, life: from.life, to: h.name}, nodeSpace, 3) // it may have none
 }
 
 // injectAnHour lets an hour and some minutes pass on all wall clocks, as if nobody had
 // asked for anything meanwhile.
 func injectAnHour(w *world, _ Fault) {
-	for _, h := range w.everyone() {
+	for _, h := range w.hosts.everyone() {
 		h.clock.jump(65 * time.Minute)
 	}
-}
-
-func (w *world) everyone() []*host {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return slices.Clone(w.hosts)
 }
 
 // injectContest has two sessions want the sections of one: a node stands still for as
@@ -60,45 +36,43 @@ func (w *world) everyone() []*host {
 // is awake again and holds them at all other stores. An operator who brings the stores up
 // to date dies between two fills, and begins again before the lease has ended.
 func injectContest(w *world, f Fault) {
-	h := w.host(f.Host)
+	h := w.hosts.named(f.Host)
 	w.mu.Lock()
-	if !h.up || h.paused || w.healed {
+	if !h.up || h.paused || w.faults.healed {
 		w.mu.Unlock()
 		return
 	}
 	h.pause(false)
 	life := h.life
-	w.armed = append(w.armed, &armedFault{f: Fault{Point: "acquire", Where: "*", Verb: "lonely", Host: sender, Peer: sender, For: f.For}})
+	w.faults.armed = append(w.faults.armed, Fault{Point: "acquire", Where: "*", Verb: "lonely", Host: sender, Peer: sender, For: f.For})
 	w.mu.Unlock()
-	w.later(3*w.opts.Lease/2, func() {
-		w.mu.Lock()
-		defer w.mu.Unlock()
+	w.later(3*w.opts.Lease/2, w.locked(func() {
 		if h.life == life { // nobody wanted its sections
 			h.resume()
 		}
-	})
+	}))
 }
 
 // injectLonely is the second act of a contest: it leaves all allocators one store, but for
 // those that stand still: these wake up, and have all others.
 func injectLonely(w *world, f Fault) {
 	var links []link
-	for _, h := range w.of(allocHost) {
+	for _, h := range w.hosts.of(allocHost) {
 		w.mu.Lock()
 		still := h.paused
 		h.resume()
 		w.mu.Unlock()
 		if still { // nobody tells it that it was outbid, once that is known
-			w.arm([]Fault{{Point: "fill.ok", Where: "*", Verb: "isolate", Host: h.name, For: w.opts.Lease}})
+			w.faults.arm([]Fault{{Point: "fill.ok", Where: "*", Verb: "isolate", Host: h.name, For: w.opts.Lease}})
 		}
-		for _, s := range w.of(storeHost) {
+		for _, s := range w.hosts.of(storeHost) {
 			if still == (s.name == f.Peer) {
 				links = append(links, link{h.name, s.name}, link{s.name, h.name})
 			}
 		}
 	}
-	w.sever(links, f.For)
-	w.arm([]Fault{{Point: "fill.ok", Where: "*", Verb: "stumble", Host: "op1", Arg: 1}})
+	w.links.sever(links, f.For)
+	w.faults.arm([]Fault{{Point: "fill.ok", Where: "*", Verb: "stumble", Host: "op1", Arg: 1}})
 	gone := f.Peer // the last one to be filled, of those that those awake have
 	for _, m := range w.list().Voters() {
 		if m.Name != f.Peer {
@@ -113,7 +87,7 @@ func injectLonely(w *world, f Fault) {
 func injectStumble(w *world, f Fault) {
 	injectKill(w, Fault{Host: f.Host, For: 20 * time.Millisecond})
 	if f.Arg > 0 {
-		w.arm([]Fault{{Point: f.Point, Where: f.Where, Verb: "stumble", Host: f.Host, Arg: f.Arg - 1}})
+		w.faults.arm([]Fault{{Point: f.Point, Where: f.Where, Verb: "stumble", Host: f.Host, Arg: f.Arg - 1}})
 	}
 }
 
@@ -121,8 +95,8 @@ func injectStumble(w *world, f Fault) {
 // that do, and then loses the third: what is left has to know everything.
 func injectSeesaw(w *world, f Fault) {
 	w.mu.Lock()
-	busy := w.seesaw
-	w.seesaw = true
+	busy := w.faults.seesaw
+	w.faults.seesaw = true
 	w.mu.Unlock()
 	if busy {
 		return
@@ -131,63 +105,41 @@ func injectSeesaw(w *world, f Fault) {
 		defer func() {
 			w.mu.Lock()
 			defer w.mu.Unlock()
-			w.seesaw = false
+			w.faults.seesaw = false
 		}()
 		for w.list().N() < 5 {
-			if !w.ordered(&order{verb: "grow"}) {
+			if !w.ops.ordered(&order{verb: "grow"}) {
 				return
 			}
 		}
 		voters := w.list().Voters()
 		deaf := []string{voters[3].Name, voters[4].Name}
 		var links []link
-		for _, a := range w.of(allocHost) {
+		for _, a := range w.hosts.of(allocHost) {
 			for _, s := range deaf {
 				links = append(links, link{a.name, s})
 			}
 		}
-		w.sever(links, f.For)
+		w.links.sever(links, f.For)
 		if !w.sleep(f.For / 2) {
 			return
 		}
 		for _, m := range voters[:2] {
-			if !w.ordered(&order{verb: "shrink", host: m.Name}) {
+			if !w.ops.ordered(&order{verb: "shrink", host: m.Name}) {
 				return
 			}
 		}
-		last := w.host(voters[2].Name)
-		for _, a := range w.of(allocHost) {
-			w.kill(a, 0)
-			w.later(time.Second, func() { w.startHost(a) })
+		last := w.hosts.named(voters[2].Name)
+		for _, a := range w.hosts.of(allocHost) {
+			w.procs.kill(a, 0)
+			w.later(time.Second, func() { w.procs.start(a) })
 		}
 		w.mu.Lock()
-		lose := !w.healed && !last.forfeit && !last.lost && w.mayLose(last)
+		lose := !w.faults.healed && !last.forfeit && !last.lost && w.faults.mayLose(last)
 		last.forfeit = last.forfeit || lose
 		w.mu.Unlock()
 		if lose {
-			w.loseDisk(last, Fault{Verb: "torn"})
+			w.faults.loseDisk(last, Fault{Verb: "torn"})
 		}
 	})
-}
-
-// ordered gives an order when it may be given and waits until it is done; false if that
-// takes too long.
-func (w *world) ordered(o *order) bool {
-	given := false
-	for deadline := w.now() + 2*time.Minute; w.now() < deadline && w.sleep(200*time.Millisecond); {
-		w.mu.Lock()
-		over, done := w.healed, o.done
-		may := !given && w.mayChange(o, w.host(o.host))
-		w.mu.Unlock()
-		switch {
-		case over:
-			return false
-		case done:
-			return true
-		case may:
-			given = true
-			w.give("op1", o)
-		}
-	}
-	return false
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/seqsvr/seqsvr/internal/history"
@@ -79,7 +78,7 @@ type asker interface {
 
 // run asks for this and that until the run ends.
 func (c *caller) run(stop <-chan struct{}) {
-	by, done := c.w.manner(c)
+	by, done := c.manner()
 	defer done()
 	for {
 		c.w.mu.Lock()
@@ -120,7 +119,7 @@ func (c *caller) run(stop <-chan struct{}) {
 // try asks one allocator after the other, where it is sent to first, until one answers
 // or ctx ends.
 func (c *caller) try(ctx context.Context, key history.Key, ask func(ctx context.Context, at *conn) error) error {
-	allocs := c.w.of(allocHost)
+	allocs := c.w.hosts.of(allocHost)
 	at := c.where[key]
 	last := errors.New("nobody asked")
 	for hops := 0; ctx.Err() == nil; hops++ {
@@ -152,7 +151,7 @@ func (c *caller) try(ctx context.Context, key history.Key, ask func(ctx context.
 
 func (c *caller) next(ctx context.Context, key history.Key, count uint32) error {
 	return c.try(ctx, key, func(ctx context.Context, at *conn) error {
-		start, floor := c.w.now(), c.w.check.floor(key)
+		start, floor := c.w.now(), c.w.check.promises.floor(key)
 		reply, err := pb.NewSequenceClient(at).Next(ctx, &pb.NextRequest{
 			Space: key.Space, Id: &pb.NextRequest_Uid{Uid: key.UID}, Count: count})
 		if err == nil && reply.GetLast()-reply.GetFirst()+1 != uint64(count) {
@@ -166,7 +165,7 @@ func (c *caller) next(ctx context.Context, key history.Key, count uint32) error 
 func (c *caller) tag(ctx context.Context, name string, count uint32) error {
 	key := tagKey(name)
 	err := c.try(ctx, key, func(ctx context.Context, at *conn) error {
-		start, floor := c.w.now(), c.w.check.floor(key)
+		start, floor := c.w.now(), c.w.check.promises.floor(key)
 		reply, err := pb.NewSegmentClient(at).Take(ctx, &pb.SegmentTakeRequest{Tag: name, Count: count})
 		c.took(key, start, floor, reply.GetFirst(), reply.GetLast(), false, err)
 		return err
@@ -196,25 +195,25 @@ func (c *caller) took(key history.Key, start time.Duration, floor, first, last u
 	if err != nil {
 		k.Err, k.First, k.Last = "failed", 0, 0
 	}
-	c.w.check.history.Add(k)
+	c.w.check.promises.history.Add(k)
 	if err != nil {
 		return
 	}
 	c.w.mu.Lock()
 	c.w.stats.Numbers += last - first + 1
 	c.w.mu.Unlock()
-	if first <= floor && !unordered && c.w.check.ordered(key) {
+	if first <= floor && !unordered && c.w.check.promises.ordered(key) {
 		c.w.check.broken("M", "%v: %d-%d for a call that began at %.6f s, %d was handed out or raised to before",
 			key, first, last, start.Seconds(), floor)
 	}
 	if !unordered {
-		c.w.check.lift(key, last)
+		c.w.check.promises.lift(key, last)
 	}
 }
 
 func (c *caller) current(ctx context.Context, key history.Key) error {
 	return c.try(ctx, key, func(ctx context.Context, at *conn) error {
-		floor := c.w.check.floor(key)
+		floor := c.w.check.promises.floor(key)
 		reply, err := pb.NewSequenceClient(at).Current(ctx, &pb.CurrentRequest{
 			Batches: []*pb.Batch{{Space: key.Space, Uids: []uint64{key.UID}}}})
 		if err != nil {
@@ -223,36 +222,20 @@ func (c *caller) current(ctx context.Context, key history.Key) error {
 		if errs := reply.GetResults()[0].GetErrors(); len(errs) > 0 {
 			return rpc.FromKeyError(errs[0])
 		}
-		c.w.check.reads(key, floor, reply.GetResults()[0].GetValues()[0])
+		c.w.check.promises.reads(key, floor, reply.GetResults()[0].GetValues()[0])
 		return nil
 	})
 }
 
-// reads judges what a caller was told that a key stands at. Only strict spaces stay in
-// order when clocks lie, and they do so for Next alone.
-func (c *checker) reads(key history.Key, floor, got uint64) {
-	if got < floor && !c.w.opts.Beyond {
-		c.broken("M", "current of %v is %d, %d was handed out before", key, got, floor)
-	}
-}
-
-// raisedTo takes in that a key was raised.
-func (c *checker) raisedTo(key history.Key, floor, got uint64) {
-	if got < floor {
-		c.broken("M", "%v raised to %d stands at %d", key, floor, got)
-	}
-	c.lift(key, floor)
-}
-
 func (c *caller) raise(ctx context.Context, key history.Key, by uint64) error {
 	return c.try(ctx, key, func(ctx context.Context, at *conn) error {
-		floor := c.w.check.floor(key) + by
+		floor := c.w.check.promises.floor(key) + by
 		reply, err := pb.NewSequenceClient(at).Raise(ctx, &pb.RaiseRequest{
 			Space: key.Space, Id: &pb.RaiseRequest_Uid{Uid: key.UID}, AtLeast: floor})
 		if err != nil {
 			return err
 		}
-		c.w.check.raisedTo(key, floor, reply.GetValue())
+		c.w.check.promises.raisedTo(key, floor, reply.GetValue())
 		return nil
 	})
 }
@@ -267,7 +250,7 @@ func (c *caller) idAt(ctx context.Context, at *conn, space *idSpace, count int) 
 		return err
 	}
 	for _, id := range reply.GetIds() {
-		c.w.check.unique(space, id, at.to)
+		c.w.check.promises.unique(space, id, at.to)
 	}
 	c.w.mu.Lock()
 	defer c.w.mu.Unlock()
@@ -293,23 +276,4 @@ func (c *caller) prepare(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-// floor is what the next call of a key must be above.
-func (c *checker) floor(key history.Key) uint64 {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.floors[key]
-}
-
-func (c *checker) lift(key history.Key, to uint64) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.floors[key] = max(c.floors[key], to)
-}
-
-// ordered says whether M is promised for a key in this run: with clocks beyond rho only
-// where no clock takes part.
-func (c *checker) ordered(key history.Key) bool {
-	return !c.w.opts.Beyond || strings.HasPrefix(key.Space, "strict")
 }

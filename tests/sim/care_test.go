@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/seqsvr/seqsvr/allocsvr"
+	"github.com/seqsvr/seqsvr/allocsvr/section"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/storesvr/acceptor"
@@ -66,7 +66,7 @@ func TestForgedStoreOperationsAreJudged(t *testing.T) {
 	}
 	peak := func(w *world, value uint64, names ...string) {
 		for _, name := range names {
-			w.host(name).disk.peak(reg, value)
+			w.hosts.named(name).disk.peak(reg, value)
 		}
 	}
 	rows := []struct {
@@ -74,44 +74,44 @@ func TestForgedStoreOperationsAreJudged(t *testing.T) {
 		facts func(w *world, h *host)
 		want  string // the only kind; empty: none
 	}{
-		{"a list that overlaps", func(w *world, h *host) { w.check.listed(h, id, listOf(2, 2, "s1", "s2")) }, ""},
-		{"a list that does not", func(w *world, h *host) { w.check.listed(h, id, listOf(2, 2, "s1", "s4", "s5")) }, "list"},
+		{"a list that overlaps", func(w *world, h *host) { w.check.eras.listed(h, id, listOf(2, 2, "s1", "s2")) }, ""},
+		{"a list that does not", func(w *world, h *host) { w.check.eras.listed(h, id, listOf(2, 2, "s1", "s4", "s5")) }, "list"},
 		{"a version with two lists", func(w *world, h *host) {
-			w.check.listed(h, id, listOf(2, 2, "s1", "s2"))
-			w.check.listed(h, id, listOf(2, 2, "s2", "s3"))
+			w.check.eras.listed(h, id, listOf(2, 2, "s1", "s2"))
+			w.check.eras.listed(h, id, listOf(2, 2, "s2", "s3"))
 		}, "list"},
-		{"a version that nobody had", func(w *world, h *host) { w.check.listed(h, id, listOf(3, 2, "s1", "s2", "s3")) }, "list"},
+		{"a version that nobody had", func(w *world, h *host) { w.check.eras.listed(h, id, listOf(3, 2, "s1", "s2", "s3")) }, "list"},
 		{"a number that a read of the list may miss", func(w *world, h *host) {
 			h.era = 1
-			w.check.listed(h, id, listOf(2, 2, "s1", "s2"))
+			w.check.eras.listed(h, id, listOf(2, 2, "s1", "s2"))
 			peak(w, 10, "s1", "s3")
 			w.check.onDisk(h, reg, 10)
-			w.check.listed(h, id, listOf(3, 2, "s1", "s2", "s4"))
+			w.check.eras.listed(h, id, listOf(3, 2, "s1", "s2", "s4"))
 			w.check.onDisk(h, reg, 10)
 		}, "I5"},
 		{"a number that no read of the list misses", func(w *world, h *host) {
 			h.era = 1
-			w.check.listed(h, id, listOf(2, 2, "s1", "s2"))
+			w.check.eras.listed(h, id, listOf(2, 2, "s1", "s2"))
 			peak(w, 10, "s1")
 			w.check.onDisk(h, reg, 10)
 		}, ""},
 		{"a restore without a bump", func(w *world, _ *host) {
 			peak(w, 10, "s1")
-			w.check.raised(made(9), 1)
+			w.check.eras.raised(made(9), 1)
 		}, "I2"},
 		{"a restore with one", func(w *world, _ *host) {
 			peak(w, 10, "s1")
-			w.check.raised(made(10), 1)
+			w.check.eras.raised(made(10), 1)
 		}, ""},
 		{"an era that begins below the one before", func(w *world, h *host) {
-			w.check.seen(h, 1, []allocsvr.SectionView{owns(epoch(1, 1), true, 0, 5, 20)})
-			w.check.newEra(2, quorum.MemberList{}, func(seq.Register) bool { return true })
-			w.check.seen(h, 2, []allocsvr.SectionView{owns(epoch(1, 2), true, 19, 19, 40)})
+			w.check.sections.seen(h, 1, []section.View{owns(epoch(1, 1), true, 0, 5, 20)})
+			w.check.eras.newEra(2, quorum.MemberList{}, func(seq.Register) bool { return true })
+			w.check.sections.seen(h, 2, []section.View{owns(epoch(1, 2), true, 19, 19, 40)})
 		}, "I6"},
 		{"an era that begins above", func(w *world, h *host) {
-			w.check.seen(h, 1, []allocsvr.SectionView{owns(epoch(7, 1), true, 0, 5, 20)})
-			w.check.newEra(2, quorum.MemberList{}, func(seq.Register) bool { return true })
-			w.check.seen(h, 2, []allocsvr.SectionView{owns(epoch(1, 2), true, 20, 20, 40)})
+			w.check.sections.seen(h, 1, []section.View{owns(epoch(7, 1), true, 0, 5, 20)})
+			w.check.eras.newEra(2, quorum.MemberList{}, func(seq.Register) bool { return true })
+			w.check.sections.seen(h, 2, []section.View{owns(epoch(1, 2), true, 20, 20, 40)})
 		}, ""},
 	}
 	for _, row := range rows {

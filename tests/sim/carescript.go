@@ -13,7 +13,7 @@ import (
 // care plays one command of an operator. The same order given to another one is taken up
 // where it was left. stop= kills the operator as that step would begin.
 func (s *stage) care(c command) (string, error) {
-	h := s.w.host(c.arg(0))
+	h := s.w.hosts.named(c.arg(0))
 	if h == nil || h.kind != operatorHost {
 		return "", fmt.Errorf("line %d: no operator %q", c.line, c.arg(0))
 	}
@@ -32,9 +32,9 @@ func (s *stage) care(c command) (string, error) {
 	s.w.mu.Unlock()
 	var b strings.Builder
 	stop := c.number("stop", 0)
-	err := s.w.tryOrder(ctx, h, life, o, func(n int, name string) {
+	err := s.w.ops.tryOrder(ctx, h, life, o, func(n int, name string) {
 		if uint64(n) == stop {
-			s.w.kill(h, life)
+			s.w.procs.kill(h, life)
 			fmt.Fprintf(&b, "killed before step %d: %s\n", n, name)
 		} else {
 			fmt.Fprintf(&b, "%d %s\n", n, name)
@@ -61,10 +61,8 @@ func careSentinel(err error) string {
 // lists shows the member list that each store has on its disk.
 func (s *stage) lists() string {
 	var b strings.Builder
-	for _, h := range s.w.of(storeHost) {
-		h.disk.mu.Lock()
-		id, m := h.disk.now.meta.Identity, h.disk.now.meta.Members
-		h.disk.mu.Unlock()
+	for _, h := range s.w.hosts.of(storeHost) {
+		id, m := h.disk.meta().Identity, h.disk.meta().Members
 		if id.UUID == "" { // no store has been made here
 			continue
 		}

@@ -3,7 +3,7 @@ package sim
 import (
 	"testing"
 
-	"github.com/seqsvr/seqsvr/allocsvr"
+	"github.com/seqsvr/seqsvr/allocsvr/section"
 	"github.com/seqsvr/seqsvr/internal/history"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/seq"
@@ -27,7 +27,7 @@ func judgeAs(t *testing.T, care bool, facts func(w *world, h *host)) map[string]
 		w := newWorld(o, "")
 		defer w.end()
 		w.assemble()
-		facts(w, w.host("a1"))
+		facts(w, w.hosts.named("a1"))
 		for _, v := range w.check.violations() {
 			kinds[v.Kind] = true
 		}
@@ -37,8 +37,8 @@ func judgeAs(t *testing.T, care bool, facts func(w *world, h *host)) map[string]
 
 func epoch(round uint64, who seq.Session) seq.Epoch { return seq.Epoch{Round: round, Session: who} }
 
-func owns(e seq.Epoch, owned bool, base, high, confirmed uint64) allocsvr.SectionView {
-	return allocsvr.SectionView{Section: 0, Owned: owned, Epoch: e, Base: base, High: high, Confirmed: confirmed}
+func owns(e seq.Epoch, owned bool, base, high, confirmed uint64) section.View {
+	return section.View{Section: 0, Owned: owned, Epoch: e, Base: base, High: high, Confirmed: confirmed}
 }
 
 // ids has a session at a host make IDs of worker 0 at the moments.
@@ -49,13 +49,13 @@ func ids(w *world, h *host, session seq.Session, at ...uint64) {
 	}
 	h.alloc = by
 	for _, ms := range at {
-		w.check.alone(nodeSpace, ms<<12, by)
+		w.check.promises.alone(nodeSpace, ms<<12, by)
 	}
 }
 
 // look shows the checks a section of a session.
-func look(w *world, h *host, v allocsvr.SectionView) {
-	w.check.seen(h, v.Epoch.Session, []allocsvr.SectionView{v})
+func look(w *world, h *host, v section.View) {
+	w.check.sections.seen(h, v.Epoch.Session, []section.View{v})
 }
 
 func TestForgedFactsAreJudgedByTheInvariants(t *testing.T) {
@@ -75,15 +75,15 @@ func TestForgedFactsAreJudgedByTheInvariants(t *testing.T) {
 			w.check.durable(h, reg, acceptor.State{}, acceptor.State{Promised: epoch(1, 1), Accepted: epoch(2, 1)})
 		}, "I3"},
 		{"a session twice", func(w *world, h *host) {
-			w.check.started(h, &allocProc{session: 7})
-			w.check.started(h, &allocProc{session: 7})
+			w.check.sections.started(h, &allocProc{session: 7})
+			w.check.sections.started(h, &allocProc{session: 7})
 		}, "I4"},
 		{"a number that one disk has", func(w *world, h *host) {
-			w.host("s1").disk.highest[reg] = 10
+			w.hosts.named("s1").disk.highest[reg] = 10
 			w.check.onDisk(h, reg, 10)
 		}, "I5"},
 		{"a number that two disks have", func(w *world, h *host) {
-			w.host("s1").disk.highest[reg], w.host("s3").disk.highest[reg] = 10, 11
+			w.hosts.named("s1").disk.highest[reg], w.hosts.named("s3").disk.highest[reg] = 10, 11
 			w.check.onDisk(h, reg, 10)
 		}, ""},
 		{"an epoch above all that was confirmed", func(w *world, h *host) {
@@ -109,22 +109,22 @@ func TestForgedFactsAreJudgedByTheInvariants(t *testing.T) {
 		}, "I6"},
 		{"IDs of one worker by one process after the other", func(w *world, h *host) {
 			ids(w, h, 7, 10, 20)
-			ids(w, w.host("a2"), 8, 30, 40)
+			ids(w, w.hosts.named("a2"), 8, 30, 40)
 			ids(w, h, 9, 50, 60)
 		}, ""},
 		{"an ID within what another process made IDs of", func(w *world, h *host) {
 			ids(w, h, 7, 10, 20)
-			ids(w, w.host("a2"), 8, 15)
+			ids(w, w.hosts.named("a2"), 8, 15)
 		}, "U"},
 		{"a session that does not tell a store what it has seen", func(w *world, h *host) {
 			h.boot()
 			h.told(&pb.RenewRequest{}, &pb.RenewReply{StoreUuid: "x", Commits: 9})
-			w.check.tells(&call{from: h, to: w.host("s1"), seen: h.seen}, &pb.RenewRequest{Seen: []*pb.StoreClaim{{Commits: 8}}}, &pb.RenewReply{StoreUuid: "x"})
+			w.check.tells(&call{from: h, to: w.hosts.named("s1"), seen: h.seen}, &pb.RenewRequest{Seen: []*pb.StoreClaim{{Commits: 8}}}, &pb.RenewReply{StoreUuid: "x"})
 		}, "D"},
 		{"a session that tells a store what it has seen", func(w *world, h *host) {
 			h.boot()
 			h.told(&pb.RenewRequest{}, &pb.RenewReply{StoreUuid: "x", Commits: 9})
-			w.check.tells(&call{from: h, to: w.host("s1"), seen: h.seen}, &pb.RenewRequest{Seen: []*pb.StoreClaim{{Commits: 9}}}, &pb.RenewReply{StoreUuid: "x"})
+			w.check.tells(&call{from: h, to: w.hosts.named("s1"), seen: h.seen}, &pb.RenewRequest{Seen: []*pb.StoreClaim{{Commits: 9}}}, &pb.RenewReply{StoreUuid: "x"})
 		}, ""},
 		{"a number after the end of the lease", func(w *world, h *host) {
 			v := owns(epoch(1, 1), true, 0, 5, 20)
@@ -137,14 +137,14 @@ func TestForgedFactsAreJudgedByTheInvariants(t *testing.T) {
 			w.check.within(h, v, h.clock.Now())
 		}, ""},
 		{"an ID twice", func(w *world, h *host) {
-			w.check.unique(nodeSpace, 7, "a1")
-			w.check.unique(nodeSpace, 7, "a2")
+			w.check.promises.unique(nodeSpace, 7, "a1")
+			w.check.promises.unique(nodeSpace, 7, "a2")
 		}, "U"},
 		{"a number below one that was handed out", func(w *world, h *host) {
 			c := &caller{w: w}
 			key := history.Key{Space: "user", UID: 1}
 			c.took(key, 0, 0, 7, 9, false, nil)
-			c.took(key, 0, w.check.floor(key), 8, 8, false, nil)
+			c.took(key, 0, w.check.promises.floor(key), 8, 8, false, nil)
 		}, "M"},
 	}
 	for _, row := range rows {

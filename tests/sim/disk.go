@@ -85,10 +85,10 @@ func (d *simDisk) format(uuid string, members *disk.Members) {
 		registers: map[seq.Register]acceptor.State{},
 	}
 	d.now.meta.Key = keyOf(uuid)
-	d.w.check.home(uuid, d.h)
+	d.w.check.eras.home(uuid, d.h)
 	if members != nil {
 		d.now.meta.Members = *members
-		d.w.check.listed(d.h, d.now.meta.Identity, *members)
+		d.w.check.eras.listed(d.h, d.now.meta.Identity, *members)
 	}
 	for s := range seq.SectionID(id.Mapping.Sections()) {
 		d.now.registers[seq.SectionRegister(s)] = acceptor.State{}
@@ -104,7 +104,7 @@ func (d *simDisk) format(uuid string, members *disk.Members) {
 func (d *simDisk) install(c content) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.w.check.home(c.meta.UUID, d.h)
+	d.w.check.eras.home(c.meta.UUID, d.h)
 	c.meta.Format, c.meta.Key = disk.Format, keyOf(c.meta.UUID)
 	d.now, d.old, d.gate, d.told = c, nil, 0, 0
 	for r, st := range c.registers {
@@ -137,7 +137,7 @@ func (d *simDisk) remember() {
 // so many fellow stores have on their disks that one of them is asked before the copy votes.
 // Decision 008 promises that, and nothing of what the store did unheard.
 func (d *simDisk) putBack(which int) bool {
-	heard := d.w.remembered(d)
+	heard := d.remembered()
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	var aged []content
@@ -172,12 +172,12 @@ func (d *simDisk) foundOut(c content, heard map[string]quorum.Claim) bool {
 }
 
 // remembered is what the other stores have on disk of this one, by their uuid.
-func (w *world) remembered(d *simDisk) map[string]quorum.Claim {
+func (d *simDisk) remembered() map[string]quorum.Claim {
 	d.mu.Lock()
 	uuid := d.now.meta.UUID
 	d.mu.Unlock()
 	out := map[string]quorum.Claim{}
-	for _, h := range w.of(storeHost) {
+	for _, h := range d.w.hosts.of(storeHost) {
 		if h.disk == d {
 			continue
 		}
@@ -234,121 +234,6 @@ func (d *simDisk) distrusted() bool {
 	return d.gate > 0
 }
 
-// database is the disk as one process has it open.
-type database struct {
-	d       *simDisk
-	dead    chan struct{} // of the life that opened it
-	closing bool          // guarded by d.mu: an orderly stop, which waits for nothing
-}
-
-// Commit implements storesvr.Database. A process that ends meanwhile leaves the
-// transaction on the disk or not.
-func (b *database) Commit(u disk.Update) (uint64, error) {
-	d := b.d
-	d.w.mu.Lock()
-	d.w.point(d.h, nil, "commit")
-	fate := d.w.rng.Uint64()
-	latency := d.w.between(d.w.opts.Disk/4, d.w.opts.Disk)
-	d.mu.Lock()
-	if d.w.opts.still {
-		latency = d.w.opts.Disk
-	}
-	if b.closing {
-		latency = 0
-	} else if d.slow > 0 {
-		latency += d.w.between(0, d.slow)
-	}
-	fail := d.failNext
-	d.failNext = nil
-	switch d.fate {
-	case "kept":
-		fate = 1
-	case "lost":
-		fate = 0
-	}
-	d.mu.Unlock()
-	d.w.mu.Unlock()
-
-	if latency > 0 {
-		timer := time.NewTimer(latency)
-		defer timer.Stop()
-		select {
-		case <-timer.C:
-		case <-b.dead:
-			fail = errPower
-		}
-	}
-	select {
-	case <-b.dead:
-		fail = errPower
-	default:
-	}
-	if fail == errNoSpace || fail != nil && fate%2 == 0 {
-		d.w.trace.add("%-8s commit failed, nothing written: %v", d.h.name, fail)
-		return 0, fail
-	}
-	commits := d.apply(u)
-	if u.Floors != nil {
-		d.w.check.floored(d, u.Floors.Floors)
-	}
-	if fail != nil {
-		d.w.trace.add("%-8s commit failed, all the same written: %v", d.h.name, fail)
-		return 0, fail
-	}
-	d.w.mu.Lock()
-	d.w.stats.Commits++
-	d.w.point(d.h, nil, "committed")
-	d.w.mu.Unlock()
-	return commits, nil
-}
-
-// apply puts the transaction on the disk and checks I1 to I3 there.
-func (d *simDisk) apply(u disk.Update) uint64 {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	for _, c := range u.Changes {
-		was := d.now.registers[c.Register]
-		d.w.check.durable(d.h, c.Register, was, c.State)
-		d.now.registers[c.Register] = c.State
-		d.peak(c.Register, c.State.Max)
-	}
-	m := &d.now.meta
-	switch {
-	case u.NoLeases:
-		m.LeaseBound = 0
-	case u.LeaseBound > 0:
-		m.LeaseBound, m.Longest = u.LeaseBound, max(m.Longest, u.LeaseBound)
-	}
-	if u.Members != nil {
-		m.Members = *u.Members
-		d.w.check.listed(d.h, m.Identity, m.Members)
-	}
-	if u.Remembered != nil {
-		m.Remembered = u.Remembered
-	}
-	if u.Floors != nil {
-		m.Floors = *u.Floors
-	}
-	if u.Distrusted != "" {
-		m.Distrusted = u.Distrusted
-	}
-	m.Commits++
-	return m.Commits
-}
-
-// Free implements storesvr.Database.
-func (b *database) Free() (uint64, error) {
-	b.d.mu.Lock()
-	defer b.d.mu.Unlock()
-	if b.d.full {
-		return 0, nil
-	}
-	return 1 << 40, nil
-}
-
-// Close implements storesvr.Database.
-func (b *database) Close() error { return nil }
-
 // had is the highest max that was ever on this disk, put back or not.
 func (d *simDisk) had(r seq.Register) uint64 {
 	d.mu.Lock()
@@ -385,9 +270,17 @@ func memberList(n int) []quorum.Member {
 	return out
 }
 
-func storeName(i int) string { return fmt.Sprintf("s%d", i+1) }
+// knows says whether the register is on the disk.
+func (d *simDisk) knows(r seq.Register) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	_, there := d.now.registers[r]
+	return there
+}
 
-// bound is the binding that all stores have from the start.
-func (w *world) bound() *disk.Members {
-	return &disk.Members{Version: w.ident.Ref.Members, List: w.ident.Members}
+// meta is what the disk has beside registers.
+func (d *simDisk) meta() disk.Meta {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.now.meta
 }

@@ -14,6 +14,10 @@
 // a function of its seed, and shrinks what fails. docs/decisions/011 says why it is done
 // in this way. Scenarios that people ask about are in testdata, with golden output.
 //
+// world.go has the run and its parts, each in a file of its own: engine (events, chance, the
+// lock), hosts, links and network, processes, operators, faults, and the checker. Whoever
+// wants another fault begins at faultlist.go, whoever wants another check at check.go.
+//
 // What belongs here: the world around the code under test, and the checks. Nothing here
 // knows how the protocol works inside.
 package sim

@@ -1,15 +1,26 @@
 package sim
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"maps"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"google.golang.org/grpc"
 
+	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/seq"
 )
+
+// hosts are all machines of a run.
+type hosts struct {
+	part
+	all   []*host                            // in the order of their creation
+	kinds [hostKinds]atomic.Pointer[[]*host] // the same by kind; written under mu
+}
 
 type hostKind uint8
 
@@ -70,13 +81,13 @@ type method struct {
 	impl any
 }
 
-func (w *world) newHost(kind hostKind, name string, index int) *host {
-	h := &host{w: w, name: name, kind: kind, index: index, inbound: map[*call]struct{}{}, lines: map[*line]struct{}{}}
-	rate := 1 + w.opts.drift()*(2*w.rng.Float64()-1)
-	h.clock = newHostClock(w, rate, w.between(1e9, 1e12))
-	w.hosts = append(w.hosts, h)
-	all := append(slices.Clone(w.of(kind)), h)
-	w.kinds[kind].Store(&all)
+func (hs *hosts) add(kind hostKind, name string, index int) *host {
+	h := &host{w: hs.w, name: name, kind: kind, index: index, inbound: map[*call]struct{}{}, lines: map[*line]struct{}{}}
+	rate := 1 + hs.opts.drift()*(2*hs.rng.Float64()-1)
+	h.clock = newHostClock(hs.w, rate, hs.between(1e9, 1e12))
+	hs.all = append(hs.all, h)
+	all := append(slices.Clone(hs.of(kind)), h)
+	hs.kinds[kind].Store(&all)
 	return h
 }
 
@@ -130,15 +141,15 @@ func (h *host) halt(inOrder bool) {
 	for _, c := range waiting {
 		delete(h.inbound, c)
 		if h.w.chance(0.8) {
-			h.w.fail(c, h.w.latency(), "connection lost")
+			h.w.net.fail(c, h.w.links.latency(), "connection lost")
 		} else {
-			h.w.fail(c, keepalive, "keepalive timeout")
+			h.w.net.fail(c, keepalive, "keepalive timeout")
 		}
 	}
 	open := slices.SortedFunc(maps.Keys(h.lines), func(a, b *line) int { return int(a.id) - int(b.id) })
 	for _, l := range open {
 		if h.w.chance(0.8) {
-			l.lost(h.w.latency(), "connection lost")
+			l.lost(h.w.links.latency(), "connection lost")
 		} else {
 			l.lost(keepalive, "keepalive timeout")
 		}
@@ -172,3 +183,77 @@ func (h *host) eraNow() seq.Era {
 	defer h.w.mu.Unlock()
 	return h.era
 }
+
+// host finds a host by name.
+func (hs *hosts) named(name string) *host {
+	for _, h := range hs.all {
+		if h.name == name {
+			return h
+		}
+	}
+	return nil
+}
+
+// of are the hosts of a kind; the slice is not to be changed.
+func (hs *hosts) of(kind hostKind) []*host {
+	if all := hs.kinds[kind].Load(); all != nil {
+		return *all
+	}
+	return nil
+}
+
+// spares are the machines of a run with operators that have no store at first.
+const spares = 24
+
+// spare makes a machine on which a store can be made later.
+func (hs *hosts) spare(i int) {
+	h := hs.add(storeHost, storeName(i), i)
+	h.disk = newDisk(hs.w, h)
+	h.blank, h.lost = true, true
+}
+
+// fresh takes the next machine that has no store yet; nil if none is left. Needs w.mu.
+func (hs *hosts) fresh() *host {
+	for _, h := range hs.all {
+		if h.blank {
+			h.blank = false
+			return h
+		}
+	}
+	return nil
+}
+
+// servers are all hosts but those of callers.
+func (hs *hosts) servers() []*host {
+	return append(append([]*host{}, hs.of(storeHost)...), hs.of(allocHost)...)
+}
+
+// node is the name under which an allocator is known.
+func (h *host) node() string { return cmp.Or(h.twinOf, h.name) }
+
+func (hs *hosts) everyone() []*host {
+	hs.mu.Lock()
+	defer hs.mu.Unlock()
+	return slices.Clone(hs.all)
+}
+
+// saw says by whom a process was told of transactions: the disk, and the version of the
+// member list.
+type saw struct {
+	uuid    string
+	members uint64
+}
+
+// told takes in what a store told of its disk. A process that takes one store for another
+// believes neither. Needs world.mu.
+func (h *host) told(req *pb.RenewRequest, reply *pb.RenewReply) {
+	if h.w.links.astray[h] != nil || h.w.opts.Care { // stores are filled anew and restored there
+		return
+	}
+	k := saw{reply.GetStoreUuid(), req.GetRef().GetMembersVersion()}
+	h.seen[k] = max(h.seen[k], reply.GetCommits())
+}
+
+func allocName(i int) string { return fmt.Sprintf("a%d", i+1) }
+
+func storeName(i int) string { return fmt.Sprintf("s%d", i+1) }

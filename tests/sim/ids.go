@@ -50,12 +50,6 @@ func idSpaceOf(name string) *idSpace {
 	return idSpaces[i]
 }
 
-// idKey is an ID of all namespaces.
-type idKey struct {
-	space *idSpace
-	id    uint64
-}
-
 // window is what a client was lent: ticks of a worker id that are its own until they are
 // over, whatever becomes of whoever lent it.
 type window struct {
@@ -75,7 +69,7 @@ func (c *caller) lent(ctx context.Context) error {
 	which, count := c.w.rng.IntN(1+len(c.windows)), 1+c.w.rng.IntN(20)
 	x := c.w.rng.Float64()
 	long := time.Second + time.Duration(x*x*x*float64(c.w.opts.Window))
-	allocs := c.w.of(allocHost)
+	allocs := c.w.hosts.of(allocHost)
 	at := &conn{w: c.w, from: c.h, life: c.h.life, to: allocs[c.w.rng.IntN(len(allocs))].name}
 	c.w.mu.Unlock()
 	var err error
@@ -127,8 +121,8 @@ func (c *caller) use(ctx context.Context, l *window, count int) bool {
 	if b, err := l.gen.Take(ctx, count); err == nil {
 		for i := range b.Len() {
 			id := uint64(b.At(i))
-			c.w.check.unique(lentSpace, id, c.h.name)
-			c.w.check.alone(lentSpace, id, c)
+			c.w.check.promises.unique(lentSpace, id, c.h.name)
+			c.w.check.promises.alone(lentSpace, id, c)
 		}
 		c.w.mu.Lock()
 		c.w.stats.Lent += uint64(b.Len())
@@ -136,67 +130,4 @@ func (c *caller) use(ctx context.Context, l *window, count int) bool {
 	}
 	end, err := l.gen.Layout().TimeOf(l.gen.Confirmed())
 	return err == nil && !c.h.clock.Wall().After(end)
-}
-
-// unique checks that no ID was handed out before.
-func (c *checker) unique(s *idSpace, id uint64, from string) {
-	c.mu.Lock()
-	key := idKey{s, id}
-	before, twice := c.ids[key]
-	c.ids[key] = from
-	c.mu.Unlock()
-	if twice {
-		c.broken("U", "ID %d of %s, worker %d at %d, from %s was handed out by %s", id, s.name, s.workerOf(id), s.markOf(id), from, before)
-	}
-}
-
-// stretch is a part of a worker's time in which one process made IDs.
-type stretch struct {
-	from, to uint64 // moments of IDs
-	by       any    // *allocProc, or the *caller that was lent it
-}
-
-// alone checks that IDs of one worker id come from one process in each stretch of its
-// time: a holder issues only above the mark that it found.
-func (c *checker) alone(s *idSpace, id uint64, by any) {
-	c.mu.Lock()
-	other := c.stretch(s.register(s.workerOf(id)), s.markOf(id), by)
-	c.mu.Unlock()
-	if other != nil {
-		c.broken("U", "%s makes an ID of worker %d of %s at %d, within what %s made IDs of", makerOf(by), s.workerOf(id), s.name, s.markOf(id), makerOf(other))
-	}
-}
-
-func makerOf(by any) string {
-	switch by := by.(type) {
-	case *allocProc:
-		return "session " + by.session.String()
-	case *caller:
-		return by.h.name
-	}
-	return "nobody"
-}
-
-// stretch takes a moment in; not nil if it is another's. Needs c.mu.
-func (c *checker) stretch(r seq.Register, at uint64, by any) any {
-	all := c.stretches[r]
-	i, _ := slices.BinarySearchFunc(all, at, func(s stretch, at uint64) int {
-		if s.to < at {
-			return -1
-		}
-		return 1
-	})
-	switch {
-	case i < len(all) && all[i].from <= at:
-		if all[i].by != by {
-			return all[i].by
-		}
-	case i > 0 && all[i-1].by == by:
-		all[i-1].to = at
-	case i < len(all) && all[i].by == by:
-		all[i].from = at
-	default:
-		c.stretches[r] = slices.Insert(all, i, stretch{at, at, by})
-	}
-	return nil
 }

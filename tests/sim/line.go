@@ -56,23 +56,15 @@ func (c *conn) open(ctx context.Context, method string) (*callerEnd, error) {
 	w := c.w
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if !c.from.up || c.from.life != c.life {
-		return nil, status.Error(codes.Unavailable, "the process has ended")
+	h, err := w.net.route(c.from, c.life, c.to)
+	if err != nil {
+		return nil, err
 	}
-	to := c.to
-	if at := w.astray[c.from][to]; at != "" {
-		to = at
-	}
-	h := w.host(to)
-	if h == nil {
-		return nil, status.Errorf(codes.Unavailable, "no host %q", to)
-	}
-	w.stats.Messages++
 	l := &line{w: w, id: w.stats.Messages, from: c.from, to: h, fromLife: c.life, method: method, up: newWay(c.from, h), down: newWay(h, c.from)}
 	if md, ok := metadata.FromOutgoingContext(ctx); ok {
 		l.md = md.Copy()
 	}
-	w.leave(c.from, func() { l.push(l.up, parcel{}) }) // the headers
+	w.net.leave(c.from, func() { l.push(l.up, parcel{}) }) // the headers
 	e := &callerEnd{ctx: ctx, l: l}
 	context.AfterFunc(ctx, func() {
 		w.mu.Lock()
@@ -88,11 +80,11 @@ func (l *line) push(y *way, p parcel) {
 		return
 	}
 	w := l.w
-	d := w.travel(l.to)
-	if w.chance(w.loss()) { // sent again, or the connection goes
+	d := w.links.travel(l.to)
+	if w.chance(w.links.loss()) { // sent again, or the connection goes
 		w.stats.Lost++
 		if w.chance(0.1) {
-			l.lost(w.latency(), "connection lost")
+			l.lost(w.links.latency(), "connection lost")
 			return
 		}
 		d += w.between(200*time.Millisecond, time.Second)
@@ -116,7 +108,7 @@ func (l *line) move(y *way) {
 	switch {
 	case l.over:
 		return
-	case w.cut(y.from, h):
+	case w.links.cut(y.from, h):
 		if y.stuck == 0 {
 			y.stuck = w.now()
 		}
@@ -130,7 +122,7 @@ func (l *line) move(y *way) {
 		h.held = append(h.held, func() { l.move(y) })
 		return
 	case !h.up || h == l.from && h.life != l.fromLife || h == l.to && l.toLife != 0 && h.life != l.toLife:
-		l.lost(w.latency(), "connection refused")
+		l.lost(w.links.latency(), "connection refused")
 		return
 	}
 	y.stuck = 0
@@ -160,7 +152,7 @@ func (l *line) accept() {
 	h := l.to
 	m, ok := h.streams[l.method]
 	if !ok {
-		l.lost(l.w.latency(), "unknown method "+l.method)
+		l.lost(l.w.links.latency(), "unknown method "+l.method)
 		return
 	}
 	l.toLife = h.life
@@ -180,7 +172,7 @@ func (l *line) accept() {
 		l.w.mu.Lock()
 		defer l.w.mu.Unlock()
 		if h.up && h.life == life {
-			l.w.leave(h, func() { l.push(l.down, parcel{err: err}) })
+			l.w.net.leave(h, func() { l.push(l.down, parcel{err: err}) })
 		}
 	})
 }
@@ -188,11 +180,9 @@ func (l *line) accept() {
 // lost ends the line after d: nothing more arrives, and both ends hear of it. Needs
 // world.mu.
 func (l *line) lost(d time.Duration, why string) {
-	l.w.after(d, func() {
-		l.w.mu.Lock()
-		defer l.w.mu.Unlock()
+	l.w.after(d, l.w.locked(func() {
 		l.hangUp(status.Error(codes.Unavailable, why))
-	})
+	}))
 }
 
 // hangUp ends the line for its caller at this moment, and for the server when it hears of
@@ -208,8 +198,8 @@ func (l *line) hangUp(err error) {
 	if l.cancel == nil {
 		return
 	}
-	d := l.w.latency()
-	if l.w.cut(l.from, l.to) {
+	d := l.w.links.latency()
+	if l.w.links.cut(l.from, l.to) {
 		d = keepalive
 	}
 	l.w.after(d, l.cancel)
@@ -258,7 +248,7 @@ func (e *callerEnd) SendMsg(m any) error {
 	if e.l.over || !h.up || h.life != e.l.fromLife {
 		return io.EOF
 	}
-	w.leave(h, func() { e.l.push(e.l.up, parcel{body: body}) })
+	w.net.leave(h, func() { e.l.push(e.l.up, parcel{body: body}) })
 	return nil
 }
 
@@ -267,7 +257,7 @@ func (e *callerEnd) CloseSend() error {
 	w := e.l.w
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.leave(e.l.from, func() { e.l.push(e.l.up, parcel{err: io.EOF}) })
+	w.net.leave(e.l.from, func() { e.l.push(e.l.up, parcel{err: io.EOF}) })
 	return nil
 }
 
@@ -307,7 +297,7 @@ func (e *serverEnd) RecvMsg(m any) error {
 	w := e.l.w
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.point(e.l.to, e.l.from, "stream")
+	w.faults.point(e.l.to, e.l.from, "stream")
 	if req, ok := m.(*pb.StreamRequest); ok && e.l.to.kind == allocHost {
 		e.asked[req.GetId()] = req
 	}
@@ -336,14 +326,14 @@ func (e *serverEnd) SendMsg(m any) error {
 	}
 	if req.GetNext() != nil && reply.GetNext() != nil {
 		w.check.batch(h, req.GetNext(), reply.GetNext())
-		w.check.inspect()
+		w.check.sections.inspect()
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if !h.up || h.life != e.life || e.l.over {
 		return status.Error(codes.Unavailable, "the line has ended")
 	}
-	w.point(h, e.l.from, "stream.ok")
-	w.leave(h, func() { e.l.push(e.l.down, parcel{body: body}) })
+	w.faults.point(h, e.l.from, "stream.ok")
+	w.net.leave(h, func() { e.l.push(e.l.down, parcel{body: body}) })
 	return nil
 }

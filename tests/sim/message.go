@@ -30,14 +30,14 @@ func pointName(method string) string {
 type methodName struct{ short, point, ok string }
 
 // nameOf keeps the names of methods. Needs w.mu.
-func (w *world) nameOf(method string) *methodName {
-	n := w.names[method]
-	if n == nil {
+func (n *network) nameOf(method string) *methodName {
+	name := n.names[method]
+	if name == nil {
 		p := pointName(method)
-		n = &methodName{path.Base(method), p, p + ".ok"}
-		w.names[method] = n
+		name = &methodName{path.Base(method), p, p + ".ok"}
+		n.names[method] = name
 	}
-	return n
+	return name
 }
 
 // ballots are the items of a prepare or step.

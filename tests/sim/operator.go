@@ -7,14 +7,10 @@ import (
 	"slices"
 	"time"
 
-	"github.com/seqsvr/seqsvr/allocsvr"
 	"github.com/seqsvr/seqsvr/internal/storecare"
-	"github.com/seqsvr/seqsvr/internal/storeclient"
-	"github.com/seqsvr/seqsvr/quorum"
+	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/storesvr/acceptor"
 	"github.com/seqsvr/seqsvr/storesvr/disk"
-
-	"github.com/seqsvr/seqsvr/seq"
 )
 
 const (
@@ -23,6 +19,13 @@ const (
 	// orderTime is how long an order may take once nothing disturbs it any more.
 	orderTime = 3 * time.Minute
 )
+
+// operators carry out orders at the stores: changes of the member list, backups, restores.
+type operators struct {
+	part
+	backups []saved
+	made    uint64 // learners so far; part of their uuids
+}
 
 // order is what operators are told to do. It outlives them: whoever takes it up gives
 // the same command again. Guarded by world.mu.
@@ -42,25 +45,25 @@ type order struct {
 func (o *order) String() string { return o.verb + " " + o.host }
 
 // assembleCare makes the operators and the machines for more stores.
-func (w *world) assembleCare() {
+func (op *operators) assemble() {
 	for i := range spares {
-		w.spare(w.opts.Stores + i)
+		op.w.hosts.spare(op.opts.Stores + i)
 	}
 	for i := range 2 {
-		w.newHost(operatorHost, fmt.Sprintf("op%d", i+1), i)
+		op.w.hosts.add(operatorHost, fmt.Sprintf("op%d", i+1), i)
 	}
 }
 
 // pending are the orders that are not carried out yet, and are no mere look at the
 // stores. Needs w.mu.
-func (w *world) pending() []*order {
-	return slices.DeleteFunc(w.undone(), func(o *order) bool { return o.verb == "backup" || o.verb == "abort" })
+func (op *operators) pending() []*order {
+	return slices.DeleteFunc(op.undone(), func(o *order) bool { return o.verb == "backup" || o.verb == "abort" })
 }
 
 // undone are all orders that are not carried out yet. Needs w.mu.
-func (w *world) undone() []*order {
+func (op *operators) undone() []*order {
 	var out []*order
-	for _, h := range w.of(operatorHost) {
+	for _, h := range op.w.hosts.of(operatorHost) {
 		for _, o := range h.queue {
 			if !o.done && !slices.Contains(out, o) {
 				out = append(out, o)
@@ -71,32 +74,32 @@ func (w *world) undone() []*order {
 }
 
 // give tells an operator to carry an order out.
-func (w *world) give(to string, o *order) {
-	h := w.host(to)
-	w.mu.Lock()
+func (op *operators) give(to string, o *order) {
+	h := op.w.hosts.named(to)
+	op.mu.Lock()
 	h.queue = append(h.queue, o)
-	w.mu.Unlock()
-	w.startOperator(h)
+	op.mu.Unlock()
+	op.start(h)
 }
 
 // startOperator starts a process that carries the orders of the host out, one after the
 // other, and ends then.
-func (w *world) startOperator(h *host) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if h.up || w.life.Err() != nil || !slices.ContainsFunc(h.queue, func(o *order) bool { return !o.done }) {
+func (op *operators) start(h *host) {
+	op.mu.Lock()
+	defer op.mu.Unlock()
+	if h.up || op.life.Err() != nil || !slices.ContainsFunc(h.queue, func(o *order) bool { return !o.done }) {
 		return
 	}
 	h.boot()
 	life, ctx := h.life, h.ctx
-	w.trace.add("%-8s starts, life %d", h.name, life)
-	w.work.Go(func() {
-		for o := w.nextOrder(h, life); o != nil; o = w.nextOrder(h, life) {
-			if err := w.tryOrder(ctx, h, life, o, nil); err != nil {
-				w.trace.add("%-8s has not done: %s: %v", h.name, o, err)
-				w.mu.Lock()
-				pause := w.between(200*time.Millisecond, 2*time.Second)
-				w.mu.Unlock()
+	op.trace.add("%-8s starts, life %d", h.name, life)
+	op.work.Go(func() {
+		for o := op.nextOrder(h, life); o != nil; o = op.nextOrder(h, life) {
+			if err := op.tryOrder(ctx, h, life, o, nil); err != nil {
+				op.trace.add("%-8s has not done: %s: %v", h.name, o, err)
+				op.mu.Lock()
+				pause := op.between(200*time.Millisecond, 2*time.Second)
+				op.mu.Unlock()
 				select {
 				case <-ctx.Done():
 				case <-time.After(pause):
@@ -107,9 +110,9 @@ func (w *world) startOperator(h *host) {
 }
 
 // nextOrder is what there is to do; nil ends the process, if it has not ended already.
-func (w *world) nextOrder(h *host, life int) *order {
-	w.mu.Lock()
-	defer w.mu.Unlock()
+func (op *operators) nextOrder(h *host, life int) *order {
+	op.mu.Lock()
+	defer op.mu.Unlock()
 	if !h.up || h.life != life {
 		return nil
 	}
@@ -122,16 +125,16 @@ func (w *world) nextOrder(h *host, life int) *order {
 }
 
 // tryOrder is one command of an operator. tell, if not nil, is told each step.
-func (w *world) tryOrder(ctx context.Context, h *host, life int, o *order, tell func(n int, name string)) error {
+func (op *operators) tryOrder(ctx context.Context, h *host, life int, o *order, tell func(n int, name string)) error {
 	ctx, cancel := context.WithTimeout(ctx, tryTime)
 	defer cancel()
 	n := 0
 	say := func(name string) {
-		w.mu.Lock()
+		op.mu.Lock()
 		n++
-		w.trace.add("%-8s %s, step %d: %s", h.name, o, n, name)
-		w.point(h, nil, fmt.Sprintf("op.%d", n))
-		w.mu.Unlock()
+		op.trace.add("%-8s %s, step %d: %s", h.name, o, n, name)
+		op.w.faults.point(h, nil, fmt.Sprintf("op.%d", n))
+		op.mu.Unlock()
 		if tell != nil {
 			tell(n, name)
 		}
@@ -142,43 +145,43 @@ func (w *world) tryOrder(ctx context.Context, h *host, life int, o *order, tell 
 	}
 	var err error
 	if o.verb == "restore" {
-		err = w.restore(ctx, h, o, say)
+		err = op.restore(ctx, h, o, say)
 	} else {
-		err = w.care(ctx, h, life, o, say)
+		err = op.care(ctx, h, life, o, say)
 	}
 	if err == nil && ctx.Err() == nil {
-		w.mu.Lock()
-		defer w.mu.Unlock()
+		op.mu.Lock()
+		defer op.mu.Unlock()
 		if !o.done {
 			o.done = true
-			w.stats.Orders[o.verb]++
-			w.trace.add("%-8s has done: %s", h.name, o)
+			op.stats.Orders[o.verb]++
+			op.trace.add("%-8s has done: %s", h.name, o)
 		}
 	}
 	return errors.Join(err, ctx.Err())
 }
 
 // care carries out what the code of seqctl store does.
-func (w *world) care(ctx context.Context, h *host, life int, o *order, say func(string)) error {
-	handed := w.check.handedOut()
-	c, err := storecare.Open(ctx, w.addresses(), w.through(h, life))
+func (op *operators) care(ctx context.Context, h *host, life int, o *order, say func(string)) error {
+	handed := op.w.check.eras.handedOut()
+	c, err := storecare.Open(ctx, op.w.addresses(), op.w.net.through(h, life))
 	if err != nil {
 		return err
 	}
 	if o.verb == "backup" {
 		say("read the stores")
-		err = w.backup(ctx, h, c, handed)
+		err = op.backup(ctx, h, c, handed)
 	} else {
-		err = w.change(ctx, c, o, say)
+		err = op.change(ctx, c, o, say)
 	}
 	return errors.Join(err, c.Close())
 }
 
-func (w *world) change(ctx context.Context, c *storecare.Care, o *order, say func(string)) error {
+func (op *operators) change(ctx context.Context, c *storecare.Care, o *order, say func(string)) error {
 	var fresh *host
 	if o.verb == "replace" || o.verb == "grow" {
 		var err error
-		if fresh, err = w.newcomer(ctx, c, o, say); err != nil || fresh == nil {
+		if fresh, err = op.newcomer(ctx, c, o, say); err != nil || fresh == nil {
 			return err
 		}
 	}
@@ -198,11 +201,11 @@ func (w *world) change(ctx context.Context, c *storecare.Care, o *order, say fun
 	case err == nil:
 		return storecare.Run(ctx, steps, say)
 	case errors.Is(err, storecare.ErrNotNew): // somebody has aborted what it was made for
-		w.mu.Lock()
+		op.mu.Lock()
 		o.fresh = nil
-		w.mu.Unlock()
+		op.mu.Unlock()
 	case errors.Is(err, storecare.ErrUnderWay) && o.verb != "abort":
-		return w.goBack(ctx, c, say)
+		return op.goBack(ctx, c, say)
 	case errors.Is(err, storecare.ErrNoMember), errors.Is(err, storecare.ErrTooFew), errors.Is(err, storecare.ErrNothing), errors.Is(err, storecare.ErrAlive):
 		return nil // there is nothing to be done any more
 	}
@@ -213,7 +216,7 @@ func (w *world) change(ctx context.Context, c *storecare.Care, o *order, say fun
 var errAgain = errors.New("the change under way was given up")
 
 // goBack gives up a change that cannot be finished.
-func (w *world) goBack(ctx context.Context, c *storecare.Care, say func(string)) error {
+func (op *operators) goBack(ctx context.Context, c *storecare.Care, say func(string)) error {
 	steps, err := c.Abort()
 	if err == nil {
 		err = storecare.Run(ctx, steps, say)
@@ -226,28 +229,28 @@ func (w *world) goBack(ctx context.Context, c *storecare.Care, say func(string))
 
 // newcomer is the store that an order brings in; nil if there is no machine left for it.
 // If its disk is lost on the way, the change is given up, and another one is made.
-func (w *world) newcomer(ctx context.Context, c *storecare.Care, o *order, say func(string)) (*host, error) {
-	w.mu.Lock()
+func (op *operators) newcomer(ctx context.Context, c *storecare.Care, o *order, say func(string)) (*host, error) {
+	op.mu.Lock()
 	h := o.fresh
 	gone := h != nil && h.forfeit
 	if h == nil {
-		if h = w.machine(o); h == nil {
-			w.mu.Unlock()
+		if h = op.machine(o); h == nil {
+			op.mu.Unlock()
 			return nil, nil
 		}
 		o.fresh = h
 		h.lost, h.forfeit = false, false
-		h.disk.install(w.learner(h.name))
-		defer w.startStore(h)
+		h.disk.install(op.learner(h.name))
+		defer op.w.procs.startStore(h)
 	}
-	w.mu.Unlock()
+	op.mu.Unlock()
 	if gone {
 		_, listed := c.List().Learner()
-		w.mu.Lock()
+		op.mu.Lock()
 		o.fresh = nil
-		w.mu.Unlock()
+		op.mu.Unlock()
 		if listed {
-			return nil, w.goBack(ctx, c, say)
+			return nil, op.goBack(ctx, c, say)
 		}
 		return nil, errAgain
 	}
@@ -256,27 +259,27 @@ func (w *world) newcomer(ctx context.Context, c *storecare.Care, o *order, say f
 
 // machine is where the new store of an order is made; nil if there is none left. Needs
 // w.mu.
-func (w *world) machine(o *order) *host {
+func (op *operators) machine(o *order) *host {
 	if !o.same {
-		return w.fresh()
+		return op.w.hosts.fresh()
 	}
-	h := w.host(o.host)
+	h := op.w.hosts.named(o.host)
 	h.halt(false)
 	if over := h.over; over != nil {
-		w.mu.Unlock()
+		op.mu.Unlock()
 		<-over // the process has let go of the disk
-		w.mu.Lock()
+		op.mu.Lock()
 	}
 	return h
 }
 
 // learner is what storesvr init --learner leaves on a disk. Needs w.mu.
-func (w *world) learner(name string) content {
-	w.made++
+func (op *operators) learner(name string) content {
+	op.made++
 	c := content{registers: map[seq.Register]acceptor.State{}}
-	c.meta.Identity = disk.Identity{Cluster: w.ident.Ref.Cluster, UUID: fmt.Sprintf("uuid-%s-%d", name, w.made), Name: name, Era: w.check.present(), Mapping: w.ident.Mapping, Learner: true}
-	c.meta.Floors.Floors = w.floors(c.meta.Era)
-	for s := range seq.SectionID(w.ident.Mapping.Sections()) {
+	c.meta.Identity = disk.Identity{Cluster: op.w.ident.Ref.Cluster, UUID: fmt.Sprintf("uuid-%s-%d", name, op.made), Name: name, Era: op.w.check.eras.present(), Mapping: op.w.ident.Mapping, Learner: true}
+	c.meta.Floors.Floors = op.floors(c.meta.Era)
+	for s := range seq.SectionID(op.w.ident.Mapping.Sections()) {
 		c.registers[seq.SectionRegister(s)] = acceptor.State{}
 	}
 	for _, r := range seq.FixedRegisters() {
@@ -285,74 +288,46 @@ func (w *world) learner(name string) content {
 	return c
 }
 
-// connectAlloc is the start of an allocator that finds its stores and follows the list.
-func (w *world) connectAlloc(h *host, p *allocProc) {
-	dial, log := w.through(h, p.life), w.logger(h.name)
-	var cluster storeclient.Cluster
-	for err := errAgain; err != nil; {
-		try, done := context.WithTimeout(p.ctx, 5*time.Second)
-		// The addresses may be those of the era before: they are too few then, or too many.
-		if cluster, err = storeclient.Connect(try, w.addresses(), dial); err == nil {
-			err = cluster.Complete()
-		}
-		done()
-		if p.ctx.Err() != nil {
-			close(p.over)
-			return
-		}
-		if err != nil {
-			w.trace.add("%-8s finds no stores: %v", h.name, err)
-			select {
-			case <-p.ctx.Done():
-			case <-time.After(100 * time.Millisecond):
-			}
-		}
-	}
-	p.era = cluster.Identity.Ref.Era
-	follow := storeclient.NewFollower(cluster, log, func(list quorum.MemberList, stores []quorum.NamedStore) error {
-		return p.node.Reconfigure(list, stores)
-	}, dial)
-	if w.serve(h, p, allocsvr.Wiring{Identity: cluster.Identity, Stores: storeclient.NamedStores(cluster.Stores), Stale: follow.Kick}) {
-		_ = follow.Run(p.ctx) // it ends with its context only
-	}
-}
-
-// recover sees that every counter moves when the faults are over: with changes half done
-// and their operators dead, and again after others have finished them.
-func (w *world) recover(c *caller) {
-	if w.opts.Care {
-		w.mu.Lock()
-		down := slices.ContainsFunc(w.pending(), func(o *order) bool { return o.verb == "restore" })
-		w.mu.Unlock()
-		if down {
-			w.finishOrders()
-		}
-	}
-	w.progress(c)
-	if w.opts.Care {
-		w.finishOrders()
-		w.progress(c)
-	}
-}
-
 // finishOrders has operators do what is left, undisturbed.
-func (w *world) finishOrders() {
-	for deadline := w.now() + orderTime; ; {
-		for _, h := range w.of(operatorHost) {
-			w.startOperator(h)
+func (op *operators) finish() {
+	for deadline := op.now() + orderTime; ; {
+		for _, h := range op.w.hosts.of(operatorHost) {
+			op.start(h)
 		}
-		w.mu.Lock()
-		left := w.undone()
-		w.mu.Unlock()
+		op.mu.Lock()
+		left := op.undone()
+		op.mu.Unlock()
 		if len(left) == 0 {
 			return
 		}
-		if w.now() > deadline {
-			w.check.broken("liveness", "%s is not done %v after healing", left[0], orderTime)
+		if op.now() > deadline {
+			op.w.check.broken("liveness", "%s is not done %v after healing", left[0], orderTime)
 			return
 		}
-		if !w.sleep(500 * time.Millisecond) {
+		if !op.sleep(500 * time.Millisecond) {
 			return
 		}
 	}
+}
+
+// ordered gives an order when it may be given and waits until it is done; false if that
+// takes too long.
+func (op *operators) ordered(o *order) bool {
+	given := false
+	for deadline := op.now() + 2*time.Minute; op.now() < deadline && op.sleep(200*time.Millisecond); {
+		op.mu.Lock()
+		over, done := op.w.faults.healed, o.done
+		may := !given && op.w.faults.mayChange(o, op.w.hosts.named(o.host))
+		op.mu.Unlock()
+		switch {
+		case over:
+			return false
+		case done:
+			return true
+		case may:
+			given = true
+			op.give("op1", o)
+		}
+	}
+	return false
 }

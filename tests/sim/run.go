@@ -1,13 +1,9 @@
 package sim
 
 import (
-	"context"
-	"fmt"
 	"math/rand/v2"
-	"os"
 	"time"
 
-	"github.com/seqsvr/seqsvr/internal/history"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
 )
@@ -131,190 +127,17 @@ func Run(o Options, dir string) Result {
 	}
 	w.assemble()
 	w.work.Go(w.loop)
-	for _, h := range w.of(storeHost) {
-		w.startStore(h)
+	for _, h := range w.hosts.of(storeHost) {
+		w.procs.startStore(h)
 	}
-	for _, h := range w.of(allocHost) {
-		w.schedule(10*time.Millisecond, func() { w.startAlloc(h) })
+	for _, h := range w.hosts.of(allocHost) {
+		w.schedule(10*time.Millisecond, func() { w.procs.startAlloc(h) })
 	}
-	for _, h := range w.of(routerHost) {
-		w.schedule(20*time.Millisecond, func() { w.startRouter(h) })
+	for _, h := range w.hosts.of(routerHost) {
+		w.schedule(20*time.Millisecond, func() { w.procs.startRouter(h) })
 	}
-	w.arm(faults)
+	w.faults.arm(faults)
 	w.drive()
 	w.conclude()
 	return w.result(faults)
 }
-
-// conclude ends the run: every process, and everything of the simulator's own.
-func (w *world) conclude() {
-	w.end()
-	w.mu.Lock()
-	for _, h := range w.hosts {
-		h.halt(false)
-	}
-	w.dismiss()
-	w.mu.Unlock()
-	w.work.Wait()
-}
-
-// assemble makes the hosts.
-func (w *world) assemble() {
-	m, err := seq.NewMapping(w.opts.spaces()...)
-	if err != nil {
-		panic(fmt.Sprintf("sim: mapping of the simulator: %v", err))
-	}
-	members := memberList(w.opts.Stores)
-	w.ident = quorum.Identity{N: w.opts.Stores, W: w.opts.W(), R: w.opts.Stores - w.opts.W() + 1, Mapping: m, Members: members, Voting: true,
-		MaxLease: 10 * time.Second,
-		Ref:      quorum.Ref{Cluster: "sim", Era: 1, Members: 1, MembersHash: quorum.MembersHash(members)}}
-	for i, member := range members {
-		h := w.newHost(storeHost, member.Name, i)
-		h.disk = newDisk(w, h)
-		h.disk.format(member.UUID, w.bound())
-	}
-	if w.opts.Care {
-		w.assembleCare()
-	}
-	for i := range w.opts.Allocs {
-		w.newHost(allocHost, allocName(i), i)
-	}
-	for i := range w.opts.Routers {
-		w.newHost(routerHost, fmt.Sprintf("r%d", i+1), i)
-	}
-	for i := range w.opts.Callers {
-		w.newHost(callerHost, fmt.Sprintf("c%d", i+1), i).boot()
-	}
-}
-
-// drive has callers at work until the faults are over, heals, and sees that everything
-// makes progress again.
-func (w *world) drive() {
-	keys := w.keys()
-	callers := make([]*caller, 0, w.opts.Callers)
-	for i, h := range w.of(callerHost) {
-		callers = append(callers, &caller{w: w, h: h, index: i, keys: keys, where: map[history.Key]string{}})
-	}
-	stop := make(chan struct{})
-	done := make(chan struct{})
-	w.work.Go(func() {
-		defer close(done)
-		w.setUp(callers[0])
-		for _, c := range callers[1:] {
-			w.work.Go(func() { c.run(stop) })
-		}
-		callers[0].run(stop)
-	})
-	w.work.Go(w.snapshots)
-	select {
-	case <-w.check.failed:
-	case <-time.After(w.opts.Length):
-		w.heal()
-		w.recover(&caller{w: w, h: callers[0].h, index: len(callers), keys: keys, where: map[history.Key]string{}})
-	}
-	close(stop)
-	select {
-	case <-w.check.failed:
-	case <-done:
-	}
-}
-
-// setUp makes what all callers use; until then nobody else is there.
-func (w *world) setUp(c *caller) {
-	ctx, cancel := context.WithTimeout(w.life, time.Minute)
-	defer cancel()
-	err := c.prepare(ctx)
-	if err == nil && w.opts.Care {
-		err = c.tag(ctx, tagNames[0], 1)
-	}
-	if err != nil && w.life.Err() == nil {
-		w.check.broken("liveness", "a new cluster does not serve: %v", err)
-	}
-}
-
-// snapshots keeps old contents of the disks, for those that are put back.
-func (w *world) snapshots() {
-	for w.sleep(7 * time.Second) {
-		for _, h := range w.of(storeHost) {
-			h.disk.remember()
-		}
-	}
-}
-
-// patience is how long anything may take once all faults are over: the longest lease and
-// grace, the restarts, the patience with a taken name, and two leases in which an owner
-// finds that its section cannot be kept. Nothing of that waits for the arbiter.
-const patience = time.Minute
-
-// heal ends all faults, and brings everything back that is not lost for good.
-func (w *world) heal() {
-	w.trace.add("HEAL")
-	w.mu.Lock()
-	w.healed = true
-	w.armed, w.bad = nil, nil
-	clear(w.cuts)
-	clear(w.late)
-	for _, h := range w.hosts {
-		h.resume()
-		if !w.opts.Beyond {
-			continue
-		}
-		h.clock.setRate(1)
-	}
-	w.mu.Unlock()
-	for _, h := range w.of(storeHost) {
-		h.disk.mu.Lock()
-		h.disk.slow, h.disk.full, h.disk.failNext = 0, false, nil
-		h.disk.mu.Unlock()
-	}
-	w.unstray()
-	for _, h := range w.servers() {
-		if h.twinOf == "" {
-			w.startHost(h)
-		}
-	}
-	w.work.Go(func() {
-		for _, h := range w.of(allocHost) {
-			if h.twinOf == "" {
-				w.drain(h.name, true)
-			}
-		}
-	})
-}
-
-// progress sees that every counter moves again.
-func (w *world) progress(c *caller) {
-	ctx, cancel := context.WithTimeout(w.life, patience)
-	defer cancel()
-	for _, key := range c.keys {
-		if err := c.next(ctx, key, 1); err != nil && w.life.Err() == nil {
-			w.check.broken("liveness", "%v makes no progress %v after healing: %v", key, patience, err)
-			return
-		}
-	}
-	if err := c.tag(ctx, tagNames[0], 1); err != nil && w.life.Err() == nil {
-		w.check.broken("liveness", "tag makes no progress %v after healing: %v", patience, err)
-	}
-}
-
-func (w *world) result(faults []Fault) Result {
-	calls := w.check.history.Calls()
-	if w.opts.Beyond { // U holds without any clock, M does only in strict spaces
-		for i := range calls {
-			calls[i].Unordered = calls[i].Unordered || calls[i].Err == "" && !w.check.ordered(calls[i].Key)
-		}
-	}
-	report := history.Check(calls)
-	for _, v := range report.Violations {
-		w.check.broken("history", "%s", v)
-	}
-	r := Result{Seed: w.opts.Seed, Virtual: w.now(), Stats: w.stats, Requests: report.Requests, Errors: report.Errors,
-		Violations: w.check.violations(), Events: w.trace.lines}
-	for _, f := range faults {
-		r.Faults = append(r.Faults, f.String())
-	}
-	return r
-}
-
-// tempDir is a folder of one run.
-func tempDir(base string) (string, error) { return os.MkdirTemp(base, "sim-") }

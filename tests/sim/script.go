@@ -138,14 +138,14 @@ func (s *stage) do(c command, dir string) (string, error) {
 	case "fault":
 		f, err := ParseFault("0s " + strings.TrimPrefix(c.text, "fault "))
 		if err == nil {
-			s.w.arm([]Fault{f})
+			s.w.faults.arm([]Fault{f})
 			s.w.sleep(time.Millisecond)
 		}
 		return "", err
 	case "connect":
 		return "", s.connect()
 	case "fate":
-		h := s.w.host(c.arg(0))
+		h := s.w.hosts.named(c.arg(0))
 		h.disk.mu.Lock()
 		defer h.disk.mu.Unlock()
 		h.disk.fate = c.arg(1)
@@ -192,16 +192,16 @@ func (s *stage) cluster(c command, dir string) error {
 	s.w = newWorld(o, dir)
 	s.w.assemble()
 	s.w.work.Go(s.w.loop)
-	for _, h := range s.w.of(storeHost) {
-		s.w.startStore(h)
+	for _, h := range s.w.hosts.of(storeHost) {
+		s.w.procs.startStore(h)
 	}
 	up := strings.Split(c.named["up"], ",")
-	for _, h := range s.w.of(allocHost) {
+	for _, h := range s.w.hosts.of(allocHost) {
 		if c.named["up"] == "" || slices.Contains(up, h.name) {
-			s.w.startAlloc(h)
+			s.w.procs.startAlloc(h)
 		}
 	}
-	s.caller = &caller{w: s.w, h: s.w.of(callerHost)[0]}
+	s.caller = &caller{w: s.w, h: s.w.hosts.of(callerHost)[0]}
 	s.w.sleep(50 * time.Millisecond)
 	if o.Allocs == 0 { // nobody tells the stores what their fellows remember: they wait
 		s.w.sleep(1050 * time.Millisecond)
@@ -215,24 +215,24 @@ func (s *stage) connect() error {
 	ctx, cancel := context.WithTimeout(s.w.life, 3*time.Second)
 	defer cancel()
 	from := s.caller.h
-	found, err := storeclient.Connect(ctx, s.w.addresses(), s.w.through(from, from.life))
+	found, err := storeclient.Connect(ctx, s.w.addresses(), s.w.net.through(from, from.life))
 	return errors.Join(err, found.Close())
 }
 
 func (s *stage) lifecycle(c command) error {
 	w := s.w
 	for _, name := range c.args {
-		h := w.host(name)
+		h := w.hosts.named(name)
 		if h == nil {
 			return fmt.Errorf("line %d: no host %q", c.line, name)
 		}
 		switch c.verb {
 		case "kill":
-			w.kill(h, 0)
+			w.procs.kill(h, 0)
 		case "start":
-			w.startHost(h)
+			w.procs.start(h)
 		case "leave":
-			w.leaveAlloc(h)
+			w.procs.leaveAlloc(h)
 		case "pause", "wake":
 			w.mu.Lock()
 			if c.verb == "pause" {

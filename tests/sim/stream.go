@@ -78,7 +78,7 @@ func (s *incoming) SendMsg(m any) (err error) {
 }
 
 // CloseSend implements grpc.ClientStream: the request goes out.
-func (s *incoming) CloseSend() error { return rpc.FromStatus(s.c.w.start(s.k, s.c.to)) }
+func (s *incoming) CloseSend() error { return rpc.FromStatus(s.c.w.net.start(s.k, s.c.to)) }
 
 // RecvMsg implements grpc.ClientStream.
 func (s *incoming) RecvMsg(m any) error {

@@ -77,14 +77,6 @@ func (e entry) String() string {
 	return head + fmt.Sprintf("%-8s log %s", e.args[0], bytes.TrimSpace(b.Bytes()))
 }
 
-// logger takes a host's log into the trace.
-func (w *world) logger(host string) *slog.Logger {
-	if !w.opts.Trace {
-		return slog.New(slog.DiscardHandler)
-	}
-	return slog.New(keeper{t: &w.trace, host: host})
-}
-
 // keeper is a slog.Handler that keeps records as they are.
 type keeper struct {
 	t    *trace

@@ -1,260 +1,256 @@
 package sim
 
 import (
-	"container/heap"
 	"context"
-	"encoding/binary"
+	"fmt"
 	"math/rand/v2"
-	"sync"
-	"sync/atomic"
+	"slices"
 	"time"
 
+	"github.com/seqsvr/seqsvr/internal/history"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
+	"github.com/seqsvr/seqsvr/storesvr/disk"
 )
 
-// world owns the network, the disks, the clocks and the faults of one run. Its loop is
-// one goroutine that takes the events in the order of their times; whatever runs beside
-// it is code that ships.
+// world is one run: its parts, and how it begins and ends. Each part is a type with a job
+// of its own in a file of its own; they find each other here.
 type world struct {
-	opts  Options
+	*engine
 	ident quorum.Identity
-	begin time.Time // of virtual time
-	dir   string    // for files of parked counters
+	dir   string // for files of parked counters
 
-	life context.Context // ends with the run
-	end  context.CancelFunc
-	work sync.WaitGroup // goroutines of the simulator itself
-
-	mu       sync.Mutex // guards all below, and what host says so of
-	rng      *rand.Rand
-	events   eventHeap
-	count    uint64                             // events ever scheduled; orders those of one moment
-	kick     chan struct{}                      // of one place: an event is earlier than what the loop waits for
-	wakeAt   time.Duration                      // what the loop waits for; 0 while it does not wait
-	hosts    []*host                            // in the order of their creation
-	kinds    [hostKinds]atomic.Pointer[[]*host] // the same by kind; written under mu
-	names    map[string]*methodName             // of methods ever called
-	idle     []*hand                            // goroutines that wait for a message to handle
-	over     bool                               // nothing is handled any more
-	cuts     map[link]int                       // how many faults cut the direction now
-	lags     map[*host]time.Duration            // of what stores say to a host
-	late     map[link]time.Duration             // by which the prepares of a host reach a store later
-	astray   map[*host]map[string]string        // where a host's messages to a name go
-	bad      []weather                          // loss, duplication and delay in force
-	armed    []*armedFault
-	backups  []saved
-	made     uint64 // learners so far; part of their uuids
-	healed   bool
-	seesaw   bool // one is played
-	weathers int  // ever
-	stats    Stats
-
-	check *checker
-	trace trace
+	hosts  *hosts
+	links  *links
+	net    *network
+	procs  *processes
+	ops    *operators
+	faults *faults
+	check  *checker
 }
 
-// link is one direction between two hosts.
-type link struct{ from, to string }
-
-// weather is a time of bad network between all hosts.
-type weather struct {
-	id        int
-	loss, dup float64
-	slow      time.Duration
+// part is what every part of a run has: what all share, and the way to the others.
+type part struct {
+	*engine
+	w *world
 }
 
 func newWorld(o Options, dir string) *world {
-	w := &world{
-		opts: o, begin: time.Now(), dir: dir, rng: rand.New(rand.NewPCG(o.Seed, 0x5e9)),
-		kick: make(chan struct{}, 1), cuts: map[link]int{}, names: map[string]*methodName{}, lags: map[*host]time.Duration{}, late: map[link]time.Duration{}, astray: map[*host]map[string]string{},
-	}
-	w.life, w.end = context.WithCancel(context.Background())
+	e := &engine{opts: o, begin: time.Now(), rng: rand.New(rand.NewPCG(o.Seed, 0x5e9)), kick: make(chan struct{}, 1)}
+	w := &world{engine: e, dir: dir}
+	p := part{e, w}
+	w.hosts, w.procs, w.ops, w.faults = &hosts{part: p}, &processes{part: p}, &operators{part: p}, &faults{part: p}
+	w.net = &network{part: p, names: map[string]*methodName{}}
+	w.links = &links{part: p, cuts: map[link]int{}, lags: map[*host]time.Duration{}, late: map[link]time.Duration{}, astray: map[*host]map[string]string{}}
+	e.life, e.end = context.WithCancel(context.Background())
 	w.check = newChecker(w)
-	w.trace.on = o.Trace
-	w.trace.begin = w.begin
-	w.stats.Faults, w.stats.Orders = map[string]int{}, map[string]int{}
+	e.trace.on, e.trace.begin = o.Trace, e.begin
+	e.stats.Faults, e.stats.Orders = map[string]int{}, map[string]int{}
 	return w
 }
 
-const never = time.Duration(1<<63 - 1)
-
-// now is the true time since the begin of the run, which no host knows.
-func (w *world) now() time.Duration { return time.Since(w.begin) }
-
-// event is something that happens at a moment.
-type event struct {
-	at    time.Duration
-	order uint64
-	do    func()
+// assemble makes the hosts.
+func (w *world) assemble() {
+	m, err := seq.NewMapping(w.opts.spaces()...)
+	if err != nil {
+		panic(fmt.Sprintf("sim: mapping of the simulator: %v", err))
+	}
+	members := memberList(w.opts.Stores)
+	w.ident = quorum.Identity{N: w.opts.Stores, W: w.opts.W(), R: w.opts.Stores - w.opts.W() + 1, Mapping: m, Members: members, Voting: true,
+		MaxLease: 10 * time.Second,
+		Ref:      quorum.Ref{Cluster: "sim", Era: 1, Members: 1, MembersHash: quorum.MembersHash(members)}}
+	for i, member := range members {
+		h := w.hosts.add(storeHost, member.Name, i)
+		h.disk = newDisk(w, h)
+		h.disk.format(member.UUID, &disk.Members{Version: w.ident.Ref.Members, List: members}) // bound from the start
+	}
+	if w.opts.Care {
+		w.ops.assemble()
+	}
+	for i := range w.opts.Allocs {
+		w.hosts.add(allocHost, allocName(i), i)
+	}
+	for i := range w.opts.Routers {
+		w.hosts.add(routerHost, fmt.Sprintf("r%d", i+1), i)
+	}
+	for i := range w.opts.Callers {
+		w.hosts.add(callerHost, fmt.Sprintf("c%d", i+1), i).boot()
+	}
 }
 
-type eventHeap []event
-
-func (h eventHeap) Len() int { return len(h) }
-func (h eventHeap) Less(i, j int) bool {
-	return h[i].at < h[j].at || h[i].at == h[j].at && h[i].order < h[j].order
+// drive has callers at work until the faults are over, heals, and sees that everything
+// makes progress again.
+func (w *world) drive() {
+	keys := w.keys()
+	callers := make([]*caller, 0, w.opts.Callers)
+	for i, h := range w.hosts.of(callerHost) {
+		callers = append(callers, &caller{w: w, h: h, index: i, keys: keys, where: map[history.Key]string{}})
+	}
+	stop := make(chan struct{})
+	done := make(chan struct{})
+	w.work.Go(func() {
+		defer close(done)
+		w.setUp(callers[0])
+		for _, c := range callers[1:] {
+			w.work.Go(func() { c.run(stop) })
+		}
+		callers[0].run(stop)
+	})
+	w.work.Go(w.snapshots)
+	select {
+	case <-w.check.failed:
+	case <-time.After(w.opts.Length):
+		w.heal()
+		w.recover(&caller{w: w, h: callers[0].h, index: len(callers), keys: keys, where: map[history.Key]string{}})
+	}
+	close(stop)
+	select {
+	case <-w.check.failed:
+	case <-done:
+	}
 }
-func (h eventHeap) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
 
-// Push implements heap.Interface.
-func (h *eventHeap) Push(x any) { *h = append(*h, x.(event)) }
-
-// Pop implements heap.Interface.
-func (h *eventHeap) Pop() any {
-	last := len(*h) - 1
-	e := (*h)[last]
-	(*h)[last] = event{}
-	*h = (*h)[:last]
-	return e
+// setUp makes what all callers use; until then nobody else is there.
+func (w *world) setUp(c *caller) {
+	ctx, cancel := context.WithTimeout(w.life, time.Minute)
+	defer cancel()
+	err := c.prepare(ctx)
+	if err == nil && w.opts.Care {
+		err = c.tag(ctx, tagNames[0], 1)
+	}
+	if err != nil && w.life.Err() == nil {
+		w.check.broken("liveness", "a new cluster does not serve: %v", err)
+	}
 }
 
-// after schedules an event. Needs w.mu; the event runs without it.
-func (w *world) after(d time.Duration, do func()) {
-	at := w.now() + max(0, d)
-	w.count++
-	heap.Push(&w.events, event{at: at, order: w.count, do: do})
-	if at < w.wakeAt {
-		select {
-		case w.kick <- struct{}{}:
-		default:
+// snapshots keeps old contents of the disks, for those that are put back.
+func (w *world) snapshots() {
+	for w.sleep(7 * time.Second) {
+		for _, h := range w.hosts.of(storeHost) {
+			h.disk.remember()
 		}
 	}
 }
 
-// schedule is after for those who do not hold w.mu.
-func (w *world) schedule(d time.Duration, do func()) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.after(d, do)
-}
+// patience is how long anything may take once all faults are over: the longest lease and
+// grace, the restarts, the patience with a taken name, and two leases in which an owner
+// finds that its section cannot be kept. Nothing of that waits for the arbiter.
+const patience = time.Minute
 
-// loop runs the events until the run ends.
-func (w *world) loop() {
-	timer := time.NewTimer(0)
-	defer timer.Stop()
-	for {
-		w.mu.Lock()
-		wait := never
-		var due func()
-		if len(w.events) > 0 {
-			if wait = w.events[0].at - w.now(); wait <= 0 {
-				due = heap.Pop(&w.events).(event).do
-				w.stats.Events++
-			}
-		}
-		switch {
-		case due != nil:
-			w.wakeAt = 0 // looks again before it waits
-		case wait == never:
-			w.wakeAt = never
-		default:
-			w.wakeAt = w.events[0].at
-		}
-		w.mu.Unlock()
-		if due != nil {
-			due()
+// heal ends all faults, and brings everything back that is not lost for good.
+func (w *world) heal() {
+	w.trace.add("HEAL")
+	w.mu.Lock()
+	w.faults.healed = true
+	w.faults.armed, w.links.bad = nil, nil
+	clear(w.links.cuts)
+	clear(w.links.late)
+	for _, h := range w.hosts.all {
+		h.resume()
+		if !w.opts.Beyond {
 			continue
 		}
-		if wait == never {
-			wait = time.Hour
+		h.clock.setRate(1)
+	}
+	w.mu.Unlock()
+	for _, h := range w.hosts.of(storeHost) {
+		h.disk.mu.Lock()
+		h.disk.slow, h.disk.full, h.disk.failNext = 0, false, nil
+		h.disk.mu.Unlock()
+	}
+	w.faults.unstray()
+	for _, h := range w.hosts.servers() {
+		if h.twinOf == "" {
+			w.procs.start(h)
 		}
-		timer.Reset(wait)
-		select {
-		case <-w.life.Done():
+	}
+	w.work.Go(func() {
+		for _, h := range w.hosts.of(allocHost) {
+			if h.twinOf == "" {
+				w.faults.drain(h.name, true)
+			}
+		}
+	})
+}
+
+// progress sees that every counter moves again.
+func (w *world) progress(c *caller) {
+	ctx, cancel := context.WithTimeout(w.life, patience)
+	defer cancel()
+	for _, key := range c.keys {
+		if err := c.next(ctx, key, 1); err != nil && w.life.Err() == nil {
+			w.check.broken("liveness", "%v makes no progress %v after healing: %v", key, patience, err)
 			return
-		case <-w.kick:
-		case <-timer.C:
 		}
 	}
+	if err := c.tag(ctx, tagNames[0], 1); err != nil && w.life.Err() == nil {
+		w.check.broken("liveness", "tag makes no progress %v after healing: %v", patience, err)
+	}
 }
 
-// host finds a host by name.
-func (w *world) host(name string) *host {
-	for _, h := range w.hosts {
-		if h.name == name {
-			return h
+// conclude ends the run: every process, and everything of the simulator's own.
+func (w *world) conclude() {
+	w.end()
+	w.mu.Lock()
+	for _, h := range w.hosts.all {
+		h.halt(false)
+	}
+	w.dismiss()
+	w.mu.Unlock()
+	w.work.Wait()
+}
+
+func (w *world) result(faults []Fault) Result {
+	calls := w.check.promises.history.Calls()
+	if w.opts.Beyond { // U holds without any clock, M does only in strict spaces
+		for i := range calls {
+			calls[i].Unordered = calls[i].Unordered || calls[i].Err == "" && !w.check.promises.ordered(calls[i].Key)
 		}
 	}
-	return nil
-}
-
-// of are the hosts of a kind; the slice is not to be changed.
-func (w *world) of(kind hostKind) []*host {
-	if all := w.kinds[kind].Load(); all != nil {
-		return *all
+	report := history.Check(calls)
+	for _, v := range report.Violations {
+		w.check.broken("history", "%s", v)
 	}
-	return nil
-}
-
-// hand is a goroutine that handles one message after the other: a stack that has grown is
-// worth keeping.
-type hand struct{ tasks chan func() }
-
-// do has a hand do a task. Needs w.mu.
-func (w *world) do(task func()) {
-	var h *hand
-	if last := len(w.idle) - 1; last >= 0 {
-		h, w.idle = w.idle[last], w.idle[:last]
-	} else {
-		h = &hand{make(chan func(), 1)}
-		w.work.Go(func() { w.lend(h) })
+	r := Result{Seed: w.opts.Seed, Virtual: w.now(), Stats: w.stats, Requests: report.Requests, Errors: report.Errors,
+		Violations: w.check.violations(), Events: w.trace.lines}
+	for _, f := range faults {
+		r.Faults = append(r.Faults, f.String())
 	}
-	h.tasks <- task
+	return r
 }
 
-// lend does tasks until the run is over.
-func (w *world) lend(h *hand) {
-	for task := range h.tasks {
-		task()
+// recover sees that every counter moves when the faults are over: with changes half done
+// and their operators dead, and again after others have finished them.
+func (w *world) recover(c *caller) {
+	if w.opts.Care {
 		w.mu.Lock()
-		if w.over {
-			w.mu.Unlock()
-			return
-		}
-		w.idle = append(w.idle, h)
+		down := slices.ContainsFunc(w.ops.pending(), func(o *order) bool { return o.verb == "restore" })
 		w.mu.Unlock()
+		if down {
+			w.ops.finish()
+		}
+	}
+	w.progress(c)
+	if w.opts.Care {
+		w.ops.finish()
+		w.progress(c)
 	}
 }
 
-// dismiss lets all hands go, those at work when they are done. Needs w.mu.
-func (w *world) dismiss() {
-	w.over = true
-	for _, h := range w.idle {
-		close(h.tasks)
+// list is the newest member list of the present era.
+func (w *world) list() quorum.MemberList { return w.check.eras.list(w.check.eras.present()) }
+
+// addresses are what configuration files name: all stores of the present member list.
+func (w *world) addresses() []string {
+	var out []string
+	for _, m := range w.list().Voters() {
+		out = append(out, m.Name)
 	}
-	w.idle = nil
+	return out
 }
 
-// chance is true with probability p. Needs w.mu.
-func (w *world) chance(p float64) bool { return p > 0 && w.rng.Float64() < p }
-
-// between is a moment in [lo, hi). Needs w.mu.
-func (w *world) between(lo, hi time.Duration) time.Duration {
-	if hi <= lo {
-		return lo
-	}
-	return lo + time.Duration(w.rng.Int64N(int64(hi-lo)))
-}
-
-// sleep waits for d of true time; false when the run has ended.
-func (w *world) sleep(d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-w.life.Done():
-		return false
-	case <-timer.C:
-		return true
-	}
-}
-
-// newSecret draws an incarnation. Needs w.mu.
-func (w *world) newSecret(h *host) (s seq.Secret) {
-	v := w.rng.Uint64()
-	if w.opts.still {
-		v = uint64(1000*h.life + h.index + 1)
-	}
-	binary.BigEndian.PutUint64(s[:], v)
-	return s
+// groupConfig is how one speaks to the stores of the newest list.
+func (w *world) groupConfig() (quorum.Config, []quorum.Member) {
+	l := w.list()
+	return quorum.Config{Ref: l.Ref(w.ident.Ref.Cluster, w.check.eras.present()), N: l.N(), R: l.R, W: l.W}, l.Voters()
 }

@@ -35,7 +35,6 @@ type finder struct {
 	f        *source
 	info     *types.Info
 	function string
-	signed   *ast.FuncType
 	out      []*place
 }
 

@@ -1,0 +1,158 @@
+package sim
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"time"
+)
+
+// choice is one kind of fault with how often it is drawn.
+type choice struct {
+	weight int
+	make   func(d *draw) Fault
+}
+
+// pick draws one of the choices.
+func (d *draw) pick(from []choice) Fault {
+	total := 0
+	for _, c := range from {
+		total += c.weight
+	}
+	pick := d.rng.IntN(total)
+	i := 0
+	for ; pick >= from[i].weight; i++ {
+		pick -= from[i].weight
+	}
+	return from[i].make(d)
+}
+
+// draw makes faults from a seed.
+type draw struct {
+	rng    *rand.Rand
+	o      Options
+	losses int
+}
+
+func (d *draw) store() string {
+	if d.o.Care { // there are others later
+		return storeName(d.rng.IntN(d.o.Stores + 2))
+	}
+	return storeName(d.rng.IntN(d.o.Stores))
+}
+
+func (d *draw) operator() string { return fmt.Sprintf("op%d", 1+d.rng.IntN(4)/3) }
+
+func (d *draw) alloc() string { return allocName(d.rng.IntN(d.o.Allocs)) }
+
+func (d *draw) server() string {
+	if d.rng.IntN(2) == 0 {
+		return d.store()
+	}
+	return d.alloc()
+}
+
+// span is a length with many short ones and some long ones, in milliseconds.
+func (d *draw) span(lo, hi time.Duration) time.Duration {
+	x := d.rng.Float64()
+	return (lo + time.Duration(x*x*x*float64(hi-lo))).Round(time.Millisecond)
+}
+
+// Schedule draws the faults of a run from its seed.
+func Schedule(o Options) []Fault {
+	d := &draw{rng: rand.New(rand.NewPCG(o.Seed, 0xfa17)), o: o}
+	mean := (1 + 4*d.rng.Float64()*d.rng.Float64()) * float64(o.Lease)
+	var out []Fault
+	for at := o.Calm; ; {
+		at += time.Duration(d.rng.ExpFloat64() * mean)
+		if at >= o.Length {
+			break
+		}
+		f := d.pick(choices)
+		f.At = at.Round(time.Millisecond)
+		if d.rng.IntN(2) == 0 && f.Point == "" {
+			p := points[d.rng.IntN(len(points))]
+			f.Point, f.Where = p.name, "*"
+			// Mostly at the very host that it happens to.
+			if h := f.Host; h != "" && strings.HasPrefix(h, "s") == p.store && d.rng.IntN(4) > 0 {
+				f.Where = h
+			}
+		}
+		// Operators do not work while machines find the wrong stores.
+		if !o.Care || !strays[f.Verb] {
+			out = append(out, f)
+		}
+	}
+	if o.Care {
+		out = append(out, careSchedule(o)...)
+	}
+	slices.SortStableFunc(out, func(a, b Fault) int { return cmp.Compare(a.At, b.At) })
+	return out
+}
+
+// careSchedule draws the orders of a run, each with obstacles.
+func careSchedule(o Options) []Fault {
+	d := &draw{rng: rand.New(rand.NewPCG(o.Seed, 0xca7e)), o: o}
+	first := 2 * time.Second
+	out := []Fault{{At: o.Calm + d.span(0, first), Verb: "backup"}}
+	for at := o.Calm + first; at < o.Length; at += time.Duration(15+d.rng.IntN(50)) * time.Second {
+		f := d.pick(orders)
+		f.At = at.Round(time.Millisecond)
+		out = append(out, f)
+		for range d.rng.IntN(5) {
+			f := d.pick(obstacles)
+			f.At = (at + d.span(0, 40*time.Second)).Round(time.Millisecond)
+			if d.rng.IntN(4) > 0 {
+				f.Point, f.Where = carePoints[d.rng.IntN(len(carePoints))], "*"
+			}
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+// jump sets a wall clock by seconds, minutes or hours. After a restore the wall clocks of
+// stores bound what worker ids may have been used up to, so these stay right in runs with
+// operators.
+func (d *draw) jump() Fault {
+	f := Fault{Verb: "jump", Host: d.server()}
+	if d.o.Care || d.rng.IntN(3) == 0 {
+		f.Host = d.alloc()
+	}
+	if d.rng.IntN(3) == 0 {
+		f.Host = fmt.Sprintf("c%d", 1+d.rng.IntN(d.o.Callers))
+	}
+	most := []float64{10, 10, 10, 1800, 18000}[d.rng.IntN(5)]
+	f.Arg = math.Round(most * (2*d.rng.Float64() - 1))
+	return f
+}
+
+// router has a router away for a while, or cut off from one allocator.
+func (d *draw) router() Fault {
+	name := fmt.Sprintf("r%d", 1+d.rng.IntN(max(1, d.o.Routers)))
+	f := Fault{Verb: []string{"kill", "kill", "pause", "cut"}[d.rng.IntN(4)], Host: name, For: d.span(10e6, 10e9)}
+	if f.Verb == "cut" {
+		f.Peer = d.alloc()
+	}
+	if d.o.Routers == 0 {
+		f.Host = d.alloc()
+	}
+	return f
+}
+
+func killStore(d *draw) Fault {
+	return Fault{Verb: "kill", Host: d.store(), For: d.span(10e6, 10e9)}
+}
+
+// lose takes a store away for good. Quorums stay: at most N-W of them.
+func (d *draw) lose() Fault {
+	if d.losses >= d.o.Stores-d.o.W() {
+		return killStore(d)
+	}
+	d.losses++
+	verb := []string{"old", "old", "empty", "torn"}[d.rng.IntN(4)]
+	return Fault{Verb: verb, Host: d.store(), Arg: float64(d.rng.IntN(8)), For: d.span(10e6, 5e9)}
+}
