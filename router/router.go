@@ -93,6 +93,7 @@ func New(cfg Config) (*Router, error) {
 		append(cfg.Traces.ServerOptions(), r.calls.Options()...)...)
 	r.inWork = rpc.NewAdmission(rpc.DefaultMaxInWork)
 	r.resp = resp.New(admitted{r.sdk, r.inWork}, cfg.Logger)
+	r.resp.Authorize(cfg.Guard, cfg.TLS.Shown)
 	if err := r.SetLimits(cfg); err != nil {
 		r.unlisten()
 		return nil, errors.Join(err, r.sdk.Close())

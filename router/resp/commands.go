@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/seqsvr/seqsvr/client"
+	"github.com/seqsvr/seqsvr/internal/auth"
 	"github.com/seqsvr/seqsvr/seq"
 )
 
@@ -43,6 +44,10 @@ type session struct {
 	name  string
 	quit  bool
 	stats *stats
+
+	guard  *auth.Guard
+	who    auth.Who
+	looked bool // who has what the connection showed
 }
 
 // command is one that is known.
@@ -61,6 +66,7 @@ var commands = map[string]command{
 	"select":  {1, 1, selectDB},
 	"quit":    {0, -1, func(s *session, _ []string) op { s.quit = true; return ok() }},
 	"hello":   {0, -1, hello},
+	"auth":    {1, 2, authCommand},
 	"client":  {1, -1, clientCommand},
 	"command": {0, -1, describe},
 	"config":  {1, -1, config},
@@ -82,6 +88,9 @@ func (s *session) read(args [][]byte) op {
 		o = failed(fmt.Errorf("wrong number of arguments for '%s' command", name))
 	default:
 		o = c.read(s, words[1:])
+	}
+	if s.guard != nil {
+		o = s.authorized(o)
 	}
 	o.tally = s.stats.of(name)
 	return o

@@ -37,6 +37,10 @@ func faultText(err error) string {
 	}
 	word := "ERR "
 	switch st.Code() {
+	case codes.Unauthenticated:
+		word = "NOAUTH "
+	case codes.PermissionDenied:
+		word = "NOPERM "
 	case codes.Unavailable, codes.ResourceExhausted, codes.DeadlineExceeded, codes.Aborted:
 		word = retryWord
 	}

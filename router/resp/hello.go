@@ -9,8 +9,7 @@ import (
 
 // This file has what clients say before they come to the point.
 
-// hello switches between RESP2 and RESP3. The server has no users, so AUTH is refused
-// like a Redis without a password refuses it.
+// hello switches between RESP2 and RESP3, and takes a token as AUTH does.
 func hello(s *session, args []string) op {
 	proto, name := "", s.name
 	for i := 0; i < len(args); {
@@ -20,7 +19,10 @@ func hello(s *session, args []string) op {
 		case i == 0:
 			return op{err: &codedError{"NOPROTO", "unsupported protocol version"}}
 		case word == "auth" && i+2 < len(args):
-			return failed(errPassword)
+			if err := s.authenticate(args[i+1], args[i+2]); err != nil {
+				return failed(err)
+			}
+			i += 3
 		case word == "setname" && i+1 < len(args):
 			name, i = args[i+1], i+2
 		default:
@@ -88,7 +90,7 @@ func clientCommand(s *session, args []string) op {
 }
 
 // commandCount is how many there are; the table itself cannot be asked from within.
-const commandCount = 12
+const commandCount = 13
 
 // describe answers COMMAND, which tools ask for help texts; there are none.
 func describe(_ *session, args []string) op {

@@ -3,6 +3,7 @@ package resp
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -12,6 +13,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/seqsvr/seqsvr/internal/auth"
 	"github.com/seqsvr/seqsvr/internal/wake"
 )
 
@@ -42,6 +44,8 @@ type Server struct {
 	log   *slog.Logger
 	ids   atomic.Uint64 // of connections
 	stats *stats
+	guard *auth.Guard // nil: everybody may do everything
+	shown func(*tls.ConnectionState) auth.Shown
 
 	maxConns, maxPipeline atomic.Int64
 
@@ -145,7 +149,7 @@ func (s *Server) leave(bound time.Duration, abort context.CancelFunc) {
 
 // serve is one connection: read, answer all that is complete, and again.
 func (s *Server) serve(ctx context.Context, c net.Conn) {
-	me := &session{id: s.ids.Add(1), stats: s.stats}
+	me := &session{id: s.ids.Add(1), stats: s.stats, guard: s.guard}
 	var in Parser
 	var out writer
 	var ops []op
@@ -155,6 +159,9 @@ func (s *Server) serve(ctx context.Context, c net.Conn) {
 			return
 		}
 		in.Fill(n)
+		if !me.looked {
+			me.who.Shown, me.looked = s.look(c), true
+		}
 		for more := true; more && !me.quit; {
 			limit := int(s.maxPipeline.Load())
 			ops, err = gather(me, &in, ops[:0], limit)

@@ -249,7 +249,7 @@ func TestWhatCommandsAnswer(t *testing.T) {
 		{"COMMAND COUNT", ":" + strconv.Itoa(len(commands))},
 		{"CONFIG GET save", "*[$save $]"},
 		{"CONFIG SET a b", "-ERR unknown subcommand or wrong number of arguments for 'SET'. Try CONFIG HELP."},
-		{"AUTH secret", "-ERR unknown command 'AUTH', with args beginning with: 'secret' "},
+		{"AUTH secret", "-ERR " + errPassword.Error()},
 		{"HELLO 4", "-NOPROTO unsupported protocol version"},
 		{"HELLO 3 AUTH default x", "-ERR " + errPassword.Error()},
 		{"HELLO 3 SETNAME", "-ERR Syntax error in HELLO option 'SETNAME'"},

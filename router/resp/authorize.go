@@ -1,0 +1,86 @@
+package resp
+
+import (
+	"crypto/tls"
+	"net"
+	"strings"
+
+	"github.com/seqsvr/seqsvr/internal/auth"
+	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
+)
+
+// Authorize has each command that takes or reads checked as the gRPC method that it stands
+// for. shown reads what a TLS connection showed. For before Serve; a nil guard lets
+// everything pass.
+func (s *Server) Authorize(guard *auth.Guard, shown func(*tls.ConnectionState) auth.Shown) {
+	s.guard, s.shown = guard, shown
+}
+
+// look reads what a connection showed, after its first bytes have come.
+func (s *Server) look(c net.Conn) auth.Shown {
+	secured, ok := c.(*tls.Conn)
+	if !ok || s.guard == nil {
+		return auth.Shown{}
+	}
+	state := secured.ConnectionState()
+	return s.shown(&state)
+}
+
+// wrongPass is what Redis says of a password that does not hold, which clients know.
+var wrongPass = &codedError{"WRONGPASS", "invalid username-password pair or user is disabled."}
+
+// authenticate takes the token of AUTH and HELLO for all that follows. name is that of the
+// principal, "" or "default", which clients send that know none.
+func (s *session) authenticate(name, token string) error {
+	if s.guard == nil {
+		return errPassword
+	}
+	who := auth.Who{Token: token, Shown: s.who.Shown}
+	id, err := s.guard.Try(who, "")
+	_, own, _ := strings.Cut(id, "/")
+	if wrong := err != nil || name != "" && name != "default" && name != own; wrong && s.guard.Mode() == auth.Require {
+		return wrongPass
+	}
+	s.who = who
+	return nil
+}
+
+// authCommand is AUTH token and AUTH name token.
+func authCommand(s *session, args []string) op {
+	name := ""
+	if len(args) == 2 {
+		name = args[0]
+	}
+	if err := s.authenticate(name, args[len(args)-1]); err != nil {
+		return failed(err)
+	}
+	return ok()
+}
+
+// authorized is the op, or the error that it meets instead.
+func (s *session) authorized(o op) op {
+	method, demand := "", auth.Demand{Verb: auth.Take, Keys: 1}
+	switch o.kind {
+	case local:
+		return o
+	case takeSeq:
+		method, demand.Kind, demand.Name = pb.Sequence_Next_FullMethodName, auth.Space, auth.SpaceName(o.key.Space)
+	case takeTag:
+		method, demand.Kind, demand.Name = pb.Segment_Take_FullMethodName, auth.Tag, o.name
+	case takeID:
+		method, demand.Kind, demand.Name = pb.Snowflake_Generate_FullMethodName, auth.Namespace, auth.NamespaceName(o.name)
+	case readSeq:
+		method = pb.Sequence_Current_FullMethodName
+	}
+	demands := []auth.Demand{demand}
+	if o.kind == readSeq {
+		demands = demands[:0]
+		for _, key := range o.keys {
+			demands = append(demands, auth.Demand{Kind: auth.Space, Name: auth.SpaceName(key.Space), Verb: auth.Read, Keys: 1})
+		}
+	}
+	if err := s.guard.Ask(s.who, method, demands...); err != nil {
+		return failed(err)
+	}
+	return o
+}
