@@ -337,7 +337,11 @@ func (h holder) mayCall(method string) error {
 	case !listed:
 		return fmt.Errorf("%w: %s is a method that nobody may call", seq.ErrForbidden, method)
 	case !access.May(h.role):
-		return fmt.Errorf("%w: %s calls %s: expected role %v", seq.ErrForbidden, h.id, method, access.Roles)
+		hint := ""
+		if h.role == Router {
+			hint = ", asked directly: a router passes on what callers may"
+		}
+		return fmt.Errorf("%w: %s calls %s: expected role %v%s", seq.ErrForbidden, h.id, method, access.Roles, hint)
 	}
 	return nil
 }

@@ -160,7 +160,7 @@ func TestAWrongCallIsAUsageErrorThatNamesWhatIsWrong(t *testing.T) {
 		"ca":                                    `cluster ""`,
 		"ca --cluster a/b":                      `cluster "a/b"`,
 		"ca --cluster a --valid -1h":            "--valid",
-		"ca now":                                "seqctl ca",
+		"ca now":                                "seqctl auth ca",
 		"cert --ca ca --role root --name a":     `role "root"`,
 		"cert --ca ca --role caller --name a/b": `name "a/b"`,
 		"cert --ca ca --role alloc --name a":    "--hosts",
