@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"strings"
+	"time"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -196,6 +197,18 @@ func ToStatus(err error) error {
 		return st.Err()
 	}
 	return status.Error(codes.Internal, internalText)
+}
+
+// RetryAfter is when the server of a call that met a quota wants it again; 0 if it does not
+// say.
+func RetryAfter(err error) time.Duration {
+	st, _ := status.FromError(err)
+	for _, d := range st.Details() {
+		if detail, ok := d.(*pb.ErrorDetail); ok {
+			return time.Duration(detail.GetRetryAfterMs()) * time.Millisecond
+		}
+	}
+	return 0
 }
 
 // FromStatus turns the error of a gRPC call back: errors.Is holds for the sentinel

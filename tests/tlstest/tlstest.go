@@ -43,7 +43,10 @@ func (a *Authority) make(template *x509.Certificate, by *Authority) (*x509.Certi
 	}
 	a.n++
 	template.SerialNumber = big.NewInt(a.n)
-	if template.NotBefore = time.Now().Add(-time.Hour); template.NotAfter.IsZero() {
+	if template.NotBefore.IsZero() {
+		template.NotBefore = time.Now().Add(-time.Hour)
+	}
+	if template.NotAfter.IsZero() {
 		template.NotAfter = time.Now().Add(time.Hour)
 	}
 	parent, signer := template, key
