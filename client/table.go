@@ -72,7 +72,7 @@ type table struct {
 	c       *Client
 	view    atomic.Pointer[view]  // nil until the first table
 	ready   chan struct{}         // closed with the first table
-	foreign chan struct{}         // closed when all Addrs belong to another cluster
+	foreign chan struct{}         // closed when all Addrs belong to another cluster, or let this program in nowhere
 	stale   chan struct{}         // cap 1: asks for a newer table
 	adoptMu sync.Mutex            // held while a new view is made, so that versions only rise
 	fault   atomic.Pointer[error] // why the last fetch failed
@@ -243,14 +243,15 @@ func (t *table) refreshLoop() {
 }
 
 // refresh asks the servers for a newer table, those in doubt last, until one has it, enough
-// have none, or all were asked. It says whether all that were asked are of another cluster.
+// have none, or all were asked. It says whether all that were asked are of another cluster, or do not let
+// this program in.
 func (t *table) refresh() (foreign bool) {
 	foreign = true
 	old, answers := t.view.Load(), 0
 	k := call{c: t.c, rules: &forTable}
 	k.ask = func(ctx context.Context, a *attempt) ([]fault, error) {
 		err := t.fetch(ctx, a.server, old.version())
-		foreign = foreign && errors.Is(err, seq.ErrForeignCluster)
+		foreign = foreign && anyOf(err, []error{seq.ErrForeignCluster, seq.ErrUnauthenticated, seq.ErrForbidden})
 		if err != nil {
 			t.fault.Store(&err)
 			return nil, err
