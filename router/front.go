@@ -98,7 +98,14 @@ func (f *front) serve(to route) http.Handler {
 			}
 			r.Body = http.MaxBytesReader(w, r.Body, f.maxBody.Load())
 		}
-		answer, err := to.do(r.WithContext(with(r.Context(), f.whoOf(r))))
+		who := f.whoOf(r)
+		if to.method == http.MethodPost && f.guard.Mode() == auth.Require {
+			if _, err := f.guard.Try(who, ""); err != nil { // before its body is read
+				f.fail(w, r, to.fault, err)
+				return
+			}
+		}
+		answer, err := to.do(r.WithContext(with(r.Context(), who)))
 		if err != nil {
 			f.fail(w, r, to.fault, err)
 			return

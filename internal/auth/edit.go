@@ -36,8 +36,12 @@ func AddToken(path string, e Entry) error {
 		}
 	}
 	next, err := e.addTo(text)
-	if err == nil {
-		_, err = ParsePolicy(next)
+	if err != nil {
+		return err
+	}
+	p, err := ParsePolicy(next)
+	if err == nil && p.byToken[e.Token] == nil {
+		err = fmt.Errorf("%w: %s is written in a way that cannot be added to", ErrPolicy, path)
 	}
 	if err != nil {
 		return err
@@ -59,7 +63,7 @@ func (e Entry) addTo(text []byte) ([]byte, error) {
 	if err := yaml.Unmarshal(text, &doc); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrPolicy, hideValues(err))
 	}
-	if len(doc.Content) == 0 {
+	if len(doc.Content) == 0 || doc.Content[0].Kind != yaml.MappingNode {
 		comment := doc.HeadComment
 		doc = yaml.Node{Kind: yaml.DocumentNode, HeadComment: comment, Content: []*yaml.Node{{Kind: yaml.MappingNode}}}
 	}

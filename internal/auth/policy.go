@@ -113,7 +113,11 @@ func ParsePolicy(text []byte) (*Policy, error) {
 	p := &Policy{byToken: map[Hash]*Principal{}, byName: map[string]*Principal{}}
 	for i, one := range raw.Principals {
 		if err := p.add(one); err != nil {
-			return bad(fmt.Errorf("line %d: principals[%d] %q: %w", lines[i], i, one.Name, err))
+			where := fmt.Sprintf("principals[%d] %.128q", i, one.Name)
+			if i < len(lines) { // else it came by a merge key
+				where = fmt.Sprintf("line %d: %s", lines[i], where)
+			}
+			return bad(fmt.Errorf("%s: %w", where, err))
 		}
 	}
 	return p, nil

@@ -375,3 +375,27 @@ func TestBearerTakesOneHeaderOfThatScheme(t *testing.T) {
 		}
 	}
 }
+
+func FuzzParsePolicy(f *testing.F) {
+	f.Add("principals:\n  - {name: a, role: caller, grants: [{space: user, verbs: [take], rate: 5}]}\n")
+	f.Add("<<: {principals: [{name: a, role: root}]}\n")
+	f.Add("principals: &p\n  - name: a\n    role: reader\n")
+	f.Add("~\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		p, err := ParsePolicy([]byte(text))
+		if (p == nil) == (err == nil) || err != nil && !errors.Is(err, ErrPolicy) {
+			t.Fatalf("%q: %v, %v", text, p, err)
+		}
+		if err != nil {
+			return
+		}
+		token := NewToken()
+		next, err := Entry{Name: "added", Role: Reader, Token: token.Hash()}.addTo([]byte(text))
+		if err != nil {
+			return
+		}
+		if after, err := ParsePolicy(next); err == nil && len(after.Principals) < len(p.Principals) {
+			t.Errorf("%q: principals are lost: %q", text, next)
+		}
+	})
+}
