@@ -99,7 +99,10 @@ func TestWellSealedNonsenseIsRefused(t *testing.T) {
 		name, body string
 		want       error
 	}{
-		{"newer version", "020000", ErrVersion},
+		{"newer version", "030000", ErrVersion},
+		{"risen by nothing", "02000001" + "00" + "05" + "00000000" + "00", ErrCorrupt},
+		{"risen without a block", "02000100", ErrCorrupt},
+		{"risen past the last number", "02feffffffffffffffff01" + "0201" + "00" + "05" + "00000000" + "00", ErrCorrupt},
 		{"version zero", "000000", ErrVersion},
 		{"no base", "01", ErrCorrupt},
 		{"no block count", "0100", ErrCorrupt},
