@@ -213,5 +213,8 @@ func (n *Node) Counts() (takeovers, handoffs, steps uint64) {
 	return o.Takeovers(), o.Handoffs(), n.alloc.sections.Totals().Steps
 }
 
+// Memory is what the counters of UIDs take.
+func (n *Node) Memory() section.Memory { return n.alloc.sections.Memory() }
+
 // SectionView is what Sections tells of one section.
 type SectionView = section.View

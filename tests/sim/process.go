@@ -169,6 +169,7 @@ func (w *world) startAlloc(h *host) {
 func (w *world) serve(h *host, p *allocProc, wiring allocsvr.Wiring) bool {
 	stopped := make(chan error, 1)
 	wiring.Addr, wiring.Secret, wiring.Parked, wiring.Clock, wiring.Wall = h.name, p.secret, p.file, h.clock, h.clock.Wall
+	wiring.Limits = w.limits
 	wiring.Dial = func(addr string) (allocsvr.PeerConn, error) { return &conn{w: w, from: h, life: p.life, to: addr}, nil }
 	wiring.Stop = func(err error) {
 		select {
@@ -230,6 +231,7 @@ func (w *world) tally(p *allocProc) {
 	w.stats.Takeovers += takeovers
 	w.stats.Handoffs += handoffs
 	w.stats.Steps += steps
+	w.stats.Folded += p.node.Memory().Folded
 }
 
 func (w *world) allocConfig(h *host) allocsvr.Config {

@@ -31,6 +31,7 @@ type Options struct {
 	Fixed    bool // each node has a worker id of its own
 	Beyond   bool // clocks run beyond rho: M is not promised then
 	Care     bool // operators change the stores, back up and restore
+	Scarce   bool // until all is healed, nodes have hardly any memory for counters, and fold them
 	Trace    bool // keep the events; Result.Events reads them
 	// still leaves nothing to chance: clocks run true. sectionsWanted is for scenarios.
 	still          bool
@@ -100,6 +101,7 @@ func OptionsOf(seed uint64) Options {
 type Stats struct {
 	Events, Messages, Lost, Duplicated, Commits uint64
 	Takeovers, Handoffs, Steps                  uint64
+	Folded                                      uint64 // blocks of counters
 	Numbers, IDs                                uint64
 	Lent                                        uint64 // IDs made by clients of what they were lent
 	Faults                                      map[string]int
@@ -249,6 +251,9 @@ const patience = time.Minute
 // heal ends all faults, and brings everything back that is not lost for good.
 func (w *world) heal() {
 	w.trace.add("HEAL")
+	if w.limits != nil {
+		_ = w.limits.Set(0, 0, 0) // no bound: that is sound
+	}
 	w.mu.Lock()
 	w.healed = true
 	w.armed, w.bad = nil, nil

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/seqsvr/seqsvr/allocsvr/api"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
 )
@@ -21,6 +22,8 @@ type world struct {
 	ident quorum.Identity
 	begin time.Time // of virtual time
 	dir   string    // for files of parked counters
+	// limits of all nodes; nil: the defaults.
+	limits *api.Limits
 
 	life context.Context // ends with the run
 	end  context.CancelFunc
@@ -69,6 +72,9 @@ func newWorld(o Options, dir string) *world {
 		opts: o, begin: time.Now(), dir: dir, rng: rand.New(rand.NewPCG(o.Seed, 0x5e9)),
 		kick: make(chan struct{}, 1), cuts: map[link]int{}, names: map[string]*methodName{}, lags: map[*host]time.Duration{}, late: map[link]time.Duration{}, astray: map[*host]map[string]string{},
 	}
+	if o.Scarce {
+		w.limits = api.NewLimits(0, 0, scarce)
+	}
 	w.life, w.end = context.WithCancel(context.Background())
 	w.check = newChecker(w)
 	w.trace.on = o.Trace
@@ -76,6 +82,9 @@ func newWorld(o Options, dir string) *world {
 	w.stats.Faults, w.stats.Orders = map[string]int{}, map[string]int{}
 	return w
 }
+
+// scarce is enough bytes for the counters of three sections.
+const scarce = 150
 
 const never = time.Duration(1<<63 - 1)
 
