@@ -79,7 +79,7 @@ func (c *Cell) admits(uid seq.UID) error {
 		return nil
 	}
 	c.memory.refused.Add(1)
-	return fmt.Errorf("uid %d: %w: the counters of section %d's node take all of its %d bytes", uid, seq.ErrUIDMemory, c.id, c.memory.budget())
+	return fmt.Errorf("uid %d: %w: those in use take all of uid-memory, %d bytes", uid, seq.ErrUIDMemory, c.memory.budget())
 }
 
 // keepWithin folds cold counters whenever foldFrom percent of the budget are used, for as
@@ -92,21 +92,26 @@ func (t *Table) keepWithin(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-timer.C:
+			timer.Reset(t.look())
 		}
-		pause := foldLook
-		if t.memory.above(foldFrom) {
-			begun, before := time.Now(), t.memory.folded.Load()
-			t.fold(t.unix())
-			if n := t.memory.folded.Load() - before; n > 0 {
-				t.log.Info("cold counters folded", "blocks", n, "bytes_left", t.memory.used.Load(), "took", time.Since(begun).Round(time.Microsecond))
-				debug.FreeOSMemory()
-			}
-			if t.memory.above(foldUntil) {
-				pause = max(pause, foldRest*time.Since(begun))
-			}
-		}
-		timer.Reset(pause)
 	}
+}
+
+// look folds if it is time to, and says when to look again.
+func (t *Table) look() (pause time.Duration) {
+	if !t.memory.above(foldFrom) {
+		return foldLook
+	}
+	begun, before := time.Now(), t.memory.folded.Load()
+	t.fold(t.unix())
+	if n := t.memory.folded.Load() - before; n > 0 {
+		t.log.Info("cold counters folded", "blocks", n, "bytes_left", t.memory.used.Load(), "took", time.Since(begun).Round(time.Microsecond))
+		debug.FreeOSMemory() // else it would be kept for a flood that may not come again
+	}
+	if t.memory.above(foldUntil) {
+		return max(foldLook, foldRest*time.Since(begun))
+	}
+	return foldLook
 }
 
 // fold drops cold counters until foldUntil percent of the budget are used: the oldest first as far as

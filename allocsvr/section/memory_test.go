@@ -1,7 +1,6 @@
 package section
 
 import (
-	"context"
 	"errors"
 	"math/rand/v2"
 	"testing"
@@ -231,24 +230,20 @@ func TestNothingRepeatsWhenASectionIsHandedOverAfterAFold(t *testing.T) {
 	}
 }
 
-func TestTheCountersAreKeptWithinTheirMemoryInTheBackground(t *testing.T) {
+func TestALookFoldsOnceSixTenthsOfTheMemoryAreUsed(t *testing.T) {
 	b := newBounded(t, 4, 1<<20)
+	for !b.memory.above(foldUntil) {
+		b.takeAll(seq.UID(rand.Uint64()))
+	}
+	b.now += 1000
+	if b.look(); b.Memory().Folded != 0 {
+		t.Errorf("with %d %% used: %+v, want nothing folded", foldUntil, b.Memory())
+	}
 	for !b.memory.above(foldFrom) {
 		b.takeAll(seq.UID(rand.Uint64()))
 	}
 	b.now += 1000
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		b.Run(ctx)
-	}()
-	for b.memory.above(foldUntil) && t.Context().Err() == nil {
-		b.array[0].State()
-	}
-	cancel()
-	<-ended
-	if m := b.Memory(); m.Folded == 0 || m.Used > m.Budget*foldUntil/100 {
-		t.Errorf("got %+v", m)
+	if pause, m := b.look(), b.Memory(); m.Folded == 0 || m.Used > m.Budget*foldUntil/100 || pause != foldLook {
+		t.Errorf("with %d %% used: %+v, the next look after %v", foldFrom, m, pause)
 	}
 }

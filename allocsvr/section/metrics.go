@@ -22,7 +22,7 @@ var (
 	mMemory    = telemetry.Gauge("alloc_uid_memory_bytes", "What the counters of UIDs take.")
 	mBudget    = telemetry.Gauge("alloc_uid_memory_budget_bytes", "What they may take (--uid-memory); 0: any number.")
 	mFolded    = telemetry.Counter("alloc_folded_blocks_total", "Blocks of 64 neighbouring UIDs whose counters were dropped to stay within the budget.")
-	mUnadmit   = telemetry.Counter("alloc_uids_refused_total", "Requests refused because there was no memory for a UID without a counter.")
+	mUnserved  = telemetry.Counter("alloc_uids_refused_total", "Requests refused because there was no memory for a UID without a counter.")
 	mHeadroom  = telemetry.Distribution("alloc_headroom_ratio", "Numbers left below the confirmed ceiling of each owned section, as a share of its step.")
 	mHeadMin   = telemetry.Gauge("alloc_headroom_min_ratio", "The least of those shares; 1 with no owned section.")
 	mSteps     = telemetry.Counter("alloc_steps_total", "Sections whose ceiling was moved forward.")
@@ -101,7 +101,7 @@ func (t *Table) Send(ch chan<- prometheus.Metric) {
 	mMemory.Send(ch, float64(m.Used))
 	mBudget.Send(ch, float64(m.Budget))
 	mFolded.Send(ch, float64(m.Folded))
-	mUnadmit.Send(ch, float64(m.Refused))
+	mUnserved.Send(ch, float64(m.Refused))
 	sendStates(ch, t.array, t.clock.Now())
 	sendEndings(ch, t.array)
 }
