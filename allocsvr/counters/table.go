@@ -12,7 +12,7 @@ import (
 // may put into one cache line.
 type Table struct {
 	high  uint64  // max(base, all v in the table)
-	slots []slot  // open addressing, Robin Hood probing, no deletion
+	slots []slot  // open addressing, Robin Hood probing; only Fold deletes
 	pages []*page // the counters of blocks in page form
 
 	words []uint64 // the counters of packed blocks
