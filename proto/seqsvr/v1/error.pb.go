@@ -70,6 +70,7 @@ const (
 	ErrorCode_ERROR_CODE_TICK_USED_UP      ErrorCode = 41 // RESOURCE_EXHAUSTED: the namespace refuses more ids in this tick; retry in a later one
 	ErrorCode_ERROR_CODE_RAISE_TOO_FAR     ErrorCode = 42 // OUT_OF_RANGE: above the space's max_jump; force does it all the same
 	ErrorCode_ERROR_CODE_RETIRED           ErrorCode = 43 // NOT_FOUND: the namespace or tag was retired; the text says when
+	ErrorCode_ERROR_CODE_UID_MEMORY        ErrorCode = 44 // RESOURCE_EXHAUSTED: the node has no memory for one more UID; those in memory go on; retry later
 )
 
 // Enum value maps for ErrorCode.
@@ -119,6 +120,7 @@ var (
 		41: "ERROR_CODE_TICK_USED_UP",
 		42: "ERROR_CODE_RAISE_TOO_FAR",
 		43: "ERROR_CODE_RETIRED",
+		44: "ERROR_CODE_UID_MEMORY",
 	}
 	ErrorCode_value = map[string]int32{
 		"ERROR_CODE_UNSPECIFIED":       0,
@@ -165,6 +167,7 @@ var (
 		"ERROR_CODE_TICK_USED_UP":      41,
 		"ERROR_CODE_RAISE_TOO_FAR":     42,
 		"ERROR_CODE_RETIRED":           43,
+		"ERROR_CODE_UID_MEMORY":        44,
 	}
 )
 
@@ -265,7 +268,7 @@ const file_seqsvr_v1_error_proto_rawDesc = "" +
 	"\x04code\x18\x01 \x01(\x0e2\x14.seqsvr.v1.ErrorCodeR\x04code\x12\x1d\n" +
 	"\n" +
 	"owner_addr\x18\x02 \x01(\tR\townerAddr\x12#\n" +
-	"\rroute_version\x18\x03 \x01(\x04R\frouteVersion*\xdd\t\n" +
+	"\rroute_version\x18\x03 \x01(\x04R\frouteVersion*\xf8\t\n" +
 	"\tErrorCode\x12\x1a\n" +
 	"\x16ERROR_CODE_UNSPECIFIED\x10\x00\x12\x18\n" +
 	"\x14ERROR_CODE_BAD_COUNT\x10\x01\x12\x18\n" +
@@ -311,7 +314,8 @@ const file_seqsvr_v1_error_proto_rawDesc = "" +
 	"\x16ERROR_CODE_UNKNOWN_TAG\x10(\x12\x1b\n" +
 	"\x17ERROR_CODE_TICK_USED_UP\x10)\x12\x1c\n" +
 	"\x18ERROR_CODE_RAISE_TOO_FAR\x10*\x12\x16\n" +
-	"\x12ERROR_CODE_RETIRED\x10+B3Z1github.com/seqsvr/seqsvr/proto/seqsvr/v1;seqsvrv1b\x06proto3"
+	"\x12ERROR_CODE_RETIRED\x10+\x12\x19\n" +
+	"\x15ERROR_CODE_UID_MEMORY\x10,B3Z1github.com/seqsvr/seqsvr/proto/seqsvr/v1;seqsvrv1b\x06proto3"
 
 var (
 	file_seqsvr_v1_error_proto_rawDescOnce sync.Once
