@@ -84,6 +84,7 @@ type Parts struct {
 	// it is not told which.
 	Missing      func() []string
 	Peers        owner.Peers
+	UIDMemory    func() uint64 // bytes that counters may take, 0: any number; nil: any number
 	Clock        clock.Clock
 	Wall         func() time.Time // time.Now, or a test's
 	Logger       *slog.Logger
@@ -104,7 +105,7 @@ func NewAlloc(p Parts) (*Alloc, error) {
 	var err error
 	a.sections, err = section.New(section.Config{
 		Mapping: p.Mapping, Holder: a.holder, Lease: p.Lease, Losses: p.Losses, Guide: guide{a},
-		Lost: func() { a.owner.Seek() }, Record: a.recordRaise,
+		Lost: func() { a.owner.Seek() }, Record: a.recordRaise, UIDMemory: p.UIDMemory,
 		Clock: p.Clock, Wall: p.Wall, Logger: p.Logger, Traces: p.Traces,
 	})
 	if err != nil {

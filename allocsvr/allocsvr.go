@@ -98,9 +98,11 @@ func usable(dir string) error {
 	return errors.Join(probe.Close(), os.Remove(probe.Name()))
 }
 
-// SetLimits takes MaxInWork and MaxStreamWaits of cfg while the server runs, and nothing
-// else of it: seq.ErrBadArgument, and nothing is changed. Calls that were let in stay.
-func (s *Server) SetLimits(cfg Config) error { return s.limits.Set(cfg.MaxInWork, cfg.MaxStreamWaits) }
+// SetLimits takes MaxInWork, MaxStreamWaits and UIDMemory of cfg while the server runs, and
+// nothing else of it: seq.ErrBadArgument, and nothing is changed. Calls that were let in stay.
+func (s *Server) SetLimits(cfg Config) error {
+	return s.limits.Set(cfg.MaxInWork, cfg.MaxStreamWaits, cfg.UIDMemory)
+}
 
 // dialPeer connects over the network.
 func (s *Server) dialPeer(addr string) (api.PeerConn, error) {

@@ -61,6 +61,11 @@ type Config struct {
 	// MaxStreamWaits bounds the calls of one stream that wait for something, so that one
 	// caller cannot fill the node's room; more are refused likewise. 0: api.DefaultMaxStreamWaits.
 	MaxStreamWaits int
+	// UIDMemory bounds the bytes that the counters of UIDs take. From 60 % of it on,
+	// those that nothing was taken from for long are dropped: their UIDs skip numbers.
+	// If there are none, UIDs without a counter are refused with seq.ErrUIDMemory once all
+	// is used. At least api.MinUIDMemory; 0: no bound.
+	UIDMemory uint64
 
 	// TLS secures the listener and the connections to stores and peers; nil: plaintext.
 	// With a CA nobody connects without a certificate that it has signed.
@@ -82,7 +87,8 @@ type Config struct {
 func DefaultConfig() Config {
 	return Config{
 		Listen: "127.0.0.1:7410", Weight: 100, Lease: time.Second,
-		GossipProfile: "fast", ExpectAllocs: 1, WorkerID: -1, MaxInWork: rpc.DefaultMaxInWork, MaxStreamWaits: api.DefaultMaxStreamWaits, Logger: slog.Default(),
+		GossipProfile: "fast", ExpectAllocs: 1, WorkerID: -1, MaxInWork: rpc.DefaultMaxInWork, MaxStreamWaits: api.DefaultMaxStreamWaits,
+		UIDMemory: api.DefaultUIDMemory, Logger: slog.Default(),
 	}
 }
 
@@ -102,7 +108,7 @@ func (c Config) Validate() error {
 	case c.Logger == nil:
 		return fmt.Errorf("%w: no logger", seq.ErrBadArgument)
 	}
-	if err := api.CheckLimits(c.MaxInWork, c.MaxStreamWaits); err != nil {
+	if err := api.CheckLimits(c.MaxInWork, c.MaxStreamWaits, c.UIDMemory); err != nil {
 		return err
 	}
 	_, err := c.namespaces()
@@ -110,7 +116,9 @@ func (c Config) Validate() error {
 }
 
 // limits are the configured ones; Validate must have found them well.
-func (c Config) limits() *api.Limits { return api.NewLimits(c.MaxInWork, c.MaxStreamWaits) }
+func (c Config) limits() *api.Limits {
+	return api.NewLimits(c.MaxInWork, c.MaxStreamWaits, c.UIDMemory)
+}
 
 // namespaces are the configured ones: seq.ErrBadArgument, seq.ErrBadLayout.
 func (c Config) namespaces() ([]namespaces.Namespace, error) {

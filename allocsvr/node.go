@@ -94,7 +94,7 @@ func NewNode(cfg Config, w Wiring) (*Node, error) {
 	n.alloc, err = NewAlloc(Parts{
 		Name: cfg.Name, Addr: w.Addr, Cluster: id.Ref.Cluster, Secret: w.Secret, Lease: cfg.Lease,
 		Replicas: id.N, Needed: id.W, Mapping: id.Mapping, Registers: n.measure("section"), Documents: group, Leases: keeper{n.leases}, Losses: n.leases.Losses, Missing: n.missingStores, Peers: n.peers,
-		Clock: w.Clock, Wall: w.Wall, Logger: cfg.Logger, Traces: cfg.Traces, ExpectAllocs: cfg.ExpectAllocs, Weight: cfg.Weight,
+		UIDMemory: n.limits.UIDMemory, Clock: w.Clock, Wall: w.Wall, Logger: cfg.Logger, Traces: cfg.Traces, ExpectAllocs: cfg.ExpectAllocs, Weight: cfg.Weight,
 	})
 	if err != nil {
 		return nil, err
@@ -209,3 +209,6 @@ func (n *Node) Counts() (takeovers, handoffs, steps uint64) {
 	o := n.alloc.owner
 	return o.Takeovers(), o.Handoffs(), n.alloc.sections.Totals().Steps
 }
+
+// Memory is what the counters of UIDs take.
+func (n *Node) Memory() section.Memory { return n.alloc.sections.Memory() }

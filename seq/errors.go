@@ -35,6 +35,9 @@ var (
 	ErrNoQuorum = errors.New("no quorum of stores")
 	// ErrOverloaded: a bounded queue is full. Retry later, slower.
 	ErrOverloaded = errors.New("overloaded")
+	// ErrUIDMemory: the node's memory for counters is used up by UIDs that are in use, so
+	// one without a counter gets none. It is also an ErrOverloaded. Retry later.
+	ErrUIDMemory = fmt.Errorf("%w: no memory for another uid", ErrOverloaded)
 	// ErrShuttingDown: the process is leaving. Retry elsewhere.
 	ErrShuttingDown = errors.New("shutting down")
 	// ErrNoRoute: no route table yet, or no live node for the section. Retry later.

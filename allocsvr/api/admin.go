@@ -56,6 +56,8 @@ func (s *Admin) Status(ctx context.Context, _ *pb.StatusRequest) (*pb.StatusRepl
 	}
 	serving, inMemory := s.Sections.Census()
 	reply.SectionsOwned, reply.Counters = uint32(serving), uint64(inMemory)
+	m := s.Sections.Memory()
+	reply.UidMemoryBytes, reply.UidMemoryBudget, reply.FoldedBlocks, reply.UidsRefused = m.Used, m.Budget, m.Folded, m.Refused
 	if t != nil {
 		reply.Frozen = t.Frozen
 	}

@@ -53,7 +53,7 @@ func serving(t testing.TB, space seq.Space, traces *tracing.Tracer) *service {
 		t.Fatal(err)
 	}
 	routes := arbiter.NewRoutes(arbiter.RoutesConfig{Mapping: m, Heard: func() uint64 { return 0 }, Clock: c, Wall: time.Now, Logger: log})
-	return &service{Sequence: &Sequence{Sections: table, RouteTable: routes, Limits: NewLimits(0, 0)}, t: t, clock: c, hold: &tenuretest.Hold{End: c.Now() + ownerLease}}
+	return &service{Sequence: &Sequence{Sections: table, RouteTable: routes, Limits: NewLimits(0, 0, 0)}, t: t, clock: c, hold: &tenuretest.Hold{End: c.Now() + ownerLease}}
 }
 
 // own has the section owned, with confirmed numbers.

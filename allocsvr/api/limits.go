@@ -3,6 +3,7 @@ package api
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"sync/atomic"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -17,6 +18,13 @@ var mStreamFull = telemetry.Counter("alloc_stream_refused_total", "Calls refused
 // DefaultMaxStreamWaits is how many calls of one stream may wait if nothing else is said.
 const DefaultMaxStreamWaits = 1024
 
+// DefaultUIDMemory is how many bytes the counters of UIDs may take if nothing else is said:
+// enough for 30 million UIDs that lie apart, and for 100 million that lie together.
+const DefaultUIDMemory = 1 << 30
+
+// MinUIDMemory is the least that may be said, but for 0, which is no bound.
+const MinUIDMemory = 1 << 20
+
 // maxStreamWaits bounds what may be said: each waiting call is a goroutine.
 const maxStreamWaits = 1 << 20
 
@@ -26,25 +34,32 @@ type Limits struct {
 	inWork        *rpc.Admission
 	streamWaits   atomic.Int64
 	streamRefused atomic.Uint64
+	uidMemory     atomic.Uint64
 }
 
-// NewLimits bounds the calls in work, in keys, and those of one stream that wait. 0 is the
-// default; CheckLimits must have found both well.
-func NewLimits(inWork, streamWaits int) *Limits {
+// NewLimits bounds the calls in work, in keys, those of one stream that wait, and the bytes
+// that the counters of UIDs take. 0 is the default of the first two, and no bound on the
+// third; CheckLimits must have found all well.
+func NewLimits(inWork, streamWaits int, uidMemory uint64) *Limits {
 	l := &Limits{inWork: rpc.NewAdmission(cmp.Or(inWork, rpc.DefaultMaxInWork))}
 	l.streamWaits.Store(int64(cmp.Or(streamWaits, DefaultMaxStreamWaits)))
+	l.uidMemory.Store(uidMemory)
 	return l
 }
 
-// Set changes both, or none: seq.ErrBadArgument. Calls that were let in stay.
-func (l *Limits) Set(inWork, streamWaits int) error {
-	if err := CheckLimits(inWork, streamWaits); err != nil {
+// Set changes all, or none: seq.ErrBadArgument. Calls that were let in stay.
+func (l *Limits) Set(inWork, streamWaits int, uidMemory uint64) error {
+	if err := CheckLimits(inWork, streamWaits, uidMemory); err != nil {
 		return err
 	}
 	l.inWork.SetLimit(cmp.Or(inWork, rpc.DefaultMaxInWork))
 	l.streamWaits.Store(int64(cmp.Or(streamWaits, DefaultMaxStreamWaits)))
+	l.uidMemory.Store(uidMemory)
 	return nil
 }
+
+// UIDMemory is how many bytes the counters of UIDs may take; 0: any number.
+func (l *Limits) UIDMemory() uint64 { return l.uidMemory.Load() }
 
 // Send gives the metrics.
 func (l *Limits) Send(ch chan<- prometheus.Metric) {
@@ -63,13 +78,16 @@ func (l *Limits) streamFull(waiting int64) error {
 }
 
 // CheckLimits names the first limit that is not sound: seq.ErrBadArgument.
-func CheckLimits(inWork, streamWaits int) error {
+func CheckLimits(inWork, streamWaits int, uidMemory uint64) error {
 	if err := rpc.CheckMaxInWork(inWork); err != nil {
 		return err
 	}
 	if streamWaits < 0 || streamWaits > maxStreamWaits {
 		return fmt.Errorf("%w: at most %d waiting calls a stream, expected 0 (%d) or 1 to %d",
 			seq.ErrBadArgument, streamWaits, DefaultMaxStreamWaits, maxStreamWaits)
+	}
+	if uidMemory > math.MaxInt64 || uidMemory != 0 && uidMemory < MinUIDMemory {
+		return fmt.Errorf("%w: %d bytes for the counters of uids, expected 0 (no bound) or at least %d", seq.ErrBadArgument, uidMemory, MinUIDMemory)
 	}
 	return nil
 }

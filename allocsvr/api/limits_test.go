@@ -9,14 +9,20 @@ import (
 )
 
 func TestLimitsChangeTogetherOrNotAtAll(t *testing.T) {
-	l := NewLimits(0, 0)
-	if err := l.Set(rpc.MinInWork, 2); err != nil {
+	l := NewLimits(0, 0, 0)
+	if err := l.Set(rpc.MinInWork, 2, 5<<20); err != nil {
 		t.Fatal(err)
 	}
-	for _, bad := range [][2]int{{1, 7}, {1 << 20, -1}, {0, maxStreamWaits + 1}} {
-		if err := l.Set(bad[0], bad[1]); !errors.Is(err, seq.ErrBadArgument) {
-			t.Errorf("%d and %d: got %v, want %v", bad[0], bad[1], err, seq.ErrBadArgument)
+	for _, bad := range []struct {
+		inWork, waits int
+		memory        uint64
+	}{{1, 7, 0}, {1 << 20, -1, 0}, {0, maxStreamWaits + 1, 0}, {0, 0, MinUIDMemory - 1}, {0, 0, 1 << 63}} {
+		if err := l.Set(bad.inWork, bad.waits, bad.memory); !errors.Is(err, seq.ErrBadArgument) {
+			t.Errorf("%+v: got %v, want %v", bad, err, seq.ErrBadArgument)
 		}
+	}
+	if got := l.UIDMemory(); got != 5<<20 {
+		t.Errorf("uids may take %d bytes, want %d", got, 5<<20)
 	}
 	if got := l.inWork.Limit(); got != rpc.MinInWork {
 		t.Errorf("%d keys may be in work, want %d", got, rpc.MinInWork)
@@ -27,7 +33,7 @@ func TestLimitsChangeTogetherOrNotAtAll(t *testing.T) {
 	if err := l.streamFull(3); !errors.Is(err, seq.ErrOverloaded) || l.streamRefused.Load() != 1 {
 		t.Errorf("three calls of a stream wait: got %v, %d counted, want %v, counted", err, l.streamRefused.Load(), seq.ErrOverloaded)
 	}
-	if err := l.Set(0, 0); err != nil || l.inWork.Limit() != rpc.DefaultMaxInWork || l.streamFull(DefaultMaxStreamWaits) != nil {
+	if err := l.Set(0, 0, 0); err != nil || l.inWork.Limit() != rpc.DefaultMaxInWork || l.streamFull(DefaultMaxStreamWaits) != nil {
 		t.Errorf("0 is not the default again: %v, %d keys", err, l.inWork.Limit())
 	}
 }

@@ -8,21 +8,24 @@ import (
 	"math/bits"
 )
 
-// The encoded form, version 1. Varints are unsigned LEB128 in their shortest
-// form, fixed numbers are little-endian.
+// The encoded form. Varints are unsigned LEB128 in their shortest form, fixed
+// numbers are little-endian. Version 2 is of tables whose base Fold has raised
+// above their floor, version 1 of all others.
 //
 //	version  1 byte
-//	base     varint
-//	blocks   varint
+//	floor    varint
+//	rise     varint   version 2 only: base less floor, not 0
+//	blocks   varint   version 2: not 0
 //	by rising block:
 //	  gap    varint   block number, less the former one and 1
 //	  shape  1 byte   0..63: one UID, at this offset; 64: a bitmap follows
 //	  bitmap 8 bytes  only with shape 64; at least two bits set
 //	  last   4 bytes  Unix seconds of the last take, 0 if unknown
-//	  values varint each, by rising UID: the value, less base and 1
+//	  values varint each, by rising UID: the value, less floor and 1
 //	crc32c   4 bytes  of everything before it
 const (
-	version     = 1
+	plain       = 1 // version: floor and base are one
+	risen       = 2 // version: the base is above the floor
 	shapeBitmap = blockSize
 	crcSize     = 4
 	maxBlock    = math.MaxUint64 >> blockBits
@@ -35,8 +38,12 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 // Tables of equal content give equal bytes.
 func (t *Table) AppendBinary(dst []byte) []byte {
 	start := len(dst)
-	dst = append(dst, version)
-	dst = binary.AppendUvarint(dst, t.base)
+	if t.base == t.floor {
+		dst = binary.AppendUvarint(append(dst, plain), t.floor)
+	} else {
+		dst = binary.AppendUvarint(append(dst, risen), t.floor)
+		dst = binary.AppendUvarint(dst, t.base-t.floor)
+	}
 	dst = binary.AppendUvarint(dst, uint64(t.blocks))
 	var next uint64 // the lowest block that may follow
 	for _, i := range t.order() {
@@ -51,7 +58,7 @@ func (t *Table) AppendBinary(dst []byte) []byte {
 		}
 		dst = binary.LittleEndian.AppendUint32(dst, s.last)
 		t.each(s, func(_, value uint64) bool {
-			dst = binary.AppendUvarint(dst, value-t.base-1)
+			dst = binary.AppendUvarint(dst, value-t.floor-1)
 			return true
 		})
 	}
@@ -69,12 +76,19 @@ func Decode(b []byte) (*Table, error) {
 	if got, want := crc32.Checksum(b[:body], castagnoli), binary.LittleEndian.Uint32(b[body:]); got != want {
 		return nil, fmt.Errorf("decode counters: checksum %08x, want %08x: %w", got, want, ErrCorrupt)
 	}
-	if b[0] != version {
+	if b[0] != plain && b[0] != risen {
 		return nil, fmt.Errorf("decode counters: version %d: %w", b[0], ErrVersion)
 	}
 	r := reader{b: b[1:body]}
 	t := New(r.uvarint())
+	if b[0] == risen {
+		rise := r.uvarint()
+		t.base += rise
+		t.high = t.base
+		r.bad = r.bad || t.base <= t.floor // no rise, or one past 2^64-1
+	}
 	blocks := r.uvarint()
+	r.bad = r.bad || b[0] == risen && blocks == 0
 	if blocks > uint64(len(r.b)/minBlockLen) {
 		return nil, fmt.Errorf("decode counters: %d blocks in %d bytes: %w", blocks, len(r.b), ErrCorrupt)
 	}
@@ -109,12 +123,12 @@ func (t *Table) decodeBlock(r *reader, next uint64) uint64 {
 	var s *slot
 	for m := bitmap; m != 0 && !r.bad; m &= m - 1 {
 		rel := r.uvarint()
-		// base + rel + 1 <= 2^64-1, and base itself is no value.
-		if r.bad || t.base == math.MaxUint64 || rel > math.MaxUint64-t.base-1 {
+		// floor + rel + 1 <= 2^64-1, and floor itself is no value.
+		if r.bad || t.floor == math.MaxUint64 || rel > math.MaxUint64-t.floor-1 {
 			r.bad = true
 			return 0
 		}
-		value := t.base + rel + 1
+		value := t.floor + rel + 1
 		s = t.add(s, block<<blockBits|uint64(bits.TrailingZeros64(m)), value)
 		s.last = last
 		t.high = max(t.high, value)

@@ -17,6 +17,21 @@ func sealed(body []byte) []byte {
 	return binary.LittleEndian.AppendUint32(bytes.Clone(body), crc32.Checksum(body, castagnoli))
 }
 
+func TestTheBaseThatAFoldHasRaisedIsEncodedBesideTheFloor(t *testing.T) {
+	tab := sample()
+	foldAll(tab, 64, 10, 1000) // 128 and 130, at 301
+	tab.Raise(5, 350)
+	foldAll(tab, 64, 0x01020305, 1000)
+	want := "02" + "ac02" + "32" + "01" + "ffffffffffffffff03" + "3f" + "00000000" + "d2fdffffffffffffff01"
+	got := tab.AppendBinary(nil)
+	if body := hex.EncodeToString(got[:len(got)-crcSize]); body != want {
+		t.Errorf("encoded\n got %s\nwant %s", body, want)
+	}
+	if back, err := Decode(got); err != nil || back.Base() != 350 || back.Len() != 1 || back.High() != math.MaxUint64 {
+		t.Errorf("got %+v, %v", back, err)
+	}
+}
+
 func sample() *Table {
 	t := New(300)
 	t.Take(5, 2, ceiling, 0x01020304)
@@ -99,7 +114,10 @@ func TestWellSealedNonsenseIsRefused(t *testing.T) {
 		name, body string
 		want       error
 	}{
-		{"newer version", "020000", ErrVersion},
+		{"newer version", "030000", ErrVersion},
+		{"risen by nothing", "02000001" + "00" + "05" + "00000000" + "00", ErrCorrupt},
+		{"risen without a block", "02000100", ErrCorrupt},
+		{"risen past the last number", "02feffffffffffffffff01" + "0201" + "00" + "05" + "00000000" + "00", ErrCorrupt},
 		{"version zero", "000000", ErrVersion},
 		{"no base", "01", ErrCorrupt},
 		{"no block count", "0100", ErrCorrupt},
@@ -141,6 +159,8 @@ func FuzzDecodeAcceptsOnlyWhatAppendBinaryWrites(f *testing.F) {
 	f.Add(body(New(0)))
 	f.Add(body(New(math.MaxUint64)))
 	f.Add(body(sample()))
+	f.Add(body(dense))
+	foldAll(dense, 64, 200, ceiling)
 	f.Add(body(dense))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		// Once as it comes, and once with the checksum made to fit.

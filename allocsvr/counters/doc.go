@@ -5,7 +5,9 @@
 //
 //   - A UID that is not in a Table stands at the table's base. A UID enters the
 //     table with its first Take or with a Raise above base, and leaves it only
-//     by Rebase. No counter is ever lowered except by Rebase.
+//     by Fold or Rebase. Fold raises the base to at least every counter that it
+//     drops, and leaves the others alone, so some may stand below the base. No
+//     UID is ever lowered except by Rebase.
 //   - Arithmetic never wraps: a Take that would pass its ceiling is refused and
 //     changes nothing. All of uint64 is allowed for UIDs and values.
 //   - All and AppendBinary give the counters by rising UID, so two tables of

@@ -61,15 +61,8 @@ func section(tabs []*Table, uid uint64) *Table {
 	return tabs[scatter(uid>>blockBits)%uint64(len(tabs))]
 }
 
-// footprint is the number of bytes the table holds, apart from rounding of its
-// allocations that it cannot use.
-func footprint(t *Table) int {
-	return int(unsafe.Sizeof(*t)) +
-		cap(t.slots)*int(unsafe.Sizeof(slot{})) +
-		cap(t.words)*8 +
-		cap(t.pages)*int(unsafe.Sizeof(t)) +
-		len(t.pages)*int(unsafe.Sizeof(page{}))
-}
+// footprint is what the counters take, with the table itself.
+func footprint(t *Table) int { return int(unsafe.Sizeof(*t)) + t.Bytes() }
 
 func TestASectionStaysWithinItsBytesPerUID(t *testing.T) {
 	const sections, n = 32, 32 * 2432 // as 10 million over 4,096

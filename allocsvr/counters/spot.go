@@ -7,7 +7,8 @@ package counters
 // these loops leaves the processor free to go on to the next UID while the memory of
 // the one before is still on its way.
 
-// Spot is where the counter of a UID stands. It is good until a UID is added to the table.
+// Spot is where the counter of a UID stands. It is good until a UID is added to the table
+// or dropped from it.
 type Spot struct {
 	slot    *slot   // of the block; nil if the table does not have it
 	counter *uint64 // nil if the UID is not in the table

@@ -12,13 +12,14 @@ import (
 // may put into one cache line.
 type Table struct {
 	high  uint64  // max(base, all v in the table)
-	slots []slot  // open addressing, Robin Hood probing, no deletion
+	slots []slot  // open addressing, Robin Hood probing; only Fold deletes
 	pages []*page // the counters of blocks in page form
 
 	words []uint64 // the counters of packed blocks
 	holes int      // words that belong to no block; holes <= len(words)
 
-	base   uint64 // base < v for every v in the table
+	floor  uint64 // floor < v for every v in the table
+	base   uint64 // where every UID without a counter stands; floor <= base
 	uids   int    // number of UIDs in the table
 	blocks int    // slots in use; 5*blocks <= 4*len(slots)
 }
@@ -28,7 +29,7 @@ type Table struct {
 var seed = rand.Uint64()
 
 // New returns an empty table in which every UID stands at base.
-func New(base uint64) *Table { return &Table{base: base, high: base} }
+func New(base uint64) *Table { return &Table{floor: base, base: base, high: base} }
 
 // Take hands out the n numbers above the current value of uid: first to last,
 // both inclusive, last becoming the current value. It is refused (ok is false,
@@ -95,7 +96,7 @@ func (t *Table) Raise(uid, atLeast uint64) (value uint64) {
 // Rebase forgets all counters and times and sets every UID to base. base may be
 // lower than before: that it is safe is for the caller to know.
 func (t *Table) Rebase(base uint64) {
-	*t = Table{base: base, high: base}
+	*t = *New(base)
 }
 
 // Base returns the value of every UID that is not in the table.

@@ -44,16 +44,23 @@ func checkInvariants(t rapid.TB, tab *Table) {
 			pages[s.pos()] = true
 		}
 		tab.each(s, func(uid, v uint64) bool {
-			if v <= tab.base {
-				t.Errorf("uid %d stands at %d, base is %d", uid, v, tab.base)
+			if v <= tab.floor {
+				t.Errorf("uid %d stands at %d, floor is %d", uid, v, tab.floor)
 			}
 			high = max(high, v)
 			return true
 		})
 	}
-	if blocks != tab.blocks || uids != tab.uids || high != tab.high || len(pages) != len(tab.pages) {
-		t.Errorf("counted %d blocks, %d uids, high %d, %d pages; table says %d, %d, %d, %d",
-			blocks, uids, high, len(pages), tab.blocks, tab.uids, tab.high, len(tab.pages))
+	if blocks != tab.blocks || uids != tab.uids || high != tab.high {
+		t.Errorf("counted %d blocks, %d uids, high %d; table says %d, %d, %d", blocks, uids, high, tab.blocks, tab.uids, tab.high)
+	}
+	for at, p := range tab.pages {
+		if pages[at] != (p != nil) {
+			t.Errorf("page %d: used %v, there %v", at, pages[at], p != nil)
+		}
+	}
+	if tab.floor > tab.base || blocks == 0 && tab.floor != tab.base {
+		t.Errorf("floor %d, base %d with %d blocks", tab.floor, tab.base, blocks)
 	}
 	if live+tab.holes != len(tab.words) {
 		t.Errorf("%d live words and %d holes in %d words", live, tab.holes, len(tab.words))
@@ -112,6 +119,22 @@ func (m *model) lastTaken(uid uint64) (uint32, bool) {
 		return 0, false
 	}
 	return m.times[uid/64], true
+}
+
+// fold drops the blocks that were last taken from before before, of which no counter is
+// above highest.
+func (m *model) fold(before uint32, highest uint64) {
+	high := map[uint64]uint64{}
+	for uid, v := range m.values {
+		high[uid/64] = max(high[uid/64], v)
+	}
+	for uid := range m.values {
+		if b := uid / 64; m.times[b] < before && high[b] <= highest {
+			delete(m.values, uid)
+			m.base = max(m.base, high[b])
+		}
+	}
+	maps.DeleteFunc(m.times, func(b uint64, at uint32) bool { return at < before && high[b] <= highest })
 }
 
 func (m *model) check(t rapid.TB, tab *Table) {
@@ -213,6 +236,11 @@ func TestATableAnswersLikeAPlainMap(t *testing.T) {
 					t.Fatal(err)
 				}
 				tab = back
+			},
+			"fold": func(t *rapid.T) {
+				before, highest, slots := times.Draw(t, "before"), values.Draw(t, "highest"), rapid.IntRange(1, 100).Draw(t, "slots")
+				foldAll(tab, slots, before, highest)
+				m.fold(before, highest)
 			},
 			"rebase": func(t *rapid.T) {
 				if rapid.IntRange(0, 9).Draw(t, "one in ten") != 0 {

@@ -39,7 +39,7 @@ type Cell struct {
 	changed chan struct{}
 	pace    pace // of owned; its last field is the first of the hot ones
 
-	mu    sync.Mutex // guards everything but space and id
+	mu    sync.Mutex // guards everything but space, id and memory
 	space *seq.Space // never changed: read without the lock to fetch the line
 	// state moves absent -> acquiring -> owned -> sealed -> absent, and to
 	// absent from anywhere when the epoch is lost.
@@ -54,23 +54,25 @@ type Cell struct {
 	target uint64
 
 	id seq.SectionID // never changed: read without the lock to fetch the line
-	// table holds the counters: base <= cur(uid) <= confirmed for every uid. Empty
-	// unless owned or sealed.
+	// table holds the counters: cur(uid) <= confirmed for every uid, and every number that
+	// a uid without a counter ever had is <= base. Empty unless owned or sealed.
 	table counters.Table
 
-	epoch seq.Epoch   // of acquiring, owned and sealed
-	hold  tenure.Hold // of owned
-	_     [40]byte    // so that all cells of an array lie alike in their lines
+	epoch  seq.Epoch   // of acquiring, owned and sealed
+	hold   tenure.Hold // of owned
+	memory *memory     // of the node; never changed
+	bytes  int64       // of table, as memory.used has them
+	_      [16]byte    // so that all cells of an array lie alike in their lines
 }
 
 func newCell(id seq.SectionID, space *seq.Space) *Cell {
 	c := new(Cell)
-	c.init(id, space)
+	c.init(id, space, &memory{budget: unbounded})
 	return c
 }
 
-func (c *Cell) init(id seq.SectionID, space *seq.Space) {
-	c.id, c.space, c.changed = id, space, make(chan struct{})
+func (c *Cell) init(id seq.SectionID, space *seq.Space, m *memory) {
+	c.id, c.space, c.memory, c.changed = id, space, m, make(chan struct{})
 }
 
 // ID is the section's.
@@ -151,6 +153,7 @@ func (c *Cell) install(epoch seq.Epoch, table *counters.Table, confirmed uint64,
 	}
 	c.state, c.table, c.confirmed, c.target, c.hold, c.until = Owned, *table, confirmed, 0, hold, 0
 	c.pace, c.successor = newPace(c.space), ""
+	c.weigh()
 	c.wake()
 	return true, nil
 }
@@ -186,6 +189,7 @@ func (c *Cell) clear(successor string) {
 	}
 	c.state, c.epoch, c.hold, c.until, c.table = Absent, seq.Epoch{}, nil, 0, counters.Table{}
 	c.confirmed, c.target, c.successor = 0, 0, successor
+	c.weigh()
 	c.wake()
 }
 

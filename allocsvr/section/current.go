@@ -81,8 +81,8 @@ func (t *Table) await(ctx context.Context, c *Cell, changed <-chan struct{}) err
 	return nil
 }
 
-// unix is the wall clock in seconds, for the time of the last number only; no
-// decision rests on it.
+// unix is the wall clock in seconds, for the time of the last number. What is folded first
+// rests on it, and no promise.
 func (t *Table) unix() uint32 {
 	return uint32(min(max(t.wall().Unix(), 0), math.MaxUint32))
 }

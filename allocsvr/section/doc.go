@@ -7,7 +7,8 @@
 // of protocol.md). It asks for the next ceiling ahead of need.
 //
 // What belongs here: taking, reading and raising numbers (take.go, pass.go, raise.go),
-// the states of a section (cell.go), how far a step goes (pace.go). What does not: which
+// the states of a section (cell.go), how far a step goes (pace.go), the memory that counters
+// may take (memory.go). What does not: which
 // sections a node should own, and how it comes to own them (package owner); messages of
 // callers (package api).
 package section

@@ -116,16 +116,22 @@ func (t *Taking) serve(from int, entries []entry, stamp uint32) {
 	}
 }
 
-// take serves index i from an owned cell; false if the ceiling is in the way. spot is
-// where the UID is, if it is good. Needs c.mu.
+// take serves index i from an owned cell; false if the ceiling is in the way, or there is no
+// memory for a UID without a counter. spot is where the UID is, if it is good. Needs c.mu.
 func (t *Taking) take(c *Cell, i int, spot counters.Spot, good bool, stamp uint32) bool {
 	uid := uint64(t.uids[i])
 	if !good {
 		spot = c.table.Find(uid)
 	}
+	if !spot.Known() && c.memory.above(allUsed) {
+		return false
+	}
 	first, last, ok := c.table.TakeAt(spot, uid, t.count(i), c.confirmed, stamp)
 	if !ok {
 		return false
+	}
+	if !spot.Known() {
+		c.weigh()
 	}
 	t.out.First[i], t.out.Last[i] = first, last
 	t.numbers += last - first + 1

@@ -8,7 +8,8 @@ import (
 )
 
 // Raise lifts the sequence of uid to at least floor; it is on W stores' disks
-// before the answer. Idempotent.
+// before the answer. Idempotent. seq.ErrUIDMemory: the uid would need a counter, and there
+// is no memory for it.
 //
 // seq.ErrJump: the ceiling of the section would move by more than the space's largest
 // jump. It is the ceiling that is measured and not the UID, because after a crash all UIDs
@@ -23,6 +24,11 @@ func (t *Table) Raise(ctx context.Context, space *seq.Space, uid seq.UID, floor 
 		var value, ceiling uint64
 		far := false
 		err := t.whenOwned(ctx, c, func() (bool, error) {
+			if floor > c.table.Base() {
+				if err := c.admits(uid); err != nil {
+					return true, err
+				}
+			}
 			if ceiling = c.confirmed; floor > ceiling {
 				if far = !recorded && floor-ceiling > space.Jump(); !far {
 					t.ahead(ctx, c, floor)
@@ -30,6 +36,7 @@ func (t *Table) Raise(ctx context.Context, space *seq.Space, uid seq.UID, floor 
 				return far, nil
 			}
 			value = c.table.Raise(uint64(uid), floor)
+			c.weigh()
 			if c.due() {
 				t.ahead(ctx, c, c.table.High())
 			}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -47,8 +48,11 @@ type Config struct {
 	Record func(ctx context.Context, id seq.SectionID, uid seq.UID, from, to uint64) error
 	Clock  clock.Clock
 	Wall   func() time.Time
-	Logger *slog.Logger
-	Traces *tracing.Tracer // nil: none
+	// UIDMemory is how many bytes the counters may take, 0: any number; it may change. nil:
+	// any number.
+	UIDMemory func() uint64
+	Logger    *slog.Logger
+	Traces    *tracing.Tracer // nil: none
 }
 
 // Table is the sections of a mapping on one node. Safe for concurrent use.
@@ -69,6 +73,8 @@ type Table struct {
 	stepper *tenure.Stepper[rising]
 	closed  atomic.Bool // no section is installed any more
 	stats   stats
+	memory  memory
+	foldAt  int // section that the next fold begins with; of keepWithin alone
 }
 
 // New makes a Table that owns nothing. Errors: seq.ErrBadMapping.
@@ -85,18 +91,26 @@ func New(cfg Config) (*Table, error) {
 		var asked atomic.Uint64
 		t.losses = func() uint64 { return asked.Add(1) }
 	}
+	if t.memory.budget = cfg.UIDMemory; t.memory.budget == nil {
+		t.memory.budget = unbounded
+	}
 	for i := range t.mapping.Spaces {
 		space := &t.mapping.Spaces[i]
 		for id := space.First; id < space.First+seq.SectionID(space.Sections); id++ {
-			t.array[id].init(id, space)
+			t.array[id].init(id, space, &t.memory)
 		}
 	}
 	t.stepper = tenure.NewStepper[rising](t.holder, t.clock, t.traces)
 	return t, nil
 }
 
-// Run raises ceilings until ctx ends.
-func (t *Table) Run(ctx context.Context) { t.stepper.Run(ctx) }
+// Run raises ceilings and keeps the counters within their memory until ctx ends.
+func (t *Table) Run(ctx context.Context) {
+	var wg sync.WaitGroup
+	wg.Go(func() { t.keepWithin(ctx) })
+	t.stepper.Run(ctx)
+	wg.Wait()
+}
 
 // Close has no section installed any more. Those that are owned go on until they are
 // sealed.

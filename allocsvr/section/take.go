@@ -162,6 +162,9 @@ func (t *Taking) try(ctx context.Context, c *Cell, i int) (wait bool, err error)
 	if n := t.count(i); n > uint64(seq.MaxSeq)-cur {
 		return false, fmt.Errorf("uid %d stands at %d: %w", t.uids[i], cur, seq.ErrOverflow)
 	}
+	if err := c.admits(t.uids[i]); err != nil {
+		return false, err
+	}
 	if t.take(c, i, counters.Spot{}, false, t.table.unix()) {
 		t.out.Unordered = t.out.Unordered || lapsed
 		return false, nil

@@ -15,7 +15,7 @@ type View struct {
 	// the section is sealed under it and none ever is again.
 	Owned     bool
 	Epoch     seq.Epoch
-	Base      uint64        // what every UID without a counter stands at
+	Base      uint64        // what every UID without a counter stands at; folding raises it
 	High      uint64        // highest counter
 	Confirmed uint64        // W stores have it (I5)
 	Until     time.Duration // end of the lease on the node's clock, 0 for none

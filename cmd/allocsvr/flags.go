@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -40,6 +41,7 @@ func flags() (*pflag.FlagSet, *options) {
 	fs.IntVar(&o.ExpectAllocs, "expect-allocs", o.ExpectAllocs, "how many AllocSvr a new cluster waits for before it places sections")
 	fs.IntVar(&o.MaxInWork, "max-in-work", o.MaxInWork, "`keys` of calls in work, each call counting 64 more, beyond which calls are refused as overloaded; at least 10,064; changes at SIGHUP")
 	fs.IntVar(&o.MaxStreamWaits, "max-stream-waits", o.MaxStreamWaits, "`calls` of one stream that may wait, beyond which they are refused likewise; changes at SIGHUP")
+	fs.Uint64Var(&o.UIDMemory, "uid-memory", o.UIDMemory, "`bytes` that the counters of UIDs may take; from 60 % on, those not taken from for long are dropped, which skips numbers, and beyond all of it UIDs without a counter are refused; at least 1048576; 0: any number; changes at SIGHUP")
 	fs.StringVar(&o.GossipListen, "gossip-listen", "", "membership `address`, host:port; empty: no membership")
 	fs.StringSliceVar(&o.GossipJoin, "gossip-join", nil, "membership `addresses` of other nodes; empty: none, others join this one")
 	fs.StringVar(&o.GossipProfile, "gossip-profile", o.GossipProfile, "timings of the membership: fast, lan or wan")
@@ -96,9 +98,13 @@ func lines(texts []string) []string {
 
 // limits are the settings that an allocator takes while it serves.
 func limits(server *allocsvr.Server, now allocsvr.Config) map[string]func(string) error {
-	return daemon.LiveInts(now, server.SetLimits, map[string]func(*allocsvr.Config) *int{
-		"max-in-work":      func(c *allocsvr.Config) *int { return &c.MaxInWork },
-		"max-stream-waits": func(c *allocsvr.Config) *int { return &c.MaxStreamWaits },
+	return daemon.Live(now, server.SetLimits, map[string]func(*allocsvr.Config, string) error{
+		"max-in-work":      func(c *allocsvr.Config, text string) (err error) { c.MaxInWork, err = strconv.Atoi(text); return },
+		"max-stream-waits": func(c *allocsvr.Config, text string) (err error) { c.MaxStreamWaits, err = strconv.Atoi(text); return },
+		"uid-memory": func(c *allocsvr.Config, text string) (err error) {
+			c.UIDMemory, err = strconv.ParseUint(text, 10, 64)
+			return
+		},
 	})
 }
 

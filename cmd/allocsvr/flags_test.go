@@ -97,6 +97,7 @@ func TestAWrongCallIsAUsageErrorThatNamesWhatIsWrong(t *testing.T) {
 		{"a lease too short", with("--lease", "10ms"), "10ms"},
 		{"a lease too long", with("--lease", "1m"), "1m0s"},
 		{"no weight", with("--weight", "0"), "weight"},
+		{"hardly any memory for uids", with("--uid-memory", "1000"), "1000 bytes"},
 		{"an unknown flag", with("--colour"), "colour"},
 		{"an argument", with("serve"), "flags only"},
 		{"a dash", with("--"), "flags only"},

@@ -128,19 +128,30 @@ func applyAll(all []difference) error {
 // LiveInts are entries of Common.Live for whole numbers, each a field of a configuration of
 // which take takes a changed one.
 func LiveInts[C any](now C, take func(next C) error, fields map[string]func(*C) *int) map[string]func(text string) error {
-	out := map[string]func(string) error{}
+	set := map[string]func(*C, string) error{}
 	for name, field := range fields {
+		set[name] = func(next *C, text string) (err error) {
+			*field(next), err = strconv.Atoi(text)
+			return err
+		}
+	}
+	return Live(now, take, set)
+}
+
+// Live is LiveInts for settings of any type: set puts the text into a configuration.
+func Live[C any](now C, take func(next C) error, fields map[string]func(next *C, text string) error) map[string]func(text string) error {
+	out := map[string]func(string) error{}
+	for name, set := range fields {
 		out[name] = func(text string) error {
-			n, err := strconv.Atoi(text)
-			if err != nil {
+			next := now
+			if err := set(&next, text); err != nil {
 				return err
 			}
-			next := now
-			*field(&next) = n
-			if err = take(next); err == nil {
-				now = next
+			if err := take(next); err != nil {
+				return err
 			}
-			return err
+			now = next
+			return nil
 		}
 	}
 	return out

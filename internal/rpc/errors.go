@@ -62,6 +62,7 @@ var pairs = []struct {
 	{pb.ErrorCode_ERROR_CODE_NO_QUORUM, codes.Unavailable, seq.ErrNoQuorum},
 	{pb.ErrorCode_ERROR_CODE_TICK_USED_UP, codes.ResourceExhausted, seq.ErrTickUsedUp}, // before the sentinel that it wraps
 	{pb.ErrorCode_ERROR_CODE_QUOTA, codes.ResourceExhausted, seq.ErrQuota},             // likewise
+	{pb.ErrorCode_ERROR_CODE_UID_MEMORY, codes.ResourceExhausted, seq.ErrUIDMemory},    // likewise
 	{pb.ErrorCode_ERROR_CODE_OVERLOADED, codes.ResourceExhausted, seq.ErrOverloaded},
 	{pb.ErrorCode_ERROR_CODE_SHUTTING_DOWN, codes.Unavailable, seq.ErrShuttingDown},
 	{pb.ErrorCode_ERROR_CODE_NO_ROUTE, codes.Unavailable, seq.ErrNoRoute},

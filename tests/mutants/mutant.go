@@ -26,7 +26,7 @@ type edit struct{ old, new string }
 // tables are all topics.
 var tables = [][]mutant{
 	storeMutants, quorumMutants, ownerMutants, careMutants, trustMutants,
-	leaseMutants, diskMutants, floorMutants, limitMutants, frontMutants, requestMutants, transportMutants, authMutants,
+	leaseMutants, diskMutants, floorMutants, limitMutants, memoryMutants, frontMutants, requestMutants, transportMutants, authMutants,
 }
 
 // mutants is the whole list: what has a number first, in the order of the numbers.

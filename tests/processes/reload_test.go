@@ -25,9 +25,9 @@ var reloaded = map[localcluster.Role]struct {
 			`msg="setting needs a restart" setting=gossip-profile from=fast to=lan`},
 	},
 	localcluster.RoleAlloc: {
-		"max-in-work: 20000\nmax-stream-waits: 10\nweight: 100\n",
-		"max-in-work: 30000\nmax-stream-waits: 20\nweight: 200\n",
-		[]string{"setting=max-stream-waits from=10 to=20", "setting=max-in-work from=20000 to=30000", `msg="setting needs a restart" setting=weight from=100 to=200`},
+		"max-in-work: 20000\nmax-stream-waits: 10\nuid-memory: 2000000\nweight: 100\n",
+		"max-in-work: 30000\nmax-stream-waits: 20\nuid-memory: 4000000\nweight: 200\n",
+		[]string{"setting=uid-memory from=2000000 to=4000000", "setting=max-stream-waits from=10 to=20", "setting=max-in-work from=20000 to=30000", `msg="setting needs a restart" setting=weight from=100 to=200`},
 	},
 	localcluster.RoleRouter: {
 		"max-in-work: 20000\nhttp-max-body: 4096\nresp-max-conns: 10\nresp-max-pipeline: 10\ntimeout: 10s\n",

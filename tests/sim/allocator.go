@@ -63,6 +63,7 @@ func (ps *processes) startAlloc(h *host) {
 // is not possible any more.
 func (ps *processes) serve(h *host, p *allocProc, wiring allocsvr.Wiring) bool {
 	stopped := make(chan error, 1)
+	wiring.Limits = ps.w.limits
 	wiring.Addr, wiring.Secret, wiring.Parked, wiring.Clock, wiring.Wall = h.name, p.secret, p.file, h.clock, h.clock.Wall
 	wiring.Dial = func(addr string) (api.PeerConn, error) {
 		return &conn{w: ps.w, from: h, life: p.life, to: addr}, nil
@@ -127,6 +128,7 @@ func (ps *processes) tally(p *allocProc) {
 	ps.stats.Takeovers += takeovers
 	ps.stats.Handoffs += handoffs
 	ps.stats.Steps += steps
+	ps.stats.Folded += p.node.Memory().Folded
 }
 
 func (ps *processes) allocConfig(h *host) allocsvr.Config {

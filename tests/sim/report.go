@@ -41,6 +41,7 @@ func (r *Report) Add(one Result) {
 	s.Takeovers += o.Takeovers
 	s.Handoffs += o.Handoffs
 	s.Steps += o.Steps
+	s.Folded += o.Folded
 	s.Numbers += o.Numbers
 	s.IDs += o.IDs
 	s.Lent += o.Lent

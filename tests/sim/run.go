@@ -27,6 +27,7 @@ type Options struct {
 	Fixed    bool // each node has a worker id of its own
 	Beyond   bool // clocks run beyond rho: M is not promised then
 	Care     bool // operators change the stores, back up and restore
+	Scarce   bool // until all is healed, nodes have hardly any memory for counters, and fold them
 	Trace    bool // keep the events; Result.Events reads them
 	// still leaves nothing to chance: clocks run true. sectionsWanted is for scenarios.
 	still          bool
@@ -96,6 +97,7 @@ func OptionsOf(seed uint64) Options {
 type Stats struct {
 	Events, Messages, Lost, Duplicated, Commits uint64
 	Takeovers, Handoffs, Steps                  uint64
+	Folded                                      uint64 // blocks of counters
 	Numbers, IDs                                uint64
 	Lent                                        uint64 // IDs made by clients of what they were lent
 	Faults                                      map[string]int

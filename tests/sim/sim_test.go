@@ -111,6 +111,23 @@ func TestRandomFaultsBreakNoPromise(t *testing.T) {
 	}
 }
 
+// TestNodesThatFoldAllTheTimeBreakNoPromise is of nodes that have hardly any memory for the
+// counters of UIDs: those that were idle for 10 s are folded.
+func TestNodesThatFoldAllTheTimeBreakNoPromise(t *testing.T) {
+	var total Report
+	for seed := range uint64(2) {
+		o := OptionsOf(seed + 100)
+		o.Length, o.Scarce = 200*time.Second, true
+		r := simulate(t, o)
+		report(t, r)
+		total.Add(r)
+	}
+	t.Logf("%v, %d blocks folded", total, total.Stats.Folded)
+	if total.Stats.Folded == 0 || total.Stats.Handoffs == 0 || total.Stats.Takeovers == 0 {
+		t.Errorf("%d blocks folded, %d hand-overs, %d takeovers: want some of each", total.Stats.Folded, total.Stats.Handoffs, total.Stats.Takeovers)
+	}
+}
+
 func TestAFaultIsReadAsItIsWritten(t *testing.T) {
 	for seed := range uint64(50) {
 		for _, want := range Schedule(OptionsOf(seed)) {

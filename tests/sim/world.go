@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/seqsvr/seqsvr/allocsvr/api"
 	"github.com/seqsvr/seqsvr/internal/history"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
@@ -19,6 +20,8 @@ type world struct {
 	*engine
 	ident quorum.Identity
 	dir   string // for files of parked counters
+	// limits of all nodes; nil: the defaults.
+	limits *api.Limits
 
 	hosts  *hosts
 	links  *links
@@ -35,9 +38,15 @@ type part struct {
 	w *world
 }
 
+// scarce is enough bytes for the counters of three sections.
+const scarce = 150
+
 func newWorld(o Options, dir string) *world {
 	e := &engine{opts: o, begin: time.Now(), rng: rand.New(rand.NewPCG(o.Seed, 0x5e9)), kick: make(chan struct{}, 1)}
 	w := &world{engine: e, dir: dir}
+	if o.Scarce {
+		w.limits = api.NewLimits(0, 0, scarce)
+	}
 	p := part{e, w}
 	w.hosts, w.procs, w.ops, w.faults = &hosts{part: p}, &processes{part: p}, &operators{part: p}, &faults{part: p}
 	w.net = &network{part: p, names: map[string]*methodName{}}
@@ -140,6 +149,9 @@ const patience = time.Minute
 // heal ends all faults, and brings everything back that is not lost for good.
 func (w *world) heal() {
 	w.trace.add("HEAL")
+	if w.limits != nil {
+		_ = w.limits.Set(0, 0, 0) // no bound: that is sound
+	}
 	w.mu.Lock()
 	w.faults.healed = true
 	w.faults.armed, w.links.bad = nil, nil

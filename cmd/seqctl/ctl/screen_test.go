@@ -96,6 +96,13 @@ var screens = map[string]func(*survey){
 			r.Frozen = "3 of 8 nodes became suspect within a minute: router-1, router-2, alloc-3"
 		})
 	},
+	"memory for uids is short": func(s *survey) {
+		s.replies["alloc-2"].UidMemoryBytes, s.replies["alloc-2"].UidMemoryBudget = 900<<20, 1<<30
+	},
+	"memory for uids is used up": func(s *survey) {
+		s.replies["alloc-2"].UidMemoryBytes, s.replies["alloc-2"].UidMemoryBudget = 1<<30, 1<<30
+		s.replies["alloc-3"].UidMemoryBytes, s.replies["alloc-3"].UidMemoryBudget = 700<<20, 1<<30
+	},
 	"a disk is nearly full": func(s *survey) {
 		st := s.replies["alloc-1"].Stores[1]
 		st.NearlyFull, st.DiskFreeBytes = true, 40<<20

@@ -52,7 +52,11 @@ type statusAlloc struct {
 	Drained   bool   `json:"drained"`
 	Sections  uint32 `json:"sections_owned"`
 	Counters  uint64 `json:"counters"` // UIDs in memory
-	Numbers   uint64 `json:"numbers"`  // handed out since its start
+	Memory    uint64 `json:"uid_memory_bytes"`
+	Budget    uint64 `json:"uid_memory_budget"` // bytes; 0: no bound
+	Folded    uint64 `json:"folded_blocks"`     // of 64 UIDs, dropped since its start to stay within that
+	Refused   uint64 `json:"uids_refused"`      // requests for want of memory since its start
+	Numbers   uint64 `json:"numbers"`           // handed out since its start
 	Steps     uint64 `json:"steps"`
 	Takeovers uint64 `json:"takeovers"`
 	Handoffs  uint64 `json:"handoffs"`
@@ -135,6 +139,7 @@ func newStatus(s *survey) statusResult {
 			a.Reason = reply.GetReason()
 			a.Session, a.Sections, a.Counters, a.Numbers = sessionText(reply.GetSession()), reply.GetSectionsOwned(), reply.GetCounters(), reply.GetNumbers()
 			a.Steps, a.Takeovers, a.Handoffs = reply.GetSteps(), reply.GetTakeovers(), reply.GetHandoffs()
+			a.Memory, a.Budget, a.Folded, a.Refused = reply.GetUidMemoryBytes(), reply.GetUidMemoryBudget(), reply.GetFoldedBlocks(), reply.GetUidsRefused()
 			a.Nacks, a.Version = reply.GetNacks(), reply.GetVersion()
 		}
 		r.Allocs = append(r.Allocs, a)

@@ -23,6 +23,7 @@ const (
 	diskFull
 	allocatorAway
 	allocatorNotReady
+	uidMemory
 	frozenTable
 	sectionsUnowned
 	sectionsSpent
@@ -148,8 +149,27 @@ func (s *survey) nodeTroubles() (all []trouble) {
 			all = append(all, trouble{allocatorNotReady, false, fmt.Sprintf("alloc %s is not ready: %s", node.Name, reply.GetReason()),
 				"on " + node.Name + ": journalctl -u seqsvr-allocsvr -n 20", "if it lasts longer than a lease: its network to the stores, or a machine that stands still"})
 		}
+		if t, short := memoryTrouble(node.Name, reply); short {
+			all = append(all, t)
+		}
 	}
 	return all
+}
+
+// memoryTrouble is that the counters of UIDs take four fifths of the memory that they may, or
+// all of it. They are dropped from 60 % on, as far as they are cold.
+func memoryTrouble(name string, reply *pb.StatusReply) (t trouble, short bool) {
+	used, budget := reply.GetUidMemoryBytes(), reply.GetUidMemoryBudget()
+	if budget == 0 || used/4 < budget/5 {
+		return t, false
+	}
+	full := used >= budget
+	what := fmt.Sprintf("alloc %s: counters of UIDs take %s of %s", name, size(used), size(budget))
+	if full {
+		what += ", others are refused"
+	}
+	return trouble{uidMemory, full, what, "on " + name + ": systemctl reload seqsvr-allocsvr",
+		"with a larger uid-memory, or add AllocSvr: too few UIDs are idle to drop their counters"}, true
 }
 
 // judge says how well the cluster is, and everything that is wrong, the worst first.

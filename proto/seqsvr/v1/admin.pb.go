@@ -352,6 +352,10 @@ type StatusReply struct {
 	Ending          []*EndingSection `protobuf:"bytes,25,rep,name=ending,proto3" json:"ending,omitempty"`
 	SectionsNearEnd uint32           `protobuf:"varint,26,opt,name=sections_near_end,json=sectionsNearEnd,proto3" json:"sections_near_end,omitempty"` // all of them, those that are spent too
 	SectionsSpent   uint32           `protobuf:"varint,27,opt,name=sections_spent,json=sectionsSpent,proto3" json:"sections_spent,omitempty"`         // less than one step is left below 2^53-1
+	UidMemoryBytes  uint64           `protobuf:"varint,28,opt,name=uid_memory_bytes,json=uidMemoryBytes,proto3" json:"uid_memory_bytes,omitempty"`    // that the counters take
+	UidMemoryBudget uint64           `protobuf:"varint,29,opt,name=uid_memory_budget,json=uidMemoryBudget,proto3" json:"uid_memory_budget,omitempty"` // bytes that they may take; 0: any number
+	FoldedBlocks    uint64           `protobuf:"varint,30,opt,name=folded_blocks,json=foldedBlocks,proto3" json:"folded_blocks,omitempty"`            // of 64 UIDs, whose counters were dropped since start
+	UidsRefused     uint64           `protobuf:"varint,31,opt,name=uids_refused,json=uidsRefused,proto3" json:"uids_refused,omitempty"`               // requests for want of memory since start
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
 }
@@ -575,6 +579,34 @@ func (x *StatusReply) GetSectionsSpent() uint32 {
 	return 0
 }
 
+func (x *StatusReply) GetUidMemoryBytes() uint64 {
+	if x != nil {
+		return x.UidMemoryBytes
+	}
+	return 0
+}
+
+func (x *StatusReply) GetUidMemoryBudget() uint64 {
+	if x != nil {
+		return x.UidMemoryBudget
+	}
+	return 0
+}
+
+func (x *StatusReply) GetFoldedBlocks() uint64 {
+	if x != nil {
+		return x.FoldedBlocks
+	}
+	return 0
+}
+
+func (x *StatusReply) GetUidsRefused() uint64 {
+	if x != nil {
+		return x.UidsRefused
+	}
+	return 0
+}
+
 // EndingSection is a section whose numbers come to an end.
 type EndingSection struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -583,7 +615,7 @@ type EndingSection struct {
 	Max           uint64                 `protobuf:"varint,3,opt,name=max,proto3" json:"max,omitempty"`     // persisted max_seq, from which its UIDs go on after a crash
 	Spent         bool                   `protobuf:"varint,4,opt,name=spent,proto3" json:"spent,omitempty"` // less than one step is left above max
 	Owned         bool                   `protobuf:"varint,5,opt,name=owned,proto3" json:"owned,omitempty"` // by the answering node, which says what base is
-	Base          uint64                 `protobuf:"varint,6,opt,name=base,proto3" json:"base,omitempty"`   // owned: where UIDs stand that have taken nothing since the takeover
+	Base          uint64                 `protobuf:"varint,6,opt,name=base,proto3" json:"base,omitempty"`   // owned: where UIDs without a counter stand
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1263,7 +1295,7 @@ const file_seqsvr_v1_admin_proto_rawDesc = "" +
 	" \x01(\bR\n" +
 	"nearlyFull\x12&\n" +
 	"\x0fworker_floor_ms\x18\v \x01(\x04R\rworkerFloorMs\x12&\n" +
-	"\x0fworkers_kept_us\x18\f \x01(\x04R\rworkersKeptUs\"\xda\x06\n" +
+	"\x0fworkers_kept_us\x18\f \x01(\x04R\rworkersKeptUs\"\xf8\a\n" +
 	"\vStatusReply\x12\x1d\n" +
 	"\n" +
 	"cluster_id\x18\x01 \x01(\tR\tclusterId\x12\x10\n" +
@@ -1293,7 +1325,11 @@ const file_seqsvr_v1_admin_proto_rawDesc = "" +
 	"\adev_log\x18\x18 \x01(\tR\x06devLog\x120\n" +
 	"\x06ending\x18\x19 \x03(\v2\x18.seqsvr.v1.EndingSectionR\x06ending\x12*\n" +
 	"\x11sections_near_end\x18\x1a \x01(\rR\x0fsectionsNearEnd\x12%\n" +
-	"\x0esections_spent\x18\x1b \x01(\rR\rsectionsSpent\"\x91\x01\n" +
+	"\x0esections_spent\x18\x1b \x01(\rR\rsectionsSpent\x12(\n" +
+	"\x10uid_memory_bytes\x18\x1c \x01(\x04R\x0euidMemoryBytes\x12*\n" +
+	"\x11uid_memory_budget\x18\x1d \x01(\x04R\x0fuidMemoryBudget\x12#\n" +
+	"\rfolded_blocks\x18\x1e \x01(\x04R\ffoldedBlocks\x12!\n" +
+	"\fuids_refused\x18\x1f \x01(\x04R\vuidsRefused\"\x91\x01\n" +
 	"\rEndingSection\x12\x18\n" +
 	"\asection\x18\x01 \x01(\rR\asection\x12\x14\n" +
 	"\x05space\x18\x02 \x01(\tR\x05space\x12\x10\n" +

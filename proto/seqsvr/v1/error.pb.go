@@ -70,9 +70,10 @@ const (
 	ErrorCode_ERROR_CODE_TICK_USED_UP      ErrorCode = 41 // RESOURCE_EXHAUSTED: the namespace refuses more ids in this tick; retry in a later one
 	ErrorCode_ERROR_CODE_RAISE_TOO_FAR     ErrorCode = 42 // OUT_OF_RANGE: above the space's max_jump; force does it all the same
 	ErrorCode_ERROR_CODE_RETIRED           ErrorCode = 43 // NOT_FOUND: the namespace or tag was retired; the text says when
-	ErrorCode_ERROR_CODE_UNAUTHENTICATED   ErrorCode = 44 // UNAUTHENTICATED: no identity, or one that does not hold
-	ErrorCode_ERROR_CODE_FORBIDDEN         ErrorCode = 45 // PERMISSION_DENIED: not for the role, or no grant
-	ErrorCode_ERROR_CODE_QUOTA             ErrorCode = 46 // RESOURCE_EXHAUSTED: retry after ErrorDetail.retry_after_ms
+	ErrorCode_ERROR_CODE_UID_MEMORY        ErrorCode = 44 // RESOURCE_EXHAUSTED: the node has no memory for one more UID; those in memory go on; retry later
+	ErrorCode_ERROR_CODE_UNAUTHENTICATED   ErrorCode = 45 // UNAUTHENTICATED: no identity, or one that does not hold
+	ErrorCode_ERROR_CODE_FORBIDDEN         ErrorCode = 46 // PERMISSION_DENIED: not for the role, or no grant
+	ErrorCode_ERROR_CODE_QUOTA             ErrorCode = 47 // RESOURCE_EXHAUSTED: retry after ErrorDetail.retry_after_ms
 )
 
 // Enum value maps for ErrorCode.
@@ -122,9 +123,10 @@ var (
 		41: "ERROR_CODE_TICK_USED_UP",
 		42: "ERROR_CODE_RAISE_TOO_FAR",
 		43: "ERROR_CODE_RETIRED",
-		44: "ERROR_CODE_UNAUTHENTICATED",
-		45: "ERROR_CODE_FORBIDDEN",
-		46: "ERROR_CODE_QUOTA",
+		44: "ERROR_CODE_UID_MEMORY",
+		45: "ERROR_CODE_UNAUTHENTICATED",
+		46: "ERROR_CODE_FORBIDDEN",
+		47: "ERROR_CODE_QUOTA",
 	}
 	ErrorCode_value = map[string]int32{
 		"ERROR_CODE_UNSPECIFIED":       0,
@@ -171,9 +173,10 @@ var (
 		"ERROR_CODE_TICK_USED_UP":      41,
 		"ERROR_CODE_RAISE_TOO_FAR":     42,
 		"ERROR_CODE_RETIRED":           43,
-		"ERROR_CODE_UNAUTHENTICATED":   44,
-		"ERROR_CODE_FORBIDDEN":         45,
-		"ERROR_CODE_QUOTA":             46,
+		"ERROR_CODE_UID_MEMORY":        44,
+		"ERROR_CODE_UNAUTHENTICATED":   45,
+		"ERROR_CODE_FORBIDDEN":         46,
+		"ERROR_CODE_QUOTA":             47,
 	}
 )
 
@@ -283,7 +286,7 @@ const file_seqsvr_v1_error_proto_rawDesc = "" +
 	"\n" +
 	"owner_addr\x18\x02 \x01(\tR\townerAddr\x12#\n" +
 	"\rroute_version\x18\x03 \x01(\x04R\frouteVersion\x12$\n" +
-	"\x0eretry_after_ms\x18\x04 \x01(\rR\fretryAfterMs*\xad\n" +
+	"\x0eretry_after_ms\x18\x04 \x01(\rR\fretryAfterMs*\xc8\n" +
 	"\n" +
 	"\tErrorCode\x12\x1a\n" +
 	"\x16ERROR_CODE_UNSPECIFIED\x10\x00\x12\x18\n" +
@@ -330,10 +333,11 @@ const file_seqsvr_v1_error_proto_rawDesc = "" +
 	"\x16ERROR_CODE_UNKNOWN_TAG\x10(\x12\x1b\n" +
 	"\x17ERROR_CODE_TICK_USED_UP\x10)\x12\x1c\n" +
 	"\x18ERROR_CODE_RAISE_TOO_FAR\x10*\x12\x16\n" +
-	"\x12ERROR_CODE_RETIRED\x10+\x12\x1e\n" +
-	"\x1aERROR_CODE_UNAUTHENTICATED\x10,\x12\x18\n" +
-	"\x14ERROR_CODE_FORBIDDEN\x10-\x12\x14\n" +
-	"\x10ERROR_CODE_QUOTA\x10.B3Z1github.com/seqsvr/seqsvr/proto/seqsvr/v1;seqsvrv1b\x06proto3"
+	"\x12ERROR_CODE_RETIRED\x10+\x12\x19\n" +
+	"\x15ERROR_CODE_UID_MEMORY\x10,\x12\x1e\n" +
+	"\x1aERROR_CODE_UNAUTHENTICATED\x10-\x12\x18\n" +
+	"\x14ERROR_CODE_FORBIDDEN\x10.\x12\x14\n" +
+	"\x10ERROR_CODE_QUOTA\x10/B3Z1github.com/seqsvr/seqsvr/proto/seqsvr/v1;seqsvrv1b\x06proto3"
 
 var (
 	file_seqsvr_v1_error_proto_rawDescOnce sync.Once

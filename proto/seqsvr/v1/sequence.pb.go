@@ -579,7 +579,7 @@ func (x *CurrentRequest) GetRouteVersion() uint64 {
 type CurrentResult struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Values        []uint64               `protobuf:"fixed64,1,rep,packed,name=values,proto3" json:"values,omitempty"`                                     // at or above the last number handed out
-	UpperBound    []bool                 `protobuf:"varint,2,rep,packed,name=upper_bound,json=upperBound,proto3" json:"upper_bound,omitempty"`            // true: perhaps above it (not taken since the last takeover); false: exact
+	UpperBound    []bool                 `protobuf:"varint,2,rep,packed,name=upper_bound,json=upperBound,proto3" json:"upper_bound,omitempty"`            // true: perhaps above it (not taken since the last takeover, or dropped from memory since); false: exact
 	LastTakenUnix []int64                `protobuf:"varint,3,rep,packed,name=last_taken_unix,json=lastTakenUnix,proto3" json:"last_taken_unix,omitempty"` // when a number was last taken, seconds, to the block of 64 UIDs; 0: not known
 	Errors        []*KeyError            `protobuf:"bytes,4,rep,name=errors,proto3" json:"errors,omitempty"`
 	unknownFields protoimpl.UnknownFields

@@ -1,0 +1,172 @@
+package section
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"runtime/debug"
+	"sync/atomic"
+	"time"
+
+	"github.com/seqsvr/seqsvr/seq"
+)
+
+// Tuning of what bounds the memory of counters (docs/decisions/035).
+const (
+	// Percent of the budget: from foldFrom on cold counters are folded, until foldUntil is
+	// reached, and from all of it on UIDs without a counter are refused. Under a flood all
+	// sections grow together, by a quarter, so the first and the last lie that far apart.
+	foldFrom, foldUntil, allUsed = 60, 40, 100
+	// foldLook is how often the memory is looked at; a pass that did not find enough is
+	// followed by foldRest times as long without one.
+	foldLook = time.Second
+	foldRest = 20
+	// foldPiece is how many slots of a table are looked at under one lock of its section,
+	// some 30 us.
+	foldPiece = 512
+)
+
+// foldAges are how many seconds ago the last take of a block must be for it to be folded:
+// the next age counts only if the one before does not free enough.
+var foldAges = [...]uint32{600, 60, 10}
+
+// memory is what the counters of a Table take, and may take. Safe for concurrent use.
+//
+//	used = the sum of Cell.bytes
+type memory struct {
+	budget  func() uint64 // bytes, 0: no bound
+	used    atomic.Int64
+	folded  atomic.Uint64 // blocks of 64 UIDs
+	refused atomic.Uint64 // requests for UIDs without a counter
+}
+
+func unbounded() uint64 { return 0 }
+
+// Memory is what the counters of UIDs take, in bytes, and what was done to keep it so.
+type Memory struct {
+	Used, Budget uint64 // Budget 0: no bound
+	Folded       uint64 // blocks of 64 UIDs, since the table was made
+	Refused      uint64 // requests for UIDs without a counter, likewise
+}
+
+// Memory of all sections. Counters that are on their way to another node, or kept after
+// that failed, are not in it.
+func (t *Table) Memory() Memory {
+	m := &t.memory
+	return Memory{Used: uint64(max(m.used.Load(), 0)), Budget: m.budget(), Folded: m.folded.Load(), Refused: m.refused.Load()}
+}
+
+// above says whether so many percent of the budget are used.
+func (m *memory) above(percent uint64) bool {
+	budget := m.budget()
+	return budget > 0 && uint64(max(m.used.Load(), 0))/percent >= budget/100
+}
+
+// weigh takes in what the table takes now. Needs c.mu.
+func (c *Cell) weigh() {
+	if now := int64(c.table.Bytes()); now != c.bytes {
+		c.memory.used.Add(now - c.bytes)
+		c.bytes = now
+	}
+}
+
+// admits says whether a UID without a counter may get one. Needs c.mu.
+func (c *Cell) admits(uid seq.UID) error {
+	if !c.memory.above(allUsed) {
+		return nil
+	}
+	if _, known := c.table.Get(uint64(uid)); known {
+		return nil
+	}
+	c.memory.refused.Add(1)
+	return fmt.Errorf("uid %d: %w: those in use take all of uid-memory, %d bytes", uid, seq.ErrUIDMemory, c.memory.budget())
+}
+
+// keepWithin folds cold counters whenever foldFrom percent of the budget are used, for as
+// long as ctx lasts.
+func (t *Table) keepWithin(ctx context.Context) {
+	timer := time.NewTimer(foldLook)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-timer.C:
+			timer.Reset(t.look())
+		}
+	}
+}
+
+// look folds if it is time to, and says when to look again.
+func (t *Table) look() (pause time.Duration) {
+	if !t.memory.above(foldFrom) {
+		return foldLook
+	}
+	begun, before := time.Now(), t.memory.folded.Load()
+	t.fold(t.unix())
+	if n := t.memory.folded.Load() - before; n > 0 {
+		t.log.Info("cold counters folded", "blocks", n, "bytes_left", t.memory.used.Load(), "took", time.Since(begun).Round(time.Microsecond))
+		debug.FreeOSMemory() // else it would be kept for a flood that may not come again
+	}
+	if t.memory.above(foldUntil) {
+		return max(foldLook, foldRest*time.Since(begun))
+	}
+	return foldLook
+}
+
+// fold drops cold counters until foldUntil percent of the budget are used: the oldest first as far as
+// foldAges tell them apart, and of those the ones above which a base has to rise the
+// least. What would raise it by more than the section's largest step, which a crash may
+// skip as well, stays.
+func (t *Table) fold(now uint32) {
+	for _, age := range foldAges {
+		if now < age {
+			continue
+		}
+		for rise := uint64(1); rise < math.MaxUint64; {
+			next := uint64(math.MaxUint64)
+			for range t.array {
+				if !t.memory.above(foldUntil) {
+					return
+				}
+				next = min(next, t.array[t.foldAt].fold(now-age, rise))
+				t.foldAt = (t.foldAt + 1) % len(t.array)
+			}
+			rise = max(next, 2*rise)
+		}
+	}
+}
+
+// fold drops the counters that nothing was taken from since before, if the base need not
+// rise by more than rise, and says by how much it would have to rise for the next ones;
+// math.MaxUint64: there are none. The section is locked for a short while at a time.
+func (c *Cell) fold(before uint32, rise uint64) (next uint64) {
+	next = math.MaxUint64
+	_, most := c.space.Steps()
+	base, blocks := c.base(), 0
+	for from := 0; from >= 0; {
+		c.mu.Lock()
+		if c.state != Owned { // a sealed table is not changed any more
+			c.mu.Unlock()
+			return next
+		}
+		f := c.table.Fold(from, foldPiece, before, base+min(rise, most))
+		if f.Least <= base+most {
+			next = min(next, f.Least-base)
+		}
+		blocks += f.Blocks
+		if from = f.Next; from < 0 && blocks > 0 {
+			c.table.Shrink()
+			c.weigh()
+		}
+		c.mu.Unlock()
+		c.memory.folded.Add(uint64(f.Blocks))
+	}
+	return next
+}
+
+func (c *Cell) base() uint64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.table.Base()
+}

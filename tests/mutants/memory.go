@@ -1,0 +1,62 @@
+package main
+
+// memoryMutants are those of the memory that the counters of UIDs may take.
+var memoryMutants = []mutant{
+	{
+		rule: "folds-raise-the-base", name: "counters are dropped and the base stays",
+		file:  "allocsvr/counters/fold.go",
+		edits: []edit{{old: "		t.base = max(t.base, high)\n", new: ""}},
+		in:    []string{"allocsvr/counters", "allocsvr/section"},
+	},
+	{
+		rule: "folds-raise-the-base", name: "the base rises to the lowest counter of a block only",
+		file:  "allocsvr/counters/fold.go",
+		edits: []edit{{old: "		high = max(high, value)\n		return true\n", new: "		high = value\n		return false\n"}},
+		in:    []string{"allocsvr/counters"},
+	},
+	{
+		rule: "folds-raise-the-base", name: "the base that a fold has raised does not travel",
+		file:  "allocsvr/counters/codec.go",
+		edits: []edit{{old: "		t.base += rise\n		t.high = t.base\n", new: "		t.high = t.base + rise\n"}, {old: "r.bad || t.base <= t.floor", new: "r.bad || rise == 0"}},
+		in:    []string{"allocsvr/counters"},
+	},
+	{
+		rule: "folds-spare-uids-in-use", name: "what was taken from a moment ago is folded",
+		file:  "allocsvr/counters/fold.go",
+		edits: []edit{{old: "s.where == 0 || s.last >= before {", new: "s.where == 0 || before == 0 {"}},
+		in:    []string{"allocsvr/counters", "allocsvr/section"},
+	},
+	{
+		rule: "folds-spare-uids-in-use", name: "a sealed table is folded",
+		file:  "allocsvr/section/memory.go",
+		edits: []edit{{old: "		if c.state != Owned { // a sealed", new: "		if c.state == Absent { // a sealed"}},
+		in:    []string{"allocsvr/section"},
+	},
+	{
+		rule: "uids-in-memory-go-on", name: "known UIDs are refused as well",
+		file: "allocsvr/section/memory.go",
+		edits: []edit{{
+			old: "	if _, known := c.table.Get(uint64(uid)); known {\n		return nil\n	}\n",
+			new: "",
+		}},
+		in: []string{"allocsvr/section"},
+	},
+	{
+		rule: "uid-memory-is-bounded", name: "no UID is refused",
+		file:  "allocsvr/section/pass.go",
+		edits: []edit{{old: "	if !spot.Known() && c.memory.above(allUsed) {\n		return false\n	}\n", new: ""}},
+		in:    []string{"allocsvr/section"},
+	},
+	{
+		rule: "uid-memory-is-bounded", name: "what tables grow by is not counted",
+		file:  "allocsvr/section/pass.go",
+		edits: []edit{{old: "	if !spot.Known() {\n		c.weigh()\n	}\n", new: ""}},
+		in:    []string{"allocsvr/section"},
+	},
+	{
+		rule: "uid-memory-is-bounded", name: "seqctl keeps quiet until UIDs are refused",
+		file:  "cmd/seqctl/ctl/troubles.go",
+		edits: []edit{{old: "used/4 < budget/5 {", new: "used < budget {"}},
+		in:    []string{"cmd/seqctl/ctl"},
+	},
+}
