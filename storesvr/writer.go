@@ -107,7 +107,7 @@ func (w *writer) submit(ctx context.Context, one *write) error {
 
 // loop is the only writer. It takes all requests that wait into one transaction, and
 // whatever arrives meanwhile into the next: under load the groups grow by themselves,
-// and without load nobody waits.
+// and without load no request waits.
 func (w *writer) loop() {
 	defer close(w.ended)
 	group := make([]*write, 0, maxGroup)
@@ -137,7 +137,7 @@ func (w *writer) loop() {
 }
 
 // commit applies the group in memory, writes it to disk and then answers all of it. A
-// crash before the write is done leaves the disk as it was, and nobody has an answer.
+// crash before the write is done leaves the disk as it was, and no caller has an answer.
 func (w *writer) commit(group []*write) error {
 	full := w.full(group)
 	if full {

@@ -32,7 +32,7 @@ type Config struct {
 	Logger  *slog.Logger
 }
 
-// Arbiter plans who should own what, while this node holds the lease for it. It never
+// Arbiter plans which node should own what, while this node holds the lease for it. It never
 // touches another node: it writes the route table, and every node follows it. Safe for
 // concurrent use.
 type Arbiter struct {

@@ -3,7 +3,7 @@
 //
 // It guarantees that
 //
-//   - Known never goes back to an older version, and whoever wants to hear of newer ones is
+//   - Known never goes back to an older version, and each listener for newer ones is
 //     told of them in their order;
 //   - Read gives what was recorded before it was called, and any number of readers make at
 //     most one load at a time, with a pause between two: a flood of unknown names does no harm;

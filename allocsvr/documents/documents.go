@@ -49,7 +49,7 @@ type Document[T any] struct {
 
 	mu      sync.Mutex // guards all below
 	loading bool
-	next    *load[T] // begins when the one under way has ended; nil: nobody waits for it
+	next    *load[T] // begins when the one under way has ended; nil: no call waits for it
 }
 
 // load is one reading, shared by all that asked before it began.

@@ -18,7 +18,7 @@ import (
 type Config struct {
 	workers.Config
 	Documents documents.Stores
-	// Namespaces are recorded by Run where nobody has, and stand in place of the
+	// Namespaces are recorded by Run unless they are already, and stand in place of the
 	// defaults of the same name or alias until then. Version is not looked at.
 	Namespaces []namespaces.Namespace
 }
@@ -86,7 +86,7 @@ func (s *Service) stop() {
 
 // Release ends the endpoint for a clean leave: no ID is handed out any more, requests
 // get seq.ErrShuttingDown, and the worker ids are given back to the stores so that
-// nobody waits for the lease to end. Call it before the session is ended, once. An
+// no node waits for the lease to end. Call it before the session is ended, once. An
 // error says that the stores did not hear of it; then the leases run out.
 func (s *Service) Release(ctx context.Context) error {
 	s.stop()

@@ -1,4 +1,4 @@
-// Package nodes is who is alive among the AllocSvr, by the leases that the stores keep: no
+// Package nodes says which AllocSvr are alive, by the leases that the stores keep: no
 // other view of the members is asked, since a node takes from another what it believes to
 // be dead.
 //

@@ -27,7 +27,7 @@ type Config struct {
 	Documents documents.Stores
 	Session   seq.Session
 	Node      Node
-	// Configured are recorded by Follow where nobody has, and stand in place of the
+	// Configured are recorded by Follow unless they are already, and stand in place of the
 	// defaults of the same name or alias until then. Version is not looked at.
 	Configured []Namespace
 	OnNew      func(*View) // told of each version that is newer than all before, one call at a time
@@ -81,7 +81,7 @@ func (c *Catalog) Find(ctx context.Context, ref Ref) (*Namespace, error) {
 	return nil, ref.normal().unknown()
 }
 
-// Record makes sure that the document has the namespace, as it is offered if nobody
+// Record makes sure that the document has the namespace, as it is offered if no node
 // recorded it, that it is in use, and that this node's datacenter is bound to its name. It
 // returns the namespace as it is recorded. After it, neither can change in a way that could
 // repeat IDs.
@@ -203,8 +203,8 @@ func (c *Catalog) Follow(ctx context.Context, loaded func(context.Context, *View
 	return nil
 }
 
-// declare records the configured namespaces that nobody has recorded yet. Those that
-// somebody has stay as they are, retired ones too: a file that one node still has in an
+// declare records the configured namespaces that are not recorded yet. Those that are
+// stay as they are, retired ones too: a file that one node still has in an
 // older version must not undo what another did. seq.ErrTimeExhausted: one is not recorded,
 // and its layout has ended. seq.ErrUnsafeChange: one is recorded with a layout or an alias
 // under which the same ID, or the same number, means something else.

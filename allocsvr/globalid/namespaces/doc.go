@@ -5,7 +5,7 @@
 //
 //   - what is recorded changes only in ways under which no ID comes twice: a layout by the
 //     rules of package snowflake, an alias and a datacenter id never;
-//   - a namespace that is used is recorded before, and the datacenter of who uses it is bound
+//   - a namespace that is used is recorded before, and the datacenter of the node that uses it is bound
 //     to its name;
 //   - what is recorded wins over what a node is configured with.
 //

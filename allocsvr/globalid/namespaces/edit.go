@@ -52,7 +52,7 @@ func Parse(text string) (Namespace, error) {
 	return ns, nil
 }
 
-// Edit is what somebody wants a namespace to be. Empty fields keep what it is, or
+// Edit is what a namespace is to be. Empty fields keep what it is, or
 // what is offered.
 type Edit struct {
 	Name                       string

@@ -11,7 +11,7 @@ import (
 // Names are what the errors of package snowflake are called on the wire.
 type Names []struct{ Local, Wire error }
 
-// Reading are those of who looks at somebody's ID, parts or layout.
+// Reading are those of a caller that looks at an ID, at its parts or at a layout.
 var Reading = Names{
 	{snowflake.ErrTimeExhausted, seq.ErrTimeExhausted},
 	{snowflake.ErrLayout, seq.ErrBadLayout},

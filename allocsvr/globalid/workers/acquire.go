@@ -27,7 +27,7 @@ var issuing = namespaces.Names{
 	{Local: snowflake.ErrOverflow, Wire: seq.ErrTickUsedUp},
 }
 
-// isTaken: somebody else got the worker id meanwhile; another one may be free.
+// isTaken: another session got the worker id meanwhile; another one may be free.
 func isTaken(err error) bool {
 	return errors.Is(err, quorum.ErrNack) || errors.Is(err, quorum.ErrHeld) || errors.Is(err, errTaken)
 }

@@ -58,10 +58,10 @@ func (w Wish) names(dc snowflake.Datacenter, worker snowflake.Worker, m Mark) bo
 	return w.Extends && w.Named == Named{dc, worker, m}
 }
 
-// Window is a window that only the client who asked for it may use.
+// Window is a window that only the client that asked for it may use.
 //
 //	Floor < tick <= Last; W stores have the register's max at or above Confirmed;
-//	the mark was at Floor when W stores promised, and nobody steps it in between
+//	the mark was at Floor when W stores promised, and no session steps it in between
 type Window struct {
 	Named
 	Namespace   namespaces.Namespace // as it is recorded
@@ -128,7 +128,7 @@ func (i *Issuer) delegate(ctx context.Context, wish Wish) (d Window, err error) 
 
 // spare looks at the stores for worker ids to delegate: those with marks that the clock
 // has passed, so that the window begins now, and only while the pool is not crowded. The
-// rest is for nodes: without a worker id at one of them nobody is served. At least one,
+// rest is for nodes: without a worker id at one of them no caller is served. At least one,
 // or an error.
 func (w *Workers) spare(ctx context.Context, ns namespaces.Namespace, dc snowflake.Datacenter, wish Wish) ([]snowflake.Worker, error) {
 	by := order{self: nobody, latest: w.now(), topDown: true}
@@ -151,11 +151,11 @@ func (w *Workers) spare(ctx context.Context, ns namespaces.Namespace, dc snowfla
 }
 
 // grant tries to delegate one worker id. A crash before the step is confirmed leaves a
-// promise that bars nobody and perhaps a mark at fewer than W stores; one after it, a
-// window that nobody uses.
+// promise that bars no session and perhaps a mark at fewer than W stores; one after it, a
+// window that is not used.
 //
 // The mark is one that the clock has passed, or exactly the one that the client named.
-// Then nobody has stepped since it was confirmed to this client, since every step that
+// Then no session has stepped since it was confirmed to this client, since every step that
 // hands something out raises it, and the client's window goes on without a hole. What
 // is granted is above the promised mark in either case, so a client that names what it
 // never had gains nothing by it.

@@ -16,7 +16,7 @@ import (
 const (
 	// acquireBound ends an acquisition whose stores answer slowly.
 	acquireBound = 10 * time.Second
-	// acquirePause is how long the reason of a failed acquisition answers all who ask,
+	// acquirePause is how long the reason of a failed acquisition answers all calls,
 	// so that a flood of requests does not become one of reads.
 	acquirePause = 200 * time.Millisecond
 	// idleAfter is how long a namespace is kept ready after its last request. Then its
@@ -36,7 +36,7 @@ type Issuer struct {
 
 	mu      sync.Mutex // guards all below
 	pending *pending   // an acquisition under way
-	failed  error      // of the last one, given to all who ask before retryAt
+	failed  error      // of the last one, given to all calls before retryAt
 	retryAt time.Duration
 	first   *snowflake.Worker // of an acquisition that failed after its promise
 	pool    Pool              // as it was last seen; size 0: never
@@ -128,7 +128,7 @@ func (i *Issuer) acquire() (*pending, error) {
 // run is one acquisition, in the background: it outlives the requests that
 // wait for it, since the next ones want the same.
 func (i *Issuer) run(ctx context.Context, p *pending) {
-	if i.current.Load() == nil { // nobody was faster
+	if i.current.Load() == nil { // no other call was faster
 		ctx, cancel := context.WithTimeout(ctx, acquireBound)
 		p.err = i.w.leavingError(i.gain(ctx))
 		cancel()

@@ -28,7 +28,7 @@ type Lease struct {
 	floor  snowflake.Tick
 	gen    *snowflake.Generator
 
-	confirmed atomic.Uint64 // a mark; written by who acquires, then by the keeper only
+	confirmed atomic.Uint64 // a mark; written by the acquisition, then by the keeper only
 
 	// asked is the highest mark whose step has an unknown outcome, 0 for none: the
 	// next step asks for as much. retryAt is when a failed step may be repeated, on
@@ -60,7 +60,7 @@ func (l *Lease) confirm(m Mark) {
 	l.gen.Extend(m.tick(l.Namespace.Layout))
 }
 
-// lose stops a lease for good, because somebody else has the worker id, and looks for
+// lose stops a lease for good, because another session has the worker id, and looks for
 // another id if this one was in use.
 func (l *Lease) lose(why string) {
 	if !l.giveUp() {

@@ -24,9 +24,9 @@ const (
 	roomy = 1024
 	// maxBehind is how far the mark of a held worker id may lie ahead of this node's
 	// clock. Stores take no mark far beyond their own clocks, so one that does tells
-	// that this clock is behind. Those of delegated ids are, and nobody holds them.
+	// that this clock is behind. Those of delegated ids are, and no session holds them.
 	maxBehind = 15 * time.Minute
-	// maxAhead is how far beyond a right clock a mark may lie that nobody holds: the
+	// maxAhead is how far beyond a right clock a mark may lie that no session holds: the
 	// stores take none that is further beyond theirs. Delegated ids have such marks.
 	maxAhead = time.Hour
 	// crowdedPercent is the share of a pool above which an operator is warned.
@@ -110,7 +110,7 @@ type choice struct {
 	pool Pool
 }
 
-// order is who needs a worker id, and how it deviates from the order of choose.
+// order says which node needs a worker id, and how it deviates from the order of choose.
 type order struct {
 	self   seq.Session // what it holds no longer, it may take again
 	latest Mark        // of an id that it takes
@@ -124,7 +124,7 @@ type order struct {
 }
 
 // choose puts the free worker ids in the order of their marks, never used ones first.
-// Those who choose at the same moment should not meet, so new ids come in a random
+// Nodes that choose at the same moment should not meet, so new ids come in a random
 // order.
 func choose(used []Used, layout snowflake.Layout, by order, rnd *rand.Rand) choice {
 	c := choice{used: used, pool: poolOf(used, layout)}
@@ -190,7 +190,7 @@ func behind(used []Used, now Mark, self seq.Session) error {
 	return nil
 }
 
-// ahead says that this node's clock is behind if worker ids that nobody holds have
+// ahead says that this node's clock is behind if worker ids that no session holds have
 // marks that no right clock knows. It is asked once none is free.
 func ahead(used []Used, now Mark) error {
 	for _, u := range used {
@@ -222,7 +222,7 @@ func floorOf(used []Used) (floor Mark) {
 // maxNamed is how many holders an error names; it must fit a status.
 const maxNamed = 12
 
-// exhausted names who holds what.
+// exhausted names the holders.
 func exhausted(used []Used, p Pool, nodes map[seq.Session]string) error {
 	held := make([]string, 0, maxNamed+1)
 	for _, u := range used {

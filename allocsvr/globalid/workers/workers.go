@@ -71,7 +71,7 @@ func (w *Workers) Stop() {
 	w.news.fire()
 }
 
-// Release stops, and gives the worker ids back to the stores, so that nobody waits for the
+// Release stops, and gives the worker ids back to the stores, so that no node waits for the
 // lease to end. An error says that the stores did not hear of it; then the leases run out.
 //
 // The marks stay where they were confirmed: the next holder of a worker id starts
@@ -160,7 +160,7 @@ func (w *Workers) now() Mark { return markOf(w.cfg.Wall()) }
 // nothing could be handed out before the clock gets there.
 func (w *Workers) latest() Mark { return w.now().add(reach * w.cfg.Window) }
 
-// news wakes all who wait, once each time.
+// news wakes all that wait, once each time.
 type news struct {
 	mu sync.Mutex // guards ch
 	ch chan struct{}
