@@ -1,7 +1,6 @@
 package membership
 
 import (
-	"bytes"
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -9,11 +8,12 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/seqsvr/seqsvr/tests/textlog"
 )
 
 // key is a sound key, the same for the same letter.
@@ -36,22 +36,7 @@ func ring(t *testing.T, letters string) *Keys {
 func under(keys *Keys) func(*Config) { return func(c *Config) { c.Keys = keys } }
 
 // journal is a log that may be read while it is written.
-type journal struct {
-	mu   sync.Mutex // guards text
-	text bytes.Buffer
-}
-
-func (j *journal) Write(p []byte) (int, error) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.text.Write(p)
-}
-
-func (j *journal) String() string {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.text.String()
-}
+type journal struct{ textlog.Log }
 
 func logging(j *journal) func(*Config) {
 	return func(c *Config) { c.Logger = slog.New(slog.NewTextHandler(j, nil)) }

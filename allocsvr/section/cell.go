@@ -65,12 +65,6 @@ type Cell struct {
 	_      [16]byte    // so that all cells of an array lie alike in their lines
 }
 
-func newCell(id seq.SectionID, space *seq.Space) *Cell {
-	c := new(Cell)
-	c.init(id, space, &memory{budget: unbounded})
-	return c
-}
-
 func (c *Cell) init(id seq.SectionID, space *seq.Space, m *memory) {
 	c.id, c.space, c.memory, c.changed = id, space, m, make(chan struct{})
 }

@@ -140,3 +140,10 @@ func ownedOfAll(t testing.TB, sections uint32) *owned {
 	}
 	return o
 }
+
+// newCell is a section without a table.
+func newCell(id seq.SectionID, space *seq.Space) *Cell {
+	c := new(Cell)
+	c.init(id, space, &memory{budget: unbounded})
+	return c
+}

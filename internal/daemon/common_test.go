@@ -10,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -19,25 +18,11 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/seqsvr/seqsvr/internal/config"
+	"github.com/seqsvr/seqsvr/tests/textlog"
 )
 
 // journal is a log that may be read while it is written.
-type journal struct {
-	mu   sync.Mutex // guards text
-	text bytes.Buffer
-}
-
-func (j *journal) Write(p []byte) (int, error) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.text.Write(p)
-}
-
-func (j *journal) String() string {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.text.String()
-}
+type journal struct{ textlog.Log }
 
 // await waits until the log has the text.
 func (j *journal) await(t *testing.T, want string) {

@@ -1,7 +1,6 @@
 package rpc_test
 
 import (
-	"bytes"
 	"context"
 	"crypto/x509"
 	"errors"
@@ -12,7 +11,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -24,26 +22,9 @@ import (
 	"github.com/seqsvr/seqsvr/internal/rpc"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/seq"
+	"github.com/seqsvr/seqsvr/tests/textlog"
 	"github.com/seqsvr/seqsvr/tests/tlstest"
 )
-
-// lines is a log that is read while it is written.
-type lines struct {
-	mu   sync.Mutex // guards text
-	text bytes.Buffer
-}
-
-func (l *lines) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(p)
-}
-
-func (l *lines) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
-}
 
 // as gives a certificate identities.
 func as(t *testing.T, uris ...string) func(*x509.Certificate) {
@@ -78,9 +59,9 @@ func (counter) Stream(stream grpc.BidiStreamingServer[pb.StreamRequest, pb.Strea
 }
 
 // guarded serves a counter, checked by a policy, and gives its address and its log.
-func guarded(t *testing.T, f rpc.TLSFiles, policy string, plaintext rpc.Plaintext) (addr string, guard *auth.Guard, log *lines) {
+func guarded(t *testing.T, f rpc.TLSFiles, policy string, plaintext rpc.Plaintext) (addr string, guard *auth.Guard, log *textlog.Log) {
 	t.Helper()
-	log = &lines{}
+	log = &textlog.Log{}
 	logger := slog.New(slog.NewTextHandler(log, nil))
 	guard, err := auth.New(auth.Config{Mode: auth.Require, Cluster: "c", PolicyFile: policy, Logger: logger})
 	if err != nil {
@@ -177,7 +158,7 @@ func TestAServerOfAnotherRoleIsNotSpokenTo(t *testing.T) {
 	addr, _, _ := guarded(t, ca.Issue(t.TempDir(), "server", -time.Hour, eve), "", rpc.NoPlaintext)
 	mine := ca.Issue(t.TempDir(), "client", 0, as(t, "spiffe://c/operator/ops"))
 	for _, strict := range []bool{true, false} {
-		log := &lines{}
+		log := &textlog.Log{}
 		secured, err := rpc.NewTLS(mine, slog.New(slog.NewTextHandler(log, nil)))
 		if err != nil {
 			t.Fatal(err)

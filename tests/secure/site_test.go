@@ -1,13 +1,11 @@
 package secure
 
 import (
-	"bytes"
 	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -20,6 +18,7 @@ import (
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/storesvr"
 	"github.com/seqsvr/seqsvr/tests/harness"
+	"github.com/seqsvr/seqsvr/tests/textlog"
 )
 
 // site is a store, an AllocSvr and a router, each with a certificate of its own role, and
@@ -31,7 +30,7 @@ type site struct {
 	policy string
 	tokens map[auth.Role]auth.Token
 	guards []*auth.Guard
-	log    *safeLog
+	log    *textlog.Log
 
 	store *storesvr.Store
 	alloc *allocsvr.Server
@@ -46,7 +45,7 @@ const grants = "{space: '*', verbs: [take, read, raise], max_raise: 1000}, {name
 
 func startSite(t *testing.T, mode auth.Mode) *site {
 	t.Helper()
-	s := &site{t: t, caDir: t.TempDir(), policy: filepath.Join(t.TempDir(), "policy.yaml"), tokens: map[auth.Role]auth.Token{}, log: &safeLog{}}
+	s := &site{t: t, caDir: t.TempDir(), policy: filepath.Join(t.TempDir(), "policy.yaml"), tokens: map[auth.Role]auth.Token{}, log: &textlog.Log{}}
 	if err := auth.MakeCA(s.caDir, cluster, time.Hour); err != nil {
 		t.Fatal(err)
 	}
@@ -189,22 +188,4 @@ func (s *site) noSecrets() {
 			s.t.Errorf("the log shows the token of the %s, or its hash", r)
 		}
 	}
-}
-
-// safeLog is a log that is read while it is written.
-type safeLog struct {
-	mu   sync.Mutex // guards text
-	text bytes.Buffer
-}
-
-func (l *safeLog) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(p)
-}
-
-func (l *safeLog) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
 }
