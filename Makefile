@@ -8,7 +8,7 @@ DATE    ?= $(shell git log -1 --format=%cI 2>/dev/null || echo unknown)
 VERPKG  := github.com/seqsvr/seqsvr/internal/version
 LDFLAGS := -s -w -X $(VERPKG).Version=$(VERSION) -X $(VERPKG).Commit=$(COMMIT) -X $(VERPKG).Date=$(DATE)
 
-.PHONY: help build run test e2e race lint proto proto-check bench fuzz images drills robust soak sim mutants mutate model clean
+.PHONY: help build run test e2e console race lint proto proto-check bench fuzz images drills kill-all robust soak sim mutants mutate model clean
 
 help: ## what there is to make
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -24,6 +24,10 @@ test: build ## every test, with real processes from bin/
 
 e2e: build ## the tests of the module tests/e2e, which need other systems' libraries
 	cd tests/e2e && go vet ./... && go test ./...
+
+GROWTH ?= 10
+console: build ## the console in a browser, watched for GROWTH seconds (needs node, npm and chromium; skips without)
+	GROWTH=$(GROWTH) bash tests/console/run.sh
 
 race: ## the packages that share memory, under the race detector
 	go test -race -short ./allocsvr/... ./quorum/... ./storesvr/... ./client/... ./router/... ./membership/... ./snowflake/... ./internal/...
@@ -54,14 +58,20 @@ fuzz: ## every fuzz target for FUZZ executions
 		done; done
 
 CONTAINER ?= docker
-images: build ## an image of each daemon and of seqctl, with docker or CONTAINER=podman
-	@rm -rf bin/image && mkdir -p bin/image/data && cp bin/storesvr bin/allocsvr bin/router bin/seqctl bin/image/
-	@for name in storesvr allocsvr router seqctl; do \
-		$(CONTAINER) build --target $$name -t seqsvr/$$name:latest -t seqsvr/$$name:$(VERSION) -f deploy/images/Dockerfile bin/image || exit 1; \
+REGISTRY ?= seqsvr
+IMAGES := storesvr allocsvr router seqctl
+images: build ## an image of each daemon and of seqctl, with docker or CONTAINER=podman, as REGISTRY/name
+	@rm -rf bin/image && mkdir -p bin/image/data && cp $(addprefix bin/,$(IMAGES)) bin/image/
+	@for name in $(IMAGES); do \
+		$(CONTAINER) build --target $$name -t $(REGISTRY)/$$name:latest -t $(REGISTRY)/$$name:$(VERSION) -f deploy/images/Dockerfile bin/image || exit 1; \
 	done
 
 drills: build ## every drill three times, into docs/failover.md; wants a quiet machine
 	bash tests/drills/report.sh
+
+TIMES ?= 20
+kill-all: build ## every process killed TIMES times under load on 100,000 UIDs of an exact space: no hole (X1), one answer to an id (X2)
+	bin/seqctl drill kill-all --space orders --uids 100000 --new 0 --rate 1500 --settle 2s --times $(TIMES)
 
 robust: build bin/forgetfs ## every kind of fault once on real processes, a table (root: namespaces and disks too)
 	go build -o bin/robust ./tests/robust && bin/robust -bin bin -forgetfs "$$(test -x bin/forgetfs && echo bin/forgetfs)" $(ROBUST)

@@ -61,7 +61,9 @@ type Alloc struct {
 	arbiter      *arbiter.Arbiter
 	arbiterLease *arbiter.Lease
 	holder       *tenure.Holder // of sections and of the arbiter's lease
-	fatal        chan error     // first broken invariant
+	keys         atomic.Pointer[seq.KeyHashers]
+	fatal        chan error      // first broken invariant
+	changes      chan rpc.Change // for the log of events
 }
 
 // Parts are what an Alloc is made of; the Server wires them, tests put others in.
@@ -84,7 +86,8 @@ type Parts struct {
 	// it is not told which.
 	Missing      func() []string
 	Peers        owner.Peers
-	UIDMemory    func() uint64 // bytes that counters may take, 0: any number; nil: any number
+	Keys         seq.KeyHashers // how string keys are hashed; nil: by seq.HashKey
+	UIDMemory    func() uint64  // bytes that counters may take, 0: any number; nil: any number
 	Clock        clock.Clock
 	Wall         func() time.Time // time.Now, or a test's
 	Logger       *slog.Logger
@@ -97,10 +100,11 @@ type Parts struct {
 func NewAlloc(p Parts) (*Alloc, error) {
 	a := &Alloc{
 		name: p.Name, session: p.Secret.Session(), leases: p.Leases, silent: p.Missing, clock: p.Clock, log: p.Logger,
-		fatal: make(chan error, 1),
+		fatal: make(chan error, 1), changes: make(chan rpc.Change, maxChanges),
 	}
 	a.replicas.Store(int64(p.Replicas))
 	a.needed.Store(int64(p.Needed))
+	a.keys.Store(&p.Keys)
 	a.holder = &tenure.Holder{Session: a.session, Registers: p.Registers, Leases: p.Leases}
 	var err error
 	a.sections, err = section.New(section.Config{
@@ -116,16 +120,31 @@ func NewAlloc(p Parts) (*Alloc, error) {
 	a.routes = arbiter.NewRoutes(arbiter.RoutesConfig{Name: p.Name, Session: a.session, Mapping: p.Mapping, Documents: p.Documents,
 		Heard: func() uint64 { return a.leases.RouteVersion() }, Clock: p.Clock, Wall: p.Wall, Logger: p.Logger})
 	a.arbiterLease = arbiter.NewLease(a.holder, p.Logger)
-	a.arbiter = arbiter.New(arbiter.Config{Name: p.Name, Weight: p.Weight, Expect: p.ExpectAllocs, Sections: p.Mapping.Sections(),
+	a.arbiter = arbiter.New(arbiter.Config{Name: p.Name, Weight: p.Weight, Expect: p.ExpectAllocs, Sections: a.sections.Len,
 		Routes: a.routes, Lease: a.arbiterLease, Term: p.Lease, Present: a.nodes.Present, Awaited: a.nodes.Awaited,
 		Leaving: func() bool { return a.owner.Leaving() }, Clock: p.Clock, Logger: p.Logger})
 	a.owner = owner.New(owner.Config{
 		Name: p.Name, Cluster: p.Cluster, Secret: p.Secret, Lease: p.Lease, Sections: a.sections, Holder: a.holder,
-		Sessions: p.Leases, Nodes: a.nodes, Routes: a.routes, Arbiter: a.arbiter, ArbiterLease: a.arbiterLease, Peers: p.Peers,
+		Sessions: p.Leases, Nodes: a.nodes, Routes: a.routes, Arbiter: a.arbiter, ArbiterLease: a.arbiterLease, Peers: p.Peers, Keys: a.keyHashers,
 		Fail: a.fail, Clock: p.Clock, Logger: p.Logger, Traces: p.Traces,
 	})
 	a.routes.OnChange(a.owner.Look)
 	return a, nil
+}
+
+// keyHashers are how string keys are hashed: of a space, the same for the life of the Alloc.
+func (a *Alloc) keyHashers() seq.KeyHashers { return *a.keys.Load() }
+
+// extend goes over to a mapping with spaces added, the string keys of which are hashed by keys.
+// Those come first: a space that is known is served at once.
+func (a *Alloc) extend(m seq.Mapping, keys seq.KeyHashers) error {
+	a.keys.Store(&keys)
+	if err := a.sections.Extend(m); err != nil {
+		return err
+	}
+	a.owner.Seek()
+	a.arbiter.Look()
+	return nil
 }
 
 // Run gains, keeps and gives sections until ctx ends or an invariant is broken.
@@ -134,7 +153,7 @@ func (a *Alloc) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var wg sync.WaitGroup
-	for _, run := range []func(context.Context){a.sections.Run, a.routes.Follow, a.owner.Run, a.arbiter.Run} {
+	for _, run := range []func(context.Context){a.sections.Run, a.routes.Follow, a.record, a.owner.Run, a.arbiter.Run} {
 		wg.Go(func() { run(ctx) })
 	}
 	var err error
@@ -172,10 +191,9 @@ func (a *Alloc) lost(reg seq.Register, round uint64) {
 }
 
 // recordRaise writes to the log of events what a forced raise is about to do.
-func (a *Alloc) recordRaise(ctx context.Context, id seq.SectionID, uid seq.UID, from, to uint64) error {
-	a.log.Warn("forced raise", "section", id, "uid", uint64(uid), "from", from, "to", to)
+func (a *Alloc) recordRaise(ctx context.Context, id seq.SectionID, key seq.Counter, from, to uint64) error {
 	return a.routes.Record(ctx, []arbiter.Event{{Kind: "raise", Subject: fmt.Sprintf("section %d", id),
-		Reason: fmt.Sprintf("operator: uid %d forced, ceiling from %d to %d", uid, from, to)}})
+		Reason: fmt.Sprintf("%s: %s forced, ceiling from %d to %d", rpc.ChangeBy(ctx), key, from, to)}})
 }
 
 // mine says whether this node should own the section, from memory; if not, the

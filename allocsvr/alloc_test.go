@@ -148,7 +148,7 @@ func TestAChangeOfTheTableWithAnUnknownOutcomeIsMadeAgain(t *testing.T) {
 // unsureAdmin is of an operator's node that owns nothing and whose first swap is unsure.
 func unsureAdmin(f *fleet, a, b *node) *api.Admin {
 	f.t.Helper()
-	n, err := NewAlloc(Parts{Name: "c", Addr: "c", Cluster: "mem", Secret: seq.NewSecret(), Lease: f.lease, Replicas: 3, Needed: 2,
+	n, err := NewAlloc(Parts{Name: "c", Addr: "c", Cluster: "mem", Secret: seq.NewSecret(""), Lease: f.lease, Replicas: 3, Needed: 2,
 		Mapping: f.stores.Mapping, Registers: a.group, Documents: &unsure{Documents: a.group}, Leases: keeper{b.leases},
 		Clock: f.clock, Wall: time.Now, Logger: f.log, ExpectAllocs: 2, Weight: 100})
 	if err != nil {
@@ -203,7 +203,7 @@ func TestAStepOfUnknownOutcomeIsRepeatedAndNotUsedBefore(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	taken := make(chan section.Taken, 1)
-	go func() { taken <- a.Take(ctx, space, []seq.UID{1}, []uint32{25}) }()
+	go func() { taken <- a.Take(ctx, space, seq.PlainAll(1), []uint32{25}) }()
 	f.until("the step is on a disk, and its answer lost", func() bool {
 		return f.stores.Stores[0].Max(seq.SectionRegister(0)) > 25
 	})
@@ -237,7 +237,7 @@ func TestWithoutAQuorumRequestsAreRefusedWithTheReasonAndGoOnLater(t *testing.T)
 	f.stores.Stores[1].SetDown(true)
 	space := &f.stores.Mapping.Spaces[0]
 	f.until("the lease has ended", func() bool {
-		got := a.Take(context.Background(), space, []seq.UID{2}, nil)
+		got := a.Take(context.Background(), space, seq.PlainAll(2), nil)
 		return len(got.Faults) > 0 && errors.Is(got.Faults[0].Err, seq.ErrNoQuorum)
 	})
 	f.stores.Stores[1].Restart()
@@ -252,16 +252,16 @@ func TestASequenceNeverPassesItsEnd(t *testing.T) {
 	f.serving(a)
 	space := &f.stores.Mapping.Spaces[0]
 	ctx := context.Background()
-	if _, err := a.Raise(ctx, space, 7, uint64(seq.MaxSeq)-1, true); err != nil {
+	if _, err := a.Raise(ctx, space, seq.Plain(7), uint64(seq.MaxSeq)-1, section.Reach{Force: true}); err != nil {
 		t.Fatal(err)
 	}
 	if got := f.next(7); got != seq.MaxSeq {
 		t.Errorf("got %d, want %d", got, seq.MaxSeq)
 	}
-	if got := a.Take(ctx, space, []seq.UID{7}, nil); len(got.Faults) != 1 || !errors.Is(got.Faults[0].Err, seq.ErrOverflow) {
+	if got := a.Take(ctx, space, seq.PlainAll(7), nil); len(got.Faults) != 1 || !errors.Is(got.Faults[0].Err, seq.ErrOverflow) {
 		t.Errorf("got %v, want ErrOverflow", got)
 	}
-	if _, err := a.Raise(ctx, space, 7, uint64(seq.MaxSeq)+1, true); !errors.Is(err, seq.ErrOverflow) {
+	if _, err := a.Raise(ctx, space, seq.Plain(7), uint64(seq.MaxSeq)+1, section.Reach{Force: true}); !errors.Is(err, seq.ErrOverflow) {
 		t.Errorf("got %v, want ErrOverflow", err)
 	}
 }
@@ -273,7 +273,7 @@ func TestRaiseNeverLowersAndIsDurableBeforeItAnswers(t *testing.T) {
 	space := &f.stores.Mapping.Spaces[0]
 	ctx := context.Background()
 	for _, row := range []struct{ floor, want uint64 }{{1000, 1000}, {5, 1000}, {0, 1000}, {1001, 1001}} {
-		got, err := a.Raise(ctx, space, 7, row.floor, false)
+		got, err := a.Raise(ctx, space, seq.Plain(7), row.floor, section.Reach{})
 		if err != nil || got != row.want {
 			t.Errorf("raise to %d: got %d, %v, want %d", row.floor, got, err, row.want)
 		}
@@ -293,7 +293,7 @@ func TestCurrentSaysWhetherItIsExact(t *testing.T) {
 	f.serving(a)
 	space := &f.stores.Mapping.Spaces[0]
 	f.next(1)
-	now, faults := a.Current(context.Background(), space, []seq.UID{1, 3})
+	now, faults := a.Current(context.Background(), space, seq.PlainAll(1, 3))
 	if len(faults) > 0 || now[0].Value != 1 || now[0].UpperBound || now[0].LastTaken == 0 || now[1].Value != 0 || now[1].UpperBound {
 		t.Errorf("got %+v, %v", now, faults)
 	}
@@ -303,7 +303,7 @@ func TestCurrentSaysWhetherItIsExact(t *testing.T) {
 	delete(f.nodes, "a")
 	f.mu.Unlock()
 	f.serving(b)
-	now, faults = b.Current(context.Background(), space, []seq.UID{1})
+	now, faults = b.Current(context.Background(), space, seq.PlainAll(1))
 	if len(faults) > 0 || now[0].Value < 1 || !now[0].UpperBound {
 		t.Errorf("after a crash: got %+v, %v, want an upper bound of at least 1", now, faults)
 	}
@@ -320,7 +320,7 @@ func TestStrictAnswersNothingUnderADeposedEpoch(t *testing.T) {
 		s.Steal(seq.SectionRegister(0), 99, thief)
 	}
 	space := &f.stores.Mapping.Spaces[0]
-	got := a.Take(context.Background(), space, []seq.UID{1}, nil)
+	got := a.Take(context.Background(), space, seq.PlainAll(1), nil)
 	if len(got.Faults) == 0 {
 		t.Errorf("got %d although the epoch was deposed", got.First[0])
 	}
@@ -336,7 +336,7 @@ func TestUniqueOnlyGoesOnWithoutALeaseAndSaysSo(t *testing.T) {
 	space := &f.stores.Mapping.Spaces[0]
 	seen := map[uint64]bool{}
 	f.until("an unordered answer", func() bool {
-		got := a.Take(context.Background(), space, []seq.UID{1}, nil)
+		got := a.Take(context.Background(), space, seq.PlainAll(1), nil)
 		if len(got.Faults) > 0 {
 			t.Fatalf("refused: %v", got.Faults[0].Err)
 		}

@@ -17,6 +17,8 @@ import (
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 
 	"github.com/seqsvr/seqsvr/allocsvr/api"
+	"github.com/seqsvr/seqsvr/allocsvr/globalid/audit"
+	"github.com/seqsvr/seqsvr/allocsvr/keyhash"
 	"github.com/seqsvr/seqsvr/internal/auth"
 	"github.com/seqsvr/seqsvr/internal/clock"
 	"github.com/seqsvr/seqsvr/internal/rpc"
@@ -51,6 +53,7 @@ type Server struct {
 
 	creds   credentials.TransportCredentials // of the listener; nil: plaintext
 	calls   telemetry.Calls
+	audit   *audit.Log // nil: none
 	limits  *api.Limits
 	waiting atomic.Pointer[starting]  // nil before Run
 	parts   atomic.Pointer[assembled] // nil until the stores are reached
@@ -77,6 +80,7 @@ func New(cfg Config) (*Server, error) {
 	if cfg.Advertise != "" {
 		s.addr = cfg.Advertise
 	}
+	cfg.TLS.WarnExposed(cfg.Logger, lis.Addr().String())
 	s.begin(cfg.Secret)
 	s.life, s.stop = context.WithCancelCause(context.Background())
 	return s, nil
@@ -114,6 +118,9 @@ func (s *Server) dialOptions(role auth.Role) []grpc.DialOption {
 	return append(s.cfg.TLS.DialOptions(role), s.cfg.Traces.DialOptions()...)
 }
 
+// exposed tells whether other machines reach this node in plaintext.
+func (s *Server) exposed() bool { return len(s.cfg.TLS.Exposed(s.lis.Addr().String())) > 0 }
+
 // Addr is where callers and peers reach this node.
 func (s *Server) Addr() string { return s.addr }
 
@@ -123,7 +130,7 @@ func (s *Server) Session() seq.Session { return s.secret.Load().Session() }
 // begin makes the secret that of the session; one is drawn if it is zero.
 func (s *Server) begin(secret seq.Secret) {
 	if secret.IsZero() {
-		secret = seq.NewSecret()
+		secret = seq.NewSecret(s.cfg.Name)
 	}
 	s.secret.Store(&secret)
 }
@@ -145,6 +152,18 @@ func (s *Server) Close() {
 func (s *Server) Run(ctx context.Context) error {
 	defer close(s.done)
 	defer s.lis.Close()
+	if s.cfg.IDAudit.Path != "" {
+		log, err := audit.Open(s.cfg.IDAudit, s.cfg.Logger)
+		if err != nil {
+			return err
+		}
+		s.audit = log
+		var writing sync.WaitGroup
+		life, stop := context.WithCancel(context.Background()) // it takes down what is handed out at the end, too
+		writing.Go(func() { log.Run(life) })
+		defer writing.Wait()
+		defer stop()
+	}
 	for {
 		err := s.runSession(ctx)
 		switch {
@@ -164,14 +183,14 @@ func (s *Server) runSession(ctx context.Context) error {
 	waiting := s.startAnswering()
 	s.waiting.Store(waiting)
 	// The parts outlive ctx: they are needed to hand over.
-	cluster, err := s.connect(ctx, waiting)
+	cluster, keys, err := s.connect(ctx, waiting)
 	waiting.stop()
 	if err != nil {
 		return err
 	}
 	life, cancel := context.WithCancelCause(s.life)
 	defer cancel(nil)
-	parts, err := s.assemble(cluster, cancel)
+	parts, err := s.assemble(cluster, keys, cancel)
 	if err != nil {
 		return errors.Join(err, cluster.Close())
 	}
@@ -215,8 +234,9 @@ func (s *Server) runSession(ctx context.Context) error {
 	return err
 }
 
-// connect finds a quorum of stores, for as long as the process is wanted.
-func (s *Server) connect(ctx context.Context, waiting *starting) (storeclient.Cluster, error) {
+// connect finds a quorum of stores, for as long as the process is wanted, and reads there how
+// string keys are hashed.
+func (s *Server) connect(ctx context.Context, waiting *starting) (storeclient.Cluster, keyhash.Entries, error) {
 	var none storeclient.Cluster
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -226,21 +246,25 @@ func (s *Server) connect(ctx context.Context, waiting *starting) (storeclient.Cl
 		try, done := context.WithTimeout(ctx, connectPatience)
 		cluster, err := storeclient.Connect(try, s.cfg.Stores, options...)
 		done()
+		var keys keyhash.Entries
 		if err == nil {
 			if id := cluster.Identity.Ref.Cluster; s.cfg.ClusterID != "" && s.cfg.ClusterID != id {
 				err := fmt.Errorf("%w: stores of %q, configured for %q", seq.ErrForeignCluster, id, s.cfg.ClusterID)
-				return none, errors.Join(err, cluster.Close())
+				return none, nil, errors.Join(err, cluster.Close())
 			}
 			if err := cluster.Complete(); err != nil {
-				return none, errors.Join(err, cluster.Close())
+				return none, nil, errors.Join(err, cluster.Close())
 			}
-			return cluster, nil
+			if keys, err = keyHashes(ctx, s.cfg.Name, cluster); err == nil {
+				return cluster, keys, nil
+			}
+			err = errors.Join(err, cluster.Close())
 		}
-		if errors.Is(err, seq.ErrForeignCluster) || errors.Is(err, seq.ErrStaleEra) || errors.Is(err, seq.ErrBadArgument) {
-			return none, err
+		if errors.Is(err, seq.ErrForeignCluster) || errors.Is(err, seq.ErrStaleEra) || errors.Is(err, seq.ErrBadArgument) || errors.Is(err, keyhash.ErrUnsound) {
+			return none, nil, err
 		}
 		if ctx.Err() != nil {
-			return none, err
+			return none, nil, err
 		}
 		s.cfg.Logger.Warn("no quorum of stores yet", "error", err)
 		select {
@@ -248,6 +272,25 @@ func (s *Server) connect(ctx context.Context, waiting *starting) (storeclient.Cl
 		case <-time.After(100 * time.Millisecond):
 		}
 	}
+}
+
+// keyHashes reads how string keys are hashed, and has it settled at a cluster's first start: by
+// a session of its own, since the rounds of one session belong to one group.
+func keyHashes(ctx context.Context, node string, c storeclient.Cluster) (keyhash.Entries, error) {
+	secret := seq.NewSecret(node)
+	ctx, cancel := context.WithTimeout(ctx, connectPatience)
+	defer cancel()
+	id := c.Identity
+	group, err := quorum.NewGroup(quorum.Config{Ref: id.Ref, N: id.N, R: id.R, W: id.W, Secret: secret}, storeclient.NamedStores(c.Stores))
+	if err != nil {
+		return nil, err
+	}
+	defer group.Close()
+	keys, err := keyhash.New(ctx, group, secret.Session(), id.Mapping).Begin(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("read how string keys are hashed: %w", err)
+	}
+	return keys, nil
 }
 
 // assembled are the parts of a running server: the node, and what a process has.
@@ -266,19 +309,20 @@ func (p *assembled) close() {
 	}
 }
 
-func (s *Server) assemble(cluster storeclient.Cluster, stop context.CancelCauseFunc) (*assembled, error) {
+func (s *Server) assemble(cluster storeclient.Cluster, keys keyhash.Entries, stop context.CancelCauseFunc) (*assembled, error) {
 	p := &assembled{}
 	p.follow = storeclient.NewFollower(cluster, s.cfg.Logger, func(list quorum.MemberList, stores []quorum.NamedStore) error {
 		return p.Reconfigure(list, stores)
 	}, s.dialOptions(auth.Store)...)
 	node, err := NewNode(s.cfg, Wiring{
 		Stale: p.follow.Kick, Identity: cluster.Identity, Stores: storeclient.NamedStores(cluster.Stores), Addr: s.addr, Secret: *s.secret.Load(),
-		Dial: s.dialPeer, Clock: clock.Boot(), Wall: time.Now, Stop: stop, Parked: s.parked(), Limits: s.limits,
+		Dial: s.dialPeer, Clock: clock.Boot(), Wall: time.Now, Stop: stop, Keys: keys, Parked: s.parked(), Limits: s.limits, Audit: s.audit,
 	})
 	if err != nil {
 		return nil, err
 	}
 	p.Node = node
+	p.follow.OnSpaces(node.Extend)
 	if p.view, err = s.startGossip(cluster.Identity.Ref.Cluster); err != nil {
 		return nil, err
 	}
@@ -287,10 +331,12 @@ func (s *Server) assemble(cluster storeclient.Cluster, stop context.CancelCauseF
 }
 
 func (s *Server) register(p *assembled) {
-	p.srv = rpc.NewServer(rpc.ServerConfig{Logger: s.cfg.Logger, ClusterID: p.ClusterID, Creds: s.creds, Auth: s.cfg.Guard},
+	p.srv = rpc.NewServer(rpc.ServerConfig{Logger: s.cfg.Logger, ClusterID: p.ClusterID, Creds: s.creds, Auth: s.cfg.Guard, Changed: p.alloc.changed},
 		append(s.cfg.Traces.ServerOptions(), s.calls.Options()...)...)
 	p.Register(p.srv)
-	pb.RegisterAdminServer(p.srv, p.admin(p.view, func(ctx context.Context) []*pb.StoreStatus { return describeStores(ctx, p.follow.Stores()) }))
+	admin := p.admin(p.view, func(ctx context.Context) []*pb.StoreStatus { return describeStores(ctx, p.follow.Stores()) })
+	admin.Exposed, admin.Growth.Tell = s.exposed(), p.follow.Extend
+	pb.RegisterAdminServer(p.srv, admin)
 	p.health = rpc.RegisterHealth(p.srv)
 	p.health.SetServingStatus("", healthpb.HealthCheckResponse_NOT_SERVING)
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/seqsvr/seqsvr/allocsvr/api"
+	"github.com/seqsvr/seqsvr/allocsvr/globalid/audit"
 	"github.com/seqsvr/seqsvr/allocsvr/globalid/namespaces"
 	"github.com/seqsvr/seqsvr/internal/auth"
 	"github.com/seqsvr/seqsvr/internal/rpc"
@@ -53,10 +54,12 @@ type Config struct {
 	// namespaces.Parse reads them.
 	Namespaces   []string
 	WorkerWindow time.Duration // how far ahead the high-water mark is confirmed; 0: 3 s
+	// IDAudit is where it is written down which IDs are handed out; no Path: nowhere.
+	IDAudit audit.Config
 
 	// MaxInWork bounds the calls of sequences in work, in keys; a call weighs rpc.CallCost
 	// beside its keys, and what is answered at once on a stream does not count. More are
-	// refused with seq.ErrOverloaded. At least rpc.MinInWork; 0: rpc.DefaultMaxInWork.
+	// refused with seq.ErrOverloaded. At least rpc.MinInWork; 0: api.DefaultMaxInWork.
 	MaxInWork int
 	// MaxStreamWaits bounds the calls of one stream that wait for something, so that one
 	// caller cannot fill the node's room; more are refused likewise. 0: api.DefaultMaxStreamWaits.
@@ -87,7 +90,7 @@ type Config struct {
 func DefaultConfig() Config {
 	return Config{
 		Listen: "127.0.0.1:7410", Weight: 100, Lease: time.Second,
-		GossipProfile: "fast", ExpectAllocs: 1, WorkerID: -1, MaxInWork: rpc.DefaultMaxInWork, MaxStreamWaits: api.DefaultMaxStreamWaits,
+		GossipProfile: "fast", ExpectAllocs: 1, WorkerID: -1, MaxInWork: api.DefaultMaxInWork, MaxStreamWaits: api.DefaultMaxStreamWaits,
 		UIDMemory: api.DefaultUIDMemory, Logger: slog.Default(),
 	}
 }
@@ -109,6 +112,9 @@ func (c Config) Validate() error {
 		return fmt.Errorf("%w: no logger", seq.ErrBadArgument)
 	}
 	if err := api.CheckLimits(c.MaxInWork, c.MaxStreamWaits, c.UIDMemory); err != nil {
+		return err
+	}
+	if err := c.IDAudit.Validate(); err != nil {
 		return err
 	}
 	_, err := c.namespaces()

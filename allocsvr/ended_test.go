@@ -129,7 +129,7 @@ func TestANodeWhoseSessionWasEndedBeginsAnother(t *testing.T) {
 
 func TestANodeBelowAParentEndsWithItsSession(t *testing.T) {
 	stores := threeStores(t)
-	secret := seq.NewSecret()
+	secret := seq.NewSecret("")
 	s, ran := serverOf(t, stores, secret)
 	next(t, s.Addr())
 	endAt(t, stores, secret)

@@ -12,6 +12,7 @@ import (
 	"github.com/seqsvr/seqsvr/allocsvr/globalid/workers"
 	"github.com/seqsvr/seqsvr/allocsvr/segment"
 	"github.com/seqsvr/seqsvr/allocsvr/tenure"
+	"github.com/seqsvr/seqsvr/internal/rpc"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/snowflake"
@@ -35,7 +36,7 @@ type endpoint interface {
 func (n *Node) endpointsOf(cfg Config, w Wiring) error {
 	a := n.alloc
 	segments, err := segment.New(segment.Config{
-		Holder: n.holder("tag", w.Secret), Mapping: w.Identity.Mapping, Documents: n.group, Owner: a.mine, Quorum: guide{a}.Waitless, Clock: w.Clock, RouteVersion: func() uint64 { return a.routes.Table().Version() }, Logger: cfg.Logger,
+		Holder: n.holder("tag", w.Secret), Mapping: w.Identity.Mapping, Documents: n.group, Owner: a.mine, Quorum: guide{a}.Waitless, Clock: w.Clock, Wall: w.Wall, RouteVersion: func() uint64 { return a.routes.Table().Version() }, Logger: cfg.Logger,
 	})
 	if err != nil {
 		return err
@@ -44,11 +45,12 @@ func (n *Node) endpointsOf(cfg Config, w Wiring) error {
 	if err != nil {
 		return err
 	}
-	ids, err := globalid.New(globalid.Config{Documents: n.group, Namespaces: configured, Config: workers.Config{
-		Name: cfg.Name, Node: namespaces.Node{Datacenter: namespaces.Datacenter{ID: snowflake.Datacenter(cfg.DatacenterID), Name: cfg.Datacenter}, Worker: cfg.worker()},
-		Holder: n.holder("worker", w.Secret), ReadPrefix: n.group.ReadPrefix, Sessions: n.leases.Sessions, Quorum: guide{a}.Waitless,
-		Window: cfg.WorkerWindow, Wall: w.Wall, Clock: w.Clock, Logger: cfg.Logger,
-	}})
+	ids, err := globalid.New(globalid.Config{Documents: n.group, Namespaces: configured, Audit: w.Audit,
+		Caller: func(ctx context.Context) string { return rpc.Asker(ctx, cfg.Guard) }, Config: workers.Config{
+			Name: cfg.Name, Node: namespaces.Node{Datacenter: namespaces.Datacenter{ID: snowflake.Datacenter(cfg.DatacenterID), Name: cfg.Datacenter}, Worker: cfg.worker()},
+			Holder: n.holder("worker", w.Secret), ReadPrefix: n.group.ReadPrefix, Sessions: n.leases.Sessions, Quorum: guide{a}.Waitless,
+			Window: cfg.WorkerWindow, Wall: w.Wall, Clock: w.Clock, Logger: cfg.Logger,
+		}})
 	if err != nil {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/seqsvr/seqsvr/allocsvr/api"
 	"github.com/seqsvr/seqsvr/allocsvr/handover"
+	"github.com/seqsvr/seqsvr/allocsvr/keyhash"
 	"github.com/seqsvr/seqsvr/allocsvr/owner"
 	"github.com/seqsvr/seqsvr/allocsvr/section"
 	"github.com/seqsvr/seqsvr/internal/clock"
@@ -35,6 +36,7 @@ type fleet struct {
 	calls  history.Recorder
 	// renews changes the stores that a node's leases see; nil: as they are.
 	renews func(node string, s quorum.Store) quorum.Store
+	keys   seq.KeyHashers // of the nodes that start
 	// before changes a node before it runs; nil: nothing.
 	before func(*node)
 
@@ -52,6 +54,7 @@ type node struct {
 	stop   context.CancelFunc
 	done   chan struct{}
 	file   string
+	keys   seq.KeyHashers
 }
 
 func newFleet(t *testing.T, spaces ...seq.Space) *fleet {
@@ -106,8 +109,8 @@ func (f *fleet) start(name string, expect int, file string) *node {
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	n := &node{group: group, probes: &probes{Registers: swappable(group)}, done: make(chan struct{}), file: file}
-	secret := seq.NewSecret()
+	n := &node{group: group, probes: &probes{Registers: swappable(group)}, done: make(chan struct{}), file: file, keys: f.keys}
+	secret := seq.NewSecret("")
 	session := secret.Session()
 	log := f.log.With("node", name)
 	n.leases, err = quorum.NewLeases(quorum.LeaseConfig{
@@ -120,7 +123,7 @@ func (f *fleet) start(name string, expect int, file string) *node {
 		f.t.Fatal(err)
 	}
 	n.Alloc, err = NewAlloc(Parts{Name: name, Addr: name, Cluster: "mem", Secret: secret, Lease: f.lease, Replicas: 3, Needed: 2,
-		Mapping: f.stores.Mapping, Registers: n.probes, Documents: group, Leases: keeper{n.leases}, Losses: n.leases.Losses, Peers: loopback{f, session},
+		Mapping: f.stores.Mapping, Registers: n.probes, Documents: group, Leases: keeper{n.leases}, Losses: n.leases.Losses, Peers: loopback{f, session}, Keys: f.keys,
 		Clock: f.clock, Wall: time.Now, Logger: log, ExpectAllocs: expect, Weight: 100})
 	if err != nil {
 		f.t.Fatal(err)
@@ -249,7 +252,7 @@ func (f *fleet) next(uid seq.UID) seq.Seq {
 		for _, n := range f.all() {
 			start := f.clock.Now()
 			ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-			got := n.Take(ctx, &f.stores.Mapping.Spaces[0], []seq.UID{uid}, nil)
+			got := n.Take(ctx, &f.stores.Mapping.Spaces[0], seq.PlainAll(uid), nil)
 			cancel()
 			if len(got.Faults) == 0 {
 				f.calls.Add(history.Call{Key: history.Key{UID: uint64(uid)}, First: got.First[0], Last: got.Last[0], Start: start, End: f.clock.Now()})
@@ -270,7 +273,8 @@ func (n *node) admin() *api.Admin {
 	a := n.Alloc
 	return &api.Admin{Name: a.name, Session: a.session, Sections: a.sections, Owner: a.owner, Routes: a.routes, Arbiter: a.arbiter, Nodes: a.nodes,
 		Holder: a.holder, Sessions: a.leases.Sessions, Ready: a.Ready, Clock: a.clock,
-		Stores: func(context.Context) []*pb.StoreStatus { return nil },
+		KeyHashes: keyhash.New(context.Background(), n.group, a.session, *a.sections.Mapping()),
+		Stores:    func(context.Context) []*pb.StoreStatus { return nil },
 		ReadSections: func(ctx context.Context) (map[seq.Register]quorum.Outcome, error) {
 			return n.group.ReadPrefix(ctx, a.session, string(seq.KindSection))
 		}}

@@ -39,7 +39,7 @@ func TestAStepWithoutALeaseIsWrittenUntilAnotherOwnerWasPromised(t *testing.T) {
 	space, ctx := &f.stores.Mapping.Spaces[0], context.Background()
 	seen, last := map[uint64]bool{}, uint64(0)
 	take := func(n *node) section.Taken {
-		got := n.Take(ctx, space, []seq.UID{1}, nil)
+		got := n.Take(ctx, space, seq.PlainAll(1), nil)
 		if first := got.First[0]; first != 0 {
 			if seen[first] {
 				t.Fatalf("%d twice", first)

@@ -98,6 +98,7 @@ func (s *Server) Describe(chan<- *prometheus.Desc) {}
 // to see.
 func (s *Server) Collect(ch chan<- prometheus.Metric) {
 	s.calls.Send(ch)
+	telemetry.SendAuth(ch, s.cfg.Guard)
 	mLease.Send(ch, s.cfg.Lease.Seconds())
 	p := s.parts.Load()
 	if p == nil {

@@ -3,6 +3,7 @@ package allocsvr
 import (
 	"context"
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -10,7 +11,10 @@ import (
 
 	"github.com/seqsvr/seqsvr/allocsvr/api"
 	"github.com/seqsvr/seqsvr/allocsvr/globalid"
+	"github.com/seqsvr/seqsvr/allocsvr/globalid/audit"
+	"github.com/seqsvr/seqsvr/allocsvr/keyhash"
 	"github.com/seqsvr/seqsvr/allocsvr/section"
+	"github.com/seqsvr/seqsvr/allocsvr/spaces"
 	"github.com/seqsvr/seqsvr/internal/clock"
 	"github.com/seqsvr/seqsvr/membership"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
@@ -30,11 +34,15 @@ type Wiring struct {
 	Wall     func() time.Time
 	// Stop is told why the process must end: the stores do not let it in.
 	Stop func(error)
-	// Stale is told that a store has another member list: the owner of the node looks for a
-	// newer one and calls Reconfigure. It must not block; nil: the list never changes.
+	// Stale is told that a store has another member list, or that spaces may have been added: the
+	// owner of the node looks at the stores and calls Reconfigure and Extend. It must not block; nil: the list never changes.
 	Stale func()
+	// Keys are how string keys are hashed, as long as the session lasts; nil: by seq.HashKey.
+	Keys keyhash.Entries
 	// Parked is the file of parked counters; empty: none are kept.
 	Parked string
+	// Audit takes down which snowflake IDs are handed out; nil: nothing does.
+	Audit *audit.Log
 	// Limits of what callers can make the node keep; nil: as Config says.
 	Limits *api.Limits
 }
@@ -46,6 +54,9 @@ type Node struct {
 	era     seq.Era
 	cluster string
 	parked  string
+	look    func() // at the stores, soon
+	keys    atomic.Pointer[keyhash.Entries]
+	growing sync.Mutex // held by Extend
 
 	alloc     *Alloc
 	leases    *quorum.Leases
@@ -68,6 +79,9 @@ func NewNode(cfg Config, w Wiring) (*Node, error) {
 	if w.Limits == nil {
 		w.Limits = cfg.limits()
 	}
+	if err := w.Keys.Check(id.Mapping); err != nil {
+		return nil, err
+	}
 	var leases *quorum.Leases // set before anything is sent
 	group, err := quorum.NewGroup(quorum.Config{Ref: id.Ref, N: id.N, R: id.R, W: id.W, OnStale: w.Stale, Secret: w.Secret,
 		OnClaim: func(c quorum.Claim) { leases.Witness(c) }}, w.Stores)
@@ -75,6 +89,7 @@ func NewNode(cfg Config, w Wiring) (*Node, error) {
 		return nil, err
 	}
 	n := &Node{cfg: cfg, era: id.Ref.Era, cluster: id.Ref.Cluster, parked: w.Parked, group: group, limits: w.Limits, peers: api.NewPeers(id.Ref.Cluster, w.Secret.Session(), w.Dial)}
+	n.keys.Store(&w.Keys)
 	refused := &refusals{stop: w.Stop, clock: w.Clock, needed: id.W, stale: w.Stale}
 	n.refused = refused
 	n.nameStores(id.Members, w.Stores)
@@ -93,12 +108,20 @@ func NewNode(cfg Config, w Wiring) (*Node, error) {
 	refused.leaving = func() bool { return n.alloc.owner.Leaving() }
 	n.alloc, err = NewAlloc(Parts{
 		Name: cfg.Name, Addr: w.Addr, Cluster: id.Ref.Cluster, Secret: w.Secret, Lease: cfg.Lease,
-		Replicas: id.N, Needed: id.W, Mapping: id.Mapping, Registers: n.measure("section"), Documents: group, Leases: keeper{n.leases}, Losses: n.leases.Losses, Missing: n.missingStores, Peers: n.peers,
+		Replicas: id.N, Needed: id.W, Mapping: id.Mapping, Registers: n.measure("section"), Documents: group, Leases: keeper{n.leases}, Losses: n.leases.Losses, Missing: n.missingStores, Peers: n.peers, Keys: w.Keys.Hashers(),
 		UIDMemory: n.limits.UIDMemory, Clock: w.Clock, Wall: w.Wall, Logger: cfg.Logger, Traces: cfg.Traces, ExpectAllocs: cfg.ExpectAllocs, Weight: cfg.Weight,
 	})
 	if err != nil {
 		return nil, err
 	}
+	if n.look = w.Stale; n.look == nil {
+		n.look = func() {}
+	}
+	n.alloc.routes.OnChange(func() {
+		if len(n.alloc.routes.Table().Sections) > n.alloc.sections.Len() {
+			n.look() // spaces were added
+		}
+	})
 	if err := n.endpointsOf(cfg, w); err != nil {
 		return nil, err
 	}
@@ -113,9 +136,9 @@ func NewNode(cfg Config, w Wiring) (*Node, error) {
 // Register puts the node's services on a server, all but the operators' one.
 func (n *Node) Register(srv grpc.ServiceRegistrar) {
 	a := n.alloc
-	pb.RegisterSequenceServer(srv, &api.Sequence{Cluster: n.ClusterID(), Sections: a.sections, RouteTable: a.routes, Limits: n.limits})
-	pb.RegisterPeerServer(srv, &api.Peer{Cluster: n.ClusterID(), Session: a.session, Sections: a.sections.Len(), Owner: a.owner,
-		Kick: n.leases.Kick, Logger: n.cfg.Logger})
+	pb.RegisterSequenceServer(srv, &api.Sequence{Cluster: n.ClusterID(), Sections: a.sections, RouteTable: a.routes, Limits: n.limits, Keys: a.keyHashers, Unheard: n.look})
+	pb.RegisterPeerServer(srv, &api.Peer{Cluster: n.ClusterID(), Session: a.session, Sections: a.sections.Len, Owner: a.owner,
+		Known: n.leases.Sessions, Kick: n.leases.Kick, Guard: n.cfg.Guard, Logger: n.cfg.Logger})
 	for _, e := range n.endpoints {
 		e.Register(srv)
 	}
@@ -133,10 +156,17 @@ func (n *Node) admin(view *membership.View, stores func(context.Context) []*pb.S
 		Name: a.name, Session: a.session, Cluster: n.ClusterID(), Era: n.era, Lease: n.cfg.Lease, Sections: a.sections, Owner: a.owner,
 		Routes: a.routes, Arbiter: a.arbiter, Nodes: a.nodes, Holder: a.holder, Sessions: n.leases.Sessions,
 		Ready: n.Ready, View: view, Stores: stores, Clock: a.clock, DevLog: n.cfg.DevLog,
+		Keys: func() keyhash.Entries { return *n.keys.Load() }, KeyHashes: keyhash.New(context.Background(), n.group, a.session, *a.sections.Mapping()),
+		Growth: api.Growth{Decide: spaces.New(context.Background(), n.group, a.session).Add, Tell: noStores, Extend: n.Extend},
 		ReadSections: func(ctx context.Context) (map[seq.Register]quorum.Outcome, error) {
 			return n.group.ReadPrefix(ctx, a.session, string(seq.KindSection))
 		},
 	}
+}
+
+// noStores is the word on spaces of a node that only a whole process lets tell the stores.
+func noStores(context.Context, seq.Mapping) error {
+	return fmt.Errorf("%w: this node is no process of its own and tells stores nothing", seq.ErrBadArgument)
 }
 
 // Ready is nil while this node serves everything that it should, else the reason why not.

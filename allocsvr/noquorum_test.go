@@ -44,11 +44,17 @@ func TestANodeWithoutAQuorumNamesTheMissingStoresWhateverStateTheSectionIsIn(t *
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
 			uids := []seq.UID{1}
-			take := func() error { return o.sections.Take(ctx, o.c.Space(), uids, nil).Faults[0].Err }
+			take := func() error { return o.sections.Take(ctx, o.c.Space(), seq.PlainAll(uids...), nil).Faults[0].Err }
 			for what, ask := range map[string]func() error{
-				"take":    take,
-				"current": func() error { _, faults := o.sections.Current(ctx, o.c.Space(), uids); return faults[0].Err },
-				"raise":   func() error { _, err := o.sections.Raise(ctx, o.c.Space(), 1, 500, false); return err },
+				"take": take,
+				"current": func() error {
+					_, faults := o.sections.Current(ctx, o.c.Space(), seq.PlainAll(uids...))
+					return faults[0].Err
+				},
+				"raise": func() error {
+					_, err := o.sections.Raise(ctx, o.c.Space(), seq.Plain(1), 500, section.Reach{})
+					return err
+				},
 			} {
 				err := ask()
 				if rpc.CodeOf(err) != pb.ErrorCode_ERROR_CODE_NO_QUORUM || !strings.Contains(fmt.Sprint(err), "missing store-2, store-3") {

@@ -9,6 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/seqsvr/seqsvr/allocsvr/arbiter"
+	"github.com/seqsvr/seqsvr/allocsvr/section"
 	"github.com/seqsvr/seqsvr/internal/telemetry"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/seq"
@@ -40,7 +41,7 @@ func TestARaiseBeyondTheLargestJumpIsRefusedAndSparesItsNeighbours(t *testing.T)
 		return out.Max
 	}
 	before := ceiling()
-	_, err := a.Raise(ctx, space, 7, before+1001, false)
+	_, err := a.Raise(ctx, space, seq.Plain(7), before+1001, section.Reach{})
 	if !errors.Is(err, seq.ErrJump) {
 		t.Fatalf("got %v, want ErrJump", err)
 	}
@@ -56,11 +57,33 @@ func TestARaiseBeyondTheLargestJumpIsRefusedAndSparesItsNeighbours(t *testing.T)
 		t.Errorf("a refused raise left %v in the log", lines)
 	}
 	// The jump is that of the ceiling, not of the UID: up to it nobody is harmed.
-	if got, err := a.Raise(ctx, space, 7, before+1000, false); err != nil || got != before+1000 {
+	if got, err := a.Raise(ctx, space, seq.Plain(7), before+1000, section.Reach{}); err != nil || got != before+1000 {
 		t.Errorf("a raise by the largest jump: got %d, %v", got, err)
 	}
-	if got, err := a.Raise(ctx, space, 8, before+1000, false); err != nil || got != before+1000 {
+	if got, err := a.Raise(ctx, space, seq.Plain(8), before+1000, section.Reach{}); err != nil || got != before+1000 {
 		t.Errorf("a raise below the ceiling: got %d, %v", got, err)
+	}
+}
+
+func TestARaiseWithinADistanceIsMeasuredFromTheNumberOfTheUID(t *testing.T) {
+	f := newFleet(t, seq.Space{Name: "user", Sections: 1, Step: 1000})
+	a := f.start("a", 1, "")
+	f.serving(a)
+	space, ctx := &f.stores.Mapping.Spaces[0], context.Background()
+	f.next(7) // its number is 1
+	for _, one := range []struct {
+		floor, within uint64
+		far           bool
+	}{
+		{12, 10, true}, {11, 10, false}, {11, 10, false}, {22, 10, true}, {21, 10, false}, {1, 10, false}, {500, 0, false}, {501, 1, false},
+	} {
+		_, err := a.Raise(ctx, space, seq.Plain(7), one.floor, section.Reach{Within: one.within})
+		if one.far != errors.Is(err, seq.ErrForbidden) || !one.far && err != nil {
+			t.Errorf("to %d within %d: got %v", one.floor, one.within, err)
+		}
+	}
+	if got := f.next(7); got != 502 {
+		t.Errorf("after the raises: got %d, want 502", got)
 	}
 }
 
@@ -69,13 +92,13 @@ func TestAForcedRaiseGoesFurtherAndStandsInTheLog(t *testing.T) {
 	a := f.start("a", 1, "")
 	f.serving(a)
 	space, ctx := &f.stores.Mapping.Spaces[0], context.Background()
-	if _, err := a.Raise(ctx, space, 6, 500, true); err != nil { // would be done without force
+	if _, err := a.Raise(ctx, space, seq.Plain(6), 500, section.Reach{Force: true}); err != nil { // would be done without force
 		t.Fatal(err)
 	}
-	if got, err := a.Raise(ctx, space, 7, 1<<40, true); err != nil || got != 1<<40 {
+	if got, err := a.Raise(ctx, space, seq.Plain(7), 1<<40, section.Reach{Force: true}); err != nil || got != 1<<40 {
 		t.Fatalf("got %d, %v", got, err)
 	}
-	if got, err := a.Raise(ctx, space, 7, 1<<40, false); err != nil || got != 1<<40 {
+	if got, err := a.Raise(ctx, space, seq.Plain(7), 1<<40, section.Reach{}); err != nil || got != 1<<40 {
 		t.Errorf("a repeated one needs no force: got %d, %v", got, err)
 	}
 	lines := a.raised(t)
@@ -133,7 +156,7 @@ func TestASpentSectionIsNamedAndAfterACrashHandsOutNothing(t *testing.T) {
 	if reply := a.status(t); reply.SectionsNearEnd != 0 || len(reply.Ending) != 0 {
 		t.Errorf("a healthy cluster has %v near the end", reply.Ending)
 	}
-	if _, err := a.Raise(ctx, space, 7, uint64(seq.MaxSeq), true); err != nil {
+	if _, err := a.Raise(ctx, space, seq.Plain(7), uint64(seq.MaxSeq), section.Reach{Force: true}); err != nil {
 		t.Fatal(err)
 	}
 	f.next(1) // from memory
@@ -153,7 +176,7 @@ func TestASpentSectionIsNamedAndAfterACrashHandsOutNothing(t *testing.T) {
 	f.mu.Unlock()
 	b := f.start("b", 1, "")
 	f.serving(b)
-	if got := b.Take(ctx, space, []seq.UID{1}, nil); len(got.Faults) != 1 || !errors.Is(got.Faults[0].Err, seq.ErrOverflow) {
+	if got := b.Take(ctx, space, seq.PlainAll(1), nil); len(got.Faults) != 1 || !errors.Is(got.Faults[0].Err, seq.ErrOverflow) {
 		t.Errorf("a neighbour got %+v, want ErrOverflow", got)
 	}
 	if e := b.status(t).Ending; len(e) != 1 || !e[0].Owned || e[0].Base != uint64(seq.MaxSeq) {

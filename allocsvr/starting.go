@@ -10,6 +10,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/seqsvr/seqsvr/internal/rpc"
+	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/seq"
 )
 
@@ -34,7 +35,8 @@ func (s *Server) startAnswering() *starting {
 	w.missing(s.cfg.Stores)
 	w.srv = rpc.NewServer(rpc.ServerConfig{Logger: s.cfg.Logger, Creds: s.creds, Auth: s.cfg.Guard},
 		grpc.UnknownServiceHandler(func(any, grpc.ServerStream) error { return w.reason() }))
-	h := rpc.RegisterHealth(w.srv)
+	h := rpc.RegisterHealth(w.srv, pb.Sequence_ServiceDesc.ServiceName, pb.Snowflake_ServiceDesc.ServiceName, pb.Segment_ServiceDesc.ServiceName,
+		pb.Admin_ServiceDesc.ServiceName, pb.Peer_ServiceDesc.ServiceName)
 	h.SetServingStatus("", rpc.Serving(false))
 	h.SetServingStatus(rpc.QuorumHealth, rpc.Serving(false))
 	go func() {

@@ -36,7 +36,7 @@ func TestStrictAnswersUnderNoOtherEpochThanItsOwn(t *testing.T) {
 					row.change(&out[i])
 				}
 			}
-			got := a.Take(t.Context(), &f.stores.Mapping.Spaces[0], []seq.UID{1}, nil)
+			got := a.Take(t.Context(), &f.stores.Mapping.Spaces[0], seq.PlainAll(1), nil)
 			if served := len(got.Faults) == 0; served != (row.want == nil) || (got.First[0] > 0) != served {
 				t.Errorf("%s: got %d, faults %v, want %v", row.name, got.First[0], got.Faults, row.want)
 			}

@@ -39,6 +39,10 @@ func (s *swapped) Release(ctx context.Context, id seq.Session, items []quorum.Le
 	return (*s.now.Load()).Release(ctx, id, items, to)
 }
 
+func (s *swapped) Copies(ctx context.Context, id seq.Session, regs []seq.Register, rounds []uint64) []quorum.Outcome {
+	return (*s.now.Load()).Copies(ctx, id, regs, rounds)
+}
+
 func (s *swapped) EndSession(ctx context.Context, id seq.Secret) error {
 	return (*s.now.Load()).EndSession(ctx, id)
 }

@@ -2,10 +2,13 @@ package client
 
 import (
 	"context"
+	"fmt"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+
+	"github.com/seqsvr/seqsvr/seq"
 )
 
 // Any carries unary calls to whichever AllocSvr answers, for the services that all of
@@ -18,7 +21,8 @@ import (
 func (c *Client) Any() grpc.ClientConnInterface { return conn{c: c, rules: &forAny} }
 
 // Once carries unary calls to one AllocSvr each, with one attempt until ctx ends, or
-// Config.Timeout if it has no deadline: for calls whose repetition costs something.
+// Config.Timeout if it has no deadline: for calls whose repetition costs something. The node
+// that a message names is asked first.
 func (c *Client) Once() grpc.ClientConnInterface { return conn{c: c, rules: &forOnce} }
 
 // Owner carries unary calls to the AllocSvr that owns a segment tag, as Next does for
@@ -53,13 +57,18 @@ type conn struct {
 
 	c     *Client
 	rules *rules
-	tag   string // whose owner is asked, by forTag
+	tag   string         // whose owner is asked, by forTag
+	at    *seq.SectionID // whose owner is asked, if it is set
 }
 
 // Invoke implements grpc.ClientConnInterface. reply is written by the last attempt
 // only: reading an answer begins with clearing it.
 func (k conn) Invoke(ctx context.Context, method string, args, reply any, opts ...grpc.CallOption) error {
-	return unary(ctx, k.c, k.rules, k.tag, func(ctx context.Context, s *server) error {
+	at := place{tag: k.tag, section: k.at}
+	if r, ok := args.(interface{ GetNode() string }); ok && k.rules.once {
+		at.node = r.GetNode()
+	}
+	return unaryAt(ctx, k.c, k.rules, at, func(ctx context.Context, s *server) error {
 		return s.conn.Invoke(ctx, method, args, reply, opts...)
 	})
 }
@@ -91,14 +100,40 @@ func (unaryOnly) NewStream(context.Context, *grpc.StreamDesc, string, ...grpc.Ca
 }
 
 // unary makes a unary call by the rules, until ctx or Config.Timeout ends. It may make many
-// attempts.
+// attempts. tag is whose owner is asked, if an owner is.
 func unary(ctx context.Context, c *Client, r *rules, tag string, do func(context.Context, *server) error) error {
+	return unaryAt(ctx, c, r, place{tag: tag}, do)
+}
+
+// place is where a unary call belongs: with the owner of a section or of a tag, or with a node
+// if it is there. All may be empty.
+type place struct {
+	section   *seq.SectionID
+	tag, node string
+}
+
+// in is the section that the place has to do with.
+func (p place) in(m seq.Mapping) (seq.SectionID, error) {
+	switch {
+	case p.section == nil:
+		return m.SectionOfName(p.tag), nil
+	case *p.section >= seq.SectionID(m.Sections()):
+		return 0, fmt.Errorf("%w: %d, expected 0 to %d", seq.ErrUnknownSection, *p.section, m.Sections()-1)
+	}
+	return *p.section, nil
+}
+
+func unaryAt(ctx context.Context, c *Client, r *rules, at place, do func(context.Context, *server) error) error {
 	ctx, cancel, v, err := c.table.begin(ctx)
 	defer cancel()
 	if err != nil {
 		return err
 	}
-	k := call{c: c, rules: r, section: v.mapping.SectionOfName(tag)}
+	section, err := at.in(v.mapping)
+	if err != nil {
+		return err
+	}
+	k := call{c: c, rules: r, section: section, node: at.node}
 	k.ask = func(ctx context.Context, a *attempt) ([]fault, error) {
 		return nil, a.unary(ctx, func(ctx context.Context) error { return do(ctx, a.server) })
 	}

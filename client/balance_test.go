@@ -50,7 +50,7 @@ func TestTheLoadOfAStreamIsWhatWaitsAndWhatIsInFlight(t *testing.T) {
 	send := func(n int) (id uint64) {
 		t.Helper()
 		for i := range n {
-			if _, _, err := l.enqueue(space, seq.UID(i), 1, 100); err != nil {
+			if _, _, err := l.enqueue(space, Key{UID: seq.UID(i)}, 1, nil, 100); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -71,7 +71,7 @@ func TestTheLoadOfAStreamIsWhatWaitsAndWhatIsInFlight(t *testing.T) {
 	want(0, "answered whole")
 	send(3)
 	for range 4 {
-		if _, _, err := l.enqueue(space, 1, 1, 100); err != nil {
+		if _, _, err := l.enqueue(space, Key{UID: 1}, 1, nil, 100); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/seqsvr/seqsvr/internal/rpc"
@@ -29,14 +30,23 @@ type batch struct {
 	rest *batch
 	late bool
 
+	mu        sync.Mutex // guards ordered and delivered once the batch is on its way
+	ordered   []ordered  // keys whose callers do not wait; they are told by deliver
+	delivered bool
+
 	one [1]group // room for groups: nearly all batches are of one space
 }
 
-// group is the keys of one space, in the order in which they came.
+// group is the keys of one space, in the order in which they came: UIDs, or string keys.
 type group struct {
 	space  *seq.Space
+	named  bool // the keys are names; else uids
 	uids   []uint64
+	names  []string
+	n      int      // keys
 	counts []uint32 // nil while all are 1
+	ids    [][]byte // of requests, in an exact space; else nil
+	sent   []int64  // when they were first sent, beside ids
 	result *pb.BatchResult
 	errs   []error  // by index; nil if there are none
 	plain  []uint64 // the answers where each that is not 0 is one sound number; else nil
@@ -57,13 +67,20 @@ func newBatch(uids []uint64) *batch {
 }
 
 // add gives a key a slot.
-func (b *batch) add(space *seq.Space, uid seq.UID, count uint32) slot {
-	k := b.groupOf(space)
+func (b *batch) add(space *seq.Space, key Key, count uint32, r *request) slot {
+	k := b.groupOf(space, key.named)
 	g := &b.groups[k]
-	i := len(g.uids)
-	g.uids = append(g.uids, uint64(uid))
+	i := g.n
+	if g.n++; key.named {
+		g.names = append(g.names, key.name)
+	} else {
+		g.uids = append(g.uids, uint64(key.UID))
+	}
 	if g.counts != nil || count != 1 {
 		g.count(i, count)
+	}
+	if r != nil {
+		g.request(r)
 	}
 	b.n++
 	return slot{b, k, i}
@@ -71,25 +88,35 @@ func (b *batch) add(space *seq.Space, uid seq.UID, count uint32) slot {
 
 // addAll gives the keys at idx slots, one after the other, and returns the first.
 func (b *batch) addAll(space *seq.Space, keys *takes, idx []int) slot {
-	k := b.groupOf(space)
+	k := b.groupOf(space, keys.names != nil)
 	g := &b.groups[k]
-	first := len(g.uids)
+	first := g.n
+	g.n += len(idx)
 	for _, i := range idx {
-		g.uids = append(g.uids, uint64(keys.uids[i]))
+		if g.named {
+			g.names = append(g.names, keys.names[i])
+		} else {
+			g.uids = append(g.uids, uint64(keys.places[i]))
+		}
 	}
 	if g.counts != nil || len(keys.counts) != 0 {
 		for j, i := range idx {
 			g.count(first+j, keys.count(i))
 		}
 	}
+	if keys.requests != nil {
+		for _, i := range idx {
+			g.request(&keys.requests[i])
+		}
+	}
 	b.n += len(idx)
 	return slot{b, k, first}
 }
 
-// groupOf finds or makes the group of a space.
-func (b *batch) groupOf(space *seq.Space) int {
+// groupOf finds or makes the group of a space for UIDs, or for string keys.
+func (b *batch) groupOf(space *seq.Space, named bool) int {
 	k := 0
-	for k < len(b.groups) && b.groups[k].space.First != space.First {
+	for k < len(b.groups) && (b.groups[k].space.First != space.First || b.groups[k].named != named) {
 		k++
 	}
 	if k == len(b.groups) {
@@ -97,7 +124,7 @@ func (b *batch) groupOf(space *seq.Space) int {
 		if k == 0 {
 			uids = b.one[0].uids
 		}
-		b.groups = append(b.groups, group{space: space, uids: uids})
+		b.groups = append(b.groups, group{space: space, named: named, uids: uids})
 	}
 	return k
 }
@@ -110,13 +137,18 @@ func (g *group) count(i int, n uint32) {
 	g.counts = append(g.counts, n)
 }
 
+// request notes the request of the last key. In an exact space every key has one.
+func (g *group) request(r *request) {
+	g.ids, g.sent = append(g.ids, r.id), append(g.sent, r.sent)
+}
+
 // request is the message of the batch. It shares the uids, so it is good until they
 // are taken by reclaim.
 func (b *batch) request(id, version uint64, timeout time.Duration) *pb.StreamRequest {
 	next := &pb.BatchNextRequest{RouteVersion: version, Batches: make([]*pb.Batch, len(b.groups))}
 	for i := range b.groups {
 		g := &b.groups[i]
-		next.Batches[i] = &pb.Batch{Space: g.space.Name, Uids: g.uids, Counts: g.counts}
+		next.Batches[i] = &pb.Batch{Space: g.space.Name, Uids: g.uids, Keys: g.names, Counts: g.counts, RequestIds: g.ids, FirstSentMs: g.sent}
 	}
 	return &pb.StreamRequest{Id: id, Call: &pb.StreamRequest_Next{Next: next}, TimeoutMs: millis(timeout), Parts: true}
 }
@@ -131,7 +163,7 @@ func (b *batch) split() *batch {
 	rest := &batch{n: b.n, sent: b.sent, link: b.link, done: make(chan struct{}), late: true}
 	rest.groups = make([]group, len(b.groups))
 	for i := range b.groups {
-		rest.groups[i] = group{space: b.groups[i].space, uids: b.groups[i].uids}
+		rest.groups[i] = group{space: b.groups[i].space, n: b.groups[i].n}
 	}
 	b.rest = rest
 	return rest
@@ -147,18 +179,24 @@ func (b *batch) answer(reply *pb.StreamReply) {
 	for i := range b.groups[:min(len(b.groups), len(results))] {
 		g := &b.groups[i]
 		r := results[i]
-		g.result, g.errs = r, keyErrors(r.GetErrors(), len(g.uids))
-		if r != nil && g.errs == nil && g.counts == nil && !r.Unordered && len(r.Last) == 0 {
+		g.result, g.errs = r, keyErrors(r.GetErrors(), g.n)
+		if r != nil && g.errs == nil && g.counts == nil && !r.Unordered && len(r.Last) == 0 && len(r.Replayed) == 0 {
 			g.plain = r.First
 		}
 	}
-	close(b.done)
+	b.complete()
 }
 
 // fail completes the batch with an error for all its callers.
 func (b *batch) fail(err error) {
 	b.err = err
+	b.complete()
+}
+
+// complete wakes those who wait and tells those who do not.
+func (b *batch) complete() {
 	close(b.done)
+	b.deliver()
 }
 
 // wait waits until the batch is completed; false if ctx ended first. It is not inlined, so
@@ -255,7 +293,9 @@ func rangeOf(r *pb.BatchResult, i int, count uint32, errs []error) Range {
 	if i < len(r.Last) {
 		last = r.Last[i]
 	}
-	return checkRange(first, last, count, r.Unordered)
+	got := checkRange(first, last, count, r.Unordered)
+	got.Replayed = got.Err == nil && i < len(r.Replayed) && r.Replayed[i]
+	return got
 }
 
 func checkRange(first, last uint64, count uint32, unordered bool) Range {

@@ -49,8 +49,8 @@ type Config struct {
 	// Agent is the name under which the AllocSvr count this process's snowflake IDs: a
 	// letter, then up to 63 letters, digits and "-"; empty: none.
 	Agent string
-	// Fallback makes snowflake IDs of one namespace while the service is away; nil: calls
-	// fail instead.
+	// Fallback makes snowflake IDs of some namespaces while the service is away; nil: calls
+	// fail instead. NewLocal makes them here always.
 	Fallback *Fallback
 	// Alone says whether a call of Take, Next, NextN or NextBatch is to be a unary call of its
 	// own, instead of sharing a batch with others: an interceptor among DialOptions then sees
@@ -137,6 +137,11 @@ func (cfg Config) withDefaults() (Config, error) {
 		f, err := cfg.Fallback.WithDefaults(cfg.Timeout)
 		if err == nil {
 			err = checkIDs("", f.Namespace, 1)
+		}
+		for _, also := range f.Also {
+			if err == nil {
+				err = checkIDs("", also, 1)
+			}
 		}
 		if err != nil {
 			return cfg, err

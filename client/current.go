@@ -20,20 +20,31 @@ type Value struct {
 // Current reads the sequences of 1 to seq.MaxBatch uids without taking a number. It
 // retries and fails as NextBatch does.
 func (c *Client) Current(ctx context.Context, space string, uids []seq.UID) ([]Value, error) {
-	out := make([]Value, len(uids))
+	return c.current(ctx, space, keys{places: uids})
+}
+
+// CurrentKeys is Current for string keys; seq.ErrBadArgument for one that cannot be.
+func (c *Client) CurrentKeys(ctx context.Context, space string, names []string) ([]Value, error) {
+	return c.current(ctx, space, keysOf(names))
+}
+
+func (c *Client) current(ctx context.Context, space string, keys keys) ([]Value, error) {
+	if err := keys.check(); err != nil {
+		return nil, fmt.Errorf("current: %w", err)
+	}
+	out := make([]Value, len(keys.places))
 	ask := func(ctx context.Context, a *attempt) (faults []fault, err error) {
 		idx := a.idx
-		b := &pb.Batch{Space: a.space.Name, Uids: make([]uint64, len(idx))}
-		for k, i := range idx {
-			b.Uids[k] = uint64(uids[i])
-		}
+		b := keys.batch(a.space, idx)
 		var reply *pb.CurrentReply
-		err = a.unary(ctx, func(ctx context.Context) (err error) {
-			reply, err = a.server.rpc.Current(ctx, &pb.CurrentRequest{Batches: []*pb.Batch{b}, RouteVersion: a.version})
-			if err == nil && (len(reply.GetResults()) != 1 || len(reply.GetResults()[0].GetValues()) != len(idx)) {
-				err = fmt.Errorf("%w: not one value for each of %d keys", errMalformed, len(idx))
-			}
-			return err
+		err = a.server.largely(ctx, len(idx), func() error {
+			return a.unary(ctx, func(ctx context.Context) (err error) {
+				reply, err = a.server.rpc.Current(ctx, &pb.CurrentRequest{Batches: []*pb.Batch{b}, RouteVersion: a.version})
+				if err == nil && (len(reply.GetResults()) != 1 || len(reply.GetResults()[0].GetValues()) != len(idx)) {
+					err = fmt.Errorf("%w: not one value for each of %d keys", errMalformed, len(idx))
+				}
+				return err
+			})
 		})
 		if err != nil {
 			return nil, err
@@ -57,13 +68,13 @@ func (c *Client) Current(ctx context.Context, space string, uids []seq.UID) ([]V
 		}
 		return faults, nil
 	}
-	errs, err := askOwners(ctx, c, space, uids, ask)
+	errs, err := askOwners(ctx, c, space, keys.places, ask)
 	if err != nil {
 		return nil, fmt.Errorf("current: %w", err)
 	}
 	for i, err := range errs {
 		if err != nil {
-			out[i].Err = fmt.Errorf("current %v: %w", Key{space, uids[i]}, err)
+			out[i].Err = fmt.Errorf("current %v: %w", keys.at(space, i), err)
 		}
 	}
 	return out, nil
@@ -77,13 +88,25 @@ type RaiseOption func(*pb.RaiseRequest)
 // they are used up for good. The cluster writes it to its log of events.
 func Forced(r *pb.RaiseRequest) { r.Force = true }
 
+// Within lets a Raise go at most so far, above 0, beyond the key's number of now:
+// seq.ErrForbidden otherwise.
+func Within(numbers uint64) RaiseOption {
+	return func(r *pb.RaiseRequest) { r.MaxJump = numbers }
+}
+
 // Raise lifts the key's sequence to at least the floor, 0 to seq.MaxSeq, and gives
 // the sequence after it, durable by then; the next number is above. It never lowers
 // and may be repeated. seq.ErrOverflow for a larger floor; seq.ErrJump if the ceiling of
 // the key's section would move by more than its space's largest jump, unless Forced is
 // given; otherwise like Next.
 func (c *Client) Raise(ctx context.Context, key Key, floor seq.Seq, opts ...RaiseOption) (seq.Seq, error) {
+	if err := key.check(); err != nil {
+		return 0, fmt.Errorf("raise: %w", err)
+	}
 	req := &pb.RaiseRequest{Id: &pb.RaiseRequest_Uid{Uid: uint64(key.UID)}, AtLeast: uint64(floor)}
+	if key.named {
+		req.Id = &pb.RaiseRequest_Key{Key: key.name}
+	}
 	for _, opt := range opts {
 		opt(req)
 	}
@@ -93,7 +116,7 @@ func (c *Client) Raise(ctx context.Context, key Key, floor seq.Seq, opts ...Rais
 	var got seq.Seq
 	ask := func(ctx context.Context, a *attempt) ([]fault, error) {
 		return nil, a.unary(ctx, func(ctx context.Context) error {
-			req := &pb.RaiseRequest{Space: a.space.Name, Id: req.Id, AtLeast: req.AtLeast, Force: req.Force, RouteVersion: a.version}
+			req := &pb.RaiseRequest{Space: a.space.Name, Id: req.Id, AtLeast: req.AtLeast, Force: req.Force, MaxJump: req.MaxJump, RouteVersion: a.version}
 			reply, err := a.server.rpc.Raise(ctx, req)
 			if err != nil {
 				return err
@@ -105,7 +128,7 @@ func (c *Client) Raise(ctx context.Context, key Key, floor seq.Seq, opts ...Rais
 			return nil
 		})
 	}
-	errs, err := askOwners(ctx, c, key.Space, []seq.UID{key.UID}, ask)
+	errs, err := askOwners(ctx, c, key.Space, []seq.UID{key.place()}, ask)
 	if err == nil && errs != nil {
 		err = errs[0]
 	}

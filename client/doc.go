@@ -31,8 +31,13 @@
 // the keys that were in one batch with it. How many calls may wait is bounded
 // (Config.MaxQueue); more are refused with seq.ErrOverloaded.
 //
+// In a space of mode=exact every take has a request id, which all of its attempts repeat
+// (once.go): whoever answers in the end gives what the first attempt took, if that took
+// anything. So nothing is skipped there by retries, and TakeOnce lets a caller repeat a call.
+//
 // With Config.Fallback the Client makes snowflake IDs by itself while the service is away
-// (package fallback).
+// (package fallback), and a Local makes them here always (local.go), from a worker id that it
+// is lent and gives back.
 //
 // What belongs here: routing, retries, batches. What does not: anything that hands out a
 // number that was not lent to it.

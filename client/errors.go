@@ -74,7 +74,8 @@ var finals = []error{
 	seq.ErrBadMapping, seq.ErrBadTable, seq.ErrBadArgument,
 	seq.ErrUnknownNamespace, seq.ErrTimeExhausted, seq.ErrTickUsedUp, seq.ErrUnsafeChange,
 	seq.ErrConflict, seq.ErrBadID, seq.ErrBadLayout, seq.ErrUnknownTag,
-	seq.ErrJump, seq.ErrRetired, seq.ErrUnauthenticated, seq.ErrForbidden,
+	seq.ErrIDConflict, seq.ErrIDExpired, seq.ErrIDNotKept, seq.ErrSentAhead,
+	seq.ErrJump, seq.ErrNumbersUsedUp, seq.ErrRetired, seq.ErrUnauthenticated, seq.ErrForbidden,
 	ErrUnordered, ErrClosed, errQueueFull, errSplit,
 }
 

@@ -21,24 +21,68 @@ type Fallback = fallback.Config
 // FallbackStats is what a Client's fallback did so far, for metrics.
 type FallbackStats = fallback.Stats
 
-// FallbackStats is zero without Config.Fallback.
-func (c *Client) FallbackStats() FallbackStats {
-	if c.fallback == nil {
-		return FallbackStats{}
+// FallbackStats is zero without Config.Fallback. With several namespaces it is the sum, and
+// the earliest end of a window.
+func (c *Client) FallbackStats() (all FallbackStats) {
+	for i, f := range c.fallbacks {
+		one := f.Stats()
+		all.IDs, all.Refused, all.Windows = all.IDs+one.IDs, all.Refused+one.Refused, all.Windows+one.Windows
+		if i == 0 || one.ValidUntil.Before(all.ValidUntil) {
+			all.ValidUntil = one.ValidUntil
+		}
 	}
-	return c.fallback.Stats()
+	return all
+}
+
+// fallbackOf is the fallback of a namespace; nil: it has none.
+func (c *Client) fallbackOf(namespace string) *fallback.Fallback {
+	for _, f := range c.fallbacks {
+		if f.Covers(namespace) {
+			return f
+		}
+	}
+	return nil
+}
+
+// openFallbacks makes those of Config.
+func (c *Client) openFallbacks() {
+	if c.cfg.Fallback == nil {
+		return
+	}
+	for _, namespace := range append([]string{c.cfg.Fallback.Namespace}, c.cfg.Fallback.Also...) {
+		one := *c.cfg.Fallback
+		one.Namespace, one.Also = namespace, nil
+		f := fallback.New(one, c.cfg.Agent, lender{c}, c.cfg.Logger)
+		c.fallbacks = append(c.fallbacks, f)
+		c.lent.keep(c, f.Windows)
+		c.tasks.Go(func() { f.Watch(c.ctx) })
+	}
 }
 
 // lender is the service as the fallback sees it.
 type lender struct{ c *Client }
 
-// Delegate implements fallback.Service.
+// Delegate implements fallback.Lender. The node that lent the window before is asked first.
 func (l lender) Delegate(ctx context.Context, r *pb.SnowflakeDelegateRequest) (reply *pb.SnowflakeDelegateReply, err error) {
-	err = unary(ctx, l.c, &forOnce, "", func(ctx context.Context, s *server) (err error) {
+	err = unaryAt(ctx, l.c, &forOnce, place{node: r.GetNode()}, func(ctx context.Context, s *server) (err error) {
 		reply, err = s.ids.Delegate(ctx, r)
 		return err
 	})
 	return reply, err
+}
+
+// GiveBack implements fallback.Lender.
+func (l lender) GiveBack(ctx context.Context, r *pb.SnowflakeGiveBackRequest) error {
+	return unaryAt(ctx, l.c, &forOnce, place{node: r.GetNode()}, func(ctx context.Context, s *server) error {
+		_, err := s.ids.GiveBack(ctx, r)
+		return err
+	})
+}
+
+// Probe implements fallback.Service.
+func (l lender) Probe(ctx context.Context, namespace string) error {
+	_, err := generate(ctx, l.c, l.c.cfg.Agent, namespace, 1, false)
+	return err
 }
 
 // Final implements fallback.Service.

@@ -25,7 +25,7 @@ type IDs struct {
 	Layout     string // preset, or text if it is none or Fallback is set
 	Datacenter snowflake.Datacenter
 	Worker     snowflake.Worker
-	Fallback   bool // made here, while the service was away; see Config.Fallback
+	Fallback   bool // made here: by a Local, or while the service was away; see Config.Fallback
 	Runs       []snowflake.Run
 }
 
@@ -105,12 +105,12 @@ func (c *Client) GenerateAs(ctx context.Context, agent, namespace string, count 
 		}
 		return err
 	}
-	if f := c.fallback; f != nil && f.Covers(namespace) {
+	if f := c.fallbackOf(namespace); f != nil {
 		ctx, cancel := c.cfg.within(ctx)
 		defer cancel()
 		var made *fallback.IDs
 		if made, err = f.Generate(ctx, int(count), ask); made != nil {
-			got = IDs{made.Namespace, made.Layout, made.Datacenter, made.Worker, true, made.Runs}
+			got = madeHere(made)
 		}
 	} else {
 		err = ask(ctx)

@@ -14,22 +14,23 @@ import (
 // the stores that are missing, is returned once no AllocSvr that can be reached has a quorum;
 // seq.ErrUnknownSpace, seq.ErrOverflow, seq.ErrOverloaded (too many callers wait in this
 // process), ErrUnordered and ErrClosed immediately. After an error a number may have been
-// skipped, so calling again is always safe.
+// skipped, so calling again is always safe. In a space of mode=exact no retry of the call takes a
+// second number, but calling again does: TakeOnce is what repeats a call.
 func (c *Client) Next(ctx context.Context, key Key) (seq.Seq, error) {
-	v, s, err := join(ctx, c, key, 1)
+	v, s, r, err := join(ctx, c, key, 1, nil)
 	if err == nil && s.b != nil {
 		// The wait stands here and not further down: all that stands above it on the stack
 		// of a waiting caller has gone from the caches when it runs again.
 		if ctx.Done() == nil {
 			<-s.b.done
 		} else if !s.b.wait(ctx) {
-			return nextOnward(ctx, c, key, v, s, nil)
+			return nextOnward(ctx, take{c, key, 1, r}, v, s, nil)
 		}
 		if n := s.plain(); n != 0 {
 			return n, nil
 		}
 	}
-	return nextOnward(ctx, c, key, v, s, err)
+	return nextOnward(ctx, take{c, key, 1, r}, v, s, err)
 }
 
 // NextN takes n numbers of the key, 1 to seq.MaxCount: first to last, inclusive and
@@ -42,55 +43,71 @@ func (c *Client) NextN(ctx context.Context, key Key, n uint32) (first, last seq.
 // Take is NextN that also tells whether the answer is unordered. Range.Err is the
 // returned error.
 func (c *Client) Take(ctx context.Context, key Key, n uint32) (Range, error) {
-	v, s, err := join(ctx, c, key, n)
-	r, err := take{c, key, n}.finish(ctx, v, s, err)
+	return c.take(ctx, key, n, nil)
+}
+
+func (c *Client) take(ctx context.Context, key Key, n uint32, named *Request) (Range, error) {
+	v, s, r, err := join(ctx, c, key, n, named)
+	got, err := take{c, key, n, r}.finish(ctx, v, s, err)
 	if err != nil {
 		err = fmt.Errorf("next %v: %w", key, err)
 		return Range{Err: err}, err
 	}
-	return r, nil
+	return got, nil
 }
 
 // join gives the key a slot in a batch to its owner, which nearly always answers. No batch
-// and no error: the owner is not known, or silent, or the call goes alone.
-func join(ctx context.Context, c *Client, key Key, n uint32) (v *view, s slot, err error) {
+// and no error: the owner is not known, or silent, or the call goes alone. r is what all
+// attempts of the call repeat, in an exact space.
+func join(ctx context.Context, c *Client, key Key, n uint32, named *Request) (v *view, s slot, r *request, err error) {
 	if err := seq.CheckCount("count", uint64(n)); err != nil {
-		return nil, slot{}, err
+		return nil, slot{}, nil, err
+	}
+	if err := key.check(); err != nil {
+		return nil, slot{}, nil, err
 	}
 	if err := ctx.Err(); err != nil {
-		return nil, slot{}, err
+		return nil, slot{}, nil, err
 	}
 	if v, err = c.table.current(ctx); err != nil {
-		return nil, slot{}, err
+		return nil, slot{}, nil, err
 	}
 	space, err := v.mapping.Space(key.Space)
 	if err != nil {
-		return nil, slot{}, err
+		if v, space, err = c.table.space(ctx, v, key.Space); err != nil {
+			return nil, slot{}, nil, err
+		}
 	}
-	owner := v.owner(space.SectionOf(key.UID))
+	if named != nil || space.Mode == seq.Exact {
+		if r, err = requestIn(space, named); err != nil {
+			return nil, slot{}, nil, err
+		}
+	}
+	owner := v.owner(space.SectionOf(key.place()))
 	if owner == nil || owner.health.silent.Load() || c.cfg.alone(ctx) {
-		return v, slot{}, nil
+		return v, slot{}, r, nil
 	}
-	if s, err = owner.queue(space, key.UID, n); err != nil {
+	if s, err = owner.queue(space, key, n, r); err != nil {
 		s = refused(err)
 	}
-	return v, s, nil
+	return v, s, r, nil
 }
 
 // nextOnward is Next where it is not as simple as nearly always.
-func nextOnward(ctx context.Context, c *Client, key Key, v *view, s slot, err error) (seq.Seq, error) {
-	r, err := take{c, key, 1}.finish(ctx, v, s, err)
+func nextOnward(ctx context.Context, t take, v *view, s slot, err error) (seq.Seq, error) {
+	r, err := t.finish(ctx, v, s, err)
 	if err != nil {
-		return 0, fmt.Errorf("next %v: %w", key, err)
+		return 0, fmt.Errorf("next %v: %w", t.key, err)
 	}
 	return r.First, nil
 }
 
 // take is a call for n numbers of one key, from where it waits on.
 type take struct {
-	c   *Client
-	key Key
-	n   uint32
+	c       *Client
+	key     Key
+	n       uint32
+	request *request
 }
 
 // finish waits for what came of join, and asks others if it was no answer.
@@ -118,8 +135,11 @@ func (t take) retry(ctx context.Context, v *view, first error) (Range, error) {
 	if err != nil {
 		return Range{}, err
 	}
-	keys := &takes{c: t.c, uids: []seq.UID{t.key.UID}, counts: []uint32{t.n}, out: make([]Range, 1), bounded: !t.c.cfg.alone(ctx)}
-	k := call{c: t.c, rules: &forKeys, space: space, uids: keys.uids, ask: keys.ask}
+	keys := &takes{c: t.c, keys: t.key.alone(), counts: []uint32{t.n}, out: make([]Range, 1), bounded: !t.c.cfg.alone(ctx)}
+	if t.request != nil {
+		keys.requests = []request{*t.request}
+	}
+	k := call{c: t.c, rules: &forKeys, space: space, places: keys.places, ask: keys.ask}
 	if _, ok := ctx.Deadline(); !ok {
 		k.until = time.Now().Add(t.c.cfg.Timeout)
 	}

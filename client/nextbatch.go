@@ -15,22 +15,42 @@ import (
 // returned error is for the whole call, before anything was sent: seq.ErrBadBatch,
 // seq.ErrBadCount, seq.ErrUnknownSpace, or no route table in time.
 func (c *Client) NextBatch(ctx context.Context, space string, uids []seq.UID, counts []uint32) ([]Range, error) {
-	if len(counts) != 0 && len(counts) != len(uids) {
-		return nil, fmt.Errorf("next batch: %w: %d counts for %d keys", seq.ErrBadBatch, len(counts), len(uids))
+	return c.nextBatch(ctx, space, keys{places: uids}, counts, nil)
+}
+
+// NextKeys is NextBatch for string keys; seq.ErrBadArgument for one that cannot be.
+func (c *Client) NextKeys(ctx context.Context, space string, names []string, counts []uint32) ([]Range, error) {
+	return c.nextBatch(ctx, space, keysOf(names), counts, nil)
+}
+
+func (c *Client) nextBatch(ctx context.Context, space string, keys keys, counts []uint32, named []Request) ([]Range, error) {
+	n := len(keys.places)
+	if len(counts) != 0 && len(counts) != n {
+		return nil, fmt.Errorf("next batch: %w: %d counts for %d keys", seq.ErrBadBatch, len(counts), n)
+	}
+	if err := keys.check(); err != nil {
+		return nil, fmt.Errorf("next batch: %w", err)
 	}
 	for i, n := range counts {
 		if err := seq.CheckCount("count", uint64(n)); err != nil {
 			return nil, fmt.Errorf("next batch: index %d: %w", i, err)
 		}
 	}
-	b := &takes{c: c, uids: uids, counts: counts, out: make([]Range, len(uids))}
-	errs, err := askOwners(ctx, c, space, uids, b.ask)
+	if err := seq.CheckKeys("the call", n); err != nil {
+		return nil, fmt.Errorf("next batch: %w", err)
+	}
+	requests, err := c.requestsIn(ctx, space, n, named)
+	if err != nil {
+		return nil, fmt.Errorf("next batch: %w", err)
+	}
+	b := &takes{c: c, keys: keys, counts: counts, requests: requests, out: make([]Range, n)}
+	errs, err := askOwners(ctx, c, space, keys.places, b.ask)
 	if err != nil {
 		return nil, fmt.Errorf("next batch: %w", err)
 	}
 	for i, err := range errs {
 		if err != nil {
-			b.out[i].Err = fmt.Errorf("next %v: %w", Key{space, uids[i]}, err)
+			b.out[i].Err = fmt.Errorf("next %v: %w", keys.at(space, i), err)
 		}
 	}
 	return b.out, nil
@@ -41,13 +61,34 @@ func (c *Client) NextBatch(ctx context.Context, space string, uids []seq.UID, co
 // longer than a batch takes, and more processors at the server can work on calls of their own.
 const maxQueued = 1024
 
+// maxLarge is how many keys of larger attempts may be under way to a server at once: as much as
+// it does in some milliseconds, and one of the largest batches. The others wait here, where that costs them no part of
+// their attempt's time; sent all at once, those that the server comes to last would have
+// been given up by then, and be sent again.
+const maxLarge = 1 << 14
+
+// largely makes an attempt with so many keys when the server has room for it. It is of no
+// effect on a call of few keys.
+func (s *server) largely(ctx context.Context, keys int, attempt func() error) error {
+	if keys > maxQueued {
+		if err := s.large.Acquire(ctx, int64(keys)); err != nil {
+			return err
+		}
+		defer s.large.Release(int64(keys))
+	}
+	return attempt()
+}
+
 // takes is a call for numbers of many keys.
 type takes struct {
-	c       *Client
-	uids    []seq.UID
-	counts  []uint32 // empty: 1 each
-	out     []Range
-	bounded bool // a full queue refuses it, instead of being passed by
+	keys
+
+	c      *Client
+	counts []uint32 // empty: 1 each
+	out    []Range
+	// requests, one a key in an exact space, else nil, are what all attempts repeat.
+	requests []request
+	bounded  bool // a full queue refuses it, instead of being passed by
 }
 
 func (b *takes) count(i int) uint32 {
@@ -67,20 +108,26 @@ func (b *takes) ask(ctx context.Context, a *attempt) ([]fault, error) {
 		}
 	}
 	idx := a.idx
-	one := &pb.Batch{Space: a.space.Name, Uids: make([]uint64, len(idx))}
-	for k, i := range idx {
-		one.Uids[k] = uint64(b.uids[i])
-		if len(b.counts) != 0 {
+	one := b.batch(a.space, idx)
+	if len(b.counts) != 0 {
+		for _, i := range idx {
 			one.Counts = append(one.Counts, b.counts[i])
 		}
 	}
-	var reply *pb.BatchNextReply
-	err := a.unary(ctx, func(ctx context.Context) (err error) {
-		reply, err = a.server.rpc.BatchNext(ctx, &pb.BatchNextRequest{Batches: []*pb.Batch{one}, RouteVersion: a.version})
-		if err == nil && len(reply.GetResults()) != 1 {
-			err = fmt.Errorf("%w: %d results for 1 batch", errMalformed, len(reply.GetResults()))
+	if b.requests != nil {
+		for _, i := range idx {
+			one.RequestIds, one.FirstSentMs = append(one.RequestIds, b.requests[i].id), append(one.FirstSentMs, b.requests[i].sent)
 		}
-		return err
+	}
+	var reply *pb.BatchNextReply
+	err := a.server.largely(ctx, len(idx), func() error {
+		return a.unary(ctx, func(ctx context.Context) (err error) {
+			reply, err = a.server.rpc.BatchNext(ctx, &pb.BatchNextRequest{Batches: []*pb.Batch{one}, RouteVersion: a.version})
+			if err == nil && len(reply.GetResults()) != 1 {
+				err = fmt.Errorf("%w: %d results for 1 batch", errMalformed, len(reply.GetResults()))
+			}
+			return err
+		})
 	})
 	if err != nil {
 		return nil, err
@@ -123,7 +170,7 @@ func (b *takes) await(ctx context.Context, s slot, idx []int) (faults []fault, e
 // plain puts the answers from an index on away if each is one sound number and nothing
 // else, as nearly always. It may have put some away when it says false.
 func (b *takes) plain(r *pb.BatchResult, from int, idx []int) bool {
-	if len(b.counts) != 0 || len(r.Errors) != 0 || r.Unordered || len(r.Last) != 0 || len(r.First) < from+len(idx) {
+	if len(b.counts) != 0 || len(r.Errors) != 0 || r.Unordered || len(r.Last) != 0 || len(r.Replayed) != 0 || len(r.First) < from+len(idx) {
 		return false
 	}
 	first := r.First[from:][:len(idx)]
@@ -144,6 +191,6 @@ func (b *takes) put(faults []fault, k, i int, got Range) []fault {
 		return append(faults, fault{k, got.Err})
 	}
 	o := &b.out[i]
-	o.First, o.Last, o.Unordered = got.First, got.Last, got.Unordered
+	o.First, o.Last, o.Unordered, o.Replayed = got.First, got.Last, got.Unordered, got.Replayed
 	return faults
 }

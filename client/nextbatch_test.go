@@ -1,6 +1,7 @@
 package client_test
 
 import (
+	"context"
 	"errors"
 	"sync"
 	"testing"
@@ -107,4 +108,51 @@ func TestBatchesStayUniqueThroughFailovers(t *testing.T) {
 	cluster.TakeOver(2, 0)
 	cluster.Nodes[0].Restart()
 	round("after a move of which nobody tells the target")
+}
+
+func TestLargeBatchesWaitForRoomAndNotForTheirAttempts(t *testing.T) {
+	cluster := clienttest.Start(t, 1)
+	node := cluster.Nodes[0]
+	c := dial(t, cluster, client.Config{AttemptTimeout: time.Minute, Timeout: time.Minute})
+	ctx := bounded(t)
+	if err := c.Reach(ctx); err != nil {
+		t.Fatal(err)
+	}
+	uids := make([]seq.UID, seq.MaxBatch)
+	for i := range uids {
+		uids[i] = seq.UID(i)
+	}
+	node.Hang()
+	const calls, fit = 8, 1
+	var wg sync.WaitGroup
+	for i := range calls {
+		wg.Go(func() {
+			var err error
+			if i%2 == 0 {
+				_, err = c.NextBatch(ctx, "", uids, nil)
+			} else {
+				_, err = c.Current(ctx, "", uids)
+			}
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	for node.Calls.Load() < fit && ctx.Err() == nil {
+		time.Sleep(time.Millisecond)
+	}
+	time.Sleep(50 * time.Millisecond) // for those that are not to come
+	if n := node.Calls.Load(); n != fit {
+		t.Errorf("%d of %d large calls came to a server that answers none, want %d", n, calls, fit)
+	}
+	impatient, cancel := context.WithTimeout(ctx, 10*time.Millisecond)
+	defer cancel()
+	if got, err := c.NextBatch(impatient, "", uids, nil); err == nil && got[0].Err == nil {
+		t.Error("a call without room was answered")
+	}
+	node.Resume()
+	wg.Wait()
+	if n := node.Calls.Load(); n != calls {
+		t.Errorf("%d calls came for %d", n, calls)
+	}
 }

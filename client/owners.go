@@ -9,20 +9,21 @@ import (
 
 // askOwners asks for all keys at the owners of their sections, and elsewhere where those give
 // no answer. errs are one a key, nil if none failed; err is for the whole call.
-func askOwners(ctx context.Context, c *Client, space string, uids []seq.UID, ask func(context.Context, *attempt) ([]fault, error)) (errs []error, err error) {
-	if len(uids) == 0 || len(uids) > seq.MaxBatch {
-		return nil, fmt.Errorf("%w: %d keys, expected 1 to %d", seq.ErrBadBatch, len(uids), seq.MaxBatch)
+func askOwners(ctx context.Context, c *Client, space string, places []seq.UID, ask func(context.Context, *attempt) ([]fault, error)) (errs []error, err error) {
+	if len(places) == 0 || len(places) > seq.MaxBatch {
+		return nil, fmt.Errorf("%w: %d keys, expected 1 to %d", seq.ErrBadBatch, len(places), seq.MaxBatch)
 	}
 	ctx, cancel, v, err := c.table.begin(ctx)
 	defer cancel()
 	if err != nil {
 		return nil, err
 	}
-	k := call{c: c, rules: &forKeys, uids: uids, ask: ask, start: tries{table: v.version(), next: 1}}
-	if k.space, err = v.mapping.Space(space); err != nil {
+	v, in, err := c.table.space(ctx, v, space)
+	if err != nil {
 		return nil, err
 	}
-	pending := make([]int, len(uids))
+	k := call{c: c, rules: &forKeys, space: in, places: places, ask: ask, start: tries{table: v.version(), next: 1}}
+	pending := make([]int, len(places))
 	for i := range pending {
 		pending[i] = i
 	}
@@ -48,7 +49,7 @@ func (k *call) owners(v *view, pending []int) (attempts []*attempt, idle []int) 
 	byNode := make([]*attempt, len(v.nodes))
 	refused := make([]bool, len(v.nodes))
 	for _, i := range pending {
-		n := int(v.routes.Sections[k.space.SectionOf(k.uids[i])].Owner)
+		n := int(v.routes.Place(k.space.SectionOf(k.places[i])).Owner)
 		if n < 0 || v.nodes[n] == nil || refused[n] {
 			idle = append(idle, i)
 			continue
@@ -71,9 +72,9 @@ func (k *call) owners(v *view, pending []int) (attempts []*attempt, idle []int) 
 
 // soleOwner is the owner of all keys; nil if there is no such one.
 func (k *call) soleOwner(v *view) *server {
-	s := v.owner(k.space.SectionOf(k.uids[0]))
-	for _, uid := range k.uids[1:] {
-		if s == nil || v.owner(k.space.SectionOf(uid)) != s {
+	s := v.owner(k.space.SectionOf(k.places[0]))
+	for _, place := range k.places[1:] {
+		if s == nil || v.owner(k.space.SectionOf(place)) != s {
 			return nil
 		}
 	}

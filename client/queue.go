@@ -16,14 +16,14 @@ const (
 
 // enqueue gives the key a slot unless limit keys wait already: then full is true, and err is
 // errQueueFull.
-func (s *stream) enqueue(space *seq.Space, uid seq.UID, count uint32, limit int) (t slot, full bool, err error) {
+func (s *stream) enqueue(space *seq.Space, key Key, count uint32, r *request, limit int) (t slot, full bool, err error) {
 	s.mu.Lock()
 	b, err := s.roomFor(1, limit)
 	if err != nil {
 		s.mu.Unlock()
 		return slot{}, err == errQueueFull, err
 	}
-	t = b.add(space, uid, count)
+	t = b.add(space, key, count, r)
 	s.unlockAndWake(1)
 	return t, false, nil
 }

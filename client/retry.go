@@ -27,9 +27,10 @@ const maxHops = 3
 type call struct {
 	c       *Client
 	rules   *rules
-	space   *seq.Space    // of uids
-	uids    []seq.UID     // one a key; none: the call is for the section, as if it were one key
-	section seq.SectionID // for calls without uids that have an owner
+	space   *seq.Space    // of the keys
+	places  []seq.UID     // what decides the section, one a key; none: the call is for the section, as if it were one key
+	node    string        // asked before all others by calls that ask all in turn; "": none
+	section seq.SectionID // for calls without keys that have an owner
 	// ask makes an attempt and puts the answers away. It gives the keys that failed for
 	// themselves, or the error of all. Each key is in one attempt at a time.
 	ask func(ctx context.Context, a *attempt) ([]fault, error)
@@ -78,7 +79,7 @@ type tries struct {
 }
 
 // keys is how many the call has.
-func (k *call) keys() int { return max(len(k.uids), 1) }
+func (k *call) keys() int { return max(len(k.places), 1) }
 
 // of is how far key i has come.
 func (k *call) of(i int) *tries {

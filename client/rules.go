@@ -1,16 +1,22 @@
 package client
 
-import "slices"
+import (
+	"errors"
+	"slices"
+
+	"github.com/seqsvr/seqsvr/seq"
+)
 
 // rules are what the calls that share the retry loop differ in:
 //
 //	call                         asks                                until
 //	Next, Take, NextBatch,       where NOT_OWNER pointed, the owner, ctx ends
-//	Current, Raise               the standbys, an address of Config
-//	TakeSegment, Owner           the same                            ctx ends, or all refuse
+//	Current, Raise, RaiseBatch   the standbys, an address of Config
+//	TakeSegment, NextNumbers,    the same                            ctx ends, or all refuse
+//	Owner, OwnerOf
 //	Generate, Any                all in turn, an address of Config   ctx ends, or all refuse
-//	Once                         the same, each once at most         an answer other than a
-//	                                                                 refusal for the node's own
+//	Once                         the same, each once at most,        an answer other than a
+//	                             a node that is named first          refusal for the node's own
 //	                                                                 reasons
 //	the search for a new table   Config.Addrs, then all of the       one has a newer table
 //	                             table, each once at most
@@ -45,10 +51,12 @@ const (
 )
 
 var (
-	forKeys  = rules{where: atOwner, final: final}
+	// The space of a key was found in the mapping: a server that does not know it has not heard
+	// of it yet.
+	forKeys  = rules{where: atOwner, final: func(err error) bool { return final(err) && !errors.Is(err, seq.ErrUnknownSpace) }}
 	forTag   = rules{where: atOwner, final: final, unanimous: true, patient: true}
 	forAny   = rules{where: inTurn, final: final, unanimous: true, patient: true, ids: true}
-	forOnce  = rules{where: inTurn, final: func(err error) bool { return !anyOf(err, ofNode) }, once: true, patient: true, ids: true}
+	forOnce  = rules{where: inTurn, final: func(err error) bool { return !anyOf(err, ofNode) && !errors.Is(err, seq.ErrWorkersExhausted) }, once: true, patient: true, ids: true}
 	forTable = rules{where: addrsFirst, final: func(error) bool { return false }, once: true}
 )
 
@@ -70,7 +78,7 @@ func (k *call) candidate(v *view, i int, t *tries) (s *server, more bool) {
 		if step < standbys+1 {
 			id := k.section
 			if k.space != nil {
-				id = k.space.SectionOf(k.uids[i])
+				id = k.space.SectionOf(k.places[i])
 			}
 			return v.candidates(id)[step], true
 		}
@@ -79,6 +87,9 @@ func (k *call) candidate(v *view, i int, t *tries) (s *server, more bool) {
 	case inTurn:
 		if step == 0 {
 			t.turn = int(k.c.turn.Add(1))
+			if at := v.named(k.node); at >= 0 {
+				t.turn = at
+			}
 		}
 		if step < len(v.nodes) {
 			return v.nodes[(t.turn+step)%len(v.nodes)], true

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"golang.org/x/sync/semaphore"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -28,6 +29,7 @@ type server struct {
 
 	health    health // of all calls but those for IDs
 	idsHealth health
+	large     *semaphore.Weighted // of the keys of calls of more than maxQueued
 	streams   [2]*stream
 	balance   balance
 }
@@ -37,6 +39,7 @@ func newServer(c *Client, addr string, conn *grpc.ClientConn) *server {
 		c: c, addr: addr, conn: conn,
 		rpc: pb.NewSequenceClient(conn), ids: pb.NewSnowflakeClient(conn), segs: pb.NewSegmentClient(conn),
 	}
+	s.large = semaphore.NewWeighted(maxLarge)
 	s.balance.born = time.Now()
 	for i := range s.streams {
 		s.streams[i] = newStream(s, &s.balance.load[i])
@@ -135,11 +138,11 @@ func (s *server) try(ctx context.Context, limit time.Duration, do func(context.C
 
 // queue gives a key a slot in a batch on one of the streams. Without an error the batch is
 // completed exactly once, within about AttemptTimeout.
-func (s *server) queue(space *seq.Space, uid seq.UID, count uint32) (slot, error) {
+func (s *server) queue(space *seq.Space, key Key, count uint32, r *request) (slot, error) {
 	k := s.balance.pick()
-	t, full, err := s.streams[k].enqueue(space, uid, count, s.room(k))
+	t, full, err := s.streams[k].enqueue(space, key, count, r, s.room(k))
 	if full {
-		t, _, err = s.streams[1-k].enqueue(space, uid, count, s.room(1-k))
+		t, _, err = s.streams[1-k].enqueue(space, key, count, r, s.room(1-k))
 	}
 	return t, err
 }

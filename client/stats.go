@@ -3,7 +3,7 @@ package client
 import "sync/atomic"
 
 // Stats is what a Client did so far, for the metrics of its process; it depends on no
-// library of metrics. For the fallback see FallbackStats.
+// library of metrics: package clientmetrics shows it to Prometheus. For the fallback see FallbackStats.
 type Stats struct {
 	Retries      uint64 // failed attempts that were made again, one for each key of a batch
 	Pauses       uint64 // times that a call had no server left to ask and waited for a moment

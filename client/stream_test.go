@@ -32,10 +32,10 @@ func idle(p *server) *stream {
 func TestAFullQueueRefuses(t *testing.T) {
 	l := idle(nil)
 	space := &seq.Space{Name: "user", Sections: 1}
-	if _, full, err := l.enqueue(space, 1, 1, 1); full || err != nil {
+	if _, full, err := l.enqueue(space, Key{UID: 1}, 1, nil, 1); full || err != nil {
 		t.Fatalf("first: got %v, %v", full, err)
 	}
-	_, full, err := l.enqueue(space, 2, 1, 1)
+	_, full, err := l.enqueue(space, Key{UID: 2}, 1, nil, 1)
 	if !full || !errors.Is(err, seq.ErrOverloaded) || !final(err) {
 		t.Errorf("second: got %v, %v, want a final %v", full, err, seq.ErrOverloaded)
 	}
@@ -52,7 +52,7 @@ func TestAMessageHoldsOneBatchASpace(t *testing.T) {
 		uid   seq.UID
 		count uint32
 	}{{pts, 1, 1}, {user, 2, 1}, {pts, 3, 5}, {user, 4, 1}, {pts, 5, 1}} {
-		f.add(k.space, k.uid, k.count)
+		f.add(k.space, Key{UID: k.uid}, k.count, nil)
 	}
 	got := f.request(7, 3, 1500*time.Microsecond)
 	want := &pb.StreamRequest{Id: 7, TimeoutMs: 2, Parts: true, Call: &pb.StreamRequest_Next{Next: &pb.BatchNextRequest{
@@ -84,7 +84,7 @@ func TestAMalformedAnswerNeverBecomesANumber(t *testing.T) {
 	}
 	for _, row := range rows {
 		f := newBatch(nil)
-		slot := f.add(space, 1, 2)
+		slot := f.add(space, Key{UID: 1}, 2, nil)
 		reply := &pb.BatchNextReply{}
 		if row.result != nil {
 			reply.Results = []*pb.BatchResult{row.result}
@@ -100,8 +100,8 @@ func TestAMalformedAnswerNeverBecomesANumber(t *testing.T) {
 func TestAKeyThatWaitsAtTheServerHoldsUpNoOther(t *testing.T) {
 	l := idle(&server{})
 	space := &seq.Space{Name: "user", Sections: 4}
-	quick, _, _ := l.enqueue(space, 1, 1, 9)
-	slow, _, _ := l.enqueue(space, 2, 1, 9)
+	quick, _, _ := l.enqueue(space, Key{UID: 1}, 1, nil, 9)
+	slow, _, _ := l.enqueue(space, Key{UID: 2}, 1, nil, 9)
 	_, id, _ := l.first(nil)
 	reply := func(more bool, first ...uint64) {
 		t.Helper()
@@ -142,7 +142,7 @@ func TestAKeyThatWaitsAtTheServerHoldsUpNoOther(t *testing.T) {
 func TestAKeyThatWaitsAtTheServerIsGivenUpLikeAnyOther(t *testing.T) {
 	l := idle(&server{c: bare()})
 	l.server.c.cfg, _ = Config{Addrs: []string{"a"}}.withDefaults()
-	slow, _, _ := l.enqueue(&seq.Space{Name: "user", Sections: 4}, 2, 1, 9)
+	slow, _, _ := l.enqueue(&seq.Space{Name: "user", Sections: 4}, Key{UID: 2}, 1, nil, 9)
 	_, id, _ := l.first(nil)
 	f, _ := l.complete(id, true)
 	f.answer(&pb.StreamReply{Id: id, More: true, Result: &pb.StreamReply_Next{
@@ -164,12 +164,12 @@ func TestWhatWaitsTooLongIsGivenUp(t *testing.T) {
 	p := &server{c: c, addr: "a"}
 	l := idle(p)
 	space := &seq.Space{Name: "user", Sections: 1}
-	sent, _, err := l.enqueue(space, 1, 1, 9)
+	sent, _, err := l.enqueue(space, Key{UID: 1}, 1, nil, 9)
 	if err != nil {
 		t.Fatal(err)
 	}
 	l.first(nil)
-	queued, _, err := l.enqueue(space, 2, 1, 9)
+	queued, _, err := l.enqueue(space, Key{UID: 2}, 1, nil, 9)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -216,7 +216,7 @@ func TestTheSenderLetsCallersWhoComeBackJoin(t *testing.T) {
 		l := idle(nil)
 		var wg sync.WaitGroup
 		for i := range callers {
-			wg.Go(func() { _, _, _ = l.enqueue(space, seq.UID(i), 1, callers) }) // there is room
+			wg.Go(func() { _, _, _ = l.enqueue(space, Key{UID: seq.UID(i)}, 1, nil, callers) }) // there is room
 		}
 		before := l.keysWaiting()
 		l.giveWay(before)
@@ -227,4 +227,50 @@ func TestTheSenderLetsCallersWhoComeBackJoin(t *testing.T) {
 		}
 	}
 	t.Errorf("never did all of %d callers join", callers)
+}
+
+func TestAnOrderIsDoneWhenItsLastKeyIs(t *testing.T) {
+	c := bare()
+	c.cfg, _ = Config{Addrs: []string{"a"}}.withDefaults()
+	l := idle(&server{c: c})
+	space := &seq.Space{Name: "user", Sections: 4}
+	done := make(chan string, 2)
+	order := func(name string, uids ...seq.UID) *Order {
+		o := &Order{UIDs: uids, Ranges: make([]Range, len(uids)), Done: func() { done <- name }, c: c, space: space}
+		o.left.Store(int32(len(uids)))
+		keys := make([]ordered, len(uids))
+		for i := range keys {
+			keys[i] = ordered{order: o, i: int32(i)}
+		}
+		if rest, err := l.enqueueOrdered(keys, 9); len(rest) > 0 || err != nil {
+			t.Fatalf("%s: %d keys without room, %v", name, len(rest), err)
+		}
+		return o
+	}
+	slow, quick := order("slow", 1, 2), order("quick", 3)
+	if rest, err := l.enqueueOrdered(make([]ordered, 1, 1)[:0], 9); len(rest) > 0 || err != nil {
+		t.Errorf("no keys: got %d, %v", len(rest), err)
+	}
+	_, id, _ := l.first(nil)
+	reply := func(more bool, first ...uint64) {
+		b, _ := l.complete(id, more)
+		b.answer(&pb.StreamReply{Id: id, More: more, Result: &pb.StreamReply_Next{
+			Next: &pb.BatchNextReply{Results: []*pb.BatchResult{{First: first}}}}})
+	}
+	reply(true, 5, 0, 6)
+	if got := <-done; got != "quick" || quick.Ranges[0].First != 6 {
+		t.Errorf("first done: got %s, %+v", got, quick.Ranges)
+	}
+	select {
+	case got := <-done:
+		t.Fatalf("%s is done before its last answer", got)
+	default:
+	}
+	reply(false, 5, 7, 6)
+	if got := <-done; got != "slow" || slow.Ranges[0].First != 5 || slow.Ranges[1].First != 7 {
+		t.Errorf("then: got %s, %+v", got, slow.Ranges)
+	}
+	if rest, err := l.enqueueOrdered([]ordered{{order: slow}, {order: slow, i: 1}}, 1); len(rest) != 2 || !errors.Is(err, errQueueFull) {
+		t.Errorf("an order without room for all its keys: %d keys are left, %v, want 2, %v", len(rest), err, errQueueFull)
+	}
 }

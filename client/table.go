@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -54,6 +55,14 @@ func (v *view) owner(id seq.SectionID) *server {
 	return nil
 }
 
+// named is the index of a node by its name, -1 if it has no connection.
+func (v *view) named(node string) int {
+	if node == "" {
+		return -1
+	}
+	return slices.IndexFunc(v.routes.Nodes, func(n seq.Node) bool { return n.Name == node })
+}
+
 // candidates are the owner and the standbys of a section; nil where there is none.
 func (v *view) candidates(id seq.SectionID) (out [1 + standbys]*server) {
 	if int(id) >= len(v.routes.Sections) {
@@ -76,6 +85,7 @@ type table struct {
 	stale   chan struct{}         // cap 1: asks for a newer table
 	adoptMu sync.Mutex            // held while a new view is made, so that versions only rise
 	fault   atomic.Pointer[error] // why the last fetch failed
+	spaces  spaces
 }
 
 func (t *table) open(c *Client) {
@@ -192,6 +202,9 @@ func (t *table) adopt(cluster string, m seq.Mapping, table *pb.RouteTable) error
 	if old != nil && table.GetVersion() <= old.version() {
 		return nil
 	}
+	if old != nil {
+		m = old.mapping // what is added to it, extend takes over
+	}
 	routes, err := rpc.RoutesFromProto(table, m)
 	if err != nil {
 		return err
@@ -280,18 +293,16 @@ func (t *table) fetch(ctx context.Context, s *server, version uint64) error {
 		t.c.cfg.Logger.Error("server of another cluster", "addr", s.addr, "cluster", reply.GetClusterId(), "want", want)
 		return fmt.Errorf("fetch routes from %s: %w: %q, expected %q", s.addr, seq.ErrForeignCluster, reply.GetClusterId(), want)
 	}
-	if reply.GetRoutes() == nil {
-		if version == 0 {
-			return fmt.Errorf("fetch routes from %s: %w: it has no table yet", s.addr, seq.ErrNoRoute)
-		}
-		return nil
+	if reply.GetRoutes() == nil && version == 0 {
+		return fmt.Errorf("fetch routes from %s: %w: it has no table yet", s.addr, seq.ErrNoRoute)
 	}
 	m, err := rpc.MappingFromProto(reply.GetMapping())
 	if err != nil {
 		return fmt.Errorf("fetch routes from %s: %w", s.addr, err)
 	}
-	if v := t.view.Load(); v != nil {
-		m = v.mapping // fixed for the life of a cluster
+	t.extend(m)
+	if reply.GetRoutes() == nil {
+		return nil
 	}
 	if err := t.adopt(reply.GetClusterId(), m, reply.GetRoutes()); err != nil {
 		return fmt.Errorf("fetch routes from %s: %w", s.addr, err)

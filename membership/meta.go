@@ -48,6 +48,8 @@ type Meta struct {
 	Protocol int
 	// TableVersion is the newest route table the process holds, 0 before the first.
 	TableVersion uint64
+	// Exposed: the process takes plaintext from other machines.
+	Exposed bool
 }
 
 // metaWire is the JSON form; one-letter keys keep two long addresses well inside MaxMetaSize.
@@ -59,13 +61,14 @@ type metaWire struct {
 	Session      uint64 `json:"s,omitempty"`
 	Protocol     int    `json:"p,omitempty"`
 	TableVersion uint64 `json:"t,omitempty"`
+	Exposed      bool   `json:"x,omitempty"`
 }
 
 // Encode returns the bytes given to memberlist, at most MaxMetaSize, or ErrMetaTooLarge.
 func (m Meta) Encode() ([]byte, error) {
 	body, err := json.Marshal(metaWire{
 		Role: m.Role, Addr: m.Addr, HTTP: m.HTTP, Admin: m.Admin,
-		Session: m.Session, Protocol: m.Protocol, TableVersion: m.TableVersion,
+		Session: m.Session, Protocol: m.Protocol, TableVersion: m.TableVersion, Exposed: m.Exposed,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("encode metadata of %q: %w", m.Name, err)
@@ -88,7 +91,7 @@ func DecodeMeta(name string, b []byte) (Meta, error) {
 	}
 	return Meta{
 		Role: w.Role, Name: name, Addr: w.Addr, HTTP: w.HTTP, Admin: w.Admin,
-		Session: w.Session, Protocol: w.Protocol, TableVersion: w.TableVersion,
+		Session: w.Session, Protocol: w.Protocol, TableVersion: w.TableVersion, Exposed: w.Exposed,
 	}, nil
 }
 

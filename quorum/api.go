@@ -101,19 +101,20 @@ type Verdict uint8
 
 // The verdicts; the text of Verdict.String is what logs and tools show.
 const (
-	VerdictNone    Verdict = iota
-	VerdictOK              // done and durable (a Read: a Prepare would pass)
-	VerdictNack            // a higher epoch was promised
-	VerdictHeld            // another session holds a lease or reservation, for Remaining
-	VerdictGrace           // after its restart the store lets only the recorded owner in, for Remaining
-	VerdictUnknown         // no such register
-	VerdictRefused         // the write breaks a rule of the register
-	VerdictFull            // disk nearly full
+	VerdictNone      Verdict = iota
+	VerdictOK                // done and durable (a Read: a Prepare would pass)
+	VerdictNack              // a higher epoch was promised
+	VerdictHeld              // another session holds a lease or reservation, for Remaining
+	VerdictGrace             // after its restart the store lets only the recorded owner in, for Remaining
+	VerdictUnknown           // no such register
+	VerdictRefused           // the write breaks a rule of the register
+	VerdictFull              // disk nearly full
+	VerdictElsewhere         // the copy of an exact section stands where the records cannot follow
 )
 
 // String is the verdict in one word.
 func (v Verdict) String() string {
-	names := [...]string{"none", "ok", "nack", "held", "grace", "unknown register", "refused", "full"}
+	names := [...]string{"none", "ok", "nack", "held", "grace", "unknown register", "refused", "full", "elsewhere"}
 	if int(v) < len(names) {
 		return names[v]
 	}
@@ -128,7 +129,9 @@ type Result struct {
 	Accepted  seq.Epoch
 	Max       uint64        // Floor <= Max
 	Floor     uint64        // of the register's kind in the store's era; also if there is no such register
-	Payload   []byte        // only of documents
+	Payload   []byte        // of documents, and of a Read with Copies
+	Index     uint64        // of a Read with Copies: of the last record, whose epoch is Accepted
+	Time      int64         // of a Read with Copies: the store's clock, milliseconds since 1970
 	Holder    seq.Session   // with a valid lease, 0 for none
 	Remaining time.Duration // of that lease, reservation or grace
 	Message   string
@@ -142,6 +145,9 @@ type ReadRequest struct {
 	Session   seq.Session
 	Registers []seq.Register
 	Prefix    string // instead of Registers: all whose name starts so
+	// Copies asks for the whole copies of Registers, which are sections of exact spaces, as
+	// payloads.
+	Copies bool
 }
 
 // PrepareItem asks for the promise of {Round, the request's session}.
@@ -165,6 +171,7 @@ type StepItem struct {
 	Round    uint64
 	Max      uint64
 	Payload  []byte
+	Log      []byte // of a section of an exact space: an exact.Change, with Max 0
 }
 
 // StepRequest is one batch, one commit.
@@ -204,6 +211,9 @@ type RenewRequest struct {
 	Attach   []LeaseItem
 	Drop     []LeaseItem
 	Attached uint64 // registers that the session believes attached here after this request
+	// Number counts the renewals of the session, over all stores. One that arrives after a
+	// later one says what the session believed before it: a store refuses it. 0 is never late.
+	Number uint64
 	// Seen is what this session and, if they were asked after Nonce came, the fellow
 	// stores remember of this store; one with less has an old disk.
 	Seen    []Claim

@@ -66,7 +66,7 @@ func (b *batch) class(i int, a *answer) class {
 			return yes
 		}
 		return no
-	case VerdictNack, VerdictHeld, VerdictGrace, VerdictRefused, VerdictFull:
+	case VerdictNack, VerdictHeld, VerdictGrace, VerdictRefused, VerdictFull, VerdictElsewhere:
 		return no
 	}
 	return silent
@@ -124,6 +124,7 @@ func (b *batch) outcome(i int, now time.Time, causes []error) Outcome {
 		if o.Promised.Less(r.Promised) {
 			o.Promised = r.Promised
 		}
+		o.Elsewhere = o.Elsewhere || r.Verdict == VerdictElsewhere
 		if r.Holder != 0 && (o.Holder == 0 || r.Remaining > longest) {
 			o.Holder, longest = r.Holder, r.Remaining
 		}
@@ -133,6 +134,9 @@ func (b *batch) outcome(i int, now time.Time, causes []error) Outcome {
 		}
 		switch {
 		case c == yes:
+			if o.Time == 0 || r.Time < o.Time {
+				o.Time = r.Time
+			}
 			o.Acks++
 			admits++
 		case c == no && r.Verdict == VerdictNack: // a higher round would pass, for all that is known
@@ -161,8 +165,8 @@ func (o *Outcome) show(r *Result) {
 	if r.Seal != 0 && (o.Seal == 0 || o.Accepted.Less(r.Accepted)) {
 		o.Seal = r.Seal
 	}
-	if o.Accepted.IsZero() || o.Accepted.Less(r.Accepted) {
-		o.Accepted, o.Payload = r.Accepted, r.Payload
+	if c := o.Accepted.Compare(r.Accepted); o.Accepted.IsZero() || c < 0 || c == 0 && o.Index < r.Index {
+		o.Accepted, o.Payload, o.Index = r.Accepted, r.Payload, r.Index
 	}
 }
 
@@ -172,6 +176,7 @@ var refusals = []struct {
 	err     error
 }{
 	{VerdictNack, ErrNack},
+	{VerdictElsewhere, ErrElsewhere},
 	{VerdictHeld, ErrHeld},
 	{VerdictGrace, ErrHeld},
 	{VerdictFull, seq.ErrStoreFull},
@@ -187,7 +192,7 @@ func (b *batch) err(i int, s State, causes []error) error {
 		}
 		return e
 	}
-	var said [VerdictFull + 1]int
+	var said [VerdictElsewhere + 1]int
 	for k := range b.answers {
 		if b.class(i, &b.answers[k]) != no {
 			continue

@@ -101,6 +101,26 @@ func (g *Group) Step(ctx context.Context, session seq.Session, items []StepItem)
 	})
 }
 
+// Copies reads the copies of sections of exact spaces from W stores that have promised
+// {rounds[i], session}: Won gives the one that stands highest as Payload, with its Accepted and
+// Index. Nothing that was accepted under a lower epoch comes to those stores any more, so that
+// it has all that W stores ever had. One outcome a register, in order. Safe to repeat.
+func (g *Group) Copies(ctx context.Context, session seq.Session, regs []seq.Register, rounds []uint64) []Outcome {
+	regs, rounds = slices.Clone(regs), slices.Clone(rounds)
+	return g.run(ctx, func(v *view) (*batch, message) {
+		b := &batch{op: "read the copy of", n: v.cfg.N, w: v.cfg.W, length: len(regs),
+			register: func(i int) seq.Register { return regs[i] },
+			credible: func(i int, r *Result) bool {
+				return r.Promised == seq.Epoch{Round: rounds[i], Session: session}
+			}}
+		req := ReadRequest{Ref: v.cfg.Ref, Session: session, Registers: regs, Copies: true}
+		return b, func(ctx context.Context, s Store) (string, []Result, error) {
+			reply, err := s.Read(ctx, req)
+			return reply.UUID, reply.Results, err
+		}
+	})
+}
+
 // run makes one round, and another where the stores turned out to have a newer member
 // list: every request may be repeated, and none has counted under two lists.
 func (g *Group) run(ctx context.Context, request func(v *view) (*batch, message)) []Outcome {

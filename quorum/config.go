@@ -125,6 +125,9 @@ type Outcome struct {
 	Accepted  seq.Epoch     // highest over all that said OK
 	Promised  seq.Epoch     // highest over all that said anything
 	Payload   []byte        // of Accepted; do not modify
+	Index     uint64        // of Copies: of the last record, whose epoch is Accepted
+	Time      int64         // of Copies: the lowest clock of those that said OK, milliseconds since 1970
+	Elsewhere bool          // a store that was heard said VerdictElsewhere
 	Seal      uint64        // of a Prepare: what the last owner's release left, of the store with the highest Accepted; 0: nothing
 	Holder    seq.Session   // the session whose lease lasts longest, 0 for none
 	Remaining time.Duration // until W of the stores that answered could admit a Prepare; 0: at once or not known

@@ -64,7 +64,7 @@ func TestRequestsSayForWhomAndUnderWhichListTheyAre(t *testing.T) {
 	ref := Ref{Cluster: "c", Era: 4, Members: 1, MembersHash: 77}
 	f := newFake("u", section, routes)
 	s := &spy{Store: f}
-	own := seq.NewSecret()
+	own := seq.NewSecret("")
 	me := own.Session()
 	g, err := NewGroup(Config{Ref: ref, N: 1, R: 1, W: 1, Secret: own}, []NamedStore{{Name: "s", UUID: "u", Store: s}})
 	if err != nil {
@@ -103,9 +103,14 @@ func TestARenewalSaysEverythingAboutItsSession(t *testing.T) {
 	r := newRenewal(t, 3, true)
 	r.Attach(section, 4)
 	req, _ := r.send(0)
-	want := RenewRequest{Session: me, Name: "a", Addr: "a:1", Lease: lease, Attached: 1, Attach: []LeaseItem{{Register: section, Round: 4}}}
+	want := RenewRequest{Session: me, Name: "a", Addr: "a:1", Lease: lease, Attached: 1, Number: 1, Attach: []LeaseItem{{Register: section, Round: 4}}}
 	if diff := cmp.Diff(want, req); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
+	}
+	for i := 1; i < 3; i++ { // counted over all stores: a place may get another store, and that one back
+		if req, _ := r.send(i); req.Number != uint64(i+1) {
+			t.Errorf("store %d: renewal %d, want %d", i, req.Number, i+1)
+		}
 	}
 }
 
@@ -116,7 +121,7 @@ func TestEveryOperationGoesOverToANewerList(t *testing.T) {
 		"release": func(ctx context.Context, g *Group) error {
 			return g.Release(ctx, me, []LeaseItem{{Register: section, Round: 1}}, other)
 		},
-		"end of a session": func(ctx context.Context, g *Group) error { return g.EndSession(ctx, seq.NewSecret()) },
+		"end of a session": func(ctx context.Context, g *Group) error { return g.EndSession(ctx, seq.NewSecret("")) },
 		"load":             func(ctx context.Context, g *Group) error { _, err := g.LoadDocument(ctx, me, routes); return err },
 		"swap": func(ctx context.Context, g *Group) error {
 			_, err := g.SwapDocument(ctx, me, routes, 0, []byte("x"))

@@ -17,6 +17,8 @@ var (
 	// ErrHeld: another session holds a lease or reservation, or stores are in
 	// their grace. Retry after Outcome.Remaining.
 	ErrHeld = errors.New("held by another session")
+	// ErrElsewhere: the copies of an exact section stand elsewhere. Send a whole copy.
+	ErrElsewhere = errors.New("copies stand elsewhere")
 	// ErrRefused: the write breaks a rule of the register. Do not retry.
 	ErrRefused = errors.New("refused by the stores")
 	// ErrUnknownOutcome: a document may or may not have been changed, and what

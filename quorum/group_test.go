@@ -324,11 +324,11 @@ func TestReleaseNeedsWDistinctStores(t *testing.T) {
 	if err := g.Release(t.Context(), me, items, other); !errors.Is(err, seq.ErrNoQuorum) {
 		t.Errorf("one store as two: got %v, want no quorum", err)
 	}
-	if err := g.EndSession(t.Context(), seq.NewSecret()); !errors.Is(err, seq.ErrNoQuorum) {
+	if err := g.EndSession(t.Context(), seq.NewSecret("")); !errors.Is(err, seq.ErrNoQuorum) {
 		t.Errorf("end session: got %v, want no quorum", err)
 	}
 	fakes[1].script(nil)
-	if err := g.EndSession(t.Context(), seq.NewSecret()); err != nil {
+	if err := g.EndSession(t.Context(), seq.NewSecret("")); err != nil {
 		t.Errorf("end session: %v", err)
 	}
 }

@@ -117,6 +117,7 @@ type Leases struct {
 	// long under way could still detach it at a store.
 	ended    map[seq.Register]uint64
 	sessions map[seq.Session]*sessionRecord
+	made     uint64          // renews made so far, to any store
 	life     context.Context // of Run; nil before and after
 }
 

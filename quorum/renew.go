@@ -25,7 +25,6 @@ type storeLease struct {
 	seen  Claim // newest
 	ask   inquiry
 	gen   uint64 // counts the resets
-	made  uint64 // renews made so far
 	taken uint64 // number of the newest renew that was answered
 
 	pending  map[*Hold]struct{}     // to attach with the next renew
@@ -60,7 +59,7 @@ func (s *storeLease) wake() {
 type sentRenew struct {
 	at     time.Duration // clock before sending
 	claims int           // in RenewRequest.Seen
-	number uint64        // counts the renews to this store
+	number uint64        // RenewRequest.Number
 	gen    uint64        // storeLease.gen when it was made
 	attach []*Hold       // parallel to RenewRequest.Attach
 	drops  []LeaseItem
@@ -81,8 +80,8 @@ func (l *Leases) prepareRenew(s *storeLease) (req RenewRequest, sent sentRenew, 
 	if s.retired {
 		return req, sent, false
 	}
-	s.made++
-	sent = sentRenew{number: s.made, gen: s.gen}
+	l.made++
+	sent = sentRenew{number: l.made, gen: s.gen}
 	req = RenewRequest{Ref: l.now.Load().ref, Session: l.cfg.Session, Secret: l.cfg.Secret, Name: l.cfg.Name, Addr: l.cfg.Addr,
 		Lease: l.cfg.Lease, Nonce: s.ask.nonce, Seen: s.claims(), Fellows: l.fellows(s)}
 	sent.claims = len(req.Seen)
@@ -95,7 +94,7 @@ func (l *Leases) prepareRenew(s *storeLease) (req RenewRequest, sent sentRenew, 
 		sent.drops = append(sent.drops, item)
 		req.Drop = append(req.Drop, item)
 	}
-	req.Attached = uint64(s.attached + len(req.Attach))
+	req.Attached, req.Number = uint64(s.attached+len(req.Attach)), l.made
 	return req, sent, true
 }
 

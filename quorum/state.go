@@ -2,13 +2,15 @@ package quorum
 
 import "github.com/seqsvr/seqsvr/seq"
 
-// RegisterState is all that a store has on disk of one register.
+// RegisterState is all that a store has on disk of one register. Of a section of an exact space
+// the payload is the copy, an exact.State that stands at PayloadMax of Accepted: of two, the one
+// that stands higher is taken as it is.
 type RegisterState struct {
 	Register   seq.Register
 	Promised   seq.Epoch
 	Accepted   seq.Epoch
 	Max        uint64
-	Payload    []byte // only of documents; do not modify
+	Payload    []byte // of documents and exact sections; do not modify
 	PayloadMax uint64 // the max that came with Payload
 }
 

@@ -4,9 +4,9 @@ package quorum
 // vote before its disk was compared with what its fellow stores remember.
 type inquiry struct {
 	nonce uint64 // of the store's start; 0: it votes
-	// after is how many renewals had been made to each fellow when the nonce came: what it
-	// said to one of those may be older than the disk that the store had.
-	after   map[*storeLease]uint64
+	// after is how many renewals had been made when the nonce came: what a fellow said to one
+	// of those may be older than the disk that the store had.
+	after   uint64
 	fellows map[string]Claim // what they said since, by their uuid
 }
 
@@ -49,7 +49,7 @@ func (l *Leases) fellows(s *storeLease) []Claim {
 // recall keeps what the store remembers of those that wait for it. Callers hold l.mu.
 func (l *Leases) recall(by *storeLease, sent sentRenew, reply RenewReply) {
 	for _, s := range l.now.Load().stores {
-		if s == by || s.ask.nonce == 0 || sent.number <= s.ask.after[by] {
+		if s == by || s.ask.nonce == 0 || sent.number <= s.ask.after {
 			continue
 		}
 		for _, c := range reply.Remembered {
@@ -57,8 +57,10 @@ func (l *Leases) recall(by *storeLease, sent sentRenew, reply RenewReply) {
 				continue
 			}
 			c.By = by.uuid
-			s.ask.fellows[c.By] = c
-			s.wake()
+			if before, known := s.ask.fellows[c.By]; !known || before != c {
+				s.ask.fellows[c.By] = c
+				s.wake() // only for news: two that wait for each other would never rest
+			}
 		}
 	}
 }
@@ -73,10 +75,9 @@ func (l *Leases) compare(s *storeLease, sent sentRenew, reply RenewReply, fresh 
 	if s.ask.nonce == reply.Nonce {
 		return len(s.claims()) > sent.claims
 	}
-	s.ask = inquiry{nonce: reply.Nonce, after: map[*storeLease]uint64{}, fellows: map[string]Claim{}}
+	s.ask = inquiry{nonce: reply.Nonce, after: l.made, fellows: map[string]Claim{}}
 	for _, other := range l.now.Load().stores {
 		if other != s {
-			s.ask.after[other] = other.made
 			other.wake()
 		}
 	}

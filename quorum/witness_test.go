@@ -66,7 +66,7 @@ func TestTheNewestOfEachDiskIsRememberedAndToldToAll(t *testing.T) {
 // said after that.
 func TestAStoreThatHasRestartedIsToldWhatItsFellowsSaidSince(t *testing.T) {
 	r := newRenewal(t, 3, true)
-	r.cfg.Secret = seq.NewSecret()
+	r.cfg.Secret = seq.NewSecret("")
 	h := r.Attach(section, 4)
 	r.renew(RenewReply{Commits: 5}, 0, 1)
 	r.until(h, Term(lease))
@@ -101,6 +101,11 @@ func TestAStoreThatHasRestartedIsToldWhatItsFellowsSaidSince(t *testing.T) {
 		t.Errorf("to be told at once: store 0 %v, store 2 %v", r.kicked(0), r.kicked(2))
 	}
 	r.wantTold("by what was sent since", 0, []Claim{own, {Store: "uuid-0", By: "uuid-1", Boot: 1, Commits: 60}}, fellow)
+	r.calm()
+	_, same := r.send(1)
+	if r.answers(1, same, said(60)); r.kicked(0) {
+		t.Error("told again at once what it was told before: two stores that are compared would never rest")
+	}
 	_, all := r.send(0)
 	if !r.answers(0, first, asks) {
 		t.Error("more is known than was told, and the next renewal waits")

@@ -24,7 +24,7 @@ func full(t *testing.T) *router.Router {
 	t.Helper()
 	cluster := clienttest.Start(t, 1)
 	cluster.AddTag("order")
-	r := start(t, router.Config{Allocs: cluster.Addrs(), RESPListen: "127.0.0.1:0", MaxInWork: rpc.MinInWork, AttemptTimeout: patience, Timeout: 4 * patience})
+	r := start(t, router.Config{Allocs: cluster.Addrs(), RESPListen: "127.0.0.1:0", ConsoleListen: "127.0.0.1:0", Name: "router-full", MaxInWork: rpc.MinInWork, AttemptTimeout: patience, Timeout: 4 * patience})
 	until(t, "it has a table", func() bool { return r.Ready() == nil })
 	cluster.Nodes[0].Hang()
 	ctx, cancel := context.WithCancel(bounded(t))
@@ -54,12 +54,16 @@ func TestAFullRouterRefusesEveryGRPCMethod(t *testing.T) {
 	r := full(t)
 	batches := []*pb.Batch{{Uids: []uint64{1}}}
 	requests := map[string]proto.Message{ // those whose fields are checked first
-		"Next":      &pb.NextRequest{Id: &pb.NextRequest_Uid{Uid: 1}, Count: 1},
-		"BatchNext": &pb.BatchNextRequest{Batches: batches},
-		"Current":   &pb.CurrentRequest{Batches: batches},
-		"Raise":     &pb.RaiseRequest{Id: &pb.RaiseRequest_Uid{Uid: 1}, AtLeast: 1},
-		"Generate":  &pb.SnowflakeGenerateRequest{Count: 1},
-		"Take":      &pb.SegmentTakeRequest{Tag: "order", Count: 1},
+		"Next":        &pb.NextRequest{Id: &pb.NextRequest_Uid{Uid: 1}, Count: 1},
+		"BatchNext":   &pb.BatchNextRequest{Batches: batches},
+		"Lookup":      &pb.LookupRequest{Id: &pb.LookupRequest_Uid{Uid: 1}, RequestId: []byte("a")},
+		"Current":     &pb.CurrentRequest{Batches: batches},
+		"Raise":       &pb.RaiseRequest{Id: &pb.RaiseRequest_Uid{Uid: 1}, AtLeast: 1},
+		"BatchRaise":  &pb.BatchRaiseRequest{Batches: []*pb.RaiseBatch{{Uids: []uint64{1}, AtLeast: []uint64{1}}}},
+		"Generate":    &pb.SnowflakeGenerateRequest{Count: 1},
+		"Take":        &pb.SegmentTakeRequest{Tag: "order", Count: 1},
+		"NextNumbers": &pb.NumbersNextRequest{Tag: "order", Count: 1},
+		"ShowNumber":  &pb.NumberShowRequest{Tag: "order"},
 	}
 	conn := connOf(t, r.Addr())
 	for _, service := range []grpc.ServiceDesc{pb.Sequence_ServiceDesc, pb.Snowflake_ServiceDesc, pb.Segment_ServiceDesc} {
@@ -116,7 +120,10 @@ func TestAFullRouterRefusesEveryHTTPPath(t *testing.T) {
 	}{
 		{http.MethodPost, "/v1/next", `{"uid":1}`, http.StatusTooManyRequests},
 		{http.MethodPost, "/v1/batch", `{"uids":[1]}`, http.StatusTooManyRequests},
+		{http.MethodGet, "/v1/lookup?uid=1&request_id=a", "", http.StatusTooManyRequests},
 		{http.MethodGet, "/v1/current?uids=1", "", http.StatusTooManyRequests},
+		{http.MethodPost, "/v1/current/batch", `{"uids":[1]}`, http.StatusTooManyRequests},
+		{http.MethodPost, "/v1/raise/batch", `{"uids":[1],"at_least":[5]}`, http.StatusTooManyRequests},
 		{http.MethodPost, "/v1/raise", `{"uid":1,"at_least":5}`, http.StatusTooManyRequests},
 		{http.MethodPost, "/v1/snowflake/generate", "{}", http.StatusTooManyRequests},
 		{http.MethodGet, "/v1/snowflake/decode?number=1", "", http.StatusTooManyRequests},

@@ -17,32 +17,40 @@ type method[In, Out any] func(ctx context.Context, in In) (Out, error)
 // methods are all that the HTTP front reaches, each behind the guard that the gRPC front has
 // before it.
 type methods struct {
-	next      method[*pb.NextRequest, *pb.NextReply]
-	batchNext method[*pb.BatchNextRequest, *pb.BatchNextReply]
-	currents  method[*pb.CurrentRequest, *pb.CurrentReply]
-	raise     method[*pb.RaiseRequest, *pb.RaiseReply]
-	generate  method[*pb.SnowflakeGenerateRequest, *pb.SnowflakeGenerateReply]
-	decode    method[*pb.SnowflakeDecodeRequest, *pb.SnowflakeDecoded]
-	compose   method[*pb.SnowflakeComposeRequest, *pb.SnowflakeDecoded]
-	layouts   method[*pb.SnowflakeLayoutsRequest, *pb.SnowflakeLayoutsReply]
-	take      method[*pb.SegmentTakeRequest, *pb.SegmentTakeReply]
-	list      method[*pb.SegmentListRequest, *pb.SegmentListReply]
-	status    method[*pb.SegmentStatusRequest, *pb.SegmentStatusReply]
+	next       method[*pb.NextRequest, *pb.NextReply]
+	batchNext  method[*pb.BatchNextRequest, *pb.BatchNextReply]
+	lookup     method[*pb.LookupRequest, *pb.LookupReply]
+	currents   method[*pb.CurrentRequest, *pb.CurrentReply]
+	raise      method[*pb.RaiseRequest, *pb.RaiseReply]
+	batchRaise method[*pb.BatchRaiseRequest, *pb.BatchRaiseReply]
+	generate   method[*pb.SnowflakeGenerateRequest, *pb.SnowflakeGenerateReply]
+	decode     method[*pb.SnowflakeDecodeRequest, *pb.SnowflakeDecoded]
+	compose    method[*pb.SnowflakeComposeRequest, *pb.SnowflakeDecoded]
+	layouts    method[*pb.SnowflakeLayoutsRequest, *pb.SnowflakeLayoutsReply]
+	take       method[*pb.SegmentTakeRequest, *pb.SegmentTakeReply]
+	numbers    method[*pb.NumbersNextRequest, *pb.NumbersNextReply]
+	number     method[*pb.NumberShowRequest, *pb.NumberShowReply]
+	list       method[*pb.SegmentListRequest, *pb.SegmentListReply]
+	status     method[*pb.SegmentStatusRequest, *pb.SegmentStatusReply]
 }
 
-func methodsOf(s services, guard *auth.Guard) methods {
+func methodsOf(s services, guard *auth.Guard, changes *rpc.Changes) methods {
 	return methods{
-		next:      guarded(guard, pb.Sequence_Next_FullMethodName, s.seqs.Next),
-		batchNext: guarded(guard, pb.Sequence_BatchNext_FullMethodName, s.seqs.BatchNext),
-		currents:  guarded(guard, pb.Sequence_Current_FullMethodName, s.seqs.Current),
-		raise:     guarded(guard, pb.Sequence_Raise_FullMethodName, s.seqs.Raise),
-		generate:  guarded(guard, pb.Snowflake_Generate_FullMethodName, s.ids.Generate),
-		decode:    guarded(guard, pb.Snowflake_Decode_FullMethodName, s.ids.Decode),
-		compose:   guarded(guard, pb.Snowflake_Compose_FullMethodName, s.ids.Compose),
-		layouts:   guarded(guard, pb.Snowflake_Layouts_FullMethodName, s.ids.Layouts),
-		take:      guarded(guard, pb.Segment_Take_FullMethodName, s.segs.Take),
-		list:      guarded(guard, pb.Segment_List_FullMethodName, s.segs.List),
-		status:    guarded(guard, pb.Segment_Status_FullMethodName, s.segs.Status),
+		next:       guarded(guard, pb.Sequence_Next_FullMethodName, s.seqs.Next),
+		batchNext:  guarded(guard, pb.Sequence_BatchNext_FullMethodName, s.seqs.BatchNext),
+		lookup:     guarded(guard, pb.Sequence_Lookup_FullMethodName, s.seqs.Lookup),
+		currents:   guarded(guard, pb.Sequence_Current_FullMethodName, s.seqs.Current),
+		raise:      watched(changes, pb.Sequence_Raise_FullMethodName, guarded(guard, pb.Sequence_Raise_FullMethodName, s.seqs.Raise)),
+		batchRaise: guarded(guard, pb.Sequence_BatchRaise_FullMethodName, s.seqs.BatchRaise),
+		generate:   guarded(guard, pb.Snowflake_Generate_FullMethodName, s.ids.Generate),
+		decode:     guarded(guard, pb.Snowflake_Decode_FullMethodName, s.ids.Decode),
+		compose:    guarded(guard, pb.Snowflake_Compose_FullMethodName, s.ids.Compose),
+		layouts:    guarded(guard, pb.Snowflake_Layouts_FullMethodName, s.ids.Layouts),
+		take:       guarded(guard, pb.Segment_Take_FullMethodName, s.segs.Take),
+		numbers:    guarded(guard, pb.Segment_NextNumbers_FullMethodName, s.segs.NextNumbers),
+		number:     guarded(guard, pb.Segment_ShowNumber_FullMethodName, s.segs.ShowNumber),
+		list:       guarded(guard, pb.Segment_List_FullMethodName, s.segs.List),
+		status:     guarded(guard, pb.Segment_Status_FullMethodName, s.segs.Status),
 	}
 }
 
@@ -53,6 +61,17 @@ func guarded[In, Out proto.Message](guard *auth.Guard, name string, do method[In
 			return none, err
 		}
 		return do(ctx, in)
+	}
+}
+
+// watched has changes written down, those that the guard refuses as well.
+func watched[In, Out proto.Message](changes *rpc.Changes, name string, do method[In, Out]) method[In, Out] {
+	return func(ctx context.Context, in In) (Out, error) {
+		from, _ := ctx.Value(peerKey{}).(string)
+		ctx, end := changes.Watch(ctx, whoIn(ctx), from, name, in)
+		out, err := do(ctx, in)
+		end(&err)
+		return out, err
 	}
 }
 
@@ -68,8 +87,20 @@ func (f *front) whoOf(r *http.Request) (w auth.Who) {
 
 type whoKey struct{}
 
-func with(ctx context.Context, w auth.Who) context.Context {
-	return context.WithValue(ctx, whoKey{}, w)
+type peerKey struct{}
+
+// with is ctx for a request that somebody makes from that address.
+func with(ctx context.Context, w auth.Who, from string) context.Context {
+	return context.WithValue(context.WithValue(ctx, whoKey{}, w), peerKey{}, from)
+}
+
+// callerOf is the caller whose share of the router's work a request takes: the principal, else the
+// connection.
+func callerOf(r *http.Request, w auth.Who) any {
+	if who := rpc.CallerOf(w); who != nil {
+		return who
+	}
+	return r.RemoteAddr
 }
 
 // whoIn is nobody where with was not called.

@@ -7,6 +7,7 @@ import (
 	"net"
 	"time"
 
+	"github.com/seqsvr/seqsvr/client"
 	"github.com/seqsvr/seqsvr/internal/auth"
 	"github.com/seqsvr/seqsvr/internal/rpc"
 	"github.com/seqsvr/seqsvr/internal/tracing"
@@ -24,6 +25,10 @@ type Config struct {
 	HTTPListen string
 	// RESPListen is host:port of the front for clients of Redis; empty: none.
 	RESPListen string
+	// ConsoleListen is host:port of the console; empty: none. ConsoleHosts are names that it
+	// may be asked by, beside IP addresses and localhost.
+	ConsoleListen string
+	ConsoleHosts  []string
 	// Advertise is the gRPC address that others are told; empty: the listener's.
 	Advertise string
 	// Allocs are gRPC host:port of any AllocSvr, at least one: the first route table
@@ -37,7 +42,7 @@ type Config struct {
 	AttemptTimeout time.Duration
 	// MaxInWork bounds the calls that have come and are not answered, over all fronts, in
 	// keys; a call weighs rpc.CallCost beside its keys. More are refused with
-	// seq.ErrOverloaded. At least rpc.MinInWork; 0: rpc.DefaultMaxInWork.
+	// seq.ErrOverloaded. At least rpc.MinInWork; 0: DefaultMaxInWork.
 	MaxInWork int
 	// HTTPMaxBody is the largest body of an HTTP request, in bytes, 1 KiB to 256 MiB; 0:
 	// DefaultHTTPMaxBody.
@@ -48,6 +53,14 @@ type Config struct {
 	// RESPMaxPipeline is how many commands of one of them are answered together, 1 or
 	// more; 0: resp.DefaultMaxPipeline. Longer pipelines are answered in parts.
 	RESPMaxPipeline int
+	// IDsFallback are namespaces of snowflake IDs, by name or number, of which the router makes
+	// IDs itself while no AllocSvr answers: from a worker id of its own each, for half of
+	// IDsFallbackWindow at least. None: calls fail then.
+	IDsFallback []string
+	// IDsFallbackAfter is how long a call then waits first, less than Timeout; 0: 3 s.
+	IDsFallbackAfter time.Duration
+	// IDsFallbackWindow is 1 s to 50 min; 0: 10 min.
+	IDsFallbackWindow time.Duration
 	// UnreadyAfter is for how long no AllocSvr must have answered before the router says
 	// that it is not ready, 1 s or more; 0: DefaultUnreadyAfter. A failover is shorter.
 	UnreadyAfter time.Duration
@@ -86,6 +99,9 @@ func (cfg Config) Validate() error {
 	if cfg.RESPListen != "" {
 		addr("RESPListen", cfg.RESPListen)
 	}
+	if cfg.ConsoleListen != "" {
+		addr("ConsoleListen", cfg.ConsoleListen)
+	}
 	if cfg.Advertise != "" {
 		addr("Advertise", cfg.Advertise)
 	}
@@ -118,4 +134,12 @@ func (cfg Config) Validate() error {
 		return fmt.Errorf("router: %w: %w", seq.ErrBadArgument, err)
 	}
 	return nil
+}
+
+// fallback is how the SDK makes IDs while no AllocSvr answers; nil: it does not.
+func (cfg Config) fallback() *client.Fallback {
+	if len(cfg.IDsFallback) == 0 {
+		return nil
+	}
+	return &client.Fallback{Namespace: cfg.IDsFallback[0], Also: cfg.IDsFallback[1:], After: cfg.IDsFallbackAfter, Window: cfg.IDsFallbackWindow}
 }

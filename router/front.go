@@ -3,6 +3,8 @@ package router
 import (
 	"crypto/tls"
 	"errors"
+	"fmt"
+	"io"
 	"log/slog"
 	"maps"
 	"net/http"
@@ -18,6 +20,8 @@ import (
 
 	"github.com/seqsvr/seqsvr/client"
 	"github.com/seqsvr/seqsvr/internal/auth"
+	"github.com/seqsvr/seqsvr/internal/rpc"
+	"github.com/seqsvr/seqsvr/seq"
 )
 
 // front is the HTTP face of the same methods that the gRPC front serves. /v1 speaks their
@@ -28,6 +32,7 @@ type front struct {
 	shown   func(*tls.ConnectionState) auth.Shown // what a connection showed
 	sdk     *client.Client
 	maxBody *atomic.Int64 // in bytes
+	bodies  *atomic.Int64 // bytes of bodies in memory, of all requests
 	isReady func() error  // as the admin listener has it
 	log     *slog.Logger
 }
@@ -69,14 +74,14 @@ func (f *front) routes() []route {
 }
 
 func newFront(r *Router) http.Handler {
-	f := &front{methodsOf(r.services, r.cfg.Guard), r.cfg.Guard, r.cfg.TLS.Shown, r.sdk, &r.maxBody, r.Ready, r.cfg.Logger}
+	f := &front{methodsOf(r.services, r.cfg.Guard, rpc.NewChanges(r.cfg.Logger, r.cfg.Guard, nil)), r.cfg.Guard, r.cfg.TLS.Shown, r.sdk, &r.maxBody, new(atomic.Int64), r.Ready, r.cfg.Logger}
 	stats := &r.http
 	mux := http.NewServeMux()
 	for _, one := range f.routes() {
 		mux.Handle(one.path, stats.watch(one.path, f.serve(one)))
 	}
 	mux.Handle("/", stats.watch(otherRoutes, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		plainFault(w, http.StatusNotFound, fault{"NOT_FOUND", "no such path: " + r.URL.Path})
+		plainFault(w, http.StatusNotFound, fault{Code: "NOT_FOUND", Message: "no such path: " + r.URL.Path})
 	})))
 	return mux
 }
@@ -84,28 +89,37 @@ func newFront(r *Router) http.Handler {
 // serve lets the route's method through and writes what its handler gives.
 func (f *front) serve(to route) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		within := http.NewResponseController(w)
+		if foreign(r) {
+			to.fault(w, http.StatusForbidden, fault{Code: "FORBIDDEN", Message: "a web page of another site asks; numbers are not for pages"})
+			return
+		}
 		if r.Method != to.method && (to.method != http.MethodGet || r.Method != http.MethodHead) {
 			w.Header().Set("Allow", to.method)
 			to.fault(w, http.StatusMethodNotAllowed,
-				fault{"METHOD_NOT_ALLOWED", "method " + r.Method + " is not allowed, expected " + to.method})
+				fault{Code: "METHOD_NOT_ALLOWED", Message: "method " + r.Method + " is not allowed, expected " + to.method})
 			return
 		}
 		if to.method == http.MethodPost {
 			if !isJSON(r) {
-				to.fault(w, http.StatusUnsupportedMediaType, fault{"UNSUPPORTED_MEDIA_TYPE",
-					"content type " + strconv.Quote(r.Header.Get("Content-Type")) + ", expected application/json"})
+				to.fault(w, http.StatusUnsupportedMediaType, fault{Code: "UNSUPPORTED_MEDIA_TYPE", Message: "content type " + strconv.Quote(r.Header.Get("Content-Type")) + ", expected application/json"})
 				return
 			}
-			r.Body = http.MaxBytesReader(w, r.Body, f.maxBody.Load())
+			body := &countedBody{ReadCloser: http.MaxBytesReader(w, r.Body, f.maxBody.Load()), all: f.bodies, within: within}
+			defer body.done()
+			r.Body = body
+			_ = within.SetReadDeadline(time.Now().Add(bodyTimeout))
 		}
 		who := f.whoOf(r)
 		if to.method == http.MethodPost && f.guard.Mode() == auth.Require {
-			if _, err := f.guard.Try(who, ""); err != nil { // before its body is read
+			if _, err := f.guard.Identify(who); err != nil { // before its body is read
 				f.fail(w, r, to.fault, err)
 				return
 			}
 		}
-		answer, err := to.do(r.WithContext(with(r.Context(), who)))
+		ctx := with(r.Context(), who, r.RemoteAddr)
+		answer, err := to.do(r.WithContext(rpc.WithCaller(ctx, callerOf(r, who))))
+		_ = within.SetWriteDeadline(time.Now().Add(writeTimeout))
 		if err != nil {
 			f.fail(w, r, to.fault, err)
 			return
@@ -121,6 +135,39 @@ func (f *front) serve(to route) http.Handler {
 			writeJSON(w, http.StatusOK, answer)
 		}
 	})
+}
+
+// maxBodies is how many bytes of bodies may be in memory, of all requests together.
+const maxBodies = 64 << 20
+
+// countedBody counts what was read of a body while its request is served.
+type countedBody struct {
+	io.ReadCloser
+	all    *atomic.Int64
+	own    int64
+	within *http.ResponseController
+}
+
+// Read implements io.Reader: seq.ErrOverloaded while too much of other bodies is in memory.
+func (b *countedBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	b.own += int64(n)
+	if b.all.Add(int64(n)) > maxBodies {
+		return 0, fmt.Errorf("%w: bodies of more than %d bytes are being read", seq.ErrOverloaded, maxBodies)
+	}
+	if errors.Is(err, io.EOF) { // the time was for the body; that of the call is another matter
+		_ = b.within.SetReadDeadline(time.Time{})
+	}
+	return n, err
+}
+
+func (b *countedBody) done() { b.all.Add(-b.own) }
+
+// foreign says whether a browser sends the request for a page of another site. A GET takes
+// numbers for the paths of Leaf, and any page could have a browser make one.
+func foreign(r *http.Request) bool {
+	site := r.Header.Get("Sec-Fetch-Site")
+	return site != "" && site != "same-origin" && site != "none"
 }
 
 // fail writes the error of a call.

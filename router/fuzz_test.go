@@ -19,7 +19,7 @@ import (
 )
 
 // posts are the paths that take a JSON object.
-var posts = []string{"/v1/next", "/v1/batch", "/v1/raise", "/v1/snowflake/generate", "/v1/snowflake/compose", "/v1/segment/take", "/api/snowflake/v1/gen"}
+var posts = []string{"/v1/next", "/v1/batch", "/v1/current/batch", "/v1/raise", "/v1/raise/batch", "/v1/snowflake/generate", "/v1/snowflake/compose", "/v1/segment/take", "/api/snowflake/v1/gen"}
 
 // FuzzHTTPBodies: any body of any path gets an answer that is one JSON object, and never
 // that of a server at fault. The callers have left: a body that is sound takes nothing.
@@ -107,7 +107,7 @@ func FuzzBatches(f *testing.F) {
 		}
 		keys := 0
 		for _, b := range got {
-			keys += len(b.uids)
+			keys += b.keys()
 			for _, n := range b.counts {
 				if n == 0 || n > seq.MaxCount {
 					t.Fatalf("count %d was taken", n)
@@ -128,7 +128,7 @@ func idleFront(f testing.TB) http.Handler {
 		f.Fatal(err)
 	}
 	f.Cleanup(func() { _ = sdk.Close() })
-	r := &Router{sdk: sdk, cfg: Config{Logger: slog.New(slog.DiscardHandler)}, inWork: rpc.NewAdmission(rpc.DefaultMaxInWork), leaving: make(chan struct{})}
+	r := &Router{sdk: sdk, cfg: Config{Logger: slog.New(slog.DiscardHandler)}, inWork: rpc.NewAdmission(DefaultMaxInWork), leaving: make(chan struct{})}
 	r.services = servicesOf(sdk, r.inWork, r.leaving)
 	r.maxBody.Store(DefaultHTTPMaxBody)
 	return newFront(r)

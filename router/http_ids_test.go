@@ -200,7 +200,7 @@ func TestSnowflakesAndSegmentsAnswerInJSON(t *testing.T) {
 	type object = map[string]any
 	vector := object{
 		"id": "108152875544481803", "text": "108152875544481803", "layout": "regional", "unix_ms": 1647935744532.0, "tick": 51571309826.0,
-		"datacenter_id": 1.0, "worker_id": 1.0, "sequence": 11.0, "datacenter": "cn", "has_datacenter": true,
+		"datacenter_id": 1.0, "worker_id": 1.0, "sequence": 11.0, "datacenter": "cn", "has_datacenter": true, "origin": "",
 	}
 	// 1023510546613293056 has these parts in twitter's layout; its base58 is a vector.
 	l, err := snowflake.Preset("twitter")
@@ -236,6 +236,10 @@ func TestSnowflakesAndSegmentsAnswerInJSON(t *testing.T) {
 			object{"first": 1.0, "last": 1.0, "max": 1001.0}},
 		{"a range of a segment", "POST", "/v1/segment/take", `{"tag":"invoice:eu","count":"50"}`, true,
 			object{"first": 2.0, "last": 51.0, "max": 1051.0}},
+		{"a business number", "POST", "/v1/number/next", `{"tag":"invoice:eu"}`, true,
+			object{"numbers": []any{"invoice:eu-20261123-000052"}, "period": "20261123", "first": 52.0, "last": 52.0}},
+		{"the next business number", "GET", "/v1/number/show?tag=invoice:eu", ``, false,
+			object{"next": "invoice:eu-20261123-000053", "used_up": false, "left": 999947.0}},
 	}
 	for _, row := range rows {
 		status, _, got := do(t, row.method, base+strings.ReplaceAll(row.path, ";", "%3B"), "application/json", row.body)

@@ -53,19 +53,24 @@ func TestHTTPSpeaksTheMessagesOfTheCallsInJSON(t *testing.T) {
 		name, method, path, body string
 		want                     object
 	}{
-		{"next by a uid in a string", "POST", "/v1/next", `{"uid":"18446744073709551615"}`, object{"first": 1.0, "last": 1.0, "unordered": false}},
-		{"next of a range", "POST", "/v1/next", `{"uid":7,"count":5}`, object{"first": 1.0, "last": 5.0, "unordered": false}},
-		{"a field that is null", "POST", "/v1/next", `{"uid":6,"key":null}`, object{"first": 1.0, "last": 1.0, "unordered": false}},
+		{"next by a uid in a string", "POST", "/v1/next", `{"uid":"18446744073709551615"}`, object{"first": 1.0, "last": 1.0, "unordered": false, "replayed": false}},
+		{"next of a range", "POST", "/v1/next", `{"uid":7,"count":5}`, object{"first": 1.0, "last": 5.0, "unordered": false, "replayed": false}},
+		{"a field that is null", "POST", "/v1/next", `{"uid":6,"key":null}`, object{"first": 1.0, "last": 1.0, "unordered": false, "replayed": false}},
 		{"current", "GET", "/v1/current?uids=7", "", object{
 			"values": list{5.0}, "upper_bound": list{false}, "last_taken_unix": list{1.7e9}, "errors": list{}}},
 		{"current of many", "GET", "/v1/current?uids=7&uids=6&keys=room-9&space=user", "", object{
 			"values": list{5.0, 1.0, 0.0}, "upper_bound": list{false, false, false}, "last_taken_unix": list{1.7e9, 1.7e9, 0.0}, "errors": list{}}},
+		{"current of more than a URL holds", "POST", "/v1/current/batch", `{"uids":[7,"6"],"keys":["room-9"]}`, object{
+			"values": list{5.0, 1.0, 0.0}, "upper_bound": list{false, false, false}, "last_taken_unix": list{1.7e9, 1.7e9, 0.0}, "errors": list{}}},
+		{"raise of many", "POST", "/v1/raise/batch", `{"uids":[17,"18"],"keys":["room-7"],"at_least":[5,"20",7],"max_jump":10}`, object{
+			"values": list{5.0, 0.0, 7.0}, "errors": list{
+				object{"index": 1.0, "code": "FORBIDDEN", "message": "raise user/18: not allowed: by 20", "owner_addr": ""}}}},
 		{"raise", "POST", "/v1/raise", `{"uid":7,"at_least":"9007199254740990","force":true}`, object{"value": 9007199254740990.0}},
 		{"batch", "POST", "/v1/batch", `{"uids":[7,"8"],"counts":[2,2]}`, object{
-			"first": list{0.0, 1.0}, "last": list{0.0, 2.0}, "unordered": false, "errors": list{
+			"first": list{0.0, 1.0}, "last": list{0.0, 2.0}, "unordered": false, "replayed": list{}, "errors": list{
 				object{"index": 0.0, "code": "OVERFLOW", "message": "next user/7: sequence would pass 2^53-1", "owner_addr": ""}}}},
 		{"batch of one each", "POST", "/v1/batch", `{"uids":[9],"keys":["room-8"]}`, object{
-			"first": list{1.0, 1.0}, "last": list{}, "unordered": false, "errors": list{}}},
+			"first": list{1.0, 1.0}, "last": list{}, "unordered": false, "replayed": list{}, "errors": list{}}},
 		{"live", "GET", "/livez", "", object{"status": "ok"}},
 		{"ready", "GET", "/readyz", "", object{"status": "ok", "routes_version": 1.0}},
 	}
@@ -127,6 +132,12 @@ func TestHTTPNamesWhatIsWrong(t *testing.T) {
 		{"a number among the keys", "POST", "/v1/batch", kind, `{"keys":["a",1]}`, 400, "BAD_ARGUMENT", "field keys[1]"},
 		{"a fraction among the uids", "POST", "/v1/batch", kind, `{"uids":[1,2.5]}`, 400, "BAD_ARGUMENT", "field uids[1]"},
 		{"no floor", "POST", "/v1/raise", kind, `{"uid":1}`, 400, "BAD_ARGUMENT", "at_least"},
+		{"no floors", "POST", "/v1/raise/batch", kind, `{"uids":[1]}`, 400, "BAD_ARGUMENT", "at_least is missing"},
+		{"a floor for one of two", "POST", "/v1/raise/batch", kind, `{"uids":[1],"keys":["a"],"at_least":[1]}`, 400, "BAD_BATCH", "1 entries for 2 keys"},
+		{"no key to raise", "POST", "/v1/raise/batch", kind, `{"at_least":[]}`, 400, "BAD_BATCH", "0 keys"},
+		{"a key to raise that is none", "POST", "/v1/raise/batch", kind, `{"keys":[""],"at_least":[1]}`, 400, "BAD_ARGUMENT", "0 bytes"},
+		{"a space that is none", "POST", "/v1/raise/batch", kind, `{"space":"nowhere","uids":[1],"at_least":[1]}`, 404, "UNKNOWN_SPACE", "nowhere"},
+		{"force of many", "POST", "/v1/raise/batch", kind, `{"uids":[1],"at_least":[1],"force":true}`, 400, "BAD_ARGUMENT", "force"},
 		{"a floor too high", "POST", "/v1/raise", kind, `{"uid":1,"at_least":9007199254740992}`, 400, "OVERFLOW", "at_least"},
 		{"a floor too far up", "POST", "/v1/raise", kind, `{"uid":1,"at_least":9007199254740990}`, 400, "RAISE_TOO_FAR", "4294967296"},
 		{"a word for force", "POST", "/v1/raise", kind, `{"uid":1,"at_least":1,"force":"true"}`, 400, "BAD_ARGUMENT", "field force"},

@@ -8,6 +8,7 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"os"
 	"strings"
 
 	"google.golang.org/grpc/codes"
@@ -47,6 +48,8 @@ func readBody(r *http.Request) ([]byte, error) {
 	switch {
 	case errors.As(err, &large):
 		return nil, fmt.Errorf("%w above %d bytes", errTooLarge, large.Limit)
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return nil, badArgument(fmt.Sprintf("body: it did not come whole within %v", bodyTimeout))
 	case err != nil:
 		return nil, badArgument("body: " + err.Error())
 	}
@@ -77,10 +80,13 @@ func parseJSON(body []byte, into any) error {
 	return badArgument("malformed JSON: " + strings.TrimPrefix(err.Error(), "json: "))
 }
 
-// fault is an error as JSON: the name of its ErrorCode, and a text for people.
+// fault is an error as JSON: the name of its ErrorCode, and a text for people. Of an
+// ID_CONFLICT also what the request id has got.
 type fault struct {
 	Code    string `json:"code"`
 	Message string `json:"message"`
+	First   uint64 `json:"first,omitempty"`
+	Count   uint32 `json:"count,omitempty"`
 }
 
 // httpStatus is that of each gRPC code. FAILED_PRECONDITION is a cluster that an
@@ -118,7 +124,15 @@ func faultOf(err error) (int, *fault) {
 			name = other
 		}
 	}
-	return code, &fault{name, st.Message()}
+	what := &fault{Code: name, Message: st.Message()}
+	var conflict *seq.IDConflict
+	switch {
+	case errors.As(err, &conflict):
+		what.First, what.Count = uint64(conflict.First), conflict.Count
+	case errors.Is(err, seq.ErrIDExpired):
+		code = http.StatusGone // it was here; no change of the request brings it back
+	}
+	return code, what
 }
 
 // writeJSON ignores that a caller hung up: it cannot be told.

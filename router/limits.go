@@ -39,6 +39,10 @@ func (cfg Config) checkLimits() error {
 	return errors.Join(errs...)
 }
 
+// DefaultMaxInWork is how many keys may be in work if nothing else is said: 4,000 calls of few
+// keys, or 26 of the largest batches. A key in work takes about 250 bytes.
+const DefaultMaxInWork = 1 << 18
+
 // SetLimits takes the limits of cfg while the router runs, and nothing else of it:
 // MaxInWork, HTTPMaxBody, RESPMaxConns and RESPMaxPipeline. seq.ErrBadArgument, and
 // nothing is changed. Calls and connections that were let in before stay.
@@ -46,7 +50,7 @@ func (r *Router) SetLimits(cfg Config) error {
 	if err := cfg.checkLimits(); err != nil {
 		return fmt.Errorf("change limits: %w: %w", seq.ErrBadArgument, err)
 	}
-	r.inWork.SetLimit(cmp.Or(cfg.MaxInWork, rpc.DefaultMaxInWork))
+	r.inWork.SetLimit(cmp.Or(cfg.MaxInWork, DefaultMaxInWork))
 	r.maxBody.Store(int64(cmp.Or(cfg.HTTPMaxBody, DefaultHTTPMaxBody)))
 	r.resp.SetLimits(resp.Limits{MaxConns: cfg.RESPMaxConns, MaxPipeline: cfg.RESPMaxPipeline})
 	return nil
@@ -61,46 +65,80 @@ type admitted struct {
 
 // Take implements resp.Numbers.
 func (a admitted) Take(ctx context.Context, key client.Key, n uint32) (client.Range, error) {
-	if err := a.inWork.Enter(1); err != nil {
+	place, err := a.inWork.Enter(ctx, 1)
+	if err != nil {
 		return client.Range{Err: err}, err
 	}
-	defer a.inWork.Leave(1)
+	defer place.Leave()
 	return a.Client.Take(ctx, key, n)
 }
 
-// NextBatch implements resp.Numbers.
-func (a admitted) NextBatch(ctx context.Context, space string, uids []seq.UID, counts []uint32) ([]client.Range, error) {
-	if err := a.inWork.Enter(len(uids)); err != nil {
+// NextBatchOnce implements resp.Numbers.
+func (a admitted) NextBatchOnce(ctx context.Context, space string, uids []seq.UID, counts []uint32, requests []client.Request) ([]client.Range, error) {
+	place, err := a.inWork.Enter(ctx, len(uids))
+	if err != nil {
 		return nil, err
 	}
-	defer a.inWork.Leave(len(uids))
-	return a.Client.NextBatch(ctx, space, uids, counts)
+	defer place.Leave()
+	return a.Client.NextBatchOnce(ctx, space, uids, counts, requests)
+}
+
+// Lookup implements resp.Numbers.
+func (a admitted) Lookup(ctx context.Context, key client.Key, id string) (client.Range, bool, error) {
+	place, err := a.inWork.Enter(ctx, 1)
+	if err != nil {
+		return client.Range{Err: err}, false, err
+	}
+	defer place.Leave()
+	return a.Client.Lookup(ctx, key, id)
+}
+
+// Admit implements resp.Numbers.
+func (a admitted) Admit(ctx context.Context, keys int) (resp.Place, error) {
+	place, err := a.inWork.Try(ctx, keys)
+	if err != nil {
+		return nil, err
+	}
+	return place, nil
 }
 
 // Current implements resp.Numbers.
 func (a admitted) Current(ctx context.Context, space string, uids []seq.UID) ([]client.Value, error) {
-	if err := a.inWork.Enter(len(uids)); err != nil {
+	place, err := a.inWork.Enter(ctx, len(uids))
+	if err != nil {
 		return nil, err
 	}
-	defer a.inWork.Leave(len(uids))
+	defer place.Leave()
 	return a.Client.Current(ctx, space, uids)
 }
 
 // Generate implements resp.Numbers.
 func (a admitted) Generate(ctx context.Context, namespace string, count uint32) (client.IDs, error) {
-	if err := a.inWork.Enter(0); err != nil {
+	place, err := a.inWork.Enter(ctx, 0)
+	if err != nil {
 		return client.IDs{}, err
 	}
-	defer a.inWork.Leave(0)
+	defer place.Leave()
 	return a.Client.Generate(ctx, namespace, count)
+}
+
+// GenerateAs is the client's, and admits the call.
+func (a admitted) GenerateAs(ctx context.Context, agent, namespace string, count uint32) (client.IDs, error) {
+	place, err := a.inWork.Enter(ctx, 0)
+	if err != nil {
+		return client.IDs{}, err
+	}
+	defer place.Leave()
+	return a.Client.GenerateAs(ctx, agent, namespace, count)
 }
 
 // TakeSegment implements resp.Numbers.
 func (a admitted) TakeSegment(ctx context.Context, tag string, count uint32) (first, last seq.Seq, err error) {
-	if err := a.inWork.Enter(0); err != nil {
+	place, err := a.inWork.Enter(ctx, 0)
+	if err != nil {
 		return 0, 0, err
 	}
-	defer a.inWork.Leave(0)
+	defer place.Leave()
 	return a.Client.TakeSegment(ctx, tag, count)
 }
 
@@ -123,9 +161,10 @@ type admittedConn struct {
 
 // Invoke implements grpc.ClientConnInterface.
 func (a admittedConn) Invoke(ctx context.Context, method string, args, reply any, opts ...grpc.CallOption) error {
-	if err := a.inWork.Enter(0); err != nil {
+	place, err := a.inWork.Enter(ctx, 0)
+	if err != nil {
 		return err
 	}
-	defer a.inWork.Leave(0)
+	defer place.Leave()
 	return a.ClientConnInterface.Invoke(ctx, method, args, reply, opts...)
 }

@@ -21,7 +21,8 @@ import (
 // This file turns JSON into the messages of proto/ and back. Names are those of the
 // fields. In a request a number may be a JSON number or, whole, a string. In a reply:
 //
-//   - every field is written, also one that is 0, but for a member of a oneof that is not set
+//   - every field is written, also one that is 0, but for a member of a oneof, or an optional
+//     field, that is not set
 //   - a number is a JSON number; where the field says jstype = JS_STRING it is a string
 //   - an enum is its name without the prefix that all of its names have
 //
@@ -167,7 +168,7 @@ const errCount = expected("at most 4294967295")
 
 // addValue sets a field, or appends to one that is a list.
 func addValue(m protoreflect.Message, fd protoreflect.FieldDescriptor, text []byte, quoted bool) error {
-	if of := fd.ContainingOneof(); of != nil && m.WhichOneof(of) != nil {
+	if of := fd.ContainingOneof(); of != nil && !of.IsSynthetic() && m.WhichOneof(of) != nil {
 		return badArgument(fmt.Sprintf("%s and %s are both set, expected one", of.Fields().Get(0).Name(), of.Fields().Get(1).Name()))
 	}
 	v, err := parseScalar(fd, text, quoted)
@@ -184,6 +185,8 @@ func addValue(m protoreflect.Message, fd protoreflect.FieldDescriptor, text []by
 		return fmt.Errorf("%w: %s is %s, %w", seq.ErrBadCount, path, text, err)
 	case err != nil:
 		return badArgument(fmt.Sprintf("field %s: %.40q, %v", path, text, err))
+	case fd.Name() == "count" && v.Uint() == 0: // here it was said, other than in a message of gRPC
+		return fmt.Errorf("%w: count is 0, expected at least 1", seq.ErrBadCount)
 	}
 	m.Set(fd, v)
 	return nil
@@ -196,6 +199,11 @@ func parseScalar(fd protoreflect.FieldDescriptor, text []byte, quoted bool) (pro
 			return protoreflect.Value{}, expected("a string")
 		}
 		return protoreflect.ValueOfString(string(text)), nil
+	case protoreflect.BytesKind: // a request id: the bytes of the text
+		if !quoted {
+			return protoreflect.Value{}, expected("a string")
+		}
+		return protoreflect.ValueOfBytes(append([]byte{}, text...)), nil
 	case protoreflect.BoolKind:
 		if quoted || string(text) != "true" && string(text) != "false" {
 			return protoreflect.Value{}, expected("true or false")

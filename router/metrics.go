@@ -18,6 +18,8 @@ var (
 	mHTTPSeconds = telemetry.Distribution("router_http_request_seconds", "How long requests of the HTTP front took.", "route")
 	mTries       = telemetry.Counter("router_retries_total", "Failed attempts that were made again, one for each key of a batch.")
 	mPauses      = telemetry.Counter("router_retry_pauses_total", "Times that a call had nobody left to ask and waited for a moment.")
+	mAlone       = telemetry.Counter("router_fallback_ids_total", "Snowflake IDs that this router made itself while no AllocSvr answered; see ids-fallback.")
+	mAloneUntil  = telemetry.Gauge("router_fallback_window_remaining_seconds", "For how long it could go on; 0 without ids-fallback, and without a worker id for each of its namespaces.")
 	mPeers       = telemetry.Gauge("router_peers", "AllocSvr that the route table names.")
 	mTable       = telemetry.Gauge("route_table_version", "Version of the route table that this process goes by; 0: none yet.")
 )
@@ -78,9 +80,13 @@ func (r *Router) Collect(ch chan<- prometheus.Metric) {
 		r.resp.Send(ch)
 	}
 	telemetry.SendAdmission(ch, r.inWork)
+	telemetry.SendAuth(ch, r.cfg.Guard)
 	stats := r.sdk.Stats()
 	mTries.Send(ch, float64(stats.Retries))
 	mPauses.Send(ch, float64(stats.Pauses))
+	alone := r.sdk.FallbackStats()
+	mAlone.Send(ch, float64(alone.IDs))
+	mAloneUntil.Send(ch, max(0, time.Until(alone.ValidUntil).Seconds()))
 	version, peers := uint64(0), 0
 	if routes := r.sdk.Routes(); routes != nil {
 		version, peers = routes.Version, len(routes.Nodes)

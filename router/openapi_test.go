@@ -1,16 +1,27 @@
 package router
 
 import (
+	"crypto/tls"
+	"fmt"
+	"log/slog"
 	"maps"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"go.yaml.in/yaml/v3"
 	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"github.com/seqsvr/seqsvr/internal/auth"
+	"github.com/seqsvr/seqsvr/internal/rpc"
+	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 )
 
 // node is a mapping of the description.
@@ -201,7 +212,7 @@ func typeOf(fd protoreflect.FieldDescriptor, asked bool) any {
 	switch fd.Kind() {
 	case protoreflect.MessageKind:
 		return "object"
-	case protoreflect.StringKind, protoreflect.EnumKind:
+	case protoreflect.StringKind, protoreflect.BytesKind, protoreflect.EnumKind:
 		return "string"
 	case protoreflect.BoolKind:
 		return "boolean"
@@ -231,5 +242,96 @@ func TestTheDescriptionIsServedAndTheRootLeadsToIt(t *testing.T) {
 	}
 	if w := get("/nowhere"); w.Code != http.StatusNotFound {
 		t.Errorf("a path that is none: got %d, %s", w.Code, w.Body)
+	}
+}
+
+// asked is a request that each path with a guard accepts, where it needs more than nothing.
+var asked = map[string]struct{ query, body string }{
+	"/v1/next":                  {"", `{"uid":1}`},
+	"/v1/batch":                 {"", `{"uids":[1]}`},
+	"/v1/lookup":                {"?space=orders&uid=1&request_id=a", ""},
+	"/v1/current":               {"?uids=1", ""},
+	"/v1/current/batch":         {"", `{"uids":[1]}`},
+	"/v1/raise":                 {"", `{"uid":1,"at_least":5}`},
+	"/v1/raise/batch":           {"", `{"uids":[1],"at_least":[5]}`},
+	"/v1/snowflake/generate":    {"", `{}`},
+	"/v1/snowflake/decode":      {"?number=5&layout=leaf", ""},
+	"/v1/snowflake/compose":     {"", `{"layout":"leaf","tick":5}`},
+	"/v1/segment/take":          {"", `{"tag":"t"}`},
+	"/api/snowflake/v1/gen/{$}": {"", `{"namespace":1}`},
+	"/api/snowflake/v1/gen":     {"", `{"namespace":1}`},
+	"/api/segment/get/{tag}":    {"", ""},
+	"/api/snowflake/get/{key}":  {"", ""},
+	"/decodeSnowflakeId":        {"?snowflakeId=5", ""},
+	"/cache":                    {"", ""},
+	"/db":                       {"", ""},
+	"/v1/snowflake/layouts":     {"", ""},
+}
+
+// TestWhatTheGuardAnswersIsDescribed asks each path as nobody, as a principal without
+// grants, and as one whose rate is used up.
+func TestWhatTheGuardAnswersIsDescribed(t *testing.T) {
+	everything := "{space: '*', verbs: [take, read, raise], max_raise: 9, rate: 1}, {namespace: '*', verbs: [take], rate: 1}, {tag: '*', verbs: [take, read], rate: 1}"
+	policy, tokens := "principals:\n", map[string]auth.Token{"nothing": auth.NewToken(), "everything": auth.NewToken()}
+	for name, grants := range map[string]string{"nothing": "", "everything": everything} {
+		policy += fmt.Sprintf("  - {name: %s, role: caller, tokens: [%q], grants: [%s]}\n", name, tokens[name].Hash().Hex(), grants)
+	}
+	file := filepath.Join(t.TempDir(), "policy.yaml")
+	if err := os.WriteFile(file, []byte(policy), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	guard, err := auth.New(auth.Config{Mode: auth.Require, Cluster: "c1", PolicyFile: file})
+	if err != nil {
+		t.Fatal(err)
+	}
+	spent := auth.Who{Token: tokens["everything"].Secret()}
+	for method, demand := range map[string]auth.Demand{
+		pb.Sequence_Next_FullMethodName:      {Kind: auth.Space, Name: "user", Verb: auth.Take, Keys: 1 << 30},
+		pb.Snowflake_Generate_FullMethodName: {Kind: auth.Namespace, Name: "default", Verb: auth.Take, Keys: 1 << 30},
+		pb.Segment_Take_FullMethodName:       {Kind: auth.Tag, Name: "t", Verb: auth.Take, Keys: 1 << 30},
+	} {
+		if err := guard.Ask(spent, method, demand); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f := &front{methods: methodsOf(services{}, guard, rpc.NewChanges(slog.New(slog.DiscardHandler), guard, nil)), guard: guard, maxBody: new(atomic.Int64), bodies: new(atomic.Int64), log: slog.New(slog.DiscardHandler),
+		shown: func(*tls.ConnectionState) auth.Shown { return auth.Shown{} }}
+	f.maxBody.Store(1 << 20)
+	all, met := description(t), map[int]int{}
+	for _, to := range f.routes() {
+		request, guarded := asked[to.path]
+		if !guarded {
+			continue
+		}
+		mux := http.NewServeMux()
+		mux.Handle(to.path, f.serve(to))
+		for who, token := range map[string]string{"nobody": "", "nothing": tokens["nothing"].Secret(), "everything": spent.Token} {
+			path := strings.NewReplacer("{$}", "", "{tag}", "t", "{key}", "default").Replace(to.path)
+			r := httptest.NewRequest(to.method, path+request.query, strings.NewReader(request.body))
+			r.Header.Set("Content-Type", "application/json")
+			if token != "" {
+				r.Header.Set(rpc.AuthHeader, "Bearer "+token)
+			}
+			w := httptest.NewRecorder()
+			func() {
+				defer func() {
+					if recover() != nil { // it was let in, and there is nobody behind
+						w.Code = http.StatusOK
+					}
+				}()
+				mux.ServeHTTP(w, r)
+			}()
+			met[w.Code]++
+			responses := all.at(all, "paths", to.described(), strings.ToLower(to.method), "responses")
+			if responses[strconv.Itoa(w.Code)] == nil {
+				t.Errorf("%s %s as %s: %d %s is not described", to.method, to.path, who, w.Code, w.Body)
+			}
+			if who == "nobody" && w.Code != http.StatusUnauthorized {
+				t.Errorf("%s %s as nobody: %d %s", to.method, to.path, w.Code, w.Body)
+			}
+		}
+	}
+	if met[401] < len(asked) || met[403] < 8 || met[429] < 8 {
+		t.Errorf("met %v", met)
 	}
 }

@@ -17,7 +17,7 @@ import (
 func TestTenTimesWhatFitsIsRefusedAndNotKept(t *testing.T) {
 	cluster := clienttest.Start(t, 1, seq.Space{Name: "user", Sections: 4})
 	const limit = seq.MaxBatch + rpc.CallCost
-	const fit = limit / (1 + rpc.CallCost)
+	const fit = (limit - limit/8) / (1 + rpc.CallCost) // of one connection
 	r := start(t, router.Config{Allocs: cluster.Addrs(), MaxInWork: limit, AttemptTimeout: patience, Timeout: 4 * patience})
 	ctx, c := bounded(t), sequenceOf(t, r.Addr())
 	one := &pb.NextRequest{Id: &pb.NextRequest_Uid{Uid: 1}, Count: 1}
@@ -41,9 +41,6 @@ func TestTenTimesWhatFitsIsRefusedAndNotKept(t *testing.T) {
 		if got := <-answers; !errors.Is(got.err, seq.ErrOverloaded) {
 			t.Fatalf("got %d, %v while nothing is served, want %v", got.first, got.err, seq.ErrOverloaded)
 		}
-	}
-	if code := fetch(t, ctx, http.MethodPost, "http://"+r.HTTPAddr()+"/v1/next", `{"uid":1}`); code != http.StatusTooManyRequests {
-		t.Errorf("HTTP: got %d, want %d", code, http.StatusTooManyRequests)
 	}
 	if code := fetch(t, ctx, http.MethodGet, "http://"+r.HTTPAddr()+"/livez", ""); code != http.StatusOK {
 		t.Errorf("/livez: got %d in the middle of the load", code)

@@ -44,13 +44,17 @@ func TestRedisCLIWorksUnchanged(t *testing.T) {
 	cluster.AddTag("orders")
 	r := start(t, router.Config{Allocs: cluster.Addrs(), RESPListen: "127.0.0.1:0", Timeout: time.Minute, AttemptTimeout: 30 * time.Second})
 	script := "incr seq:42\nincrby seq:42 10\nget seq:42\nget seq:43\nmget seq:42 seq:43\nincr tag:orders\nincrby tag:orders 2\nset seq:42 1\nping\n"
-	want := "1\n11\n11\n\n11\n\n1\n3\nERR unknown command 'set', with args beginning with: 'seq:42' '1' \n\nPONG\n"
+	want := "1\n11\n11\n\n11\n\n1\n3\nERR unknown command 'set', with args beginning with: 'seq:42' '1' ; known are auth, client, cluster, command, config, " +
+		"discard, echo, exec, get, hello, incr, incrby, info, mget, multi, ping, quit, select, seq.lookup, seq.next, unwatch, watch\n\nPONG\n"
 	if got := redisTool(t, "redis-cli", r, script); got != want {
 		t.Errorf("script: (-want +got)\n%s", cmp.Diff(want, got))
 	}
 	first := redisTool(t, "redis-cli", r, "", "-3", "incr", "snowflake:default")
 	if second := redisTool(t, "redis-cli", r, "", "incr", "snowflake:1"); first == second || len(strings.TrimSpace(first)) < 15 {
 		t.Errorf("snowflake IDs: got %s and %s", first, second)
+	}
+	if stat := redisTool(t, "redis-cli", r, "", "info", "server"); !strings.Contains(stat, "redis_mode:standalone") {
+		t.Errorf("INFO: got %s", stat)
 	}
 	// redis-cli --pipe sends all at once and counts the replies.
 	piped := redisTool(t, "redis-cli", r, strings.Repeat("INCR seq:7\r\n", 5000), "--pipe")

@@ -2,7 +2,6 @@ package router
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -26,12 +25,17 @@ import (
 	"github.com/seqsvr/seqsvr/seq"
 )
 
+// maxRequest bounds one gRPC request in bytes: the largest batch by UID ten times over, or
+// one of 10,000 keys of 200 bytes.
+const maxRequest = 2 << 20
+
 // Limits of an HTTP connection. The body of the largest batch is well below 1 MiB.
 const (
 	headerTimeout = 5 * time.Second
-	readTimeout   = 30 * time.Second
+	bodyTimeout   = 5 * time.Second
+	writeTimeout  = 10 * time.Second // of an answer, once there is one
 	idleTimeout   = 2 * time.Minute
-	maxHeader     = 64 << 10
+	maxHeader     = 16 << 10
 )
 
 // Router is one router process. Make it with New, run it once with Run.
@@ -41,6 +45,7 @@ type Router struct {
 	lis     net.Listener
 	httpLis net.Listener // nil without an HTTP front
 	respLis net.Listener // nil without a RESP front
+	pageLis net.Listener // nil without a console
 	services
 	srv    *grpc.Server
 	health *health.Server
@@ -83,15 +88,16 @@ func New(cfg Config) (*Router, error) {
 	r.sdk, err = client.New(context.Background(), client.Config{
 		Addrs: cfg.Allocs, ClusterID: cfg.ClusterID, Timeout: cfg.Timeout, AttemptTimeout: cfg.AttemptTimeout,
 		AllowUnordered: true, Lazy: true, Logger: cfg.Logger, DialOptions: append(cfg.TLS.DialOptions(auth.Alloc), cfg.Traces.DialOptions()...),
-		Alone: cfg.Traces.Alone(),
+		Alone: alone(cfg.Traces.Alone()), Fallback: cfg.fallback(),
 	})
 	if err != nil {
 		r.unlisten()
 		return nil, fmt.Errorf("router: %w", err)
 	}
-	r.srv = rpc.NewServer(rpc.ServerConfig{Logger: cfg.Logger, ClusterID: r.sdk.ClusterID, Creds: creds, Auth: cfg.Guard},
+	r.srv = rpc.NewServer(rpc.ServerConfig{Logger: cfg.Logger, ClusterID: r.sdk.ClusterID, Creds: creds, Auth: cfg.Guard, MaxRecv: maxRequest},
 		append(cfg.Traces.ServerOptions(), r.calls.Options()...)...)
-	r.inWork = rpc.NewAdmission(rpc.DefaultMaxInWork)
+	cfg.TLS.WarnExposed(cfg.Logger, r.Addr(), r.HTTPAddr(), r.RESPAddr(), r.ConsoleAddr())
+	r.inWork = rpc.NewAdmission(DefaultMaxInWork)
 	r.resp = resp.New(admitted{r.sdk, r.inWork}, cfg.Logger)
 	r.resp.Authorize(cfg.Guard, cfg.TLS.Shown)
 	if err := r.SetLimits(cfg); err != nil {
@@ -99,6 +105,7 @@ func New(cfg Config) (*Router, error) {
 		return nil, errors.Join(err, r.sdk.Close())
 	}
 	r.services = servicesOf(r.sdk, r.inWork, r.leaving)
+	r.services.ids.guard = cfg.Guard
 	r.services.register(r.srv)
 	r.health = rpc.RegisterHealth(r.srv)
 	r.health.SetServingStatus("", healthpb.HealthCheckResponse_NOT_SERVING)
@@ -106,11 +113,17 @@ func New(cfg Config) (*Router, error) {
 	return r, nil
 }
 
+// alone says which calls go by themselves: those that traced says so of, and those that tell
+// the AllocSvr of their caller.
+func alone(traced func(context.Context) bool) func(context.Context) bool {
+	return func(ctx context.Context) bool { return rpc.Relayed(ctx) || traced != nil && traced(ctx) }
+}
+
 // Register serves what the gRPC front of a router does over a client of the caller's, for
 // callers that bring a network of their own. It takes as much work in as a router without
 // limits of its own, and never leaves; the client stays the caller's to close.
 func Register(to grpc.ServiceRegistrar, sdk *client.Client) {
-	servicesOf(sdk, rpc.NewAdmission(rpc.DefaultMaxInWork), nil).register(to)
+	servicesOf(sdk, rpc.NewAdmission(DefaultMaxInWork), nil).register(to)
 }
 
 // services are the methods that callers reach by gRPC and HTTP. They admit their calls, so
@@ -138,26 +151,23 @@ func (s services) register(to grpc.ServiceRegistrar) {
 
 // listen opens the listeners, all or none.
 func (r *Router) listen() error {
-	secured, err := r.cfg.TLS.Listener(rpc.OptionalClients)
-	if err != nil {
-		return fmt.Errorf("router: %w", err)
-	}
 	for _, one := range []struct {
 		what, addr string
 		lis        *net.Listener
 	}{
 		{"gRPC", r.cfg.Listen, &r.lis}, {"HTTP", r.cfg.HTTPListen, &r.httpLis}, {"RESP", r.cfg.RESPListen, &r.respLis},
+		{"console", r.cfg.ConsoleListen, &r.pageLis},
 	} {
 		if one.addr == "" {
 			continue
 		}
 		lis, err := net.Listen("tcp", one.addr)
+		if err == nil && one.lis != &r.lis { // gRPC does it itself
+			lis, err = r.cfg.TLS.Listen(lis, rpc.OptionalClients)
+		}
 		if err != nil {
 			r.unlisten()
 			return fmt.Errorf("router: %s: %w", one.what, err)
-		}
-		if secured != nil && one.lis != &r.lis { // gRPC does it itself
-			lis = tls.NewListener(lis, secured)
 		}
 		*one.lis = lis
 	}
@@ -165,7 +175,7 @@ func (r *Router) listen() error {
 }
 
 func (r *Router) unlisten() {
-	for _, lis := range []net.Listener{r.lis, r.httpLis, r.respLis} {
+	for _, lis := range []net.Listener{r.lis, r.httpLis, r.respLis, r.pageLis} {
 		if lis != nil {
 			_ = lis.Close()
 		}
@@ -197,7 +207,7 @@ func (r *Router) Run(ctx context.Context) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	var tasks sync.WaitGroup
-	failed := make(chan error, 4)
+	failed := make(chan error, 5)
 	start := func(part func(context.Context) error) {
 		tasks.Go(func() {
 			if err := part(ctx); err != nil {
@@ -219,12 +229,15 @@ func (r *Router) Run(ctx context.Context) error {
 			return r.resp.Serve(ctx, r.respLis, rpc.StopBound)
 		})
 	}
+	if r.pageLis != nil {
+		start(r.serveConsole)
+	}
 	if r.cfg.GossipListen != "" {
 		start(r.gossip)
 	}
 	tasks.Go(func() { r.watchCluster(ctx) })
 	tasks.Go(func() { r.watchQuorum(ctx) })
-	r.cfg.Logger.Info("router listens", "grpc", r.Addr(), "http", r.HTTPAddr(), "resp", r.RESPAddr())
+	r.cfg.Logger.Info("router listens", "grpc", r.Addr(), "http", r.HTTPAddr(), "resp", r.RESPAddr(), "console", r.ConsoleAddr())
 	tasks.Wait()
 	close(failed)
 	var errs []error
@@ -237,7 +250,7 @@ func (r *Router) Run(ctx context.Context) error {
 func (r *Router) serveHTTP(ctx context.Context) error {
 	srv := &http.Server{
 		Handler:           r.cfg.Traces.HTTP(newFront(r), "/", "/livez", "/readyz", "/openapi.yaml"),
-		ReadHeaderTimeout: headerTimeout, ReadTimeout: readTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader,
+		ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader,
 		ErrorLog: slog.NewLogLogger(r.cfg.Logger.Handler(), slog.LevelWarn),
 	}
 	failed := make(chan error, 1)

@@ -148,6 +148,31 @@ func TestAnSDKThatReachesOnlyRoutersWorksThroughFailovers(t *testing.T) {
 	round("with a new table")
 }
 
+func TestACountOfNoneIsOne(t *testing.T) {
+	cluster := clienttest.Start(t, 1)
+	cluster.AddTag("order")
+	r := start(t, router.Config{Allocs: cluster.Addrs()})
+	ctx := bounded(t)
+	for want := uint64(1); want <= 2; want++ {
+		if got, err := sequenceOf(t, r.Addr()).Next(ctx, &pb.NextRequest{Id: &pb.NextRequest_Uid{Uid: 7}}); err != nil || got.GetFirst() != want || got.GetLast() != want {
+			t.Errorf("next: got %v, %v, want %d", got, err, want)
+		}
+	}
+	conn, err := rpc.Dial(r.Addr())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if got, err := pb.NewSegmentClient(conn).Take(ctx, &pb.SegmentTakeRequest{Tag: "order"}); err != nil || got.GetFirst() == 0 || got.GetLast() != got.GetFirst() {
+		t.Errorf("take: got %v, %v, want one number", got, err)
+	}
+	for _, agent := range []string{"", "mobile"} { // alone, and as it came
+		if got, err := pb.NewSnowflakeClient(conn).Generate(ctx, &pb.SnowflakeGenerateRequest{Agent: agent}); err != nil || len(got.GetIds()) != 1 {
+			t.Errorf("generate for %q: got %v, %v, want one ID", agent, got, err)
+		}
+	}
+}
+
 func TestRequestsThatAreNotSoundAreRefusedWithTheFieldNamed(t *testing.T) {
 	cluster := clienttest.Start(t, 1)
 	r := start(t, router.Config{Allocs: cluster.Addrs()})
@@ -161,7 +186,6 @@ func TestRequestsThatAreNotSoundAreRefusedWithTheFieldNamed(t *testing.T) {
 		text string
 	}{
 		{"no id", func() error { _, err := c.Next(ctx, &pb.NextRequest{Count: 1}); return err }, seq.ErrBadArgument, "uid"},
-		{"count 0", func() error { _, err := c.Next(ctx, &pb.NextRequest{Id: uid}); return err }, seq.ErrBadCount, "count"},
 		{"count too large", func() error { _, err := c.Next(ctx, &pb.NextRequest{Id: uid, Count: seq.MaxCount + 1}); return err }, seq.ErrBadCount, "count"},
 		{"empty key", func() error {
 			_, err := c.Next(ctx, &pb.NextRequest{Id: &pb.NextRequest_Key{}, Count: 1})

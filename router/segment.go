@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/seqsvr/seqsvr/client"
+	"github.com/seqsvr/seqsvr/internal/rpc"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/seq"
 )
@@ -22,10 +23,31 @@ func (s *segmentServer) Take(ctx context.Context, r *pb.SegmentTakeRequest) (*pb
 	if err := seq.CheckTag(r.GetTag()); err != nil {
 		return nil, err
 	}
+	rpc.OneIfNone(&r.Count)
 	if err := seq.CheckCount("count", uint64(r.GetCount())); err != nil {
 		return nil, err
 	}
 	return pb.NewSegmentClient(s.sdk.Owner(r.GetTag())).Take(ctx, r)
+}
+
+// NextNumbers implements pb.SegmentServer.
+func (s *segmentServer) NextNumbers(ctx context.Context, r *pb.NumbersNextRequest) (*pb.NumbersNextReply, error) {
+	if err := seq.CheckTag(r.GetTag()); err != nil {
+		return nil, err
+	}
+	rpc.OneIfNone(&r.Count)
+	if err := seq.CheckNumbers("count", uint64(r.GetCount())); err != nil {
+		return nil, err
+	}
+	return pb.NewSegmentClient(s.sdk.Owner(r.GetTag())).NextNumbers(ctx, r)
+}
+
+// ShowNumber implements pb.SegmentServer.
+func (s *segmentServer) ShowNumber(ctx context.Context, r *pb.NumberShowRequest) (*pb.NumberShowReply, error) {
+	if err := seq.CheckTag(r.GetTag()); err != nil {
+		return nil, err
+	}
+	return pb.NewSegmentClient(s.sdk.Owner(r.GetTag())).ShowNumber(ctx, r)
 }
 
 // Put implements pb.SegmentServer.
@@ -49,10 +71,11 @@ func (s *segmentServer) Status(ctx context.Context, r *pb.SegmentStatusRequest) 
 	if r.GetTag() != "" {
 		return pb.NewSegmentClient(s.sdk.Owner(r.GetTag())).Status(ctx, r)
 	}
-	if err := s.sdk.inWork.Enter(0); err != nil {
+	place, err := s.sdk.inWork.Enter(ctx, 0)
+	if err != nil {
 		return nil, err
 	}
-	defer s.sdk.inWork.Leave(0)
+	defer place.Leave()
 	all, err := tagStatuses(ctx, s.sdk.Client)
 	if err != nil {
 		return nil, err

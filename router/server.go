@@ -48,31 +48,78 @@ func (s *server) travelling(routes *seq.RouteTable) *pb.RouteTable {
 
 // Next implements pb.SequenceServer.
 func (s *server) Next(ctx context.Context, r *pb.NextRequest) (*pb.NextReply, error) {
+	rpc.OneIfNone(&r.Count)
 	if err := seq.CheckCount("count", uint64(r.GetCount())); err != nil {
 		return nil, err
 	}
-	uid, err := rpc.KeyOf(r.GetId(), r.GetUid(), r.GetKey())
+	key, err := keyOf(r.GetSpace(), r.GetId(), r.GetUid(), r.GetKey())
 	if err != nil {
 		return nil, err
 	}
-	if err := s.inWork.Enter(1); err != nil {
-		return nil, err
-	}
-	defer s.inWork.Leave(1)
-	got, err := s.sdk.Take(ctx, client.Key{Space: r.GetSpace(), UID: uid}, r.GetCount())
+	place, err := s.inWork.Enter(ctx, 1)
 	if err != nil {
 		return nil, err
 	}
-	out := &pb.NextReply{First: uint64(got.First), Last: uint64(got.Last), Unordered: got.Unordered}
+	defer place.Leave()
+	var got client.Range
+	if r.RequestId != nil {
+		got, err = s.sdk.TakeOnce(rpc.Relay(ctx), key, r.GetCount(), requestOf(r.RequestId, r.FirstSentMs))
+	} else {
+		got, err = s.sdk.Take(rpc.Relay(ctx), key, r.GetCount())
+	}
+	if err != nil {
+		return nil, err
+	}
+	out := &pb.NextReply{First: uint64(got.First), Last: uint64(got.Last), Unordered: got.Unordered, Replayed: got.Replayed}
 	out.RouteVersion, out.Routes = s.table(r.GetRouteVersion())
 	return out, nil
+}
+
+// keyOf is the key of a request for one.
+func keyOf(space string, id any, uid uint64, key string) (client.Key, error) {
+	named, err := rpc.Named(id, key)
+	if named {
+		return client.StringKey(space, key), err
+	}
+	return client.Key{Space: space, UID: seq.UID(uid)}, err
 }
 
 // checked is a batch whose fields are sound.
 type checked struct {
 	space  string
 	uids   []seq.UID
+	names  []string // behind the uids
 	counts []uint32
+	once   []client.Request // none, or one a key
+}
+
+func (b checked) keys() int { return len(b.uids) + len(b.names) }
+
+// countsOf are the counts of keys from to to; none if each is 1.
+func (b checked) countsOf(from, to int) []uint32 {
+	if len(b.counts) == 0 {
+		return nil
+	}
+	return b.counts[from:to]
+}
+
+// onceOf are the requests of keys from to to; none if they have no ids.
+func (b checked) onceOf(from, to int) []client.Request {
+	if len(b.once) == 0 {
+		return nil
+	}
+	return b.once[from:to]
+}
+
+// inKinds does what is asked for the UIDs, and then for the string keys, if there are any;
+// they are the indices from from to to.
+func (b checked) inKinds(do func(from, to int, named bool)) {
+	if n := len(b.uids); n > 0 {
+		do(0, n, false)
+	}
+	if len(b.names) > 0 {
+		do(len(b.uids), b.keys(), true)
+	}
 }
 
 // checkBatches reads the batches of a request; counted says whether counts matter.
@@ -84,42 +131,57 @@ func checkBatches(batches []*pb.Batch, counted bool) ([]checked, error) {
 	for i, b := range batches {
 		one := seq.Batch{UIDs: b.GetUids(), Keys: b.GetKeys()}
 		if counted {
-			one.Counts = b.GetCounts()
+			one.Counts, one.IDs, one.Sent = b.GetCounts(), b.GetRequestIds(), b.GetFirstSentMs()
 		}
-		uids, err := one.Resolve(i)
-		if err != nil {
+		if err := one.Check(i); err != nil {
 			return nil, err
 		}
-		out[i] = checked{b.GetSpace(), uids, one.Counts}
+		out[i] = checked{b.GetSpace(), seq.KeyHasher{}.Counters(seq.Batch{UIDs: one.UIDs}).UIDs, one.Keys, one.Counts, requestsOf(one)}
 	}
 	return out, nil
+}
+
+// enter checks the batches of a request and counts it among those in work, until leave is
+// called, which may be done after an error, too.
+func (s *server) enter(ctx context.Context, request []*pb.Batch, counted bool) (batches []checked, leave func(), err error) {
+	leave = func() {}
+	if batches, err = checkBatches(request, counted); err != nil {
+		return nil, leave, err
+	}
+	place, err := s.inWork.Enter(ctx, rpc.Load(request))
+	if err != nil {
+		return nil, leave, err
+	}
+	return batches, place.Leave, nil
 }
 
 // BatchNext implements pb.SequenceServer.
 func (s *server) BatchNext(ctx context.Context, r *pb.BatchNextRequest) (*pb.BatchNextReply, error) {
-	batches, err := checkBatches(r.GetBatches(), true)
+	out, leave, err := s.batchNext(ctx, r)
+	leave()
+	return out, err
+}
+
+func (s *server) batchNext(ctx context.Context, r *pb.BatchNextRequest) (*pb.BatchNextReply, func(), error) {
+	batches, leave, err := s.enter(ctx, r.GetBatches(), true)
 	if err != nil {
-		return nil, err
+		return nil, leave, err
 	}
-	keys := rpc.Keys(r.GetBatches())
-	if err := s.inWork.Enter(keys); err != nil {
-		return nil, err
-	}
-	defer s.inWork.Leave(keys)
 	out := &pb.BatchNextReply{Results: make([]*pb.BatchResult, len(batches))}
-	inParallel(len(batches), func(i int) { out.Results[i] = s.nextBatch(ctx, batches[i]) })
+	relayed := rpc.Relay(ctx)
+	inParallel(len(batches), func(i int) { out.Results[i] = s.nextBatch(relayed, batches[i]) })
 	if err := ctx.Err(); errors.Is(err, context.Canceled) {
-		return nil, err // the caller has left; the faults of keys have no code for that
+		return nil, leave, err // the caller has left; the faults of keys have no code for that
 	}
 	out.RouteVersion, out.Routes = s.table(r.GetRouteVersion())
-	return out, nil
+	return out, leave, nil
 }
 
 func (s *server) nextBatch(ctx context.Context, b checked) *pb.BatchResult {
-	out := &pb.BatchResult{First: make([]uint64, len(b.uids))}
+	out := &pb.BatchResult{First: make([]uint64, b.keys())}
 	for _, n := range b.counts {
 		if n > 1 {
-			out.Last = make([]uint64, len(b.uids))
+			out.Last = make([]uint64, b.keys())
 			break
 		}
 	}
@@ -132,6 +194,12 @@ func (s *server) nextBatch(ctx context.Context, b checked) *pb.BatchResult {
 		if out.Last != nil {
 			out.Last[i] = uint64(r.Last)
 		}
+		if r.Replayed {
+			if out.Replayed == nil {
+				out.Replayed = make([]bool, b.keys())
+			}
+			out.Replayed[i] = true
+		}
 		out.Unordered = out.Unordered || r.Unordered
 	}
 	return out
@@ -139,57 +207,84 @@ func (s *server) nextBatch(ctx context.Context, b checked) *pb.BatchResult {
 
 // ranges sends a batch of one along with the single calls of others.
 func (s *server) ranges(ctx context.Context, b checked) []client.Range {
-	switch len(b.uids) {
-	case 0:
-		return nil
-	case 1:
+	if b.keys() == 1 {
 		n := uint32(1)
 		if len(b.counts) > 0 {
 			n = b.counts[0]
 		}
-		r, _ := s.sdk.Take(ctx, client.Key{Space: b.space, UID: b.uids[0]}, n) // r.Err has the error
+		key := client.Key{Space: b.space}
+		if len(b.names) > 0 {
+			key = client.StringKey(b.space, b.names[0])
+		} else {
+			key.UID = b.uids[0]
+		}
+		var r client.Range // r.Err has the error
+		if len(b.once) > 0 {
+			r, _ = s.sdk.TakeOnce(ctx, key, n, b.once[0])
+		} else {
+			r, _ = s.sdk.Take(ctx, key, n)
+		}
 		return []client.Range{r}
 	}
-	got, err := s.sdk.NextBatch(ctx, b.space, b.uids, b.counts)
-	if err != nil {
-		got = make([]client.Range, len(b.uids))
-		for i := range got {
-			got[i].Err = err
+	out := make([]client.Range, b.keys())
+	b.inKinds(func(from, to int, named bool) {
+		var got []client.Range
+		var err error
+		if named {
+			got, err = s.sdk.NextKeysOnce(ctx, b.space, b.names, b.countsOf(from, to), b.onceOf(from, to))
+		} else {
+			got, err = s.sdk.NextBatchOnce(ctx, b.space, b.uids, b.countsOf(from, to), b.onceOf(from, to))
 		}
-	}
-	return got
+		if len(got) == len(out) {
+			out = got
+		}
+		copy(out[from:to], got)
+		for i := from; err != nil && i < to; i++ {
+			out[i].Err = err
+		}
+	})
+	return out
 }
 
 // Current implements pb.SequenceServer.
 func (s *server) Current(ctx context.Context, r *pb.CurrentRequest) (*pb.CurrentReply, error) {
-	batches, err := checkBatches(r.GetBatches(), false)
+	out, leave, err := s.current(ctx, r)
+	leave()
+	return out, err
+}
+
+func (s *server) current(ctx context.Context, r *pb.CurrentRequest) (*pb.CurrentReply, func(), error) {
+	batches, leave, err := s.enter(ctx, r.GetBatches(), false)
 	if err != nil {
-		return nil, err
+		return nil, leave, err
 	}
-	keys := rpc.Keys(r.GetBatches())
-	if err := s.inWork.Enter(keys); err != nil {
-		return nil, err
-	}
-	defer s.inWork.Leave(keys)
 	out := &pb.CurrentReply{Results: make([]*pb.CurrentResult, len(batches))}
-	inParallel(len(batches), func(i int) { out.Results[i] = s.currentBatch(ctx, batches[i]) })
+	relayed := rpc.Relay(ctx)
+	inParallel(len(batches), func(i int) { out.Results[i] = s.currentBatch(relayed, batches[i]) })
 	out.RouteVersion, out.Routes = s.table(r.GetRouteVersion())
-	return out, nil
+	return out, leave, nil
 }
 
 func (s *server) currentBatch(ctx context.Context, b checked) *pb.CurrentResult {
-	n := len(b.uids)
+	n := b.keys()
 	out := &pb.CurrentResult{Values: make([]uint64, n), UpperBound: make([]bool, n), LastTakenUnix: make([]int64, n)}
 	if n == 0 {
 		return out
 	}
-	values, err := s.sdk.Current(ctx, b.space, b.uids)
-	if err != nil {
-		values = make([]client.Value, n)
-		for i := range values {
+	values := make([]client.Value, n)
+	b.inKinds(func(from, to int, named bool) {
+		var got []client.Value
+		var err error
+		if named {
+			got, err = s.sdk.CurrentKeys(ctx, b.space, b.names)
+		} else {
+			got, err = s.sdk.Current(ctx, b.space, b.uids)
+		}
+		copy(values[from:to], got)
+		for i := from; err != nil && i < to; i++ {
 			values[i].Err = err
 		}
-	}
+	})
 	for i, v := range values {
 		if v.Err != nil {
 			out.Errors = append(out.Errors, rpc.ToKeyError(i, v.Err))
@@ -201,32 +296,6 @@ func (s *server) currentBatch(ctx context.Context, b checked) *pb.CurrentResult 
 		}
 	}
 	return out
-}
-
-// Raise implements pb.SequenceServer.
-func (s *server) Raise(ctx context.Context, r *pb.RaiseRequest) (*pb.RaiseReply, error) {
-	if err := seq.CheckFloor("at_least", r.GetAtLeast()); err != nil {
-		return nil, err
-	}
-	uid, err := rpc.KeyOf(r.GetId(), r.GetUid(), r.GetKey())
-	if err != nil {
-		return nil, err
-	}
-	if err := s.inWork.Enter(1); err != nil {
-		return nil, err
-	}
-	defer s.inWork.Leave(1)
-	var options []client.RaiseOption
-	if r.GetForce() {
-		options = append(options, client.Forced)
-	}
-	value, err := s.sdk.Raise(ctx, client.Key{Space: r.GetSpace(), UID: uid}, seq.Seq(r.GetAtLeast()), options...)
-	if err != nil {
-		return nil, err
-	}
-	out := &pb.RaiseReply{Value: uint64(value)}
-	out.RouteVersion, out.Routes = s.table(r.GetRouteVersion())
-	return out, nil
 }
 
 // Routes implements pb.SequenceServer.

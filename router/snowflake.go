@@ -2,49 +2,91 @@ package router
 
 import (
 	"context"
+	"fmt"
 	"strconv"
 
+	"github.com/seqsvr/seqsvr/internal/auth"
+	"github.com/seqsvr/seqsvr/internal/rpc"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/seq"
+	"github.com/seqsvr/seqsvr/snowflake"
 )
 
 // snowflakeServer passes calls on to any AllocSvr.
 type snowflakeServer struct {
 	pb.UnimplementedSnowflakeServer
-	sdk admitted
-	any pb.SnowflakeClient
+	sdk   admitted
+	any   pb.SnowflakeClient
+	guard *auth.Guard
 }
 
 // Generate implements pb.SnowflakeServer. Single IDs that name no agent leave
-// together with those of other callers.
+// together with those of other callers. IDs may be made here, see Config.IDsFallback, but for
+// a namespace that is named twice, which an AllocSvr compares.
 func (s *snowflakeServer) Generate(ctx context.Context, r *pb.SnowflakeGenerateRequest) (*pb.SnowflakeGenerateReply, error) {
+	rpc.OneIfNone(&r.Count)
 	if err := seq.CheckIDs("count", uint64(r.GetCount())); err != nil {
 		return nil, err
 	}
 	if err := seq.CheckAgent(r.GetAgent()); err != nil {
 		return nil, err
 	}
-	if r.GetCount() > 1 || r.GetAgent() != "" || r.GetEncoding() != "" || r.GetNamespace() != "" && r.GetAlias() != 0 {
+	if r.GetNamespace() != "" && r.GetAlias() != 0 {
 		return s.any.Generate(ctx, r)
+	}
+	form, err := textForm(r.GetEncoding())
+	if err != nil {
+		return nil, err
 	}
 	name := r.GetNamespace()
 	if r.GetAlias() != 0 {
 		name = strconv.FormatUint(uint64(r.GetAlias()), 10)
 	}
-	got, err := s.sdk.Generate(ctx, name, 1)
+	got, err := s.sdk.GenerateAs(ctx, r.GetAgent(), name, r.GetCount())
 	if err != nil {
 		return nil, err
 	}
 	out := &pb.SnowflakeGenerateReply{
 		DatacenterId: uint64(got.Datacenter), WorkerId: uint64(got.Worker), Namespace: got.Namespace, Layout: got.Layout,
 	}
-	id := uint64(got.First())
 	if r.GetAsRuns() {
-		out.Runs = []*pb.SnowflakeRun{{First: id, Last: id, Stride: 1}}
+		for _, run := range got.Runs {
+			out.Runs = append(out.Runs, &pb.SnowflakeRun{First: uint64(run.First), Last: uint64(run.Last), Stride: uint64(run.Stride)})
+		}
 	} else {
-		out.Ids = []uint64{id}
+		out.Ids = make([]uint64, 0, r.GetCount())
+		for id := range got.All() {
+			out.Ids = append(out.Ids, uint64(id))
+		}
+	}
+	if form == nil {
+		return out, nil
+	}
+	for id := range got.All() {
+		text, err := form.Format(id)
+		if err != nil {
+			return nil, fmt.Errorf("%w: %w", seq.ErrBadID, err)
+		}
+		out.Texts = append(out.Texts, text)
 	}
 	return out, nil
+}
+
+// textForm reads the name of a text form; nil for none. seq.ErrBadArgument.
+func textForm(name string) (*snowflake.Encoding, error) {
+	if name == "" {
+		return nil, nil
+	}
+	form, err := snowflake.ParseEncoding(name)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", seq.ErrBadArgument, err)
+	}
+	return &form, nil
+}
+
+// GiveBack implements pb.SnowflakeServer: it goes to the AllocSvr that it names.
+func (s *snowflakeServer) GiveBack(ctx context.Context, r *pb.SnowflakeGiveBackRequest) (*pb.SnowflakeGiveBackReply, error) {
+	return pb.NewSnowflakeClient(s.sdk.Once()).GiveBack(rpc.For(ctx, s.guard), r)
 }
 
 // Decode implements pb.SnowflakeServer.
@@ -84,9 +126,9 @@ func (s *snowflakeServer) Workers(ctx context.Context, r *pb.SnowflakeWorkersReq
 }
 
 // Delegate implements pb.SnowflakeServer: one attempt, since a lost answer costs a
-// worker id for as long as its window.
+// worker id for as long as its window. An AllocSvr bounds what each caller holds.
 func (s *snowflakeServer) Delegate(ctx context.Context, r *pb.SnowflakeDelegateRequest) (*pb.SnowflakeDelegateReply, error) {
-	return pb.NewSnowflakeClient(s.sdk.Once()).Delegate(ctx, r)
+	return pb.NewSnowflakeClient(s.sdk.Once()).Delegate(rpc.For(ctx, s.guard), r)
 }
 
 // Info implements pb.SnowflakeServer: of some AllocSvr, which it names.

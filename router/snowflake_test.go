@@ -40,7 +40,6 @@ func TestSnowflakesAreForwarded(t *testing.T) {
 		{"one for an agent", &pb.SnowflakeGenerateRequest{Count: 1, Namespace: "orders", Agent: "mailer"}, "orders", nil},
 		{"many", &pb.SnowflakeGenerateRequest{Count: 5000, Namespace: "orders"}, "orders", nil},
 		{"many as runs", &pb.SnowflakeGenerateRequest{Count: 5000, Alias: 1, AsRuns: true}, "regional-1", nil},
-		{"none", &pb.SnowflakeGenerateRequest{}, "", seq.ErrBadCount},
 		{"too many", &pb.SnowflakeGenerateRequest{Count: client.MaxIDs + 1}, "", seq.ErrBadCount},
 		{"of nowhere", &pb.SnowflakeGenerateRequest{Count: 1, Namespace: "moon"}, "", seq.ErrUnknownNamespace},
 		{"many of nowhere", &pb.SnowflakeGenerateRequest{Count: 2, Alias: 77}, "", seq.ErrUnknownNamespace},
@@ -158,7 +157,7 @@ func TestSegmentsAreForwarded(t *testing.T) {
 	if got, err := c.List(ctx, &pb.SegmentListRequest{}); err != nil || len(got.GetTags()) != 1 {
 		t.Errorf("list: got %v, %v", got, err)
 	}
-	for count, want := range map[uint32]error{0: seq.ErrBadCount, seq.MaxCount + 1: seq.ErrBadCount} {
+	for count, want := range map[uint32]error{0: nil, seq.MaxCount + 1: seq.ErrBadCount} {
 		if _, err := c.Take(ctx, &pb.SegmentTakeRequest{Tag: "order", Count: count}); !errors.Is(err, want) {
 			t.Errorf("count %d: got %v, want %v", count, err, want)
 		}

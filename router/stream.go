@@ -56,10 +56,20 @@ func (s *server) Stream(stream grpc.BidiStreamingServer[pb.StreamRequest, pb.Str
 			}
 			return err
 		case r := <-requests:
-			places <- struct{}{} // each place comes back within its request's timeout
+			// A place comes back when the reply is sent: a caller that reads no replies is
+			// not read either.
+			select {
+			case <-s.leaving:
+				return seq.ErrShuttingDown
+			case <-stream.Context().Done():
+				return stream.Context().Err()
+			case places <- struct{}{}:
+			}
 			inFlight.Go(func() {
-				reply := s.answer(stream.Context(), r)
-				<-places
+				defer func() { <-places }()
+				reply, leave := s.answer(stream.Context(), r)
+				defer leave()
+				r = nil // a reply may wait for long, and its request is larger
 				sendMu.Lock()
 				defer sendMu.Unlock()
 				_ = stream.Send(reply) // a lost stream is seen by the reader
@@ -68,25 +78,26 @@ func (s *server) Stream(stream grpc.BidiStreamingServer[pb.StreamRequest, pb.Str
 	}
 }
 
-// answer forwards one request of a stream within its timeout.
-func (s *server) answer(ctx context.Context, r *pb.StreamRequest) *pb.StreamReply {
+// answer forwards one request of a stream within its timeout. It stays among those in work
+// until leave is called.
+func (s *server) answer(ctx context.Context, r *pb.StreamRequest) (reply *pb.StreamReply, leave func()) {
 	limit := streamTimeout
 	if r.GetTimeoutMs() > 0 {
 		limit = time.Duration(r.GetTimeoutMs()) * time.Millisecond
 	}
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	reply := &pb.StreamReply{Id: r.GetId()}
+	reply, leave = &pb.StreamReply{Id: r.GetId()}, func() {}
 	var err error
 	switch call := r.GetCall().(type) {
 	case *pb.StreamRequest_Next:
 		var next *pb.BatchNextReply
-		if next, err = s.BatchNext(ctx, call.Next); err == nil {
+		if next, leave, err = s.batchNext(ctx, call.Next); err == nil {
 			reply.Result = &pb.StreamReply_Next{Next: next}
 		}
 	case *pb.StreamRequest_Current:
 		var current *pb.CurrentReply
-		if current, err = s.Current(ctx, call.Current); err == nil {
+		if current, leave, err = s.current(ctx, call.Current); err == nil {
 			reply.Result = &pb.StreamReply_Current{Current: current}
 		}
 	default:
@@ -95,5 +106,5 @@ func (s *server) answer(ctx context.Context, r *pb.StreamRequest) *pb.StreamRepl
 	if err != nil {
 		reply.Result = &pb.StreamReply_Error{Error: rpc.ToKeyError(0, err)}
 	}
-	return reply
+	return reply, leave
 }

@@ -18,14 +18,19 @@ func (f *front) v1() []route {
 	one := uint32(1) // a count that is not given
 	return []route{
 		call(http.MethodPost, "/v1/next", f.next, &pb.NextRequest{Count: one}),
-		call(http.MethodPost, "/v1/batch", f.batch, &pb.Batch{}),
+		call(http.MethodPost, batchPath, f.batch, &pb.Batch{}),
+		call(http.MethodGet, "/v1/lookup", f.lookup, &pb.LookupRequest{}),
 		call(http.MethodGet, "/v1/current", f.current, &pb.Batch{}),
+		call(http.MethodPost, "/v1/current/batch", f.current, &pb.Batch{}),
 		call(http.MethodPost, "/v1/raise", f.raise, &pb.RaiseRequest{}, "at_least"),
+		call(http.MethodPost, "/v1/raise/batch", f.raiseBatch, &pb.RaiseBatch{}, "at_least"),
 		call(http.MethodPost, "/v1/snowflake/generate", f.generate, &pb.SnowflakeGenerateRequest{Count: one}),
 		call(http.MethodGet, "/v1/snowflake/decode", f.decode, &pb.SnowflakeDecodeRequest{}, "number", "text"),
 		call(http.MethodPost, "/v1/snowflake/compose", f.compose, &pb.SnowflakeComposeRequest{}, "unix_ms", "tick"),
 		call(http.MethodGet, "/v1/snowflake/layouts", f.layouts, &pb.SnowflakeLayoutsRequest{}),
 		call(http.MethodPost, "/v1/segment/take", f.take, &pb.SegmentTakeRequest{Count: one}),
+		call(http.MethodPost, "/v1/number/next", f.numbers, &pb.NumbersNextRequest{Count: one}),
+		call(http.MethodGet, "/v1/number/show", f.number, &pb.NumberShowRequest{}),
 	}
 }
 
@@ -42,6 +47,9 @@ func call[In, Out proto.Message](method, path string, do func(context.Context, I
 		do: func(r *http.Request) (any, error) {
 			in := proto.Clone(from).(In)
 			if err := read(r, in.ProtoReflect(), needs); err != nil {
+				return nil, err
+			}
+			if err := readIdempotencyKey(r, in); err != nil {
 				return nil, err
 			}
 			return do(r.Context(), in)
@@ -67,9 +75,21 @@ func (f *front) current(ctx context.Context, b *pb.Batch) (*pb.CurrentResult, er
 	return got.Results[0], common(b, got.Results[0].Errors)
 }
 
+// raiseBatch is BatchRaise of one batch.
+func (f *front) raiseBatch(ctx context.Context, b *pb.RaiseBatch) (*pb.RaiseResult, error) {
+	got, err := f.batchRaise(ctx, &pb.BatchRaiseRequest{Batches: []*pb.RaiseBatch{b}})
+	if err != nil {
+		return nil, err
+	}
+	return got.Results[0], common(b, got.Results[0].Errors)
+}
+
 // common is the error of a batch all of whose keys failed for one reason, so that the
 // status says so too: an unknown space, or no quorum.
-func common(b *pb.Batch, errs []*pb.KeyError) error {
+func common(b interface {
+	GetUids() []uint64
+	GetKeys() []string
+}, errs []*pb.KeyError) error {
 	if len(errs) < len(b.GetUids())+len(b.GetKeys()) {
 		return nil
 	}

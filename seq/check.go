@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
-	"unsafe"
+	"unicode/utf8"
 )
 
 // This file has the checks of requests. Every front of every daemon calls them, so that
@@ -13,10 +13,12 @@ import (
 
 // Bounds of a request, beside MaxCount and MaxBatch.
 const (
-	MaxIDs     = 100_000 // snowflake IDs of one call
-	MaxKey     = 1024    // bytes of a string key
-	MaxTagName = 128     // bytes of a segment tag's name
-	maxAgent   = 64      // bytes of an agent's name
+	MaxIDs       = 100_000 // snowflake IDs of one call
+	MaxNumbers   = 10_000  // business numbers of one call
+	MaxKey       = 1024    // bytes of a string key
+	MaxTagName   = 128     // bytes of a segment tag's name
+	MaxRequestID = 64      // bytes of a request id
+	maxAgent     = 64      // bytes of an agent's name
 )
 
 var (
@@ -29,6 +31,9 @@ func CheckCount(field string, n uint64) error { return checkCount(field, n, MaxC
 
 // CheckIDs bounds how many snowflake IDs are generated at once: ErrBadCount.
 func CheckIDs(field string, n uint64) error { return checkCount(field, n, MaxIDs) }
+
+// CheckNumbers bounds how many business numbers are taken at once: ErrBadCount.
+func CheckNumbers(field string, n uint64) error { return checkCount(field, n, MaxNumbers) }
 
 func checkCount(field string, n, most uint64) error {
 	if n == 0 || n > most {
@@ -53,12 +58,32 @@ func CheckFloor(field string, floor uint64) error {
 	return nil
 }
 
-// CheckKey bounds the length of a string key: ErrBadArgument.
+// CheckKey bounds the length of a string key, which must be UTF-8 to travel: ErrBadArgument.
 func CheckKey(field, key string) error {
 	if len(key) == 0 || len(key) > MaxKey {
 		return fmt.Errorf("%w: %s of %d bytes, expected 1 to %d", ErrBadArgument, field, len(key), MaxKey)
 	}
+	if !utf8.ValidString(key) {
+		return fmt.Errorf("%w: %s is not UTF-8", ErrBadArgument, field)
+	}
 	return nil
+}
+
+// CheckRequestID bounds the length of a request id: ErrBadArgument.
+func CheckRequestID[T string | []byte](field string, id T) error {
+	if len(id) == 0 || len(id) > MaxRequestID {
+		return fmt.Errorf("%w: %s of %d bytes, expected 1 to %d", ErrBadArgument, field, len(id), MaxRequestID)
+	}
+	return nil
+}
+
+// KeepsIDs is ErrIDNotKept for a space that keeps no request ids: what a crash may break is
+// no promise.
+func (s *Space) KeepsIDs() error {
+	if s.Mode == Exact {
+		return nil
+	}
+	return fmt.Errorf("%w: space %q is of mode=%s", ErrIDNotKept, s.Name, s.Mode)
 }
 
 // CheckTag is ErrBadArgument for a name that no segment tag can have.
@@ -101,31 +126,37 @@ type Batch struct {
 	UIDs   []uint64
 	Keys   []string
 	Counts []uint32 // one an index; none: one number each
+	IDs    [][]byte // of requests, one an index; none: they have none
+	Sent   []int64  // when they were first sent, in milliseconds since 1970, one an id; none: now
 }
 
-// Resolve checks the batch and gives the UID of each index. Without string keys the
-// result shares the memory of UIDs. at is the batch's index among those of its request.
-// ErrBadBatch, ErrBadCount, ErrBadArgument.
-func (b Batch) Resolve(at int) ([]UID, error) {
+// Check is ErrBadBatch, ErrBadCount or ErrBadArgument for a batch that cannot be served. at
+// is its index among those of its request.
+func (b Batch) Check(at int) error {
 	n := len(b.UIDs) + len(b.Keys)
 	if len(b.Counts) != 0 && len(b.Counts) != n {
-		return nil, fmt.Errorf("%w: batches[%d].counts has %d entries for %d keys, expected none or one a key", ErrBadBatch, at, len(b.Counts), n)
+		return fmt.Errorf("%w: batches[%d].counts has %d entries for %d keys, expected none or one a key", ErrBadBatch, at, len(b.Counts), n)
 	}
 	for i, c := range b.Counts {
 		if CheckCount("", uint64(c)) != nil { // the text is made for those that are refused alone
-			return nil, CheckCount(fmt.Sprintf("batches[%d].counts[%d]", at, i), uint64(c))
+			return CheckCount(fmt.Sprintf("batches[%d].counts[%d]", at, i), uint64(c))
 		}
 	}
-	uids := unsafe.Slice((*UID)(unsafe.SliceData(b.UIDs)), len(b.UIDs))
-	if len(b.Keys) == 0 {
-		return uids, nil
+	if len(b.IDs) != 0 && len(b.IDs) != n {
+		return fmt.Errorf("%w: batches[%d].request_ids has %d entries for %d keys, expected none or one a key", ErrBadBatch, at, len(b.IDs), n)
 	}
-	uids = append(make([]UID, 0, n), uids...)
+	if len(b.Sent) != 0 && len(b.Sent) != len(b.IDs) {
+		return fmt.Errorf("%w: batches[%d].first_sent_ms has %d entries for %d request ids, expected none or one an id", ErrBadBatch, at, len(b.Sent), len(b.IDs))
+	}
+	for i, id := range b.IDs {
+		if CheckRequestID("", id) != nil {
+			return CheckRequestID(fmt.Sprintf("batches[%d].request_ids[%d]", at, i), id)
+		}
+	}
 	for i, key := range b.Keys {
 		if CheckKey("", key) != nil {
-			return nil, CheckKey(fmt.Sprintf("batches[%d].keys[%d]", at, i), key)
+			return CheckKey(fmt.Sprintf("batches[%d].keys[%d]", at, i), key)
 		}
-		uids = append(uids, HashKey(key))
 	}
-	return uids, nil
+	return nil
 }

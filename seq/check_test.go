@@ -55,9 +55,21 @@ func TestARequestAtItsBoundsIsTakenAndBeyondThemRefusedByName(t *testing.T) {
 }
 
 func TestTheKeysOfABatchAreUIDsAndThenTheHashesOfStrings(t *testing.T) {
-	got, err := seq.Batch{UIDs: []uint64{7, 1<<64 - 1}, Keys: []string{"room:7"}, Counts: []uint32{1, 2, seq.MaxCount}}.Resolve(0)
-	if want := []seq.UID{7, 1<<64 - 1, seq.HashKey("room:7")}; err != nil || !slices.Equal(got, want) {
-		t.Errorf("got %v, %v, want %v", got, err, want)
+	batch := seq.Batch{UIDs: []uint64{7, 1<<64 - 1}, Keys: []string{"room:7"}, Counts: []uint32{1, 2, seq.MaxCount}}
+	if err := batch.Check(0); err != nil {
+		t.Fatal(err)
+	}
+	got := seq.KeyHasher{}.Counters(batch)
+	if want := []seq.UID{7, 1<<64 - 1, seq.HashKey("room:7")}; !slices.Equal(got.UIDs, want) || !slices.Equal(got.Places, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+	under := seq.KeyHasher{Secret: seq.NewKeySecret()}
+	keyed := under.Counters(batch)
+	if want := []seq.UID{7, 1<<64 - 1, under.UID("room:7")}; !slices.Equal(keyed.UIDs, want) || !slices.Equal(keyed.Places, got.Places) {
+		t.Errorf("under a secret: got %v, want the UIDs %v at the places of before", keyed, want)
+	}
+	if a, b := keyed.At(1).String(), keyed.At(2).String(); a != "uid 18446744073709551615" || b != "the string key" {
+		t.Errorf("they are called %q and %q", a, b)
 	}
 	for _, row := range []struct {
 		name  string
@@ -70,10 +82,11 @@ func TestTheKeysOfABatchAreUIDsAndThenTheHashesOfStrings(t *testing.T) {
 		{"a count of 0", seq.Batch{UIDs: []uint64{1, 2}, Counts: []uint32{1, 0}}, seq.ErrBadCount, "batches[3].counts[1] is 0"},
 		{"a count too large", seq.Batch{UIDs: []uint64{1}, Counts: []uint32{seq.MaxCount + 1}}, seq.ErrBadCount, "batches[3].counts[0] is 1048577"},
 		{"an empty key", seq.Batch{Keys: []string{"a", ""}}, seq.ErrBadArgument, "batches[3].keys[1] of 0 bytes"},
+		{"a key that is no text", seq.Batch{Keys: []string{"a", "\xff"}}, seq.ErrBadArgument, "batches[3].keys[1] is not UTF-8"},
 		{"a long key", seq.Batch{Keys: []string{strings.Repeat("k", 1025)}}, seq.ErrBadArgument, "batches[3].keys[0] of 1025 bytes"},
 	} {
-		if got, err := row.batch.Resolve(3); !errors.Is(err, row.want) || !strings.Contains(err.Error(), row.text) {
-			t.Errorf("%s: got %v, %v, want %v naming %q", row.name, got, err, row.want, row.text)
+		if err := row.batch.Check(3); !errors.Is(err, row.want) || !strings.Contains(err.Error(), row.text) {
+			t.Errorf("%s: got %v, want %v naming %q", row.name, err, row.want, row.text)
 		}
 	}
 }

@@ -21,9 +21,26 @@ var (
 	ErrUnknownSection = errors.New("unknown section")
 	// ErrOverflow: the sequence would pass MaxSeq. Do not retry.
 	ErrOverflow = errors.New("sequence would pass 2^53-1")
+	// ErrNumbersUsedUp: the template of a tag has no digits left in this period. Retry in the
+	// next one; more digits may be given at any time.
+	ErrNumbersUsedUp = errors.New("numbers of the period used up")
 	// ErrJump: a raise would move a section's ceiling by more than its space's largest
 	// jump; the error says from where to where, and force does it all the same. Do not retry.
 	ErrJump = errors.New("raise too far")
+	// ErrIDConflict: the request id has got numbers by another count; the error is an
+	// *IDConflict, which says what. Nothing was taken. Do not retry.
+	ErrIDConflict = errors.New("request id was used for another count")
+	// ErrIDExpired: the request was first sent longer ago than its space keeps ids. It may have
+	// got numbers; it gets no others. Do not retry.
+	ErrIDExpired = errors.New("request id has expired")
+	// ErrOutcomeUnknown: a take of an exact space may have got numbers, or may still get them.
+	// Retry with its id.
+	ErrOutcomeUnknown = errors.New("outcome unknown")
+	// ErrIDNotKept: a request id in a space that keeps none. Do not retry.
+	ErrIDNotKept = errors.New("request ids are kept by spaces of mode=exact only")
+	// ErrSentAhead: the request says that it was first sent later than now, by more than clocks
+	// may be apart. Set the caller's clock; do not retry.
+	ErrSentAhead = errors.New("first sent too far beyond the clock")
 	// ErrRetired: the namespace or tag was retired and hands out nothing; the error says
 	// when. An operator can undo it. Do not retry.
 	ErrRetired = errors.New("retired")
@@ -62,8 +79,9 @@ var (
 	// ErrNodeUnfit: the node is dead or drained and cannot be given sections, or its
 	// configuration does not fit what is asked of it. Retry at another node.
 	ErrNodeUnfit = errors.New("node unfit")
-	// ErrNotSession: the request speaks for a session and does not carry its secret. Do not retry.
-	ErrNotSession = errors.New("not the session's own secret")
+	// ErrNotSession: the request speaks for a session and does not carry its secret, or comes from
+	// another node than the session's. Do not retry.
+	ErrNotSession = errors.New("not the caller's session")
 	// ErrSessionEnded: the session was ended at the stores, in order or by an operator or
 	// parent that took its process for dead. The process begins a new one; retry elsewhere.
 	ErrSessionEnded = errors.New("session was ended")
@@ -119,3 +137,22 @@ var (
 	// ErrBadLayout: a text that is neither a layout nor a preset's name. Do not retry.
 	ErrBadLayout = errors.New("bad layout")
 )
+
+// IDConflict is an ErrIDConflict with the numbers that the id has got.
+type IDConflict struct {
+	First Seq
+	Count uint32
+	Asked uint32 // 0 where that is not known
+}
+
+// Error tells the numbers, for those who read text alone.
+func (e *IDConflict) Error() string {
+	text := fmt.Sprintf("%v: it has got %d from %d", ErrIDConflict, e.Count, e.First)
+	if e.Asked > 0 {
+		text += fmt.Sprintf(", and %d are asked for", e.Asked)
+	}
+	return text
+}
+
+// Unwrap gives ErrIDConflict.
+func (e *IDConflict) Unwrap() error { return ErrIDConflict }

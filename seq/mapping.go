@@ -1,10 +1,11 @@
 package seq
 
 import (
-	"crypto/sha256"
-	"encoding/binary"
 	"fmt"
 	"regexp"
+	"slices"
+	"strings"
+	"time"
 )
 
 // Mode says what a space promises when leases or clocks cannot be trusted.
@@ -18,6 +19,18 @@ const (
 	// UniqueOnly goes on after the lease has ended with what is confirmed,
 	// each answer flagged as unordered.
 	UniqueOnly Mode = "unique-only"
+	// Exact keeps each number at a quorum before it answers: no hole over a crash, and one
+	// number a request id (package exact).
+	Exact Mode = "exact"
+)
+
+// ModeNames lists the modes, for people.
+const ModeNames = "ordered, strict, unique-only or exact"
+
+// How long an exact space keeps the ids of requests.
+const (
+	DefaultWindow = 10 * time.Minute
+	MaxWindow     = 24 * time.Hour
 )
 
 // DefaultSpace is the space of a key that names none.
@@ -46,8 +59,7 @@ const (
 // that counters of neighbours are dense in memory.
 const BlockBits = 6
 
-// Space is a kind of counters with its own sections, step and mode. Fixed when a
-// cluster is initialised.
+// Space is a kind of counters with its own sections, step and mode, which never change.
 type Space struct {
 	Name     string    `json:"name"`
 	First    SectionID `json:"first"`    // its sections are [First, First+Sections)
@@ -60,6 +72,14 @@ type Space struct {
 	// MaxJump is by how much one Raise may move a section's ceiling without force, 1 to
 	// MaxSeq; 0: DefaultMaxJump. All UIDs of the section go on from its ceiling after a crash.
 	MaxJump uint64 `json:"max_jump,omitempty"`
+	// KeyHash is how string keys were hashed when the cluster was initialised; "": SHA256Keys.
+	// What the stores keep since a rehash goes before it.
+	KeyHash KeyHash `json:"key_hash,omitempty"`
+	// Window is how long an exact space keeps the ids of requests at least, a second to
+	// MaxWindow; of other modes 0.
+	Window time.Duration `json:"window,omitempty"`
+	// Added says that the space was added to a cluster that had been initialised without it.
+	Added bool `json:"added,omitempty"`
 }
 
 // Steps are the least and the largest step of the space's sections.
@@ -81,8 +101,8 @@ func (s *Space) Ending(ceiling uint64) (near, spent bool) {
 	return left < NearEnd, left < s.Step
 }
 
-// Mapping is the fixed assignment of keys to sections: part of the cluster's
-// metadata, never changed on live data.
+// Mapping is the assignment of keys to sections: part of the cluster's metadata. Spaces are
+// added at its end; nothing of what is in it ever changes.
 type Mapping struct {
 	Spaces []Space `json:"spaces"`
 }
@@ -97,27 +117,35 @@ func NewMapping(spaces ...Space) (Mapping, error) {
 	m := Mapping{Spaces: make([]Space, 0, len(spaces))}
 	var next SectionID
 	for _, s := range spaces {
-		if s.Sections == 0 {
-			s.Sections = DefaultSections
-		}
-		if s.Step == 0 {
-			s.Step = DefaultStep
-		}
-		// A step that is set was chosen for a reason, and does not grow.
-		if s.MaxStep == 0 && s.Step == DefaultStep {
-			s.MaxStep = DefaultMaxStep
-		}
-		if s.MaxStep == 0 {
-			s.MaxStep = s.Step
-		}
-		if s.Mode == "" {
-			s.Mode = Ordered
-		}
+		s = s.withDefaults()
 		s.First = next
 		next += SectionID(s.Sections)
 		m.Spaces = append(m.Spaces, s)
 	}
 	return m, m.Validate()
+}
+
+func (s Space) withDefaults() Space {
+	if s.Sections == 0 {
+		s.Sections = DefaultSections
+	}
+	if s.Step == 0 {
+		s.Step = DefaultStep
+	}
+	// A step that is set was chosen for a reason, and does not grow.
+	if s.MaxStep == 0 && s.Step == DefaultStep {
+		s.MaxStep = DefaultMaxStep
+	}
+	if s.MaxStep == 0 {
+		s.MaxStep = s.Step
+	}
+	if s.Mode == "" {
+		s.Mode = Ordered
+	}
+	if s.Mode == Exact && s.Window == 0 {
+		s.Window = DefaultWindow
+	}
+	return s
 }
 
 // Validate checks names, limits and that the spaces lie back to back.
@@ -127,6 +155,7 @@ func (m Mapping) Validate() error {
 	}
 	seen := map[string]bool{}
 	var next uint64
+	added := false
 	for _, s := range m.Spaces {
 		switch {
 		case !spaceName.MatchString(s.Name):
@@ -135,18 +164,33 @@ func (m Mapping) Validate() error {
 			return fmt.Errorf("%w: space %q twice", ErrBadMapping, s.Name)
 		case uint64(s.First) != next:
 			return fmt.Errorf("%w: space %q starts at section %d, expected %d", ErrBadMapping, s.Name, s.First, next)
+		case s.Added && next == 0:
+			return fmt.Errorf("%w: the first space, %q, was added: expected one that the cluster was initialised with", ErrBadMapping, s.Name)
+		case added && !s.Added:
+			return fmt.Errorf("%w: space %q of the initialised ones stands after one that was added", ErrBadMapping, s.Name)
 		case s.Sections == 0 || s.Sections > MaxSections:
 			return fmt.Errorf("%w: space %q has %d sections, expected 1 to %d", ErrBadMapping, s.Name, s.Sections, MaxSections)
+		case s.Added && s.Sections > MaxAdded:
+			return fmt.Errorf("%w: space %q has %d sections, expected at most %d of one that is added", ErrBadMapping, s.Name, s.Sections, MaxAdded)
 		case s.Step == 0 || s.Step > MaxStep:
 			return fmt.Errorf("%w: space %q has step %d, expected 1 to %d", ErrBadMapping, s.Name, s.Step, uint64(MaxStep))
 		case s.MaxStep != 0 && s.MaxStep < s.Step || s.MaxStep > MaxStep:
 			return fmt.Errorf("%w: space %q has a largest step of %d, expected %d, its step, to %d", ErrBadMapping, s.Name, s.MaxStep, s.Step, uint64(MaxStep))
 		case s.MaxJump > uint64(MaxSeq):
 			return fmt.Errorf("%w: space %q has a largest jump of %d, expected 1 to %d", ErrBadMapping, s.Name, s.MaxJump, uint64(MaxSeq))
-		case s.Mode != Ordered && s.Mode != Strict && s.Mode != UniqueOnly:
-			return fmt.Errorf("%w: space %q has mode %q, expected %s, %s or %s", ErrBadMapping, s.Name, s.Mode, Ordered, Strict, UniqueOnly)
+		case s.KeyHash.Validate() != nil:
+			return fmt.Errorf("space %q: %w", s.Name, s.KeyHash.Validate())
+		case s.Mode != Ordered && s.Mode != Strict && s.Mode != UniqueOnly && s.Mode != Exact:
+			return fmt.Errorf("%w: space %q has mode %q, expected %s", ErrBadMapping, s.Name, s.Mode, ModeNames)
+		case s.Mode == Exact && (s.Window < time.Second || s.Window > MaxWindow):
+			return fmt.Errorf("%w: exact space %q keeps ids for %v, expected %v to %v", ErrBadMapping, s.Name, s.Window, time.Second, MaxWindow)
+		case s.Window%time.Millisecond != 0: // they travel
+			return fmt.Errorf("%w: exact space %q keeps ids for %v, expected whole milliseconds", ErrBadMapping, s.Name, s.Window)
+		case s.Mode != Exact && s.Window != 0:
+			return fmt.Errorf("%w: space %q of mode %s has a window of %v: ids of requests are kept by spaces of mode=%s only", ErrBadMapping, s.Name, s.Mode, s.Window, Exact)
 		}
 		seen[s.Name] = true
+		added = s.Added
 		next += uint64(s.Sections)
 	}
 	if next > MaxSections {
@@ -174,7 +218,11 @@ func (m Mapping) Space(name string) (*Space, error) {
 			return &m.Spaces[i], nil
 		}
 	}
-	return nil, fmt.Errorf("%w: %q", ErrUnknownSpace, name)
+	names := make([]string, len(m.Spaces))
+	for i := range m.Spaces {
+		names[i] = m.Spaces[i].Name
+	}
+	return nil, fmt.Errorf("%w: %q, expected one of %s", ErrUnknownSpace, name, strings.Join(names, ", "))
 }
 
 // SpaceOf is the space that a section belongs to. ErrUnknownSection otherwise.
@@ -188,16 +236,28 @@ func (m Mapping) SpaceOf(id SectionID) (*Space, error) {
 	return nil, fmt.Errorf("%w: %d, expected 0 to %d", ErrUnknownSection, id, m.Sections()-1)
 }
 
+// IsExact says whether a section is of an exact space.
+func (m Mapping) IsExact(id SectionID) bool {
+	s, err := m.SpaceOf(id)
+	return err == nil && s.Mode == Exact
+}
+
+// HasExact says whether a space is exact.
+func (m Mapping) HasExact() bool {
+	return slices.ContainsFunc(m.Spaces, func(s Space) bool { return s.Mode == Exact })
+}
+
 // SectionOf is the section of a UID in the space: the block of 64 neighbours,
 // hashed. docs/decisions/001 has the reason.
 func (s *Space) SectionOf(uid UID) SectionID {
 	return s.First + SectionID(mix(uint64(uid)>>BlockBits)%uint64(s.Sections))
 }
 
-// SectionOfName places a segment tag or another name among all sections, so that
-// the section's owner serves it.
+// SectionOfName places a segment tag or another name among the sections that the cluster was
+// initialised with, so that the section's owner serves it. Those of later spaces do not
+// count: tags would move, and nodes that have not heard of a space yet would disagree.
 func (m Mapping) SectionOfName(name string) SectionID {
-	return SectionID(mix(uint64(HashKey(name))) % uint64(m.Sections()))
+	return SectionID(mix(uint64(HashKey(name))) % uint64(m.initial()))
 }
 
 // mix is the finalizer of splitmix64 (Steele, Lea, Flood, OOPSLA 2014): every bit
@@ -207,12 +267,4 @@ func mix(x uint64) uint64 {
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
 	x = (x ^ x>>27) * 0x94d049bb133111eb
 	return x ^ x>>31
-}
-
-// HashKey turns a string key into its UID: the first 8 bytes, big-endian, of its
-// SHA-256, simple to repeat in any language. Two keys that meet share a counter,
-// which stays unique and rising for both.
-func HashKey(key string) UID {
-	sum := sha256.Sum256([]byte(key))
-	return UID(binary.BigEndian.Uint64(sum[:8]))
 }

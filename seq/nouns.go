@@ -34,7 +34,7 @@ type Session uint64
 
 // NewSession draws a session from the system's random source, of a secret that is
 // forgotten: it names something, and can ask a store for nothing.
-func NewSession() Session { return NewSecret().Session() }
+func NewSession() Session { return NewSecret("").Session() }
 
 // String gives the session as 16 hex digits.
 func (s Session) String() string {

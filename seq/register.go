@@ -44,12 +44,18 @@ const (
 	NamespacesRegister Register = "dnamespaces"
 	TagsRegister       Register = "dtags"
 	MembersRegister    Register = "dmembers" // who the stores are; see quorum.MemberList
+	KeysRegister       Register = "dkeys"    // how string keys are hashed, with the secrets
+	SpacesRegister     Register = "dspaces"  // the Mapping, once a space was added
 )
 
 // FixedRegisters are those that init makes beside the sections.
 func FixedRegisters() []Register {
-	return []Register{ArbiterRegister, RoutesRegister, EventsRegister, NamespacesRegister, TagsRegister, MembersRegister}
+	return []Register{ArbiterRegister, RoutesRegister, EventsRegister, NamespacesRegister, TagsRegister, MembersRegister, KeysRegister, SpacesRegister}
 }
+
+// LaterRegisters are those of the fixed ones that databases and backups of v0.1.0 lack, in the
+// order in which they came to be. A store makes them at its first start with a newer build.
+func LaterRegisters() []Register { return []Register{KeysRegister, SpacesRegister} }
 
 // SectionRegister names the register of a section: 's' and 4 bytes big-endian, so
 // that the order of keys is the order of sections.

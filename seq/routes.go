@@ -38,7 +38,7 @@ func (p Placement) Candidates() [3]int16 { return [3]int16{p.Owner, p.Standby, p
 type RouteTable struct {
 	Version  uint64
 	Nodes    []Node
-	Sections []Placement          // one a section
+	Sections []Placement          // one a section; those of spaces just added may still lack
 	Pins     map[SectionID]string // sections that an operator placed by hand: node name
 	Frozen   string               // why the arbiter makes no moves; empty: it does
 }
@@ -53,6 +53,24 @@ func (t *RouteTable) Owner(id SectionID) (node Node, ok bool) {
 		return Node{}, false
 	}
 	return t.Nodes[i], true
+}
+
+// Place is where a section should be served: nowhere if it is of a space that the table does
+// not know yet.
+func (t *RouteTable) Place(id SectionID) Placement {
+	if int(id) >= len(t.Sections) {
+		return Placement{Owner: NoNode, Standby: NoNode, Standby2: NoNode}
+	}
+	return t.Sections[id]
+}
+
+// Cover has the table know n sections at least. It says whether it did not before.
+func (t *RouteTable) Cover(n int) bool {
+	before := len(t.Sections)
+	for id := before; id < n; id++ {
+		t.Sections = append(t.Sections, Placement{Owner: NoNode, Standby: NoNode, Standby2: NoNode})
+	}
+	return len(t.Sections) > before
 }
 
 // Index finds a node by name, or NoNode.
@@ -72,11 +90,12 @@ func (t *RouteTable) Clone() *RouteTable {
 	return c
 }
 
-// Validate checks that every index points to a node and that the table covers
-// the sections of m.
+// Validate checks that every index points to a node and that the table covers the sections
+// that the cluster of m was initialised with. Of spaces added later, the table and m may
+// each know more than the other.
 func (t *RouteTable) Validate(m Mapping) error {
-	if len(t.Sections) != m.Sections() {
-		return fmt.Errorf("%w: %d sections, expected %d", ErrBadTable, len(t.Sections), m.Sections())
+	if n := len(t.Sections); n < m.initial() || n > MaxSections {
+		return fmt.Errorf("%w: %d sections, expected %d to %d", ErrBadTable, n, m.initial(), MaxSections)
 	}
 	names := map[string]bool{}
 	for _, n := range t.Nodes {

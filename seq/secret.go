@@ -6,24 +6,43 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
+	"strings"
 )
 
-// Secret is what the owner of a session proves itself by: 16 random bytes, which only
-// its process, a parent that watches over it, and the stores that it asks ever see. The
-// session is derived from it, so that a store needs no memory to tell the owner from
-// another process that has only read the session's number, as anybody can. To find a
-// secret for a session that is known takes about 2^64 tries.
-type Secret [16]byte
+// Secret is what the owner of a session proves itself by: a seed of 16 random bytes and the
+// name of its node. Only its process, a parent that watches over it, and the stores that it
+// asks ever see the seed. The session is derived from both, so that a store needs no memory
+// to tell the owner from another process that has only read the session's number, as anybody
+// can, and to know whose certificate the session goes with. To find a secret for a session
+// that is known takes about 2^64 tries.
+type Secret struct {
+	Seed [16]byte
+	// Node is the AllocSvr whose session it is; empty: of no node, such as an operator's tool,
+	// or an AllocSvr of v0.1.0.
+	Node string
+}
 
-// NewSecret draws a secret from the system's random source.
-func NewSecret() (s Secret) {
-	_, _ = rand.Read(s[:]) // documented never to return an error
+// NewSecret draws a secret of a node from the system's random source.
+func NewSecret(node string) Secret {
+	s := Secret{Node: node}
+	_, _ = rand.Read(s.Seed[:]) // documented never to return an error
 	return s
+}
+
+// Key is all that a store of v0.1.0 knows of a secret: the seed, where there is no node.
+func (s Secret) Key() (key [16]byte) {
+	if s.Node == "" {
+		return s.Seed
+	}
+	sum := sha256.Sum256(append(append([]byte("seqsvr node "), s.Seed[:]...), s.Node...))
+	copy(key[:], sum[:])
+	return key
 }
 
 // Session is the session of the secret; never 0.
 func (s Secret) Session() Session {
-	sum := sha256.Sum256(append([]byte("seqsvr session "), s[:]...))
+	key := s.Key()
+	sum := sha256.Sum256(append([]byte("seqsvr session "), key[:]...))
 	return Session(max(1, binary.LittleEndian.Uint64(sum[:])))
 }
 
@@ -45,15 +64,24 @@ func (s Secret) IsZero() bool { return s == Secret{} }
 // String names the session, not the secret: it may end up in a log.
 func (s Secret) String() string { return "secret of session " + s.Session().String() }
 
-// MarshalText gives the secret itself as 32 hex digits, for a child process.
-func (s Secret) MarshalText() ([]byte, error) { return []byte(hex.EncodeToString(s[:])), nil }
+// MarshalText gives the secret itself, for a child process: 32 hex digits, and the node
+// after a colon.
+func (s Secret) MarshalText() ([]byte, error) {
+	text := hex.EncodeToString(s.Seed[:])
+	if s.Node != "" {
+		text += ":" + s.Node
+	}
+	return []byte(text), nil
+}
 
 // UnmarshalText reads what MarshalText wrote. The error does not repeat the text.
 func (s *Secret) UnmarshalText(text []byte) error {
-	b, err := hex.DecodeString(string(text))
-	if err != nil || len(b) != len(s) {
-		return fmt.Errorf("%w: a session's secret of %d characters, expected %d hex digits", ErrBadArgument, len(text), 2*len(s))
+	seed, node, _ := strings.Cut(string(text), ":")
+	b, err := hex.DecodeString(seed)
+	if err != nil || len(b) != len(s.Seed) {
+		return fmt.Errorf("%w: a session's secret of %d characters, expected %d hex digits", ErrBadArgument, len(seed), 2*len(s.Seed))
 	}
-	copy(s[:], b)
+	copy(s.Seed[:], b)
+	s.Node = node
 	return nil
 }

@@ -8,7 +8,7 @@ import (
 )
 
 func TestASecretProvesItsOwnSessionAlone(t *testing.T) {
-	a, b := NewSecret(), NewSecret()
+	a, b := NewSecret(""), NewSecret("")
 	if err := a.Proves(a.Session()); err != nil || a.Session() == 0 {
 		t.Errorf("its own: %v", err)
 	}
@@ -20,13 +20,40 @@ func TestASecretProvesItsOwnSessionAlone(t *testing.T) {
 	}
 }
 
+// Only by naming its own node does a secret prove the session of a node: who has got hold of
+// the seed, or of the key that older stores know, cannot make it another's.
+func TestASessionOfANodeIsOfThatNodeAlone(t *testing.T) {
+	a := NewSecret("alloc-1")
+	for what, thief := range map[string]Secret{
+		"another node":               {Seed: a.Seed, Node: "alloc-2"},
+		"no node":                    {Seed: a.Seed},
+		"the key, as of a node":      {Seed: a.Key(), Node: "alloc-2"},
+		"the key, as of its own one": {Seed: a.Key(), Node: "alloc-1"},
+	} {
+		if err := thief.Proves(a.Session()); !errors.Is(err, ErrNotSession) {
+			t.Errorf("%s: got %v, want ErrNotSession", what, err)
+		}
+	}
+	if err := (Secret{Seed: a.Key()}).Proves(a.Session()); err != nil {
+		t.Errorf("the key, at a store of v0.1.0: %v", err)
+	}
+}
+
 func TestASecretTravelsAsTextAndIsNeverPrinted(t *testing.T) {
-	a := NewSecret()
+	a := NewSecret("")
 	text, err := a.MarshalText()
 	if err != nil || len(text) != 32 {
 		t.Fatalf("got %q, %v, want 32 digits", text, err)
 	}
 	var back Secret
+	named := NewSecret("alloc-1")
+	with, err := named.MarshalText()
+	if err == nil {
+		err = back.UnmarshalText(with)
+	}
+	if err != nil || back != named {
+		t.Errorf("%s read back with its node: %v", with, err)
+	}
 	if err := back.UnmarshalText(text); err != nil || back != a {
 		t.Errorf("read back: %v", err)
 	}

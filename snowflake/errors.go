@@ -58,7 +58,7 @@ var (
 	// ErrTextCanonical: the text has leading zero digits, so that it is a second
 	// spelling of an ID.
 	ErrTextCanonical = errors.New("text with leading zeros")
-	// ErrTextOverflow: the number is above 2^63-1.
+	// ErrTextOverflow: the number is above 2^63-1, or above 2^64-1 in a layout of 64 bits.
 	ErrTextOverflow = errors.New("number above 63 bits")
 	// ErrEncoding: no text form has that name or number.
 	ErrEncoding = errors.New("no such text form")

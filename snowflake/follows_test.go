@@ -55,7 +55,7 @@ func TestPresetsDoNotFollowEachOther(t *testing.T) {
 
 // keepsMeaning is Follows written a second time: every ID of old, one by one.
 func keepsMeaning(old, next Layout) bool {
-	for id := range ID(1) << old.bits() {
+	for id := range ID(1) << old.Bits() {
 		was, err := old.Decode(id)
 		if err != nil {
 			panic(err)
@@ -88,7 +88,7 @@ func TestFollowsAgreesWithLookingAtEveryOldID(t *testing.T) {
 				copy(next.order[1:], old.order[:])
 				next.order[0], next.width[kindDatacenter] = kindDatacenter, 1
 			}
-			if err := next.finish(); err != nil {
+			if err := next.finish(maxBits); err != nil {
 				t.Fatal(err)
 			}
 		}

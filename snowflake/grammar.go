@@ -26,15 +26,20 @@ var epochForms = []string{time.RFC3339, "2006-01-02T15:04Z07:00"}
 //	rollback=  refuse (default), borrow or wait:<duration>
 //
 // It returns ErrLayout or ErrPolicy. Spaces around words are ignored.
-func ParseLayout(text string) (Layout, error) {
-	l, err := parseLayout(text)
+func ParseLayout(text string) (Layout, error) { return parseUpTo(text, maxBits) }
+
+// ParseReadable reads what ParseLayout does, and layouts of 64 bits, which are ReadOnly.
+func ParseReadable(text string) (Layout, error) { return parseUpTo(text, maxBitsReadable) }
+
+func parseUpTo(text string, most int) (Layout, error) {
+	l, err := parseLayout(text, most)
 	if err != nil {
 		return Layout{}, fmt.Errorf("parse layout %q: %w", text, err)
 	}
 	return l, nil
 }
 
-func parseLayout(text string) (Layout, error) {
+func parseLayout(text string, most int) (Layout, error) {
 	fields, options, _ := strings.Cut(text, ";")
 	l := Layout{unit: 1}
 	if err := l.parseFields(fields); err != nil {
@@ -60,7 +65,7 @@ func parseLayout(text string) (Layout, error) {
 	if !seen["epoch"] {
 		return Layout{}, fmt.Errorf("%w: epoch missing", ErrLayout)
 	}
-	return l, l.finish()
+	return l, l.finish(most)
 }
 
 func (l *Layout) parseFields(text string) error {

@@ -8,7 +8,8 @@ import (
 )
 
 // ID is one snowflake ID, 0 to 2^63-1. A negative ID is never made and always
-// refused with ErrSign.
+// refused with ErrSign, except by layouts that are ReadOnly: they have 64 bits, and
+// an ID holds those of the unsigned number.
 type ID int64
 
 // String returns the decimal form.
@@ -32,8 +33,9 @@ type Parts struct {
 }
 
 const (
-	maxBits     = 63 // the sign bit stays clear
-	maxBitsJS53 = 53 // the largest whole number exact in a float64
+	maxBits         = 63 // of IDs that are made: the sign bit stays clear
+	maxBitsReadable = 64
+	maxBitsJS53     = 53 // the largest whole number exact in a float64
 )
 
 // ExhaustionWarning is how long before Layout.Exhausted an operator should be
@@ -57,7 +59,7 @@ var kindNames = [numKinds]string{"", "time", "datacenter", "worker", "sequence"}
 // safe for concurrent use. Make one with ParseLayout or Preset; the zero Layout
 // composes and decodes nothing.
 //
-//	sum of width <= 63 (53 with js53), width of time, worker, sequence >= 1
+//	sum of width <= 63 (53 with js53, 64 if it is ReadOnly), width of time, worker, sequence >= 1
 //	shift of a field = sum of the widths of the fields below it
 //	epoch + 2^width[time] * unit <= MaxInt64
 type Layout struct {
@@ -71,12 +73,12 @@ type Layout struct {
 	policy Policy
 }
 
-// finish computes the shifts and checks the invariants of Layout.
-func (l *Layout) finish() error {
+// finish computes the shifts and checks the invariants of Layout; most are its bits.
+func (l *Layout) finish(most int) error {
 	total := 0
 	for i := len(l.order) - 1; i >= 0; i-- {
 		k := l.order[i]
-		l.shift[k] = uint8(min(total, maxBits)) // a sum above 63 is refused below
+		l.shift[k] = uint8(min(total, maxBits)) // a sum that is too large is refused below
 		total += int(l.width[k])
 	}
 	l.shift[kindNone] = 0
@@ -85,8 +87,8 @@ func (l *Layout) finish() error {
 			return fmt.Errorf("%w: field %s missing", ErrLayout, kindNames[k])
 		}
 	}
-	if total > maxBits {
-		return fmt.Errorf("%w: %d bits, want at most %d", ErrLayout, total, maxBits)
+	if total > most {
+		return fmt.Errorf("%w: %d bits, want at most %d", ErrLayout, total, most)
 	}
 	if l.js53 && total > maxBitsJS53 {
 		return fmt.Errorf("%w: %d bits, js53 wants at most %d", ErrLayout, total, maxBitsJS53)
@@ -105,7 +107,8 @@ func (l *Layout) finish() error {
 
 func (l Layout) valid() bool { return l.width[kindTime] != 0 }
 
-func (l Layout) bits() uint {
+// Bits returns how many bits the IDs of the layout have.
+func (l Layout) Bits() uint {
 	n := uint(0)
 	for _, w := range l.width {
 		n += uint(w)
@@ -114,6 +117,10 @@ func (l Layout) bits() uint {
 }
 
 func (l Layout) max(k fieldKind) uint64 { return 1<<l.width[k] - 1 }
+
+// ReadOnly tells whether the layout has 64 bits. Such IDs are unsigned and are read
+// here, never made: every ID of our own fits a signed integer.
+func (l Layout) ReadOnly() bool { return l.Bits() == maxBitsReadable }
 
 // MaxTick returns the last tick of the layout.
 func (l Layout) MaxTick() Tick { return Tick(l.max(kindTime)) }
@@ -185,10 +192,14 @@ func (l Layout) Exhausted() time.Time {
 func (l Layout) Remaining(now time.Time) time.Duration { return l.Exhausted().Sub(now) }
 
 // Compose puts an ID together. It returns ErrTimeExhausted for a tick behind
-// MaxTick and ErrFieldRange for any other part that does not fit its field.
+// MaxTick, ErrFieldRange for any other part that does not fit its field, and ErrLayout
+// for a layout that is ReadOnly.
 func (l Layout) Compose(p Parts) (ID, error) {
 	if !l.valid() {
 		return 0, fmt.Errorf("compose: %w: zero layout", ErrLayout)
+	}
+	if l.ReadOnly() {
+		return 0, fmt.Errorf("compose: %w: %d bits are for reading, want at most %d", ErrLayout, maxBitsReadable, maxBits)
 	}
 	if p.Tick > l.MaxTick() {
 		return 0, fmt.Errorf("compose tick %d: want at most %d: %w", p.Tick, l.MaxTick(), ErrTimeExhausted)
@@ -210,11 +221,11 @@ func (l Layout) Decode(id ID) (Parts, error) {
 	if !l.valid() {
 		return Parts{}, fmt.Errorf("decode id %d: %w: zero layout", id, ErrLayout)
 	}
-	if id < 0 {
+	if id < 0 && !l.ReadOnly() {
 		return Parts{}, fmt.Errorf("decode id %d: %w", id, ErrSign)
 	}
-	if uint64(id)>>l.bits() != 0 {
-		return Parts{}, fmt.Errorf("decode id %d: layout has %d bits: %w", id, l.bits(), ErrFieldRange)
+	if uint64(id)>>l.Bits() != 0 {
+		return Parts{}, fmt.Errorf("decode id %d: layout has %d bits: %w", id, l.Bits(), ErrFieldRange)
 	}
 	part := func(k fieldKind) uint64 { return uint64(id) >> l.shift[k] & l.max(k) }
 	return Parts{

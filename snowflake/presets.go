@@ -2,7 +2,9 @@ package snowflake
 
 import "fmt"
 
-var presets = []struct{ name, text string }{
+type named struct{ name, text string }
+
+var presets = []named{
 	{"twitter", "time:41,datacenter:5,worker:5,sequence:12;unit=1ms;epoch=1288834974657"},
 	{"regional", "time:42,datacenter:3,worker:6,sequence:12;unit=1ms;epoch=1596364434706"},
 	{"regional-local", "time:42,worker:9,sequence:12;unit=1ms;epoch=1596364434706"},
@@ -12,6 +14,12 @@ var presets = []struct{ name, text string }{
 	{"request", "time:41,datacenter:5,worker:5,sequence:12;unit=1ms;epoch=1691087910202"},
 	{"request-wide", "time:39,worker:12,sequence:12;unit=1ms;epoch=1691087910202"},
 	{"sonyflake", "time:39,sequence:8,machine:16;unit=10ms;epoch=2014-09-01T00:00:00Z;rollback=borrow"},
+}
+
+// readable are the presets of 64 bits.
+var readable = []named{
+	{"discord", "time:42,datacenter:5,worker:5,sequence:12;unit=1ms;epoch=1420070400000"},
+	{"instagram", "time:41,worker:13,sequence:10;unit=1ms;epoch=1314220021721"},
 }
 
 // Preset returns a layout by name, with the policy its users know:
@@ -36,10 +44,28 @@ func Preset(name string) (Layout, error) {
 	return Layout{}, fmt.Errorf("preset layout %q: %w", name, ErrUnknownPreset)
 }
 
+// ReadPreset returns what Preset does, and layouts that are ReadOnly:
+//
+//	discord    datacenter is what Discord calls worker, and worker its process
+//	instagram  worker is the logical shard
+func ReadPreset(name string) (Layout, error) {
+	for _, p := range readable {
+		if p.name == name {
+			return ParseReadable(p.text)
+		}
+	}
+	return Preset(name)
+}
+
 // PresetNames returns the names that Preset knows.
-func PresetNames() []string {
-	names := make([]string, len(presets))
-	for i, p := range presets {
+func PresetNames() []string { return namesOf(presets) }
+
+// ReadPresetNames returns the names that ReadPreset knows.
+func ReadPresetNames() []string { return append(PresetNames(), namesOf(readable)...) }
+
+func namesOf(all []named) []string {
+	names := make([]string, len(all))
+	for i, p := range all {
 		names[i] = p.name
 	}
 	return names
@@ -48,8 +74,8 @@ func PresetNames() []string {
 // PresetName is the preset whose IDs are the layout's, whatever their policies; "" if
 // there is none.
 func (l Layout) PresetName() string {
-	for _, name := range PresetNames() {
-		p, err := Preset(name)
+	for _, name := range ReadPresetNames() {
+		p, err := ReadPreset(name)
 		if err == nil && p.WithPolicy(Policy{}) == l.WithPolicy(Policy{}) {
 			return name
 		}

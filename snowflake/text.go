@@ -30,7 +30,6 @@ const (
 type digits struct {
 	name     string
 	alphabet string
-	maxLen   int // digits of 2^63-1
 	value    [256]int8
 }
 
@@ -49,9 +48,6 @@ func newDigits(name, alphabet string) *digits {
 	}
 	for i := range len(alphabet) {
 		d.value[alphabet[i]] = int8(i)
-	}
-	for v := uint64(math.MaxInt64); v > 0; v /= uint64(len(alphabet)) {
-		d.maxLen++
 	}
 	return d
 }
@@ -92,14 +88,26 @@ func (e Encoding) Append(dst []byte, id ID) ([]byte, error) {
 	if id < 0 {
 		return dst, fmt.Errorf("format id %d as %s: %w", id, e, ErrSign)
 	}
-	d := encodings[e]
+	return encodings[e].append(dst, uint64(id)), nil
+}
+
+// FormatOf returns the text of an ID of a layout: of an unsigned number if the layout is
+// ReadOnly. Errors are those of Append.
+func (e Encoding) FormatOf(l Layout, id ID) (string, error) {
+	if e < numEncodings && l.ReadOnly() {
+		return string(encodings[e].append(nil, uint64(id))), nil
+	}
+	return e.Format(id)
+}
+
+func (d *digits) append(dst []byte, v uint64) []byte {
 	var buf [20]byte
 	i := len(buf)
-	for v, base := uint64(id), uint64(len(d.alphabet)); ; v /= base {
+	for base := uint64(len(d.alphabet)); ; v /= base {
 		i--
 		buf[i] = d.alphabet[v%base]
 		if v < base {
-			return append(dst, buf[i:]...), nil
+			return append(dst, buf[i:]...)
 		}
 	}
 }
@@ -112,28 +120,43 @@ func (e Encoding) Format(id ID) (string, error) {
 
 // Parse reads the text of an ID. It returns ErrTextLength, ErrTextAlphabet,
 // ErrTextCanonical, ErrTextOverflow or ErrEncoding.
-func (e Encoding) Parse(text string) (ID, error) {
+func (e Encoding) Parse(text string) (ID, error) { return e.parse(text, math.MaxInt64) }
+
+// ParseOf reads the text of an ID of a layout, up to 2^64-1 if the layout is ReadOnly.
+// Errors are those of Parse.
+func (e Encoding) ParseOf(l Layout, text string) (ID, error) {
+	if l.ReadOnly() {
+		return e.parse(text, math.MaxUint64)
+	}
+	return e.Parse(text)
+}
+
+func (e Encoding) parse(text string, most uint64) (ID, error) {
 	if e >= numEncodings {
 		return 0, fmt.Errorf("parse %s id: %w", e, ErrEncoding)
 	}
-	id, err := encodings[e].parse(text)
+	id, err := encodings[e].parse(text, most)
 	if err != nil {
 		return 0, fmt.Errorf("parse %s id %.24q: %w", e, text, err)
 	}
 	return id, nil
 }
 
-func (d *digits) parse(text string) (ID, error) {
-	if len(text) < 1 || len(text) > d.maxLen {
-		return 0, fmt.Errorf("%d characters, want 1 to %d: %w", len(text), d.maxLen, ErrTextLength)
+func (d *digits) parse(text string, most uint64) (ID, error) {
+	base, longest := uint64(len(d.alphabet)), 0
+	for v := most; v > 0; v /= base {
+		longest++
 	}
-	v, base := uint64(0), uint64(len(d.alphabet))
+	if len(text) < 1 || len(text) > longest {
+		return 0, fmt.Errorf("%d characters, want 1 to %d: %w", len(text), longest, ErrTextLength)
+	}
+	v := uint64(0)
 	for i := range len(text) {
 		digit := d.value[text[i]]
 		if digit < 0 {
 			return 0, fmt.Errorf("character %d: %w", i+1, ErrTextAlphabet)
 		}
-		if v > (math.MaxInt64-uint64(digit))/base {
+		if v > (most-uint64(digit))/base {
 			return 0, ErrTextOverflow
 		}
 		v = v*base + uint64(digit)

@@ -6,6 +6,7 @@ import (
 
 	"google.golang.org/grpc"
 
+	"github.com/seqsvr/seqsvr/internal/rpc"
 	"github.com/seqsvr/seqsvr/internal/storewire"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/quorum"
@@ -15,6 +16,15 @@ import (
 // Adopt implements the service.
 func (s *server) Adopt(ctx context.Context, req *pb.AdoptRequest) (*pb.DescribeReply, error) {
 	return s.described(ctx, s.replica.change.adopt(ctx, req.GetClusterId(), seq.Era(req.GetEra()), storewire.ListFromProto(req.GetList())))
+}
+
+// Extend implements the service.
+func (s *server) Extend(ctx context.Context, req *pb.ExtendRequest) (*pb.DescribeReply, error) {
+	m, err := rpc.MappingFromProto(req.GetMapping())
+	if err != nil {
+		return nil, err
+	}
+	return s.described(ctx, s.replica.change.extend(ctx, req.GetClusterId(), seq.Era(req.GetEra()), m))
 }
 
 // Fill implements the service.
@@ -45,7 +55,7 @@ func (s *server) Dump(req *pb.DumpRequest, stream grpc.ServerStreamingServer[pb.
 		return err
 	}
 	count := uint64(0)
-	err = s.replica.dump(storewire.RefFromProto(req.GetRef()), func(states []quorum.RegisterState) error {
+	err = s.replica.dump(stream.Context(), storewire.RefFromProto(req.GetRef()), func(states []quorum.RegisterState) error {
 		count += uint64(len(states))
 		for len(states) > 0 {
 			n := storewire.Batch(states)

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/seqsvr/seqsvr/exact"
 	"github.com/seqsvr/seqsvr/internal/clock"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
@@ -31,21 +32,22 @@ type core struct {
 	mu       sync.Mutex
 	acceptor *acceptor.Acceptor
 	members  members
+	mapping  seq.Mapping // as committed; that of identity is the one at the start
 	witness  witness
 	maxLease time.Duration
 	err      error // why nothing is answered any more
 }
 
 // newCore begins the grace and the wait for fellow stores now.
-func newCore(cfg Config, meta disk.Meta, registers map[seq.Register]acceptor.State, now time.Duration) (*core, error) {
+func newCore(cfg Config, copies func(seq.SectionID) *exact.Copy, meta disk.Meta, registers map[seq.Register]acceptor.State, now time.Duration) (*core, error) {
 	acc, err := acceptor.New(acceptor.Config{
-		Registers: registers, MaxLease: cfg.MaxLease, LeaseBound: meta.LeaseBound, Start: now, Floors: meta.Floors.Floors,
+		Registers: registers, MaxLease: cfg.MaxLease, LeaseBound: meta.LeaseBound, Start: now, Floors: meta.Floors.Floors, Copies: copies,
 	})
 	if err != nil {
 		return nil, err
 	}
 	c := &core{
-		identity: meta.Identity, clock: cfg.Clock, wall: cfg.wall(), log: cfg.Logger.With("store", meta.Name),
+		identity: meta.Identity, mapping: meta.Mapping, clock: cfg.Clock, wall: cfg.wall(), log: cfg.Logger.With("store", meta.Name),
 		acceptor: acc, maxLease: cfg.MaxLease, members: members{Members: meta.Members, self: meta.Identity, since: now},
 	}
 	c.witness = newWitness(meta, &c.members, now)
@@ -125,7 +127,7 @@ func (c *core) distrust(why error) error {
 
 // apply applies a group of writes in memory and returns what is to be committed. An error
 // says that the process must not go on.
-func (c *core) apply(group []*write, full bool) (disk.Update, error) {
+func (c *core) apply(group []*write, full bool) (disk.Update, []exact.Entry, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var update disk.Update
@@ -136,22 +138,26 @@ func (c *core) apply(group []*write, full bool) (disk.Update, error) {
 		}
 		w.err = w.apply(now, full, &update)
 		if errors.Is(w.err, acceptor.ErrInvariant) {
-			return disk.Update{}, fmt.Errorf("%w: %w", ErrCommit, w.err)
+			return disk.Update{}, nil, fmt.Errorf("%w: %w", ErrCommit, w.err)
 		}
 	}
 	update.Changes = c.acceptor.Changes()
-	if !update.Empty() {
+	entries := c.acceptor.Entries()
+	// Under a load of exact spaces alone registers hardly change, and what is remembered of
+	// fellow stores must not wait for that.
+	if !update.Empty() || len(entries) > 0 {
 		update.Remembered = c.witness.unsavedClaims()
 	}
-	return update, nil
+	return update, entries, nil
 }
 
-// committed says that what apply returned for the group is on disk.
-func (c *core) committed(group []*write, commits uint64) {
+// committed says that what apply returned for the group is on disk. commits and batches are 0
+// where there was nothing for it.
+func (c *core) committed(group []*write, commits, batches uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.acceptor.Committed()
-	c.witness.commits = max(c.witness.commits, commits)
+	c.witness.committed(commits, batches)
 	for _, w := range group {
 		if w.err == nil && w.committed != nil {
 			w.committed()

@@ -14,6 +14,7 @@ import (
 
 // memDisk keeps what a database would of everything but registers.
 type memDisk struct {
+	noExact
 	meta disk.Meta
 	fail error // of every commit
 }

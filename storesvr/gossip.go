@@ -20,14 +20,14 @@ type gossip struct {
 	log  *slog.Logger
 }
 
-func startGossip(cfg Config, addr string, id disk.Identity) (*gossip, error) {
+func startGossip(cfg Config, addr string, exposed bool, id disk.Identity) (*gossip, error) {
 	if cfg.GossipListen == "" {
 		return nil, nil
 	}
 	view, err := membership.Start(membership.Config{
 		Name: id.Name, ClusterID: id.Cluster, BindAddr: cfg.GossipListen, Join: cfg.GossipJoin,
 		Profile: membership.Profile(cfg.GossipProfile), Keys: cfg.GossipKeys, Logger: cfg.Logger,
-		Meta: membership.Meta{Role: membership.RoleStore, Addr: addr, Protocol: version.Protocol},
+		Meta: membership.Meta{Role: membership.RoleStore, Addr: addr, Protocol: version.Protocol, Exposed: exposed},
 	})
 	if err != nil {
 		return nil, err

@@ -1,6 +1,7 @@
 package storesvr
 
 import (
+	"cmp"
 	"crypto/rand"
 	"fmt"
 	"slices"
@@ -40,7 +41,8 @@ func Init(cfg InitConfig) error {
 	return nil
 }
 
-// NewIdentity is who a new store is, under a uuid of its own; era 0. ErrConfig,
+// NewIdentity is that of a new store, under a uuid of its own; era 0. Spaces that say nothing
+// of it hash their string keys under a secret, which the first AllocSvr draws. ErrConfig,
 // seq.ErrBadMapping.
 func NewIdentity(cfg InitConfig) (disk.Identity, error) {
 	cfg = cfg.withDefaults()
@@ -50,6 +52,9 @@ func NewIdentity(cfg InitConfig) (disk.Identity, error) {
 	mapping, err := seq.NewMapping(cfg.Spaces...)
 	if err != nil {
 		return disk.Identity{}, err
+	}
+	for i := range mapping.Spaces { // mappings without a hash are those of before: sha256-64
+		mapping.Spaces[i].KeyHash = cmp.Or(mapping.Spaces[i].KeyHash, seq.SecretKeys)
 	}
 	return disk.Identity{
 		Cluster: cfg.ClusterID, UUID: newUUID(), Name: cfg.Name,

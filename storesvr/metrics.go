@@ -15,8 +15,8 @@ import (
 
 var (
 	mState      = telemetry.Gauge("store_state", "1 for the state that the store is in. Only a voting one counts for a quorum.", "state")
-	mCommits    = telemetry.Counter("store_commits_total", "Transactions over the life of the disk, each fsynced.")
-	mCommit     = telemetry.Distribution("store_commit_seconds", "How long one transaction took, with its fsyncs.")
+	mCommits    = telemetry.Counter("store_commits_total", "Transactions of the database and batches of the journal over the life of the disk, each fsynced.")
+	mCommit     = telemetry.Distribution("store_commit_seconds", "How long the transaction of a group of requests took, with its fsyncs and the journal's.")
 	mGroup      = telemetry.Distribution("store_commit_requests", "Requests that shared one transaction.")
 	mChanges    = telemetry.Counter("store_register_writes_total", "Registers written.")
 	mRefused    = telemetry.Counter("store_refused_full_total", "Groups of requests refused because the disk is nearly full.")
@@ -29,6 +29,10 @@ var (
 	mRegisters  = telemetry.Gauge("store_registers", "Registers on the disk.")
 	mSessions   = telemetry.Gauge("store_sessions", "Sessions of AllocSvr with a valid lease.")
 	mLeased     = telemetry.Gauge("store_leased_registers", "Registers under a valid lease.")
+	mJournal    = telemetry.Distribution("store_journal_seconds", "How long one batch of the journal of exact spaces took, with its fsync.")
+	mJournaled  = telemetry.Counter("store_journal_bytes_total", "Bytes written to the journal since start.")
+	mUIDs       = telemetry.Gauge("store_exact_uids", "UIDs of exact spaces.")
+	mIDs        = telemetry.Gauge("store_exact_ids", "Ids of requests that exact spaces keep.")
 	mUptime     = telemetry.Gauge("store_uptime_seconds", "Time since the store opened its disk.")
 )
 
@@ -39,15 +43,26 @@ var states = []string{"voting", "unbound", "distrusted", "failed"}
 type stats struct {
 	commit, group    *telemetry.Histogram
 	changes, refused atomic.Uint64
+
+	log      *telemetry.Histogram
+	logBytes atomic.Uint64
 }
 
-func newStats() stats { return stats{commit: telemetry.Durations(), group: telemetry.Sizes()} }
+func newStats() stats {
+	return stats{commit: telemetry.Durations(), group: telemetry.Sizes(), log: telemetry.Durations()}
+}
 
 // committed counts a group that is on disk.
 func (s *stats) committed(took time.Duration, requests, changes int) {
 	s.commit.Observe(took)
 	s.group.Add(uint64(requests), 1)
 	s.changes.Add(uint64(changes))
+}
+
+// logged counts a batch of the journal that is on disk.
+func (s *stats) logged(took time.Duration, bytes uint64) {
+	s.log.Observe(took)
+	s.logBytes.Add(bytes)
 }
 
 // Describe implements prometheus.Collector; see telemetry.Func.
@@ -63,6 +78,7 @@ func (s *Store) Collect(ch chan<- prometheus.Metric) {
 	}
 	telemetry.SendMembers(ch, view)
 	telemetry.SendTraces(ch, s.cfg.Traces)
+	telemetry.SendAuth(ch, s.cfg.Guard)
 }
 
 // Ready is nil while the store votes; else the reason why not.
@@ -92,8 +108,13 @@ func (r *replica) send(ch chan<- prometheus.Metric) {
 	mRegisters.Send(ch, float64(d.registers))
 	mUptime.Send(ch, d.uptime.Seconds())
 	r.core.mu.Lock()
+	uids, ids := r.core.acceptor.Kept()
 	sessions, leased := r.core.acceptor.Sessions(r.core.clock.Now())
 	r.core.mu.Unlock()
+	mJournal.Histogram(ch, r.writer.stats.log)
+	mJournaled.Send(ch, float64(r.writer.stats.logBytes.Load()))
+	mUIDs.Send(ch, float64(uids))
+	mIDs.Send(ch, float64(ids))
 	mSessions.Send(ch, float64(sessions))
 	mLeased.Send(ch, float64(leased))
 }

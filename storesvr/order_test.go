@@ -20,6 +20,7 @@ import (
 
 // slowDisk finishes a commit when it is told to.
 type slowDisk struct {
+	noExact
 	finish chan error
 	begun  int // commits that began
 }

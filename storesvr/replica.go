@@ -30,7 +30,7 @@ func newReplica(cfg Config, db Database, meta disk.Meta, registers map[seq.Regis
 	if err := stampFloors(cfg, db, &meta); err != nil {
 		return nil, err
 	}
-	c, err := newCore(cfg, meta, registers, started)
+	c, err := newCore(cfg, db.Copy, meta, registers, started)
 	if err != nil {
 		return nil, err
 	}
@@ -40,8 +40,11 @@ func newReplica(cfg Config, db Database, meta disk.Meta, registers map[seq.Regis
 
 func (r *replica) close() error { return r.writer.close() }
 
-// Read implements quorum.Store. It shows what is on disk and waits for no commit.
-func (r *replica) Read(_ context.Context, req quorum.ReadRequest) (quorum.Reply, error) {
+// Read implements quorum.Store. It shows what is on disk and waits for no commit; copies do.
+func (r *replica) Read(ctx context.Context, req quorum.ReadRequest) (quorum.Reply, error) {
+	if req.Copies {
+		return r.readCopies(ctx, req)
+	}
 	r.core.mu.Lock()
 	defer r.core.mu.Unlock()
 	if err := r.core.admit(req.Ref); err != nil {
@@ -71,10 +74,10 @@ func (r *replica) Step(ctx context.Context, req quorum.StepRequest) (quorum.Repl
 	}
 	size := 0
 	for _, item := range req.Items {
-		size += len(item.Payload)
+		size += len(item.Payload) + len(item.Log)
 	}
 	reply, err := r.write(ctx, req.Ref, len(req.Items), size, func(time.Duration) ([]quorum.Result, error) {
-		return r.core.acceptor.Step(req, acceptor.Limits{WorkerMax: workerMax(r.core.wall())})
+		return r.core.acceptor.Step(req, limitsAt(r.core.wall()))
 	})
 	if err != nil {
 		return quorum.Reply{}, fmt.Errorf("step: %w", err)
@@ -108,6 +111,15 @@ func (r *replica) write(ctx context.Context, ref quorum.Ref, items, size int, do
 // clocks that are minutes apart, and far too little to spoil a worker id for long.
 const WorkerAhead = time.Hour
 
+// LogAhead is how far the time of a record may lie beyond the store's wall clock: it never
+// falls, so that one which is far ahead would have a section forget its ids too early.
+const LogAhead = 10 * time.Second
+
+// limitsAt are those of a moment.
+func limitsAt(now time.Time) acceptor.Limits {
+	return acceptor.Limits{WorkerMax: workerMax(now), Latest: now.Add(LogAhead).UnixMilli()}
+}
+
 // workerMax is the largest high-water mark to be taken, in milliseconds since 1970.
 func workerMax(now time.Time) uint64 { return uint64(max(0, now.Add(WorkerAhead).UnixMilli())) }
 
@@ -116,6 +128,9 @@ func workerMax(now time.Time) uint64 { return uint64(max(0, now.Add(WorkerAhead)
 func (r *replica) Renew(ctx context.Context, req quorum.RenewRequest) (quorum.RenewReply, error) {
 	if err := req.Secret.Proves(req.Session); err != nil {
 		return quorum.RenewReply{}, fmt.Errorf("renew: %w", err)
+	}
+	if of := req.Secret.Node; of != "" && of != req.Name {
+		return quorum.RenewReply{}, fmt.Errorf("renew: %w: session %s is of node %q, not of %q", seq.ErrNotSession, req.Session, of, req.Name)
 	}
 	for {
 		reply, err := r.renew(req)
@@ -221,9 +236,10 @@ func (r *replica) recorded(err error) error {
 const dumpStep = 4096
 
 // dump hands all registers to give, as they are on disk, in the order of their names.
-// ref, if not zero, must be the store's. Registers are looked at one after the other:
+// ref, if not zero, must be the store's. A section of an exact space has its copy as payload, as
+// RegisterState says. Registers are looked at one after the other:
 // what was on disk before dump began is in it.
-func (r *replica) dump(ref quorum.Ref, give func([]quorum.RegisterState) error) error {
+func (r *replica) dump(ctx context.Context, ref quorum.Ref, give func([]quorum.RegisterState) error) error {
 	for after := seq.Register(""); ; {
 		r.core.mu.Lock()
 		err := r.core.err
@@ -231,6 +247,7 @@ func (r *replica) dump(ref quorum.Ref, give func([]quorum.RegisterState) error) 
 			err = r.core.members.sameList(ref)
 		}
 		var states []quorum.RegisterState
+		mapping := r.core.mapping
 		if err == nil {
 			states = r.core.acceptor.Dump(after, dumpStep)
 		}
@@ -241,9 +258,9 @@ func (r *replica) dump(ref quorum.Ref, give func([]quorum.RegisterState) error) 
 		if len(states) == 0 {
 			return nil
 		}
-		if err := give(states); err != nil {
+		after = states[len(states)-1].Register
+		if err := r.withCopies(ctx, mapping, states, give); err != nil {
 			return err
 		}
-		after = states[len(states)-1].Register
 	}
 }

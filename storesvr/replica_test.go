@@ -340,7 +340,13 @@ func TestARequestThatSpeaksForAnotherSessionIsRefusedAndDoesNothing(t *testing.T
 	if _, err := b.Renew(t.Context(), req); err != nil {
 		t.Fatal(err)
 	}
-	lie := seq.NewSecret()
+	own := seq.NewSecret("alloc-1")
+	other := b.renewal(alice)
+	other.Session, other.Secret, other.Name = own.Session(), own, "alloc-2"
+	if _, err := b.Renew(t.Context(), other); !errors.Is(err, seq.ErrNotSession) {
+		t.Errorf("a session of one node under the name of another: got %v, want ErrNotSession", err)
+	}
+	lie := seq.NewSecret("")
 	_, prepare := b.Prepare(t.Context(), quorum.PrepareRequest{Ref: b.ref, Session: alice, Secret: lie, Items: []quorum.PrepareItem{{Register: section, Round: 2}}})
 	_, step := b.Step(t.Context(), quorum.StepRequest{Ref: b.ref, Session: alice, Secret: lie, Items: []quorum.StepItem{{Register: section, Round: 1, Max: 1 << 50}}})
 	req.Secret, req.Attach, req.Drop = lie, nil, []quorum.LeaseItem{{Register: section, Round: 1}}
@@ -351,7 +357,7 @@ func TestARequestThatSpeaksForAnotherSessionIsRefusedAndDoesNothing(t *testing.T
 		if !errors.Is(err, seq.ErrNotSession) {
 			t.Errorf("%s: got %v, want ErrNotSession", what, err)
 		}
-		if err != nil && strings.Contains(err.Error(), fmt.Sprintf("%x", lie[:])) {
+		if err != nil && strings.Contains(err.Error(), fmt.Sprintf("%x", lie.Seed)) {
 			t.Errorf("%s tells the secret: %v", what, err)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/metadata"
 
+	"github.com/seqsvr/seqsvr/internal/auth"
 	"github.com/seqsvr/seqsvr/internal/rpc"
 	"github.com/seqsvr/seqsvr/internal/storewire"
 	"github.com/seqsvr/seqsvr/internal/version"
@@ -23,6 +24,7 @@ type server struct {
 	replica *replica
 	health  *health.Server
 	addr    string // that others are told
+	guard   *auth.Guard
 }
 
 // newServer is a gRPC server with the store, its health and reflection.
@@ -30,7 +32,7 @@ func newServer(cfg Config, addr string, r *replica, creds credentials.TransportC
 	g := rpc.NewServer(rpc.ServerConfig{Logger: cfg.Logger, Creds: creds, Auth: cfg.Guard},
 		append(extra, grpc.MaxRecvMsgSize(storewire.MaxMessage), grpc.MaxSendMsgSize(storewire.MaxMessage),
 			grpc.ChainUnaryInterceptor(addressedTo(r.core.identity.UUID)))...)
-	s := &server{replica: r, addr: addr}
+	s := &server{replica: r, addr: addr, guard: cfg.Guard}
 	pb.RegisterStoreServer(g, s)
 	s.health = rpc.RegisterHealth(g)
 	s.report()
@@ -70,7 +72,7 @@ func (s *server) described(ctx context.Context, err error) (*pb.DescribeReply, e
 }
 
 // Describe implements the service.
-func (s *server) Describe(context.Context, *pb.DescribeRequest) (*pb.DescribeReply, error) {
+func (s *server) Describe(ctx context.Context, _ *pb.DescribeRequest) (*pb.DescribeReply, error) {
 	d := s.replica.describe()
 	out := storewire.DescribeToProto(d.Identity)
 	out.Registers = uint64(d.registers)
@@ -79,6 +81,7 @@ func (s *server) Describe(context.Context, *pb.DescribeRequest) (*pb.DescribeRep
 	out.UptimeUs = uint64(d.uptime.Microseconds())
 	out.Version = version.String()
 	out.Addr = s.addr
+	out.Caller = rpc.Caller(ctx, s.guard)
 	out.WorkersKeptUs = uint64(d.kept.Microseconds())
 	return out, nil
 }

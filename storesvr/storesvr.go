@@ -14,6 +14,7 @@ import (
 	"github.com/seqsvr/seqsvr/internal/telemetry"
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/storesvr/disk"
+	"github.com/seqsvr/seqsvr/storesvr/journal"
 )
 
 // Store is a running StoreSvr.
@@ -56,9 +57,10 @@ func New(cfg Config) (*Store, error) {
 	}
 	s := &Store{cfg: cfg, replica: r, listen: lis}
 	s.server = newServer(cfg, s.advertise(), r, creds, append(cfg.Traces.ServerOptions(), s.calls.Options()...)...)
-	if s.gossip, err = startGossip(cfg, s.advertise(), r.core.identity); err != nil {
+	if s.gossip, err = startGossip(cfg, s.advertise(), len(cfg.TLS.Exposed(s.Addr())) > 0, r.core.identity); err != nil {
 		return nil, errors.Join(fmt.Errorf("start store %s: %w", meta.Name, err), s.Close())
 	}
+	cfg.TLS.WarnExposed(cfg.Logger, s.Addr())
 	cfg.Logger.Info("store opened", "store", meta.Name, "uuid", meta.UUID, "cluster", meta.Cluster, "addr", s.Addr(),
 		"boot", meta.BootCount, "registers", len(registers), "state", r.describe().State)
 	return s, nil
@@ -70,7 +72,9 @@ func advice(err error) string {
 	switch {
 	case errors.Is(err, disk.ErrNoDatabase):
 		return " (a store that was a member before has lost its disk: " + replace + ")"
-	case errors.Is(err, disk.ErrCorrupt), errors.Is(err, disk.ErrFormat):
+	case errors.Is(err, journal.ErrMissing):
+		return " (a store never begins a second journal: what it answered for is gone with the first; never put an old copy back: " + replace + ")"
+	case errors.Is(err, disk.ErrCorrupt), errors.Is(err, disk.ErrFormat), errors.Is(err, journal.ErrDamaged):
 		return " (never put an old copy back: " + replace + ")"
 	case errors.Is(err, seq.ErrForeignCluster):
 		return " (check the data directory and the cluster id; nothing was changed)"

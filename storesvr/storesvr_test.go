@@ -153,7 +153,7 @@ func TestRunEndsWithErrCommitWhenACommitFails(t *testing.T) {
 	g.after = errors.New("input/output error")
 	g.mu.Unlock()
 	secret := sessiontest.SecretOf(alice)
-	_, err := r.client.Prepare(t.Context(), &pb.PrepareRequest{Ref: ref, Session: uint64(alice), Secret: secret[:], Items: []*pb.PrepareItem{{Register: []byte(section), Round: 1}}})
+	_, err := r.client.Prepare(t.Context(), &pb.PrepareRequest{Ref: ref, Session: uint64(alice), Secret: secret.Seed[:], Items: []*pb.PrepareItem{{Register: []byte(section), Round: 1}}})
 	if code := status.Code(err); code != codes.Internal && code != codes.Unavailable {
 		t.Errorf("the caller got %v", err)
 	}

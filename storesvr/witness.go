@@ -28,7 +28,8 @@ type witness struct {
 	members    *members
 	key        []byte // of this disk's seals
 	boots      uint64
-	commits    uint64 // as committed
+	database   uint64 // its transactions, as committed
+	journal    uint64 // its batches, as committed
 	distrusted string // why the disk is known to be an older copy
 
 	nonce  uint64              // of this start; never 0
@@ -43,15 +44,27 @@ type witness struct {
 
 func newWitness(meta disk.Meta, m *members, now time.Duration) witness {
 	w := witness{
-		members: m, key: meta.Key, boots: meta.BootCount, commits: meta.Commits, distrusted: meta.Distrusted,
-		nonce: max(1, rand.Uint64()), before: meta.Commits - 1,
-		ends: now + acceptor.GraceOf(max(meta.Longest, leastWait)), heard: map[string]struct{}{},
+		members: m, key: meta.Key, boots: meta.BootCount, database: meta.Commits, distrusted: meta.Distrusted,
+		nonce: max(1, rand.Uint64()),
+		ends:  now + acceptor.GraceOf(max(meta.Longest, leastWait)), heard: map[string]struct{}{},
 		remembered: map[string]quorum.Claim{},
 	}
 	for _, c := range meta.Remembered {
 		w.remembered[c.Store] = c
 	}
+	if meta.Journal != nil {
+		w.journal = meta.Journal.Batches
+	}
+	w.before = w.commits() - 1 // the start itself is one
 	return w
+}
+
+// commits are those of the database and of the journal: an old copy of either has fewer.
+func (w *witness) commits() uint64 { return w.database + w.journal }
+
+// committed takes in how far the two have got; 0: nothing was written to it.
+func (w *witness) committed(database, journal uint64) {
+	w.database, w.journal = max(w.database, database), max(w.journal, journal)
 }
 
 // sealOf is the store's own seal of how far its disk has got.
@@ -73,7 +86,7 @@ func (w *witness) sealed(c quorum.Claim) bool {
 func (w *witness) claim(now time.Duration) quorum.Claim {
 	c := quorum.Claim{Store: w.members.self.UUID, Boot: w.boots}
 	if !w.comparing(now) {
-		c.Commits = w.commits
+		c.Commits = w.commits()
 		c.Seal = sealOf(w.key, c)
 	}
 	return c
@@ -85,7 +98,7 @@ func (w *witness) older(c quorum.Claim) error {
 	if c.Store != w.members.self.UUID || !w.sealed(c) {
 		return nil
 	}
-	has := w.commits
+	has := w.commits()
 	if c.Boot < w.boots {
 		has = w.before
 	}

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/seqsvr/seqsvr/exact"
 	"github.com/seqsvr/seqsvr/internal/tracing"
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/storesvr/disk"
@@ -21,6 +22,10 @@ const maxGroup = 1024
 // unknown and it is not called again. One goroutine commits.
 type Database interface {
 	Commit(disk.Update) (commits uint64, err error)
+	// Copy is the copy of a section of an exact space, nil for any other section. The store
+	// changes it ahead of Log, which is as Commit is, of the journal.
+	Copy(seq.SectionID) *exact.Copy
+	Log([]exact.Entry) (batches, bytes uint64, err error)
 	Free() (bytes uint64, err error)
 	Close() error
 }
@@ -32,6 +37,9 @@ type write struct {
 	// apply changes the acceptor, and u where it is not the acceptor's. It runs under
 	// core.mu, in the order of arrival. An error goes to the caller, and nothing was changed.
 	apply func(now time.Duration, full bool, u *disk.Update) error
+	// show, if not nil, runs in the writer's goroutine once all of the group was applied, without
+	// core.mu: copies change in no other goroutine. Only if err is nil.
+	show func()
 	// committed, if not nil, runs under core.mu after the commit of what apply did.
 	committed func()
 	err       error         // of apply; read after done is closed
@@ -138,31 +146,57 @@ func (w *writer) loop() {
 
 // commit applies the group in memory, writes it to disk and then answers all of it. A
 // crash before the write is done leaves the disk as it was, and no caller has an answer.
+//
+// The database is first: a crash before the journal leaves promises without the records that
+// came with them, where the other order could leave records of an epoch that was not promised.
 func (w *writer) commit(group []*write) error {
 	full := w.full(group)
 	if full {
 		w.stats.refused.Add(1)
 	}
-	update, err := w.core.apply(group, full)
+	update, entries, err := w.core.apply(group, full)
 	if err != nil {
 		return err
 	}
-	var commits uint64
-	if !update.Empty() {
+	for _, one := range group {
+		if one.err == nil && one.show != nil {
+			one.show()
+		}
+	}
+	var commits, batches uint64
+	if !update.Empty() || update.Remembered != nil || len(entries) > 0 {
 		begun := time.Now()
 		span := w.traceCommit(group, len(update.Changes))
-		commits, err = w.disk.Commit(update)
+		commits, batches, err = w.write(update, entries)
 		span.End(err)
 		if err != nil {
 			return fmt.Errorf("%w: %w", ErrCommit, err)
 		}
 		w.stats.committed(time.Since(begun), len(group), len(update.Changes))
 	}
-	w.core.committed(group, commits)
+	w.core.committed(group, commits, batches)
 	for _, one := range group {
 		close(one.done)
 	}
 	return nil
+}
+
+// write makes durable what a group changed; 0 for what had nothing to write.
+func (w *writer) write(update disk.Update, entries []exact.Entry) (commits, batches uint64, err error) {
+	if !update.Empty() || update.Remembered != nil {
+		if commits, err = w.disk.Commit(update); err != nil {
+			return 0, 0, err
+		}
+	}
+	if len(entries) > 0 {
+		begun := time.Now()
+		var bytes uint64
+		if batches, bytes, err = w.disk.Log(entries); err != nil {
+			return 0, 0, err
+		}
+		w.stats.logged(time.Since(begun), bytes)
+	}
+	return commits, batches, nil
 }
 
 // traceCommit is the span of a transaction that traced calls wait for: a child of the

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/seqsvr/seqsvr/allocsvr/arbiter"
+	"github.com/seqsvr/seqsvr/allocsvr/keyhash"
 	"github.com/seqsvr/seqsvr/allocsvr/nodes"
 	"github.com/seqsvr/seqsvr/allocsvr/owner"
 	"github.com/seqsvr/seqsvr/allocsvr/section"
@@ -42,17 +43,21 @@ type Admin struct {
 	// ReadSections reads the registers of all sections at a quorum of stores.
 	ReadSections func(context.Context) (map[seq.Register]quorum.Outcome, error)
 	Clock        clock.Clock
+	Exposed      bool                   // other machines reach this node in plaintext
+	Keys         func() keyhash.Entries // that the node goes by; nil: all by seq.HashKey
+	KeyHashes    *keyhash.Document      // as the stores have it
+	Growth       Growth
 	DevLog       string // of the `seqctl dev` that the node is part of; empty: none
 }
 
 // Status implements pb.AdminServer.
-func (s *Admin) Status(ctx context.Context, _ *pb.StatusRequest) (*pb.StatusReply, error) {
+func (s *Admin) Status(ctx context.Context, req *pb.StatusRequest) (*pb.StatusReply, error) {
 	t, totals := s.Routes.Table(), s.Sections.Totals()
 	reply := &pb.StatusReply{
 		ClusterId: s.Cluster, Era: uint64(s.Era), Node: s.Name, Session: uint64(s.Session), RouteVersion: t.Version(),
 		Sections: uint32(s.Sections.Len()), LeaseUs: uint64(s.Lease / time.Microsecond), Version: version.Get().Version,
 		Numbers: totals.Numbers, Steps: totals.Steps, Takeovers: s.Owner.Takeovers(),
-		Handoffs: s.Owner.Handoffs(), Nacks: totals.Lost, Stores: s.Stores(ctx), DevLog: s.DevLog,
+		Handoffs: s.Owner.Handoffs(), Nacks: totals.Lost, DevLog: s.DevLog, Brief: req.GetBrief(),
 	}
 	serving, inMemory := s.Sections.Census()
 	reply.SectionsOwned, reply.Counters = uint32(serving), uint64(inMemory)
@@ -64,6 +69,15 @@ func (s *Admin) Status(ctx context.Context, _ *pb.StatusRequest) (*pb.StatusRepl
 	err := s.Ready()
 	if reply.Ready = err == nil; err != nil {
 		reply.Reason = err.Error()
+	}
+	if reply.Brief {
+		reply.KeyHashes, reply.Members = s.keyHashes(nil), s.members(t, ownership{})
+		ownEndings(s.Sections, reply)
+		return reply, nil
+	}
+	reply.Stores = s.Stores(ctx)
+	if latest, err := s.KeyHashes.Load(ctx); err == nil {
+		reply.KeyHashes = s.keyHashes(latest)
 	}
 	if owners, err := s.owners(ctx); err == nil {
 		reply.Arbiter = owners.arbiter
@@ -142,7 +156,7 @@ func (s *Admin) members(t *arbiter.Table, o ownership) []*pb.MemberStatus {
 		for _, m := range s.View.Members() {
 			add(&pb.MemberStatus{Name: m.Meta.Name, Role: string(m.Meta.Role), State: m.State.String(),
 				SinceUnixMs: m.Since.UnixMilli(), Addr: m.Meta.Addr, Session: m.Meta.Session,
-				Protocol: uint32(m.Meta.Protocol), RouteVersion: m.Meta.TableVersion, LeaseLeftMs: -1})
+				Protocol: uint32(m.Meta.Protocol), RouteVersion: m.Meta.TableVersion, LeaseLeftMs: -1, Exposed: m.Meta.Exposed})
 		}
 	}
 	for session, left := range o.left {
@@ -162,6 +176,9 @@ func (s *Admin) members(t *arbiter.Table, o ownership) []*pb.MemberStatus {
 			m := add(&pb.MemberStatus{Name: n.Name, Role: string(membership.RoleAlloc), State: "dead", Addr: n.Addr, Session: uint64(n.Session), LeaseLeftMs: -1})
 			m.SectionsDesired, m.Drained = desired[i], n.Drained
 		}
+	}
+	if own := byName[string(membership.RoleAlloc)+"/"+s.Name]; own != nil {
+		own.Exposed = s.Exposed // without gossip, too
 	}
 	slices.SortFunc(out, func(a, b *pb.MemberStatus) int {
 		return cmp.Or(-cmp.Compare(a.Role, b.Role), cmp.Compare(a.Name, b.Name))
@@ -205,7 +222,7 @@ func leaseInfo(t *arbiter.Table, o ownership, id seq.SectionID) *pb.LeaseInfo {
 	if t == nil {
 		return info
 	}
-	for k, i := range t.Sections[id].Candidates() {
+	for k, i := range t.Place(id).Candidates() {
 		if i < 0 {
 			continue
 		}
@@ -263,4 +280,45 @@ func (s *Admin) Move(ctx context.Context, req *pb.MoveRequest) (*pb.ChangeReply,
 // Rebalance implements pb.AdminServer.
 func (s *Admin) Rebalance(ctx context.Context, _ *pb.RebalanceRequest) (*pb.ChangeReply, error) {
 	return changed(s.Arbiter.Rebalance(ctx))
+}
+
+// keyHashes is how string keys are hashed here, and by what the stores have, if that is known.
+func (s *Admin) keyHashes(latest keyhash.Entries) []*pb.KeyHash {
+	spaces, keys := s.Sections.Mapping().Spaces, keyhash.Entries{}
+	if s.Keys != nil {
+		keys = s.Keys()
+	}
+	out := make([]*pb.KeyHash, len(spaces))
+	for i := range spaces {
+		own := keys.Of(&spaces[i])
+		out[i] = &pb.KeyHash{Space: spaces[i].Name, Hash: string(own.Hash), Version: own.Version}
+		if latest != nil {
+			now := latest.Of(&spaces[i])
+			out[i].Latest, out[i].LatestHash = now.Version, string(now.Hash)
+		}
+	}
+	return out
+}
+
+// Rehash implements pb.AdminServer. The event comes first: a crash in between leaves a line
+// too many, never one too few.
+func (s *Admin) Rehash(ctx context.Context, req *pb.RehashRequest) (*pb.RehashReply, error) {
+	space, err := s.Sections.Mapping().Space(req.Space)
+	if err != nil {
+		return nil, err
+	}
+	hash := cmp.Or(seq.KeyHash(req.KeyHash), seq.SecretKeys)
+	if err := hash.Validate(); err != nil {
+		return nil, fmt.Errorf("%w: %w", seq.ErrBadArgument, err)
+	}
+	err = s.Routes.Record(ctx, []arbiter.Event{{Kind: "rehash", Subject: "space " + space.Name,
+		Reason: fmt.Sprintf("operator: string keys by %s, a new secret; allocators go by it from their next start on", hash)}})
+	if err != nil {
+		return nil, err
+	}
+	made, err := s.KeyHashes.Rehash(ctx, space, hash)
+	if err != nil {
+		return nil, err
+	}
+	return &pb.RehashReply{Version: made.Version}, nil
 }

@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/seqsvr/seqsvr/allocsvr/section"
 	"github.com/seqsvr/seqsvr/internal/rpc"
@@ -20,8 +21,8 @@ type nextCall struct {
 }
 
 // begin checks the request and serves what it can at once. Nothing is taken if
-// any part of the request is refused.
-func (c *nextCall) begin(s *Sequence, req *pb.BatchNextRequest) error {
+// any part of the request is refused. hashes says that the caller hashes string keys itself.
+func (c *nextCall) begin(s *Sequence, hashes bool, req *pb.BatchNextRequest) error {
 	if err := seq.CheckKeys("batches", rpc.Keys(req.Batches)); err != nil {
 		return err
 	}
@@ -31,11 +32,18 @@ func (c *nextCall) begin(s *Sequence, req *pb.BatchNextRequest) error {
 	}
 	c.takes = c.takes[:len(req.Batches)]
 	for i, b := range req.Batches {
-		space, uids, err := s.uidsOf(i, b, b.Counts)
+		space, keys, err := s.countersOf(hashes, i, b.Space, seq.Batch{UIDs: b.Uids, Keys: b.Keys, Counts: b.Counts, IDs: b.RequestIds, Sent: b.FirstSentMs})
 		if err != nil {
 			return err
 		}
-		c.takes[i].Set(s.Sections, space, uids, b.Counts)
+		requests, err := requestsOf(space, b.RequestIds, b.FirstSentMs)
+		if err != nil {
+			return fmt.Errorf("batches[%d]: %w", i, err)
+		}
+		c.takes[i].Set(s.Sections, space, keys, b.Counts)
+		if requests != nil {
+			c.takes[i].Name(requests)
+		}
 	}
 	// The clock is read once, after the last request of the batch has arrived.
 	m := s.Sections.Moment()
@@ -81,7 +89,7 @@ func (c *nextCall) fill() *pb.BatchNextReply {
 	c.out.Results = c.room[:len(c.takes)]
 	for i, r := range c.out.Results {
 		got := c.takes[i].Out()
-		r.First, r.Last, r.Errors, r.Unordered = got.First, nil, keyErrors(got.Faults), got.Unordered
+		r.First, r.Last, r.Errors, r.Unordered, r.Replayed = got.First, nil, keyErrors(got.Faults), got.Unordered, got.Replayed
 		if len(r.First) > 0 && &got.Last[0] != &got.First[0] {
 			r.Last = got.Last
 		}
@@ -90,15 +98,23 @@ func (c *nextCall) fill() *pb.BatchNextReply {
 	return &c.out
 }
 
-// BatchNext implements pb.SequenceServer.
-func (s *Sequence) BatchNext(ctx context.Context, req *pb.BatchNextRequest) (*pb.BatchNextReply, error) {
-	keys := rpc.Keys(req.Batches)
-	if err := s.Limits.inWork.Enter(keys); err != nil {
+// enter lets a request with at most seq.MaxBatch keys in when it is its caller's turn.
+func (s *Sequence) enter(ctx context.Context, batches []*pb.Batch) (*rpc.Place, error) {
+	if err := seq.CheckKeys("batches", rpc.Keys(batches)); err != nil {
 		return nil, err
 	}
-	defer s.Limits.inWork.Leave(keys)
+	return s.Limits.inWork.Enter(ctx, rpc.Load(batches))
+}
+
+// BatchNext implements pb.SequenceServer.
+func (s *Sequence) BatchNext(ctx context.Context, req *pb.BatchNextRequest) (*pb.BatchNextReply, error) {
+	place, err := s.enter(ctx, req.Batches)
+	if err != nil {
+		return nil, err
+	}
+	defer place.Leave()
 	var call nextCall
-	if err := call.begin(s, req); err != nil {
+	if err := call.begin(s, rpc.HashesKeys(ctx), req); err != nil {
 		return nil, err
 	}
 	if !call.settled() {

@@ -39,7 +39,7 @@ func allocatesNothing(t *testing.T, traces *tracing.Tracer) {
 	s.own(0, ownerStep)
 	req, call := someKeys(256), &nextCall{}
 	serve := func() {
-		if err := call.begin(s.Sequence, req); err != nil || !call.settled() {
+		if err := call.begin(s.Sequence, false, req); err != nil || !call.settled() {
 			t.Fatalf("not served at once: %v", err)
 		}
 		call.reply(t.Context())
@@ -65,14 +65,14 @@ func BenchmarkMessage(b *testing.B) {
 			req, call := someKeys(keys), &nextCall{}
 			r := rand.New(rand.NewPCG(1, 2))
 			for uid := range uint64(users) {
-				s.Sections.Take(b.Context(), &s.Sections.Mapping().Spaces[0], []seq.UID{seq.UID(uid)}, nil)
+				s.Sections.Take(b.Context(), &s.Sections.Mapping().Spaces[0], seq.PlainAll(seq.UID(uid)), nil)
 			}
 			b.ReportAllocs()
 			for b.Loop() {
 				for i := range req.Batches[0].Uids {
 					req.Batches[0].Uids[i] = r.Uint64N(users)
 				}
-				if err := call.begin(s.Sequence, req); err != nil || !call.settled() {
+				if err := call.begin(s.Sequence, false, req); err != nil || !call.settled() {
 					b.Fatalf("not served at once: %v", err)
 				}
 				call.reply(b.Context())

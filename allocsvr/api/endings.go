@@ -10,6 +10,18 @@ import (
 	"github.com/seqsvr/seqsvr/seq"
 )
 
+// ownEndings puts the sections near their end that this node owns into a reply, by what it
+// knows of their ceilings.
+func ownEndings(t *section.Table, reply *pb.StatusReply) {
+	regs := map[seq.Register]quorum.Outcome{}
+	for _, v := range t.Views() {
+		if v.Owned {
+			regs[seq.SectionRegister(v.Section)] = quorum.Outcome{Max: v.Confirmed}
+		}
+	}
+	endings(t, regs, reply)
+}
+
 // endings puts the sections near their end into a reply, by what the stores have.
 func endings(t *section.Table, regs map[seq.Register]quorum.Outcome, reply *pb.StatusReply) {
 	for reg, out := range regs {

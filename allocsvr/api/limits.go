@@ -15,6 +15,10 @@ import (
 
 var mStreamFull = telemetry.Counter("alloc_stream_refused_total", "Calls refused as overloaded because too many of their stream waited.")
 
+// DefaultMaxInWork is how many keys may be in work if nothing else is said: 16,000 calls of
+// few keys, or a hundred of the largest batches.
+const DefaultMaxInWork = 1 << 20
+
 // DefaultMaxStreamWaits is how many calls of one stream may wait if nothing else is said.
 const DefaultMaxStreamWaits = 1024
 
@@ -41,7 +45,7 @@ type Limits struct {
 // that the counters of UIDs take. 0 is the default of the first two, and no bound on the
 // third; CheckLimits must have found all well.
 func NewLimits(inWork, streamWaits int, uidMemory uint64) *Limits {
-	l := &Limits{inWork: rpc.NewAdmission(cmp.Or(inWork, rpc.DefaultMaxInWork))}
+	l := &Limits{inWork: rpc.NewAdmission(cmp.Or(inWork, DefaultMaxInWork))}
 	l.streamWaits.Store(int64(cmp.Or(streamWaits, DefaultMaxStreamWaits)))
 	l.uidMemory.Store(uidMemory)
 	return l
@@ -52,7 +56,7 @@ func (l *Limits) Set(inWork, streamWaits int, uidMemory uint64) error {
 	if err := CheckLimits(inWork, streamWaits, uidMemory); err != nil {
 		return err
 	}
-	l.inWork.SetLimit(cmp.Or(inWork, rpc.DefaultMaxInWork))
+	l.inWork.SetLimit(cmp.Or(inWork, DefaultMaxInWork))
 	l.streamWaits.Store(int64(cmp.Or(streamWaits, DefaultMaxStreamWaits)))
 	l.uidMemory.Store(uidMemory)
 	return nil

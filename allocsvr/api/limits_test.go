@@ -33,7 +33,7 @@ func TestLimitsChangeTogetherOrNotAtAll(t *testing.T) {
 	if err := l.streamFull(3); !errors.Is(err, seq.ErrOverloaded) || l.streamRefused.Load() != 1 {
 		t.Errorf("three calls of a stream wait: got %v, %d counted, want %v, counted", err, l.streamRefused.Load(), seq.ErrOverloaded)
 	}
-	if err := l.Set(0, 0, 0); err != nil || l.inWork.Limit() != rpc.DefaultMaxInWork || l.streamFull(DefaultMaxStreamWaits) != nil {
+	if err := l.Set(0, 0, 0); err != nil || l.inWork.Limit() != DefaultMaxInWork || l.streamFull(DefaultMaxStreamWaits) != nil {
 		t.Errorf("0 is not the default again: %v, %d keys", err, l.inWork.Limit())
 	}
 }

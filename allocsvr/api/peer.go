@@ -7,7 +7,10 @@ import (
 
 	"github.com/seqsvr/seqsvr/allocsvr/counters"
 	"github.com/seqsvr/seqsvr/allocsvr/handover"
+	"github.com/seqsvr/seqsvr/internal/auth"
+	"github.com/seqsvr/seqsvr/internal/rpc"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
+	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
 )
 
@@ -24,9 +27,11 @@ type Peer struct {
 	pb.UnimplementedPeerServer
 	Cluster  string
 	Session  seq.Session // of this node
-	Sections int         // of the cluster
+	Sections func() int  // of the cluster
 	Owner    Successor
-	Kick     func() // asks the stores for sessions at once
+	Known    func() []quorum.SessionView // sessions that the stores told of
+	Kick     func()                      // asks the stores for sessions at once
+	Guard    *auth.Guard                 // nil: any caller may speak for every session
 	Logger   *slog.Logger
 }
 
@@ -41,17 +46,39 @@ func (p *Peer) check(cluster string, to uint64) error {
 	return nil
 }
 
+// speaks refuses who speaks for a session that the stores do not list for the node in its
+// certificate: seq.ErrNotSession. One that they do not list at all may be newer than the
+// last that was heard of them, so they are asked; its owner comes again.
+func (p *Peer) speaks(ctx context.Context, method string, session seq.Session) error {
+	if p.Guard == nil {
+		return nil
+	}
+	for _, s := range p.Known() {
+		if s.Session == session {
+			return p.Guard.Speaks(rpc.WhoOf(ctx), method, s.Name)
+		}
+	}
+	p.Kick()
+	if p.Guard.Mode() != auth.Require {
+		return nil
+	}
+	return fmt.Errorf("%w: the stores have not listed session %v here: expected one that they list; it comes with the next renewal", seq.ErrNotSession, session)
+}
+
 // section checks one section id of a message.
 func (p *Peer) section(id uint32) (seq.SectionID, error) {
-	if int64(id) >= int64(p.Sections) {
-		return 0, fmt.Errorf("%w: %d, expected 0 to %d", seq.ErrUnknownSection, id, p.Sections-1)
+	if n := p.Sections(); int64(id) >= int64(n) {
+		return 0, fmt.Errorf("%w: %d, expected 0 to %d", seq.ErrUnknownSection, id, n-1)
 	}
 	return seq.SectionID(id), nil
 }
 
 // Look implements pb.PeerServer.
-func (p *Peer) Look(_ context.Context, req *pb.LookRequest) (*pb.LookReply, error) {
+func (p *Peer) Look(ctx context.Context, req *pb.LookRequest) (*pb.LookReply, error) {
 	if err := p.check(req.ClusterId, uint64(p.Session)); err != nil {
+		return nil, err
+	}
+	if err := p.speaks(ctx, pb.Peer_Look_FullMethodName, seq.Session(req.Ended)); err != nil {
 		return nil, err
 	}
 	p.Logger.Info("told that a session has ended", "session", seq.Session(req.Ended))
@@ -60,8 +87,11 @@ func (p *Peer) Look(_ context.Context, req *pb.LookRequest) (*pb.LookReply, erro
 }
 
 // Offer implements pb.PeerServer.
-func (p *Peer) Offer(_ context.Context, req *pb.OfferRequest) (*pb.OfferReply, error) {
+func (p *Peer) Offer(ctx context.Context, req *pb.OfferRequest) (*pb.OfferReply, error) {
 	if err := p.check(req.ClusterId, req.To); err != nil {
+		return nil, err
+	}
+	if err := p.speaks(ctx, pb.Peer_Offer_FullMethodName, seq.Session(req.From)); err != nil {
 		return nil, err
 	}
 	sections := make([]handover.Sealed, 0, len(req.Sections))
@@ -86,6 +116,9 @@ func (p *Peer) Offer(_ context.Context, req *pb.OfferRequest) (*pb.OfferReply, e
 // Take implements pb.PeerServer.
 func (p *Peer) Take(ctx context.Context, req *pb.TakeRequest) (*pb.TakeReply, error) {
 	if err := p.check(req.ClusterId, req.To); err != nil {
+		return nil, err
+	}
+	if err := p.speaks(ctx, pb.Peer_Take_FullMethodName, seq.Session(req.From)); err != nil {
 		return nil, err
 	}
 	ids := make([]seq.SectionID, 0, len(req.Sections))

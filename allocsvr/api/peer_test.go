@@ -23,7 +23,7 @@ func (*successor) TakeOffered(_ context.Context, ids []seq.SectionID) []seq.Sect
 
 func TestAMessageForAnotherIncarnationOrClusterIsRefused(t *testing.T) {
 	var to successor
-	p := &Peer{Cluster: "c1", Session: ownSession, Sections: 1, Owner: &to}
+	p := &Peer{Cluster: "c1", Session: ownSession, Sections: func() int { return 1 }, Owner: &to}
 	body := counters.New(0).AppendBinary(nil)
 	for _, row := range []struct {
 		name    string

@@ -22,6 +22,10 @@ type Sequence struct {
 	Sections   *section.Table
 	RouteTable *arbiter.Routes
 	Limits     *Limits
+	Keys       func() seq.KeyHashers // nil: all by seq.HashKey
+	// Unheard is told that a space is not known here: it may have been added, and this node is
+	// to look. It must not block; nil: none is ever added.
+	Unheard func()
 }
 
 // routesFor is the version for a reply and, to a caller behind it, the table.
@@ -39,6 +43,36 @@ func (s *Sequence) routesFor(callers uint64) (uint64, *pb.RouteTable) {
 	return t.Version(), t.Wire
 }
 
+// space finds the space of a request, and how its string keys are hashed. A caller that
+// hashes them itself is refused where that is done under a secret: the UIDs that it sends
+// would be other counters than those of its keys.
+func (s *Sequence) space(hashes bool, name string) (*seq.Space, seq.KeyHasher, error) {
+	space, err := s.Sections.Mapping().Space(name)
+	if err != nil {
+		if s.Unheard != nil {
+			s.Unheard()
+		}
+		return nil, seq.KeyHasher{}, err
+	}
+	var h seq.KeyHasher
+	if s.Keys != nil {
+		h = s.Keys()[space.Name]
+	}
+	if hashes && h.Mark() != 0 {
+		return nil, h, fmt.Errorf("%w: string keys of space %q are hashed under a secret, and the caller hashes them itself: upgrade the caller", seq.ErrProtocol, space.Name)
+	}
+	return space, h, nil
+}
+
+// counter is the sequence of a request for one key.
+func counter(h seq.KeyHasher, id any, uid uint64, key string) (seq.Counter, error) {
+	named, err := rpc.Named(id, key)
+	if named && err == nil {
+		return h.Counter(key), nil
+	}
+	return seq.Plain(seq.UID(uid)), err
+}
+
 func bounded(ctx context.Context) (context.Context, context.CancelFunc) {
 	if _, ok := ctx.Deadline(); ok {
 		return ctx, func() {}
@@ -48,22 +82,33 @@ func bounded(ctx context.Context) (context.Context, context.CancelFunc) {
 
 // Next implements pb.SequenceServer.
 func (s *Sequence) Next(ctx context.Context, req *pb.NextRequest) (*pb.NextReply, error) {
-	space, err := s.Sections.Mapping().Space(req.Space)
+	space, hash, err := s.space(rpc.HashesKeys(ctx), req.Space)
 	if err != nil {
 		return nil, err
 	}
-	uid, err := rpc.KeyOf(req.Id, req.GetUid(), req.GetKey())
+	key, err := counter(hash, req.Id, req.GetUid(), req.GetKey())
 	if err != nil {
 		return nil, err
 	}
+	rpc.OneIfNone(&req.Count)
 	if err := seq.CheckCount("count", uint64(req.Count)); err != nil {
 		return nil, err
 	}
-	if err := s.Limits.inWork.Enter(1); err != nil {
+	requests, err := requestOf(space, req)
+	if err != nil {
 		return nil, err
 	}
-	defer s.Limits.inWork.Leave(1)
-	t := s.Sections.Begin(space, []seq.UID{uid}, []uint32{req.Count})
+	place, err := s.Limits.inWork.Enter(ctx, 1)
+	if err != nil {
+		return nil, err
+	}
+	defer place.Leave()
+	t := new(section.Taking)
+	t.Set(s.Sections, space, key.Alone(), []uint32{req.Count})
+	if requests != nil {
+		t.Name(requests)
+	}
+	t.Pass(s.Sections.Moment())
 	if !t.Settled() {
 		var cancel context.CancelFunc
 		ctx, cancel = bounded(ctx)
@@ -72,21 +117,23 @@ func (s *Sequence) Next(ctx context.Context, req *pb.NextRequest) (*pb.NextReply
 	t.Settle(ctx)
 	got := t.Out()
 	if len(got.Faults) > 0 {
-		return nil, got.Faults[0].Err
+		return nil, refusal(got.Faults[0].Err)
 	}
-	reply := &pb.NextReply{First: got.First[0], Last: got.Last[0], Unordered: got.Unordered}
+	reply := &pb.NextReply{First: got.First[0], Last: got.Last[0], Unordered: got.Unordered, Replayed: len(got.Replayed) > 0 && got.Replayed[0]}
 	reply.RouteVersion, reply.Routes = s.routesFor(req.RouteVersion)
 	return reply, nil
 }
 
-// uidsOf checks the batch at that index of its request and resolves its keys.
-func (s *Sequence) uidsOf(at int, b *pb.Batch, counts []uint32) (*seq.Space, []seq.UID, error) {
-	space, err := s.Sections.Mapping().Space(b.Space)
+// countersOf checks the batch at that index of its request and hashes its string keys.
+func (s *Sequence) countersOf(hashes bool, at int, name string, batch seq.Batch) (*seq.Space, seq.Counters, error) {
+	space, hash, err := s.space(hashes, name)
 	if err != nil {
-		return nil, nil, fmt.Errorf("batches[%d]: %w", at, err)
+		return nil, seq.Counters{}, fmt.Errorf("batches[%d]: %w", at, err)
 	}
-	uids, err := seq.Batch{UIDs: b.Uids, Keys: b.Keys, Counts: counts}.Resolve(at)
-	return space, uids, err
+	if err := batch.Check(at); err != nil {
+		return nil, seq.Counters{}, err
+	}
+	return space, hash.Counters(batch), nil
 }
 
 func keyErrors(faults []section.Fault) []*pb.KeyError {
@@ -95,30 +142,28 @@ func keyErrors(faults []section.Fault) []*pb.KeyError {
 	}
 	out := make([]*pb.KeyError, len(faults))
 	for i, f := range faults {
-		out[i] = rpc.ToKeyError(f.Index, f.Err)
+		out[i] = rpc.ToKeyError(f.Index, refusal(f.Err))
 	}
 	return out
 }
 
 // Current implements pb.SequenceServer.
 func (s *Sequence) Current(ctx context.Context, req *pb.CurrentRequest) (*pb.CurrentReply, error) {
-	keys := rpc.Keys(req.Batches)
-	if err := seq.CheckKeys("batches", keys); err != nil {
+	place, err := s.enter(ctx, req.Batches)
+	if err != nil {
 		return nil, err
 	}
-	if err := s.Limits.inWork.Enter(keys); err != nil {
-		return nil, err
-	}
-	defer s.Limits.inWork.Leave(keys)
+	defer place.Leave()
 	ctx, cancel := bounded(ctx)
 	defer cancel()
+	hashes := rpc.HashesKeys(ctx)
 	reply := &pb.CurrentReply{Results: make([]*pb.CurrentResult, len(req.Batches))}
 	for i, b := range req.Batches {
-		space, uids, err := s.uidsOf(i, b, nil)
+		space, keys, err := s.countersOf(hashes, i, b.Space, seq.Batch{UIDs: b.Uids, Keys: b.Keys})
 		if err != nil {
 			return nil, err
 		}
-		now, faults := s.Sections.Current(ctx, space, uids)
+		now, faults := s.Sections.Current(ctx, space, keys)
 		result := &pb.CurrentResult{Errors: keyErrors(faults)}
 		for _, n := range now {
 			result.Values = append(result.Values, n.Value)
@@ -127,31 +172,6 @@ func (s *Sequence) Current(ctx context.Context, req *pb.CurrentRequest) (*pb.Cur
 		}
 		reply.Results[i] = result
 	}
-	reply.RouteVersion, reply.Routes = s.routesFor(req.RouteVersion)
-	return reply, nil
-}
-
-// Raise implements pb.SequenceServer.
-func (s *Sequence) Raise(ctx context.Context, req *pb.RaiseRequest) (*pb.RaiseReply, error) {
-	space, err := s.Sections.Mapping().Space(req.Space)
-	if err != nil {
-		return nil, err
-	}
-	uid, err := rpc.KeyOf(req.Id, req.GetUid(), req.GetKey())
-	if err != nil {
-		return nil, err
-	}
-	if err := s.Limits.inWork.Enter(1); err != nil {
-		return nil, err
-	}
-	defer s.Limits.inWork.Leave(1)
-	ctx, cancel := bounded(ctx)
-	defer cancel()
-	value, err := s.Sections.Raise(ctx, space, uid, req.AtLeast, req.Force)
-	if err != nil {
-		return nil, err
-	}
-	reply := &pb.RaiseReply{Value: value}
 	reply.RouteVersion, reply.Routes = s.routesFor(req.RouteVersion)
 	return reply, nil
 }

@@ -19,6 +19,7 @@ import (
 // sequenceStream is one Stream.
 type sequenceStream struct {
 	s       *Sequence
+	hashes  bool // the caller hashes string keys itself
 	out     streamOut
 	places  atomic.Int64 // taken, one for each call that waits; the limit is Limits
 	waiting sync.WaitGroup
@@ -33,7 +34,7 @@ type sequenceStream struct {
 // that a caller that is too fast is slowed down. The others wait in goroutines of their own.
 func (s *Sequence) Stream(stream grpc.BidiStreamingServer[pb.StreamRequest, pb.StreamReply]) error {
 	ctx, cancel := context.WithCancel(stream.Context())
-	t := &sequenceStream{s: s, out: streamOut{stream: stream}}
+	t := &sequenceStream{s: s, hashes: rpc.HashesKeys(ctx), out: streamOut{stream: stream}}
 	defer t.waiting.Wait()
 	defer cancel()
 	for {
@@ -65,7 +66,7 @@ func (t *sequenceStream) takes(ctx context.Context, req *pb.StreamRequest, next 
 	if t.spare = nil; call == nil {
 		call = &nextCall{}
 	}
-	if err := call.begin(t.s, next); err != nil {
+	if err := call.begin(t.s, t.hashes, next); err != nil {
 		return t.fails(req, err)
 	}
 	if call.settled() {
@@ -77,8 +78,8 @@ func (t *sequenceStream) takes(ctx context.Context, req *pb.StreamRequest, next 
 	finish := func(ctx context.Context) error {
 		return t.out.send(&pb.StreamReply{Id: req.Id, Result: &pb.StreamReply_Next{Next: call.reply(ctx)}})
 	}
-	keys := rpc.Keys(next.Batches)
-	if err := t.admit(keys); err != nil {
+	place, err := t.admit(ctx, rpc.Load(next.Batches))
+	if err != nil {
 		// As after a deadline: what was taken is answered, the rest refused.
 		ctx, cancel := context.WithCancelCause(ctx)
 		cancel(err)
@@ -87,20 +88,21 @@ func (t *sequenceStream) takes(ctx context.Context, req *pb.StreamRequest, next 
 	if early, ok := call.early(); ok && req.Parts {
 		reply := &pb.StreamReply{Id: req.Id, More: true, Result: &pb.StreamReply_Next{Next: early}}
 		if err := t.out.send(reply); err != nil {
-			t.leave(keys)
+			t.leave(place)
 			return err
 		}
 	}
-	t.wait(ctx, req, keys, finish)
+	t.wait(ctx, req, place, finish)
 	return nil
 }
 
 // reads answers a Current, which may wait for its sections.
 func (t *sequenceStream) reads(ctx context.Context, req *pb.StreamRequest, current *pb.CurrentRequest) error {
-	if err := t.admit(0); err != nil {
+	place, err := t.admit(ctx, 0)
+	if err != nil {
 		return t.fails(req, err)
 	}
-	t.wait(ctx, req, 0, func(ctx context.Context) error {
+	t.wait(ctx, req, place, func(ctx context.Context) error {
 		reply, err := t.s.Current(ctx, current) // counts its keys itself
 		if err != nil {
 			return t.fails(req, err)
@@ -110,32 +112,34 @@ func (t *sequenceStream) reads(ctx context.Context, req *pb.StreamRequest, curre
 	return nil
 }
 
-// admit takes a place for a call that waits; leave gives it back.
-func (t *sequenceStream) admit(keys int) error {
-	if err := t.s.Limits.inWork.Enter(keys); err != nil {
-		return err
+// admit takes a place for a call that waits; leave gives it back. Calls that need not wait
+// take no place, so that sections that are away hold up no others.
+func (t *sequenceStream) admit(ctx context.Context, keys int) (*rpc.Place, error) {
+	place, err := t.s.Limits.inWork.Try(ctx, keys)
+	if err != nil {
+		return nil, err
 	}
 	if err := t.s.Limits.streamFull(t.places.Add(1)); err != nil {
-		t.leave(keys)
-		return err
+		t.leave(place)
+		return nil, err
 	}
-	return nil
+	return place, nil
 }
 
-func (t *sequenceStream) leave(keys int) {
+func (t *sequenceStream) leave(place *rpc.Place) {
 	t.places.Add(-1)
-	t.s.Limits.inWork.Leave(keys)
+	place.Leave()
 }
 
 // wait runs the rest of an admitted call in a goroutine of its own, for as long as its
 // caller waits. A broken stream ends Recv as well, so nothing comes of finish's error.
-func (t *sequenceStream) wait(ctx context.Context, req *pb.StreamRequest, keys int, finish func(context.Context) error) {
+func (t *sequenceStream) wait(ctx context.Context, req *pb.StreamRequest, place *rpc.Place, finish func(context.Context) error) {
 	limit := defaultWait
 	if req.TimeoutMs > 0 {
 		limit = time.Duration(req.TimeoutMs) * time.Millisecond
 	}
 	t.waiting.Go(func() {
-		defer t.leave(keys)
+		defer t.leave(place)
 		ctx, cancel := context.WithTimeout(ctx, limit)
 		defer cancel()
 		_ = finish(ctx)

@@ -113,7 +113,7 @@ func TestACallerThatDoesNotTakePartsGetsOneReply(t *testing.T) {
 func TestCallsThatCannotBeServedAreRefusedAboveTheLimit(t *testing.T) {
 	s, uids := twoSections(t)
 	const fit = 10
-	s.Limits.inWork = rpc.NewAdmission(fit * (1 + rpc.CallCost))
+	s.Limits.inWork = rpc.NewAdmission((fit*(1+rpc.CallCost) + 1) * 8 / 7)
 	client, stream := opened(t, s.Sequence)
 	for id := range uint64(10 * fit) {
 		send(t, stream, asked(id, true, uids[1]))

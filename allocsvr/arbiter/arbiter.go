@@ -15,10 +15,10 @@ import (
 
 // Config is what an Arbiter is made of. All is required.
 type Config struct {
-	Name     string // of this node
-	Weight   uint32 // of this node
-	Expect   int    // how many nodes the first table waits for
-	Sections int
+	Name     string     // of this node
+	Weight   uint32     // of this node
+	Expect   int        // how many nodes the first table waits for
+	Sections func() int // of the mapping that this node knows
 	Routes   *Routes
 	Lease    *Lease
 	Term     time.Duration // how long a lease lasts
@@ -249,7 +249,8 @@ func (r *Arbiter) input(t *seq.RouteTable, force bool) placement.Input {
 	if force {
 		r.lost = nil
 	}
-	sections := r.cfg.Sections
+	// Whoever wrote the table may have heard of spaces that this node has not.
+	sections := max(r.cfg.Sections(), len(t.Sections))
 	in := placement.Input{
 		Config: placement.Config{Budget: max(1, sections/2)},
 		Table:  t, Sections: sections, Force: force,

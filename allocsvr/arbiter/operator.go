@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/seqsvr/seqsvr/allocsvr/arbiter/placement"
+	"github.com/seqsvr/seqsvr/internal/rpc"
 	"github.com/seqsvr/seqsvr/seq"
 )
 
@@ -19,7 +20,7 @@ type Change struct {
 // Drain has the table say that the node is to be empty, or undoes it: the node hands its
 // sections over itself and writes who has them.
 func (r *Arbiter) Drain(ctx context.Context, node string, undo bool) (Change, error) {
-	kind := "drain"
+	kind, by := "drain", rpc.ChangeBy(ctx)
 	if undo {
 		kind = "undrain"
 	}
@@ -33,7 +34,7 @@ func (r *Arbiter) Drain(ctx context.Context, node string, undo bool) (Change, er
 		if !undo {
 			toMove = uint32(countOwned(t, node))
 		}
-		return []Event{{Kind: kind, Subject: node, Reason: "operator"}}, nil
+		return []Event{{Kind: kind, Subject: node, Reason: by}}, nil
 	})
 	if err != nil {
 		return Change{}, err
@@ -44,9 +45,10 @@ func (r *Arbiter) Drain(ctx context.Context, node string, undo bool) (Change, er
 
 // Move pins a section to a node, or to none if node is empty.
 func (r *Arbiter) Move(ctx context.Context, section seq.SectionID, node string, live func(name string) (seq.Session, bool)) (Change, error) {
-	what := Event{Kind: "move", Subject: fmt.Sprintf("section %d", section), Reason: "operator: to " + node}
+	by := rpc.ChangeBy(ctx)
+	what := Event{Kind: "move", Subject: fmt.Sprintf("section %d", section), Reason: by + ": to " + node}
 	if node == "" {
-		what.Reason = "operator: unpinned"
+		what.Reason = by + ": unpinned"
 	}
 	return r.change(ctx, false, []Event{what}, func(t *seq.RouteTable) (*seq.RouteTable, error) {
 		return placement.Move(t, section, node, func(name string) bool {

@@ -33,7 +33,7 @@ func (k *client) request(namespace string) *pb.SnowflakeDelegateRequest {
 	req := &pb.SnowflakeDelegateRequest{Namespace: namespace, Holder: strings.ReplaceAll(k.name, " ", "-")}
 	if k.last != nil {
 		req.HasWorker, req.WorkerId, req.DatacenterId = true, k.last.WorkerId, k.last.DatacenterId
-		req.ConfirmedUnixMs = k.last.ConfirmedUnixMs
+		req.ConfirmedUnixMs, req.Ticket, req.Node = k.last.ConfirmedUnixMs, k.last.Ticket, k.last.Node
 	}
 	return req
 }
@@ -76,6 +76,18 @@ func (k *client) adopt(got *pb.SnowflakeDelegateReply) error {
 	gen.Extend(snowflake.Tick(got.LastTick))
 	k.gen, k.last = gen, got
 	return nil
+}
+
+// giveBack ends the client's generator and tells a node.
+func (k *client) giveBack(n *node) error {
+	used := k.gen.Seal()
+	return n.giveBack(&pb.SnowflakeGiveBackRequest{Namespace: k.last.Namespace, DatacenterId: k.last.DatacenterId, WorkerId: k.last.WorkerId,
+		ConfirmedUnixMs: k.last.ConfirmedUnixMs, Ticket: k.last.Ticket, LastTickUsed: uint64(used)})
+}
+
+func (n *node) giveBack(req *pb.SnowflakeGiveBackRequest) error {
+	_, err := server{s: n.svc.Load()}.GiveBack(context.Background(), req)
+	return err
 }
 
 // drain makes every ID of the window that is left, at most n, and returns how many.

@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -339,5 +342,101 @@ func TestABadWishIsRefusedByName(t *testing.T) {
 	}
 	if _, err := client.Delegate(long(t), &pb.SnowflakeDelegateRequest{}); !errors.Is(err, seq.ErrShuttingDown) {
 		t.Errorf("of a node that leaves: got %v, want %v", err, seq.ErrShuttingDown)
+	}
+}
+
+// delegateAs has somebody ask the node for a window.
+func (c *cluster) delegateAs(n *node, who string) (*pb.SnowflakeDelegateReply, error) {
+	ctx, cancel := context.WithTimeout(context.WithValue(context.Background(), callerKey{}, who), patience)
+	defer cancel()
+	return server{s: n.svc.Load()}.Delegate(ctx, &pb.SnowflakeDelegateRequest{Namespace: "s"})
+}
+
+type callerKey struct{}
+
+func byName(c *Config) {
+	c.Caller = func(ctx context.Context) string { who, _ := ctx.Value(callerKey{}).(string); return who }
+}
+
+func TestNobodyEmptiesThePoolOfWorkerIDsAlone(t *testing.T) {
+	const pool = "time:40,worker:5,sequence:1;unit=1s;epoch=1700000000000;overflow=borrow;rollback=borrow" // 32
+	for _, atOnce := range []bool{false, true} {
+		c := newCluster(t)
+		a, b := c.start("a", byName), c.start("b", byName)
+		c.add(a, "s", pool)
+		a.must("s", 1)
+		b.must("s", 1)
+		var greedy sync.WaitGroup
+		var got atomic.Int32
+		ask := func() {
+			_, err := c.delegateAs(a, "caller/greedy")
+			if err == nil {
+				got.Add(1)
+			} else if !errors.Is(err, seq.ErrQuota) && !errors.Is(err, seq.ErrOverloaded) { // others were faster
+				t.Errorf("refused with %v, want %v", err, seq.ErrQuota)
+			}
+		}
+		for range 40 {
+			if atOnce {
+				greedy.Go(ask)
+			} else {
+				ask()
+			}
+		}
+		greedy.Wait()
+		if n := got.Load(); n > 14 || n < 1 || !atOnce && n != 14 { // with two of nodes that is half of the pool
+			t.Errorf("at once %v: one who asks got %d windows, want 14 of 32", atOnce, n)
+		}
+		_, err := c.delegateAs(a, "caller/greedy")
+		if !errors.Is(err, seq.ErrQuota) && !atOnce || !atOnce && !strings.Contains(err.Error(), "caller/greedy has 14 delegated worker ids of this node, and 16 of 32 are held in all: extend one of them, or come again in 10m") {
+			t.Errorf("the next: got %v", err)
+		}
+		if atOnce {
+			continue
+		}
+		if _, err := c.delegateAs(b, "caller/greedy"); err != nil { // a node has its own book, and gives one more
+			t.Errorf("at another node: %v", err)
+		}
+		if _, err := c.delegateAs(b, "caller/greedy"); !errors.Is(err, seq.ErrQuota) {
+			t.Errorf("once more at another node: got %v", err)
+		}
+		for k := range 5 {
+			who := fmt.Sprint("caller/polite-", k)
+			if _, err := c.delegateAs(a, who); err != nil {
+				t.Errorf("%s: %v", who, err)
+			}
+			if _, err := c.delegateAs(a, who); !errors.Is(err, seq.ErrQuota) {
+				t.Errorf("%s, once more: got %v, want %v", who, err, seq.ErrQuota)
+			}
+		}
+		c.leap(workers.DefaultDelegation + time.Minute)
+		if _, err := c.delegateAs(a, "caller/greedy"); err != nil {
+			t.Errorf("when its windows are over: %v", err)
+		}
+	}
+}
+
+func TestAnExtensionIsNoFurtherWindowOfAShare(t *testing.T) {
+	c := newCluster(t)
+	n := c.start("a", byName)
+	c.add(n, "s", coarse) // eight
+	ctx := context.WithValue(t.Context(), callerKey{}, "caller/chat")
+	req := &pb.SnowflakeDelegateRequest{Namespace: "s"}
+	for k := range 4 {
+		if _, err := (server{s: n.svc.Load()}).Delegate(ctx, req); err != nil {
+			t.Fatalf("window %d of half of the pool: %v", k, err)
+		}
+	}
+	if _, err := (server{s: n.svc.Load()}).Delegate(ctx, req); !errors.Is(err, seq.ErrQuota) {
+		t.Fatalf("beyond: got %v", err)
+	}
+	other := context.WithValue(t.Context(), callerKey{}, "caller/other")
+	for round := range 5 {
+		got, err := server{s: n.svc.Load()}.Delegate(other, req)
+		if err != nil || got.Continues != (round > 0) {
+			t.Fatalf("round %d: got %v, %v", round, got, err)
+		}
+		req = &pb.SnowflakeDelegateRequest{Namespace: "s", HasWorker: true, WorkerId: got.WorkerId, DatacenterId: got.DatacenterId, ConfirmedUnixMs: got.ConfirmedUnixMs}
+		c.leap(time.Minute)
 	}
 }

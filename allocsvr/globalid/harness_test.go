@@ -290,7 +290,7 @@ type node struct {
 // start runs a node; change may alter its configuration.
 func (c *cluster) start(name string, change ...func(*Config)) *node {
 	c.t.Helper()
-	secret := seq.NewSecret()
+	secret := seq.NewSecret("")
 	n := &node{c: c, name: name, secret: secret, session: secret.Session(), done: make(chan error, 1)}
 	n.leases = &keeper{n: n, on: map[seq.Register]uint64{}}
 	cfg := Config{Documents: c.group, Config: workers.Config{

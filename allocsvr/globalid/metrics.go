@@ -10,12 +10,15 @@ import (
 var (
 	mIDs       = telemetry.Counter("snowflake_ids_total", "IDs handed out.", "namespace")
 	mDelegated = telemetry.Counter("snowflake_delegated_total", "Windows given to clients for their own fallback.", "namespace")
+	mGivenBack = telemetry.Counter("snowflake_given_back_total", "Of these windows, those given back before they were over.", "namespace")
 	mAgents    = telemetry.Counter("snowflake_agent_ids_total", "IDs handed out by the agent that asked; at most 1,024 names, then (other).", "agent")
 	mHeld      = telemetry.Gauge("snowflake_worker_held", "1 while this node has a worker id of the namespace.", "namespace")
 	mWindow    = telemetry.Gauge("snowflake_window_remaining_seconds", "How far ahead of the clock the worker id's high-water mark is confirmed; 0 without a worker id.", "namespace")
 	mPoolUsed  = telemetry.Gauge("snowflake_pool_used", "Worker ids of this datacenter that are not free, as last seen.", "namespace")
 	mPoolSize  = telemetry.Gauge("snowflake_pool_size", "Worker ids of one datacenter; 0: not looked at yet.", "namespace")
 	mCrowded   = telemetry.Gauge("snowflake_pool_crowded", "1 while more than 80 % of the worker ids are not free.", "namespace")
+	mAudited   = telemetry.Counter("snowflake_audit_lines_total", "Lines written to the ID audit; there is none without id-audit.")
+	mUnaudited = telemetry.Counter("snowflake_audit_dropped_total", "Calls and lines that were left out of the ID audit: the disk was too slow, full or gone.")
 	mLayoutEnd = telemetry.Gauge("snowflake_layout_remaining_seconds", "Time until the layout has no tick left; below 0 afterwards.", "namespace")
 	mEndsSoon  = telemetry.Gauge("snowflake_layout_ends_soon", "1 within a year of the layout's end, and after it.", "namespace")
 )
@@ -35,6 +38,7 @@ func (s *Service) Send(ch chan<- prometheus.Metric) {
 		pool := i.Pool()
 		mIDs.Send(ch, float64(i.Issued.Load()), ns.Name)
 		mDelegated.Send(ch, float64(i.Delegated.Load()), ns.Name)
+		mGivenBack.Send(ch, float64(i.GivenBack.Load()), ns.Name)
 		mHeld.Flag(ch, l != nil, ns.Name)
 		mWindow.Send(ch, window, ns.Name)
 		mPoolUsed.Send(ch, float64(pool.Held), ns.Name)
@@ -42,6 +46,11 @@ func (s *Service) Send(ch chan<- prometheus.Metric) {
 		mCrowded.Flag(ch, pool.Size > 0 && pool.Crowded(), ns.Name)
 		mLayoutEnd.Send(ch, ns.Layout.Exhausted().Sub(now).Seconds(), ns.Name)
 		mEndsSoon.Flag(ch, ns.Retired == 0 && ns.Layout.Remaining(now) <= snowflake.ExhaustionWarning, ns.Name)
+	}
+	if s.cfg.Audit != nil {
+		written, dropped := s.cfg.Audit.Counts()
+		mAudited.Send(ch, float64(written))
+		mUnaudited.Send(ch, float64(dropped))
 	}
 	for agent, ids := range s.agents.counts() {
 		mAgents.Send(ch, float64(ids), agent)

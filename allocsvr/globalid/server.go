@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/seqsvr/seqsvr/allocsvr/globalid/audit"
 	"github.com/seqsvr/seqsvr/allocsvr/globalid/namespaces"
-	"github.com/seqsvr/seqsvr/allocsvr/globalid/workers"
 	"github.com/seqsvr/seqsvr/internal/rpc"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/seq"
@@ -31,11 +31,14 @@ func (v server) Generate(ctx context.Context, req *pb.SnowflakeGenerateRequest) 
 	}
 	ctx, cancel := rpc.Bounded(ctx)
 	defer cancel()
+	rpc.OneIfNone(&req.Count)
 	got, err := v.s.Generate(ctx, namespaces.Ref{Name: req.Namespace, Alias: req.Alias}, int(req.Count))
 	if err != nil {
 		return nil, err
 	}
 	ids.Add(uint64(req.Count))
+	v.s.cfg.Audit.Note(audit.Note{At: v.s.cfg.Wall(), Kind: audit.Issued, Agent: req.Agent, Caller: v.s.cfg.Caller(ctx),
+		Namespace: got.Namespace.Name, Datacenter: got.Datacenter, Worker: got.Worker, Batches: got.Batches})
 	reply := &pb.SnowflakeGenerateReply{
 		DatacenterId: uint64(got.Datacenter), WorkerId: uint64(got.Worker), Namespace: got.Namespace.Name, Layout: got.Layout,
 	}
@@ -79,13 +82,16 @@ func expand(batches []snowflake.Batch, count int) []uint64 {
 
 // Decode implements pb.SnowflakeServer.
 func (v server) Decode(ctx context.Context, req *pb.SnowflakeDecodeRequest) (*pb.SnowflakeDecoded, error) {
-	id, err := idOf(req)
-	if err != nil {
-		return nil, err
+	if other, err := decodeOther(req); other != nil || err != nil {
+		return other, err
 	}
 	ctx, cancel := rpc.Bounded(ctx)
 	defer cancel()
 	l, err := v.layoutOf(ctx, req.Layout, namespaces.Ref{Name: req.Namespace, Alias: req.Alias})
+	if err != nil {
+		return nil, err
+	}
+	id, err := idOf(req, l)
 	if err != nil {
 		return nil, err
 	}
@@ -117,13 +123,13 @@ func (v server) Compose(ctx context.Context, req *pb.SnowflakeComposeRequest) (*
 
 // Layouts implements pb.SnowflakeServer.
 func (v server) Layouts(_ context.Context, req *pb.SnowflakeLayoutsRequest) (*pb.SnowflakeLayoutsReply, error) {
-	texts := snowflake.PresetNames()
+	texts := snowflake.ReadPresetNames()
 	if req.Layout != "" {
 		texts = []string{req.Layout}
 	}
 	reply := &pb.SnowflakeLayoutsReply{}
 	for _, text := range texts {
-		l, err := namespaces.ParseLayout(text)
+		l, err := namespaces.ParseReadable(text)
 		if err != nil {
 			return nil, err
 		}
@@ -211,36 +217,12 @@ func (v server) Workers(ctx context.Context, req *pb.SnowflakeWorkersRequest) (*
 		}
 		if u.Holder != 0 {
 			w.Node, w.LeaseLeftMs = nodes[u.Holder], u.Remaining.Milliseconds()
+		} else if !u.Free {
+			w.Client = v.s.workers.Of(ns.Name).LentTo(u)
 		}
 		reply.Workers = append(reply.Workers, w)
 	}
 	return reply, nil
-}
-
-// Delegate implements pb.SnowflakeServer.
-func (v server) Delegate(ctx context.Context, req *pb.SnowflakeDelegateRequest) (*pb.SnowflakeDelegateReply, error) {
-	ctx, cancel := rpc.Bounded(ctx)
-	defer cancel()
-	wish := workers.Wish{Holder: req.Holder, Window: workers.DefaultDelegation, Extends: req.HasWorker, Named: workers.Named{
-		Datacenter: snowflake.Datacenter(req.DatacenterId), Worker: snowflake.Worker(req.WorkerId), Confirmed: workers.Mark(req.ConfirmedUnixMs),
-	}}
-	if req.WindowMs != 0 {
-		// Capped far above what is allowed, so that no number of milliseconds overflows.
-		wish.Window = time.Duration(min(req.WindowMs, 1<<32)) * time.Millisecond
-	}
-	ns, err := v.s.names.Find(ctx, namespaces.Ref{Name: req.Namespace, Alias: req.Alias})
-	if err != nil {
-		return nil, fmt.Errorf("delegate: %w", err)
-	}
-	d, err := v.s.workers.Of(ns.Name).Delegate(ctx, wish)
-	if err != nil {
-		return nil, fmt.Errorf("delegate: %w", err)
-	}
-	return &pb.SnowflakeDelegateReply{
-		Namespace: ns.Name, Layout: d.Namespace.Layout.String(), DatacenterId: uint64(d.Datacenter), WorkerId: uint64(d.Worker),
-		FloorTick: uint64(d.Floor), LastTick: uint64(d.Last), ConfirmedUnixMs: uint64(d.Confirmed),
-		ValidUntilUnixMs: d.ValidUntil().UnixMilli(), Continues: d.Continues,
-	}, nil
 }
 
 // Info implements pb.SnowflakeServer.
@@ -275,14 +257,14 @@ func layoutToProto(l snowflake.Layout, now time.Time) *pb.SnowflakeLayout {
 		ExhaustedUnixMs: l.Exhausted().UnixMilli(), Exhausted: l.Remaining(now) <= 0,
 		HasDatacenter: l.HasDatacenter(), MaxDatacenter: uint64(l.MaxDatacenter()),
 		MaxWorker: uint64(l.MaxWorker()), MaxSequence: l.MaxSequence(),
-		Overflow: policy.Overflow.String(), Rollback: rollback,
+		Overflow: policy.Overflow.String(), Rollback: rollback, ReadOnly: l.ReadOnly(),
 	}
 }
 
 // layoutOf is the layout that a request means: by itself, or by its namespace.
 func (v server) layoutOf(ctx context.Context, layout string, ref namespaces.Ref) (snowflake.Layout, error) {
 	if layout != "" {
-		return namespaces.ParseLayout(layout)
+		return namespaces.ParseReadable(layout)
 	}
 	ns, err := v.s.names.Find(ctx, ref)
 	if err != nil {
@@ -301,7 +283,7 @@ func (v server) decoded(l snowflake.Layout, id snowflake.ID, e snowflake.Encodin
 	if err != nil {
 		return nil, namespaces.Reading.Name(err)
 	}
-	text, err := e.Format(id)
+	text, err := e.FormatOf(l, id)
 	if err != nil {
 		return nil, namespaces.Reading.Name(err)
 	}
@@ -326,7 +308,7 @@ func encodingOf(name string) (snowflake.Encoding, error) {
 }
 
 // idOf is the ID of a request: seq.ErrBadID, seq.ErrBadArgument.
-func idOf(req *pb.SnowflakeDecodeRequest) (snowflake.ID, error) {
+func idOf(req *pb.SnowflakeDecodeRequest, l snowflake.Layout) (snowflake.ID, error) {
 	e, err := encodingOf(req.Encoding)
 	if err != nil {
 		return 0, err
@@ -335,7 +317,7 @@ func idOf(req *pb.SnowflakeDecodeRequest) (snowflake.ID, error) {
 	case *pb.SnowflakeDecodeRequest_Number:
 		return snowflake.ID(id.Number), nil
 	case *pb.SnowflakeDecodeRequest_Text:
-		parsed, err := e.Parse(id.Text)
+		parsed, err := e.ParseOf(l, id.Text)
 		return parsed, namespaces.Reading.Name(err)
 	}
 	return 0, fmt.Errorf("%w: neither number nor text", seq.ErrBadID)

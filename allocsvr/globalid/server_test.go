@@ -137,7 +137,12 @@ func TestBadInputIsRefusedByNameOverTheWire(t *testing.T) {
 		"a text above 63 bits":      {decode(&pb.SnowflakeDecodeRequest{Id: text("9223372036854775808")}), seq.ErrBadID},
 		"no id":                     {decode(&pb.SnowflakeDecodeRequest{}), seq.ErrBadID},
 		"an unknown encoding":       {decode(&pb.SnowflakeDecodeRequest{Id: text("1"), Encoding: "base99"}), seq.ErrBadArgument},
-		"64 bits":                   {decode(&pb.SnowflakeDecodeRequest{Id: number(1), Layout: "time:42,worker:10,sequence:12;epoch=0"}), seq.ErrBadLayout},
+		"65 bits":                   {decode(&pb.SnowflakeDecodeRequest{Id: number(1), Layout: "time:43,worker:10,sequence:12;epoch=0"}), seq.ErrBadLayout},
+		"64 bits, to be made":       {put(&pb.SnowflakePutNamespaceRequest{Name: "x", Layout: "time:42,worker:10,sequence:12;epoch=0"}), seq.ErrBadLayout},
+		"a preset for reading":      {put(&pb.SnowflakePutNamespaceRequest{Name: "x", Layout: "discord"}), seq.ErrBadLayout},
+		"64 bits, put together":     {compose(&pb.SnowflakeComposeRequest{Layout: "discord", Time: tick(1)}), seq.ErrBadLayout},
+		"a UUID without a time":     {decode(&pb.SnowflakeDecodeRequest{Id: text("f47ac10b-58cc-4372-a567-0e02b2c3d479")}), seq.ErrBadID},
+		"a UUID of a namespace":     {decode(&pb.SnowflakeDecodeRequest{Id: text("017f22e2-79b0-7cc3-98c4-dc0c0c07398f"), Namespace: "default"}), seq.ErrBadID},
 		"no layout at all":          {decode(&pb.SnowflakeDecodeRequest{Id: number(1), Layout: "twiter"}), seq.ErrBadLayout},
 		"an unknown namespace":      {decode(&pb.SnowflakeDecodeRequest{Id: number(1), Namespace: "moon"}), seq.ErrUnknownNamespace},
 		"a worker out of range":     {compose(&pb.SnowflakeComposeRequest{Time: tick(1), WorkerId: 32}), seq.ErrBadID},
@@ -145,7 +150,6 @@ func TestBadInputIsRefusedByNameOverTheWire(t *testing.T) {
 		"a tick behind the last":    {compose(&pb.SnowflakeComposeRequest{Time: tick(1 << 41)}), seq.ErrTimeExhausted},
 		"the second after the last": {compose(&pb.SnowflakeComposeRequest{Layout: "baidu", Time: &pb.SnowflakeComposeRequest_UnixMs{UnixMs: unixMs(t, "2024-11-20T21:24:16+08:00")}}), seq.ErrTimeExhausted},
 		"a time before the epoch":   {compose(&pb.SnowflakeComposeRequest{Time: &pb.SnowflakeComposeRequest_UnixMs{UnixMs: 5}}), seq.ErrBadID},
-		"count 0":                   {generate(&pb.SnowflakeGenerateRequest{}), seq.ErrBadCount},
 		"a count too large":         {generate(&pb.SnowflakeGenerateRequest{Count: seq.MaxIDs + 1}), seq.ErrBadCount},
 		"an agent with a space":     {generate(&pb.SnowflakeGenerateRequest{Count: 1, Agent: "a b"}), seq.ErrBadArgument},
 		"an agent of digits":        {generate(&pb.SnowflakeGenerateRequest{Count: 1, Agent: "1a"}), seq.ErrBadArgument},
@@ -166,6 +170,9 @@ func TestBadInputIsRefusedByNameOverTheWire(t *testing.T) {
 	}
 	if _, err := client.Generate(ctx, &pb.SnowflakeGenerateRequest{Count: 1}); err != nil {
 		t.Errorf("after all that: %v", err)
+	}
+	if got, err := client.Generate(ctx, &pb.SnowflakeGenerateRequest{}); err != nil || len(got.GetIds()) != 1 {
+		t.Errorf("without a count: got %v, %v, want one ID", got, err)
 	}
 }
 

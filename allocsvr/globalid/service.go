@@ -8,6 +8,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/seqsvr/seqsvr/allocsvr/documents"
+	"github.com/seqsvr/seqsvr/allocsvr/globalid/audit"
 	"github.com/seqsvr/seqsvr/allocsvr/globalid/namespaces"
 	"github.com/seqsvr/seqsvr/allocsvr/globalid/workers"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
@@ -21,6 +22,11 @@ type Config struct {
 	// Namespaces are recorded by Run unless they are already, and stand in place of the
 	// defaults of the same name or alias until then. Version is not looked at.
 	Namespaces []namespaces.Namespace
+	// Caller names the caller of a call, whose share of the worker ids for clients is
+	// bounded; nil: no share is.
+	Caller func(context.Context) string
+	// Audit takes down what is handed out; nil: nothing is.
+	Audit *audit.Log
 }
 
 // Service is one node's endpoint. Safe for concurrent use.
@@ -39,6 +45,9 @@ func New(cfg Config) (*Service, error) {
 	var err error
 	if cfg.Config, err = cfg.WithDefaults(); err != nil {
 		return nil, fmt.Errorf("snowflake endpoint: %w", err)
+	}
+	if cfg.Caller == nil {
+		cfg.Caller = func(context.Context) string { return "" }
 	}
 	s := &Service{cfg: cfg}
 	s.life, s.end = context.WithCancel(context.Background())

@@ -16,6 +16,7 @@ import (
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/snowflake"
+	"github.com/seqsvr/seqsvr/tests/bubble"
 )
 
 // small has two worker ids.
@@ -288,6 +289,33 @@ func TestBorrowedTimeDoesNotRunAwayFromTheClock(t *testing.T) {
 	}
 	c.pass(2 * time.Minute)
 	n.must("b", 100)
+}
+
+// A caller that waits for an hour's worth of clock would only find its deadline.
+func TestABorrowerWhoseClockMovedFarBackIsRefusedAtOnce(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		c := newCluster(t)
+		n := c.start("a")
+		c.add(n, "b", "time:43,worker:4,sequence:2;epoch=2020-01-01T00:00:00Z;rollback=borrow")
+		n.must("b", 1)
+		n.jump(-time.Hour)
+		start := time.Now()
+		var err error
+		for range 100 { // each takes most of what is left of the window
+			if _, _, err = n.gen("b", 1000); err != nil {
+				break
+			}
+		}
+		if !errors.Is(err, seq.ErrClockRollback) || !strings.Contains(err.Error(), "before that") {
+			t.Errorf("with the window borrowed: got %v, want %v", err, seq.ErrClockRollback)
+		}
+		if waited := time.Since(start); waited > time.Second {
+			t.Errorf("the refusal took %v", waited)
+		}
+		n.offset.Store(0)
+		c.pass(time.Minute)
+		n.must("b", 1)
+	})
 }
 
 func TestADatacenterIDOfAnotherNameIsRefused(t *testing.T) {

@@ -19,11 +19,15 @@ var ErrParkedCorrupt = errors.New("parked counters corrupt")
 
 // The file of parked counters:
 //
-//	"seqpark1" | len uint16 | cluster id | sections ... | crc32c of all before
-//	section: id uint32 | round uint64 | session uint64 | len uint32 | counters
+//	"seqpark2" | len uint16 | cluster id | sections ... | crc32c of all before
+//	section: id uint32 | round uint64 | session uint64 | mark uint64 | len uint32 | counters
 //
-// little-endian. It may be old, copied or another node's: the epochs decide.
-const parkedMagic = "seqpark1"
+// little-endian. It may be old, copied or another node's: the epochs decide. A file of v0.1.0
+// is "seqpark1" and has no marks: they are 0.
+const (
+	parkedMagic  = "seqpark2"
+	parkedMagic1 = "seqpark1"
+)
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
@@ -37,6 +41,7 @@ func Park(file, cluster string, sections []Sealed) error {
 		b = binary.LittleEndian.AppendUint32(b, uint32(s.ID))
 		b = binary.LittleEndian.AppendUint64(b, s.Epoch.Round)
 		b = binary.LittleEndian.AppendUint64(b, uint64(s.Epoch.Session))
+		b = binary.LittleEndian.AppendUint64(b, s.Mark)
 		b = binary.LittleEndian.AppendUint32(b, uint32(len(body)))
 		b = append(b, body...)
 	}
@@ -91,7 +96,7 @@ func Parked(file, cluster string) ([]Sealed, error) {
 
 func decodeParked(b []byte, cluster string) ([]Sealed, error) {
 	const head = len(parkedMagic) + 2
-	if len(b) < head+4 || string(b[:len(parkedMagic)]) != parkedMagic {
+	if len(b) < head+4 || string(b[:len(parkedMagic)]) != parkedMagic && string(b[:len(parkedMagic1)]) != parkedMagic1 {
 		return nil, fmt.Errorf("%w: not a file of parked counters", ErrParkedCorrupt)
 	}
 	body, sum := b[:len(b)-4], binary.LittleEndian.Uint32(b[len(b)-4:])
@@ -106,8 +111,11 @@ func decodeParked(b []byte, cluster string) ([]Sealed, error) {
 		return nil, fmt.Errorf("parked counters: %w: %q, expected %q", seq.ErrForeignCluster, name, cluster)
 	}
 	var out []Sealed
+	fixed, marked := 4+8+8+4, string(b[:len(parkedMagic)]) == parkedMagic
+	if marked {
+		fixed += 8
+	}
 	for rest := body[head+n:]; len(rest) > 0; {
-		const fixed = 4 + 8 + 8 + 4
 		if len(rest) < fixed {
 			return nil, fmt.Errorf("%w: cut short", ErrParkedCorrupt)
 		}
@@ -118,7 +126,10 @@ func decodeParked(b []byte, cluster string) ([]Sealed, error) {
 				Session: seq.Session(binary.LittleEndian.Uint64(rest[12:])),
 			},
 		}
-		size := uint64(binary.LittleEndian.Uint32(rest[20:]))
+		if marked {
+			s.Mark = binary.LittleEndian.Uint64(rest[20:])
+		}
+		size := uint64(binary.LittleEndian.Uint32(rest[fixed-4:]))
 		if rest = rest[fixed:]; size > uint64(len(rest)) {
 			return nil, fmt.Errorf("%w: cut short", ErrParkedCorrupt)
 		}

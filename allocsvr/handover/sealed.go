@@ -18,6 +18,9 @@ type Sealed struct {
 	// an unknown outcome and under which nothing was handed out; mostly none.
 	Also  []seq.Epoch
 	Table *counters.Table // not changed from the seal on
+	// Mark is of the hash of string keys under which they were counted. A node that goes by
+	// another one has no use for them: the same key has another counter there.
+	Mark uint64
 	// offered, if not 0, is the digest of counters that came from a peer. They are good only
 	// if the release left the same at the stores: anybody could send others, under an epoch
 	// that every status shows.
@@ -33,6 +36,9 @@ func (s Sealed) Digest() uint64 {
 	}
 	head := binary.BigEndian.AppendUint32([]byte("seqsvr sealed counters "), uint32(s.ID))
 	head = binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(head, s.Epoch.Round), uint64(s.Epoch.Session))
+	if s.Mark != 0 { // without one the digest is that of builds which know of none
+		head = binary.BigEndian.AppendUint64(head, s.Mark)
+	}
 	sum := sha256.New()
 	sum.Write(head)
 	sum.Write(body)

@@ -160,6 +160,11 @@ func (t *attempt) Failed(at tenure.Stage, out quorum.Outcome) {
 // nothing was handed out in between, and if they are what their owner released; else base =
 // max over W promises.
 func (t *attempt) start(out quorum.Outcome) (kept bool) {
+	if t.c.Space().Mode == seq.Exact { // its log has everything, and is read under the epoch
+		t.table, t.max = counters.New(0), 0
+		t.from = handover.Sealed{ID: t.c.ID(), Epoch: out.Accepted, Table: t.table, Mark: t.o.mark(t.c.ID())}
+		return false
+	}
 	step, limit := t.c.Space().Step, uint64(seq.MaxSeq)
 	s, ok, there := t.o.kept.Use(t.c.ID(), func(s handover.Sealed) bool {
 		return s.Follows(out.Accepted) && s.Genuine(out.Seal) && s.Table.High() <= out.Max
@@ -175,7 +180,7 @@ func (t *attempt) start(out quorum.Outcome) (kept bool) {
 		t.o.log.Info("sealed counters not used", "section", t.c.ID(), "accepted", out.Accepted.String())
 	}
 	t.table = counters.New(out.Max)
-	t.from = handover.Sealed{ID: t.c.ID(), Epoch: out.Accepted, Table: t.table}
+	t.from = handover.Sealed{ID: t.c.ID(), Epoch: out.Accepted, Table: t.table, Mark: t.o.mark(t.c.ID())}
 	t.max = min(out.Max+step, limit)
 	return false
 }

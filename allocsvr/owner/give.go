@@ -24,7 +24,7 @@ type giver struct{ *Owner }
 // seal stops an owned section for ever; false if it is not owned.
 func (g *giver) seal(id seq.SectionID) (handover.Sealed, bool) {
 	epoch, table, ok := g.sections.Cell(id).Seal()
-	return handover.Sealed{ID: id, Epoch: epoch, Table: table}, ok
+	return handover.Sealed{ID: id, Epoch: epoch, Table: table, Mark: g.mark(id)}, ok
 }
 
 // run hands over what the table wants elsewhere, for as long as ctx lasts.

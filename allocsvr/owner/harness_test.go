@@ -82,7 +82,7 @@ func newOwner(t testing.TB) *owned {
 
 // take begins a request for n numbers of uid 1.
 func (o *owned) take(n uint32) *section.Taking {
-	return o.sections.Begin(o.c.Space(), []seq.UID{1}, []uint32{n})
+	return o.sections.Begin(o.c.Space(), seq.PlainAll(1), []uint32{n})
 }
 
 // must takes n numbers of uid 1 that are there at once.

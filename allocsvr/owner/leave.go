@@ -149,8 +149,8 @@ func (g *giver) successors(v nodes.View) map[string][]seq.SectionID {
 
 // successor is the first live candidate of the table, or else any live node.
 func (g *giver) successor(t *arbiter.Table, id seq.SectionID, v nodes.View) string {
-	if t != nil && int(id) < len(t.Sections) {
-		for _, i := range t.Sections[id].Candidates() {
+	if t != nil {
+		for _, i := range t.Place(id).Candidates() {
 			if i < 0 {
 				continue
 			}
@@ -179,10 +179,10 @@ func (g *giver) tellMoved(ctx context.Context, moved map[seq.SectionID]string) e
 		me := t.Index(g.name)
 		for id, name := range moved {
 			i := t.Index(name)
-			p := &t.Sections[id]
-			if i < 0 || int(p.Owner) != me {
+			if i < 0 || int(t.Place(id).Owner) != me {
 				continue
 			}
+			p := &t.Sections[id]
 			old := *p
 			p.Owner, changed = int16(i), changed+1
 			if old.Standby == p.Owner {

@@ -2,6 +2,7 @@ package owner
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/seqsvr/seqsvr/allocsvr/handover"
@@ -13,6 +14,10 @@ import (
 func (o *Owner) Accept(sections []handover.Sealed) error {
 	if o.leaving.Load() {
 		return seq.ErrShuttingDown
+	}
+	sections = slices.Clone(sections) // the caller's stay as they are
+	for i := range sections {
+		sections[i].Mark = o.mark(sections[i].ID) // if it was another, the digest of the release differs
 	}
 	o.kept.Offer(sections...)
 	return nil

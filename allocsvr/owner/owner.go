@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -53,6 +54,7 @@ type Config struct {
 	Arbiter      *arbiter.Arbiter // told of sections that were acquired
 	ArbiterLease *arbiter.Lease   // given up when the node leaves
 	Peers        Peers
+	Keys         func() seq.KeyHashers // nil: all by seq.HashKey
 	// Fail is told of a broken invariant, after which the process must stop.
 	Fail   func(error)
 	Clock  clock.Clock
@@ -75,6 +77,7 @@ type Owner struct {
 	arbiter      *arbiter.Arbiter
 	arbiterLease *arbiter.Lease
 	peers        Peers
+	keys         func() seq.KeyHashers
 	fail         func(error)
 	clock        clock.Clock
 	log          *slog.Logger
@@ -94,10 +97,13 @@ type Owner struct {
 
 // New makes an Owner; it does nothing before Run.
 func New(cfg Config) *Owner {
+	if cfg.Keys == nil {
+		cfg.Keys = func() seq.KeyHashers { return nil }
+	}
 	return &Owner{
 		name: cfg.Name, cluster: cfg.Cluster, secret: cfg.Secret, session: cfg.Secret.Session(), lease: cfg.Lease,
 		sections: cfg.Sections, holder: cfg.Holder, sessions: cfg.Sessions, nodes: cfg.Nodes, routes: cfg.Routes,
-		arbiter: cfg.Arbiter, arbiterLease: cfg.ArbiterLease, peers: cfg.Peers, fail: cfg.Fail,
+		arbiter: cfg.Arbiter, arbiterLease: cfg.ArbiterLease, peers: cfg.Peers, keys: cfg.Keys, fail: cfg.Fail,
 		clock: cfg.Clock, log: cfg.Logger, traces: cfg.Traces,
 		seeker: wake.New(), giver: wake.New(), gaining: semaphore.NewWeighted(gainers),
 	}
@@ -160,6 +166,13 @@ func (o *Owner) Leave(ctx context.Context, file string) error {
 // handover.Parked.
 func (o *Owner) Adopt(file string) error {
 	sealed, err := handover.Parked(file, o.cluster)
-	o.kept.Keep(sealed...)
+	o.kept.Keep(slices.DeleteFunc(sealed, func(s handover.Sealed) bool {
+		return int(s.ID) >= o.sections.Len() || s.Mark != o.mark(s.ID)
+	})...)
 	return err
+}
+
+// mark is of the hash that this node counts the string keys of a section's space under.
+func (o *Owner) mark(id seq.SectionID) uint64 {
+	return o.keys()[o.sections.Cell(id).Space().Name].Mark()
 }

@@ -14,7 +14,7 @@ import (
 // heir is the node that should take the section: its owner by the table, or the
 // first standby that is alive once the owner is not, and does not leave.
 func (o *Owner) heir(t *arbiter.Table, id seq.SectionID, v nodes.View, now time.Duration) string {
-	for k, i := range t.Sections[id].Candidates() {
+	for k, i := range t.Place(id).Candidates() {
 		if i < 0 {
 			continue
 		}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/seqsvr/seqsvr/allocsvr/counters"
+	"github.com/seqsvr/seqsvr/allocsvr/logs"
 	"github.com/seqsvr/seqsvr/allocsvr/tenure"
 	"github.com/seqsvr/seqsvr/seq"
 )
@@ -62,7 +63,8 @@ type Cell struct {
 	hold   tenure.Hold // of owned
 	memory *memory     // of the node; never changed
 	bytes  int64       // of table, as memory.used has them
-	_      [16]byte    // so that all cells of an array lie alike in their lines
+	log    *logs.Log   // of owned and sealed, in an exact space; else nil
+	_      [8]byte     // so that all cells of an array lie alike in their lines
 }
 
 func (c *Cell) init(id seq.SectionID, space *seq.Space, m *memory) {
@@ -132,13 +134,13 @@ func (c *Cell) Abandon(holder string) {
 // the table is closed: the session ends, and a section that served now would serve while
 // the stores let others in. It is closed before the last sections are sealed. The table
 // is the cell's from here on.
-func (c *Cell) install(epoch seq.Epoch, table *counters.Table, confirmed uint64, hold tenure.Hold, closed func() bool) (bool, error) {
+func (c *Cell) install(epoch seq.Epoch, table *counters.Table, confirmed uint64, hold tenure.Hold, t *Table) (bool, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.state != Acquiring || c.epoch != epoch {
 		return false, nil
 	}
-	if closed() {
+	if t.closed.Load() {
 		c.clear("")
 		return false, nil
 	}
@@ -147,6 +149,9 @@ func (c *Cell) install(epoch seq.Epoch, table *counters.Table, confirmed uint64,
 	}
 	c.state, c.table, c.confirmed, c.target, c.hold, c.until = Owned, *table, confirmed, 0, hold, 0
 	c.pace, c.successor = newPace(c.space), ""
+	if c.space.Mode == seq.Exact {
+		c.log = t.logs.Open(c.id, epoch, c.space.Window)
+	}
 	c.weigh()
 	c.wake()
 	return true, nil
@@ -181,10 +186,19 @@ func (c *Cell) clear(successor string) {
 	if c.hold != nil {
 		c.hold.Drop()
 	}
+	c.endLog()
 	c.state, c.epoch, c.hold, c.until, c.table = Absent, seq.Epoch{}, nil, 0, counters.Table{}
 	c.confirmed, c.target, c.successor = 0, 0, successor
 	c.weigh()
 	c.wake()
+}
+
+// endLog has the section's log begin no batch any more, if it has one. Needs c.mu.
+func (c *Cell) endLog() {
+	if c.log != nil {
+		c.log.Close()
+		c.log = nil
+	}
 }
 
 // Seal stops the section under its epoch for ever and gives its counters. The
@@ -195,6 +209,7 @@ func (c *Cell) Seal() (epoch seq.Epoch, table *counters.Table, ok bool) {
 	if c.state != Owned {
 		return seq.Epoch{}, nil, false
 	}
+	c.endLog()
 	c.state, c.target = Sealed, 0
 	sealed := c.table
 	return c.epoch, &sealed, true

@@ -134,7 +134,7 @@ func TestNoNumberIsTakenAfterTheSeal(t *testing.T) {
 	} else if err := o.refused(late); !errors.Is(err, context.Canceled) {
 		t.Errorf("a request: got %v, want it to wait", err)
 	}
-	if _, err := o.Raise(gone, o.c.space, 1, 50, false); !errors.Is(err, context.Canceled) {
+	if _, err := o.Raise(gone, o.c.space, seq.Plain(1), 50, Reach{}); !errors.Is(err, context.Canceled) {
 		t.Errorf("a raise: got %v, want it to wait", err)
 	}
 	if _, _, again := o.c.Seal(); again {
@@ -172,7 +172,7 @@ func TestASectionIsInstalledOnlyBelowItsCeilingUnderItsEpochInALivingNode(t *tes
 		o.closed.Store(row.gone)
 		e := o.epoch
 		e.Round += row.epoch
-		ok, err := o.c.install(e, counters.New(row.high), row.confirmed, hold, o.closed.Load)
+		ok, err := o.c.install(e, counters.New(row.high), row.confirmed, hold, o.Table)
 		if ok != row.ok || !errors.Is(err, row.err) || o.c.state != row.then {
 			t.Errorf("%s: got %v, %v, state %v, want %v, %v, %v", row.name, ok, err, o.c.state, row.ok, row.err, row.then)
 		}
@@ -276,7 +276,7 @@ func TestAStrictCheckWithoutAQuorumSaysSo(t *testing.T) {
 	o.regs.OnProbe = func() quorum.Outcome {
 		return quorum.Outcome{State: quorum.Unknown, Err: fmt.Errorf("%w: store store-2: away", seq.ErrNoQuorum)}
 	}
-	if err := o.Take(t.Context(), o.c.space, []seq.UID{1}, nil).Faults[0].Err; rpc.CodeOf(err) != pb.ErrorCode_ERROR_CODE_NO_QUORUM {
+	if err := o.Take(t.Context(), o.c.space, seq.PlainAll(1), nil).Faults[0].Err; rpc.CodeOf(err) != pb.ErrorCode_ERROR_CODE_NO_QUORUM {
 		t.Errorf("got %v, want NO_QUORUM", err)
 	}
 }

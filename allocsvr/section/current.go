@@ -9,20 +9,23 @@ import (
 	"github.com/seqsvr/seqsvr/seq"
 )
 
-// Now answers a Current of one UID.
+// Now answers a Current of one key.
 type Now struct {
 	Value      uint64
 	UpperBound bool
 	LastTaken  int64 // unix seconds, 0 if not known
 }
 
-// Current reads uids without taking. The values are at or above what was handed
+// Current reads keys without taking. The values are at or above what was handed
 // out before the call began.
-func (t *Table) Current(ctx context.Context, space *seq.Space, uids []seq.UID) ([]Now, []Fault) {
-	out := make([]Now, len(uids))
+func (t *Table) Current(ctx context.Context, space *seq.Space, keys seq.Counters) ([]Now, []Fault) {
+	if space.Mode == seq.Exact {
+		return t.currentLogged(ctx, space, keys)
+	}
+	out := make([]Now, len(keys.UIDs))
 	var faults []Fault
-	for i, uid := range uids {
-		c := t.Cell(space.SectionOf(uid))
+	for i, uid := range keys.UIDs {
+		c := t.Cell(space.SectionOf(keys.Places[i]))
 		err := t.whenOwned(ctx, c, func() (bool, error) {
 			value, exact := c.table.Get(uint64(uid))
 			out[i] = Now{Value: value, UpperBound: !exact && value > 0}

@@ -88,7 +88,7 @@ func (o *owned) ownAt(id seq.SectionID, base, confirmed uint64) *tenuretest.Hold
 
 // take begins a request for n numbers of uid 1.
 func (o *owned) take(n uint32) *Taking {
-	return o.Begin(o.c.space, []seq.UID{1}, []uint32{n})
+	return o.Begin(o.c.space, seq.PlainAll(1), []uint32{n})
 }
 
 // must takes n numbers of uid 1 that are there at once.

@@ -71,15 +71,15 @@ func (c *Cell) weigh() {
 }
 
 // admits says whether a UID without a counter may get one. Needs c.mu.
-func (c *Cell) admits(uid seq.UID) error {
+func (c *Cell) admits(key seq.Counter) error {
 	if !c.memory.above(allUsed) {
 		return nil
 	}
-	if _, known := c.table.Get(uint64(uid)); known {
+	if _, known := c.table.Get(uint64(key.UID)); known {
 		return nil
 	}
 	c.memory.refused.Add(1)
-	return fmt.Errorf("uid %d: %w: those in use take all of uid-memory, %d bytes", uid, seq.ErrUIDMemory, c.memory.budget())
+	return fmt.Errorf("%s: %w: those in use take all of uid-memory, %d bytes", key, seq.ErrUIDMemory, c.memory.budget())
 }
 
 // keepWithin folds cold counters whenever foldFrom percent of the budget are used, for as
@@ -125,12 +125,12 @@ func (t *Table) fold(now uint32) {
 		}
 		for rise := uint64(1); rise < math.MaxUint64; {
 			next := uint64(math.MaxUint64)
-			for range t.array {
+			for n := t.Len(); n > 0; n-- {
 				if !t.memory.above(foldUntil) {
 					return
 				}
-				next = min(next, t.array[t.foldAt].fold(now-age, rise))
-				t.foldAt = (t.foldAt + 1) % len(t.array)
+				next = min(next, t.Cell(seq.SectionID(t.foldAt)).fold(now-age, rise))
+				t.foldAt = (t.foldAt + 1) % t.Len()
 			}
 			rise = max(next, 2*rise)
 		}

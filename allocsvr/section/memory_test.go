@@ -30,7 +30,7 @@ func newBounded(t *testing.T, sections uint32, budget uint64) *bounded {
 // takeAll takes one number of each; the errors are by index.
 func (b *bounded) takeAll(uids ...seq.UID) (firsts []uint64, faults map[int]error) {
 	b.t.Helper()
-	taking := b.Begin(b.c.space, uids, nil)
+	taking := b.Begin(b.c.space, seq.PlainAll(uids...), nil)
 	taking.Settle(b.t.Context())
 	faults = map[int]error{}
 	for _, f := range taking.out.Faults {
@@ -119,10 +119,10 @@ func TestUIDsInMemoryGoOnWhenItIsUsedUpAndOthersAreRefusedByName(t *testing.T) {
 	if firsts[0] != 2 || firsts[2] != 2 || !errors.Is(faults[1], seq.ErrUIDMemory) || !errors.Is(faults[1], seq.ErrOverloaded) {
 		t.Errorf("got %d, %v, want 2 and 2, and %v between them", firsts, faults, seq.ErrUIDMemory)
 	}
-	if _, err := b.Raise(t.Context(), b.c.space, fresh, 50, false); !errors.Is(err, seq.ErrUIDMemory) {
+	if _, err := b.Raise(t.Context(), b.c.space, seq.Plain(fresh), 50, Reach{}); !errors.Is(err, seq.ErrUIDMemory) {
 		t.Errorf("a raise of a uid without a counter: got %v, want %v", err, seq.ErrUIDMemory)
 	}
-	if got, err := b.Raise(t.Context(), b.c.space, known[0], 50, false); err != nil || got != 50 {
+	if got, err := b.Raise(t.Context(), b.c.space, seq.Plain(known[0]), 50, Reach{}); err != nil || got != 50 {
 		t.Errorf("a raise of a known uid: got %d, %v, want 50", got, err)
 	}
 	if got := b.Memory(); got.Refused != 2 || got.Folded != 0 {
@@ -143,7 +143,7 @@ func TestUIDsInMemoryGoOnWhenItIsUsedUpAndOthersAreRefusedByName(t *testing.T) {
 
 func TestTheOldestAreFoldedFirstAndOfThoseTheLowest(t *testing.T) {
 	b := newBounded(t, 1, 1<<20)
-	take := func(uid seq.UID, n uint32) { b.Begin(b.c.space, []seq.UID{uid}, []uint32{n}).Settle(t.Context()) }
+	take := func(uid seq.UID, n uint32) { b.Begin(b.c.space, seq.PlainAll(uid), []uint32{n}).Settle(t.Context()) }
 	fill := func(from seq.UID, n uint32) { // a block for each UID
 		for i := range seq.UID(7000) {
 			take(from+i<<20, n)
@@ -187,7 +187,7 @@ func TestNothingRepeatsWhenASectionIsHandedOverAfterAFold(t *testing.T) {
 	const uids = 5000
 	last := map[seq.UID]uint64{}
 	for i := range seq.UID(uids) {
-		taking := b.Begin(b.c.space, []seq.UID{i << 6}, []uint32{uint32(i%9) + 1})
+		taking := b.Begin(b.c.space, seq.PlainAll(i<<6), []uint32{uint32(i%9) + 1})
 		last[i<<6] = taking.out.Last[0]
 	}
 	b.now += 100
@@ -220,7 +220,7 @@ func TestNothingRepeatsWhenASectionIsHandedOverAfterAFold(t *testing.T) {
 	b.budget = 0
 	b.weighed()
 	for uid, had := range last {
-		now, _ := b.Current(t.Context(), b.c.space, []seq.UID{uid})
+		now, _ := b.Current(t.Context(), b.c.space, seq.PlainAll(uid))
 		if first, faults := b.takeAll(uid); len(faults) > 0 || first[0] <= had || now[0].Value < had || !now[0].UpperBound && now[0].Value != had {
 			t.Fatalf("uid %d had %d, reads as %+v and got %d, %v", uid, had, now[0], first, faults)
 		}

@@ -1,6 +1,7 @@
 package section
 
 import (
+	"iter"
 	"math"
 	"math/rand/v2"
 	"strconv"
@@ -19,6 +20,7 @@ var (
 	mTake      = telemetry.Distribution("alloc_take_seconds", "How long a batch took from its arrival to its numbers; of those that need no waiting one in eight is looked at.")
 	mSections  = telemetry.Gauge("alloc_sections", "Sections of this node by state; served: owned, and the lease holds.", "state")
 	mCounters  = telemetry.Gauge("alloc_counters", "UIDs in memory.")
+	mIDs       = telemetry.Gauge("alloc_request_ids", "Ids of requests that exact sections of this node keep.")
 	mMemory    = telemetry.Gauge("alloc_uid_memory_bytes", "What the counters of UIDs take.")
 	mBudget    = telemetry.Gauge("alloc_uid_memory_budget_bytes", "What they may take (--uid-memory); 0: any number.")
 	mFolded    = telemetry.Counter("alloc_folded_blocks_total", "Blocks of 64 neighbouring UIDs whose counters were dropped to stay within the budget.")
@@ -38,7 +40,7 @@ const sampled = 8
 
 // stats are counted since the table was made.
 type stats struct {
-	numbers      []atomic.Uint64 // by space, in the mapping's order
+	numbers      []atomic.Uint64 // by space, in the mapping's order; room for all that there may be
 	steps, nacks atomic.Uint64
 
 	batches *telemetry.Histogram
@@ -75,8 +77,9 @@ func (t *Taking) waits() {
 // observe counts what a batch has taken.
 func (t *Taking) observe() {
 	s := &t.table.stats
-	for i := range t.table.mapping.Spaces {
-		if t.space == &t.table.mapping.Spaces[i] {
+	spaces := t.table.Mapping().Spaces
+	for i := range spaces {
+		if t.space == &spaces[i] {
 			s.numbers[i].Add(t.numbers)
 			break
 		}
@@ -85,13 +88,13 @@ func (t *Taking) observe() {
 		return
 	}
 	s.takes.Add(uint64(time.Since(t.begun)), t.weight)
-	s.batches.Add(uint64(len(t.uids)), t.weight)
+	s.batches.Add(uint64(len(t.keys.UIDs)), t.weight)
 }
 
 // Send gives the metrics: the state of all sections, and the counters.
 func (t *Table) Send(ch chan<- prometheus.Metric) {
-	for i := range t.mapping.Spaces {
-		mNumbers.Send(ch, float64(t.stats.numbers[i].Load()), t.mapping.Spaces[i].Name)
+	for i, s := range t.Mapping().Spaces {
+		mNumbers.Send(ch, float64(t.stats.numbers[i].Load()), s.Name)
 	}
 	mBatch.Histogram(ch, t.stats.batches)
 	mTake.Histogram(ch, t.stats.takes)
@@ -102,20 +105,19 @@ func (t *Table) Send(ch chan<- prometheus.Metric) {
 	mBudget.Send(ch, float64(m.Budget))
 	mFolded.Send(ch, float64(m.Folded))
 	mUnserved.Send(ch, float64(m.Refused))
-	sendStates(ch, t.array, t.clock.Now())
-	sendEndings(ch, t.array)
+	sendStates(ch, t.cells(), t.clock.Now())
+	sendEndings(ch, t.cells())
 }
 
-func sendStates(ch chan<- prometheus.Metric, cells []Cell, now time.Duration) {
+func sendStates(ch chan<- prometheus.Metric, cells iter.Seq[*Cell], now time.Duration) {
 	var states [Sealed + 1]int
-	served, uids := 0, 0
+	served, uids, ids := 0, 0, 0
 	headroom, least, left := telemetry.Percents(), math.Inf(1), time.Duration(math.MaxInt64)
-	for i := range cells {
-		c := &cells[i]
+	for c := range cells {
 		c.mu.Lock()
 		states[c.state]++
 		if c.state == Owned {
-			uids += c.table.Len()
+			uids += c.uids()
 			remaining := time.Duration(0)
 			if c.hold != nil {
 				remaining = max(0, c.hold.Until()-now)
@@ -124,6 +126,12 @@ func sendStates(ch chan<- prometheus.Metric, cells []Cell, now time.Duration) {
 				served++
 			}
 			left = min(left, remaining)
+			if c.log != nil { // it has no ceiling
+				_, n := c.log.Size()
+				ids += n
+				c.mu.Unlock()
+				continue
+			}
 			share := float64(c.confirmed-c.table.High()) / float64(max(c.pace.step, 1))
 			least = min(least, share)
 			headroom.Add(uint64(100*min(share, 1000)), 1)
@@ -135,9 +143,13 @@ func sendStates(ch chan<- prometheus.Metric, cells []Cell, now time.Duration) {
 	}
 	mSections.Send(ch, float64(served), "served")
 	mCounters.Send(ch, float64(uids))
+	mIDs.Send(ch, float64(ids))
 	mHeadroom.Histogram(ch, headroom)
 	if states[Owned] == 0 {
-		least, left = 1, 0
+		left = 0
+	}
+	if math.IsInf(least, 1) {
+		least = 1
 	}
 	mHeadMin.Send(ch, least)
 	mLeaseLeft.Send(ch, left.Seconds())
@@ -147,10 +159,9 @@ func sendStates(ch chan<- prometheus.Metric, cells []Cell, now time.Duration) {
 const MostEndings = 100
 
 // sendEndings gives the owned sections near their end.
-func sendEndings(ch chan<- prometheus.Metric, cells []Cell) {
+func sendEndings(ch chan<- prometheus.Metric, cells iter.Seq[*Cell]) {
 	all, ended := 0, 0
-	for i := range cells {
-		c := &cells[i]
+	for c := range cells {
 		v, _ := c.View()
 		near, spent := c.space.Ending(v.Confirmed)
 		if !v.Owned || !near {

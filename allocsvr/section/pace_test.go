@@ -191,7 +191,7 @@ func TestStepsThatNobodyWaitsForShareMessages(t *testing.T) {
 		defer cancel()
 		go a.Run(ctx)
 		for i := range sections { // one becomes due every millisecond
-			a.Take(t.Context(), &m.Spaces[0], []seq.UID{uidIn(&m.Spaces[0], seq.SectionID(i))}, []uint32{60})
+			a.Take(t.Context(), &m.Spaces[0], seq.PlainAll(uidIn(&m.Spaces[0], seq.SectionID(i))), []uint32{60})
 			time.Sleep(time.Millisecond)
 		}
 		time.Sleep(2 * tenure.Gather)
@@ -203,7 +203,7 @@ func TestStepsThatNobodyWaitsForShareMessages(t *testing.T) {
 			t.Errorf("%d messages in a second, want about 100", got)
 		}
 		before, asked := messages.Load(), time.Now()
-		if out := a.Take(t.Context(), &m.Spaces[0], []seq.UID{uidIn(&m.Spaces[0], 0)}, []uint32{1000}); len(out.Faults) > 0 {
+		if out := a.Take(t.Context(), &m.Spaces[0], seq.PlainAll(uidIn(&m.Spaces[0], 0)), []uint32{1000}); len(out.Faults) > 0 {
 			t.Fatal(out.Faults[0].Err)
 		}
 		if took := time.Since(asked); took != 0 || messages.Load() == before {

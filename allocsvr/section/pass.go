@@ -27,7 +27,14 @@ func (t *Table) Moment() Moment {
 
 // Pass serves all that needs no waiting.
 func (t *Taking) Pass(m Moment) {
-	for from := 0; from < len(t.uids); {
+	if t.exact { // all wait for the stores
+		for i := range t.keys.UIDs {
+			t.pending = append(t.pending, i)
+		}
+		t.waits()
+		return
+	}
+	for from := 0; from < len(t.keys.UIDs); {
 		from += t.stride(from, m)
 	}
 	if !t.Settled() {
@@ -53,10 +60,11 @@ type entry struct {
 // waits for a lock while it holds one, and keys of one section are served by rising index.
 func (t *Taking) stride(from int, m Moment) int {
 	var entries [stride]entry
-	uids := t.uids[from:min(from+stride, len(t.uids))]
+	to := min(from+stride, len(t.keys.UIDs))
+	uids := t.keys.UIDs[from:to]
 	var sum uint64
-	for k, uid := range uids {
-		c := &t.table.array[t.space.SectionOf(uid)]
+	for k, place := range t.keys.Places[from:to] {
+		c := t.table.Cell(t.space.SectionOf(place))
 		entries[k].c = c
 		sum += uint64(c.id) + uint64(c.space.First)
 	}
@@ -119,7 +127,7 @@ func (t *Taking) serve(from int, entries []entry, stamp uint32) {
 // take serves index i from an owned cell; false if the ceiling is in the way, or there is no
 // memory for a UID without a counter. spot is where the UID is, if it is good. Needs c.mu.
 func (t *Taking) take(c *Cell, i int, spot counters.Spot, good bool, stamp uint32) bool {
-	uid := uint64(t.uids[i])
+	uid := uint64(t.keys.UIDs[i])
 	if !good {
 		spot = c.table.Find(uid)
 	}

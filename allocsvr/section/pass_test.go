@@ -28,7 +28,7 @@ func TestBatchesThatMeetGiveEachNumberOnceAndRisingWithinABatch(t *testing.T) {
 						for i := range uids {
 							uids[i] = seq.UID(draw.Uint64N(12))*64 + seq.UID(draw.Uint64N(40))
 						}
-						got := n.Take(t.Context(), &n.mapping.Spaces[0], uids, nil)
+						got := n.Take(t.Context(), &n.Mapping().Spaces[0], seq.PlainAll(uids...), nil)
 						if len(got.Faults) > 0 {
 							t.Error(got.Faults)
 							return

@@ -7,50 +7,107 @@ import (
 	"github.com/seqsvr/seqsvr/seq"
 )
 
-// Raise lifts the sequence of uid to at least floor; it is on W stores' disks
-// before the answer. Idempotent. seq.ErrUIDMemory: the uid would need a counter, and there
+// Reach is how far a raise may go.
+type Reach struct {
+	Force  bool   // further than the space's largest jump, too
+	Within uint64 // numbers above that of the key; 0: any
+}
+
+// Raise lifts the sequence of key to at least floor; it is on W stores' disks
+// before the answer. Idempotent. seq.ErrUIDMemory: the key would need a counter, and there
 // is no memory for it.
 //
 // seq.ErrJump: the ceiling of the section would move by more than the space's largest
 // jump. It is the ceiling that is measured and not the UID, because after a crash all UIDs
 // of the section go on from there. With force it moves all the same, once the log of
 // events has a line about it: a crash in between leaves a line too many, never one too few.
-func (t *Table) Raise(ctx context.Context, space *seq.Space, uid seq.UID, floor uint64, force bool) (uint64, error) {
+// seq.ErrForbidden: it would go further above the key's own number than reach says.
+func (t *Table) Raise(ctx context.Context, space *seq.Space, key seq.Counter, floor uint64, reach Reach) (uint64, error) {
 	if err := seq.CheckFloor("at_least", floor); err != nil {
-		return 0, fmt.Errorf("raise uid %d: %w", uid, err)
+		return 0, fmt.Errorf("raise %s: %w", key, err)
 	}
-	c := t.Cell(space.SectionOf(uid))
-	for recorded := false; ; recorded = true {
-		var value, ceiling uint64
-		far := false
-		err := t.whenOwned(ctx, c, func() (bool, error) {
-			if floor > c.table.Base() {
-				if err := c.admits(uid); err != nil {
-					return true, err
-				}
-			}
-			if ceiling = c.confirmed; floor > ceiling {
-				if far = !recorded && floor-ceiling > space.Jump(); !far {
-					t.ahead(ctx, c, floor)
-				}
-				return far, nil
-			}
-			value = c.table.Raise(uint64(uid), floor)
-			c.weigh()
-			if c.due() {
-				t.ahead(ctx, c, c.table.High())
-			}
-			return true, nil
-		})
-		if err != nil || !far {
-			return value, err
+	return t.raise(ctx, t.raising(space, key, floor, reach))
+}
+
+// raising is a raise on its way.
+type raising struct {
+	c     *Cell
+	space *seq.Space
+	key   seq.Counter
+	floor uint64
+	reach Reach
+
+	recorded       bool // a jump that is too large stands in the log of events
+	far            bool // it is too large, and does not stand there
+	value, ceiling uint64
+}
+
+func (t *Table) raising(space *seq.Space, key seq.Counter, floor uint64, reach Reach) *raising {
+	return &raising{c: t.Cell(space.SectionOf(key.Place)), space: space, key: key, floor: floor, reach: reach}
+}
+
+// raise waits until it is done.
+func (t *Table) raise(ctx context.Context, r *raising) (uint64, error) {
+	if r.space.Mode == seq.Exact {
+		return t.raiseLogged(ctx, r)
+	}
+	for ; ; r.recorded = true {
+		if err := t.whenOwned(ctx, r.c, func() (bool, error) { return t.lift(ctx, r) }); err != nil {
+			return 0, err
 		}
-		if !force {
-			return 0, fmt.Errorf("raise uid %d to %d: %w: the ceiling of section %d is %d, and space %q lets a raise move it by at most %d; after a crash every uid of the section goes on from there, so more takes force",
-				uid, floor, seq.ErrJump, c.id, ceiling, space.Name, space.Jump())
+		if !r.far {
+			return r.value, nil
 		}
-		if err := t.record(ctx, c.id, uid, ceiling, floor); err != nil {
-			return 0, fmt.Errorf("raise uid %d to %d: %w", uid, floor, err)
+		if !r.reach.Force {
+			return 0, r.tooFar()
+		}
+		if err := t.record(ctx, r.c.id, r.key, r.ceiling, r.floor); err != nil {
+			return 0, fmt.Errorf("raise %s to %d: %w", r.key, r.floor, err)
 		}
 	}
+}
+
+// lift raises the key if the ceiling is there, or else asks for it. Needs the lock of a cell that is
+// owned and leased.
+func (t *Table) lift(ctx context.Context, r *raising) (done bool, err error) {
+	c := r.c
+	if now, _ := c.table.Get(uint64(r.key.UID)); r.reach.Within > 0 && r.floor > now && r.floor-now > r.reach.Within {
+		return true, r.beyondGrant(now)
+	}
+	if r.floor > c.table.Base() {
+		if err := c.admits(r.key); err != nil {
+			return true, err
+		}
+	}
+	if r.far = false; !t.covers(ctx, r) {
+		return r.far, nil
+	}
+	r.value = c.table.Raise(uint64(r.key.UID), r.floor)
+	c.weigh()
+	if c.due() {
+		t.ahead(ctx, c, c.table.High())
+	}
+	return true, nil
+}
+
+// covers says whether the ceiling is at the floor or above, and asks for that if it may. Needs the
+// lock of the cell.
+func (t *Table) covers(ctx context.Context, r *raising) bool {
+	if r.ceiling = r.c.confirmed; r.floor <= r.ceiling {
+		return true
+	}
+	if r.far = !r.recorded && r.floor-r.ceiling > r.space.Jump(); !r.far {
+		t.ahead(ctx, r.c, r.floor)
+	}
+	return false
+}
+
+func (r *raising) beyondGrant(now uint64) error {
+	return fmt.Errorf("raise %s to %d: %w: its number is %d, and this caller may raise it by at most %d (max_jump, or max_raise of the grant)",
+		r.key, r.floor, seq.ErrForbidden, now, r.reach.Within)
+}
+
+func (r *raising) tooFar() error {
+	return fmt.Errorf("raise %s to %d: %w: the ceiling of section %d is %d, and space %q lets a raise move it by at most %d; after a crash every uid of the section goes on from there, so more takes force",
+		r.key, r.floor, seq.ErrJump, r.c.id, r.ceiling, r.space.Name, r.space.Jump())
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/seqsvr/seqsvr/allocsvr/counters"
+	"github.com/seqsvr/seqsvr/allocsvr/logs"
 	"github.com/seqsvr/seqsvr/allocsvr/tenure"
 	"github.com/seqsvr/seqsvr/internal/clock"
 	"github.com/seqsvr/seqsvr/internal/tracing"
@@ -45,7 +46,7 @@ type Config struct {
 	// Lost is told that a section was lost to another session. It must not block.
 	Lost func()
 	// Record writes to the log of events that a raise is about to be forced.
-	Record func(ctx context.Context, id seq.SectionID, uid seq.UID, from, to uint64) error
+	Record func(ctx context.Context, id seq.SectionID, key seq.Counter, from, to uint64) error
 	Clock  clock.Clock
 	Wall   func() time.Time
 	// UIDMemory is how many bytes the counters may take, 0: any number; it may change. nil:
@@ -57,20 +58,23 @@ type Config struct {
 
 // Table is the sections of a mapping on one node. Safe for concurrent use.
 type Table struct {
-	mapping seq.Mapping
-	holder  *tenure.Holder
-	lease   time.Duration
-	losses  func() uint64
-	guide   Guide
-	onLost  func()
-	record  func(ctx context.Context, id seq.SectionID, uid seq.UID, from, to uint64) error
-	clock   clock.Clock
-	wall    func() time.Time
-	log     *slog.Logger
-	traces  *tracing.Tracer
+	holder *tenure.Holder
+	lease  time.Duration
+	losses func() uint64
+	guide  Guide
+	onLost func()
+	record func(ctx context.Context, id seq.SectionID, key seq.Counter, from, to uint64) error
+	clock  clock.Clock
+	wall   func() time.Time
+	log    *slog.Logger
+	traces *tracing.Tracer
 
-	array   []Cell // one a section, side by side: a take finds its own without a pointer
+	array   []Cell                 // one a section, side by side: a take finds its own without a pointer
+	layout  atomic.Pointer[layout] // with the sections of spaces that were added since
+	growing sync.Mutex             // guards room
+	room    []seq.Space            // all spaces, with room for those still to be added: none ever moves
 	stepper *tenure.Stepper[rising]
+	logs    *logs.Logs  // of the sections of exact spaces
 	closed  atomic.Bool // no section is installed any more
 	stats   stats
 	memory  memory
@@ -83,9 +87,9 @@ func New(cfg Config) (*Table, error) {
 		return nil, err
 	}
 	t := &Table{
-		mapping: cfg.Mapping, holder: cfg.Holder, lease: cfg.Lease, losses: cfg.Losses, guide: cfg.Guide, onLost: cfg.Lost,
+		holder: cfg.Holder, lease: cfg.Lease, losses: cfg.Losses, guide: cfg.Guide, onLost: cfg.Lost,
 		record: cfg.Record, clock: cfg.Clock, wall: cfg.Wall, log: cfg.Logger, traces: cfg.Traces,
-		array: make([]Cell, cfg.Mapping.Sections()), stats: newStats(len(cfg.Mapping.Spaces)),
+		array: make([]Cell, cfg.Mapping.Sections()), stats: newStats(seq.MaxSpaces),
 	}
 	if t.losses == nil {
 		var asked atomic.Uint64
@@ -94,13 +98,18 @@ func New(cfg Config) (*Table, error) {
 	if t.memory.budget = cfg.UIDMemory; t.memory.budget == nil {
 		t.memory.budget = unbounded
 	}
-	for i := range t.mapping.Spaces {
-		space := &t.mapping.Spaces[i]
-		for id := space.First; id < space.First+seq.SectionID(space.Sections); id++ {
-			t.array[id].init(id, space, &t.memory)
-		}
+	t.room = append(make([]seq.Space, 0, seq.MaxSpaces), cfg.Mapping.Spaces...)
+	for i := range t.room {
+		t.cellsOf(&t.room[i], t.array[t.room[i].First:])
 	}
+	t.layout.Store(&layout{mapping: t.spaces()})
 	t.stepper = tenure.NewStepper[rising](t.holder, t.clock, t.traces)
+	t.logs = logs.New(logs.Config{
+		Stores: t.holder.Registers, Session: t.holder.Session, Clock: t.clock,
+		Lost: func(id seq.SectionID, epoch, by seq.Epoch) { t.lose(t.Cell(id), epoch, by) },
+		Grow: func(bytes int64) { t.memory.used.Add(bytes) }, Full: func() bool { return t.memory.above(allUsed) },
+		Logger: t.log, Traces: t.traces,
+	})
 	return t, nil
 }
 
@@ -108,6 +117,7 @@ func New(cfg Config) (*Table, error) {
 func (t *Table) Run(ctx context.Context) {
 	var wg sync.WaitGroup
 	wg.Go(func() { t.keepWithin(ctx) })
+	wg.Go(func() { t.logs.Run(ctx) })
 	t.stepper.Run(ctx)
 	wg.Wait()
 }
@@ -116,21 +126,11 @@ func (t *Table) Run(ctx context.Context) {
 // sealed.
 func (t *Table) Close() { t.closed.Store(true) }
 
-// Mapping is that of the cluster; its spaces are to be passed to Take and the like.
-func (t *Table) Mapping() *seq.Mapping { return &t.mapping }
-
-// Len is the number of sections; ids are 0 to Len()-1. Methods that take an id panic on
-// others.
-func (t *Table) Len() int { return len(t.array) }
-
-// Cell is the section of that id.
-func (t *Table) Cell(id seq.SectionID) *Cell { return &t.array[id] }
-
 // Install makes a section owned: STEP to confirmed was acknowledged by W stores under
 // epoch, and the lease is asked for. false if the epoch was lost meanwhile, or the table is
 // closed. The counters are the table's from here on. ErrInvariant.
 func (t *Table) Install(id seq.SectionID, epoch seq.Epoch, table *counters.Table, confirmed uint64, hold tenure.Hold) (bool, error) {
-	return t.Cell(id).install(epoch, table, confirmed, hold, t.closed.Load)
+	return t.Cell(id).install(epoch, table, confirmed, hold, t)
 }
 
 // Lose forgets a section that a store says is another session's.
@@ -157,8 +157,8 @@ func (t *Table) leaseLoss() error {
 // Owned lists the sections that this node serves, or would if its lease held.
 func (t *Table) Owned() []seq.SectionID {
 	var ids []seq.SectionID
-	for i := range t.array {
-		if c := &t.array[i]; c.State() == Owned {
+	for c := range t.cells() {
+		if c.State() == Owned {
 			ids = append(ids, c.id)
 		}
 	}

@@ -22,21 +22,22 @@ type Fault struct {
 type Taken struct {
 	First, Last []uint64
 	Faults      []Fault
-	Unordered   bool // some were served without a lease, in a unique-only space
+	Unordered   bool   // some were served without a lease, in a unique-only space
+	Replayed    []bool // in an exact space: index i got what its request id had got before; nil: none
 }
 
-// Take takes counts[i] numbers (1 each if counts is empty) of uids[i]. Every key
+// Take takes counts[i] numbers (1 each if counts is empty) of keys[i]. Every key
 // succeeds or fails for itself. A call may be repeated; that skips numbers.
-func (t *Table) Take(ctx context.Context, space *seq.Space, uids []seq.UID, counts []uint32) Taken {
-	k := t.Begin(space, uids, counts)
+func (t *Table) Take(ctx context.Context, space *seq.Space, keys seq.Counters, counts []uint32) Taken {
+	k := t.Begin(space, keys, counts)
 	k.Settle(ctx)
 	return k.out
 }
 
 // Begin serves all that needs no waiting; Settle does the rest.
-func (t *Table) Begin(space *seq.Space, uids []seq.UID, counts []uint32) *Taking {
+func (t *Table) Begin(space *seq.Space, keys seq.Counters, counts []uint32) *Taking {
 	k := new(Taking)
-	k.Set(t, space, uids, counts)
+	k.Set(t, space, keys, counts)
 	// The clock is read after the last request of the batch has arrived, once.
 	k.Pass(t.Moment())
 	return k
@@ -49,7 +50,7 @@ func (t *Table) Begin(space *seq.Space, uids []seq.UID, counts []uint32) *Taking
 type Taking struct {
 	table   *Table
 	space   *seq.Space
-	uids    []seq.UID
+	keys    seq.Counters
 	counts  []uint32
 	out     Taken
 	pending []int
@@ -57,7 +58,9 @@ type Taking struct {
 	epochs  map[seq.SectionID]seq.Epoch // strict: what was taken under
 	fetched uint64                      // what was read to have it near; of no meaning
 
-	strict, unique bool // the mode of the space
+	requests []Request // of an exact space; nil: none has an id
+
+	strict, unique, exact bool // the mode of the space
 
 	begun  time.Time // when looked at; else zero
 	weight uint64    // of what is looked at: how many batches it stands for
@@ -65,14 +68,14 @@ type Taking struct {
 
 // Set sets a Take up; the room of the former one is used again. Nothing is taken before
 // Pass.
-func (t *Taking) Set(table *Table, space *seq.Space, uids []seq.UID, counts []uint32) {
-	first := zeros(t.out.First, len(uids))
+func (t *Taking) Set(table *Table, space *seq.Space, keys seq.Counters, counts []uint32) {
+	first := zeros(t.out.First, len(keys.UIDs))
 	last := first
 	if slices.ContainsFunc(counts, func(n uint32) bool { return n > 1 }) {
-		last = make([]uint64, len(uids))
+		last = make([]uint64, len(keys.UIDs))
 	}
-	*t = Taking{table: table, space: space, uids: uids, counts: counts, pending: t.pending[:0], out: Taken{First: first, Last: last},
-		strict: space.Mode == seq.Strict, unique: space.Mode == seq.UniqueOnly}
+	*t = Taking{table: table, space: space, keys: keys, counts: counts, pending: t.pending[:0], out: Taken{First: first, Last: last},
+		strict: space.Mode == seq.Strict, unique: space.Mode == seq.UniqueOnly, exact: space.Mode == seq.Exact}
 	t.sample()
 }
 
@@ -91,7 +94,7 @@ func (t *Taking) Out() *Taken { return &t.out }
 
 // Early says whether anything may be answered before Settle: ok is false in a strict
 // space, where a quorum is to be asked first; some says whether any index was served.
-func (t *Taking) Early() (some, ok bool) { return len(t.pending) < len(t.uids), !t.strict }
+func (t *Taking) Early() (some, ok bool) { return len(t.pending) < len(t.keys.UIDs), !t.strict }
 
 // Settled says whether the answer is complete without waiting for anything.
 func (t *Taking) Settled() bool { return len(t.pending) == 0 && len(t.epochs) == 0 }
@@ -104,8 +107,12 @@ func (t *Taking) Settle(ctx context.Context) {
 		span.Int("keys", len(t.pending))
 		defer span.End(nil)
 	}
-	for _, i := range t.pending {
-		t.one(ctx, i)
+	if t.exact {
+		t.settleLogged(ctx)
+	} else {
+		for _, i := range t.pending {
+			t.one(ctx, i)
+		}
 	}
 	t.pending = t.pending[:0]
 	t.confirmEpochs(ctx)
@@ -122,7 +129,7 @@ func (t *Taking) count(i int) uint64 {
 // one serves index i, waiting for a step, an acquisition or a hand-over as long
 // as the caller does.
 func (t *Taking) one(ctx context.Context, i int) {
-	c := t.table.Cell(t.space.SectionOf(t.uids[i]))
+	c := t.table.Cell(t.space.SectionOf(t.keys.Places[i]))
 	for {
 		c.mu.Lock()
 		wait, err := t.try(ctx, c, i)
@@ -158,11 +165,11 @@ func (t *Taking) try(ctx context.Context, c *Cell, i int) (wait bool, err error)
 	if lapsed && t.space.Mode != seq.UniqueOnly {
 		return false, fmt.Errorf("section %d: %w", c.id, t.table.leaseLoss())
 	}
-	cur, _ := c.table.Get(uint64(t.uids[i]))
+	cur, _ := c.table.Get(uint64(t.keys.UIDs[i]))
 	if n := t.count(i); n > uint64(seq.MaxSeq)-cur {
-		return false, fmt.Errorf("uid %d stands at %d: %w", t.uids[i], cur, seq.ErrOverflow)
+		return false, fmt.Errorf("%s stands at %d: %w", t.keys.At(i), cur, seq.ErrOverflow)
 	}
-	if err := c.admits(t.uids[i]); err != nil {
+	if err := c.admits(t.keys.At(i)); err != nil {
 		return false, err
 	}
 	if t.take(c, i, counters.Spot{}, false, t.table.unix()) {
@@ -207,8 +214,8 @@ func (t *Taking) confirmEpochs(ctx context.Context) {
 			bad[id] = fmt.Errorf("section %d: strict check: %w", id, err)
 		}
 	}
-	for i, uid := range t.uids {
-		if err := bad[t.space.SectionOf(uid)]; err != nil && t.out.First[i] != 0 {
+	for i, place := range t.keys.Places {
+		if err := bad[t.space.SectionOf(place)]; err != nil && t.out.First[i] != 0 {
 			t.fail(i, err)
 		}
 	}

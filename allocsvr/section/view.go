@@ -24,8 +24,8 @@ type View struct {
 // Views lists the sections that are owned or sealed.
 func (t *Table) Views() []View {
 	var out []View
-	for i := range t.array {
-		if v, ok := t.array[i].View(); ok {
+	for c := range t.cells() {
+		if v, ok := c.View(); ok {
 			out = append(out, v)
 		}
 	}
@@ -50,11 +50,10 @@ func (c *Cell) View() (v View, ok bool) {
 // Census counts the sections that are served at this moment and the UIDs in memory.
 func (t *Table) Census() (serving, uids int) {
 	now := t.clock.Now()
-	for i := range t.array {
-		c := &t.array[i]
+	for c := range t.cells() {
 		c.mu.Lock()
 		if c.state == Owned {
-			uids += c.table.Len()
+			uids += c.uids()
 			if c.leased(now) {
 				serving++
 			}
@@ -64,12 +63,20 @@ func (t *Table) Census() (serving, uids int) {
 	return serving, uids
 }
 
+// uids is how many UIDs the section has in memory. Needs c.mu.
+func (c *Cell) uids() int {
+	if c.log == nil {
+		return c.table.Len()
+	}
+	uids, _ := c.log.Size()
+	return uids
+}
+
 // Standing counts the sections that are owned, those of them of which the lease has ended,
 // and those that should be owned by this node and, for all that it knows, are no one's.
 func (t *Table) Standing(mine func(seq.SectionID) bool) (have, lapsed, missing int) {
 	now := t.clock.Now()
-	for i := range t.array {
-		c := &t.array[i]
+	for c := range t.cells() {
 		want := mine(c.id)
 		c.mu.Lock()
 		switch {

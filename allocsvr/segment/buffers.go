@@ -31,6 +31,7 @@ type buffers struct {
 	confirmed uint64 // W stores have it (I5); the next segment is (end, confirmed]
 	target    uint64 // > confirmed while a step to it is wanted or in flight, else 0
 	floor     uint64 // nothing up to here is handed out; may lie above confirmed
+	last      uint64 // nothing above it is handed out
 	era       uint64 // where the tags of an era that was restored begin: starts count from there
 	since     time.Duration
 
@@ -51,6 +52,7 @@ func (b *buffers) limit(t Tag) {
 	b.least, b.most = t.MinStep, t.MaxStep
 	b.step = max(b.least, min(b.step, b.most))
 	b.floor = max(b.floor, t.above(b.era))
+	b.last = t.last()
 }
 
 // above is the number above which an era that begins at some number starts the tag. The
@@ -61,10 +63,8 @@ func (t Tag) above(era uint64) uint64 { return era + t.Start - 1 }
 // low is the number above which the next one is.
 func (b *buffers) low() uint64 { return max(b.cur, b.floor) }
 
-// fits says whether n more numbers end at or below 2^53-1.
-func (b *buffers) fits(n uint64) bool {
-	return b.low() <= uint64(seq.MaxSeq) && n <= uint64(seq.MaxSeq)-b.low()
-}
+// fits says whether n more numbers end at or below the last.
+func (b *buffers) fits(n uint64) bool { return b.low() <= b.last && n <= b.last-b.low() }
 
 // take takes n >= 1 numbers, first..last, if they are confirmed.
 func (b *buffers) take(n uint64, now time.Duration) (first, last uint64, ok bool) {
@@ -98,7 +98,7 @@ func tune(step uint64, lasted time.Duration, least, most uint64) uint64 {
 
 // due says whether it is time to fetch the next segment.
 func (b *buffers) due() bool {
-	return b.confirmed == b.end && b.target == 0 && b.confirmed < uint64(seq.MaxSeq) &&
+	return b.confirmed == b.end && b.target == 0 && b.confirmed < b.last &&
 		(b.cur-b.from)*100 >= (b.end-b.from)*fetchAt
 }
 

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/seqsvr/seqsvr/allocsvr/documents"
+	"github.com/seqsvr/seqsvr/allocsvr/numbers"
 	"github.com/seqsvr/seqsvr/seq"
 )
 
@@ -18,6 +19,9 @@ const (
 	MaxTags        = 20_000
 	DefaultMinStep = 1_000
 	DefaultMaxStep = 1_000_000
+	// What a takeover skips of a business number is seen by people.
+	numbersMinStep = 10
+	numbersMaxStep = 1_000
 )
 
 // Tag is one entry of the catalogue: 1 <= MinStep <= MaxStep <= seq.MaxStep and
@@ -30,6 +34,25 @@ type Tag struct {
 	// Retired is when the tag was retired, Unix milliseconds; 0: it is in use. A retired one
 	// hands out nothing; its register stays, so that it can go on above all its numbers.
 	Retired int64 `json:"retired_ms,omitempty"`
+	// Format is that of business numbers; zero: the numbers are plain. A tag that has one
+	// counts each period in a register of its own, and none under its own name.
+	Format numbers.Format `json:"format,omitzero"`
+}
+
+// plain is seq.ErrBadArgument for a tag of business numbers.
+func (t Tag) plain() error {
+	if t.Format == (numbers.Format{}) {
+		return nil
+	}
+	return fmt.Errorf("%w: tag %q has the template %q: expected a call for numbers", seq.ErrBadArgument, t.Name, t.Format.Template)
+}
+
+// last is the largest number of the tag.
+func (t Tag) last() uint64 {
+	if form, err := t.Format.Parse(); err == nil {
+		return form.Last()
+	}
+	return uint64(seq.MaxSeq)
 }
 
 // inUse is nil, or a seq.ErrRetired that says since when.
@@ -52,6 +75,15 @@ func (t Tag) Validate() error {
 	case t.Start == 0 || t.Start > uint64(seq.MaxSeq):
 		return fmt.Errorf("%w: tag %q: start %d, expected 1 to %d", seq.ErrBadArgument, t.Name, t.Start, uint64(seq.MaxSeq))
 	}
+	if t.plain() == nil {
+		return nil
+	}
+	if _, err := t.Format.Parse(); err != nil {
+		return fmt.Errorf("tag %q: %w", t.Name, err)
+	}
+	if most := t.last(); t.Start > most {
+		return fmt.Errorf("%w: tag %q: start %d, expected at most %d, as its template has digits for", seq.ErrBadArgument, t.Name, t.Start, most)
+	}
 	return nil
 }
 
@@ -60,13 +92,26 @@ func (t Tag) over(old Tag, exists bool) (Tag, error) {
 	if err := old.inUse(); err != nil {
 		return Tag{}, err
 	}
+	format := t.Format.Over(old.Format)
 	if !exists {
-		old = Tag{Name: t.Name, MinStep: DefaultMinStep, MaxStep: max(DefaultMaxStep, t.MinStep), Start: 1}
+		least, most := uint64(DefaultMinStep), uint64(DefaultMaxStep)
+		if t.plain() != nil {
+			least, most = numbersMinStep, numbersMaxStep
+		}
+		old = Tag{Name: t.Name, MinStep: least, MaxStep: max(most, t.MinStep), Start: 1, Format: format}
 		if t.MinStep == 0 && t.MaxStep > 0 {
-			old.MinStep = min(DefaultMinStep, t.MaxStep)
+			old.MinStep = min(least, t.MaxStep)
+		}
+	} else if format != old.Format {
+		if old.plain() == nil {
+			return Tag{}, fmt.Errorf("%w: tag %q has plain numbers, expected no template, or another tag", seq.ErrUnsafeChange, t.Name)
+		}
+		if err := format.Follows(old.Format); err != nil {
+			return Tag{}, fmt.Errorf("tag %q: %w", t.Name, err)
 		}
 	}
 	next := old
+	next.Format = format
 	if t.MinStep > 0 {
 		next.MinStep = t.MinStep
 	}

@@ -29,9 +29,11 @@ func (s state) String() string { return [...]string{"absent", "acquiring", "owne
 // another number.
 var errInvariant = errors.New("invariant broken")
 
-// cell is one tag in memory.
+// cell is one tag in memory, or one period of a tag of business numbers.
 type cell struct {
-	name     string
+	name     string // of the register: the tag's, or tag/period
+	tag      string
+	period   string // "": of a plain tag
 	register seq.Register
 	section  seq.SectionID
 
@@ -46,6 +48,10 @@ type cell struct {
 	hold     tenure.Hold // of owned
 	limits   Tag
 	buffers  buffers // of owned
+	// used is when a number was asked for last; of a period.
+	used time.Duration
+	// gone says that the Service has forgotten the cell: a call that finds it looks for another.
+	gone bool
 
 	// high is the largest number that this process handed out: base >= high in
 	// every later epoch (I6).
@@ -59,8 +65,9 @@ type cell struct {
 	changed chan struct{}
 }
 
-func newCell(entry Tag, section seq.SectionID) *cell {
-	return &cell{name: entry.Name, register: seq.TagRegister(entry.Name), section: section, limits: entry, changed: make(chan struct{})}
+func newCell(entry Tag, at place, section seq.SectionID) *cell {
+	name := at.String()
+	return &cell{name: name, tag: at.tag, period: at.period, register: seq.TagRegister(name), section: section, limits: entry, changed: make(chan struct{})}
 }
 
 // wake lets every waiting request look again. Needs c.mu.

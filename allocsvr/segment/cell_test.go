@@ -38,7 +38,7 @@ func begun(c *cell) attempt {
 }
 
 func TestAConfirmationUnderAnOlderEpochIsPassedOver(t *testing.T) {
-	c := newCell(limits, 0)
+	c := newCell(limits, place{tag: limits.Name}, 0)
 	hold := acquired(t, c, 1)
 	if c.drop(epochOf(2)) || hold.dropped {
 		t.Fatal("dropped by the loss of another epoch")
@@ -70,7 +70,7 @@ func TestAnAcquisitionThatWasCalledOffIsNotInstalled(t *testing.T) {
 		},
 		"another epoch is promised": func(_ *cell, tk attempt) { tk.expect(epochOf(2)) },
 	} {
-		c := newCell(limits, 0)
+		c := newCell(limits, place{tag: limits.Name}, 0)
 		tk := begun(c)
 		tk.expect(epochOf(1))
 		callOff(c, tk)

@@ -225,6 +225,11 @@ func (f *fakeStores) Release(_ context.Context, s seq.Session, items []quorum.Le
 	return nil
 }
 
+// Copies implements tenure.Registers; segments have none.
+func (f *fakeStores) Copies(context.Context, seq.Session, []seq.Register, []uint64) []quorum.Outcome {
+	return nil
+}
+
 func (f *fakeStores) EndSession(context.Context, seq.Secret) error { return nil }
 
 func (f *fakeStores) LoadDocument(ctx context.Context, _ seq.Session, reg seq.Register) (quorum.Document, error) {

@@ -19,6 +19,7 @@ import (
 type node struct {
 	*Service
 	session seq.Session
+	ahead   atomic.Int64 // of time.Now, in ns: the clock of dates
 	mine    atomic.Bool
 	away    atomic.Pointer[error] // why there is no quorum; nil: there is one
 	stop    func() error          // ends Run, as a crash: the stores are not told
@@ -41,6 +42,7 @@ func newNode(t *testing.T, f *fakeStores, session seq.Session) *node {
 	n.Service, err = New(Config{
 		Holder:  &tenure.Holder{Session: session, Registers: f, Leases: fakeLeases{f, session}},
 		Mapping: m, Documents: f, Clock: f.clock, Logger: slog.New(slog.DiscardHandler),
+		Wall: func() time.Time { return time.Now().Add(time.Duration(n.ahead.Load())) },
 		Quorum: func() error {
 			if why := n.away.Load(); why != nil {
 				return *why

@@ -8,6 +8,7 @@ import (
 
 	"google.golang.org/grpc"
 
+	"github.com/seqsvr/seqsvr/allocsvr/numbers"
 	"github.com/seqsvr/seqsvr/internal/rpc"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/seq"
@@ -27,6 +28,7 @@ type server struct {
 func (v server) Take(ctx context.Context, req *pb.SegmentTakeRequest) (*pb.SegmentTakeReply, error) {
 	ctx, cancel := rpc.Bounded(ctx)
 	defer cancel()
+	rpc.OneIfNone(&req.Count)
 	r, err := v.s.Take(ctx, req.GetTag(), req.GetCount())
 	if err != nil {
 		return nil, err
@@ -34,12 +36,36 @@ func (v server) Take(ctx context.Context, req *pb.SegmentTakeRequest) (*pb.Segme
 	return &pb.SegmentTakeReply{First: r.First, Last: r.Last, Max: r.Max, RouteVersion: v.s.cfg.RouteVersion()}, nil
 }
 
+// NextNumbers implements pb.SegmentServer.
+func (v server) NextNumbers(ctx context.Context, req *pb.NumbersNextRequest) (*pb.NumbersNextReply, error) {
+	ctx, cancel := rpc.Bounded(ctx)
+	defer cancel()
+	rpc.OneIfNone(&req.Count)
+	got, err := v.s.NextNumbers(ctx, req.GetTag(), req.GetCount())
+	if err != nil {
+		return nil, err
+	}
+	return &pb.NumbersNextReply{Numbers: got.Texts, Period: got.Period, First: got.First, Last: got.Last, RouteVersion: v.s.cfg.RouteVersion()}, nil
+}
+
+// ShowNumber implements pb.SegmentServer.
+func (v server) ShowNumber(ctx context.Context, req *pb.NumberShowRequest) (*pb.NumberShowReply, error) {
+	ctx, cancel := rpc.Bounded(ctx)
+	defer cancel()
+	got, err := v.s.ShowNumber(ctx, req.GetTag())
+	if err != nil {
+		return nil, err
+	}
+	return &pb.NumberShowReply{Tag: v.tag(got.Tag), Next: got.Text, Period: got.Period, Count: got.Count, Left: got.Left, UsedUp: got.Text == ""}, nil
+}
+
 // Put implements pb.SegmentServer.
 func (v server) Put(ctx context.Context, req *pb.SegmentPutRequest) (*pb.SegmentPutReply, error) {
 	ctx, cancel := rpc.Bounded(ctx)
 	defer cancel()
 	t := req.GetTag()
-	entry, created, err := v.s.Put(ctx, Tag{Name: t.GetTag(), MinStep: t.GetMinStep(), MaxStep: t.GetMaxStep(), Start: t.GetStart()})
+	entry, created, err := v.s.Put(ctx, Tag{Name: t.GetTag(), MinStep: t.GetMinStep(), MaxStep: t.GetMaxStep(), Start: t.GetStart(),
+		Format: numbers.Format{Template: t.GetTemplate(), Reset: t.GetReset_(), Zone: t.GetZone()}})
 	if err != nil {
 		return nil, err
 	}
@@ -83,7 +109,7 @@ func (v server) Status(ctx context.Context, req *pb.SegmentStatusRequest) (*pb.S
 	if err := seq.CheckTag(req.GetTag()); err != nil {
 		return nil, err
 	}
-	c, err := v.s.cell(ctx, req.GetTag())
+	c, err := v.s.cell(ctx, place{tag: req.GetTag()})
 	if err != nil {
 		return nil, fmt.Errorf("status of tag %q: %w", req.GetTag(), err)
 	}
@@ -106,6 +132,7 @@ func (v server) status(c *cell) *pb.SegmentStatus {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	st := &pb.SegmentStatus{Tag: v.tag(c.limits), State: c.state.String()}
+	st.Tag.Tag = c.name // each period by itself
 	if c.state != owned {
 		return st
 	}
@@ -121,5 +148,5 @@ func (v server) status(c *cell) *pb.SegmentStatus {
 
 func (v server) tag(t Tag) *pb.SegmentTag {
 	return &pb.SegmentTag{Tag: t.Name, MinStep: t.MinStep, MaxStep: t.MaxStep, Start: t.Start, RetiredUnixMs: t.Retired,
-		Section: uint32(v.s.cfg.Mapping.SectionOfName(t.Name))}
+		Template: t.Format.Template, Reset_: t.Format.Reset, Zone: t.Format.Zone, Section: uint32(v.s.cfg.Mapping.SectionOfName(t.Name))}
 }

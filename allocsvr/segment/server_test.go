@@ -99,7 +99,7 @@ func TestErrorsCrossTheWireByName(t *testing.T) {
 		reason error
 	}{
 		{&pb.SegmentTakeRequest{Tag: "nobody", Count: 1}, 30 * time.Second, codes.NotFound, seq.ErrUnknownTag},
-		{&pb.SegmentTakeRequest{Tag: "order"}, 30 * time.Second, codes.InvalidArgument, seq.ErrBadCount},
+		{&pb.SegmentTakeRequest{Tag: "order", Count: seq.MaxCount + 1}, 30 * time.Second, codes.InvalidArgument, seq.ErrBadCount},
 		{&pb.SegmentTakeRequest{Tag: "no spaces", Count: 1}, 30 * time.Second, codes.InvalidArgument, seq.ErrBadArgument},
 	} {
 		ctx, cancel := context.WithTimeout(t.Context(), row.wait)

@@ -33,6 +33,8 @@ type Config struct {
 	Quorum func() error
 	// Clock is the clock of the leases.
 	Clock clock.Clock
+	// Wall is the clock by which business numbers have their date; nil: the machine's.
+	Wall func() time.Time
 	// RouteVersion is the version of this node's route table, for replies.
 	RouteVersion func() uint64
 	Logger       *slog.Logger
@@ -58,8 +60,10 @@ type Service struct {
 	fatal   chan error  // first broken invariant
 	recheck *wake.Signal
 
-	mu    sync.Mutex // guards cells, not what is in them
-	cells map[string]*cell
+	mu    sync.Mutex       // guards cells, not what is in them
+	cells map[string]*cell // by the names of their registers
+
+	forms sync.Map // of numbers.Format to *numbers.Template: those of the catalogue
 
 	numbers, takes, failed atomic.Uint64 // since start
 }
@@ -71,6 +75,9 @@ func New(cfg Config) (*Service, error) {
 	}
 	if cfg.RouteVersion == nil {
 		cfg.RouteVersion = func() uint64 { return 0 }
+	}
+	if cfg.Wall == nil {
+		cfg.Wall = time.Now
 	}
 	if cfg.Quorum == nil {
 		cfg.Quorum = func() error { return nil }
@@ -157,8 +164,9 @@ func (s *Service) sweep(ctx context.Context) {
 	for s.recheck.Wait(ctx, sweepEvery) {
 		items := s.seal(func(c *cell) bool {
 			mine, _ := s.cfg.Owner(c.section)
-			return !mine || c.retired()
+			return !mine || c.retired() || s.over(c)
 		})
+		s.forget()
 		if err := s.tell(ctx, items); err != nil && ctx.Err() == nil {
 			s.cfg.Logger.Warn("tags given up, the stores could not be told", "error", err)
 		} else if len(items) > 0 {
@@ -182,7 +190,7 @@ func (s *Service) refresh(ctx context.Context) {
 // limit gives every tag its entry in a newer catalogue.
 func (s *Service) limit(t tags) {
 	for _, c := range s.all() {
-		if entry, ok := t[c.name]; ok {
+		if entry, ok := t[c.tag]; ok {
 			c.limit(entry)
 		}
 	}
@@ -215,26 +223,45 @@ func (s *Service) all() []*cell {
 	return slices.Collect(maps.Values(s.cells))
 }
 
-// cell finds a tag that this node should serve, in the stores if it is not known here.
-func (s *Service) cell(ctx context.Context, name string) (*cell, error) {
-	section := s.cfg.Mapping.SectionOfName(name)
+// place is where a tag counts: in one register or, with business numbers, in one for each
+// period, whose names no plain tag can have.
+type place struct{ tag, period string }
+
+// String is the name of the register.
+func (p place) String() string {
+	if p.period == "" {
+		return p.tag
+	}
+	return p.tag + "/" + p.period
+}
+
+// cell finds a tag that this node should serve, in the stores if it is not known here. All
+// periods of a tag are served by one node.
+func (s *Service) cell(ctx context.Context, at place) (*cell, error) {
+	section := s.cfg.Mapping.SectionOfName(at.tag)
 	if err := s.admit(section); err != nil {
 		return nil, err
 	}
+	name := at.String()
 	s.mu.Lock()
 	c := s.cells[name]
 	s.mu.Unlock()
 	if c != nil {
 		return c, nil
 	}
-	if _, err := s.catalog.find(ctx, name); err != nil {
+	entry, err := s.catalog.find(ctx, at.tag)
+	if err == nil && at.period == "" {
+		err = entry.plain()
+	}
+	if err != nil {
 		return nil, err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if c = s.cells[name]; c == nil {
 		// As it is known by now: of what comes later, limit tells the cell.
-		c = newCell(s.catalog.Known()[name], section)
+		c = newCell(s.catalog.Known()[at.tag], at, section)
+		c.used = s.cfg.Clock.Now()
 		s.cells[name] = c
 	}
 	return c, nil

@@ -33,7 +33,7 @@ func (s *Service) Take(ctx context.Context, name string, count uint32) (Range, e
 	if err := seq.CheckCount("count", uint64(count)); err != nil {
 		return Range{}, fmt.Errorf("take of tag %q: %w", name, err)
 	}
-	r, err := s.take(ctx, name, uint64(count))
+	r, err := s.take(ctx, place{tag: name}, uint64(count))
 	s.count(count, err)
 	if err != nil {
 		return Range{}, fmt.Errorf("take %d of tag %q: %w", count, name, err)
@@ -41,12 +41,11 @@ func (s *Service) Take(ctx context.Context, name string, count uint32) (Range, e
 	return r, nil
 }
 
-func (s *Service) take(ctx context.Context, name string, n uint64) (Range, error) {
-	c, err := s.cell(ctx, name)
+func (s *Service) take(ctx context.Context, at place, n uint64) (Range, error) {
+	c, err := s.locked(ctx, at)
 	if err != nil {
 		return Range{}, err
 	}
-	c.mu.Lock()
 	defer c.mu.Unlock()
 	r, done, err := s.try(c, n, 0)
 	if done || err != nil {
@@ -103,8 +102,9 @@ func (s *Service) try(c *cell, n, asked uint64) (r Range, done bool, err error) 
 		return Range{}, false, seq.ErrNoLease
 	}
 	b := &c.buffers
+	c.used = now
 	if !b.fits(n) {
-		return Range{}, false, fmt.Errorf("stands at %d: %w", b.low(), seq.ErrOverflow)
+		return Range{}, false, c.full()
 	}
 	first, last, ok := b.take(n, now)
 	if !ok {
@@ -119,6 +119,29 @@ func (s *Service) try(c *cell, n, asked uint64) (r Range, done bool, err error) 
 		s.raise(c, false)
 	}
 	return Range{First: first, Last: last, Max: b.confirmed}, true, nil
+}
+
+// locked is the cell of a place, with its mu held.
+func (s *Service) locked(ctx context.Context, at place) (*cell, error) {
+	for {
+		c, err := s.cell(ctx, at)
+		if err != nil {
+			return nil, err
+		}
+		c.mu.Lock()
+		if !c.gone {
+			return c, nil
+		}
+		c.mu.Unlock()
+	}
+}
+
+// full is the error for numbers that do not fit. Needs c.mu.
+func (c *cell) full() error {
+	if c.period == "" {
+		return fmt.Errorf("stands at %d: %w", c.buffers.low(), seq.ErrOverflow)
+	}
+	return fmt.Errorf("period %s stands at %d of %d: %w", c.period, c.buffers.low(), c.buffers.last, seq.ErrNumbersUsedUp)
 }
 
 // late is the error of a request whose time ended while it waited. Needs c.mu.

@@ -19,6 +19,9 @@ type Registers interface {
 	Probe(ctx context.Context, session seq.Session, regs []seq.Register) []quorum.Outcome
 	Prepare(ctx context.Context, session seq.Session, items []quorum.PrepareItem) []quorum.Outcome
 	Step(ctx context.Context, session seq.Session, items []quorum.StepItem) []quorum.Outcome
+	// Copies reads what W replicas that have promised {rounds[i], session} have of a section
+	// of an exact space, as quorum.Group.Copies.
+	Copies(ctx context.Context, session seq.Session, regs []seq.Register, rounds []uint64) []quorum.Outcome
 	Release(ctx context.Context, session seq.Session, items []quorum.LeaseItem, to seq.Session) error
 	EndSession(ctx context.Context, secret seq.Secret) error
 }

@@ -62,6 +62,10 @@ func (s *stores) Release(_ context.Context, session seq.Session, items []quorum.
 	return nil
 }
 
+func (s *stores) Copies(context.Context, seq.Session, []seq.Register, []uint64) []quorum.Outcome {
+	return nil
+}
+
 func (s *stores) EndSession(context.Context, seq.Secret) error { return nil }
 
 // Attach implements Leases.

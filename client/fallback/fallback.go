@@ -8,9 +8,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
+	"github.com/seqsvr/seqsvr/internal/wake"
 	"github.com/seqsvr/seqsvr/seq"
-	"github.com/seqsvr/seqsvr/snowflake"
 )
 
 // Errors of this package.
@@ -28,6 +27,9 @@ const (
 	DefaultWindow = 10 * time.Minute
 	MinWindow     = time.Second
 	MaxWindow     = 50 * time.Minute
+
+	// probePause is before a service that was silent is asked again.
+	probePause = 500 * time.Millisecond
 )
 
 // Config lets a Client make snowflake IDs by itself while the service is away: from a
@@ -38,6 +40,8 @@ type Config struct {
 	// Namespace that calls must name in this way, or by the name that it has; "" is the
 	// default one.
 	Namespace string
+	// Also are further namespaces, each with a worker id of its own.
+	Also []string
 	// After is how long a call waits for the service; 0: DefaultAfter. Callers with less
 	// time than that get their context's error. Less than the Client's Timeout.
 	After time.Duration
@@ -71,81 +75,63 @@ type Stats struct {
 	ValidUntil time.Time // when the window ends; zero: there never was one
 }
 
-// Service is what a Fallback needs of the Client. Both methods are called concurrently.
+// Service is what a Fallback needs of the Client. Its methods are called concurrently.
 type Service interface {
-	// Delegate asks for a window, with one attempt until ctx ends: a request whose answer is
-	// lost costs a worker id until its window is over.
-	Delegate(ctx context.Context, r *pb.SnowflakeDelegateRequest) (*pb.SnowflakeDelegateReply, error)
+	Lender
+	// Probe asks the service for one ID of the namespace, which no caller gets.
+	Probe(ctx context.Context, namespace string) error
 	// Final says that an error is the service's answer, which no waiting changes.
 	Final(err error) bool
 }
 
-// Fallback keeps a window and makes IDs from it. It is safe for concurrent use.
+// Fallback keeps a window and makes IDs from it. It is safe for concurrent use. Watch must
+// run beside Keep.
 type Fallback struct {
+	*Windows
 	cfg     Config
-	holder  string
 	service Service
-	log     *slog.Logger
-	clock   snowflake.Clock
-	window  atomic.Pointer[window]
 
-	// Once the service was silent, one call at a time waits for it, which is probing, and
-	// the others do not.
-	silent, probing atomic.Bool
-
-	ids, refused, windows atomic.Uint64
+	// silent: the service did not answer a call, and none waits for it until Watch has seen
+	// an answer.
+	silent  atomic.Bool
+	quiet   *wake.Signal // silent was set
+	refused atomic.Uint64
 }
 
 // New makes a Fallback without a window, which Keep gets. agent is a part of the name by
 // which operators see this process; it may be empty.
 func New(cfg Config, agent string, service Service, log *slog.Logger) *Fallback {
-	return &Fallback{cfg: cfg, holder: holder(agent), service: service, log: log, clock: snowflake.SystemClock}
+	return &Fallback{Windows: NewWindows(cfg.Namespace, cfg.Window, agent, service, log), cfg: cfg, service: service, quiet: wake.New()}
 }
 
 // Stats may be called at any time.
 func (f *Fallback) Stats() Stats {
-	out := Stats{IDs: f.ids.Load(), Refused: f.refused.Load(), Windows: f.windows.Load()}
-	if w := f.window.Load(); w != nil {
-		out.ValidUntil = w.validUntil
-	}
+	out := Stats{Refused: f.refused.Load()}
+	out.IDs, out.Windows, out.ValidUntil = f.Count()
 	return out
-}
-
-// Covers says whether IDs of the namespace can be made here: it is spelt as in Config, or by
-// the name that it has.
-func (f *Fallback) Covers(namespace string) bool {
-	if namespace == f.cfg.Namespace {
-		return true
-	}
-	w := f.window.Load()
-	return w != nil && namespace == w.reply.GetNamespace()
 }
 
 // Generate lets ask get the IDs from the service, and makes count of them here when it does
 // not answer within Config.After; made is nil where ask succeeded. An error that is the
-// service's answer is returned. ctx has a deadline.
+// service's answer is returned. ctx has a deadline. Once the service was silent no call waits
+// for it, as long as there is a window.
 func (f *Fallback) Generate(ctx context.Context, count int, ask func(context.Context) error) (made *IDs, err error) {
-	if waits, probe := f.admit(); waits {
+	if !f.silent.Load() {
 		short, end := context.WithTimeout(ctx, f.cfg.After)
 		err := ask(short)
 		// A batch of single IDs may see its deadline before short does; and a service that has
 		// lost its quorum says so before it.
 		late := short.Err() != nil || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, seq.ErrNoQuorum)
 		end()
-		if probe {
-			f.probing.Store(false)
-		}
 		if err == nil || ctx.Err() != nil || f.service.Final(err) || !late {
-			if err == nil {
-				f.answered()
-			}
 			return nil, err
 		}
 		if !f.silent.Swap(true) {
 			f.log.Warn("no answer, IDs are made here", "namespace", f.cfg.Namespace, "after", f.cfg.After, "error", err)
+			f.quiet.Kick()
 		}
 	}
-	if made, err = f.make(ctx, count); err == nil {
+	if made, err = f.Take(ctx, count); err == nil {
 		return made, nil
 	}
 	f.refused.Add(1)
@@ -156,14 +142,27 @@ func (f *Fallback) Generate(ctx context.Context, count int, ask func(context.Con
 	return nil, nil
 }
 
-// admit says whether a call is to wait for the service, and whether it is the one that sees
-// whether the service is back.
-func (f *Fallback) admit() (ok, probe bool) {
-	if !f.silent.Load() {
-		return true, false
+// Watch asks a service that was silent until it answers, so that no call has to, until ctx
+// ends.
+func (f *Fallback) Watch(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-f.quiet.C():
+		}
+		for f.silent.Load() {
+			if !wake.Sleep(ctx, min(f.cfg.After, probePause)) {
+				return
+			}
+			short, end := context.WithTimeout(ctx, f.cfg.After)
+			err := f.service.Probe(short, f.cfg.Namespace)
+			end()
+			if err == nil || f.service.Final(err) {
+				f.answered()
+			}
+		}
 	}
-	ok = f.probing.CompareAndSwap(false, true)
-	return ok, ok
 }
 
 func (f *Fallback) answered() {

@@ -3,6 +3,7 @@ package fallback
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"testing"
 	"time"
 
@@ -19,17 +20,18 @@ func reply(worker, floor, last uint64, continues bool) *pb.SnowflakeDelegateRepl
 	}
 }
 
-// lent is a fallback with a clock that the test moves.
-func lent(t *testing.T) (f *Fallback, now *int64, parts func() (snowflake.Parts, error)) {
+// lent is windows with a clock that the test moves.
+func lent(t *testing.T) (f *Windows, now *int64, parts func() (snowflake.Parts, error)) {
 	t.Helper()
 	now = new(int64)
-	f = &Fallback{clock: func() int64 { return *now }}
+	f = NewWindows("", time.Second, "", nil, slog.New(slog.DiscardHandler))
+	f.clock = func() int64 { return *now }
 	layout, err := snowflake.ParseLayout(layoutText)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return f, now, func() (snowflake.Parts, error) {
-		ids, err := f.make(context.Background(), 1)
+		ids, err := f.Take(context.Background(), 1)
 		if err != nil {
 			return snowflake.Parts{}, err
 		}

@@ -25,6 +25,7 @@ const connectPause = 100 * time.Millisecond
 // ender ends sessions at the stores. It connects beforehand, in the background, so
 // that at a child's death only one message a store is left to send.
 type ender struct {
+	name   string // of the node
 	stores []string
 	dial   []grpc.DialOption // of all connections
 	log    *slog.Logger
@@ -38,9 +39,9 @@ type ender struct {
 	run     func(context.Context) error // follows the member list of the stores
 }
 
-func newEnder(stores []string, log *slog.Logger, dial ...grpc.DialOption) *ender {
+func newEnder(name string, stores []string, log *slog.Logger, dial ...grpc.DialOption) *ender {
 	ctx, cancel := context.WithCancel(context.Background())
-	e := &ender{stores: stores, dial: dial, log: log, ready: make(chan struct{}), stop: cancel}
+	e := &ender{name: name, stores: stores, dial: dial, log: log, ready: make(chan struct{}), stop: cancel}
 	e.task.Go(func() {
 		defer e.follow(ctx)
 		defer close(e.ready)
@@ -73,7 +74,7 @@ func (e *ender) connect(ctx context.Context) error {
 	follower := storeclient.NewFollower(cluster, e.log, func(list quorum.MemberList, stores []quorum.NamedStore) error {
 		return group.Reconfigure(quorum.Config{Ref: list.Ref(id.Ref.Cluster, id.Ref.Era), N: list.N(), R: list.R, W: list.W}, stores)
 	}, e.dial...)
-	group, err = quorum.NewGroup(quorum.Config{Ref: id.Ref, N: id.N, R: id.R, W: id.W, OnStale: follower.Kick, Secret: seq.NewSecret()}, storeclient.NamedStores(cluster.Stores))
+	group, err = quorum.NewGroup(quorum.Config{Ref: id.Ref, N: id.N, R: id.R, W: id.W, OnStale: follower.Kick, Secret: seq.NewSecret(e.name)}, storeclient.NamedStores(cluster.Stores))
 	if err != nil {
 		return errors.Join(err, cluster.Close())
 	}

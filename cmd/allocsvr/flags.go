@@ -10,7 +10,10 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/seqsvr/seqsvr/allocsvr"
+	"github.com/seqsvr/seqsvr/allocsvr/globalid/audit"
+	"github.com/seqsvr/seqsvr/internal/auth"
 	"github.com/seqsvr/seqsvr/internal/daemon"
+	"github.com/seqsvr/seqsvr/router"
 	"github.com/seqsvr/seqsvr/seq"
 )
 
@@ -20,6 +23,7 @@ type options struct {
 	daemon.Common
 	supervise bool
 	pidFile   string
+	resp      router.Config // of the front for clients of Redis
 }
 
 func flags() (*pflag.FlagSet, *options) {
@@ -36,12 +40,16 @@ func flags() (*pflag.FlagSet, *options) {
 	fs.StringVar(&o.Datacenter, "datacenter", o.Datacenter, "`name` of that datacenter, bound to its id at first use; empty only while nobody has named it")
 	fs.Int64Var(&o.WorkerID, "worker-id", o.WorkerID, "the only snowflake worker `id` to use; -1: any free one")
 	fs.StringArrayVar(&o.Namespaces, "namespaces", nil, "snowflake `namespace` to be recorded if it is not yet, as \"name=orders alias=7 layout=leaf\"; may be repeated, in the environment one a line; empty: none")
-	fs.DurationVar(&o.WorkerWindow, "worker-window", o.WorkerWindow, "how far ahead a worker id's high-water mark is confirmed; 0: 3s")
+	fs.DurationVar(&o.WorkerWindow, "worker-window", o.WorkerWindow, "how far ahead a worker id's high-water mark is confirmed, and so how long IDs go on without a quorum; 100ms to 10m, 0: 3s")
+	fs.StringVar(&o.IDAudit.Path, "id-audit", "", "`file` for a JSON line of each range of snowflake IDs that is handed out; empty: none")
+	fs.Int64Var(&o.IDAudit.Bytes, "id-audit-bytes", audit.DefaultBytes, "`bytes` after which that file is followed by another")
+	fs.IntVar(&o.IDAudit.Files, "id-audit-files", audit.DefaultFiles, "how many older `files` are kept")
 	fs.DurationVar(&o.Lease, "lease", o.Lease, "how long the stores keep others away, 200ms to 10s")
 	fs.IntVar(&o.ExpectAllocs, "expect-allocs", o.ExpectAllocs, "how many AllocSvr a new cluster waits for before it places sections")
 	fs.IntVar(&o.MaxInWork, "max-in-work", o.MaxInWork, "`keys` of calls in work, each call counting 64 more, beyond which calls are refused as overloaded; at least 10,064; changes at SIGHUP")
 	fs.IntVar(&o.MaxStreamWaits, "max-stream-waits", o.MaxStreamWaits, "`calls` of one stream that may wait, beyond which they are refused likewise; changes at SIGHUP")
 	fs.Uint64Var(&o.UIDMemory, "uid-memory", o.UIDMemory, "`bytes` that the counters of UIDs may take; from 60 % on, those not taken from for long are dropped, which skips numbers, and beyond all of it UIDs without a counter are refused; at least 1048576; 0: any number; changes at SIGHUP")
+	fs.StringVar(&o.resp.RESPListen, "resp", "", "`address` for clients of Redis, host:port: what they ask of sections of others is forwarded; needs --auth off; empty: none")
 	fs.StringVar(&o.GossipListen, "gossip-listen", "", "membership `address`, host:port; empty: no membership")
 	fs.StringSliceVar(&o.GossipJoin, "gossip-join", nil, "membership `addresses` of other nodes; empty: none, others join this one")
 	fs.StringVar(&o.GossipProfile, "gossip-profile", o.GossipProfile, "timings of the membership: fast, lan or wan")
@@ -58,7 +66,7 @@ func load(args []string, env func(string) (string, bool), stderr io.Writer) (*op
 		return nil, err
 	}
 	o.Namespaces = lines(o.Namespaces)
-	if err := o.OpenAuth(o.ClusterID); err != nil {
+	if err := o.OpenAuth(auth.Identity{Cluster: o.ClusterID, Role: auth.Alloc, Name: o.Name}); err != nil {
 		return nil, err
 	}
 	o.Config.Logger, o.Config.TLS, o.Config.Guard = o.Common.Logger, o.Common.TLS, o.Common.Guard
@@ -67,6 +75,12 @@ func load(args []string, env func(string) (string, bool), stderr io.Writer) (*op
 		if err := o.Secret.UnmarshalText([]byte(secret)); err != nil {
 			return nil, daemon.Usage(fmt.Errorf("environment %s: %w", secretEnv, err))
 		}
+		if of := o.Secret.Node; of != "" && of != o.Name {
+			return nil, daemon.Usage(fmt.Errorf("--name %s: the parent that watches over this process has started as %q: start it anew", o.Name, of))
+		}
+	}
+	if err := o.checkRESP(); err != nil {
+		return nil, err
 	}
 	return o, daemon.Usage(o.Validate())
 }

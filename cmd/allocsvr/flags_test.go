@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/seqsvr/seqsvr/internal/auth"
 	"github.com/seqsvr/seqsvr/internal/config"
 	"github.com/seqsvr/seqsvr/internal/daemon"
 	"github.com/seqsvr/seqsvr/seq"
@@ -60,7 +61,7 @@ func TestNamespacesInTheEnvironmentStandOneALine(t *testing.T) {
 }
 
 func TestASessionIsTakenFromTheParent(t *testing.T) {
-	secret := seq.NewSecret()
+	secret := seq.NewSecret("")
 	text, _ := secret.MarshalText()
 	env := func(name string) (string, bool) { return string(text), name == secretEnv }
 	args := []string{"--name", "a", "--stores", "s:1"}
@@ -74,6 +75,23 @@ func TestASessionIsTakenFromTheParent(t *testing.T) {
 	text = text[1:]
 	if _, err = load(args, env, io.Discard); !errors.Is(err, daemon.ErrUsage) || strings.Contains(err.Error(), string(text)) {
 		t.Errorf("half a secret: got %v, want ErrUsage without it", err)
+	}
+}
+
+// TestAFrontForRedisIsNotBehindAGuard: it asks others as this node, whom they give nothing.
+func TestAFrontForRedisIsNotBehindAGuard(t *testing.T) {
+	o := &options{}
+	o.resp.RESPListen = "127.0.0.1:0"
+	if err := o.checkRESP(); err != nil {
+		t.Errorf("without a guard: %v", err)
+	}
+	o.Config.Guard = new(auth.Guard)
+	if err := o.checkRESP(); !errors.Is(err, daemon.ErrUsage) || !strings.Contains(err.Error(), "--auth") {
+		t.Errorf("got %v, want a usage error that names --auth", err)
+	}
+	o.resp.RESPListen = ""
+	if err := o.checkRESP(); err != nil {
+		t.Errorf("without a front: %v", err)
 	}
 }
 

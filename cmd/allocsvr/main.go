@@ -11,7 +11,10 @@ import (
 	"github.com/seqsvr/seqsvr/internal/daemon"
 )
 
-func main() { os.Exit(daemon.Main("allocsvr", os.Args[1:], run)) }
+func main() {
+	daemon.Slacken()
+	os.Exit(daemon.Main("allocsvr", os.Args[1:], run))
+}
 
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	load := func(args []string) (*options, error) { return load(args, os.LookupEnv, stderr) }
@@ -24,6 +27,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 }
 
 func (o *options) serve(ctx context.Context) error {
+	go daemon.FollowProcessors(ctx, o.Common.Logger)
 	return o.Serve(ctx, "allocsvr", func() (daemon.Service, error) {
 		o.Config.Traces = o.Common.Traces
 		server, err := allocsvr.New(o.Config)
@@ -31,6 +35,6 @@ func (o *options) serve(ctx context.Context) error {
 			return nil, usageOf(err)
 		}
 		o.Live = limits(server, o.Config)
-		return server, nil
+		return o.openRESP(server)
 	})
 }

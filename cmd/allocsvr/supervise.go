@@ -37,6 +37,7 @@ const endPatience = 10 * time.Second
 // knowledge (waitpid), so its session is ended at the stores without waiting for the
 // lease; each child has a session of its own, drawn here.
 type supervisor struct {
+	node    string // of the children
 	command func(secret seq.Secret) *exec.Cmd
 	end     func(ctx context.Context, secret seq.Secret) error
 	started func(pid int) error
@@ -51,12 +52,13 @@ func supervise(ctx context.Context, o *options, args []string, stdout, stderr io
 	if err != nil {
 		return fmt.Errorf("supervise: find own executable: %w", err)
 	}
-	stores := newEnder(o.Stores, o.Common.Logger, o.Common.TLS.DialOptions(auth.Store, auth.Alloc)...)
+	stores := newEnder(o.Name, o.Stores, o.Common.Logger, o.Common.TLS.DialOptions(auth.Store, auth.Alloc)...)
 	defer stores.close()
 	hangups := make(chan os.Signal, 1)
 	signal.Notify(hangups, syscall.SIGHUP)
 	defer signal.Stop(hangups)
 	s := &supervisor{
+		node:    o.Name,
 		reload:  o.Reload,
 		hangups: hangups,
 		command: func(secret seq.Secret) *exec.Cmd {
@@ -76,7 +78,7 @@ func supervise(ctx context.Context, o *options, args []string, stdout, stderr io
 // run starts children until ctx ends, one ends well, or one was wrongly called.
 func (s *supervisor) run(ctx context.Context) error {
 	for pause := firstPause; ; {
-		secret := seq.NewSecret()
+		secret := seq.NewSecret(s.node)
 		began := time.Now()
 		state, err := s.child(ctx, secret)
 		if err != nil {

@@ -7,8 +7,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/seqsvr/seqsvr/client"
+	"github.com/seqsvr/seqsvr/internal/auth"
 	"github.com/seqsvr/seqsvr/internal/daemon"
-	"github.com/seqsvr/seqsvr/internal/rpc"
 	"github.com/seqsvr/seqsvr/router"
 	"github.com/seqsvr/seqsvr/router/resp"
 	"github.com/seqsvr/seqsvr/seq"
@@ -27,13 +27,18 @@ func flags() (*pflag.FlagSet, *options) {
 	fs.StringVar(&o.Listen, "listen", "127.0.0.1:7400", "gRPC `address`, host:port")
 	fs.StringVar(&o.HTTPListen, "http", "127.0.0.1:7480", "HTTP `address`, host:port; empty: no HTTP")
 	fs.StringVar(&o.RESPListen, "resp", "", "`address` for clients of Redis, host:port; empty: none")
+	fs.StringVar(&o.ConsoleListen, "console", "", "`address` of a page to look at the cluster with, host:port; empty: none")
+	fs.StringSliceVar(&o.ConsoleHosts, "console-hosts", nil, "`names` that the console may be asked by, beside IP addresses and localhost; empty: no others")
 	fs.StringVar(&o.Advertise, "advertise", "", "gRPC `address` that others are told; empty: the one listened on")
 	fs.StringSliceVar(&o.Allocs, "allocs", nil, "gRPC `addresses` of some AllocSvr, required; the others are learned from them")
 	fs.StringVar(&o.ClusterID, "cluster", "", "`id` of the cluster that they must be of; empty: any")
 	fs.DurationVar(&o.Timeout, "timeout", client.DefaultTimeout, "how long a call is tried whose caller sets no deadline")
 	fs.DurationVar(&o.AttemptTimeout, "attempt-timeout", client.DefaultAttemptTimeout, "after how long a silent AllocSvr is given up and another asked")
+	fs.StringSliceVar(&o.IDsFallback, "ids-fallback", nil, "`namespaces` of snowflake IDs that this router makes itself while no AllocSvr answers, each with a worker id of its own; empty: none")
+	fs.DurationVar(&o.IDsFallbackAfter, "ids-fallback-after", client.DefaultFallbackAfter, "how long such a call waits for an AllocSvr before")
+	fs.DurationVar(&o.IDsFallbackWindow, "ids-fallback-window", client.DefaultFallbackWindow, "for how long that goes on at most, and half of it at least; 1s to 50m")
 	fs.DurationVar(&o.UnreadyAfter, "unready-after", router.DefaultUnreadyAfter, "for how long no AllocSvr must have answered before this router says that it is not ready, at least 1s")
-	fs.IntVar(&o.MaxInWork, "max-in-work", rpc.DefaultMaxInWork, "`keys` of calls in work, each call counting 64 more, beyond which calls are refused as overloaded; at least 10,064; changes at SIGHUP")
+	fs.IntVar(&o.MaxInWork, "max-in-work", router.DefaultMaxInWork, "`keys` of calls in work, each call counting 64 more, beyond which calls are refused as overloaded; at least 10,064; changes at SIGHUP")
 	fs.IntVar(&o.HTTPMaxBody, "http-max-body", router.DefaultHTTPMaxBody, "`bytes` of the largest body of an HTTP request; changes at SIGHUP")
 	fs.IntVar(&o.RESPMaxConns, "resp-max-conns", resp.DefaultMaxConns, "how many `connections` clients of Redis may have at a time; changes at SIGHUP")
 	fs.IntVar(&o.RESPMaxPipeline, "resp-max-pipeline", resp.DefaultMaxPipeline, "how many `commands` of such a connection are answered together; changes at SIGHUP")
@@ -50,7 +55,7 @@ func load(args []string, env func(string) (string, bool), stderr io.Writer) (*op
 	if err := o.Load(args, env, stderr); err != nil {
 		return nil, err
 	}
-	if err := o.OpenAuth(o.ClusterID); err != nil {
+	if err := o.OpenAuth(auth.Identity{Cluster: o.ClusterID, Role: auth.Router}); err != nil {
 		return nil, err
 	}
 	o.Config.Logger, o.Config.TLS, o.Config.Guard = o.Common.Logger, o.Common.TLS, o.Common.Guard

@@ -6,12 +6,16 @@ import (
 	"context"
 	"io"
 	"os"
+	"runtime/debug"
 
 	"github.com/seqsvr/seqsvr/internal/daemon"
 	"github.com/seqsvr/seqsvr/router"
 )
 
-func main() { os.Exit(daemon.Main("router", os.Args[1:], run)) }
+func main() {
+	daemon.Slacken()
+	os.Exit(daemon.Main("router", os.Args[1:], run))
+}
 
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	load := func(args []string) (*options, error) { return load(args, os.LookupEnv, stderr) }
@@ -19,6 +23,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 }
 
 func (o *options) serve(ctx context.Context) error {
+	go daemon.FollowProcessors(ctx, o.Common.Logger)
+	boundHeap(o.Config.MaxInWork)
 	return o.Serve(ctx, "router", func() (daemon.Service, error) {
 		o.Config.Traces = o.Common.Traces
 		r, err := router.New(o.Config)
@@ -28,6 +34,18 @@ func (o *options) serve(ctx context.Context) error {
 		o.Live = limits(r, o.Config)
 		return closing{r}, nil
 	})
+}
+
+// heapLimit is what the runtime takes of memory before it collects garbage more often than
+// whenever the heap has doubled: nearly twice what a router with DefaultMaxInWork keys in work holds.
+const heapLimit = 96 << 20
+
+// boundHeap has a burst of large calls leave less garbage, by more or less with another
+// bound of the keys in work. A GOMEMLIMIT in the environment stands.
+func boundHeap(maxInWork int) {
+	if os.Getenv("GOMEMLIMIT") == "" {
+		debug.SetMemoryLimit(max(heapLimit, heapLimit*int64(maxInWork)/router.DefaultMaxInWork))
+	}
 }
 
 // closing is a router that is closed once it has run.

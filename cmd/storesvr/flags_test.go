@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/pflag"
 
 	"github.com/seqsvr/seqsvr/internal/config"
@@ -50,44 +49,11 @@ func TestTheExampleFileSetsEveryFlagOfServe(t *testing.T) {
 	}
 }
 
-func TestSpacesAreReadFromTheCommandLine(t *testing.T) {
-	tests := []struct {
-		text string
-		want seq.Space
-		bad  string // part of the error; empty: none
-	}{
-		{"pts", seq.Space{Name: "pts"}, ""},
-		{"pts:sections=64", seq.Space{Name: "pts", Sections: 64}, ""},
-		{"pts:sections=64,step=100,mode=strict", seq.Space{Name: "pts", Sections: 64, Step: 100, Mode: seq.Strict}, ""},
-		{"pts:step=100,max-step=4000", seq.Space{Name: "pts", Step: 100, MaxStep: 4000}, ""},
-		{"pts:max-jump=9007199254740991", seq.Space{Name: "pts", MaxJump: uint64(seq.MaxSeq)}, ""},
-		{"pts:max-jump=0", seq.Space{}, "max-jump"},
-		{"pts:max-step=0", seq.Space{}, "max-step"},
-		{"pts:mode=unique-only,step=1", seq.Space{Name: "pts", Step: 1, Mode: seq.UniqueOnly}, ""},
-		{"", seq.Space{}, "no name"},
-		{":step=1", seq.Space{}, "no name"},
-		{"pts:step", seq.Space{}, `"step" is no setting`},
-		{"pts:steps=1", seq.Space{}, `"steps=1" is no setting`},
-		{"pts:step=0", seq.Space{}, "step"},
-		{"pts:step=-1", seq.Space{}, "step"},
-		{"pts:sections=5000000000", seq.Space{}, "sections"},
-		{"pts:mode=", seq.Space{}, `"mode=" is no setting`},
-	}
-	for _, test := range tests {
-		got, err := parseSpace(test.text)
-		if diff := cmp.Diff(test.want, got); diff != "" {
-			t.Errorf("%q (-want +got)\n%s", test.text, diff)
-		}
-		if test.bad == "" && err != nil || test.bad != "" && (err == nil || !strings.Contains(err.Error(), test.bad)) {
-			t.Errorf("%q: got error %v, want one with %q", test.text, err, test.bad)
-		}
-	}
-}
-
 func TestInitMakesWhatTheFlagsSayOnce(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "store")
 	args := []string{"init", "--data-dir", dir, "--cluster", "c", "--name", "s2", "--members", "s1,s2,s3",
-		"--sections", "8", "--step", "100", "--space", "pts:sections=4,mode=strict"}
+		"--sections", "8", "--step", "100", "--space", "pts:sections=4,mode=strict",
+		"--space", "orders:sections=4,mode=exact,window=1h"}
 	if err := run(t.Context(), args, io.Discard, io.Discard); err != nil {
 		t.Fatal(err)
 	}
@@ -105,6 +71,14 @@ func TestInitMakesWhatTheFlagsSayOnce(t *testing.T) {
 	}
 	if err := store.Close(); err != nil {
 		t.Error(err)
+	}
+	meta, _, err := disk.Inspect(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	orders, err := meta.Mapping.Space("orders")
+	if err != nil || orders.Mode != seq.Exact || orders.Window != time.Hour || orders.First != 12 {
+		t.Errorf("the exact space is %+v, %v", orders, err)
 	}
 }
 
@@ -130,6 +104,12 @@ func TestAWrongCallIsAUsageErrorThatNamesWhatIsWrong(t *testing.T) {
 		{"joining without being a learner", with("--join", "127.0.0.1:1"), "from the cluster"},
 		{"a learner with sections of its own", []string{"init", "--learner", "--join", "127.0.0.1:1", "--data-dir", dir, "--name", "s1", "--sections", "8"}, "--sections"},
 		{"a bad mode", with("--mode", "loose"), "loose"},
+		{"a window of an ordinary space", with("--window", "10m"), "mode=exact only"},
+		{"a window of a further ordinary space", with("--space", "pts:window=10m"), "mode=exact only"},
+		{"a window too long", with("--space", "pts:mode=exact,window=25h"), "24h"},
+		{"a window too short", with("--space", "pts:mode=exact,window=999ms"), "1s"},
+		{"a window that does not travel", with("--space", "pts:mode=exact,window=1000500us"), "whole milliseconds"},
+		{"a window of nothing", with("--space", "pts:mode=exact,window=0"), "no duration above 0"},
 		{"no data directory", []string{"serve"}, "data directory"},
 		{"a lease of nothing", []string{"serve", "--data-dir", dir, "--max-lease", "0s"}, "max lease"},
 		{"a bad log level", []string{"serve", "--data-dir", dir, "--log-level", "loud"}, "loud"},

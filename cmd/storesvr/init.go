@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"strconv"
-	"strings"
 
 	"github.com/spf13/pflag"
 
@@ -23,7 +22,7 @@ import (
 type initOptions struct {
 	storesvr.InitConfig
 	first     seq.Space // the default space
-	spaces    []string  // further ones, as parseSpace reads them
+	spaces    []string  // further ones, as seq.ParseSpace reads them
 	ifMissing bool
 
 	files   rpc.TLSFiles // for --join
@@ -42,10 +41,12 @@ func initFlags() (*pflag.FlagSet, *initOptions) {
 	fs.IntVar(&o.W, "w", 0, "number of stores that a write needs, above N/2; 0: a majority")
 	fs.Uint32Var(&o.first.Sections, "sections", seq.DefaultSections, "number of sections of the space "+seq.DefaultSpace)
 	fs.Uint64Var(&o.first.Step, "step", seq.DefaultStep, "how many `numbers` one write moves a section's max of the space "+seq.DefaultSpace)
-	fs.StringVar((*string)(&o.first.Mode), "mode", string(seq.Ordered), "mode of the space "+seq.DefaultSpace+": ordered, strict or unique-only")
+	fs.StringVar((*string)(&o.first.Mode), "mode", string(seq.Ordered), "mode of the space "+seq.DefaultSpace+": "+seq.ModeNames)
+	fs.DurationVar(&o.first.Window, "window", 0, "how long that space keeps the ids of requests, with --mode exact; 0: "+seq.DefaultWindow.String())
 	fs.Uint64Var(&o.first.MaxStep, "max-step", 0, "`numbers` that the step of a busy section of that space grows to at most; 0: "+strconv.Itoa(seq.DefaultMaxStep)+" with the default step, any other never grows")
 	fs.Uint64Var(&o.first.MaxJump, "max-jump", 0, "`numbers` by which a raise may move a section's max of that space without --force; 0: "+strconv.Itoa(seq.DefaultMaxJump))
-	fs.StringArrayVar(&o.spaces, "space", nil, "a further `space`, NAME[:sections=N][,step=N][,max-step=N][,max-jump=N][,mode=M]; may be given again; empty: none")
+	fs.StringVar((*string)(&o.first.KeyHash), "key-hash", string(seq.SecretKeys), "how string keys of that space become UIDs: hmac-sha256-64, under a secret that the cluster draws and keeps, or sha256-64, which anybody can repeat")
+	fs.StringArrayVar(&o.spaces, "space", nil, "a further `space`, "+seq.SpaceForm+"; may be given again; empty: none")
 	fs.BoolVar(&o.ifMissing, "if-missing", false, "succeed and touch nothing where a database is, for start scripts that run each time")
 	fs.BoolVar(&o.learner, "learner", false, "make a store for a cluster that runs, to be filled by seqctl store replace or add; takes --join, --name and --data-dir")
 	fs.StringVar(&o.files.CA, "tls-ca", "", "PEM `file` of the CAs of that cluster's certificates; empty: plaintext")
@@ -60,9 +61,9 @@ func (o *initOptions) config() (storesvr.InitConfig, error) {
 	cfg := o.InitConfig
 	cfg.Spaces = []seq.Space{o.first}
 	for _, text := range o.spaces {
-		space, err := parseSpace(text)
+		space, err := seq.ParseSpace(text)
 		if err != nil {
-			return cfg, err
+			return cfg, fmt.Errorf("--space %q: %w", text, err)
 		}
 		cfg.Spaces = append(cfg.Spaces, space)
 	}
@@ -96,48 +97,4 @@ func runInit(ctx context.Context, args []string, stderr io.Writer) error {
 		return usageOf(err)
 	}
 	return nil
-}
-
-// parseSpace reads NAME[:KEY=VALUE[,KEY=VALUE...]].
-func parseSpace(text string) (seq.Space, error) {
-	name, settings, _ := strings.Cut(text, ":")
-	space := seq.Space{Name: name}
-	bad := func(what string) (seq.Space, error) {
-		return seq.Space{}, fmt.Errorf("--space %q: %s: expected NAME[:sections=N][,step=N][,max-step=N][,max-jump=N][,mode=M]", text, what)
-	}
-	if name == "" {
-		return bad("no name")
-	}
-	if settings == "" {
-		return space, nil
-	}
-	for setting := range strings.SplitSeq(settings, ",") {
-		key, value, found := strings.Cut(setting, "=")
-		if !found {
-			return bad(fmt.Sprintf("%q is no setting", setting))
-		}
-		bits := map[string]int{"sections": 32, "step": 64, "max-step": 64, "max-jump": 64}[key]
-		if bits == 0 {
-			if key != "mode" || value == "" {
-				return bad(fmt.Sprintf("%q is no setting", setting))
-			}
-			space.Mode = seq.Mode(value)
-			continue
-		}
-		n, err := strconv.ParseUint(value, 10, bits)
-		if err != nil || n == 0 {
-			return bad(fmt.Sprintf("%s is %q, no number above 0", key, value))
-		}
-		switch key {
-		case "sections":
-			space.Sections = uint32(n)
-		case "step":
-			space.Step = n
-		case "max-jump":
-			space.MaxJump = n
-		default:
-			space.MaxStep = n
-		}
-	}
-	return space, nil
 }

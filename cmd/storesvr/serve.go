@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/seqsvr/seqsvr/internal/auth"
 	"github.com/seqsvr/seqsvr/internal/daemon"
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/storesvr"
@@ -43,7 +44,7 @@ func loadServe(args []string, env func(string) (string, bool), stderr io.Writer)
 	if err := o.Load(args, env, stderr); err != nil {
 		return nil, err
 	}
-	if err := o.OpenAuth(o.ClusterID); err != nil {
+	if err := o.OpenAuth(auth.Identity{Cluster: o.ClusterID, Role: auth.Store}); err != nil {
 		return nil, err
 	}
 	o.Config.Logger, o.Config.TLS, o.Config.Guard = o.Common.Logger, o.Common.TLS, o.Common.Guard

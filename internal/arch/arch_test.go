@@ -25,20 +25,22 @@ var may = map[string][]string{
 	"seq":        {},
 	"snowflake":  {},
 	"proto":      {},
+	"exact":      {"seq"},
 	"quorum":     {"seq", "internal/clock"},
 	"membership": {},
 	"client":     {"seq", "proto", "internal", "snowflake"},
-	"storesvr":   {"seq", "proto", "quorum", "internal", "membership", "storesvr"},
-	"allocsvr":   {"seq", "proto", "quorum", "internal", "membership", "snowflake", "allocsvr"},
+	"storesvr":   {"seq", "exact", "proto", "quorum", "internal", "membership", "storesvr"},
+	"allocsvr":   {"seq", "exact", "proto", "quorum", "internal", "membership", "snowflake", "allocsvr"},
 	"router":     {"seq", "proto", "internal", "membership", "client", "snowflake", "router"},
-	"internal":   {"seq", "proto", "quorum", "membership", "snowflake", "client", "internal"},
+	"internal":   {"seq", "exact", "proto", "quorum", "membership", "snowflake", "client", "internal"},
 	"cmd":        {"seq", "proto", "quorum", "internal", "membership", "snowflake", "client", "storesvr", "allocsvr", "router", "cmd"},
-	"tests":      {"seq", "proto", "quorum", "internal", "membership", "snowflake", "client", "storesvr", "allocsvr", "router", "tests"},
+	"tests":      {"seq", "exact", "proto", "quorum", "internal", "membership", "snowflake", "client", "storesvr", "allocsvr", "router", "tests"},
 	"deploy":     {},
+	"examples":   {"client", "snowflake"},
 }
 
 // pure folders use the standard library and this module only.
-var pure = []string{"seq", "snowflake", "quorum", "storesvr/acceptor", "allocsvr/counters", "allocsvr/handover", "allocsvr/arbiter/placement"}
+var pure = []string{"seq", "exact", "snowflake", "quorum", "storesvr/acceptor", "allocsvr/counters", "allocsvr/handover", "allocsvr/arbiter/placement"}
 
 type file struct {
 	name string // relative to the root, with slashes

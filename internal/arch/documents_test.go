@@ -13,6 +13,8 @@ import (
 // excepted are names in documents that this tree does not declare, each with its reason.
 var excepted = map[string]string{
 	"WORKER_NODE":                "a table of Baidu's UidGenerator",
+	"CachedUidGenerator":         "a class of the same",
+	"AuditLogEntry":              "a message of Twitter's snowflake",
 	"AUTO_INCREMENT":             "MySQL's",
 	"LimitNOFILE":                "systemd's",
 	"fsGroup":                    "of Kubernetes",

@@ -71,7 +71,7 @@ func (n *names) collectFiles(t *testing.T) {
 			return err
 		}
 		name := strings.TrimPrefix(filepath.ToSlash(strings.TrimPrefix(p, root)), "/")
-		if d.IsDir() && (d.Name() == ".git" || name == "bin" || name == "data") {
+		if d.IsDir() && (d.Name() == ".git" || d.Name() == "node_modules" || name == "bin" || name == "data") {
 			return fs.SkipDir
 		}
 		n.files[name] = true
@@ -210,6 +210,13 @@ func (n *names) collectUsed(file string, node ast.Node) {
 		if id, ok := x.Key.(*ast.Ident); ok && id.Name == "Use" && under(file, "cmd/seqctl") {
 			verb, _, _ := strings.Cut(n.text(x.Value), " ")
 			n.verbs[verb] = true
+		}
+		if list, ok := x.Value.(*ast.CompositeLit); ok && under(file, "cmd/seqctl") {
+			if id, ok := x.Key.(*ast.Ident); ok && id.Name == "Aliases" {
+				for _, alias := range list.Elts {
+					n.verbs[n.text(alias)] = true
+				}
+			}
 		}
 	}
 }

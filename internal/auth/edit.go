@@ -197,7 +197,8 @@ func parseGrant(text string) (g grant, err error) {
 	return g, nil
 }
 
-// ParseDemand reads what one call asks for: user:take, tag/orders:take or user:raise=1000.
+// ParseDemand reads what one call asks for: user:take, tag/orders:take or user:raise=1000, by
+// so much.
 func ParseDemand(text string) (d Demand, err error) {
 	kind, name, rest, err := splitScope(text)
 	if err != nil {
@@ -209,7 +210,7 @@ func ParseDemand(text string) (d Demand, err error) {
 		return d, fmt.Errorf("%w: %q: expected take, read or raise=NUMBER behind the colon", ErrBadGrant, text)
 	}
 	if numbered {
-		if d.Floor, err = strconv.ParseUint(number, 10, 64); err != nil {
+		if d.Jump, err = strconv.ParseUint(number, 10, 64); err != nil {
 			return d, fmt.Errorf("%w: %q: expected a whole number behind raise=", ErrBadGrant, text)
 		}
 	}

@@ -1,7 +1,6 @@
 package auth
 
 import (
-	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -47,7 +46,7 @@ type Guard struct {
 	log    *slog.Logger
 	begun  time.Time
 	policy atomic.Pointer[Policy] // the last sound one; nil: no file
-	refuse atomic.Uint64          // calls refused, or that would have been
+	refuse refusals
 
 	looked atomic.Int64 // when the file was last looked at, in nanoseconds since begun
 	told   atomic.Int64 // when a refusal was last logged, likewise
@@ -108,14 +107,6 @@ func (g *Guard) Cluster() string {
 		return ""
 	}
 	return g.cfg.Cluster
-}
-
-// Refused is how many calls were refused or, in Accept, would have been.
-func (g *Guard) Refused() uint64 {
-	if g == nil {
-		return 0
-	}
-	return g.refuse.Load()
 }
 
 func (g *Guard) stat() stamp {
@@ -232,8 +223,8 @@ func (g *Guard) Check(w Who, method string, message any) error {
 		demands = access.Demands(message)
 	}
 	h, err := g.decide(w, method, demands)
-	if err == nil && access.Change && message != nil {
-		g.log.Info("change", "method", method, "by", h.id)
+	if err == nil && access.Node != nil && message != nil {
+		err = h.maySpeakFor(access.Node(message))
 	}
 	return g.verdict(h, method, err)
 }
@@ -247,17 +238,26 @@ func (g *Guard) Ask(w Who, method string, demands ...Demand) error {
 	return g.verdict(h, method, err)
 }
 
-// verdict counts and logs a refusal, which holds in Require alone.
-func (g *Guard) verdict(h holder, method string, err error) error {
-	if err == nil {
-		return nil
+// Identify tells who shows what, for those that ask before there is a call. A refusal counts
+// where it holds, in Require.
+func (g *Guard) Identify(w Who) (by string, err error) {
+	h, err := g.hold(w)
+	if err != nil && g.cfg.Mode == Require {
+		_ = g.verdict(h, "", err)
 	}
-	g.refuse.Add(1)
-	g.tell(h, method, err)
-	if g.cfg.Mode != Require {
-		return nil
+	return h.id, err
+}
+
+// Holder is the principal and role that a call counts for; "" for none.
+func (g *Guard) Holder(w Who) (principal string, role Role) {
+	if g == nil {
+		return "", ""
 	}
-	return err
+	h, err := g.hold(w)
+	if err != nil {
+		return "", ""
+	}
+	return h.id, h.role
 }
 
 // Try tells what a call would meet, and charges nothing.
@@ -296,7 +296,22 @@ func (g *Guard) decide(w Who, method string, demands []Demand) (holder, error) {
 			return h, err
 		}
 	}
+	if g.cfg.Mode == Require {
+		bound(demands, grants)
+	}
 	return h, g.charge(h, demands, grants)
+}
+
+// bound has raises say how far their grants let them go.
+func bound(demands []Demand, grants []*Grant) {
+	for i, d := range demands {
+		if grants[i] == nil || d.Verb != Raise || d.Within == nil {
+			continue
+		}
+		if far := grants[i].MaxRaise; *d.Within == 0 || *d.Within > far {
+			*d.Within = far
+		}
+	}
 }
 
 // charge takes all or, at the first grant that has none left, what stands before it: a
@@ -314,21 +329,6 @@ func (g *Guard) charge(h holder, demands []Demand, grants []*Grant) error {
 	}
 	return nil
 }
-
-// QuotaError is a seq.ErrQuota that knows when to come again.
-type QuotaError struct {
-	By, Of     string
-	Rate       Rate
-	RetryAfter time.Duration
-}
-
-// Error says when to come again.
-func (e *QuotaError) Error() string {
-	return fmt.Sprintf("%v: %s has %d keys a second of %s: come again in %v", seq.ErrQuota, e.By, e.Rate.PerSecond, e.Of, e.RetryAfter)
-}
-
-// Unwrap makes errors.Is(err, seq.ErrQuota) hold.
-func (e *QuotaError) Unwrap() error { return seq.ErrQuota }
 
 // mayCall refuses what the table does not list for the role.
 func (h holder) mayCall(method string) error {
@@ -361,32 +361,19 @@ func (h holder) may(d Demand) (*Grant, error) {
 	case h.role != Caller:
 		return refused(": its role only reads")
 	}
+	var best *Grant // the first; of those for raises the one that goes furthest
 	why := ": no grant"
 	for _, g := range h.grants {
 		switch {
 		case !g.covers(d.Kind, d.Name) || !slices.Contains(g.Verbs, d.Verb):
-		case d.Verb == Raise && d.Floor > g.MaxRaise:
-			why = fmt.Sprintf(" to %d: its grant ends at %d", d.Floor, g.MaxRaise)
-		default:
-			return g, nil
+		case d.Verb == Raise && d.Jump > g.MaxRaise:
+			why = fmt.Sprintf(" by %d: its grant goes as far as %d", d.Jump, g.MaxRaise)
+		case best == nil || d.Verb == Raise && g.MaxRaise > best.MaxRaise:
+			best = g
 		}
 	}
+	if best != nil {
+		return best, nil
+	}
 	return refused(why)
-}
-
-// tell logs a refusal, at most one a second.
-func (g *Guard) tell(h holder, method string, err error) {
-	if errors.Is(err, seq.ErrQuota) {
-		return // an everyday matter
-	}
-	now, last := int64(time.Since(g.begun)), g.told.Load()
-	if now-last < int64(time.Second) || !g.told.CompareAndSwap(last, now) {
-		g.untold.Add(1)
-		return
-	}
-	text := "call refused"
-	if g.cfg.Mode != Require {
-		text = "call served that --auth require would refuse"
-	}
-	g.log.Warn(text, "method", method, "by", h.id, "error", err, "others_not_logged", g.untold.Swap(0))
 }

@@ -38,8 +38,11 @@ type Demand struct {
 	Name  string
 	Verb  Verb
 	Keys  int    // what a quota is charged
-	Floor uint64 // of a raise: the number asked for
+	Jump  uint64 // of a raise: by how much; 0 where that is not known yet
 	Force bool   // of a raise
+	// Within is where a raise says how far it may go at most, 0: any distance. The guard
+	// lowers it to what the grant says, for whoever knows the number of now.
+	Within *uint64
 }
 
 // Access is who may call a method.
@@ -48,8 +51,11 @@ type Access struct {
 	Public bool // everybody may, with no identity at all
 	// Demands are what a caller needs grants for, in a message of the method; nil: nothing.
 	Demands func(message any) []Demand
-	// Change marks what an operator changes: each call is logged with the principal.
-	Change bool
+	// Change is of methods that operators change things with: each call is written down with
+	// the principal; nil: of none.
+	Change Change
+	// Node is whose session a message of the method speaks for; nil: it speaks for none.
+	Node func(message any) string
 }
 
 // May tells whether the role may call the method.
@@ -60,9 +66,9 @@ var (
 	anybody  = Access{Roles: Roles}
 	session  = Access{Roles: []Role{Alloc, Operator}} // an operator's tools change documents at the stores
 	describe = Access{Roles: []Role{Alloc, Store, Operator, Reader}}
+	writing  = Access{Roles: session.Roles, Node: speakerOf}
 	peer     = Access{Roles: []Role{Alloc}}
-	looking  = Access{Roles: []Role{Operator, Reader}}
-	change   = Access{Roles: []Role{Operator}, Change: true}
+	looking  = Access{Roles: []Role{Router, Operator, Reader}}         // a router for its console, which asks who looks
 	serving  = Access{Roles: []Role{Caller, Router, Operator, Reader}} // what needs no grant: routes, layouts
 )
 
@@ -78,42 +84,48 @@ func reading(demands func(any) []Demand) Access {
 // Methods has every method of every daemon by its full name; what it lacks is refused.
 // Nobody changes it.
 var Methods = map[string]Access{
-	pb.Sequence_Next_FullMethodName:      taking(ofNext),
-	pb.Sequence_BatchNext_FullMethodName: taking(ofBatch),
-	pb.Sequence_Current_FullMethodName:   reading(ofCurrent),
-	pb.Sequence_Raise_FullMethodName:     taking(ofRaise),
-	pb.Sequence_Stream_FullMethodName:    reading(ofStream), // a reader's takes are refused one by one
-	pb.Sequence_Routes_FullMethodName:    serving,
+	pb.Sequence_Next_FullMethodName:       taking(ofNext),
+	pb.Sequence_BatchNext_FullMethodName:  taking(ofBatch),
+	pb.Sequence_Lookup_FullMethodName:     reading(ofLookup),
+	pb.Sequence_Current_FullMethodName:    reading(ofCurrent),
+	pb.Sequence_Raise_FullMethodName:      {Roles: taking(nil).Roles, Demands: ofRaise, Change: forcedOf},
+	pb.Sequence_Stream_FullMethodName:     reading(ofStream), // a reader's takes are refused one by one
+	pb.Sequence_BatchRaise_FullMethodName: taking(ofRaises),
+	pb.Sequence_Routes_FullMethodName:     serving,
 
 	pb.Snowflake_Generate_FullMethodName:        taking(ofNamespace(Take)),
 	pb.Snowflake_Delegate_FullMethodName:        taking(ofNamespace(Take)),
+	pb.Snowflake_GiveBack_FullMethodName:        taking(ofNamespace(Take)),
 	pb.Snowflake_Info_FullMethodName:            taking(ofNamespace(Take)), // it may get a worker id
 	pb.Snowflake_Decode_FullMethodName:          serving,
 	pb.Snowflake_Compose_FullMethodName:         serving,
 	pb.Snowflake_Layouts_FullMethodName:         serving,
 	pb.Snowflake_Namespaces_FullMethodName:      serving,
 	pb.Snowflake_Workers_FullMethodName:         serving,
-	pb.Snowflake_PutNamespace_FullMethodName:    change,
-	pb.Snowflake_RetireNamespace_FullMethodName: change,
+	pb.Snowflake_PutNamespace_FullMethodName:    changing(namedOf),
+	pb.Snowflake_RetireNamespace_FullMethodName: changing(namedOf),
 
-	pb.Segment_Take_FullMethodName:   taking(ofTag(Take)),
-	pb.Segment_Status_FullMethodName: reading(ofTag(Read)), // all tags: a grant for *
-	pb.Segment_List_FullMethodName:   serving,
-	pb.Segment_Put_FullMethodName:    change,
-	pb.Segment_Retire_FullMethodName: change,
+	pb.Segment_Take_FullMethodName:        taking(ofTag(Take)),
+	pb.Segment_NextNumbers_FullMethodName: taking(ofTag(Take)),
+	pb.Segment_ShowNumber_FullMethodName:  reading(ofTag(Read)),
+	pb.Segment_Status_FullMethodName:      reading(ofTag(Read)), // all tags: a grant for *
+	pb.Segment_List_FullMethodName:        serving,
+	pb.Segment_Put_FullMethodName:         changing(namedOf),
+	pb.Segment_Retire_FullMethodName:      changing(namedOf),
 
 	pb.Store_Describe_FullMethodName:    describe,
 	pb.Store_Bind_FullMethodName:        session,
 	pb.Store_Vouch_FullMethodName:       session,
 	pb.Store_Read_FullMethodName:        session,
-	pb.Store_Prepare_FullMethodName:     session,
-	pb.Store_Step_FullMethodName:        session,
-	pb.Store_Renew_FullMethodName:       session,
-	pb.Store_Release_FullMethodName:     session,
-	pb.Store_Adopt_FullMethodName:       session, // an AllocSvr brings lists to stores that missed them
-	pb.Store_Dump_FullMethodName:        change,
-	pb.Store_Fill_FullMethodName:        change,
-	pb.Store_WindowsOver_FullMethodName: change,
+	pb.Store_Prepare_FullMethodName:     writing,
+	pb.Store_Step_FullMethodName:        writing,
+	pb.Store_Renew_FullMethodName:       writing,
+	pb.Store_Release_FullMethodName:     writing,
+	pb.Store_Adopt_FullMethodName:       {Roles: session.Roles, Change: listOf},    // an AllocSvr brings lists to stores that missed them
+	pb.Store_Extend_FullMethodName:      {Roles: session.Roles, Change: mappingOf}, // likewise mappings
+	pb.Store_Dump_FullMethodName:        changing(whole),
+	pb.Store_Fill_FullMethodName:        changing(fillOf),
+	pb.Store_WindowsOver_FullMethodName: changing(reasonOf),
 
 	pb.Peer_Offer_FullMethodName: peer,
 	pb.Peer_Take_FullMethodName:  peer,
@@ -122,9 +134,14 @@ var Methods = map[string]Access{
 	pb.Admin_Status_FullMethodName:    looking,
 	pb.Admin_Leases_FullMethodName:    looking,
 	pb.Admin_Events_FullMethodName:    looking,
-	pb.Admin_Drain_FullMethodName:     change,
-	pb.Admin_Move_FullMethodName:      change,
-	pb.Admin_Rebalance_FullMethodName: change,
+	pb.Admin_Drain_FullMethodName:     changing(nodeOf),
+	pb.Admin_Move_FullMethodName:      changing(moveOf),
+	pb.Admin_Rebalance_FullMethodName: changing(whole),
+	pb.Admin_Rehash_FullMethodName:    changing(rehashOf),
+	pb.Admin_AddSpace_FullMethodName:  changing(spaceOf),
+	// Who may read every UID could not be told by grants. Raises without force are no changes.
+	pb.Admin_Counters_FullMethodName:     {Roles: []Role{Operator}},
+	pb.Admin_RaiseSection_FullMethodName: {Roles: []Role{Operator}},
 
 	healthpb.Health_Check_FullMethodName: public,
 	healthpb.Health_Watch_FullMethodName: public,
@@ -132,6 +149,15 @@ var Methods = map[string]Access{
 
 	grpc_reflection_v1.ServerReflection_ServerReflectionInfo_FullMethodName:      anybody,
 	grpc_reflection_v1alpha.ServerReflection_ServerReflectionInfo_FullMethodName: anybody,
+}
+
+// speakerOf is the node of a request's session, of which a store derives the session anew.
+func speakerOf(m any) string {
+	r, ok := m.(interface{ GetNode() string })
+	if !ok {
+		return ""
+	}
+	return r.GetNode()
 }
 
 // SpaceName is the space that a request means.
@@ -151,6 +177,14 @@ func ofNext(m any) []Demand {
 		return none
 	}
 	return []Demand{{Kind: Space, Name: SpaceName(r.GetSpace()), Verb: Take, Keys: 1}}
+}
+
+func ofLookup(m any) []Demand {
+	r, ok := m.(*pb.LookupRequest)
+	if !ok {
+		return none
+	}
+	return []Demand{{Kind: Space, Name: SpaceName(r.GetSpace()), Verb: Read, Keys: 1}}
 }
 
 func ofBatches(batches []*pb.Batch, verb Verb) []Demand {
@@ -196,7 +230,23 @@ func ofRaise(m any) []Demand {
 	if !ok {
 		return none
 	}
-	return []Demand{{Kind: Space, Name: SpaceName(r.GetSpace()), Verb: Raise, Keys: 1, Floor: r.GetAtLeast(), Force: r.GetForce()}}
+	return []Demand{{Kind: Space, Name: SpaceName(r.GetSpace()), Verb: Raise, Keys: 1, Force: r.GetForce(), Within: &r.MaxJump}}
+}
+
+// ofRaises bounds each key by the grant for its space.
+func ofRaises(m any) []Demand {
+	r, ok := m.(*pb.BatchRaiseRequest)
+	if !ok {
+		return none
+	}
+	out := make([]Demand, len(r.GetBatches()))
+	for i, b := range r.GetBatches() {
+		out[i] = Demand{Kind: Space, Name: SpaceName(b.GetSpace()), Verb: Raise, Keys: len(b.GetUids()) + len(b.GetKeys())}
+		if b != nil {
+			out[i].Within = &b.MaxJump
+		}
+	}
+	return out
 }
 
 func ofTag(verb Verb) func(any) []Demand {
@@ -223,7 +273,7 @@ func ofNamespace(verb Verb) func(any) []Demand {
 		}
 		keys := 1
 		if counted, ok := m.(*pb.SnowflakeGenerateRequest); ok {
-			if keys = int(counted.GetCount()); keys > seq.MaxIDs {
+			if keys = max(int(counted.GetCount()), 1); keys > seq.MaxIDs {
 				keys = 0 // the handler refuses it
 			}
 		}

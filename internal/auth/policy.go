@@ -42,7 +42,7 @@ type Grant struct {
 	Kind     Kind
 	Pattern  string // a name, or the beginning of names and *
 	Verbs    []Verb
-	MaxRaise uint64 // a raise may ask for no higher number
+	MaxRaise uint64 // how far above the number of now a raise may go
 	Rate     Rate
 
 	quota *quota

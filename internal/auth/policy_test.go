@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -97,6 +98,38 @@ func guard(t *testing.T, mode Mode, policy string) (*Guard, *bytes.Buffer) {
 
 func next(space string) any { return &pb.NextRequest{Space: space, Count: 1} }
 
+func TestARaiseIsToldHowFarItsGrantGoes(t *testing.T) {
+	w := write(t, "{space: user, verbs: [take, raise], max_raise: 100}, {space: 'us*', verbs: [raise], max_raise: 1000}, {space: 'r*', verbs: [raise], max_raise: 7}")
+	for _, one := range []struct {
+		mode        Mode
+		space       string
+		asked, want uint64
+	}{
+		{Require, "user", 0, 1000}, // of two grants the one that goes further
+		{Require, "", 0, 1000},
+		{Require, "room", 0, 7},
+		{Require, "room", 5, 5}, // less than the grant
+		{Require, "room", 8, 7},
+		{Accept, "room", 0, 0}, // every call is served
+	} {
+		g, _ := guard(t, one.mode, w.path)
+		r := &pb.RaiseRequest{Space: one.space, AtLeast: 5000, MaxJump: one.asked}
+		if err := g.Check(Who{Token: w.caller.Secret()}, pb.Sequence_Raise_FullMethodName, r); err != nil || r.MaxJump != one.want {
+			t.Errorf("%+v: got %d, %v", one, r.MaxJump, err)
+		}
+	}
+	g, _ := guard(t, Require, w.path)
+	for demand, ok := range map[string]bool{"user:raise=1000": true, "user:raise=1001": false, "room:raise=7": true, "room:raise=8": false} {
+		d, err := ParseDemand(demand)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := g.Try(Who{Token: w.caller.Secret()}, "", d); (err == nil) != ok {
+			t.Errorf("%s: got %v", demand, err)
+		}
+	}
+}
+
 func TestACallerMayWhatItsGrantsSayAndNothingElse(t *testing.T) {
 	w := write(t, "{space: user, verbs: [take, read]}, {space: 'room*', verbs: [take, raise], max_raise: 100}, {namespace: orders, verbs: [take]}, {namespace: '7', verbs: [take]}, {tag: 'inv-*', verbs: [take]}")
 	g, log := guard(t, Require, w.path)
@@ -128,7 +161,7 @@ func TestACallerMayWhatItsGrantsSayAndNothingElse(t *testing.T) {
 		{pb.Sequence_Stream_FullMethodName, &pb.StreamRequest{Call: &pb.StreamRequest_Next{Next: batch("other")}}, false},
 		{pb.Sequence_Stream_FullMethodName, &pb.StreamRequest{Call: &pb.StreamRequest_Current{Current: &pb.CurrentRequest{Batches: batch("room").Batches}}}, false},
 		{pb.Sequence_Raise_FullMethodName, &pb.RaiseRequest{Space: "room", AtLeast: 100}, true},
-		{pb.Sequence_Raise_FullMethodName, &pb.RaiseRequest{Space: "room", AtLeast: 101}, false},
+		{pb.Sequence_Raise_FullMethodName, &pb.RaiseRequest{Space: "room", AtLeast: 101}, true}, // how far it is, the owner knows
 		{pb.Sequence_Raise_FullMethodName, &pb.RaiseRequest{Space: "room", AtLeast: 5, Force: true}, false},
 		{pb.Sequence_Raise_FullMethodName, &pb.RaiseRequest{AtLeast: 5}, false},
 		{pb.Snowflake_Generate_FullMethodName, &pb.SnowflakeGenerateRequest{Namespace: "orders", Count: 1}, true},
@@ -279,11 +312,15 @@ func TestAcceptServesAndCountsWhatRequireRefuses(t *testing.T) {
 			t.Errorf("got %v", err)
 		}
 	}
-	if g.Refused() != 3 || !strings.Contains(log.String(), "would refuse") {
-		t.Errorf("counted %d, log %q", g.Refused(), log)
+	var counted uint64
+	for _, n := range g.Refused() {
+		counted += n
+	}
+	if counted != 3 || !strings.Contains(log.String(), "would refuse") {
+		t.Errorf("counted %d, log %q", counted, log)
 	}
 	var off *Guard
-	if off.Check(Who{}, "", nil) != nil || off.Mode() != Off || off.Refused() != 0 {
+	if off.Check(Who{}, "", nil) != nil || off.Mode() != Off || off.Refused()["forbidden"] != 0 {
 		t.Error("a nil guard refuses")
 	}
 	off.Reload()
@@ -398,4 +435,27 @@ func FuzzParsePolicy(f *testing.F) {
 			t.Errorf("%q: principals are lost: %q", text, next)
 		}
 	})
+}
+
+func TestRefusalsAreCountedByTheirReason(t *testing.T) {
+	w := write(t, "{space: user, verbs: [take], rate: 1}")
+	g, _ := guard(t, Require, w.path)
+	known, method := Who{Token: w.caller.Secret()}, pb.Sequence_Next_FullMethodName
+	for range 3 {
+		_ = g.Check(Who{}, method, next("user"))
+	}
+	_, _ = g.Identify(Who{Token: "x"})
+	_, _ = g.Identify(known)
+	for range 2 {
+		_ = g.Check(known, method, next("other"))
+	}
+	_ = g.Check(known, method, next("user"))
+	_ = g.Check(known, method, next("user"))
+	want := map[string]uint64{"unauthenticated": 4, "forbidden": 2, "quota": 1}
+	if got := g.Refused(); !maps.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+	if got := (*Guard)(nil).Refused(); len(got) != len(want) {
+		t.Errorf("without a guard: %v, want zeros for the same reasons", got)
+	}
 }

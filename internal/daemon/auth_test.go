@@ -25,7 +25,7 @@ func opened(t *testing.T, cluster string, args ...string) (*Common, *bytes.Buffe
 	}
 	err := c.Open(log)
 	if err == nil {
-		err = c.OpenAuth(cluster)
+		err = c.OpenAuth(auth.Identity{Cluster: cluster, Role: auth.Alloc, Name: "a"})
 	}
 	return c, log, err
 }
@@ -84,6 +84,36 @@ func TestWhatIsWrongWithTheSettingsOfAuthIsAUsageError(t *testing.T) {
 			t.Errorf("%s that others read: got %v", path, err)
 		}
 		if err := os.Chmod(path, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestADaemonWithAnothersCertificateDoesNotStart(t *testing.T) {
+	dir := t.TempDir()
+	if err := auth.MakeCA(dir, "c", time.Hour); err != nil {
+		t.Fatal(err)
+	}
+	ca, err := auth.OpenCA(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, made := range []auth.Cert{{Role: auth.Alloc, Name: "b"}, {Role: auth.Store, Name: "a"}} {
+		made.Valid = time.Hour
+		cert, key := filepath.Join(dir, "x.pem"), filepath.Join(dir, "x-key.pem")
+		if _, err := ca.Issue(made, cert, key); err != nil {
+			t.Fatal(err)
+		}
+		args := []string{"--tls-cert", cert, "--tls-key", key, "--tls-ca", filepath.Join(dir, auth.CAFile), "--auth"}
+		is := auth.Identity{Cluster: "c", Role: made.Role, Name: made.Name}
+		_, _, err := opened(t, "c", append(args, "require")...)
+		if want := "x.pem is the certificate of " + is.URI() + ": expected spiffe://c/alloc/a"; !errors.Is(err, ErrUsage) || !strings.Contains(err.Error(), want) {
+			t.Errorf("require: got %v, want %q", err, want)
+		}
+		if _, log, err := opened(t, "c", append(args, "accept")...); err != nil || !strings.Contains(log.String(), "would be refused for its certificate") {
+			t.Errorf("accept: got %v, log %s", err, log)
+		}
+		if err := errors.Join(os.Remove(cert), os.Remove(key)); err != nil {
 			t.Fatal(err)
 		}
 	}

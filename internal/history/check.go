@@ -11,6 +11,7 @@ import (
 func Check(calls []Call) Report {
 	report := Report{Requests: len(calls)}
 	byKey := make(map[Key][]*Call)
+	requests := report.requests(calls)
 	for i := range calls {
 		c := &calls[i]
 		if c.Err != "" {
@@ -20,8 +21,15 @@ func Check(calls []Call) Report {
 		case !c.valid():
 			report.Invalid++
 			report.example(ErrInvalid, *c)
-		case c.Err == "":
+		case c.Err == "" && c.ID == "":
 			byKey[c.Key] = append(byKey[c.Key], c)
+		}
+	}
+	for key, ids := range requests {
+		for _, q := range ids {
+			if q.answer != nil {
+				byKey[key] = append(byKey[key], q.answer)
+			}
 		}
 	}
 	keys := make([]Key, 0, len(byKey))

@@ -4,6 +4,11 @@
 //	U  no number of a key was handed out twice
 //	M  a call that began after another one of its key had ended got larger numbers
 //
+// and, for requests with an id in spaces of mode=exact, whose logs are asked for at the end,
+//
+//	X1  no number of a key below where it stands is nobody's
+//	X2  a request has one answer, however often it is repeated, and a lookup tells the same
+//
 // and it measures what the service may do but should do little of: numbers
 // that were skipped, and time that a call had to wait.
 //

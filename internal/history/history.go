@@ -40,6 +40,11 @@ type Call struct {
 	Client int
 	// Err is why the call failed. It is empty if and only if it succeeded.
 	Err string
+	// ID is of the request, in a space of mode=exact; empty: it had none. Calls of one key and ID
+	// are one request that was repeated.
+	ID       string
+	Sent     int  // how often its caller sent it in this call; 0 and 1: once
+	Replayed bool // the answer says that the request had its numbers before
 	// Unordered says that the answer was flagged as unique only: M does not hold
 	// for it, U does.
 	Unordered bool
@@ -53,6 +58,12 @@ func (c Call) String() string {
 	}
 	if c.Unordered {
 		outcome += " unordered"
+	}
+	if c.Replayed {
+		outcome += " replayed"
+	}
+	if c.ID != "" {
+		outcome = fmt.Sprintf("id %q: %s", c.ID, outcome)
 	}
 	return fmt.Sprintf("client %d, key %v, [%v, %v]: %s", c.Client, c.Key, c.Start, c.End, outcome)
 }

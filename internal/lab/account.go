@@ -37,7 +37,7 @@ func (a *Account) err() error {
 // start, so it takes a cluster that only this load uses and in which no node was restarted. The
 // load must have ended.
 func (d *drill) accounts(ctx context.Context, sc Scenario) (*Account, error) {
-	if d.Own == nil || !sc.Asks {
+	if d.Own == nil || !sc.Asks || d.onces != nil { // an exact space is held to more
 		return nil, nil
 	}
 	calls := d.load.History.Calls()
@@ -73,7 +73,7 @@ func (d *drill) stands(ctx context.Context, calls []history.Call) (map[uint64]ui
 	for len(uids) > 0 {
 		part := uids[:min(len(uids), seq.MaxBatch)]
 		uids = uids[len(part):]
-		values, err := d.load.paths[0].Client.Current(ctx, "", part)
+		values, err := d.load.paths[0].Client.Current(ctx, d.Load.Space, part)
 		if err != nil {
 			return nil, err
 		}

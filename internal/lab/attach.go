@@ -41,7 +41,9 @@ func readReady(path string) (readyFile, error) {
 	var f readyFile
 	text, err := os.ReadFile(path)
 	if err == nil {
-		err = json.Unmarshal(text, &f)
+		if json.Unmarshal(text, &f) != nil {
+			err = errors.New("it is not what seqctl dev --processes --ready-file writes")
+		}
 	}
 	switch {
 	case err != nil:

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/seqsvr/seqsvr/internal/history"
 	"github.com/seqsvr/seqsvr/internal/localcluster"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/seq"
@@ -25,7 +26,10 @@ type DrillConfig struct {
 	Pause  time.Duration // of a process or a network; 0: the scenario chooses
 	Warm   time.Duration // load before the fault
 	Settle time.Duration // load after everything serves again
+	Times  int           // how often the scenario is played; 0: once
 	Load   LoadConfig
+	Tell   func(what string) // hears of each step as it happens; nil: nothing does
+	Live   *Live             // shows the drill while it runs; nil: no page
 }
 
 // drill is one drill under way.
@@ -34,6 +38,8 @@ type drill struct {
 	DrillConfig
 	lease    time.Duration
 	load     *Load
+	onces    *Onces                      // nil: no space of mode=exact
+	logs     map[history.Key]history.Log // of it at the end; nil: not asked for
 	timeline *timeline
 	survey   *survey
 	stores   *stores
@@ -50,8 +56,9 @@ type fault struct {
 // Drill puts the cluster under load, breaks it and measures. The result is nil when
 // nothing was broken; with an error it tells what was seen until then.
 func Drill(ctx context.Context, c *Cluster, sc Scenario, cfg DrillConfig) (*Result, error) {
-	d := &drill{Cluster: c, DrillConfig: cfg, timeline: newTimeline()}
+	d := &drill{Cluster: c, DrillConfig: cfg, timeline: newTimeline(cfg.Tell)}
 	d.Load.Routed = sc.Routers > 0
+	d.Load.Seen = d.Live.begin(d.timeline)
 	if err := d.prepare(ctx); err != nil {
 		return nil, err
 	}
@@ -62,6 +69,7 @@ func Drill(ctx context.Context, c *Cluster, sc Scenario, cfg DrillConfig) (*Resu
 		return nil, err
 	}
 	defer d.load.Close()
+	d.Live.enter(PhaseLoad)
 	if err := rest(ctx, cfg.Warm); err != nil {
 		return nil, err
 	}
@@ -79,14 +87,20 @@ func (d *drill) play(ctx context.Context, sc Scenario) (*Result, error) {
 	follower.Go(func() { d.survey.follow(look) })
 
 	watched, stop := context.WithCancel(ctx)
-	failed := sc.Run(watched, &Scene{Cluster: d.Cluster, Lease: d.lease, timeline: d.timeline, drill: d})
-	if failed == nil {
-		failed = rest(ctx, d.Settle)
+	var failed error
+	for played := 0; failed == nil && played < max(d.Times, 1); played++ {
+		d.Live.enter(PhaseFault)
+		failed = sc.Run(watched, &Scene{Cluster: d.Cluster, Lease: d.lease, timeline: d.timeline, drill: d})
+		if failed == nil {
+			d.Live.enter(PhaseSettling)
+			failed = rest(ctx, d.Settle)
+		}
 	}
 	stop()
 	d.watches.Wait()
 	d.load.End()
 	account, unknown := d.accounts(ctx, sc)
+	audit := d.audit(ctx)
 	d.survey.events(context.WithoutCancel(ctx))
 	cancel()
 	follower.Wait()
@@ -95,12 +109,20 @@ func (d *drill) play(ctx context.Context, sc Scenario) (*Result, error) {
 	}
 	r := d.measure(sc)
 	r.Account = account
-	return r, errors.Join(r.broken(), failed, unknown, account.err())
+	return r, errors.Join(r.broken(), failed, unknown, audit, account.err())
+}
+
+// audit asks for what an exact space holds at the end.
+func (d *drill) audit(ctx context.Context) (err error) {
+	if d.onces != nil {
+		d.logs, err = d.onces.Audit(ctx, d.load)
+	}
+	return err
 }
 
 // prepare looks at the cluster, and refuses one that is not healthy.
 func (d *drill) prepare(ctx context.Context) error {
-	survey, err := newSurvey(d.Role(alloc), d.timeline)
+	survey, err := newSurvey(d.Role(alloc), d.Load.Space, d.timeline)
 	if err != nil {
 		return err
 	}
@@ -147,13 +169,17 @@ func (d *drill) even(ctx context.Context) error {
 		}
 		return err
 	}
-	t, _, err := d.survey.table(ctx)
+	t, space, err := d.survey.table(ctx)
 	if err != nil {
 		return err
 	}
 	status, err := d.survey.status(ctx, first)
 	if err != nil {
 		return err
+	}
+	if space.Mode == seq.Exact && d.onces == nil {
+		d.onces = NewOnces(*space, d.Patience)
+		d.Load.Kinds = []Kind{d.onces.Kind(100)}
 	}
 	d.lease = time.Duration(status.GetLeaseUs()) * time.Microsecond
 	if d.Own == nil {

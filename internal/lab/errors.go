@@ -28,6 +28,8 @@ var (
 	// ErrSkipped: after a planned change sequences stand above what any node handed out,
 	// though no node lost its lease.
 	ErrSkipped = errors.New("the cluster skipped numbers in a planned change")
+	// ErrUnaudited: what an exact space holds could not be asked for, so nothing is known of it.
+	ErrUnaudited = errors.New("the exact space was not audited")
 	// ErrBroken: a number was handed out twice, or a smaller one after a larger one.
 	ErrBroken = errors.New("the sequences are broken")
 )

@@ -23,11 +23,15 @@ type LoadConfig struct {
 	New     int           // percent of the calls that are for a UID never called before
 	Rate    int           // calls a second
 	Timeout time.Duration // of one call, retries of the SDK included
+	// Space of the calls; empty: the default one. Those of one of mode=exact come from Onces.
+	Space string
 	// Routed sends half of the callers through the routers only; the others, or all, go
 	// straight to the owners.
 	Routed bool
 	// Kinds of calls, whose percents add up to 100. Nil: NextKind alone.
 	Kinds []Kind
+	// Seen is told of each call that has ended, by many goroutines at once. Nil: nothing.
+	Seen func(history.Call)
 	// Reason says in a few words why a call failed. Nil: the error without what differs
 	// from call to call.
 	Reason func(path string, err error) string
@@ -59,7 +63,9 @@ type Job struct {
 	UID    seq.UID
 	Random uint64 // for what else there is to choose
 
-	kind int // of LoadConfig.Kinds
+	kind int    // of LoadConfig.Kinds
+	id   string // of the request, in a space of mode=exact
+	sent int    // how often this call sent it
 }
 
 // Load keeps callers at work and records every call.
@@ -161,29 +167,35 @@ func (l *Load) draw() (kind int) {
 func (l *Load) call(caller int) {
 	for j := range l.jobs {
 		ctx, cancel := context.WithTimeout(context.Background(), l.cfg.Timeout)
-		j.Caller, j.Path = caller, l.paths[caller%len(l.paths)]
+		j.Caller, j.Path = caller, l.path(caller)
 		l.cfg.Kinds[j.kind].Call(ctx, j)
 		cancel()
 		l.counts[j.kind].Add(1)
 	}
 }
 
+// path of a caller.
+func (l *Load) path(caller int) Path { return l.paths[caller%len(l.paths)] }
+
 // Take asks for so many numbers of the job's UID.
 func (j Job) Take(ctx context.Context, count uint32) {
 	began := j.Clock.Now()
-	r, err := j.Client.Take(ctx, client.Key{UID: j.UID}, count)
-	j.Record(history.Key{UID: uint64(j.UID)}, began, r, err)
+	r, err := j.Client.Take(ctx, client.Key{Space: j.cfg.Space, UID: j.UID}, count)
+	j.Record(history.Key{Space: j.cfg.Space, UID: uint64(j.UID)}, began, r, err)
 }
 
 // Record puts a call that has just ended into the history.
 func (j Job) Record(key history.Key, began time.Duration, r client.Range, err error) {
-	c := history.Call{Key: key, Client: j.Caller, Start: began, End: j.Clock.Now()}
+	c := history.Call{Key: key, Client: j.Caller, Start: began, End: j.Clock.Now(), ID: j.id, Sent: j.sent}
 	if err != nil {
 		c.Err = j.cfg.Reason(j.Path.Name, err)
 	} else {
-		c.First, c.Last, c.Unordered = uint64(r.First), uint64(r.Last), r.Unordered
+		c.First, c.Last, c.Unordered, c.Replayed = uint64(r.First), uint64(r.Last), r.Unordered, r.Replayed
 	}
 	j.History.Add(c)
+	if j.cfg.Seen != nil {
+		j.cfg.Seen(c)
+	}
 }
 
 // Known is the n-th of the UIDs that are called again and again, counted round and round.

@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -20,7 +21,8 @@ type Result struct {
 	Allocs      int      `json:"allocs"`
 	Routers     int      `json:"routers"`
 	Supervise   bool     `json:"supervise"`
-	Rate        int      `json:"rate"` // calls a second
+	Rate        int      `json:"rate"`            // calls a second
+	Space       string   `json:"space,omitempty"` // empty: the default one
 	Seconds     float64  `json:"seconds"`
 	Requests    int      `json:"requests"`
 	UIDs        int      `json:"uids"` // that got a number
@@ -35,8 +37,9 @@ type Result struct {
 	Gaps        uint64   `json:"gaps"`        // numbers that no caller got
 	LongestGap  uint64   `json:"longest_gap"` // of those, in a row
 	Account     *Account `json:"account"`     // of the gaps; null where it cannot be made
-	Wanted      string   `json:"wanted"`      // beside neither duplicates nor regressions
-	Examples    []string `json:"examples"`    // of broken promises
+	Exact       *Exact   `json:"exact,omitempty"`
+	Wanted      string   `json:"wanted"`   // beside neither duplicates nor regressions
+	Examples    []string `json:"examples"` // of broken promises
 	Timeline    []Moment `json:"timeline"`
 
 	Calls []history.Call    `json:"-"`
@@ -44,10 +47,34 @@ type Result struct {
 	Fault time.Duration     `json:"-"` // when the first one began, on the clock of the calls
 }
 
+// Exact is what holds of a space of mode=exact alone.
+type Exact struct {
+	IDs        int    `json:"ids"`
+	Repeated   int    `json:"repeated"`   // requests that were sent more than once
+	Replayed   int    `json:"replayed"`   // answers that said so
+	Unanswered int    `json:"unanswered"` // to the end
+	LookedUp   int    `json:"looked_up"`
+	Holes      uint64 `json:"holes"`       // X1
+	Twice      int    `json:"two_answers"` // X2
+}
+
+// ExactOf is of a history that was checked with logs.
+func ExactOf(checked history.Report, logs map[history.Key]history.Log) *Exact {
+	e := &Exact{IDs: checked.IDs, Repeated: checked.Repeated, Replayed: checked.Replayed, Unanswered: checked.Unanswered,
+		Holes: checked.Holes, Twice: checked.Twice}
+	for _, log := range logs {
+		e.LookedUp += len(log.Found)
+	}
+	return e
+}
+
 // measure makes the result of the whole history.
 func (d *drill) measure(sc Scenario) *Result {
 	calls := d.load.History.Calls()
 	checked := history.Check(calls)
+	if d.logs != nil {
+		checked = history.CheckExact(calls, d.logs)
+	}
 	fault := d.timeline.began()
 	r := &Result{
 		Drill: sc.Name, LeaseMS: ms(d.lease), Supervise: d.supervise, Rate: d.load.cfg.Rate,
@@ -56,6 +83,9 @@ func (d *drill) measure(sc Scenario) *Result {
 		Duplicates: checked.Duplicates, Regressions: checked.Regressions, Invalid: checked.Invalid,
 		Gaps: checked.Gaps, LongestGap: checked.LongestGap, Examples: []string{}, Wanted: sc.Expect.String(),
 		Calls: calls, Known: d.load.knows(), Fault: fault,
+	}
+	if r.Space = d.Load.Space; d.onces != nil {
+		r.Exact = ExactOf(checked, d.logs)
 	}
 	r.TargetMS = ms(sc.Expect.target(d.lease, r.Supervise))
 	for _, v := range checked.Violations {
@@ -94,9 +124,17 @@ func (d *drill) measure(sc Scenario) *Result {
 // broken is ErrBroken if a promise was.
 func (r *Result) broken() error {
 	if r.Duplicates == 0 && r.Regressions == 0 && r.Invalid == 0 {
+		return r.Exact.broken()
+	}
+	err := fmt.Errorf("%w: %d duplicates, %d regressions, %d impossible answers", ErrBroken, r.Duplicates, r.Regressions, r.Invalid)
+	return errors.Join(err, r.Exact.broken())
+}
+
+func (e *Exact) broken() error {
+	if e == nil || e.Holes == 0 && e.Twice == 0 {
 		return nil
 	}
-	return fmt.Errorf("%w: %d duplicates, %d regressions, %d impossible answers", ErrBroken, r.Duplicates, r.Regressions, r.Invalid)
+	return fmt.Errorf("%w: %d holes (X1), %d requests with two answers (X2)", ErrBroken, e.Holes, e.Twice)
 }
 
 // answers puts into the timeline when UIDs of a fault were answered again: at the end

@@ -26,7 +26,7 @@ func call(uid, number uint64, start, end time.Duration) history.Call {
 
 // after is a drill whose fault hit UID 1 at 100 ms, with a history.
 func after(calls ...history.Call) *drill {
-	t := newTimeline()
+	t := newTimeline(nil)
 	t.add(100*milli, eventFault, "alloc-1", "SIGKILL")
 	d := &drill{Cluster: &Cluster{Own: &localcluster.Cluster{}}, timeline: t, lease: time.Second, load: &Load{}}
 	d.faults = []fault{{from: 100 * milli, uids: func(uid seq.UID) bool { return uid == 1 }}}
@@ -89,7 +89,7 @@ func TestNumbersBelowTheFirstCountOnlyWhereNobodyElseTookThem(t *testing.T) {
 }
 
 func TestALeaseEndsWhenAQuorumOfStoresHasLetItGo(t *testing.T) {
-	timeline := newTimeline()
+	timeline := newTimeline(nil)
 	timeline.add(0, eventFault, "a", "")
 	w := &watch{stores: &stores{w: 2}, timeline: timeline, node: "a", session: 1, sections: []seq.SectionID{7},
 		names: func(uint64) string { return "b" }, taken: make([]bool, 1), seen: [][]sighted{make([]sighted, 3)}}

@@ -73,6 +73,9 @@ func (e Expect) target(lease time.Duration, supervise bool) time.Duration {
 
 var moved = Expect{NoGap: true, Pauses: []Pause{{Lease: time.Second, Target: 50 * time.Millisecond}}}
 
+// everyNode is more nodes than there are of a role.
+const everyNode = 999
+
 // Drills lists the scenarios that `seqctl drill` offers, in the order of its --list.
 func Drills() []Scenario {
 	return []Scenario{
@@ -90,6 +93,8 @@ func Drills() []Scenario {
 			What: "kill -9 one StoreSvr and start it again"},
 		{Name: "kill-two-stores", Stores: 3, Run: killQuorum, Expect: Expect{Refused: true},
 			What: "kill -9 two StoreSvr, so that the quorum is gone: Unavailable once the leases have ended; then start one, then the other"},
+		{Name: "kill-all", Alone: true, Run: kill(everyNode, store, alloc, router), Expect: Expect{Refused: true},
+			What: "kill -9 every process at once and start them again; what was answered before must hold"},
 		{Name: "kill-router", Routers: 2, Role: router, Run: kill(1, router),
 			What: "kill -9 a router; half of the callers go to the owners directly, half through the list of routers only"},
 		{Name: "rolling-restart", Allocs: 2, Stores: 3, Alone: true, Run: rolling, Expect: Expect{NoGap: true},
@@ -105,12 +110,11 @@ func Drills() []Scenario {
 
 // Wider lists what breaks more, or in a stranger way: only chance draws these.
 func Wider() []Scenario {
-	const all = 99
+	const all = everyNode
 	return []Scenario{
 		{Name: "kill-all-stores", Alone: true, Run: kill(all, store)},
 		{Name: "kill-two-allocs", Run: kill(2, alloc)},
 		{Name: "kill-all-allocs", Alone: true, Run: kill(all, alloc)},
-		{Name: "kill-everything", Alone: true, Run: kill(all, store, alloc, router)},
 		{Name: "kill-starting-alloc", Run: killStarting(alloc)},
 		{Name: "kill-starting-store", Run: killStarting(store)},
 		{Name: "pause-store", Run: pause(1, store)},

@@ -37,7 +37,7 @@ type Round struct {
 // DrawnScene is one whose victims and times come from random: what another scene of the
 // round does cannot change how they are drawn.
 func DrawnScene(c *Cluster, lease time.Duration, random *rand.Rand, round *Round) *Scene {
-	return &Scene{Cluster: c, Lease: lease, Random: random, timeline: newTimeline(), round: round}
+	return &Scene{Cluster: c, Lease: lease, Random: random, timeline: newTimeline(nil), round: round}
 }
 
 // draw gives count of the nodes that are no victims yet, or fewer if there are not so many.

@@ -25,6 +25,7 @@ const (
 // survey asks the AllocSvr what they know of the cluster.
 type survey struct {
 	allocs   []localcluster.Node
+	space    string                      // of the load
 	conns    map[string]*grpc.ClientConn // by name of the node
 	timeline *timeline
 
@@ -34,8 +35,8 @@ type survey struct {
 	hurt  string            // the latest victim, whose own view is of less worth
 }
 
-func newSurvey(allocs []localcluster.Node, t *timeline) (*survey, error) {
-	s := &survey{allocs: allocs, conns: map[string]*grpc.ClientConn{}, timeline: t, state: map[string]string{}, names: map[uint64]string{}}
+func newSurvey(allocs []localcluster.Node, space string, t *timeline) (*survey, error) {
+	s := &survey{allocs: allocs, space: space, conns: map[string]*grpc.ClientConn{}, timeline: t, state: map[string]string{}, names: map[uint64]string{}}
 	for _, n := range allocs {
 		conn, err := rpc.Dial(n.Addr)
 		if err != nil {
@@ -184,7 +185,7 @@ func (s *survey) table(ctx context.Context) (*seq.RouteTable, *seq.Space, error)
 	if best == nil {
 		return nil, nil, err
 	}
-	space, err := mapping.Space("")
+	space, err := mapping.Space(s.space)
 	return best, space, err
 }
 

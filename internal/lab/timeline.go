@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -40,13 +41,14 @@ type timeline struct {
 	clock  clock.Clock
 	offset time.Duration // from the wall clock to the history's: at = unix + offset
 	fault  time.Duration // of the first fault; 0: none yet
+	tell   func(what string)
 
 	mu      sync.Mutex // guards moments and fault
 	moments []Moment
 }
 
-func newTimeline() *timeline {
-	t := &timeline{clock: clock.Boot()}
+func newTimeline(tell func(what string)) *timeline {
+	t := &timeline{clock: clock.Boot(), tell: tell}
 	t.offset = t.clock.Now() - time.Duration(time.Now().UnixNano())
 	return t
 }
@@ -55,6 +57,9 @@ func (t *timeline) add(at time.Duration, event, subject, format string, args ...
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	m := Moment{Event: event, Subject: subject, Detail: fmt.Sprintf(format, args...), at: at}
+	if t.tell != nil {
+		t.tell(strings.TrimSpace(event + " " + subject))
+	}
 	t.moments = append(t.moments, m)
 	if event == eventFault && t.fault == 0 {
 		t.fault = at

@@ -117,6 +117,7 @@ func (c *Cluster) arguments(cfg Config, n Node) []string {
 	if cfg.GossipProfile != "" {
 		args = append(args, "--gossip-profile", cfg.GossipProfile)
 	}
+	args = append(args, c.Secured.arguments(n)...)
 	switch n.Role {
 	case RoleStore:
 		return append([]string{"serve", "--data-dir", n.Dir}, args...)
@@ -127,6 +128,9 @@ func (c *Cluster) arguments(cfg Config, n Node) []string {
 			args = append(args, "--lease", cfg.Lease.String())
 		}
 		return args
+	}
+	if n.Console != "" {
+		args = append(args, "--console", n.Console)
 	}
 	return append(args, "--name", n.Name, "--http", n.HTTP, "--resp", n.RESP, "--allocs", strings.Join(c.Addrs(RoleAlloc), ","))
 }

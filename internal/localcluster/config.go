@@ -30,6 +30,8 @@ type Config struct {
 	HTTP   string
 	// RESP is the address of the first router for clients of Redis, likewise; empty: none.
 	RESP string
+	// Console is the address of the first router's console, likewise; empty: none.
+	Console string
 
 	// Bin holds the binaries storesvr, allocsvr and router. Empty: the folder of the
 	// running executable. Only Start looks at it.
@@ -38,6 +40,10 @@ type Config struct {
 	Lease         time.Duration // of every AllocSvr; 0: its default
 	GossipProfile string        // fast, lan or wan; empty: the daemons' default
 	Supervise     bool          // run each AllocSvr below a supervising parent
+
+	// Secure turns everything on: TLS with a certificate for each node, roles and grants,
+	// encrypted gossip. The files are below Dir, and the CA stays the same.
+	Secure bool
 
 	// Sections and Step of the default space, and further spaces as `storesvr init
 	// --space` takes them: used when a new directory is initialised. 0: the defaults.

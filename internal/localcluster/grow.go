@@ -14,9 +14,18 @@ func (c *Cluster) AddStore() (*Process, error) {
 	if len(c.spare) == 0 {
 		return nil, fmt.Errorf("%w: more than %d stores", ErrConfig, MaxStores)
 	}
+	if c.Secured != nil {
+		if err := c.Secured.certify(c.spare[0]); err != nil {
+			return nil, fmt.Errorf("add %s: %w", c.spare[0].Name, err)
+		}
+	}
 	p := c.make(c.spare[0])
 	args := []string{"init", "--learner", "--join", strings.Join(c.Addrs(RoleStore), ","), "--cluster", c.ClusterID,
 		"--data-dir", p.Dir, "--name", p.Name}
+	if c.Secured != nil {
+		f := c.Secured.node(p.Node)
+		args = append(args, "--tls-cert", f.Cert, "--tls-key", f.Key, "--tls-ca", f.CA)
+	}
 	cmd := exec.Command(p.argv[0], args...)
 	cmd.Env = p.env
 	if out, err := cmd.CombinedOutput(); err != nil {

@@ -26,13 +26,14 @@ const (
 
 // Node is one member of the cluster with the addresses that it keeps.
 type Node struct {
-	Role   Role   `json:"role"`
-	Name   string `json:"name"`           // store-1, alloc-1, router-1 ...
-	Addr   string `json:"addr"`           // gRPC, host:port
-	HTTP   string `json:"http,omitempty"` // only routers
-	RESP   string `json:"resp,omitempty"` // only the first router, if it was asked for
-	Gossip string `json:"gossip"`         // membership, host:port
-	Dir    string `json:"-"`              // its data directory below Config.Dir
+	Role    Role   `json:"role"`
+	Name    string `json:"name"`              // store-1, alloc-1, router-1 ...
+	Addr    string `json:"addr"`              // gRPC, host:port
+	HTTP    string `json:"http,omitempty"`    // only routers
+	RESP    string `json:"resp,omitempty"`    // only the first router, if it was asked for
+	Console string `json:"console,omitempty"` // likewise
+	Gossip  string `json:"gossip"`            // membership, host:port
+	Dir     string `json:"-"`                 // its data directory below Config.Dir
 }
 
 // Layout is a cluster's directory, locked, with its addresses reserved. Nodes are
@@ -41,6 +42,7 @@ type Layout struct {
 	ClusterID string
 	Nodes     []Node // stores, then allocators, then routers
 	Dir       string
+	Secured   *Secured // nil: plaintext, and everybody may do everything
 
 	state state
 	lock  *os.File
@@ -93,13 +95,19 @@ func (l *Layout) load(cfg Config) error {
 	l.ClusterID = l.state.ClusterID
 	l.place(cfg)
 	for _, n := range l.Nodes {
-		for _, addr := range []string{n.Addr, n.HTTP, n.RESP, n.Gossip} {
+		for _, addr := range []string{n.Addr, n.HTTP, n.RESP, n.Console, n.Gossip} {
 			if addr == "" || cfg.Host != nil {
 				continue // the addresses of a namespace cannot be tried from here
 			}
 			if err := waitFree(addr); err != nil {
 				return fmt.Errorf("%s: %w", n.Name, err)
 			}
+		}
+	}
+	if cfg.Secure {
+		var err error
+		if l.Secured, err = secure(l); err != nil {
+			return fmt.Errorf("certificates and policy: %w", err)
 		}
 	}
 	return l.save()
@@ -190,7 +198,10 @@ func (l *Layout) place(cfg Config) {
 	first.Addr = asked(cfg.Listen, first.Addr)
 	first.HTTP = asked(cfg.HTTP, first.HTTP)
 	if cfg.RESP != "" {
-		first.RESP = asked(cfg.RESP, loopback(port)) // the last of the block: it moves no other
+		first.RESP = asked(cfg.RESP, loopback(port)) // behind all others: it moves none
+	}
+	if cfg.Console != "" {
+		first.Console = asked(cfg.Console, loopback(port+1))
 	}
 }
 

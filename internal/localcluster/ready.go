@@ -35,14 +35,23 @@ func (c *Cluster) WaitReady(ctx context.Context) error {
 		if !p.Running() && !p.Failed() {
 			return nil // not started, or ended on purpose
 		}
-		return WaitNode(ctx, p.Node, p.Done(), p.Exit)
+		return c.Layout.WaitNode(ctx, p.Node, p.Done(), p.Exit)
 	})...)
+}
+
+// WaitNode waits until a node of the layout is ready, as the function of that name does.
+func (l *Layout) WaitNode(ctx context.Context, n Node, ended <-chan struct{}, why func() string) error {
+	opts, err := l.Secured.dial(n)
+	if err != nil {
+		return err
+	}
+	return WaitNode(ctx, n, ended, why, opts...)
 }
 
 // WaitNode waits until one node is ready, as WaitReady defines it. ended, if not nil,
 // is closed when the node ends, and why then says how.
-func WaitNode(ctx context.Context, n Node, ended <-chan struct{}, why func() string) error {
-	conn, err := rpc.Dial(n.Addr)
+func WaitNode(ctx context.Context, n Node, ended <-chan struct{}, why func() string, opts ...grpc.DialOption) error {
+	conn, err := rpc.Dial(n.Addr, opts...)
 	if err != nil {
 		return fmt.Errorf("%s: %w", n.Name, err)
 	}

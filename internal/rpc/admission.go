@@ -1,8 +1,12 @@
 package rpc
 
 import (
+	"context"
 	"fmt"
+	"runtime"
+	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/seqsvr/seqsvr/seq"
 )
@@ -11,42 +15,83 @@ import (
 // what gRPC keeps for it.
 const CallCost = 64
 
-// DefaultMaxInWork is the limit of a daemon that is given none, in keys: 16,000 calls of
-// few keys, or a hundred of the largest batches.
-const DefaultMaxInWork = 1 << 20
-
 // MinInWork is the least limit of a server of batches, in keys: the largest batch alone
 // must fit, or it never will.
 const MinInWork = seq.MaxBatch + CallCost
+
+const (
+	// turnKeys is how much work may have begun lately, in keys for each processor: a few
+	// milliseconds of it.
+	turnKeys = 1 << 14
+	// turnTime is for how long a call that has begun is taken to want a processor. One that
+	// is in for longer waits for something else, such as a section that moves.
+	turnTime = 20 * time.Millisecond
+	// maxLooks is how many callers are looked at for one whose turn it is.
+	maxLooks = 8
+)
 
 // CheckMaxInWork: seq.ErrBadArgument for a limit of keys in work, other than 0, into which
 // the largest batch would never fit.
 func CheckMaxInWork(keys int) error {
 	if keys != 0 && keys < MinInWork {
-		return fmt.Errorf("%w: at most %d keys in work, expected 0 (%d) or at least %d", seq.ErrBadArgument, keys, DefaultMaxInWork, MinInWork)
+		return fmt.Errorf("%w: at most %d keys in work, expected 0 (the default) or at least %d", seq.ErrBadArgument, keys, MinInWork)
 	}
 	return nil
 }
 
 // Admission bounds the work that a server has begun and not ended, in keys, so that
-// overload ends in refusals and not in memory. It has no queue: a call that is refused
-// comes back later, and one that is let in is served. Safe for concurrent use.
+// overload ends in refusals and not in memory, and lets nobody take it all. While it is
+// half full whoever comes is let in. Above that nobody gets more than his share: the limit
+// divided by those who have calls in work; and the last eighth is for those who have none,
+// so that one who comes late finds room. The same holds for the work that was begun in the
+// last turnTime, with the difference that a call beyond it waits for its turn; callers take
+// turns. So one who asks for little meets little work before his own.
+//
+// Safe for concurrent use.
 type Admission struct {
-	bound   atomic.Pointer[bound]
-	inWork  atomic.Int64 // <= limit, but for a moment within Enter, and after the limit was lowered
+	turn    int64 // of work that begins, in keys
 	refused atomic.Uint64
+
+	mu      sync.Mutex // guards all below
+	bound   bound
+	inWork  int64          // <= limit, but after it was lowered
+	begun   int64          // of inWork, what began lately
+	callers map[any]*share // those with calls in work
+	turns   []*Place       // that began lately, the oldest first, and some that have left
+	line    []*share       // those with calls that wait, the next one first
+	look    *time.Timer    // runs while somebody is in line
+	looking bool
 }
 
 // bound is a limit, with what is said beyond it: an overload is no time to make texts.
 type bound struct {
-	limit   int64
-	refusal error
+	limit        int64
+	full, shared error
+}
+
+// share is what one caller has in work.
+type share struct {
+	who           any
+	inWork, begun int64
+	waiting       []*Place
+}
+
+// Place is that of one call in work. Its owner leaves it once.
+type Place struct {
+	in    *Admission
+	of    *share
+	cost  int64
+	at    time.Time     // when it began
+	begun bool          // counts as begun lately
+	turn  chan struct{} // closed when it begins; nil: it began at once
 }
 
 // NewAdmission makes one of a limit in keys. A call alone must fit, or it never will:
 // MinInWork at least for a server of batches.
 func NewAdmission(limit int) *Admission {
-	a := &Admission{}
+	a := &Admission{turn: int64(turnKeys * runtime.GOMAXPROCS(0)), callers: map[any]*share{}}
+	a.look = time.AfterFunc(time.Hour, a.again)
+	a.look.Stop()
 	a.SetLimit(limit)
 	return a
 }
@@ -54,29 +99,249 @@ func NewAdmission(limit int) *Admission {
 // SetLimit changes the limit, in keys. No call that is in is sent away: a lower limit holds
 // as soon as enough of them have left.
 func (a *Admission) SetLimit(limit int) {
-	a.bound.Store(&bound{limit: int64(limit), refusal: fmt.Errorf("%w: %d keys are in work", seq.ErrOverloaded, limit)})
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.bound = bound{
+		limit:  int64(limit),
+		full:   fmt.Errorf("%w: %d keys are in work", seq.ErrOverloaded, limit),
+		shared: fmt.Errorf("%w: more than half of the %d keys that may be in work are, and this caller has its share", seq.ErrOverloaded, limit),
+	}
 }
 
-// Enter begins a call of so many keys; Leave with the same must follow. Otherwise
-// seq.ErrOverloaded: retry later.
-func (a *Admission) Enter(keys int) error {
-	cost := int64(keys + CallCost)
-	if b := a.bound.Load(); a.inWork.Add(cost) > b.limit {
-		a.inWork.Add(-cost)
-		a.refused.Add(1)
-		return b.refusal
+// callerKey is the key of a context's value.
+type callerKey struct{}
+
+// WithCaller says who makes the calls with the context: any value that can be compared and
+// is the same for all his calls.
+func WithCaller(ctx context.Context, who any) context.Context {
+	return context.WithValue(ctx, callerKey{}, who)
+}
+
+// callerOf is what WithCaller said, else the connection; nil for neither.
+func callerOf(ctx context.Context) any {
+	if who := ctx.Value(callerKey{}); who != nil {
+		return who
+	}
+	if t := trafficOf(ctx); t != nil {
+		return t
 	}
 	return nil
 }
 
-// Leave ends a call that Enter let in.
-func (a *Admission) Leave(keys int) { a.inWork.Add(-int64(keys + CallCost)) }
+// Enter begins a call of so many keys, when it is its caller's turn; Leave must follow.
+// seq.ErrOverloaded, at once: retry later. Otherwise the error of ctx.
+func (a *Admission) Enter(ctx context.Context, keys int) (*Place, error) {
+	p, err := a.enter(callerOf(ctx), keys, true)
+	if err != nil || p.turn == nil {
+		return p, err
+	}
+	select {
+	case <-p.turn:
+		return p, nil
+	case <-ctx.Done():
+		p.Leave()
+		return nil, ctx.Err()
+	}
+}
 
-// InWork is the weight of the calls in work, in keys.
-func (a *Admission) InWork() int64 { return a.inWork.Load() }
+// Try is Enter for a caller that takes turns in another way: it never waits.
+func (a *Admission) Try(ctx context.Context, keys int) (*Place, error) {
+	return a.enter(callerOf(ctx), keys, false)
+}
+
+func (a *Admission) enter(who any, keys int, turns bool) (*Place, error) {
+	cost := int64(keys + CallCost)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	of := a.callers[who]
+	if of == nil {
+		of = &share{who: who}
+	}
+	if err := a.refusal(of, cost); err != nil {
+		a.refused.Add(1)
+		return nil, err
+	}
+	p := &Place{in: a, of: of, cost: cost}
+	a.callers[who] = of
+	a.inWork += cost
+	of.inWork += cost
+	if !turns {
+		return p, nil
+	}
+	now := time.Now()
+	a.age(now)
+	if len(of.waiting) == 0 && a.fits(of, cost) {
+		a.begin(p, now)
+		return p, nil
+	}
+	p.turn = make(chan struct{})
+	if of.waiting = append(of.waiting, p); len(of.waiting) == 1 {
+		a.line = append(a.line, of)
+	}
+	a.lookAgain()
+	return p, nil
+}
+
+// refusal is why a call does not fit into memory. Needs mu.
+func (a *Admission) refusal(of *share, cost int64) error {
+	switch sum := a.inWork + cost; {
+	case sum > a.bound.limit:
+		return a.bound.full
+	case of.inWork > 0 && !below(sum, of.inWork+cost, a.bound.limit, a.sharers(of)):
+		return a.bound.shared
+	}
+	return nil
+}
+
+// fits says whether a call of the caller may begin. Needs mu.
+func (a *Admission) fits(of *share, cost int64) bool {
+	sum := a.begun + cost
+	return a.begun == 0 || of.begun == 0 && sum <= a.turn || below(sum, of.begun+cost, a.turn, a.sharers(of))
+}
+
+// below says whether one who has some already may have more, so that it is so much of all,
+// and his so much of that.
+func below(sum, own, limit, sharers int64) bool {
+	return sum <= limit/2 || sum <= limit-limit/8 && own <= limit/sharers
+}
+
+// sharers is how many callers there are, with this one. Needs mu.
+func (a *Admission) sharers(of *share) int64 {
+	n := int64(len(a.callers))
+	if of.inWork == 0 {
+		n++
+	}
+	return n
+}
+
+// begin notes that a call begins. Needs mu.
+func (a *Admission) begin(p *Place, now time.Time) {
+	p.at, p.begun = now, true
+	a.begun += p.cost
+	p.of.begun += p.cost
+	a.turns = append(a.turns, p)
+}
+
+// age forgets what has begun long ago, or has left. Needs mu.
+func (a *Admission) age(now time.Time) {
+	n := 0
+	for ; n < len(a.turns); n++ {
+		p := a.turns[n]
+		if p.begun && now.Sub(p.at) < turnTime {
+			break
+		}
+		a.unbegin(p)
+		a.turns[n] = nil
+	}
+	if a.turns = a.turns[n:]; len(a.turns) == 0 {
+		a.turns = nil
+	}
+}
+
+// unbegin no longer counts the call as begun lately. Needs mu.
+func (a *Admission) unbegin(p *Place) {
+	if p.begun {
+		p.begun = false
+		a.begun -= p.cost
+		p.of.begun -= p.cost
+	}
+}
+
+// Leave ends a call that was let in.
+func (p *Place) Leave() {
+	a := p.in
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.unbegin(p)
+	a.inWork -= p.cost
+	if p.of.inWork -= p.cost; p.of.inWork == 0 {
+		delete(a.callers, p.of.who)
+	}
+	if p.turn != nil && p.at.IsZero() {
+		a.unwait(p)
+	}
+	if len(a.line) > 0 {
+		a.next(time.Now())
+	}
+}
+
+// unwait takes a call from those that wait. Needs mu.
+func (a *Admission) unwait(p *Place) {
+	p.of.waiting = without(p.of.waiting, p)
+	if len(p.of.waiting) == 0 {
+		a.line = without(a.line, p.of)
+	}
+}
+
+// without is the list without one of it.
+func without[T comparable](list []T, one T) []T {
+	for i, v := range list {
+		if v == one {
+			return append(list[:i], list[i+1:]...)
+		}
+	}
+	return list
+}
+
+// next lets calls begin whose turn it is. Needs mu.
+func (a *Admission) next(now time.Time) {
+	a.age(now)
+	for looked := 0; looked < min(maxLooks, len(a.line)); {
+		of := a.line[0]
+		a.line = a.line[1:]
+		p := of.waiting[0]
+		if !a.fits(of, p.cost) {
+			a.line = append(a.line, of)
+			looked++
+			continue
+		}
+		if of.waiting = of.waiting[1:]; len(of.waiting) > 0 {
+			a.line = append(a.line, of)
+		}
+		a.begin(p, now)
+		close(p.turn)
+		looked = 0
+	}
+	a.lookAgain()
+}
+
+// lookAgain makes sure that those in line are looked at once what is before them is no
+// longer new. Needs mu.
+func (a *Admission) lookAgain() {
+	if len(a.line) > 0 && !a.looking {
+		a.looking = true
+		a.look.Reset(turnTime)
+	}
+}
+
+// again looks at those in line after a while without a call that left.
+func (a *Admission) again() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.looking = false
+	a.next(time.Now())
+}
+
+// InWork is the weight of the calls in work, in keys, with those that wait for their turn.
+func (a *Admission) InWork() int64 {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.inWork
+}
+
+// Waiting is how many callers have calls that wait for their turn.
+func (a *Admission) Waiting() int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return len(a.line)
+}
 
 // Limit is what InWork may be, in keys.
-func (a *Admission) Limit() int64 { return a.bound.Load().limit }
+func (a *Admission) Limit() int64 {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.bound.limit
+}
 
 // Refused is how many calls Enter has refused.
 func (a *Admission) Refused() uint64 { return a.refused.Load() }

@@ -7,7 +7,6 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/metadata"
-	"google.golang.org/grpc/peer"
 
 	"github.com/seqsvr/seqsvr/internal/auth"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
@@ -22,15 +21,33 @@ type shownInfo struct {
 	shown auth.Shown
 }
 
-// whoOf is who makes a call.
-func whoOf(ctx context.Context) (w auth.Who) {
-	if p, ok := peer.FromContext(ctx); ok {
-		if info, ok := p.AuthInfo.(shownInfo); ok {
-			w.Shown = info.shown
-		}
+// WhoOf is who makes a call.
+func WhoOf(ctx context.Context) (w auth.Who) {
+	if info, ok := AuthInfo(ctx).(shownInfo); ok {
+		w.Shown = info.shown
 	}
 	w.Token, w.Err = auth.Bearer(metadata.ValueFromIncomingContext(ctx, AuthHeader))
 	return w
+}
+
+// withWho says who calls, if that was shown.
+func withWho(ctx context.Context, w auth.Who) context.Context {
+	if who := CallerOf(w); who != nil {
+		return WithCaller(ctx, who)
+	}
+	return ctx
+}
+
+// CallerOf is whom an Admission takes the one for whom w speaks for: his token or the
+// identity in his certificate; nil for neither.
+func CallerOf(w auth.Who) any {
+	switch {
+	case w.Token != "":
+		return w.Token
+	case w.Shown.Identity.Role != "":
+		return w.Shown.Identity
+	}
+	return nil
 }
 
 // authorizer checks calls by an auth.Guard. It stands behind the guard that translates
@@ -38,17 +55,19 @@ func whoOf(ctx context.Context) (w auth.Who) {
 type authorizer struct{ by *auth.Guard }
 
 func (a authorizer) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
-	if err := a.by.Check(whoOf(ctx), info.FullMethod, req); err != nil {
+	who := WhoOf(ctx)
+	if err := a.by.Check(who, info.FullMethod, req); err != nil {
 		return nil, err
 	}
-	return next(ctx, req)
+	return next(withWho(ctx, who), req)
 }
 
 // stream checks a stream when it opens, and each message on it. A message on a
 // Sequence.Stream that is not allowed is answered with the error, and the stream goes on;
 // every other stream ends.
 func (a authorizer) stream(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, next grpc.StreamHandler) error {
-	s := &checkedStream{ServerStream: stream, by: a.by, who: whoOf(stream.Context()), method: info.FullMethod}
+	s := &checkedStream{ServerStream: stream, by: a.by, who: WhoOf(stream.Context()), method: info.FullMethod}
+	s.ctx = withWho(stream.Context(), s.who)
 	if err := a.by.Check(s.who, s.method, nil); err != nil {
 		return err
 	}
@@ -60,8 +79,12 @@ type checkedStream struct {
 	by     *auth.Guard
 	who    auth.Who
 	method string
+	ctx    context.Context
 	send   sync.Mutex // guards ServerStream.SendMsg
 }
+
+// Context implements grpc.ServerStream.
+func (s *checkedStream) Context() context.Context { return s.ctx }
 
 // RecvMsg gives the next message that is allowed.
 func (s *checkedStream) RecvMsg(m any) error {

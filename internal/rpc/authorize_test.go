@@ -152,6 +152,47 @@ func TestABadCertificateIsRefusedWithItsReason(t *testing.T) {
 	}
 }
 
+func TestACertificateOfAnotherNodeDoesNotTakeThePlaceOfTheOwn(t *testing.T) {
+	ca, dir := tlstest.New(t, "ca"), t.TempDir()
+	own := auth.Identity{Cluster: "c", Role: auth.Alloc, Name: "alloc-1"}
+	log := &textlog.Log{}
+	secured, err := rpc.NewTLS(ca.Issue(dir, "own", -time.Hour, as(t, own.URI())), slog.New(slog.NewTextHandler(log, nil)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for what, other := range map[string]auth.Identity{
+		"another name":    {Cluster: "c", Role: auth.Alloc, Name: "alloc-2"},
+		"another role":    {Cluster: "c", Role: auth.Store, Name: "alloc-1"},
+		"another cluster": {Cluster: "d", Role: auth.Alloc, Name: "alloc-1"},
+	} {
+		if err := secured.Expect(other); !errors.Is(err, rpc.ErrTLS) || !strings.Contains(err.Error(), "expected "+other.URI()) {
+			t.Errorf("%s: got %v", what, err)
+		}
+	}
+	if err := errors.Join(secured.Expect(auth.Identity{Cluster: "c", Role: auth.Alloc}), secured.Expect(own)); err != nil {
+		t.Fatal(err)
+	}
+	shows := func() string {
+		cfg, err := secured.Listener(rpc.OptionalClients)
+		if err != nil {
+			t.Fatal(err)
+		}
+		now, err := cfg.GetConfigForClient(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return now.Certificates[0].Leaf.Subject.CommonName
+	}
+	ca.Issue(dir, "other", -time.Minute, as(t, "spiffe://c/alloc/alloc-2"))
+	if got := shows(); got != "own" || !strings.Contains(log.String(), "is the certificate of spiffe://c/alloc/alloc-2: expected spiffe://c/alloc/alloc-1") {
+		t.Errorf("with another's in its place it shows that of %q; log %s", got, log)
+	}
+	ca.Issue(dir, "next", 0, as(t, own.URI()))
+	if got := shows(); got != "next" {
+		t.Errorf("after its own was replaced it shows that of %q", got)
+	}
+}
+
 func TestAServerOfAnotherRoleIsNotSpokenTo(t *testing.T) {
 	ca := tlstest.New(t, "ca")
 	eve := as(t, "spiffe://c/caller/eve")

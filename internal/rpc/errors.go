@@ -39,7 +39,12 @@ var pairs = []struct {
 	{pb.ErrorCode_ERROR_CODE_UNKNOWN_SECTION, codes.NotFound, seq.ErrUnknownSection},
 	{pb.ErrorCode_ERROR_CODE_UNKNOWN_TAG, codes.NotFound, seq.ErrUnknownTag},
 	{pb.ErrorCode_ERROR_CODE_OVERFLOW, codes.OutOfRange, seq.ErrOverflow},
+	{pb.ErrorCode_ERROR_CODE_NUMBERS_USED_UP, codes.OutOfRange, seq.ErrNumbersUsedUp},
 	{pb.ErrorCode_ERROR_CODE_RAISE_TOO_FAR, codes.OutOfRange, seq.ErrJump},
+	{pb.ErrorCode_ERROR_CODE_ID_CONFLICT, codes.AlreadyExists, seq.ErrIDConflict},
+	{pb.ErrorCode_ERROR_CODE_ID_EXPIRED, codes.FailedPrecondition, seq.ErrIDExpired},
+	{pb.ErrorCode_ERROR_CODE_ID_NOT_KEPT, codes.InvalidArgument, seq.ErrIDNotKept},
+	{pb.ErrorCode_ERROR_CODE_SENT_AHEAD, codes.InvalidArgument, seq.ErrSentAhead},
 	{pb.ErrorCode_ERROR_CODE_RETIRED, codes.NotFound, seq.ErrRetired},
 	{pb.ErrorCode_ERROR_CODE_FOREIGN_CLUSTER, codes.FailedPrecondition, seq.ErrForeignCluster},
 	{pb.ErrorCode_ERROR_CODE_PROTOCOL, codes.FailedPrecondition, seq.ErrProtocol},
@@ -60,6 +65,7 @@ var pairs = []struct {
 	{pb.ErrorCode_ERROR_CODE_BAD_MAPPING, codes.InvalidArgument, seq.ErrBadMapping},
 	{pb.ErrorCode_ERROR_CODE_NO_LEASE, codes.Unavailable, seq.ErrNoLease},
 	{pb.ErrorCode_ERROR_CODE_NO_QUORUM, codes.Unavailable, seq.ErrNoQuorum},
+	{pb.ErrorCode_ERROR_CODE_OUTCOME_UNKNOWN, codes.Unavailable, seq.ErrOutcomeUnknown},
 	{pb.ErrorCode_ERROR_CODE_TICK_USED_UP, codes.ResourceExhausted, seq.ErrTickUsedUp}, // before the sentinel that it wraps
 	{pb.ErrorCode_ERROR_CODE_QUOTA, codes.ResourceExhausted, seq.ErrQuota},             // likewise
 	{pb.ErrorCode_ERROR_CODE_UID_MEMORY, codes.ResourceExhausted, seq.ErrUIDMemory},    // likewise
@@ -108,7 +114,7 @@ func (e *NotOwnerError) Unwrap() error { return seq.ErrNotOwner }
 // is (errors.Is) the sentinel of its code, and keeps its status.
 type remoteError struct {
 	st    *status.Status
-	cause error // sentinel or *NotOwnerError; never nil
+	cause error // sentinel, *NotOwnerError or *seq.IDConflict; never nil
 }
 
 func (e *remoteError) Error() string              { return e.st.Message() }
@@ -181,6 +187,10 @@ func ToStatus(err error) error {
 		if errors.As(err, &owner) {
 			detail.OwnerAddr, detail.RouteVersion = owner.Addr, owner.RouteVersion
 		}
+		var conflict *seq.IDConflict
+		if errors.As(err, &conflict) {
+			detail.First, detail.Count = uint64(conflict.First), conflict.Count
+		}
 		var quota *auth.QuotaError
 		if errors.As(err, &quota) {
 			detail.RetryAfterMs = uint32(min(quota.RetryAfter.Milliseconds(), math.MaxUint32))
@@ -214,7 +224,7 @@ func RetryAfter(err error) time.Duration {
 
 // FromStatus turns the error of a gRPC call back: errors.Is holds for the sentinel
 // that the peer returned, or for context.DeadlineExceeded and context.Canceled, and
-// errors.As finds a *NotOwnerError; status.Code works on it as before. Errors that are
+// errors.As finds a *NotOwnerError or *seq.IDConflict; status.Code works on it as before. Errors that are
 // no status, nil and io.EOF among them, and statuses without a name, such as a lost
 // connection, come back as they are.
 func FromStatus(err error) error {
@@ -227,7 +237,7 @@ func FromStatus(err error) error {
 	}
 	for _, d := range st.Details() {
 		if detail, ok := d.(*pb.ErrorDetail); ok {
-			if cause := causeOf(detail.GetCode(), detail.GetOwnerAddr(), detail.GetRouteVersion()); cause != nil {
+			if cause := causeOf(detail); cause != nil {
 				return &remoteError{st: st, cause: cause}
 			}
 		}
@@ -241,12 +251,15 @@ func FromStatus(err error) error {
 	return err
 }
 
-func causeOf(code pb.ErrorCode, addr string, version uint64) error {
-	if code == pb.ErrorCode_ERROR_CODE_NOT_OWNER {
-		return &NotOwnerError{Addr: addr, RouteVersion: version}
+func causeOf(d *pb.ErrorDetail) error {
+	switch d.GetCode() {
+	case pb.ErrorCode_ERROR_CODE_NOT_OWNER:
+		return &NotOwnerError{Addr: d.GetOwnerAddr(), RouteVersion: d.GetRouteVersion()}
+	case pb.ErrorCode_ERROR_CODE_ID_CONFLICT:
+		return &seq.IDConflict{First: seq.Seq(d.GetFirst()), Count: d.GetCount()}
 	}
 	for i := range pairs {
-		if pairs[i].code == code {
+		if pairs[i].code == d.GetCode() {
 			return pairs[i].sentinel
 		}
 	}
@@ -261,6 +274,11 @@ func ToKeyError(index int, err error) *pb.KeyError {
 	if errors.As(err, &owner) {
 		k.OwnerAddr = owner.Addr
 	}
+	var conflict *seq.IDConflict
+	if errors.As(err, &conflict) {
+		first := uint64(conflict.First)
+		k.First, k.Count = &first, &conflict.Count
+	}
 	switch {
 	case k.Code != pb.ErrorCode_ERROR_CODE_UNSPECIFIED:
 		k.Message = message(err)
@@ -272,8 +290,11 @@ func ToKeyError(index int, err error) *pb.KeyError {
 
 // FromKeyError turns a key's error back, like FromStatus.
 func FromKeyError(k *pb.KeyError) error {
-	if k.GetCode() == pb.ErrorCode_ERROR_CODE_NOT_OWNER {
+	switch k.GetCode() {
+	case pb.ErrorCode_ERROR_CODE_NOT_OWNER:
 		return &NotOwnerError{Addr: k.GetOwnerAddr()}
+	case pb.ErrorCode_ERROR_CODE_ID_CONFLICT:
+		return textError(&seq.IDConflict{First: seq.Seq(k.GetFirst()), Count: k.GetCount()}, k.GetMessage())
 	}
 	return ErrorOf(k.GetCode(), k.GetMessage())
 }

@@ -67,3 +67,40 @@ func (p protocolVersions) check(ctx context.Context) error {
 	}
 	return nil
 }
+
+// sendsKeys is the first version of which callers send string keys as they are.
+const sendsKeys = 2
+
+// relayedHeader is what a router tells of the caller for which it makes a call.
+const relayedHeader = "seqsvr-relayed-protocol"
+
+// HashesKeys says that the caller, or the one for which a router calls, is a build of this
+// module that hashes string keys itself: a UID that it sends may stand for one. Callers
+// that are no build of this module send keys by their name in the .proto files.
+func HashesKeys(ctx context.Context) bool {
+	return hashesKeys(ctx, ProtocolHeader) || hashesKeys(ctx, relayedHeader)
+}
+
+func hashesKeys(ctx context.Context, header string) bool {
+	said := metadata.ValueFromIncomingContext(ctx, header)
+	if len(said) == 0 {
+		return false
+	}
+	p, err := parseProtocol(said[0])
+	return err != nil || p.own < sendsKeys
+}
+
+// Relay is the context in which a router makes the calls of a caller: one that hashes string
+// keys itself is told of to the AllocSvr.
+func Relay(ctx context.Context) context.Context {
+	if !HashesKeys(ctx) {
+		return ctx
+	}
+	return metadata.AppendToOutgoingContext(ctx, relayedHeader, protocolVersions{1, 1}.String())
+}
+
+// Relayed says whether Relay has something to tell: such a call must go alone.
+func Relayed(ctx context.Context) bool {
+	md, _ := metadata.FromOutgoingContext(ctx)
+	return len(md.Get(relayedHeader)) > 0
+}

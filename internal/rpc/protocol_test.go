@@ -55,3 +55,20 @@ func TestABuildUnderstandsItself(t *testing.T) {
 		t.Errorf("the oldest protocol is %d, this one %d", version.OldestProtocol, version.Protocol)
 	}
 }
+
+func TestARouterTellsOfACallerThatHashesKeysItself(t *testing.T) {
+	for header, want := range map[string]bool{"1/1": true, "2/1": false, "3/2": false, "": false, "nonsense": true} {
+		ctx := t.Context()
+		if header != "" {
+			ctx = metadata.NewIncomingContext(ctx, metadata.Pairs(ProtocolHeader, header))
+		}
+		out := Relay(ctx)
+		if HashesKeys(ctx) != want || Relayed(out) != want {
+			t.Errorf("%q: hashes %v, is told %v, want %v", header, HashesKeys(ctx), Relayed(out), want)
+		}
+		md, _ := metadata.FromOutgoingContext(out)
+		if at := metadata.NewIncomingContext(t.Context(), md); HashesKeys(at) != want { // as the AllocSvr sees it
+			t.Errorf("%q: the AllocSvr is told %v, want %v", header, HashesKeys(at), want)
+		}
+	}
+}

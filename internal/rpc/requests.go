@@ -9,16 +9,16 @@ import (
 	"github.com/seqsvr/seqsvr/seq"
 )
 
-// KeyOf is the UID of the one key in a NextRequest or RaiseRequest. id is the oneof of the
-// request, uid and key are its members. seq.ErrBadArgument.
-func KeyOf(id any, uid uint64, key string) (seq.UID, error) {
+// Named says whether the one key of a NextRequest, LookupRequest or RaiseRequest is a string key, and not a
+// UID. id is the oneof of the request, key its member. seq.ErrBadArgument.
+func Named(id any, key string) (bool, error) {
 	switch id.(type) {
-	case *pb.NextRequest_Uid, *pb.RaiseRequest_Uid:
-		return seq.UID(uid), nil
-	case *pb.NextRequest_Key, *pb.RaiseRequest_Key:
-		return seq.HashKey(key), seq.CheckKey("key", key)
+	case *pb.NextRequest_Uid, *pb.LookupRequest_Uid, *pb.RaiseRequest_Uid:
+		return false, nil
+	case *pb.NextRequest_Key, *pb.LookupRequest_Key, *pb.RaiseRequest_Key:
+		return true, seq.CheckKey("key", key)
 	}
-	return 0, fmt.Errorf("%w: neither uid nor key is set", seq.ErrBadArgument)
+	return false, fmt.Errorf("%w: neither uid nor key is set", seq.ErrBadArgument)
 }
 
 // Keys is the number of keys over all batches.
@@ -27,6 +27,37 @@ func Keys(batches []*pb.Batch) (n int) {
 		n += len(b.GetUids()) + len(b.GetKeys())
 	}
 	return n
+}
+
+// keyBytes is about what one key in work takes, without a request id.
+const keyBytes = 256
+
+// Load is what the batches weigh in work: their keys, and one more for every keyBytes of
+// request ids. The largest batch weighs seq.MaxBatch, whatever its ids.
+func Load(batches []*pb.Batch) int {
+	keys, ids := Keys(batches), 0
+	for _, b := range batches {
+		for _, id := range b.GetRequestIds() {
+			ids += len(id)
+		}
+	}
+	return max(keys, min(keys+ids/keyBytes, seq.MaxBatch))
+}
+
+// RaisedKeys checks the batches of a BatchRaise, but for the floors, which are refused one by
+// one, and counts their keys. seq.ErrBadBatch, seq.ErrBadArgument.
+func RaisedKeys(batches []*pb.RaiseBatch) (keys int, err error) {
+	for i, b := range batches {
+		n := len(b.GetUids()) + len(b.GetKeys())
+		if len(b.GetAtLeast()) != n {
+			return 0, fmt.Errorf("%w: batches[%d].at_least has %d entries for %d keys, expected one a key", seq.ErrBadBatch, i, len(b.GetAtLeast()), n)
+		}
+		if err := (seq.Batch{UIDs: b.GetUids(), Keys: b.GetKeys()}).Check(i); err != nil {
+			return 0, err
+		}
+		keys += n
+	}
+	return keys, seq.CheckKeys("batches", keys)
 }
 
 const (
@@ -46,3 +77,7 @@ func Bounded(ctx context.Context) (context.Context, context.CancelFunc) {
 	}
 	return context.WithDeadline(ctx, deadline.Add(-min(answerAhead, max(0, time.Until(deadline))/10)))
 }
+
+// OneIfNone makes a count of 0 one: proto3 does not tell a count of 0 from none, and
+// most callers in other languages leave it out. Counts of a Batch are always said, and stand.
+func OneIfNone(count *uint32) { *count = max(*count, 1) }

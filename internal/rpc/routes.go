@@ -3,6 +3,7 @@ package rpc
 import (
 	"fmt"
 	"math"
+	"time"
 
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/seq"
@@ -81,10 +82,23 @@ func RoutesFromProto(t *pb.RouteTable, m seq.Mapping) (*seq.RouteTable, error) {
 // MappingToProto is the mapping as it travels.
 func MappingToProto(m seq.Mapping) *pb.Mapping {
 	out := &pb.Mapping{Spaces: make([]*pb.Space, len(m.Spaces))}
-	for i, s := range m.Spaces {
-		out.Spaces[i] = &pb.Space{Name: s.Name, First: uint32(s.First), Sections: s.Sections, Step: s.Step, MaxStep: s.MaxStep, MaxJump: s.MaxJump, Mode: string(s.Mode)}
+	for i := range m.Spaces {
+		out.Spaces[i] = SpaceToProto(&m.Spaces[i])
 	}
 	return out
+}
+
+// SpaceToProto is a space as it travels.
+func SpaceToProto(s *seq.Space) *pb.Space {
+	return &pb.Space{Name: s.Name, First: uint32(s.First), Sections: s.Sections, Step: s.Step, MaxStep: s.MaxStep, MaxJump: s.MaxJump,
+		Mode: string(s.Mode), KeyHash: string(s.KeyHash), WindowMs: uint64(s.Window.Milliseconds()), Added: s.Added}
+}
+
+// SpaceFromProto reads a space and checks nothing.
+func SpaceFromProto(s *pb.Space) seq.Space {
+	return seq.Space{Name: s.GetName(), First: seq.SectionID(s.GetFirst()), Sections: s.GetSections(), Step: s.GetStep(), MaxStep: s.GetMaxStep(), MaxJump: s.GetMaxJump(),
+		Mode: seq.Mode(s.GetMode()), KeyHash: seq.KeyHash(s.GetKeyHash()), Added: s.GetAdded(),
+		Window: time.Duration(min(s.GetWindowMs(), math.MaxInt64/uint64(time.Millisecond))) * time.Millisecond}
 }
 
 // MappingFromProto reads a mapping and validates it; seq.ErrBadMapping for one that
@@ -92,7 +106,7 @@ func MappingToProto(m seq.Mapping) *pb.Mapping {
 func MappingFromProto(m *pb.Mapping) (seq.Mapping, error) {
 	out := seq.Mapping{Spaces: make([]seq.Space, len(m.GetSpaces()))}
 	for i, s := range m.GetSpaces() {
-		out.Spaces[i] = seq.Space{Name: s.GetName(), First: seq.SectionID(s.GetFirst()), Sections: s.GetSections(), Step: s.GetStep(), MaxStep: s.GetMaxStep(), MaxJump: s.GetMaxJump(), Mode: seq.Mode(s.GetMode())}
+		out.Spaces[i] = SpaceFromProto(s)
 	}
 	if err := out.Validate(); err != nil {
 		return seq.Mapping{}, err

@@ -1,10 +1,8 @@
 package rpc
 
 import (
-	"bytes"
 	"crypto/tls"
 	"errors"
-	"io"
 	"log/slog"
 	"net"
 	"sync/atomic"
@@ -23,18 +21,14 @@ type serverCreds struct {
 	tls *TLS
 }
 
-// handshakeRecord is the first byte of every TLS connection; no HTTP/2 begins with it.
-const handshakeRecord = 0x16
-
 // ServerHandshake implements credentials.TransportCredentials.
 func (c serverCreds) ServerHandshake(conn net.Conn) (net.Conn, credentials.AuthInfo, error) {
 	if c.tls.plaintext != NoPlaintext {
-		first := make([]byte, 1)
-		if _, err := io.ReadFull(conn, first); err != nil {
+		peeked, secured, err := peek(conn)
+		if err != nil {
 			return nil, nil, err
 		}
-		conn = &begun{conn, io.MultiReader(bytes.NewReader(first), conn)}
-		if first[0] != handshakeRecord {
+		if conn = peeked; !secured {
 			return insecure.NewCredentials().ServerHandshake(conn)
 		}
 	}
@@ -78,14 +72,6 @@ func (l *lent) Close() error {
 	l.end.Stop()
 	return l.Conn.Close()
 }
-
-// begun is a connection whose first byte was read.
-type begun struct {
-	net.Conn
-	rest io.Reader
-}
-
-func (b *begun) Read(p []byte) (int, error) { return b.rest.Read(p) }
 
 // seldom logs one line a second at most.
 type seldom struct{ last atomic.Int64 } // of the latest line, in Unix nanoseconds

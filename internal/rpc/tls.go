@@ -1,6 +1,7 @@
 package rpc
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -42,7 +43,8 @@ type TLS struct {
 	plaintext Plaintext
 	complain  seldom
 
-	mu     sync.Mutex // guards all below
+	mu     sync.Mutex    // guards all below
+	own    auth.Identity // that the certificate must be of; empty: any
 	stamps [3]time.Time
 	loaded material
 	told   string // the last complaint about files that cannot be used; empty: they can
@@ -125,6 +127,9 @@ func (t *TLS) current() material {
 	if err == nil {
 		m, err = t.files.load()
 	}
+	if err == nil && t.own.Role != "" {
+		err = t.files.of(m, t.own)
+	}
 	if err != nil {
 		if t.told != err.Error() { // not once more for each connection
 			t.told = err.Error()
@@ -143,7 +148,7 @@ type Plaintext string
 // The steps, backwards. In each, everybody understands those of the step before and behind.
 const (
 	NoPlaintext     Plaintext = "no"
-	AcceptPlaintext Plaintext = "accept" // gRPC listeners take both; what is dialled is TLS
+	AcceptPlaintext Plaintext = "accept" // listeners take both; what is dialled is TLS
 	DialPlaintext   Plaintext = "dial"   // the same, and what is dialled is plaintext
 )
 
@@ -166,6 +171,39 @@ func (t *TLS) Identify(cluster string, strict bool) {
 	if t != nil {
 		t.cluster, t.strict = cluster, strict
 	}
+}
+
+// Expect is ErrTLS unless the certificate, if there is one, is of that cluster and role,
+// and of that name if it is not empty. From then on a file with another one does not take
+// its place: everybody would refuse this process, and the stores its session. After Identify.
+func (t *TLS) Expect(own auth.Identity) error {
+	if t == nil {
+		return nil
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if err := t.files.of(t.loaded, own); err != nil {
+		return err
+	}
+	t.own = own
+	return nil
+}
+
+// of is ErrTLS for a certificate that is another's.
+func (f TLSFiles) of(m material, own auth.Identity) error {
+	if m.cert == nil {
+		return nil
+	}
+	want := own
+	want.Name = cmp.Or(own.Name, "<name>")
+	id, err := auth.IdentityOf(m.cert.Leaf, own.Cluster)
+	switch {
+	case err != nil:
+		return fmt.Errorf("%w: %s: %w: expected %s", ErrTLS, f.Cert, err, want.URI())
+	case id.Role != own.Role || own.Name != "" && id.Name != own.Name:
+		return fmt.Errorf("%w: %s is the certificate of %s: expected %s", ErrTLS, f.Cert, id.URI(), want.URI())
+	}
+	return nil
 }
 
 // Shown reads what a connection of a Listener showed; state is nil for plaintext.

@@ -37,6 +37,10 @@ func wait(ctx context.Context, d time.Duration) error {
 // Care is an operator's hold on the stores of one cluster. It is not safe for concurrent
 // use; two of them at one time are, and one of them then gets seq.ErrConflict.
 type Care struct {
+	// Told is called with the number of registers that were read, again and again, by
+	// several goroutines; nil: none is.
+	Told func(registers uint64)
+
 	cluster string
 	era     seq.Era
 	secret  seq.Secret
@@ -70,7 +74,7 @@ func Open(ctx context.Context, addrs []string, opts ...grpc.DialOption) (*Care, 
 		return nil, err
 	}
 	id := cluster.Identity
-	secret := seq.NewSecret()
+	secret := seq.NewSecret("")
 	c := &Care{cluster: id.Ref.Cluster, era: id.Ref.Era, secret: secret, session: secret.Session(), opts: opts,
 		clients: map[string]*storeclient.Client{}}
 	list := id.List()

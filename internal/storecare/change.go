@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"reflect"
 	"slices"
 
 	"github.com/seqsvr/seqsvr/internal/storeclient"
@@ -220,7 +219,7 @@ func (c *Care) newcomer(ctx context.Context, addr string) (quorum.Member, error)
 	defer cancel()
 	id, err := client.Describe(ctx)
 	if err != nil {
-		return none, errors.Join(fmt.Errorf("the new store: %w", err), client.Close())
+		return none, errors.Join(&addressError{addr, err}, client.Close())
 	}
 	m := quorum.Member{UUID: id.UUID, Name: id.Name, Addr: addressOf(id, client), Learner: true}
 	if c.clients[m.UUID] != nil {
@@ -242,14 +241,44 @@ func (c *Care) newcomer(ctx context.Context, addr string) (quorum.Member, error)
 	return m, c.sameMapping(ctx, id)
 }
 
-// sameMapping checks the sections of a new store against those of the voters.
+// sameMapping checks the sections of a new store against those of the voters. It may lack
+// spaces that were added since it was made.
 func (c *Care) sameMapping(ctx context.Context, id quorum.Identity) error {
 	voters, _, err := c.ask(ctx)
 	if err != nil {
 		return err
 	}
-	if !reflect.DeepEqual(voters[0].id.Mapping, id.Mapping) {
+	if !mappingOf(voters).Extends(id.Mapping) {
 		return fmt.Errorf("%w: the new store %s has other sections than %s", seq.ErrBadMapping, id.Name, voters[0].Name)
+	}
+	return nil
+}
+
+// mappingOf is the mapping of the most spaces that one of the stores has.
+func mappingOf(sources []*source) (m seq.Mapping) {
+	for _, s := range sources {
+		if s.id.Mapping.Extends(m) {
+			m = s.id.Mapping
+		}
+	}
+	return m
+}
+
+// level tells stores of spaces that others of them have heard of: what is merged into a store
+// must be registers that it has.
+func (c *Care) level(ctx context.Context, stores []*source) error {
+	m := mappingOf(stores)
+	for _, s := range stores {
+		if s.id.Mapping.Extends(m) {
+			continue
+		}
+		within, cancel := context.WithTimeout(ctx, askTime)
+		id, err := s.client.Extend(within, c.cluster, c.era, m)
+		cancel()
+		if err != nil {
+			return err
+		}
+		s.id.Mapping = id.Mapping
 	}
 	return nil
 }

@@ -1,6 +1,9 @@
 package storecare
 
-import "errors"
+import (
+	"errors"
+	"fmt"
+)
 
 // Errors of this package, beside those of seq and quorum that it wraps.
 var (
@@ -20,3 +23,15 @@ var (
 	// ErrAddress: a member's address is not known, because it does not answer.
 	ErrAddress = errors.New("address of a store is not known")
 )
+
+// addressError says which store a call to did not end well.
+type addressError struct {
+	addr  string
+	cause error
+}
+
+func (e *addressError) Error() string { return fmt.Sprintf("the new store at %s: %v", e.addr, e.cause) }
+func (e *addressError) Unwrap() error { return e.cause }
+
+// At is the store's address, for those who say what did not answer.
+func (e *addressError) At() string { return e.addr }

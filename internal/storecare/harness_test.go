@@ -84,14 +84,14 @@ func (s *store) start() {
 }
 
 // founders are stores a, b and so on of cluster c1, bound.
-func founders(t *testing.T, n int) []*store {
+func founders(t *testing.T, n int, more ...seq.Space) []*store {
 	t.Helper()
 	names := []string{"a", "b", "c", "d", "e"}[:n]
 	stores := make([]*store, n)
 	for i, name := range names {
 		stores[i] = newStore(t, name, func(dir string) error {
 			return storesvr.Init(storesvr.InitConfig{DataDir: dir, ClusterID: "c1", Name: name, MemberNames: names,
-				Spaces: []seq.Space{{Name: "user", Sections: sections}}})
+				Spaces: append([]seq.Space{{Name: "user", Sections: sections}}, more...)})
 		})
 	}
 	cluster := connect(t, stores...)
@@ -101,9 +101,9 @@ func founders(t *testing.T, n int) []*store {
 	return stores
 }
 
-func learner(t *testing.T, name string) *store {
+func learner(t *testing.T, name string, more ...seq.Space) *store {
 	t.Helper()
-	mapping, err := seq.NewMapping(seq.Space{Name: "user", Sections: sections})
+	mapping, err := seq.NewMapping(append([]seq.Space{{Name: "user", Sections: sections, KeyHash: seq.SecretKeys}}, more...)...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/seqsvr/seqsvr/exact"
 	"github.com/seqsvr/seqsvr/internal/storeclient"
 	"github.com/seqsvr/seqsvr/internal/storewire"
 	"github.com/seqsvr/seqsvr/quorum"
@@ -48,6 +49,13 @@ func (c *Care) settle(ctx context.Context) error {
 	}
 	voters, learner, err := c.ask(ctx)
 	if err != nil {
+		return err
+	}
+	all := voters
+	if learner != nil {
+		all = append(slices.Clone(voters), learner)
+	}
+	if err := c.level(ctx, all); err != nil {
 		return err
 	}
 	if err := c.dump(ctx, voters); err != nil {
@@ -170,6 +178,9 @@ func (c *Care) dump(ctx context.Context, sources []*source) error {
 				for _, st := range some {
 					s.has[st.Register] = st
 				}
+				if c.Told != nil {
+					c.Told(uint64(len(some)))
+				}
 				return nil
 			})
 		})
@@ -191,23 +202,62 @@ func (c *Care) settleDocuments(ctx context.Context, merged states) error {
 	return nil
 }
 
+// takeoverTime is how long a takeover of an exact section may be under way while settle waits
+// for it.
+const takeoverTime = 30 * time.Second
+
 // spread gives the voters what they still lack of merged after a while.
 func (c *Care) spread(ctx context.Context, voters []*source, merged states) error {
 	if !slices.ContainsFunc(voters, func(s *source) bool { return len(s.lacks(merged, false)) > 0 }) {
 		return nil
 	}
-	if err := wait(ctx, lasting); err != nil {
-		return err
-	}
-	if err := c.dump(ctx, voters); err != nil {
-		return err
-	}
-	for _, s := range voters {
-		if err := c.send(ctx, s, s.lacks(merged, false), false, 0); err != nil {
+	for begun := time.Now(); ; {
+		if err := wait(ctx, lasting); err != nil {
+			return err
+		}
+		if err := c.dump(ctx, voters); err != nil {
+			return err
+		}
+		for _, s := range voters {
+			if err := c.send(ctx, s, s.lacks(merged, false), false, 0); err != nil {
+				return err
+			}
+		}
+		if !voters[0].id.Mapping.HasExact() {
+			return nil
+		}
+		if err := c.dump(ctx, voters); err != nil {
+			return err
+		}
+		if err := c.stand(voters, merged); err == nil || time.Since(begun) > takeoverTime {
 			return err
 		}
 	}
+}
+
+// stand says whether W voters have as much of every exact section as any of them had. One that
+// promised a higher epoch takes no copy from here: whoever takes the section over brings it one.
+func (c *Care) stand(voters []*source, merged states) error {
+	for _, st := range merged.sorted() {
+		if id, ok := st.Register.Section(); !ok || !voters[0].id.Mapping.IsExact(id) {
+			continue
+		}
+		have := 0
+		for _, s := range voters {
+			if !position(s.has[st.Register]).Less(position(st)) {
+				have++
+			}
+		}
+		if have < c.list.W {
+			return fmt.Errorf("%w: %s: a takeover is under way, and %d of %d stores have all of it: repeat the command while an AllocSvr runs",
+				seq.ErrNoQuorum, st.Register, have, c.list.W)
+		}
+	}
 	return nil
+}
+
+func position(st quorum.RegisterState) exact.Position {
+	return exact.Position{Epoch: st.Accepted, Index: st.PayloadMax}
 }
 
 // lacks is what the source does not have of merged, in the order of the names.

@@ -2,6 +2,7 @@ package storecare
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/seqsvr/seqsvr/quorum"
@@ -33,8 +34,13 @@ func (c *Care) Snapshot(ctx context.Context) (Snapshot, error) {
 	if err := c.dump(ctx, voters); err != nil {
 		return Snapshot{}, err
 	}
-	snap := Snapshot{Cluster: c.cluster, Era: c.era, List: c.list, Mapping: voters[0].id.Mapping, Begun: begun, LeaseBound: longest(voters),
+	snap := Snapshot{Cluster: c.cluster, Era: c.era, List: c.list, Mapping: mappingOf(voters), Begun: begun, LeaseBound: longest(voters),
 		States: merge(voters).sorted()}
+	// Sections of spaces that were added meanwhile are not of this mapping.
+	snap.States = slices.DeleteFunc(snap.States, func(st quorum.RegisterState) bool {
+		id, section := st.Register.Section()
+		return section && int(id) >= snap.Mapping.Sections()
+	})
 	for _, s := range voters {
 		snap.Sources = append(snap.Sources, s.Name)
 		snap.Floors = snap.Floors.Over(s.id.Floors)

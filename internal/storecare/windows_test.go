@@ -67,7 +67,7 @@ func TestASnapshotHasTheHighestFloorsAndEveryStoreHearsThatWindowsAreOver(t *tes
 
 func TestALearnerShowsTheFloorsThatItWasMadeWith(t *testing.T) {
 	floors := quorum.Floors{Tag: 77, Worker: uint64(time.Now().Add(time.Hour).UnixMilli())}
-	mapping, err := seq.NewMapping(seq.Space{Name: "user", Sections: sections})
+	mapping, err := seq.NewMapping(seq.Space{Name: "user", Sections: sections, KeyHash: seq.SecretKeys})
 	if err != nil {
 		t.Fatal(err)
 	}

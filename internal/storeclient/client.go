@@ -173,6 +173,14 @@ func (c *Client) Adopt(ctx context.Context, cluster string, era seq.Era, list qu
 	return c.identity("adopt", reply, err)
 }
 
+// Extend tells the store a mapping that was decided, durably, and gives its identity after
+// that. Errors: seq.ErrForeignCluster, seq.ErrStaleEra for another era, seq.ErrBadMapping for
+// one that is not its own with spaces added, seq.ErrStoreFull. Safe to repeat.
+func (c *Client) Extend(ctx context.Context, cluster string, era seq.Era, m seq.Mapping) (quorum.Identity, error) {
+	reply, err := c.calls.Extend(c.meant(ctx), &pb.ExtendRequest{ClusterId: cluster, Era: uint64(era), Mapping: rpc.MappingToProto(m)})
+	return c.identity("extend the mapping", reply, err)
+}
+
 // Vouch tells the store what its fellow stores remember of it, which were asked after it told
 // the nonce of its start, and gives its identity after that. Errors: seq.ErrNotVoting if
 // its disk turns out to be an old copy, seq.ErrForeignCluster.
@@ -234,7 +242,8 @@ func (c *Client) Dump(ctx context.Context, ref quorum.Ref, take func([]quorum.Re
 // secret of a session that never takes registers. Errors: seq.ErrStaleEra for another list,
 // seq.ErrNotVoting, seq.ErrStoreFull, seq.ErrOverloaded in its grace. Safe to repeat.
 func (c *Client) Fill(ctx context.Context, ref quorum.Ref, by seq.Secret, states []quorum.RegisterState, complete bool, bound time.Duration) (uint64, error) {
-	reply, err := c.calls.Fill(c.meant(ctx), &pb.FillRequest{Ref: storewire.RefToProto(ref), Session: uint64(by.Session()), Secret: by[:],
+	key := by.Key()
+	reply, err := c.calls.Fill(c.meant(ctx), &pb.FillRequest{Ref: storewire.RefToProto(ref), Session: uint64(by.Session()), Secret: key[:],
 		Records: storewire.RecordsToProto(states), Complete: complete, LeaseBoundUs: uint64(bound.Microseconds())})
 	return reply.GetChanged(), c.check("fill", reply.GetStoreUuid(), err)
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"reflect"
 	"slices"
 	"sync"
 	"time"
@@ -58,7 +57,7 @@ func (c Cluster) Complete() error {
 // reason for each. Stores that do not answer are taken along; the Ref of each later
 // request checks them. If the member list was changed since the addresses were written
 // down, the stores that are left of them lead to the others: the Cluster has the voters of
-// the newest list, and stores that have an older one are told. It fails at once if the
+// the newest list, and stores that have an older one are told; likewise of spaces that were added. It fails at once if the
 // stores that answer do not belong together, naming the address: seq.ErrForeignCluster,
 // seq.ErrStaleEra for another era, N, R, W or member list, seq.ErrBadMapping,
 // seq.ErrBadArgument for a store at two addresses or no address. The caller closes the
@@ -96,12 +95,15 @@ func Connect(ctx context.Context, addrs []string, opts ...grpc.DialOption) (Clus
 			continue
 		}
 		adopt(ctx, stores)
+		extend(ctx, stores)
 		vouch(ctx, stores)
 		if err := verifyOne(stores); err != nil {
 			return fail(err)
 		}
 		if voter := quorumOf(stores); voter != nil {
-			return clusterOf(voter.id, stores)
+			id := voter.id
+			id.Mapping = longest(answered(stores))
+			return clusterOf(id, stores)
 		}
 		short := shortfall(stores)
 		tell(opts, short)
@@ -160,6 +162,12 @@ func verifyOne(stores []*candidate) error {
 		}
 		byUUID[s.id.UUID] = s.client.addr
 	}
+	m := longest(there)
+	for _, s := range there {
+		if !m.Extends(s.id.Mapping) {
+			return fmt.Errorf("store %s: %w: neither it nor that of another store is the other with spaces added", s.client.addr, seq.ErrBadMapping)
+		}
+	}
 	if first := firstBound(there); first != nil {
 		for _, s := range there {
 			if s.bound() && s.id.Ref.Members == first.id.Ref.Members && s.id.Ref != first.id.Ref {
@@ -182,7 +190,7 @@ func verifyPair(first, s *candidate) error {
 		return fmt.Errorf("%w: it is of era %d, the store at %s of %d", seq.ErrStaleEra, b.Ref.Era, first.client.addr, a.Ref.Era)
 	case (b.Ref.Members == a.Ref.Members || max(b.Ref.Members, a.Ref.Members) <= 1) && (b.N != a.N || b.R != a.R || b.W != a.W):
 		return fmt.Errorf("%w: its N/R/W are %d/%d/%d, those of the store at %s %d/%d/%d", seq.ErrStaleEra, b.N, b.R, b.W, first.client.addr, a.N, a.R, a.W)
-	case !reflect.DeepEqual(a.Mapping, b.Mapping):
+	case !a.Mapping.Extends(b.Mapping) && !b.Mapping.Extends(a.Mapping):
 		return fmt.Errorf("%w: it differs from that of the store at %s", seq.ErrBadMapping, first.client.addr)
 	}
 	return nil

@@ -12,6 +12,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/seqsvr/seqsvr/quorum"
+	"github.com/seqsvr/seqsvr/seq"
 )
 
 // errNotAsked is a candidate that came up in this round.
@@ -32,6 +33,8 @@ type Follower struct {
 	change  func(list quorum.MemberList, stores []quorum.NamedStore) error
 	opts    []grpc.DialOption
 	kick    chan struct{} // of one place
+	spaces  func(ctx context.Context, m seq.Mapping) error
+	mapping seq.Mapping // that spaces took last; of Run alone
 
 	mu      sync.Mutex // guards all below
 	list    quorum.MemberList
@@ -44,8 +47,13 @@ type Follower struct {
 // again later.
 func NewFollower(c Cluster, log *slog.Logger, change func(quorum.MemberList, []quorum.NamedStore) error, opts ...grpc.DialOption) *Follower {
 	return &Follower{cluster: c, log: log, change: change, opts: opts, kick: make(chan struct{}, 1),
-		list: c.Identity.List(), stores: slices.Clone(c.Stores)}
+		list: c.Identity.List(), stores: slices.Clone(c.Stores), mapping: c.Identity.Mapping,
+		spaces: func(context.Context, seq.Mapping) error { return nil }}
 }
+
+// OnSpaces has take called with each mapping to which spaces were added, from the goroutine of
+// Run; if it fails it is called again later. Call it before Run.
+func (f *Follower) OnSpaces(take func(ctx context.Context, m seq.Mapping) error) { f.spaces = take }
 
 // NamedStores are the stores as a quorum.Group and quorum.Leases want them.
 func NamedStores(stores []Named) []quorum.NamedStore {
@@ -61,6 +69,29 @@ func (f *Follower) Kick() {
 	select {
 	case f.kick <- struct{}{}:
 	default:
+	}
+}
+
+// Extend tells the stores a mapping that was decided, until W of them have it; or until ctx
+// ends, and it says which have not. Stores that are away are told when they come back.
+func (f *Follower) Extend(ctx context.Context, m seq.Mapping) error {
+	own := f.cluster.Identity.Ref
+	for {
+		var asked []*candidate
+		for _, s := range f.Stores() {
+			asked = append(asked, &candidate{client: s.Client})
+		}
+		each(ctx, asked, func(ctx context.Context, s *candidate) {
+			s.id, s.err = s.client.Extend(ctx, own.Cluster, own.Era, m)
+		})
+		if len(answered(asked)) >= f.List().W {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("tell the stores of added spaces: %w", shortfall(asked))
+		case <-time.After(retryPause):
+		}
 	}
 }
 
@@ -118,6 +149,14 @@ func (f *Follower) look(ctx context.Context) {
 		f.log.Info("went over to a newer member list", "version", list.Version, "voters", list.Voters())
 	}
 	adopt(ctx, asked)
+	extend(ctx, asked)
+	if m := longest(answered(asked)); len(m.Spaces) > len(f.mapping.Spaces) {
+		if err := f.spaces(ctx, m); err != nil {
+			f.log.Warn("cannot go over to added spaces", "spaces", len(m.Spaces), "error", err)
+			return
+		}
+		f.mapping = m
+	}
 }
 
 // goOver connects to the voters of the list and has change called.

@@ -7,6 +7,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/seqsvr/seqsvr/quorum"
+	"github.com/seqsvr/seqsvr/seq"
 )
 
 // newest is the member list of the highest version that one of the stores has.
@@ -76,6 +77,29 @@ func adopt(ctx context.Context, stores []*candidate) {
 	older := slices.DeleteFunc(there, func(s *candidate) bool { return s.id.Ref.Members == list.Version || !s.bound() })
 	each(ctx, older, func(ctx context.Context, s *candidate) {
 		if id, err := s.client.Adopt(ctx, s.id.Ref.Cluster, s.id.Ref.Era, list); err == nil {
+			s.id = id
+		}
+	})
+}
+
+// longest is the mapping of the most spaces that one of the stores has.
+func longest(there []*candidate) (m seq.Mapping) {
+	for _, s := range there {
+		if s.id.Mapping.Extends(m) {
+			m = s.id.Mapping
+		}
+	}
+	return m
+}
+
+// extend tells the longest mapping to the stores that answered with a shorter one: a store
+// has only what was decided. One that refuses keeps what it told of itself.
+func extend(ctx context.Context, stores []*candidate) {
+	there := answered(stores)
+	m := longest(there)
+	shorter := slices.DeleteFunc(there, func(s *candidate) bool { return !s.bound() || s.id.Mapping.Extends(m) })
+	each(ctx, shorter, func(ctx context.Context, s *candidate) {
+		if id, err := s.client.Extend(ctx, s.id.Ref.Cluster, s.id.Ref.Era, m); err == nil {
 			s.id = id
 		}
 	})

@@ -129,7 +129,7 @@ func resultColumns(results []quorum.Result) *pb.ResultColumns {
 	out := &pb.ResultColumns{Verdicts: make([]byte, n)}
 	for i := range results {
 		r := &results[i]
-		if r.Register != "" || len(r.Payload) > 0 || r.Message != "" {
+		if r.Register != "" || len(r.Payload) > 0 || r.Index > 0 || r.Time != 0 || r.Message != "" {
 			return nil
 		}
 		out.Verdicts[i] = byte(r.Verdict)

@@ -31,6 +31,8 @@ func ReplyToProto(r quorum.Reply) *pb.ResultsReply {
 			RemainingUs:     micros(res.Remaining),
 			Message:         res.Message,
 			Seal:            res.Seal,
+			Index:           res.Index,
+			TimeMs:          res.Time,
 		}
 	})
 	return out
@@ -62,13 +64,15 @@ func ReplyFromProto(r *pb.ResultsReply) (out quorum.Reply, err error) {
 			Remaining: duration(res.GetRemainingUs()),
 			Message:   res.GetMessage(),
 			Seal:      res.GetSeal(),
+			Index:     res.GetIndex(),
+			Time:      res.GetTimeMs(),
 		}
 	})
 	return out, nil
 }
 
 func verdict(v pb.Verdict) quorum.Verdict {
-	if v < 0 || v > pb.Verdict(quorum.VerdictFull) {
+	if v < 0 || v > pb.Verdict(quorum.VerdictElsewhere) {
 		return quorum.VerdictNone
 	}
 	return quorum.Verdict(v)

@@ -43,10 +43,34 @@ func RefFromProto(r *pb.Ref) quorum.Ref {
 
 // SecretFromProto decodes a secret. One of another length is none, which proves nothing.
 func SecretFromProto(b []byte) (s seq.Secret) {
-	if len(b) == len(s) {
-		copy(s[:], b)
+	if len(b) == len(s.Seed) {
+		copy(s.Seed[:], b)
 	}
 	return s
+}
+
+// secretOf is the secret in a request: by its key alone, or by its node and seed.
+func secretOf(r interface {
+	GetSecret() []byte
+	GetNode() string
+	GetSeed() []byte
+}) seq.Secret {
+	if r.GetNode() == "" {
+		return SecretFromProto(r.GetSecret())
+	}
+	s := SecretFromProto(r.GetSeed())
+	s.Node = r.GetNode()
+	return s
+}
+
+// secretToProto are the fields of a secret. Its key goes also where the seed does, to
+// stores of v0.1.0.
+func secretToProto(s seq.Secret) (key []byte, node string, seed []byte) {
+	k := s.Key()
+	if s.Node != "" {
+		seed = s.Seed[:]
+	}
+	return k[:], s.Node, seed
 }
 
 // MembersToProto encodes a member list.
@@ -65,7 +89,7 @@ func MembersFromProto(members []*pb.StoreMember) []quorum.Member {
 
 // ReadToProto encodes a ReadRequest. A prefix travels as text: it must be valid UTF-8.
 func ReadToProto(r quorum.ReadRequest) *pb.ReadRequest {
-	out := &pb.ReadRequest{Ref: RefToProto(r.Ref), Session: uint64(r.Session), Prefix: r.Prefix}
+	out := &pb.ReadRequest{Ref: RefToProto(r.Ref), Session: uint64(r.Session), Prefix: r.Prefix, Copies: r.Copies}
 	if out.Columns = sections(len(r.Registers), func(i int) seq.Register { return r.Registers[i] }); out.Columns != nil {
 		return out
 	}
@@ -75,7 +99,7 @@ func ReadToProto(r quorum.ReadRequest) *pb.ReadRequest {
 
 // ReadFromProto decodes a ReadRequest; seq.ErrBadBatch for one that is not sound.
 func ReadFromProto(r *pb.ReadRequest) (out quorum.ReadRequest, err error) {
-	out = quorum.ReadRequest{Ref: RefFromProto(r.GetRef()), Session: seq.Session(r.GetSession()), Prefix: r.GetPrefix()}
+	out = quorum.ReadRequest{Ref: RefFromProto(r.GetRef()), Session: seq.Session(r.GetSession()), Prefix: r.GetPrefix(), Copies: r.GetCopies()}
 	if c := r.GetColumns(); c != nil {
 		out.Registers, err = sectionItems(c, func(reg seq.Register, _, _ uint64) seq.Register { return reg })
 		return out, err
@@ -86,7 +110,8 @@ func ReadFromProto(r *pb.ReadRequest) (out quorum.ReadRequest, err error) {
 
 // PrepareToProto encodes a PrepareRequest.
 func PrepareToProto(r quorum.PrepareRequest) *pb.PrepareRequest {
-	out := &pb.PrepareRequest{Ref: RefToProto(r.Ref), Session: uint64(r.Session), Secret: r.Secret[:]}
+	out := &pb.PrepareRequest{Ref: RefToProto(r.Ref), Session: uint64(r.Session)}
+	out.Secret, out.Node, out.Seed = secretToProto(r.Secret)
 	// Sections are never made on demand, so that Create is nothing to them.
 	if c := sections(len(r.Items), func(i int) seq.Register { return r.Items[i].Register }); c != nil {
 		c.Rounds = column(len(r.Items), func(i int) uint64 { return r.Items[i].Round })
@@ -101,7 +126,7 @@ func PrepareToProto(r quorum.PrepareRequest) *pb.PrepareRequest {
 
 // PrepareFromProto decodes a PrepareRequest; seq.ErrBadBatch for one that is not sound.
 func PrepareFromProto(r *pb.PrepareRequest) (out quorum.PrepareRequest, err error) {
-	out = quorum.PrepareRequest{Ref: RefFromProto(r.GetRef()), Session: seq.Session(r.GetSession()), Secret: SecretFromProto(r.GetSecret())}
+	out = quorum.PrepareRequest{Ref: RefFromProto(r.GetRef()), Session: seq.Session(r.GetSession()), Secret: secretOf(r)}
 	if c := r.GetColumns(); c != nil {
 		out.Items, err = sectionItems(c, func(reg seq.Register, round, _ uint64) quorum.PrepareItem {
 			return quorum.PrepareItem{Register: reg, Round: round}
@@ -116,20 +141,21 @@ func PrepareFromProto(r *pb.PrepareRequest) (out quorum.PrepareRequest, err erro
 
 // StepToProto encodes a StepRequest. Payloads are shared, not copied.
 func StepToProto(r quorum.StepRequest) *pb.StepRequest {
-	out := &pb.StepRequest{Ref: RefToProto(r.Ref), Session: uint64(r.Session), Secret: r.Secret[:]}
+	out := &pb.StepRequest{Ref: RefToProto(r.Ref), Session: uint64(r.Session)}
+	out.Secret, out.Node, out.Seed = secretToProto(r.Secret)
 	if c := stepColumns(r.Items); c != nil {
 		out.Columns = c
 		return out
 	}
 	out.Items = convert(r.Items, func(it quorum.StepItem) *pb.StepItem {
-		return &pb.StepItem{Register: []byte(it.Register), Round: it.Round, Max: it.Max, Payload: it.Payload}
+		return &pb.StepItem{Register: []byte(it.Register), Round: it.Round, Max: it.Max, Payload: it.Payload, Log: it.Log}
 	})
 	return out
 }
 
 func stepColumns(items []quorum.StepItem) *pb.SectionColumns {
 	for i := range items {
-		if len(items[i].Payload) > 0 { // which a store refuses, by name
+		if len(items[i].Payload) > 0 || len(items[i].Log) > 0 {
 			return nil
 		}
 	}
@@ -144,7 +170,7 @@ func stepColumns(items []quorum.StepItem) *pb.SectionColumns {
 // StepFromProto decodes a StepRequest; seq.ErrBadBatch for one that is not sound.
 // Payloads are shared, not copied.
 func StepFromProto(r *pb.StepRequest) (out quorum.StepRequest, err error) {
-	out = quorum.StepRequest{Ref: RefFromProto(r.GetRef()), Session: seq.Session(r.GetSession()), Secret: SecretFromProto(r.GetSecret())}
+	out = quorum.StepRequest{Ref: RefFromProto(r.GetRef()), Session: seq.Session(r.GetSession()), Secret: secretOf(r)}
 	if c := r.GetColumns(); c != nil {
 		out.Items, err = sectionItems(c, func(reg seq.Register, round, max uint64) quorum.StepItem {
 			return quorum.StepItem{Register: reg, Round: round, Max: max}
@@ -152,7 +178,7 @@ func StepFromProto(r *pb.StepRequest) (out quorum.StepRequest, err error) {
 		return out, err
 	}
 	out.Items = convert(r.GetItems(), func(it *pb.StepItem) quorum.StepItem {
-		return quorum.StepItem{Register: seq.Register(it.GetRegister()), Round: it.GetRound(), Max: it.GetMax(), Payload: it.GetPayload()}
+		return quorum.StepItem{Register: seq.Register(it.GetRegister()), Round: it.GetRound(), Max: it.GetMax(), Payload: it.GetPayload(), Log: it.GetLog()}
 	})
 	return out, nil
 }
@@ -172,11 +198,12 @@ func leasesFromProto(items []*pb.LeaseItem) []quorum.LeaseItem {
 // RenewToProto encodes a RenewRequest. A negative lease becomes 0.
 func RenewToProto(r quorum.RenewRequest) *pb.RenewRequest {
 	out := &pb.RenewRequest{
-		Ref: RefToProto(r.Ref), Session: uint64(r.Session), Secret: r.Secret[:], Name: r.Name, Addr: r.Addr,
+		Ref: RefToProto(r.Ref), Session: uint64(r.Session), Name: r.Name, Addr: r.Addr,
 		LeaseUs:       micros(r.Lease),
 		AttachColumns: leaseColumns(r.Attach), DropColumns: leaseColumns(r.Drop),
-		Attached: r.Attached, Seen: claimsToProto(r.Seen), Nonce: r.Nonce, Fellows: claimsToProto(r.Fellows),
+		Attached: r.Attached, Number: r.Number, Seen: claimsToProto(r.Seen), Nonce: r.Nonce, Fellows: claimsToProto(r.Fellows),
 	}
+	out.Secret, out.Node, out.Seed = secretToProto(r.Secret)
 	if out.AttachColumns == nil {
 		out.Attach = leasesToProto(r.Attach)
 	}
@@ -189,9 +216,9 @@ func RenewToProto(r quorum.RenewRequest) *pb.RenewRequest {
 // RenewFromProto decodes a RenewRequest; seq.ErrBadBatch for one that is not sound.
 func RenewFromProto(r *pb.RenewRequest) (out quorum.RenewRequest, err error) {
 	out = quorum.RenewRequest{
-		Ref: RefFromProto(r.GetRef()), Session: seq.Session(r.GetSession()), Secret: SecretFromProto(r.GetSecret()), Name: r.GetName(), Addr: r.GetAddr(),
+		Ref: RefFromProto(r.GetRef()), Session: seq.Session(r.GetSession()), Secret: secretOf(r), Name: r.GetName(), Addr: r.GetAddr(),
 		Lease:    duration(r.GetLeaseUs()),
-		Attached: r.GetAttached(), Seen: ClaimsFromProto(r.GetSeen()), Nonce: r.GetNonce(), Fellows: ClaimsFromProto(r.GetFellows()),
+		Attached: r.GetAttached(), Number: r.GetNumber(), Seen: ClaimsFromProto(r.GetSeen()), Nonce: r.GetNonce(), Fellows: ClaimsFromProto(r.GetFellows()),
 	}
 	if out.Attach, err = leaseItems(r.GetAttachColumns(), r.GetAttach()); err != nil {
 		return out, err
@@ -202,7 +229,8 @@ func RenewFromProto(r *pb.RenewRequest) (out quorum.RenewRequest, err error) {
 
 // ReleaseToProto encodes a ReleaseRequest.
 func ReleaseToProto(r quorum.ReleaseRequest) *pb.ReleaseRequest {
-	out := &pb.ReleaseRequest{Ref: RefToProto(r.Ref), Session: uint64(r.Session), Secret: r.Secret[:], Columns: leaseColumns(r.Items), All: r.All, To: uint64(r.To)}
+	out := &pb.ReleaseRequest{Ref: RefToProto(r.Ref), Session: uint64(r.Session), Columns: leaseColumns(r.Items), All: r.All, To: uint64(r.To)}
+	out.Secret, out.Node, out.Seed = secretToProto(r.Secret)
 	if out.Columns == nil {
 		out.Items = leasesToProto(r.Items)
 	}
@@ -211,7 +239,7 @@ func ReleaseToProto(r quorum.ReleaseRequest) *pb.ReleaseRequest {
 
 // ReleaseFromProto decodes a ReleaseRequest; seq.ErrBadBatch for one that is not sound.
 func ReleaseFromProto(r *pb.ReleaseRequest) (out quorum.ReleaseRequest, err error) {
-	out = quorum.ReleaseRequest{Ref: RefFromProto(r.GetRef()), Session: seq.Session(r.GetSession()), Secret: SecretFromProto(r.GetSecret()), All: r.GetAll(), To: seq.Session(r.GetTo())}
+	out = quorum.ReleaseRequest{Ref: RefFromProto(r.GetRef()), Session: seq.Session(r.GetSession()), Secret: secretOf(r), All: r.GetAll(), To: seq.Session(r.GetTo())}
 	out.Items, err = leaseItems(r.GetColumns(), r.GetItems())
 	return out, err
 }

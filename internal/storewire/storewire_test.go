@@ -42,12 +42,12 @@ func travel[Q any, P proto.Message](t *testing.T, want Q, to func(Q) P, from fun
 func TestEveryMessageArrivesAsItWasSent(t *testing.T) {
 	travel(t, ref, RefToProto, func(p *pb.Ref) (quorum.Ref, error) { return RefFromProto(p), nil })
 	travel(t, quorum.ReadRequest{Ref: ref, Session: 1 << 63, Prefix: "s", Registers: []seq.Register{"s\xff\x00\x01\x80", "droutes"}}, ReadToProto, ReadFromProto)
-	travel(t, quorum.PrepareRequest{Ref: ref, Session: 7, Secret: seq.Secret{1}, Items: []quorum.PrepareItem{{Register: "tx", Round: 1 << 63, Create: true}, {Register: "ty"}}}, PrepareToProto, PrepareFromProto)
-	travel(t, quorum.StepRequest{Ref: ref, Session: 7, Secret: seq.Secret{2}, Items: []quorum.StepItem{{Register: "droutes", Round: 8, Max: 1 << 63, Payload: []byte{1, 0, 255}}}}, StepToProto, StepFromProto)
+	travel(t, quorum.PrepareRequest{Ref: ref, Session: 7, Secret: seq.Secret{Seed: [16]byte{1}, Node: "alloc-1"}, Items: []quorum.PrepareItem{{Register: "tx", Round: 1 << 63, Create: true}, {Register: "ty"}}}, PrepareToProto, PrepareFromProto)
+	travel(t, quorum.StepRequest{Ref: ref, Session: 7, Secret: seq.Secret{Seed: [16]byte{2}}, Items: []quorum.StepItem{{Register: "droutes", Round: 8, Max: 1 << 63, Payload: []byte{1, 0, 255}}}}, StepToProto, StepFromProto)
 	claims := []quorum.Claim{{Store: "u", Boot: 1, Commits: 2, Seal: [16]byte{3}}, {Store: "u", By: "v"}}
-	travel(t, quorum.RenewRequest{Ref: ref, Session: 7, Name: "n", Addr: "a:1", Lease: 1500 * time.Millisecond, Attach: leases, Drop: leases[:1], Attached: 9, Secret: seq.Secret{4},
+	travel(t, quorum.RenewRequest{Ref: ref, Session: 7, Name: "n", Addr: "a:1", Lease: 1500 * time.Millisecond, Attach: leases, Drop: leases[:1], Attached: 9, Secret: seq.Secret{Seed: [16]byte{4}, Node: "n"},
 		Seen: claims, Nonce: 11, Fellows: claims[:1]}, RenewToProto, RenewFromProto)
-	travel(t, quorum.ReleaseRequest{Ref: ref, Session: 7, Secret: seq.Secret{3}, Items: leases, All: true, To: 8}, ReleaseToProto, ReleaseFromProto)
+	travel(t, quorum.ReleaseRequest{Ref: ref, Session: 7, Secret: seq.Secret{Seed: [16]byte{3}}, Items: leases, All: true, To: 8}, ReleaseToProto, ReleaseFromProto)
 	travel(t, quorum.Reply{UUID: "u", Claim: claims[0], Results: []quorum.Result{
 		{Register: "tx", Verdict: quorum.VerdictFull, Promised: seq.Epoch{Round: 1, Session: 2}, Accepted: seq.Epoch{Round: 3, Session: 4},
 			Max: 5, Floor: 4, Payload: []byte("p"), Holder: 6, Remaining: 7 * time.Microsecond, Message: "m"},

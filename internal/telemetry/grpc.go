@@ -2,12 +2,14 @@ package telemetry
 
 import (
 	"context"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
 	"github.com/seqsvr/seqsvr/internal/rpc"
@@ -85,4 +87,25 @@ func (c *Calls) Send(ch chan<- prometheus.Metric) {
 		return true
 	})
 	openStreams.Send(ch, float64(c.streams.Load()))
+}
+
+// Totals are the calls of methods that begin so: how many ended, how many of them with an
+// error that was not the caller's leaving, and how long the unary ones took.
+func (c *Calls) Totals(prefix string) (ended, failed uint64, took Buckets) {
+	c.ended.Range(func(key, n any) bool {
+		if k := key.(endedKey); strings.HasPrefix(k.method, prefix) && k.code != codes.Canceled.String() {
+			ended += n.(*atomic.Uint64).Load()
+			if k.code != codes.OK.String() {
+				failed += n.(*atomic.Uint64).Load()
+			}
+		}
+		return true
+	})
+	c.took.Range(func(method, h any) bool {
+		if strings.HasPrefix(method.(string), prefix) {
+			took = took.Plus(h.(*Histogram).Buckets())
+		}
+		return true
+	})
+	return ended, failed, took
 }

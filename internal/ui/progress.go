@@ -5,79 +5,112 @@ import (
 	"io"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 	"unicode/utf8"
 )
 
-// redraw is how long a drawn bar stays: often enough for an eye, and cheap.
+// redraw is how long a drawn line stays: often enough for an eye, and cheap.
 const redraw = 100 * time.Millisecond
 
 // Progress shows how far a long job has come, in one line that is drawn over
 // itself, on a terminal only; elsewhere it draws nothing. It is safe for
-// concurrent use. Nothing else should write to the terminal before Done.
+// concurrent use. Nothing else should write to the terminal before Done, which
+// every user of one must call.
 type Progress struct {
-	w       io.Writer
-	label   string
-	total   uint64
-	enabled bool
-	start   time.Time
+	w     io.Writer
+	label string
+	total uint64
+	timed bool // what is counted is time, in ns
+	start time.Time
 
-	mu    sync.Mutex // guards the fields below and writes to w
-	count uint64
-	drawn time.Time // when the line was last drawn
-	done  bool
+	count atomic.Uint64
+	note  atomic.Value // string: what is being done, behind the label
+
+	stop chan struct{} // closed by Done; nil: nothing is drawn
+	once sync.Once
+	task sync.WaitGroup
 }
 
 // NewProgress starts a progress line on w, usually stderr. total is the size of
 // the job in whatever Add counts; 0 means that it is not known.
 func NewProgress(w io.Writer, label string, total uint64) *Progress {
-	return &Progress{w: w, label: clean(label), total: total, enabled: IsTerminal(w), start: time.Now()}
+	return newProgress(w, label, total, false, IsTerminal(w))
+}
+
+// NewClock is NewProgress of a job of which it is known how long it takes. Nothing is to be
+// added.
+func NewClock(w io.Writer, label string, total time.Duration) *Progress {
+	return newProgress(w, label, uint64(max(total, 1)), true, IsTerminal(w))
+}
+
+func newProgress(w io.Writer, label string, total uint64, timed, shown bool) *Progress {
+	p := &Progress{w: w, label: clean(label), total: total, timed: timed, start: time.Now()}
+	p.note.Store("")
+	if !shown {
+		return p
+	}
+	p.stop = make(chan struct{})
+	p.task.Go(func() {
+		tick := time.NewTicker(redraw)
+		defer tick.Stop()
+		for {
+			select {
+			case <-tick.C:
+				p.draw("")
+			case <-p.stop:
+				p.draw("\n")
+				return
+			}
+		}
+	})
+	return p
 }
 
 // Add says that n more are done.
-func (p *Progress) Add(n uint64) {
-	if !p.enabled {
-		return
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.count += n
-	if now := time.Now(); !p.done && now.Sub(p.drawn) >= redraw {
-		p.drawn = now
-		p.draw(now, "")
-	}
-}
+func (p *Progress) Add(n uint64) { p.count.Add(n) }
 
-// Done draws the line a last time and ends it. Further calls of Add and Done
-// draw nothing.
+// Say shows what is being done now, in place of what was said before.
+func (p *Progress) Say(text string) { p.note.Store(clean(text)) }
+
+// Done draws the line a last time and ends it. Later calls change nothing.
 func (p *Progress) Done() {
-	if !p.enabled {
-		return
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if !p.done {
-		p.done = true
-		p.draw(time.Now(), "\n")
-	}
+	p.once.Do(func() {
+		if p.stop != nil {
+			close(p.stop)
+			p.task.Wait()
+		}
+	})
 }
 
-// draw needs p.mu. A terminal that does not take the line is no reason to fail
-// the job.
-func (p *Progress) draw(now time.Time, end string) {
-	line := progressLine(p.label, p.count, p.total, now.Sub(p.start), width(p.w)-1)
+// draw: a terminal that does not take the line is no reason to fail the job.
+func (p *Progress) draw(end string) {
+	elapsed := time.Since(p.start)
+	count, number := p.count.Load(), Uint
+	if p.timed {
+		count = min(uint64(elapsed), p.total)
+		number = func(ns uint64) string { return Duration(time.Duration(ns).Round(redraw)) }
+	}
+	label := p.label
+	if note := p.note.Load().(string); note != "" {
+		label += ": " + note
+	}
+	line := progressLine(label, count, p.total, elapsed, number, width(p.w)-1)
 	_, _ = io.WriteString(p.w, "\r\x1b[K"+line+end)
 }
 
 // progressLine is at most columns wide:
 // "label [=====>    ]  52% 1,234/2,345 1.23s left 1.12s". The bar gives way
-// first, then the end of the line.
-func progressLine(label string, count, total uint64, elapsed time.Duration, columns int) string {
-	if total == 0 {
-		return cut(fmt.Sprintf("%s %s %s", label, Uint(count), Duration(elapsed)), columns)
+// first, then the end of the line. Nothing counted and no total is the time alone.
+func progressLine(label string, count, total uint64, elapsed time.Duration, number func(uint64) string, columns int) string {
+	switch {
+	case total == 0 && count == 0:
+		return cut(fmt.Sprintf("%s %s", label, Duration(elapsed)), columns)
+	case total == 0:
+		return cut(fmt.Sprintf("%s %s %s", label, number(count), Duration(elapsed)), columns)
 	}
 	share := min(float64(count)/float64(total), 1)
-	tail := fmt.Sprintf("%3d%% %s/%s %s", int(share*100), Uint(count), Uint(total), Duration(elapsed))
+	tail := fmt.Sprintf("%3d%% %s/%s %s", int(share*100), number(count), number(total), Duration(elapsed))
 	if left := float64(elapsed) * (1/share - 1); share > 0 && share < 1 && left < float64(1000*time.Hour) {
 		tail += " left " + Duration(time.Duration(left))
 	}

@@ -222,10 +222,11 @@ func TestAProgressLineFitsItsTerminal(t *testing.T) {
 		{0, 100, 35, "copy [>          ]   0% 0/100 2.00s"},
 		{1, 100, 20, "copy   1% 1/100 2.00"},
 		{1234, 0, 80, "copy 1,234 2.00s"},
+		{0, 0, 80, "copy 2.00s"},
 		{1, 2, 0, ""},
 	}
 	for _, test := range tests {
-		got := progressLine("copy", test.count, test.total, 2*time.Second, test.columns)
+		got := progressLine("copy", test.count, test.total, 2*time.Second, Uint, test.columns)
 		if got != test.want {
 			t.Errorf("%d of %d in %d columns:\ngot  %q\nwant %q", test.count, test.total, test.columns, got, test.want)
 		}
@@ -248,14 +249,23 @@ func TestProgressIsSilentWhereNobodyLooks(t *testing.T) {
 
 func TestProgressOnATerminalEndsItsLineOnce(t *testing.T) {
 	var out bytes.Buffer
-	p := NewProgress(&out, "copy", 10)
-	p.enabled = true
+	p := newProgress(&out, "copy", 10, false, true)
 	p.Add(10)
+	p.Say("file\x1b[2J 7")
 	p.Done()
 	p.Done()
 	p.Add(1)
 	got := out.String()
-	if !strings.HasPrefix(got, "\r\x1b[Kcopy [") || strings.Count(got, "\n") != 1 || !strings.HasSuffix(got, "\n") {
+	if !strings.HasPrefix(got, "\r\x1b[Kcopy") || !strings.Contains(got, "copy: file?[2J 7 [") || strings.Count(got, "\n") != 1 || !strings.HasSuffix(got, "\n") {
 		t.Errorf("got %q, want one line", got)
+	}
+}
+
+func TestAClockCountsByItself(t *testing.T) {
+	var out bytes.Buffer
+	p := newProgress(&out, "bench", uint64(time.Nanosecond), true, true)
+	p.Done()
+	if got := out.String(); !strings.Contains(got, "100%") {
+		t.Errorf("got %q after all of the time", got)
 	}
 }

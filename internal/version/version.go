@@ -21,7 +21,8 @@ var (
 
 // Protocol is the version of the wire contract and of the records on disk that
 // this build speaks. It goes up only when an old peer could misread a new one.
-const Protocol = 1
+// 2 sends string keys as they are; builds of 1 hashed them before they sent them.
+const Protocol = 2
 
 // OldestProtocol is the oldest version that this build still works with: the other
 // side of a rolling upgrade.

@@ -36,7 +36,7 @@ func (s *session) authenticate(name, token string) error {
 		return errPassword
 	}
 	who := auth.Who{Token: token, Shown: s.who.Shown}
-	id, err := s.guard.Try(who, "")
+	id, err := s.guard.Identify(who)
 	_, own, _ := strings.Cut(id, "/")
 	if wrong := err != nil || name != "" && name != "default" && name != own; wrong && s.guard.Mode() == auth.Require {
 		return wrongPass
@@ -63,12 +63,15 @@ func (s *session) authorized(o op) op {
 	switch o.kind {
 	case local:
 		return o
-	case takeSeq:
+	case takeSeq, takeOnce:
 		method, demand.Kind, demand.Name = pb.Sequence_Next_FullMethodName, auth.Space, auth.SpaceName(o.key.Space)
 	case takeTag:
 		method, demand.Kind, demand.Name = pb.Segment_Take_FullMethodName, auth.Tag, o.name
 	case takeID:
 		method, demand.Kind, demand.Name = pb.Snowflake_Generate_FullMethodName, auth.Namespace, auth.NamespaceName(o.name)
+	case lookup:
+		method = pb.Sequence_Lookup_FullMethodName
+		demand = auth.Demand{Kind: auth.Space, Name: auth.SpaceName(o.key.Space), Verb: auth.Read, Keys: 1}
 	case readSeq:
 		method = pb.Sequence_Current_FullMethodName
 	}
@@ -80,7 +83,7 @@ func (s *session) authorized(o op) op {
 		}
 	}
 	if err := s.guard.Ask(s.who, method, demands...); err != nil {
-		return failed(err)
+		return op{err: err, tally: o.tally}
 	}
 	return o
 }

@@ -1,7 +1,11 @@
 package resp
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -14,11 +18,14 @@ import (
 type kind uint8
 
 const (
-	local   kind = iota // nothing
-	takeSeq             // count numbers of key
-	readSeq             // the sequences of keys
-	takeTag             // count numbers of the tag name
-	takeID              // a snowflake ID of the namespace name
+	local      kind = iota // nothing
+	takeSeq                // count numbers of key
+	takeOnce               // the same, by request
+	lookup                 // what request has got of key
+	readSeq                // the sequences of keys
+	takeTag                // count numbers of the tag name
+	takeID                 // a snowflake ID of the namespace name
+	transacted             // the queued commands: never sent on, see session.exec
 )
 
 // op is one command on its way: what it wants, and then what it got.
@@ -29,6 +36,9 @@ type op struct {
 	count uint32
 	keys  []client.Key
 	many  bool // the answer is an array: MGET
+	long  int  // bytes of a local answer that is not short
+
+	once *once // of SEQ.NEXT and SEQ.LOOKUP; else nil
 
 	tally  *tally // where it is counted
 	n      uint64 // of takes: the last number
@@ -44,6 +54,7 @@ type session struct {
 	name  string
 	quit  bool
 	stats *stats
+	tx    *transaction // between MULTI and EXEC; nil: none
 
 	guard  *auth.Guard
 	who    auth.Who
@@ -54,46 +65,95 @@ type session struct {
 type command struct {
 	min, max int // arguments behind the name; max -1: any number
 	read     func(s *session, args []string) op
+	keys     int    // how many of the arguments are keys, -1: all
+	writes   bool   // takes numbers
+	outside  bool   // is carried out within a transaction, not queued
+	about    string // for people
 }
 
 var commands = map[string]command{
-	"incr":    {1, 1, func(_ *session, a []string) op { return increment(a[0], 1, true) }},
-	"incrby":  {2, 2, func(_ *session, a []string) op { return incrementBy(a[0], a[1]) }},
-	"get":     {1, 1, func(_ *session, a []string) op { return get(a, false) }},
-	"mget":    {1, -1, func(_ *session, a []string) op { return get(a, true) }},
-	"ping":    {0, 1, ping},
-	"echo":    {1, 1, func(_ *session, a []string) op { return says(func(w *writer) { w.bulk(a[0]) }) }},
-	"select":  {1, 1, selectDB},
-	"quit":    {0, -1, func(s *session, _ []string) op { s.quit = true; return ok() }},
-	"hello":   {0, -1, hello},
-	"auth":    {1, 2, authCommand},
-	"client":  {1, -1, clientCommand},
-	"command": {0, -1, describe},
-	"config":  {1, -1, config},
+	"incr":       {min: 1, max: 1, keys: 1, writes: true, about: "takes the next number of a key", read: func(_ *session, a []string) op { return increment(a[0], 1, true) }},
+	"incrby":     {min: 2, max: 2, keys: 1, writes: true, about: "takes many numbers of a key, and gives the last", read: func(_ *session, a []string) op { return incrementBy(a[0], a[1]) }},
+	"seq.next":   {min: 1, max: 7, keys: 1, writes: true, about: "takes numbers of a key, the same again by the same ID", read: seqNext},
+	"seq.lookup": {min: 3, max: 3, keys: 1, about: "gives the numbers that an ID has got", read: seqLookup},
+	"get":        {min: 1, max: 1, keys: 1, about: "gives the last number taken of a key, or a bound above it", read: func(_ *session, a []string) op { return get(a, false) }},
+	"mget":       {min: 1, max: -1, keys: -1, about: "gives the last numbers taken of keys, or bounds above them", read: func(_ *session, a []string) op { return get(a, true) }},
+	"multi":      {outside: true, about: "begins a transaction", read: multi},
+	"exec":       {outside: true, about: "carries a transaction out", read: exec},
+	"discard":    {outside: true, about: "forgets a transaction", read: discard},
+	"watch":      {min: 1, max: -1, keys: -1, outside: true, about: "is refused: nothing can be set", read: func(*session, []string) op { return failed(errWatch) }},
+	"unwatch":    {about: "does nothing", read: func(*session, []string) op { return ok() }},
+	"ping":       {max: 1, about: "gives PONG", read: ping},
+	"echo":       {min: 1, max: 1, about: "gives its argument", read: func(_ *session, a []string) op { return saysText(a[0]) }},
+	"select":     {min: 1, max: 1, about: "knows database 0", read: selectDB},
+	"quit":       {max: -1, outside: true, about: "ends the connection", read: func(s *session, _ []string) op { s.quit = true; return ok() }},
+	"hello":      {max: -1, about: "chooses the protocol", read: hello},
+	"auth":       {min: 1, max: 2, about: "says who calls", read: authCommand},
+	"client":     {min: 1, max: -1, about: "names the connection", read: clientCommand},
+	"config":     {min: 1, max: -1, about: "has no settings", read: config},
+	"info":       {max: -1, about: "tells of this server", read: info},
+	"cluster":    {min: 1, max: -1, about: "says that this is no cluster of Redis", read: func(*session, []string) op { return failed(errCluster) }},
 }
 
-// read turns arguments, at least one, into an op.
-func (s *session) read(args [][]byte) op {
+// known are the names of all commands, in order.
+var known []string
+
+func init() {
+	commands["command"] = command{max: -1, about: "tells of the commands", read: describe}
+	known = slices.Sorted(maps.Keys(commands))
+}
+
+// read adds what a command, of one argument at least, wants: one op, and after EXEC those that
+// it carries out.
+func (s *session) read(ops []op, args [][]byte) []op {
+	if o, plain := plainIncrement(args); plain && s.tx == nil {
+		o.tally = s.stats.incr
+		if s.guard != nil {
+			o = s.authorized(o)
+		}
+		return append(ops, o)
+	}
 	words := make([]string, len(args))
 	for i, a := range args {
 		words[i] = string(a)
 	}
 	name := strings.ToLower(words[0])
-	c, known := commands[name]
+	c, isKnown := commands[name]
 	var o op
 	switch n := len(words) - 1; {
-	case !known:
+	case !isKnown:
 		o = failed(unknown(words))
 	case n < c.min || c.max >= 0 && n > c.max:
 		o = failed(fmt.Errorf("wrong number of arguments for '%s' command", name))
+	case s.tx != nil && (name == "hello" || name == "auth"):
+		o = failed(fmt.Errorf("%s is not allowed in transactions", strings.ToUpper(name)))
 	default:
 		o = c.read(s, words[1:])
 	}
-	if s.guard != nil {
+	o.tally = s.stats.of(name)
+	switch {
+	case s.tx != nil && !c.outside:
+		return append(ops, s.queue(o))
+	case o.kind == transacted:
+		return s.exec(ops, o)
+	case s.guard != nil:
 		o = s.authorized(o)
 	}
-	o.tally = s.stats.of(name)
-	return o
+	return append(ops, o)
+}
+
+// plainIncrement reads INCR seq:UID, which most connections send all the time, without making
+// strings.
+func plainIncrement(args [][]byte) (o op, ok bool) {
+	if len(args) != 2 || len(args[0]) != len("incr") || len(args[1]) <= len(seqPrefix) ||
+		string(args[1][:len(seqPrefix)]) != seqPrefix || !bytes.EqualFold(args[0], []byte("incr")) {
+		return op{}, false
+	}
+	uid, err := strconv.ParseUint(string(args[1][len(seqPrefix):]), 10, 64)
+	if err != nil {
+		return op{}, false
+	}
+	return op{kind: takeSeq, key: client.Key{Space: seq.DefaultSpace, UID: seq.UID(uid)}, count: 1}, true
 }
 
 func unknown(words []string) error {
@@ -105,12 +165,18 @@ func unknown(words []string) error {
 		}
 		fmt.Fprintf(&b, "'%.64s' ", w)
 	}
-	return fmt.Errorf("%s", b.String())
+	fmt.Fprintf(&b, "; known are %s", strings.Join(known, ", "))
+	return errors.New(b.String())
 }
 
 func says(answer func(w *writer)) op { return op{answer: answer} }
 func ok() op                         { return says(func(w *writer) { w.status("OK") }) }
 func failed(err error) op            { return op{err: err} }
+
+// saysText says what a caller said.
+func saysText(text string) op {
+	return op{long: len(text), answer: func(w *writer) { w.bulk(text) }}
+}
 
 // increment is for a count within its bounds.
 func increment(key string, count uint32, single bool) op {
@@ -168,7 +234,7 @@ func ping(_ *session, args []string) op {
 	if len(args) == 0 {
 		return says(func(w *writer) { w.status("PONG") })
 	}
-	return says(func(w *writer) { w.bulk(args[0]) })
+	return saysText(args[0])
 }
 
 // selectDB knows the one database that there is.

@@ -2,7 +2,12 @@ package resp
 
 import (
 	"fmt"
+	"os"
+	"runtime/metrics"
+	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/seqsvr/seqsvr/internal/version"
 )
@@ -31,7 +36,7 @@ func hello(s *session, args []string) op {
 	}
 	s.name = name
 	id := s.id
-	return says(func(w *writer) {
+	return op{long: 256, answer: func(w *writer) {
 		if proto != "" {
 			w.resp3 = proto == "3"
 		}
@@ -59,7 +64,7 @@ func hello(s *session, args []string) op {
 		w.bulk("seqsvr")
 		w.bulk("ver")
 		w.bulk(version.Get().Version)
-	})
+	}}
 }
 
 var errPassword = fmt.Errorf("AUTH <password> called without any password configured for the default user. Are you sure your configuration is correct?")
@@ -89,24 +94,125 @@ func clientCommand(s *session, args []string) op {
 	return failed(fmt.Errorf("unknown subcommand or wrong number of arguments for '%.64s'. Try CLIENT HELP.", args[0]))
 }
 
-// commandCount is how many there are; the table itself cannot be asked from within.
-const commandCount = 13
-
-// describe answers COMMAND, which tools ask for help texts; there are none.
+// describe answers COMMAND: tools ask for help texts, and some clients for where keys stand.
 func describe(_ *session, args []string) op {
-	sub := ""
+	sub, names := "", known
 	if len(args) > 0 {
 		sub = strings.ToLower(args[0])
 	}
-	switch sub {
-	case "count":
-		return says(func(w *writer) { w.integer(commandCount) })
-	case "docs":
-		return says(func(w *writer) { w.fields(0) })
-	case "", "info", "list":
-		return says(func(w *writer) { w.array(0) })
+	if len(args) > 1 {
+		names = args[1:]
+	}
+	switch {
+	case sub == "count" && len(args) == 1:
+		return says(func(w *writer) { w.integer(uint64(len(commands))) })
+	case sub == "list" && len(args) == 1:
+		return op{long: 16 * len(names), answer: func(w *writer) {
+			w.array(len(names))
+			for _, name := range names {
+				w.bulk(name)
+			}
+		}}
+	case sub == "docs":
+		names = slices.DeleteFunc(slices.Clone(names), func(name string) bool { return commands[strings.ToLower(name)].read == nil })
+		return op{long: 256 * len(names), answer: func(w *writer) {
+			w.fields(len(names))
+			for _, name := range names {
+				w.bulk(strings.ToLower(name))
+				w.fields(2)
+				w.bulk("summary")
+				w.bulk(commands[strings.ToLower(name)].about)
+				w.bulk("group")
+				w.bulk("seqsvr")
+			}
+		}}
+	case sub == "", sub == "info":
+		return op{long: 128 * len(names), answer: func(w *writer) {
+			w.array(len(names))
+			for _, name := range names {
+				w.entry(strings.ToLower(name))
+			}
+		}}
 	}
 	return failed(fmt.Errorf("unknown subcommand or wrong number of arguments for '%.64s'. Try COMMAND HELP.", args[0]))
+}
+
+// entry is what COMMAND says of one: name, number of words, flags, where its keys stand.
+func (w *writer) entry(name string) {
+	c := commands[name]
+	if c.read == nil {
+		if w.resp3 {
+			w.null()
+		} else {
+			w.line('*', "-1")
+		}
+		return
+	}
+	w.array(6)
+	w.bulk(name)
+	if c.max == c.min {
+		w.integer(uint64(c.min) + 1)
+	} else {
+		w.line(':', strconv.Itoa(-c.min-1))
+	}
+	flag := "fast"
+	switch {
+	case c.writes:
+		flag = "write"
+	case c.keys != 0:
+		flag = "readonly"
+	}
+	w.array(1)
+	w.status(flag)
+	first, last := min(1, c.keys*c.keys), c.keys
+	w.integer(uint64(first))
+	w.line(':', strconv.Itoa(last))
+	w.integer(uint64(first))
+}
+
+// info answers INFO, by which clients see that a server is ready, and redis-cli --stat what it
+// does. What has no meaning here is left out, or 0 where they look for it.
+func info(s *session, args []string) op {
+	var commands uint64
+	for _, t := range s.stats.commands {
+		for r := range t {
+			commands += t[r].Load()
+		}
+	}
+	v := version.Get()
+	var b strings.Builder
+	section := func(name string, lines ...string) {
+		wanted := len(args) == 0
+		for _, a := range args {
+			a = strings.ToLower(a)
+			wanted = wanted || a == name || a == "all" || a == "everything" || a == "default"
+		}
+		if !wanted {
+			return
+		}
+		if b.Len() > 0 {
+			b.WriteString("\r\n")
+		}
+		b.WriteString("# " + strings.ToUpper(name[:1]) + name[1:] + "\r\n" + strings.Join(lines, "\r\n") + "\r\n")
+	}
+	up := int64(time.Since(s.stats.begun).Seconds())
+	section("server", "redis_version:7.0.0", "redis_mode:standalone", "server_name:seqsvr", "seqsvr_version:"+v.Version,
+		fmt.Sprintf("process_id:%d", os.Getpid()), fmt.Sprintf("uptime_in_seconds:%d", up), fmt.Sprintf("uptime_in_days:%d", up/86400))
+	section("clients", fmt.Sprintf("connected_clients:%d", s.stats.open.Load()), fmt.Sprintf("maxclients:%d", s.stats.maxConns.Load()), "blocked_clients:0")
+	section("memory", fmt.Sprintf("used_memory:%d", usedMemory()))
+	section("persistence", "loading:0")
+	section("stats", fmt.Sprintf("total_connections_received:%d", s.stats.opened.Load()), fmt.Sprintf("total_commands_processed:%d", commands),
+		fmt.Sprintf("rejected_connections:%d", s.stats.rejected.Load()))
+	section("replication", "role:master", "connected_slaves:0")
+	section("cluster", "cluster_enabled:0")
+	return saysText(b.String())
+}
+
+// usedMemory is what the process has of the system, in bytes.
+func usedMemory() uint64 {
+	all := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
+	metrics.Read(all)
+	return all[0].Value.Uint64() - all[1].Value.Uint64()
 }
 
 // config answers CONFIG GET, which redis-benchmark asks for its headline: no setting of
@@ -115,11 +221,11 @@ func config(_ *session, args []string) op {
 	if strings.ToLower(args[0]) != "get" || len(args) < 2 {
 		return failed(fmt.Errorf("unknown subcommand or wrong number of arguments for '%.64s'. Try CONFIG HELP.", args[0]))
 	}
-	return says(func(w *writer) {
+	return op{long: 128 * len(args), answer: func(w *writer) {
 		w.fields(len(args) - 1)
 		for _, name := range args[1:] {
 			w.bulk(name)
 			w.bulk("")
 		}
-	})
+	}}
 }

@@ -2,6 +2,7 @@ package resp
 
 import (
 	"sync/atomic"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -21,6 +22,7 @@ var (
 const (
 	otherCommands = "(other)"
 	malformed     = "(malformed)"
+	queued        = "(queued)" // in a transaction; EXEC counts them by name
 )
 
 // result is how a command ended.
@@ -41,15 +43,20 @@ type tally [results]atomic.Uint64
 // stats count what a Server did.
 type stats struct {
 	commands         map[string]*tally // never changed once it is made
+	incr             *tally            // that of INCR
 	took, sizes      *telemetry.Histogram
 	opened, rejected atomic.Uint64
+	open, maxConns   atomic.Int64 // connections, and how many there may be
+	queued           atomic.Int64 // commands and keys in transactions
+	begun            time.Time
 }
 
 func newStats() *stats {
-	s := &stats{commands: map[string]*tally{otherCommands: {}, malformed: {}}, took: telemetry.Durations(), sizes: telemetry.Sizes()}
+	s := &stats{commands: map[string]*tally{otherCommands: {}, malformed: {}, queued: {}}, took: telemetry.Durations(), sizes: telemetry.Sizes(), begun: time.Now()}
 	for name := range commands {
 		s.commands[name] = &tally{}
 	}
+	s.incr = s.commands["incr"]
 	return s
 }
 
@@ -70,11 +77,21 @@ func (s *Server) Send(ch chan<- prometheus.Metric) {
 	}
 	mSeconds.Histogram(ch, s.stats.took)
 	mPipeline.Histogram(ch, s.stats.sizes)
-	s.mu.Lock()
-	open := len(s.conns)
-	s.mu.Unlock()
-	mConns.Send(ch, float64(open))
-	mMaxConns.Send(ch, float64(s.maxConns.Load()))
+	mConns.Send(ch, float64(s.stats.open.Load()))
+	mMaxConns.Send(ch, float64(s.stats.maxConns.Load()))
 	mOpened.Send(ch, float64(s.stats.opened.Load()), "served")
 	mOpened.Send(ch, float64(s.stats.rejected.Load()), "refused")
+}
+
+// Totals are how many commands ended, how many of them with an error, and how long those took
+// that were answered together.
+func (s *Server) Totals() (ended, failed uint64, took telemetry.Buckets) {
+	for name, t := range s.stats.commands {
+		if name == queued {
+			continue
+		}
+		failed += t[wrong].Load() + t[retryable].Load()
+		ended += t[succeeded].Load()
+	}
+	return ended + failed, failed, s.stats.took.Buckets()
 }

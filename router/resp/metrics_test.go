@@ -49,7 +49,7 @@ func serveOne(t *testing.T, from Numbers) (s *Server, addr string) {
 	s = New(from, nil)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
-	go func() { done <- s.Serve(ctx, lis, patience) }()
+	go func() { done <- s.Serve(ctx, lis, bound) }()
 	t.Cleanup(func() {
 		cancel()
 		if err := <-done; err != nil {
@@ -73,7 +73,9 @@ func TestCommandsAreCountedByNameAndResult(t *testing.T) {
 	if diff := cmp.Diff(want, shown(t, s, "commands_total")); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
+	from.mu.Lock()
 	from.fault = context.DeadlineExceeded
+	from.mu.Unlock()
 	again := dial(t, addr)
 	again.send(array("INCR", "seq:1"))
 	again.reply()

@@ -16,6 +16,8 @@ const (
 	// A read is offered minRoom at first, and twice as much each time it fills that.
 	minRoom = 4 << 10
 	maxRoom = 128 << 10
+	// keepArgs is for how many arguments room is kept.
+	keepArgs = 64
 )
 
 // ProtocolError is a request that is none. Nothing behind it can be understood, so the
@@ -40,8 +42,9 @@ type Parser struct {
 	begin int // of the command that is being read
 	pos   int // what was read of it
 	spans []span
-	due   int // arguments still missing; 0: no array has begun
-	bulk  int // length of the argument whose head was read, -1: none was
+	args  [][]byte // what Next gave last
+	due   int      // arguments still missing; 0: no array has begun
+	bulk  int      // length of the argument whose head was read, -1: none was
 	open  bool
 	want  int // bytes of room; 0: minRoom
 }
@@ -71,8 +74,11 @@ func (p *Parser) Fill(n int) {
 	}
 }
 
+// Open says whether a part of a command has come, and the rest has not.
+func (p *Parser) Open() bool { return p.begin < len(p.buf) }
+
 // Next gives the arguments of the next command, at least one, or nil if it is not there
-// yet. They are valid until Room. After a *ProtocolError the Parser is of no use.
+// yet. They are valid until it or Room is called again. After a *ProtocolError the Parser is of no use.
 func (p *Parser) Next() ([][]byte, error) {
 	for {
 		done, err := p.step()
@@ -89,11 +95,14 @@ func (p *Parser) Next() ([][]byte, error) {
 		if !done {
 			return nil, nil
 		}
-		args := make([][]byte, len(p.spans))
-		for i, s := range p.spans {
-			args[i] = p.buf[p.begin+s.from : p.begin+s.to : p.begin+s.to]
+		args := p.args[:0]
+		for _, s := range p.spans {
+			args = append(args, p.buf[p.begin+s.from:p.begin+s.to:p.begin+s.to])
 		}
-		p.begin, p.spans, p.due, p.open = p.pos, p.spans[:0], 0, false
+		if p.args, p.spans = args, p.spans[:0]; cap(args) > keepArgs {
+			p.args, p.spans = nil, nil
+		}
+		p.begin, p.due, p.open = p.pos, 0, false
 		if len(args) > 0 { // an empty line, or an array of nothing, is passed over
 			return args, nil
 		}
@@ -157,6 +166,10 @@ func (p *Parser) argument() (bool, error) {
 
 // head reads a line of a type byte and a number up to most; false if it is not there yet.
 func (p *Parser) head(what string, most int) (int, bool, error) {
+	if n, size := shortHead(p.buf[p.pos:]); size > 0 {
+		p.pos += size
+		return n, true, nil
+	}
 	line, ok, err := p.line("too big " + what)
 	if !ok || err != nil {
 		return 0, false, err
@@ -166,6 +179,28 @@ func (p *Parser) head(what string, most int) (int, bool, error) {
 		return 0, false, protocolError("invalid %s", what)
 	}
 	return n, true, nil
+}
+
+// shortHead reads a head of one or two digits, which nearly all are; size 0 if it is none.
+func shortHead(b []byte) (n, size int) {
+	for i := 1; i < len(b) && i <= 3; i++ {
+		switch d := b[i] - '0'; {
+		case d <= 9 && i <= 2:
+			n = 10*n + int(d)
+		case b[i] == '\r' && i > 1 && i+1 < len(b) && b[i+1] == '\n':
+			return n, i + 2
+		default:
+			return 0, 0
+		}
+	}
+	return 0, 0
+}
+
+// Drop gives up the room of a Parser into which nothing has come.
+func (p *Parser) Drop() {
+	if !p.Open() {
+		*p = Parser{}
+	}
 }
 
 // line reads up to a newline, with or without a return before it.

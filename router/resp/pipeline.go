@@ -12,21 +12,42 @@ import (
 	"github.com/seqsvr/seqsvr/snowflake"
 )
 
-// Numbers is where the numbers come from. *client.Client implements it, and says what
-// each call promises. Safe for concurrent use.
+// Numbers is where the numbers come from. Package client says what each call promises. Safe
+// for concurrent use.
 type Numbers interface {
 	Take(ctx context.Context, key client.Key, n uint32) (client.Range, error)
-	NextBatch(ctx context.Context, space string, uids []seq.UID, counts []uint32) ([]client.Range, error)
+	NextBatchOnce(ctx context.Context, space string, uids []seq.UID, counts []uint32, requests []client.Request) ([]client.Range, error)
+	Lookup(ctx context.Context, key client.Key, id string) (client.Range, bool, error)
 	Current(ctx context.Context, space string, uids []seq.UID) ([]client.Value, error)
 	Generate(ctx context.Context, namespace string, count uint32) (client.IDs, error)
 	TakeSegment(ctx context.Context, tag string, count uint32) (first, last seq.Seq, err error)
+
+	// Begin is for orders that were admitted each, with as many keys as they have. The loop
+	// calls Admit, which must not wait.
+	Begin(ctx context.Context, orders ...*client.Order)
+	Admit(ctx context.Context, keys int) (Place, error)
 }
+
+// Place is what an admitted order has until it is done.
+type Place interface{ Leave() }
 
 // maxParallel is how many calls a pipeline makes at a time.
 const maxParallel = 16
 
 // errGone is an answer that lacks numbers; package client gives none such.
 var errGone = errors.New("answer is incomplete")
+
+// class is what ops must have in common to go side by side: reads, takes by requests, and other
+// takes. Requests are refused together where their space keeps none.
+func (k kind) class() kind {
+	switch k {
+	case lookup:
+		return readSeq
+	case takeTag, takeID:
+		return takeSeq
+	}
+	return k
+}
 
 // run gets what all ops want. Reads see what the takes before them took, and not what
 // those behind them do; within takes, and within reads, order matters only for one key,
@@ -37,14 +58,14 @@ func run(ctx context.Context, from Numbers, ops []op) {
 			i++
 			continue
 		}
-		reads := ops[i].kind == readSeq
-		end := i + 1
-		for end < len(ops) && (ops[end].kind == local || (ops[end].kind == readSeq) == reads) {
+		class, end := ops[i].kind.class(), i+1
+		for end < len(ops) && (ops[end].kind == local || ops[end].kind.class() == class) {
 			end++
 		}
 		plan := &plan{from: from}
-		if reads {
+		if class == readSeq {
 			plan.reads(ops[i:end])
+			plan.lookups(ops[i:end])
 		} else {
 			plan.takes(ops[i:end])
 		}
@@ -103,6 +124,9 @@ func (p *plan) takes(ops []op) {
 	for _, g := range groups(ops, takeSeq, space) {
 		p.calls = append(p.calls, func(ctx context.Context) { p.sequences(ctx, g) })
 	}
+	for _, g := range groups(ops, takeOnce, space) {
+		p.calls = append(p.calls, func(ctx context.Context) { p.sequences(ctx, g) })
+	}
 	for _, g := range groups(ops, takeTag, name) {
 		p.calls = append(p.calls, func(ctx context.Context) { p.tag(ctx, g) })
 	}
@@ -114,9 +138,10 @@ func (p *plan) takes(ops []op) {
 // sequences takes for ops of one space. A single one travels with those of other
 // connections.
 func (p *plan) sequences(ctx context.Context, g []*op) {
-	if len(g) == 1 {
+	named := g[0].kind == takeOnce
+	if len(g) == 1 && !named {
 		r, err := p.from.Take(ctx, g[0].key, g[0].count)
-		g[0].n, g[0].err = uint64(r.Last), err
+		g[0].takes(r, err)
 		return
 	}
 	for len(g) > 0 {
@@ -126,7 +151,13 @@ func (p *plan) sequences(ctx context.Context, g []*op) {
 		for i, o := range part {
 			uids[i], counts[i] = o.key.UID, o.count
 		}
-		got, err := p.from.NextBatch(ctx, part[0].key.Space, uids, counts)
+		var requests []client.Request
+		for _, o := range part {
+			if named {
+				requests = append(requests, o.once.request)
+			}
+		}
+		got, err := p.from.NextBatchOnce(ctx, part[0].key.Space, uids, counts, requests)
 		for i, o := range part {
 			switch {
 			case err != nil:
@@ -134,9 +165,16 @@ func (p *plan) sequences(ctx context.Context, g []*op) {
 			case i >= len(got):
 				o.err = errGone
 			default:
-				o.n, o.err = uint64(got[i].Last), got[i].Err
+				o.takes(got[i], got[i].Err)
 			}
 		}
+	}
+}
+
+// takes notes what a take of a sequence got.
+func (o *op) takes(r client.Range, err error) {
+	if o.n, o.err = uint64(r.Last), err; o.once != nil {
+		o.once.got = r
 	}
 }
 
@@ -187,6 +225,9 @@ func (p *plan) reads(ops []op) {
 	type place struct{ op, at int }
 	places := map[string][]place{}
 	for i := range ops {
+		if ops[i].kind != readSeq {
+			continue
+		}
 		ops[i].values = make([]client.Value, len(ops[i].keys))
 		for k, key := range ops[i].keys {
 			places[key.Space] = append(places[key.Space], place{i, k})
@@ -217,6 +258,15 @@ func (p *plan) reads(ops []op) {
 	}
 }
 
+// room is about how long a reply may be, in bytes.
+func (o *op) room() int {
+	const number, text = 32, 1024 // a value, or an error
+	if o.err != nil {
+		return text
+	}
+	return number*(1+len(o.keys)) + o.long
+}
+
 // reply writes what an op got.
 func (o *op) reply(w *writer) result {
 	for _, v := range o.values {
@@ -234,6 +284,10 @@ func (o *op) reply(w *writer) result {
 		return wrong
 	case o.kind == local:
 		o.answer(w)
+	case o.kind == takeID:
+		w.bulk(strconv.FormatUint(o.n, 10)) // above 2^53: JavaScript would round an integer
+	case o.once != nil:
+		o.numbers(w)
 	case o.kind != readSeq:
 		w.integer(o.n)
 	default:

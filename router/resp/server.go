@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/seqsvr/seqsvr/internal/auth"
+	"github.com/seqsvr/seqsvr/internal/rpc"
 	"github.com/seqsvr/seqsvr/internal/wake"
 )
 
@@ -29,9 +30,15 @@ type Limits struct {
 	MaxPipeline int // commands of one connection that are answered together; 0: DefaultMaxPipeline
 }
 
+// patience is for how long a connection may keep the server waiting.
+type patience struct {
+	reply   time.Duration // until it takes more of its replies
+	request time.Duration // until the rest of a command comes
+	idle    time.Duration // until a command comes
+	sweep   time.Duration // how often connections are looked at for these
+}
+
 const (
-	// replyTimeout ends a connection that does not take its replies.
-	replyTimeout = 30 * time.Second
 	// keepReply is how large a reply's buffer may grow without being given up again.
 	keepReply = 64 << 10
 	// acceptPause is after an accept that failed for want of something, such as files.
@@ -46,11 +53,14 @@ type Server struct {
 	stats *stats
 	guard *auth.Guard // nil: everybody may do everything
 	shown func(*tls.ConnectionState) auth.Shown
+	waits patience
 
-	maxConns, maxPipeline atomic.Int64
+	maxPipeline atomic.Int64
 
-	mu      sync.Mutex // guards all below
-	conns   map[net.Conn]bool
+	loop *loop // serves those without TLS; nil: none, each has a goroutine
+
+	mu      sync.Mutex        // guards all below
+	conns   map[net.Conn]bool // those with a goroutine each
 	leaving bool
 	serving sync.WaitGroup
 }
@@ -60,14 +70,15 @@ func New(from Numbers, log *slog.Logger) *Server {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	s := &Server{from: from, log: log, stats: newStats(), conns: map[net.Conn]bool{}}
+	s := &Server{from: from, log: log, stats: newStats(), conns: map[net.Conn]bool{},
+		waits: patience{reply: 10 * time.Second, request: 10 * time.Second, idle: 15 * time.Minute, sweep: time.Second}}
 	s.SetLimits(Limits{})
 	return s
 }
 
 // SetLimits has an effect on new connections and commands. Open connections stay.
 func (s *Server) SetLimits(l Limits) {
-	s.maxConns.Store(int64(cmp.Or(l.MaxConns, DefaultMaxConns)))
+	s.stats.maxConns.Store(int64(cmp.Or(l.MaxConns, DefaultMaxConns)))
 	s.maxPipeline.Store(int64(cmp.Or(l.MaxPipeline, DefaultMaxPipeline)))
 }
 
@@ -78,6 +89,13 @@ func (s *Server) Serve(ctx context.Context, lis net.Listener, bound time.Duratio
 	defer abort()
 	defer context.AfterFunc(ctx, func() { _ = lis.Close() })()
 	var failed error
+	if s.loop, failed = newLoop(work, s); failed != nil {
+		_ = lis.Close()
+		return fmt.Errorf("serve RESP on %s: %w", lis.Addr(), failed)
+	}
+	if s.loop != nil {
+		s.serving.Go(s.loop.run)
+	}
 	for ctx.Err() == nil {
 		c, err := lis.Accept()
 		switch {
@@ -100,30 +118,51 @@ func (s *Server) Serve(ctx context.Context, lis net.Listener, bound time.Duratio
 
 // begin serves a connection, or tells it that there are too many.
 func (s *Server) begin(ctx context.Context, c net.Conn) {
-	s.mu.Lock()
-	full := len(s.conns) >= int(s.maxConns.Load())
-	if s.leaving || full {
-		s.mu.Unlock()
-		if full {
-			s.stats.rejected.Add(1)
-			_ = c.SetWriteDeadline(time.Now().Add(time.Second))
-			_, _ = io.WriteString(c, "-ERR max number of clients reached\r\n")
-		}
+	if s.stats.open.Add(1) > s.stats.maxConns.Load() {
+		s.left()
+		s.stats.rejected.Add(1)
+		_ = c.SetWriteDeadline(time.Now().Add(time.Second))
+		_, _ = io.WriteString(c, "-ERR max number of clients reached\r\n")
 		_ = c.Close()
 		return
 	}
+	s.stats.opened.Add(1)
+	boundKernel(c)
+	if s.loop != nil && s.loop.add(c) {
+		return
+	}
+	s.mu.Lock()
 	s.conns[c] = true
 	s.mu.Unlock()
-	s.stats.opened.Add(1)
 	s.serving.Go(func() {
 		defer func() {
 			_ = c.Close()
 			s.mu.Lock()
 			delete(s.conns, c)
 			s.mu.Unlock()
+			s.left()
 		}()
 		s.serve(ctx, c)
 	})
+}
+
+// boundKernel bounds what the kernel keeps of replies that a connection does not take; it would
+// grow to megabytes each.
+func boundKernel(c net.Conn) {
+	if secured, ok := c.(*tls.Conn); ok {
+		c = secured.NetConn()
+	}
+	c, _ = rpc.Unread(c)
+	if tcp, ok := c.(*net.TCPConn); ok {
+		_ = tcp.SetWriteBuffer(maxReplies) // a system that refuses has its own bound
+	}
+}
+
+// left is the end of a connection.
+func (s *Server) left() { s.stats.open.Add(-1) }
+
+func (s *Server) session() *session {
+	return &session{id: s.ids.Add(1), stats: s.stats, guard: s.guard}
 }
 
 // leave has no connection read any more, waits until all are answered, and then ends
@@ -135,8 +174,14 @@ func (s *Server) leave(bound time.Duration, abort context.CancelFunc) {
 		_ = c.SetReadDeadline(time.Unix(1, 0))
 	}
 	s.mu.Unlock()
+	if s.loop != nil {
+		s.loop.stop(leaving)
+	}
 	late := time.AfterFunc(bound, func() {
 		abort()
+		if s.loop != nil {
+			s.loop.stop(cut)
+		}
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		for c := range s.conns {
@@ -149,11 +194,20 @@ func (s *Server) leave(bound time.Duration, abort context.CancelFunc) {
 
 // serve is one connection: read, answer all that is complete, and again.
 func (s *Server) serve(ctx context.Context, c net.Conn) {
-	me := &session{id: s.ids.Add(1), stats: s.stats, guard: s.guard}
+	me := s.session()
+	defer me.forget()
 	var in Parser
 	var out writer
 	var ops []op
+	waiting := false // for the rest of a command
 	for !me.quit {
+		switch open := in.Open(); {
+		case !open:
+			s.within(c, s.waits.idle)
+		case !waiting:
+			s.within(c, s.waits.request)
+		}
+		waiting = in.Open()
 		n, err := c.Read(in.Room())
 		if n == 0 && err != nil {
 			return
@@ -163,15 +217,14 @@ func (s *Server) serve(ctx context.Context, c net.Conn) {
 			me.who.Shown, me.looked = s.look(c), true
 		}
 		for more := true; more && !me.quit; {
-			limit := int(s.maxPipeline.Load())
-			ops, err = gather(me, &in, ops[:0], limit)
-			more = len(ops) == limit
+			ops, more, err = gather(me, &in, ops[:0], int(s.maxPipeline.Load()))
 			if len(ops) > 0 {
-				s.answer(ctx, ops, &out)
+				begun := time.Now()
+				run(ctx, s.from, ops)
+				s.reply(ops, begun, &out)
 			}
 			if err != nil {
-				s.stats.of(malformed)[wrong].Add(1)
-				out.fault("ERR " + err.Error())
+				s.malformed(err, &out)
 			}
 			if len(out.buf) > 0 && !s.send(c, &out) || err != nil {
 				return
@@ -180,36 +233,60 @@ func (s *Server) serve(ctx context.Context, c net.Conn) {
 	}
 }
 
-// answer gets what the commands want, and writes their replies.
-func (s *Server) answer(ctx context.Context, ops []op, out *writer) {
-	begun := time.Now()
-	run(ctx, s.from, ops)
+// within bounds the reads to come. A Server that leaves has ended them already.
+func (s *Server) within(c net.Conn, d time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.leaving {
+		_ = c.SetReadDeadline(time.Now().Add(d))
+	}
+}
+
+// reply writes what commands got that were begun together, and gives the time.
+func (s *Server) reply(ops []op, begun time.Time, out *writer) time.Time {
 	for i := range ops {
 		ops[i].tally[ops[i].reply(out)].Add(1)
 	}
-	s.stats.took.Observe(time.Since(begun))
-	s.stats.sizes.Add(uint64(len(ops)), 1)
+	now := time.Now()
+	if len(ops) > 0 {
+		s.stats.took.Observe(now.Sub(begun))
+		s.stats.sizes.Add(uint64(len(ops)), 1)
+	}
+	return now
 }
 
-// gather reads the commands that are complete, up to QUIT and the limit.
-func gather(me *session, in *Parser, ops []op, limit int) ([]op, error) {
-	for len(ops) < limit && !me.quit {
+// malformed writes the error after which nothing can be understood.
+func (s *Server) malformed(err error, out *writer) {
+	s.stats.of(malformed)[wrong].Add(1)
+	out.fault("ERR " + err.Error())
+}
+
+// maxReplies is how many bytes of replies are about put together for one connection before
+// they are sent: what one that reads nothing costs.
+const maxReplies = 256 << 10
+
+// gather reads the commands that are complete, up to QUIT, the limit, or as many as have
+// maxReplies; then there may be more. EXEC brings all of its transaction.
+func gather(me *session, in *Parser, ops []op, limit int) (_ []op, more bool, err error) {
+	size := 0
+	for len(ops) < limit && size < maxReplies && !me.quit {
 		args, err := in.Next()
 		if args == nil || err != nil {
-			return ops, err
+			return ops, false, err
 		}
-		ops = append(ops, me.read(args))
+		n := len(ops)
+		ops = me.read(ops, args)
+		for i := range ops[n:] {
+			size += ops[n+i].room()
+		}
 	}
-	return ops, nil
+	return ops, !me.quit, nil
 }
 
 // send gives the caller what was put together; false when it does not take it.
 func (s *Server) send(c net.Conn, out *writer) bool {
-	_ = c.SetWriteDeadline(time.Now().Add(replyTimeout))
+	_ = c.SetWriteDeadline(time.Now().Add(s.waits.reply))
 	_, err := c.Write(out.buf)
-	if cap(out.buf) > keepReply {
-		out.buf = nil
-	}
-	out.buf = out.buf[:0]
+	out.reset()
 	return err == nil
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -23,13 +24,14 @@ type counters struct {
 	mu    sync.Mutex // guards all below
 	seqs  map[client.Key]uint64
 	tags  map[string]uint64
+	once  map[request]client.Range
 	ids   uint64
 	calls int
 	fault error
 }
 
 func newCounters() *counters {
-	return &counters{seqs: map[client.Key]uint64{}, tags: map[string]uint64{"orders": 100}}
+	return &counters{seqs: map[client.Key]uint64{}, tags: map[string]uint64{"orders": 100}, once: map[request]client.Range{}}
 }
 
 func (c *counters) enter() (leave func(), err error) {
@@ -53,9 +55,12 @@ func (c *counters) Take(_ context.Context, key client.Key, n uint32) (client.Ran
 	return c.take(key, n), nil
 }
 
-func (c *counters) NextBatch(_ context.Context, space string, uids []seq.UID, counts []uint32) ([]client.Range, error) {
+func (c *counters) NextBatchOnce(_ context.Context, space string, uids []seq.UID, counts []uint32, requests []client.Request) ([]client.Range, error) {
 	leave, err := c.enter()
 	defer leave()
+	if len(requests) > 0 && space != "orders" {
+		err = seq.ErrIDNotKept
+	}
 	if space == "none" {
 		err = seq.ErrUnknownSpace
 	}
@@ -68,9 +73,37 @@ func (c *counters) NextBatch(_ context.Context, space string, uids []seq.UID, co
 			out[i].Err = fmt.Errorf("next: %w", seq.ErrOverflow)
 			continue
 		}
-		out[i] = c.take(client.Key{Space: space, UID: uid}, counts[i])
+		key := client.Key{Space: space, UID: uid}
+		if len(requests) == 0 {
+			out[i] = c.take(key, counts[i])
+			continue
+		}
+		had, again := c.once[request{key, requests[i].ID}]
+		switch {
+		case again && uint64(had.Last-had.First) != uint64(counts[i])-1:
+			out[i].Err = &seq.IDConflict{First: had.First, Count: uint32(had.Last - had.First + 1), Asked: counts[i]}
+		case again:
+			had.Replayed = true
+			out[i] = had
+		default:
+			out[i] = c.take(key, counts[i])
+			c.once[request{key, requests[i].ID}] = out[i]
+		}
 	}
 	return out, nil
+}
+
+// request is a take by a request of an exact space, orders.
+type request struct {
+	key client.Key
+	id  string
+}
+
+func (c *counters) Lookup(_ context.Context, key client.Key, id string) (client.Range, bool, error) {
+	leave, err := c.enter()
+	defer leave()
+	got, found := c.once[request{key, id}]
+	return got, found, err
 }
 
 func (c *counters) Current(_ context.Context, space string, uids []seq.UID) ([]client.Value, error) {
@@ -114,6 +147,27 @@ func (c *counters) TakeSegment(_ context.Context, tag string, count uint32) (fir
 	return seq.Seq(n), seq.Seq(n + uint64(count) - 1), nil
 }
 
+func (c *counters) Begin(ctx context.Context, orders ...*client.Order) {
+	for _, o := range orders {
+		go func() {
+			counts := o.Counts
+			if len(counts) == 0 {
+				counts = slices.Repeat([]uint32{1}, len(o.UIDs))
+			}
+			got, err := c.NextBatchOnce(ctx, o.Space, o.UIDs, counts, nil)
+			if o.Ranges = got; err != nil {
+				o.Ranges = slices.Repeat([]client.Range{{Err: err}}, len(o.UIDs))
+			}
+			o.Done()
+		}()
+	}
+}
+
+// Leave implements Place.
+func (c *counters) Leave() {}
+
+func (c *counters) Admit(context.Context, int) (Place, error) { return c, nil }
+
 // caller is one connection to a server of its own.
 type caller struct {
 	t    *testing.T
@@ -121,7 +175,7 @@ type caller struct {
 	in   *bufio.Reader
 }
 
-const patience = 20 * time.Second
+const bound = 20 * time.Second
 
 func serve(t *testing.T, from Numbers) (addr string, stop func() error) {
 	t.Helper()
@@ -131,7 +185,7 @@ func serve(t *testing.T, from Numbers) (addr string, stop func() error) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
-	go func() { done <- New(from, nil).Serve(ctx, lis, patience) }()
+	go func() { done <- New(from, nil).Serve(ctx, lis, bound) }()
 	stop = sync.OnceValue(func() error { cancel(); return <-done })
 	t.Cleanup(func() {
 		if err := stop(); err != nil {
@@ -148,7 +202,7 @@ func dial(t *testing.T, addr string) *caller {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = conn.Close() })
-	_ = conn.SetDeadline(time.Now().Add(patience))
+	_ = conn.SetDeadline(time.Now().Add(bound))
 	return &caller{t, conn, bufio.NewReader(conn)}
 }
 
@@ -169,7 +223,7 @@ func (c *caller) reply() string {
 	line = strings.TrimSuffix(line, "\r\n")
 	n, _ := strconv.Atoi(line[1:])
 	switch {
-	case line == "$-1" || line == "_":
+	case line == "$-1" || line == "*-1" || line == "_":
 		return "nil"
 	case line[0] == '$':
 		text := make([]byte, n+2)
@@ -217,7 +271,7 @@ func TestWhatCommandsAnswer(t *testing.T) {
 		{"INCR tag:orders", ":100"},
 		{"INCRBY tag:orders 5", ":105"},
 		{"INCR tag:none", "-ERR UNKNOWN_TAG: unknown tag"},
-		{"INCR snowflake:1", ":1152921504606846976"},
+		{"INCR snowflake:1", "$1152921504606846976"},
 		{"INCR snowflake:9", "-ERR UNKNOWN_NAMESPACE: unknown namespace"},
 		{"INCRBY snowflake:1 2", "-ERR " + errSingle.Error()},
 		{"GET tag:orders", "-ERR " + errReadOnly.Error()},
@@ -233,8 +287,8 @@ func TestWhatCommandsAnswer(t *testing.T) {
 		{"INCR", "-ERR wrong number of arguments for 'incr' command"},
 		{"GET a b", "-ERR wrong number of arguments for 'get' command"},
 		{"MGET", "-ERR wrong number of arguments for 'mget' command"},
-		{"SET seq:1 5", "-ERR unknown command 'SET', with args beginning with: 'seq:1' '5' "},
-		{"flushall", "-ERR unknown command 'flushall', with args beginning with: "},
+		{"SET seq:1 5", "-ERR unknown command 'SET', with args beginning with: 'seq:1' '5' " + knownText},
+		{"flushall", "-ERR unknown command 'flushall', with args beginning with: " + knownText},
 		{"SELECT 0", "+OK"},
 		{"SELECT 1", "-ERR DB index is out of range"},
 		{"SELECT x", "-ERR value is not an integer or out of range"},
@@ -244,10 +298,18 @@ func TestWhatCommandsAnswer(t *testing.T) {
 		{"CLIENT GETNAME", "$me"},
 		{"CLIENT ID", ":1"},
 		{"CLIENT KILL all", "-ERR unknown subcommand or wrong number of arguments for 'KILL'. Try CLIENT HELP."},
-		{"COMMAND", "*[]"},
-		{"COMMAND DOCS", "*[]"},
+		{"COMMAND INFO incr mget SET", "*[*[$incr :2 *[+write] :1 :1 :1] *[$mget :-2 *[+readonly] :1 :-1 :1] nil]"},
+		{"COMMAND DOCS PING SET", "*[$ping *[$summary $gives PONG $group $seqsvr]]"},
 		{"COMMAND COUNT", ":" + strconv.Itoa(len(commands))},
 		{"CONFIG GET save", "*[$save $]"},
+		{"UNWATCH", "+OK"},
+		{"WATCH seq:1", "-ERR " + errWatch.Error()},
+		{"EXEC", "-ERR EXEC without MULTI"},
+		{"DISCARD", "-ERR DISCARD without MULTI"},
+		{"CLUSTER SLOTS", "-ERR This instance has cluster support disabled"},
+		{"CLUSTER INFO", "-ERR This instance has cluster support disabled"},
+		{"INFO persistence", "$# Persistence\r\nloading:0\r\n"},
+		{"INFO replication cluster", "$# Replication\r\nrole:master\r\nconnected_slaves:0\r\n\r\n# Cluster\r\ncluster_enabled:0\r\n"},
 		{"CONFIG SET a b", "-ERR unknown subcommand or wrong number of arguments for 'SET'. Try CONFIG HELP."},
 		{"AUTH secret", "-ERR " + errPassword.Error()},
 		{"HELLO 4", "-NOPROTO unsupported protocol version"},
@@ -259,6 +321,72 @@ func TestWhatCommandsAnswer(t *testing.T) {
 	}
 	if _, err := c.in.ReadByte(); !errors.Is(err, io.EOF) {
 		t.Errorf("after QUIT: got %v, want the end", err)
+	}
+}
+
+const knownText = "; known are auth, client, cluster, command, config, discard, echo, exec, get, hello, incr, incrby, info, mget, multi, ping, quit, select, seq.lookup, seq.next, unwatch, watch"
+
+func TestATransactionTakesItsNumbersAtExecOrNone(t *testing.T) {
+	from := newCounters()
+	addr, _ := serve(t, from)
+	c := dial(t, addr)
+	steps := func(rows ...[2]string) {
+		t.Helper()
+		for _, row := range rows {
+			c.want(row[1], strings.Fields(row[0])...)
+		}
+	}
+	steps([][2]string{
+		{"MULTI", "+OK"}, {"INCR seq:1", "+QUEUED"}, {"INCRBY seq:1 3", "+QUEUED"}, {"INCR snowflake:1", "+QUEUED"},
+		{"PING", "+QUEUED"}, {"MGET seq:1 seq:2", "+QUEUED"}, {"INCR tag:none", "+QUEUED"}, {"MULTI", "-ERR " + errNested.Error()},
+	}...)
+	from.mu.Lock()
+	if from.calls != 0 {
+		t.Errorf("before EXEC: got %d calls, want none", from.calls)
+	}
+	from.mu.Unlock()
+	steps([2]string{"EXEC", "*[:1 :4 $1152921504606846976 +PONG *[$4 nil] -ERR UNKNOWN_TAG: unknown tag]"})
+	steps([][2]string{
+		{"MULTI", "+OK"}, {"INCR seq:1", "+QUEUED"}, {"DISCARD", "+OK"}, {"GET seq:1", "$4"},
+		{"MULTI", "+OK"}, {"INCR seq:1", "+QUEUED"}, {"INCR nothing", "-ERR " + errKey.Error()}, {"EXEC", "-EXECABORT " + errBroken.Error()},
+		{"MULTI", "+OK"}, {"AUTH x", "-ERR AUTH is not allowed in transactions"}, {"EXEC", "-EXECABORT " + errBroken.Error()},
+		{"MULTI", "+OK"}, {"EXEC", "*[]"}, {"GET seq:1", "$4"},
+	}...)
+	// All of a pipeline is one message of many clients.
+	c.send(array("MULTI") + strings.Repeat(array("INCR", "seq:7"), 3) + array("EXEC") + array("GET", "seq:7"))
+	for i, want := range []string{"+OK", "+QUEUED", "+QUEUED", "+QUEUED", "*[:1 :2 :3]", "$3"} {
+		if got := c.reply(); got != want {
+			t.Errorf("pipeline, reply %d: got %s, want %s", i, got, want)
+		}
+	}
+}
+
+func TestATransactionIsBounded(t *testing.T) {
+	addr, _ := serve(t, newCounters())
+	c := dial(t, addr)
+	c.send(array("MULTI") + strings.Repeat(array("INCR", "seq:7"), seq.MaxBatch+1) + array("EXEC"))
+	if got := c.reply(); got != "+OK" {
+		t.Fatal(got)
+	}
+	for range seq.MaxBatch {
+		if got := c.reply(); got != "+QUEUED" {
+			t.Fatal(got)
+		}
+	}
+	for _, want := range []string{"-ERR " + errLongTx.Error(), "-EXECABORT " + errBroken.Error()} {
+		if got := c.reply(); got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	}
+	s := &session{stats: newStats()}
+	s.stats.queued.Store(maxQueued)
+	var w writer
+	for _, words := range []string{"MULTI", "PING", "EXEC"} {
+		ops := s.read(nil, [][]byte{[]byte(words)})
+		ops[0].reply(&w)
+	}
+	if got, want := string(w.buf), "+OK\r\n-TRYAGAIN "+errManyQueued.text+"\r\n-EXECABORT "+errBroken.text+"\r\n"; got != want || s.stats.queued.Load() != maxQueued {
+		t.Errorf("when all connections have queued as much as they may: got %q and %d, want %q and %d", got, s.stats.queued.Load(), want, maxQueued)
 	}
 }
 
@@ -294,7 +422,7 @@ func TestAPipelineIsAFewCallsAndAnsweredInOrder(t *testing.T) {
 			args[i] = []byte(w)
 		}
 		for range n {
-			ops = append(ops, s.read(args))
+			ops = s.read(ops, args)
 		}
 	}
 	add(300, "INCR", "seq:1")
@@ -322,7 +450,7 @@ func TestAPipelineIsAFewCallsAndAnsweredInOrder(t *testing.T) {
 		fmt.Fprintf(&want, ":%d\r\n", 102+3*i)
 	}
 	for i := range 100 {
-		fmt.Fprintf(&want, ":%d\r\n", uint64(1<<60)+uint64(i))
+		fmt.Fprintf(&want, "$19\r\n%d\r\n", uint64(1<<60)+uint64(i))
 	}
 	want.WriteString("-ERR OVERFLOW: next: " + seq.ErrOverflow.Error() + "\r\n")
 	for i := range 300 {

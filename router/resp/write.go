@@ -11,6 +11,14 @@ type writer struct {
 	resp3 bool
 }
 
+// reset is for the next replies, once these were sent.
+func (w *writer) reset() {
+	if cap(w.buf) > keepReply {
+		w.buf = nil
+	}
+	w.buf = w.buf[:0]
+}
+
 func (w *writer) line(kind byte, text string) {
 	w.buf = append(w.buf, kind)
 	w.buf = append(w.buf, text...)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/seqsvr/seqsvr/exact"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
 )
@@ -42,6 +43,9 @@ type Limits struct {
 	// WorkerMax is the largest value a worker register may take, in the unit of its
 	// values; 0 for no check.
 	WorkerMax uint64
+	// Latest is the latest time that records of exact sections may have, milliseconds since
+	// 1970; 0 for no check.
+	Latest int64
 }
 
 // Config is what an Acceptor starts from.
@@ -51,6 +55,9 @@ type Config struct {
 	LeaseBound time.Duration          // longest lease ever granted, as on disk
 	Start      time.Duration          // now: later than any answer of the process before
 	Floors     quorum.Floors          // of the era, as on disk
+	// Copies gives the copy of a section of an exact space, which the Acceptor alone changes,
+	// and nil for any other; nil: there are none.
+	Copies func(seq.SectionID) *exact.Copy
 }
 
 // Acceptor is the state of one store.
@@ -58,6 +65,9 @@ type Acceptor struct {
 	registers *registers
 	leases    leases
 	floors    quorum.Floors
+	copies    func(seq.SectionID) *exact.Copy
+	entries   []exact.Entry // since Committed
+	uids, ids int           // of all copies
 }
 
 // GraceOf is how long after its start a store lets only the recorded owner in, when
@@ -80,15 +90,19 @@ func New(cfg Config) (*Acceptor, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Acceptor{registers: table, leases: newLeases(cfg, table), floors: cfg.Floors}, nil
+	a := &Acceptor{registers: table, leases: newLeases(cfg, table), floors: cfg.Floors, copies: cfg.Copies}
+	return a, a.checkCopies()
 }
 
 // Changes is the final state of every register changed since Committed, by name. It
 // stays valid; payloads are shared and must not be written to.
 func (a *Acceptor) Changes() []Change { return a.registers.changes() }
 
-// Committed says that all of Changes is on disk.
-func (a *Acceptor) Committed() { a.registers.committed() }
+// Committed says that all of Changes and Entries is on disk.
+func (a *Acceptor) Committed() {
+	a.registers.committed()
+	a.entries = nil
+}
 
 // Registers is how many registers there are.
 func (a *Acceptor) Registers() int { return len(a.registers.names) }
@@ -114,6 +128,19 @@ func (a *Acceptor) SetFloors(f quorum.Floors) { a.floors = f }
 // SetMaxLease changes the longest lease that Renew grants from now on; what was granted
 // stays.
 func (a *Acceptor) SetMaxLease(longest time.Duration) { a.leases.maxLease = longest }
+
+// Extend makes the registers of the sections in [from, to), at zero: the mapping has come to
+// have them. Whoever asks for them before the Changes are committed is told of none.
+// ErrInvariant if there is one of them.
+func (a *Acceptor) Extend(from, to seq.SectionID) error {
+	for id := from; id < to; id++ {
+		if r := seq.SectionRegister(id); a.registers.find(r) != nil {
+			return fmt.Errorf("%w: %s is to be made, and is there", ErrInvariant, r)
+		}
+	}
+	a.registers.addSections(from, to)
+	return nil
+}
 
 // Leased says whether any session may still rely on a lease of this store.
 func (a *Acceptor) Leased(now time.Duration) bool { return a.leases.any(now) }

@@ -103,8 +103,8 @@ func (a *Acceptor) prepare(item quorum.PrepareItem, who seq.Session, now time.Du
 
 // Step accepts values, each item by itself, whoever holds a lease: the proposer has the
 // promises of W stores, so a lease here that stands against it is one of fewer than W.
-// Nothing may be answered before the Changes are committed. ErrInvariant is fatal;
-// seq.ErrBadArgument changed nothing. The Acceptor keeps the payloads of the request.
+// Nothing may be answered before the Changes and then the Entries are committed. ErrInvariant is fatal;
+// seq.ErrBadArgument changed nothing. The Acceptor keeps the payloads and logs of the request.
 func (a *Acceptor) Step(req quorum.StepRequest, limits Limits) ([]quorum.Result, error) {
 	if req.Session == 0 {
 		return nil, fmt.Errorf("step: %w: session 0", seq.ErrBadArgument)
@@ -130,8 +130,12 @@ func (a *Acceptor) step(item quorum.StepItem, who seq.Session, limits Limits) (q
 	if e.Less(st.Promised) {
 		return a.resultOf(quorum.VerdictNack, r, st), nil
 	}
-	if why := refusal(item, limits); why != "" {
+	c := a.copyOf(r)
+	if why := refusal(item, c != nil, limits); why != "" {
 		return a.refused(r, st, why), nil
+	}
+	if c != nil && len(item.Log) > 0 { // without records it is the promise alone, as an owner begins
+		return a.append(item, e, reg, c, limits)
 	}
 	next := st
 	next.Promised, next.Accepted, next.Max = e, e, max(st.Max, item.Max)
@@ -152,8 +156,12 @@ func (a *Acceptor) step(item quorum.StepItem, who seq.Session, limits Limits) (q
 }
 
 // refusal says which rule of the register the write breaks, "" for none.
-func refusal(item quorum.StepItem, limits Limits) string {
+func refusal(item quorum.StepItem, isExact bool, limits Limits) string {
 	switch kind := item.Register.Kind(); {
+	case isExact && item.Max > 0:
+		return fmt.Sprintf("a max of %d for a section of an exact space, expected records alone", item.Max)
+	case !isExact && len(item.Log) > 0:
+		return "a FILL for a section that is not exact"
 	case kind != seq.KindDocument && len(item.Payload) > 0:
 		return "only documents have a payload"
 	case len(item.Payload) > MaxPayload:

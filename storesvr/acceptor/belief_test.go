@@ -1,6 +1,7 @@
 package acceptor
 
 import (
+	"errors"
 	"slices"
 	"testing"
 
@@ -165,5 +166,40 @@ func TestASessionThatExpiredIsRememberedForWhatItLost(t *testing.T) {
 	b.renew(bob, 1, item(section, 2))
 	if diff := cmp.Diff([]quorum.LeaseItem{item(section, 1)}, b.renew(alice, 0).Lost); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
+
+// A renewal may come late, or twice, and then says what its session believed before the
+// later ones: to be put right by it would take away what they were granted.
+func TestARenewalThatWasOvertakenIsRefusedAndTakesNothingAway(t *testing.T) {
+	b := newBench(t)
+	b.prepare(section, 1, alice)
+	numbered := func(n, attached uint64, attach ...quorum.LeaseItem) error {
+		_, err := b.a.Renew(quorum.RenewRequest{Session: alice, Name: alice.String(), Lease: lease, Number: n, Attached: attached, Attach: attach}, b.now)
+		return err
+	}
+	for n := range uint64(10) {
+		if err := numbered(n+1, 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := numbered(20, 1, item(section, 1)); err != nil {
+		t.Fatal(err)
+	}
+	b.now += lease / 2
+	for range 2 * excessTolerated {
+		for _, n := range []uint64{10, 1, 20} {
+			if err := numbered(n, 0); !errors.Is(err, seq.ErrBadArgument) {
+				t.Fatalf("renewal %d after 20: got %v, want %v", n, err, seq.ErrBadArgument)
+			}
+		}
+	}
+	b.want("leased on", b.prepare(section, 2, bob), quorum.VerdictHeld)
+	b.now += lease / 2
+	b.want("and no longer for what came late", b.prepare(section, 3, bob), quorum.VerdictOK)
+	for range 2 {
+		if err := numbered(0, 0); err != nil {
+			t.Errorf("of a node that does not count: %v", err)
+		}
 	}
 }

@@ -3,9 +3,11 @@ package acceptor
 import (
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
+	"github.com/seqsvr/seqsvr/exact"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
 )
@@ -44,6 +46,10 @@ func (a *Acceptor) Dump(after seq.Register, most int) []quorum.RegisterState {
 // until it would have ended, however often the register is merged again. So its holder
 // is as safe as before, here and after a restart.
 //
+// The copy of an exact section takes the place of one that stands lower, whole. A voter takes
+// it only at or above the promise that it had: whoever has that promise was told where this
+// store stands, which must not change under a lower epoch.
+//
 // ErrGrace and seq.ErrBadArgument changed nothing; ErrInvariant is fatal.
 func (a *Acceptor) Merge(st quorum.RegisterState, by seq.Session, learner bool, now time.Duration) (changed bool, err error) {
 	r := st.Register
@@ -51,13 +57,52 @@ func (a *Acceptor) Merge(st quorum.RegisterState, by seq.Session, learner bool, 
 	if err := r.Validate(); err != nil {
 		return false, fmt.Errorf("merge: %w: %w", seq.ErrBadArgument, err)
 	}
-	if st.Promised.Less(st.Accepted) || by == 0 || reg == nil && !r.OnDemand() || r.Leased() && len(st.Payload) > 0 {
+	c := a.copyOf(r)
+	if st.Promised.Less(st.Accepted) || by == 0 || reg == nil && !r.OnDemand() || r.Leased() && c == nil && len(st.Payload) > 0 {
 		return false, fmt.Errorf("merge %s: %w: no state that a store can have", r, seq.ErrBadArgument)
 	}
 	if !learner && !r.Leased() {
 		return false, nil
 	}
-	old := reg.state()
+	if c != nil {
+		return a.mergeCopy(st, by, learner, now, reg, c)
+	}
+	return a.mergeRegister(st, by, learner, now, reg)
+}
+
+// mergeCopy is Merge of an exact section.
+func (a *Acceptor) mergeCopy(st quorum.RegisterState, by seq.Session, learner bool, now time.Duration, reg *register, c *exact.Copy) (changed bool, err error) {
+	whole, err := CopyOf(st)
+	if err != nil {
+		return false, fmt.Errorf("merge: %w: %w", seq.ErrBadArgument, err)
+	}
+	take := c.At().Less(whole.At()) && (learner || !whole.At().Epoch.Less(reg.state().Promised))
+	changed, err = a.mergeRegister(quorum.RegisterState{Register: st.Register, Promised: st.Promised}, by, learner, now, reg)
+	if err != nil || !take {
+		return changed, err
+	}
+	// Its times were checked where its records came in.
+	return true, a.take(st.Register, c, &exact.Change{Whole: whole, Text: st.Payload}, math.MaxInt64)
+}
+
+// CopyOf is the copy that goes with the state of an exact section, an empty one if it has none.
+// An error says what is wrong with the state.
+func CopyOf(st quorum.RegisterState) (*exact.State, error) {
+	whole := &exact.State{}
+	if len(st.Payload) > 0 {
+		var err error
+		if whole, err = exact.ReadState(st.Payload); err != nil {
+			return nil, fmt.Errorf("%s: its copy: %w", st.Register, err)
+		}
+	}
+	if at := (exact.Position{Epoch: st.Accepted, Index: st.PayloadMax}); whole.At() != at || st.Max != 0 {
+		return nil, fmt.Errorf("%s: its copy stands at %v, expected %v, and its max is %d, expected 0", st.Register, whole.At(), at, st.Max)
+	}
+	return whole, nil
+}
+
+func (a *Acceptor) mergeRegister(st quorum.RegisterState, by seq.Session, learner bool, now time.Duration, reg *register) (changed bool, err error) {
+	r, old := st.Register, reg.state()
 	merged := quorum.Merge(old.Of(r), st)
 	next := State{Promised: merged.Promised, Accepted: merged.Accepted, Max: merged.Max, Payload: merged.Payload, PayloadMax: merged.PayloadMax}
 	if reg != nil && same(old, next) {

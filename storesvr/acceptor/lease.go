@@ -30,6 +30,7 @@ type session struct {
 	expiry   time.Duration // everything attached is leased while now < expiry
 	attached map[seq.Register]uint64
 	lost     map[seq.Register]uint64 // taken by others, not yet acknowledged by a drop
+	number   uint64                  // of the latest renewal that counted its own
 	released int                     // items given up since the last renewal
 	excess   int                     // renewals in a row that believed in less than was attached
 }
@@ -90,6 +91,14 @@ func (a *Acceptor) Renew(req quorum.RenewRequest, now time.Duration) (quorum.Ren
 	return reply, nil
 }
 
+// late says whether a renewal was overtaken by a later one of its session. All that it
+// asks for, the later one has asked for as well; but what it believes is out of date, and
+// to correct that would take away what has been granted since.
+func (l *leases) late(req quorum.RenewRequest) bool {
+	s := l.sessions[req.Session]
+	return s != nil && req.Number != 0 && req.Number <= s.number
+}
+
 // renew is Renew of a session that admit has let in.
 func (l *leases) renew(req quorum.RenewRequest, now time.Duration) (reply quorum.RenewReply) {
 	s, known := l.sessions[req.Session]
@@ -101,7 +110,7 @@ func (l *leases) renew(req quorum.RenewRequest, now time.Duration) (reply quorum
 		clear(s.attached)
 		reply.Reset = true
 	}
-	s.name, s.addr = req.Name, req.Addr
+	s.name, s.addr, s.number = req.Name, req.Addr, max(s.number, req.Number)
 	for _, item := range req.Drop {
 		l.drop(s, req.Session, item)
 	}
@@ -143,6 +152,8 @@ func (l *leases) admit(req quorum.RenewRequest, now time.Duration) error {
 		return fmt.Errorf("%w: %v, bound %v", ErrLeaseBound, req.Lease, l.bound)
 	case l.ended.has(req.Session):
 		return seq.ErrSessionEnded
+	case l.late(req):
+		return fmt.Errorf("%w: renewal %d came after a later one", seq.ErrBadArgument, req.Number)
 	}
 	for id, other := range l.sessions {
 		if id != req.Session && other.name == req.Name && now < other.expiry {

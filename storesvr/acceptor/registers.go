@@ -86,6 +86,19 @@ func (t *registers) add(name seq.Register) *register {
 	return r
 }
 
+// addSections makes the registers of the sections in [from, to), of which there are none.
+func (t *registers) addSections(from, to seq.SectionID) {
+	fresh := make([]register, 0, to-from)
+	t.sections = slices.Grow(t.sections, max(0, int(to)-len(t.sections)))
+	for id := from; id < to; id++ {
+		fresh = append(fresh, register{name: seq.SectionRegister(id), dirty: true, fresh: true})
+		r := &fresh[len(fresh)-1]
+		t.index(r)
+		t.names, t.dirty = append(t.names, r.name), append(t.dirty, r)
+	}
+	slices.Sort(t.names)
+}
+
 // changes is the final state of every dirty register, by name.
 func (t *registers) changes() []Change {
 	if len(t.dirty) == 0 {

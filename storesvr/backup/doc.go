@@ -5,6 +5,8 @@
 //
 //   - a file that is cut short, or of which a bit has changed, is refused: every record
 //     and the whole file have checksums;
+//   - with a key, a file that was not made with that key, or was changed by one that lacks
+//     it, is told from one that was;
 //   - a restore raises only, and never goes into a database that is there: every number
 //     that may have been handed out after the backup lies below where the new era starts,
 //     as long as it is within the bump, and whoever still serves under the era before is

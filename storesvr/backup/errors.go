@@ -5,6 +5,8 @@ import "errors"
 var (
 	// ErrDamaged: the file is no whole backup: cut short, changed, or something else.
 	ErrDamaged = errors.New("backup is damaged")
+	// ErrSignature: the key was given, and the file was not made with it as it is.
+	ErrSignature = errors.New("signature of the backup does not hold")
 	// ErrUnsound: the registers cannot be those of a cluster.
 	ErrUnsound = errors.New("registers are not sound")
 	// ErrEra: the era of a restore must be above that of the backup.

@@ -1,7 +1,6 @@
 package backup
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/json"
@@ -29,35 +28,47 @@ type Manifest struct {
 	Taken      time.Time         `json:"taken"`   // begun
 	Registers  int               `json:"registers"`
 	LeaseBound time.Duration     `json:"lease_bound_ns"`
-	Floors     quorum.Floors     `json:"floors"`  // of that era, the highest of all sources; zero if it was not restored
-	Version    string            `json:"version"` // of the software
+	Floors     quorum.Floors     `json:"floors"`              // of that era, the highest of all sources; zero if it was not restored
+	Version    string            `json:"version"`             // of the software
+	SignedBy   string            `json:"signed_by,omitempty"` // Key.ID; empty: not signed
 }
 
 // A file is the magic line, the manifest as one line of JSON, and for each register, in
 // the order of the names: the length of the name, 2 bytes; the length of the payload, 4;
 // the name; promised round and session, accepted round and session, max, the max that came
 // with the payload, 8 each; the payload; CRC-32C of all that, 4. Numbers are big-endian.
-// SHA-256 of everything before it is at the end.
+// SHA-256 of everything before it is at the end. A signed file has another magic line, and
+// HMAC-SHA256 of everything before it, the SHA-256 included, as its last 32 bytes.
 const (
-	magic   = "seqsvr backup 1\n"
-	headLen = 2 + 4
-	wordLen = 6 * 8
+	magic       = "seqsvr backup 1\n"
+	magicSigned = "seqsvr backup 2\n"
+	headLen     = 2 + 4
+	wordLen     = 6 * 8
+	maxManifest = 16 << 20
 )
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// Write writes a backup of the states, in any order. It sets Registers of the manifest.
+// Write writes a backup of the states, in any order, unsigned. It sets Registers of the manifest.
 func Write(w io.Writer, m Manifest, states []quorum.RegisterState) error {
+	return Key(nil).Write(w, m, states)
+}
+
+// Write is Write, and signs the file unless the key is nil.
+func (k Key) Write(w io.Writer, m Manifest, states []quorum.RegisterState) error {
 	states = slices.Clone(states)
 	slices.SortFunc(states, func(a, b quorum.RegisterState) int { return strings.Compare(string(a.Register), string(b.Register)) })
-	m.Registers = len(states)
+	m.Registers, m.SignedBy = len(states), k.ID()
 	head, err := json.Marshal(m)
 	if err != nil {
 		return fmt.Errorf("write backup: %w", err)
 	}
-	sum := sha256.New()
-	out := io.MultiWriter(w, sum)
-	if _, err := fmt.Fprintf(out, "%s%s\n", magic, head); err != nil {
+	sum, mac, first := sha256.New(), k.mac(), magic
+	if k != nil {
+		first = magicSigned
+	}
+	out := io.MultiWriter(w, sum, mac)
+	if _, err := fmt.Fprintf(out, "%s%s\n", first, head); err != nil {
 		return fmt.Errorf("write backup: %w", err)
 	}
 	for _, st := range states {
@@ -65,7 +76,11 @@ func Write(w io.Writer, m Manifest, states []quorum.RegisterState) error {
 			return fmt.Errorf("write backup: %w", err)
 		}
 	}
-	if _, err := w.Write(sum.Sum(nil)); err != nil {
+	_, err = out.Write(sum.Sum(nil))
+	if err == nil && k != nil {
+		_, err = w.Write(mac.Sum(nil))
+	}
+	if err != nil {
 		return fmt.Errorf("write backup: %w", err)
 	}
 	return nil
@@ -83,78 +98,37 @@ func encode(st quorum.RegisterState) []byte {
 	return binary.BigEndian.AppendUint32(b, crc32.Checksum(b, castagnoli))
 }
 
-// Read reads a backup. ErrDamaged, with what is wrong.
+// Read reads a backup, signed or not. ErrDamaged, with what is wrong.
 func Read(r io.Reader) (Manifest, []quorum.RegisterState, error) {
-	damaged := func(what string, args ...any) (Manifest, []quorum.RegisterState, error) {
-		return Manifest{}, nil, fmt.Errorf("read backup: %w: %s", ErrDamaged, fmt.Sprintf(what, args...))
-	}
-	text, err := io.ReadAll(r)
-	if err != nil {
-		return Manifest{}, nil, fmt.Errorf("read backup: %w", err)
-	}
-	body, found := bytes.CutPrefix(text, []byte(magic))
-	if !found || len(body) < sha256.Size {
-		return damaged("it does not begin as one, or is cut short")
-	}
-	end := len(text) - sha256.Size
-	if sum := sha256.Sum256(text[:end]); !bytes.Equal(sum[:], text[end:]) {
-		return damaged("checksum of the file does not match")
-	}
-	head, records, found := bytes.Cut(text[len(magic):end], []byte("\n"))
-	var m Manifest
-	if err := json.Unmarshal(head, &m); !found || err != nil {
-		return damaged("manifest: %v", err)
-	}
-	states := make([]quorum.RegisterState, 0, min(max(m.Registers, 0), len(records)/headLen))
-	for len(records) > 0 {
-		st, n, err := decode(records)
-		if err != nil {
-			return damaged("record %d: %v", len(states), err)
-		}
-		states, records = append(states, st), records[n:]
-	}
-	if len(states) != m.Registers {
-		return damaged("%d records, expected %d", len(states), m.Registers)
-	}
-	return m, states, nil
+	m, states, _, err := Key(nil).Read(r)
+	return m, states, err
 }
 
-var errRecord = errors.New("checksum does not match")
-
-// decode reads the record that b begins with, and its length.
-func decode(b []byte) (st quorum.RegisterState, n int, err error) {
-	if len(b) < headLen {
-		return st, 0, errRecord
+// Read reads a backup as it comes, and tells whether it was signed with the key.
+// ErrDamaged, with what is wrong. Beside the states it keeps one record at a time.
+func (k Key) Read(r io.Reader) (Manifest, []quorum.RegisterState, Signature, error) {
+	in := newInput(r, k)
+	m, states, sig, err := in.backup()
+	if err != nil {
+		return Manifest{}, nil, "", fmt.Errorf("read backup: %w", err)
 	}
-	name := int(binary.BigEndian.Uint16(b))
-	payload := int(binary.BigEndian.Uint32(b[2:]))
-	n = headLen + name + wordLen + payload + 4
-	if len(b) < n || crc32.Checksum(b[:n-4], castagnoli) != binary.BigEndian.Uint32(b[n-4:]) {
-		return st, 0, errRecord
-	}
-	words := b[headLen+name:]
-	word := func(i int) uint64 { return binary.BigEndian.Uint64(words[8*i:]) }
-	st = quorum.RegisterState{
-		Register: seq.Register(b[headLen : headLen+name]),
-		Promised: seq.Epoch{Round: word(0), Session: seq.Session(word(1))},
-		Accepted: seq.Epoch{Round: word(2), Session: seq.Session(word(3))},
-		Max:      word(4), PayloadMax: word(5),
-	}
-	if payload > 0 {
-		st.Payload = bytes.Clone(words[wordLen : wordLen+payload])
-	}
-	return st, n, nil
+	return m, states, sig, nil
 }
 
 // Save writes a backup to a new file, fsynced: it is there whole or not at all. A file
 // that is there is left as it is: fs.ErrExist.
-func Save(path string, m Manifest, states []quorum.RegisterState) (err error) {
+func Save(path string, m Manifest, states []quorum.RegisterState) error {
+	return Key(nil).Save(path, m, states)
+}
+
+// Save is Save, and signs the file unless the key is nil.
+func (k Key) Save(path string, m Manifest, states []quorum.RegisterState) (err error) {
 	temp, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".tmp-*")
 	if err != nil {
 		return fmt.Errorf("save backup: %w", err)
 	}
 	defer os.Remove(temp.Name())
-	err = errors.Join(Write(temp, m, states), temp.Sync(), temp.Close())
+	err = errors.Join(k.Write(temp, m, states), temp.Sync(), temp.Close())
 	if err == nil {
 		err = os.Link(temp.Name(), path)
 	}
@@ -170,10 +144,16 @@ func Save(path string, m Manifest, states []quorum.RegisterState) (err error) {
 
 // Load reads the backup in a file. Errors are those of Read and of the system.
 func Load(path string) (Manifest, []quorum.RegisterState, error) {
+	m, states, _, err := Key(nil).Load(path)
+	return m, states, err
+}
+
+// Load reads the backup in a file. Errors are those of Read and of the system.
+func (k Key) Load(path string) (Manifest, []quorum.RegisterState, Signature, error) {
 	file, err := os.Open(path)
 	if err != nil {
-		return Manifest{}, nil, fmt.Errorf("read backup: %w", err)
+		return Manifest{}, nil, "", fmt.Errorf("read backup: %w", err)
 	}
 	defer file.Close()
-	return Read(file)
+	return k.Read(file)
 }

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/seqsvr/seqsvr/exact"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/storesvr"
@@ -88,6 +89,10 @@ func (o Restore) Content(m Manifest, states []quorum.RegisterState) (Content, er
 	if err != nil {
 		return fail(err)
 	}
+	copies, err := o.lift(m, states, raised)
+	if err != nil {
+		return fail(err)
+	}
 	floors, err := o.floors(m, states)
 	if err != nil {
 		return fail(err)
@@ -98,7 +103,7 @@ func (o Restore) Content(m Manifest, states []quorum.RegisterState) (Content, er
 		return fail(err)
 	}
 	id.Era, id.Mapping = o.Era, m.Mapping
-	with := disk.Filling{Registers: raised, LeaseBound: max(m.LeaseBound, storesvr.DefaultMaxLease), Floors: floors}
+	with := disk.Filling{Registers: raised, Copies: copies, LeaseBound: max(m.LeaseBound, storesvr.DefaultMaxLease), Floors: floors}
 	return Content{Identity: id, Filling: with}, nil
 }
 
@@ -144,8 +149,12 @@ func (o Restore) raise(m Manifest, states []quorum.RegisterState) (map[seq.Regis
 		epoch := seq.Epoch{Round: st.Promised.Round + 1, Session: nobody}
 		next := acceptor.State{Promised: epoch, Accepted: epoch}
 		var err error
-		switch st.Register.Kind() {
+		switch id, _ := st.Register.Section(); st.Register.Kind() {
 		case seq.KindSection, seq.KindTag:
+			if st.Register.Kind() == seq.KindSection && m.Mapping.IsExact(id) { // its numbers are in its copy
+				next.Accepted = seq.Epoch{}
+				break
+			}
 			next.Max, err = o.up(st, eras)
 		case seq.KindDocument:
 			next, err = raiseDocument(st, epoch, eras)
@@ -156,6 +165,29 @@ func (o Restore) raise(m Manifest, states []quorum.RegisterState) (map[seq.Regis
 			return nil, err
 		}
 		out[st.Register] = next
+	}
+	return out, nil
+}
+
+// lift is the copies of exact sections as the new era begins with them, under the epochs of
+// their registers: each UID above all that it may have got since the backup, and those above
+// it, too, that the backup does not know. Ids are as they were.
+func (o Restore) lift(m Manifest, states []quorum.RegisterState, raised map[seq.Register]acceptor.State) (map[seq.SectionID]*exact.State, error) {
+	out, eras := map[seq.SectionID]*exact.State{}, uint64(o.Era-m.Era)
+	for _, st := range states {
+		id, section := st.Register.Section()
+		if !section || !m.Mapping.IsExact(id) {
+			continue
+		}
+		whole, err := acceptor.CopyOf(st)
+		if err == nil {
+			out[id], err = whole.Lifted(raised[st.Register].Promised, func(last uint64) (uint64, error) {
+				return o.up(quorum.RegisterState{Register: st.Register, Max: last}, eras)
+			})
+		}
+		if err != nil {
+			return nil, err
+		}
 	}
 	return out, nil
 }

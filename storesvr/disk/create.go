@@ -15,6 +15,7 @@ import (
 
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/storesvr/acceptor"
+	"github.com/seqsvr/seqsvr/storesvr/journal"
 )
 
 // FileName is the database's name in the data directory.
@@ -24,7 +25,8 @@ const FileName = "store.db"
 // section registers and the fixed registers at zero, but for what it begins with.
 // ErrExists, ErrDirectory.
 //
-// A crash leaves no database, at most a file named store.db.init-* that nothing reads.
+// A crash leaves no database, at most files named store.db.init-* and journal-* that nothing
+// reads.
 func Create(dir string, id Identity, with Filling) error {
 	if err := create(dir, id, with); err != nil {
 		return fmt.Errorf("create database in %s: %w", dir, err)
@@ -41,6 +43,18 @@ func create(dir string, id Identity, with Filling) (err error) {
 		return ErrExists
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("%w: %w", ErrDirectory, err)
+	}
+	if id.Mapping.HasExact() { // before the database: one that is there has its journal
+		with.journal = &Journal{ID: newJournalID(), Batches: 1}
+		cfg := (&beside{mapping: id.Mapping}).config(dir, with.journal.ID)
+		if err := journal.Create(cfg, with.Copies); err != nil {
+			return err
+		}
+		defer func() {
+			if err != nil {
+				err = errors.Join(err, journal.Remove(cfg))
+			}
+		}()
 	}
 	temp, err := os.CreateTemp(dir, FileName+".init-*")
 	if err != nil {
@@ -111,6 +125,9 @@ func fill(path string, id Identity, with Filling) error {
 		if err := meta.Put(keySeal, seal(keySeal, NewKey())); err != nil {
 			return err
 		}
+		if err := putLater(meta); err != nil {
+			return err
+		}
 		registers, err := tx.CreateBucket(registerBucket)
 		if err != nil {
 			return err
@@ -136,6 +153,11 @@ func fill(path string, id Identity, with Filling) error {
 		update := Update{LeaseBound: with.LeaseBound}
 		if with.Floors != (Floors{}) {
 			update.Floors = &with.Floors
+		}
+		if with.journal != nil {
+			if err := putJSON(meta, keyJournal, with.journal); err != nil {
+				return err
+			}
 		}
 		return putMeta(meta, update)
 	})

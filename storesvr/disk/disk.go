@@ -37,13 +37,17 @@ var (
 	keyDistrusted = []byte("distrusted")
 	keySeal       = []byte("seal_key")
 	keyRemembered = []byte("remembered")
+	keyJournal    = []byte("journal")
+	keyLater      = []byte("later_registers") // how many of seq.LaterRegisters were made: one that is gone is damage
 )
 
-// DB is an open database. Commit is for one goroutine at a time.
+// DB is an open database, and the journal beside it if it has one. Commit and Log are for one
+// goroutine at a time.
 type DB struct {
 	dir      string
 	bolt     *bolt.DB
 	sections sections
+	beside
 }
 
 func boltOptions() *bolt.Options {
@@ -60,7 +64,8 @@ func boltOptions() *bolt.Options {
 // Open opens the database, checks every record, and counts the boot with a commit of
 // its own. cluster, if not empty, is the cluster it must belong to. Errors, each under
 // its name: ErrNoDatabase, ErrLocked, ErrCorrupt, ErrFormat, ErrDirectory,
-// seq.ErrForeignCluster. Nothing is written unless all checks passed.
+// seq.ErrForeignCluster, and of the journal journal.ErrMissing and journal.ErrDamaged. Nothing is
+// written unless all checks passed.
 func Open(dir, cluster string) (*DB, Meta, map[seq.Register]acceptor.State, error) {
 	db, meta, registers, err := openDir(dir, cluster)
 	if err != nil {
@@ -77,6 +82,9 @@ func openDir(dir, cluster string) (*DB, Meta, map[seq.Register]acceptor.State, e
 	d := &DB{dir: dir, bolt: b}
 	meta, registers, err := d.load(cluster)
 	if err == nil {
+		err = d.beside.open(dir, &meta, registers)
+	}
+	if err == nil {
 		if len(meta.Key) == 0 { // of a database from before there were seals
 			meta.Key = NewKey()
 		}
@@ -84,7 +92,7 @@ func openDir(dir, cluster string) (*DB, Meta, map[seq.Register]acceptor.State, e
 		meta.Commits, err = d.boot(meta)
 	}
 	if err != nil {
-		return nil, Meta{}, nil, errors.Join(err, b.Close())
+		return nil, Meta{}, nil, errors.Join(err, d.beside.close(), b.Close())
 	}
 	return d, meta, registers, nil
 }
@@ -134,6 +142,20 @@ func (d *DB) boot(meta Meta) (commits uint64, err error) {
 		if err := b.Put(keySeal, seal(keySeal, bytes.Clone(meta.Key))); err != nil {
 			return err
 		}
+		made, err := madeLater(b)
+		if err != nil {
+			return err
+		}
+		if later := seq.LaterRegisters(); made < len(later) { // a database from before them
+			for _, r := range later[made:] {
+				if err := putRegister(tx.Bucket(registerBucket), &d.sections, r, acceptor.State{}); err != nil {
+					return err
+				}
+			}
+			if err := putLater(b); err != nil {
+				return err
+			}
+		}
 		commits, err = countCommit(tx)
 		return err
 	})
@@ -141,6 +163,24 @@ func (d *DB) boot(meta Meta) (commits uint64, err error) {
 		return 0, fmt.Errorf("count the boot: %w", err)
 	}
 	return commits, nil
+}
+
+// madeLater is how many of the later registers were made.
+func madeLater(b *bolt.Bucket) (int, error) {
+	record := b.Get(keyLater)
+	if record == nil {
+		return 0, nil
+	}
+	n, err := decodeNumber(keyLater, record)
+	if err != nil {
+		return 0, fmt.Errorf("%w: %s: %w", ErrCorrupt, keyLater, err)
+	}
+	return int(min(n, uint64(len(seq.LaterRegisters())))), nil
+}
+
+// putLater notes that all later registers are there.
+func putLater(b *bolt.Bucket) error {
+	return b.Put(keyLater, encodeNumber(keyLater, uint64(len(seq.LaterRegisters()))))
 }
 
 func countCommit(tx *bolt.Tx) (uint64, error) {
@@ -156,11 +196,20 @@ func countCommit(tx *bolt.Tx) (uint64, error) {
 // Commit makes the update durable in one transaction and returns how many there were
 // over the life of the disk. After an error the outcome is unknown: exit the process.
 func (d *DB) Commit(u Update) (commits uint64, err error) {
+	if err := d.beside.extend(d.dir, u.Mapping); err != nil {
+		return 0, fmt.Errorf("commit a mapping: %w", err)
+	}
 	err = d.bolt.Update(func(tx *bolt.Tx) error {
+		if err := d.extend(tx, u.Mapping); err != nil {
+			return err
+		}
 		if err := d.putRegisters(tx, u.Changes); err != nil {
 			return err
 		}
 		if err := putMeta(tx.Bucket(metaBucket), u); err != nil {
+			return err
+		}
+		if err := d.beside.mark(tx.Bucket(metaBucket)); err != nil {
 			return err
 		}
 		commits, err = countCommit(tx)
@@ -170,6 +219,21 @@ func (d *DB) Commit(u Update) (commits uint64, err error) {
 		return 0, fmt.Errorf("commit %d registers: %w", len(u.Changes), err)
 	}
 	return commits, nil
+}
+
+// extend puts the mapping, if there is one, into the identity, and makes room for its sections.
+func (d *DB) extend(tx *bolt.Tx, m *seq.Mapping) error {
+	if m == nil {
+		return nil
+	}
+	b := tx.Bucket(metaBucket)
+	var id Identity
+	if err := decodeJSON(keyIdentity, b.Get(keyIdentity), &id); err != nil {
+		return fmt.Errorf("%w: %s: %w", ErrCorrupt, keyIdentity, err)
+	}
+	id.Mapping = *m
+	d.sections.grow(m.Sections())
+	return putJSON(b, keyIdentity, id)
 }
 
 func (d *DB) putRegisters(tx *bolt.Tx, changes []acceptor.Change) error {
@@ -260,18 +324,20 @@ func putJSON(b *bolt.Bucket, key []byte, v any) error {
 	return b.Put(key, record)
 }
 
-// Free is how many bytes the file system has left for this process.
+// Free is how many bytes the file system has left for this process, beside what the journal
+// is about to grow by.
 func (d *DB) Free() (uint64, error) {
 	var st unix.Statfs_t
 	if err := unix.Statfs(d.dir, &st); err != nil {
 		return 0, fmt.Errorf("free space of %s: %w", d.dir, err)
 	}
-	return uint64(st.Bavail) * uint64(st.Bsize), nil
+	free := uint64(st.Bavail) * uint64(st.Bsize)
+	return free - min(free, d.grows()), nil
 }
 
 // Close lets go of the database. It waits for a Commit in flight.
 func (d *DB) Close() error {
-	if err := d.bolt.Close(); err != nil {
+	if err := errors.Join(d.beside.close(), d.bolt.Close()); err != nil {
 		return fmt.Errorf("close database in %s: %w", d.dir, err)
 	}
 	return nil

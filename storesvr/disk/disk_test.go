@@ -305,6 +305,7 @@ func TestOpenRefusesByName(t *testing.T) {
 			return b.Put(block, seal(block, value[:len(value)-checksumSize]))
 		}), "", ErrCorrupt, "section 0"},
 		{"a register that is gone", in(registerBucket, remove(lease)), "", ErrCorrupt, "lease arbiter is missing"},
+		{"a later register that is gone", in(registerBucket, remove([]byte(seq.KeysRegister))), "", ErrCorrupt, "document keys is missing"},
 		{"sections that are gone", in(sectionBucket, remove(block)), "", ErrCorrupt, "section 0 to section 11 is missing"},
 		{"a section among the others", in(registerBucket, func(b *bolt.Bucket) error {
 			key := []byte(seq.SectionRegister(5))
@@ -421,5 +422,30 @@ func TestBboltFindsNoFaultAfterManyCommits(t *testing.T) {
 	}
 	if free, err := db.Free(); err != nil || free == 0 {
 		t.Errorf("free is %d, %v", free, err)
+	}
+}
+
+func TestADatabaseFromBeforeTheLaterRegistersGetsThemAtItsFirstStart(t *testing.T) {
+	dir := created(t)
+	edit(t, dir, func(tx *bolt.Tx) error {
+		return errors.Join(tx.Bucket(metaBucket).Delete(keyLater), tx.Bucket(registerBucket).Delete([]byte(seq.KeysRegister)))
+	})
+	for start := range 2 {
+		db, _, registers, err := Open(dir, "c1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		st, there := registers[seq.KeysRegister]
+		if !there || start == 0 && st.Max != 0 || start == 1 && st.Max != 7 {
+			t.Errorf("start %d: %v, %+v", start, there, st)
+		}
+		if start == 0 {
+			if _, err := db.Commit(Update{Changes: []acceptor.Change{{Register: seq.KeysRegister, State: acceptor.State{Max: 7}}}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := db.Close(); err != nil {
+			t.Fatal(err)
+		}
 	}
 }

@@ -3,6 +3,7 @@ package disk
 import (
 	"fmt"
 
+	"github.com/seqsvr/seqsvr/exact"
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/storesvr/acceptor"
 )
@@ -23,6 +24,12 @@ func Open(dir, _ string) (*DB, Meta, map[seq.Register]acceptor.State, error) {
 
 // Commit is ErrDirectory.
 func (d *DB) Commit(Update) (uint64, error) { return 0, ErrDirectory }
+
+// Log is ErrDirectory.
+func (d *DB) Log([]exact.Entry) (batches, bytes uint64, err error) { return 0, 0, ErrDirectory }
+
+// Copy is nil.
+func (d *DB) Copy(seq.SectionID) *exact.Copy { return nil }
 
 // Free is ErrDirectory.
 func (d *DB) Free() (uint64, error) { return 0, ErrDirectory }

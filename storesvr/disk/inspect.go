@@ -12,7 +12,8 @@ import (
 )
 
 // Inspect reads and checks the database of a store that does not run, and writes
-// nothing. Errors are those of Open.
+// nothing. A section of an exact space has its copy as payload, as quorum.RegisterState says.
+// Errors are those of Open.
 func Inspect(dir string) (Meta, map[seq.Register]acceptor.State, error) {
 	b, err := openBolt(filepath.Join(dir, FileName))
 	if err != nil {
@@ -20,7 +21,10 @@ func Inspect(dir string) (Meta, map[seq.Register]acceptor.State, error) {
 	}
 	d := &DB{dir: dir, bolt: b}
 	meta, registers, err := d.load("")
-	if err = errors.Join(err, b.Close()); err != nil {
+	if err == nil {
+		err = d.beside.inspect(dir, &meta, registers)
+	}
+	if err = errors.Join(err, d.beside.close(), b.Close()); err != nil {
 		return Meta{}, nil, fmt.Errorf("inspect database in %s: %w", dir, err)
 	}
 	return meta, registers, nil

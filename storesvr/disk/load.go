@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"fmt"
 	"runtime/debug"
+	"slices"
 	"time"
 
 	bolt "go.etcd.io/bbolt"
@@ -44,8 +45,11 @@ func (d *DB) load(cluster string) (meta Meta, registers map[seq.Register]accepto
 		if cluster != "" && cluster != meta.Cluster {
 			return fmt.Errorf("%w: the database is of %q, expected %q", seq.ErrForeignCluster, meta.Cluster, cluster)
 		}
-		var err error
-		registers, err = loadRegisters(others, meta.Mapping)
+		made, err := madeLater(b)
+		if err != nil {
+			return err
+		}
+		registers, err = loadRegisters(others, meta.Mapping, seq.LaterRegisters()[made:])
 		if err != nil {
 			return err
 		}
@@ -75,6 +79,11 @@ func loadMeta(b *bolt.Bucket, meta *Meta) error {
 			if err := decodeJSON(part.key, record, part.to); err != nil {
 				return damaged(part.key, err)
 			}
+		}
+	}
+	if record := b.Get(keyJournal); record != nil || meta.Mapping.HasExact() {
+		if err := decodeJSON(keyJournal, record, &meta.Journal); err != nil {
+			return damaged(keyJournal, err)
 		}
 	}
 	if record := b.Get(keySeal); record != nil {
@@ -111,8 +120,8 @@ func loadMeta(b *bolt.Bucket, meta *Meta) error {
 	return nil
 }
 
-// loadRegisters reads all but the sections.
-func loadRegisters(b *bolt.Bucket, m seq.Mapping) (map[seq.Register]acceptor.State, error) {
+// loadRegisters reads all but the sections. Those still to be made are at zero.
+func loadRegisters(b *bolt.Bucket, m seq.Mapping, unmade []seq.Register) (map[seq.Register]acceptor.State, error) {
 	registers := make(map[seq.Register]acceptor.State, m.Sections()+len(seq.FixedRegisters()))
 	err := b.ForEach(func(key, record []byte) error {
 		r := seq.Register(key)
@@ -133,7 +142,10 @@ func loadRegisters(b *bolt.Bucket, m seq.Mapping) (map[seq.Register]acceptor.Sta
 		return nil, err
 	}
 	for _, r := range seq.FixedRegisters() {
-		if _, there := registers[r]; !there {
+		if _, there := registers[r]; there {
+			continue
+		}
+		if registers[r] = (acceptor.State{}); !slices.Contains(unmade, r) {
 			return nil, fmt.Errorf("%w: %s is missing", ErrCorrupt, r)
 		}
 	}

@@ -46,6 +46,16 @@ func newSections(n int) *sections {
 	return s
 }
 
+// grow makes room for n sections in all, at zero. A new one is on disk once it was set.
+func (s *sections) grow(n int) {
+	all := newSections(n).blocks
+	if last := len(s.blocks) - 1; last >= 0 {
+		copy(all, s.blocks[:last])
+		copy(all[last], s.blocks[last][:len(s.blocks[last])-checksumSize]) // it may get longer
+	}
+	s.blocks = all
+}
+
 func blockKey(block int) []byte {
 	return binary.BigEndian.AppendUint32(nil, uint32(block*blockSections))
 }

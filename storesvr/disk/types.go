@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"time"
 
+	"github.com/seqsvr/seqsvr/exact"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/storesvr/acceptor"
@@ -12,7 +13,7 @@ import (
 // Format is the version of the database's layout. 1 had a record a section.
 const Format = 2
 
-// Identity is fixed by Create.
+// Identity is fixed by Create, but for Mapping, which spaces may be added to.
 type Identity struct {
 	Format  int         `json:"format"`
 	Cluster string      `json:"cluster_id"`
@@ -84,6 +85,14 @@ type Meta struct {
 	Distrusted string         // why the store must never vote again, "" if it may
 	Key        []byte         // of the store's seals: random, made with the database
 	Remembered []quorum.Claim // of fellow stores
+	Journal    *Journal       // of the sections of exact spaces; nil without such a space
+}
+
+// Journal is what the database knows of the journal beside it: one that is not there, or has
+// less, has lost what the store answered for.
+type Journal struct {
+	ID      uint64 `json:"id"`
+	Batches uint64 `json:"batches"` // at the last transaction; from Open on those that there are
 }
 
 // Update is one transaction. Zero fields are left as they are.
@@ -96,19 +105,25 @@ type Update struct {
 	Members    *Members
 	Floors     *Floors
 	Distrusted string
+	// Mapping replaces that of the Identity, which it extends. The Changes have the registers
+	// of its new sections.
+	Mapping    *seq.Mapping
 	Remembered []quorum.Claim // replaces all; nil leaves them. Not worth a transaction of its own
 }
 
 // Filling is what the database of a store begins with that is not empty.
 type Filling struct {
 	Registers  map[seq.Register]acceptor.State // all that its mapping and every store has may be among them
+	Copies     map[seq.SectionID]*exact.State  // of sections of exact spaces
 	LeaseBound time.Duration                   // the store begins in the grace of a lease of that length
 	Floors     Floors
+
+	journal *Journal // that was made
 }
 
 // Empty says whether there is nothing to commit.
 func (u *Update) Empty() bool {
-	return len(u.Changes) == 0 && u.LeaseBound == 0 && !u.NoLeases && u.Members == nil && u.Floors == nil && u.Distrusted == ""
+	return len(u.Changes) == 0 && u.LeaseBound == 0 && !u.NoLeases && u.Members == nil && u.Floors == nil && u.Distrusted == "" && u.Mapping == nil
 }
 
 // NewKey draws the key of a store's seals: 32 random bytes.

@@ -32,12 +32,12 @@ func idAlloc(b *testing.B) string {
 	return s.Addr()
 }
 
-// BenchmarkGenerate has eight callers ask an AllocSvr over loopback for 1,000 snowflake
+// BenchmarkGenerate has eight callers ask an AllocSvr over loopback for 1,000 or 10,000 snowflake
 // IDs a call, stores, server and callers all in this process, and each caller write them
 // into a slice: by the SDK, whose replies carry runs, and by plain gRPC, whose replies
 // carry every ID. cpu-ns/id is the processor time of all of them.
 func BenchmarkGenerate(b *testing.B) {
-	const callers, count = 8, 1000
+	const callers = 8
 	addr := idAlloc(b)
 	sdk, err := client.New(b.Context(), client.Config{Addrs: []string{addr}})
 	if err != nil {
@@ -50,18 +50,20 @@ func BenchmarkGenerate(b *testing.B) {
 	}
 	b.Cleanup(func() { _ = conn.Close() })
 	plain := pb.NewSnowflakeClient(conn)
+	bySDK := func(ctx context.Context, count uint32, into []snowflake.ID) ([]snowflake.ID, error) {
+		got, err := sdk.Generate(ctx, "wide", count)
+		for id := range got.All() {
+			into = append(into, id)
+		}
+		return into, err
+	}
 	for _, way := range []struct {
-		name string
-		ask  func(ctx context.Context, into []snowflake.ID) ([]snowflake.ID, error)
+		name  string
+		count uint32
+		ask   func(ctx context.Context, count uint32, into []snowflake.ID) ([]snowflake.ID, error)
 	}{
-		{"sdk", func(ctx context.Context, into []snowflake.ID) ([]snowflake.ID, error) {
-			got, err := sdk.Generate(ctx, "wide", count)
-			for id := range got.All() {
-				into = append(into, id)
-			}
-			return into, err
-		}},
-		{"plain", func(ctx context.Context, into []snowflake.ID) ([]snowflake.ID, error) {
+		{"sdk", 1000, bySDK}, {"sdk-10000", 10_000, bySDK},
+		{"plain", 1000, func(ctx context.Context, count uint32, into []snowflake.ID) ([]snowflake.ID, error) {
 			got, err := plain.Generate(ctx, &pb.SnowflakeGenerateRequest{Namespace: "wide", Count: count})
 			for _, id := range got.GetIds() {
 				into = append(into, snowflake.ID(id))
@@ -70,7 +72,7 @@ func BenchmarkGenerate(b *testing.B) {
 		}},
 	} {
 		b.Run(way.name, func(b *testing.B) {
-			if _, err := way.ask(b.Context(), nil); err != nil { // gets the worker id
+			if _, err := way.ask(b.Context(), 1, nil); err != nil { // gets the worker id
 				b.Fatal(err)
 			}
 			var left atomic.Int64
@@ -80,10 +82,10 @@ func BenchmarkGenerate(b *testing.B) {
 			var all sync.WaitGroup
 			for range callers {
 				all.Go(func() {
-					into := make([]snowflake.ID, 0, count)
+					into := make([]snowflake.ID, 0, way.count)
 					for left.Add(-1) >= 0 {
-						got, err := way.ask(b.Context(), into[:0])
-						if err != nil || len(got) != count {
+						got, err := way.ask(b.Context(), way.count, into[:0])
+						if err != nil || len(got) != int(way.count) {
 							b.Errorf("got %d ids, %v", len(got), err)
 							return
 						}
@@ -91,7 +93,7 @@ func BenchmarkGenerate(b *testing.B) {
 				})
 			}
 			all.Wait()
-			ids := float64(b.N) * count
+			ids := float64(b.N) * float64(way.count)
 			b.ReportMetric(ids/b.Elapsed().Seconds(), "ids/s")
 			b.ReportMetric(float64((processTime(b)-start).Nanoseconds())/ids, "cpu-ns/id")
 		})

@@ -90,7 +90,7 @@ func inside(b *testing.B) pb.SequenceServer {
 	cfg.Name, cfg.Logger = "inside", slog.New(slog.DiscardHandler)
 	node, err := allocsvr.NewNode(cfg, allocsvr.Wiring{
 		Identity: quorum.Identity{Ref: mem.Ref, N: 3, R: 2, W: 2, Mapping: mapping, MaxLease: 10 * time.Second},
-		Stores:   mem.Named(), Addr: "inside", Secret: seq.NewSecret(), Clock: clock.Boot(), Wall: time.Now,
+		Stores:   mem.Named(), Addr: "inside", Secret: seq.NewSecret(""), Clock: clock.Boot(), Wall: time.Now,
 		Dial: func(string) (api.PeerConn, error) { return nil, errors.New("there is no peer") },
 		Stop: func(err error) { b.Error(err) },
 	})

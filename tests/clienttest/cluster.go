@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -35,15 +36,19 @@ type Cluster struct {
 	routes    *seq.RouteTable
 	effective []int // the node that serves a section, whatever the table says
 	last      map[uint64]map[seq.UID]uint64
+	once      map[request]assigned // of exact spaces
 	unordered bool
 	noHints   bool
 	fault     error
 	tags      map[string]*tag
 	agents    map[string]int // snowflake IDs by agent
+	heard     []int          // nodes that know of spaces which were added; nil: all
 	atOnce    int            // largest count of a Generate; 0: any
 
 	delegations int                        // windows lent
 	lent        *pb.SnowflakeDelegateReply // the last of them
+	noLoans     error                      // why no window is lent; nil: they are
+	returned    []*pb.SnowflakeGiveBackRequest
 }
 
 // Node is one fake AllocSvr. Its address stays bound while it is dead.
@@ -55,6 +60,8 @@ type Node struct {
 	Messages, Keys, Calls atomic.Int64
 	// Generates and Takes count those calls for snowflake IDs and segments.
 	Generates, Takes atomic.Int64
+	// Asked counts questions for the routes.
+	Asked atomic.Int64
 
 	cluster *Cluster
 	index   int
@@ -67,6 +74,7 @@ type Node struct {
 	bare bool          // it serves sequences only
 
 	refusal error          // in place of numbers; nil: none
+	lose    int            // answers to takes that get lost from now on
 	health  *health.Server // of srv
 
 	generators map[string]*snowflake.Generator // by namespace; guarded by cluster.mu
@@ -81,7 +89,7 @@ func Start(t testing.TB, n int, spaces ...seq.Space) *Cluster {
 		t.Fatal(err)
 	}
 	c := &Cluster{
-		Mapping: m, last: map[uint64]map[seq.UID]uint64{}, effective: make([]int, m.Sections()),
+		Mapping: m, last: map[uint64]map[seq.UID]uint64{}, once: map[request]assigned{}, effective: make([]int, m.Sections()),
 		tags: map[string]*tag{}, agents: map[string]int{},
 	}
 	table := &seq.RouteTable{Version: 1, Sections: make([]seq.Placement, m.Sections())}
@@ -155,6 +163,43 @@ func (c *Cluster) Publish() {
 		next.Sections[i].Owner = int16(n)
 	}
 	c.routes = next
+}
+
+// AddSpace adds a space, dealt out like the others, to the cluster and to its next table. Nodes
+// that are not among heard do not know it yet; the others serve it.
+func (c *Cluster) AddSpace(s seq.Space, heard ...int) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	m, _, err := c.Mapping.Add(s)
+	if err != nil {
+		return err
+	}
+	c.Mapping = m
+	next := c.routes.Clone()
+	next.Version++
+	next.Cover(m.Sections())
+	for i := len(c.effective); i < m.Sections(); i++ {
+		next.Sections[i].Owner = int16(i % len(c.Nodes))
+		c.effective = append(c.effective, i%len(c.Nodes))
+	}
+	c.routes, c.heard = next, heard
+	return nil
+}
+
+// Tell has all nodes know every space.
+func (c *Cluster) Tell() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.heard = nil
+}
+
+// mappingAt is the mapping that a node knows. Needs c.mu.
+func (c *Cluster) mappingAt(node int) seq.Mapping {
+	m := c.Mapping
+	if c.heard != nil && !slices.Contains(c.heard, node) {
+		m.Spaces = slices.DeleteFunc(slices.Clone(m.Spaces), func(s seq.Space) bool { return s.Added })
+	}
+	return m
 }
 
 // Owner is the index of the node that serves a section.
@@ -235,6 +280,22 @@ func (n *Node) Refuse(err error) {
 	defer n.mu.Unlock()
 	n.refusal = err
 	n.showQuorum()
+}
+
+// Lose makes the node keep the answers to the next takes to itself, so many of them, whose
+// numbers are taken.
+func (n *Node) Lose(answers int) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.lose = answers
+}
+
+// lost says whether an answer gets lost.
+func (n *Node) lost() bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.lose--
+	return n.lose >= 0
 }
 
 // showQuorum needs n.mu.

@@ -3,9 +3,12 @@ package clienttest
 import (
 	"cmp"
 	"context"
+	"fmt"
+	"slices"
 	"time"
 
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
+	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/snowflake"
 )
 
@@ -19,6 +22,38 @@ func (c *Cluster) Delegations() int {
 	return c.delegations
 }
 
+// Lend has windows refused with an error, lent again with nil.
+func (c *Cluster) Lend(refusal error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.noLoans = refusal
+}
+
+// Returned are the windows that were given back, to the node that had lent them.
+func (c *Cluster) Returned() []*pb.SnowflakeGiveBackRequest {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.returned)
+}
+
+// ticket is what a node lends a worker id with.
+func (n *Node) ticket(worker uint64) uint64 { return worker<<8 | uint64(n.index+1) }
+
+// GiveBack implements pb.SnowflakeServer.
+func (s snowflakes) GiveBack(ctx context.Context, r *pb.SnowflakeGiveBackRequest) (*pb.SnowflakeGiveBackReply, error) {
+	if err := s.n.stall(ctx); err != nil {
+		return nil, err
+	}
+	c := s.n.cluster
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if r.GetTicket() != s.n.ticket(r.GetWorkerId()) || r.GetNode() != s.n.name() {
+		return nil, fmt.Errorf("%w: of another node", seq.ErrConflict)
+	}
+	c.returned = append(c.returned, r)
+	return &pb.SnowflakeGiveBackReply{}, nil
+}
+
 // Delegate implements pb.SnowflakeServer: each window is of a worker id of its own, but
 // that one which goes on with the last.
 func (s snowflakes) Delegate(ctx context.Context, r *pb.SnowflakeDelegateRequest) (*pb.SnowflakeDelegateReply, error) {
@@ -28,7 +63,7 @@ func (s snowflakes) Delegate(ctx context.Context, r *pb.SnowflakeDelegateRequest
 	c := s.n.cluster
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if err := cmp.Or(s.n.refused(), c.fault); err != nil {
+	if err := cmp.Or(s.n.refused(), c.fault, c.noLoans); err != nil {
 		return nil, err
 	}
 	name, l, err := resolve(r.GetNamespace(), r.GetAlias())
@@ -56,7 +91,11 @@ func (s snowflakes) Delegate(ctx context.Context, r *pb.SnowflakeDelegateRequest
 		out.WorkerId, out.FloorTick, out.Continues = old.GetWorkerId(), old.GetLastTick(), true
 		out.LastTick = uint64(max(last, snowflake.Tick(old.GetLastTick())))
 	}
+	out.Node, out.Ticket = s.n.name(), s.n.ticket(out.GetWorkerId())
 	c.delegations++
 	c.lent = out
 	return out, nil
 }
+
+// name is the node's in the route table.
+func (n *Node) name() string { return fmt.Sprintf("alloc-%d", n.index) }

@@ -23,7 +23,7 @@ var namespaces = []struct {
 	name, layout string
 	alias        uint32
 }{
-	{"default", "twitter", 0}, {"regional-1", "regional", 1}, {"regional-2", "regional", 2}, {"orders", "leaf", 0},
+	{"default", "twitter", 0}, {"regional-1", "regional", 1}, {"regional-2", "regional", 2}, {"orders", "leaf", 0}, {"clicks", "time:41,worker:6,sequence:16;epoch=1700000000000;overflow=borrow", 0},
 }
 
 // snowflakes is a node's Snowflake service: real IDs, under a worker id that is the
@@ -129,6 +129,9 @@ func resolve(name string, alias uint32) (string, snowflake.Layout, error) {
 	for _, ns := range namespaces {
 		if name == ns.name || alias != 0 && alias == ns.alias || ns.alias != 0 && name == fmt.Sprint(ns.alias) {
 			l, err := snowflake.Preset(ns.layout)
+			if err != nil {
+				l, err = snowflake.ParseLayout(ns.layout)
+			}
 			return ns.name, l, err
 		}
 	}

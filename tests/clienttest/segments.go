@@ -74,6 +74,31 @@ func (s segments) Take(ctx context.Context, r *pb.SegmentTakeRequest) (*pb.Segme
 	return &pb.SegmentTakeReply{First: first, Last: t.last, Max: t.last + 1000, RouteVersion: c.routes.Version}, nil
 }
 
+// NextNumbers implements pb.SegmentServer, of one period for ever.
+func (s segments) NextNumbers(ctx context.Context, r *pb.NumbersNextRequest) (*pb.NumbersNextReply, error) {
+	took, err := s.Take(ctx, &pb.SegmentTakeRequest{Tag: r.GetTag(), Count: r.GetCount()})
+	if err != nil {
+		return nil, err
+	}
+	out := &pb.NumbersNextReply{Period: "20261123", First: took.First, Last: took.Last, RouteVersion: took.RouteVersion}
+	for n := took.First; n <= took.Last; n++ {
+		out.Numbers = append(out.Numbers, fmt.Sprintf("%s-20261123-%06d", r.GetTag(), n))
+	}
+	return out, nil
+}
+
+// ShowNumber implements pb.SegmentServer.
+func (s segments) ShowNumber(_ context.Context, r *pb.NumberShowRequest) (*pb.NumberShowReply, error) {
+	c := s.n.cluster
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	t, err := s.own(r.GetTag())
+	if err != nil {
+		return nil, err
+	}
+	return &pb.NumberShowReply{Tag: t.limits, Next: fmt.Sprintf("%s-20261123-%06d", r.GetTag(), t.last+1), Period: "20261123", Count: t.last + 1, Left: 999_999 - t.last}, nil
+}
+
 // Put implements pb.SegmentServer.
 func (s segments) Put(_ context.Context, r *pb.SegmentPutRequest) (*pb.SegmentPutReply, error) {
 	s.n.cluster.AddTag(r.GetTag().GetTag())

@@ -82,7 +82,7 @@ func (n *Node) one(b *pb.Batch, i int, uid seq.UID, do func(i int, key *uint64, 
 	if err := cmp.Or(n.refused(), c.fault); err != nil {
 		return err
 	}
-	space, err := c.Mapping.Space(b.GetSpace())
+	space, err := c.mappingAt(n.index).Space(b.GetSpace())
 	if err != nil {
 		return err
 	}
@@ -114,7 +114,10 @@ func (n *Node) one(b *pb.Batch, i int, uid seq.UID, do func(i int, key *uint64, 
 
 // Next implements pb.SequenceServer.
 func (n *Node) Next(ctx context.Context, r *pb.NextRequest) (*pb.NextReply, error) {
-	b := &pb.Batch{Space: r.GetSpace(), Uids: []uint64{r.GetUid()}, Counts: []uint32{r.GetCount()}}
+	b := batchOf(r, r.GetSpace(), r.GetCount())
+	if r.RequestId != nil {
+		b.RequestIds, b.FirstSentMs = [][]byte{r.RequestId}, []int64{r.FirstSentMs}
+	}
 	got, err := n.BatchNext(ctx, &pb.BatchNextRequest{Batches: []*pb.Batch{b}, RouteVersion: r.GetRouteVersion()})
 	if err != nil {
 		return nil, err
@@ -123,7 +126,7 @@ func (n *Node) Next(ctx context.Context, r *pb.NextRequest) (*pb.NextReply, erro
 	if len(res.GetErrors()) > 0 {
 		return nil, rpc.FromKeyError(res.GetErrors()[0])
 	}
-	return &pb.NextReply{First: res.GetFirst()[0], Last: res.GetLast()[0], RouteVersion: got.GetRouteVersion(), Routes: got.GetRoutes(), Unordered: res.GetUnordered()}, nil
+	return &pb.NextReply{First: res.GetFirst()[0], Last: res.GetLast()[0], RouteVersion: got.GetRouteVersion(), Routes: got.GetRoutes(), Unordered: res.GetUnordered(), Replayed: len(res.GetReplayed()) > 0}, nil
 }
 
 // BatchNext implements pb.SequenceServer.
@@ -132,7 +135,12 @@ func (n *Node) BatchNext(ctx context.Context, r *pb.BatchNextRequest) (*pb.Batch
 	if err := n.stall(ctx); err != nil {
 		return nil, err
 	}
-	return n.next(r), nil
+	got := n.next(r)
+	if n.lost() {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	return got, nil
 }
 
 func (n *Node) next(r *pb.BatchNextRequest) *pb.BatchNextReply {
@@ -144,13 +152,27 @@ func (n *Node) next(r *pb.BatchNextRequest) *pb.BatchNextReply {
 		if len(b.GetCounts()) > 0 {
 			res.Last = make([]uint64, size)
 		}
+		var once []*pb.KeyError
 		res.Errors, res.Unordered = n.serve(b, func(i int, last *uint64, count uint64) {
+			if had, err := n.cluster.repeats(b, i, *last+1, count); err != nil {
+				once = append(once, rpc.ToKeyError(i, err))
+				return
+			} else if had.count > 0 {
+				if res.Replayed == nil {
+					res.Replayed = make([]bool, size)
+				}
+				if res.First[i], res.Replayed[i] = had.first, true; res.Last != nil {
+					res.Last[i] = had.first + had.count - 1
+				}
+				return
+			}
 			res.First[i] = *last + 1
 			*last += count
 			if res.Last != nil {
 				res.Last[i] = *last
 			}
 		})
+		res.Errors = append(res.Errors, once...)
 		out.Results = append(out.Results, res)
 	}
 	return out
@@ -178,6 +200,20 @@ func (n *Node) Current(ctx context.Context, r *pb.CurrentRequest) (*pb.CurrentRe
 	return out, nil
 }
 
+// batchOf is a request for one key as a batch.
+func batchOf(r interface {
+	GetUid() uint64
+	GetKey() string
+}, space string, count uint32) *pb.Batch {
+	b := &pb.Batch{Space: space, Counts: []uint32{count}}
+	if r.GetKey() != "" {
+		b.Keys = []string{r.GetKey()}
+	} else {
+		b.Uids = []uint64{r.GetUid()}
+	}
+	return b
+}
+
 // Raise implements pb.SequenceServer.
 func (n *Node) Raise(ctx context.Context, r *pb.RaiseRequest) (*pb.RaiseReply, error) {
 	n.Calls.Add(1)
@@ -186,7 +222,7 @@ func (n *Node) Raise(ctx context.Context, r *pb.RaiseRequest) (*pb.RaiseReply, e
 	}
 	out := &pb.RaiseReply{}
 	out.RouteVersion, out.Routes = n.cluster.table(r.GetRouteVersion())
-	b := &pb.Batch{Space: r.GetSpace(), Uids: []uint64{r.GetUid()}}
+	b := batchOf(r, r.GetSpace(), 1)
 	var far error // as an AllocSvr of one section a UID would see it
 	errs, _ := n.serve(b, func(_ int, last *uint64, _ uint64) {
 		space, err := n.cluster.Mapping.Space(r.GetSpace())
@@ -206,6 +242,31 @@ func (n *Node) Raise(ctx context.Context, r *pb.RaiseRequest) (*pb.RaiseReply, e
 	return out, nil
 }
 
+// BatchRaise implements pb.SequenceServer.
+func (n *Node) BatchRaise(ctx context.Context, r *pb.BatchRaiseRequest) (*pb.BatchRaiseReply, error) {
+	n.Calls.Add(1)
+	if err := n.stall(ctx); err != nil {
+		return nil, err
+	}
+	out := &pb.BatchRaiseReply{}
+	out.RouteVersion, out.Routes = n.cluster.table(r.GetRouteVersion())
+	for _, b := range r.GetBatches() {
+		res := &pb.RaiseResult{Values: make([]uint64, len(b.GetAtLeast()))}
+		var far []*pb.KeyError
+		errs, _ := n.serve(&pb.Batch{Space: b.GetSpace(), Uids: b.GetUids(), Keys: b.GetKeys()}, func(i int, last *uint64, _ uint64) {
+			if jump := b.GetAtLeast()[i] - *last; b.GetMaxJump() > 0 && b.GetAtLeast()[i] > *last && jump > b.GetMaxJump() {
+				far = append(far, rpc.ToKeyError(i, fmt.Errorf("%w: by %d", seq.ErrForbidden, jump)))
+				return
+			}
+			*last = max(*last, b.GetAtLeast()[i])
+			res.Values[i] = *last
+		})
+		res.Errors = append(errs, far...)
+		out.Results = append(out.Results, res)
+	}
+	return out, nil
+}
+
 // Stream implements pb.SequenceServer.
 func (n *Node) Stream(stream grpc.BidiStreamingServer[pb.StreamRequest, pb.StreamReply]) error {
 	for {
@@ -215,12 +276,15 @@ func (n *Node) Stream(stream grpc.BidiStreamingServer[pb.StreamRequest, pb.Strea
 		}
 		n.Messages.Add(1)
 		for _, b := range r.GetNext().GetBatches() {
-			n.Keys.Add(int64(len(b.GetUids())))
+			n.Keys.Add(int64(len(b.GetUids()) + len(b.GetKeys())))
 		}
 		if err := n.stall(stream.Context()); err != nil {
 			return err
 		}
 		reply := &pb.StreamReply{Id: r.GetId(), Result: &pb.StreamReply_Next{Next: n.next(r.GetNext())}}
+		if n.lost() {
+			continue
+		}
 		if err := stream.Send(reply); err != nil {
 			return err
 		}
@@ -232,8 +296,12 @@ func (n *Node) Routes(ctx context.Context, r *pb.RoutesRequest) (*pb.RoutesReply
 	if err := n.stall(ctx); err != nil {
 		return nil, err
 	}
-	routes := n.cluster.Routes()
-	out := &pb.RoutesReply{ClusterId: ClusterID, RouteVersion: routes.Version, Mapping: rpc.MappingToProto(n.cluster.Mapping)}
+	c := n.cluster
+	c.mu.Lock()
+	routes, mapping := c.routes, c.mappingAt(n.index)
+	c.mu.Unlock()
+	n.Asked.Add(1)
+	out := &pb.RoutesReply{ClusterId: ClusterID, RouteVersion: routes.Version, Mapping: rpc.MappingToProto(mapping)}
 	if r.GetRouteVersion() < routes.Version {
 		out.Routes = rpc.RoutesToProto(routes)
 	}

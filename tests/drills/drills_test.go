@@ -27,8 +27,20 @@ type report struct {
 	Gaps        int      `json:"gaps"`
 	LongestGap  int      `json:"longest_gap"`
 	Account     *account `json:"account"`
+	Exact       *exact   `json:"exact"`
 	Examples    []string `json:"examples"`
 	Timeline    []moment `json:"timeline"`
+}
+
+// exact is what holds of an exact space alone.
+type exact struct {
+	IDs        int    `json:"ids"`
+	Repeated   int    `json:"repeated"`
+	Replayed   int    `json:"replayed"`
+	Unanswered int    `json:"unanswered"`
+	LookedUp   int    `json:"looked_up"`
+	Holes      uint64 `json:"holes"`
+	TwoAnswers int    `json:"two_answers"`
 }
 
 // account tells whose the gaps are.

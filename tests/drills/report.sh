@@ -22,6 +22,9 @@ plan=(
   drain-alloc
   kill-store
   kill-two-stores
+  kill-all
+  "kill-all --space orders"
+  "kill-alloc --space orders"
   kill-router
   rolling-restart
   partition-alloc
@@ -93,7 +96,7 @@ done
   echo "- **Longest pause**: from the start of a call to its answer, retries of the SDK included. Median of the runs, least and most;"
   echo "  all other columns have the worst run."
   echo "- **Errors**: calls that failed for their caller. **Wrong**: duplicates and regressions over the whole history"
-  echo "  ([guarantees.md](guarantees.md))."
+  echo "  ([guarantees.md](guarantees.md)), with \`--space\` (an exact space) holes and second answers too."
   echo "- **Gaps**: numbers that nobody got. A crash may leave some, a planned move may not."
   echo
   echo "| drill | target, ms | longest pause, ms | errors | wrong | gaps | also wanted |"
@@ -106,9 +109,14 @@ done
     fi
     goal=$(field target_ms "$work/$i.median")
     [[ $goal == 0 ]] && goal=
+    wrong=0
+    for what in duplicates regressions holes two_answers; do # the last two of exact spaces only
+      count=$(worst "$i" "$what")
+      wrong=$((wrong + ${count:-0}))
+    done
     echo "| \`$flags\` | ${goal:+≤ $goal} | $(round "$(field max_pause_ms "$work/$i.median")")" \
       "($(round "$(head -1 "$work/$i.sorted" | cut -d' ' -f1)") – $(round "$(tail -1 "$work/$i.sorted" | cut -d' ' -f1)"))" \
-      "| $(worst "$i" errors) | $(($(worst "$i" duplicates) + $(worst "$i" regressions)))" \
+      "| $(worst "$i" errors) | $wrong" \
       "| $(worst "$i" gaps) | $(words wanted "$work/$i.median") |"
   done
 } >"$work/page"

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/seqsvr/seqsvr/seq"
@@ -29,13 +30,14 @@ func Inside(t testing.TB, what string, run func(context.Context) error) (stop fu
 }
 
 // StoreConfig makes the database of a store, and gives what it starts with: on a free
-// port, without a log.
-func StoreConfig(t testing.TB, name string, members []string, space seq.Space) storesvr.Config {
+// port, without a log. The first space is the default one.
+func StoreConfig(t testing.TB, name string, members []string, spaces ...seq.Space) storesvr.Config {
 	t.Helper()
 	cfg := storesvr.DefaultConfig()
 	cfg.DataDir, cfg.Listen, cfg.Logger = filepath.Join(t.TempDir(), name), "127.0.0.1:0", slog.New(slog.DiscardHandler)
-	space.Name = seq.DefaultSpace
-	err := storesvr.Init(storesvr.InitConfig{DataDir: cfg.DataDir, ClusterID: "inside", Name: name, MemberNames: members, Spaces: []seq.Space{space}})
+	spaces = slices.Clone(spaces)
+	spaces[0].Name = seq.DefaultSpace
+	err := storesvr.Init(storesvr.InitConfig{DataDir: cfg.DataDir, ClusterID: "inside", Name: name, MemberNames: members, Spaces: spaces})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,14 +45,14 @@ func StoreConfig(t testing.TB, name string, members []string, space seq.Space) s
 }
 
 // Stores runs the stores of a cluster in this process, and gives their addresses.
-func Stores(t testing.TB, count int, space seq.Space) (addrs []string) {
+func Stores(t testing.TB, count int, spaces ...seq.Space) (addrs []string) {
 	t.Helper()
 	var members []string
 	for i := range count {
 		members = append(members, fmt.Sprintf("store-%d", i+1))
 	}
 	for _, name := range members {
-		s, err := storesvr.New(StoreConfig(t, name, members, space))
+		s, err := storesvr.New(StoreConfig(t, name, members, spaces...))
 		if err != nil {
 			t.Fatal(err)
 		}

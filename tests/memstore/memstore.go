@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/seqsvr/seqsvr/exact"
 	"github.com/seqsvr/seqsvr/internal/clock"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
@@ -26,9 +27,12 @@ type Cluster struct {
 func New(n int, m seq.Mapping, c clock.Clock, maxLease time.Duration) *Cluster {
 	out := &Cluster{Ref: quorum.Ref{Cluster: "mem", Era: 1, Members: 1}, Mapping: m}
 	for i := range n {
-		s := &Store{uuid: fmt.Sprintf("mem-%d", i+1), ref: out.Ref, clock: c, maxLease: maxLease, disk: map[seq.Register]acceptor.State{}}
+		s := &Store{uuid: fmt.Sprintf("mem-%d", i+1), ref: out.Ref, clock: c, maxLease: maxLease, disk: map[seq.Register]acceptor.State{}, copies: map[seq.SectionID]*exact.Copy{}}
 		for id := range seq.SectionID(m.Sections()) {
 			s.disk[seq.SectionRegister(id)] = acceptor.State{}
+			if space, _ := m.SpaceOf(id); space.Mode == seq.Exact {
+				s.copies[id] = exact.NewCopy(space.Window.Milliseconds())
+			}
 		}
 		for _, r := range seq.FixedRegisters() {
 			s.disk[r] = acceptor.State{}
@@ -64,6 +68,7 @@ type Store struct {
 	mu        sync.Mutex // guards all below
 	core      *acceptor.Acceptor
 	disk      map[seq.Register]acceptor.State
+	copies    map[seq.SectionID]*exact.Copy // of the sections of exact spaces
 	bound     time.Duration
 	boot      uint64
 	commits   uint64
@@ -80,13 +85,22 @@ func (s *Store) Restart() {
 	for r, st := range s.disk {
 		registers[r] = st
 	}
-	core, err := acceptor.New(acceptor.Config{Registers: registers, MaxLease: s.maxLease, LeaseBound: s.bound, Start: s.clock.Now()})
+	core, err := acceptor.New(acceptor.Config{Registers: registers, MaxLease: s.maxLease, LeaseBound: s.bound, Start: s.clock.Now(), Copies: s.copyOf})
 	if err != nil {
 		panic(err) // the acceptor's own state broke its invariants
 	}
 	s.core, s.down = core, false
 	s.boot++
 }
+
+// Extend makes the registers of sections in [from, to), as a store does that hears of a space.
+func (s *Store) Extend(from, to seq.SectionID) error {
+	return s.call(context.Background(), s.ref, func(time.Duration) error { return s.core.Extend(from, to) })
+}
+
+// copyOf is the copy of a section of an exact space, nil for any other. It is on the disk at once:
+// no call ends between the two.
+func (s *Store) copyOf(id seq.SectionID) *exact.Copy { return s.copies[id] }
 
 // SetDown makes every call fail without effect, or ends that.
 func (s *Store) SetDown(down bool) {
@@ -139,7 +153,7 @@ func (s *Store) call(ctx context.Context, ref quorum.Ref, f func(now time.Durati
 	for _, c := range changes {
 		s.disk[c.Register] = c.State
 	}
-	if len(changes) > 0 {
+	if len(changes)+len(s.core.Entries()) > 0 {
 		s.commits++
 	}
 	s.core.Committed()
@@ -164,7 +178,18 @@ func (s *Store) admit(ref quorum.Ref) error {
 func (s *Store) Read(ctx context.Context, req quorum.ReadRequest) (reply quorum.Reply, err error) {
 	reply.UUID = s.uuid
 	err = s.call(ctx, req.Ref, func(now time.Duration) error {
-		reply.Results = s.core.Read(req, now)
+		if !req.Copies {
+			reply.Results = s.core.Read(req, now)
+			return nil
+		}
+		for _, r := range req.Registers {
+			res := s.core.Position(r)
+			if id, _ := r.Section(); res.Verdict == quorum.VerdictOK {
+				res.Time = time.Now().UnixMilli()
+				res.Payload = s.copies[id].Borrow().AppendTo(nil)
+			}
+			reply.Results = append(reply.Results, res)
+		}
 		return nil
 	})
 	return reply, err
@@ -232,7 +257,7 @@ func (s *Store) Steal(r seq.Register, round uint64, session seq.Session) {
 	for r, st := range s.disk {
 		registers[r] = st
 	}
-	if core, err := acceptor.New(acceptor.Config{Registers: registers, MaxLease: s.maxLease, LeaseBound: s.bound, Start: s.clock.Now()}); err == nil {
+	if core, err := acceptor.New(acceptor.Config{Registers: registers, MaxLease: s.maxLease, LeaseBound: s.bound, Start: s.clock.Now(), Copies: s.copyOf}); err == nil {
 		s.core = core
 	}
 }

@@ -142,8 +142,8 @@ var (
 	mention  = regexp.MustCompile(`\bseq_[a-z0-9_]+\b`)
 )
 
-// given are the labels that Prometheus adds itself.
-var given = []string{"job", "instance"}
+// given are the labels that Prometheus adds itself, or the configuration of its scrapes.
+var given = []string{"job", "instance", "cluster"}
 
 // check names everything in an expression that the cluster does not show.
 func (c catalog) check(expr string) (wrong []string) {

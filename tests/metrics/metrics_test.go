@@ -69,6 +69,9 @@ func checkCounted(t *testing.T, c *cluster) {
 		{c.router, `seq_admission_refused_total 0`},
 		{c.alloc, `seq_admission_limit_keys 1.048576e+06`},
 		{c.stores[0], `seq_store_state{state="voting"} 1`},
+		{c.router, `seq_auth_refused_total{reason="forbidden"} 0`},
+		{c.alloc, `seq_auth_refused_total{reason="quota"} 0`},
+		{c.stores[0], `seq_auth_refused_total{reason="unauthenticated"} 0`},
 		{c.stores[0], `seq_store_sessions 1`},
 		{c.stores[0], `seq_store_boots_total 1`},
 	} {
@@ -114,7 +117,7 @@ func TestEveryAlertSaysWhatToDo(t *testing.T) {
 	}
 	for _, g := range readRules(t).Groups {
 		for _, r := range g.Rules {
-			want := "docs/operations.md#" + strings.ToLower(r.Alert)
+			want := "{{ with $externalLabels.runbooks }}{{ . }}{{ else }}docs/operations.md{{ end }}#" + strings.ToLower(r.Alert)
 			if got := r.Annotations["runbook_url"]; got != want {
 				t.Errorf("%s: runbook_url is %q, want %q", r.Alert, got, want)
 			}

@@ -10,6 +10,24 @@ var authMutants = []mutant{
 		{"	grants := make([]*Grant, len(demands))\n", "	demands = demands[:min(1, len(demands))]\n	grants := make([]*Grant, len(demands))\n"}}},
 	{rule: "grants", name: "a grant holds for all verbs", file: "internal/auth/guard.go", in: []string{"internal/auth"}, edits: []edit{
 		{"!g.covers(d.Kind, d.Name) || !slices.Contains(g.Verbs, d.Verb)", "!g.covers(d.Kind, d.Name) || !slices.Contains(g.Verbs, Take) && d.Verb == Take"}}},
+	{rule: "grants", name: "a grant for raises has no bound", file: "internal/auth/guard.go", in: []string{"internal/auth"}, edits: []edit{
+		{"			*d.Within = far\n", ""}}},
+	{rule: "grants", name: "a grant bounds where a raise ends", file: "allocsvr/section/raise.go", in: []string{"allocsvr"}, edits: []edit{
+		{"r.floor > now && r.floor-now > r.reach.Within", "r.floor > now && r.floor > r.reach.Within"}}},
+	{rule: "grants", name: "the router forgets how far a raise may go", file: "router/raise.go", in: []string{"tests/secure"}, edits: []edit{
+		{"	if r.GetMaxJump() > 0 {\n", "	if false {\n"}}},
+	{rule: "refusals-are-counted", name: "every refusal counts as one of a stranger", file: "internal/auth/refusals.go", in: []string{"internal/auth"}, edits: []edit{
+		{"		return &r.forbidden\n", "		return &r.unknown\n"}}},
+	{rule: "refusals-are-counted", name: "who is refused before there is a call is not counted", file: "internal/auth/guard.go", in: []string{"internal/auth"}, edits: []edit{
+		{"		_ = g.verdict(h, \"\", err)\n", ""}}},
+	{rule: "changes-are-written-down", name: "only what was done leaves a line", file: "internal/rpc/changes.go", in: []string{"internal/rpc"}, edits: []edit{
+		{"	if out, ok := c.turn(one, time.Now()); ok {\n", "	if out, ok := c.turn(one, time.Now()); ok && one.Outcome == \"OK\" {\n"}}},
+	{rule: "changes-are-written-down", name: "a level of the log silences changes", file: "internal/rpc/changes.go", in: []string{"internal/rpc"}, edits: []edit{
+		{"		_ = c.log.Handler().Handle(context.Background(), r) // not Log: a level does not silence it\n", "		if c.log.Enabled(context.Background(), r.Level) {\n			_ = c.log.Handler().Handle(context.Background(), r)\n		}\n"}}},
+	{rule: "changes-are-written-down", name: "what was refused is an event", file: "internal/rpc/changes.go", in: []string{"internal/rpc"}, edits: []edit{
+		{"c.done != nil && one.Outcome == \"OK\" && !one.told", "c.done != nil && !one.told"}}},
+	{rule: "changes-are-written-down", name: "everybody may say for whom he acts", file: "internal/rpc/changes.go", in: []string{"tests/secure"}, edits: []edit{
+		{"	if c.by == nil || one.Role == auth.Router {\n", "	if true {\n"}}},
 	{rule: "force-is-for-operators", name: "a router may force", file: "internal/auth/guard.go", in: []string{"internal/auth"}, edits: []edit{
 		{"	case d.Force:\n", "	case d.Force && h.role != Router:\n"}}},
 	{rule: "revoked-tokens", name: "a token that was known once stays known", file: "internal/auth/policy.go", in: []string{"internal/auth"}, edits: []edit{
@@ -29,5 +47,39 @@ var authMutants = []mutant{
 	{rule: "own-cluster", name: "certificates of any cluster", file: "internal/auth/identity.go", in: []string{"internal/auth"}, edits: []edit{
 		{"	case id.Cluster != cluster:\n", "	case id.Cluster == \"\":\n"}}},
 	{rule: "secret-files", name: "files that the group may read", file: "internal/auth/private.go", in: []string{"internal/auth", "cmd/seqctl/authctl"}, edits: []edit{
-		{"mode&0o077 != 0", "mode&0o007 == 7"}}},
+		{"	if mode&0o037 == 0 && lentByRoot(info) {\n", "	if mode&0o037 == 0 {\n"}}},
+	{rule: "secret-files", name: "files that the group may write", file: "internal/auth/private.go", in: []string{"internal/auth", "cmd/seqctl/authctl"}, edits: []edit{
+		{"mode&0o037 == 0 &&", "mode&0o017 == 0 &&"}}},
+	{rule: "secret-files", name: "root's files that any group may read", file: "internal/auth/private_unix.go", in: []string{"internal/auth"}, edits: []edit{
+		{"	return err == nil && slices.Contains(append(groups, os.Getegid()), int(of.Gid))\n", "	return err == nil && (slices.Contains(append(groups, os.Getegid()), int(of.Gid)) || of.Uid == 0)\n"}}},
+	{rule: "secret-files", name: "anybody's files that the group may read", file: "internal/auth/private_unix.go", in: []string{"internal/auth"}, edits: []edit{
+		{"of.Uid != 0 ||", "of.Uid == 1<<30 ||"}}},
+	{rule: "plaintext-ends", name: "the fronts take plaintext beside TLS for ever", file: "internal/rpc/listener.go", in: []string{"internal/rpc"}, edits: []edit{
+		{"	case t.plaintext == NoPlaintext:\n", "	case t == nil:\n"}}},
+	{rule: "silent-connections", name: "a connection that is silent holds up those behind it", file: "internal/rpc/listener.go", in: []string{"internal/rpc"}, edits: []edit{
+		{"			go l.look(conn)\n", "			l.look(conn)\n"}}},
+	{rule: "plaintext-is-told", name: "plaintext towards other machines is not told of", file: "internal/rpc/exposed.go", in: []string{"internal/rpc"}, edits: []edit{
+		{"		if addr != \"\" && !onLoopback(addr) {\n", "		if addr != \"\" && !onLoopback(addr) && t != nil {\n"}}},
+	{rule: "plaintext-is-told", name: "a listener on all addresses is taken for loopback", file: "internal/rpc/exposed.go", in: []string{"internal/rpc"}, edits: []edit{
+		{"net.ParseIP(host).IsLoopback())", "net.ParseIP(host).IsLoopback() || net.ParseIP(host).IsUnspecified())"}}},
+	{rule: "session-of-its-node", name: "any AllocSvr speaks for any session", file: "internal/auth/speak.go", in: []string{"internal/auth"}, edits: []edit{
+		{"h.id == string(Alloc)+\"/\"+node,", "node != \"\","}}},
+	{rule: "session-of-its-node", name: "an operator speaks for sessions of nodes", file: "internal/auth/speak.go", in: []string{"internal/auth"}, edits: []edit{
+		{"h.role == Operator && node == \"\":", "h.role == Operator:"}}},
+	{rule: "session-of-its-node", name: "the guard does not ask whose session it is", file: "internal/auth/guard.go", in: []string{"internal/auth"}, edits: []edit{
+		{"		err = h.maySpeakFor(access.Node(message))\n", "		_ = access.Node(message)\n"}}},
+	{rule: "session-of-its-node", name: "a session is derived from the seed alone", file: "seq/secret.go", in: []string{"seq"}, edits: []edit{
+		{"s.Seed[:]...), s.Node...))", "s.Seed[:]...), \"node\"...))"}}},
+	{rule: "session-of-its-node", name: "a session renews under any name", file: "storesvr/replica.go", in: []string{"storesvr"}, edits: []edit{
+		{"of != \"\" && of != req.Name {", "of != \"\" && false {"}}},
+	{rule: "hand-over-by-its-node", name: "an offer of any AllocSvr is taken", file: "allocsvr/api/peer.go", in: []string{"tests/secure"}, edits: []edit{
+		{"			return p.Guard.Speaks(rpc.WhoOf(ctx), method, s.Name)\n", "			_ = rpc.WhoOf\n			return nil\n"}}},
+	{rule: "hand-over-by-its-node", name: "an offer from a session that nobody knows is taken", file: "allocsvr/api/peer.go", in: []string{"tests/secure"}, edits: []edit{
+		{"	if p.Guard.Mode() != auth.Require {\n", "	if p.Guard != nil {\n"}}},
+	{rule: "share-of-the-pool", name: "one who asks gets all that clients may have", file: "allocsvr/globalid/workers/share.go", in: []string{"allocsvr/globalid"}, edits: []edit{
+		{"		share = 1\n", "		share = maxHeld\n"}}},
+	{rule: "share-of-the-pool", name: "calls at the same moment do not count each other", file: "allocsvr/globalid/workers/share.go", in: []string{"allocsvr/globalid"}, edits: []edit{
+		{"	a := ask{s, by, s.asking[by], s.all}\n", "	a := ask{s, by, 0, 0}\n"}}},
+	{rule: "own-certificate", name: "another's certificate takes the place of the own", file: "internal/rpc/tls.go", in: []string{"internal/rpc"}, edits: []edit{
+		{"	if err == nil && t.own.Role != \"\" {\n", "	if err == nil && t.own.Role == \"none\" {\n"}}},
 }

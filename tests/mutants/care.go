@@ -22,6 +22,12 @@ var careMutants = []mutant{
 			{"seq.Epoch{Round: st.Promised.Round + 1, Session: nobody}", "seq.Epoch{Round: st.Promised.Round, Session: nobody}"}}},
 	{rule: "bump-does-not-wrap", name: "a bump over many eras wraps", file: "storesvr/backup/restore.go", in: []string{"storesvr/backup"}, edits: []edit{
 		{"	case over == 0 && st.Max <= limit && by", "	case st.Max <= limit && by"}}},
-	{rule: "records-are-read", name: "the records of a backup are read as empty", file: "storesvr/backup/file.go", in: []string{"storesvr/backup"}, edits: []edit{
-		{"	return st, n, nil\n", "	return quorum.RegisterState{}, n, nil\n"}}},
+	{rule: "records-are-read", name: "the records of a backup are read as empty", file: "storesvr/backup/input.go", in: []string{"storesvr/backup"}, edits: []edit{
+		{"	return st, b, nil\n", "	return quorum.RegisterState{}, b, nil\n"}}},
+	{rule: "signed-backups", name: "every signature holds", file: "storesvr/backup/input.go", in: []string{"storesvr/backup"}, edits: []edit{
+		{"		case hmac.Equal(want, got):\n", "		case hmac.Equal(want, want):\n"}}},
+	{rule: "signed-backups", name: "a restore does not look at the signature", file: "cmd/seqctl/storectl/restore.go", in: []string{"cmd/seqctl/storectl"}, edits: []edit{
+		{"			err = key.Check(m, sig)\n", "			_ = key.Check(m, sig)\n"}}},
+	{rule: "signed-backups", name: "a key takes an unsigned backup", file: "storesvr/backup/sign.go", in: []string{"storesvr/backup"}, edits: []edit{
+		{"	case sig == Unsigned && k != nil:\n", "	case sig == \"\" && k != nil:\n"}}},
 }

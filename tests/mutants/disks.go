@@ -24,7 +24,7 @@ var diskMutants = []mutant{
 			{" && sound && nonce == w.nonce {", " && sound {"}}},
 	{rule: "fellows-asked-after-the-start", name: "what fellows said before the start counts, at the session",
 		file: "quorum/witness.go", in: []string{"quorum"}, edits: []edit{
-			{" || sent.number <= s.ask.after[by] {", " {"}}},
+			{" || sent.number <= s.ask.after {", " {"}}},
 	{rule: "copy-of-one-commit", name: "a copy that lacks one commit looks as new as the disk", file: "storesvr/witness.go", in: []string{"storesvr"}, edits: []edit{
 		{"		has = w.before\n", "		has = w.commits\n"}}},
 	{rule: "fellows-remember", name: "what is remembered of fellows is never on disk", file: "storesvr/core.go", in: []string{"storesvr"}, edits: []edit{

@@ -46,6 +46,20 @@ var frontMutants = []mutant{
 		file: "allocsvr/api/admin.go", in: []string{"allocsvr/api", "allocsvr"}, edits: []edit{
 			{"				o.moving++\n", "				o.unowned++\n"}}},
 	{rule: "drain-waits-for-moves", name: "a drain ends while sections are on their way",
-		file: "cmd/seqctl/ctl/drain.go", in: []string{"cmd/seqctl/ctl"}, edits: []edit{
+		file: "cmd/seqctl/ctl/await.go", in: []string{"cmd/seqctl/ctl"}, edits: []edit{
 			{"	case moving > 0:\n", "	case moving > 0 && false:\n"}}},
+	{rule: "replies-keep-their-order", name: "a connection is read while its commands are answered", file: "router/resp/loop_linux.go", in: []string{"router/resp"}, edits: []edit{
+		{"	if c.state.Or(news)&busy != 0 {\n", "	if c.state.Or(news); false {\n"}}},
+	{rule: "replies-not-taken-stop-reading", name: "a connection that takes no replies is read", file: "router/resp/loop_linux.go", in: []string{"router/resp"}, edits: []edit{
+		{"	if len(c.out.buf) > 0 || c.fault != nil ||", "	if c.fault != nil ||"}}},
+	{rule: "half-commands-end", name: "each byte prolongs a command that does not end", file: "router/resp/loop_linux.go", in: []string{"router/resp"}, edits: []edit{
+		{"		if !open {\n", "		if open {\n"}}},
+	{rule: "ids-fit-javascript", name: "a snowflake ID is an integer reply", file: "router/resp/pipeline.go", in: []string{"router/resp"}, edits: []edit{
+		{"	case o.kind == takeID:\n", "	case false:\n"}}},
+	{rule: "transactions-are-whole", name: "EXEC carries out what is left of a broken transaction", file: "router/resp/transaction.go", in: []string{"router/resp"}, edits: []edit{
+		{"	if tx.broken {\n", "	if false {\n"}}},
+	{rule: "transactions-are-whole", name: "EXEC takes though a command of it is not allowed", file: "router/resp/transaction.go", in: []string{"router/resp"}, edits: []edit{
+		{"; tx.ops[i].err != nil {\n", "; false {\n"}}},
+	{rule: "orders-are-done-once", name: "keys that wait at the server fail with the others", file: "client/order.go", in: []string{"client"}, edits: []edit{
+		{"			if s.open() {\n", "			if false {\n"}}},
 }

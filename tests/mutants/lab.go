@@ -323,7 +323,7 @@ func copyModule(from, to string) error {
 		switch {
 		case rel == ".":
 			return os.MkdirAll(to, 0o700)
-		case d.IsDir() && (strings.HasPrefix(d.Name(), ".") || rel == "bin" || rel == "data"):
+		case d.IsDir() && (strings.HasPrefix(d.Name(), ".") || d.Name() == "node_modules" || rel == "bin" || rel == "data"):
 			return fs.SkipDir
 		case d.IsDir():
 			return os.MkdirAll(filepath.Join(to, rel), 0o700)

@@ -3,27 +3,30 @@ package main
 // limitMutants are those of what an operator cannot undo: jumps, ends and what is retired.
 var limitMutants = []mutant{
 	{rule: "jumps-take-force", name: "no raise is too far", file: "allocsvr/section/raise.go", in: []string{"allocsvr/section", "allocsvr"}, edits: []edit{
-		{"floor-ceiling > space.Jump(); !far", "floor-ceiling > uint64(seq.MaxSeq); !far"}}},
+		{"r.floor-r.ceiling > r.space.Jump(); !r.far", "r.floor-r.ceiling > uint64(seq.MaxSeq); !r.far"}}},
 	{rule: "jumps-take-force", name: "a jump is measured from the numbers and not from the ceiling",
 		file: "allocsvr/section/raise.go", in: []string{"allocsvr/section", "allocsvr"}, edits: []edit{
-			{"floor-ceiling > space.Jump(); !far", "floor-c.table.High() > space.Jump(); !far"}}},
+			{"r.floor-r.ceiling > r.space.Jump(); !r.far", "r.floor-r.c.table.High() > r.space.Jump(); !r.far"}}},
 	{rule: "jumps-take-force", name: "every raise is forced", file: "allocsvr/section/raise.go", in: []string{"allocsvr/section", "allocsvr"}, edits: []edit{
-		{"		if !force {\n", "		if false {\n"}}},
+		{"		if !r.reach.Force {\n", "		if false {\n"}}},
 	{rule: "jumps-take-force", name: "a space that says nothing allows every jump", file: "seq/mapping.go", in: []string{"seq"}, edits: []edit{
 		{"		return DefaultMaxJump\n", "		return uint64(MaxSeq)\n"}}},
 	{rule: "jumps-take-force", name: "the force of a raise does not travel", file: "client/current.go", in: []string{"client"}, edits: []edit{
 		{"Force: req.Force, ", ""}}},
 	{rule: "forced-raises-are-recorded", name: "a forced raise leaves no line",
 		file: "allocsvr/section/raise.go", in: []string{"allocsvr/section", "allocsvr"}, edits: []edit{
-			{"		if err := t.record(ctx, c.id, uid, ceiling, floor); err != nil {\n", "		if err := error(nil); err != nil {\n"}}},
+			{"		if err := t.record(ctx, r.c.id, r.key, r.ceiling, r.floor); err != nil {\n", "		if err := error(nil); err != nil {\n"}}},
 	{rule: "ends-are-shown", name: "no section is ever spent", file: "seq/mapping.go", in: []string{"seq"}, edits: []edit{
 		{"	return left < NearEnd, left < s.Step\n", "	return left < NearEnd, false\n"}}},
 	{rule: "ends-are-shown", name: "the status of a node tells of no section near its end",
 		file: "allocsvr/api/admin.go", in: []string{"allocsvr/api", "allocsvr"}, edits: []edit{
 			{"		endings(s.Sections, owners.regs, reply)\n", ""}}},
 	{rule: "ends-are-shown", name: "seqctl keeps quiet about sections near their end",
-		file: "cmd/seqctl/ctl/troubles.go", in: []string{"cmd/seqctl/ctl"}, edits: []edit{
+		file: "internal/survey/troubles.go", in: []string{"cmd/seqctl/ctl"}, edits: []edit{
 			{"	all = append(all, s.endTroubles(best)...)\n", ""}}},
+	{rule: "no-wait-for-a-clock-far-back", name: "a caller waits for a mark that is an hour ahead of the clock",
+		file: "allocsvr/globalid/workers/draw.go", in: []string{"allocsvr/globalid"}, edits: []edit{
+			{"	case before.ahead(w.now()) > (reach+1)*w.cfg.Window:\n", "	case before == 0:\n"}}},
 	{rule: "retired-hands-out-nothing", name: "a retired namespace is changed",
 		file: "allocsvr/globalid/namespaces/directory.go", in: []string{"allocsvr/globalid"}, edits: []edit{
 			{"	if err := old.InUse(); err != nil {\n		return d, old, err\n	}\n", ""}}},
@@ -38,7 +41,7 @@ var limitMutants = []mutant{
 	{rule: "retired-hands-out-nothing", name: "a retired tag is changed", file: "allocsvr/segment/catalog.go", in: []string{"allocsvr/segment"}, edits: []edit{
 		{"	if err := old.inUse(); err != nil {\n		return Tag{}, err\n	}\n", ""}}},
 	{rule: "retired-hands-out-nothing", name: "a retired tag keeps its lease", file: "allocsvr/segment/service.go", in: []string{"allocsvr/segment"}, edits: []edit{
-		{"			return !mine || c.retired()\n", "			return !mine\n"}}},
+		{"!mine || c.retired() || s.over(c)", "!mine || s.over(c)"}}},
 	{rule: "layouts-last", name: "a namespace whose layout has ended is recorded when it is used",
 		file: "allocsvr/globalid/namespaces/catalog.go", in: []string{"allocsvr/globalid"}, edits: []edit{
 			{"			if err := ns.lasts(c.cfg.Wall()); err != nil {\n", "			if err := ns.lasts(c.cfg.Wall()); false {\n"}}},

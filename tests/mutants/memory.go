@@ -36,7 +36,7 @@ var memoryMutants = []mutant{
 		rule: "uids-in-memory-go-on", name: "known UIDs are refused as well",
 		file: "allocsvr/section/memory.go",
 		edits: []edit{{
-			old: "	if _, known := c.table.Get(uint64(uid)); known {\n		return nil\n	}\n",
+			old: "	if _, known := c.table.Get(uint64(key.UID)); known {\n		return nil\n	}\n",
 			new: "",
 		}},
 		in: []string{"allocsvr/section"},
@@ -55,7 +55,7 @@ var memoryMutants = []mutant{
 	},
 	{
 		rule: "uid-memory-is-bounded", name: "seqctl keeps quiet until UIDs are refused",
-		file:  "cmd/seqctl/ctl/troubles.go",
+		file:  "internal/survey/troubles.go",
 		edits: []edit{{old: "used/4 < budget/5 {", new: "used < budget {"}},
 		in:    []string{"cmd/seqctl/ctl"},
 	},

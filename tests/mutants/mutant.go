@@ -26,7 +26,7 @@ type edit struct{ old, new string }
 // tables are all topics.
 var tables = [][]mutant{
 	storeMutants, quorumMutants, ownerMutants, careMutants, trustMutants,
-	leaseMutants, diskMutants, floorMutants, limitMutants, memoryMutants, frontMutants, requestMutants, transportMutants, authMutants,
+	exactMutants, onceMutants, copyMutants, judgeMutants, leaseMutants, diskMutants, floorMutants, limitMutants, idMutants, memoryMutants, keyMutants, frontMutants, loanMutants, requestMutants, transportMutants, authMutants, consoleMutants, bulkMutants, spaceMutants,
 }
 
 // mutants is the whole list: what has a number first, in the order of the numbers.

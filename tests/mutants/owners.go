@@ -3,10 +3,10 @@ package main
 // ownerMutants are those of an AllocSvr: sections, worker ids and its own life.
 var ownerMutants = []mutant{
 	{line: 8, rule: "session-per-life", name: "epoch reused after a process restart", file: "seq/secret.go", in: []string{"seq"}, edits: []edit{
-		{"	_, _ = rand.Read(s[:]) // documented never to return an error\n", "	_, _ = rand.Reader, copy(s[:], \"process\")\n"}}},
+		{"	_, _ = rand.Read(s.Seed[:]) // documented never to return an error\n", "	_, _ = rand.Reader, copy(s.Seed[:], \"process\")\n"}}},
 	{line: 8, rule: "session-per-life", name: "the next child goes on with the session of the dead one",
 		file: "cmd/allocsvr/supervise.go", in: []string{"cmd/allocsvr"}, edits: []edit{
-			{"	for pause := firstPause; ; {\n		secret := seq.NewSecret()\n", "	secret := seq.NewSecret()\n	for pause := firstPause; ; {\n"}}},
+			{"	for pause := firstPause; ; {\n		secret := seq.NewSecret(s.node)\n", "	secret := seq.NewSecret(s.node)\n	for pause := firstPause; ; {\n"}}},
 	{line: 10, rule: "unknown-step-unused", name: "new range used after an ambiguous STEP",
 		file: "allocsvr/tenure/raise.go", in: []string{"allocsvr/tenure", "allocsvr"}, edits: []edit{
 			{"			r.Unconfirmed(step, out)\n			again = append(again, r)\n", "			r.Confirmed(step)\n"}}},
@@ -35,6 +35,12 @@ var ownerMutants = []mutant{
 			{"	k.Pass(t.Moment())\n", "	m := t.Moment()\n	k.came = m.now\n	k.Pass(m)\n"},
 			{"	pending []int\n", "	pending []int\n	came    time.Duration\n"},
 			{"	now := t.table.clock.Now()\n	lapsed := !c.leased(now)\n", "	lapsed := !c.leased(t.came)\n"}}},
+	{rule: "near-as-by-the-network", name: "a caller within the process takes of a strict space without the stores",
+		file: "allocsvr/section/near.go", in: []string{"allocsvr/section"}, edits: []edit{
+			{"	if space.Mode == seq.Strict {\n", "	if false {\n"}}},
+	{rule: "near-as-by-the-network", name: "a key that has its numbers is asked for again",
+		file: "client/order.go", in: []string{"client"}, edits: []edit{
+			{"		if o.Ranges[i].First != 0 {\n", "		if false {\n"}}},
 	{line: 23, rule: "seal-before-release", name: "release before in-flight increments ended, in a hand-over",
 		file: "allocsvr/owner/give.go", in: []string{"allocsvr/owner", "allocsvr"}, edits: []edit{
 			{"	var sealed []handover.Sealed\n",
@@ -76,7 +82,7 @@ var ownerMutants = []mutant{
 			{"	if table.High() > confirmed || table.Base()", "	if table.Base()"}}},
 	{rule: "left-means-left", name: "a section is installed in a node that has left",
 		file: "allocsvr/section/cell.go", in: []string{"allocsvr/section", "allocsvr"}, edits: []edit{
-			{"	if closed() {\n		c.clear(\"\")\n		return false, nil\n", "	if closed() && false {\n		c.clear(\"\")\n		return false, nil\n"}}},
+			{"	if t.closed.Load() {\n		c.clear(\"\")\n		return false, nil\n", "	if closed() && false {\n		c.clear(\"\")\n		return false, nil\n"}}},
 	{rule: "leave-gives-all", name: "a node that leaves keeps the arbiter's register",
 		file: "allocsvr/owner/owner.go", in: []string{"allocsvr/owner", "allocsvr"}, edits: []edit{
 			{"	o.arbiterLease.Release(ctx)\n", ""}}},

@@ -12,8 +12,8 @@ var requestMutants = []mutant{
 		{"len(b.Counts) != 0 && len(b.Counts) != n {", "len(b.Counts) != 0 && len(b.Counts) < n {"}}},
 	{rule: "batches-are-bounded", name: "a batch has any number of keys", file: "seq/check.go", in: []string{"seq"}, edits: []edit{
 		{"	if n == 0 || n > MaxBatch {\n", "	if n == 0 {\n"}}},
-	{rule: "batches-are-bounded", name: "a batch with string keys loses its UIDs", file: "seq/check.go", in: []string{"seq"}, edits: []edit{
-		{"append(make([]UID, 0, n), uids...)", "make([]UID, 0, n)"}}},
+	{rule: "batches-are-bounded", name: "a batch with string keys loses its UIDs", file: "seq/keyhash.go", in: []string{"seq"}, edits: []edit{
+		{"append(make([]UID, 0, len(b.UIDs)+len(b.Keys)), uids...)", "make([]UID, 0, len(b.UIDs)+len(b.Keys))"}}},
 	{rule: "floors-are-bounded", name: "a sequence is raised beyond its end", file: "seq/check.go", in: []string{"seq"}, edits: []edit{
 		{"	if floor > uint64(MaxSeq) {\n", "	if floor > uint64(MaxSeq)+1 {\n"}}},
 	{rule: "names-are-bounded", name: "a string key has any length", file: "seq/check.go", in: []string{"seq"}, edits: []edit{
@@ -23,9 +23,9 @@ var requestMutants = []mutant{
 	{rule: "names-are-bounded", name: "a namespace is named like a number", file: "seq/check.go", in: []string{"seq"}, edits: []edit{
 		{"`^[a-z][a-z0-9._-]{0,63}$`", "`^[a-z0-9._-]{1,64}$`"}}},
 	{rule: "every-front-admits", name: "calls for IDs and tags are let into a router that is full", file: "router/limits.go", in: []string{"router"}, edits: []edit{
-		{"	if err := a.inWork.Enter(0); err != nil {\n		return err\n	}\n	defer a.inWork.Leave(0)\n	return a.ClientConnInterface.", "	return a.ClientConnInterface."}}},
+		{"	place, err := a.inWork.Enter(ctx, 0)\n	if err != nil {\n		return err\n	}\n	defer place.Leave()\n	return a.ClientConnInterface.", "	return a.ClientConnInterface."}}},
 	{rule: "every-front-admits", name: "single IDs are let into a router that is full", file: "router/snowflake.go", in: []string{"router"}, edits: []edit{
-		{"s.sdk.Generate(ctx, name, 1)", "s.sdk.Client.Generate(ctx, name, 1)"}}},
+		{"s.sdk.GenerateAs(ctx, r", "s.sdk.Client.GenerateAs(ctx, r"}}},
 	{rule: "every-front-admits", name: "the status of all tags is let into a router that is full", file: "router/segment.go", in: []string{"router"}, edits: []edit{
-		{"	if err := s.sdk.inWork.Enter(0); err != nil {\n		return nil, err\n	}\n	defer s.sdk.inWork.Leave(0)\n", ""}}},
+		{"	place, err := s.sdk.inWork.Enter(ctx, 0)\n	if err != nil {\n		return nil, err\n	}\n	defer place.Leave()\n", ""}}},
 }

@@ -6,12 +6,12 @@ var storeMutants = []mutant{
 		{"		st.Promised = e\n		if err := a.set(r, reg, st); err != nil {\n			return quorum.Result{}, err\n		}\n",
 			"		st.Promised = e\n		a.registers.byName[r].now = st\n"}}},
 	{line: 2, rule: "step-fenced", name: "STEP not compared with promised", file: "storesvr/acceptor/ballot.go", in: []string{"storesvr/acceptor"}, edits: []edit{
-		{"	if e.Less(st.Promised) {\n		return a.resultOf(quorum.VerdictNack, r, st), nil\n	}\n	if why := refusal(item, limits); why != \"\" {",
-			"	if why := refusal(item, limits); why != \"\" {"},
+		{"	if e.Less(st.Promised) {\n		return a.resultOf(quorum.VerdictNack, r, st), nil\n	}\n	c := a.copyOf(r)\n",
+			"	c := a.copyOf(r)\n"},
 		{"	next.Promised, next.Accepted, next.Max = e, e, max(st.Max, item.Max)\n",
 			"	next.Accepted, next.Max = e, max(st.Max, item.Max)\n	if next.Promised.Less(e) {\n		next.Promised = e\n	}\n"}}},
 	{line: 3, rule: "commit-before-ack", name: "ack before commit", file: "storesvr/writer.go", in: []string{"storesvr"}, edits: []edit{
-		{"	var commits uint64\n	if !update.Empty() {\n", "	for _, one := range group {\n		close(one.done)\n	}\n	var commits uint64\n	if !update.Empty() {\n"},
+		{"	var commits, batches uint64\n", "	for _, one := range group {\n		close(one.done)\n	}\n	var commits, batches uint64\n"},
 		{"	for _, one := range group {\n		close(one.done)\n	}\n	return nil\n", "	return nil\n"}}},
 	{line: 5, rule: "read-quorum", name: "R=1 passes the validation of init", file: "storesvr/init.go", in: []string{"storesvr"}, edits: []edit{
 		{"	case c.R+c.W <= c.N:\n", "	case c.R+c.W < c.N:\n"}}},
@@ -90,6 +90,14 @@ var storeMutants = []mutant{
 	{rule: "dump-is-whole", name: "a dump leaves out which max came with a payload",
 		file: "storesvr/acceptor/acceptor.go", in: []string{"storesvr/acceptor", "storesvr/backup"}, edits: []edit{
 			{"Payload: s.Payload, PayloadMax: s.PayloadMax}", "Payload: s.Payload}"}}},
+	{rule: "late-renewals-refused", name: "a renewal that was overtaken is taken in", file: "storesvr/acceptor/lease.go", in: []string{"storesvr/acceptor"}, edits: []edit{
+		{"	return s != nil && req.Number != 0 && req.Number <= s.number\n", "	return s != nil && false\n"}}},
+	{rule: "late-renewals-refused", name: "a renewal that comes twice is taken in twice", file: "storesvr/acceptor/lease.go", in: []string{"storesvr/acceptor"}, edits: []edit{
+		{"req.Number <= s.number\n", "req.Number < s.number\n"}}},
+	{rule: "late-renewals-refused", name: "a session forgets how it counted its renewals", file: "quorum/renew.go", in: []string{"quorum"}, edits: []edit{
+		{"	l.made++\n", "	l.made = 1\n"}}},
+	{rule: "compared-at-rest", name: "a store that is compared is told at once what it knows", file: "quorum/witness.go", in: []string{"quorum"}, edits: []edit{
+		{"!known || before != c {", "!known || before != c || true {"}}},
 	{rule: "drop-gives-up", name: "a drop of what is leased gives nothing up", file: "storesvr/acceptor/lease.go", in: []string{"storesvr/acceptor"}, edits: []edit{
 		{"	l.giveUp(s, seq.Epoch{Round: item.Round, Session: id}, item.Register)\n}\n", "}\n"}}},
 	{rule: "expired-is-told", name: "a session that expired is not told that what it had is gone",

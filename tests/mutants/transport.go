@@ -8,6 +8,32 @@ var transportMutants = []mutant{
 		{"			m := t.current()\n", "			m := t.loaded\n"}}},
 	{rule: "tls-by-the-files-of-now", name: "a broken file is told with every connection", file: "internal/rpc/tls.go", in: []string{"internal/rpc"}, edits: []edit{
 		{"			t.told = err.Error()\n", ""}}},
+	{rule: "unread-replies-are-bounded", name: "a peer that reads nothing is served on", file: "internal/rpc/conns.go", in: []string{"internal/rpc"}, edits: []edit{
+		{"	if t.unread.Load() <= limit {\n", "	if true {\n"}}},
+	{rule: "unread-replies-are-bounded", name: "much that is unread elsewhere changes nothing", file: "internal/rpc/conns.go", in: []string{"internal/rpc"}, edits: []edit{
+		{"		limit = fewUnread\n", "		limit = maxUnread\n"}}},
+	{rule: "unread-replies-are-bounded", name: "what a closed connection has not read counts for ever", file: "internal/rpc/conns.go", in: []string{"internal/rpc"}, edits: []edit{
+		{"	t.closed.Store(true)\n	t.forget()\n", ""}}},
+	{rule: "unread-replies-are-bounded", name: "a reply that was dropped counts for ever", file: "internal/rpc/conns.go", in: []string{"internal/rpc"}, edits: []edit{
+		{"	h.traffic.gone(h.bytes)\n", ""}}},
+	{rule: "unread-replies-are-bounded", name: "one large reply has the calls beside it refused", file: "internal/rpc/conns.go", in: []string{"internal/rpc"}, edits: []edit{
+		{"min(int64(cap(*buf)), maxUnread/2)", "int64(cap(*buf))"}}},
+	{rule: "unfinished-messages-are-bounded", name: "a connection may begin any number of messages", file: "internal/rpc/conns.go", in: []string{"internal/rpc"}, edits: []edit{
+		{"		return 0, errUnfinished\n", "		return n, err\n"}}},
+	{rule: "everybody-has-a-share", name: "one caller may have it all", file: "internal/rpc/admission.go", in: []string{"internal/rpc"}, edits: []edit{
+		{"	return sum <= limit/2 || sum <= limit-limit/8 && own <= limit/sharers\n", "	return sum <= limit\n"}}},
+	{rule: "everybody-has-a-share", name: "no room for who comes late", file: "internal/rpc/admission.go", in: []string{"internal/rpc"}, edits: []edit{
+		{"sum <= limit-limit/8 && ", "sum <= limit && "}}},
+	{rule: "callers-take-turns", name: "whoever waits first is served first", file: "internal/rpc/admission.go", in: []string{"internal/rpc"}, edits: []edit{
+		{"			looked++\n			continue\n", "			break\n"}}},
+	{rule: "callers-take-turns", name: "calls that are in for long hold up others", file: "internal/rpc/admission.go", in: []string{"internal/rpc"}, edits: []edit{
+		{"		if p.begun && now.Sub(p.at) < turnTime {\n", "		if p.begun {\n"}}},
+	{rule: "callers-take-turns", name: "who leaves the line stays in it", file: "internal/rpc/admission.go", in: []string{"internal/rpc"}, edits: []edit{
+		{"		a.unwait(p)\n", ""}}},
+	{rule: "places-aside", name: "renewals wait behind callers", file: "internal/rpc/aside.go", in: []string{"internal/rpc"}, edits: []edit{
+		{"	if method == pb.Store_Renew_FullMethodName {\n", "	if false {\n"}}},
+	{rule: "large-batches-wait-at-the-caller", name: "all large batches are sent at once", file: "client/nextbatch.go", in: []string{"client"}, edits: []edit{
+		{"	if keys > maxQueued {\n		if err", "	if false {\n		if err"}}},
 	{rule: "spans-are-counted", name: "a span that finds no room is not counted",
 		file: "internal/tracing/otlp/queue.go", in: []string{"internal/tracing/otlp"}, edits: []edit{
 			{"		q.to.waiting.Add(-1)\n		q.to.dropped.Add(1)\n", "		q.to.waiting.Add(-1)\n"}}},

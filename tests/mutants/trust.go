@@ -16,7 +16,7 @@ var trustMutants = []mutant{
 			{" && c.acceptor.Grace(now) == 0 && !c.acceptor.Leased(now)", " && !c.acceptor.Leased(now)"}}},
 	{line: 38, rule: "settle-spreads", name: "settle does not spread to the voters",
 		file: "internal/storecare/settle.go", in: []string{"internal/storecare"}, edits: []edit{
-			{"	for _, s := range voters {\n		if err := c.send(", "	for _, s := range voters[:0] {\n		if err := c.send("}}},
+			{"		for _, s := range voters {\n			if err := c.send(", "		for _, s := range voters[:0] {\n			if err := c.send("}}},
 	{line: 39, rule: "settle-documents", name: "documents are not settled", file: "internal/storecare/settle.go", in: []string{"internal/storecare"}, edits: []edit{
 		{"		if r.Kind() != seq.KindDocument {\n", "		if true || r.Kind() != seq.KindDocument {\n"}}},
 	{line: 40, rule: "strict-under-own-epoch", name: "a strict check accepts a higher promise",

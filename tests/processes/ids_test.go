@@ -100,6 +100,7 @@ func callers(t *testing.T, c *localcluster.Cluster, sdk *client.Client, book *id
 		rest(ctx)
 		return nil
 	})
+	loop(func(ctx context.Context) error { return locally(ctx, sdk, book) })
 	conn, err := rpc.Dial(c.GRPC())
 	if err != nil {
 		t.Fatal(err)
@@ -123,6 +124,31 @@ func callers(t *testing.T, c *localcluster.Cluster, sdk *client.Client, book *id
 	})
 	t.Cleanup(stop)
 	return stop
+}
+
+// locally is the life of a process that makes IDs itself and gives its worker id back, as it is
+// started and ended at each deployment.
+func locally(ctx context.Context, sdk *client.Client, book *idLedger) error {
+	l, err := sdk.NewLocal(client.LocalConfig{Namespace: drilled, Window: 20 * time.Second})
+	if err != nil {
+		return err
+	}
+	defer l.Close()
+	for range 200 {
+		got, err := l.Take(ctx, 20)
+		if err != nil {
+			return err
+		}
+		source := "service for local"
+		if got.Fallback {
+			source = "local"
+		}
+		for id := range got.All() {
+			book.add(drilled, source, int64(id))
+		}
+		rest(ctx)
+	}
+	return nil
 }
 
 func rest(ctx context.Context) {
@@ -217,7 +243,10 @@ func drillRounds(t *testing.T) int {
 }
 
 func TestNoSnowflakeIDTwiceOverKilledProcessesAnExhaustedPoolAndCallersOnTheirOwn(t *testing.T) {
-	c := start(t, func(cfg *localcluster.Config) { cfg.Allocs, cfg.Lease = 4, time.Second })
+	c := start(t, func(cfg *localcluster.Config) {
+		cfg.Allocs, cfg.Lease = 4, time.Second
+		cfg.Args = map[localcluster.Role][]string{localcluster.RoleRouter: {"--ids-fallback", drilled, "--ids-fallback-after", "200ms", "--ids-fallback-window", "5m"}}
+	})
 	harness.Ready(t, c)
 	putNamespaces(t, c)
 	sdk, err := client.New(harness.Within(t), client.Config{
@@ -231,6 +260,7 @@ func TestNoSnowflakeIDTwiceOverKilledProcessesAnExhaustedPoolAndCallersOnTheirOw
 	harness.Until(t, "a worker id to fall back on", func() bool { return sdk.FallbackStats().Windows > 0 })
 	book := &idLedger{ids: map[string][]int64{}, by: map[string]int{}}
 	stop := callers(t, c, sdk, book)
+	harness.Until(t, "IDs of a local generator", func() bool { return book.got("local") > 0 })
 	more := func(source string) {
 		t.Helper()
 		had := book.got(source)
@@ -255,6 +285,9 @@ func TestNoSnowflakeIDTwiceOverKilledProcessesAnExhaustedPoolAndCallersOnTheirOw
 		}
 		if len(gone) == len(allocs) {
 			more("fallback")
+			harness.Until(t, "IDs of the router itself", func() bool {
+				return askHTTP(harness.Within(t), c.HTTP(), drilled, book) == nil
+			})
 		}
 		for _, p := range gone {
 			if err := p.Start(); err != nil {
@@ -263,6 +296,7 @@ func TestNoSnowflakeIDTwiceOverKilledProcessesAnExhaustedPoolAndCallersOnTheirOw
 		}
 		harness.Ready(t, c)
 		more("sdk")
+		more("local") // one that is started meanwhile has no window: no node is there to lend it one
 	}
 	harness.Until(t, "the pool of "+crowded+" exhausted", func() bool { return exhausted(t, c) })
 	stop()

@@ -62,7 +62,6 @@ func badCalls(t *testing.T, c *localcluster.Cluster) {
 		want error
 		code codes.Code
 	}{
-		{"count 0", nextCall(t, next("", 0)), seq.ErrBadCount, codes.InvalidArgument},
 		{"count above the limit", nextCall(t, next("", seq.MaxCount+1)), seq.ErrBadCount, codes.InvalidArgument},
 		{"count of all bits", nextCall(t, next("", math.MaxUint32)), seq.ErrBadCount, codes.InvalidArgument},
 		{"unknown space", nextCall(t, next("nowhere", 1)), seq.ErrUnknownSpace, codes.NotFound},
@@ -92,6 +91,17 @@ func badCalls(t *testing.T, c *localcluster.Cluster) {
 			wantError(t, "router", row.call(router), row.want, row.code)
 			wantError(t, "owner", askOwner(t, c, row.call), row.want, row.code)
 		})
+	}
+	// What many languages send where nothing was said is no mistake.
+	none := func(s pb.SequenceClient) error {
+		got, err := s.Next(harness.Within(t), &pb.NextRequest{Id: &pb.NextRequest_Uid{Uid: 11}})
+		if err == nil && got.GetFirst() != got.GetLast() {
+			err = fmt.Errorf("got %d to %d, want one number", got.GetFirst(), got.GetLast())
+		}
+		return err
+	}
+	if err := errors.Join(none(router), askOwner(t, c, none)); err != nil {
+		t.Errorf("count 0: %v", err)
 	}
 }
 

@@ -106,7 +106,7 @@ func TestAForgedHandOverOfferMakesNoNumberComeTwice(t *testing.T) {
 func TestNobodyEndsStepsOrRenewsAnothersSession(t *testing.T) {
 	c := start(t, nil)
 	v := newVictim(t, c)
-	cluster, lie := v.stores(t), seq.NewSecret()
+	cluster, lie := v.stores(t), seq.NewSecret("")
 	section := seq.SectionRegister(v.section)
 	for _, s := range cluster.Stores {
 		ctx, ref := harness.Within(t), cluster.Identity.Ref
@@ -130,7 +130,7 @@ func TestNobodyEndsStepsOrRenewsAnothersSession(t *testing.T) {
 func TestALieAboutItsDiskSilencesNoStore(t *testing.T) {
 	c := start(t, nil)
 	v := newVictim(t, c)
-	cluster, own := v.stores(t), seq.NewSecret()
+	cluster, own := v.stores(t), seq.NewSecret("")
 	for _, s := range cluster.Stores {
 		_, err := s.Client.Renew(harness.Within(t), quorum.RenewRequest{Ref: cluster.Identity.Ref, Session: own.Session(), Secret: own, Name: "liar", Lease: time.Second,
 			Seen: []quorum.Claim{{Store: s.Client.UUID(), Boot: 1 << 40, Commits: 1 << 63}}})

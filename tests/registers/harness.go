@@ -16,7 +16,7 @@ import (
 type Harness struct {
 	Ref      quorum.Ref
 	R, W     int         // N is the number of Replicas
-	Mapping  seq.Mapping // at least 4 sections
+	Mapping  seq.Mapping // at least 4 sections, the first ones of no exact space
 	Replicas []Replica
 	MaxLease time.Duration // longest lease that may be asked for, at least a second
 
@@ -47,7 +47,7 @@ type row struct {
 // Run checks the engine, each row on a cluster of its own from start, which registers
 // what ends the cluster with t.Cleanup.
 func Run(t *testing.T, start func(t *testing.T) Harness) {
-	for _, rows := range [][]row{ballotRows, documentRows, leaseRows, releaseRows, identityRows, quorumRows} {
+	for _, rows := range [][]row{ballotRows, documentRows, leaseRows, releaseRows, identityRows, quorumRows, exactRows} {
 		for _, r := range rows {
 			t.Run(r.name, func(t *testing.T) {
 				h := start(t)

@@ -16,7 +16,8 @@ const maxLease = 10 * time.Second
 
 func mapping(t *testing.T) seq.Mapping {
 	t.Helper()
-	m, err := seq.NewMapping(seq.Space{Name: seq.DefaultSpace, Sections: 4}, seq.Space{Name: "group", Sections: 2, Step: 10})
+	m, err := seq.NewMapping(seq.Space{Name: seq.DefaultSpace, Sections: 4}, seq.Space{Name: "group", Sections: 2, Step: 10},
+		seq.Space{Name: "order", Sections: 2, Mode: seq.Exact})
 	if err != nil {
 		t.Fatal(err)
 	}

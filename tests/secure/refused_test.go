@@ -3,6 +3,7 @@ package secure
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -84,6 +85,40 @@ func TestTheRouterForcesForNobody(t *testing.T) {
 	}
 }
 
+func TestAGrantBoundsHowFarARaiseGoesAndNotWhereItEnds(t *testing.T) {
+	s := startSite(t, auth.Require)
+	direct, err := s.sdk(s.alloc.Addr(), s.tokens[auth.Caller], nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	raise := func(to int) (code int, answer string) {
+		return s.web(s.byToken(auth.Caller), "POST", "/v1/raise", fmt.Sprintf(`{"uid":7,"at_least":%d}`, to))
+	}
+	for _, to := range []int{1000, 2000, 3000} { // 1,000 each: what the grant lets one go
+		if code, answer := raise(to); code != 200 {
+			t.Errorf("to %d by the router: %d %s", to, code, answer)
+		}
+		if code, answer := raise(to + 1001); code != 403 || !strings.Contains(answer, "FORBIDDEN") {
+			t.Errorf("to %d by the router: %d %s", to+1001, code, answer)
+		}
+		if _, err := direct.Raise(t.Context(), client.Key{UID: 7}, seq.Seq(to+1001)); !errors.Is(err, seq.ErrForbidden) {
+			t.Errorf("to %d at the AllocSvr: %v", to+1001, err)
+		}
+	}
+	if _, err := direct.Raise(t.Context(), client.Key{UID: 7}, 4000); err != nil {
+		t.Errorf("to 4000 at the AllocSvr: %v", err)
+	}
+	// Of many, each by itself: uid 7 stands at 4,000, and 8 and 9 at 0.
+	code, answer := s.web(s.byToken(auth.Caller), "POST", "/v1/raise/batch", `{"uids":[7,8,9],"at_least":[5000,1001,1000],"max_jump":0}`)
+	if code != 200 || !strings.Contains(answer, `"values":[5000,0,1000]`) || !strings.Contains(answer, `"index":1,"code":"FORBIDDEN"`) {
+		t.Errorf("of many by the router: %d %s", code, answer)
+	}
+	got, err := direct.RaiseBatch(t.Context(), "", []seq.UID{7, 8}, []seq.Seq{6001, 1000}, client.Within(1<<40))
+	if err != nil || !errors.Is(got[0].Err, seq.ErrForbidden) || got[1] != (client.Raised{Seq: 1000}) {
+		t.Errorf("of many at the AllocSvr: %+v, %v", got, err)
+	}
+}
+
 func TestAcceptServesEverybodyAndCountsThem(t *testing.T) {
 	s := startSite(t, auth.Accept)
 	if code, answer := s.web(s.nobody(), "POST", "/v1/next", `{"uid":7}`); code != 200 {
@@ -94,7 +129,9 @@ func TestAcceptServesEverybodyAndCountsThem(t *testing.T) {
 	}
 	var refused uint64
 	for _, g := range s.guards {
-		refused += g.Refused()
+		for _, n := range g.Refused() {
+			refused += n
+		}
 	}
 	if refused != 2 || !strings.Contains(s.log.String(), "would refuse") || strings.Contains(s.log.String(), "swordfish") {
 		t.Errorf("counted %d calls, want 2; log %s", refused, s.log)

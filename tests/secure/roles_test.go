@@ -30,25 +30,27 @@ import (
 // matrix says once more, by hand, who may call what: n nobody, s store, a alloc, t router,
 // c caller, r reader, o operator.
 var matrix = map[string]string{
-	"seqsvr.v1.Sequence/Next": "tco", "seqsvr.v1.Sequence/BatchNext": "tco", "seqsvr.v1.Sequence/Current": "tcro",
-	"seqsvr.v1.Sequence/Raise": "tco", "seqsvr.v1.Sequence/Stream": "tcro", "seqsvr.v1.Sequence/Routes": "tcro",
+	"seqsvr.v1.Sequence/Next": "tco", "seqsvr.v1.Sequence/BatchNext": "tco", "seqsvr.v1.Sequence/Current": "tcro", "seqsvr.v1.Sequence/Lookup": "tcro",
+	"seqsvr.v1.Sequence/Raise": "tco", "seqsvr.v1.Sequence/BatchRaise": "tco", "seqsvr.v1.Sequence/Stream": "tcro", "seqsvr.v1.Sequence/Routes": "tcro",
 
-	"seqsvr.v1.Snowflake/Generate": "tco", "seqsvr.v1.Snowflake/Delegate": "tco", "seqsvr.v1.Snowflake/Info": "tco",
+	"seqsvr.v1.Snowflake/Generate": "tco", "seqsvr.v1.Snowflake/Delegate": "tco", "seqsvr.v1.Snowflake/GiveBack": "tco", "seqsvr.v1.Snowflake/Info": "tco",
 	"seqsvr.v1.Snowflake/Decode": "tcro", "seqsvr.v1.Snowflake/Compose": "tcro", "seqsvr.v1.Snowflake/Layouts": "tcro",
 	"seqsvr.v1.Snowflake/Namespaces": "tcro", "seqsvr.v1.Snowflake/Workers": "tcro",
 	"seqsvr.v1.Snowflake/PutNamespace": "o", "seqsvr.v1.Snowflake/RetireNamespace": "o",
 
 	"seqsvr.v1.Segment/Take": "tco", "seqsvr.v1.Segment/Status": "tcro", "seqsvr.v1.Segment/List": "tcro",
+	"seqsvr.v1.Segment/NextNumbers": "tco", "seqsvr.v1.Segment/ShowNumber": "tcro",
 	"seqsvr.v1.Segment/Put": "o", "seqsvr.v1.Segment/Retire": "o",
 
 	"seqsvr.v1.Store/Describe": "saro", "seqsvr.v1.Store/Bind": "ao", "seqsvr.v1.Store/Vouch": "ao", "seqsvr.v1.Store/Read": "ao",
 	"seqsvr.v1.Store/Prepare": "ao", "seqsvr.v1.Store/Step": "ao", "seqsvr.v1.Store/Renew": "ao", "seqsvr.v1.Store/Release": "ao",
-	"seqsvr.v1.Store/Adopt": "ao", "seqsvr.v1.Store/Dump": "o", "seqsvr.v1.Store/Fill": "o", "seqsvr.v1.Store/WindowsOver": "o",
+	"seqsvr.v1.Store/Adopt": "ao", "seqsvr.v1.Store/Extend": "ao", "seqsvr.v1.Store/Dump": "o", "seqsvr.v1.Store/Fill": "o", "seqsvr.v1.Store/WindowsOver": "o",
 
 	"seqsvr.v1.Peer/Offer": "a", "seqsvr.v1.Peer/Take": "a", "seqsvr.v1.Peer/Look": "a",
 
-	"seqsvr.v1.Admin/Status": "ro", "seqsvr.v1.Admin/Leases": "ro", "seqsvr.v1.Admin/Events": "ro",
-	"seqsvr.v1.Admin/Drain": "o", "seqsvr.v1.Admin/Move": "o", "seqsvr.v1.Admin/Rebalance": "o",
+	"seqsvr.v1.Admin/Status": "tro", "seqsvr.v1.Admin/Leases": "tro", "seqsvr.v1.Admin/Events": "tro",
+	"seqsvr.v1.Admin/Drain": "o", "seqsvr.v1.Admin/Move": "o", "seqsvr.v1.Admin/Rebalance": "o", "seqsvr.v1.Admin/Rehash": "o", "seqsvr.v1.Admin/AddSpace": "o",
+	"seqsvr.v1.Admin/Counters": "o", "seqsvr.v1.Admin/RaiseSection": "o",
 
 	"grpc.health.v1.Health/Check": "nsatcro", "grpc.health.v1.Health/Watch": "nsatcro", "grpc.health.v1.Health/List": "nsatcro",
 	"grpc.reflection.v1.ServerReflection/ServerReflectionInfo":      "satcro",
@@ -174,6 +176,11 @@ func TestEveryMethodOfEveryDaemonIsForItsRolesAlone(t *testing.T) {
 // web calls a path of the router's HTTP front.
 func (s *site) web(w who, method, path, body string) (int, string) {
 	s.t.Helper()
+	return s.webAt(s.route.HTTPAddr(), w, method, path, body)
+}
+
+func (s *site) webAt(addr string, w who, method, path, body string) (int, string) {
+	s.t.Helper()
 	text, err := os.ReadFile(filepath.Join(s.caDir, auth.CAFile))
 	if err != nil {
 		s.t.Fatal(err)
@@ -190,7 +197,7 @@ func (s *site) web(w who, method, path, body string) (int, string) {
 	}
 	transport := &http.Transport{TLSClientConfig: cfg}
 	defer transport.CloseIdleConnections()
-	r, err := http.NewRequestWithContext(s.t.Context(), method, "https://"+s.route.HTTPAddr()+path, strings.NewReader(body))
+	r, err := http.NewRequestWithContext(s.t.Context(), method, "https://"+addr+path, strings.NewReader(body))
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -216,13 +223,18 @@ var paths = []struct{ path, method, query, body, may string }{
 	{"/", "GET", "", "", "nsatcro"},
 	{"/v1/next", "POST", "", `{"uid":7}`, "tco"},
 	{"/v1/batch", "POST", "", `{"uids":[7]}`, "tco"},
+	{"/v1/lookup", "GET", "?uid=7&request_id=a", "", "tcro"},
 	{"/v1/current", "GET", "?uids=7", "", "tcro"},
+	{"/v1/current/batch", "POST", "", `{"uids":[7]}`, "tcro"},
+	{"/v1/raise/batch", "POST", "", `{"uids":[7],"at_least":[5]}`, "tco"},
 	{"/v1/raise", "POST", "", `{"uid":7,"at_least":5}`, "tco"},
 	{"/v1/snowflake/generate", "POST", "", `{}`, "tco"},
 	{"/v1/snowflake/decode", "GET", "?number=5", "", "tcro"},
 	{"/v1/snowflake/compose", "POST", "", `{"unix_ms":1700000000000}`, "tcro"},
 	{"/v1/snowflake/layouts", "GET", "", "", "tcro"},
 	{"/v1/segment/take", "POST", "", `{"tag":"t"}`, "tco"},
+	{"/v1/number/next", "POST", "", `{"tag":"t"}`, "tco"},
+	{"/v1/number/show", "GET", "?tag=t", "", "tcro"},
 	{"/api/snowflake/v1/gen/", "POST", "", `{"namespace":1}`, "tco"},
 	{"/api/snowflake/v1/gen", "POST", "", `{"namespace":1}`, "tco"},
 	{"/api/segment/get/{tag}", "GET", "", "", "tco"},
@@ -272,8 +284,7 @@ func TestEveryPathOfTheHTTPFrontIsForItsRolesAlone(t *testing.T) {
 	s.noSecrets()
 }
 
-// redis sends lines of the RESP front's inline commands and gives the first line of each
-// answer.
+// redis sends lines of the RESP front's inline commands and gives the answer to each.
 func (s *site) redis(w who, lines ...string) (out []string) {
 	s.t.Helper()
 	text, err := os.ReadFile(filepath.Join(s.caDir, auth.CAFile))
@@ -304,20 +315,15 @@ func (s *site) redis(w who, lines ...string) (out []string) {
 		if _, err := fmt.Fprintf(conn, "%s\r\nECHO end\r\n", line); err != nil {
 			s.t.Fatal(err)
 		}
-		first := ""
-		for {
+		answer := ""
+		for !strings.HasSuffix(answer, "$3\r\nend\r\n") {
 			got, err := in.ReadString('\n')
 			if err != nil {
 				s.t.Fatalf("%s: %v", strings.Fields(line)[0], err)
 			}
-			if first == "" {
-				first = strings.TrimSpace(got)
-			}
-			if got == "end\r\n" {
-				break
-			}
+			answer += got
 		}
-		out = append(out, first)
+		out = append(out, strings.TrimSpace(strings.TrimSuffix(answer, "$3\r\nend\r\n")))
 	}
 	if w.token != "" {
 		if out[0] != "+OK" {
@@ -328,19 +334,32 @@ func (s *site) redis(w who, lines ...string) (out []string) {
 	return out
 }
 
+// all may call what takes and reads nothing.
+const all = "nsatcro"
+
 func TestEveryCommandOfTheRESPFrontIsForItsRolesAlone(t *testing.T) {
 	s := startSite(t, auth.Require)
 	commands := []struct{ line, may string }{
-		{"PING", "nsatcro"}, {"CLIENT ID", "nsatcro"},
-		{"INCR seq:7", "tco"}, {"INCRBY seq:7 2", "tco"}, {"INCR tag:t", "tco"}, {"INCR snowflake:default", "tco"},
+		{"PING", all}, {"CLIENT ID", all}, {"ECHO x", all}, {"SELECT 0", all}, {"CONFIG GET x", all}, {"INFO", all},
+		{"CLUSTER INFO", all}, {"COMMAND COUNT", all}, {"UNWATCH", all}, {"WATCH seq:7", all},
+		{"INCR seq:7", "tco"}, {"SEQ.NEXT seq:7 ID a", "tco"}, {"SEQ.LOOKUP seq:7 ID a", "tcro"}, {"INCRBY seq:7 2", "tco"}, {"INCR tag:t", "tco"}, {"INCR snowflake:default", "tco"},
 		{"GET seq:7", "tcro"}, {"MGET seq:7 seq:user/8", "tcro"},
 	}
+	// These say who calls, or end the connection, and are tried below; then those of transactions,
+	// which are tried where transactions are.
+	tried := map[string]bool{"auth": true, "hello": true, "quit": true, "multi": true, "exec": true, "discard": true}
 	var lines []string
 	for _, c := range commands {
 		lines = append(lines, c.line)
+		tried[strings.ToLower(strings.Fields(c.line)[0])] = true
 	}
-	for letter, all := range s.everybody() {
-		for _, w := range all {
+	for _, word := range strings.Fields(s.redis(s.nobody(), "COMMAND LIST")[0]) {
+		if !strings.ContainsAny(word[:1], "*$") && !tried[word] {
+			t.Errorf("command %q is not tried", word)
+		}
+	}
+	for letter, some := range s.everybody() {
+		for _, w := range some {
 			for i, got := range s.redis(w, lines...) {
 				refused := strings.HasPrefix(got, "-NOAUTH UNAUTHENTICATED") || strings.HasPrefix(got, "-NOPERM FORBIDDEN")
 				if allowed := strings.Contains(commands[i].may, letter); refused == allowed {

@@ -32,9 +32,11 @@ type site struct {
 	guards []*auth.Guard
 	log    *textlog.Log
 
-	store *storesvr.Store
-	alloc *allocsvr.Server
-	route *router.Router
+	store   *storesvr.Store
+	alloc   *allocsvr.Server
+	route   *router.Router
+	secret  seq.Secret // of the AllocSvr's session
+	restart func()     // of the store, on the same disk at the same address
 }
 
 // cluster is the id that harness.StoreConfig gives.
@@ -61,18 +63,25 @@ func startSite(t *testing.T, mode auth.Mode) *site {
 
 	sc := harness.StoreConfig(t, "store-1", []string{"store-1"}, seq.Space{Sections: 8, Step: 100})
 	sc.TLS, sc.Guard, sc.Logger = s.daemon(auth.Store, mode), s.guard(mode, log), log
-	if s.store, err = storesvr.New(sc); err != nil {
-		t.Fatal(err)
+	run := func() (stop func()) {
+		if s.store, err = storesvr.New(sc); err != nil {
+			t.Fatal(err)
+		}
+		sc.Listen = s.store.Addr()
+		return harness.Inside(t, "store", s.store.Run)
 	}
-	harness.Inside(t, "store", s.store.Run)
+	stop := run()
+	s.restart = func() { stop(); stop = run() }
 	ac := allocsvr.DefaultConfig()
 	ac.Name, ac.Listen, ac.Stores, ac.Logger = "alloc-1", "127.0.0.1:0", []string{s.store.Addr()}, log
 	ac.TLS, ac.Guard = s.daemon(auth.Alloc, mode), s.guard(mode, log)
+	s.secret = seq.NewSecret(ac.Name)
+	ac.Secret = s.secret
 	if s.alloc, err = allocsvr.New(ac); err != nil {
 		t.Fatal(err)
 	}
 	harness.Inside(t, "allocsvr", s.alloc.Run)
-	s.route, err = router.New(router.Config{Listen: "127.0.0.1:0", HTTPListen: "127.0.0.1:0", RESPListen: "127.0.0.1:0", ClusterID: cluster,
+	s.route, err = router.New(router.Config{Listen: "127.0.0.1:0", HTTPListen: "127.0.0.1:0", RESPListen: "127.0.0.1:0", ConsoleListen: "127.0.0.1:0", ClusterID: cluster,
 		Allocs: []string{s.alloc.Addr()}, Logger: log, TLS: s.daemon(auth.Router, mode), Guard: s.guard(mode, log)})
 	if err != nil {
 		t.Fatal(err)

@@ -16,7 +16,7 @@ var known sync.Map // seq.Session -> seq.Secret, of all that Session made
 
 // Secret is that of Session(n).
 func Secret(n uint64) (s seq.Secret) {
-	binary.BigEndian.PutUint64(s[8:], n)
+	binary.BigEndian.PutUint64(s.Seed[8:], n)
 	return s
 }
 

@@ -62,7 +62,7 @@ func (a *actor) close() {
 }
 
 func secretOf(name string) (s seq.Secret) {
-	copy(s[:], name)
+	copy(s.Seed[:], name)
 	return s
 }
 

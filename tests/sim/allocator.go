@@ -240,6 +240,6 @@ func (ps *processes) newSecret(h *host) (s seq.Secret) {
 	if ps.opts.still {
 		v = uint64(1000*h.life + h.index + 1)
 	}
-	binary.BigEndian.PutUint64(s[:], v)
+	binary.BigEndian.PutUint64(s.Seed[:], v)
 	return s
 }

@@ -70,6 +70,7 @@ type caller struct {
 // asker is how a caller asks: by itself, or by the SDK.
 type asker interface {
 	next(ctx context.Context, key history.Key, count uint32) error
+	once(ctx context.Context, o *once) error
 	current(ctx context.Context, key history.Key) error
 	raise(ctx context.Context, key history.Key, by uint64) error
 	tag(ctx context.Context, name string, count uint32) error
@@ -99,6 +100,8 @@ func (c *caller) run(stop <-chan struct{}) {
 		}
 		ctx, cancel := context.WithTimeout(c.w.life, 2*c.w.opts.Patience)
 		switch {
+		case op < 66 && key.Space == exactSpace:
+			_ = by.once(ctx, c.w.check.onces.draw(c, key, count))
 		case op < 66:
 			_ = by.next(ctx, key, count)
 		case op < 74:
@@ -230,6 +233,7 @@ func (c *caller) current(ctx context.Context, key history.Key) error {
 func (c *caller) raise(ctx context.Context, key history.Key, by uint64) error {
 	return c.try(ctx, key, func(ctx context.Context, at *conn) error {
 		floor := c.w.check.promises.floor(key) + by
+		c.w.check.onces.lift(key, floor)
 		reply, err := pb.NewSequenceClient(at).Raise(ctx, &pb.RaiseRequest{
 			Space: key.Space, Id: &pb.RaiseRequest_Uid{Uid: key.UID}, AtLeast: floor})
 		if err != nil {

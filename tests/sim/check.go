@@ -38,6 +38,7 @@ type checker struct {
 	sections *sections
 	eras     *eras
 	promises *promises
+	onces    *onces
 	failed   chan struct{} // closed at the first violation
 
 	mu    sync.Mutex // guards found
@@ -48,6 +49,7 @@ func newChecker(w *world) *checker {
 	return &checker{w: w, failed: make(chan struct{}),
 		sections: &sections{w: w, sessions: map[seq.Session]string{}, epochs: map[seq.SectionID]map[seq.Epoch]*ownership{}, last: map[seq.Session][]*ownership{}, past: map[seq.SectionID]uint64{}},
 		promises: &promises{w: w, ids: map[idKey]string{}, floors: map[history.Key]uint64{}, stretches: map[seq.Register][]stretch{}},
+		onces:    &onces{w: w, all: map[history.Key][]*once{}, raised: map[history.Key][]uint64{}},
 		eras:     &eras{w: w, now: 1, lists: map[seq.Era]quorum.MemberList{}, issued: map[seq.Register]uint64{}, homes: map[string]*host{}}}
 }
 
@@ -91,11 +93,11 @@ func (c *checker) answer(h *host, life int, k *call, msg, reply proto.Message) {
 	switch reply := reply.(type) {
 	case *pb.NextReply:
 		req := msg.(*pb.NextRequest)
-		c.onDisk(h, c.w.register(req.GetSpace(), req.GetUid()), reply.GetLast())
+		c.kept(h, req.GetSpace(), req.GetUid(), reply.GetLast())
 		c.leased(h, req.GetSpace(), req.GetUid())
 	case *pb.RaiseReply:
 		req := msg.(*pb.RaiseRequest)
-		c.onDisk(h, c.w.register(req.GetSpace(), req.GetUid()), reply.GetValue())
+		c.kept(h, req.GetSpace(), req.GetUid(), reply.GetValue())
 	case *pb.SegmentTakeReply:
 		c.onDisk(h, seq.TagRegister(msg.(*pb.SegmentTakeRequest).GetTag()), reply.GetLast())
 	case *pb.SnowflakeGenerateReply:
@@ -124,7 +126,7 @@ func (c *checker) batch(h *host, req *pb.BatchNextRequest, reply *pb.BatchNextRe
 			if k < len(r.GetLast()) {
 				last = r.GetLast()[k]
 			}
-			c.onDisk(h, c.w.register(b.GetSpace(), b.GetUids()[k]), last)
+			c.kept(h, b.GetSpace(), b.GetUids()[k], last)
 			if len(req.GetBatches()) == 1 && len(b.GetUids()) == 1 {
 				c.leased(h, b.GetSpace(), b.GetUids()[k])
 			}
@@ -149,6 +151,23 @@ func (c *checker) made(h *host, reply *pb.SnowflakeGenerateReply) {
 		for id := r.GetFirst(); id <= r.GetLast(); id += r.GetStride() {
 			look(id)
 		}
+	}
+}
+
+// kept checks that a number of a UID is on the disks that it must be on before it is told.
+func (c *checker) kept(h *host, space string, uid, number uint64) {
+	if space != exactSpace {
+		c.onDisk(h, c.w.register(space, uid), number)
+		return
+	}
+	have := 0
+	for _, s := range c.w.hosts.of(storeHost) {
+		if s.disk.hadLast(seq.UID(uid), number) {
+			have++
+		}
+	}
+	if have < c.w.ident.W && !c.w.opts.Care {
+		c.broken("X1", "%s hands out %d of uid %d, which is on %d disks, %d needed", h.name, number, uid, have, c.w.ident.W)
 	}
 }
 
@@ -211,7 +230,7 @@ type ballot struct {
 // it does in a strict space.
 func (c *checker) leased(h *host, space string, uid uint64) {
 	s, err := c.w.ident.Mapping.Space(space)
-	if err != nil || s.Mode == seq.Strict || s.Mode == seq.UniqueOnly {
+	if err != nil || s.Mode == seq.Strict || s.Mode == seq.UniqueOnly || s.Mode == seq.Exact {
 		return
 	}
 	c.w.mu.Lock()

@@ -1,21 +1,39 @@
 package sim
 
 import (
+	"errors"
 	"time"
 
+	"github.com/seqsvr/seqsvr/exact"
+	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/storesvr/disk"
 )
 
 // database is the disk as one process has it open.
 type database struct {
 	d       *simDisk
-	dead    chan struct{} // of the life that opened it
-	closing bool          // guarded by d.mu: an orderly stop, which waits for nothing
+	dead    chan struct{}                 // of the life that opened it
+	copies  map[seq.SectionID]*exact.Copy // in memory, ahead of the disk
+	closing bool                          // guarded by d.mu: an orderly stop, which waits for nothing
 }
 
-// Commit implements storesvr.Database. A process that ends meanwhile leaves the
-// transaction on the disk or not.
-func (b *database) Commit(u disk.Update) (uint64, error) {
+// Commit implements storesvr.Database.
+func (b *database) Commit(u disk.Update) (commits uint64, err error) {
+	err = b.write(func() {
+		commits = b.d.apply(u)
+		if u.Floors != nil {
+			b.d.w.check.eras.floored(b.d, u.Floors.Floors)
+		}
+	})
+	if err != nil {
+		return 0, err
+	}
+	return commits, nil
+}
+
+// write does something to the disk after a while. A process that ends meanwhile leaves it
+// done or not.
+func (b *database) write(apply func()) error {
 	d := b.d
 	d.w.mu.Lock()
 	d.w.faults.point(d.h, nil, "commit")
@@ -57,21 +75,18 @@ func (b *database) Commit(u disk.Update) (uint64, error) {
 	}
 	if fail == errNoSpace || fail != nil && fate%2 == 0 {
 		d.w.trace.add("%-8s commit failed, nothing written: %v", d.h.name, fail)
-		return 0, fail
+		return fail
 	}
-	commits := d.apply(u)
-	if u.Floors != nil {
-		d.w.check.eras.floored(d, u.Floors.Floors)
-	}
+	apply()
 	if fail != nil {
 		d.w.trace.add("%-8s commit failed, all the same written: %v", d.h.name, fail)
-		return 0, fail
+		return fail
 	}
 	d.w.mu.Lock()
 	d.w.stats.Commits++
 	d.w.faults.point(d.h, nil, "committed")
 	d.w.mu.Unlock()
-	return commits, nil
+	return nil
 }
 
 // apply puts the transaction on the disk and checks I1 to I3 there.
@@ -95,6 +110,9 @@ func (d *simDisk) apply(u disk.Update) uint64 {
 		m.Members = *u.Members
 		d.w.check.eras.listed(d.h, m.Identity, m.Members)
 	}
+	if u.Mapping != nil {
+		m.Mapping = *u.Mapping
+	}
 	if u.Remembered != nil {
 		m.Remembered = u.Remembered
 	}
@@ -106,6 +124,49 @@ func (d *simDisk) apply(u disk.Update) uint64 {
 	}
 	m.Commits++
 	return m.Commits
+}
+
+// Copy implements storesvr.Database.
+func (b *database) Copy(id seq.SectionID) *exact.Copy { return b.copies[id] }
+
+// Log implements storesvr.Database.
+func (b *database) Log(entries []exact.Entry) (batches, bytes uint64, err error) {
+	err = b.write(func() { batches = b.d.log(entries) })
+	if err != nil {
+		return 0, 0, err
+	}
+	return batches, uint64(len(entries)), nil
+}
+
+// log puts a batch on the disk, as a journal reads it back.
+func (d *simDisk) log(entries []exact.Entry) (batches uint64) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, e := range entries {
+		c := d.now.copies[e.Section]
+		if len(e.Whole) > 0 {
+			space, err := d.now.meta.Mapping.SpaceOf(e.Section)
+			in := exact.NewReader(e.Whole)
+			state := in.State()
+			if err = errors.Join(err, in.Err()); err != nil {
+				d.w.check.broken("X", "%s writes a copy that cannot be read: %v", d.h.name, err)
+				continue
+			}
+			c = exact.Restore(state, space.Window.Milliseconds())
+			d.now.copies[e.Section] = c
+		} else if err := c.Take(e.Records); err != nil {
+			d.w.check.broken("X", "%s writes records that cannot be read back: %v", d.h.name, err)
+		}
+		if at, promised := c.At().Epoch, d.now.registers[seq.SectionRegister(e.Section)].Promised; promised.Less(at) {
+			d.w.check.broken("I3", "%s section %d: its copy is at %s above promised %s", d.h.name, e.Section, at, promised)
+		}
+		uids, _ := c.Borrow().Page(0, 1<<20)
+		for _, uid := range uids {
+			d.lasts[uid] = max(d.lasts[uid], c.Borrow().Last(uid))
+		}
+	}
+	d.now.meta.Journal.Batches++
+	return d.now.meta.Journal.Batches
 }
 
 // Free implements storesvr.Database.

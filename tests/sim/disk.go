@@ -10,6 +10,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/seqsvr/seqsvr/exact"
 	"github.com/seqsvr/seqsvr/internal/rpc"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/quorum"
@@ -29,11 +30,43 @@ var (
 type content struct {
 	meta      disk.Meta
 	registers map[seq.Register]acceptor.State
+	copies    map[seq.SectionID]*exact.Copy // of the sections of exact spaces
 }
 
 func (c content) clone() content {
-	c.registers = maps.Clone(c.registers)
+	c.registers, c.copies = maps.Clone(c.registers), c.cloned()
 	return c
+}
+
+func (c content) cloned() map[seq.SectionID]*exact.Copy {
+	out := map[seq.SectionID]*exact.Copy{}
+	for id, one := range c.copies {
+		space, err := c.meta.Mapping.SpaceOf(id)
+		if err != nil {
+			continue
+		}
+		out[id] = exact.Restore(one.State(), space.Window.Milliseconds())
+	}
+	return out
+}
+
+// commits are those of the database and of the journal.
+func (c content) commits() uint64 {
+	if c.meta.Journal == nil {
+		return c.meta.Commits
+	}
+	return c.meta.Commits + c.meta.Journal.Batches
+}
+
+// blank makes what a new disk has of the sections of exact spaces.
+func (c *content) blank() {
+	c.copies = map[seq.SectionID]*exact.Copy{}
+	for _, s := range c.meta.Mapping.Spaces {
+		for id := s.First; s.Mode == seq.Exact && id < s.First+seq.SectionID(s.Sections); id++ {
+			c.copies[id] = exact.NewCopy(s.Window.Milliseconds())
+			c.meta.Journal = &disk.Journal{ID: 1, Batches: 1}
+		}
+	}
 }
 
 // simDisk is the disk of one store host. It outlives the processes on it.
@@ -46,6 +79,7 @@ type simDisk struct {
 	old     []content // as it was at some moments, the latest last
 	highest map[seq.Register]uint64
 	peaks   map[string]map[seq.Register]uint64 // highest, by the uuid that the disk had
+	lasts   map[seq.UID]uint64                 // highest number of each UID of the exact space
 	gate    uint64                             // above 0: an old disk that only a session that has seen this many commits may reach
 	told    int                                // the life in which the old disk was found out
 
@@ -56,7 +90,7 @@ type simDisk struct {
 }
 
 func newDisk(w *world, h *host) *simDisk {
-	return &simDisk{w: w, h: h, highest: map[seq.Register]uint64{}, peaks: map[string]map[seq.Register]uint64{}}
+	return &simDisk{w: w, h: h, highest: map[seq.Register]uint64{}, peaks: map[string]map[seq.Register]uint64{}, lasts: map[seq.UID]uint64{}}
 }
 
 // peak notes that the disk has a max. Needs d.mu.
@@ -85,6 +119,7 @@ func (d *simDisk) format(uuid string, members *disk.Members) {
 		registers: map[seq.Register]acceptor.State{},
 	}
 	d.now.meta.Key = keyOf(uuid)
+	d.now.blank()
 	d.w.check.eras.home(uuid, d.h)
 	if members != nil {
 		d.now.meta.Members = *members
@@ -116,12 +151,17 @@ func (d *simDisk) install(c content) {
 func keyOf(uuid string) []byte { return []byte("key of " + uuid) }
 
 // open counts the boot, as disk.Open does.
-func (d *simDisk) open() (disk.Meta, map[seq.Register]acceptor.State) {
+func (d *simDisk) open() (disk.Meta, map[seq.Register]acceptor.State, map[seq.SectionID]*exact.Copy) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.now.meta.BootCount++
 	d.now.meta.Commits++
-	return d.now.meta, maps.Clone(d.now.registers)
+	meta := d.now.meta
+	if meta.Journal != nil {
+		journal := *meta.Journal
+		meta.Journal = &journal
+	}
+	return meta, maps.Clone(d.now.registers), d.now.cloned()
 }
 
 // remember keeps the content as something that may be put back later.
@@ -150,10 +190,10 @@ func (d *simDisk) putBack(which int) bool {
 		return false
 	}
 	old := aged[which%len(aged)]
-	if old.meta.Commits+2 >= d.now.meta.Commits { // the boot counts one
+	if old.commits()+2 >= d.now.commits() { // the boot counts one
 		return false
 	}
-	d.gate = d.now.meta.Commits
+	d.gate = d.now.commits()
 	d.now = old.clone()
 	return true
 }
@@ -164,7 +204,7 @@ func (d *simDisk) foundOut(c content, heard map[string]quorum.Claim) bool {
 	know := 0
 	for _, m := range voters {
 		of, ok := heard[m.UUID]
-		if ok && (of.Commits > c.meta.Commits || of.Boot > c.meta.BootCount+1) { // its next start is one more
+		if ok && (of.Commits > c.commits() || of.Boot > c.meta.BootCount+1) { // its next start is one more
 			know++
 		}
 	}
@@ -213,7 +253,7 @@ func (d *simDisk) letsIn(k *call) bool {
 		return false
 	}
 	return slices.ContainsFunc(req.GetSeen(), func(c *pb.StoreClaim) bool {
-		return c.GetCommits() >= d.gate || c.GetCommits() > d.now.meta.Commits
+		return c.GetCommits() >= d.gate || c.GetCommits() > d.now.commits()
 	})
 }
 
@@ -232,6 +272,13 @@ func (d *simDisk) distrusted() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.gate > 0
+}
+
+// hadLast says whether the disk ever had a number of a UID of the exact space.
+func (d *simDisk) hadLast(uid seq.UID, number uint64) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.lasts[uid] >= number
 }
 
 // had is the highest max that was ever on this disk, put back or not.

@@ -101,6 +101,7 @@ func (es *eras) handedOut() map[seq.Register]uint64 {
 // newEra begins an era whose stores have that first list, and know these registers.
 func (es *eras) newEra(era seq.Era, list quorum.MemberList, known func(seq.Register) bool) {
 	es.w.check.sections.newEra()
+	es.w.check.onces.newEra()
 	es.mu.Lock()
 	defer es.mu.Unlock()
 	maps.DeleteFunc(es.issued, func(r seq.Register, _ uint64) bool { return !known(r) })

@@ -285,6 +285,7 @@ func (op *operators) learner(name string) content {
 	for _, r := range seq.FixedRegisters() {
 		c.registers[r] = acceptor.State{}
 	}
+	c.blank()
 	return c
 }
 

@@ -51,10 +51,10 @@ func (ps *processes) openStore(h *host, over chan struct{}) {
 		return
 	}
 	h.boot()
-	db := &database{d: h.disk, dead: h.fence}
 	life, dead := h.life, h.dead
 	over = h.over
-	meta, registers := h.disk.open()
+	meta, registers, copies := h.disk.open()
+	db := &database{d: h.disk, dead: h.fence, copies: copies}
 	ps.mu.Unlock()
 
 	r, err := storesvr.NewReplica(storesvr.Config{

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/seqsvr/seqsvr/exact"
 	"github.com/seqsvr/seqsvr/internal/storecare"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
@@ -112,7 +113,17 @@ func (op *operators) restore(ctx context.Context, h *host, o *order, say func(st
 		made.Identity.UUID = "uuid-" + s.name
 		op.w.check.eras.raised(made, from.era)
 		op.mu.Lock()
-		s.disk.install(content{meta: disk.Meta{Identity: made.Identity, LeaseBound: made.LeaseBound, Longest: made.LeaseBound, Floors: made.Floors}, registers: made.Registers})
+		c := content{meta: disk.Meta{Identity: made.Identity, LeaseBound: made.LeaseBound, Longest: made.LeaseBound, Floors: made.Floors}, registers: made.Registers}
+		c.blank()
+		for id, state := range made.Copies {
+			space, err := made.Identity.Mapping.SpaceOf(id)
+			if err != nil {
+				op.mu.Unlock()
+				return err
+			}
+			c.copies[id] = exact.Restore(state.Clone(), space.Window.Milliseconds())
+		}
+		s.disk.install(c)
 		s.lost = false
 		op.mu.Unlock()
 	}

@@ -22,6 +22,7 @@ type Options struct {
 	Think    time.Duration // of a caller between two calls, on average
 	Patience time.Duration // of a caller with one server
 	Window   time.Duration // that is lent to a client, at most
+	Keep     time.Duration // of request ids in the exact space, at least
 	Ahead    time.Duration // how far nodes have the marks of their worker ids confirmed
 	Routers  int
 	Fixed    bool // each node has a worker id of its own
@@ -62,10 +63,11 @@ func (o Options) spaces() []seq.Space {
 		{Name: seq.DefaultSpace, Sections: 4, Step: 20},
 		{Name: "strict", Sections: 1, Step: 15, Mode: seq.Strict},
 		{Name: "unique", Sections: 1, Step: 30, Mode: seq.UniqueOnly},
+		{Name: exactSpace, Sections: 1, Mode: seq.Exact, Window: o.Keep},
 	}
 }
 
-func (o Options) sections() int { return 6 }
+func (o Options) sections() int { return 7 }
 
 // OptionsOf draws a run.
 func OptionsOf(seed uint64) Options {
@@ -90,6 +92,7 @@ func OptionsOf(seed uint64) Options {
 	o.Ahead = []time.Duration{time.Second, 3 * time.Second, 3 * time.Second}[rng.IntN(3)]
 	o.Routers = rng.IntN(3)
 	o.Fixed = rng.IntN(5) == 0
+	o.Keep = []time.Duration{20 * time.Second, seq.MaxWindow, seq.MaxWindow}[rng.IntN(3)]
 	return o
 }
 

@@ -72,6 +72,7 @@ func (s *sdk) current(ctx context.Context, key history.Key) error {
 // raise implements asker.
 func (s *sdk) raise(ctx context.Context, key history.Key, by uint64) error {
 	floor := s.w.check.promises.floor(key) + by
+	s.w.check.onces.lift(key, floor)
 	got, err := s.api.Raise(ctx, spaceKey(key), seq.Seq(floor))
 	if err == nil {
 		s.w.check.promises.raisedTo(key, floor, uint64(got))

@@ -26,21 +26,27 @@ const (
 // stores through proxies of its own.
 type cluster struct {
 	t      *testing.T
+	all    int // sections over all spaces
 	allocs []*alloc
 	router *router.Router
 }
 
 type alloc struct {
-	addr  string
-	admin pb.AdminClient
-	links []*proxy.Proxy // one a store
+	addr   string
+	server *allocsvr.Server
+	admin  pb.AdminClient
+	links  []*proxy.Proxy // one a store
 }
 
-func start(t *testing.T) *cluster {
+func start(t *testing.T, also ...seq.Space) *cluster {
 	t.Helper()
 	quiet := slog.New(slog.DiscardHandler)
-	stores := harness.Stores(t, 3, seq.Space{Sections: sections, Step: 500})
+	spaces := append([]seq.Space{{Name: seq.DefaultSpace, Sections: sections, Step: 500}}, also...)
+	stores := harness.Stores(t, 3, spaces...)
 	c := &cluster{t: t}
+	for _, s := range spaces {
+		c.all += int(s.Sections)
+	}
 	for i := range 2 {
 		c.addAlloc(fmt.Sprintf("alloc-%d", i+1), stores, quiet)
 	}
@@ -50,7 +56,7 @@ func start(t *testing.T) *cluster {
 	}
 	t.Cleanup(func() { _ = c.router.Close() })
 	harness.Inside(t, "router", c.router.Run)
-	c.until("every section is served", func() bool { return c.served(0)+c.served(1) == sections })
+	c.until("every section is served", func() bool { return c.served(0)+c.served(1) == c.all })
 	return c
 }
 
@@ -73,7 +79,7 @@ func (c *cluster) addAlloc(name string, stores []string, log *slog.Logger) {
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	a.addr = s.Addr()
+	a.addr, a.server = s.Addr(), s
 	conn, err := rpc.Dial(a.addr)
 	if err != nil {
 		c.t.Fatal(err)
@@ -100,6 +106,18 @@ func (c *cluster) served(i int) int {
 		return -1
 	}
 	return int(status.GetSectionsOwned())
+}
+
+// numbers is how many an AllocSvr has given since it started.
+func (c *cluster) numbers(i int) int {
+	c.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	status, err := c.allocs[i].admin.Status(ctx, &pb.StatusRequest{})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return int(status.GetNumbers())
 }
 
 // cut lets nothing pass between the AllocSvr and the stores; mend ends that.

@@ -51,6 +51,7 @@ func Move(t *seq.RouteTable, section seq.SectionID, name string, live func(strin
 	}
 	changed.Pins[section] = name
 
+	changed.Cover(int(section) + 1)
 	p := &changed.Sections[section]
 	switch i { // a standby that becomes the owner trades places; a plan replaces an unfit one
 	case p.Standby:

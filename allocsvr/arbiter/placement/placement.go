@@ -190,9 +190,7 @@ func newPlanner(in Input) *planner {
 func (p *planner) soundSections() {
 	t := p.next
 	t.Sections = t.Sections[:min(len(t.Sections), p.in.Sections)]
-	for len(t.Sections) < p.in.Sections {
-		t.Sections = append(t.Sections, seq.Placement{Owner: seq.NoNode, Standby: seq.NoNode, Standby2: seq.NoNode})
-	}
+	t.Cover(p.in.Sections)
 	sound := func(i int16) int16 {
 		if i < 0 || int(i) >= len(t.Nodes) {
 			return seq.NoNode

@@ -46,3 +46,12 @@ func ParseLayout(text string) (snowflake.Layout, error) {
 	l, err := snowflake.ParseLayout(text)
 	return l, Reading.Name(err)
 }
+
+// ParseReadable is ParseLayout for looking at IDs only, also at those of 64 bits.
+func ParseReadable(text string) (snowflake.Layout, error) {
+	if l, err := snowflake.ReadPreset(text); err == nil {
+		return l, nil
+	}
+	l, err := snowflake.ParseReadable(text)
+	return l, Reading.Name(err)
+}

@@ -14,8 +14,9 @@ import (
 type bid struct {
 	w        *Workers
 	register seq.Register
-	// suits says whether a worker id with that mark may be used by now.
-	suits func(Mark) bool
+	// suits says whether a worker id with that mark may be used by now; era is the floor of a
+	// restored era, 0 for none.
+	suits func(m, era Mark) bool
 	// begin gives the first Mark above the floor, which is the highest of W promises: whatever
 	// any holder before had confirmed, W stores have it, and one of those is among these.
 	begin func(floor Mark) (first Mark, err error)
@@ -59,7 +60,7 @@ func (b *bid) Register() seq.Register { return b.register }
 
 // Free implements tenure.Bid.
 func (b *bid) Free(found quorum.Outcome) bool {
-	if b.suits(Mark(found.Max)) {
+	if b.suits(Mark(found.Max), Mark(found.Floor)) {
 		return true
 	}
 	if b.err = kept(Mark(found.Floor), 0, b.w.now()); found.Max > found.Floor {

@@ -19,10 +19,10 @@ import (
 const DefaultWindow = 3 * time.Second
 
 // Limits of a window. A longer one costs more IDs' time after a crash, a shorter one
-// more writes, and does not outlast a short loss of the quorum.
+// more writes, and does not outlast a short loss of the quorum. The longest is maxReach.
 const (
 	MinWindow = 100 * time.Millisecond
-	MaxWindow = time.Minute
+	MaxWindow = maxReach
 )
 
 // Config is what Workers are made of. Holder, ReadPrefix and Sessions are required.

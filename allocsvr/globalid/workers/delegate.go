@@ -25,10 +25,12 @@ var holderName = regexp.MustCompile(`^[!-~]{0,64}$`)
 
 // Wish is what a client asks for.
 type Wish struct {
+	By      string // who asks, whose share of the pool is bounded; empty: not known
 	Holder  string // for people, 0 to 64 visible characters
 	Window  time.Duration
 	Extends bool // the window that is named, as the client got it
 	Named
+	Ticket uint64 // of that window; 0 if the client has none
 }
 
 // Named is what tells a window of a client from all others, in its namespace.
@@ -66,7 +68,8 @@ type Window struct {
 	Named
 	Namespace   namespaces.Namespace // as it is recorded
 	Floor, Last snowflake.Tick
-	Continues   bool // the window that was named, without a hole
+	Continues   bool   // the window that was named, without a hole
+	Ticket      uint64 // to give it back with; 0: that cannot be done
 }
 
 // ValidUntil is when the last tick is over.
@@ -78,7 +81,8 @@ func (d Window) ValidUntil() time.Time {
 	return at
 }
 
-// Delegate gets a client a worker id and a window of its own. The node never uses the
+// Delegate gets a client a worker id and a window of its own: seq.ErrQuota for one that has
+// its share of the pool. The node never uses the
 // id itself and attaches no lease to it: the mark alone keeps it apart, since whoever
 // takes it later starts above. Errors are those of globalid.Service.Generate and
 // seq.ErrBadArgument; with any of them nothing is granted. Safe to retry, though every grant
@@ -112,8 +116,10 @@ func (i *Issuer) delegate(ctx context.Context, wish Wish) (d Window, err error) 
 	if wish.Extends && wish.Worker > ns.Layout.MaxWorker() {
 		return d, fmt.Errorf("%w: worker id %d, the layout has 0 to %d", seq.ErrBadArgument, wish.Worker, ns.Layout.MaxWorker())
 	}
+	asked := i.shares.ask(wish.By)
+	defer func() { asked.done(err == nil, wish.Confirmed, d.Confirmed, w.now()) }()
 	grant := func(worker snowflake.Worker) (err error) {
-		d, err = w.grant(ctx, ns, dc, worker, wish)
+		d, err = i.grant(ctx, ns, dc, worker, wish)
 		return err
 	}
 	if wish.names(dc, wish.Worker, wish.Confirmed) && wish.Confirmed > w.now() {
@@ -122,16 +128,19 @@ func (i *Issuer) delegate(ctx context.Context, wish Wish) (d Window, err error) 
 			return d, err
 		}
 	}
-	err = try(func() ([]snowflake.Worker, error) { return w.spare(ctx, ns, dc, wish) }, grant)
+	err = try(func() ([]snowflake.Worker, error) { return i.spare(ctx, ns, dc, wish, asked) }, grant)
 	return d, err
 }
 
 // spare looks at the stores for worker ids to delegate: those with marks that the clock
 // has passed, so that the window begins now, and only while the pool is not crowded. The
 // rest is for nodes: without a worker id at one of them no caller is served. At least one,
-// or an error.
-func (w *Workers) spare(ctx context.Context, ns namespaces.Namespace, dc snowflake.Datacenter, wish Wish) ([]snowflake.Worker, error) {
-	by := order{self: nobody, latest: w.now(), topDown: true}
+// or an error. Those that were given back here go before new ones.
+func (i *Issuer) spare(ctx context.Context, ns namespaces.Namespace, dc snowflake.Datacenter, wish Wish, asked ask) ([]snowflake.Worker, error) {
+	w := i.w
+	by := order{self: nobody, latest: w.now(), topDown: true, returned: func(u Used) bool {
+		return i.loans.spare(place{dc, u.Worker}, u.Mark, u.Floor, ns.Layout, w.now())
+	}}
 	if wish.names(dc, wish.Worker, wish.Confirmed) {
 		by.first = &wish.Worker
 	}
@@ -147,7 +156,7 @@ func (w *Workers) spare(ctx context.Context, ns namespaces.Namespace, dc snowfla
 		}
 		return nil, err
 	}
-	return c.try, nil
+	return c.try, asked.check(after, w.now())
 }
 
 // grant tries to delegate one worker id. A crash before the step is confirmed leaves a
@@ -159,12 +168,28 @@ func (w *Workers) spare(ctx context.Context, ns namespaces.Namespace, dc snowfla
 // hands something out raises it, and the client's window goes on without a hole. What
 // is granted is above the promised mark in either case, so a client that names what it
 // never had gains nothing by it.
-func (w *Workers) grant(ctx context.Context, ns namespaces.Namespace, dc snowflake.Datacenter, worker snowflake.Worker, wish Wish) (Window, error) {
+//
+// Or it is exactly the mark of a window that was given back here. What is granted then begins
+// above the last tick that was used of it, and ends above the mark: so the step raises it, and
+// nothing else that goes by that mark, here or at another node, is confirmed.
+func (i *Issuer) grant(ctx context.Context, ns namespaces.Namespace, dc snowflake.Datacenter, worker snowflake.Worker, wish Wish) (Window, error) {
+	w, at := i.w, place{dc, worker}
 	d := Window{Named: Named{Datacenter: dc, Worker: worker}, Namespace: ns}
+	var before *loan
 	_, err := w.bid(ctx, &bid{w: w, register: seq.WorkerRegister(ns.Name, uint64(dc), uint64(worker)),
-		suits: func(m Mark) bool { return m <= w.now() || wish.names(dc, worker, m) },
+		suits: func(m, era Mark) bool {
+			return m <= w.now() || wish.names(dc, worker, m) || i.loans.spare(at, m, era, ns.Layout, w.now())
+		},
 		begin: func(floor Mark) (Mark, error) {
 			d.Floor, d.Continues = floor.tick(ns.Layout), wish.names(dc, worker, floor)
+			before = i.loans.claim(at, floor)
+			if before != nil && before.returned && !d.Continues && before.layout == ns.Layout {
+				d.Floor = before.used
+				floor++
+			}
+			if before != nil && (before.returned || before.ticket != wish.Ticket) {
+				before = nil
+			}
 			return max(floor, w.now().add(wish.Window)), nil
 		},
 		confirmed: func(_ uint64, to Mark) (leased bool) {
@@ -174,5 +199,21 @@ func (w *Workers) grant(ctx context.Context, ns namespaces.Namespace, dc snowfla
 	if err != nil {
 		return Window{}, err
 	}
+	d.Ticket = i.loans.add(d, before, wish.Holder, w.now())
 	return d, nil
+}
+
+// GiveBack ends a window that this node has lent before its time: a client that is lent that worker
+// id next begins above the last tick that was used. seq.ErrConflict: the window is not the
+// newest of that worker id, as far as this node knows. seq.ErrBadArgument: it has no such
+// tick. Nothing is written: the mark stays, and what is forgotten by a restart is free when
+// the mark is over.
+func (i *Issuer) GiveBack(by string, n Named, ticket uint64, used snowflake.Tick) error {
+	if err := i.loans.giveBack(n, ticket, used); err != nil {
+		return fmt.Errorf("namespace %q: %w", i.name, err)
+	}
+	i.shares.over(by, n.Confirmed)
+	i.GivenBack.Add(1)
+	i.w.log.Info("worker id given back", "namespace", i.name, "datacenter", n.Datacenter, "worker", n.Worker)
+	return nil
 }

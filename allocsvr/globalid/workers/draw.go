@@ -72,6 +72,9 @@ func (l *Lease) awaitWindow(ctx context.Context, before Mark, had *trouble) erro
 		return snowflake.ErrSealed
 	case l.Mark() != before:
 		return nil
+	case before.ahead(w.now()) > (reach+1)*w.cfg.Window:
+		// No later mark is asked for before the clock is back: nothing to wait for.
+		return fmt.Errorf("%w: time borrowed up to %s, and the clock is %s before that", seq.ErrClockRollback, end, before.ahead(w.now()))
 	}
 	if err := w.cfg.Quorum(); err != nil {
 		return fmt.Errorf("window above %s not confirmed: %w", end, err)

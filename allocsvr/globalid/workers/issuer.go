@@ -33,6 +33,9 @@ type Issuer struct {
 
 	Issued    atomic.Uint64 // IDs handed out since start
 	Delegated atomic.Uint64 // windows given to clients since start
+	GivenBack atomic.Uint64 // of them, before their time
+	shares    shares        // of clients
+	loans     loans         // to them
 
 	mu      sync.Mutex // guards all below
 	pending *pending   // an acquisition under way
@@ -164,11 +167,16 @@ func (i *Issuer) candidates(ctx context.Context, ns namespaces.Namespace, dc sno
 		return nil, err
 	}
 	i.pooled(dc, c.pool)
-	if only := i.w.cfg.Node.Worker; only != nil {
+	only := i.w.cfg.Node.Worker
+	if only != nil {
 		c = c.only(*only)
 	}
 	if len(c.try) == 0 {
-		return nil, i.w.exhausted(c)
+		err := i.w.exhausted(c)
+		if only != nil {
+			err = fmt.Errorf("worker id %d is the only one to be used here: %w", *only, err)
+		}
+		return nil, err
 	}
 	return c.try, nil
 }
@@ -179,7 +187,7 @@ func (i *Issuer) take(ctx context.Context, ns namespaces.Namespace, dc snowflake
 	clock := snowflake.WithClock(func() int64 { return i.w.cfg.Wall().UnixMilli() })
 	sleeper := snowflake.WithSleeper(i.w.cfg.Sleep)
 	hold, err := i.w.bid(ctx, &bid{w: i.w, register: l.Register,
-		suits: func(m Mark) bool { return m <= i.w.latest() },
+		suits: func(m, _ Mark) bool { return m <= i.w.latest() },
 		begin: func(floor Mark) (first Mark, err error) {
 			now := i.w.now()
 			if l.gen, err = snowflake.New(ns.Layout, dc, worker, floor.tick(ns.Layout), clock, sleeper); err != nil {

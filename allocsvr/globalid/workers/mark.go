@@ -51,16 +51,23 @@ func startOf(l snowflake.Layout, t snowflake.Tick) Mark {
 	return markOf(at)
 }
 
-// reach is how many windows a mark may lie ahead of the clock, which only the borrow
-// policies use up. Stores must take marks that are that far ahead of their own clocks, with
-// the longest window, and some more for what the clocks differ.
-const reach = 10
+// reach is how many windows a mark may lie ahead of the clock, and maxReach how long that is
+// at most. Only the borrow policies use more than one up. Stores take marks up to an hour ahead of
+// their own clocks, and a node takes one beyond maxBehind for a sign that its clock is wrong:
+// what is between that and maxReach is for clocks that differ.
+const (
+	reach    = 10
+	maxReach = 10 * time.Minute
+)
+
+// reachOf is how far a mark may lie ahead of the clock.
+func reachOf(window time.Duration) time.Duration { return min(reach*window, maxReach) }
 
 // target is the mark to ask for: a window above both the clock and the last time that
 // was handed out, which the borrow policies take ahead of the clock, though not
-// further ahead than reach windows.
+// further ahead than reachOf.
 func target(now, last Mark, window time.Duration) Mark {
-	return min(max(now, last).add(window), now.add(reach*window))
+	return min(max(now, last).add(window), now.add(reachOf(window)))
 }
 
 // due says whether to ask for the target: half of the window is used up, and asking

@@ -121,12 +121,25 @@ type order struct {
 	// topDown is for delegated ids: the new ones are looked for from the highest down,
 	// away from those of nodes, above all of nodes that are numbered from outside.
 	topDown bool
+	// returned, if not nil, tells those that were given back before their mark is over. They
+	// are free, and go before new ones.
+	returned func(Used) bool
 }
 
 // choose puts the free worker ids in the order of their marks, never used ones first.
 // Nodes that choose at the same moment should not meet, so new ids come in a random
 // order.
 func choose(used []Used, layout snowflake.Layout, by order, rnd *rand.Rand) choice {
+	var back []snowflake.Worker
+	if by.returned != nil {
+		used = slices.Clone(used)
+		for i := range used {
+			if u := &used[i]; !u.Free && u.Holder == 0 && by.returned(*u) {
+				u.Free, u.Remaining = true, 0
+				back = append(back, u.Worker)
+			}
+		}
+	}
 	c := choice{used: used, pool: poolOf(used, layout)}
 	known := make(map[snowflake.Worker]bool, len(used))
 	free := make([]Used, 0, len(used))
@@ -156,6 +169,7 @@ func choose(used []Used, layout snowflake.Layout, by order, rnd *rand.Rand) choi
 	} else {
 		c.try = append(again, fresh...)
 	}
+	c.try = append(back, slices.DeleteFunc(c.try, func(w snowflake.Worker) bool { return slices.Contains(back, w) })...)
 	if first := by.first; first != nil {
 		at := slices.Index(c.try, *first)
 		if at < 0 && slices.ContainsFunc(free, func(u Used) bool { return u.Worker == *first }) {
@@ -169,10 +183,11 @@ func choose(used []Used, layout snowflake.Layout, by order, rnd *rand.Rand) choi
 	return c
 }
 
-// only limits a choice to one worker id.
+// only limits a choice to one worker id, of which exhausted then speaks alone.
 func (c choice) only(w snowflake.Worker) choice {
 	c.try = nil
-	if !slices.ContainsFunc(c.used, func(u Used) bool { return u.Worker == w && !u.Free }) {
+	c.used = slices.DeleteFunc(slices.Clone(c.used), func(u Used) bool { return u.Worker != w })
+	if !slices.ContainsFunc(c.used, func(u Used) bool { return !u.Free }) {
 		c.try = []snowflake.Worker{w}
 	}
 	return c

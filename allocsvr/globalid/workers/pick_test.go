@@ -148,6 +148,12 @@ func TestTheNextMarkIsAWindowAheadAndWithinReach(t *testing.T) {
 			t.Errorf("%+v: got %d", row, got)
 		}
 	}
+	// The longest window is all that is in reach, whatever was borrowed.
+	for _, last := range []Mark{0, 300_000, 600_000} {
+		if got := target(0, last, MaxWindow); got != Mark(0).add(MaxWindow) || MaxWindow >= maxBehind {
+			t.Errorf("%d borrowed, window %v: got %d", last, MaxWindow, got)
+		}
+	}
 	for _, row := range []struct {
 		confirmed, now, last, target Mark
 		want                         bool

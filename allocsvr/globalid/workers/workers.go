@@ -158,7 +158,7 @@ func (w *Workers) now() Mark { return markOf(w.cfg.Wall()) }
 
 // latest is the latest mark of a worker id that this node takes: with a later one
 // nothing could be handed out before the clock gets there.
-func (w *Workers) latest() Mark { return w.now().add(reach * w.cfg.Window) }
+func (w *Workers) latest() Mark { return w.now().add(reachOf(w.cfg.Window)) }
 
 // news wakes all that wait, once each time.
 type news struct {

@@ -60,6 +60,11 @@ func (r *Registers) Release(_ context.Context, _ seq.Session, items []quorum.Lea
 	return r.NoRelease
 }
 
+// Copies implements tenure.Registers.
+func (r *Registers) Copies(_ context.Context, _ seq.Session, regs []seq.Register, _ []uint64) []quorum.Outcome {
+	return refusedAll(len(regs))
+}
+
 // EndSession implements tenure.Registers.
 func (r *Registers) EndSession(context.Context, seq.Secret) error {
 	if r.OnEnd != nil {

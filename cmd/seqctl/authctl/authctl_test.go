@@ -52,6 +52,7 @@ func TestWhatTheVerbsPrint(t *testing.T) {
 		"token --name chat --grant user:take,read,rate=50000 --grant tag/inv-*:take --policy p.yaml --out chat.token",
 		"token --name eye --role reader --policy p.yaml --out eye.token",
 		"token --name chat --policy p.yaml --out next.token",
+		"key --out backup.key",
 		"list --policy p.yaml",
 		"list --policy p.yaml -o yaml",
 		"try --policy p.yaml --token-file chat.token Sequence.Next user:take tag/inv-7:take",
@@ -122,7 +123,8 @@ func TestSecretsAreWrittenForTheirOwnerAloneAndRefusedWhereOthersRead(t *testing
 	must(t, "ca --cluster shop --dir ca")
 	must(t, "cert --ca ca --role caller --name chat")
 	must(t, "token --name chat --policy p.yaml --out chat.token")
-	for _, name := range []string{"ca/ca-key.pem", "caller-chat-key.pem", "chat.token", "p.yaml"} {
+	must(t, "key --out backup.key")
+	for _, name := range []string{"ca/ca-key.pem", "caller-chat-key.pem", "chat.token", "p.yaml", "backup.key"} {
 		info, err := os.Stat(name)
 		if err != nil || info.Mode().Perm() != 0o600 {
 			t.Errorf("%s: %v, %v, want 0600", name, info, err)
@@ -145,7 +147,7 @@ func TestSecretsAreWrittenForTheirOwnerAloneAndRefusedWhereOthersRead(t *testing
 	if _, err := os.Stat("new.tok"); err == nil {
 		t.Error("a token that no policy has was left behind")
 	}
-	for _, line := range []string{"ca --cluster shop --dir ca", "token --name x --out chat.token"} {
+	for _, line := range []string{"ca --cluster shop --dir ca", "token --name x --out chat.token", "key --out backup.key"} {
 		if _, err := call(t, line); !errors.Is(err, auth.ErrExists) {
 			t.Errorf("%s: got %v, want ErrExists", line, err)
 		}
@@ -172,6 +174,7 @@ func TestAWrongCallIsAUsageErrorThatNamesWhatIsWrong(t *testing.T) {
 		"token --name a --grant user:raise":           "max_raise",
 		"token --name a --grant user:take,colour=3":   `"colour"`,
 		"token --name a --grant user:take,rate=many":  `"rate=many"`,
+		"key":                                   "--out FILE",
 		"try":                                   "0 arguments",
 		"try Sequence.Nothing":                  `"Sequence.Nothing"`,
 		"try user:give":                         `"user:give"`,

@@ -26,7 +26,7 @@ const (
 func Command() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "auth",
-		Short: "make certificates with roles and tokens, list and try a policy; no cluster needed",
+		Short: "make certificates with roles, tokens and keys, list and try a policy; no cluster needed",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				return daemon.Usage(fmt.Errorf("unknown verb %q: seqctl auth --help lists them", args[0]))
@@ -35,7 +35,7 @@ func Command() *cobra.Command {
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(caCommand(), certCommand(), tokenCommand(), tryCommand(), listCommand())
+	cmd.AddCommand(caCommand(), certCommand(), tokenCommand(), keyCommand(), tryCommand(), listCommand())
 	return cmd
 }
 

@@ -34,7 +34,7 @@ With --policy the principal is added to that file, or gets one more token if it 
 without, the lines for it are printed.
 
 A grant is SPACE:VERBS, namespace/NAME:take or tag/NAME:VERBS. Verbs are take, read and raise;
-with them may stand max-raise=N, the highest number that a raise may ask for, rate=N, in keys
+with them may stand max-raise=N, how far above its number a raise may lift a key, rate=N, in keys
 a second, and burst=N. A name may end in *.`,
 		Example: "  seqctl auth token --name chat --role caller --grant user:take,read,rate=50000 --policy policy.yaml --out chat.token",
 		Args:    ctl.ExactArgs(),

@@ -33,7 +33,7 @@ func tryCommand() *cobra.Command {
 		Short: "tell what a policy says of a call",
 		Long: `Asks a policy file, and no cluster, whether a token or the holder of a certificate may do
 something. METHOD is such as Sequence.Next; a scope with its verb is such as user:take,
-namespace/orders:take, tag/invoices:take or user:raise=1000. Fails if anything is refused.`,
+namespace/orders:take, tag/invoices:take or user:raise=1000, by so much. Fails if anything is refused.`,
 		Example: `  seqctl auth try --policy policy.yaml --token-file chat.token Sequence.Next user:take
   seqctl auth try --policy policy.yaml --as operator/ops Admin.Drain`,
 		Args: func(cmd *cobra.Command, args []string) error {

@@ -45,14 +45,7 @@ type verdict struct {
 }
 
 func checkCommand() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "check",
-		Short: "say PASS or FAIL of a cluster",
-		Args:  ctl.ExactArgs(),
-		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	cmd.AddCommand(perfCommand())
-	return cmd
+	return ctl.Group(&cobra.Command{Use: "check", Short: "say PASS or FAIL of a cluster"}, perfCommand())
 }
 
 func perfCommand() *cobra.Command {
@@ -82,10 +75,7 @@ Exit 0 for PASS, 1 for FAIL.`,
 	f.Uint64Var(&l.failed, "max-failed", 0, "`calls` that may fail; default 0")
 	f.Float64Var(&l.lightRate, "light-rate", 1000, "numbers a second of the light load")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		if err := o.checkPerf(cmd.Context(), l, cmd.OutOrStdout()); err != nil {
-			return fmt.Errorf("check perf: %w", err)
-		}
-		return nil
+		return o.checkPerf(cmd.Context(), l, cmd.OutOrStdout(), cmd.ErrOrStderr())
 	}
 	return cmd
 }
@@ -105,7 +95,7 @@ func (l limits) sound() error {
 	return nil
 }
 
-func (o *options) checkPerf(ctx context.Context, l limits, stdout io.Writer) error {
+func (o *options) checkPerf(ctx context.Context, l limits, stdout, stderr io.Writer) error {
 	if err := l.sound(); err != nil {
 		return err
 	}
@@ -118,7 +108,7 @@ func (o *options) checkPerf(ctx context.Context, l limits, stdout io.Writer) err
 			return err
 		}
 		format = p.format
-		if results[i], err = o.run(ctx, p); err != nil {
+		if results[i], err = o.run(ctx, p, stderr); err != nil {
 			return err
 		}
 		if ctx.Err() != nil {

@@ -28,10 +28,7 @@ func benchCommand() *cobra.Command {
 	o.addTo(cmd)
 	o.addKindTo(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		if err := o.bench(cmd.Context(), cmd.OutOrStdout()); err != nil {
-			return fmt.Errorf("bench: %w", err)
-		}
-		return nil
+		return o.bench(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
 	}
 	return cmd
 }
@@ -52,12 +49,12 @@ func kindList() string {
 	return b.String()
 }
 
-func (o *options) bench(ctx context.Context, stdout io.Writer) error {
+func (o *options) bench(ctx context.Context, stdout, stderr io.Writer) error {
 	p, err := o.check()
 	if err != nil {
 		return err
 	}
-	r, err := o.run(ctx, p)
+	r, err := o.run(ctx, p, stderr)
 	if err != nil {
 		return err
 	}

@@ -64,11 +64,14 @@ func findKind(name string) (kind, error) {
 	if i := slices.IndexFunc(all, func(k kind) bool { return k.name == name }); i >= 0 {
 		return all[i], nil
 	}
-	var names []string
-	for _, k := range all {
+	return kind{}, fmt.Errorf("%w %q: expected %s", errTarget, name, strings.Join(kindNames(), ", "))
+}
+
+func kindNames() (names []string) {
+	for _, k := range kinds() {
 		names = append(names, k.name)
 	}
-	return kind{}, fmt.Errorf("%w %q: expected %s", errTarget, name, strings.Join(names, ", "))
+	return names
 }
 
 // options are the flags of bench; check perf sets some of them itself.
@@ -102,7 +105,8 @@ func (o *options) addTo(cmd *cobra.Command) {
 	f.DurationVar(&o.duration, "duration", 10*time.Second, "how long to measure")
 	f.DurationVar(&o.warmup, "warmup", time.Second, "how long to load before measuring")
 	f.IntVar(&o.procs, "procs", 0, "how many processors bench itself uses; 0: all, or half of them where the cluster is on this machine")
-	f.StringVar(&o.space, "space", "", "kind of `counter`; empty is "+seq.DefaultSpace)
+	o.AddSpaceTo(cmd, &o.space)
+	_ = cmd.RegisterFlagCompletionFunc("dist", ctl.OneOf(string(load.Uniform), string(load.Zipf), string(load.Hot))) // it is there
 }
 
 // addKindTo declares what check perf does not let one choose.
@@ -115,6 +119,7 @@ func (o *options) addKindTo(cmd *cobra.Command) {
 	f.StringVar(&o.http, "http", "127.0.0.1:7480", "HTTP `address` of a router, for --target http")
 	f.StringVar(&o.namespace, "namespace", "", "`namespace` for --target snowflake; empty is default")
 	f.StringVar(&o.tag, "tag", defaultTag, "segment `tag` for --target segment; made if there is none")
+	_ = cmd.RegisterFlagCompletionFunc("target", ctl.OneOf(kindNames()...)) // it is there
 }
 
 // plan is what the flags say once they are checked.

@@ -3,6 +3,7 @@ package bench
 import (
 	"context"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"runtime"
@@ -11,6 +12,7 @@ import (
 	"github.com/seqsvr/seqsvr/client"
 	"github.com/seqsvr/seqsvr/cmd/seqctl/ctl"
 	"github.com/seqsvr/seqsvr/internal/load"
+	"github.com/seqsvr/seqsvr/internal/ui"
 	"github.com/seqsvr/seqsvr/seq"
 )
 
@@ -37,7 +39,7 @@ func (o *options) findCluster(ctx context.Context, indirect bool) (*client.Clien
 }
 
 // run connects, loads and disconnects.
-func (o *options) run(ctx context.Context, p plan) (result, error) {
+func (o *options) run(ctx context.Context, p plan, stderr io.Writer) (result, error) {
 	r := &rig{o: o, users: p.users, rising: load.NewRising(p.users)}
 	defer r.end()
 	procs := o.processors(p.kind)
@@ -66,7 +68,9 @@ func (o *options) run(ctx context.Context, p plan) (result, error) {
 		return result{}, err
 	}
 	var cpu meter
+	progress := ui.NewClock(stderr, "bench "+p.kind.name, p.load.Warmup+p.load.Duration)
 	measured, err := load.Run(ctx, p.load, call, cpu.notice)
+	progress.Done()
 	if err != nil {
 		return result{}, err
 	}

@@ -2,30 +2,21 @@ package ctl
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"google.golang.org/grpc"
 
 	"github.com/seqsvr/seqsvr/internal/rpc"
+	"github.com/seqsvr/seqsvr/internal/survey"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/seq"
 )
 
-// Bounds of asking one node, so that one that hangs does not take the whole time of
-// the verb. A node that is alive tells its routes at once, but asks the stores for its
-// status.
-const (
-	routesAttempt = time.Second
-	statusAttempt = 4 * time.Second
-)
-
-// cluster is what --addr told about the cluster.
-type cluster struct {
-	id      string
-	mapping seq.Mapping
-	table   *seq.RouteTable
-}
+// routesAttempt bounds asking one node, which tells its routes at once if it is alive.
+const routesAttempt = time.Second
 
 // Call makes a unary call to addr, on a connection of its own: one attempt, with the error as
 // it came.
@@ -40,23 +31,55 @@ func Call[C, Q, R any](ctx context.Context, o *Options, addr string, client func
 }
 
 // askRoutes gets the mapping and the route table from a router or AllocSvr.
-func askRoutes(ctx context.Context, o *Options, addr string) (*cluster, error) {
-	reply, err := Call(ctx, o, addr, pb.NewSequenceClient, pb.SequenceClient.Routes, &pb.RoutesRequest{})
-	if err != nil {
-		return nil, plain(addr, err)
+func askRoutes(ctx context.Context, o *Options, addr string) (*survey.Cluster, error) {
+	conns := survey.NewConns(o.Dial()...)
+	defer conns.Close()
+	c, err := survey.Routes(ctx, conns, addr)
+	return c, plain(addr, err)
+}
+
+// routes asks the addresses in their order, until one answers, and stays with that one.
+func (o *Options) routes(ctx context.Context) (*survey.Cluster, error) {
+	if o.found {
+		return askRoutes(ctx, o, o.Addr)
 	}
-	mapping, err := rpc.MappingFromProto(reply.GetMapping())
-	if err != nil {
-		return nil, fmt.Errorf("routes of %s: %w", addr, err)
+	var wrong []string
+	for _, addr := range o.Addrs {
+		probe, cancel := context.WithTimeout(ctx, routesAttempt)
+		c, err := askRoutes(probe, o, addr)
+		cancel()
+		if err == nil {
+			o.Addr, o.found = addr, true
+			return c, nil
+		}
+		wrong = append(wrong, err.Error())
 	}
-	table, err := rpc.RoutesFromProto(reply.GetRoutes(), mapping)
-	if err != nil {
-		return nil, fmt.Errorf("routes of %s: %w", addr, err)
+	return nil, fmt.Errorf("%w at any of %d addresses: %s", errNoAnswer, len(o.Addrs), strings.Join(wrong, "; "))
+}
+
+// Seed is the address of --addr that is asked: of several the first one that answers.
+func (o *Options) Seed(ctx context.Context) (string, error) {
+	if o.found {
+		return o.Addr, nil
 	}
-	if table == nil {
-		return nil, fmt.Errorf("routes of %s: %w", addr, seq.ErrNoRoute)
+	_, err := o.routes(ctx)
+	return o.Addr, err
+}
+
+// nodeNames are the AllocSvr of the route table.
+func nodeNames(c *survey.Cluster) (names []string) {
+	for _, n := range c.Table.Nodes {
+		names = append(names, n.Name)
 	}
-	return &cluster{id: reply.GetClusterId(), mapping: mapping, table: table}, nil
+	return names
+}
+
+// nameNodes adds to seq.ErrUnknownNode which nodes there are.
+func nameNodes(c *survey.Cluster, err error) error {
+	if !errors.Is(err, seq.ErrUnknownNode) {
+		return err
+	}
+	return fmt.Errorf("%w, expected one of %s", err, strings.Join(nodeNames(c), ", "))
 }
 
 // onNode calls a method of an AllocSvr's Admin service.
@@ -68,20 +91,21 @@ func onNode[Q, R any](ctx context.Context, o *Options, addr string, method func(
 // onAnyNode finds an AllocSvr that answers, by the routes that --addr has, and calls the
 // method on that one only: a change is never tried on a second node.
 func onAnyNode[Q, R any](ctx context.Context, o *Options, method func(pb.AdminClient, context.Context, *Q, ...grpc.CallOption) (*R, error), req *Q) (*R, error) {
-	c, err := askRoutes(ctx, o, o.Addr)
+	c, err := o.routes(ctx)
 	if err != nil {
 		return nil, err
 	}
 	last := seq.ErrNoRoute
-	for _, node := range c.table.Nodes {
+	for _, node := range c.Table.Nodes {
 		probe, cancel := context.WithTimeout(ctx, routesAttempt)
 		_, last = askRoutes(probe, o, node.Addr)
 		cancel()
 		if last == nil {
-			return onNode(ctx, o, node.Addr, method, req)
+			reply, err := onNode(ctx, o, node.Addr, method, req)
+			return reply, nameNodes(c, err)
 		}
 	}
-	return nil, fmt.Errorf("none of %d AllocSvr answers: %w", len(c.table.Nodes), last)
+	return nil, fmt.Errorf("none of %d AllocSvr answers: %w", len(c.Table.Nodes), last)
 }
 
 // StoreAddrs are the gRPC addresses of the stores, as an AllocSvr that the router or

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/seqsvr/seqsvr/internal/survey"
 	"github.com/seqsvr/seqsvr/internal/ui"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 )
@@ -20,24 +21,36 @@ type change struct {
 	Subject      string `json:"subject,omitempty"`
 	RouteVersion uint64 `json:"route_version"`
 	Moved        uint32 `json:"moved"` // sections whose desired owner changed
+	State        string `json:"state"` // asked, or with --wait done
 }
 
 // changeVerb is one of those verbs: call asks for the change.
 func changeVerb(cmd *cobra.Command, call func(ctx context.Context, o *Options, args []string) (*pb.ChangeReply, error)) *cobra.Command {
-	o := &Options{}
+	o, wait := &Options{}, false
 	o.AddTo(cmd, changeTimeout)
+	waitFlag(cmd, o, &wait, "every section is where it is to be")
+	cmd.ValidArgsFunction = o.completeArgs(nodes)
 	cmd.RunE = o.Verb(func(ctx context.Context, format ui.Format, args []string, stdout io.Writer) error {
 		reply, err := call(ctx, o, args)
 		if err != nil {
 			return err
 		}
-		result := change{Change: cmd.Name(), RouteVersion: reply.GetRouteVersion(), Moved: reply.GetMoved()}
+		result := change{Change: cmd.Name(), RouteVersion: reply.GetRouteVersion(), Moved: reply.GetMoved(), State: "asked"}
 		if len(args) > 0 {
 			result.Subject = args[0]
 		}
+		if wait {
+			_, err := await(ctx, o, cmd.ErrOrStderr(), result.Change, errNotSettled, func(s *survey.Survey) (string, bool, error) {
+				return settled(s, result.RouteVersion)
+			})
+			if err != nil {
+				return err
+			}
+			result.State = "done"
+		}
 		return ui.Print(stdout, format, result, func() *ui.Table {
-			return ui.NewTable("change", "subject", "routes version", "sections moved").
-				Row(result.Change, result.Subject, result.RouteVersion, result.Moved)
+			return ui.NewTable("change", "subject", "routes version", "sections moved", "state").
+				Row(result.Change, result.Subject, result.RouteVersion, result.Moved, result.State)
 		})
 	})
 	return cmd
@@ -59,7 +72,7 @@ func moveCommand() *cobra.Command {
 	var unpin bool
 	cmd := &cobra.Command{
 		Use:     "move SECTION NODE",
-		Example: "  seqctl move 17 alloc-2\n  seqctl move 17 --unpin",
+		Example: "  seqctl move 17 alloc-2 --wait\n  seqctl move 17 --unpin",
 		Short:   "move one section to an AllocSvr and pin it there (--unpin SECTION lets it go)",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if want := 2; unpin && len(args) != 1 || !unpin && len(args) != want {

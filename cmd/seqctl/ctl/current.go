@@ -11,15 +11,15 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/seqsvr/seqsvr/client"
+	"github.com/seqsvr/seqsvr/internal/survey"
 	"github.com/seqsvr/seqsvr/internal/ui"
 	"github.com/seqsvr/seqsvr/seq"
 )
 
 // currentRow is one UID in current.
 type currentRow struct {
-	Space         string `json:"space"`
-	UID           uint64 `json:"uid"`
-	Key           string `json:"key,omitempty"`
+	Space string `json:"space"`
+	survey.CounterID
 	Current       uint64 `json:"current"`
 	Exact         bool   `json:"exact"`           // false: perhaps above the last number handed out
 	LastTakenUnix int64  `json:"last_taken_unix"` // seconds; 0: not known
@@ -35,48 +35,60 @@ func currentCommand() *cobra.Command {
 		Args:    RangeArgs(0, seq.MaxBatch),
 	}
 	o.AddTo(cmd, askTimeout)
-	who.addTo(cmd)
+	who.addTo(cmd, o)
 	cmd.RunE = o.Verb(func(ctx context.Context, format ui.Format, args []string, stdout io.Writer) error {
-		uids, err := who.uids(cmd, args)
+		ids, err := who.all(cmd, args)
 		if err != nil {
 			return err
 		}
 		return withClient(ctx, o, func(c *client.Client) error {
-			values, err := c.Current(ctx, who.space, uids)
+			values, err := current(ctx, c, who.space, ids)
 			if err != nil {
 				return err
 			}
-			rows, err := currentRows(who, uids, values)
+			rows, err := currentRows(who.space, ids, values)
 			return errors.Join(ui.Print(stdout, format, rows, func() *ui.Table { return currentTable(rows) }), err)
 		})
 	})
 	return cmd
 }
 
-// uids reads one or more targets.
-func (t *target) uids(cmd *cobra.Command, args []string) ([]seq.UID, error) {
-	if len(args) <= 1 || cmd.Flags().Changed("key") {
-		uid, _, err := t.uid(cmd, args, 0)
-		return []seq.UID{uid}, err
+// current reads UIDs, or one string key.
+func current(ctx context.Context, c *client.Client, space string, ids []survey.CounterID) ([]client.Value, error) {
+	if ids[0].UID == nil {
+		return c.CurrentKeys(ctx, space, []string{ids[0].Key})
 	}
-	uids := make([]seq.UID, len(args))
+	uids := make([]seq.UID, len(ids))
+	for i, id := range ids {
+		uids[i] = seq.UID(*id.UID)
+	}
+	return c.Current(ctx, space, uids)
+}
+
+// all reads one or more targets.
+func (t *target) all(cmd *cobra.Command, args []string) ([]survey.CounterID, error) {
+	if len(args) <= 1 || cmd.Flags().Changed("key") {
+		id, _, err := t.one(cmd, args, 0)
+		return []survey.CounterID{id}, err
+	}
+	ids := make([]survey.CounterID, len(args))
 	for i, arg := range args {
 		uid, err := parseUID(arg)
 		if err != nil {
 			return nil, err
 		}
-		uids[i] = uid
+		ids[i] = survey.CounterOf(uid)
 	}
-	return uids, nil
+	return ids, nil
 }
 
 // currentRows are the rows, and an error that counts the UIDs that failed.
-func currentRows(who *target, uids []seq.UID, values []client.Value) ([]currentRow, error) {
-	rows := make([]currentRow, len(uids))
+func currentRows(space string, ids []survey.CounterID, values []client.Value) ([]currentRow, error) {
+	rows := make([]currentRow, len(ids))
 	var first error
 	bad := 0
 	for i, v := range values {
-		rows[i] = currentRow{Space: cmp.Or(who.space, seq.DefaultSpace), UID: uint64(uids[i]), Key: who.key, Current: uint64(v.Seq), Exact: !v.UpperBound}
+		rows[i] = currentRow{Space: cmp.Or(space, seq.DefaultSpace), CounterID: ids[i], Current: uint64(v.Seq), Exact: !v.UpperBound}
 		if !v.LastTaken.IsZero() {
 			rows[i].LastTakenUnix = v.LastTaken.Unix()
 		}
@@ -88,13 +100,13 @@ func currentRows(who *target, uids []seq.UID, values []client.Value) ([]currentR
 		}
 	}
 	if bad > 0 {
-		return rows, fmt.Errorf("%d of %d failed: %w", bad, len(uids), first)
+		return rows, fmt.Errorf("%d of %d failed: %w", bad, len(ids), first)
 	}
 	return rows, nil
 }
 
 func currentTable(rows []currentRow) *ui.Table {
-	t := ui.NewTable("space", "uid", "current", "exact", "last taken")
+	t := ui.NewTable("space", rows[0].Column(), "current", "exact", "last taken")
 	for _, r := range rows {
 		taken, current := "", text(r.Current)
 		if r.LastTakenUnix != 0 {
@@ -107,7 +119,7 @@ func currentTable(rows []currentRow) *ui.Table {
 		case !r.Exact:
 			exact = ui.Cell{Text: "upper bound", Color: ui.Yellow}
 		}
-		t.Row(r.Space, text(r.UID), current, exact, taken)
+		t.Row(r.Space, r.CounterID.String(), current, exact, taken)
 	}
 	return t
 }

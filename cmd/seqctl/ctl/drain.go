@@ -4,19 +4,12 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/seqsvr/seqsvr/internal/survey"
 	"github.com/seqsvr/seqsvr/internal/ui"
-	"github.com/seqsvr/seqsvr/internal/wake"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
-)
-
-// Of drain --wait.
-const (
-	drainTimeout = time.Minute // its default; an idle node is empty within a second
-	drainPause   = 250 * time.Millisecond
 )
 
 // drainResult is what drain prints.
@@ -40,11 +33,12 @@ for it to be given no others. The node does so itself, which has only begun when
 without --wait ends. With --wait it ends when the node has no section any more and every
 section of the cluster has an owner, or fails after --timeout; the node then goes on
 draining all the same.`,
-		Args: ExactArgs("NODE"),
+		Args:              ExactArgs("NODE"),
+		ValidArgsFunction: o.completeArgs(nodes),
 	}
 	o.AddTo(cmd, changeTimeout)
-	cmd.Flags().BoolVar(&wait, "wait", false, fmt.Sprintf("wait until the node is empty; --timeout is %v then unless given", drainTimeout))
-	verb := o.Verb(func(ctx context.Context, format ui.Format, args []string, stdout io.Writer) error {
+	waitFlag(cmd, o, &wait, "the node is empty")
+	cmd.RunE = o.Verb(func(ctx context.Context, format ui.Format, args []string, stdout io.Writer) error {
 		r, err := drain(ctx, o, args[0])
 		if err != nil {
 			return err
@@ -59,12 +53,6 @@ draining all the same.`,
 				Row(r.Change, r.Subject, r.RouteVersion, r.ToMove, r.State)
 		})
 	})
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if wait && !cmd.Flags().Changed("timeout") {
-			o.Timeout = drainTimeout
-		}
-		return verb(cmd, args)
-	}
 	return cmd
 }
 
@@ -77,66 +65,34 @@ func drain(ctx context.Context, o *Options, node string) (*drainResult, error) {
 	return &drainResult{Change: "drain", Subject: node, RouteVersion: reply.GetRouteVersion(), ToMove: reply.GetMoved(), State: "asked"}, nil
 }
 
-// wait asks all nodes again and again until the drain is complete, and tells what is left.
-// Errors: errStillDraining, errUndrained.
+// wait waits until the drain is complete. Errors: errStillDraining, errUndrained.
 func (r *drainResult) wait(ctx context.Context, o *Options, progress io.Writer) error {
-	told, left := "", "nothing is known of it yet"
-	for {
-		s, err := takeSurvey(ctx, o)
-		switch {
-		case ctx.Err() != nil: // it was cut short and says nothing
-		case err != nil:
-			left = err.Error()
-		default:
-			var done bool
-			if left, done, err = r.left(s); err != nil {
-				return err
-			}
-			if done {
-				r.ToMove, r.RouteVersion, r.State = 0, s.view().GetRouteVersion(), "drained"
-				return nil
-			}
-		}
-		if left != told {
-			told = left
-			fmt.Fprintf(progress, "%s: %s\n", r.Subject, left)
-		}
-		if !wake.Sleep(ctx, drainPause) {
-			return fmt.Errorf("%w after %v: %s: %s; it goes on, and seqctl status tells how far it is", errStillDraining, o.Timeout, r.Subject, left)
-		}
+	s, err := await(ctx, o, progress, r.Subject, errStillDraining, r.left)
+	if err == nil {
+		r.ToMove, r.RouteVersion, r.State = 0, s.View().GetRouteVersion(), "drained"
 	}
+	return err
 }
 
 // left says what is still to be done, by the node that knows the newest route table, by the
 // stores as it read them, and by the drained node itself.
-func (r *drainResult) left(s *survey) (what string, done bool, err error) {
-	best := s.view()
-	if best == nil {
-		return fmt.Sprintf("none of %d AllocSvr answers", len(s.cluster.table.Nodes)), false, nil
+func (r *drainResult) left(s *survey.Survey) (what string, done bool, err error) {
+	best, left := newest(s, r.RouteVersion)
+	if left != "" {
+		return left, false, nil
 	}
-	if best.GetRouteVersion() < r.RouteVersion {
-		return "the route table that says so has not been read yet", false, nil
-	}
-	if i := s.cluster.table.Index(r.Subject); s.cluster.table.Version >= r.RouteVersion && i >= 0 && !s.cluster.table.Nodes[i].Drained {
+	if i := s.Cluster.Table.Index(r.Subject); s.Cluster.Table.Version >= r.RouteVersion && i >= 0 && !s.Cluster.Table.Nodes[i].Drained {
 		return "", false, fmt.Errorf("%w: %s", errUndrained, r.Subject)
 	}
-	toGo, known := s.replies[r.Subject].GetSectionsOwned(), false
+	toGo := s.Replies[r.Subject].GetSectionsOwned()
 	for _, m := range best.GetMembers() {
-		known = known || m.GetLeaseLeftMs() >= 0 // only a node that has read the stores knows of leases
 		if m.GetRole() == "alloc" && m.GetName() == r.Subject {
 			toGo = max(toGo, m.GetSectionsDesired(), m.GetSectionsOwned())
 		}
 	}
-	moving, unowned := best.GetSectionsMoving(), best.GetSectionsUnowned()
-	switch {
-	case !known:
-		return "who owns what could not be read from the stores", false, nil
-	case toGo > 0:
+	if toGo > 0 {
 		return fmt.Sprintf("%d sections to go", toGo), false, nil
-	case moving > 0:
-		return fmt.Sprintf("%d sections are on their way", moving), false, nil
-	case unowned > 0:
-		return fmt.Sprintf("it is empty, but %d sections of the cluster have no owner", unowned), false, nil
 	}
-	return "", true, nil
+	left = onTheWay(best)
+	return left, left == "", nil
 }

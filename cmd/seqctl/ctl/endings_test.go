@@ -7,6 +7,7 @@ import (
 
 	"google.golang.org/grpc"
 
+	"github.com/seqsvr/seqsvr/internal/survey"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/seq"
 )
@@ -16,16 +17,16 @@ func TestStatusNamesSectionsNearTheirEnd(t *testing.T) {
 	tests := []struct {
 		name   string
 		ending []*pb.EndingSection
-		health health
+		health survey.Health
 		want   []string
 	}{
-		{"none", nil, healthy, nil},
-		{"near", []*pb.EndingSection{{Section: 3, Space: "chat", Max: end - 20_000}}, degraded, []string{"section 3 (chat) is near the end"}},
-		{"spent, and served from memory", []*pb.EndingSection{{Section: 3, Space: "user", Max: end, Spent: true, Owned: true, Base: 70_000}}, degraded, []string{"section 3 (user) is used up once the owner crashes"}},
-		{"spent, and taken over since", []*pb.EndingSection{{Section: 3, Space: "user", Max: end, Spent: true, Owned: true, Base: end}}, failed, []string{"section 3 (user) is used up: every UID"}},
-		{"spent, and its owner gone", []*pb.EndingSection{{Section: 3, Space: "user", Max: end, Spent: true}}, failed, []string{"section 3 (user) is used up: every UID"}},
-		{"all of them", []*pb.EndingSection{{Section: 1, Space: "user", Max: end - 20_000}, {Section: 2, Space: "user", Max: end, Spent: true}, {Section: 4, Space: "user", Max: end, Spent: true}}, failed,
-			[]string{"sections 2 (user), 4 (user) are used up: every UID", "section 1 (user) is near"}},
+		{"none", nil, survey.Healthy, nil},
+		{"near", []*pb.EndingSection{{Section: 3, Space: "chat", Max: end - 20_000}}, survey.Degraded, []string{"section 3 (chat, 20000 left) is near the end"}},
+		{"spent, and served from memory", []*pb.EndingSection{{Section: 3, Space: "user", Max: end, Spent: true, Owned: true, Base: 70_000}}, survey.Degraded, []string{"section 3 (user) is used up once the owner crashes"}},
+		{"spent, and taken over since", []*pb.EndingSection{{Section: 3, Space: "user", Max: end, Spent: true, Owned: true, Base: end}}, survey.Failed, []string{"section 3 (user) is used up: every UID"}},
+		{"spent, and its owner gone", []*pb.EndingSection{{Section: 3, Space: "user", Max: end, Spent: true}}, survey.Failed, []string{"section 3 (user) is used up: every UID"}},
+		{"all of them", []*pb.EndingSection{{Section: 1, Space: "user", Max: end - 20_000}, {Section: 2, Space: "user", Max: end, Spent: true}, {Section: 4, Space: "user", Max: end, Spent: true}}, survey.Failed,
+			[]string{"sections 2 (user), 4 (user) are used up: every UID", "section 1 (user, "}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -44,27 +45,38 @@ func TestStatusNamesSectionsNearTheirEnd(t *testing.T) {
 	}
 }
 
-// namespaces is a cluster that has them, with a free worker id each.
+// namespaces is a cluster that has them, with a free worker id each, or with what workers says.
 type namespaces struct {
 	pb.SnowflakeClient
-	list []*pb.SnowflakeNamespace
+	list    []*pb.SnowflakeNamespace
+	workers *pb.SnowflakeWorkersReply
 }
 
 func (n namespaces) Namespaces(context.Context, *pb.SnowflakeNamespacesRequest, ...grpc.CallOption) (*pb.SnowflakeNamespacesReply, error) {
+	if n.workers != nil {
+		end := &pb.SnowflakeLayout{ExhaustedUnixMs: noon.AddDate(9, 0, 0).UnixMilli()}
+		n.list = []*pb.SnowflakeNamespace{{Name: n.workers.GetNamespace(), Version: 1, Layout: end}}
+	}
 	return &pb.SnowflakeNamespacesReply{Namespaces: n.list}, nil
 }
 
 func (n namespaces) Workers(_ context.Context, r *pb.SnowflakeWorkersRequest, _ ...grpc.CallOption) (*pb.SnowflakeWorkersReply, error) {
+	if n.workers != nil {
+		return n.workers, nil
+	}
 	return &pb.SnowflakeWorkersReply{Namespace: r.GetNamespace(), Pool: 1024}, nil
 }
 
 func TestARetiredNamespaceIsNoTrouble(t *testing.T) {
 	over := &pb.SnowflakeNamespace{Name: "old", Version: 1, Layout: &pb.SnowflakeLayout{ExhaustedUnixMs: noon.AddDate(-1, 0, 0).UnixMilli()}}
-	if got := idTroubles(t.Context(), namespaces{list: []*pb.SnowflakeNamespace{over}}, noon); len(got) != 1 || !got[0].breaks {
-		t.Errorf("a layout that has ended: got %+v, want one that breaks", got)
+	s := site()
+	s.AskIDs(t.Context(), namespaces{list: []*pb.SnowflakeNamespace{over}}, noon)
+	if got := s.Judge(); got.Health != survey.Failed || len(got.Problems) != 1 {
+		t.Errorf("a layout that has ended: got %s with %q, want failed by one", got.Health, got.Problems)
 	}
 	over.RetiredUnixMs = noon.UnixMilli()
-	if got := idTroubles(t.Context(), namespaces{list: []*pb.SnowflakeNamespace{over}}, noon); len(got) != 0 {
-		t.Errorf("retired: got %+v, want none", got)
+	s.AskIDs(t.Context(), namespaces{list: []*pb.SnowflakeNamespace{over}}, noon)
+	if got := s.Judge(); got.Health != survey.Healthy || len(got.Problems) != 0 {
+		t.Errorf("retired: got %s with %q, want healthy", got.Health, got.Problems)
 	}
 }

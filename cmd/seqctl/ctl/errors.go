@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
-	"slices"
 	"strings"
 
 	"google.golang.org/grpc/codes"
@@ -13,6 +11,7 @@ import (
 
 	"github.com/seqsvr/seqsvr/internal/daemon"
 	"github.com/seqsvr/seqsvr/internal/rpc"
+	"github.com/seqsvr/seqsvr/internal/survey"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 )
 
@@ -22,6 +21,8 @@ var (
 	errNoAnswer = errors.New("no answer")
 	// errStillDraining: drain --wait gave up waiting; the drain goes on.
 	errStillDraining = errors.New("not drained")
+	// errNotSettled: move, undrain or rebalance --wait gave up waiting; the change goes on.
+	errNotSettled = errors.New("not done")
 	// errUndrained: the drain was taken back while drain --wait waited for it.
 	errUndrained = errors.New("the drain was taken back meanwhile")
 	// errUnhealthy: status found that the cluster does not serve everything.
@@ -37,9 +38,15 @@ func plain(addr string, err error) error {
 	if rpc.CodeOf(err) != pb.ErrorCode_ERROR_CODE_UNSPECIFIED && rpc.CodeOf(err) != pb.ErrorCode_ERROR_CODE_DEADLINE {
 		return err
 	}
+	var at interface{ At() string } // of an error that knows the address that did not answer
+	if errors.As(err, &at) {
+		addr = at.At()
+	}
 	switch code := status.Code(err); {
+	case code == codes.Unavailable && otherProtocol(err) != "":
+		return fmt.Errorf("%w at %s: %s where gRPC was expected, which is a router's or AllocSvr's --listen", errNoAnswer, addr, otherProtocol(err))
 	case code == codes.Unavailable:
-		return fmt.Errorf("%w at %s: %s (%s)", errNoAnswer, addr, lastReason(err), hint(lastReason(err)))
+		return fmt.Errorf("%w at %s: %s (%s)", errNoAnswer, addr, survey.LastReason(err), hint(survey.LastReason(err)))
 	case code == codes.Unimplemented:
 		return fmt.Errorf("%w at %s: it is no router or AllocSvr", errNoAnswer, addr)
 	case code == codes.DeadlineExceeded || errors.Is(err, context.DeadlineExceeded):
@@ -48,47 +55,22 @@ func plain(addr string, err error) error {
 	return err
 }
 
-// hint is what to look at when a connection failed for that reason.
-func hint(reason string) string {
-	if why := securityHint(reason); why != "" {
-		return why
-	}
-	return "is the cluster running? seqctl dev starts one"
-}
-
-// securityHint is what to look at if the connection came to be and its two ends did not
-// agree on TLS; "" if that is not the reason. It has no colon, which lastReason goes by.
-// The end that closes first decides which error the other end sees, so some are only likely.
-func securityHint(reason string) string {
-	has := func(parts ...string) bool {
-		return slices.ContainsFunc(parts, func(p string) bool { return strings.Contains(reason, p) })
-	}
-	switch {
-	case has("certificate required", "bad certificate", "unknown certificate authority"):
-		return "it wants a certificate of its CA, --tls-cert and --tls-key"
-	case has("certificate", "x509"):
-		return "its certificate is not one of the CA in --tls-ca"
-	case has("does not look like a TLS handshake"):
-		return "it speaks no TLS, leave --tls-ca out"
-	case has("EOF", "connection reset", "broken pipe"):
-		return "it closed the connection; does it want TLS? --tls-ca, --tls-cert and --tls-key"
+// otherProtocol says what is spoken at an address where no gRPC is; "" if that is not why it
+// failed.
+func otherProtocol(err error) string {
+	switch text := err.Error(); {
+	case strings.Contains(text, "HTTP/1.1 header"):
+		return "it speaks HTTP"
+	case strings.Contains(text, "frame too large"):
+		return "it speaks another protocol"
 	}
 	return ""
 }
 
-// lastReason is the end of a chain such as "connection error: desc = "transport:
-// Error while dialing: dial tcp ...: connect: connection refused"".
-func lastReason(err error) string {
-	text := err.Error()
-	if at := strings.LastIndex(text, ": "); at >= 0 {
-		text = text[at+2:]
+// hint is what to look at when a connection failed for that reason.
+func hint(reason string) string {
+	if why := survey.SecurityHint(reason); why != "" {
+		return why
 	}
-	return strings.Trim(text, `"`)
-}
-
-func checkAddr(addr string) error {
-	if host, port, err := net.SplitHostPort(addr); err != nil || host == "" || port == "" {
-		return daemon.Usage(fmt.Errorf("--addr %q: expected host:port", addr))
-	}
-	return nil
+	return "is the cluster running? seqctl dev starts one"
 }

@@ -8,19 +8,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/seqsvr/seqsvr/internal/daemon"
+	"github.com/seqsvr/seqsvr/internal/survey"
 	"github.com/seqsvr/seqsvr/internal/ui"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 )
-
-// eventRow is one decision in events.
-type eventRow struct {
-	ID      uint64 `json:"id"`
-	UnixMS  int64  `json:"unix_ms"`
-	Node    string `json:"node"` // who wrote it
-	Kind    string `json:"kind"`
-	Subject string `json:"subject"`
-	Reason  string `json:"reason"`
-}
 
 func eventsCommand() *cobra.Command {
 	o := &Options{}
@@ -40,14 +31,11 @@ func eventsCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		rows := []eventRow{}
-		for _, e := range reply.GetEvents() {
-			rows = append(rows, eventRow{e.GetId(), e.GetUnixMs(), e.GetNode(), e.GetKind(), e.GetSubject(), e.GetReason()})
-		}
+		rows := survey.Events(reply)
 		return ui.Print(stdout, format, rows, func() *ui.Table {
 			t := ui.NewTable("id", "time", "by", "kind", "subject", "reason")
 			for _, r := range rows {
-				t.Row(text(r.ID), stamp(r.UnixMS), r.Node, r.Kind, r.Subject, r.Reason)
+				t.Row(text(r.ID), survey.Stamp(r.UnixMS), r.Node, r.Kind, r.Subject, r.Reason)
 			}
 			return t
 		})

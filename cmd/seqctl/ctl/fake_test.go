@@ -57,6 +57,11 @@ func (n *node) Move(_ context.Context, req *pb.MoveRequest) (*pb.ChangeReply, er
 	return &pb.ChangeReply{RouteVersion: 8, Moved: 1}, nil
 }
 
+func (n *node) Rehash(_ context.Context, req *pb.RehashRequest) (*pb.RehashReply, error) {
+	n.change(req)
+	return &pb.RehashReply{Version: 2}, nil
+}
+
 func (n *node) Rebalance(_ context.Context, req *pb.RebalanceRequest) (*pb.ChangeReply, error) {
 	n.change(req)
 	return &pb.ChangeReply{RouteVersion: 9}, nil

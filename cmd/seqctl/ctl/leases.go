@@ -3,13 +3,17 @@ package ctl
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/seqsvr/seqsvr/internal/survey"
 	"github.com/seqsvr/seqsvr/internal/ui"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
+	"github.com/seqsvr/seqsvr/seq"
 )
 
 // leaseRow is one section in leases.
@@ -38,6 +42,7 @@ func leasesCommand() *cobra.Command {
 	}
 	o.AddTo(cmd, askTimeout)
 	cmd.Flags().StringVar(&node, "node", "", "only those of this `node`; empty: all")
+	_ = cmd.RegisterFlagCompletionFunc("node", o.completeArgs(nodes)) // it is there
 	cmd.RunE = o.Verb(func(ctx context.Context, format ui.Format, args []string, stdout io.Writer) error {
 		sections, err := parseSections(args)
 		if err != nil {
@@ -47,16 +52,32 @@ func leasesCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
+		if err := o.checkNode(ctx, node); err != nil {
+			return err
+		}
 		rows := []leaseRow{}
 		for _, l := range reply.GetLeases() {
 			if node == "" || node == l.GetNode() {
-				rows = append(rows, leaseRow{l.GetSection(), l.GetNode(), sessionText(l.GetSession()), l.GetRound(), l.GetMax(), l.GetLeaseLeftMs(),
+				rows = append(rows, leaseRow{l.GetSection(), l.GetNode(), survey.SessionText(l.GetSession()), l.GetRound(), l.GetMax(), l.GetLeaseLeftMs(),
 					l.GetDesired(), append([]string{}, l.GetStandbys()...)})
 			}
 		}
 		return ui.Print(stdout, format, rows, func() *ui.Table { return leasesTable(rows) })
 	})
 	return cmd
+}
+
+// checkNode refuses a node that the route table does not have, "" apart: seq.ErrUnknownNode.
+// One that left it may hold leases all the same, which leases without --node shows.
+func (o *Options) checkNode(ctx context.Context, node string) error {
+	if node == "" {
+		return nil
+	}
+	c, err := o.routes(ctx)
+	if err != nil || slices.Contains(nodeNames(c), node) {
+		return err
+	}
+	return nameNodes(c, fmt.Errorf("%w: %q", seq.ErrUnknownNode, node))
 }
 
 func parseSections(args []string) ([]uint32, error) {

@@ -6,7 +6,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/seqsvr/seqsvr/client"
 	"github.com/seqsvr/seqsvr/internal/daemon"
+	"github.com/seqsvr/seqsvr/internal/survey"
 	"github.com/seqsvr/seqsvr/seq"
 )
 
@@ -35,30 +37,44 @@ func parseSeq(text string) (seq.Seq, error) {
 	return seq.Seq(v), nil
 }
 
+// AddSpaceTo declares --space.
+func (o *Options) AddSpaceTo(cmd *cobra.Command, space *string) {
+	cmd.Flags().StringVar(space, "space", "", "kind of `counter`; empty is "+seq.DefaultSpace)
+	_ = cmd.RegisterFlagCompletionFunc("space", o.completeArgs(spaces)) // it is there
+}
+
 // target is a counter: a UID or a string key, in a space.
 type target struct {
 	space string
 	key   string
 }
 
-func (t *target) addTo(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&t.space, "space", "", "kind of `counter`; empty is "+seq.DefaultSpace)
+func (t *target) addTo(cmd *cobra.Command, o *Options) {
+	o.AddSpaceTo(cmd, &t.space)
 	cmd.Flags().StringVar(&t.key, "key", "", "string `key` in place of a UID")
 }
 
-// uid reads the target from the flags and the first argument. others is how many
+// one reads the target from the flags and the first argument. others is how many
 // arguments follow the UID. A wrong one is daemon.ErrUsage.
-func (t *target) uid(cmd *cobra.Command, args []string, others int) (uid seq.UID, rest []string, err error) {
+func (t *target) one(cmd *cobra.Command, args []string, others int) (id survey.CounterID, rest []string, err error) {
 	switch keyed := cmd.Flags().Changed("key"); {
 	case keyed && seq.CheckKey("key", t.key) != nil:
-		return 0, nil, daemon.Usage(seq.CheckKey("key", t.key))
+		return id, nil, daemon.Usage(seq.CheckKey("key", t.key))
 	case keyed && len(args) == others:
-		return seq.HashKey(t.key), args, nil
+		return survey.CounterID{Key: t.key}, args, nil
 	case keyed || len(args) != others+1:
-		return 0, nil, wrongArgs(cmd, len(args))
+		return id, nil, wrongArgs(cmd, len(args))
 	}
-	uid, err = parseUID(args[0])
-	return uid, args[1:], err
+	uid, err := parseUID(args[0])
+	return survey.CounterOf(uid), args[1:], err
+}
+
+// sequenceOf is the sequence of a counter in the space.
+func sequenceOf(space string, id survey.CounterID) client.Key {
+	if id.UID == nil {
+		return client.StringKey(space, id.Key)
+	}
+	return client.Key{Space: space, UID: seq.UID(*id.UID)}
 }
 
 // text is a number that people may copy: without commas.

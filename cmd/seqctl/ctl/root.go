@@ -2,7 +2,6 @@ package ctl
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -11,11 +10,10 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"google.golang.org/grpc"
 
-	"github.com/seqsvr/seqsvr/internal/auth"
 	"github.com/seqsvr/seqsvr/internal/daemon"
-	"github.com/seqsvr/seqsvr/internal/rpc"
 	"github.com/seqsvr/seqsvr/internal/ui"
 )
 
@@ -24,33 +22,23 @@ const DefaultAddr = "127.0.0.1:7400"
 
 // Root is the command without verbs that load or run clusters; add those to it.
 func Root() *cobra.Command {
-	root := &cobra.Command{
+	root := Group(&cobra.Command{
 		Use:   "seqctl",
 		Short: "runs, asks and operates a cluster of per-user sequences",
 		Long: `seqctl runs, asks and operates a cluster of per-user sequences.
 
 Exit codes: 0 done, 1 failed, 2 wrongly called.`,
-		SilenceUsage:      true,
-		SilenceErrors:     true,
-		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return daemon.Usage(fmt.Errorf("unknown verb %q: seqctl --help lists them", args[0]))
-			}
-			return nil
-		},
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return daemon.Usage(fmt.Errorf("%s: %w", cmd.Name(), err))
-	})
-	root.AddCommand(nextCommand(), currentCommand(), raiseCommand(), statusCommand(), membersCommand(), routeCommand(),
-		leasesCommand(), eventsCommand(), drainCommand(), undrainCommand(), moveCommand(), rebalanceCommand(), gossipKeyCommand())
+		SilenceUsage:  true,
+		SilenceErrors: true,
+	}, nextCommand(), lookupCommand(), currentCommand(), raiseCommand(), exportCommand(), statusCommand(), membersCommand(), routeCommand(),
+		leasesCommand(), eventsCommand(), drainCommand(), undrainCommand(), moveCommand(), rebalanceCommand(), spaceCommand(), gossipKeyCommand(),
+		contextCommand(), completionCommand())
+	root.SetFlagErrorFunc(wrongFlag)
 	return root
 }
 
 // Execute runs root with the arguments. Errors of the command line are
-// daemon.ErrUsage; others name the verb.
+// daemon.ErrUsage; all of them name the verb.
 func Execute(ctx context.Context, root *cobra.Command, args []string, stdout, stderr io.Writer) error {
 	if args == nil {
 		args = []string{} // nil would mean os.Args
@@ -58,40 +46,49 @@ func Execute(ctx context.Context, root *cobra.Command, args []string, stdout, st
 	root.SetArgs(args)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
-	return root.ExecuteContext(ctx)
+	completeAll(root)
+	cmd, err := root.ExecuteContextC(ctx)
+	return named(cmd, err)
 }
 
 // Options are the flags that every verb asking a cluster has.
 type Options struct {
-	Addr    string        // gRPC address of a router or AllocSvr
+	// Addr is the gRPC address of the router or AllocSvr that is asked: the first of --addr,
+	// or once Seed was called the first one that answered.
+	Addr    string
 	Timeout time.Duration // of the whole verb, retries included
 
-	output    string
-	files     rpc.TLSFiles
-	cluster   string
-	tokenFile string
-	dial      []grpc.DialOption // set by Check; nil: plaintext
+	connection
+	contextName string
+	output      string
+	local       bool              // nothing is dialled
+	flags       *pflag.FlagSet    // that AddTo declared them on
+	dial        []grpc.DialOption // set by Check; nil: plaintext
+	found       bool              // Addr answered
 }
 
 // Dial secures connections as --tls-ca, --tls-cert and --tls-key say, and sends the token of
 // --token-file; nothing before Check, or without them.
 func (o *Options) Dial() []grpc.DialOption { return slices.Clone(o.dial) }
 
-// AddTo declares --addr, --timeout, -o and what Dial goes by on a verb. timeout is the
-// default.
+// AddTo declares --addr, --context, --timeout, -o and what Dial goes by on a verb. timeout
+// is the default.
 func (o *Options) AddTo(cmd *cobra.Command, timeout time.Duration) {
-	addr := DefaultAddr
-	if set, ok := os.LookupEnv("SEQ_ADDR"); ok && set != "" {
-		addr = set
-	}
-	cmd.Flags().StringVar(&o.Addr, "addr", addr, "gRPC `address` of a router or AllocSvr (or SEQ_ADDR)")
-	cmd.Flags().StringVar(&o.files.CA, "tls-ca", os.Getenv("SEQ_TLS_CA"), "PEM `file` of the CAs that the cluster's certificates are signed by (or SEQ_TLS_CA); empty: plaintext")
-	cmd.Flags().StringVar(&o.files.Cert, "tls-cert", os.Getenv("SEQ_TLS_CERT"), "PEM `file` of a certificate to show (or SEQ_TLS_CERT); empty: none")
-	cmd.Flags().StringVar(&o.files.Key, "tls-key", os.Getenv("SEQ_TLS_KEY"), "PEM `file` of its key (or SEQ_TLS_KEY); required with --tls-cert")
-	cmd.Flags().StringVar(&o.cluster, "tls-cluster", os.Getenv("SEQ_TLS_CLUSTER"), "`id` of the cluster of which servers must show a role in their certificates (or SEQ_TLS_CLUSTER); empty: not looked at")
-	cmd.Flags().StringVar(&o.tokenFile, "token-file", os.Getenv("SEQ_TOKEN_FILE"), "`file` with a token to show, mode 0600, over TLS only (or SEQ_TOKEN_FILE); empty: none")
-	cmd.Flags().DurationVar(&o.Timeout, "timeout", timeout, "how long to try, retries included")
-	cmd.Flags().StringVarP(&o.output, "output", "o", string(ui.FormatTable), "table, json or yaml")
+	o.flags = cmd.Flags()
+	o.addTo(o.flags, environment, DefaultAddr)
+	o.flags.StringVar(&o.contextName, "context", os.Getenv(variable("context")), "`name` of a context (or SEQ_CONTEXT), see seqctl context; empty: the one in use, unless an address is named")
+	o.flags.DurationVar(&o.Timeout, "timeout", timeout, "how long to try, retries included")
+	addOutput(cmd, &o.output)
+}
+
+// AddLocalTo declares -o alone, on a verb that asks no cluster.
+func (o *Options) AddLocalTo(cmd *cobra.Command) {
+	o.local, o.Timeout = true, time.Hour
+	addOutput(cmd, &o.output)
+}
+
+func addOutput(cmd *cobra.Command, output *string) {
+	cmd.Flags().StringVarP(output, "output", "o", string(ui.FormatTable), "table, json or yaml")
 }
 
 // Check reads -o and looks at the other flags; what is wrong is daemon.ErrUsage.
@@ -102,47 +99,31 @@ func (o *Options) Check() (ui.Format, error) {
 		return "", daemon.Usage(err)
 	case o.Timeout <= 0:
 		return "", daemon.Usage(fmt.Errorf("--timeout %v: expected more than 0", o.Timeout))
+	case o.local:
+		return format, nil
 	}
-	if err := o.secure(); err != nil {
+	if err := o.context(o.flags); err != nil {
 		return "", daemon.Usage(err)
 	}
-	return format, checkAddr(o.Addr)
-}
-
-// secure makes what Dial gives.
-func (o *Options) secure() error {
-	secured, err := rpc.NewTLS(o.files, nil)
-	switch {
-	case err != nil:
-		return err
-	case secured == nil && (o.cluster != "" || o.tokenFile != ""):
-		return errors.New("--tls-cluster and --token-file: expected --tls-ca beside them")
-	case o.cluster != "":
-		secured.Identify(o.cluster, true)
+	if o.dial, err = o.check(); err != nil {
+		return "", err
 	}
-	o.dial = secured.DialOptions(auth.Store, auth.Alloc, auth.Router)
-	if o.tokenFile == "" {
-		return nil
-	}
-	token, err := rpc.TokenFile(o.tokenFile)
-	o.dial = append(o.dial, grpc.WithPerRPCCredentials(token))
-	return err
+	o.Addr, o.found = o.Addrs[0], len(o.Addrs) == 1
+	return format, nil
 }
 
 // Verb wraps what a verb does: the shared flags are checked first, ctx
-// ends with --timeout, and errors name the verb and what did not answer.
+// ends with --timeout, and errors name what did not answer.
 func (o *Options) Verb(run func(ctx context.Context, format ui.Format, args []string, stdout io.Writer) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		format, err := o.Check()
-		if err == nil {
-			ctx, cancel := context.WithTimeout(cmd.Context(), o.Timeout)
-			defer cancel()
-			err = plain(o.Addr, run(ctx, format, args, cmd.OutOrStdout()))
-		}
 		if err != nil {
-			return fmt.Errorf("%s: %w", cmd.Name(), err)
+			return err
 		}
-		return nil
+		ctx, cancel := context.WithTimeout(cmd.Context(), o.Timeout)
+		defer cancel()
+		err = run(ctx, format, args, cmd.OutOrStdout())
+		return plain(o.Addr, err)
 	}
 }
 
@@ -161,5 +142,5 @@ func RangeArgs(least, most int) cobra.PositionalArgs {
 
 func wrongArgs(cmd *cobra.Command, got int) error {
 	_, arguments, _ := strings.Cut(cmd.Use, " ")
-	return daemon.Usage(fmt.Errorf("%s: %d arguments: expected %s", cmd.Name(), got, strings.TrimSpace(cmd.CommandPath()+" "+arguments)))
+	return daemon.Usage(fmt.Errorf("%d arguments: expected %s", got, strings.TrimSpace(cmd.CommandPath()+" "+arguments)))
 }

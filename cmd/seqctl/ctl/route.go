@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/seqsvr/seqsvr/internal/survey"
 	"github.com/seqsvr/seqsvr/internal/ui"
 	"github.com/seqsvr/seqsvr/seq"
 )
@@ -31,19 +32,6 @@ type routesResult struct {
 	Pins      map[int]string `json:"pins"`
 }
 
-// routeResult is route UID.
-type routeResult struct {
-	Space    string   `json:"space"`
-	UID      uint64   `json:"uid"`
-	Key      string   `json:"key,omitempty"`
-	Section  uint32   `json:"section"`
-	Owner    string   `json:"owner"` // empty: none
-	Addr     string   `json:"addr"`
-	Standbys []string `json:"standbys"`
-	Pinned   bool     `json:"pinned"`
-	Version  uint64   `json:"route_version"`
-}
-
 func routeCommand() *cobra.Command {
 	o, who := &Options{}, &target{}
 	cmd := &cobra.Command{
@@ -53,62 +41,46 @@ func routeCommand() *cobra.Command {
 		Args:    RangeArgs(0, 1),
 	}
 	o.AddTo(cmd, askTimeout)
-	who.addTo(cmd)
+	who.addTo(cmd, o)
 	cmd.RunE = o.Verb(func(ctx context.Context, format ui.Format, args []string, stdout io.Writer) error {
 		all := len(args) == 0 && !cmd.Flags().Changed("key")
-		var uid seq.UID
+		var of survey.CounterID
 		if !all {
 			var err error
-			if uid, _, err = who.uid(cmd, args, 0); err != nil {
+			if of, _, err = who.one(cmd, args, 0); err != nil {
 				return err
 			}
 		}
-		c, err := askRoutes(ctx, o, o.Addr)
+		c, err := o.routes(ctx)
 		if err != nil {
 			return err
 		}
 		if all {
 			return printRoutes(stdout, format, c)
 		}
-		space, err := c.mapping.Space(who.space)
+		space, err := c.Mapping.Space(who.space)
 		if err != nil {
 			return err
 		}
-		return printRoute(stdout, format, c.route(space, uid, who.key))
+		return printRoute(stdout, format, c.Place(space, of))
 	})
 	return cmd
 }
 
-func (c *cluster) route(space *seq.Space, uid seq.UID, key string) routeResult {
-	id := space.SectionOf(uid)
-	r := routeResult{Space: space.Name, UID: uint64(uid), Key: key, Section: uint32(id), Standbys: []string{}, Version: c.table.Version}
-	if owner, ok := c.table.Owner(id); ok {
-		r.Owner, r.Addr = owner.Name, owner.Addr
-	}
-	p := c.table.Sections[id]
-	for _, i := range []int16{p.Standby, p.Standby2} {
-		if i != seq.NoNode {
-			r.Standbys = append(r.Standbys, c.table.Nodes[i].Name)
-		}
-	}
-	_, r.Pinned = c.table.Pins[id]
-	return r
-}
-
-func printRoute(w io.Writer, format ui.Format, r routeResult) error {
+func printRoute(w io.Writer, format ui.Format, r survey.Place) error {
 	return ui.Print(w, format, r, func() *ui.Table {
-		t := ui.NewTable("space", "uid", "section", "owner", "addr", "standby", "standby 2", "pinned", "routes version")
+		t := ui.NewTable("space", r.Column(), "section", "owner", "addr", "standby", "standby 2", "pinned", "routes version")
 		standbys := append(append([]string{}, r.Standbys...), "", "")
-		return t.Row(r.Space, text(r.UID), text(uint64(r.Section)), cmp.Or(r.Owner, "-"), r.Addr, standbys[0], standbys[1], r.Pinned, text(r.Version))
+		return t.Row(r.Space, r.CounterID.String(), text(uint64(r.Section)), cmp.Or(r.Owner, "-"), r.Addr, standbys[0], standbys[1], r.Pinned, text(r.Version))
 	})
 }
 
-func printRoutes(w io.Writer, format ui.Format, c *cluster) error {
-	r := routesResult{ClusterID: c.id, Version: c.table.Version, Frozen: c.table.Frozen, Spaces: c.mapping.Spaces, Nodes: []routeNode{}, Pins: map[int]string{}}
-	for _, n := range c.table.Nodes {
-		r.Nodes = append(r.Nodes, routeNode{Name: n.Name, Addr: n.Addr, Session: sessionText(uint64(n.Session)), Weight: n.Weight, Drained: n.Drained})
+func printRoutes(w io.Writer, format ui.Format, c *survey.Cluster) error {
+	r := routesResult{ClusterID: c.ID, Version: c.Table.Version, Frozen: c.Table.Frozen, Spaces: c.Mapping.Spaces, Nodes: []routeNode{}, Pins: map[int]string{}}
+	for _, n := range c.Table.Nodes {
+		r.Nodes = append(r.Nodes, routeNode{Name: n.Name, Addr: n.Addr, Session: survey.SessionText(uint64(n.Session)), Weight: n.Weight, Drained: n.Drained})
 	}
-	for _, p := range c.table.Sections {
+	for _, p := range c.Table.Sections {
 		if p.Owner != seq.NoNode {
 			r.Nodes[p.Owner].Sections++
 		}
@@ -116,7 +88,7 @@ func printRoutes(w io.Writer, format ui.Format, c *cluster) error {
 			r.Nodes[p.Standby].Standby++
 		}
 	}
-	for id, name := range c.table.Pins {
+	for id, name := range c.Table.Pins {
 		r.Pins[int(id)] = name
 	}
 	return ui.Print(w, format, r, func() *ui.Table {

@@ -8,6 +8,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/seqsvr/seqsvr/internal/survey"
 	"github.com/seqsvr/seqsvr/internal/ui"
 )
 
@@ -25,12 +26,12 @@ const (
 	stateCells = 12
 )
 
-// color says the same as the word, for eyes.
-func (h health) color() ui.Color {
+// colorOf says the same as the word, for eyes.
+func colorOf(h survey.Health) ui.Color {
 	switch h {
-	case healthy:
+	case survey.Healthy:
 		return ui.Green
-	case degraded:
+	case survey.Degraded:
 		return ui.Yellow
 	}
 	return ui.Red
@@ -38,14 +39,14 @@ func (h health) color() ui.Color {
 
 // printStatus writes the answer in its first line: healthy, or the worst problem and the
 // command to give first.
-func printStatus(w io.Writer, format ui.Format, r statusResult) error {
+func printStatus(w io.Writer, format ui.Format, r survey.Status) error {
 	if format != ui.FormatTable {
 		return ui.Print(w, format, r, nil)
 	}
 	word := strings.ToUpper(string(r.Health))
 	shown := word
 	if ui.Colored(w) {
-		shown = string(r.Health.color()) + word + "\x1b[0m"
+		shown = string(colorOf(r.Health)) + word + "\x1b[0m"
 	}
 	fmt.Fprintln(w, shown+cut(headline(r), screenColumns-len(word)))
 	line := func(text string) { fmt.Fprintln(w, cut(text, screenColumns)) }
@@ -76,7 +77,7 @@ func printStatus(w io.Writer, format ui.Format, r statusResult) error {
 }
 
 // headline goes on behind the first word. The command is never cut: the problem is.
-func headline(r statusResult) string {
+func headline(r survey.Status) string {
 	if len(r.Problems) == 0 {
 		return ""
 	}
@@ -84,7 +85,7 @@ func headline(r statusResult) string {
 	return ": " + cut(r.Problems[0], max(room, 20)) + " | first: " + r.First
 }
 
-func allocTable(allocs []statusAlloc) *ui.Table {
+func allocTable(allocs []survey.Alloc) *ui.Table {
 	t := ui.NewTable("alloc", "addr", "state", "sections", "uids", "numbers", "takeovers")
 	for _, a := range allocs {
 		state := ui.Cell{Text: a.State, Color: ui.Green}
@@ -99,7 +100,7 @@ func allocTable(allocs []statusAlloc) *ui.Table {
 	return t
 }
 
-func storeTable(stores []statusStore) *ui.Table {
+func storeTable(stores []survey.Store) *ui.Table {
 	t := ui.NewTable("store", "addr", "state", "commits", "grace left", "disk free")
 	for _, st := range stores {
 		state := ui.Cell{Text: cut(st.State, stateCells), Color: ui.Green}
@@ -111,14 +112,14 @@ func storeTable(stores []statusStore) *ui.Table {
 		}
 		free := ""
 		if st.DiskFree > 0 {
-			free = size(st.DiskFree)
+			free = survey.Size(st.DiskFree)
 		}
 		t.Row(cmp.Or(cut(st.Name, nameCells), "-"), cut(st.Addr, addrCells), state, short(st.Commits), milliseconds(st.GraceMS), free)
 	}
 	return t
 }
 
-func routerList(routers []statusRouter) string {
+func routerList(routers []survey.Router) string {
 	all := make([]string, len(routers))
 	for i, r := range routers {
 		all[i] = cut(r.Name, nameCells) + " " + r.State

@@ -2,10 +2,12 @@ package ctl
 
 import (
 	"bytes"
+	"context"
 	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -13,6 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/seqsvr/seqsvr/internal/survey"
 	"github.com/seqsvr/seqsvr/internal/ui"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/seq"
@@ -24,12 +27,12 @@ var update = flag.Bool("update", false, "write the golden files anew")
 const screenLines = 24
 
 // site is 3 stores, 3 AllocSvr and 2 routers with names as they are in the wild.
-func site() *survey {
+func site() *survey.Survey {
 	mapping, err := seq.NewMapping(seq.Space{Name: seq.DefaultSpace, Sections: 4096})
 	if err != nil {
 		panic(err)
 	}
-	s := &survey{cluster: &cluster{id: "production-eu", mapping: mapping, table: &seq.RouteTable{Version: 1234}}, replies: map[string]*pb.StatusReply{}, errs: map[string]error{}}
+	s := &survey.Survey{Cluster: &survey.Cluster{ID: "production-eu", Mapping: mapping, Table: &seq.RouteTable{Version: 1234}}, Replies: map[string]*pb.StatusReply{}, Errs: map[string]error{}}
 	var members []*pb.MemberStatus
 	var stores []*pb.StoreStatus
 	for i := range 3 {
@@ -42,23 +45,23 @@ func site() *survey {
 	}
 	for i := range 3 {
 		name := fmt.Sprintf("alloc-%d", i+1)
-		s.cluster.table.Nodes = append(s.cluster.table.Nodes, seq.Node{Name: name, Addr: name + ".eu.example.net:7410", Session: seq.Session(i + 1)})
-		s.replies[name] = &pb.StatusReply{ClusterId: "production-eu", Era: 1, Node: name, RouteVersion: 1234, Sections: 4096, SectionsOwned: 1365, Ready: true,
+		s.Cluster.Table.Nodes = append(s.Cluster.Table.Nodes, seq.Node{Name: name, Addr: name + ".eu.example.net:7410", Session: seq.Session(i + 1)})
+		s.Replies[name] = &pb.StatusReply{ClusterId: "production-eu", Era: 1, Node: name, RouteVersion: 1234, Sections: 4096, SectionsOwned: 1365, Ready: true,
 			LeaseUs: 1_000_000, Arbiter: "alloc-1", Stores: stores, Members: members, Numbers: 123_456_789_012, Counters: 45_678_901, Takeovers: 1365}
 	}
 	return s
 }
 
 // each changes the replies of all AllocSvr.
-func (s *survey) each(change func(r *pb.StatusReply)) {
-	for _, r := range s.replies {
+func each(s *survey.Survey, change func(r *pb.StatusReply)) {
+	for _, r := range s.Replies {
 		change(r)
 	}
 }
 
-func away(n int) func(*survey) {
-	return func(s *survey) {
-		for _, st := range s.replies["alloc-1"].Stores[:n] { // shared by all replies
+func away(n int) func(*survey.Survey) {
+	return func(s *survey.Survey) {
+		for _, st := range s.Replies["alloc-1"].Stores[:n] { // shared by all replies
 			st.Reachable, st.State, st.DiskFreeBytes, st.Commits, st.BootCount = false, "unreachable", 0, 0, 0
 		}
 	}
@@ -71,80 +74,85 @@ func notReady(reason string) func(*pb.StatusReply) {
 // noon is when the screens are looked at.
 var noon = time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC)
 
-var screens = map[string]func(*survey){
-	"healthy":         func(*survey) {},
+var screens = map[string]func(*survey.Survey){
+	"healthy": func(*survey.Survey) {},
+	"nodes take plaintext from other machines": func(s *survey.Survey) {
+		members := s.Replies["alloc-1"].Members // shared by all replies
+		members[0].Exposed = true
+		for _, name := range []string{"alloc-1", "alloc-2"} { // each by its own word
+			r := s.Replies[name]
+			r.Members = append(slices.Clone(members), &pb.MemberStatus{Name: name, Role: "alloc", State: "alive", Exposed: true},
+				&pb.MemberStatus{Name: "router-0", Role: "router", State: "left", Exposed: true})
+		}
+	},
 	"a store is down": away(1),
-	"the quorum is lost": func(s *survey) {
+	"the quorum is lost": func(s *survey.Survey) {
 		away(2)(s)
-		s.each(notReady("no quorum of stores: 1 of 3 answered within the lease, 2 needed"))
+		each(s, notReady("no quorum of stores: 1 of 3 answered within the lease, 2 needed"))
 	},
-	"an allocator drains": func(s *survey) {
-		s.cluster.table.Nodes[1].Drained = true
-		s.replies["alloc-2"].SectionsOwned = 512
+	"an allocator drains": func(s *survey.Survey) {
+		s.Cluster.Table.Nodes[1].Drained = true
+		s.Replies["alloc-2"].SectionsOwned = 512
 	},
-	"an allocator is drained and gone": func(s *survey) {
-		s.cluster.table.Nodes[1].Drained = true
-		delete(s.replies, "alloc-2")
+	"an allocator is drained and gone": func(s *survey.Survey) {
+		s.Cluster.Table.Nodes[1].Drained = true
+		delete(s.Replies, "alloc-2")
 	},
-	"an allocator is gone": func(s *survey) {
-		delete(s.replies, "alloc-3")
-		s.each(func(r *pb.StatusReply) { r.SectionsUnowned = 1365 })
+	"an allocator is gone": func(s *survey.Survey) {
+		delete(s.Replies, "alloc-3")
+		each(s, func(r *pb.StatusReply) { r.SectionsUnowned = 1365 })
 	},
-	"no allocator answers": func(s *survey) { clear(s.replies) },
-	"the table is frozen": func(s *survey) {
-		s.each(func(r *pb.StatusReply) {
+	"no allocator answers": func(s *survey.Survey) { clear(s.Replies) },
+	"the table is frozen": func(s *survey.Survey) {
+		each(s, func(r *pb.StatusReply) {
 			r.Frozen = "3 of 8 nodes became suspect within a minute: router-1, router-2, alloc-3"
 		})
 	},
-	"memory for uids is short": func(s *survey) {
-		s.replies["alloc-2"].UidMemoryBytes, s.replies["alloc-2"].UidMemoryBudget = 900<<20, 1<<30
+	"memory for uids is short": func(s *survey.Survey) {
+		s.Replies["alloc-2"].UidMemoryBytes, s.Replies["alloc-2"].UidMemoryBudget = 900<<20, 1<<30
 	},
-	"memory for uids is used up": func(s *survey) {
-		s.replies["alloc-2"].UidMemoryBytes, s.replies["alloc-2"].UidMemoryBudget = 1<<30, 1<<30
-		s.replies["alloc-3"].UidMemoryBytes, s.replies["alloc-3"].UidMemoryBudget = 700<<20, 1<<30
+	"memory for uids is used up": func(s *survey.Survey) {
+		s.Replies["alloc-2"].UidMemoryBytes, s.Replies["alloc-2"].UidMemoryBudget = 1<<30, 1<<30
+		s.Replies["alloc-3"].UidMemoryBytes, s.Replies["alloc-3"].UidMemoryBudget = 700<<20, 1<<30
 	},
-	"a disk is nearly full": func(s *survey) {
-		st := s.replies["alloc-1"].Stores[1]
+	"a disk is nearly full": func(s *survey.Survey) {
+		st := s.Replies["alloc-1"].Stores[1]
 		st.NearlyFull, st.DiskFreeBytes = true, 40<<20
 	},
-	"two disks are nearly full": func(s *survey) {
-		for _, st := range s.replies["alloc-1"].Stores[1:] {
+	"two disks are nearly full": func(s *survey.Survey) {
+		for _, st := range s.Replies["alloc-1"].Stores[1:] {
 			st.NearlyFull, st.DiskFreeBytes = true, 40<<20
 		}
 	},
-	"sections come to their end": func(s *survey) {
+	"sections come to their end": func(s *survey.Survey) {
 		const end = uint64(seq.MaxSeq)
-		s.each(func(r *pb.StatusReply) {
+		each(s, func(r *pb.StatusReply) {
 			r.Ending = []*pb.EndingSection{{Section: 3, Space: "user", Max: end, Spent: true}, {Section: 7, Space: "user", Max: end - 1<<30}}
 			r.SectionsNearEnd, r.SectionsSpent = 2, 1
 		})
 	},
-	"worker ids run short": func(s *survey) {
+	"worker ids run short": func(s *survey.Survey) {
 		r := &pb.SnowflakeWorkersReply{Namespace: "orders", Pool: 32}
 		for i := range 30 {
 			r.Workers = append(r.Workers, &pb.SnowflakeWorker{DatacenterId: 1, WorkerId: uint64(i), Free: i < 2})
 		}
-		if t, short := workersTrouble(r); short {
-			s.idTroubles = append(s.idTroubles, t)
-		}
+		s.AskIDs(context.Background(), namespaces{workers: r}, noon)
 	},
-	"a layout ends soon": func(s *survey) {
+	"a layout ends soon": func(s *survey.Survey) {
 		ns := &pb.SnowflakeNamespace{Name: "orders", Version: 1, Layout: &pb.SnowflakeLayout{ExhaustedUnixMs: noon.AddDate(0, 2, 0).UnixMilli()}}
-		if t, ends := layoutTrouble(ns, noon); ends {
-			s.idTroubles = append(s.idTroubles, t)
-		}
+		s.AskIDs(context.Background(), namespaces{list: []*pb.SnowflakeNamespace{ns}}, noon)
 	},
-	"much at once": func(s *survey) {
+	"much at once": func(s *survey.Survey) {
 		away(1)(s)
-		s.cluster.id = strings.Repeat("long-cluster-name-", 3)
-		st := s.replies["alloc-1"].Stores[1]
+		s.Cluster.ID = strings.Repeat("long-cluster-name-", 3)
+		st := s.Replies["alloc-1"].Stores[1]
 		st.NearlyFull, st.State = true, "voting"
-		s.replies["alloc-1"].Stores[2].State = "distrusted: session 00000000000000aa has seen a later promise than this disk has"
-		delete(s.replies, "alloc-3")
-		s.cluster.table.Nodes[1].Drained = true
-		s.replies["alloc-1"].Members[0].State, s.replies["alloc-1"].Members[1].State = "dead", "dead"
-		s.each(notReady("no quorum of stores: 1 of 3 answered within the lease, 2 needed"))
-		s.each(func(r *pb.StatusReply) { r.Frozen = "5 of 8 nodes became suspect within a minute" })
+		s.Replies["alloc-1"].Stores[2].State = "distrusted: session 00000000000000aa has seen a later promise than this disk has"
+		delete(s.Replies, "alloc-3")
+		s.Cluster.Table.Nodes[1].Drained = true
+		s.Replies["alloc-1"].Members[0].State, s.Replies["alloc-1"].Members[1].State = "dead", "dead"
+		each(s, notReady("no quorum of stores: 1 of 3 answered within the lease, 2 needed"))
+		each(s, func(r *pb.StatusReply) { r.Frozen = "5 of 8 nodes became suspect within a minute" })
 	},
 }
 
@@ -154,7 +162,7 @@ func TestStatusFitsOneScreenInEveryState(t *testing.T) {
 			s := site()
 			spoil(s)
 			var out bytes.Buffer
-			r := newStatus(s)
+			r := s.Judge()
 			if err := printStatus(&out, ui.FormatTable, r); err != nil {
 				t.Fatal(err)
 			}

@@ -13,13 +13,13 @@ import (
 const AttemptTimeout = 2 * time.Second
 
 // Connect gives a client of the cluster at --addr, with cfg but for its addresses. It
-// asks the address once by itself first, so that a wrong one is told at once and not
+// asks the addresses once by itself first, so that a wrong one is told at once and not
 // at the end of all retries. ctx bounds the search alone. The caller closes the client.
 func (o *Options) Connect(ctx context.Context, cfg client.Config) (*client.Client, error) {
-	if _, err := askRoutes(ctx, o, o.Addr); err != nil {
+	if _, err := o.routes(ctx); err != nil {
 		return nil, err
 	}
-	cfg.Addrs = []string{o.Addr}
+	cfg.Addrs = o.Addrs
 	cfg.DialOptions = append(o.Dial(), cfg.DialOptions...)
 	return client.New(ctx, cfg)
 }

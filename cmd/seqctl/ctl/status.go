@@ -1,7 +1,6 @@
 package ctl
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -9,73 +8,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/seqsvr/seqsvr/internal/survey"
 	"github.com/seqsvr/seqsvr/internal/ui"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 )
 
 // askTimeout is the default of the verbs that only ask.
 const askTimeout = 10 * time.Second
-
-// statusResult is what status prints.
-type statusResult struct {
-	Health       health         `json:"health"`   // healthy, degraded or failed
-	Problems     []string       `json:"problems"` // the worst first
-	First        string         `json:"first"`    // the command to give first, with the node unless it is seqctl's; empty if healthy
-	Why          string         `json:"why"`      // what that does, or what to think of before
-	Notes        []string       `json:"notes"`    // what is as an operator wanted it, and worth a reminder
-	ClusterID    string         `json:"cluster_id"`
-	Era          uint64         `json:"era"`
-	RouteVersion uint64         `json:"route_version"`
-	Sections     uint32         `json:"sections"`
-	Unowned      uint32         `json:"sections_unowned"`
-	Moving       uint32         `json:"sections_moving"` // between two owners, not among the unowned
-	Arbiter      string         `json:"arbiter"`
-	Frozen       string         `json:"frozen"`
-	LeaseMS      float64        `json:"lease_ms"`
-	Allocs       []statusAlloc  `json:"allocs"`
-	Stores       []statusStore  `json:"stores"`
-	Routers      []statusRouter `json:"routers"` // that the membership knows
-}
-
-type statusRouter struct {
-	Name  string `json:"name"`
-	Addr  string `json:"addr"`
-	State string `json:"state"` // alive, dead or left
-}
-
-type statusAlloc struct {
-	Name      string `json:"name"`
-	Addr      string `json:"addr"`
-	Session   string `json:"session"`
-	State     string `json:"state"`  // ready, draining, drained, not ready or no answer
-	Reason    string `json:"reason"` // why not ready
-	Drained   bool   `json:"drained"`
-	Sections  uint32 `json:"sections_owned"`
-	Counters  uint64 `json:"counters"` // UIDs in memory
-	Memory    uint64 `json:"uid_memory_bytes"`
-	Budget    uint64 `json:"uid_memory_budget"` // bytes; 0: no bound
-	Folded    uint64 `json:"folded_blocks"`     // of 64 UIDs, dropped since its start to stay within that
-	Refused   uint64 `json:"uids_refused"`      // requests for want of memory since its start
-	Numbers   uint64 `json:"numbers"`           // handed out since its start
-	Steps     uint64 `json:"steps"`
-	Takeovers uint64 `json:"takeovers"`
-	Handoffs  uint64 `json:"handoffs"`
-	Nacks     uint64 `json:"nacks"`
-	Version   string `json:"version"`
-}
-
-type statusStore struct {
-	Name    string `json:"name"` // empty: the membership does not know it
-	UUID    string `json:"uuid"`
-	Addr    string `json:"addr"`
-	State   string `json:"state"` // voting, unreachable, or why it does not vote
-	Boots   uint64 `json:"boot_count"`
-	GraceMS int64  `json:"grace_left_ms"`
-	Commits uint64 `json:"commits"`
-
-	DiskFree   uint64 `json:"disk_free_bytes"`
-	NearlyFull bool   `json:"nearly_full"` // it refuses writes
-}
 
 func statusCommand() *cobra.Command {
 	o := &Options{}
@@ -86,16 +25,15 @@ func statusCommand() *cobra.Command {
 	}
 	o.AddTo(cmd, askTimeout)
 	cmd.RunE = o.Verb(func(ctx context.Context, format ui.Format, _ []string, stdout io.Writer) error {
-		s, err := takeSurvey(ctx, o)
+		s, err := takeSurvey(ctx, o, true)
 		if err != nil {
 			return err
 		}
-		s.askIDs(ctx, o, time.Now())
-		result := newStatus(s)
+		result := s.Judge()
 		if err := printStatus(stdout, format, result); err != nil {
 			return err
 		}
-		if result.Health == failed {
+		if result.Health == survey.Failed {
 			return fmt.Errorf("%w: %s", errUnhealthy, result.Problems[0])
 		}
 		return nil
@@ -103,47 +41,21 @@ func statusCommand() *cobra.Command {
 	return cmd
 }
 
-func newStatus(s *survey) statusResult {
-	r := statusResult{ClusterID: s.cluster.id, RouteVersion: s.cluster.table.Version, Sections: uint32(s.cluster.mapping.Sections()),
-		Frozen: s.cluster.table.Frozen, Problems: []string{}, Notes: s.notes(), Allocs: []statusAlloc{}, Stores: []statusStore{}, Routers: []statusRouter{}}
-	byCause := s.troubles()
-	var worst []trouble
-	r.Health, worst = judge(byCause)
-	for _, t := range worst {
-		r.Problems = append(r.Problems, t.what)
+// takeSurvey asks all AllocSvr of the route table at once, and about snowflake IDs if asked to.
+func takeSurvey(ctx context.Context, o *Options, ids bool) (*survey.Survey, error) {
+	c, err := o.routes(ctx)
+	if err != nil {
+		return nil, err
 	}
-	if len(byCause) > 0 {
-		r.First, r.Why = byCause[0].do, byCause[0].why
-	}
-	if best := s.view(); best != nil {
-		r.Era, r.RouteVersion, r.Unowned, r.Moving = best.GetEra(), best.GetRouteVersion(), best.GetSectionsUnowned(), best.GetSectionsMoving()
-		r.Arbiter, r.Frozen, r.LeaseMS = best.GetArbiter(), best.GetFrozen(), float64(best.GetLeaseUs())/1000
-		for _, st := range sortedBy(best.GetStores(), (*pb.StoreStatus).GetAddr) {
-			state := st.GetState()
-			if !st.GetReachable() {
-				state = "unreachable"
-			}
-			r.Stores = append(r.Stores, statusStore{cmp.Or(st.GetName(), s.storeNames()[st.GetAddr()]), st.GetUuid(), st.GetAddr(), state, st.GetBootCount(), st.GetGraceLeftMs(), st.GetCommits(),
-				st.GetDiskFreeBytes(), st.GetNearlyFull()})
-		}
-		r.Stores = sortedBy(r.Stores, func(st statusStore) string { return st.Name })
-		for _, m := range sortedBy(best.GetMembers(), (*pb.MemberStatus).GetName) {
-			if m.GetRole() == "router" {
-				r.Routers = append(r.Routers, statusRouter{m.GetName(), m.GetAddr(), m.GetState()})
-			}
+	conns := survey.NewConns(o.Dial()...)
+	defer conns.Close()
+	s := survey.Take(ctx, c, conns, survey.Patience)
+	if addr := s.Answered(); ids && addr != "" {
+		if conn, err := conns.To(addr); err == nil {
+			ctx, cancel := context.WithTimeout(ctx, survey.Patience)
+			defer cancel()
+			s.AskIDs(ctx, pb.NewSnowflakeClient(conn), time.Now())
 		}
 	}
-	for _, node := range s.cluster.table.Nodes {
-		a := statusAlloc{Name: node.Name, Addr: node.Addr, Session: sessionText(uint64(node.Session)), Drained: node.Drained, State: allocState(node, s.replies[node.Name])}
-		if reply := s.replies[node.Name]; reply != nil {
-			a.Reason = reply.GetReason()
-			a.Session, a.Sections, a.Counters, a.Numbers = sessionText(reply.GetSession()), reply.GetSectionsOwned(), reply.GetCounters(), reply.GetNumbers()
-			a.Steps, a.Takeovers, a.Handoffs = reply.GetSteps(), reply.GetTakeovers(), reply.GetHandoffs()
-			a.Memory, a.Budget, a.Folded, a.Refused = reply.GetUidMemoryBytes(), reply.GetUidMemoryBudget(), reply.GetFoldedBlocks(), reply.GetUidsRefused()
-			a.Nacks, a.Version = reply.GetNacks(), reply.GetVersion()
-		}
-		r.Allocs = append(r.Allocs, a)
-	}
-	r.Allocs = sortedBy(r.Allocs, func(a statusAlloc) string { return a.Name })
-	return r
+	return s, nil
 }

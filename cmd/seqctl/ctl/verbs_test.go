@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/testing/protocmp"
 
+	"github.com/seqsvr/seqsvr/internal/survey"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/seq"
 )
@@ -19,7 +20,7 @@ import (
 // gone is a node at whose address nothing listens.
 var gone = seq.Node{Name: "gone", Addr: "127.0.0.1:1", Session: 2, Weight: 100}
 
-func statusOf(t *testing.T, n *node) (r statusResult, err error) {
+func statusOf(t *testing.T, n *node) (r survey.Status, err error) {
 	t.Helper()
 	out, err := call(t, "status", "--addr", n.addr, "-o", "json")
 	if jsonErr := json.Unmarshal([]byte(out), &r); jsonErr != nil {
@@ -33,20 +34,20 @@ func TestStatusSaysHowWellTheClusterIs(t *testing.T) {
 		name    string
 		others  []seq.Node
 		change  func(n *node)
-		want    health
+		want    survey.Health
 		problem string // part of the first
 	}{
-		{"all there", nil, func(*node) {}, healthy, ""},
-		{"a store away", nil, func(n *node) { n.status.Stores[0].Reachable = false }, degraded, "store s1 is not reachable"},
-		{"a store that does not vote", nil, func(n *node) { n.status.Stores[1].State = "grace" }, degraded, "s2:1 does not vote: grace"},
-		{"two stores away", nil, func(n *node) { n.status.Stores[0].Reachable, n.status.Stores[1].Reachable = false, false }, failed, "no quorum"},
-		{"sections without an owner", nil, func(n *node) { n.status.SectionsUnowned = 3 }, failed, "3 of 8 sections"},
-		{"an allocator that does not answer", []seq.Node{gone}, func(*node) {}, degraded, "alloc gone does not answer"},
-		{"an allocator that is not ready", nil, func(n *node) { n.status.Ready, n.status.Reason = false, "lease ended" }, degraded, "lease ended"},
+		{"all there", nil, func(*node) {}, survey.Healthy, ""},
+		{"a store away", nil, func(n *node) { n.status.Stores[0].Reachable = false }, survey.Degraded, "store s1 is not reachable"},
+		{"a store that does not vote", nil, func(n *node) { n.status.Stores[1].State = "grace" }, survey.Degraded, "s2:1 does not vote: grace"},
+		{"two stores away", nil, func(n *node) { n.status.Stores[0].Reachable, n.status.Stores[1].Reachable = false, false }, survey.Failed, "no quorum"},
+		{"sections without an owner", nil, func(n *node) { n.status.SectionsUnowned = 3 }, survey.Failed, "3 of 8 sections"},
+		{"an allocator that does not answer", []seq.Node{gone}, func(*node) {}, survey.Degraded, "alloc gone does not answer"},
+		{"an allocator that is not ready", nil, func(n *node) { n.status.Ready, n.status.Reason = false, "lease ended" }, survey.Degraded, "lease ended"},
 		{"a dead router", nil, func(n *node) {
 			n.status.Members = append(n.status.Members, &pb.MemberStatus{Name: "r", Role: "router", State: "dead"})
-		}, degraded, "router r is dead"},
-		{"a frozen arbiter", nil, func(n *node) { n.status.Frozen = "mass suspicion" }, degraded, "mass suspicion"},
+		}, survey.Degraded, "router r is dead"},
+		{"a frozen arbiter", nil, func(n *node) { n.status.Frozen = "mass suspicion" }, survey.Degraded, "mass suspicion"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -59,7 +60,7 @@ func TestStatusSaysHowWellTheClusterIs(t *testing.T) {
 			if test.problem != "" && (len(r.Problems) == 0 || !strings.Contains(r.Problems[0], test.problem)) {
 				t.Errorf("problems %q, want first one with %q", r.Problems, test.problem)
 			}
-			if got, want := errors.Is(err, errUnhealthy), test.want == failed; got != want {
+			if got, want := errors.Is(err, errUnhealthy), test.want == survey.Failed; got != want {
 				t.Errorf("error %v, want an exit with failure: %v", err, want)
 			}
 		})
@@ -79,10 +80,10 @@ func TestChangesReachAnAllocatorThatAnswers(t *testing.T) {
 		want any
 		json change
 	}{
-		{"undrain b", &pb.DrainRequest{Node: "b", Undo: true}, change{"undrain", "b", 8, 4}},
-		{"move 5 b", &pb.MoveRequest{Section: 5, Node: "b"}, change{"move", "5", 8, 1}},
-		{"move 5 --unpin", &pb.MoveRequest{Section: 5}, change{"move", "5", 8, 1}},
-		{"rebalance", &pb.RebalanceRequest{}, change{"rebalance", "", 9, 0}},
+		{"undrain b", &pb.DrainRequest{Node: "b", Undo: true}, change{"undrain", "b", 8, 4, "asked"}},
+		{"move 5 b", &pb.MoveRequest{Section: 5, Node: "b"}, change{"move", "5", 8, 1, "asked"}},
+		{"move 5 --unpin", &pb.MoveRequest{Section: 5}, change{"move", "5", 8, 1, "asked"}},
+		{"rebalance", &pb.RebalanceRequest{}, change{"rebalance", "", 9, 0, "asked"}},
 	}
 	n := serve(t, gone)
 	for _, test := range tests {
@@ -166,11 +167,49 @@ func TestADrainThatWaitsEndsOnlyWhenEverySectionIsOwnedElsewhere(t *testing.T) {
 	}
 }
 
+func TestAChangeThatWaitsEndsWhenEverySectionIsWhereItIsToBe(t *testing.T) {
+	tests := []struct {
+		name   string
+		change func(s *pb.StatusReply)
+		want   string // part of what is left; empty: nothing
+	}{
+		{"all there", func(*pb.StatusReply) {}, ""},
+		{"some are not", func(s *pb.StatusReply) { s.Members[1].SectionsDesired = 5 }, "a has 8 sections of 5"},
+		{"some are on their way", func(s *pb.StatusReply) { s.SectionsMoving = 2 }, "2 sections are on their way"},
+		{"nobody has some", func(s *pb.StatusReply) { s.SectionsUnowned = 1 }, "1 sections of the cluster have no owner"},
+		{"an old table", func(s *pb.StatusReply) { s.RouteVersion = 7 }, "has not been read yet"},
+		{"the stores do not answer", func(s *pb.StatusReply) { s.Members[1].LeaseLeftMs = -1 }, "could not be read"},
+	}
+	for _, test := range tests {
+		for _, line := range []string{"undrain a", "move 3 a", "rebalance"} {
+			t.Run(test.name+", "+line, func(t *testing.T) {
+				t.Parallel()
+				n := serve(t)
+				n.status.RouteVersion, n.status.Members[1].SectionsDesired = 9, 8
+				test.change(n.status)
+				var out, progress bytes.Buffer
+				args := append(strings.Fields(line), "--wait", "--timeout", "600ms", "--addr", n.addr, "-o", "json")
+				err := Execute(t.Context(), Root(), args, &out, &progress)
+				if test.want != "" {
+					if !errors.Is(err, errNotSettled) || !strings.Contains(err.Error(), test.want) || !strings.Contains(progress.String(), test.want) || out.Len() > 0 {
+						t.Errorf("got %v, printed %q and told %q, want %q", err, out.String(), progress.String(), test.want)
+					}
+					return
+				}
+				var got change
+				if err := errors.Join(err, json.Unmarshal(out.Bytes(), &got)); err != nil || got.State != "done" {
+					t.Errorf("printed %q (%v), want done", out.String(), err)
+				}
+			})
+		}
+	}
+}
+
 func TestSectionsOnTheirWayAreANoteAndNoFailure(t *testing.T) {
 	n := serve(t)
 	n.status.SectionsMoving = 5
 	r, err := statusOf(t, n)
-	if err != nil || r.Health != healthy || r.Moving != 5 || len(r.Notes) != 1 || !strings.Contains(r.Notes[0], "5 of 8 sections are being handed over") {
+	if err != nil || r.Health != survey.Healthy || r.Moving != 5 || len(r.Notes) != 1 || !strings.Contains(r.Notes[0], "5 of 8 sections are being handed over") {
 		t.Errorf("got %v, %s, %d moving and notes %q", err, r.Health, r.Moving, r.Notes)
 	}
 }
@@ -191,11 +230,11 @@ func TestARouteNamesOwnerAndStandbys(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			var got routeResult
+			var got survey.Place
 			if err := json.Unmarshal([]byte(out), &got); err != nil {
 				t.Fatal(err)
 			}
-			want := routeResult{Space: "user", UID: uint64(uid), Section: uint32(id), Owner: "gone", Addr: gone.Addr, Standbys: []string{"a"}, Version: 7}
+			want := survey.Place{Space: "user", CounterID: survey.CounterOf(uid), Section: uint32(id), Owner: "gone", Addr: gone.Addr, Standbys: []string{"a"}, Version: 7}
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("(-want +got)\n%s", diff)
 			}
@@ -218,7 +257,7 @@ func TestTablesShowWhatTheAllocatorTold(t *testing.T) {
 		none string
 	}{
 		{"leases", []string{"10000", "700ms", "b c"}, ""},
-		{"leases 3 4 --node b", []string{"section"}, "10000"},
+		{"leases 3 4 --node a", []string{"section", "10000"}, "alloc-b"},
 		{"events --limit 5", []string{"first placement", "8 sections"}, ""},
 		{"members", []string{"900ms", "store", "0000000000000001"}, ""},
 		{"route", []string{"standby of", "0000000000000001"}, ""},

@@ -16,9 +16,9 @@ import (
 
 	"github.com/seqsvr/seqsvr/allocsvr"
 	"github.com/seqsvr/seqsvr/cmd/seqctl/ctl"
+	"github.com/seqsvr/seqsvr/internal/console"
 	"github.com/seqsvr/seqsvr/internal/daemon"
 	"github.com/seqsvr/seqsvr/internal/localcluster"
-	"github.com/seqsvr/seqsvr/internal/ui"
 	"github.com/seqsvr/seqsvr/seq"
 )
 
@@ -39,6 +39,9 @@ const (
 	leaseHere      = 5 * time.Second
 	leaseProcesses = time.Second // as the daemons have it: here one may be killed alone
 )
+
+// defaultHTTP is where the first router's HTTP front listens, where --http does not say.
+const defaultHTTP = "127.0.0.1:7480"
 
 // options are the flags of dev.
 type options struct {
@@ -74,6 +77,7 @@ type readyFile struct {
 	GRPC      string    `json:"grpc"`
 	HTTP      string    `json:"http"`
 	RESP      string    `json:"resp,omitempty"`
+	Console   string    `json:"console,omitempty"`
 	Dev       int       `json:"dev,omitempty"` // with --processes: SIGHUP to it starts what has ended
 	Processes []process `json:"processes"`
 }
@@ -87,7 +91,8 @@ func Command() *cobra.Command {
 		Long: `dev runs stores, allocators and a router in this process, or with --processes as
 real processes, and prints where they listen. A directory used before goes on above
 every number it handed out. Ctrl-C stops the cluster in order; a second one at once.
-With --processes, SIGHUP starts daemons again that have ended.`,
+With --processes, SIGHUP starts daemons again that have ended. With --secure nobody gets
+in without a certificate or a token; it prints those of a caller and of an operator.`,
 		Args: ctl.ExactArgs(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := o.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr()); err != nil {
@@ -99,14 +104,17 @@ With --processes, SIGHUP starts daemons again that have ended.`,
 	fs := cmd.Flags()
 	fs.StringVar(&o.Dir, "data-dir", filepath.Join("data", "dev"), "`directory` of the cluster; made if missing")
 	fs.StringVar(&o.Listen, "listen", ctl.DefaultAddr, "gRPC `address` of the router, host:port")
-	fs.StringVar(&o.HTTP, "http", "127.0.0.1:7480", "HTTP `address` of the router, host:port")
-	fs.StringVar(&o.RESP, "resp", "", "`address` of the router for clients of Redis, host:port; empty: none")
+	fs.StringVar(&o.HTTP, "http", defaultHTTP, "HTTP `address` of the router, host:port")
+	fs.StringVar(&o.RESP, "resp", "", "`address` of the router for clients of Redis, host:port; empty: none, or with --secure one that is free")
+	fs.StringVar(&o.Console, "console", "", "`address` of a page to look at the cluster with, host:port, or none; empty: "+console.DefaultAddr+", or beside another --http a free port")
 	fs.IntVar(&o.Stores, "stores", o.Stores, "number of StoreSvr, fixed at the first start in a directory")
 	fs.IntVar(&o.Allocs, "allocs", o.Allocs, "number of AllocSvr")
 	fs.IntVar(&o.Routers, "routers", o.Routers, "number of routers; the first one listens at --listen and --http")
 	fs.Uint32Var(&o.Sections, "sections", seq.DefaultSections, "how many `sections`, fixed at the first start in a directory")
 	fs.Uint64Var(&o.Step, "step", seq.DefaultStep, "`numbers` that one write moves a section's max, fixed likewise")
+	fs.StringArrayVar(&o.Spaces, "space", nil, "a further `space`, fixed likewise: "+seq.SpaceForm+"; may be given again; empty: none")
 	fs.DurationVar(&o.Lease, "lease", 0, fmt.Sprintf("how long the stores keep others from an AllocSvr's sections; 0: %v, or %v with --processes", leaseHere, leaseProcesses))
+	fs.BoolVar(&o.Secure, "secure", false, "TLS, roles and grants, and encrypted gossip, by a CA and a policy in the directory; prints what to show")
 	fs.BoolVar(&o.processes, "processes", false, "run every daemon as a process of its own, from the binaries beside seqctl")
 	fs.StringVar(&o.Bin, "bin", "", "with --processes, the `folder` of the binaries; empty: that of seqctl")
 	fs.BoolVar(&o.Supervise, "supervise", false, "with --processes, run each AllocSvr below a parent that ends its lease when it dies")
@@ -123,11 +131,19 @@ func (o *options) check() error {
 	case o.Lease == 0:
 		o.Lease = leaseHere
 	}
+	switch {
+	case o.Console == "none":
+		o.Console = ""
+	case o.Console == "" && o.HTTP == defaultHTTP:
+		o.Console = console.DefaultAddr
+	case o.Console == "":
+		o.Console = "127.0.0.1:0"
+	}
 	if err := o.Validate(); err != nil {
 		return daemon.Usage(err)
 	}
-	for flag, addr := range map[string]string{"listen": o.Listen, "http": o.HTTP, "resp": o.RESP} {
-		if flag == "resp" && addr == "" {
+	for flag, addr := range map[string]string{"listen": o.Listen, "http": o.HTTP, "resp": o.RESP, "console": o.Console} {
+		if (flag == "resp" || flag == "console") && addr == "" {
 			continue
 		}
 		if host, port, err := net.SplitHostPort(addr); err != nil || host == "" || port == "" {
@@ -137,14 +153,37 @@ func (o *options) check() error {
 	if _, err := seq.NewMapping(seq.Space{Name: seq.DefaultSpace, Sections: o.Sections, Step: o.Step}); err != nil || o.Sections == 0 || o.Step == 0 {
 		return daemon.Usage(fmt.Errorf("--sections %d --step %d: expected 1 to %d and 1 to %d", o.Sections, o.Step, seq.MaxSections, uint64(seq.MaxStep)))
 	}
+	spaces, err := o.spaces()
+	if err != nil {
+		return daemon.Usage(err)
+	}
+	if _, err := seq.NewMapping(spaces...); err != nil {
+		return daemon.Usage(err)
+	}
 	if o.Lease < allocsvr.MinLease || o.Lease > allocsvr.MaxLease {
 		return daemon.Usage(fmt.Errorf("--lease %v: expected %v to %v", o.Lease, allocsvr.MinLease, allocsvr.MaxLease))
+	}
+	if o.Secure && o.RESP == "" {
+		o.RESP = "127.0.0.1:0"
 	}
 	if !o.processes && (o.Supervise || o.Bin != "") {
 		return daemon.Usage(errors.New("--supervise and --bin need --processes"))
 	}
-	_, _, err := daemon.NewLogger(io.Discard, o.logLevel, "text")
+	_, _, err = daemon.NewLogger(io.Discard, o.logLevel, "text")
 	return err
+}
+
+// spaces are those of a new directory.
+func (o *options) spaces() ([]seq.Space, error) {
+	spaces := []seq.Space{{Name: seq.DefaultSpace, Sections: o.Sections, Step: o.Step}}
+	for _, text := range o.Spaces {
+		space, err := seq.ParseSpace(text)
+		if err != nil {
+			return nil, fmt.Errorf("--space %q: %w", text, err)
+		}
+		spaces = append(spaces, space)
+	}
+	return spaces, nil
 }
 
 func (o *options) run(ctx context.Context, stdout, stderr io.Writer) error {
@@ -221,7 +260,7 @@ func (o *options) serve(ctx context.Context, c running, layout *localcluster.Lay
 // tell writes the ready file.
 func (o *options) tell(c running, layout *localcluster.Layout) error {
 	router := layout.Role(localcluster.RoleRouter)[0]
-	file := readyFile{GRPC: router.Addr, HTTP: router.HTTP, RESP: router.RESP, Processes: c.processes()}
+	file := readyFile{GRPC: router.Addr, HTTP: router.HTTP, RESP: router.RESP, Console: router.Console, Processes: c.processes()}
 	if o.processes {
 		file.Dev = os.Getpid()
 	}
@@ -252,25 +291,4 @@ func stopNow(c running) error {
 		return err
 	}
 	return nil
-}
-
-// greet prints the end points and something to try.
-func (o *options) greet(w io.Writer, layout *localcluster.Layout, took time.Duration) {
-	router := layout.Role(localcluster.RoleRouter)[0]
-	kind := "in this process"
-	if o.processes {
-		kind = "as processes"
-	}
-	fmt.Fprintf(w, "cluster %s serves: %d stores, %d allocators, %d routers %s, ready after %s\n",
-		layout.ClusterID, o.Stores, o.Allocs, o.Routers, kind, ui.Duration(took))
-	fmt.Fprintf(w, "  gRPC   %s\n  HTTP   http://%s\n  data   %s\n", router.Addr, router.HTTP, layout.Dir)
-	if router.RESP != "" {
-		fmt.Fprintf(w, "  RESP   %s\n", router.RESP)
-	}
-	try := os.Args[0] + " next 42"
-	if router.Addr != ctl.DefaultAddr {
-		try += " --addr " + router.Addr
-	}
-	fmt.Fprintf(w, "try:     %s\n         curl -H 'Content-Type: application/json' -d '{\"uid\":42}' http://%s/v1/next\n", try, router.HTTP)
-	fmt.Fprintln(w, "Ctrl-C stops it; the next start goes on above every number handed out.")
 }

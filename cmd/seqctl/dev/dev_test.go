@@ -271,13 +271,18 @@ func TestAWrongCallIsAUsageErrorThatNamesWhatIsWrong(t *testing.T) {
 		{"--sections 0", "--sections 0"},
 		{"--sections 9999999", "--sections 9999999"},
 		{"--step 0", "--step 0"},
+		{"--space pts:window=10m", "mode=exact only"},
+		{"--space pts:mode=exact,window=25h", "24h"},
+		{"--space pts:mode=exact,window=0", "no duration above 0"},
+		{"--space pts:mode=loose", "unique-only or exact"},
+		{"--space user", "twice"},
 		{"--lease 1ms", "--lease 1ms"},
 		{"--lease 1h", "--lease 1h"},
 		{"--listen here", "--listen"},
 		{"--http 80", "--http"},
 		{"--supervise", "--processes"},
 		{"--log-level loud", "loud"},
-		{"--processes --bin /does/not/exist", "storesvr"},
+		{"--processes --bin /does/not/exist --listen 127.0.0.1:0 --http 127.0.0.1:0 --console 127.0.0.1:0", "storesvr"},
 	}
 	for _, test := range tests {
 		args := append([]string{"dev", "--data-dir", t.TempDir()}, strings.Fields(test.line)...)

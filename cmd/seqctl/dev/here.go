@@ -13,12 +13,12 @@ import (
 	"github.com/seqsvr/seqsvr/internal/daemon"
 	"github.com/seqsvr/seqsvr/internal/localcluster"
 	"github.com/seqsvr/seqsvr/router"
-	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/storesvr"
 )
 
 // here is a cluster inside this process.
 type here struct {
+	layout  *localcluster.Layout
 	members []*member // in the order of the layout's nodes
 	log     *os.File
 	news    chan string // closed by the first member that ends by itself
@@ -46,7 +46,7 @@ func startHere(o *options) (running, *localcluster.Layout, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	h := &here{news: make(chan string, 1)}
+	h := &here{layout: layout, news: make(chan string, 1)}
 	if err := h.start(o, layout); err != nil {
 		err = errors.Join(err, stopNow(h))
 		layout.Close()
@@ -56,10 +56,14 @@ func startHere(o *options) (running, *localcluster.Layout, error) {
 }
 
 func (h *here) start(o *options, layout *localcluster.Layout) error {
-	err := layout.Initialise(func(n localcluster.Node) error {
+	spaces, err := o.spaces()
+	if err != nil {
+		return err
+	}
+	err = layout.Initialise(func(n localcluster.Node) error {
 		return storesvr.Init(storesvr.InitConfig{
 			DataDir: n.Dir, ClusterID: layout.ClusterID, Name: n.Name, MemberNames: layout.StoreNames(),
-			Spaces: []seq.Space{{Name: seq.DefaultSpace, Sections: o.Sections, Step: o.Step}},
+			Spaces: spaces,
 		})
 	})
 	if err != nil {
@@ -87,11 +91,16 @@ func logFile(layout *localcluster.Layout) string { return filepath.Join(layout.D
 
 // listen makes one daemon.
 func listen(o *options, layout *localcluster.Layout, n localcluster.Node, logger *slog.Logger) (server, error) {
+	tls, guard, keys, err := layout.Secured.Open(n, logger)
+	if err != nil {
+		return server{}, err
+	}
 	switch n.Role {
 	case localcluster.RoleStore:
 		cfg := storesvr.DefaultConfig()
 		cfg.DataDir, cfg.Listen, cfg.ClusterID, cfg.Logger = n.Dir, n.Addr, layout.ClusterID, logger
 		cfg.GossipListen, cfg.GossipJoin = n.Gossip, layout.GossipAddrs()
+		cfg.TLS, cfg.Guard, cfg.GossipKeys = tls, guard, keys
 		s, err := storesvr.New(cfg)
 		if err != nil {
 			return server{}, err
@@ -102,6 +111,7 @@ func listen(o *options, layout *localcluster.Layout, n localcluster.Node, logger
 		cfg.Name, cfg.DataDir, cfg.Listen, cfg.ClusterID, cfg.Logger = n.Name, n.Dir, n.Addr, layout.ClusterID, logger
 		cfg.Stores, cfg.Lease, cfg.ExpectAllocs = layout.Addrs(localcluster.RoleStore), o.Lease, o.Allocs
 		cfg.GossipListen, cfg.GossipJoin, cfg.DevLog = n.Gossip, layout.GossipAddrs(), logFile(layout)
+		cfg.TLS, cfg.Guard, cfg.GossipKeys = tls, guard, keys
 		s, err := allocsvr.New(cfg)
 		if err != nil {
 			return server{}, err
@@ -109,8 +119,8 @@ func listen(o *options, layout *localcluster.Layout, n localcluster.Node, logger
 		return server{s.Run, s.Close}, nil
 	}
 	r, err := router.New(router.Config{
-		Name: n.Name, Listen: n.Addr, HTTPListen: n.HTTP, RESPListen: n.RESP, Allocs: layout.Addrs(localcluster.RoleAlloc), ClusterID: layout.ClusterID,
-		GossipListen: n.Gossip, GossipJoin: layout.GossipAddrs(), Logger: logger,
+		Name: n.Name, Listen: n.Addr, HTTPListen: n.HTTP, RESPListen: n.RESP, ConsoleListen: n.Console, Allocs: layout.Addrs(localcluster.RoleAlloc), ClusterID: layout.ClusterID,
+		GossipListen: n.Gossip, GossipJoin: layout.GossipAddrs(), Logger: logger, TLS: tls, Guard: guard, GossipKeys: keys,
 	})
 	if err != nil {
 		return server{}, err
@@ -145,7 +155,7 @@ func (h *here) ready(ctx context.Context) error {
 	var wg sync.WaitGroup
 	for i, m := range h.members {
 		wg.Go(func() {
-			errs[i] = localcluster.WaitNode(ctx, m.Node, m.done, func() string { return fmt.Sprint(m.err) })
+			errs[i] = h.layout.WaitNode(ctx, m.Node, m.done, func() string { return fmt.Sprint(m.err) })
 		})
 	}
 	wg.Wait()

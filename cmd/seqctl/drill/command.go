@@ -16,6 +16,7 @@ import (
 	"github.com/seqsvr/seqsvr/internal/lab"
 	"github.com/seqsvr/seqsvr/internal/localcluster"
 	"github.com/seqsvr/seqsvr/internal/ui"
+	"github.com/seqsvr/seqsvr/seq"
 )
 
 // options are the flags.
@@ -25,6 +26,7 @@ type options struct {
 	addr, readyFile string
 	keep, list      bool
 	html, output    string
+	web             string // where the console listens; empty: there is none
 	inside          string // prefix of the namespaces that this process runs in the hub of
 }
 
@@ -36,12 +38,14 @@ func Command() *cobra.Command {
 		Short: "break a part of a cluster under load, and tell what callers saw of it",
 		Long: `drill keeps callers at work, breaks what the drill's name says, and prints a timeline
 and a verdict: requests, errors seen by callers, longest pause of any UID, duplicates,
-regressions and gaps. Without --addr and --ready-file it starts a cluster of real
+regressions and gaps. In a space of mode=exact callers give ids, repeat requests, and look
+every id up at the end: no hole (X1), one answer to a request (X2). Without --addr and --ready-file it starts a cluster of real
 processes of its own in a temporary directory; with them it uses one that
 "seqctl dev --processes --ready-file F" runs, and brings back what it broke.
 
-Exit 1 when there are duplicates or regressions, or the cluster did not recover.`,
+Exit 1 when there are duplicates, regressions, holes or second answers, or the cluster did not recover.`,
 		Example: "  seqctl drill --list\n  seqctl drill kill-alloc --lease 600ms --html kill.html\n" +
+			"  seqctl drill kill-all --space orders --times 20\n" +
 			"  seqctl drill drain-alloc --addr 127.0.0.1:7400 -o json",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if o.list {
@@ -50,13 +54,16 @@ Exit 1 when there are duplicates or regressions, or the cluster did not recover.
 			return ctl.ExactArgs("NAME")(cmd, args)
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := o.run(cmd.Context(), args, cmd.OutOrStdout(), cmd.ErrOrStderr()); err != nil {
-				return fmt.Errorf("drill: %w", err)
-			}
-			return nil
+			return o.run(cmd.Context(), args, cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
 	o.addTo(cmd)
+	var names []string
+	for _, sc := range lab.Drills() {
+		names = append(names, sc.Name)
+	}
+	cmd.ValidArgsFunction = ctl.OneOf(names...)
+	_ = cmd.RegisterFlagCompletionFunc("node", o.completeNodes) // it is there
 	return cmd
 }
 
@@ -72,6 +79,8 @@ func (o *options) addTo(cmd *cobra.Command) {
 	fs.IntVar(&o.Routers, "routers", 2, "number of routers of the drill's own cluster")
 	fs.DurationVar(&o.Lease, "lease", time.Second, "lease of the drill's own cluster")
 	fs.BoolVar(&o.Supervise, "supervise", false, "run each AllocSvr of the own cluster below a parent that ends its lease when it dies")
+	fs.StringVar(&o.Load.Space, "space", "", "the calls' `space`; one of mode=exact in the drill's own cluster; empty: the default one")
+	fs.IntVar(&o.Times, "times", 1, "how many `times` to break it, in one load")
 	fs.Uint32Var(&o.Sections, "sections", 0, "number of sections of the drill's own cluster; 0: the default")
 	fs.StringVar(&o.Bin, "bin", "", "`folder` of the daemons' binaries; empty: beside seqctl")
 	fs.BoolVar(&o.keep, "keep", false, "leave the directory of the own cluster, with its logs, and say where it is")
@@ -83,6 +92,7 @@ func (o *options) addTo(cmd *cobra.Command) {
 	fs.DurationVar(&o.Warm, "warm", time.Second, "load before the fault")
 	fs.DurationVar(&o.Settle, "settle", time.Second, "load after everything serves again")
 	fs.StringVar(&o.html, "html", "", "write a page with the answers over time as a picture to this `file`; empty: none")
+	fs.StringVar(&o.web, "web", "", "show the drill as it runs at this `address`, host:port, and stay until Ctrl-C; empty: no page")
 	fs.StringVarP(&o.output, "output", "o", string(ui.FormatTable), "table, json or yaml")
 	fs.StringVar(&o.inside, "inside", "", "")
 	_ = fs.MarkHidden("inside") // it exists
@@ -100,6 +110,8 @@ func (o *options) check(sc lab.Scenario) error {
 		return fmt.Errorf("--new %d: expected 0 to 100 percent", l.New)
 	case l.Rate < 1 || l.Rate > 1_000_000:
 		return fmt.Errorf("--rate %d: expected 1 to 1000000", l.Rate)
+	case o.Times < 1 || o.Times > 1000:
+		return fmt.Errorf("--times %d: expected 1 to 1000", o.Times)
 	case l.Timeout <= 0 || o.Warm < 0 || o.Settle < 0 || o.Pause < 0:
 		return errors.New("--timeout, --warm, --settle, --pause: expected no negative times")
 	case o.Lease < allocsvr.MinLease || o.Lease > allocsvr.MaxLease:
@@ -108,6 +120,14 @@ func (o *options) check(sc lab.Scenario) error {
 	if o.addr != "" {
 		if host, port, err := net.SplitHostPort(o.addr); err != nil || host == "" || port == "" {
 			return fmt.Errorf("--addr %q: expected host:port", o.addr)
+		}
+	}
+	if o.web != "" {
+		if _, _, err := net.SplitHostPort(o.web); err != nil {
+			return fmt.Errorf("--web %q: expected host:port", o.web)
+		}
+		if sc.Needs == lab.NeedNetwork {
+			return fmt.Errorf("--web: %s runs in network namespaces, which no browser reaches: expected --html", sc.Name)
 		}
 	}
 	if o.attached() {
@@ -138,7 +158,13 @@ func (o *options) run(ctx context.Context, args []string, stdout, stderr io.Writ
 	}
 	if err == nil && !o.attached() {
 		o.Dir = "drill" // to be replaced by a temporary one
-		err = o.Validate()
+		if o.Load.Space != "" {
+			o.Spaces = []string{lab.ExactSpace(o.Load.Space)}
+			if _, bad := seq.NewMapping(seq.Space{Name: seq.DefaultSpace}, seq.Space{Name: o.Load.Space}); bad != nil {
+				err = errors.Join(err, fmt.Errorf("--space %q: %w", o.Load.Space, bad))
+			}
+		}
+		err = errors.Join(err, o.Validate())
 	}
 	if err != nil {
 		return daemon.Usage(err)
@@ -168,4 +194,9 @@ func printList(w io.Writer, format ui.Format) error {
 		}
 		return t
 	})
+}
+
+// completeNodes are the nodes of the cluster that the drill would start.
+func (o *options) completeNodes(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	return o.nodes(), cobra.ShellCompDirectiveNoFileComp
 }

@@ -6,11 +6,14 @@ import (
 	"math"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/seqsvr/seqsvr/internal/history"
 	"github.com/seqsvr/seqsvr/internal/lab"
+	"github.com/seqsvr/seqsvr/internal/ui"
 )
 
 // The picture's measures, in units of its view box.
@@ -18,10 +21,10 @@ const (
 	pageWidth  = 1120.0
 	left       = 64.0
 	right      = 1100.0
-	latencyTop = 24.0 // of the panel with one point a call
-	latencyEnd = 324.0
-	rateTop    = 364.0 // of the panel with answers a slice of time
-	rateEnd    = 464.0
+	latencyTop = 64.0 // of the panel with one point a call; above it are the labels of the timeline
+	latencyEnd = 364.0
+	rateTop    = 404.0 // of the panel with answers a slice of time
+	rateEnd    = 504.0
 	slice      = 50 * time.Millisecond
 	maxPoints  = 40_000 // more would only make the page slow
 )
@@ -37,13 +40,36 @@ type picture struct {
 	Rows             []tick // of the latency
 	PeakRate         int
 	First, Last      float64 // ms
+	Failed           string  // why the drill did; empty: it did not
 }
 
-// mark is a line of the timeline in the picture.
+// mark is a line of the timeline in the picture. Its label stands in one of several rows,
+// so that none is drawn over another.
 type mark struct {
 	X      float64
-	Number int
+	LX, LY float64 // of the label's left end
+	Label  string  // empty: the label before stands for it, too
 	Event  string
+}
+
+// verdict is the page's first line.
+type verdict struct {
+	Text string
+	Bad  bool
+}
+
+// Verdict says in one line what the drill showed.
+func (p *picture) Verdict() verdict {
+	pause := ui.Duration(time.Duration(p.MaxPauseMS * float64(time.Millisecond)))
+	switch {
+	case p.Failed != "":
+		return verdict{"FAILED, " + p.Failed, true}
+	case p.Duplicates > 0 || p.Regressions > 0:
+		return verdict{fmt.Sprintf("FAILED, %d duplicates and %d regressions", p.Duplicates, p.Regressions), true}
+	case p.Errors > 0:
+		return verdict{fmt.Sprintf("%d errors, no number repeated or fallen, longest pause %s", p.Errors, pause), true}
+	}
+	return verdict{"no error, no number repeated or fallen, longest pause " + pause, false}
 }
 
 // tick is a label at a place of an axis.
@@ -66,9 +92,13 @@ func latencyY(d time.Duration) float64 {
 
 // writePage writes one page that needs nothing else: the answers over time, the
 // timeline and the verdict.
-func writePage(path string, r *lab.Result) error {
+func writePage(path string, r *lab.Result, failed error) error {
 	var text strings.Builder
-	if err := page.Execute(&text, draw(r)); err != nil {
+	p := draw(r)
+	if failed != nil {
+		p.Failed = failed.Error()
+	}
+	if err := page.Execute(&text, p); err != nil {
 		return fmt.Errorf("--html: %w", err)
 	}
 	if err := os.WriteFile(path, []byte(text.String()), 0o644); err != nil {
@@ -91,16 +121,61 @@ func draw(r *lab.Result) *picture {
 	a := axis{p.First, max(p.Last, p.First+1)}
 	p.points(calls, a, since)
 	p.bars(calls, a, since)
-	for i, m := range r.Timeline {
-		p.Marks = append(p.Marks, mark{a.x(m.MS), i + 1, strings.ReplaceAll(m.Event, " ", "-")})
-	}
-	for at := math.Ceil(p.First/1000) * 1000; at <= p.Last; at += 1000 {
+	p.marks(r.Timeline, a)
+	step := tickStep(a)
+	for at := math.Ceil(p.First/step) * step; at <= p.Last; at += step {
 		p.Ticks = append(p.Ticks, tick{a.x(at), fmt.Sprintf("%+.0f s", at/1000)})
 	}
 	for _, d := range []time.Duration{time.Millisecond, 10 * time.Millisecond, 100 * time.Millisecond, time.Second, 10 * time.Second} {
 		p.Rows = append(p.Rows, tick{latencyY(d), d.String()})
 	}
 	return p
+}
+
+// Of the labels above the picture, in units of its view box.
+const (
+	labelRows  = 4
+	labelRow   = 12.0 // height of one
+	labelGap   = 4.0  // between two of a row
+	digitWidth = 7.0
+	tickWidth  = 60.0 // of a label of the time, with the gap beside it
+)
+
+// marks places the labels of the timeline: moments so near that their labels would touch
+// stand in the next row, and where all rows are full they share a label, "7–9".
+func (p *picture) marks(moments []lab.Moment, a axis) {
+	var end [labelRows]float64 // of the last label of each row
+	labelled, row := 0, 0      // the last mark with a label, and the row of that
+	for i, m := range moments {
+		number := strconv.Itoa(i + 1)
+		mk := mark{X: a.x(m.MS), Event: strings.ReplaceAll(m.Event, " ", "-")}
+		mk.LX = mk.X - digitWidth*float64(len(number))/2
+		free := slices.IndexFunc(end[:], func(e float64) bool { return e == 0 || mk.LX >= e+labelGap })
+		if free < 0 {
+			before := &p.Marks[labelled]
+			first, _, _ := strings.Cut(before.Label, "–")
+			before.Label = first + "–" + number
+			end[row] = before.LX + labelWidth(before.Label)
+		} else {
+			mk.Label, labelled, row = number, len(p.Marks), free
+			end[row] = mk.LX + labelWidth(number)
+		}
+		mk.LY = latencyTop - labelGap - labelRow*float64(labelRows-1-row)
+		p.Marks = append(p.Marks, mk)
+	}
+}
+
+func labelWidth(text string) float64 { return digitWidth * float64(utf8.RuneCountInString(text)) }
+
+// tickStep is the least of 1, 2, 5, 10 ... seconds at which labels of the time do not touch.
+func tickStep(a axis) float64 {
+	for scale := 1000.0; ; scale *= 10 {
+		for _, n := range []float64{1, 2, 5} {
+			if a.x(a.first+n*scale)-left >= tickWidth {
+				return n * scale
+			}
+		}
+	}
 }
 
 func (p *picture) points(calls []history.Call, a axis, since func(time.Duration) float64) {

@@ -27,6 +27,11 @@ func table(r *lab.Result, w io.Writer) *ui.Table {
 		fmt.Fprintf(w, "  - %s numbers answered, %s handed out to a call that did not hear of it in time and took another, %s skipped by the cluster, %d lapses of leases\n",
 			ui.Uint(a.Answered), ui.Uint(a.Unheard), ui.Uint(a.Skipped), a.Lapses)
 	}
+	if e := r.Exact; e != nil {
+		fmt.Fprintf(w, "  - space %s, exact: %s ids, %s of them repeated, %s answers replayed, %s looked up: %s holes (X1), %s requests with two answers (X2), %s without one\n",
+			r.Space, ui.Int(int64(e.IDs)), ui.Int(int64(e.Repeated)), ui.Int(int64(e.Replayed)), ui.Int(int64(e.LookedUp)),
+			ui.Uint(e.Holes), ui.Int(int64(e.Twice)), ui.Int(int64(e.Unanswered)))
+	}
 	return ui.NewTable("requests", "errors", "longest pause", "before", "duplicates", "regressions", "gaps", "longest gap").
 		Row(r.Requests, r.Errors, time.Duration(r.MaxPauseMS*float64(time.Millisecond)), time.Duration(r.SteadyMS*float64(time.Millisecond)),
 			bad(r.Duplicates), bad(uint64(r.Regressions)), r.Gaps, r.LongestGap)

@@ -19,6 +19,9 @@ const patience = 60 * time.Second
 
 // drill runs one drill from the start of the cluster to the verdict.
 func (o *options) drill(ctx context.Context, sc lab.Scenario, format ui.Format, stdout, stderr io.Writer) error {
+	progress := ui.NewProgress(stderr, "drill", 0)
+	defer progress.Done()
+	progress.Say("the cluster starts")
 	c, err := o.cluster(ctx)
 	if err != nil {
 		if errors.Is(err, localcluster.ErrConfig) || errors.Is(err, lab.ErrReadyFile) {
@@ -28,17 +31,34 @@ func (o *options) drill(ctx context.Context, sc lab.Scenario, format ui.Format, 
 	}
 	defer c.Close()
 	if o.keep && c.Own != nil {
-		fmt.Fprintf(stderr, "the cluster's directory stays: %s\n", c.Own.Dir)
+		defer fmt.Fprintf(stderr, "the cluster's directory stays: %s\n", c.Own.Dir)
 	}
 	if err := sc.Fits(c.Nodes, o.Node); err != nil {
 		return daemon.Usage(err)
 	}
+	if o.web != "" {
+		progress.Done() // the page's address has a line of its own
+	}
+	stage, err := o.show(ctx, c, sc, stderr)
+	if err != nil {
+		return err
+	}
+	defer stage.close()
+	if stage != nil {
+		progress = ui.NewProgress(stderr, "drill", 0)
+		defer progress.Done()
+	}
+	progress.Say("load before the fault")
+	o.Tell = progress.Say
 	r, err := lab.Drill(ctx, c, sc, o.DrillConfig)
+	progress.Done()
+	stage.over(r, err)
+	defer stage.stay(ctx, stderr)
 	if r == nil {
 		return err
 	}
 	if o.html != "" {
-		if page := writePage(o.html, r); page != nil {
+		if page := writePage(o.html, r, err); page != nil {
 			return errors.Join(err, page)
 		}
 	}

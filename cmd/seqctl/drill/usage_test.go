@@ -59,7 +59,7 @@ func TestAWrongCallIsRefusedBeforeAnythingIsStarted(t *testing.T) {
 		text string
 	}{
 		{"no name", nil, nil, "expected seqctl drill NAME"},
-		{"an unknown drill", []string{"kill-everything"}, lab.ErrUnknownDrill, "kill-everything"},
+		{"an unknown drill", []string{"kill-everybody"}, lab.ErrUnknownDrill, "kill-everybody"},
 		{"an unknown node", []string{"kill-alloc", "--node", "alloc-9"}, seq.ErrUnknownNode, "alloc-9"},
 		{"a node of another kind", []string{"kill-alloc", "--node", "store-1"}, seq.ErrUnknownNode, "alloc-1"},
 		{"a node for a drill that takes none", []string{"rolling-restart", "--node", "store-1"}, seq.ErrUnknownNode, "store-1"},
@@ -70,6 +70,8 @@ func TestAWrongCallIsRefusedBeforeAnythingIsStarted(t *testing.T) {
 		{"no rate", []string{"kill-alloc", "--rate", "0"}, nil, "--rate"},
 		{"a bad format", []string{"kill-alloc", "-o", "xml"}, nil, "xml"},
 		{"a bad address", []string{"drain-alloc", "--addr", "nowhere"}, nil, "nowhere"},
+		{"a bad address of the page", []string{"kill-alloc", "--web", "here"}, nil, "--web"},
+		{"a page that no browser reaches", []string{"one-way", "--web", "127.0.0.1:0"}, nil, "--html"},
 		{"processes without their ids", []string{"kill-alloc", "--addr", "127.0.0.1:1"}, nil, "--ready-file"},
 		{"a partition of others", []string{"one-way", "--addr", "127.0.0.1:1"}, lab.ErrNoNamespaces, "one-way"},
 		{"a missing ready file", []string{"kill-alloc", "--ready-file", filepath.Join(dir, "none")}, lab.ErrReadyFile, "none"},

@@ -166,8 +166,51 @@ func TestARefusalOfTheClusterKeepsItsNameAndIsNoUsageError(t *testing.T) {
 		if !errors.Is(err, test.err) || errors.Is(err, daemon.ErrUsage) || out != "" {
 			t.Errorf("%s: got %v and %q, want %v", test.line, err, out, test.err)
 		}
-		if got := len(n.requests()); got != 1 {
-			t.Errorf("%s: asked %d times, want once", test.line, got)
+		want := 1
+		if errors.Is(test.err, seq.ErrUnknownNamespace) || errors.Is(test.err, seq.ErrUnknownTag) {
+			want++ // which there are
+		}
+		if got := len(n.requests()); got != want {
+			t.Errorf("%s: asked %d times, want %d", test.line, got, want)
+		}
+	}
+}
+
+func TestAnUnknownNameIsToldWithThoseThatThereAre(t *testing.T) {
+	n := serve(t, true)
+	n.say(answer{err: fmt.Errorf("%w: %q", seq.ErrUnknownNamespace, "moon")},
+		answer{reply: &pb.SnowflakeNamespacesReply{Namespaces: []*pb.SnowflakeNamespace{{Name: "orders"}, {Name: "old", RetiredUnixMs: 1}, {Name: "chats"}}}})
+	if _, err := call(t, "snowflake", "gen", "--namespace", "moon", "--addr", n.addr); err == nil || !strings.HasSuffix(err.Error(), `"moon", expected one of orders, chats`) {
+		t.Errorf("got %v, want the namespaces in use", err)
+	}
+	many := &pb.SegmentListReply{}
+	for i := range 100 {
+		many.Tags = append(many.Tags, &pb.SegmentTag{Tag: fmt.Sprintf("orders-%02d", i)})
+	}
+	n.say(answer{err: fmt.Errorf("take 1: %w: %q", seq.ErrUnknownTag, "order-42")}, answer{reply: many})
+	if _, err := call(t, "segment", "next", "order-42", "--addr", n.addr); err == nil || !strings.Contains(err.Error(), "did you mean orders-42?") {
+		t.Errorf("got %v, want the closest tag", err)
+	}
+}
+
+func TestNamespacesAndTagsAreCompleted(t *testing.T) {
+	n := serve(t, true)
+	namespaces := answer{reply: &pb.SnowflakeNamespacesReply{Namespaces: []*pb.SnowflakeNamespace{{Name: "orders"}}}}
+	tags := answer{reply: &pb.SegmentListReply{Tags: []*pb.SegmentTag{{Tag: "invoices"}}}}
+	for line, test := range map[string]struct {
+		say  answer
+		want string
+	}{
+		"snowflake gen --addr ADDR --namespace ": {namespaces, "orders"},
+		"namespace show --addr ADDR ":            {namespaces, "orders"},
+		"segment next --addr ADDR ":              {tags, "invoices"},
+		"snowflake decode --layout ":             {namespaces, "regional-local"},
+		"snowflake gen --text ":                  {namespaces, "zbase32"},
+	} {
+		n.say(test.say)
+		args := strings.Split(strings.ReplaceAll(line, "ADDR", n.addr), " ")
+		if out, err := call(t, append([]string{"__complete"}, args...)...); err != nil || !strings.Contains(out, test.want+"\n") {
+			t.Errorf("%s: got %q and %v, want %s", line, out, err, test.want)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package ids
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"time"
@@ -34,13 +35,14 @@ will be. It needs no cluster; with --namespace or --addr it asks one.`,
 		Args:    ctl.RangeArgs(0, 0),
 	}
 	o.AddTo(cmd, askTimeout)
-	m.addTo(cmd)
+	m.addTo(cmd, o, "")
 	cmd.Flags().StringVar(&at, "time", "", "`time` of RFC 3339 or milliseconds since 1970, rounded down to a tick; required without --tick")
 	cmd.Flags().Uint64Var(&p.tick, "tick", 0, "`units` of the layout since its epoch, in place of --time")
 	cmd.Flags().Uint64Var(&p.datacenter, "datacenter", 0, "`id` of the datacenter; default 0")
 	cmd.Flags().Uint64Var(&p.worker, "worker", 0, "`id` of the worker; default 0")
 	cmd.Flags().Uint64Var(&p.sequence, "sequence", 0, "`number` within the tick; default 0")
 	cmd.Flags().StringVar(&form, "text", snowflake.Decimal.String(), textHelp)
+	_ = cmd.RegisterFlagCompletionFunc("text", ctl.OneOf("decimal", "base58", "base62", "zbase32", "hex")) // it is there
 	cmd.RunE = o.Verb(func(ctx context.Context, format ui.Format, _ []string, stdout io.Writer) error {
 		if cmd.Flags().Changed("time") == cmd.Flags().Changed("tick") {
 			return daemon.Usage(fmt.Errorf("%w: expected one of --time and --tick", seq.ErrBadArgument))
@@ -90,6 +92,9 @@ func (p *composed) here(l snowflake.Layout) (decoded, error) {
 		parts.Tick = tick
 	}
 	id, err := l.Compose(parts)
+	if errors.Is(err, snowflake.ErrLayout) {
+		return decoded{}, badLayout("--layout", err)
+	}
 	if err != nil {
 		return decoded{}, refused(err)
 	}

@@ -11,21 +11,24 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/seqsvr/seqsvr/cmd/seqctl/ctl"
+	"github.com/seqsvr/seqsvr/internal/otherids"
 	"github.com/seqsvr/seqsvr/internal/ui"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
+	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/snowflake"
 )
 
 // decoded is what decode and compose print.
 type decoded struct {
-	ID             int64   `json:"id"`
-	IDStr          string  `json:"id_str"`         // decimal
+	ID             int64   `json:"id"`             // 0 of an ID that is a text alone
+	IDStr          string  `json:"id_str"`         // decimal, or that text
 	Text           string  `json:"text,omitempty"` // of compose, in another form
 	Layout         string  `json:"layout"`         // preset, or text if it is none
 	Time           string  `json:"time"`           // when its tick begins
 	Ticks          uint64  `json:"ticks"`          // units since the layout's epoch
 	Fields         idParts `json:"fields"`
 	DatacenterName string  `json:"datacenter_name,omitempty"` // known to clusters
+	Origin         string  `json:"origin,omitempty"`          // its maker, of an ID that is a text alone, where it says so
 
 	hasDatacenter bool
 }
@@ -46,19 +49,36 @@ func decodeHere(l snowflake.Layout, id snowflake.ID) (decoded, error) {
 	if err != nil {
 		return decoded{}, refused(err)
 	}
+	text, err := snowflake.Decimal.FormatOf(l, id)
+	if err != nil {
+		return decoded{}, refused(err)
+	}
 	return decoded{
-		ID: int64(id), IDStr: id.String(), Layout: l.Name(), Time: stamp(at.UnixMilli()), Ticks: uint64(parts.Tick),
+		ID: int64(id), IDStr: text, Layout: l.Name(), Time: stamp(at.UnixMilli()), Ticks: uint64(parts.Tick),
 		Fields:        idParts{uint64(parts.Datacenter), uint64(parts.Worker), parts.Sequence},
 		hasDatacenter: l.HasDatacenter(),
 	}, nil
 }
 
 func newDecoded(p *pb.SnowflakeDecoded) decoded {
-	return decoded{
-		ID: p.GetId(), IDStr: snowflake.ID(p.GetId()).String(), Layout: p.GetLayout(), Time: stamp(p.GetUnixMs()), Ticks: p.GetTick(),
-		Fields:         idParts{p.GetDatacenterId(), p.GetWorkerId(), p.GetSequence()},
-		DatacenterName: p.GetDatacenter(), hasDatacenter: p.GetHasDatacenter(),
+	idStr := digits(uint64(p.GetId())) // unsigned, as those of 64 bits are; no other is negative
+	if otherids.Is("", p.GetText()) {
+		idStr = p.GetText()
 	}
+	return decoded{
+		ID: p.GetId(), IDStr: idStr, Layout: p.GetLayout(), Time: stamp(p.GetUnixMs()), Ticks: p.GetTick(),
+		Fields:         idParts{p.GetDatacenterId(), p.GetWorkerId(), p.GetSequence()},
+		DatacenterName: p.GetDatacenter(), Origin: p.GetOrigin(), hasDatacenter: p.GetHasDatacenter(),
+	}
+}
+
+// otherHere takes an ID apart that is no snowflake's, without a cluster. seq.ErrBadID.
+func otherHere(kind, text string) (decoded, error) {
+	p, err := otherids.Read(kind, text)
+	if err != nil {
+		return decoded{}, fmt.Errorf("%w: %w", seq.ErrBadID, err)
+	}
+	return decoded{IDStr: p.Text, Layout: p.Kind, Time: stamp(p.Time.UnixMilli()), Fields: idParts{Sequence: p.Sequence}, Origin: p.Origin}, nil
 }
 
 // inForm adds the text of the ID in a form other than decimal.
@@ -81,6 +101,9 @@ func (d decoded) print(w io.Writer, format ui.Format) error {
 		if d.DatacenterName != "" {
 			datacenter += " (" + d.DatacenterName + ")"
 		}
+		if otherids.Is("", d.IDStr) {
+			return ui.NewTable("id", "time", "origin", "sequence", "kind").Row(id, d.Time, d.Origin, digits(d.Fields.Sequence), d.Layout)
+		}
 		return ui.NewTable("id", "time", "datacenter", "worker", "sequence", "ticks", "layout").
 			Row(id, d.Time, datacenter, digits(d.Fields.Worker), digits(d.Fields.Sequence), digits(d.Ticks), d.Layout)
 	})
@@ -93,26 +116,37 @@ func decodeCommand() *cobra.Command {
 		Use:   "decode ID",
 		Short: "take an ID apart: its time, datacenter, worker and sequence",
 		Long: `decode takes an ID apart. It needs no cluster; with --namespace or --addr it asks
-one, which has the namespace's layout and also the datacenter's name.`,
+one, which has the namespace's layout and also the datacenter's name. UUIDs, ULIDs and
+ObjectIds are known by their length.`,
 		Example: "  seqctl snowflake decode 108152875544481803 --layout regional -o json\n" +
 			"  seqctl snowflake decode 3nNeLuv1t79 --text base58\n" +
+			"  seqctl snowflake decode 175928847299117063 --layout discord\n" +
+			"  seqctl snowflake decode 017f22e2-79b0-7cc3-98c4-dc0c0c07398f\n" +
 			"  seqctl snowflake decode 362637573840961538 --layout 'time:39,sequence:8,machine:16;unit=10ms;epoch=2014-09-01T00:00:00Z'",
 		Args: ctl.RangeArgs(1, 1),
 	}
 	o.AddTo(cmd, askTimeout)
-	m.addTo(cmd)
+	m.addTo(cmd, o, "or uuid, ulid or objectid; ")
 	cmd.Flags().StringVar(&form, "text", snowflake.Decimal.String(), "the ID's "+textHelp)
+	_ = cmd.RegisterFlagCompletionFunc("text", ctl.OneOf("decimal", "base58", "base62", "zbase32", "hex")) // it is there
 	cmd.SetFlagErrorFunc(negativeIsNoFlag)
 	cmd.RunE = o.Verb(func(ctx context.Context, format ui.Format, args []string, stdout io.Writer) error {
 		e, err := parseEncoding(form)
 		if err != nil {
 			return err
 		}
-		id, err := parseID(args[0], e)
+		if m.namespace == "" && e == snowflake.Decimal && otherids.Is(m.layout, args[0]) {
+			d, err := otherHere(m.layout, args[0])
+			if err != nil {
+				return err
+			}
+			return d.print(stdout, format)
+		}
+		l, asked, err := m.read(cmd)
 		if err != nil {
 			return err
 		}
-		l, asked, err := m.read(cmd)
+		id, err := parseID(args[0], e, l)
 		if err != nil {
 			return err
 		}

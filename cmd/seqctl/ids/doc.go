@@ -1,5 +1,5 @@
 // Package ids is the verbs of seqctl for global IDs and named segments: snowflake,
-// segment and namespace.
+// segment, number and namespace.
 //
 // It guarantees what package ctl does, with the same flags and formats. Wrongly called
 // (exit code 2) is what no cluster and no layout could make sense of: a count of 0, an

@@ -4,12 +4,16 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/seqsvr/seqsvr/cmd/seqctl/ctl"
+	"github.com/seqsvr/seqsvr/internal/daemon"
+	"github.com/seqsvr/seqsvr/internal/otherids"
 	"github.com/seqsvr/seqsvr/internal/ui"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
+	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/snowflake"
 )
 
@@ -32,18 +36,24 @@ type genResult struct {
 
 func genCommand() *cobra.Command {
 	o := &ctl.Options{}
-	var namespace, form string
+	var namespace, form, kind string
 	var count int64
+	var local bool
 	cmd := &cobra.Command{
 		Use:     "gen",
-		Short:   "take new IDs of a namespace, in ascending order",
-		Example: "  seqctl snowflake gen\n  seqctl snowflake gen --namespace orders --count 100 --text base58 -o json",
+		Short:   "take new IDs of a namespace, in ascending order; or make UUIDs, ULIDs or ObjectIds",
+		Example: "  seqctl snowflake gen\n  seqctl snowflake gen --namespace orders --count 100 --text base58 -o json\n  seqctl snowflake gen --kind uuid",
 		Args:    ctl.RangeArgs(0, 0),
 	}
 	o.AddTo(cmd, askTimeout)
 	cmd.Flags().StringVar(&namespace, "namespace", "", "name or alias of the `namespace`; empty is default")
+	_ = cmd.RegisterFlagCompletionFunc("namespace", completer(o, namespaces)) // it is there
 	cmd.Flags().Int64Var(&count, "count", 1, fmt.Sprintf("how many IDs, 1 to %d", maxIDs))
+	cmd.Flags().StringVar(&kind, "kind", "", "make IDs of another `kind`, without a cluster: uuid (version 7), ulid or objectid; empty: of a namespace")
+	_ = cmd.RegisterFlagCompletionFunc("kind", ctl.OneOf(otherids.Kinds()...)) // it is there
+	cmd.Flags().BoolVar(&local, "local", false, "make them here, from a worker id that is lent and given back, as client.NewLocal does")
 	cmd.Flags().StringVar(&form, "text", snowflake.Decimal.String(), textHelp)
+	_ = cmd.RegisterFlagCompletionFunc("text", ctl.OneOf("decimal", "base58", "base62", "zbase32", "hex")) // it is there
 	cmd.RunE = o.Verb(func(ctx context.Context, format ui.Format, _ []string, stdout io.Writer) error {
 		e, err := parseEncoding(form)
 		if err != nil {
@@ -52,8 +62,16 @@ func genCommand() *cobra.Command {
 		if count < 1 || count > maxIDs {
 			return badCount(count, maxIDs)
 		}
+		if kind != "" {
+			return makeOthers(stdout, format, kind, int(count), local || cmd.Flags().Changed("namespace") || cmd.Flags().Changed("text"))
+		}
 		req := &pb.SnowflakeGenerateRequest{Namespace: namespace, Count: uint32(count), Agent: agent}
-		reply, err := askSnowflake(ctx, o, pb.SnowflakeClient.Generate, req)
+		var reply *pb.SnowflakeGenerateReply
+		if local {
+			reply, err = genLocally(ctx, o, namespace, int(count))
+		} else {
+			reply, err = askSnowflake(ctx, o, pb.SnowflakeClient.Generate, req)
+		}
 		if err != nil {
 			return err
 		}
@@ -94,4 +112,28 @@ func (r genResult) table() *ui.Table {
 		t.Row(text, r.Namespace, digits(r.Datacenter), digits(r.Worker))
 	}
 	return t
+}
+
+// othersResult is what gen prints of IDs that are texts alone.
+type othersResult struct {
+	Kind string   `json:"kind"`
+	IDs  []string `json:"ids"`
+}
+
+// makeOthers makes IDs of another kind. namespaced says that flags of a namespace are given.
+func makeOthers(stdout io.Writer, format ui.Format, kind string, count int, namespaced bool) error {
+	if namespaced {
+		return daemon.Usage(fmt.Errorf("%w: --kind with --local, --namespace or --text: expected it alone", seq.ErrBadArgument))
+	}
+	made, err := otherids.Make(kind, count, time.Now())
+	if err != nil {
+		return daemon.Usage(fmt.Errorf("%w: --kind: %w", seq.ErrBadArgument, err))
+	}
+	return ui.Print(stdout, format, othersResult{kind, made}, func() *ui.Table {
+		t := ui.NewTable("id", "kind")
+		for _, text := range made {
+			t.Row(text, kind)
+		}
+		return t
+	})
 }

@@ -31,7 +31,7 @@ func describe(l snowflake.Layout) *pb.SnowflakeLayout {
 		EpochUnixMs: l.Epoch().UnixMilli(), UnitMs: l.Unit().Milliseconds(), ExhaustedUnixMs: l.Exhausted().UnixMilli(),
 		HasDatacenter: l.HasDatacenter(), MaxDatacenter: uint64(l.MaxDatacenter()),
 		MaxWorker: uint64(l.MaxWorker()), MaxSequence: l.MaxSequence(),
-		Overflow: policy.Overflow.String(), Rollback: rollback,
+		Overflow: policy.Overflow.String(), Rollback: rollback, ReadOnly: l.ReadOnly(),
 	}
 }
 
@@ -49,6 +49,7 @@ type layoutRow struct {
 	MaxSequence   uint64  `json:"max_sequence"` // within one tick
 	Overflow      string  `json:"overflow"`
 	Rollback      string  `json:"rollback"`
+	ReadOnly      bool    `json:"read_only,omitempty"` // of 64 bits: nothing makes such IDs
 
 	left time.Duration
 }
@@ -57,7 +58,7 @@ func newLayoutRow(p *pb.SnowflakeLayout, now time.Time) layoutRow {
 	out := time.UnixMilli(p.GetExhaustedUnixMs())
 	r := layoutRow{
 		Layout: p.GetName(), Text: p.GetText(), UnitMS: p.GetUnitMs(), Epoch: stamp(p.GetEpochUnixMs()), RunsOut: stamp(p.GetExhaustedUnixMs()),
-		MaxWorker: p.GetMaxWorker(), MaxSequence: p.GetMaxSequence(), Overflow: p.GetOverflow(), Rollback: p.GetRollback(), left: out.Sub(now),
+		MaxWorker: p.GetMaxWorker(), MaxSequence: p.GetMaxSequence(), Overflow: p.GetOverflow(), Rollback: p.GetRollback(), ReadOnly: p.GetReadOnly(), left: out.Sub(now),
 	}
 	if r.Layout == "" {
 		r.Layout = r.Text
@@ -90,9 +91,12 @@ func (r layoutRow) leftCell() ui.Cell {
 // meaning is how the command line says what an ID means.
 type meaning struct{ layout, namespace string }
 
-func (m *meaning) addTo(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&m.layout, "layout", "", "preset, or a layout's `text`; default "+defaultLayout)
+// addTo adds the flags; also is what else the layout may be.
+func (m *meaning) addTo(cmd *cobra.Command, o *ctl.Options, also string) {
+	cmd.Flags().StringVar(&m.layout, "layout", "", "preset, or a layout's `text`; "+also+"default "+defaultLayout)
 	cmd.Flags().StringVar(&m.namespace, "namespace", "", "the layout that this `namespace` has at the cluster, a name or an alias; empty: --layout")
+	_ = cmd.RegisterFlagCompletionFunc("namespace", completer(o, namespaces))               // it is there
+	_ = cmd.RegisterFlagCompletionFunc("layout", ctl.OneOf(snowflake.ReadPresetNames()...)) // it is there
 }
 
 // read gives the layout, the default one where none is named, and whether a cluster
@@ -117,22 +121,23 @@ func layoutsCommand() *cobra.Command {
 		Short: "list the preset layouts, or describe one, with when it runs out; no cluster needed",
 		Example: "  seqctl snowflake layouts\n" +
 			"  seqctl snowflake layouts 'time:32,worker:9,sequence:12;js53;unit=1s;epoch=2026-01-01T00:00Z' -o json",
-		Args: ctl.RangeArgs(0, 1),
+		Args:              ctl.RangeArgs(0, 1),
+		ValidArgsFunction: ctl.OneOf(snowflake.ReadPresetNames()...),
 	}
 	cmd.Flags().StringVarP(&output, "output", "o", string(ui.FormatTable), "table, json or yaml")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		format, err := ui.ParseFormat(output)
 		if err != nil {
-			return fmt.Errorf("layouts: %w", daemon.Usage(err))
+			return daemon.Usage(err)
 		}
 		if len(args) == 0 {
-			args = snowflake.PresetNames()
+			args = snowflake.ReadPresetNames()
 		}
 		rows := []layoutRow{}
 		for _, text := range args {
 			l, err := parseLayout("LAYOUT", text)
 			if err != nil {
-				return fmt.Errorf("layouts: %w", err)
+				return err
 			}
 			rows = append(rows, newLayoutRow(describe(l), time.Now()))
 		}

@@ -77,6 +77,7 @@ that has ended.`,
 	}
 	o.AddTo(cmd, askTimeout)
 	cmd.Flags().StringVar(&want.Layout, "layout", "", "preset, or a layout's `text`; required for a new namespace")
+	_ = cmd.RegisterFlagCompletionFunc("layout", ctl.OneOf(snowflake.PresetNames()...)) // it is there
 	cmd.Flags().Uint32Var(&want.Alias, "alias", 0, "`number` that callers may say in place of the name; it never changes; empty: none")
 	cmd.Flags().StringVar(&want.Overflow, "overflow", "", "wait, refuse or borrow when a tick is used up; empty: as the layout says")
 	cmd.Flags().StringVar(&want.Rollback, "rollback", "", "refuse, borrow or wait:DURATION when a clock moved back; empty: as the layout says")
@@ -183,10 +184,11 @@ func (r namespaceList) print(w io.Writer, format ui.Format) error {
 func namespaceShowCommand() *cobra.Command {
 	o := &ctl.Options{}
 	cmd := &cobra.Command{
-		Use:     "show NAME",
-		Example: "  seqctl namespace show orders",
-		Short:   "show one namespace, by name or alias: its layout, policies and version",
-		Args:    ctl.RangeArgs(1, 1),
+		Use:               "show NAME",
+		ValidArgsFunction: completer(o, namespaces),
+		Example:           "  seqctl namespace show orders",
+		Short:             "show one namespace, by name or alias: its layout, policies and version",
+		Args:              ctl.RangeArgs(1, 1),
 	}
 	o.AddTo(cmd, askTimeout)
 	cmd.RunE = o.Verb(func(ctx context.Context, format ui.Format, args []string, stdout io.Writer) error {
@@ -209,8 +211,9 @@ func namespaceShowCommand() *cobra.Command {
 func namespaceRetireCommand() *cobra.Command {
 	o, want := &ctl.Options{}, &pb.SnowflakeRetireNamespaceRequest{}
 	cmd := &cobra.Command{
-		Use:   "retire NAME",
-		Short: "have a namespace hand out nothing more; --undo brings it back",
+		Use:               "retire NAME",
+		ValidArgsFunction: completer(o, namespaces),
+		Short:             "have a namespace hand out nothing more; --undo brings it back",
 		Long: `retire has a namespace, by name or alias, hand out no more IDs: callers get RETIRED, at every node within
 10 seconds. A window that a client has already been given goes on to its end. IDs are still decoded. What
 is retired is left out of status, and neither add nor a config file brings it back: --undo does, and

@@ -114,11 +114,11 @@ func TestLayoutsSaysWhenEachRunsOut(t *testing.T) {
 		t.Fatal(err)
 	}
 	var rows []layoutRow
-	if err := json.Unmarshal([]byte(out), &rows); err != nil || len(rows) != len(snowflake.PresetNames()) {
+	if err := json.Unmarshal([]byte(out), &rows); err != nil || len(rows) != len(snowflake.ReadPresetNames()) {
 		t.Fatalf("got %d rows, %v", len(rows), err)
 	}
 	for i, r := range rows {
-		if r.Layout != snowflake.PresetNames()[i] {
+		if r.Layout != snowflake.ReadPresetNames()[i] || r.ReadOnly != (i >= len(snowflake.PresetNames())) {
 			t.Errorf("row %d is %s", i, r.Layout)
 		}
 		if r.Layout == "baidu" && (!r.RanOut || !r.Warning || r.RunsOut != "2024-11-20T13:24:16.000Z" || r.MaxDatacenter != nil) {
@@ -165,7 +165,7 @@ func TestAWrongCallIsAUsageErrorThatNamesWhatIsWrong(t *testing.T) {
 		{"snowflake decode 12345678901234567890", "length", seq.ErrBadID},
 		{"snowflake decode 1 --text base64", `"base64"`, snowflake.ErrEncoding},
 		{"snowflake decode 1 --layout moon", `"moon"`, seq.ErrBadLayout},
-		{"snowflake decode 1 --layout time:50,worker:9,sequence:5;epoch=0", "64 bits", seq.ErrBadLayout},
+		{"snowflake decode 1 --layout time:50,worker:9,sequence:6;epoch=0", "65 bits", seq.ErrBadLayout},
 		{"snowflake decode 1 --layout leaf --namespace default", "--namespace", seq.ErrBadArgument},
 		{"snowflake compose", "--time and --tick", seq.ErrBadArgument},
 		{"snowflake compose --tick 1 --time 2022-03-22T07:55:44Z", "--time and --tick", seq.ErrBadArgument},

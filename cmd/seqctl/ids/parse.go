@@ -29,14 +29,14 @@ func parseEncoding(name string) (snowflake.Encoding, error) {
 	return e, nil
 }
 
-// parseID reads an ID; a wrong one is daemon.ErrUsage and seq.ErrBadID.
-func parseID(text string, e snowflake.Encoding) (snowflake.ID, error) {
+// parseID reads an ID of a layout; a wrong one is daemon.ErrUsage and seq.ErrBadID.
+func parseID(text string, e snowflake.Encoding, l snowflake.Layout) (snowflake.ID, error) {
 	if number, ok := strings.CutPrefix(text, "-"); ok {
 		if _, err := e.Parse(number); err == nil {
 			return 0, negativeID(text)
 		}
 	}
-	id, err := e.Parse(text)
+	id, err := e.ParseOf(l, text)
 	if err != nil {
 		return 0, daemon.Usage(refused(err))
 	}
@@ -62,15 +62,17 @@ func parseTime(text string) (time.Time, error) {
 
 // parseLayout reads a preset's name or a layout's text; a wrong one is
 // daemon.ErrUsage and seq.ErrBadLayout. flag says where the text stood.
+//
+// What makes IDs of the layout refuses one that is snowflake.Layout.ReadOnly.
 func parseLayout(flag, text string) (snowflake.Layout, error) {
-	l, err := snowflake.Preset(text)
+	l, err := snowflake.ReadPreset(text)
 	if err == nil {
 		return l, nil
 	}
 	if strings.ContainsAny(text, ":;,=") {
-		l, err = snowflake.ParseLayout(text)
+		l, err = snowflake.ParseReadable(text)
 	} else {
-		err = fmt.Errorf("%w (presets are %s)", err, strings.Join(snowflake.PresetNames(), ", "))
+		err = fmt.Errorf("%w (presets are %s)", err, strings.Join(snowflake.ReadPresetNames(), ", "))
 	}
 	if err != nil {
 		return l, badLayout(flag, err)

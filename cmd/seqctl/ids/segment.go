@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
@@ -75,7 +76,7 @@ that name, the flags that are given change it, and the others leave it as it is.
 				return daemon.Usage(fmt.Errorf("%w: --%s %d, expected 1 to %d", seq.ErrBadArgument, limit.flag, limit.value, limit.most))
 			}
 		}
-		reply, err := askSegment(ctx, o, o.Addr, pb.SegmentClient.Put, &pb.SegmentPutRequest{Tag: want})
+		reply, err := askSegment(ctx, o, pb.SegmentClient.Put, &pb.SegmentPutRequest{Tag: want})
 		if errors.Is(err, seq.ErrRetired) {
 			return fmt.Errorf("%w (seqctl segment retire %s --undo brings it back)", err, want.GetTag())
 		}
@@ -97,7 +98,7 @@ func segmentListCommand() *cobra.Command {
 	}
 	o.AddTo(cmd, askTimeout)
 	cmd.RunE = o.Verb(func(ctx context.Context, format ui.Format, _ []string, stdout io.Writer) error {
-		reply, err := askSegment(ctx, o, o.Addr, pb.SegmentClient.List, &pb.SegmentListRequest{})
+		reply, err := askSegment(ctx, o, pb.SegmentClient.List, &pb.SegmentListRequest{})
 		if err != nil {
 			return err
 		}
@@ -126,10 +127,11 @@ func segmentNextCommand() *cobra.Command {
 	o := &ctl.Options{}
 	var count int64
 	cmd := &cobra.Command{
-		Use:     "next TAG",
-		Short:   "take the next number of a tag, or a contiguous range of them",
-		Example: "  seqctl segment next orders\n  seqctl segment next orders --count 1000 -o json",
-		Args:    ctl.RangeArgs(1, 1),
+		Use:               "next TAG",
+		ValidArgsFunction: completer(o, tags),
+		Short:             "take the next number of a tag, or a contiguous range of them",
+		Example:           "  seqctl segment next orders\n  seqctl segment next orders --count 1000 -o json",
+		Args:              ctl.RangeArgs(1, 1),
 	}
 	o.AddTo(cmd, askTimeout)
 	cmd.Flags().Int64Var(&count, "count", 1, fmt.Sprintf("how many numbers, 1 to %d", seq.MaxCount))
@@ -137,7 +139,7 @@ func segmentNextCommand() *cobra.Command {
 		if count < 1 || count > seq.MaxCount {
 			return badCount(count, seq.MaxCount)
 		}
-		reply, err := take(ctx, o, &pb.SegmentTakeRequest{Tag: args[0], Count: uint32(count)})
+		reply, err := atOwner(ctx, o, args[0], pb.SegmentClient.Take, &pb.SegmentTakeRequest{Tag: args[0], Count: uint32(count)})
 		if err != nil {
 			return err
 		}
@@ -149,13 +151,16 @@ func segmentNextCommand() *cobra.Command {
 	return cmd
 }
 
-// take asks addr and goes where it points to, until the tag's owner answers or ctx
+// atOwner asks addr and goes where it points to, until the tag's owner answers or ctx
 // ends. An answer that was lost skips numbers.
-func take(ctx context.Context, o *ctl.Options, req *pb.SegmentTakeRequest) (*pb.SegmentTakeReply, error) {
-	addr := o.Addr
+func atOwner[Q, R any](ctx context.Context, o *ctl.Options, tag string, method func(pb.SegmentClient, context.Context, *Q, ...grpc.CallOption) (*R, error), req *Q) (*R, error) {
+	addr, err := o.Seed(ctx)
+	if err != nil {
+		return nil, err
+	}
 	at := addr
 	for hops := 0; ; hops++ {
-		reply, err := askSegment(ctx, o, at, pb.SegmentClient.Take, req)
+		reply, err := segmentAt(ctx, o, at, method, req)
 		if err == nil {
 			return reply, nil
 		}
@@ -164,7 +169,7 @@ func take(ctx context.Context, o *ctl.Options, req *pb.SegmentTakeRequest) (*pb.
 		case !ok:
 			return nil, err
 		case rpc.CodeOf(err) == pb.ErrorCode_ERROR_CODE_UNSPECIFIED: // gRPC's own, of an owner that is gone
-			err = fmt.Errorf("%w: owner of tag %q at %s: %v", seq.ErrNoRoute, req.GetTag(), at, err)
+			err = fmt.Errorf("%w: owner of tag %q at %s: %v", seq.ErrNoRoute, tag, at, err)
 		}
 		if (next == addr || hops > 0) && !wake.Sleep(ctx, lookAgain) {
 			return nil, err
@@ -189,8 +194,9 @@ func whereNext(addr, at string, err error) (string, bool) {
 func segmentRetireCommand() *cobra.Command {
 	o, want := &ctl.Options{}, &pb.SegmentRetireRequest{}
 	cmd := &cobra.Command{
-		Use:   "retire TAG",
-		Short: "have a tag hand out nothing more; --undo brings it back",
+		Use:               "retire TAG",
+		ValidArgsFunction: completer(o, tags),
+		Short:             "have a tag hand out nothing more; --undo brings it back",
 		Long: `retire has a tag hand out no more numbers: callers get RETIRED within 5 seconds. add does not bring
 it back: --undo does, above all its numbers, since its register stays. Retire once every node runs a
 version that knows how to: an older one would go on, and bring it back with the next add of any tag.`,
@@ -201,7 +207,7 @@ version that knows how to: an older one would go on, and bring it back with the 
 	cmd.Flags().BoolVar(&want.Undo, "undo", false, "have it hand out numbers again")
 	cmd.RunE = o.Verb(func(ctx context.Context, format ui.Format, args []string, stdout io.Writer) error {
 		want.Tag = args[0]
-		reply, err := askSegment(ctx, o, o.Addr, pb.SegmentClient.Retire, want)
+		reply, err := askSegment(ctx, o, pb.SegmentClient.Retire, want)
 		if err != nil {
 			return err
 		}

@@ -25,9 +25,10 @@ type workersResult struct {
 type workerRow struct {
 	Datacenter  uint64 `json:"datacenter"`
 	Worker      uint64 `json:"worker"`
-	Node        string `json:"node"`    // empty: none, or not known
-	Session     string `json:"session"` // empty: no session holds it
-	Mark        string `json:"mark"`    // no ID of this worker has a later time
+	Node        string `json:"node"`             // empty: none, or not known
+	Session     string `json:"session"`          // empty: no session holds it
+	Client      string `json:"client,omitempty"` // that it is lent to, if the node that answered did
+	Mark        string `json:"mark"`             // no ID of this worker has a later time
 	LeaseLeftMS int64  `json:"lease_left_ms"`
 	Free        bool   `json:"free"`
 }
@@ -42,6 +43,7 @@ func workersCommand() *cobra.Command {
 	}
 	o.AddTo(cmd, askTimeout)
 	cmd.Flags().StringVar(&namespace, "namespace", "", "name or alias of the `namespace`; empty is default")
+	_ = cmd.RegisterFlagCompletionFunc("namespace", completer(o, namespaces)) // it is there
 	cmd.RunE = o.Verb(func(ctx context.Context, format ui.Format, _ []string, stdout io.Writer) error {
 		req := &pb.SnowflakeWorkersRequest{Namespace: namespace}
 		reply, err := askSnowflake(ctx, o, pb.SnowflakeClient.Workers, req)
@@ -50,7 +52,7 @@ func workersCommand() *cobra.Command {
 		}
 		r := workersResult{Namespace: reply.GetNamespace(), Pool: reply.GetPool(), Workers: []workerRow{}}
 		for _, w := range reply.GetWorkers() {
-			row := workerRow{Datacenter: w.GetDatacenterId(), Worker: w.GetWorkerId(), Node: w.GetNode(),
+			row := workerRow{Datacenter: w.GetDatacenterId(), Worker: w.GetWorkerId(), Node: w.GetNode(), Client: w.GetClient(),
 				Mark: stamp(int64(w.GetMarkUnixMs())), LeaseLeftMS: w.GetLeaseLeftMs(), Free: w.GetFree()}
 			if w.GetSession() != 0 {
 				row.Session = seq.Session(w.GetSession()).String()
@@ -70,13 +72,15 @@ func (r workersResult) table() *ui.Table {
 		switch {
 		case w.Free:
 			state = ui.Cell{Text: "free"}
+		case w.Client != "":
+			state = ui.Cell{Text: "lent", Color: ui.Green}
 		case w.Session == "":
 			state = ui.Cell{Text: "not free yet", Color: ui.Yellow}
 		}
 		if w.LeaseLeftMS > 0 {
 			left = time.Duration(w.LeaseLeftMS) * time.Millisecond
 		}
-		t.Row(digits(w.Datacenter), digits(w.Worker), digits(r.Pool), state, cmp.Or(w.Node, "-"), cmp.Or(w.Session, "-"), left, w.Mark)
+		t.Row(digits(w.Datacenter), digits(w.Worker), digits(r.Pool), state, cmp.Or(w.Node, w.Client, "-"), cmp.Or(w.Session, "-"), left, w.Mark)
 	}
 	return t
 }

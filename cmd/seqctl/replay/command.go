@@ -38,6 +38,7 @@ type options struct {
 	attempt time.Duration
 	out     string
 	callers int
+	ids     bool
 }
 
 // Command is the verb.
@@ -49,21 +50,22 @@ func Command() *cobra.Command {
 		Long: `replay reads a message log, lines of "SENDER RECIPIENT UNIX_SECONDS", plain or .gz,
 from FILE or, with "-", from standard input. It takes a sequence from the recipient's
 UID for every message, in the order of the log for each recipient, and counts
-duplicates, regressions and gaps. Exit 1 when there are duplicates or regressions.`,
-		Example: "  seqctl replay messages.txt.gz --out answers.txt -o json",
+duplicates, regressions and gaps. Exit 1 when there are duplicates or regressions.
+
+With --request-ids each message has an id, of its line, sender and time: replayed again
+within the window of the space, of mode=exact, it gets the same number.`,
+		Example: "  seqctl replay messages.txt.gz --out answers.txt -o json\n  seqctl replay messages.txt.gz --space orders --request-ids",
 		Args:    ctl.ExactArgs("FILE"),
 	}
 	o.AddTo(cmd, defaultTimeout)
 	cmd.Flags().Lookup("timeout").Usage = "how long to try for one number, retries included"
-	cmd.Flags().StringVar(&o.space, "space", "", "kind of `counter`; empty is "+seq.DefaultSpace)
+	o.AddSpaceTo(cmd, &o.space)
 	cmd.Flags().StringVar(&o.out, "out", "", "write RECIPIENT SEQUENCE UNIX_SECONDS lines to this `file`, in the order of the log; empty: nowhere")
 	cmd.Flags().DurationVar(&o.attempt, "attempt-timeout", ctl.AttemptTimeout, "after how long a silent AllocSvr is given up and another asked, which skips numbers")
 	cmd.Flags().IntVar(&o.callers, "callers", 64, "how many messages are under way at once")
+	cmd.Flags().BoolVar(&o.ids, "request-ids", false, "take each number by a request id, in a space of mode=exact")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if err := o.run(cmd.Context(), args[0], cmd.OutOrStdout(), cmd.ErrOrStderr()); err != nil {
-			return fmt.Errorf("replay: %w", err)
-		}
-		return nil
+		return o.run(cmd.Context(), args[0], cmd.OutOrStdout(), cmd.ErrOrStderr())
 	}
 	return cmd
 }
@@ -89,7 +91,7 @@ func (o *options) run(ctx context.Context, path string, stdout, stderr io.Writer
 	}
 	defer log.Close()
 	find, cancel := context.WithTimeout(ctx, min(findTimeout, o.Timeout))
-	c, err := client.New(find, client.Config{Addrs: []string{o.Addr}, Timeout: o.Timeout, AttemptTimeout: o.attempt, DialOptions: o.Dial()})
+	c, err := o.Connect(find, client.Config{Timeout: o.Timeout, AttemptTimeout: o.attempt})
 	cancel()
 	if err != nil {
 		return err
@@ -122,8 +124,14 @@ func (o *options) replay(ctx context.Context, c *client.Client, log io.Reader, p
 		defer func() { err = errors.Join(err, file.Close()) }()
 		out = file
 	}
-	take := func(ctx context.Context, uid seq.UID) (seq.Seq, error) {
-		return c.Next(ctx, client.Key{Space: o.space, UID: uid})
+	take := func(ctx context.Context, j job) (seq.Seq, bool, error) {
+		key := client.Key{Space: o.space, UID: seq.UID(j.message.Recipient)}
+		if o.ids {
+			got, err := c.TakeOnce(ctx, key, 1, client.Request{ID: j.request()})
+			return got.First, got.Replayed, err
+		}
+		n, err := c.Next(ctx, key)
+		return n, false, err
 	}
 	defer progress.Done()
 	return replay(ctx, msglog.NewReader(log), take, o.callers, out, progress.Add)
@@ -155,7 +163,7 @@ func (r report) table() *ui.Table {
 		}
 		return ui.Cell{Text: ui.Uint(n), Color: ui.Red}
 	}
-	return ui.NewTable("events", "users", "duplicates", "regressions", "gaps", "skipped", "rate", "p50", "p99", "took").
-		Row(r.Events, r.Users, bad(r.Duplicates), bad(r.Regressions), r.Gaps, r.Skipped, ui.Uint(uint64(r.Rate))+"/s",
+	return ui.NewTable("events", "users", "duplicates", "regressions", "gaps", "skipped", "replayed", "rate", "p50", "p99", "took").
+		Row(r.Events, r.Users, bad(r.Duplicates), bad(r.Regressions), r.Gaps, r.Skipped, r.Replayed, ui.Uint(uint64(r.Rate))+"/s",
 			time.Duration(r.P50)*time.Microsecond, time.Duration(r.P99)*time.Microsecond, time.Duration(r.Seconds*float64(time.Second)))
 }

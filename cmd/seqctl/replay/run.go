@@ -17,8 +17,9 @@ import (
 // the others at once.
 const queue = 256
 
-// next takes one number of a UID, retrying as long as that makes sense.
-type next func(ctx context.Context, uid seq.UID) (seq.Seq, error)
+// next takes one number for a message, retrying as long as that makes sense. again says that
+// the message had it before.
+type next func(ctx context.Context, j job) (number seq.Seq, again bool, err error)
 
 // report is what a replay prints; its JSON names are fixed.
 type report struct {
@@ -27,9 +28,10 @@ type report struct {
 	Recipients  uint64  `json:"recipients"` // distinct: those with a sequence
 	Duplicates  uint64  `json:"duplicates"`
 	Regressions uint64  `json:"regressions"`
-	Gaps        uint64  `json:"gaps"`    // jumps of a user's sequence by more than one
-	Skipped     uint64  `json:"skipped"` // numbers left out by those jumps
-	Rate        float64 `json:"rate"`    // events a second
+	Gaps        uint64  `json:"gaps"`     // jumps of a user's sequence by more than one
+	Skipped     uint64  `json:"skipped"`  // numbers left out by those jumps
+	Replayed    uint64  `json:"replayed"` // had their numbers before, with --request-ids
+	Rate        float64 `json:"rate"`     // events a second
 	P50         int64   `json:"p50_us"`
 	P99         int64   `json:"p99_us"`
 	Seconds     float64 `json:"seconds"`
@@ -42,11 +44,18 @@ type job struct {
 	message msglog.Message
 }
 
+// request is the id of a message, the same whenever the log is replayed: its line, and what
+// tells it from the message in that line of another log.
+func (j job) request() string {
+	return fmt.Sprintf("%d/%d/%d", j.line, j.message.Sender, j.message.Seconds)
+}
+
 // caller sends the messages of its share of the recipients, one after the other.
 type caller struct {
 	jobs    chan job
 	tracker *tracker
 	latency load.Sheet
+	again   uint64 // messages that had their numbers before
 }
 
 // replay sends the whole log over so many callers. On an error everything that was
@@ -114,11 +123,14 @@ func (c *caller) work(ctx context.Context, take next, o *output, done func(uint6
 			continue // only empties the queue
 		}
 		began := time.Now()
-		number, err := take(ctx, seq.UID(j.message.Recipient))
+		number, again, err := take(ctx, j)
 		if err != nil {
 			return fmt.Errorf("message log line %d: next for recipient %d: %w", j.line, j.message.Recipient, err)
 		}
 		c.latency.Took(int64(time.Since(began)))
+		if again {
+			c.again++
+		}
 		c.tracker.got(j.message.Recipient, uint64(number))
 		o.put(j.index, j.message, uint64(number))
 		done(1)
@@ -128,11 +140,13 @@ func (c *caller) work(ctx context.Context, take next, o *output, done func(uint6
 
 func summary(crew []*caller, timed load.Result) report {
 	var t tally
+	var again uint64
 	for _, c := range crew {
 		t.add(c.tracker.tally)
+		again += c.again
 	}
 	r := report{
-		Events: t.events, Recipients: t.users, Duplicates: t.duplicates, Regressions: t.regressions, Gaps: t.gaps, Skipped: t.skipped,
+		Events: t.events, Recipients: t.users, Duplicates: t.duplicates, Regressions: t.regressions, Gaps: t.gaps, Skipped: t.skipped, Replayed: again,
 		P50: int64(timed.Latency.P50), P99: int64(timed.Latency.P99), Seconds: timed.Seconds,
 	}
 	if r.Seconds > 0 {

@@ -33,7 +33,8 @@ func newService() *service {
 	return &service{last: map[seq.UID]seq.Seq{}, busy: map[seq.UID]bool{}, fail: map[seq.UID]error{}}
 }
 
-func (s *service) next(_ context.Context, uid seq.UID) (seq.Seq, error) {
+func (s *service) next(_ context.Context, j job) (seq.Seq, bool, error) {
+	uid := seq.UID(j.message.Recipient)
 	s.mu.Lock()
 	s.clash = s.clash || s.busy[uid]
 	s.busy[uid] = true
@@ -42,10 +43,10 @@ func (s *service) next(_ context.Context, uid seq.UID) (seq.Seq, error) {
 	defer s.mu.Unlock()
 	s.busy[uid] = false
 	if err := s.fail[uid]; err != nil {
-		return 0, err
+		return 0, false, err
 	}
 	s.last[uid]++
-	return s.last[uid], nil
+	return s.last[uid], false, nil
 }
 
 func made(t *testing.T, users, messages int) []byte {
@@ -137,11 +138,11 @@ func TestAFailedCallEndsTheReplayAndNamesTheLine(t *testing.T) {
 func TestAReplayEndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	count := 0
-	take := func(context.Context, seq.UID) (seq.Seq, error) {
+	take := func(context.Context, job) (seq.Seq, bool, error) {
 		if count++; count == 10 {
 			cancel()
 		}
-		return seq.Seq(count), nil
+		return seq.Seq(count), false, nil
 	}
 	r, err := replay(ctx, msglog.NewReader(bytes.NewReader(made(t, 2, 1000))), take, 1, nil, nothing)
 	if !errors.Is(err, context.Canceled) || r.Events != 10 {
@@ -152,7 +153,7 @@ func TestAReplayEndsWithItsContext(t *testing.T) {
 func TestNumbersThatRepeatOrFallAreReported(t *testing.T) {
 	numbers := []seq.Seq{1, 2, 2, 9, 5}
 	i := 0
-	take := func(context.Context, seq.UID) (seq.Seq, error) { i++; return numbers[i-1], nil }
+	take := func(context.Context, job) (seq.Seq, bool, error) { i++; return numbers[i-1], false, nil }
 	r, err := replay(t.Context(), msglog.NewReader(strings.NewReader(strings.Repeat("1 2 3\n", len(numbers)))), take, 1, nil, nothing)
 	if err != nil {
 		t.Fatal(err)

@@ -20,7 +20,7 @@ func abortCommand() *cobra.Command {
 	}
 	o.addTo(cmd, changeTimeout)
 	cmd.RunE = o.Verb(func(ctx context.Context, format ui.Format, _ []string, stdout io.Writer) error {
-		return o.change(ctx, format, stdout, (*storecare.Care).Abort)
+		return o.change(ctx, format, stdout, "abort", (*storecare.Care).Abort)
 	})
 	return cmd
 }

@@ -21,7 +21,7 @@ func addCommand() *cobra.Command {
 	}
 	o.addTo(cmd, changeTimeout)
 	cmd.RunE = o.Verb(func(ctx context.Context, format ui.Format, args []string, stdout io.Writer) error {
-		return o.change(ctx, format, stdout, func(c *storecare.Care) ([]storecare.Step, error) { return c.Add(ctx, args[0]) })
+		return o.change(ctx, format, stdout, "add", func(c *storecare.Care) ([]storecare.Step, error) { return c.Add(ctx, args[0]) })
 	})
 	return cmd
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -19,14 +20,16 @@ import (
 func backupCommand() *cobra.Command {
 	o := &options{}
 	var out string
+	var sign signing
 	cmd := &cobra.Command{
 		Use:     "backup --out FILE",
 		Short:   "save all registers, read from a quorum of the stores while they serve",
-		Example: "  seqctl store backup --out /backup/seqsvr-$(date +%F)",
+		Example: "  seqctl store backup --out /backup/seqsvr-$(date +%F) --sign-key /etc/seqsvr/backup.key",
 		Args:    ctl.ExactArgs(),
 	}
 	o.addTo(cmd, changeTimeout)
 	cmd.Flags().StringVar(&out, "out", "", "`file` to be made; one that is there is left as it is; required")
+	sign.addTo(cmd, "sign the backup with it; empty: it is not signed")
 	cmd.RunE = o.Verb(func(ctx context.Context, format ui.Format, _ []string, stdout io.Writer) error {
 		if out == "" {
 			return daemon.Usage(fmt.Errorf("expected --out FILE"))
@@ -34,17 +37,29 @@ func backupCommand() *cobra.Command {
 		if _, err := os.Lstat(out); err == nil {
 			return fmt.Errorf("%w: %s", os.ErrExist, out)
 		}
+		key, err := sign.key()
+		if err != nil {
+			return err
+		}
 		return o.care(ctx, func(c *storecare.Care) error {
+			progress := ui.NewProgress(cmd.ErrOrStderr(), "registers read", 0)
+			c.Told = progress.Add
 			snap, err := c.Snapshot(ctx)
+			progress.Done()
 			if err != nil {
 				return err
 			}
 			m := backup.Manifest{Cluster: snap.Cluster, Era: snap.Era, Members: snap.List, Mapping: snap.Mapping, Sources: snap.Sources,
 				Taken: snap.Begun.UTC(), LeaseBound: snap.LeaseBound, Floors: snap.Floors, Version: version.String(), Registers: len(snap.States)}
-			if err := backup.Save(out, m, snap.States); err != nil {
+			if err := key.Save(out, m, snap.States); err != nil {
 				return err
 			}
-			return printManifest(stdout, format, m, nil)
+			note(ctx, os.Stderr, c, "backup", "read from "+strings.Join(snap.Sources, ", "))
+			sig := backup.Unsigned
+			if key != nil {
+				sig = backup.Held
+			}
+			return contents{Manifest: m, Signature: sig}.print(stdout, format, nil)
 		})
 	})
 	return cmd

@@ -14,6 +14,7 @@ import (
 
 func checkCommand() *cobra.Command {
 	o := &offline{}
+	var sign signing
 	cmd := &cobra.Command{
 		Use:     "check FILE|DIR",
 		Example: "  seqctl store check /backup/seqsvr-2026-01-31",
@@ -21,17 +22,24 @@ func checkCommand() *cobra.Command {
 		Args:    ctl.ExactArgs("FILE|DIR"),
 	}
 	o.addTo(cmd)
+	sign.addTo(cmd, "a backup that was not made with it is wrong; empty: any is right")
 	cmd.RunE = o.Verb(func(_ context.Context, format ui.Format, args []string, stdout io.Writer) error {
-		m, states, err := open(args[0])
+		key, err := sign.key()
+		if err != nil {
+			return err
+		}
+		m, states, sig, err := open(args[0], key)
 		if err != nil {
 			return err
 		}
 		result := struct {
-			Registers int      `json:"registers"`
-			Wrong     []string `json:"wrong"`
-			Spent     []string `json:"spent"` // sound, and at their end
-		}{len(states), append([]string{}, backup.Check(m.Mapping, states)...), append([]string{}, backup.Spent(m.Mapping, states)...)}
+			Registers int              `json:"registers"`
+			Wrong     []string         `json:"wrong"`
+			Spent     []string         `json:"spent"`               // sound, and at their end
+			Signature backup.Signature `json:"signature,omitempty"` // empty: of a database
+		}{len(states), append([]string{}, backup.Check(m.Mapping, states)...), append([]string{}, backup.Spent(m.Mapping, states)...), sig}
 		if format == ui.FormatTable {
+			printSignature(stdout, sig)
 			printSpent(stdout, result.Spent)
 			for _, what := range result.Wrong {
 				fmt.Fprintln(stdout, what)
@@ -43,7 +51,10 @@ func checkCommand() *cobra.Command {
 		if len(result.Wrong) > 0 {
 			return fmt.Errorf("%w: %s", backup.ErrUnsound, result.Wrong[0])
 		}
-		return nil
+		if sig == "" {
+			return nil
+		}
+		return key.Check(m, sig)
 	})
 	return cmd
 }

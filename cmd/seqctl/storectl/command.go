@@ -12,7 +12,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/seqsvr/seqsvr/cmd/seqctl/ctl"
-	"github.com/seqsvr/seqsvr/internal/daemon"
 	"github.com/seqsvr/seqsvr/internal/storecare"
 	"github.com/seqsvr/seqsvr/internal/ui"
 )
@@ -25,20 +24,11 @@ const (
 
 // Command is `seqctl store`.
 func Command() *cobra.Command {
-	cmd := &cobra.Command{
+	return ctl.Group(&cobra.Command{
 		Use:   "store",
 		Short: "look after the stores: status, replace, add, remove, abort, backup, inspect, check, restore, windows-over",
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return daemon.Usage(fmt.Errorf("unknown verb %q: seqctl store --help lists them", args[0]))
-			}
-			return nil
-		},
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	cmd.AddCommand(statusCommand(), replaceCommand(), addCommand(), removeCommand(), abortCommand(),
+	}, statusCommand(), replaceCommand(), addCommand(), removeCommand(), abortCommand(),
 		backupCommand(), inspectCommand(), checkCommand(), restoreCommand(), windowsCommand())
-	return cmd
 }
 
 // options are the flags of the verbs that need running stores.
@@ -53,17 +43,13 @@ func (o *options) addTo(cmd *cobra.Command, timeout time.Duration) {
 	if text := os.Getenv("SEQ_STORES"); text != "" {
 		set = strings.Split(text, ",")
 	}
-	cmd.PreRun = func(*cobra.Command, []string) {
-		if len(o.stores) > 0 {
-			o.Addr = o.stores[0] // what errors name
-		}
-	}
 	cmd.Flags().StringSliceVar(&o.stores, "stores", set, "gRPC `addresses` of stores (or SEQ_STORES); none: ask --addr for them")
 }
 
 // addrs are the stores' addresses.
 func (o *options) addrs(ctx context.Context) ([]string, error) {
 	if len(o.stores) > 0 {
+		o.Addr = o.stores[0] // what errors name
 		return o.stores, nil
 	}
 	addrs, err := ctl.StoreAddrs(ctx, &o.Options)
@@ -97,7 +83,7 @@ type changed struct {
 }
 
 // change runs a plan and prints what came of it.
-func (o *options) change(ctx context.Context, format ui.Format, stdout io.Writer, plan func(c *storecare.Care) ([]storecare.Step, error)) error {
+func (o *options) change(ctx context.Context, format ui.Format, stdout io.Writer, verb string, plan func(c *storecare.Care) ([]storecare.Step, error)) error {
 	return o.care(ctx, func(c *storecare.Care) error {
 		steps, err := plan(c)
 		if err != nil {
@@ -112,6 +98,9 @@ func (o *options) change(ctx context.Context, format ui.Format, stdout io.Writer
 		})
 		if err != nil {
 			return fmt.Errorf("%w (the cluster serves on; the same command goes on from here)", err)
+		}
+		if len(result.Steps) > 0 {
+			note(ctx, os.Stderr, c, verb, strings.Join(result.Steps, "; "))
 		}
 		list := c.List()
 		result.Version, result.N, result.R, result.W = list.Version, list.N(), list.R, list.W

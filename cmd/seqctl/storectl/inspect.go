@@ -8,6 +8,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -15,6 +16,7 @@ import (
 	"github.com/seqsvr/seqsvr/internal/ui"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
+	"github.com/seqsvr/seqsvr/storesvr/acceptor"
 	"github.com/seqsvr/seqsvr/storesvr/backup"
 	"github.com/seqsvr/seqsvr/storesvr/disk"
 )
@@ -23,21 +25,24 @@ import (
 type offline struct{ ctl.Options }
 
 func (o *offline) addTo(cmd *cobra.Command) {
-	o.Options.AddTo(cmd, changeTimeout)
-	for _, unused := range []string{"addr", "timeout"} {
-		_ = cmd.Flags().MarkHidden(unused) // it is there
-	}
+	o.AddLocalTo(cmd)
 }
 
-// open reads a backup, or the database in the data directory of a store that does not run.
-func open(path string) (backup.Manifest, []quorum.RegisterState, error) {
+// open reads a backup, or the database in the data directory of a store that does not run,
+// which has no signature.
+func open(path string, key backup.Key) (backup.Manifest, []quorum.RegisterState, backup.Signature, error) {
 	info, err := os.Stat(path)
 	if err != nil {
-		return backup.Manifest{}, nil, err
+		return backup.Manifest{}, nil, "", err
 	}
 	if !info.IsDir() {
-		return backup.Load(path)
+		return key.Load(path)
 	}
+	m, states, err := openDatabase(path)
+	return m, states, "", err
+}
+
+func openDatabase(path string) (backup.Manifest, []quorum.RegisterState, error) {
 	meta, registers, err := disk.Inspect(path)
 	if err != nil {
 		return backup.Manifest{}, nil, err
@@ -54,6 +59,7 @@ func open(path string) (backup.Manifest, []quorum.RegisterState, error) {
 
 func inspectCommand() *cobra.Command {
 	o := &offline{}
+	var sign signing
 	cmd := &cobra.Command{
 		Use:     "inspect FILE|DIR",
 		Short:   "show what a backup, or the database of a store that does not run, is of",
@@ -61,12 +67,17 @@ func inspectCommand() *cobra.Command {
 		Args:    ctl.ExactArgs("FILE|DIR"),
 	}
 	o.addTo(cmd)
+	sign.addTo(cmd, "say whether a backup was made with it; empty: only whether it is signed")
 	cmd.RunE = o.Verb(func(_ context.Context, format ui.Format, args []string, stdout io.Writer) error {
-		m, states, err := open(args[0])
+		key, err := sign.key()
 		if err != nil {
 			return err
 		}
-		return printManifest(stdout, format, m, states)
+		m, states, sig, err := open(args[0], key)
+		if err != nil {
+			return err
+		}
+		return contents{Manifest: m, Signature: sig}.print(stdout, format, states)
 	})
 	return cmd
 }
@@ -74,32 +85,65 @@ func inspectCommand() *cobra.Command {
 // contents is what is in a backup or database.
 type contents struct {
 	backup.Manifest
-	Kinds   map[string]int `json:"kinds,omitempty"` // registers of each kind
-	Highest uint64         `json:"highest_section,omitempty"`
-	Spent   []string       `json:"spent,omitempty"` // of a restore: what hands out nothing in the new era
+	Signature backup.Signature `json:"signature,omitempty"` // empty: of a database
+	Kinds     map[string]int   `json:"kinds,omitempty"`     // registers of each kind
+	Highest   uint64           `json:"highest_section,omitempty"`
+	Exact     *exactContents   `json:"exact,omitempty"` // nil: no exact space
+	Spent     []string         `json:"spent,omitempty"` // of a restore: what hands out nothing in the new era
 }
 
-func printManifest(w io.Writer, format ui.Format, m backup.Manifest, states []quorum.RegisterState) error {
-	return printRestored(w, format, m, states, nil)
+// exactContents is what the sections of exact spaces have.
+type exactContents struct {
+	Sections int       `json:"sections"`
+	Records  int       `json:"with_records"` // sections that have some
+	UIDs     int       `json:"uids"`
+	IDs      int       `json:"ids"`    // of requests
+	Latest   time.Time `json:"latest"` // time of the last record of all
 }
 
-// printRestored is printManifest with what came to its end in the restore.
-func printRestored(w io.Writer, format ui.Format, m backup.Manifest, states []quorum.RegisterState, spent []string) error {
-	c := contents{Manifest: m, Kinds: map[string]int{}, Spent: spent}
+func exactOf(m seq.Mapping, states []quorum.RegisterState) *exactContents {
+	if !m.HasExact() || states == nil {
+		return nil
+	}
+	out := &exactContents{}
+	for _, st := range states {
+		id, section := st.Register.Section()
+		if !section || !m.IsExact(id) {
+			continue
+		}
+		out.Sections++
+		s, err := acceptor.CopyOf(st)
+		if err != nil || s.At().Index == 0 { // check says what is wrong with it
+			continue
+		}
+		out.Records, out.UIDs, out.IDs = out.Records+1, out.UIDs+s.UIDs(), out.IDs+s.IDs()
+		if at := time.UnixMilli(s.Time()).UTC(); at.After(out.Latest) {
+			out.Latest = at
+		}
+	}
+	return out
+}
+
+// print writes what the manifest says, and counts the states.
+func (c contents) print(w io.Writer, format ui.Format, states []quorum.RegisterState) error {
+	c.Kinds = map[string]int{}
 	for _, st := range states {
 		c.Kinds[strings.Fields(st.Register.String())[0]]++
 		if st.Register.Kind() == seq.KindSection {
 			c.Highest = max(c.Highest, st.Max)
 		}
 	}
+	c.Exact = exactOf(c.Mapping, states)
 	if format != ui.FormatTable {
 		return ui.Print(w, format, c, nil)
 	}
+	m := c.Manifest
 	fmt.Fprintf(w, "cluster %s, era %d, member list %d, %d registers in %d sections, from %s\n",
 		m.Cluster, m.Era, m.Members.Version, m.Registers, m.Mapping.Sections(), strings.Join(m.Sources, ", "))
 	if !m.Taken.IsZero() {
 		fmt.Fprintf(w, "taken %s\n", m.Taken.Format("2006-01-02 15:04:05 UTC"))
 	}
+	printSignature(w, c.Signature)
 	if states == nil {
 		return nil
 	}
@@ -110,6 +154,20 @@ func printRestored(w io.Writer, format ui.Format, m backup.Manifest, states []qu
 	if err := t.Write(w); err != nil {
 		return err
 	}
-	printSpent(w, spent)
+	if e := c.Exact; e != nil {
+		fmt.Fprintf(w, "exact spaces: %d sections, %d with records, %d UIDs, %d ids of requests", e.Sections, e.Records, e.UIDs, e.IDs)
+		if e.Records > 0 {
+			fmt.Fprintf(w, ", last record %s", e.Latest.Format("2006-01-02 15:04:05 UTC"))
+		}
+		fmt.Fprintln(w)
+	}
+	printSpent(w, c.Spent)
 	return nil
+}
+
+// printSignature says nothing of a database.
+func printSignature(w io.Writer, sig backup.Signature) {
+	if sig != "" {
+		fmt.Fprintf(w, "signature: %s\n", sig)
+	}
 }

@@ -35,7 +35,7 @@ killed goes on with the same command.`,
 		if old == "" || fresh == "" {
 			return daemon.Usage(fmt.Errorf("expected --dead NAME and --new ADDR"))
 		}
-		return o.change(ctx, format, stdout, func(c *storecare.Care) ([]storecare.Step, error) {
+		return o.change(ctx, format, stdout, "replace", func(c *storecare.Care) ([]storecare.Step, error) {
 			return c.Replace(ctx, old, fresh, force)
 		})
 	})

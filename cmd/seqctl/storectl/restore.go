@@ -18,6 +18,7 @@ import (
 
 func restoreCommand() *cobra.Command {
 	o := &offline{}
+	var sign signing
 	r := backup.Restore{}
 	var from string
 	var era uint64
@@ -27,9 +28,12 @@ func restoreCommand() *cobra.Command {
 		Long: `restore makes one store's database from a backup. Run it once for every store of the new era, each
 with its own --name, from the same file. Stop every process of the era before first: they are refused
 afterwards. Numbers jump up by --bump for each era since the backup and never come back; ids of snowflake
-workers that the backup knows go on --worker-margin from now, those of others at once. --era must be above
+workers that the backup knows go on --worker-margin from now, those of others at once. In an exact space the
+bump is skipped in every UID, and a request that was answered after the backup gets new numbers when it is
+repeated: its id is lost with the disks. --era must be above
 every era that the cluster has had: one that was used before would hand out its numbers again. Sections and
-tags so near 2^53-1 that there is no room for the bump are named: they hand out nothing more.`,
+tags so near 2^53-1 that there is no room for the bump are named: they hand out nothing more. With --sign-key only a backup that
+was made with that key is taken.`,
 		Example: "  seqctl store restore --from /backup/seqsvr --era 1 --cluster prod --data-dir /var/lib/seqsvr/store --name store-1 --members store-1,store-2,store-3",
 		Args:    ctl.ExactArgs(),
 	}
@@ -42,11 +46,19 @@ tags so near 2^53-1 that there is no room for the bump are named: they hand out 
 	cmd.Flags().StringSliceVar(&r.Names, "members", nil, "`names` of all stores of the new era; required")
 	cmd.Flags().Uint64Var(&r.Bump, "bump", backup.DefaultBump, "by how many `numbers` every section and tag is raised for each era since the backup: more than any counter handed out in one")
 	cmd.Flags().DurationVar(&r.WorkerMargin, "worker-margin", backup.DefaultWorkerMargin, "how far beyond now the marks of worker ids are raised")
+	sign.addTo(cmd, "take only a backup that was made with it; empty: any")
 	cmd.RunE = o.Verb(func(_ context.Context, format ui.Format, _ []string, stdout io.Writer) error {
 		if from == "" || era == 0 {
 			return daemon.Usage(fmt.Errorf("expected --from FILE and --era N above 0: %w", backup.ErrEra))
 		}
-		m, states, err := backup.Load(from)
+		key, err := sign.key()
+		if err != nil {
+			return err
+		}
+		m, states, sig, err := key.Load(from)
+		if err == nil {
+			err = key.Check(m, sig)
+		}
 		if err != nil {
 			return err
 		}
@@ -59,7 +71,7 @@ tags so near 2^53-1 that there is no room for the bump are named: they hand out 
 			return err
 		}
 		m.Era = r.Era
-		return printRestored(stdout, format, m, states, made.Spent())
+		return contents{Manifest: m, Signature: sig, Spent: made.Spent()}.print(stdout, format, states)
 	})
 	return cmd
 }

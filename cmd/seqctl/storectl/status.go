@@ -17,6 +17,7 @@ import (
 	"github.com/seqsvr/seqsvr/cmd/seqctl/ctl"
 	"github.com/seqsvr/seqsvr/internal/storeclient"
 	"github.com/seqsvr/seqsvr/internal/storewire"
+	"github.com/seqsvr/seqsvr/internal/survey"
 	"github.com/seqsvr/seqsvr/internal/ui"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/quorum"
@@ -76,7 +77,7 @@ func statusCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		r, err := survey(ctx, addrs, o.Dial()...)
+		r, err := ask(ctx, addrs, o.Dial()...)
 		if err != nil {
 			return err
 		}
@@ -91,8 +92,8 @@ func statusCommand() *cobra.Command {
 	return cmd
 }
 
-// survey asks the stores at the addresses, and those that their newest list names.
-func survey(ctx context.Context, addrs []string, dial ...grpc.DialOption) (result, error) {
+// ask asks the stores at the addresses, and those that their newest list names.
+func ask(ctx context.Context, addrs []string, dial ...grpc.DialOption) (result, error) {
 	replies, errs := describe(ctx, addrs, dial...)
 	list, newest := quorum.MemberList{}, (*pb.DescribeReply)(nil)
 	for _, reply := range replies {
@@ -198,7 +199,7 @@ func (r *result) judge() {
 	r.Notes = []string{}
 	if i := longestKept(r.Stores); i >= 0 {
 		s := r.Stores[i]
-		r.Notes = append(r.Notes, ctl.KeptNote(s.WorkerFloorMS, time.Duration(s.KeptMS)*time.Millisecond))
+		r.Notes = append(r.Notes, survey.KeptNote(s.WorkerFloorMS, time.Duration(s.KeptMS)*time.Millisecond))
 	}
 }
 

@@ -3,12 +3,14 @@ package storectl
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/seqsvr/seqsvr/cmd/seqctl/ctl"
+	"github.com/seqsvr/seqsvr/internal/auth"
 	"github.com/seqsvr/seqsvr/internal/daemon"
 	"github.com/seqsvr/seqsvr/storesvr"
 	"github.com/seqsvr/seqsvr/storesvr/backup"
@@ -74,7 +76,7 @@ func TestADatabaseAndABackupOfItAreInspectedAndCheckedOffline(t *testing.T) {
 	if err := storesvr.Init(storesvr.InitConfig{DataDir: dir, ClusterID: "c1", Name: "a", MemberNames: []string{"a", "b", "c"}}); err != nil {
 		t.Fatal(err)
 	}
-	m, states, err := open(dir)
+	m, states, _, err := open(dir, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,6 +98,74 @@ func TestADatabaseAndABackupOfItAreInspectedAndCheckedOffline(t *testing.T) {
 	}
 	if _, err := call(t, "check", dir); !errors.Is(err, disk.ErrCorrupt) {
 		t.Errorf("a database cut short: got %v, want ErrCorrupt", err)
+	}
+}
+
+func TestABackupThatWasNotMadeWithTheKeyIsToldAndNeverRestored(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if err := storesvr.Init(storesvr.InitConfig{DataDir: "store", ClusterID: "c1", Name: "a", MemberNames: []string{"a"}}); err != nil {
+		t.Fatal(err)
+	}
+	m, states, _, err := open("store", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	keys := map[string]backup.Key{}
+	for _, name := range []string{"mine", "others"} {
+		if err := auth.WriteSecret(name, auth.NewKey()); err != nil {
+			t.Fatal(err)
+		}
+		if keys[name], err = auth.ReadKey(name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(keys["mine"].Save("signed", m, states), keys["unsigned"].Save("unsigned", m, states)); err != nil {
+		t.Fatal(err)
+	}
+	for i, one := range []struct {
+		file, key, says string
+		refused         bool
+	}{
+		{"signed", "mine", "signature: signed and held", false},
+		{"signed", "", "signature: signed, no key given", false},
+		{"signed", "others", "signature: does not hold: signed with another key", true},
+		{"unsigned", "", "signature: not signed", false},
+		{"unsigned", "mine", "signature: not signed", true},
+	} {
+		dir := fmt.Sprintf("new-%d", i)
+		for verb, line := range map[string]string{
+			"inspect": "inspect " + one.file, "check": "check " + one.file,
+			"restore": "restore --from " + one.file + " --era 1 --cluster c1 --name a --members a --data-dir " + dir,
+		} {
+			args := strings.Fields(line)
+			if one.key != "" {
+				args = append(args, "--sign-key", one.key)
+			}
+			out, err := call(t, args...)
+			if refused := one.refused && verb != "inspect"; refused != errors.Is(err, backup.ErrSignature) || !refused && err != nil {
+				t.Errorf("%q: got %v, refused: want %v", args, err, refused)
+			}
+			if !strings.Contains(out, one.says) && (verb != "restore" || !one.refused) {
+				t.Errorf("%q says %q, want %q", args, out, one.says)
+			}
+		}
+		if _, err := os.Stat(dir); one.refused != (err != nil) {
+			t.Errorf("%s with key %q: what was made: %v", one.file, one.key, err)
+		}
+	}
+	if _, err := call(t, "check", "signed", "--sign-key", "mine", "-o", "json"); err != nil {
+		t.Error(err)
+	}
+	// A key that others read, or that is none, is not used.
+	if err := errors.Join(os.Chmod("others", 0o644), os.WriteFile("none", []byte("seqkey_dG9vIHNob3J0"), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]error{"others": auth.ErrOpenFile, "none": auth.ErrBadKey, "missing": os.ErrNotExist} {
+		for _, line := range []string{"inspect signed", "check signed", "restore --from signed --era 1", "backup --stores 127.0.0.1:1 --timeout 300ms --out new"} {
+			if _, err := call(t, append(strings.Fields(line), "--sign-key", name)...); !errors.Is(err, want) {
+				t.Errorf("%s --sign-key %s: got %v, want %v", line, name, err, want)
+			}
+		}
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -46,6 +47,9 @@ goes on with its window, its IDs come twice. Nothing is ever kept back for longe
 			err := c.WindowsOver(ctx, reason, func(d *pb.DescribeReply) {
 				all = append(all, told{d.GetName(), d.GetWorkersKeptUs() / 1000})
 			})
+			if len(all) > 0 {
+				note(ctx, os.Stderr, c, "windows-over", reason)
+			}
 			if format != ui.FormatTable {
 				return errors.Join(ui.Print(stdout, format, all, nil), err)
 			}

@@ -22,7 +22,10 @@ const (
 )
 
 type StatusRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// What the node knows by itself: no stores, no owners, no arbiter; of string keys how it
+	// hashes them itself; of sections near their end those that it owns.
+	Brief         bool `protobuf:"varint,1,opt,name=brief,proto3" json:"brief,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -57,6 +60,13 @@ func (*StatusRequest) Descriptor() ([]byte, []int) {
 	return file_seqsvr_v1_admin_proto_rawDescGZIP(), []int{0}
 }
 
+func (x *StatusRequest) GetBrief() bool {
+	if x != nil {
+		return x.Brief
+	}
+	return false
+}
+
 type MemberStatus struct {
 	state           protoimpl.MessageState `protogen:"open.v1"`
 	Name            string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
@@ -71,6 +81,7 @@ type MemberStatus struct {
 	SectionsOwned   uint32                 `protobuf:"varint,10,opt,name=sections_owned,json=sectionsOwned,proto3" json:"sections_owned,omitempty"`      // attached at the stores
 	LeaseLeftMs     int64                  `protobuf:"varint,11,opt,name=lease_left_ms,json=leaseLeftMs,proto3" json:"lease_left_ms,omitempty"`          // -1: none
 	Drained         bool                   `protobuf:"varint,12,opt,name=drained,proto3" json:"drained,omitempty"`
+	Exposed         bool                   `protobuf:"varint,13,opt,name=exposed,proto3" json:"exposed,omitempty"` // it takes plaintext from other machines
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
 }
@@ -185,6 +196,13 @@ func (x *MemberStatus) GetLeaseLeftMs() int64 {
 func (x *MemberStatus) GetDrained() bool {
 	if x != nil {
 		return x.Drained
+	}
+	return false
+}
+
+func (x *MemberStatus) GetExposed() bool {
+	if x != nil {
+		return x.Exposed
 	}
 	return false
 }
@@ -356,6 +374,8 @@ type StatusReply struct {
 	UidMemoryBudget uint64           `protobuf:"varint,29,opt,name=uid_memory_budget,json=uidMemoryBudget,proto3" json:"uid_memory_budget,omitempty"` // bytes that they may take; 0: any number
 	FoldedBlocks    uint64           `protobuf:"varint,30,opt,name=folded_blocks,json=foldedBlocks,proto3" json:"folded_blocks,omitempty"`            // of 64 UIDs, whose counters were dropped since start
 	UidsRefused     uint64           `protobuf:"varint,31,opt,name=uids_refused,json=uidsRefused,proto3" json:"uids_refused,omitempty"`               // requests for want of memory since start
+	KeyHashes       []*KeyHash       `protobuf:"bytes,32,rep,name=key_hashes,json=keyHashes,proto3" json:"key_hashes,omitempty"`                      // of all spaces; empty: not known, or a build of before
+	Brief           bool             `protobuf:"varint,33,opt,name=brief,proto3" json:"brief,omitempty"`                                              // it was asked so, and says no more
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
 }
@@ -605,6 +625,20 @@ func (x *StatusReply) GetUidsRefused() uint64 {
 		return x.UidsRefused
 	}
 	return 0
+}
+
+func (x *StatusReply) GetKeyHashes() []*KeyHash {
+	if x != nil {
+		return x.KeyHashes
+	}
+	return nil
+}
+
+func (x *StatusReply) GetBrief() bool {
+	if x != nil {
+		return x.Brief
+	}
+	return false
 }
 
 // EndingSection is a section whose numbers come to an end.
@@ -1208,6 +1242,275 @@ func (*RebalanceRequest) Descriptor() ([]byte, []int) {
 	return file_seqsvr_v1_admin_proto_rawDescGZIP(), []int{13}
 }
 
+// KeyHash is how the string keys of a space are hashed. The secret is in no reply.
+type KeyHash struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Space         string                 `protobuf:"bytes,1,opt,name=space,proto3" json:"space,omitempty"`
+	Hash          string                 `protobuf:"bytes,2,opt,name=hash,proto3" json:"hash,omitempty"`        // hmac-sha256-64 or sha256-64: what the answering node goes by
+	Version       uint64                 `protobuf:"varint,3,opt,name=version,proto3" json:"version,omitempty"` // how often it was set, by what the node goes by; 0: as at init
+	Latest        uint64                 `protobuf:"varint,4,opt,name=latest,proto3" json:"latest,omitempty"`   // by what the stores have: if higher, the node is to be restarted
+	LatestHash    string                 `protobuf:"bytes,5,opt,name=latest_hash,json=latestHash,proto3" json:"latest_hash,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *KeyHash) Reset() {
+	*x = KeyHash{}
+	mi := &file_seqsvr_v1_admin_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *KeyHash) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*KeyHash) ProtoMessage() {}
+
+func (x *KeyHash) ProtoReflect() protoreflect.Message {
+	mi := &file_seqsvr_v1_admin_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use KeyHash.ProtoReflect.Descriptor instead.
+func (*KeyHash) Descriptor() ([]byte, []int) {
+	return file_seqsvr_v1_admin_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *KeyHash) GetSpace() string {
+	if x != nil {
+		return x.Space
+	}
+	return ""
+}
+
+func (x *KeyHash) GetHash() string {
+	if x != nil {
+		return x.Hash
+	}
+	return ""
+}
+
+func (x *KeyHash) GetVersion() uint64 {
+	if x != nil {
+		return x.Version
+	}
+	return 0
+}
+
+func (x *KeyHash) GetLatest() uint64 {
+	if x != nil {
+		return x.Latest
+	}
+	return 0
+}
+
+func (x *KeyHash) GetLatestHash() string {
+	if x != nil {
+		return x.LatestHash
+	}
+	return ""
+}
+
+type RehashRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Space         string                 `protobuf:"bytes,1,opt,name=space,proto3" json:"space,omitempty"`                    // "" is "user"
+	KeyHash       string                 `protobuf:"bytes,2,opt,name=key_hash,json=keyHash,proto3" json:"key_hash,omitempty"` // "" is hmac-sha256-64
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RehashRequest) Reset() {
+	*x = RehashRequest{}
+	mi := &file_seqsvr_v1_admin_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RehashRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RehashRequest) ProtoMessage() {}
+
+func (x *RehashRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_seqsvr_v1_admin_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RehashRequest.ProtoReflect.Descriptor instead.
+func (*RehashRequest) Descriptor() ([]byte, []int) {
+	return file_seqsvr_v1_admin_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *RehashRequest) GetSpace() string {
+	if x != nil {
+		return x.Space
+	}
+	return ""
+}
+
+func (x *RehashRequest) GetKeyHash() string {
+	if x != nil {
+		return x.KeyHash
+	}
+	return ""
+}
+
+type RehashReply struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Version       uint64                 `protobuf:"varint,1,opt,name=version,proto3" json:"version,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RehashReply) Reset() {
+	*x = RehashReply{}
+	mi := &file_seqsvr_v1_admin_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RehashReply) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RehashReply) ProtoMessage() {}
+
+func (x *RehashReply) ProtoReflect() protoreflect.Message {
+	mi := &file_seqsvr_v1_admin_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RehashReply.ProtoReflect.Descriptor instead.
+func (*RehashReply) Descriptor() ([]byte, []int) {
+	return file_seqsvr_v1_admin_proto_rawDescGZIP(), []int{16}
+}
+
+func (x *RehashReply) GetVersion() uint64 {
+	if x != nil {
+		return x.Version
+	}
+	return 0
+}
+
+type AddSpaceRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Space         *Space                 `protobuf:"bytes,1,opt,name=space,proto3" json:"space,omitempty"` // first is not looked at; 0 or nothing: the default
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AddSpaceRequest) Reset() {
+	*x = AddSpaceRequest{}
+	mi := &file_seqsvr_v1_admin_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AddSpaceRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AddSpaceRequest) ProtoMessage() {}
+
+func (x *AddSpaceRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_seqsvr_v1_admin_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AddSpaceRequest.ProtoReflect.Descriptor instead.
+func (*AddSpaceRequest) Descriptor() ([]byte, []int) {
+	return file_seqsvr_v1_admin_proto_rawDescGZIP(), []int{17}
+}
+
+func (x *AddSpaceRequest) GetSpace() *Space {
+	if x != nil {
+		return x.Space
+	}
+	return nil
+}
+
+type AddSpaceReply struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Space         *Space                 `protobuf:"bytes,1,opt,name=space,proto3" json:"space,omitempty"`
+	RouteVersion  uint64                 `protobuf:"varint,2,opt,name=route_version,json=routeVersion,proto3" json:"route_version,omitempty"` // of the table with its sections
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AddSpaceReply) Reset() {
+	*x = AddSpaceReply{}
+	mi := &file_seqsvr_v1_admin_proto_msgTypes[18]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AddSpaceReply) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AddSpaceReply) ProtoMessage() {}
+
+func (x *AddSpaceReply) ProtoReflect() protoreflect.Message {
+	mi := &file_seqsvr_v1_admin_proto_msgTypes[18]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AddSpaceReply.ProtoReflect.Descriptor instead.
+func (*AddSpaceReply) Descriptor() ([]byte, []int) {
+	return file_seqsvr_v1_admin_proto_rawDescGZIP(), []int{18}
+}
+
+func (x *AddSpaceReply) GetSpace() *Space {
+	if x != nil {
+		return x.Space
+	}
+	return nil
+}
+
+func (x *AddSpaceReply) GetRouteVersion() uint64 {
+	if x != nil {
+		return x.RouteVersion
+	}
+	return 0
+}
+
 type ChangeReply struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	RouteVersion  uint64                 `protobuf:"varint,1,opt,name=route_version,json=routeVersion,proto3" json:"route_version,omitempty"` // of the table with the change
@@ -1218,7 +1521,7 @@ type ChangeReply struct {
 
 func (x *ChangeReply) Reset() {
 	*x = ChangeReply{}
-	mi := &file_seqsvr_v1_admin_proto_msgTypes[14]
+	mi := &file_seqsvr_v1_admin_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1230,7 +1533,7 @@ func (x *ChangeReply) String() string {
 func (*ChangeReply) ProtoMessage() {}
 
 func (x *ChangeReply) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_admin_proto_msgTypes[14]
+	mi := &file_seqsvr_v1_admin_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1243,7 +1546,7 @@ func (x *ChangeReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeReply.ProtoReflect.Descriptor instead.
 func (*ChangeReply) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_admin_proto_rawDescGZIP(), []int{14}
+	return file_seqsvr_v1_admin_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *ChangeReply) GetRouteVersion() uint64 {
@@ -1260,12 +1563,270 @@ func (x *ChangeReply) GetMoved() uint32 {
 	return 0
 }
 
+type CountersRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Space         string                 `protobuf:"bytes,1,opt,name=space,proto3" json:"space,omitempty"`
+	Section       uint32                 `protobuf:"varint,2,opt,name=section,proto3" json:"section,omitempty"` // of the space, from 0
+	From          uint64                 `protobuf:"varint,3,opt,name=from,proto3" json:"from,omitempty"`       // no UID below it; 0, then next of the reply before
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CountersRequest) Reset() {
+	*x = CountersRequest{}
+	mi := &file_seqsvr_v1_admin_proto_msgTypes[20]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CountersRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CountersRequest) ProtoMessage() {}
+
+func (x *CountersRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_seqsvr_v1_admin_proto_msgTypes[20]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CountersRequest.ProtoReflect.Descriptor instead.
+func (*CountersRequest) Descriptor() ([]byte, []int) {
+	return file_seqsvr_v1_admin_proto_rawDescGZIP(), []int{20}
+}
+
+func (x *CountersRequest) GetSpace() string {
+	if x != nil {
+		return x.Space
+	}
+	return ""
+}
+
+func (x *CountersRequest) GetSection() uint32 {
+	if x != nil {
+		return x.Section
+	}
+	return 0
+}
+
+func (x *CountersRequest) GetFrom() uint64 {
+	if x != nil {
+		return x.From
+	}
+	return 0
+}
+
+// CountersReply is some UIDs by rising UID, and what holds for the others.
+type CountersReply struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Uids          []uint64               `protobuf:"fixed64,1,rep,packed,name=uids,proto3" json:"uids,omitempty"`
+	Values        []uint64               `protobuf:"fixed64,2,rep,packed,name=values,proto3" json:"values,omitempty"` // exact
+	Base          uint64                 `protobuf:"varint,3,opt,name=base,proto3" json:"base,omitempty"`             // nothing above it was handed out to a key without a counter; it only rises
+	Highest       uint64                 `protobuf:"varint,4,opt,name=highest,proto3" json:"highest,omitempty"`       // nothing above it was handed out to any key of the section
+	Others        uint32                 `protobuf:"varint,5,opt,name=others,proto3" json:"others,omitempty"`         // counters of this page that are string keys' for certain, and not among uids
+	Next          uint64                 `protobuf:"varint,6,opt,name=next,proto3" json:"next,omitempty"`             // 0: that was the last page
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CountersReply) Reset() {
+	*x = CountersReply{}
+	mi := &file_seqsvr_v1_admin_proto_msgTypes[21]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CountersReply) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CountersReply) ProtoMessage() {}
+
+func (x *CountersReply) ProtoReflect() protoreflect.Message {
+	mi := &file_seqsvr_v1_admin_proto_msgTypes[21]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CountersReply.ProtoReflect.Descriptor instead.
+func (*CountersReply) Descriptor() ([]byte, []int) {
+	return file_seqsvr_v1_admin_proto_rawDescGZIP(), []int{21}
+}
+
+func (x *CountersReply) GetUids() []uint64 {
+	if x != nil {
+		return x.Uids
+	}
+	return nil
+}
+
+func (x *CountersReply) GetValues() []uint64 {
+	if x != nil {
+		return x.Values
+	}
+	return nil
+}
+
+func (x *CountersReply) GetBase() uint64 {
+	if x != nil {
+		return x.Base
+	}
+	return 0
+}
+
+func (x *CountersReply) GetHighest() uint64 {
+	if x != nil {
+		return x.Highest
+	}
+	return 0
+}
+
+func (x *CountersReply) GetOthers() uint32 {
+	if x != nil {
+		return x.Others
+	}
+	return 0
+}
+
+func (x *CountersReply) GetNext() uint64 {
+	if x != nil {
+		return x.Next
+	}
+	return 0
+}
+
+type RaiseSectionRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Space         string                 `protobuf:"bytes,1,opt,name=space,proto3" json:"space,omitempty"`
+	Section       uint32                 `protobuf:"varint,2,opt,name=section,proto3" json:"section,omitempty"`                // of the space, from 0
+	Sections      uint32                 `protobuf:"varint,3,opt,name=sections,proto3" json:"sections,omitempty"`              // of the space, as the caller has it: keys lie elsewhere if that is wrong, and it is BAD_MAPPING
+	AtLeast       uint64                 `protobuf:"varint,4,opt,name=at_least,json=atLeast,proto3" json:"at_least,omitempty"` // 0 to 2^53-1
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RaiseSectionRequest) Reset() {
+	*x = RaiseSectionRequest{}
+	mi := &file_seqsvr_v1_admin_proto_msgTypes[22]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RaiseSectionRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RaiseSectionRequest) ProtoMessage() {}
+
+func (x *RaiseSectionRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_seqsvr_v1_admin_proto_msgTypes[22]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RaiseSectionRequest.ProtoReflect.Descriptor instead.
+func (*RaiseSectionRequest) Descriptor() ([]byte, []int) {
+	return file_seqsvr_v1_admin_proto_rawDescGZIP(), []int{22}
+}
+
+func (x *RaiseSectionRequest) GetSpace() string {
+	if x != nil {
+		return x.Space
+	}
+	return ""
+}
+
+func (x *RaiseSectionRequest) GetSection() uint32 {
+	if x != nil {
+		return x.Section
+	}
+	return 0
+}
+
+func (x *RaiseSectionRequest) GetSections() uint32 {
+	if x != nil {
+		return x.Sections
+	}
+	return 0
+}
+
+func (x *RaiseSectionRequest) GetAtLeast() uint64 {
+	if x != nil {
+		return x.AtLeast
+	}
+	return 0
+}
+
+type RaiseSectionReply struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Base          uint64                 `protobuf:"varint,1,opt,name=base,proto3" json:"base,omitempty"` // every key stands there or above
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RaiseSectionReply) Reset() {
+	*x = RaiseSectionReply{}
+	mi := &file_seqsvr_v1_admin_proto_msgTypes[23]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RaiseSectionReply) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RaiseSectionReply) ProtoMessage() {}
+
+func (x *RaiseSectionReply) ProtoReflect() protoreflect.Message {
+	mi := &file_seqsvr_v1_admin_proto_msgTypes[23]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RaiseSectionReply.ProtoReflect.Descriptor instead.
+func (*RaiseSectionReply) Descriptor() ([]byte, []int) {
+	return file_seqsvr_v1_admin_proto_rawDescGZIP(), []int{23}
+}
+
+func (x *RaiseSectionReply) GetBase() uint64 {
+	if x != nil {
+		return x.Base
+	}
+	return 0
+}
+
 var File_seqsvr_v1_admin_proto protoreflect.FileDescriptor
 
 const file_seqsvr_v1_admin_proto_rawDesc = "" +
 	"\n" +
-	"\x15seqsvr/v1/admin.proto\x12\tseqsvr.v1\"\x0f\n" +
-	"\rStatusRequest\"\xef\x02\n" +
+	"\x15seqsvr/v1/admin.proto\x12\tseqsvr.v1\x1a\x15seqsvr/v1/route.proto\"%\n" +
+	"\rStatusRequest\x12\x14\n" +
+	"\x05brief\x18\x01 \x01(\bR\x05brief\"\x89\x03\n" +
 	"\fMemberStatus\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
 	"\x04role\x18\x02 \x01(\tR\x04role\x12\x14\n" +
@@ -1279,7 +1840,8 @@ const file_seqsvr_v1_admin_proto_rawDesc = "" +
 	"\x0esections_owned\x18\n" +
 	" \x01(\rR\rsectionsOwned\x12\"\n" +
 	"\rlease_left_ms\x18\v \x01(\x03R\vleaseLeftMs\x12\x18\n" +
-	"\adrained\x18\f \x01(\bR\adrained\"\xf3\x02\n" +
+	"\adrained\x18\f \x01(\bR\adrained\x12\x18\n" +
+	"\aexposed\x18\r \x01(\bR\aexposed\"\xf3\x02\n" +
 	"\vStoreStatus\x12\x12\n" +
 	"\x04uuid\x18\x01 \x01(\tR\x04uuid\x12\x12\n" +
 	"\x04addr\x18\x02 \x01(\tR\x04addr\x12\x1c\n" +
@@ -1295,7 +1857,7 @@ const file_seqsvr_v1_admin_proto_rawDesc = "" +
 	" \x01(\bR\n" +
 	"nearlyFull\x12&\n" +
 	"\x0fworker_floor_ms\x18\v \x01(\x04R\rworkerFloorMs\x12&\n" +
-	"\x0fworkers_kept_us\x18\f \x01(\x04R\rworkersKeptUs\"\xf8\a\n" +
+	"\x0fworkers_kept_us\x18\f \x01(\x04R\rworkersKeptUs\"\xc1\b\n" +
 	"\vStatusReply\x12\x1d\n" +
 	"\n" +
 	"cluster_id\x18\x01 \x01(\tR\tclusterId\x12\x10\n" +
@@ -1329,7 +1891,10 @@ const file_seqsvr_v1_admin_proto_rawDesc = "" +
 	"\x10uid_memory_bytes\x18\x1c \x01(\x04R\x0euidMemoryBytes\x12*\n" +
 	"\x11uid_memory_budget\x18\x1d \x01(\x04R\x0fuidMemoryBudget\x12#\n" +
 	"\rfolded_blocks\x18\x1e \x01(\x04R\ffoldedBlocks\x12!\n" +
-	"\fuids_refused\x18\x1f \x01(\x04R\vuidsRefused\"\x91\x01\n" +
+	"\fuids_refused\x18\x1f \x01(\x04R\vuidsRefused\x121\n" +
+	"\n" +
+	"key_hashes\x18  \x03(\v2\x12.seqsvr.v1.KeyHashR\tkeyHashes\x12\x14\n" +
+	"\x05brief\x18! \x01(\bR\x05brief\"\x91\x01\n" +
 	"\rEndingSection\x12\x18\n" +
 	"\asection\x18\x01 \x01(\rR\asection\x12\x14\n" +
 	"\x05space\x18\x02 \x01(\tR\x05space\x12\x10\n" +
@@ -1369,17 +1934,58 @@ const file_seqsvr_v1_admin_proto_rawDesc = "" +
 	"\vMoveRequest\x12\x18\n" +
 	"\asection\x18\x01 \x01(\rR\asection\x12\x12\n" +
 	"\x04node\x18\x02 \x01(\tR\x04node\"\x12\n" +
-	"\x10RebalanceRequest\"H\n" +
+	"\x10RebalanceRequest\"\x86\x01\n" +
+	"\aKeyHash\x12\x14\n" +
+	"\x05space\x18\x01 \x01(\tR\x05space\x12\x12\n" +
+	"\x04hash\x18\x02 \x01(\tR\x04hash\x12\x18\n" +
+	"\aversion\x18\x03 \x01(\x04R\aversion\x12\x16\n" +
+	"\x06latest\x18\x04 \x01(\x04R\x06latest\x12\x1f\n" +
+	"\vlatest_hash\x18\x05 \x01(\tR\n" +
+	"latestHash\"@\n" +
+	"\rRehashRequest\x12\x14\n" +
+	"\x05space\x18\x01 \x01(\tR\x05space\x12\x19\n" +
+	"\bkey_hash\x18\x02 \x01(\tR\akeyHash\"'\n" +
+	"\vRehashReply\x12\x18\n" +
+	"\aversion\x18\x01 \x01(\x04R\aversion\"9\n" +
+	"\x0fAddSpaceRequest\x12&\n" +
+	"\x05space\x18\x01 \x01(\v2\x10.seqsvr.v1.SpaceR\x05space\"\\\n" +
+	"\rAddSpaceReply\x12&\n" +
+	"\x05space\x18\x01 \x01(\v2\x10.seqsvr.v1.SpaceR\x05space\x12#\n" +
+	"\rroute_version\x18\x02 \x01(\x04R\frouteVersion\"H\n" +
 	"\vChangeReply\x12#\n" +
 	"\rroute_version\x18\x01 \x01(\x04R\frouteVersion\x12\x14\n" +
-	"\x05moved\x18\x02 \x01(\rR\x05moved2\xef\x02\n" +
+	"\x05moved\x18\x02 \x01(\rR\x05moved\"U\n" +
+	"\x0fCountersRequest\x12\x14\n" +
+	"\x05space\x18\x01 \x01(\tR\x05space\x12\x18\n" +
+	"\asection\x18\x02 \x01(\rR\asection\x12\x12\n" +
+	"\x04from\x18\x03 \x01(\x04R\x04from\"\x95\x01\n" +
+	"\rCountersReply\x12\x12\n" +
+	"\x04uids\x18\x01 \x03(\x06R\x04uids\x12\x16\n" +
+	"\x06values\x18\x02 \x03(\x06R\x06values\x12\x12\n" +
+	"\x04base\x18\x03 \x01(\x04R\x04base\x12\x18\n" +
+	"\ahighest\x18\x04 \x01(\x04R\ahighest\x12\x16\n" +
+	"\x06others\x18\x05 \x01(\rR\x06others\x12\x12\n" +
+	"\x04next\x18\x06 \x01(\x04R\x04next\"|\n" +
+	"\x13RaiseSectionRequest\x12\x14\n" +
+	"\x05space\x18\x01 \x01(\tR\x05space\x12\x18\n" +
+	"\asection\x18\x02 \x01(\rR\asection\x12\x1a\n" +
+	"\bsections\x18\x03 \x01(\rR\bsections\x12\x19\n" +
+	"\bat_least\x18\x04 \x01(\x04R\aatLeast\"'\n" +
+	"\x11RaiseSectionReply\x12\x12\n" +
+	"\x04base\x18\x01 \x01(\x04R\x04base2\xfd\x04\n" +
 	"\x05Admin\x12:\n" +
 	"\x06Status\x12\x18.seqsvr.v1.StatusRequest\x1a\x16.seqsvr.v1.StatusReply\x12:\n" +
 	"\x06Leases\x12\x18.seqsvr.v1.LeasesRequest\x1a\x16.seqsvr.v1.LeasesReply\x12:\n" +
 	"\x06Events\x12\x18.seqsvr.v1.EventsRequest\x1a\x16.seqsvr.v1.EventsReply\x128\n" +
 	"\x05Drain\x12\x17.seqsvr.v1.DrainRequest\x1a\x16.seqsvr.v1.ChangeReply\x126\n" +
 	"\x04Move\x12\x16.seqsvr.v1.MoveRequest\x1a\x16.seqsvr.v1.ChangeReply\x12@\n" +
-	"\tRebalance\x12\x1b.seqsvr.v1.RebalanceRequest\x1a\x16.seqsvr.v1.ChangeReplyB3Z1github.com/seqsvr/seqsvr/proto/seqsvr/v1;seqsvrv1b\x06proto3"
+	"\tRebalance\x12\x1b.seqsvr.v1.RebalanceRequest\x1a\x16.seqsvr.v1.ChangeReply\x12:\n" +
+	"\x06Rehash\x12\x18.seqsvr.v1.RehashRequest\x1a\x16.seqsvr.v1.RehashReply\x12@\n" +
+	"\bAddSpace\x12\x1a.seqsvr.v1.AddSpaceRequest\x1a\x18.seqsvr.v1.AddSpaceReply\x12@\n" +
+	"\bCounters\x12\x1a.seqsvr.v1.CountersRequest\x1a\x18.seqsvr.v1.CountersReply\x12L\n" +
+	"\fRaiseSection\x12\x1e.seqsvr.v1.RaiseSectionRequest\x1a\x1c.seqsvr.v1.RaiseSectionReplyBp\n" +
+	"\x14com.github.seqsvr.v1P\x01Z1github.com/seqsvr/seqsvr/proto/seqsvr/v1;seqsvrv1\xaa\x02\tSeqsvr.V1\xca\x02\tSeqsvr\\V1\xea\x02\n" +
+	"Seqsvr::V1b\x06proto3"
 
 var (
 	file_seqsvr_v1_admin_proto_rawDescOnce sync.Once
@@ -1393,47 +1999,68 @@ func file_seqsvr_v1_admin_proto_rawDescGZIP() []byte {
 	return file_seqsvr_v1_admin_proto_rawDescData
 }
 
-var file_seqsvr_v1_admin_proto_msgTypes = make([]protoimpl.MessageInfo, 15)
+var file_seqsvr_v1_admin_proto_msgTypes = make([]protoimpl.MessageInfo, 24)
 var file_seqsvr_v1_admin_proto_goTypes = []any{
-	(*StatusRequest)(nil),    // 0: seqsvr.v1.StatusRequest
-	(*MemberStatus)(nil),     // 1: seqsvr.v1.MemberStatus
-	(*StoreStatus)(nil),      // 2: seqsvr.v1.StoreStatus
-	(*StatusReply)(nil),      // 3: seqsvr.v1.StatusReply
-	(*EndingSection)(nil),    // 4: seqsvr.v1.EndingSection
-	(*LeasesRequest)(nil),    // 5: seqsvr.v1.LeasesRequest
-	(*LeaseInfo)(nil),        // 6: seqsvr.v1.LeaseInfo
-	(*LeasesReply)(nil),      // 7: seqsvr.v1.LeasesReply
-	(*EventsRequest)(nil),    // 8: seqsvr.v1.EventsRequest
-	(*Event)(nil),            // 9: seqsvr.v1.Event
-	(*EventsReply)(nil),      // 10: seqsvr.v1.EventsReply
-	(*DrainRequest)(nil),     // 11: seqsvr.v1.DrainRequest
-	(*MoveRequest)(nil),      // 12: seqsvr.v1.MoveRequest
-	(*RebalanceRequest)(nil), // 13: seqsvr.v1.RebalanceRequest
-	(*ChangeReply)(nil),      // 14: seqsvr.v1.ChangeReply
+	(*StatusRequest)(nil),       // 0: seqsvr.v1.StatusRequest
+	(*MemberStatus)(nil),        // 1: seqsvr.v1.MemberStatus
+	(*StoreStatus)(nil),         // 2: seqsvr.v1.StoreStatus
+	(*StatusReply)(nil),         // 3: seqsvr.v1.StatusReply
+	(*EndingSection)(nil),       // 4: seqsvr.v1.EndingSection
+	(*LeasesRequest)(nil),       // 5: seqsvr.v1.LeasesRequest
+	(*LeaseInfo)(nil),           // 6: seqsvr.v1.LeaseInfo
+	(*LeasesReply)(nil),         // 7: seqsvr.v1.LeasesReply
+	(*EventsRequest)(nil),       // 8: seqsvr.v1.EventsRequest
+	(*Event)(nil),               // 9: seqsvr.v1.Event
+	(*EventsReply)(nil),         // 10: seqsvr.v1.EventsReply
+	(*DrainRequest)(nil),        // 11: seqsvr.v1.DrainRequest
+	(*MoveRequest)(nil),         // 12: seqsvr.v1.MoveRequest
+	(*RebalanceRequest)(nil),    // 13: seqsvr.v1.RebalanceRequest
+	(*KeyHash)(nil),             // 14: seqsvr.v1.KeyHash
+	(*RehashRequest)(nil),       // 15: seqsvr.v1.RehashRequest
+	(*RehashReply)(nil),         // 16: seqsvr.v1.RehashReply
+	(*AddSpaceRequest)(nil),     // 17: seqsvr.v1.AddSpaceRequest
+	(*AddSpaceReply)(nil),       // 18: seqsvr.v1.AddSpaceReply
+	(*ChangeReply)(nil),         // 19: seqsvr.v1.ChangeReply
+	(*CountersRequest)(nil),     // 20: seqsvr.v1.CountersRequest
+	(*CountersReply)(nil),       // 21: seqsvr.v1.CountersReply
+	(*RaiseSectionRequest)(nil), // 22: seqsvr.v1.RaiseSectionRequest
+	(*RaiseSectionReply)(nil),   // 23: seqsvr.v1.RaiseSectionReply
+	(*Space)(nil),               // 24: seqsvr.v1.Space
 }
 var file_seqsvr_v1_admin_proto_depIdxs = []int32{
 	1,  // 0: seqsvr.v1.StatusReply.members:type_name -> seqsvr.v1.MemberStatus
 	2,  // 1: seqsvr.v1.StatusReply.stores:type_name -> seqsvr.v1.StoreStatus
 	4,  // 2: seqsvr.v1.StatusReply.ending:type_name -> seqsvr.v1.EndingSection
-	6,  // 3: seqsvr.v1.LeasesReply.leases:type_name -> seqsvr.v1.LeaseInfo
-	9,  // 4: seqsvr.v1.EventsReply.events:type_name -> seqsvr.v1.Event
-	0,  // 5: seqsvr.v1.Admin.Status:input_type -> seqsvr.v1.StatusRequest
-	5,  // 6: seqsvr.v1.Admin.Leases:input_type -> seqsvr.v1.LeasesRequest
-	8,  // 7: seqsvr.v1.Admin.Events:input_type -> seqsvr.v1.EventsRequest
-	11, // 8: seqsvr.v1.Admin.Drain:input_type -> seqsvr.v1.DrainRequest
-	12, // 9: seqsvr.v1.Admin.Move:input_type -> seqsvr.v1.MoveRequest
-	13, // 10: seqsvr.v1.Admin.Rebalance:input_type -> seqsvr.v1.RebalanceRequest
-	3,  // 11: seqsvr.v1.Admin.Status:output_type -> seqsvr.v1.StatusReply
-	7,  // 12: seqsvr.v1.Admin.Leases:output_type -> seqsvr.v1.LeasesReply
-	10, // 13: seqsvr.v1.Admin.Events:output_type -> seqsvr.v1.EventsReply
-	14, // 14: seqsvr.v1.Admin.Drain:output_type -> seqsvr.v1.ChangeReply
-	14, // 15: seqsvr.v1.Admin.Move:output_type -> seqsvr.v1.ChangeReply
-	14, // 16: seqsvr.v1.Admin.Rebalance:output_type -> seqsvr.v1.ChangeReply
-	11, // [11:17] is the sub-list for method output_type
-	5,  // [5:11] is the sub-list for method input_type
-	5,  // [5:5] is the sub-list for extension type_name
-	5,  // [5:5] is the sub-list for extension extendee
-	0,  // [0:5] is the sub-list for field type_name
+	14, // 3: seqsvr.v1.StatusReply.key_hashes:type_name -> seqsvr.v1.KeyHash
+	6,  // 4: seqsvr.v1.LeasesReply.leases:type_name -> seqsvr.v1.LeaseInfo
+	9,  // 5: seqsvr.v1.EventsReply.events:type_name -> seqsvr.v1.Event
+	24, // 6: seqsvr.v1.AddSpaceRequest.space:type_name -> seqsvr.v1.Space
+	24, // 7: seqsvr.v1.AddSpaceReply.space:type_name -> seqsvr.v1.Space
+	0,  // 8: seqsvr.v1.Admin.Status:input_type -> seqsvr.v1.StatusRequest
+	5,  // 9: seqsvr.v1.Admin.Leases:input_type -> seqsvr.v1.LeasesRequest
+	8,  // 10: seqsvr.v1.Admin.Events:input_type -> seqsvr.v1.EventsRequest
+	11, // 11: seqsvr.v1.Admin.Drain:input_type -> seqsvr.v1.DrainRequest
+	12, // 12: seqsvr.v1.Admin.Move:input_type -> seqsvr.v1.MoveRequest
+	13, // 13: seqsvr.v1.Admin.Rebalance:input_type -> seqsvr.v1.RebalanceRequest
+	15, // 14: seqsvr.v1.Admin.Rehash:input_type -> seqsvr.v1.RehashRequest
+	17, // 15: seqsvr.v1.Admin.AddSpace:input_type -> seqsvr.v1.AddSpaceRequest
+	20, // 16: seqsvr.v1.Admin.Counters:input_type -> seqsvr.v1.CountersRequest
+	22, // 17: seqsvr.v1.Admin.RaiseSection:input_type -> seqsvr.v1.RaiseSectionRequest
+	3,  // 18: seqsvr.v1.Admin.Status:output_type -> seqsvr.v1.StatusReply
+	7,  // 19: seqsvr.v1.Admin.Leases:output_type -> seqsvr.v1.LeasesReply
+	10, // 20: seqsvr.v1.Admin.Events:output_type -> seqsvr.v1.EventsReply
+	19, // 21: seqsvr.v1.Admin.Drain:output_type -> seqsvr.v1.ChangeReply
+	19, // 22: seqsvr.v1.Admin.Move:output_type -> seqsvr.v1.ChangeReply
+	19, // 23: seqsvr.v1.Admin.Rebalance:output_type -> seqsvr.v1.ChangeReply
+	16, // 24: seqsvr.v1.Admin.Rehash:output_type -> seqsvr.v1.RehashReply
+	18, // 25: seqsvr.v1.Admin.AddSpace:output_type -> seqsvr.v1.AddSpaceReply
+	21, // 26: seqsvr.v1.Admin.Counters:output_type -> seqsvr.v1.CountersReply
+	23, // 27: seqsvr.v1.Admin.RaiseSection:output_type -> seqsvr.v1.RaiseSectionReply
+	18, // [18:28] is the sub-list for method output_type
+	8,  // [8:18] is the sub-list for method input_type
+	8,  // [8:8] is the sub-list for extension type_name
+	8,  // [8:8] is the sub-list for extension extendee
+	0,  // [0:8] is the sub-list for field type_name
 }
 
 func init() { file_seqsvr_v1_admin_proto_init() }
@@ -1441,13 +2068,14 @@ func file_seqsvr_v1_admin_proto_init() {
 	if File_seqsvr_v1_admin_proto != nil {
 		return
 	}
+	file_seqsvr_v1_route_proto_init()
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_seqsvr_v1_admin_proto_rawDesc), len(file_seqsvr_v1_admin_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   15,
+			NumMessages:   24,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -19,12 +19,16 @@ import (
 const _ = grpc.SupportPackageIsVersion9
 
 const (
-	Admin_Status_FullMethodName    = "/seqsvr.v1.Admin/Status"
-	Admin_Leases_FullMethodName    = "/seqsvr.v1.Admin/Leases"
-	Admin_Events_FullMethodName    = "/seqsvr.v1.Admin/Events"
-	Admin_Drain_FullMethodName     = "/seqsvr.v1.Admin/Drain"
-	Admin_Move_FullMethodName      = "/seqsvr.v1.Admin/Move"
-	Admin_Rebalance_FullMethodName = "/seqsvr.v1.Admin/Rebalance"
+	Admin_Status_FullMethodName       = "/seqsvr.v1.Admin/Status"
+	Admin_Leases_FullMethodName       = "/seqsvr.v1.Admin/Leases"
+	Admin_Events_FullMethodName       = "/seqsvr.v1.Admin/Events"
+	Admin_Drain_FullMethodName        = "/seqsvr.v1.Admin/Drain"
+	Admin_Move_FullMethodName         = "/seqsvr.v1.Admin/Move"
+	Admin_Rebalance_FullMethodName    = "/seqsvr.v1.Admin/Rebalance"
+	Admin_Rehash_FullMethodName       = "/seqsvr.v1.Admin/Rehash"
+	Admin_AddSpace_FullMethodName     = "/seqsvr.v1.Admin/AddSpace"
+	Admin_Counters_FullMethodName     = "/seqsvr.v1.Admin/Counters"
+	Admin_RaiseSection_FullMethodName = "/seqsvr.v1.Admin/RaiseSection"
 )
 
 // AdminClient is the client API for Admin service.
@@ -45,6 +49,18 @@ type AdminClient interface {
 	Move(ctx context.Context, in *MoveRequest, opts ...grpc.CallOption) (*ChangeReply, error)
 	// Rebalance computes the placement afresh, without dwell time, and lifts a freeze.
 	Rebalance(ctx context.Context, in *RebalanceRequest, opts ...grpc.CallOption) (*ChangeReply, error)
+	// Rehash changes how the string keys of a space are hashed, under a new secret each time.
+	// An AllocSvr goes by it from its next start on; until all have started, sections go on
+	// above their ceilings whenever they move between two that hash differently.
+	Rehash(ctx context.Context, in *RehashRequest, opts ...grpc.CallOption) (*RehashReply, error)
+	// AddSpace adds a space to the running cluster: once W stores have it, and this node. The
+	// others hear of it from the stores. Idempotent for the same settings.
+	AddSpace(ctx context.Context, in *AddSpaceRequest, opts ...grpc.CallOption) (*AddSpaceReply, error)
+	// Counters reads what the owner of a section has in memory, a page a call.
+	Counters(ctx context.Context, in *CountersRequest, opts ...grpc.CallOption) (*CountersReply, error)
+	// RaiseSection is Sequence.Raise, without force, of every key of a section at its owner:
+	// also of those that nobody has named.
+	RaiseSection(ctx context.Context, in *RaiseSectionRequest, opts ...grpc.CallOption) (*RaiseSectionReply, error)
 }
 
 type adminClient struct {
@@ -115,6 +131,46 @@ func (c *adminClient) Rebalance(ctx context.Context, in *RebalanceRequest, opts 
 	return out, nil
 }
 
+func (c *adminClient) Rehash(ctx context.Context, in *RehashRequest, opts ...grpc.CallOption) (*RehashReply, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(RehashReply)
+	err := c.cc.Invoke(ctx, Admin_Rehash_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *adminClient) AddSpace(ctx context.Context, in *AddSpaceRequest, opts ...grpc.CallOption) (*AddSpaceReply, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(AddSpaceReply)
+	err := c.cc.Invoke(ctx, Admin_AddSpace_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *adminClient) Counters(ctx context.Context, in *CountersRequest, opts ...grpc.CallOption) (*CountersReply, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(CountersReply)
+	err := c.cc.Invoke(ctx, Admin_Counters_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *adminClient) RaiseSection(ctx context.Context, in *RaiseSectionRequest, opts ...grpc.CallOption) (*RaiseSectionReply, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(RaiseSectionReply)
+	err := c.cc.Invoke(ctx, Admin_RaiseSection_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // AdminServer is the server API for Admin service.
 // All implementations must embed UnimplementedAdminServer
 // for forward compatibility.
@@ -133,6 +189,18 @@ type AdminServer interface {
 	Move(context.Context, *MoveRequest) (*ChangeReply, error)
 	// Rebalance computes the placement afresh, without dwell time, and lifts a freeze.
 	Rebalance(context.Context, *RebalanceRequest) (*ChangeReply, error)
+	// Rehash changes how the string keys of a space are hashed, under a new secret each time.
+	// An AllocSvr goes by it from its next start on; until all have started, sections go on
+	// above their ceilings whenever they move between two that hash differently.
+	Rehash(context.Context, *RehashRequest) (*RehashReply, error)
+	// AddSpace adds a space to the running cluster: once W stores have it, and this node. The
+	// others hear of it from the stores. Idempotent for the same settings.
+	AddSpace(context.Context, *AddSpaceRequest) (*AddSpaceReply, error)
+	// Counters reads what the owner of a section has in memory, a page a call.
+	Counters(context.Context, *CountersRequest) (*CountersReply, error)
+	// RaiseSection is Sequence.Raise, without force, of every key of a section at its owner:
+	// also of those that nobody has named.
+	RaiseSection(context.Context, *RaiseSectionRequest) (*RaiseSectionReply, error)
 	mustEmbedUnimplementedAdminServer()
 }
 
@@ -160,6 +228,18 @@ func (UnimplementedAdminServer) Move(context.Context, *MoveRequest) (*ChangeRepl
 }
 func (UnimplementedAdminServer) Rebalance(context.Context, *RebalanceRequest) (*ChangeReply, error) {
 	return nil, status.Error(codes.Unimplemented, "method Rebalance not implemented")
+}
+func (UnimplementedAdminServer) Rehash(context.Context, *RehashRequest) (*RehashReply, error) {
+	return nil, status.Error(codes.Unimplemented, "method Rehash not implemented")
+}
+func (UnimplementedAdminServer) AddSpace(context.Context, *AddSpaceRequest) (*AddSpaceReply, error) {
+	return nil, status.Error(codes.Unimplemented, "method AddSpace not implemented")
+}
+func (UnimplementedAdminServer) Counters(context.Context, *CountersRequest) (*CountersReply, error) {
+	return nil, status.Error(codes.Unimplemented, "method Counters not implemented")
+}
+func (UnimplementedAdminServer) RaiseSection(context.Context, *RaiseSectionRequest) (*RaiseSectionReply, error) {
+	return nil, status.Error(codes.Unimplemented, "method RaiseSection not implemented")
 }
 func (UnimplementedAdminServer) mustEmbedUnimplementedAdminServer() {}
 func (UnimplementedAdminServer) testEmbeddedByValue()               {}
@@ -290,6 +370,78 @@ func _Admin_Rebalance_Handler(srv interface{}, ctx context.Context, dec func(int
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Admin_Rehash_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(RehashRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(AdminServer).Rehash(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Admin_Rehash_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(AdminServer).Rehash(ctx, req.(*RehashRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Admin_AddSpace_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(AddSpaceRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(AdminServer).AddSpace(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Admin_AddSpace_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(AdminServer).AddSpace(ctx, req.(*AddSpaceRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Admin_Counters_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(CountersRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(AdminServer).Counters(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Admin_Counters_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(AdminServer).Counters(ctx, req.(*CountersRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Admin_RaiseSection_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(RaiseSectionRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(AdminServer).RaiseSection(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Admin_RaiseSection_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(AdminServer).RaiseSection(ctx, req.(*RaiseSectionRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // Admin_ServiceDesc is the grpc.ServiceDesc for Admin service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -320,6 +472,22 @@ var Admin_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Rebalance",
 			Handler:    _Admin_Rebalance_Handler,
+		},
+		{
+			MethodName: "Rehash",
+			Handler:    _Admin_Rehash_Handler,
+		},
+		{
+			MethodName: "AddSpace",
+			Handler:    _Admin_AddSpace_Handler,
+		},
+		{
+			MethodName: "Counters",
+			Handler:    _Admin_Counters_Handler,
+		},
+		{
+			MethodName: "RaiseSection",
+			Handler:    _Admin_RaiseSection_Handler,
 		},
 	},
 	Streams:  []grpc.StreamDesc{},

@@ -27,7 +27,7 @@ type ErrorCode int32
 
 const (
 	ErrorCode_ERROR_CODE_UNSPECIFIED       ErrorCode = 0  // no error, or one without a name
-	ErrorCode_ERROR_CODE_BAD_COUNT         ErrorCode = 1  // INVALID_ARGUMENT: count 0 or above the limit
+	ErrorCode_ERROR_CODE_BAD_COUNT         ErrorCode = 1  // INVALID_ARGUMENT: count above the limit, or 0 where it is said
 	ErrorCode_ERROR_CODE_BAD_BATCH         ErrorCode = 2  // INVALID_ARGUMENT: no key, too many, counts that do not match
 	ErrorCode_ERROR_CODE_UNKNOWN_SPACE     ErrorCode = 3  // NOT_FOUND
 	ErrorCode_ERROR_CODE_UNKNOWN_SECTION   ErrorCode = 4  // NOT_FOUND
@@ -63,7 +63,7 @@ const (
 	ErrorCode_ERROR_CODE_BAD_ID            ErrorCode = 34 // INVALID_ARGUMENT: negative, out of its layout, or not in its alphabet
 	ErrorCode_ERROR_CODE_BAD_LAYOUT        ErrorCode = 35 // INVALID_ARGUMENT
 	ErrorCode_ERROR_CODE_PROTOCOL          ErrorCode = 36 // FAILED_PRECONDITION: one side is too old for the other; the text says which
-	ErrorCode_ERROR_CODE_NOT_SESSION       ErrorCode = 37 // PERMISSION_DENIED: speaks for a session without its secret
+	ErrorCode_ERROR_CODE_NOT_SESSION       ErrorCode = 37 // PERMISSION_DENIED: speaks for a session without its secret, or of another node
 	ErrorCode_ERROR_CODE_SESSION_ENDED     ErrorCode = 38 // UNAVAILABLE: the session was ended at the stores; its node begins a new one
 	ErrorCode_ERROR_CODE_WORKERS_KEPT      ErrorCode = 39 // RESOURCE_EXHAUSTED: kept back after a restore; the text says until when
 	ErrorCode_ERROR_CODE_UNKNOWN_TAG       ErrorCode = 40 // NOT_FOUND: no segment tag of that name
@@ -74,6 +74,12 @@ const (
 	ErrorCode_ERROR_CODE_UNAUTHENTICATED   ErrorCode = 45 // UNAUTHENTICATED: no identity, or one that does not hold
 	ErrorCode_ERROR_CODE_FORBIDDEN         ErrorCode = 46 // PERMISSION_DENIED: not for the role, or no grant
 	ErrorCode_ERROR_CODE_QUOTA             ErrorCode = 47 // RESOURCE_EXHAUSTED: retry after ErrorDetail.retry_after_ms
+	ErrorCode_ERROR_CODE_NUMBERS_USED_UP   ErrorCode = 48 // OUT_OF_RANGE: the template has no digits left in this period
+	ErrorCode_ERROR_CODE_ID_CONFLICT       ErrorCode = 49 // ALREADY_EXISTS: the request id has got another count; first and count say what. Nothing was taken
+	ErrorCode_ERROR_CODE_ID_EXPIRED        ErrorCode = 50 // FAILED_PRECONDITION: first sent longer ago than ids are kept; it gets no other numbers
+	ErrorCode_ERROR_CODE_ID_NOT_KEPT       ErrorCode = 51 // INVALID_ARGUMENT: request ids are kept by spaces of mode=exact only
+	ErrorCode_ERROR_CODE_SENT_AHEAD        ErrorCode = 52 // INVALID_ARGUMENT: first_sent_ms is too far beyond the server's clock
+	ErrorCode_ERROR_CODE_OUTCOME_UNKNOWN   ErrorCode = 53 // UNAVAILABLE: a take of an exact space may have got numbers; retry with its id
 )
 
 // Enum value maps for ErrorCode.
@@ -127,6 +133,12 @@ var (
 		45: "ERROR_CODE_UNAUTHENTICATED",
 		46: "ERROR_CODE_FORBIDDEN",
 		47: "ERROR_CODE_QUOTA",
+		48: "ERROR_CODE_NUMBERS_USED_UP",
+		49: "ERROR_CODE_ID_CONFLICT",
+		50: "ERROR_CODE_ID_EXPIRED",
+		51: "ERROR_CODE_ID_NOT_KEPT",
+		52: "ERROR_CODE_SENT_AHEAD",
+		53: "ERROR_CODE_OUTCOME_UNKNOWN",
 	}
 	ErrorCode_value = map[string]int32{
 		"ERROR_CODE_UNSPECIFIED":       0,
@@ -177,6 +189,12 @@ var (
 		"ERROR_CODE_UNAUTHENTICATED":   45,
 		"ERROR_CODE_FORBIDDEN":         46,
 		"ERROR_CODE_QUOTA":             47,
+		"ERROR_CODE_NUMBERS_USED_UP":   48,
+		"ERROR_CODE_ID_CONFLICT":       49,
+		"ERROR_CODE_ID_EXPIRED":        50,
+		"ERROR_CODE_ID_NOT_KEPT":       51,
+		"ERROR_CODE_SENT_AHEAD":        52,
+		"ERROR_CODE_OUTCOME_UNKNOWN":   53,
 	}
 )
 
@@ -214,6 +232,8 @@ type ErrorDetail struct {
 	OwnerAddr     string                 `protobuf:"bytes,2,opt,name=owner_addr,json=ownerAddr,proto3" json:"owner_addr,omitempty"`             // NOT_OWNER: gRPC address to ask instead; may be empty
 	RouteVersion  uint64                 `protobuf:"varint,3,opt,name=route_version,json=routeVersion,proto3" json:"route_version,omitempty"`   // the answering node's table version
 	RetryAfterMs  uint32                 `protobuf:"varint,4,opt,name=retry_after_ms,json=retryAfterMs,proto3" json:"retry_after_ms,omitempty"` // QUOTA: nothing is granted sooner
+	First         uint64                 `protobuf:"varint,5,opt,name=first,proto3" json:"first,omitempty"`                                     // ID_CONFLICT: the first of the numbers that the id has got
+	Count         uint32                 `protobuf:"varint,6,opt,name=count,proto3" json:"count,omitempty"`                                     // ID_CONFLICT: how many they are
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -276,18 +296,33 @@ func (x *ErrorDetail) GetRetryAfterMs() uint32 {
 	return 0
 }
 
+func (x *ErrorDetail) GetFirst() uint64 {
+	if x != nil {
+		return x.First
+	}
+	return 0
+}
+
+func (x *ErrorDetail) GetCount() uint32 {
+	if x != nil {
+		return x.Count
+	}
+	return 0
+}
+
 var File_seqsvr_v1_error_proto protoreflect.FileDescriptor
 
 const file_seqsvr_v1_error_proto_rawDesc = "" +
 	"\n" +
-	"\x15seqsvr/v1/error.proto\x12\tseqsvr.v1\"\xa1\x01\n" +
+	"\x15seqsvr/v1/error.proto\x12\tseqsvr.v1\"\xcd\x01\n" +
 	"\vErrorDetail\x12(\n" +
 	"\x04code\x18\x01 \x01(\x0e2\x14.seqsvr.v1.ErrorCodeR\x04code\x12\x1d\n" +
 	"\n" +
 	"owner_addr\x18\x02 \x01(\tR\townerAddr\x12#\n" +
 	"\rroute_version\x18\x03 \x01(\x04R\frouteVersion\x12$\n" +
-	"\x0eretry_after_ms\x18\x04 \x01(\rR\fretryAfterMs*\xc8\n" +
-	"\n" +
+	"\x0eretry_after_ms\x18\x04 \x01(\rR\fretryAfterMs\x12\x14\n" +
+	"\x05first\x18\x05 \x01(\x04R\x05first\x12\x14\n" +
+	"\x05count\x18\x06 \x01(\rR\x05count*\xf6\v\n" +
 	"\tErrorCode\x12\x1a\n" +
 	"\x16ERROR_CODE_UNSPECIFIED\x10\x00\x12\x18\n" +
 	"\x14ERROR_CODE_BAD_COUNT\x10\x01\x12\x18\n" +
@@ -337,7 +372,15 @@ const file_seqsvr_v1_error_proto_rawDesc = "" +
 	"\x15ERROR_CODE_UID_MEMORY\x10,\x12\x1e\n" +
 	"\x1aERROR_CODE_UNAUTHENTICATED\x10-\x12\x18\n" +
 	"\x14ERROR_CODE_FORBIDDEN\x10.\x12\x14\n" +
-	"\x10ERROR_CODE_QUOTA\x10/B3Z1github.com/seqsvr/seqsvr/proto/seqsvr/v1;seqsvrv1b\x06proto3"
+	"\x10ERROR_CODE_QUOTA\x10/\x12\x1e\n" +
+	"\x1aERROR_CODE_NUMBERS_USED_UP\x100\x12\x1a\n" +
+	"\x16ERROR_CODE_ID_CONFLICT\x101\x12\x19\n" +
+	"\x15ERROR_CODE_ID_EXPIRED\x102\x12\x1a\n" +
+	"\x16ERROR_CODE_ID_NOT_KEPT\x103\x12\x19\n" +
+	"\x15ERROR_CODE_SENT_AHEAD\x104\x12\x1e\n" +
+	"\x1aERROR_CODE_OUTCOME_UNKNOWN\x105Bp\n" +
+	"\x14com.github.seqsvr.v1P\x01Z1github.com/seqsvr/seqsvr/proto/seqsvr/v1;seqsvrv1\xaa\x02\tSeqsvr.V1\xca\x02\tSeqsvr\\V1\xea\x02\n" +
+	"Seqsvr::V1b\x06proto3"
 
 var (
 	file_seqsvr_v1_error_proto_rawDescOnce sync.Once

@@ -427,7 +427,9 @@ const file_seqsvr_v1_peer_proto_rawDesc = "" +
 	"\x04Peer\x127\n" +
 	"\x05Offer\x12\x17.seqsvr.v1.OfferRequest\x1a\x15.seqsvr.v1.OfferReply\x124\n" +
 	"\x04Take\x12\x16.seqsvr.v1.TakeRequest\x1a\x14.seqsvr.v1.TakeReply\x124\n" +
-	"\x04Look\x12\x16.seqsvr.v1.LookRequest\x1a\x14.seqsvr.v1.LookReplyB3Z1github.com/seqsvr/seqsvr/proto/seqsvr/v1;seqsvrv1b\x06proto3"
+	"\x04Look\x12\x16.seqsvr.v1.LookRequest\x1a\x14.seqsvr.v1.LookReplyBp\n" +
+	"\x14com.github.seqsvr.v1P\x01Z1github.com/seqsvr/seqsvr/proto/seqsvr/v1;seqsvrv1\xaa\x02\tSeqsvr.V1\xca\x02\tSeqsvr\\V1\xea\x02\n" +
+	"Seqsvr::V1b\x06proto3"
 
 var (
 	file_seqsvr_v1_peer_proto_rawDescOnce sync.Once

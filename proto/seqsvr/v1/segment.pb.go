@@ -24,7 +24,7 @@ const (
 type SegmentTakeRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Tag           string                 `protobuf:"bytes,1,opt,name=tag,proto3" json:"tag,omitempty"`
-	Count         uint32                 `protobuf:"varint,2,opt,name=count,proto3" json:"count,omitempty"` // 1 to 1,048,576
+	Count         uint32                 `protobuf:"varint,2,opt,name=count,proto3" json:"count,omitempty"` // 1 to 1,048,576; 0 is 1
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -153,6 +153,13 @@ type SegmentTag struct {
 	Start         uint64 `protobuf:"varint,4,opt,name=start,proto3" json:"start,omitempty"`                                        // no number below it is handed out; 1 to 2^53-1
 	Section       uint32 `protobuf:"varint,5,opt,name=section,proto3" json:"section,omitempty"`                                    // whose owner serves the tag; not looked at in a Put
 	RetiredUnixMs int64  `protobuf:"varint,6,opt,name=retired_unix_ms,json=retiredUnixMs,proto3" json:"retired_unix_ms,omitempty"` // when it was retired; 0: it is in use; not looked at in a Put
+	// "": the tag's numbers are plain. Else a template of business numbers: literals, one
+	// {seq:DIGITS} of 1 to 15 digits, and {date:LAYOUT} with 2006 or 06, 01, 02, 002 (day of the
+	// year), 15, 04 and 05. It is given when the tag is made. Afterwards the count may get
+	// more digits, and the zone may change; anything else is UNSAFE_CHANGE.
+	Template      string `protobuf:"bytes,7,opt,name=template,proto3" json:"template,omitempty"`
+	Reset_        string `protobuf:"bytes,8,opt,name=reset,proto3" json:"reset,omitempty"` // when the count begins anew: never, daily, monthly or yearly
+	Zone          string `protobuf:"bytes,9,opt,name=zone,proto3" json:"zone,omitempty"`   // whose days, months and years: UTC, Europe/Berlin
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -229,10 +236,31 @@ func (x *SegmentTag) GetRetiredUnixMs() int64 {
 	return 0
 }
 
+func (x *SegmentTag) GetTemplate() string {
+	if x != nil {
+		return x.Template
+	}
+	return ""
+}
+
+func (x *SegmentTag) GetReset_() string {
+	if x != nil {
+		return x.Reset_
+	}
+	return ""
+}
+
+func (x *SegmentTag) GetZone() string {
+	if x != nil {
+		return x.Zone
+	}
+	return ""
+}
+
 type SegmentPutRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// A field that is 0 keeps what it was; in a new tag it is 1,000, 1,000,000 (or
-	// min_step if that is more) and 1. start may rise, to skip numbers, and never falls.
+	// A field that is 0 or empty keeps what it was; in a new tag it is 1,000, 1,000,000 (or
+	// min_step if that is more) and 1, with a template 10, 1,000 and 1, never and UTC. start may rise, to skip numbers, and never falls.
 	Tag           *SegmentTag `protobuf:"bytes,1,opt,name=tag,proto3" json:"tag,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -379,6 +407,262 @@ func (x *SegmentRetireRequest) GetUndo() bool {
 	return false
 }
 
+type NumbersNextRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Tag           string                 `protobuf:"bytes,1,opt,name=tag,proto3" json:"tag,omitempty"`
+	Count         uint32                 `protobuf:"varint,2,opt,name=count,proto3" json:"count,omitempty"` // 1 to 10,000; 0 is 1
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *NumbersNextRequest) Reset() {
+	*x = NumbersNextRequest{}
+	mi := &file_seqsvr_v1_segment_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *NumbersNextRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*NumbersNextRequest) ProtoMessage() {}
+
+func (x *NumbersNextRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_seqsvr_v1_segment_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use NumbersNextRequest.ProtoReflect.Descriptor instead.
+func (*NumbersNextRequest) Descriptor() ([]byte, []int) {
+	return file_seqsvr_v1_segment_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *NumbersNextRequest) GetTag() string {
+	if x != nil {
+		return x.Tag
+	}
+	return ""
+}
+
+func (x *NumbersNextRequest) GetCount() uint32 {
+	if x != nil {
+		return x.Count
+	}
+	return 0
+}
+
+type NumbersNextReply struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Numbers       []string               `protobuf:"bytes,1,rep,name=numbers,proto3" json:"numbers,omitempty"`                                // count of them, ascending
+	Period        string                 `protobuf:"bytes,2,opt,name=period,proto3" json:"period,omitempty"`                                  // 20261123, 202611, 2026 or "ever"
+	First         uint64                 `protobuf:"varint,3,opt,name=first,proto3" json:"first,omitempty"`                                   // the counts in them
+	Last          uint64                 `protobuf:"varint,4,opt,name=last,proto3" json:"last,omitempty"`                                     // inclusive; first + count - 1
+	RouteVersion  uint64                 `protobuf:"varint,5,opt,name=route_version,json=routeVersion,proto3" json:"route_version,omitempty"` // as of SegmentTakeReply
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *NumbersNextReply) Reset() {
+	*x = NumbersNextReply{}
+	mi := &file_seqsvr_v1_segment_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *NumbersNextReply) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*NumbersNextReply) ProtoMessage() {}
+
+func (x *NumbersNextReply) ProtoReflect() protoreflect.Message {
+	mi := &file_seqsvr_v1_segment_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use NumbersNextReply.ProtoReflect.Descriptor instead.
+func (*NumbersNextReply) Descriptor() ([]byte, []int) {
+	return file_seqsvr_v1_segment_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *NumbersNextReply) GetNumbers() []string {
+	if x != nil {
+		return x.Numbers
+	}
+	return nil
+}
+
+func (x *NumbersNextReply) GetPeriod() string {
+	if x != nil {
+		return x.Period
+	}
+	return ""
+}
+
+func (x *NumbersNextReply) GetFirst() uint64 {
+	if x != nil {
+		return x.First
+	}
+	return 0
+}
+
+func (x *NumbersNextReply) GetLast() uint64 {
+	if x != nil {
+		return x.Last
+	}
+	return 0
+}
+
+func (x *NumbersNextReply) GetRouteVersion() uint64 {
+	if x != nil {
+		return x.RouteVersion
+	}
+	return 0
+}
+
+type NumberShowRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Tag           string                 `protobuf:"bytes,1,opt,name=tag,proto3" json:"tag,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *NumberShowRequest) Reset() {
+	*x = NumberShowRequest{}
+	mi := &file_seqsvr_v1_segment_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *NumberShowRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*NumberShowRequest) ProtoMessage() {}
+
+func (x *NumberShowRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_seqsvr_v1_segment_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use NumberShowRequest.ProtoReflect.Descriptor instead.
+func (*NumberShowRequest) Descriptor() ([]byte, []int) {
+	return file_seqsvr_v1_segment_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *NumberShowRequest) GetTag() string {
+	if x != nil {
+		return x.Tag
+	}
+	return ""
+}
+
+type NumberShowReply struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Tag           *SegmentTag            `protobuf:"bytes,1,opt,name=tag,proto3" json:"tag,omitempty"`
+	Next          string                 `protobuf:"bytes,2,opt,name=next,proto3" json:"next,omitempty"`     // "": used_up
+	Period        string                 `protobuf:"bytes,3,opt,name=period,proto3" json:"period,omitempty"` // in which the clock of the answering node is
+	Count         uint64                 `protobuf:"varint,4,opt,name=count,proto3" json:"count,omitempty"`  // in next
+	Left          uint64                 `protobuf:"varint,5,opt,name=left,proto3" json:"left,omitempty"`    // that the template has digits for in this period, from next on
+	UsedUp        bool                   `protobuf:"varint,6,opt,name=used_up,json=usedUp,proto3" json:"used_up,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *NumberShowReply) Reset() {
+	*x = NumberShowReply{}
+	mi := &file_seqsvr_v1_segment_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *NumberShowReply) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*NumberShowReply) ProtoMessage() {}
+
+func (x *NumberShowReply) ProtoReflect() protoreflect.Message {
+	mi := &file_seqsvr_v1_segment_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use NumberShowReply.ProtoReflect.Descriptor instead.
+func (*NumberShowReply) Descriptor() ([]byte, []int) {
+	return file_seqsvr_v1_segment_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *NumberShowReply) GetTag() *SegmentTag {
+	if x != nil {
+		return x.Tag
+	}
+	return nil
+}
+
+func (x *NumberShowReply) GetNext() string {
+	if x != nil {
+		return x.Next
+	}
+	return ""
+}
+
+func (x *NumberShowReply) GetPeriod() string {
+	if x != nil {
+		return x.Period
+	}
+	return ""
+}
+
+func (x *NumberShowReply) GetCount() uint64 {
+	if x != nil {
+		return x.Count
+	}
+	return 0
+}
+
+func (x *NumberShowReply) GetLeft() uint64 {
+	if x != nil {
+		return x.Left
+	}
+	return 0
+}
+
+func (x *NumberShowReply) GetUsedUp() bool {
+	if x != nil {
+		return x.UsedUp
+	}
+	return false
+}
+
 type SegmentListRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -387,7 +671,7 @@ type SegmentListRequest struct {
 
 func (x *SegmentListRequest) Reset() {
 	*x = SegmentListRequest{}
-	mi := &file_seqsvr_v1_segment_proto_msgTypes[6]
+	mi := &file_seqsvr_v1_segment_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -399,7 +683,7 @@ func (x *SegmentListRequest) String() string {
 func (*SegmentListRequest) ProtoMessage() {}
 
 func (x *SegmentListRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_segment_proto_msgTypes[6]
+	mi := &file_seqsvr_v1_segment_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -412,7 +696,7 @@ func (x *SegmentListRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SegmentListRequest.ProtoReflect.Descriptor instead.
 func (*SegmentListRequest) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_segment_proto_rawDescGZIP(), []int{6}
+	return file_seqsvr_v1_segment_proto_rawDescGZIP(), []int{10}
 }
 
 type SegmentListReply struct {
@@ -424,7 +708,7 @@ type SegmentListReply struct {
 
 func (x *SegmentListReply) Reset() {
 	*x = SegmentListReply{}
-	mi := &file_seqsvr_v1_segment_proto_msgTypes[7]
+	mi := &file_seqsvr_v1_segment_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -436,7 +720,7 @@ func (x *SegmentListReply) String() string {
 func (*SegmentListReply) ProtoMessage() {}
 
 func (x *SegmentListReply) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_segment_proto_msgTypes[7]
+	mi := &file_seqsvr_v1_segment_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -449,7 +733,7 @@ func (x *SegmentListReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SegmentListReply.ProtoReflect.Descriptor instead.
 func (*SegmentListReply) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_segment_proto_rawDescGZIP(), []int{7}
+	return file_seqsvr_v1_segment_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *SegmentListReply) GetTags() []*SegmentTag {
@@ -468,7 +752,7 @@ type SegmentStatusRequest struct {
 
 func (x *SegmentStatusRequest) Reset() {
 	*x = SegmentStatusRequest{}
-	mi := &file_seqsvr_v1_segment_proto_msgTypes[8]
+	mi := &file_seqsvr_v1_segment_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -480,7 +764,7 @@ func (x *SegmentStatusRequest) String() string {
 func (*SegmentStatusRequest) ProtoMessage() {}
 
 func (x *SegmentStatusRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_segment_proto_msgTypes[8]
+	mi := &file_seqsvr_v1_segment_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -493,7 +777,7 @@ func (x *SegmentStatusRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SegmentStatusRequest.ProtoReflect.Descriptor instead.
 func (*SegmentStatusRequest) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_segment_proto_rawDescGZIP(), []int{8}
+	return file_seqsvr_v1_segment_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *SegmentStatusRequest) GetTag() string {
@@ -512,7 +796,7 @@ type SegmentStatusReply struct {
 
 func (x *SegmentStatusReply) Reset() {
 	*x = SegmentStatusReply{}
-	mi := &file_seqsvr_v1_segment_proto_msgTypes[9]
+	mi := &file_seqsvr_v1_segment_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -524,7 +808,7 @@ func (x *SegmentStatusReply) String() string {
 func (*SegmentStatusReply) ProtoMessage() {}
 
 func (x *SegmentStatusReply) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_segment_proto_msgTypes[9]
+	mi := &file_seqsvr_v1_segment_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -537,7 +821,7 @@ func (x *SegmentStatusReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SegmentStatusReply.ProtoReflect.Descriptor instead.
 func (*SegmentStatusReply) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_segment_proto_rawDescGZIP(), []int{9}
+	return file_seqsvr_v1_segment_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *SegmentStatusReply) GetTags() []*SegmentStatus {
@@ -565,7 +849,7 @@ type SegmentStatus struct {
 
 func (x *SegmentStatus) Reset() {
 	*x = SegmentStatus{}
-	mi := &file_seqsvr_v1_segment_proto_msgTypes[10]
+	mi := &file_seqsvr_v1_segment_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -577,7 +861,7 @@ func (x *SegmentStatus) String() string {
 func (*SegmentStatus) ProtoMessage() {}
 
 func (x *SegmentStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_segment_proto_msgTypes[10]
+	mi := &file_seqsvr_v1_segment_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -590,7 +874,7 @@ func (x *SegmentStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SegmentStatus.ProtoReflect.Descriptor instead.
 func (*SegmentStatus) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_segment_proto_rawDescGZIP(), []int{10}
+	return file_seqsvr_v1_segment_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *SegmentStatus) GetTag() *SegmentTag {
@@ -661,7 +945,7 @@ type SegmentBuffer struct {
 
 func (x *SegmentBuffer) Reset() {
 	*x = SegmentBuffer{}
-	mi := &file_seqsvr_v1_segment_proto_msgTypes[11]
+	mi := &file_seqsvr_v1_segment_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -673,7 +957,7 @@ func (x *SegmentBuffer) String() string {
 func (*SegmentBuffer) ProtoMessage() {}
 
 func (x *SegmentBuffer) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_segment_proto_msgTypes[11]
+	mi := &file_seqsvr_v1_segment_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -686,7 +970,7 @@ func (x *SegmentBuffer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SegmentBuffer.ProtoReflect.Descriptor instead.
 func (*SegmentBuffer) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_segment_proto_rawDescGZIP(), []int{11}
+	return file_seqsvr_v1_segment_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *SegmentBuffer) GetFirst() uint64 {
@@ -722,7 +1006,7 @@ const file_seqsvr_v1_segment_proto_rawDesc = "" +
 	"\x05first\x18\x01 \x01(\x04R\x05first\x12\x12\n" +
 	"\x04last\x18\x02 \x01(\x04R\x04last\x12\x10\n" +
 	"\x03max\x18\x03 \x01(\x04R\x03max\x12#\n" +
-	"\rroute_version\x18\x04 \x01(\x04R\frouteVersion\"\xac\x01\n" +
+	"\rroute_version\x18\x04 \x01(\x04R\frouteVersion\"\xf2\x01\n" +
 	"\n" +
 	"SegmentTag\x12\x10\n" +
 	"\x03tag\x18\x01 \x01(\tR\x03tag\x12\x19\n" +
@@ -730,7 +1014,10 @@ const file_seqsvr_v1_segment_proto_rawDesc = "" +
 	"\bmax_step\x18\x03 \x01(\x04R\amaxStep\x12\x14\n" +
 	"\x05start\x18\x04 \x01(\x04R\x05start\x12\x18\n" +
 	"\asection\x18\x05 \x01(\rR\asection\x12&\n" +
-	"\x0fretired_unix_ms\x18\x06 \x01(\x03R\rretiredUnixMs\"<\n" +
+	"\x0fretired_unix_ms\x18\x06 \x01(\x03R\rretiredUnixMs\x12\x1a\n" +
+	"\btemplate\x18\a \x01(\tR\btemplate\x12\x14\n" +
+	"\x05reset\x18\b \x01(\tR\x05reset\x12\x12\n" +
+	"\x04zone\x18\t \x01(\tR\x04zone\"<\n" +
 	"\x11SegmentPutRequest\x12'\n" +
 	"\x03tag\x18\x01 \x01(\v2\x15.seqsvr.v1.SegmentTagR\x03tag\"T\n" +
 	"\x0fSegmentPutReply\x12'\n" +
@@ -738,7 +1025,25 @@ const file_seqsvr_v1_segment_proto_rawDesc = "" +
 	"\acreated\x18\x02 \x01(\bR\acreated\"<\n" +
 	"\x14SegmentRetireRequest\x12\x10\n" +
 	"\x03tag\x18\x01 \x01(\tR\x03tag\x12\x12\n" +
-	"\x04undo\x18\x02 \x01(\bR\x04undo\"\x14\n" +
+	"\x04undo\x18\x02 \x01(\bR\x04undo\"<\n" +
+	"\x12NumbersNextRequest\x12\x10\n" +
+	"\x03tag\x18\x01 \x01(\tR\x03tag\x12\x14\n" +
+	"\x05count\x18\x02 \x01(\rR\x05count\"\x93\x01\n" +
+	"\x10NumbersNextReply\x12\x18\n" +
+	"\anumbers\x18\x01 \x03(\tR\anumbers\x12\x16\n" +
+	"\x06period\x18\x02 \x01(\tR\x06period\x12\x14\n" +
+	"\x05first\x18\x03 \x01(\x04R\x05first\x12\x12\n" +
+	"\x04last\x18\x04 \x01(\x04R\x04last\x12#\n" +
+	"\rroute_version\x18\x05 \x01(\x04R\frouteVersion\"%\n" +
+	"\x11NumberShowRequest\x12\x10\n" +
+	"\x03tag\x18\x01 \x01(\tR\x03tag\"\xa9\x01\n" +
+	"\x0fNumberShowReply\x12'\n" +
+	"\x03tag\x18\x01 \x01(\v2\x15.seqsvr.v1.SegmentTagR\x03tag\x12\x12\n" +
+	"\x04next\x18\x02 \x01(\tR\x04next\x12\x16\n" +
+	"\x06period\x18\x03 \x01(\tR\x06period\x12\x14\n" +
+	"\x05count\x18\x04 \x01(\x04R\x05count\x12\x12\n" +
+	"\x04left\x18\x05 \x01(\x04R\x04left\x12\x17\n" +
+	"\aused_up\x18\x06 \x01(\bR\x06usedUp\"\x14\n" +
 	"\x12SegmentListRequest\"=\n" +
 	"\x10SegmentListReply\x12)\n" +
 	"\x04tags\x18\x01 \x03(\v2\x15.seqsvr.v1.SegmentTagR\x04tags\"(\n" +
@@ -758,13 +1063,18 @@ const file_seqsvr_v1_segment_proto_rawDesc = "" +
 	"\rSegmentBuffer\x12\x14\n" +
 	"\x05first\x18\x01 \x01(\x04R\x05first\x12\x12\n" +
 	"\x04last\x18\x02 \x01(\x04R\x04last\x12\x12\n" +
-	"\x04left\x18\x03 \x01(\x04R\x04left2\xde\x02\n" +
+	"\x04left\x18\x03 \x01(\x04R\x04left2\xf1\x03\n" +
 	"\aSegment\x12B\n" +
 	"\x04Take\x12\x1d.seqsvr.v1.SegmentTakeRequest\x1a\x1b.seqsvr.v1.SegmentTakeReply\x12?\n" +
 	"\x03Put\x12\x1c.seqsvr.v1.SegmentPutRequest\x1a\x1a.seqsvr.v1.SegmentPutReply\x12@\n" +
-	"\x06Retire\x12\x1f.seqsvr.v1.SegmentRetireRequest\x1a\x15.seqsvr.v1.SegmentTag\x12B\n" +
+	"\x06Retire\x12\x1f.seqsvr.v1.SegmentRetireRequest\x1a\x15.seqsvr.v1.SegmentTag\x12I\n" +
+	"\vNextNumbers\x12\x1d.seqsvr.v1.NumbersNextRequest\x1a\x1b.seqsvr.v1.NumbersNextReply\x12F\n" +
+	"\n" +
+	"ShowNumber\x12\x1c.seqsvr.v1.NumberShowRequest\x1a\x1a.seqsvr.v1.NumberShowReply\x12B\n" +
 	"\x04List\x12\x1d.seqsvr.v1.SegmentListRequest\x1a\x1b.seqsvr.v1.SegmentListReply\x12H\n" +
-	"\x06Status\x12\x1f.seqsvr.v1.SegmentStatusRequest\x1a\x1d.seqsvr.v1.SegmentStatusReplyB3Z1github.com/seqsvr/seqsvr/proto/seqsvr/v1;seqsvrv1b\x06proto3"
+	"\x06Status\x12\x1f.seqsvr.v1.SegmentStatusRequest\x1a\x1d.seqsvr.v1.SegmentStatusReplyBp\n" +
+	"\x14com.github.seqsvr.v1P\x01Z1github.com/seqsvr/seqsvr/proto/seqsvr/v1;seqsvrv1\xaa\x02\tSeqsvr.V1\xca\x02\tSeqsvr\\V1\xea\x02\n" +
+	"Seqsvr::V1b\x06proto3"
 
 var (
 	file_seqsvr_v1_segment_proto_rawDescOnce sync.Once
@@ -778,7 +1088,7 @@ func file_seqsvr_v1_segment_proto_rawDescGZIP() []byte {
 	return file_seqsvr_v1_segment_proto_rawDescData
 }
 
-var file_seqsvr_v1_segment_proto_msgTypes = make([]protoimpl.MessageInfo, 12)
+var file_seqsvr_v1_segment_proto_msgTypes = make([]protoimpl.MessageInfo, 16)
 var file_seqsvr_v1_segment_proto_goTypes = []any{
 	(*SegmentTakeRequest)(nil),   // 0: seqsvr.v1.SegmentTakeRequest
 	(*SegmentTakeReply)(nil),     // 1: seqsvr.v1.SegmentTakeReply
@@ -786,35 +1096,44 @@ var file_seqsvr_v1_segment_proto_goTypes = []any{
 	(*SegmentPutRequest)(nil),    // 3: seqsvr.v1.SegmentPutRequest
 	(*SegmentPutReply)(nil),      // 4: seqsvr.v1.SegmentPutReply
 	(*SegmentRetireRequest)(nil), // 5: seqsvr.v1.SegmentRetireRequest
-	(*SegmentListRequest)(nil),   // 6: seqsvr.v1.SegmentListRequest
-	(*SegmentListReply)(nil),     // 7: seqsvr.v1.SegmentListReply
-	(*SegmentStatusRequest)(nil), // 8: seqsvr.v1.SegmentStatusRequest
-	(*SegmentStatusReply)(nil),   // 9: seqsvr.v1.SegmentStatusReply
-	(*SegmentStatus)(nil),        // 10: seqsvr.v1.SegmentStatus
-	(*SegmentBuffer)(nil),        // 11: seqsvr.v1.SegmentBuffer
+	(*NumbersNextRequest)(nil),   // 6: seqsvr.v1.NumbersNextRequest
+	(*NumbersNextReply)(nil),     // 7: seqsvr.v1.NumbersNextReply
+	(*NumberShowRequest)(nil),    // 8: seqsvr.v1.NumberShowRequest
+	(*NumberShowReply)(nil),      // 9: seqsvr.v1.NumberShowReply
+	(*SegmentListRequest)(nil),   // 10: seqsvr.v1.SegmentListRequest
+	(*SegmentListReply)(nil),     // 11: seqsvr.v1.SegmentListReply
+	(*SegmentStatusRequest)(nil), // 12: seqsvr.v1.SegmentStatusRequest
+	(*SegmentStatusReply)(nil),   // 13: seqsvr.v1.SegmentStatusReply
+	(*SegmentStatus)(nil),        // 14: seqsvr.v1.SegmentStatus
+	(*SegmentBuffer)(nil),        // 15: seqsvr.v1.SegmentBuffer
 }
 var file_seqsvr_v1_segment_proto_depIdxs = []int32{
 	2,  // 0: seqsvr.v1.SegmentPutRequest.tag:type_name -> seqsvr.v1.SegmentTag
 	2,  // 1: seqsvr.v1.SegmentPutReply.tag:type_name -> seqsvr.v1.SegmentTag
-	2,  // 2: seqsvr.v1.SegmentListReply.tags:type_name -> seqsvr.v1.SegmentTag
-	10, // 3: seqsvr.v1.SegmentStatusReply.tags:type_name -> seqsvr.v1.SegmentStatus
-	2,  // 4: seqsvr.v1.SegmentStatus.tag:type_name -> seqsvr.v1.SegmentTag
-	11, // 5: seqsvr.v1.SegmentStatus.buffers:type_name -> seqsvr.v1.SegmentBuffer
-	0,  // 6: seqsvr.v1.Segment.Take:input_type -> seqsvr.v1.SegmentTakeRequest
-	3,  // 7: seqsvr.v1.Segment.Put:input_type -> seqsvr.v1.SegmentPutRequest
-	5,  // 8: seqsvr.v1.Segment.Retire:input_type -> seqsvr.v1.SegmentRetireRequest
-	6,  // 9: seqsvr.v1.Segment.List:input_type -> seqsvr.v1.SegmentListRequest
-	8,  // 10: seqsvr.v1.Segment.Status:input_type -> seqsvr.v1.SegmentStatusRequest
-	1,  // 11: seqsvr.v1.Segment.Take:output_type -> seqsvr.v1.SegmentTakeReply
-	4,  // 12: seqsvr.v1.Segment.Put:output_type -> seqsvr.v1.SegmentPutReply
-	2,  // 13: seqsvr.v1.Segment.Retire:output_type -> seqsvr.v1.SegmentTag
-	7,  // 14: seqsvr.v1.Segment.List:output_type -> seqsvr.v1.SegmentListReply
-	9,  // 15: seqsvr.v1.Segment.Status:output_type -> seqsvr.v1.SegmentStatusReply
-	11, // [11:16] is the sub-list for method output_type
-	6,  // [6:11] is the sub-list for method input_type
-	6,  // [6:6] is the sub-list for extension type_name
-	6,  // [6:6] is the sub-list for extension extendee
-	0,  // [0:6] is the sub-list for field type_name
+	2,  // 2: seqsvr.v1.NumberShowReply.tag:type_name -> seqsvr.v1.SegmentTag
+	2,  // 3: seqsvr.v1.SegmentListReply.tags:type_name -> seqsvr.v1.SegmentTag
+	14, // 4: seqsvr.v1.SegmentStatusReply.tags:type_name -> seqsvr.v1.SegmentStatus
+	2,  // 5: seqsvr.v1.SegmentStatus.tag:type_name -> seqsvr.v1.SegmentTag
+	15, // 6: seqsvr.v1.SegmentStatus.buffers:type_name -> seqsvr.v1.SegmentBuffer
+	0,  // 7: seqsvr.v1.Segment.Take:input_type -> seqsvr.v1.SegmentTakeRequest
+	3,  // 8: seqsvr.v1.Segment.Put:input_type -> seqsvr.v1.SegmentPutRequest
+	5,  // 9: seqsvr.v1.Segment.Retire:input_type -> seqsvr.v1.SegmentRetireRequest
+	6,  // 10: seqsvr.v1.Segment.NextNumbers:input_type -> seqsvr.v1.NumbersNextRequest
+	8,  // 11: seqsvr.v1.Segment.ShowNumber:input_type -> seqsvr.v1.NumberShowRequest
+	10, // 12: seqsvr.v1.Segment.List:input_type -> seqsvr.v1.SegmentListRequest
+	12, // 13: seqsvr.v1.Segment.Status:input_type -> seqsvr.v1.SegmentStatusRequest
+	1,  // 14: seqsvr.v1.Segment.Take:output_type -> seqsvr.v1.SegmentTakeReply
+	4,  // 15: seqsvr.v1.Segment.Put:output_type -> seqsvr.v1.SegmentPutReply
+	2,  // 16: seqsvr.v1.Segment.Retire:output_type -> seqsvr.v1.SegmentTag
+	7,  // 17: seqsvr.v1.Segment.NextNumbers:output_type -> seqsvr.v1.NumbersNextReply
+	9,  // 18: seqsvr.v1.Segment.ShowNumber:output_type -> seqsvr.v1.NumberShowReply
+	11, // 19: seqsvr.v1.Segment.List:output_type -> seqsvr.v1.SegmentListReply
+	13, // 20: seqsvr.v1.Segment.Status:output_type -> seqsvr.v1.SegmentStatusReply
+	14, // [14:21] is the sub-list for method output_type
+	7,  // [7:14] is the sub-list for method input_type
+	7,  // [7:7] is the sub-list for extension type_name
+	7,  // [7:7] is the sub-list for extension extendee
+	0,  // [0:7] is the sub-list for field type_name
 }
 
 func init() { file_seqsvr_v1_segment_proto_init() }
@@ -828,7 +1147,7 @@ func file_seqsvr_v1_segment_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_seqsvr_v1_segment_proto_rawDesc), len(file_seqsvr_v1_segment_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   12,
+			NumMessages:   16,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

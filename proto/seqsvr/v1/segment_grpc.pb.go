@@ -19,11 +19,13 @@ import (
 const _ = grpc.SupportPackageIsVersion9
 
 const (
-	Segment_Take_FullMethodName   = "/seqsvr.v1.Segment/Take"
-	Segment_Put_FullMethodName    = "/seqsvr.v1.Segment/Put"
-	Segment_Retire_FullMethodName = "/seqsvr.v1.Segment/Retire"
-	Segment_List_FullMethodName   = "/seqsvr.v1.Segment/List"
-	Segment_Status_FullMethodName = "/seqsvr.v1.Segment/Status"
+	Segment_Take_FullMethodName        = "/seqsvr.v1.Segment/Take"
+	Segment_Put_FullMethodName         = "/seqsvr.v1.Segment/Put"
+	Segment_Retire_FullMethodName      = "/seqsvr.v1.Segment/Retire"
+	Segment_NextNumbers_FullMethodName = "/seqsvr.v1.Segment/NextNumbers"
+	Segment_ShowNumber_FullMethodName  = "/seqsvr.v1.Segment/ShowNumber"
+	Segment_List_FullMethodName        = "/seqsvr.v1.Segment/List"
+	Segment_Status_FullMethodName      = "/seqsvr.v1.Segment/Status"
 )
 
 // SegmentClient is the client API for Segment service.
@@ -60,6 +62,19 @@ type SegmentClient interface {
 	// above all its numbers. Idempotent. It is on the disks of W stores before the answer.
 	// UNKNOWN_TAG.
 	Retire(ctx context.Context, in *SegmentRetireRequest, opts ...grpc.CallOption) (*SegmentTag, error)
+	// NextNumbers takes business numbers of a tag with a template, such as
+	// INV-20261123-000042. Each period of the template's reset has a count of its own that
+	// begins at start, so none comes twice: the node's clock only chooses the period, and
+	// one that goes back goes on with the count of the former period. All of a call are of
+	// the period in which the call arrived. Gaps and repetition are as in Take.
+	// NUMBERS_USED_UP: so many do not fit the template's digits any more in this period.
+	// BAD_ARGUMENT: the tag has no template; the count is above 10,000: BAD_COUNT. Take of
+	// a tag with a template is BAD_ARGUMENT.
+	NextNumbers(ctx context.Context, in *NumbersNextRequest, opts ...grpc.CallOption) (*NumbersNextReply, error)
+	// ShowNumber tells how a tag with a template stands, and which number NextNumbers would
+	// give now. It takes and reserves nothing, so another caller may be faster, and a
+	// takeover in between skips some.
+	ShowNumber(ctx context.Context, in *NumberShowRequest, opts ...grpc.CallOption) (*NumberShowReply, error)
 	// List gives all tags by name, those that are retired too.
 	List(ctx context.Context, in *SegmentListRequest, opts ...grpc.CallOption) (*SegmentListReply, error)
 	// Status tells how the tags that this node serves stand, by name; they are in no
@@ -99,6 +114,26 @@ func (c *segmentClient) Retire(ctx context.Context, in *SegmentRetireRequest, op
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(SegmentTag)
 	err := c.cc.Invoke(ctx, Segment_Retire_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *segmentClient) NextNumbers(ctx context.Context, in *NumbersNextRequest, opts ...grpc.CallOption) (*NumbersNextReply, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(NumbersNextReply)
+	err := c.cc.Invoke(ctx, Segment_NextNumbers_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *segmentClient) ShowNumber(ctx context.Context, in *NumberShowRequest, opts ...grpc.CallOption) (*NumberShowReply, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(NumberShowReply)
+	err := c.cc.Invoke(ctx, Segment_ShowNumber_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -159,6 +194,19 @@ type SegmentServer interface {
 	// above all its numbers. Idempotent. It is on the disks of W stores before the answer.
 	// UNKNOWN_TAG.
 	Retire(context.Context, *SegmentRetireRequest) (*SegmentTag, error)
+	// NextNumbers takes business numbers of a tag with a template, such as
+	// INV-20261123-000042. Each period of the template's reset has a count of its own that
+	// begins at start, so none comes twice: the node's clock only chooses the period, and
+	// one that goes back goes on with the count of the former period. All of a call are of
+	// the period in which the call arrived. Gaps and repetition are as in Take.
+	// NUMBERS_USED_UP: so many do not fit the template's digits any more in this period.
+	// BAD_ARGUMENT: the tag has no template; the count is above 10,000: BAD_COUNT. Take of
+	// a tag with a template is BAD_ARGUMENT.
+	NextNumbers(context.Context, *NumbersNextRequest) (*NumbersNextReply, error)
+	// ShowNumber tells how a tag with a template stands, and which number NextNumbers would
+	// give now. It takes and reserves nothing, so another caller may be faster, and a
+	// takeover in between skips some.
+	ShowNumber(context.Context, *NumberShowRequest) (*NumberShowReply, error)
 	// List gives all tags by name, those that are retired too.
 	List(context.Context, *SegmentListRequest) (*SegmentListReply, error)
 	// Status tells how the tags that this node serves stand, by name; they are in no
@@ -182,6 +230,12 @@ func (UnimplementedSegmentServer) Put(context.Context, *SegmentPutRequest) (*Seg
 }
 func (UnimplementedSegmentServer) Retire(context.Context, *SegmentRetireRequest) (*SegmentTag, error) {
 	return nil, status.Error(codes.Unimplemented, "method Retire not implemented")
+}
+func (UnimplementedSegmentServer) NextNumbers(context.Context, *NumbersNextRequest) (*NumbersNextReply, error) {
+	return nil, status.Error(codes.Unimplemented, "method NextNumbers not implemented")
+}
+func (UnimplementedSegmentServer) ShowNumber(context.Context, *NumberShowRequest) (*NumberShowReply, error) {
+	return nil, status.Error(codes.Unimplemented, "method ShowNumber not implemented")
 }
 func (UnimplementedSegmentServer) List(context.Context, *SegmentListRequest) (*SegmentListReply, error) {
 	return nil, status.Error(codes.Unimplemented, "method List not implemented")
@@ -264,6 +318,42 @@ func _Segment_Retire_Handler(srv interface{}, ctx context.Context, dec func(inte
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Segment_NextNumbers_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(NumbersNextRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(SegmentServer).NextNumbers(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Segment_NextNumbers_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(SegmentServer).NextNumbers(ctx, req.(*NumbersNextRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Segment_ShowNumber_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(NumberShowRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(SegmentServer).ShowNumber(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Segment_ShowNumber_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(SegmentServer).ShowNumber(ctx, req.(*NumberShowRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _Segment_List_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(SegmentListRequest)
 	if err := dec(in); err != nil {
@@ -318,6 +408,14 @@ var Segment_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Retire",
 			Handler:    _Segment_Retire_Handler,
+		},
+		{
+			MethodName: "NextNumbers",
+			Handler:    _Segment_NextNumbers_Handler,
+		},
+		{
+			MethodName: "ShowNumber",
+			Handler:    _Segment_ShowNumber_Handler,
 		},
 		{
 			MethodName: "List",

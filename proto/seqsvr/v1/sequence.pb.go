@@ -28,9 +28,15 @@ type NextRequest struct {
 	//
 	//	*NextRequest_Uid
 	//	*NextRequest_Key
-	Id            isNextRequest_Id `protobuf_oneof:"id"`
-	Count         uint32           `protobuf:"varint,4,opt,name=count,proto3" json:"count,omitempty"` // 1 to 1,048,576
-	RouteVersion  uint64           `protobuf:"varint,5,opt,name=route_version,json=routeVersion,proto3" json:"route_version,omitempty"`
+	Id           isNextRequest_Id `protobuf_oneof:"id"`
+	Count        uint32           `protobuf:"varint,4,opt,name=count,proto3" json:"count,omitempty"` // 1 to 1,048,576; 0 is 1
+	RouteVersion uint64           `protobuf:"varint,5,opt,name=route_version,json=routeVersion,proto3" json:"route_version,omitempty"`
+	// Of spaces of mode=exact only: 1 to 64 bytes, of this key's. The first request with it takes
+	// numbers, a repeated one gets the same. ID_CONFLICT with another count.
+	RequestId []byte `protobuf:"bytes,6,opt,name=request_id,json=requestId,proto3,oneof" json:"request_id,omitempty"`
+	// When the caller first sent the request, milliseconds since 1970; 0: now. Repeated as it was:
+	// one from before the space's window gets ID_EXPIRED, and never other numbers.
+	FirstSentMs   int64 `protobuf:"varint,7,opt,name=first_sent_ms,json=firstSentMs,proto3" json:"first_sent_ms,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -111,6 +117,20 @@ func (x *NextRequest) GetRouteVersion() uint64 {
 	return 0
 }
 
+func (x *NextRequest) GetRequestId() []byte {
+	if x != nil {
+		return x.RequestId
+	}
+	return nil
+}
+
+func (x *NextRequest) GetFirstSentMs() int64 {
+	if x != nil {
+		return x.FirstSentMs
+	}
+	return 0
+}
+
 type isNextRequest_Id interface {
 	isNextRequest_Id()
 }
@@ -120,7 +140,7 @@ type NextRequest_Uid struct {
 }
 
 type NextRequest_Key struct {
-	Key string `protobuf:"bytes,3,opt,name=key,proto3,oneof"` // 1 to 1,024 bytes; its UID is the first 8 bytes of its SHA-256
+	Key string `protobuf:"bytes,3,opt,name=key,proto3,oneof"` // 1 to 1,024 bytes, sent as it is: its counter may depend on a secret of the cluster
 }
 
 func (*NextRequest_Uid) isNextRequest_Id() {}
@@ -134,6 +154,7 @@ type NextReply struct {
 	RouteVersion  uint64                 `protobuf:"varint,3,opt,name=route_version,json=routeVersion,proto3" json:"route_version,omitempty"`
 	Routes        *RouteTable            `protobuf:"bytes,4,opt,name=routes,proto3" json:"routes,omitempty"`
 	Unordered     bool                   `protobuf:"varint,5,opt,name=unordered,proto3" json:"unordered,omitempty"` // only in unique-only spaces: unique, but perhaps not the largest so far
+	Replayed      bool                   `protobuf:"varint,6,opt,name=replayed,proto3" json:"replayed,omitempty"`   // the request id had these numbers before: nothing was taken
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -203,6 +224,13 @@ func (x *NextReply) GetUnordered() bool {
 	return false
 }
 
+func (x *NextReply) GetReplayed() bool {
+	if x != nil {
+		return x.Replayed
+	}
+	return false
+}
+
 // Batch is many keys of one space. uids come first, then keys; an index in a
 // result counts over both.
 type Batch struct {
@@ -210,7 +238,9 @@ type Batch struct {
 	Space         string                 `protobuf:"bytes,1,opt,name=space,proto3" json:"space,omitempty"`
 	Uids          []uint64               `protobuf:"fixed64,2,rep,packed,name=uids,proto3" json:"uids,omitempty"`
 	Keys          []string               `protobuf:"bytes,3,rep,name=keys,proto3" json:"keys,omitempty"`
-	Counts        []uint32               `protobuf:"varint,4,rep,packed,name=counts,proto3" json:"counts,omitempty"` // empty: 1 each; else one an index
+	Counts        []uint32               `protobuf:"varint,4,rep,packed,name=counts,proto3" json:"counts,omitempty"`                                // empty: 1 each; else one an index
+	RequestIds    [][]byte               `protobuf:"bytes,5,rep,name=request_ids,json=requestIds,proto3" json:"request_ids,omitempty"`              // empty: none; else one an index, see NextRequest
+	FirstSentMs   []int64                `protobuf:"varint,6,rep,packed,name=first_sent_ms,json=firstSentMs,proto3" json:"first_sent_ms,omitempty"` // empty: now; else one an index, beside request_ids
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -273,6 +303,20 @@ func (x *Batch) GetCounts() []uint32 {
 	return nil
 }
 
+func (x *Batch) GetRequestIds() [][]byte {
+	if x != nil {
+		return x.RequestIds
+	}
+	return nil
+}
+
+func (x *Batch) GetFirstSentMs() []int64 {
+	if x != nil {
+		return x.FirstSentMs
+	}
+	return nil
+}
+
 // KeyError is the error of one key of a batch.
 type KeyError struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -280,6 +324,8 @@ type KeyError struct {
 	Code          ErrorCode              `protobuf:"varint,2,opt,name=code,proto3,enum=seqsvr.v1.ErrorCode" json:"code,omitempty"`
 	Message       string                 `protobuf:"bytes,3,opt,name=message,proto3" json:"message,omitempty"`
 	OwnerAddr     string                 `protobuf:"bytes,4,opt,name=owner_addr,json=ownerAddr,proto3" json:"owner_addr,omitempty"` // NOT_OWNER: where to ask
+	First         *uint64                `protobuf:"varint,5,opt,name=first,proto3,oneof" json:"first,omitempty"`                   // ID_CONFLICT: the first of the numbers that the id has got
+	Count         *uint32                `protobuf:"varint,6,opt,name=count,proto3,oneof" json:"count,omitempty"`                   // ID_CONFLICT: how many they are
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -342,13 +388,28 @@ func (x *KeyError) GetOwnerAddr() string {
 	return ""
 }
 
+func (x *KeyError) GetFirst() uint64 {
+	if x != nil && x.First != nil {
+		return *x.First
+	}
+	return 0
+}
+
+func (x *KeyError) GetCount() uint32 {
+	if x != nil && x.Count != nil {
+		return *x.Count
+	}
+	return 0
+}
+
 // BatchResult answers a Batch: first[i] is the first number of index i, 0 if it failed.
 type BatchResult struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	First         []uint64               `protobuf:"fixed64,1,rep,packed,name=first,proto3" json:"first,omitempty"`
 	Last          []uint64               `protobuf:"fixed64,2,rep,packed,name=last,proto3" json:"last,omitempty"` // only if a count was above 1; else last[i] = first[i]
 	Errors        []*KeyError            `protobuf:"bytes,3,rep,name=errors,proto3" json:"errors,omitempty"`
-	Unordered     bool                   `protobuf:"varint,4,opt,name=unordered,proto3" json:"unordered,omitempty"` // see NextReply; holds for the whole batch
+	Unordered     bool                   `protobuf:"varint,4,opt,name=unordered,proto3" json:"unordered,omitempty"`      // see NextReply; holds for the whole batch
+	Replayed      []bool                 `protobuf:"varint,5,rep,packed,name=replayed,proto3" json:"replayed,omitempty"` // see NextReply; empty: none was, else one an index
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -409,6 +470,13 @@ func (x *BatchResult) GetUnordered() bool {
 		return x.Unordered
 	}
 	return false
+}
+
+func (x *BatchResult) GetReplayed() []bool {
+	if x != nil {
+		return x.Replayed
+	}
+	return nil
 }
 
 type BatchNextRequest struct {
@@ -523,9 +591,191 @@ func (x *BatchNextReply) GetRoutes() *RouteTable {
 	return nil
 }
 
+type LookupRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Space string                 `protobuf:"bytes,1,opt,name=space,proto3" json:"space,omitempty"` // of mode=exact
+	// Types that are valid to be assigned to Id:
+	//
+	//	*LookupRequest_Uid
+	//	*LookupRequest_Key
+	Id            isLookupRequest_Id `protobuf_oneof:"id"`
+	RequestId     []byte             `protobuf:"bytes,4,opt,name=request_id,json=requestId,proto3,oneof" json:"request_id,omitempty"` // 1 to 64 bytes
+	RouteVersion  uint64             `protobuf:"varint,5,opt,name=route_version,json=routeVersion,proto3" json:"route_version,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LookupRequest) Reset() {
+	*x = LookupRequest{}
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LookupRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LookupRequest) ProtoMessage() {}
+
+func (x *LookupRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LookupRequest.ProtoReflect.Descriptor instead.
+func (*LookupRequest) Descriptor() ([]byte, []int) {
+	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *LookupRequest) GetSpace() string {
+	if x != nil {
+		return x.Space
+	}
+	return ""
+}
+
+func (x *LookupRequest) GetId() isLookupRequest_Id {
+	if x != nil {
+		return x.Id
+	}
+	return nil
+}
+
+func (x *LookupRequest) GetUid() uint64 {
+	if x != nil {
+		if x, ok := x.Id.(*LookupRequest_Uid); ok {
+			return x.Uid
+		}
+	}
+	return 0
+}
+
+func (x *LookupRequest) GetKey() string {
+	if x != nil {
+		if x, ok := x.Id.(*LookupRequest_Key); ok {
+			return x.Key
+		}
+	}
+	return ""
+}
+
+func (x *LookupRequest) GetRequestId() []byte {
+	if x != nil {
+		return x.RequestId
+	}
+	return nil
+}
+
+func (x *LookupRequest) GetRouteVersion() uint64 {
+	if x != nil {
+		return x.RouteVersion
+	}
+	return 0
+}
+
+type isLookupRequest_Id interface {
+	isLookupRequest_Id()
+}
+
+type LookupRequest_Uid struct {
+	Uid uint64 `protobuf:"fixed64,2,opt,name=uid,proto3,oneof"`
+}
+
+type LookupRequest_Key struct {
+	Key string `protobuf:"bytes,3,opt,name=key,proto3,oneof"`
+}
+
+func (*LookupRequest_Uid) isLookupRequest_Id() {}
+
+func (*LookupRequest_Key) isLookupRequest_Id() {}
+
+type LookupReply struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Found         bool                   `protobuf:"varint,1,opt,name=found,proto3" json:"found,omitempty"` // false: the id has got nothing, or longer ago than ids are kept
+	First         uint64                 `protobuf:"varint,2,opt,name=first,proto3" json:"first,omitempty"` // 0 if not found
+	Last          uint64                 `protobuf:"varint,3,opt,name=last,proto3" json:"last,omitempty"`   // inclusive
+	RouteVersion  uint64                 `protobuf:"varint,4,opt,name=route_version,json=routeVersion,proto3" json:"route_version,omitempty"`
+	Routes        *RouteTable            `protobuf:"bytes,5,opt,name=routes,proto3" json:"routes,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LookupReply) Reset() {
+	*x = LookupReply{}
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LookupReply) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LookupReply) ProtoMessage() {}
+
+func (x *LookupReply) ProtoReflect() protoreflect.Message {
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LookupReply.ProtoReflect.Descriptor instead.
+func (*LookupReply) Descriptor() ([]byte, []int) {
+	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *LookupReply) GetFound() bool {
+	if x != nil {
+		return x.Found
+	}
+	return false
+}
+
+func (x *LookupReply) GetFirst() uint64 {
+	if x != nil {
+		return x.First
+	}
+	return 0
+}
+
+func (x *LookupReply) GetLast() uint64 {
+	if x != nil {
+		return x.Last
+	}
+	return 0
+}
+
+func (x *LookupReply) GetRouteVersion() uint64 {
+	if x != nil {
+		return x.RouteVersion
+	}
+	return 0
+}
+
+func (x *LookupReply) GetRoutes() *RouteTable {
+	if x != nil {
+		return x.Routes
+	}
+	return nil
+}
+
 type CurrentRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Batches       []*Batch               `protobuf:"bytes,1,rep,name=batches,proto3" json:"batches,omitempty"` // counts are not looked at
+	Batches       []*Batch               `protobuf:"bytes,1,rep,name=batches,proto3" json:"batches,omitempty"` // of keys alone: counts and request ids are not looked at
 	RouteVersion  uint64                 `protobuf:"varint,2,opt,name=route_version,json=routeVersion,proto3" json:"route_version,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -533,7 +783,7 @@ type CurrentRequest struct {
 
 func (x *CurrentRequest) Reset() {
 	*x = CurrentRequest{}
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[7]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -545,7 +795,7 @@ func (x *CurrentRequest) String() string {
 func (*CurrentRequest) ProtoMessage() {}
 
 func (x *CurrentRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[7]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -558,7 +808,7 @@ func (x *CurrentRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CurrentRequest.ProtoReflect.Descriptor instead.
 func (*CurrentRequest) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{7}
+	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *CurrentRequest) GetBatches() []*Batch {
@@ -588,7 +838,7 @@ type CurrentResult struct {
 
 func (x *CurrentResult) Reset() {
 	*x = CurrentResult{}
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[8]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -600,7 +850,7 @@ func (x *CurrentResult) String() string {
 func (*CurrentResult) ProtoMessage() {}
 
 func (x *CurrentResult) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[8]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -613,7 +863,7 @@ func (x *CurrentResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CurrentResult.ProtoReflect.Descriptor instead.
 func (*CurrentResult) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{8}
+	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *CurrentResult) GetValues() []uint64 {
@@ -655,7 +905,7 @@ type CurrentReply struct {
 
 func (x *CurrentReply) Reset() {
 	*x = CurrentReply{}
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[9]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -667,7 +917,7 @@ func (x *CurrentReply) String() string {
 func (*CurrentReply) ProtoMessage() {}
 
 func (x *CurrentReply) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[9]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -680,7 +930,7 @@ func (x *CurrentReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CurrentReply.ProtoReflect.Descriptor instead.
 func (*CurrentReply) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{9}
+	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *CurrentReply) GetResults() []*CurrentResult {
@@ -716,14 +966,17 @@ type RaiseRequest struct {
 	RouteVersion uint64            `protobuf:"varint,5,opt,name=route_version,json=routeVersion,proto3" json:"route_version,omitempty"`
 	// Further than the space's max_jump, too. It cannot be undone, and is written to the
 	// log of events. Of no effect where the jump is not too large.
-	Force         bool `protobuf:"varint,6,opt,name=force,proto3" json:"force,omitempty"`
+	Force bool `protobuf:"varint,6,opt,name=force,proto3" json:"force,omitempty"`
+	// How far above its number now the key may go; FORBIDDEN beyond it. 0: any distance. With
+	// --auth a server lowers it to the max_raise of the caller's grant.
+	MaxJump       uint64 `protobuf:"varint,7,opt,name=max_jump,json=maxJump,proto3" json:"max_jump,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *RaiseRequest) Reset() {
 	*x = RaiseRequest{}
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[10]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -735,7 +988,7 @@ func (x *RaiseRequest) String() string {
 func (*RaiseRequest) ProtoMessage() {}
 
 func (x *RaiseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[10]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -748,7 +1001,7 @@ func (x *RaiseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RaiseRequest.ProtoReflect.Descriptor instead.
 func (*RaiseRequest) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{10}
+	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *RaiseRequest) GetSpace() string {
@@ -804,6 +1057,13 @@ func (x *RaiseRequest) GetForce() bool {
 	return false
 }
 
+func (x *RaiseRequest) GetMaxJump() uint64 {
+	if x != nil {
+		return x.MaxJump
+	}
+	return 0
+}
+
 type isRaiseRequest_Id interface {
 	isRaiseRequest_Id()
 }
@@ -831,7 +1091,7 @@ type RaiseReply struct {
 
 func (x *RaiseReply) Reset() {
 	*x = RaiseReply{}
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[11]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -843,7 +1103,7 @@ func (x *RaiseReply) String() string {
 func (*RaiseReply) ProtoMessage() {}
 
 func (x *RaiseReply) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[11]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -856,7 +1116,7 @@ func (x *RaiseReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RaiseReply.ProtoReflect.Descriptor instead.
 func (*RaiseReply) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{11}
+	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *RaiseReply) GetValue() uint64 {
@@ -880,6 +1140,248 @@ func (x *RaiseReply) GetRoutes() *RouteTable {
 	return nil
 }
 
+// RaiseBatch is floors for keys of one space, uids first, then keys.
+type RaiseBatch struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Space         string                 `protobuf:"bytes,1,opt,name=space,proto3" json:"space,omitempty"`
+	Uids          []uint64               `protobuf:"fixed64,2,rep,packed,name=uids,proto3" json:"uids,omitempty"`
+	Keys          []string               `protobuf:"bytes,3,rep,name=keys,proto3" json:"keys,omitempty"`
+	AtLeast       []uint64               `protobuf:"fixed64,4,rep,packed,name=at_least,json=atLeast,proto3" json:"at_least,omitempty"` // one an index, each 0 to 2^53-1
+	MaxJump       uint64                 `protobuf:"varint,5,opt,name=max_jump,json=maxJump,proto3" json:"max_jump,omitempty"`         // of each key; see RaiseRequest
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RaiseBatch) Reset() {
+	*x = RaiseBatch{}
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RaiseBatch) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RaiseBatch) ProtoMessage() {}
+
+func (x *RaiseBatch) ProtoReflect() protoreflect.Message {
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RaiseBatch.ProtoReflect.Descriptor instead.
+func (*RaiseBatch) Descriptor() ([]byte, []int) {
+	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *RaiseBatch) GetSpace() string {
+	if x != nil {
+		return x.Space
+	}
+	return ""
+}
+
+func (x *RaiseBatch) GetUids() []uint64 {
+	if x != nil {
+		return x.Uids
+	}
+	return nil
+}
+
+func (x *RaiseBatch) GetKeys() []string {
+	if x != nil {
+		return x.Keys
+	}
+	return nil
+}
+
+func (x *RaiseBatch) GetAtLeast() []uint64 {
+	if x != nil {
+		return x.AtLeast
+	}
+	return nil
+}
+
+func (x *RaiseBatch) GetMaxJump() uint64 {
+	if x != nil {
+		return x.MaxJump
+	}
+	return 0
+}
+
+type BatchRaiseRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Batches       []*RaiseBatch          `protobuf:"bytes,1,rep,name=batches,proto3" json:"batches,omitempty"` // at most 10,000 keys over all
+	RouteVersion  uint64                 `protobuf:"varint,2,opt,name=route_version,json=routeVersion,proto3" json:"route_version,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BatchRaiseRequest) Reset() {
+	*x = BatchRaiseRequest{}
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BatchRaiseRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BatchRaiseRequest) ProtoMessage() {}
+
+func (x *BatchRaiseRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BatchRaiseRequest.ProtoReflect.Descriptor instead.
+func (*BatchRaiseRequest) Descriptor() ([]byte, []int) {
+	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *BatchRaiseRequest) GetBatches() []*RaiseBatch {
+	if x != nil {
+		return x.Batches
+	}
+	return nil
+}
+
+func (x *BatchRaiseRequest) GetRouteVersion() uint64 {
+	if x != nil {
+		return x.RouteVersion
+	}
+	return 0
+}
+
+// RaiseResult answers a RaiseBatch, one entry an index.
+type RaiseResult struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Values        []uint64               `protobuf:"fixed64,1,rep,packed,name=values,proto3" json:"values,omitempty"` // the key's sequence after the call, >= at_least; 0 if it failed
+	Errors        []*KeyError            `protobuf:"bytes,2,rep,name=errors,proto3" json:"errors,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RaiseResult) Reset() {
+	*x = RaiseResult{}
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RaiseResult) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RaiseResult) ProtoMessage() {}
+
+func (x *RaiseResult) ProtoReflect() protoreflect.Message {
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RaiseResult.ProtoReflect.Descriptor instead.
+func (*RaiseResult) Descriptor() ([]byte, []int) {
+	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{16}
+}
+
+func (x *RaiseResult) GetValues() []uint64 {
+	if x != nil {
+		return x.Values
+	}
+	return nil
+}
+
+func (x *RaiseResult) GetErrors() []*KeyError {
+	if x != nil {
+		return x.Errors
+	}
+	return nil
+}
+
+type BatchRaiseReply struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Results       []*RaiseResult         `protobuf:"bytes,1,rep,name=results,proto3" json:"results,omitempty"` // one a batch, in order
+	RouteVersion  uint64                 `protobuf:"varint,2,opt,name=route_version,json=routeVersion,proto3" json:"route_version,omitempty"`
+	Routes        *RouteTable            `protobuf:"bytes,3,opt,name=routes,proto3" json:"routes,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BatchRaiseReply) Reset() {
+	*x = BatchRaiseReply{}
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BatchRaiseReply) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BatchRaiseReply) ProtoMessage() {}
+
+func (x *BatchRaiseReply) ProtoReflect() protoreflect.Message {
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BatchRaiseReply.ProtoReflect.Descriptor instead.
+func (*BatchRaiseReply) Descriptor() ([]byte, []int) {
+	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{17}
+}
+
+func (x *BatchRaiseReply) GetResults() []*RaiseResult {
+	if x != nil {
+		return x.Results
+	}
+	return nil
+}
+
+func (x *BatchRaiseReply) GetRouteVersion() uint64 {
+	if x != nil {
+		return x.RouteVersion
+	}
+	return 0
+}
+
+func (x *BatchRaiseReply) GetRoutes() *RouteTable {
+	if x != nil {
+		return x.Routes
+	}
+	return nil
+}
+
 type StreamRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Id    uint64                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"` // chosen by the caller, unique among its calls in flight
@@ -896,7 +1398,7 @@ type StreamRequest struct {
 
 func (x *StreamRequest) Reset() {
 	*x = StreamRequest{}
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[12]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -908,7 +1410,7 @@ func (x *StreamRequest) String() string {
 func (*StreamRequest) ProtoMessage() {}
 
 func (x *StreamRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[12]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -921,7 +1423,7 @@ func (x *StreamRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StreamRequest.ProtoReflect.Descriptor instead.
 func (*StreamRequest) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{12}
+	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *StreamRequest) GetId() uint64 {
@@ -1004,7 +1506,7 @@ type StreamReply struct {
 
 func (x *StreamReply) Reset() {
 	*x = StreamReply{}
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[13]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1016,7 +1518,7 @@ func (x *StreamReply) String() string {
 func (*StreamReply) ProtoMessage() {}
 
 func (x *StreamReply) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[13]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1029,7 +1531,7 @@ func (x *StreamReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StreamReply.ProtoReflect.Descriptor instead.
 func (*StreamReply) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{13}
+	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *StreamReply) GetId() uint64 {
@@ -1111,7 +1613,7 @@ type RoutesRequest struct {
 
 func (x *RoutesRequest) Reset() {
 	*x = RoutesRequest{}
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[14]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1123,7 +1625,7 @@ func (x *RoutesRequest) String() string {
 func (*RoutesRequest) ProtoMessage() {}
 
 func (x *RoutesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[14]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1136,7 +1638,7 @@ func (x *RoutesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RoutesRequest.ProtoReflect.Descriptor instead.
 func (*RoutesRequest) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{14}
+	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *RoutesRequest) GetRouteVersion() uint64 {
@@ -1158,7 +1660,7 @@ type RoutesReply struct {
 
 func (x *RoutesReply) Reset() {
 	*x = RoutesReply{}
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[15]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1170,7 +1672,7 @@ func (x *RoutesReply) String() string {
 func (*RoutesReply) ProtoMessage() {}
 
 func (x *RoutesReply) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[15]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1183,7 +1685,7 @@ func (x *RoutesReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RoutesReply.ProtoReflect.Descriptor instead.
 func (*RoutesReply) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{15}
+	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *RoutesReply) GetClusterId() string {
@@ -1218,43 +1720,71 @@ var File_seqsvr_v1_sequence_proto protoreflect.FileDescriptor
 
 const file_seqsvr_v1_sequence_proto_rawDesc = "" +
 	"\n" +
-	"\x18seqsvr/v1/sequence.proto\x12\tseqsvr.v1\x1a\x15seqsvr/v1/error.proto\x1a\x15seqsvr/v1/route.proto\"\x8c\x01\n" +
+	"\x18seqsvr/v1/sequence.proto\x12\tseqsvr.v1\x1a\x15seqsvr/v1/error.proto\x1a\x15seqsvr/v1/route.proto\"\xe3\x01\n" +
 	"\vNextRequest\x12\x14\n" +
 	"\x05space\x18\x01 \x01(\tR\x05space\x12\x12\n" +
 	"\x03uid\x18\x02 \x01(\x06H\x00R\x03uid\x12\x12\n" +
 	"\x03key\x18\x03 \x01(\tH\x00R\x03key\x12\x14\n" +
 	"\x05count\x18\x04 \x01(\rR\x05count\x12#\n" +
-	"\rroute_version\x18\x05 \x01(\x04R\frouteVersionB\x04\n" +
-	"\x02id\"\xa7\x01\n" +
+	"\rroute_version\x18\x05 \x01(\x04R\frouteVersion\x12\"\n" +
+	"\n" +
+	"request_id\x18\x06 \x01(\fH\x01R\trequestId\x88\x01\x01\x12\"\n" +
+	"\rfirst_sent_ms\x18\a \x01(\x03R\vfirstSentMsB\x04\n" +
+	"\x02idB\r\n" +
+	"\v_request_id\"\xc3\x01\n" +
 	"\tNextReply\x12\x14\n" +
 	"\x05first\x18\x01 \x01(\x04R\x05first\x12\x12\n" +
 	"\x04last\x18\x02 \x01(\x04R\x04last\x12#\n" +
 	"\rroute_version\x18\x03 \x01(\x04R\frouteVersion\x12-\n" +
 	"\x06routes\x18\x04 \x01(\v2\x15.seqsvr.v1.RouteTableR\x06routes\x12\x1c\n" +
-	"\tunordered\x18\x05 \x01(\bR\tunordered\"]\n" +
+	"\tunordered\x18\x05 \x01(\bR\tunordered\x12\x1a\n" +
+	"\breplayed\x18\x06 \x01(\bR\breplayed\"\xa2\x01\n" +
 	"\x05Batch\x12\x14\n" +
 	"\x05space\x18\x01 \x01(\tR\x05space\x12\x12\n" +
 	"\x04uids\x18\x02 \x03(\x06R\x04uids\x12\x12\n" +
 	"\x04keys\x18\x03 \x03(\tR\x04keys\x12\x16\n" +
-	"\x06counts\x18\x04 \x03(\rR\x06counts\"\x83\x01\n" +
+	"\x06counts\x18\x04 \x03(\rR\x06counts\x12\x1f\n" +
+	"\vrequest_ids\x18\x05 \x03(\fR\n" +
+	"requestIds\x12\"\n" +
+	"\rfirst_sent_ms\x18\x06 \x03(\x03R\vfirstSentMs\"\xcd\x01\n" +
 	"\bKeyError\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\rR\x05index\x12(\n" +
 	"\x04code\x18\x02 \x01(\x0e2\x14.seqsvr.v1.ErrorCodeR\x04code\x12\x18\n" +
 	"\amessage\x18\x03 \x01(\tR\amessage\x12\x1d\n" +
 	"\n" +
-	"owner_addr\x18\x04 \x01(\tR\townerAddr\"\x82\x01\n" +
+	"owner_addr\x18\x04 \x01(\tR\townerAddr\x12\x19\n" +
+	"\x05first\x18\x05 \x01(\x04H\x00R\x05first\x88\x01\x01\x12\x19\n" +
+	"\x05count\x18\x06 \x01(\rH\x01R\x05count\x88\x01\x01B\b\n" +
+	"\x06_firstB\b\n" +
+	"\x06_count\"\x9e\x01\n" +
 	"\vBatchResult\x12\x14\n" +
 	"\x05first\x18\x01 \x03(\x06R\x05first\x12\x12\n" +
 	"\x04last\x18\x02 \x03(\x06R\x04last\x12+\n" +
 	"\x06errors\x18\x03 \x03(\v2\x13.seqsvr.v1.KeyErrorR\x06errors\x12\x1c\n" +
-	"\tunordered\x18\x04 \x01(\bR\tunordered\"c\n" +
+	"\tunordered\x18\x04 \x01(\bR\tunordered\x12\x1a\n" +
+	"\breplayed\x18\x05 \x03(\bR\breplayed\"c\n" +
 	"\x10BatchNextRequest\x12*\n" +
 	"\abatches\x18\x01 \x03(\v2\x10.seqsvr.v1.BatchR\abatches\x12#\n" +
 	"\rroute_version\x18\x02 \x01(\x04R\frouteVersion\"\x96\x01\n" +
 	"\x0eBatchNextReply\x120\n" +
 	"\aresults\x18\x01 \x03(\v2\x16.seqsvr.v1.BatchResultR\aresults\x12#\n" +
 	"\rroute_version\x18\x02 \x01(\x04R\frouteVersion\x12-\n" +
-	"\x06routes\x18\x03 \x01(\v2\x15.seqsvr.v1.RouteTableR\x06routes\"a\n" +
+	"\x06routes\x18\x03 \x01(\v2\x15.seqsvr.v1.RouteTableR\x06routes\"\xab\x01\n" +
+	"\rLookupRequest\x12\x14\n" +
+	"\x05space\x18\x01 \x01(\tR\x05space\x12\x12\n" +
+	"\x03uid\x18\x02 \x01(\x06H\x00R\x03uid\x12\x12\n" +
+	"\x03key\x18\x03 \x01(\tH\x00R\x03key\x12\"\n" +
+	"\n" +
+	"request_id\x18\x04 \x01(\fH\x01R\trequestId\x88\x01\x01\x12#\n" +
+	"\rroute_version\x18\x05 \x01(\x04R\frouteVersionB\x04\n" +
+	"\x02idB\r\n" +
+	"\v_request_id\"\xa1\x01\n" +
+	"\vLookupReply\x12\x14\n" +
+	"\x05found\x18\x01 \x01(\bR\x05found\x12\x14\n" +
+	"\x05first\x18\x02 \x01(\x04R\x05first\x12\x12\n" +
+	"\x04last\x18\x03 \x01(\x04R\x04last\x12#\n" +
+	"\rroute_version\x18\x04 \x01(\x04R\frouteVersion\x12-\n" +
+	"\x06routes\x18\x05 \x01(\v2\x15.seqsvr.v1.RouteTableR\x06routes\"a\n" +
 	"\x0eCurrentRequest\x12*\n" +
 	"\abatches\x18\x01 \x03(\v2\x10.seqsvr.v1.BatchR\abatches\x12#\n" +
 	"\rroute_version\x18\x02 \x01(\x04R\frouteVersion\"\x9d\x01\n" +
@@ -1267,18 +1797,36 @@ const file_seqsvr_v1_sequence_proto_rawDesc = "" +
 	"\fCurrentReply\x122\n" +
 	"\aresults\x18\x01 \x03(\v2\x18.seqsvr.v1.CurrentResultR\aresults\x12#\n" +
 	"\rroute_version\x18\x02 \x01(\x04R\frouteVersion\x12-\n" +
-	"\x06routes\x18\x03 \x01(\v2\x15.seqsvr.v1.RouteTableR\x06routes\"\xa8\x01\n" +
+	"\x06routes\x18\x03 \x01(\v2\x15.seqsvr.v1.RouteTableR\x06routes\"\xc3\x01\n" +
 	"\fRaiseRequest\x12\x14\n" +
 	"\x05space\x18\x01 \x01(\tR\x05space\x12\x12\n" +
 	"\x03uid\x18\x02 \x01(\x06H\x00R\x03uid\x12\x12\n" +
 	"\x03key\x18\x03 \x01(\tH\x00R\x03key\x12\x19\n" +
 	"\bat_least\x18\x04 \x01(\x04R\aatLeast\x12#\n" +
 	"\rroute_version\x18\x05 \x01(\x04R\frouteVersion\x12\x14\n" +
-	"\x05force\x18\x06 \x01(\bR\x05forceB\x04\n" +
+	"\x05force\x18\x06 \x01(\bR\x05force\x12\x19\n" +
+	"\bmax_jump\x18\a \x01(\x04R\amaxJumpB\x04\n" +
 	"\x02id\"v\n" +
 	"\n" +
 	"RaiseReply\x12\x14\n" +
 	"\x05value\x18\x01 \x01(\x04R\x05value\x12#\n" +
+	"\rroute_version\x18\x02 \x01(\x04R\frouteVersion\x12-\n" +
+	"\x06routes\x18\x03 \x01(\v2\x15.seqsvr.v1.RouteTableR\x06routes\"\x80\x01\n" +
+	"\n" +
+	"RaiseBatch\x12\x14\n" +
+	"\x05space\x18\x01 \x01(\tR\x05space\x12\x12\n" +
+	"\x04uids\x18\x02 \x03(\x06R\x04uids\x12\x12\n" +
+	"\x04keys\x18\x03 \x03(\tR\x04keys\x12\x19\n" +
+	"\bat_least\x18\x04 \x03(\x06R\aatLeast\x12\x19\n" +
+	"\bmax_jump\x18\x05 \x01(\x04R\amaxJump\"i\n" +
+	"\x11BatchRaiseRequest\x12/\n" +
+	"\abatches\x18\x01 \x03(\v2\x15.seqsvr.v1.RaiseBatchR\abatches\x12#\n" +
+	"\rroute_version\x18\x02 \x01(\x04R\frouteVersion\"R\n" +
+	"\vRaiseResult\x12\x16\n" +
+	"\x06values\x18\x01 \x03(\x06R\x06values\x12+\n" +
+	"\x06errors\x18\x02 \x03(\v2\x13.seqsvr.v1.KeyErrorR\x06errors\"\x97\x01\n" +
+	"\x0fBatchRaiseReply\x120\n" +
+	"\aresults\x18\x01 \x03(\v2\x16.seqsvr.v1.RaiseResultR\aresults\x12#\n" +
 	"\rroute_version\x18\x02 \x01(\x04R\frouteVersion\x12-\n" +
 	"\x06routes\x18\x03 \x01(\v2\x15.seqsvr.v1.RouteTableR\x06routes\"\xc6\x01\n" +
 	"\rStreamRequest\x12\x0e\n" +
@@ -1303,14 +1851,19 @@ const file_seqsvr_v1_sequence_proto_rawDesc = "" +
 	"cluster_id\x18\x01 \x01(\tR\tclusterId\x12-\n" +
 	"\x06routes\x18\x02 \x01(\v2\x15.seqsvr.v1.RouteTableR\x06routes\x12,\n" +
 	"\amapping\x18\x03 \x01(\v2\x12.seqsvr.v1.MappingR\amapping\x12#\n" +
-	"\rroute_version\x18\x04 \x01(\x04R\frouteVersion2\xf9\x02\n" +
+	"\rroute_version\x18\x04 \x01(\x04R\frouteVersion2\xfd\x03\n" +
 	"\bSequence\x124\n" +
 	"\x04Next\x12\x16.seqsvr.v1.NextRequest\x1a\x14.seqsvr.v1.NextReply\x12C\n" +
-	"\tBatchNext\x12\x1b.seqsvr.v1.BatchNextRequest\x1a\x19.seqsvr.v1.BatchNextReply\x12=\n" +
+	"\tBatchNext\x12\x1b.seqsvr.v1.BatchNextRequest\x1a\x19.seqsvr.v1.BatchNextReply\x12:\n" +
+	"\x06Lookup\x12\x18.seqsvr.v1.LookupRequest\x1a\x16.seqsvr.v1.LookupReply\x12=\n" +
 	"\aCurrent\x12\x19.seqsvr.v1.CurrentRequest\x1a\x17.seqsvr.v1.CurrentReply\x127\n" +
-	"\x05Raise\x12\x17.seqsvr.v1.RaiseRequest\x1a\x15.seqsvr.v1.RaiseReply\x12>\n" +
+	"\x05Raise\x12\x17.seqsvr.v1.RaiseRequest\x1a\x15.seqsvr.v1.RaiseReply\x12F\n" +
+	"\n" +
+	"BatchRaise\x12\x1c.seqsvr.v1.BatchRaiseRequest\x1a\x1a.seqsvr.v1.BatchRaiseReply\x12>\n" +
 	"\x06Stream\x12\x18.seqsvr.v1.StreamRequest\x1a\x16.seqsvr.v1.StreamReply(\x010\x01\x12:\n" +
-	"\x06Routes\x12\x18.seqsvr.v1.RoutesRequest\x1a\x16.seqsvr.v1.RoutesReplyB3Z1github.com/seqsvr/seqsvr/proto/seqsvr/v1;seqsvrv1b\x06proto3"
+	"\x06Routes\x12\x18.seqsvr.v1.RoutesRequest\x1a\x16.seqsvr.v1.RoutesReplyBp\n" +
+	"\x14com.github.seqsvr.v1P\x01Z1github.com/seqsvr/seqsvr/proto/seqsvr/v1;seqsvrv1\xaa\x02\tSeqsvr.V1\xca\x02\tSeqsvr\\V1\xea\x02\n" +
+	"Seqsvr::V1b\x06proto3"
 
 var (
 	file_seqsvr_v1_sequence_proto_rawDescOnce sync.Once
@@ -1324,64 +1877,79 @@ func file_seqsvr_v1_sequence_proto_rawDescGZIP() []byte {
 	return file_seqsvr_v1_sequence_proto_rawDescData
 }
 
-var file_seqsvr_v1_sequence_proto_msgTypes = make([]protoimpl.MessageInfo, 16)
+var file_seqsvr_v1_sequence_proto_msgTypes = make([]protoimpl.MessageInfo, 22)
 var file_seqsvr_v1_sequence_proto_goTypes = []any{
-	(*NextRequest)(nil),      // 0: seqsvr.v1.NextRequest
-	(*NextReply)(nil),        // 1: seqsvr.v1.NextReply
-	(*Batch)(nil),            // 2: seqsvr.v1.Batch
-	(*KeyError)(nil),         // 3: seqsvr.v1.KeyError
-	(*BatchResult)(nil),      // 4: seqsvr.v1.BatchResult
-	(*BatchNextRequest)(nil), // 5: seqsvr.v1.BatchNextRequest
-	(*BatchNextReply)(nil),   // 6: seqsvr.v1.BatchNextReply
-	(*CurrentRequest)(nil),   // 7: seqsvr.v1.CurrentRequest
-	(*CurrentResult)(nil),    // 8: seqsvr.v1.CurrentResult
-	(*CurrentReply)(nil),     // 9: seqsvr.v1.CurrentReply
-	(*RaiseRequest)(nil),     // 10: seqsvr.v1.RaiseRequest
-	(*RaiseReply)(nil),       // 11: seqsvr.v1.RaiseReply
-	(*StreamRequest)(nil),    // 12: seqsvr.v1.StreamRequest
-	(*StreamReply)(nil),      // 13: seqsvr.v1.StreamReply
-	(*RoutesRequest)(nil),    // 14: seqsvr.v1.RoutesRequest
-	(*RoutesReply)(nil),      // 15: seqsvr.v1.RoutesReply
-	(*RouteTable)(nil),       // 16: seqsvr.v1.RouteTable
-	(ErrorCode)(0),           // 17: seqsvr.v1.ErrorCode
-	(*Mapping)(nil),          // 18: seqsvr.v1.Mapping
+	(*NextRequest)(nil),       // 0: seqsvr.v1.NextRequest
+	(*NextReply)(nil),         // 1: seqsvr.v1.NextReply
+	(*Batch)(nil),             // 2: seqsvr.v1.Batch
+	(*KeyError)(nil),          // 3: seqsvr.v1.KeyError
+	(*BatchResult)(nil),       // 4: seqsvr.v1.BatchResult
+	(*BatchNextRequest)(nil),  // 5: seqsvr.v1.BatchNextRequest
+	(*BatchNextReply)(nil),    // 6: seqsvr.v1.BatchNextReply
+	(*LookupRequest)(nil),     // 7: seqsvr.v1.LookupRequest
+	(*LookupReply)(nil),       // 8: seqsvr.v1.LookupReply
+	(*CurrentRequest)(nil),    // 9: seqsvr.v1.CurrentRequest
+	(*CurrentResult)(nil),     // 10: seqsvr.v1.CurrentResult
+	(*CurrentReply)(nil),      // 11: seqsvr.v1.CurrentReply
+	(*RaiseRequest)(nil),      // 12: seqsvr.v1.RaiseRequest
+	(*RaiseReply)(nil),        // 13: seqsvr.v1.RaiseReply
+	(*RaiseBatch)(nil),        // 14: seqsvr.v1.RaiseBatch
+	(*BatchRaiseRequest)(nil), // 15: seqsvr.v1.BatchRaiseRequest
+	(*RaiseResult)(nil),       // 16: seqsvr.v1.RaiseResult
+	(*BatchRaiseReply)(nil),   // 17: seqsvr.v1.BatchRaiseReply
+	(*StreamRequest)(nil),     // 18: seqsvr.v1.StreamRequest
+	(*StreamReply)(nil),       // 19: seqsvr.v1.StreamReply
+	(*RoutesRequest)(nil),     // 20: seqsvr.v1.RoutesRequest
+	(*RoutesReply)(nil),       // 21: seqsvr.v1.RoutesReply
+	(*RouteTable)(nil),        // 22: seqsvr.v1.RouteTable
+	(ErrorCode)(0),            // 23: seqsvr.v1.ErrorCode
+	(*Mapping)(nil),           // 24: seqsvr.v1.Mapping
 }
 var file_seqsvr_v1_sequence_proto_depIdxs = []int32{
-	16, // 0: seqsvr.v1.NextReply.routes:type_name -> seqsvr.v1.RouteTable
-	17, // 1: seqsvr.v1.KeyError.code:type_name -> seqsvr.v1.ErrorCode
+	22, // 0: seqsvr.v1.NextReply.routes:type_name -> seqsvr.v1.RouteTable
+	23, // 1: seqsvr.v1.KeyError.code:type_name -> seqsvr.v1.ErrorCode
 	3,  // 2: seqsvr.v1.BatchResult.errors:type_name -> seqsvr.v1.KeyError
 	2,  // 3: seqsvr.v1.BatchNextRequest.batches:type_name -> seqsvr.v1.Batch
 	4,  // 4: seqsvr.v1.BatchNextReply.results:type_name -> seqsvr.v1.BatchResult
-	16, // 5: seqsvr.v1.BatchNextReply.routes:type_name -> seqsvr.v1.RouteTable
-	2,  // 6: seqsvr.v1.CurrentRequest.batches:type_name -> seqsvr.v1.Batch
-	3,  // 7: seqsvr.v1.CurrentResult.errors:type_name -> seqsvr.v1.KeyError
-	8,  // 8: seqsvr.v1.CurrentReply.results:type_name -> seqsvr.v1.CurrentResult
-	16, // 9: seqsvr.v1.CurrentReply.routes:type_name -> seqsvr.v1.RouteTable
-	16, // 10: seqsvr.v1.RaiseReply.routes:type_name -> seqsvr.v1.RouteTable
-	5,  // 11: seqsvr.v1.StreamRequest.next:type_name -> seqsvr.v1.BatchNextRequest
-	7,  // 12: seqsvr.v1.StreamRequest.current:type_name -> seqsvr.v1.CurrentRequest
-	6,  // 13: seqsvr.v1.StreamReply.next:type_name -> seqsvr.v1.BatchNextReply
-	9,  // 14: seqsvr.v1.StreamReply.current:type_name -> seqsvr.v1.CurrentReply
-	3,  // 15: seqsvr.v1.StreamReply.error:type_name -> seqsvr.v1.KeyError
-	16, // 16: seqsvr.v1.RoutesReply.routes:type_name -> seqsvr.v1.RouteTable
-	18, // 17: seqsvr.v1.RoutesReply.mapping:type_name -> seqsvr.v1.Mapping
-	0,  // 18: seqsvr.v1.Sequence.Next:input_type -> seqsvr.v1.NextRequest
-	5,  // 19: seqsvr.v1.Sequence.BatchNext:input_type -> seqsvr.v1.BatchNextRequest
-	7,  // 20: seqsvr.v1.Sequence.Current:input_type -> seqsvr.v1.CurrentRequest
-	10, // 21: seqsvr.v1.Sequence.Raise:input_type -> seqsvr.v1.RaiseRequest
-	12, // 22: seqsvr.v1.Sequence.Stream:input_type -> seqsvr.v1.StreamRequest
-	14, // 23: seqsvr.v1.Sequence.Routes:input_type -> seqsvr.v1.RoutesRequest
-	1,  // 24: seqsvr.v1.Sequence.Next:output_type -> seqsvr.v1.NextReply
-	6,  // 25: seqsvr.v1.Sequence.BatchNext:output_type -> seqsvr.v1.BatchNextReply
-	9,  // 26: seqsvr.v1.Sequence.Current:output_type -> seqsvr.v1.CurrentReply
-	11, // 27: seqsvr.v1.Sequence.Raise:output_type -> seqsvr.v1.RaiseReply
-	13, // 28: seqsvr.v1.Sequence.Stream:output_type -> seqsvr.v1.StreamReply
-	15, // 29: seqsvr.v1.Sequence.Routes:output_type -> seqsvr.v1.RoutesReply
-	24, // [24:30] is the sub-list for method output_type
-	18, // [18:24] is the sub-list for method input_type
-	18, // [18:18] is the sub-list for extension type_name
-	18, // [18:18] is the sub-list for extension extendee
-	0,  // [0:18] is the sub-list for field type_name
+	22, // 5: seqsvr.v1.BatchNextReply.routes:type_name -> seqsvr.v1.RouteTable
+	22, // 6: seqsvr.v1.LookupReply.routes:type_name -> seqsvr.v1.RouteTable
+	2,  // 7: seqsvr.v1.CurrentRequest.batches:type_name -> seqsvr.v1.Batch
+	3,  // 8: seqsvr.v1.CurrentResult.errors:type_name -> seqsvr.v1.KeyError
+	10, // 9: seqsvr.v1.CurrentReply.results:type_name -> seqsvr.v1.CurrentResult
+	22, // 10: seqsvr.v1.CurrentReply.routes:type_name -> seqsvr.v1.RouteTable
+	22, // 11: seqsvr.v1.RaiseReply.routes:type_name -> seqsvr.v1.RouteTable
+	14, // 12: seqsvr.v1.BatchRaiseRequest.batches:type_name -> seqsvr.v1.RaiseBatch
+	3,  // 13: seqsvr.v1.RaiseResult.errors:type_name -> seqsvr.v1.KeyError
+	16, // 14: seqsvr.v1.BatchRaiseReply.results:type_name -> seqsvr.v1.RaiseResult
+	22, // 15: seqsvr.v1.BatchRaiseReply.routes:type_name -> seqsvr.v1.RouteTable
+	5,  // 16: seqsvr.v1.StreamRequest.next:type_name -> seqsvr.v1.BatchNextRequest
+	9,  // 17: seqsvr.v1.StreamRequest.current:type_name -> seqsvr.v1.CurrentRequest
+	6,  // 18: seqsvr.v1.StreamReply.next:type_name -> seqsvr.v1.BatchNextReply
+	11, // 19: seqsvr.v1.StreamReply.current:type_name -> seqsvr.v1.CurrentReply
+	3,  // 20: seqsvr.v1.StreamReply.error:type_name -> seqsvr.v1.KeyError
+	22, // 21: seqsvr.v1.RoutesReply.routes:type_name -> seqsvr.v1.RouteTable
+	24, // 22: seqsvr.v1.RoutesReply.mapping:type_name -> seqsvr.v1.Mapping
+	0,  // 23: seqsvr.v1.Sequence.Next:input_type -> seqsvr.v1.NextRequest
+	5,  // 24: seqsvr.v1.Sequence.BatchNext:input_type -> seqsvr.v1.BatchNextRequest
+	7,  // 25: seqsvr.v1.Sequence.Lookup:input_type -> seqsvr.v1.LookupRequest
+	9,  // 26: seqsvr.v1.Sequence.Current:input_type -> seqsvr.v1.CurrentRequest
+	12, // 27: seqsvr.v1.Sequence.Raise:input_type -> seqsvr.v1.RaiseRequest
+	15, // 28: seqsvr.v1.Sequence.BatchRaise:input_type -> seqsvr.v1.BatchRaiseRequest
+	18, // 29: seqsvr.v1.Sequence.Stream:input_type -> seqsvr.v1.StreamRequest
+	20, // 30: seqsvr.v1.Sequence.Routes:input_type -> seqsvr.v1.RoutesRequest
+	1,  // 31: seqsvr.v1.Sequence.Next:output_type -> seqsvr.v1.NextReply
+	6,  // 32: seqsvr.v1.Sequence.BatchNext:output_type -> seqsvr.v1.BatchNextReply
+	8,  // 33: seqsvr.v1.Sequence.Lookup:output_type -> seqsvr.v1.LookupReply
+	11, // 34: seqsvr.v1.Sequence.Current:output_type -> seqsvr.v1.CurrentReply
+	13, // 35: seqsvr.v1.Sequence.Raise:output_type -> seqsvr.v1.RaiseReply
+	17, // 36: seqsvr.v1.Sequence.BatchRaise:output_type -> seqsvr.v1.BatchRaiseReply
+	19, // 37: seqsvr.v1.Sequence.Stream:output_type -> seqsvr.v1.StreamReply
+	21, // 38: seqsvr.v1.Sequence.Routes:output_type -> seqsvr.v1.RoutesReply
+	31, // [31:39] is the sub-list for method output_type
+	23, // [23:31] is the sub-list for method input_type
+	23, // [23:23] is the sub-list for extension type_name
+	23, // [23:23] is the sub-list for extension extendee
+	0,  // [0:23] is the sub-list for field type_name
 }
 
 func init() { file_seqsvr_v1_sequence_proto_init() }
@@ -1395,15 +1963,20 @@ func file_seqsvr_v1_sequence_proto_init() {
 		(*NextRequest_Uid)(nil),
 		(*NextRequest_Key)(nil),
 	}
-	file_seqsvr_v1_sequence_proto_msgTypes[10].OneofWrappers = []any{
+	file_seqsvr_v1_sequence_proto_msgTypes[3].OneofWrappers = []any{}
+	file_seqsvr_v1_sequence_proto_msgTypes[7].OneofWrappers = []any{
+		(*LookupRequest_Uid)(nil),
+		(*LookupRequest_Key)(nil),
+	}
+	file_seqsvr_v1_sequence_proto_msgTypes[12].OneofWrappers = []any{
 		(*RaiseRequest_Uid)(nil),
 		(*RaiseRequest_Key)(nil),
 	}
-	file_seqsvr_v1_sequence_proto_msgTypes[12].OneofWrappers = []any{
+	file_seqsvr_v1_sequence_proto_msgTypes[18].OneofWrappers = []any{
 		(*StreamRequest_Next)(nil),
 		(*StreamRequest_Current)(nil),
 	}
-	file_seqsvr_v1_sequence_proto_msgTypes[13].OneofWrappers = []any{
+	file_seqsvr_v1_sequence_proto_msgTypes[19].OneofWrappers = []any{
 		(*StreamReply_Next)(nil),
 		(*StreamReply_Current)(nil),
 		(*StreamReply_Error)(nil),
@@ -1414,7 +1987,7 @@ func file_seqsvr_v1_sequence_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_seqsvr_v1_sequence_proto_rawDesc), len(file_seqsvr_v1_sequence_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   16,
+			NumMessages:   22,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

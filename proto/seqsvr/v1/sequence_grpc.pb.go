@@ -19,12 +19,14 @@ import (
 const _ = grpc.SupportPackageIsVersion9
 
 const (
-	Sequence_Next_FullMethodName      = "/seqsvr.v1.Sequence/Next"
-	Sequence_BatchNext_FullMethodName = "/seqsvr.v1.Sequence/BatchNext"
-	Sequence_Current_FullMethodName   = "/seqsvr.v1.Sequence/Current"
-	Sequence_Raise_FullMethodName     = "/seqsvr.v1.Sequence/Raise"
-	Sequence_Stream_FullMethodName    = "/seqsvr.v1.Sequence/Stream"
-	Sequence_Routes_FullMethodName    = "/seqsvr.v1.Sequence/Routes"
+	Sequence_Next_FullMethodName       = "/seqsvr.v1.Sequence/Next"
+	Sequence_BatchNext_FullMethodName  = "/seqsvr.v1.Sequence/BatchNext"
+	Sequence_Lookup_FullMethodName     = "/seqsvr.v1.Sequence/Lookup"
+	Sequence_Current_FullMethodName    = "/seqsvr.v1.Sequence/Current"
+	Sequence_Raise_FullMethodName      = "/seqsvr.v1.Sequence/Raise"
+	Sequence_BatchRaise_FullMethodName = "/seqsvr.v1.Sequence/BatchRaise"
+	Sequence_Stream_FullMethodName     = "/seqsvr.v1.Sequence/Stream"
+	Sequence_Routes_FullMethodName     = "/seqsvr.v1.Sequence/Routes"
 )
 
 // SequenceClient is the client API for Sequence service.
@@ -32,8 +34,9 @@ const (
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
 // Sequence hands out per-user sequences. AllocSvr and router both serve it; the
-// router forwards. Every call but Raise may be repeated freely: a repeated Next
-// skips numbers, it never gets one twice. Raise is idempotent.
+// router forwards. Every call may be repeated freely: a repeated Next
+// skips numbers, it never gets one twice; raises are idempotent. In a space of mode=exact a
+// Next with a request id, repeated with the same id and count, gets the same numbers.
 //
 // route_version in a request is the version of the table that the caller holds,
 // 0 if it keeps none. Replies carry the answering node's version and, to a caller
@@ -46,6 +49,8 @@ type SequenceClient interface {
 	Next(ctx context.Context, in *NextRequest, opts ...grpc.CallOption) (*NextReply, error)
 	// BatchNext takes numbers for many keys; results and errors are per key.
 	BatchNext(ctx context.Context, in *BatchNextRequest, opts ...grpc.CallOption) (*BatchNextReply, error)
+	// Lookup gives what a request id of a key has got, in a space of mode=exact. It takes nothing.
+	Lookup(ctx context.Context, in *LookupRequest, opts ...grpc.CallOption) (*LookupReply, error)
 	// Current reads without taking: never below the last number handed out.
 	Current(ctx context.Context, in *CurrentRequest, opts ...grpc.CallOption) (*CurrentReply, error)
 	// Raise lifts a key's sequence to at least a floor, durable before the answer.
@@ -53,6 +58,9 @@ type SequenceClient interface {
 	// the key's section, which all of its keys go on from after a crash, would move by more
 	// than the space's max_jump; see RaiseRequest.force.
 	Raise(ctx context.Context, in *RaiseRequest, opts ...grpc.CallOption) (*RaiseReply, error)
+	// BatchRaise is Raise of many keys, without force. Each key is raised, or refused with an
+	// error of its own, whatever becomes of the others; the whole call may be repeated.
+	BatchRaise(ctx context.Context, in *BatchRaiseRequest, opts ...grpc.CallOption) (*BatchRaiseReply, error)
 	// Stream carries batches both ways, matched by id; replies may come in any order.
 	Stream(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[StreamRequest, StreamReply], error)
 	// Routes gives the route table and the mapping.
@@ -87,6 +95,16 @@ func (c *sequenceClient) BatchNext(ctx context.Context, in *BatchNextRequest, op
 	return out, nil
 }
 
+func (c *sequenceClient) Lookup(ctx context.Context, in *LookupRequest, opts ...grpc.CallOption) (*LookupReply, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(LookupReply)
+	err := c.cc.Invoke(ctx, Sequence_Lookup_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *sequenceClient) Current(ctx context.Context, in *CurrentRequest, opts ...grpc.CallOption) (*CurrentReply, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(CurrentReply)
@@ -101,6 +119,16 @@ func (c *sequenceClient) Raise(ctx context.Context, in *RaiseRequest, opts ...gr
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(RaiseReply)
 	err := c.cc.Invoke(ctx, Sequence_Raise_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *sequenceClient) BatchRaise(ctx context.Context, in *BatchRaiseRequest, opts ...grpc.CallOption) (*BatchRaiseReply, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(BatchRaiseReply)
+	err := c.cc.Invoke(ctx, Sequence_BatchRaise_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -135,8 +163,9 @@ func (c *sequenceClient) Routes(ctx context.Context, in *RoutesRequest, opts ...
 // for forward compatibility.
 //
 // Sequence hands out per-user sequences. AllocSvr and router both serve it; the
-// router forwards. Every call but Raise may be repeated freely: a repeated Next
-// skips numbers, it never gets one twice. Raise is idempotent.
+// router forwards. Every call may be repeated freely: a repeated Next
+// skips numbers, it never gets one twice; raises are idempotent. In a space of mode=exact a
+// Next with a request id, repeated with the same id and count, gets the same numbers.
 //
 // route_version in a request is the version of the table that the caller holds,
 // 0 if it keeps none. Replies carry the answering node's version and, to a caller
@@ -149,6 +178,8 @@ type SequenceServer interface {
 	Next(context.Context, *NextRequest) (*NextReply, error)
 	// BatchNext takes numbers for many keys; results and errors are per key.
 	BatchNext(context.Context, *BatchNextRequest) (*BatchNextReply, error)
+	// Lookup gives what a request id of a key has got, in a space of mode=exact. It takes nothing.
+	Lookup(context.Context, *LookupRequest) (*LookupReply, error)
 	// Current reads without taking: never below the last number handed out.
 	Current(context.Context, *CurrentRequest) (*CurrentReply, error)
 	// Raise lifts a key's sequence to at least a floor, durable before the answer.
@@ -156,6 +187,9 @@ type SequenceServer interface {
 	// the key's section, which all of its keys go on from after a crash, would move by more
 	// than the space's max_jump; see RaiseRequest.force.
 	Raise(context.Context, *RaiseRequest) (*RaiseReply, error)
+	// BatchRaise is Raise of many keys, without force. Each key is raised, or refused with an
+	// error of its own, whatever becomes of the others; the whole call may be repeated.
+	BatchRaise(context.Context, *BatchRaiseRequest) (*BatchRaiseReply, error)
 	// Stream carries batches both ways, matched by id; replies may come in any order.
 	Stream(grpc.BidiStreamingServer[StreamRequest, StreamReply]) error
 	// Routes gives the route table and the mapping.
@@ -176,11 +210,17 @@ func (UnimplementedSequenceServer) Next(context.Context, *NextRequest) (*NextRep
 func (UnimplementedSequenceServer) BatchNext(context.Context, *BatchNextRequest) (*BatchNextReply, error) {
 	return nil, status.Error(codes.Unimplemented, "method BatchNext not implemented")
 }
+func (UnimplementedSequenceServer) Lookup(context.Context, *LookupRequest) (*LookupReply, error) {
+	return nil, status.Error(codes.Unimplemented, "method Lookup not implemented")
+}
 func (UnimplementedSequenceServer) Current(context.Context, *CurrentRequest) (*CurrentReply, error) {
 	return nil, status.Error(codes.Unimplemented, "method Current not implemented")
 }
 func (UnimplementedSequenceServer) Raise(context.Context, *RaiseRequest) (*RaiseReply, error) {
 	return nil, status.Error(codes.Unimplemented, "method Raise not implemented")
+}
+func (UnimplementedSequenceServer) BatchRaise(context.Context, *BatchRaiseRequest) (*BatchRaiseReply, error) {
+	return nil, status.Error(codes.Unimplemented, "method BatchRaise not implemented")
 }
 func (UnimplementedSequenceServer) Stream(grpc.BidiStreamingServer[StreamRequest, StreamReply]) error {
 	return status.Error(codes.Unimplemented, "method Stream not implemented")
@@ -245,6 +285,24 @@ func _Sequence_BatchNext_Handler(srv interface{}, ctx context.Context, dec func(
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Sequence_Lookup_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(LookupRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(SequenceServer).Lookup(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Sequence_Lookup_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(SequenceServer).Lookup(ctx, req.(*LookupRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _Sequence_Current_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(CurrentRequest)
 	if err := dec(in); err != nil {
@@ -277,6 +335,24 @@ func _Sequence_Raise_Handler(srv interface{}, ctx context.Context, dec func(inte
 	}
 	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
 		return srv.(SequenceServer).Raise(ctx, req.(*RaiseRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Sequence_BatchRaise_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(BatchRaiseRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(SequenceServer).BatchRaise(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Sequence_BatchRaise_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(SequenceServer).BatchRaise(ctx, req.(*BatchRaiseRequest))
 	}
 	return interceptor(ctx, in, info, handler)
 }
@@ -322,12 +398,20 @@ var Sequence_ServiceDesc = grpc.ServiceDesc{
 			Handler:    _Sequence_BatchNext_Handler,
 		},
 		{
+			MethodName: "Lookup",
+			Handler:    _Sequence_Lookup_Handler,
+		},
+		{
 			MethodName: "Current",
 			Handler:    _Sequence_Current_Handler,
 		},
 		{
 			MethodName: "Raise",
 			Handler:    _Sequence_Raise_Handler,
+		},
+		{
+			MethodName: "BatchRaise",
+			Handler:    _Sequence_BatchRaise_Handler,
 		},
 		{
 			MethodName: "Routes",

@@ -25,7 +25,7 @@ type SnowflakeGenerateRequest struct {
 	state     protoimpl.MessageState `protogen:"open.v1"`
 	Namespace string                 `protobuf:"bytes,1,opt,name=namespace,proto3" json:"namespace,omitempty"`
 	Alias     uint32                 `protobuf:"varint,2,opt,name=alias,proto3" json:"alias,omitempty"` // 0: none
-	Count     uint32                 `protobuf:"varint,3,opt,name=count,proto3" json:"count,omitempty"` // 1 to 100,000
+	Count     uint32                 `protobuf:"varint,3,opt,name=count,proto3" json:"count,omitempty"` // 1 to 100,000; 0 is 1
 	// Who asks, counted by name: a letter, then up to 63 letters, digits and "-"; "" is
 	// counted as one that gave no name.
 	Agent         string `protobuf:"bytes,4,opt,name=agent,proto3" json:"agent,omitempty"`
@@ -515,17 +515,20 @@ func (*SnowflakeComposeRequest_Tick) isSnowflakeComposeRequest_Time() {}
 
 // SnowflakeDecoded is an ID and its parts.
 type SnowflakeDecoded struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Id            int64                  `protobuf:"fixed64,1,opt,name=id,proto3" json:"id,omitempty"`
-	Text          string                 `protobuf:"bytes,2,opt,name=text,proto3" json:"text,omitempty"`                    // in the encoding asked for; of Decode: decimal
-	Layout        string                 `protobuf:"bytes,3,opt,name=layout,proto3" json:"layout,omitempty"`                // preset, or text if it is none
-	UnixMs        int64                  `protobuf:"varint,4,opt,name=unix_ms,json=unixMs,proto3" json:"unix_ms,omitempty"` // when its tick begins
-	Tick          uint64                 `protobuf:"varint,5,opt,name=tick,proto3" json:"tick,omitempty"`                   // units since the layout's epoch
-	DatacenterId  uint64                 `protobuf:"varint,6,opt,name=datacenter_id,json=datacenterId,proto3" json:"datacenter_id,omitempty"`
-	WorkerId      uint64                 `protobuf:"varint,7,opt,name=worker_id,json=workerId,proto3" json:"worker_id,omitempty"`
-	Sequence      uint64                 `protobuf:"varint,8,opt,name=sequence,proto3" json:"sequence,omitempty"`
-	Datacenter    string                 `protobuf:"bytes,9,opt,name=datacenter,proto3" json:"datacenter,omitempty"`                              // name of the datacenter, "" if none is recorded
-	HasDatacenter bool                   `protobuf:"varint,10,opt,name=has_datacenter,json=hasDatacenter,proto3" json:"has_datacenter,omitempty"` // the layout has that field
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Of a read_only layout the bits of the unsigned number, so perhaps negative; 0 of an ID
+	// that is a text alone.
+	Id            int64  `protobuf:"fixed64,1,opt,name=id,proto3" json:"id,omitempty"`
+	Text          string `protobuf:"bytes,2,opt,name=text,proto3" json:"text,omitempty"`                    // in the encoding asked for; of Decode: decimal, or as its kind is written
+	Layout        string `protobuf:"bytes,3,opt,name=layout,proto3" json:"layout,omitempty"`                // preset, or text if it is none; uuid-v7, ulid, objectid
+	UnixMs        int64  `protobuf:"varint,4,opt,name=unix_ms,json=unixMs,proto3" json:"unix_ms,omitempty"` // when its tick begins
+	Tick          uint64 `protobuf:"varint,5,opt,name=tick,proto3" json:"tick,omitempty"`                   // units since the layout's epoch
+	DatacenterId  uint64 `protobuf:"varint,6,opt,name=datacenter_id,json=datacenterId,proto3" json:"datacenter_id,omitempty"`
+	WorkerId      uint64 `protobuf:"varint,7,opt,name=worker_id,json=workerId,proto3" json:"worker_id,omitempty"`
+	Sequence      uint64 `protobuf:"varint,8,opt,name=sequence,proto3" json:"sequence,omitempty"`
+	Datacenter    string `protobuf:"bytes,9,opt,name=datacenter,proto3" json:"datacenter,omitempty"`                              // name of the datacenter, "" if none is recorded
+	HasDatacenter bool   `protobuf:"varint,10,opt,name=has_datacenter,json=hasDatacenter,proto3" json:"has_datacenter,omitempty"` // the layout has that field
+	Origin        string `protobuf:"bytes,11,opt,name=origin,proto3" json:"origin,omitempty"`                                     // who made a UUID of version 1 or 6 (its node) or an ObjectId (its process), in hex
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -630,6 +633,13 @@ func (x *SnowflakeDecoded) GetHasDatacenter() bool {
 	return false
 }
 
+func (x *SnowflakeDecoded) GetOrigin() string {
+	if x != nil {
+		return x.Origin
+	}
+	return ""
+}
+
 type SnowflakeLayoutsRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Layout        string                 `protobuf:"bytes,1,opt,name=layout,proto3" json:"layout,omitempty"` // only this one; "": all presets
@@ -688,6 +698,7 @@ type SnowflakeLayout struct {
 	MaxSequence     uint64                 `protobuf:"varint,10,opt,name=max_sequence,json=maxSequence,proto3" json:"max_sequence,omitempty"` // within one tick
 	Overflow        string                 `protobuf:"bytes,11,opt,name=overflow,proto3" json:"overflow,omitempty"`                           // wait, refuse or borrow
 	Rollback        string                 `protobuf:"bytes,12,opt,name=rollback,proto3" json:"rollback,omitempty"`                           // refuse, borrow or wait:<duration>
+	ReadOnly        bool                   `protobuf:"varint,13,opt,name=read_only,json=readOnly,proto3" json:"read_only,omitempty"`          // it has 64 bits, and nothing makes IDs of it
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
 }
@@ -804,6 +815,13 @@ func (x *SnowflakeLayout) GetRollback() string {
 		return x.Rollback
 	}
 	return ""
+}
+
+func (x *SnowflakeLayout) GetReadOnly() bool {
+	if x != nil {
+		return x.ReadOnly
+	}
+	return false
 }
 
 type SnowflakeLayoutsReply struct {
@@ -1291,6 +1309,7 @@ type SnowflakeWorker struct {
 	Node          string `protobuf:"bytes,5,opt,name=node,proto3" json:"node,omitempty"`                                     // its name; "" if not known
 	LeaseLeftMs   int64  `protobuf:"varint,6,opt,name=lease_left_ms,json=leaseLeftMs,proto3" json:"lease_left_ms,omitempty"` // -1: nobody holds it
 	Free          bool   `protobuf:"varint,7,opt,name=free,proto3" json:"free,omitempty"`                                    // it can be taken now
+	Client        string `protobuf:"bytes,8,opt,name=client,proto3" json:"client,omitempty"`                                 // whom the answering node has lent it to; "": nobody, as far as it knows
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1372,6 +1391,13 @@ func (x *SnowflakeWorker) GetFree() bool {
 		return x.Free
 	}
 	return false
+}
+
+func (x *SnowflakeWorker) GetClient() string {
+	if x != nil {
+		return x.Client
+	}
+	return ""
 }
 
 type SnowflakeWorkersReply struct {
@@ -1597,8 +1623,12 @@ type SnowflakeDelegateRequest struct {
 	WorkerId        uint64 `protobuf:"varint,6,opt,name=worker_id,json=workerId,proto3" json:"worker_id,omitempty"`
 	ConfirmedUnixMs uint64 `protobuf:"varint,7,opt,name=confirmed_unix_ms,json=confirmedUnixMs,proto3" json:"confirmed_unix_ms,omitempty"`
 	DatacenterId    uint64 `protobuf:"varint,8,opt,name=datacenter_id,json=datacenterId,proto3" json:"datacenter_id,omitempty"`
-	unknownFields   protoimpl.UnknownFields
-	sizeCache       protoimpl.SizeCache
+	// Of the same reply; none need be given. A router asks that node first, which can then
+	// take back the old and the new window as one.
+	Node          string `protobuf:"bytes,9,opt,name=node,proto3" json:"node,omitempty"`
+	Ticket        uint64 `protobuf:"fixed64,10,opt,name=ticket,proto3" json:"ticket,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *SnowflakeDelegateRequest) Reset() {
@@ -1687,6 +1717,20 @@ func (x *SnowflakeDelegateRequest) GetDatacenterId() uint64 {
 	return 0
 }
 
+func (x *SnowflakeDelegateRequest) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
+}
+
+func (x *SnowflakeDelegateRequest) GetTicket() uint64 {
+	if x != nil {
+		return x.Ticket
+	}
+	return 0
+}
+
 // The caller may make IDs of datacenter_id and worker_id with
 //
 //	floor_tick < tick <= last_tick
@@ -1705,6 +1749,8 @@ type SnowflakeDelegateReply struct {
 	Namespace        string                 `protobuf:"bytes,7,opt,name=namespace,proto3" json:"namespace,omitempty"`                                            // its name, also where it was asked for by alias
 	ValidUntilUnixMs int64                  `protobuf:"varint,8,opt,name=valid_until_unix_ms,json=validUntilUnixMs,proto3" json:"valid_until_unix_ms,omitempty"` // when last_tick is over
 	Continues        bool                   `protobuf:"varint,9,opt,name=continues,proto3" json:"continues,omitempty"`                                           // same datacenter, worker id and no hole
+	Node             string                 `protobuf:"bytes,10,opt,name=node,proto3" json:"node,omitempty"`                                                     // the AllocSvr that lent it, for GiveBack
+	Ticket           uint64                 `protobuf:"fixed64,11,opt,name=ticket,proto3" json:"ticket,omitempty"`                                               // known to nobody else; 0: it cannot be given back
 	unknownFields    protoimpl.UnknownFields
 	sizeCache        protoimpl.SizeCache
 }
@@ -1802,6 +1848,157 @@ func (x *SnowflakeDelegateReply) GetContinues() bool {
 	return false
 }
 
+func (x *SnowflakeDelegateReply) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
+}
+
+func (x *SnowflakeDelegateReply) GetTicket() uint64 {
+	if x != nil {
+		return x.Ticket
+	}
+	return 0
+}
+
+type SnowflakeGiveBackRequest struct {
+	state     protoimpl.MessageState `protogen:"open.v1"`
+	Namespace string                 `protobuf:"bytes,1,opt,name=namespace,proto3" json:"namespace,omitempty"`
+	Alias     uint32                 `protobuf:"varint,2,opt,name=alias,proto3" json:"alias,omitempty"`
+	// What the last reply of Delegate said.
+	DatacenterId    uint64 `protobuf:"varint,3,opt,name=datacenter_id,json=datacenterId,proto3" json:"datacenter_id,omitempty"`
+	WorkerId        uint64 `protobuf:"varint,4,opt,name=worker_id,json=workerId,proto3" json:"worker_id,omitempty"`
+	ConfirmedUnixMs uint64 `protobuf:"varint,5,opt,name=confirmed_unix_ms,json=confirmedUnixMs,proto3" json:"confirmed_unix_ms,omitempty"`
+	Node            string `protobuf:"bytes,6,opt,name=node,proto3" json:"node,omitempty"`
+	Ticket          uint64 `protobuf:"fixed64,7,opt,name=ticket,proto3" json:"ticket,omitempty"`
+	LastTickUsed    uint64 `protobuf:"varint,8,opt,name=last_tick_used,json=lastTickUsed,proto3" json:"last_tick_used,omitempty"` // no ID has a later one, nor ever will; the floor_tick for none
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
+}
+
+func (x *SnowflakeGiveBackRequest) Reset() {
+	*x = SnowflakeGiveBackRequest{}
+	mi := &file_seqsvr_v1_snowflake_proto_msgTypes[22]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SnowflakeGiveBackRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SnowflakeGiveBackRequest) ProtoMessage() {}
+
+func (x *SnowflakeGiveBackRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_seqsvr_v1_snowflake_proto_msgTypes[22]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SnowflakeGiveBackRequest.ProtoReflect.Descriptor instead.
+func (*SnowflakeGiveBackRequest) Descriptor() ([]byte, []int) {
+	return file_seqsvr_v1_snowflake_proto_rawDescGZIP(), []int{22}
+}
+
+func (x *SnowflakeGiveBackRequest) GetNamespace() string {
+	if x != nil {
+		return x.Namespace
+	}
+	return ""
+}
+
+func (x *SnowflakeGiveBackRequest) GetAlias() uint32 {
+	if x != nil {
+		return x.Alias
+	}
+	return 0
+}
+
+func (x *SnowflakeGiveBackRequest) GetDatacenterId() uint64 {
+	if x != nil {
+		return x.DatacenterId
+	}
+	return 0
+}
+
+func (x *SnowflakeGiveBackRequest) GetWorkerId() uint64 {
+	if x != nil {
+		return x.WorkerId
+	}
+	return 0
+}
+
+func (x *SnowflakeGiveBackRequest) GetConfirmedUnixMs() uint64 {
+	if x != nil {
+		return x.ConfirmedUnixMs
+	}
+	return 0
+}
+
+func (x *SnowflakeGiveBackRequest) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
+}
+
+func (x *SnowflakeGiveBackRequest) GetTicket() uint64 {
+	if x != nil {
+		return x.Ticket
+	}
+	return 0
+}
+
+func (x *SnowflakeGiveBackRequest) GetLastTickUsed() uint64 {
+	if x != nil {
+		return x.LastTickUsed
+	}
+	return 0
+}
+
+type SnowflakeGiveBackReply struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SnowflakeGiveBackReply) Reset() {
+	*x = SnowflakeGiveBackReply{}
+	mi := &file_seqsvr_v1_snowflake_proto_msgTypes[23]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SnowflakeGiveBackReply) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SnowflakeGiveBackReply) ProtoMessage() {}
+
+func (x *SnowflakeGiveBackReply) ProtoReflect() protoreflect.Message {
+	mi := &file_seqsvr_v1_snowflake_proto_msgTypes[23]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SnowflakeGiveBackReply.ProtoReflect.Descriptor instead.
+func (*SnowflakeGiveBackReply) Descriptor() ([]byte, []int) {
+	return file_seqsvr_v1_snowflake_proto_rawDescGZIP(), []int{23}
+}
+
 var File_seqsvr_v1_snowflake_proto protoreflect.FileDescriptor
 
 const file_seqsvr_v1_snowflake_proto_rawDesc = "" +
@@ -1844,7 +2041,7 @@ const file_seqsvr_v1_snowflake_proto_rawDesc = "" +
 	"\tworker_id\x18\a \x01(\x04R\bworkerId\x12\x1a\n" +
 	"\bsequence\x18\b \x01(\x04R\bsequence\x12\x1a\n" +
 	"\bencoding\x18\t \x01(\tR\bencodingB\x06\n" +
-	"\x04time\"\xa4\x02\n" +
+	"\x04time\"\xbc\x02\n" +
 	"\x10SnowflakeDecoded\x12\x12\n" +
 	"\x02id\x18\x01 \x01(\x10B\x020\x01R\x02id\x12\x12\n" +
 	"\x04text\x18\x02 \x01(\tR\x04text\x12\x16\n" +
@@ -1858,9 +2055,10 @@ const file_seqsvr_v1_snowflake_proto_rawDesc = "" +
 	"datacenter\x18\t \x01(\tR\n" +
 	"datacenter\x12%\n" +
 	"\x0ehas_datacenter\x18\n" +
-	" \x01(\bR\rhasDatacenter\"1\n" +
+	" \x01(\bR\rhasDatacenter\x12\x16\n" +
+	"\x06origin\x18\v \x01(\tR\x06origin\"1\n" +
 	"\x17SnowflakeLayoutsRequest\x12\x16\n" +
-	"\x06layout\x18\x01 \x01(\tR\x06layout\"\x88\x03\n" +
+	"\x06layout\x18\x01 \x01(\tR\x06layout\"\xa5\x03\n" +
 	"\x0fSnowflakeLayout\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
 	"\x04text\x18\x02 \x01(\tR\x04text\x12\"\n" +
@@ -1875,7 +2073,8 @@ const file_seqsvr_v1_snowflake_proto_rawDesc = "" +
 	"\fmax_sequence\x18\n" +
 	" \x01(\x04R\vmaxSequence\x12\x1a\n" +
 	"\boverflow\x18\v \x01(\tR\boverflow\x12\x1a\n" +
-	"\brollback\x18\f \x01(\tR\brollback\"M\n" +
+	"\brollback\x18\f \x01(\tR\brollback\x12\x1b\n" +
+	"\tread_only\x18\r \x01(\bR\breadOnly\"M\n" +
 	"\x15SnowflakeLayoutsReply\x124\n" +
 	"\alayouts\x18\x01 \x03(\v2\x1a.seqsvr.v1.SnowflakeLayoutR\alayouts\"P\n" +
 	"\x1aSnowflakeNamespacesRequest\x12\x1c\n" +
@@ -1908,7 +2107,7 @@ const file_seqsvr_v1_snowflake_proto_rawDesc = "" +
 	"\x04undo\x18\x03 \x01(\bR\x04undo\"M\n" +
 	"\x17SnowflakeWorkersRequest\x12\x1c\n" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x14\n" +
-	"\x05alias\x18\x02 \x01(\rR\x05alias\"\xdb\x01\n" +
+	"\x05alias\x18\x02 \x01(\rR\x05alias\"\xf3\x01\n" +
 	"\x0fSnowflakeWorker\x12#\n" +
 	"\rdatacenter_id\x18\x01 \x01(\x04R\fdatacenterId\x12\x1b\n" +
 	"\tworker_id\x18\x02 \x01(\x04R\bworkerId\x12 \n" +
@@ -1917,7 +2116,8 @@ const file_seqsvr_v1_snowflake_proto_rawDesc = "" +
 	"\asession\x18\x04 \x01(\x06R\asession\x12\x12\n" +
 	"\x04node\x18\x05 \x01(\tR\x04node\x12\"\n" +
 	"\rlease_left_ms\x18\x06 \x01(\x03R\vleaseLeftMs\x12\x12\n" +
-	"\x04free\x18\a \x01(\bR\x04free\"\x7f\n" +
+	"\x04free\x18\a \x01(\bR\x04free\x12\x16\n" +
+	"\x06client\x18\b \x01(\tR\x06client\"\x7f\n" +
 	"\x15SnowflakeWorkersReply\x12\x1c\n" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x124\n" +
 	"\aworkers\x18\x02 \x03(\v2\x1a.seqsvr.v1.SnowflakeWorkerR\aworkers\x12\x12\n" +
@@ -1935,7 +2135,7 @@ const file_seqsvr_v1_snowflake_proto_rawDesc = "" +
 	"datacenter\x18\x06 \x01(\tR\n" +
 	"datacenter\x12*\n" +
 	"\x11timestamp_unix_ms\x18\a \x01(\x03R\x0ftimestampUnixMs\x12*\n" +
-	"\x11confirmed_unix_ms\x18\b \x01(\x04R\x0fconfirmedUnixMs\"\x90\x02\n" +
+	"\x11confirmed_unix_ms\x18\b \x01(\x04R\x0fconfirmedUnixMs\"\xbc\x02\n" +
 	"\x18SnowflakeDelegateRequest\x12\x1c\n" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x14\n" +
 	"\x05alias\x18\x02 \x01(\rR\x05alias\x12\x16\n" +
@@ -1945,7 +2145,10 @@ const file_seqsvr_v1_snowflake_proto_rawDesc = "" +
 	"has_worker\x18\x05 \x01(\bR\thasWorker\x12\x1b\n" +
 	"\tworker_id\x18\x06 \x01(\x04R\bworkerId\x12*\n" +
 	"\x11confirmed_unix_ms\x18\a \x01(\x04R\x0fconfirmedUnixMs\x12#\n" +
-	"\rdatacenter_id\x18\b \x01(\x04R\fdatacenterId\"\xc5\x02\n" +
+	"\rdatacenter_id\x18\b \x01(\x04R\fdatacenterId\x12\x12\n" +
+	"\x04node\x18\t \x01(\tR\x04node\x12\x16\n" +
+	"\x06ticket\x18\n" +
+	" \x01(\x06R\x06ticket\"\xf1\x02\n" +
 	"\x16SnowflakeDelegateReply\x12\x16\n" +
 	"\x06layout\x18\x01 \x01(\tR\x06layout\x12#\n" +
 	"\rdatacenter_id\x18\x02 \x01(\x04R\fdatacenterId\x12\x1b\n" +
@@ -1956,7 +2159,20 @@ const file_seqsvr_v1_snowflake_proto_rawDesc = "" +
 	"\x11confirmed_unix_ms\x18\x06 \x01(\x04R\x0fconfirmedUnixMs\x12\x1c\n" +
 	"\tnamespace\x18\a \x01(\tR\tnamespace\x12-\n" +
 	"\x13valid_until_unix_ms\x18\b \x01(\x03R\x10validUntilUnixMs\x12\x1c\n" +
-	"\tcontinues\x18\t \x01(\bR\tcontinues2\xc3\x06\n" +
+	"\tcontinues\x18\t \x01(\bR\tcontinues\x12\x12\n" +
+	"\x04node\x18\n" +
+	" \x01(\tR\x04node\x12\x16\n" +
+	"\x06ticket\x18\v \x01(\x06R\x06ticket\"\x8e\x02\n" +
+	"\x18SnowflakeGiveBackRequest\x12\x1c\n" +
+	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x14\n" +
+	"\x05alias\x18\x02 \x01(\rR\x05alias\x12#\n" +
+	"\rdatacenter_id\x18\x03 \x01(\x04R\fdatacenterId\x12\x1b\n" +
+	"\tworker_id\x18\x04 \x01(\x04R\bworkerId\x12*\n" +
+	"\x11confirmed_unix_ms\x18\x05 \x01(\x04R\x0fconfirmedUnixMs\x12\x12\n" +
+	"\x04node\x18\x06 \x01(\tR\x04node\x12\x16\n" +
+	"\x06ticket\x18\a \x01(\x06R\x06ticket\x12$\n" +
+	"\x0elast_tick_used\x18\b \x01(\x04R\flastTickUsed\"\x18\n" +
+	"\x16SnowflakeGiveBackReply2\x97\a\n" +
 	"\tSnowflake\x12R\n" +
 	"\bGenerate\x12#.seqsvr.v1.SnowflakeGenerateRequest\x1a!.seqsvr.v1.SnowflakeGenerateReply\x12H\n" +
 	"\x06Decode\x12!.seqsvr.v1.SnowflakeDecodeRequest\x1a\x1b.seqsvr.v1.SnowflakeDecoded\x12J\n" +
@@ -1968,7 +2184,10 @@ const file_seqsvr_v1_snowflake_proto_rawDesc = "" +
 	"\x0fRetireNamespace\x12*.seqsvr.v1.SnowflakeRetireNamespaceRequest\x1a\x1d.seqsvr.v1.SnowflakeNamespace\x12O\n" +
 	"\aWorkers\x12\".seqsvr.v1.SnowflakeWorkersRequest\x1a .seqsvr.v1.SnowflakeWorkersReply\x12F\n" +
 	"\x04Info\x12\x1f.seqsvr.v1.SnowflakeInfoRequest\x1a\x1d.seqsvr.v1.SnowflakeInfoReply\x12R\n" +
-	"\bDelegate\x12#.seqsvr.v1.SnowflakeDelegateRequest\x1a!.seqsvr.v1.SnowflakeDelegateReplyB3Z1github.com/seqsvr/seqsvr/proto/seqsvr/v1;seqsvrv1b\x06proto3"
+	"\bDelegate\x12#.seqsvr.v1.SnowflakeDelegateRequest\x1a!.seqsvr.v1.SnowflakeDelegateReply\x12R\n" +
+	"\bGiveBack\x12#.seqsvr.v1.SnowflakeGiveBackRequest\x1a!.seqsvr.v1.SnowflakeGiveBackReplyBp\n" +
+	"\x14com.github.seqsvr.v1P\x01Z1github.com/seqsvr/seqsvr/proto/seqsvr/v1;seqsvrv1\xaa\x02\tSeqsvr.V1\xca\x02\tSeqsvr\\V1\xea\x02\n" +
+	"Seqsvr::V1b\x06proto3"
 
 var (
 	file_seqsvr_v1_snowflake_proto_rawDescOnce sync.Once
@@ -1982,7 +2201,7 @@ func file_seqsvr_v1_snowflake_proto_rawDescGZIP() []byte {
 	return file_seqsvr_v1_snowflake_proto_rawDescData
 }
 
-var file_seqsvr_v1_snowflake_proto_msgTypes = make([]protoimpl.MessageInfo, 22)
+var file_seqsvr_v1_snowflake_proto_msgTypes = make([]protoimpl.MessageInfo, 24)
 var file_seqsvr_v1_snowflake_proto_goTypes = []any{
 	(*SnowflakeGenerateRequest)(nil),        // 0: seqsvr.v1.SnowflakeGenerateRequest
 	(*SnowflakeGenerateReply)(nil),          // 1: seqsvr.v1.SnowflakeGenerateReply
@@ -2006,6 +2225,8 @@ var file_seqsvr_v1_snowflake_proto_goTypes = []any{
 	(*SnowflakeInfoReply)(nil),              // 19: seqsvr.v1.SnowflakeInfoReply
 	(*SnowflakeDelegateRequest)(nil),        // 20: seqsvr.v1.SnowflakeDelegateRequest
 	(*SnowflakeDelegateReply)(nil),          // 21: seqsvr.v1.SnowflakeDelegateReply
+	(*SnowflakeGiveBackRequest)(nil),        // 22: seqsvr.v1.SnowflakeGiveBackRequest
+	(*SnowflakeGiveBackReply)(nil),          // 23: seqsvr.v1.SnowflakeGiveBackReply
 }
 var file_seqsvr_v1_snowflake_proto_depIdxs = []int32{
 	2,  // 0: seqsvr.v1.SnowflakeGenerateReply.runs:type_name -> seqsvr.v1.SnowflakeRun
@@ -2025,18 +2246,20 @@ var file_seqsvr_v1_snowflake_proto_depIdxs = []int32{
 	15, // 14: seqsvr.v1.Snowflake.Workers:input_type -> seqsvr.v1.SnowflakeWorkersRequest
 	18, // 15: seqsvr.v1.Snowflake.Info:input_type -> seqsvr.v1.SnowflakeInfoRequest
 	20, // 16: seqsvr.v1.Snowflake.Delegate:input_type -> seqsvr.v1.SnowflakeDelegateRequest
-	1,  // 17: seqsvr.v1.Snowflake.Generate:output_type -> seqsvr.v1.SnowflakeGenerateReply
-	5,  // 18: seqsvr.v1.Snowflake.Decode:output_type -> seqsvr.v1.SnowflakeDecoded
-	5,  // 19: seqsvr.v1.Snowflake.Compose:output_type -> seqsvr.v1.SnowflakeDecoded
-	8,  // 20: seqsvr.v1.Snowflake.Layouts:output_type -> seqsvr.v1.SnowflakeLayoutsReply
-	12, // 21: seqsvr.v1.Snowflake.Namespaces:output_type -> seqsvr.v1.SnowflakeNamespacesReply
-	10, // 22: seqsvr.v1.Snowflake.PutNamespace:output_type -> seqsvr.v1.SnowflakeNamespace
-	10, // 23: seqsvr.v1.Snowflake.RetireNamespace:output_type -> seqsvr.v1.SnowflakeNamespace
-	17, // 24: seqsvr.v1.Snowflake.Workers:output_type -> seqsvr.v1.SnowflakeWorkersReply
-	19, // 25: seqsvr.v1.Snowflake.Info:output_type -> seqsvr.v1.SnowflakeInfoReply
-	21, // 26: seqsvr.v1.Snowflake.Delegate:output_type -> seqsvr.v1.SnowflakeDelegateReply
-	17, // [17:27] is the sub-list for method output_type
-	7,  // [7:17] is the sub-list for method input_type
+	22, // 17: seqsvr.v1.Snowflake.GiveBack:input_type -> seqsvr.v1.SnowflakeGiveBackRequest
+	1,  // 18: seqsvr.v1.Snowflake.Generate:output_type -> seqsvr.v1.SnowflakeGenerateReply
+	5,  // 19: seqsvr.v1.Snowflake.Decode:output_type -> seqsvr.v1.SnowflakeDecoded
+	5,  // 20: seqsvr.v1.Snowflake.Compose:output_type -> seqsvr.v1.SnowflakeDecoded
+	8,  // 21: seqsvr.v1.Snowflake.Layouts:output_type -> seqsvr.v1.SnowflakeLayoutsReply
+	12, // 22: seqsvr.v1.Snowflake.Namespaces:output_type -> seqsvr.v1.SnowflakeNamespacesReply
+	10, // 23: seqsvr.v1.Snowflake.PutNamespace:output_type -> seqsvr.v1.SnowflakeNamespace
+	10, // 24: seqsvr.v1.Snowflake.RetireNamespace:output_type -> seqsvr.v1.SnowflakeNamespace
+	17, // 25: seqsvr.v1.Snowflake.Workers:output_type -> seqsvr.v1.SnowflakeWorkersReply
+	19, // 26: seqsvr.v1.Snowflake.Info:output_type -> seqsvr.v1.SnowflakeInfoReply
+	21, // 27: seqsvr.v1.Snowflake.Delegate:output_type -> seqsvr.v1.SnowflakeDelegateReply
+	23, // 28: seqsvr.v1.Snowflake.GiveBack:output_type -> seqsvr.v1.SnowflakeGiveBackReply
+	18, // [18:29] is the sub-list for method output_type
+	7,  // [7:18] is the sub-list for method input_type
 	7,  // [7:7] is the sub-list for extension type_name
 	7,  // [7:7] is the sub-list for extension extendee
 	0,  // [0:7] is the sub-list for field type_name
@@ -2061,7 +2284,7 @@ func file_seqsvr_v1_snowflake_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_seqsvr_v1_snowflake_proto_rawDesc), len(file_seqsvr_v1_snowflake_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   22,
+			NumMessages:   24,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

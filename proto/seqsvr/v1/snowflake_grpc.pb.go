@@ -29,6 +29,7 @@ const (
 	Snowflake_Workers_FullMethodName         = "/seqsvr.v1.Snowflake/Workers"
 	Snowflake_Info_FullMethodName            = "/seqsvr.v1.Snowflake/Info"
 	Snowflake_Delegate_FullMethodName        = "/seqsvr.v1.Snowflake/Delegate"
+	Snowflake_GiveBack_FullMethodName        = "/seqsvr.v1.Snowflake/GiveBack"
 )
 
 // SnowflakeClient is the client API for Snowflake service.
@@ -53,6 +54,11 @@ const (
 // "time:41,datacenter:5,worker:5,sequence:12;unit=1ms;epoch=1288834974657", which may
 // end in ";overflow=" and ";rollback=" policies. BAD_LAYOUT: neither.
 //
+// Layouts of 64 bits (presets discord and instagram) are read_only: Decode reads their
+// unsigned IDs, nothing makes them. Decode also reads UUIDs, ULIDs and ObjectIds: as text,
+// under the layout uuid, ulid or objectid, or under none and without an encoding, since
+// they are longer than any other.
+//
 // An ID is 0 to 2^63-1. Its text forms are decimal (or ""), base58, base62, zbase32
 // and hex. In the JSON of the HTTP front an ID is a string (jstype), since JavaScript
 // loses digits above 2^53; every other number is a number there.
@@ -68,8 +74,8 @@ type SnowflakeClient interface {
 	// BAD_COUNT, UNKNOWN_NAMESPACE, TIME_EXHAUSTED, DATACENTER_TAKEN, BAD_ARGUMENT
 	// (agent or datacenter out of range).
 	Generate(ctx context.Context, in *SnowflakeGenerateRequest, opts ...grpc.CallOption) (*SnowflakeGenerateReply, error)
-	// Decode takes an ID apart. BAD_ID: it is negative, has bits above the layout's, or
-	// its text is of a wrong alphabet or length.
+	// Decode takes an ID apart. BAD_ID: it is negative, has bits above the layout's, its
+	// text is of a wrong alphabet or length, or there is no time in it (UUID version 4).
 	Decode(ctx context.Context, in *SnowflakeDecodeRequest, opts ...grpc.CallOption) (*SnowflakeDecoded, error)
 	// Compose puts an ID together; it reserves nothing. BAD_ID: a part does not fit its
 	// field. TIME_EXHAUSTED: the time lies behind the layout's last tick.
@@ -119,6 +125,14 @@ type SnowflakeClient interface {
 	// UNKNOWN_NAMESPACE, TIME_EXHAUSTED, DATACENTER_TAKEN, BAD_ARGUMENT (holder, window,
 	// or a worker id or mark that can be nobody's).
 	Delegate(ctx context.Context, in *SnowflakeDelegateRequest, opts ...grpc.CallOption) (*SnowflakeDelegateReply, error)
+	// GiveBack ends a window of Delegate before its time, so that the worker id is lent again
+	// at once and not when the window is over. It is for the node that lent the window last,
+	// which a router finds by its name. The caller has ended its generator for good, and
+	// says the last tick from which it made an ID: what is below is never lent again. Safe to
+	// repeat. CONFLICT: the node lent no such window last, or has forgotten it by a restart;
+	// BAD_ARGUMENT: the tick is above the window. After any error all is as it was before,
+	// and the worker id is free when the window is over.
+	GiveBack(ctx context.Context, in *SnowflakeGiveBackRequest, opts ...grpc.CallOption) (*SnowflakeGiveBackReply, error)
 }
 
 type snowflakeClient struct {
@@ -229,6 +243,16 @@ func (c *snowflakeClient) Delegate(ctx context.Context, in *SnowflakeDelegateReq
 	return out, nil
 }
 
+func (c *snowflakeClient) GiveBack(ctx context.Context, in *SnowflakeGiveBackRequest, opts ...grpc.CallOption) (*SnowflakeGiveBackReply, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(SnowflakeGiveBackReply)
+	err := c.cc.Invoke(ctx, Snowflake_GiveBack_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // SnowflakeServer is the server API for Snowflake service.
 // All implementations must embed UnimplementedSnowflakeServer
 // for forward compatibility.
@@ -251,6 +275,11 @@ func (c *snowflakeClient) Delegate(ctx context.Context, in *SnowflakeDelegateReq
 // "time:41,datacenter:5,worker:5,sequence:12;unit=1ms;epoch=1288834974657", which may
 // end in ";overflow=" and ";rollback=" policies. BAD_LAYOUT: neither.
 //
+// Layouts of 64 bits (presets discord and instagram) are read_only: Decode reads their
+// unsigned IDs, nothing makes them. Decode also reads UUIDs, ULIDs and ObjectIds: as text,
+// under the layout uuid, ulid or objectid, or under none and without an encoding, since
+// they are longer than any other.
+//
 // An ID is 0 to 2^63-1. Its text forms are decimal (or ""), base58, base62, zbase32
 // and hex. In the JSON of the HTTP front an ID is a string (jstype), since JavaScript
 // loses digits above 2^53; every other number is a number there.
@@ -266,8 +295,8 @@ type SnowflakeServer interface {
 	// BAD_COUNT, UNKNOWN_NAMESPACE, TIME_EXHAUSTED, DATACENTER_TAKEN, BAD_ARGUMENT
 	// (agent or datacenter out of range).
 	Generate(context.Context, *SnowflakeGenerateRequest) (*SnowflakeGenerateReply, error)
-	// Decode takes an ID apart. BAD_ID: it is negative, has bits above the layout's, or
-	// its text is of a wrong alphabet or length.
+	// Decode takes an ID apart. BAD_ID: it is negative, has bits above the layout's, its
+	// text is of a wrong alphabet or length, or there is no time in it (UUID version 4).
 	Decode(context.Context, *SnowflakeDecodeRequest) (*SnowflakeDecoded, error)
 	// Compose puts an ID together; it reserves nothing. BAD_ID: a part does not fit its
 	// field. TIME_EXHAUSTED: the time lies behind the layout's last tick.
@@ -317,6 +346,14 @@ type SnowflakeServer interface {
 	// UNKNOWN_NAMESPACE, TIME_EXHAUSTED, DATACENTER_TAKEN, BAD_ARGUMENT (holder, window,
 	// or a worker id or mark that can be nobody's).
 	Delegate(context.Context, *SnowflakeDelegateRequest) (*SnowflakeDelegateReply, error)
+	// GiveBack ends a window of Delegate before its time, so that the worker id is lent again
+	// at once and not when the window is over. It is for the node that lent the window last,
+	// which a router finds by its name. The caller has ended its generator for good, and
+	// says the last tick from which it made an ID: what is below is never lent again. Safe to
+	// repeat. CONFLICT: the node lent no such window last, or has forgotten it by a restart;
+	// BAD_ARGUMENT: the tick is above the window. After any error all is as it was before,
+	// and the worker id is free when the window is over.
+	GiveBack(context.Context, *SnowflakeGiveBackRequest) (*SnowflakeGiveBackReply, error)
 	mustEmbedUnimplementedSnowflakeServer()
 }
 
@@ -356,6 +393,9 @@ func (UnimplementedSnowflakeServer) Info(context.Context, *SnowflakeInfoRequest)
 }
 func (UnimplementedSnowflakeServer) Delegate(context.Context, *SnowflakeDelegateRequest) (*SnowflakeDelegateReply, error) {
 	return nil, status.Error(codes.Unimplemented, "method Delegate not implemented")
+}
+func (UnimplementedSnowflakeServer) GiveBack(context.Context, *SnowflakeGiveBackRequest) (*SnowflakeGiveBackReply, error) {
+	return nil, status.Error(codes.Unimplemented, "method GiveBack not implemented")
 }
 func (UnimplementedSnowflakeServer) mustEmbedUnimplementedSnowflakeServer() {}
 func (UnimplementedSnowflakeServer) testEmbeddedByValue()                   {}
@@ -558,6 +598,24 @@ func _Snowflake_Delegate_Handler(srv interface{}, ctx context.Context, dec func(
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Snowflake_GiveBack_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(SnowflakeGiveBackRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(SnowflakeServer).GiveBack(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Snowflake_GiveBack_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(SnowflakeServer).GiveBack(ctx, req.(*SnowflakeGiveBackRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // Snowflake_ServiceDesc is the grpc.ServiceDesc for Snowflake service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -604,6 +662,10 @@ var Snowflake_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Delegate",
 			Handler:    _Snowflake_Delegate_Handler,
+		},
+		{
+			MethodName: "GiveBack",
+			Handler:    _Snowflake_GiveBack_Handler,
 		},
 	},
 	Streams:  []grpc.StreamDesc{},

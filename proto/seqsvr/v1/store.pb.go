@@ -32,6 +32,7 @@ const (
 	Verdict_VERDICT_UNKNOWN     Verdict = 5 // no such register; missing is never zero
 	Verdict_VERDICT_REFUSED     Verdict = 6 // the write breaks a rule of the register; see message
 	Verdict_VERDICT_FULL        Verdict = 7 // the disk is nearly full
+	Verdict_VERDICT_ELSEWHERE   Verdict = 8 // the copy of an exact section stands where the records cannot follow; a whole copy can
 )
 
 // Enum value maps for Verdict.
@@ -45,6 +46,7 @@ var (
 		5: "VERDICT_UNKNOWN",
 		6: "VERDICT_REFUSED",
 		7: "VERDICT_FULL",
+		8: "VERDICT_ELSEWHERE",
 	}
 	Verdict_value = map[string]int32{
 		"VERDICT_UNSPECIFIED": 0,
@@ -55,6 +57,7 @@ var (
 		"VERDICT_UNKNOWN":     5,
 		"VERDICT_REFUSED":     6,
 		"VERDICT_FULL":        7,
+		"VERDICT_ELSEWHERE":   8,
 	}
 )
 
@@ -465,6 +468,66 @@ func (x *VouchRequest) GetClaims() []*StoreClaim {
 	return nil
 }
 
+type ExtendRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	ClusterId     string                 `protobuf:"bytes,1,opt,name=cluster_id,json=clusterId,proto3" json:"cluster_id,omitempty"`
+	Era           uint64                 `protobuf:"varint,2,opt,name=era,proto3" json:"era,omitempty"`
+	Mapping       *Mapping               `protobuf:"bytes,3,opt,name=mapping,proto3" json:"mapping,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ExtendRequest) Reset() {
+	*x = ExtendRequest{}
+	mi := &file_seqsvr_v1_store_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ExtendRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ExtendRequest) ProtoMessage() {}
+
+func (x *ExtendRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_seqsvr_v1_store_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ExtendRequest.ProtoReflect.Descriptor instead.
+func (*ExtendRequest) Descriptor() ([]byte, []int) {
+	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *ExtendRequest) GetClusterId() string {
+	if x != nil {
+		return x.ClusterId
+	}
+	return ""
+}
+
+func (x *ExtendRequest) GetEra() uint64 {
+	if x != nil {
+		return x.Era
+	}
+	return 0
+}
+
+func (x *ExtendRequest) GetMapping() *Mapping {
+	if x != nil {
+		return x.Mapping
+	}
+	return nil
+}
+
 type AdoptRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	ClusterId     string                 `protobuf:"bytes,1,opt,name=cluster_id,json=clusterId,proto3" json:"cluster_id,omitempty"`
@@ -476,7 +539,7 @@ type AdoptRequest struct {
 
 func (x *AdoptRequest) Reset() {
 	*x = AdoptRequest{}
-	mi := &file_seqsvr_v1_store_proto_msgTypes[6]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -488,7 +551,7 @@ func (x *AdoptRequest) String() string {
 func (*AdoptRequest) ProtoMessage() {}
 
 func (x *AdoptRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_store_proto_msgTypes[6]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -501,7 +564,7 @@ func (x *AdoptRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AdoptRequest.ProtoReflect.Descriptor instead.
 func (*AdoptRequest) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{6}
+	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *AdoptRequest) GetClusterId() string {
@@ -542,7 +605,7 @@ type Record struct {
 
 func (x *Record) Reset() {
 	*x = Record{}
-	mi := &file_seqsvr_v1_store_proto_msgTypes[7]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -554,7 +617,7 @@ func (x *Record) String() string {
 func (*Record) ProtoMessage() {}
 
 func (x *Record) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_store_proto_msgTypes[7]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -567,7 +630,7 @@ func (x *Record) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Record.ProtoReflect.Descriptor instead.
 func (*Record) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{7}
+	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Record) GetRegister() []byte {
@@ -635,7 +698,7 @@ type DumpRequest struct {
 
 func (x *DumpRequest) Reset() {
 	*x = DumpRequest{}
-	mi := &file_seqsvr_v1_store_proto_msgTypes[8]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -647,7 +710,7 @@ func (x *DumpRequest) String() string {
 func (*DumpRequest) ProtoMessage() {}
 
 func (x *DumpRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_store_proto_msgTypes[8]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -660,7 +723,7 @@ func (x *DumpRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DumpRequest.ProtoReflect.Descriptor instead.
 func (*DumpRequest) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{8}
+	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *DumpRequest) GetRef() *Ref {
@@ -682,7 +745,7 @@ type DumpReply struct {
 
 func (x *DumpReply) Reset() {
 	*x = DumpReply{}
-	mi := &file_seqsvr_v1_store_proto_msgTypes[9]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -694,7 +757,7 @@ func (x *DumpReply) String() string {
 func (*DumpReply) ProtoMessage() {}
 
 func (x *DumpReply) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_store_proto_msgTypes[9]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -707,7 +770,7 @@ func (x *DumpReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DumpReply.ProtoReflect.Descriptor instead.
 func (*DumpReply) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{9}
+	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *DumpReply) GetStore() *DescribeReply {
@@ -752,7 +815,7 @@ type FillRequest struct {
 
 func (x *FillRequest) Reset() {
 	*x = FillRequest{}
-	mi := &file_seqsvr_v1_store_proto_msgTypes[10]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -764,7 +827,7 @@ func (x *FillRequest) String() string {
 func (*FillRequest) ProtoMessage() {}
 
 func (x *FillRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_store_proto_msgTypes[10]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -777,7 +840,7 @@ func (x *FillRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FillRequest.ProtoReflect.Descriptor instead.
 func (*FillRequest) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{10}
+	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *FillRequest) GetRef() *Ref {
@@ -832,7 +895,7 @@ type FillReply struct {
 
 func (x *FillReply) Reset() {
 	*x = FillReply{}
-	mi := &file_seqsvr_v1_store_proto_msgTypes[11]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -844,7 +907,7 @@ func (x *FillReply) String() string {
 func (*FillReply) ProtoMessage() {}
 
 func (x *FillReply) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_store_proto_msgTypes[11]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -857,7 +920,7 @@ func (x *FillReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FillReply.ProtoReflect.Descriptor instead.
 func (*FillReply) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{11}
+	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *FillReply) GetStoreUuid() string {
@@ -885,7 +948,7 @@ type BindRequest struct {
 
 func (x *BindRequest) Reset() {
 	*x = BindRequest{}
-	mi := &file_seqsvr_v1_store_proto_msgTypes[12]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -897,7 +960,7 @@ func (x *BindRequest) String() string {
 func (*BindRequest) ProtoMessage() {}
 
 func (x *BindRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_store_proto_msgTypes[12]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -910,7 +973,7 @@ func (x *BindRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BindRequest.ProtoReflect.Descriptor instead.
 func (*BindRequest) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{12}
+	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *BindRequest) GetClusterId() string {
@@ -945,7 +1008,7 @@ type WindowsOverRequest struct {
 
 func (x *WindowsOverRequest) Reset() {
 	*x = WindowsOverRequest{}
-	mi := &file_seqsvr_v1_store_proto_msgTypes[13]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -957,7 +1020,7 @@ func (x *WindowsOverRequest) String() string {
 func (*WindowsOverRequest) ProtoMessage() {}
 
 func (x *WindowsOverRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_store_proto_msgTypes[13]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -970,7 +1033,7 @@ func (x *WindowsOverRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WindowsOverRequest.ProtoReflect.Descriptor instead.
 func (*WindowsOverRequest) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{13}
+	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *WindowsOverRequest) GetClusterId() string {
@@ -1024,13 +1087,14 @@ type DescribeReply struct {
 	TagFloor         uint64                 `protobuf:"fixed64,27,opt,name=tag_floor,json=tagFloor,proto3" json:"tag_floor,omitempty"`                  // of an era that was restored: no tag counts for less
 	WorkerFloorMs    uint64                 `protobuf:"fixed64,28,opt,name=worker_floor_ms,json=workerFloorMs,proto3" json:"worker_floor_ms,omitempty"` // likewise no worker id; milliseconds since 1970
 	WorkersKeptUs    uint64                 `protobuf:"varint,29,opt,name=workers_kept_us,json=workersKeptUs,proto3" json:"workers_kept_us,omitempty"`  // until the store's clock is there: worker ids are kept back
+	Caller           string                 `protobuf:"bytes,40,opt,name=caller,proto3" json:"caller,omitempty"`                                        // who the store takes the caller for, and where from, for events
 	unknownFields    protoimpl.UnknownFields
 	sizeCache        protoimpl.SizeCache
 }
 
 func (x *DescribeReply) Reset() {
 	*x = DescribeReply{}
-	mi := &file_seqsvr_v1_store_proto_msgTypes[14]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1042,7 +1106,7 @@ func (x *DescribeReply) String() string {
 func (*DescribeReply) ProtoMessage() {}
 
 func (x *DescribeReply) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_store_proto_msgTypes[14]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1055,7 +1119,7 @@ func (x *DescribeReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DescribeReply.ProtoReflect.Descriptor instead.
 func (*DescribeReply) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{14}
+	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *DescribeReply) GetStoreUuid() string {
@@ -1254,6 +1318,13 @@ func (x *DescribeReply) GetWorkersKeptUs() uint64 {
 	return 0
 }
 
+func (x *DescribeReply) GetCaller() string {
+	if x != nil {
+		return x.Caller
+	}
+	return ""
+}
+
 // Result is a register's state after the request, with the verdict on it.
 type Result struct {
 	state           protoimpl.MessageState `protogen:"open.v1"`
@@ -1267,16 +1338,18 @@ type Result struct {
 	Holder          uint64                 `protobuf:"fixed64,8,opt,name=holder,proto3" json:"holder,omitempty"`                             // session with a valid lease, 0 for none
 	RemainingUs     uint64                 `protobuf:"varint,9,opt,name=remaining_us,json=remainingUs,proto3" json:"remaining_us,omitempty"` // of that lease, reservation or grace
 	Message         string                 `protobuf:"bytes,10,opt,name=message,proto3" json:"message,omitempty"`
-	Register        []byte                 `protobuf:"bytes,11,opt,name=register,proto3" json:"register,omitempty"` // only in replies to Read of all of a kind
-	Seal            uint64                 `protobuf:"fixed64,12,opt,name=seal,proto3" json:"seal,omitempty"`       // of a promise: LeaseItem.seal of the release, if nothing was accepted since
-	Floor           uint64                 `protobuf:"fixed64,13,opt,name=floor,proto3" json:"floor,omitempty"`     // what a register of the kind counts for at least: part of max
+	Register        []byte                 `protobuf:"bytes,11,opt,name=register,proto3" json:"register,omitempty"`            // only in replies to Read of all of a kind
+	Seal            uint64                 `protobuf:"fixed64,12,opt,name=seal,proto3" json:"seal,omitempty"`                  // of a promise: LeaseItem.seal of the release, if nothing was accepted since
+	Floor           uint64                 `protobuf:"fixed64,13,opt,name=floor,proto3" json:"floor,omitempty"`                // what a register of the kind counts for at least: part of max
+	TimeMs          int64                  `protobuf:"varint,15,opt,name=time_ms,json=timeMs,proto3" json:"time_ms,omitempty"` // of a Read with copies: the store's clock, milliseconds since 1970
+	Index           uint64                 `protobuf:"varint,14,opt,name=index,proto3" json:"index,omitempty"`                 // of a Read with copies: of the last record; accepted is its epoch, and payload the whole copy
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
 }
 
 func (x *Result) Reset() {
 	*x = Result{}
-	mi := &file_seqsvr_v1_store_proto_msgTypes[15]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1288,7 +1361,7 @@ func (x *Result) String() string {
 func (*Result) ProtoMessage() {}
 
 func (x *Result) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_store_proto_msgTypes[15]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1301,7 +1374,7 @@ func (x *Result) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Result.ProtoReflect.Descriptor instead.
 func (*Result) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{15}
+	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Result) GetVerdict() Verdict {
@@ -1395,6 +1468,20 @@ func (x *Result) GetFloor() uint64 {
 	return 0
 }
 
+func (x *Result) GetTimeMs() int64 {
+	if x != nil {
+		return x.TimeMs
+	}
+	return 0
+}
+
+func (x *Result) GetIndex() uint64 {
+	if x != nil {
+		return x.Index
+	}
+	return 0
+}
+
 // SectionColumns are many section registers, field by field instead of item by item,
 // in the order of the items. rounds and maxes have one value an item, or a single one
 // that stands for all of them; none if the request has no such field.
@@ -1410,7 +1497,7 @@ type SectionColumns struct {
 
 func (x *SectionColumns) Reset() {
 	*x = SectionColumns{}
-	mi := &file_seqsvr_v1_store_proto_msgTypes[16]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1422,7 +1509,7 @@ func (x *SectionColumns) String() string {
 func (*SectionColumns) ProtoMessage() {}
 
 func (x *SectionColumns) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_store_proto_msgTypes[16]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1435,7 +1522,7 @@ func (x *SectionColumns) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SectionColumns.ProtoReflect.Descriptor instead.
 func (*SectionColumns) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{16}
+	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *SectionColumns) GetSections() []uint32 {
@@ -1487,7 +1574,7 @@ type ResultColumns struct {
 
 func (x *ResultColumns) Reset() {
 	*x = ResultColumns{}
-	mi := &file_seqsvr_v1_store_proto_msgTypes[17]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1499,7 +1586,7 @@ func (x *ResultColumns) String() string {
 func (*ResultColumns) ProtoMessage() {}
 
 func (x *ResultColumns) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_store_proto_msgTypes[17]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1512,7 +1599,7 @@ func (x *ResultColumns) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResultColumns.ProtoReflect.Descriptor instead.
 func (*ResultColumns) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{17}
+	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *ResultColumns) GetVerdicts() []byte {
@@ -1592,13 +1679,14 @@ type ReadRequest struct {
 	Registers     [][]byte               `protobuf:"bytes,3,rep,name=registers,proto3" json:"registers,omitempty"`
 	Prefix        string                 `protobuf:"bytes,4,opt,name=prefix,proto3" json:"prefix,omitempty"`   // instead: all registers whose name starts so ("s": all sections)
 	Columns       *SectionColumns        `protobuf:"bytes,5,opt,name=columns,proto3" json:"columns,omitempty"` // instead of registers, if all of them are sections
+	Copies        bool                   `protobuf:"varint,6,opt,name=copies,proto3" json:"copies,omitempty"`  // of registers that are sections of exact spaces: with their copies
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ReadRequest) Reset() {
 	*x = ReadRequest{}
-	mi := &file_seqsvr_v1_store_proto_msgTypes[18]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1610,7 +1698,7 @@ func (x *ReadRequest) String() string {
 func (*ReadRequest) ProtoMessage() {}
 
 func (x *ReadRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_store_proto_msgTypes[18]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1623,7 +1711,7 @@ func (x *ReadRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadRequest.ProtoReflect.Descriptor instead.
 func (*ReadRequest) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{18}
+	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *ReadRequest) GetRef() *Ref {
@@ -1661,6 +1749,13 @@ func (x *ReadRequest) GetColumns() *SectionColumns {
 	return nil
 }
 
+func (x *ReadRequest) GetCopies() bool {
+	if x != nil {
+		return x.Copies
+	}
+	return false
+}
+
 type PrepareItem struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Register      []byte                 `protobuf:"bytes,1,opt,name=register,proto3" json:"register,omitempty"`
@@ -1672,7 +1767,7 @@ type PrepareItem struct {
 
 func (x *PrepareItem) Reset() {
 	*x = PrepareItem{}
-	mi := &file_seqsvr_v1_store_proto_msgTypes[19]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1684,7 +1779,7 @@ func (x *PrepareItem) String() string {
 func (*PrepareItem) ProtoMessage() {}
 
 func (x *PrepareItem) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_store_proto_msgTypes[19]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1697,7 +1792,7 @@ func (x *PrepareItem) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PrepareItem.ProtoReflect.Descriptor instead.
 func (*PrepareItem) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{19}
+	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *PrepareItem) GetRegister() []byte {
@@ -1728,13 +1823,15 @@ type PrepareRequest struct {
 	Items         []*PrepareItem         `protobuf:"bytes,3,rep,name=items,proto3" json:"items,omitempty"`
 	Columns       *SectionColumns        `protobuf:"bytes,4,opt,name=columns,proto3" json:"columns,omitempty"` // instead of items, if all of them are sections
 	Secret        []byte                 `protobuf:"bytes,5,opt,name=secret,proto3" json:"secret,omitempty"`   // 16 bytes that the session is derived from; without them the store refuses
+	Node          string                 `protobuf:"bytes,6,opt,name=node,proto3" json:"node,omitempty"`       // whose session it is: the name in its certificate; empty: of no node
+	Seed          []byte                 `protobuf:"bytes,7,opt,name=seed,proto3" json:"seed,omitempty"`       // with node: the 16 bytes that secret is derived from, together with node
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *PrepareRequest) Reset() {
 	*x = PrepareRequest{}
-	mi := &file_seqsvr_v1_store_proto_msgTypes[20]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1746,7 +1843,7 @@ func (x *PrepareRequest) String() string {
 func (*PrepareRequest) ProtoMessage() {}
 
 func (x *PrepareRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_store_proto_msgTypes[20]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1759,7 +1856,7 @@ func (x *PrepareRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PrepareRequest.ProtoReflect.Descriptor instead.
 func (*PrepareRequest) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{20}
+	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *PrepareRequest) GetRef() *Ref {
@@ -1797,19 +1894,34 @@ func (x *PrepareRequest) GetSecret() []byte {
 	return nil
 }
 
+func (x *PrepareRequest) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
+}
+
+func (x *PrepareRequest) GetSeed() []byte {
+	if x != nil {
+		return x.Seed
+	}
+	return nil
+}
+
 type StepItem struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Register      []byte                 `protobuf:"bytes,1,opt,name=register,proto3" json:"register,omitempty"`
 	Round         uint64                 `protobuf:"varint,2,opt,name=round,proto3" json:"round,omitempty"`
 	Max           uint64                 `protobuf:"fixed64,3,opt,name=max,proto3" json:"max,omitempty"`
 	Payload       []byte                 `protobuf:"bytes,4,opt,name=payload,proto3" json:"payload,omitempty"` // only of documents
+	Log           []byte                 `protobuf:"bytes,5,opt,name=log,proto3" json:"log,omitempty"`         // only of sections of exact spaces: records that follow, or a whole copy (package exact, Change)
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *StepItem) Reset() {
 	*x = StepItem{}
-	mi := &file_seqsvr_v1_store_proto_msgTypes[21]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1821,7 +1933,7 @@ func (x *StepItem) String() string {
 func (*StepItem) ProtoMessage() {}
 
 func (x *StepItem) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_store_proto_msgTypes[21]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1834,7 +1946,7 @@ func (x *StepItem) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StepItem.ProtoReflect.Descriptor instead.
 func (*StepItem) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{21}
+	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *StepItem) GetRegister() []byte {
@@ -1865,20 +1977,29 @@ func (x *StepItem) GetPayload() []byte {
 	return nil
 }
 
+func (x *StepItem) GetLog() []byte {
+	if x != nil {
+		return x.Log
+	}
+	return nil
+}
+
 type StepRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Ref           *Ref                   `protobuf:"bytes,1,opt,name=ref,proto3" json:"ref,omitempty"`
 	Session       uint64                 `protobuf:"fixed64,2,opt,name=session,proto3" json:"session,omitempty"`
 	Items         []*StepItem            `protobuf:"bytes,3,rep,name=items,proto3" json:"items,omitempty"`
 	Columns       *SectionColumns        `protobuf:"bytes,4,opt,name=columns,proto3" json:"columns,omitempty"` // instead of items, if all of them are sections
-	Secret        []byte                 `protobuf:"bytes,5,opt,name=secret,proto3" json:"secret,omitempty"`   // of the session
+	Secret        []byte                 `protobuf:"bytes,5,opt,name=secret,proto3" json:"secret,omitempty"`   // of the session, like node and seed
+	Node          string                 `protobuf:"bytes,6,opt,name=node,proto3" json:"node,omitempty"`
+	Seed          []byte                 `protobuf:"bytes,7,opt,name=seed,proto3" json:"seed,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *StepRequest) Reset() {
 	*x = StepRequest{}
-	mi := &file_seqsvr_v1_store_proto_msgTypes[22]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1890,7 +2011,7 @@ func (x *StepRequest) String() string {
 func (*StepRequest) ProtoMessage() {}
 
 func (x *StepRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_store_proto_msgTypes[22]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1903,7 +2024,7 @@ func (x *StepRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StepRequest.ProtoReflect.Descriptor instead.
 func (*StepRequest) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{22}
+	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *StepRequest) GetRef() *Ref {
@@ -1941,6 +2062,20 @@ func (x *StepRequest) GetSecret() []byte {
 	return nil
 }
 
+func (x *StepRequest) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
+}
+
+func (x *StepRequest) GetSeed() []byte {
+	if x != nil {
+		return x.Seed
+	}
+	return nil
+}
+
 // ResultsReply has one result an item, in order.
 type ResultsReply struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1956,7 +2091,7 @@ type ResultsReply struct {
 
 func (x *ResultsReply) Reset() {
 	*x = ResultsReply{}
-	mi := &file_seqsvr_v1_store_proto_msgTypes[23]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1968,7 +2103,7 @@ func (x *ResultsReply) String() string {
 func (*ResultsReply) ProtoMessage() {}
 
 func (x *ResultsReply) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_store_proto_msgTypes[23]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1981,7 +2116,7 @@ func (x *ResultsReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResultsReply.ProtoReflect.Descriptor instead.
 func (*ResultsReply) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{23}
+	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *ResultsReply) GetStoreUuid() string {
@@ -2037,7 +2172,7 @@ type LeaseItem struct {
 
 func (x *LeaseItem) Reset() {
 	*x = LeaseItem{}
-	mi := &file_seqsvr_v1_store_proto_msgTypes[24]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2049,7 +2184,7 @@ func (x *LeaseItem) String() string {
 func (*LeaseItem) ProtoMessage() {}
 
 func (x *LeaseItem) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_store_proto_msgTypes[24]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2062,7 +2197,7 @@ func (x *LeaseItem) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaseItem.ProtoReflect.Descriptor instead.
 func (*LeaseItem) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{24}
+	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *LeaseItem) GetRegister() []byte {
@@ -2102,13 +2237,16 @@ type RenewRequest struct {
 	Seen          []*StoreClaim          `protobuf:"bytes,13,rep,name=seen,proto3" json:"seen,omitempty"`                                        // what is remembered of this store: one that has less has an old disk and stops voting
 	Nonce         uint64                 `protobuf:"fixed64,14,opt,name=nonce,proto3" json:"nonce,omitempty"`                                    // RenewReply.nonce: the fellow stores in seen were asked after it came
 	Fellows       []*StoreClaim          `protobuf:"bytes,15,rep,name=fellows,proto3" json:"fellows,omitempty"`                                  // what the session has seen of the other stores, for this one to remember
+	Node          string                 `protobuf:"bytes,16,opt,name=node,proto3" json:"node,omitempty"`                                        // with secret; if not empty, it is name
+	Seed          []byte                 `protobuf:"bytes,17,opt,name=seed,proto3" json:"seed,omitempty"`
+	Number        uint64                 `protobuf:"varint,18,opt,name=number,proto3" json:"number,omitempty"` // counts the session's renewals, from 1; 0: of a node that does not count
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *RenewRequest) Reset() {
 	*x = RenewRequest{}
-	mi := &file_seqsvr_v1_store_proto_msgTypes[25]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2120,7 +2258,7 @@ func (x *RenewRequest) String() string {
 func (*RenewRequest) ProtoMessage() {}
 
 func (x *RenewRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_store_proto_msgTypes[25]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2133,7 +2271,7 @@ func (x *RenewRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewRequest.ProtoReflect.Descriptor instead.
 func (*RenewRequest) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{25}
+	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *RenewRequest) GetRef() *Ref {
@@ -2234,6 +2372,27 @@ func (x *RenewRequest) GetFellows() []*StoreClaim {
 	return nil
 }
 
+func (x *RenewRequest) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
+}
+
+func (x *RenewRequest) GetSeed() []byte {
+	if x != nil {
+		return x.Seed
+	}
+	return nil
+}
+
+func (x *RenewRequest) GetNumber() uint64 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
 type SessionInfo struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Session       uint64                 `protobuf:"fixed64,1,opt,name=session,proto3" json:"session,omitempty"`
@@ -2247,7 +2406,7 @@ type SessionInfo struct {
 
 func (x *SessionInfo) Reset() {
 	*x = SessionInfo{}
-	mi := &file_seqsvr_v1_store_proto_msgTypes[26]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2259,7 +2418,7 @@ func (x *SessionInfo) String() string {
 func (*SessionInfo) ProtoMessage() {}
 
 func (x *SessionInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_store_proto_msgTypes[26]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2272,7 +2431,7 @@ func (x *SessionInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionInfo.ProtoReflect.Descriptor instead.
 func (*SessionInfo) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{26}
+	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *SessionInfo) GetSession() uint64 {
@@ -2332,7 +2491,7 @@ type RenewReply struct {
 
 func (x *RenewReply) Reset() {
 	*x = RenewReply{}
-	mi := &file_seqsvr_v1_store_proto_msgTypes[27]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2344,7 +2503,7 @@ func (x *RenewReply) String() string {
 func (*RenewReply) ProtoMessage() {}
 
 func (x *RenewReply) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_store_proto_msgTypes[27]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2357,7 +2516,7 @@ func (x *RenewReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewReply.ProtoReflect.Descriptor instead.
 func (*RenewReply) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{27}
+	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *RenewReply) GetStoreUuid() string {
@@ -2445,14 +2604,16 @@ type ReleaseRequest struct {
 	All           bool                   `protobuf:"varint,4,opt,name=all,proto3" json:"all,omitempty"`        // the session is dead or leaving: drop all of it and grant it nothing more
 	To            uint64                 `protobuf:"fixed64,5,opt,name=to,proto3" json:"to,omitempty"`         // reserve the items for this session for a moment; 0: nobody
 	Columns       *SectionColumns        `protobuf:"bytes,6,opt,name=columns,proto3" json:"columns,omitempty"` // instead of items, if all of them are sections
-	Secret        []byte                 `protobuf:"bytes,7,opt,name=secret,proto3" json:"secret,omitempty"`   // of the session
+	Secret        []byte                 `protobuf:"bytes,7,opt,name=secret,proto3" json:"secret,omitempty"`   // of the session, like node and seed
+	Node          string                 `protobuf:"bytes,8,opt,name=node,proto3" json:"node,omitempty"`
+	Seed          []byte                 `protobuf:"bytes,9,opt,name=seed,proto3" json:"seed,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ReleaseRequest) Reset() {
 	*x = ReleaseRequest{}
-	mi := &file_seqsvr_v1_store_proto_msgTypes[28]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2464,7 +2625,7 @@ func (x *ReleaseRequest) String() string {
 func (*ReleaseRequest) ProtoMessage() {}
 
 func (x *ReleaseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_store_proto_msgTypes[28]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2477,7 +2638,7 @@ func (x *ReleaseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseRequest.ProtoReflect.Descriptor instead.
 func (*ReleaseRequest) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{28}
+	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *ReleaseRequest) GetRef() *Ref {
@@ -2529,6 +2690,20 @@ func (x *ReleaseRequest) GetSecret() []byte {
 	return nil
 }
 
+func (x *ReleaseRequest) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
+}
+
+func (x *ReleaseRequest) GetSeed() []byte {
+	if x != nil {
+		return x.Seed
+	}
+	return nil
+}
+
 type ReleaseReply struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	StoreUuid     string                 `protobuf:"bytes,1,opt,name=store_uuid,json=storeUuid,proto3" json:"store_uuid,omitempty"`
@@ -2539,7 +2714,7 @@ type ReleaseReply struct {
 
 func (x *ReleaseReply) Reset() {
 	*x = ReleaseReply{}
-	mi := &file_seqsvr_v1_store_proto_msgTypes[29]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2551,7 +2726,7 @@ func (x *ReleaseReply) String() string {
 func (*ReleaseReply) ProtoMessage() {}
 
 func (x *ReleaseReply) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_store_proto_msgTypes[29]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2564,7 +2739,7 @@ func (x *ReleaseReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseReply.ProtoReflect.Descriptor instead.
 func (*ReleaseReply) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{29}
+	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *ReleaseReply) GetStoreUuid() string {
@@ -2617,7 +2792,12 @@ const file_seqsvr_v1_store_proto_rawDesc = "" +
 	"\n" +
 	"cluster_id\x18\x01 \x01(\tR\tclusterId\x12\x14\n" +
 	"\x05nonce\x18\x02 \x01(\x06R\x05nonce\x12-\n" +
-	"\x06claims\x18\x03 \x03(\v2\x15.seqsvr.v1.StoreClaimR\x06claims\"j\n" +
+	"\x06claims\x18\x03 \x03(\v2\x15.seqsvr.v1.StoreClaimR\x06claims\"n\n" +
+	"\rExtendRequest\x12\x1d\n" +
+	"\n" +
+	"cluster_id\x18\x01 \x01(\tR\tclusterId\x12\x10\n" +
+	"\x03era\x18\x02 \x01(\x04R\x03era\x12,\n" +
+	"\amapping\x18\x03 \x01(\v2\x12.seqsvr.v1.MappingR\amapping\"j\n" +
 	"\fAdoptRequest\x12\x1d\n" +
 	"\n" +
 	"cluster_id\x18\x01 \x01(\tR\tclusterId\x12\x10\n" +
@@ -2660,7 +2840,7 @@ const file_seqsvr_v1_store_proto_rawDesc = "" +
 	"\n" +
 	"cluster_id\x18\x01 \x01(\tR\tclusterId\x12\x10\n" +
 	"\x03era\x18\x02 \x01(\x04R\x03era\x12\x16\n" +
-	"\x06reason\x18\x03 \x01(\tR\x06reason\"\x84\a\n" +
+	"\x06reason\x18\x03 \x01(\tR\x06reason\"\x9c\a\n" +
 	"\rDescribeReply\x12\x1d\n" +
 	"\n" +
 	"store_uuid\x18\x01 \x01(\tR\tstoreUuid\x12\x12\n" +
@@ -2696,7 +2876,8 @@ const file_seqsvr_v1_store_proto_rawDesc = "" +
 	"\x04addr\x18\x17 \x01(\tR\x04addr\x12\x1b\n" +
 	"\ttag_floor\x18\x1b \x01(\x06R\btagFloor\x12&\n" +
 	"\x0fworker_floor_ms\x18\x1c \x01(\x06R\rworkerFloorMs\x12&\n" +
-	"\x0fworkers_kept_us\x18\x1d \x01(\x04R\rworkersKeptUsJ\x04\b\x19\x10\x1a\"\xa1\x03\n" +
+	"\x0fworkers_kept_us\x18\x1d \x01(\x04R\rworkersKeptUs\x12\x16\n" +
+	"\x06caller\x18( \x01(\tR\x06callerJ\x04\b\x19\x10\x1a\"\xd0\x03\n" +
 	"\x06Result\x12,\n" +
 	"\averdict\x18\x01 \x01(\x0e2\x12.seqsvr.v1.VerdictR\averdict\x12%\n" +
 	"\x0epromised_round\x18\x02 \x01(\x04R\rpromisedRound\x12)\n" +
@@ -2711,7 +2892,9 @@ const file_seqsvr_v1_store_proto_rawDesc = "" +
 	" \x01(\tR\amessage\x12\x1a\n" +
 	"\bregister\x18\v \x01(\fR\bregister\x12\x12\n" +
 	"\x04seal\x18\f \x01(\x06R\x04seal\x12\x14\n" +
-	"\x05floor\x18\r \x01(\x06R\x05floor\"p\n" +
+	"\x05floor\x18\r \x01(\x06R\x05floor\x12\x17\n" +
+	"\atime_ms\x18\x0f \x01(\x03R\x06timeMs\x12\x14\n" +
+	"\x05index\x18\x0e \x01(\x04R\x05index\"p\n" +
 	"\x0eSectionColumns\x12\x1a\n" +
 	"\bsections\x18\x01 \x03(\aR\bsections\x12\x16\n" +
 	"\x06rounds\x18\x02 \x03(\x06R\x06rounds\x12\x14\n" +
@@ -2728,34 +2911,40 @@ const file_seqsvr_v1_store_proto_rawDesc = "" +
 	"\fremaining_us\x18\b \x03(\x06R\vremainingUs\x12\x14\n" +
 	"\x05seals\x18\t \x03(\x06R\x05seals\x12\x16\n" +
 	"\x06floors\x18\n" +
-	" \x03(\x06R\x06floors\"\xb4\x01\n" +
+	" \x03(\x06R\x06floors\"\xcc\x01\n" +
 	"\vReadRequest\x12 \n" +
 	"\x03ref\x18\x01 \x01(\v2\x0e.seqsvr.v1.RefR\x03ref\x12\x18\n" +
 	"\asession\x18\x02 \x01(\x06R\asession\x12\x1c\n" +
 	"\tregisters\x18\x03 \x03(\fR\tregisters\x12\x16\n" +
 	"\x06prefix\x18\x04 \x01(\tR\x06prefix\x123\n" +
-	"\acolumns\x18\x05 \x01(\v2\x19.seqsvr.v1.SectionColumnsR\acolumns\"W\n" +
+	"\acolumns\x18\x05 \x01(\v2\x19.seqsvr.v1.SectionColumnsR\acolumns\x12\x16\n" +
+	"\x06copies\x18\x06 \x01(\bR\x06copies\"W\n" +
 	"\vPrepareItem\x12\x1a\n" +
 	"\bregister\x18\x01 \x01(\fR\bregister\x12\x14\n" +
 	"\x05round\x18\x02 \x01(\x04R\x05round\x12\x16\n" +
-	"\x06create\x18\x03 \x01(\bR\x06create\"\xc7\x01\n" +
+	"\x06create\x18\x03 \x01(\bR\x06create\"\xef\x01\n" +
 	"\x0ePrepareRequest\x12 \n" +
 	"\x03ref\x18\x01 \x01(\v2\x0e.seqsvr.v1.RefR\x03ref\x12\x18\n" +
 	"\asession\x18\x02 \x01(\x06R\asession\x12,\n" +
 	"\x05items\x18\x03 \x03(\v2\x16.seqsvr.v1.PrepareItemR\x05items\x123\n" +
 	"\acolumns\x18\x04 \x01(\v2\x19.seqsvr.v1.SectionColumnsR\acolumns\x12\x16\n" +
-	"\x06secret\x18\x05 \x01(\fR\x06secret\"h\n" +
+	"\x06secret\x18\x05 \x01(\fR\x06secret\x12\x12\n" +
+	"\x04node\x18\x06 \x01(\tR\x04node\x12\x12\n" +
+	"\x04seed\x18\a \x01(\fR\x04seed\"z\n" +
 	"\bStepItem\x12\x1a\n" +
 	"\bregister\x18\x01 \x01(\fR\bregister\x12\x14\n" +
 	"\x05round\x18\x02 \x01(\x04R\x05round\x12\x10\n" +
 	"\x03max\x18\x03 \x01(\x06R\x03max\x12\x18\n" +
-	"\apayload\x18\x04 \x01(\fR\apayload\"\xc1\x01\n" +
+	"\apayload\x18\x04 \x01(\fR\apayload\x12\x10\n" +
+	"\x03log\x18\x05 \x01(\fR\x03log\"\xe9\x01\n" +
 	"\vStepRequest\x12 \n" +
 	"\x03ref\x18\x01 \x01(\v2\x0e.seqsvr.v1.RefR\x03ref\x12\x18\n" +
 	"\asession\x18\x02 \x01(\x06R\asession\x12)\n" +
 	"\x05items\x18\x03 \x03(\v2\x13.seqsvr.v1.StepItemR\x05items\x123\n" +
 	"\acolumns\x18\x04 \x01(\v2\x19.seqsvr.v1.SectionColumnsR\acolumns\x12\x16\n" +
-	"\x06secret\x18\x05 \x01(\fR\x06secret\"\xdb\x01\n" +
+	"\x06secret\x18\x05 \x01(\fR\x06secret\x12\x12\n" +
+	"\x04node\x18\x06 \x01(\tR\x04node\x12\x12\n" +
+	"\x04seed\x18\a \x01(\fR\x04seed\"\xdb\x01\n" +
 	"\fResultsReply\x12\x1d\n" +
 	"\n" +
 	"store_uuid\x18\x01 \x01(\tR\tstoreUuid\x12+\n" +
@@ -2768,7 +2957,7 @@ const file_seqsvr_v1_store_proto_rawDesc = "" +
 	"\tLeaseItem\x12\x1a\n" +
 	"\bregister\x18\x01 \x01(\fR\bregister\x12\x14\n" +
 	"\x05round\x18\x02 \x01(\x04R\x05round\x12\x12\n" +
-	"\x04seal\x18\x03 \x01(\x06R\x04seal\"\x91\x04\n" +
+	"\x04seal\x18\x03 \x01(\x06R\x04seal\"\xd1\x04\n" +
 	"\fRenewRequest\x12 \n" +
 	"\x03ref\x18\x01 \x01(\v2\x0e.seqsvr.v1.RefR\x03ref\x12\x18\n" +
 	"\asession\x18\x02 \x01(\x06R\asession\x12\x12\n" +
@@ -2784,7 +2973,10 @@ const file_seqsvr_v1_store_proto_rawDesc = "" +
 	"\x06secret\x18\f \x01(\fR\x06secret\x12)\n" +
 	"\x04seen\x18\r \x03(\v2\x15.seqsvr.v1.StoreClaimR\x04seen\x12\x14\n" +
 	"\x05nonce\x18\x0e \x01(\x06R\x05nonce\x12/\n" +
-	"\afellows\x18\x0f \x03(\v2\x15.seqsvr.v1.StoreClaimR\afellowsJ\x04\b\t\x10\n" +
+	"\afellows\x18\x0f \x03(\v2\x15.seqsvr.v1.StoreClaimR\afellows\x12\x12\n" +
+	"\x04node\x18\x10 \x01(\tR\x04node\x12\x12\n" +
+	"\x04seed\x18\x11 \x01(\fR\x04seed\x12\x16\n" +
+	"\x06number\x18\x12 \x01(\x04R\x06numberJ\x04\b\t\x10\n" +
 	"\"\x8e\x01\n" +
 	"\vSessionInfo\x12\x18\n" +
 	"\asession\x18\x01 \x01(\x06R\asession\x12\x12\n" +
@@ -2809,7 +3001,7 @@ const file_seqsvr_v1_store_proto_rawDesc = "" +
 	"remembered\x18\n" +
 	" \x03(\v2\x15.seqsvr.v1.StoreClaimR\n" +
 	"remembered\x12\x14\n" +
-	"\x05nonce\x18\v \x01(\x06R\x05nonce\"\xe7\x01\n" +
+	"\x05nonce\x18\v \x01(\x06R\x05nonce\"\x8f\x02\n" +
 	"\x0eReleaseRequest\x12 \n" +
 	"\x03ref\x18\x01 \x01(\v2\x0e.seqsvr.v1.RefR\x03ref\x12\x18\n" +
 	"\asession\x18\x02 \x01(\x06R\asession\x12*\n" +
@@ -2817,11 +3009,13 @@ const file_seqsvr_v1_store_proto_rawDesc = "" +
 	"\x03all\x18\x04 \x01(\bR\x03all\x12\x0e\n" +
 	"\x02to\x18\x05 \x01(\x06R\x02to\x123\n" +
 	"\acolumns\x18\x06 \x01(\v2\x19.seqsvr.v1.SectionColumnsR\acolumns\x12\x16\n" +
-	"\x06secret\x18\a \x01(\fR\x06secret\"I\n" +
+	"\x06secret\x18\a \x01(\fR\x06secret\x12\x12\n" +
+	"\x04node\x18\b \x01(\tR\x04node\x12\x12\n" +
+	"\x04seed\x18\t \x01(\fR\x04seed\"I\n" +
 	"\fReleaseReply\x12\x1d\n" +
 	"\n" +
 	"store_uuid\x18\x01 \x01(\tR\tstoreUuid\x12\x1a\n" +
-	"\breleased\x18\x02 \x01(\rR\breleased*\xa5\x01\n" +
+	"\breleased\x18\x02 \x01(\rR\breleased*\xbc\x01\n" +
 	"\aVerdict\x12\x17\n" +
 	"\x13VERDICT_UNSPECIFIED\x10\x00\x12\x0e\n" +
 	"\n" +
@@ -2831,7 +3025,8 @@ const file_seqsvr_v1_store_proto_rawDesc = "" +
 	"\rVERDICT_GRACE\x10\x04\x12\x13\n" +
 	"\x0fVERDICT_UNKNOWN\x10\x05\x12\x13\n" +
 	"\x0fVERDICT_REFUSED\x10\x06\x12\x10\n" +
-	"\fVERDICT_FULL\x10\a2\xda\x05\n" +
+	"\fVERDICT_FULL\x10\a\x12\x15\n" +
+	"\x11VERDICT_ELSEWHERE\x10\b2\x98\x06\n" +
 	"\x05Store\x12@\n" +
 	"\bDescribe\x12\x1a.seqsvr.v1.DescribeRequest\x1a\x18.seqsvr.v1.DescribeReply\x128\n" +
 	"\x04Bind\x12\x16.seqsvr.v1.BindRequest\x1a\x18.seqsvr.v1.DescribeReply\x12:\n" +
@@ -2841,10 +3036,13 @@ const file_seqsvr_v1_store_proto_rawDesc = "" +
 	"\x04Step\x12\x16.seqsvr.v1.StepRequest\x1a\x17.seqsvr.v1.ResultsReply\x127\n" +
 	"\x05Renew\x12\x17.seqsvr.v1.RenewRequest\x1a\x15.seqsvr.v1.RenewReply\x12=\n" +
 	"\aRelease\x12\x19.seqsvr.v1.ReleaseRequest\x1a\x17.seqsvr.v1.ReleaseReply\x12:\n" +
-	"\x05Adopt\x12\x17.seqsvr.v1.AdoptRequest\x1a\x18.seqsvr.v1.DescribeReply\x126\n" +
+	"\x05Adopt\x12\x17.seqsvr.v1.AdoptRequest\x1a\x18.seqsvr.v1.DescribeReply\x12<\n" +
+	"\x06Extend\x12\x18.seqsvr.v1.ExtendRequest\x1a\x18.seqsvr.v1.DescribeReply\x126\n" +
 	"\x04Dump\x12\x16.seqsvr.v1.DumpRequest\x1a\x14.seqsvr.v1.DumpReply0\x01\x124\n" +
 	"\x04Fill\x12\x16.seqsvr.v1.FillRequest\x1a\x14.seqsvr.v1.FillReply\x12F\n" +
-	"\vWindowsOver\x12\x1d.seqsvr.v1.WindowsOverRequest\x1a\x18.seqsvr.v1.DescribeReplyB3Z1github.com/seqsvr/seqsvr/proto/seqsvr/v1;seqsvrv1b\x06proto3"
+	"\vWindowsOver\x12\x1d.seqsvr.v1.WindowsOverRequest\x1a\x18.seqsvr.v1.DescribeReplyBp\n" +
+	"\x14com.github.seqsvr.v1P\x01Z1github.com/seqsvr/seqsvr/proto/seqsvr/v1;seqsvrv1\xaa\x02\tSeqsvr.V1\xca\x02\tSeqsvr\\V1\xea\x02\n" +
+	"Seqsvr::V1b\x06proto3"
 
 var (
 	file_seqsvr_v1_store_proto_rawDescOnce sync.Once
@@ -2859,7 +3057,7 @@ func file_seqsvr_v1_store_proto_rawDescGZIP() []byte {
 }
 
 var file_seqsvr_v1_store_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_seqsvr_v1_store_proto_msgTypes = make([]protoimpl.MessageInfo, 30)
+var file_seqsvr_v1_store_proto_msgTypes = make([]protoimpl.MessageInfo, 31)
 var file_seqsvr_v1_store_proto_goTypes = []any{
 	(Verdict)(0),               // 0: seqsvr.v1.Verdict
 	(*Ref)(nil),                // 1: seqsvr.v1.Ref
@@ -2868,100 +3066,104 @@ var file_seqsvr_v1_store_proto_goTypes = []any{
 	(*MemberList)(nil),         // 4: seqsvr.v1.MemberList
 	(*StoreClaim)(nil),         // 5: seqsvr.v1.StoreClaim
 	(*VouchRequest)(nil),       // 6: seqsvr.v1.VouchRequest
-	(*AdoptRequest)(nil),       // 7: seqsvr.v1.AdoptRequest
-	(*Record)(nil),             // 8: seqsvr.v1.Record
-	(*DumpRequest)(nil),        // 9: seqsvr.v1.DumpRequest
-	(*DumpReply)(nil),          // 10: seqsvr.v1.DumpReply
-	(*FillRequest)(nil),        // 11: seqsvr.v1.FillRequest
-	(*FillReply)(nil),          // 12: seqsvr.v1.FillReply
-	(*BindRequest)(nil),        // 13: seqsvr.v1.BindRequest
-	(*WindowsOverRequest)(nil), // 14: seqsvr.v1.WindowsOverRequest
-	(*DescribeReply)(nil),      // 15: seqsvr.v1.DescribeReply
-	(*Result)(nil),             // 16: seqsvr.v1.Result
-	(*SectionColumns)(nil),     // 17: seqsvr.v1.SectionColumns
-	(*ResultColumns)(nil),      // 18: seqsvr.v1.ResultColumns
-	(*ReadRequest)(nil),        // 19: seqsvr.v1.ReadRequest
-	(*PrepareItem)(nil),        // 20: seqsvr.v1.PrepareItem
-	(*PrepareRequest)(nil),     // 21: seqsvr.v1.PrepareRequest
-	(*StepItem)(nil),           // 22: seqsvr.v1.StepItem
-	(*StepRequest)(nil),        // 23: seqsvr.v1.StepRequest
-	(*ResultsReply)(nil),       // 24: seqsvr.v1.ResultsReply
-	(*LeaseItem)(nil),          // 25: seqsvr.v1.LeaseItem
-	(*RenewRequest)(nil),       // 26: seqsvr.v1.RenewRequest
-	(*SessionInfo)(nil),        // 27: seqsvr.v1.SessionInfo
-	(*RenewReply)(nil),         // 28: seqsvr.v1.RenewReply
-	(*ReleaseRequest)(nil),     // 29: seqsvr.v1.ReleaseRequest
-	(*ReleaseReply)(nil),       // 30: seqsvr.v1.ReleaseReply
-	(*Mapping)(nil),            // 31: seqsvr.v1.Mapping
+	(*ExtendRequest)(nil),      // 7: seqsvr.v1.ExtendRequest
+	(*AdoptRequest)(nil),       // 8: seqsvr.v1.AdoptRequest
+	(*Record)(nil),             // 9: seqsvr.v1.Record
+	(*DumpRequest)(nil),        // 10: seqsvr.v1.DumpRequest
+	(*DumpReply)(nil),          // 11: seqsvr.v1.DumpReply
+	(*FillRequest)(nil),        // 12: seqsvr.v1.FillRequest
+	(*FillReply)(nil),          // 13: seqsvr.v1.FillReply
+	(*BindRequest)(nil),        // 14: seqsvr.v1.BindRequest
+	(*WindowsOverRequest)(nil), // 15: seqsvr.v1.WindowsOverRequest
+	(*DescribeReply)(nil),      // 16: seqsvr.v1.DescribeReply
+	(*Result)(nil),             // 17: seqsvr.v1.Result
+	(*SectionColumns)(nil),     // 18: seqsvr.v1.SectionColumns
+	(*ResultColumns)(nil),      // 19: seqsvr.v1.ResultColumns
+	(*ReadRequest)(nil),        // 20: seqsvr.v1.ReadRequest
+	(*PrepareItem)(nil),        // 21: seqsvr.v1.PrepareItem
+	(*PrepareRequest)(nil),     // 22: seqsvr.v1.PrepareRequest
+	(*StepItem)(nil),           // 23: seqsvr.v1.StepItem
+	(*StepRequest)(nil),        // 24: seqsvr.v1.StepRequest
+	(*ResultsReply)(nil),       // 25: seqsvr.v1.ResultsReply
+	(*LeaseItem)(nil),          // 26: seqsvr.v1.LeaseItem
+	(*RenewRequest)(nil),       // 27: seqsvr.v1.RenewRequest
+	(*SessionInfo)(nil),        // 28: seqsvr.v1.SessionInfo
+	(*RenewReply)(nil),         // 29: seqsvr.v1.RenewReply
+	(*ReleaseRequest)(nil),     // 30: seqsvr.v1.ReleaseRequest
+	(*ReleaseReply)(nil),       // 31: seqsvr.v1.ReleaseReply
+	(*Mapping)(nil),            // 32: seqsvr.v1.Mapping
 }
 var file_seqsvr_v1_store_proto_depIdxs = []int32{
 	3,  // 0: seqsvr.v1.MemberList.members:type_name -> seqsvr.v1.StoreMember
 	5,  // 1: seqsvr.v1.VouchRequest.claims:type_name -> seqsvr.v1.StoreClaim
-	4,  // 2: seqsvr.v1.AdoptRequest.list:type_name -> seqsvr.v1.MemberList
-	1,  // 3: seqsvr.v1.DumpRequest.ref:type_name -> seqsvr.v1.Ref
-	15, // 4: seqsvr.v1.DumpReply.store:type_name -> seqsvr.v1.DescribeReply
-	8,  // 5: seqsvr.v1.DumpReply.records:type_name -> seqsvr.v1.Record
-	1,  // 6: seqsvr.v1.FillRequest.ref:type_name -> seqsvr.v1.Ref
-	8,  // 7: seqsvr.v1.FillRequest.records:type_name -> seqsvr.v1.Record
-	3,  // 8: seqsvr.v1.BindRequest.members:type_name -> seqsvr.v1.StoreMember
-	1,  // 9: seqsvr.v1.DescribeReply.ref:type_name -> seqsvr.v1.Ref
-	31, // 10: seqsvr.v1.DescribeReply.mapping:type_name -> seqsvr.v1.Mapping
-	3,  // 11: seqsvr.v1.DescribeReply.members:type_name -> seqsvr.v1.StoreMember
-	5,  // 12: seqsvr.v1.DescribeReply.remembered:type_name -> seqsvr.v1.StoreClaim
-	0,  // 13: seqsvr.v1.Result.verdict:type_name -> seqsvr.v1.Verdict
-	1,  // 14: seqsvr.v1.ReadRequest.ref:type_name -> seqsvr.v1.Ref
-	17, // 15: seqsvr.v1.ReadRequest.columns:type_name -> seqsvr.v1.SectionColumns
-	1,  // 16: seqsvr.v1.PrepareRequest.ref:type_name -> seqsvr.v1.Ref
-	20, // 17: seqsvr.v1.PrepareRequest.items:type_name -> seqsvr.v1.PrepareItem
-	17, // 18: seqsvr.v1.PrepareRequest.columns:type_name -> seqsvr.v1.SectionColumns
-	1,  // 19: seqsvr.v1.StepRequest.ref:type_name -> seqsvr.v1.Ref
-	22, // 20: seqsvr.v1.StepRequest.items:type_name -> seqsvr.v1.StepItem
-	17, // 21: seqsvr.v1.StepRequest.columns:type_name -> seqsvr.v1.SectionColumns
-	16, // 22: seqsvr.v1.ResultsReply.results:type_name -> seqsvr.v1.Result
-	18, // 23: seqsvr.v1.ResultsReply.columns:type_name -> seqsvr.v1.ResultColumns
-	1,  // 24: seqsvr.v1.RenewRequest.ref:type_name -> seqsvr.v1.Ref
-	25, // 25: seqsvr.v1.RenewRequest.attach:type_name -> seqsvr.v1.LeaseItem
-	25, // 26: seqsvr.v1.RenewRequest.drop:type_name -> seqsvr.v1.LeaseItem
-	17, // 27: seqsvr.v1.RenewRequest.attach_columns:type_name -> seqsvr.v1.SectionColumns
-	17, // 28: seqsvr.v1.RenewRequest.drop_columns:type_name -> seqsvr.v1.SectionColumns
-	5,  // 29: seqsvr.v1.RenewRequest.seen:type_name -> seqsvr.v1.StoreClaim
-	5,  // 30: seqsvr.v1.RenewRequest.fellows:type_name -> seqsvr.v1.StoreClaim
-	25, // 31: seqsvr.v1.RenewReply.lost:type_name -> seqsvr.v1.LeaseItem
-	25, // 32: seqsvr.v1.RenewReply.refused:type_name -> seqsvr.v1.LeaseItem
-	27, // 33: seqsvr.v1.RenewReply.sessions:type_name -> seqsvr.v1.SessionInfo
-	5,  // 34: seqsvr.v1.RenewReply.remembered:type_name -> seqsvr.v1.StoreClaim
-	1,  // 35: seqsvr.v1.ReleaseRequest.ref:type_name -> seqsvr.v1.Ref
-	25, // 36: seqsvr.v1.ReleaseRequest.items:type_name -> seqsvr.v1.LeaseItem
-	17, // 37: seqsvr.v1.ReleaseRequest.columns:type_name -> seqsvr.v1.SectionColumns
-	2,  // 38: seqsvr.v1.Store.Describe:input_type -> seqsvr.v1.DescribeRequest
-	13, // 39: seqsvr.v1.Store.Bind:input_type -> seqsvr.v1.BindRequest
-	6,  // 40: seqsvr.v1.Store.Vouch:input_type -> seqsvr.v1.VouchRequest
-	19, // 41: seqsvr.v1.Store.Read:input_type -> seqsvr.v1.ReadRequest
-	21, // 42: seqsvr.v1.Store.Prepare:input_type -> seqsvr.v1.PrepareRequest
-	23, // 43: seqsvr.v1.Store.Step:input_type -> seqsvr.v1.StepRequest
-	26, // 44: seqsvr.v1.Store.Renew:input_type -> seqsvr.v1.RenewRequest
-	29, // 45: seqsvr.v1.Store.Release:input_type -> seqsvr.v1.ReleaseRequest
-	7,  // 46: seqsvr.v1.Store.Adopt:input_type -> seqsvr.v1.AdoptRequest
-	9,  // 47: seqsvr.v1.Store.Dump:input_type -> seqsvr.v1.DumpRequest
-	11, // 48: seqsvr.v1.Store.Fill:input_type -> seqsvr.v1.FillRequest
-	14, // 49: seqsvr.v1.Store.WindowsOver:input_type -> seqsvr.v1.WindowsOverRequest
-	15, // 50: seqsvr.v1.Store.Describe:output_type -> seqsvr.v1.DescribeReply
-	15, // 51: seqsvr.v1.Store.Bind:output_type -> seqsvr.v1.DescribeReply
-	15, // 52: seqsvr.v1.Store.Vouch:output_type -> seqsvr.v1.DescribeReply
-	24, // 53: seqsvr.v1.Store.Read:output_type -> seqsvr.v1.ResultsReply
-	24, // 54: seqsvr.v1.Store.Prepare:output_type -> seqsvr.v1.ResultsReply
-	24, // 55: seqsvr.v1.Store.Step:output_type -> seqsvr.v1.ResultsReply
-	28, // 56: seqsvr.v1.Store.Renew:output_type -> seqsvr.v1.RenewReply
-	30, // 57: seqsvr.v1.Store.Release:output_type -> seqsvr.v1.ReleaseReply
-	15, // 58: seqsvr.v1.Store.Adopt:output_type -> seqsvr.v1.DescribeReply
-	10, // 59: seqsvr.v1.Store.Dump:output_type -> seqsvr.v1.DumpReply
-	12, // 60: seqsvr.v1.Store.Fill:output_type -> seqsvr.v1.FillReply
-	15, // 61: seqsvr.v1.Store.WindowsOver:output_type -> seqsvr.v1.DescribeReply
-	50, // [50:62] is the sub-list for method output_type
-	38, // [38:50] is the sub-list for method input_type
-	38, // [38:38] is the sub-list for extension type_name
-	38, // [38:38] is the sub-list for extension extendee
-	0,  // [0:38] is the sub-list for field type_name
+	32, // 2: seqsvr.v1.ExtendRequest.mapping:type_name -> seqsvr.v1.Mapping
+	4,  // 3: seqsvr.v1.AdoptRequest.list:type_name -> seqsvr.v1.MemberList
+	1,  // 4: seqsvr.v1.DumpRequest.ref:type_name -> seqsvr.v1.Ref
+	16, // 5: seqsvr.v1.DumpReply.store:type_name -> seqsvr.v1.DescribeReply
+	9,  // 6: seqsvr.v1.DumpReply.records:type_name -> seqsvr.v1.Record
+	1,  // 7: seqsvr.v1.FillRequest.ref:type_name -> seqsvr.v1.Ref
+	9,  // 8: seqsvr.v1.FillRequest.records:type_name -> seqsvr.v1.Record
+	3,  // 9: seqsvr.v1.BindRequest.members:type_name -> seqsvr.v1.StoreMember
+	1,  // 10: seqsvr.v1.DescribeReply.ref:type_name -> seqsvr.v1.Ref
+	32, // 11: seqsvr.v1.DescribeReply.mapping:type_name -> seqsvr.v1.Mapping
+	3,  // 12: seqsvr.v1.DescribeReply.members:type_name -> seqsvr.v1.StoreMember
+	5,  // 13: seqsvr.v1.DescribeReply.remembered:type_name -> seqsvr.v1.StoreClaim
+	0,  // 14: seqsvr.v1.Result.verdict:type_name -> seqsvr.v1.Verdict
+	1,  // 15: seqsvr.v1.ReadRequest.ref:type_name -> seqsvr.v1.Ref
+	18, // 16: seqsvr.v1.ReadRequest.columns:type_name -> seqsvr.v1.SectionColumns
+	1,  // 17: seqsvr.v1.PrepareRequest.ref:type_name -> seqsvr.v1.Ref
+	21, // 18: seqsvr.v1.PrepareRequest.items:type_name -> seqsvr.v1.PrepareItem
+	18, // 19: seqsvr.v1.PrepareRequest.columns:type_name -> seqsvr.v1.SectionColumns
+	1,  // 20: seqsvr.v1.StepRequest.ref:type_name -> seqsvr.v1.Ref
+	23, // 21: seqsvr.v1.StepRequest.items:type_name -> seqsvr.v1.StepItem
+	18, // 22: seqsvr.v1.StepRequest.columns:type_name -> seqsvr.v1.SectionColumns
+	17, // 23: seqsvr.v1.ResultsReply.results:type_name -> seqsvr.v1.Result
+	19, // 24: seqsvr.v1.ResultsReply.columns:type_name -> seqsvr.v1.ResultColumns
+	1,  // 25: seqsvr.v1.RenewRequest.ref:type_name -> seqsvr.v1.Ref
+	26, // 26: seqsvr.v1.RenewRequest.attach:type_name -> seqsvr.v1.LeaseItem
+	26, // 27: seqsvr.v1.RenewRequest.drop:type_name -> seqsvr.v1.LeaseItem
+	18, // 28: seqsvr.v1.RenewRequest.attach_columns:type_name -> seqsvr.v1.SectionColumns
+	18, // 29: seqsvr.v1.RenewRequest.drop_columns:type_name -> seqsvr.v1.SectionColumns
+	5,  // 30: seqsvr.v1.RenewRequest.seen:type_name -> seqsvr.v1.StoreClaim
+	5,  // 31: seqsvr.v1.RenewRequest.fellows:type_name -> seqsvr.v1.StoreClaim
+	26, // 32: seqsvr.v1.RenewReply.lost:type_name -> seqsvr.v1.LeaseItem
+	26, // 33: seqsvr.v1.RenewReply.refused:type_name -> seqsvr.v1.LeaseItem
+	28, // 34: seqsvr.v1.RenewReply.sessions:type_name -> seqsvr.v1.SessionInfo
+	5,  // 35: seqsvr.v1.RenewReply.remembered:type_name -> seqsvr.v1.StoreClaim
+	1,  // 36: seqsvr.v1.ReleaseRequest.ref:type_name -> seqsvr.v1.Ref
+	26, // 37: seqsvr.v1.ReleaseRequest.items:type_name -> seqsvr.v1.LeaseItem
+	18, // 38: seqsvr.v1.ReleaseRequest.columns:type_name -> seqsvr.v1.SectionColumns
+	2,  // 39: seqsvr.v1.Store.Describe:input_type -> seqsvr.v1.DescribeRequest
+	14, // 40: seqsvr.v1.Store.Bind:input_type -> seqsvr.v1.BindRequest
+	6,  // 41: seqsvr.v1.Store.Vouch:input_type -> seqsvr.v1.VouchRequest
+	20, // 42: seqsvr.v1.Store.Read:input_type -> seqsvr.v1.ReadRequest
+	22, // 43: seqsvr.v1.Store.Prepare:input_type -> seqsvr.v1.PrepareRequest
+	24, // 44: seqsvr.v1.Store.Step:input_type -> seqsvr.v1.StepRequest
+	27, // 45: seqsvr.v1.Store.Renew:input_type -> seqsvr.v1.RenewRequest
+	30, // 46: seqsvr.v1.Store.Release:input_type -> seqsvr.v1.ReleaseRequest
+	8,  // 47: seqsvr.v1.Store.Adopt:input_type -> seqsvr.v1.AdoptRequest
+	7,  // 48: seqsvr.v1.Store.Extend:input_type -> seqsvr.v1.ExtendRequest
+	10, // 49: seqsvr.v1.Store.Dump:input_type -> seqsvr.v1.DumpRequest
+	12, // 50: seqsvr.v1.Store.Fill:input_type -> seqsvr.v1.FillRequest
+	15, // 51: seqsvr.v1.Store.WindowsOver:input_type -> seqsvr.v1.WindowsOverRequest
+	16, // 52: seqsvr.v1.Store.Describe:output_type -> seqsvr.v1.DescribeReply
+	16, // 53: seqsvr.v1.Store.Bind:output_type -> seqsvr.v1.DescribeReply
+	16, // 54: seqsvr.v1.Store.Vouch:output_type -> seqsvr.v1.DescribeReply
+	25, // 55: seqsvr.v1.Store.Read:output_type -> seqsvr.v1.ResultsReply
+	25, // 56: seqsvr.v1.Store.Prepare:output_type -> seqsvr.v1.ResultsReply
+	25, // 57: seqsvr.v1.Store.Step:output_type -> seqsvr.v1.ResultsReply
+	29, // 58: seqsvr.v1.Store.Renew:output_type -> seqsvr.v1.RenewReply
+	31, // 59: seqsvr.v1.Store.Release:output_type -> seqsvr.v1.ReleaseReply
+	16, // 60: seqsvr.v1.Store.Adopt:output_type -> seqsvr.v1.DescribeReply
+	16, // 61: seqsvr.v1.Store.Extend:output_type -> seqsvr.v1.DescribeReply
+	11, // 62: seqsvr.v1.Store.Dump:output_type -> seqsvr.v1.DumpReply
+	13, // 63: seqsvr.v1.Store.Fill:output_type -> seqsvr.v1.FillReply
+	16, // 64: seqsvr.v1.Store.WindowsOver:output_type -> seqsvr.v1.DescribeReply
+	52, // [52:65] is the sub-list for method output_type
+	39, // [39:52] is the sub-list for method input_type
+	39, // [39:39] is the sub-list for extension type_name
+	39, // [39:39] is the sub-list for extension extendee
+	0,  // [0:39] is the sub-list for field type_name
 }
 
 func init() { file_seqsvr_v1_store_proto_init() }
@@ -2976,7 +3178,7 @@ func file_seqsvr_v1_store_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_seqsvr_v1_store_proto_rawDesc), len(file_seqsvr_v1_store_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   30,
+			NumMessages:   31,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -28,6 +28,7 @@ const (
 	Store_Renew_FullMethodName       = "/seqsvr.v1.Store/Renew"
 	Store_Release_FullMethodName     = "/seqsvr.v1.Store/Release"
 	Store_Adopt_FullMethodName       = "/seqsvr.v1.Store/Adopt"
+	Store_Extend_FullMethodName      = "/seqsvr.v1.Store/Extend"
 	Store_Dump_FullMethodName        = "/seqsvr.v1.Store/Dump"
 	Store_Fill_FullMethodName        = "/seqsvr.v1.Store/Fill"
 	Store_WindowsOver_FullMethodName = "/seqsvr.v1.Store/WindowsOver"
@@ -65,6 +66,9 @@ type StoreClient interface {
 	// newer than its own, and refuses requests under any other from then on. Durable
 	// before the answer; idempotent. A learner becomes a voter only if it was filled.
 	Adopt(ctx context.Context, in *AdoptRequest, opts ...grpc.CallOption) (*DescribeReply, error)
+	// Extend tells the store a mapping that was decided: if it is its own with spaces added,
+	// the store takes it over, with their sections at zero. Durable before the answer; idempotent.
+	Extend(ctx context.Context, in *ExtendRequest, opts ...grpc.CallOption) (*DescribeReply, error)
 	// Dump streams all registers as they are on disk, whether or not the store votes. The
 	// first message has the store's identity, the last one says how many there were.
 	Dump(ctx context.Context, in *DumpRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[DumpReply], error)
@@ -175,6 +179,16 @@ func (c *storeClient) Adopt(ctx context.Context, in *AdoptRequest, opts ...grpc.
 	return out, nil
 }
 
+func (c *storeClient) Extend(ctx context.Context, in *ExtendRequest, opts ...grpc.CallOption) (*DescribeReply, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(DescribeReply)
+	err := c.cc.Invoke(ctx, Store_Extend_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *storeClient) Dump(ctx context.Context, in *DumpRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[DumpReply], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	stream, err := c.cc.NewStream(ctx, &Store_ServiceDesc.Streams[0], Store_Dump_FullMethodName, cOpts...)
@@ -246,6 +260,9 @@ type StoreServer interface {
 	// newer than its own, and refuses requests under any other from then on. Durable
 	// before the answer; idempotent. A learner becomes a voter only if it was filled.
 	Adopt(context.Context, *AdoptRequest) (*DescribeReply, error)
+	// Extend tells the store a mapping that was decided: if it is its own with spaces added,
+	// the store takes it over, with their sections at zero. Durable before the answer; idempotent.
+	Extend(context.Context, *ExtendRequest) (*DescribeReply, error)
 	// Dump streams all registers as they are on disk, whether or not the store votes. The
 	// first message has the store's identity, the last one says how many there were.
 	Dump(*DumpRequest, grpc.ServerStreamingServer[DumpReply]) error
@@ -292,6 +309,9 @@ func (UnimplementedStoreServer) Release(context.Context, *ReleaseRequest) (*Rele
 }
 func (UnimplementedStoreServer) Adopt(context.Context, *AdoptRequest) (*DescribeReply, error) {
 	return nil, status.Error(codes.Unimplemented, "method Adopt not implemented")
+}
+func (UnimplementedStoreServer) Extend(context.Context, *ExtendRequest) (*DescribeReply, error) {
+	return nil, status.Error(codes.Unimplemented, "method Extend not implemented")
 }
 func (UnimplementedStoreServer) Dump(*DumpRequest, grpc.ServerStreamingServer[DumpReply]) error {
 	return status.Error(codes.Unimplemented, "method Dump not implemented")
@@ -485,6 +505,24 @@ func _Store_Adopt_Handler(srv interface{}, ctx context.Context, dec func(interfa
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Store_Extend_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ExtendRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(StoreServer).Extend(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Store_Extend_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(StoreServer).Extend(ctx, req.(*ExtendRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _Store_Dump_Handler(srv interface{}, stream grpc.ServerStream) error {
 	m := new(DumpRequest)
 	if err := stream.RecvMsg(m); err != nil {
@@ -574,6 +612,10 @@ var Store_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Adopt",
 			Handler:    _Store_Adopt_Handler,
+		},
+		{
+			MethodName: "Extend",
+			Handler:    _Store_Extend_Handler,
 		},
 		{
 			MethodName: "Fill",

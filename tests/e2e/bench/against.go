@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"text/tabwriter"
 
 	"github.com/seqsvr/seqsvr/tests/e2e/bench/own"
@@ -104,7 +105,7 @@ func (f *field) prepare(ctx context.Context, b *build) error {
 	}
 	if len(wanted(ownSubjects(nil))) > 0 {
 		say("starting 3 stores, 1 allocator, 1 router of %s", b.name)
-		c, err := own.Start(ctx, filepath.Join(b.root, "bin"), filepath.Join(dir, "cluster"), own.Size{Stores: 3, Allocs: 1})
+		c, err := own.Start(ctx, filepath.Join(b.root, "bin"), filepath.Join(dir, "cluster"), own.Size{Stores: 3, Allocs: 1, Exact: slices.ContainsFunc(wanted(ownSubjects(nil)), isExact)})
 		if err != nil {
 			return err
 		}
@@ -176,3 +177,6 @@ func compare(out io.Writer, revision string, pairs []pair) error {
 	}
 	return w.Flush()
 }
+
+// isExact says whether a subject needs an exact space, which builds before v0.2 do not know.
+func isExact(s subject) bool { return strings.HasPrefix(s.ID, "exact/") }

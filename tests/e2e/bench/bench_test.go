@@ -42,6 +42,8 @@ func TestSettingsComeFromTheEnvironment(t *testing.T) {
 func TestEverySubjectOfTheTargetsAndBaselinesIsMeasured(t *testing.T) {
 	known := map[string]bool{}
 	all := append(ownSubjects(nil), goSubjects(nil)...)
+	all = append(all, frontSubjects(nil)...)
+	all = append(all, emptySubjects(nil)...)
 	all = append(all, etcdSubjects(nil)...)
 	all = append(all, postgresSubjects(nil)...)
 	for _, persistence := range []string{"none", "everysec", "always"} {

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/seqsvr/seqsvr/tests/e2e/bench/own"
 	"github.com/seqsvr/seqsvr/tests/e2e/bench/report"
 )
 
@@ -25,14 +26,21 @@ func main() {
 	}
 }
 
+// emptyFlag makes this program the server of emptySubjects.
+const emptyFlag = "empty"
+
 func run(ctx context.Context, args []string) error {
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	root := flags.String("root", "../..", "folder of the module, with bin/ built")
 	out := flags.String("out", "", "the report; its plots go into the folder of its name without .md (default docs/benchmarks.md in root)")
 	from := flags.String("from", "", "write the report anew from this file, which an earlier run left, and measure nothing")
 	revision := flags.String("against", "", "measure this tree beside a revision of it, in turn, and print the ratios; writes no report")
+	empty := flags.String(emptyFlag, "", "be the server of the subject unary/empty, at the first of two `addresses`, with the routes of the second")
 	if err := flags.Parse(args); err != nil {
 		return err
+	}
+	if addr, router, serve := strings.Cut(*empty, ","); serve {
+		return own.ServeEmpty(ctx, addr, router)
 	}
 	dir, err := filepath.Abs(*root)
 	if err != nil {

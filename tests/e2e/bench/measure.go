@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"time"
 
+	"github.com/seqsvr/seqsvr/internal/localcluster"
 	"github.com/seqsvr/seqsvr/tests/e2e/bench/host"
 	"github.com/seqsvr/seqsvr/tests/e2e/bench/own"
 	"github.com/seqsvr/seqsvr/tests/e2e/bench/peers"
@@ -136,14 +137,14 @@ func (f *field) start(ctx context.Context, bin string) error {
 		return all
 	}
 	f.data.Machine.Versions = append(f.data.Machine.Versions, firstLine(filepath.Join(bin, "seqctl"), "version"), runtime.Version())
-	ids := ownSubjects(nil)
+	ids := append(append(ownSubjects(nil), frontSubjects(nil)...), emptySubjects(nil)...)
 	needed := false
 	for _, s := range ids {
 		needed = needed || f.settings.wants(s.ID)
 	}
 	if needed {
 		say("starting 3 stores, 1 allocator, 1 router")
-		c, err := own.Start(ctx, bin, filepath.Join(f.dir, "cluster"), own.Size{Stores: 3, Allocs: 1})
+		c, err := own.Start(ctx, bin, filepath.Join(f.dir, "cluster"), own.Size{Stores: 3, Allocs: 1, Exact: true})
 		if err != nil {
 			return err
 		}
@@ -153,11 +154,37 @@ func (f *field) start(ctx context.Context, bin string) error {
 			return err
 		}
 		f.add(ownSubjects(c))
+		if err := f.startEmpty(ctx, c, &pids); err != nil {
+			return err
+		}
+		front, err := peers.RedisFront(c.Role(localcluster.RoleRouter)[0].RESP, "seq:", c.Pids())
+		if err == nil {
+			f.add(frontSubjects(front))
+		} else if err := f.skip("Redis clients of the router", err); err != nil {
+			return err
+		}
 	}
 	if err := f.startGo(ctx); err != nil {
 		return err
 	}
 	return f.startPeers(ctx, &pids)
+}
+
+func (f *field) startEmpty(ctx context.Context, c *own.Cluster, pids *[]func() []int) error {
+	if !f.settings.wantsAny("unary/empty") {
+		return nil
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	e, err := c.StartEmpty(ctx, f.dir, self, "-"+emptyFlag)
+	if err != nil {
+		return err
+	}
+	f.ends, *pids = append(f.ends, e.Stop), append(*pids, func() []int { return []int{e.Pid()} })
+	f.add(emptySubjects(e))
+	return nil
 }
 
 func (f *field) startGo(ctx context.Context) error {

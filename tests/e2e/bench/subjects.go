@@ -56,6 +56,11 @@ func ownSubjects(c *own.Cluster) []subject {
 	path("segment/1", "segment, one tag", 64, 64, "--target", "segment")
 	path("segment/1000", "segment, one tag, 1,000 a call", 64, 64, "--target", "segment", "--batch", "1000")
 
+	for _, callers := range []int{1, 64, 512} {
+		path(fmt.Sprintf("exact/c%d", callers), "`Next` of an exact space, with ids", callers, 0, "--space", own.ExactSpace)
+		out[len(out)-1].Baseline = redisID("always", 1, callers)
+	}
+
 	million := slices.Clip([]string{"--target", "batch", "--batch", "100", "--scatter", "--rate", "1e6"})
 	steps := func(id, title string, callers int, flags ...string) {
 		add(report.GroupSteps, id, title, disks, callers, 0, flags...)
@@ -66,6 +71,14 @@ func ownSubjects(c *own.Cluster) []subject {
 	steps("steps/c64", "`Next`, 100 busy UIDs", 64, "--scatter", "--uids", "100")
 	steps("steps/c512", "the same", 512, "--scatter", "--uids", "100")
 	return out
+}
+
+// emptySubjects are what gRPC reaches by itself, to be seen beside unary/c64.
+func emptySubjects(e *own.Empty) []subject {
+	all := own.Flags(64, "--target", "unary")
+	s := report.Subject{ID: "unary/empty/c64", Group: report.GroupOwn, Title: "the same, a handler that does nothing", Callers: 64, Durable: "nothing",
+		Baseline: redisID("none", 1, 64), Command: own.Command(all...)}
+	return []subject{{s, func(ctx context.Context, d time.Duration) (report.Sample, error) { return e.Bench(ctx, d, all...) }}}
 }
 
 // goSubjects are the benchmarks in process.
@@ -104,9 +117,9 @@ func redisSubjects(r *peers.Redis, persistence string) []subject {
 		pipelines = []int{1} // a pipeline with persistence is slower than one without
 	}
 	for _, pipeline := range pipelines {
-		for _, callers := range []int{64, 512, 4096} {
-			if callers == 4096 && (pipeline > 1 || persistence != "none") {
-				continue // only the baseline is wanted with so many
+		for _, callers := range []int{1, 64, 512, 4096} {
+			if callers == 4096 && (pipeline > 1 || persistence != "none") || callers == 1 && pipeline > 1 {
+				continue // only baselines are wanted with so many, and with one
 			}
 			title := "INCR, appendfsync " + persistence
 			if persistence == "none" {
@@ -121,6 +134,23 @@ func redisSubjects(r *peers.Redis, persistence string) []subject {
 				return r.Incr(ctx, callers, pipeline, d)
 			}})
 		}
+	}
+	return out
+}
+
+// frontSubjects are a router as clients of Redis see it, beside Redis with the same pipeline.
+func frontSubjects(r *peers.Redis) []subject {
+	var out []subject
+	for _, it := range []struct{ pipeline, callers int }{{1, 64}, {1, 512}, {16, 64}, {100, 64}} {
+		title := "Redis `INCR` by a router"
+		if it.pipeline > 1 {
+			title += fmt.Sprintf(", pipeline %d", it.pipeline)
+		}
+		s := report.Subject{ID: fmt.Sprintf("resp/p%d/c%d", it.pipeline, it.callers), Group: report.GroupOwn, Title: title, Callers: it.callers,
+			Durable: "2 of 3 stores' disks", Baseline: redisID("none", it.pipeline, it.callers), Command: peers.RedisCommand(it.callers, it.pipeline)}
+		out = append(out, subject{s, func(ctx context.Context, d time.Duration) (report.Sample, error) {
+			return r.Incr(ctx, it.callers, it.pipeline, d)
+		}})
 	}
 	return out
 }

@@ -45,9 +45,9 @@ func (s composeService) container(name string) container {
 	return container{where: name, image: image, args: command, env: s.Environment}
 }
 
-func readCompose(t *testing.T) (file composeFile) {
+func readCompose(t *testing.T, name string) (file composeFile) {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(repo, "deploy/compose/compose.yaml"))
+	text, err := os.ReadFile(filepath.Join(repo, "deploy/compose", name))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +60,7 @@ func readCompose(t *testing.T) (file composeFile) {
 }
 
 func TestTheComposeFileIsAWholeClusterWhoseDaemonsTakeTheirSettings(t *testing.T) {
-	file := readCompose(t)
+	file := readCompose(t, "compose.yaml")
 	for key := range file.X {
 		if !strings.HasPrefix(key, "x-") {
 			t.Errorf("%q is no key of a compose file", key)

@@ -1,11 +1,9 @@
 package deploy
 
 import (
-	"bytes"
 	"errors"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -50,12 +48,13 @@ func objects(t *testing.T, where string, text []byte) (out []any) {
 }
 
 var kinds = map[string]func() any{
-	"v1 Namespace":                       func() any { return new(corev1.Namespace) },
-	"v1 Service":                         func() any { return new(corev1.Service) },
-	"apps/v1 StatefulSet":                func() any { return new(appsv1.StatefulSet) },
-	"apps/v1 Deployment":                 func() any { return new(appsv1.Deployment) },
-	"policy/v1 PodDisruptionBudget":      func() any { return new(policyv1.PodDisruptionBudget) },
-	"networking.k8s.io/v1 NetworkPolicy": func() any { return new(networkingv1.NetworkPolicy) },
+	"v1 Namespace":                            func() any { return new(corev1.Namespace) },
+	"v1 Service":                              func() any { return new(corev1.Service) },
+	"apps/v1 StatefulSet":                     func() any { return new(appsv1.StatefulSet) },
+	"apps/v1 Deployment":                      func() any { return new(appsv1.Deployment) },
+	"policy/v1 PodDisruptionBudget":           func() any { return new(policyv1.PodDisruptionBudget) },
+	"networking.k8s.io/v1 NetworkPolicy":      func() any { return new(networkingv1.NetworkPolicy) },
+	"monitoring.coreos.com/v1 ServiceMonitor": func() any { return new(serviceMonitor) },
 }
 
 // workload is what StatefulSet and Deployment have in common.
@@ -111,22 +110,12 @@ func TestEveryManifestOfTheBaseDecodesStrictlyAndIsListed(t *testing.T) {
 }
 
 func TestBaseAndOverlayRenderAndStartDaemonsThatTakeTheirSettings(t *testing.T) {
-	kubectl, err := exec.LookPath("kubectl")
-	if err != nil {
-		t.Skip("no kubectl on this machine")
-	}
 	for overlay, want := range map[string]map[string]int32{
 		"base":        {"storesvr": 3, "allocsvr": 3, "router": 2},
 		"development": {"storesvr": 3, "allocsvr": 1, "router": 1},
 		"gossip-keys": {"storesvr": 3, "allocsvr": 3, "router": 2},
 	} {
-		var stderr bytes.Buffer
-		cmd := exec.Command(kubectl, "kustomize", filepath.Join(repo, "deploy/kubernetes", overlay))
-		cmd.Stderr = &stderr
-		text, err := cmd.Output()
-		if err != nil {
-			t.Fatalf("%s: %v\n%s", overlay, err, stderr.String())
-		}
+		text := render(t, overlay)
 		all := objects(t, overlay, text)
 		checkCluster(t, overlay, all, want)
 		for _, w := range workloads(all) {

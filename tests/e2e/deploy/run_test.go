@@ -114,7 +114,7 @@ func TestTheComposeFileBringsAClusterUp(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts eight processes")
 	}
-	file := readCompose(t)
+	file := readCompose(t, "compose.yaml")
 	var inits, rest []instance
 	dirs := map[string]string{}
 	for name, service := range file.Services {

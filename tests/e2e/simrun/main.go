@@ -57,7 +57,7 @@ func parseFlags(args []string) (flags, error) {
 	set.IntVar(&f.workers, "workers", 2, "runs at the same time")
 	set.BoolVar(&f.native, "native", false, "run processes of this machine: faster, not repeatable")
 	set.BoolVar(&f.all, "all", false, "run to the end whatever breaks; the first failure is explained then")
-	set.BoolVar(&f.trace, "trace", false, "run -seed alone and print every event")
+	set.BoolVar(&f.trace, "trace", false, "run -seed alone and print every event; with -native until a run of it breaks, or for -duration")
 	set.StringVar(&f.faults, "faults", "", "file of faults for -trace, one a line, in place of the seed's own")
 	set.StringVar(&f.cache, "cache", filepath.Join(os.TempDir(), "seqsvr-simrun"), "folder for compiled code; empty: none")
 	if err := set.Parse(args); err != nil {
@@ -109,7 +109,7 @@ func run(ctx context.Context, out io.Writer, args []string) error {
 			_ = m.close(context.WithoutCancel(ctx))
 		}
 	}()
-	if f.trace {
+	if f.trace && !f.native {
 		return traceOne(ctx, out, f, exact)
 	}
 	c := &campaign{exact: exact, out: out, first: f.seed, length: f.length, wall: f.duration,
@@ -123,6 +123,9 @@ func run(ctx context.Context, out io.Writer, args []string) error {
 			return err
 		}
 		defer n.close()
+		if f.trace {
+			return traceOne(ctx, out, f, func(context.Context) (runner, error) { return n, nil })
+		}
 		c.run = n
 	} else if c.run, err = exact(ctx); err != nil {
 		return err
@@ -131,8 +134,9 @@ func run(ctx context.Context, out io.Writer, args []string) error {
 	return c.work(ctx)
 }
 
-// traceOne runs one seed and prints every event.
-func traceOne(ctx context.Context, out io.Writer, f flags, exact func(context.Context) (runner, error)) error {
+// traceOne runs one seed and prints every event. Native runs of one seed differ: they are
+// repeated until one breaks a promise.
+func traceOne(ctx context.Context, out io.Writer, f flags, with func(context.Context) (runner, error)) error {
 	job := sim.Job{Seed: f.seed, Length: f.length}
 	if f.faults != "" {
 		text, err := os.ReadFile(f.faults)
@@ -141,11 +145,15 @@ func traceOne(ctx context.Context, out io.Writer, f flags, exact func(context.Co
 		}
 		job.Faults, job.OwnFaults = []string{string(text)}, true
 	}
-	m, err := exact(ctx)
+	m, err := with(ctx)
 	if err != nil {
 		return err
 	}
+	begun := time.Now()
 	r, err := m.run(ctx, job, true)
+	for f.native && err == nil && len(r.Violations) == 0 && time.Since(begun) < f.duration {
+		r, err = m.run(ctx, job, true)
+	}
 	if err != nil {
 		return err
 	}

@@ -43,11 +43,12 @@ type worker struct {
 	said    bytes.Buffer // on standard error; read only when the process has ended
 }
 
-// start runs a process until its jobs are closed.
-func (n native) start() (*worker, error) {
+// start runs a process until its jobs are closed. more is added to its environment.
+func (n native) start(more ...string) (*worker, error) {
 	cmd := exec.Command(n.file, "-test.run=^TestGuest$", "-test.timeout=0")
 	// One thread is as many as a bubble can use.
 	cmd.Env = append(os.Environ(), "SIM_JOB=-", "GOMAXPROCS=1", "GOGC=3000", "GOMEMLIMIT=400MiB", "GODEBUG=adaptivestackstart=1")
+	cmd.Env = append(cmd.Env, more...)
 	return begin(cmd)
 }
 
@@ -67,11 +68,14 @@ func begin(cmd *exec.Cmd) (*worker, error) {
 	return p, p.cmd.Start()
 }
 
-// run implements runner; it never traces, since another run would take another course.
-func (n native) run(ctx context.Context, job sim.Job, _ bool) (sim.Result, error) {
+// run implements runner. A traced run takes another course than one before it did.
+func (n native) run(ctx context.Context, job sim.Job, trace bool) (sim.Result, error) {
 	text, err := json.Marshal(job)
 	if err != nil {
 		return sim.Result{}, err
+	}
+	if trace {
+		return n.traced(ctx, job, text)
 	}
 	var p *worker
 	select {
@@ -91,6 +95,24 @@ func (n native) run(ctx context.Context, job sim.Job, _ bool) (sim.Result, error
 		p.end()
 	}
 	return r, nil
+}
+
+// traced does one job with a process of its own, whose folder for temporary files asks
+// for the events.
+func (n native) traced(ctx context.Context, job sim.Job, text []byte) (sim.Result, error) {
+	dir := filepath.Dir(n.file)
+	if err := os.WriteFile(filepath.Join(dir, sim.TraceFile), nil, 0o600); err != nil {
+		return sim.Result{}, err
+	}
+	p, err := n.start("TMPDIR=" + dir)
+	if err != nil {
+		return sim.Result{}, err
+	}
+	r, err := p.do(ctx, job, text)
+	if err == nil {
+		p.end()
+	}
+	return r, err
 }
 
 // close ends the processes that wait.

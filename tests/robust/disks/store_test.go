@@ -21,7 +21,7 @@ import (
 const patience = harness.Patience
 
 var (
-	secret   = seq.NewSecret()
+	secret   = seq.NewSecret("")
 	session  = secret.Session()
 	register = seq.SectionRegister(3)
 )
@@ -70,6 +70,7 @@ func start(t *testing.T, dir string, before []string, flags ...string) *process 
 	}
 	p := &process{cmd: cmd, done: make(chan struct{})}
 	p.cmd.Stdout, p.cmd.Stderr = &p.log, &p.log
+	p.cmd.WaitDelay = time.Second // what strace has traced may hold them
 	if err := p.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}

@@ -30,8 +30,10 @@ const (
 
 // calls are what callers do beside asking for the next number of a UID. In a hundred
 // calls there are 80 for sequences of users, 8 of them for ranges, 6 for batches and 6
-// over HTTP; the rest is for IDs and named counters.
+// over HTTP; 15 of the others are for the exact space, with ids. The rest is for IDs and named
+// counters.
 type calls struct {
+	onces  *lab.Onces     // of the exact space
 	alone  *client.Client // makes IDs by itself while the service is away
 	web    *http.Client
 	webURL string
@@ -50,7 +52,8 @@ type idBook struct {
 // startLoad begins at that many calls a second. Half of the calls go straight to the
 // owners, half by routers.
 func (s *Site) startLoad(ctx context.Context, rate int) (*calls, *lab.Load, error) {
-	o := &calls{codes: map[string]int{}, web: &http.Client{Timeout: callTimeout}, webURL: "http://" + s.Own.HTTP() + "/v1/next"}
+	space := seq.Space{Name: exactSpace, Window: seq.MaxWindow}
+	o := &calls{codes: map[string]int{}, onces: lab.NewOnces(space, s.Patience), web: &http.Client{Timeout: callTimeout}, webURL: "http://" + s.Own.HTTP() + "/v1/next"}
 	var err error
 	o.alone, err = client.New(ctx, client.Config{Addrs: s.Addrs(router, alloc), Fallback: &client.Fallback{After: time.Second, Window: fallbackFor}})
 	if err != nil {
@@ -59,7 +62,8 @@ func (s *Site) startLoad(ctx context.Context, rate int) (*calls, *lab.Load, erro
 	load, err := lab.StartLoad(ctx, s.Cluster, lab.LoadConfig{
 		Callers: callers, UIDs: knownUIDs, New: newUIDs, Rate: rate, Timeout: callTimeout, Routed: true, Reason: o.failed,
 		Kinds: []lab.Kind{
-			lab.NextKind(60),
+			lab.NextKind(45),
+			o.onces.Kind(15),
 			{Name: "range", Percent: 8, Call: func(ctx context.Context, j lab.Job) { j.Take(ctx, uint32(2+j.Random%99)) }},
 			{Name: "batch", Percent: 6, Call: batch},
 			{Name: "http", Percent: 6, Call: o.overHTTP},

@@ -32,19 +32,20 @@ type Report struct {
 	Calls  map[string]int64 `json:"calls"`  // by kind
 	Errors map[string]int   `json:"errors"` // by code
 
-	Requests     int      `json:"requests"` // in the history of sequences and counters
-	Failed       int      `json:"failed"`   // of those
-	Keys         int      `json:"keys"`
-	Numbers      uint64   `json:"numbers"` // checked
-	Gaps         uint64   `json:"gaps"`
-	LongestGap   uint64   `json:"longest_gap"`
-	Duplicates   uint64   `json:"duplicates"`
-	Regressions  int      `json:"regressions"`
-	Invalid      int      `json:"invalid"`
-	IDs          int      `json:"snowflake_ids"` // checked
-	DuplicateIDs int      `json:"duplicate_snowflake_ids"`
-	Failures     []string `json:"failures"` // rounds that did not go as they should
-	Examples     []string `json:"examples"` // of broken promises
+	Requests     int        `json:"requests"` // in the history of sequences and counters
+	Failed       int        `json:"failed"`   // of those
+	Keys         int        `json:"keys"`
+	Numbers      uint64     `json:"numbers"` // checked
+	Gaps         uint64     `json:"gaps"`
+	LongestGap   uint64     `json:"longest_gap"`
+	Duplicates   uint64     `json:"duplicates"`
+	Regressions  int        `json:"regressions"`
+	Invalid      int        `json:"invalid"`
+	Exact        *lab.Exact `json:"exact"`         // of the exact space
+	IDs          int        `json:"snowflake_ids"` // checked
+	DuplicateIDs int        `json:"duplicate_snowflake_ids"`
+	Failures     []string   `json:"failures"` // rounds that did not go as they should
+	Examples     []string   `json:"examples"` // of broken promises
 
 	Kinds  []KindRow `json:"kinds"`
 	Events []*Event  `json:"events"`
@@ -65,14 +66,14 @@ type KindRow struct {
 	Skipped   string  `json:"skipped,omitempty"`
 }
 
-func newReport(plan Plan, cfg Config, checked history.Report) *Report {
+func newReport(plan Plan, cfg Config, checked history.Report, logs map[history.Key]history.Log) *Report {
 	r := &Report{
 		Seed: plan.Seed, Stores: cfg.Stores, Allocs: cfg.Allocs, Routers: cfg.Routers, LeaseMS: ms(cfg.Lease),
 		Network: cfg.Network != nil, Disks: cfg.ForgetFS != "", Rate: plan.Rate,
 		Requests: checked.Requests, Failed: checked.Errors, Keys: checked.Keys, Numbers: checked.Numbers,
 		Gaps: checked.Gaps, LongestGap: checked.LongestGap,
 		Duplicates: checked.Duplicates, Regressions: checked.Regressions, Invalid: checked.Invalid,
-		Failures: []string{}, Examples: []string{},
+		Exact: lab.ExactOf(checked, logs), Failures: []string{}, Examples: []string{},
 	}
 	for _, v := range checked.Violations {
 		r.Examples = append(r.Examples, v.String())
@@ -186,15 +187,16 @@ func (r *Report) sum(scenarios []lab.Scenario, events []*Event) {
 // ErrViolated, lab.ErrNotRecovered or lab.ErrUnexpected, those that apply, with examples.
 func (r *Report) Err() error {
 	var errs []error
-	if r.Duplicates > 0 || r.Regressions > 0 || r.Invalid > 0 || r.DuplicateIDs > 0 {
-		errs = append(errs, fmt.Errorf("%w: %d duplicates, %d regressions, %d impossible answers, %d duplicate snowflake IDs; seed %d\n%s", ErrViolated,
-			r.Duplicates, r.Regressions, r.Invalid, r.DuplicateIDs, r.Seed, strings.Join(r.Examples, "\n")))
+	if x := r.Exact; r.Duplicates > 0 || r.Regressions > 0 || r.Invalid > 0 || r.DuplicateIDs > 0 || x.Holes > 0 || x.Twice > 0 {
+		errs = append(errs, fmt.Errorf("%w: %d duplicates, %d regressions, %d impossible answers, %d duplicate snowflake IDs, "+
+			"%d holes (X1), %d requests with two answers (X2); seed %d\n%s", ErrViolated,
+			r.Duplicates, r.Regressions, r.Invalid, r.DuplicateIDs, x.Holes, x.Twice, r.Seed, strings.Join(r.Examples, "\n")))
 	}
 	if len(r.Failures) > 0 {
 		errs = append(errs, fmt.Errorf("%w: %d rounds; seed %d\n%s", lab.ErrUnexpected, len(r.Failures), r.Seed, strings.Join(r.Failures, "\n")))
 	}
-	if r.Numbers == 0 || r.IDs == 0 {
-		errs = append(errs, fmt.Errorf("%w: %d numbers and %d snowflake IDs: the run shows nothing", lab.ErrUnexpected, r.Numbers, r.IDs))
+	if r.Numbers == 0 || r.IDs == 0 || r.Exact.IDs == 0 {
+		errs = append(errs, fmt.Errorf("%w: %d numbers, %d snowflake IDs, %d exact requests: the run shows nothing", lab.ErrUnexpected, r.Numbers, r.IDs, r.Exact.IDs))
 	}
 	return errors.Join(errs...)
 }
@@ -231,6 +233,8 @@ func (r *Report) Text(w io.Writer) error {
 	}
 	fmt.Fprintf(w, "\n%d numbers of %d keys and %d snowflake IDs checked: %d duplicates, %d regressions, %d impossible answers, %d duplicate IDs; %d numbers skipped, at most %d in a row\n",
 		r.Numbers, r.Keys, r.IDs, r.Duplicates, r.Regressions, r.Invalid, r.DuplicateIDs, r.Gaps, r.LongestGap)
+	fmt.Fprintf(w, "%d requests with ids, %d of them repeated, %d answers replayed, %d looked up: %d holes (X1), %d requests with two answers (X2), %d without one\n",
+		r.Exact.IDs, r.Exact.Repeated, r.Exact.Replayed, r.Exact.LookedUp, r.Exact.Holes, r.Exact.Twice, r.Exact.Unanswered)
 	for _, text := range r.Logs {
 		fmt.Fprintln(w, text)
 	}

@@ -16,9 +16,17 @@ func number(n uint64, start, end time.Duration) history.Call {
 	return history.Call{Key: history.Key{UID: 1}, First: n, Last: n, Start: start, End: end}
 }
 
+// ledger is a key of the exact space, of which its log has number 1 by "a".
+var ledger = history.Key{Space: exactSpace, UID: 1}
+
+func exact(id string, n uint64, start, end time.Duration) history.Call {
+	return history.Call{Key: ledger, ID: id, First: n, Last: n, Start: start, End: end}
+}
+
 // judged is the report of a history with one fault from 10 to 20 and one from 30 to 40.
 func judged(calls []history.Call, runs []snowflake.Run, failure string) *Report {
-	r := newReport(Plan{Seed: 7}, DefaultConfig(), history.Check(calls))
+	logs := map[history.Key]history.Log{ledger: {Last: 1, Found: map[string]history.Taken{"a": {First: 1, Last: 1}}}}
+	r := newReport(Plan{Seed: 7}, DefaultConfig(), history.CheckExact(calls, logs), logs)
 	book := idBook{runs: runs}
 	r.IDs, r.DuplicateIDs = book.check()
 	events := []*Event{
@@ -33,7 +41,7 @@ func judged(calls []history.Call, runs []snowflake.Run, failure string) *Report 
 
 func TestARunThatBrokeAPromiseOrWentOtherwiseThanItShouldIsAnError(t *testing.T) {
 	ids := []snowflake.Run{{First: 10, Last: 30, Stride: 10}, {First: 40, Last: 40, Stride: 1}}
-	good := []history.Call{number(1, 1, 2), number(2, 3, 4)}
+	good := []history.Call{number(1, 1, 2), number(2, 3, 4), exact("a", 1, 3, 5)}
 	rows := []struct {
 		name    string
 		calls   []history.Call
@@ -45,6 +53,9 @@ func TestARunThatBrokeAPromiseOrWentOtherwiseThanItShouldIsAnError(t *testing.T)
 		{"a number twice", append(good, number(2, 5, 6)), ids, "", ErrViolated},
 		{"a smaller number later", []history.Call{number(5, 1, 2), number(4, 3, 4)}, ids, "", ErrViolated},
 		{"a snowflake ID twice", good, append(ids, snowflake.Run{First: 20, Last: 20, Stride: 1}), "", ErrViolated},
+		{"another number for a request that was repeated", append(good, exact("a", 2, 3, 4)), ids, "", ErrViolated},
+		{"a request that is not in its log", append(good, exact("b", 2, 3, 4)), ids, "", ErrViolated},
+		{"nobody gave an id", good[:2], ids, "", lab.ErrUnexpected},
 		{"a cluster that stayed down", good, ids, "did not recover", lab.ErrUnexpected},
 		{"nobody got anything", nil, ids, "", lab.ErrUnexpected},
 		{"nobody got an ID", good, nil, "", lab.ErrUnexpected},

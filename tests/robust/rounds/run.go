@@ -70,8 +70,12 @@ func Run(ctx context.Context, site *Site, plan Plan) (*Report, error) {
 	s.rounds(ctx)
 	rest(ctx, settle)
 	load.End()
+	var unaudited error
+	if !s.lost && ctx.Err() == nil {
+		s.logs, unaudited = calls.onces.Audit(ctx, load)
+	}
 	report := s.report()
-	return report, report.Err()
+	return report, errors.Join(report.Err(), unaudited)
 }
 
 // judgeShare is how much of the time of a run may go into judging it while it goes on:
@@ -87,6 +91,9 @@ type session struct {
 	calls  *calls
 	began  time.Duration
 	events []*Event
+
+	logs map[history.Key]history.Log // of the exact space at the end; nil: not asked for
+	lost bool                        // the cluster did not recover
 
 	judgeAt time.Duration // when the history is worth another look
 }
@@ -200,6 +207,7 @@ func (s *session) round(ctx context.Context, faults ...lab.Scenario) error {
 		s.events = append(s.events, e)
 		s.progress(e)
 	}
+	s.lost = recovered != nil
 	return errors.Join(recovered, broken)
 }
 
@@ -256,7 +264,11 @@ func (s *session) progress(e *Event) {
 // report judges what was recorded. The load has ended.
 func (s *session) report() *Report {
 	calls := s.load.History.Calls()
-	r := newReport(s.plan, s.cfg, history.Check(calls))
+	checked := history.Check(calls)
+	if s.logs != nil {
+		checked = history.CheckExact(calls, s.logs)
+	}
+	r := newReport(s.plan, s.cfg, checked, s.logs)
 	r.Seconds = (s.load.Clock.Now() - s.began).Seconds()
 	r.Calls, r.Errors = s.load.Counts(), s.calls.codes
 	r.IDs, r.DuplicateIDs = s.calls.ids.check()

@@ -31,6 +31,9 @@ type Config struct {
 	ForgetFS string // the disk helper's binary; empty: no faults of disks that forget
 }
 
+// exactSpace is the one of mode=exact.
+const exactSpace = "ledger"
+
 // Sections and the step are small, so that stores write all the time and numbers of many
 // users meet in one section.
 const (
@@ -42,6 +45,7 @@ const (
 func DefaultConfig() Config {
 	cfg := Config{Config: lab.Config{Config: localcluster.DefaultConfig(""), Temp: "seqsvr-robust-", Patience: 10 * time.Minute}}
 	cfg.Lease, cfg.Sections, cfg.Step = time.Second, sections, step
+	cfg.Spaces = []string{lab.ExactSpace(exactSpace) + fmt.Sprintf(",sections=%d", sections)}
 	return cfg
 }
 

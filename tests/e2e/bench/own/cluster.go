@@ -23,7 +23,11 @@ var errRunning = errors.New("process does not run")
 type Size struct {
 	Stores, Allocs int
 	Sections       uint32
+	Exact          bool // with a space ExactSpace of mode=exact
 }
+
+// ExactSpace is the name of the exact space.
+const ExactSpace = "exact"
 
 // Cluster is a running one.
 type Cluster struct {
@@ -36,7 +40,10 @@ type Cluster struct {
 // until it serves. The caller closes it.
 func Start(ctx context.Context, bin, dir string, size Size) (*Cluster, error) {
 	cfg := localcluster.DefaultConfig(dir)
-	cfg.Bin, cfg.Stores, cfg.Allocs, cfg.Sections = bin, size.Stores, size.Allocs, size.Sections
+	cfg.Bin, cfg.Stores, cfg.Allocs, cfg.Sections, cfg.RESP = bin, size.Stores, size.Allocs, size.Sections, "127.0.0.1:0"
+	if size.Exact {
+		cfg.Spaces = []string{ExactSpace + ":mode=exact,sections=64"}
+	}
 	began := time.Now()
 	c, err := localcluster.Start(cfg)
 	if err != nil {

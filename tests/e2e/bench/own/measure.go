@@ -56,7 +56,7 @@ func (c *Cluster) Bench(ctx context.Context, d time.Duration, args ...string) (r
 		return report.Sample{}, err
 	}
 	began := time.Now()
-	got, err := c.seqctlBench(ctx, d, args)
+	got, err := c.seqctlBench(ctx, c.GRPC(), d, args)
 	if err != nil {
 		return report.Sample{}, err
 	}
@@ -77,8 +77,8 @@ func (c *Cluster) Bench(ctx context.Context, d time.Duration, args ...string) (r
 	return s, nil
 }
 
-func (c *Cluster) seqctlBench(ctx context.Context, d time.Duration, args []string) (outcome, error) {
-	all := append([]string{"bench", "--addr", c.GRPC(), "--http", c.HTTP(), "--duration", d.String(), "-o", "json"}, args...)
+func (c *Cluster) seqctlBench(ctx context.Context, addr string, d time.Duration, args []string) (outcome, error) {
+	all := append([]string{"bench", "--addr", addr, "--http", c.HTTP(), "--duration", d.String(), "-o", "json"}, args...)
 	if !slices.Contains(args, "--warmup") {
 		all = append(all, "--warmup", warmup.String())
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -22,11 +23,33 @@ var errOutput = errors.New("redis-benchmark: output not understood")
 // redisKeys is among how many keys INCR chooses at random.
 const redisKeys = 1_000_000
 
-// Redis is one server of one way of persistence.
+// Redis is one server of one way of persistence, or one that speaks as Redis does.
 type Redis struct {
-	server *host.Server
+	server *host.Server // nil: not ours to stop
 	port   int
+	pids   []int
+	incr   []string        // how redis-benchmark is told to increment random keys
 	rate   map[int]float64 // last rate by pipeline: how many requests a measurement has
+}
+
+// firstRates are guesses, for the first measurement.
+func firstRates() map[int]float64 { return map[int]float64{1: 150e3, 16: 700e3, 100: 1e6} }
+
+// RedisFront is an address at which processes that run speak as Redis does, for keys that begin
+// with a prefix.
+func RedisFront(addr, prefix string, pids []int) (*Redis, error) {
+	if _, err := exec.LookPath("redis-benchmark"); err != nil {
+		return nil, fmt.Errorf("%w: redis-benchmark", ErrAbsent)
+	}
+	_, text, err := net.SplitHostPort(addr)
+	if err != nil {
+		return nil, err
+	}
+	port, err := strconv.Atoi(text)
+	if err != nil {
+		return nil, err
+	}
+	return &Redis{port: port, pids: pids, incr: []string{"incr", prefix + "__rand_int__"}, rate: firstRates()}, nil
 }
 
 // StartRedis starts a server below dir and fills its keys. persistence is none,
@@ -55,7 +78,7 @@ func StartRedis(ctx context.Context, dir, persistence string) (*Redis, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Redis{server: server, port: port, rate: map[int]float64{1: 150e3, 16: 700e3, 100: 1e6}}
+	r := &Redis{server: server, port: port, pids: []int{server.Pid()}, incr: []string{"-t", "incr"}, rate: firstRates()}
 	wait, cancel := context.WithTimeout(ctx, startPatience)
 	defer cancel()
 	if err := server.Until(wait, func() error { return host.Listening(port) }); err != nil {
@@ -71,10 +94,14 @@ func StartRedis(ctx context.Context, dir, persistence string) (*Redis, error) {
 }
 
 // Stop ends the server.
-func (r *Redis) Stop() { r.server.Stop() }
+func (r *Redis) Stop() {
+	if r.server != nil {
+		r.server.Stop()
+	}
+}
 
 // Pids are the server's processes.
-func (r *Redis) Pids() []int { return []int{r.server.Pid()} }
+func (r *Redis) Pids() []int { return r.pids }
 
 // RedisCommand is how a measurement is made, for people.
 func RedisCommand(callers, pipeline int) string {
@@ -105,8 +132,9 @@ func (r *Redis) Incr(ctx context.Context, callers, pipeline int, d time.Duration
 }
 
 func (r *Redis) run(ctx context.Context, callers, pipeline, n int) (report.Sample, error) {
-	cmd := exec.CommandContext(ctx, "redis-benchmark", "-p", strconv.Itoa(r.port), "-t", "incr", "-r", strconv.Itoa(redisKeys),
-		"-n", strconv.Itoa(n), "-c", strconv.Itoa(callers), "-P", strconv.Itoa(pipeline))
+	args := []string{"-p", strconv.Itoa(r.port), "-r", strconv.Itoa(redisKeys),
+		"-n", strconv.Itoa(n), "-c", strconv.Itoa(callers), "-P", strconv.Itoa(pipeline)}
+	cmd := exec.CommandContext(ctx, "redis-benchmark", append(args, r.incr...)...)
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		return report.Sample{}, fmt.Errorf("redis-benchmark: %w: %.500s", err, out)

@@ -13,7 +13,8 @@ const (
 // notes stand below the tables.
 var notes = map[string]string{
 	GroupOwn: "By the SDK where nothing else is said. Server µs are processor time of all servers for one number. Each server is a process; stores\n" +
-		"fsync, and an answer is on the disks of 2 of 3. The load is `seqctl bench`, which checks on a sample that numbers rise.",
+		"fsync, and an answer is on the disks of 2 of 3. The load is `seqctl bench`, which checks on a sample that numbers rise;\n" +
+		"for Redis `INCR` it is `redis-benchmark`, and those rows are compared with Redis at the same pipeline.",
 	GroupSteps: "Sections of 100 busy UIDs step all the time. Commits are of the store with the most. p50 of the takeover, of 42,950 sections in all, is\n" +
 		"from the first PREPARE to the last confirmed STEP, over TCP to stores in one process (`tests/bench`).",
 	GroupInside: "`allocsvr` called as a function, by one goroutine, over stores in memory.",

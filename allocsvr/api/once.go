@@ -1,0 +1,111 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/seqsvr/seqsvr/allocsvr/section"
+	"github.com/seqsvr/seqsvr/exact"
+	"github.com/seqsvr/seqsvr/internal/rpc"
+	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
+	"github.com/seqsvr/seqsvr/seq"
+)
+
+// requestsOf are the requests of a batch of an exact space, one a key; nil if they have no ids.
+// seq.ErrIDNotKept, seq.ErrBadArgument.
+func requestsOf(space *seq.Space, ids [][]byte, sent []int64) ([]section.Request, error) {
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	if err := space.KeepsIDs(); err != nil {
+		return nil, err
+	}
+	out := make([]section.Request, len(ids))
+	for i, id := range ids {
+		out[i].ID = string(id)
+		if len(sent) > 0 && sent[i] != 0 {
+			out[i].Sent = time.UnixMilli(sent[i])
+		}
+	}
+	return out, nil
+}
+
+// requestOf is the request of a call for one key.
+func requestOf(space *seq.Space, req *pb.NextRequest) ([]section.Request, error) {
+	if req.RequestId == nil {
+		return nil, nil
+	}
+	if err := seq.CheckRequestID("request_id", req.RequestId); err != nil {
+		return nil, err
+	}
+	return requestsOf(space, [][]byte{req.RequestId}, []int64{req.FirstSentMs})
+}
+
+// refusals are the errors of package exact, and what callers know them as.
+var refusals = []struct{ of, as error }{
+	{exact.ErrExpired, seq.ErrIDExpired},
+	{exact.ErrTime, seq.ErrSentAhead},
+	{exact.ErrFull, seq.ErrOverloaded},
+	{exact.ErrSpent, seq.ErrOverflow},
+}
+
+// refusal is an error of a take as callers know it.
+func refusal(err error) error {
+	var had *exact.Conflict
+	if errors.As(err, &had) {
+		return &seq.IDConflict{First: seq.Seq(had.First), Count: had.Count, Asked: had.Asked}
+	}
+	for _, r := range refusals {
+		if errors.Is(err, r.of) {
+			return &named{err, r.as}
+		}
+	}
+	return err
+}
+
+// named is an error with its text, known as another.
+type named struct {
+	error
+
+	as error
+}
+
+// Unwrap gives both.
+func (e *named) Unwrap() []error { return []error{e.as, e.error} }
+
+// Lookup implements pb.SequenceServer.
+func (s *Sequence) Lookup(ctx context.Context, req *pb.LookupRequest) (*pb.LookupReply, error) {
+	space, hash, err := s.space(rpc.HashesKeys(ctx), req.Space)
+	if err != nil {
+		return nil, err
+	}
+	key, err := counter(hash, req.Id, req.GetUid(), req.GetKey())
+	if err != nil {
+		return nil, err
+	}
+	if err := seq.CheckRequestID("request_id", req.RequestId); err != nil {
+		return nil, err
+	}
+	if err := space.KeepsIDs(); err != nil {
+		return nil, err
+	}
+	place, err := s.Limits.inWork.Enter(ctx, 1)
+	if err != nil {
+		return nil, err
+	}
+	defer place.Leave()
+	ctx, cancel := bounded(ctx)
+	defer cancel()
+	got, err := s.Sections.Lookup(ctx, space, key, string(req.RequestId))
+	if err != nil {
+		return nil, fmt.Errorf("lookup: %w", refusal(err))
+	}
+	reply := &pb.LookupReply{}
+	if got.First != 0 {
+		reply.Found, reply.First, reply.Last = true, got.First, got.First+uint64(got.Count)-1
+	}
+	reply.RouteVersion, reply.Routes = s.routesFor(req.RouteVersion)
+	return reply, nil
+}

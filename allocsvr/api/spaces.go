@@ -1,0 +1,61 @@
+package api
+
+import (
+	"context"
+
+	"github.com/seqsvr/seqsvr/allocsvr/arbiter"
+	"github.com/seqsvr/seqsvr/internal/rpc"
+	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
+	"github.com/seqsvr/seqsvr/seq"
+)
+
+// Growth is how a node adds a space to its cluster, step by step. Each may be repeated.
+type Growth struct {
+	// Decide has the stores decide that there is the space, beside those that this node knows.
+	Decide func(ctx context.Context, have seq.Mapping, s seq.Space) (seq.Mapping, error)
+	// Tell tells the stores until W have it.
+	Tell func(ctx context.Context, m seq.Mapping) error
+	// Extend has this node go over to it.
+	Extend func(ctx context.Context, m seq.Mapping) error
+}
+
+// AddSpace implements pb.AdminServer. A crash after any step leaves what the same call, at any
+// node, goes on from. The event comes first: a crash leaves a line too many, never one too few.
+func (s *Admin) AddSpace(ctx context.Context, req *pb.AddSpaceRequest) (*pb.AddSpaceReply, error) {
+	ctx, cancel := bounded(ctx)
+	defer cancel()
+	have, space := *s.Sections.Mapping(), rpc.SpaceFromProto(req.GetSpace())
+	if _, _, err := have.Add(space); err != nil {
+		return nil, err
+	}
+	err := s.Routes.Record(ctx, []arbiter.Event{{Kind: "space", Subject: "space " + space.Name, Reason: "operator: added to the cluster"}})
+	if err != nil {
+		return nil, err
+	}
+	m, err := s.Growth.Decide(ctx, have, space)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.Growth.Tell(ctx, m); err != nil {
+		return nil, err
+	}
+	if err := s.Growth.Extend(ctx, m); err != nil {
+		return nil, err
+	}
+	// Nodes hear of a new table at once, and look at the stores if it has more sections than
+	// they know. The arbiter places them.
+	t, err := s.Routes.Change(ctx, func(t *seq.RouteTable) ([]arbiter.Event, error) {
+		if t.Version == 0 || !t.Cover(m.Sections()) {
+			return nil, arbiter.ErrUnchanged
+		}
+		return nil, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	made, err := m.Space(space.Name)
+	if err != nil {
+		return nil, err
+	}
+	return &pb.AddSpaceReply{Space: rpc.SpaceToProto(made), RouteVersion: t.Version}, nil
+}

@@ -1,0 +1,267 @@
+// Package audit writes down which snowflake IDs were handed out to whom, as JSON lines.
+//
+// It guarantees that
+//
+//   - handing out IDs never waits for a disk: what does not fit the queue is left out and
+//     counted;
+//   - the files together take no more than Config says: the oldest is removed;
+//   - a line is in one file, whole, unless the machine stops in the middle of it.
+//
+// What it does not guarantee is that all is written down: a killed process loses what was in
+// its queue, a full disk what comes meanwhile. It is for looking up, and no rule rests on it.
+//
+// What belongs here: the lines and their files. What does not: what is handed out.
+package audit
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"github.com/seqsvr/seqsvr/seq"
+	"github.com/seqsvr/seqsvr/snowflake"
+)
+
+// Defaults and limits of a Config.
+const (
+	DefaultBytes = 64 << 20
+	DefaultFiles = 8
+	MinBytes     = 64 << 10
+	MaxFiles     = 1000
+
+	queued     = 8192            // notes that wait to be written
+	flushEvery = time.Second     // at most so long a line is in memory only
+	retryAfter = 5 * time.Second // after a file that cannot be written
+)
+
+// Config says where the lines go.
+type Config struct {
+	Path  string // of the newest file; the older ones have .1, .2 ... behind it
+	Bytes int64  // of one file; 0: DefaultBytes
+	Files int    // beside the newest; 0: DefaultFiles
+}
+
+// Validate is seq.ErrBadArgument for what cannot be. A Config without a Path means no log.
+func (c Config) Validate() error {
+	switch {
+	case c.Bytes != 0 && c.Bytes < MinBytes:
+		return fmt.Errorf("%w: ID audit of %d bytes a file, expected 0 or at least %d", seq.ErrBadArgument, c.Bytes, MinBytes)
+	case c.Files < 0 || c.Files > MaxFiles:
+		return fmt.Errorf("%w: ID audit of %d files, expected 0 to %d", seq.ErrBadArgument, c.Files, MaxFiles)
+	}
+	return nil
+}
+
+// Kind is what became of the IDs.
+type Kind string
+
+// The kinds of lines.
+const (
+	Issued   Kind = "issued"   // all of the line were handed out
+	Lent     Kind = "lent"     // a client makes some of them by itself
+	Returned Kind = "returned" // of what was lent, the client made none above last
+)
+
+// Note is what was handed out in one call. Its batches are IDs of Layout.
+type Note struct {
+	At         time.Time
+	Kind       Kind
+	Agent      string // as it calls itself; empty: it has not
+	Caller     string // the principal, as far as it is known
+	Namespace  string
+	Datacenter snowflake.Datacenter
+	Worker     snowflake.Worker
+	Batches    []snowflake.Batch // of Issued
+	First      snowflake.ID      // of the others
+	Last       snowflake.ID
+}
+
+// line is how a run of IDs is written.
+type line struct {
+	Time       string               `json:"time"`
+	Kind       Kind                 `json:"kind"`
+	Agent      string               `json:"agent,omitempty"`
+	Caller     string               `json:"caller,omitempty"`
+	Namespace  string               `json:"namespace"`
+	Datacenter snowflake.Datacenter `json:"datacenter"`
+	Worker     snowflake.Worker     `json:"worker"`
+	First      string               `json:"first"` // inclusive, as Last: JavaScript rounds numbers of this size
+	Last       string               `json:"last"`
+	Stride     uint64               `json:"stride,omitempty"` // of Issued
+	Count      int                  `json:"count,omitempty"`  // of Issued
+}
+
+// Log is the files. A nil Log takes nothing. Safe for concurrent use.
+type Log struct {
+	cfg     Config
+	log     *slog.Logger
+	queue   chan Note
+	written atomic.Uint64
+	dropped atomic.Uint64
+
+	file *os.File // this and all below are Run's
+	out  *bufio.Writer
+	size int64
+	bad  time.Time // when the file failed last
+}
+
+// Open makes or continues the newest file, which only its owner may read. Run must run for
+// anything to be written.
+func Open(cfg Config, log *slog.Logger) (*Log, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	if cfg.Bytes == 0 {
+		cfg.Bytes = DefaultBytes
+	}
+	if cfg.Files == 0 {
+		cfg.Files = DefaultFiles
+	}
+	l := &Log{cfg: cfg, log: log, queue: make(chan Note, queued)}
+	return l, l.open()
+}
+
+// Note takes a note if there is room. It never waits.
+func (l *Log) Note(n Note) {
+	if l == nil {
+		return
+	}
+	select {
+	case l.queue <- n:
+	default:
+		l.dropped.Add(1)
+	}
+}
+
+// Counts are the lines written and the notes left out since the start.
+func (l *Log) Counts() (written, dropped uint64) { return l.written.Load(), l.dropped.Load() }
+
+// Run writes until ctx ends, and then what is in the queue.
+func (l *Log) Run(ctx context.Context) {
+	tick := time.NewTicker(flushEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case n := <-l.queue:
+			l.write(n)
+		case <-tick.C:
+			l.failed(l.flush())
+		case <-ctx.Done():
+			for len(l.queue) > 0 {
+				l.write(<-l.queue)
+			}
+			l.failed(l.flush())
+			l.shut()
+			return
+		}
+	}
+}
+
+// write writes a note, or counts it if that cannot be.
+func (l *Log) write(n Note) {
+	if l.file == nil && time.Since(l.bad) >= retryAfter {
+		l.failed(l.open())
+	}
+	if l.file == nil {
+		l.dropped.Add(1)
+		return
+	}
+	first := line{Time: n.At.UTC().Format(time.RFC3339Nano), Kind: n.Kind, Agent: n.Agent, Caller: n.Caller,
+		Namespace: n.Namespace, Datacenter: n.Datacenter, Worker: n.Worker, First: text(n.First), Last: text(n.Last)}
+	if n.Kind != Issued {
+		l.put(first)
+		return
+	}
+	for _, b := range n.Batches {
+		for r := range b.Runs() {
+			one := first
+			one.First, one.Last, one.Stride = text(r.First), text(r.Last), uint64(r.Stride)
+			one.Count = int((r.Last-r.First)/r.Stride) + 1
+			l.put(one)
+		}
+	}
+}
+
+func text(id snowflake.ID) string { return strconv.FormatInt(int64(id), 10) }
+
+func (l *Log) put(one line) {
+	b, err := json.Marshal(one)
+	if err == nil && l.size+int64(len(b))+1 > l.cfg.Bytes {
+		err = l.rotate()
+	}
+	if err == nil && l.out != nil {
+		_, err = l.out.Write(append(b, '\n'))
+	}
+	if err != nil || l.out == nil {
+		l.dropped.Add(1)
+		l.failed(err)
+		return
+	}
+	l.size += int64(len(b)) + 1
+	l.written.Add(1)
+}
+
+// rotate gives each file the next number, and begins a new one.
+func (l *Log) rotate() error {
+	err := l.flush()
+	l.shut()
+	if err != nil {
+		return err
+	}
+	for k := l.cfg.Files; k > 0; k-- {
+		from := l.cfg.Path
+		if k > 1 {
+			from = l.numbered(k - 1)
+		}
+		if err := os.Rename(from, l.numbered(k)); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return err
+		}
+	}
+	return l.open()
+}
+
+func (l *Log) numbered(k int) string { return l.cfg.Path + "." + strconv.Itoa(k) }
+
+func (l *Log) open() error {
+	f, err := os.OpenFile(l.cfg.Path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		return fmt.Errorf("ID audit: %w", err)
+	}
+	at, err := f.Stat()
+	if err != nil {
+		return errors.Join(fmt.Errorf("ID audit: %w", err), f.Close())
+	}
+	l.file, l.out, l.size = f, bufio.NewWriterSize(f, 64<<10), at.Size()
+	return nil
+}
+
+func (l *Log) flush() error {
+	if l.out == nil {
+		return nil
+	}
+	return l.out.Flush()
+}
+
+// failed closes a file that cannot be written, until it is tried again.
+func (l *Log) failed(err error) {
+	if err == nil {
+		return
+	}
+	l.log.Warn("IDs are handed out and not written down", "file", l.cfg.Path, "error", err, "again in", retryAfter)
+	l.bad = time.Now()
+	l.shut()
+}
+
+func (l *Log) shut() {
+	if l.file != nil {
+		_ = l.file.Close() // what could be flushed was
+	}
+	l.file, l.out = nil, nil
+}

@@ -1,0 +1,148 @@
+package keyhash
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+
+	"github.com/seqsvr/seqsvr/allocsvr/documents"
+	"github.com/seqsvr/seqsvr/seq"
+)
+
+// Entry is how the string keys of one space are hashed.
+type Entry struct {
+	Hash    seq.KeyHash   `json:"hash"`
+	Secret  seq.KeySecret `json:"secret,omitzero"` // of seq.SecretKeys
+	Version uint64        `json:"version"`         // 1 when it was first set, one more with each change
+}
+
+// Entries are the document, by the names of spaces. A space that is not there hashes as its
+// mapping says.
+type Entries map[string]Entry
+
+// ErrUnsound: the document says what this build does not understand.
+var ErrUnsound = errors.New("unsound document of key hashes")
+
+func parse(body []byte) (Entries, error) {
+	if len(body) == 0 {
+		return Entries{}, nil
+	}
+	e := Entries{}
+	if json.Unmarshal(body, &e) != nil || e == nil { // the reason might repeat a part of a secret
+		return nil, fmt.Errorf("%w: it is not what this build writes", ErrUnsound)
+	}
+	for space, one := range e {
+		if one.Hash != seq.SHA256Keys && one.Hash != seq.SecretKeys || one.Secret.IsZero() != (one.Hash == seq.SHA256Keys) {
+			return nil, fmt.Errorf("%w: space %q has hash %q, expected %s, or %s and a secret", ErrUnsound, space, one.Hash, seq.SHA256Keys, seq.SecretKeys)
+		}
+	}
+	return e, nil
+}
+
+// Hashers are what string keys are hashed by.
+func (e Entries) Hashers() seq.KeyHashers {
+	out := seq.KeyHashers{}
+	for space, one := range e {
+		out[space] = seq.KeyHasher{Secret: one.Secret}
+	}
+	return out
+}
+
+// Check is seq.ErrBadMapping if a space is to hash under a secret and has none.
+func (e Entries) Check(m seq.Mapping) error {
+	if space := e.lacks(m); space != "" {
+		return fmt.Errorf("%w: the string keys of space %q have no secret", seq.ErrBadMapping, space)
+	}
+	return nil
+}
+
+// lacks names a space of the mapping that is to have a secret and has none.
+func (e Entries) lacks(m seq.Mapping) string {
+	for _, s := range m.Spaces {
+		if _, there := e[s.Name]; !there && s.KeyHash == seq.SecretKeys {
+			return s.Name
+		}
+	}
+	return ""
+}
+
+// Of is how the string keys of a space are hashed.
+func (e Entries) Of(s *seq.Space) Entry {
+	if one, there := e[s.Name]; there {
+		return one
+	}
+	return Entry{Hash: seq.SHA256Keys}
+}
+
+// Document is the document as a session reads and changes it.
+type Document struct {
+	mapping seq.Mapping
+	doc     *documents.Document[Entries]
+}
+
+// New makes a Document. life bounds nothing here: each call has a context of its own.
+func New(life context.Context, stores documents.Stores, session seq.Session, m seq.Mapping) *Document {
+	return &Document{m, documents.New(documents.Config[Entries]{
+		Life: life, Stores: stores, Session: session, Register: seq.KeysRegister, Parse: parse,
+		Encode: func(e Entries) ([]byte, error) { return json.Marshal(e) },
+	}, nil)}
+}
+
+// Load reads it as it is now. Stores of v0.1.0 have none, and then it is empty. Errors as of
+// documents.Document.Load.
+func (d *Document) Load(ctx context.Context) (Entries, error) {
+	e, err := d.doc.Load(ctx)
+	if errors.Is(err, seq.ErrUnknownRegister) {
+		return Entries{}, nil
+	}
+	return e, err
+}
+
+// Begin reads it for a session that begins, and draws the secrets that are missing: at the
+// first start of a cluster. The first node writes them, and the others take those.
+func (d *Document) Begin(ctx context.Context) (Entries, error) {
+	e, err := d.Load(ctx)
+	if err != nil || e.lacks(d.mapping) == "" {
+		return e, err
+	}
+	return d.doc.Change(ctx, func(now Entries, _ bool) (Entries, bool, error) {
+		next := maps.Clone(now)
+		for space := next.lacks(d.mapping); space != ""; space = next.lacks(d.mapping) {
+			next[space] = Entry{Hash: seq.SecretKeys, Secret: seq.NewKeySecret(), Version: 1}
+		}
+		return next, len(next) > len(now), nil
+	})
+}
+
+// Rehash changes the hash of a space's string keys, under a new secret each time. It is one
+// swap: after any crash it was done, or it was not. Sessions that have begun go on as they
+// did. Errors: seq.ErrBadMapping for a hash that there is not, else as
+// of documents.Document.Change.
+func (d *Document) Rehash(ctx context.Context, s *seq.Space, hash seq.KeyHash) (Entry, error) {
+	if err := hash.Validate(); err != nil {
+		return Entry{}, err
+	}
+	if hash == "" {
+		hash = seq.SecretKeys
+	}
+	next := Entry{Hash: hash}
+	if hash == seq.SecretKeys {
+		next.Secret = seq.NewKeySecret()
+	}
+	after, err := d.doc.Change(ctx, func(now Entries, _ bool) (Entries, bool, error) {
+		old := now.Of(s)
+		if old.Hash == next.Hash && old.Secret == next.Secret { // by an attempt of unknown outcome, or as it was
+			return now, false, nil
+		}
+		next.Version = old.Version + 1
+		changed := maps.Clone(now)
+		changed[s.Name] = next
+		return changed, true, nil
+	})
+	if err != nil {
+		return Entry{}, fmt.Errorf("rehash space %q: %w", s.Name, err)
+	}
+	return after.Of(s), nil
+}

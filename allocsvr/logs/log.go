@@ -1,0 +1,344 @@
+package logs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/seqsvr/seqsvr/exact"
+	"github.com/seqsvr/seqsvr/quorum"
+	"github.com/seqsvr/seqsvr/seq"
+)
+
+var (
+	// ErrClosed: the log was closed before anything of the request was sent: nothing was
+	// taken. Ask the section's next owner.
+	ErrClosed = errors.New("log is closed")
+	// ErrUnknown: the log ended while the request was on its way: it may have got its numbers.
+	// With an id, repeat it at the section's next owner.
+	ErrUnknown = fmt.Errorf("%w, repeat the request with its id", seq.ErrOutcomeUnknown)
+	// errBehind: more requests wait for the stores than a log keeps.
+	errBehind = fmt.Errorf("%w: too many requests wait for the stores", seq.ErrOverloaded)
+)
+
+// maxGathered is how many records wait at most for the batch before theirs.
+const maxGathered = 1 << 16
+
+// Log is the log of one section under one epoch. Safe for concurrent use.
+type Log struct {
+	logs   *Logs
+	id     seq.SectionID
+	epoch  seq.Epoch
+	window time.Duration
+	opened chan struct{} // closed when owner is there, or never will be
+	alone  bool          // its copy is to be read alone; of Logs.read alone
+
+	mu     sync.Mutex   // guards all below
+	owner  *exact.Owner // nil until the copy was read
+	zero   int64        // in the section's time, when the clock shows 0
+	closed bool         // no batch begins any more
+	held   uint64       // batches up to that number are at W stores
+	flight *flight      // the batch that is under way; nil: none
+	// gathered is closed when the batch that gathers is at W stores, or never will be.
+	gathered chan struct{}
+	waiting  int    // requests that gather
+	spilled  uint64 // batches up to that number may be at stores, as part of a whole copy
+	behind   bool   // a store stands elsewhere
+	bytes    int64  // as Config.Grow has heard
+}
+
+// flight is a batch that was sent, or is about to be.
+type flight struct {
+	number uint64
+	body   []byte        // an exact.Change
+	done   chan struct{} // closed when it is at W stores, or the log has ended
+	why    error         // the last time that it was not won
+	over   bool          // the log has ended, and what became of the batch is not known
+}
+
+// end gives the batch up.
+func (f *flight) end() {
+	f.over = true
+	close(f.done)
+}
+
+// Ticket is an answer that may not hold yet.
+type Ticket struct {
+	exact.Answer
+	log *Log
+}
+
+// begin makes the owner of what was found; its first batch is to be sent.
+func (g *Log) begin(found quorum.Outcome) error {
+	zero := found.Time - g.logs.cfg.Clock.Now().Milliseconds()
+	now := found.Time
+	s, err := stateOf(found)
+	if err != nil {
+		return err
+	}
+	owner, err := exact.NewOwner(exact.Config{Window: g.window.Milliseconds(), Bound: ahead.Milliseconds(), Full: g.logs.cfg.Full}, g.epoch, s, now)
+	if err != nil {
+		return err
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.owner == nil && !g.closed {
+		g.owner, g.zero = owner, zero
+		g.weigh()
+		close(g.opened)
+	}
+	return nil
+}
+
+// now is the section's time: the stores' clocks when the copy was read, and what has passed
+// since by a clock that does not jump. The node's own wall clock has no part in it. Needs g.mu.
+func (g *Log) now() int64 { return g.zero + g.logs.cfg.Clock.Now().Milliseconds() }
+
+// weigh tells what is kept. Needs g.mu.
+func (g *Log) weigh() {
+	var now int64
+	if g.owner != nil && !g.closed {
+		now = g.owner.Bytes()
+	}
+	if now != g.bytes {
+		g.logs.cfg.Grow(now - g.bytes)
+		g.bytes = now
+	}
+}
+
+// ask does something with the owner, once there is one. ErrClosed, or the error of do.
+func (g *Log) ask(ctx context.Context, do func(o *exact.Owner, now int64) (exact.Answer, error)) (Ticket, error) {
+	select {
+	case <-g.opened:
+	case <-ctx.Done():
+		return Ticket{}, fmt.Errorf("section %d: its copy is being read: %w", g.id, context.Cause(ctx))
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	switch {
+	case g.closed:
+		return Ticket{}, ErrClosed
+	case g.waiting >= maxGathered:
+		return Ticket{}, errBehind
+	}
+	answer, err := do(g.owner, g.now())
+	if err == nil && answer.Round > g.held {
+		g.waiting++
+		g.weigh()
+		g.logs.wants(ctx, g)
+	}
+	return Ticket{answer, g}, err
+}
+
+// Take takes count numbers of a UID for a request, or gives what it has got. Errors are those
+// of exact.Owner.Take and ErrClosed; with exact.ErrConflict, which is an *exact.Conflict, the
+// ticket is of what it has got.
+func (g *Log) Take(ctx context.Context, uid seq.UID, count uint32, id string, sent time.Time) (Ticket, error) {
+	return g.ask(ctx, func(o *exact.Owner, now int64) (exact.Answer, error) {
+		first := int64(0)
+		if !sent.IsZero() {
+			first = sent.UnixMilli()
+		}
+		return o.Take(uid, count, id, first, now)
+	})
+}
+
+// Lookup gives what a request has got, First 0 for nothing.
+func (g *Log) Lookup(ctx context.Context, uid seq.UID, id string) (Ticket, error) {
+	return g.ask(ctx, func(o *exact.Owner, _ int64) (exact.Answer, error) { return o.Lookup(uid, id), nil })
+}
+
+// Current gives the last number of a UID, as First; 0 for none.
+func (g *Log) Current(ctx context.Context, uid seq.UID) (Ticket, error) {
+	return g.ask(ctx, func(o *exact.Owner, _ int64) (exact.Answer, error) { return o.Current(uid), nil })
+}
+
+// Page reads some UIDs from one on, by rising UID, and their last numbers; next is the least UID
+// that comes after them, 0 if there is none. What it gives was not below what had been handed
+// out when the call began.
+func (g *Log) Page(ctx context.Context, from seq.UID, most int) (uids, last []uint64, next uint64, err error) {
+	ticket, err := g.Current(ctx, from)
+	if err == nil {
+		err = ticket.Wait(ctx)
+	}
+	if err != nil {
+		return nil, nil, 0, err
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	found, after := g.owner.Page(from, most)
+	for _, uid := range found {
+		uids, last = append(uids, uint64(uid)), append(last, g.owner.Last(uid))
+	}
+	return uids, last, uint64(after), nil
+}
+
+// Size is how many UIDs and ids the log has, as far as they were read.
+func (g *Log) Size() (uids, ids int) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.owner == nil {
+		return 0, 0
+	}
+	return g.owner.Size()
+}
+
+// Raise lifts a UID to at least a number, unless allowed refuses that for its last one, and
+// gives its last, as First.
+func (g *Log) Raise(ctx context.Context, uid seq.UID, to uint64, allowed func(last uint64) error) (Ticket, error) {
+	return g.ask(ctx, func(o *exact.Owner, now int64) (exact.Answer, error) {
+		if err := allowed(o.Last(uid)); err != nil {
+			return exact.Answer{}, err
+		}
+		return o.Raise(uid, to, now)
+	})
+}
+
+// Wait waits until the answer holds. ErrClosed, ErrUnknown, or that ctx has ended; the request
+// may then still be carried out.
+func (t Ticket) Wait(ctx context.Context) error {
+	g := t.log
+	g.mu.Lock()
+	held, sent, done := g.held, g.flight, g.gathered
+	if sent != nil && t.Round <= sent.number {
+		done = sent.done
+	}
+	g.mu.Unlock()
+	if t.Round <= held {
+		return nil
+	}
+	select {
+	case <-done:
+	case <-ctx.Done():
+		return fmt.Errorf("section %d: %w: %w: %w", g.id, ErrUnknown, context.Cause(ctx), g.why())
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	switch {
+	case t.Round <= g.held:
+		return nil
+	case g.flight != nil && t.Round <= g.flight.number, t.Round <= g.spilled:
+		return fmt.Errorf("section %d: %w", g.id, ErrUnknown)
+	}
+	return ErrClosed
+}
+
+// why the batch under way is not at W stores yet, as far as that is known.
+func (g *Log) why() error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.flight != nil && g.flight.why != nil {
+		return g.flight.why
+	}
+	return seq.ErrNoQuorum
+}
+
+// Close has no batch begin any more. What is under way may still come to W stores.
+func (g *Log) Close() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.end()
+}
+
+// end is Close. Needs g.mu.
+func (g *Log) end() {
+	if g.closed {
+		return
+	}
+	g.closed = true
+	if g.owner == nil {
+		close(g.opened)
+	}
+	close(g.gathered)
+	g.weigh()
+	g.logs.forget(g)
+}
+
+func (g *Log) ended() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.closed
+}
+
+// idle says whether there is something to send though nobody asks: the time, where that lets
+// ids go, or a whole copy to a store that is behind.
+func (g *Log) idle() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.closed || g.owner == nil || g.flight != nil {
+		return false
+	}
+	passed := g.owner.Pass(g.now())
+	g.weigh()
+	if g.behind {
+		g.owner.Ask()
+	}
+	return passed || g.behind
+}
+
+// batch is what is to be sent now, an exact.Change; false: nothing.
+func (g *Log) batch() ([]byte, bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.owner == nil {
+		return nil, false
+	}
+	if g.flight == nil {
+		if g.closed {
+			return nil, false
+		}
+		b, ok := g.owner.Begin()
+		if !ok {
+			return nil, false
+		}
+		change := exact.Change{Batch: b}
+		if g.behind {
+			change, g.behind = exact.Change{Whole: g.owner.State()}, false
+		}
+		g.flight = &flight{number: g.owner.Round(), body: change.AppendTo(nil), done: g.gathered}
+		g.gathered, g.waiting = make(chan struct{}), 0
+	}
+	return g.flight.body, !g.flight.over
+}
+
+// end of a try to send a batch.
+type ending uint8
+
+const (
+	done  ending = iota // nothing is to be sent
+	more                // at once
+	retry               // after a pause
+	lost                // never: the log has ended
+)
+
+// concluded takes in what became of the batch under way.
+func (g *Log) concluded(out quorum.Outcome) ending {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	f := g.flight
+	switch {
+	case out.State == quorum.Won:
+		g.owner.Committed()
+		g.held, g.flight, g.behind = f.number, nil, g.behind || out.Elsewhere
+		close(f.done)
+		if !g.closed && g.waiting > 0 {
+			return more
+		}
+		return done
+	case out.State == quorum.Refused && !out.Elsewhere && !errors.Is(out.Err, seq.ErrStoreFull), g.epoch.Less(out.Promised):
+		g.end()
+		f.end()
+		return lost
+	case g.closed: // the section has been given up: nobody repeats it
+		f.end()
+		return done
+	case out.Elsewhere:
+		// A whole copy has what gathers as well: more than the batch, and never other records.
+		f.body, g.spilled = (&exact.Change{Whole: g.owner.State()}).AppendTo(nil), f.number+1
+		return more
+	}
+	f.why = out.Err
+	return retry
+}

@@ -1,0 +1,60 @@
+package section
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/seqsvr/seqsvr/seq"
+)
+
+// near takes of uids 1, 2 and 1.
+func (o *owned) near(counts ...uint32) []uint64 {
+	o.t.Helper()
+	first := make([]uint64, 3)
+	if o.TakeNear(o.c.space, []seq.UID{1, 2, 1}, counts, first) {
+		o.t.Error("unordered under a lease, or where nothing may be")
+	}
+	return first
+}
+
+func TestNearIsWhatNeedsNoWaiting(t *testing.T) {
+	o := newOwned(t)
+	expect := func(what string, got []uint64, want ...uint64) {
+		t.Helper()
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: got %d, want %d", what, got, want)
+		}
+	}
+	expect("owned", o.near(), 1, 1, 2)
+	expect("counts", o.near(10, 1, 5), 3, 2, 13)
+	expect("beyond what is confirmed", o.near(ownerStep, 1, 1), 0, 3, 18)
+	if last := o.must(1); last != 19 {
+		t.Errorf("a Take behind it got %d, want 19", last)
+	}
+	o.clock.Advance(ownerLease)
+	expect("without a lease", o.near(), 0, 0, 0)
+	o.hold.End = o.clock.Now() + ownerLease
+	o.losses()
+	expect("with one again", o.near(), 20, 4, 21)
+	o.c.Drop(o.epoch, "")
+	expect("not owned", o.near(), 0, 0, 0)
+}
+
+func TestNothingIsNearInAStrictSpace(t *testing.T) {
+	o := newOwnedOf(t, seq.Space{Name: "strict", Sections: 1, Step: ownerStep, Mode: seq.Strict})
+	if got := o.near(); !slices.Equal(got, []uint64{0, 0, 0}) {
+		t.Errorf("got %d", got)
+	}
+	if first := o.take(1).out.First[0]; first != 1 {
+		t.Errorf("the first number is %d: some were taken and not given", first)
+	}
+}
+
+func TestNearIsUnorderedWithoutALeaseWhereThatMayBe(t *testing.T) {
+	o := newOwnedOf(t, seq.Space{Name: "unique", Sections: 1, Step: ownerStep, Mode: seq.UniqueOnly})
+	o.clock.Advance(ownerLease)
+	first := make([]uint64, 1)
+	if unordered := o.TakeNear(o.c.space, []seq.UID{1}, nil, first); !unordered || first[0] != 1 {
+		t.Errorf("got %d, unordered %t", first, unordered)
+	}
+}

@@ -1,0 +1,110 @@
+package section
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/seqsvr/seqsvr/allocsvr/counters"
+	"github.com/seqsvr/seqsvr/seq"
+)
+
+// RaiseAll is Raise, without force, of many keys, floors[i] for index i: each is raised, or has an error of
+// its own. It waits for all ceilings together: each is first asked to rise, and waited for
+// when all have been asked.
+func (t *Table) RaiseAll(ctx context.Context, space *seq.Space, keys seq.Counters, floors []uint64, within uint64) (values []uint64, faults []Fault) {
+	if space.Mode == seq.Exact {
+		return t.raiseAllLogged(ctx, space, keys, floors, within)
+	}
+	values = make([]uint64, len(floors))
+	put := func(i int, value uint64, err error) {
+		if values[i] = value; err != nil {
+			values[i] = 0
+			faults = append(faults, Fault{Index: i, Err: err})
+		}
+	}
+	var waiting []int
+	var open []*raising
+	for i, floor := range floors {
+		r := t.raising(space, keys.At(i), floor, Reach{Within: within})
+		switch done, err := t.tryLift(ctx, r); {
+		case err == nil && r.far:
+			put(i, 0, r.tooFar())
+		case done || err != nil:
+			put(i, r.value, err)
+		default:
+			waiting, open = append(waiting, i), append(open, r)
+		}
+	}
+	for k, i := range waiting {
+		value, err := t.raise(ctx, open[k])
+		put(i, value, err)
+	}
+	return values, faults
+}
+
+// tryLift is lift that waits for nothing; not done where the cell cannot be asked now.
+func (t *Table) tryLift(ctx context.Context, r *raising) (done bool, err error) {
+	if err := seq.CheckFloor("at_least", r.floor); err != nil {
+		return true, fmt.Errorf("raise %s: %w", r.key, err)
+	}
+	r.c.mu.Lock()
+	defer r.c.mu.Unlock()
+	if r.c.state != Owned || !r.c.leased(t.clock.Now()) {
+		return false, nil
+	}
+	return t.lift(ctx, r)
+}
+
+// RaiseSection lifts every key of a section to at least floor, those without a counter
+// included; base is what they stand at then, durable before the answer. Errors are those of
+// Raise without force.
+func (t *Table) RaiseSection(ctx context.Context, id seq.SectionID, floor uint64) (base uint64, err error) {
+	if err := seq.CheckFloor("at_least", floor); err != nil {
+		return 0, fmt.Errorf("raise section %d: %w", id, err)
+	}
+	c := t.Cell(id)
+	if c.space.Mode == seq.Exact {
+		return 0, fmt.Errorf("raise section %d: %w: it is of the exact space %q, whose keys share no ceiling: raise its keys", id, seq.ErrBadArgument, c.space.Name)
+	}
+	r := &raising{c: c, space: c.space, floor: floor}
+	err = t.whenOwned(ctx, c, func() (bool, error) {
+		if r.far = false; !t.covers(ctx, r) {
+			return r.far, nil
+		}
+		c.table.Lift(floor)
+		c.weigh()
+		base = c.table.Base()
+		return true, nil
+	})
+	switch {
+	case err != nil:
+		return 0, err
+	case r.far:
+		return 0, fmt.Errorf("raise section %d to %d: %w: its ceiling is %d, and space %q lets a raise move it by at most %d",
+			id, floor, seq.ErrJump, r.ceiling, c.space.Name, c.space.Jump())
+	}
+	return base, nil
+}
+
+// Page is some counters of a section, by rising UID, and what holds for the others.
+type Page struct {
+	counters.Page
+	Base, Highest uint64
+}
+
+// Page reads the counters of the section from a UID on. What stands in it was not below what
+// had been handed out when the call began.
+func (t *Table) Page(ctx context.Context, id seq.SectionID, from uint64) (p Page, err error) {
+	c := t.Cell(id)
+	if c.space.Mode == seq.Exact {
+		return t.pageLogged(ctx, c, from)
+	}
+	err = t.whenOwned(ctx, c, func() (bool, error) {
+		p = Page{c.table.Page(from, pageBlocks), c.table.Base(), c.table.High()}
+		return true, nil
+	})
+	return p, err
+}
+
+// pageBlocks is how many blocks of 64 UIDs are read under one lock: up to a megabyte.
+const pageBlocks = 1024

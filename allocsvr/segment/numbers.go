@@ -1,0 +1,167 @@
+package segment
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/seqsvr/seqsvr/allocsvr/numbers"
+	"github.com/seqsvr/seqsvr/quorum"
+	"github.com/seqsvr/seqsvr/seq"
+)
+
+// idlePeriod is how long a period that is over stays in memory, owned, after its last
+// number: a clock that goes back finds it as it was, without a takeover's gap.
+const idlePeriod = 10 * time.Minute
+
+// Numbers answers a NextNumbers: the counts of Range in texts, all of one period.
+type Numbers struct {
+	Range
+	Period string
+	Texts  []string
+}
+
+// NextNumbers takes count business numbers of a tag with a template, 1 to seq.MaxNumbers.
+// The moment of the call chooses the period, and each period is a register of its own, so
+// a number comes once whatever any clock does. Errors are those of Take but
+// seq.ErrOverflow; seq.ErrNumbersUsedUp: do not retry in this period.
+func (s *Service) NextNumbers(ctx context.Context, name string, count uint32) (Numbers, error) {
+	if err := seq.CheckTag(name); err != nil {
+		return Numbers{}, err
+	}
+	if err := seq.CheckNumbers("count", uint64(count)); err != nil {
+		return Numbers{}, fmt.Errorf("take of tag %q: %w", name, err)
+	}
+	at := s.cfg.Wall()
+	out, err := s.nextNumbers(ctx, name, uint64(count), at)
+	s.count(count, err)
+	if err != nil {
+		return Numbers{}, fmt.Errorf("take %d numbers of tag %q: %w", count, name, err)
+	}
+	return out, nil
+}
+
+func (s *Service) nextNumbers(ctx context.Context, name string, n uint64, at time.Time) (Numbers, error) {
+	_, form, err := s.form(ctx, name)
+	if err != nil {
+		return Numbers{}, err
+	}
+	out := Numbers{Period: form.Period(at)}
+	if out.Range, err = s.take(ctx, place{name, out.Period}, n); err != nil {
+		return Numbers{}, err
+	}
+	if out.Last > form.Last() { // the count was given more digits since the form was read
+		if _, form, err = s.form(ctx, name); err != nil {
+			return Numbers{}, err
+		}
+	}
+	out.Texts = make([]string, n)
+	for i := range out.Texts {
+		out.Texts[i] = form.Text(at, out.First+uint64(i))
+	}
+	return out, nil
+}
+
+// form is a tag of business numbers that this node should serve, and its template.
+func (s *Service) form(ctx context.Context, name string) (Tag, *numbers.Template, error) {
+	if err := s.admit(s.cfg.Mapping.SectionOfName(name)); err != nil {
+		return Tag{}, nil, err
+	}
+	entry, err := s.catalog.find(ctx, name)
+	if err != nil {
+		return Tag{}, nil, err
+	}
+	if entry.plain() == nil {
+		return Tag{}, nil, fmt.Errorf("%w: tag %q has no template: expected Take, or a tag that was made with one", seq.ErrBadArgument, name)
+	}
+	if known, ok := s.forms.Load(entry.Format); ok {
+		return entry, known.(*numbers.Template), nil
+	}
+	form, err := entry.Format.Parse()
+	if err == nil {
+		s.forms.Store(entry.Format, form)
+	}
+	return entry, form, err
+}
+
+// Preview is how a tag of business numbers stands.
+type Preview struct {
+	Tag    Tag
+	Period string
+	Text   string // of Count; "" if the period is used up
+	Count  uint64
+	Left   uint64 // counts of the period, from Count on
+}
+
+// ShowNumber tells which number NextNumbers would give now. It takes and reserves nothing: of
+// a period that this node does not hold the stores are asked. Errors are those of NextNumbers.
+func (s *Service) ShowNumber(ctx context.Context, name string) (Preview, error) {
+	if err := seq.CheckTag(name); err != nil {
+		return Preview{}, err
+	}
+	entry, form, err := s.form(ctx, name)
+	if err != nil {
+		return Preview{}, fmt.Errorf("show number %q: %w", name, err)
+	}
+	at := s.cfg.Wall()
+	p := Preview{Tag: entry, Period: form.Period(at)}
+	low, err := s.stands(ctx, entry, place{name, p.Period})
+	if err != nil {
+		return Preview{}, fmt.Errorf("show number %q: %w", name, err)
+	}
+	if p.Count = low + 1; p.Count <= form.Last() {
+		p.Text, p.Left = form.Text(at, p.Count), form.Last()-low
+	}
+	return p, nil
+}
+
+// stands is the number above which the next one of a place is.
+func (s *Service) stands(ctx context.Context, entry Tag, at place) (uint64, error) {
+	s.mu.Lock()
+	c := s.cells[at.String()]
+	s.mu.Unlock()
+	if c != nil {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if c.state == owned && c.leased(s.cfg.Clock.Now()) {
+			return c.buffers.low(), nil
+		}
+	}
+	found := s.cfg.Holder.Look(ctx, seq.TagRegister(at.String()))
+	if found.State != quorum.Won {
+		return 0, fmt.Errorf("%w: not known at the stores: %w", seq.ErrNoLease, found.Err)
+	}
+	return max(found.Max, entry.above(found.Floor)), nil
+}
+
+// over says whether a cell is of a period that is over, and not asked for.
+func (s *Service) over(c *cell) bool {
+	if c.period == "" {
+		return false
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.waiters > 0 || s.cfg.Clock.Now()-c.used < idlePeriod {
+		return false
+	}
+	form, err := c.limits.Format.Parse()
+	return err == nil && form.Period(s.cfg.Wall()) != c.period
+}
+
+// forget drops the cells of periods that are over and not owned any more, so that a tag
+// does not leave one a day in memory. Their registers stay.
+func (s *Service) forget() {
+	for _, c := range s.all() {
+		if !s.over(c) {
+			continue
+		}
+		s.mu.Lock()
+		c.mu.Lock()
+		if c.state == absent && c.waiters == 0 {
+			c.gone = true
+			delete(s.cells, c.name)
+		}
+		c.mu.Unlock()
+		s.mu.Unlock()
+	}
+}

@@ -1,0 +1,121 @@
+package spaces_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/seqsvr/seqsvr/allocsvr/spaces"
+	"github.com/seqsvr/seqsvr/internal/clock"
+	"github.com/seqsvr/seqsvr/quorum"
+	"github.com/seqsvr/seqsvr/seq"
+	"github.com/seqsvr/seqsvr/tests/memstore"
+)
+
+type cluster struct {
+	t      *testing.T
+	stores *memstore.Cluster
+}
+
+func newCluster(t *testing.T) *cluster {
+	t.Helper()
+	m, err := seq.NewMapping(seq.Space{Name: "user", Sections: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &cluster{t, memstore.New(3, m, clock.Boot(), time.Second)}
+}
+
+// operator is a session of its own; lost has the outcome of its first swap unknown to it,
+// applied or not.
+func (c *cluster) operator(lost, applied bool) *spaces.Document {
+	c.t.Helper()
+	group, err := c.stores.Group()
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	c.t.Cleanup(group.Close)
+	return spaces.New(c.t.Context(), &unsure{Group: group, lost: lost, applied: applied}, seq.NewSession())
+}
+
+type unsure struct {
+	*quorum.Group
+	lost, applied bool
+}
+
+func (u *unsure) SwapDocument(ctx context.Context, session seq.Session, reg seq.Register, old uint64, body []byte) (quorum.Document, error) {
+	lost := u.lost
+	if u.lost = false; lost && !u.applied {
+		return quorum.Document{}, quorum.ErrUnknownOutcome
+	}
+	doc, err := u.Group.SwapDocument(ctx, session, reg, old, body)
+	if lost && err == nil {
+		return quorum.Document{}, quorum.ErrUnknownOutcome
+	}
+	return doc, err
+}
+
+// Operators who all know the cluster as it was at first each add a space: all that they are
+// told are one mapping, as it grew.
+func TestOperatorsAtOnceAddOneSpaceAfterTheOther(t *testing.T) {
+	c := newCluster(t)
+	const operators = 4
+	got := make([]seq.Mapping, 2*operators)
+	var wg sync.WaitGroup
+	for i := range got { // each space by two of them
+		d := c.operator(i%3 == 1, i%2 == 0)
+		wg.Go(func() {
+			m, err := d.Add(t.Context(), c.stores.Mapping, seq.Space{Name: fmt.Sprint("s", i/2), Sections: uint32(1 + i/2)})
+			if err != nil {
+				t.Error(err)
+			}
+			got[i] = m
+		})
+	}
+	wg.Wait()
+	last, err := c.operator(false, false).Add(t.Context(), c.stores.Mapping, seq.Space{Name: "s0", Sections: 1})
+	if err != nil || len(last.Spaces) != 1+operators || last.Sections() != 2+1+2+3+4 {
+		t.Fatalf("got %+v, %v", last, err)
+	}
+	for i, m := range got {
+		if _, err := m.Space(fmt.Sprint("s", i/2)); err != nil || !last.Extends(m) || !m.Extends(c.stores.Mapping) {
+			t.Errorf("operator %d was told %+v, in the end it is %+v: %v", i, m, last, err)
+		}
+	}
+}
+
+func TestAnAddIsOneChangeWhateverBecomesOfItsAnswer(t *testing.T) {
+	for _, applied := range []bool{false, true} {
+		c := newCluster(t)
+		m, err := c.operator(true, applied).Add(t.Context(), c.stores.Mapping, seq.Space{Name: "room"})
+		if err != nil || len(m.Spaces) != 2 {
+			t.Errorf("applied %v: got %+v, %v", applied, m, err)
+		}
+		again, err := c.operator(false, false).Add(t.Context(), m, seq.Space{Name: "room"})
+		if diff := cmp.Diff(m, again); err != nil || diff != "" {
+			t.Errorf("applied %v, again: %v\n%s", applied, err, diff)
+		}
+		if _, err := c.operator(false, false).Add(t.Context(), m, seq.Space{Name: "room", Mode: seq.Strict}); !errors.Is(err, seq.ErrBadMapping) {
+			t.Errorf("with another mode: %v", err)
+		}
+	}
+}
+
+func TestANodeWithSpacesThatWereNeverDecidedAddsNone(t *testing.T) {
+	c := newCluster(t)
+	if _, err := c.operator(false, false).Add(t.Context(), c.stores.Mapping, seq.Space{Name: "room"}); err != nil {
+		t.Fatal(err)
+	}
+	other, _, err := c.stores.Mapping.Add(seq.Space{Name: "pts"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.operator(false, false).Add(t.Context(), other, seq.Space{Name: "x"}); !errors.Is(err, seq.ErrBadMapping) {
+		t.Errorf("got %v", err)
+	}
+}

@@ -1,0 +1,75 @@
+package client
+
+import (
+	"slices"
+	"sync"
+
+	"github.com/seqsvr/seqsvr/seq"
+)
+
+// Near takes numbers in this process.
+type Near interface {
+	// TakeNear takes counts[i] numbers, one each if counts is empty, of uids[i] of a space, as
+	// far as that needs neither waiting nor another server: first[i], which comes as 0, is the
+	// first of them, and stays 0 for the others. There are at most seq.MaxBatch. unordered is
+	// as in Range, for all. Safe for concurrent use.
+	TakeNear(space string, uids []seq.UID, counts []uint32, first []uint64) (unordered bool)
+}
+
+// nearby is the keys of some orders of one space.
+type nearby struct {
+	orders []*Order
+	uids   []seq.UID
+	counts []uint32 // empty while all are 1
+	first  []uint64
+}
+
+var nearbyPool = sync.Pool{New: func() any { return new(nearby) }}
+
+// takeNear gives the orders what is near, many of them at a time.
+func takeNear(near Near, orders []*Order) {
+	n := nearbyPool.Get().(*nearby)
+	for _, o := range orders {
+		if o.space == nil || o.once != nil { // near knows no request ids
+			continue
+		}
+		if len(n.orders) > 0 && (n.orders[0].space != o.space || len(n.uids)+len(o.UIDs) > seq.MaxBatch) {
+			n.take(near)
+		}
+		n.add(o)
+	}
+	if len(n.orders) > 0 {
+		n.take(near)
+	}
+	nearbyPool.Put(n)
+}
+
+func (n *nearby) add(o *Order) {
+	if len(o.Counts) > 0 || len(n.counts) > 0 {
+		for len(n.counts) < len(n.uids) {
+			n.counts = append(n.counts, 1)
+		}
+		for i := range o.UIDs {
+			n.counts = append(n.counts, o.count(i))
+		}
+	}
+	n.orders, n.uids = append(n.orders, o), append(n.uids, o.UIDs...)
+}
+
+// take takes for all that was added, and forgets it.
+func (n *nearby) take(near Near) {
+	n.first = slices.Grow(n.first[:0], len(n.uids))[:len(n.uids)]
+	clear(n.first)
+	unordered := near.TakeNear(n.orders[0].space.Name, n.uids, n.counts, n.first)
+	first := n.first
+	for _, o := range n.orders {
+		for i := range o.Ranges {
+			if first[i] != 0 {
+				o.Ranges[i] = o.c.cfg.ordered(checkRange(first[i], first[i]+uint64(o.count(i))-1, o.count(i), unordered))
+			}
+		}
+		first = first[len(o.Ranges):]
+	}
+	clear(n.orders)
+	n.orders, n.uids, n.counts = n.orders[:0], n.uids[:0], n.counts[:0]
+}

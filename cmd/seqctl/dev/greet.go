@@ -1,0 +1,92 @@
+package dev
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/seqsvr/seqsvr/cmd/seqctl/ctl"
+	"github.com/seqsvr/seqsvr/internal/localcluster"
+	"github.com/seqsvr/seqsvr/internal/ui"
+)
+
+// greet prints the end points and something to try.
+func (o *options) greet(w io.Writer, layout *localcluster.Layout, took time.Duration) {
+	router := layout.Role(localcluster.RoleRouter)[0]
+	kind, scheme := "in this process", "http"
+	if o.processes {
+		kind = "as processes"
+	}
+	if layout.Secured != nil {
+		scheme = "https"
+	}
+	fmt.Fprintf(w, "cluster %s serves: %d stores, %d allocators, %d routers %s, ready after %s\n",
+		layout.ClusterID, o.Stores, o.Allocs, o.Routers, kind, ui.Duration(took))
+	fmt.Fprintf(w, "  gRPC   %s\n  HTTP   %s://%s\n  data   %s\n", router.Addr, scheme, router.HTTP, layout.Dir)
+	if router.RESP != "" {
+		fmt.Fprintf(w, "  RESP   %s\n", router.RESP)
+	}
+	if router.Console != "" {
+		fmt.Fprintf(w, "  look   %s://%s/\n", scheme, router.Console)
+	}
+	if layout.Secured != nil {
+		tellPeople(w, layout.Secured)
+	}
+	lead := "try:     "
+	for _, line := range tries(router, layout.Secured) {
+		fmt.Fprintf(w, "%s%s\n", lead, line)
+		lead = "         "
+	}
+	fmt.Fprintln(w, "Ctrl-C stops it; the next start goes on above every number handed out.")
+}
+
+// tellPeople says what the two who may call have to show, a certificate or a token.
+func tellPeople(w io.Writer, s *localcluster.Secured) {
+	fmt.Fprintf(w, "  CA     %s\n", s.Caller.Files.CA)
+	for _, p := range []localcluster.Person{s.Caller, s.Operator} {
+		fmt.Fprintf(w, "  %s %s\n    certificate  %s, key %s\n    token        %s\n", p.Role, p.Name, p.Files.Cert, p.Files.Key, p.TokenFile)
+	}
+}
+
+// tries are commands for a shell.
+func tries(router localcluster.Node, s *localcluster.Secured) []string {
+	seqctl, addr := quote(os.Args[0]), ""
+	if router.Addr != ctl.DefaultAddr {
+		addr = " --addr " + dialled(router.Addr)
+	}
+	const json = `curl -H 'Content-Type: application/json' -d '{"uid":42}' `
+	if s == nil {
+		return []string{seqctl + " next 42" + addr, json + "http://" + router.HTTP + "/v1/next"}
+	}
+	ca, token := quote(s.Caller.Files.CA), quote(s.Caller.TokenFile)
+	host, port, _ := net.SplitHostPort(dialled(router.RESP))
+	return []string{
+		seqctl + " next 42" + addr + " --tls-ca " + ca + " --token-file " + token,
+		seqctl + " status" + addr + " --tls-ca " + ca + " --token-file " + quote(s.Operator.TokenFile),
+		seqctl + " next 42" + addr + " --tls-ca " + ca + " --tls-cert " + quote(s.Caller.Files.Cert) + " --tls-key " + quote(s.Caller.Files.Key),
+		strings.Replace(json, "curl", "curl --cacert "+ca+` -H "Authorization: Bearer $(cat `+token+`)"`, 1) + "https://" + dialled(router.HTTP) + "/v1/next",
+		`REDISCLI_AUTH="$(cat ` + token + `)" redis-cli -h ` + host + " -p " + port + " --tls --cacert " + ca + " INCR seq:42",
+	}
+}
+
+// dialled is what a listener's address is reached by on this machine.
+func dialled(addr string) string {
+	host, port, err := net.SplitHostPort(addr)
+	if ip := net.ParseIP(host); err == nil && (host == "" || ip != nil && ip.IsUnspecified()) {
+		return net.JoinHostPort("localhost", port)
+	}
+	return addr
+}
+
+// quote makes one word of a shell.
+func quote(text string) string {
+	if !strings.ContainsFunc(text, func(r rune) bool {
+		return !strings.ContainsRune("/._-+=:,@%", r) && (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z')
+	}) {
+		return text
+	}
+	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
+}

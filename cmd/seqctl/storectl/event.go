@@ -1,0 +1,35 @@
+package storectl
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/seqsvr/seqsvr/allocsvr/arbiter"
+	"github.com/seqsvr/seqsvr/internal/storecare"
+)
+
+// Bounds of an event about what was done to the stores.
+const (
+	eventBound = 5 * time.Second
+	maxEvent   = 300 // bytes of text
+)
+
+// note writes what was done into the cluster's log of events, with the name that a store
+// knows this operator by. What was done is done: if it cannot be noted, that is said and no
+// more; the stores have lines of their own.
+func note(ctx context.Context, stderr io.Writer, c *storecare.Care, verb, what string) {
+	ctx, cancel := context.WithTimeout(ctx, eventBound)
+	defer cancel()
+	by, err := c.Caller(ctx)
+	if err == nil {
+		documents, session := c.Documents()
+		log := arbiter.NewRoutes(arbiter.RoutesConfig{Name: "seqctl", Session: session, Documents: documents, Wall: time.Now})
+		what = by + ": " + what
+		err = log.Record(ctx, []arbiter.Event{{Kind: "change", Subject: "store " + verb, Reason: what[:min(len(what), maxEvent)]}})
+	}
+	if err != nil {
+		fmt.Fprintf(stderr, "seqctl: not written to the events: %v\n", err)
+	}
+}

@@ -1,0 +1,97 @@
+package exact
+
+import (
+	"fmt"
+
+	"github.com/seqsvr/seqsvr/seq"
+)
+
+// Batch is what an owner sends to the copies of its section at once: records, or none to ask
+// whether the owner still is the owner.
+type Batch struct {
+	Epoch   seq.Epoch // the owner's, and that of the last record
+	After   Position  // of the record before the first
+	Records []Record
+}
+
+// End is where a copy stands that has taken the batch in.
+func (b *Batch) End() Position {
+	if n := len(b.Records); n > 0 {
+		return b.Records[n-1].at()
+	}
+	return b.After
+}
+
+// Copy is a section at one store. What it says of epochs goes for the store's promise, which
+// the store must keep: nothing is taken in under an epoch below it, and what is taken in
+// promises its epoch. All is ahead of the disk; a store answers once it is there.
+type Copy struct {
+	state  *State
+	window int64
+}
+
+// NewCopy makes an empty copy; window is how long ids are kept, milliseconds.
+func NewCopy(window int64) *Copy { return &Copy{state: &State{}, window: window} }
+
+// At is where the copy stands.
+func (c *Copy) At() Position { return c.state.at }
+
+// State is a copy of all that the copy has.
+func (c *Copy) State() *State { return c.state.Clone() }
+
+// Append takes records in that follow what the copy has, all or none, and gives those that it
+// did not have, for the disk. latest is the latest time that they may have, unless the copy is
+// there already. No error says that
+// the copy has all of the batch; a copy that stands further on under the batch's epoch has,
+// too: an index of an epoch has one record. ErrElsewhere, ErrTime, ErrBadRecord.
+func (c *Copy) Append(b *Batch, latest int64) (taken []Record, err error) {
+	at, end := c.state.at, b.End()
+	switch {
+	case end.Epoch != b.Epoch:
+		return nil, fmt.Errorf("%w: batch of epoch %v ends at %v", ErrBadRecord, b.Epoch, end)
+	case at.Epoch == b.Epoch && at.Index >= end.Index:
+		return nil, nil
+	}
+	for i := range b.Records {
+		if !b.Records[i].follows(at) {
+			continue
+		}
+		if t := b.Records[len(b.Records)-1].Time; t > max(latest, c.state.time) {
+			return nil, fmt.Errorf("%w: %d, expected at most %d", ErrTime, t, latest)
+		}
+		return b.Records[i:], c.Take(b.Records[i:])
+	}
+	return nil, fmt.Errorf("%w: at %v, expected %v", ErrElsewhere, at, b.After)
+}
+
+// Take takes records in that follow: those of Append, as they are read back from a disk.
+// ErrBadRecord, and then none of them.
+func (c *Copy) Take(records []Record) error {
+	if err := c.state.check(records); err != nil {
+		return err
+	}
+	for i := range records {
+		c.state.apply(&records[i], c.window)
+	}
+	return nil
+}
+
+// Fill puts a whole copy in the place of this one, under the epoch of its last record. One
+// that has as much of that epoch already is left as it is, filled false: what it has beyond
+// may be all that a quorum has of it. ErrTime.
+func (c *Copy) Fill(s *State, latest int64) (filled bool, err error) {
+	switch {
+	case c.state.at.Epoch == s.at.Epoch && c.state.at.Index >= s.at.Index:
+		return false, nil
+	case s.time > max(latest, c.state.time):
+		return false, fmt.Errorf("%w: %d, expected at most %d", ErrTime, s.time, latest)
+	}
+	c.state = s
+	return true, nil
+}
+
+// Restore makes a copy of a state that is read back from a disk.
+func Restore(s *State, window int64) *Copy { return &Copy{state: s, window: window} }
+
+// Borrow is the copy's state itself, to be read and not kept.
+func (c *Copy) Borrow() *State { return c.state }

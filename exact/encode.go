@@ -1,0 +1,232 @@
+package exact
+
+import (
+	"container/heap"
+	"encoding/binary"
+	"fmt"
+
+	"github.com/seqsvr/seqsvr/seq"
+)
+
+// The encodings below are what disks keep and messages carry: unsigned varints, and texts
+// behind their lengths. Whoever stores them adds a checksum.
+
+// AppendTo appends the record's encoding.
+func (r *Record) AppendTo(b []byte) []byte {
+	b = appendEpoch(b, r.Epoch)
+	b = binary.AppendUvarint(b, r.Index)
+	b = appendEpoch(b, r.Prev)
+	b = append(b, byte(r.Kind))
+	b = binary.AppendUvarint(b, uint64(r.UID))
+	b = binary.AppendUvarint(b, r.First)
+	b = binary.AppendUvarint(b, uint64(r.Count))
+	b = appendText(b, r.ID)
+	b = binary.AppendUvarint(b, uint64(r.Sent))
+	return binary.AppendUvarint(b, uint64(r.Time))
+}
+
+// AppendTo appends the state's encoding.
+func (s *State) AppendTo(b []byte) []byte {
+	b = appendEpoch(b, s.at.Epoch)
+	b = binary.AppendUvarint(b, s.at.Index)
+	b = binary.AppendUvarint(b, uint64(s.time))
+	b = binary.AppendUvarint(b, s.floor)
+	b = binary.AppendUvarint(b, uint64(len(s.last)))
+	for uid, last := range s.last {
+		b = binary.AppendUvarint(b, uint64(uid))
+		b = binary.AppendUvarint(b, last)
+	}
+	b = binary.AppendUvarint(b, uint64(len(s.ids)))
+	for r, got := range s.ids {
+		b = binary.AppendUvarint(b, uint64(r.uid))
+		b = appendText(b, r.id)
+		b = binary.AppendUvarint(b, got.first)
+		b = binary.AppendUvarint(b, got.index)
+		b = binary.AppendUvarint(b, uint64(got.until))
+		b = binary.AppendUvarint(b, uint64(got.count))
+	}
+	return b
+}
+
+func appendEpoch(b []byte, e seq.Epoch) []byte {
+	return binary.LittleEndian.AppendUint64(binary.AppendUvarint(b, e.Round), uint64(e.Session))
+}
+
+func appendText(b []byte, text string) []byte {
+	return append(binary.AppendUvarint(b, uint64(len(text))), text...)
+}
+
+// Reader reads encodings one after the other. After an error it gives zero values.
+type Reader struct {
+	b   []byte
+	err error
+}
+
+// NewReader reads b, which must not change meanwhile.
+func NewReader(b []byte) *Reader { return &Reader{b: b} }
+
+// Err is ErrBadRecord if what was read was not whole.
+func (r *Reader) Err() error { return r.err }
+
+// Left is how many bytes are left.
+func (r *Reader) Left() int { return len(r.b) }
+
+func (r *Reader) fail(what string) {
+	if r.err == nil {
+		r.err = fmt.Errorf("%w: %s", ErrBadRecord, what)
+	}
+	r.b = nil
+}
+
+// Uint reads an unsigned varint.
+func (r *Reader) Uint() uint64 {
+	v, n := binary.Uvarint(r.b)
+	if n <= 0 {
+		r.fail("its encoding ends early")
+		return 0
+	}
+	r.b = r.b[n:]
+	return v
+}
+
+func (r *Reader) bytes(n uint64) []byte {
+	if n > uint64(len(r.b)) {
+		r.fail("its encoding ends early")
+		return nil
+	}
+	out := r.b[:n]
+	r.b = r.b[n:]
+	return out
+}
+
+func (r *Reader) epoch() (e seq.Epoch) {
+	e.Round = r.Uint()
+	if b := r.bytes(8); b != nil {
+		e.Session = seq.Session(binary.LittleEndian.Uint64(b))
+	}
+	return e
+}
+
+func (r *Reader) id() string {
+	n := r.Uint()
+	if n > MaxID {
+		r.fail("an id that is too long")
+		return ""
+	}
+	return string(r.bytes(n))
+}
+
+// Record reads a record.
+func (r *Reader) Record() (out Record) {
+	out.Epoch = r.epoch()
+	out.Index = r.Uint()
+	out.Prev = r.epoch()
+	if b := r.bytes(1); b != nil {
+		out.Kind = Kind(b[0])
+	}
+	out.UID = seq.UID(r.Uint())
+	out.First = r.Uint()
+	out.Count = uint32(r.Uint())
+	out.ID = r.id()
+	out.Sent = int64(r.Uint())
+	out.Time = int64(r.Uint())
+	return out
+}
+
+// State reads a state.
+func (r *Reader) State() *State {
+	s := &State{last: map[seq.UID]uint64{}, ids: map[request]assigned{}}
+	s.at.Epoch = r.epoch()
+	s.at.Index = r.Uint()
+	s.time = int64(r.Uint())
+	s.floor = r.Uint()
+	for n := r.Uint(); n > 0 && r.err == nil; n-- {
+		uid := seq.UID(r.Uint())
+		s.last[uid] = r.Uint()
+	}
+	for n := r.Uint(); n > 0 && r.err == nil; n-- {
+		key := request{uid: seq.UID(r.Uint()), id: r.id()}
+		got := assigned{first: r.Uint(), index: r.Uint(), until: int64(r.Uint()), count: uint32(r.Uint())}
+		s.ids[key] = got
+		s.ends = append(s.ends, expiry{request: key, at: got.until})
+	}
+	heap.Init(&s.ends)
+	return s
+}
+
+// ReadState reads a state that is all of b. ErrBadRecord.
+func ReadState(b []byte) (*State, error) {
+	in := NewReader(b)
+	s := in.State()
+	if in.err == nil && len(in.b) > 0 {
+		in.fail(fmt.Sprintf("%d bytes behind a state", len(in.b)))
+	}
+	return s, in.err
+}
+
+// Change is what an owner has its copies take in: a batch, or a whole state in its place.
+type Change struct {
+	Batch Batch
+	Whole *State // nil: the batch
+	Text  []byte // encoding of Whole, of a change that was read
+}
+
+// Epoch is that of its last record.
+func (c *Change) Epoch() seq.Epoch {
+	if c.Whole != nil {
+		return c.Whole.at.Epoch
+	}
+	return c.Batch.Epoch
+}
+
+// Entry is what changed of a section at a store, for its disk: records that the copy took, or
+// a whole copy in the place of all before.
+type Entry struct {
+	Section seq.SectionID
+	Records []Record
+	Whole   []byte // encoding of a State: the copy's own goes on changing
+}
+
+// What a change's encoding begins with.
+const (
+	batchChange = iota + 1
+	wholeChange
+)
+
+// AppendTo appends the change's encoding.
+func (c *Change) AppendTo(b []byte) []byte {
+	if c.Whole != nil {
+		return c.Whole.AppendTo(append(b, wholeChange))
+	}
+	b = appendEpoch(append(b, batchChange), c.Batch.Epoch)
+	b = appendEpoch(b, c.Batch.After.Epoch)
+	b = binary.AppendUvarint(b, c.Batch.After.Index)
+	b = binary.AppendUvarint(b, uint64(len(c.Batch.Records)))
+	for i := range c.Batch.Records {
+		b = c.Batch.Records[i].AppendTo(b)
+	}
+	return b
+}
+
+// ReadChange reads a change that is all of b, and keeps b as its Text. ErrBadRecord.
+func ReadChange(b []byte) (c Change, err error) {
+	in := NewReader(b)
+	switch kind := in.Uint(); kind {
+	case wholeChange:
+		c.Text = in.b
+		c.Whole = in.State()
+	case batchChange:
+		c.Batch.Epoch = in.epoch()
+		c.Batch.After.Epoch = in.epoch()
+		c.Batch.After.Index = in.Uint()
+		for n := in.Uint(); n > 0 && in.err == nil; n-- {
+			c.Batch.Records = append(c.Batch.Records, in.Record())
+		}
+	default:
+		in.fail(fmt.Sprintf("a change of kind %d", kind))
+	}
+	if in.err == nil && len(in.b) > 0 {
+		in.fail(fmt.Sprintf("%d bytes behind a change", len(in.b)))
+	}
+	return c, in.err
+}

@@ -1,0 +1,199 @@
+package exact
+
+import (
+	"fmt"
+
+	"github.com/seqsvr/seqsvr/seq"
+)
+
+// Config of an owner. Times are milliseconds.
+type Config struct {
+	Window int64       // for how long ids are kept
+	Bound  int64       // by how much a caller's clock may be ahead of the owner's
+	Full   func() bool // nothing more may be kept, of UIDs and of ids; nil: anything may
+}
+
+// Owner is a section at the allocator that hands its numbers out: the state with all that
+// was gathered so far, of which W stores have a part. Nothing of it may be told before they
+// have: each answer says which batch it waits for. It has no clock, no I/O and no goroutine,
+// and is not safe for concurrent use.
+//
+//	committed <= sent <= state
+type Owner struct {
+	cfg   Config
+	epoch seq.Epoch
+	state *State
+
+	committed uint64   // index that W stores have
+	sent      Position // end of the last batch that began
+	pending   []Record // behind it
+	round     uint64   // batches that began
+	flying    bool     // the last of them is under way
+	asked     bool     // a read waits for a batch that has yet to begin
+}
+
+// NewOwner makes the owner of a section under an epoch that W stores have promised. found is
+// the copy of the highest position among theirs, read from where that was. Its first batch
+// must be at W stores before any other begins.
+func NewOwner(cfg Config, epoch seq.Epoch, found *State, now int64) (*Owner, error) {
+	if !found.at.Epoch.Less(epoch) {
+		return nil, fmt.Errorf("%w: epoch %v for a copy at %v", ErrBadRecord, epoch, found.at)
+	}
+	o := &Owner{cfg: cfg, epoch: epoch, state: found, sent: found.at}
+	o.add(Record{Kind: Began}, now)
+	return o, nil
+}
+
+// Answer is what a request got. It holds once batch Round is at W stores; 0: now.
+type Answer struct {
+	Round    uint64
+	First    uint64 // 0: none
+	Count    uint32
+	Replayed bool
+}
+
+// Take assigns count numbers, at most seq.MaxCount, to a request, or gives what the request
+// has got. id is at most MaxID bytes, "" for none; first is when its caller first sent it, 0: now.
+// ErrConflict with the original, ErrExpired, ErrTime, ErrFull, ErrSpent.
+func (o *Owner) Take(uid seq.UID, count uint32, id string, first, now int64) (Answer, error) {
+	time := o.time(now)
+	if first == 0 {
+		first = time
+	}
+	if id != "" {
+		if got, ok := o.state.ids[request{uid, id}]; ok {
+			return o.again(got, count)
+		}
+		switch {
+		case first > time+o.cfg.Bound:
+			return Answer{}, fmt.Errorf("%w: first sent at %d, and it is %d", ErrTime, first, time)
+		case first+o.cfg.Window <= time:
+			return Answer{}, fmt.Errorf("%w: first sent at %d, ids are kept for %d, and it is %d", ErrExpired, first, o.cfg.Window, time)
+		}
+	}
+	_, known := o.state.last[uid]
+	last := o.state.Last(uid)
+	if (id != "" || !known) && o.cfg.Full != nil && o.cfg.Full() {
+		return Answer{}, fmt.Errorf("%w: %d ids of this section kept", ErrFull, len(o.state.ids))
+	}
+	if uint64(count) > uint64(seq.MaxSeq)-last {
+		return Answer{}, fmt.Errorf("%w: last number %d", ErrSpent, last)
+	}
+	o.add(Record{Kind: Take, UID: uid, First: last + 1, Count: count, ID: id, Sent: first}, now)
+	return Answer{Round: o.round + 1, First: last + 1, Count: count}, nil
+}
+
+// again is what a request has got, or is about to.
+func (o *Owner) again(got assigned, count uint32) (Answer, error) {
+	a := Answer{Round: o.has(got.index), First: got.first, Count: got.count, Replayed: true}
+	if got.count != count {
+		return a, &Conflict{First: got.first, Count: got.count, Asked: count}
+	}
+	return a, nil
+}
+
+// has is the batch with which W stores have a record, 0 if they do.
+func (o *Owner) has(index uint64) uint64 {
+	switch {
+	case index <= o.committed:
+		return 0
+	case index <= o.sent.Index && o.round > 0: // else what was found: the first batch shows that W stores have it
+		return o.round
+	}
+	return o.round + 1
+}
+
+// Lookup gives what a request has got: First 0 if nothing. It takes nothing.
+func (o *Owner) Lookup(uid seq.UID, id string) Answer {
+	if got, ok := o.state.ids[request{uid, id}]; ok {
+		a, _ := o.again(got, got.count)
+		return a
+	}
+	return Answer{Round: o.ask()}
+}
+
+// Current gives the last number of a UID, as First; 0 for none.
+func (o *Owner) Current(uid seq.UID) Answer {
+	return Answer{Round: o.ask(), First: o.state.Last(uid)}
+}
+
+// ask has a batch begin. What an owner has in memory may be old, since another may own the
+// section by now: only a batch that began after the question tells.
+func (o *Owner) ask() uint64 {
+	o.asked = true
+	return o.round + 1
+}
+
+// Raise lifts a UID to at least a number, and gives its last.
+func (o *Owner) Raise(uid seq.UID, to uint64, now int64) (Answer, error) {
+	last := o.state.Last(uid)
+	if to > uint64(seq.MaxSeq) {
+		return Answer{}, fmt.Errorf("%w: raise to %d", ErrSpent, to)
+	}
+	if to <= last {
+		return Answer{Round: o.ask(), First: last}, nil
+	}
+	o.add(Record{Kind: Raise, UID: uid, First: to}, now)
+	return Answer{Round: o.round + 1, First: to}, nil
+}
+
+// Pass has a section tell the time if that lets ids go: true if it has a record for it.
+func (o *Owner) Pass(now int64) bool {
+	if ends := o.state.ends; len(ends) == 0 || ends[0].at > o.time(now) {
+		return false
+	}
+	o.add(Record{Kind: Passed}, now)
+	return true
+}
+
+func (o *Owner) time(now int64) int64 { return max(o.state.time, now) }
+
+// add completes a record and takes it in.
+func (o *Owner) add(r Record, now int64) {
+	r.Epoch, r.Index, r.Prev, r.Time = o.epoch, o.state.at.Index+1, o.state.at.Epoch, o.time(now)
+	o.state.apply(&r, o.cfg.Window)
+	o.pending = append(o.pending, r)
+}
+
+// Begin gives the next batch, false if none is wanted or one is under way. It must be
+// repeated as it is until W stores have it, or the owner must end.
+func (o *Owner) Begin() (Batch, bool) {
+	if o.flying || len(o.pending) == 0 && !o.asked {
+		return Batch{}, false
+	}
+	b := Batch{Epoch: o.epoch, After: o.sent, Records: o.pending}
+	o.pending, o.sent, o.asked, o.flying = nil, b.End(), false, true
+	o.round++
+	return b, true
+}
+
+// Committed says that W stores have the batch that is under way: all answers with Round up
+// to the one that it returns hold.
+func (o *Owner) Committed() (round uint64) {
+	o.committed, o.flying = o.sent.Index, false
+	return o.round
+}
+
+// Ask has a batch begin though nothing is to be told.
+func (o *Owner) Ask() { o.ask() }
+
+// Round is the number of the last batch that began.
+func (o *Owner) Round() uint64 { return o.round }
+
+// Last is the last number that was gathered for a UID, which may not be at W stores yet.
+func (o *Owner) Last(uid seq.UID) uint64 { return o.state.Last(uid) }
+
+// Size is how many UIDs and ids the section has.
+func (o *Owner) Size() (uids, ids int) { return len(o.state.last), len(o.state.ids) }
+
+// Page is State.Page of all that the owner has.
+func (o *Owner) Page(from seq.UID, most int) (uids []seq.UID, next seq.UID) {
+	return o.state.Page(from, most)
+}
+
+// Bytes is about what the UIDs and ids take in memory.
+func (o *Owner) Bytes() int64 { return o.state.Bytes() }
+
+// State is all that the owner has, committed or not, for copies that stand elsewhere. It ends
+// in a record of the owner's epoch.
+func (o *Owner) State() *State { return o.state.Clone() }

@@ -1,0 +1,64 @@
+package exact
+
+import (
+	"fmt"
+
+	"github.com/seqsvr/seqsvr/seq"
+)
+
+// Kind is what a record says.
+type Kind uint8
+
+const (
+	// Take assigns Count numbers from First on.
+	Take Kind = iota + 1
+	// Raise lifts a UID to First, so that the next number is First+1.
+	Raise
+	// Began is the first record of an epoch.
+	Began
+	// Passed only tells the time, so that ids are dropped from a section that is idle.
+	Passed
+)
+
+// MaxID is how long a request's id may be, in bytes; "" is none.
+const MaxID = seq.MaxRequestID
+
+// Record is one entry of a section's log.
+type Record struct {
+	Epoch seq.Epoch // under which it was appended
+	Index uint64    // 1 for the first of a section, without a hole
+	Prev  seq.Epoch // of the record before: with Index it names all that came before
+	Kind  Kind
+	UID   seq.UID
+	First uint64 // of a Take the first number, of a Raise the last that is skipped
+	Count uint32 // of a Take, 1 to seq.MaxCount
+	ID    string // of a Take that may be repeated
+	Sent  int64  // when its caller first sent it, milliseconds since 1970
+	Time  int64  // of the section, milliseconds since 1970: it never falls
+}
+
+// Position is the last record of a copy. Two copies at one position are alike: an epoch is
+// one owner's, which gives an index to one record only, and Prev ties each record to those
+// before it.
+type Position struct {
+	Epoch seq.Epoch
+	Index uint64
+}
+
+// Less says whether p is older than o: what a takeover goes by. By epoch first: a longer copy
+// of an older epoch has records that no quorum took.
+func (p Position) Less(o Position) bool {
+	if c := p.Epoch.Compare(o.Epoch); c != 0 {
+		return c < 0
+	}
+	return p.Index < o.Index
+}
+
+// String gives a position as "7 of 12@89abcdef01234567".
+func (p Position) String() string { return fmt.Sprintf("%d of %s", p.Index, p.Epoch) }
+
+// at is the record's position.
+func (r *Record) at() Position { return Position{r.Epoch, r.Index} }
+
+// follows says whether the record is the next one after a position.
+func (r *Record) follows(p Position) bool { return r.Index == p.Index+1 && r.Prev == p.Epoch }

@@ -1,0 +1,218 @@
+package exact
+
+import (
+	"cmp"
+	"container/heap"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/seqsvr/seqsvr/seq"
+)
+
+// State is what the records of a section come to: the last number of each UID, and what the
+// requests with an id got. The zero State is that of no records.
+type State struct {
+	at   Position
+	time int64
+	// floor is the last number of every UID that last does not have: of a section that was
+	// restored, whose records since the backup are lost.
+	floor uint64
+	last  map[seq.UID]uint64
+	ids   map[request]assigned
+	ends  expiries // of ids
+}
+
+// request names a take that may be repeated.
+type request struct {
+	uid seq.UID
+	id  string
+}
+
+type assigned struct {
+	first uint64
+	index uint64 // of the record
+	until int64  // it is kept, in the section's time
+	count uint32
+}
+
+// At is the position of the last record.
+func (s *State) At() Position { return s.at }
+
+// Time is that of the last record, milliseconds since 1970.
+func (s *State) Time() int64 { return s.time }
+
+// Last is the last number of a UID; of one that the state does not know 0, or after a restore
+// where it begins.
+func (s *State) Last(uid seq.UID) uint64 {
+	if last, ok := s.last[uid]; ok {
+		return last
+	}
+	return s.floor
+}
+
+// UIDs and IDs are how many the state has.
+func (s *State) UIDs() int { return len(s.last) }
+
+// IDs is how many requests can be repeated.
+func (s *State) IDs() int { return len(s.ids) }
+
+// What a UID and an id take in memory, in bytes: measured by BenchmarkMemory.
+const (
+	uidBytes = 40
+	idBytes  = 230 // of the longest ids; of 16 bytes 177
+)
+
+// Bytes is about what the UIDs and ids take in memory.
+func (s *State) Bytes() int64 { return uidBytes*int64(len(s.last)) + idBytes*int64(len(s.ids)) }
+
+// Page is up to most UIDs from one on, by rising UID; next is the least that comes after them, 0
+// if there is none.
+func (s *State) Page(from seq.UID, most int) (uids []seq.UID, next seq.UID) {
+	for uid := range s.last {
+		if uid >= from {
+			uids = append(uids, uid)
+		}
+	}
+	slices.Sort(uids)
+	if len(uids) > most {
+		return uids[:most], uids[most]
+	}
+	return uids, 0
+}
+
+// Clone copies the state.
+func (s *State) Clone() *State {
+	return &State{at: s.at, time: s.time, floor: s.floor, last: maps.Clone(s.last), ids: maps.Clone(s.ids), ends: slices.Clone(s.ends)}
+}
+
+// Lifted is a copy of the state with every last number raised by lift, those of UIDs that it does
+// not know too, and one position further on, under an epoch that is nobody's: what a section
+// begins with after a restore. All numbers and ids are there that the state has; those that
+// were assigned later are lost, and so X1 and X2 for them, but no number is assigned twice as
+// long as lift passes all that were.
+func (s *State) Lifted(e seq.Epoch, lift func(last uint64) (uint64, error)) (*State, error) {
+	out := s.Clone()
+	out.at = Position{Epoch: e, Index: s.at.Index + 1}
+	var err error
+	if out.floor, err = lift(s.floor); err != nil {
+		return nil, err
+	}
+	for uid, last := range out.last {
+		if out.last[uid], err = lift(last); err != nil {
+			return nil, fmt.Errorf("uid %d: %w", uid, err)
+		}
+	}
+	return out, nil
+}
+
+// check says why records cannot follow the state: nil if they can. Nothing is changed.
+func (s *State) check(records []Record) error {
+	at, time := s.at, s.time
+	last := map[seq.UID]uint64{}
+	taken := map[request]bool{}
+	for i := range records {
+		r := &records[i]
+		now, known := last[r.UID]
+		if !known {
+			now = s.Last(r.UID)
+		}
+		key := request{r.UID, r.ID}
+		switch {
+		case !r.follows(at):
+			return fmt.Errorf("%w: record %v does not follow %v", ErrBadRecord, r.at(), at)
+		case r.Epoch.Less(at.Epoch):
+			return fmt.Errorf("%w: record %v of an epoch before %v", ErrBadRecord, r.at(), at.Epoch)
+		case r.Time < time:
+			return fmt.Errorf("%w: record %v has time %d, and the one before %d", ErrBadRecord, r.at(), r.Time, time)
+		case len(r.ID) > MaxID:
+			return fmt.Errorf("%w: record %v has an id of %d bytes, expected at most %d", ErrBadRecord, r.at(), len(r.ID), MaxID)
+		}
+		switch r.Kind {
+		case Take:
+			if r.First != now+1 || r.Count == 0 || r.Count > seq.MaxCount || r.First+uint64(r.Count)-1 > uint64(seq.MaxSeq) {
+				return fmt.Errorf("%w: record %v takes %d from %d, and the last is %d", ErrBadRecord, r.at(), r.Count, r.First, now)
+			}
+			if had, ok := s.ids[key]; r.ID != "" && (taken[key] || ok && had.until > r.Time) {
+				return fmt.Errorf("%w: record %v has an id that was used", ErrBadRecord, r.at())
+			}
+			taken[key] = true
+			last[r.UID] = r.First + uint64(r.Count) - 1
+		case Raise:
+			if r.First <= now || r.First > uint64(seq.MaxSeq) {
+				return fmt.Errorf("%w: record %v raises to %d, and the last is %d", ErrBadRecord, r.at(), r.First, now)
+			}
+			last[r.UID] = r.First
+		case Began, Passed:
+		default:
+			return fmt.Errorf("%w: record %v of kind %d", ErrBadRecord, r.at(), r.Kind)
+		}
+		at, time = r.at(), r.Time
+	}
+	return nil
+}
+
+// apply takes in a record that check let pass.
+func (s *State) apply(r *Record, window int64) {
+	if s.last == nil {
+		s.last, s.ids = map[seq.UID]uint64{}, map[request]assigned{}
+	}
+	s.at, s.time = r.at(), r.Time
+	for len(s.ends) > 0 && s.ends[0].at <= s.time {
+		delete(s.ids, heap.Pop(&s.ends).(expiry).request)
+	}
+	switch r.Kind {
+	case Take:
+		s.last[r.UID] = r.First + uint64(r.Count) - 1
+		if r.ID != "" {
+			key := request{r.UID, r.ID}
+			got := assigned{first: r.First, index: r.Index, count: r.Count, until: max(r.Time, r.Sent) + window}
+			s.ids[key] = got
+			heap.Push(&s.ends, expiry{request: key, at: got.until})
+		}
+	case Raise:
+		s.last[r.UID] = r.First
+	case Began, Passed:
+	}
+}
+
+// expiry is when an id is dropped, in the section's time.
+type expiry struct {
+	request
+	at int64
+}
+
+// expiries is a heap, the earliest first.
+type expiries []expiry
+
+func (e expiries) Len() int           { return len(e) }
+func (e expiries) Less(i, j int) bool { return e[i].at < e[j].at }
+func (e expiries) Swap(i, j int)      { e[i], e[j] = e[j], e[i] }
+func (e *expiries) Push(x any)        { *e = append(*e, x.(expiry)) }
+func (e *expiries) Pop() any {
+	old := *e
+	x := old[len(old)-1]
+	*e = old[:len(old)-1]
+	return x
+}
+
+// Describe gives the state in full, in one order, for people and for comparing.
+func (s *State) Describe() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "at %v, time %d", s.at, s.time)
+	if s.floor > 0 {
+		fmt.Fprintf(&b, "; others: %d", s.floor)
+	}
+	for _, uid := range slices.Sorted(maps.Keys(s.last)) {
+		fmt.Fprintf(&b, "; %d: %d", uid, s.last[uid])
+	}
+	keys := slices.SortedFunc(maps.Keys(s.ids), func(a, b request) int {
+		return cmp.Or(cmp.Compare(a.uid, b.uid), strings.Compare(a.id, b.id))
+	})
+	for _, k := range keys {
+		got := s.ids[k]
+		fmt.Fprintf(&b, "; %d %q: %d from %d, record %d, until %d", k.uid, k.id, got.count, got.first, got.index, got.until)
+	}
+	return b.String()
+}

@@ -1,0 +1,39 @@
+// Two questions about one number each. They go to the server once, when asked.
+
+import { $, list } from './dom.js';
+import { ask } from './feed.js';
+import { at, count } from './format.js';
+
+// question answers a form: query gives what to ask, pairs what to show.
+function question(form, out, path, query, pairs) {
+  $(form).addEventListener('submit', async (event) => {
+    event.preventDefault();
+    try {
+      const reply = await ask(path, query());
+      list($(out), pairs(await reply.json()));
+    } catch (err) {
+      list($(out), [['Refused', err.message]]);
+    }
+  });
+}
+
+const value = (id) => $(id).value.trim();
+
+question('find', 'find-out', 'api/uid', () => ({ uid: value('find-uid'), key: value('find-key'), space: value('find-space') }), (r) => [
+  ['Space', r.space], r.key ? ['Key', r.key] : ['UID', r.uid],
+  r.error ? ['Last number', `not known: ${r.error}`] : [r.exact ? 'Last number' : 'At most', count(r.current)],
+  ...(r.last_taken_unix ? [['Last taken', at(r.last_taken_unix * 1000)]] : []),
+  ['Section', String(r.section)], ['Owner', r.owner ? `${r.owner} at ${r.addr}` : 'none'], ['Standbys', r.standbys.join(', ') || 'none'],
+  ['Pinned', r.pinned ? 'yes' : 'no'],
+]);
+
+question('decode', 'decode-out', 'api/id', () => ({
+  id: value('decode-id'), namespace: value('decode-layout') ? '' : value('decode-namespace'), layout: value('decode-layout'), encoding: value('decode-encoding'),
+}), (r) => [
+  ['ID', r.id], ['Time', new Date(r.unix_ms).toISOString()],
+  ...(r.has_datacenter ? [['Datacenter', r.datacenter ? `${r.datacenter_id} (${r.datacenter})` : r.datacenter_id]] : []),
+  ...(r.text_alone ? [['Made by', r.origin || 'it does not say']] : [['Worker', r.worker_id], ['Ticks', r.tick]]),
+  ['Sequence', r.sequence], ['Layout', r.layout],
+]);
+
+export default { needs: ['status'], show() {} };

@@ -1,0 +1,46 @@
+// How the cluster is: rates, what is wrong, who is there.
+
+import { $, items, list, rows } from './dom.js';
+import { Chart } from './charts.js';
+import { at, count, left, ms, rate, seconds, short } from './format.js';
+
+const SHOWN = 14; // seconds in the table
+let charts = null;
+
+// known is a value, or nothing for one that is not known.
+const known = (n) => (n < 0 ? null : n);
+
+export default {
+  needs: ['status'],
+
+  show({ status: { status, members, traffic, has_calls: calls } }) {
+    const now = traffic.at(-1);
+    list($('tiles'), [
+      ['Numbers a second', rate(now.numbers_per_s)],
+      ...(calls ? [['Calls a second here', rate(now.calls_per_s)], ['p50 here', ms(now.p50_ms)], ['p99 here', ms(now.p99_ms)], ['Errors a second here', rate(now.errors_per_s)]] : []),
+      ['Sections unowned', count(status.sections_unowned)],
+    ], true);
+    const x = traffic.map((t) => t.unix_ms / 1000);
+    charts ??= {
+      numbers: new Chart($('chart-numbers'), 'rate', [{ label: 'numbers/s', colour: '--accent' }]),
+      calls: new Chart($('chart-calls'), 'ms', [{ label: 'p50', colour: '--accent' }, { label: 'p99', colour: '--warn', dash: [6, 4] }]),
+    };
+    charts.numbers.show([x, traffic.map((t) => known(t.numbers_per_s))]);
+    const timed = traffic.some((t) => t.p50_ms >= 0);
+    $('no-calls').hidden = timed || !calls;
+    $('chart-calls').hidden = !timed;
+    if (timed) charts.calls.show([x, traffic.map((t) => known(t.p50_ms)), traffic.map((t) => known(t.p99_ms))]);
+    rows($('seconds'), traffic.slice(-SHOWN).reverse().map((t) => (
+      [seconds(t.unix_ms), rate(t.numbers_per_s), rate(t.calls_per_s), rate(t.errors_per_s), ms(t.p50_ms), ms(t.p99_ms)])));
+    items($('problems'), [...status.problems, ...status.notes].length ? [...status.problems, ...status.notes] : ['Nothing is wrong.']);
+    rows($('members'), members.map((m) => [
+      m.name, m.role, { text: m.drained ? `${m.state}, drained` : m.state, kind: m.state === 'alive' ? (m.drained ? 'warn' : 'good') : m.state === 'dead' ? 'bad' : 'warn' },
+      at(m.since_unix_ms), { text: m.addr, kind: 'm' },
+      ...(m.role === 'alloc' ? [short(m.sections_desired), short(m.sections_owned), left(m.lease_left_ms)] : ['', '', '']),
+    ]));
+  },
+
+  restyle() {
+    for (const chart of Object.values(charts ?? {})) chart.restyle();
+  },
+};

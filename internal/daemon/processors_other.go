@@ -1,0 +1,11 @@
+//go:build !unix
+
+package daemon
+
+import (
+	"context"
+	"log/slog"
+)
+
+// FollowProcessors does nothing here.
+func FollowProcessors(context.Context, *slog.Logger) {}

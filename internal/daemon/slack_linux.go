@@ -1,0 +1,38 @@
+package daemon
+
+import (
+	"os"
+	"runtime"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// The kernel may let timers of a daemon go off so much later, together with others; one that
+// was not changed is usualSlack.
+const (
+	timerSlack = 300 * time.Microsecond
+	usualSlack = 50 * time.Microsecond
+)
+
+// Slacken has the program start again, with another timer slack, as the first thing that it
+// does. Go's monitor of its threads naps for 20 microseconds at a time while there is work;
+// each nap is a timer and a switch, which cost more than the calls that they watch. Threads
+// inherit the slack, and that one is there before any code of a program, so that only an exec
+// reaches it. A slack that somebody has chosen, such as TimerSlackNSec= of systemd, stays.
+// What cannot be done is left: it is no error.
+func Slacken() {
+	runtime.LockOSThread() // the slack is a thread's
+	defer runtime.UnlockOSThread()
+	if now, err := unix.PrctlRetInt(unix.PR_GET_TIMERSLACK, 0, 0, 0, 0); err != nil || time.Duration(now) != usualSlack {
+		return
+	}
+	self, err := os.Executable()
+	if err != nil || unix.Prctl(unix.PR_SET_TIMERSLACK, uintptr(timerSlack), 0, 0, 0) != nil {
+		return
+	}
+	if syscall.Exec(self, os.Args, os.Environ()) != nil {
+		_ = unix.Prctl(unix.PR_SET_TIMERSLACK, uintptr(usualSlack), 0, 0, 0)
+	}
+}

@@ -1,0 +1,6 @@
+//go:build !linux
+
+package daemon
+
+// Slacken does nothing here.
+func Slacken() {}

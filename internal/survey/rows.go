@@ -1,0 +1,113 @@
+package survey
+
+import (
+	"strconv"
+
+	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
+	"github.com/seqsvr/seqsvr/seq"
+)
+
+// Event is one decision of an arbiter, a standby or an operator.
+type Event struct {
+	ID      uint64 `json:"id"`
+	UnixMS  int64  `json:"unix_ms"`
+	Node    string `json:"node"` // the writer
+	Kind    string `json:"kind"`
+	Subject string `json:"subject"`
+	Reason  string `json:"reason"`
+}
+
+// Events are those of a reply, in its order.
+func Events(reply *pb.EventsReply) []Event {
+	rows := []Event{}
+	for _, e := range reply.GetEvents() {
+		rows = append(rows, Event{e.GetId(), e.GetUnixMs(), e.GetNode(), e.GetKind(), e.GetSubject(), e.GetReason()})
+	}
+	return rows
+}
+
+// Member is one node: the memberlist view beside the stores' sessions.
+type Member struct {
+	Name         string `json:"name"`
+	Role         string `json:"role"`
+	State        string `json:"state"` // alive, dead or left, as memberlist sees it
+	SinceUnixMS  int64  `json:"since_unix_ms"`
+	Addr         string `json:"addr"`
+	Session      string `json:"session"`
+	Protocol     uint32 `json:"protocol"`
+	RouteVersion uint64 `json:"route_version"`
+	Desired      uint32 `json:"sections_desired"` // by the route table
+	Owned        uint32 `json:"sections_owned"`   // attached at the stores
+	LeaseLeftMS  int64  `json:"lease_left_ms"`    // -1: none
+	Drained      bool   `json:"drained"`
+}
+
+// Members are those of a reply, by role and name.
+func Members(reply *pb.StatusReply) []Member {
+	rows := []Member{}
+	for _, m := range reply.GetMembers() {
+		rows = append(rows, Member{m.GetName(), m.GetRole(), m.GetState(), m.GetSinceUnixMs(), m.GetAddr(), SessionText(m.GetSession()), m.GetProtocol(),
+			m.GetRouteVersion(), m.GetSectionsDesired(), m.GetSectionsOwned(), m.GetLeaseLeftMs(), m.GetDrained()})
+	}
+	return sortedBy(rows, func(r Member) string { return r.Role + "/" + r.Name })
+}
+
+// CounterID is a UID or a string key as it is shown. The UID that a key hashes to is in no
+// output: it may rest on a secret.
+type CounterID struct {
+	UID *uint64 `json:"uid,omitempty"` // nil: Key is meant
+	Key string  `json:"key,omitempty"`
+}
+
+// CounterOf is that of a UID.
+func CounterOf(uid seq.UID) CounterID { return CounterID{UID: (*uint64)(&uid)} }
+
+// Column is the head of its column.
+func (c CounterID) Column() string {
+	if c.UID == nil {
+		return "key"
+	}
+	return "uid"
+}
+
+// String is the UID, or the key.
+func (c CounterID) String() string {
+	if c.UID == nil {
+		return c.Key
+	}
+	return strconv.FormatUint(*c.UID, 10)
+}
+
+// Place is where a UID or a string key is counted.
+type Place struct {
+	Space string `json:"space"`
+	CounterID
+	Section  uint32   `json:"section"`
+	Owner    string   `json:"owner"` // empty: none
+	Addr     string   `json:"addr"`
+	Standbys []string `json:"standbys"`
+	Pinned   bool     `json:"pinned"`
+	Version  uint64   `json:"route_version"`
+}
+
+// Place finds the section of a UID or string key and its desired owner. Keys are placed by
+// the public hash, whatever they are counted under.
+func (c *Cluster) Place(space *seq.Space, of CounterID) Place {
+	place := seq.HashKey(of.Key)
+	if of.UID != nil {
+		place = seq.UID(*of.UID)
+	}
+	id := space.SectionOf(place)
+	r := Place{Space: space.Name, CounterID: of, Section: uint32(id), Standbys: []string{}, Version: c.Table.Version}
+	if owner, ok := c.Table.Owner(id); ok {
+		r.Owner, r.Addr = owner.Name, owner.Addr
+	}
+	p := c.Table.Place(id)
+	for _, i := range []int16{p.Standby, p.Standby2} {
+		if i != seq.NoNode {
+			r.Standbys = append(r.Standbys, c.Table.Nodes[i].Name)
+		}
+	}
+	_, r.Pinned = c.Table.Pins[id]
+	return r
+}

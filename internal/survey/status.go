@@ -1,0 +1,127 @@
+package survey
+
+import (
+	"cmp"
+
+	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
+)
+
+// Health of a cluster, in one word.
+type Health string
+
+// The words.
+const (
+	Healthy  Health = "healthy"  // all of it serves, all nodes are there
+	Degraded Health = "degraded" // all of it serves, but something is missing
+	Failed   Health = "failed"   // a part of the UIDs, or all, is not served
+)
+
+// Status is what `seqctl status` prints and the console shows. The JSON names are fixed.
+type Status struct {
+	Health       Health   `json:"health"`   // healthy, degraded or failed
+	Problems     []string `json:"problems"` // the worst first
+	First        string   `json:"first"`    // the command to give first, with the node unless it is seqctl's; empty if healthy
+	Why          string   `json:"why"`      // what that does, or what to think of before
+	Notes        []string `json:"notes"`    // what is as an operator wanted it, and worth a reminder
+	ClusterID    string   `json:"cluster_id"`
+	Era          uint64   `json:"era"`
+	RouteVersion uint64   `json:"route_version"`
+	Sections     uint32   `json:"sections"`
+	Unowned      uint32   `json:"sections_unowned"`
+	Moving       uint32   `json:"sections_moving"` // between two owners, not among the unowned
+	Arbiter      string   `json:"arbiter"`
+	Frozen       string   `json:"frozen"`
+	LeaseMS      float64  `json:"lease_ms"`
+	Allocs       []Alloc  `json:"allocs"`
+	Stores       []Store  `json:"stores"`
+	Routers      []Router `json:"routers"` // that the membership knows
+}
+
+// Router is one that the membership knows.
+type Router struct {
+	Name  string `json:"name"`
+	Addr  string `json:"addr"`
+	State string `json:"state"` // alive, dead or left
+}
+
+// Alloc is one AllocSvr of the route table.
+type Alloc struct {
+	Name      string `json:"name"`
+	Addr      string `json:"addr"`
+	Session   string `json:"session"`
+	State     string `json:"state"`  // ready, draining, drained, not ready or no answer
+	Reason    string `json:"reason"` // why not ready
+	Drained   bool   `json:"drained"`
+	Sections  uint32 `json:"sections_owned"`
+	Counters  uint64 `json:"counters"` // UIDs in memory
+	Memory    uint64 `json:"uid_memory_bytes"`
+	Budget    uint64 `json:"uid_memory_budget"` // bytes; 0: no bound
+	Folded    uint64 `json:"folded_blocks"`     // of 64 UIDs, dropped since its start to stay within that
+	Refused   uint64 `json:"uids_refused"`      // requests for want of memory since its start
+	Numbers   uint64 `json:"numbers"`           // handed out since its start
+	Steps     uint64 `json:"steps"`
+	Takeovers uint64 `json:"takeovers"`
+	Handoffs  uint64 `json:"handoffs"`
+	Nacks     uint64 `json:"nacks"`
+	Version   string `json:"version"`
+}
+
+// Store is one that the AllocSvr write to.
+type Store struct {
+	Name    string `json:"name"` // empty: the membership does not know it
+	UUID    string `json:"uuid"`
+	Addr    string `json:"addr"`
+	State   string `json:"state"` // voting, unreachable, or why it does not vote
+	Boots   uint64 `json:"boot_count"`
+	GraceMS int64  `json:"grace_left_ms"`
+	Commits uint64 `json:"commits"`
+
+	DiskFree   uint64 `json:"disk_free_bytes"`
+	NearlyFull bool   `json:"nearly_full"` // it refuses writes
+}
+
+// Judge makes the status of what was found.
+func (s *Survey) Judge() Status {
+	r := Status{ClusterID: s.Cluster.ID, RouteVersion: s.Cluster.Table.Version, Sections: uint32(s.Cluster.Mapping.Sections()),
+		Frozen: s.Cluster.Table.Frozen, Problems: []string{}, Notes: s.notes(), Allocs: []Alloc{}, Stores: []Store{}, Routers: []Router{}}
+	byCause := s.troubles()
+	var worst []trouble
+	r.Health, worst = judge(byCause)
+	for _, t := range worst {
+		r.Problems = append(r.Problems, t.what)
+	}
+	if len(byCause) > 0 {
+		r.First, r.Why = byCause[0].do, byCause[0].why
+	}
+	if best := s.View(); best != nil {
+		r.Era, r.RouteVersion, r.Unowned, r.Moving = best.GetEra(), best.GetRouteVersion(), best.GetSectionsUnowned(), best.GetSectionsMoving()
+		r.Arbiter, r.Frozen, r.LeaseMS = best.GetArbiter(), best.GetFrozen(), float64(best.GetLeaseUs())/1000
+		for _, st := range sortedBy(best.GetStores(), (*pb.StoreStatus).GetAddr) {
+			state := st.GetState()
+			if !st.GetReachable() {
+				state = "unreachable"
+			}
+			r.Stores = append(r.Stores, Store{cmp.Or(st.GetName(), s.storeNames()[st.GetAddr()]), st.GetUuid(), st.GetAddr(), state, st.GetBootCount(), st.GetGraceLeftMs(), st.GetCommits(),
+				st.GetDiskFreeBytes(), st.GetNearlyFull()})
+		}
+		r.Stores = sortedBy(r.Stores, func(st Store) string { return st.Name })
+		for _, m := range sortedBy(best.GetMembers(), (*pb.MemberStatus).GetName) {
+			if m.GetRole() == "router" {
+				r.Routers = append(r.Routers, Router{m.GetName(), m.GetAddr(), m.GetState()})
+			}
+		}
+	}
+	for _, node := range s.Cluster.Table.Nodes {
+		a := Alloc{Name: node.Name, Addr: node.Addr, Session: SessionText(uint64(node.Session)), Drained: node.Drained, State: allocState(node, s.Replies[node.Name])}
+		if reply := s.Replies[node.Name]; reply != nil {
+			a.Reason = reply.GetReason()
+			a.Session, a.Sections, a.Counters, a.Numbers = SessionText(reply.GetSession()), reply.GetSectionsOwned(), reply.GetCounters(), reply.GetNumbers()
+			a.Steps, a.Takeovers, a.Handoffs = reply.GetSteps(), reply.GetTakeovers(), reply.GetHandoffs()
+			a.Memory, a.Budget, a.Folded, a.Refused = reply.GetUidMemoryBytes(), reply.GetUidMemoryBudget(), reply.GetFoldedBlocks(), reply.GetUidsRefused()
+			a.Nacks, a.Version = reply.GetNacks(), reply.GetVersion()
+		}
+		r.Allocs = append(r.Allocs, a)
+	}
+	r.Allocs = sortedBy(r.Allocs, func(a Alloc) string { return a.Name })
+	return r
+}

@@ -1,0 +1,68 @@
+package telemetry
+
+// Buckets is what a histogram has counted up to one moment. The zero value has counted
+// nothing.
+type Buckets struct {
+	bounds []float64 // inclusive upper ends, in the unit of the metric
+	counts []uint64  // one more than bounds; not cumulative
+}
+
+// Buckets reads the histogram.
+func (h *Histogram) Buckets() Buckets {
+	b := Buckets{make([]float64, len(h.bounds)), make([]uint64, len(h.counts))}
+	for i, bound := range h.bounds {
+		b.bounds[i] = float64(bound) * h.scale
+	}
+	for i := range h.counts {
+		b.counts[i] = h.counts[i].Load()
+	}
+	return b
+}
+
+// Plus is both together, of histograms with the same bounds.
+func (b Buckets) Plus(other Buckets) Buckets {
+	return b.combine(other, func(x, y uint64) uint64 { return x + y })
+}
+
+// Since is what came after an earlier moment of the same histogram.
+func (b Buckets) Since(before Buckets) Buckets {
+	return b.combine(before, func(x, y uint64) uint64 { return x - min(x, y) })
+}
+
+func (b Buckets) combine(other Buckets, by func(x, y uint64) uint64) Buckets {
+	if b.counts == nil {
+		b = Buckets{other.bounds, make([]uint64, len(other.counts))}
+	}
+	out := Buckets{b.bounds, append([]uint64(nil), b.counts...)}
+	for i, n := range other.counts {
+		out.counts[i] = by(out.counts[i], n)
+	}
+	return out
+}
+
+// Total is how many values there are.
+func (b Buckets) Total() (n uint64) {
+	for _, c := range b.counts {
+		n += c
+	}
+	return n
+}
+
+// Quantile is the value that a part q of all are at most, as if those of a bucket were
+// spread evenly; 0 without values. Above the last bound it is that bound.
+func (b Buckets) Quantile(q float64) float64 {
+	total := b.Total()
+	if total == 0 {
+		return 0
+	}
+	rank, low := q*float64(total), 0.0
+	for i, bound := range b.bounds {
+		n := float64(b.counts[i])
+		if n > 0 && rank <= n {
+			return low + (bound-low)*rank/n
+		}
+		rank -= n
+		low = bound
+	}
+	return low
+}

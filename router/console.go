@@ -1,0 +1,68 @@
+package router
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"sync/atomic"
+
+	"github.com/seqsvr/seqsvr/internal/auth"
+	"github.com/seqsvr/seqsvr/internal/console"
+	"github.com/seqsvr/seqsvr/internal/telemetry"
+)
+
+// ConsoleAddr is the console's address; "" without one.
+func (r *Router) ConsoleAddr() string {
+	if r.pageLis == nil {
+		return ""
+	}
+	return r.pageLis.Addr().String()
+}
+
+// serveConsole shows the cluster until ctx ends. It reaches the AllocSvr on connections of
+// its own, and past the admission: a page takes no place of callers.
+func (r *Router) serveConsole(ctx context.Context) error {
+	return console.New(console.Config{
+		Server: r.cfg.Name, Client: r.sdk, Dial: r.cfg.TLS.DialOptions(auth.Alloc), Hosts: r.cfg.ConsoleHosts,
+		Guard: r.cfg.Guard, Shown: r.cfg.TLS.Shown, Calls: r.seen, Logger: r.cfg.Logger,
+	}).Serve(ctx, r.pageLis)
+}
+
+// seen is what callers saw of all fronts. Messages on streams of SDKs are not timed here.
+func (r *Router) seen() console.Calls {
+	var c console.Calls
+	add := func(ended, failed uint64, took telemetry.Buckets) {
+		c.Ended, c.Failed, c.Took = c.Ended+ended, c.Failed+failed, c.Took.Plus(took)
+	}
+	add(r.calls.Totals("/seqsvr."))
+	add(r.http.totals())
+	if r.respLis != nil {
+		add(r.resp.Totals())
+	}
+	return c
+}
+
+// isCall tells calls from what asks about the router itself.
+func isCall(route string) bool {
+	return strings.HasPrefix(route, "/v1/") || strings.HasPrefix(route, "/api/")
+}
+
+// totals are the calls that ended, those of them that failed, and how long they took.
+func (s *httpStats) totals() (ended, failed uint64, took telemetry.Buckets) {
+	s.ended.Range(func(key, n any) bool {
+		if k := key.(endedKey); isCall(k.route) {
+			ended += n.(*atomic.Uint64).Load()
+			if k.code >= http.StatusBadRequest {
+				failed += n.(*atomic.Uint64).Load()
+			}
+		}
+		return true
+	})
+	s.took.Range(func(route, h any) bool {
+		if isCall(route.(string)) {
+			took = took.Plus(h.(*telemetry.Histogram).Buckets())
+		}
+		return true
+	})
+	return ended, failed, took
+}

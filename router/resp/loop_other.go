@@ -1,0 +1,22 @@
+//go:build !linux
+
+package resp
+
+import (
+	"context"
+	"net"
+)
+
+// loop is for Linux; elsewhere each connection has a goroutine.
+type loop struct{}
+
+// How a loop leaves.
+const (
+	leaving = iota
+	cut
+)
+
+func newLoop(context.Context, *Server) (*loop, error) { return nil, nil }
+func (*loop) add(net.Conn) bool                       { return false }
+func (*loop) run()                                    {}
+func (*loop) stop(int32)                              {}

@@ -1,0 +1,133 @@
+package resp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/seqsvr/seqsvr/client"
+	"github.com/seqsvr/seqsvr/seq"
+)
+
+// This file has the commands of which Redis has nothing: takes that may be repeated.
+
+// once is what a command has of which both ends are wanted, and by which it is repeated.
+type once struct {
+	request client.Request
+	got     client.Range
+}
+
+var (
+	errNext   = errors.New("syntax error, expected SEQ.NEXT seq:SPACE/UID [COUNT n] [ID id [SENT unix_ms]]")
+	errLookup = errors.New("syntax error, expected SEQ.LOOKUP seq:SPACE/UID ID id")
+	errSeqKey = errors.New("only seq: keys have requests, expected seq:UID or seq:SPACE/UID")
+	errCount  = errors.New("COUNT must be 1 to " + strconv.Itoa(seq.MaxCount))
+)
+
+// seqNext reads SEQ.NEXT, whose answer is the first number, the last, and 1 if the request had
+// them before, else 0.
+func seqNext(_ *session, args []string) op {
+	o := op{kind: takeSeq, count: 1, once: new(once)}
+	if err := o.ofKey(args[0]); err != nil {
+		return failed(err)
+	}
+	given := map[string]string{}
+	for i := 1; i < len(args); i += 2 {
+		word := strings.ToLower(args[i])
+		if _, twice := given[word]; twice || i+1 == len(args) || word != "count" && word != "id" && word != "sent" {
+			return failed(errNext)
+		}
+		given[word] = args[i+1]
+	}
+	if text, ok := given["count"]; ok {
+		n, err := strconv.ParseUint(text, 10, 32)
+		if err != nil || seq.CheckCount("COUNT", n) != nil {
+			return failed(errCount)
+		}
+		o.count = uint32(n)
+	}
+	id, named := given["id"]
+	sent, timed := given["sent"]
+	switch {
+	case timed && !named:
+		return failed(errNext)
+	case !named:
+		return o
+	}
+	if err := seq.CheckRequestID("ID", id); err != nil { // here, since a transaction keeps it
+		return failed(err)
+	}
+	o.kind, o.once.request.ID = takeOnce, id
+	if timed {
+		ms, err := strconv.ParseInt(sent, 10, 64)
+		if err != nil {
+			return failed(fmt.Errorf("SENT: %w", errNotInteger))
+		}
+		o.once.request.Sent = time.UnixMilli(ms)
+	}
+	return o
+}
+
+// seqLookup reads SEQ.LOOKUP, whose answer is the first number and the last, or nil.
+func seqLookup(_ *session, args []string) op {
+	o := op{kind: lookup, once: new(once)}
+	if !strings.EqualFold(args[1], "id") {
+		return failed(errLookup)
+	}
+	if err := seq.CheckRequestID("ID", args[2]); err != nil {
+		return failed(err)
+	}
+	o.once.request.ID = args[2]
+	if err := o.ofKey(args[0]); err != nil {
+		return failed(err)
+	}
+	return o
+}
+
+func (o *op) ofKey(name string) (err error) {
+	rest, isSeq := strings.CutPrefix(name, seqPrefix)
+	if !isSeq {
+		return errSeqKey
+	}
+	o.key, err = sequenceKey(rest)
+	return err
+}
+
+// lookups asks for what requests have got, each by itself.
+func (p *plan) lookups(ops []op) {
+	for i := range ops {
+		if o := &ops[i]; o.kind == lookup {
+			p.calls = append(p.calls, func(ctx context.Context) {
+				var found bool
+				o.once.got, found, o.err = p.from.Lookup(ctx, o.key, o.once.request.ID)
+				if !found {
+					o.once.got = client.Range{}
+				}
+			})
+		}
+	}
+}
+
+// numbers is the reply of a command of this file.
+func (o *op) numbers(w *writer) {
+	switch got := o.once.got; {
+	case got.First == 0:
+		w.null()
+	case o.kind == lookup:
+		w.array(2)
+		w.integer(uint64(got.First))
+		w.integer(uint64(got.Last))
+	default:
+		w.array(3)
+		w.integer(uint64(got.First))
+		w.integer(uint64(got.Last))
+		if got.Replayed {
+			w.integer(1)
+		} else {
+			w.integer(0)
+		}
+	}
+}

@@ -1,0 +1,104 @@
+package resp
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/seqsvr/seqsvr/seq"
+)
+
+// transaction is the commands between MULTI and EXEC. Nothing is taken before EXEC; what EXEC
+// takes it takes as a pipeline does, each command with its own answer, and others may take
+// between them.
+type transaction struct {
+	ops    []op
+	size   int  // commands and their keys
+	broken bool // a command was refused: so will be EXEC
+}
+
+// maxQueued bounds the transactions of all connections, in commands and keys.
+const maxQueued = 1 << 20
+
+var (
+	errNested     = errors.New("MULTI calls can not be nested")
+	errNoMulti    = errors.New("EXEC without MULTI")
+	errNoDiscard  = errors.New("DISCARD without MULTI")
+	errWatch      = errors.New("WATCH is not supported: numbers only rise, and nothing can be set by what was read")
+	errCluster    = errors.New("This instance has cluster support disabled")
+	errBroken     = &codedError{"EXECABORT", "Transaction discarded because of previous errors."}
+	errLongTx     = fmt.Errorf("transaction too long, expected at most %d commands and keys", seq.MaxBatch)
+	errManyQueued = &codedError{"TRYAGAIN", fmt.Sprintf("OVERLOADED: all connections have queued %d commands in transactions", maxQueued)}
+)
+
+func multi(s *session, _ []string) op {
+	if s.tx != nil {
+		return failed(errNested)
+	}
+	s.tx = &transaction{}
+	return ok()
+}
+
+func discard(s *session, _ []string) op {
+	if s.tx == nil {
+		return failed(errNoDiscard)
+	}
+	s.forget()
+	return ok()
+}
+
+// forget ends a transaction.
+func (s *session) forget() {
+	if s.tx != nil {
+		s.stats.queued.Add(int64(-s.tx.size))
+		s.tx = nil
+	}
+}
+
+// queue keeps a command for EXEC. It may be one that cannot be carried out: then that is its
+// answer, and the transaction is broken.
+func (s *session) queue(o op) op {
+	size := 1 + len(o.keys)
+	switch {
+	case o.err != nil:
+	case s.tx.size+size > seq.MaxBatch:
+		o = op{err: errLongTx, tally: o.tally}
+	case s.stats.queued.Add(int64(size)) > maxQueued:
+		s.stats.queued.Add(int64(-size))
+		o = op{err: errManyQueued, tally: o.tally}
+	default:
+		s.tx.ops, s.tx.size = append(s.tx.ops, o), s.tx.size+size
+		return op{tally: s.stats.of(queued), answer: func(w *writer) { w.status("QUEUED") }}
+	}
+	s.tx.broken = true
+	return o
+}
+
+func exec(s *session, _ []string) op {
+	if s.tx == nil {
+		return failed(errNoMulti)
+	}
+	return op{kind: transacted}
+}
+
+// exec adds the head of the answer to EXEC and the queued commands, whose answers follow it. All
+// of them must be allowed, or none is carried out.
+func (s *session) exec(ops []op, head op) []op {
+	tx := s.tx
+	s.forget()
+	head.kind = local
+	if tx.broken {
+		head.err = errBroken
+		return append(ops, head)
+	}
+	for i := range tx.ops {
+		if s.guard == nil {
+			break
+		}
+		if tx.ops[i] = s.authorized(tx.ops[i]); tx.ops[i].err != nil {
+			head.err = &codedError{"EXECABORT", "Transaction discarded because of: " + faultText(tx.ops[i].err)}
+			return append(ops, head)
+		}
+	}
+	head.answer = func(w *writer) { w.array(len(tx.ops)) }
+	return append(append(ops, head), tx.ops...)
+}

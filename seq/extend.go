@@ -1,0 +1,58 @@
+package seq
+
+import (
+	"fmt"
+	"slices"
+)
+
+// MaxAdded is the largest number of sections of a space that is added: stores make their
+// registers while leases wait.
+const MaxAdded = 1 << 16
+
+// Add is the mapping with a space more, at its end. Zero fields get defaults, of the hash of
+// string keys SecretKeys; First is not looked at. A space that is there already with these
+// settings is no error, and added is false. ErrBadMapping, also for one with others.
+func (m Mapping) Add(s Space) (next Mapping, added bool, err error) {
+	s = s.withDefaults()
+	s.First, s.Added = SectionID(m.Sections()), true
+	if s.KeyHash == "" {
+		s.KeyHash = SecretKeys
+	}
+	if i := slices.IndexFunc(m.Spaces, func(o Space) bool { return o.Name == s.Name }); i >= 0 {
+		have := m.Spaces[i]
+		if s.First, s.Added = have.First, have.Added; s == have {
+			return m, false, nil
+		}
+		return m, false, fmt.Errorf("%w: space %q is there, with %s", ErrBadMapping, s.Name, have.settings())
+	}
+	next = Mapping{Spaces: append(slices.Clone(m.Spaces), s)}
+	if err := next.Validate(); err != nil {
+		return m, false, err
+	}
+	return next, true, nil
+}
+
+func (s *Space) settings() string {
+	text := fmt.Sprintf("sections=%d,step=%d,max-step=%d,max-jump=%d,mode=%s,key-hash=%s", s.Sections, s.Step, s.MaxStep, s.Jump(), s.Mode, s.KeyHash)
+	if s.Window > 0 {
+		text += ",window=" + s.Window.String()
+	}
+	return text
+}
+
+// Extends says whether m is o, perhaps with spaces added. Of two mappings that a cluster had,
+// one extends the other.
+func (m Mapping) Extends(o Mapping) bool {
+	return len(m.Spaces) >= len(o.Spaces) && slices.Equal(m.Spaces[:len(o.Spaces)], o.Spaces)
+}
+
+// initial is the number of sections that the cluster was initialised with.
+func (m Mapping) initial() int {
+	n := 0
+	for i := range m.Spaces {
+		if !m.Spaces[i].Added {
+			n += int(m.Spaces[i].Sections)
+		}
+	}
+	return n
+}

@@ -1,0 +1,72 @@
+package seq
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// SpaceForm is what ParseSpace takes.
+const SpaceForm = "NAME[:sections=N][,step=N][,max-step=N][,max-jump=N][,mode=M][,window=D][,key-hash=H]"
+
+// ParseSpace reads NAME[:KEY=VALUE[,KEY=VALUE...]], as operators write a space. What is not
+// said is zero, for NewMapping to fill in and to check. ErrBadMapping.
+func ParseSpace(text string) (Space, error) {
+	name, settings, _ := strings.Cut(text, ":")
+	if name == "" {
+		return Space{}, badText("no name")
+	}
+	space := Space{Name: name}
+	if settings == "" {
+		return space, nil
+	}
+	for setting := range strings.SplitSeq(settings, ",") {
+		key, value, found := strings.Cut(setting, "=")
+		if !found || value == "" {
+			return Space{}, badText("%q is no setting", setting)
+		}
+		if err := space.set(key, value); err != nil {
+			return Space{}, err
+		}
+	}
+	return space, nil
+}
+
+func badText(format string, args ...any) error {
+	return fmt.Errorf("%w: %s: expected %s", ErrBadMapping, fmt.Sprintf(format, args...), SpaceForm)
+}
+
+func (s *Space) set(key, value string) error {
+	number := func(bits int, to func(uint64)) error {
+		n, err := strconv.ParseUint(value, 10, bits)
+		if err != nil || n == 0 {
+			return badText("%s is %q, no number above 0", key, value)
+		}
+		to(n)
+		return nil
+	}
+	switch key {
+	case "sections":
+		return number(32, func(n uint64) { s.Sections = uint32(n) })
+	case "step":
+		return number(64, func(n uint64) { s.Step = n })
+	case "max-step":
+		return number(64, func(n uint64) { s.MaxStep = n })
+	case "max-jump":
+		return number(64, func(n uint64) { s.MaxJump = n })
+	case "mode":
+		s.Mode = Mode(value)
+	case "key-hash":
+		s.KeyHash = KeyHash(value)
+	case "window":
+		d, err := time.ParseDuration(value)
+		if err != nil || d <= 0 {
+			return badText("window is %q, no duration above 0 such as 10m", value)
+		}
+		s.Window = d
+	default:
+		return badText("%q is no setting", key+"="+value)
+	}
+	return nil
+}

@@ -1,0 +1,126 @@
+package acceptor
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/seqsvr/seqsvr/exact"
+	"github.com/seqsvr/seqsvr/quorum"
+	"github.com/seqsvr/seqsvr/seq"
+)
+
+// A section of an exact space has a copy beside its register, whose max stays 0. The register
+// has the promise, the copy all that was accepted:
+//
+//	the copy's epoch <= promised
+
+// copyOf is the copy of a section of an exact space, nil for any other register.
+func (a *Acceptor) copyOf(r seq.Register) *exact.Copy {
+	if id, ok := r.Section(); ok && a.copies != nil {
+		return a.copies(id)
+	}
+	return nil
+}
+
+// checkCopies counts what the copies have. ErrInvariant for one whose epoch was not promised.
+func (a *Acceptor) checkCopies() error {
+	for _, reg := range a.registers.sections {
+		if reg == nil {
+			continue
+		}
+		c := a.copyOf(reg.name)
+		if c == nil {
+			continue
+		}
+		if at := c.At(); reg.now.Promised.Less(at.Epoch) {
+			return fmt.Errorf("%w: %s: its copy stands at %v, above promised %s", ErrInvariant, reg.name, at, reg.now.Promised)
+		}
+		a.uids, a.ids = a.uids+c.Borrow().UIDs(), a.ids+c.Borrow().IDs()
+	}
+	return nil
+}
+
+// Kept is how many UIDs and ids of requests exact spaces have here.
+func (a *Acceptor) Kept() (uids, ids int) { return a.uids, a.ids }
+
+// append has the copy take a change in, under an epoch that is not below the promise. The
+// promise is raised whether or not the copy can take it.
+func (a *Acceptor) append(item quorum.StepItem, e seq.Epoch, reg *register, c *exact.Copy, limits Limits) (quorum.Result, error) {
+	r, st := item.Register, reg.state()
+	change, err := exact.ReadChange(item.Log)
+	switch at := change.Epoch(); {
+	case err != nil:
+		return a.refused(r, st, err.Error()), nil
+	case at != e:
+		return a.refused(r, st, fmt.Sprintf("a change of epoch %v, sent under %v", at, e)), nil
+	}
+	if e != st.Promised {
+		a.leases.vacate(r, st.Promised, e.Session)
+		st.Promised = e
+		if err := a.set(r, reg, st); err != nil {
+			return quorum.Result{}, err
+		}
+	}
+	switch err := a.take(r, c, &change, limits.latest()); {
+	case errors.Is(err, exact.ErrElsewhere):
+		res := a.resultOf(quorum.VerdictElsewhere, r, st)
+		res.Message = err.Error()
+		return res, nil
+	case err != nil:
+		return a.refused(r, st, err.Error()), nil
+	}
+	res := a.resultOf(quorum.VerdictOK, r, st)
+	res.Accepted = c.At().Epoch
+	return res, nil
+}
+
+// take has the copy take a change in, and notes what is to be written of it.
+func (a *Acceptor) take(r seq.Register, c *exact.Copy, change *exact.Change, latest int64) error {
+	entry := exact.Entry{}
+	entry.Section, _ = r.Section()
+	uids, ids := c.Borrow().UIDs(), c.Borrow().IDs()
+	if change.Whole == nil {
+		taken, err := c.Append(&change.Batch, latest)
+		if err != nil || len(taken) == 0 {
+			return err
+		}
+		entry.Records = taken
+	} else {
+		filled, err := c.Fill(change.Whole, latest)
+		if err != nil || !filled {
+			return err
+		}
+		entry.Whole = change.Text
+	}
+	a.entries = append(a.entries, entry)
+	a.uids, a.ids = a.uids+c.Borrow().UIDs()-uids, a.ids+c.Borrow().IDs()-ids
+	return nil
+}
+
+func (l Limits) latest() int64 {
+	if l.Latest == 0 {
+		return math.MaxInt64
+	}
+	return l.Latest
+}
+
+// Entries is what the copies have taken in since Committed, in order: to be made durable after
+// Changes, which have the promises.
+func (a *Acceptor) Entries() []exact.Entry { return a.entries }
+
+// Position shows a register and where its copy stands, in memory, as answers to whoever reads
+// copies are to be that wait for the commit of all that was applied by now.
+func (a *Acceptor) Position(r seq.Register) quorum.Result {
+	reg := a.registers.find(r)
+	c := a.copyOf(r)
+	switch {
+	case reg == nil:
+		return a.resultOf(quorum.VerdictUnknown, r, State{})
+	case c == nil:
+		return a.refused(r, reg.state(), "a copy of a section that is not exact")
+	}
+	res := a.resultOf(quorum.VerdictOK, r, reg.state())
+	res.Accepted, res.Index = c.At().Epoch, c.At().Index
+	return res
+}

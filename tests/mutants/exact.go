@@ -1,0 +1,65 @@
+package main
+
+// exactMutants break the rules of exact spaces: of a copy, of an owner, of the logs at a node.
+var exactMutants = []mutant{
+	{rule: "exact-positions", name: "a record follows any of the right index", file: "exact/record.go", in: []string{"exact"}, edits: []edit{
+		{"return r.Index == p.Index+1 && r.Prev == p.Epoch }", "return r.Index == p.Index+1 }"}}},
+	{rule: "exact-positions", name: "the longer copy is taken, whatever its epoch", file: "exact/record.go", in: []string{"exact"}, edits: []edit{
+		{"	if c := p.Epoch.Compare(o.Epoch); c != 0 {\n		return c < 0\n	}\n", ""}}},
+	{rule: "exact-positions", name: "any copy of the newest epoch is taken", file: "exact/record.go", in: []string{"exact"}, edits: []edit{
+		{"	return p.Index < o.Index\n", "	return false\n"}}},
+	{rule: "exact-acks", name: "a position of another epoch is an ack", file: "exact/copy.go", in: []string{"exact"}, edits: []edit{
+		{"	case at.Epoch == b.Epoch && at.Index >= end.Index:\n", "	case at.Index >= end.Index:\n"}}},
+	{rule: "exact-acks", name: "a repeated whole copy puts a store back", file: "exact/copy.go", in: []string{"exact"}, edits: []edit{
+		{"	case c.state.at.Epoch == s.at.Epoch && c.state.at.Index >= s.at.Index:\n		return false, nil\n", ""}}},
+	{rule: "exact-acks", name: "a whole copy leaves a longer one of another epoch", file: "exact/copy.go", in: []string{"exact"}, edits: []edit{
+		{"c.state.at.Epoch == s.at.Epoch && c.state.at.Index >= s.at.Index", "c.state.at.Index >= s.at.Index"}}},
+	{rule: "exact-begins", name: "an owner begins without a record of its own", file: "exact/owner.go", in: []string{"exact"}, edits: []edit{
+		{"	o.add(Record{Kind: Began}, now)\n", "	o.asked = true\n"}}},
+	{rule: "exact-begins", name: "what was found is told before W stores have it", file: "exact/owner.go", in: []string{"exact", "allocsvr/logs"}, edits: []edit{
+		{" && o.round > 0:", ":"}}},
+	{rule: "exact-begins", name: "an index is used twice", file: "exact/owner.go", in: []string{"exact"}, edits: []edit{
+		{"	o.pending, o.sent, o.asked, o.flying = nil, b.End(), false, true\n", "	o.pending, o.sent, o.asked, o.flying = nil, o.sent, false, true\n"}}},
+	{rule: "exact-reads", name: "that nothing was taken is told from memory", file: "exact/owner.go", in: []string{"exact"}, edits: []edit{
+		{"	return Answer{Round: o.ask()}\n", "	return Answer{}\n"}}},
+	{rule: "exact-reads", name: "a current number is told from memory", file: "exact/owner.go", in: []string{"exact", "allocsvr/logs"}, edits: []edit{
+		{"	return Answer{Round: o.ask(), First: o.state.Last(uid)}\n", "	return Answer{First: o.state.Last(uid)}\n"}}},
+	{rule: "exact-reads", name: "a replay does not wait for W stores", file: "exact/owner.go", in: []string{"exact", "allocsvr/logs"}, edits: []edit{
+		{"	a := Answer{Round: o.has(got.index), ", "	a := Answer{Round: 0, "}}},
+	{rule: "exact-time", name: "an id is kept by its caller's clock", file: "exact/state.go", in: []string{"exact"}, edits: []edit{
+		{"until: max(r.Time, r.Sent) + window}", "until: r.Sent + window}"}}},
+	{rule: "exact-time", name: "an id is kept by its owner's clock", file: "exact/state.go", in: []string{"exact"}, edits: []edit{
+		{"until: max(r.Time, r.Sent) + window}", "until: r.Time + window}"}}},
+	{rule: "exact-time", name: "a request expires by the clock of whoever owns the section", file: "exact/owner.go", in: []string{"exact"}, edits: []edit{
+		{"		case first+o.cfg.Window <= time:\n", "		case first+o.cfg.Window <= now && time > 0:\n"}}},
+	{rule: "exact-time", name: "a request from beyond the bound of clocks is taken", file: "exact/owner.go", in: []string{"exact"}, edits: []edit{
+		{"		case first > time+o.cfg.Bound:\n", "		case first > time+o.cfg.Bound && false:\n"}}},
+	{rule: "exact-time", name: "a store takes records of any time", file: "exact/copy.go", in: []string{"exact"}, edits: []edit{
+		{"		if t := b.Records[len(b.Records)-1].Time; t > max(latest, c.state.time) {\n", "		if t := b.Records[len(b.Records)-1].Time; t > max(latest, c.state.time) && false {\n"}}},
+	{rule: "exact-time", name: "a store whose clock went back takes nothing of what is not later", file: "exact/copy.go", in: []string{"exact"}, edits: []edit{
+		{"		if t := b.Records[len(b.Records)-1].Time; t > max(latest, c.state.time) {\n", "		if t := b.Records[len(b.Records)-1].Time; t > latest {\n"}}},
+	{rule: "exact-time", name: "a store takes a whole copy of any time", file: "exact/copy.go", in: []string{"exact"}, edits: []edit{
+		{"	case s.time > max(latest, c.state.time):\n", "	case s.time > max(latest, c.state.time) && false:\n"}}},
+	{rule: "exact-ids", name: "an id counts for all UIDs", file: "exact/owner.go", in: []string{"exact"}, edits: []edit{
+		{"		if got, ok := o.state.ids[request{uid, id}]; ok {\n			return o.again", "		if got, ok := o.state.ids[request{0, id}]; ok {\n			return o.again"}}},
+	{rule: "exact-ids", name: "an id is given another count than it was used for", file: "exact/owner.go", in: []string{"exact", "allocsvr/logs"}, edits: []edit{
+		{"	if got.count != count {\n", "	if got.count != count && false {\n"}}},
+	{rule: "exact-ids", name: "ids are forgotten early where there is no room", file: "exact/owner.go", in: []string{"allocsvr/logs"}, edits: []edit{
+		{"	if (id != \"\" || !known) && o.cfg.Full != nil && o.cfg.Full() {\n", "	if id != \"\" && o.cfg.Full != nil && o.cfg.Full() {\n		clear(o.state.ids)\n	}\n	if !known && o.cfg.Full != nil && o.cfg.Full() {\n"}}},
+	{rule: "exact-batches", name: "an answer does not wait for W stores", file: "allocsvr/logs/log.go", in: []string{"allocsvr/logs"}, edits: []edit{
+		{"	case out.State == quorum.Won:\n		g.owner", "	case out.State == quorum.Won, out.State == quorum.Unknown:\n		g.owner"}}},
+	{rule: "exact-batches", name: "two batches are under way at a time", file: "allocsvr/logs/log.go", in: []string{"allocsvr/logs"}, edits: []edit{
+		{"	f.why = out.Err\n	return retry\n", "	g.owner.Committed()\n	g.flight = nil\n	return retry\n"}}},
+	{rule: "exact-batches", name: "a closed log begins another batch", file: "allocsvr/logs/log.go", in: []string{"allocsvr/logs"}, edits: []edit{
+		{"		if g.closed {\n			return nil, false\n		}\n", ""}}},
+	{rule: "exact-batches", name: "a store that stands elsewhere never gets a whole copy", file: "allocsvr/logs/log.go", in: []string{"allocsvr/logs"}, edits: []edit{
+		{"		f.body, g.spilled = (&exact.Change{Whole: g.owner.State()}).AppendTo(nil), f.number+1\n		return more\n", "		return retry\n"}}},
+	{rule: "exact-batches", name: "a store that is behind stays so while two others serve", file: "allocsvr/logs/log.go", in: []string{"allocsvr/logs"}, edits: []edit{
+		{"g.behind || out.Elsewhere\n", "false\n"}}},
+	{rule: "exact-batches", name: "an idle section keeps its ids for ever", file: "allocsvr/logs/log.go", in: []string{"allocsvr/logs"}, edits: []edit{
+		{"	passed := g.owner.Pass(g.now())\n", "	passed := false && g.owner.Pass(g.now())\n"}}},
+	{rule: "exact-batches", name: "copies that do not fit a message are read together again", file: "allocsvr/logs/logs.go", in: []string{"allocsvr/logs"}, edits: []edit{
+		{"				g.alone = true\n", ""}}},
+	{rule: "exact-seals", name: "the log of a sealed section goes on", file: "allocsvr/section/cell.go", in: []string{"allocsvr/section"}, edits: []edit{
+		{"	c.endLog()\n	c.state, c.target = Sealed, 0\n", "	c.state, c.target = Sealed, 0\n"}}},
+}
