@@ -6,9 +6,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"net/http"
 	"os"
+	"regexp"
 	"slices"
 	"strconv"
 	"sync"
@@ -230,6 +232,30 @@ func exhausted(t *testing.T, c *localcluster.Cluster) bool {
 	return found
 }
 
+// routerHasWindow says whether the router has a worker id to make IDs with by itself. It asks for
+// one from its start, and ever less often until the namespace is there.
+func routerHasWindow(t *testing.T, c *localcluster.Cluster) bool {
+	t.Helper()
+	text, err := os.ReadFile(c.Processes(localcluster.RoleRouter)[0].Log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	listens := regexp.MustCompile(`msg="admin listens" addr=(\S+)`).FindSubmatch(text)
+	if listens == nil {
+		return false
+	}
+	reply, err := http.Get("http://" + string(listens[1]) + "/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer reply.Body.Close()
+	metrics, err := io.ReadAll(reply.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return regexp.MustCompile(`(?m)^seq_router_fallback_window_remaining_seconds [1-9]`).Match(metrics)
+}
+
 func drillRounds(t *testing.T) int {
 	text, ok := os.LookupEnv(idRoundsEnv)
 	if !ok {
@@ -245,7 +271,7 @@ func drillRounds(t *testing.T) int {
 func TestNoSnowflakeIDTwiceOverKilledProcessesAnExhaustedPoolAndCallersOnTheirOwn(t *testing.T) {
 	c := start(t, func(cfg *localcluster.Config) {
 		cfg.Allocs, cfg.Lease = 4, time.Second
-		cfg.Args = map[localcluster.Role][]string{localcluster.RoleRouter: {"--ids-fallback", drilled, "--ids-fallback-after", "200ms", "--ids-fallback-window", "5m"}}
+		cfg.Args = map[localcluster.Role][]string{localcluster.RoleRouter: {"--ids-fallback", drilled, "--ids-fallback-after", "200ms", "--ids-fallback-window", "5m", "--admin", "127.0.0.1:0"}}
 	})
 	harness.Ready(t, c)
 	putNamespaces(t, c)
@@ -258,6 +284,7 @@ func TestNoSnowflakeIDTwiceOverKilledProcessesAnExhaustedPoolAndCallersOnTheirOw
 	}
 	t.Cleanup(func() { _ = sdk.Close() })
 	harness.Until(t, "a worker id to fall back on", func() bool { return sdk.FallbackStats().Windows > 0 })
+	harness.Until(t, "one of the router", func() bool { return routerHasWindow(t, c) })
 	book := &idLedger{ids: map[string][]int64{}, by: map[string]int{}}
 	stop := callers(t, c, sdk, book)
 	harness.Until(t, "IDs of a local generator", func() bool { return book.got("local") > 0 })
