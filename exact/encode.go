@@ -11,6 +11,9 @@ import (
 // The encodings below are what disks keep and messages carry: unsigned varints, and texts
 // behind their lengths. Whoever stores them adds a checksum.
 
+// leastRecord is how many bytes the encoding of a record has at least.
+const leastRecord = 26
+
 // AppendTo appends the record's encoding.
 func (r *Record) AppendTo(b []byte) []byte {
 	b = appendEpoch(b, r.Epoch)
@@ -148,9 +151,9 @@ func (r *Reader) State() *State {
 		key := request{uid: seq.UID(r.Uint()), id: r.id()}
 		got := assigned{first: r.Uint(), index: r.Uint(), until: int64(r.Uint()), count: uint32(r.Uint())}
 		s.ids[key] = got
-		s.ends = append(s.ends, expiry{request: key, at: got.until})
+		s.ends.late = append(s.ends.late, expiry{request: key, at: got.until})
 	}
-	heap.Init(&s.ends)
+	heap.Init(&s.ends.late)
 	return s
 }
 
@@ -219,7 +222,9 @@ func ReadChange(b []byte) (c Change, err error) {
 		c.Batch.Epoch = in.epoch()
 		c.Batch.After.Epoch = in.epoch()
 		c.Batch.After.Index = in.Uint()
-		for n := in.Uint(); n > 0 && in.err == nil; n-- {
+		n := in.Uint()
+		c.Batch.Records = make([]Record, 0, min(n, uint64(len(in.b)/leastRecord)))
+		for ; n > 0 && in.err == nil; n-- {
 			c.Batch.Records = append(c.Batch.Records, in.Record())
 		}
 	default:

@@ -26,6 +26,7 @@ type Owner struct {
 
 	committed uint64   // index that W stores have
 	sent      Position // end of the last batch that began
+	latest    []Record // that it brought
 	pending   []Record // behind it
 	round     uint64   // batches that began
 	flying    bool     // the last of them is under way
@@ -139,7 +140,7 @@ func (o *Owner) Raise(uid seq.UID, to uint64, now int64) (Answer, error) {
 
 // Pass has a section tell the time if that lets ids go: true if it has a record for it.
 func (o *Owner) Pass(now int64) bool {
-	if ends := o.state.ends; len(ends) == 0 || ends[0].at > o.time(now) {
+	if next := o.state.ends.next(); next == nil || next.at > o.time(now) {
 		return false
 	}
 	o.add(Record{Kind: Passed}, now)
@@ -157,12 +158,21 @@ func (o *Owner) add(r Record, now int64) {
 
 // Begin gives the next batch, false if none is wanted or one is under way. It must be
 // repeated as it is until W stores have it, or the owner must end.
+//
+// It has the records of the batch before once more: the two overtake each other on their way to
+// a store that is not among the W, which would need a whole copy for each time.
 func (o *Owner) Begin() (Batch, bool) {
 	if o.flying || len(o.pending) == 0 && !o.asked {
 		return Batch{}, false
 	}
 	b := Batch{Epoch: o.epoch, After: o.sent, Records: o.pending}
-	o.pending, o.sent, o.asked, o.flying = nil, b.End(), false, true
+	if n := len(o.latest); n > 0 {
+		b.After, b.Records = o.latest[0].after(), append(o.latest[:n:n], o.pending...)
+	}
+	if len(o.pending) > 0 {
+		o.latest = o.pending
+	}
+	o.pending, o.sent, o.asked, o.flying = nil, o.state.at, false, true
 	o.round++
 	return b, true
 }

@@ -60,5 +60,8 @@ func (p Position) String() string { return fmt.Sprintf("%d of %s", p.Index, p.Ep
 // at is the record's position.
 func (r *Record) at() Position { return Position{r.Epoch, r.Index} }
 
+// after is the position of the record before.
+func (r *Record) after() Position { return Position{r.Prev, r.Index - 1} }
+
 // follows says whether the record is the next one after a position.
-func (r *Record) follows(p Position) bool { return r.Index == p.Index+1 && r.Prev == p.Epoch }
+func (r *Record) follows(p Position) bool { return r.after() == p }

@@ -2,6 +2,8 @@ package exact
 
 import (
 	"errors"
+	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/seqsvr/seqsvr/seq"
@@ -61,6 +63,64 @@ func TestAnIDIsKeptAndRefusedByTheTimeOfItsSection(t *testing.T) {
 		if !errors.Is(err, row.want) || got.First != row.first || got.Replayed != (row.want == nil) {
 			t.Errorf("%s: got %+v, %v, want %d, %v", row.name, got, err, row.first, row.want)
 		}
+	}
+}
+
+// A batch that overtakes the one before on its way to a store brings what that brought.
+func TestABatchThatOvertakesAnotherIsTaken(t *testing.T) {
+	o := owned(t, 1, &State{}, 1000)
+	begun := o.State()
+	c := Restore(begun.Clone(), testWindow)
+	var batches []Batch
+	for _, id := range []string{"a", "b", "", "c"} { // "": a question
+		if id == "" {
+			o.Ask()
+		} else if _, err := o.Take(7, 1, id, 1000, 1000); err != nil {
+			t.Fatal(err)
+		}
+		b, _ := o.Begin()
+		o.Committed()
+		batches = append(batches, b)
+	}
+	for _, i := range []int{1, 0, 3, 2, 0} {
+		if _, err := c.Append(&batches[i], 1000); err != nil {
+			t.Errorf("batch %d: %v", i, err)
+		}
+	}
+	if got, want := c.State().Describe(), o.State().Describe(); got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	c = Restore(begun, testWindow)
+	if _, err := c.Append(&batches[3], 1000); !errors.Is(err, ErrElsewhere) || c.At().Index != 1 {
+		t.Errorf("two batches missing: got %v, at %v", err, c.At())
+	}
+}
+
+func TestIDsExpireInOrderWhicheverClocksTheirCallersHave(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(1, 2))
+	var e expiries
+	var kept []int64
+	at := int64(0)
+	for range 10_000 {
+		if rnd.IntN(3) > 0 {
+			at += rnd.Int64N(3)
+			x := expiry{at: at + rnd.Int64N(2)*rnd.Int64N(50)}
+			e.add(x)
+			kept = append(kept, x.at)
+			continue
+		}
+		slices.Sort(kept)
+		switch next := e.next(); {
+		case next == nil && len(kept) == 0:
+			continue
+		case next == nil || len(kept) == 0 || next.at != kept[0]:
+			t.Fatalf("got %v, want the first of %v", next, kept)
+		}
+		e.drop()
+		kept = kept[1:]
+	}
+	if n := len(e.queue) + len(e.late); n != len(kept) || n == 0 || len(e.late) == 0 {
+		t.Errorf("%d and %d left, want %d", len(e.queue), len(e.late), len(kept))
 	}
 }
 

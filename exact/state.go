@@ -2,7 +2,6 @@ package exact
 
 import (
 	"cmp"
-	"container/heap"
 	"fmt"
 	"maps"
 	"slices"
@@ -84,7 +83,7 @@ func (s *State) Page(from seq.UID, most int) (uids []seq.UID, next seq.UID) {
 
 // Clone copies the state.
 func (s *State) Clone() *State {
-	return &State{at: s.at, time: s.time, floor: s.floor, last: maps.Clone(s.last), ids: maps.Clone(s.ids), ends: slices.Clone(s.ends)}
+	return &State{at: s.at, time: s.time, floor: s.floor, last: maps.Clone(s.last), ids: maps.Clone(s.ids), ends: s.ends.clone()}
 }
 
 // Lifted is a copy of the state with every last number raised by lift, those of UIDs that it does
@@ -107,11 +106,30 @@ func (s *State) Lifted(e seq.Epoch, lift func(last uint64) (uint64, error)) (*St
 	return out, nil
 }
 
-// check says why records cannot follow the state: nil if they can. Nothing is changed.
-func (s *State) check(records []Record) error {
+// checked is what check has seen of a batch. Kept for the next one, so that small batches, which
+// are most, make nothing.
+type checked struct {
+	last  map[seq.UID]uint64
+	taken map[request]struct{}
+}
+
+// forget empties it. To empty large maps costs as much as to fill them, whatever is in them.
+func (c *checked) forget() {
+	if len(c.last)+len(c.taken) > 1000 {
+		*c = checked{}
+	}
+	clear(c.last)
+	clear(c.taken)
+}
+
+// check says why records cannot follow the state: nil if they can. Nothing of it is changed.
+func (s *State) check(records []Record, seen *checked) error {
 	at, time := s.at, s.time
-	last := map[seq.UID]uint64{}
-	taken := map[request]bool{}
+	if seen.last == nil {
+		seen.last, seen.taken = map[seq.UID]uint64{}, map[request]struct{}{}
+	}
+	defer seen.forget()
+	last, taken := seen.last, seen.taken
 	for i := range records {
 		r := &records[i]
 		now, known := last[r.UID]
@@ -134,10 +152,13 @@ func (s *State) check(records []Record) error {
 			if r.First != now+1 || r.Count == 0 || r.Count > seq.MaxCount || r.First+uint64(r.Count)-1 > uint64(seq.MaxSeq) {
 				return fmt.Errorf("%w: record %v takes %d from %d, and the last is %d", ErrBadRecord, r.at(), r.Count, r.First, now)
 			}
-			if had, ok := s.ids[key]; r.ID != "" && (taken[key] || ok && had.until > r.Time) {
-				return fmt.Errorf("%w: record %v has an id that was used", ErrBadRecord, r.at())
+			if r.ID != "" {
+				had, ok := s.ids[key]
+				if _, again := taken[key]; again || ok && had.until > r.Time {
+					return fmt.Errorf("%w: record %v has an id that was used", ErrBadRecord, r.at())
+				}
+				taken[key] = struct{}{}
 			}
-			taken[key] = true
 			last[r.UID] = r.First + uint64(r.Count) - 1
 		case Raise:
 			if r.First <= now || r.First > uint64(seq.MaxSeq) {
@@ -159,8 +180,9 @@ func (s *State) apply(r *Record, window int64) {
 		s.last, s.ids = map[seq.UID]uint64{}, map[request]assigned{}
 	}
 	s.at, s.time = r.at(), r.Time
-	for len(s.ends) > 0 && s.ends[0].at <= s.time {
-		delete(s.ids, heap.Pop(&s.ends).(expiry).request)
+	for next := s.ends.next(); next != nil && next.at <= s.time; next = s.ends.next() {
+		delete(s.ids, next.request)
+		s.ends.drop()
 	}
 	switch r.Kind {
 	case Take:
@@ -169,32 +191,12 @@ func (s *State) apply(r *Record, window int64) {
 			key := request{r.UID, r.ID}
 			got := assigned{first: r.First, index: r.Index, count: r.Count, until: max(r.Time, r.Sent) + window}
 			s.ids[key] = got
-			heap.Push(&s.ends, expiry{request: key, at: got.until})
+			s.ends.add(expiry{request: key, at: got.until})
 		}
 	case Raise:
 		s.last[r.UID] = r.First
 	case Began, Passed:
 	}
-}
-
-// expiry is when an id is dropped, in the section's time.
-type expiry struct {
-	request
-	at int64
-}
-
-// expiries is a heap, the earliest first.
-type expiries []expiry
-
-func (e expiries) Len() int           { return len(e) }
-func (e expiries) Less(i, j int) bool { return e[i].at < e[j].at }
-func (e expiries) Swap(i, j int)      { e[i], e[j] = e[j], e[i] }
-func (e *expiries) Push(x any)        { *e = append(*e, x.(expiry)) }
-func (e *expiries) Pop() any {
-	old := *e
-	x := old[len(old)-1]
-	*e = old[:len(old)-1]
-	return x
 }
 
 // Describe gives the state in full, in one order, for people and for comparing.

@@ -218,7 +218,7 @@ func TestWhatASectionOfAnExactSpaceIsRefused(t *testing.T) {
 	}
 	late := taken(t, o, "b")
 	late.Records = slices.Clone(late.Records)
-	late.Records[0].Time = time.Now().Add(LogAhead + time.Minute).UnixMilli()
+	late.Records[len(late.Records)-1].Time = time.Now().Add(LogAhead + time.Minute).UnixMilli()
 	low := logItem(exact.Change{Batch: batch})
 	low.Round = 2
 	other := logItem(exact.Change{Batch: batch})
@@ -268,6 +268,7 @@ func TestAStoreThatIsBehindSaysSoAndIsFilled(t *testing.T) {
 	b := newExact(t)
 	o := b.owner(1, alice)
 	first := taken(t, o, "a")
+	taken(t, o, "between")
 	second := taken(t, o, "b")
 	got := b.log(alice, exact.Change{Batch: second})
 	if got.Verdict != quorum.VerdictElsewhere || !strings.Contains(got.Message, "at 0 of") || got.Promised.Round != 1 {

@@ -3,7 +3,7 @@ package main
 // exactMutants break the rules of exact spaces: of a copy, of an owner, of the logs at a node.
 var exactMutants = []mutant{
 	{rule: "exact-positions", name: "a record follows any of the right index", file: "exact/record.go", in: []string{"exact"}, edits: []edit{
-		{"return r.Index == p.Index+1 && r.Prev == p.Epoch }", "return r.Index == p.Index+1 }"}}},
+		{"return r.after() == p }", "return r.Index == p.Index+1 }"}}},
 	{rule: "exact-positions", name: "the longer copy is taken, whatever its epoch", file: "exact/record.go", in: []string{"exact"}, edits: []edit{
 		{"	if c := p.Epoch.Compare(o.Epoch); c != 0 {\n		return c < 0\n	}\n", ""}}},
 	{rule: "exact-positions", name: "any copy of the newest epoch is taken", file: "exact/record.go", in: []string{"exact"}, edits: []edit{
@@ -19,7 +19,17 @@ var exactMutants = []mutant{
 	{rule: "exact-begins", name: "what was found is told before W stores have it", file: "exact/owner.go", in: []string{"exact", "allocsvr/logs"}, edits: []edit{
 		{" && o.round > 0:", ":"}}},
 	{rule: "exact-begins", name: "an index is used twice", file: "exact/owner.go", in: []string{"exact"}, edits: []edit{
-		{"	o.pending, o.sent, o.asked, o.flying = nil, b.End(), false, true\n", "	o.pending, o.sent, o.asked, o.flying = nil, o.sent, false, true\n"}}},
+		{"	o.pending, o.sent, o.asked, o.flying = nil, o.state.at, false, true\n", "	o.pending, o.sent, o.asked, o.flying = nil, o.sent, false, true\n"}}},
+	{rule: "exact-overtaken", name: "a batch has nothing of the one before", file: "exact/owner.go", in: []string{"exact"}, edits: []edit{
+		{"	if n := len(o.latest); n > 0 {\n", "	if n := len(o.latest); n > 0 && false {\n"}}},
+	{rule: "exact-overtaken", name: "after a question, a batch has nothing of the one before", file: "exact/owner.go", in: []string{"exact"}, edits: []edit{
+		{"	if len(o.pending) > 0 {\n		o.latest = o.pending\n	}\n", "	o.latest = o.pending\n"}}},
+	{rule: "exact-expiries", name: "ids that expire out of turn are forgotten", file: "exact/expiries.go", in: []string{"exact"}, edits: []edit{
+		{"	case len(e.late) > 0:\n		return &e.late[0]\n", ""}}},
+	{rule: "exact-expiries", name: "an id that comes late is put last", file: "exact/expiries.go", in: []string{"exact"}, edits: []edit{
+		{"	if n := len(e.queue); n > 0 && x.at < e.queue[n-1].at {\n", "	if n := len(e.queue); n > 0 && x.at < e.queue[n-1].at && false {\n"}}},
+	{rule: "exact-expiries", name: "the wrong one is dropped", file: "exact/expiries.go", in: []string{"exact"}, edits: []edit{
+		{"	if len(e.late) > 0 && e.next() == &e.late[0] {\n", "	if len(e.queue) == 0 {\n"}}},
 	{rule: "exact-reads", name: "that nothing was taken is told from memory", file: "exact/owner.go", in: []string{"exact"}, edits: []edit{
 		{"	return Answer{Round: o.ask()}\n", "	return Answer{}\n"}}},
 	{rule: "exact-reads", name: "a current number is told from memory", file: "exact/owner.go", in: []string{"exact", "allocsvr/logs"}, edits: []edit{

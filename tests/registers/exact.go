@@ -25,13 +25,14 @@ var exactRows = []row{
 	{"records are taken directly behind what is there, once", func(b *bench) {
 		r := b.exactSection()
 		o := b.owner(epoch(1, alice), &exact.State{})
-		first, second := b.batch(o, "a"), b.batch(o, "b")
-		b.want("the second before the first", b.log(r, exact.Change{Batch: second}), quorum.VerdictElsewhere)
+		first, second, third := b.batch(o, "a"), b.batch(o, "b"), b.batch(o, "c")
+		b.want("the third before the first", b.log(r, exact.Change{Batch: third}), quorum.VerdictElsewhere)
 		b.wantCopy("after it", r, epoch(1, alice), &exact.State{})
 		for _, step := range []struct {
 			name  string
 			batch exact.Batch
-		}{{"the first", first}, {"the second", second}, {"the first, late", first}, {"the second again", second}, {"none", exact.Batch{Epoch: second.Epoch, After: second.End()}}} {
+		}{{"the first", first}, {"the third, which has the second", third}, {"the second, overtaken", second}, {"the first, late", first}, {"the third again", third},
+			{"none", exact.Batch{Epoch: third.Epoch, After: third.End()}}} {
 			b.want(step.name, b.log(r, exact.Change{Batch: step.batch}), quorum.VerdictOK)
 		}
 		b.wantCopy("after them", r, epoch(1, alice), o.State())
