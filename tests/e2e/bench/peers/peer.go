@@ -17,8 +17,11 @@ var ErrAbsent = errors.New("not installed")
 // errNothing: a measurement without one answer.
 var errNothing = errors.New("no call succeeded")
 
-// startPatience bounds the start of one server.
-const startPatience = 60 * time.Second
+// startPatience bounds the start of one server, and fillPatience what is put into it first.
+const (
+	startPatience = 60 * time.Second
+	fillPatience  = 5 * time.Minute
+)
 
 // warmup of a load made by this program.
 const warmup = 300 * time.Millisecond

@@ -86,7 +86,9 @@ func StartRedis(ctx context.Context, dir, persistence string) (*Redis, error) {
 		return nil, err
 	}
 	// All keys exist before the first measurement, as they do from then on.
-	if _, err := r.run(wait, 50, 100, 3*redisKeys); err != nil {
+	fill, cancel := context.WithTimeout(ctx, fillPatience)
+	defer cancel()
+	if _, err := r.run(fill, 50, 100, 3*redisKeys); err != nil {
 		r.Stop()
 		return nil, err
 	}
