@@ -30,8 +30,9 @@ console: build ## the console in a browser, watched for GROWTH seconds (needs no
 	GROWTH=$(GROWTH) bash tests/console/run.sh
 
 race: ## the packages that share memory, under the race detector
-	go test -race -short ./allocsvr/... ./quorum/... ./storesvr/... ./client/... ./router/... ./membership/... ./snowflake/... ./internal/...
-	go test -race ./tests/wholepath
+	failed=0; \
+	go test -race -short ./allocsvr/... ./quorum/... ./storesvr/... ./client/... ./router/... ./membership/... ./snowflake/... ./internal/... || failed=1; \
+	go test -race ./tests/wholepath || failed=1; exit $$failed
 
 lint: ## go vet, gofmt and the rules of the tree
 	go vet ./...
