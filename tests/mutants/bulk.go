@@ -9,7 +9,7 @@ var bulkMutants = []mutant{
 	{rule: "many-raises-ask-together", name: "each key waits for its own step", file: "allocsvr/section/raisemany.go", in: []string{"allocsvr/section"}, edits: []edit{
 		{"			waiting = append(waiting, i)\n", "			value, err := r.run(ctx)\n			put(i, value, err)\n"}}},
 	{rule: "many-raises-have-own-errors", name: "a key that failed has a value", file: "client/raisemany.go", in: []string{"client"}, edits: []edit{
-		{"			case errs != nil && errs[k] != nil:\n", "			case got == 0 && errs != nil && floors[i] == 0:\n"}}},
+		{"		case errs != nil && errs[k] != nil:\n", "		case got == 0 && errs != nil && r.floors[i] == 0:\n"}}},
 	{rule: "section-raised-whole", name: "keys with a counter are left below", file: "allocsvr/counters/page.go", in: []string{"allocsvr/counters", "allocsvr/section"}, edits: []edit{
 		{"				*t.counter(s, uid) = base\n", ""}}},
 	{rule: "section-raised-whole", name: "the sections of another mapping are raised", file: "allocsvr/api/raise.go", in: []string{"allocsvr/api"}, edits: []edit{
