@@ -10,7 +10,7 @@ import (
 	"github.com/seqsvr/seqsvr/seq"
 )
 
-// cover has the table know the sections of the mapping, as whoever adds a space does.
+// cover has the table know the sections of the mapping, as adding a space does.
 func (n *node) cover(t *testing.T, m seq.Mapping) {
 	t.Helper()
 	_, err := n.routes.Change(context.Background(), func(t *seq.RouteTable) ([]arbiter.Event, error) {

@@ -77,7 +77,7 @@ func TestNoKeyRepeatsOrGoesBackWhileNodesThatHashDifferentlyTakeTurns(t *testing
 }
 
 // A UID that is the public hash of a key is the same counter as the key by SHA-256, and
-// another one under a secret: who knows the hash alone finds nothing that meets.
+// another one under a secret: the hash alone leads to no counter of a key.
 func TestWhatMeetsByThePublicHashDoesNotMeetUnderASecret(t *testing.T) {
 	const key = "room:7"
 	meets := seq.PlainAll(seq.HashKey(key))

@@ -193,7 +193,7 @@ func (b *batch) fail(err error) {
 	b.complete()
 }
 
-// complete wakes those who wait and tells those who do not.
+// complete wakes the calls that wait, and tells the orders, which do not.
 func (b *batch) complete() {
 	close(b.done)
 	b.deliver()

@@ -7,7 +7,6 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/seqsvr/seqsvr/client/fallback"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/seq"
 )
@@ -128,7 +127,7 @@ type Client struct {
 	table     table
 	outage    *outage
 	ids       idQueues
-	fallbacks []*fallback.Fallback // one a namespace; none if Config has none
+	fallbacks fallbacks
 	lent      lent
 	turn      atomic.Uint32 // where the next round that asks all in turn begins
 	counts    counts
@@ -159,7 +158,7 @@ func New(ctx context.Context, cfg Config) (*Client, error) {
 	c.tasks.Go(c.table.refreshLoop)
 	c.tasks.Go(c.servers.sweepLoop)
 	c.tasks.Go(func() { c.outage.watch(c) })
-	c.openFallbacks()
+	c.fallbacks = openFallbacks(c)
 	if cfg.Lazy {
 		return c, nil
 	}

@@ -56,6 +56,23 @@ func waitFor(t testing.TB, what string, ok func() bool) {
 	}
 }
 
+// throughTakeovers does a round while all three nodes are well, and after each kind of takeover.
+func throughTakeovers(cluster *clienttest.Cluster, round func(what string)) {
+	round("all well")
+	cluster.Nodes[0].Kill()
+	cluster.TakeOver(0, 1)
+	round("after a death")
+	cluster.Publish()
+	round("with the new table")
+	cluster.Nodes[1].Hang()
+	cluster.TakeOver(1, 2)
+	round("with a hanging owner")
+	cluster.Behave(false, true, nil)
+	cluster.TakeOver(2, 0)
+	cluster.Nodes[0].Restart()
+	round("after a move of which the target is not told")
+}
+
 // uidOf finds a uid whose section node serves.
 func uidOf(c *clienttest.Cluster, node int) seq.UID {
 	for uid := seq.UID(0); ; uid += 1 << seq.BlockBits {
@@ -197,7 +214,7 @@ func TestNumbersStayUniqueThroughFailovers(t *testing.T) {
 	goOn("a move from a live owner")
 	cluster.Behave(false, true, nil)
 	cluster.TakeOver(0, 1)
-	goOn("a move of which nobody tells the target")
+	goOn("a move of which the target is not told")
 	close(stop)
 	wg.Wait()
 }

@@ -32,7 +32,7 @@
 // (Config.MaxQueue); more are refused with seq.ErrOverloaded.
 //
 // In a space of mode=exact every take has a request id, which all of its attempts repeat
-// (once.go): whoever answers in the end gives what the first attempt took, if that took
+// (once.go): the server that answers in the end gives what the first attempt took, if that took
 // anything. So nothing is skipped there by retries, and TakeOnce lets a caller repeat a call.
 //
 // With Config.Fallback the Client makes snowflake IDs by itself while the service is away

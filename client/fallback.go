@@ -23,20 +23,25 @@ type FallbackStats = fallback.Stats
 
 // FallbackStats is zero without Config.Fallback. With several namespaces it is the sum, and
 // the earliest end of a window.
-func (c *Client) FallbackStats() (all FallbackStats) {
-	for i, f := range c.fallbacks {
+func (c *Client) FallbackStats() FallbackStats { return c.fallbacks.stats() }
+
+// fallbacks are those of a Client, one a namespace; none if Config has none.
+type fallbacks []*fallback.Fallback
+
+func (all fallbacks) stats() (sum FallbackStats) {
+	for i, f := range all {
 		one := f.Stats()
-		all.IDs, all.Refused, all.Windows = all.IDs+one.IDs, all.Refused+one.Refused, all.Windows+one.Windows
-		if i == 0 || one.ValidUntil.Before(all.ValidUntil) {
-			all.ValidUntil = one.ValidUntil
+		sum.IDs, sum.Refused, sum.Windows = sum.IDs+one.IDs, sum.Refused+one.Refused, sum.Windows+one.Windows
+		if i == 0 || one.ValidUntil.Before(sum.ValidUntil) {
+			sum.ValidUntil = one.ValidUntil
 		}
 	}
-	return all
+	return sum
 }
 
-// fallbackOf is the fallback of a namespace; nil: it has none.
-func (c *Client) fallbackOf(namespace string) *fallback.Fallback {
-	for _, f := range c.fallbacks {
+// of is the fallback of a namespace; nil: it has none.
+func (all fallbacks) of(namespace string) *fallback.Fallback {
+	for _, f := range all {
 		if f.Covers(namespace) {
 			return f
 		}
@@ -45,18 +50,19 @@ func (c *Client) fallbackOf(namespace string) *fallback.Fallback {
 }
 
 // openFallbacks makes those of Config.
-func (c *Client) openFallbacks() {
+func openFallbacks(c *Client) (all fallbacks) {
 	if c.cfg.Fallback == nil {
-		return
+		return nil
 	}
 	for _, namespace := range append([]string{c.cfg.Fallback.Namespace}, c.cfg.Fallback.Also...) {
 		one := *c.cfg.Fallback
 		one.Namespace, one.Also = namespace, nil
 		f := fallback.New(one, c.cfg.Agent, lender{c}, c.cfg.Logger)
-		c.fallbacks = append(c.fallbacks, f)
+		all = append(all, f)
 		c.lent.keep(c, f.Windows)
 		c.tasks.Go(func() { f.Watch(c.ctx) })
 	}
+	return all
 }
 
 // lender is the service as the fallback sees it.

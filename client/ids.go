@@ -105,7 +105,7 @@ func (c *Client) GenerateAs(ctx context.Context, agent, namespace string, count 
 		}
 		return err
 	}
-	if f := c.fallbackOf(namespace); f != nil {
+	if f := c.fallbacks.of(namespace); f != nil {
 		ctx, cancel := c.cfg.within(ctx)
 		defer cancel()
 		var made *fallback.IDs

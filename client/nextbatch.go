@@ -39,7 +39,11 @@ func (c *Client) nextBatch(ctx context.Context, space string, keys keys, counts 
 	if err := seq.CheckKeys("the call", n); err != nil {
 		return nil, fmt.Errorf("next batch: %w", err)
 	}
-	requests, err := c.requestsIn(ctx, space, n, named)
+	of, err := c.table.spaceOf(ctx, space)
+	if err != nil {
+		return nil, fmt.Errorf("next batch: %w", err)
+	}
+	requests, err := requestsIn(of, n, named)
 	if err != nil {
 		return nil, fmt.Errorf("next batch: %w", err)
 	}

@@ -63,11 +63,7 @@ func (c *Client) lookup(ctx context.Context, key Key, id string) (got Range, err
 	if err := key.check(); err != nil {
 		return got, err
 	}
-	v, err := c.table.current(ctx)
-	if err != nil {
-		return got, err
-	}
-	_, space, err := c.table.space(ctx, v, key.Space)
+	space, err := c.table.spaceOf(ctx, key.Space)
 	if err != nil {
 		return got, err
 	}
@@ -165,19 +161,6 @@ func requestsIn(space *seq.Space, n int, named []Request) ([]request, error) {
 		}
 	}
 	return out, nil
-}
-
-// requestsIn waits for the space.
-func (c *Client) requestsIn(ctx context.Context, space string, n int, named []Request) ([]request, error) {
-	v, err := c.table.current(ctx)
-	if err != nil {
-		return nil, err
-	}
-	_, of, err := c.table.space(ctx, v, space)
-	if err != nil {
-		return nil, err
-	}
-	return requestsIn(of, n, named)
 }
 
 // namedAt are the requests at idx, for another call to repeat.

@@ -102,19 +102,7 @@ func TestOrdersStayUniqueThroughFailovers(t *testing.T) {
 			}
 		}
 	}
-	round("all well")
-	cluster.Nodes[0].Kill()
-	cluster.TakeOver(0, 1)
-	round("after a death")
-	cluster.Publish()
-	round("with the new table")
-	cluster.Nodes[1].Hang()
-	cluster.TakeOver(1, 2)
-	round("with a hanging owner")
-	cluster.Behave(false, true, nil)
-	cluster.TakeOver(2, 0)
-	cluster.Nodes[0].Restart()
-	round("after a move of which nobody tells the target")
+	throughTakeovers(cluster, round)
 }
 
 func TestOrdersAreDoneAfterClose(t *testing.T) {

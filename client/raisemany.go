@@ -45,44 +45,55 @@ func (c *Client) raiseBatch(ctx context.Context, space string, keys keys, floors
 	if err != nil {
 		return nil, fmt.Errorf("raise batch: %w", err)
 	}
-	out := make([]Raised, len(floors))
-	ask := func(ctx context.Context, a *attempt) (faults []fault, err error) {
-		r, err := c.raiseOnce(ctx, a, keys, floors, how.MaxJump)
-		if err != nil {
-			return nil, err
-		}
-		errs := keyErrors(r.GetErrors(), len(a.idx))
-		for k, i := range a.idx {
-			got := r.GetValues()[k]
-			switch {
-			case errs != nil && errs[k] != nil:
-				faults = append(faults, fault{k, errs[k]})
-			case got < uint64(floors[i]) || got > uint64(seq.MaxSeq):
-				faults = append(faults, fault{k, fmt.Errorf("%w: raised to %d, asked for %d", errMalformed, got, floors[i])})
-			default:
-				out[i].Seq = seq.Seq(got)
-			}
-		}
-		return faults, nil
-	}
-	errs, err := askOwners(ctx, c, space, keys.places, ask)
+	r := &raises{keys: keys, c: c, floors: floors, within: how.MaxJump, out: make([]Raised, len(floors))}
+	errs, err := askOwners(ctx, c, space, keys.places, r.ask)
 	if err != nil {
 		return nil, fmt.Errorf("raise batch: %w", err)
 	}
 	for i, err := range errs {
 		if err != nil {
-			out[i].Err = fmt.Errorf("raise %v: %w", keys.at(space, i), err)
+			r.out[i].Err = fmt.Errorf("raise %v: %w", keys.at(space, i), err)
 		}
 	}
-	return out, nil
+	return r.out, nil
 }
 
-// raiseOnce is one attempt for the keys of a.
-func (c *Client) raiseOnce(ctx context.Context, a *attempt, keys keys, floors []seq.Seq, within uint64) (*pb.RaiseResult, error) {
-	b := keys.batch(a.space, a.idx)
-	one := &pb.RaiseBatch{Space: b.Space, Uids: b.Uids, Keys: b.Keys, AtLeast: make([]uint64, len(a.idx)), MaxJump: within}
+// raises is a call that raises many keys.
+type raises struct {
+	keys
+
+	c      *Client
+	floors []seq.Seq
+	within uint64 // numbers above what each key has; 0: any
+	out    []Raised
+}
+
+// ask makes an attempt for some of the keys.
+func (r *raises) ask(ctx context.Context, a *attempt) (faults []fault, err error) {
+	reply, err := r.send(ctx, a)
+	if err != nil {
+		return nil, err
+	}
+	errs := keyErrors(reply.GetErrors(), len(a.idx))
 	for k, i := range a.idx {
-		one.AtLeast[k] = uint64(floors[i])
+		got := reply.GetValues()[k]
+		switch {
+		case errs != nil && errs[k] != nil:
+			faults = append(faults, fault{k, errs[k]})
+		case got < uint64(r.floors[i]) || got > uint64(seq.MaxSeq):
+			faults = append(faults, fault{k, fmt.Errorf("%w: raised to %d, asked for %d", errMalformed, got, r.floors[i])})
+		default:
+			r.out[i].Seq = seq.Seq(got)
+		}
+	}
+	return faults, nil
+}
+
+func (r *raises) send(ctx context.Context, a *attempt) (*pb.RaiseResult, error) {
+	b := r.batch(a.space, a.idx)
+	one := &pb.RaiseBatch{Space: b.Space, Uids: b.Uids, Keys: b.Keys, AtLeast: make([]uint64, len(a.idx)), MaxJump: r.within}
+	for k, i := range a.idx {
+		one.AtLeast[k] = uint64(r.floors[i])
 	}
 	var reply *pb.BatchRaiseReply
 	err := a.server.largely(ctx, len(a.idx), func() error {
@@ -97,7 +108,7 @@ func (c *Client) raiseOnce(ctx context.Context, a *attempt, keys keys, floors []
 	if err != nil {
 		return nil, err
 	}
-	c.table.heard(reply.GetRouteVersion(), reply.GetRoutes())
+	r.c.table.heard(reply.GetRouteVersion(), reply.GetRoutes())
 	return reply.GetResults()[0], nil
 }
 

@@ -12,7 +12,7 @@ import (
 type spaces struct {
 	mu     sync.Mutex // guards all below
 	asking bool
-	next   chan struct{} // closed when the question that begins next has its answer; nil: nobody waits
+	next   chan struct{} // closed when the question that begins next has its answer; nil: no call waits
 }
 
 // space finds a space by name. One that is not in the view is asked for once, by a question
@@ -34,6 +34,16 @@ func (t *table) space(ctx context.Context, v *view, name string) (*view, *seq.Sp
 	return v, s, err
 }
 
+// spaceOf is the space of that name, by the table of now, as in space.
+func (t *table) spaceOf(ctx context.Context, name string) (*seq.Space, error) {
+	v, err := t.current(ctx)
+	if err != nil {
+		return nil, err
+	}
+	_, s, err := t.space(ctx, v, name)
+	return s, err
+}
+
 // asked is closed once servers have answered that were asked from now on.
 func (t *table) asked() <-chan struct{} {
 	s := &t.spaces
@@ -49,7 +59,7 @@ func (t *table) asked() <-chan struct{} {
 	return s.next
 }
 
-// askForSpaces asks as long as somebody waits, with a pause between two questions.
+// askForSpaces asks as long as a call waits, with a pause between two questions.
 func (t *table) askForSpaces() {
 	s := &t.spaces
 	for {

@@ -87,7 +87,7 @@ func (s *State) Clone() *State {
 }
 
 // Lifted is a copy of the state with every last number raised by lift, those of UIDs that it does
-// not know too, and one position further on, under an epoch that is nobody's: what a section
+// not know too, and one position further on, under an epoch of no session: what a section
 // begins with after a restore. All numbers and ids are there that the state has; those that
 // were assigned later are lost, and so X1 and X2 for them, but no number is assigned twice as
 // long as lift passes all that were.

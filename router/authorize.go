@@ -89,7 +89,7 @@ type whoKey struct{}
 
 type peerKey struct{}
 
-// with is ctx for a request that somebody makes from that address.
+// with is ctx for a request of that caller, from that address.
 func with(ctx context.Context, w auth.Who, from string) context.Context {
 	return context.WithValue(context.WithValue(ctx, whoKey{}, w), peerKey{}, from)
 }

@@ -315,7 +315,7 @@ func TestWhatTheGuardAnswersIsDescribed(t *testing.T) {
 			w := httptest.NewRecorder()
 			func() {
 				defer func() {
-					if recover() != nil { // it was let in, and there is nobody behind
+					if recover() != nil { // it was let in, and there is no cluster behind
 						w.Code = http.StatusOK
 					}
 				}()

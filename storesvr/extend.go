@@ -14,7 +14,7 @@ const sectionSize = 256
 
 // extend takes over a mapping that was decided, if it is the store's own with spaces added.
 // Their registers are made in the same transaction, at zero: the store never had them, and
-// until then it has answered whoever asked for them that it knows none. So zero here is as
+// until then it has answered every question about them that it knows none. So zero here is as
 // good as in a store that missed every write, and no register is ever made twice. Durable
 // when it returns nil. Errors: seq.ErrForeignCluster, seq.ErrStaleEra, seq.ErrStoreFull,
 // seq.ErrBadMapping for one that is no extension.

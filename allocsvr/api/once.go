@@ -8,7 +8,6 @@ import (
 
 	"github.com/seqsvr/seqsvr/allocsvr/section"
 	"github.com/seqsvr/seqsvr/exact"
-	"github.com/seqsvr/seqsvr/internal/rpc"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/seq"
 )
@@ -77,11 +76,7 @@ func (e *named) Unwrap() []error { return []error{e.as, e.error} }
 
 // Lookup implements pb.SequenceServer.
 func (s *Sequence) Lookup(ctx context.Context, req *pb.LookupRequest) (*pb.LookupReply, error) {
-	space, hash, err := s.space(rpc.HashesKeys(ctx), req.Space)
-	if err != nil {
-		return nil, err
-	}
-	key, err := counter(hash, req.Id, req.GetUid(), req.GetKey())
+	space, key, err := s.counter(ctx, req.Space, req.Id, req)
 	if err != nil {
 		return nil, err
 	}

@@ -46,9 +46,9 @@ func (p *Peer) check(cluster string, to uint64) error {
 	return nil
 }
 
-// speaks refuses who speaks for a session that the stores do not list for the node in its
-// certificate: seq.ErrNotSession. One that they do not list at all may be newer than the
-// last that was heard of them, so they are asked; its owner comes again.
+// speaks refuses a call for a session that the stores do not list for the node in the call's
+// certificate: seq.ErrNotSession. One that they do not list at all may be newer than what was
+// last heard of them, so they are asked; its owner calls again.
 func (p *Peer) speaks(ctx context.Context, method string, session seq.Session) error {
 	if p.Guard == nil {
 		return nil

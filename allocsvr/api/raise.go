@@ -12,11 +12,7 @@ import (
 
 // Raise implements pb.SequenceServer.
 func (s *Sequence) Raise(ctx context.Context, req *pb.RaiseRequest) (*pb.RaiseReply, error) {
-	space, hash, err := s.space(rpc.HashesKeys(ctx), req.Space)
-	if err != nil {
-		return nil, err
-	}
-	key, err := counter(hash, req.Id, req.GetUid(), req.GetKey())
+	space, key, err := s.counter(ctx, req.Space, req.Id, req)
 	if err != nil {
 		return nil, err
 	}

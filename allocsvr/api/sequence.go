@@ -64,13 +64,20 @@ func (s *Sequence) space(hashes bool, name string) (*seq.Space, seq.KeyHasher, e
 	return space, h, nil
 }
 
-// counter is the sequence of a request for one key.
-func counter(h seq.KeyHasher, id any, uid uint64, key string) (seq.Counter, error) {
-	named, err := rpc.Named(id, key)
-	if named && err == nil {
-		return h.Counter(key), nil
+// counter is the space and the sequence of a request for one key; id is its oneof.
+func (s *Sequence) counter(ctx context.Context, name string, id any, of interface {
+	GetUid() uint64
+	GetKey() string
+}) (*seq.Space, seq.Counter, error) {
+	space, hash, err := s.space(rpc.HashesKeys(ctx), name)
+	if err != nil {
+		return nil, seq.Counter{}, err
 	}
-	return seq.Plain(seq.UID(uid)), err
+	named, err := rpc.Named(id, of.GetKey())
+	if named && err == nil {
+		return space, hash.Counter(of.GetKey()), nil
+	}
+	return space, seq.Plain(seq.UID(of.GetUid())), err
 }
 
 func bounded(ctx context.Context) (context.Context, context.CancelFunc) {
@@ -82,11 +89,7 @@ func bounded(ctx context.Context) (context.Context, context.CancelFunc) {
 
 // Next implements pb.SequenceServer.
 func (s *Sequence) Next(ctx context.Context, req *pb.NextRequest) (*pb.NextReply, error) {
-	space, hash, err := s.space(rpc.HashesKeys(ctx), req.Space)
-	if err != nil {
-		return nil, err
-	}
-	key, err := counter(hash, req.Id, req.GetUid(), req.GetKey())
+	space, key, err := s.counter(ctx, req.Space, req.Id, req)
 	if err != nil {
 		return nil, err
 	}

@@ -1,7 +1,6 @@
 package counters
 
 import (
-	"cmp"
 	"math/bits"
 	"slices"
 	"unsafe"
@@ -62,58 +61,6 @@ func room(n int) int {
 	}
 }
 
-// mix is a bijection that spreads its input over all bits. It must not be the
-// hash that spreads blocks over sections: within a section the outcomes of that
-// one lie close together.
-func mix(x uint64) uint64 {
-	x ^= x >> 32
-	x *= 0xd6e8feb86659fd93
-	x ^= x >> 32
-	x *= 0xd6e8feb86659fd93
-	x ^= x >> 32
-	return x
-}
-
-// home is the index at which the search for block begins, for len(slots) > 0.
-func (t *Table) home(block uint64) int {
-	hi, _ := bits.Mul64(mix(block^seed), uint64(len(t.slots)))
-	return int(hi)
-}
-
-// distance is how far the block in slot i stands from its home.
-func (t *Table) distance(i int) int {
-	d := i - t.home(t.slots[i].block)
-	if d < 0 {
-		d += len(t.slots)
-	}
-	return d
-}
-
-// find returns the slot of block, or nil. It ends because at least a fifth of
-// the slots are empty, and mostly sooner: place never leaves a block behind one
-// that is nearer to its home, so meeting such a one tells that block is absent.
-// Asking for absent UIDs is common after a takeover.
-func (t *Table) find(block uint64) *slot {
-	if len(t.slots) == 0 {
-		return nil
-	}
-	for i, d := t.home(block), 0; ; d++ {
-		s := &t.slots[i]
-		if s.where == 0 {
-			return nil
-		}
-		if s.block == block {
-			return s
-		}
-		if d%4 == 3 && t.distance(i) < d { // a hash each; most searches end before
-			return nil
-		}
-		if i++; i == len(t.slots) {
-			i = 0
-		}
-	}
-}
-
 // counter returns the counter of uid in the slot of its block, or nil if uid is
 // not in the table. It is good until the next add.
 func (t *Table) counter(s *slot, uid uint64) *uint64 {
@@ -147,48 +94,14 @@ func (t *Table) add(s *slot, uid, value uint64) *slot {
 		return s
 	}
 	if 5*(t.blocks+1) > 4*len(t.slots) {
-		t.resize(len(t.slots) + len(t.slots)/4 + 2)
+		t.slots = t.slots.resized(len(t.slots) + len(t.slots)/4 + 2)
 	}
 	t.blocks++
-	return t.place(slot{
+	return t.slots.place(slot{
 		block: uid >> blockBits,
 		word:  value,
 		where: single | uint32(uid%blockSize),
 	})
-}
-
-// place puts a block that is not in the table into it and returns its slot. A
-// block on the way that is nearer to its home gives up its slot and moves on.
-func (t *Table) place(b slot) *slot {
-	var placed *slot
-	for i, d := t.home(b.block), 0; ; d++ {
-		s := &t.slots[i]
-		if s.where == 0 {
-			*s = b
-			return cmp.Or(placed, s)
-		}
-		if sd := t.distance(i); sd < d {
-			*s, b, d = b, *s, sd
-			placed = cmp.Or(placed, s)
-		}
-		if i++; i == len(t.slots) {
-			i = 0
-		}
-	}
-}
-
-// resize moves the blocks to a table of n slots, or as many more as fit into
-// the memory that n slots are given.
-func (t *Table) resize(n int) {
-	old := t.slots
-	t.slots = slices.Grow([]slot(nil), n)
-	t.slots = t.slots[:cap(t.slots)]
-	clear(t.slots)
-	for i := range old {
-		if old[i].where != 0 {
-			t.place(old[i])
-		}
-	}
 }
 
 // widen adds a counter to a block that has one already, changing the block's
@@ -272,20 +185,6 @@ func (t *Table) compact(need int) {
 		s.where = packed | uint32(to)
 	}
 	t.words, t.holes = fresh, 0
-}
-
-// order returns the indices of the slots in use by rising block.
-func (t *Table) order() []int {
-	idx := make([]int, 0, t.blocks)
-	for i := range t.slots {
-		if t.slots[i].where != 0 {
-			idx = append(idx, i)
-		}
-	}
-	slices.SortFunc(idx, func(a, b int) int {
-		return cmp.Compare(t.slots[a].block, t.slots[b].block)
-	})
-	return idx
 }
 
 // each yields the UIDs of one block with their values, by rising UID, until

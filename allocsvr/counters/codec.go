@@ -46,7 +46,7 @@ func (t *Table) AppendBinary(dst []byte) []byte {
 	}
 	dst = binary.AppendUvarint(dst, uint64(t.blocks))
 	var next uint64 // the lowest block that may follow
-	for _, i := range t.order() {
+	for _, i := range t.slots.order(t.blocks) {
 		s := &t.slots[i]
 		dst = binary.AppendUvarint(dst, s.block-next)
 		next = s.block + 1
@@ -92,7 +92,7 @@ func Decode(b []byte) (*Table, error) {
 	if blocks > uint64(len(r.b)/minBlockLen) {
 		return nil, fmt.Errorf("decode counters: %d blocks in %d bytes: %w", blocks, len(r.b), ErrCorrupt)
 	}
-	t.resize(int(blocks) + int(blocks)/4 + 1)
+	t.slots = t.slots.resized(int(blocks) + int(blocks)/4 + 1)
 	var next uint64
 	for i := range blocks {
 		if next = t.decodeBlock(&r, next); r.bad {

@@ -57,8 +57,7 @@ func (t *Table) highest(s *slot) (high uint64) {
 	return high
 }
 
-// drop takes the block in slot i out. Those behind it move up, up to the first that is at
-// home: none is then farther from its home than it has to be.
+// drop takes the block in slot i out.
 func (t *Table) drop(i int) {
 	s := &t.slots[i]
 	n := s.len()
@@ -70,25 +69,14 @@ func (t *Table) drop(i int) {
 	}
 	t.uids -= n
 	t.blocks--
-	for {
-		next := i + 1
-		if next == len(t.slots) {
-			next = 0
-		}
-		if t.slots[next].where == 0 || t.distance(next) == 0 {
-			break
-		}
-		t.slots[i] = t.slots[next]
-		i = next
-	}
-	t.slots[i] = slot{}
+	t.slots.drop(i)
 }
 
 // Shrink gives back the memory that Fold has left unused, if that is an eighth or more. It
 // copies what is left, as the table's growth does.
 func (t *Table) Shrink() {
 	if n := t.blocks + t.blocks/2 + 2; n < len(t.slots)-len(t.slots)/8 {
-		t.resize(n)
+		t.slots = t.slots.resized(n)
 	}
 	if 8*t.holes > len(t.words) {
 		t.compact(0)

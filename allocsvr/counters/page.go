@@ -25,7 +25,7 @@ func (t *Table) Page(from uint64, blocks int) (p Page) {
 		least = least[:blocks]
 	}
 	for _, b := range least {
-		t.each(t.find(b), func(uid, value uint64) bool {
+		t.each(t.slots.find(b), func(uid, value uint64) bool {
 			if uid >= from {
 				p.UIDs, p.Values = append(p.UIDs, uid), append(p.Values, value)
 			}

@@ -24,12 +24,12 @@ func (t *Table) Near(uid uint64) uint64 {
 	if len(t.slots) == 0 {
 		return 0
 	}
-	return t.slots[t.home(uid>>blockBits)].block
+	return t.slots[t.slots.home(uid>>blockBits)].block
 }
 
 // Find looks for the counter of uid.
 func (t *Table) Find(uid uint64) Spot {
-	s := t.find(uid >> blockBits)
+	s := t.slots.find(uid >> blockBits)
 	return Spot{slot: s, counter: t.counter(s, uid)}
 }
 

@@ -1,9 +1,6 @@
 package counters
 
-import (
-	"iter"
-	"math/rand/v2"
-)
+import "iter"
 
 // Table is the counters of one section. It has no lock; its owner guards it.
 // The zero Table is an empty one at base 0.
@@ -12,7 +9,7 @@ import (
 // may put into one cache line.
 type Table struct {
 	high  uint64  // max(base, all v in the table)
-	slots []slot  // open addressing, Robin Hood probing; only Fold deletes
+	slots index   // only Fold deletes
 	pages []*page // the counters of blocks in page form
 
 	words []uint64 // the counters of packed blocks
@@ -23,10 +20,6 @@ type Table struct {
 	uids   int    // number of UIDs in the table
 	blocks int    // slots in use; 5*blocks <= 4*len(slots)
 }
-
-// seed is of the hash of all tables, so that callers cannot choose UIDs that collide. Only
-// speed depends on it.
-var seed = rand.Uint64()
 
 // New returns an empty table in which every UID stands at base.
 func New(base uint64) *Table { return &Table{floor: base, base: base, high: base} }
@@ -66,7 +59,7 @@ func (t *Table) TakeAt(at Spot, uid, n, ceiling uint64, now uint32) (first, last
 // so that value is what was last handed out or raised to; otherwise value is
 // the base, which is an upper bound of what was handed out before.
 func (t *Table) Get(uid uint64) (value uint64, exact bool) {
-	if c := t.counter(t.find(uid>>blockBits), uid); c != nil {
+	if c := t.counter(t.slots.find(uid>>blockBits), uid); c != nil {
 		return *c, true
 	}
 	return t.base, false
@@ -77,7 +70,7 @@ func (t *Table) Get(uid uint64) (value uint64, exact bool) {
 // as it is, in or out of the table. Repeating it is harmless. It does not count
 // as a take.
 func (t *Table) Raise(uid, atLeast uint64) (value uint64) {
-	s := t.find(uid >> blockBits)
+	s := t.slots.find(uid >> blockBits)
 	c := t.counter(s, uid)
 	switch {
 	case c != nil && *c >= atLeast:
@@ -112,7 +105,7 @@ func (t *Table) High() uint64 { return t.high }
 // other UID of its block of 64: an upper bound of uid's own last take. ok is
 // false if uid is not in the table or no time is known.
 func (t *Table) LastTaken(uid uint64) (at uint32, ok bool) {
-	s := t.find(uid >> blockBits)
+	s := t.slots.find(uid >> blockBits)
 	if t.counter(s, uid) == nil || s.last == 0 {
 		return 0, false
 	}
@@ -124,7 +117,7 @@ func (t *Table) LastTaken(uid uint64) (at uint32, ok bool) {
 // receiver that rebuilds a table from pieces: Raise brings the value, Touch the
 // time.
 func (t *Table) Touch(uid uint64, at uint32) {
-	s := t.find(uid >> blockBits)
+	s := t.slots.find(uid >> blockBits)
 	if t.counter(s, uid) != nil {
 		s.last = max(s.last, at)
 	}
@@ -135,7 +128,7 @@ func (t *Table) Touch(uid uint64, at uint32) {
 // first, at the cost of 8 bytes a block while it runs.
 func (t *Table) All() iter.Seq2[uint64, uint64] {
 	return func(yield func(uid, value uint64) bool) {
-		for _, i := range t.order() {
+		for _, i := range t.slots.order(t.blocks) {
 			if !t.each(&t.slots[i], yield) {
 				return
 			}

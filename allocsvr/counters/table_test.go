@@ -28,7 +28,7 @@ func checkInvariants(t rapid.TB, tab *Table) {
 		blocks++
 		n := bits.OnesCount64(s.bitmap())
 		uids += n
-		if tab.find(s.block) != s {
+		if tab.slots.find(s.block) != s {
 			t.Errorf("block %d is not found where it is", s.block)
 		}
 		switch s.form() {

@@ -345,7 +345,7 @@ func TestABadWishIsRefusedByName(t *testing.T) {
 	}
 }
 
-// delegateAs has somebody ask the node for a window.
+// delegateAs asks the node for a window in the name of a caller.
 func (c *cluster) delegateAs(n *node, who string) (*pb.SnowflakeDelegateReply, error) {
 	ctx, cancel := context.WithTimeout(context.WithValue(context.Background(), callerKey{}, who), patience)
 	defer cancel()

@@ -83,7 +83,7 @@ func TestAnExtendedWindowIsGivenBackAsAWholeIfTheSameNodeExtendedIt(t *testing.T
 		switch got := next.must(at, "s"); {
 		case same && (got.WorkerId != first.WorkerId || got.FloorTick != used):
 			t.Errorf("got %v, used up to %d", got, used)
-		case !same && got.WorkerId == first.WorkerId: // what was lent by a may still be somebody's
+		case !same && got.WorkerId == first.WorkerId: // what a lent may still be held
 			t.Errorf("lent by another node: got %v", got)
 		}
 		next.drain(all)

@@ -1,7 +1,6 @@
 package keyhash_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -11,7 +10,6 @@ import (
 
 	"github.com/seqsvr/seqsvr/allocsvr/keyhash"
 	"github.com/seqsvr/seqsvr/internal/clock"
-	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/tests/memstore"
 )
@@ -35,12 +33,7 @@ func newCluster(t *testing.T) *cluster {
 // unknown to it, applied or not.
 func (c *cluster) document(lost, applied bool) *keyhash.Document {
 	c.t.Helper()
-	group, err := c.stores.Group()
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	c.t.Cleanup(group.Close)
-	return keyhash.New(c.t.Context(), &unsure{Group: group, lost: lost, applied: applied}, seq.NewSession(), c.stores.Mapping)
+	return keyhash.New(c.t.Context(), c.stores.Unsure(c.t, lost, applied), seq.NewSession(), c.stores.Mapping)
 }
 
 func (c *cluster) space(name string) *seq.Space {
@@ -50,23 +43,6 @@ func (c *cluster) space(name string) *seq.Space {
 		c.t.Fatal(err)
 	}
 	return s
-}
-
-type unsure struct {
-	*quorum.Group
-	lost, applied bool
-}
-
-func (u *unsure) SwapDocument(ctx context.Context, session seq.Session, reg seq.Register, old uint64, body []byte) (quorum.Document, error) {
-	lost := u.lost
-	if u.lost = false; lost && !u.applied {
-		return quorum.Document{}, quorum.ErrUnknownOutcome
-	}
-	doc, err := u.Group.SwapDocument(ctx, session, reg, old, body)
-	if lost && err == nil {
-		return quorum.Document{}, quorum.ErrUnknownOutcome
-	}
-	return doc, err
 }
 
 func TestAllThatBeginAtOnceGoByOneSecret(t *testing.T) {

@@ -12,6 +12,6 @@
 //     serves nothing before its own first record is at W stores;
 //   - a log that was closed begins no batch any more.
 //
-// What belongs here: the messages of logs, and who waits for them. What does not: what a
-// record may say (package exact), who owns a section (allocsvr/section, allocsvr/owner).
+// What belongs here: the messages of logs, and the calls that wait for them. What does not: what a
+// record may say (package exact), which node owns a section (allocsvr/section, allocsvr/owner).
 package logs

@@ -262,7 +262,7 @@ func (g *Log) ended() bool {
 	return g.closed
 }
 
-// idle says whether there is something to send though nobody asks: the time, where that lets
+// idle says whether there is something to send without a request: the time, where that lets
 // ids go, or a whole copy to a store that is behind.
 func (g *Log) idle() bool {
 	g.mu.Lock()
@@ -331,7 +331,7 @@ func (g *Log) concluded(out quorum.Outcome) ending {
 		g.end()
 		f.end()
 		return lost
-	case g.closed: // the section has been given up: nobody repeats it
+	case g.closed: // the section has been given up: the batch is not repeated
 		f.end()
 		return done
 	case out.Elsewhere:

@@ -19,7 +19,7 @@ import (
 const (
 	// pause before what was not won is repeated.
 	pause = 20 * time.Millisecond
-	// look is how often logs are looked at that nobody asks anything: for ids that have
+	// look is how often logs without requests are looked at: for ids that have
 	// expired, and for stores that are behind.
 	look = time.Second
 	// pieces is how many copies are read with one message. One that could not be read is read

@@ -20,7 +20,7 @@ type Now struct {
 // out before the call began.
 func (t *Table) Current(ctx context.Context, space *seq.Space, keys seq.Counters) ([]Now, []Fault) {
 	if space.Mode == seq.Exact {
-		return t.currentLogged(ctx, space, keys)
+		return t.logged.current(ctx, space, keys)
 	}
 	out := make([]Now, len(keys.UIDs))
 	var faults []Fault

@@ -4,47 +4,69 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+	"sync"
+	"sync/atomic"
 
 	"github.com/seqsvr/seqsvr/seq"
 )
 
-// layout is the mapping of a Table, and the cells of spaces that were added since the table
-// was made. It is replaced as a whole; neither cells nor spaces ever move.
+// cells are the sections of a mapping. Neither they nor their spaces ever move. Safe for
+// concurrent use.
+type cells struct {
+	array   []Cell                 // one a section, side by side: a take finds its own without a pointer
+	layout  atomic.Pointer[layout] // with the sections of spaces that were added since
+	growing sync.Mutex             // guards room
+	room    []seq.Space            // all spaces, with room for those still to be added: none ever moves
+	memory  *memory                // of the node
+}
+
+// layout is the mapping of cells, and those of spaces that were added since they were made. It is
+// replaced as a whole.
 type layout struct {
 	mapping seq.Mapping
 	later   [][]Cell // one a space, in the mapping's order
 }
 
+// start makes the sections of the mapping, all absent.
+func (s *cells) start(m seq.Mapping, memory *memory) {
+	s.memory, s.array = memory, make([]Cell, m.Sections())
+	s.room = append(make([]seq.Space, 0, seq.MaxSpaces), m.Spaces...)
+	for i := range s.room {
+		s.put(&s.room[i], s.array[s.room[i].First:])
+	}
+	s.layout.Store(&layout{mapping: s.spaces()})
+}
+
 // Mapping is that of the cluster; its spaces are to be passed to Take and the like. Spaces may
 // be added to the next one that it returns.
-func (t *Table) Mapping() *seq.Mapping { return &t.layout.Load().mapping }
+func (s *cells) Mapping() *seq.Mapping { return &s.layout.Load().mapping }
 
 // Len is the number of sections, which only grows; ids are 0 to Len()-1. Methods that take an
 // id panic on others.
-func (t *Table) Len() int { return t.Mapping().Sections() }
+func (s *cells) Len() int { return s.Mapping().Sections() }
 
 // Cell is the section of that id.
-func (t *Table) Cell(id seq.SectionID) *Cell {
-	if int(id) < len(t.array) {
-		return &t.array[id]
+func (s *cells) Cell(id seq.SectionID) *Cell {
+	if int(id) < len(s.array) {
+		return &s.array[id]
 	}
-	return t.laterCell(id)
+	return s.later(id)
 }
 
-// laterCell is a section that was added since the table was made.
-func (t *Table) laterCell(id seq.SectionID) *Cell {
-	for _, cells := range t.layout.Load().later {
+// later is a section that was added since the cells were made.
+func (s *cells) later(id seq.SectionID) *Cell {
+	for _, cells := range s.layout.Load().later {
 		if at := int(id) - int(cells[0].id); at < len(cells) {
 			return &cells[at]
 		}
 	}
-	panic(fmt.Sprintf("section %d of %d", id, t.Len()))
+	panic(fmt.Sprintf("section %d of %d", id, s.Len()))
 }
 
-// cells are all sections in order.
-func (t *Table) cells() iter.Seq[*Cell] {
+// all are the sections in order.
+func (s *cells) all() iter.Seq[*Cell] {
 	return func(yield func(*Cell) bool) {
-		for _, cells := range slices.Concat([][]Cell{t.array}, t.layout.Load().later) {
+		for _, cells := range slices.Concat([][]Cell{s.array}, s.layout.Load().later) {
 			for i := range cells {
 				if !yield(&cells[i]) {
 					return
@@ -54,39 +76,39 @@ func (t *Table) cells() iter.Seq[*Cell] {
 	}
 }
 
-// Extend goes over to a mapping that is the table's own with spaces added: their sections are
+// Extend goes over to a mapping that is this one with spaces added: their sections are
 // absent. Requests are served meanwhile. An older mapping changes nothing; seq.ErrBadMapping
 // for another.
-func (t *Table) Extend(m seq.Mapping) error {
-	t.growing.Lock()
-	defer t.growing.Unlock()
-	now := t.layout.Load()
-	have := len(t.room)
+func (s *cells) Extend(m seq.Mapping) error {
+	s.growing.Lock()
+	defer s.growing.Unlock()
+	now := s.layout.Load()
+	have := len(s.room)
 	switch {
 	case now.mapping.Extends(m):
 		return nil
-	case !m.Extends(now.mapping) || len(m.Spaces) > cap(t.room):
+	case !m.Extends(now.mapping) || len(m.Spaces) > cap(s.room):
 		return fmt.Errorf("%w: it is not that of this node with spaces added", seq.ErrBadMapping)
 	}
-	t.room = append(t.room, m.Spaces[have:]...)
-	next := &layout{mapping: t.spaces(), later: slices.Clone(now.later)}
-	for i := have; i < len(t.room); i++ {
-		cells := make([]Cell, t.room[i].Sections)
-		t.cellsOf(&t.room[i], cells)
+	s.room = append(s.room, m.Spaces[have:]...)
+	next := &layout{mapping: s.spaces(), later: slices.Clone(now.later)}
+	for i := have; i < len(s.room); i++ {
+		cells := make([]Cell, s.room[i].Sections)
+		s.put(&s.room[i], cells)
 		next.later = append(next.later, cells)
 	}
-	t.layout.Store(next)
+	s.layout.Store(next)
 	return nil
 }
 
-// cellsOf makes the first of the cells those of the space.
-func (t *Table) cellsOf(s *seq.Space, cells []Cell) {
-	for i := range cells[:s.Sections] {
-		cells[i].init(s.First+seq.SectionID(i), s, &t.memory)
+// put makes the first of the cells those of the space.
+func (s *cells) put(space *seq.Space, cells []Cell) {
+	for i := range cells[:space.Sections] {
+		cells[i].init(space.First+seq.SectionID(i), space, s.memory)
 	}
 }
 
-// spaces is the mapping of all in room, which nobody can append to.
-func (t *Table) spaces() seq.Mapping {
-	return seq.Mapping{Spaces: t.room[:len(t.room):len(t.room)]}
+// spaces is the mapping of all in room, to which nothing can be appended.
+func (s *cells) spaces() seq.Mapping {
+	return seq.Mapping{Spaces: s.room[:len(s.room):len(s.room)]}
 }

@@ -3,6 +3,7 @@ package section
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"math"
 	"runtime/debug"
 	"sync/atomic"
@@ -82,9 +83,19 @@ func (c *Cell) admits(key seq.Counter) error {
 	return fmt.Errorf("%s: %w: those in use take all of uid-memory, %d bytes", key, seq.ErrUIDMemory, c.memory.budget())
 }
 
+// folding keeps the counters of a Table within their memory.
+type folding struct {
+	*cells
+	unix func() uint32 // now, in seconds
+	log  *slog.Logger
+	at   int // section that the next fold begins with
+}
+
+func (t *Table) folding() *folding { return &folding{cells: &t.cells, unix: t.unix, log: t.log} }
+
 // keepWithin folds cold counters whenever foldFrom percent of the budget are used, for as
 // long as ctx lasts.
-func (t *Table) keepWithin(ctx context.Context) {
+func (f *folding) keepWithin(ctx context.Context) {
 	timer := time.NewTimer(foldLook)
 	defer timer.Stop()
 	for {
@@ -92,23 +103,23 @@ func (t *Table) keepWithin(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-timer.C:
-			timer.Reset(t.look())
+			timer.Reset(f.look())
 		}
 	}
 }
 
 // look folds if it is time to, and says when to look again.
-func (t *Table) look() (pause time.Duration) {
-	if !t.memory.above(foldFrom) {
+func (f *folding) look() (pause time.Duration) {
+	if !f.memory.above(foldFrom) {
 		return foldLook
 	}
-	begun, before := time.Now(), t.memory.folded.Load()
-	t.fold(t.unix())
-	if n := t.memory.folded.Load() - before; n > 0 {
-		t.log.Info("cold counters folded", "blocks", n, "bytes_left", t.memory.used.Load(), "took", time.Since(begun).Round(time.Microsecond))
+	begun, before := time.Now(), f.memory.folded.Load()
+	f.fold(f.unix())
+	if n := f.memory.folded.Load() - before; n > 0 {
+		f.log.Info("cold counters folded", "blocks", n, "bytes_left", f.memory.used.Load(), "took", time.Since(begun).Round(time.Microsecond))
 		debug.FreeOSMemory() // else it would be kept for a flood that may not come again
 	}
-	if t.memory.above(foldUntil) {
+	if f.memory.above(foldUntil) {
 		return max(foldLook, foldRest*time.Since(begun))
 	}
 	return foldLook
@@ -118,19 +129,19 @@ func (t *Table) look() (pause time.Duration) {
 // foldAges tell them apart, and of those the ones above which a base has to rise the
 // least. What would raise it by more than the section's largest step, which a crash may
 // skip as well, stays.
-func (t *Table) fold(now uint32) {
+func (f *folding) fold(now uint32) {
 	for _, age := range foldAges {
 		if now < age {
 			continue
 		}
 		for rise := uint64(1); rise < math.MaxUint64; {
 			next := uint64(math.MaxUint64)
-			for n := t.Len(); n > 0; n-- {
-				if !t.memory.above(foldUntil) {
+			for n := f.Len(); n > 0; n-- {
+				if !f.memory.above(foldUntil) {
 					return
 				}
-				next = min(next, t.Cell(seq.SectionID(t.foldAt)).fold(now-age, rise))
-				t.foldAt = (t.foldAt + 1) % t.Len()
+				next = min(next, f.Cell(seq.SectionID(f.at)).fold(now-age, rise))
+				f.at = (f.at + 1) % f.Len()
 			}
 			rise = max(next, 2*rise)
 		}

@@ -15,8 +15,9 @@ import (
 // and whose wall clock stands still. Nothing folds by itself.
 type bounded struct {
 	*owned
-	now    uint32
-	budget uint64
+	folding *folding
+	now     uint32
+	budget  uint64
 }
 
 func newBounded(t *testing.T, sections uint32, budget uint64) *bounded {
@@ -24,6 +25,7 @@ func newBounded(t *testing.T, sections uint32, budget uint64) *bounded {
 	b := &bounded{owned: ownedOfAll(t, sections), now: 1_000_000, budget: budget}
 	b.wall = func() time.Time { return time.Unix(int64(b.now), 0) }
 	b.memory.budget = func() uint64 { return b.budget }
+	b.folding = b.Table.folding()
 	return b
 }
 
@@ -84,7 +86,7 @@ func TestAFloodOfRandomUIDsStaysWithinTheMemoryAndSparesUIDsInUse(t *testing.T) 
 			}
 		}
 		if b.now += 5; b.memory.above(foldFrom) {
-			b.fold(b.now)
+			b.folding.fold(b.now)
 		}
 		if got := b.weighed(); got > budget {
 			t.Fatalf("round %d: the counters take %d bytes, want at most %d", round, got, budget)
@@ -113,7 +115,7 @@ func TestUIDsInMemoryGoOnWhenItIsUsedUpAndOthersAreRefusedByName(t *testing.T) {
 		}
 		known = append(known, uid)
 	}
-	b.fold(b.now) // nothing is cold
+	b.folding.fold(b.now) // nothing is cold
 	fresh := seq.UID(rand.Uint64())
 	firsts, faults := b.takeAll(known[0], fresh, known[1])
 	if firsts[0] != 2 || firsts[2] != 2 || !errors.Is(faults[1], seq.ErrUIDMemory) || !errors.Is(faults[1], seq.ErrOverloaded) {
@@ -130,7 +132,7 @@ func TestUIDsInMemoryGoOnWhenItIsUsedUpAndOthersAreRefusedByName(t *testing.T) {
 	}
 	b.weighed()
 	b.now += foldAges[len(foldAges)-1] + 1
-	b.fold(b.now)
+	b.folding.fold(b.now)
 	if _, faults := b.takeAll(fresh, known[0]); len(faults) > 0 {
 		t.Errorf("once some are cold: %v", faults)
 	}
@@ -166,13 +168,13 @@ func TestTheOldestAreFoldedFirstAndOfThoseTheLowest(t *testing.T) {
 		}
 	}
 	b.budget = 3 * b.weighed()
-	b.fold(b.now)
+	b.folding.fold(b.now)
 	check("there is room", 0, true, true, true)
 	b.budget = b.weighed() * 3 / 2
-	b.fold(b.now)
+	b.folding.fold(b.now)
 	check("the low ones are enough", 1, false, true, true)
 	b.budget = b.weighed() / 2
-	b.fold(b.now)
+	b.folding.fold(b.now)
 	check("not enough", 50, false, false, true)
 	if b.c.table.Len() != 1 {
 		t.Errorf("%d uids are left, want the one far above", b.c.table.Len())
@@ -194,7 +196,7 @@ func TestNothingRepeatsWhenASectionIsHandedOverAfterAFold(t *testing.T) {
 	b.takeAll(0)
 	last[0]++
 	b.budget = b.weighed() / 4
-	b.fold(b.now)
+	b.folding.fold(b.now)
 	if m := b.Memory(); m.Folded < uids/2 {
 		t.Fatalf("got %+v, want more folded", m)
 	}
@@ -202,7 +204,7 @@ func TestNothingRepeatsWhenASectionIsHandedOverAfterAFold(t *testing.T) {
 	body := sealed.AppendBinary(nil)
 	b.budget = 1
 	b.now += 10_000
-	b.fold(b.now)
+	b.folding.fold(b.now)
 	if again := sealed.AppendBinary(nil); string(again) != string(body) {
 		t.Error("a sealed table was folded")
 	}
@@ -236,14 +238,14 @@ func TestALookFoldsOnceSixTenthsOfTheMemoryAreUsed(t *testing.T) {
 		b.takeAll(seq.UID(rand.Uint64()))
 	}
 	b.now += 1000
-	if b.look(); b.Memory().Folded != 0 {
+	if b.folding.look(); b.Memory().Folded != 0 {
 		t.Errorf("with %d %% used: %+v, want nothing folded", foldUntil, b.Memory())
 	}
 	for !b.memory.above(foldFrom) {
 		b.takeAll(seq.UID(rand.Uint64()))
 	}
 	b.now += 1000
-	if pause, m := b.look(), b.Memory(); m.Folded == 0 || m.Used > m.Budget*foldUntil/100 || pause != foldLook {
+	if pause, m := b.folding.look(), b.Memory(); m.Folded == 0 || m.Used > m.Budget*foldUntil/100 || pause != foldLook {
 		t.Errorf("with %d %% used: %+v, the next look after %v", foldFrom, m, pause)
 	}
 }

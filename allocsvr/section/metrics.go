@@ -105,8 +105,8 @@ func (t *Table) Send(ch chan<- prometheus.Metric) {
 	mBudget.Send(ch, float64(m.Budget))
 	mFolded.Send(ch, float64(m.Folded))
 	mUnserved.Send(ch, float64(m.Refused))
-	sendStates(ch, t.cells(), t.clock.Now())
-	sendEndings(ch, t.cells())
+	sendStates(ch, t.all(), t.clock.Now())
+	sendEndings(ch, t.all())
 }
 
 func sendStates(ch chan<- prometheus.Metric, cells iter.Seq[*Cell], now time.Duration) {

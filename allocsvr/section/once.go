@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
 	"time"
 
 	"github.com/seqsvr/seqsvr/allocsvr/logs"
@@ -12,8 +11,13 @@ import (
 	"github.com/seqsvr/seqsvr/seq"
 )
 
-// Sections of exact spaces go by their logs: each answer waits for a commit at W stores and
-// rests on epochs alone, so that no lease is asked for.
+// logged serves the sections of exact spaces from their logs: each answer waits for a commit at
+// W stores and rests on epochs alone, so that no lease is asked for. All that it knows of the
+// table is how to find a log.
+type logged struct {
+	find   logs.Finder
+	record func(ctx context.Context, id seq.SectionID, key seq.Counter, from, to uint64) error // Config.Record
+}
 
 // Request names a take of an exact space that may be repeated.
 type Request struct {
@@ -21,21 +25,18 @@ type Request struct {
 	Sent time.Time // when its caller first sent it; zero: now
 }
 
-// Name gives the requests of a Take in an exact space their ids, requests[i] to keys[i]: after
-// Set, before Pass. Out().Replayed then says which had got their numbers before.
-func (t *Taking) Name(requests []Request) { t.requests = requests }
-
 // Lookup gives what a request of an exact space has got, First 0 for nothing. It takes
 // nothing.
 func (t *Table) Lookup(ctx context.Context, space *seq.Space, key seq.Counter, id string) (exact.Answer, error) {
 	if err := space.KeepsIDs(); err != nil {
 		return exact.Answer{}, err
 	}
-	return t.logged(ctx, t.Cell(space.SectionOf(key.Place)), func(g *logs.Log) (logs.Ticket, error) { return g.Lookup(ctx, key.UID, id) })
+	return t.logged.find.Ask(ctx, space.SectionOf(key.Place), func(g *logs.Log) (logs.Ticket, error) { return g.Lookup(ctx, key.UID, id) })
 }
 
 // logOf is the log of a section that is owned, waiting for it as long as ctx lasts.
-func (t *Table) logOf(ctx context.Context, c *Cell) (*logs.Log, error) {
+func (t *Table) logOf(ctx context.Context, id seq.SectionID) (*logs.Log, error) {
+	c := t.Cell(id)
 	for {
 		c.mu.Lock()
 		state, g, successor, changed := c.state, c.log, c.successor, c.changed
@@ -57,52 +58,19 @@ func (t *Table) logOf(ctx context.Context, c *Cell) (*logs.Log, error) {
 	}
 }
 
-// logged asks the log of a section, and waits for the answer to hold: again if the log was
-// closed before.
-func (t *Table) logged(ctx context.Context, c *Cell, ask func(*logs.Log) (logs.Ticket, error)) (exact.Answer, error) {
-	for {
-		ticket, err := t.asked(ctx, c, ask)
-		if err == nil {
-			err = ticket.Wait(ctx)
-		}
-		if err = conflicting(ctx, ticket, err); !errors.Is(err, logs.ErrClosed) {
-			return ticket.Answer, err
-		}
-	}
-}
-
-// asked asks the log of a section: again if that was closed meanwhile.
-func (t *Table) asked(ctx context.Context, c *Cell, ask func(*logs.Log) (logs.Ticket, error)) (logs.Ticket, error) {
-	for {
-		g, err := t.logOf(ctx, c)
-		if err != nil {
-			return logs.Ticket{}, err
-		}
-		ticket, err := ask(g)
-		switch {
-		case !errors.Is(err, logs.ErrClosed):
-			return ticket, err
-		case ctx.Err() != nil:
-			return logs.Ticket{}, fmt.Errorf("section %d: %w", c.id, context.Cause(ctx))
-		}
-		runtime.Gosched() // the section is about to be given up
-	}
-}
-
-// conflicting has a conflict wait, too, until what it tells is at W stores.
-func conflicting(ctx context.Context, ticket logs.Ticket, err error) error {
-	if errors.Is(err, exact.ErrConflict) {
-		if late := ticket.Wait(ctx); late != nil {
-			return late
-		}
-	}
-	return err
-}
+// Name gives the requests of a Take in an exact space their ids, requests[i] to keys[i]: after
+// Set, before Pass. Out().Replayed then says which had got their numbers before.
+func (t *Taking) Name(requests []Request) { t.requests = requests }
 
 // settleLogged takes the numbers of all keys.
 func (t *Taking) settleLogged(ctx context.Context) {
-	t.table.together(ctx, t.pending, t.cellOf, func(g *logs.Log, i int) (logs.Ticket, error) { return t.gather(ctx, g, i) },
-		func(i int, a exact.Answer, err error) {
+	ids := make([]seq.SectionID, len(t.pending))
+	for k, i := range t.pending {
+		ids[k] = t.space.SectionOf(t.keys.Places[i])
+	}
+	t.table.logged.find.AskAll(ctx, ids, func(k int, g *logs.Log) (logs.Ticket, error) { return t.gather(ctx, g, t.pending[k]) },
+		func(k int, a exact.Answer, err error) {
+			i := t.pending[k]
 			if err != nil {
 				t.fail(i, fmt.Errorf("%s: %w", t.keys.At(i), err))
 				return
@@ -110,36 +78,6 @@ func (t *Taking) settleLogged(ctx context.Context) {
 			t.got(i, a)
 		})
 }
-
-// together asks the logs of many keys: first all are asked, so that they share commits, and then
-// each is waited for.
-func (t *Table) together(ctx context.Context, keys []int, cell func(i int) *Cell, ask func(g *logs.Log, i int) (logs.Ticket, error), done func(i int, a exact.Answer, err error)) {
-	tickets, errs := make([]logs.Ticket, len(keys)), make([]error, len(keys))
-	for k, i := range keys {
-		tickets[k], errs[k] = t.asked(ctx, cell(i), func(g *logs.Log) (logs.Ticket, error) { return ask(g, i) })
-	}
-	for k, i := range keys {
-		answer, err := tickets[k].Answer, errs[k]
-		if err == nil {
-			err = tickets[k].Wait(ctx)
-		}
-		if err = conflicting(ctx, tickets[k], err); errors.Is(err, logs.ErrClosed) {
-			answer, err = t.logged(ctx, cell(i), func(g *logs.Log) (logs.Ticket, error) { return ask(g, i) })
-		}
-		done(i, answer, err)
-	}
-}
-
-// indices are 0 to n-1.
-func indices(n int) []int {
-	out := make([]int, n)
-	for i := range out {
-		out[i] = i
-	}
-	return out
-}
-
-func (t *Taking) cellOf(i int) *Cell { return t.table.Cell(t.space.SectionOf(t.keys.Places[i])) }
 
 // gather has a log take the numbers of index i.
 func (t *Taking) gather(ctx context.Context, g *logs.Log, i int) (logs.Ticket, error) {
@@ -163,19 +101,19 @@ func (t *Taking) got(i int, a exact.Answer) {
 	t.numbers += uint64(a.Count)
 }
 
-// raiseLogged is Raise of a key of an exact space. No ceiling is shared there: it is the key
-// that may not jump too far.
-func (t *Table) raiseLogged(ctx context.Context, r *raising) (uint64, error) {
-	answer, err := t.logged(ctx, r.c, func(g *logs.Log) (logs.Ticket, error) {
+// raise is Raise of a key of an exact space. No ceiling is shared there: it is the key that may
+// not jump too far.
+func (l *logged) raise(ctx context.Context, r *raising) (uint64, error) {
+	answer, err := l.find.Ask(ctx, r.c.id, func(g *logs.Log) (logs.Ticket, error) {
 		return g.Raise(ctx, r.key.UID, r.floor, r.allowed)
 	})
 	var far *jump
 	if errors.As(err, &far) {
-		if err := t.record(ctx, r.c.id, r.key, far.from, r.floor); err != nil {
+		if err := l.record(ctx, r.c.id, r.key, far.from, r.floor); err != nil {
 			return 0, fmt.Errorf("raise %s to %d: %w", r.key, r.floor, err)
 		}
 		r.recorded = true
-		return t.raiseLogged(ctx, r)
+		return l.raise(ctx, r)
 	}
 	return answer.First, err
 }
@@ -202,11 +140,37 @@ func (r *raising) allowed(last uint64) error {
 		r.key, r.floor, seq.ErrJump, last, r.space.Name, r.space.Jump())
 }
 
-// currentLogged is Current of keys of an exact space.
-func (t *Table) currentLogged(ctx context.Context, space *seq.Space, keys seq.Counters) (out []Now, faults []Fault) {
+// raiseAll is RaiseAll of keys of an exact space.
+func (l *logged) raiseAll(ctx context.Context, all []*raising) (values []uint64, faults []Fault) {
+	values = make([]uint64, len(all))
+	ids := make([]seq.SectionID, len(all))
+	for i, r := range all {
+		ids[i] = r.c.id
+	}
+	ask := func(i int, g *logs.Log) (logs.Ticket, error) {
+		if err := all[i].check(); err != nil {
+			return logs.Ticket{}, err
+		}
+		return g.Raise(ctx, all[i].key.UID, all[i].floor, all[i].allowed)
+	}
+	l.find.AskAll(ctx, ids, ask, func(i int, a exact.Answer, err error) {
+		if err != nil {
+			faults = append(faults, Fault{Index: i, Err: err})
+			return
+		}
+		values[i] = a.First
+	})
+	return values, faults
+}
+
+// current is Current of keys of an exact space.
+func (l *logged) current(ctx context.Context, space *seq.Space, keys seq.Counters) (out []Now, faults []Fault) {
 	out = make([]Now, len(keys.UIDs))
-	cell := func(i int) *Cell { return t.Cell(space.SectionOf(keys.Places[i])) }
-	t.together(ctx, indices(len(out)), cell, func(g *logs.Log, i int) (logs.Ticket, error) { return g.Current(ctx, keys.UIDs[i]) },
+	ids := make([]seq.SectionID, len(out))
+	for i, place := range keys.Places {
+		ids[i] = space.SectionOf(place)
+	}
+	l.find.AskAll(ctx, ids, func(i int, g *logs.Log) (logs.Ticket, error) { return g.Current(ctx, keys.UIDs[i]) },
 		func(i int, a exact.Answer, err error) {
 			if err != nil {
 				faults = append(faults, Fault{Index: i, Err: err})
@@ -217,30 +181,9 @@ func (t *Table) currentLogged(ctx context.Context, space *seq.Space, keys seq.Co
 	return out, faults
 }
 
-// raiseAllLogged is RaiseAll of keys of an exact space.
-func (t *Table) raiseAllLogged(ctx context.Context, space *seq.Space, keys seq.Counters, floors []uint64, within uint64) (values []uint64, faults []Fault) {
-	values = make([]uint64, len(floors))
-	cell := func(i int) *Cell { return t.Cell(space.SectionOf(keys.Places[i])) }
-	ask := func(g *logs.Log, i int) (logs.Ticket, error) {
-		if err := seq.CheckFloor("at_least", floors[i]); err != nil {
-			return logs.Ticket{}, fmt.Errorf("raise %s: %w", keys.At(i), err)
-		}
-		r := t.raising(space, keys.At(i), floors[i], Reach{Within: within})
-		return g.Raise(ctx, keys.UIDs[i], floors[i], r.allowed)
-	}
-	t.together(ctx, indices(len(floors)), cell, ask, func(i int, a exact.Answer, err error) {
-		if err != nil {
-			faults = append(faults, Fault{Index: i, Err: err})
-			return
-		}
-		values[i] = a.First
-	})
-	return values, faults
-}
-
-// pageLogged is Page of a section of an exact space.
-func (t *Table) pageLogged(ctx context.Context, c *Cell, from uint64) (p Page, err error) {
-	g, err := t.logOf(ctx, c)
+// page is Page of a section of an exact space.
+func (l *logged) page(ctx context.Context, id seq.SectionID, from uint64) (p Page, err error) {
+	g, err := l.find(ctx, id)
 	if err == nil {
 		p.UIDs, p.Values, p.Next, err = g.Page(ctx, seq.UID(from), pageBlocks<<seq.BlockBits)
 	}

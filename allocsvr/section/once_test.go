@@ -10,8 +10,8 @@ import (
 	"github.com/seqsvr/seqsvr/seq"
 )
 
-// Whoever has the section next reads its copy: what its former log sent later would be lost, or
-// a number of somebody else's.
+// The next owner of the section reads its copy: what the former log sent later would be lost, or
+// a number that is taken twice.
 func TestTheLogOfASectionEndsWithItsTenure(t *testing.T) {
 	for name, end := range map[string]func(o *owned){
 		"sealed":  func(o *owned) { o.c.Seal() },

@@ -23,14 +23,16 @@ type Reach struct {
 // events has a line about it: a crash in between leaves a line too many, never one too few.
 // seq.ErrForbidden: it would go further above the key's own number than reach says.
 func (t *Table) Raise(ctx context.Context, space *seq.Space, key seq.Counter, floor uint64, reach Reach) (uint64, error) {
-	if err := seq.CheckFloor("at_least", floor); err != nil {
-		return 0, fmt.Errorf("raise %s: %w", key, err)
+	r := t.raising(space, key, floor, reach)
+	if err := r.check(); err != nil {
+		return 0, err
 	}
-	return t.raise(ctx, t.raising(space, key, floor, reach))
+	return r.run(ctx)
 }
 
 // raising is a raise on its way.
 type raising struct {
+	t     *Table
 	c     *Cell
 	space *seq.Space
 	key   seq.Counter
@@ -43,16 +45,24 @@ type raising struct {
 }
 
 func (t *Table) raising(space *seq.Space, key seq.Counter, floor uint64, reach Reach) *raising {
-	return &raising{c: t.Cell(space.SectionOf(key.Place)), space: space, key: key, floor: floor, reach: reach}
+	return &raising{t: t, c: t.Cell(space.SectionOf(key.Place)), space: space, key: key, floor: floor, reach: reach}
 }
 
-// raise waits until it is done.
-func (t *Table) raise(ctx context.Context, r *raising) (uint64, error) {
+// check says whether the floor is a number that a key may have.
+func (r *raising) check() error {
+	if err := seq.CheckFloor("at_least", r.floor); err != nil {
+		return fmt.Errorf("raise %s: %w", r.key, err)
+	}
+	return nil
+}
+
+// run waits until it is done.
+func (r *raising) run(ctx context.Context) (uint64, error) {
 	if r.space.Mode == seq.Exact {
-		return t.raiseLogged(ctx, r)
+		return r.t.logged.raise(ctx, r)
 	}
 	for ; ; r.recorded = true {
-		if err := t.whenOwned(ctx, r.c, func() (bool, error) { return t.lift(ctx, r) }); err != nil {
+		if err := r.t.whenOwned(ctx, r.c, func() (bool, error) { return r.lift(ctx) }); err != nil {
 			return 0, err
 		}
 		if !r.far {
@@ -61,7 +71,7 @@ func (t *Table) raise(ctx context.Context, r *raising) (uint64, error) {
 		if !r.reach.Force {
 			return 0, r.tooFar()
 		}
-		if err := t.record(ctx, r.c.id, r.key, r.ceiling, r.floor); err != nil {
+		if err := r.t.record(ctx, r.c.id, r.key, r.ceiling, r.floor); err != nil {
 			return 0, fmt.Errorf("raise %s to %d: %w", r.key, r.floor, err)
 		}
 	}
@@ -69,7 +79,7 @@ func (t *Table) raise(ctx context.Context, r *raising) (uint64, error) {
 
 // lift raises the key if the ceiling is there, or else asks for it. Needs the lock of a cell that is
 // owned and leased.
-func (t *Table) lift(ctx context.Context, r *raising) (done bool, err error) {
+func (r *raising) lift(ctx context.Context) (done bool, err error) {
 	c := r.c
 	if now, _ := c.table.Get(uint64(r.key.UID)); r.reach.Within > 0 && r.floor > now && r.floor-now > r.reach.Within {
 		return true, r.beyondGrant(now)
@@ -79,25 +89,25 @@ func (t *Table) lift(ctx context.Context, r *raising) (done bool, err error) {
 			return true, err
 		}
 	}
-	if r.far = false; !t.covers(ctx, r) {
+	if r.far = false; !r.covers(ctx) {
 		return r.far, nil
 	}
 	r.value = c.table.Raise(uint64(r.key.UID), r.floor)
 	c.weigh()
 	if c.due() {
-		t.ahead(ctx, c, c.table.High())
+		r.t.ahead(ctx, c, c.table.High())
 	}
 	return true, nil
 }
 
 // covers says whether the ceiling is at the floor or above, and asks for that if it may. Needs the
 // lock of the cell.
-func (t *Table) covers(ctx context.Context, r *raising) bool {
+func (r *raising) covers(ctx context.Context) bool {
 	if r.ceiling = r.c.confirmed; r.floor <= r.ceiling {
 		return true
 	}
 	if r.far = !r.recorded && r.floor-r.ceiling > r.space.Jump(); !r.far {
-		t.ahead(ctx, r.c, r.floor)
+		r.t.ahead(ctx, r.c, r.floor)
 	}
 	return false
 }

@@ -12,8 +12,12 @@ import (
 // its own. It waits for all ceilings together: each is first asked to rise, and waited for
 // when all have been asked.
 func (t *Table) RaiseAll(ctx context.Context, space *seq.Space, keys seq.Counters, floors []uint64, within uint64) (values []uint64, faults []Fault) {
+	all := make([]*raising, len(floors))
+	for i, floor := range floors {
+		all[i] = t.raising(space, keys.At(i), floor, Reach{Within: within})
+	}
 	if space.Mode == seq.Exact {
-		return t.raiseAllLogged(ctx, space, keys, floors, within)
+		return t.logged.raiseAll(ctx, all)
 	}
 	values = make([]uint64, len(floors))
 	put := func(i int, value uint64, err error) {
@@ -23,36 +27,34 @@ func (t *Table) RaiseAll(ctx context.Context, space *seq.Space, keys seq.Counter
 		}
 	}
 	var waiting []int
-	var open []*raising
-	for i, floor := range floors {
-		r := t.raising(space, keys.At(i), floor, Reach{Within: within})
-		switch done, err := t.tryLift(ctx, r); {
+	for i, r := range all {
+		switch done, err := r.tryLift(ctx); {
 		case err == nil && r.far:
 			put(i, 0, r.tooFar())
 		case done || err != nil:
 			put(i, r.value, err)
 		default:
-			waiting, open = append(waiting, i), append(open, r)
+			waiting = append(waiting, i)
 		}
 	}
-	for k, i := range waiting {
-		value, err := t.raise(ctx, open[k])
+	for _, i := range waiting {
+		value, err := all[i].run(ctx)
 		put(i, value, err)
 	}
 	return values, faults
 }
 
 // tryLift is lift that waits for nothing; not done where the cell cannot be asked now.
-func (t *Table) tryLift(ctx context.Context, r *raising) (done bool, err error) {
-	if err := seq.CheckFloor("at_least", r.floor); err != nil {
-		return true, fmt.Errorf("raise %s: %w", r.key, err)
+func (r *raising) tryLift(ctx context.Context) (done bool, err error) {
+	if err := r.check(); err != nil {
+		return true, err
 	}
 	r.c.mu.Lock()
 	defer r.c.mu.Unlock()
-	if r.c.state != Owned || !r.c.leased(t.clock.Now()) {
+	if r.c.state != Owned || !r.c.leased(r.t.clock.Now()) {
 		return false, nil
 	}
-	return t.lift(ctx, r)
+	return r.lift(ctx)
 }
 
 // RaiseSection lifts every key of a section to at least floor, those without a counter
@@ -66,9 +68,9 @@ func (t *Table) RaiseSection(ctx context.Context, id seq.SectionID, floor uint64
 	if c.space.Mode == seq.Exact {
 		return 0, fmt.Errorf("raise section %d: %w: it is of the exact space %q, whose keys share no ceiling: raise its keys", id, seq.ErrBadArgument, c.space.Name)
 	}
-	r := &raising{c: c, space: c.space, floor: floor}
+	r := &raising{t: t, c: c, space: c.space, floor: floor}
 	err = t.whenOwned(ctx, c, func() (bool, error) {
-		if r.far = false; !t.covers(ctx, r) {
+		if r.far = false; !r.covers(ctx) {
 			return r.far, nil
 		}
 		c.table.Lift(floor)
@@ -97,7 +99,7 @@ type Page struct {
 func (t *Table) Page(ctx context.Context, id seq.SectionID, from uint64) (p Page, err error) {
 	c := t.Cell(id)
 	if c.space.Mode == seq.Exact {
-		return t.pageLogged(ctx, c, from)
+		return t.logged.page(ctx, id, from)
 	}
 	err = t.whenOwned(ctx, c, func() (bool, error) {
 		p = Page{c.table.Page(from, pageBlocks), c.table.Base(), c.table.High()}

@@ -69,16 +69,13 @@ type Table struct {
 	log    *slog.Logger
 	traces *tracing.Tracer
 
-	array   []Cell                 // one a section, side by side: a take finds its own without a pointer
-	layout  atomic.Pointer[layout] // with the sections of spaces that were added since
-	growing sync.Mutex             // guards room
-	room    []seq.Space            // all spaces, with room for those still to be added: none ever moves
+	cells
 	stepper *tenure.Stepper[rising]
 	logs    *logs.Logs  // of the sections of exact spaces
+	logged  logged      // what is asked of them
 	closed  atomic.Bool // no section is installed any more
 	stats   stats
 	memory  memory
-	foldAt  int // section that the next fold begins with; of keepWithin alone
 }
 
 // New makes a Table that owns nothing. Errors: seq.ErrBadMapping.
@@ -89,7 +86,7 @@ func New(cfg Config) (*Table, error) {
 	t := &Table{
 		holder: cfg.Holder, lease: cfg.Lease, losses: cfg.Losses, guide: cfg.Guide, onLost: cfg.Lost,
 		record: cfg.Record, clock: cfg.Clock, wall: cfg.Wall, log: cfg.Logger, traces: cfg.Traces,
-		array: make([]Cell, cfg.Mapping.Sections()), stats: newStats(seq.MaxSpaces),
+		stats: newStats(seq.MaxSpaces),
 	}
 	if t.losses == nil {
 		var asked atomic.Uint64
@@ -98,11 +95,7 @@ func New(cfg Config) (*Table, error) {
 	if t.memory.budget = cfg.UIDMemory; t.memory.budget == nil {
 		t.memory.budget = unbounded
 	}
-	t.room = append(make([]seq.Space, 0, seq.MaxSpaces), cfg.Mapping.Spaces...)
-	for i := range t.room {
-		t.cellsOf(&t.room[i], t.array[t.room[i].First:])
-	}
-	t.layout.Store(&layout{mapping: t.spaces()})
+	t.cells.start(cfg.Mapping, &t.memory)
 	t.stepper = tenure.NewStepper[rising](t.holder, t.clock, t.traces)
 	t.logs = logs.New(logs.Config{
 		Stores: t.holder.Registers, Session: t.holder.Session, Clock: t.clock,
@@ -110,13 +103,14 @@ func New(cfg Config) (*Table, error) {
 		Grow: func(bytes int64) { t.memory.used.Add(bytes) }, Full: func() bool { return t.memory.above(allUsed) },
 		Logger: t.log, Traces: t.traces,
 	})
+	t.logged = logged{find: t.logOf, record: t.record}
 	return t, nil
 }
 
 // Run raises ceilings and keeps the counters within their memory until ctx ends.
 func (t *Table) Run(ctx context.Context) {
 	var wg sync.WaitGroup
-	wg.Go(func() { t.keepWithin(ctx) })
+	wg.Go(func() { t.folding().keepWithin(ctx) })
 	wg.Go(func() { t.logs.Run(ctx) })
 	t.stepper.Run(ctx)
 	wg.Wait()
@@ -157,7 +151,7 @@ func (t *Table) leaseLoss() error {
 // Owned lists the sections that this node serves, or would if its lease held.
 func (t *Table) Owned() []seq.SectionID {
 	var ids []seq.SectionID
-	for c := range t.cells() {
+	for c := range t.all() {
 		if c.State() == Owned {
 			ids = append(ids, c.id)
 		}

@@ -24,7 +24,7 @@ type View struct {
 // Views lists the sections that are owned or sealed.
 func (t *Table) Views() []View {
 	var out []View
-	for c := range t.cells() {
+	for c := range t.all() {
 		if v, ok := c.View(); ok {
 			out = append(out, v)
 		}
@@ -50,7 +50,7 @@ func (c *Cell) View() (v View, ok bool) {
 // Census counts the sections that are served at this moment and the UIDs in memory.
 func (t *Table) Census() (serving, uids int) {
 	now := t.clock.Now()
-	for c := range t.cells() {
+	for c := range t.all() {
 		c.mu.Lock()
 		if c.state == Owned {
 			uids += c.uids()
@@ -76,7 +76,7 @@ func (c *Cell) uids() int {
 // and those that should be owned by this node and, for all that it knows, are no one's.
 func (t *Table) Standing(mine func(seq.SectionID) bool) (have, lapsed, missing int) {
 	now := t.clock.Now()
-	for c := range t.cells() {
+	for c := range t.all() {
 		want := mine(c.id)
 		c.mu.Lock()
 		switch {

@@ -1,7 +1,6 @@
 package spaces_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"sync"
@@ -12,7 +11,6 @@ import (
 
 	"github.com/seqsvr/seqsvr/allocsvr/spaces"
 	"github.com/seqsvr/seqsvr/internal/clock"
-	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/tests/memstore"
 )
@@ -35,29 +33,7 @@ func newCluster(t *testing.T) *cluster {
 // applied or not.
 func (c *cluster) operator(lost, applied bool) *spaces.Document {
 	c.t.Helper()
-	group, err := c.stores.Group()
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	c.t.Cleanup(group.Close)
-	return spaces.New(c.t.Context(), &unsure{Group: group, lost: lost, applied: applied}, seq.NewSession())
-}
-
-type unsure struct {
-	*quorum.Group
-	lost, applied bool
-}
-
-func (u *unsure) SwapDocument(ctx context.Context, session seq.Session, reg seq.Register, old uint64, body []byte) (quorum.Document, error) {
-	lost := u.lost
-	if u.lost = false; lost && !u.applied {
-		return quorum.Document{}, quorum.ErrUnknownOutcome
-	}
-	doc, err := u.Group.SwapDocument(ctx, session, reg, old, body)
-	if lost && err == nil {
-		return quorum.Document{}, quorum.ErrUnknownOutcome
-	}
-	return doc, err
+	return spaces.New(c.t.Context(), c.stores.Unsure(c.t, lost, applied), seq.NewSession())
 }
 
 // Operators who all know the cluster as it was at first each add a space: all that they are

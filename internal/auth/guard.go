@@ -238,7 +238,7 @@ func (g *Guard) Ask(w Who, method string, demands ...Demand) error {
 	return g.verdict(h, method, err)
 }
 
-// Identify tells who shows what, for those that ask before there is a call. A refusal counts
+// Identify is the principal that shows w, for what is decided before there is a call. A refusal counts
 // where it holds, in Require.
 func (g *Guard) Identify(w Who) (by string, err error) {
 	h, err := g.hold(w)

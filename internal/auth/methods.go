@@ -41,7 +41,7 @@ type Demand struct {
 	Jump  uint64 // of a raise: by how much; 0 where that is not known yet
 	Force bool   // of a raise
 	// Within is where a raise says how far it may go at most, 0: any distance. The guard
-	// lowers it to what the grant says, for whoever knows the number of now.
+	// lowers it to what the grant says, for the AllocSvr, which knows the number of now.
 	Within *uint64
 }
 

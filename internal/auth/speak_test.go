@@ -10,7 +10,7 @@ import (
 	"github.com/seqsvr/seqsvr/seq"
 )
 
-// certified is who shows a certificate.
+// certified is a caller with a certificate.
 func certified(r Role, name string) Who {
 	return Who{Shown: Shown{Identity: Identity{"c", r, name}, Until: time.Now().Add(time.Hour)}}
 }

@@ -9,7 +9,7 @@ import (
 const (
 	// pace is the time from the beginning of one snapshot to that of the next.
 	pace = time.Second
-	// linger is how long the collector goes on when nobody watches any more: longer than the
+	// linger is how long the collector goes on when no page watches any more: longer than the
 	// pause of a browser that polls, and than a change of pages.
 	linger = 4 * time.Second
 	// patience bounds one snapshot. A status of a cluster without a quorum takes 2 s, and

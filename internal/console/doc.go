@@ -1,4 +1,4 @@
-// Package console is a page to look at a cluster with: what `seqctl status` says, who owns
+// Package console is a page to look at a cluster with: what `seqctl status` says, which node owns
 // what, what happened and why, look-ups, and a drill as it runs.
 //
 // One collector asks the nodes, once a second, and only while somebody watches; browsers get

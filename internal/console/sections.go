@@ -8,14 +8,14 @@ import (
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 )
 
-// sectionList is who owns what, as columns: there are thousands of rows, each second.
+// sectionList is the owner of each section, as columns: there are thousands of rows, each second.
 // Nodes and sessions stand there once; the columns have their places, -1 for none.
 type sectionList struct {
 	Version  uint64   `json:"route_version"`
 	Nodes    []string `json:"nodes"`
 	Sessions []string `json:"sessions"`
 
-	Owner    []int    `json:"owner"` // by the stores; of a section whose lease has ended: who had it last
+	Owner    []int    `json:"owner"` // by the stores; of a section whose lease has ended: the node that had it last
 	Desired  []int    `json:"desired"`
 	Standby  []int    `json:"standby"`
 	Standby2 []int    `json:"standby2"`

@@ -76,7 +76,7 @@ func (s *snapshot) has(want topicSet) bool {
 	return true
 }
 
-// message is the JSON of the parts that somebody wants.
+// message is the JSON of the parts that any page wants.
 func (s *snapshot) message(want topicSet, now time.Time) []byte {
 	out := fmt.Appendf(nil, `{"number":%d,"taken_unix_ms":%d,"age_ms":%d`, s.number, s.taken.UnixMilli(), max(now.Sub(s.taken), 0).Milliseconds())
 	for t, wanted := range want {

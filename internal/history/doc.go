@@ -6,7 +6,7 @@
 //
 // and, for requests with an id in spaces of mode=exact, whose logs are asked for at the end,
 //
-//	X1  no number of a key below where it stands is nobody's
+//	X1  every number of a key up to where it stands was taken by a request, or raised over
 //	X2  a request has one answer, however often it is repeated, and a lookup tells the same
 //
 // and it measures what the service may do but should do little of: numbers

@@ -9,7 +9,7 @@ var (
 	// ErrRegression breaks M: a call got numbers that are not all above those of
 	// a call that had ended before it began.
 	ErrRegression = errors.New("smaller number after a larger one")
-	// ErrHole breaks X1: nobody has a number below where its key stands.
+	// ErrHole breaks X1: no request has a number below where its key stands.
 	ErrHole = errors.New("hole in an exact space")
 	// ErrTwice breaks X2: a request has got other numbers when it was repeated or looked up, or as
 	// if it was a new one.

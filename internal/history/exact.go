@@ -10,7 +10,7 @@ import (
 type Log struct {
 	Last   uint64           // where it stands, 0 for nothing taken
 	Found  map[string]Taken // what a lookup tells of each id, nothing for those not taken
-	Raised []uint64         // floors that were asked for: numbers up to there may be nobody's
+	Raised []uint64         // floors that were asked for: numbers up to there may be of no request
 }
 
 // Taken is what a request has got.

@@ -57,7 +57,7 @@ type Report struct {
 	Replayed   int    // answers that said to be repeated ones
 	Unanswered int    // without an answer to the end
 	Twice      int    // requests with two answers; 0 by X2
-	Holes      uint64 // numbers of a key that nobody has, of what CheckExact was told of; 0 by X1
+	Holes      uint64 // numbers of a key that no request has, of what CheckExact was told of; 0 by X1
 
 	Violations []Violation // the first few
 }

@@ -33,8 +33,8 @@ type Slice struct {
 	Longest         time.Duration
 }
 
-// Live is a drill as it runs, for who looks on. Make it with NewLive; nil shows nobody
-// anything. Safe for concurrent use.
+// Live is a drill as it runs, for those who watch. Make it with NewLive; nil shows
+// nothing. Safe for concurrent use.
 type Live struct {
 	clock clock.Clock
 	took  *telemetry.Histogram

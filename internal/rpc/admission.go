@@ -40,12 +40,12 @@ func CheckMaxInWork(keys int) error {
 }
 
 // Admission bounds the work that a server has begun and not ended, in keys, so that
-// overload ends in refusals and not in memory, and lets nobody take it all. While it is
-// half full whoever comes is let in. Above that nobody gets more than his share: the limit
-// divided by those who have calls in work; and the last eighth is for those who have none,
-// so that one who comes late finds room. The same holds for the work that was begun in the
-// last turnTime, with the difference that a call beyond it waits for its turn; callers take
-// turns. So one who asks for little meets little work before his own.
+// overload ends in refusals and not in memory, and no caller takes it all. While it is half
+// full every call is let in. Above that no caller gets more than its share: the limit divided
+// by the number of callers with calls in work; and the last eighth is for callers that have
+// none, so that one that comes late finds room. The same holds for the work that was begun in
+// the last turnTime, with the difference that a call beyond it waits for its turn; callers take
+// turns. So a caller that asks for little meets little work before its own.
 //
 // Safe for concurrent use.
 type Admission struct {
@@ -59,7 +59,7 @@ type Admission struct {
 	callers map[any]*share // those with calls in work
 	turns   []*Place       // that began lately, the oldest first, and some that have left
 	line    []*share       // those with calls that wait, the next one first
-	look    *time.Timer    // runs while somebody is in line
+	look    *time.Timer    // runs while a call is in line
 	looking bool
 }
 
@@ -111,8 +111,8 @@ func (a *Admission) SetLimit(limit int) {
 // callerKey is the key of a context's value.
 type callerKey struct{}
 
-// WithCaller says who makes the calls with the context: any value that can be compared and
-// is the same for all his calls.
+// WithCaller names the caller of the calls with the context: any value that can be compared and
+// is the same for all of its calls.
 func WithCaller(ctx context.Context, who any) context.Context {
 	return context.WithValue(ctx, callerKey{}, who)
 }
@@ -199,8 +199,7 @@ func (a *Admission) fits(of *share, cost int64) bool {
 	return a.begun == 0 || of.begun == 0 && sum <= a.turn || below(sum, of.begun+cost, a.turn, a.sharers(of))
 }
 
-// below says whether one who has some already may have more, so that it is so much of all,
-// and his so much of that.
+// below says whether a caller that has some already may have more: sum of all, and own of that.
 func below(sum, own, limit, sharers int64) bool {
 	return sum <= limit/2 || sum <= limit-limit/8 && own <= limit/sharers
 }

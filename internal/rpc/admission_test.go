@@ -156,7 +156,7 @@ func TestCallersTakeTurnsOnceMuchHasBegun(t *testing.T) {
 			b.call("greedy", 1000)
 		}
 		b.want("greedy", "greedy", "greedy")
-		b.call("polite", 1000) // the last eighth has room for who has none
+		b.call("polite", 1000) // the last eighth has room for a caller that has none
 		b.want("greedy", "greedy", "greedy", "polite")
 		b.call("other", 1000)
 		b.want("greedy", "greedy", "greedy", "polite")

@@ -21,7 +21,7 @@ type shownInfo struct {
 	shown auth.Shown
 }
 
-// WhoOf is who makes a call.
+// WhoOf is what the caller of a call shows.
 func WhoOf(ctx context.Context) (w auth.Who) {
 	if info, ok := AuthInfo(ctx).(shownInfo); ok {
 		w.Shown = info.shown
@@ -30,7 +30,7 @@ func WhoOf(ctx context.Context) (w auth.Who) {
 	return w
 }
 
-// withWho says who calls, if that was shown.
+// withWho names the caller, if it showed what it is.
 func withWho(ctx context.Context, w auth.Who) context.Context {
 	if who := CallerOf(w); who != nil {
 		return WithCaller(ctx, who)

@@ -10,13 +10,13 @@ import (
 	"github.com/seqsvr/seqsvr/internal/auth"
 )
 
-// ForHeader is the metadata key by which a router says for whom it asks. It gives nobody a
-// right: it keeps the shares of those behind one router apart, and names them in changes.
+// ForHeader is the metadata key by which a router names the caller that it asks for. It gives
+// no right: it keeps the shares of those behind one router apart, and names them in changes.
 const ForHeader = "seqsvr-for"
 
-// Asker names who makes a call, for what is bounded by who asks: the principal, and behind
-// a router also whom it asks for; who shows none is the host that the call comes from, and
-// "" is nobody that can be told from others. A router is believed by its certificate alone.
+// Asker names the caller of a call, for what is bounded by caller: the principal, and behind a
+// router also the caller that it asks for; without a principal the host that the call comes
+// from, and "" where callers cannot be told apart. A router is believed by its certificate alone.
 func Asker(ctx context.Context, guard *auth.Guard) string {
 	id, role := guard.Holder(WhoOf(ctx))
 	if role == auth.Router {
@@ -41,7 +41,7 @@ func Asker(ctx context.Context, guard *auth.Guard) string {
 // maxFor bounds what is kept of a ForHeader, in bytes.
 const maxFor = 256
 
-// For adds ForHeader to a call that is made for the one who made the call of ctx.
+// For adds ForHeader to a call that is made for the caller of the call of ctx.
 func For(ctx context.Context, guard *auth.Guard) context.Context {
 	return metadata.AppendToOutgoingContext(ctx, ForHeader, Asker(ctx, guard))
 }

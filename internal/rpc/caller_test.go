@@ -15,7 +15,7 @@ import (
 	"github.com/seqsvr/seqsvr/tests/tlstest"
 )
 
-// namer answers every call with who makes it.
+// namer answers every call with the name of its caller.
 type namer struct {
 	pb.UnimplementedSegmentServer
 	guard *auth.Guard

@@ -18,14 +18,14 @@ import (
 // Anonymous stands for a principal that is not known.
 const Anonymous = "anonymous"
 
-// Change is something that somebody changed, or tried to. It has no token in it.
+// Change is a change that was made, or refused. It has no token in it.
 type Change struct {
 	Principal string // such as operator/ops, or Anonymous
 	Role      auth.Role
 	Method    string // full name
 	Target    string // as auth.Change says
 	Peer      string // address
-	For       string // whom a router names, and where he is; empty: nobody
+	For       string // the caller that a router names, and its address; empty: none
 	Outcome   string // OK, or the code of the error
 
 	told bool // there is an event about it
@@ -40,9 +40,9 @@ func (c *Change) By() string {
 	return text
 }
 
-// Changes writes down who changes what: a line of the log for each change, refused ones
-// too, whatever the level of the log is, and done for those that were done and that nobody
-// has written an event about. It never waits, and keeps nothing but a few counters: of one
+// Changes writes changes down with their callers: a line of the log for each, refused ones
+// too, whatever the level of the log is, and done for those that were done and that have no
+// event yet. It never waits, and keeps nothing but a few counters: of one
 // method and outcome it writes at most so many lines a second, and says how many it left out.
 type Changes struct {
 	log  *slog.Logger
@@ -86,7 +86,7 @@ func ChangeBy(ctx context.Context) string {
 	return c.By()
 }
 
-// Caller is who makes the call of ctx, and from where, for people.
+// Caller is the caller of the call of ctx, and its address, for people.
 func Caller(ctx context.Context, by *auth.Guard) string {
 	one := Change{Principal: Anonymous, Peer: peerOf(ctx)}
 	if id, _ := by.Holder(WhoOf(ctx)); id != "" {
@@ -96,7 +96,7 @@ func Caller(ctx context.Context, by *auth.Guard) string {
 }
 
 // Forwarding is ctx for passing the change on that it belongs to, if it does, with the name
-// of who makes it.
+// of its caller.
 func Forwarding(ctx context.Context) context.Context {
 	if c, ok := ctx.Value(changeKey{}).(*Change); ok {
 		return metadata.AppendToOutgoingContext(ctx, ForHeader, c.Principal+" at "+c.Peer)

@@ -141,7 +141,7 @@ func (b *begun) Read(p []byte) (int, error) {
 }
 
 // Unread is the connection that conn reads from, and what conn has read of it beforehand, for
-// who reads on by other means. Without such a one below it is conn itself.
+// readers that go on by other means. below is conn itself where nothing was read of it.
 func Unread(conn net.Conn) (below net.Conn, first []byte) {
 	if b, ok := conn.(*begun); ok {
 		return b.Conn, b.first

@@ -76,7 +76,7 @@ func TestOneListenerOfHTTPTakesPlaintextAndTLSWhileAClusterGoesOver(t *testing.T
 		secured := mustTLS(t, files)
 		secured.AllowPlaintext(plaintext)
 		addr := web(t, secured)
-		silent, err := net.Dial("tcp", addr) // must hold up nobody
+		silent, err := net.Dial("tcp", addr) // must hold up no other
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -107,7 +107,7 @@ func TestAListenerThatTakesBothEndsWithWhatItHasNotGiven(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, text := range []string{"", "GET"} { // one that is silent, and one that nobody accepts
+	for _, text := range []string{"", "GET"} { // one that is silent, and one that is not accepted
 		conn, err := net.Dial("tcp", lis.Addr().String())
 		if err != nil {
 			t.Fatal(err)

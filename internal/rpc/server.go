@@ -80,7 +80,7 @@ type ServerConfig struct {
 	ClusterID func() string
 	// Creds secures the listener; nil: plaintext.
 	Creds credentials.TransportCredentials
-	// Changed is told of changes that were done, with who made them; it must not block. Nil: nothing is.
+	// Changed is told of changes that were done, with their callers; it must not block. Nil: nothing is.
 	Changed func(Change)
 	// Auth checks each call and each message of a stream; nil: everybody may do everything.
 	Auth *auth.Guard

@@ -175,7 +175,7 @@ func (t *TLS) Identify(cluster string, strict bool) {
 
 // Expect is ErrTLS unless the certificate, if there is one, is of that cluster and role,
 // and of that name if it is not empty. From then on a file with another one does not take
-// its place: everybody would refuse this process, and the stores its session. After Identify.
+// its place: all others would refuse this process, and the stores its session. After Identify.
 func (t *TLS) Expect(own auth.Identity) error {
 	if t == nil {
 		return nil

@@ -1,15 +1,12 @@
 package storecare
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net"
 	"slices"
 	"sync"
-	"time"
 
 	"google.golang.org/grpc"
 
@@ -18,39 +15,12 @@ import (
 	"github.com/seqsvr/seqsvr/seq"
 )
 
-const (
-	// askTime bounds one question to a store, pause is between two.
-	askTime = 2 * time.Second
-	pause   = 50 * time.Millisecond
-)
-
-// wait is nil after that time, or else the end of ctx.
-func wait(ctx context.Context, d time.Duration) error {
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-time.After(d):
-		return nil
-	}
-}
-
 // Care is an operator's hold on the stores of one cluster. It is not safe for concurrent
 // use; two of them at one time are, and one of them then gets seq.ErrConflict.
 type Care struct {
-	// Told is called with the number of registers that were read, again and again, by
-	// several goroutines; nil: none is.
-	Told func(registers uint64)
+	cluster
 
-	cluster string
-	era     seq.Era
-	secret  seq.Secret
-	session seq.Session // of secret; never takes a register that is leased
-	opts    []grpc.DialOption
-
-	list    quorum.MemberList
-	last    decision                       // the document that list is from; zero for the first list
-	clients map[string]*storeclient.Client // by uuid
-	group   *quorum.Group                  // of the voters of list
+	last decision // the document that list is from; zero for the first list
 }
 
 // decision is the body of the member list's document.
@@ -69,17 +39,17 @@ type decision struct {
 // telling them a list that was decided and not told. Errors are those of
 // storeclient.Connect. The caller closes the Care.
 func Open(ctx context.Context, addrs []string, opts ...grpc.DialOption) (*Care, error) {
-	cluster, err := storeclient.Connect(ctx, addrs, opts...)
+	found, err := storeclient.Connect(ctx, addrs, opts...)
 	if err != nil {
 		return nil, err
 	}
-	id := cluster.Identity
+	id := found.Identity
 	secret := seq.NewSecret("")
-	c := &Care{cluster: id.Ref.Cluster, era: id.Ref.Era, secret: secret, session: secret.Session(), opts: opts,
-		clients: map[string]*storeclient.Client{}}
+	c := &Care{cluster: cluster{name: id.Ref.Cluster, era: id.Ref.Era, secret: secret, session: secret.Session(), opts: opts,
+		clients: map[string]*storeclient.Client{}}}
 	list := id.List()
 	var left []string // addresses at which no member answers
-	for _, s := range cluster.Stores {
+	for _, s := range found.Stores {
 		if uuid := s.Client.UUID(); uuid != "" {
 			c.clients[uuid] = s.Client
 		} else if s.UUID != "" {
@@ -103,104 +73,6 @@ func Open(ctx context.Context, addrs []string, opts ...grpc.DialOption) (*Care, 
 		return nil, errors.Join(err, c.Close())
 	}
 	return c, nil
-}
-
-// addresses puts into the first list, which has none, those of the stores that answer.
-// Those that do not have the addresses that are left. If these are several, which store
-// has which is a guess: a dialler checks the uuid of a member, so that a wrong address is as
-// good as none, and those that are lost can be replaced one after the other.
-func (c *Care) addresses(ctx context.Context, list quorum.MemberList, left []string) {
-	missing := 0
-	for _, m := range list.Members {
-		if c.clients[m.UUID] == nil {
-			missing++
-		}
-	}
-	for i, m := range list.Members {
-		client := c.clients[m.UUID]
-		if client == nil {
-			if len(left) == missing {
-				list.Members[i].Addr, left = left[0], left[1:]
-				missing--
-			}
-			continue
-		}
-		ctx, cancel := context.WithTimeout(ctx, askTime)
-		id, err := client.Describe(ctx)
-		cancel()
-		if err == nil {
-			list.Members[i].Addr = addressOf(id, client)
-		}
-	}
-}
-
-// addressOf is what others are told of a store's address: its own word, unless that
-// names no host.
-func addressOf(id quorum.Identity, client *storeclient.Client) string {
-	host, _, err := net.SplitHostPort(id.Addr)
-	if ip := net.ParseIP(host); err != nil || host == "" || ip != nil && ip.IsUnspecified() {
-		return client.Addr()
-	}
-	return id.Addr
-}
-
-// Close closes all connections.
-func (c *Care) Close() error {
-	if c.group != nil {
-		c.group.Close()
-	}
-	var errs []error
-	for _, client := range c.clients {
-		errs = append(errs, client.Close())
-	}
-	return errors.Join(errs...)
-}
-
-// List is the member list that is in force.
-func (c *Care) List() quorum.MemberList { return c.list }
-
-// Cluster and era of the stores.
-func (c *Care) Cluster() (string, seq.Era) { return c.cluster, c.era }
-
-func (c *Care) ref() quorum.Ref { return c.list.Ref(c.cluster, c.era) }
-
-// use speaks to the voters of the list from here on.
-func (c *Care) use(list quorum.MemberList) error {
-	var named []quorum.NamedStore
-	for _, m := range list.Members {
-		client, err := c.client(m)
-		if err != nil {
-			return err
-		}
-		if !m.Learner {
-			named = append(named, quorum.NamedStore{Name: m.Name, UUID: m.UUID, Store: client})
-		}
-	}
-	cfg := quorum.Config{Ref: list.Ref(c.cluster, c.era), N: list.N(), R: list.R, W: list.W, Secret: c.secret}
-	group, err := quorum.NewGroup(cfg, named)
-	if err != nil {
-		return err
-	}
-	if c.group != nil {
-		c.group.Close()
-	}
-	c.list, c.group = list, group
-	return nil
-}
-
-// unreachable stands for a store that has no address.
-const unreachable = "127.0.0.1:0"
-
-func (c *Care) client(m quorum.Member) (*storeclient.Client, error) {
-	if client := c.clients[m.UUID]; client != nil {
-		return client, nil
-	}
-	m.Addr = cmp.Or(m.Addr, unreachable)
-	client, err := storeclient.DialMember(m, c.opts...)
-	if err == nil {
-		c.clients[m.UUID] = client
-	}
-	return client, err
 }
 
 // catchUp goes over to lists that were decided under this one and not told to W stores.
@@ -274,7 +146,7 @@ func (c *Care) tell(ctx context.Context, list quorum.MemberList) error {
 			wg.Go(func() {
 				ctx, cancel := context.WithTimeout(ctx, askTime)
 				defer cancel()
-				_, errs[i] = client.Adopt(ctx, c.cluster, c.era, list)
+				_, errs[i] = client.Adopt(ctx, c.name, c.era, list)
 			})
 		}
 		wg.Wait()

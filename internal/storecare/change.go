@@ -165,27 +165,9 @@ func without(members []quorum.Member, uuid string) []quorum.Member {
 	return slices.DeleteFunc(slices.Clone(members), func(m quorum.Member) bool { return m.UUID == uuid })
 }
 
-// busy says whether a change is half done.
-func (c *Care) busy() bool {
-	_, learner := c.list.Learner()
-	return learner
-}
-
 func (c *Care) underWay() error {
 	return fmt.Errorf("%w: %s; finish it by the same command as before, or abort it", ErrUnderWay, c.last.Why)
 }
-
-// find is the voter with that name or uuid.
-func (c *Care) find(who string) (quorum.Member, bool) {
-	for _, m := range c.list.Voters() {
-		if m.Name == who || m.UUID == who {
-			return m, true
-		}
-	}
-	return quorum.Member{}, false
-}
-
-func (c *Care) names() []string { return namesOf(c.list.Members) }
 
 func namesOf(members []quorum.Member) []string {
 	names := make([]string, len(members))
@@ -193,18 +175,6 @@ func namesOf(members []quorum.Member) []string {
 		names[i] = m.Name
 	}
 	return names
-}
-
-// serves says whether the store answers and votes.
-func (c *Care) serves(ctx context.Context, m quorum.Member) bool {
-	client, err := c.client(m)
-	if err != nil {
-		return false
-	}
-	ctx, cancel := context.WithTimeout(ctx, askTime)
-	defer cancel()
-	id, err := client.Describe(ctx)
-	return err == nil && id.Voting
 }
 
 // newcomer asks the store at the address what it is: a learner of this cluster without a
@@ -229,8 +199,8 @@ func (c *Care) newcomer(ctx context.Context, addr string) (quorum.Member, error)
 	}
 	_, listed := c.list.Find(m.UUID)
 	switch {
-	case id.Ref.Cluster != c.cluster:
-		return none, fmt.Errorf("%w: the store at %s is of %q, this is %q", seq.ErrForeignCluster, addr, id.Ref.Cluster, c.cluster)
+	case id.Ref.Cluster != c.name:
+		return none, fmt.Errorf("%w: the store at %s is of %q, this is %q", seq.ErrForeignCluster, addr, id.Ref.Cluster, c.name)
 	case id.Ref.Era != c.era:
 		return none, fmt.Errorf("%w: the store at %s is of era %d, this is %d", seq.ErrStaleEra, addr, id.Ref.Era, c.era)
 	case listed, c.busy(): // with another store: refused by that name, even if that one is gone
@@ -262,23 +232,4 @@ func mappingOf(sources []*source) (m seq.Mapping) {
 		}
 	}
 	return m
-}
-
-// level tells stores of spaces that others of them have heard of: what is merged into a store
-// must be registers that it has.
-func (c *Care) level(ctx context.Context, stores []*source) error {
-	m := mappingOf(stores)
-	for _, s := range stores {
-		if s.id.Mapping.Extends(m) {
-			continue
-		}
-		within, cancel := context.WithTimeout(ctx, askTime)
-		id, err := s.client.Extend(within, c.cluster, c.era, m)
-		cancel()
-		if err != nil {
-			return err
-		}
-		s.id.Mapping = id.Mapping
-	}
-	return nil
 }

@@ -33,5 +33,5 @@ type addressError struct {
 func (e *addressError) Error() string { return fmt.Sprintf("the new store at %s: %v", e.addr, e.cause) }
 func (e *addressError) Unwrap() error { return e.cause }
 
-// At is the store's address, for those who say what did not answer.
+// At is the store's address, for messages that name what did not answer.
 func (e *addressError) At() string { return e.addr }

@@ -105,8 +105,8 @@ func TestAReplacementBringsExactSectionsToWStores(t *testing.T) {
 	log(t, taken(t, o, "c"), s[0], s[1], fresh) // and its owner goes on
 }
 
-// A voter that has promised a higher epoch takes no copy from here: settle waits for whoever has
-// that promise.
+// A voter that has promised a higher epoch takes no copy from here: settle waits for the owner
+// that has that promise.
 func TestSettleWaitsForATakeoverOfAnExactSection(t *testing.T) {
 	s := founders(t, 3, orders)
 	o := ownerOf(t, seq.Epoch{Round: 1, Session: alice}, &exact.State{})

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/seqsvr/seqsvr/exact"
@@ -37,13 +36,18 @@ type source struct {
 	has    states
 }
 
-// settle has everything that was confirmed so far at W voters of the list in force, and
+// settling brings the stores of a list up to date.
+type settling struct{ *cluster }
+
+func (c *Care) settle(ctx context.Context) error { return settling{&c.cluster}.run(ctx) }
+
+// run has everything that was confirmed so far at W voters of the list in force, and
 // all of it at the learner, if there is one. Afterwards another list may follow.
 //
 // All of it was confirmed under this list or one before, and a quorum of any such list
 // shares a store with the W that are read here, all of which refuse the lists before. No
 // lease of a list before is left either: the list is as old as the longest lease.
-func (c *Care) settle(ctx context.Context) error {
+func (c settling) run(ctx context.Context) error {
 	if err := c.outwait(ctx); err != nil {
 		return err
 	}
@@ -103,47 +107,9 @@ func longest(sources []*source) (bound time.Duration) {
 	return bound
 }
 
-// ask gives the stores of the list that answer and have taken it over: at least W voters,
-// and the learner.
-func (c *Care) ask(ctx context.Context) (voters []*source, learner *source, err error) {
-	all := make([]*source, len(c.list.Members))
-	errs := make([]error, len(all))
-	var wg sync.WaitGroup
-	for i, m := range c.list.Members {
-		client, err := c.client(m)
-		if err != nil {
-			return nil, nil, err
-		}
-		all[i] = &source{Member: m, client: client}
-		wg.Go(func() {
-			ctx, cancel := context.WithTimeout(ctx, askTime)
-			defer cancel()
-			all[i].id, errs[i] = client.Describe(ctx)
-		})
-	}
-	wg.Wait()
-	for i, s := range all {
-		switch {
-		case errs[i] != nil:
-		case s.id.Ref != c.ref():
-			errs[i] = fmt.Errorf("store %s: %w: it has member list %d", s.Name, seq.ErrStaleEra, s.id.Ref.Members)
-		case s.Learner:
-			learner = s
-		case s.id.Voting:
-			voters = append(voters, s)
-		default:
-			errs[i] = fmt.Errorf("store %s: %w: %s", s.Name, seq.ErrNotVoting, s.id.State)
-		}
-	}
-	if _, wanted := c.list.Learner(); len(voters) < c.list.W || wanted && learner == nil {
-		return nil, nil, fmt.Errorf("ask the stores: %w: %d of %d voters needed: %w", seq.ErrNoQuorum, len(voters), c.list.W, errors.Join(errs...))
-	}
-	return voters, learner, nil
-}
-
 // outwait waits until every lease of the lists before has ended, and no voter is in its
 // grace.
-func (c *Care) outwait(ctx context.Context) error {
+func (c settling) outwait(ctx context.Context) error {
 	for {
 		voters, _, err := c.ask(ctx)
 		left := pause
@@ -167,30 +133,8 @@ func graceOf(bound time.Duration) time.Duration {
 	return bound + time.Duration(2*quorum.Rho*float64(bound)) + quorum.Guard
 }
 
-// dump reads all the sources.
-func (c *Care) dump(ctx context.Context, sources []*source) error {
-	errs := make([]error, len(sources))
-	var wg sync.WaitGroup
-	for i, s := range sources {
-		s.has = states{}
-		wg.Go(func() {
-			_, errs[i] = s.client.Dump(ctx, c.ref(), func(some []quorum.RegisterState) error {
-				for _, st := range some {
-					s.has[st.Register] = st
-				}
-				if c.Told != nil {
-					c.Told(uint64(len(some)))
-				}
-				return nil
-			})
-		})
-	}
-	wg.Wait()
-	return errors.Join(errs...)
-}
-
 // settleDocuments has every document chosen anew under this list.
-func (c *Care) settleDocuments(ctx context.Context, merged states) error {
+func (c settling) settleDocuments(ctx context.Context, merged states) error {
 	for _, r := range slices.Sorted(maps.Keys(merged)) {
 		if r.Kind() != seq.KindDocument {
 			continue
@@ -207,7 +151,7 @@ func (c *Care) settleDocuments(ctx context.Context, merged states) error {
 const takeoverTime = 30 * time.Second
 
 // spread gives the voters what they still lack of merged after a while.
-func (c *Care) spread(ctx context.Context, voters []*source, merged states) error {
+func (c settling) spread(ctx context.Context, voters []*source, merged states) error {
 	if !slices.ContainsFunc(voters, func(s *source) bool { return len(s.lacks(merged, false)) > 0 }) {
 		return nil
 	}
@@ -236,8 +180,8 @@ func (c *Care) spread(ctx context.Context, voters []*source, merged states) erro
 }
 
 // stand says whether W voters have as much of every exact section as any of them had. One that
-// promised a higher epoch takes no copy from here: whoever takes the section over brings it one.
-func (c *Care) stand(voters []*source, merged states) error {
+// promised a higher epoch takes no copy from here: the node that takes the section over brings it one.
+func (c settling) stand(voters []*source, merged states) error {
 	for _, st := range merged.sorted() {
 		if id, ok := st.Register.Section(); !ok || !voters[0].id.Mapping.IsExact(id) {
 			continue
@@ -278,7 +222,7 @@ func sameState(a, b quorum.RegisterState) bool {
 
 // send fills a store in messages of bounded size. complete tells a learner that it has
 // everything with these.
-func (c *Care) send(ctx context.Context, s *source, some []quorum.RegisterState, complete bool, bound time.Duration) error {
+func (c settling) send(ctx context.Context, s *source, some []quorum.RegisterState, complete bool, bound time.Duration) error {
 	for done := len(some) == 0 && !complete; !done; {
 		n := storewire.Batch(some)
 		last := n == len(some)
@@ -293,6 +237,25 @@ func (c *Care) send(ctx context.Context, s *source, some []quorum.RegisterState,
 			return fmt.Errorf("fill store %s: %w", s.Name, err)
 		}
 		some, done = some[n:], last
+	}
+	return nil
+}
+
+// level tells stores of spaces that others of them have heard of: what is merged into a store
+// must be registers that it has.
+func (c settling) level(ctx context.Context, stores []*source) error {
+	m := mappingOf(stores)
+	for _, s := range stores {
+		if s.id.Mapping.Extends(m) {
+			continue
+		}
+		within, cancel := context.WithTimeout(ctx, askTime)
+		id, err := s.client.Extend(within, c.name, c.era, m)
+		cancel()
+		if err != nil {
+			return err
+		}
+		s.id.Mapping = id.Mapping
 	}
 	return nil
 }

@@ -34,7 +34,7 @@ func (c *Care) Snapshot(ctx context.Context) (Snapshot, error) {
 	if err := c.dump(ctx, voters); err != nil {
 		return Snapshot{}, err
 	}
-	snap := Snapshot{Cluster: c.cluster, Era: c.era, List: c.list, Mapping: mappingOf(voters), Begun: begun, LeaseBound: longest(voters),
+	snap := Snapshot{Cluster: c.name, Era: c.era, List: c.list, Mapping: mappingOf(voters), Begun: begun, LeaseBound: longest(voters),
 		States: merge(voters).sorted()}
 	// Sections of spaces that were added meanwhile are not of this mapping.
 	snap.States = slices.DeleteFunc(snap.States, func(st quorum.RegisterState) bool {

@@ -12,7 +12,7 @@ import (
 	"github.com/seqsvr/seqsvr/seq"
 )
 
-// Patience is how long one node is waited for unless somebody is in a hurry, so that one
+// Patience is how long one node is waited for unless the command has less time, so that one
 // that hangs does not take the whole time. It asks the stores for its status.
 const Patience = 4 * time.Second
 

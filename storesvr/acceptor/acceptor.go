@@ -65,9 +65,7 @@ type Acceptor struct {
 	registers *registers
 	leases    leases
 	floors    quorum.Floors
-	copies    func(seq.SectionID) *exact.Copy
-	entries   []exact.Entry // since Committed
-	uids, ids int           // of all copies
+	copies
 }
 
 // GraceOf is how long after its start a store lets only the recorded owner in, when
@@ -90,8 +88,8 @@ func New(cfg Config) (*Acceptor, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &Acceptor{registers: table, leases: newLeases(cfg, table), floors: cfg.Floors, copies: cfg.Copies}
-	return a, a.checkCopies()
+	a := &Acceptor{registers: table, leases: newLeases(cfg, table), floors: cfg.Floors, copies: copies{find: cfg.Copies}}
+	return a, a.copies.count(table)
 }
 
 // Changes is the final state of every register changed since Committed, by name. It

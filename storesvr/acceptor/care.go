@@ -47,7 +47,7 @@ func (a *Acceptor) Dump(after seq.Register, most int) []quorum.RegisterState {
 // is as safe as before, here and after a restart.
 //
 // The copy of an exact section takes the place of one that stands lower, whole. A voter takes
-// it only at or above the promise that it had: whoever has that promise was told where this
+// it only at or above the promise that it had: the session that has that promise was told where this
 // store stands, which must not change under a lower epoch.
 //
 // ErrGrace and seq.ErrBadArgument changed nothing; ErrInvariant is fatal.

@@ -15,34 +15,41 @@ import (
 //
 //	the copy's epoch <= promised
 
+// copies are those of one store.
+type copies struct {
+	find      func(seq.SectionID) *exact.Copy // Config.Copies
+	entries   []exact.Entry                   // since Committed
+	uids, ids int                             // of all copies
+}
+
 // copyOf is the copy of a section of an exact space, nil for any other register.
-func (a *Acceptor) copyOf(r seq.Register) *exact.Copy {
-	if id, ok := r.Section(); ok && a.copies != nil {
-		return a.copies(id)
+func (s *copies) copyOf(r seq.Register) *exact.Copy {
+	if id, ok := r.Section(); ok && s.find != nil {
+		return s.find(id)
 	}
 	return nil
 }
 
-// checkCopies counts what the copies have. ErrInvariant for one whose epoch was not promised.
-func (a *Acceptor) checkCopies() error {
-	for _, reg := range a.registers.sections {
+// count counts what the copies have. ErrInvariant for one whose epoch was not promised.
+func (s *copies) count(of *registers) error {
+	for _, reg := range of.sections {
 		if reg == nil {
 			continue
 		}
-		c := a.copyOf(reg.name)
+		c := s.copyOf(reg.name)
 		if c == nil {
 			continue
 		}
 		if at := c.At(); reg.now.Promised.Less(at.Epoch) {
 			return fmt.Errorf("%w: %s: its copy stands at %v, above promised %s", ErrInvariant, reg.name, at, reg.now.Promised)
 		}
-		a.uids, a.ids = a.uids+c.Borrow().UIDs(), a.ids+c.Borrow().IDs()
+		s.uids, s.ids = s.uids+c.Borrow().UIDs(), s.ids+c.Borrow().IDs()
 	}
 	return nil
 }
 
 // Kept is how many UIDs and ids of requests exact spaces have here.
-func (a *Acceptor) Kept() (uids, ids int) { return a.uids, a.ids }
+func (s *copies) Kept() (uids, ids int) { return s.uids, s.ids }
 
 // append has the copy take a change in, under an epoch that is not below the promise. The
 // promise is raised whether or not the copy can take it.
@@ -76,7 +83,7 @@ func (a *Acceptor) append(item quorum.StepItem, e seq.Epoch, reg *register, c *e
 }
 
 // take has the copy take a change in, and notes what is to be written of it.
-func (a *Acceptor) take(r seq.Register, c *exact.Copy, change *exact.Change, latest int64) error {
+func (s *copies) take(r seq.Register, c *exact.Copy, change *exact.Change, latest int64) error {
 	entry := exact.Entry{}
 	entry.Section, _ = r.Section()
 	uids, ids := c.Borrow().UIDs(), c.Borrow().IDs()
@@ -93,8 +100,8 @@ func (a *Acceptor) take(r seq.Register, c *exact.Copy, change *exact.Change, lat
 		}
 		entry.Whole = change.Text
 	}
-	a.entries = append(a.entries, entry)
-	a.uids, a.ids = a.uids+c.Borrow().UIDs()-uids, a.ids+c.Borrow().IDs()-ids
+	s.entries = append(s.entries, entry)
+	s.uids, s.ids = s.uids+c.Borrow().UIDs()-uids, s.ids+c.Borrow().IDs()-ids
 	return nil
 }
 
@@ -107,9 +114,9 @@ func (l Limits) latest() int64 {
 
 // Entries is what the copies have taken in since Committed, in order: to be made durable after
 // Changes, which have the promises.
-func (a *Acceptor) Entries() []exact.Entry { return a.entries }
+func (s *copies) Entries() []exact.Entry { return s.entries }
 
-// Position shows a register and where its copy stands, in memory, as answers to whoever reads
+// Position shows a register and where its copy stands, in memory, as answers to reads of
 // copies are to be that wait for the commit of all that was applied by now.
 func (a *Acceptor) Position(r seq.Register) quorum.Result {
 	reg := a.registers.find(r)

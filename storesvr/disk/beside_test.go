@@ -127,7 +127,7 @@ func TestAJournalAndADatabaseThatAreNotOfOneTimeAreRefused(t *testing.T) {
 	}
 }
 
-// Copies are shown as whoever reads whole stores passes them on, and looking changes nothing.
+// Copies are shown as a reader of whole stores passes them on, and looking changes nothing.
 func TestInspectShowsCopiesAndChangesNothing(t *testing.T) {
 	dir, db, o := exactStore(t, seq.Epoch{Round: 2, Session: 0xa})
 	logged(t, db, o)

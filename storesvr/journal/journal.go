@@ -65,8 +65,8 @@ type Journal struct {
 	grows    atomic.Int64
 }
 
-// Create makes the journal with those copies. It is durable, and found by nobody but who knows
-// its ID.
+// Create makes the journal with those copies. It is durable, and found only by its
+// ID.
 func Create(cfg Config, copies map[seq.SectionID]*exact.State) error {
 	j, err := openFiles(cfg, os.O_RDWR|os.O_CREATE|os.O_EXCL)
 	if err == nil {

@@ -36,7 +36,7 @@ func BenchmarkAuth(b *testing.B) {
 			rates, costs := make([][]float64, len(ways)), make([][]float64, len(ways))
 			for n := 0; b.Loop(); n++ {
 				for i := range ways {
-					i = (i + n) % len(ways) // nobody is always behind the same one
+					i = (i + n) % len(ways) // none is always behind the same one
 					before := processTime(b)
 					taken := takeFor(b, sdks[i], callers, lap)
 					rates[i] = append(rates[i], taken/lap.Seconds())
@@ -97,7 +97,7 @@ func authSite(b *testing.B, way string) *client.Client {
 		must(auth.MakeCA(dir, "bench", time.Hour))
 		ca, err := auth.OpenCA(dir)
 		must(err)
-		files := rpc.TLSFiles{Cert: filepath.Join(dir, "a.pem"), Key: filepath.Join(dir, "a-key.pem")} // asks nobody for a certificate
+		files := rpc.TLSFiles{Cert: filepath.Join(dir, "a.pem"), Key: filepath.Join(dir, "a-key.pem")} // asks for no certificate
 		_, err = ca.Issue(auth.Cert{Role: auth.Alloc, Name: "a1", Hosts: []string{"127.0.0.1"}, Valid: time.Hour}, files.Cert, files.Key)
 		must(err)
 		cfg.TLS, err = rpc.NewTLS(files, nil)

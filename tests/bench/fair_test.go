@@ -30,7 +30,7 @@ func load(ctx context.Context, b testing.TB, c *localcluster.Cluster, duration t
 	return r, err
 }
 
-// greedy are callers who ask for as much as there is, each by the target that a polite one
+// greedy are callers that ask for as much as there is, each by the target that a polite one
 // calls as well.
 var greedy = []struct {
 	name, target string

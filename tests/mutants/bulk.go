@@ -7,15 +7,15 @@ var bulkMutants = []mutant{
 	{rule: "many-raises-by-grant", name: "the router forgets how far raises of many keys may go", file: "router/raise.go", in: []string{"router", "tests/secure"}, edits: []edit{
 		{"	if b.GetMaxJump() > 0 {\n", "	if false {\n"}}},
 	{rule: "many-raises-ask-together", name: "each key waits for its own step", file: "allocsvr/section/raisemany.go", in: []string{"allocsvr/section"}, edits: []edit{
-		{"			waiting, open = append(waiting, i), append(open, r)\n", "			value, err := t.raise(ctx, r)\n			put(i, value, err)\n"}}},
+		{"			waiting = append(waiting, i)\n", "			value, err := r.run(ctx)\n			put(i, value, err)\n"}}},
 	{rule: "many-raises-have-own-errors", name: "a key that failed has a value", file: "client/raisemany.go", in: []string{"client"}, edits: []edit{
-		{"			case errs != nil && errs[k] != nil:\n", "			case got == 0 && errs != nil && floors[i] == 0:\n"}}},
+		{"		case errs != nil && errs[k] != nil:\n", "		case got == 0 && errs != nil && r.floors[i] == 0:\n"}}},
 	{rule: "section-raised-whole", name: "keys with a counter are left below", file: "allocsvr/counters/page.go", in: []string{"allocsvr/counters", "allocsvr/section"}, edits: []edit{
 		{"				*t.counter(s, uid) = base\n", ""}}},
 	{rule: "section-raised-whole", name: "the sections of another mapping are raised", file: "allocsvr/api/raise.go", in: []string{"allocsvr/api"}, edits: []edit{
 		{"	if err == nil && uint64(req.Sections) != uint64(space.Sections) {\n", "	if err == nil && false {\n"}}},
 	{rule: "section-raised-whole", name: "a section is raised above its ceiling", file: "allocsvr/section/raisemany.go", in: []string{"allocsvr/section"}, edits: []edit{
-		{"		if r.far = false; !t.covers(ctx, r) {\n			return r.far, nil\n		}\n		c.table.Lift", "		c.table.Lift"}}},
+		{"		if r.far = false; !r.covers(ctx) {\n			return r.far, nil\n		}\n		c.table.Lift", "		c.table.Lift"}}},
 	{rule: "files-are-whole", name: "an export that was cut is read", file: "internal/floorfile/floorfile.go", in: []string{"internal/floorfile"}, edits: []edit{
 		{"	case r.export && !r.ended:\n", "	case r.export && r.ended && r.read < 0:\n"}}},
 	{rule: "files-are-whole", name: "progress of another file will do", file: "cmd/seqctl/ctl/raisefile.go", in: []string{"tests/processes"}, edits: []edit{

@@ -19,7 +19,7 @@ var copyMutants = []mutant{
 	{rule: "exact-stores", name: "a section of an exact space takes a max", file: "storesvr/acceptor/ballot.go", in: []string{"storesvr"}, edits: []edit{
 		{"	case isExact && item.Max > 0:\n", "	case isExact && item.Max > 0 && false:\n"}}},
 	{rule: "exact-stores", name: "a whole copy is written as it is later", file: "storesvr/acceptor/log.go", in: []string{"storesvr"}, edits: []edit{
-		{"		entry.Whole = change.Text\n	}\n	a.entries = append(a.entries, entry)\n", "		entry.Whole = change.Text\n	}\n	a.entries = append(a.entries, entry)\n	for i := range a.entries {\n		if a.entries[i].Whole != nil && a.entries[i].Section == entry.Section {\n			a.entries[i].Whole = c.Borrow().AppendTo(nil)\n		}\n	}\n"}}},
+		{"		entry.Whole = change.Text\n	}\n	s.entries = append(s.entries, entry)\n", "		entry.Whole = change.Text\n	}\n	s.entries = append(s.entries, entry)\n	for i := range s.entries {\n		if s.entries[i].Whole != nil && s.entries[i].Section == entry.Section {\n			s.entries[i].Whole = c.Borrow().AppendTo(nil)\n		}\n	}\n"}}},
 	{rule: "exact-journal", name: "a journal that is gone is taken for an empty one", file: "storesvr/disk/beside.go", in: []string{"storesvr"}, edits: []edit{
 		{"	j, err := open(b.config(dir, meta.Journal.ID))\n", "	j, err := open(b.config(dir, meta.Journal.ID))\n	if err != nil {\n		cfg := b.config(dir, newJournalID())\n		_ = journal.Create(cfg, nil)\n		meta.Journal = &Journal{ID: cfg.ID}\n		j, err = open(cfg)\n	}\n"}}},
 	{rule: "exact-journal", name: "a journal from before what the database has seen is taken", file: "storesvr/disk/beside.go", in: []string{"storesvr/disk"}, edits: []edit{

@@ -15,7 +15,7 @@ var limitMutants = []mutant{
 		{"Force: req.Force, ", ""}}},
 	{rule: "forced-raises-are-recorded", name: "a forced raise leaves no line",
 		file: "allocsvr/section/raise.go", in: []string{"allocsvr/section", "allocsvr"}, edits: []edit{
-			{"		if err := t.record(ctx, r.c.id, r.key, r.ceiling, r.floor); err != nil {\n", "		if err := error(nil); err != nil {\n"}}},
+			{"		if err := r.t.record(ctx, r.c.id, r.key, r.ceiling, r.floor); err != nil {\n", "		if err := error(nil); err != nil {\n"}}},
 	{rule: "ends-are-shown", name: "no section is ever spent", file: "seq/mapping.go", in: []string{"seq"}, edits: []edit{
 		{"	return left < NearEnd, left < s.Step\n", "	return left < NearEnd, false\n"}}},
 	{rule: "ends-are-shown", name: "the status of a node tells of no section near its end",

@@ -79,7 +79,7 @@ func (l *counting) flows(t *testing.T, what string) {
 }
 
 // Spaces of several modes are added under load, one of them while a store is away: callers of
-// other spaces meet no error and no gap, and those who call for a new space at once get its
+// other spaces meet no error and no gap, and those that call for a new space at once get its
 // numbers from 1 on.
 func TestSpacesAreAddedUnderLoadWithoutAnErrorToAnybody(t *testing.T) {
 	c := start(t, func(cfg *localcluster.Config) { cfg.Sections, cfg.Step = 32, 1000 })
@@ -191,7 +191,7 @@ func TestASpaceWhoseAddDiedAfterAnyStepIsThereInTheEnd(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if told == 0 { // nobody but the document knows
+		if told == 0 { // the document alone has it
 			run(t, "seqctl", "next", "--space", name, "7", "--addr", c.GRPC()).Want(t, 1, "unknown space")
 			run(t, "seqctl", "space", "add", "other:sections=2", "--wait", "--addr", c.GRPC()).Want(t, 0, "other", "36")
 		}

@@ -25,7 +25,7 @@ var holderName = regexp.MustCompile(`^[!-~]{0,64}$`)
 
 // Wish is what a client asks for.
 type Wish struct {
-	By      string // who asks, whose share of the pool is bounded; empty: not known
+	By      string // the caller, whose share of the pool is bounded; empty: not known
 	Holder  string // for people, 0 to 64 visible characters
 	Window  time.Duration
 	Extends bool // the window that is named, as the client got it

@@ -8,11 +8,11 @@ import (
 	"github.com/seqsvr/seqsvr/seq"
 )
 
-// maxHeld bounds the windows that one who asks may hold at a time, however large the pool:
+// maxHeld bounds the windows that one caller may hold at a time, however large the pool:
 // each costs the stores a register.
 const maxHeld = 256
 
-// shares are the windows of one namespace that this node has delegated, by who asked. A node
+// shares are the windows of one namespace that this node has delegated, by caller. A node
 // that starts again begins with none: those windows are still held, and count for the pool.
 type shares struct {
 	mu     sync.Mutex        // guards all below
@@ -61,9 +61,9 @@ func (a ask) done(granted bool, was, ends, now Mark) {
 	s.held[a.by] = append(has, ends)
 }
 
-// check is seq.ErrQuota if who asks has his share of the pool, of which after is what is held
-// with one window more. As long as half of the pool is free everybody gets more, up to
-// maxHeld; of the other half only who has none here.
+// check is seq.ErrQuota if the caller has its share of the pool, of which after is what is held
+// with one window more. As long as half of the pool is free every caller gets more, up to
+// maxHeld; of the other half only one that has none here.
 func (a ask) check(after Pool, now Mark) error {
 	if a.by == "" {
 		return nil
@@ -85,7 +85,7 @@ func (a ask) check(after Pool, now Mark) error {
 		seq.ErrQuota, a.by, len(has), after.Held-1, after.Size, come)
 }
 
-// of is what somebody holds now; what is over of all is forgotten. The caller holds mu.
+// of is what a caller holds now; windows that are over are forgotten, of all callers. The caller holds mu.
 func (s *shares) of(by string, now Mark) []Mark {
 	for who, ends := range s.held {
 		if ends = slices.DeleteFunc(ends, func(m Mark) bool { return m <= now }); len(ends) == 0 {
