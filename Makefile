@@ -71,7 +71,7 @@ drills: build ## every drill three times, into docs/failover.md; wants a quiet m
 
 TIMES ?= 20
 kill-all: build ## every process killed TIMES times under load on 100,000 UIDs of an exact space: no hole (X1), one answer to an id (X2)
-	bin/seqctl drill kill-all --space orders --uids 100000 --new 0 --rate 1500 --settle 2s --times $(TIMES)
+	bin/seqctl drill kill-all --space orders --uids 100000 --new 0 --rate 1500 --warm 30s --settle 2s --times $(TIMES)
 
 robust: build bin/forgetfs ## every kind of fault once on real processes, a table (root: namespaces and disks too)
 	go build -o bin/robust ./tests/robust && bin/robust -bin bin -forgetfs "$$(test -x bin/forgetfs && echo bin/forgetfs)" $(ROBUST)
