@@ -40,6 +40,9 @@ type Care struct {
 	// Told is called with the number of registers that were read, again and again, by
 	// several goroutines; nil: none is.
 	Told func(registers uint64)
+	// Takeovers is how long a takeover of an exact section may be under way while settle waits
+	// for it; 0: DefaultTakeovers.
+	Takeovers time.Duration
 
 	cluster string
 	era     seq.Era
@@ -64,6 +67,9 @@ type decision struct {
 	// Why says what the change is for, for people.
 	Why string `json:"why"`
 }
+
+// DefaultTakeovers is far beyond what a takeover takes while an AllocSvr runs.
+const DefaultTakeovers = 30 * time.Second
 
 // Open connects to the stores at the addresses, of which W must vote, and finishes
 // telling them a list that was decided and not told. Errors are those of

@@ -202,10 +202,6 @@ func (c *Care) settleDocuments(ctx context.Context, merged states) error {
 	return nil
 }
 
-// takeoverTime is how long a takeover of an exact section may be under way while settle waits
-// for it.
-const takeoverTime = 30 * time.Second
-
 // spread gives the voters what they still lack of merged after a while.
 func (c *Care) spread(ctx context.Context, voters []*source, merged states) error {
 	if !slices.ContainsFunc(voters, func(s *source) bool { return len(s.lacks(merged, false)) > 0 }) {
@@ -229,7 +225,7 @@ func (c *Care) spread(ctx context.Context, voters []*source, merged states) erro
 		if err := c.dump(ctx, voters); err != nil {
 			return err
 		}
-		if err := c.stand(voters, merged); err == nil || time.Since(begun) > takeoverTime {
+		if err := c.stand(voters, merged); err == nil || time.Since(begun) > cmp.Or(c.Takeovers, DefaultTakeovers) {
 			return err
 		}
 	}
