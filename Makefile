@@ -67,12 +67,12 @@ images: build ## an image of each daemon and of seqctl, with docker or CONTAINER
 		$(CONTAINER) build --target $$name -t $(REGISTRY)/$$name:latest -t $(REGISTRY)/$$name:$(VERSION) -f deploy/images/Dockerfile bin/image || exit 1; \
 	done
 
-drills: build ## every drill three times, into docs/failover.md; wants a quiet machine
-	bash tests/drills/report.sh
+drills: build ## every drill three times, into docs/failover.md, or those with ONLY in their text; wants a quiet machine
+	ONLY='$(ONLY)' bash tests/drills/report.sh
 
 TIMES ?= 20
 kill-all: build ## every process killed TIMES times under load on 100,000 UIDs of an exact space: no hole (X1), one answer to an id (X2)
-	bin/seqctl drill kill-all --space orders --uids 100000 --new 0 --rate 1500 --settle 2s --times $(TIMES)
+	bin/seqctl drill kill-all --space orders --uids 100000 --new 0 --rate 1500 --warm 30s --settle 2s --times $(TIMES)
 
 robust: build bin/forgetfs ## every kind of fault once on real processes, a table (root: namespaces and disks too)
 	go build -o bin/robust ./tests/robust && bin/robust -bin bin -forgetfs "$$(test -x bin/forgetfs && echo bin/forgetfs)" $(ROBUST)

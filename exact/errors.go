@@ -17,8 +17,8 @@ var (
 	// ErrExpired: the request was first sent longer ago than ids are kept. It may have got its
 	// numbers; it gets no others. Do not retry.
 	ErrExpired = errors.New("request id has expired")
-	// ErrFull: no more ids are kept. Retry later.
-	ErrFull = errors.New("no room for request ids")
+	// ErrFull: no more UIDs and ids are kept. Retry later: ids expire.
+	ErrFull = errors.New("no room for uids and request ids")
 	// ErrSpent: the sequence ends at seq.MaxSeq. Do not retry.
 	ErrSpent = errors.New("sequence is spent")
 )

@@ -1,6 +1,7 @@
 package exact
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/seqsvr/seqsvr/seq"
@@ -11,6 +12,7 @@ type Config struct {
 	Window int64       // for how long ids are kept
 	Bound  int64       // by how much a caller's clock may be ahead of the owner's
 	Full   func() bool // nothing more may be kept, of UIDs and of ids; nil: anything may
+	Most   int64       // bytes that a copy may take; 0: MaxCopy
 }
 
 // Owner is a section at the allocator that hands its numbers out: the state with all that
@@ -74,14 +76,33 @@ func (o *Owner) Take(uid seq.UID, count uint32, id string, first, now int64) (An
 	}
 	_, known := o.state.last[uid]
 	last := o.state.Last(uid)
-	if (id != "" || !known) && o.cfg.Full != nil && o.cfg.Full() {
-		return Answer{}, fmt.Errorf("%w: %d ids of this section kept", ErrFull, len(o.state.ids))
+	if id != "" || !known {
+		if err := o.full(); err != nil {
+			return Answer{}, err
+		}
 	}
 	if uint64(count) > uint64(seq.MaxSeq)-last {
 		return Answer{}, fmt.Errorf("%w: last number %d", ErrSpent, last)
 	}
 	o.add(Record{Kind: Take, UID: uid, First: last + 1, Count: count, ID: id, Sent: first}, now)
 	return Answer{Round: o.round + 1, First: last + 1, Count: count}, nil
+}
+
+// full is ErrFull if there is no room for another UID or id: in memory, or in a copy.
+func (o *Owner) full() error {
+	uids, ids := o.Size()
+	switch {
+	case o.CopyShare() >= 1:
+		return fmt.Errorf("%w: %d UIDs and %d ids of this section kept, as many as a copy may have: its space needs more sections", ErrFull, uids, ids)
+	case o.cfg.Full != nil && o.cfg.Full():
+		return fmt.Errorf("%w: %d ids of this section kept", ErrFull, ids)
+	}
+	return nil
+}
+
+// CopyShare is how much of what a copy may take this one does, at most: 1 for one that is full.
+func (o *Owner) CopyShare() float64 {
+	return float64(o.state.copyBytes()+idText+uidText) / float64(cmp.Or(o.cfg.Most, MaxCopy))
 }
 
 // again is what a request has got, or is about to.
@@ -113,7 +134,8 @@ func (o *Owner) Lookup(uid seq.UID, id string) Answer {
 	return Answer{Round: o.ask()}
 }
 
-// Current gives the last number of a UID, as First; 0 for none.
+// Current gives the last number of a UID, as First: of one without any 0, or after a restore where
+// it begins, since it may have had numbers up to there.
 func (o *Owner) Current(uid seq.UID) Answer {
 	return Answer{Round: o.ask(), First: o.state.Last(uid)}
 }
@@ -125,7 +147,7 @@ func (o *Owner) ask() uint64 {
 	return o.round + 1
 }
 
-// Raise lifts a UID to at least a number, and gives its last.
+// Raise lifts a UID to at least a number, and gives its last. ErrSpent, ErrFull.
 func (o *Owner) Raise(uid seq.UID, to uint64, now int64) (Answer, error) {
 	last := o.state.Last(uid)
 	if to > uint64(seq.MaxSeq) {
@@ -133,6 +155,11 @@ func (o *Owner) Raise(uid seq.UID, to uint64, now int64) (Answer, error) {
 	}
 	if to <= last {
 		return Answer{Round: o.ask(), First: last}, nil
+	}
+	if _, known := o.state.last[uid]; !known {
+		if err := o.full(); err != nil {
+			return Answer{}, err
+		}
 	}
 	o.add(Record{Kind: Raise, UID: uid, First: to}, now)
 	return Answer{Round: o.round + 1, First: to}, nil

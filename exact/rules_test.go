@@ -2,6 +2,8 @@ package exact
 
 import (
 	"errors"
+	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -184,6 +186,44 @@ func TestAPositionOfAnotherEpochIsNoAck(t *testing.T) {
 	}
 	if filled, err := c.Fill(fresh.State(), 1000); err != nil || !filled {
 		t.Errorf("a shorter copy of a newer epoch: got %v, %v", filled, err)
+	}
+}
+
+// No section grows beyond what one message brings: it could not be moved any more.
+func TestASectionThatACopyCannotHoldTakesNoMoreUIDsAndIDs(t *testing.T) {
+	const most = 2000
+	o, err := NewOwner(Config{Window: testWindow, Bound: testBound, Most: most}, seq.Epoch{Round: math.MaxUint64, Session: math.MaxUint64},
+		&State{at: Position{Index: math.MaxUint64 / 2}, floor: uint64(seq.MaxSeq) / 2}, math.MaxInt64/2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	longest := func(i int) string { return fmt.Sprintf("%0*d", MaxID, i) }
+	now, taken := int64(math.MaxInt64/2), 0
+	for ; err == nil && taken <= most; taken++ {
+		_, err = o.Take(seq.UID(math.MaxUint64-uint64(taken)), seq.MaxCount, longest(taken), 0, now)
+	}
+	taken--
+	if got := len(o.State().AppendTo(nil)); !errors.Is(err, ErrFull) || got > most || got < most/2 || taken == 0 {
+		t.Errorf("%d ids of %d bytes: %v, want at most %d and %v", taken, got, err, most, ErrFull)
+	}
+	known := seq.UID(math.MaxUint64)
+	if a, err := o.Take(known, seq.MaxCount, longest(0), 0, now); err != nil || !a.Replayed {
+		t.Errorf("an id that is kept: %+v, %v", a, err)
+	}
+	if _, err := o.Take(known, 1, "", 0, now); err != nil {
+		t.Errorf("a number for a UID that is kept: %v", err)
+	}
+	if _, err := o.Raise(known, uint64(seq.MaxSeq), now); err != nil {
+		t.Errorf("a raise of a UID that is kept: %v", err)
+	}
+	if _, err := o.Raise(1, uint64(seq.MaxSeq), now); !errors.Is(err, ErrFull) {
+		t.Errorf("a raise of another: %v, want %v", err, ErrFull)
+	}
+	if _, err := o.Take(known-1, 1, "later", 0, now+testWindow); !errors.Is(err, ErrFull) || !o.Pass(now+testWindow) {
+		t.Errorf("got %v, want %v until the section tells the time", err, ErrFull)
+	}
+	if _, err := o.Take(known-1, 1, "later", 0, now+testWindow); err != nil {
+		t.Errorf("once ids have expired: %v", err)
 	}
 }
 

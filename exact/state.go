@@ -66,6 +66,23 @@ const (
 // Bytes is about what the UIDs and ids take in memory.
 func (s *State) Bytes() int64 { return uidBytes*int64(len(s.last)) + idBytes*int64(len(s.ids)) }
 
+// MaxCopy is how many bytes the encoding of a section may take: a copy travels in one message
+// (storewire.MaxMessage), and one that fits into none could not be taken over, brought to a new
+// store or backed up.
+const MaxCopy = 120 << 20
+
+// What the encoding takes at most, in bytes.
+const (
+	uidText  = 10 + 8 // a varint of 64 bits and one of 53
+	idText   = 10 + 1 + MaxID + 8 + 10 + 10 + 5
+	headText = 100 // all else
+)
+
+// copyBytes is how many bytes the encoding takes at most, whatever the UIDs, ids and numbers are.
+func (s *State) copyBytes() int64 {
+	return headText + uidText*int64(len(s.last)) + idText*int64(len(s.ids))
+}
+
 // Page is up to most UIDs from one on, by rising UID; next is the least that comes after them, 0
 // if there is none.
 func (s *State) Page(from seq.UID, most int) (uids []seq.UID, next seq.UID) {

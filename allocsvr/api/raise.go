@@ -25,7 +25,7 @@ func (s *Sequence) Raise(ctx context.Context, req *pb.RaiseRequest) (*pb.RaiseRe
 	defer cancel()
 	value, err := s.Sections.Raise(ctx, space, key, req.AtLeast, section.Reach{Force: req.Force, Within: req.MaxJump})
 	if err != nil {
-		return nil, err
+		return nil, refusal(err)
 	}
 	reply := &pb.RaiseReply{Value: value}
 	reply.RouteVersion, reply.Routes = s.routesFor(req.RouteVersion)

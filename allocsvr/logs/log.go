@@ -185,6 +185,16 @@ func (g *Log) Size() (uids, ids int) {
 	return g.owner.Size()
 }
 
+// CopyShare is exact.Owner.CopyShare; 0 until the copy was read.
+func (g *Log) CopyShare() float64 {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.owner == nil {
+		return 0
+	}
+	return g.owner.CopyShare()
+}
+
 // Raise lifts a UID to at least a number, unless allowed refuses that for its last one, and
 // gives its last, as First.
 func (g *Log) Raise(ctx context.Context, uid seq.UID, to uint64, allowed func(last uint64) error) (Ticket, error) {

@@ -21,6 +21,7 @@ var (
 	mSections  = telemetry.Gauge("alloc_sections", "Sections of this node by state; served: owned, and the lease holds.", "state")
 	mCounters  = telemetry.Gauge("alloc_counters", "UIDs in memory.")
 	mIDs       = telemetry.Gauge("alloc_request_ids", "Ids of requests that exact sections of this node keep.")
+	mCopy      = telemetry.Gauge("alloc_exact_copy_max_ratio", "The largest owned exact section, as a share of what can be moved; one at 1 takes no more UIDs and request ids.")
 	mMemory    = telemetry.Gauge("alloc_uid_memory_bytes", "What the counters of UIDs take.")
 	mBudget    = telemetry.Gauge("alloc_uid_memory_budget_bytes", "What they may take (--uid-memory); 0: any number.")
 	mFolded    = telemetry.Counter("alloc_folded_blocks_total", "Blocks of 64 neighbouring UIDs whose counters were dropped to stay within the budget.")
@@ -111,7 +112,7 @@ func (t *Table) Send(ch chan<- prometheus.Metric) {
 
 func sendStates(ch chan<- prometheus.Metric, cells iter.Seq[*Cell], now time.Duration) {
 	var states [Sealed + 1]int
-	served, uids, ids := 0, 0, 0
+	served, uids, ids, largest := 0, 0, 0, 0.0
 	headroom, least, left := telemetry.Percents(), math.Inf(1), time.Duration(math.MaxInt64)
 	for c := range cells {
 		c.mu.Lock()
@@ -128,7 +129,7 @@ func sendStates(ch chan<- prometheus.Metric, cells iter.Seq[*Cell], now time.Dur
 			left = min(left, remaining)
 			if c.log != nil { // it has no ceiling
 				_, n := c.log.Size()
-				ids += n
+				ids, largest = ids+n, max(largest, c.log.CopyShare())
 				c.mu.Unlock()
 				continue
 			}
@@ -144,6 +145,7 @@ func sendStates(ch chan<- prometheus.Metric, cells iter.Seq[*Cell], now time.Dur
 	mSections.Send(ch, float64(served), "served")
 	mCounters.Send(ch, float64(uids))
 	mIDs.Send(ch, float64(ids))
+	mCopy.Send(ch, largest)
 	mHeadroom.Histogram(ch, headroom)
 	if states[Owned] == 0 {
 		left = 0

@@ -60,7 +60,6 @@ type Job struct {
 	*Load
 	Path
 	Caller int
-	UID    seq.UID
 	Random uint64 // for what else there is to choose
 
 	kind int    // of LoadConfig.Kinds
@@ -76,6 +75,7 @@ type Load struct {
 	cfg     LoadConfig
 	paths   []Path
 	known   []seq.UID
+	turn    atomic.Uint64  // calls of known UIDs
 	counts  []atomic.Int64 // by kind
 	jobs    chan Job
 	stop    chan struct{}
@@ -128,13 +128,12 @@ func (l *Load) knows() func(uint64) bool {
 	return func(uid uint64) bool { return set[uid] }
 }
 
-// pace hands jobs out at the rate. Known UIDs go round, so that each is called as
-// often as the others.
+// pace hands jobs out at the rate.
 func (l *Load) pace() {
 	defer close(l.jobs)
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
-	began, turn := l.Clock.Now(), 0
+	began := l.Clock.Now()
 	for issued := 0; ; {
 		select {
 		case <-l.stop:
@@ -142,13 +141,8 @@ func (l *Load) pace() {
 		case <-tick.C:
 		}
 		for due := int((l.Clock.Now() - began).Seconds() * float64(l.cfg.Rate)); issued < due; issued++ {
-			j := Job{Load: l, UID: seq.UID(rand.Uint64()), Random: rand.Uint64(), kind: l.draw()}
-			if rand.IntN(100) >= l.cfg.New {
-				j.UID = l.known[turn%len(l.known)]
-				turn++
-			}
 			select {
-			case l.jobs <- j:
+			case l.jobs <- Job{Load: l, Random: rand.Uint64(), kind: l.draw()}:
 			case <-l.stop:
 				return
 			}
@@ -179,9 +173,9 @@ func (l *Load) path(caller int) Path { return l.paths[caller%len(l.paths)] }
 
 // Take asks for so many numbers of the job's UID.
 func (j Job) Take(ctx context.Context, count uint32) {
-	began := j.Clock.Now()
-	r, err := j.Client.Take(ctx, client.Key{Space: j.cfg.Space, UID: j.UID}, count)
-	j.Record(history.Key{Space: j.cfg.Space, UID: uint64(j.UID)}, began, r, err)
+	uid, began := j.NextUID(), j.Clock.Now()
+	r, err := j.Client.Take(ctx, client.Key{Space: j.cfg.Space, UID: uid}, count)
+	j.Record(history.Key{Space: j.cfg.Space, UID: uint64(uid)}, began, r, err)
 }
 
 // Record puts a call that has just ended into the history.
@@ -196,6 +190,15 @@ func (j Job) Record(key history.Key, began time.Duration, r client.Range, err er
 	if j.cfg.Seen != nil {
 		j.cfg.Seen(c)
 	}
+}
+
+// NextUID is one never called before, or the next of the known ones: those go round, so that each
+// is called as often as the others.
+func (l *Load) NextUID() seq.UID {
+	if rand.IntN(100) < l.cfg.New {
+		return seq.UID(rand.Uint64())
+	}
+	return l.Known(l.turn.Add(1) - 1)
 }
 
 // Known is the n-th of the UIDs that are called again and again, counted round and round.

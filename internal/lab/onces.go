@@ -65,7 +65,7 @@ func (o *Onces) Kind(percent int) Kind {
 	return Kind{Name: "exact", Percent: percent, Call: func(ctx context.Context, j Job) { _ = o.send(ctx, j, o.draw(j)) }}
 }
 
-// draw is a request without an answer, one of before, or a new one for the job's UID.
+// draw is a request without an answer, one of before, or a new one for the next UID.
 func (o *Onces) draw(j Job) *once {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -77,7 +77,7 @@ func (o *Onces) draw(j Job) *once {
 	if n := uint64(len(o.answered)); n > 0 && j.Random>>8%repeatedPart == 0 {
 		return o.answered[j.Random>>16%n]
 	}
-	q := &once{uid: j.UID, id: strconv.Itoa(len(o.made)), count: 1, sent: time.Now()}
+	q := &once{uid: j.NextUID(), id: strconv.Itoa(len(o.made)), count: 1, sent: time.Now()}
 	if j.Random>>4%8 == 0 {
 		q.count = 2 + uint32(j.Random>>12%9)
 	}

@@ -23,6 +23,9 @@ const (
 	pause   = 50 * time.Millisecond
 )
 
+// DefaultTakeovers is far beyond what a takeover takes while an AllocSvr runs.
+const DefaultTakeovers = 30 * time.Second
+
 // wait is nil after that time, or else the end of ctx.
 func wait(ctx context.Context, d time.Duration) error {
 	select {
@@ -38,6 +41,9 @@ type cluster struct {
 	// Told is called with the number of registers that were read, again and again, by
 	// several goroutines; nil: none is.
 	Told func(registers uint64)
+	// Takeovers is how long a takeover of an exact section may be under way while settle waits
+	// for it; 0: DefaultTakeovers.
+	Takeovers time.Duration
 
 	name    string
 	era     seq.Era

@@ -1,6 +1,7 @@
 package storecare_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -105,17 +106,55 @@ func TestAReplacementBringsExactSectionsToWStores(t *testing.T) {
 	log(t, taken(t, o, "c"), s[0], s[1], fresh) // and its owner goes on
 }
 
-// A voter that has promised a higher epoch takes no copy from here: settle waits for the owner
-// that has that promise.
-func TestSettleWaitsForATakeoverOfAnExactSection(t *testing.T) {
-	s := founders(t, 3, orders)
+// underTakeover is a cluster in which store b has promised a higher epoch and lacks a record that
+// a and c have, of which c is away.
+func underTakeover(t *testing.T) (s []*store, e seq.Epoch) {
+	t.Helper()
+	s = founders(t, 3, orders)
 	o := ownerOf(t, seq.Epoch{Round: 1, Session: alice}, &exact.State{})
 	log(t, taken(t, o, "a"), s...)
 	log(t, taken(t, o, "b"), s[0], s[2])
-	e := seq.Epoch{Round: 9, Session: bob}
+	e = seq.Epoch{Round: 9, Session: bob}
 	prepareAndStep(t, order, e, 0, s[1])
-	behind := copyAt(t, s[1]).At()
 	s[2].stop()
+	return s, e
+}
+
+// While no AllocSvr has the promise, settle gives up by itself, says what to do, and has changed
+// nothing: the same again goes on once one has taken the section over.
+func TestSettleGivesUpWhereNoTakeoverEnds(t *testing.T) {
+	s, e := underTakeover(t)
+	behind := copyAt(t, s[1]).Describe()
+	fresh := learner(t, "n", orders)
+	c := open(t, s[:2]...)
+	c.Takeovers = 500 * time.Millisecond
+	steps, err := c.Replace(within(t), "c", fresh.addr, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = steps[0].Run(within(t))
+	wantErr(t, "settle under a promise without an owner", err, seq.ErrNoQuorum)
+	if err == nil || !strings.Contains(err.Error(), order.String()) || !strings.Contains(err.Error(), "while an AllocSvr runs") {
+		t.Errorf("got %v, want the section's name and what to do", err)
+	}
+	if got := copyAt(t, s[1]).Describe(); got != behind {
+		t.Errorf("store b has %s, want %s", got, behind)
+	}
+	next := ownerOf(t, e, copyAt(t, s[0]))
+	taken(t, next, "c")
+	log(t, exact.Change{Whole: next.State()}, s[0], s[1])
+	steps, err = c.Replace(within(t), "c", fresh.addr, "")
+	run(t, steps, err)
+	if got, want := copyAt(t, fresh).Describe(), next.State().Describe(); got != want {
+		t.Errorf("the new store: got %s, want %s", got, want)
+	}
+}
+
+// A voter that has promised a higher epoch takes no copy from here: settle waits for the owner
+// that has that promise.
+func TestSettleWaitsForATakeoverOfAnExactSection(t *testing.T) {
+	s, e := underTakeover(t)
+	behind := copyAt(t, s[1]).At()
 	fresh, w := learner(t, "n", orders), &wire{}
 	c := openBy(t, w, s[:2]...)
 	steps, err := c.Replace(within(t), "c", fresh.addr, "")

@@ -146,10 +146,6 @@ func (c settling) settleDocuments(ctx context.Context, merged states) error {
 	return nil
 }
 
-// takeoverTime is how long a takeover of an exact section may be under way while settle waits
-// for it.
-const takeoverTime = 30 * time.Second
-
 // spread gives the voters what they still lack of merged after a while.
 func (c settling) spread(ctx context.Context, voters []*source, merged states) error {
 	if !slices.ContainsFunc(voters, func(s *source) bool { return len(s.lacks(merged, false)) > 0 }) {
@@ -173,7 +169,7 @@ func (c settling) spread(ctx context.Context, voters []*source, merged states) e
 		if err := c.dump(ctx, voters); err != nil {
 			return err
 		}
-		if err := c.stand(voters, merged); err == nil || time.Since(begun) > takeoverTime {
+		if err := c.stand(voters, merged); err == nil || time.Since(begun) > cmp.Or(c.Takeovers, DefaultTakeovers) {
 			return err
 		}
 	}

@@ -22,7 +22,7 @@ func dev(t *testing.T) cluster {
 	dir := t.TempDir()
 	c := cluster{file: filepath.Join(dir, "ready.json")}
 	cmd := harness.Command(context.Background(), t, nil, "seqctl", "dev", "--processes", "--data-dir", filepath.Join(dir, "cluster"),
-		"--listen", "127.0.0.1:0", "--http", "127.0.0.1:0", "--ready-file", c.file)
+		"--listen", "127.0.0.1:0", "--http", "127.0.0.1:0", "--ready-file", c.file, "--space", "orders:mode=exact,window=10m")
 	harness.Serve(t, "seqctl dev", cmd)
 	harness.Until(t, "dev is ready", func() bool {
 		text, err := os.ReadFile(c.file)
@@ -58,6 +58,9 @@ func TestAClusterOfOthersIsDrilledAndBroughtBack(t *testing.T) {
 	check(t, drill("kill-alloc", "--ready-file", c.file, "--addr", c.grpc), "").wants(t, "taken over", "first answer")
 	// What was killed is back, or the next one would be refused.
 	check(t, drill("drain-alloc", "--addr", c.grpc), "")
+	refused(drill("drain-alloc", "--addr", c.grpc, "--space", "ledger"), 1, "unknown space")
+	checkOnce(t, check(t, drill("drain-alloc", "--addr", c.grpc, "--space", "orders"), ""))
+	checkOnce(t, check(t, drill("kill-alloc", "--ready-file", c.file, "--space", "orders"), ""))
 
 	if end := seqctl(t, t.TempDir(), "drain", "alloc-1", "--addr", c.grpc); end.Code != 0 {
 		t.Fatalf("drain: %s", end.Stderr)

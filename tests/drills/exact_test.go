@@ -6,6 +6,12 @@ import "testing"
 func once(t *testing.T, name string, flags ...string) report {
 	t.Helper()
 	r := run(t, name, append([]string{"--space", "orders"}, flags...)...)
+	checkOnce(t, r)
+	return r
+}
+
+func checkOnce(t *testing.T, r report) {
+	t.Helper()
 	x := r.Exact
 	if x == nil {
 		t.Fatal("nothing is told of the exact space")
@@ -17,7 +23,6 @@ func once(t *testing.T, name string, flags ...string) report {
 	if x.IDs == 0 || x.LookedUp != x.IDs || x.Repeated == 0 || x.Replayed == 0 {
 		t.Errorf("%+v: want requests, some repeated and replayed, and each looked up", *x)
 	}
-	return r
 }
 
 func TestAKilledAllocLeavesNoHoleInAnExactSpace(t *testing.T) {

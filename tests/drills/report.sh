@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Runs every drill RUNS times (3) and writes docs/failover.md: what was measured, beside
 # the targets, with the machine. Wants bin/ built, and a machine with nothing else to do.
+# With ONLY, a part of the drills' texts, no others are run: their rows stay as they were.
 # Usage: tests/drills/report.sh [FILE]
 set -euo pipefail
 cd "$(dirname "$0")/../.."
@@ -8,6 +9,7 @@ export LC_ALL=C
 
 runs=${RUNS:-3}
 seqctl=${SEQCTL:-bin/seqctl}
+only=${ONLY:-}
 target=${1:-docs/failover.md}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -25,6 +27,8 @@ plan=(
   kill-all
   "kill-all --space orders"
   "kill-alloc --space orders"
+  "restart-alloc --space orders"
+  "drain-alloc --space orders"
   kill-router
   rolling-restart
   partition-alloc
@@ -77,8 +81,17 @@ worst() {
   for run in "$work/$1".[0-9]; do field "$2" "$run"; done | sort -n | tail -1
 }
 
+# was prints lines of the page as it was, from PATTERN on up to the next empty one.
+was() { awk -v from="$1" 'index($0, from) { on = 1 } on && $0 == "" { exit } on' "$target"; }
+
 machine >"$work/machine"
+if [[ -n $only ]]; then
+  awk -v rows="$only" -F' \\| ' '/load before|date|version/ { sub(/^\| /, ""); text = text sep $1 " " substr($2, 1, length($2) - 2); sep = ", " }
+    END { print "| rows with `" rows "` | " text " |" }' "$work/machine" >"$work/part"
+  was '| CPU' | grep -vF "| rows with \`$only\`" | cat - "$work/part" >"$work/machine"
+fi
 for i in "${!plan[@]}"; do
+  [[ ${plan[$i]} == *"$only"* ]] || continue
   # shellcheck disable=SC2086 # flags are words
   measure "$i" ${plan[$i]}
 done
@@ -103,6 +116,10 @@ done
   echo "|---|---:|---:|---:|---:|---:|---|"
   for i in "${!plan[@]}"; do
     flags=${plan[$i]}
+    if [[ $flags != *"$only"* ]]; then
+      was "| \`$flags\` |" | head -1
+      continue
+    fi
     if [[ ! -e $work/$i.median ]]; then
       echo "| \`$flags\` | | not run: $(tail -1 "$work/$i.err" | tr '|' '/') | | | | |"
       continue

@@ -55,7 +55,15 @@ var exactMutants = []mutant{
 	{rule: "exact-ids", name: "an id is given another count than it was used for", file: "exact/owner.go", in: []string{"exact", "allocsvr/logs"}, edits: []edit{
 		{"	if got.count != count {\n", "	if got.count != count && false {\n"}}},
 	{rule: "exact-ids", name: "ids are forgotten early where there is no room", file: "exact/owner.go", in: []string{"allocsvr/logs"}, edits: []edit{
-		{"	if (id != \"\" || !known) && o.cfg.Full != nil && o.cfg.Full() {\n", "	if id != \"\" && o.cfg.Full != nil && o.cfg.Full() {\n		clear(o.state.ids)\n	}\n	if !known && o.cfg.Full != nil && o.cfg.Full() {\n"}}},
+		{"	if id != \"\" || !known {\n		if err := o.full(); err != nil {\n			return Answer{}, err\n", "	if id != \"\" || !known {\n		if err := o.full(); err != nil {\n			clear(o.state.ids)\n"}}},
+	{rule: "exact-copies", name: "a section takes more than a copy may have", file: "exact/owner.go", in: []string{"exact"}, edits: []edit{
+		{"	case o.CopyShare() >= 1:\n", "	case o.CopyShare() < 0:\n"}}},
+	{rule: "exact-copies", name: "raises bring more UIDs than a copy may have", file: "exact/owner.go", in: []string{"exact"}, edits: []edit{
+		{"	if _, known := o.state.last[uid]; !known {\n", "	if _, known := o.state.last[uid]; !known && to == 0 {\n"}}},
+	{rule: "exact-copies", name: "the longest ids count as short ones", file: "exact/state.go", in: []string{"exact"}, edits: []edit{
+		{"10 + 1 + MaxID + 8 + 10 + 10 + 5", "10 + 1 + 16 + 8 + 10 + 10 + 5"}}},
+	{rule: "exact-settles", name: "settle ends though fewer than W stores have all", file: "internal/storecare/settle.go", in: []string{"internal/storecare"}, edits: []edit{
+		{"		if have < c.list.W {\n", "		if have == 0 {\n"}}},
 	{rule: "exact-batches", name: "an answer does not wait for W stores", file: "allocsvr/logs/log.go", in: []string{"allocsvr/logs"}, edits: []edit{
 		{"	case out.State == quorum.Won:\n		g.owner", "	case out.State == quorum.Won, out.State == quorum.Unknown:\n		g.owner"}}},
 	{rule: "exact-batches", name: "two batches are under way at a time", file: "allocsvr/logs/log.go", in: []string{"allocsvr/logs"}, edits: []edit{

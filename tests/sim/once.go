@@ -177,41 +177,35 @@ func (os *onces) audit(c *caller) {
 	}
 }
 
-// auditKey goes by what the key stood at before its requests were listed: callers may still be
-// asking for more.
+// auditKey goes by what the key stood at before its requests were listed, or the highest of them
+// that was looked up: callers may still be asking for more.
 func (os *onces) auditKey(ctx context.Context, c *caller, key history.Key) error {
 	last, err := c.standing(ctx, key)
 	if err != nil {
 		return err
 	}
 	made, raised := os.of(key)
-	taken := map[uint64]*once{}
+	log := history.Log{Last: last, Raised: raised, Found: map[string]history.Taken{}}
+	var answers []history.Call
 	for _, o := range made {
+		if had := os.firstOf(o); had != 0 {
+			answers = append(answers, history.Call{Key: key, ID: o.id, First: had, Last: had + uint64(o.count) - 1})
+		}
 		first, err := c.lookup(ctx, o)
 		if err != nil {
 			return err
 		}
-		if had := os.firstOf(o); had != 0 && first != had {
-			os.w.check.broken("X2", "%v by %q: looked up %d, and it got %d", key, o.id, first, had)
-		}
-		for n := first; first != 0 && n < first+uint64(o.count); n++ {
-			if other := taken[n]; other != nil {
-				os.w.check.broken("X1", "%v: number %d is of %q and of %q", key, n, o.id, other.id)
-			}
-			taken[n] = o
+		if first != 0 {
+			got := history.Taken{First: first, Last: first + uint64(o.count) - 1}
+			log.Found[o.id], log.Last = got, max(log.Last, got.Last)
 		}
 	}
-	for n := uint64(1); n <= last; n++ {
-		if taken[n] != nil {
-			continue
+	for _, v := range history.CheckExact(answers, map[history.Key]history.Log{key: log}).Violations {
+		kind := "X1"
+		if errors.Is(v.Kind, history.ErrTwice) {
+			kind = "X2"
 		}
-		begin := n
-		for n < last && taken[n+1] == nil {
-			n++
-		}
-		if !slices.Contains(raised, n) {
-			os.w.check.broken("X1", "%v: nobody has %d to %d of %d, and nothing was raised to there", key, begin, n, last)
-		}
+		os.w.check.broken(kind, "%v: %v", key, v)
 	}
 	return nil
 }

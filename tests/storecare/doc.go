@@ -2,7 +2,9 @@
 // store replaced by a command that is killed at every step, three stores made five and
 // three again, a backup taken while the cluster serves, and its restore into a new era.
 //
-// Clients record every call, and the history is checked at the end: no number twice, none
-// lower than one before it. What belongs here: procedures as an operator runs them, with
-// seqctl and storesvr. The steps alone are tested in internal/storecare.
+// Callers take numbers of an ordinary and of an exact space, of this with request ids. Every call
+// is recorded, and the history is checked at the end: no number twice, none lower than one before
+// it, and in the exact space, where all ids are looked up, no hole and no second answer. What
+// belongs here: procedures as an operator runs them, with seqctl and storesvr. The steps alone
+// are tested in internal/storecare.
 package storecare

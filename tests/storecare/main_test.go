@@ -7,13 +7,12 @@ import (
 	"io"
 	"os/exec"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
-	"github.com/seqsvr/seqsvr/client"
 	"github.com/seqsvr/seqsvr/internal/history"
+	"github.com/seqsvr/seqsvr/internal/lab"
 	"github.com/seqsvr/seqsvr/internal/localcluster"
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/tests/harness"
@@ -24,85 +23,96 @@ const (
 	// lease is so long that no process loses one for want of a processor, and short
 	// enough to be waited for.
 	lease   = 3 * time.Second
-	clients = 4
+	callers = 16
+	uids    = 97
+	rate    = 300 // calls a second
 )
 
 func TestMain(m *testing.M) { harness.Main(m) }
+
+// exactSpace is the one of mode=exact, beside the default one.
+const exactSpace = "ledger"
 
 // start runs 3 stores, 2 allocators and a router.
 func start(t *testing.T) *localcluster.Cluster {
 	t.Helper()
 	return harness.Start(t, func(cfg *localcluster.Config) {
 		cfg.Lease, cfg.Sections, cfg.Step, cfg.Allocs = lease, 32, 50, 2
+		cfg.Spaces = []string{lab.ExactSpace(exactSpace) + ",sections=32"}
 	})
 }
 
-// load is clients that take numbers until it is stopped.
+// load is callers that take numbers of both spaces until it is stopped, those of the exact one
+// with request ids.
 type load struct {
-	t       *testing.T
-	begun   time.Time
-	calls   history.Recorder
-	good    atomic.Uint64
-	stopped chan struct{}
-	wg      sync.WaitGroup
-	once    sync.Once
+	*lab.Load
+	t     *testing.T
+	onces *lab.Onces
+	plain atomic.Int64 // answers of the default space
+	exact atomic.Int64
 }
 
 func startLoad(t *testing.T, c *localcluster.Cluster) *load {
 	t.Helper()
-	sdk, err := client.New(harness.Within(t), client.Config{Addrs: []string{c.GRPC()}, Timeout: 20 * time.Second})
+	cluster, err := lab.Attach(harness.Within(t), c.GRPC(), "", harness.Patience)
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := &load{t: t, begun: time.Now(), stopped: make(chan struct{})}
-	for i := range clients {
-		l.wg.Go(func() { l.run(sdk, i) })
+	l := &load{t: t, onces: lab.NewOnces(seq.Space{Name: exactSpace, Window: seq.MaxWindow}, harness.Patience)}
+	l.Load, err = lab.StartLoad(harness.Within(t), cluster, lab.LoadConfig{
+		Callers: callers, UIDs: uids, Rate: rate, Timeout: 20 * time.Second, Seen: l.seen,
+		Kinds: []lab.Kind{lab.NextKind(50), l.onces.Kind(50)},
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
-	t.Cleanup(func() { l.stop(); sdk.Close() })
+	t.Cleanup(l.Close)
 	return l
 }
 
-func (l *load) run(sdk *client.Client, who int) {
-	for n := 0; ; n++ {
-		select {
-		case <-l.stopped:
-			return
-		case <-time.After(2 * time.Millisecond):
-		}
-		uid := uint64((n*7 + who) % 97 * 64)
-		call := history.Call{Key: history.Key{UID: uid}, Client: who, Start: time.Since(l.begun)}
-		got, err := sdk.Next(context.Background(), client.Key{UID: seq.UID(uid)})
-		call.End = time.Since(l.begun)
-		if err != nil {
-			call.Err = err.Error()
-		} else {
-			call.First, call.Last = uint64(got), uint64(got)
-			l.good.Add(1)
-		}
-		l.calls.Add(call)
+func (l *load) seen(c history.Call) {
+	switch {
+	case c.Err != "":
+	case c.Space == exactSpace:
+		l.exact.Add(1)
+	default:
+		l.plain.Add(1)
 	}
 }
 
-// flows waits until more numbers have been handed out.
+// flows waits until more numbers of both spaces have been handed out.
 func (l *load) flows(what string) {
 	l.t.Helper()
-	from := l.good.Load()
-	harness.Until(l.t, "numbers handed out "+what, func() bool { return l.good.Load() > from+200 })
+	plain, exact := l.plain.Load(), l.exact.Load()
+	harness.Until(l.t, "numbers handed out "+what, func() bool { return l.plain.Load() > plain+100 && l.exact.Load() > exact+100 })
 }
 
-func (l *load) stop() {
-	l.once.Do(func() { close(l.stopped) })
-	l.wg.Wait()
-}
-
-// check stops the load and judges its history.
+// check stops the load, looks all ids up and judges its history.
 func (l *load) check() history.Report {
 	l.t.Helper()
-	l.stop()
-	report := history.Check(l.calls.Calls())
-	l.t.Log(report.String())
+	l.End()
+	return judged(l.t, history.CheckExact(l.History.Calls(), l.audit(l.onces)))
+}
+
+// audit asks by the way of this load for what the keys of the requests hold.
+func (l *load) audit(onces *lab.Onces) map[history.Key]history.Log {
+	l.t.Helper()
+	logs, err := onces.Audit(harness.Within(l.t), l.Load)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	return logs
+}
+
+// judged fails the test for a broken promise, and for requests that show nothing.
+func judged(t *testing.T, report history.Report) history.Report {
+	t.Helper()
+	t.Log(report.String())
 	if err := report.Err(); err != nil {
-		l.t.Error(err)
+		t.Error(err)
+	}
+	if report.Unanswered > 0 || report.Repeated == 0 || report.Replayed == 0 {
+		t.Errorf("%d requests without an answer, %d repeated, %d replayed: want none, some and some", report.Unanswered, report.Repeated, report.Replayed)
 	}
 	return report
 }

@@ -85,7 +85,7 @@ func (o *options) addTo(cmd *cobra.Command) {
 	fs.StringVar(&o.Bin, "bin", "", "`folder` of the daemons' binaries; empty: beside seqctl")
 	fs.BoolVar(&o.keep, "keep", false, "leave the directory of the own cluster, with its logs, and say where it is")
 	fs.IntVar(&o.Load.Callers, "callers", 512, "how many calls are under way at once, at most")
-	fs.IntVar(&o.Load.UIDs, "uids", 256, "number of UIDs that are called again and again")
+	fs.IntVar(&o.Load.UIDs, "uids", 256, "number of UIDs that are called again and again, in turn: all of them if the load, so many calls a second as --rate, lasts for that")
 	fs.IntVar(&o.Load.New, "new", 20, "`percent` of the calls that are for a UID never called before")
 	fs.IntVar(&o.Load.Rate, "rate", 1000, "calls a second that begin, whatever becomes of those before")
 	fs.DurationVar(&o.Load.Timeout, "timeout", 20*time.Second, "of one call, retries of the SDK included")

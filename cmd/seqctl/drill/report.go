@@ -28,8 +28,8 @@ func table(r *lab.Result, w io.Writer) *ui.Table {
 			ui.Uint(a.Answered), ui.Uint(a.Unheard), ui.Uint(a.Skipped), a.Lapses)
 	}
 	if e := r.Exact; e != nil {
-		fmt.Fprintf(w, "  - space %s, exact: %s ids, %s of them repeated, %s answers replayed, %s looked up: %s holes (X1), %s requests with two answers (X2), %s without one\n",
-			r.Space, ui.Int(int64(e.IDs)), ui.Int(int64(e.Repeated)), ui.Int(int64(e.Replayed)), ui.Int(int64(e.LookedUp)),
+		fmt.Fprintf(w, "  - space %s, exact: %s UIDs with a number, %s ids, %s of them repeated, %s answers replayed, %s looked up: %s holes (X1), %s requests with two answers (X2), %s without one\n",
+			r.Space, ui.Int(int64(r.UIDs)), ui.Int(int64(e.IDs)), ui.Int(int64(e.Repeated)), ui.Int(int64(e.Replayed)), ui.Int(int64(e.LookedUp)),
 			ui.Uint(e.Holes), ui.Int(int64(e.Twice)), ui.Int(int64(e.Unanswered)))
 	}
 	return ui.NewTable("requests", "errors", "longest pause", "before", "duplicates", "regressions", "gaps", "longest gap").

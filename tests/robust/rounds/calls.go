@@ -121,9 +121,9 @@ func (o *calls) generate(ctx context.Context, j lab.Job, c *client.Client) {
 
 // overHTTP is what a program in another language would do, without a retry of its own.
 func (o *calls) overHTTP(ctx context.Context, j lab.Job) {
-	began := j.Clock.Now()
-	n, err := o.post(ctx, j.UID)
-	j.Record(history.Key{UID: uint64(j.UID)}, began, client.Range{First: n, Last: n}, err)
+	uid, began := j.NextUID(), j.Clock.Now()
+	n, err := o.post(ctx, uid)
+	j.Record(history.Key{UID: uint64(uid)}, began, client.Range{First: n, Last: n}, err)
 }
 
 // errHTTP is an answer other than 200.
