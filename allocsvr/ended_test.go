@@ -111,13 +111,14 @@ func TestANodeWhoseSessionWasEndedBeginsAnother(t *testing.T) {
 	before, first := next(t, s.Addr()), s.Session()
 	for range 2 {
 		endAt(t, stores, *s.secret.Load())
-		for s.Session() == first {
+		waitUntil(t, "another session", func() bool {
 			select {
 			case err := <-ran:
 				t.Fatalf("the process ended: %v", err)
-			case <-time.After(10 * time.Millisecond):
+			default:
 			}
-		}
+			return s.Session() != first
+		})
 		first = s.Session()
 		after := next(t, s.Addr())
 		if after <= before {

@@ -3,7 +3,6 @@ package client_test
 import (
 	"errors"
 	"testing"
-	"time"
 
 	"github.com/seqsvr/seqsvr/client"
 	"github.com/seqsvr/seqsvr/seq"
@@ -12,7 +11,7 @@ import (
 
 func TestBusinessNumbersComeFromTheOwnerOfTheTag(t *testing.T) {
 	cluster := clienttest.Start(t, 3, seq.Space{Name: "user", Sections: 30})
-	c := dial(t, cluster, client.Config{AttemptTimeout: 50 * time.Millisecond})
+	c := dial(t, cluster, client.Config{})
 	for _, tag := range []string{"a", "b", "c", "d"} {
 		cluster.AddTag(tag)
 		for _, want := range []client.Numbers{

@@ -38,6 +38,9 @@ func bounded(t testing.TB) context.Context {
 // start runs a router before the cluster until the test ends.
 func start(t testing.TB, cfg router.Config) *router.Router {
 	t.Helper()
+	if cfg.AttemptTimeout == 0 { // a call that is slow for want of a processor is not made twice: tests count
+		cfg.AttemptTimeout = patience
+	}
 	cfg.Listen, cfg.HTTPListen = "127.0.0.1:0", "127.0.0.1:0"
 	r, err := router.New(cfg)
 	if err != nil {

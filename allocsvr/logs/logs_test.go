@@ -149,8 +149,9 @@ type bench struct {
 	lost []seq.Epoch
 }
 
-// losses are the epochs that were lost.
+// losses are the epochs that were lost. Callers of a log hear of its end before that is told.
 func (b *bench) losses() []seq.Epoch {
+	synctest.Wait()
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return slices.Clone(b.lost)

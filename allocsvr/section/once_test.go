@@ -26,7 +26,7 @@ func TestTheLogOfASectionEndsWithItsTenure(t *testing.T) {
 		}
 		cancel()
 		end(o)
-		ctx, cancel = context.WithTimeout(t.Context(), 20*time.Millisecond)
+		ctx, cancel = context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		if _, err := log.Take(ctx, 7, 1, "a", time.Time{}); !errors.Is(err, logs.ErrClosed) {
 			t.Errorf("%s: got %v, want %v", name, err, logs.ErrClosed)

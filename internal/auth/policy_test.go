@@ -327,7 +327,7 @@ func TestAcceptServesAndCountsWhatRequireRefuses(t *testing.T) {
 }
 
 func TestAQuotaIsChargedByKeysAndSurvivesANewPolicy(t *testing.T) {
-	w := write(t, "{space: user, verbs: [take, read], rate: 10, burst: 20}, {space: other, verbs: [take]}")
+	w := write(t, "{space: user, verbs: [take, read], rate: 1, burst: 20}, {space: other, verbs: [take]}")
 	g, _ := guard(t, Require, w.path)
 	ask := func(keys int) error {
 		return g.Check(Who{Token: string(w.caller)}, pb.Sequence_BatchNext_FullMethodName, &pb.BatchNextRequest{Batches: []*pb.Batch{{Uids: make([]uint64, keys)}}})
@@ -337,7 +337,7 @@ func TestAQuotaIsChargedByKeysAndSurvivesANewPolicy(t *testing.T) {
 	}
 	var quota *QuotaError
 	if err := ask(15); !errors.As(err, &quota) || !errors.Is(err, seq.ErrQuota) || !errors.Is(err, seq.ErrOverloaded) ||
-		quota.RetryAfter <= 0 || quota.RetryAfter > 1501*time.Millisecond || !strings.Contains(err.Error(), "caller/chat has 10 keys a second of space user") {
+		quota.RetryAfter <= 0 || quota.RetryAfter > 15001*time.Millisecond || !strings.Contains(err.Error(), "caller/chat has 1 keys a second of space user") {
 		t.Errorf("got %v", err)
 	}
 	g.Reload()

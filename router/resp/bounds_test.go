@@ -79,11 +79,11 @@ func TestConnectionsThatWaitForTooLongAreEnded(t *testing.T) {
 		t.Run(tc.what, func(t *testing.T) {
 			eachWay(t, from, func(s *Server) { s.waits.sweep = 20 * time.Millisecond; tc.change(&s.waits) }, func(t *testing.T, s *Server, addr string, _ func()) {
 				c := dial(t, addr)
+				began := time.Now()
 				c.send(tc.send)
 				if got := c.reply(); got != ":1" {
 					t.Fatal(got)
 				}
-				began := time.Now()
 				if err := c.ended(); err != nil {
 					t.Errorf("got %v, want the end", err)
 				}

@@ -81,10 +81,12 @@ export async function cluster() {
       dev.child.kill('SIGHUP');
       await healthy();
     },
+    // take gives the last number that was taken.
     async take(uid, count) {
       const reply = await fetch(`http://${ready().http}/v1/next`, {
         method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify({ uid, count }) });
       if (!reply.ok) throw new Error(`take: ${reply.status} ${await reply.text()}`);
+      return (await reply.json()).last;
     },
   };
 }

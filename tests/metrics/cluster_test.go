@@ -74,6 +74,7 @@ func start(t *testing.T) *cluster {
 	}
 	c.alloc = run(t, "allocsvr", a)
 	r, err := router.New(router.Config{Listen: "127.0.0.1:0", HTTPListen: "127.0.0.1:0", RESPListen: "127.0.0.1:0", Allocs: []string{a.Addr()}, Logger: log,
+		AttemptTimeout: patient, Timeout: 2 * patient, // what is tried twice is counted twice
 		GossipListen: "127.0.0.1:0", GossipJoin: gossip})
 	if err != nil {
 		t.Fatal(err)

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/seqsvr/seqsvr/allocsvr"
+	"github.com/seqsvr/seqsvr/tests/harness"
 )
 
 func TestEverythingThatOperatorsReadOfExistsInACluster(t *testing.T) {
@@ -48,6 +49,10 @@ func TestEverythingThatOperatorsReadOfExistsInACluster(t *testing.T) {
 // checkCounted compares what the traffic took with what the metrics say of it.
 func checkCounted(t *testing.T, c *cluster) {
 	t.Helper()
+	harness.Until(t, "the third store answers, too", func() bool { // two are enough to be ready
+		_, text := get(t, c.alloc.admin.URL+"/metrics")
+		return strings.Contains(text, "\n"+`seq_alloc_stores{what="answering"} 3`+"\n")
+	})
 	for _, row := range []struct {
 		of   *one
 		want string
@@ -57,7 +62,6 @@ func checkCounted(t *testing.T, c *cluster) {
 		{c.alloc, `seq_snowflake_ids_total{namespace="default"} 10`},
 		{c.alloc, `seq_snowflake_agent_ids_total{agent="mailer"} 10`},
 		{c.alloc, `seq_alloc_sections{state="served"} 16`},
-		{c.alloc, `seq_alloc_stores{what="answering"} 3`},
 		{c.alloc, `seq_alloc_arbiter 1`},
 		{c.router, `seq_grpc_server_calls_total{code="InvalidArgument",method="/seqsvr.v1.Sequence/Next"} 1`},
 		{c.router, `seq_grpc_server_calls_total{code="OK",method="/seqsvr.v1.Sequence/Next"} 2`},
@@ -91,9 +95,10 @@ func TestTheProbesFollowTheQuorumAndTheDrain(t *testing.T) {
 	c.stores[2].halt()
 	c.alloc.ready(t, true) // two of three are enough
 	c.stores[1].halt()
-	if text := c.alloc.ready(t, false); !strings.Contains(text, "1 of 3 answered") {
-		t.Errorf("without a quorum: got %q, want how many stores answered", text)
-	}
+	harness.Until(t, "a node without a quorum says how many stores answered", func() bool {
+		code, text := get(t, c.alloc.admin.URL+"/readyz")
+		return code != http.StatusOK && strings.Contains(text, "1 of 3 answered")
+	})
 	if code, _ := get(t, c.alloc.admin.URL+"/livez"); code != http.StatusOK {
 		t.Errorf("a node without a quorum lives: got %d", code)
 	}

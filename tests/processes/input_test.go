@@ -6,13 +6,13 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/seqsvr/seqsvr/client"
 	"github.com/seqsvr/seqsvr/internal/localcluster"
 	"github.com/seqsvr/seqsvr/internal/rpc"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
@@ -25,11 +25,15 @@ const uid = 7
 
 func TestBadInputGetsANamedErrorAndCostsNoNumber(t *testing.T) {
 	c := start(t, nil)
-	next := func(t *testing.T, want uint64) {
+	sdk, err := client.New(harness.Within(t), client.Config{Addrs: []string{c.GRPC()}, AttemptTimeout: attempt})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = sdk.Close() })
+	next := func(t *testing.T, want seq.Seq) {
 		t.Helper()
-		got := run(t, "seqctl", "next", "--addr", c.GRPC(), "--timeout", harness.Patience.String(), strconv.Itoa(uid), "-o", "json")
-		if first := `"first": ` + strconv.FormatUint(want, 10); got.Code != 0 || !strings.Contains(got.Stdout, first) {
-			t.Fatalf("next: exit %d, %s%s, want %s", got.Code, got.Stdout, got.Stderr, first)
+		if got, err := sdk.Next(harness.Within(t), client.Key{UID: uid}); err != nil || got != want {
+			t.Fatalf("next: got %d, %v, want %d", got, err, want)
 		}
 	}
 	next(t, 1)

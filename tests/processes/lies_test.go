@@ -37,7 +37,7 @@ func newVictim(t *testing.T, c *localcluster.Cluster) *victim {
 	v := &victim{c: c, uid: 42}
 	v.section = localSection(t, c, v.uid)
 	var err error
-	if v.sdk, err = client.New(harness.Within(t), client.Config{Addrs: c.Addrs(localcluster.RoleAlloc)}); err != nil {
+	if v.sdk, err = client.New(harness.Within(t), client.Config{Addrs: c.Addrs(localcluster.RoleAlloc), AttemptTimeout: attempt}); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { v.sdk.Close() })

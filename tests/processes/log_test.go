@@ -118,7 +118,7 @@ func startReplay(t *testing.T, c *localcluster.Cluster, args ...string) *replay 
 // nobody waits for any more is a gap.
 func replayArgs(c *localcluster.Cluster, log, out string) []string {
 	return []string{"replay", log, "--addr", c.GRPC(), "-o", "json", "--out", out,
-		"--timeout", harness.Patience.String(), "--attempt-timeout", "20s"}
+		"--timeout", harness.Patience.String(), "--attempt-timeout", attempt.String()}
 }
 
 func text(log []msglog.Message) []byte {

@@ -100,7 +100,11 @@ func TestARehashWhileItServesRepeatsNothingAndShowsNoSecret(t *testing.T) {
 	}
 	seqctl("next", "--key", "room:1", "-o", "json")
 	seqctl("route", "-o", "json")
-	seqctl("status", "-o", "json")
+	harness.Until(t, "the cluster is healthy", func() bool {
+		got := run(t, "seqctl", "status", "-o", "json", "--addr", c.GRPC())
+		outputs.WriteString(got.Stdout + got.Stderr)
+		return got.Code == 0
+	})
 	seqctl("events", "-o", "json")
 	if err := c.StopAll(harness.Within(t)); err != nil {
 		t.Fatal(err)

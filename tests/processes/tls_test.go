@@ -72,9 +72,14 @@ func TestEveryVerbSpeaksToAClusterUnderMutualTLSAndSaysWhyItCannot(t *testing.T)
 	harness.Run(t, harness.Command(harness.Within(t), t, known, "seqctl", add...)).Want(t, 0)
 	harness.Until(t, "the cluster is healthy with it", func() bool { return run(known, "status").Code == 0 })
 	for what, args := range verbs(t, c) {
-		if got := run(known, args...); got.Code != 0 {
-			t.Errorf("%s: exit %d: %s%s", what, got.Code, got.Stdout, got.Stderr)
-		}
+		// On a busy machine a node is taken for dead at times, and the status says so.
+		harness.Until(t, what+" to speak to the cluster", func() bool {
+			got := run(known, args...)
+			if got.Code != 0 {
+				t.Logf("%s: exit %d: %s%s", what, got.Code, got.Stdout, got.Stderr)
+			}
+			return got.Code == 0
+		})
 	}
 	for what, args := range verbs(t, c) {
 		if got := run(nil, args...); got.Code != 1 || !strings.Contains(got.Stderr, "--tls-ca") {

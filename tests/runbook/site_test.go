@@ -16,7 +16,7 @@ import (
 )
 
 // patience is how long an operator repeats a command before giving the procedure up.
-const patience = 90 * time.Second
+const patience = harness.Patience
 
 // site is the machines of the document, each a loopback address with a folder, so that
 // all may use the ports of the example's configuration.

@@ -62,6 +62,7 @@ func startGossip(t *testing.T, lines ...string) *gossipers {
 	}
 	t.Cleanup(func() { _ = r.Close() })
 	harness.Inside(t, "router", r.Run)
+	serves(t, a, r)
 	g.all = []prometheus.Collector{s, a, r}
 	return g
 }

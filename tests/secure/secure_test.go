@@ -61,7 +61,22 @@ func start(t *testing.T, files rpc.TLSFiles) (a *allocsvr.Server, r *router.Rout
 	}
 	t.Cleanup(func() { _ = r.Close() })
 	harness.Inside(t, "router", r.Run)
+	serves(t, a, r)
 	return a, r
+}
+
+// serves waits until the daemons do: an AllocSvr that is told to stop before it has found its
+// stores ends with an error.
+func serves(t *testing.T, all ...interface{ Ready() error }) {
+	t.Helper()
+	harness.Until(t, "the daemons serve", func() bool {
+		for _, one := range all {
+			if one.Ready() != nil {
+				return false
+			}
+		}
+		return true
+	})
 }
 
 // next takes a number of a new client.

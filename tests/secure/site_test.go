@@ -88,6 +88,7 @@ func startSite(t *testing.T, mode auth.Mode) *site {
 	}
 	t.Cleanup(func() { _ = s.route.Close() })
 	harness.Inside(t, "router", s.route.Run)
+	serves(t, s.alloc, s.route)
 	return s
 }
 

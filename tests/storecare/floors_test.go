@@ -3,6 +3,7 @@ package storecare
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -146,7 +147,10 @@ func TestWhatWasFirstUsedAfterTheBackupIsNotRepeatedByARestore(t *testing.T) {
 	if _, err := k.gen(); err == nil {
 		t.Error("an ID while windows from before may be in use")
 	}
-	seqctl(t, c, "status").Want(t, 0, "no snowflake IDs before")
+	harness.Until(t, "a healthy cluster's status to say so", func() bool {
+		got := seqctl(t, c, "status")
+		return got.Code == 0 && strings.Contains(got.Stdout, "no snowflake IDs before")
+	})
 	seqctl(t, c, "store", "status").Want(t, 0, "windows-over")
 	seqctl(t, c, "store", "windows-over").Want(t, 2, "--reason")
 	seqctl(t, c, "store", "windows-over", "--reason", "test").Want(t, 0, "store-1: worker ids are kept back for")

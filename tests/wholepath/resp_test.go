@@ -74,11 +74,12 @@ func TestTheFrontOfAnAllocSvrGivesEachNumberOnceThroughACut(t *testing.T) {
 		all.Wait()
 	}
 	pass("all well")
-	near := c.numbers(0)
-	pass("again")
-	if got := c.numbers(0) - near; got == 0 || got == 2*keys*conns {
-		t.Errorf("the AllocSvr of the front gave %d numbers of %d: want some, the others by its neighbour", got, 2*keys*conns)
-	}
+	// A node that got no processor for as long as a lease gives nothing for a moment.
+	c.until("some are given by the AllocSvr of the front, others by its neighbour", func() bool {
+		near, far := c.numbers(0), c.numbers(1)
+		pass("again")
+		return t.Failed() || c.numbers(0) > near && c.numbers(1) > far
+	})
 	c.cut(0)
 	c.until("the neighbour serves all", func() bool { return c.served(1) == sections })
 	pass("after the front's AllocSvr was cut off")

@@ -96,7 +96,7 @@ func serves(t *testing.T, router string) {
 		cmd := exec.Command(daemon(t, "seqctl"), append(args, "--addr", router)...)
 		return cmd.CombinedOutput()
 	}
-	deadline := time.Now().Add(90 * time.Second)
+	deadline := time.Now().Add(harness.Patience)
 	for _, args := range [][]string{{"next", "42"}, {"status"}, {"snowflake", "gen"}} {
 		for {
 			out, err := ctl(args...)
