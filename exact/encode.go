@@ -4,6 +4,7 @@ import (
 	"container/heap"
 	"encoding/binary"
 	"fmt"
+	"slices"
 
 	"github.com/seqsvr/seqsvr/seq"
 )
@@ -11,8 +12,14 @@ import (
 // The encodings below are what disks keep and messages carry: unsigned varints, and texts
 // behind their lengths. Whoever stores them adds a checksum.
 
-// leastRecord is how many bytes the encoding of a record has at least.
-const leastRecord = 26
+// How many bytes the encodings of a record, of a UID and of an id have at least, and usually.
+const (
+	leastRecord = 26
+	leastUID    = 2
+	leastID     = 6
+	usualUID    = 12
+	usualID     = 48
+)
 
 // AppendTo appends the record's encoding.
 func (r *Record) AppendTo(b []byte) []byte {
@@ -30,6 +37,7 @@ func (r *Record) AppendTo(b []byte) []byte {
 
 // AppendTo appends the state's encoding.
 func (s *State) AppendTo(b []byte) []byte {
+	b = slices.Grow(b, 64+usualUID*len(s.last)+usualID*len(s.ids))
 	b = appendEpoch(b, s.at.Epoch)
 	b = binary.AppendUvarint(b, s.at.Index)
 	b = binary.AppendUvarint(b, uint64(s.time))
@@ -92,6 +100,13 @@ func (r *Reader) Uint() uint64 {
 	return v
 }
 
+// count reads how many encodings of at least that many bytes follow. There is room for no more
+// than the bytes that are left may have.
+func (r *Reader) count(least int) (n uint64, room int) {
+	n = r.Uint()
+	return n, int(min(n, uint64(len(r.b)/least)))
+}
+
 func (r *Reader) bytes(n uint64) []byte {
 	if n > uint64(len(r.b)) {
 		r.fail("its encoding ends early")
@@ -138,16 +153,20 @@ func (r *Reader) Record() (out Record) {
 
 // State reads a state.
 func (r *Reader) State() *State {
-	s := &State{last: map[seq.UID]uint64{}, ids: map[request]assigned{}}
+	s := &State{}
 	s.at.Epoch = r.epoch()
 	s.at.Index = r.Uint()
 	s.time = int64(r.Uint())
 	s.floor = r.Uint()
-	for n := r.Uint(); n > 0 && r.err == nil; n-- {
+	n, room := r.count(leastUID)
+	s.last = make(map[seq.UID]uint64, room)
+	for ; n > 0 && r.err == nil; n-- {
 		uid := seq.UID(r.Uint())
 		s.last[uid] = r.Uint()
 	}
-	for n := r.Uint(); n > 0 && r.err == nil; n-- {
+	n, room = r.count(leastID)
+	s.ids, s.ends.late = make(map[request]assigned, room), make(expiryHeap, 0, room)
+	for ; n > 0 && r.err == nil; n-- {
 		key := request{uid: seq.UID(r.Uint()), id: r.id()}
 		got := assigned{first: r.Uint(), index: r.Uint(), until: int64(r.Uint()), count: uint32(r.Uint())}
 		s.ids[key] = got
@@ -222,8 +241,8 @@ func ReadChange(b []byte) (c Change, err error) {
 		c.Batch.Epoch = in.epoch()
 		c.Batch.After.Epoch = in.epoch()
 		c.Batch.After.Index = in.Uint()
-		n := in.Uint()
-		c.Batch.Records = make([]Record, 0, min(n, uint64(len(in.b)/leastRecord)))
+		n, room := in.count(leastRecord)
+		c.Batch.Records = make([]Record, 0, room)
 		for ; n > 0 && in.err == nil; n-- {
 			c.Batch.Records = append(c.Batch.Records, in.Record())
 		}
