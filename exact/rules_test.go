@@ -92,9 +92,35 @@ func TestABatchThatOvertakesAnotherIsTaken(t *testing.T) {
 	if got, want := c.State().Describe(), o.State().Describe(); got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
+	c = Restore(begun.Clone(), testWindow)
+	for _, i := range []int{0, 3} { // 3 has what 1 brought, since 2 was a question
+		if _, err := c.Append(&batches[i], 1000); err != nil {
+			t.Errorf("batch %d behind batch 0: %v", i, err)
+		}
+	}
 	c = Restore(begun, testWindow)
 	if _, err := c.Append(&batches[3], 1000); !errors.Is(err, ErrElsewhere) || c.At().Index != 1 {
 		t.Errorf("two batches missing: got %v, at %v", err, c.At())
+	}
+}
+
+func TestARepetitionWaitsForTheBatchThatHasItsRequest(t *testing.T) {
+	o := owned(t, 1, &State{}, 1000)
+	if _, err := o.Take(7, 1, "a", 1000, 1000); err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := o.Begin(); !ok {
+		t.Fatal("nothing to send")
+	}
+	if _, err := o.Take(7, 1, "b", 1000, 1000); err != nil {
+		t.Fatal(err)
+	}
+	under, next := o.Lookup(7, "a").Round, o.Lookup(7, "b").Round
+	if under != o.Round() || next != o.Round()+1 {
+		t.Errorf("got rounds %d and %d, want %d and the next", under, next, o.Round())
+	}
+	if o.Committed(); o.Lookup(7, "a").Round != 0 {
+		t.Errorf("got round %d, want none", o.Lookup(7, "a").Round)
 	}
 }
 

@@ -18,8 +18,10 @@ var exactMutants = []mutant{
 		{"	o.add(Record{Kind: Began}, now)\n", "	o.asked = true\n"}}},
 	{rule: "exact-begins", name: "what was found is told before W stores have it", file: "exact/owner.go", in: []string{"exact", "allocsvr/logs"}, edits: []edit{
 		{" && o.round > 0:", ":"}}},
-	{rule: "exact-begins", name: "an index is used twice", file: "exact/owner.go", in: []string{"exact"}, edits: []edit{
+	{rule: "exact-begins", name: "a repetition waits for the batch after its own", file: "exact/owner.go", in: []string{"exact"}, edits: []edit{
 		{"	o.pending, o.sent, o.asked, o.flying = nil, o.state.at, false, true\n", "	o.pending, o.sent, o.asked, o.flying = nil, o.sent, false, true\n"}}},
+	{rule: "exact-begins", name: "an index is used twice", file: "exact/owner.go", in: []string{"exact"}, edits: []edit{
+		{"o.epoch, o.state.at.Index+1, o.state.at.Epoch", "o.epoch, max(o.state.at.Index, 1), o.state.at.Epoch"}}},
 	{rule: "exact-overtaken", name: "a batch has nothing of the one before", file: "exact/owner.go", in: []string{"exact"}, edits: []edit{
 		{"	if n := len(o.latest); n > 0 {\n", "	if n := len(o.latest); n > 0 && false {\n"}}},
 	{rule: "exact-overtaken", name: "after a question, a batch has nothing of the one before", file: "exact/owner.go", in: []string{"exact"}, edits: []edit{
