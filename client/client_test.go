@@ -59,8 +59,16 @@ func waitFor(t testing.TB, what string, ok func() bool) {
 	}
 }
 
-// throughTakeovers does a round while all three nodes are well, and after each kind of takeover.
-func throughTakeovers(cluster *clienttest.Cluster, round func(what string)) {
+// throughTakeovers does a round, of UIDs that stand there twice, while all of three nodes are well,
+// and after each kind of takeover.
+func throughTakeovers(t *testing.T, try func(what string, c *client.Client, uids []seq.UID)) {
+	cluster := clienttest.Start(t, 3, seq.Space{Name: "user", Sections: 30})
+	c := dial(t, cluster, client.Config{AttemptTimeout: 50 * time.Millisecond})
+	uids := make([]seq.UID, 40)
+	for i := range uids {
+		uids[i] = seq.UID(i / 2 * 64)
+	}
+	round := func(what string) { try(what, c, uids) }
 	round("all well")
 	cluster.Nodes[0].Kill()
 	cluster.TakeOver(0, 1)

@@ -58,14 +58,8 @@ func TestARaiseNeverLowers(t *testing.T) {
 }
 
 func TestBatchesStayUniqueThroughFailovers(t *testing.T) {
-	cluster := clienttest.Start(t, 3, seq.Space{Name: "user", Sections: 30})
-	c := dial(t, cluster, client.Config{AttemptTimeout: 50 * time.Millisecond})
 	ctx, b := bounded(t), newBook(t)
-	uids := make([]seq.UID, 40)
-	for i := range uids {
-		uids[i] = seq.UID(i / 2 * 64) // each twice
-	}
-	round := func(what string) {
+	throughTakeovers(t, func(what string, c *client.Client, uids []seq.UID) {
 		t.Helper()
 		var wg sync.WaitGroup
 		for range 4 {
@@ -94,8 +88,7 @@ func TestBatchesStayUniqueThroughFailovers(t *testing.T) {
 			})
 		}
 		wg.Wait()
-	}
-	throughTakeovers(cluster, round)
+	})
 }
 
 func TestLargeBatchesWaitForRoomAndNotForTheirAttempts(t *testing.T) {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/seqsvr/seqsvr/client"
 	"github.com/seqsvr/seqsvr/seq"
@@ -78,14 +77,8 @@ func TestOrdersAreAnsweredAsBatchesAre(t *testing.T) {
 }
 
 func TestOrdersStayUniqueThroughFailovers(t *testing.T) {
-	cluster := clienttest.Start(t, 3, seq.Space{Name: "user", Sections: 30})
-	c := dial(t, cluster, client.Config{AttemptTimeout: 50 * time.Millisecond})
 	ctx, b := bounded(t), newBook(t)
-	uids := make([]seq.UID, 40)
-	for i := range uids {
-		uids[i] = seq.UID(i / 2 * 64) // each twice
-	}
-	round := func(what string) {
+	throughTakeovers(t, func(what string, c *client.Client, uids []seq.UID) {
 		t.Helper()
 		orders := make([]*client.Order, 4)
 		for i := range orders {
@@ -101,8 +94,7 @@ func TestOrdersStayUniqueThroughFailovers(t *testing.T) {
 				b.add(client.Key{UID: uids[i]}, r.First, r.Last)
 			}
 		}
-	}
-	throughTakeovers(cluster, round)
+	})
 }
 
 func TestOrdersAreDoneAfterClose(t *testing.T) {

@@ -28,8 +28,8 @@ func (c *Console) routes() http.Handler {
 	mux.HandleFunc("/assets/{name}", c.asset)
 	mux.Handle("/api/stream", c.checked(pb.Admin_Status_FullMethodName, c.stream))
 	mux.Handle("/api/snapshot", c.checked(pb.Admin_Status_FullMethodName, c.poll))
-	mux.Handle("/api/uid", c.checked(pb.Sequence_Current_FullMethodName, c.uid))
-	mux.Handle("/api/id", c.checked(pb.Snowflake_Decode_FullMethodName, c.id))
+	mux.Handle("/api/uid", c.checked(pb.Sequence_Current_FullMethodName, c.lookup(c.uid)))
+	mux.Handle("/api/id", c.checked(pb.Snowflake_Decode_FullMethodName, c.lookup(c.id)))
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusNotFound, "no such path: "+r.URL.Path)
 	})

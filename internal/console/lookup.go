@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"net/url"
 	"strconv"
 	"time"
 
@@ -22,15 +23,25 @@ const (
 
 func text[T ~uint32 | ~uint64](n T) string { return strconv.FormatUint(uint64(n), 10) }
 
-// begin bounds a look-up.
-func (c *Console) begin(r *http.Request) (ctx context.Context, end func(), err error) {
-	select {
-	case c.lookups <- struct{}{}:
-	default:
-		return nil, nil, errBusy
+// lookup answers by what ask finds, of which as many as maxLookups are under way at a time.
+func (c *Console) lookup(ask func(ctx context.Context, q url.Values) (any, error)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		select {
+		case c.lookups <- struct{}{}:
+			defer func() { <-c.lookups }()
+		default:
+			fail(w, errBusy)
+			return
+		}
+		ctx, cancel := context.WithTimeout(r.Context(), lookupPatience)
+		defer cancel()
+		out, err := ask(ctx, r.URL.Query())
+		if err != nil {
+			fail(w, err)
+			return
+		}
+		answer(w, http.StatusOK, out)
 	}
-	ctx, cancel := context.WithTimeout(r.Context(), lookupPatience)
-	return ctx, func() { cancel(); <-c.lookups }, nil
 }
 
 // found is where a UID or string key is counted, and how far. Numbers that JavaScript would
@@ -45,20 +56,8 @@ type found struct {
 }
 
 // uid answers ?uid=42 or ?key=room:7, in a ?space=.
-func (c *Console) uid(w http.ResponseWriter, r *http.Request) {
-	ctx, end, err := c.begin(r)
-	if err != nil {
-		fail(w, err)
-		return
-	}
-	defer end()
-	q := r.URL.Query()
-	out, err := c.find(ctx, q.Get("space"), q.Get("uid"), q.Get("key"))
-	if err != nil {
-		fail(w, err)
-		return
-	}
-	answer(w, http.StatusOK, out)
+func (c *Console) uid(ctx context.Context, q url.Values) (any, error) {
+	return c.find(ctx, q.Get("space"), q.Get("uid"), q.Get("key"))
 }
 
 func (c *Console) find(ctx context.Context, space, number, key string) (*found, error) {
@@ -125,24 +124,16 @@ type parts struct {
 }
 
 // id answers ?id=123 of a ?namespace= or a ?layout=, written in an ?encoding=.
-func (c *Console) id(w http.ResponseWriter, r *http.Request) {
-	ctx, end, err := c.begin(r)
-	if err != nil {
-		fail(w, err)
-		return
-	}
-	defer end()
-	q := r.URL.Query()
+func (c *Console) id(ctx context.Context, q url.Values) (any, error) {
 	req := &pb.SnowflakeDecodeRequest{Id: &pb.SnowflakeDecodeRequest_Text{Text: q.Get("id")}, Encoding: q.Get("encoding"),
 		Layout: q.Get("layout"), Namespace: q.Get("namespace")}
 	got, err := pb.NewSnowflakeClient(c.cfg.Client.Any()).Decode(ctx, req)
 	if err != nil {
-		fail(w, err)
-		return
+		return nil, err
 	}
-	answer(w, http.StatusOK, parts{
+	return parts{
 		ID: got.GetText(), Layout: got.GetLayout(), UnixMS: got.GetUnixMs(), Tick: text(got.GetTick()),
 		Datacenter: text(got.GetDatacenterId()), DatacenterOf: got.GetDatacenter(), HasDatacenter: got.GetHasDatacenter(),
 		Worker: text(got.GetWorkerId()), Sequence: text(got.GetSequence()), Origin: got.GetOrigin(), TextAlone: otherids.Is("", got.GetText()),
-	})
+	}, nil
 }

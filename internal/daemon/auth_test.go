@@ -30,8 +30,10 @@ func opened(t *testing.T, cluster string, args ...string) (*Common, *bytes.Buffe
 	return c, log, err
 }
 
-func TestWhatIsWrongWithTheSettingsOfAuthIsAUsageError(t *testing.T) {
-	dir := t.TempDir()
+// newCA is a CA of the cluster c, and the folder that it is in.
+func newCA(t *testing.T) (dir string, ca *auth.CA) {
+	t.Helper()
+	dir = t.TempDir()
 	if err := auth.MakeCA(dir, "c", time.Hour); err != nil {
 		t.Fatal(err)
 	}
@@ -39,6 +41,11 @@ func TestWhatIsWrongWithTheSettingsOfAuthIsAUsageError(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return dir, ca
+}
+
+func TestWhatIsWrongWithTheSettingsOfAuthIsAUsageError(t *testing.T) {
+	dir, ca := newCA(t)
 	cert, key := filepath.Join(dir, "a.pem"), filepath.Join(dir, "a-key.pem")
 	if _, err := ca.Issue(auth.Cert{Role: auth.Alloc, Name: "a", Valid: time.Hour}, cert, key); err != nil {
 		t.Fatal(err)
@@ -90,14 +97,7 @@ func TestWhatIsWrongWithTheSettingsOfAuthIsAUsageError(t *testing.T) {
 }
 
 func TestADaemonWithAnothersCertificateDoesNotStart(t *testing.T) {
-	dir := t.TempDir()
-	if err := auth.MakeCA(dir, "c", time.Hour); err != nil {
-		t.Fatal(err)
-	}
-	ca, err := auth.OpenCA(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir, ca := newCA(t)
 	for _, made := range []auth.Cert{{Role: auth.Alloc, Name: "b"}, {Role: auth.Store, Name: "a"}} {
 		made.Valid = time.Hour
 		cert, key := filepath.Join(dir, "x.pem"), filepath.Join(dir, "x-key.pem")
