@@ -26,6 +26,8 @@ type batch struct {
 	absentIsFree bool
 	// shows: the answers show the registers whatever their verdicts are, as reads do.
 	shows bool
+	// timeout of the round; 0: Config.Timeout.
+	timeout time.Duration
 
 	answers []answer // in the order of arrival, one a store
 	decided int      // items [0, decided) are decided

@@ -101,10 +101,15 @@ func (g *Group) Step(ctx context.Context, session seq.Session, items []StepItem)
 	})
 }
 
+// copyTimeout bounds the round that reads one copy: one of exact.MaxCopy took 1 s on two busy
+// cores, and it is encoded, sent and waited for by all that the machine has to do.
+const copyTimeout = 15 * time.Second
+
 // Copies reads the copies of sections of exact spaces from W stores that have promised
 // {rounds[i], session}: Won gives the one that stands highest as Payload, with its Accepted and
 // Index. Nothing that was accepted under a lower epoch comes to those stores any more, so that
-// it has all that W stores ever had. One outcome a register, in order. Safe to repeat.
+// it has all that W stores ever had. One outcome a register, in order. Safe to repeat. One copy
+// alone, which may be large, has copyTimeout.
 func (g *Group) Copies(ctx context.Context, session seq.Session, regs []seq.Register, rounds []uint64) []Outcome {
 	regs, rounds = slices.Clone(regs), slices.Clone(rounds)
 	return g.run(ctx, func(v *view) (*batch, message) {
@@ -113,6 +118,9 @@ func (g *Group) Copies(ctx context.Context, session seq.Session, regs []seq.Regi
 			credible: func(i int, r *Result) bool {
 				return r.Promised == seq.Epoch{Round: rounds[i], Session: session}
 			}}
+		if len(regs) == 1 {
+			b.timeout = copyTimeout
+		}
 		req := ReadRequest{Ref: v.cfg.Ref, Session: session, Registers: regs, Copies: true}
 		return b, func(ctx context.Context, s Store) (string, []Result, error) {
 			reply, err := s.Read(ctx, req)
@@ -129,7 +137,7 @@ func (g *Group) run(ctx context.Context, request func(v *view) (*batch, message)
 		v := g.now.Load()
 		b, send := request(v)
 		if b.length > 0 {
-			g.round(ctx, v, b.length, send, b.take)
+			g.round(ctx, v.within(b.timeout), b.length, send, b.take)
 		}
 		if !b.stale() || !g.refreshed(ctx, v, &p) {
 			return b.outcomes(time.Now())

@@ -36,6 +36,16 @@ type view struct {
 	stores []NamedStore // immutable
 }
 
+// within is the view with another timeout of a round; 0: the same.
+func (v *view) within(timeout time.Duration) *view {
+	if timeout == 0 {
+		return v
+	}
+	other := *v
+	other.cfg.Timeout = timeout
+	return &other
+}
+
 type proposer struct {
 	session  seq.Session
 	register seq.Register

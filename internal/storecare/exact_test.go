@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/seqsvr/seqsvr/exact"
+	"github.com/seqsvr/seqsvr/internal/storewire"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/storesvr/acceptor"
@@ -118,6 +119,17 @@ func underTakeover(t *testing.T) (s []*store, e seq.Epoch) {
 	prepareAndStep(t, order, e, 0, s[1])
 	s[2].stop()
 	return s, e
+}
+
+// A store is brought several whole copies with one message, far more than other servers take.
+func TestAMessageToAStoreMayBeAsLargeAsItsLimit(t *testing.T) {
+	s := founders(t, 1, orders)
+	client, id := at(t, s[0])
+	reply, err := client.Step(within(t), quorum.StepRequest{Ref: id.Ref, Session: alice, Secret: sessiontest.SecretOf(alice),
+		Items: []quorum.StepItem{{Register: order, Round: 1, Log: make([]byte, storewire.MaxMessage-1<<20)}}})
+	if err != nil || reply.Results[0].Verdict != quorum.VerdictRefused || !strings.Contains(reply.Results[0].Message, "a change of kind 0") {
+		t.Errorf("%v, %+v: want the log in it to be read, and refused", err, reply.Results)
+	}
 }
 
 // While no AllocSvr has the promise, settle gives up by itself, says what to do, and has changed
