@@ -19,11 +19,14 @@ build: ## static binaries of every daemon and seqctl, into bin/
 run: build ## a whole cluster in one process; Ctrl-C hands over and stops
 	./bin/seqctl dev
 
+# Of one package. A busy machine needs several times what an idle one does, and go's own 10 minutes
+# are not enough for tests/processes then; each wait in a test has a bound of its own.
+LIMIT ?= 30m
 test: build ## every test, with real processes from bin/
-	go test ./...
+	go test -timeout $(LIMIT) ./...
 
 e2e: build ## the tests of the module tests/e2e, which need other systems' libraries
-	cd tests/e2e && go vet ./... && go test ./...
+	cd tests/e2e && go vet ./... && go test -timeout $(LIMIT) ./...
 
 GROWTH ?= 10
 console: build ## the console in a browser, watched for GROWTH seconds (needs node, npm and chromium; skips without)
@@ -31,8 +34,8 @@ console: build ## the console in a browser, watched for GROWTH seconds (needs no
 
 race: ## the packages that share memory, under the race detector
 	failed=0; \
-	go test -race -short ./allocsvr/... ./quorum/... ./storesvr/... ./client/... ./router/... ./membership/... ./snowflake/... ./internal/... || failed=1; \
-	go test -race ./tests/wholepath || failed=1; exit $$failed
+	go test -race -short -timeout $(LIMIT) ./allocsvr/... ./quorum/... ./storesvr/... ./client/... ./router/... ./membership/... ./snowflake/... ./internal/... || failed=1; \
+	go test -race -timeout $(LIMIT) ./tests/wholepath || failed=1; exit $$failed
 
 lint: ## go vet, gofmt and the rules of the tree
 	go vet ./...

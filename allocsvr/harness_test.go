@@ -114,7 +114,7 @@ func (f *fleet) start(name string, expect int, file string) *node {
 	session := secret.Session()
 	log := f.log.With("node", name)
 	n.leases, err = quorum.NewLeases(quorum.LeaseConfig{
-		Ref: f.stores.Ref, Session: session, Name: name, Addr: name, Lease: f.lease, N: 3, W: 2, Clock: f.clock, Logger: log,
+		Ref: f.stores.Ref, Session: session, Name: name, Addr: name, Lease: f.lease, N: 3, W: 2, Clock: f.clock, Logger: log, Step: group.Step,
 		OnLost:     func(h *quorum.Hold) { n.lost(h.Register(), h.Round()) },
 		OnRoutes:   func() { n.routes.Look() },
 		OnSessions: func() { n.sessionsChanged() },

@@ -57,6 +57,10 @@ type LeaseConfig struct {
 	Clock      Clock
 	Logger     *slog.Logger // nil: none
 
+	// Step is Group.Step of the session: it brings promises to stores that missed them; nil:
+	// nothing does but the steps of those that own the registers.
+	Step func(ctx context.Context, session seq.Session, items []StepItem) []Outcome
+
 	// OnLost is called once for each hold that has ended without Drop. The hold
 	// says so itself by then.
 	OnLost func(*Hold)
@@ -108,6 +112,7 @@ type Leases struct {
 	routes  atomic.Uint64 // highest RenewReply.RouteVersion
 	running atomic.Bool
 	loops   sync.WaitGroup
+	missed  chan struct{} // has a value once a store refused what it had not refused before
 
 	mu sync.Mutex // guards all below, what storeLease says so of, and all writes to Hold.attached
 	// holds are the live ones.
@@ -134,7 +139,7 @@ func NewLeases(cfg LeaseConfig, stores []NamedStore) (*Leases, error) {
 	l := &Leases{
 		cfg: cfg, term: Term(cfg.Lease),
 		holds: map[seq.Register]*Hold{}, ended: map[seq.Register]uint64{},
-		sessions: map[seq.Session]*sessionRecord{},
+		sessions: map[seq.Session]*sessionRecord{}, missed: make(chan struct{}, 1),
 	}
 	c := &council{ref: cfg.Ref, n: cfg.N, w: cfg.W}
 	for i := range l.sent {
@@ -159,6 +164,9 @@ func (l *Leases) Run(ctx context.Context) error {
 		l.startLoop(s)
 	}
 	l.mu.Unlock()
+	if l.cfg.Step != nil {
+		l.loops.Go(func() { l.bring(ctx) })
+	}
 	<-ctx.Done()
 	l.mu.Lock()
 	l.life = nil // no loop starts any more

@@ -230,7 +230,7 @@ func (l *Leases) takeAway(s *storeLease, sent sentRenew, reply RenewReply, reset
 		before := h.refused&s.bit() != 0
 		h.refused |= s.bit()
 		delete(s.pending, h)
-		// The store may only have missed the promise; the next step brings it.
+		// The store may only have missed the promise; bring repeats it.
 		// W stores promised, though: if more than N-W refuse, one of those has
 		// promised a higher epoch since.
 		if c := l.now.Load(); bits.OnesCount64(h.refused) > c.n-c.w || before && l.stuck(h, now) {
@@ -242,6 +242,12 @@ func (l *Leases) takeAway(s *storeLease, sent sentRenew, reply RenewReply, reset
 			s.retryAt = now + l.cfg.Lease
 		}
 		s.refused[h] = struct{}{}
+		if !before {
+			select {
+			case l.missed <- struct{}{}:
+			default:
+			}
+		}
 	}
 	return lost
 }

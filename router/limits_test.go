@@ -107,6 +107,8 @@ func TestTheLargestBatchFitsIntoTheLeastLimit(t *testing.T) {
 	if code := fetch(t, bounded(t), http.MethodPost, "http://"+r.HTTPAddr()+"/v1/batch", body); code != http.StatusOK {
 		t.Errorf("HTTP: got %d", code)
 	}
+	// A call leaves just after its answer.
+	until(t, "all have left", func() bool { return gauge(t, r, "seq_admission_in_work_keys") == 0 })
 	if _, err := sequenceOf(t, r.Addr()).BatchNext(bounded(t), &pb.BatchNextRequest{Batches: []*pb.Batch{{Uids: make([]uint64, seq.MaxBatch)}}}); err != nil {
 		t.Errorf("gRPC: %v", err)
 	}

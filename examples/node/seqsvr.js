@@ -24,7 +24,10 @@ export function connect(addr, credentials = grpc.credentials.createInsecure()) {
   return { sequence: make(seqsvr.v1.Sequence), snowflake: make(seqsvr.v1.Snowflake), segment: make(seqsvr.v1.Segment) };
 }
 
-export const method = (stub, name, timeout = 5000) => (request) => new Promise((resolve, reject) => {
+// ms that a call may take: longer than the sections of a node that died have no other owner.
+const deadline = 1000 * Number(process.env.SEQ_CALL_SECONDS ?? 10);
+
+export const method = (stub, name, timeout = deadline) => (request) => new Promise((resolve, reject) => {
   stub[name](request, { deadline: Date.now() + timeout }, (err, reply) => (err ? reject(err) : resolve(reply)));
 });
 

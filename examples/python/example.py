@@ -6,7 +6,7 @@ import os
 import sys
 import time
 
-from seqsvr_client import Gather, KeyFailed, connect, id_stubs, ids, pb, stubs
+from seqsvr_client import DEADLINE, Gather, KeyFailed, connect, id_stubs, ids, pb, stubs
 
 
 async def rate(rounds, call):
@@ -31,14 +31,14 @@ async def main():
         sequence, gather = stubs.SequenceStub(channel), Gather(channel)
 
         async def single(uid):
-            return (await sequence.Next(pb.NextRequest(uid=uid), timeout=5)).first
+            return (await sequence.Next(pb.NextRequest(uid=uid), timeout=DEADLINE)).first
 
         print("next of 42:", await single(42))
-        many = await sequence.Next(pb.NextRequest(uid=42, count=100), timeout=5)
+        many = await sequence.Next(pb.NextRequest(uid=42, count=100), timeout=DEADLINE)
         print("a range:", many.first, "to", many.last)
-        print("of a string key:", (await sequence.Next(pb.NextRequest(key="room:7"), timeout=5)).first)
+        print("of a string key:", (await sequence.Next(pb.NextRequest(key="room:7"), timeout=DEADLINE)).first)
         snowflake = id_stubs.SnowflakeStub(channel)
-        print("snowflake ID:", (await snowflake.Generate(ids.SnowflakeGenerateRequest(), timeout=5)).ids[0])
+        print("snowflake ID:", (await snowflake.Generate(ids.SnowflakeGenerateRequest(), timeout=DEADLINE)).ids[0])
         try:
             await Gather(channel, "nosuch").next(1)
             refused = ""

@@ -1,6 +1,7 @@
 """A client of seqsvr for Python, on what protoc makes of the .proto files (make_stubs.sh)."""
 import asyncio
 import json
+import os
 
 import grpc
 from seqsvr.v1 import error_pb2 as errors
@@ -16,6 +17,8 @@ RETRY = {"methodConfig": [{"name": [{}], "retryPolicy": {
     "retryableStatusCodes": ["UNAVAILABLE", "RESOURCE_EXHAUSTED"]}}]}
 AGAIN = {errors.ErrorCode.Value("ERROR_CODE_" + name) for name in (
     "NOT_OWNER", "NO_LEASE", "NO_QUORUM", "OVERLOADED", "SHUTTING_DOWN", "NO_ROUTE", "DEADLINE", "UID_MEMORY")}
+# Seconds that a call may take: longer than the sections of a node that died have no other owner.
+DEADLINE = float(os.environ.get("SEQ_CALL_SECONDS", 10))
 
 
 def connect(addr):
@@ -56,7 +59,7 @@ class Gather:
             asyncio.create_task(self.send())
         try:
             batch = pb.Batch(space=self.space, uids=[uid for uid, _ in calls])
-            result = (await self.stub.BatchNext(pb.BatchNextRequest(batches=[batch]), timeout=5)).results[0]
+            result = (await self.stub.BatchNext(pb.BatchNextRequest(batches=[batch]), timeout=DEADLINE)).results[0]
             failed = {e.index: e for e in result.errors}
             for i, (_, call) in enumerate(calls):
                 if not call.done():  # its caller may have gone

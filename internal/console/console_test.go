@@ -111,19 +111,27 @@ func (s *site) ask(t *testing.T, method, path, host string) (*http.Response, str
 	return reply, string(body)
 }
 
+// look reads a part of a snapshot, which may be an error.
+func (s *site) look(t *testing.T, name string) json.RawMessage {
+	t.Helper()
+	reply, body := s.get(t, "/api/snapshot?topics="+name)
+	var parts map[string]json.RawMessage
+	if err := json.Unmarshal([]byte(body), &parts); err != nil || reply.StatusCode != http.StatusOK {
+		t.Fatalf("%s %v: %.500s", reply.Status, err, body)
+	}
+	return parts[name]
+}
+
 // part reads a part of a snapshot. One that took its node too long is an error, for once.
 func (s *site) part(t *testing.T, name string, into any) {
 	t.Helper()
-	var parts map[string]json.RawMessage
+	var got json.RawMessage
 	harness.Until(t, name+" without an error", func() bool {
-		reply, body := s.get(t, "/api/snapshot?topics="+name)
-		if err := json.Unmarshal([]byte(body), &parts); err != nil || reply.StatusCode != http.StatusOK {
-			t.Fatalf("%s %v: %.500s", reply.Status, err, body)
-		}
-		return !bytes.HasPrefix(parts[name], []byte(`{"error"`))
+		got = s.look(t, name)
+		return !bytes.HasPrefix(got, []byte(`{"error"`))
 	})
-	if err := json.Unmarshal(parts[name], into); err != nil {
-		t.Fatalf("%s: %v: %.500s", name, err, parts[name])
+	if err := json.Unmarshal(got, into); err != nil {
+		t.Fatalf("%s: %v: %.500s", name, err, got)
 	}
 }
 
@@ -307,9 +315,12 @@ func TestASnapshotSaysHowTheClusterIs(t *testing.T) {
 		t.Errorf("got %+v", sections)
 	}
 	var events []struct{ Kind, Reason string }
-	s.part(t, "events", &events)
-	if len(events) == 0 || events[0].Reason == "" {
-		t.Errorf("events %+v, want at least the first table with its reason", events)
+	harness.Until(t, "at least the first table among the events", func() bool {
+		s.part(t, "events", &events)
+		return len(events) > 0
+	})
+	if events[0].Reason == "" {
+		t.Errorf("events %+v, want the first table with its reason", events)
 	}
 }
 
@@ -510,7 +521,7 @@ func TestAClusterThatIsNotThereIsSaidToBe(t *testing.T) {
 	s := &site{Server: httptest.NewServer(c)}
 	defer s.Close()
 	var status struct{ Error string }
-	if s.part(t, "status", &status); !strings.Contains(status.Error, "no route table") {
+	if err := json.Unmarshal(s.look(t, "status"), &status); err != nil || !strings.Contains(status.Error, "no route table") {
 		t.Errorf("got %q", status.Error)
 	}
 }

@@ -71,7 +71,7 @@ func TestEachRowOfComingFromHoldsOnARealCluster(t *testing.T) {
 			t.Errorf("docs/ids.md has no row for %s: %d rows", name, len(table))
 		}
 	}
-	c := harness.Start(t, nil)
+	c := harness.Start(t, harness.AskOnce)
 	for name, steps := range table {
 		t.Run(name, func(t *testing.T) {
 			for _, s := range steps {

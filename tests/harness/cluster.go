@@ -49,6 +49,12 @@ func Start(t testing.TB, change func(*localcluster.Config)) *localcluster.Cluste
 	return c
 }
 
+// AskOnce has the router wait for an AllocSvr that is slow for want of a processor. Another attempt
+// takes further numbers, which a test that counts them would miss.
+func AskOnce(cfg *localcluster.Config) {
+	cfg.Args = map[localcluster.Role][]string{localcluster.RoleRouter: {"--attempt-timeout", "20s"}}
+}
+
 // Launch is Start that waits for nothing.
 func Launch(t testing.TB, change func(*localcluster.Config)) *localcluster.Cluster {
 	t.Helper()

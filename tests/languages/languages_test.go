@@ -3,6 +3,7 @@ package languages
 import (
 	"bufio"
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -60,7 +61,7 @@ type measured struct {
 func (p program) run(t *testing.T, addr string, at func()) (out []string, last measured) {
 	t.Helper()
 	cmd := exec.CommandContext(harness.Within(t), p.args[0], append(p.args[1:], addr)...)
-	cmd.Env = append(os.Environ(), p.env...)
+	cmd.Env = append(append(os.Environ(), fmt.Sprint("SEQ_CALL_SECONDS=", harness.Patience.Seconds())), p.env...)
 	var errs strings.Builder
 	cmd.Stderr = &errs
 	pipe, err := cmd.StdoutPipe()
@@ -93,9 +94,7 @@ func TestTheExamplesRunAndGatheringPays(t *testing.T) {
 	for name, find := range map[string]func(*testing.T, string) program{"node": node, "python": python} {
 		t.Run(name, func(t *testing.T) {
 			p := find(t, filepath.Join(root, "examples"))
-			c := harness.Start(t, func(cfg *localcluster.Config) { // a call that is made twice skips numbers
-				cfg.Args = map[localcluster.Role][]string{localcluster.RoleRouter: {"--attempt-timeout", "20s"}}
-			})
+			c := harness.Start(t, harness.AskOnce)
 			out, got := p.run(t, c.GRPC(), func() {})
 			t.Logf("single %d/s, gathered %d/s, %.0f times", got.Single, got.Gathered, got.Times)
 			if len(out) < 5 || out[0] != "next of 42: 1" || !strings.HasSuffix(out[1], "101") {

@@ -28,6 +28,8 @@ var ownerMutants = []mutant{
 	{line: 17, rule: "lease-asked-each-batch", name: "a lease's end kept though a store has lost it",
 		file: "allocsvr/section/cell.go", in: []string{"allocsvr/section", "allocsvr"}, edits: []edit{
 			{"	if now < c.until && c.losses == losses {\n", "	if now < c.until && c.losses <= losses {\n"}}},
+	{rule: "missed-promises-are-brought", name: "a store that missed a promise is left to the next step", file: "quorum/lease.go", in: []string{"quorum", "allocsvr"}, edits: []edit{
+		{"	if l.cfg.Step != nil {\n", "	if false {\n"}}},
 	{line: 17, rule: "lease-asked-each-batch", name: "a loss that is not counted", file: "quorum/renew.go", in: []string{"quorum"}, edits: []edit{
 		{"	l.losses.Add(1)\n", ""}}},
 	{line: 18, rule: "clock-after-last-request", name: "lease checked before the batch closed",

@@ -36,7 +36,7 @@ func await(ctx context.Context, o *Options, progress io.Writer, subject string, 
 	for {
 		s, err := takeSurvey(ctx, o, false)
 		switch {
-		case ctx.Err() != nil: // it was cut short and says nothing
+		case over(ctx): // it was cut short and says nothing
 		case err != nil:
 			what = err.Error()
 		default:
@@ -53,6 +53,13 @@ func await(ctx context.Context, o *Options, progress io.Writer, subject string, 
 			return nil, fmt.Errorf("%w after %v: %s: %s; it goes on, and seqctl status tells how far it is", gaveUp, o.Timeout, subject, what)
 		}
 	}
+}
+
+// over says whether the time of ctx has passed. A server may say so before a busy machine lets the
+// timer of ctx do.
+func over(ctx context.Context) bool {
+	deadline, bounded := ctx.Deadline()
+	return ctx.Err() != nil || bounded && !time.Now().Before(deadline)
 }
 
 // newest is the answer of the node that knows most, once that is a route table of the
