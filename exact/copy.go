@@ -28,7 +28,6 @@ func (b *Batch) End() Position {
 type Copy struct {
 	state  *State
 	window int64
-	seen   checked
 }
 
 // NewCopy makes an empty copy; window is how long ids are kept, milliseconds.
@@ -68,7 +67,7 @@ func (c *Copy) Append(b *Batch, latest int64) (taken []Record, err error) {
 // Take takes records in that follow: those of Append, as they are read back from a disk.
 // ErrBadRecord, and then none of them.
 func (c *Copy) Take(records []Record) error {
-	if err := c.state.check(records, &c.seen); err != nil {
+	if err := c.state.check(records); err != nil {
 		return err
 	}
 	for i := range records {

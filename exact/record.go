@@ -60,6 +60,18 @@ func (p Position) String() string { return fmt.Sprintf("%d of %s", p.Index, p.Ep
 // at is the record's position.
 func (r *Record) at() Position { return Position{r.Epoch, r.Index} }
 
+// last is the last number of its UID, once it was taken in; false for a record of none.
+func (r *Record) last() (uint64, bool) {
+	switch r.Kind {
+	case Take:
+		return r.First + uint64(r.Count) - 1, true
+	case Raise:
+		return r.First, true
+	case Began, Passed:
+	}
+	return 0, false
+}
+
 // after is the position of the record before.
 func (r *Record) after() Position { return Position{r.Prev, r.Index - 1} }
 

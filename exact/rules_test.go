@@ -104,6 +104,35 @@ func TestABatchThatOvertakesAnotherIsTaken(t *testing.T) {
 	}
 }
 
+// A record is checked against those before it in its batch as against those that a copy has,
+// however many they are.
+func TestABatchIsCheckedAgainstItself(t *testing.T) {
+	for _, n := range []int{2, few, few + 1, 200} {
+		for name, spoil := range map[string]func(rs []Record){
+			"as it is":            func([]Record) {},
+			"a number left out":   func(rs []Record) { rs[n-1].First++ },
+			"a number again":      func(rs []Record) { rs[n-1].First-- },
+			"an id again":         func(rs []Record) { rs[n-1].ID = rs[0].ID },
+			"a raise to the last": func(rs []Record) { rs[n-1] = Record{Kind: Raise, UID: 7, First: uint64(n - 1)} },
+		} {
+			rs := make([]Record, n)
+			for i := range rs {
+				rs[i] = Record{Kind: Take, UID: 7, First: uint64(i + 1), Count: 1, ID: fmt.Sprint("id-", i), Sent: 1000}
+			}
+			spoil(rs)
+			for i := range rs {
+				if rs[i].Epoch.Round, rs[i].Index, rs[i].Time = 1, uint64(i+1), 1000; i > 0 {
+					rs[i].Prev = rs[i-1].Epoch
+				}
+			}
+			err := NewCopy(testWindow).Take(rs)
+			if want := name != "as it is"; errors.Is(err, ErrBadRecord) != want {
+				t.Errorf("%d records, %s: got %v", n, name, err)
+			}
+		}
+	}
+}
+
 func TestARepetitionWaitsForTheBatchThatHasItsRequest(t *testing.T) {
 	o := owned(t, 1, &State{}, 1000)
 	if _, err := o.Take(7, 1, "a", 1000, 1000); err != nil {

@@ -123,37 +123,16 @@ func (s *State) Lifted(e seq.Epoch, lift func(last uint64) (uint64, error)) (*St
 	return out, nil
 }
 
-// checked is what check has seen of a batch. Kept for the next one, so that small batches, which
-// are most, make nothing.
-type checked struct {
-	last  map[seq.UID]uint64
-	taken map[request]struct{}
-}
-
-// forget empties it. To empty large maps costs as much as to fill them, whatever is in them.
-func (c *checked) forget() {
-	if len(c.last)+len(c.taken) > 1000 {
-		*c = checked{}
-	}
-	clear(c.last)
-	clear(c.taken)
-}
-
-// check says why records cannot follow the state: nil if they can. Nothing of it is changed.
-func (s *State) check(records []Record, seen *checked) error {
+// check says why records cannot follow the state: nil if they can. Nothing is changed.
+func (s *State) check(records []Record) error {
 	at, time := s.at, s.time
-	if seen.last == nil {
-		seen.last, seen.taken = map[seq.UID]uint64{}, map[request]struct{}{}
-	}
-	defer seen.forget()
-	last, taken := seen.last, seen.taken
+	var before batch
 	for i := range records {
 		r := &records[i]
-		now, known := last[r.UID]
+		now, known := before.last(r.UID)
 		if !known {
 			now = s.Last(r.UID)
 		}
-		key := request{r.UID, r.ID}
 		switch {
 		case !r.follows(at):
 			return fmt.Errorf("%w: record %v does not follow %v", ErrBadRecord, r.at(), at)
@@ -169,24 +148,19 @@ func (s *State) check(records []Record, seen *checked) error {
 			if r.First != now+1 || r.Count == 0 || r.Count > seq.MaxCount || r.First+uint64(r.Count)-1 > uint64(seq.MaxSeq) {
 				return fmt.Errorf("%w: record %v takes %d from %d, and the last is %d", ErrBadRecord, r.at(), r.Count, r.First, now)
 			}
-			if r.ID != "" {
-				had, ok := s.ids[key]
-				if _, again := taken[key]; again || ok && had.until > r.Time {
-					return fmt.Errorf("%w: record %v has an id that was used", ErrBadRecord, r.at())
-				}
-				taken[key] = struct{}{}
+			if had, ok := s.ids[request{r.UID, r.ID}]; r.ID != "" && (ok && had.until > r.Time || before.taken(r.UID, r.ID)) {
+				return fmt.Errorf("%w: record %v has an id that was used", ErrBadRecord, r.at())
 			}
-			last[r.UID] = r.First + uint64(r.Count) - 1
 		case Raise:
 			if r.First <= now || r.First > uint64(seq.MaxSeq) {
 				return fmt.Errorf("%w: record %v raises to %d, and the last is %d", ErrBadRecord, r.at(), r.First, now)
 			}
-			last[r.UID] = r.First
 		case Began, Passed:
 		default:
 			return fmt.Errorf("%w: record %v of kind %d", ErrBadRecord, r.at(), r.Kind)
 		}
 		at, time = r.at(), r.Time
+		before.add(records[:i+1])
 	}
 	return nil
 }
@@ -201,18 +175,14 @@ func (s *State) apply(r *Record, window int64) {
 		delete(s.ids, next.request)
 		s.ends.drop()
 	}
-	switch r.Kind {
-	case Take:
-		s.last[r.UID] = r.First + uint64(r.Count) - 1
-		if r.ID != "" {
-			key := request{r.UID, r.ID}
-			got := assigned{first: r.First, index: r.Index, count: r.Count, until: max(r.Time, r.Sent) + window}
-			s.ids[key] = got
-			s.ends.add(expiry{request: key, at: got.until})
-		}
-	case Raise:
-		s.last[r.UID] = r.First
-	case Began, Passed:
+	if last, ok := r.last(); ok {
+		s.last[r.UID] = last
+	}
+	if r.Kind == Take && r.ID != "" {
+		key := request{r.UID, r.ID}
+		got := assigned{first: r.First, index: r.Index, count: r.Count, until: max(r.Time, r.Sent) + window}
+		s.ids[key] = got
+		s.ends.add(expiry{request: key, at: got.until})
 	}
 }
 

@@ -22,6 +22,14 @@ var exactMutants = []mutant{
 		{"	o.pending, o.sent, o.asked, o.flying = nil, o.state.at, false, true\n", "	o.pending, o.sent, o.asked, o.flying = nil, o.sent, false, true\n"}}},
 	{rule: "exact-begins", name: "an index is used twice", file: "exact/owner.go", in: []string{"exact"}, edits: []edit{
 		{"o.epoch, o.state.at.Index+1, o.state.at.Epoch", "o.epoch, max(o.state.at.Index, 1), o.state.at.Epoch"}}},
+	{rule: "exact-checks", name: "a record is not checked against the numbers before it in its batch", file: "exact/batch.go", in: []string{"exact"}, edits: []edit{
+		{"	for i := len(b.records) - 1; i >= 0; i-- {\n", "	for i := -1; i >= 0; i-- {\n"}}},
+	{rule: "exact-checks", name: "a record is not checked against the ids before it in its batch", file: "exact/batch.go", in: []string{"exact"}, edits: []edit{
+		{"r.UID == uid && r.Kind == Take && r.ID == id {\n			return true\n", "r.UID == uid && r.Kind == Take && r.ID == id {\n			return false\n"}}},
+	{rule: "exact-checks", name: "the first records of a large batch are not indexed", file: "exact/batch.go", in: []string{"exact"}, edits: []edit{
+		{"		for i := range records {\n			b.index(&records[i])\n		}\n", "		b.index(&records[len(records)-1])\n"}}},
+	{rule: "exact-checks", name: "the later records of a large batch are not indexed", file: "exact/batch.go", in: []string{"exact"}, edits: []edit{
+		{"	case b.lasts != nil:\n		b.index(&records[len(records)-1])\n", "	case b.lasts != nil:\n"}}},
 	{rule: "exact-overtaken", name: "a batch has nothing of the one before", file: "exact/owner.go", in: []string{"exact"}, edits: []edit{
 		{"	if n := len(o.latest); n > 0 {\n", "	if n := len(o.latest); n > 0 && false {\n"}}},
 	{rule: "exact-overtaken", name: "after a question, a batch has nothing of the one before", file: "exact/owner.go", in: []string{"exact"}, edits: []edit{
