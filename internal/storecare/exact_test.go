@@ -1,6 +1,7 @@
 package storecare_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -159,6 +160,34 @@ func TestSettleGivesUpWhereNoTakeoverEnds(t *testing.T) {
 	run(t, steps, err)
 	if got, want := copyAt(t, fresh).Describe(), next.State().Describe(); got != want {
 		t.Errorf("the new store: got %s, want %s", got, want)
+	}
+}
+
+// What one store alone has may be dropped, and its number be another request's: no backup has it.
+func TestABackupHasWhatWStoresHaveOfAnExactSection(t *testing.T) {
+	s := founders(t, 3, orders)
+	o := ownerOf(t, seq.Epoch{Round: 1, Session: alice}, &exact.State{})
+	log(t, taken(t, o, "a"), s...)
+	found := o.State()
+	log(t, taken(t, o, "b"), s[1])
+	c := open(t, s...)
+	c.Takeovers = 300 * time.Millisecond
+	_, err := c.Snapshot(within(t))
+	wantErr(t, "a snapshot of what one store has", err, seq.ErrNoQuorum)
+	if err == nil || !strings.Contains(err.Error(), order.String()) {
+		t.Errorf("got %v, want the section's name", err)
+	}
+	e := seq.Epoch{Round: 9, Session: bob}
+	prepareAndStep(t, order, e, 0, s[0], s[2])
+	next := ownerOf(t, e, found)
+	log(t, taken(t, next, "c"), s[0], s[2])
+	snap, err := c.Snapshot(within(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := slices.IndexFunc(snap.States, func(st quorum.RegisterState) bool { return st.Register == order })
+	if got, err := acceptor.CopyOf(snap.States[at]); err != nil || got.Describe() != next.State().Describe() {
+		t.Errorf("got %v, %v, want %s", got, err, next.State().Describe())
 	}
 }
 

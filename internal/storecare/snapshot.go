@@ -1,7 +1,9 @@
 package storecare
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"slices"
 	"time"
 
@@ -24,7 +26,7 @@ type Snapshot struct {
 }
 
 // Snapshot reads all voters that answer, while they serve. seq.ErrNoQuorum if those are
-// fewer than W.
+// fewer than W, or if for Takeovers fewer than W have what one has of an exact section.
 func (c *Care) Snapshot(ctx context.Context) (Snapshot, error) {
 	begun := time.Now()
 	voters, _, err := c.ask(ctx)
@@ -34,8 +36,12 @@ func (c *Care) Snapshot(ctx context.Context) (Snapshot, error) {
 	if err := c.dump(ctx, voters); err != nil {
 		return Snapshot{}, err
 	}
+	all := merge(voters)
+	if err := c.confirm(ctx, voters, all); err != nil {
+		return Snapshot{}, fmt.Errorf("read what W stores have of exact sections: %w", err)
+	}
 	snap := Snapshot{Cluster: c.name, Era: c.era, List: c.list, Mapping: mappingOf(voters), Begun: begun, LeaseBound: longest(voters),
-		States: merge(voters).sorted()}
+		States: all.sorted()}
 	// Sections of spaces that were added meanwhile are not of this mapping.
 	snap.States = slices.DeleteFunc(snap.States, func(st quorum.RegisterState) bool {
 		id, section := st.Register.Section()
@@ -46,4 +52,60 @@ func (c *Care) Snapshot(ctx context.Context) (Snapshot, error) {
 		snap.Floors = snap.Floors.Over(s.id.Floors)
 	}
 	return snap, nil
+}
+
+// confirm has all have of every exact section a copy whose records W voters have, reading them
+// again until it does. A record that fewer have may be dropped by the section's next owner, which
+// gives its numbers to another request: a backup with it would give them to both.
+func (c *Care) confirm(ctx context.Context, voters []*source, all states) error {
+	mapping := mappingOf(voters)
+	open := slices.DeleteFunc(all.sorted(), func(st quorum.RegisterState) bool {
+		id, ok := st.Register.Section()
+		return !ok || !mapping.IsExact(id)
+	})
+	for begun := time.Now(); ; {
+		var err error
+		open = slices.DeleteFunc(open, func(st quorum.RegisterState) bool {
+			r := st.Register
+			have := confirmed(voters, all[r])
+			if have < c.list.W {
+				all[r] = highest(voters, r)
+				have = confirmed(voters, all[r])
+			}
+			if have < c.list.W {
+				err = fmt.Errorf("%w: %s: a takeover is under way, and %d of %d stores have all of it: repeat the command while an AllocSvr runs",
+					seq.ErrNoQuorum, r, have, c.list.W)
+			}
+			return have >= c.list.W
+		})
+		if err == nil || time.Since(begun) > cmp.Or(c.Takeovers, DefaultTakeovers) {
+			return err
+		}
+		if err := wait(ctx, pause); err != nil {
+			return err
+		}
+		if err := c.dump(ctx, voters); err != nil {
+			return err
+		}
+	}
+}
+
+// highest is what merge gives of one register.
+func highest(voters []*source, r seq.Register) quorum.RegisterState {
+	st := quorum.RegisterState{Register: r}
+	for _, s := range voters {
+		st = quorum.Merge(st, s.has[r])
+	}
+	return st
+}
+
+// confirmed is how many voters have all records of a copy: those that stand there or further on
+// under its epoch.
+func confirmed(voters []*source, st quorum.RegisterState) (have int) {
+	for _, s := range voters {
+		if now := s.has[st.Register]; now.Accepted == st.Accepted && now.PayloadMax >= st.PayloadMax {
+			have++
+		}
+	}
+	return have
 }

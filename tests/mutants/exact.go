@@ -72,6 +72,8 @@ var exactMutants = []mutant{
 		{"	if _, known := o.state.last[uid]; !known {\n", "	if _, known := o.state.last[uid]; !known && to == 0 {\n"}}},
 	{rule: "exact-copies", name: "the longest ids count as short ones", file: "exact/state.go", in: []string{"exact"}, edits: []edit{
 		{"10 + 1 + MaxID + 8 + 10 + 10 + 5", "10 + 1 + 16 + 8 + 10 + 10 + 5"}}},
+	{rule: "exact-settles", name: "a backup has what one store alone has", file: "internal/storecare/snapshot.go", in: []string{"internal/storecare"}, edits: []edit{
+		{"	if err := c.confirm(ctx, voters, all); err != nil {\n", "	if err := error(nil); err != nil {\n"}}},
 	{rule: "exact-settles", name: "settle ends though fewer than W stores have all", file: "internal/storecare/settle.go", in: []string{"internal/storecare"}, edits: []edit{
 		{"		if have < c.list.W {\n", "		if have == 0 {\n"}}},
 	{rule: "exact-batches", name: "an answer does not wait for W stores", file: "allocsvr/logs/log.go", in: []string{"allocsvr/logs"}, edits: []edit{
