@@ -112,7 +112,7 @@ type Leases struct {
 	routes  atomic.Uint64 // highest RenewReply.RouteVersion
 	running atomic.Bool
 	loops   sync.WaitGroup
-	missed  chan struct{} // has a value once a store refused what it had not refused before
+	missed  chan struct{} // has a value once a store refused to keep something
 
 	mu sync.Mutex // guards all below, what storeLease says so of, and all writes to Hold.attached
 	// holds are the live ones.

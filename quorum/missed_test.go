@@ -3,6 +3,7 @@ package quorum
 import (
 	"context"
 	"math/bits"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -13,13 +14,13 @@ import (
 	"github.com/seqsvr/seqsvr/tests/bubble"
 )
 
-// missing has store 2 refuse all that it is to attach until hears says otherwise, and gives what was
-// brought and how often it was asked.
-func missing(t *testing.T, hears bool) (l *Leases, brought func() (all [][]StepItem, asked int)) {
+// missing has store 2 refuse all that it is to attach until it was told so often, 0: for ever, and
+// gives what was brought and how often it was asked.
+func missing(t *testing.T, told int) (l *Leases, brought func() (all [][]StepItem, asked int)) {
 	t.Helper()
 	var mu sync.Mutex // guards all below
 	var steps [][]StepItem
-	attaches, heard := 0, false
+	attaches := 0
 	l, fakes := run(t, 3, func(c *LeaseConfig) {
 		c.Step = func(_ context.Context, session seq.Session, items []StepItem) []Outcome {
 			mu.Lock()
@@ -27,7 +28,7 @@ func missing(t *testing.T, hears bool) (l *Leases, brought func() (all [][]StepI
 			if session != me {
 				t.Errorf("a step of session %s", session)
 			}
-			steps, heard = append(steps, items), hears
+			steps = append(steps, items)
 			return nil
 		}
 	})
@@ -37,7 +38,7 @@ func missing(t *testing.T, hears bool) (l *Leases, brought func() (all [][]StepI
 		reply.BootCount = 1
 		if len(req.Attach) > 0 {
 			attaches++
-			if !heard {
+			if told == 0 || len(steps) < told {
 				reply.Refused = req.Attach
 			}
 		}
@@ -51,27 +52,37 @@ func missing(t *testing.T, hears bool) (l *Leases, brought func() (all [][]StepI
 }
 
 func TestAStoreThatMissedAPromiseIsToldOfItAndAskedAgain(t *testing.T) {
-	bubble.Test(t, func(t *testing.T) {
-		l, brought := missing(t, true)
-		h := l.Attach(section, 7)
-		time.Sleep(2 * lease / renewals)
-		steps, asked := brought()
-		if diff := cmp.Diff([][]StepItem{{{Register: section, Round: 7}}}, steps); diff != "" || asked != 2 {
-			t.Errorf("asked %d times, want 2; brought (-want +got)\n%s", asked, diff)
-		}
-		if n := bits.OnesCount64(h.attached.Load()); n != 3 {
-			t.Errorf("attached at %d stores, want 3", n)
-		}
-	})
+	for _, test := range []struct {
+		told int           // until it keeps the hold
+		in   time.Duration // by then
+	}{{1, 2 * lease / renewals}, {2, lease}} {
+		bubble.Test(t, func(t *testing.T) {
+			l, brought := missing(t, test.told)
+			h := l.Attach(section, 7)
+			time.Sleep(test.in)
+			steps, asked := brought()
+			want := slices.Repeat([][]StepItem{{{Register: section, Round: 7}}}, test.told)
+			if diff := cmp.Diff(want, steps); diff != "" {
+				t.Errorf("asked %d times; brought (-want +got)\n%s", asked, diff)
+			}
+			if n := bits.OnesCount64(h.attached.Load()); n != 3 {
+				t.Errorf("attached at %d stores, want 3", n)
+			}
+			time.Sleep(10 * lease)
+			if steps, _ := brought(); len(steps) != test.told {
+				t.Errorf("told %d times in all, want %d", len(steps), test.told)
+			}
+		})
+	}
 }
 
-func TestAStoreThatGoesOnRefusingIsToldOnceAndAskedOnceALease(t *testing.T) {
+func TestAStoreThatGoesOnRefusingIsToldAndAskedTwiceALeaseAtMost(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
-		l, brought := missing(t, false)
+		l, brought := missing(t, 0)
 		h := l.Attach(section, 7)
 		time.Sleep(10 * lease)
-		if steps, asked := brought(); len(steps) != 1 || asked < 2 || asked > 12 {
-			t.Errorf("told %d times and asked %d, want once and about 11 times in ten leases", len(steps), asked)
+		if steps, asked := brought(); len(steps) < 2 || len(steps) > 21 || asked > 22 {
+			t.Errorf("told %d times and asked %d, want about 20 times in ten leases", len(steps), asked)
 		}
 		if h.Lost() || h.Until() == 0 {
 			t.Error("not held by the two others")

@@ -242,11 +242,9 @@ func (l *Leases) takeAway(s *storeLease, sent sentRenew, reply RenewReply, reset
 			s.retryAt = now + l.cfg.Lease
 		}
 		s.refused[h] = struct{}{}
-		if !before {
-			select {
-			case l.missed <- struct{}{}:
-			default:
-			}
+		select {
+		case l.missed <- struct{}{}:
+		default:
 		}
 	}
 	return lost

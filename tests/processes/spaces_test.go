@@ -126,6 +126,8 @@ func TestSpacesAreAddedUnderLoadWithoutAnErrorToAnybody(t *testing.T) {
 	if err := c.Process("store-1").Kill(); err != nil { // what is left is it and another
 		t.Fatal(err)
 	}
+	killed := time.Now()
+	harness.Until(t, "what store-1 had promised is over", func() bool { return time.Since(killed) > lease })
 	for _, l := range []*counting{direct, routed, room, live, orders} {
 		l.flows(t, "at the end")
 	}
