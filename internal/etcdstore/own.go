@@ -21,6 +21,7 @@ type own struct {
 
 	attached map[seq.Register]uint64
 	heldLife int64
+	owed     bool // a Reset that no reply has told yet
 	// written are registers that may carry the life by a STEP and are not attached. One that
 	// does not come to be is to be released: nobody else could take it while the session lives.
 	written map[seq.Register]written

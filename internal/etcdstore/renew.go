@@ -31,7 +31,7 @@ func (s *Store) renew(ctx context.Context, req quorum.RenewRequest) (quorum.Rene
 		return quorum.RenewReply{}, err
 	}
 	reply := quorum.RenewReply{UUID: s.Identity().UUID, BootCount: s.boot, Commits: uint64(beat.revision), RouteVersion: beat.routes}
-	reply.Reset = s.reborn(req.Session, beat.life)
+	s.reborn(req.Session, beat.life)
 	s.condemn(ctx)
 	s.repeatReleases(ctx, req)
 	if reply.Refused, err = s.attachAll(ctx, req, beat.life); err != nil {
@@ -39,9 +39,9 @@ func (s *Store) renew(ctx context.Context, req quorum.RenewRequest) (quorum.Rene
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.sessions[req.Session].diverged(req, len(reply.Refused)) {
-		reply.Reset = true
-	}
+	o := s.owner(req.Session)
+	reply.Reset = o.diverged(req, len(reply.Refused)) || o.owed
+	o.owed = false
 	reply.Sessions = s.watch.infos()
 	return reply, nil
 }
@@ -81,20 +81,21 @@ func (s *Store) admitRenewal(req quorum.RenewRequest) error {
 	return nil
 }
 
-// reborn says whether anything was attached under another life of the session's key, which
-// then protects nothing.
-func (s *Store) reborn(who seq.Session, life int64) bool {
+// reborn gives up all that was attached under another life of the session's key: it protects
+// nothing any more. The session is told with the next reply that it gets, whatever fails until
+// then.
+func (s *Store) reborn(who seq.Session, life int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	o := s.owner(who)
 	if o.heldLife == life {
-		return false
+		return
 	}
 	o.heldLife = life
-	had := len(o.attached) > 0
+	o.owed = o.owed || len(o.attached) > 0
+	o.released = 0
 	clear(o.attached)
 	clear(o.written)
-	return had
 }
 
 // diverged compares what the session believes attached with what is: more than there is, of what

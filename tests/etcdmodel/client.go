@@ -2,6 +2,7 @@ package etcdmodel
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/seqsvr/seqsvr/internal/etcdstore"
@@ -14,6 +15,9 @@ type Fate struct {
 	Never bool          // it never reaches etcd
 	Mute  bool          // it is done, and its answer is lost
 	Twice time.Duration // it is done again so much after the first time; 0: it is not
+	// Despite has it done though etcd is full, and answered with etcdstore.ErrNoSpace: the alarm
+	// may come between.
+	Despite bool
 }
 
 // Client is the way of one process to etcd. The context bounds how long a call waits, and takes
@@ -42,6 +46,9 @@ func (c *Client) Do(ctx context.Context, t etcdstore.Txn) (etcdstore.Answer, err
 	if !fate.Never {
 		time.AfterFunc(fate.There, func() {
 			a, err := c.Etcd.Apply(t)
+			if fate.Despite && errors.Is(err, etcdstore.ErrNoSpace) {
+				_, _ = c.Etcd.apply(t)
+			}
 			if fate.Twice > 0 {
 				time.AfterFunc(fate.Twice, func() { _, _ = c.Etcd.Apply(t) })
 			}

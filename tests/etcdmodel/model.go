@@ -100,14 +100,22 @@ func (e *Etcd) Revision() int64 {
 
 // Apply runs a transaction.
 func (e *Etcd) Apply(t etcdstore.Txn) (etcdstore.Answer, error) {
+	e.mu.Lock()
+	full := e.full && writes(t, etcdstore.Put)
+	e.mu.Unlock()
+	if full {
+		return etcdstore.Answer{}, fmt.Errorf("%w: %w", seq.ErrStoreFull, etcdstore.ErrNoSpace)
+	}
+	return e.apply(t)
+}
+
+// apply is Apply whether or not etcd is full.
+func (e *Etcd) apply(t etcdstore.Txn) (etcdstore.Answer, error) {
 	if err := check(t); err != nil {
 		return etcdstore.Answer{}, err
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.full && writes(t, etcdstore.Put) {
-		return etcdstore.Answer{}, fmt.Errorf("%w: %w", seq.ErrStoreFull, etcdstore.ErrNoSpace)
-	}
 	a := &applying{e: e, rev: e.rev + 1}
 	out := a.run(t, a.decide(t))
 	if a.wrote {
