@@ -13,6 +13,7 @@ import (
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/tests/etcdmodel"
+	"github.com/seqsvr/seqsvr/tests/etcdtest"
 	"github.com/seqsvr/seqsvr/tests/registers"
 )
 
@@ -21,7 +22,7 @@ func TestEtcdInMemoryKeepsThePromisesOfRegisters(t *testing.T) {
 		t.Run(fmt.Sprintf("adapters=%d", adapters), func(t *testing.T) {
 			registers.Run(t, func(t *testing.T) registers.Harness {
 				model := etcdmodel.New(1)
-				return overEtcd(t, adapters, func() etcdstore.KV { return &etcdmodel.Client{Etcd: model} })
+				return overEtcdAt(t, "/seqsvr", adapters, func() etcdstore.KV { return &etcdmodel.Client{Etcd: model} })
 			})
 		})
 	}
@@ -32,18 +33,16 @@ func plain() []seq.Space {
 	return []seq.Space{{Name: seq.DefaultSpace, Sections: 4}, {Name: "group", Sections: 2, Step: 10}}
 }
 
-const etcdPrefix = "/seqsvr"
-
-// overEtcd is a new cluster in etcd, seen through so many adapters on clocks of their own.
-func overEtcd(t *testing.T, adapters int, connect func() etcdstore.KV) registers.Harness {
+// overEtcdAt is a new cluster below a prefix of etcd, seen through so many adapters on clocks of their own.
+func overEtcdAt(t *testing.T, prefix string, adapters int, connect func() etcdstore.KV) registers.Harness {
 	t.Helper()
-	if err := etcdstore.Init(t.Context(), connect(), etcdstore.InitConfig{Prefix: etcdPrefix, Cluster: "conformance", Spaces: plain()}); err != nil {
+	if err := etcdstore.Init(t.Context(), connect(), etcdstore.InitConfig{Prefix: prefix, Cluster: "conformance", Spaces: plain()}); err != nil {
 		t.Fatal(err)
 	}
 	all := make([]*adapter, adapters)
 	for i := range all {
 		// The first clock goes at the rate of the rows, and each next one half a percent faster.
-		all[i] = &adapter{t: t, connect: connect, clock: clock.NewManual(time.Duration(i+1) * time.Hour), rate: 1 + float64(i)*quorum.Rho/2}
+		all[i] = &adapter{t: t, prefix: prefix, connect: connect, clock: clock.NewManual(time.Duration(i+1) * time.Hour), rate: 1 + float64(i)*quorum.Rho/2}
 		all[i].start()
 	}
 	id := all[0].now.Load().Identity()
@@ -55,6 +54,7 @@ func overEtcd(t *testing.T, adapters int, connect func() etcdstore.KV) registers
 // adapter is the etcdstore.Store of one process, which can be killed.
 type adapter struct {
 	t       *testing.T
+	prefix  string
 	connect func() etcdstore.KV
 	clock   *clock.Manual
 	rate    float64
@@ -63,7 +63,7 @@ type adapter struct {
 
 func (a *adapter) start() {
 	a.t.Helper()
-	s, err := etcdstore.Open(a.t.Context(), etcdstore.Config{KV: a.connect(), Prefix: etcdPrefix, Clock: a.clock, MaxLease: maxLease})
+	s, err := etcdstore.Open(a.t.Context(), etcdstore.Config{KV: a.connect(), Prefix: a.prefix, Clock: a.clock, MaxLease: maxLease})
 	if err != nil {
 		a.t.Fatal(err)
 	}
@@ -158,4 +158,19 @@ func (s shared) Release(ctx context.Context, req quorum.ReleaseRequest) (string,
 		return "", err
 	}
 	return store.Release(ctx, req)
+}
+
+// TestEtcdItselfKeepsThePromisesOfRegisters has one etcd for all rows, each below a prefix of its
+// own.
+func TestEtcdItselfKeepsThePromisesOfRegisters(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs etcd")
+	}
+	etcd := etcdtest.Start(t, 1)
+	client := etcd.Dial()
+	rows := 0
+	registers.Run(t, func(t *testing.T) registers.Harness {
+		rows++
+		return overEtcdAt(t, fmt.Sprintf("/row-%d", rows), 2, func() etcdstore.KV { return client })
+	})
 }
