@@ -3,8 +3,8 @@ package etcdstore
 import "errors"
 
 var (
-	// ErrNoSpace: etcd's database has reached its quota, or a member its alarm. A write may
-	// have been done all the same. An operator must compact, defragment and disarm, or raise
+	// ErrNoSpace: etcd's database has reached its quota. A write may have been done all the
+	// same; those of registers, which are nested, are not even counted. Leases end. An operator must compact, defragment and disarm, or raise
 	// the quota (docs of etcd: space quota). It goes with seq.ErrStoreFull.
 	ErrNoSpace = errors.New("etcd has no space left")
 	// ErrNotInitialized: there is no cluster below the prefix, or its making was not finished.

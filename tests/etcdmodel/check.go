@@ -2,6 +2,7 @@ package etcdmodel
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/seqsvr/seqsvr/internal/etcdstore"
 )
@@ -80,14 +81,7 @@ func size(t etcdstore.Txn) int {
 	return n
 }
 
-// writes says whether either side of the transaction has an operation of that kind.
-func writes(t etcdstore.Txn, kind etcdstore.OpKind) bool {
-	for _, ops := range [][]etcdstore.Op{t.Then, t.Else} {
-		for _, op := range ops {
-			if op.Kind == kind || op.Kind == etcdstore.Nested && writes(*op.Txn, kind) {
-				return true
-			}
-		}
-	}
-	return false
+// puts says whether either side of the transaction itself puts a key.
+func puts(t etcdstore.Txn) bool {
+	return slices.ContainsFunc(slices.Concat(t.Then, t.Else), func(op etcdstore.Op) bool { return op.Kind == etcdstore.Put })
 }

@@ -49,8 +49,8 @@ func New(cluster uint64) *Etcd {
 	return &Etcd{cluster: cluster, rev: 1, keys: map[string]entry{}}
 }
 
-// SetFull raises the alarm NOSPACE, or disarms it: writes are refused, but for transactions that
-// only delete; reads go on.
+// SetFull raises the alarm NOSPACE, or disarms it: transactions with a put are refused. Reads and
+// deletes go on, and so does what nested transactions put: etcd's quota does not count it.
 func (e *Etcd) SetFull(full bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -101,7 +101,7 @@ func (e *Etcd) Revision() int64 {
 // Apply runs a transaction.
 func (e *Etcd) Apply(t etcdstore.Txn) (etcdstore.Answer, error) {
 	e.mu.Lock()
-	full := e.full && writes(t, etcdstore.Put)
+	full := e.full && puts(t)
 	e.mu.Unlock()
 	if full {
 		return etcdstore.Answer{}, fmt.Errorf("%w: %w", seq.ErrStoreFull, etcdstore.ErrNoSpace)

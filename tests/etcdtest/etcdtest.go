@@ -48,16 +48,17 @@ type Member struct {
 // the test.
 func Start(t *testing.T, n int, args ...string) *Cluster {
 	t.Helper()
-	return start(t, n, nil, "http://", args)
+	return start(t, n, nil, "http://", func(string) []string { return args })
 }
 
-// StartTLS is Start of members that clients reach over TLS, by credentials of theirs.
-func StartTLS(t *testing.T, n int, creds credentials.TransportCredentials, args ...string) *Cluster {
+// StartTLS is Start of members that clients reach over TLS, by credentials of theirs. args gets
+// the address of each member's machine.
+func StartTLS(t *testing.T, n int, creds credentials.TransportCredentials, args func(addr string) []string) *Cluster {
 	t.Helper()
 	return start(t, n, creds, "https://", args)
 }
 
-func start(t *testing.T, n int, creds credentials.TransportCredentials, scheme string, args []string) *Cluster {
+func start(t *testing.T, n int, creds credentials.TransportCredentials, scheme string, args func(addr string) []string) *Cluster {
 	t.Helper()
 	c := &Cluster{t: t, binary: Tool(t, "etcd"), creds: creds}
 	dir := t.TempDir()
@@ -73,7 +74,7 @@ func start(t *testing.T, n int, creds credentials.TransportCredentials, scheme s
 		m := &Member{Client: hosts.Addr(name) + ":2379", Dir: filepath.Join(dir, name), cluster: c, log: filepath.Join(dir, name+".log")}
 		m.args = append([]string{"--name", name, "--data-dir", m.Dir, "--log-level", "warn", "--listen-client-urls", scheme + m.Client,
 			"--advertise-client-urls", scheme + m.Client, "--listen-peer-urls", peerURL(hosts, name),
-			"--initial-advertise-peer-urls", peerURL(hosts, name), "--initial-cluster", strings.Join(peers, ",")}, args...)
+			"--initial-advertise-peer-urls", peerURL(hosts, name), "--initial-cluster", strings.Join(peers, ",")}, args(hosts.Addr(name))...)
 		c.Members = append(c.Members, m)
 		m.Start()
 	}
@@ -189,6 +190,19 @@ func (m *Member) Start() {
 		_ = cmd.Wait() // by a signal, as a rule
 		close(done)
 	}()
+}
+
+// Identity are the arguments by which a restored snapshot becomes this member again, with the id
+// of the cluster as it was.
+func (m *Member) Identity() []string {
+	var out []string
+	for i, arg := range m.args {
+		switch arg {
+		case "--name", "--initial-cluster", "--initial-advertise-peer-urls":
+			out = append(out, arg, m.args[i+1])
+		}
+	}
+	return out
 }
 
 // Kill ends the process at once, as kill -9.
