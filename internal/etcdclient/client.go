@@ -25,7 +25,8 @@ import (
 // each round over all of them. An election takes a second or two, whichever is asked.
 const firstTry = time.Second
 
-// Connections are found dead within keepalive times; etcd as shipped takes pings every 5 s.
+// A connection with calls in flight is found dead within these times. etcd as shipped takes pings
+// every 5 s, and none without a call.
 const (
 	keepaliveTime    = 10 * time.Second
 	keepaliveTimeout = 3 * time.Second
@@ -69,7 +70,7 @@ func Dial(cfg Config) (*Client, error) {
 		conn, err := grpc.NewClient("passthrough:///"+addr,
 			grpc.WithTransportCredentials(cfg.Creds),
 			grpc.WithNoProxy(),
-			grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: keepaliveTime, Timeout: keepaliveTimeout, PermitWithoutStream: true}),
+			grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: keepaliveTime, Timeout: keepaliveTimeout}),
 			grpc.WithConnectParams(grpc.ConnectParams{
 				Backoff:           backoff.Config{BaseDelay: 20 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: 500 * time.Millisecond},
 				MinConnectTimeout: 2 * time.Second,

@@ -1,5 +1,5 @@
 // Package etcdclient is the connection to a real etcd: an etcdstore.KV over gRPC, and the checks
-// that are made before a cluster is used. No daemon uses it yet.
+// that are made before a cluster is used.
 //
 // It guarantees that
 //

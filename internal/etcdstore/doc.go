@@ -1,6 +1,6 @@
 // Package etcdstore is the second engine of the fenced registers: a quorum.Store over an
 // etcd cluster, for teams that have one. etcd replicates by itself, so a Group and the
-// Leases have this one store, with N = R = W = 1. No daemon uses it yet.
+// Leases have this one store, with N = R = W = 1.
 //
 // etcd's own leases are not used: a new leader restarts them all, and a stuck old one may
 // answer for them. A session is a key that its process writes anew, five times a lease, and

@@ -152,5 +152,5 @@ func fetchMeta(ctx context.Context, kv KV, k keys) (known, error) {
 }
 
 func restored(why string) error {
-	return fmt.Errorf("%w: %w: %s; its numbers would repeat: init a new era with every ceiling raised (docs of etcd: restore)", seq.ErrNotVoting, ErrRestored, why)
+	return fmt.Errorf("%w: %w: %s; its numbers would repeat: see docs/etcd.md, Restored", seq.ErrNotVoting, ErrRestored, why)
 }

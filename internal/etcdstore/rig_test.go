@@ -114,6 +114,13 @@ func rig(t *testing.T) (a, b *node) {
 	return newNode(t, etcd), newNode(t, etcd)
 }
 
+// Context ends calls that go round in circles.
+func (n *node) Context() context.Context {
+	ctx, cancel := context.WithTimeout(n.T.Context(), 20*time.Second)
+	n.Cleanup(cancel)
+	return ctx
+}
+
 func (n *node) ref() quorum.Ref { return n.Identity().Ref }
 
 func (n *node) tryPrepare(who seq.Session, round uint64, regs ...seq.Register) ([]quorum.Result, error) {
