@@ -118,6 +118,9 @@ func (f *etcdFollower) describe(ctx context.Context) []*pb.StoreStatus {
 	for _, m := range f.client.Status(ctx) {
 		st := &pb.StoreStatus{Addr: m.Addr, Uuid: id.UUID, Name: "etcd " + m.Version, State: "unreachable"}
 		if m.Err == nil {
+			if m.Leader == m.ID {
+				st.Name += ", leader"
+			}
 			st.Reachable, st.State, st.Commits = true, etcdState(m, id), uint64(m.Revision)
 			st.NearlyFull = m.Quota > 0 && m.Size > m.Quota/10*9
 		}
@@ -134,10 +137,8 @@ func etcdState(m etcdclient.Member, id quorum.Identity) string {
 		return fmt.Sprint("alarms: ", m.Alarms)
 	case m.Leader == 0:
 		return "knows no leader"
-	case m.Leader == m.ID:
-		return "voting, leader"
 	}
-	return "voting"
+	return "voting" // what those look for who ask whether all is well
 }
 
 // describeStores asks every store for its state.

@@ -13,7 +13,7 @@ import (
 	"github.com/seqsvr/seqsvr/allocsvr/globalid/audit"
 	"github.com/seqsvr/seqsvr/internal/auth"
 	"github.com/seqsvr/seqsvr/internal/daemon"
-	"github.com/seqsvr/seqsvr/internal/etcdclient"
+	"github.com/seqsvr/seqsvr/internal/etcdflags"
 	"github.com/seqsvr/seqsvr/router"
 	"github.com/seqsvr/seqsvr/seq"
 )
@@ -27,7 +27,7 @@ type options struct {
 	resp      router.Config // of the front for clients of Redis
 
 	fs   *pflag.FlagSet
-	etcd etcdclient.Flags
+	etcd etcdflags.Flags
 }
 
 func flags() (*pflag.FlagSet, *options) {

@@ -13,11 +13,11 @@ import (
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 )
 
-// MinVersion is the oldest etcd that is used as shipped: 3.5 from here on, and 3.6 from
-// minVersion36 on. What is older revokes or loses more than it should.
+// MinVersion is the oldest etcd that is used: 3.5 from here on, and 3.6 from MinVersion36 on.
+// What is older revokes or loses more than it should.
 const (
 	MinVersion   = "3.5.23"
-	minVersion36 = "3.6.5"
+	MinVersion36 = "3.6.5"
 )
 
 // compactedBy is the revision by which an etcd that compacts by itself has done so: some ten
@@ -105,7 +105,7 @@ func sound(members []Member, want Requirement) error {
 			silent = append(silent, fmt.Errorf("%s: it knows no leader", m.Addr))
 			continue
 		case tooOld(m.Version, want):
-			return fmt.Errorf("%w: %s has version %s, expected at least %s, or %s of 3.6", ErrVersion, m.Addr, m.Version, least(want), minVersion36)
+			return fmt.Errorf("%w: %s has version %s, expected at least %s, or %s of 3.6", ErrVersion, m.Addr, m.Version, least(want), MinVersion36)
 		case some != nil && some.cluster != m.cluster:
 			return fmt.Errorf("%w: %s and %s", ErrMixed, some.Addr, m.Addr)
 		}
@@ -132,7 +132,7 @@ func least(want Requirement) string {
 func tooOld(version string, want Requirement) bool {
 	v := parse(version)
 	if want.MinVersion == "" && v[0] == 3 && v[1] == 6 {
-		return before(v, parse(minVersion36))
+		return before(v, parse(MinVersion36))
 	}
 	return before(v, parse(least(want)))
 }

@@ -124,13 +124,19 @@ func TestNumbersOnEtcdAreUniqueAndRiseOverHandOverAndDeath(t *testing.T) {
 		t.Logf("%s: 200 uids in %v", what, time.Since(began))
 	}
 	take("at the first node")
+	st, err := a.admin.Status(t.Context(), &pb.StatusRequest{})
+	if s := st.GetStores(); err != nil || len(s) != 1 || !s[0].GetReachable() || s[0].GetState() != "voting" || s[0].GetCommits() == 0 {
+		t.Errorf("stores in the status: %v, %v, want one that votes", s, err)
+	}
 	b := startNode(t, "b", etcd)
 	until(t, "the second node gets its half", func() error { return serves(t, b, sections/2) })
 	take("at two nodes")
+	began := time.Now()
 	if err := a.leave(); err != nil {
 		t.Errorf("leave: %v", err)
 	}
 	until(t, "the second node has all", func() error { return serves(t, b, sections) })
+	t.Logf("a left in %v", time.Since(began))
 	take("after a left")
 	b.server.Close() // as by a crash
 	d := startNode(t, "d", etcd)

@@ -16,6 +16,7 @@ import (
 	"github.com/seqsvr/seqsvr/internal/clock"
 	"github.com/seqsvr/seqsvr/internal/daemon"
 	"github.com/seqsvr/seqsvr/internal/etcdclient"
+	"github.com/seqsvr/seqsvr/internal/etcdflags"
 	"github.com/seqsvr/seqsvr/internal/etcdstore"
 	"github.com/seqsvr/seqsvr/internal/ui"
 	"github.com/seqsvr/seqsvr/seq"
@@ -34,7 +35,7 @@ func Command() *cobra.Command {
 
 type options struct {
 	ctl.Options
-	etcd etcdclient.Flags
+	etcd etcdflags.Flags
 }
 
 func (o *options) addTo(cmd *cobra.Command) {
@@ -68,7 +69,7 @@ func initCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "init",
 		Short:   "make a cluster below a prefix of etcd",
-		Example: "  seqctl etcd init --etcd 127.0.0.1:2379 --cluster prod --space name=user,sections=4096",
+		Example: "  seqctl etcd init --etcd 127.0.0.1:2379 --cluster prod --space user:sections=4096",
 		Args:    ctl.ExactArgs(),
 	}
 	o.addTo(cmd)

@@ -1,4 +1,6 @@
-package etcdclient
+// Package etcdflags is the flags by which commands find an etcd. What belongs here: nothing that a
+// library needs.
+package etcdflags
 
 import (
 	"fmt"
@@ -8,6 +10,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/seqsvr/seqsvr/internal/etcdclient"
 	"github.com/seqsvr/seqsvr/internal/rpc"
 	"github.com/seqsvr/seqsvr/seq"
 )
@@ -31,15 +34,15 @@ func (f *Flags) AddTo(fs *pflag.FlagSet) {
 	fs.StringVar(&f.TLS.Key, "etcd-key", "", "PEM `file` of the key of --etcd-cert; empty: none")
 	fs.StringVar(&f.User, "etcd-user", "", "`name` of the user of etcd; empty: none, or as the certificate says")
 	fs.StringVar(&f.PasswordFile, "etcd-password-file", "", "`file` with the password of --etcd-user; empty: none")
-	fs.StringVar(&f.MinVersion, "etcd-min-version", "", "oldest `version` of etcd to use, for those who know why an older one will do; empty: "+MinVersion+", and of 3.6 "+minVersion36)
+	fs.StringVar(&f.MinVersion, "etcd-min-version", "", "oldest `version` of etcd to use, for those who know why an older one will do; empty: "+etcdclient.MinVersion+", and of 3.6 "+etcdclient.MinVersion36)
 }
 
 // Given says whether there is an etcd.
 func (f *Flags) Given() bool { return len(f.Endpoints) > 0 }
 
 // Config reads the files that the flags name: rpc.ErrTLS, seq.ErrBadArgument.
-func (f *Flags) Config(log *slog.Logger) (Config, error) {
-	cfg := Config{Endpoints: f.Endpoints, User: f.User}
+func (f *Flags) Config(log *slog.Logger) (etcdclient.Config, error) {
+	cfg := etcdclient.Config{Endpoints: f.Endpoints, User: f.User}
 	tls, err := rpc.NewTLS(f.TLS, log)
 	if err != nil {
 		return cfg, fmt.Errorf("--etcd-ca, --etcd-cert and --etcd-key: %w", err)
