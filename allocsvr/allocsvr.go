@@ -22,7 +22,6 @@ import (
 	"github.com/seqsvr/seqsvr/internal/auth"
 	"github.com/seqsvr/seqsvr/internal/clock"
 	"github.com/seqsvr/seqsvr/internal/rpc"
-	"github.com/seqsvr/seqsvr/internal/storeclient"
 	"github.com/seqsvr/seqsvr/internal/telemetry"
 	"github.com/seqsvr/seqsvr/membership"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
@@ -183,16 +182,16 @@ func (s *Server) runSession(ctx context.Context) error {
 	waiting := s.startAnswering()
 	s.waiting.Store(waiting)
 	// The parts outlive ctx: they are needed to hand over.
-	cluster, keys, err := s.connect(ctx, waiting)
+	found, keys, err := s.connect(ctx, waiting)
 	waiting.stop()
 	if err != nil {
 		return err
 	}
 	life, cancel := context.WithCancelCause(s.life)
 	defer cancel(nil)
-	parts, err := s.assemble(cluster, keys, cancel)
+	parts, err := s.assemble(found, keys, cancel)
 	if err != nil {
-		return errors.Join(err, cluster.Close())
+		return errors.Join(err, found.close())
 	}
 	defer func() { _ = parts.follow.Close() }() // nothing is lost with a connection that will not close
 	defer parts.close()
@@ -234,72 +233,13 @@ func (s *Server) runSession(ctx context.Context) error {
 	return err
 }
 
-// connect finds a quorum of stores, for as long as the process is wanted, and reads there how
-// string keys are hashed.
-func (s *Server) connect(ctx context.Context, waiting *starting) (storeclient.Cluster, keyhash.Entries, error) {
-	var none storeclient.Cluster
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	defer context.AfterFunc(s.life, cancel)()
-	options := append(s.dialOptions(auth.Store), storeclient.Telling(func(short *storeclient.Shortfall) { waiting.missing(short.Missing) }))
-	for {
-		try, done := context.WithTimeout(ctx, connectPatience)
-		cluster, err := storeclient.Connect(try, s.cfg.Stores, options...)
-		done()
-		var keys keyhash.Entries
-		if err == nil {
-			if id := cluster.Identity.Ref.Cluster; s.cfg.ClusterID != "" && s.cfg.ClusterID != id {
-				err := fmt.Errorf("%w: stores of %q, configured for %q", seq.ErrForeignCluster, id, s.cfg.ClusterID)
-				return none, nil, errors.Join(err, cluster.Close())
-			}
-			if err := cluster.Complete(); err != nil {
-				return none, nil, errors.Join(err, cluster.Close())
-			}
-			if keys, err = keyHashes(ctx, s.cfg.Name, cluster); err == nil {
-				return cluster, keys, nil
-			}
-			err = errors.Join(err, cluster.Close())
-		}
-		if errors.Is(err, seq.ErrForeignCluster) || errors.Is(err, seq.ErrStaleEra) || errors.Is(err, seq.ErrBadArgument) || errors.Is(err, keyhash.ErrUnsound) {
-			return none, nil, err
-		}
-		if ctx.Err() != nil {
-			return none, nil, err
-		}
-		s.cfg.Logger.Warn("no quorum of stores yet", "error", err)
-		select {
-		case <-ctx.Done():
-		case <-time.After(100 * time.Millisecond):
-		}
-	}
-}
-
-// keyHashes reads how string keys are hashed, and has it settled at a cluster's first start: by
-// a session of its own, since the rounds of one session belong to one group.
-func keyHashes(ctx context.Context, node string, c storeclient.Cluster) (keyhash.Entries, error) {
-	secret := seq.NewSecret(node)
-	ctx, cancel := context.WithTimeout(ctx, connectPatience)
-	defer cancel()
-	id := c.Identity
-	group, err := quorum.NewGroup(quorum.Config{Ref: id.Ref, N: id.N, R: id.R, W: id.W, Secret: secret}, storeclient.NamedStores(c.Stores))
-	if err != nil {
-		return nil, err
-	}
-	defer group.Close()
-	keys, err := keyhash.New(ctx, group, secret.Session(), id.Mapping).Begin(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("read how string keys are hashed: %w", err)
-	}
-	return keys, nil
-}
-
 // assembled are the parts of a running server: the node, and what a process has.
 type assembled struct {
 	*Node
 	srv    *grpc.Server
 	health *health.Server
 	view   *membership.View
-	follow *storeclient.Follower
+	follow follower
 }
 
 func (p *assembled) close() {
@@ -309,13 +249,13 @@ func (p *assembled) close() {
 	}
 }
 
-func (s *Server) assemble(cluster storeclient.Cluster, keys keyhash.Entries, stop context.CancelCauseFunc) (*assembled, error) {
+func (s *Server) assemble(found backend, keys keyhash.Entries, stop context.CancelCauseFunc) (*assembled, error) {
 	p := &assembled{}
-	p.follow = storeclient.NewFollower(cluster, s.cfg.Logger, func(list quorum.MemberList, stores []quorum.NamedStore) error {
+	p.follow = found.follow(func(list quorum.MemberList, stores []quorum.NamedStore) error {
 		return p.Reconfigure(list, stores)
-	}, s.dialOptions(auth.Store)...)
+	})
 	node, err := NewNode(s.cfg, Wiring{
-		Stale: p.follow.Kick, Identity: cluster.Identity, Stores: storeclient.NamedStores(cluster.Stores), Addr: s.addr, Secret: *s.secret.Load(),
+		Stale: p.follow.Kick, Identity: found.identity, Stores: found.stores, Addr: s.addr, Secret: *s.secret.Load(),
 		Dial: s.dialPeer, Clock: clock.Boot(), Wall: time.Now, Stop: stop, Keys: keys, Parked: s.parked(), Limits: s.limits, Audit: s.audit,
 	})
 	if err != nil {
@@ -323,7 +263,7 @@ func (s *Server) assemble(cluster storeclient.Cluster, keys keyhash.Entries, sto
 	}
 	p.Node = node
 	p.follow.OnSpaces(node.Extend)
-	if p.view, err = s.startGossip(cluster.Identity.Ref.Cluster); err != nil {
+	if p.view, err = s.startGossip(found.identity.Ref.Cluster); err != nil {
 		return nil, err
 	}
 	s.register(p)
@@ -334,8 +274,11 @@ func (s *Server) register(p *assembled) {
 	p.srv = rpc.NewServer(rpc.ServerConfig{Logger: s.cfg.Logger, ClusterID: p.ClusterID, Creds: s.creds, Auth: s.cfg.Guard, Changed: p.alloc.changed},
 		append(s.cfg.Traces.ServerOptions(), s.calls.Options()...)...)
 	p.Register(p.srv)
-	admin := p.admin(p.view, func(ctx context.Context) []*pb.StoreStatus { return describeStores(ctx, p.follow.Stores()) })
+	admin := p.admin(p.view, p.follow.describe)
 	admin.Exposed, admin.Growth.Tell = s.exposed(), p.follow.Extend
+	if s.cfg.onEtcd() { // before anything is decided
+		admin.Growth.Decide = func(context.Context, seq.Mapping, seq.Space) (seq.Mapping, error) { return seq.Mapping{}, errNoGrowth }
+	}
 	pb.RegisterAdminServer(p.srv, admin)
 	p.health = rpc.RegisterHealth(p.srv)
 	p.health.SetServingStatus("", healthpb.HealthCheckResponse_NOT_SERVING)
@@ -365,28 +308,4 @@ func (s *Server) leave(p *assembled) {
 	case <-ctx.Done():
 	case <-time.After(linger):
 	}
-}
-
-// describeStores asks every store for its state.
-func describeStores(ctx context.Context, stores []storeclient.Named) []*pb.StoreStatus {
-	ctx, cancel := context.WithTimeout(ctx, time.Second)
-	defer cancel()
-	out := make([]*pb.StoreStatus, len(stores))
-	var wg sync.WaitGroup
-	for i, st := range stores {
-		wg.Go(func() {
-			out[i] = &pb.StoreStatus{Addr: st.Addr, Uuid: st.UUID, State: "unreachable"}
-			id, err := st.Client.DescribeAll(ctx)
-			if err != nil {
-				return
-			}
-			out[i].Uuid, out[i].Name, out[i].Reachable, out[i].State = id.GetStoreUuid(), id.GetName(), true, id.GetState()
-			out[i].BootCount, out[i].Commits = id.GetBootCount(), id.GetCommits()
-			out[i].GraceLeftMs = int64(id.GetGraceRemainingUs() / 1000)
-			out[i].DiskFreeBytes, out[i].NearlyFull = id.GetDiskFreeBytes(), id.GetNearlyFull()
-			out[i].WorkerFloorMs, out[i].WorkersKeptUs = id.GetWorkerFloorMs(), id.GetWorkersKeptUs()
-		})
-	}
-	wg.Wait()
-	return out
 }

@@ -26,7 +26,8 @@ type Config struct {
 	Name      string   // unique in the cluster; required
 	Listen    string   // gRPC, host:port; port 0 picks one
 	Advertise string   // address told to callers and peers; empty: the bound one
-	Stores    []string // gRPC addresses of all StoreSvr; required
+	Stores    []string // gRPC addresses of all StoreSvr; required without Etcd
+	Etcd      Etcd     // in place of Stores; no Endpoints: none
 	ClusterID string   // refused if the stores are of another; empty: not checked
 	DataDir   string   // where parked counters are kept; empty: none are kept
 	Weight    uint32   // share of the sections, 100 is normal; 1 to 10,000
@@ -100,8 +101,10 @@ func (c Config) Validate() error {
 	switch {
 	case c.Name == "" || len(c.Name) > 64:
 		return fmt.Errorf("%w: name %q, expected 1 to 64 bytes", seq.ErrBadArgument, c.Name)
-	case len(c.Stores) == 0:
+	case len(c.Stores) == 0 && !c.onEtcd():
 		return fmt.Errorf("%w: no stores, expected the address of every StoreSvr", seq.ErrBadArgument)
+	case len(c.Stores) > 0 && c.onEtcd():
+		return fmt.Errorf("%w: stores and etcd, expected one of them: they do not know of each other", seq.ErrBadArgument)
 	case c.Listen == "":
 		return fmt.Errorf("%w: no listen address, expected host:port", seq.ErrBadArgument)
 	case c.Lease < MinLease || c.Lease > MaxLease:
@@ -120,6 +123,9 @@ func (c Config) Validate() error {
 	_, err := c.namespaces()
 	return err
 }
+
+// onEtcd says whether the registers are in etcd.
+func (c Config) onEtcd() bool { return len(c.Etcd.Endpoints) > 0 }
 
 // limits are the configured ones; Validate must have found them well.
 func (c Config) limits() *api.Limits {

@@ -13,6 +13,7 @@ import (
 	"github.com/seqsvr/seqsvr/allocsvr/globalid/audit"
 	"github.com/seqsvr/seqsvr/internal/auth"
 	"github.com/seqsvr/seqsvr/internal/daemon"
+	"github.com/seqsvr/seqsvr/internal/etcdflags"
 	"github.com/seqsvr/seqsvr/router"
 	"github.com/seqsvr/seqsvr/seq"
 )
@@ -24,15 +25,20 @@ type options struct {
 	supervise bool
 	pidFile   string
 	resp      router.Config // of the front for clients of Redis
+
+	fs   *pflag.FlagSet
+	etcd etcdflags.Flags
 }
 
 func flags() (*pflag.FlagSet, *options) {
 	o := &options{Config: allocsvr.DefaultConfig()}
 	fs := pflag.NewFlagSet("allocsvr", pflag.ContinueOnError)
+	o.fs = fs
 	fs.StringVar(&o.Name, "name", "", "`name` of this node, unique in the cluster; required")
 	fs.StringVar(&o.Listen, "listen", o.Listen, "gRPC `address`, host:port")
 	fs.StringVar(&o.Advertise, "advertise", "", "gRPC `address` that others are told; empty: the one listened on")
-	fs.StringSliceVar(&o.Stores, "stores", nil, "gRPC `addresses` of all StoreSvr; required")
+	fs.StringSliceVar(&o.Stores, "stores", nil, "gRPC `addresses` of all StoreSvr; required unless --etcd is given")
+	o.etcd.AddTo(fs)
 	fs.StringVar(&o.ClusterID, "cluster", "", "`id` of the cluster that the stores must be of; empty: any")
 	fs.StringVar(&o.DataDir, "data-dir", "", "`directory` for counters that nobody could take over; empty: none are kept")
 	fs.Uint32Var(&o.Weight, "weight", o.Weight, "share of the sections, 1 to 10,000")
@@ -44,7 +50,7 @@ func flags() (*pflag.FlagSet, *options) {
 	fs.StringVar(&o.IDAudit.Path, "id-audit", "", "`file` for a JSON line of each range of snowflake IDs that is handed out; empty: none")
 	fs.Int64Var(&o.IDAudit.Bytes, "id-audit-bytes", audit.DefaultBytes, "`bytes` after which that file is followed by another")
 	fs.IntVar(&o.IDAudit.Files, "id-audit-files", audit.DefaultFiles, "how many older `files` are kept")
-	fs.DurationVar(&o.Lease, "lease", o.Lease, "how long the stores keep others away, 200ms to 10s")
+	fs.DurationVar(&o.Lease, "lease", o.Lease, "how long the stores keep others away, 200ms to 10s; 3s if not given with --etcd")
 	fs.IntVar(&o.ExpectAllocs, "expect-allocs", o.ExpectAllocs, "how many AllocSvr a new cluster waits for before it places sections")
 	fs.IntVar(&o.MaxInWork, "max-in-work", o.MaxInWork, "`keys` of calls in work, each call counting 64 more, beyond which calls are refused as overloaded; at least 10,064; changes at SIGHUP")
 	fs.IntVar(&o.MaxStreamWaits, "max-stream-waits", o.MaxStreamWaits, "`calls` of one stream that may wait, beyond which they are refused likewise; changes at SIGHUP")
@@ -78,6 +84,9 @@ func load(args []string, env func(string) (string, bool), stderr io.Writer) (*op
 		if of := o.Secret.Node; of != "" && of != o.Name {
 			return nil, daemon.Usage(fmt.Errorf("--name %s: the parent that watches over this process has started as %q: start it anew", o.Name, of))
 		}
+	}
+	if err := o.openEtcd(); err != nil {
+		return nil, daemon.Usage(err)
 	}
 	if err := o.checkRESP(); err != nil {
 		return nil, err

@@ -13,6 +13,7 @@ import (
 	"github.com/seqsvr/seqsvr/cmd/seqctl/ctl"
 	"github.com/seqsvr/seqsvr/cmd/seqctl/dev"
 	"github.com/seqsvr/seqsvr/cmd/seqctl/drill"
+	"github.com/seqsvr/seqsvr/cmd/seqctl/etcdverbs"
 	"github.com/seqsvr/seqsvr/cmd/seqctl/ids"
 	"github.com/seqsvr/seqsvr/cmd/seqctl/replay"
 	"github.com/seqsvr/seqsvr/cmd/seqctl/storectl"
@@ -31,6 +32,6 @@ func root() *cobra.Command {
 	root.AddCommand(dev.Command(), replay.Command(), drill.Command())
 	root.AddCommand(ids.Commands()...)
 	root.AddCommand(bench.Commands()...)
-	root.AddCommand(storectl.Command(), authctl.Command())
+	root.AddCommand(storectl.Command(), etcdverbs.Command(), authctl.Command())
 	return root
 }

@@ -12,17 +12,19 @@ import (
 
 // excepted are names in documents that this tree does not declare, each with its reason.
 var excepted = map[string]string{
-	"WORKER_NODE":                "a table of Baidu's UidGenerator",
-	"CachedUidGenerator":         "a class of the same",
-	"AuditLogEntry":              "a message of Twitter's snowflake",
-	"AUTO_INCREMENT":             "MySQL's",
-	"LimitNOFILE":                "systemd's",
-	"fsGroup":                    "of Kubernetes",
-	"stats.Handler":              "of grpc-go, and not used",
-	"grpc.health.v1":             "the package of gRPC's health service",
-	"OTEL_EXPORTER_OTLP_HEADERS": "read by OpenTelemetry's exporter",
-	"Keyring.RemoveKey":          "of memberlist",
-	"GossipVerifyIncoming":       "of memberlist, and not used",
+	"WORKER_NODE":                 "a table of Baidu's UidGenerator",
+	"CachedUidGenerator":          "a class of the same",
+	"AuditLogEntry":               "a message of Twitter's snowflake",
+	"AUTO_INCREMENT":              "MySQL's",
+	"LimitNOFILE":                 "systemd's",
+	"fsGroup":                     "of Kubernetes",
+	"stats.Handler":               "of grpc-go, and not used",
+	"grpc.health.v1":              "the package of gRPC's health service",
+	"OTEL_EXPORTER_OTLP_HEADERS":  "read by OpenTelemetry's exporter",
+	"Keyring.RemoveKey":           "of memberlist",
+	"GossipVerifyIncoming":        "of memberlist, and not used",
+	"--unsafe-no-fsync":           "a flag of etcd",
+	"--auto-compaction-retention": "a flag of etcd",
 }
 
 // documents are the texts whose names are followed. CHANGELOG.md is not among them: it

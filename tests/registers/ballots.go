@@ -57,6 +57,7 @@ var ballotRows = []row{
 		}
 	}},
 	{"a step under a higher epoch needs no prepare at this store", func(b *bench) {
+		b.needBareSteps()
 		b.want("prepare", b.prepare(alice, 1, section), quorum.VerdictOK)
 		b.want("step", b.step(bob, 2, section, 500), quorum.VerdictOK)
 		b.wantState("after it", section, epoch(2, bob), epoch(2, bob), 500)
@@ -100,10 +101,14 @@ var ballotRows = []row{
 		b.wantState("after the restart", tag, epoch(1, alice), epoch(1, alice), 9)
 	}},
 	{"writes that break a rule of the register are refused", func(b *bench) {
+		var promised seq.Epoch
+		if b.PromiseFirst {
+			promised = epoch(1, alice)
+		}
 		b.want("max above 2^53-1", b.step(alice, 1, section, uint64(seq.MaxSeq)+1), quorum.VerdictRefused)
 		withPayload := b.stepAll(alice, quorum.StepItem{Register: section, Round: 1, Max: 1, Payload: []byte("x")})[0]
 		b.want("a payload on a section", withPayload, quorum.VerdictRefused)
-		b.wantState("after them", section, seq.Epoch{}, seq.Epoch{}, 0)
+		b.wantState("after them", section, promised, seq.Epoch{}, 0)
 		b.want("max of 2^53-1", b.step(alice, 1, section, uint64(seq.MaxSeq)), quorum.VerdictOK)
 	}},
 	{"results come in the order of the batch, each by itself", func(b *bench) {
@@ -120,6 +125,16 @@ var ballotRows = []row{
 		if found[0].Max != 8 || found[2].Max != 0 || found[3].Max != 8 {
 			b.Errorf("read: got %+v, want max 8, none, 0, 8", found)
 		}
+	}},
+	{"a step needs the promise of exactly its epoch", func(b *bench) {
+		if !b.PromiseFirst {
+			b.Skip("this engine takes a step under a higher epoch as its promise")
+		}
+		b.want("prepare", b.prepare(alice, 2, section), quorum.VerdictOK)
+		bare := b.stepAll(bob, quorum.StepItem{Register: section, Round: 3, Max: 7})[0]
+		b.want("a step under a higher epoch", bare, quorum.VerdictRefused)
+		b.want("a step under no epoch", b.stepAll(bob, quorum.StepItem{Register: section1, Round: 1, Max: 7})[0], quorum.VerdictRefused)
+		b.wantState("after them", section, epoch(2, alice), seq.Epoch{}, 0)
 	}},
 	{"later items of a batch see earlier ones", func(b *bench) {
 		got := b.prepareAll(bob, quorum.PrepareItem{Register: section, Round: 2}, quorum.PrepareItem{Register: section, Round: 1}, quorum.PrepareItem{Register: section, Round: 3})

@@ -100,12 +100,23 @@ func (b *bench) prepare(who seq.Session, round uint64, r seq.Register) quorum.Re
 
 func (b *bench) step(who seq.Session, round uint64, r seq.Register, to uint64) quorum.Result {
 	b.Helper()
+	b.promiseFirst(who, round, r)
 	return b.stepAll(who, quorum.StepItem{Register: r, Round: round, Max: to})[0]
 }
 
 func (b *bench) write(who seq.Session, round, version uint64, body string) quorum.Result {
 	b.Helper()
+	b.promiseFirst(who, round, document)
 	return b.stepAll(who, quorum.StepItem{Register: document, Round: round, Max: version, Payload: []byte(body)})[0]
+}
+
+// promiseFirst asks for the promise that a step of this engine needs. Whether it is given is the
+// step's to find out.
+func (b *bench) promiseFirst(who seq.Session, round uint64, r seq.Register) {
+	b.Helper()
+	if b.PromiseFirst {
+		b.prepare(who, round, r)
+	}
 }
 
 // renewal is a request under the session's own name.

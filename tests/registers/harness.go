@@ -20,6 +20,11 @@ type Harness struct {
 	Replicas []Replica
 	MaxLease time.Duration // longest lease that may be asked for, at least a second
 
+	// PromiseFirst is of an engine that takes a step only under exactly the promised epoch, as
+	// one may that is a single store: no step there can come before its promise. Rows about
+	// steps without one are then skipped, and all others prepare before they step.
+	PromiseFirst bool
+
 	// Advance moves the clock of all replicas forward. Nil where the clock of the
 	// engine cannot be moved: rows about the end of a lease are then skipped.
 	Advance func(d time.Duration)
@@ -67,6 +72,14 @@ func (b *bench) needRestart() {
 		if r.Kill == nil || r.Restart == nil {
 			b.Skip("the replicas of this engine cannot be killed and started again")
 		}
+	}
+}
+
+// needBareSteps skips the row if the engine takes no step without a promise.
+func (b *bench) needBareSteps() {
+	b.Helper()
+	if b.PromiseFirst {
+		b.Skip("this engine takes a step only under the promised epoch")
 	}
 }
 

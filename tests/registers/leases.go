@@ -83,6 +83,7 @@ var leaseRows = []row{
 		b.want("nor is anybody else", b.prepare(carol, 4, section), quorum.VerdictOK)
 	}},
 	{"a session is told what it lost until it drops it", func(b *bench) {
+		b.needBareSteps() // else a register is lost only with all of its session
 		b.own(alice, 1, section, section1)
 		b.want("a step of a higher epoch takes it", b.step(bob, 2, section, 10), quorum.VerdictOK)
 		for range 2 {

@@ -1,0 +1,166 @@
+package allocsvr
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc"
+
+	"github.com/seqsvr/seqsvr/internal/clock"
+	"github.com/seqsvr/seqsvr/internal/etcdclient"
+	"github.com/seqsvr/seqsvr/internal/etcdstore"
+	"github.com/seqsvr/seqsvr/internal/storeclient"
+	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
+	"github.com/seqsvr/seqsvr/quorum"
+	"github.com/seqsvr/seqsvr/seq"
+)
+
+// backend is what keeps the registers, as it was found: StoreSvr or etcd.
+type backend struct {
+	identity quorum.Identity
+	stores   []quorum.NamedStore
+	// follow goes over to later member lists, which change is told of; nothing else uses the
+	// backend's connections after its Close.
+	follow func(change func(quorum.MemberList, []quorum.NamedStore) error) follower
+	close  func() error // where follow was not called
+}
+
+// follower keeps a backend's connections up to date.
+type follower interface {
+	Kick()
+	Run(ctx context.Context) error
+	OnSpaces(take func(ctx context.Context, m seq.Mapping) error)
+	Extend(ctx context.Context, m seq.Mapping) error
+	Close() error
+	describe(ctx context.Context) []*pb.StoreStatus
+}
+
+// Etcd says where the registers are if they are in etcd in place of StoreSvr.
+type Etcd struct {
+	etcdclient.Config
+	Prefix      string // of all keys
+	Requirement etcdclient.Requirement
+}
+
+// onStores is a backend of StoreSvr.
+func (s *Server) onStores(c storeclient.Cluster, opts ...grpc.DialOption) backend {
+	return backend{identity: c.Identity, stores: storeclient.NamedStores(c.Stores), close: c.Close,
+		follow: func(change func(quorum.MemberList, []quorum.NamedStore) error) follower {
+			return storesFollower{storeclient.NewFollower(c, s.cfg.Logger, change, opts...)}
+		}}
+}
+
+type storesFollower struct{ *storeclient.Follower }
+
+func (f storesFollower) describe(ctx context.Context) []*pb.StoreStatus {
+	return describeStores(ctx, f.Stores())
+}
+
+// onEtcd checks etcd and finds the cluster there. Errors: those of etcdclient and etcdstore.
+func (s *Server) onEtcd(ctx context.Context) (backend, error) {
+	client, err := etcdclient.Dial(s.cfg.Etcd.Config)
+	if err != nil {
+		return backend{}, err
+	}
+	if _, err = client.Check(ctx, s.cfg.Etcd.Requirement); err == nil {
+		var store *etcdstore.Store
+		store, err = etcdstore.Open(ctx, etcdstore.Config{KV: client, Prefix: s.cfg.Etcd.Prefix, Clock: clock.Boot(), MaxLease: MaxLease, Logger: s.cfg.Logger})
+		if err == nil {
+			id := store.Identity()
+			return backend{identity: id, stores: []quorum.NamedStore{{Name: id.Name, UUID: id.UUID, Store: store}}, close: client.Close,
+				follow: func(func(quorum.MemberList, []quorum.NamedStore) error) follower {
+					return &etcdFollower{client: client, store: store}
+				}}, nil
+		}
+	}
+	_ = client.Close() // nothing was begun
+	return backend{}, err
+}
+
+// etcdFollower has nothing to follow: etcd's own members are its business.
+type etcdFollower struct {
+	client *etcdclient.Client
+	store  *etcdstore.Store
+	closed sync.Once
+}
+
+// Kick implements follower.
+func (f *etcdFollower) Kick() {}
+
+// Run implements follower.
+func (f *etcdFollower) Run(ctx context.Context) error {
+	<-ctx.Done()
+	return nil
+}
+
+// OnSpaces implements follower: spaces are never added.
+func (f *etcdFollower) OnSpaces(func(context.Context, seq.Mapping) error) {}
+
+// Extend implements follower.
+func (f *etcdFollower) Extend(context.Context, seq.Mapping) error { return errNoGrowth }
+
+var errNoGrowth = fmt.Errorf("%w: spaces cannot be added to a cluster on etcd", seq.ErrBadArgument)
+
+// Close implements follower.
+func (f *etcdFollower) Close() (err error) {
+	f.closed.Do(func() { err = f.client.Close() })
+	return err
+}
+
+// describe shows the members of etcd.
+func (f *etcdFollower) describe(ctx context.Context) []*pb.StoreStatus {
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	id := f.store.Identity()
+	var out []*pb.StoreStatus
+	for _, m := range f.client.Status(ctx) {
+		st := &pb.StoreStatus{Addr: m.Addr, Uuid: id.UUID, Name: "etcd " + m.Version, State: "unreachable"}
+		if m.Err == nil {
+			if m.Leader == m.ID {
+				st.Name += ", leader"
+			}
+			st.Reachable, st.State, st.Commits = true, etcdState(m, id), uint64(m.Revision)
+			st.NearlyFull = m.Quota > 0 && m.Size > m.Quota/10*9
+		}
+		out = append(out, st)
+	}
+	return out
+}
+
+func etcdState(m etcdclient.Member, id quorum.Identity) string {
+	switch {
+	case !id.Voting:
+		return id.State
+	case len(m.Alarms) > 0:
+		return fmt.Sprint("alarms: ", m.Alarms)
+	case m.Leader == 0:
+		return "knows no leader"
+	}
+	return "voting" // what those look for who ask whether all is well
+}
+
+// describeStores asks every store for its state.
+func describeStores(ctx context.Context, stores []storeclient.Named) []*pb.StoreStatus {
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	out := make([]*pb.StoreStatus, len(stores))
+	var wg sync.WaitGroup
+	for i, st := range stores {
+		wg.Go(func() {
+			out[i] = &pb.StoreStatus{Addr: st.Addr, Uuid: st.UUID, State: "unreachable"}
+			id, err := st.Client.DescribeAll(ctx)
+			if err != nil {
+				return
+			}
+			out[i].Uuid, out[i].Name, out[i].Reachable, out[i].State = id.GetStoreUuid(), id.GetName(), true, id.GetState()
+			out[i].BootCount, out[i].Commits = id.GetBootCount(), id.GetCommits()
+			out[i].GraceLeftMs = int64(id.GetGraceRemainingUs() / 1000)
+			out[i].DiskFreeBytes, out[i].NearlyFull = id.GetDiskFreeBytes(), id.GetNearlyFull()
+			out[i].WorkerFloorMs, out[i].WorkersKeptUs = id.GetWorkerFloorMs(), id.GetWorkersKeptUs()
+		})
+	}
+	wg.Wait()
+	return out
+}

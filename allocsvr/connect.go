@@ -1,0 +1,101 @@
+package allocsvr
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/seqsvr/seqsvr/allocsvr/keyhash"
+	"github.com/seqsvr/seqsvr/internal/auth"
+	"github.com/seqsvr/seqsvr/internal/etcdclient"
+	"github.com/seqsvr/seqsvr/internal/etcdstore"
+	"github.com/seqsvr/seqsvr/internal/storeclient"
+	"github.com/seqsvr/seqsvr/quorum"
+	"github.com/seqsvr/seqsvr/seq"
+)
+
+// connect finds what keeps the registers, for as long as the process is wanted, and reads there
+// how string keys are hashed.
+func (s *Server) connect(ctx context.Context, waiting *starting) (backend, keyhash.Entries, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(s.life, cancel)()
+	for {
+		try, done := context.WithTimeout(ctx, connectPatience)
+		found, err := s.find(try, waiting)
+		done()
+		var keys keyhash.Entries
+		if err == nil {
+			if id := found.identity.Ref.Cluster; s.cfg.ClusterID != "" && s.cfg.ClusterID != id {
+				err := fmt.Errorf("%w: stores of %q, configured for %q", seq.ErrForeignCluster, id, s.cfg.ClusterID)
+				return backend{}, nil, errors.Join(err, found.close())
+			}
+			if keys, err = keyHashes(ctx, s.cfg.Name, found); err == nil {
+				return found, keys, nil
+			}
+			err = errors.Join(err, found.close())
+		}
+		if fatal(err) || ctx.Err() != nil {
+			return backend{}, nil, err
+		}
+		s.cfg.Logger.Warn("no quorum of stores yet", "error", err)
+		select {
+		case <-ctx.Done():
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+}
+
+// find is one try.
+func (s *Server) find(ctx context.Context, waiting *starting) (backend, error) {
+	if s.cfg.onEtcd() {
+		found, err := s.onEtcd(ctx)
+		if err != nil {
+			waiting.missing(s.cfg.Etcd.Endpoints)
+		}
+		return found, err
+	}
+	options := s.dialOptions(auth.Store)
+	told := storeclient.Telling(func(short *storeclient.Shortfall) { waiting.missing(short.Missing) })
+	cluster, err := storeclient.Connect(ctx, s.cfg.Stores, append(slices.Clone(options), told)...)
+	if err != nil {
+		return backend{}, err
+	}
+	if err := cluster.Complete(); err != nil {
+		return backend{}, errors.Join(err, cluster.Close())
+	}
+	return s.onStores(cluster, options...), nil
+}
+
+// fatal says whether no later try can find what this one did not.
+func fatal(err error) bool {
+	for _, e := range []error{seq.ErrForeignCluster, seq.ErrStaleEra, seq.ErrBadArgument, keyhash.ErrUnsound,
+		etcdstore.ErrRestored, etcdstore.ErrDamaged, etcdstore.ErrNotInitialized,
+		etcdclient.ErrVersion, etcdclient.ErrMixed, etcdclient.ErrCompaction, etcdclient.ErrPermission, etcdclient.ErrLogin, etcdclient.ErrKubernetes} {
+		if errors.Is(err, e) {
+			return true
+		}
+	}
+	return false
+}
+
+// keyHashes reads how string keys are hashed, and has it settled at a cluster's first start: by
+// a session of its own, since the rounds of one session belong to one group.
+func keyHashes(ctx context.Context, node string, found backend) (keyhash.Entries, error) {
+	secret := seq.NewSecret(node)
+	ctx, cancel := context.WithTimeout(ctx, connectPatience)
+	defer cancel()
+	id := found.identity
+	group, err := quorum.NewGroup(quorum.Config{Ref: id.Ref, N: id.N, R: id.R, W: id.W, Secret: secret}, found.stores)
+	if err != nil {
+		return nil, err
+	}
+	defer group.Close()
+	keys, err := keyhash.New(ctx, group, secret.Session(), id.Mapping).Begin(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("read how string keys are hashed: %w", err)
+	}
+	return keys, nil
+}

@@ -1,0 +1,61 @@
+// Package etcdflags is the flags by which commands find an etcd. What belongs here: nothing that a
+// library needs.
+package etcdflags
+
+import (
+	"fmt"
+	"log/slog"
+	"os"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/seqsvr/seqsvr/internal/etcdclient"
+	"github.com/seqsvr/seqsvr/internal/rpc"
+	"github.com/seqsvr/seqsvr/seq"
+)
+
+// Flags are those of a process that uses etcd.
+type Flags struct {
+	Endpoints    []string
+	Prefix       string // of all keys
+	TLS          rpc.TLSFiles
+	User         string
+	PasswordFile string
+	MinVersion   string
+}
+
+// AddTo adds them.
+func (f *Flags) AddTo(fs *pflag.FlagSet) {
+	fs.StringSliceVar(&f.Endpoints, "etcd", nil, "client `addresses` of an etcd that keeps the registers in place of StoreSvr, host:port; empty: none")
+	fs.StringVar(&f.Prefix, "etcd-prefix", "/seqsvr", "`prefix` of all keys in etcd")
+	fs.StringVar(&f.TLS.CA, "etcd-ca", "", "PEM `file` of the CAs of etcd's certificates; empty: plaintext to etcd")
+	fs.StringVar(&f.TLS.Cert, "etcd-cert", "", "PEM `file` of a certificate to show to etcd; empty: none")
+	fs.StringVar(&f.TLS.Key, "etcd-key", "", "PEM `file` of the key of --etcd-cert; empty: none")
+	fs.StringVar(&f.User, "etcd-user", "", "`name` of the user of etcd; empty: none, or as the certificate says")
+	fs.StringVar(&f.PasswordFile, "etcd-password-file", "", "`file` with the password of --etcd-user; empty: none")
+	fs.StringVar(&f.MinVersion, "etcd-min-version", "", "oldest `version` of etcd to use, for those who know why an older one will do; empty: "+etcdclient.MinVersion+", and of 3.6 "+etcdclient.MinVersion36)
+}
+
+// Given says whether there is an etcd.
+func (f *Flags) Given() bool { return len(f.Endpoints) > 0 }
+
+// Config reads the files that the flags name: rpc.ErrTLS, seq.ErrBadArgument.
+func (f *Flags) Config(log *slog.Logger) (etcdclient.Config, error) {
+	cfg := etcdclient.Config{Endpoints: f.Endpoints, User: f.User}
+	tls, err := rpc.NewTLS(f.TLS, log)
+	if err != nil {
+		return cfg, fmt.Errorf("--etcd-ca, --etcd-cert and --etcd-key: %w", err)
+	}
+	if tls != nil {
+		cfg.Creds = tls.Creds()
+	}
+	if f.PasswordFile != "" {
+		text, err := os.ReadFile(f.PasswordFile)
+		if err != nil {
+			return cfg, fmt.Errorf("%w: --etcd-password-file: %w", seq.ErrBadArgument, err)
+		}
+		cfg.Password = strings.TrimSpace(string(text))
+	}
+	return cfg, nil
+}

@@ -1,0 +1,92 @@
+package etcdstore
+
+import "context"
+
+// KV is what is needed of etcd. It is safe for concurrent use.
+type KV interface {
+	// Do runs one transaction, linearizable also where it only reads. After an error
+	// the outcome is unknown: it may have happened, or may happen later, more than once.
+	// An error wraps ErrNoSpace where etcd said so.
+	Do(ctx context.Context, t Txn) (Answer, error)
+}
+
+// MaxOps is how many compares, or operations, a transaction may have with those of its deepest
+// nested one: etcd's --max-txn-ops as shipped.
+const MaxOps = 128
+
+// Txn does Then if all of If hold, and Else otherwise. The compares of nested ones are
+// decided on the state before the whole; gets see what the operations before them wrote. No
+// key is put twice.
+type Txn struct {
+	If         []Compare
+	Then, Else []Op
+}
+
+// Compare holds if the key's create or mod revision is Rev, or, with Not, if it is not. A key
+// that there is not has 0 for both.
+type Compare struct {
+	Key     string
+	Created bool // else modified
+	Not     bool
+	Rev     int64
+}
+
+// Op is one of: a nested transaction, a put, a delete, a get of a key or of [Key, End).
+type Op struct {
+	Kind  OpKind
+	Key   string
+	End   string // of a get: for all keys from Key to before End; empty: Key alone
+	Limit int64  // of a get: at most so many; 0: all
+	Value []byte
+	Txn   *Txn
+}
+
+// OpKind says what an Op does.
+type OpKind uint8
+
+// The kinds of Op.
+const (
+	Get OpKind = iota
+	Put
+	Delete
+	Nested
+)
+
+// Answer is etcd's on a transaction. Results are those of Then or of Else, in order.
+type Answer struct {
+	Cluster  uint64 // etcd's own id of itself; 0 in nested ones
+	Revision int64  // of the whole store after the transaction; 0 in nested ones
+	Then     bool
+	Results  []Result
+}
+
+// Result is what an Op gave.
+type Result struct {
+	KVs    []KeyValue // of a get, by key
+	Nested *Answer
+}
+
+// KeyValue is a key as it was read.
+type KeyValue struct {
+	Key               string
+	Value             []byte
+	Created, Modified int64
+}
+
+func get(key string) Op               { return Op{Kind: Get, Key: key} }
+func put(key string, value []byte) Op { return Op{Kind: Put, Key: key, Value: value} }
+func remove(key string) Op            { return Op{Kind: Delete, Key: key} }
+
+// all gets the keys that begin with prefix.
+func all(prefix string) Op { return Op{Kind: Get, Key: prefix, End: after(prefix)} }
+
+// after is the first key behind all that begin with prefix, which does not end in 0xff.
+func after(prefix string) string {
+	return prefix[:len(prefix)-1] + string([]byte{prefix[len(prefix)-1] + 1})
+}
+
+func modified(key string, rev int64) Compare { return Compare{Key: key, Rev: rev} }
+func created(key string, rev int64) Compare {
+	return Compare{Key: key, Created: true, Rev: rev}
+}
+func absent(key string) Compare { return created(key, 0) }
