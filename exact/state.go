@@ -67,9 +67,9 @@ const (
 func (s *State) Bytes() int64 { return uidBytes*int64(len(s.last)) + idBytes*int64(len(s.ids)) }
 
 // MaxCopy is how many bytes the encoding of a section may take: a copy travels in one message
-// (storewire.MaxMessage), in the time of one round. A larger one could not be taken over, brought
+// (storewire.MaxRequest), in the time of one round. A larger one could not be taken over, brought
 // to a new store or backed up.
-const MaxCopy = 32 << 20
+const MaxCopy = 16 << 20
 
 // What the encoding takes at most, in bytes.
 const (

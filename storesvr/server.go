@@ -29,8 +29,8 @@ type server struct {
 
 // newServer is a gRPC server with the store, its health and reflection.
 func newServer(cfg Config, addr string, r *replica, creds credentials.TransportCredentials, extra ...grpc.ServerOption) *grpc.Server {
-	g := rpc.NewServer(rpc.ServerConfig{Logger: cfg.Logger, Creds: creds, Auth: cfg.Guard, MaxRecv: storewire.MaxMessage},
-		append(extra, grpc.MaxSendMsgSize(storewire.MaxMessage), grpc.ChainUnaryInterceptor(addressedTo(r.core.identity.UUID)))...)
+	g := rpc.NewServer(rpc.ServerConfig{Logger: cfg.Logger, Creds: creds, Auth: cfg.Guard, MaxRecv: storewire.MaxRequest},
+		append(extra, grpc.MaxSendMsgSize(storewire.MaxReply), grpc.ChainUnaryInterceptor(addressedTo(r.core.identity.UUID)))...)
 	s := &server{replica: r, addr: addr, guard: cfg.Guard}
 	pb.RegisterStoreServer(g, s)
 	s.health = rpc.RegisterHealth(g)

@@ -25,8 +25,8 @@ const (
 	// pieces is how many copies are read with one message. One that could not be read is read
 	// alone the next time: together they may be more than a message holds.
 	pieces = 64
-	// mostBytes is how much one message brings of several sections, half of what it may.
-	mostBytes = 64 << 20
+	// mostBytes is how much one message brings of several sections: no more than of the largest.
+	mostBytes = exact.MaxCopy
 	// ahead is by how much a caller's clock may be ahead of the owner's, of first_sent.
 	ahead = 10 * time.Second
 )

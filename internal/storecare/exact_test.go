@@ -127,7 +127,7 @@ func TestAMessageToAStoreMayBeAsLargeAsItsLimit(t *testing.T) {
 	s := founders(t, 1, orders)
 	client, id := at(t, s[0])
 	reply, err := client.Step(within(t), quorum.StepRequest{Ref: id.Ref, Session: alice, Secret: sessiontest.SecretOf(alice),
-		Items: []quorum.StepItem{{Register: order, Round: 1, Log: make([]byte, storewire.MaxMessage-1<<20)}}})
+		Items: []quorum.StepItem{{Register: order, Round: 1, Log: make([]byte, storewire.MaxRequest-1<<20)}}})
 	if err != nil || reply.Results[0].Verdict != quorum.VerdictRefused || !strings.Contains(reply.Results[0].Message, "a change of kind 0") {
 		t.Errorf("%v, %+v: want the log in it to be read, and refused", err, reply.Results)
 	}

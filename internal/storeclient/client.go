@@ -39,7 +39,7 @@ func Dial(addr string, opts ...grpc.DialOption) (*Client, error) {
 		}
 	}
 	opts = append([]grpc.DialOption{grpc.WithDefaultCallOptions(
-		grpc.MaxCallRecvMsgSize(storewire.MaxMessage), grpc.MaxCallSendMsgSize(storewire.MaxMessage))}, opts...)
+		grpc.MaxCallRecvMsgSize(storewire.MaxReply), grpc.MaxCallSendMsgSize(storewire.MaxRequest))}, opts...)
 	c := &Client{addr: addr}
 	for i := range c.conns {
 		conn, err := rpc.Dial(addr, opts...)

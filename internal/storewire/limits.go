@@ -2,13 +2,17 @@ package storewire
 
 import "github.com/seqsvr/seqsvr/exact"
 
-// MaxMessage is the largest message between a store and its clients in bytes: the copy of an
-// exact section, a document with the largest payload, or all registers of the largest mapping,
-// read by prefix.
-const MaxMessage = 128 << 20
+// The largest messages between a store and its clients, in bytes.
+const (
+	// MaxRequest is of the copy of an exact section, or of a document with the largest payload. A
+	// store keeps twice as much of requests that are not finished, a connection.
+	MaxRequest = 20 << 20
+	// MaxReply is of several copies, or of all registers of the largest mapping, read by prefix.
+	MaxReply = 128 << 20
+)
 
 // A copy fits, with what a message has beside it.
-var _ [MaxMessage - exact.MaxCopy - 1<<20]struct{}
+var _ [MaxRequest - exact.MaxCopy - 1<<20]struct{}
 
 // StoreHeader is the gRPC metadata key under which a client names the uuid of the store
 // that it means. A store that is another refuses the call with seq.ErrStaleEra.

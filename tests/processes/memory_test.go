@@ -181,9 +181,11 @@ func TestAStoresMemoryIsBoundedWhateverMessagesAreNotFinished(t *testing.T) {
 	if ctx.Err() != nil {
 		t.Error("the connection is open after a minute")
 	}
-	if got := resident(t, store.Pid()); got > 100*mib {
+	got := resident(t, store.Pid())
+	if got > 100*mib {
 		t.Errorf("the store had %d MiB, want at most 100", got/mib)
 	}
+	t.Logf("store: %d MiB", got/mib)
 	newVictim(t, c).take(t, 10)
 }
 
