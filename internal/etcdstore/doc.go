@@ -6,7 +6,7 @@
 // answer for them. A session is a key that its process writes anew, five times a lease, and
 // what is written to a register carries the create revision of that key, the register's
 // life. A register is kept for its holder exactly while the holder's key has that create
-// revision, so whoever wants it must first delete the key, and deletes it only if it saw no
+// revision, so another session must first delete the key, and deletes it only if it saw no
 // new beat for longer than the holder goes on.
 //
 //	<prefix>/meta          the cluster; every write compares its revision

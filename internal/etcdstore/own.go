@@ -23,7 +23,7 @@ type own struct {
 	heldLife int64
 	owed     bool // a Reset that no reply has told yet
 	// written are registers that may carry the life by a STEP and are not attached. One that
-	// does not come to be is to be released: nobody else could take it while the session lives.
+	// does not come to be is to be released: no other could take it while the session lives.
 	written map[seq.Register]written
 	// giving are the releases that etcd has not answered yet. What it shows of their epochs is
 	// not taken for the session's any more.

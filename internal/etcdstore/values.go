@@ -46,7 +46,7 @@ type register struct {
 	// register is not kept for it.
 	life     int64
 	released seq.Epoch   // the promised epoch, once it was given up
-	reserved seq.Session // whom it was released to; 0: nobody
+	reserved seq.Session // that it was released to; 0: none
 	seal     uint64      // LeaseItem.Seal of the release
 }
 

@@ -37,7 +37,7 @@ func newWatch() watch { return watch{sessions: map[seq.Session]*seen{}} }
 
 // take takes in the list of all sessions as of a revision, that arrived at now. written says
 // that the list came with the answer to a write of this process. Only those count as proof of
-// silence: reads are answered where nobody can write, for want of space.
+// silence: reads are answered where nothing can be written, for want of space.
 func (w *watch) take(list map[seq.Session]*seen, revision int64, now time.Duration, written bool) {
 	if revision < w.at {
 		return // overtaken

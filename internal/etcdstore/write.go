@@ -35,7 +35,7 @@ type item struct {
 type batch struct {
 	who   seq.Session
 	needs standing
-	life  int64 // of who, in this round
+	life  int64 // of the session, in this round
 	items []*item
 
 	// fresh are the registers that an answer to this request has shown, and stale says that the
