@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -29,6 +30,7 @@ type Cluster struct {
 	t       *testing.T
 	binary  string
 	creds   credentials.TransportCredentials // of clients; nil: plaintext
+	peers   *peers                           // nil: members reach each other directly
 	Members []*Member
 }
 
@@ -38,6 +40,7 @@ type Member struct {
 	Dir    string // of its data
 
 	cluster *Cluster
+	under   []string // the command that it runs under
 	args    []string
 	log     string
 	cmd     *exec.Cmd
@@ -48,19 +51,26 @@ type Member struct {
 // the test.
 func Start(t *testing.T, n int, args ...string) *Cluster {
 	t.Helper()
-	return start(t, n, nil, "http://", func(string) []string { return args })
+	return start(&Cluster{t: t}, n, "http://", func(string) []string { return args })
+}
+
+// StartApart is Start of members that can be cut off from each other.
+func StartApart(t *testing.T, n int, args ...string) *Cluster {
+	t.Helper()
+	return start(&Cluster{t: t, peers: &peers{changed: make(chan struct{})}}, n, "http://", func(string) []string { return args })
 }
 
 // StartTLS is Start of members that clients reach over TLS, by credentials of theirs. args gets
 // the address of each member's machine.
 func StartTLS(t *testing.T, n int, creds credentials.TransportCredentials, args func(addr string) []string) *Cluster {
 	t.Helper()
-	return start(t, n, creds, "https://", args)
+	return start(&Cluster{t: t, creds: creds}, n, "https://", args)
 }
 
-func start(t *testing.T, n int, creds credentials.TransportCredentials, scheme string, args func(addr string) []string) *Cluster {
+func start(c *Cluster, n int, scheme string, args func(addr string) []string) *Cluster {
+	t := c.t
 	t.Helper()
-	c := &Cluster{t: t, binary: Tool(t, "etcd"), creds: creds}
+	c.binary = Tool(t, "etcd")
 	dir := t.TempDir()
 	var names, peers []string
 	for i := range n {
@@ -68,13 +78,16 @@ func start(t *testing.T, n int, creds credentials.TransportCredentials, scheme s
 	}
 	hosts := harness.NewHosts(t, names...)
 	for _, name := range names {
-		peers = append(peers, name+"="+peerURL(hosts, name))
+		peers = append(peers, name+"="+c.peerURL(hosts, name))
 	}
-	for _, name := range names {
+	for i, name := range names {
+		if c.peers != nil {
+			c.peers.listen(t, i, hosts.Addr(name)+apartPort, hosts.Addr(name)+peerPort)
+		}
 		m := &Member{Client: hosts.Addr(name) + ":2379", Dir: filepath.Join(dir, name), cluster: c, log: filepath.Join(dir, name+".log")}
 		m.args = append([]string{"--name", name, "--data-dir", m.Dir, "--log-level", "warn", "--listen-client-urls", scheme + m.Client,
-			"--advertise-client-urls", scheme + m.Client, "--listen-peer-urls", peerURL(hosts, name),
-			"--initial-advertise-peer-urls", peerURL(hosts, name), "--initial-cluster", strings.Join(peers, ",")}, args(hosts.Addr(name))...)
+			"--advertise-client-urls", scheme + m.Client, "--listen-peer-urls", "http://" + hosts.Addr(name) + peerPort,
+			"--initial-advertise-peer-urls", c.peerURL(hosts, name), "--initial-cluster", strings.Join(peers, ",")}, args(hosts.Addr(name))...)
 		c.Members = append(c.Members, m)
 		m.Start()
 	}
@@ -87,7 +100,19 @@ func start(t *testing.T, n int, creds credentials.TransportCredentials, scheme s
 	return c
 }
 
-func peerURL(hosts *harness.Hosts, name string) string { return "http://" + hosts.Addr(name) + ":2380" }
+// Ports for other members: of the member, and of the way to it in a cluster of StartApart.
+const (
+	peerPort  = ":2380"
+	apartPort = ":2381"
+)
+
+// peerURL is where other members reach one.
+func (c *Cluster) peerURL(hosts *harness.Hosts, name string) string {
+	if c.peers != nil {
+		return "http://" + hosts.Addr(name) + apartPort
+	}
+	return "http://" + hosts.Addr(name) + peerPort
+}
 
 // Tool finds a binary of etcd, or skips the test.
 func Tool(t *testing.T, name string) string {
@@ -122,17 +147,12 @@ func (c *Cluster) Dial() *etcdclient.Client {
 // AwaitLeader waits until every running member knows a leader, and gives that one.
 func (c *Cluster) AwaitLeader() *Member {
 	c.t.Helper()
-	client, err := etcdclient.Dial(etcdclient.Config{Endpoints: c.Endpoints(), Creds: c.creds})
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	defer func() { _ = client.Close() }()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.t.Context()), patience)
 	defer cancel()
 	for {
 		var leader *Member
 		known := 0
-		status := client.Status(ctx)
+		status := c.status()
 		for i, m := range status {
 			if m.Err == nil && m.Leader != 0 {
 				known++
@@ -150,6 +170,17 @@ func (c *Cluster) AwaitLeader() *Member {
 		case <-time.After(50 * time.Millisecond):
 		}
 	}
+}
+
+// status is what the members tell, in their order.
+func (c *Cluster) status() []etcdclient.Member {
+	c.t.Helper()
+	client, err := etcdclient.Dial(etcdclient.Config{Endpoints: c.Endpoints(), Creds: c.creds})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	defer func() { _ = client.Close() }()
+	return client.Status(context.WithoutCancel(c.t.Context()))
 }
 
 func (c *Cluster) running() (n int) {
@@ -179,8 +210,10 @@ func (m *Member) Start() {
 		t.Fatal(err)
 	}
 	defer log.Close()
-	m.cmd = exec.Command(m.cluster.binary, m.args...)
+	argv := slices.Concat(m.under, []string{m.cluster.binary}, m.args)
+	m.cmd = exec.Command(argv[0], argv[1:]...)
 	m.cmd.Stdout, m.cmd.Stderr = log, log
+	m.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: len(m.under) > 0} // to end both
 	if err := m.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -190,6 +223,23 @@ func (m *Member) Start() {
 		_ = cmd.Wait() // by a signal, as a rule
 		close(done)
 	}()
+}
+
+// SlowDisk has every sync of the member's disk take so much longer from its next start on; 0: as the
+// disk takes. It skips the test where strace cannot do it.
+func (m *Member) SlowDisk(delay time.Duration) {
+	t := m.cluster.t
+	t.Helper()
+	if m.under = nil; delay == 0 {
+		return
+	}
+	const calls = "fsync,fdatasync"
+	under := []string{Tool(t, "strace"), "-f", "-qq", "--seccomp-bpf", "-o", "/dev/null", "-e", "trace=" + calls,
+		"-e", fmt.Sprintf("inject=%s:delay_enter=%d", calls, delay.Microseconds())}
+	if out, err := exec.Command(under[0], append(under[1:], "true")...).CombinedOutput(); err != nil {
+		t.Skipf("strace cannot delay calls here: %v: %s", err, out)
+	}
+	m.under = under
 }
 
 // Identity are the arguments by which a restored snapshot becomes this member again, with the id
@@ -210,9 +260,17 @@ func (m *Member) Kill() {
 	if m.cmd == nil {
 		return
 	}
-	_ = m.cmd.Process.Kill()
+	_ = syscall.Kill(m.pid(), syscall.SIGKILL)
 	<-m.done
 	m.cmd = nil
+}
+
+// pid is where signals go: to the group where it runs under another command.
+func (m *Member) pid() int {
+	if m.cmd.SysProcAttr.Setpgid {
+		return -m.cmd.Process.Pid
+	}
+	return m.cmd.Process.Pid
 }
 
 // Pause has the process stand still until Resume.
@@ -223,7 +281,7 @@ func (m *Member) Resume() { m.signal(syscall.SIGCONT) }
 
 func (m *Member) signal(s syscall.Signal) {
 	m.cluster.t.Helper()
-	if err := m.cmd.Process.Signal(s); err != nil {
+	if err := syscall.Kill(m.pid(), s); err != nil {
 		m.cluster.t.Fatal(err)
 	}
 }

@@ -1,0 +1,229 @@
+package etcdpath
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/seqsvr/seqsvr/allocsvr"
+	"github.com/seqsvr/seqsvr/internal/etcdstore"
+	"github.com/seqsvr/seqsvr/tests/etcdtest"
+	"github.com/seqsvr/seqsvr/tests/robust/proxy"
+)
+
+func skipShort(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("runs etcd")
+	}
+}
+
+func TestNumbersRiseWhileTheLeaderOfEtcdIsCutOffFromTheOthers(t *testing.T) {
+	skipShort(t)
+	etcd := etcdtest.StartApart(t, 3)
+	initCluster(t, etcd, sections)
+	a, b := startNode(t, "a", etcd), startNode(t, "b", etcd)
+	l := callers(t, a, b)
+	shares(t, a, b)
+	old := etcd.AwaitLeader()
+	etcd.Cut(old)
+	until(t, "the others elect another", func() error { return deposed(t, etcd, old) })
+	l.goesOn("without the former leader, which answers and can commit nothing")
+	etcd.Cut()
+	l.goesOn("with all members again")
+}
+
+// deposed is nil once the members beside one have another leader.
+func deposed(t *testing.T, etcd *etcdtest.Cluster, one *etcdtest.Member) error {
+	t.Helper()
+	for _, m := range etcd.Dial().Status(t.Context()) {
+		if m.Addr != one.Client && m.Leads() {
+			return nil
+		}
+	}
+	return errors.New("they have none")
+}
+
+// ways are a way of its own to each member, for one client.
+func ways(t *testing.T, etcd *etcdtest.Cluster) (to []*proxy.Proxy, addrs []string) {
+	t.Helper()
+	for _, m := range etcd.Members {
+		p, err := proxy.Listen("127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = p.Close() })
+		p.Target(m.Client)
+		to, addrs = append(to, p), append(addrs, p.Addr())
+	}
+	return to, addrs
+}
+
+func TestAnAllocatorThatIsCutOffFromMembersOfEtcd(t *testing.T) {
+	skipShort(t)
+	etcd := etcdtest.Start(t, 3)
+	initCluster(t, etcd, sections)
+	to, addrs := ways(t, etcd)
+	cut := func(n int) {
+		for i, p := range to {
+			p.Set(proxy.Mode{StallA: i < n, StallB: i < n})
+		}
+	}
+	a := startNode(t, "a", etcd, func(c *allocsvr.Config) { c.Etcd.Endpoints = addrs })
+	b := startNode(t, "b", etcd)
+	l := callers(t, a, b)
+	shares(t, b, a)
+	for n := 1; n <= 2; n++ {
+		cut(n)
+		l.goesOn(fmt.Sprintf("with a cut off from %d of 3 members", n))
+		until(t, "a serves by the members that it reaches", func() error { return serves(t, a, 1) })
+	}
+	cut(3)
+	until(t, "b has taken over what a cannot renew", func() error { return serves(t, b, sections) })
+	l.goesOn("with a cut off from all members")
+	cut(0)
+	shares(t, b, a)
+	l.goesOn("after that")
+}
+
+func TestNumbersRiseOnDisksThatSyncSlowly(t *testing.T) {
+	skipShort(t)
+	etcd := etcdtest.Start(t, 3)
+	initCluster(t, etcd, sections)
+	restart := func(m *etcdtest.Member, delay time.Duration) {
+		m.Kill()
+		m.SlowDisk(delay)
+		m.Start()
+		etcd.AwaitLeader()
+	}
+	a, b := startNode(t, "a", etcd), startNode(t, "b", etcd)
+	l := callers(t, a, b)
+	shares(t, a, b)
+	const delay = 200 * time.Millisecond
+	for _, m := range etcd.Members {
+		restart(m, delay)
+	}
+	began := time.Now()
+	if _, err := etcd.Dial().Do(t.Context(), etcdstore.Txn{Then: []etcdstore.Op{{Kind: etcdstore.Put, Key: "/x"}}}); err != nil || time.Since(began) < delay {
+		t.Fatalf("a write after %v: %v, want one that takes %v at least", time.Since(began), err, delay)
+	}
+	l.goesOn("on disks that all take 200 ms longer")
+	for _, m := range etcd.Members {
+		restart(m, 0)
+	}
+	l.goesOn("on good disks again")
+}
+
+func TestNumbersRiseOverTheEndOfTokens(t *testing.T) {
+	skipShort(t)
+	const ttl = time.Second
+	etcd := etcdtest.Start(t, 3, "--auth-token-ttl", strconv.Itoa(int(ttl.Seconds())))
+	initCluster(t, etcd, sections)
+	for _, args := range []string{"user add root:r", "role add root", "user grant-role root root", "user add seq:right", "role add seq",
+		"role grant-permission seq readwrite " + prefix + "/ --prefix", "user grant-role seq seq", "auth enable"} {
+		etcd.Ctl(strings.Fields(args)...)
+	}
+	a := startNode(t, "a", etcd, func(c *allocsvr.Config) { c.Etcd.User, c.Etcd.Password = "seq", "right" })
+	l := callers(t, a)
+	// A member forgets a token that it has not been shown for the ttl, and looks for those each
+	// second. Only the first endpoint is shown it: the next one that is asked has forgotten it.
+	for _, m := range etcd.Members[:2] {
+		began := time.Now()
+		until(t, "the ttl passes while all is well", func() error {
+			if left := 2*ttl + time.Second - time.Since(began); left > 0 {
+				return fmt.Errorf("%v are left", left)
+			}
+			return serves(t, a, 1)
+		})
+		m.Pause()
+		l.goesOn("by a member that has forgotten the token")
+		m.Resume()
+	}
+}
+
+func TestAnEtcdThatIsFullInTheMidstOfATakeover(t *testing.T) {
+	skipShort(t)
+	const (
+		many  = 1366
+		quota = 16 << 20
+		chunk = 256 << 10
+	)
+	etcd := etcdtest.Start(t, 3, "--quota-backend-bytes", strconv.Itoa(quota))
+	initCluster(t, etcd, many)
+	a := startNode(t, "a", etcd)
+	until(t, "a has all", func() error { return serves(t, a, many) })
+	slow, addrs := ways(t, etcd) // so that there is a time between its promises and its steps
+	for _, p := range slow {
+		p.Set(proxy.Mode{Delay: 100 * time.Millisecond})
+	}
+	b := startNode(t, "b", etcd, func(c *allocsvr.Config) { c.Etcd.Endpoints = addrs })
+	l := callers(t, a, b)
+	until(t, "b is there", func() error { return serves(t, b, 0) })
+	kv := etcd.Dial()
+	fill := func() error { // of keys that grow the database by a chunk each
+		_, err := kv.Do(t.Context(), etcdstore.Txn{Then: []etcdstore.Op{{Kind: etcdstore.Put, Key: "/filler", Value: make([]byte, chunk)}}})
+		return err
+	}
+	until(t, "etcd is nearly full", func() error {
+		var size int64
+		for _, m := range kv.Status(t.Context()) {
+			size = max(size, m.Size)
+		}
+		if size < quota-4*chunk {
+			return errors.Join(fmt.Errorf("%d of %d bytes", size, quota), fill())
+		}
+		return nil
+	})
+	a.server.Close() // as by a crash
+	died := revision(t, kv)
+	written := func() (n int) { // registers of sections, since then
+		got, err := kv.Do(t.Context(), etcdstore.Txn{Then: []etcdstore.Op{{Kind: etcdstore.Get, Key: prefix + "/r/s", End: prefix + "/r/t"}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range got.Results[0].KVs {
+			if r.Modified > died {
+				n++
+			}
+		}
+		return n
+	}
+	until(t, "b begins to take over", func() error {
+		if written() == 0 {
+			return errors.New("it has promises of none")
+		}
+		return nil
+	})
+	until(t, "etcd is full", func() error {
+		if err := fill(); !errors.Is(err, etcdstore.ErrNoSpace) {
+			return fmt.Errorf("filling: %v", err)
+		}
+		return nil
+	})
+	full := time.Now()
+	t.Logf("full when b had written %d registers, and %v", written(), serves(t, b, many))
+	until(t, "b serves nothing once a lease has passed, since no beat is taken", func() error {
+		if passed := time.Since(full); passed <= lease || serves(t, b, 1) == nil {
+			return fmt.Errorf("after %v: %w", passed, serves(t, b, many))
+		}
+		return nil
+	})
+	etcd.Ctl("del", "/filler")
+	etcd.Ctl("compact", "--physical", strconv.FormatInt(revision(t, kv), 10))
+	etcd.Ctl("defrag")
+	etcd.Ctl("alarm", "disarm")
+	until(t, "b has all", func() error { return serves(t, b, many) })
+	l.goesOn("after there was space again")
+}
+
+func revision(t *testing.T, kv etcdstore.KV) int64 {
+	t.Helper()
+	a, err := kv.Do(t.Context(), etcdstore.Txn{Then: []etcdstore.Op{{Kind: etcdstore.Get, Key: prefix + "/meta"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a.Revision
+}
