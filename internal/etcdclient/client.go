@@ -16,6 +16,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
 
 	"github.com/seqsvr/seqsvr/internal/etcdstore"
 	"github.com/seqsvr/seqsvr/seq"
@@ -24,6 +25,9 @@ import (
 // How long one endpoint is waited for before the next is asked: firstTry, and twice as long in
 // each round over all of them. An election takes a second or two, whichever is asked.
 const firstTry = time.Second
+
+// loginTime bounds a login, which callers wait for no longer than they want to.
+const loginTime = 10 * time.Second
 
 // A connection with calls in flight is found dead within these times. etcd as shipped takes pings
 // every 5 s, and none without a call.
@@ -45,8 +49,16 @@ type Client struct {
 	ends  []endpoint
 	first atomic.Uint32 // index of the endpoint that is asked first
 
-	mu    sync.Mutex // guards token
-	token string     // of etcd's, for the user; empty: none yet
+	mu     sync.Mutex // guards all below
+	token  string     // of etcd's, for the user; empty: none yet
+	logins map[string]*login
+}
+
+// login is one that is under way at an endpoint.
+type login struct {
+	done  chan struct{} // closed when the rest is there
+	token string
+	err   error
 }
 
 type endpoint struct {
@@ -65,7 +77,7 @@ func Dial(cfg Config) (*Client, error) {
 	if cfg.Creds == nil {
 		cfg.Creds = insecure.NewCredentials()
 	}
-	c := &Client{cfg: cfg}
+	c := &Client{cfg: cfg, logins: map[string]*login{}}
 	for _, addr := range cfg.Endpoints {
 		conn, err := grpc.NewClient("passthrough:///"+addr,
 			grpc.WithTransportCredentials(cfg.Creds),
@@ -138,39 +150,58 @@ func (c *Client) try(ctx context.Context, call func(context.Context, endpoint) e
 func (c *Client) once(ctx context.Context, e endpoint, patience time.Duration, call func(context.Context, endpoint) error) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	for renewed := false; ; renewed = true {
-		token, err := c.login(ctx, e, renewed)
+	if c.cfg.User == "" {
+		return call(ctx, e)
+	}
+	refused := ""
+	for {
+		token, err := c.tokenBut(ctx, e, refused)
 		if err != nil {
 			return err
 		}
-		with := ctx
-		if token != "" {
-			with = metadata.AppendToOutgoingContext(ctx, "token", token)
-		}
-		err = call(with, e)
-		if err == nil || renewed || c.cfg.User == "" || !errors.Is(named(err), errToken) {
+		err = call(metadata.AppendToOutgoingContext(ctx, "token", token), e)
+		if err == nil || refused != "" || !errors.Is(named(err), errToken) {
 			return err
 		}
+		refused = token
 	}
 }
 
-// login gives the token of the user, a new one if asked for.
-func (c *Client) login(ctx context.Context, e endpoint, anew bool) (string, error) {
-	if c.cfg.User == "" {
-		return "", nil
-	}
+// tokenBut gives the token of the user, if it is not the one that was refused, else a new one. All who
+// need a new one share a login, and one that takes longer than they wait is there for those who
+// come later: etcd makes passwords slow to check.
+func (c *Client) tokenBut(ctx context.Context, e endpoint, refused string) (string, error) {
 	c.mu.Lock()
-	token := c.token
+	if c.token != "" && c.token != refused {
+		defer c.mu.Unlock()
+		return c.token, nil
+	}
+	l := c.logins[e.addr]
+	if l == nil {
+		l = &login{done: make(chan struct{})}
+		c.logins[e.addr] = l
+		go c.login(e, l)
+	}
 	c.mu.Unlock()
-	if token != "" && !anew {
-		return token, nil
+	select {
+	case <-l.done:
+		return l.token, l.err
+	case <-ctx.Done():
+		return "", status.FromContextError(ctx.Err()).Err()
 	}
+}
+
+// login logs in at an endpoint. It ends with the connection.
+func (c *Client) login(e endpoint, l *login) {
+	ctx, cancel := context.WithTimeout(context.Background(), loginTime)
+	defer cancel()
 	reply, err := pb.NewAuthClient(e.conn).Authenticate(ctx, &pb.AuthenticateRequest{Name: c.cfg.User, Password: c.cfg.Password})
-	if err != nil {
-		return "", err
-	}
+	l.token, l.err = reply.GetToken(), err
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.token = reply.GetToken()
-	return c.token, nil
+	if err == nil {
+		c.token = l.token
+	}
+	delete(c.logins, e.addr)
+	close(l.done)
 }

@@ -23,7 +23,8 @@ type tells struct {
 	pb.UnimplementedAuthServer
 	status  *pb.StatusResponse
 	members []*pb.Member
-	refuses error // those who have no token
+	refuses error         // those who have no token
+	slow    chan struct{} // logins wait until it is closed; nil: they do not
 	logins  atomic.Int32
 }
 
@@ -40,6 +41,9 @@ func (s *tells) MemberList(context.Context, *pb.MemberListRequest) (*pb.MemberLi
 
 func (s *tells) Authenticate(context.Context, *pb.AuthenticateRequest) (*pb.AuthenticateResponse, error) {
 	s.logins.Add(1)
+	if s.slow != nil {
+		<-s.slow
+	}
 	return &pb.AuthenticateResponse{Token: "t"}, nil
 }
 

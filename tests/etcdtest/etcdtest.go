@@ -40,7 +40,7 @@ type Member struct {
 	Dir    string // of its data
 
 	cluster *Cluster
-	under   []string // the command that it runs under
+	under   []string // a command that becomes the one after it, in the same process
 	args    []string
 	log     string
 	cmd     *exec.Cmd
@@ -213,7 +213,6 @@ func (m *Member) Start() {
 	argv := slices.Concat(m.under, []string{m.cluster.binary}, m.args)
 	m.cmd = exec.Command(argv[0], argv[1:]...)
 	m.cmd.Stdout, m.cmd.Stderr = log, log
-	m.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: len(m.under) > 0} // to end both
 	if err := m.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -234,7 +233,7 @@ func (m *Member) SlowDisk(delay time.Duration) {
 		return
 	}
 	const calls = "fsync,fdatasync"
-	under := []string{Tool(t, "strace"), "-f", "-qq", "--seccomp-bpf", "-o", "/dev/null", "-e", "trace=" + calls,
+	under := []string{Tool(t, "strace"), "-D", "-f", "-qq", "--seccomp-bpf", "-o", "/dev/null", "-e", "trace=" + calls,
 		"-e", fmt.Sprintf("inject=%s:delay_enter=%d", calls, delay.Microseconds())}
 	if out, err := exec.Command(under[0], append(under[1:], "true")...).CombinedOutput(); err != nil {
 		t.Skipf("strace cannot delay calls here: %v: %s", err, out)
@@ -260,17 +259,9 @@ func (m *Member) Kill() {
 	if m.cmd == nil {
 		return
 	}
-	_ = syscall.Kill(m.pid(), syscall.SIGKILL)
+	_ = m.cmd.Process.Kill()
 	<-m.done
 	m.cmd = nil
-}
-
-// pid is where signals go: to the group where it runs under another command.
-func (m *Member) pid() int {
-	if m.cmd.SysProcAttr.Setpgid {
-		return -m.cmd.Process.Pid
-	}
-	return m.cmd.Process.Pid
 }
 
 // Pause has the process stand still until Resume.
@@ -281,7 +272,7 @@ func (m *Member) Resume() { m.signal(syscall.SIGCONT) }
 
 func (m *Member) signal(s syscall.Signal) {
 	m.cluster.t.Helper()
-	if err := syscall.Kill(m.pid(), s); err != nil {
+	if err := m.cmd.Process.Signal(s); err != nil {
 		m.cluster.t.Fatal(err)
 	}
 }

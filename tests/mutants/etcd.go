@@ -74,6 +74,10 @@ var etcdMutants = []mutant{
 		{"	maxItems = MaxOps - 2\n", "	maxItems = MaxOps\n"}}},
 	{rule: "etcd-split", name: "a transaction has as many bytes as there are", file: "internal/etcdstore/kv.go", in: etcdTests, edits: []edit{
 		{"	maxBytes = 1_400_000\n", "	maxBytes = 14_000_000\n"}}},
+	{rule: "etcd-token", name: "a token that is refused is not replaced", file: "internal/etcdclient/client.go", in: []string{"internal/etcdclient"}, edits: []edit{
+		{"		refused = token\n", "		return err\n"}}},
+	{rule: "etcd-token", name: "each caller logs in by itself", file: "internal/etcdclient/client.go", in: []string{"internal/etcdclient"}, edits: []edit{
+		{"	if l == nil {\n", "	if l == nil || true {\n"}}},
 	{rule: "etcd-values-sealed", name: "a value's checksum is not looked at", file: "internal/etcdstore/values.go", in: etcdTests, edits: []edit{
 		{"	if n < 0 || binary", "	if n < 0 || false && binary"}}},
 }
