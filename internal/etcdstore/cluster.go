@@ -33,15 +33,11 @@ func openCluster(ctx context.Context, cfg Config, k keys) (*cluster, error) {
 	if err == nil {
 		c.meta, err = readMeta(a)
 	}
-	switch {
-	case err != nil:
+	if err == nil {
+		err = c.meta.usable(a.Cluster)
+	}
+	if err != nil {
 		return nil, err
-	case c.meta.Poison != "":
-		return nil, restored(c.meta.Poison)
-	case c.meta.Making:
-		return nil, fmt.Errorf("%w: its init was interrupted; run it again", ErrNotInitialized)
-	case c.meta.Etcd != a.Cluster:
-		return nil, restored(fmt.Sprintf("the cluster was made in the etcd cluster %x, and this is %x", c.meta.Etcd, a.Cluster))
 	}
 	c.seen, c.boot = a.Revision, uint64(a.Revision)
 	return c, nil
