@@ -80,6 +80,26 @@ func TestARestoredSnapshotIsRaisedInPlaceAboveAllThatWasHandedOut(t *testing.T) 
 	}
 }
 
+// TestWhatIsWrittenUntilTheEraBeginsIsRaisedToo has a step arrive between the look at the cluster
+// and the end of its era.
+func TestWhatIsWrittenUntilTheEraBeginsIsRaisedToo(t *testing.T) {
+	a, b := rig(t)
+	a.own(alice, 1, section)
+	b.kv.before = func(txn etcdstore.Txn) {
+		if len(txn.If) == 0 {
+			return
+		}
+		b.kv.before = nil
+		a.want("step", a.step(alice, 1, section, 9000), quorum.VerdictOK)
+	}
+	if err := order(1).Raise(t.Context(), b.kv, raised); err != nil {
+		t.Fatal(err)
+	}
+	if got := a.shown(section); got.Max != 9000+bump || got.Life != 0 || got.Promised.Session != nobody {
+		t.Errorf("the section begins as %+v, after 9000", got)
+	}
+}
+
 func TestNothingIsWrittenWhereANewEraIsRefused(t *testing.T) {
 	a, _ := rig(t)
 	fault := errors.New("no room")
