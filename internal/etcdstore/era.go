@@ -39,19 +39,6 @@ type LiveSession struct {
 	Lease time.Duration `json:"lease_ns"`
 }
 
-// usable is nil if a Store may be opened on the meta in that etcd cluster.
-func (m known) usable(etcd uint64) error {
-	switch {
-	case m.Poison != "":
-		return restored(m.Poison)
-	case m.Making:
-		return fmt.Errorf("%w: its init or restore was interrupted; run it again, a restore with a later era", ErrNotInitialized)
-	case m.Etcd != etcd:
-		return restored(fmt.Sprintf("the cluster was made in the etcd cluster %x, and this is %x", m.Etcd, etcd))
-	}
-	return nil
-}
-
 // Look reads who is below the prefix, also where Open refuses: ErrNotInitialized for none,
 // ErrDamaged, seq.ErrBadArgument, and the errors of KV.
 func Look(ctx context.Context, kv KV, prefix string) (Contents, error) {

@@ -52,7 +52,7 @@ var etcdMutants = []mutant{
 		{"	case a.Revision < floor:\n", "	case false:\n"}}},
 	{rule: "etcd-restored", name: "another etcd cluster is taken for the same", file: "internal/etcdstore/cluster.go", in: etcdTests, edits: []edit{
 		{"	case a.Cluster != etcd:\n", "	case false:\n"},
-		{"	case c.meta.Etcd != a.Cluster:\n", "	case false:\n"},
+		{"	case m.Etcd != etcd:\n", "	case false:\n"},
 		{"	case a.Revision < floor:\n", "	case a.Revision < floor && a.Cluster == etcd:\n"}}},
 	{rule: "etcd-restored", name: "a register that has lost what was confirmed is taken", file: "internal/etcdstore/records.go", in: etcdTests, edits: []edit{
 		{"had && why != \"\" {\n", "had && why != \"\" && false {\n"}}},
