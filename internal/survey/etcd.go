@@ -53,11 +53,11 @@ func (s *Survey) etcdTroubles(best *pb.StatusReply) (all []trouble) {
 	add := func(c cause, breaks bool, what, do, why string) {
 		all = append(all, trouble{c, breaks, what, do, why})
 	}
-	var addrs []string
+	stores := best.GetStores()
+	addr := stores[max(0, slices.IndexFunc(stores, (*pb.StoreStatus).GetReachable))].GetAddr() // of one that answers, if any does
 	silent, leaderless, alarms := 0, "", []string{}
-	for _, store := range best.GetStores() {
+	for _, store := range stores {
 		m, name := store.GetEtcd(), "etcd member "+s.storeName(store)
-		addrs = append(addrs, store.GetAddr())
 		for _, a := range m.GetAlarms() {
 			alarms = append(alarms, a+" of "+s.storeName(store))
 		}
@@ -75,7 +75,7 @@ func (s *Survey) etcdTroubles(best *pb.StatusReply) (all []trouble) {
 		}
 	}
 	if why := restoredWhy(best); why != "" {
-		add(distrustedDisk, true, "etcd was put back to an older state: "+why, fmt.Sprintf("seqctl store restore --etcd %s --era N --cluster %s", strings.Join(addrs, ","), best.GetClusterId()),
+		add(distrustedDisk, true, "etcd was put back to an older state: "+why, fmt.Sprintf("seqctl store restore --etcd %s --era N --cluster %s", addr, best.GetClusterId()),
 			"with N above every era before, here at least "+fmt.Sprint(best.GetEra()+1)+" ("+etcdRunbook+"a-restored-etcd)")
 	}
 	if len(alarms) > 0 {
@@ -83,10 +83,10 @@ func (s *Survey) etcdTroubles(best *pb.StatusReply) (all []trouble) {
 			"NOSPACE: compact, defrag, alarm disarm; CORRUPT: replace the member ("+etcdRunbook+"a-full-etcd)")
 	}
 	switch {
-	case silent == len(addrs):
-		add(noQuorum, true, "no member of etcd is reachable", "etcdctl --endpoints "+strings.Join(addrs, ",")+" endpoint health", "leases end until a majority of its members is back")
+	case silent == len(stores):
+		add(noQuorum, true, "no member of etcd is reachable", "seqctl store status --etcd "+addr, "leases end, and nothing is served until a majority of its members is back")
 	case leaderless != "":
-		add(noQuorum, true, "etcd has no leader, says "+leaderless, "etcdctl --endpoints "+strings.Join(addrs, ",")+" endpoint health", "a majority of its members must be back; an election takes a second or two")
+		add(noQuorum, true, "etcd has no leader, says "+leaderless, "seqctl store status --etcd "+addr, "a majority of its members must be back; an election takes a second or two")
 	}
 	return all
 }

@@ -50,13 +50,13 @@ func TestStatusSaysWhatToDoFirst(t *testing.T) {
 			s.Stores[1].State, s.Stores[1].Etcd.Alarms = "alarms: [NOSPACE]", []string{"NOSPACE"}
 		}, "etcdctl alarm list"},
 		{"an etcd near its quota", nil, func(s *pb.StatusReply) { toEtcd(s); s.Stores[0].NearlyFull = true }, "etcdctl defrag"},
-		{"an etcd without a leader", nil, func(s *pb.StatusReply) { toEtcd(s); s.Stores[0].State = "knows no leader" }, "endpoint health"},
+		{"an etcd without a leader", nil, func(s *pb.StatusReply) { toEtcd(s); s.Stores[0].State = "knows no leader" }, "seqctl store status --etcd s1:1"},
 		{"no etcd", nil, func(s *pb.StatusReply) {
 			toEtcd(s)
 			for _, st := range s.Stores {
 				st.Reachable = false
 			}
-		}, "endpoint health"},
+		}, "seqctl store status --etcd s1:1"},
 		{"an etcd that was put back", nil, func(s *pb.StatusReply) {
 			toEtcd(s)
 			for _, st := range s.Stores {
