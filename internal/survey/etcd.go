@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
+	"github.com/seqsvr/seqsvr/seq"
 )
 
 // Engines are what keeps the registers.
@@ -55,7 +56,7 @@ func (s *Survey) etcdTroubles(best *pb.StatusReply) (all []trouble) {
 	}
 	stores := best.GetStores()
 	addr := stores[max(0, slices.IndexFunc(stores, (*pb.StoreStatus).GetReachable))].GetAddr() // of one that answers, if any does
-	silent, leaderless, alarms := 0, "", []string{}
+	silent, leaderless, stale, alarms := 0, "", false, []string{}
 	for _, store := range stores {
 		m, name := store.GetEtcd(), "etcd member "+s.storeName(store)
 		for _, a := range m.GetAlarms() {
@@ -67,6 +68,8 @@ func (s *Survey) etcdTroubles(best *pb.StatusReply) (all []trouble) {
 			add(storeAway, false, name+" is not reachable", "on "+host+": systemctl start etcd", "with its disk; if that is lost: etcdctl member remove, then add")
 		case store.GetState() == stateNoLeader:
 			leaderless = s.storeName(store)
+		case strings.Contains(store.GetState(), seq.ErrStaleEra.Error()):
+			stale = true
 		case store.GetState() != "voting" && m.GetRestored() == "" && len(m.GetAlarms()) == 0:
 			add(storeAway, false, name+": "+store.GetState(), "seqctl store status --etcd "+store.GetAddr(), "it tells what stands against its use")
 		case store.GetNearlyFull():
@@ -77,6 +80,10 @@ func (s *Survey) etcdTroubles(best *pb.StatusReply) (all []trouble) {
 	if why := restoredWhy(best); why != "" {
 		add(distrustedDisk, true, "etcd was put back to an older state: "+why, fmt.Sprintf("seqctl store restore --etcd %s --era N --cluster %s", addr, best.GetClusterId()),
 			"with N above every era before, here at least "+fmt.Sprint(best.GetEra()+1)+" ("+etcdRunbook+"a-restored-etcd)")
+	}
+	if stale {
+		add(distrustedDisk, true, fmt.Sprintf("alloc %s is of era %d, and etcd has a later one", best.GetNode(), best.GetEra()), "on "+best.GetNode()+": systemctl restart seqsvr-allocsvr",
+			"and every other AllocSvr that runs since before the restore")
 	}
 	if len(alarms) > 0 {
 		add(diskFull, true, "etcd takes no writes: alarm "+strings.Join(alarms, ", "), "etcdctl alarm list",

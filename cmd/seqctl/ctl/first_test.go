@@ -57,6 +57,12 @@ func TestStatusSaysWhatToDoFirst(t *testing.T) {
 				st.Reachable = false
 			}
 		}, "seqctl store status --etcd s1:1"},
+		{"an etcd with a later era", nil, func(s *pb.StatusReply) {
+			toEtcd(s)
+			for _, st := range s.Stores {
+				st.State = "etcd below /seqsvr: " + seq.ErrStaleEra.Error() + ": era 1 in place of 0"
+			}
+		}, "systemctl restart seqsvr-allocsvr"},
 		{"an etcd that was put back", nil, func(s *pb.StatusReply) {
 			toEtcd(s)
 			for _, st := range s.Stores {
