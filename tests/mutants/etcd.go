@@ -41,6 +41,18 @@ var etcdMutants = []mutant{
 		{"Then: []Op{remove(keys.session(who)), put(ended, encode(ended, ending{}))}})", "Then: []Op{remove(keys.session(who)), put(keys.watch(), encode(ended, ending{}))}})"}}},
 	{rule: "etcd-ended-written", name: "the mark of an ended session is not looked at by who makes its key", file: "internal/etcdstore/beat.go", in: etcdTests, edits: []edit{
 		{"If: []Compare{b.cluster.unmoved(), absent(me), absent(ended)}", "If: []Compare{b.cluster.unmoved(), absent(me)}"}}},
+	{rule: "etcd-sweep", name: "a session is made by a message from before a sweep", file: "internal/etcdstore/beat.go", in: etcdTests, edits: []edit{
+		{", modified(keys.swept(), revisionIn(a.Results[5])))", ")"}}},
+	{rule: "etcd-sweep", name: "marks are removed while what they keep out is under way", file: "internal/etcdstore/sweep.go", in: etcdTests, edits: []edit{
+		{"[]Op{put(keys.swept(), seal(keys.swept(), nil))}", "[]Op{put(keys.watch(), seal(keys.watch(), nil))}"}}},
+	{rule: "etcd-sweep", name: "a mark is removed though it was written again", file: "internal/etcdstore/sweep.go", in: etcdTests, edits: []edit{
+		{"&Txn{If: []Compare{modified(kv.Key, kv.Modified)}, ", "&Txn{"}}},
+	{rule: "etcd-sweep", name: "the name of a live session is removed", file: "internal/etcdstore/sweep.go", in: etcdTests, edits: []edit{
+		{"		if !lives[of.Session] {\n", "		if !lives[of.Session] || true {\n"}}},
+	{rule: "etcd-sweep", name: "what was left is kept for ever", file: "internal/etcdstore/renew.go", in: etcdTests, edits: []edit{
+		{"	if beat.made {\n", "	if beat.made && false {\n"}}},
+	{rule: "etcd-over", name: "a process makes the session again whose end it asked for", file: "internal/etcdstore/beat.go", in: etcdTests, edits: []edit{
+		{"	if b.own.over(req.Session) {\n", "	if b.own.over(req.Session) && false {\n"}}},
 	{rule: "etcd-name-free", name: "a node goes on beside the former session of its name", file: "internal/etcdstore/beat.go", in: etcdTests, edits: []edit{
 		{"	if before.Session != 0 && before.Session != req.Session {\n", "	if before.Session != 0 && before.Session != req.Session && false {\n"}}},
 	{rule: "etcd-beat-under-its-life", name: "a beat counts under whatever life the key has", file: "internal/etcdstore/own.go", in: etcdTests, edits: []edit{

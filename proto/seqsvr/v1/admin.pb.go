@@ -221,7 +221,7 @@ type StoreStatus struct {
 	NearlyFull    bool                   `protobuf:"varint,10,opt,name=nearly_full,json=nearlyFull,proto3" json:"nearly_full,omitempty"`            // it refuses writes for want of room on its disk
 	WorkerFloorMs uint64                 `protobuf:"varint,11,opt,name=worker_floor_ms,json=workerFloorMs,proto3" json:"worker_floor_ms,omitempty"` // since 1970: snowflake worker ids are kept back until then
 	WorkersKeptUs uint64                 `protobuf:"varint,12,opt,name=workers_kept_us,json=workersKeptUs,proto3" json:"workers_kept_us,omitempty"` // how long that still is by the store's clock; 0: no longer
-	Etcd          *EtcdMember            `protobuf:"bytes,13,opt,name=etcd,proto3" json:"etcd,omitempty"`                                           // not set: it is a StoreSvr
+	Etcd          *EtcdMember            `protobuf:"bytes,14,opt,name=etcd,proto3" json:"etcd,omitempty"`                                           // not set: it is a StoreSvr
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1968,7 +1968,7 @@ const file_seqsvr_v1_admin_proto_rawDesc = "" +
 	"nearlyFull\x12&\n" +
 	"\x0fworker_floor_ms\x18\v \x01(\x04R\rworkerFloorMs\x12&\n" +
 	"\x0fworkers_kept_us\x18\f \x01(\x04R\rworkersKeptUs\x12)\n" +
-	"\x04etcd\x18\r \x01(\v2\x15.seqsvr.v1.EtcdMemberR\x04etcd\"\xec\x01\n" +
+	"\x04etcd\x18\x0e \x01(\v2\x15.seqsvr.v1.EtcdMemberR\x04etcd\"\xec\x01\n" +
 	"\n" +
 	"EtcdMember\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\tR\aversion\x12\x16\n" +
