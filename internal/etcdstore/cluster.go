@@ -49,7 +49,7 @@ func (m known) usable(etcd uint64) error {
 	case m.Poison != "":
 		return restored(m.Poison)
 	case m.Making:
-		return fmt.Errorf("%w: its init or restore was interrupted; run it again, a restore with a later era", ErrNotInitialized)
+		return fmt.Errorf("%w: its init or restore goes on or was interrupted; if so, run it again", ErrNotInitialized)
 	case m.Etcd != etcd:
 		return restored(fmt.Sprintf("the cluster was made in the etcd cluster %x, and this is %x", m.Etcd, etcd))
 	}

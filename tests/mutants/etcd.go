@@ -80,6 +80,8 @@ var etcdMutants = []mutant{
 	{rule: "etcd-new-era", name: "a new era is open before all is raised", file: "internal/etcdstore/era.go", in: etcdTests, edits: []edit{
 		{"= o.Era, before.etcd, true, \"\"\n", "= o.Era, before.etcd, false, \"\"\n"},
 		{"now.at.Era != o.Era || !now.at.Making", "now.at.Era != o.Era"}}},
+	{rule: "etcd-new-era", name: "an interrupted restore forgets which era registers are of", file: "internal/etcdstore/era.go", in: etcdTests, edits: []edit{
+		{"	next.Before = &before.OldestOf\n", "	next.Before = &before.Era\n"}}},
 	{rule: "etcd-new-era", name: "leases of the era before are not waited for", file: "internal/etcdstore/era.go", in: etcdTests, edits: []edit{
 		{"	if left := over - time.Since(stopped); left > 0 {\n", "	if left := over - time.Since(stopped); left > over {\n"}}},
 	{rule: "etcd-new-era", name: "sessions of the era before keep their names", file: "internal/etcdstore/era.go", in: etcdTests, edits: []edit{
