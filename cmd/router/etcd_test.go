@@ -63,7 +63,8 @@ func TestARouterFindsAllocSvrInEtcd(t *testing.T) {
 	if _, err := find("c2", long); !errors.Is(err, seq.ErrForeignCluster) {
 		t.Errorf("another cluster: %v", err)
 	}
-	if _, err := find("c1", 2*time.Second); !errors.Is(err, errNoAllocs) && !errors.Is(err, etcdclient.ErrUnreachable) {
+	// Within its time a busy etcd may not answer at all.
+	if got, err := find("c1", 2*time.Second); !errors.Is(err, errNoAllocs) && !errors.Is(err, etcdclient.ErrUnreachable) && !errors.Is(err, context.DeadlineExceeded) || got != nil {
 		t.Errorf("no AllocSvr: %v", err)
 	}
 	store, err := etcdstore.Open(t.Context(), etcdstore.Config{KV: client, Prefix: "/routes", Clock: clock.Boot()})
