@@ -33,18 +33,27 @@ func openCluster(ctx context.Context, cfg Config, k keys) (*cluster, error) {
 	if err == nil {
 		c.meta, err = readMeta(a)
 	}
-	switch {
-	case err != nil:
+	if err == nil {
+		err = c.meta.usable(a.Cluster)
+	}
+	if err != nil {
 		return nil, err
-	case c.meta.Poison != "":
-		return nil, restored(c.meta.Poison)
-	case c.meta.Making:
-		return nil, fmt.Errorf("%w: its init was interrupted; run it again", ErrNotInitialized)
-	case c.meta.Etcd != a.Cluster:
-		return nil, restored(fmt.Sprintf("the cluster was made in the etcd cluster %x, and this is %x", c.meta.Etcd, a.Cluster))
 	}
 	c.seen, c.boot = a.Revision, uint64(a.Revision)
 	return c, nil
+}
+
+// usable is nil if a Store may be opened on the meta in that etcd cluster.
+func (m known) usable(etcd uint64) error {
+	switch {
+	case m.Poison != "":
+		return restored(m.Poison)
+	case m.Making:
+		return fmt.Errorf("%w: its init or restore goes on or was interrupted; if so, run it again", ErrNotInitialized)
+	case m.Etcd != etcd:
+		return restored(fmt.Sprintf("the cluster was made in the etcd cluster %x, and this is %x", m.Etcd, etcd))
+	}
+	return nil
 }
 
 // identity is all of quorum.Identity but what is configured.
