@@ -54,7 +54,7 @@ func (n *network) start(k *call, to string) error {
 	if k.to, err = n.route(k.from, k.fromLife, to); err != nil {
 		return err
 	}
-	k.id, k.name = n.stats.Messages, n.nameOf(k.method)
+	k.id, k.name = n.stats.Messages, n.nameOf(callName(k))
 	if k.name.point == "renew" {
 		k.seen = maps.Clone(k.from.seen)
 	}
@@ -107,11 +107,11 @@ func (n *network) request(k *call) {
 		return
 	}
 	late := time.Duration(0)
-	if k.name.point == "prepare" {
+	if k.name.delayed {
 		late = n.w.links.late[link{k.from.name, k.to.name}]
 	}
 	n.after(n.w.links.travel(k.to)+late, func() { n.arrive(k, false) })
-	if n.chance(n.w.links.dup()) {
+	if k.method != txnMethod && n.chance(n.w.links.dup()) { // what etcd gets twice, its client sends twice
 		n.stats.Duplicated++
 		n.after(n.w.links.latency()+n.between(0, 2*time.Second), func() { n.arrive(k, true) })
 	}

@@ -1,0 +1,240 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	"google.golang.org/grpc"
+
+	"github.com/seqsvr/seqsvr/allocsvr"
+	"github.com/seqsvr/seqsvr/allocsvr/keyhash"
+	"github.com/seqsvr/seqsvr/internal/etcdclient"
+	"github.com/seqsvr/seqsvr/internal/etcdstore"
+	"github.com/seqsvr/seqsvr/quorum"
+	"github.com/seqsvr/seqsvr/seq"
+	"github.com/seqsvr/seqsvr/tests/etcdmodel"
+)
+
+// onEtcd are the registers of a run in an etcd: the real store and the real client of every
+// process, which asks members over the simulated network for what tests/etcdmodel does.
+type onEtcd struct {
+	part
+	etcd    *etcdmodel.Etcd
+	members *members
+
+	registers sync.Mutex // guards highest
+	highest   map[seq.Register]uint64
+}
+
+func newOnEtcd(p part) *onEtcd {
+	b := &onEtcd{part: p, etcd: etcdmodel.New(7), highest: map[seq.Register]uint64{}}
+	b.members = &members{part: p, etcd: b.etcd}
+	return b
+}
+
+// assemble implements backend.
+func (b *onEtcd) assemble(m seq.Mapping) {
+	ctx, local := context.Background(), &etcdmodel.Client{Etcd: b.etcd}
+	if err := etcdstore.Init(ctx, local, etcdstore.InitConfig{Prefix: etcdPrefix, Cluster: "sim", Spaces: m.Spaces, Era: 1}); err != nil {
+		panic(fmt.Sprintf("sim: init of etcd: %v", err))
+	}
+	b.etcd.OnChange(b.changed)
+	for i := range b.opts.Stores {
+		b.w.hosts.add(storeHost, storeName(i), i)
+	}
+	made, err := etcdstore.Open(ctx, etcdstore.Config{KV: local, Prefix: etcdPrefix, Clock: b.w.hosts.all[0].clock, MaxLease: allocsvr.MaxLease})
+	if err != nil {
+		panic(fmt.Sprintf("sim: open etcd: %v", err))
+	}
+	b.w.ident = made.Identity()
+}
+
+// begin implements backend.
+func (b *onEtcd) begin() {
+	for _, h := range b.w.hosts.of(storeHost) {
+		b.start(h)
+	}
+	b.members.begin()
+}
+
+// start implements backend.
+func (b *onEtcd) start(h *host) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if h.up || b.life.Err() != nil {
+		return
+	}
+	h.boot()
+	pb.RegisterKVServer(h, &etcdmodel.Member{Do: func(ctx context.Context, t etcdstore.Txn) (etcdstore.Answer, error) {
+		return b.members.do(ctx, h, t)
+	}})
+	b.trace.add("%-8s starts, life %d", h.name, h.life)
+}
+
+// open is etcd as a life of a host finds it. Close the client in the end.
+func (b *onEtcd) open(ctx context.Context, h *host, life int) (*etcdclient.Client, *etcdstore.Store, error) {
+	var ends []string
+	for _, m := range b.w.hosts.of(storeHost) {
+		ends = append(ends, m.name)
+	}
+	first := (h.index + life) % len(ends) // they do not all ask the same one
+	client, err := etcdclient.Dial(etcdclient.Config{Endpoints: slices.Concat(ends[first:], ends[:first]), Options: []grpc.DialOption{b.w.net.overEtcd(h, life)}})
+	if err != nil {
+		return nil, nil, err
+	}
+	store, err := etcdstore.Open(ctx, etcdstore.Config{KV: client, Prefix: etcdPrefix, Clock: h.clock, Wall: h.clock.Wall, MaxLease: allocsvr.MaxLease,
+		Logger: b.logger(h.name)})
+	if err != nil {
+		return nil, nil, errors.Join(err, client.Close())
+	}
+	return client, store, nil
+}
+
+func named(store *etcdstore.Store) []quorum.NamedStore {
+	id := store.Identity()
+	return []quorum.NamedStore{{Name: id.Name, UUID: id.UUID, Store: store}}
+}
+
+// launch implements backend.
+func (b *onEtcd) launch(h *host, p *allocProc) {
+	b.work.Go(func() {
+		client, wiring, err := b.find(h, p)
+		if err != nil {
+			close(p.over)
+			return
+		}
+		p.era = wiring.Identity.Ref.Era
+		b.w.procs.serve(h, p, wiring)
+		<-p.over
+		_ = client.Close()
+	})
+}
+
+// find does what a process does before it serves, as often as it takes while it is wanted.
+func (b *onEtcd) find(h *host, p *allocProc) (*etcdclient.Client, allocsvr.Wiring, error) {
+	for {
+		try, done := context.WithTimeout(p.ctx, 5*time.Second)
+		client, wiring, err := b.connect(try, h, p.life)
+		done()
+		if err == nil || p.ctx.Err() != nil {
+			return client, wiring, err
+		}
+		b.trace.add("%-8s finds no registers: %v", h.name, err)
+		select {
+		case <-p.ctx.Done():
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+}
+
+// connect finds the cluster, and how its string keys are hashed, by a session of its own.
+func (b *onEtcd) connect(ctx context.Context, h *host, life int) (*etcdclient.Client, allocsvr.Wiring, error) {
+	client, store, err := b.open(ctx, h, life)
+	if err != nil {
+		return nil, allocsvr.Wiring{}, err
+	}
+	w := allocsvr.Wiring{Identity: store.Identity(), Stores: named(store)}
+	b.mu.Lock()
+	secret := b.w.procs.newSecret(h)
+	b.mu.Unlock()
+	g, err := quorum.NewGroup(quorum.Config{Ref: w.Identity.Ref, N: 1, R: 1, W: 1, Secret: secret}, w.Stores)
+	if err == nil {
+		w.Keys, err = keyhash.New(ctx, g, secret.Session(), w.Identity.Mapping).Begin(ctx)
+		g.Close()
+	}
+	if err != nil {
+		return nil, w, errors.Join(err, client.Close())
+	}
+	return client, w, nil
+}
+
+// group implements backend.
+func (b *onEtcd) group(ctx context.Context, from *host) (*quorum.Group, func(), error) {
+	client, store, err := b.open(ctx, from, from.life)
+	if err != nil {
+		return nil, nil, err
+	}
+	g, err := quorum.NewGroup(quorum.Config{Ref: store.Identity().Ref, N: 1, R: 1, W: 1}, named(store))
+	if err != nil {
+		return nil, nil, errors.Join(err, client.Close())
+	}
+	return g, func() {
+		g.Close()
+		_ = client.Close()
+	}, nil
+}
+
+// changed checks I1 to I3 at every change of a register, and keeps its max. Called by the model.
+func (b *onEtcd) changed(key string, old, now []byte) {
+	name, is := strings.CutPrefix(key, etcdPrefix+"/r/")
+	if !is {
+		return
+	}
+	after, err := etcdstore.Show(etcdstore.KeyValue{Key: key, Value: now})
+	before := etcdstore.Shown{}
+	if err == nil && old != nil {
+		before, err = etcdstore.Show(etcdstore.KeyValue{Key: key, Value: old})
+	}
+	switch r := seq.Register(name); {
+	case err != nil:
+		b.w.check.broken("etcd", "%s cannot be read: %v", r, err)
+	case after.Promised.Less(before.Promised):
+		b.w.check.broken("I1", "%s: promised %s after %s", r, after.Promised, before.Promised)
+	case after.Max < before.Max:
+		b.w.check.broken("I2", "%s: max %d after %d", r, after.Max, before.Max)
+	case after.Promised.Less(after.Accepted):
+		b.w.check.broken("I3", "%s: accepted %s above promised %s", r, after.Accepted, after.Promised)
+	}
+	b.registers.Lock()
+	defer b.registers.Unlock()
+	b.highest[seq.Register(name)] = max(b.highest[seq.Register(name)], after.Max)
+}
+
+// kept implements backend: what is handed out is at or below what etcd had.
+func (b *onEtcd) kept(h *host, r seq.Register, value uint64) {
+	b.registers.Lock()
+	had := b.highest[r]
+	b.registers.Unlock()
+	if had < value {
+		b.w.check.broken("I5", "%s hands out %d of %s, of which etcd has had %d", h.name, value, r, had)
+	}
+}
+
+// heal implements backend.
+func (b *onEtcd) heal() { b.members.heal() }
+
+// recover implements backend. Nothing moves in an etcd that was put back, before an operator
+// makes a new era.
+func (b *onEtcd) recover(moves func()) {
+	b.mu.Lock()
+	rolled := b.members.rolled
+	b.mu.Unlock()
+	if !rolled {
+		moves()
+		return
+	}
+	b.sleep(3 * b.opts.Lease)
+	_, err := etcdstore.Open(b.life, etcdstore.Config{KV: &etcdmodel.Client{Etcd: b.etcd}, Prefix: etcdPrefix, Clock: b.w.hosts.all[0].clock})
+	if !errors.Is(err, etcdstore.ErrRestored) && b.life.Err() == nil {
+		b.w.check.broken("restored", "an etcd that was put back is opened: %v", err)
+	}
+	for _, h := range b.w.hosts.of(allocHost) {
+		b.mu.Lock()
+		p, up := h.alloc, h.up
+		b.mu.Unlock()
+		if !up || p == nil {
+			continue
+		}
+		for _, v := range p.node.Sections() {
+			if v.Owned && h.clock.real() < v.Until {
+				b.w.check.broken("restored", "%s holds section %d under %s of an etcd that was put back", h.name, v.Section, v.Epoch)
+			}
+		}
+	}
+}
