@@ -126,6 +126,11 @@ func (b *onEtcd) find(h *host, p *allocProc) (*etcdclient.Client, allocsvr.Wirin
 			return client, wiring, err
 		}
 		b.trace.add("%-8s finds no registers: %v", h.name, err)
+		if errors.Is(err, etcdstore.ErrRestored) { // the process ends, and is started again
+			b.w.procs.kill(h, p.life)
+			b.schedule(5*time.Second, func() { b.w.procs.start(h) })
+			return nil, wiring, err
+		}
 		select {
 		case <-p.ctx.Done():
 		case <-time.After(100 * time.Millisecond):
