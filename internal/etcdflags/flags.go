@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/spf13/pflag"
 
@@ -14,6 +15,10 @@ import (
 	"github.com/seqsvr/seqsvr/internal/rpc"
 	"github.com/seqsvr/seqsvr/seq"
 )
+
+// DefaultLease is the lease of an AllocSvr on etcd where none was asked for: an election there takes
+// a second or two, in which nothing is renewed.
+const DefaultLease = 3 * time.Second
 
 // Flags are those of a process that uses etcd.
 type Flags struct {
@@ -39,6 +44,25 @@ func (f *Flags) AddTo(fs *pflag.FlagSet) {
 
 // Given says whether there is an etcd.
 func (f *Flags) Given() bool { return len(f.Endpoints) > 0 }
+
+// Requirement is what etcd must be.
+func (f *Flags) Requirement() etcdclient.Requirement {
+	return etcdclient.Requirement{MinVersion: f.MinVersion}
+}
+
+// Arguments are the flags that say the same, for a process that is started.
+func (f *Flags) Arguments() []string {
+	args := []string{"--etcd", strings.Join(f.Endpoints, ","), "--etcd-prefix", f.Prefix}
+	for _, flag := range []struct{ name, value string }{
+		{"--etcd-ca", f.TLS.CA}, {"--etcd-cert", f.TLS.Cert}, {"--etcd-key", f.TLS.Key},
+		{"--etcd-user", f.User}, {"--etcd-password-file", f.PasswordFile}, {"--etcd-min-version", f.MinVersion},
+	} {
+		if flag.value != "" {
+			args = append(args, flag.name, flag.value)
+		}
+	}
+	return args
+}
 
 // Config reads the files that the flags name: rpc.ErrTLS, seq.ErrBadArgument.
 func (f *Flags) Config(log *slog.Logger) (etcdclient.Config, error) {

@@ -44,6 +44,9 @@ func Start(cfg Config) (*Cluster, error) {
 func (c *Cluster) build(cfg Config) error {
 	binaries := map[Role]string{}
 	for i, role := range []Role{RoleStore, RoleAlloc, RoleRouter} {
+		if len(c.Role(role)) == 0 {
+			continue
+		}
 		path, err := cfg.binary([]string{"storesvr", "allocsvr", "router"}[i])
 		if err != nil {
 			return err
@@ -58,7 +61,12 @@ func (c *Cluster) build(cfg Config) error {
 	if env == nil {
 		env = cleanEnv(os.Environ())
 	}
-	err := c.Initialise(func(store Node) error { return runInit(cfg, c.Layout, binaries[RoleStore], env, store) })
+	var err error
+	if cfg.Etcd.Given() {
+		err = c.InitialiseEtcd(context.Background(), cfg)
+	} else {
+		err = c.Initialise(func(store Node) error { return runInit(cfg, c.Layout, binaries[RoleStore], env, store) })
+	}
 	if err != nil {
 		return err
 	}
@@ -122,8 +130,12 @@ func (c *Cluster) arguments(cfg Config, n Node) []string {
 	case RoleStore:
 		return append([]string{"serve", "--data-dir", n.Dir}, args...)
 	case RoleAlloc:
-		args = append(args, "--name", n.Name, "--data-dir", n.Dir, "--stores", strings.Join(c.Addrs(RoleStore), ","),
-			"--expect-allocs", strconv.Itoa(len(c.Role(RoleAlloc))))
+		args = append(args, "--name", n.Name, "--data-dir", n.Dir, "--expect-allocs", strconv.Itoa(len(c.Role(RoleAlloc))))
+		if cfg.Etcd.Given() {
+			args = append(args, cfg.Etcd.Arguments()...)
+		} else {
+			args = append(args, "--stores", strings.Join(c.Addrs(RoleStore), ","))
+		}
 		if cfg.Lease != 0 {
 			args = append(args, "--lease", cfg.Lease.String())
 		}

@@ -7,6 +7,9 @@ import (
 	"path/filepath"
 	"regexp"
 	"time"
+
+	"github.com/seqsvr/seqsvr/internal/etcdflags"
+	"github.com/seqsvr/seqsvr/seq"
 )
 
 // Limits of a local cluster, bounded by its block of ports.
@@ -20,7 +23,7 @@ const (
 type Config struct {
 	Dir       string // everything the cluster keeps; made if missing; required
 	ClusterID string // of a new directory; empty: one is drawn; of an old one: must be the same or empty
-	Stores    int    // 1 to MaxStores; fixed by the first start in Dir
+	Stores    int    // 1 to MaxStores; fixed by the first start in Dir; none with Etcd
 	Allocs    int    // 1 to MaxAllocs; may differ from start to start
 	Routers   int    // 1 to MaxRouters; may differ from start to start
 
@@ -40,6 +43,10 @@ type Config struct {
 	Lease         time.Duration // of every AllocSvr; 0: its default
 	GossipProfile string        // fast, lan or wan; empty: the daemons' default
 	Supervise     bool          // run each AllocSvr below a supervising parent
+
+	// Etcd, if it is Given, keeps the registers in place of stores. Dir then belongs to the
+	// cluster below its prefix, which the first start makes if there is none.
+	Etcd etcdflags.Flags
 
 	// Secure turns everything on: TLS with a certificate for each node, roles and grants,
 	// encrypted gossip. The files are below Dir, and the CA stays the same.
@@ -76,12 +83,33 @@ func (c Config) Planned() (nodes []Node) {
 	for _, part := range []struct {
 		role  Role
 		count int
-	}{{RoleStore, c.Stores}, {RoleAlloc, c.Allocs}, {RoleRouter, c.Routers}} {
+	}{{RoleStore, c.stores()}, {RoleAlloc, c.Allocs}, {RoleRouter, c.Routers}} {
 		for i := range part.count {
 			nodes = append(nodes, Node{Role: part.role, Name: nodeName(part.role, i)})
 		}
 	}
 	return nodes
+}
+
+// stores is how many StoreSvr there are.
+func (c Config) stores() int {
+	if c.Etcd.Given() {
+		return 0
+	}
+	return c.Stores
+}
+
+// AllSpaces are the default space and the further ones: seq.ErrBadMapping.
+func (c Config) AllSpaces() ([]seq.Space, error) {
+	spaces := []seq.Space{{Name: seq.DefaultSpace, Sections: c.Sections, Step: c.Step}}
+	for _, text := range c.Spaces {
+		space, err := seq.ParseSpace(text)
+		if err != nil {
+			return nil, fmt.Errorf("--space %q: %w", text, err)
+		}
+		spaces = append(spaces, space)
+	}
+	return spaces, nil
 }
 
 func nodeName(role Role, i int) string { return fmt.Sprintf("%s-%d", role, i+1) }
@@ -99,6 +127,8 @@ func (c Config) Validate() error {
 		return fmt.Errorf("%w: %d allocs, expected 1 to %d", ErrConfig, c.Allocs, MaxAllocs)
 	case c.Routers < 1 || c.Routers > MaxRouters:
 		return fmt.Errorf("%w: %d routers, expected 1 to %d", ErrConfig, c.Routers, MaxRouters)
+	case c.Etcd.Given() && c.Supervise:
+		return fmt.Errorf("%w: supervise with etcd: the parent of an AllocSvr ends sessions at StoreSvr only", ErrConfig)
 	case c.ClusterID != "" && !clusterID.MatchString(c.ClusterID):
 		return fmt.Errorf("%w: cluster id %q, expected %s", ErrConfig, c.ClusterID, clusterID)
 	}

@@ -10,6 +10,8 @@
 //   - only processes that this package started are ever signalled, and on Linux none
 //     of them outlives the process that started it.
 //
+// The registers are in stores, or with Config.Etcd in an etcd that is there already.
+//
 // The layout (Open) also serves the development mode that runs all daemons inside
 // one process. What belongs here is starting, stopping and hurting local processes.
 // What they do, load and verdicts belong to the commands and the tests.

@@ -9,8 +9,11 @@ import (
 // AddStore makes the disk of one more store as a learner, from what a running store of
 // the cluster tells, and gives its process, which is not started. The next start of the
 // directory does not know it. It must not run beside other methods. ErrConfig if all
-// MaxStores are there.
+// MaxStores are there, or the registers are in etcd.
 func (c *Cluster) AddStore() (*Process, error) {
+	if len(c.Role(RoleStore)) == 0 {
+		return nil, fmt.Errorf("%w: a store beside registers in etcd", ErrConfig)
+	}
 	if len(c.spare) == 0 {
 		return nil, fmt.Errorf("%w: more than %d stores", ErrConfig, MaxStores)
 	}

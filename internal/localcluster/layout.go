@@ -57,6 +57,8 @@ type state struct {
 	Block       int    `json:"port_block"`  // ports [128*block, 128*block+128)
 	Initialised bool   `json:"initialised"` // every store's database was made; never goes back
 	Nodes       []Node `json:"nodes"`       // as of the last start; for people and tools
+
+	Etcd *inEtcd `json:"etcd,omitempty"` // that it keeps its registers in; nil: in stores
 }
 
 const stateFile = "cluster.json"
@@ -126,7 +128,7 @@ func (l *Layout) readState(cfg Config) error {
 			_, _ = rand.Read(b[:]) // documented never to return an error
 			id = "local-" + hex.EncodeToString(b[:])
 		}
-		l.state = state{ClusterID: id, Stores: cfg.Stores}
+		l.state = state{ClusterID: id, Stores: cfg.stores()}
 		return nil
 	}
 	if err != nil {
@@ -136,14 +138,18 @@ func (l *Layout) readState(cfg Config) error {
 		return fmt.Errorf("%w: %s: %w", ErrState, path, err)
 	}
 	switch {
-	case !clusterID.MatchString(l.state.ClusterID) || l.state.Stores < 1 || l.state.Stores > MaxStores:
+	case !clusterID.MatchString(l.state.ClusterID) || l.state.Stores < 0 || l.state.Stores > MaxStores:
 		return fmt.Errorf("%w: %s: cluster %q with %d stores", ErrState, path, l.state.ClusterID, l.state.Stores)
 	case cfg.ClusterID != "" && cfg.ClusterID != l.state.ClusterID:
 		return fmt.Errorf("%w: %s is of cluster %q, not %q", ErrConfig, l.Dir, l.state.ClusterID, cfg.ClusterID)
-	case l.state.Initialised && cfg.Stores != l.state.Stores:
+	case l.state.Etcd != nil && (!cfg.Etcd.Given() || cfg.Etcd.Prefix != l.state.Etcd.Prefix):
+		return fmt.Errorf("%w: %s has its registers below %s of an etcd, not elsewhere: give that etcd, or another directory", ErrConfig, l.Dir, l.state.Etcd.Prefix)
+	case l.state.Initialised && l.state.Etcd == nil && cfg.Etcd.Given():
+		return fmt.Errorf("%w: %s has its registers in %d stores, not in etcd: give another directory", ErrConfig, l.Dir, l.state.Stores)
+	case l.state.Initialised && cfg.stores() != l.state.Stores:
 		return fmt.Errorf("%w: %s has %d stores, not %d: their number is fixed at the first start", ErrConfig, l.Dir, l.state.Stores, cfg.Stores)
 	}
-	l.state.Stores = cfg.Stores
+	l.state.Stores = cfg.stores()
 	return nil
 }
 
@@ -191,10 +197,10 @@ func (l *Layout) place(cfg Config) {
 			}
 		}
 	}
-	add(RoleStore, MaxStores, cfg.Stores)
+	add(RoleStore, MaxStores, cfg.stores())
 	add(RoleAlloc, MaxAllocs, cfg.Allocs)
 	add(RoleRouter, MaxRouters, cfg.Routers)
-	first := &l.Nodes[cfg.Stores+cfg.Allocs]
+	first := &l.Nodes[cfg.stores()+cfg.Allocs]
 	first.Addr = asked(cfg.Listen, first.Addr)
 	first.HTTP = asked(cfg.HTTP, first.HTTP)
 	if cfg.RESP != "" {

@@ -18,6 +18,8 @@ import (
 	"github.com/seqsvr/seqsvr/cmd/seqctl/ctl"
 	"github.com/seqsvr/seqsvr/internal/console"
 	"github.com/seqsvr/seqsvr/internal/daemon"
+	"github.com/seqsvr/seqsvr/internal/etcdflags"
+	"github.com/seqsvr/seqsvr/internal/etcdstore"
 	"github.com/seqsvr/seqsvr/internal/localcluster"
 	"github.com/seqsvr/seqsvr/seq"
 )
@@ -89,12 +91,16 @@ func Command() *cobra.Command {
 		Use:   "dev",
 		Short: "run a whole cluster on this machine until Ctrl-C",
 		Long: `dev runs stores, allocators and a router in this process, or with --processes as
-real processes, and prints where they listen. A directory used before goes on above
-every number it handed out. Ctrl-C stops the cluster in order; a second one at once.
+real processes, and prints where they listen. With --etcd the registers are in an etcd that
+runs already, and there are no stores: dev makes a cluster below --etcd-prefix if there is
+none, as seqctl etcd init does. A directory used before goes on above every number it handed out. Ctrl-C stops the cluster in order; a second one at once.
 With --processes, SIGHUP starts daemons again that have ended. With --secure nobody gets
 in without a certificate or a token; it prints those of a caller and of an operator.`,
 		Args: ctl.ExactArgs(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if o.Etcd.Given() && cmd.Flags().Changed("stores") {
+				return daemon.Usage(errors.New("dev: --stores with --etcd, expected one of them: with etcd there are no stores"))
+			}
 			if err := o.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr()); err != nil {
 				return fmt.Errorf("dev: %w", err)
 			}
@@ -103,17 +109,19 @@ in without a certificate or a token; it prints those of a caller and of an opera
 	}
 	fs := cmd.Flags()
 	fs.StringVar(&o.Dir, "data-dir", filepath.Join("data", "dev"), "`directory` of the cluster; made if missing")
+	fs.StringVar(&o.ClusterID, "cluster", "", "`id` of the cluster of a new directory, with --etcd also of one that is there; empty: one is drawn")
 	fs.StringVar(&o.Listen, "listen", ctl.DefaultAddr, "gRPC `address` of the router, host:port")
 	fs.StringVar(&o.HTTP, "http", defaultHTTP, "HTTP `address` of the router, host:port")
 	fs.StringVar(&o.RESP, "resp", "", "`address` of the router for clients of Redis, host:port; empty: none, or with --secure one that is free")
 	fs.StringVar(&o.Console, "console", "", "`address` of a page to look at the cluster with, host:port, or none; empty: "+console.DefaultAddr+", or beside another --http a free port")
 	fs.IntVar(&o.Stores, "stores", o.Stores, "number of StoreSvr, fixed at the first start in a directory")
+	o.Etcd.AddTo(fs)
 	fs.IntVar(&o.Allocs, "allocs", o.Allocs, "number of AllocSvr")
 	fs.IntVar(&o.Routers, "routers", o.Routers, "number of routers; the first one listens at --listen and --http")
 	fs.Uint32Var(&o.Sections, "sections", seq.DefaultSections, "how many `sections`, fixed at the first start in a directory")
 	fs.Uint64Var(&o.Step, "step", seq.DefaultStep, "`numbers` that one write moves a section's max, fixed likewise")
 	fs.StringArrayVar(&o.Spaces, "space", nil, "a further `space`, fixed likewise: "+seq.SpaceForm+"; may be given again; empty: none")
-	fs.DurationVar(&o.Lease, "lease", 0, fmt.Sprintf("how long the stores keep others from an AllocSvr's sections; 0: %v, or %v with --processes", leaseHere, leaseProcesses))
+	fs.DurationVar(&o.Lease, "lease", 0, fmt.Sprintf("how long the stores keep others from an AllocSvr's sections; 0: %v, or with --processes %v, on etcd %v", leaseHere, leaseProcesses, etcdflags.DefaultLease))
 	fs.BoolVar(&o.Secure, "secure", false, "TLS, roles and grants, and encrypted gossip, by a CA and a policy in the directory; prints what to show")
 	fs.BoolVar(&o.processes, "processes", false, "run every daemon as a process of its own, from the binaries beside seqctl")
 	fs.StringVar(&o.Bin, "bin", "", "with --processes, the `folder` of the binaries; empty: that of seqctl")
@@ -126,6 +134,8 @@ in without a certificate or a token; it prints those of a caller and of an opera
 // check names the first flag that cannot work, as daemon.ErrUsage, and fills the lease in.
 func (o *options) check() error {
 	switch {
+	case o.Lease == 0 && o.processes && o.Etcd.Given():
+		o.Lease = etcdflags.DefaultLease
 	case o.Lease == 0 && o.processes:
 		o.Lease = leaseProcesses
 	case o.Lease == 0:
@@ -153,12 +163,16 @@ func (o *options) check() error {
 	if _, err := seq.NewMapping(seq.Space{Name: seq.DefaultSpace, Sections: o.Sections, Step: o.Step}); err != nil || o.Sections == 0 || o.Step == 0 {
 		return daemon.Usage(fmt.Errorf("--sections %d --step %d: expected 1 to %d and 1 to %d", o.Sections, o.Step, seq.MaxSections, uint64(seq.MaxStep)))
 	}
-	spaces, err := o.spaces()
+	spaces, err := o.AllSpaces()
 	if err != nil {
 		return daemon.Usage(err)
 	}
-	if _, err := seq.NewMapping(spaces...); err != nil {
+	mapping, err := seq.NewMapping(spaces...)
+	if err != nil {
 		return daemon.Usage(err)
+	}
+	if o.Etcd.Given() && mapping.HasExact() {
+		return daemon.Usage(fmt.Errorf("--space with mode=exact and --etcd: %w: leave --etcd out, or take another mode", etcdstore.ErrNoExact))
 	}
 	if o.Lease < allocsvr.MinLease || o.Lease > allocsvr.MaxLease {
 		return daemon.Usage(fmt.Errorf("--lease %v: expected %v to %v", o.Lease, allocsvr.MinLease, allocsvr.MaxLease))
@@ -171,19 +185,6 @@ func (o *options) check() error {
 	}
 	_, _, err = daemon.NewLogger(io.Discard, o.logLevel, "text")
 	return err
-}
-
-// spaces are those of a new directory.
-func (o *options) spaces() ([]seq.Space, error) {
-	spaces := []seq.Space{{Name: seq.DefaultSpace, Sections: o.Sections, Step: o.Step}}
-	for _, text := range o.Spaces {
-		space, err := seq.ParseSpace(text)
-		if err != nil {
-			return nil, fmt.Errorf("--space %q: %w", text, err)
-		}
-		spaces = append(spaces, space)
-	}
-	return spaces, nil
 }
 
 func (o *options) run(ctx context.Context, stdout, stderr io.Writer) error {
@@ -211,7 +212,11 @@ func (o *options) run(ctx context.Context, stdout, stderr io.Writer) error {
 	if err := o.serve(ctx, c, layout, began, stdout, stderr); err != nil {
 		return errors.Join(err, stopNow(c))
 	}
-	fmt.Fprintln(stderr, "stopping routers, then allocators, then stores")
+	last := "then stores"
+	if o.Etcd.Given() {
+		last = "and leaving etcd as it is"
+	}
+	fmt.Fprintln(stderr, "stopping routers, then allocators,", last)
 	stop, cancel := context.WithTimeout(context.Background(), stopPatience)
 	defer cancel()
 	return c.stop(stop)

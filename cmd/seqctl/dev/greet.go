@@ -23,9 +23,16 @@ func (o *options) greet(w io.Writer, layout *localcluster.Layout, took time.Dura
 	if layout.Secured != nil {
 		scheme = "https"
 	}
-	fmt.Fprintf(w, "cluster %s serves: %d stores, %d allocators, %d routers %s, ready after %s\n",
-		layout.ClusterID, o.Stores, o.Allocs, o.Routers, kind, ui.Duration(took))
+	stores := fmt.Sprintf("%d stores", o.Stores)
+	if o.Etcd.Given() {
+		stores = "registers in etcd"
+	}
+	fmt.Fprintf(w, "cluster %s serves: %s, %d allocators, %d routers %s, ready after %s\n",
+		layout.ClusterID, stores, o.Allocs, o.Routers, kind, ui.Duration(took))
 	fmt.Fprintf(w, "  gRPC   %s\n  HTTP   %s://%s\n  data   %s\n", router.Addr, scheme, router.HTTP, layout.Dir)
+	if o.Etcd.Given() {
+		fmt.Fprintf(w, "  etcd   %s, below %s\n", strings.Join(o.Etcd.Endpoints, ","), o.Etcd.Prefix)
+	}
 	if router.RESP != "" {
 		fmt.Fprintf(w, "  RESP   %s\n", router.RESP)
 	}
@@ -40,7 +47,11 @@ func (o *options) greet(w io.Writer, layout *localcluster.Layout, took time.Dura
 		fmt.Fprintf(w, "%s%s\n", lead, line)
 		lead = "         "
 	}
-	fmt.Fprintln(w, "Ctrl-C stops it; the next start goes on above every number handed out.")
+	what := "the next start"
+	if o.Etcd.Given() {
+		what = "etcd stays, and the next start"
+	}
+	fmt.Fprintf(w, "Ctrl-C stops it; %s goes on above every number handed out.\n", what)
 }
 
 // tellPeople says what the two who may call have to show, a certificate or a token.

@@ -56,16 +56,7 @@ func startHere(o *options) (running, *localcluster.Layout, error) {
 }
 
 func (h *here) start(o *options, layout *localcluster.Layout) error {
-	spaces, err := o.spaces()
-	if err != nil {
-		return err
-	}
-	err = layout.Initialise(func(n localcluster.Node) error {
-		return storesvr.Init(storesvr.InitConfig{
-			DataDir: n.Dir, ClusterID: layout.ClusterID, Name: n.Name, MemberNames: layout.StoreNames(),
-			Spaces: spaces,
-		})
-	})
+	err := h.initialise(o)
 	if err != nil {
 		return err
 	}
@@ -84,6 +75,22 @@ func (h *here) start(o *options, layout *localcluster.Layout) error {
 		h.add(n, s)
 	}
 	return nil
+}
+
+// initialise makes the registers of a new directory.
+func (h *here) initialise(o *options) error {
+	if o.Etcd.Given() {
+		return h.layout.InitialiseEtcd(context.Background(), o.Config)
+	}
+	spaces, err := o.AllSpaces()
+	if err != nil {
+		return err
+	}
+	return h.layout.Initialise(func(n localcluster.Node) error {
+		return storesvr.Init(storesvr.InitConfig{
+			DataDir: n.Dir, ClusterID: h.layout.ClusterID, Name: n.Name, MemberNames: h.layout.StoreNames(), Spaces: spaces,
+		})
+	})
 }
 
 // logFile is where all daemons of one process log.
@@ -112,6 +119,13 @@ func listen(o *options, layout *localcluster.Layout, n localcluster.Node, logger
 		cfg.Stores, cfg.Lease, cfg.ExpectAllocs = layout.Addrs(localcluster.RoleStore), o.Lease, o.Allocs
 		cfg.GossipListen, cfg.GossipJoin, cfg.DevLog = n.Gossip, layout.GossipAddrs(), logFile(layout)
 		cfg.TLS, cfg.Guard, cfg.GossipKeys = tls, guard, keys
+		if o.Etcd.Given() {
+			etcd, err := o.Etcd.Config(logger)
+			if err != nil {
+				return server{}, err
+			}
+			cfg.Etcd = allocsvr.Etcd{Config: etcd, Prefix: o.Etcd.Prefix, Requirement: o.Etcd.Requirement()}
+		}
 		s, err := allocsvr.New(cfg)
 		if err != nil {
 			return server{}, err

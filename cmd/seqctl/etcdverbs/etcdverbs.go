@@ -58,7 +58,7 @@ func (o *options) with(ctx context.Context, do func(ctx context.Context, c *etcd
 	}
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	return errors.Join(do(ctx, client, etcdclient.Requirement{MinVersion: o.etcd.MinVersion}), client.Close())
+	return errors.Join(do(ctx, client, o.etcd.Requirement()), client.Close())
 }
 
 func initCommand() *cobra.Command {
