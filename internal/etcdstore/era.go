@@ -3,7 +3,6 @@ package etcdstore
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -53,7 +52,7 @@ func (m known) usable(etcd uint64) error {
 	return nil
 }
 
-// Look reads who is below the prefix, also where Open refuses: ErrNotInitialized for nobody,
+// Look reads who is below the prefix, also where Open refuses: ErrNotInitialized for none,
 // ErrDamaged, seq.ErrBadArgument, and the errors of KV.
 func Look(ctx context.Context, kv KV, prefix string) (Contents, error) {
 	return load(ctx, kv, prefix, false)
@@ -128,18 +127,18 @@ func states(k keys, registers, bodies []KeyValue) ([]quorum.RegisterState, error
 type NewEra struct {
 	Prefix  string
 	Cluster string
-	Era     seq.Era // above every one that the cluster has had
-	// Wait is how long, from when nothing of the era before is renewed any more, its last lease
-	// may go on by the clock of its holder.
-	Wait time.Duration
-	Told func(what string) // is told of progress; nil: nobody
+	Era     seq.Era           // above every one that the cluster has had
+	Told    func(what string) // is told of progress; nil: it is not
 }
 
 // Beginning is what an era begins with.
 type Beginning struct {
 	Mapping seq.Mapping
 	Floors  quorum.Floors
-	States  []quorum.RegisterState // of every register, raised, of epochs that belong to nobody
+	States  []quorum.RegisterState // of every register, raised, under epochs of no session
+	// LeaseBound is the longest lease of the era before: nothing is opened before that time is over,
+	// from when none of them is renewed any more.
+	LeaseBound time.Duration
 }
 
 // check says what cannot be kept in etcd.
@@ -236,7 +235,7 @@ func (o NewEra) finish(ctx context.Context, kv KV, k keys, at known, sessions []
 	if err := o.fill(ctx, kv, k, mine, b.States); err != nil {
 		return fmt.Errorf("fill era %d below %s: %w", o.Era, o.Prefix, err)
 	}
-	over := o.Wait + time.Duration(2*quorum.Rho*float64(o.Wait))
+	over := b.LeaseBound + time.Duration(2*quorum.Rho*float64(b.LeaseBound))
 	if left := over - time.Since(stopped); left > 0 {
 		o.tell(fmt.Sprintf("waiting %v for leases of the era before", left.Round(time.Second)))
 		if !wake.Sleep(ctx, left) {
@@ -290,7 +289,7 @@ func (o NewEra) fill(ctx context.Context, kv KV, k keys, mine Compare, states []
 	return send()
 }
 
-// begins puts a register as a new era has it first: kept for nobody.
+// begins puts a register as a new era has it first: kept for no session.
 func begins(k keys, st quorum.RegisterState) []Op {
 	key := k.register(st.Register)
 	ops := []Op{put(key, register{promised: st.Promised, accepted: st.Accepted, max: st.Max, bodyMax: st.PayloadMax}.encode(key))}
@@ -315,24 +314,20 @@ func forget(ctx context.Context, kv KV, k keys, mine Compare, sessions []LiveSes
 	return nil
 }
 
-// ErrNoWindows: worker ids are not kept back.
-var ErrNoWindows = errors.New("no worker ids are kept back")
-
 // WindowsOver takes an operator's word that no process from before the last restore has a window
-// of a worker id: the floor of worker ids falls to that moment. It never rises: ErrNoWindows.
-func WindowsOver(ctx context.Context, kv KV, prefix string, to time.Time) error {
+// of a worker id: the floor of worker ids, which it returns, falls to that moment. It never rises.
+func WindowsOver(ctx context.Context, kv KV, prefix string, to time.Time) (floor time.Time, err error) {
 	c, err := Look(ctx, kv, prefix)
 	if err == nil {
 		err = c.Trouble
 	}
 	if err != nil {
-		return err
+		return time.Time{}, err
 	}
-	floor := uint64(max(0, to.UnixMilli()))
-	if c.Floors.Worker <= floor {
-		return ErrNoWindows
+	lower := uint64(max(0, to.UnixMilli()))
+	if c.Floors.Worker > lower {
+		c.at.Floors.Worker = lower
+		err = replaceMeta(ctx, kv, keys{strings.TrimRight(prefix, "/") + "/"}, c.at)
 	}
-	k := keys{strings.TrimRight(prefix, "/") + "/"}
-	c.at.Floors.Worker = floor
-	return replaceMeta(ctx, kv, k, c.at)
+	return time.UnixMilli(int64(c.at.Floors.Worker)), err
 }

@@ -182,14 +182,19 @@ func TestAnInterruptedRestoreOpensNothing(t *testing.T) {
 func TestANewEraOpensOnlyAfterTheLeasesBefore(t *testing.T) {
 	a, _ := rig(t)
 	o := order(1)
-	o.Wait = 200 * time.Millisecond
+	const bound = 200 * time.Millisecond
 	var told []string
 	o.Told = func(what string) { told = append(told, what) }
 	began := time.Now()
-	if err := o.Raise(t.Context(), a.kv, raised); err != nil {
+	err := o.Raise(t.Context(), a.kv, func(c etcdstore.Contents) (etcdstore.Beginning, error) {
+		b, err := raised(c)
+		b.LeaseBound = bound
+		return b, err
+	})
+	if err != nil {
 		t.Fatal(err)
 	}
-	if took := time.Since(began); took < o.Wait+4*time.Millisecond || len(told) != 2 {
+	if took := time.Since(began); took < bound+4*time.Millisecond || len(told) != 2 {
 		t.Errorf("open after %v, told %q", took, told)
 	}
 }
@@ -197,8 +202,8 @@ func TestANewEraOpensOnlyAfterTheLeasesBefore(t *testing.T) {
 func TestWindowsOfWorkerIdsAreOverByAnOperatorsWord(t *testing.T) {
 	a, b := rig(t)
 	now := time.Now()
-	if err := etcdstore.WindowsOver(t.Context(), a.kv, rigPrefix, now); !errors.Is(err, etcdstore.ErrNoWindows) {
-		t.Errorf("never restored: %v", err)
+	if floor, err := etcdstore.WindowsOver(t.Context(), a.kv, rigPrefix, now); err != nil || floor.UnixMilli() != 0 {
+		t.Errorf("never restored: %v, %v", floor, err)
 	}
 	o := order(1)
 	err := o.Raise(t.Context(), b.kv, func(c etcdstore.Contents) (etcdstore.Beginning, error) {
@@ -209,8 +214,10 @@ func TestWindowsOfWorkerIdsAreOverByAnOperatorsWord(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := etcdstore.WindowsOver(t.Context(), a.kv, rigPrefix, now); err != nil {
-		t.Fatal(err)
+	for _, to := range []time.Time{now, now.Add(time.Minute)} { // it never rises
+		if floor, err := etcdstore.WindowsOver(t.Context(), a.kv, rigPrefix, to); err != nil || floor.UnixMilli() != now.UnixMilli() {
+			t.Fatalf("to %v: %v, %v", to, floor, err)
+		}
 	}
 	fresh := newNode(t, a.kv.etcd)
 	if got := fresh.Identity().Floors; got != (quorum.Floors{Tag: bump, Worker: uint64(now.UnixMilli())}) {
