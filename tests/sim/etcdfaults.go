@@ -70,15 +70,3 @@ func injectCompact(w *world, f Fault) {
 func injectSluggish(w *world, f Fault) {
 	onMembers(w, f, func(m *members) { m.slow = time.Duration(f.Arg * float64(time.Second)) }, func(m *members) { m.slow = 0 })
 }
-
-// injectRollback puts a snapshot back below the running cluster, as no runbook says: as what the
-// members of a new etcd cluster have.
-func injectRollback(w *world, f Fault) {
-	onMembers(w, f, func(m *members) {
-		if len(m.old) == 0 || m.rolled {
-			return
-		}
-		m.rolled = true
-		m.etcd.Restore(m.old[int(f.Arg)%len(m.old)], 8)
-	}, nil)
-}

@@ -27,7 +27,7 @@ type members struct {
 	slow    time.Duration // that it takes longer at most
 	full    int           // faults by which there is no space now
 	old     []etcdmodel.Snapshot
-	rolled  bool // one of them was put back
+	made    int // how often one of them was put back
 }
 
 // proposal is a transaction under way.
@@ -39,6 +39,7 @@ type proposal struct {
 	done  chan settled // of one place
 	// carried: the leader that it was proposed to has gone, and the next one does it.
 	carried bool
+	made    int // members.made when it was asked for
 }
 
 type settled struct {
@@ -70,6 +71,7 @@ func (m *members) begin() {
 func (m *members) do(ctx context.Context, at *host, t etcdstore.Txn) (etcdstore.Answer, error) {
 	p := &proposal{at: at, txn: t, until: m.now() + requestTime, done: make(chan settled, 1)}
 	m.mu.Lock()
+	p.made = m.made
 	m.propose(p)
 	m.mu.Unlock()
 	select {
@@ -163,6 +165,9 @@ func (m *members) elected() {
 // land is a request at the leader that it was proposed to. If that is not the leader any more,
 // the next one has it in its log, or not; who asked mostly hears of neither. Needs w.mu.
 func (m *members) land(p *proposal) {
+	if p.made != m.made {
+		return
+	}
 	if p.term != m.term && !p.carried {
 		if reads(p.txn) {
 			m.propose(p)

@@ -21,6 +21,8 @@ const keepalive = 13 * time.Second
 type network struct {
 	part
 	names map[string]*methodName // of methods ever called
+	// severed: nothing that was sent before so many messages gets to the registers any more.
+	severed uint64
 }
 
 // call is one RPC under way.
@@ -132,6 +134,9 @@ func (n *network) arrive(k *call, again bool) {
 		return
 	case !h.up:
 		n.fail(k, n.w.links.latency(), "connection refused")
+		return
+	case h.kind == storeHost && k.id < n.severed:
+		n.fail(k, n.w.links.latency(), "connection reset")
 		return
 	case h.disk != nil && !h.disk.letsIn(k):
 		n.fail(k, n.w.links.latency(), "not reachable yet")

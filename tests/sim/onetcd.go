@@ -27,13 +27,21 @@ type onEtcd struct {
 	part
 	etcd    *etcdmodel.Etcd
 	members *members
+	rolled  bool // put back, and no new era yet; guarded by world.mu
+	closed  bool // no process is to be started; likewise
 
 	registers sync.Mutex // guards highest
 	highest   map[seq.Register]uint64
 }
 
+const (
+	// firstCluster is etcd's id of itself.
+	firstCluster = 7
+	clusterName  = "sim"
+)
+
 func newOnEtcd(p part) *onEtcd {
-	b := &onEtcd{part: p, etcd: etcdmodel.New(7), highest: map[seq.Register]uint64{}}
+	b := &onEtcd{part: p, etcd: etcdmodel.New(firstCluster), highest: map[seq.Register]uint64{}}
 	b.members = &members{part: p, etcd: b.etcd}
 	return b
 }
@@ -41,7 +49,7 @@ func newOnEtcd(p part) *onEtcd {
 // assemble implements backend.
 func (b *onEtcd) assemble(m seq.Mapping) {
 	ctx, local := context.Background(), &etcdmodel.Client{Etcd: b.etcd}
-	if err := etcdstore.Init(ctx, local, etcdstore.InitConfig{Prefix: etcdPrefix, Cluster: "sim", Spaces: m.Spaces, Era: 1}); err != nil {
+	if err := etcdstore.Init(ctx, local, etcdstore.InitConfig{Prefix: etcdPrefix, Cluster: clusterName, Spaces: m.Spaces, Era: 1}); err != nil {
 		panic(fmt.Sprintf("sim: init of etcd: %v", err))
 	}
 	b.etcd.OnChange(b.changed)
@@ -77,14 +85,19 @@ func (b *onEtcd) start(h *host) {
 	b.trace.add("%-8s starts, life %d", h.name, h.life)
 }
 
-// open is etcd as a life of a host finds it. Close the client in the end.
-func (b *onEtcd) open(ctx context.Context, h *host, life int) (*etcdclient.Client, *etcdstore.Store, error) {
+// dial is how a life of a host speaks to etcd: not all ask the same member first.
+func (b *onEtcd) dial(h *host, life int) (*etcdclient.Client, error) {
 	var ends []string
 	for _, m := range b.w.hosts.of(storeHost) {
 		ends = append(ends, m.name)
 	}
-	first := (h.index + life) % len(ends) // they do not all ask the same one
-	client, err := etcdclient.Dial(etcdclient.Config{Endpoints: slices.Concat(ends[first:], ends[:first]), Options: []grpc.DialOption{b.w.net.overEtcd(h, life)}})
+	first := (h.index + life) % len(ends)
+	return etcdclient.Dial(etcdclient.Config{Endpoints: slices.Concat(ends[first:], ends[:first]), Options: []grpc.DialOption{b.w.net.overEtcd(h, life)}})
+}
+
+// open is the cluster as a life of a host finds it. Close the client in the end.
+func (b *onEtcd) open(ctx context.Context, h *host, life int) (*etcdclient.Client, *etcdstore.Store, error) {
+	client, err := b.dial(h, life)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -119,6 +132,13 @@ func (b *onEtcd) launch(h *host, p *allocProc) {
 // find does what a process does before it serves, as often as it takes while it is wanted.
 func (b *onEtcd) find(h *host, p *allocProc) (*etcdclient.Client, allocsvr.Wiring, error) {
 	for {
+		b.mu.Lock()
+		closed := b.closed
+		b.mu.Unlock()
+		if closed {
+			b.again(h, p)
+			return nil, allocsvr.Wiring{}, errClosed
+		}
 		try, done := context.WithTimeout(p.ctx, 5*time.Second)
 		client, wiring, err := b.connect(try, h, p.life)
 		done()
@@ -126,9 +146,8 @@ func (b *onEtcd) find(h *host, p *allocProc) (*etcdclient.Client, allocsvr.Wirin
 			return client, wiring, err
 		}
 		b.trace.add("%-8s finds no registers: %v", h.name, err)
-		if errors.Is(err, etcdstore.ErrRestored) { // the process ends, and is started again
-			b.w.procs.kill(h, p.life)
-			b.schedule(5*time.Second, func() { b.w.procs.start(h) })
+		if errors.Is(err, etcdstore.ErrRestored) || errors.Is(err, etcdstore.ErrNotInitialized) {
+			b.again(h, p)
 			return nil, wiring, err
 		}
 		select {
@@ -136,6 +155,14 @@ func (b *onEtcd) find(h *host, p *allocProc) (*etcdclient.Client, allocsvr.Wirin
 		case <-time.After(100 * time.Millisecond):
 		}
 	}
+}
+
+var errClosed = errors.New("no process is to be started before there is a new era")
+
+// again ends a process that cannot start, and has it started later.
+func (b *onEtcd) again(h *host, p *allocProc) {
+	b.w.procs.kill(h, p.life)
+	b.schedule(2*time.Second, func() { b.w.procs.start(h) })
 }
 
 // connect finds the cluster, and how its string keys are hashed, by a session of its own.
@@ -214,32 +241,23 @@ func (b *onEtcd) kept(h *host, r seq.Register, value uint64) {
 // heal implements backend.
 func (b *onEtcd) heal() { b.members.heal() }
 
-// recover implements backend. Nothing moves in an etcd that was put back, before an operator
-// makes a new era.
+// recover implements backend: an etcd that was put back serves when it has a new era.
 func (b *onEtcd) recover(moves func()) {
+	for deadline := b.now() + orderTime; b.putBack(); {
+		if b.now() > deadline {
+			b.w.check.broken("liveness", "no new era %v after healing", orderTime)
+			return
+		}
+		if !b.sleep(500 * time.Millisecond) {
+			return
+		}
+	}
+	moves()
+}
+
+// putBack says whether etcd was put back and waits for a new era.
+func (b *onEtcd) putBack() bool {
 	b.mu.Lock()
-	rolled := b.members.rolled
-	b.mu.Unlock()
-	if !rolled {
-		moves()
-		return
-	}
-	b.sleep(3 * b.opts.Lease)
-	_, err := etcdstore.Open(b.life, etcdstore.Config{KV: &etcdmodel.Client{Etcd: b.etcd}, Prefix: etcdPrefix, Clock: b.w.hosts.all[0].clock})
-	if !errors.Is(err, etcdstore.ErrRestored) && b.life.Err() == nil {
-		b.w.check.broken("restored", "an etcd that was put back is opened: %v", err)
-	}
-	for _, h := range b.w.hosts.of(allocHost) {
-		b.mu.Lock()
-		p, up := h.alloc, h.up
-		b.mu.Unlock()
-		if !up || p == nil {
-			continue
-		}
-		for _, v := range p.node.Sections() {
-			if v.Owned && h.clock.real() < v.Until {
-				b.w.check.broken("restored", "%s holds section %d under %s of an etcd that was put back", h.name, v.Section, v.Epoch)
-			}
-		}
-	}
+	defer b.mu.Unlock()
+	return b.rolled
 }
