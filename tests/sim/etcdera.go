@@ -44,6 +44,7 @@ func injectRollback(w *world, f Fault) {
 	if !orderly {
 		id++
 	}
+	b.ledger.putBack()
 	m.putBack(m.old[int(f.Arg)/2%len(m.old)], id)
 	w.net.severed = w.stats.Messages
 	w.work.Go(b.newEra)
@@ -109,9 +110,9 @@ func (b *onEtcd) raised(era seq.Era, with etcdstore.Beginning) {
 	for _, st := range with.States {
 		begins[st.Register] = st.Max
 	}
-	b.registers.Lock()
-	defer b.registers.Unlock()
-	for r, had := range b.highest {
+	b.ledger.mu.Lock()
+	defer b.ledger.mu.Unlock()
+	for r, had := range b.ledger.highest {
 		at, known := begins[r]
 		switch kind := r.Kind(); {
 		case kind == seq.KindWorker, kind == seq.KindTag && !known:

@@ -13,6 +13,11 @@ var etcdChoices = []choice{
 	{10, func(d *draw) Fault {
 		return Fault{Verb: "late", Host: d.alloc(), Peer: d.store(), Arg: 2 * d.o.Lease.Seconds() * d.rng.Float64(), For: d.span(1e9, 15e9)}
 	}},
+	{10, func(d *draw) Fault { return Fault{Verb: "reprieve", Host: d.alloc(), Arg: 0.02 + 0.5*d.rng.Float64()} }},
+	{10, func(d *draw) Fault { return Fault{Verb: "revive", Host: d.alloc(), Arg: 0.02 + 0.9*d.rng.Float64()} }},
+	{6, func(d *draw) Fault {
+		return Fault{Verb: "stillborn", Host: d.alloc(), Arg: 0.02 + d.rng.Float64(), For: d.span(10e6, 5e9)}
+	}},
 	{1, func(d *draw) Fault { return Fault{Verb: "rollback", Arg: float64(d.rng.IntN(8))} }},
 }
 
@@ -21,7 +26,7 @@ var etcdPoints = []point{{"renew", true}, {"condemn", true}, {"condemn.ok", true
 
 // What can happen to one of the engines only.
 var (
-	etcdVerbs  = []string{"elect", "nospace", "compact", "sluggish", "rollback"}
+	etcdVerbs  = []string{"elect", "nospace", "compact", "sluggish", "rollback", "reprieve", "revive", "wake", "stillborn"}
 	storeVerbs = []string{"slowdisk", "full", "eio", "enospc", "astray", "old", "empty", "torn",
 		"seesaw", "contest", "lonely", "stumble", "replace", "grow", "shrink", "backup", "abort", "disaster", "rival"}
 )

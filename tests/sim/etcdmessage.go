@@ -17,8 +17,9 @@ const txnMethod = pb.KV_Txn_FullMethodName
 // etcdPrefix is that of all keys.
 const etcdPrefix = "/sim"
 
-// etcdWrites are the transactions that write registers, as nameOf has them.
-var etcdWrites = []string{"etcd/Prepare", "etcd/Step", "etcd/Release"}
+// etcdWrites are the transactions whose being late matters most, as nameOf has them: those that
+// write registers, that make a session, and that take one for dead.
+var etcdWrites = []string{"etcd/Prepare", "etcd/Step", "etcd/Release", "etcd/Condemn", "etcd/Enter"}
 
 // callName is the method of a call; those of etcd are told apart by what they are for, so that
 // faults are aimed at them as at what stores are asked.
@@ -49,6 +50,9 @@ func purpose(t etcdstore.Txn) string {
 		case op.Kind == etcdstore.Nested:
 			return purposeOf(op.Txn)
 		case op.Kind == etcdstore.Put && strings.HasPrefix(key, "/s/"):
+			if len(t.Then) > 1 && t.Then[1].Kind == etcdstore.Put { // with the node's name
+				return "Enter"
+			}
 			return "Renew"
 		case op.Kind == etcdstore.Put && key == "/o":
 			return "Observe"

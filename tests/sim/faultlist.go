@@ -27,6 +27,7 @@ func init() { // not in place: a fault may arm others
 		// orders to operators, and what gets in their way
 		"replace": injectReplace, "grow": injectResize, "shrink": injectResize,
 		"elect": injectElect, "nospace": injectNoSpace, "compact": injectCompact, "sluggish": injectSluggish, "rollback": injectRollback,
+		"reprieve": injectReprieve, "revive": injectRevive, "wake": injectWake, "stillborn": injectStillborn,
 		"backup": injectOrder, "abort": injectOrder, "disaster": injectDisaster, "rival": injectRival,
 	}
 }

@@ -19,6 +19,7 @@ import (
 type members struct {
 	part
 	etcd    *etcdmodel.Etcd
+	did     func(etcdstore.Txn, etcdstore.Answer)
 	leader  *host // nil during an election
 	term    int   // counts the leaders
 	waiting []*proposal
@@ -210,6 +211,9 @@ func (m *members) apply(p *proposal) {
 	}
 	if errors.Is(s.error, etcdmodel.ErrRejected) {
 		m.w.check.broken("etcd", "%v", s.error)
+	}
+	if s.error == nil {
+		m.did(p.txn, s.Answer)
 	}
 	m.stats.Commits++
 	m.w.faults.point(m.leader, nil, "committed")

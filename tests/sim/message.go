@@ -29,8 +29,8 @@ func pointName(method string) string {
 
 // methodName is what a method is called here. delayed says that faults have it come late.
 type methodName struct {
-	short, point, ok string
-	delayed          bool
+	short, point, ok, out string // out: as it leaves its sender
+	delayed               bool
 }
 
 // nameOf keeps the names of methods. Needs w.mu.
@@ -38,7 +38,7 @@ func (n *network) nameOf(method string) *methodName {
 	name := n.names[method]
 	if name == nil {
 		p := pointName(method)
-		name = &methodName{path.Base(method), p, p + ".ok", p == "prepare" || slices.Contains(etcdWrites, method)}
+		name = &methodName{path.Base(method), p, p + ".ok", p + ".out", p == "prepare" || slices.Contains(etcdWrites, method)}
 		n.names[method] = name
 	}
 	return name

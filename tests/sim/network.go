@@ -97,6 +97,9 @@ func (n *network) leave(h *host, do func()) {
 
 // request puts a request on the wire. Needs w.mu.
 func (n *network) request(k *call) {
+	if k.method == txnMethod {
+		n.w.faults.point(k.from, k.from, k.name.out)
+	}
 	if n.w.links.cut(k.from, k.to) {
 		n.trace.add("%-8s -> %-8s %s #%d lost in the partition", k.from.name, k.to.name, k.name.short, k.id)
 		n.fail(k, keepalive, "keepalive timeout")

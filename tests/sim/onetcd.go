@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
-	"sync"
 	"time"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
@@ -28,10 +26,8 @@ type onEtcd struct {
 	etcd    *etcdmodel.Etcd
 	members *members
 	rolled  bool // put back, and no new era yet; guarded by world.mu
+	ledger  *ledger
 	closed  bool // no process is to be started; likewise
-
-	registers sync.Mutex // guards highest
-	highest   map[seq.Register]uint64
 }
 
 const (
@@ -41,8 +37,8 @@ const (
 )
 
 func newOnEtcd(p part) *onEtcd {
-	b := &onEtcd{part: p, etcd: etcdmodel.New(firstCluster), highest: map[seq.Register]uint64{}}
-	b.members = &members{part: p, etcd: b.etcd}
+	b := &onEtcd{part: p, etcd: etcdmodel.New(firstCluster), ledger: newLedger(p.w)}
+	b.members = &members{part: p, etcd: b.etcd, did: b.ledger.did}
 	return b
 }
 
@@ -52,7 +48,7 @@ func (b *onEtcd) assemble(m seq.Mapping) {
 	if err := etcdstore.Init(ctx, local, etcdstore.InitConfig{Prefix: etcdPrefix, Cluster: clusterName, Spaces: m.Spaces, Era: 1}); err != nil {
 		panic(fmt.Sprintf("sim: init of etcd: %v", err))
 	}
-	b.etcd.OnChange(b.changed)
+	b.etcd.OnChange(b.ledger.changed)
 	for i := range b.opts.Stores {
 		b.w.hosts.add(storeHost, storeName(i), i)
 	}
@@ -202,38 +198,9 @@ func (b *onEtcd) group(ctx context.Context, from *host) (*quorum.Group, func(), 
 	}, nil
 }
 
-// changed checks I1 to I3 at every change of a register, and keeps its max. Called by the model.
-func (b *onEtcd) changed(key string, old, now []byte) {
-	name, is := strings.CutPrefix(key, etcdPrefix+"/r/")
-	if !is {
-		return
-	}
-	after, err := etcdstore.Show(etcdstore.KeyValue{Key: key, Value: now})
-	before := etcdstore.Shown{}
-	if err == nil && old != nil {
-		before, err = etcdstore.Show(etcdstore.KeyValue{Key: key, Value: old})
-	}
-	switch r := seq.Register(name); {
-	case err != nil:
-		b.w.check.broken("etcd", "%s cannot be read: %v", r, err)
-	case after.Promised.Less(before.Promised):
-		b.w.check.broken("I1", "%s: promised %s after %s", r, after.Promised, before.Promised)
-	case after.Max < before.Max:
-		b.w.check.broken("I2", "%s: max %d after %d", r, after.Max, before.Max)
-	case after.Promised.Less(after.Accepted):
-		b.w.check.broken("I3", "%s: accepted %s above promised %s", r, after.Accepted, after.Promised)
-	}
-	b.registers.Lock()
-	defer b.registers.Unlock()
-	b.highest[seq.Register(name)] = max(b.highest[seq.Register(name)], after.Max)
-}
-
 // kept implements backend: what is handed out is at or below what etcd had.
 func (b *onEtcd) kept(h *host, r seq.Register, value uint64) {
-	b.registers.Lock()
-	had := b.highest[r]
-	b.registers.Unlock()
-	if had < value {
+	if had := b.ledger.top(r); had < value {
 		b.w.check.broken("I5", "%s hands out %d of %s, of which etcd has had %d", h.name, value, r, had)
 	}
 }
