@@ -54,18 +54,17 @@ func injectWake(w *world, f Fault) {
 	h.resume()
 }
 
-// injectStillborn kills an allocator that has just started, which its parent tells, while the
+// injectStillborn has an allocator start anew and kills it, which its parent tells, while the
 // making of its session is under way.
 func injectStillborn(w *world, f Fault) {
 	h := w.hosts.named(f.Host)
-	w.procs.kill(h, 0)
+	injectKillTold(w, Fault{Host: f.Host, For: 300 * time.Millisecond}) // so that its name is free
 	w.mu.Lock()
 	for _, s := range w.hosts.of(storeHost) {
 		w.links.late[link{h.name, s.name}] = time.Duration(f.Arg * float64(time.Second))
 	}
 	w.faults.armed = append(w.faults.armed, Fault{Point: "enter.out", Where: h.name, Verb: "killtold", Host: h.name, For: f.For})
 	w.mu.Unlock()
-	w.later(50*time.Millisecond, func() { w.procs.start(h) })
 	w.later(w.opts.Lease, w.locked(func() {
 		for _, s := range w.hosts.of(storeHost) {
 			delete(w.links.late, link{h.name, s.name})

@@ -14,7 +14,7 @@ var etcdChoices = []choice{
 		return Fault{Verb: "late", Host: d.alloc(), Peer: d.store(), Arg: 2 * d.o.Lease.Seconds() * d.rng.Float64(), For: d.span(1e9, 15e9)}
 	}},
 	{10, func(d *draw) Fault { return Fault{Verb: "reprieve", Host: d.alloc(), Arg: 0.02 + 0.5*d.rng.Float64()} }},
-	{10, func(d *draw) Fault { return Fault{Verb: "revive", Host: d.alloc(), Arg: 0.02 + 0.9*d.rng.Float64()} }},
+	{10, func(d *draw) Fault { return Fault{Verb: "revive", Host: d.alloc(), Arg: 0.02 + 0.5*d.rng.Float64()} }},
 	{6, func(d *draw) Fault {
 		return Fault{Verb: "stillborn", Host: d.alloc(), Arg: 0.02 + d.rng.Float64(), For: d.span(10e6, 5e9)}
 	}},
