@@ -22,7 +22,11 @@ type onEtcdRig struct {
 	b        *onEtcd
 	key      string
 	was, now []byte
+	alice    *quorum.Group
+	session  seq.Session // hers
 }
+
+var rigRegister = seq.SectionRegister(0)
 
 // value of the register in etcd.
 func (r *onEtcdRig) value(t *testing.T) []byte {
@@ -34,29 +38,58 @@ func (r *onEtcdRig) value(t *testing.T) []byte {
 	return a.Results[0].KVs[0].Value
 }
 
-// take has a session own a section.
-func (r *onEtcdRig) take(t *testing.T) {
+// group is that of a session.
+func (r *onEtcdRig) group(t *testing.T, name string) (*quorum.Group, seq.Session) {
 	t.Helper()
-	reg := seq.SectionRegister(0)
-	r.key = etcdPrefix + "/r/" + string(reg)
-	r.was = r.value(t)
 	store, err := etcdstore.Open(t.Context(), etcdstore.Config{KV: &etcdmodel.Client{Etcd: r.b.etcd}, Prefix: etcdPrefix, Clock: r.w.hosts.all[0].clock})
 	if err != nil {
 		t.Fatal(err)
 	}
-	secret := secretOf("alice")
+	secret := secretOf(name)
 	g, err := quorum.NewGroup(quorum.Config{Ref: r.w.ident.Ref, N: 1, R: 1, W: 1, Secret: secret}, named(store))
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer g.Close()
-	if out := g.Prepare(t.Context(), secret.Session(), []quorum.PrepareItem{{Register: reg, Round: 1}}); out[0].State != quorum.Won {
+	t.Cleanup(g.Close)
+	return g, secret.Session()
+}
+
+func (r *onEtcdRig) prepare(t *testing.T, g *quorum.Group, who seq.Session, round uint64) {
+	t.Helper()
+	if out := g.Prepare(t.Context(), who, []quorum.PrepareItem{{Register: rigRegister, Round: round}}); out[0].State != quorum.Won {
 		t.Fatalf("prepare: %+v", out[0])
 	}
-	if out := g.Step(t.Context(), secret.Session(), []quorum.StepItem{{Register: reg, Round: 1, Max: 20}}); out[0].State != quorum.Won {
+}
+
+// take has alice own a section.
+func (r *onEtcdRig) take(t *testing.T) {
+	t.Helper()
+	r.key = etcdPrefix + "/r/" + string(rigRegister)
+	r.was = r.value(t)
+	r.alice, r.session = r.group(t, "alice")
+	r.prepare(t, r.alice, r.session, 1)
+	if out := r.alice.Step(t.Context(), r.session, []quorum.StepItem{{Register: rigRegister, Round: 1, Max: 20}}); out[0].State != quorum.Won {
 		t.Fatalf("step: %+v", out[0])
 	}
 	r.now = r.value(t)
+}
+
+// outbid has alice release the section to carol, and bob take it after so long.
+func (r *onEtcdRig) outbid(t *testing.T, after time.Duration) {
+	t.Helper()
+	bob, who := r.group(t, "bob")
+	if err := r.alice.Release(t.Context(), r.session, []quorum.LeaseItem{{Register: rigRegister, Round: 1}}, secretOf("carol").Session()); err != nil {
+		t.Fatal(err)
+	}
+	released := r.value(t)
+	if out := bob.Probe(t.Context(), who, []seq.Register{rigRegister}); out[0].State == quorum.Won {
+		t.Fatalf("a register that is kept for another is free: %+v", out[0])
+	}
+	time.Sleep(time.Second)
+	r.prepare(t, bob, who, 2)
+	r.b.ledger.changed(r.key, r.now, released)
+	time.Sleep(after)
+	r.b.ledger.changed(r.key, released, r.value(t))
 }
 
 func TestForgedFactsOfAnEtcdAreJudged(t *testing.T) {
@@ -66,28 +99,28 @@ func TestForgedFactsOfAnEtcdAreJudged(t *testing.T) {
 	beat := func(r *onEtcdRig) { r.b.ledger.changed(session, nil, []byte("x")) }
 	rows := []struct {
 		name  string
-		facts func(r *onEtcdRig)
+		facts func(t *testing.T, r *onEtcdRig)
 		want  string // the only kind; empty: none
 	}{
-		{"a number that etcd had", func(r *onEtcdRig) { r.b.kept(r.w.hosts.named("a1"), seq.SectionRegister(0), 20) }, ""},
-		{"a number that etcd never had", func(r *onEtcdRig) { r.b.kept(r.w.hosts.named("a1"), seq.SectionRegister(0), 21) }, "I5"},
-		{"a register that goes back", func(r *onEtcdRig) { r.b.ledger.changed(r.key, r.now, r.was) }, "I1"},
-		{"a register that goes on", func(r *onEtcdRig) { r.b.ledger.changed(r.key, r.was, r.now) }, ""},
-		{"a register that cannot be read", func(r *onEtcdRig) { r.b.ledger.changed(r.key, r.was, []byte("x")) }, "etcd"},
-		{"a session that comes back after its end", func(r *onEtcdRig) {
+		{"a number that etcd had", func(t *testing.T, r *onEtcdRig) { r.b.kept(r.w.hosts.named("a1"), rigRegister, 20) }, ""},
+		{"a number that etcd never had", func(t *testing.T, r *onEtcdRig) { r.b.kept(r.w.hosts.named("a1"), rigRegister, 21) }, "I5"},
+		{"a register that goes back", func(t *testing.T, r *onEtcdRig) { r.b.ledger.changed(r.key, r.now, r.was) }, "I1"},
+		{"a register that goes on", func(t *testing.T, r *onEtcdRig) { r.b.ledger.changed(r.key, r.was, r.now) }, ""},
+		{"a register that cannot be read", func(t *testing.T, r *onEtcdRig) { r.b.ledger.changed(r.key, r.was, []byte("x")) }, "etcd"},
+		{"a session that comes back after its end", func(t *testing.T, r *onEtcdRig) {
 			r.b.ledger.did(ends, etcdstore.Answer{Then: true})
 			beat(r)
 		}, "ended"},
-		{"an end that was not done", func(r *onEtcdRig) {
+		{"an end that was not done", func(t *testing.T, r *onEtcdRig) {
 			r.b.ledger.did(ends, etcdstore.Answer{})
 			beat(r)
 		}, ""},
-		{"a session that is taken for dead after an outage", func(r *onEtcdRig) {
+		{"a session that is taken for dead after an outage", func(t *testing.T, r *onEtcdRig) {
 			beat(r)
 			time.Sleep(2 * r.w.opts.Lease)
 			r.b.ledger.did(condemns, etcdstore.Answer{Then: true})
 		}, "outage"},
-		{"a session that is taken for dead while others beat", func(r *onEtcdRig) {
+		{"a session that is taken for dead while others beat", func(t *testing.T, r *onEtcdRig) {
 			beat(r)
 			for range 10 {
 				time.Sleep(r.w.opts.Lease / 5)
@@ -95,10 +128,12 @@ func TestForgedFactsOfAnEtcdAreJudged(t *testing.T) {
 			}
 			r.b.ledger.did(condemns, etcdstore.Answer{Then: true})
 		}, ""},
-		{"an era below what was handed out", func(r *onEtcdRig) {
+		{"a promise within a reservation", func(t *testing.T, r *onEtcdRig) { r.outbid(t, 100*time.Millisecond) }, "reserved"},
+		{"a promise after a reservation", func(t *testing.T, r *onEtcdRig) { r.outbid(t, 600*time.Millisecond) }, ""},
+		{"an era below what was handed out", func(t *testing.T, r *onEtcdRig) {
 			r.b.raised(2, etcdstore.Beginning{States: []quorum.RegisterState{{Register: seq.SectionRegister(0), Max: 19}}})
 		}, "I2"},
-		{"an era above", func(r *onEtcdRig) {
+		{"an era above", func(t *testing.T, r *onEtcdRig) {
 			r.b.raised(2, etcdstore.Beginning{States: []quorum.RegisterState{{Register: seq.SectionRegister(0), Max: 20}}})
 		}, ""},
 	}
@@ -112,7 +147,7 @@ func TestForgedFactsOfAnEtcdAreJudged(t *testing.T) {
 				w.assemble()
 				r := &onEtcdRig{w: w, b: w.back.(*onEtcd)}
 				r.take(t)
-				row.facts(r)
+				row.facts(t, r)
 				got := w.check.violations()
 				if row.want == "" && len(got) > 0 || row.want != "" && (len(got) != 1 || got[0].Kind != row.want) {
 					t.Errorf("broken: %v, want %q", got, row.want)
