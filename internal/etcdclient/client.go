@@ -41,6 +41,7 @@ type Config struct {
 	Endpoints      []string                         // host:port of each member's client port
 	Creds          credentials.TransportCredentials // nil: plaintext
 	User, Password string                           // empty: none, or by the certificate
+	Options        []grpc.DialOption                // more of them, last
 }
 
 // Client is an etcd cluster over gRPC. It is safe for concurrent use.
@@ -79,7 +80,7 @@ func Dial(cfg Config) (*Client, error) {
 	}
 	c := &Client{cfg: cfg, logins: map[string]*login{}}
 	for _, addr := range cfg.Endpoints {
-		conn, err := grpc.NewClient("passthrough:///"+addr,
+		conn, err := grpc.NewClient("passthrough:///"+addr, append([]grpc.DialOption{
 			grpc.WithTransportCredentials(cfg.Creds),
 			grpc.WithNoProxy(),
 			grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: keepaliveTime, Timeout: keepaliveTimeout}),
@@ -88,7 +89,7 @@ func Dial(cfg Config) (*Client, error) {
 				MinConnectTimeout: 2 * time.Second,
 			}),
 			grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(math.MaxInt32)),
-		)
+		}, cfg.Options...)...)
 		if err != nil {
 			return nil, errors.Join(fmt.Errorf("%w: endpoint %q of etcd: %w", seq.ErrBadArgument, addr, err), c.Close())
 		}

@@ -109,6 +109,21 @@ func (e *Etcd) Apply(t etcdstore.Txn) (etcdstore.Answer, error) {
 	return e.apply(t)
 }
 
+// Despite runs a transaction and refuses it all the same: the alarm may come between.
+func (e *Etcd) Despite(t etcdstore.Txn) error {
+	if _, err := e.apply(t); err != nil {
+		return err
+	}
+	return fmt.Errorf("%w: %w", seq.ErrStoreFull, etcdstore.ErrNoSpace)
+}
+
+// Full says whether the alarm is raised.
+func (e *Etcd) Full() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.full
+}
+
 // apply is Apply whether or not etcd is full.
 func (e *Etcd) apply(t etcdstore.Txn) (etcdstore.Answer, error) {
 	if err := check(t); err != nil {

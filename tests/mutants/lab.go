@@ -146,7 +146,7 @@ func (l *lab) try(m mutant, simulate bool) (v verdict, err error) {
 		}
 	}
 	if v.ran = l.seeds > 0 && (simulate || m.sim || v.by == ""); v.ran {
-		v.sim, err = t.simulate(l.seeds)
+		v.sim, err = t.simulate(l.seeds, m.engine())
 	}
 	return v, err
 }

@@ -22,8 +22,16 @@ const (
 	simLength  = 2 * time.Minute
 )
 
+// engine is what the registers of the runs are on, so that they meet the mutant.
+func (m mutant) engine() sim.Engine {
+	if strings.HasPrefix(m.file, "internal/etcdstore/") {
+		return sim.EtcdEngine
+	}
+	return sim.StoreEngine
+}
+
 // simulate says what the simulation caught the mutant by, if it did.
-func (t *trial) simulate(seeds int) (by string, err error) {
+func (t *trial) simulate(seeds int, on sim.Engine) (by string, err error) {
 	compiles, by, err := t.judge(simPackage)
 	if hangs(by) {
 		by = "" // no promise is broken by that, and virtual time may be what hangs
@@ -40,7 +48,7 @@ func (t *trial) simulate(seeds int) (by string, err error) {
 	}
 	var jobs bytes.Buffer
 	for seed := range seeds {
-		job, err := json.Marshal(sim.Job{Seed: uint64(simFirst + seed), Length: simLength})
+		job, err := json.Marshal(sim.Job{Seed: uint64(simFirst + seed), Engine: on, Length: simLength})
 		if err != nil {
 			return "", err
 		}

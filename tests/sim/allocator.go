@@ -13,8 +13,6 @@ import (
 	"github.com/seqsvr/seqsvr/allocsvr"
 	"github.com/seqsvr/seqsvr/allocsvr/api"
 	"github.com/seqsvr/seqsvr/internal/rpc"
-	"github.com/seqsvr/seqsvr/internal/storeclient"
-	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
 )
 
@@ -43,20 +41,9 @@ func (ps *processes) startAlloc(h *host) {
 	secret := ps.newSecret(h)
 	p := &allocProc{life: life, ctx: h.ctx, dead: h.dead, secret: secret, session: secret.Session(), era: ps.w.ident.Ref.Era, over: make(chan struct{}), file: filepath.Join(ps.w.dir, fmt.Sprintf("%s-%d.parked", h.name, h.life))}
 	copyFile(h.parked, p.file)
-	if ps.opts.Care {
-		h.alloc = nil
-		ps.work.Go(func() { ps.connectAlloc(h, p) })
-		ps.mu.Unlock()
-		return
-	}
-	stores := ps.w.net.stores(h, life, ps.w.ident.Members)
-	for i := range stores {
-		if !ps.opts.still && (ps.w.links.astray[h] != nil || !ps.chance(0.7)) { // it did not answer when the process connected
-			stores[i].UUID = ""
-		}
-	}
+	h.alloc = nil
 	ps.mu.Unlock()
-	ps.serve(h, p, allocsvr.Wiring{Identity: ps.w.ident, Stores: stores})
+	ps.w.back.launch(h, p)
 }
 
 // serve makes the node of an allocator that knows its stores, and runs it; false if that
@@ -165,22 +152,18 @@ func (ps *processes) leaveAlloc(h *host) {
 	}
 }
 
-// endSession tells the stores that a process is dead, as a supervising parent does.
+// endSession tells the registers that a process is dead, as a supervising parent does.
 func (ps *processes) endSession(h *host, secret seq.Secret) {
 	from := ps.w.hosts.of(callerHost)[0]
-	ps.mu.Lock()
-	cfg, members := ps.w.groupConfig()
-	stores := ps.w.net.stores(from, from.life, members)
-	ps.mu.Unlock()
-	g, err := quorum.NewGroup(cfg, stores)
-	if err != nil {
-		ps.w.check.broken("start", "group of a parent: %v", err)
-		return
-	}
-	defer g.Close()
 	ctx, cancel := context.WithTimeout(ps.life, 3*time.Second)
 	defer cancel()
-	_ = g.EndSession(ctx, secret) // if the stores do not hear of it, the lease runs out
+	g, done, err := ps.w.back.group(ctx, from)
+	if err != nil {
+		ps.trace.add("%-8s cannot be told to be dead: %v", h.name, err)
+		return
+	}
+	defer done()
+	_ = g.EndSession(ctx, secret) // if nobody hears of it, the lease runs out
 	ps.trace.add("%-8s is told to be dead: session %s", h.name, secret.Session())
 }
 
@@ -200,38 +183,6 @@ func copyFile(from, to string) {
 	}
 	defer out.Close()
 	_, _ = io.Copy(out, in) // half a file is a damaged one, which is found out
-}
-
-// connectAlloc is the start of an allocator that finds its stores and follows the list.
-func (ps *processes) connectAlloc(h *host, p *allocProc) {
-	dial, log := ps.w.net.through(h, p.life), ps.logger(h.name)
-	var cluster storeclient.Cluster
-	for err := errAgain; err != nil; {
-		try, done := context.WithTimeout(p.ctx, 5*time.Second)
-		// The addresses may be those of the era before: they are too few then, or too many.
-		if cluster, err = storeclient.Connect(try, ps.w.addresses(), dial); err == nil {
-			err = cluster.Complete()
-		}
-		done()
-		if p.ctx.Err() != nil {
-			close(p.over)
-			return
-		}
-		if err != nil {
-			ps.trace.add("%-8s finds no stores: %v", h.name, err)
-			select {
-			case <-p.ctx.Done():
-			case <-time.After(100 * time.Millisecond):
-			}
-		}
-	}
-	p.era = cluster.Identity.Ref.Era
-	follow := storeclient.NewFollower(cluster, log, func(list quorum.MemberList, stores []quorum.NamedStore) error {
-		return p.node.Reconfigure(list, stores)
-	}, dial)
-	if ps.serve(h, p, allocsvr.Wiring{Identity: cluster.Identity, Stores: storeclient.NamedStores(cluster.Stores), Stale: follow.Kick}) {
-		_ = follow.Run(p.ctx) // it ends with its context only
-	}
 }
 
 // newSecret draws an incarnation. Needs w.mu.

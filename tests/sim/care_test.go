@@ -85,15 +85,15 @@ func TestForgedStoreOperationsAreJudged(t *testing.T) {
 			h.era = 1
 			w.check.eras.listed(h, id, listOf(2, 2, "s1", "s2"))
 			peak(w, 10, "s1", "s3")
-			w.check.onDisk(h, reg, 10)
+			w.back.kept(h, reg, 10)
 			w.check.eras.listed(h, id, listOf(3, 2, "s1", "s2", "s4"))
-			w.check.onDisk(h, reg, 10)
+			w.back.kept(h, reg, 10)
 		}, "I5"},
 		{"a number that no read of the list misses", func(w *world, h *host) {
 			h.era = 1
 			w.check.eras.listed(h, id, listOf(2, 2, "s1", "s2"))
 			peak(w, 10, "s1")
-			w.check.onDisk(h, reg, 10)
+			w.back.kept(h, reg, 10)
 		}, ""},
 		{"a restore without a bump", func(w *world, _ *host) {
 			peak(w, 10, "s1")

@@ -99,11 +99,11 @@ func (c *checker) answer(h *host, life int, k *call, msg, reply proto.Message) {
 		req := msg.(*pb.RaiseRequest)
 		c.kept(h, req.GetSpace(), req.GetUid(), reply.GetValue())
 	case *pb.SegmentTakeReply:
-		c.onDisk(h, seq.TagRegister(msg.(*pb.SegmentTakeRequest).GetTag()), reply.GetLast())
+		c.w.back.kept(h, seq.TagRegister(msg.(*pb.SegmentTakeRequest).GetTag()), reply.GetLast())
 	case *pb.SnowflakeGenerateReply:
 		c.made(h, reply)
 	case *pb.SnowflakeDelegateReply:
-		c.onDisk(h, lentSpace.register(reply.GetWorkerId()), reply.GetConfirmedUnixMs())
+		c.w.back.kept(h, lentSpace.register(reply.GetWorkerId()), reply.GetConfirmedUnixMs())
 	case *pb.BatchNextReply:
 		c.batch(h, msg.(*pb.BatchNextRequest), reply)
 	case *pb.RenewReply:
@@ -141,7 +141,7 @@ func (c *checker) made(h *host, reply *pb.SnowflakeGenerateReply) {
 	p := h.alloc
 	c.w.mu.Unlock()
 	look := func(id uint64) {
-		c.onDisk(h, s.register(s.workerOf(id)), s.markOf(id))
+		c.w.back.kept(h, s.register(s.workerOf(id)), s.markOf(id))
 		c.promises.alone(s, id, p)
 	}
 	for _, id := range reply.GetIds() {
@@ -157,7 +157,7 @@ func (c *checker) made(h *host, reply *pb.SnowflakeGenerateReply) {
 // kept checks that a number of a UID is on the disks that it must be on before it is told.
 func (c *checker) kept(h *host, space string, uid, number uint64) {
 	if space != exactSpace {
-		c.onDisk(h, c.w.register(space, uid), number)
+		c.w.back.kept(h, c.w.register(space, uid), number)
 		return
 	}
 	have := 0
@@ -168,23 +168,6 @@ func (c *checker) kept(h *host, space string, uid, number uint64) {
 	}
 	if have < c.w.ident.W && !c.w.opts.Care {
 		c.broken("X1", "%s hands out %d of uid %d, which is on %d disks, %d needed", h.name, number, uid, have, c.w.ident.W)
-	}
-}
-
-// onDisk checks I5: what is handed out is at or below what W disks have.
-func (c *checker) onDisk(h *host, r seq.Register, value uint64) {
-	if c.w.opts.Care {
-		c.eras.kept(h, r, value)
-		return
-	}
-	have := 0
-	for _, s := range c.w.hosts.of(storeHost) {
-		if s.disk.had(r) >= value {
-			have++
-		}
-	}
-	if have < c.w.ident.W {
-		c.broken("I5", "%s hands out %d of %s, which is on %d disks, %d needed", h.name, value, r, have, c.w.ident.W)
 	}
 }
 

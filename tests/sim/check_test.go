@@ -80,11 +80,11 @@ func TestForgedFactsAreJudgedByTheInvariants(t *testing.T) {
 		}, "I4"},
 		{"a number that one disk has", func(w *world, h *host) {
 			w.hosts.named("s1").disk.highest[reg] = 10
-			w.check.onDisk(h, reg, 10)
+			w.back.kept(h, reg, 10)
 		}, "I5"},
 		{"a number that two disks have", func(w *world, h *host) {
 			w.hosts.named("s1").disk.highest[reg], w.hosts.named("s3").disk.highest[reg] = 10, 11
-			w.check.onDisk(h, reg, 10)
+			w.back.kept(h, reg, 10)
 		}, ""},
 		{"an epoch above all that was confirmed", func(w *world, h *host) {
 			look(w, h, owns(epoch(1, 1), true, 0, 5, 20))

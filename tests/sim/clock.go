@@ -17,6 +17,7 @@ type hostClock struct {
 	frozen bool
 	shown  time.Duration // while frozen
 	wall   time.Duration // by how much the wall clock is off
+	ahead  time.Duration // the most that it ever was
 }
 
 func newHostClock(w *world, rate float64, origin time.Duration) *hostClock {
@@ -77,4 +78,12 @@ func (c *hostClock) jump(by time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.wall += by
+	c.ahead = max(c.ahead, c.wall)
+}
+
+// furthest is the most that the wall clock ever was ahead.
+func (c *hostClock) furthest() time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.ahead
 }

@@ -40,7 +40,7 @@ func (c *conn) Invoke(ctx context.Context, name string, req, reply any, _ ...grp
 	}
 	r, err := c.wait(ctx, k)
 	if err != nil {
-		return err
+		return rpc.FromStatus(err)
 	}
 	if err := proto.Unmarshal(r.body, reply.(proto.Message)); err != nil {
 		return err
@@ -65,14 +65,14 @@ func (c *conn) call(ctx context.Context, name string, body []byte) *call {
 	return k
 }
 
-// wait is for the answer of a call that has begun.
+// wait is for the answer of a call that has begun; an error is as gRPC has it.
 func (c *conn) wait(ctx context.Context, k *call) (result, error) {
 	select {
 	case r := <-k.done:
-		return r, rpc.FromStatus(r.err)
+		return r, r.err
 	case <-ctx.Done():
 		c.w.net.abandon(k)
-		return result{}, rpc.FromStatus(status.FromContextError(ctx.Err()).Err())
+		return result{}, status.FromContextError(ctx.Err()).Err()
 	}
 }
 
@@ -89,6 +89,26 @@ func (n *network) stores(from *host, life int, members []quorum.Member) []quorum
 		out[i] = quorum.NamedStore{Name: m.Name, UUID: m.UUID, Store: storeclient.Over(m.Name, c, c)}
 	}
 	return out
+}
+
+// overEtcd is a connection to etcd, whose errors mean to its clients what gRPC says.
+func (n *network) overEtcd(h *host, life int) grpc.DialOption {
+	return grpc.WithChainUnaryInterceptor(func(ctx context.Context, name string, req, reply any, cc *grpc.ClientConn, _ grpc.UnaryInvoker, _ ...grpc.CallOption) error {
+		c := &conn{w: n.w, from: h, life: life, to: strings.TrimPrefix(cc.Target(), "passthrough:///")}
+		body, err := proto.Marshal(req.(proto.Message))
+		if err != nil {
+			return err
+		}
+		k := c.call(ctx, name, body)
+		if err := n.start(k, c.to); err != nil {
+			return err
+		}
+		r, err := c.wait(ctx, k)
+		if err != nil {
+			return err
+		}
+		return proto.Unmarshal(r.body, reply.(proto.Message))
+	})
 }
 
 // overNet has a client of the SDK that dials as it always does send all that it has to say

@@ -2,7 +2,7 @@ package sim
 
 import "math"
 
-// All faults are in this file: verbs says what each one does, and the lists below how often
+// The faults are in this file, and in etcdfaults.go what happens to an etcd: verbs says what each one does, and the lists below how often
 // each is drawn. A new fault is a function (inject.go has the plain ones, stray.go and
 // aimed.go those with a plan), its verb, and a line in a list, which changes what every seed
 // draws.
@@ -26,6 +26,8 @@ func init() { // not in place: a fault may arm others
 		"contest": injectContest, "lonely": injectLonely, "stumble": injectStumble, // the latter two are parts of it
 		// orders to operators, and what gets in their way
 		"replace": injectReplace, "grow": injectResize, "shrink": injectResize,
+		"elect": injectElect, "nospace": injectNoSpace, "compact": injectCompact, "sluggish": injectSluggish, "rollback": injectRollback,
+		"reprieve": injectReprieve, "revive": injectRevive, "wake": injectWake, "stillborn": injectStillborn,
 		"backup": injectOrder, "abort": injectOrder, "disaster": injectDisaster, "rival": injectRival,
 	}
 }
@@ -96,11 +98,14 @@ var choices = []choice{
 	{4, (*draw).lose},
 }
 
-// points are where faults are aimed, with the hosts that pass them.
-var points = []struct {
+// point is a place that hosts pass: stores, or members of etcd, or allocators.
+type point struct {
 	name  string
 	store bool
-}{
+}
+
+// points are where faults are aimed, with the hosts that pass them.
+var points = []point{
 	{"prepare.ok", true}, {"prepare.ok", true}, {"prepare", true}, {"step.ok", true}, {"step", true}, {"commit", true}, {"committed", true},
 	{"renew.ok", true}, {"release", true}, {"release.ok", true},
 	{"stream.ok", false}, {"id.delegate.ok", false}, {"offer", false}, {"offer.ok", false}, {"take", false}, {"take.ok", false}, {"next.ok", false}, {"tag.take.ok", false}, {"id.generate.ok", false},

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -14,7 +15,8 @@ const TraceFile = "sim-trace"
 
 // Job is one run as another process asks for it.
 type Job struct {
-	Seed uint64
+	Seed   uint64
+	Engine Engine // empty: StoreEngine
 	// Faults are used instead of the ones that the seed gives, one a line, if
 	// OwnFaults is set.
 	Faults    []string
@@ -26,7 +28,7 @@ type Job struct {
 
 // Options are those of the job's seed, with its faults.
 func (j Job) Options() (Options, error) {
-	o := OptionsOf(j.Seed)
+	o := OptionsOf(j.Seed).On(j.Engine)
 	// Always there: a traced run that differed in anything would be another run.
 	o.Trace = runtime.GOARCH == "wasm" || j.Traced()
 	if j.Length > 0 {
@@ -41,6 +43,11 @@ func (j Job) Options() (Options, error) {
 	}
 	if faults == nil {
 		faults = []Fault{}
+	}
+	for _, f := range faults {
+		if !o.Engine.suits(f.Verb) {
+			return o, fmt.Errorf("fault %q happens to no run on %s", f, o.Engine)
+		}
 	}
 	o.Faults = faults
 	return o, nil

@@ -8,7 +8,7 @@ type links struct {
 	part
 	cuts     map[link]int                // how many faults cut the direction now
 	lags     map[*host]time.Duration     // of what stores say to a host
-	late     map[link]time.Duration      // by which the prepares of a host reach a store later
+	late     map[link]time.Duration      // by which what a host asks to be promised reaches a store later, and of what it asks etcd all in etcdWrites
 	astray   map[*host]map[string]string // where a host's messages to a name go
 	bad      []weather                   // loss, duplication and delay in force
 	weathers int                         // ever

@@ -3,6 +3,7 @@ package sim
 import (
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 
 	"google.golang.org/protobuf/proto"
@@ -26,15 +27,18 @@ func pointName(method string) string {
 	return strings.ToLower(name)
 }
 
-// methodName is what a method is called here.
-type methodName struct{ short, point, ok string }
+// methodName is what a method is called here. delayed says that faults have it come late.
+type methodName struct {
+	short, point, ok, out string // out: as it leaves its sender
+	delayed               bool
+}
 
 // nameOf keeps the names of methods. Needs w.mu.
 func (n *network) nameOf(method string) *methodName {
 	name := n.names[method]
 	if name == nil {
 		p := pointName(method)
-		name = &methodName{path.Base(method), p, p + ".ok"}
+		name = &methodName{path.Base(method), p, p + ".ok", p + ".out", p == "prepare" || slices.Contains(etcdWrites, method)}
 		n.names[method] = name
 	}
 	return name
@@ -76,6 +80,9 @@ func ofSections(body []byte) bool {
 
 // describe is a message in a few words, for the trace.
 func describe(body []byte, method string, request bool) string {
+	if method == txnMethod {
+		return describeTxn(body, request)
+	}
 	name := pointName(method)
 	if request {
 		switch name {

@@ -21,6 +21,8 @@ const keepalive = 13 * time.Second
 type network struct {
 	part
 	names map[string]*methodName // of methods ever called
+	// severed: nothing that was sent before so many messages gets to the registers any more.
+	severed uint64
 }
 
 // call is one RPC under way.
@@ -54,7 +56,7 @@ func (n *network) start(k *call, to string) error {
 	if k.to, err = n.route(k.from, k.fromLife, to); err != nil {
 		return err
 	}
-	k.id, k.name = n.stats.Messages, n.nameOf(k.method)
+	k.id, k.name = n.stats.Messages, n.nameOf(callName(k))
 	if k.name.point == "renew" {
 		k.seen = maps.Clone(k.from.seen)
 	}
@@ -95,6 +97,9 @@ func (n *network) leave(h *host, do func()) {
 
 // request puts a request on the wire. Needs w.mu.
 func (n *network) request(k *call) {
+	if k.method == txnMethod {
+		n.w.faults.point(k.from, k.from, k.name.out)
+	}
 	if n.w.links.cut(k.from, k.to) {
 		n.trace.add("%-8s -> %-8s %s #%d lost in the partition", k.from.name, k.to.name, k.name.short, k.id)
 		n.fail(k, keepalive, "keepalive timeout")
@@ -107,11 +112,11 @@ func (n *network) request(k *call) {
 		return
 	}
 	late := time.Duration(0)
-	if k.name.point == "prepare" {
+	if k.name.delayed {
 		late = n.w.links.late[link{k.from.name, k.to.name}]
 	}
 	n.after(n.w.links.travel(k.to)+late, func() { n.arrive(k, false) })
-	if n.chance(n.w.links.dup()) {
+	if k.method != txnMethod && n.chance(n.w.links.dup()) { // what etcd gets twice, its client sends twice
 		n.stats.Duplicated++
 		n.after(n.w.links.latency()+n.between(0, 2*time.Second), func() { n.arrive(k, true) })
 	}
@@ -132,6 +137,9 @@ func (n *network) arrive(k *call, again bool) {
 		return
 	case !h.up:
 		n.fail(k, n.w.links.latency(), "connection refused")
+		return
+	case h.kind == storeHost && k.id < n.severed:
+		n.fail(k, n.w.links.latency(), "connection reset")
 		return
 	case h.disk != nil && !h.disk.letsIn(k):
 		n.fail(k, n.w.links.latency(), "not reachable yet")

@@ -241,7 +241,7 @@ func (op *operators) newcomer(ctx context.Context, c *storecare.Care, o *order, 
 		o.fresh = h
 		h.lost, h.forfeit = false, false
 		h.disk.install(op.learner(h.name))
-		defer op.w.procs.startStore(h)
+		defer op.w.back.start(h)
 	}
 	op.mu.Unlock()
 	if gone {

@@ -1,97 +1,15 @@
 package sim
 
 import (
-	"errors"
 	"fmt"
-	"time"
 
-	"google.golang.org/grpc"
-
-	"github.com/seqsvr/seqsvr/allocsvr"
 	"github.com/seqsvr/seqsvr/client"
 	"github.com/seqsvr/seqsvr/internal/rpc"
 	"github.com/seqsvr/seqsvr/router"
-	"github.com/seqsvr/seqsvr/storesvr"
 )
 
 // processes starts and ends the processes of hosts.
 type processes struct{ part }
-
-// nearFull is the room below which stores refuse writes; simulated disks have either
-// more than enough or none.
-const nearFull = 1 << 20
-
-// startStore starts the process of a store that is down, once nobody has its disk in hand:
-// the process before, or whoever changes it. Not if the disk is lost.
-func (ps *processes) startStore(h *host) {
-	ps.mu.Lock()
-	up, over := h.up, h.over
-	ps.mu.Unlock()
-	if up {
-		return
-	}
-	ps.work.Go(func() {
-		if over != nil {
-			<-over
-		}
-		ps.openStore(h, over)
-	})
-}
-
-// openStore starts the process if over is still the last to have had the disk in hand.
-func (ps *processes) openStore(h *host, over chan struct{}) {
-	ps.mu.Lock()
-	if h.up || h.lost || ps.life.Err() != nil {
-		ps.mu.Unlock()
-		return
-	}
-	if h.over != over {
-		ps.mu.Unlock()
-		ps.startStore(h)
-		return
-	}
-	h.boot()
-	life, dead := h.life, h.dead
-	over = h.over
-	meta, registers, copies := h.disk.open()
-	db := &database{d: h.disk, dead: h.fence, copies: copies}
-	ps.mu.Unlock()
-
-	r, err := storesvr.NewReplica(storesvr.Config{
-		MaxLease: allocsvr.MaxLease, NearFull: nearFull, Logger: ps.logger(h.name), Clock: h.clock, Wall: h.clock.Wall,
-	}, db, meta, registers)
-	if errors.Is(err, storesvr.ErrCommit) { // its first, after a restore
-		if ps.lives(h, life) {
-			ps.kill(h, life)
-			ps.schedule(2*time.Second, func() { ps.startStore(h) })
-		}
-		close(over)
-		return
-	}
-	if err != nil {
-		ps.w.check.broken("I1-I3", "%s does not start on its own disk: %v", h.name, err)
-		close(over)
-		return
-	}
-	ps.mu.Lock()
-	if h.life == life {
-		r.Register(h)
-		h.guard = chain([]grpc.UnaryServerInterceptor{rpc.Guard(rpc.ServerConfig{Logger: ps.logger(h.name)}), r.Addressed()})
-	}
-	ps.trace.add("%-8s starts, life %d, commits %d", h.name, life, meta.Commits)
-	ps.mu.Unlock()
-	defer close(over)
-	select {
-	case <-r.Failed():
-		ps.kill(h, life)
-		ps.schedule(2*time.Second, func() { ps.startStore(h) })
-	case <-dead:
-	}
-	db.d.mu.Lock()
-	db.closing = true
-	db.d.mu.Unlock()
-	_ = r.Close() // what it cannot write any more does not matter
-}
 
 // stopStore is an orderly stop: no request comes in any more, the commit under way ends,
 // and the database is closed.
@@ -158,7 +76,7 @@ func (ps *processes) sdkOf(h *host, indirect bool, fallback *client.Fallback) *c
 func (ps *processes) start(h *host) {
 	switch h.kind {
 	case storeHost:
-		ps.startStore(h)
+		ps.w.back.start(h)
 	case allocHost:
 		ps.startAlloc(h)
 	case operatorHost:

@@ -86,8 +86,15 @@ func (r Report) String() string {
 	return b.String()
 }
 
-// KeptSeeds reads the seeds that once broke something: one a line, with a comment after #.
-func KeptSeeds(file string) ([]uint64, error) {
+// Kept is a seed that once broke something.
+type Kept struct {
+	Seed   uint64
+	Engine Engine
+}
+
+// KeptSeeds reads those of a file: one a line, after the engine if it is not StoreEngine, with a
+// comment after #.
+func KeptSeeds(file string) ([]Kept, error) {
 	f, err := os.Open(file)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -96,18 +103,29 @@ func KeptSeeds(file string) ([]uint64, error) {
 		return nil, err
 	}
 	defer f.Close()
-	var out []uint64
+	var out []Kept
 	lines := bufio.NewScanner(f)
 	for lines.Scan() {
 		text, _, _ := strings.Cut(lines.Text(), "#")
 		if text = strings.TrimSpace(text); text == "" {
 			continue
 		}
-		seed, err := strconv.ParseUint(text, 10, 64)
-		if err != nil {
+		kept := Kept{Engine: StoreEngine}
+		if seed, is := strings.CutPrefix(text, string(EtcdEngine)+" "); is {
+			text, kept.Engine = strings.TrimSpace(seed), EtcdEngine
+		}
+		if kept.Seed, err = strconv.ParseUint(text, 10, 64); err != nil {
 			return nil, fmt.Errorf("%s: %w", file, err)
 		}
-		out = append(out, seed)
+		out = append(out, kept)
 	}
 	return out, lines.Err()
+}
+
+// String is the seed as KeptSeeds reads it.
+func (k Kept) String() string {
+	if k.Engine == EtcdEngine {
+		return fmt.Sprintf("%s %d", k.Engine, k.Seed)
+	}
+	return strconv.FormatUint(k.Seed, 10)
 }

@@ -164,7 +164,7 @@ func (op *operators) beginEra(era seq.Era, made []*host, o *order) {
 	op.w.check.eras.newEra(era, list, made[0].disk.knows)
 	op.mu.Unlock()
 	for _, s := range made {
-		op.w.procs.startStore(s)
+		op.w.back.start(s)
 	}
 	for _, h := range op.w.hosts.of(allocHost) {
 		op.mu.Lock()

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"math/rand/v2"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 // Options of one run. OptionsOf draws them from a seed.
 type Options struct {
 	Seed     uint64
+	Engine   Engine
 	Stores   int
 	Allocs   int
 	Callers  int
@@ -59,20 +61,29 @@ func (o Options) spaces() []seq.Space {
 	if o.sectionsWanted > 0 {
 		return []seq.Space{{Name: seq.DefaultSpace, Sections: o.sectionsWanted, Step: 20}}
 	}
-	return []seq.Space{
+	all := []seq.Space{
 		{Name: seq.DefaultSpace, Sections: 4, Step: 20},
 		{Name: "strict", Sections: 1, Step: 15, Mode: seq.Strict},
 		{Name: "unique", Sections: 1, Step: 30, Mode: seq.UniqueOnly},
 		{Name: exactSpace, Sections: 1, Mode: seq.Exact, Window: o.Keep},
 	}
+	if o.Engine == EtcdEngine { // which keeps no exact ones
+		all = all[:len(all)-1]
+	}
+	return all
 }
 
-func (o Options) sections() int { return 7 }
+func (o Options) sections() (n int) {
+	for _, s := range o.spaces() {
+		n += int(s.Sections)
+	}
+	return n
+}
 
 // OptionsOf draws a run.
 func OptionsOf(seed uint64) Options {
 	rng := rand.New(rand.NewPCG(seed, 0x0b7))
-	o := Options{Seed: seed, Stores: 3, Allocs: 3, Callers: 4, Length: 4 * time.Minute, Calm: 5 * time.Second,
+	o := Options{Seed: seed, Engine: StoreEngine, Stores: 3, Allocs: 3, Callers: 4, Length: 4 * time.Minute, Calm: 5 * time.Second,
 		Latency: time.Millisecond, Disk: 4 * time.Millisecond, Think: 300 * time.Millisecond, Patience: 2 * time.Second}
 	if rng.IntN(5) == 0 {
 		o.Stores = 5
@@ -96,6 +107,13 @@ func OptionsOf(seed uint64) Options {
 	return o
 }
 
+// On is the run on that engine. On etcd, Stores are its members, and no operator changes them.
+func (o Options) On(e Engine) Options {
+	o.Engine = cmp.Or(e, StoreEngine)
+	o.Care = o.Care && e != EtcdEngine
+	return o
+}
+
 // Stats of one run.
 type Stats struct {
 	Events, Messages, Lost, Duplicated, Commits uint64
@@ -110,6 +128,7 @@ type Stats struct {
 // Result of one run.
 type Result struct {
 	Seed       uint64
+	Engine     Engine
 	Virtual    time.Duration
 	Stats      Stats
 	Requests   int
@@ -132,9 +151,7 @@ func Run(o Options, dir string) Result {
 	}
 	w.assemble()
 	w.work.Go(w.loop)
-	for _, h := range w.hosts.of(storeHost) {
-		w.procs.startStore(h)
-	}
+	w.back.begin()
 	for _, h := range w.hosts.of(allocHost) {
 		w.schedule(10*time.Millisecond, func() { w.procs.startAlloc(h) })
 	}

@@ -64,6 +64,7 @@ func (d *draw) span(lo, hi time.Duration) time.Duration {
 // Schedule draws the faults of a run from its seed.
 func Schedule(o Options) []Fault {
 	d := &draw{rng: rand.New(rand.NewPCG(o.Seed, 0xfa17)), o: o}
+	choices, points := o.Engine.lists()
 	mean := (1 + 4*d.rng.Float64()*d.rng.Float64()) * float64(o.Lease)
 	var out []Fault
 	for at := o.Calm; ; {
@@ -82,7 +83,7 @@ func Schedule(o Options) []Fault {
 			}
 		}
 		// Operators do not work while machines find the wrong stores.
-		if !o.Care || !strays[f.Verb] {
+		if (!o.Care || !strays[f.Verb]) && o.Engine.suits(f.Verb) {
 			out = append(out, f)
 		}
 	}
@@ -91,6 +92,22 @@ func Schedule(o Options) []Fault {
 	}
 	slices.SortStableFunc(out, func(a, b Fault) int { return cmp.Compare(a.At, b.At) })
 	return out
+}
+
+// lists are what is drawn from.
+func (e Engine) lists() ([]choice, []point) {
+	if e == EtcdEngine {
+		return slices.Concat(etcdChoices, choices), slices.Concat(etcdPoints, points)
+	}
+	return choices, points
+}
+
+// suits says whether a fault can happen to the engine.
+func (e Engine) suits(verb string) bool {
+	if e == EtcdEngine {
+		return !slices.Contains(storeVerbs, verb)
+	}
+	return !slices.Contains(etcdVerbs, verb)
 }
 
 // careSchedule draws the orders of a run, each with obstacles.

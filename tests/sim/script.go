@@ -192,9 +192,7 @@ func (s *stage) cluster(c command, dir string) error {
 	s.w = newWorld(o, dir)
 	s.w.assemble()
 	s.w.work.Go(s.w.loop)
-	for _, h := range s.w.hosts.of(storeHost) {
-		s.w.procs.startStore(h)
-	}
+	s.w.back.begin()
 	up := strings.Split(c.named["up"], ",")
 	for _, h := range s.w.hosts.of(allocHost) {
 		if c.named["up"] == "" || slices.Contains(up, h.name) {

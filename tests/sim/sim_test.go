@@ -77,7 +77,7 @@ func report(t *testing.T, r Result) {
 	for _, v := range r.Violations {
 		t.Errorf("seed %d: %s", r.Seed, v)
 	}
-	t.Errorf("exact, with every event: cd tests/e2e && go run ./simrun -seed %d -trace\nschedule:\n%s", r.Seed, strings.Join(r.Faults, "\n"))
+	t.Errorf("exact, with every event: cd tests/e2e && go run ./simrun -engine %s -seed %d -trace\nschedule:\n%s", r.Engine, r.Seed, strings.Join(r.Faults, "\n"))
 }
 
 func TestKeptSeedsBreakNoPromise(t *testing.T) {
@@ -85,8 +85,8 @@ func TestKeptSeedsBreakNoPromise(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, seed := range seeds {
-		report(t, simulate(t, OptionsOf(seed)))
+	for _, kept := range seeds {
+		report(t, simulate(t, OptionsOf(kept.Seed).On(kept.Engine)))
 	}
 }
 
@@ -193,5 +193,25 @@ func playFile(t *testing.T, file string) {
 		if diff := cmp.Diff(c.want, got[i]); diff != "" {
 			t.Errorf("%s:%d: %s (-want +got)\n%s", file, c.line, c.text, diff)
 		}
+	}
+}
+
+// TestRegistersInEtcdBreakNoPromise is a short look at runs on the second engine.
+func TestRegistersInEtcdBreakNoPromise(t *testing.T) {
+	runs := 3
+	if testing.Short() {
+		runs = 1
+	}
+	var total Report
+	for seed := range uint64(runs) {
+		o := OptionsOf(seed + 1).On(EtcdEngine)
+		o.Length = 100 * time.Second
+		r := simulate(t, o)
+		report(t, r)
+		total.Add(r)
+	}
+	t.Logf("%v", total)
+	if total.Stats.Numbers == 0 || total.Stats.Commits == 0 || total.Stats.Takeovers == 0 || len(total.Stats.Faults) == 0 {
+		t.Errorf("a run in which nothing happens proves nothing: %v", total)
 	}
 }

@@ -85,7 +85,7 @@ func (s *incoming) RecvMsg(m any) error {
 	if !s.there {
 		r, err := s.c.wait(s.ctx, s.k)
 		if err != nil {
-			return err
+			return rpc.FromStatus(err)
 		}
 		s.there, s.left = true, r.more
 	}

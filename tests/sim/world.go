@@ -4,14 +4,12 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"slices"
 	"time"
 
 	"github.com/seqsvr/seqsvr/allocsvr/api"
 	"github.com/seqsvr/seqsvr/internal/history"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
-	"github.com/seqsvr/seqsvr/storesvr/disk"
 )
 
 // world is one run: its parts, and how it begins and ends. Each part is a type with a job
@@ -23,6 +21,7 @@ type world struct {
 	// limits of all nodes; nil: the defaults.
 	limits *api.Limits
 
+	back   backend
 	hosts  *hosts
 	links  *links
 	net    *network
@@ -52,6 +51,7 @@ func newWorld(o Options, dir string) *world {
 	w.net = &network{part: p, names: map[string]*methodName{}}
 	w.links = &links{part: p, cuts: map[link]int{}, lags: map[*host]time.Duration{}, late: map[link]time.Duration{}, astray: map[*host]map[string]string{}}
 	e.life, e.end = context.WithCancel(context.Background())
+	w.back = newBackend(p)
 	w.check = newChecker(w)
 	e.trace.on, e.trace.begin = o.Trace, e.begin
 	e.stats.Faults, e.stats.Orders = map[string]int{}, map[string]int{}
@@ -64,18 +64,7 @@ func (w *world) assemble() {
 	if err != nil {
 		panic(fmt.Sprintf("sim: mapping of the simulator: %v", err))
 	}
-	members := memberList(w.opts.Stores)
-	w.ident = quorum.Identity{N: w.opts.Stores, W: w.opts.W(), R: w.opts.Stores - w.opts.W() + 1, Mapping: m, Members: members, Voting: true,
-		MaxLease: 10 * time.Second,
-		Ref:      quorum.Ref{Cluster: "sim", Era: 1, Members: 1, MembersHash: quorum.MembersHash(members)}}
-	for i, member := range members {
-		h := w.hosts.add(storeHost, member.Name, i)
-		h.disk = newDisk(w, h)
-		h.disk.format(member.UUID, &disk.Members{Version: w.ident.Ref.Members, List: members}) // bound from the start
-	}
-	if w.opts.Care {
-		w.ops.assemble()
-	}
+	w.back.assemble(m)
 	for i := range w.opts.Allocs {
 		w.hosts.add(allocHost, allocName(i), i)
 	}
@@ -105,7 +94,6 @@ func (w *world) drive() {
 		}
 		callers[0].run(stop)
 	})
-	w.work.Go(w.snapshots)
 	select {
 	case <-w.check.failed:
 	case <-time.After(w.opts.Length):
@@ -129,15 +117,6 @@ func (w *world) setUp(c *caller) {
 	}
 	if err != nil && w.life.Err() == nil {
 		w.check.broken("liveness", "a new cluster does not serve: %v", err)
-	}
-}
-
-// snapshots keeps old contents of the disks, for those that are put back.
-func (w *world) snapshots() {
-	for w.sleep(7 * time.Second) {
-		for _, h := range w.hosts.of(storeHost) {
-			h.disk.remember()
-		}
 	}
 }
 
@@ -165,12 +144,7 @@ func (w *world) heal() {
 		h.clock.setRate(1)
 	}
 	w.mu.Unlock()
-	w.setClocks()
-	for _, h := range w.hosts.of(storeHost) {
-		h.disk.mu.Lock()
-		h.disk.slow, h.disk.full, h.disk.failNext = 0, false, nil
-		h.disk.mu.Unlock()
-	}
+	w.back.heal()
 	w.faults.unstray()
 	for _, h := range w.hosts.servers() {
 		if h.twinOf == "" {
@@ -184,21 +158,6 @@ func (w *world) heal() {
 			}
 		}
 	})
-}
-
-// setClocks sets the wall clocks of stores right, by the one that is ahead: a store whose clock is
-// too far behind takes no records of exact sections, as if it were down.
-func (w *world) setClocks() {
-	stores := w.hosts.of(storeHost)
-	ahead := stores[0].clock.Wall()
-	for _, h := range stores {
-		if at := h.clock.Wall(); at.After(ahead) {
-			ahead = at
-		}
-	}
-	for _, h := range stores {
-		h.clock.jump(ahead.Sub(h.clock.Wall()))
-	}
 }
 
 // progress sees that every counter moves again.
@@ -243,7 +202,7 @@ func (w *world) result(faults []Fault) Result {
 	for _, v := range report.Violations {
 		w.check.broken("history", "%s", v)
 	}
-	r := Result{Seed: w.opts.Seed, Virtual: w.now(), Stats: w.stats, Requests: report.Requests, Errors: report.Errors,
+	r := Result{Seed: w.opts.Seed, Engine: w.opts.Engine, Virtual: w.now(), Stats: w.stats, Requests: report.Requests, Errors: report.Errors,
 		Violations: w.check.violations(), Events: w.trace.lines}
 	for _, f := range faults {
 		r.Faults = append(r.Faults, f.String())
@@ -251,22 +210,9 @@ func (w *world) result(faults []Fault) Result {
 	return r
 }
 
-// recover sees that every counter moves when the faults are over: with changes half done
-// and their operators dead, and again after others have finished them.
+// recover sees that every counter moves when the faults are over.
 func (w *world) recover(c *caller) {
-	if w.opts.Care {
-		w.mu.Lock()
-		down := slices.ContainsFunc(w.ops.pending(), func(o *order) bool { return o.verb == "restore" })
-		w.mu.Unlock()
-		if down {
-			w.ops.finish()
-		}
-	}
-	w.progress(c)
-	if w.opts.Care {
-		w.ops.finish()
-		w.progress(c)
-	}
+	w.back.recover(func() { w.progress(c) })
 	w.check.onces.audit(c)
 }
 
@@ -280,10 +226,4 @@ func (w *world) addresses() []string {
 		out = append(out, m.Name)
 	}
 	return out
-}
-
-// groupConfig is how one speaks to the stores of the newest list.
-func (w *world) groupConfig() (quorum.Config, []quorum.Member) {
-	l := w.list()
-	return quorum.Config{Ref: l.Ref(w.ident.Ref.Cluster, w.check.eras.present()), N: l.N(), R: l.R, W: l.W}, l.Voters()
 }

@@ -15,8 +15,9 @@ type campaign struct {
 	run     runner // of every seed
 	exact   func(context.Context) (runner, error)
 	out     io.Writer
-	kept    []uint64      // run first, all of them
+	kept    []sim.Kept    // run first, all of them
 	first   uint64        // of the fresh seeds; they follow one another
+	engines []sim.Engine  // of the fresh seeds, in turn
 	length  time.Duration // of one run, 0: the seed's own
 	wall    time.Duration // for fresh seeds, 0: no bound
 	virtual time.Duration // to be simulated, 0: no bound
@@ -27,29 +28,31 @@ type campaign struct {
 	next   int        // index of the next seed: first the kept ones
 	begin  time.Time
 	total  sim.Report
+	of     map[sim.Engine]*sim.Report
 	broken []sim.Result
 	failed error
 }
 
 // seed gives the next seed, false when enough have been run. One failure ends it unless
 // all are wanted.
-func (c *campaign) seed() (uint64, bool) {
+func (c *campaign) seed() (next sim.Kept, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	i := c.next
 	switch {
 	case c.failed != nil || len(c.broken) > 0 && !c.all:
-		return 0, false
+		return next, false
 	case i < len(c.kept):
 	case c.wall > 0 && time.Since(c.begin) >= c.wall,
 		c.virtual > 0 && c.total.Virtual >= c.virtual:
-		return 0, false
+		return next, false
 	}
 	c.next++
 	if i < len(c.kept) {
 		return c.kept[i], true
 	}
-	return c.first + uint64(i-len(c.kept)), true
+	n := i - len(c.kept)
+	return sim.Kept{Seed: c.first + uint64(n), Engine: c.engines[n%len(c.engines)]}, true
 }
 
 // work runs the campaign; nil if every promise was kept in every run.
@@ -69,7 +72,7 @@ func (c *campaign) work(ctx context.Context) error {
 	}
 	wg.Wait()
 	c.total.Wall = time.Since(c.begin)
-	fmt.Fprint(c.out, c.total)
+	c.sum()
 	if c.failed != nil {
 		return c.failed
 	}
@@ -79,6 +82,16 @@ func (c *campaign) work(ctx context.Context) error {
 	return ctx.Err()
 }
 
+// sum prints what was run on each engine.
+func (c *campaign) sum() {
+	for _, e := range []sim.Engine{sim.StoreEngine, sim.EtcdEngine} {
+		if r := c.of[e]; r != nil && r.Runs < c.total.Runs {
+			fmt.Fprintf(c.out, "on %s: %v", e, *r)
+		}
+	}
+	fmt.Fprint(c.out, c.total)
+}
+
 // runLimit is the time that a run may take, many times what any needs: one that takes
 // longer hangs, as with a goroutine that virtual time does not wait for.
 const runLimit = 3 * time.Minute
@@ -86,10 +99,10 @@ const runLimit = 3 * time.Minute
 var errHangs = fmt.Errorf("the run has not ended in %v", runLimit)
 
 // once runs a seed.
-func (c *campaign) once(ctx context.Context, seed uint64) (sim.Result, error) {
+func (c *campaign) once(ctx context.Context, next sim.Kept) (sim.Result, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, runLimit, errHangs)
 	defer cancel()
-	return c.run.run(ctx, sim.Job{Seed: seed, Length: c.length}, false)
+	return c.run.run(ctx, sim.Job{Seed: next.Seed, Engine: next.Engine, Length: c.length}, false)
 }
 
 func (c *campaign) take(r sim.Result, err error) {
@@ -102,6 +115,13 @@ func (c *campaign) take(r sim.Result, err error) {
 		return
 	}
 	c.total.Add(r)
+	if c.of == nil {
+		c.of = map[sim.Engine]*sim.Report{}
+	}
+	if c.of[r.Engine] == nil {
+		c.of[r.Engine] = &sim.Report{}
+	}
+	c.of[r.Engine].Add(r)
 	if len(r.Violations) > 0 {
 		c.broken = append(c.broken, r)
 		if c.all {
@@ -112,7 +132,7 @@ func (c *campaign) take(r sim.Result, err error) {
 
 // tell prints what a run broke.
 func (c *campaign) tell(r sim.Result) {
-	fmt.Fprintf(c.out, "\nseed %d breaks a promise:\n", r.Seed)
+	fmt.Fprintf(c.out, "\nseed %d on %s breaks a promise:\n", r.Seed, r.Engine)
 	for _, v := range r.Violations {
 		fmt.Fprintf(c.out, "  %s\n", v)
 	}
@@ -124,19 +144,19 @@ const shrinkTime = 5 * time.Minute
 // explain prints all that is needed to work on a failure.
 func (c *campaign) explain(ctx context.Context, r sim.Result) error {
 	c.tell(r)
-	failure := fmt.Errorf("%w: seed %d: %s", errBroken, r.Seed, r.Violations[0])
+	failure := fmt.Errorf("%w: seed %d on %s: %s", errBroken, r.Seed, r.Engine, r.Violations[0])
 	exact, err := c.exact(ctx)
 	if err != nil {
 		return fmt.Errorf("%w; no exact run of it: %w", failure, err)
 	}
-	again, err := exact.run(ctx, sim.Job{Seed: r.Seed, Length: c.length}, false)
+	again, err := exact.run(ctx, sim.Job{Seed: r.Seed, Engine: r.Engine, Length: c.length}, false)
 	if err != nil || len(again.Violations) == 0 {
 		fmt.Fprintf(c.out, "as WebAssembly it breaks none (%v): it takes another order of goroutines; the schedule:\n", err)
 		printLines(c.out, r.Faults)
 		return failure
 	}
 	short := shrink(ctx, exact, again, c.length, shrinkTime)
-	traced, err := exact.run(ctx, sim.Job{Seed: r.Seed, Faults: short.Faults, OwnFaults: true, Length: c.length}, true)
+	traced, err := exact.run(ctx, sim.Job{Seed: r.Seed, Engine: r.Engine, Faults: short.Faults, OwnFaults: true, Length: c.length}, true)
 	if err != nil {
 		return fmt.Errorf("%w; no trace of it: %w", failure, err)
 	}
@@ -144,8 +164,8 @@ func (c *campaign) explain(ctx context.Context, r sim.Result) error {
 	printLines(c.out, traced.Trace[max(0, len(traced.Trace)-traceTail):])
 	fmt.Fprintf(c.out, "schedule, %d of %d faults:\n", len(short.Faults), len(again.Faults))
 	printLines(c.out, short.Faults)
-	fmt.Fprintf(c.out, "again: cd tests/e2e && go run ./simrun -seed %d -length %v -trace\n", r.Seed, c.length)
-	fmt.Fprintf(c.out, "keep it: add the line %d to tests/sim/testdata/seeds.txt\n", r.Seed)
+	fmt.Fprintf(c.out, "again: cd tests/e2e && go run ./simrun -engine %s -seed %d -length %v -trace\n", r.Engine, r.Seed, c.length)
+	fmt.Fprintf(c.out, "keep it: add the line %v to tests/sim/testdata/seeds.txt\n", sim.Kept{Seed: r.Seed, Engine: r.Engine})
 	return failure
 }
 

@@ -19,7 +19,7 @@ type fake struct {
 
 func (f *fake) run(_ context.Context, job sim.Job, traced bool) (sim.Result, error) {
 	f.seeds[job.Seed]++
-	r := sim.Result{Seed: job.Seed, Virtual: 1e9, Faults: []string{"1s kill a1", "2s kill s1", "3s kill a2"}}
+	r := sim.Result{Seed: job.Seed, Engine: job.Engine, Virtual: 1e9, Faults: []string{"1s kill a1", "2s kill s1", "3s kill a2"}}
 	if job.OwnFaults {
 		r.Faults = job.Faults
 	}
@@ -36,11 +36,11 @@ func TestAFailingSeedIsShrunkAndPrintedWithWhatRepeatsIt(t *testing.T) {
 	f := &fake{bad: 102, seeds: map[uint64]int{}}
 	var out strings.Builder
 	c := &campaign{run: f, exact: func(context.Context) (runner, error) { return f, nil }, out: &out,
-		kept: []uint64{7, 8}, first: 100, virtual: 1e12, workers: 1}
+		kept: []sim.Kept{{Seed: 7}, {Seed: 8}}, engines: engines["store"], first: 100, virtual: 1e12, workers: 1}
 	if err := c.work(t.Context()); !errors.Is(err, errBroken) {
 		t.Errorf("got %v, want %v", err, errBroken)
 	}
-	for _, want := range []string{"seed 102 breaks a promise", "U at 0.000000 s: twice", "what happened", "schedule, 1 of 3 faults:\n  2s kill s1\n", "-seed 102", "1 violations"} {
+	for _, want := range []string{"seed 102 on store breaks a promise", "U at 0.000000 s: twice", "what happened", "schedule, 1 of 3 faults:\n  2s kill s1\n", "-seed 102", "1 violations"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("the report lacks %q:\n%s", want, &out)
 		}
@@ -53,7 +53,7 @@ func TestAFailingSeedIsShrunkAndPrintedWithWhatRepeatsIt(t *testing.T) {
 func TestACampaignOfAllGoesOnAfterAFailure(t *testing.T) {
 	f := &fake{bad: 3, seeds: map[uint64]int{}}
 	var out strings.Builder
-	c := &campaign{run: f, exact: func(context.Context) (runner, error) { return f, nil }, out: &out, first: 1, virtual: 10e9, workers: 1, all: true}
+	c := &campaign{run: f, exact: func(context.Context) (runner, error) { return f, nil }, out: &out, engines: engines["both"], first: 1, virtual: 10e9, workers: 1, all: true}
 	if err := c.work(t.Context()); !errors.Is(err, errBroken) {
 		t.Errorf("got %v, want %v", err, errBroken)
 	}
@@ -65,7 +65,7 @@ func TestACampaignOfAllGoesOnAfterAFailure(t *testing.T) {
 func TestACampaignEndsWhenEnoughIsSimulated(t *testing.T) {
 	f := &fake{seeds: map[uint64]int{}}
 	var out strings.Builder
-	c := &campaign{run: f, out: &out, first: 1, virtual: 10e9, workers: 1}
+	c := &campaign{run: f, out: &out, engines: engines["both"], first: 1, virtual: 10e9, workers: 1}
 	if err := c.work(t.Context()); err != nil {
 		t.Error(err)
 	}

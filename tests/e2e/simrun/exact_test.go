@@ -37,7 +37,8 @@ func guest(t *testing.T) *machine {
 func TestASeedGivesTheSameRunEventByEvent(t *testing.T) {
 	m := guest(t)
 	// The second one has operators, who restore a backup.
-	for _, job := range []sim.Job{{Seed: 3, Length: 20 * time.Second}, {Seed: 27, Length: 15 * time.Second}} {
+	for _, job := range []sim.Job{{Seed: 3, Length: 20 * time.Second}, {Seed: 27, Length: 15 * time.Second},
+		{Seed: 4, Engine: sim.EtcdEngine, Length: 20 * time.Second}} {
 		sameTwice(t, m, job)
 	}
 }

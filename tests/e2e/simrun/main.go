@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"syscall"
 	"time"
 
@@ -36,6 +37,7 @@ const exactLength = 2 * time.Minute
 
 type flags struct {
 	seed     uint64
+	engine   string
 	duration time.Duration
 	hours    float64
 	length   time.Duration
@@ -47,10 +49,20 @@ type flags struct {
 	cache    string
 }
 
+var errFlag = errors.New("bad flag")
+
+// engines of the fresh seeds, by the flag. What is kept was found on one of them, and is run there.
+var engines = map[string][]sim.Engine{
+	"store": {sim.StoreEngine},
+	"etcd":  {sim.EtcdEngine},
+	"both":  {sim.StoreEngine, sim.EtcdEngine},
+}
+
 func parseFlags(args []string) (flags, error) {
 	var f flags
 	set := flag.NewFlagSet("simrun", flag.ContinueOnError)
 	set.Uint64Var(&f.seed, "seed", 0, "first seed; 0 draws one")
+	set.StringVar(&f.engine, "engine", "both", "what keeps the registers: store, etcd, or both, one seed after the other; -trace takes store for both")
 	set.DurationVar(&f.duration, "duration", 0, "how long to run fresh seeds, of wall time")
 	set.Float64Var(&f.hours, "hours", 0, "how much to simulate, in hours of virtual time")
 	set.DurationVar(&f.length, "length", 0, "of one run, in virtual time; 0: 2m, and the seed's own if -native")
@@ -62,6 +74,9 @@ func parseFlags(args []string) (flags, error) {
 	set.StringVar(&f.cache, "cache", filepath.Join(os.TempDir(), "seqsvr-simrun"), "folder for compiled code; empty: none")
 	if err := set.Parse(args); err != nil {
 		return f, err
+	}
+	if engines[f.engine] == nil {
+		return f, fmt.Errorf("%w: -engine %q, expected store, etcd or both", errFlag, f.engine)
 	}
 	if f.seed == 0 {
 		var b [8]byte
@@ -112,7 +127,7 @@ func run(ctx context.Context, out io.Writer, args []string) error {
 	if f.trace && !f.native {
 		return traceOne(ctx, out, f, exact)
 	}
-	c := &campaign{exact: exact, out: out, first: f.seed, length: f.length, wall: f.duration,
+	c := &campaign{exact: exact, out: out, first: f.seed, engines: engines[f.engine], length: f.length, wall: f.duration,
 		virtual: time.Duration(f.hours * float64(time.Hour)), workers: f.workers, all: f.all}
 	if c.kept, err = sim.KeptSeeds(filepath.Join(root, "tests", "sim", "testdata", "seeds.txt")); err != nil {
 		return err
@@ -130,6 +145,7 @@ func run(ctx context.Context, out io.Writer, args []string) error {
 	} else if c.run, err = exact(ctx); err != nil {
 		return err
 	}
+	c.kept = slices.DeleteFunc(c.kept, func(k sim.Kept) bool { return !slices.Contains(c.engines, k.Engine) })
 	fmt.Fprintf(out, "%d kept seeds, then from seed %d on\n", len(c.kept), f.seed)
 	return c.work(ctx)
 }
@@ -137,7 +153,7 @@ func run(ctx context.Context, out io.Writer, args []string) error {
 // traceOne runs one seed and prints every event. Native runs of one seed differ: they are
 // repeated until one breaks a promise.
 func traceOne(ctx context.Context, out io.Writer, f flags, with func(context.Context) (runner, error)) error {
-	job := sim.Job{Seed: f.seed, Length: f.length}
+	job := sim.Job{Seed: f.seed, Engine: engines[f.engine][0], Length: f.length}
 	if f.faults != "" {
 		text, err := os.ReadFile(f.faults)
 		if err != nil {

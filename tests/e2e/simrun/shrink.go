@@ -21,7 +21,7 @@ func shrink(ctx context.Context, r runner, failing sim.Result, length, patience 
 	defer cancel()
 	best := failing
 	try := func(faults []string) bool {
-		got, err := r.run(ctx, sim.Job{Seed: failing.Seed, Faults: faults, OwnFaults: true, Length: length}, false)
+		got, err := r.run(ctx, sim.Job{Seed: failing.Seed, Engine: failing.Engine, Faults: faults, OwnFaults: true, Length: length}, false)
 		if err != nil || len(got.Violations) == 0 || got.Violations[0].Kind != failing.Violations[0].Kind {
 			return false
 		}

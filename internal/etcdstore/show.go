@@ -2,7 +2,7 @@ package etcdstore
 
 import "github.com/seqsvr/seqsvr/seq"
 
-// Shown is a value of a register, for tests.
+// Shown is a register as it is in etcd.
 type Shown struct {
 	Promised, Accepted, Released seq.Epoch
 	Max                          uint64
@@ -10,7 +10,7 @@ type Shown struct {
 	Reserved                     seq.Session
 }
 
-// Show decodes one.
+// Show reads the value of the key of a register: ErrDamaged.
 func Show(kv KeyValue) (Shown, error) {
 	r, err := decodeRegister(kv)
 	return Shown{r.promised, r.accepted, r.released, r.max, r.life, r.reserved}, err

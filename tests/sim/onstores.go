@@ -1,0 +1,261 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"google.golang.org/grpc"
+
+	"github.com/seqsvr/seqsvr/allocsvr"
+	"github.com/seqsvr/seqsvr/internal/rpc"
+	"github.com/seqsvr/seqsvr/internal/storeclient"
+	"github.com/seqsvr/seqsvr/quorum"
+	"github.com/seqsvr/seqsvr/seq"
+	"github.com/seqsvr/seqsvr/storesvr"
+	"github.com/seqsvr/seqsvr/storesvr/disk"
+)
+
+// onStores are the registers of a run on StoreSvr: real replicas on simulated disks.
+type onStores struct{ part }
+
+// assemble implements backend.
+func (b *onStores) assemble(m seq.Mapping) {
+	w := b.w
+	members := memberList(b.opts.Stores)
+	w.ident = quorum.Identity{N: b.opts.Stores, W: b.opts.W(), R: b.opts.Stores - b.opts.W() + 1, Mapping: m, Members: members, Voting: true,
+		MaxLease: 10 * time.Second,
+		Ref:      quorum.Ref{Cluster: "sim", Era: 1, Members: 1, MembersHash: quorum.MembersHash(members)}}
+	for i, member := range members {
+		h := w.hosts.add(storeHost, member.Name, i)
+		h.disk = newDisk(w, h)
+		h.disk.format(member.UUID, &disk.Members{Version: w.ident.Ref.Members, List: members}) // bound from the start
+	}
+	if b.opts.Care {
+		w.ops.assemble()
+	}
+}
+
+// begin implements backend.
+func (b *onStores) begin() {
+	for _, h := range b.w.hosts.of(storeHost) {
+		b.start(h)
+	}
+	if !b.opts.still {
+		b.work.Go(b.snapshots)
+	}
+}
+
+// snapshotEvery is how often a content is kept to be put back.
+const snapshotEvery = 7 * time.Second
+
+// snapshots keeps old contents of the disks, for those that are put back.
+func (b *onStores) snapshots() {
+	for b.sleep(snapshotEvery) {
+		for _, h := range b.w.hosts.of(storeHost) {
+			h.disk.remember()
+		}
+	}
+}
+
+// launch implements backend.
+func (b *onStores) launch(h *host, p *allocProc) {
+	if b.opts.Care {
+		b.work.Go(func() { b.connect(h, p) })
+		return
+	}
+	w := b.w
+	b.mu.Lock()
+	stores := w.net.stores(h, p.life, w.ident.Members)
+	for i := range stores {
+		if !b.opts.still && (w.links.astray[h] != nil || !b.chance(0.7)) { // it did not answer when the process connected
+			stores[i].UUID = ""
+		}
+	}
+	b.mu.Unlock()
+	w.procs.serve(h, p, allocsvr.Wiring{Identity: w.ident, Stores: stores})
+}
+
+// group implements backend.
+func (b *onStores) group(_ context.Context, from *host) (*quorum.Group, func(), error) {
+	l := b.w.list()
+	b.mu.Lock()
+	stores := b.w.net.stores(from, from.life, l.Voters())
+	b.mu.Unlock()
+	cfg := quorum.Config{Ref: l.Ref(b.w.ident.Ref.Cluster, b.w.check.eras.present()), N: l.N(), R: l.R, W: l.W}
+	g, err := quorum.NewGroup(cfg, stores)
+	if err != nil {
+		b.w.check.broken("start", "group of another process: %v", err)
+		return nil, nil, err
+	}
+	return g, g.Close, nil
+}
+
+// heal implements backend.
+func (b *onStores) heal() {
+	b.setClocks()
+	for _, h := range b.w.hosts.of(storeHost) {
+		h.disk.mu.Lock()
+		h.disk.slow, h.disk.full, h.disk.failNext = 0, false, nil
+		h.disk.mu.Unlock()
+	}
+}
+
+// recover implements backend: with changes half done and their operators dead, and again after
+// others have finished them.
+func (b *onStores) recover(moves func()) {
+	if b.opts.Care {
+		b.mu.Lock()
+		down := slices.ContainsFunc(b.w.ops.pending(), func(o *order) bool { return o.verb == "restore" })
+		b.mu.Unlock()
+		if down {
+			b.w.ops.finish()
+		}
+	}
+	moves()
+	if b.opts.Care {
+		b.w.ops.finish()
+		moves()
+	}
+}
+
+// nearFull is the room below which stores refuse writes; simulated disks have either
+// more than enough or none.
+const nearFull = 1 << 20
+
+// start implements backend: once nobody has the store's disk in hand, the process before or
+// whoever changes it. Not if the disk is lost.
+func (b *onStores) start(h *host) {
+	b.mu.Lock()
+	up, over := h.up, h.over
+	b.mu.Unlock()
+	if up {
+		return
+	}
+	b.work.Go(func() {
+		if over != nil {
+			<-over
+		}
+		b.open(h, over)
+	})
+}
+
+// open starts the process if over is still the last to have had the disk in hand.
+func (b *onStores) open(h *host, over chan struct{}) {
+	b.mu.Lock()
+	if h.up || h.lost || b.life.Err() != nil {
+		b.mu.Unlock()
+		return
+	}
+	if h.over != over {
+		b.mu.Unlock()
+		b.start(h)
+		return
+	}
+	h.boot()
+	life, dead := h.life, h.dead
+	over = h.over
+	meta, registers, copies := h.disk.open()
+	db := &database{d: h.disk, dead: h.fence, copies: copies}
+	b.mu.Unlock()
+
+	r, err := storesvr.NewReplica(storesvr.Config{
+		MaxLease: allocsvr.MaxLease, NearFull: nearFull, Logger: b.logger(h.name), Clock: h.clock, Wall: h.clock.Wall,
+	}, db, meta, registers)
+	if errors.Is(err, storesvr.ErrCommit) { // its first, after a restore
+		if b.w.procs.lives(h, life) {
+			b.w.procs.kill(h, life)
+			b.schedule(2*time.Second, func() { b.start(h) })
+		}
+		close(over)
+		return
+	}
+	if err != nil {
+		b.w.check.broken("I1-I3", "%s does not start on its own disk: %v", h.name, err)
+		close(over)
+		return
+	}
+	b.mu.Lock()
+	if h.life == life {
+		r.Register(h)
+		h.guard = chain([]grpc.UnaryServerInterceptor{rpc.Guard(rpc.ServerConfig{Logger: b.logger(h.name)}), r.Addressed()})
+	}
+	b.trace.add("%-8s starts, life %d, commits %d", h.name, life, meta.Commits)
+	b.mu.Unlock()
+	defer close(over)
+	select {
+	case <-r.Failed():
+		b.w.procs.kill(h, life)
+		b.schedule(2*time.Second, func() { b.start(h) })
+	case <-dead:
+	}
+	db.d.mu.Lock()
+	db.closing = true
+	db.d.mu.Unlock()
+	_ = r.Close() // what it cannot write any more does not matter
+}
+
+// setClocks sets the wall clocks of stores right, by the one that is ahead: a store whose clock is
+// too far behind takes no records of exact sections, as if it were down.
+func (b *onStores) setClocks() {
+	stores := b.w.hosts.of(storeHost)
+	ahead := stores[0].clock.Wall()
+	for _, h := range stores {
+		if at := h.clock.Wall(); at.After(ahead) {
+			ahead = at
+		}
+	}
+	for _, h := range stores {
+		h.clock.jump(ahead.Sub(h.clock.Wall()))
+	}
+}
+
+// connect is the start of an allocator that finds its stores and follows the list.
+func (b *onStores) connect(h *host, p *allocProc) {
+	dial, log := b.w.net.through(h, p.life), b.logger(h.name)
+	var cluster storeclient.Cluster
+	for err := errAgain; err != nil; {
+		try, done := context.WithTimeout(p.ctx, 5*time.Second)
+		// The addresses may be those of the era before: they are too few then, or too many.
+		if cluster, err = storeclient.Connect(try, b.w.addresses(), dial); err == nil {
+			err = cluster.Complete()
+		}
+		done()
+		if p.ctx.Err() != nil {
+			close(p.over)
+			return
+		}
+		if err != nil {
+			b.trace.add("%-8s finds no stores: %v", h.name, err)
+			select {
+			case <-p.ctx.Done():
+			case <-time.After(100 * time.Millisecond):
+			}
+		}
+	}
+	p.era = cluster.Identity.Ref.Era
+	follow := storeclient.NewFollower(cluster, log, func(list quorum.MemberList, stores []quorum.NamedStore) error {
+		return p.node.Reconfigure(list, stores)
+	}, dial)
+	if b.w.procs.serve(h, p, allocsvr.Wiring{Identity: cluster.Identity, Stores: storeclient.NamedStores(cluster.Stores), Stale: follow.Kick}) {
+		_ = follow.Run(p.ctx) // it ends with its context only
+	}
+}
+
+// kept implements backend: what is handed out is at or below what W disks have.
+func (b *onStores) kept(h *host, r seq.Register, value uint64) {
+	if b.w.opts.Care {
+		b.w.check.eras.kept(h, r, value)
+		return
+	}
+	have := 0
+	for _, s := range b.w.hosts.of(storeHost) {
+		if s.disk.had(r) >= value {
+			have++
+		}
+	}
+	if have < b.w.ident.W {
+		b.w.check.broken("I5", "%s hands out %d of %s, which is on %d disks, %d needed", h.name, value, r, have, b.w.ident.W)
+	}
+}
