@@ -2,6 +2,7 @@ package allocsvr
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -116,9 +117,12 @@ func (f *etcdFollower) describe(ctx context.Context) []*pb.StoreStatus {
 	id := f.store.Identity()
 	var out []*pb.StoreStatus
 	for _, m := range f.client.Status(ctx) {
+		if errors.Is(m.Err, etcdclient.ErrUnasked) {
+			continue
+		}
 		st := &pb.StoreStatus{Addr: m.Addr, Uuid: id.UUID, Name: "etcd " + m.Version, State: "unreachable"}
 		if m.Err == nil {
-			if m.Leader == m.ID {
+			if m.Leads() {
 				st.Name += ", leader"
 			}
 			st.Reachable, st.State, st.Commits = true, etcdState(m, id), uint64(m.Revision)

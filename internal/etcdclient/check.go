@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"sync"
-	"time"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 )
@@ -23,49 +21,6 @@ const (
 // compactedBy is the revision by which an etcd that compacts by itself has done so: some ten
 // minutes of the renewals of 30 sessions.
 const compactedBy = 100_000
-
-// askTime bounds what one endpoint is asked.
-const askTime = 2 * time.Second
-
-// Member is one endpoint as it tells of itself.
-type Member struct {
-	Addr     string
-	Err      error // it did not answer; all below is then zero
-	ID       uint64
-	Leader   uint64 // 0: it knows none
-	Version  string
-	Revision int64
-	Learner  bool
-	Size     int64 // of its database, bytes
-	InUse    int64 // of these; the rest is freed by a defragmentation
-	Quota    int64 // of Size, bytes; 0: it does not say, as before 3.6
-	Alarms   []string
-
-	cluster uint64
-}
-
-// Status asks each endpoint for itself.
-func (c *Client) Status(ctx context.Context) []Member {
-	members := make([]Member, len(c.ends))
-	var wg sync.WaitGroup
-	for i, e := range c.ends {
-		wg.Go(func() {
-			members[i].Addr = e.addr
-			members[i].Err = named(c.once(ctx, e, askTime, func(ctx context.Context, e endpoint) error {
-				s, err := pb.NewMaintenanceClient(e.conn).Status(ctx, &pb.StatusRequest{})
-				if err != nil {
-					return err
-				}
-				h := s.GetHeader()
-				members[i] = Member{Addr: e.addr, ID: h.GetMemberId(), Leader: s.GetLeader(), Version: s.GetVersion(), Revision: h.GetRevision(),
-					Learner: s.GetIsLearner(), Size: s.GetDbSize(), InUse: s.GetDbSizeInUse(), Quota: s.GetDbSizeQuota(), Alarms: s.GetErrors(), cluster: h.GetClusterId()}
-				return nil
-			}))
-		})
-	}
-	wg.Wait()
-	return members
-}
 
 // Requirement is what Check asks for.
 type Requirement struct {
@@ -97,7 +52,14 @@ func sound(members []Member, want Requirement) error {
 	var some *Member
 	for i := range members {
 		m := &members[i]
+		for _, alarm := range m.Alarms {
+			if alarm == "NOSPACE" || alarm == "CORRUPT" {
+				return fmt.Errorf("%w: %s: %s; NOSPACE: compact, defragment, then etcdctl alarm disarm; CORRUPT: replace the member", ErrAlarm, m.Addr, alarm)
+			}
+		}
 		switch {
+		case errors.Is(m.Err, ErrUnasked):
+			continue
 		case m.Err != nil:
 			silent = append(silent, fmt.Errorf("%s: %w", m.Addr, m.Err))
 			continue
@@ -108,11 +70,6 @@ func sound(members []Member, want Requirement) error {
 			return fmt.Errorf("%w: %s has version %s, expected at least %s, or %s of 3.6", ErrVersion, m.Addr, m.Version, least(want), MinVersion36)
 		case some != nil && some.cluster != m.cluster:
 			return fmt.Errorf("%w: %s and %s", ErrMixed, some.Addr, m.Addr)
-		}
-		for _, alarm := range m.Alarms {
-			if strings.Contains(alarm, "NOSPACE") || strings.Contains(alarm, "CORRUPT") {
-				return fmt.Errorf("%w: %s: %s; NOSPACE: compact, defragment, then etcdctl alarm disarm; CORRUPT: replace the member", ErrAlarm, m.Addr, alarm)
-			}
 		}
 		some = m
 	}

@@ -16,6 +16,9 @@ import (
 var (
 	// ErrUnreachable: no endpoint answers, or no member knows a leader. Retry.
 	ErrUnreachable = errors.New("etcd is not reachable")
+	// ErrUnasked: a member of etcd that none of the endpoints that answer is of. Give its endpoint,
+	// or see why it does not answer.
+	ErrUnasked = errors.New("no endpoint that answers is of this member")
 	// ErrVersion: a member is older than MinVersion says. Upgrade it.
 	ErrVersion = errors.New("etcd is too old")
 	// ErrAlarm: an alarm is raised. NOSPACE: compact, defragment, then `etcdctl alarm disarm`, or

@@ -4,9 +4,11 @@ import (
 	"context"
 	"crypto/x509"
 	"errors"
+	"fmt"
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -160,8 +162,11 @@ func TestWhatWasConfirmedOutlivesKilledMembers(t *testing.T) {
 	initEtcd(t, etcd.Dial())
 	a := newOwner(t, etcd.Dial(), "a")
 	a.take()
-	for _, m := range etcd.Members {
+	for i, m := range etcd.Members {
 		m.Kill()
+		if st := etcd.Dial().Status(t.Context())[i]; !errors.Is(st.Err, etcdclient.ErrUnreachable) || st.Name != fmt.Sprintf("m%d", i) {
+			t.Errorf("status of the killed member: %+v", st)
+		}
 		t.Logf("member killed: no step for %v", a.until("step with two members", func() bool { return a.raises() || a.hold.Lost() }))
 		if a.hold.Lost() {
 			a.take()
@@ -256,8 +261,8 @@ func TestAFullEtcdIsToldByNameAndGoesOnWhenThereIsSpace(t *testing.T) {
 		err := store.Observe(t.Context())
 		return errors.Is(err, etcdstore.ErrNoSpace) && errors.Is(err, seq.ErrStoreFull)
 	})
-	if _, err := client.Check(t.Context(), anyVersion); !errors.Is(err, etcdclient.ErrAlarm) {
-		t.Errorf("check: %v, want %v", err, etcdclient.ErrAlarm)
+	if members, err := client.Check(t.Context(), anyVersion); !errors.Is(err, etcdclient.ErrAlarm) || !slices.Equal(members[0].Alarms, []string{"NOSPACE"}) {
+		t.Errorf("check: %v of %+v, want %v", err, members, etcdclient.ErrAlarm)
 	}
 	// Its quota does not count what nested transactions put (storage/quota.go, costTxnReq).
 	t.Logf("a step while the alarm is raised: %v", a.raise())
@@ -398,7 +403,7 @@ func TestCheckNamesWhatIsWrong(t *testing.T) {
 	if err := check(anyVersion, here); !errors.Is(err, etcdclient.ErrKubernetes) {
 		t.Errorf("keys of Kubernetes: %v, want %v", err, etcdclient.ErrKubernetes)
 	}
-	if m := client.Status(t.Context())[0]; m.Err != nil || m.Leader == 0 || m.Version == "" || m.Size == 0 {
+	if m := client.Status(t.Context())[0]; m.Err != nil || !m.Leads() || m.Version == "" || m.Size == 0 || m.Name != "m0" || m.Term == 0 || m.Errors != nil {
 		t.Errorf("status: %+v", m)
 	}
 }

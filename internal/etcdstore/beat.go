@@ -8,6 +8,13 @@ import (
 	"github.com/seqsvr/seqsvr/seq"
 )
 
+// beats writes, makes and ends the keys of own sessions.
+type beats struct {
+	cluster *cluster
+	watch   *watch
+	own     *ownSessions
+}
+
 // beaten is what the answer to a beat says.
 type beaten struct {
 	life     int64
@@ -16,23 +23,20 @@ type beaten struct {
 }
 
 // beat writes the session's key, and makes it if there is none.
-func (s *Store) beat(ctx context.Context, req quorum.RenewRequest) (beaten, error) {
+func (b *beats) beat(ctx context.Context, req quorum.RenewRequest) (beaten, error) {
 	for {
-		s.mu.Lock()
-		life := s.lifeOf(req.Session)
-		s.mu.Unlock()
 		var done *beaten
 		var err error
-		if life != 0 {
-			done, err = s.beatAgain(ctx, req, life)
+		if life := b.own.lifeOf(req.Session); life != 0 {
+			done, err = b.again(ctx, req, life)
 		} else {
-			done, err = s.beatFirst(ctx, req)
+			done, err = b.first(ctx, req)
 		}
-		if done != nil || err != nil {
-			if err != nil {
-				done = &beaten{}
-			}
-			return *done, err
+		if err != nil {
+			return beaten{}, err
+		}
+		if done != nil {
+			return *done, nil
 		}
 		if err := ctx.Err(); err != nil {
 			return beaten{}, err
@@ -40,23 +44,19 @@ func (s *Store) beat(ctx context.Context, req quorum.RenewRequest) (beaten, erro
 	}
 }
 
-// after a put of the session's key, what a beat asks for.
-func (s *Store) asked() []Op {
-	return []Op{all(s.keys.sessions()), get(s.keys.register(seq.RoutesRegister))}
+// asked is what a beat asks for, after a put of the session's key.
+func (b *beats) asked() []Op {
+	return []Op{all(b.cluster.keys.sessions()), get(b.cluster.keys.register(seq.RoutesRegister))}
 }
 
-func (s *Store) keyOf(req quorum.RenewRequest) Op {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	o := s.owner(req.Session)
-	o.beats++
-	key := s.keys.session(req.Session)
-	return put(key, encode(key, session{Name: req.Name, Addr: req.Addr, Lease: o.lease, Attached: uint32(req.Attached), Beat: o.beats}))
+func (b *beats) keyOf(req quorum.RenewRequest) Op {
+	key := b.cluster.keys.session(req.Session)
+	return put(key, encode(key, b.own.nextBeat(req)))
 }
 
 // answered takes in what asked was answered with.
-func (s *Store) answered(who seq.Session, life int64, a Answer, asked []Result) (*beaten, error) {
-	if err := s.observe(asked[0].KVs, a.Revision, true); err != nil {
+func (b *beats) answered(who seq.Session, life int64, a Answer, asked []Result) (*beaten, error) {
+	if err := b.watch.observe(asked[0].KVs, a.Revision, true); err != nil {
 		return nil, err
 	}
 	out := &beaten{life: life, revision: a.Revision}
@@ -67,29 +67,28 @@ func (s *Store) answered(who seq.Session, life int64, a Answer, asked []Result) 
 		}
 		out.routes = routes.max
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.lived(who, life, a.Revision)
+	b.own.lived(who, life, a.Revision)
 	return out, nil
 }
 
-// beatAgain writes the key that has that life. nil without an error: it has not any more.
-func (s *Store) beatAgain(ctx context.Context, req quorum.RenewRequest, life int64) (*beaten, error) {
-	me := s.keys.session(req.Session)
-	a, err := s.do(ctx, Txn{If: []Compare{s.unmoved(), created(me, life)},
-		Then: append([]Op{s.keyOf(req)}, s.asked()...), Else: []Op{get(s.keys.meta()), get(me), get(s.keys.ended(req.Session))}})
+// again writes the key that has that life. nil without an error: it has not any more.
+func (b *beats) again(ctx context.Context, req quorum.RenewRequest, life int64) (*beaten, error) {
+	keys := b.cluster.keys
+	me := keys.session(req.Session)
+	a, err := b.cluster.do(ctx, Txn{If: []Compare{b.cluster.unmoved(), created(me, life)},
+		Then: append([]Op{b.keyOf(req)}, b.asked()...), Else: []Op{get(keys.meta()), get(me), get(keys.ended(req.Session))}})
 	if err != nil {
 		return nil, err
 	}
 	if a.Then {
-		return s.answered(req.Session, life, a, a.Results[1:])
+		return b.answered(req.Session, life, a, a.Results[1:])
 	}
-	return nil, s.found(ctx, req.Session, a)
+	return nil, b.found(ctx, req.Session, a)
 }
 
 // found takes in meta, key and end of the session, in this order.
-func (s *Store) found(ctx context.Context, who seq.Session, a Answer) error {
-	if err := s.remeta(ctx, a); err != nil {
+func (b *beats) found(ctx context.Context, who seq.Session, a Answer) error {
+	if err := b.cluster.remeta(ctx, a); err != nil {
 		return err
 	}
 	life := int64(0)
@@ -100,31 +99,29 @@ func (s *Store) found(ctx context.Context, who seq.Session, a Answer) error {
 		}
 		life = kvs[0].Created
 	}
-	s.mu.Lock()
-	s.lived(who, life, a.Revision)
-	o := s.owner(who)
-	o.lease = max(o.lease, old.Lease)
-	s.mu.Unlock()
+	b.own.lived(who, life, a.Revision)
+	b.own.asks(who, old.Lease)
 	if len(a.Results[2].KVs) > 0 {
 		return seq.ErrSessionEnded
 	}
 	return nil
 }
 
-// beatFirst makes the session's key: never one that has ended, and not while a former session of
+// first makes the session's key: never one that has ended, and not while a former session of
 // the node's name lives. nil without an error: look again.
-func (s *Store) beatFirst(ctx context.Context, req quorum.RenewRequest) (*beaten, error) {
-	me, ended, name := s.keys.session(req.Session), s.keys.ended(req.Session), s.keys.name(req.Name)
-	look := []Op{get(s.keys.meta()), get(me), get(ended), get(name), all(s.keys.sessions())}
-	a, err := s.do(ctx, Txn{Then: look})
+func (b *beats) first(ctx context.Context, req quorum.RenewRequest) (*beaten, error) {
+	keys := b.cluster.keys
+	me, ended, name := keys.session(req.Session), keys.ended(req.Session), keys.name(req.Name)
+	look := []Op{get(keys.meta()), get(me), get(ended), get(name), all(keys.sessions())}
+	a, err := b.cluster.do(ctx, Txn{Then: look})
 	if err != nil {
 		return nil, err
 	}
-	if err := s.found(ctx, req.Session, a); err != nil || len(a.Results[1].KVs) > 0 {
+	if err := b.found(ctx, req.Session, a); err != nil || len(a.Results[1].KVs) > 0 {
 		return nil, err
 	}
-	t := Txn{If: []Compare{s.unmoved(), absent(me), absent(ended)}, Else: look[:3],
-		Then: append([]Op{s.keyOf(req), put(name, encode(name, former{req.Session}))}, s.asked()...)}
+	t := Txn{If: []Compare{b.cluster.unmoved(), absent(me), absent(ended)}, Else: look[:3],
+		Then: append([]Op{b.keyOf(req), put(name, encode(name, former{req.Session}))}, b.asked()...)}
 	var before former
 	rev := int64(0)
 	if kvs := a.Results[3].KVs; len(kvs) > 0 {
@@ -135,65 +132,56 @@ func (s *Store) beatFirst(ctx context.Context, req quorum.RenewRequest) (*beaten
 	}
 	t.If = append(t.If, modified(name, rev))
 	if before.Session != 0 && before.Session != req.Session {
-		if err := s.nameFree(ctx, before.Session, req.Name, a); err != nil {
+		if err := b.nameFree(ctx, before.Session, req.Name, a); err != nil {
 			return nil, err
 		}
-		t.If = append(t.If, absent(s.keys.session(before.Session)))
+		t.If = append(t.If, absent(keys.session(before.Session)))
 	}
-	if a, err = s.do(ctx, t); err != nil {
+	if a, err = b.cluster.do(ctx, t); err != nil {
 		return nil, err
 	}
 	if a.Then {
-		return s.answered(req.Session, a.Revision, a, a.Results[2:])
+		return b.answered(req.Session, a.Revision, a, a.Results[2:])
 	}
-	return nil, s.found(ctx, req.Session, a)
+	return nil, b.found(ctx, req.Session, a)
 }
 
 // nameFree is seq.ErrNameTaken while the former session of a name lives. Since the caller has no
 // session to renew by then, it watches the former one by other writes.
-func (s *Store) nameFree(ctx context.Context, former seq.Session, name string, a Answer) error {
-	if err := s.observe(a.Results[4].KVs, a.Revision, false); err != nil {
+func (b *beats) nameFree(ctx context.Context, former seq.Session, name string, a Answer) error {
+	if err := b.watch.observe(a.Results[4].KVs, a.Revision, false); err != nil {
 		return err
 	}
-	live := func() (*seen, bool) {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		b, lives := s.watch.sessions[former]
-		return b, lives
-	}
-	if _, lives := live(); !lives {
+	if _, lives := b.watch.live(former); !lives {
 		return nil
 	}
-	if err := s.Observe(ctx); err != nil {
+	if err := b.watch.write(ctx); err != nil {
 		return err
 	}
-	if b, lives := live(); lives {
-		return fmt.Errorf("%w: %q, by session %s at %s for %v more", seq.ErrNameTaken, name, former, b.Addr, b.left())
+	if there, lives := b.watch.live(former); lives {
+		return fmt.Errorf("%w: %q, by session %s at %s for %v more", seq.ErrNameTaken, name, former, there.Addr, there.left())
 	}
 	return nil
 }
 
-// condemn deletes the keys of sessions that were silent for too long. A beat that comes before
-// defeats it.
-func (s *Store) condemn(ctx context.Context) {
-	s.mu.Lock()
-	silent := s.watch.silent()
-	beats := make([]int64, len(silent))
-	for i, id := range silent {
-		beats[i] = s.watch.sessions[id].beat
-	}
-	s.mu.Unlock()
-	_ = inParallel(len(silent), func(i int) error {
-		key := s.keys.session(silent[i])
-		a, err := s.do(ctx, Txn{If: []Compare{s.unmoved(), modified(key, beats[i])}, Then: []Op{remove(key)}})
-		if err != nil || !a.Then {
-			s.cfg.Logger.Debug("silent session not ended", "session", silent[i], "error", err)
-			return nil // the next answer tells again
+// end deletes the session's key, by which nothing is kept for it any more, and keeps it from
+// being made again by a message that is under way.
+func (b *beats) end(ctx context.Context, who seq.Session) error {
+	keys := b.cluster.keys
+	ended := keys.ended(who)
+	for {
+		a, err := b.cluster.do(ctx, Txn{If: []Compare{b.cluster.unmoved()}, Else: []Op{get(keys.meta())},
+			Then: []Op{remove(keys.session(who)), put(ended, encode(ended, ending{}))}})
+		if err != nil {
+			return err
 		}
-		s.cfg.Logger.Info("session taken for dead: no beat for its lease", "session", silent[i])
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.watch.forget(silent[i], a.Revision)
-		return nil
-	})
+		if a.Then {
+			b.own.lived(who, 0, a.Revision)
+			b.watch.forget(who, a.Revision)
+			return nil
+		}
+		if err := b.cluster.remeta(ctx, a); err != nil {
+			return err
+		}
+	}
 }

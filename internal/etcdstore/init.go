@@ -111,7 +111,9 @@ func claim(ctx context.Context, kv KV, k keys, want meta) (meta, error) {
 		return meta{}, fmt.Errorf("%w: cluster %q is there; choose another --etcd-prefix", seq.ErrForeignCluster, there.Cluster)
 	case !there.Making:
 		return meta{}, ErrInitialized
-	case !same || there.Era != want.Era:
+	case there.Era != want.Era:
+		return meta{}, fmt.Errorf("%w: the making of era %d was interrupted; go on with that, or choose another --etcd-prefix", ErrNotInitialized, there.Era)
+	case !same:
 		return meta{}, fmt.Errorf("%w: an init of other spaces was interrupted; remove the keys below the prefix", seq.ErrBadMapping)
 	}
 	return there.meta, nil

@@ -1,6 +1,9 @@
 package etcdstore
 
-import "context"
+import (
+	"context"
+	"sync"
+)
 
 // KV is what is needed of etcd. It is safe for concurrent use.
 type KV interface {
@@ -90,3 +93,37 @@ func created(key string, rev int64) Compare {
 	return Compare{Key: key, Created: true, Rev: rev}
 }
 func absent(key string) Compare { return created(key, 0) }
+
+// A transaction takes maxItems registers at most, with at most two compares and two operations
+// each, and maxBytes: etcd takes 1.5 MiB as shipped (--max-request-bytes).
+const (
+	maxItems = MaxOps - 2
+	maxBytes = 1_400_000
+)
+
+// maxParallel bounds the transactions of one request that are under way at a time.
+const maxParallel = 16
+
+// inParallel calls f for each of n and returns the first error.
+func inParallel(n int, f func(i int) error) error {
+	if n == 1 {
+		return f(0)
+	}
+	var wg sync.WaitGroup
+	slots := make(chan struct{}, maxParallel)
+	errs := make([]error, n)
+	for i := range n {
+		slots <- struct{}{}
+		wg.Go(func() {
+			errs[i] = f(i)
+			<-slots
+		})
+	}
+	wg.Wait()
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

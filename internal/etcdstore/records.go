@@ -5,8 +5,9 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"time"
 
-	"github.com/seqsvr/seqsvr/quorum"
+	"github.com/seqsvr/seqsvr/internal/clock"
 	"github.com/seqsvr/seqsvr/seq"
 )
 
@@ -17,6 +18,8 @@ type record struct {
 	modified int64 // mod revision of its key; 0 if there is none
 	body     []byte
 	at       int64 // revision of the answer
+	// keptSince is when this process first saw the register reserved as it is.
+	keptSince time.Duration
 }
 
 // before says what of r, which an answer of the same or a later revision showed, is less than
@@ -38,28 +41,62 @@ func (r record) same(next register, body []byte, setBody bool) bool {
 	return r.register == next && (!setBody || bytes.Equal(r.body, body))
 }
 
-// note takes in a record, unless a newer answer has shown it. The caller holds mu. An error
-// says why the store was put back.
-func (s *Store) note(name seq.Register, r record) error {
-	old, had := s.records[name]
+// records are the registers as etcd's answers have shown them.
+type records struct {
+	cluster *cluster
+	watch   *watch
+	clock   clock.Clock
+
+	mu   sync.Mutex // guards all below; the rules ask other rooms while it is held
+	byID map[seq.Register]record
+}
+
+func newRecords(c *cluster, w *watch, clk clock.Clock) *records {
+	return &records{cluster: c, watch: w, clock: clk, byID: map[seq.Register]record{}}
+}
+
+// of is a register as the newest answer showed it; false if none did.
+func (s *records) of(name seq.Register) (record, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r, known := s.byID[name]
+	return r, known
+}
+
+// decide applies a rule to a register as it is known. Meanwhile no answer can change it: what the
+// session is about to release is so found with ownSessions until it is found here.
+func (s *records) decide(name seq.Register, rule func(r record) decision) (on record, known bool, made decision) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	on, known = s.byID[name]
+	return on, known, rule(on)
+}
+
+// note takes in a record, unless a newer answer has shown it. An error says why the store was put
+// back.
+func (s *records) note(name seq.Register, r record) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	old, had := s.byID[name]
 	if had && r.at < old.at {
 		return nil
 	}
 	if why := r.before(old); had && why != "" {
 		return fmt.Errorf("%s: %s", name, why)
 	}
-	s.records[name] = r
-	switch kept, is := s.reserved[name]; {
+	switch {
 	case r.reserved == 0:
-		delete(s.reserved, name)
-	case !is || kept.modified != r.modified:
-		s.reserved[name] = reservation{modified: r.modified, since: s.cfg.Clock.Now()}
+	case had && old.reserved != 0 && old.modified == r.modified:
+		r.keptSince = old.keptSince
+	default:
+		r.keptSince = s.clock.Now()
 	}
+	s.byID[name] = r
 	return nil
 }
 
 // taken is note of what gets of a register, and of its body if it is a document, gave.
-func (s *Store) taken(ctx context.Context, name seq.Register, revision int64, results []Result) error {
+func (s *records) taken(ctx context.Context, name seq.Register, revision int64, results []Result) error {
 	r := record{at: revision}
 	if len(results) > 0 && len(results[0].KVs) > 0 {
 		kv := results[0].KVs[0]
@@ -76,65 +113,28 @@ func (s *Store) taken(ctx context.Context, name seq.Register, revision int64, re
 		}
 		r.body = body
 	}
-	s.mu.Lock()
-	why := s.note(name, r)
-	s.mu.Unlock()
-	if why != nil {
-		return s.poison(ctx, why.Error())
+	if why := s.note(name, r); why != nil {
+		return s.cluster.poison(ctx, why.Error())
 	}
 	return nil
 }
 
 // show are the gets that taken wants.
-func (s *Store) show(r seq.Register) []Op {
-	ops := []Op{get(s.keys.register(r))}
+func (s *records) show(r seq.Register) []Op {
+	ops := []Op{get(s.cluster.keys.register(r))}
 	if r.Kind() == seq.KindDocument {
-		ops = append(ops, get(s.keys.body(r)))
+		ops = append(ops, get(s.cluster.keys.body(r)))
 	}
 	return ops
 }
 
-// A transaction takes maxItems registers at most, with at most two compares and two operations
-// each, and maxBytes: etcd takes 1.5 MiB as shipped (--max-request-bytes).
-const (
-	maxItems = MaxOps - 2
-	maxBytes = 1_400_000
-)
-
-// maxParallel bounds the transactions of one request that are under way at a time.
-const maxParallel = 16
-
-// inParallel calls f for each of n and returns the first error.
-func inParallel(n int, f func(i int) error) error {
-	if n == 1 {
-		return f(0)
-	}
-	var wg sync.WaitGroup
-	slots := make(chan struct{}, maxParallel)
-	errs := make([]error, n)
-	for i := range n {
-		slots <- struct{}{}
-		wg.Go(func() {
-			errs[i] = f(i)
-			<-slots
-		})
-	}
-	wg.Wait()
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // read looks at registers, and at the sessions.
-func (s *Store) read(ctx context.Context, regs []seq.Register) error {
+func (s *records) read(ctx context.Context, regs []seq.Register) error {
 	type part struct {
 		regs []seq.Register
 		ops  []Op
 	}
-	parts := []part{{ops: []Op{all(s.keys.sessions())}}}
+	parts := []part{{ops: []Op{all(s.cluster.keys.sessions())}}}
 	for _, r := range regs {
 		show := s.show(r)
 		last := &parts[len(parts)-1]
@@ -145,13 +145,13 @@ func (s *Store) read(ctx context.Context, regs []seq.Register) error {
 		last.regs, last.ops = append(last.regs, r), append(last.ops, show...)
 	}
 	return inParallel(len(parts), func(i int) error {
-		a, err := s.do(ctx, Txn{Then: parts[i].ops})
+		a, err := s.cluster.do(ctx, Txn{Then: parts[i].ops})
 		if err != nil {
 			return err
 		}
 		results := a.Results
 		if i == 0 {
-			if err := s.observe(results[0].KVs, a.Revision, false); err != nil {
+			if err := s.watch.observe(results[0].KVs, a.Revision, false); err != nil {
 				return err
 			}
 			results = results[1:]
@@ -171,21 +171,21 @@ func (s *Store) read(ctx context.Context, regs []seq.Register) error {
 const readPage = 2048
 
 // readPrefix looks at all registers whose name starts so, and names them in order.
-func (s *Store) readPrefix(ctx context.Context, prefix string) ([]seq.Register, error) {
+func (s *records) readPrefix(ctx context.Context, prefix string) ([]seq.Register, error) {
 	if err := s.read(ctx, nil); err != nil {
 		return nil, err
 	}
 	var names []seq.Register
-	from, end := s.keys.registers()+prefix, after(s.keys.registers()+prefix)
+	from, end := s.cluster.keys.registers()+prefix, after(s.cluster.keys.registers()+prefix)
 	var documents []seq.Register
 	for {
-		a, err := s.do(ctx, Txn{Then: []Op{{Kind: Get, Key: from, End: end, Limit: readPage}}})
+		a, err := s.cluster.do(ctx, Txn{Then: []Op{{Kind: Get, Key: from, End: end, Limit: readPage}}})
 		if err != nil {
 			return nil, err
 		}
 		kvs := a.Results[0].KVs
 		for _, kv := range kvs {
-			r := seq.Register(kv.Key[len(s.keys.registers()):])
+			r := seq.Register(kv.Key[len(s.cluster.keys.registers()):])
 			names = append(names, r)
 			if r.Kind() == seq.KindDocument {
 				documents = append(documents, r)
@@ -202,42 +202,4 @@ func (s *Store) readPrefix(ctx context.Context, prefix string) ([]seq.Register, 
 		return names, nil
 	}
 	return names, s.read(ctx, documents)
-}
-
-// Read implements quorum.Store. Its verdicts are advice; Copies is ErrNoExact.
-func (s *Store) Read(ctx context.Context, req quorum.ReadRequest) (quorum.Reply, error) {
-	reply, err := s.readAll(ctx, req)
-	if err != nil {
-		return quorum.Reply{}, fmt.Errorf("read: %w", err)
-	}
-	return reply, nil
-}
-
-func (s *Store) readAll(ctx context.Context, req quorum.ReadRequest) (quorum.Reply, error) {
-	if err := s.admit(req.Ref); err != nil {
-		return quorum.Reply{}, err
-	}
-	if req.Copies {
-		return quorum.Reply{}, ErrNoExact
-	}
-	regs, byPrefix := req.Registers, len(req.Registers) == 0 && req.Prefix != ""
-	var err error
-	if byPrefix {
-		regs, err = s.readPrefix(ctx, req.Prefix)
-	} else {
-		err = s.read(ctx, regs)
-	}
-	if err != nil {
-		return quorum.Reply{}, err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	reply := quorum.Reply{UUID: s.meta.UUID, Results: make([]quorum.Result, len(regs))}
-	for i, r := range regs {
-		reply.Results[i] = s.look(r, req.Session)
-		if byPrefix {
-			reply.Results[i].Register = r
-		}
-	}
-	return reply, nil
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/seqsvr/seqsvr/internal/clock"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
 )
@@ -28,21 +29,30 @@ type decision struct {
 	guardLife int64
 }
 
-// resultOf is the state as everybody is shown it. The caller holds mu.
-func (s *Store) resultOf(v quorum.Verdict, name seq.Register, r record) quorum.Result {
-	floor := s.meta.Floors.Of(name)
+// rules decide on registers, each on a record and on what the other rooms know at the time. They
+// change nothing.
+type rules struct {
+	cluster *cluster
+	watch   *watch
+	own     *ownSessions
+	clock   clock.Clock
+	wall    func() time.Time
+}
+
+// resultOf is the state as everybody is shown it.
+func (s *rules) resultOf(v quorum.Verdict, name seq.Register, r record) quorum.Result {
+	floor := s.cluster.floorOf(name)
 	return quorum.Result{Verdict: v, Promised: r.promised, Accepted: r.accepted, Max: max(r.max, floor), Floor: floor}
 }
 
-func (s *Store) refused(name seq.Register, r record, why string) decision {
+func (s *rules) refused(name seq.Register, r record, why string) decision {
 	res := s.resultOf(quorum.VerdictRefused, name, r)
 	res.Message = why
 	return decision{result: res}
 }
 
 // bar says what stands against a PREPARE by a session, as far as is known; VerdictOK: nothing.
-// The caller holds mu.
-func (s *Store) bar(name seq.Register, r record, who seq.Session) quorum.Result {
+func (s *rules) bar(name seq.Register, r record, who seq.Session) quorum.Result {
 	if !name.Leased() {
 		return quorum.Result{Verdict: quorum.VerdictOK}
 	}
@@ -50,18 +60,16 @@ func (s *Store) bar(name seq.Register, r record, who seq.Session) quorum.Result 
 	if b, held := s.watch.holds(holder, r.life); held && holder != who {
 		return quorum.Result{Verdict: quorum.VerdictHeld, Holder: holder, Remaining: b.left()}
 	}
-	kept, is := s.reserved[name]
-	if is && r.reserved != who {
-		if left := quorum.ReserveTime - (s.cfg.Clock.Now() - kept.since); left > 0 {
+	if r.reserved != 0 && r.reserved != who {
+		if left := quorum.ReserveTime - (s.clock.Now() - r.keptSince); left > 0 {
 			return quorum.Result{Verdict: quorum.VerdictHeld, Remaining: left}
 		}
 	}
 	return quorum.Result{Verdict: quorum.VerdictOK}
 }
 
-// look is what a Read shows. The caller holds mu.
-func (s *Store) look(name seq.Register, who seq.Session) quorum.Result {
-	r := s.records[name]
+// look is what a Read shows.
+func (s *rules) look(name seq.Register, who seq.Session, r record) quorum.Result {
 	if !r.exists {
 		return s.resultOf(quorum.VerdictUnknown, name, record{})
 	}
@@ -74,8 +82,8 @@ func (s *Store) look(name seq.Register, who seq.Session) quorum.Result {
 	return res
 }
 
-// prepare decides on a PREPARE. The caller holds mu.
-func (s *Store) prepare(item quorum.PrepareItem, who seq.Session, r record) decision {
+// prepare decides on a PREPARE.
+func (s *rules) prepare(item quorum.PrepareItem, who seq.Session, r record) decision {
 	name, e := item.Register, seq.Epoch{Round: item.Round, Session: who}
 	if !r.exists {
 		if !item.Create || !name.OnDemand() {
@@ -108,8 +116,8 @@ func (s *Store) prepare(item quorum.PrepareItem, who seq.Session, r record) deci
 	return d
 }
 
-// step decides on a STEP by a session of that life, 0 if it has none. The caller holds mu.
-func (s *Store) step(item quorum.StepItem, who seq.Session, life int64, r record) decision {
+// step decides on a STEP by a session of that life, 0 if it has none.
+func (s *rules) step(item quorum.StepItem, who seq.Session, life int64, r record) decision {
 	name, e := item.Register, seq.Epoch{Round: item.Round, Session: who}
 	switch {
 	case !r.exists:
@@ -121,7 +129,7 @@ func (s *Store) step(item quorum.StepItem, who seq.Session, life int64, r record
 	case s.givenUp(name, e, r):
 		return s.refused(name, r, "the epoch was released")
 	}
-	if why := refusal(item, s.cfg.Wall()); why != "" {
+	if why := refusal(item, s.wall()); why != "" {
 		return s.refused(name, r, why)
 	}
 	d := decision{next: r.register}
@@ -159,8 +167,8 @@ func refusal(item quorum.StepItem, now time.Time) string {
 }
 
 // attach decides whether a register is the session's under its life, which a STEP has mostly
-// written. The caller holds mu.
-func (s *Store) attach(item quorum.LeaseItem, who seq.Session, life int64, r record) decision {
+// written.
+func (s *rules) attach(item quorum.LeaseItem, who seq.Session, life int64, r record) decision {
 	name, e := item.Register, seq.Epoch{Round: item.Round, Session: who}
 	if !r.exists || !name.Leased() || e != r.promised || s.givenUp(name, e, r) {
 		return decision{result: s.resultOf(quorum.VerdictRefused, name, r)}
@@ -171,8 +179,8 @@ func (s *Store) attach(item quorum.LeaseItem, who seq.Session, life int64, r rec
 }
 
 // release decides on giving a register up. It writes also where the register is not kept for the
-// session: a STEP may be under way. The caller holds mu.
-func (s *Store) release(g giving, who seq.Session, r record) decision {
+// session: a STEP may be under way.
+func (s *rules) release(g giving, who seq.Session, r record) decision {
 	name, e := g.item.Register, seq.Epoch{Round: g.item.Round, Session: who}
 	d := decision{result: s.resultOf(quorum.VerdictOK, name, r), next: r.register}
 	if !r.exists || !name.Leased() || e != r.promised || r.released == e && !g.explicit {
@@ -187,16 +195,10 @@ func (s *Store) release(g giving, who seq.Session, r record) decision {
 	return d
 }
 
-// givenUp says whether the epoch was released, or is about to be by this process. The caller
-// holds mu.
-func (s *Store) givenUp(name seq.Register, e seq.Epoch, r record) bool {
+// givenUp says whether the epoch was released, or is about to be by this process.
+func (s *rules) givenUp(name seq.Register, e seq.Epoch, r record) bool {
 	if r.released == e {
 		return true
 	}
-	o := s.sessions[e.Session]
-	if o == nil {
-		return false
-	}
-	_, giving := o.giving[slot{name, e.Round}]
-	return giving
+	return s.own.givenUp(name, e)
 }

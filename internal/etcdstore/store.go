@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"sync"
 	"time"
 
 	"github.com/seqsvr/seqsvr/internal/clock"
@@ -26,20 +25,28 @@ type Config struct {
 }
 
 // Store is a cluster in etcd as one replica. Each process has one of its own; what it
-// remembers between calls only spares messages.
+// remembers between calls only spares messages. It is safe for concurrent use.
+//
+// Its rooms, each of which uses only those above it, and each with a lock of its own:
+//
+//	cluster  meta, and the way to etcd
+//	watch    all live sessions, as etcd's answers show them
+//	own      the sessions that speak through this Store, and what they hold
+//	beats    the keys of these
+//	records  the registers, as etcd's answers show them
+//	rules    what becomes of a register: pure decisions on the state of the other rooms
+//	writer   carries these out
 type Store struct {
-	cfg  Config
-	keys keys
-	boot uint64 // etcd's revision at Open: grows from one Store to the next
+	maxLease time.Duration
+	logger   *slog.Logger
 
-	mu       sync.Mutex // guards all below; not held over a call of KV
-	meta     known
-	seen     int64 // highest revision of any answer
-	gone     error // why nothing is answered any more
-	records  map[seq.Register]record
-	sessions map[seq.Session]*own
-	watch    watch
-	reserved map[seq.Register]reservation
+	cluster *cluster
+	watch   *watch
+	own     *ownSessions
+	beats   *beats
+	records *records
+	rules   *rules
+	writer  *writer
 }
 
 var _ quorum.Store = (*Store)(nil)
@@ -60,146 +67,115 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
-	s := &Store{cfg: cfg, keys: k, records: map[seq.Register]record{}, sessions: map[seq.Session]*own{},
-		watch: newWatch(), reserved: map[seq.Register]reservation{}}
-	a, err := cfg.KV.Do(ctx, Txn{Then: []Op{get(k.meta())}})
-	if err == nil {
-		s.meta, err = readMeta(a)
-	}
-	switch {
-	case err != nil:
-	case s.meta.Poison != "":
-		err = restored(s.meta.Poison)
-	case s.meta.Making:
-		err = fmt.Errorf("%w: its init was interrupted; run it again", ErrNotInitialized)
-	case s.meta.Etcd != a.Cluster:
-		err = restored(fmt.Sprintf("the cluster was made in the etcd cluster %x, and this is %x", s.meta.Etcd, a.Cluster))
-	}
+	c, err := openCluster(ctx, cfg, k)
 	if err != nil {
 		return nil, fmt.Errorf("open etcd below %s: %w", cfg.Prefix, err)
 	}
-	s.seen, s.boot = a.Revision, uint64(a.Revision)
+	s := &Store{maxLease: cfg.MaxLease, logger: cfg.Logger, cluster: c, own: newOwnSessions(cfg.Clock)}
+	s.watch = newWatch(c, cfg.Clock)
+	s.beats = &beats{cluster: c, watch: s.watch, own: s.own}
+	s.records = newRecords(c, s.watch, cfg.Clock)
+	s.rules = &rules{cluster: c, watch: s.watch, own: s.own, clock: cfg.Clock, wall: cfg.Wall}
+	s.writer = &writer{cluster: c, own: s.own, records: s.records, rules: s.rules}
 	return s, nil
 }
 
 // Identity is the cluster as StoreSvr's members tell of theirs.
 func (s *Store) Identity() quorum.Identity {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	members := s.members()
-	return quorum.Identity{
-		UUID: s.meta.UUID, Name: members[0].Name, BootCount: s.boot, Ref: s.ref(), N: 1, R: 1, W: 1,
-		Mapping: seq.Mapping{Spaces: s.meta.Spaces}, Members: members, Voting: s.gone == nil, State: s.state(),
-		MaxLease: s.cfg.MaxLease, Commits: uint64(s.seen), Floors: s.meta.Floors,
-	}
+	id := s.cluster.identity()
+	id.MaxLease = s.maxLease
+	return id
 }
 
-func (s *Store) state() string {
-	if s.gone != nil {
-		return s.gone.Error()
-	}
-	return "voting"
-}
-
-func (s *Store) members() []quorum.Member {
-	return []quorum.Member{{UUID: s.meta.UUID, Name: "etcd"}}
-}
-
-// ref is what callers must carry: the member list is one for ever. The caller holds mu.
-func (s *Store) ref() quorum.Ref {
-	return quorum.Ref{Cluster: s.meta.Cluster, Era: s.meta.Era, Members: 1, MembersHash: quorum.MembersHash(s.members())}
-}
-
-// admit checks that the caller means this cluster.
-func (s *Store) admit(ref quorum.Ref) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	own := s.ref()
-	switch {
-	case ref.Cluster != own.Cluster:
-		return fmt.Errorf("etcd below %s: %w: it has cluster %q, the caller is of %q", s.cfg.Prefix, seq.ErrForeignCluster, own.Cluster, ref.Cluster)
-	case ref != own:
-		return fmt.Errorf("etcd below %s: %w: it has %+v, the caller %+v", s.cfg.Prefix, seq.ErrStaleEra, own, ref)
-	}
-	return s.gone
-}
-
-// do runs a transaction and takes note of its revision. An answer from before what had been
-// seen when it was sent is of a store that was put back.
-func (s *Store) do(ctx context.Context, t Txn) (Answer, error) {
-	s.mu.Lock()
-	floor, gone, etcd := s.seen, s.gone, s.meta.Etcd
-	s.mu.Unlock()
-	if gone != nil {
-		return Answer{}, gone
-	}
-	a, err := s.cfg.KV.Do(ctx, t)
-	switch {
-	case err != nil:
-		return Answer{}, err
-	case a.Revision < floor:
-		return Answer{}, s.poison(ctx, fmt.Sprintf("revision %d after %d", a.Revision, floor))
-	case a.Cluster != etcd:
-		return Answer{}, s.poison(ctx, fmt.Sprintf("etcd cluster %x in place of %x", a.Cluster, etcd))
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.seen = max(s.seen, a.Revision)
-	return a, s.gone
-}
-
-// poison ends the use of the cluster, by other processes too where etcd takes the word.
-func (s *Store) poison(ctx context.Context, why string) error {
-	err := restored(why)
-	s.mu.Lock()
-	first := s.gone == nil
-	if first {
-		s.gone = err
-	}
-	m := s.meta.meta
-	s.mu.Unlock()
-	if !first {
-		return err
-	}
-	s.cfg.Logger.Error("etcd was put back to an older state: nothing is written any more", "reason", why)
-	there, failed := fetchMeta(ctx, s.cfg.KV, s.keys)
-	if failed == nil && there.UUID == m.UUID && there.Era == m.Era && there.Poison == "" {
-		there.Poison = why
-		_, failed = s.cfg.KV.Do(ctx, Txn{If: []Compare{modified(s.keys.meta(), there.rev)},
-			Then: []Op{put(s.keys.meta(), encode(s.keys.meta(), there.meta))}})
-	}
-	if failed != nil {
-		s.cfg.Logger.Error("other processes were not told that etcd was put back", "error", failed)
-	}
-	return err
-}
-
-// unmoved is the compare that every write makes, so that a poisoned meta, or that of a later
-// era, stops them all.
-func (s *Store) unmoved() Compare {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return modified(s.keys.meta(), s.meta.rev)
-}
-
-// remeta takes in a meta that a failed compare brought, in the first result. An error says that
-// nothing may be written by this Store.
-func (s *Store) remeta(ctx context.Context, a Answer) error {
-	now, err := readMeta(a)
+// Read implements quorum.Store. Its verdicts are advice; Copies is ErrNoExact.
+func (s *Store) Read(ctx context.Context, req quorum.ReadRequest) (quorum.Reply, error) {
+	reply, err := s.read(ctx, req)
 	if err != nil {
-		return s.poison(ctx, "the cluster's meta is gone: "+err.Error())
+		return quorum.Reply{}, fmt.Errorf("read: %w", err)
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	switch {
-	case now.Poison != "":
-		s.gone = restored(now.Poison)
-	case now.UUID != s.meta.UUID || now.Cluster != s.meta.Cluster:
-		s.gone = fmt.Errorf("etcd below %s: %w: another cluster was made there", s.cfg.Prefix, seq.ErrForeignCluster)
-	case now.Era != s.meta.Era:
-		s.gone = fmt.Errorf("etcd below %s: %w: era %d in place of %d", s.cfg.Prefix, seq.ErrStaleEra, now.Era, s.meta.Era)
-	case now.rev > s.meta.rev: // answers overtake each other
-		s.meta = now
-	}
-	return s.gone
+	return reply, nil
 }
+
+func (s *Store) read(ctx context.Context, req quorum.ReadRequest) (quorum.Reply, error) {
+	if err := s.cluster.admit(req.Ref); err != nil {
+		return quorum.Reply{}, err
+	}
+	if req.Copies {
+		return quorum.Reply{}, ErrNoExact
+	}
+	regs, byPrefix := req.Registers, len(req.Registers) == 0 && req.Prefix != ""
+	var err error
+	if byPrefix {
+		regs, err = s.records.readPrefix(ctx, req.Prefix)
+	} else {
+		err = s.records.read(ctx, regs)
+	}
+	if err != nil {
+		return quorum.Reply{}, err
+	}
+	reply := quorum.Reply{UUID: s.cluster.uuid(), Results: make([]quorum.Result, len(regs))}
+	for i, r := range regs {
+		known, _ := s.records.of(r)
+		reply.Results[i] = s.rules.look(r, req.Session, known)
+		if byPrefix {
+			reply.Results[i].Register = r
+		}
+	}
+	return reply, nil
+}
+
+// Prepare implements quorum.Store.
+func (s *Store) Prepare(ctx context.Context, req quorum.PrepareRequest) (quorum.Reply, error) {
+	items := make([]*item, len(req.Items))
+	for i, it := range req.Items {
+		items[i] = &item{register: it.Register, rule: func(r record, _ int64) decision { return s.rules.prepare(it, req.Session, r) }}
+	}
+	reply, err := s.ballot(ctx, req.Ref, req.Secret, &batch{who: req.Session, needs: notEnded, items: items})
+	if err != nil {
+		return quorum.Reply{}, fmt.Errorf("prepare: %w", err)
+	}
+	s.own.vacated(req, reply.Results)
+	return reply, nil
+}
+
+// Step implements quorum.Store. It needs the promise of exactly the epoch. Records of exact
+// sections are ErrNoExact.
+func (s *Store) Step(ctx context.Context, req quorum.StepRequest) (quorum.Reply, error) {
+	items := make([]*item, len(req.Items))
+	for i, it := range req.Items {
+		if len(it.Log) > 0 {
+			return quorum.Reply{}, fmt.Errorf("step %s: %w", it.Register, ErrNoExact)
+		}
+		items[i] = &item{register: it.Register, rule: func(r record, life int64) decision { return s.rules.step(it, req.Session, life, r) }}
+	}
+	s.own.stepping(req)
+	defer s.own.stepping(req)
+	reply, err := s.ballot(ctx, req.Ref, req.Secret, &batch{who: req.Session, needs: asKnown, items: items})
+	if err != nil {
+		return quorum.Reply{}, fmt.Errorf("step: %w", err)
+	}
+	return reply, nil
+}
+
+// ballot makes a PREPARE or STEP.
+func (s *Store) ballot(ctx context.Context, ref quorum.Ref, secret seq.Secret, b *batch) (quorum.Reply, error) {
+	if err := secret.Proves(b.who); err != nil {
+		return quorum.Reply{}, err
+	}
+	if err := s.cluster.admit(ref); err != nil {
+		return quorum.Reply{}, err
+	}
+	if err := s.writer.write(ctx, b); err != nil {
+		return quorum.Reply{}, err
+	}
+	reply := quorum.Reply{UUID: s.cluster.uuid(), Results: make([]quorum.Result, len(b.items))}
+	for i, it := range b.items {
+		reply.Results[i] = it.result
+	}
+	return reply, nil
+}
+
+// Observe writes a key that says nothing, for the list of sessions that is answered, and takes
+// those for dead that have been silent for their lease. It is for processes that wait for
+// others to go and have no session to renew: call it five times a lease.
+func (s *Store) Observe(ctx context.Context) error { return s.watch.write(ctx) }

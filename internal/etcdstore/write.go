@@ -2,8 +2,8 @@ package etcdstore
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"sync"
 
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
@@ -38,18 +38,24 @@ type batch struct {
 	life  int64 // of the session, in this round
 	items []*item
 
+	mu sync.Mutex // guards fresh and stale while transactions are under way
 	// fresh are the registers that an answer to this request has shown, and stale says that the
 	// sessions are to be looked at again: a refusal rests only on what is fresh.
 	fresh map[seq.Register]bool
 	stale bool
 }
 
-// errNoLife: the session that a register is to be kept for has no key any more.
-var errNoLife = errors.New("the session's key is gone")
+// writer carries out decisions.
+type writer struct {
+	cluster *cluster
+	own     *ownSessions
+	records *records
+	rules   *rules
+}
 
 // write has each item decided on its newest state, and each decision put into effect on just that
 // state. After an error the outcome of all is unknown.
-func (s *Store) write(ctx context.Context, b *batch) error {
+func (w *writer) write(ctx context.Context, b *batch) error {
 	b.fresh = make(map[seq.Register]bool, len(b.items))
 	for {
 		wave := b.wave()
@@ -59,14 +65,14 @@ func (s *Store) write(ctx context.Context, b *batch) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		unread := s.decide(b, wave)
+		unread := w.decide(b, wave)
 		if len(unread) == 0 && !b.stale {
-			if err := s.put(ctx, b, wave); err != nil {
+			if err := w.put(ctx, b, wave); err != nil {
 				return err
 			}
 			continue
 		}
-		if err := s.read(ctx, unread); err != nil {
+		if err := w.records.read(ctx, unread); err != nil {
 			return err
 		}
 		b.stale = false
@@ -91,13 +97,11 @@ func (b *batch) wave() []*item {
 
 // decide applies the rules to what is known, and names the registers that must be read first.
 // What is to be written can rest on anything: it is compared.
-func (s *Store) decide(b *batch, wave []*item) (unread []seq.Register) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	b.life = s.lifeOf(b.who)
+func (w *writer) decide(b *batch, wave []*item) (unread []seq.Register) {
+	b.life = w.own.lifeOf(b.who)
 	for _, it := range wave {
-		r, known := s.records[it.register]
-		it.on, it.made = r, it.rule(r, b.life)
+		var known bool
+		it.on, known, it.made = w.records.decide(it.register, func(r record) decision { return it.rule(r, b.life) })
 		switch {
 		case !known, !it.made.write && !b.fresh[it.register]:
 			unread = append(unread, it.register)
@@ -109,38 +113,39 @@ func (s *Store) decide(b *batch, wave []*item) (unread []seq.Register) {
 }
 
 // put writes what was decided, in as many transactions as it takes.
-func (s *Store) put(ctx context.Context, b *batch, wave []*item) error {
+func (w *writer) put(ctx context.Context, b *batch, wave []*item) error {
 	var parts [][]*item
 	size := 0
 	for _, it := range wave {
 		if it.done {
 			continue
 		}
-		n := 3*len(s.keys.register(it.register)) + 256 + len(it.made.body)
+		n := 3*len(w.cluster.keys.register(it.register)) + 256 + len(it.made.body)
 		if len(parts) == 0 || len(parts[len(parts)-1]) == maxItems || size+n > maxBytes {
 			parts, size = append(parts, nil), 0
 		}
 		parts[len(parts)-1] = append(parts[len(parts)-1], it)
 		size += n
 	}
-	return inParallel(len(parts), func(i int) error { return s.putPart(ctx, b, parts[i]) })
+	return inParallel(len(parts), func(i int) error { return w.putPart(ctx, b, parts[i]) })
 }
 
-func (s *Store) putPart(ctx context.Context, b *batch, part []*item) error {
-	t := Txn{If: append([]Compare{s.unmoved()}, s.standing(b)...),
-		Else: []Op{get(s.keys.meta()), get(s.keys.session(b.who)), get(s.keys.ended(b.who))}}
+func (w *writer) putPart(ctx context.Context, b *batch, part []*item) error {
+	keys := w.cluster.keys
+	t := Txn{If: append([]Compare{w.cluster.unmoved()}, w.standing(b)...),
+		Else: []Op{get(keys.meta()), get(keys.session(b.who)), get(keys.ended(b.who))}}
 	for _, it := range part {
-		t.Then = append(t.Then, Op{Kind: Nested, Txn: s.change(it)})
+		t.Then = append(t.Then, Op{Kind: Nested, Txn: w.change(it)})
 	}
-	a, err := s.do(ctx, t)
+	a, err := w.cluster.do(ctx, t)
 	if err != nil {
 		return err
 	}
 	if !a.Then {
-		return s.stopped(ctx, b, part, a)
+		return w.stopped(ctx, b, part, a)
 	}
 	for i, it := range part {
-		if err := s.changed(ctx, b, it, a.Revision, a.Results[i].Nested); err != nil {
+		if err := w.changed(ctx, b, it, a.Revision, a.Results[i].Nested); err != nil {
 			return err
 		}
 	}
@@ -149,39 +154,39 @@ func (s *Store) putPart(ctx context.Context, b *batch, part []*item) error {
 
 // standing is what the whole transaction asks of the session. That a register is kept for it
 // needs the life to be so as the register is written.
-func (s *Store) standing(b *batch) []Compare {
+func (w *writer) standing(b *batch) []Compare {
 	switch {
 	case b.needs == anyStanding:
 		return nil
 	case b.needs == asKnown && b.life != 0:
-		return []Compare{created(s.keys.session(b.who), b.life)}
+		return []Compare{created(w.cluster.keys.session(b.who), b.life)}
 	}
-	return []Compare{absent(s.keys.ended(b.who))}
+	return []Compare{absent(w.cluster.keys.ended(b.who))}
 }
 
 // change writes one register if it is as the decision was made on.
-func (s *Store) change(it *item) *Txn {
-	key, d := s.keys.register(it.register), it.made
-	t := &Txn{If: []Compare{modified(key, it.on.modified)}, Then: []Op{put(key, d.next.encode(key))}, Else: s.show(it.register)}
+func (w *writer) change(it *item) *Txn {
+	key, d := w.cluster.keys.register(it.register), it.made
+	t := &Txn{If: []Compare{modified(key, it.on.modified)}, Then: []Op{put(key, d.next.encode(key))}, Else: w.records.show(it.register)}
 	if d.guardLife != 0 {
-		t.If = append(t.If, Compare{Key: s.keys.session(d.guard), Created: true, Not: true, Rev: d.guardLife})
+		t.If = append(t.If, Compare{Key: w.cluster.keys.session(d.guard), Created: true, Not: true, Rev: d.guardLife})
 	}
 	if d.setBody {
-		body := s.keys.body(it.register)
+		body := w.cluster.keys.body(it.register)
 		t.Then = append(t.Then, put(body, seal(body, d.body)))
 	}
 	return t
 }
 
 // changed takes in what became of one item.
-func (s *Store) changed(ctx context.Context, b *batch, it *item, revision int64, a *Answer) error {
+func (w *writer) changed(ctx context.Context, b *batch, it *item, revision int64, a *Answer) error {
 	if a == nil {
 		return fmt.Errorf("%w: no answer on %s", quorum.ErrBadReply, it.register)
 	}
 	if !a.Then {
-		err := s.taken(ctx, it.register, revision, a.Results)
-		s.mu.Lock()
-		defer s.mu.Unlock()
+		err := w.records.taken(ctx, it.register, revision, a.Results)
+		b.mu.Lock()
+		defer b.mu.Unlock()
 		b.fresh[it.register], b.stale = true, true
 		return err
 	}
@@ -189,80 +194,28 @@ func (s *Store) changed(ctx context.Context, b *batch, it *item, revision int64,
 	if it.made.setBody {
 		r.body = it.made.body
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	it.result, it.done = it.made.result, true
+	b.mu.Lock()
 	b.fresh[it.register] = true
-	return s.note(it.register, r)
+	b.mu.Unlock()
+	return w.records.note(it.register, r)
 }
 
 // stopped finds out what the compares of the whole met: the meta, or the session.
-func (s *Store) stopped(ctx context.Context, b *batch, part []*item, a Answer) error {
-	if err := s.remeta(ctx, a); err != nil {
+func (w *writer) stopped(ctx context.Context, b *batch, part []*item, a Answer) error {
+	if err := w.cluster.remeta(ctx, a); err != nil {
 		return err
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	life := int64(0)
 	if kvs := a.Results[1].KVs; len(kvs) > 0 {
 		life = kvs[0].Created
 	}
-	s.lived(b.who, life, a.Revision)
+	w.own.lived(b.who, life, a.Revision)
 	if ended := len(a.Results[2].KVs) > 0; ended && b.needs != anyStanding {
 		for _, it := range part {
-			it.result, it.done = s.refused(it.register, s.records[it.register], "the session has ended").result, true
+			r, _ := w.records.of(it.register)
+			it.result, it.done = w.rules.refused(it.register, r, "the session has ended").result, true
 		}
 	}
 	return nil
-}
-
-// Prepare implements quorum.Store.
-func (s *Store) Prepare(ctx context.Context, req quorum.PrepareRequest) (quorum.Reply, error) {
-	items := make([]*item, len(req.Items))
-	for i, it := range req.Items {
-		items[i] = &item{register: it.Register, rule: func(r record, _ int64) decision { return s.prepare(it, req.Session, r) }}
-	}
-	reply, err := s.ballot(ctx, req.Ref, req.Secret, &batch{who: req.Session, needs: notEnded, items: items})
-	if err != nil {
-		return quorum.Reply{}, fmt.Errorf("prepare: %w", err)
-	}
-	s.vacated(req, reply.Results)
-	return reply, nil
-}
-
-// Step implements quorum.Store. It needs the promise of exactly the epoch. Records of exact
-// sections are ErrNoExact.
-func (s *Store) Step(ctx context.Context, req quorum.StepRequest) (quorum.Reply, error) {
-	items := make([]*item, len(req.Items))
-	for i, it := range req.Items {
-		if len(it.Log) > 0 {
-			return quorum.Reply{}, fmt.Errorf("step %s: %w", it.Register, ErrNoExact)
-		}
-		items[i] = &item{register: it.Register, rule: func(r record, life int64) decision { return s.step(it, req.Session, life, r) }}
-	}
-	s.stepping(req)
-	defer s.stepping(req)
-	reply, err := s.ballot(ctx, req.Ref, req.Secret, &batch{who: req.Session, needs: asKnown, items: items})
-	if err != nil {
-		return quorum.Reply{}, fmt.Errorf("step: %w", err)
-	}
-	return reply, nil
-}
-
-// ballot makes a PREPARE or STEP.
-func (s *Store) ballot(ctx context.Context, ref quorum.Ref, secret seq.Secret, b *batch) (quorum.Reply, error) {
-	if err := secret.Proves(b.who); err != nil {
-		return quorum.Reply{}, err
-	}
-	if err := s.admit(ref); err != nil {
-		return quorum.Reply{}, err
-	}
-	if err := s.write(ctx, b); err != nil {
-		return quorum.Reply{}, err
-	}
-	reply := quorum.Reply{UUID: s.Identity().UUID, Results: make([]quorum.Result, len(b.items))}
-	for i, it := range b.items {
-		reply.Results[i] = it.result
-	}
-	return reply, nil
 }

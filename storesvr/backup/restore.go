@@ -76,24 +76,7 @@ type Content struct {
 // those of Do without disk.ErrExists.
 func (o Restore) Content(m Manifest, states []quorum.RegisterState) (Content, error) {
 	fail := func(err error) (Content, error) { return Content{}, fmt.Errorf("restore store %q: %w", o.Name, err) }
-	switch {
-	case o.Cluster != m.Cluster:
-		return fail(fmt.Errorf("%w: the backup is of %q, not %q", seq.ErrForeignCluster, m.Cluster, o.Cluster))
-	case o.Era <= m.Era:
-		return fail(fmt.Errorf("%w: %d after %d", ErrEra, o.Era, m.Era))
-	}
-	if wrong := Check(m.Mapping, states); len(wrong) > 0 {
-		return fail(fmt.Errorf("%w: %s (and %d more)", ErrUnsound, wrong[0], len(wrong)-1))
-	}
-	raised, err := o.raise(m, states)
-	if err != nil {
-		return fail(err)
-	}
-	copies, err := o.lift(m, states, raised)
-	if err != nil {
-		return fail(err)
-	}
-	floors, err := o.floors(m, states)
+	with, err := o.Filling(m, states)
 	if err != nil {
 		return fail(err)
 	}
@@ -103,8 +86,34 @@ func (o Restore) Content(m Manifest, states []quorum.RegisterState) (Content, er
 		return fail(err)
 	}
 	id.Era, id.Mapping = o.Era, m.Mapping
-	with := disk.Filling{Registers: raised, Copies: copies, LeaseBound: max(m.LeaseBound, storesvr.DefaultMaxLease), Floors: floors}
 	return Content{Identity: id, Filling: with}, nil
+}
+
+// Filling is what the new era begins with, whatever keeps it: Do's without the store. Errors are
+// those of Do that are not of disks and stores.
+func (o Restore) Filling(m Manifest, states []quorum.RegisterState) (disk.Filling, error) {
+	switch {
+	case o.Cluster != m.Cluster:
+		return disk.Filling{}, fmt.Errorf("%w: the backup is of %q, not %q", seq.ErrForeignCluster, m.Cluster, o.Cluster)
+	case o.Era <= m.Era:
+		return disk.Filling{}, fmt.Errorf("%w: %d after %d", ErrEra, o.Era, m.Era)
+	}
+	if wrong := Check(m.Mapping, states); len(wrong) > 0 {
+		return disk.Filling{}, fmt.Errorf("%w: %s (and %d more)", ErrUnsound, wrong[0], len(wrong)-1)
+	}
+	raised, err := o.raise(m, states)
+	if err != nil {
+		return disk.Filling{}, err
+	}
+	copies, err := o.lift(m, states, raised)
+	if err != nil {
+		return disk.Filling{}, err
+	}
+	floors, err := o.floors(m, states)
+	if err != nil {
+		return disk.Filling{}, err
+	}
+	return disk.Filling{Registers: raised, Copies: copies, LeaseBound: max(m.LeaseBound, storesvr.DefaultMaxLease), Floors: floors}, nil
 }
 
 // floors are what tags and worker ids begin with that the backup does not know, or whose

@@ -1,5 +1,6 @@
 // Package etcdverbs is the verbs `seqctl etcd ...`, for clusters whose registers are in etcd: init
-// makes one, status checks the etcd and shows its members. They ask etcd itself.
+// makes one, status checks the etcd and shows its members and the cluster. They ask etcd itself.
+// `seqctl store ... --etcd` is built on the same.
 package etcdverbs
 
 import (
@@ -13,7 +14,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/seqsvr/seqsvr/cmd/seqctl/ctl"
-	"github.com/seqsvr/seqsvr/internal/clock"
 	"github.com/seqsvr/seqsvr/internal/daemon"
 	"github.com/seqsvr/seqsvr/internal/etcdclient"
 	"github.com/seqsvr/seqsvr/internal/etcdflags"
@@ -43,12 +43,19 @@ func (o *options) addTo(cmd *cobra.Command) {
 	o.etcd.AddTo(cmd.Flags())
 }
 
-// with runs do on a connection.
-func (o *options) with(ctx context.Context, do func(ctx context.Context, c *etcdclient.Client, want etcdclient.Requirement) error) error {
-	if !o.etcd.Given() {
+// with is With for patience.
+func (o *options) with(ctx context.Context, do func(ctx context.Context, c *etcdclient.Client) error) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	return With(&o.etcd, func(c *etcdclient.Client) error { return do(ctx, c) })
+}
+
+// With runs do on a connection that the flags say: daemon.ErrUsage where they say none.
+func With(flags *etcdflags.Flags, do func(c *etcdclient.Client) error) error {
+	if !flags.Given() {
 		return daemon.Usage(fmt.Errorf("%w: --etcd HOST:PORT,... is required", seq.ErrBadArgument))
 	}
-	cfg, err := o.etcd.Config(slog.New(slog.DiscardHandler))
+	cfg, err := flags.Config(slog.New(slog.DiscardHandler))
 	if err != nil {
 		return daemon.Usage(err)
 	}
@@ -56,9 +63,7 @@ func (o *options) with(ctx context.Context, do func(ctx context.Context, c *etcd
 	if err != nil {
 		return daemon.Usage(err)
 	}
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	return errors.Join(do(ctx, client, o.etcd.Requirement()), client.Close())
+	return errors.Join(do(client), client.Close())
 }
 
 func initCommand() *cobra.Command {
@@ -88,8 +93,8 @@ func initCommand() *cobra.Command {
 			}
 			cfg.Spaces = append(cfg.Spaces, space)
 		}
-		return o.with(ctx, func(ctx context.Context, c *etcdclient.Client, want etcdclient.Requirement) error {
-			if _, err := c.Check(ctx, want); err != nil {
+		return o.with(ctx, func(ctx context.Context, c *etcdclient.Client) error {
+			if _, err := c.Check(ctx, o.etcd.Requirement()); err != nil {
 				return err
 			}
 			err := etcdstore.Init(ctx, c, cfg)
@@ -103,88 +108,19 @@ func initCommand() *cobra.Command {
 	return cmd
 }
 
-// shown is what status prints.
-type shown struct {
-	Cluster string  `json:"cluster,omitempty"`
-	UUID    string  `json:"uuid,omitempty"`
-	Era     seq.Era `json:"era"`
-	Trouble string  `json:"trouble,omitempty"` // why it cannot be used
-	Members []row   `json:"members"`
-}
-
-type row struct {
-	Addr     string   `json:"addr"`
-	Version  string   `json:"version,omitempty"`
-	Leader   bool     `json:"leader"`
-	Revision int64    `json:"revision,omitempty"`
-	Size     int64    `json:"size_bytes,omitempty"`
-	InUse    int64    `json:"in_use_bytes,omitempty"`
-	Quota    int64    `json:"quota_bytes,omitempty"` // 0: it does not say
-	Alarms   []string `json:"alarms,omitempty"`
-	Error    string   `json:"error,omitempty"`
-}
-
-func rowOf(m etcdclient.Member) row {
-	r := row{Addr: m.Addr, Version: m.Version, Leader: m.ID != 0 && m.ID == m.Leader, Revision: m.Revision, Size: m.Size, InUse: m.InUse, Quota: m.Quota, Alarms: m.Alarms}
-	if m.Err != nil {
-		r.Error = m.Err.Error()
-	}
-	return r
-}
-
 func statusCommand() *cobra.Command {
 	o := &options{}
 	cmd := &cobra.Command{
 		Use:     "status",
-		Short:   "check the etcd and the cluster there, and show the members",
+		Short:   "check the etcd and the cluster there, and show the members; exit 1, and what to do first, if they are not healthy",
 		Example: "  seqctl etcd status --etcd 127.0.0.1:2379",
 		Args:    ctl.ExactArgs(),
 	}
 	o.addTo(cmd)
 	cmd.RunE = o.Verb(func(ctx context.Context, format ui.Format, _ []string, stdout io.Writer) error {
-		return o.with(ctx, func(ctx context.Context, c *etcdclient.Client, want etcdclient.Requirement) error {
-			members, trouble := c.Check(ctx, want)
-			var s shown
-			if !errors.Is(trouble, etcdclient.ErrUnreachable) {
-				store, err := etcdstore.Open(ctx, etcdstore.Config{KV: c, Prefix: o.etcd.Prefix, Clock: clock.Boot()})
-				if err == nil {
-					id := store.Identity()
-					s.Cluster, s.UUID, s.Era = id.Ref.Cluster, id.UUID, id.Ref.Era
-				} else if trouble == nil {
-					trouble = err
-				}
-			}
-			if trouble != nil {
-				s.Trouble = trouble.Error()
-			}
-			for _, m := range members {
-				s.Members = append(s.Members, rowOf(m))
-			}
-			return errors.Join(s.print(stdout, format), trouble)
-		})
+		ctx, cancel := context.WithTimeout(ctx, patience)
+		defer cancel()
+		return Status(ctx, &o.etcd, format, stdout)
 	})
 	return cmd
-}
-
-func (s shown) print(w io.Writer, format ui.Format) error {
-	if format != ui.FormatTable {
-		return ui.Print(w, format, s, nil)
-	}
-	if s.Cluster != "" {
-		fmt.Fprintf(w, "cluster %s, era %d\n\n", s.Cluster, s.Era)
-	}
-	return ui.Print(w, format, s, func() *ui.Table {
-		t := ui.NewTable("ENDPOINT", "VERSION", "LEADER", "REVISION", "BYTES", "IN USE", "QUOTA", "STATE")
-		for _, m := range s.Members {
-			state := "ok"
-			switch {
-			case m.Error != "":
-				state = m.Error
-			case len(m.Alarms) > 0:
-				state = fmt.Sprint(m.Alarms)
-			}
-			t.Row(m.Addr, m.Version, m.Leader, m.Revision, m.Size, m.InUse, m.Quota, state)
-		}
-		return t
-	})
 }

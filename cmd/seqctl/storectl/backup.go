@@ -14,6 +14,7 @@ import (
 	"github.com/seqsvr/seqsvr/internal/storecare"
 	"github.com/seqsvr/seqsvr/internal/ui"
 	"github.com/seqsvr/seqsvr/internal/version"
+	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/storesvr/backup"
 )
 
@@ -23,11 +24,12 @@ func backupCommand() *cobra.Command {
 	var sign signing
 	cmd := &cobra.Command{
 		Use:     "backup --out FILE",
-		Short:   "save all registers, read from a quorum of the stores while they serve",
-		Example: "  seqctl store backup --out /backup/seqsvr-$(date +%F) --sign-key /etc/seqsvr/backup.key",
+		Short:   "save all registers, read from a quorum of the stores, or with --etcd from etcd, while they serve",
+		Example: "  seqctl store backup --out /backup/seqsvr-$(date +%F) --sign-key /etc/seqsvr/backup.key\n  seqctl store backup --etcd 10.0.0.1:2379 --out /backup/seqsvr-$(date +%F)",
 		Args:    ctl.ExactArgs(),
 	}
 	o.addTo(cmd, changeTimeout)
+	showEtcd(cmd)
 	cmd.Flags().StringVar(&out, "out", "", "`file` to be made; one that is there is left as it is; required")
 	sign.addTo(cmd, "sign the backup with it; empty: it is not signed")
 	cmd.RunE = o.Verb(func(ctx context.Context, format ui.Format, _ []string, stdout io.Writer) error {
@@ -41,6 +43,28 @@ func backupCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
+		save := func(m backup.Manifest, states []quorum.RegisterState) error {
+			m.Version = version.String()
+			if err := key.Save(out, m, states); err != nil {
+				return err
+			}
+			sig := backup.Unsigned
+			if key != nil {
+				sig = backup.Held
+			}
+			return contents{Manifest: m, Signature: sig}.print(stdout, format, nil)
+		}
+		on, err := o.onEtcd(cmd)
+		if err != nil {
+			return err
+		}
+		if on {
+			m, states, err := snapshotOfEtcd(ctx, &o.etcd)
+			if err != nil {
+				return err
+			}
+			return save(m, states)
+		}
 		return o.care(ctx, func(c *storecare.Care) error {
 			progress := ui.NewProgress(cmd.ErrOrStderr(), "registers read", 0)
 			c.Told = progress.Add
@@ -50,16 +74,12 @@ func backupCommand() *cobra.Command {
 				return err
 			}
 			m := backup.Manifest{Cluster: snap.Cluster, Era: snap.Era, Members: snap.List, Mapping: snap.Mapping, Sources: snap.Sources,
-				Taken: snap.Begun.UTC(), LeaseBound: snap.LeaseBound, Floors: snap.Floors, Version: version.String(), Registers: len(snap.States)}
-			if err := key.Save(out, m, snap.States); err != nil {
+				Taken: snap.Begun.UTC(), LeaseBound: snap.LeaseBound, Floors: snap.Floors, Registers: len(snap.States)}
+			if err := save(m, snap.States); err != nil {
 				return err
 			}
 			note(ctx, os.Stderr, c, "backup", "read from "+strings.Join(snap.Sources, ", "))
-			sig := backup.Unsigned
-			if key != nil {
-				sig = backup.Held
-			}
-			return contents{Manifest: m, Signature: sig}.print(stdout, format, nil)
+			return nil
 		})
 	})
 	return cmd

@@ -12,6 +12,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/seqsvr/seqsvr/cmd/seqctl/ctl"
+	"github.com/seqsvr/seqsvr/internal/daemon"
+	"github.com/seqsvr/seqsvr/internal/etcdflags"
 	"github.com/seqsvr/seqsvr/internal/storecare"
 	"github.com/seqsvr/seqsvr/internal/ui"
 )
@@ -26,7 +28,7 @@ const (
 func Command() *cobra.Command {
 	return ctl.Group(&cobra.Command{
 		Use:   "store",
-		Short: "look after the stores: status, replace, add, remove, abort, backup, inspect, check, restore, windows-over",
+		Short: "look after the stores, or with --etcd some of it after a cluster on etcd: status, replace, add, remove, abort, backup, inspect, check, restore, windows-over",
 	}, statusCommand(), replaceCommand(), addCommand(), removeCommand(), abortCommand(),
 		backupCommand(), inspectCommand(), checkCommand(), restoreCommand(), windowsCommand())
 }
@@ -35,6 +37,7 @@ func Command() *cobra.Command {
 type options struct {
 	ctl.Options
 	stores []string
+	etcd   etcdflags.Flags
 }
 
 func (o *options) addTo(cmd *cobra.Command, timeout time.Duration) {
@@ -44,10 +47,15 @@ func (o *options) addTo(cmd *cobra.Command, timeout time.Duration) {
 		set = strings.Split(text, ",")
 	}
 	cmd.Flags().StringSliceVar(&o.stores, "stores", set, "gRPC `addresses` of stores (or SEQ_STORES); none: ask --addr for them")
+	o.etcd.AddTo(cmd.Flags())
+	setEtcdHidden(cmd, true) // refused by most verbs
 }
 
 // addrs are the stores' addresses.
 func (o *options) addrs(ctx context.Context) ([]string, error) {
+	if o.etcd.Given() {
+		return nil, daemon.Usage(errOfStores)
+	}
 	if len(o.stores) > 0 {
 		o.Addr = o.stores[0] // what errors name
 		return o.stores, nil

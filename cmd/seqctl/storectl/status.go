@@ -15,6 +15,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/seqsvr/seqsvr/cmd/seqctl/ctl"
+	"github.com/seqsvr/seqsvr/cmd/seqctl/etcdverbs"
 	"github.com/seqsvr/seqsvr/internal/storeclient"
 	"github.com/seqsvr/seqsvr/internal/storewire"
 	"github.com/seqsvr/seqsvr/internal/survey"
@@ -68,11 +69,19 @@ func statusCommand() *cobra.Command {
 	o := &options{}
 	cmd := &cobra.Command{
 		Use:   "status",
-		Short: "one line a store; exit 1, and what to do first, if they are not healthy",
+		Short: "one line a store, or with --etcd a member of etcd; exit 1, and what to do first, if they are not healthy",
 		Args:  ctl.ExactArgs(),
 	}
 	o.addTo(cmd, askTimeout)
+	showEtcd(cmd)
 	cmd.RunE = o.Verb(func(ctx context.Context, format ui.Format, _ []string, stdout io.Writer) error {
+		on, err := o.onEtcd(cmd)
+		if err != nil {
+			return err
+		}
+		if on {
+			return etcdverbs.Status(ctx, &o.etcd, format, stdout)
+		}
 		addrs, err := o.addrs(ctx)
 		if err != nil {
 			return err

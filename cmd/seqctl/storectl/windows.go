@@ -37,10 +37,19 @@ goes on with its window, its IDs come twice. Nothing is ever kept back for longe
 		Args:    ctl.ExactArgs(),
 	}
 	o.addTo(cmd, askTimeout)
+	showEtcd(cmd)
 	cmd.Flags().StringVar(&reason, "reason", "", "`why` that is so, for the logs of the stores; required")
 	cmd.RunE = o.Verb(func(ctx context.Context, format ui.Format, _ []string, stdout io.Writer) error {
 		if reason == "" {
 			return daemon.Usage(errors.New("expected --reason WHY: how it is known that nothing holds a window from before the restore"))
+		}
+		on, err := o.onEtcd(cmd)
+		if err != nil {
+			return err
+		}
+		if on {
+			all, err := windowsOverOnEtcd(ctx, &o.etcd)
+			return printTold(stdout, format, all, err)
 		}
 		return o.care(ctx, func(c *storecare.Care) error {
 			var all []told
@@ -50,14 +59,19 @@ goes on with its window, its IDs come twice. Nothing is ever kept back for longe
 			if len(all) > 0 {
 				note(ctx, os.Stderr, c, "windows-over", reason)
 			}
-			if format != ui.FormatTable {
-				return errors.Join(ui.Print(stdout, format, all, nil), err)
-			}
-			for _, s := range all {
-				fmt.Fprintf(stdout, "%s: worker ids are kept back for %v more\n", s.Name, time.Duration(s.KeptMS)*time.Millisecond)
-			}
-			return err
+			return printTold(stdout, format, all, err)
 		})
 	})
 	return cmd
+}
+
+// printTold prints who was told, and gives err.
+func printTold(stdout io.Writer, format ui.Format, all []told, err error) error {
+	if format != ui.FormatTable {
+		return errors.Join(ui.Print(stdout, format, all, nil), err)
+	}
+	for _, s := range all {
+		fmt.Fprintf(stdout, "%s: worker ids are kept back for %v more\n", s.Name, time.Duration(s.KeptMS)*time.Millisecond)
+	}
+	return err
 }
