@@ -111,9 +111,10 @@ func (c *Cluster) start(ctx context.Context, dir string, cfg Config) (err error)
 		}
 	}
 	if cfg.Members > 0 {
-		if layout.Etcd, err = c.startEtcd(ctx, filepath.Join(dir, "etcd"), cfg.Members, layout); err != nil {
+		if err := c.startEtcd(ctx, filepath.Join(dir, "etcd"), cfg.Members, layout); err != nil {
 			return err
 		}
+		layout.Etcd = c.etcd
 	}
 	c.etcd = layout.Etcd
 	if c.Own, err = localcluster.Start(layout); err != nil {

@@ -3,7 +3,6 @@ package lab
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"slices"
 
@@ -18,7 +17,7 @@ import (
 const oldestEtcd = "3.4.0"
 
 // startEtcd starts members for the layout, and waits until they have a leader.
-func (c *Cluster) startEtcd(ctx context.Context, dir string, members int, layout localcluster.Config) (etcdflags.Flags, error) {
+func (c *Cluster) startEtcd(ctx context.Context, dir string, members int, layout localcluster.Config) error {
 	flags := etcdflags.Flags{Prefix: layout.Etcd.Prefix, MinVersion: layout.Etcd.MinVersion}
 	if flags.MinVersion == "" {
 		flags.MinVersion = oldestEtcd
@@ -26,19 +25,17 @@ func (c *Cluster) startEtcd(ctx context.Context, dir string, members int, layout
 	var err error
 	c.members, err = localcluster.StartEtcd(localcluster.EtcdConfig{Dir: dir, Members: members, Host: layout.Host, Wrap: layout.Wrap})
 	if err != nil {
-		return flags, err
+		return err
 	}
 	for _, p := range c.members.Processes() {
 		c.Nodes, c.processes[p.Name] = append(c.Nodes, p.Node), p
 	}
 	flags.Endpoints = c.members.Endpoints()
-	client, err := dialEtcd(flags)
-	if err != nil {
-		return flags, err
-	}
+	c.etcd = flags
 	wait, cancel := context.WithTimeout(ctx, c.Patience)
 	defer cancel()
-	return flags, errors.Join(c.members.WaitReady(wait, client), client.Close())
+	_, err = c.leader(wait)
+	return err
 }
 
 // OnEtcd says whether the registers are in an etcd.
@@ -52,44 +49,27 @@ func dialEtcd(flags etcdflags.Flags) (*etcdclient.Client, error) {
 	return etcdclient.Dial(cfg)
 }
 
-// member is a node as etcd tells of it.
-func (s *Scene) member(ctx context.Context, which func(etcdclient.Member) bool) (localcluster.Node, error) {
-	client, err := dialEtcd(s.etcd)
+// leader is the member that leads, once all that run know it.
+func (c *Cluster) leader(ctx context.Context) (string, error) {
+	client, err := dialEtcd(c.etcd)
 	if err != nil {
-		return localcluster.Node{}, err
+		return "", err
 	}
-	status := client.Status(ctx)
-	if err := client.Close(); err != nil {
-		return localcluster.Node{}, err
+	p, err := c.members.Leader(ctx, client)
+	if err = errors.Join(err, client.Close()); err != nil {
+		return "", err
 	}
-	for _, m := range status {
-		at := slices.IndexFunc(s.Nodes, func(n localcluster.Node) bool { return n.Addr == m.Addr })
-		if m.Err == nil && m.Leader != 0 && which(m) && at >= 0 {
-			return s.Nodes[at], nil
-		}
-	}
-	return localcluster.Node{}, fmt.Errorf("%w: %+v", errNoMember, status)
+	return p.Name, nil
 }
-
-// errNoMember: none of the members is as it was looked for.
-var errNoMember = errors.New("no such member of etcd now")
 
 // leading chooses the leader of etcd.
-func leading(ctx context.Context, s *Scene) ([]string, error) {
-	var found localcluster.Node
-	err := s.until(ctx, 5*poll, func(ctx context.Context) (err error) {
-		found, err = s.member(ctx, func(m etcdclient.Member) bool { return m.ID == m.Leader })
+func leading(ctx context.Context, s *Scene) (victims []string, err error) {
+	err = s.until(ctx, poll, func(ctx context.Context) error {
+		name, err := s.leader(ctx)
+		victims = []string{name}
 		return err
 	})
-	return []string{found.Name}, err
-}
-
-// led waits until a member of etcd answers and knows a leader.
-func (s *Scene) led(ctx context.Context, n localcluster.Node) error {
-	return s.until(ctx, 5*poll, func(ctx context.Context) error {
-		_, err := s.member(ctx, func(m etcdclient.Member) bool { return m.Addr == n.Addr })
-		return err
-	})
+	return victims, err
 }
 
 // errOnlooker: a drill changes nothing in etcd, also where it finds something that others should

@@ -99,14 +99,15 @@ func (s *Scene) served(ctx context.Context, away ...string) error {
 // errGrace is a store that does not vote, or whose grace is not over.
 var errGrace = errors.New("in its grace")
 
-// calm waits in a drill until a store votes and its grace is over, or a member of etcd knows a
-// leader.
+// calm waits in a drill until a store votes and its grace is over; or until all members of etcd
+// that run know their leader.
 func (s *Scene) calm(ctx context.Context, n localcluster.Node) error {
 	if s.drill == nil {
 		return nil
 	}
 	if s.OnEtcd() {
-		return s.led(ctx, n)
+		_, err := leading(ctx, s)
+		return err
 	}
 	conn, err := rpc.Dial(n.Addr)
 	if err != nil {

@@ -23,9 +23,8 @@ type EtcdConfig struct {
 	Dir     string // of data and logs; required
 	Members int    // 1 to MaxStores
 
-	Host func(name string) string                         // as Config.Host
-	Wrap func(name string, argv []string) []string        // as Config.Wrap
-	Args func(name string) (scheme string, more []string) // for clients; nil: "http", none
+	Host func(name string) string                  // as Config.Host
+	Wrap func(name string, argv []string) []string // as Config.Wrap
 }
 
 // Etcd is one that runs: members etcd-1, etcd-2 ..., a process each, whose role is that of
@@ -43,7 +42,7 @@ func EtcdNodes(members int) (nodes []Node) {
 	return nodes
 }
 
-// StartEtcd starts the binary etcd of PATH; it does not wait for a leader, WaitReady does. The
+// StartEtcd starts the binary etcd of PATH; it does not wait for a leader. The
 // caller must Close. ErrNoEtcd, ErrConfig, ErrNoPorts.
 func StartEtcd(cfg EtcdConfig) (*Etcd, error) {
 	binary, err := exec.LookPath("etcd")
@@ -89,15 +88,11 @@ func plan(binary string, cfg EtcdConfig, port int) (members []*Process) {
 		members = append(members, &Process{Node: n, Log: n.Dir + ".log", env: cleanEnv(os.Environ()), bySign: true})
 	}
 	for _, p := range members {
-		scheme, more := "http", []string(nil)
-		if cfg.Args != nil {
-			scheme, more = cfg.Args(p.Name)
-		}
-		client, peer := scheme+"://"+p.Addr, "http://"+p.Gossip
-		p.argv = append([]string{binary, "--name", p.Name, "--data-dir", p.Dir, "--log-level", "warn",
+		client, peer := "http://"+p.Addr, "http://"+p.Gossip
+		p.argv = []string{binary, "--name", p.Name, "--data-dir", p.Dir, "--log-level", "warn",
 			"--listen-client-urls", client, "--advertise-client-urls", client, "--listen-peer-urls", peer,
 			"--initial-advertise-peer-urls", peer, "--initial-cluster", strings.Join(peers, ","),
-			"--auto-compaction-retention", "5m", "--pre-vote"}, more...)
+			"--auto-compaction-retention", "5m", "--pre-vote"}
 		if cfg.Wrap != nil {
 			p.argv = cfg.Wrap(p.Name, p.argv)
 		}
@@ -116,42 +111,44 @@ func (e *Etcd) Endpoints() (addrs []string) {
 	return addrs
 }
 
-// WaitReady waits until every running member knows the same leader. ErrExited if a member ended
-// by itself; ErrNotReady when ctx ends. client is on the Endpoints.
-func (e *Etcd) WaitReady(ctx context.Context, client *etcdclient.Client) error {
+// Leader waits until every running member answers and knows the same leader, and gives that one.
+// ErrExited if a member ended by itself; ErrNotReady when ctx ends. client is on the Endpoints.
+func (e *Etcd) Leader(ctx context.Context, client *etcdclient.Client) (*Process, error) {
 	for {
-		err := e.led(client.Status(ctx))
+		leader, err := e.led(client.Status(ctx))
 		if err == nil || errors.Is(err, ErrExited) {
-			return err
+			return leader, err
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("etcd: %w: %w", ErrNotReady, err)
+			return nil, fmt.Errorf("etcd: %w: %w", ErrNotReady, err)
 		case <-time.After(5 * poll):
 		}
 	}
 }
 
-// led is nil if all running members know one leader, which is one of them.
-func (e *Etcd) led(status []etcdclient.Member) error {
-	leader, led := uint64(0), false
+// led is the leader that all running members know.
+func (e *Etcd) led(status []etcdclient.Member) (leader *Process, err error) {
+	known := uint64(0)
 	for i, m := range status {
 		switch p := e.members[i]; {
 		case p.Failed():
-			return fmt.Errorf("%s: %w: %s", p.Name, ErrExited, p.Exit())
+			return nil, fmt.Errorf("%s: %w: %s", p.Name, ErrExited, p.Exit())
 		case !p.Running():
 			continue
 		case m.Err != nil:
-			return fmt.Errorf("%s: %w", p.Name, m.Err)
-		case m.Leader == 0 || leader != 0 && m.Leader != leader:
-			return fmt.Errorf("%s: %w: it knows no leader, or another", p.Name, errUnready)
+			return nil, fmt.Errorf("%s: %w", p.Name, m.Err)
+		case m.Leader == 0 || known != 0 && m.Leader != known:
+			return nil, fmt.Errorf("%s: %w: it knows no leader, or another", p.Name, errUnready)
+		case m.Leader == m.ID:
+			leader = p
 		}
-		leader, led = m.Leader, led || m.Leader == m.ID
+		known = m.Leader
 	}
-	if !led {
-		return fmt.Errorf("%w: no member leads", errUnready)
+	if leader == nil {
+		return nil, fmt.Errorf("%w: no running member leads", errUnready)
 	}
-	return nil
+	return leader, nil
 }
 
 // Close kills what runs and gives up the ports. Safe to call twice.

@@ -32,7 +32,8 @@ func startEtcd(ctx context.Context, dir string, members int) (*localcluster.Etcd
 	flags := etcdflags.Flags{Endpoints: e.Endpoints(), Prefix: "/seqsvr", MinVersion: anyEtcd}
 	client, err := dialEtcd(flags)
 	if err == nil {
-		err = errors.Join(e.WaitReady(ctx, client), client.Close())
+		_, err = e.Leader(ctx, client)
+		err = errors.Join(err, client.Close())
 	}
 	if err != nil {
 		e.Close()
