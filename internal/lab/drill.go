@@ -14,11 +14,9 @@ import (
 	"github.com/seqsvr/seqsvr/seq"
 )
 
-// How long a cluster may take to be healthy: a young one has its sections to place.
-const (
-	evenPatience   = 20 * time.Second
-	steadyPatience = 5 * time.Second
-)
+// steadyPatience is how long a cluster of others may take to be healthy. One of one's own is young:
+// a node that came late is given its share after placement.DefaultDwell.
+const steadyPatience = 5 * time.Second
 
 // DrillConfig says how a scenario is drilled.
 type DrillConfig struct {
@@ -152,7 +150,7 @@ func (d *drill) prepare(ctx context.Context) error {
 func (d *drill) steady(ctx context.Context, check func(context.Context) error) error {
 	patience := steadyPatience
 	if d.Own != nil {
-		patience = evenPatience
+		patience = d.Patience
 	}
 	for deadline := time.Now().Add(patience); ; {
 		err := check(ctx)
