@@ -46,8 +46,7 @@ type member struct {
 	Name     string   `json:"name,omitempty"`
 	Addr     string   `json:"addr"`
 	Version  string   `json:"version,omitempty"`
-	Leader   bool     `json:"leader"`
-	Learner  bool     `json:"learner"`
+	State    string   `json:"state"` // leads, follows, learner, no leader, or no answer
 	Term     uint64   `json:"raft_term,omitempty"`
 	Revision int64    `json:"revision,omitempty"`
 	Size     int64    `json:"size_bytes,omitempty"`
@@ -58,10 +57,17 @@ type member struct {
 }
 
 func memberOf(m etcdclient.Member) member {
-	r := member{Name: m.Name, Addr: m.Addr, Version: m.Version, Leader: m.Leads(), Learner: m.Learner, Term: m.Term, Revision: m.Revision,
+	r := member{Name: m.Name, Addr: m.Addr, State: "follows", Version: m.Version, Term: m.Term, Revision: m.Revision,
 		Size: m.Size, InUse: m.InUse, Quota: m.Quota, Alarms: m.Alarms}
-	if m.Err != nil {
-		r.Error = m.Err.Error()
+	switch {
+	case m.Err != nil:
+		r.State, r.Error = "no answer", m.Err.Error()
+	case m.Leads():
+		r.State = "leads"
+	case m.Leader == 0:
+		r.State = "no leader"
+	case m.Learner:
+		r.State = "learner"
 	}
 	return r
 }
@@ -180,14 +186,12 @@ func (s *shown) print(w io.Writer, format ui.Format) error {
 func (s *shown) tableOfMembers() *ui.Table {
 	t := ui.NewTable("member", "addr", "version", "state", "revision", "database", "in use", "quota")
 	for _, m := range s.Members {
-		state := ui.Cell{Text: "follows", Color: ui.Green}
+		state := ui.Cell{Text: m.State, Color: ui.Green}
 		switch {
-		case m.Error != "":
-			state = ui.Cell{Text: "no answer", Color: ui.Red}
+		case m.Error != "" || m.State == "no leader":
+			state.Color = ui.Red
 		case len(m.Alarms) > 0:
 			state = ui.Cell{Text: strings.Join(m.Alarms, ", "), Color: ui.Red}
-		case m.Leader:
-			state.Text = "leads"
 		}
 		quota := "not told"
 		if m.Quota > 0 {
