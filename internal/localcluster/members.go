@@ -45,12 +45,12 @@ func EtcdNodes(members int) (nodes []Node) {
 // StartEtcd starts the binary etcd of PATH; it does not wait for a leader. The
 // caller must Close. ErrNoEtcd, ErrConfig, ErrNoPorts.
 func StartEtcd(cfg EtcdConfig) (*Etcd, error) {
+	if cfg.Members < 1 || cfg.Members > MaxStores {
+		return nil, fmt.Errorf("%w: %d members of etcd, expected 1 to %d", ErrConfig, cfg.Members, MaxStores)
+	}
 	binary, err := exec.LookPath("etcd")
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrNoEtcd, err)
-	}
-	if cfg.Members < 1 || cfg.Members > MaxStores {
-		return nil, fmt.Errorf("%w: %d members of etcd, expected 1 to %d", ErrConfig, cfg.Members, MaxStores)
 	}
 	if err := os.MkdirAll(cfg.Dir, 0o700); err != nil {
 		return nil, fmt.Errorf("make the folder of etcd: %w", err)
