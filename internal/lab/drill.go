@@ -16,7 +16,10 @@ import (
 
 // steadyPatience is how long a cluster of others may take to be healthy. One of one's own is young:
 // a node that came late is given its share after placement.DefaultDwell.
-const steadyPatience = 5 * time.Second
+const (
+	steadyPatience = 5 * time.Second
+	leastChecks    = 3 // one alone may take as long, on a busy machine
+)
 
 // DrillConfig says how a scenario is drilled.
 type DrillConfig struct {
@@ -152,9 +155,10 @@ func (d *drill) steady(ctx context.Context, check func(context.Context) error) e
 	if d.Own != nil {
 		patience = d.Patience
 	}
-	for deadline := time.Now().Add(patience); ; {
+	deadline := time.Now().Add(patience)
+	for checks := 1; ; checks++ {
 		err := check(ctx)
-		if err == nil || time.Now().After(deadline) {
+		if err == nil || checks >= leastChecks && time.Now().After(deadline) {
 			return err
 		}
 		if err := rest(ctx, surveyEvery/4); err != nil {
