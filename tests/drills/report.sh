@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Runs every drill RUNS times (3) on StoreSvr and on etcd, where that is installed, and writes
 # docs/failover.md: what was measured, beside the targets, with the machine. Wants bin/ built, and a machine with nothing else to do.
-# With ONLY, a part of the drills' texts, no others are run: their rows stay as they were.
+# With ONLY, a part of the drills' texts, no others are run, and with ENGINE, store or etcd, none on
+# the other one: what is not run stays as it was.
 # Usage: tests/drills/report.sh [FILE]
 set -euo pipefail
 cd "$(dirname "$0")/../.."
@@ -10,6 +11,7 @@ export LC_ALL=C
 runs=${RUNS:-3}
 seqctl=${SEQCTL:-bin/seqctl}
 only=${ONLY:-}
+engine=${ENGINE:-}
 etcd=$(command -v etcd || true)
 target=${1:-docs/failover.md}
 work=$(mktemp -d)
@@ -87,10 +89,17 @@ worst() {
   for run in "$work/$1".[0-9]; do field "$2" "$run"; done | sort -n | tail -1
 }
 
-# cells RUN prints the two cells of an engine: the pause with its target, and what was counted.
+# chosen ENGINE FLAGS says whether a drill is to be measured.
+chosen() { [[ $2 == *"$only"* && ($1 == etcd && -n $etcd || $1 == store) && $1 == *"$engine" ]]; }
+
+# cells NUMBER ENGINE FLAGS prints the two cells of an engine: the pause with its target, and what
+# was counted. Those of what was not chosen are as they were.
 cells() {
-  local name=$1 goal count wrong=0 what
-  if [[ ! -e $work/$name.err ]]; then
+  local name=$1-$2 goal count wrong=0 what
+  if ! chosen "$2" "$3" && [[ $2 == store || -n $etcd ]]; then
+    row "$3" | awk -F' *[|] *' -v at="$([[ $2 == store ]] && echo 3 || echo 5)" 'NF == 8 || NF == 6 && at == 3 { print "| " $at " | " $(at + 1); found = 1 } END { if (!found) print "| – | –" }'
+    return
+  elif [[ ! -e $work/$name.err ]]; then
     echo "| – | –"
     return
   elif [[ ! -e $work/$name.median ]]; then
@@ -108,22 +117,25 @@ cells() {
     "| $(worst "$name" errors), $wrong, $(worst "$name" gaps)"
 }
 
+# row FLAGS prints a drill's row of the page as it was.
+row() { was "| \`$1\` |" | head -1; }
+
 # was prints lines of the page as it was, from PATTERN on up to the next empty one.
 was() { awk -v from="$1" 'index($0, from) { on = 1 } on && $0 == "" { exit } on' "$target"; }
 
 machine >"$work/machine"
-if [[ -n $only ]]; then
-  awk -v rows="$only" -F' \\| ' '/load before|date|version/ { sub(/^\| /, ""); text = text sep $1 " " substr($2, 1, length($2) - 2); sep = ", " }
-    END { print "| rows with `" rows "` | " text " |" }' "$work/machine" >"$work/part"
-  was '| CPU' | grep -vF "| rows with \`$only\`" | cat - "$work/part" >"$work/machine"
+if [[ -n $only$engine ]]; then
+  rows="${only:+rows with \`$only\`}${engine:+${only:+, }on $engine}"
+  awk -v rows="$rows" -F' \\| ' '/load before|date|version/ { sub(/^\| /, ""); text = text sep $1 " " substr($2, 1, length($2) - 2); sep = ", " }
+    END { print "| " rows " | " text " |" }' "$work/machine" >"$work/part"
+  was '| CPU' | grep -vF "| $rows |" | cat - "$work/part" >"$work/machine"
 fi
 for i in "${!plan[@]}"; do
   flags=${plan[$i]#*: }
-  [[ $flags == *"$only"* ]] || continue
-  # shellcheck disable=SC2086 # flags are words
-  [[ ${plan[$i]} == etcd:* ]] || measure "$i-store" $flags
-  # shellcheck disable=SC2086
-  [[ ${plan[$i]} == store:* || -z $etcd ]] || measure "$i-etcd" $flags --engine etcd
+  for kind in store etcd; do
+    # shellcheck disable=SC2086 # flags are words
+    ! chosen "$kind" "$flags" || [[ ${plan[$i]} == *:* && ${plan[$i]} != $kind:* ]] || measure "$i-$kind" $flags --engine "$kind"
+  done
 done
 
 {
@@ -149,15 +161,11 @@ done
   echo "|---|---:|---:|---:|---:|---|"
   for i in "${!plan[@]}"; do
     flags=${plan[$i]#*: }
-    if [[ $flags != *"$only"* ]]; then
-      was "| \`$flags\` |" | head -1
-      continue
-    fi
-    wanted=
+    wanted=$(row "$flags" 2>/dev/null | awk -F' *[|] *' '{ print $(NF - 1) }')
     for name in "$i-store" "$i-etcd"; do
       [[ ! -e $work/$name.median ]] || wanted=$(words wanted "$work/$name.median")
     done
-    echo "| \`$flags\` $(cells "$i-store") $(cells "$i-etcd") | $wanted |"
+    echo "| \`$flags\` $(cells "$i" store "$flags") $(cells "$i" etcd "$flags") | $wanted |"
   done
 } | if [[ -n $etcd ]]; then cat; else sed -E '/^\|( drill |---\|---:|.*`)/s/^(\|[^|]*\|[^|]*\|[^|]*)\|[^|]*\|[^|]*(\|[^|]*\|)$/\1\2/'; fi >"$work/page"
 mkdir -p "$(dirname "$target")"
