@@ -13,7 +13,7 @@ import (
 func onEtcd(t *testing.T, name string, flags ...string) report {
 	t.Helper()
 	etcdtest.Tool(t, "etcd")
-	return run(t, name, append([]string{"--engine", "etcd", "--lease", "8s"}, flags...)...)
+	return run(t, name, append([]string{"--engine", "etcd", "--lease", "8s", "--sections", "256"}, flags...)...)
 }
 
 func TestOnEtcdAKilledAllocIsTakenOver(t *testing.T) {
@@ -29,7 +29,7 @@ func TestALeaderOfEtcdThatStandsStillFailsNoCall(t *testing.T) {
 
 func TestAClusterOfOthersOnEtcdIsDrilledAndItsEtcdLeftAlone(t *testing.T) {
 	flags := []string{"--etcd", etcdtest.Start(t, 1).Endpoints()[0], "--etcd-prefix", "/others", "--etcd-min-version", "3.4.0"}
-	c := dev(t, append(flags, "--lease", "8s")...)
+	c := dev(t, append(flags, "--lease", "8s", "--sections", "256")...)
 	drill := func(name string, more ...string) outcome {
 		t.Helper()
 		return seqctl(t, t.TempDir(), append([]string{"drill", name, "-o", "json", "--rate", "400", "--timeout", "60s", "--ready-file", c.file}, more...)...)
