@@ -70,8 +70,8 @@ images: build ## an image of each daemon and of seqctl, with docker or CONTAINER
 		$(CONTAINER) build --target $$name -t $(REGISTRY)/$$name:latest -t $(REGISTRY)/$$name:$(VERSION) -f deploy/images/Dockerfile bin/image || exit 1; \
 	done
 
-drills: build ## every drill three times, into docs/failover.md, or those with ONLY in their text; wants a quiet machine
-	ONLY='$(ONLY)' bash tests/drills/report.sh
+drills: build ## every drill three times, into docs/failover.md, or those with ONLY in their text, or of ENGINE=store or etcd; wants a quiet machine
+	ONLY='$(ONLY)' ENGINE='$(ENGINE)' bash tests/drills/report.sh
 
 TIMES ?= 20
 kill-all: build ## every process killed TIMES times under load on 100,000 UIDs of an exact space: no hole (X1), one answer to an id (X2)

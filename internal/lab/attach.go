@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/seqsvr/seqsvr/internal/etcdflags"
 	"github.com/seqsvr/seqsvr/internal/localcluster"
 	"github.com/seqsvr/seqsvr/internal/rpc"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
@@ -55,9 +56,10 @@ func readReady(path string) (readyFile, error) {
 }
 
 // Attach finds a cluster that others run: by the ready file, or without processes by
-// one address. patience bounds every wait for what must happen there.
-func Attach(ctx context.Context, addr, path string, patience time.Duration) (*Cluster, error) {
-	c := &Cluster{Patience: patience, processes: map[string]Process{}}
+// one address. etcd is where its registers are, if not in StoreSvr: its members are not among
+// what is broken. patience bounds every wait for what must happen there.
+func Attach(ctx context.Context, addr, path string, etcd etcdflags.Flags, patience time.Duration) (*Cluster, error) {
+	c := &Cluster{Patience: patience, processes: map[string]Process{}, etcd: etcd}
 	if path == "" {
 		return c, c.askNodes(ctx, addr)
 	}
@@ -75,6 +77,9 @@ func Attach(ctx context.Context, addr, path string, patience time.Duration) (*Cl
 		}
 		c.Nodes = append(c.Nodes, p.Node)
 		c.processes[p.Name] = &foreign{Node: p.Node, pid: p.Pid, ready: path}
+	}
+	if len(c.Role(store)) == 0 && !c.OnEtcd() {
+		return nil, fmt.Errorf("%w: no StoreSvr in %s: expected --etcd", ErrEngine, path)
 	}
 	return c, nil
 }
@@ -108,6 +113,9 @@ func (c *Cluster) askNodes(ctx context.Context, addr string) error {
 		return fmt.Errorf("%w: %s: %w", ErrUnhealthy, c.Nodes[0].Name, err)
 	}
 	for _, st := range status.GetStores() {
+		if c.OnEtcd() {
+			break
+		}
 		c.Nodes = append(c.Nodes, localcluster.Node{Role: store, Name: st.GetAddr(), Addr: st.GetAddr()})
 	}
 	for _, m := range status.GetMembers() {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/seqsvr/seqsvr/internal/etcdflags"
 	"github.com/seqsvr/seqsvr/internal/localcluster"
 	"github.com/seqsvr/seqsvr/internal/netlab"
 )
@@ -34,11 +35,15 @@ type Process interface {
 
 // Cluster is a running cluster of real processes. Close it in the end.
 type Cluster struct {
+	// Nodes are the daemons. Members of an etcd that was started with the cluster are among
+	// them: their role is that of stores.
 	Nodes    []localcluster.Node
 	Own      *localcluster.Cluster // nil: others run it, and nothing is known of how it is used
 	Network  *netlab.Network       // nil: outside of namespaces
 	Patience time.Duration         // bounds every wait for what must happen
 
+	etcd      etcdflags.Flags    // Given: where the registers are; else in StoreSvr
+	members   *localcluster.Etcd // that Start started; nil: none
 	supervise bool               // each AllocSvr has a supervising parent
 	processes map[string]Process // by name; empty when only addresses are known
 	release   func()             // of Config; nil: nothing
@@ -49,6 +54,9 @@ type Cluster struct {
 // directory.
 type Config struct {
 	localcluster.Config
+	// Members is how many members an etcd has that is started in place of stores, and gone with
+	// the cluster. 0: StoreSvr, or the etcd of Config.Etcd.
+	Members  int
 	Temp     string          // the temporary directory's name begins so
 	Keep     bool            // leave the directory after Close
 	Network  *netlab.Network // nil: on loopback
@@ -57,6 +65,23 @@ type Config struct {
 	// Close when nothing runs any more. Nil: nothing.
 	Prepare func(*localcluster.Cluster) error
 	Release func()
+}
+
+// Planned are the nodes that Start will have, with role and name only.
+func (c Config) Planned() []localcluster.Node {
+	return append(localcluster.EtcdNodes(c.Members), c.daemons().Planned()...)
+}
+
+// Validate names the first field that cannot work, as localcluster.ErrConfig.
+func (c Config) Validate() error { return c.daemons().Validate() }
+
+// daemons is the part that localcluster.Start gets, with an endpoint in place of those that there
+// will be.
+func (c Config) daemons() localcluster.Config {
+	if c.Members > 0 {
+		c.Etcd.Endpoints = []string{"127.0.0.1:0"}
+	}
+	return c.Config
 }
 
 // Start starts a cluster in a temporary directory and waits until it serves.
@@ -85,10 +110,17 @@ func (c *Cluster) start(ctx context.Context, dir string, cfg Config) (err error)
 			layout.Wrap = func(name string, argv []string) []string { return n.Wrap(name, cfg.Wrap(name, argv)) }
 		}
 	}
+	if cfg.Members > 0 {
+		if err := c.startEtcd(ctx, filepath.Join(dir, "etcd"), cfg.Members, layout); err != nil {
+			return err
+		}
+		layout.Etcd = c.etcd
+	}
+	c.etcd = layout.Etcd
 	if c.Own, err = localcluster.Start(layout); err != nil {
 		return err
 	}
-	c.Nodes = c.Own.Nodes
+	c.Nodes = append(c.Nodes, c.Own.Nodes...)
 	for _, p := range c.Own.Processes() {
 		c.processes[p.Name] = p
 	}
@@ -113,6 +145,9 @@ func (c *Cluster) Close() {
 	}
 	if c.Own != nil {
 		c.Own.Close()
+	}
+	if c.members != nil {
+		c.members.Close()
 	}
 	if c.drop != nil {
 		c.drop()
@@ -142,7 +177,11 @@ func (c *Cluster) find(name string) localcluster.Node {
 func (c *Cluster) Recovered(ctx context.Context) error {
 	wait, cancel := context.WithTimeout(ctx, c.Patience)
 	defer cancel()
-	for _, p := range c.Own.Processes() {
+	processes := c.Own.Processes()
+	if c.members != nil {
+		processes = append(processes, c.members.Processes()...)
+	}
+	for _, p := range processes {
 		if !p.Running() {
 			return fmt.Errorf("%w: %s does not run: %s", ErrNotRecovered, p.Name, p.Exit())
 		}

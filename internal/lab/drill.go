@@ -14,10 +14,11 @@ import (
 	"github.com/seqsvr/seqsvr/seq"
 )
 
-// How long a cluster may take to be healthy: a young one has its sections to place.
+// steadyPatience is how long a cluster of others may take to be healthy. One of one's own is young:
+// a node that came late is given its share after placement.DefaultDwell.
 const (
-	evenPatience   = 20 * time.Second
 	steadyPatience = 5 * time.Second
+	leastChecks    = 3 // one alone may take as long, on a busy machine
 )
 
 // DrillConfig says how a scenario is drilled.
@@ -36,13 +37,14 @@ type DrillConfig struct {
 type drill struct {
 	*Cluster
 	DrillConfig
+	id       string // of the cluster
 	lease    time.Duration
 	load     *Load
 	onces    *Onces                      // nil: no space of mode=exact
 	logs     map[history.Key]history.Log // of it at the end; nil: not asked for
 	timeline *timeline
 	survey   *survey
-	stores   *stores
+	kept     *registers
 	watches  sync.WaitGroup
 	faults   []fault // in order
 }
@@ -63,7 +65,7 @@ func Drill(ctx context.Context, c *Cluster, sc Scenario, cfg DrillConfig) (*Resu
 		return nil, err
 	}
 	defer d.survey.close()
-	defer d.stores.close()
+	defer d.kept.close()
 	var err error
 	if d.load, err = StartLoad(ctx, c, d.Load); err != nil {
 		return nil, err
@@ -133,9 +135,14 @@ func (d *drill) prepare(ctx context.Context) error {
 	}
 	call, done := context.WithTimeout(ctx, surveyTimeout)
 	defer done()
-	if d.stores, err = dialStores(call, d.Role(store)); err != nil {
+	if d.kept, err = openRegisters(call, d.Cluster); err != nil {
 		survey.close()
 		return fmt.Errorf("%w: %w", ErrUnhealthy, err)
+	}
+	if err := d.kept.of(d.id); err != nil {
+		survey.close()
+		d.kept.close()
+		return err
 	}
 	return nil
 }
@@ -146,11 +153,12 @@ func (d *drill) prepare(ctx context.Context) error {
 func (d *drill) steady(ctx context.Context, check func(context.Context) error) error {
 	patience := steadyPatience
 	if d.Own != nil {
-		patience = evenPatience
+		patience = d.Patience
 	}
-	for deadline := time.Now().Add(patience); ; {
+	deadline := time.Now().Add(patience)
+	for checks := 1; ; checks++ {
 		err := check(ctx)
-		if err == nil || time.Now().After(deadline) {
+		if err == nil || checks >= leastChecks && time.Now().After(deadline) {
 			return err
 		}
 		if err := rest(ctx, surveyEvery/4); err != nil {
@@ -181,7 +189,7 @@ func (d *drill) even(ctx context.Context) error {
 		d.onces = NewOnces(*space, d.Patience)
 		d.Load.Kinds = []Kind{d.onces.Kind(100)}
 	}
-	d.lease = time.Duration(status.GetLeaseUs()) * time.Microsecond
+	d.id, d.lease = status.GetClusterId(), time.Duration(status.GetLeaseUs())*time.Microsecond
 	if d.Own == nil {
 		return nil
 	}
@@ -206,6 +214,13 @@ func (d *drill) victims(ctx context.Context, count int, roles ...localcluster.Ro
 			return nil, err
 		}
 		list = d.busiest(t)
+	}
+	if d.OnEtcd() && len(roles) == 1 && roles[0] == store { // the leader is for drills of its own
+		leader, err := leading(ctx, &Scene{Cluster: d.Cluster, drill: d})
+		if err != nil {
+			return nil, err
+		}
+		list = append(slices.DeleteFunc(list, func(name string) bool { return name == leader[0] }), leader...)
 	}
 	return list[:min(count, len(list))], nil
 }
@@ -238,7 +253,7 @@ func (d *drill) watchLeases(ctx context.Context, nodes []string) (theirs func(se
 		if i < 0 {
 			return nil, fmt.Errorf("%w: %s is not in the route table", ErrUnhealthy, name)
 		}
-		w := &watch{stores: d.stores, timeline: d.timeline, node: name, session: uint64(t.Nodes[i].Session),
+		w := &watch{places: d.kept, timeline: d.timeline, node: name, session: uint64(t.Nodes[i].Session),
 			names: d.survey.name, since: d.timeline.clock.Now()}
 		seen := map[int16]bool{}
 		for _, id := range ownedBy(t, i) {

@@ -12,6 +12,9 @@ var (
 	ErrUnknownDrill = errors.New("unknown drill")
 	// ErrTooSmall: the cluster has too few nodes of a kind for the scenario.
 	ErrTooSmall = errors.New("cluster is too small for the drill")
+	// ErrEngine: the drill has nothing to break where the registers are, or they are not where
+	// it was told.
+	ErrEngine = errors.New("the registers are kept elsewhere")
 	// ErrNoNamespaces: root, ip or nft is missing, or the cluster lives outside of
 	// namespaces.
 	ErrNoNamespaces = netlab.ErrUnavailable

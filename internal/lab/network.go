@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/seqsvr/seqsvr/internal/localcluster"
 	"github.com/seqsvr/seqsvr/internal/netlab"
 )
 
@@ -31,20 +30,20 @@ func (s *Scene) packets(ctx context.Context, victims []string, what string, do f
 
 // cut cuts nodes off. For the second cut it takes other ones: the first have nothing to
 // lose any more.
-func cut(count int, role localcluster.Role, hows ...netlab.Cut) func(context.Context, *Scene) error {
+func cut(whom choice, hows ...netlab.Cut) func(context.Context, *Scene) error {
 	return func(ctx context.Context, s *Scene) error {
 		for i, how := range hows {
 			if i > 0 {
 				s.Rest(ctx, s.Lease)
 			}
-			victims, err := s.Victims(ctx, count, role)
+			victims, err := whom(ctx, s)
 			if err != nil {
 				return err
 			}
 			err = s.packets(ctx, victims, string(how), func(ctx context.Context, name string) error { return s.Network.Cut(ctx, name, how) })
 			for _, name := range victims {
-				if role == store && err == nil {
-					err = s.calm(ctx, s.find(name))
+				if n := s.find(name); n.Role == store && err == nil {
+					err = s.calm(ctx, n)
 				}
 			}
 			if err = errors.Join(err, s.served(ctx)); err != nil {

@@ -19,10 +19,18 @@ func (s *Scene) away(usual time.Duration) time.Duration {
 	return usual
 }
 
+// choice is whom a scenario breaks.
+type choice func(ctx context.Context, s *Scene) ([]string, error)
+
+// of chooses so many of the roles.
+func of(count int, roles ...localcluster.Role) choice {
+	return func(ctx context.Context, s *Scene) ([]string, error) { return s.Victims(ctx, count, roles...) }
+}
+
 // kill is kill -9; after a while the nodes are started again.
-func kill(count int, roles ...localcluster.Role) func(context.Context, *Scene) error {
+func kill(whom choice) func(context.Context, *Scene) error {
 	return func(ctx context.Context, s *Scene) error {
-		victims, err := s.Victims(ctx, count, roles...)
+		victims, err := whom(ctx, s)
 		if err != nil {
 			return err
 		}
@@ -73,9 +81,9 @@ func killQuorum(ctx context.Context, s *Scene) error {
 }
 
 // killStarting kills, starts, and kills again some time into the start.
-func killStarting(role localcluster.Role) func(context.Context, *Scene) error {
+func killStarting(whom choice) func(context.Context, *Scene) error {
 	return func(ctx context.Context, s *Scene) error {
-		victims, err := s.Victims(ctx, 1, role)
+		victims, err := whom(ctx, s)
 		for range 2 + s.Random.IntN(3) {
 			if err != nil {
 				return err
@@ -104,30 +112,32 @@ func (s *Scene) pauses() []time.Duration {
 }
 
 // pause is SIGSTOP, and SIGCONT.
-func pause(count int, roles ...localcluster.Role) func(context.Context, *Scene) error {
+func pause(whom choice) func(context.Context, *Scene) error {
 	return func(ctx context.Context, s *Scene) error {
-		victims, err := s.Victims(ctx, count, roles...)
 		for i, wait := range s.pauses() {
-			if err != nil {
-				return err
-			}
 			if i > 0 {
 				s.Rest(ctx, s.Lease)
+			}
+			victims, err := whom(ctx, s)
+			if err != nil {
+				return err
 			}
 			err = s.Break(ctx, victims, fmt.Sprintf("SIGSTOP for %v, lease %v", wait, s.Lease),
 				func(name string) error { return s.processes[name].Pause() })
 			s.Rest(ctx, wait)
 			resumed := s.Mend(victims, "SIGCONT", func(name string) error { return s.processes[name].Resume() })
-			err = errors.Join(err, resumed, s.served(ctx))
+			if err = errors.Join(err, resumed, s.served(ctx)); err != nil {
+				return err
+			}
 		}
-		return err
+		return nil
 	}
 }
 
 // restart is SIGTERM, and a start at once.
-func restart(count int, roles ...localcluster.Role) func(context.Context, *Scene) error {
+func restart(whom choice) func(context.Context, *Scene) error {
 	return func(ctx context.Context, s *Scene) error {
-		victims, err := s.Victims(ctx, count, roles...)
+		victims, err := whom(ctx, s)
 		if err != nil {
 			return err
 		}

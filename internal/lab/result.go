@@ -16,6 +16,7 @@ import (
 // Result is what a drill came to. The JSON names are fixed.
 type Result struct {
 	Drill       string   `json:"drill"`
+	Engine      string   `json:"engine"` // what keeps the registers: store, etcd
 	LeaseMS     float64  `json:"lease_ms"`
 	Stores      int      `json:"stores"`
 	Allocs      int      `json:"allocs"`
@@ -58,6 +59,17 @@ type Exact struct {
 	Twice      int    `json:"two_answers"` // X2
 }
 
+// Kept says what keeps the registers, for people.
+func (r *Result) Kept() string {
+	switch {
+	case r.Engine != onEtcd:
+		return fmt.Sprintf("%d stores", r.Stores)
+	case r.Stores == 0:
+		return "etcd of others"
+	}
+	return fmt.Sprintf("%d members of etcd", r.Stores)
+}
+
 // ExactOf is of a history that was checked with logs.
 func ExactOf(checked history.Report, logs map[history.Key]history.Log) *Exact {
 	e := &Exact{IDs: checked.IDs, Repeated: checked.Repeated, Replayed: checked.Replayed, Unanswered: checked.Unanswered,
@@ -66,6 +78,16 @@ func ExactOf(checked history.Report, logs map[history.Key]history.Log) *Exact {
 		e.LookedUp += len(log.Found)
 	}
 	return e
+}
+
+const onEtcd = "etcd" // of Result.Engine
+
+// engine is what keeps the registers.
+func (c *Cluster) engine() string {
+	if c.OnEtcd() {
+		return onEtcd
+	}
+	return string(store)
 }
 
 // measure makes the result of the whole history.
@@ -77,7 +99,7 @@ func (d *drill) measure(sc Scenario) *Result {
 	}
 	fault := d.timeline.began()
 	r := &Result{
-		Drill: sc.Name, LeaseMS: ms(d.lease), Supervise: d.supervise, Rate: d.load.cfg.Rate,
+		Drill: sc.Name, Engine: d.engine(), LeaseMS: ms(d.lease), Supervise: d.supervise, Rate: d.load.cfg.Rate,
 		Stores: len(d.Role(store)), Allocs: len(d.Role(alloc)), Routers: len(d.Role(router)),
 		Requests: checked.Requests, UIDs: checked.Keys, Errors: checked.Errors, Reasons: reasons(calls),
 		Duplicates: checked.Duplicates, Regressions: checked.Regressions, Invalid: checked.Invalid,

@@ -91,7 +91,7 @@ func TestNumbersBelowTheFirstCountOnlyWhereNobodyElseTookThem(t *testing.T) {
 func TestALeaseEndsWhenAQuorumOfStoresHasLetItGo(t *testing.T) {
 	timeline := newTimeline(nil)
 	timeline.add(0, eventFault, "a", "")
-	w := &watch{stores: &stores{w: 2}, timeline: timeline, node: "a", session: 1, sections: []seq.SectionID{7},
+	w := &watch{places: &registers{w: 2}, timeline: timeline, node: "a", session: 1, sections: []seq.SectionID{7},
 		names: func(uint64) string { return "b" }, taken: make([]bool, 1), seen: [][]sighted{make([]sighted, 3)}}
 	w.seen[0][0] = sighted{holder: 0, freeAt: 900 * milli, told: true}
 	w.seen[0][1] = sighted{holder: 1, freeAt: 950 * milli, told: true}

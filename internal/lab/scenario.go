@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/seqsvr/seqsvr/internal/etcdflags"
 	"github.com/seqsvr/seqsvr/internal/localcluster"
 	"github.com/seqsvr/seqsvr/internal/netlab"
 	"github.com/seqsvr/seqsvr/seq"
@@ -23,6 +24,8 @@ type Scenario struct {
 	// Needs is what must be there beside processes: NeedNetwork, or something of those who
 	// add scenarios. Empty: nothing.
 	Needs string
+	// Leader: it breaks the leader of etcd, which StoreSvr has not.
+	Leader bool
 	// Asks: it signals no process, it only asks the Admin service.
 	Asks bool
 	// Alone: no second scenario may be under way beside it.
@@ -71,7 +74,7 @@ func (e Expect) target(lease time.Duration, supervise bool) time.Duration {
 	return 0
 }
 
-var moved = Expect{NoGap: true, Pauses: []Pause{{Lease: time.Second, Target: 50 * time.Millisecond}}}
+var moved = Expect{NoGap: true, Pauses: []Pause{{Lease: time.Second, Target: 50 * time.Millisecond}, {Lease: etcdflags.DefaultLease, Target: 50 * time.Millisecond}}}
 
 // everyNode is more nodes than there are of a role.
 const everyNode = 999
@@ -81,29 +84,35 @@ func Drills() []Scenario {
 	return []Scenario{
 		{Name: "kill-alloc", Allocs: 2, Role: alloc, Run: killAlloc,
 			Expect: Expect{Pauses: []Pause{{Lease: time.Second, Target: 1200 * time.Millisecond},
-				{Lease: 600 * time.Millisecond, Target: 700 * time.Millisecond}, {Supervise: true, Target: 150 * time.Millisecond}}},
+				{Lease: 600 * time.Millisecond, Target: 700 * time.Millisecond}, {Lease: etcdflags.DefaultLease, Target: 3800 * time.Millisecond}, {Supervise: true, Target: 150 * time.Millisecond}}},
 			What: "kill -9 the AllocSvr with most sections; its standbys take over when its lease ends (at once with --supervise)"},
-		{Name: "pause-alloc", Allocs: 2, Role: alloc, Run: pause(1, alloc),
+		{Name: "pause-alloc", Allocs: 2, Role: alloc, Run: pause(of(1, alloc)),
 			What: "SIGSTOP an AllocSvr for half a lease, then for two leases (or once for --pause); woken up it must not answer as the owner"},
-		{Name: "restart-alloc", Allocs: 2, Role: alloc, Run: restart(1, alloc), Expect: moved,
+		{Name: "restart-alloc", Allocs: 2, Role: alloc, Run: restart(of(1, alloc)), Expect: moved,
 			What: "SIGTERM an AllocSvr, which hands its sections over with their counters, and start it again"},
 		{Name: "drain-alloc", Allocs: 2, Role: alloc, Asks: true, Alone: true, Run: drain, Expect: moved,
 			What: "seqctl drain an AllocSvr, so that its sections move away with their counters, and undrain it"},
-		{Name: "kill-store", Stores: 3, Role: store, Run: kill(1, store),
-			What: "kill -9 one StoreSvr and start it again"},
+		{Name: "kill-store", Stores: 3, Role: store, Run: kill(of(1, store)),
+			What: "kill -9 one StoreSvr, or a member of etcd that does not lead, and start it again"},
 		{Name: "kill-two-stores", Stores: 3, Run: killQuorum, Expect: Expect{Refused: true},
-			What: "kill -9 two StoreSvr, so that the quorum is gone: Unavailable once the leases have ended; then start one, then the other"},
-		{Name: "kill-all", Alone: true, Run: kill(everyNode, store, alloc, router), Expect: Expect{Refused: true},
+			What: "kill -9 two StoreSvr, or members of etcd, so that the quorum is gone: Unavailable once the leases have ended; then start one, then the other"},
+		{Name: "kill-leader", Stores: 3, Leader: true, Run: kill(leading),
+			What: "kill -9 the leader of etcd and start it again; until another is elected no section gets numbers beyond those it has"},
+		{Name: "pause-leader", Stores: 3, Leader: true, Run: pause(leading),
+			What: "SIGSTOP the leader of etcd for half a lease, then the leader for two leases (or once for --pause)"},
+		{Name: "kill-all", Alone: true, Run: kill(of(everyNode, store, alloc, router)), Expect: Expect{Refused: true},
 			What: "kill -9 every process at once and start them again; what was answered before must hold"},
-		{Name: "kill-router", Routers: 2, Role: router, Run: kill(1, router),
+		{Name: "kill-router", Routers: 2, Role: router, Run: kill(of(1, router)),
 			What: "kill -9 a router; half of the callers go to the owners directly, half through the list of routers only"},
 		{Name: "rolling-restart", Allocs: 2, Stores: 3, Alone: true, Run: rolling, Expect: Expect{NoGap: true},
-			What: "restart every StoreSvr, then every AllocSvr, then every router, one after the other"},
-		{Name: "partition-alloc", Allocs: 2, Needs: NeedNetwork, Role: alloc, Run: cut(1, alloc, netlab.CutBoth),
+			What: "restart every StoreSvr or member of etcd, then every AllocSvr, then every router, one after the other"},
+		{Name: "partition-alloc", Allocs: 2, Needs: NeedNetwork, Role: alloc, Run: cut(of(1, alloc), netlab.CutBoth),
 			What: "cut an AllocSvr off from everybody for three leases (or --pause), then mend the network"},
-		{Name: "partition-store", Stores: 3, Needs: NeedNetwork, Role: store, Run: cut(1, store, netlab.CutBoth),
-			What: "cut a StoreSvr off from everybody for three leases (or --pause), then mend the network"},
-		{Name: "one-way", Allocs: 2, Needs: NeedNetwork, Role: alloc, Run: cut(1, alloc, netlab.CutIn, netlab.CutOut),
+		{Name: "partition-store", Stores: 3, Needs: NeedNetwork, Role: store, Run: cut(of(1, store), netlab.CutBoth),
+			What: "cut a StoreSvr, or a member of etcd that does not lead, off from everybody for three leases (or --pause), then mend the network"},
+		{Name: "partition-leader", Stores: 3, Leader: true, Needs: NeedNetwork, Run: cut(leading, netlab.CutBoth),
+			What: "cut the leader of etcd off from everybody for three leases (or --pause), then mend the network"},
+		{Name: "one-way", Allocs: 2, Needs: NeedNetwork, Role: alloc, Run: cut(of(1, alloc), netlab.CutIn, netlab.CutOut),
 			What: "let an AllocSvr send but not receive for three leases (or --pause), and after that receive but not send"},
 	}
 }
@@ -112,20 +121,20 @@ func Drills() []Scenario {
 func Wider() []Scenario {
 	const all = everyNode
 	return []Scenario{
-		{Name: "kill-all-stores", Alone: true, Run: kill(all, store)},
-		{Name: "kill-two-allocs", Run: kill(2, alloc)},
-		{Name: "kill-all-allocs", Alone: true, Run: kill(all, alloc)},
-		{Name: "kill-starting-alloc", Run: killStarting(alloc)},
-		{Name: "kill-starting-store", Run: killStarting(store)},
-		{Name: "pause-store", Run: pause(1, store)},
-		{Name: "pause-two-stores", Run: pause(2, store)},
-		{Name: "pause-two-allocs", Run: pause(2, alloc)},
-		{Name: "pause-everything", Alone: true, Run: pause(all, store, alloc, router)},
-		{Name: "restart-store", Run: restart(1, store)},
-		{Name: "restart-all-allocs", Alone: true, Run: restart(all, alloc)},
-		{Name: "partition-two-stores", Needs: NeedNetwork, Run: cut(2, store, netlab.CutBoth)},
-		{Name: "partition-two-allocs", Needs: NeedNetwork, Run: cut(2, alloc, netlab.CutBoth)},
-		{Name: "one-way-store", Needs: NeedNetwork, Run: cut(1, store, netlab.CutIn, netlab.CutOut)},
+		{Name: "kill-all-stores", Alone: true, Run: kill(of(all, store))},
+		{Name: "kill-two-allocs", Run: kill(of(2, alloc))},
+		{Name: "kill-all-allocs", Alone: true, Run: kill(of(all, alloc))},
+		{Name: "kill-starting-alloc", Run: killStarting(of(1, alloc))},
+		{Name: "kill-starting-store", Run: killStarting(of(1, store))},
+		{Name: "pause-store", Run: pause(of(1, store))},
+		{Name: "pause-two-stores", Run: pause(of(2, store))},
+		{Name: "pause-two-allocs", Run: pause(of(2, alloc))},
+		{Name: "pause-everything", Alone: true, Run: pause(of(all, store, alloc, router))},
+		{Name: "restart-store", Run: restart(of(1, store))},
+		{Name: "restart-all-allocs", Alone: true, Run: restart(of(all, alloc))},
+		{Name: "partition-two-stores", Needs: NeedNetwork, Run: cut(of(2, store), netlab.CutBoth)},
+		{Name: "partition-two-allocs", Needs: NeedNetwork, Run: cut(of(2, alloc), netlab.CutBoth)},
+		{Name: "one-way-store", Needs: NeedNetwork, Run: cut(of(1, store), netlab.CutIn, netlab.CutOut)},
 		{Name: "part-two-allocs", Needs: NeedNetwork, Run: part},
 		{Name: "refuse-packets", Needs: NeedNetwork, Run: refuse},
 		{Name: "lose-packets", Needs: NeedNetwork, Run: lose},
@@ -144,11 +153,17 @@ func FindDrill(name string) (Scenario, error) {
 	return Scenario{}, fmt.Errorf("%w %q: expected one of %s", ErrUnknownDrill, name, strings.Join(names, ", "))
 }
 
-// Fits says whether a cluster of these nodes is large enough for a drill, and whether
-// node, if not empty, is one that it may be told to break.
-func (sc Scenario) Fits(nodes []localcluster.Node, node string) error {
+// Fits says whether a cluster of these nodes, on etcd or not, is one for a drill: ErrEngine,
+// ErrTooSmall; and whether node, if not empty, is one that it may be told to break.
+func (sc Scenario) Fits(nodes []localcluster.Node, onEtcd bool, node string) error {
 	of := func(role localcluster.Role) []localcluster.Node {
 		return slices.DeleteFunc(slices.Clone(nodes), func(n localcluster.Node) bool { return n.Role != role })
+	}
+	switch {
+	case sc.Leader && !onEtcd:
+		return fmt.Errorf("%w: %s breaks the leader of etcd, and StoreSvr has none: expected --engine etcd", ErrEngine, sc.Name)
+	case sc.Stores > 0 && onEtcd && len(of(store)) == 0:
+		return fmt.Errorf("%w: %s breaks members of etcd, and those of an etcd of others are not touched: expected --engine etcd", ErrEngine, sc.Name)
 	}
 	if len(of(store)) < sc.Stores || len(of(alloc)) < sc.Allocs || len(of(router)) < sc.Routers {
 		return fmt.Errorf("%w: %s needs %d stores, %d allocs, %d routers", ErrTooSmall, sc.Name, max(sc.Stores, 1), max(sc.Allocs, 1), max(sc.Routers, 1))

@@ -57,7 +57,7 @@ func (s *Scene) ready(ctx context.Context, name string) error {
 	switch n.Role {
 	case store:
 		if err = s.calm(ctx, n); err == nil {
-			s.timeline.now(eventMend, name, "votes, its grace is over")
+			s.timeline.now(eventMend, name, "votes again")
 		}
 	case alloc:
 		if err = s.served(ctx); err == nil {
@@ -99,10 +99,15 @@ func (s *Scene) served(ctx context.Context, away ...string) error {
 // errGrace is a store that does not vote, or whose grace is not over.
 var errGrace = errors.New("in its grace")
 
-// calm waits in a drill until a store votes and its grace is over.
+// calm waits in a drill until a store votes and its grace is over; or until all members of etcd
+// that run know their leader.
 func (s *Scene) calm(ctx context.Context, n localcluster.Node) error {
 	if s.drill == nil {
 		return nil
+	}
+	if s.OnEtcd() {
+		_, err := leading(ctx, s)
+		return err
 	}
 	conn, err := rpc.Dial(n.Addr)
 	if err != nil {

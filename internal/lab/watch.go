@@ -2,64 +2,25 @@ package lab
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"sync"
 	"time"
 
-	"google.golang.org/grpc"
-
-	"github.com/seqsvr/seqsvr/internal/localcluster"
-	"github.com/seqsvr/seqsvr/internal/rpc"
-	"github.com/seqsvr/seqsvr/internal/storewire"
-	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
+	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
 )
 
-// Pauses of the watch on the stores. One question is one register of each standby: it
-// costs the stores next to nothing.
+// Pauses of the watch on the registers. One question is one register of each standby: it
+// costs those who keep them next to nothing.
 const (
 	lookEvery   = 5 * time.Millisecond
 	lookTimeout = 500 * time.Millisecond
 )
 
-// stores are connections to all stores, for looking only.
-type stores struct {
-	conns []*grpc.ClientConn
-	refs  []*pb.Ref
-	w     int
-}
-
-// dialStores asks every store who it is; all must answer.
-func dialStores(ctx context.Context, nodes []localcluster.Node) (*stores, error) {
-	s := &stores{}
-	for _, n := range nodes {
-		conn, err := rpc.Dial(n.Addr)
-		if err != nil {
-			s.close()
-			return nil, err
-		}
-		s.conns = append(s.conns, conn)
-		reply, err := pb.NewStoreClient(conn).Describe(ctx, &pb.DescribeRequest{})
-		if err != nil {
-			s.close()
-			return nil, fmt.Errorf("%s: %w", n.Name, err)
-		}
-		s.refs, s.w = append(s.refs, reply.GetRef()), int(reply.GetW())
-	}
-	return s, nil
-}
-
-func (s *stores) close() {
-	for _, conn := range s.conns {
-		_ = conn.Close()
-	}
-}
-
 // watch follows the leases of one session from the stores, by one of its sections for
 // each standby.
 type watch struct {
-	stores   *stores
+	places   *registers
 	timeline *timeline
 	node     string // whose session it is
 	session  uint64
@@ -85,10 +46,10 @@ func (w *watch) follow(ctx context.Context) {
 	w.seen = make([][]sighted, len(w.sections))
 	w.taken = make([]bool, len(w.sections))
 	for i := range w.seen {
-		w.seen[i] = make([]sighted, len(w.stores.conns))
+		w.seen[i] = make([]sighted, len(w.places.stores))
 	}
 	var wg sync.WaitGroup
-	for i := range w.stores.conns {
+	for i := range w.places.stores {
 		wg.Go(func() {
 			for ctx.Err() == nil {
 				w.look(ctx, i)
@@ -105,16 +66,12 @@ func (w *watch) follow(ctx context.Context) {
 func (w *watch) look(ctx context.Context, store int) {
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
-	req := &pb.ReadRequest{Ref: w.stores.refs[store], Session: 1}
+	req := quorum.ReadRequest{Ref: w.places.refs[store], Session: 1}
 	for _, id := range w.sections {
-		req.Registers = append(req.Registers, []byte(seq.SectionRegister(id)))
+		req.Registers = append(req.Registers, seq.SectionRegister(id))
 	}
 	sent := w.timeline.clock.Now()
-	message, err := pb.NewStoreClient(w.stores.conns[store]).Read(ctx, req)
-	if err != nil {
-		return
-	}
-	reply, err := storewire.ReplyFromProto(message)
+	reply, err := w.places.stores[store].Read(ctx, req)
 	if err != nil || len(reply.Results) != len(w.sections) {
 		return
 	}
@@ -146,16 +103,16 @@ func (w *watch) tell(now time.Duration) {
 				holders[s.holder]++
 			}
 		}
-		if len(free) < w.stores.w {
+		if len(free) < w.places.w {
 			continue
 		}
 		if !w.ended {
 			slices.Sort(free)
 			w.ended = true
-			w.timeline.add(max(free[w.stores.w-1], w.since), eventLeaseEnd, w.node, "at %d stores", w.stores.w)
+			w.timeline.add(max(free[w.places.w-1], w.since), eventLeaseEnd, w.node, "%s", w.places.where)
 		}
 		for holder, n := range holders {
-			if holder != 0 && n >= w.stores.w && !w.taken[i] {
+			if holder != 0 && n >= w.places.w && !w.taken[i] {
 				w.taken[i] = true
 				w.timeline.add(now, eventTaken, w.node, "by %s (section %d)", w.names(holder), id)
 			}

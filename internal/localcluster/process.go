@@ -28,6 +28,7 @@ type Process struct {
 	argv    []string
 	env     []string
 	pidFile string // of the serving child, where a supervising parent runs it; else empty
+	bySign  bool   // told to leave it ends by that signal, as etcd does, and not with a code
 
 	mu  sync.Mutex // guards run
 	run *run       // the last start; nil before the first
@@ -256,7 +257,7 @@ func (p *Process) child(parent int) (*os.Process, error) {
 
 // Stop asks the process to leave (SIGTERM) and waits until it has. When ctx ends
 // first it is killed, and the error is that of ctx. A process that left with
-// another exit code than 0 is ErrExited. Stopping one that does not run does nothing.
+// another exit code than 0, or as is not its way, is ErrExited. Stopping one that does not run does nothing.
 func (p *Process) Stop(ctx context.Context) error {
 	r, err := p.current()
 	if err != nil {
@@ -272,6 +273,9 @@ func (p *Process) Stop(ctx context.Context) error {
 	case <-ctx.Done():
 		p.killTree(r)
 		return fmt.Errorf("stop %s: %w, killed", p.Name, ctx.Err())
+	}
+	if how, ok := r.exit.Sys().(syscall.WaitStatus); p.bySign && ok && how.Signal() == syscall.SIGTERM {
+		return nil
 	}
 	if !r.exit.Success() {
 		return fmt.Errorf("stop %s: %w: %s", p.Name, ErrExited, p.Exit())

@@ -17,12 +17,13 @@ type cluster struct {
 	grpc string
 }
 
-func dev(t *testing.T) cluster {
+func dev(t *testing.T, flags ...string) cluster {
 	t.Helper()
 	dir := t.TempDir()
 	c := cluster{file: filepath.Join(dir, "ready.json")}
-	cmd := harness.Command(context.Background(), t, nil, "seqctl", "dev", "--processes", "--data-dir", filepath.Join(dir, "cluster"),
-		"--listen", "127.0.0.1:0", "--http", "127.0.0.1:0", "--ready-file", c.file, "--space", "orders:mode=exact,window=10m")
+	args := append([]string{"dev", "--processes", "--data-dir", filepath.Join(dir, "cluster"),
+		"--listen", "127.0.0.1:0", "--http", "127.0.0.1:0", "--ready-file", c.file}, flags...)
+	cmd := harness.Command(context.Background(), t, nil, "seqctl", args...)
 	harness.Serve(t, "seqctl dev", cmd)
 	harness.Until(t, "dev is ready", func() bool {
 		text, err := os.ReadFile(c.file)
@@ -40,7 +41,7 @@ func dev(t *testing.T) cluster {
 }
 
 func TestAClusterOfOthersIsDrilledAndBroughtBack(t *testing.T) {
-	c := dev(t)
+	c := dev(t, "--space", "orders:mode=exact,window=10m")
 	drill := func(args ...string) outcome {
 		t.Helper()
 		return seqctl(t, t.TempDir(), append([]string{"drill", "-o", "json", "--rate", "400", "--timeout", "60s"}, args...)...)

@@ -78,6 +78,7 @@ type outcome struct {
 // seqctl runs the real program. temp becomes the folder of its temporary files.
 func seqctl(t *testing.T, temp string, args ...string) outcome {
 	t.Helper()
+	harness.Binaries(t) // before the time begins that the program has
 	cmd := harness.Command(harness.Within(t), t, []string{"TMPDIR=" + temp}, "seqctl", args...)
 	return outcome{harness.Run(t, cmd), cmd.Process.Pid}
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/seqsvr/seqsvr/internal/etcdflags"
 	"github.com/seqsvr/seqsvr/internal/history"
 	"github.com/seqsvr/seqsvr/internal/lab"
 	"github.com/seqsvr/seqsvr/internal/localcluster"
@@ -54,7 +55,7 @@ type load struct {
 
 func startLoad(t *testing.T, c *localcluster.Cluster) *load {
 	t.Helper()
-	cluster, err := lab.Attach(harness.Within(t), c.GRPC(), "", harness.Patience)
+	cluster, err := lab.Attach(harness.Within(t), c.GRPC(), "", etcdflags.Flags{}, harness.Patience)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,8 @@ import (
 	"github.com/seqsvr/seqsvr/allocsvr"
 	"github.com/seqsvr/seqsvr/cmd/seqctl/ctl"
 	"github.com/seqsvr/seqsvr/internal/daemon"
+	"github.com/seqsvr/seqsvr/internal/etcdflags"
+	"github.com/seqsvr/seqsvr/internal/etcdstore"
 	"github.com/seqsvr/seqsvr/internal/lab"
 	"github.com/seqsvr/seqsvr/internal/localcluster"
 	"github.com/seqsvr/seqsvr/internal/ui"
@@ -21,10 +23,11 @@ import (
 
 // options are the flags.
 type options struct {
-	localcluster.Config
+	lab.Config
 	lab.DrillConfig
 	addr, readyFile string
-	keep, list      bool
+	engine          string // of the drill's own cluster
+	list            bool
 	html, output    string
 	web             string // where the console listens; empty: there is none
 	inside          string // prefix of the namespaces that this process runs in the hub of
@@ -32,7 +35,7 @@ type options struct {
 
 // Command is the verb.
 func Command() *cobra.Command {
-	o := &options{Config: localcluster.DefaultConfig("")}
+	o := &options{Config: lab.Config{Config: localcluster.DefaultConfig(""), Temp: "seqctl-drill-", Patience: patience}}
 	cmd := &cobra.Command{
 		Use:   "drill NAME",
 		Short: "break a part of a cluster under load, and tell what callers saw of it",
@@ -40,12 +43,15 @@ func Command() *cobra.Command {
 and a verdict: requests, errors seen by callers, longest pause of any UID, duplicates,
 regressions and gaps. In a space of mode=exact callers give ids, repeat requests, and look
 every id up at the end: no hole (X1), one answer to a request (X2). Without --addr and --ready-file it starts a cluster of real
-processes of its own in a temporary directory; with them it uses one that
-"seqctl dev --processes --ready-file F" runs, and brings back what it broke.
+processes of its own in a temporary directory, with --engine etcd on members of etcd in
+place of StoreSvr; with them it uses one that "seqctl dev --processes --ready-file F" runs,
+and brings back what it broke. With --etcd that one has its registers in an etcd of others,
+which is left alone.
 
 Exit 1 when there are duplicates, regressions, holes or second answers, or the cluster did not recover.`,
 		Example: "  seqctl drill --list\n  seqctl drill kill-alloc --lease 600ms --html kill.html\n" +
 			"  seqctl drill kill-all --space orders --times 20\n" +
+			"  seqctl drill pause-leader --engine etcd\n" +
 			"  seqctl drill drain-alloc --addr 127.0.0.1:7400 -o json",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if o.list {
@@ -54,6 +60,9 @@ Exit 1 when there are duplicates, regressions, holes or second answers, or the c
 			return ctl.ExactArgs("NAME")(cmd, args)
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if o.engine == engineEtcd && !cmd.Flags().Changed("lease") {
+				o.Lease = etcdflags.DefaultLease
+			}
 			return o.run(cmd.Context(), args, cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
@@ -63,7 +72,8 @@ Exit 1 when there are duplicates, regressions, holes or second answers, or the c
 		names = append(names, sc.Name)
 	}
 	cmd.ValidArgsFunction = ctl.OneOf(names...)
-	_ = cmd.RegisterFlagCompletionFunc("node", o.completeNodes) // it is there
+	_ = cmd.RegisterFlagCompletionFunc("node", o.completeNodes)                                                                                 // it is there
+	_ = cmd.RegisterFlagCompletionFunc("engine", cobra.FixedCompletions([]string{engineStore, engineEtcd}, cobra.ShellCompDirectiveNoFileComp)) // likewise
 	return cmd
 }
 
@@ -74,16 +84,18 @@ func (o *options) addTo(cmd *cobra.Command) {
 	fs.StringVar(&o.readyFile, "ready-file", "", "`file` that seqctl dev --processes wrote, with the process ids; empty: no process can be broken")
 	fs.StringVar(&o.Node, "node", "", "the `node` to break; empty: the drill chooses")
 	fs.DurationVar(&o.Pause, "pause", 0, "how long to stop a process or to cut a node off; 0: as the drill says")
-	fs.IntVar(&o.Stores, "stores", o.Stores, "number of StoreSvr of the drill's own cluster")
+	fs.StringVar(&o.engine, "engine", engineStore, "what keeps the registers of the drill's own cluster: store, or etcd from PATH")
+	fs.IntVar(&o.Stores, "stores", o.Stores, "number of StoreSvr, or members of etcd, of the drill's own cluster")
+	o.Etcd.AddTo(fs)
 	fs.IntVar(&o.Allocs, "allocs", o.Allocs, "number of AllocSvr of the drill's own cluster")
 	fs.IntVar(&o.Routers, "routers", 2, "number of routers of the drill's own cluster")
-	fs.DurationVar(&o.Lease, "lease", time.Second, "lease of the drill's own cluster")
+	fs.DurationVar(&o.Lease, "lease", time.Second, "lease of the drill's own cluster; with --engine etcd "+etcdflags.DefaultLease.String()+" if none is given")
 	fs.BoolVar(&o.Supervise, "supervise", false, "run each AllocSvr of the own cluster below a parent that ends its lease when it dies")
 	fs.StringVar(&o.Load.Space, "space", "", "the calls' `space`; one of mode=exact in the drill's own cluster; empty: the default one")
 	fs.IntVar(&o.Times, "times", 1, "how many `times` to break it, in one load")
 	fs.Uint32Var(&o.Sections, "sections", 0, "number of sections of the drill's own cluster; 0: the default")
 	fs.StringVar(&o.Bin, "bin", "", "`folder` of the daemons' binaries; empty: beside seqctl")
-	fs.BoolVar(&o.keep, "keep", false, "leave the directory of the own cluster, with its logs, and say where it is")
+	fs.BoolVar(&o.Keep, "keep", false, "leave the directory of the own cluster, with its logs, and say where it is")
 	fs.IntVar(&o.Load.Callers, "callers", 512, "how many calls are under way at once, at most")
 	fs.IntVar(&o.Load.UIDs, "uids", 256, "number of UIDs that are called again and again, in turn: all of them if the load, so many calls a second as --rate, lasts for that")
 	fs.IntVar(&o.Load.New, "new", 20, "`percent` of the calls that are for a UID never called before")
@@ -117,6 +129,9 @@ func (o *options) check(sc lab.Scenario) error {
 	case o.Lease < allocsvr.MinLease || o.Lease > allocsvr.MaxLease:
 		return fmt.Errorf("--lease %v: expected %v to %v", o.Lease, allocsvr.MinLease, allocsvr.MaxLease)
 	}
+	if err := o.checkEngine(); err != nil {
+		return err
+	}
 	if o.addr != "" {
 		if host, port, err := net.SplitHostPort(o.addr); err != nil || host == "" || port == "" {
 			return fmt.Errorf("--addr %q: expected host:port", o.addr)
@@ -139,7 +154,30 @@ func (o *options) check(sc lab.Scenario) error {
 		}
 		return nil
 	}
-	return sc.Fits(o.Planned(), o.Node)
+	return sc.Fits(o.Planned(), o.engine == engineEtcd, o.Node)
+}
+
+// The engines that keep registers.
+const (
+	engineStore = "store"
+	engineEtcd  = "etcd"
+)
+
+// checkEngine has an own cluster on etcd get its members, and refuses what no etcd does.
+func (o *options) checkEngine() error {
+	switch {
+	case o.engine != engineStore && o.engine != engineEtcd:
+		return fmt.Errorf("--engine %q: expected %s or %s", o.engine, engineStore, engineEtcd)
+	case o.engine == engineEtcd && o.attached():
+		return errors.New("--engine etcd is for a cluster of the drill's own: expected --etcd HOST:PORT,... beside --addr and --ready-file")
+	case o.Etcd.Given() && !o.attached():
+		return errors.New("--etcd is for a cluster of others: expected --addr or --ready-file, or --engine etcd to start members")
+	case o.engine == engineEtcd && o.Load.Space != "":
+		return fmt.Errorf("--space %q of mode=exact: %w: expected --engine store", o.Load.Space, etcdstore.ErrNoExact)
+	case o.engine == engineEtcd:
+		o.Members = o.Stores
+	}
+	return nil
 }
 
 func (o *options) attached() bool { return o.addr != "" || o.readyFile != "" }

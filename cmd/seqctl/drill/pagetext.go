@@ -19,7 +19,7 @@ table { border-collapse: collapse; width: 100% } td, th { text-align: left; padd
 td.n { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap } i { font-style: normal } i.known { color: var(--known) } i.new { color: var(--new) } i.failed { color: var(--bad) }
 </style></head><body>
 <h1{{if .Verdict.Bad}} class="bad"{{end}}>drill {{.Drill}}: {{.Verdict.Text}}</h1>
-<p>{{.Stores}} stores, {{.Allocs}} allocators, {{.Routers}} routers, lease {{.LeaseMS}} ms{{if .Supervise}}, supervised{{end}}; {{.Rate}} calls a second for {{printf "%.1f" .Seconds}} s</p>
+<p>{{.Kept}}, {{.Allocs}} allocators, {{.Routers}} routers, lease {{.LeaseMS}} ms{{if .Supervise}}, supervised{{end}}; {{.Rate}} calls a second for {{printf "%.1f" .Seconds}} s</p>
 <div class="verdict">
 <div><b>{{.Requests}}</b><span>requests</span></div>
 <div{{if .Errors}} class="bad"{{end}}><b>{{.Errors}}</b><span>errors</span></div>

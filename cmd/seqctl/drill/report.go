@@ -12,8 +12,8 @@ import (
 
 // table writes the timeline to w and returns the verdict.
 func table(r *lab.Result, w io.Writer) *ui.Table {
-	fmt.Fprintf(w, "%s   %d stores, %d allocs, %d routers, lease %s, %s calls/s for %.1f s\n\n", strings.ToUpper(r.Drill),
-		r.Stores, r.Allocs, r.Routers, ui.Duration(time.Duration(r.LeaseMS*float64(time.Millisecond))), ui.Int(int64(r.Rate)), r.Seconds)
+	fmt.Fprintf(w, "%s   %s, %d allocs, %d routers, lease %s, %s calls/s for %.1f s\n\n", strings.ToUpper(r.Drill),
+		r.Kept(), r.Allocs, r.Routers, ui.Duration(time.Duration(r.LeaseMS*float64(time.Millisecond))), ui.Int(int64(r.Rate)), r.Seconds)
 	t := ui.NewTable("ms", "event", "node", "detail")
 	for _, m := range r.Timeline {
 		t.Row(fmt.Sprintf("%.1f", m.MS), m.Event, m.Subject, m.Detail)

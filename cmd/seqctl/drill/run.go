@@ -24,16 +24,16 @@ func (o *options) drill(ctx context.Context, sc lab.Scenario, format ui.Format, 
 	progress.Say("the cluster starts")
 	c, err := o.cluster(ctx)
 	if err != nil {
-		if errors.Is(err, localcluster.ErrConfig) || errors.Is(err, lab.ErrReadyFile) {
+		if errors.Is(err, localcluster.ErrConfig) || errors.Is(err, lab.ErrReadyFile) || errors.Is(err, lab.ErrEngine) {
 			err = daemon.Usage(err)
 		}
 		return err
 	}
 	defer c.Close()
-	if o.keep && c.Own != nil {
+	if o.Keep && c.Own != nil {
 		defer fmt.Fprintf(stderr, "the cluster's directory stays: %s\n", c.Own.Dir)
 	}
-	if err := sc.Fits(c.Nodes, o.Node); err != nil {
+	if err := sc.Fits(c.Nodes, c.OnEtcd(), o.Node); err != nil {
 		return daemon.Usage(err)
 	}
 	if o.web != "" {
@@ -68,13 +68,12 @@ func (o *options) drill(ctx context.Context, sc lab.Scenario, format ui.Format, 
 // cluster starts or finds the cluster.
 func (o *options) cluster(ctx context.Context) (*lab.Cluster, error) {
 	if o.attached() {
-		return lab.Attach(ctx, o.addr, o.readyFile, patience)
+		return lab.Attach(ctx, o.addr, o.readyFile, o.Etcd, patience)
 	}
-	cfg := lab.Config{Config: o.Config, Temp: "seqctl-drill-", Keep: o.keep, Patience: patience}
 	if o.inside != "" {
-		cfg.Network = netlab.New(o.inside, o.nodes())
+		o.Network = netlab.New(o.inside, o.nodes())
 	}
-	return lab.Start(ctx, cfg)
+	return lab.Start(ctx, o.Config)
 }
 
 // nodes are the names of the nodes of a cluster of one's own.

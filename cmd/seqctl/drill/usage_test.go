@@ -13,7 +13,9 @@ import (
 
 	"github.com/seqsvr/seqsvr/cmd/seqctl/ctl"
 	"github.com/seqsvr/seqsvr/internal/daemon"
+	"github.com/seqsvr/seqsvr/internal/etcdstore"
 	"github.com/seqsvr/seqsvr/internal/lab"
+	"github.com/seqsvr/seqsvr/internal/localcluster"
 	"github.com/seqsvr/seqsvr/seq"
 )
 
@@ -48,9 +50,14 @@ func TestListTellsWhatEachDrillDoes(t *testing.T) {
 func TestAWrongCallIsRefusedBeforeAnythingIsStarted(t *testing.T) {
 	dir := t.TempDir()
 	same := filepath.Join(dir, "same.json")
-	text := fmt.Sprintf(`{"grpc":"127.0.0.1:1","processes":[{"role":"store","name":"store-1","pid":%d,"addr":"127.0.0.1:2"}]}`, os.Getpid())
-	if err := os.WriteFile(same, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
+	onEtcd := filepath.Join(dir, "etcd.json")
+	for path, process := range map[string]string{
+		same:   fmt.Sprintf(`{"role":"store","name":"store-1","pid":%d,"addr":"127.0.0.1:2"}`, os.Getpid()),
+		onEtcd: `{"role":"alloc","name":"alloc-1","pid":1000002,"addr":"127.0.0.1:2"},{"role":"alloc","name":"alloc-2","pid":1000003,"addr":"127.0.0.1:3"}`,
+	} {
+		if err := os.WriteFile(path, []byte(`{"grpc":"127.0.0.1:1","processes":[`+process+`]}`), 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
 	tests := []struct {
 		name string
@@ -74,6 +81,17 @@ func TestAWrongCallIsRefusedBeforeAnythingIsStarted(t *testing.T) {
 		{"a page that no browser reaches", []string{"one-way", "--web", "127.0.0.1:0"}, nil, "--html"},
 		{"processes without their ids", []string{"kill-alloc", "--addr", "127.0.0.1:1"}, nil, "--ready-file"},
 		{"a partition of others", []string{"one-way", "--addr", "127.0.0.1:1"}, lab.ErrNoNamespaces, "one-way"},
+		{"an unknown engine", []string{"kill-alloc", "--engine", "raft"}, nil, "expected store or etcd"},
+		{"a leader of stores", []string{"kill-leader"}, lab.ErrEngine, "kill-leader"},
+		{"too few members of etcd", []string{"pause-leader", "--engine", "etcd", "--stores", "1"}, lab.ErrTooSmall, "3 stores"},
+		{"a store of a cluster on etcd", []string{"kill-store", "--engine", "etcd", "--node", "store-1"}, seq.ErrUnknownNode, "etcd-1"},
+		{"an exact space on etcd", []string{"kill-alloc", "--engine", "etcd", "--space", "orders"}, etcdstore.ErrNoExact, "orders"},
+		{"supervised on etcd", []string{"kill-alloc", "--engine", "etcd", "--supervise"}, localcluster.ErrConfig, "supervise"},
+		{"an etcd of others for an own cluster", []string{"kill-alloc", "--etcd", "127.0.0.1:1"}, nil, "--engine etcd"},
+		{"an engine for a cluster of others", []string{"drain-alloc", "--engine", "etcd", "--addr", "127.0.0.1:1"}, nil, "--etcd"},
+		{"a cluster without stores and without its etcd", []string{"kill-alloc", "--ready-file", onEtcd}, lab.ErrEngine, "--etcd"},
+		{"a member of an etcd of others", []string{"kill-store", "--ready-file", onEtcd, "--etcd", "127.0.0.1:1"}, lab.ErrEngine, "kill-store"},
+		{"a leader of an etcd of others", []string{"pause-leader", "--ready-file", onEtcd, "--etcd", "127.0.0.1:1"}, lab.ErrEngine, "pause-leader"},
 		{"a missing ready file", []string{"kill-alloc", "--ready-file", filepath.Join(dir, "none")}, lab.ErrReadyFile, "none"},
 		{"a cluster in one process", []string{"kill-alloc", "--ready-file", same}, lab.ErrReadyFile, "--processes"},
 	}

@@ -44,6 +44,8 @@ func TestEverySubjectOfTheTargetsAndBaselinesIsMeasured(t *testing.T) {
 	all := append(ownSubjects(nil), goSubjects(nil)...)
 	all = append(all, frontSubjects(nil)...)
 	all = append(all, emptySubjects(nil)...)
+	all = append(all, engineSubjects("store", "StoreSvr", "store", nil)...)
+	all = append(all, engineSubjects("etcd", "etcd", "store", nil)...)
 	all = append(all, etcdSubjects(nil)...)
 	all = append(all, postgresSubjects(nil)...)
 	for _, persistence := range []string{"none", "everysec", "always"} {

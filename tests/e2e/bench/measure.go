@@ -164,10 +164,45 @@ func (f *field) start(ctx context.Context, bin string) error {
 			return err
 		}
 	}
+	if err := f.startEngines(ctx, bin, &pids); err != nil {
+		return err
+	}
 	if err := f.startGo(ctx); err != nil {
 		return err
 	}
 	return f.startPeers(ctx, &pids)
+}
+
+// startEngines starts the same cluster on StoreSvr and on etcd, to be measured in turn.
+func (f *field) startEngines(ctx context.Context, bin string, pids *[]func() []int) error {
+	if !f.settings.wantsAny("engine/") {
+		return nil
+	}
+	var both [][]subject
+	for _, e := range []struct {
+		name, title string
+		size        own.Size
+	}{{"store", "StoreSvr", own.Size{Stores: 3, Allocs: 1}}, {"etcd", "etcd", own.Size{Stores: 3, Allocs: 1, Etcd: 3}}} {
+		say("starting 3 of %s, 1 allocator, 1 router", e.title)
+		c, err := own.Start(ctx, bin, filepath.Join(f.dir, "engine-"+e.name), e.size)
+		if errors.Is(err, localcluster.ErrNoEtcd) {
+			err = fmt.Errorf("%w: %w", peers.ErrAbsent, err)
+		}
+		if err != nil {
+			if err := f.skip("a cluster on "+e.title, err); err != nil {
+				return err
+			}
+			continue
+		}
+		f.ends, *pids = append(f.ends, c.Close), append(*pids, c.Pids)
+		both = append(both, engineSubjects(e.name, e.title, "store", c))
+	}
+	for i := range both[0] { // one right after the other
+		for _, list := range both {
+			f.add(list[i : i+1])
+		}
+	}
+	return nil
 }
 
 func (f *field) startEmpty(ctx context.Context, c *own.Cluster, pids *[]func() []int) error {

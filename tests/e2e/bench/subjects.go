@@ -73,6 +73,42 @@ func ownSubjects(c *own.Cluster) []subject {
 	return out
 }
 
+// engineSubjects are one path over StoreSvr and over etcd. All are compared with the first of the
+// clusters.
+func engineSubjects(name, durable, base string, c *own.Cluster) []subject {
+	var out []subject
+	add := func(id, title string, callers int, command string, measure func(ctx context.Context, d time.Duration) (report.Sample, error)) {
+		s := report.Subject{ID: "engine/" + id + "/" + name, Group: report.GroupEngines, Title: title + ", " + durable, Callers: callers, Command: command}
+		if base != name {
+			s.Baseline = "engine/" + id + "/" + base
+		}
+		out = append(out, subject{s, measure})
+	}
+	path := func(id, title string, callers int, flags ...string) {
+		all := own.Flags(callers, flags...)
+		add(id, title, callers, own.Command(all...), func(ctx context.Context, d time.Duration) (report.Sample, error) { return c.Bench(ctx, d, all...) })
+	}
+	path("c64", "`Next`", 64)
+	path("c512", "`Next`", 512)
+	path("steps", "1 million numbers/s, 100 busy UIDs", 64, "--target", "batch", "--batch", "100", "--scatter", "--rate", "1e6", "--uids", "100")
+	lasts := func(id, title string, measure func(context.Context) (time.Duration, error)) {
+		add(id, title, 0, "", func(ctx context.Context, _ time.Duration) (report.Sample, error) {
+			took, err := measure(ctx)
+			return report.Sample{P50: float64(took.Microseconds())}, err
+		})
+	}
+	lasts("first", "a started AllocSvr, until an SDK has its first number", func(ctx context.Context) (time.Duration, error) {
+		first, _, err := c.Restart(ctx)
+		return first, err
+	})
+	lasts("start", "the same, until each of 4,096 sections has given one", func(ctx context.Context) (time.Duration, error) {
+		_, all, err := c.Restart(ctx)
+		return all, err
+	})
+	lasts("takeover", "PREPARE and STEP of 1,366 sections", func(ctx context.Context) (time.Duration, error) { return c.Takeover(ctx, 1366) })
+	return out
+}
+
 // emptySubjects are what gRPC reaches by itself, to be seen beside unary/c64.
 func emptySubjects(e *own.Empty) []subject {
 	all := own.Flags(64, "--target", "unary")

@@ -192,9 +192,10 @@ func (s *Site) Stop(ctx context.Context) error {
 	return s.Own.StopAll(ctx)
 }
 
-// scenarios are all that there are.
+// scenarios are all that there are for a cluster on StoreSvr.
 func (s *Site) scenarios() []lab.Scenario {
-	return slices.Concat(lab.Drills(), lab.Wider(), s.wayFaults(), s.diskFaults())
+	all := slices.Concat(lab.Drills(), lab.Wider(), s.wayFaults(), s.diskFaults())
+	return slices.DeleteFunc(all, func(sc lab.Scenario) bool { return sc.Leader })
 }
 
 // lacks says what is missing here for the scenario; empty: nothing.

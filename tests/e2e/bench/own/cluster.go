@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/seqsvr/seqsvr/internal/etcdflags"
 	"github.com/seqsvr/seqsvr/internal/localcluster"
 	"github.com/seqsvr/seqsvr/internal/rpc"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
@@ -22,6 +23,7 @@ var errRunning = errors.New("process does not run")
 // Size of a cluster. 0 sections: the default.
 type Size struct {
 	Stores, Allocs int
+	Etcd           int // members of an etcd in place of the stores; 0: StoreSvr
 	Sections       uint32
 	Exact          bool // with a space ExactSpace of mode=exact
 }
@@ -32,36 +34,64 @@ const ExactSpace = "exact"
 // Cluster is a running one.
 type Cluster struct {
 	*localcluster.Cluster
-	seqctl string
-	Ready  time.Duration // from the start of its processes until all sections are served
+	seqctl  string
+	etcd    etcdflags.Flags
+	members *localcluster.Etcd // nil: on StoreSvr
+	Ready   time.Duration      // from the start of its processes until all sections are served
 }
 
 // Start initialises a cluster in dir, starts it from the binaries in bin, and waits
-// until it serves. The caller closes it.
+// until it serves. The caller closes it. localcluster.ErrNoEtcd.
 func Start(ctx context.Context, bin, dir string, size Size) (*Cluster, error) {
 	cfg := localcluster.DefaultConfig(dir)
 	cfg.Bin, cfg.Stores, cfg.Allocs, cfg.Sections, cfg.RESP = bin, size.Stores, size.Allocs, size.Sections, "127.0.0.1:0"
 	if size.Exact {
 		cfg.Spaces = []string{ExactSpace + ":mode=exact,sections=64"}
 	}
-	began := time.Now()
-	c, err := localcluster.Start(cfg)
-	if err != nil {
-		return nil, err
-	}
 	wait, cancel := context.WithTimeout(ctx, startPatience)
 	defer cancel()
-	if err := c.WaitReady(wait); err != nil {
+	c := &Cluster{seqctl: filepath.Join(bin, "seqctl")}
+	var err error
+	if size.Etcd > 0 {
+		if c.members, c.etcd, err = startEtcd(wait, dir, size.Etcd); err != nil {
+			return nil, err
+		}
+		cfg.Etcd, cfg.Lease = c.etcd, etcdflags.DefaultLease
+	}
+	began := time.Now()
+	if c.Cluster, err = localcluster.Start(cfg); err == nil {
+		err = c.WaitReady(wait)
+	}
+	if err != nil {
 		c.Close()
 		return nil, err
 	}
-	return &Cluster{Cluster: c, seqctl: filepath.Join(bin, "seqctl"), Ready: time.Since(began)}, nil
+	c.Ready = time.Since(began)
+	return c, nil
 }
 
-// Pids are all processes, or those of the roles.
-func (c *Cluster) Pids(roles ...localcluster.Role) []int {
-	var out []int
-	for _, p := range c.Processes(roles...) {
+// Close ends all processes.
+func (c *Cluster) Close() {
+	if c.Cluster != nil {
+		c.Cluster.Close()
+	}
+	if c.members != nil {
+		c.members.Close()
+	}
+}
+
+// all are the processes, members of etcd among them.
+func (c *Cluster) all() []*localcluster.Process {
+	list := c.Processes()
+	if c.members != nil {
+		list = append(list, c.members.Processes()...)
+	}
+	return list
+}
+
+// Pids are all processes.
+func (c *Cluster) Pids() (out []int) {
+	for _, p := range c.all() {
 		out = append(out, p.Pid())
 	}
 	return out
@@ -69,7 +99,7 @@ func (c *Cluster) Pids(roles ...localcluster.Role) []int {
 
 // cpu is what all processes used so far.
 func (c *Cluster) cpu() (time.Duration, error) {
-	for _, p := range c.Processes() {
+	for _, p := range c.all() {
 		if !p.Running() {
 			return 0, fmt.Errorf("%w: %s %s", errRunning, p.Name, p.Exit())
 		}
@@ -80,8 +110,8 @@ func (c *Cluster) cpu() (time.Duration, error) {
 // MemoryMB is what all AllocSvr have in memory.
 func (c *Cluster) MemoryMB() (float64, error) {
 	var all float64
-	for _, pid := range c.Pids(localcluster.RoleAlloc) {
-		m, err := host.Memory(pid)
+	for _, p := range c.Processes(localcluster.RoleAlloc) {
+		m, err := host.Memory(p.Pid())
 		if err != nil {
 			return 0, err
 		}
@@ -90,7 +120,7 @@ func (c *Cluster) MemoryMB() (float64, error) {
 	return all, nil
 }
 
-// commits are how many each store has made, by its id.
+// commits are how many each store has made, by its id; of etcd its revisions.
 func (c *Cluster) commits(ctx context.Context) (map[string]uint64, error) {
 	conn, err := rpc.Dial(c.Addrs(localcluster.RoleAlloc)[0])
 	if err != nil {

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/seqsvr/seqsvr/internal/localcluster"
 )
 
 func TestWhatAGoBenchmarkPrintsIsRead(t *testing.T) {
@@ -32,11 +34,26 @@ func TestAClusterIsStartedLoadedAndMeasured(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
-	c, err := Start(ctx, bin, t.TempDir(), Size{Stores: 3, Allocs: 1, Sections: 64})
-	if err != nil {
-		t.Fatal(err)
+	for name, size := range map[string]Size{
+		"on StoreSvr": {Stores: 3, Allocs: 1, Sections: 64},
+		"on etcd":     {Stores: 3, Allocs: 1, Sections: 64, Etcd: 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c, err := Start(ctx, bin, t.TempDir(), size)
+			if errors.Is(err, localcluster.ErrNoEtcd) {
+				t.Skip(err)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer c.Close()
+			measured(ctx, t, c)
+		})
 	}
-	defer c.Close()
+}
+
+func measured(ctx context.Context, t *testing.T, c *Cluster) {
+	t.Helper()
 	s, err := c.Bench(ctx, 300*time.Millisecond, Flags(8, "--uids", "100")...)
 	if err != nil || s.Rate <= 0 || s.P50 <= 0 || s.P50 > s.P999 || s.ClientCPU <= 0 {
 		t.Errorf("got %+v and %v", s, err)
@@ -46,6 +63,12 @@ func TestAClusterIsStartedLoadedAndMeasured(t *testing.T) {
 	}
 	if m, err := c.MemoryMB(); err != nil || m < 1 {
 		t.Errorf("got %v MB and %v", m, err)
+	}
+	if first, all, err := c.Restart(ctx); err != nil || first <= 0 || all < first {
+		t.Errorf("a start took %v to the first number, %v to those of all sections, %v", first, all, err)
+	}
+	if took, err := c.Takeover(ctx, 64); err != nil || took <= 0 {
+		t.Errorf("a takeover took %v, %v", took, err)
 	}
 	if took, err := c.Raise(ctx); err != nil || took <= 0 {
 		t.Errorf("a Raise took %v, %v", took, err)

@@ -126,6 +126,14 @@ func (d Data) find(id string) (Subject, bool) {
 	return d.Subjects[i], true
 }
 
+// figure is what a sample is compared by: its rate, or the time of what has none.
+func (s Sample) figure() float64 {
+	if s.Rate > 0 {
+		return s.Rate
+	}
+	return s.P50
+}
+
 // ratio is the median of the ratios of the rounds, so that what slowed a whole round
 // falls out; 0 where either was not measured.
 func (d Data) ratio(id, base string) float64 {
@@ -136,8 +144,8 @@ func (d Data) ratio(id, base string) float64 {
 	}
 	var ratios []float64
 	for i := range min(len(a.Samples), len(b.Samples)) {
-		if b.Samples[i].Rate > 0 {
-			ratios = append(ratios, a.Samples[i].Rate/b.Samples[i].Rate)
+		if base := b.Samples[i].figure(); base > 0 {
+			ratios = append(ratios, a.Samples[i].figure()/base)
 		}
 	}
 	return Median(ratios, func(x float64) float64 { return x })

@@ -75,7 +75,11 @@ func groups(list []Subject) (out []string) {
 func (d Data) group(b *strings.Builder, group string) {
 	fmt.Fprintf(b, "## %s\n\n", group)
 	list := slices.DeleteFunc(slices.Clone(d.Subjects), func(s Subject) bool { return s.Group != group || len(s.Samples) == 0 })
-	rows := [][]string{{"what", "callers", "rate", "p50", "p99", "server µs", "to Redis", "commits/s a store", "an answer survives"}}
+	base := "to Redis"
+	if group == GroupEngines {
+		base = "to StoreSvr"
+	}
+	rows := [][]string{{"what", "callers", "rate", "p50", "p99", "server µs", base, "commits/s a store", "an answer survives"}}
 	same := true // then the note says what an answer survives
 	for _, s := range list {
 		same = same && s.Durable == list[0].Durable
@@ -103,7 +107,7 @@ func (d Data) row(s Subject) []string {
 		unit = "/s"
 	}
 	commits := m.Commits
-	if s.Group != GroupSteps {
+	if s.Group != GroupSteps && s.Group != GroupEngines {
 		commits = 0
 	}
 	ratio := d.ratio(s.ID, s.Baseline)

@@ -4,6 +4,7 @@ package report
 const (
 	GroupOwn      = "This tree: 3 StoreSvr, 1 AllocSvr, 1 router"
 	GroupSteps    = "Store steps and takeover"
+	GroupEngines  = "StoreSvr and etcd"
 	GroupInside   = "In process"
 	GroupRedis    = "Redis"
 	GroupEtcd     = "etcd"
@@ -17,6 +18,9 @@ var notes = map[string]string{
 		"for Redis `INCR` it is `redis-benchmark`, and those rows are compared with Redis at the same pipeline.",
 	GroupSteps: "Sections of 100 busy UIDs step all the time. Commits are of the store with the most. p50 of the takeover, of 42,950 sections in all, is\n" +
 		"from the first PREPARE to the last confirmed STEP, over TCP to stores in one process (`tests/bench`).",
+	GroupEngines: "Two clusters of 3 StoreSvr or members of etcd, 1 AllocSvr and 1 router each, in turn. Commits are of the store with the most, or\n" +
+		"revisions of etcd. An AllocSvr that is started finds its sections free: the one before has left in order. A takeover is by a session of\n" +
+		"the bench's own, from the first PREPARE to the last confirmed STEP. Where there is no rate, the ratio is of times.",
 	GroupInside: "`allocsvr` called as a function, by one goroutine, over stores in memory.",
 	GroupRedis: "The load is `redis-benchmark`, in C, which uses less of the machine than a client in Go. Latency is that of a whole pipeline.\n" +
 		"Nothing is replicated.",
