@@ -275,6 +275,9 @@ func (a *Alloc) send(ch chan<- prometheus.Metric) {
 	t := a.routes.Table()
 	mTable.Send(ch, float64(t.Version()))
 	mFrozen.Flag(ch, t != nil && t.Frozen != "")
+	if t != nil {
+		mTogether.Send(ch, float64(t.Together()))
+	}
 	mArbiter.Flag(ch, a.arbiterLease.Held(a.clock.Now()))
 	mDesired.Send(ch, float64(a.desired(t)))
 }

@@ -29,6 +29,7 @@ func serveFlags() (*pflag.FlagSet, *serveOptions) {
 	fs.StringVar(&o.Listen, "listen", o.Listen, "gRPC `address`, host:port")
 	fs.StringVar(&o.Advertise, "advertise", "", "gRPC `address` that others are told; empty: the one listened on")
 	fs.StringVar(&o.ClusterID, "cluster", "", "`id` of the cluster that the database must be of; empty: any")
+	fs.StringVar(&o.Zone, "zone", "", "`name` of the zone, such as a rack or a building, that fails as a whole; empty: the one that init was told, if any")
 	fs.StringVar(&o.GossipListen, "gossip-listen", "", "membership `address`, host:port; empty: no membership")
 	fs.StringSliceVar(&o.GossipJoin, "gossip-join", nil, "membership `addresses` of other nodes; empty: none, others join this one")
 	fs.StringVar(&o.GossipProfile, "gossip-profile", "fast", "timings of the membership: fast, lan or wan")

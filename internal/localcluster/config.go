@@ -1,12 +1,15 @@
 package localcluster
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"time"
+
+	"github.com/seqsvr/seqsvr/seq"
 )
 
 // Limits of a local cluster, bounded by its block of ports.
@@ -51,6 +54,9 @@ type Config struct {
 	Step     uint64
 	Spaces   []string
 
+	// Zones are given to the nodes of each role in turn; none: nodes are in no zone.
+	Zones []string
+
 	// Host gives a node, by its name, another address than 127.0.0.1, and Wrap changes
 	// the command line that starts it: for nodes in network namespaces of their own.
 	// Wrap must end in an exec of argv, so that the pid stays. Nil: neither.
@@ -78,10 +84,18 @@ func (c Config) Planned() (nodes []Node) {
 		count int
 	}{{RoleStore, c.Stores}, {RoleAlloc, c.Allocs}, {RoleRouter, c.Routers}} {
 		for i := range part.count {
-			nodes = append(nodes, Node{Role: part.role, Name: nodeName(part.role, i)})
+			nodes = append(nodes, Node{Role: part.role, Name: nodeName(part.role, i), Zone: c.zone(i)})
 		}
 	}
 	return nodes
+}
+
+// zone is that of the i-th node of a role.
+func (c Config) zone(i int) string {
+	if len(c.Zones) == 0 {
+		return ""
+	}
+	return c.Zones[i%len(c.Zones)]
 }
 
 func nodeName(role Role, i int) string { return fmt.Sprintf("%s-%d", role, i+1) }
@@ -99,8 +113,15 @@ func (c Config) Validate() error {
 		return fmt.Errorf("%w: %d allocs, expected 1 to %d", ErrConfig, c.Allocs, MaxAllocs)
 	case c.Routers < 1 || c.Routers > MaxRouters:
 		return fmt.Errorf("%w: %d routers, expected 1 to %d", ErrConfig, c.Routers, MaxRouters)
+	case len(c.Zones) > c.Stores+c.Allocs+c.Routers:
+		return fmt.Errorf("%w: more zones than nodes", ErrConfig)
 	case c.ClusterID != "" && !clusterID.MatchString(c.ClusterID):
 		return fmt.Errorf("%w: cluster id %q, expected %s", ErrConfig, c.ClusterID, clusterID)
+	}
+	for _, zone := range c.Zones {
+		if err := seq.CheckZone(zone); err != nil || zone == "" {
+			return fmt.Errorf("%w: zone %q: %w", ErrConfig, zone, cmp.Or(err, seq.ErrBadArgument))
+		}
 	}
 	return nil
 }
