@@ -12,6 +12,7 @@ import (
 
 	"github.com/seqsvr/seqsvr/internal/auth"
 	"github.com/seqsvr/seqsvr/internal/daemon"
+	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/storesvr"
 )
@@ -100,7 +101,7 @@ func limits(store *storesvr.Store, now storesvr.Config) map[string]func(string) 
 
 // usageOf marks what only another command line can cure.
 func usageOf(err error) error {
-	if errors.Is(err, storesvr.ErrConfig) || errors.Is(err, seq.ErrBadMapping) {
+	if errors.Is(err, storesvr.ErrConfig) || errors.Is(err, seq.ErrBadMapping) || errors.Is(err, quorum.ErrZones) {
 		return daemon.Usage(err)
 	}
 	return err

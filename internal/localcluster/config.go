@@ -113,8 +113,6 @@ func (c Config) Validate() error {
 		return fmt.Errorf("%w: %d allocs, expected 1 to %d", ErrConfig, c.Allocs, MaxAllocs)
 	case c.Routers < 1 || c.Routers > MaxRouters:
 		return fmt.Errorf("%w: %d routers, expected 1 to %d", ErrConfig, c.Routers, MaxRouters)
-	case len(c.Zones) > c.Stores+c.Allocs+c.Routers:
-		return fmt.Errorf("%w: more zones than nodes", ErrConfig)
 	case c.ClusterID != "" && !clusterID.MatchString(c.ClusterID):
 		return fmt.Errorf("%w: cluster id %q, expected %s", ErrConfig, c.ClusterID, clusterID)
 	}

@@ -67,7 +67,7 @@ func (p *planner) standby(id seq.SectionID, chosen []int16) int16 {
 		return free(i) && !slices.ContainsFunc(chosen, together)
 	}
 	for _, may := range []func(int16) bool{elsewhere, free} {
-		if i := p.stays(id, may); i != seq.NoNode {
+		if i := p.stays(id, len(chosen), may); i != seq.NoNode {
 			return i
 		}
 		if i := p.best(id, may); i != seq.NoNode {
@@ -77,21 +77,25 @@ func (p *planner) standby(id seq.SectionID, chosen []int16) int16 {
 	return seq.NoNode
 }
 
-// stays is the standby before that may be one again, or NoNode. Where there are zones, nodes
-// that have been alive for long enough come in by rendezvous: else a zone that fell away and is
-// back would stand by for nothing, and the next loss be borne by the others alone.
-func (p *planner) stays(id seq.SectionID, may func(int16) bool) int16 {
-	old := []int16{p.before[id].Standby, p.before[id].Standby2}
-	switch {
-	case p.first || p.in.Force:
+// stays is the node in that place before that may be there again, or the one in the other; or
+// NoNode. Where there are zones, nodes that have been alive for long enough come in by
+// rendezvous: else a zone that fell away and is back would stand by for nothing, and the next
+// loss be borne by the others alone.
+func (p *planner) stays(id seq.SectionID, at int, may func(int16) bool) int16 {
+	if p.first || p.in.Force {
 		return seq.NoNode
-	case p.zoned:
-		return p.best(id, func(i int16) bool {
-			return may(i) && (slices.Contains(old, i) || p.nodes[i].aliveFor >= p.in.Dwell)
-		})
 	}
-	if i := slices.IndexFunc(old, may); i >= 0 {
-		return old[i]
+	old := p.before[id].Candidates()
+	if p.zoned {
+		steady := func(i int16) bool { return may(i) && (i == old[at] || p.nodes[i].aliveFor >= p.in.Dwell) }
+		if i := p.best(id, steady); i != seq.NoNode {
+			return i
+		}
+	}
+	for _, i := range old[1:] {
+		if may(i) {
+			return i
+		}
 	}
 	return seq.NoNode
 }

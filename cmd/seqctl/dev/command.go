@@ -70,6 +70,7 @@ type process struct {
 	Name string            `json:"name"`
 	Pid  int               `json:"pid"`
 	Addr string            `json:"addr"`
+	Zone string            `json:"zone,omitempty"`
 }
 
 // readyFile is what --ready-file holds.
