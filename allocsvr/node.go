@@ -136,7 +136,7 @@ func NewNode(cfg Config, w Wiring) (*Node, error) {
 // Register puts the node's services on a server, all but the operators' one.
 func (n *Node) Register(srv grpc.ServiceRegistrar) {
 	a := n.alloc
-	pb.RegisterSequenceServer(srv, &api.Sequence{Cluster: n.ClusterID(), Sections: a.sections, RouteTable: a.routes, Limits: n.limits, Keys: a.keyHashers, Unheard: n.look})
+	pb.RegisterSequenceServer(srv, &api.Sequence{Cluster: n.ClusterID(), Zone: n.cfg.Zone, Sections: a.sections, RouteTable: a.routes, Limits: n.limits, Keys: a.keyHashers, Unheard: n.look})
 	pb.RegisterPeerServer(srv, &api.Peer{Cluster: n.ClusterID(), Session: a.session, Sections: a.sections.Len, Owner: a.owner,
 		Known: n.leases.Sessions, Kick: n.leases.Kick, Guard: n.cfg.Guard, Logger: n.cfg.Logger})
 	for _, e := range n.endpoints {
