@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
@@ -33,6 +34,17 @@ type snowflakes struct {
 	n *Node
 }
 
+// in says whether the node is of the datacenter of that name: node i is of "dc-i".
+func (n *Node) in(datacenter string) error {
+	switch own := fmt.Sprint("dc-", n.index); {
+	case datacenter == "", datacenter == own:
+		return nil
+	case slices.ContainsFunc(n.cluster.Nodes, func(o *Node) bool { return datacenter == fmt.Sprint("dc-", o.index) }):
+		return fmt.Errorf("%w: this node is of datacenter %q, not %q", seq.ErrNodeUnfit, own, datacenter)
+	}
+	return fmt.Errorf("%w: %q", seq.ErrUnknownDatacenter, datacenter)
+}
+
 // Generate implements pb.SnowflakeServer.
 func (s snowflakes) Generate(ctx context.Context, r *pb.SnowflakeGenerateRequest) (*pb.SnowflakeGenerateReply, error) {
 	s.n.Generates.Add(1)
@@ -47,6 +59,9 @@ func (s snowflakes) Generate(ctx context.Context, r *pb.SnowflakeGenerateRequest
 	}
 	if c.atOnce > 0 && int(r.GetCount()) > c.atOnce {
 		return nil, fmt.Errorf("%w: %d of one tick", seq.ErrTickUsedUp, c.atOnce)
+	}
+	if err := s.n.in(r.GetDatacenter()); err != nil {
+		return nil, err
 	}
 	form, err := encoding(r.GetEncoding())
 	if err != nil {
