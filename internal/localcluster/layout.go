@@ -34,7 +34,7 @@ type Node struct {
 	Console string `json:"console,omitempty"` // likewise
 	Gossip  string `json:"gossip"`            // membership, host:port
 	Zone    string `json:"zone,omitempty"`
-	Dir     string `json:"-"`                 // its data directory below Config.Dir
+	Dir     string `json:"-"` // its data directory below Config.Dir
 }
 
 // Layout is a cluster's directory, locked, with its addresses reserved. Nodes are

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
@@ -34,13 +33,17 @@ type snowflakes struct {
 	n *Node
 }
 
-// in says whether the node is of the datacenter of that name: node i is of "dc-i".
+// in says whether the node is of the datacenter of that name: node i is of "dc-i", and has not
+// heard of those of nodes behind it.
 func (n *Node) in(datacenter string) error {
-	switch own := fmt.Sprint("dc-", n.index); {
-	case datacenter == "", datacenter == own:
-		return nil
-	case slices.ContainsFunc(n.cluster.Nodes, func(o *Node) bool { return datacenter == fmt.Sprint("dc-", o.index) }):
-		return fmt.Errorf("%w: this node is of datacenter %q, not %q", seq.ErrNodeUnfit, own, datacenter)
+	for i := range n.index + 1 {
+		switch {
+		case datacenter != "" && datacenter != fmt.Sprint("dc-", i):
+		case datacenter == "", i == n.index:
+			return nil
+		default:
+			return fmt.Errorf("%w: this node is of datacenter \"dc-%d\", not %q", seq.ErrNodeUnfit, n.index, datacenter)
+		}
 	}
 	return fmt.Errorf("%w: %q", seq.ErrUnknownDatacenter, datacenter)
 }
