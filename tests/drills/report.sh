@@ -29,6 +29,7 @@ plan=(
   "kill-alloc --space orders"
   "restart-alloc --space orders"
   "drain-alloc --space orders"
+  kill-zone
   kill-router
   rolling-restart
   partition-alloc
