@@ -94,6 +94,7 @@ type Parts struct {
 	Traces       *tracing.Tracer // nil: none
 	ExpectAllocs int
 	Weight       uint32
+	Zone         string
 }
 
 // NewAlloc makes an Alloc that owns nothing yet. Errors: seq.ErrBadMapping.
@@ -120,7 +121,7 @@ func NewAlloc(p Parts) (*Alloc, error) {
 	a.routes = arbiter.NewRoutes(arbiter.RoutesConfig{Name: p.Name, Session: a.session, Mapping: p.Mapping, Documents: p.Documents,
 		Heard: func() uint64 { return a.leases.RouteVersion() }, Clock: p.Clock, Wall: p.Wall, Logger: p.Logger})
 	a.arbiterLease = arbiter.NewLease(a.holder, p.Logger)
-	a.arbiter = arbiter.New(arbiter.Config{Name: p.Name, Weight: p.Weight, Expect: p.ExpectAllocs, Sections: a.sections.Len,
+	a.arbiter = arbiter.New(arbiter.Config{Name: p.Name, Weight: p.Weight, Zone: p.Zone, Expect: p.ExpectAllocs, Sections: a.sections.Len,
 		Routes: a.routes, Lease: a.arbiterLease, Term: p.Lease, Present: a.nodes.Present, Awaited: a.nodes.Awaited,
 		Leaving: func() bool { return a.owner.Leaving() }, Clock: p.Clock, Logger: p.Logger})
 	a.owner = owner.New(owner.Config{
@@ -274,6 +275,9 @@ func (a *Alloc) send(ch chan<- prometheus.Metric) {
 	t := a.routes.Table()
 	mTable.Send(ch, float64(t.Version()))
 	mFrozen.Flag(ch, t != nil && t.Frozen != "")
+	if t != nil {
+		mTogether.Send(ch, float64(t.Together()))
+	}
 	mArbiter.Flag(ch, a.arbiterLease.Held(a.clock.Now()))
 	mDesired.Send(ch, float64(a.desired(t)))
 }

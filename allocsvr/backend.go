@@ -170,6 +170,7 @@ func describeStores(ctx context.Context, stores []storeclient.Named) []*pb.Store
 			out[i].BootCount, out[i].Commits = id.GetBootCount(), id.GetCommits()
 			out[i].GraceLeftMs = int64(id.GetGraceRemainingUs() / 1000)
 			out[i].DiskFreeBytes, out[i].NearlyFull = id.GetDiskFreeBytes(), id.GetNearlyFull()
+			out[i].Zone = id.GetZone()
 			out[i].WorkerFloorMs, out[i].WorkersKeptUs = id.GetWorkerFloorMs(), id.GetWorkersKeptUs()
 		})
 	}

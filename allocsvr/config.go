@@ -31,6 +31,7 @@ type Config struct {
 	ClusterID string   // refused if the stores are of another; empty: not checked
 	DataDir   string   // where parked counters are kept; empty: none are kept
 	Weight    uint32   // share of the sections, 100 is normal; 1 to 10,000
+	Zone      string   // that fails as a whole, as seq.CheckZone has it; empty: none is known
 
 	Lease time.Duration // T; MinLease to MaxLease, and to the stores' bound
 
@@ -113,6 +114,9 @@ func (c Config) Validate() error {
 		return fmt.Errorf("%w: weight %d, expected 1 to 10,000", seq.ErrBadArgument, c.Weight)
 	case c.Logger == nil:
 		return fmt.Errorf("%w: no logger", seq.ErrBadArgument)
+	}
+	if err := seq.CheckZone(c.Zone); err != nil {
+		return err
 	}
 	if err := api.CheckLimits(c.MaxInWork, c.MaxStreamWaits, c.UIDMemory); err != nil {
 		return err

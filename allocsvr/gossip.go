@@ -19,7 +19,7 @@ func (s *Server) startGossip(cluster string) (*membership.View, error) {
 	}
 	return membership.Start(membership.Config{
 		Name: s.cfg.Name, ClusterID: cluster, BindAddr: s.cfg.GossipListen, Profile: profile, Join: s.cfg.GossipJoin,
-		Meta:   membership.Meta{Role: membership.RoleAlloc, Addr: s.addr, Session: uint64(s.Session()), Protocol: version.Protocol, Exposed: s.exposed()},
+		Meta:   membership.Meta{Role: membership.RoleAlloc, Addr: s.addr, Session: uint64(s.Session()), Protocol: version.Protocol, Exposed: s.exposed(), Zone: s.cfg.Zone},
 		Keys:   s.cfg.GossipKeys,
 		Logger: s.cfg.Logger,
 	})

@@ -36,7 +36,8 @@ type fleet struct {
 	calls  history.Recorder
 	// renews changes the stores that a node's leases see; nil: as they are.
 	renews func(node string, s quorum.Store) quorum.Store
-	keys   seq.KeyHashers // of the nodes that start
+	keys   seq.KeyHashers    // of the nodes that start
+	zones  map[string]string // by name, of the nodes that start
 	// before changes a node before it runs; nil: nothing.
 	before func(*node)
 
@@ -124,7 +125,7 @@ func (f *fleet) start(name string, expect int, file string) *node {
 	}
 	n.Alloc, err = NewAlloc(Parts{Name: name, Addr: name, Cluster: "mem", Secret: secret, Lease: f.lease, Replicas: 3, Needed: 2,
 		Mapping: f.stores.Mapping, Registers: n.probes, Documents: group, Leases: keeper{n.leases}, Losses: n.leases.Losses, Peers: loopback{f, session}, Keys: f.keys,
-		Clock: f.clock, Wall: time.Now, Logger: log, ExpectAllocs: expect, Weight: 100})
+		Clock: f.clock, Wall: time.Now, Logger: log, ExpectAllocs: expect, Weight: 100, Zone: f.zones[name]})
 	if err != nil {
 		f.t.Fatal(err)
 	}
@@ -272,7 +273,7 @@ func drainRequest(name string) *pb.DrainRequest { return &pb.DrainRequest{Node: 
 func (n *node) admin() *api.Admin {
 	a := n.Alloc
 	return &api.Admin{Name: a.name, Session: a.session, Sections: a.sections, Owner: a.owner, Routes: a.routes, Arbiter: a.arbiter, Nodes: a.nodes,
-		Holder: a.holder, Sessions: a.leases.Sessions, Ready: a.Ready, Clock: a.clock,
+		Holder: a.holder, Sessions: a.leases.Sessions, Needed: func() int { return int(a.needed.Load()) }, Ready: a.Ready, Clock: a.clock,
 		KeyHashes: keyhash.New(context.Background(), n.group, a.session, *a.sections.Mapping()),
 		Stores:    func(context.Context) []*pb.StoreStatus { return nil },
 		ReadSections: func(ctx context.Context) (map[seq.Register]quorum.Outcome, error) {

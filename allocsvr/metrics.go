@@ -16,6 +16,7 @@ import (
 
 var (
 	mDesired    = telemetry.Gauge("alloc_sections_desired", "Sections that the route table gives to this node.")
+	mTogether   = telemetry.Gauge("route_table_sections_one_zone", "Sections whose standby is in the zone of their owner, though the route table has nodes of another.")
 	mStepsSent  = telemetry.Counter("alloc_register_writes_total", "Writes to registers by their outcome at the quorum.", "kind", "op", "outcome")
 	mWriteTook  = telemetry.Distribution("alloc_register_write_seconds", "How long one write of a group of registers took at the quorum.", "kind", "op")
 	mWriteGroup = telemetry.Distribution("alloc_register_write_registers", "Registers in one write.", "kind", "op")

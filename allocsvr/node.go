@@ -109,7 +109,7 @@ func NewNode(cfg Config, w Wiring) (*Node, error) {
 	n.alloc, err = NewAlloc(Parts{
 		Name: cfg.Name, Addr: w.Addr, Cluster: id.Ref.Cluster, Secret: w.Secret, Lease: cfg.Lease,
 		Replicas: id.N, Needed: id.W, Mapping: id.Mapping, Registers: n.measure("section"), Documents: group, Leases: keeper{n.leases}, Losses: n.leases.Losses, Missing: n.missingStores, Peers: n.peers, Keys: w.Keys.Hashers(),
-		UIDMemory: n.limits.UIDMemory, Clock: w.Clock, Wall: w.Wall, Logger: cfg.Logger, Traces: cfg.Traces, ExpectAllocs: cfg.ExpectAllocs, Weight: cfg.Weight,
+		UIDMemory: n.limits.UIDMemory, Clock: w.Clock, Wall: w.Wall, Logger: cfg.Logger, Traces: cfg.Traces, ExpectAllocs: cfg.ExpectAllocs, Weight: cfg.Weight, Zone: cfg.Zone,
 	})
 	if err != nil {
 		return nil, err
@@ -136,7 +136,7 @@ func NewNode(cfg Config, w Wiring) (*Node, error) {
 // Register puts the node's services on a server, all but the operators' one.
 func (n *Node) Register(srv grpc.ServiceRegistrar) {
 	a := n.alloc
-	pb.RegisterSequenceServer(srv, &api.Sequence{Cluster: n.ClusterID(), Sections: a.sections, RouteTable: a.routes, Limits: n.limits, Keys: a.keyHashers, Unheard: n.look})
+	pb.RegisterSequenceServer(srv, &api.Sequence{Cluster: n.ClusterID(), Zone: n.cfg.Zone, Sections: a.sections, RouteTable: a.routes, Limits: n.limits, Keys: a.keyHashers, Unheard: n.look})
 	pb.RegisterPeerServer(srv, &api.Peer{Cluster: n.ClusterID(), Session: a.session, Sections: a.sections.Len, Owner: a.owner,
 		Known: n.leases.Sessions, Kick: n.leases.Kick, Guard: n.cfg.Guard, Logger: n.cfg.Logger})
 	for _, e := range n.endpoints {
@@ -154,7 +154,7 @@ func (n *Node) admin(view *membership.View, stores func(context.Context) []*pb.S
 	a := n.alloc
 	return &api.Admin{
 		Name: a.name, Session: a.session, Cluster: n.ClusterID(), Era: n.era, Lease: n.cfg.Lease, Sections: a.sections, Owner: a.owner,
-		Routes: a.routes, Arbiter: a.arbiter, Nodes: a.nodes, Holder: a.holder, Sessions: n.leases.Sessions,
+		Routes: a.routes, Arbiter: a.arbiter, Nodes: a.nodes, Holder: a.holder, Sessions: n.leases.Sessions, Needed: func() int { return int(a.needed.Load()) },
 		Ready: n.Ready, View: view, Stores: stores, Clock: a.clock, DevLog: n.cfg.DevLog,
 		Keys: func() keyhash.Entries { return *n.keys.Load() }, KeyHashes: keyhash.New(context.Background(), n.group, a.session, *a.sections.Mapping()),
 		Growth: api.Growth{Decide: spaces.New(context.Background(), n.group, a.session).Add, Tell: noStores, Extend: n.Extend},

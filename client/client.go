@@ -157,6 +157,9 @@ func New(ctx context.Context, cfg Config) (*Client, error) {
 	}
 	c.tasks.Go(c.table.refreshLoop)
 	c.tasks.Go(c.servers.sweepLoop)
+	if cfg.Zone != "" && len(cfg.Addrs) > 1 {
+		c.tasks.Go(c.servers.followZones)
+	}
 	c.tasks.Go(func() { c.outage.watch(c) })
 	c.fallbacks = openFallbacks(c)
 	if cfg.Lazy {

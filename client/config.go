@@ -42,6 +42,10 @@ type Config struct {
 	// Indirect sends everything to Addrs, for callers that reach routers only.
 	// By default a Client talks to the owners.
 	Indirect bool
+	// Zone that this program is in. Of Addrs, routers say in which zones they are (router
+	// --zone): those in this one are asked before the others, which do while none of them
+	// answers. An owner is asked wherever it is. Empty: Addrs are asked in turn.
+	Zone string
 	// AllowUnordered takes unordered answers of unique-only spaces; see ErrUnordered.
 	AllowUnordered bool
 	// Lazy makes New return before there is a route table; calls wait for it.
@@ -131,6 +135,9 @@ func (cfg Config) withDefaults() (Config, error) {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
 	if err := seq.CheckAgent(cfg.Agent); err != nil {
+		return cfg, err
+	}
+	if err := seq.CheckZone(cfg.Zone); err != nil {
 		return cfg, err
 	}
 	if cfg.Fallback != nil {

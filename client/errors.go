@@ -63,7 +63,9 @@ func (e *namelessError) Unwrap() error { return e.status }
 // immediately; a round in which every node refuses so is the last. A node's other reasons of
 // its own (its clock, its lease, its queue, no worker id left, that it leaves) may pass, so
 // calls go on after a pause.
-var ofNode = []error{seq.ErrDatacenterTaken, seq.ErrNodeUnfit}
+//
+// A datacenter that a node does not know may be that of one that has not made an ID yet.
+var ofNode = []error{seq.ErrDatacenterTaken, seq.ErrNodeUnfit, seq.ErrUnknownDatacenter}
 
 // finals are the errors that no retry cures, wherever it is made. A refusal by a namespace's
 // policy is one: that policy is to refuse in place of a wait. A foreign cluster is none: the

@@ -87,7 +87,7 @@ func (l lender) GiveBack(ctx context.Context, r *pb.SnowflakeGiveBackRequest) er
 
 // Probe implements fallback.Service.
 func (l lender) Probe(ctx context.Context, namespace string) error {
-	_, err := generate(ctx, l.c, l.c.cfg.Agent, namespace, 1, false)
+	_, err := generate(ctx, l.c, &pb.SnowflakeGenerateRequest{Namespace: namespace, Count: 1, Agent: l.c.cfg.Agent}, false)
 	return err
 }
 

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/snowflake"
 )
 
@@ -116,7 +117,8 @@ func (q *idQueues) serve(namespace string, batch []*idSlot) {
 	}
 	ctx, cancel := context.WithDeadline(q.c.ctx, until)
 	defer cancel()
-	got, err := generate(ctx, q.c, q.c.cfg.Agent, namespace, uint32(len(batch)), len(batch) > 1)
+	request := &pb.SnowflakeGenerateRequest{Namespace: namespace, Count: uint32(len(batch)), Agent: q.c.cfg.Agent}
+	got, err := generate(ctx, q.c, request, len(batch) > 1)
 	if errors.Is(err, errSplit) {
 		half := len(batch) / 2
 		q.serve(namespace, batch[:half])

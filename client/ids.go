@@ -101,7 +101,7 @@ func (c *Client) GenerateAs(ctx context.Context, agent, namespace string, count 
 		if count == 1 && agent == c.cfg.Agent {
 			got, err = c.ids.next(ctx, namespace)
 		} else {
-			got, err = generate(ctx, c, agent, namespace, count, false)
+			got, err = generate(ctx, c, &pb.SnowflakeGenerateRequest{Namespace: namespace, Count: count, Agent: agent}, false)
 		}
 		return err
 	}
@@ -121,10 +121,26 @@ func (c *Client) GenerateAs(ctx context.Context, agent, namespace string, count 
 	return got, nil
 }
 
+// GenerateIn is Generate of IDs of a datacenter, by the name that AllocSvr there have
+// (allocsvr --datacenter); they are never made here. seq.ErrUnknownDatacenter and
+// seq.ErrNodeUnfit once every AllocSvr refuses so: none was ever of that datacenter, or the
+// namespace has none in its IDs; or those that are of it are gone.
+func (c *Client) GenerateIn(ctx context.Context, datacenter, namespace string, count uint32) (IDs, error) {
+	err := checkIDs(c.cfg.Agent, namespace, count)
+	if err != nil {
+		return IDs{}, fmt.Errorf("generate: %w", err)
+	}
+	got, err := generate(ctx, c, &pb.SnowflakeGenerateRequest{Namespace: namespace, Count: count, Agent: c.cfg.Agent, Datacenter: datacenter}, false)
+	if err != nil {
+		return IDs{}, fmt.Errorf("generate: namespace %q, datacenter %q: %w", namespace, datacenter, err)
+	}
+	return got, nil
+}
+
 // generate asks for IDs; with splits an overload is not waited for, but returned as errSplit.
-func generate(ctx context.Context, c *Client, agent, namespace string, count uint32, splits bool) (IDs, error) {
+func generate(ctx context.Context, c *Client, request *pb.SnowflakeGenerateRequest, splits bool) (IDs, error) {
 	var got IDs
-	request := &pb.SnowflakeGenerateRequest{Namespace: namespace, Count: count, Agent: agent, AsRuns: true}
+	request.AsRuns = true
 	err := unary(ctx, c, &forAny, "", func(ctx context.Context, s *server) error {
 		reply, err := s.ids.Generate(ctx, request)
 		if splits && errors.Is(err, seq.ErrOverloaded) {
@@ -133,7 +149,7 @@ func generate(ctx context.Context, c *Client, agent, namespace string, count uin
 		if err != nil {
 			return err
 		}
-		got, err = idsOf(reply, count)
+		got, err = idsOf(reply, request.GetCount())
 		return err
 	})
 	return got, err

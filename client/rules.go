@@ -83,7 +83,7 @@ func (k *call) candidate(v *view, i int, t *tries) (s *server, more bool) {
 			return v.candidates(id)[step], true
 		}
 		step -= standbys + 1
-		return seeds.seed(t.round + step), step < seeds.perRound()
+		return seeds.last(0, t.round, step), step < seeds.perRound()
 	case inTurn:
 		if step == 0 {
 			t.turn = int(k.c.turn.Add(1))
@@ -95,7 +95,7 @@ func (k *call) candidate(v *view, i int, t *tries) (s *server, more bool) {
 			return v.nodes[(t.turn+step)%len(v.nodes)], true
 		}
 		step -= len(v.nodes)
-		if s = seeds.seed(t.turn + t.round + step); slices.Contains(v.nodes, s) {
+		if s = seeds.last(t.turn, t.round, step); slices.Contains(v.nodes, s) {
 			s = nil
 		}
 		return s, step < seeds.perRound()
@@ -104,7 +104,7 @@ func (k *call) candidate(v *view, i int, t *tries) (s *server, more bool) {
 			t.turn = int(k.c.turn.Add(1))
 		}
 		if step < len(seeds.seeds) {
-			return seeds.seed(t.turn + step), true
+			return seeds.seed(t.turn, step), true
 		}
 		step -= len(seeds.seeds)
 		if v == nil || step >= len(v.nodes) {

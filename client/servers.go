@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"google.golang.org/grpc"
@@ -20,6 +21,7 @@ type servers struct {
 	c     *Client
 	seeds []*server // Config.Addrs, fixed
 	first int       // where to begin in seeds: random, so that many clients spread
+	order atomic.Pointer[order]
 
 	mu     sync.RWMutex // guards all below
 	all    map[string]*server
@@ -37,11 +39,20 @@ func (s *servers) open(c *Client) error {
 		one.seed = true
 		s.seeds = append(s.seeds, one)
 	}
+	s.order.Store(&order{far: s.seeds})
 	return nil
 }
 
-// seed is one of Config.Addrs, which i counts round and round.
-func (s *servers) seed(i int) *server { return s.seeds[(s.first+i)%len(s.seeds)] }
+// seed is one of Config.Addrs at a step of a pass over them all, those of this zone first. Each
+// turn begins with another one.
+func (s *servers) seed(turn, step int) *server {
+	o := s.order.Load()
+	group, step := o.near, step%len(s.seeds)
+	if step >= len(group) {
+		group, step = o.far, step-len(group)
+	}
+	return group[(s.first+turn+step)%len(group)]
+}
 
 // perRound is how many of Config.Addrs a round asks: they are all there is to an indirect
 // client, and one is enough for others.

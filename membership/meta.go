@@ -50,6 +50,8 @@ type Meta struct {
 	TableVersion uint64
 	// Exposed: the process takes plaintext from other machines.
 	Exposed bool
+	// Zone that the process is in, empty if none is known.
+	Zone string
 }
 
 // metaWire is the JSON form; one-letter keys keep two long addresses well inside MaxMetaSize.
@@ -62,13 +64,14 @@ type metaWire struct {
 	Protocol     int    `json:"p,omitempty"`
 	TableVersion uint64 `json:"t,omitempty"`
 	Exposed      bool   `json:"x,omitempty"`
+	Zone         string `json:"z,omitempty"`
 }
 
 // Encode returns the bytes given to memberlist, at most MaxMetaSize, or ErrMetaTooLarge.
 func (m Meta) Encode() ([]byte, error) {
 	body, err := json.Marshal(metaWire{
 		Role: m.Role, Addr: m.Addr, HTTP: m.HTTP, Admin: m.Admin,
-		Session: m.Session, Protocol: m.Protocol, TableVersion: m.TableVersion, Exposed: m.Exposed,
+		Session: m.Session, Protocol: m.Protocol, TableVersion: m.TableVersion, Exposed: m.Exposed, Zone: m.Zone,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("encode metadata of %q: %w", m.Name, err)
@@ -91,7 +94,7 @@ func DecodeMeta(name string, b []byte) (Meta, error) {
 	}
 	return Meta{
 		Role: w.Role, Name: name, Addr: w.Addr, HTTP: w.HTTP, Admin: w.Admin,
-		Session: w.Session, Protocol: w.Protocol, TableVersion: w.TableVersion, Exposed: w.Exposed,
+		Session: w.Session, Protocol: w.Protocol, TableVersion: w.TableVersion, Exposed: w.Exposed, Zone: w.Zone,
 	}, nil
 }
 

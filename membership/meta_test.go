@@ -18,7 +18,7 @@ func TestMetadataComesBackAsItWasEncoded(t *testing.T) {
 			Name: text.Draw(t, "name"), Addr: text.Draw(t, "addr"), HTTP: text.Draw(t, "http"), Admin: text.Draw(t, "admin"),
 			Session: rapid.Uint64().Draw(t, "session"), Protocol: rapid.Int().Draw(t, "protocol"),
 			TableVersion: rapid.Uint64().Draw(t, "table"),
-			Exposed:      rapid.Bool().Draw(t, "exposed"),
+			Exposed:      rapid.Bool().Draw(t, "exposed"), Zone: text.Draw(t, "zone"),
 		}
 		b, err := want.Encode()
 		if errors.Is(err, ErrMetaTooLarge) {

@@ -35,6 +35,7 @@ type Identity struct {
 	ListAge    time.Duration // since the store took its member list over, or since its start
 	Floors     Floors        // of the store's era
 	Addr       string        // that others are told, host:port; the host may be empty
+	Zone       string        // that fails as a whole; empty: none is known
 	Filled     uint64        // version of the list under which it was filled as a learner; 0: never
 
 	// Nonce is of a start whose disk is still to be compared with what the fellow stores

@@ -33,6 +33,9 @@ var (
 	ErrIdentity = errors.New("store is not who it should be")
 	// ErrBadConfig: a configuration that cannot be safe. Do not retry.
 	ErrBadConfig = errors.New("bad quorum configuration")
+	// ErrZones: one zone has so many stores that its loss stops all writes. Do not retry: put
+	// stores into other zones, or say that any zones will do.
+	ErrZones = errors.New("stores are not spread over zones")
 	// ErrClosed: the group was closed.
 	ErrClosed = errors.New("group closed")
 )

@@ -19,6 +19,9 @@ import (
 type Config struct {
 	// Name of the node in the gossip; empty: "router-" and random digits.
 	Name string
+	// Zone that the router is in, as seq.CheckZone has it: told to the others. Owners are asked
+	// wherever they are. Empty: none is known.
+	Zone string
 	// Listen is host:port of the gRPC front; port 0 takes a free one.
 	Listen string
 	// HTTPListen is host:port of the HTTP front; empty: none.
@@ -128,6 +131,9 @@ func (cfg Config) Validate() error {
 	}
 	if cfg.UnreadyAfter != 0 && cfg.UnreadyAfter < time.Second {
 		errs = append(errs, fmt.Errorf("UnreadyAfter %v: expected 0 or at least 1s", cfg.UnreadyAfter))
+	}
+	if err := seq.CheckZone(cfg.Zone); err != nil {
+		errs = append(errs, fmt.Errorf("Zone: %w", err))
 	}
 	errs = append(errs, cfg.checkLimits())
 	if err := errors.Join(errs...); err != nil {

@@ -105,7 +105,7 @@ func New(cfg Config) (*Router, error) {
 		return nil, errors.Join(err, r.sdk.Close())
 	}
 	r.services = servicesOf(r.sdk, r.inWork, r.leaving)
-	r.services.ids.guard = cfg.Guard
+	r.services.ids.guard, r.services.seqs.zone = cfg.Guard, cfg.Zone
 	r.services.register(r.srv)
 	r.health = rpc.RegisterHealth(r.srv)
 	r.health.SetServingStatus("", healthpb.HealthCheckResponse_NOT_SERVING)

@@ -41,7 +41,9 @@ func start(t testing.TB, cfg router.Config) *router.Router {
 	if cfg.AttemptTimeout == 0 { // a call that is slow for want of a processor is not made twice: tests count
 		cfg.AttemptTimeout = patience
 	}
-	cfg.Listen, cfg.HTTPListen = "127.0.0.1:0", "127.0.0.1:0"
+	if cfg.HTTPListen = "127.0.0.1:0"; cfg.Listen == "" {
+		cfg.Listen = cfg.HTTPListen
+	}
 	r, err := router.New(cfg)
 	if err != nil {
 		t.Fatal(err)

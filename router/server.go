@@ -21,6 +21,7 @@ type server struct {
 	sdk     *client.Client
 	inWork  *rpc.Admission
 	leaving <-chan struct{}
+	zone    string
 	routes  atomic.Pointer[pb.RouteTable] // the last table as it travels
 }
 
@@ -305,7 +306,7 @@ func (s *server) Routes(ctx context.Context, r *pb.RoutesRequest) (*pb.RoutesRep
 	}
 	routes := s.sdk.Routes()
 	m, _ := s.sdk.Mapping()
-	out := &pb.RoutesReply{ClusterId: s.sdk.ClusterID(), Mapping: rpc.MappingToProto(m), RouteVersion: routes.Version}
+	out := &pb.RoutesReply{ClusterId: s.sdk.ClusterID(), Mapping: rpc.MappingToProto(m), RouteVersion: routes.Version, Zone: s.zone}
 	if r.GetRouteVersion() < routes.Version {
 		out.Routes = s.travelling(routes)
 	}

@@ -22,7 +22,7 @@ type snowflakeServer struct {
 
 // Generate implements pb.SnowflakeServer. Single IDs that name no agent leave
 // together with those of other callers. IDs may be made here, see Config.IDsFallback, but for
-// a namespace that is named twice, which an AllocSvr compares.
+// a namespace that is named twice, which an AllocSvr compares, and those of one datacenter.
 func (s *snowflakeServer) Generate(ctx context.Context, r *pb.SnowflakeGenerateRequest) (*pb.SnowflakeGenerateReply, error) {
 	rpc.OneIfNone(&r.Count)
 	if err := seq.CheckIDs("count", uint64(r.GetCount())); err != nil {
@@ -31,7 +31,7 @@ func (s *snowflakeServer) Generate(ctx context.Context, r *pb.SnowflakeGenerateR
 	if err := seq.CheckAgent(r.GetAgent()); err != nil {
 		return nil, err
 	}
-	if r.GetNamespace() != "" && r.GetAlias() != 0 {
+	if r.GetNamespace() != "" && r.GetAlias() != 0 || r.GetDatacenter() != "" {
 		return s.any.Generate(ctx, r)
 	}
 	form, err := textForm(r.GetEncoding())

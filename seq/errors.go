@@ -114,6 +114,9 @@ var (
 	// ErrDatacenterTaken: the datacenter id was first used under another name. An operator
 	// must act; other nodes may do.
 	ErrDatacenterTaken = errors.New("datacenter id belongs to another name")
+	// ErrUnknownDatacenter: no AllocSvr ever had a datacenter of that name, or the namespace's
+	// layout has no such field. Do not retry.
+	ErrUnknownDatacenter = errors.New("unknown datacenter")
 	// ErrTickUsedUp: the IDs of the tick are used up, and the namespace's policy is to
 	// refuse. It is also an ErrOverloaded. Retry in a later tick.
 	ErrTickUsedUp = fmt.Errorf("%w: ids of the tick used up", ErrOverloaded)

@@ -16,6 +16,7 @@ type Node struct {
 	Weight  uint32  `json:"weight"` // share of the sections, 100 is normal
 	Drained bool    `json:"drained,omitempty"`
 	Leaving Session `json:"leaving,omitempty"` // has begun to leave, in order; 0: none
+	Zone    string  `json:"zone,omitempty"`    // that fails as a whole; empty: none is known
 }
 
 // Takes says whether the node, alive as that session, may be given sections. A session

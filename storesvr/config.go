@@ -11,6 +11,7 @@ import (
 	"github.com/seqsvr/seqsvr/internal/rpc"
 	"github.com/seqsvr/seqsvr/internal/tracing"
 	"github.com/seqsvr/seqsvr/membership"
+	"github.com/seqsvr/seqsvr/seq"
 )
 
 // Defaults and limits of a Config.
@@ -32,6 +33,7 @@ type Config struct {
 	// listened on.
 	Advertise string
 	ClusterID string // if not empty, the cluster that the database must belong to
+	Zone      string // that fails as a whole; empty: as init was told
 
 	GossipListen  string           // host:port of the membership view; empty: no gossip
 	GossipJoin    []string         // other members, host:port
@@ -71,6 +73,9 @@ func (c Config) Validate() error {
 	}
 	if c.MaxLease <= 0 || c.MaxLease > maxMaxLease {
 		return bad("max lease %v, expected above 0 and at most %v", c.MaxLease, maxMaxLease)
+	}
+	if err := seq.CheckZone(c.Zone); err != nil {
+		return bad("%v", err)
 	}
 	if c.GossipListen == "" && len(c.GossipJoin) > 0 {
 		return bad("gossip members to join, but no address to gossip on")

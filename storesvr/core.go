@@ -1,6 +1,7 @@
 package storesvr
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -23,6 +24,7 @@ var errOldDisk = errors.New("the disk is older than it was")
 // replica and change share it.
 type core struct {
 	identity disk.Identity
+	zone     string
 	clock    clock.Clock
 	wall     func() time.Time
 	log      *slog.Logger
@@ -47,7 +49,7 @@ func newCore(cfg Config, copies func(seq.SectionID) *exact.Copy, meta disk.Meta,
 		return nil, err
 	}
 	c := &core{
-		identity: meta.Identity, mapping: meta.Mapping, clock: cfg.Clock, wall: cfg.wall(), log: cfg.Logger.With("store", meta.Name),
+		identity: meta.Identity, zone: cmp.Or(cfg.Zone, meta.Zone), mapping: meta.Mapping, clock: cfg.Clock, wall: cfg.wall(), log: cfg.Logger.With("store", meta.Name),
 		acceptor: acc, maxLease: cfg.MaxLease, members: members{Members: meta.Members, self: meta.Identity, since: now},
 	}
 	c.witness = newWitness(meta, &c.members, now)

@@ -7,7 +7,6 @@ import (
 
 	"github.com/seqsvr/seqsvr/internal/version"
 	"github.com/seqsvr/seqsvr/membership"
-	"github.com/seqsvr/seqsvr/storesvr/disk"
 )
 
 // goodbyeTime bounds how long a leaving store lets its goodbye spread.
@@ -20,14 +19,14 @@ type gossip struct {
 	log  *slog.Logger
 }
 
-func startGossip(cfg Config, addr string, exposed bool, id disk.Identity) (*gossip, error) {
+func startGossip(cfg Config, addr string, exposed bool, c *core) (*gossip, error) {
 	if cfg.GossipListen == "" {
 		return nil, nil
 	}
 	view, err := membership.Start(membership.Config{
-		Name: id.Name, ClusterID: id.Cluster, BindAddr: cfg.GossipListen, Join: cfg.GossipJoin,
+		Name: c.identity.Name, ClusterID: c.identity.Cluster, BindAddr: cfg.GossipListen, Join: cfg.GossipJoin,
 		Profile: membership.Profile(cfg.GossipProfile), Keys: cfg.GossipKeys, Logger: cfg.Logger,
-		Meta: membership.Meta{Role: membership.RoleStore, Addr: addr, Protocol: version.Protocol, Exposed: exposed},
+		Meta: membership.Meta{Role: membership.RoleStore, Addr: addr, Protocol: version.Protocol, Exposed: exposed, Zone: c.zone},
 	})
 	if err != nil {
 		return nil, err

@@ -24,11 +24,16 @@ type InitConfig struct {
 	MemberNames []string    // of all stores
 
 	N, R, W int // 0 for N: as many as MemberNames; for W: a majority; for R: N-W+1
+
+	// Zones of MemberNames, in their order; none: they are not known. Where three are named,
+	// none may have W stores, unless AnyZones says so.
+	Zones    []string
+	AnyZones bool
 }
 
 // Init makes a new store and is the only thing that does. It never touches a database
 // that is there: disk.ErrExists. The store votes once it was bound to its fellow members,
-// which whoever first connects to all of them does. Other errors: ErrConfig,
+// which whoever first connects to all of them does. Other errors: ErrConfig, quorum.ErrZones,
 // seq.ErrBadMapping, disk.ErrDirectory. After an error nothing was made.
 func Init(cfg InitConfig) error {
 	id, err := NewIdentity(cfg)
@@ -58,7 +63,7 @@ func NewIdentity(cfg InitConfig) (disk.Identity, error) {
 	}
 	return disk.Identity{
 		Cluster: cfg.ClusterID, UUID: newUUID(), Name: cfg.Name,
-		N: cfg.N, R: cfg.R, W: cfg.W, Names: slices.Clone(cfg.MemberNames), Mapping: mapping,
+		N: cfg.N, R: cfg.R, W: cfg.W, Names: slices.Clone(cfg.MemberNames), Mapping: mapping, Zone: cfg.zone(),
 	}, nil
 }
 
@@ -70,6 +75,7 @@ type LearnerConfig struct {
 	Era       seq.Era
 	Mapping   seq.Mapping // as every store of the cluster tells it
 	Floors    quorum.Floors
+	Zone      string // empty: none is known
 }
 
 // InitLearner makes a store that waits to be filled: it never votes before the cluster
@@ -78,7 +84,7 @@ func InitLearner(cfg LearnerConfig) error {
 	err := cfg.validate()
 	if err == nil {
 		err = disk.Create(cfg.DataDir, disk.Identity{
-			Cluster: cfg.ClusterID, UUID: newUUID(), Name: cfg.Name, Era: cfg.Era, Mapping: cfg.Mapping, Learner: true,
+			Cluster: cfg.ClusterID, UUID: newUUID(), Name: cfg.Name, Era: cfg.Era, Mapping: cfg.Mapping, Learner: true, Zone: cfg.Zone,
 		}, disk.Filling{Floors: disk.Floors{Floors: cfg.Floors}})
 	}
 	if err != nil {
@@ -96,6 +102,9 @@ func (c LearnerConfig) validate() error {
 	case c.ClusterID == "" || len(c.ClusterID) > maxClusterID:
 		return fmt.Errorf("%w: cluster id of %d bytes, expected 1 to %d", ErrConfig, len(c.ClusterID), maxClusterID)
 	}
+	if err := seq.CheckZone(c.Zone); err != nil {
+		return fmt.Errorf("%w: %w", ErrConfig, err)
+	}
 	return c.Mapping.Validate()
 }
 
@@ -112,7 +121,15 @@ func (c InitConfig) withDefaults() InitConfig {
 	return c
 }
 
-// Validate checks all but the spaces, without the defaults for 0. ErrConfig.
+// zone is that of this store.
+func (c InitConfig) zone() string {
+	if len(c.Zones) == 0 {
+		return ""
+	}
+	return c.Zones[slices.Index(c.MemberNames, c.Name)]
+}
+
+// Validate checks all but the spaces, without the defaults for 0. ErrConfig, quorum.ErrZones.
 func (c InitConfig) Validate() error {
 	bad := func(format string, args ...any) error {
 		return fmt.Errorf("%w: %s", ErrConfig, fmt.Sprintf(format, args...))
@@ -137,8 +154,20 @@ func (c InitConfig) Validate() error {
 		return bad("a member name twice in %q", c.MemberNames)
 	case !slices.Contains(c.MemberNames, c.Name):
 		return bad("name %q is none of the members %q", c.Name, c.MemberNames)
+	case len(c.Zones) > 0 && len(c.Zones) != c.N:
+		return bad("%d zones for %d members, expected one each, in their order", len(c.Zones), c.N)
+	case slices.Contains(c.Zones, ""):
+		return bad("an empty zone")
 	}
-	return nil
+	for _, zone := range c.Zones {
+		if err := seq.CheckZone(zone); err != nil {
+			return bad("%v", err)
+		}
+	}
+	if c.AnyZones {
+		return nil
+	}
+	return quorum.CheckZones(c.Zones, c.W)
 }
 
 // newUUID is a random UUID, version 4.

@@ -57,7 +57,7 @@ func New(cfg Config) (*Store, error) {
 	}
 	s := &Store{cfg: cfg, replica: r, listen: lis}
 	s.server = newServer(cfg, s.advertise(), r, creds, append(cfg.Traces.ServerOptions(), s.calls.Options()...)...)
-	if s.gossip, err = startGossip(cfg, s.advertise(), len(cfg.TLS.Exposed(s.Addr())) > 0, r.core.identity); err != nil {
+	if s.gossip, err = startGossip(cfg, s.advertise(), len(cfg.TLS.Exposed(s.Addr())) > 0, r.core); err != nil {
 		return nil, errors.Join(fmt.Errorf("start store %s: %w", meta.Name, err), s.Close())
 	}
 	cfg.TLS.WarnExposed(cfg.Logger, s.Addr())

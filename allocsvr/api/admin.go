@@ -36,6 +36,7 @@ type Admin struct {
 	Nodes    *nodes.Nodes
 	Holder   *tenure.Holder
 	Sessions func() []quorum.SessionView
+	Needed   func() int // W
 	Ready    func() error
 	View     *membership.View // nil without gossip
 	// Stores asks every store for its state.
@@ -61,14 +62,14 @@ func (s *Admin) Status(ctx context.Context, req *pb.StatusRequest) (*pb.StatusRe
 		ClusterId: s.Cluster, Era: uint64(s.Era), Node: s.Name, Session: uint64(s.Session), RouteVersion: t.Version(),
 		Sections: uint32(s.Sections.Len()), LeaseUs: uint64(s.Lease / time.Microsecond), Version: version.Get().Version,
 		Numbers: totals.Numbers, Steps: totals.Steps, Takeovers: s.Owner.Takeovers(),
-		Handoffs: s.Owner.Handoffs(), Nacks: totals.Lost, DevLog: s.DevLog, Brief: req.GetBrief(),
+		Handoffs: s.Owner.Handoffs(), Nacks: totals.Lost, DevLog: s.DevLog, Brief: req.GetBrief(), W: uint32(s.Needed()),
 	}
 	serving, inMemory := s.Sections.Census()
 	reply.SectionsOwned, reply.Counters = uint32(serving), uint64(inMemory)
 	m := s.Sections.Memory()
 	reply.UidMemoryBytes, reply.UidMemoryBudget, reply.FoldedBlocks, reply.UidsRefused = m.Used, m.Budget, m.Folded, m.Refused
 	if t != nil {
-		reply.Frozen = t.Frozen
+		reply.Frozen, reply.SectionsOneZone = t.Frozen, uint32(t.Together())
 	}
 	err := s.Ready()
 	if reply.Ready = err == nil; err != nil {
@@ -162,7 +163,7 @@ func (s *Admin) members(t *arbiter.Table, o ownership) []*pb.MemberStatus {
 		for _, m := range s.View.Members() {
 			add(&pb.MemberStatus{Name: m.Meta.Name, Role: string(m.Meta.Role), State: m.State.String(),
 				SinceUnixMs: m.Since.UnixMilli(), Addr: m.Meta.Addr, Session: m.Meta.Session,
-				Protocol: uint32(m.Meta.Protocol), RouteVersion: m.Meta.TableVersion, LeaseLeftMs: -1, Exposed: m.Meta.Exposed})
+				Protocol: uint32(m.Meta.Protocol), RouteVersion: m.Meta.TableVersion, LeaseLeftMs: -1, Exposed: m.Meta.Exposed, Zone: m.Meta.Zone})
 		}
 	}
 	for session, left := range o.left {
@@ -180,7 +181,7 @@ func (s *Admin) members(t *arbiter.Table, o ownership) []*pb.MemberStatus {
 		}
 		for i, n := range t.Nodes {
 			m := add(&pb.MemberStatus{Name: n.Name, Role: string(membership.RoleAlloc), State: "dead", Addr: n.Addr, Session: uint64(n.Session), LeaseLeftMs: -1})
-			m.SectionsDesired, m.Drained = desired[i], n.Drained
+			m.SectionsDesired, m.Drained, m.Zone = desired[i], n.Drained, n.Zone
 		}
 	}
 	if own := byName[string(membership.RoleAlloc)+"/"+s.Name]; own != nil {
@@ -236,7 +237,11 @@ func leaseInfo(t *arbiter.Table, o ownership, id seq.SectionID) *pb.LeaseInfo {
 			info.Desired = t.Nodes[i].Name
 		} else {
 			info.Standbys = append(info.Standbys, t.Nodes[i].Name)
+			info.StandbyZones = append(info.StandbyZones, t.Nodes[i].Zone)
 		}
+	}
+	if i := t.Index(info.Node); i >= 0 {
+		info.Zone = t.Nodes[i].Zone
 	}
 	return info
 }

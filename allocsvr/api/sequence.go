@@ -19,6 +19,7 @@ const defaultWait = 5 * time.Second
 type Sequence struct {
 	pb.UnimplementedSequenceServer
 	Cluster    string
+	Zone       string // of this node; empty: none is known
 	Sections   *section.Table
 	RouteTable *arbiter.Routes
 	Limits     *Limits
@@ -182,7 +183,7 @@ func (s *Sequence) Current(ctx context.Context, req *pb.CurrentRequest) (*pb.Cur
 // Routes implements pb.SequenceServer.
 func (s *Sequence) Routes(_ context.Context, req *pb.RoutesRequest) (*pb.RoutesReply, error) {
 	t := s.RouteTable.Table()
-	reply := &pb.RoutesReply{ClusterId: s.Cluster, Mapping: rpc.MappingToProto(*s.Sections.Mapping()), RouteVersion: t.Version()}
+	reply := &pb.RoutesReply{ClusterId: s.Cluster, Mapping: rpc.MappingToProto(*s.Sections.Mapping()), RouteVersion: t.Version(), Zone: s.Zone}
 	if t != nil && t.Version() > req.RouteVersion {
 		reply.Routes = t.Wire
 	}

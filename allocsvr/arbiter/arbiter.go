@@ -2,6 +2,7 @@ package arbiter
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"sync"
 	"time"
@@ -17,6 +18,7 @@ import (
 type Config struct {
 	Name     string     // of this node
 	Weight   uint32     // of this node
+	Zone     string     // of this node; empty: none is known
 	Expect   int        // how many nodes the first table waits for
 	Sections func() int // of the mapping that this node knows
 	Routes   *Routes
@@ -42,7 +44,7 @@ type Arbiter struct {
 
 	mu       sync.Mutex               // guards alive, lost, emptying
 	alive    map[string]spell         // the live nodes
-	lost     []time.Duration          // when nodes were lost without leaving
+	lost     []loss                   // of nodes that did not leave
 	emptying map[string]time.Duration // since when a node is left to empty itself
 }
 
@@ -88,6 +90,12 @@ type spell struct {
 	freeAt  time.Duration // when its lease would end by what was last heard
 }
 
+// loss is a node that was lost without leaving.
+type loss struct {
+	node string
+	at   time.Duration
+}
+
 // defaultWeight is a node's until it has written its own into the table.
 const defaultWeight = 100
 
@@ -108,7 +116,7 @@ func (r *Arbiter) Run(ctx context.Context) {
 			continue
 		}
 		r.watch(r.cfg.Clock.Now())
-		r.tellWeight(ctx)
+		r.tellSelf(ctx)
 		if !r.elected(ctx, &pause) {
 			continue
 		}
@@ -118,11 +126,11 @@ func (r *Arbiter) Run(ctx context.Context) {
 	}
 }
 
-// tellWeight writes this node's own weight into the table, where the arbiter
-// reads it.
-func (r *Arbiter) tellWeight(ctx context.Context) {
+// tellSelf writes this node's own weight and zone into the table, where the arbiter
+// reads them.
+func (r *Arbiter) tellSelf(ctx context.Context) {
 	differs := func(t *seq.RouteTable) int {
-		if i := t.Index(r.cfg.Name); i >= 0 && t.Nodes[i].Weight != r.cfg.Weight {
+		if i := t.Index(r.cfg.Name); i >= 0 && (t.Nodes[i].Weight != r.cfg.Weight || t.Nodes[i].Zone != r.cfg.Zone) {
 			return i
 		}
 		return seq.NoNode
@@ -130,16 +138,22 @@ func (r *Arbiter) tellWeight(ctx context.Context) {
 	if t := r.cfg.Routes.Table(); t == nil || differs(t.RouteTable) < 0 {
 		return
 	}
-	_, err := r.cfg.Routes.Change(ctx, func(t *seq.RouteTable) ([]Event, error) {
+	_, err := r.cfg.Routes.Change(ctx, func(t *seq.RouteTable) (events []Event, err error) {
 		i := differs(t)
 		if i < 0 {
 			return nil, ErrUnchanged
 		}
-		t.Nodes[i].Weight = r.cfg.Weight
-		return []Event{{Kind: "weight", Subject: r.cfg.Name, Reason: "configured"}}, nil
+		if t.Nodes[i].Weight != r.cfg.Weight {
+			events = append(events, Event{Kind: "weight", Subject: r.cfg.Name, Reason: "configured"})
+		}
+		if t.Nodes[i].Zone != r.cfg.Zone {
+			events = append(events, Event{Kind: "zone", Subject: r.cfg.Name, Reason: fmt.Sprintf("configured: %q", r.cfg.Zone)})
+		}
+		t.Nodes[i].Weight, t.Nodes[i].Zone = r.cfg.Weight, r.cfg.Zone
+		return events, nil
 	})
 	if err != nil && ctx.Err() == nil {
-		r.cfg.Logger.Debug("weight not written", "error", err)
+		r.cfg.Logger.Debug("weight and zone not written", "error", err)
 	}
 }
 
@@ -183,12 +197,33 @@ func (r *Arbiter) watch(now time.Duration) {
 		}
 		delete(r.alive, name)
 		if now >= old.freeAt {
-			r.lost = append(r.lost, now)
+			r.lost = append(r.lost, loss{name, now})
 		}
 	}
-	for len(r.lost) > 0 && now-r.lost[0] > lossMemory {
+	for len(r.lost) > 0 && now-r.lost[0].at > lossMemory {
 		r.lost = r.lost[1:]
 	}
+}
+
+// losses is how many nodes were lost lately. Those of one zone, where nodes of two others are
+// known, are one loss: that a zone falls away is what zones are named for, while a network that
+// fails around the arbiter takes nodes of several. Needs r.mu.
+func (r *Arbiter) losses(t *seq.RouteTable) int {
+	if len(t.Zones()) < 3 {
+		return len(r.lost)
+	}
+	zones := map[string]bool{}
+	for _, l := range r.lost {
+		i := t.Index(l.node)
+		if i < 0 || t.Nodes[i].Zone == "" {
+			return len(r.lost)
+		}
+		zones[t.Nodes[i].Zone] = true
+	}
+	if len(zones) == 1 {
+		return 1
+	}
+	return len(r.lost)
 }
 
 // aliveFor is for how long the session has been alive; nothing until watch has seen it.
@@ -246,6 +281,7 @@ func (r *Arbiter) input(t *seq.RouteTable, force bool) placement.Input {
 		}
 		return defaultWeight
 	}
+	zone := map[string]string{r.cfg.Name: r.cfg.Zone} // those of others are in the table
 	if force {
 		r.lost = nil
 	}
@@ -254,11 +290,11 @@ func (r *Arbiter) input(t *seq.RouteTable, force bool) placement.Input {
 	in := placement.Input{
 		Config: placement.Config{Budget: max(1, sections/2)},
 		Table:  t, Sections: sections, Force: force,
-		LostWithinMinute: len(r.lost), KnownNodes: max(len(t.Nodes), len(live)),
+		LostWithinMinute: r.losses(t), KnownNodes: max(len(t.Nodes), len(live)),
 	}
 	for name, s := range live {
 		in.Live = append(in.Live, placement.Node{
-			Name: name, Addr: s.Addr, Session: s.Session, Weight: weight(name), AliveFor: r.aliveFor(name, s.Session, now)})
+			Name: name, Addr: s.Addr, Session: s.Session, Weight: weight(name), Zone: zone[name], AliveFor: r.aliveFor(name, s.Session, now)})
 	}
 	for _, n := range t.Nodes { // at the start of a cluster, owners may still come
 		if _, ok := live[n.Name]; !ok && r.cfg.Awaited(n.Name, now) {

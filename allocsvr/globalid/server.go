@@ -32,7 +32,11 @@ func (v server) Generate(ctx context.Context, req *pb.SnowflakeGenerateRequest) 
 	ctx, cancel := rpc.Bounded(ctx)
 	defer cancel()
 	rpc.OneIfNone(&req.Count)
-	got, err := v.s.Generate(ctx, namespaces.Ref{Name: req.Namespace, Alias: req.Alias}, int(req.Count))
+	ref := namespaces.Ref{Name: req.Namespace, Alias: req.Alias}
+	if err := v.s.names.In(ctx, ref, req.Datacenter); err != nil {
+		return nil, fmt.Errorf("generate: %w", err)
+	}
+	got, err := v.s.Generate(ctx, ref, int(req.Count))
 	if err != nil {
 		return nil, err
 	}

@@ -42,6 +42,7 @@ func flags() (*pflag.FlagSet, *options) {
 	fs.StringVar(&o.ClusterID, "cluster", "", "`id` of the cluster that the stores must be of; empty: any")
 	fs.StringVar(&o.DataDir, "data-dir", "", "`directory` for counters that nobody could take over; empty: none are kept")
 	fs.Uint32Var(&o.Weight, "weight", o.Weight, "share of the sections, 1 to 10,000")
+	fs.StringVar(&o.Zone, "zone", "", "`name` of the zone, such as a rack or a building, that fails as a whole: standbys are in another; empty: none is known")
 	fs.Uint64Var(&o.DatacenterID, "datacenter-id", o.DatacenterID, "`id` of the datacenter in snowflake IDs, for layouts that have that field; default 0")
 	fs.StringVar(&o.Datacenter, "datacenter", o.Datacenter, "`name` of that datacenter, bound to its id at first use; empty only while nobody has named it")
 	fs.Int64Var(&o.WorkerID, "worker-id", o.WorkerID, "the only snowflake worker `id` to use; -1: any free one")

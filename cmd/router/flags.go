@@ -26,6 +26,7 @@ func flags() (*pflag.FlagSet, *options) {
 	o := &options{}
 	fs := pflag.NewFlagSet("router", pflag.ContinueOnError)
 	fs.StringVar(&o.Name, "name", "", "name of this node in the membership; empty: one is made up")
+	fs.StringVar(&o.Zone, "zone", "", "`name` of the zone, such as a rack or a building, that fails as a whole: callers there ask this router first; empty: none is known")
 	fs.StringVar(&o.Listen, "listen", "127.0.0.1:7400", "gRPC `address`, host:port")
 	fs.StringVar(&o.HTTPListen, "http", "127.0.0.1:7480", "HTTP `address`, host:port; empty: no HTTP")
 	fs.StringVar(&o.RESPListen, "resp", "", "`address` for clients of Redis, host:port; empty: none")

@@ -113,6 +113,12 @@ func TestAWrongCallIsAUsageErrorThatNamesWhatIsWrong(t *testing.T) {
 		{"no data directory", []string{"serve"}, "data directory"},
 		{"a lease of nothing", []string{"serve", "--data-dir", dir, "--max-lease", "0s"}, "max lease"},
 		{"a bad log level", []string{"serve", "--data-dir", dir, "--log-level", "loud"}, "loud"},
+		{"a zone with W stores", with("--members", "s4,s5", "--zones", "a,a,a,b,c"), "3 of 5 stores in zone a"},
+		{"fewer zones than members", with("--zones", "a,b"), "2 zones for 3 members"},
+		{"an empty zone", with("--zones", "a,,c"), "empty zone"},
+		{"a zone that is no name", with("--zones", "a,b,c d"), "c d"},
+		{"a zone of no learner", with("--zone", "a"), "--zones"},
+		{"a store in a zone that is no name", []string{"serve", "--data-dir", dir, "--zone", "-"}, "zone"},
 		{"a bad address", []string{"serve", "--data-dir", dir, "--listen", "here"}, "here"},
 	}
 	for _, test := range tests {
@@ -122,6 +128,24 @@ func TestAWrongCallIsAUsageErrorThatNamesWhatIsWrong(t *testing.T) {
 				t.Errorf("got %v, want a usage error with %q", err, test.want)
 			}
 		})
+	}
+}
+
+func TestInitTakesZonesThatAreSpreadAndOthersIfToldTo(t *testing.T) {
+	for _, more := range [][]string{{"--zones", "a,b,c,a,b"}, {"--zones", "a,a,a,b,b"}, {"--zones", "a,a,a,b,c", "--any-zones"}, nil} {
+		dir := filepath.Join(t.TempDir(), "s")
+		args := append([]string{"init", "--data-dir", dir, "--cluster", "c", "--name", "s2", "--members", "s1,s2,s3,s4,s5"}, more...)
+		if err := run(t.Context(), args, io.Discard, io.Discard); err != nil {
+			t.Errorf("%q: %v", more, err)
+			continue
+		}
+		want := ""
+		if len(more) > 0 {
+			want = strings.Split(more[1], ",")[1]
+		}
+		if meta, _, err := disk.Inspect(dir); err != nil || meta.Zone != want {
+			t.Errorf("%q: zone %q, %v, want %q", more, meta.Zone, err, want)
+		}
 	}
 }
 

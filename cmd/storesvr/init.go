@@ -28,6 +28,7 @@ type initOptions struct {
 	files   rpc.TLSFiles // for --join
 	learner bool         // to be filled by a cluster that runs
 	join    []string     // addresses of its stores
+	zone    string
 }
 
 func initFlags() (*pflag.FlagSet, *initOptions) {
@@ -37,6 +38,8 @@ func initFlags() (*pflag.FlagSet, *initOptions) {
 	fs.StringVar(&o.ClusterID, "cluster", "", "`id` of the cluster, the same for all its stores; required")
 	fs.StringVar(&o.Name, "name", "", "`name` of this store, one of --members; required")
 	fs.StringSliceVar(&o.MemberNames, "members", nil, "`names` of all stores of the cluster; required")
+	fs.StringSliceVar(&o.Zones, "zones", nil, "`zones` of --members, in their order; empty: not known")
+	fs.BoolVar(&o.AnyZones, "any-zones", false, "make the store even if one of three or more zones has as many stores as a write needs")
 	fs.IntVar(&o.R, "r", 0, "number of stores that a read needs; 0: N-W+1")
 	fs.IntVar(&o.W, "w", 0, "number of stores that a write needs, above N/2; 0: a majority")
 	fs.Uint32Var(&o.first.Sections, "sections", seq.DefaultSections, "number of sections of the space "+seq.DefaultSpace)
@@ -48,7 +51,8 @@ func initFlags() (*pflag.FlagSet, *initOptions) {
 	fs.StringVar((*string)(&o.first.KeyHash), "key-hash", string(seq.SecretKeys), "how string keys of that space become UIDs: hmac-sha256-64, under a secret that the cluster draws and keeps, or sha256-64, which anybody can repeat")
 	fs.StringArrayVar(&o.spaces, "space", nil, "a further `space`, "+seq.SpaceForm+"; may be given again; empty: none")
 	fs.BoolVar(&o.ifMissing, "if-missing", false, "succeed and touch nothing where a database is, for start scripts that run each time")
-	fs.BoolVar(&o.learner, "learner", false, "make a store for a cluster that runs, to be filled by seqctl store replace or add; takes --join, --name and --data-dir")
+	fs.BoolVar(&o.learner, "learner", false, "make a store for a cluster that runs, to be filled by seqctl store replace or add; takes --join, --name, --zone and --data-dir")
+	fs.StringVar(&o.zone, "zone", "", "with --learner, the `zone` of this store; empty: not known")
 	fs.StringVar(&o.files.CA, "tls-ca", "", "PEM `file` of the CAs of that cluster's certificates; empty: plaintext")
 	fs.StringVar(&o.files.Cert, "tls-cert", "", "PEM `file` of a certificate to show there; empty: none")
 	fs.StringVar(&o.files.Key, "tls-key", "", "PEM `file` of its key; required with --tls-cert")
@@ -59,6 +63,9 @@ func initFlags() (*pflag.FlagSet, *initOptions) {
 // config is what the flags say.
 func (o *initOptions) config() (storesvr.InitConfig, error) {
 	cfg := o.InitConfig
+	if o.zone != "" && !o.learner {
+		return cfg, fmt.Errorf("%w: --zone %q: expected --learner, or --zones of all members", storesvr.ErrConfig, o.zone)
+	}
 	cfg.Spaces = []seq.Space{o.first}
 	for _, text := range o.spaces {
 		space, err := seq.ParseSpace(text)

@@ -22,7 +22,7 @@ const joinTime = 10 * time.Second
 
 // initLearner makes a store of what the cluster's stores tell about themselves.
 func initLearner(ctx context.Context, o *initOptions, fs *pflag.FlagSet) error {
-	allowed := []string{"learner", "join", "name", "data-dir", "cluster", "if-missing", "config", "help", "tls-ca", "tls-cert", "tls-key"}
+	allowed := []string{"learner", "join", "name", "zone", "data-dir", "cluster", "if-missing", "config", "help", "tls-ca", "tls-cert", "tls-key"}
 	var wrong error
 	fs.Visit(func(f *pflag.Flag) {
 		if !slices.Contains(allowed, f.Name) {
@@ -47,7 +47,7 @@ func initLearner(ctx context.Context, o *initOptions, fs *pflag.FlagSet) error {
 		return fmt.Errorf("init learner %q: %w: the stores are of %q, not %q", o.Name, seq.ErrForeignCluster, id.Ref.Cluster, o.ClusterID)
 	}
 	return storesvr.InitLearner(storesvr.LearnerConfig{DataDir: o.DataDir, ClusterID: id.Ref.Cluster, Name: o.Name,
-		Era: id.Ref.Era, Mapping: id.Mapping, Floors: id.Floors})
+		Era: id.Ref.Era, Mapping: id.Mapping, Floors: id.Floors, Zone: o.zone})
 }
 
 // ask is the identity that a voting store answers with, with the highest floors

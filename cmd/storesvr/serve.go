@@ -12,6 +12,7 @@ import (
 
 	"github.com/seqsvr/seqsvr/internal/auth"
 	"github.com/seqsvr/seqsvr/internal/daemon"
+	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/storesvr"
 )
@@ -29,6 +30,7 @@ func serveFlags() (*pflag.FlagSet, *serveOptions) {
 	fs.StringVar(&o.Listen, "listen", o.Listen, "gRPC `address`, host:port")
 	fs.StringVar(&o.Advertise, "advertise", "", "gRPC `address` that others are told; empty: the one listened on")
 	fs.StringVar(&o.ClusterID, "cluster", "", "`id` of the cluster that the database must be of; empty: any")
+	fs.StringVar(&o.Zone, "zone", "", "`name` of the zone, such as a rack or a building, that fails as a whole; empty: the one that init was told, if any")
 	fs.StringVar(&o.GossipListen, "gossip-listen", "", "membership `address`, host:port; empty: no membership")
 	fs.StringSliceVar(&o.GossipJoin, "gossip-join", nil, "membership `addresses` of other nodes; empty: none, others join this one")
 	fs.StringVar(&o.GossipProfile, "gossip-profile", "fast", "timings of the membership: fast, lan or wan")
@@ -99,7 +101,7 @@ func limits(store *storesvr.Store, now storesvr.Config) map[string]func(string) 
 
 // usageOf marks what only another command line can cure.
 func usageOf(err error) error {
-	if errors.Is(err, storesvr.ErrConfig) || errors.Is(err, seq.ErrBadMapping) {
+	if errors.Is(err, storesvr.ErrConfig) || errors.Is(err, seq.ErrBadMapping) || errors.Is(err, quorum.ErrZones) {
 		return daemon.Usage(err)
 	}
 	return err

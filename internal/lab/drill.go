@@ -46,7 +46,8 @@ type drill struct {
 	survey   *survey
 	kept     *registers
 	watches  sync.WaitGroup
-	faults   []fault // in order
+	faults   []fault          // in order
+	served   [2]time.Duration // from when to when the load went on after the last one
 }
 
 // fault is one thing that was done to the cluster.
@@ -95,7 +96,9 @@ func (d *drill) play(ctx context.Context, sc Scenario) (*Result, error) {
 		failed = sc.Run(watched, &Scene{Cluster: d.Cluster, Lease: d.lease, timeline: d.timeline, drill: d})
 		if failed == nil {
 			d.Live.enter(PhaseSettling)
+			d.served[0] = d.timeline.clock.Now()
 			failed = rest(ctx, d.Settle)
+			d.served[1] = d.timeline.clock.Now()
 		}
 	}
 	stop()

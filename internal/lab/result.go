@@ -30,8 +30,10 @@ type Result struct {
 	Errors      int      `json:"errors"`
 	Reasons     []string `json:"reasons"` // of the errors, the most frequent first
 	MaxPauseMS  float64  `json:"max_pause_ms"`
-	TargetMS    float64  `json:"target_ms"`     // for the longest pause, on an idle machine; 0: none
-	SteadyMS    float64  `json:"max_before_ms"` // the longest call before the fault
+	TargetMS    float64  `json:"target_ms"`      // for the longest pause, on an idle machine; 0: none
+	SteadyMS    float64  `json:"max_before_ms"`  // the longest call before the fault
+	Before      float64  `json:"answers_before"` // a second, before the fault
+	After       float64  `json:"answers_after"`  // a second, once all was served again
 	Duplicates  uint64   `json:"duplicates"`
 	Regressions int      `json:"regressions"`
 	Invalid     int      `json:"invalid"`
@@ -130,6 +132,7 @@ func (d *drill) measure(sc Scenario) *Result {
 		}
 	}
 	r.MaxPauseMS, r.SteadyMS, r.Seconds = ms(pause), ms(steady), float64((last-first).Milliseconds())/1000
+	r.Before, r.After = perSecond(calls, first, fault), perSecond(calls, d.served[0], d.served[1])
 	for i, f := range d.faults {
 		end := last
 		if i+1 < len(d.faults) {

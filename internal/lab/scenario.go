@@ -19,6 +19,7 @@ type Scenario struct {
 	What string // it does, for people
 	// Stores, Allocs and Routers are how many nodes of a role a drill of it needs at least.
 	Stores, Allocs, Routers int
+	Zones                   int // that the nodes must be in at least
 	// Role of the node that a drill may be told to break; empty: of none.
 	Role localcluster.Role
 	// Needs is what must be there beside processes: NeedNetwork, or something of those who
@@ -102,6 +103,10 @@ func Drills() []Scenario {
 			What: "SIGSTOP the leader of etcd for half a lease, then the leader for two leases (or once for --pause)"},
 		{Name: "kill-all", Alone: true, Run: kill(of(everyNode, store, alloc, router)), Expect: Expect{Refused: true},
 			What: "kill -9 every process at once and start them again; what was answered before must hold"},
+		{Name: "kill-zone", Stores: 3, Allocs: 3, Routers: 2, Zones: 3, Alone: true, Run: killZone,
+			Expect: Expect{Pauses: []Pause{{Lease: time.Second, Target: 1200 * time.Millisecond},
+				{Lease: 600 * time.Millisecond, Target: 700 * time.Millisecond}}},
+			What: "kill -9 every process of one of three zones at once; standbys in the others take over when the leases end, and carry the load"},
 		{Name: "kill-router", Routers: 2, Role: router, Run: kill(of(1, router)),
 			What: "kill -9 a router; half of the callers go to the owners directly, half through the list of routers only"},
 		{Name: "rolling-restart", Allocs: 2, Stores: 3, Alone: true, Run: rolling, Expect: Expect{NoGap: true},
@@ -167,6 +172,9 @@ func (sc Scenario) Fits(nodes []localcluster.Node, onEtcd bool, node string) err
 	}
 	if len(of(store)) < sc.Stores || len(of(alloc)) < sc.Allocs || len(of(router)) < sc.Routers {
 		return fmt.Errorf("%w: %s needs %d stores, %d allocs, %d routers", ErrTooSmall, sc.Name, max(sc.Stores, 1), max(sc.Allocs, 1), max(sc.Routers, 1))
+	}
+	if zones(nodes) < sc.Zones {
+		return fmt.Errorf("%w: %s needs nodes in %d zones", ErrTooSmall, sc.Name, sc.Zones)
 	}
 	switch {
 	case node == "":

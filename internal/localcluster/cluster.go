@@ -101,6 +101,9 @@ func cleanEnv(env []string) []string {
 func runInit(cfg Config, l *Layout, storesvr string, env []string, store Node) error {
 	args := []string{"init", "--data-dir", store.Dir, "--cluster", l.ClusterID, "--name", store.Name,
 		"--members", strings.Join(l.StoreNames(), ",")}
+	if zones := l.StoreZones(); zones != nil {
+		args = append(args, "--zones", strings.Join(zones, ","))
+	}
 	if cfg.Sections != 0 {
 		args = append(args, "--sections", strconv.FormatUint(uint64(cfg.Sections), 10))
 	}
@@ -124,6 +127,9 @@ func (c *Cluster) arguments(cfg Config, n Node) []string {
 		"--gossip-listen", n.Gossip, "--gossip-join", strings.Join(c.GossipAddrs(), ",")}
 	if cfg.GossipProfile != "" {
 		args = append(args, "--gossip-profile", cfg.GossipProfile)
+	}
+	if n.Zone != "" {
+		args = append(args, "--zone", n.Zone)
 	}
 	args = append(args, c.Secured.arguments(n)...)
 	switch n.Role {

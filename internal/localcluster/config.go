@@ -1,6 +1,7 @@
 package localcluster
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"os/exec"
@@ -58,6 +59,9 @@ type Config struct {
 	Step     uint64
 	Spaces   []string
 
+	// Zones are given to the nodes of each role in turn; none: nodes are in no zone.
+	Zones []string
+
 	// Host gives a node, by its name, another address than 127.0.0.1, and Wrap changes
 	// the command line that starts it: for nodes in network namespaces of their own.
 	// Wrap must end in an exec of argv, so that the pid stays. Nil: neither.
@@ -85,7 +89,7 @@ func (c Config) Planned() (nodes []Node) {
 		count int
 	}{{RoleStore, c.stores()}, {RoleAlloc, c.Allocs}, {RoleRouter, c.Routers}} {
 		for i := range part.count {
-			nodes = append(nodes, Node{Role: part.role, Name: nodeName(part.role, i)})
+			nodes = append(nodes, Node{Role: part.role, Name: nodeName(part.role, i), Zone: c.zone(i)})
 		}
 	}
 	return nodes
@@ -112,6 +116,14 @@ func (c Config) AllSpaces() ([]seq.Space, error) {
 	return spaces, nil
 }
 
+// zone is that of the i-th node of a role.
+func (c Config) zone(i int) string {
+	if len(c.Zones) == 0 {
+		return ""
+	}
+	return c.Zones[i%len(c.Zones)]
+}
+
 func nodeName(role Role, i int) string { return fmt.Sprintf("%s-%d", role, i+1) }
 
 var clusterID = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9._-]{0,63}$`)
@@ -131,6 +143,11 @@ func (c Config) Validate() error {
 		return fmt.Errorf("%w: supervise with etcd: the parent of an AllocSvr ends sessions at StoreSvr only", ErrConfig)
 	case c.ClusterID != "" && !clusterID.MatchString(c.ClusterID):
 		return fmt.Errorf("%w: cluster id %q, expected %s", ErrConfig, c.ClusterID, clusterID)
+	}
+	for _, zone := range c.Zones {
+		if err := seq.CheckZone(zone); err != nil || zone == "" {
+			return fmt.Errorf("%w: zone %q: %w", ErrConfig, zone, cmp.Or(err, seq.ErrBadArgument))
+		}
 	}
 	return nil
 }

@@ -33,7 +33,8 @@ type Node struct {
 	RESP    string `json:"resp,omitempty"`    // only the first router, if it was asked for
 	Console string `json:"console,omitempty"` // likewise
 	Gossip  string `json:"gossip"`            // membership, host:port
-	Dir     string `json:"-"`                 // its data directory below Config.Dir
+	Zone    string `json:"zone,omitempty"`
+	Dir     string `json:"-"` // its data directory below Config.Dir
 }
 
 // Layout is a cluster's directory, locked, with its addresses reserved. Nodes are
@@ -176,7 +177,7 @@ func (l *Layout) place(cfg Config) {
 	port := l.state.Block*blockSize + 1
 	add := func(role Role, most, count int) {
 		for i := range most {
-			n := Node{Role: role, Name: nodeName(role, i)}
+			n := Node{Role: role, Name: nodeName(role, i), Zone: cfg.zone(i)}
 			next := func() string {
 				addr := loopback(port)
 				if cfg.Host != nil {
@@ -279,6 +280,16 @@ func (l *Layout) StoreNames() []string {
 		names = append(names, n.Name)
 	}
 	return names
+}
+
+// StoreZones are the zones of those stores; nil if there are none.
+func (l *Layout) StoreZones() (zones []string) {
+	for _, n := range l.Role(RoleStore) {
+		if n.Zone != "" {
+			zones = append(zones, n.Zone)
+		}
+	}
+	return zones
 }
 
 // Close frees the ports and the directory. Safe to call twice.

@@ -76,6 +76,7 @@ var pairs = []struct {
 	{pb.ErrorCode_ERROR_CODE_WORKERS_EXHAUSTED, codes.ResourceExhausted, seq.ErrWorkersExhausted},
 	{pb.ErrorCode_ERROR_CODE_WORKERS_KEPT, codes.ResourceExhausted, seq.ErrWorkersKept},
 	{pb.ErrorCode_ERROR_CODE_UNSAFE_CHANGE, codes.FailedPrecondition, seq.ErrUnsafeChange},
+	{pb.ErrorCode_ERROR_CODE_UNKNOWN_DATACENTER, codes.NotFound, seq.ErrUnknownDatacenter},
 	{pb.ErrorCode_ERROR_CODE_DATACENTER_TAKEN, codes.FailedPrecondition, seq.ErrDatacenterTaken},
 	{pb.ErrorCode_ERROR_CODE_CLOCK_OFF, codes.Unavailable, seq.ErrClockOff},
 	{pb.ErrorCode_ERROR_CODE_CLOCK_ROLLBACK, codes.Unavailable, seq.ErrClockRollback},

@@ -23,7 +23,7 @@ func RoutesToProto(t *seq.RouteTable) *pb.RouteTable {
 		Frozen:   t.Frozen,
 	}
 	for i, n := range t.Nodes {
-		out.Nodes[i] = &pb.Node{Name: n.Name, Addr: n.Addr, Session: uint64(n.Session), Weight: n.Weight, Drained: n.Drained, Leaving: uint64(n.Leaving)}
+		out.Nodes[i] = &pb.Node{Name: n.Name, Addr: n.Addr, Session: uint64(n.Session), Weight: n.Weight, Drained: n.Drained, Leaving: uint64(n.Leaving), Zone: n.Zone}
 	}
 	for i, p := range t.Sections {
 		out.Owner[i], out.Standby[i], out.Standby2[i] = int32(p.Owner), int32(p.Standby), int32(p.Standby2)
@@ -56,7 +56,7 @@ func RoutesFromProto(t *pb.RouteTable, m seq.Mapping) (*seq.RouteTable, error) {
 	for i, node := range t.GetNodes() {
 		out.Nodes[i] = seq.Node{
 			Name: node.GetName(), Addr: node.GetAddr(), Session: seq.Session(node.GetSession()),
-			Weight: node.GetWeight(), Drained: node.GetDrained(), Leaving: seq.Session(node.GetLeaving()),
+			Weight: node.GetWeight(), Drained: node.GetDrained(), Leaving: seq.Session(node.GetLeaving()), Zone: node.GetZone(),
 		}
 	}
 	for i := range out.Sections {

@@ -154,7 +154,7 @@ func TestRoutesAndMappingComeBackAsTheyWent(t *testing.T) {
 	}
 	want := &seq.RouteTable{
 		Version:  7,
-		Nodes:    []seq.Node{{Name: "a", Addr: "a:1", Session: 5, Weight: 100}, {Name: "b", Addr: "b:1", Drained: true, Leaving: 6}},
+		Nodes:    []seq.Node{{Name: "a", Addr: "a:1", Session: 5, Weight: 100, Zone: "fra-1"}, {Name: "b", Addr: "b:1", Drained: true, Leaving: 6}},
 		Sections: []seq.Placement{{Owner: 0, Standby: 1, Standby2: seq.NoNode}, {Owner: 1, Standby: 0, Standby2: seq.NoNode}, {Owner: seq.NoNode, Standby: seq.NoNode, Standby2: seq.NoNode}},
 		Pins:     map[seq.SectionID]string{1: "b"},
 		Frozen:   "mass suspicion",

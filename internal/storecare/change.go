@@ -38,7 +38,7 @@ const minVoters = 3
 // Replace plans to put the new store at the address, which init made as a learner, in
 // the place of an old one, named by name or uuid. If that one serves, force must say
 // why. No step is left if it was done already. Errors: ErrNoMember, ErrAlive,
-// ErrNotNew, ErrUnderWay, seq.ErrForeignCluster, seq.ErrBadMapping.
+// ErrNotNew, ErrUnderWay, seq.ErrForeignCluster, seq.ErrBadMapping, quorum.ErrZones.
 func (c *Care) Replace(ctx context.Context, old, addr, force string) ([]Step, error) {
 	fresh, err := c.newcomer(ctx, addr)
 	if err != nil {
@@ -62,6 +62,9 @@ func (c *Care) Replace(ctx context.Context, old, addr, force string) ([]Step, er
 	next := quorum.MemberList{Members: without(c.list.Members, gone.UUID)}
 	next.W = min(c.list.W, len(next.Members))
 	next.R = next.W
+	if err := c.spread(ctx, append(slices.Clone(next.Members), fresh), c.list.W); err != nil {
+		return nil, err
+	}
 	next.Members = append(next.Members, fresh)
 	d := decision{Before: c.list, R: c.list.R, W: c.list.W, Why: "replace " + gone.Name + " by " + fresh.Name}
 	if force != "" {
@@ -91,6 +94,9 @@ func (c *Care) Add(ctx context.Context, addr string) ([]Step, error) {
 	}
 	next := quorum.MemberList{R: c.list.R, W: c.list.W, Members: append(slices.Clone(c.list.Members), fresh)}
 	w := majority(c.list.N() + 1)
+	if err := c.spread(ctx, next.Members, w); err != nil {
+		return nil, err
+	}
 	d := decision{Before: c.list, R: w, W: w, Why: "add " + fresh.Name}
 	return append([]Step{
 		{"take " + fresh.Name + " in as a learner", func(ctx context.Context) error { return c.decide(ctx, next, d) }},
@@ -99,7 +105,7 @@ func (c *Care) Add(ctx context.Context, addr string) ([]Step, error) {
 
 // Remove plans to do without a voter, named by name or uuid. N, R and W change with it.
 // force says why fewer than three are to be left. Errors: ErrNoMember, ErrTooFew,
-// ErrUnderWay.
+// ErrUnderWay; of the first step quorum.ErrZones.
 func (c *Care) Remove(old, force string) ([]Step, error) {
 	gone, isMember := c.find(old)
 	n := c.list.N() - 1
@@ -118,6 +124,7 @@ func (c *Care) Remove(old, force string) ([]Step, error) {
 		d.Why += ", forced: " + force
 	}
 	return []Step{
+		{"look at the zones of those left", func(ctx context.Context) error { return c.spread(ctx, next.Members, w) }},
 		{"bring every store up to date", c.settle},
 		{"take " + gone.Name + " out", func(ctx context.Context) error { return c.decide(ctx, next, d) }},
 		{"bring those left up to date", c.settle},

@@ -44,6 +44,8 @@ type cluster struct {
 	// Takeovers is how long a takeover of an exact section may be under way while settle waits
 	// for it; 0: DefaultTakeovers.
 	Takeovers time.Duration
+	// AnyZones plans changes after which one zone has W of the stores, too.
+	AnyZones bool
 
 	name    string
 	era     seq.Era

@@ -60,7 +60,7 @@ func TestEveryMessageArrivesAsItWasSent(t *testing.T) {
 		t.Fatal(err)
 	}
 	travel(t, quorum.Identity{UUID: "u", Name: "a", BootCount: 1, Ref: ref, N: 3, R: 2, W: 2, Mapping: mapping, Members: members,
-		Voting: true, State: "voting", MaxLease: time.Second, Grace: time.Millisecond, Commits: 4, Nonce: 5, Remembered: claims}, DescribeToProto, DescribeFromProto)
+		Voting: true, State: "voting", MaxLease: time.Second, Grace: time.Millisecond, Commits: 4, Nonce: 5, Zone: "z", Remembered: claims}, DescribeToProto, DescribeFromProto)
 }
 
 func TestBatchesOfSectionsArriveAsTheyWereSent(t *testing.T) {

@@ -40,6 +40,7 @@ type Member struct {
 	Owned        uint32 `json:"sections_owned"`   // attached at the stores
 	LeaseLeftMS  int64  `json:"lease_left_ms"`    // -1: none
 	Drained      bool   `json:"drained"`
+	Zone         string `json:"zone"` // empty: none is known
 }
 
 // Members are those of a reply, by role and name.
@@ -47,7 +48,7 @@ func Members(reply *pb.StatusReply) []Member {
 	rows := []Member{}
 	for _, m := range reply.GetMembers() {
 		rows = append(rows, Member{m.GetName(), m.GetRole(), m.GetState(), m.GetSinceUnixMs(), m.GetAddr(), SessionText(m.GetSession()), m.GetProtocol(),
-			m.GetRouteVersion(), m.GetSectionsDesired(), m.GetSectionsOwned(), m.GetLeaseLeftMs(), m.GetDrained()})
+			m.GetRouteVersion(), m.GetSectionsDesired(), m.GetSectionsOwned(), m.GetLeaseLeftMs(), m.GetDrained(), m.GetZone()})
 	}
 	return sortedBy(rows, func(r Member) string { return r.Role + "/" + r.Name })
 }
@@ -86,6 +87,8 @@ type Place struct {
 	Owner    string   `json:"owner"` // empty: none
 	Addr     string   `json:"addr"`
 	Standbys []string `json:"standbys"`
+	Zone     string   `json:"zone"`          // of the owner
+	Zones    []string `json:"standby_zones"` // one a standby
 	Pinned   bool     `json:"pinned"`
 	Version  uint64   `json:"route_version"`
 }
@@ -98,14 +101,14 @@ func (c *Cluster) Place(space *seq.Space, of CounterID) Place {
 		place = seq.UID(*of.UID)
 	}
 	id := space.SectionOf(place)
-	r := Place{Space: space.Name, CounterID: of, Section: uint32(id), Standbys: []string{}, Version: c.Table.Version}
+	r := Place{Space: space.Name, CounterID: of, Section: uint32(id), Standbys: []string{}, Zones: []string{}, Version: c.Table.Version}
 	if owner, ok := c.Table.Owner(id); ok {
-		r.Owner, r.Addr = owner.Name, owner.Addr
+		r.Owner, r.Addr, r.Zone = owner.Name, owner.Addr, owner.Zone
 	}
 	p := c.Table.Place(id)
 	for _, i := range []int16{p.Standby, p.Standby2} {
 		if i != seq.NoNode {
-			r.Standbys = append(r.Standbys, c.Table.Nodes[i].Name)
+			r.Standbys, r.Zones = append(r.Standbys, c.Table.Nodes[i].Name), append(r.Zones, c.Table.Nodes[i].Zone)
 		}
 	}
 	_, r.Pinned = c.Table.Pins[id]

@@ -43,6 +43,7 @@ type Router struct {
 	Name  string `json:"name"`
 	Addr  string `json:"addr"`
 	State string `json:"state"` // alive, dead or left
+	Zone  string `json:"zone"`  // empty: none is known
 }
 
 // Alloc is one AllocSvr of the route table.
@@ -65,6 +66,7 @@ type Alloc struct {
 	Handoffs  uint64 `json:"handoffs"`
 	Nacks     uint64 `json:"nacks"`
 	Version   string `json:"version"`
+	Zone      string `json:"zone"` // empty: none is known
 }
 
 // Store is one that the AllocSvr write to: a StoreSvr, or a member of etcd.
@@ -79,6 +81,7 @@ type Store struct {
 
 	DiskFree   uint64 `json:"disk_free_bytes"`
 	NearlyFull bool   `json:"nearly_full"` // it refuses writes; a member of etcd: it soon will
+	Zone       string `json:"zone"`        // empty: none is known
 
 	Etcd *EtcdMember `json:"etcd,omitempty"` // null: it is a StoreSvr
 }
@@ -106,17 +109,17 @@ func (s *Survey) Judge() Status {
 				state = "unreachable"
 			}
 			r.Stores = append(r.Stores, Store{cmp.Or(st.GetName(), s.storeNames()[st.GetAddr()]), st.GetUuid(), st.GetAddr(), state, st.GetBootCount(), st.GetGraceLeftMs(), st.GetCommits(),
-				st.GetDiskFreeBytes(), st.GetNearlyFull(), etcdMember(st.GetEtcd())})
+				st.GetDiskFreeBytes(), st.GetNearlyFull(), s.storeZone(st), etcdMember(st.GetEtcd())})
 		}
 		r.Stores = sortedBy(r.Stores, func(st Store) string { return st.Name })
 		for _, m := range sortedBy(best.GetMembers(), (*pb.MemberStatus).GetName) {
 			if m.GetRole() == "router" {
-				r.Routers = append(r.Routers, Router{m.GetName(), m.GetAddr(), m.GetState()})
+				r.Routers = append(r.Routers, Router{m.GetName(), m.GetAddr(), m.GetState(), m.GetZone()})
 			}
 		}
 	}
 	for _, node := range s.Cluster.Table.Nodes {
-		a := Alloc{Name: node.Name, Addr: node.Addr, Session: SessionText(uint64(node.Session)), Drained: node.Drained, State: allocState(node, s.Replies[node.Name])}
+		a := Alloc{Name: node.Name, Addr: node.Addr, Session: SessionText(uint64(node.Session)), Drained: node.Drained, Zone: node.Zone, State: allocState(node, s.Replies[node.Name])}
 		if reply := s.Replies[node.Name]; reply != nil {
 			a.Reason = reply.GetReason()
 			a.Session, a.Sections, a.Counters, a.Numbers = SessionText(reply.GetSession()), reply.GetSectionsOwned(), reply.GetCounters(), reply.GetNumbers()

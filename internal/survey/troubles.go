@@ -30,6 +30,7 @@ const (
 	sectionsUnowned
 	sectionsSpent
 	routerAway
+	zonesTogether
 	sectionsEnding
 	keysBehind
 	workersShort
@@ -83,6 +84,7 @@ func (s *Survey) troubles() []trouble {
 				start("router", m.GetName()), "callers use the others meanwhile"})
 		}
 	}
+	all = append(all, s.zoneTroubles(best)...)
 	all = append(all, s.endTroubles(best)...)
 	if log := best.GetDevLog(); log != "" {
 		for i := range all {
@@ -233,6 +235,7 @@ func (s *Survey) notes() []string {
 		}
 	}
 	out = append(out, s.exposed()...)
+	out = append(out, s.zoneNotes()...)
 	for _, node := range s.Cluster.Table.Nodes {
 		if !node.Drained {
 			continue

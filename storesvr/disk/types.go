@@ -29,6 +29,8 @@ type Identity struct {
 	// Learner was made to be filled by a cluster that has its stores already: N, R, W and
 	// Names are empty, and it votes only once a member list says so.
 	Learner bool `json:"learner,omitempty"`
+	// Zone as init was told; serve may know better.
+	Zone string `json:"zone,omitempty"`
 }
 
 // Members is the member list that the store has: by Bind the first, by Adopt any later.

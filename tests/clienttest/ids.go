@@ -33,6 +33,21 @@ type snowflakes struct {
 	n *Node
 }
 
+// in says whether the node is of the datacenter of that name: node i is of "dc-i", and has not
+// heard of those of nodes behind it.
+func (n *Node) in(datacenter string) error {
+	for i := range n.index + 1 {
+		switch {
+		case datacenter != "" && datacenter != fmt.Sprint("dc-", i):
+		case datacenter == "", i == n.index:
+			return nil
+		default:
+			return fmt.Errorf("%w: this node is of datacenter \"dc-%d\", not %q", seq.ErrNodeUnfit, n.index, datacenter)
+		}
+	}
+	return fmt.Errorf("%w: %q", seq.ErrUnknownDatacenter, datacenter)
+}
+
 // Generate implements pb.SnowflakeServer.
 func (s snowflakes) Generate(ctx context.Context, r *pb.SnowflakeGenerateRequest) (*pb.SnowflakeGenerateReply, error) {
 	s.n.Generates.Add(1)
@@ -47,6 +62,9 @@ func (s snowflakes) Generate(ctx context.Context, r *pb.SnowflakeGenerateRequest
 	}
 	if c.atOnce > 0 && int(r.GetCount()) > c.atOnce {
 		return nil, fmt.Errorf("%w: %d of one tick", seq.ErrTickUsedUp, c.atOnce)
+	}
+	if err := s.n.in(r.GetDatacenter()); err != nil {
+		return nil, err
 	}
 	form, err := encoding(r.GetEncoding())
 	if err != nil {

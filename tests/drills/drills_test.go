@@ -21,6 +21,8 @@ type report struct {
 	Errors      int      `json:"errors"`
 	Reasons     []string `json:"reasons"`
 	MaxPauseMS  float64  `json:"max_pause_ms"`
+	Before      float64  `json:"answers_before"`
+	After       float64  `json:"answers_after"`
 	Duplicates  int      `json:"duplicates"`
 	Regressions int      `json:"regressions"`
 	Invalid     int      `json:"invalid"`

@@ -35,6 +35,7 @@ plan=(
   "store: kill-alloc --space orders"
   "store: restart-alloc --space orders"
   "store: drain-alloc --space orders"
+  "store: kill-zone"
   kill-router
   rolling-restart
   partition-alloc

@@ -14,7 +14,7 @@ var floorMutants = []mutant{
 	{rule: "learners-have-the-floors", name: "a learner is made without the floors", file: "storesvr/init.go", in: []string{"internal/storecare"}, edits: []edit{
 		{"disk.Filling{Floors: disk.Floors{Floors: cfg.Floors}}", "disk.Filling{}"}}},
 	{rule: "learners-have-the-floors", name: "a learner is not told of the floors", file: "cmd/storesvr/learner.go", in: []string{"cmd/storesvr"}, edits: []edit{
-		{", Floors: id.Floors})", "})"}}},
+		{", Floors: id.Floors, Zone: o.zone})", ", Zone: o.zone})"}}},
 	{rule: "backups-have-the-floors", name: "the floors of the voters are not in a backup",
 		file: "internal/storecare/snapshot.go", in: []string{"internal/storecare"}, edits: []edit{
 			{"		snap.Floors = snap.Floors.Over(s.id.Floors)\n", ""}}},

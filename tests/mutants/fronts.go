@@ -14,7 +14,7 @@ var frontMutants = []mutant{
 	{rule: "refusals-are-sorted", name: "a refusal by policy is waited for", file: "client/errors.go", in: []string{"client"}, edits: []edit{
 		{"seq.ErrTimeExhausted, seq.ErrTickUsedUp, ", "seq.ErrTimeExhausted, "}}},
 	{rule: "refusals-are-sorted", name: "a node that is unfit is asked again and again", file: "client/errors.go", in: []string{"client"}, edits: []edit{
-		{"{seq.ErrDatacenterTaken, seq.ErrNodeUnfit}", "{seq.ErrDatacenterTaken}"}}},
+		{"{seq.ErrDatacenterTaken, seq.ErrNodeUnfit, ", "{seq.ErrDatacenterTaken, "}}},
 	{rule: "refusals-are-sorted", name: "a node takes part though its numbers do not fit",
 		file: "allocsvr/globalid/namespaces/node.go", in: []string{"allocsvr/globalid"}, edits: []edit{
 			{"	if l.HasDatacenter() && n.Datacenter.ID > l.MaxDatacenter() {\n", "	if false {\n"}}},

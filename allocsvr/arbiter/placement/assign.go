@@ -27,7 +27,7 @@ func (p *planner) owner(id seq.SectionID, index map[string]int16) int16 {
 		}
 	}
 	if p.first || p.in.Force {
-		return p.best(id)
+		return p.best(id, p.fit)
 	}
 	old := p.before[id]
 	if p.fit(old.Owner) {
@@ -44,26 +44,58 @@ func (p *planner) owner(id seq.SectionID, index map[string]int16) int16 {
 	if p.fit(old.Standby2) {
 		return old.Standby2
 	}
-	return p.best(id)
+	return p.best(id, p.fit)
 }
 
-// place makes owner the owner. Standbys stay while they are fit and distinct; the
-// places left free go to the next ones by rendezvous.
+// place makes owner the owner, and chooses standbys in zones apart where there are such.
 func (p *planner) place(id seq.SectionID, owner int16) {
 	chosen := [3]int16{owner, seq.NoNode, seq.NoNode}
-	n := 1
-	if !p.first && !p.in.Force {
-		for _, s := range []int16{p.before[id].Standby, p.before[id].Standby2} {
-			if p.fit(s) && !slices.Contains(chosen[:n], s) {
-				chosen[n] = s
-				n++
-			}
-		}
-	}
-	for ; n < len(chosen); n++ {
-		if chosen[n] = p.best(id, chosen[:n]...); chosen[n] == seq.NoNode {
+	for n := 1; n < len(chosen); n++ {
+		if chosen[n] = p.standby(id, chosen[:n]); chosen[n] == seq.NoNode {
 			break
 		}
 	}
 	p.next.Sections[id] = seq.Placement{Owner: chosen[0], Standby: chosen[1], Standby2: chosen[2]}
+}
+
+// standby is the node to follow those that are chosen: of those in a zone apart from theirs,
+// or else of all, one that may stay, or else the next by rendezvous.
+func (p *planner) standby(id seq.SectionID, chosen []int16) int16 {
+	free := func(i int16) bool { return p.fit(i) && !slices.Contains(chosen, i) }
+	elsewhere := func(i int16) bool {
+		together := func(c int16) bool { return !seq.Apart(p.next.Nodes[i].Zone, p.next.Nodes[c].Zone) }
+		return free(i) && !slices.ContainsFunc(chosen, together)
+	}
+	for _, may := range []func(int16) bool{elsewhere, free} {
+		if i := p.stays(id, len(chosen), may); i != seq.NoNode {
+			return i
+		}
+		if i := p.best(id, may); i != seq.NoNode {
+			return i
+		}
+	}
+	return seq.NoNode
+}
+
+// stays is the node in that place before that may be there again, or the one in the other; or
+// NoNode. Where there are zones, nodes that have been alive for long enough come in by
+// rendezvous: else a zone that fell away and is back would stand by for nothing, and the next
+// loss be borne by the others alone.
+func (p *planner) stays(id seq.SectionID, at int, may func(int16) bool) int16 {
+	if p.first || p.in.Force {
+		return seq.NoNode
+	}
+	old := p.before[id].Candidates()
+	if p.zoned {
+		steady := func(i int16) bool { return may(i) && (i == old[at] || p.nodes[i].aliveFor >= p.in.Dwell) }
+		if i := p.best(id, steady); i != seq.NoNode {
+			return i
+		}
+	}
+	for _, i := range old[1:] {
+		if may(i) {
+			return i
+		}
+	}
+	return seq.NoNode
 }

@@ -6,6 +6,8 @@
 // What it guarantees:
 //
 //   - every section has an owner as soon as one node is live;
+//   - the standby of a section is in another zone than its owner, if a node is live there,
+//     and the second one in a third;
 //   - a node that dies or is drained moves its own sections only, to the node
 //     that serves them already or to their standbys;
 //   - a session that has begun to leave is given nothing, from then on;

@@ -68,7 +68,7 @@ func (p *planner) explain() {
 		p.note(KindMove, moves[g].String(), fmt.Sprintf("from %s to %s: %s", p.name(g.from), p.name(g.to), g.why))
 	}
 	if standbys.n > 0 {
-		p.note(KindStandby, standbys.String(), "standbys gone, or places free that a live node can fill")
+		p.note(KindStandby, standbys.String(), "standbys gone or in their owner's zone, or places free that a live node can fill")
 		if p.in.Force {
 			p.changes[len(p.changes)-1].Reason = "placed afresh"
 		}

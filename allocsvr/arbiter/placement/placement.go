@@ -17,6 +17,7 @@ type Node struct {
 	Addr     string // gRPC address for callers and peers
 	Session  seq.Session
 	Weight   uint32        // for a node new to the table; 0 is NormalWeight
+	Zone     string        // for a node new to the table; empty: none is known
 	AliveFor time.Duration // how long it has been seen alive without a break
 	// Awaited: it was not seen since the start of the node that plans and may still come, as another
 	// session than the one named, which may have left.
@@ -172,6 +173,7 @@ type planner struct {
 	nodes  []node
 
 	first     bool // no table yet
+	zoned     bool // nodes are in two zones at least
 	makeshift bool // every live node is drained or leaves: they have to do
 	changes   []Change
 }
@@ -181,6 +183,7 @@ func newPlanner(in Input) *planner {
 	p.soundSections()
 	p.adoptLive()
 	p.judge()
+	p.zoned = len(p.next.Zones()) > 1
 	p.before = slices.Clone(p.next.Sections)
 	return p
 }
@@ -226,7 +229,7 @@ func (p *planner) adoptLive() {
 			continue // a Placement could not point to it
 		case !known:
 			i = len(t.Nodes)
-			t.Nodes = append(t.Nodes, seq.Node{Name: n.Name, Addr: n.Addr, Session: n.Session, Weight: cmp.Or(n.Weight, NormalWeight)})
+			t.Nodes = append(t.Nodes, seq.Node{Name: n.Name, Addr: n.Addr, Session: n.Session, Weight: cmp.Or(n.Weight, NormalWeight), Zone: n.Zone})
 			p.nodes = append(p.nodes, node{})
 			p.note(KindJoin, n.Name, fmt.Sprintf("new at %s with weight %d", n.Addr, t.Nodes[i].Weight))
 		default:

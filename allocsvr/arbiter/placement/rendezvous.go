@@ -2,7 +2,6 @@ package placement
 
 import (
 	"math"
-	"slices"
 	"strings"
 
 	"github.com/seqsvr/seqsvr/seq"
@@ -28,14 +27,13 @@ func mix(x uint64) uint64 {
 	return x ^ x>>31
 }
 
-// best is the fit node that wins the section when those of except do not take
-// part, or NoNode. Equal scores go to the lower name, so that the order in which
-// nodes joined has no say.
-func (p *planner) best(id seq.SectionID, except ...int16) int16 {
+// best is the node that wins the section among those that may take part, or NoNode. Equal
+// scores go to the lower name, so that the order in which nodes joined has no say.
+func (p *planner) best(id seq.SectionID, may func(int16) bool) int16 {
 	var winner int16 = seq.NoNode
 	var top float64
 	for i := range p.nodes {
-		if !p.nodes[i].fit || slices.Contains(except, int16(i)) {
+		if !may(int16(i)) {
 			continue
 		}
 		s := score(&p.nodes[i], id)

@@ -92,6 +92,7 @@ type options struct {
 	http      string
 	namespace string
 	tag       string
+	zone      string
 }
 
 func (o *options) addTo(cmd *cobra.Command) {
@@ -119,6 +120,7 @@ func (o *options) addKindTo(cmd *cobra.Command) {
 	f.StringVar(&o.http, "http", "127.0.0.1:7480", "HTTP `address` of a router, for --target http")
 	f.StringVar(&o.namespace, "namespace", "", "`namespace` for --target snowflake; empty is default")
 	f.StringVar(&o.tag, "tag", defaultTag, "segment `tag` for --target segment; made if there is none")
+	f.StringVar(&o.zone, "zone", "", "with --target router and several --addr, the `zone` whose routers are asked first; empty: all in turn")
 	_ = cmd.RegisterFlagCompletionFunc("target", ctl.OneOf(kindNames()...)) // it is there
 }
 
@@ -143,6 +145,9 @@ func (o *options) check() (p plan, err error) {
 	}
 	if o.batch < 1 || o.batch > p.kind.most {
 		return plan{}, daemon.Usage(fmt.Errorf("--batch %d: %w: target %s takes 1 to %d", o.batch, errBatch, p.kind.name, p.kind.most))
+	}
+	if err := seq.CheckZone(o.zone); err != nil {
+		return plan{}, daemon.Usage(err)
 	}
 	if o.procs < 0 || o.procs > mostProcs {
 		return plan{}, daemon.Usage(fmt.Errorf("--procs %d: %w: expected 0 to %d", o.procs, errProcs, mostProcs))

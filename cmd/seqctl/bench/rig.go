@@ -35,7 +35,7 @@ func (r *rig) end() {
 func (o *options) findCluster(ctx context.Context, indirect bool) (*client.Client, error) {
 	find, cancel := context.WithTimeout(ctx, min(findTimeout, o.Timeout))
 	defer cancel()
-	return o.Connect(find, client.Config{Timeout: o.Timeout, AttemptTimeout: ctl.AttemptTimeout, AllowUnordered: true, Indirect: indirect})
+	return o.Connect(find, client.Config{Timeout: o.Timeout, AttemptTimeout: ctl.AttemptTimeout, AllowUnordered: true, Indirect: indirect, Zone: o.zone})
 }
 
 // run connects, loads and disconnects.

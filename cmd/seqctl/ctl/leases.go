@@ -26,6 +26,8 @@ type leaseRow struct {
 	LeaseLeftMS int64    `json:"lease_left_ms"` // -1: no valid lease
 	Desired     string   `json:"desired"`       // owner by the route table
 	Standbys    []string `json:"standbys"`
+	Zone        string   `json:"zone"`          // of node
+	Zones       []string `json:"standby_zones"` // one a standby
 }
 
 func leasesCommand() *cobra.Command {
@@ -59,7 +61,7 @@ func leasesCommand() *cobra.Command {
 		for _, l := range reply.GetLeases() {
 			if node == "" || node == l.GetNode() {
 				rows = append(rows, leaseRow{l.GetSection(), l.GetNode(), survey.SessionText(l.GetSession()), l.GetRound(), l.GetMax(), l.GetLeaseLeftMs(),
-					l.GetDesired(), append([]string{}, l.GetStandbys()...)})
+					l.GetDesired(), append([]string{}, l.GetStandbys()...), l.GetZone(), append([]string{}, l.GetStandbyZones()...)})
 			}
 		}
 		return ui.Print(stdout, format, rows, func() *ui.Table { return leasesTable(rows) })
@@ -92,14 +94,28 @@ func parseSections(args []string) ([]uint32, error) {
 	return out, nil
 }
 
+// zones are those of an owner and its standbys, in their order; "" where none is known.
+func zones(owner string, standbys []string) string {
+	all := append([]string{owner}, standbys...)
+	known := false
+	for i, zone := range all {
+		known = known || zone != ""
+		all[i] = cmp.Or(zone, "-")
+	}
+	if !known {
+		return ""
+	}
+	return strings.Join(all, " ")
+}
+
 func leasesTable(rows []leaseRow) *ui.Table {
-	t := ui.NewTable("section", "node", "session", "round", "max", "lease left", "desired", "standbys")
+	t := ui.NewTable("section", "node", "session", "round", "max", "lease left", "desired", "standbys", "zones")
 	for _, r := range rows {
 		owner := ui.Cell{Text: cmp.Or(r.Node, "-"), Color: ui.Green}
 		if r.LeaseLeftMS < 0 || r.Node != r.Desired {
 			owner.Color = ui.Yellow
 		}
-		t.Row(text(r.Section), owner, r.Session, text(r.Round), text(r.Max), milliseconds(r.LeaseLeftMS), r.Desired, strings.Join(r.Standbys, " "))
+		t.Row(text(r.Section), owner, r.Session, text(r.Round), text(r.Max), milliseconds(r.LeaseLeftMS), r.Desired, strings.Join(r.Standbys, " "), zones(r.Zone, r.Zones))
 	}
 	return t
 }

@@ -31,7 +31,7 @@ func membersCommand() *cobra.Command {
 }
 
 func membersTable(rows []survey.Member) *ui.Table {
-	t := ui.NewTable("name", "role", "state", "since", "addr", "session", "desired", "owned", "lease left", "routes")
+	t := ui.NewTable("name", "role", "state", "since", "addr", "session", "desired", "owned", "lease left", "routes", "zone")
 	for _, r := range rows {
 		state := ui.Cell{Text: r.State, Color: ui.Green}
 		if r.State != "alive" {
@@ -44,7 +44,7 @@ func membersTable(rows []survey.Member) *ui.Table {
 		if r.Role != "alloc" {
 			desired, owned = "", ""
 		}
-		t.Row(r.Name, r.Role, state, survey.Stamp(r.SinceUnixMS), r.Addr, r.Session, desired, owned, milliseconds(r.LeaseLeftMS), r.RouteVersion)
+		t.Row(r.Name, r.Role, state, survey.Stamp(r.SinceUnixMS), r.Addr, r.Session, desired, owned, milliseconds(r.LeaseLeftMS), r.RouteVersion, r.Zone)
 	}
 	return t
 }

@@ -21,6 +21,7 @@ type routeNode struct {
 	Drained  bool   `json:"drained"`
 	Sections int    `json:"sections"`
 	Standby  int    `json:"standby"` // sections that it is the first standby of
+	Zone     string `json:"zone"`    // empty: none is known
 }
 
 type routesResult struct {
@@ -69,16 +70,16 @@ func routeCommand() *cobra.Command {
 
 func printRoute(w io.Writer, format ui.Format, r survey.Place) error {
 	return ui.Print(w, format, r, func() *ui.Table {
-		t := ui.NewTable("space", r.Column(), "section", "owner", "addr", "standby", "standby 2", "pinned", "routes version")
+		t := ui.NewTable("space", r.Column(), "section", "owner", "addr", "standby", "standby 2", "pinned", "routes version", "zones")
 		standbys := append(append([]string{}, r.Standbys...), "", "")
-		return t.Row(r.Space, r.CounterID.String(), text(uint64(r.Section)), cmp.Or(r.Owner, "-"), r.Addr, standbys[0], standbys[1], r.Pinned, text(r.Version))
+		return t.Row(r.Space, r.CounterID.String(), text(uint64(r.Section)), cmp.Or(r.Owner, "-"), r.Addr, standbys[0], standbys[1], r.Pinned, text(r.Version), zones(r.Zone, r.Zones))
 	})
 }
 
 func printRoutes(w io.Writer, format ui.Format, c *survey.Cluster) error {
 	r := routesResult{ClusterID: c.ID, Version: c.Table.Version, Frozen: c.Table.Frozen, Spaces: c.Mapping.Spaces, Nodes: []routeNode{}, Pins: map[int]string{}}
 	for _, n := range c.Table.Nodes {
-		r.Nodes = append(r.Nodes, routeNode{Name: n.Name, Addr: n.Addr, Session: survey.SessionText(uint64(n.Session)), Weight: n.Weight, Drained: n.Drained})
+		r.Nodes = append(r.Nodes, routeNode{Name: n.Name, Addr: n.Addr, Session: survey.SessionText(uint64(n.Session)), Weight: n.Weight, Drained: n.Drained, Zone: n.Zone})
 	}
 	for _, p := range c.Table.Sections {
 		if p.Owner != seq.NoNode {
@@ -92,9 +93,9 @@ func printRoutes(w io.Writer, format ui.Format, c *survey.Cluster) error {
 		r.Pins[int(id)] = name
 	}
 	return ui.Print(w, format, r, func() *ui.Table {
-		t := ui.NewTable("node", "addr", "session", "weight", "drained", "sections", "standby of", "routes version")
+		t := ui.NewTable("node", "addr", "session", "weight", "drained", "sections", "standby of", "routes version", "zone")
 		for _, n := range r.Nodes {
-			t.Row(n.Name, n.Addr, n.Session, n.Weight, n.Drained, n.Sections, n.Standby, text(r.Version))
+			t.Row(n.Name, n.Addr, n.Session, n.Weight, n.Drained, n.Sections, n.Standby, text(r.Version), n.Zone)
 		}
 		return t
 	})

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -24,7 +25,26 @@ const (
 	nameCells  = 14
 	addrCells  = 28
 	stateCells = 12
+	zoneCells  = 8
 )
+
+// columns are the heads of a table of status; with zones there is one more, and less room for
+// addresses.
+func columns(zoned bool, heads ...string) (t *ui.Table, addr int, row func(zone string, cells ...any)) {
+	if !zoned {
+		t = ui.NewTable(heads...)
+		return t, addrCells, func(_ string, cells ...any) { t.Row(cells...) }
+	}
+	t = ui.NewTable(append(heads, "zone")...)
+	return t, addrCells - zoneCells - len("   "), func(zone string, cells ...any) { t.Row(append(cells, cut(zone, zoneCells))...) }
+}
+
+// zoned says whether zones are named in a cluster.
+func zoned(r survey.Status) bool {
+	return slices.ContainsFunc(r.Allocs, func(a survey.Alloc) bool { return a.Zone != "" }) ||
+		slices.ContainsFunc(r.Stores, func(st survey.Store) bool { return st.Zone != "" }) ||
+		slices.ContainsFunc(r.Routers, func(r survey.Router) bool { return r.Zone != "" })
+}
 
 // colorOf says the same as the word, for eyes.
 func colorOf(h survey.Health) ui.Color {
@@ -63,11 +83,11 @@ func printStatus(w io.Writer, format ui.Format, r survey.Status) error {
 		}
 		line("  - " + text)
 	}
-	stores := storeTable
+	stores := storeTable(r.Stores, zoned(r))
 	if r.Engine == survey.EngineEtcd {
-		stores = etcdTable
+		stores = etcdTable(r.Stores)
 	}
-	for _, t := range []*ui.Table{allocTable(r.Allocs), stores(r.Stores)} {
+	for _, t := range []*ui.Table{allocTable(r.Allocs, zoned(r)), stores} {
 		fmt.Fprintln(w)
 		if err := t.Write(w); err != nil {
 			return err
@@ -89,8 +109,8 @@ func headline(r survey.Status) string {
 	return ": " + cut(r.Problems[0], max(room, 20)) + " | first: " + r.First
 }
 
-func allocTable(allocs []survey.Alloc) *ui.Table {
-	t := ui.NewTable("alloc", "addr", "state", "sections", "uids", "numbers", "takeovers")
+func allocTable(allocs []survey.Alloc, zoned bool) *ui.Table {
+	t, addr, row := columns(zoned, "alloc", "addr", "state", "sections", "uids", "numbers", "takeovers")
 	for _, a := range allocs {
 		state := ui.Cell{Text: a.State, Color: ui.Green}
 		switch a.State {
@@ -99,13 +119,13 @@ func allocTable(allocs []survey.Alloc) *ui.Table {
 		case "not ready", "no answer":
 			state.Color = ui.Red
 		}
-		t.Row(cut(a.Name, nameCells), cut(a.Addr, addrCells), state, short(uint64(a.Sections)), short(a.Counters), short(a.Numbers), short(a.Takeovers))
+		row(a.Zone, cut(a.Name, nameCells), cut(a.Addr, addr), state, short(uint64(a.Sections)), short(a.Counters), short(a.Numbers), short(a.Takeovers))
 	}
 	return t
 }
 
-func storeTable(stores []survey.Store) *ui.Table {
-	t := ui.NewTable("store", "addr", "state", "commits", "grace left", "disk free")
+func storeTable(stores []survey.Store, zoned bool) *ui.Table {
+	t, addr, row := columns(zoned, "store", "addr", "state", "commits", "grace left", "disk free")
 	for _, st := range stores {
 		state := ui.Cell{Text: cut(st.State, stateCells), Color: ui.Green}
 		switch {
@@ -118,7 +138,7 @@ func storeTable(stores []survey.Store) *ui.Table {
 		if st.DiskFree > 0 {
 			free = survey.Size(st.DiskFree)
 		}
-		t.Row(cmp.Or(cut(st.Name, nameCells), "-"), cut(st.Addr, addrCells), state, short(st.Commits), milliseconds(st.GraceMS), free)
+		row(st.Zone, cmp.Or(cut(st.Name, nameCells), "-"), cut(st.Addr, addr), state, short(st.Commits), milliseconds(st.GraceMS), free)
 	}
 	return t
 }
@@ -157,6 +177,9 @@ func routerList(routers []survey.Router) string {
 	all := make([]string, len(routers))
 	for i, r := range routers {
 		all[i] = cut(r.Name, nameCells) + " " + r.State
+		if r.Zone != "" {
+			all[i] += " (" + cut(r.Zone, zoneCells) + ")"
+		}
 	}
 	return strings.Join(all, ", ")
 }

@@ -142,6 +142,8 @@ var screens = map[string]func(*survey.Survey){
 		ns := &pb.SnowflakeNamespace{Name: "orders", Version: 1, Layout: &pb.SnowflakeLayout{ExhaustedUnixMs: noon.AddDate(0, 2, 0).UnixMilli()}}
 		s.AskIDs(context.Background(), namespaces{list: []*pb.SnowflakeNamespace{ns}}, noon)
 	},
+	"nodes are in zones":      inZones("fra-1", "fra-2", "fra-3"),
+	"a zone has most of them": inZones("fra-1", "fra-1", "fra-2", "fra-3-with-a-long-name"),
 	"much at once": func(s *survey.Survey) {
 		away(1)(s)
 		s.Cluster.ID = strings.Repeat("long-cluster-name-", 3)
@@ -154,6 +156,28 @@ var screens = map[string]func(*survey.Survey){
 		each(s, notReady("no quorum of stores: 1 of 3 answered within the lease, 2 needed"))
 		each(s, func(r *pb.StatusReply) { r.Frozen = "5 of 8 nodes became suspect within a minute" })
 	},
+}
+
+// inZones puts nodes into the zones in turn; two of three stores are in the first if it comes twice.
+func inZones(zones ...string) func(*survey.Survey) {
+	return func(s *survey.Survey) {
+		for i := range s.Cluster.Table.Nodes {
+			s.Cluster.Table.Nodes[i].Zone, s.Cluster.Table.Nodes[i].Weight = zones[i%len(zones)], 100
+		}
+		for i, st := range s.Replies["alloc-1"].Stores {
+			st.Zone = zones[i%len(zones)]
+		}
+		for i, m := range s.Replies["alloc-1"].Members {
+			m.Zone = zones[len(zones)-1-i%len(zones)]
+		}
+		each(s, func(r *pb.StatusReply) {
+			if r.W = 2; zones[0] == zones[1] {
+				s.Cluster.Table.Nodes[2].Zone = zones[3]
+				s.Replies["alloc-1"].Stores[2].Zone, r.SectionsOneZone = zones[3], 1365
+				s.Cluster.Table.Nodes[1].Zone = zones[2]
+			}
+		})
+	}
 }
 
 func TestStatusFitsOneScreenInEveryState(t *testing.T) {

@@ -246,7 +246,7 @@ func TestARouteNamesOwnerAndStandbys(t *testing.T) {
 			if err := json.Unmarshal([]byte(out), &got); err != nil {
 				t.Fatal(err)
 			}
-			want := survey.Place{Space: "user", CounterID: survey.CounterOf(uid), Section: uint32(id), Owner: "gone", Addr: gone.Addr, Standbys: []string{"a"}, Version: 7}
+			want := survey.Place{Space: "user", CounterID: survey.CounterOf(uid), Section: uint32(id), Owner: "gone", Addr: gone.Addr, Standbys: []string{"a"}, Zones: []string{""}, Version: 7}
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("(-want +got)\n%s", diff)
 			}

@@ -72,6 +72,7 @@ type process struct {
 	Name string            `json:"name"`
 	Pid  int               `json:"pid"`
 	Addr string            `json:"addr"`
+	Zone string            `json:"zone,omitempty"`
 }
 
 // readyFile is what --ready-file holds.
@@ -119,6 +120,7 @@ in without a certificate or a token; it prints those of a caller and of an opera
 	o.Etcd.AddTo(fs)
 	fs.IntVar(&o.Allocs, "allocs", o.Allocs, "number of AllocSvr")
 	fs.IntVar(&o.Routers, "routers", o.Routers, "number of routers; the first one listens at --listen and --http")
+	fs.StringSliceVar(&o.Zones, "zones", nil, "`zones` that the nodes of each kind are in, in turn, such as a,b,c; empty: none")
 	fs.Uint32Var(&o.Sections, "sections", seq.DefaultSections, "how many `sections`, fixed at the first start in a directory")
 	fs.Uint64Var(&o.Step, "step", seq.DefaultStep, "`numbers` that one write moves a section's max, fixed likewise")
 	fs.StringArrayVar(&o.Spaces, "space", nil, "a further `space`, fixed likewise: "+seq.SpaceForm+"; may be given again; empty: none")

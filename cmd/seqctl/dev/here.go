@@ -88,7 +88,7 @@ func (h *here) initialise(o *options) error {
 	}
 	return h.layout.Initialise(func(n localcluster.Node) error {
 		return storesvr.Init(storesvr.InitConfig{
-			DataDir: n.Dir, ClusterID: h.layout.ClusterID, Name: n.Name, MemberNames: h.layout.StoreNames(), Spaces: spaces,
+			DataDir: n.Dir, ClusterID: h.layout.ClusterID, Name: n.Name, MemberNames: h.layout.StoreNames(), Zones: h.layout.StoreZones(), Spaces: spaces,
 		})
 	})
 }
@@ -105,7 +105,7 @@ func listen(o *options, layout *localcluster.Layout, n localcluster.Node, logger
 	switch n.Role {
 	case localcluster.RoleStore:
 		cfg := storesvr.DefaultConfig()
-		cfg.DataDir, cfg.Listen, cfg.ClusterID, cfg.Logger = n.Dir, n.Addr, layout.ClusterID, logger
+		cfg.DataDir, cfg.Listen, cfg.ClusterID, cfg.Zone, cfg.Logger = n.Dir, n.Addr, layout.ClusterID, n.Zone, logger
 		cfg.GossipListen, cfg.GossipJoin = n.Gossip, layout.GossipAddrs()
 		cfg.TLS, cfg.Guard, cfg.GossipKeys = tls, guard, keys
 		s, err := storesvr.New(cfg)
@@ -116,7 +116,7 @@ func listen(o *options, layout *localcluster.Layout, n localcluster.Node, logger
 	case localcluster.RoleAlloc:
 		cfg := allocsvr.DefaultConfig()
 		cfg.Name, cfg.DataDir, cfg.Listen, cfg.ClusterID, cfg.Logger = n.Name, n.Dir, n.Addr, layout.ClusterID, logger
-		cfg.Stores, cfg.Lease, cfg.ExpectAllocs = layout.Addrs(localcluster.RoleStore), o.Lease, o.Allocs
+		cfg.Stores, cfg.Lease, cfg.ExpectAllocs, cfg.Zone = layout.Addrs(localcluster.RoleStore), o.Lease, o.Allocs, n.Zone
 		cfg.GossipListen, cfg.GossipJoin, cfg.DevLog = n.Gossip, layout.GossipAddrs(), logFile(layout)
 		cfg.TLS, cfg.Guard, cfg.GossipKeys = tls, guard, keys
 		if o.Etcd.Given() {
@@ -134,7 +134,7 @@ func listen(o *options, layout *localcluster.Layout, n localcluster.Node, logger
 	}
 	r, err := router.New(router.Config{
 		Name: n.Name, Listen: n.Addr, HTTPListen: n.HTTP, RESPListen: n.RESP, ConsoleListen: n.Console, Allocs: layout.Addrs(localcluster.RoleAlloc), ClusterID: layout.ClusterID,
-		GossipListen: n.Gossip, GossipJoin: layout.GossipAddrs(), Logger: logger, TLS: tls, Guard: guard, GossipKeys: keys,
+		GossipListen: n.Gossip, GossipJoin: layout.GossipAddrs(), Zone: n.Zone, Logger: logger, TLS: tls, Guard: guard, GossipKeys: keys,
 	})
 	if err != nil {
 		return server{}, err
@@ -216,7 +216,7 @@ func (h *here) stopRole(ctx context.Context, role localcluster.Role) (errs []err
 func (h *here) processes() []process {
 	var list []process
 	for _, m := range h.members {
-		list = append(list, process{m.Role, m.Name, os.Getpid(), m.Addr})
+		list = append(list, process{m.Role, m.Name, os.Getpid(), m.Addr, m.Zone})
 	}
 	return list
 }

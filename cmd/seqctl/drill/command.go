@@ -89,6 +89,7 @@ func (o *options) addTo(cmd *cobra.Command) {
 	o.Etcd.AddTo(fs)
 	fs.IntVar(&o.Allocs, "allocs", o.Allocs, "number of AllocSvr of the drill's own cluster")
 	fs.IntVar(&o.Routers, "routers", 2, "number of routers of the drill's own cluster")
+	fs.StringSliceVar(&o.Zones, "zones", nil, "`zones` that the nodes of the drill's own cluster are in, in turn; empty: a,b,c for a drill of zones, none for others")
 	fs.DurationVar(&o.Lease, "lease", time.Second, "lease of the drill's own cluster; with --engine etcd "+etcdflags.DefaultLease.String()+" if none is given")
 	fs.BoolVar(&o.Supervise, "supervise", false, "run each AllocSvr of the own cluster below a parent that ends its lease when it dies")
 	fs.StringVar(&o.Load.Space, "space", "", "the calls' `space`; one of mode=exact in the drill's own cluster; empty: the default one")
@@ -192,6 +193,7 @@ func (o *options) run(ctx context.Context, args []string, stdout, stderr io.Writ
 	}
 	sc, err := lab.FindDrill(args[0])
 	if err == nil {
+		o.Config = sc.Zoned(o.Config)
 		err = o.check(sc)
 	}
 	if err == nil && !o.attached() {

@@ -20,6 +20,7 @@ func table(r *lab.Result, w io.Writer) *ui.Table {
 	}
 	_ = t.Write(w) // a writer that fails fails with the verdict again
 	fmt.Fprintln(w)
+	fmt.Fprintf(w, "  - %.0f answers a second before the fault, %.0f once all was served again\n", r.Before, r.After)
 	for _, text := range append(r.Reasons, r.Examples...) {
 		fmt.Fprintf(w, "  - %s\n", text)
 	}

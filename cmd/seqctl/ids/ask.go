@@ -56,6 +56,17 @@ func namespaces(ctx context.Context, o *ctl.Options) (names []string, err error)
 	return names, err
 }
 
+// datacenters are the names of those that were used.
+func datacenters(ctx context.Context, o *ctl.Options) (names []string, err error) {
+	reply, err := ctl.Call(ctx, o, o.Addr, pb.NewSnowflakeClient, pb.SnowflakeClient.Namespaces, &pb.SnowflakeNamespacesRequest{})
+	for _, dc := range reply.GetDatacenters() {
+		if dc.GetName() != "" {
+			names = append(names, dc.GetName())
+		}
+	}
+	return names, err
+}
+
 // tags are the names of those that are in use.
 func tags(ctx context.Context, o *ctl.Options) (names []string, err error) {
 	reply, err := ctl.Call(ctx, o, o.Addr, pb.NewSegmentClient, pb.SegmentClient.List, &pb.SegmentListRequest{})

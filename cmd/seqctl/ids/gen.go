@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/seqsvr/seqsvr/client"
 	"github.com/seqsvr/seqsvr/cmd/seqctl/ctl"
 	"github.com/seqsvr/seqsvr/internal/daemon"
 	"github.com/seqsvr/seqsvr/internal/otherids"
@@ -36,18 +37,19 @@ type genResult struct {
 
 func genCommand() *cobra.Command {
 	o := &ctl.Options{}
-	var namespace, form, kind string
+	var namespace, form, kind, datacenter string
 	var count int64
 	var local bool
 	cmd := &cobra.Command{
 		Use:     "gen",
 		Short:   "take new IDs of a namespace, in ascending order; or make UUIDs, ULIDs or ObjectIds",
-		Example: "  seqctl snowflake gen\n  seqctl snowflake gen --namespace orders --count 100 --text base58 -o json\n  seqctl snowflake gen --kind uuid",
+		Example: "  seqctl snowflake gen\n  seqctl snowflake gen --namespace orders --count 100 --text base58 -o json\n  seqctl snowflake gen --datacenter cn --namespace regional-1\n  seqctl snowflake gen --kind uuid",
 		Args:    ctl.RangeArgs(0, 0),
 	}
 	o.AddTo(cmd, askTimeout)
 	cmd.Flags().StringVar(&namespace, "namespace", "", "name or alias of the `namespace`; empty is default")
 	_ = cmd.RegisterFlagCompletionFunc("namespace", completer(o, namespaces)) // it is there
+	cmd.Flags().StringVar(&datacenter, "datacenter", "", "`name` of the datacenter that the IDs are to be of (allocsvr --datacenter); empty: any")
 	cmd.Flags().Int64Var(&count, "count", 1, fmt.Sprintf("how many IDs, 1 to %d", maxIDs))
 	cmd.Flags().StringVar(&kind, "kind", "", "make IDs of another `kind`, without a cluster: uuid (version 7), ulid or objectid; empty: of a namespace")
 	_ = cmd.RegisterFlagCompletionFunc("kind", ctl.OneOf(otherids.Kinds()...)) // it is there
@@ -63,13 +65,19 @@ func genCommand() *cobra.Command {
 			return badCount(count, maxIDs)
 		}
 		if kind != "" {
-			return makeOthers(stdout, format, kind, int(count), local || cmd.Flags().Changed("namespace") || cmd.Flags().Changed("text"))
+			return makeOthers(stdout, format, kind, int(count), local || cmd.Flags().Changed("namespace") || cmd.Flags().Changed("text") || cmd.Flags().Changed("datacenter"))
 		}
-		req := &pb.SnowflakeGenerateRequest{Namespace: namespace, Count: uint32(count), Agent: agent}
+		if local && datacenter != "" {
+			return daemon.Usage(fmt.Errorf("%w: --datacenter with --local: a worker id is lent by whichever AllocSvr answers", seq.ErrBadArgument))
+		}
+		req := &pb.SnowflakeGenerateRequest{Namespace: namespace, Count: uint32(count), Agent: agent, Datacenter: datacenter}
 		var reply *pb.SnowflakeGenerateReply
-		if local {
+		switch {
+		case local:
 			reply, err = genLocally(ctx, o, namespace, int(count))
-		} else {
+		case datacenter != "":
+			reply, err = genThere(ctx, o, req)
+		default:
 			reply, err = askSnowflake(ctx, o, pb.SnowflakeClient.Generate, req)
 		}
 		if err != nil {
@@ -82,6 +90,18 @@ func genCommand() *cobra.Command {
 		return ui.Print(stdout, format, r, func() *ui.Table { return r.table() })
 	})
 	return cmd
+}
+
+// genThere asks the AllocSvr until one of the datacenter answers.
+func genThere(ctx context.Context, o *ctl.Options, req *pb.SnowflakeGenerateRequest) (*pb.SnowflakeGenerateReply, error) {
+	c, err := o.Connect(ctx, client.Config{AttemptTimeout: ctl.AttemptTimeout})
+	if err != nil {
+		return nil, err
+	}
+	defer c.Close()
+	reply, err := pb.NewSnowflakeClient(c.Any()).Generate(ctx, req)
+	err = known(err, seq.ErrUnknownNamespace, "seqctl namespace list", func() ([]string, error) { return namespaces(ctx, o) })
+	return reply, known(err, seq.ErrUnknownDatacenter, "seqctl namespace list", func() ([]string, error) { return datacenters(ctx, o) })
 }
 
 func newGenResult(reply *pb.SnowflakeGenerateReply, e snowflake.Encoding) (genResult, error) {
@@ -123,7 +143,7 @@ type othersResult struct {
 // makeOthers makes IDs of another kind. namespaced says that flags of a namespace are given.
 func makeOthers(stdout io.Writer, format ui.Format, kind string, count int, namespaced bool) error {
 	if namespaced {
-		return daemon.Usage(fmt.Errorf("%w: --kind with --local, --namespace or --text: expected it alone", seq.ErrBadArgument))
+		return daemon.Usage(fmt.Errorf("%w: --kind with --local, --namespace, --datacenter or --text: expected it alone", seq.ErrBadArgument))
 	}
 	made, err := otherids.Make(kind, count, time.Now())
 	if err != nil {

@@ -20,6 +20,7 @@ func addCommand() *cobra.Command {
 		Args:    ctl.ExactArgs("ADDR"),
 	}
 	o.addTo(cmd, changeTimeout)
+	o.addAnyZones(cmd)
 	cmd.RunE = o.Verb(func(ctx context.Context, format ui.Format, args []string, stdout io.Writer) error {
 		return o.change(ctx, format, stdout, "add", func(c *storecare.Care) ([]storecare.Step, error) { return c.Add(ctx, args[0]) })
 	})

@@ -36,8 +36,14 @@ func Command() *cobra.Command {
 // options are the flags of the verbs that need running stores.
 type options struct {
 	ctl.Options
-	stores []string
-	etcd   etcdflags.Flags
+	stores   []string
+	etcd     etcdflags.Flags
+	anyZones bool // of the verbs that change the member list
+}
+
+// addAnyZones declares the flag of verbs that choose which stores there are.
+func (o *options) addAnyZones(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&o.anyZones, "any-zones", false, "do it even if one of three or more zones then has as many stores as a write needs")
 }
 
 func (o *options) addTo(cmd *cobra.Command, timeout time.Duration) {
@@ -93,6 +99,7 @@ type changed struct {
 // change runs a plan and prints what came of it.
 func (o *options) change(ctx context.Context, format ui.Format, stdout io.Writer, verb string, plan func(c *storecare.Care) ([]storecare.Step, error)) error {
 	return o.care(ctx, func(c *storecare.Care) error {
+		c.AnyZones = o.anyZones
 		steps, err := plan(c)
 		if err != nil {
 			return err

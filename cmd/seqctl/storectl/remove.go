@@ -21,6 +21,7 @@ func removeCommand() *cobra.Command {
 		Args:    ctl.ExactArgs("NAME"),
 	}
 	o.addTo(cmd, changeTimeout)
+	o.addAnyZones(cmd)
 	cmd.Flags().StringVar(&force, "force", "", "`reason` why fewer than three are to be left; empty: they are not")
 	cmd.RunE = o.Verb(func(ctx context.Context, format ui.Format, args []string, stdout io.Writer) error {
 		return o.change(ctx, format, stdout, "remove", func(c *storecare.Care) ([]storecare.Step, error) { return c.Remove(args[0], force) })

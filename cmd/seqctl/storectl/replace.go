@@ -28,6 +28,7 @@ killed goes on with the same command.`,
 		Args:    ctl.ExactArgs(),
 	}
 	o.addTo(cmd, changeTimeout)
+	o.addAnyZones(cmd)
 	cmd.Flags().StringVar(&old, "dead", "", "`name` or uuid of the store to be replaced; required")
 	cmd.Flags().StringVar(&fresh, "new", "", "gRPC `address` of the new store; required")
 	cmd.Flags().StringVar(&force, "force", "", "`reason` why a store that serves is to be replaced; empty: it is not")

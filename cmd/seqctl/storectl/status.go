@@ -44,6 +44,7 @@ type row struct {
 	Registers   uint64 `json:"registers"`
 	FreeBytes   uint64 `json:"free_bytes"`
 	NearlyFull  bool   `json:"nearly_full"`
+	Zone        string `json:"zone"` // empty: none is known
 	GraceLeftMS uint64 `json:"grace_left_ms"`
 	Lagging     bool   `json:"lagging"` // has an older member list, or fewer registers, than others
 
@@ -172,7 +173,7 @@ func rowOf(addr string, d *pb.DescribeReply, list quorum.MemberList) row {
 	}
 	return row{Name: d.GetName(), UUID: d.GetStoreUuid(), Addr: addr, Role: role, State: d.GetState(), Boots: d.GetBootCount(),
 		Era: d.GetRef().GetEra(), Members: d.GetRef().GetMembersVersion(), Commits: d.GetCommits(), Registers: d.GetRegisters(),
-		WorkerFloorMS: d.GetWorkerFloorMs(), KeptMS: d.GetWorkersKeptUs() / 1000, FreeBytes: d.GetDiskFreeBytes(), NearlyFull: d.GetNearlyFull(), GraceLeftMS: d.GetGraceRemainingUs() / 1000,
+		WorkerFloorMS: d.GetWorkerFloorMs(), KeptMS: d.GetWorkersKeptUs() / 1000, FreeBytes: d.GetDiskFreeBytes(), NearlyFull: d.GetNearlyFull(), GraceLeftMS: d.GetGraceRemainingUs() / 1000, Zone: d.GetZone(),
 		Lagging: d.GetRef().GetMembersVersion() < list.Version, voting: d.GetVoting()}
 }
 
@@ -239,7 +240,7 @@ func (r *result) print(w io.Writer, format ui.Format) error {
 		fmt.Fprintf(w, "  %s\n", n)
 	}
 	fmt.Fprintln(w)
-	t := ui.NewTable("store", "addr", "role", "state", "list", "era", "boots", "commits", "registers", "free MiB", "grace left", "uuid")
+	t := ui.NewTable("store", "addr", "role", "state", "list", "era", "boots", "commits", "registers", "free MiB", "grace left", "zone", "uuid")
 	for _, s := range r.Stores {
 		state := ui.Cell{Text: s.State, Color: ui.Green}
 		if !s.voting {
@@ -255,7 +256,7 @@ func (r *result) print(w io.Writer, format ui.Format) error {
 		if s.GraceLeftMS > 0 {
 			grace = time.Duration(s.GraceLeftMS) * time.Millisecond
 		}
-		t.Row(s.Name, s.Addr, s.Role, state, s.Members, s.Era, s.Boots, s.Commits, s.Registers, s.FreeBytes>>20, grace, s.UUID)
+		t.Row(s.Name, s.Addr, s.Role, state, s.Members, s.Era, s.Boots, s.Commits, s.Registers, s.FreeBytes>>20, grace, s.Zone, s.UUID)
 	}
 	return t.Write(w)
 }

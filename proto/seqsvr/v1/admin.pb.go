@@ -82,6 +82,7 @@ type MemberStatus struct {
 	LeaseLeftMs     int64                  `protobuf:"varint,11,opt,name=lease_left_ms,json=leaseLeftMs,proto3" json:"lease_left_ms,omitempty"`          // -1: none
 	Drained         bool                   `protobuf:"varint,12,opt,name=drained,proto3" json:"drained,omitempty"`
 	Exposed         bool                   `protobuf:"varint,13,opt,name=exposed,proto3" json:"exposed,omitempty"` // it takes plaintext from other machines
+	Zone            string                 `protobuf:"bytes,14,opt,name=zone,proto3" json:"zone,omitempty"`        // that the node is in; empty: none
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
 }
@@ -207,6 +208,13 @@ func (x *MemberStatus) GetExposed() bool {
 	return false
 }
 
+func (x *MemberStatus) GetZone() string {
+	if x != nil {
+		return x.Zone
+	}
+	return ""
+}
+
 type StoreStatus struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Uuid          string                 `protobuf:"bytes,1,opt,name=uuid,proto3" json:"uuid,omitempty"`
@@ -221,6 +229,7 @@ type StoreStatus struct {
 	NearlyFull    bool                   `protobuf:"varint,10,opt,name=nearly_full,json=nearlyFull,proto3" json:"nearly_full,omitempty"`            // it refuses writes for want of room on its disk
 	WorkerFloorMs uint64                 `protobuf:"varint,11,opt,name=worker_floor_ms,json=workerFloorMs,proto3" json:"worker_floor_ms,omitempty"` // since 1970: snowflake worker ids are kept back until then
 	WorkersKeptUs uint64                 `protobuf:"varint,12,opt,name=workers_kept_us,json=workersKeptUs,proto3" json:"workers_kept_us,omitempty"` // how long that still is by the store's clock; 0: no longer
+	Zone          string                 `protobuf:"bytes,13,opt,name=zone,proto3" json:"zone,omitempty"`                                           // that the store is in; empty: none, or it did not answer
 	Etcd          *EtcdMember            `protobuf:"bytes,14,opt,name=etcd,proto3" json:"etcd,omitempty"`                                           // not set: it is a StoreSvr
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -338,6 +347,13 @@ func (x *StoreStatus) GetWorkersKeptUs() uint64 {
 		return x.WorkersKeptUs
 	}
 	return 0
+}
+
+func (x *StoreStatus) GetZone() string {
+	if x != nil {
+		return x.Zone
+	}
+	return ""
 }
 
 func (x *StoreStatus) GetEtcd() *EtcdMember {
@@ -486,6 +502,8 @@ type StatusReply struct {
 	UidsRefused     uint64           `protobuf:"varint,31,opt,name=uids_refused,json=uidsRefused,proto3" json:"uids_refused,omitempty"`               // requests for want of memory since start
 	KeyHashes       []*KeyHash       `protobuf:"bytes,32,rep,name=key_hashes,json=keyHashes,proto3" json:"key_hashes,omitempty"`                      // of all spaces; empty: not known, or a build of before
 	Brief           bool             `protobuf:"varint,33,opt,name=brief,proto3" json:"brief,omitempty"`                                              // it was asked so, and says no more
+	SectionsOneZone uint32           `protobuf:"varint,34,opt,name=sections_one_zone,json=sectionsOneZone,proto3" json:"sections_one_zone,omitempty"` // whose first standby is in their owner's zone, though there are two zones
+	W               uint32           `protobuf:"varint,35,opt,name=w,proto3" json:"w,omitempty"`                                                      // stores that a write needs; 0: a build of before
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
 }
@@ -751,6 +769,20 @@ func (x *StatusReply) GetBrief() bool {
 	return false
 }
 
+func (x *StatusReply) GetSectionsOneZone() uint32 {
+	if x != nil {
+		return x.SectionsOneZone
+	}
+	return 0
+}
+
+func (x *StatusReply) GetW() uint32 {
+	if x != nil {
+		return x.W
+	}
+	return 0
+}
+
 // EndingSection is a section whose numbers come to an end.
 type EndingSection struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -898,6 +930,8 @@ type LeaseInfo struct {
 	LeaseLeftMs   int64                  `protobuf:"varint,6,opt,name=lease_left_ms,json=leaseLeftMs,proto3" json:"lease_left_ms,omitempty"` // -1: no valid lease
 	Desired       string                 `protobuf:"bytes,7,opt,name=desired,proto3" json:"desired,omitempty"`                               // owner by the route table
 	Standbys      []string               `protobuf:"bytes,8,rep,name=standbys,proto3" json:"standbys,omitempty"`
+	Zone          string                 `protobuf:"bytes,9,opt,name=zone,proto3" json:"zone,omitempty"`                                      // of node, by the route table
+	StandbyZones  []string               `protobuf:"bytes,10,rep,name=standby_zones,json=standbyZones,proto3" json:"standby_zones,omitempty"` // one a standby
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -984,6 +1018,20 @@ func (x *LeaseInfo) GetDesired() string {
 func (x *LeaseInfo) GetStandbys() []string {
 	if x != nil {
 		return x.Standbys
+	}
+	return nil
+}
+
+func (x *LeaseInfo) GetZone() string {
+	if x != nil {
+		return x.Zone
+	}
+	return ""
+}
+
+func (x *LeaseInfo) GetStandbyZones() []string {
+	if x != nil {
+		return x.StandbyZones
 	}
 	return nil
 }
@@ -1936,7 +1984,7 @@ const file_seqsvr_v1_admin_proto_rawDesc = "" +
 	"\n" +
 	"\x15seqsvr/v1/admin.proto\x12\tseqsvr.v1\x1a\x15seqsvr/v1/route.proto\"%\n" +
 	"\rStatusRequest\x12\x14\n" +
-	"\x05brief\x18\x01 \x01(\bR\x05brief\"\x89\x03\n" +
+	"\x05brief\x18\x01 \x01(\bR\x05brief\"\x9d\x03\n" +
 	"\fMemberStatus\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
 	"\x04role\x18\x02 \x01(\tR\x04role\x12\x14\n" +
@@ -1951,7 +1999,8 @@ const file_seqsvr_v1_admin_proto_rawDesc = "" +
 	" \x01(\rR\rsectionsOwned\x12\"\n" +
 	"\rlease_left_ms\x18\v \x01(\x03R\vleaseLeftMs\x12\x18\n" +
 	"\adrained\x18\f \x01(\bR\adrained\x12\x18\n" +
-	"\aexposed\x18\r \x01(\bR\aexposed\"\x9e\x03\n" +
+	"\aexposed\x18\r \x01(\bR\aexposed\x12\x12\n" +
+	"\x04zone\x18\x0e \x01(\tR\x04zone\"\xb2\x03\n" +
 	"\vStoreStatus\x12\x12\n" +
 	"\x04uuid\x18\x01 \x01(\tR\x04uuid\x12\x12\n" +
 	"\x04addr\x18\x02 \x01(\tR\x04addr\x12\x1c\n" +
@@ -1967,7 +2016,8 @@ const file_seqsvr_v1_admin_proto_rawDesc = "" +
 	" \x01(\bR\n" +
 	"nearlyFull\x12&\n" +
 	"\x0fworker_floor_ms\x18\v \x01(\x04R\rworkerFloorMs\x12&\n" +
-	"\x0fworkers_kept_us\x18\f \x01(\x04R\rworkersKeptUs\x12)\n" +
+	"\x0fworkers_kept_us\x18\f \x01(\x04R\rworkersKeptUs\x12\x12\n" +
+	"\x04zone\x18\r \x01(\tR\x04zone\x12)\n" +
 	"\x04etcd\x18\x0e \x01(\v2\x15.seqsvr.v1.EtcdMemberR\x04etcd\"\xec\x01\n" +
 	"\n" +
 	"EtcdMember\x12\x18\n" +
@@ -1981,7 +2031,7 @@ const file_seqsvr_v1_admin_proto_rawDesc = "" +
 	"quotaBytes\x12\x16\n" +
 	"\x06alarms\x18\x06 \x03(\tR\x06alarms\x12\x1a\n" +
 	"\brestored\x18\a \x01(\tR\brestored\x12\x16\n" +
-	"\x06prefix\x18\b \x01(\tR\x06prefix\"\xc1\b\n" +
+	"\x06prefix\x18\b \x01(\tR\x06prefix\"\xfb\b\n" +
 	"\vStatusReply\x12\x1d\n" +
 	"\n" +
 	"cluster_id\x18\x01 \x01(\tR\tclusterId\x12\x10\n" +
@@ -2018,7 +2068,9 @@ const file_seqsvr_v1_admin_proto_rawDesc = "" +
 	"\fuids_refused\x18\x1f \x01(\x04R\vuidsRefused\x121\n" +
 	"\n" +
 	"key_hashes\x18  \x03(\v2\x12.seqsvr.v1.KeyHashR\tkeyHashes\x12\x14\n" +
-	"\x05brief\x18! \x01(\bR\x05brief\"\x91\x01\n" +
+	"\x05brief\x18! \x01(\bR\x05brief\x12*\n" +
+	"\x11sections_one_zone\x18\" \x01(\rR\x0fsectionsOneZone\x12\f\n" +
+	"\x01w\x18# \x01(\rR\x01w\"\x91\x01\n" +
 	"\rEndingSection\x12\x18\n" +
 	"\asection\x18\x01 \x01(\rR\asection\x12\x14\n" +
 	"\x05space\x18\x02 \x01(\tR\x05space\x12\x10\n" +
@@ -2028,7 +2080,7 @@ const file_seqsvr_v1_admin_proto_rawDesc = "" +
 	"\x04base\x18\x06 \x01(\x04R\x04base\"=\n" +
 	"\rLeasesRequest\x12\x10\n" +
 	"\x03all\x18\x01 \x01(\bR\x03all\x12\x1a\n" +
-	"\bsections\x18\x02 \x03(\rR\bsections\"\xd5\x01\n" +
+	"\bsections\x18\x02 \x03(\rR\bsections\"\x8e\x02\n" +
 	"\tLeaseInfo\x12\x18\n" +
 	"\asection\x18\x01 \x01(\rR\asection\x12\x12\n" +
 	"\x04node\x18\x02 \x01(\tR\x04node\x12\x18\n" +
@@ -2037,7 +2089,10 @@ const file_seqsvr_v1_admin_proto_rawDesc = "" +
 	"\x03max\x18\x05 \x01(\x04R\x03max\x12\"\n" +
 	"\rlease_left_ms\x18\x06 \x01(\x03R\vleaseLeftMs\x12\x18\n" +
 	"\adesired\x18\a \x01(\tR\adesired\x12\x1a\n" +
-	"\bstandbys\x18\b \x03(\tR\bstandbys\"`\n" +
+	"\bstandbys\x18\b \x03(\tR\bstandbys\x12\x12\n" +
+	"\x04zone\x18\t \x01(\tR\x04zone\x12#\n" +
+	"\rstandby_zones\x18\n" +
+	" \x03(\tR\fstandbyZones\"`\n" +
 	"\vLeasesReply\x12,\n" +
 	"\x06leases\x18\x01 \x03(\v2\x14.seqsvr.v1.LeaseInfoR\x06leases\x12#\n" +
 	"\rroute_version\x18\x02 \x01(\x04R\frouteVersion\"%\n" +

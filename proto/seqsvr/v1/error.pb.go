@@ -26,60 +26,61 @@ const (
 type ErrorCode int32
 
 const (
-	ErrorCode_ERROR_CODE_UNSPECIFIED       ErrorCode = 0  // no error, or one without a name
-	ErrorCode_ERROR_CODE_BAD_COUNT         ErrorCode = 1  // INVALID_ARGUMENT: count above the limit, or 0 where it is said
-	ErrorCode_ERROR_CODE_BAD_BATCH         ErrorCode = 2  // INVALID_ARGUMENT: no key, too many, counts that do not match
-	ErrorCode_ERROR_CODE_UNKNOWN_SPACE     ErrorCode = 3  // NOT_FOUND
-	ErrorCode_ERROR_CODE_UNKNOWN_SECTION   ErrorCode = 4  // NOT_FOUND
-	ErrorCode_ERROR_CODE_OVERFLOW          ErrorCode = 5  // OUT_OF_RANGE: would pass 2^53-1
-	ErrorCode_ERROR_CODE_NOT_OWNER         ErrorCode = 6  // FAILED_PRECONDITION: retry at owner_addr, or with a newer table
-	ErrorCode_ERROR_CODE_NO_LEASE          ErrorCode = 7  // UNAVAILABLE: the lease ended; retry
-	ErrorCode_ERROR_CODE_NO_QUORUM         ErrorCode = 8  // UNAVAILABLE: fewer than W stores; retry
-	ErrorCode_ERROR_CODE_OVERLOADED        ErrorCode = 9  // RESOURCE_EXHAUSTED: retry slower
-	ErrorCode_ERROR_CODE_SHUTTING_DOWN     ErrorCode = 10 // UNAVAILABLE: retry elsewhere
-	ErrorCode_ERROR_CODE_NO_ROUTE          ErrorCode = 11 // UNAVAILABLE: no table or no live node; retry
-	ErrorCode_ERROR_CODE_FOREIGN_CLUSTER   ErrorCode = 12 // FAILED_PRECONDITION
-	ErrorCode_ERROR_CODE_STALE_ERA         ErrorCode = 13 // FAILED_PRECONDITION
-	ErrorCode_ERROR_CODE_UNKNOWN_REGISTER  ErrorCode = 14 // NOT_FOUND
-	ErrorCode_ERROR_CODE_STORE_FULL        ErrorCode = 15 // RESOURCE_EXHAUSTED
-	ErrorCode_ERROR_CODE_NOT_VOTING        ErrorCode = 16 // UNAVAILABLE
-	ErrorCode_ERROR_CODE_UNKNOWN_NODE      ErrorCode = 17 // NOT_FOUND
-	ErrorCode_ERROR_CODE_NODE_UNFIT        ErrorCode = 18 // FAILED_PRECONDITION: dead, drained, or not configured for it; another node may do
-	ErrorCode_ERROR_CODE_NAME_TAKEN        ErrorCode = 19 // ALREADY_EXISTS
-	ErrorCode_ERROR_CODE_BAD_LEASE         ErrorCode = 20 // INVALID_ARGUMENT
-	ErrorCode_ERROR_CODE_CONFLICT          ErrorCode = 21 // ABORTED
-	ErrorCode_ERROR_CODE_BAD_REGISTER      ErrorCode = 22 // INVALID_ARGUMENT
-	ErrorCode_ERROR_CODE_BAD_ARGUMENT      ErrorCode = 23 // INVALID_ARGUMENT
-	ErrorCode_ERROR_CODE_DEADLINE          ErrorCode = 24 // DEADLINE_EXCEEDED: the caller's deadline ended while waiting
-	ErrorCode_ERROR_CODE_BAD_TABLE         ErrorCode = 25 // INVALID_ARGUMENT
-	ErrorCode_ERROR_CODE_BAD_MAPPING       ErrorCode = 26 // INVALID_ARGUMENT
-	ErrorCode_ERROR_CODE_UNKNOWN_NAMESPACE ErrorCode = 27 // NOT_FOUND
-	ErrorCode_ERROR_CODE_WORKERS_EXHAUSTED ErrorCode = 28 // RESOURCE_EXHAUSTED: all worker ids are held; the text says by whom
-	ErrorCode_ERROR_CODE_UNSAFE_CHANGE     ErrorCode = 29 // FAILED_PRECONDITION: ids handed out already could be repeated
-	ErrorCode_ERROR_CODE_DATACENTER_TAKEN  ErrorCode = 30 // FAILED_PRECONDITION: the datacenter id belongs to another name
-	ErrorCode_ERROR_CODE_CLOCK_OFF         ErrorCode = 31 // UNAVAILABLE: the node's clock is far from the stores'; retry elsewhere
-	ErrorCode_ERROR_CODE_CLOCK_ROLLBACK    ErrorCode = 32 // UNAVAILABLE: the node's clock moved back; retry elsewhere or later
-	ErrorCode_ERROR_CODE_TIME_EXHAUSTED    ErrorCode = 33 // OUT_OF_RANGE: the layout has no time left
-	ErrorCode_ERROR_CODE_BAD_ID            ErrorCode = 34 // INVALID_ARGUMENT: negative, out of its layout, or not in its alphabet
-	ErrorCode_ERROR_CODE_BAD_LAYOUT        ErrorCode = 35 // INVALID_ARGUMENT
-	ErrorCode_ERROR_CODE_PROTOCOL          ErrorCode = 36 // FAILED_PRECONDITION: one side is too old for the other; the text says which
-	ErrorCode_ERROR_CODE_NOT_SESSION       ErrorCode = 37 // PERMISSION_DENIED: speaks for a session without its secret, or of another node
-	ErrorCode_ERROR_CODE_SESSION_ENDED     ErrorCode = 38 // UNAVAILABLE: the session was ended at the stores; its node begins a new one
-	ErrorCode_ERROR_CODE_WORKERS_KEPT      ErrorCode = 39 // RESOURCE_EXHAUSTED: kept back after a restore; the text says until when
-	ErrorCode_ERROR_CODE_UNKNOWN_TAG       ErrorCode = 40 // NOT_FOUND: no segment tag of that name
-	ErrorCode_ERROR_CODE_TICK_USED_UP      ErrorCode = 41 // RESOURCE_EXHAUSTED: the namespace refuses more ids in this tick; retry in a later one
-	ErrorCode_ERROR_CODE_RAISE_TOO_FAR     ErrorCode = 42 // OUT_OF_RANGE: above the space's max_jump; force does it all the same
-	ErrorCode_ERROR_CODE_RETIRED           ErrorCode = 43 // NOT_FOUND: the namespace or tag was retired; the text says when
-	ErrorCode_ERROR_CODE_UID_MEMORY        ErrorCode = 44 // RESOURCE_EXHAUSTED: the node has no memory for one more UID; those in memory go on; retry later
-	ErrorCode_ERROR_CODE_UNAUTHENTICATED   ErrorCode = 45 // UNAUTHENTICATED: no identity, or one that does not hold
-	ErrorCode_ERROR_CODE_FORBIDDEN         ErrorCode = 46 // PERMISSION_DENIED: not for the role, or no grant
-	ErrorCode_ERROR_CODE_QUOTA             ErrorCode = 47 // RESOURCE_EXHAUSTED: retry after ErrorDetail.retry_after_ms
-	ErrorCode_ERROR_CODE_NUMBERS_USED_UP   ErrorCode = 48 // OUT_OF_RANGE: the template has no digits left in this period
-	ErrorCode_ERROR_CODE_ID_CONFLICT       ErrorCode = 49 // ALREADY_EXISTS: the request id has got another count; first and count say what. Nothing was taken
-	ErrorCode_ERROR_CODE_ID_EXPIRED        ErrorCode = 50 // FAILED_PRECONDITION: first sent longer ago than ids are kept; it gets no other numbers
-	ErrorCode_ERROR_CODE_ID_NOT_KEPT       ErrorCode = 51 // INVALID_ARGUMENT: request ids are kept by spaces of mode=exact only
-	ErrorCode_ERROR_CODE_SENT_AHEAD        ErrorCode = 52 // INVALID_ARGUMENT: first_sent_ms is too far beyond the server's clock
-	ErrorCode_ERROR_CODE_OUTCOME_UNKNOWN   ErrorCode = 53 // UNAVAILABLE: a take of an exact space may have got numbers; retry with its id
+	ErrorCode_ERROR_CODE_UNSPECIFIED        ErrorCode = 0  // no error, or one without a name
+	ErrorCode_ERROR_CODE_BAD_COUNT          ErrorCode = 1  // INVALID_ARGUMENT: count above the limit, or 0 where it is said
+	ErrorCode_ERROR_CODE_BAD_BATCH          ErrorCode = 2  // INVALID_ARGUMENT: no key, too many, counts that do not match
+	ErrorCode_ERROR_CODE_UNKNOWN_SPACE      ErrorCode = 3  // NOT_FOUND
+	ErrorCode_ERROR_CODE_UNKNOWN_SECTION    ErrorCode = 4  // NOT_FOUND
+	ErrorCode_ERROR_CODE_OVERFLOW           ErrorCode = 5  // OUT_OF_RANGE: would pass 2^53-1
+	ErrorCode_ERROR_CODE_NOT_OWNER          ErrorCode = 6  // FAILED_PRECONDITION: retry at owner_addr, or with a newer table
+	ErrorCode_ERROR_CODE_NO_LEASE           ErrorCode = 7  // UNAVAILABLE: the lease ended; retry
+	ErrorCode_ERROR_CODE_NO_QUORUM          ErrorCode = 8  // UNAVAILABLE: fewer than W stores; retry
+	ErrorCode_ERROR_CODE_OVERLOADED         ErrorCode = 9  // RESOURCE_EXHAUSTED: retry slower
+	ErrorCode_ERROR_CODE_SHUTTING_DOWN      ErrorCode = 10 // UNAVAILABLE: retry elsewhere
+	ErrorCode_ERROR_CODE_NO_ROUTE           ErrorCode = 11 // UNAVAILABLE: no table or no live node; retry
+	ErrorCode_ERROR_CODE_FOREIGN_CLUSTER    ErrorCode = 12 // FAILED_PRECONDITION
+	ErrorCode_ERROR_CODE_STALE_ERA          ErrorCode = 13 // FAILED_PRECONDITION
+	ErrorCode_ERROR_CODE_UNKNOWN_REGISTER   ErrorCode = 14 // NOT_FOUND
+	ErrorCode_ERROR_CODE_STORE_FULL         ErrorCode = 15 // RESOURCE_EXHAUSTED
+	ErrorCode_ERROR_CODE_NOT_VOTING         ErrorCode = 16 // UNAVAILABLE
+	ErrorCode_ERROR_CODE_UNKNOWN_NODE       ErrorCode = 17 // NOT_FOUND
+	ErrorCode_ERROR_CODE_NODE_UNFIT         ErrorCode = 18 // FAILED_PRECONDITION: dead, drained, or not configured for it; another node may do
+	ErrorCode_ERROR_CODE_NAME_TAKEN         ErrorCode = 19 // ALREADY_EXISTS
+	ErrorCode_ERROR_CODE_BAD_LEASE          ErrorCode = 20 // INVALID_ARGUMENT
+	ErrorCode_ERROR_CODE_CONFLICT           ErrorCode = 21 // ABORTED
+	ErrorCode_ERROR_CODE_BAD_REGISTER       ErrorCode = 22 // INVALID_ARGUMENT
+	ErrorCode_ERROR_CODE_BAD_ARGUMENT       ErrorCode = 23 // INVALID_ARGUMENT
+	ErrorCode_ERROR_CODE_DEADLINE           ErrorCode = 24 // DEADLINE_EXCEEDED: the caller's deadline ended while waiting
+	ErrorCode_ERROR_CODE_BAD_TABLE          ErrorCode = 25 // INVALID_ARGUMENT
+	ErrorCode_ERROR_CODE_BAD_MAPPING        ErrorCode = 26 // INVALID_ARGUMENT
+	ErrorCode_ERROR_CODE_UNKNOWN_NAMESPACE  ErrorCode = 27 // NOT_FOUND
+	ErrorCode_ERROR_CODE_WORKERS_EXHAUSTED  ErrorCode = 28 // RESOURCE_EXHAUSTED: all worker ids are held; the text says by whom
+	ErrorCode_ERROR_CODE_UNSAFE_CHANGE      ErrorCode = 29 // FAILED_PRECONDITION: ids handed out already could be repeated
+	ErrorCode_ERROR_CODE_DATACENTER_TAKEN   ErrorCode = 30 // FAILED_PRECONDITION: the datacenter id belongs to another name
+	ErrorCode_ERROR_CODE_CLOCK_OFF          ErrorCode = 31 // UNAVAILABLE: the node's clock is far from the stores'; retry elsewhere
+	ErrorCode_ERROR_CODE_CLOCK_ROLLBACK     ErrorCode = 32 // UNAVAILABLE: the node's clock moved back; retry elsewhere or later
+	ErrorCode_ERROR_CODE_TIME_EXHAUSTED     ErrorCode = 33 // OUT_OF_RANGE: the layout has no time left
+	ErrorCode_ERROR_CODE_BAD_ID             ErrorCode = 34 // INVALID_ARGUMENT: negative, out of its layout, or not in its alphabet
+	ErrorCode_ERROR_CODE_BAD_LAYOUT         ErrorCode = 35 // INVALID_ARGUMENT
+	ErrorCode_ERROR_CODE_PROTOCOL           ErrorCode = 36 // FAILED_PRECONDITION: one side is too old for the other; the text says which
+	ErrorCode_ERROR_CODE_NOT_SESSION        ErrorCode = 37 // PERMISSION_DENIED: speaks for a session without its secret, or of another node
+	ErrorCode_ERROR_CODE_SESSION_ENDED      ErrorCode = 38 // UNAVAILABLE: the session was ended at the stores; its node begins a new one
+	ErrorCode_ERROR_CODE_WORKERS_KEPT       ErrorCode = 39 // RESOURCE_EXHAUSTED: kept back after a restore; the text says until when
+	ErrorCode_ERROR_CODE_UNKNOWN_TAG        ErrorCode = 40 // NOT_FOUND: no segment tag of that name
+	ErrorCode_ERROR_CODE_TICK_USED_UP       ErrorCode = 41 // RESOURCE_EXHAUSTED: the namespace refuses more ids in this tick; retry in a later one
+	ErrorCode_ERROR_CODE_RAISE_TOO_FAR      ErrorCode = 42 // OUT_OF_RANGE: above the space's max_jump; force does it all the same
+	ErrorCode_ERROR_CODE_RETIRED            ErrorCode = 43 // NOT_FOUND: the namespace or tag was retired; the text says when
+	ErrorCode_ERROR_CODE_UID_MEMORY         ErrorCode = 44 // RESOURCE_EXHAUSTED: the node has no memory for one more UID; those in memory go on; retry later
+	ErrorCode_ERROR_CODE_UNAUTHENTICATED    ErrorCode = 45 // UNAUTHENTICATED: no identity, or one that does not hold
+	ErrorCode_ERROR_CODE_FORBIDDEN          ErrorCode = 46 // PERMISSION_DENIED: not for the role, or no grant
+	ErrorCode_ERROR_CODE_QUOTA              ErrorCode = 47 // RESOURCE_EXHAUSTED: retry after ErrorDetail.retry_after_ms
+	ErrorCode_ERROR_CODE_NUMBERS_USED_UP    ErrorCode = 48 // OUT_OF_RANGE: the template has no digits left in this period
+	ErrorCode_ERROR_CODE_ID_CONFLICT        ErrorCode = 49 // ALREADY_EXISTS: the request id has got another count; first and count say what. Nothing was taken
+	ErrorCode_ERROR_CODE_ID_EXPIRED         ErrorCode = 50 // FAILED_PRECONDITION: first sent longer ago than ids are kept; it gets no other numbers
+	ErrorCode_ERROR_CODE_ID_NOT_KEPT        ErrorCode = 51 // INVALID_ARGUMENT: request ids are kept by spaces of mode=exact only
+	ErrorCode_ERROR_CODE_SENT_AHEAD         ErrorCode = 52 // INVALID_ARGUMENT: first_sent_ms is too far beyond the server's clock
+	ErrorCode_ERROR_CODE_OUTCOME_UNKNOWN    ErrorCode = 53 // UNAVAILABLE: a take of an exact space may have got numbers; retry with its id
+	ErrorCode_ERROR_CODE_UNKNOWN_DATACENTER ErrorCode = 54 // NOT_FOUND: no AllocSvr ever had a datacenter of that name, or the layout has no such field
 )
 
 // Enum value maps for ErrorCode.
@@ -139,62 +140,64 @@ var (
 		51: "ERROR_CODE_ID_NOT_KEPT",
 		52: "ERROR_CODE_SENT_AHEAD",
 		53: "ERROR_CODE_OUTCOME_UNKNOWN",
+		54: "ERROR_CODE_UNKNOWN_DATACENTER",
 	}
 	ErrorCode_value = map[string]int32{
-		"ERROR_CODE_UNSPECIFIED":       0,
-		"ERROR_CODE_BAD_COUNT":         1,
-		"ERROR_CODE_BAD_BATCH":         2,
-		"ERROR_CODE_UNKNOWN_SPACE":     3,
-		"ERROR_CODE_UNKNOWN_SECTION":   4,
-		"ERROR_CODE_OVERFLOW":          5,
-		"ERROR_CODE_NOT_OWNER":         6,
-		"ERROR_CODE_NO_LEASE":          7,
-		"ERROR_CODE_NO_QUORUM":         8,
-		"ERROR_CODE_OVERLOADED":        9,
-		"ERROR_CODE_SHUTTING_DOWN":     10,
-		"ERROR_CODE_NO_ROUTE":          11,
-		"ERROR_CODE_FOREIGN_CLUSTER":   12,
-		"ERROR_CODE_STALE_ERA":         13,
-		"ERROR_CODE_UNKNOWN_REGISTER":  14,
-		"ERROR_CODE_STORE_FULL":        15,
-		"ERROR_CODE_NOT_VOTING":        16,
-		"ERROR_CODE_UNKNOWN_NODE":      17,
-		"ERROR_CODE_NODE_UNFIT":        18,
-		"ERROR_CODE_NAME_TAKEN":        19,
-		"ERROR_CODE_BAD_LEASE":         20,
-		"ERROR_CODE_CONFLICT":          21,
-		"ERROR_CODE_BAD_REGISTER":      22,
-		"ERROR_CODE_BAD_ARGUMENT":      23,
-		"ERROR_CODE_DEADLINE":          24,
-		"ERROR_CODE_BAD_TABLE":         25,
-		"ERROR_CODE_BAD_MAPPING":       26,
-		"ERROR_CODE_UNKNOWN_NAMESPACE": 27,
-		"ERROR_CODE_WORKERS_EXHAUSTED": 28,
-		"ERROR_CODE_UNSAFE_CHANGE":     29,
-		"ERROR_CODE_DATACENTER_TAKEN":  30,
-		"ERROR_CODE_CLOCK_OFF":         31,
-		"ERROR_CODE_CLOCK_ROLLBACK":    32,
-		"ERROR_CODE_TIME_EXHAUSTED":    33,
-		"ERROR_CODE_BAD_ID":            34,
-		"ERROR_CODE_BAD_LAYOUT":        35,
-		"ERROR_CODE_PROTOCOL":          36,
-		"ERROR_CODE_NOT_SESSION":       37,
-		"ERROR_CODE_SESSION_ENDED":     38,
-		"ERROR_CODE_WORKERS_KEPT":      39,
-		"ERROR_CODE_UNKNOWN_TAG":       40,
-		"ERROR_CODE_TICK_USED_UP":      41,
-		"ERROR_CODE_RAISE_TOO_FAR":     42,
-		"ERROR_CODE_RETIRED":           43,
-		"ERROR_CODE_UID_MEMORY":        44,
-		"ERROR_CODE_UNAUTHENTICATED":   45,
-		"ERROR_CODE_FORBIDDEN":         46,
-		"ERROR_CODE_QUOTA":             47,
-		"ERROR_CODE_NUMBERS_USED_UP":   48,
-		"ERROR_CODE_ID_CONFLICT":       49,
-		"ERROR_CODE_ID_EXPIRED":        50,
-		"ERROR_CODE_ID_NOT_KEPT":       51,
-		"ERROR_CODE_SENT_AHEAD":        52,
-		"ERROR_CODE_OUTCOME_UNKNOWN":   53,
+		"ERROR_CODE_UNSPECIFIED":        0,
+		"ERROR_CODE_BAD_COUNT":          1,
+		"ERROR_CODE_BAD_BATCH":          2,
+		"ERROR_CODE_UNKNOWN_SPACE":      3,
+		"ERROR_CODE_UNKNOWN_SECTION":    4,
+		"ERROR_CODE_OVERFLOW":           5,
+		"ERROR_CODE_NOT_OWNER":          6,
+		"ERROR_CODE_NO_LEASE":           7,
+		"ERROR_CODE_NO_QUORUM":          8,
+		"ERROR_CODE_OVERLOADED":         9,
+		"ERROR_CODE_SHUTTING_DOWN":      10,
+		"ERROR_CODE_NO_ROUTE":           11,
+		"ERROR_CODE_FOREIGN_CLUSTER":    12,
+		"ERROR_CODE_STALE_ERA":          13,
+		"ERROR_CODE_UNKNOWN_REGISTER":   14,
+		"ERROR_CODE_STORE_FULL":         15,
+		"ERROR_CODE_NOT_VOTING":         16,
+		"ERROR_CODE_UNKNOWN_NODE":       17,
+		"ERROR_CODE_NODE_UNFIT":         18,
+		"ERROR_CODE_NAME_TAKEN":         19,
+		"ERROR_CODE_BAD_LEASE":          20,
+		"ERROR_CODE_CONFLICT":           21,
+		"ERROR_CODE_BAD_REGISTER":       22,
+		"ERROR_CODE_BAD_ARGUMENT":       23,
+		"ERROR_CODE_DEADLINE":           24,
+		"ERROR_CODE_BAD_TABLE":          25,
+		"ERROR_CODE_BAD_MAPPING":        26,
+		"ERROR_CODE_UNKNOWN_NAMESPACE":  27,
+		"ERROR_CODE_WORKERS_EXHAUSTED":  28,
+		"ERROR_CODE_UNSAFE_CHANGE":      29,
+		"ERROR_CODE_DATACENTER_TAKEN":   30,
+		"ERROR_CODE_CLOCK_OFF":          31,
+		"ERROR_CODE_CLOCK_ROLLBACK":     32,
+		"ERROR_CODE_TIME_EXHAUSTED":     33,
+		"ERROR_CODE_BAD_ID":             34,
+		"ERROR_CODE_BAD_LAYOUT":         35,
+		"ERROR_CODE_PROTOCOL":           36,
+		"ERROR_CODE_NOT_SESSION":        37,
+		"ERROR_CODE_SESSION_ENDED":      38,
+		"ERROR_CODE_WORKERS_KEPT":       39,
+		"ERROR_CODE_UNKNOWN_TAG":        40,
+		"ERROR_CODE_TICK_USED_UP":       41,
+		"ERROR_CODE_RAISE_TOO_FAR":      42,
+		"ERROR_CODE_RETIRED":            43,
+		"ERROR_CODE_UID_MEMORY":         44,
+		"ERROR_CODE_UNAUTHENTICATED":    45,
+		"ERROR_CODE_FORBIDDEN":          46,
+		"ERROR_CODE_QUOTA":              47,
+		"ERROR_CODE_NUMBERS_USED_UP":    48,
+		"ERROR_CODE_ID_CONFLICT":        49,
+		"ERROR_CODE_ID_EXPIRED":         50,
+		"ERROR_CODE_ID_NOT_KEPT":        51,
+		"ERROR_CODE_SENT_AHEAD":         52,
+		"ERROR_CODE_OUTCOME_UNKNOWN":    53,
+		"ERROR_CODE_UNKNOWN_DATACENTER": 54,
 	}
 )
 
@@ -322,7 +325,7 @@ const file_seqsvr_v1_error_proto_rawDesc = "" +
 	"\rroute_version\x18\x03 \x01(\x04R\frouteVersion\x12$\n" +
 	"\x0eretry_after_ms\x18\x04 \x01(\rR\fretryAfterMs\x12\x14\n" +
 	"\x05first\x18\x05 \x01(\x04R\x05first\x12\x14\n" +
-	"\x05count\x18\x06 \x01(\rR\x05count*\xf6\v\n" +
+	"\x05count\x18\x06 \x01(\rR\x05count*\x99\f\n" +
 	"\tErrorCode\x12\x1a\n" +
 	"\x16ERROR_CODE_UNSPECIFIED\x10\x00\x12\x18\n" +
 	"\x14ERROR_CODE_BAD_COUNT\x10\x01\x12\x18\n" +
@@ -378,7 +381,8 @@ const file_seqsvr_v1_error_proto_rawDesc = "" +
 	"\x15ERROR_CODE_ID_EXPIRED\x102\x12\x1a\n" +
 	"\x16ERROR_CODE_ID_NOT_KEPT\x103\x12\x19\n" +
 	"\x15ERROR_CODE_SENT_AHEAD\x104\x12\x1e\n" +
-	"\x1aERROR_CODE_OUTCOME_UNKNOWN\x105Bp\n" +
+	"\x1aERROR_CODE_OUTCOME_UNKNOWN\x105\x12!\n" +
+	"\x1dERROR_CODE_UNKNOWN_DATACENTER\x106Bp\n" +
 	"\x14com.github.seqsvr.v1P\x01Z1github.com/seqsvr/seqsvr/proto/seqsvr/v1;seqsvrv1\xaa\x02\tSeqsvr.V1\xca\x02\tSeqsvr\\V1\xea\x02\n" +
 	"Seqsvr::V1b\x06proto3"
 

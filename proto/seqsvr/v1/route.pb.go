@@ -30,6 +30,7 @@ type Node struct {
 	Weight        uint32                 `protobuf:"varint,4,opt,name=weight,proto3" json:"weight,omitempty"`    // share of the sections, 100 is normal
 	Drained       bool                   `protobuf:"varint,5,opt,name=drained,proto3" json:"drained,omitempty"`
 	Leaving       uint64                 `protobuf:"fixed64,6,opt,name=leaving,proto3" json:"leaving,omitempty"` // the incarnation that has begun to leave: it is given nothing more; 0: none
+	Zone          string                 `protobuf:"bytes,7,opt,name=zone,proto3" json:"zone,omitempty"`         // that the node is in; empty: none
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -104,6 +105,13 @@ func (x *Node) GetLeaving() uint64 {
 		return x.Leaving
 	}
 	return 0
+}
+
+func (x *Node) GetZone() string {
+	if x != nil {
+		return x.Zone
+	}
+	return ""
 }
 
 // RouteTable is the desired assignment of sections to nodes, replaced as a whole.
@@ -369,14 +377,15 @@ var File_seqsvr_v1_route_proto protoreflect.FileDescriptor
 
 const file_seqsvr_v1_route_proto_rawDesc = "" +
 	"\n" +
-	"\x15seqsvr/v1/route.proto\x12\tseqsvr.v1\"\x94\x01\n" +
+	"\x15seqsvr/v1/route.proto\x12\tseqsvr.v1\"\xa8\x01\n" +
 	"\x04Node\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
 	"\x04addr\x18\x02 \x01(\tR\x04addr\x12\x18\n" +
 	"\asession\x18\x03 \x01(\x06R\asession\x12\x16\n" +
 	"\x06weight\x18\x04 \x01(\rR\x06weight\x12\x18\n" +
 	"\adrained\x18\x05 \x01(\bR\adrained\x12\x18\n" +
-	"\aleaving\x18\x06 \x01(\x06R\aleaving\"\x9f\x02\n" +
+	"\aleaving\x18\x06 \x01(\x06R\aleaving\x12\x12\n" +
+	"\x04zone\x18\a \x01(\tR\x04zone\"\x9f\x02\n" +
 	"\n" +
 	"RouteTable\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\x04R\aversion\x12%\n" +

@@ -1654,6 +1654,7 @@ type RoutesReply struct {
 	Routes        *RouteTable            `protobuf:"bytes,2,opt,name=routes,proto3" json:"routes,omitempty"`
 	Mapping       *Mapping               `protobuf:"bytes,3,opt,name=mapping,proto3" json:"mapping,omitempty"`
 	RouteVersion  uint64                 `protobuf:"varint,4,opt,name=route_version,json=routeVersion,proto3" json:"route_version,omitempty"`
+	Zone          string                 `protobuf:"bytes,5,opt,name=zone,proto3" json:"zone,omitempty"` // that the answering process is in; empty: none
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1714,6 +1715,13 @@ func (x *RoutesReply) GetRouteVersion() uint64 {
 		return x.RouteVersion
 	}
 	return 0
+}
+
+func (x *RoutesReply) GetZone() string {
+	if x != nil {
+		return x.Zone
+	}
+	return ""
 }
 
 var File_seqsvr_v1_sequence_proto protoreflect.FileDescriptor
@@ -1845,13 +1853,14 @@ const file_seqsvr_v1_sequence_proto_rawDesc = "" +
 	"\x04more\x18\x05 \x01(\bR\x04moreB\b\n" +
 	"\x06result\"4\n" +
 	"\rRoutesRequest\x12#\n" +
-	"\rroute_version\x18\x01 \x01(\x04R\frouteVersion\"\xae\x01\n" +
+	"\rroute_version\x18\x01 \x01(\x04R\frouteVersion\"\xc2\x01\n" +
 	"\vRoutesReply\x12\x1d\n" +
 	"\n" +
 	"cluster_id\x18\x01 \x01(\tR\tclusterId\x12-\n" +
 	"\x06routes\x18\x02 \x01(\v2\x15.seqsvr.v1.RouteTableR\x06routes\x12,\n" +
 	"\amapping\x18\x03 \x01(\v2\x12.seqsvr.v1.MappingR\amapping\x12#\n" +
-	"\rroute_version\x18\x04 \x01(\x04R\frouteVersion2\xfd\x03\n" +
+	"\rroute_version\x18\x04 \x01(\x04R\frouteVersion\x12\x12\n" +
+	"\x04zone\x18\x05 \x01(\tR\x04zone2\xfd\x03\n" +
 	"\bSequence\x124\n" +
 	"\x04Next\x12\x16.seqsvr.v1.NextRequest\x1a\x14.seqsvr.v1.NextReply\x12C\n" +
 	"\tBatchNext\x12\x1b.seqsvr.v1.BatchNextRequest\x1a\x19.seqsvr.v1.BatchNextReply\x12:\n" +

@@ -28,9 +28,12 @@ type SnowflakeGenerateRequest struct {
 	Count     uint32                 `protobuf:"varint,3,opt,name=count,proto3" json:"count,omitempty"` // 1 to 100,000; 0 is 1
 	// Who asks, counted by name: a letter, then up to 63 letters, digits and "-"; "" is
 	// counted as one that gave no name.
-	Agent         string `protobuf:"bytes,4,opt,name=agent,proto3" json:"agent,omitempty"`
-	AsRuns        bool   `protobuf:"varint,5,opt,name=as_runs,json=asRuns,proto3" json:"as_runs,omitempty"` // answer with runs instead of ids: a few bytes for thousands
-	Encoding      string `protobuf:"bytes,6,opt,name=encoding,proto3" json:"encoding,omitempty"`            // of SnowflakeGenerateReply.texts; "": none
+	Agent    string `protobuf:"bytes,4,opt,name=agent,proto3" json:"agent,omitempty"`
+	AsRuns   bool   `protobuf:"varint,5,opt,name=as_runs,json=asRuns,proto3" json:"as_runs,omitempty"` // answer with runs instead of ids: a few bytes for thousands
+	Encoding string `protobuf:"bytes,6,opt,name=encoding,proto3" json:"encoding,omitempty"`            // of SnowflakeGenerateReply.texts; "": none
+	// Name of the datacenter that the IDs are to be of; "": any. A node of another one answers
+	// NODE_UNFIT, and a router asks the others first.
+	Datacenter    string `protobuf:"bytes,7,opt,name=datacenter,proto3" json:"datacenter,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -103,6 +106,13 @@ func (x *SnowflakeGenerateRequest) GetAsRuns() bool {
 func (x *SnowflakeGenerateRequest) GetEncoding() string {
 	if x != nil {
 		return x.Encoding
+	}
+	return ""
+}
+
+func (x *SnowflakeGenerateRequest) GetDatacenter() string {
+	if x != nil {
+		return x.Datacenter
 	}
 	return ""
 }
@@ -2003,14 +2013,17 @@ var File_seqsvr_v1_snowflake_proto protoreflect.FileDescriptor
 
 const file_seqsvr_v1_snowflake_proto_rawDesc = "" +
 	"\n" +
-	"\x19seqsvr/v1/snowflake.proto\x12\tseqsvr.v1\"\xaf\x01\n" +
+	"\x19seqsvr/v1/snowflake.proto\x12\tseqsvr.v1\"\xcf\x01\n" +
 	"\x18SnowflakeGenerateRequest\x12\x1c\n" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x14\n" +
 	"\x05alias\x18\x02 \x01(\rR\x05alias\x12\x14\n" +
 	"\x05count\x18\x03 \x01(\rR\x05count\x12\x14\n" +
 	"\x05agent\x18\x04 \x01(\tR\x05agent\x12\x17\n" +
 	"\aas_runs\x18\x05 \x01(\bR\x06asRuns\x12\x1a\n" +
-	"\bencoding\x18\x06 \x01(\tR\bencoding\"\xe9\x01\n" +
+	"\bencoding\x18\x06 \x01(\tR\bencoding\x12\x1e\n" +
+	"\n" +
+	"datacenter\x18\a \x01(\tR\n" +
+	"datacenter\"\xe9\x01\n" +
 	"\x16SnowflakeGenerateReply\x12\x14\n" +
 	"\x03ids\x18\x01 \x03(\x06B\x020\x01R\x03ids\x12+\n" +
 	"\x04runs\x18\x02 \x03(\v2\x17.seqsvr.v1.SnowflakeRunR\x04runs\x12#\n" +

@@ -71,8 +71,8 @@ type SnowflakeClient interface {
 	// Worth repeating at another node: WORKERS_EXHAUSTED, CLOCK_OFF, CLOCK_ROLLBACK,
 	// NO_QUORUM, STORE_FULL, SHUTTING_DOWN, DEADLINE. Worth repeating slower:
 	// OVERLOADED, the policy is to refuse when a tick is used up. Not worth repeating:
-	// BAD_COUNT, UNKNOWN_NAMESPACE, TIME_EXHAUSTED, DATACENTER_TAKEN, BAD_ARGUMENT
-	// (agent or datacenter out of range).
+	// BAD_COUNT, UNKNOWN_NAMESPACE, UNKNOWN_DATACENTER, TIME_EXHAUSTED, DATACENTER_TAKEN,
+	// BAD_ARGUMENT (agent or datacenter out of range).
 	Generate(ctx context.Context, in *SnowflakeGenerateRequest, opts ...grpc.CallOption) (*SnowflakeGenerateReply, error)
 	// Decode takes an ID apart. BAD_ID: it is negative, has bits above the layout's, its
 	// text is of a wrong alphabet or length, or there is no time in it (UUID version 4).
@@ -292,8 +292,8 @@ type SnowflakeServer interface {
 	// Worth repeating at another node: WORKERS_EXHAUSTED, CLOCK_OFF, CLOCK_ROLLBACK,
 	// NO_QUORUM, STORE_FULL, SHUTTING_DOWN, DEADLINE. Worth repeating slower:
 	// OVERLOADED, the policy is to refuse when a tick is used up. Not worth repeating:
-	// BAD_COUNT, UNKNOWN_NAMESPACE, TIME_EXHAUSTED, DATACENTER_TAKEN, BAD_ARGUMENT
-	// (agent or datacenter out of range).
+	// BAD_COUNT, UNKNOWN_NAMESPACE, UNKNOWN_DATACENTER, TIME_EXHAUSTED, DATACENTER_TAKEN,
+	// BAD_ARGUMENT (agent or datacenter out of range).
 	Generate(context.Context, *SnowflakeGenerateRequest) (*SnowflakeGenerateReply, error)
 	// Decode takes an ID apart. BAD_ID: it is negative, has bits above the layout's, its
 	// text is of a wrong alphabet or length, or there is no time in it (UUID version 4).

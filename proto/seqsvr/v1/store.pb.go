@@ -1087,6 +1087,7 @@ type DescribeReply struct {
 	TagFloor         uint64                 `protobuf:"fixed64,27,opt,name=tag_floor,json=tagFloor,proto3" json:"tag_floor,omitempty"`                  // of an era that was restored: no tag counts for less
 	WorkerFloorMs    uint64                 `protobuf:"fixed64,28,opt,name=worker_floor_ms,json=workerFloorMs,proto3" json:"worker_floor_ms,omitempty"` // likewise no worker id; milliseconds since 1970
 	WorkersKeptUs    uint64                 `protobuf:"varint,29,opt,name=workers_kept_us,json=workersKeptUs,proto3" json:"workers_kept_us,omitempty"`  // until the store's clock is there: worker ids are kept back
+	Zone             string                 `protobuf:"bytes,30,opt,name=zone,proto3" json:"zone,omitempty"`                                            // that the store is in; empty: none
 	Caller           string                 `protobuf:"bytes,40,opt,name=caller,proto3" json:"caller,omitempty"`                                        // who the store takes the caller for, and where from, for events
 	unknownFields    protoimpl.UnknownFields
 	sizeCache        protoimpl.SizeCache
@@ -1316,6 +1317,13 @@ func (x *DescribeReply) GetWorkersKeptUs() uint64 {
 		return x.WorkersKeptUs
 	}
 	return 0
+}
+
+func (x *DescribeReply) GetZone() string {
+	if x != nil {
+		return x.Zone
+	}
+	return ""
 }
 
 func (x *DescribeReply) GetCaller() string {
@@ -2840,7 +2848,7 @@ const file_seqsvr_v1_store_proto_rawDesc = "" +
 	"\n" +
 	"cluster_id\x18\x01 \x01(\tR\tclusterId\x12\x10\n" +
 	"\x03era\x18\x02 \x01(\x04R\x03era\x12\x16\n" +
-	"\x06reason\x18\x03 \x01(\tR\x06reason\"\x9c\a\n" +
+	"\x06reason\x18\x03 \x01(\tR\x06reason\"\xb0\a\n" +
 	"\rDescribeReply\x12\x1d\n" +
 	"\n" +
 	"store_uuid\x18\x01 \x01(\tR\tstoreUuid\x12\x12\n" +
@@ -2876,7 +2884,8 @@ const file_seqsvr_v1_store_proto_rawDesc = "" +
 	"\x04addr\x18\x17 \x01(\tR\x04addr\x12\x1b\n" +
 	"\ttag_floor\x18\x1b \x01(\x06R\btagFloor\x12&\n" +
 	"\x0fworker_floor_ms\x18\x1c \x01(\x06R\rworkerFloorMs\x12&\n" +
-	"\x0fworkers_kept_us\x18\x1d \x01(\x04R\rworkersKeptUs\x12\x16\n" +
+	"\x0fworkers_kept_us\x18\x1d \x01(\x04R\rworkersKeptUs\x12\x12\n" +
+	"\x04zone\x18\x1e \x01(\tR\x04zone\x12\x16\n" +
 	"\x06caller\x18( \x01(\tR\x06callerJ\x04\b\x19\x10\x1a\"\xd0\x03\n" +
 	"\x06Result\x12,\n" +
 	"\averdict\x18\x01 \x01(\x0e2\x12.seqsvr.v1.VerdictR\averdict\x12%\n" +

@@ -1,0 +1,46 @@
+package namespaces
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/seqsvr/seqsvr/seq"
+)
+
+// In says whether this node's IDs of a namespace are of the datacenter of that name; any will do
+// for "". seq.ErrUnknownDatacenter: no node was ever of it, or the namespace has none in its IDs;
+// seq.ErrNodeUnfit: other nodes are; seq.ErrBadArgument; else as Find.
+func (c *Catalog) In(ctx context.Context, ref Ref, datacenter string) error {
+	switch {
+	case datacenter == "":
+		return nil
+	case !datacenterName.MatchString(datacenter):
+		return fmt.Errorf("%w: datacenter %.80q, expected %s", seq.ErrBadArgument, datacenter, datacenterName)
+	}
+	ns, err := c.Find(ctx, ref)
+	switch own := c.cfg.Node.Datacenter.Name; {
+	case err != nil:
+		return err
+	case !ns.Layout.HasDatacenter():
+		return fmt.Errorf("%w: %q: namespace %q has layout %s, without datacenters", seq.ErrUnknownDatacenter, datacenter, ns.Name, ns.Layout.Name())
+	case own == datacenter:
+		return nil
+	case c.Known().has(datacenter):
+		return fmt.Errorf("%w: this node is of datacenter %q, not %q", seq.ErrNodeUnfit, own, datacenter)
+	}
+	// It may have come up at another node a moment ago.
+	v, err := c.Read(ctx)
+	if err != nil {
+		return fmt.Errorf("find datacenter: %w", err)
+	}
+	if v.has(datacenter) {
+		return fmt.Errorf("%w: this node is of datacenter %q, not %q", seq.ErrNodeUnfit, c.cfg.Node.Datacenter.Name, datacenter)
+	}
+	return fmt.Errorf("%w: %q", seq.ErrUnknownDatacenter, datacenter)
+}
+
+// has says whether a datacenter of that name was used.
+func (d directory) has(name string) bool {
+	return slices.ContainsFunc(d.Datacenters, func(dc Datacenter) bool { return dc.Name == name })
+}

@@ -1,0 +1,75 @@
+package lab
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/seqsvr/seqsvr/internal/history"
+	"github.com/seqsvr/seqsvr/internal/localcluster"
+)
+
+// drillZones are those of a drill's own cluster that needs some.
+var drillZones = []string{"a", "b", "c"}
+
+// Zoned is the configuration of a drill's own cluster for the scenario: if it needs zones and
+// none are named, with some, and a router in each.
+func (sc Scenario) Zoned(cfg localcluster.Config) localcluster.Config {
+	if sc.Zones > 0 && len(cfg.Zones) == 0 {
+		cfg.Zones, cfg.Routers = drillZones, max(cfg.Routers, len(drillZones))
+	}
+	return cfg
+}
+
+// zones counts those that the nodes name.
+func zones(nodes []localcluster.Node) int {
+	named := map[string]bool{}
+	for _, n := range nodes {
+		if n.Zone != "" {
+			named[n.Zone] = true
+		}
+	}
+	return len(named)
+}
+
+// killZone kills every process of the zone of the AllocSvr with most sections, all at once. In a
+// drill's own cluster they stay dead: what they were for goes on without them.
+func killZone(ctx context.Context, s *Scene) error {
+	first, err := s.Victims(ctx, 1, alloc)
+	if err != nil || len(first) == 0 {
+		return err
+	}
+	in := func(zone string) func(localcluster.Node) bool {
+		return func(n localcluster.Node) bool { return n.Zone != zone }
+	}
+	victims := slices.DeleteFunc(slices.Clone(s.Nodes), in(s.find(first[0]).Zone))
+	allocs := slices.DeleteFunc(s.Role(alloc), in(s.find(first[0]).Zone))
+	touched := everybody
+	if s.drill != nil {
+		if touched, err = s.drill.watchLeases(ctx, names(allocs)); err != nil {
+			return err
+		}
+	}
+	err = s.hurt(names(victims), "SIGKILL", touched, s.Kill)
+	s.Rest(ctx, s.away(s.Lease+s.Lease/2))
+	err = errors.Join(err, s.served(ctx, names(allocs)...))
+	if s.drill != nil && s.Own != nil {
+		return err
+	}
+	return errors.Join(err, s.StartAgain(ctx, names(victims)))
+}
+
+// perSecond is how many calls were answered a second from one moment to another; 0 for no time.
+func perSecond(calls []history.Call, from, to time.Duration) float64 {
+	if to <= from {
+		return 0
+	}
+	n := 0
+	for _, c := range calls {
+		if c.Err == "" && c.End >= from && c.End < to {
+			n++
+		}
+	}
+	return float64(n) / (to - from).Seconds()
+}

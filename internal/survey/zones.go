@@ -1,0 +1,70 @@
+package survey
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
+	"github.com/seqsvr/seqsvr/quorum"
+)
+
+const zonesRunbook = "docs/operations.md#zones"
+
+// storeZone is the zone of a store by its own word, or by the membership's of one that does
+// not answer.
+func (s *Survey) storeZone(store *pb.StoreStatus) string {
+	name := s.storeName(store)
+	for _, m := range s.View().GetMembers() {
+		if m.GetRole() == "store" && m.GetName() == name {
+			return cmp.Or(store.GetZone(), m.GetZone())
+		}
+	}
+	return store.GetZone()
+}
+
+// zoneTroubles are zones whose loss would be felt longer than that of a node.
+func (s *Survey) zoneTroubles(best *pb.StatusReply) (all []trouble) {
+	if n := best.GetSectionsOneZone(); n > 0 {
+		all = append(all, trouble{zonesTogether, false, fmt.Sprintf("%d of %d sections have their standby in their owner's zone", n, best.GetSections()),
+			"seqctl route", "it passes once a node of another zone is there; a frozen table stays as it is (" + zonesRunbook + ")"})
+	}
+	zones := s.Cluster.Table.Zones()
+	var stores []string
+	for _, store := range best.GetStores() {
+		zone := s.storeZone(store)
+		stores = append(stores, zone)
+		if zone != "" {
+			zones[zone] = true
+		}
+	}
+	if w := int(best.GetW()); w > 0 && len(zones) >= quorum.FewestZones {
+		if fatal := quorum.Fatal(stores, w); len(fatal) > 0 {
+			all = append(all, trouble{zonesTogether, false, fmt.Sprintf("the loss of zone %s leaves fewer than the %d stores that a write needs", strings.Join(fatal, " or "), w),
+				"seqctl store status", "put a store of it into another zone: seqctl store replace (" + zonesRunbook + ")"})
+		}
+	}
+	return all
+}
+
+// zoneNotes tell of zones that have so many of the AllocSvr that the others could not carry
+// what it has twice over.
+func (s *Survey) zoneNotes() []string {
+	weights, total := map[string]uint32{}, uint32(0)
+	for _, n := range s.Cluster.Table.Nodes {
+		if !n.Drained {
+			weights[n.Zone] += n.Weight
+			total += n.Weight
+		}
+	}
+	out := []string{}
+	for _, zone := range slices.Sorted(maps.Keys(weights)) {
+		if left := total - weights[zone]; zone != "" && left > 0 && weights[zone] > left {
+			out = append(out, fmt.Sprintf("zone %s has %d %% of the AllocSvr by weight: without it the others carry %.1f times as much each",
+				zone, 100*weights[zone]/total, float64(total)/float64(left)))
+		}
+	}
+	return out
+}

@@ -1,0 +1,49 @@
+package quorum
+
+import (
+	"fmt"
+	"slices"
+)
+
+// FewestZones is how many zones must be named for stores to be spread over them: of two, one has
+// a majority of the stores whatever is done.
+const FewestZones = 3
+
+// CheckZones is ErrZones if one zone has w of the stores, so that its loss stops all writes
+// whatever the others do. zones has one name a store, "" where none is known; it is nil where
+// fewer than FewestZones are named.
+func CheckZones(zones []string, w int) error {
+	count := byZone(zones)
+	if len(count) < FewestZones {
+		return nil
+	}
+	for _, z := range slices.Sorted(slices.Values(zones)) {
+		if z != "" && count[z] >= w {
+			return fmt.Errorf("%w: %d of %d stores in zone %s, expected fewer than W, which is %d", ErrZones, count[z], len(zones), z, w)
+		}
+	}
+	return nil
+}
+
+// Fatal are the zones whose loss leaves fewer than w stores, by name. zones is as in CheckZones,
+// which lets pass what cannot be helped: of four stores, with W of 3, some zone has two.
+func Fatal(zones []string, w int) (fatal []string) {
+	for z, n := range byZone(zones) {
+		if len(zones)-n < w {
+			fatal = append(fatal, z)
+		}
+	}
+	slices.Sort(fatal)
+	return fatal
+}
+
+// byZone counts the stores of each zone that has a name.
+func byZone(zones []string) map[string]int {
+	count := map[string]int{}
+	for _, z := range zones {
+		if z != "" {
+			count[z]++
+		}
+	}
+	return count
+}

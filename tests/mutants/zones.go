@@ -1,0 +1,53 @@
+package main
+
+// zoneMutants are those of what fails as a whole, and of datacenters that callers ask for.
+var zoneMutants = []mutant{
+	{rule: "standbys-are-in-other-zones", name: "zones say nothing about who stands by",
+		file: "allocsvr/arbiter/placement/assign.go", in: []string{"allocsvr/arbiter/placement"}, edits: []edit{
+			{"		return free(i) && !slices.ContainsFunc(chosen, together)\n", "		_ = together\n		return free(i)\n"}}},
+	{rule: "standbys-are-in-other-zones", name: "the second standby may be in the zone of the first",
+		file: "allocsvr/arbiter/placement/assign.go", in: []string{"allocsvr/arbiter/placement"}, edits: []edit{
+			{"slices.ContainsFunc(chosen, together)", "slices.ContainsFunc(chosen[:1], together)"}}},
+	{rule: "standbys-are-in-other-zones", name: "a standby in the owner's zone stays",
+		file: "allocsvr/arbiter/placement/assign.go", in: []string{"allocsvr/arbiter/placement"}, edits: []edit{
+			{"		if i := p.stays(id, len(chosen), may); i != seq.NoNode {\n", "		if i := p.stays(id, len(chosen), free); i != seq.NoNode {\n"}}},
+	{rule: "standbys-are-in-other-zones", name: "a zone that is back stands by for nothing",
+		file: "allocsvr/arbiter/placement/assign.go", in: []string{"allocsvr/arbiter/placement"}, edits: []edit{
+			{"	if p.zoned {\n", "	if false {\n"}}},
+	{rule: "standbys-are-in-other-zones", name: "nodes keep their zones to themselves",
+		file: "allocsvr/arbiter/arbiter.go", in: []string{"allocsvr"}, edits: []edit{
+			{"		t.Nodes[i].Weight, t.Nodes[i].Zone = r.cfg.Weight, r.cfg.Zone\n", "		t.Nodes[i].Weight = r.cfg.Weight\n"}}},
+	{rule: "standbys-are-in-other-zones", name: "zones do not travel with the route table",
+		file: "internal/rpc/routes.go", in: []string{"internal/rpc"}, edits: []edit{
+			{"Leaving: uint64(n.Leaving), Zone: n.Zone}", "Leaving: uint64(n.Leaving)}"}}},
+	{rule: "a-zone-is-one-loss", name: "a zone that falls away freezes the table",
+		file: "allocsvr/arbiter/arbiter.go", in: []string{"allocsvr/arbiter"}, edits: []edit{
+			{"	if len(zones) == 1 {\n		return 1\n	}\n", ""}}},
+	{rule: "a-zone-is-one-loss", name: "nodes of several zones are one loss",
+		file: "allocsvr/arbiter/arbiter.go", in: []string{"allocsvr/arbiter"}, edits: []edit{
+			{"	if len(zones) == 1 {\n", "	if len(zones) > 0 {\n"}}},
+	{rule: "a-zone-is-one-loss", name: "one of two zones is one loss",
+		file: "allocsvr/arbiter/arbiter.go", in: []string{"allocsvr/arbiter"}, edits: []edit{
+			{"	if len(t.Zones()) < 3 {\n", "	if len(t.Zones()) < 2 {\n"}}},
+	{rule: "no-zone-has-a-quorum", name: "one store too many is let pass", file: "quorum/zones.go", in: []string{"quorum"}, edits: []edit{
+		{"count[z] >= w {", "count[z] > w {"}}},
+	{rule: "no-zone-has-a-quorum", name: "init looks at no zones", file: "storesvr/init.go", in: []string{"cmd/storesvr"}, edits: []edit{
+		{"	return quorum.CheckZones(c.Zones, c.W)\n", "	return nil\n"}}},
+	{rule: "no-zone-has-a-quorum", name: "a replacement looks at no zones", file: "internal/storecare/change.go", in: []string{"internal/storecare"}, edits: []edit{
+		{"	if err := c.spread(ctx, append(slices.Clone(next.Members), fresh), c.list.W); err != nil {\n", "	if err := error(nil); err != nil {\n"}}},
+	{rule: "no-zone-has-a-quorum", name: "a removal looks at no zones", file: "internal/storecare/change.go", in: []string{"internal/storecare"}, edits: []edit{
+		{"func(ctx context.Context) error { return c.spread(ctx, next.Members, w) }", "func(ctx context.Context) error { return nil }"}}},
+	{rule: "no-zone-has-a-quorum", name: "a store tells no zone", file: "storesvr/describe.go", in: []string{"internal/storecare"}, edits: []edit{
+		{", Zone: c.zone,\n", ",\n"}}},
+	{rule: "no-zone-has-a-quorum", name: "seqctl keeps quiet about zones whose loss stops the cluster",
+		file: "internal/survey/troubles.go", in: []string{"internal/survey"}, edits: []edit{
+			{"	all = append(all, s.zoneTroubles(best)...)\n", ""}}},
+	{rule: "own-zone-first", name: "the SDK asks routers of all zones in turn", file: "client/zones.go", in: []string{"router"}, edits: []edit{
+		{"answered[i] && zones[i] == s.c.cfg.Zone ||", "answered[i] && zones[i] == \"\" ||"}}},
+	{rule: "own-zone-first", name: "the SDK asks the routers of its zone alone", file: "client/servers.go", in: []string{"router"}, edits: []edit{
+		{"	if step >= len(group) {\n", "	if len(group) == 0 {\n"}}},
+	{rule: "datacenters-are-asked-for", name: "IDs come from whichever datacenter", file: "allocsvr/globalid/namespaces/datacenter.go", in: []string{"allocsvr/globalid"}, edits: []edit{
+		{"	case datacenter == \"\":\n", "	case true:\n"}}},
+	{rule: "datacenters-are-asked-for", name: "a datacenter that a node does not know is known nowhere", file: "client/errors.go", in: []string{"client"}, edits: []edit{
+		{"	seq.ErrUnknownNamespace, seq.ErrTimeExhausted,", "	seq.ErrUnknownDatacenter, seq.ErrUnknownNamespace, seq.ErrTimeExhausted,"}}},
+}
