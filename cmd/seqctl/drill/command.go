@@ -130,7 +130,7 @@ func (o *options) check(sc lab.Scenario) error {
 	case o.Lease < allocsvr.MinLease || o.Lease > allocsvr.MaxLease:
 		return fmt.Errorf("--lease %v: expected %v to %v", o.Lease, allocsvr.MinLease, allocsvr.MaxLease)
 	}
-	if err := o.checkEngine(); err != nil {
+	if err := o.checkEngine(sc); err != nil {
 		return err
 	}
 	if o.addr != "" {
@@ -165,7 +165,7 @@ const (
 )
 
 // checkEngine has an own cluster on etcd get its members, and refuses what no etcd does.
-func (o *options) checkEngine() error {
+func (o *options) checkEngine(sc lab.Scenario) error {
 	switch {
 	case o.engine != engineStore && o.engine != engineEtcd:
 		return fmt.Errorf("--engine %q: expected %s or %s", o.engine, engineStore, engineEtcd)
@@ -175,6 +175,8 @@ func (o *options) checkEngine() error {
 		return errors.New("--etcd is for a cluster of others: expected --addr or --ready-file, or --engine etcd to start members")
 	case o.engine == engineEtcd && o.Load.Space != "":
 		return fmt.Errorf("--space %q of mode=exact: %w: expected --engine store", o.Load.Space, etcdstore.ErrNoExact)
+	case o.engine == engineEtcd && sc.Zones > 0:
+		return fmt.Errorf("%s --engine etcd: members of etcd are in no zone: expected --engine store", sc.Name)
 	case o.engine == engineEtcd:
 		o.Members = o.Stores
 	}
@@ -193,7 +195,7 @@ func (o *options) run(ctx context.Context, args []string, stdout, stderr io.Writ
 	}
 	sc, err := lab.FindDrill(args[0])
 	if err == nil {
-		o.Config = sc.Zoned(o.Config)
+		o.Config.Config = sc.Zoned(o.Config.Config)
 		err = o.check(sc)
 	}
 	if err == nil && !o.attached() {
