@@ -60,6 +60,7 @@ machine() {
   echo "| kernel | $(uname -sr) |"
   echo "| disk of the stores | $disk |"
   echo "| load before | $(cut -d' ' -f1-3 /proc/loadavg) |"
+  echo "| runs of each drill | $runs |"
   echo "| date | $(date -u +%Y-%m-%d) |"
   echo "| version | $("$seqctl" --version) |"
   [[ -z $etcd ]] || echo "| etcd | $(etcd --version | head -1 | cut -d' ' -f3) |"
@@ -127,7 +128,7 @@ was() { awk -v from="$1" 'index($0, from) { on = 1 } on && $0 == "" { exit } on'
 machine >"$work/machine"
 if [[ -n $only$engine ]]; then
   rows="${only:+rows with \`$only\`}${engine:+${only:+, }on $engine}"
-  awk -v rows="$rows" -F' \\| ' '/load before|date|version/ { sub(/^\| /, ""); text = text sep $1 " " substr($2, 1, length($2) - 2); sep = ", " }
+  awk -v rows="$rows" -F' \\| ' '/^\| (load|runs|date|version|etcd)/ { sub(/^\| /, ""); text = text sep $1 " " substr($2, 1, length($2) - 2); sep = ", " }
     END { print "| " rows " | " text " |" }' "$work/machine" >"$work/part"
   was '| CPU' | grep -vF "| $rows |" | cat - "$work/part" >"$work/machine"
 fi
@@ -142,8 +143,8 @@ done
 {
   echo "# How long failures are felt"
   echo
-  echo "Written by \`make drills\`: $runs runs of each drill of \`seqctl drill\`, each on a new cluster of real processes, on StoreSvr and,"
-  echo "with \`--engine etcd\`, on three members of etcd. \`seqctl drill --list\` says what each does; \`seqctl drill kill-alloc\` runs one and"
+  echo "Written by \`make drills\`: each drill of \`seqctl drill\`, each time on a new cluster of real processes, on StoreSvr and, with"
+  echo "\`--engine etcd\`, on three members of etcd. \`seqctl drill --list\` says what each does; \`seqctl drill kill-alloc\` runs one and"
   echo "prints what happened when."
   echo
   echo "| machine | |"

@@ -72,8 +72,12 @@ Exit 1 when there are duplicates, regressions, holes or second answers, or the c
 		names = append(names, sc.Name)
 	}
 	cmd.ValidArgsFunction = ctl.OneOf(names...)
-	_ = cmd.RegisterFlagCompletionFunc("node", o.completeNodes)                                                                                 // it is there
-	_ = cmd.RegisterFlagCompletionFunc("engine", cobra.FixedCompletions([]string{engineStore, engineEtcd}, cobra.ShellCompDirectiveNoFileComp)) // likewise
+	for flag, complete := range map[string]cobra.CompletionFunc{
+		"node":   o.completeNodes,
+		"engine": cobra.FixedCompletions([]string{engineStore, engineEtcd}, cobra.ShellCompDirectiveNoFileComp),
+	} {
+		_ = cmd.RegisterFlagCompletionFunc(flag, complete) // it is there
+	}
 	return cmd
 }
 
