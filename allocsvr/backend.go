@@ -1,9 +1,11 @@
 package allocsvr
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -72,7 +74,7 @@ func (s *Server) onEtcd(ctx context.Context) (backend, error) {
 			id := store.Identity()
 			return backend{identity: id, stores: []quorum.NamedStore{{Name: id.Name, UUID: id.UUID, Store: store}}, close: client.Close,
 				follow: func(func(quorum.MemberList, []quorum.NamedStore) error) follower {
-					return &etcdFollower{client: client, store: store}
+					return &etcdFollower{client: client, store: store, prefix: s.cfg.Etcd.Prefix}
 				}}, nil
 		}
 	}
@@ -84,6 +86,7 @@ func (s *Server) onEtcd(ctx context.Context) (backend, error) {
 type etcdFollower struct {
 	client *etcdclient.Client
 	store  *etcdstore.Store
+	prefix string
 	closed sync.Once
 }
 
@@ -120,13 +123,18 @@ func (f *etcdFollower) describe(ctx context.Context) []*pb.StoreStatus {
 		if errors.Is(m.Err, etcdclient.ErrUnasked) {
 			continue
 		}
-		st := &pb.StoreStatus{Addr: m.Addr, Uuid: id.UUID, Name: "etcd " + m.Version, State: "unreachable"}
+		st := &pb.StoreStatus{Addr: m.Addr, Uuid: id.UUID, Name: cmp.Or(m.Name, "etcd"), State: "unreachable", WorkerFloorMs: id.Floors.Worker,
+			Etcd: &pb.EtcdMember{Version: m.Version, Leader: m.Leads(), SizeBytes: uint64(m.Size), InUseBytes: uint64(m.InUse), QuotaBytes: uint64(m.Quota),
+				Alarms: m.Alarms, Prefix: f.prefix}}
+		if left := time.Until(time.UnixMilli(int64(id.Floors.Worker))); left > 0 {
+			st.WorkersKeptUs = uint64(left.Microseconds())
+		}
+		if strings.Contains(id.State, etcdstore.ErrRestored.Error()) {
+			st.Etcd.Restored = id.State
+		}
 		if m.Err == nil {
-			if m.Leads() {
-				st.Name += ", leader"
-			}
 			st.Reachable, st.State, st.Commits = true, etcdState(m, id), uint64(m.Revision)
-			st.NearlyFull = m.Quota > 0 && m.Size > m.Quota/10*9
+			st.NearlyFull = m.Quota > 0 && m.Size > m.Quota/10*8
 		}
 		out = append(out, st)
 	}

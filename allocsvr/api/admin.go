@@ -50,6 +50,10 @@ type Admin struct {
 	DevLog       string // of the `seqctl dev` that the node is part of; empty: none
 }
 
+// askBound is for all that Status asks the stores: callers wait for it 4 s (survey.Patience), and have
+// most to learn from it while the stores do not answer.
+const askBound = 3 * time.Second
+
 // Status implements pb.AdminServer.
 func (s *Admin) Status(ctx context.Context, req *pb.StatusRequest) (*pb.StatusReply, error) {
 	t, totals := s.Routes.Table(), s.Sections.Totals()
@@ -75,6 +79,8 @@ func (s *Admin) Status(ctx context.Context, req *pb.StatusRequest) (*pb.StatusRe
 		ownEndings(s.Sections, reply)
 		return reply, nil
 	}
+	ctx, cancel := context.WithTimeout(ctx, askBound)
+	defer cancel()
 	reply.Stores = s.Stores(ctx)
 	if latest, err := s.KeyHashes.Load(ctx); err == nil {
 		reply.KeyHashes = s.keyHashes(latest)

@@ -9,6 +9,7 @@ import (
 	"github.com/seqsvr/seqsvr/client"
 	"github.com/seqsvr/seqsvr/internal/auth"
 	"github.com/seqsvr/seqsvr/internal/daemon"
+	"github.com/seqsvr/seqsvr/internal/etcdflags"
 	"github.com/seqsvr/seqsvr/router"
 	"github.com/seqsvr/seqsvr/router/resp"
 	"github.com/seqsvr/seqsvr/seq"
@@ -18,6 +19,7 @@ import (
 type options struct {
 	router.Config
 	daemon.Common
+	etcd etcdflags.Flags
 }
 
 func flags() (*pflag.FlagSet, *options) {
@@ -30,7 +32,9 @@ func flags() (*pflag.FlagSet, *options) {
 	fs.StringVar(&o.ConsoleListen, "console", "", "`address` of a page to look at the cluster with, host:port; empty: none")
 	fs.StringSliceVar(&o.ConsoleHosts, "console-hosts", nil, "`names` that the console may be asked by, beside IP addresses and localhost; empty: no others")
 	fs.StringVar(&o.Advertise, "advertise", "", "gRPC `address` that others are told; empty: the one listened on")
-	fs.StringSliceVar(&o.Allocs, "allocs", nil, "gRPC `addresses` of some AllocSvr, required; the others are learned from them")
+	fs.StringSliceVar(&o.Allocs, "allocs", nil, "gRPC `addresses` of some AllocSvr, required unless --etcd is given; the others are learned from them")
+	o.etcd.AddTo(fs)
+	fs.Lookup("etcd").Usage = "client `addresses` of the etcd that keeps the registers, host:port, to find AllocSvr there at the start in place of --allocs; empty: none"
 	fs.StringVar(&o.ClusterID, "cluster", "", "`id` of the cluster that they must be of; empty: any")
 	fs.DurationVar(&o.Timeout, "timeout", client.DefaultTimeout, "how long a call is tried whose caller sets no deadline")
 	fs.DurationVar(&o.AttemptTimeout, "attempt-timeout", client.DefaultAttemptTimeout, "after how long a silent AllocSvr is given up and another asked")
@@ -60,7 +64,7 @@ func load(args []string, env func(string) (string, bool), stderr io.Writer) (*op
 	}
 	o.Config.Logger, o.Config.TLS, o.Config.Guard = o.Common.Logger, o.Common.TLS, o.Common.Guard
 	o.Config.GossipKeys = o.Common.GossipKeys
-	return o, daemon.Usage(o.Validate())
+	return o, daemon.Usage(o.checkSources())
 }
 
 // limits are the settings that a router takes while it serves.

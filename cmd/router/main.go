@@ -27,6 +27,11 @@ func (o *options) serve(ctx context.Context) error {
 	boundHeap(o.Config.MaxInWork)
 	return o.Serve(ctx, "router", func() (daemon.Service, error) {
 		o.Config.Traces = o.Common.Traces
+		if o.etcd.Given() {
+			if err := o.findAllocs(ctx); err != nil {
+				return nil, err
+			}
+		}
 		r, err := router.New(o.Config)
 		if err != nil {
 			return nil, usageOf(err)

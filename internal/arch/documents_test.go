@@ -25,6 +25,7 @@ var excepted = map[string]string{
 	"GossipVerifyIncoming":        "of memberlist, and not used",
 	"--unsafe-no-fsync":           "a flag of etcd",
 	"--auto-compaction-retention": "a flag of etcd",
+	"--quota-backend-bytes":       "a flag of etcd",
 }
 
 // documents are the texts whose names are followed. CHANGELOG.md is not among them: it

@@ -20,6 +20,7 @@ type beaten struct {
 	life     int64
 	revision int64
 	routes   uint64 // version of the route table
+	made     bool   // the key, by this beat
 }
 
 // beat writes the session's key, and makes it if there is none.
@@ -102,6 +103,7 @@ func (b *beats) found(ctx context.Context, who seq.Session, a Answer) error {
 	b.own.lived(who, life, a.Revision)
 	b.own.asks(who, old.Lease)
 	if len(a.Results[2].KVs) > 0 {
+		b.own.end(who)
 		return seq.ErrSessionEnded
 	}
 	return nil
@@ -110,9 +112,12 @@ func (b *beats) found(ctx context.Context, who seq.Session, a Answer) error {
 // first makes the session's key: never one that has ended, and not while a former session of
 // the node's name lives. nil without an error: look again.
 func (b *beats) first(ctx context.Context, req quorum.RenewRequest) (*beaten, error) {
+	if b.own.over(req.Session) {
+		return nil, seq.ErrSessionEnded
+	}
 	keys := b.cluster.keys
 	me, ended, name := keys.session(req.Session), keys.ended(req.Session), keys.name(req.Name)
-	look := []Op{get(keys.meta()), get(me), get(ended), get(name), all(keys.sessions())}
+	look := []Op{get(keys.meta()), get(me), get(ended), get(name), all(keys.sessions()), get(keys.swept())}
 	a, err := b.cluster.do(ctx, Txn{Then: look})
 	if err != nil {
 		return nil, err
@@ -123,14 +128,12 @@ func (b *beats) first(ctx context.Context, req quorum.RenewRequest) (*beaten, er
 	t := Txn{If: []Compare{b.cluster.unmoved(), absent(me), absent(ended)}, Else: look[:3],
 		Then: append([]Op{b.keyOf(req), put(name, encode(name, former{req.Session}))}, b.asked()...)}
 	var before former
-	rev := int64(0)
 	if kvs := a.Results[3].KVs; len(kvs) > 0 {
 		if err := decode(kvs[0], &before); err != nil {
 			return nil, err
 		}
-		rev = kvs[0].Modified
 	}
-	t.If = append(t.If, modified(name, rev))
+	t.If = append(t.If, modified(name, revisionIn(a.Results[3])), modified(keys.swept(), revisionIn(a.Results[5])))
 	if before.Session != 0 && before.Session != req.Session {
 		if err := b.nameFree(ctx, before.Session, req.Name, a); err != nil {
 			return nil, err
@@ -141,7 +144,11 @@ func (b *beats) first(ctx context.Context, req quorum.RenewRequest) (*beaten, er
 		return nil, err
 	}
 	if a.Then {
-		return b.answered(req.Session, a.Revision, a, a.Results[2:])
+		done, err := b.answered(req.Session, a.Revision, a, a.Results[2:])
+		if done != nil {
+			done.made = true
+		}
+		return done, err
 	}
 	return nil, b.found(ctx, req.Session, a)
 }
@@ -165,8 +172,9 @@ func (b *beats) nameFree(ctx context.Context, former seq.Session, name string, a
 }
 
 // end deletes the session's key, by which nothing is kept for it any more, and keeps it from
-// being made again by a message that is under way.
+// being made again by a message that is under way, or by this process.
 func (b *beats) end(ctx context.Context, who seq.Session) error {
+	b.own.end(who)
 	keys := b.cluster.keys
 	ended := keys.ended(who)
 	for {

@@ -43,6 +43,19 @@ func openCluster(ctx context.Context, cfg Config, k keys) (*cluster, error) {
 	return c, nil
 }
 
+// usable is nil if a Store may be opened on the meta in that etcd cluster.
+func (m known) usable(etcd uint64) error {
+	switch {
+	case m.Poison != "":
+		return restored(m.Poison)
+	case m.Making:
+		return fmt.Errorf("%w: its init or restore goes on or was interrupted; if so, run it again", ErrNotInitialized)
+	case m.Etcd != etcd:
+		return restored(fmt.Sprintf("the cluster was made in the etcd cluster %x, and this is %x", m.Etcd, etcd))
+	}
+	return nil
+}
+
 // identity is all of quorum.Identity but what is configured.
 func (c *cluster) identity() quorum.Identity {
 	c.mu.Lock()

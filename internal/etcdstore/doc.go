@@ -14,7 +14,8 @@
 //	<prefix>/b/<document>  the payload of a document
 //	<prefix>/s/<session>   a live session: node name, address, longest lease, beat
 //	<prefix>/n/<name>      the latest session of a node name
-//	<prefix>/ended/<session>
+//	<prefix>/ended/<session>  it is not to be made again by a message that was under way
+//	<prefix>/swept         written before marks and names of the past are removed
 //	<prefix>/o             written by processes that watch sessions and have none
 //
 // It guarantees, with any delay, doubling or loss of messages, as long as etcd is

@@ -20,6 +20,7 @@ type Contents struct {
 	Cluster  string
 	UUID     string
 	Era      seq.Era
+	OldestOf seq.Era // of the registers: Era, or an earlier one where a restore in place was interrupted
 	Mapping  seq.Mapping
 	Floors   quorum.Floors
 	Trouble  error // why no Store can be opened on it, as Open tells; nil: one can
@@ -37,19 +38,6 @@ type LiveSession struct {
 	Name  string        `json:"name"`
 	Addr  string        `json:"addr"`
 	Lease time.Duration `json:"lease_ns"`
-}
-
-// usable is nil if a Store may be opened on the meta in that etcd cluster.
-func (m known) usable(etcd uint64) error {
-	switch {
-	case m.Poison != "":
-		return restored(m.Poison)
-	case m.Making:
-		return fmt.Errorf("%w: its init or restore was interrupted; run it again, a restore with a later era", ErrNotInitialized)
-	case m.Etcd != etcd:
-		return restored(fmt.Sprintf("the cluster was made in the etcd cluster %x, and this is %x", m.Etcd, etcd))
-	}
-	return nil
 }
 
 // Look reads who is below the prefix, also where Open refuses: ErrNotInitialized for none,
@@ -80,7 +68,7 @@ func load(ctx context.Context, kv KV, prefix string, registers bool) (Contents, 
 	if err != nil {
 		return Contents{}, fmt.Errorf("read etcd below %s: %w", prefix, err)
 	}
-	c := Contents{Cluster: m.Cluster, UUID: m.UUID, Era: m.Era, Mapping: seq.Mapping{Spaces: m.Spaces}, Floors: m.Floors,
+	c := Contents{Cluster: m.Cluster, UUID: m.UUID, Era: m.Era, OldestOf: m.oldest(), Mapping: seq.Mapping{Spaces: m.Spaces}, Floors: m.Floors,
 		Trouble: m.usable(a.Cluster), Revision: a.Revision, at: m, etcd: a.Cluster}
 	for _, kv := range a.Results[1].KVs {
 		id, err := k.sessionOf(kv.Key)
@@ -97,6 +85,14 @@ func load(ctx context.Context, kv KV, prefix string, registers bool) (Contents, 
 		c.States, err = states(k, a.Results[2].KVs, a.Results[3].KVs)
 	}
 	return c, err
+}
+
+// oldest is the oldest era that a register may be of.
+func (m meta) oldest() seq.Era {
+	if m.Before != nil {
+		return *m.Before
+	}
+	return m.Era
 }
 
 func states(k keys, registers, bodies []KeyValue) ([]quorum.RegisterState, error) {
@@ -122,8 +118,8 @@ func states(k keys, registers, bodies []KeyValue) ([]quorum.RegisterState, error
 }
 
 // NewEra is an order for a cluster of a later era, in which every register is raised above what
-// was handed out before. Nothing serves until it is done. What was interrupted is given again
-// with a later era.
+// was handed out before. Nothing serves until it is done. One that was interrupted is given again,
+// with the same era or a later one: what was raised already is raised once more.
 type NewEra struct {
 	Prefix  string
 	Cluster string
@@ -172,7 +168,10 @@ func (o NewEra) Make(ctx context.Context, kv KV, b Beginning) error {
 	if err != nil {
 		return err
 	}
-	if at.UUID != want.UUID || !at.Making {
+	switch {
+	case at.Before != nil:
+		return fmt.Errorf("make era %d below %s: %w: a restore in place was interrupted", o.Era, o.Prefix, ErrInitialized)
+	case at.UUID != want.UUID || !at.Making:
 		return errRace
 	}
 	return o.finish(ctx, kv, k, at, nil, b, time.Now())
@@ -190,6 +189,9 @@ func (o NewEra) Raise(ctx context.Context, kv KV, raise func(Contents) (Beginnin
 	if before.Cluster != o.Cluster {
 		return fmt.Errorf("%w: cluster %q is below %s, not %q", seq.ErrForeignCluster, before.Cluster, o.Prefix, o.Cluster)
 	}
+	if o.Era < before.Era {
+		return fmt.Errorf("%w: era %d after %d, which was begun there and not finished", seq.ErrStaleEra, o.Era, before.Era)
+	}
 	b, err := raise(before)
 	if err == nil {
 		err = b.check()
@@ -200,6 +202,7 @@ func (o NewEra) Raise(ctx context.Context, kv KV, raise func(Contents) (Beginnin
 	k := keys{strings.TrimRight(o.Prefix, "/") + "/"}
 	next := before.at.meta
 	next.Era, next.Etcd, next.Making, next.Poison = o.Era, before.etcd, true, ""
+	next.Before = &before.OldestOf
 	if err := replaceMeta(ctx, kv, k, known{next, before.at.rev}); err != nil {
 		return fmt.Errorf("begin era %d below %s: %w", o.Era, o.Prefix, err)
 	}
@@ -211,7 +214,6 @@ func (o NewEra) Raise(ctx context.Context, kv KV, raise func(Contents) (Beginnin
 	if now.at.UUID != before.UUID || now.at.Era != o.Era || !now.at.Making {
 		return fmt.Errorf("begin era %d below %s: %w", o.Era, o.Prefix, errRace)
 	}
-	now.Era = before.Era // which the registers are still of
 	if b, err = raise(now); err != nil {
 		return err
 	}
@@ -245,7 +247,7 @@ func (o NewEra) finish(ctx context.Context, kv KV, k keys, at known, sessions []
 	if err := forget(ctx, kv, k, mine, sessions); err != nil {
 		return err
 	}
-	at.Making, at.Floors = false, b.Floors
+	at.Making, at.Before, at.Floors = false, nil, b.Floors
 	return replaceMeta(ctx, kv, k, at)
 }
 

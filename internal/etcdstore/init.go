@@ -154,5 +154,5 @@ func fetchMeta(ctx context.Context, kv KV, k keys) (known, error) {
 }
 
 func restored(why string) error {
-	return fmt.Errorf("%w: %w: %s; its numbers would repeat: see docs/etcd.md, Restored", seq.ErrNotVoting, ErrRestored, why)
+	return fmt.Errorf("%w: %w: %s; its numbers would repeat: see docs/etcd.md, A restored etcd", seq.ErrNotVoting, ErrRestored, why)
 }

@@ -27,8 +27,11 @@ func (k keys) bodies() string                 { return k.prefix + "b/" }
 func (k keys) body(r seq.Register) string     { return k.bodies() + string(r) }
 func (k keys) sessions() string               { return k.prefix + "s/" }
 func (k keys) session(s seq.Session) string   { return k.sessions() + s.String() }
-func (k keys) name(n string) string           { return k.prefix + "n/" + n }
-func (k keys) ended(s seq.Session) string     { return k.prefix + "ended/" + s.String() }
+func (k keys) names() string                  { return k.prefix + "n/" }
+func (k keys) name(n string) string           { return k.names() + n }
+func (k keys) marks() string                  { return k.prefix + "ended/" }
+func (k keys) ended(s seq.Session) string     { return k.marks() + s.String() }
+func (k keys) swept() string                  { return k.prefix + "swept" }
 func (k keys) watch() string                  { return k.prefix + "o" }
 
 // sessionOf is the session of a key of a session.

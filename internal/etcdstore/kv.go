@@ -94,6 +94,14 @@ func created(key string, rev int64) Compare {
 }
 func absent(key string) Compare { return created(key, 0) }
 
+// revisionIn is the mod revision of the key that was got; 0: there is none.
+func revisionIn(r Result) int64 {
+	if len(r.KVs) == 0 {
+		return 0
+	}
+	return r.KVs[0].Modified
+}
+
 // A transaction takes maxItems registers at most, with at most two compares and two operations
 // each, and maxBytes: etcd takes 1.5 MiB as shipped (--max-request-bytes).
 const (

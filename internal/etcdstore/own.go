@@ -31,6 +31,7 @@ type own struct {
 	// not taken for the session's any more.
 	giving map[slot]giving
 
+	over     bool          // this process has asked for its end, or learnt of it: its key is not made again
 	number   uint64        // of the newest renewal
 	beats    uint64        // writes of the key
 	lease    time.Duration // the longest that was asked for
@@ -232,6 +233,19 @@ func (s *ownSessions) vacated(req quorum.PrepareRequest, results []quorum.Result
 			o.released++
 		}
 	}
+}
+
+// end notes that the session is over, for this process.
+func (s *ownSessions) end(id seq.Session) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.of(id).over = true
+}
+
+func (s *ownSessions) over(id seq.Session) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.of(id).over
 }
 
 // releasing notes what a Release gives up.

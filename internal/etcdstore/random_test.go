@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -43,6 +44,7 @@ type world struct {
 	rng    *rand.Rand
 	until  time.Time // an outage of etcd
 	last   map[seq.Register]uint64
+	ended  map[string]bool // sessions, by the name in their keys; guarded by the lock of etcd
 	nodes  []*process
 	served int
 }
@@ -58,7 +60,7 @@ func (w *world) upTo(d time.Duration) time.Duration {
 }
 
 func runHistory(t *testing.T, seed uint64) {
-	w := &world{t: t, etcd: etcdmodel.New(7), clock: bubble.NewClock(), rng: rand.New(rand.NewPCG(seed, 18)), last: map[seq.Register]uint64{}}
+	w := &world{t: t, etcd: etcdmodel.New(7), clock: bubble.NewClock(), rng: rand.New(rand.NewPCG(seed, 18)), last: map[seq.Register]uint64{}, ended: map[string]bool{}}
 	err := etcdstore.Init(t.Context(), &etcdmodel.Client{Etcd: w.etcd}, etcdstore.InitConfig{Prefix: randPrefix, Cluster: "random",
 		Spaces: []seq.Space{{Name: seq.DefaultSpace, Sections: uint32(len(randSections))}}})
 	if err != nil {
@@ -82,12 +84,22 @@ func runHistory(t *testing.T, seed uint64) {
 	}
 }
 
-// changed checks each change of a register.
+// changed checks each change of a key.
 func (w *world) changed(key string, old, now []byte) {
-	const registers = randPrefix + "/r/"
-	if len(key) < len(registers) || key[:len(registers)] != registers {
-		return
+	part, name, _ := strings.Cut(strings.TrimPrefix(key, randPrefix+"/"), "/")
+	switch part {
+	case "r":
+		w.changedRegister(key, old, now)
+	case "ended":
+		w.ended[name] = w.ended[name] || now != nil
+	case "s":
+		if w.ended[name] && old == nil {
+			w.t.Errorf("session %s was made after it had ended", name)
+		}
 	}
+}
+
+func (w *world) changedRegister(key string, old, now []byte) {
 	after, err := etcdstore.Show(etcdstore.KeyValue{Key: key, Value: now})
 	if err != nil {
 		w.t.Errorf("%q: %v", key, err)
@@ -155,7 +167,7 @@ type process struct {
 	rate float64
 	made time.Time
 
-	mu     sync.Mutex // guards holds
+	mu     sync.Mutex // guards holds, and secret where others read it
 	holds  map[seq.Register]*held
 	secret seq.Secret
 	group  *quorum.Group
@@ -191,7 +203,9 @@ func (p *process) session(ctx context.Context) {
 		}
 		return
 	}
+	p.mu.Lock()
 	p.secret = seq.NewSecret(p.name)
+	p.mu.Unlock()
 	id := store.Identity()
 	stores := []quorum.NamedStore{{Name: "etcd", UUID: id.UUID, Store: store}}
 	p.ref = id.Ref
@@ -289,7 +303,10 @@ func (p *process) give(ctx context.Context, r seq.Register, h *held) {
 	if p.w.draw(3) == 0 {
 		return // the next renewal tells of the drop
 	}
-	to := p.w.nodes[p.w.draw(len(p.w.nodes))].secret.Session()
+	next := p.w.nodes[p.w.draw(len(p.w.nodes))]
+	next.mu.Lock()
+	to := next.secret.Session()
+	next.mu.Unlock()
 	_ = p.group.Release(ctx, p.secret.Session(), []quorum.LeaseItem{{Register: r, Round: h.hold.Round()}}, to)
 }
 

@@ -34,6 +34,9 @@ func (s *Store) renew(ctx context.Context, req quorum.RenewRequest) (quorum.Rene
 	s.own.reborn(req.Session, beat.life)
 	s.watch.condemn(ctx)
 	s.repeatReleases(ctx, req)
+	if beat.made {
+		s.sweep(ctx, req)
+	}
 	if reply.Refused, err = s.attachAll(ctx, req, beat.life); err != nil {
 		return quorum.RenewReply{}, err
 	}
@@ -73,6 +76,15 @@ func (s *Store) repeatReleases(ctx context.Context, req quorum.RenewRequest) {
 	defer cancel()
 	if err := s.give(ctx, req.Session, due); err != nil {
 		s.logger.Debug("releases not answered", "registers", len(due), "error", err)
+	}
+}
+
+// sweep follows the making of a session: who makes what is to be removed removes what others left.
+func (s *Store) sweep(ctx context.Context, req quorum.RenewRequest) {
+	ctx, cancel := context.WithTimeout(ctx, req.Lease/share)
+	defer cancel()
+	if err := s.beats.sweep(ctx); err != nil {
+		s.logger.Debug("left-overs of former sessions not removed: the next session that is made tries again", "error", err)
 	}
 }
 

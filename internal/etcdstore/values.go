@@ -101,8 +101,11 @@ type meta struct {
 	Etcd    uint64 // etcd's id of itself at the making
 	Spaces  []seq.Space
 	Floors  quorum.Floors
-	Making  bool   // init has not finished
-	Poison  string // why nothing may be written any more; empty: it may
+	Making  bool // init or a restore has not finished
+	// Before is the era that registers may still be of while a new one is made of them in place; nil:
+	// they are of Era.
+	Before *seq.Era `json:",omitempty"`
+	Poison string   // why nothing may be written any more; empty: it may
 }
 
 // encode is for the values that are no registers.

@@ -32,6 +32,7 @@ type Status struct {
 	Arbiter      string   `json:"arbiter"`
 	Frozen       string   `json:"frozen"`
 	LeaseMS      float64  `json:"lease_ms"`
+	Engine       string   `json:"engine"` // what keeps the registers, storesvr or etcd; empty: not known
 	Allocs       []Alloc  `json:"allocs"`
 	Stores       []Store  `json:"stores"`
 	Routers      []Router `json:"routers"` // that the membership knows
@@ -66,7 +67,7 @@ type Alloc struct {
 	Version   string `json:"version"`
 }
 
-// Store is one that the AllocSvr write to.
+// Store is one that the AllocSvr write to: a StoreSvr, or a member of etcd.
 type Store struct {
 	Name    string `json:"name"` // empty: the membership does not know it
 	UUID    string `json:"uuid"`
@@ -77,7 +78,9 @@ type Store struct {
 	Commits uint64 `json:"commits"`
 
 	DiskFree   uint64 `json:"disk_free_bytes"`
-	NearlyFull bool   `json:"nearly_full"` // it refuses writes
+	NearlyFull bool   `json:"nearly_full"` // it refuses writes; a member of etcd: it soon will
+
+	Etcd *EtcdMember `json:"etcd,omitempty"` // null: it is a StoreSvr
 }
 
 // Judge makes the status of what was found.
@@ -95,6 +98,7 @@ func (s *Survey) Judge() Status {
 	}
 	if best := s.View(); best != nil {
 		r.Era, r.RouteVersion, r.Unowned, r.Moving = best.GetEra(), best.GetRouteVersion(), best.GetSectionsUnowned(), best.GetSectionsMoving()
+		r.Engine = engineOf(best)
 		r.Arbiter, r.Frozen, r.LeaseMS = best.GetArbiter(), best.GetFrozen(), float64(best.GetLeaseUs())/1000
 		for _, st := range sortedBy(best.GetStores(), (*pb.StoreStatus).GetAddr) {
 			state := st.GetState()
@@ -102,7 +106,7 @@ func (s *Survey) Judge() Status {
 				state = "unreachable"
 			}
 			r.Stores = append(r.Stores, Store{cmp.Or(st.GetName(), s.storeNames()[st.GetAddr()]), st.GetUuid(), st.GetAddr(), state, st.GetBootCount(), st.GetGraceLeftMs(), st.GetCommits(),
-				st.GetDiskFreeBytes(), st.GetNearlyFull()})
+				st.GetDiskFreeBytes(), st.GetNearlyFull(), etcdMember(st.GetEtcd())})
 		}
 		r.Stores = sortedBy(r.Stores, func(st Store) string { return st.Name })
 		for _, m := range sortedBy(best.GetMembers(), (*pb.MemberStatus).GetName) {

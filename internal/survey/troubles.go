@@ -86,7 +86,9 @@ func (s *Survey) troubles() []trouble {
 	all = append(all, s.endTroubles(best)...)
 	if log := best.GetDevLog(); log != "" {
 		for i := range all {
-			all[i].inDev(log)
+			if c := all[i].cause; !onEtcd(best) || c != storeAway && c != noQuorum { // an etcd is no part of it
+				all[i].inDev(log)
+			}
 		}
 	}
 	all = append(all, s.idTroubles...)
@@ -109,6 +111,9 @@ func (t *trouble) inDev(log string) {
 func (s *Survey) storeTroubles(best *pb.StatusReply) (all []trouble) {
 	if best.GetBrief() {
 		return []trouble{{storeAway, false, "no AllocSvr says in time what the stores have", "seqctl status", "it waits for longer; if it hangs too, the stores do"}}
+	}
+	if onEtcd(best) {
+		return s.etcdTroubles(best)
 	}
 	n, lost, full := len(best.GetStores()), 0, 0
 	var first string

@@ -41,6 +41,18 @@ var etcdMutants = []mutant{
 		{"Then: []Op{remove(keys.session(who)), put(ended, encode(ended, ending{}))}})", "Then: []Op{remove(keys.session(who)), put(keys.watch(), encode(ended, ending{}))}})"}}},
 	{rule: "etcd-ended-written", name: "the mark of an ended session is not looked at by who makes its key", file: "internal/etcdstore/beat.go", in: etcdTests, edits: []edit{
 		{"If: []Compare{b.cluster.unmoved(), absent(me), absent(ended)}", "If: []Compare{b.cluster.unmoved(), absent(me)}"}}},
+	{rule: "etcd-sweep", name: "a session is made by a message from before a sweep", file: "internal/etcdstore/beat.go", in: etcdTests, edits: []edit{
+		{", modified(keys.swept(), revisionIn(a.Results[5])))", ")"}}},
+	{rule: "etcd-sweep", name: "marks are removed while what they keep out is under way", file: "internal/etcdstore/sweep.go", in: etcdTests, edits: []edit{
+		{"[]Op{put(keys.swept(), seal(keys.swept(), nil))}", "[]Op{put(keys.watch(), seal(keys.watch(), nil))}"}}},
+	{rule: "etcd-sweep", name: "a mark is removed though it was written again", file: "internal/etcdstore/sweep.go", in: etcdTests, edits: []edit{
+		{"&Txn{If: []Compare{modified(kv.Key, kv.Modified)}, ", "&Txn{"}}},
+	{rule: "etcd-sweep", name: "the name of a live session is removed", file: "internal/etcdstore/sweep.go", in: etcdTests, edits: []edit{
+		{"		if !lives[of.Session] {\n", "		if !lives[of.Session] || true {\n"}}},
+	{rule: "etcd-sweep", name: "what was left is kept for ever", file: "internal/etcdstore/renew.go", in: etcdTests, edits: []edit{
+		{"	if beat.made {\n", "	if beat.made && false {\n"}}},
+	{rule: "etcd-over", name: "a process makes the session again whose end it asked for", file: "internal/etcdstore/beat.go", in: etcdTests, edits: []edit{
+		{"	if b.own.over(req.Session) {\n", "	if b.own.over(req.Session) && false {\n"}}},
 	{rule: "etcd-name-free", name: "a node goes on beside the former session of its name", file: "internal/etcdstore/beat.go", in: etcdTests, edits: []edit{
 		{"	if before.Session != 0 && before.Session != req.Session {\n", "	if before.Session != 0 && before.Session != req.Session && false {\n"}}},
 	{rule: "etcd-beat-under-its-life", name: "a beat counts under whatever life the key has", file: "internal/etcdstore/own.go", in: etcdTests, edits: []edit{
@@ -52,12 +64,28 @@ var etcdMutants = []mutant{
 		{"	case a.Revision < floor:\n", "	case false:\n"}}},
 	{rule: "etcd-restored", name: "another etcd cluster is taken for the same", file: "internal/etcdstore/cluster.go", in: etcdTests, edits: []edit{
 		{"	case a.Cluster != etcd:\n", "	case false:\n"},
-		{"	case c.meta.Etcd != a.Cluster:\n", "	case false:\n"},
+		{"	case m.Etcd != etcd:\n", "	case false:\n"},
 		{"	case a.Revision < floor:\n", "	case a.Revision < floor && a.Cluster == etcd:\n"}}},
 	{rule: "etcd-restored", name: "a register that has lost what was confirmed is taken", file: "internal/etcdstore/records.go", in: etcdTests, edits: []edit{
 		{"had && why != \"\" {\n", "had && why != \"\" && false {\n"}}},
 	{rule: "etcd-restored", name: "other processes are not told that etcd was put back", file: "internal/etcdstore/cluster.go", in: etcdTests, edits: []edit{
 		{"		there.Poison = why\n", "		there.Poison = \"\"\n"}}},
+	{rule: "etcd-new-era", name: "ceilings are not raised", file: "cmd/seqctl/storectl/etcd.go", in: []string{"cmd/seqctl/storectl"}, edits: []edit{
+		{"		b.States = append(b.States, st.Of(name))\n	}\n", "		_, _ = name, st\n	}\n	b.States = slices.Clone(states)\n"}}},
+	{rule: "etcd-new-era", name: "the era is not raised", file: "internal/etcdstore/era.go", in: etcdTests, edits: []edit{
+		{"	next.Era, next.Etcd, next.Making, next.Poison = o.Era, before.etcd, true, \"\"\n", "	next.Etcd, next.Making, next.Poison = before.etcd, true, \"\"\n"},
+		{"now.at.UUID != before.UUID || now.at.Era != o.Era || !now.at.Making", "now.at.UUID != before.UUID || !now.at.Making"}}},
+	{rule: "etcd-new-era", name: "what is written until the era before ends is not raised", file: "internal/etcdstore/era.go", in: etcdTests, edits: []edit{
+		{"	if b, err = raise(now); err != nil {\n", "	if _, err = raise(now); err != nil {\n"}}},
+	{rule: "etcd-new-era", name: "a new era is open before all is raised", file: "internal/etcdstore/era.go", in: etcdTests, edits: []edit{
+		{"= o.Era, before.etcd, true, \"\"\n", "= o.Era, before.etcd, false, \"\"\n"},
+		{"now.at.Era != o.Era || !now.at.Making", "now.at.Era != o.Era"}}},
+	{rule: "etcd-new-era", name: "an interrupted restore forgets which era registers are of", file: "internal/etcdstore/era.go", in: etcdTests, edits: []edit{
+		{"	next.Before = &before.OldestOf\n", "	next.Before = &before.Era\n"}}},
+	{rule: "etcd-new-era", name: "leases of the era before are not waited for", file: "internal/etcdstore/era.go", in: etcdTests, edits: []edit{
+		{"	if left := over - time.Since(stopped); left > 0 {\n", "	if left := over - time.Since(stopped); left > over {\n"}}},
+	{rule: "etcd-new-era", name: "sessions of the era before keep their names", file: "internal/etcdstore/era.go", in: etcdTests, edits: []edit{
+		{"	return o.finish(ctx, kv, k, now.at, now.Sessions, b, stopped)\n", "	return o.finish(ctx, kv, k, now.at, nil, b, stopped)\n"}}},
 	{rule: "etcd-split", name: "a transaction has as many items as etcd has operations", file: "internal/etcdstore/kv.go", in: etcdTests, edits: []edit{
 		{"	maxItems = MaxOps - 2\n", "	maxItems = MaxOps\n"}}},
 	{rule: "etcd-split", name: "a transaction has as many bytes as there are", file: "internal/etcdstore/kv.go", in: etcdTests, edits: []edit{

@@ -9,6 +9,7 @@ import (
 
 	"google.golang.org/grpc"
 
+	"github.com/seqsvr/seqsvr/internal/daemon"
 	"github.com/seqsvr/seqsvr/internal/rpc"
 	"github.com/seqsvr/seqsvr/internal/survey"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
@@ -114,6 +115,9 @@ func StoreAddrs(ctx context.Context, o *Options) ([]string, error) {
 	reply, err := onAnyNode(ctx, o, pb.AdminClient.Status, &pb.StatusRequest{})
 	var addrs []string
 	for _, s := range reply.GetStores() {
+		if prefix := s.GetEtcd().GetPrefix(); prefix != "" {
+			return nil, daemon.Usage(fmt.Errorf("cluster %s is on etcd: give --etcd %s --etcd-prefix %s", reply.GetClusterId(), s.GetAddr(), prefix))
+		}
 		addrs = append(addrs, s.GetAddr())
 	}
 	if err == nil && len(addrs) == 0 {

@@ -39,6 +39,36 @@ func TestStatusSaysWhatToDoFirst(t *testing.T) {
 		{"a router away", nil, func(s *pb.StatusReply) {
 			s.Members = append(s.Members, &pb.MemberStatus{Name: "r1", Role: "router", State: "dead"})
 		}, "on r1: systemctl start seqsvr-router"},
+		{"on etcd and well", nil, toEtcd, ""},
+		{"a member of etcd away", nil, func(s *pb.StatusReply) { toEtcd(s); s.Stores[2].Reachable = false }, "on s3: systemctl start etcd"},
+		{"a member of etcd away in dev", nil, func(s *pb.StatusReply) {
+			toEtcd(s)
+			s.Stores[2].Reachable, s.DevLog = false, "data/dev/dev.log"
+		}, "on s3: systemctl start etcd"},
+		{"a full etcd", nil, func(s *pb.StatusReply) {
+			toEtcd(s)
+			s.Stores[1].State, s.Stores[1].Etcd.Alarms = "alarms: [NOSPACE]", []string{"NOSPACE"}
+		}, "etcdctl alarm list"},
+		{"an etcd near its quota", nil, func(s *pb.StatusReply) { toEtcd(s); s.Stores[0].NearlyFull = true }, "etcdctl defrag"},
+		{"an etcd without a leader", nil, func(s *pb.StatusReply) { toEtcd(s); s.Stores[0].State = "knows no leader" }, "seqctl store status --etcd s1:1"},
+		{"no etcd", nil, func(s *pb.StatusReply) {
+			toEtcd(s)
+			for _, st := range s.Stores {
+				st.Reachable = false
+			}
+		}, "seqctl store status --etcd s1:1"},
+		{"an etcd with a later era", nil, func(s *pb.StatusReply) {
+			toEtcd(s)
+			for _, st := range s.Stores {
+				st.State = "etcd below /seqsvr: " + seq.ErrStaleEra.Error() + ": era 1 in place of 0"
+			}
+		}, "systemctl restart seqsvr-allocsvr"},
+		{"an etcd that was put back", nil, func(s *pb.StatusReply) {
+			toEtcd(s)
+			for _, st := range s.Stores {
+				st.State, st.Etcd.Restored = "put back", "put back"
+			}
+		}, "seqctl store restore --etcd "},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -49,6 +79,26 @@ func TestStatusSaysWhatToDoFirst(t *testing.T) {
 				t.Errorf("got %q, want %q; problems %q", r.First, test.want, r.Problems)
 			}
 		})
+	}
+}
+
+// toEtcd makes the stores members of an etcd.
+func toEtcd(s *pb.StatusReply) {
+	for _, st := range s.Stores {
+		st.Etcd = &pb.EtcdMember{Version: "3.6.5", SizeBytes: 1 << 20, QuotaBytes: 2 << 30, Prefix: "/seqsvr"}
+	}
+	s.Stores[0].Etcd.Leader = true
+}
+
+func TestStatusShowsTheMembersOfEtcd(t *testing.T) {
+	n := serve(t)
+	toEtcd(n.status)
+	if r, _ := statusOf(t, n); r.Engine != "etcd" || len(r.Stores) != 3 || r.Stores[0].Etcd == nil || r.Stores[0].Etcd.Quota != 2<<30 {
+		t.Errorf("got engine %q and %+v", r.Engine, r.Stores)
+	}
+	out, err := call(t, "status", "--addr", n.addr)
+	if err != nil || !strings.Contains(out, "leads") || !strings.Contains(out, "2.0 GiB") || strings.Contains(out, "STORE ") {
+		t.Errorf("%v\n%s", err, out)
 	}
 }
 

@@ -63,7 +63,11 @@ func printStatus(w io.Writer, format ui.Format, r survey.Status) error {
 		}
 		line("  - " + text)
 	}
-	for _, t := range []*ui.Table{allocTable(r.Allocs), storeTable(r.Stores)} {
+	stores := storeTable
+	if r.Engine == survey.EngineEtcd {
+		stores = etcdTable
+	}
+	for _, t := range []*ui.Table{allocTable(r.Allocs), stores(r.Stores)} {
 		fmt.Fprintln(w)
 		if err := t.Write(w); err != nil {
 			return err
@@ -115,6 +119,36 @@ func storeTable(stores []survey.Store) *ui.Table {
 			free = survey.Size(st.DiskFree)
 		}
 		t.Row(cmp.Or(cut(st.Name, nameCells), "-"), cut(st.Addr, addrCells), state, short(st.Commits), milliseconds(st.GraceMS), free)
+	}
+	return t
+}
+
+// etcdTable shows the members of etcd in place of stores.
+func etcdTable(stores []survey.Store) *ui.Table {
+	t := ui.NewTable("etcd", "addr", "state", "version", "revision", "database", "in use", "quota")
+	for _, st := range stores {
+		m := st.Etcd
+		if m == nil || st.State == "unreachable" {
+			t.Row(cut(st.Name, nameCells), cut(st.Addr, addrCells), ui.Cell{Text: cut(st.State, stateCells), Color: ui.Red}, "", "", "", "", "")
+			continue
+		}
+		state, quota := ui.Cell{Text: "follows", Color: ui.Green}, "not told"
+		switch {
+		case len(m.Alarms) > 0:
+			state = ui.Cell{Text: cut(strings.Join(m.Alarms, ","), stateCells), Color: ui.Red}
+		case m.Restored != "":
+			state = ui.Cell{Text: "put back", Color: ui.Red}
+		case st.State != "voting":
+			state = ui.Cell{Text: cut(st.State, stateCells), Color: ui.Red}
+		case st.NearlyFull:
+			state = ui.Cell{Text: "nearly full", Color: ui.Red}
+		case m.Leader:
+			state.Text = "leads"
+		}
+		if m.Quota > 0 {
+			quota = survey.Size(m.Quota)
+		}
+		t.Row(cut(st.Name, nameCells), cut(st.Addr, addrCells), state, m.Version, short(st.Commits), survey.Size(m.Size), survey.Size(m.InUse), quota)
 	}
 	return t
 }

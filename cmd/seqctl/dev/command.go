@@ -93,7 +93,8 @@ func Command() *cobra.Command {
 		Long: `dev runs stores, allocators and a router in this process, or with --processes as
 real processes, and prints where they listen. With --etcd the registers are in an etcd that
 runs already, and there are no stores: dev makes a cluster below --etcd-prefix if there is
-none, as seqctl etcd init does. A directory used before goes on above every number it handed out. Ctrl-C stops the cluster in order; a second one at once.
+none, as seqctl etcd init does. A directory used before goes on above every number it handed
+out. Ctrl-C stops the cluster in order; a second one at once.
 With --processes, SIGHUP starts daemons again that have ended. With --secure nobody gets
 in without a certificate or a token; it prints those of a caller and of an operator.`,
 		Args: ctl.ExactArgs(),

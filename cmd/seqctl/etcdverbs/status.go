@@ -41,11 +41,13 @@ type space struct {
 	Mode     string `json:"mode"`
 }
 
-// member is one endpoint.
+// member is one member of etcd.
 type member struct {
+	Name     string   `json:"name,omitempty"`
 	Addr     string   `json:"addr"`
 	Version  string   `json:"version,omitempty"`
-	Leader   bool     `json:"leader"`
+	State    string   `json:"state"` // leads, follows, learner, no leader, or no answer
+	Term     uint64   `json:"raft_term,omitempty"`
 	Revision int64    `json:"revision,omitempty"`
 	Size     int64    `json:"size_bytes,omitempty"`
 	InUse    int64    `json:"in_use_bytes,omitempty"`
@@ -55,9 +57,17 @@ type member struct {
 }
 
 func memberOf(m etcdclient.Member) member {
-	r := member{Addr: m.Addr, Version: m.Version, Leader: m.ID != 0 && m.ID == m.Leader, Revision: m.Revision, Size: m.Size, InUse: m.InUse, Quota: m.Quota, Alarms: m.Alarms}
-	if m.Err != nil {
-		r.Error = m.Err.Error()
+	r := member{Name: m.Name, Addr: m.Addr, State: "follows", Version: m.Version, Term: m.Term, Revision: m.Revision,
+		Size: m.Size, InUse: m.InUse, Quota: m.Quota, Alarms: m.Alarms}
+	switch {
+	case m.Err != nil:
+		r.State, r.Error = "no answer", m.Err.Error()
+	case m.Leads():
+		r.State = "leads"
+	case m.Leader == 0:
+		r.State = "no leader"
+	case m.Learner:
+		r.State = "learner"
 	}
 	return r
 }
@@ -97,28 +107,36 @@ func (s *shown) found(c etcdstore.Contents) {
 	s.Sessions = append(s.Sessions, c.Sessions...)
 	slices.SortFunc(s.Sessions, func(a, b etcdstore.LiveSession) int { return strings.Compare(a.Name, b.Name) })
 	if left := time.Until(time.UnixMilli(int64(c.Floors.Worker))); left > 0 {
-		s.Notes = append(s.Notes, survey.KeptNote(c.Floors.Worker, left))
+		s.Notes = append(s.Notes, survey.KeptNote(c.Floors.Worker, left)+" --etcd ADDRS")
 	}
 }
 
 // judge takes in the members, and says what to do.
 func (s *shown) judge(members []etcdclient.Member, wrong error) {
-	if wrong != nil {
+	if wrong != nil && !errors.Is(wrong, etcdclient.ErrUnreachable) { // of that the members tell more
 		s.Problems = append(s.Problems, strings.ReplaceAll(wrong.Error(), "\n", "; "))
 	}
 	for _, m := range members {
 		s.Members = append(s.Members, memberOf(m))
+		name := strings.TrimSpace(m.Name + " at " + m.Addr)
 		switch {
+		case errors.Is(m.Err, etcdclient.ErrUnasked):
+			s.Notes = append(s.Notes, fmt.Sprintf("etcd member %s is not among --etcd: it was not asked, and nothing falls back to it", name))
+		case errors.Is(m.Err, etcdclient.ErrUnreachable):
+			s.Problems = append(s.Problems, fmt.Sprintf("etcd member %s is not reachable: start it; if its disk is lost, etcdctl member remove and add", name))
 		case m.Err != nil:
-			s.Problems = append(s.Problems, fmt.Sprintf("etcd at %s is not reachable: start it; if its disk is lost, etcdctl member remove and add", m.Addr))
+			s.Problems = append(s.Problems, fmt.Sprintf("etcd member %s does not tell how it is: %v", name, m.Err))
 		case m.Leader == 0:
-			s.Problems = append(s.Problems, fmt.Sprintf("etcd at %s knows no leader: bring the other members back", m.Addr))
+			s.Problems = append(s.Problems, fmt.Sprintf("etcd member %s knows no leader: bring the other members back", name))
 		case m.Learner:
-			s.Notes = append(s.Notes, fmt.Sprintf("etcd at %s is a learner: etcdctl member promote", m.Addr))
+			s.Notes = append(s.Notes, fmt.Sprintf("etcd member %s is a learner: etcdctl member promote", name))
+		}
+		for _, text := range m.Errors {
+			s.Problems = append(s.Problems, fmt.Sprintf("etcd member %s says: %s", name, text))
 		}
 		if m.Quota > 0 && m.Size > m.Quota/10*8 {
-			s.Problems = append(s.Problems, fmt.Sprintf("etcd at %s has %s of its quota of %s: etcdctl compact and defrag, or a larger --quota-backend-bytes; at the quota nothing is served",
-				m.Addr, survey.Size(uint64(m.Size)), survey.Size(uint64(m.Quota))))
+			s.Problems = append(s.Problems, fmt.Sprintf("etcd member %s has %s of its quota of %s: etcdctl compact and defrag, or a larger --quota-backend-bytes; at the quota nothing is served",
+				name, survey.Size(uint64(m.Size)), survey.Size(uint64(m.Quota))))
 		}
 	}
 	s.Healthy = len(s.Problems) == 0
@@ -166,22 +184,24 @@ func (s *shown) print(w io.Writer, format ui.Format) error {
 }
 
 func (s *shown) tableOfMembers() *ui.Table {
-	t := ui.NewTable("etcd", "version", "state", "revision", "database", "in use", "quota")
+	t := ui.NewTable("member", "addr", "version", "state", "revision", "database", "in use", "quota")
 	for _, m := range s.Members {
-		state := ui.Cell{Text: "follows", Color: ui.Green}
+		state := ui.Cell{Text: m.State, Color: ui.Green}
 		switch {
-		case m.Error != "":
-			state = ui.Cell{Text: "unreachable", Color: ui.Red}
+		case m.Error != "" || m.State == "no leader":
+			state.Color = ui.Red
 		case len(m.Alarms) > 0:
 			state = ui.Cell{Text: strings.Join(m.Alarms, ", "), Color: ui.Red}
-		case m.Leader:
-			state.Text = "leads"
 		}
-		quota := "?"
+		quota := "not told"
 		if m.Quota > 0 {
 			quota = survey.Size(uint64(m.Quota))
 		}
-		t.Row(m.Addr, m.Version, state, m.Revision, survey.Size(uint64(m.Size)), survey.Size(uint64(m.InUse)), quota)
+		if m.Error != "" {
+			t.Row(m.Name, m.Addr, "", state, "", "", "", "")
+			continue
+		}
+		t.Row(m.Name, m.Addr, m.Version, state, m.Revision, survey.Size(uint64(m.Size)), survey.Size(uint64(m.InUse)), quota)
 	}
 	return t
 }

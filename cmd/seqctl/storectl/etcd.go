@@ -20,6 +20,7 @@ import (
 	"github.com/seqsvr/seqsvr/internal/etcdstore"
 	"github.com/seqsvr/seqsvr/internal/ui"
 	"github.com/seqsvr/seqsvr/quorum"
+	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/storesvr"
 	"github.com/seqsvr/seqsvr/storesvr/backup"
 )
@@ -52,7 +53,7 @@ func (o *options) onEtcd(cmd *cobra.Command) (bool, error) {
 
 // manifestOf is the manifest of what is below a prefix of etcd.
 func manifestOf(c etcdstore.Contents) backup.Manifest {
-	m := backup.Manifest{Cluster: c.Cluster, Era: c.Era, Mapping: c.Mapping, Floors: c.Floors, Registers: len(c.States), Sources: []string{"etcd"},
+	m := backup.Manifest{Cluster: c.Cluster, Era: c.OldestOf, Mapping: c.Mapping, Floors: c.Floors, Registers: len(c.States), Sources: []string{"etcd"},
 		Members: quorum.MemberList{Version: 1, R: 1, W: 1, Members: []quorum.Member{{UUID: c.UUID, Name: "etcd"}}}}
 	for _, s := range c.Sessions {
 		m.LeaseBound = max(m.LeaseBound, s.Lease)
@@ -126,7 +127,7 @@ func restoreOnEtcd(ctx context.Context, flags *etcdflags.Flags, r backup.Restore
 			return b, err
 		})
 	})
-	if errors.Is(err, backup.ErrEra) {
+	if errors.Is(err, backup.ErrEra) || errors.Is(err, seq.ErrStaleEra) {
 		return daemon.Usage(err)
 	}
 	if err != nil {

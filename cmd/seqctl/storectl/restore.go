@@ -39,7 +39,7 @@ was made with that key is taken.
 
 With --etcd the new era is made below --etcd-prefix, once: with --from where no cluster is, and without it of the
 cluster that is there, after its etcd was restored from a snapshot. It waits until leases of the era before are
-over. One that was interrupted serves nothing, and is given again with a later era.`,
+over. One that was interrupted serves nothing, and is given again.`,
 		Example: "  seqctl store restore --from /backup/seqsvr --era 1 --cluster prod --data-dir /var/lib/seqsvr/store --name store-1 --members store-1,store-2,store-3\n" +
 			"  seqctl store restore --etcd 10.0.0.1:2379 --era 1 --cluster prod",
 		Args: ctl.ExactArgs(),

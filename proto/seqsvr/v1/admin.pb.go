@@ -221,6 +221,7 @@ type StoreStatus struct {
 	NearlyFull    bool                   `protobuf:"varint,10,opt,name=nearly_full,json=nearlyFull,proto3" json:"nearly_full,omitempty"`            // it refuses writes for want of room on its disk
 	WorkerFloorMs uint64                 `protobuf:"varint,11,opt,name=worker_floor_ms,json=workerFloorMs,proto3" json:"worker_floor_ms,omitempty"` // since 1970: snowflake worker ids are kept back until then
 	WorkersKeptUs uint64                 `protobuf:"varint,12,opt,name=workers_kept_us,json=workersKeptUs,proto3" json:"workers_kept_us,omitempty"` // how long that still is by the store's clock; 0: no longer
+	Etcd          *EtcdMember            `protobuf:"bytes,14,opt,name=etcd,proto3" json:"etcd,omitempty"`                                           // not set: it is a StoreSvr
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -339,6 +340,115 @@ func (x *StoreStatus) GetWorkersKeptUs() uint64 {
 	return 0
 }
 
+func (x *StoreStatus) GetEtcd() *EtcdMember {
+	if x != nil {
+		return x.Etcd
+	}
+	return nil
+}
+
+// EtcdMember is what a member of etcd tells, in a cluster that keeps its registers there. Those
+// of one that does not answer are as the other members know them.
+type EtcdMember struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Version       string                 `protobuf:"bytes,1,opt,name=version,proto3" json:"version,omitempty"`
+	Leader        bool                   `protobuf:"varint,2,opt,name=leader,proto3" json:"leader,omitempty"`
+	SizeBytes     uint64                 `protobuf:"varint,3,opt,name=size_bytes,json=sizeBytes,proto3" json:"size_bytes,omitempty"`      // of its database
+	InUseBytes    uint64                 `protobuf:"varint,4,opt,name=in_use_bytes,json=inUseBytes,proto3" json:"in_use_bytes,omitempty"` // of these; the rest is freed by a defragmentation
+	QuotaBytes    uint64                 `protobuf:"varint,5,opt,name=quota_bytes,json=quotaBytes,proto3" json:"quota_bytes,omitempty"`   // of size_bytes; 0: it does not tell
+	Alarms        []string               `protobuf:"bytes,6,rep,name=alarms,proto3" json:"alarms,omitempty"`                              // that it has raised, such as NOSPACE: they stop the whole cluster
+	Restored      string                 `protobuf:"bytes,7,opt,name=restored,proto3" json:"restored,omitempty"`                          // why the cluster is not served: etcd was put back; empty: it was not
+	Prefix        string                 `protobuf:"bytes,8,opt,name=prefix,proto3" json:"prefix,omitempty"`                              // of the cluster's keys
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *EtcdMember) Reset() {
+	*x = EtcdMember{}
+	mi := &file_seqsvr_v1_admin_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *EtcdMember) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*EtcdMember) ProtoMessage() {}
+
+func (x *EtcdMember) ProtoReflect() protoreflect.Message {
+	mi := &file_seqsvr_v1_admin_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use EtcdMember.ProtoReflect.Descriptor instead.
+func (*EtcdMember) Descriptor() ([]byte, []int) {
+	return file_seqsvr_v1_admin_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *EtcdMember) GetVersion() string {
+	if x != nil {
+		return x.Version
+	}
+	return ""
+}
+
+func (x *EtcdMember) GetLeader() bool {
+	if x != nil {
+		return x.Leader
+	}
+	return false
+}
+
+func (x *EtcdMember) GetSizeBytes() uint64 {
+	if x != nil {
+		return x.SizeBytes
+	}
+	return 0
+}
+
+func (x *EtcdMember) GetInUseBytes() uint64 {
+	if x != nil {
+		return x.InUseBytes
+	}
+	return 0
+}
+
+func (x *EtcdMember) GetQuotaBytes() uint64 {
+	if x != nil {
+		return x.QuotaBytes
+	}
+	return 0
+}
+
+func (x *EtcdMember) GetAlarms() []string {
+	if x != nil {
+		return x.Alarms
+	}
+	return nil
+}
+
+func (x *EtcdMember) GetRestored() string {
+	if x != nil {
+		return x.Restored
+	}
+	return ""
+}
+
+func (x *EtcdMember) GetPrefix() string {
+	if x != nil {
+		return x.Prefix
+	}
+	return ""
+}
+
 type StatusReply struct {
 	state           protoimpl.MessageState `protogen:"open.v1"`
 	ClusterId       string                 `protobuf:"bytes,1,opt,name=cluster_id,json=clusterId,proto3" json:"cluster_id,omitempty"`
@@ -382,7 +492,7 @@ type StatusReply struct {
 
 func (x *StatusReply) Reset() {
 	*x = StatusReply{}
-	mi := &file_seqsvr_v1_admin_proto_msgTypes[3]
+	mi := &file_seqsvr_v1_admin_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -394,7 +504,7 @@ func (x *StatusReply) String() string {
 func (*StatusReply) ProtoMessage() {}
 
 func (x *StatusReply) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_admin_proto_msgTypes[3]
+	mi := &file_seqsvr_v1_admin_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -407,7 +517,7 @@ func (x *StatusReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusReply.ProtoReflect.Descriptor instead.
 func (*StatusReply) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_admin_proto_rawDescGZIP(), []int{3}
+	return file_seqsvr_v1_admin_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *StatusReply) GetClusterId() string {
@@ -656,7 +766,7 @@ type EndingSection struct {
 
 func (x *EndingSection) Reset() {
 	*x = EndingSection{}
-	mi := &file_seqsvr_v1_admin_proto_msgTypes[4]
+	mi := &file_seqsvr_v1_admin_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -668,7 +778,7 @@ func (x *EndingSection) String() string {
 func (*EndingSection) ProtoMessage() {}
 
 func (x *EndingSection) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_admin_proto_msgTypes[4]
+	mi := &file_seqsvr_v1_admin_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -681,7 +791,7 @@ func (x *EndingSection) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EndingSection.ProtoReflect.Descriptor instead.
 func (*EndingSection) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_admin_proto_rawDescGZIP(), []int{4}
+	return file_seqsvr_v1_admin_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *EndingSection) GetSection() uint32 {
@@ -736,7 +846,7 @@ type LeasesRequest struct {
 
 func (x *LeasesRequest) Reset() {
 	*x = LeasesRequest{}
-	mi := &file_seqsvr_v1_admin_proto_msgTypes[5]
+	mi := &file_seqsvr_v1_admin_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -748,7 +858,7 @@ func (x *LeasesRequest) String() string {
 func (*LeasesRequest) ProtoMessage() {}
 
 func (x *LeasesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_admin_proto_msgTypes[5]
+	mi := &file_seqsvr_v1_admin_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -761,7 +871,7 @@ func (x *LeasesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeasesRequest.ProtoReflect.Descriptor instead.
 func (*LeasesRequest) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_admin_proto_rawDescGZIP(), []int{5}
+	return file_seqsvr_v1_admin_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *LeasesRequest) GetAll() bool {
@@ -794,7 +904,7 @@ type LeaseInfo struct {
 
 func (x *LeaseInfo) Reset() {
 	*x = LeaseInfo{}
-	mi := &file_seqsvr_v1_admin_proto_msgTypes[6]
+	mi := &file_seqsvr_v1_admin_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -806,7 +916,7 @@ func (x *LeaseInfo) String() string {
 func (*LeaseInfo) ProtoMessage() {}
 
 func (x *LeaseInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_admin_proto_msgTypes[6]
+	mi := &file_seqsvr_v1_admin_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -819,7 +929,7 @@ func (x *LeaseInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaseInfo.ProtoReflect.Descriptor instead.
 func (*LeaseInfo) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_admin_proto_rawDescGZIP(), []int{6}
+	return file_seqsvr_v1_admin_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *LeaseInfo) GetSection() uint32 {
@@ -888,7 +998,7 @@ type LeasesReply struct {
 
 func (x *LeasesReply) Reset() {
 	*x = LeasesReply{}
-	mi := &file_seqsvr_v1_admin_proto_msgTypes[7]
+	mi := &file_seqsvr_v1_admin_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -900,7 +1010,7 @@ func (x *LeasesReply) String() string {
 func (*LeasesReply) ProtoMessage() {}
 
 func (x *LeasesReply) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_admin_proto_msgTypes[7]
+	mi := &file_seqsvr_v1_admin_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -913,7 +1023,7 @@ func (x *LeasesReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeasesReply.ProtoReflect.Descriptor instead.
 func (*LeasesReply) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_admin_proto_rawDescGZIP(), []int{7}
+	return file_seqsvr_v1_admin_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *LeasesReply) GetLeases() []*LeaseInfo {
@@ -939,7 +1049,7 @@ type EventsRequest struct {
 
 func (x *EventsRequest) Reset() {
 	*x = EventsRequest{}
-	mi := &file_seqsvr_v1_admin_proto_msgTypes[8]
+	mi := &file_seqsvr_v1_admin_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -951,7 +1061,7 @@ func (x *EventsRequest) String() string {
 func (*EventsRequest) ProtoMessage() {}
 
 func (x *EventsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_admin_proto_msgTypes[8]
+	mi := &file_seqsvr_v1_admin_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -964,7 +1074,7 @@ func (x *EventsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EventsRequest.ProtoReflect.Descriptor instead.
 func (*EventsRequest) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_admin_proto_rawDescGZIP(), []int{8}
+	return file_seqsvr_v1_admin_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *EventsRequest) GetLimit() uint32 {
@@ -988,7 +1098,7 @@ type Event struct {
 
 func (x *Event) Reset() {
 	*x = Event{}
-	mi := &file_seqsvr_v1_admin_proto_msgTypes[9]
+	mi := &file_seqsvr_v1_admin_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1000,7 +1110,7 @@ func (x *Event) String() string {
 func (*Event) ProtoMessage() {}
 
 func (x *Event) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_admin_proto_msgTypes[9]
+	mi := &file_seqsvr_v1_admin_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1013,7 +1123,7 @@ func (x *Event) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Event.ProtoReflect.Descriptor instead.
 func (*Event) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_admin_proto_rawDescGZIP(), []int{9}
+	return file_seqsvr_v1_admin_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Event) GetId() uint64 {
@@ -1067,7 +1177,7 @@ type EventsReply struct {
 
 func (x *EventsReply) Reset() {
 	*x = EventsReply{}
-	mi := &file_seqsvr_v1_admin_proto_msgTypes[10]
+	mi := &file_seqsvr_v1_admin_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1079,7 +1189,7 @@ func (x *EventsReply) String() string {
 func (*EventsReply) ProtoMessage() {}
 
 func (x *EventsReply) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_admin_proto_msgTypes[10]
+	mi := &file_seqsvr_v1_admin_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1092,7 +1202,7 @@ func (x *EventsReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EventsReply.ProtoReflect.Descriptor instead.
 func (*EventsReply) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_admin_proto_rawDescGZIP(), []int{10}
+	return file_seqsvr_v1_admin_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *EventsReply) GetEvents() []*Event {
@@ -1112,7 +1222,7 @@ type DrainRequest struct {
 
 func (x *DrainRequest) Reset() {
 	*x = DrainRequest{}
-	mi := &file_seqsvr_v1_admin_proto_msgTypes[11]
+	mi := &file_seqsvr_v1_admin_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1124,7 +1234,7 @@ func (x *DrainRequest) String() string {
 func (*DrainRequest) ProtoMessage() {}
 
 func (x *DrainRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_admin_proto_msgTypes[11]
+	mi := &file_seqsvr_v1_admin_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1137,7 +1247,7 @@ func (x *DrainRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainRequest.ProtoReflect.Descriptor instead.
 func (*DrainRequest) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_admin_proto_rawDescGZIP(), []int{11}
+	return file_seqsvr_v1_admin_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *DrainRequest) GetNode() string {
@@ -1164,7 +1274,7 @@ type MoveRequest struct {
 
 func (x *MoveRequest) Reset() {
 	*x = MoveRequest{}
-	mi := &file_seqsvr_v1_admin_proto_msgTypes[12]
+	mi := &file_seqsvr_v1_admin_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1176,7 +1286,7 @@ func (x *MoveRequest) String() string {
 func (*MoveRequest) ProtoMessage() {}
 
 func (x *MoveRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_admin_proto_msgTypes[12]
+	mi := &file_seqsvr_v1_admin_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1189,7 +1299,7 @@ func (x *MoveRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MoveRequest.ProtoReflect.Descriptor instead.
 func (*MoveRequest) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_admin_proto_rawDescGZIP(), []int{12}
+	return file_seqsvr_v1_admin_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *MoveRequest) GetSection() uint32 {
@@ -1214,7 +1324,7 @@ type RebalanceRequest struct {
 
 func (x *RebalanceRequest) Reset() {
 	*x = RebalanceRequest{}
-	mi := &file_seqsvr_v1_admin_proto_msgTypes[13]
+	mi := &file_seqsvr_v1_admin_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1226,7 +1336,7 @@ func (x *RebalanceRequest) String() string {
 func (*RebalanceRequest) ProtoMessage() {}
 
 func (x *RebalanceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_admin_proto_msgTypes[13]
+	mi := &file_seqsvr_v1_admin_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1239,7 +1349,7 @@ func (x *RebalanceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RebalanceRequest.ProtoReflect.Descriptor instead.
 func (*RebalanceRequest) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_admin_proto_rawDescGZIP(), []int{13}
+	return file_seqsvr_v1_admin_proto_rawDescGZIP(), []int{14}
 }
 
 // KeyHash is how the string keys of a space are hashed. The secret is in no reply.
@@ -1256,7 +1366,7 @@ type KeyHash struct {
 
 func (x *KeyHash) Reset() {
 	*x = KeyHash{}
-	mi := &file_seqsvr_v1_admin_proto_msgTypes[14]
+	mi := &file_seqsvr_v1_admin_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1268,7 +1378,7 @@ func (x *KeyHash) String() string {
 func (*KeyHash) ProtoMessage() {}
 
 func (x *KeyHash) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_admin_proto_msgTypes[14]
+	mi := &file_seqsvr_v1_admin_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1281,7 +1391,7 @@ func (x *KeyHash) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KeyHash.ProtoReflect.Descriptor instead.
 func (*KeyHash) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_admin_proto_rawDescGZIP(), []int{14}
+	return file_seqsvr_v1_admin_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *KeyHash) GetSpace() string {
@@ -1329,7 +1439,7 @@ type RehashRequest struct {
 
 func (x *RehashRequest) Reset() {
 	*x = RehashRequest{}
-	mi := &file_seqsvr_v1_admin_proto_msgTypes[15]
+	mi := &file_seqsvr_v1_admin_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1341,7 +1451,7 @@ func (x *RehashRequest) String() string {
 func (*RehashRequest) ProtoMessage() {}
 
 func (x *RehashRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_admin_proto_msgTypes[15]
+	mi := &file_seqsvr_v1_admin_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1354,7 +1464,7 @@ func (x *RehashRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RehashRequest.ProtoReflect.Descriptor instead.
 func (*RehashRequest) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_admin_proto_rawDescGZIP(), []int{15}
+	return file_seqsvr_v1_admin_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *RehashRequest) GetSpace() string {
@@ -1380,7 +1490,7 @@ type RehashReply struct {
 
 func (x *RehashReply) Reset() {
 	*x = RehashReply{}
-	mi := &file_seqsvr_v1_admin_proto_msgTypes[16]
+	mi := &file_seqsvr_v1_admin_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1392,7 +1502,7 @@ func (x *RehashReply) String() string {
 func (*RehashReply) ProtoMessage() {}
 
 func (x *RehashReply) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_admin_proto_msgTypes[16]
+	mi := &file_seqsvr_v1_admin_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1405,7 +1515,7 @@ func (x *RehashReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RehashReply.ProtoReflect.Descriptor instead.
 func (*RehashReply) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_admin_proto_rawDescGZIP(), []int{16}
+	return file_seqsvr_v1_admin_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *RehashReply) GetVersion() uint64 {
@@ -1424,7 +1534,7 @@ type AddSpaceRequest struct {
 
 func (x *AddSpaceRequest) Reset() {
 	*x = AddSpaceRequest{}
-	mi := &file_seqsvr_v1_admin_proto_msgTypes[17]
+	mi := &file_seqsvr_v1_admin_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1436,7 +1546,7 @@ func (x *AddSpaceRequest) String() string {
 func (*AddSpaceRequest) ProtoMessage() {}
 
 func (x *AddSpaceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_admin_proto_msgTypes[17]
+	mi := &file_seqsvr_v1_admin_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1449,7 +1559,7 @@ func (x *AddSpaceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AddSpaceRequest.ProtoReflect.Descriptor instead.
 func (*AddSpaceRequest) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_admin_proto_rawDescGZIP(), []int{17}
+	return file_seqsvr_v1_admin_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *AddSpaceRequest) GetSpace() *Space {
@@ -1469,7 +1579,7 @@ type AddSpaceReply struct {
 
 func (x *AddSpaceReply) Reset() {
 	*x = AddSpaceReply{}
-	mi := &file_seqsvr_v1_admin_proto_msgTypes[18]
+	mi := &file_seqsvr_v1_admin_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1481,7 +1591,7 @@ func (x *AddSpaceReply) String() string {
 func (*AddSpaceReply) ProtoMessage() {}
 
 func (x *AddSpaceReply) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_admin_proto_msgTypes[18]
+	mi := &file_seqsvr_v1_admin_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1494,7 +1604,7 @@ func (x *AddSpaceReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AddSpaceReply.ProtoReflect.Descriptor instead.
 func (*AddSpaceReply) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_admin_proto_rawDescGZIP(), []int{18}
+	return file_seqsvr_v1_admin_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *AddSpaceReply) GetSpace() *Space {
@@ -1521,7 +1631,7 @@ type ChangeReply struct {
 
 func (x *ChangeReply) Reset() {
 	*x = ChangeReply{}
-	mi := &file_seqsvr_v1_admin_proto_msgTypes[19]
+	mi := &file_seqsvr_v1_admin_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1533,7 +1643,7 @@ func (x *ChangeReply) String() string {
 func (*ChangeReply) ProtoMessage() {}
 
 func (x *ChangeReply) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_admin_proto_msgTypes[19]
+	mi := &file_seqsvr_v1_admin_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1546,7 +1656,7 @@ func (x *ChangeReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeReply.ProtoReflect.Descriptor instead.
 func (*ChangeReply) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_admin_proto_rawDescGZIP(), []int{19}
+	return file_seqsvr_v1_admin_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *ChangeReply) GetRouteVersion() uint64 {
@@ -1574,7 +1684,7 @@ type CountersRequest struct {
 
 func (x *CountersRequest) Reset() {
 	*x = CountersRequest{}
-	mi := &file_seqsvr_v1_admin_proto_msgTypes[20]
+	mi := &file_seqsvr_v1_admin_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1586,7 +1696,7 @@ func (x *CountersRequest) String() string {
 func (*CountersRequest) ProtoMessage() {}
 
 func (x *CountersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_admin_proto_msgTypes[20]
+	mi := &file_seqsvr_v1_admin_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1599,7 +1709,7 @@ func (x *CountersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CountersRequest.ProtoReflect.Descriptor instead.
 func (*CountersRequest) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_admin_proto_rawDescGZIP(), []int{20}
+	return file_seqsvr_v1_admin_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *CountersRequest) GetSpace() string {
@@ -1638,7 +1748,7 @@ type CountersReply struct {
 
 func (x *CountersReply) Reset() {
 	*x = CountersReply{}
-	mi := &file_seqsvr_v1_admin_proto_msgTypes[21]
+	mi := &file_seqsvr_v1_admin_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1650,7 +1760,7 @@ func (x *CountersReply) String() string {
 func (*CountersReply) ProtoMessage() {}
 
 func (x *CountersReply) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_admin_proto_msgTypes[21]
+	mi := &file_seqsvr_v1_admin_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1663,7 +1773,7 @@ func (x *CountersReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CountersReply.ProtoReflect.Descriptor instead.
 func (*CountersReply) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_admin_proto_rawDescGZIP(), []int{21}
+	return file_seqsvr_v1_admin_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *CountersReply) GetUids() []uint64 {
@@ -1720,7 +1830,7 @@ type RaiseSectionRequest struct {
 
 func (x *RaiseSectionRequest) Reset() {
 	*x = RaiseSectionRequest{}
-	mi := &file_seqsvr_v1_admin_proto_msgTypes[22]
+	mi := &file_seqsvr_v1_admin_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1732,7 +1842,7 @@ func (x *RaiseSectionRequest) String() string {
 func (*RaiseSectionRequest) ProtoMessage() {}
 
 func (x *RaiseSectionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_admin_proto_msgTypes[22]
+	mi := &file_seqsvr_v1_admin_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1745,7 +1855,7 @@ func (x *RaiseSectionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RaiseSectionRequest.ProtoReflect.Descriptor instead.
 func (*RaiseSectionRequest) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_admin_proto_rawDescGZIP(), []int{22}
+	return file_seqsvr_v1_admin_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *RaiseSectionRequest) GetSpace() string {
@@ -1785,7 +1895,7 @@ type RaiseSectionReply struct {
 
 func (x *RaiseSectionReply) Reset() {
 	*x = RaiseSectionReply{}
-	mi := &file_seqsvr_v1_admin_proto_msgTypes[23]
+	mi := &file_seqsvr_v1_admin_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1797,7 +1907,7 @@ func (x *RaiseSectionReply) String() string {
 func (*RaiseSectionReply) ProtoMessage() {}
 
 func (x *RaiseSectionReply) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_admin_proto_msgTypes[23]
+	mi := &file_seqsvr_v1_admin_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1810,7 +1920,7 @@ func (x *RaiseSectionReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RaiseSectionReply.ProtoReflect.Descriptor instead.
 func (*RaiseSectionReply) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_admin_proto_rawDescGZIP(), []int{23}
+	return file_seqsvr_v1_admin_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *RaiseSectionReply) GetBase() uint64 {
@@ -1841,7 +1951,7 @@ const file_seqsvr_v1_admin_proto_rawDesc = "" +
 	" \x01(\rR\rsectionsOwned\x12\"\n" +
 	"\rlease_left_ms\x18\v \x01(\x03R\vleaseLeftMs\x12\x18\n" +
 	"\adrained\x18\f \x01(\bR\adrained\x12\x18\n" +
-	"\aexposed\x18\r \x01(\bR\aexposed\"\xf3\x02\n" +
+	"\aexposed\x18\r \x01(\bR\aexposed\"\x9e\x03\n" +
 	"\vStoreStatus\x12\x12\n" +
 	"\x04uuid\x18\x01 \x01(\tR\x04uuid\x12\x12\n" +
 	"\x04addr\x18\x02 \x01(\tR\x04addr\x12\x1c\n" +
@@ -1857,7 +1967,21 @@ const file_seqsvr_v1_admin_proto_rawDesc = "" +
 	" \x01(\bR\n" +
 	"nearlyFull\x12&\n" +
 	"\x0fworker_floor_ms\x18\v \x01(\x04R\rworkerFloorMs\x12&\n" +
-	"\x0fworkers_kept_us\x18\f \x01(\x04R\rworkersKeptUs\"\xc1\b\n" +
+	"\x0fworkers_kept_us\x18\f \x01(\x04R\rworkersKeptUs\x12)\n" +
+	"\x04etcd\x18\x0e \x01(\v2\x15.seqsvr.v1.EtcdMemberR\x04etcd\"\xec\x01\n" +
+	"\n" +
+	"EtcdMember\x12\x18\n" +
+	"\aversion\x18\x01 \x01(\tR\aversion\x12\x16\n" +
+	"\x06leader\x18\x02 \x01(\bR\x06leader\x12\x1d\n" +
+	"\n" +
+	"size_bytes\x18\x03 \x01(\x04R\tsizeBytes\x12 \n" +
+	"\fin_use_bytes\x18\x04 \x01(\x04R\n" +
+	"inUseBytes\x12\x1f\n" +
+	"\vquota_bytes\x18\x05 \x01(\x04R\n" +
+	"quotaBytes\x12\x16\n" +
+	"\x06alarms\x18\x06 \x03(\tR\x06alarms\x12\x1a\n" +
+	"\brestored\x18\a \x01(\tR\brestored\x12\x16\n" +
+	"\x06prefix\x18\b \x01(\tR\x06prefix\"\xc1\b\n" +
 	"\vStatusReply\x12\x1d\n" +
 	"\n" +
 	"cluster_id\x18\x01 \x01(\tR\tclusterId\x12\x10\n" +
@@ -1999,68 +2123,70 @@ func file_seqsvr_v1_admin_proto_rawDescGZIP() []byte {
 	return file_seqsvr_v1_admin_proto_rawDescData
 }
 
-var file_seqsvr_v1_admin_proto_msgTypes = make([]protoimpl.MessageInfo, 24)
+var file_seqsvr_v1_admin_proto_msgTypes = make([]protoimpl.MessageInfo, 25)
 var file_seqsvr_v1_admin_proto_goTypes = []any{
 	(*StatusRequest)(nil),       // 0: seqsvr.v1.StatusRequest
 	(*MemberStatus)(nil),        // 1: seqsvr.v1.MemberStatus
 	(*StoreStatus)(nil),         // 2: seqsvr.v1.StoreStatus
-	(*StatusReply)(nil),         // 3: seqsvr.v1.StatusReply
-	(*EndingSection)(nil),       // 4: seqsvr.v1.EndingSection
-	(*LeasesRequest)(nil),       // 5: seqsvr.v1.LeasesRequest
-	(*LeaseInfo)(nil),           // 6: seqsvr.v1.LeaseInfo
-	(*LeasesReply)(nil),         // 7: seqsvr.v1.LeasesReply
-	(*EventsRequest)(nil),       // 8: seqsvr.v1.EventsRequest
-	(*Event)(nil),               // 9: seqsvr.v1.Event
-	(*EventsReply)(nil),         // 10: seqsvr.v1.EventsReply
-	(*DrainRequest)(nil),        // 11: seqsvr.v1.DrainRequest
-	(*MoveRequest)(nil),         // 12: seqsvr.v1.MoveRequest
-	(*RebalanceRequest)(nil),    // 13: seqsvr.v1.RebalanceRequest
-	(*KeyHash)(nil),             // 14: seqsvr.v1.KeyHash
-	(*RehashRequest)(nil),       // 15: seqsvr.v1.RehashRequest
-	(*RehashReply)(nil),         // 16: seqsvr.v1.RehashReply
-	(*AddSpaceRequest)(nil),     // 17: seqsvr.v1.AddSpaceRequest
-	(*AddSpaceReply)(nil),       // 18: seqsvr.v1.AddSpaceReply
-	(*ChangeReply)(nil),         // 19: seqsvr.v1.ChangeReply
-	(*CountersRequest)(nil),     // 20: seqsvr.v1.CountersRequest
-	(*CountersReply)(nil),       // 21: seqsvr.v1.CountersReply
-	(*RaiseSectionRequest)(nil), // 22: seqsvr.v1.RaiseSectionRequest
-	(*RaiseSectionReply)(nil),   // 23: seqsvr.v1.RaiseSectionReply
-	(*Space)(nil),               // 24: seqsvr.v1.Space
+	(*EtcdMember)(nil),          // 3: seqsvr.v1.EtcdMember
+	(*StatusReply)(nil),         // 4: seqsvr.v1.StatusReply
+	(*EndingSection)(nil),       // 5: seqsvr.v1.EndingSection
+	(*LeasesRequest)(nil),       // 6: seqsvr.v1.LeasesRequest
+	(*LeaseInfo)(nil),           // 7: seqsvr.v1.LeaseInfo
+	(*LeasesReply)(nil),         // 8: seqsvr.v1.LeasesReply
+	(*EventsRequest)(nil),       // 9: seqsvr.v1.EventsRequest
+	(*Event)(nil),               // 10: seqsvr.v1.Event
+	(*EventsReply)(nil),         // 11: seqsvr.v1.EventsReply
+	(*DrainRequest)(nil),        // 12: seqsvr.v1.DrainRequest
+	(*MoveRequest)(nil),         // 13: seqsvr.v1.MoveRequest
+	(*RebalanceRequest)(nil),    // 14: seqsvr.v1.RebalanceRequest
+	(*KeyHash)(nil),             // 15: seqsvr.v1.KeyHash
+	(*RehashRequest)(nil),       // 16: seqsvr.v1.RehashRequest
+	(*RehashReply)(nil),         // 17: seqsvr.v1.RehashReply
+	(*AddSpaceRequest)(nil),     // 18: seqsvr.v1.AddSpaceRequest
+	(*AddSpaceReply)(nil),       // 19: seqsvr.v1.AddSpaceReply
+	(*ChangeReply)(nil),         // 20: seqsvr.v1.ChangeReply
+	(*CountersRequest)(nil),     // 21: seqsvr.v1.CountersRequest
+	(*CountersReply)(nil),       // 22: seqsvr.v1.CountersReply
+	(*RaiseSectionRequest)(nil), // 23: seqsvr.v1.RaiseSectionRequest
+	(*RaiseSectionReply)(nil),   // 24: seqsvr.v1.RaiseSectionReply
+	(*Space)(nil),               // 25: seqsvr.v1.Space
 }
 var file_seqsvr_v1_admin_proto_depIdxs = []int32{
-	1,  // 0: seqsvr.v1.StatusReply.members:type_name -> seqsvr.v1.MemberStatus
-	2,  // 1: seqsvr.v1.StatusReply.stores:type_name -> seqsvr.v1.StoreStatus
-	4,  // 2: seqsvr.v1.StatusReply.ending:type_name -> seqsvr.v1.EndingSection
-	14, // 3: seqsvr.v1.StatusReply.key_hashes:type_name -> seqsvr.v1.KeyHash
-	6,  // 4: seqsvr.v1.LeasesReply.leases:type_name -> seqsvr.v1.LeaseInfo
-	9,  // 5: seqsvr.v1.EventsReply.events:type_name -> seqsvr.v1.Event
-	24, // 6: seqsvr.v1.AddSpaceRequest.space:type_name -> seqsvr.v1.Space
-	24, // 7: seqsvr.v1.AddSpaceReply.space:type_name -> seqsvr.v1.Space
-	0,  // 8: seqsvr.v1.Admin.Status:input_type -> seqsvr.v1.StatusRequest
-	5,  // 9: seqsvr.v1.Admin.Leases:input_type -> seqsvr.v1.LeasesRequest
-	8,  // 10: seqsvr.v1.Admin.Events:input_type -> seqsvr.v1.EventsRequest
-	11, // 11: seqsvr.v1.Admin.Drain:input_type -> seqsvr.v1.DrainRequest
-	12, // 12: seqsvr.v1.Admin.Move:input_type -> seqsvr.v1.MoveRequest
-	13, // 13: seqsvr.v1.Admin.Rebalance:input_type -> seqsvr.v1.RebalanceRequest
-	15, // 14: seqsvr.v1.Admin.Rehash:input_type -> seqsvr.v1.RehashRequest
-	17, // 15: seqsvr.v1.Admin.AddSpace:input_type -> seqsvr.v1.AddSpaceRequest
-	20, // 16: seqsvr.v1.Admin.Counters:input_type -> seqsvr.v1.CountersRequest
-	22, // 17: seqsvr.v1.Admin.RaiseSection:input_type -> seqsvr.v1.RaiseSectionRequest
-	3,  // 18: seqsvr.v1.Admin.Status:output_type -> seqsvr.v1.StatusReply
-	7,  // 19: seqsvr.v1.Admin.Leases:output_type -> seqsvr.v1.LeasesReply
-	10, // 20: seqsvr.v1.Admin.Events:output_type -> seqsvr.v1.EventsReply
-	19, // 21: seqsvr.v1.Admin.Drain:output_type -> seqsvr.v1.ChangeReply
-	19, // 22: seqsvr.v1.Admin.Move:output_type -> seqsvr.v1.ChangeReply
-	19, // 23: seqsvr.v1.Admin.Rebalance:output_type -> seqsvr.v1.ChangeReply
-	16, // 24: seqsvr.v1.Admin.Rehash:output_type -> seqsvr.v1.RehashReply
-	18, // 25: seqsvr.v1.Admin.AddSpace:output_type -> seqsvr.v1.AddSpaceReply
-	21, // 26: seqsvr.v1.Admin.Counters:output_type -> seqsvr.v1.CountersReply
-	23, // 27: seqsvr.v1.Admin.RaiseSection:output_type -> seqsvr.v1.RaiseSectionReply
-	18, // [18:28] is the sub-list for method output_type
-	8,  // [8:18] is the sub-list for method input_type
-	8,  // [8:8] is the sub-list for extension type_name
-	8,  // [8:8] is the sub-list for extension extendee
-	0,  // [0:8] is the sub-list for field type_name
+	3,  // 0: seqsvr.v1.StoreStatus.etcd:type_name -> seqsvr.v1.EtcdMember
+	1,  // 1: seqsvr.v1.StatusReply.members:type_name -> seqsvr.v1.MemberStatus
+	2,  // 2: seqsvr.v1.StatusReply.stores:type_name -> seqsvr.v1.StoreStatus
+	5,  // 3: seqsvr.v1.StatusReply.ending:type_name -> seqsvr.v1.EndingSection
+	15, // 4: seqsvr.v1.StatusReply.key_hashes:type_name -> seqsvr.v1.KeyHash
+	7,  // 5: seqsvr.v1.LeasesReply.leases:type_name -> seqsvr.v1.LeaseInfo
+	10, // 6: seqsvr.v1.EventsReply.events:type_name -> seqsvr.v1.Event
+	25, // 7: seqsvr.v1.AddSpaceRequest.space:type_name -> seqsvr.v1.Space
+	25, // 8: seqsvr.v1.AddSpaceReply.space:type_name -> seqsvr.v1.Space
+	0,  // 9: seqsvr.v1.Admin.Status:input_type -> seqsvr.v1.StatusRequest
+	6,  // 10: seqsvr.v1.Admin.Leases:input_type -> seqsvr.v1.LeasesRequest
+	9,  // 11: seqsvr.v1.Admin.Events:input_type -> seqsvr.v1.EventsRequest
+	12, // 12: seqsvr.v1.Admin.Drain:input_type -> seqsvr.v1.DrainRequest
+	13, // 13: seqsvr.v1.Admin.Move:input_type -> seqsvr.v1.MoveRequest
+	14, // 14: seqsvr.v1.Admin.Rebalance:input_type -> seqsvr.v1.RebalanceRequest
+	16, // 15: seqsvr.v1.Admin.Rehash:input_type -> seqsvr.v1.RehashRequest
+	18, // 16: seqsvr.v1.Admin.AddSpace:input_type -> seqsvr.v1.AddSpaceRequest
+	21, // 17: seqsvr.v1.Admin.Counters:input_type -> seqsvr.v1.CountersRequest
+	23, // 18: seqsvr.v1.Admin.RaiseSection:input_type -> seqsvr.v1.RaiseSectionRequest
+	4,  // 19: seqsvr.v1.Admin.Status:output_type -> seqsvr.v1.StatusReply
+	8,  // 20: seqsvr.v1.Admin.Leases:output_type -> seqsvr.v1.LeasesReply
+	11, // 21: seqsvr.v1.Admin.Events:output_type -> seqsvr.v1.EventsReply
+	20, // 22: seqsvr.v1.Admin.Drain:output_type -> seqsvr.v1.ChangeReply
+	20, // 23: seqsvr.v1.Admin.Move:output_type -> seqsvr.v1.ChangeReply
+	20, // 24: seqsvr.v1.Admin.Rebalance:output_type -> seqsvr.v1.ChangeReply
+	17, // 25: seqsvr.v1.Admin.Rehash:output_type -> seqsvr.v1.RehashReply
+	19, // 26: seqsvr.v1.Admin.AddSpace:output_type -> seqsvr.v1.AddSpaceReply
+	22, // 27: seqsvr.v1.Admin.Counters:output_type -> seqsvr.v1.CountersReply
+	24, // 28: seqsvr.v1.Admin.RaiseSection:output_type -> seqsvr.v1.RaiseSectionReply
+	19, // [19:29] is the sub-list for method output_type
+	9,  // [9:19] is the sub-list for method input_type
+	9,  // [9:9] is the sub-list for extension type_name
+	9,  // [9:9] is the sub-list for extension extendee
+	0,  // [0:9] is the sub-list for field type_name
 }
 
 func init() { file_seqsvr_v1_admin_proto_init() }
@@ -2075,7 +2201,7 @@ func file_seqsvr_v1_admin_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_seqsvr_v1_admin_proto_rawDesc), len(file_seqsvr_v1_admin_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   24,
+			NumMessages:   25,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

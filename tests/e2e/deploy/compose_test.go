@@ -33,6 +33,7 @@ type composeService struct {
 	Volumes         []string
 	Ports           []string
 	Profiles        []string
+	Healthcheck     any
 }
 
 // container is the service as a process; what the image starts by itself is added.
@@ -59,8 +60,14 @@ func readCompose(t *testing.T, name string) (file composeFile) {
 	return file
 }
 
-func TestTheComposeFileIsAWholeClusterWhoseDaemonsTakeTheirSettings(t *testing.T) {
-	file := readCompose(t, "compose.yaml")
+func TestTheComposeFilesAreWholeClustersWhoseDaemonsTakeTheirSettings(t *testing.T) {
+	checkCompose(t, "compose.yaml", map[string]int{"seqsvr/storesvr": 3, "seqsvr/allocsvr": 3, "seqsvr/router": 2, "seqsvr/seqctl": 1})
+	checkCompose(t, "etcd.yaml", map[string]int{etcdImage: 3, "seqsvr/storesvr": 0, "seqsvr/allocsvr": 3, "seqsvr/router": 2, "seqsvr/seqctl": 1})
+}
+
+func checkCompose(t *testing.T, name string, want map[string]int) {
+	t.Helper()
+	file := readCompose(t, name)
 	for key := range file.X {
 		if !strings.HasPrefix(key, "x-") {
 			t.Errorf("%q is no key of a compose file", key)
@@ -85,10 +92,9 @@ func TestTheComposeFileIsAWholeClusterWhoseDaemonsTakeTheirSettings(t *testing.T
 			}
 		}
 	}
-	want := map[string]int{"seqsvr/storesvr": 3, "seqsvr/allocsvr": 3, "seqsvr/router": 2, "seqsvr/seqctl": 1}
 	for image, n := range want {
 		if got[image] != n {
-			t.Errorf("%d services of %s, want %d", got[image], image, n)
+			t.Errorf("%s: %d services of %s, want %d", name, got[image], image, n)
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -114,6 +115,7 @@ func TestBaseAndOverlayRenderAndStartDaemonsThatTakeTheirSettings(t *testing.T) 
 		"base":        {"storesvr": 3, "allocsvr": 3, "router": 2},
 		"development": {"storesvr": 3, "allocsvr": 1, "router": 1},
 		"gossip-keys": {"storesvr": 3, "allocsvr": 3, "router": 2},
+		"etcd":        {"etcd": 3, "storesvr": 0, "allocsvr": 3, "router": 2},
 	} {
 		text := render(t, overlay)
 		all := objects(t, overlay, text)
@@ -241,6 +243,12 @@ func processOf(where, pod string, c corev1.Container) container {
 			value = strings.ReplaceAll(value, "$("+name+")", known)
 		}
 		out.env[e.Name] = value
+	}
+	out.args = slices.Clone(out.args)
+	for i := range out.args {
+		for name, known := range out.env {
+			out.args[i] = strings.ReplaceAll(out.args[i], "$("+name+")", known)
+		}
 	}
 	return out
 }

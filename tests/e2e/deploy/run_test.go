@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/seqsvr/seqsvr/tests/etcdtest"
 	"github.com/seqsvr/seqsvr/tests/harness"
 )
 
@@ -24,10 +25,14 @@ type instance struct {
 func localize(hosts *harness.Hosts, value string, i instance, all []string) string {
 	parts := strings.Split(value, ",")
 	for k, part := range parts {
+		if at := strings.LastIndex(part, "://"); at >= 0 { // a URL of etcd
+			parts[k] = part[:at+3] + localize(hosts, part[at+3:], i, all)
+			continue
+		}
 		host, port, ok := strings.Cut(part, ":")
 		switch {
-		case strings.HasPrefix(part, "/data"):
-			parts[k] = i.dir + strings.TrimPrefix(part, "/data")
+		case strings.HasPrefix(part, "/data"), strings.HasPrefix(part, "--data-dir=/data"):
+			parts[k] = strings.Replace(part, "/data", i.dir, 1)
 		case !ok:
 		case host == "0.0.0.0":
 			parts[k] = hosts.Addr(i.host) + ":" + port
@@ -49,12 +54,28 @@ func localize(hosts *harness.Hosts, value string, i instance, all []string) stri
 
 func command(t *testing.T, hosts *harness.Hosts, i instance, all []string) *exec.Cmd {
 	t.Helper()
-	cmd := exec.Command(daemon(t, strings.TrimPrefix(i.image, "seqsvr/")), i.args...)
+	binary, args := "etcd", slices.Clone(i.args)
+	if name, ours := strings.CutPrefix(i.image, "seqsvr/"); ours {
+		binary = daemon(t, name)
+	}
+	if i.image == "seqsvr/seqctl" {
+		args = append(args, "--etcd-min-version", anyEtcd)
+	}
+	for k, arg := range args {
+		args[k] = localize(hosts, arg, i, all)
+	}
+	cmd := exec.Command(binary, args...)
 	for key, value := range i.env {
 		cmd.Env = append(cmd.Env, key+"="+localize(hosts, value, i, all))
 	}
+	if i.env["SEQ_ETCD"] != "" {
+		cmd.Env = append(cmd.Env, "SEQ_ETCD_MIN_VERSION="+anyEtcd)
+	}
 	return cmd
 }
+
+// anyEtcd has an older etcd do than one that is to be deployed.
+const anyEtcd = "3.4.0"
 
 // bring starts a deployment as processes, and stops it with the test. It returns the
 // address of a router.
@@ -71,7 +92,11 @@ func bring(t *testing.T, instances []instance) (router string) {
 	for _, i := range instances {
 		cmd := command(t, addrs, i, hosts)
 		if slices.Contains(i.args, "init") {
-			if out, err := cmd.CombinedOutput(); err != nil {
+			out, err := cmd.CombinedOutput()
+			for deadline := time.Now().Add(harness.Patience); err != nil && i.image == "seqsvr/seqctl" && time.Now().Before(deadline); { // etcd starts
+				out, err = command(t, addrs, i, hosts).CombinedOutput()
+			}
+			if err != nil {
 				t.Fatalf("%s: %v\n%s", i.where, err, out)
 			}
 			continue
@@ -114,8 +139,21 @@ func TestTheComposeFileBringsAClusterUp(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts eight processes")
 	}
-	file := readCompose(t, "compose.yaml")
-	var inits, rest []instance
+	composeServes(t, "compose.yaml")
+}
+
+func TestTheComposeFileOnEtcdBringsAClusterUp(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts eight processes")
+	}
+	etcdtest.Tool(t, "etcd")
+	composeServes(t, "etcd.yaml")
+}
+
+func composeServes(t *testing.T, name string) {
+	t.Helper()
+	file := readCompose(t, name)
+	var etcds, inits, rest []instance
 	dirs := map[string]string{}
 	for name, service := range file.Services {
 		i := instance{container: service.container(name), host: name}
@@ -128,30 +166,50 @@ func TestTheComposeFileBringsAClusterUp(t *testing.T) {
 		}
 		switch {
 		case len(service.Profiles) > 0:
+		case i.image == etcdImage:
+			etcds = append(etcds, i)
 		case slices.Contains(i.args, "init"):
 			inits = append(inits, i)
 		default:
 			rest = append(rest, i)
 		}
 	}
-	serves(t, bring(t, append(inits, rest...)))
+	serves(t, bring(t, slices.Concat(etcds, inits, rest)))
 }
 
 func TestTheManifestsBringAClusterUp(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts eight processes")
 	}
-	var inits, rest []instance
-	for _, w := range workloads(base(t)) {
+	workloadsServe(t, base(t))
+}
+
+func TestTheManifestsOnEtcdBringAClusterUp(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts eight processes")
+	}
+	etcdtest.Tool(t, "etcd")
+	workloadsServe(t, objects(t, "etcd", render(t, "etcd")))
+}
+
+func workloadsServe(t *testing.T, objects []any) {
+	t.Helper()
+	var etcds, inits, rest []instance
+	for _, w := range workloads(objects) {
 		for n := range w.replicas {
 			host, dir := fmt.Sprintf("%s-%d", w.name, n), t.TempDir()
 			for _, c := range w.pod.Spec.InitContainers {
 				inits = append(inits, instance{processOf(host+" "+c.Name, host, c), host, dir})
 			}
 			for _, c := range w.pod.Spec.Containers {
-				rest = append(rest, instance{processOf(host, host, c), host, dir})
+				i := instance{processOf(host, host, c), host, dir}
+				if i.image == etcdImage {
+					etcds = append(etcds, i)
+				} else {
+					rest = append(rest, i)
+				}
 			}
 		}
 	}
-	serves(t, bring(t, append(inits, rest...)))
+	serves(t, bring(t, slices.Concat(etcds, inits, rest)))
 }
