@@ -58,6 +58,8 @@ func purpose(t etcdstore.Txn) string {
 			return "Observe"
 		case op.Kind == etcdstore.Put && key == "/meta":
 			return "Poison"
+		case op.Kind == etcdstore.Delete && !strings.HasPrefix(key, "/s/"):
+			return "Sweep"
 		case op.Kind == etcdstore.Delete && len(t.Then) == 1:
 			return "Condemn"
 		case op.Kind == etcdstore.Delete:
