@@ -17,6 +17,7 @@ func round(t *testing.T, r *rules, doubted, probed string) (asked string, held m
 	c := bare()
 	c.servers.c = c
 	c.servers.seeds = []*server{{c: c, addr: "s", seed: true}}
+	c.servers.order.Store(&order{far: c.servers.seeds})
 	v := &view{routes: &seq.RouteTable{Version: 7, Sections: []seq.Placement{{Owner: 2, Standby: 3, Standby2: 4}}}}
 	for _, name := range []string{"a", "b", "c", "d", "e"} {
 		v.nodes = append(v.nodes, &server{c: c, addr: name})
@@ -76,6 +77,41 @@ func TestEachKindOfCallAsksInItsOrder(t *testing.T) {
 		}
 		if asked != row.want || !cmp.Equal(held, row.held) {
 			t.Errorf("%s: asked %s as the one that sees %v, want %s and %v", row.name, asked, held, row.want, row.held)
+		}
+	}
+}
+
+func TestAddressesOfTheOwnZoneComeFirstInEachPassOverAll(t *testing.T) {
+	at := func(addrs string) (out []*server) {
+		for _, a := range addrs {
+			out = append(out, &server{addr: string(a)})
+		}
+		return out
+	}
+	for _, row := range []struct {
+		near, far string
+		indirect  bool
+		want      []string // by round: what the passes of three rounds ask
+	}{
+		{"", "xyz", true, []string{"xyz", "yzx", "zxy"}},
+		{"z", "xy", true, []string{"zxy", "zyx", "zxy"}},
+		{"yz", "x", true, []string{"yzx", "zyx", "yzx"}},
+		{"xyz", "", true, []string{"xyz", "yzx", "zxy"}},
+		{"", "xyz", false, []string{"x", "y", "z"}}, // one a round, so that all have their turn
+		{"z", "xy", false, []string{"z", "x", "y"}},
+	} {
+		c := bare()
+		c.cfg.Indirect = row.indirect
+		c.servers.c, c.servers.seeds = c, at(row.near+row.far)
+		c.servers.order.Store(&order{near: at(row.near), far: at(row.far)})
+		for round, want := range row.want {
+			asked := ""
+			for step := range c.servers.perRound() {
+				asked += c.servers.last(0, round, step).addr
+			}
+			if asked != want {
+				t.Errorf("near %q, far %q, round %d: asked %q, want %q", row.near, row.far, round, asked, want)
+			}
 		}
 	}
 }
