@@ -10,10 +10,10 @@ import (
 type State uint8
 
 const (
-	// Inactive: it never was in this Set.
-	Inactive State = iota
 	// Active: nodes of this Set may serve it.
-	Active
+	Active State = iota
+	// Inactive: it never was in this Set.
+	Inactive
 	// Sealed: it is on its way to another Set, and no node of this one serves it any more.
 	Sealed
 	// Moved: another Set has it.
@@ -25,7 +25,7 @@ const (
 	Limbo
 )
 
-var stateNames = [...]string{"inactive", "active", "sealed", "moved", "refused", "limbo"}
+var stateNames = [...]string{"active", "inactive", "sealed", "moved", "refused", "limbo"}
 
 // String is the state in one word.
 func (s State) String() string {
@@ -37,7 +37,7 @@ func (s State) String() string {
 
 // Place is what a Set says of one section.
 type Place struct {
-	State State  `json:"state"`
+	State State  `json:"state,omitempty"`
 	Move  uint64 `json:"move,omitempty"` // that brought it about; 0: none did
 	To    string `json:"to,omitempty"`   // of Sealed and Moved: the Set
 }

@@ -28,16 +28,16 @@ const RootName = "main"
 
 // NewRecord is that of a Set that is added: it has nothing. root are addresses of the root Set.
 func NewRecord(name string, root []string) Record {
-	return Record{Name: name, Root: slices.Clone(root)}
+	return Record{Name: name, Root: slices.Clone(root), Rest: Place{State: Inactive}}
 }
 
 // ParseRecord reads what Encode wrote; nothing is that of a cluster that is alone.
 // seq.ErrBadTable.
 func ParseRecord(body []byte) (Record, error) {
-	if len(body) == 0 {
-		return alone(), nil
-	}
 	var r Record
+	if len(body) == 0 {
+		return r, nil
+	}
 	if err := json.Unmarshal(body, &r); err != nil {
 		return r, fmt.Errorf("%w: record of a Set: %w", seq.ErrBadTable, err)
 	}
@@ -48,8 +48,6 @@ func ParseRecord(body []byte) (Record, error) {
 	}
 	return r, nil
 }
-
-func alone() Record { return Record{Rest: Place{State: Active}} }
 
 // Encode is the body of the document.
 func (r Record) Encode() ([]byte, error) { return json.Marshal(r) }

@@ -25,8 +25,8 @@ type SectionState int32
 
 const (
 	SectionState_SECTION_STATE_UNSPECIFIED SectionState = 0
-	SectionState_SECTION_STATE_INACTIVE    SectionState = 1 // never was in the Set
-	SectionState_SECTION_STATE_ACTIVE      SectionState = 2 // served there
+	SectionState_SECTION_STATE_ACTIVE      SectionState = 1 // served there
+	SectionState_SECTION_STATE_INACTIVE    SectionState = 2 // never was in the Set
 	SectionState_SECTION_STATE_SEALED      SectionState = 3 // on its way to another Set
 	SectionState_SECTION_STATE_MOVED       SectionState = 4 // another Set has it
 	SectionState_SECTION_STATE_REFUSED     SectionState = 5 // a move to the Set was aborted
@@ -37,8 +37,8 @@ const (
 var (
 	SectionState_name = map[int32]string{
 		0: "SECTION_STATE_UNSPECIFIED",
-		1: "SECTION_STATE_INACTIVE",
-		2: "SECTION_STATE_ACTIVE",
+		1: "SECTION_STATE_ACTIVE",
+		2: "SECTION_STATE_INACTIVE",
 		3: "SECTION_STATE_SEALED",
 		4: "SECTION_STATE_MOVED",
 		5: "SECTION_STATE_REFUSED",
@@ -46,8 +46,8 @@ var (
 	}
 	SectionState_value = map[string]int32{
 		"SECTION_STATE_UNSPECIFIED": 0,
-		"SECTION_STATE_INACTIVE":    1,
-		"SECTION_STATE_ACTIVE":      2,
+		"SECTION_STATE_ACTIVE":      1,
+		"SECTION_STATE_INACTIVE":    2,
 		"SECTION_STATE_SEALED":      3,
 		"SECTION_STATE_MOVED":       4,
 		"SECTION_STATE_REFUSED":     5,
@@ -1281,9 +1281,9 @@ const file_seqsvr_v1_sets_proto_rawDesc = "" +
 	"\x06active\x18\x02 \x03(\rR\x06active\x12\x12\n" +
 	"\x04left\x18\x03 \x03(\rR\x04left*\xca\x01\n" +
 	"\fSectionState\x12\x1d\n" +
-	"\x19SECTION_STATE_UNSPECIFIED\x10\x00\x12\x1a\n" +
-	"\x16SECTION_STATE_INACTIVE\x10\x01\x12\x18\n" +
-	"\x14SECTION_STATE_ACTIVE\x10\x02\x12\x18\n" +
+	"\x19SECTION_STATE_UNSPECIFIED\x10\x00\x12\x18\n" +
+	"\x14SECTION_STATE_ACTIVE\x10\x01\x12\x1a\n" +
+	"\x16SECTION_STATE_INACTIVE\x10\x02\x12\x18\n" +
 	"\x14SECTION_STATE_SEALED\x10\x03\x12\x17\n" +
 	"\x13SECTION_STATE_MOVED\x10\x04\x12\x19\n" +
 	"\x15SECTION_STATE_REFUSED\x10\x05\x12\x17\n" +
