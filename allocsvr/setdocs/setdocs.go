@@ -21,13 +21,13 @@ var ErrNotRoot = fmt.Errorf("%w: this is not the root Set", seq.ErrBadArgument)
 // every is how often the documents are looked at without a reason.
 const every = 5 * time.Second
 
-// Config is what Docs are made of. All is required but OnRecord.
+// Config is what Docs are made of. All is required but Root and OnRecord.
 type Config struct {
 	Life    context.Context
 	Stores  documents.Stores
 	Session seq.Session
 	Record  sets.Record // as it was read before anything was served
-	// Root reads the map at a node of the root Set.
+	// Root reads the map at a node of the root Set; nil: nothing does.
 	Root func(ctx context.Context, addr string) (sets.Map, error)
 	// OnRecord is told of each newer Record. It must not block.
 	OnRecord func(sets.Record)
@@ -162,6 +162,9 @@ func (d *Docs) Run(ctx context.Context) {
 
 // ask reads the map at the first of the root's nodes that answers.
 func (d *Docs) ask(ctx context.Context, addrs []string) error {
+	if d.cfg.Root == nil {
+		return nil
+	}
 	var errs []error
 	for _, addr := range addrs {
 		m, err := d.cfg.Root(ctx, addr)

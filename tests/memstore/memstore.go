@@ -43,6 +43,14 @@ func New(n int, m seq.Mapping, c clock.Clock, maxLease time.Duration) *Cluster {
 	return out
 }
 
+// Rename gives the cluster another id. Call it before anything connects.
+func (c *Cluster) Rename(id string) {
+	c.Ref.Cluster = id
+	for _, s := range c.Stores {
+		s.ref.Cluster = id
+	}
+}
+
 // Named lists the stores as a quorum.Group and quorum.Leases want them.
 func (c *Cluster) Named() []quorum.NamedStore {
 	out := make([]quorum.NamedStore, len(c.Stores))
