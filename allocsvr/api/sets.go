@@ -163,6 +163,7 @@ func (s *Sets) Join(ctx context.Context, req *pb.JoinSetRequest) (*pb.SetRecordR
 	if err != nil {
 		return nil, err
 	}
+	s.Moves.Gone(r, nil) // this node serves nothing any more
 	return s.record(r), nil
 }
 

@@ -80,8 +80,7 @@ func (r *Root) Add(ctx context.Context, s *Set, rootAddrs []string) (sets.Map, e
 	if err != nil {
 		return m, err
 	}
-	_, err = s.Join(ctx, rootAddrs)
-	return m, err
+	return m, s.join(ctx, rootAddrs)
 }
 
 // Begin notes a move of sections to a Set.

@@ -89,10 +89,11 @@ const (
 	SetOp_SET_OP_SEAL        SetOp = 1
 	SetOp_SET_OP_ACTIVATE    SetOp = 2
 	SetOp_SET_OP_REFUSE      SetOp = 3
-	SetOp_SET_OP_REOPEN      SetOp = 4
-	SetOp_SET_OP_FINISH      SetOp = 5
-	SetOp_SET_OP_KEEP        SetOp = 6
-	SetOp_SET_OP_GIVE        SetOp = 7
+	SetOp_SET_OP_CANCEL      SetOp = 4
+	SetOp_SET_OP_REOPEN      SetOp = 5
+	SetOp_SET_OP_FINISH      SetOp = 6
+	SetOp_SET_OP_KEEP        SetOp = 7
+	SetOp_SET_OP_GIVE        SetOp = 8
 )
 
 // Enum value maps for SetOp.
@@ -102,20 +103,22 @@ var (
 		1: "SET_OP_SEAL",
 		2: "SET_OP_ACTIVATE",
 		3: "SET_OP_REFUSE",
-		4: "SET_OP_REOPEN",
-		5: "SET_OP_FINISH",
-		6: "SET_OP_KEEP",
-		7: "SET_OP_GIVE",
+		4: "SET_OP_CANCEL",
+		5: "SET_OP_REOPEN",
+		6: "SET_OP_FINISH",
+		7: "SET_OP_KEEP",
+		8: "SET_OP_GIVE",
 	}
 	SetOp_value = map[string]int32{
 		"SET_OP_UNSPECIFIED": 0,
 		"SET_OP_SEAL":        1,
 		"SET_OP_ACTIVATE":    2,
 		"SET_OP_REFUSE":      3,
-		"SET_OP_REOPEN":      4,
-		"SET_OP_FINISH":      5,
-		"SET_OP_KEEP":        6,
-		"SET_OP_GIVE":        7,
+		"SET_OP_CANCEL":      4,
+		"SET_OP_REOPEN":      5,
+		"SET_OP_FINISH":      6,
+		"SET_OP_KEEP":        7,
+		"SET_OP_GIVE":        8,
 	}
 )
 
@@ -1287,16 +1290,17 @@ const file_seqsvr_v1_sets_proto_rawDesc = "" +
 	"\x14SECTION_STATE_SEALED\x10\x03\x12\x17\n" +
 	"\x13SECTION_STATE_MOVED\x10\x04\x12\x19\n" +
 	"\x15SECTION_STATE_REFUSED\x10\x05\x12\x17\n" +
-	"\x13SECTION_STATE_LIMBO\x10\x06*\xa0\x01\n" +
+	"\x13SECTION_STATE_LIMBO\x10\x06*\xb3\x01\n" +
 	"\x05SetOp\x12\x16\n" +
 	"\x12SET_OP_UNSPECIFIED\x10\x00\x12\x0f\n" +
 	"\vSET_OP_SEAL\x10\x01\x12\x13\n" +
 	"\x0fSET_OP_ACTIVATE\x10\x02\x12\x11\n" +
 	"\rSET_OP_REFUSE\x10\x03\x12\x11\n" +
-	"\rSET_OP_REOPEN\x10\x04\x12\x11\n" +
-	"\rSET_OP_FINISH\x10\x05\x12\x0f\n" +
-	"\vSET_OP_KEEP\x10\x06\x12\x0f\n" +
-	"\vSET_OP_GIVE\x10\a2\xce\x03\n" +
+	"\rSET_OP_CANCEL\x10\x04\x12\x11\n" +
+	"\rSET_OP_REOPEN\x10\x05\x12\x11\n" +
+	"\rSET_OP_FINISH\x10\x06\x12\x0f\n" +
+	"\vSET_OP_KEEP\x10\a\x12\x0f\n" +
+	"\vSET_OP_GIVE\x10\b2\xce\x03\n" +
 	"\x04Sets\x127\n" +
 	"\x03Map\x12\x18.seqsvr.v1.SetMapRequest\x1a\x16.seqsvr.v1.SetMapReply\x12C\n" +
 	"\tChangeMap\x12\x1e.seqsvr.v1.ChangeSetMapRequest\x1a\x16.seqsvr.v1.SetMapReply\x12@\n" +
