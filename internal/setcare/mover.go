@@ -226,10 +226,11 @@ func (m *Mover) back(ctx context.Context, ids []seq.SectionID) error {
 	if err != nil {
 		return err
 	}
-	var open, sealed, gone []seq.SectionID
+	var over, open, sealed, gone []seq.SectionID
 	for _, id := range ids {
 		switch p := record.At(id); {
-		case p.Move > m.Move.ID: // this move is over, for the section
+		case p.Move > m.Move.ID: // the section was settled since, after a restore
+			over = append(over, id)
 		case p.State == sets.Sealed && p.Move == m.Move.ID:
 			sealed = append(sealed, id)
 		case p.State == sets.Moved && p.Move == m.Move.ID:
@@ -267,6 +268,11 @@ func (m *Mover) back(ctx context.Context, ids []seq.SectionID) error {
 		return m.back(ctx, ids)
 	case err != nil:
 		return err
+	}
+	if len(over) > 0 {
+		if err := m.Root.abort(ctx, m.Move.ID, over); err != nil {
+			return err
+		}
 	}
 	if len(gone) > 0 {
 		slices.Sort(gone)

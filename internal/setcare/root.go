@@ -34,6 +34,7 @@ func wholeMap(reply *pb.SetMapReply) (sets.Map, error) {
 	if err != nil {
 		return m, err
 	}
+	m.Restored = reply.GetRestored()
 	for i := range m.In {
 		if i < len(reply.GetBy()) && i < len(reply.GetCeilings()) {
 			m.By[i], m.Ceilings[i] = reply.By[i], reply.Ceilings[i]
