@@ -85,7 +85,7 @@ type Parts struct {
 	Leases    Leases
 	Record    sets.Record // of the Set, as it was read before the start; zero: the cluster is alone
 	// Root reads the map of Sets at a node of the root Set; nil: the cluster is alone.
-	Root func(ctx context.Context, addr string) (sets.Map, error)
+	Root func(ctx context.Context, addr string, newerThan uint64) (sets.Map, error)
 	// Losses moves on before any hold of Leases may come to be worth less than it said,
 	// as quorum.Leases has it; nil: each hold is asked for each batch.
 	Losses func() uint64

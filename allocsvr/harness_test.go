@@ -38,8 +38,8 @@ type fleet struct {
 	calls  history.Recorder
 	// renews changes the stores that a node's leases see; nil: as they are.
 	renews func(node string, s quorum.Store) quorum.Store
-	keys   seq.KeyHashers                                           // of the nodes that start
-	root   func(ctx context.Context, addr string) (sets.Map, error) // nil: the fleet is alone
+	keys   seq.KeyHashers                                                             // of the nodes that start
+	root   func(ctx context.Context, addr string, newerThan uint64) (sets.Map, error) // nil: the fleet is alone
 	// before changes a node before it runs; nil: nothing.
 	before func(*node)
 

@@ -150,8 +150,8 @@ func (n *Node) Register(srv grpc.ServiceRegistrar) {
 }
 
 // rootMap reads the map of Sets at nodes of the root Set.
-func (n *Node) rootMap(dial func(string) (api.PeerConn, error)) func(context.Context, string) (sets.Map, error) {
-	return func(ctx context.Context, addr string) (sets.Map, error) {
+func (n *Node) rootMap(dial func(string) (api.PeerConn, error)) func(context.Context, string, uint64) (sets.Map, error) {
+	return func(ctx context.Context, addr string, newerThan uint64) (sets.Map, error) {
 		conn, err := dial(addr)
 		if err != nil {
 			return sets.Map{}, err
@@ -159,7 +159,7 @@ func (n *Node) rootMap(dial func(string) (api.PeerConn, error)) func(context.Con
 		defer func() { _ = conn.Close() }() // nothing is lost with a connection that will not close
 		ctx, cancel := context.WithTimeout(ctx, rootPatience)
 		defer cancel()
-		reply, err := pb.NewSetsClient(conn).Map(ctx, &pb.SetMapRequest{})
+		reply, err := pb.NewSetsClient(conn).Map(ctx, &pb.SetMapRequest{NewerThan: newerThan})
 		if err != nil {
 			return sets.Map{}, err
 		}

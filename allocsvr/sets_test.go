@@ -83,7 +83,7 @@ func (d *division) addrs(i int) (out []string) {
 }
 
 // rootMap is the map as a node of the root tells it.
-func (d *division) rootMap(ctx context.Context, addr string) (sets.Map, error) {
+func (d *division) rootMap(ctx context.Context, addr string, _ uint64) (sets.Map, error) {
 	return (&setcare.Root{Set: setcare.NewSet(sets.RootName, []string{addr}, d)}).Map(ctx)
 }
 

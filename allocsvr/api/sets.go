@@ -32,8 +32,11 @@ type Sets struct {
 func (s *Sets) Map(ctx context.Context, req *pb.SetMapRequest) (*pb.SetMapReply, error) {
 	ctx, cancel := bounded(ctx)
 	defer cancel()
-	if !s.Docs.Known().IsRoot() {
-		return mapReply(s.Docs.Map(), false), nil
+	if known := s.Docs.Map(); req.GetNewerThan() > 0 || !s.Docs.Known().IsRoot() {
+		if known.Version <= req.GetNewerThan() {
+			return &pb.SetMapReply{}, nil
+		}
+		return mapReply(known, false), nil
 	}
 	m, err := s.Docs.LoadMap(ctx)
 	if err != nil {

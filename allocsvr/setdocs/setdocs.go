@@ -27,8 +27,9 @@ type Config struct {
 	Stores  documents.Stores
 	Session seq.Session
 	Record  sets.Record // as it was read before anything was served
-	// Root reads the map at a node of the root Set; nil: nothing does.
-	Root func(ctx context.Context, addr string) (sets.Map, error)
+	// Root reads the map at a node of the root Set, the zero Map if it is not newer than that
+	// version; nil: nothing does.
+	Root func(ctx context.Context, addr string, newerThan uint64) (sets.Map, error)
 	// OnRecord is told of each newer Record. It must not block.
 	OnRecord func(sets.Record)
 	Logger   *slog.Logger
@@ -181,7 +182,7 @@ func (d *Docs) ask(ctx context.Context, addrs []string) error {
 	}
 	var errs []error
 	for _, addr := range addrs {
-		m, err := d.cfg.Root(ctx, addr)
+		m, err := d.cfg.Root(ctx, addr, d.told.Load().Version)
 		if err != nil {
 			errs = append(errs, err)
 			continue

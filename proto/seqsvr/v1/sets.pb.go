@@ -152,7 +152,9 @@ func (SetOp) EnumDescriptor() ([]byte, []int) {
 type SetMapRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Besides the map what brought the sections there: see SetMapReply.
-	Whole         bool `protobuf:"varint,1,opt,name=whole,proto3" json:"whole,omitempty"`
+	Whole bool `protobuf:"varint,1,opt,name=whole,proto3" json:"whole,omitempty"`
+	// If not 0: the map as the node knows it, and none if it is not newer than this version.
+	NewerThan     uint64 `protobuf:"varint,2,opt,name=newer_than,json=newerThan,proto3" json:"newer_than,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -192,6 +194,13 @@ func (x *SetMapRequest) GetWhole() bool {
 		return x.Whole
 	}
 	return false
+}
+
+func (x *SetMapRequest) GetNewerThan() uint64 {
+	if x != nil {
+		return x.NewerThan
+	}
+	return 0
 }
 
 type SetMapReply struct {
@@ -1373,9 +1382,11 @@ var File_seqsvr_v1_sets_proto protoreflect.FileDescriptor
 
 const file_seqsvr_v1_sets_proto_rawDesc = "" +
 	"\n" +
-	"\x14seqsvr/v1/sets.proto\x12\tseqsvr.v1\x1a\x15seqsvr/v1/route.proto\"%\n" +
+	"\x14seqsvr/v1/sets.proto\x12\tseqsvr.v1\x1a\x15seqsvr/v1/route.proto\"D\n" +
 	"\rSetMapRequest\x12\x14\n" +
-	"\x05whole\x18\x01 \x01(\bR\x05whole\"\x90\x01\n" +
+	"\x05whole\x18\x01 \x01(\bR\x05whole\x12\x1d\n" +
+	"\n" +
+	"newer_than\x18\x02 \x01(\x04R\tnewerThan\"\x90\x01\n" +
 	"\vSetMapReply\x12%\n" +
 	"\x04sets\x18\x01 \x01(\v2\x11.seqsvr.v1.SetMapR\x04sets\x12\x12\n" +
 	"\x04move\x18\x02 \x01(\x04R\x04move\x12\x1a\n" +
