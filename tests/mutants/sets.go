@@ -46,7 +46,7 @@ var setsMutants = []mutant{
 	{
 		rule: "sets-record-decides", name: "a node serves what the record does not have",
 		file: "allocsvr/owner/acquire.go", in: []string{"allocsvr"},
-		edits: []edit{{old: "if err == nil && record.Has(g.Bid.c.ID()) {", new: "if err == nil {"}},
+		edits: []edit{{old: "if err == nil && record.Has(g.Bid.c.ID()) {", new: "if _ = record; err == nil {"}},
 	},
 	{
 		rule: "sets-record-after-promise", name: "the record is read before the promise",
