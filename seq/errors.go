@@ -36,6 +36,9 @@ var (
 	// ErrOutcomeUnknown: a take of an exact space may have got numbers, or may still get them.
 	// Retry with its id.
 	ErrOutcomeUnknown = errors.New("outcome unknown")
+	// ErrMoveOver: a section has been through this move between Sets, or through a later one, so
+	// that the step cannot be taken any more. Look at what became of it; do not retry.
+	ErrMoveOver = errors.New("the section has been through this move of Sets")
 	// ErrIDNotKept: a request id in a space that keeps none. Do not retry.
 	ErrIDNotKept = errors.New("request ids are kept by spaces of mode=exact only")
 	// ErrSentAhead: the request says that it was first sent later than now, by more than clocks

@@ -46,16 +46,18 @@ const (
 	MembersRegister    Register = "dmembers" // who the stores are; see quorum.MemberList
 	KeysRegister       Register = "dkeys"    // how string keys are hashed, with the secrets
 	SpacesRegister     Register = "dspaces"  // the Mapping, once a space was added
+	RecordRegister     Register = "drecord"  // which sections this Set has; see package sets
+	SetsRegister       Register = "dsets"    // of the root Set: which Set has which sections
 )
 
 // FixedRegisters are those that init makes beside the sections.
 func FixedRegisters() []Register {
-	return []Register{ArbiterRegister, RoutesRegister, EventsRegister, NamespacesRegister, TagsRegister, MembersRegister, KeysRegister, SpacesRegister}
+	return []Register{ArbiterRegister, RoutesRegister, EventsRegister, NamespacesRegister, TagsRegister, MembersRegister, KeysRegister, SpacesRegister, RecordRegister, SetsRegister}
 }
 
 // LaterRegisters are those of the fixed ones that databases and backups of v0.1.0 lack, in the
 // order in which they came to be. A store makes them at its first start with a newer build.
-func LaterRegisters() []Register { return []Register{KeysRegister, SpacesRegister} }
+func LaterRegisters() []Register { return []Register{KeysRegister, SpacesRegister, RecordRegister, SetsRegister} }
 
 // SectionRegister names the register of a section: 's' and 4 bytes big-endian, so
 // that the order of keys is the order of sections.

@@ -26,21 +26,22 @@ var may = map[string][]string{
 	"snowflake":  {},
 	"proto":      {},
 	"exact":      {"seq"},
+	"sets":       {"seq"},
 	"quorum":     {"seq", "internal/clock"},
 	"membership": {},
-	"client":     {"seq", "proto", "internal", "snowflake"},
-	"storesvr":   {"seq", "exact", "proto", "quorum", "internal", "membership", "storesvr"},
-	"allocsvr":   {"seq", "exact", "proto", "quorum", "internal", "membership", "snowflake", "allocsvr"},
-	"router":     {"seq", "proto", "internal", "membership", "client", "snowflake", "router"},
-	"internal":   {"seq", "exact", "proto", "quorum", "membership", "snowflake", "client", "internal"},
-	"cmd":        {"seq", "proto", "quorum", "internal", "membership", "snowflake", "client", "storesvr", "allocsvr", "router", "cmd"},
-	"tests":      {"seq", "exact", "proto", "quorum", "internal", "membership", "snowflake", "client", "storesvr", "allocsvr", "router", "tests"},
+	"client":     {"seq", "sets", "proto", "internal", "snowflake"},
+	"storesvr":   {"seq", "exact", "sets", "proto", "quorum", "internal", "membership", "storesvr"},
+	"allocsvr":   {"seq", "exact", "sets", "proto", "quorum", "internal", "membership", "snowflake", "allocsvr"},
+	"router":     {"seq", "sets", "proto", "internal", "membership", "client", "snowflake", "router"},
+	"internal":   {"seq", "exact", "sets", "proto", "quorum", "membership", "snowflake", "client", "internal"},
+	"cmd":        {"seq", "sets", "proto", "quorum", "internal", "membership", "snowflake", "client", "storesvr", "allocsvr", "router", "cmd"},
+	"tests":      {"seq", "exact", "sets", "proto", "quorum", "internal", "membership", "snowflake", "client", "storesvr", "allocsvr", "router", "tests"},
 	"deploy":     {},
 	"examples":   {"client", "snowflake"},
 }
 
 // pure folders use the standard library and this module only.
-var pure = []string{"seq", "exact", "snowflake", "quorum", "storesvr/acceptor", "allocsvr/counters", "allocsvr/handover", "allocsvr/arbiter/placement"}
+var pure = []string{"seq", "exact", "sets", "snowflake", "quorum", "storesvr/acceptor", "allocsvr/counters", "allocsvr/handover", "allocsvr/arbiter/placement"}
 
 type file struct {
 	name string // relative to the root, with slashes

@@ -83,23 +83,29 @@ var pairs = []struct {
 	{pb.ErrorCode_ERROR_CODE_TIME_EXHAUSTED, codes.OutOfRange, seq.ErrTimeExhausted},
 	{pb.ErrorCode_ERROR_CODE_BAD_ID, codes.InvalidArgument, seq.ErrBadID},
 	{pb.ErrorCode_ERROR_CODE_BAD_LAYOUT, codes.InvalidArgument, seq.ErrBadLayout},
+	{pb.ErrorCode_ERROR_CODE_MOVE_OVER, codes.FailedPrecondition, seq.ErrMoveOver},
 	{pb.ErrorCode_ERROR_CODE_DEADLINE, codes.DeadlineExceeded, context.DeadlineExceeded},
 	{pb.ErrorCode_ERROR_CODE_NOT_OWNER, codes.FailedPrecondition, seq.ErrNotOwner},
 }
 
 // NotOwnerError is a seq.ErrNotOwner that knows where to ask instead. Over the wire
-// go Addr and RouteVersion, and the rest as text: on the caller's side Section is 0
+// go Addr, Set and RouteVersion, and the rest as text: on the caller's side Section is 0
 // and Owner is empty. Safe to retry at Addr.
 type NotOwnerError struct {
 	Section      seq.SectionID
 	Owner        string // node name, empty if not known
 	Addr         string // gRPC host:port to ask instead, empty if not known
+	Set          string // that has the section, if it is another one than the node's; then Addr is of that Set
 	RouteVersion uint64 // table version of the node that answered, 0 if not known
 }
 
 // Error names the section and the owner, as far as they are known.
 func (e *NotOwnerError) Error() string {
 	switch {
+	case e.Set != "" && e.Addr != "":
+		return fmt.Sprintf("section %d: %v: Set %s has it, ask %s", e.Section, seq.ErrNotOwner, e.Set, e.Addr)
+	case e.Set != "":
+		return fmt.Sprintf("section %d: %v: Set %s has it", e.Section, seq.ErrNotOwner, e.Set)
 	case e.Owner != "":
 		return fmt.Sprintf("section %d: %v: ask %s at %s (routes version %d)", e.Section, seq.ErrNotOwner, e.Owner, e.Addr, e.RouteVersion)
 	case e.Addr != "":
@@ -186,7 +192,7 @@ func ToStatus(err error) error {
 		detail := &pb.ErrorDetail{Code: pairs[i].code}
 		var owner *NotOwnerError
 		if errors.As(err, &owner) {
-			detail.OwnerAddr, detail.RouteVersion = owner.Addr, owner.RouteVersion
+			detail.OwnerAddr, detail.RouteVersion, detail.Set = owner.Addr, owner.RouteVersion, owner.Set
 		}
 		var conflict *seq.IDConflict
 		if errors.As(err, &conflict) {
@@ -255,7 +261,7 @@ func FromStatus(err error) error {
 func causeOf(d *pb.ErrorDetail) error {
 	switch d.GetCode() {
 	case pb.ErrorCode_ERROR_CODE_NOT_OWNER:
-		return &NotOwnerError{Addr: d.GetOwnerAddr(), RouteVersion: d.GetRouteVersion()}
+		return &NotOwnerError{Addr: d.GetOwnerAddr(), RouteVersion: d.GetRouteVersion(), Set: d.GetSet()}
 	case pb.ErrorCode_ERROR_CODE_ID_CONFLICT:
 		return &seq.IDConflict{First: seq.Seq(d.GetFirst()), Count: d.GetCount()}
 	}
@@ -273,7 +279,7 @@ func ToKeyError(index int, err error) *pb.KeyError {
 	k := &pb.KeyError{Index: uint32(index), Code: CodeOf(err), Message: internalText}
 	var owner *NotOwnerError
 	if errors.As(err, &owner) {
-		k.OwnerAddr = owner.Addr
+		k.OwnerAddr, k.Set = owner.Addr, owner.Set
 	}
 	var conflict *seq.IDConflict
 	if errors.As(err, &conflict) {
@@ -293,7 +299,7 @@ func ToKeyError(index int, err error) *pb.KeyError {
 func FromKeyError(k *pb.KeyError) error {
 	switch k.GetCode() {
 	case pb.ErrorCode_ERROR_CODE_NOT_OWNER:
-		return &NotOwnerError{Addr: k.GetOwnerAddr()}
+		return &NotOwnerError{Addr: k.GetOwnerAddr(), Set: k.GetSet()}
 	case pb.ErrorCode_ERROR_CODE_ID_CONFLICT:
 		return textError(&seq.IDConflict{First: seq.Seq(k.GetFirst()), Count: k.GetCount()}, k.GetMessage())
 	}

@@ -81,6 +81,7 @@ const (
 	ErrorCode_ERROR_CODE_SENT_AHEAD         ErrorCode = 52 // INVALID_ARGUMENT: first_sent_ms is too far beyond the server's clock
 	ErrorCode_ERROR_CODE_OUTCOME_UNKNOWN    ErrorCode = 53 // UNAVAILABLE: a take of an exact space may have got numbers; retry with its id
 	ErrorCode_ERROR_CODE_UNKNOWN_DATACENTER ErrorCode = 54 // NOT_FOUND: no AllocSvr ever had a datacenter of that name, or the layout has no such field
+	ErrorCode_ERROR_CODE_MOVE_OVER          ErrorCode = 55 // FAILED_PRECONDITION: the section has been through this move of Sets, or a later one
 )
 
 // Enum value maps for ErrorCode.
@@ -141,6 +142,7 @@ var (
 		52: "ERROR_CODE_SENT_AHEAD",
 		53: "ERROR_CODE_OUTCOME_UNKNOWN",
 		54: "ERROR_CODE_UNKNOWN_DATACENTER",
+		55: "ERROR_CODE_MOVE_OVER",
 	}
 	ErrorCode_value = map[string]int32{
 		"ERROR_CODE_UNSPECIFIED":        0,
@@ -198,6 +200,7 @@ var (
 		"ERROR_CODE_SENT_AHEAD":         52,
 		"ERROR_CODE_OUTCOME_UNKNOWN":    53,
 		"ERROR_CODE_UNKNOWN_DATACENTER": 54,
+		"ERROR_CODE_MOVE_OVER":          55,
 	}
 )
 
@@ -237,6 +240,7 @@ type ErrorDetail struct {
 	RetryAfterMs  uint32                 `protobuf:"varint,4,opt,name=retry_after_ms,json=retryAfterMs,proto3" json:"retry_after_ms,omitempty"` // QUOTA: nothing is granted sooner
 	First         uint64                 `protobuf:"varint,5,opt,name=first,proto3" json:"first,omitempty"`                                     // ID_CONFLICT: the first of the numbers that the id has got
 	Count         uint32                 `protobuf:"varint,6,opt,name=count,proto3" json:"count,omitempty"`                                     // ID_CONFLICT: how many they are
+	Set           string                 `protobuf:"bytes,7,opt,name=set,proto3" json:"set,omitempty"`                                          // NOT_OWNER: the Set that has the section, if it is another one; owner_addr is of that Set
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -313,11 +317,18 @@ func (x *ErrorDetail) GetCount() uint32 {
 	return 0
 }
 
+func (x *ErrorDetail) GetSet() string {
+	if x != nil {
+		return x.Set
+	}
+	return ""
+}
+
 var File_seqsvr_v1_error_proto protoreflect.FileDescriptor
 
 const file_seqsvr_v1_error_proto_rawDesc = "" +
 	"\n" +
-	"\x15seqsvr/v1/error.proto\x12\tseqsvr.v1\"\xcd\x01\n" +
+	"\x15seqsvr/v1/error.proto\x12\tseqsvr.v1\"\xdf\x01\n" +
 	"\vErrorDetail\x12(\n" +
 	"\x04code\x18\x01 \x01(\x0e2\x14.seqsvr.v1.ErrorCodeR\x04code\x12\x1d\n" +
 	"\n" +
@@ -325,7 +336,8 @@ const file_seqsvr_v1_error_proto_rawDesc = "" +
 	"\rroute_version\x18\x03 \x01(\x04R\frouteVersion\x12$\n" +
 	"\x0eretry_after_ms\x18\x04 \x01(\rR\fretryAfterMs\x12\x14\n" +
 	"\x05first\x18\x05 \x01(\x04R\x05first\x12\x14\n" +
-	"\x05count\x18\x06 \x01(\rR\x05count*\x99\f\n" +
+	"\x05count\x18\x06 \x01(\rR\x05count\x12\x10\n" +
+	"\x03set\x18\a \x01(\tR\x03set*\xb3\f\n" +
 	"\tErrorCode\x12\x1a\n" +
 	"\x16ERROR_CODE_UNSPECIFIED\x10\x00\x12\x18\n" +
 	"\x14ERROR_CODE_BAD_COUNT\x10\x01\x12\x18\n" +
@@ -382,7 +394,8 @@ const file_seqsvr_v1_error_proto_rawDesc = "" +
 	"\x16ERROR_CODE_ID_NOT_KEPT\x103\x12\x19\n" +
 	"\x15ERROR_CODE_SENT_AHEAD\x104\x12\x1e\n" +
 	"\x1aERROR_CODE_OUTCOME_UNKNOWN\x105\x12!\n" +
-	"\x1dERROR_CODE_UNKNOWN_DATACENTER\x106Bp\n" +
+	"\x1dERROR_CODE_UNKNOWN_DATACENTER\x106\x12\x18\n" +
+	"\x14ERROR_CODE_MOVE_OVER\x107Bp\n" +
 	"\x14com.github.seqsvr.v1P\x01Z1github.com/seqsvr/seqsvr/proto/seqsvr/v1;seqsvrv1\xaa\x02\tSeqsvr.V1\xca\x02\tSeqsvr\\V1\xea\x02\n" +
 	"Seqsvr::V1b\x06proto3"
 

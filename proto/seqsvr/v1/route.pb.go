@@ -373,6 +373,311 @@ func (x *Mapping) GetSpaces() []*Space {
 	return nil
 }
 
+// SectionRange is the sections first to first + sections - 1.
+type SectionRange struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	First         uint32                 `protobuf:"varint,1,opt,name=first,proto3" json:"first,omitempty"`
+	Sections      uint32                 `protobuf:"varint,2,opt,name=sections,proto3" json:"sections,omitempty"` // at least 1
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SectionRange) Reset() {
+	*x = SectionRange{}
+	mi := &file_seqsvr_v1_route_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SectionRange) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SectionRange) ProtoMessage() {}
+
+func (x *SectionRange) ProtoReflect() protoreflect.Message {
+	mi := &file_seqsvr_v1_route_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SectionRange.ProtoReflect.Descriptor instead.
+func (*SectionRange) Descriptor() ([]byte, []int) {
+	return file_seqsvr_v1_route_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *SectionRange) GetFirst() uint32 {
+	if x != nil {
+		return x.First
+	}
+	return 0
+}
+
+func (x *SectionRange) GetSections() uint32 {
+	if x != nil {
+		return x.Sections
+	}
+	return 0
+}
+
+// Set is one of several clusters that share a mapping and divide its sections.
+type Set struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	ClusterId     string                 `protobuf:"bytes,2,opt,name=cluster_id,json=clusterId,proto3" json:"cluster_id,omitempty"`
+	Addrs         []string               `protobuf:"bytes,3,rep,name=addrs,proto3" json:"addrs,omitempty"` // gRPC, host:port, of AllocSvr of the Set; of the root perhaps none
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Set) Reset() {
+	*x = Set{}
+	mi := &file_seqsvr_v1_route_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Set) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Set) ProtoMessage() {}
+
+func (x *Set) ProtoReflect() protoreflect.Message {
+	mi := &file_seqsvr_v1_route_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Set.ProtoReflect.Descriptor instead.
+func (*Set) Descriptor() ([]byte, []int) {
+	return file_seqsvr_v1_route_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *Set) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *Set) GetClusterId() string {
+	if x != nil {
+		return x.ClusterId
+	}
+	return ""
+}
+
+func (x *Set) GetAddrs() []string {
+	if x != nil {
+		return x.Addrs
+	}
+	return nil
+}
+
+// SetRun is neighbouring sections that one Set has.
+type SetRun struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Sections      *SectionRange          `protobuf:"bytes,1,opt,name=sections,proto3" json:"sections,omitempty"`
+	Set           uint32                 `protobuf:"varint,2,opt,name=set,proto3" json:"set,omitempty"` // index into SetMap.sets
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SetRun) Reset() {
+	*x = SetRun{}
+	mi := &file_seqsvr_v1_route_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SetRun) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SetRun) ProtoMessage() {}
+
+func (x *SetRun) ProtoReflect() protoreflect.Message {
+	mi := &file_seqsvr_v1_route_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SetRun.ProtoReflect.Descriptor instead.
+func (*SetRun) Descriptor() ([]byte, []int) {
+	return file_seqsvr_v1_route_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *SetRun) GetSections() *SectionRange {
+	if x != nil {
+		return x.Sections
+	}
+	return nil
+}
+
+func (x *SetRun) GetSet() uint32 {
+	if x != nil {
+		return x.Set
+	}
+	return 0
+}
+
+// SetMap says which Set has which sections. It is a hint: the Sets decide.
+type SetMap struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Version       uint64                 `protobuf:"varint,1,opt,name=version,proto3" json:"version,omitempty"` // rises with each change
+	Sets          []*Set                 `protobuf:"bytes,2,rep,name=sets,proto3" json:"sets,omitempty"`        // the root first; a Set keeps its index
+	Runs          []*SetRun              `protobuf:"bytes,3,rep,name=runs,proto3" json:"runs,omitempty"`        // in order; sections in none are the root's
+	Moves         []*SetMove             `protobuf:"bytes,4,rep,name=moves,proto3" json:"moves,omitempty"`      // under way
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SetMap) Reset() {
+	*x = SetMap{}
+	mi := &file_seqsvr_v1_route_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SetMap) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SetMap) ProtoMessage() {}
+
+func (x *SetMap) ProtoReflect() protoreflect.Message {
+	mi := &file_seqsvr_v1_route_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SetMap.ProtoReflect.Descriptor instead.
+func (*SetMap) Descriptor() ([]byte, []int) {
+	return file_seqsvr_v1_route_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *SetMap) GetVersion() uint64 {
+	if x != nil {
+		return x.Version
+	}
+	return 0
+}
+
+func (x *SetMap) GetSets() []*Set {
+	if x != nil {
+		return x.Sets
+	}
+	return nil
+}
+
+func (x *SetMap) GetRuns() []*SetRun {
+	if x != nil {
+		return x.Runs
+	}
+	return nil
+}
+
+func (x *SetMap) GetMoves() []*SetMove {
+	if x != nil {
+		return x.Moves
+	}
+	return nil
+}
+
+// SetMove is sections on their way to another Set.
+type SetMove struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Id            uint64                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
+	From          string                 `protobuf:"bytes,2,opt,name=from,proto3" json:"from,omitempty"`
+	To            string                 `protobuf:"bytes,3,opt,name=to,proto3" json:"to,omitempty"`
+	Sections      []*SectionRange        `protobuf:"bytes,4,rep,name=sections,proto3" json:"sections,omitempty"` // that have not arrived yet
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SetMove) Reset() {
+	*x = SetMove{}
+	mi := &file_seqsvr_v1_route_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SetMove) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SetMove) ProtoMessage() {}
+
+func (x *SetMove) ProtoReflect() protoreflect.Message {
+	mi := &file_seqsvr_v1_route_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SetMove.ProtoReflect.Descriptor instead.
+func (*SetMove) Descriptor() ([]byte, []int) {
+	return file_seqsvr_v1_route_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *SetMove) GetId() uint64 {
+	if x != nil {
+		return x.Id
+	}
+	return 0
+}
+
+func (x *SetMove) GetFrom() string {
+	if x != nil {
+		return x.From
+	}
+	return ""
+}
+
+func (x *SetMove) GetTo() string {
+	if x != nil {
+		return x.To
+	}
+	return ""
+}
+
+func (x *SetMove) GetSections() []*SectionRange {
+	if x != nil {
+		return x.Sections
+	}
+	return nil
+}
+
 var File_seqsvr_v1_route_proto protoreflect.FileDescriptor
 
 const file_seqsvr_v1_route_proto_rawDesc = "" +
@@ -411,7 +716,28 @@ const file_seqsvr_v1_route_proto_rawDesc = "" +
 	"\x05added\x18\n" +
 	" \x01(\bR\x05added\"3\n" +
 	"\aMapping\x12(\n" +
-	"\x06spaces\x18\x01 \x03(\v2\x10.seqsvr.v1.SpaceR\x06spacesBp\n" +
+	"\x06spaces\x18\x01 \x03(\v2\x10.seqsvr.v1.SpaceR\x06spaces\"@\n" +
+	"\fSectionRange\x12\x14\n" +
+	"\x05first\x18\x01 \x01(\rR\x05first\x12\x1a\n" +
+	"\bsections\x18\x02 \x01(\rR\bsections\"N\n" +
+	"\x03Set\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1d\n" +
+	"\n" +
+	"cluster_id\x18\x02 \x01(\tR\tclusterId\x12\x14\n" +
+	"\x05addrs\x18\x03 \x03(\tR\x05addrs\"O\n" +
+	"\x06SetRun\x123\n" +
+	"\bsections\x18\x01 \x01(\v2\x17.seqsvr.v1.SectionRangeR\bsections\x12\x10\n" +
+	"\x03set\x18\x02 \x01(\rR\x03set\"\x97\x01\n" +
+	"\x06SetMap\x12\x18\n" +
+	"\aversion\x18\x01 \x01(\x04R\aversion\x12\"\n" +
+	"\x04sets\x18\x02 \x03(\v2\x0e.seqsvr.v1.SetR\x04sets\x12%\n" +
+	"\x04runs\x18\x03 \x03(\v2\x11.seqsvr.v1.SetRunR\x04runs\x12(\n" +
+	"\x05moves\x18\x04 \x03(\v2\x12.seqsvr.v1.SetMoveR\x05moves\"r\n" +
+	"\aSetMove\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x12\n" +
+	"\x04from\x18\x02 \x01(\tR\x04from\x12\x0e\n" +
+	"\x02to\x18\x03 \x01(\tR\x02to\x123\n" +
+	"\bsections\x18\x04 \x03(\v2\x17.seqsvr.v1.SectionRangeR\bsectionsBp\n" +
 	"\x14com.github.seqsvr.v1P\x01Z1github.com/seqsvr/seqsvr/proto/seqsvr/v1;seqsvrv1\xaa\x02\tSeqsvr.V1\xca\x02\tSeqsvr\\V1\xea\x02\n" +
 	"Seqsvr::V1b\x06proto3"
 
@@ -427,23 +753,33 @@ func file_seqsvr_v1_route_proto_rawDescGZIP() []byte {
 	return file_seqsvr_v1_route_proto_rawDescData
 }
 
-var file_seqsvr_v1_route_proto_msgTypes = make([]protoimpl.MessageInfo, 5)
+var file_seqsvr_v1_route_proto_msgTypes = make([]protoimpl.MessageInfo, 10)
 var file_seqsvr_v1_route_proto_goTypes = []any{
-	(*Node)(nil),       // 0: seqsvr.v1.Node
-	(*RouteTable)(nil), // 1: seqsvr.v1.RouteTable
-	(*Space)(nil),      // 2: seqsvr.v1.Space
-	(*Mapping)(nil),    // 3: seqsvr.v1.Mapping
-	nil,                // 4: seqsvr.v1.RouteTable.PinsEntry
+	(*Node)(nil),         // 0: seqsvr.v1.Node
+	(*RouteTable)(nil),   // 1: seqsvr.v1.RouteTable
+	(*Space)(nil),        // 2: seqsvr.v1.Space
+	(*Mapping)(nil),      // 3: seqsvr.v1.Mapping
+	(*SectionRange)(nil), // 4: seqsvr.v1.SectionRange
+	(*Set)(nil),          // 5: seqsvr.v1.Set
+	(*SetRun)(nil),       // 6: seqsvr.v1.SetRun
+	(*SetMap)(nil),       // 7: seqsvr.v1.SetMap
+	(*SetMove)(nil),      // 8: seqsvr.v1.SetMove
+	nil,                  // 9: seqsvr.v1.RouteTable.PinsEntry
 }
 var file_seqsvr_v1_route_proto_depIdxs = []int32{
 	0, // 0: seqsvr.v1.RouteTable.nodes:type_name -> seqsvr.v1.Node
-	4, // 1: seqsvr.v1.RouteTable.pins:type_name -> seqsvr.v1.RouteTable.PinsEntry
+	9, // 1: seqsvr.v1.RouteTable.pins:type_name -> seqsvr.v1.RouteTable.PinsEntry
 	2, // 2: seqsvr.v1.Mapping.spaces:type_name -> seqsvr.v1.Space
-	3, // [3:3] is the sub-list for method output_type
-	3, // [3:3] is the sub-list for method input_type
-	3, // [3:3] is the sub-list for extension type_name
-	3, // [3:3] is the sub-list for extension extendee
-	0, // [0:3] is the sub-list for field type_name
+	4, // 3: seqsvr.v1.SetRun.sections:type_name -> seqsvr.v1.SectionRange
+	5, // 4: seqsvr.v1.SetMap.sets:type_name -> seqsvr.v1.Set
+	6, // 5: seqsvr.v1.SetMap.runs:type_name -> seqsvr.v1.SetRun
+	8, // 6: seqsvr.v1.SetMap.moves:type_name -> seqsvr.v1.SetMove
+	4, // 7: seqsvr.v1.SetMove.sections:type_name -> seqsvr.v1.SectionRange
+	8, // [8:8] is the sub-list for method output_type
+	8, // [8:8] is the sub-list for method input_type
+	8, // [8:8] is the sub-list for extension type_name
+	8, // [8:8] is the sub-list for extension extendee
+	0, // [0:8] is the sub-list for field type_name
 }
 
 func init() { file_seqsvr_v1_route_proto_init() }
@@ -457,7 +793,7 @@ func file_seqsvr_v1_route_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_seqsvr_v1_route_proto_rawDesc), len(file_seqsvr_v1_route_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   5,
+			NumMessages:   10,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

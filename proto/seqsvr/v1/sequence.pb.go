@@ -326,6 +326,7 @@ type KeyError struct {
 	OwnerAddr     string                 `protobuf:"bytes,4,opt,name=owner_addr,json=ownerAddr,proto3" json:"owner_addr,omitempty"` // NOT_OWNER: where to ask
 	First         *uint64                `protobuf:"varint,5,opt,name=first,proto3,oneof" json:"first,omitempty"`                   // ID_CONFLICT: the first of the numbers that the id has got
 	Count         *uint32                `protobuf:"varint,6,opt,name=count,proto3,oneof" json:"count,omitempty"`                   // ID_CONFLICT: how many they are
+	Set           string                 `protobuf:"bytes,7,opt,name=set,proto3" json:"set,omitempty"`                              // NOT_OWNER: the Set that has the section, if it is another one; owner_addr is of that Set
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -400,6 +401,13 @@ func (x *KeyError) GetCount() uint32 {
 		return *x.Count
 	}
 	return 0
+}
+
+func (x *KeyError) GetSet() string {
+	if x != nil {
+		return x.Set
+	}
+	return ""
 }
 
 // BatchResult answers a Batch: first[i] is the first number of index i, 0 if it failed.
@@ -1607,6 +1615,7 @@ func (*StreamReply_Error) isStreamReply_Result() {}
 type RoutesRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	RouteVersion  uint64                 `protobuf:"varint,1,opt,name=route_version,json=routeVersion,proto3" json:"route_version,omitempty"` // no table in the reply if it is not newer
+	SetsVersion   uint64                 `protobuf:"varint,2,opt,name=sets_version,json=setsVersion,proto3" json:"sets_version,omitempty"`    // no map of Sets in the reply if it is not newer
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1648,6 +1657,13 @@ func (x *RoutesRequest) GetRouteVersion() uint64 {
 	return 0
 }
 
+func (x *RoutesRequest) GetSetsVersion() uint64 {
+	if x != nil {
+		return x.SetsVersion
+	}
+	return 0
+}
+
 type RoutesReply struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	ClusterId     string                 `protobuf:"bytes,1,opt,name=cluster_id,json=clusterId,proto3" json:"cluster_id,omitempty"`
@@ -1655,6 +1671,8 @@ type RoutesReply struct {
 	Mapping       *Mapping               `protobuf:"bytes,3,opt,name=mapping,proto3" json:"mapping,omitempty"`
 	RouteVersion  uint64                 `protobuf:"varint,4,opt,name=route_version,json=routeVersion,proto3" json:"route_version,omitempty"`
 	Zone          string                 `protobuf:"bytes,5,opt,name=zone,proto3" json:"zone,omitempty"` // that the answering process is in; empty: none
+	Set           string                 `protobuf:"bytes,6,opt,name=set,proto3" json:"set,omitempty"`   // that the table is of; empty: the cluster is alone
+	Sets          *SetMap                `protobuf:"bytes,7,opt,name=sets,proto3" json:"sets,omitempty"` // as the node knows it; absent: it is alone, or has no newer one
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1724,6 +1742,20 @@ func (x *RoutesReply) GetZone() string {
 	return ""
 }
 
+func (x *RoutesReply) GetSet() string {
+	if x != nil {
+		return x.Set
+	}
+	return ""
+}
+
+func (x *RoutesReply) GetSets() *SetMap {
+	if x != nil {
+		return x.Sets
+	}
+	return nil
+}
+
 var File_seqsvr_v1_sequence_proto protoreflect.FileDescriptor
 
 const file_seqsvr_v1_sequence_proto_rawDesc = "" +
@@ -1754,7 +1786,7 @@ const file_seqsvr_v1_sequence_proto_rawDesc = "" +
 	"\x06counts\x18\x04 \x03(\rR\x06counts\x12\x1f\n" +
 	"\vrequest_ids\x18\x05 \x03(\fR\n" +
 	"requestIds\x12\"\n" +
-	"\rfirst_sent_ms\x18\x06 \x03(\x03R\vfirstSentMs\"\xcd\x01\n" +
+	"\rfirst_sent_ms\x18\x06 \x03(\x03R\vfirstSentMs\"\xdf\x01\n" +
 	"\bKeyError\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\rR\x05index\x12(\n" +
 	"\x04code\x18\x02 \x01(\x0e2\x14.seqsvr.v1.ErrorCodeR\x04code\x12\x18\n" +
@@ -1762,7 +1794,8 @@ const file_seqsvr_v1_sequence_proto_rawDesc = "" +
 	"\n" +
 	"owner_addr\x18\x04 \x01(\tR\townerAddr\x12\x19\n" +
 	"\x05first\x18\x05 \x01(\x04H\x00R\x05first\x88\x01\x01\x12\x19\n" +
-	"\x05count\x18\x06 \x01(\rH\x01R\x05count\x88\x01\x01B\b\n" +
+	"\x05count\x18\x06 \x01(\rH\x01R\x05count\x88\x01\x01\x12\x10\n" +
+	"\x03set\x18\a \x01(\tR\x03setB\b\n" +
 	"\x06_firstB\b\n" +
 	"\x06_count\"\x9e\x01\n" +
 	"\vBatchResult\x12\x14\n" +
@@ -1851,16 +1884,19 @@ const file_seqsvr_v1_sequence_proto_rawDesc = "" +
 	"\acurrent\x18\x03 \x01(\v2\x17.seqsvr.v1.CurrentReplyH\x00R\acurrent\x12+\n" +
 	"\x05error\x18\x04 \x01(\v2\x13.seqsvr.v1.KeyErrorH\x00R\x05error\x12\x12\n" +
 	"\x04more\x18\x05 \x01(\bR\x04moreB\b\n" +
-	"\x06result\"4\n" +
+	"\x06result\"W\n" +
 	"\rRoutesRequest\x12#\n" +
-	"\rroute_version\x18\x01 \x01(\x04R\frouteVersion\"\xc2\x01\n" +
+	"\rroute_version\x18\x01 \x01(\x04R\frouteVersion\x12!\n" +
+	"\fsets_version\x18\x02 \x01(\x04R\vsetsVersion\"\xfb\x01\n" +
 	"\vRoutesReply\x12\x1d\n" +
 	"\n" +
 	"cluster_id\x18\x01 \x01(\tR\tclusterId\x12-\n" +
 	"\x06routes\x18\x02 \x01(\v2\x15.seqsvr.v1.RouteTableR\x06routes\x12,\n" +
 	"\amapping\x18\x03 \x01(\v2\x12.seqsvr.v1.MappingR\amapping\x12#\n" +
 	"\rroute_version\x18\x04 \x01(\x04R\frouteVersion\x12\x12\n" +
-	"\x04zone\x18\x05 \x01(\tR\x04zone2\xfd\x03\n" +
+	"\x04zone\x18\x05 \x01(\tR\x04zone\x12\x10\n" +
+	"\x03set\x18\x06 \x01(\tR\x03set\x12%\n" +
+	"\x04sets\x18\a \x01(\v2\x11.seqsvr.v1.SetMapR\x04sets2\xfd\x03\n" +
 	"\bSequence\x124\n" +
 	"\x04Next\x12\x16.seqsvr.v1.NextRequest\x1a\x14.seqsvr.v1.NextReply\x12C\n" +
 	"\tBatchNext\x12\x1b.seqsvr.v1.BatchNextRequest\x1a\x19.seqsvr.v1.BatchNextReply\x12:\n" +
@@ -1913,6 +1949,7 @@ var file_seqsvr_v1_sequence_proto_goTypes = []any{
 	(*RouteTable)(nil),        // 22: seqsvr.v1.RouteTable
 	(ErrorCode)(0),            // 23: seqsvr.v1.ErrorCode
 	(*Mapping)(nil),           // 24: seqsvr.v1.Mapping
+	(*SetMap)(nil),            // 25: seqsvr.v1.SetMap
 }
 var file_seqsvr_v1_sequence_proto_depIdxs = []int32{
 	22, // 0: seqsvr.v1.NextReply.routes:type_name -> seqsvr.v1.RouteTable
@@ -1938,27 +1975,28 @@ var file_seqsvr_v1_sequence_proto_depIdxs = []int32{
 	3,  // 20: seqsvr.v1.StreamReply.error:type_name -> seqsvr.v1.KeyError
 	22, // 21: seqsvr.v1.RoutesReply.routes:type_name -> seqsvr.v1.RouteTable
 	24, // 22: seqsvr.v1.RoutesReply.mapping:type_name -> seqsvr.v1.Mapping
-	0,  // 23: seqsvr.v1.Sequence.Next:input_type -> seqsvr.v1.NextRequest
-	5,  // 24: seqsvr.v1.Sequence.BatchNext:input_type -> seqsvr.v1.BatchNextRequest
-	7,  // 25: seqsvr.v1.Sequence.Lookup:input_type -> seqsvr.v1.LookupRequest
-	9,  // 26: seqsvr.v1.Sequence.Current:input_type -> seqsvr.v1.CurrentRequest
-	12, // 27: seqsvr.v1.Sequence.Raise:input_type -> seqsvr.v1.RaiseRequest
-	15, // 28: seqsvr.v1.Sequence.BatchRaise:input_type -> seqsvr.v1.BatchRaiseRequest
-	18, // 29: seqsvr.v1.Sequence.Stream:input_type -> seqsvr.v1.StreamRequest
-	20, // 30: seqsvr.v1.Sequence.Routes:input_type -> seqsvr.v1.RoutesRequest
-	1,  // 31: seqsvr.v1.Sequence.Next:output_type -> seqsvr.v1.NextReply
-	6,  // 32: seqsvr.v1.Sequence.BatchNext:output_type -> seqsvr.v1.BatchNextReply
-	8,  // 33: seqsvr.v1.Sequence.Lookup:output_type -> seqsvr.v1.LookupReply
-	11, // 34: seqsvr.v1.Sequence.Current:output_type -> seqsvr.v1.CurrentReply
-	13, // 35: seqsvr.v1.Sequence.Raise:output_type -> seqsvr.v1.RaiseReply
-	17, // 36: seqsvr.v1.Sequence.BatchRaise:output_type -> seqsvr.v1.BatchRaiseReply
-	19, // 37: seqsvr.v1.Sequence.Stream:output_type -> seqsvr.v1.StreamReply
-	21, // 38: seqsvr.v1.Sequence.Routes:output_type -> seqsvr.v1.RoutesReply
-	31, // [31:39] is the sub-list for method output_type
-	23, // [23:31] is the sub-list for method input_type
-	23, // [23:23] is the sub-list for extension type_name
-	23, // [23:23] is the sub-list for extension extendee
-	0,  // [0:23] is the sub-list for field type_name
+	25, // 23: seqsvr.v1.RoutesReply.sets:type_name -> seqsvr.v1.SetMap
+	0,  // 24: seqsvr.v1.Sequence.Next:input_type -> seqsvr.v1.NextRequest
+	5,  // 25: seqsvr.v1.Sequence.BatchNext:input_type -> seqsvr.v1.BatchNextRequest
+	7,  // 26: seqsvr.v1.Sequence.Lookup:input_type -> seqsvr.v1.LookupRequest
+	9,  // 27: seqsvr.v1.Sequence.Current:input_type -> seqsvr.v1.CurrentRequest
+	12, // 28: seqsvr.v1.Sequence.Raise:input_type -> seqsvr.v1.RaiseRequest
+	15, // 29: seqsvr.v1.Sequence.BatchRaise:input_type -> seqsvr.v1.BatchRaiseRequest
+	18, // 30: seqsvr.v1.Sequence.Stream:input_type -> seqsvr.v1.StreamRequest
+	20, // 31: seqsvr.v1.Sequence.Routes:input_type -> seqsvr.v1.RoutesRequest
+	1,  // 32: seqsvr.v1.Sequence.Next:output_type -> seqsvr.v1.NextReply
+	6,  // 33: seqsvr.v1.Sequence.BatchNext:output_type -> seqsvr.v1.BatchNextReply
+	8,  // 34: seqsvr.v1.Sequence.Lookup:output_type -> seqsvr.v1.LookupReply
+	11, // 35: seqsvr.v1.Sequence.Current:output_type -> seqsvr.v1.CurrentReply
+	13, // 36: seqsvr.v1.Sequence.Raise:output_type -> seqsvr.v1.RaiseReply
+	17, // 37: seqsvr.v1.Sequence.BatchRaise:output_type -> seqsvr.v1.BatchRaiseReply
+	19, // 38: seqsvr.v1.Sequence.Stream:output_type -> seqsvr.v1.StreamReply
+	21, // 39: seqsvr.v1.Sequence.Routes:output_type -> seqsvr.v1.RoutesReply
+	32, // [32:40] is the sub-list for method output_type
+	24, // [24:32] is the sub-list for method input_type
+	24, // [24:24] is the sub-list for extension type_name
+	24, // [24:24] is the sub-list for extension extendee
+	0,  // [0:24] is the sub-list for field type_name
 }
 
 func init() { file_seqsvr_v1_sequence_proto_init() }

@@ -1,0 +1,287 @@
+package sets
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+
+	"github.com/seqsvr/seqsvr/seq"
+)
+
+// Set is one Set of the map.
+type Set struct {
+	Name    string   `json:"name"`
+	Cluster string   `json:"cluster"` // its cluster id
+	Addrs   []string `json:"addrs"`   // gRPC, host:port, of its AllocSvr: where callers begin; of the root none are needed
+}
+
+// Move is one that is under way.
+type Move struct {
+	ID       uint64  `json:"id"`
+	From     string  `json:"from"`
+	To       string  `json:"to"`
+	Sections []Range `json:"sections"` // that have not arrived yet
+}
+
+// Map says which Set has which sections. It is never modified. Zero: there is one Set.
+type Map struct {
+	Version uint64 `json:"version"` // rises by one with each change
+	Last    uint64 `json:"last"`    // the highest id of a move
+	Sets    []Set  `json:"sets"`    // the root first; a Set keeps its index
+	Moves   []Move `json:"moves,omitempty"`
+	// Restored: the map is of a backup, and names no Set that can be relied upon before it was
+	// made anew from the records of all Sets.
+	Restored bool `json:"restored,omitempty"`
+	// Of the sections, as far as they go: those behind are the root's, which they never left.
+	In       []uint16 `json:"in,omitempty"`       // the Set
+	By       []uint64 `json:"by,omitempty"`       // the move that brought it there
+	Ceilings []uint64 `json:"ceilings,omitempty"` // at or above all that was handed out before that move
+}
+
+// Errors of changes of the map.
+var (
+	// ErrUnknownSet: no Set of that name is in the map. Do not retry.
+	ErrUnknownSet = errors.New("unknown Set")
+	// ErrMoveOpen: another move of the sections is under way; finish or abort it first.
+	ErrMoveOpen = errors.New("a move is under way")
+	// ErrMapRestored: the root Set was restored, and the map is to be settled first (seqctl set
+	// settle).
+	ErrMapRestored = errors.New("the map of Sets is that of a backup")
+)
+
+// ParseMap reads what Encode wrote. seq.ErrBadTable.
+func ParseMap(body []byte) (Map, error) {
+	var m Map
+	if len(body) == 0 {
+		return m, nil
+	}
+	if err := json.Unmarshal(body, &m); err != nil {
+		return m, fmt.Errorf("%w: map of Sets: %w", seq.ErrBadTable, err)
+	}
+	return m, m.Validate()
+}
+
+// Validate is seq.ErrBadTable for a map that no changes can have made.
+func (m Map) Validate() error {
+	if len(m.By) != len(m.In) || len(m.Ceilings) != len(m.In) || len(m.In) > seq.MaxSections || len(m.Sets) > MaxSets {
+		return fmt.Errorf("%w: map of Sets: %d sections, %d moves, %d ceilings of %d Sets", seq.ErrBadTable, len(m.In), len(m.By), len(m.Ceilings), len(m.Sets))
+	}
+	for id, i := range m.In {
+		if int(i) >= len(m.Sets) {
+			return fmt.Errorf("%w: map of Sets: section %d in Set %d of %d", seq.ErrBadTable, id, i, len(m.Sets))
+		}
+	}
+	return nil
+}
+
+// Encode is the body of the document.
+func (m Map) Encode() ([]byte, error) { return json.Marshal(m) }
+
+var goodName = regexp.MustCompile(`^[a-z][a-z0-9-]{0,31}$`)
+
+// CheckName is seq.ErrBadArgument for a name that no Set can have.
+func CheckName(name string) error {
+	if !goodName.MatchString(name) {
+		return fmt.Errorf("%w: Set %q, expected %s", seq.ErrBadArgument, name, goodName)
+	}
+	return nil
+}
+
+// MaxSets is how many Sets there may be.
+const MaxSets = 1024
+
+// Set finds a Set by its name. ErrUnknownSet.
+func (m Map) Set(name string) (Set, error) {
+	if i := m.index(name); i >= 0 {
+		return m.Sets[i], nil
+	}
+	return Set{}, fmt.Errorf("%w: %q", ErrUnknownSet, name)
+}
+
+func (m Map) index(name string) int {
+	return slices.IndexFunc(m.Sets, func(s Set) bool { return s.Name == name })
+}
+
+// Index is that of the Set which has the section, by the map. The root's is 0.
+func (m Map) Index(id seq.SectionID) int {
+	if int(id) < len(m.In) {
+		return int(m.In[id])
+	}
+	return 0
+}
+
+// Open finds a move that is under way.
+func (m Map) Open(id uint64) (Move, bool) {
+	for _, move := range m.Moves {
+		if move.ID == id {
+			return move, true
+		}
+	}
+	return Move{}, false
+}
+
+// Add is the map with a Set added, or with other addresses of it. root describes the root Set,
+// which is put first into a map that is empty. seq.ErrBadArgument if the name or the cluster is
+// another Set's.
+func (m Map) Add(root, s Set) (next Map, changed bool, err error) {
+	if err := CheckName(s.Name); err != nil {
+		return m, false, err
+	}
+	if len(s.Addrs) == 0 || s.Cluster == "" {
+		return m, false, fmt.Errorf("%w: Set %q of cluster %q at %d addresses, expected an address of its AllocSvr", seq.ErrBadArgument, s.Name, s.Cluster, len(s.Addrs))
+	}
+	next = m
+	next.Sets = slices.Clone(m.Sets)
+	if len(next.Sets) == 0 {
+		next.Sets = append(next.Sets, root)
+	}
+	for i, old := range next.Sets {
+		switch {
+		case old.Name == s.Name && old.Cluster == s.Cluster:
+			if slices.Equal(old.Addrs, s.Addrs) {
+				return m, false, nil
+			}
+			next.Sets[i], next.Version = s, m.Version+1
+			return next, true, nil
+		case old.Name == s.Name || old.Cluster == s.Cluster:
+			return m, false, fmt.Errorf("%w: Set %q of cluster %q: there is Set %q of cluster %q", seq.ErrBadArgument, s.Name, s.Cluster, old.Name, old.Cluster)
+		}
+	}
+	if len(next.Sets) >= MaxSets {
+		return m, false, fmt.Errorf("%w: %d Sets, expected at most %d", seq.ErrBadArgument, len(next.Sets)+1, MaxSets)
+	}
+	next.Sets = append(next.Sets, s)
+	next.Version++
+	return next, true, nil
+}
+
+// Begin notes a move of sections, all of which are in one other Set than to, and are not moving.
+// It gives an open move of exactly these sections to there again.
+func (m Map) Begin(to string, ranges []Range) (next Map, move Move, err error) {
+	if err := checkRanges(ranges); err != nil {
+		return m, move, err
+	}
+	if m.Restored {
+		return m, move, ErrMapRestored
+	}
+	if m.index(to) < 0 {
+		return m, move, fmt.Errorf("%w: %q", ErrUnknownSet, to)
+	}
+	ids := Sections(ranges)
+	from := m.Sets[m.Index(ids[0])].Name
+	for _, id := range ids {
+		if in := m.Sets[m.Index(id)].Name; in != from || in == to {
+			return m, move, fmt.Errorf("%w: section %d is in Set %s, expected all in one, and not in %s", seq.ErrBadArgument, id, in, to)
+		}
+	}
+	for _, open := range m.Moves {
+		if open.To == to && slices.Equal(Sections(open.Sections), ids) {
+			return m, open, nil
+		}
+		if slices.ContainsFunc(Sections(open.Sections), func(id seq.SectionID) bool { return slices.Contains(ids, id) }) {
+			return m, move, fmt.Errorf("%w: move %d of sections %v from %s to %s", ErrMoveOpen, open.ID, open.Sections, open.From, open.To)
+		}
+	}
+	next = m
+	next.Last++
+	next.Version++
+	move = Move{ID: next.Last, From: from, To: to, Sections: slices.Clone(ranges)}
+	next.Moves = append(slices.Clone(m.Moves), move)
+	return next, move, nil
+}
+
+// Arrive notes that sections of a move have arrived, with their ceilings; the move ends with the
+// last of them. Sections that arrived before, and a move that has ended, change nothing.
+func (m Map) Arrive(id uint64, ceilings map[seq.SectionID]uint64) (next Map, changed bool) {
+	return m.without(id, func(s seq.SectionID) bool { _, there := ceilings[s]; return there }, func(next *Map, to int, s seq.SectionID) {
+		next.put(s, to, id, ceilings[s])
+	})
+}
+
+// Abort notes that sections of a move stay where they are; the move ends with the last of them.
+func (m Map) Abort(id uint64, ranges []Range) (next Map, changed bool) {
+	ids := Sections(ranges)
+	return m.without(id, func(s seq.SectionID) bool { return slices.Contains(ids, s) }, func(*Map, int, seq.SectionID) {})
+}
+
+// AsRestored is the map in a new era of the root.
+func (m Map) AsRestored() Map {
+	m.Restored = len(m.Sets) > 0
+	return m
+}
+
+// Number is the map with a number for a move taken that is above least and above all before: for
+// what is settled without a move. No move has it.
+func (m Map) Number(least uint64) (next Map, id uint64) {
+	next = m
+	next.Last = max(m.Last, least) + 1
+	next.Version++
+	return next, next.Last
+}
+
+// Settle notes where sections were found to be, by the number id, whatever the map said of them.
+// whole says that these are all sections that are not the root's, so that the map can be relied
+// upon again.
+func (m Map) Settle(id uint64, in map[seq.SectionID]string, ceilings map[seq.SectionID]uint64, whole bool) (Map, error) {
+	next := m
+	next.In, next.By, next.Ceilings = slices.Clone(m.In), slices.Clone(m.By), slices.Clone(m.Ceilings)
+	if whole {
+		next.In, next.By, next.Ceilings, next.Restored = nil, nil, nil, false
+	}
+	for s, name := range in {
+		i := m.index(name)
+		if i < 0 {
+			return m, fmt.Errorf("%w: %q", ErrUnknownSet, name)
+		}
+		next.put(s, i, id, ceilings[s])
+	}
+	next.Moves = nil
+	for _, move := range m.Moves {
+		move.Sections = RangesOf(slices.DeleteFunc(Sections(move.Sections), func(s seq.SectionID) bool { _, there := in[s]; return there || whole }))
+		if len(move.Sections) > 0 {
+			next.Moves = append(next.Moves, move)
+		}
+	}
+	next.Version++
+	return next, nil
+}
+
+// put notes where a section is. The map's lists must be its own.
+func (m *Map) put(s seq.SectionID, in int, by, ceiling uint64) {
+	for len(m.In) <= int(s) {
+		m.In, m.By, m.Ceilings = append(m.In, 0), append(m.By, 0), append(m.Ceilings, 0)
+	}
+	m.In[s], m.By[s], m.Ceilings[s] = uint16(in), by, ceiling
+}
+
+// without takes sections out of an open move.
+func (m Map) without(id uint64, out func(seq.SectionID) bool, each func(next *Map, to int, s seq.SectionID)) (next Map, changed bool) {
+	at := slices.IndexFunc(m.Moves, func(move Move) bool { return move.ID == id })
+	if at < 0 {
+		return m, false
+	}
+	next = m
+	next.Moves = slices.Clone(m.Moves)
+	next.In, next.By, next.Ceilings = slices.Clone(m.In), slices.Clone(m.By), slices.Clone(m.Ceilings)
+	var left []seq.SectionID
+	for _, s := range Sections(m.Moves[at].Sections) {
+		if !out(s) {
+			left = append(left, s)
+			continue
+		}
+		changed = true
+		each(&next, m.index(m.Moves[at].To), s)
+	}
+	if !changed {
+		return m, false
+	}
+	if next.Moves[at].Sections = RangesOf(left); len(left) == 0 {
+		if next.Moves = slices.Delete(next.Moves, at, at+1); len(next.Moves) == 0 {
+			next.Moves = nil
+		}
+	}
+	next.Version++
+	return next, true
+}

@@ -1,0 +1,168 @@
+package sets
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/seqsvr/seqsvr/seq"
+)
+
+// Run is neighbouring sections with the same Place.
+type Run struct {
+	Range
+	Place
+}
+
+// Record is what one Set says of all sections. The zero Record is of a cluster that is alone: it
+// has everything. It is never modified.
+type Record struct {
+	Name string   `json:"name,omitempty"` // of the Set; empty: the cluster is alone, or its root
+	Root []string `json:"root,omitempty"` // gRPC addresses of AllocSvr of the root Set; empty: this is the root
+	Rest Place    `json:"rest"`           // of the sections of no run
+	Runs []Run    `json:"runs,omitempty"` // in order; no two that meet have the same place
+}
+
+// RootName is the Set that a cluster is before others are added to it.
+const RootName = "main"
+
+// NewRecord is that of a Set that is added: it has nothing. root are addresses of the root Set.
+func NewRecord(name string, root []string) Record {
+	return Record{Name: name, Root: slices.Clone(root), Rest: Place{State: Inactive}}
+}
+
+// ParseRecord reads what Encode wrote; nothing is that of a cluster that is alone.
+// seq.ErrBadTable.
+func ParseRecord(body []byte) (Record, error) {
+	var r Record
+	if len(body) == 0 {
+		return r, nil
+	}
+	if err := json.Unmarshal(body, &r); err != nil {
+		return r, fmt.Errorf("%w: record of a Set: %w", seq.ErrBadTable, err)
+	}
+	for i, run := range r.Runs {
+		if run.Sections == 0 || run.end() > seq.MaxSections || i > 0 && uint64(run.First) < r.Runs[i-1].end() {
+			return r, fmt.Errorf("%w: record of a Set: sections %v out of order", seq.ErrBadTable, run.Range)
+		}
+	}
+	return r, nil
+}
+
+// Encode is the body of the document.
+func (r Record) Encode() ([]byte, error) { return json.Marshal(r) }
+
+// IsRoot says whether the Set has the map, or is alone.
+func (r Record) IsRoot() bool { return len(r.Root) == 0 }
+
+// SetName is the Set's name; of a cluster that is alone RootName.
+func (r Record) SetName() string {
+	if r.Name == "" {
+		return RootName
+	}
+	return r.Name
+}
+
+// At is the place of a section.
+func (r Record) At(id seq.SectionID) Place {
+	i, found := slices.BinarySearchFunc(r.Runs, id, func(run Run, id seq.SectionID) int {
+		switch {
+		case run.end() <= uint64(id):
+			return -1
+		case run.First > id:
+			return 1
+		}
+		return 0
+	})
+	if !found {
+		return r.Rest
+	}
+	return r.Runs[i].Place
+}
+
+// Has says whether nodes of the Set may serve the section.
+func (r Record) Has(id seq.SectionID) bool { return r.At(id).State == Active }
+
+// Apply takes a step with all of the sections, or, with seq.ErrMoveOver, with none.
+func (r Record) Apply(s Step, ranges []Range) (next Record, changed bool, err error) {
+	if err := checkRanges(ranges); err != nil {
+		return r, false, err
+	}
+	if s.Move == 0 || s.Op == 0 || (s.Op == Seal || s.Op == Give) && s.To == "" {
+		return r, false, fmt.Errorf("%w: step %v of move %d to %q", seq.ErrBadArgument, s.Op, s.Move, s.To)
+	}
+	var made []Run
+	for _, id := range Sections(ranges) {
+		old := r.At(id)
+		now, err := old.after(s)
+		if err != nil {
+			return r, false, fmt.Errorf("section %d of Set %s: %w", id, r.SetName(), err)
+		}
+		changed = changed || now != old
+		made = append(made, Run{Range{id, 1}, now})
+	}
+	if !changed {
+		return r, false, nil
+	}
+	next = r
+	next.Runs = overlay(r, made)
+	return next, true, nil
+}
+
+// Last is the highest number of a move in it.
+func (r Record) Last() uint64 {
+	last := r.Rest.Move
+	for _, run := range r.Runs {
+		last = max(last, run.Move)
+	}
+	return last
+}
+
+// Restored is the record in a new era: everything that it had, or may have had, is in limbo.
+// That of a cluster that is alone stays as it is: no section ever left it.
+func (r Record) Restored() Record {
+	if len(r.Runs) == 0 && r.IsRoot() && r.Name == "" {
+		return r
+	}
+	r.Rest = Place{State: Limbo, Move: r.Rest.Move}
+	r.Runs = slices.Clone(r.Runs)
+	for i, run := range r.Runs {
+		r.Runs[i].Place = Place{State: Limbo, Move: run.Move}
+	}
+	return r
+}
+
+// overlay is the runs of r with made, which are in order, in place of what was there.
+func overlay(r Record, made []Run) []Run {
+	var out []Run
+	put := func(run Run) {
+		if n := len(out); n > 0 && out[n-1].end() == uint64(run.First) && out[n-1].Place == run.Place {
+			out[n-1].Sections += run.Sections
+		} else if run.Sections > 0 && run.Place != r.Rest {
+			out = append(out, run)
+		}
+	}
+	old := r.Runs
+	for _, run := range made {
+		for len(old) > 0 && uint64(old[0].First) < run.end() {
+			head := old[0]
+			if head.First < run.First {
+				part := head
+				part.Sections = uint32(min(head.end(), uint64(run.First)) - uint64(head.First))
+				put(part)
+			}
+			if head.end() <= run.end() {
+				old = old[1:]
+				continue
+			}
+			old = slices.Clone(old)
+			old[0].Sections = uint32(head.end() - run.end())
+			old[0].First = seq.SectionID(run.end())
+		}
+		put(run)
+	}
+	for _, run := range old {
+		put(run)
+	}
+	return out
+}
