@@ -111,9 +111,13 @@ func (k *call) candidate(v *view, i int, t *tries) (s *server, more bool) {
 }
 
 // seed is an address of Config, which n counts round and round, if it is of the Set to ask for
-// key i.
+// key i, or of another one and that one's table is not known: a NOT_OWNER may lead there.
 func (k *call) seed(v *view, i int, t *tries, n int) *server {
-	if s := k.c.servers.seed(n); v.alone() || s.set() == k.in(v, i, t) {
+	s := k.c.servers.seed(n)
+	if v.alone() {
+		return s
+	}
+	if of, in := s.set(), k.in(v, i, t); of == in || of != nil && k.rules.where == atOwner && in.version.Load() == 0 {
 		return s
 	}
 	return nil

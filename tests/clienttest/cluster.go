@@ -49,7 +49,7 @@ type Cluster struct {
 	delegations int                        // windows lent
 	lent        *pb.SnowflakeDelegateReply // the last of them
 	set         setState
-	noLoans     error                      // why no window is lent; nil: they are
+	noLoans     error // why no window is lent; nil: they are
 	returned    []*pb.SnowflakeGiveBackRequest
 }
 
