@@ -182,15 +182,20 @@ func (s *set) members() []*server {
 	return distinct(starts, nodes, s.c.servers.known(s))
 }
 
-// allocs are the AllocSvr of the Set's table; where there are none, all that is known of it.
+// allocs are the AllocSvr of the Set's table; where there are none those of the map, and where
+// that has none all that is known of it. An address of Config may be a router's, which answers
+// for itself.
 func (s *set) allocs() []*server {
 	s.c.table.mu.Lock()
-	out := distinct(s.nodes)
+	starts, nodes := s.starts, distinct(s.nodes)
 	s.c.table.mu.Unlock()
-	if len(out) == 0 {
-		out = s.members()
+	switch {
+	case len(nodes) > 0:
+		return nodes
+	case len(starts) > 0:
+		return starts
 	}
-	return out
+	return s.members()
 }
 
 // distinct are the servers of some lists, each once.
