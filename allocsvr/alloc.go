@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math/rand/v2"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -15,12 +16,14 @@ import (
 	"github.com/seqsvr/seqsvr/allocsvr/nodes"
 	"github.com/seqsvr/seqsvr/allocsvr/owner"
 	"github.com/seqsvr/seqsvr/allocsvr/section"
+	"github.com/seqsvr/seqsvr/allocsvr/setdocs"
 	"github.com/seqsvr/seqsvr/allocsvr/tenure"
 	"github.com/seqsvr/seqsvr/internal/clock"
 	"github.com/seqsvr/seqsvr/internal/rpc"
 	"github.com/seqsvr/seqsvr/internal/tracing"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
+	"github.com/seqsvr/seqsvr/sets"
 )
 
 // Leases keeps this session alive at the replicas and tells of the others.
@@ -60,6 +63,7 @@ type Alloc struct {
 	routes       *arbiter.Routes
 	arbiter      *arbiter.Arbiter
 	arbiterLease *arbiter.Lease
+	sets         *setdocs.Docs
 	holder       *tenure.Holder // of sections and of the arbiter's lease
 	keys         atomic.Pointer[seq.KeyHashers]
 	fatal        chan error      // first broken invariant
@@ -79,6 +83,9 @@ type Parts struct {
 	Registers tenure.Registers
 	Documents arbiter.Documents
 	Leases    Leases
+	Record    sets.Record // of the Set, as it was read before the start; zero: the cluster is alone
+	// Root reads the map of Sets at a node of the root Set; nil: the cluster is alone.
+	Root func(ctx context.Context, addr string) (sets.Map, error)
 	// Losses moves on before any hold of Leases may come to be worth less than it said,
 	// as quorum.Leases has it; nil: each hold is asked for each batch.
 	Losses func() uint64
@@ -123,9 +130,11 @@ func NewAlloc(p Parts) (*Alloc, error) {
 	a.arbiter = arbiter.New(arbiter.Config{Name: p.Name, Weight: p.Weight, Expect: p.ExpectAllocs, Sections: a.sections.Len,
 		Routes: a.routes, Lease: a.arbiterLease, Term: p.Lease, Present: a.nodes.Present, Awaited: a.nodes.Awaited,
 		Leaving: func() bool { return a.owner.Leaving() }, Clock: p.Clock, Logger: p.Logger})
+	a.sets = setdocs.New(setdocs.Config{Life: context.Background(), Stores: p.Documents, Session: a.session, Record: p.Record, Root: p.Root,
+		OnRecord: func(sets.Record) { a.owner.Seek() }, Logger: p.Logger})
 	a.owner = owner.New(owner.Config{
 		Name: p.Name, Cluster: p.Cluster, Secret: p.Secret, Lease: p.Lease, Sections: a.sections, Holder: a.holder,
-		Sessions: p.Leases, Nodes: a.nodes, Routes: a.routes, Arbiter: a.arbiter, ArbiterLease: a.arbiterLease, Peers: p.Peers, Keys: a.keyHashers,
+		Sessions: p.Leases, Nodes: a.nodes, Routes: a.routes, Arbiter: a.arbiter, ArbiterLease: a.arbiterLease, Peers: p.Peers, Record: a.sets, Keys: a.keyHashers,
 		Fail: a.fail, Clock: p.Clock, Logger: p.Logger, Traces: p.Traces,
 	})
 	a.routes.OnChange(a.owner.Look)
@@ -153,7 +162,7 @@ func (a *Alloc) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var wg sync.WaitGroup
-	for _, run := range []func(context.Context){a.sections.Run, a.routes.Follow, a.record, a.owner.Run, a.arbiter.Run} {
+	for _, run := range []func(context.Context){a.sections.Run, a.routes.Follow, a.record, a.owner.Run, a.arbiter.Run, a.sets.Run} {
 		wg.Go(func() { run(ctx) })
 	}
 	var err error
@@ -199,20 +208,30 @@ func (a *Alloc) recordRaise(ctx context.Context, id seq.SectionID, key seq.Count
 // mine says whether this node should own the section, from memory; if not, the
 // error says which node should.
 func (a *Alloc) mine(id seq.SectionID) (bool, error) {
-	c := a.sections.Cell(id)
-	if state := c.State(); state == section.Owned || state == section.Acquiring {
+	record := a.sets.Known()
+	switch c := a.sections.Cell(id); {
+	case !record.IsRoot():
+		return false, guide{a}.atRoot(id, record)
+	case !record.Has(id): // tags stay with the root, wherever their sections go
+		if t := a.routes.Table(); a.given(t, id) {
+			return true, nil
+		}
+	case c.State() == section.Owned || c.State() == section.Acquiring:
 		return true, nil
+	default:
+		return false, guide{a}.NotOwner(id, c.Successor())
 	}
-	return false, guide{a}.NotOwner(id, c.Successor())
+	return false, guide{a}.byTable(id, "")
 }
 
-// desired counts the sections that the table gives to this node.
+// desired counts the sections that the table gives to this node, and that its Set has.
 func (a *Alloc) desired(t *arbiter.Table) (n int) {
 	if t == nil {
 		return 0
 	}
+	record := a.sets.Known()
 	for id := range t.Sections {
-		if a.given(t, seq.SectionID(id)) {
+		if record.Has(seq.SectionID(id)) && a.given(t, seq.SectionID(id)) {
 			n++
 		}
 	}
@@ -239,7 +258,8 @@ func (a *Alloc) Ready() error {
 	if err := a.quorum(); err != nil {
 		return err
 	}
-	have, lapsed, missing := a.sections.Standing(func(id seq.SectionID) bool { return a.given(t, id) })
+	record := a.sets.Known()
+	have, lapsed, missing := a.sections.Standing(func(id seq.SectionID) bool { return record.Has(id) && a.given(t, id) })
 	switch {
 	case lapsed > 0:
 		loss := a.quorum()
@@ -298,6 +318,51 @@ func (g guide) NotOwner(id seq.SectionID, successor string) error {
 	if err := g.Waitless(); err != nil {
 		return err
 	}
+	if record := g.sets.Known(); !record.Has(id) && record.At(id).State != sets.Sealed {
+		return g.elsewhere(id, record, successor)
+	}
+	return g.byTable(id, successor)
+}
+
+// elsewhere says which other Set has the section, as far as this node knows.
+func (g guide) elsewhere(id seq.SectionID, record sets.Record, successor string) error {
+	place := record.At(id)
+	if place.State == sets.Limbo {
+		return fmt.Errorf("%w: section %d is in limbo since Set %s was restored: see seqctl set settle", seq.ErrNoRoute, id, record.SetName())
+	}
+	err := &rpc.NotOwnerError{Section: id, Addr: successor, Set: place.To}
+	all := g.sets.Map()
+	if i := all.Index(id); err.Set == "" && i < len(all.Sets) && all.Sets[i].Name != record.SetName() {
+		err.Set = all.Sets[i].Name
+	}
+	if s, unknown := all.Set(err.Set); unknown == nil && err.Addr == "" {
+		err.Addr = anyOf(s.Addrs)
+	}
+	if err.Addr == "" {
+		err.Addr = anyOf(record.Root)
+	}
+	return err
+}
+
+// atRoot says that the root Set alone has something.
+func (g guide) atRoot(id seq.SectionID, record sets.Record) error {
+	err := &rpc.NotOwnerError{Section: id, Addr: anyOf(record.Root), Set: sets.RootName}
+	if all := g.sets.Map(); len(all.Sets) > 0 {
+		err.Set = all.Sets[0].Name
+	}
+	return err
+}
+
+// anyOf is one of the addresses, empty if there is none.
+func anyOf(addrs []string) string {
+	if len(addrs) == 0 {
+		return ""
+	}
+	return addrs[rand.IntN(len(addrs))]
+}
+
+// byTable says which node of this Set the table gives the section to.
+func (g guide) byTable(id seq.SectionID, successor string) error {
 	table := g.routes.Table()
 	err := &rpc.NotOwnerError{Section: id, RouteVersion: table.Version(), Addr: successor}
 	if successor != "" {

@@ -18,7 +18,6 @@ import (
 
 	"github.com/seqsvr/seqsvr/allocsvr/api"
 	"github.com/seqsvr/seqsvr/allocsvr/globalid/audit"
-	"github.com/seqsvr/seqsvr/allocsvr/keyhash"
 	"github.com/seqsvr/seqsvr/internal/auth"
 	"github.com/seqsvr/seqsvr/internal/clock"
 	"github.com/seqsvr/seqsvr/internal/rpc"
@@ -182,14 +181,14 @@ func (s *Server) runSession(ctx context.Context) error {
 	waiting := s.startAnswering()
 	s.waiting.Store(waiting)
 	// The parts outlive ctx: they are needed to hand over.
-	found, keys, err := s.connect(ctx, waiting)
+	found, read, err := s.connect(ctx, waiting)
 	waiting.stop()
 	if err != nil {
 		return err
 	}
 	life, cancel := context.WithCancelCause(s.life)
 	defer cancel(nil)
-	parts, err := s.assemble(found, keys, cancel)
+	parts, err := s.assemble(found, read, cancel)
 	if err != nil {
 		return errors.Join(err, found.close())
 	}
@@ -249,14 +248,14 @@ func (p *assembled) close() {
 	}
 }
 
-func (s *Server) assemble(found backend, keys keyhash.Entries, stop context.CancelCauseFunc) (*assembled, error) {
+func (s *Server) assemble(found backend, read known, stop context.CancelCauseFunc) (*assembled, error) {
 	p := &assembled{}
 	p.follow = found.follow(func(list quorum.MemberList, stores []quorum.NamedStore) error {
 		return p.Reconfigure(list, stores)
 	})
 	node, err := NewNode(s.cfg, Wiring{
 		Stale: p.follow.Kick, Identity: found.identity, Stores: found.stores, Addr: s.addr, Secret: *s.secret.Load(),
-		Dial: s.dialPeer, Clock: clock.Boot(), Wall: time.Now, Stop: stop, Keys: keys, Parked: s.parked(), Limits: s.limits, Audit: s.audit,
+		Dial: s.dialPeer, Clock: clock.Boot(), Wall: time.Now, Stop: stop, Keys: read.keys, Record: read.record, Parked: s.parked(), Limits: s.limits, Audit: s.audit,
 	})
 	if err != nil {
 		return nil, err

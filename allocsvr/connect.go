@@ -8,17 +8,25 @@ import (
 	"time"
 
 	"github.com/seqsvr/seqsvr/allocsvr/keyhash"
+	"github.com/seqsvr/seqsvr/allocsvr/setdocs"
 	"github.com/seqsvr/seqsvr/internal/auth"
 	"github.com/seqsvr/seqsvr/internal/etcdclient"
 	"github.com/seqsvr/seqsvr/internal/etcdstore"
 	"github.com/seqsvr/seqsvr/internal/storeclient"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
+	"github.com/seqsvr/seqsvr/sets"
 )
 
+// known is what is read at the stores before there is a node.
+type known struct {
+	keys   keyhash.Entries // how string keys are hashed
+	record sets.Record     // which sections the Set has
+}
+
 // connect finds what keeps the registers, for as long as the process is wanted, and reads there
-// how string keys are hashed.
-func (s *Server) connect(ctx context.Context, waiting *starting) (backend, keyhash.Entries, error) {
+// what is to be known.
+func (s *Server) connect(ctx context.Context, waiting *starting) (backend, known, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(s.life, cancel)()
@@ -26,19 +34,19 @@ func (s *Server) connect(ctx context.Context, waiting *starting) (backend, keyha
 		try, done := context.WithTimeout(ctx, connectPatience)
 		found, err := s.find(try, waiting)
 		done()
-		var keys keyhash.Entries
+		var read known
 		if err == nil {
 			if id := found.identity.Ref.Cluster; s.cfg.ClusterID != "" && s.cfg.ClusterID != id {
 				err := fmt.Errorf("%w: stores of %q, configured for %q", seq.ErrForeignCluster, id, s.cfg.ClusterID)
-				return backend{}, nil, errors.Join(err, found.close())
+				return backend{}, known{}, errors.Join(err, found.close())
 			}
-			if keys, err = keyHashes(ctx, s.cfg.Name, found); err == nil {
-				return found, keys, nil
+			if read, err = readFirst(ctx, s.cfg.Name, found); err == nil {
+				return found, read, nil
 			}
 			err = errors.Join(err, found.close())
 		}
 		if fatal(err) || ctx.Err() != nil {
-			return backend{}, nil, err
+			return backend{}, known{}, err
 		}
 		s.cfg.Logger.Warn("no quorum of stores yet", "error", err)
 		select {
@@ -81,21 +89,24 @@ func fatal(err error) bool {
 	return false
 }
 
-// keyHashes reads how string keys are hashed, and has it settled at a cluster's first start: by
-// a session of its own, since the rounds of one session belong to one group.
-func keyHashes(ctx context.Context, node string, found backend) (keyhash.Entries, error) {
+// readFirst reads how string keys are hashed, and has it settled at a cluster's first start, and
+// which sections the Set has: by a session of its own, since the rounds of one session belong to
+// one group.
+func readFirst(ctx context.Context, node string, found backend) (read known, err error) {
 	secret := seq.NewSecret(node)
 	ctx, cancel := context.WithTimeout(ctx, connectPatience)
 	defer cancel()
 	id := found.identity
 	group, err := quorum.NewGroup(quorum.Config{Ref: id.Ref, N: id.N, R: id.R, W: id.W, Secret: secret}, found.stores)
 	if err != nil {
-		return nil, err
+		return read, err
 	}
 	defer group.Close()
-	keys, err := keyhash.New(ctx, group, secret.Session(), id.Mapping).Begin(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("read how string keys are hashed: %w", err)
+	if read.keys, err = keyhash.New(ctx, group, secret.Session(), id.Mapping).Begin(ctx); err != nil {
+		return read, fmt.Errorf("read how string keys are hashed: %w", err)
 	}
-	return keys, nil
+	if read.record, err = setdocs.ReadRecord(ctx, group, secret.Session()); err != nil {
+		return read, fmt.Errorf("read which sections the Set has: %w", err)
+	}
+	return read, nil
 }

@@ -14,11 +14,13 @@ import (
 	"github.com/seqsvr/seqsvr/allocsvr/keyhash"
 	"github.com/seqsvr/seqsvr/allocsvr/owner"
 	"github.com/seqsvr/seqsvr/allocsvr/section"
+	"github.com/seqsvr/seqsvr/allocsvr/setdocs"
 	"github.com/seqsvr/seqsvr/internal/clock"
 	"github.com/seqsvr/seqsvr/internal/history"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
+	"github.com/seqsvr/seqsvr/sets"
 	"github.com/seqsvr/seqsvr/tests/memstore"
 )
 
@@ -36,7 +38,8 @@ type fleet struct {
 	calls  history.Recorder
 	// renews changes the stores that a node's leases see; nil: as they are.
 	renews func(node string, s quorum.Store) quorum.Store
-	keys   seq.KeyHashers // of the nodes that start
+	keys   seq.KeyHashers                                           // of the nodes that start
+	root   func(ctx context.Context, addr string) (sets.Map, error) // nil: the fleet is alone
 	// before changes a node before it runs; nil: nothing.
 	before func(*node)
 
@@ -122,8 +125,12 @@ func (f *fleet) start(name string, expect int, file string) *node {
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	n.Alloc, err = NewAlloc(Parts{Name: name, Addr: name, Cluster: "mem", Secret: secret, Lease: f.lease, Replicas: 3, Needed: 2,
-		Mapping: f.stores.Mapping, Registers: n.probes, Documents: group, Leases: keeper{n.leases}, Losses: n.leases.Losses, Peers: loopback{f, session}, Keys: f.keys,
+	record, err := setdocs.ReadRecord(f.t.Context(), group, session)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	n.Alloc, err = NewAlloc(Parts{Name: name, Addr: name, Cluster: f.stores.Ref.Cluster, Secret: secret, Lease: f.lease, Replicas: 3, Needed: 2,
+		Mapping: f.stores.Mapping, Record: record, Root: f.root, Registers: n.probes, Documents: group, Leases: keeper{n.leases}, Losses: n.leases.Losses, Peers: loopback{f, session}, Keys: f.keys,
 		Clock: f.clock, Wall: time.Now, Logger: log, ExpectAllocs: expect, Weight: 100})
 	if err != nil {
 		f.t.Fatal(err)

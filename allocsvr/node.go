@@ -16,10 +16,12 @@ import (
 	"github.com/seqsvr/seqsvr/allocsvr/section"
 	"github.com/seqsvr/seqsvr/allocsvr/spaces"
 	"github.com/seqsvr/seqsvr/internal/clock"
+	"github.com/seqsvr/seqsvr/internal/rpc"
 	"github.com/seqsvr/seqsvr/membership"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
+	"github.com/seqsvr/seqsvr/sets"
 )
 
 // Wiring is what a Node reaches the world by. The Server puts sockets and the machine's
@@ -39,6 +41,8 @@ type Wiring struct {
 	Stale func()
 	// Keys are how string keys are hashed, as long as the session lasts; nil: by seq.HashKey.
 	Keys keyhash.Entries
+	// Record is what the Set had when it was read before the start; zero: the cluster is alone.
+	Record sets.Record
 	// Parked is the file of parked counters; empty: none are kept.
 	Parked string
 	// Audit takes down which snowflake IDs are handed out; nil: nothing does.
@@ -108,7 +112,7 @@ func NewNode(cfg Config, w Wiring) (*Node, error) {
 	refused.leaving = func() bool { return n.alloc.owner.Leaving() }
 	n.alloc, err = NewAlloc(Parts{
 		Name: cfg.Name, Addr: w.Addr, Cluster: id.Ref.Cluster, Secret: w.Secret, Lease: cfg.Lease,
-		Replicas: id.N, Needed: id.W, Mapping: id.Mapping, Registers: n.measure("section"), Documents: group, Leases: keeper{n.leases}, Losses: n.leases.Losses, Missing: n.missingStores, Peers: n.peers, Keys: w.Keys.Hashers(),
+		Replicas: id.N, Needed: id.W, Mapping: id.Mapping, Record: w.Record, Root: n.rootMap(w.Dial), Registers: n.measure("section"), Documents: group, Leases: keeper{n.leases}, Losses: n.leases.Losses, Missing: n.missingStores, Peers: n.peers, Keys: w.Keys.Hashers(),
 		UIDMemory: n.limits.UIDMemory, Clock: w.Clock, Wall: w.Wall, Logger: cfg.Logger, Traces: cfg.Traces, ExpectAllocs: cfg.ExpectAllocs, Weight: cfg.Weight,
 	})
 	if err != nil {
@@ -136,13 +140,35 @@ func NewNode(cfg Config, w Wiring) (*Node, error) {
 // Register puts the node's services on a server, all but the operators' one.
 func (n *Node) Register(srv grpc.ServiceRegistrar) {
 	a := n.alloc
-	pb.RegisterSequenceServer(srv, &api.Sequence{Cluster: n.ClusterID(), Sections: a.sections, RouteTable: a.routes, Limits: n.limits, Keys: a.keyHashers, Unheard: n.look})
+	pb.RegisterSequenceServer(srv, &api.Sequence{Cluster: n.ClusterID(), Sections: a.sections, RouteTable: a.routes, Sets: a.sets, Limits: n.limits, Keys: a.keyHashers, Unheard: n.look})
 	pb.RegisterPeerServer(srv, &api.Peer{Cluster: n.ClusterID(), Session: a.session, Sections: a.sections.Len, Owner: a.owner,
 		Known: n.leases.Sessions, Kick: n.leases.Kick, Guard: n.cfg.Guard, Logger: n.cfg.Logger})
+	pb.RegisterSetsServer(srv, &api.Sets{Cluster: n.ClusterID(), Name: a.name, Docs: a.sets, Sections: a.sections, Moves: a.owner.Moves(), Routes: a.routes})
 	for _, e := range n.endpoints {
 		e.Register(srv)
 	}
 }
+
+// rootMap reads the map of Sets at nodes of the root Set.
+func (n *Node) rootMap(dial func(string) (api.PeerConn, error)) func(context.Context, string) (sets.Map, error) {
+	return func(ctx context.Context, addr string) (sets.Map, error) {
+		conn, err := dial(addr)
+		if err != nil {
+			return sets.Map{}, err
+		}
+		defer func() { _ = conn.Close() }() // nothing is lost with a connection that will not close
+		ctx, cancel := context.WithTimeout(ctx, rootPatience)
+		defer cancel()
+		reply, err := pb.NewSetsClient(conn).Map(ctx, &pb.SetMapRequest{})
+		if err != nil {
+			return sets.Map{}, err
+		}
+		return rpc.SetMapFromProto(reply.GetSets())
+	}
+}
+
+// rootPatience bounds how long a node of the root Set is waited for.
+const rootPatience = 2 * time.Second
 
 // RegisterAdmin puts the operators' service on a server, without the view of the members
 // and the state of the stores that only a whole process has.

@@ -10,10 +10,10 @@ import (
 type State uint8
 
 const (
-	// Inactive: it never was in this Set.
-	Inactive State = iota
 	// Active: nodes of this Set may serve it.
-	Active
+	Active State = iota
+	// Inactive: it never was in this Set.
+	Inactive
 	// Sealed: it is on its way to another Set, and no node of this one serves it any more.
 	Sealed
 	// Moved: another Set has it.
@@ -25,7 +25,7 @@ const (
 	Limbo
 )
 
-var stateNames = [...]string{"inactive", "active", "sealed", "moved", "refused", "limbo"}
+var stateNames = [...]string{"active", "inactive", "sealed", "moved", "refused", "limbo"}
 
 // String is the state in one word.
 func (s State) String() string {
@@ -37,7 +37,7 @@ func (s State) String() string {
 
 // Place is what a Set says of one section.
 type Place struct {
-	State State  `json:"state"`
+	State State  `json:"state,omitempty"`
 	Move  uint64 `json:"move,omitempty"` // that brought it about; 0: none did
 	To    string `json:"to,omitempty"`   // of Sealed and Moved: the Set
 }
@@ -64,7 +64,10 @@ const (
 	Activate
 	// Refuse has the Set that it would go to never activate this move.
 	Refuse
-	// Reopen gives it back to the Set that it would have left.
+	// Cancel has the Set that it would leave never seal it for this move.
+	Cancel
+	// Reopen gives it back, sealed, to the Set that it would have left. The other one must have
+	// refused before.
 	Reopen
 	// Finish notes in the Set that it left that it has gone.
 	Finish
@@ -74,7 +77,7 @@ const (
 	Give
 )
 
-var opNames = [...]string{"", "seal", "activate", "refuse", "reopen", "finish", "keep", "give"}
+var opNames = [...]string{"", "seal", "activate", "refuse", "cancel", "reopen", "finish", "keep", "give"}
 
 // String is the step in one word.
 func (o Op) String() string {
@@ -106,9 +109,12 @@ func (p Place) after(s Step) (Place, error) {
 	case Refuse:
 		next.State = Refused
 		may = p.State != Active && p.State != Limbo && p.Move < s.Move
+	case Cancel:
+		next.State = Active
+		may = p.State == Active && p.Move < s.Move
 	case Reopen:
 		next.State = Active
-		may = p.State == Active && p.Move < s.Move || p.State == Sealed && p.Move == s.Move
+		may = p.State == Sealed && p.Move == s.Move
 	case Finish:
 		next.State, next.To = Moved, p.To
 		may = p.State == Sealed && p.Move == s.Move

@@ -7,6 +7,7 @@ import (
 
 	"github.com/seqsvr/seqsvr/allocsvr/arbiter"
 	"github.com/seqsvr/seqsvr/allocsvr/section"
+	"github.com/seqsvr/seqsvr/allocsvr/setdocs"
 	"github.com/seqsvr/seqsvr/internal/rpc"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/seq"
@@ -21,6 +22,7 @@ type Sequence struct {
 	Cluster    string
 	Sections   *section.Table
 	RouteTable *arbiter.Routes
+	Sets       *setdocs.Docs
 	Limits     *Limits
 	Keys       func() seq.KeyHashers // nil: all by seq.HashKey
 	// Unheard is told that a space is not known here: it may have been added, and this node is
@@ -185,6 +187,13 @@ func (s *Sequence) Routes(_ context.Context, req *pb.RoutesRequest) (*pb.RoutesR
 	reply := &pb.RoutesReply{ClusterId: s.Cluster, Mapping: rpc.MappingToProto(*s.Sections.Mapping()), RouteVersion: t.Version()}
 	if t != nil && t.Version() > req.RouteVersion {
 		reply.Routes = t.Wire
+	}
+	record, all := s.Sets.Known(), s.Sets.Map()
+	if !record.IsRoot() || len(all.Sets) > 0 {
+		reply.Set = record.SetName()
+	}
+	if all.Version > req.GetSetsVersion() {
+		reply.Sets = rpc.SetMapToProto(all)
 	}
 	return reply, nil
 }

@@ -11,10 +11,12 @@ import (
 	"github.com/seqsvr/seqsvr/allocsvr/tenure"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
+	"github.com/seqsvr/seqsvr/sets"
 )
 
 // attempt is one section on its way through ACQUIRE: its tenure.Bid.
 type attempt struct {
+	ctx    context.Context // of the acquisition
 	o      *Owner
 	c      *section.Cell
 	done   *acquisition
@@ -24,6 +26,8 @@ type attempt struct {
 	table *counters.Table
 	from  handover.Sealed // table, and the epoch that it directly follows
 	max   uint64
+
+	stopped *Stopped // in another Set, from which it comes; nil: it does not
 }
 
 // acquisition tells how an acquire ended.
@@ -33,6 +37,8 @@ type acquisition struct {
 	after time.Duration
 	// kept counts the sections that went on from sealed counters.
 	kept int
+	// read is the Set's record, being read since W stores promised the first of the sections.
+	read func() (sets.Record, error)
 }
 
 // acquire takes all of the sections that can be taken: one look, one PREPARE and
@@ -42,7 +48,7 @@ type acquisition struct {
 func (o *Owner) acquire(ctx context.Context, ids []seq.SectionID) acquisition {
 	var done acquisition
 	t0 := o.clock.Now()
-	tries := o.absentOf(ids, &done)
+	tries := o.absentOf(ctx, ids, &done)
 	if len(tries) == 0 {
 		return done
 	}
@@ -55,7 +61,7 @@ func (o *Owner) acquire(ctx context.Context, ids []seq.SectionID) acquisition {
 	}()
 	gained := tenure.Acquire(ctx, o.holder, tries)
 	t1 := o.clock.Now()
-	o.install(ctx, gained, &done)
+	o.install(ctx, o.had(gained, &done), &done)
 	if len(done.owned) > 0 {
 		o.log.Debug("acquired", "sections", len(done.owned), "acquire", t1-t0, "attach", o.clock.Now()-t1)
 	}
@@ -79,13 +85,13 @@ func (o *Owner) gain(ctx context.Context, ids []seq.SectionID) (done acquisition
 }
 
 // absentOf begins an attempt at each of the sections that is absent.
-func (o *Owner) absentOf(ids []seq.SectionID, done *acquisition) []*attempt {
+func (o *Owner) absentOf(ctx context.Context, ids []seq.SectionID, done *acquisition) []*attempt {
 	holders := sync.OnceValue(o.holders) // as they are after the look
 	holder := func(id seq.SectionID, s seq.Session) string { return holders()(id, s) }
 	tries := make([]*attempt, 0, len(ids))
 	for _, id := range ids {
 		if c := o.sections.Cell(id); c.Begin() {
-			tries = append(tries, &attempt{o: o, c: c, done: done, holder: holder})
+			tries = append(tries, &attempt{ctx: ctx, o: o, c: c, done: done, holder: holder})
 		}
 	}
 	return tries
@@ -125,6 +131,13 @@ func (t *attempt) Free(quorum.Outcome) bool { return true }
 // Begin implements tenure.Bid.
 func (t *attempt) Begin(epoch seq.Epoch, found quorum.Outcome) (ceiling uint64, ok bool) {
 	t.epoch = epoch
+	if t.stopped != nil {
+		t.continueFrom(found)
+		return t.max, true
+	}
+	if t.done.read == nil {
+		t.done.read = t.o.reading(t.ctx)
+	}
 	if t.start(found) {
 		t.done.kept++
 	}
@@ -150,7 +163,9 @@ func (t *attempt) Failed(at tenure.Stage, out quorum.Outcome) {
 	case tenure.Confirming:
 		// Should the step turn out to be accepted, the next try goes on from where this
 		// one would have.
-		t.o.kept.Keep(t.from.After(t.epoch))
+		if t.stopped == nil {
+			t.o.kept.Keep(t.from.After(t.epoch))
+		}
 	}
 	t.c.Abandon(holder)
 }
@@ -183,6 +198,47 @@ func (t *attempt) start(out quorum.Outcome) (kept bool) {
 	t.from = handover.Sealed{ID: t.c.ID(), Epoch: out.Accepted, Table: t.table, Mark: t.o.mark(t.c.ID())}
 	t.max = min(out.Max+step, limit)
 	return false
+}
+
+// reading begins to read the Set's record. It is begun after W stores have promised a section:
+// the record is written before the section is stopped for a move, so that it shows the move if
+// this epoch is above the one that was stopped.
+func (o *Owner) reading(ctx context.Context) func() (sets.Record, error) {
+	type result struct {
+		record sets.Record
+		err    error
+	}
+	done := make(chan result, 1)
+	go func() {
+		r, err := o.record.Load(ctx)
+		done <- result{r, err}
+	}()
+	return sync.OnceValues(func() (sets.Record, error) {
+		r := <-done
+		return r.record, r.err
+	})
+}
+
+// had leaves those that the Set has. The others are given up: nothing was handed out.
+func (o *Owner) had(gained []tenure.Gained[*attempt], done *acquisition) []tenure.Gained[*attempt] {
+	if len(gained) == 0 {
+		return nil
+	}
+	record, err := done.read()
+	if err != nil {
+		o.log.Warn("sections not served: it cannot be read which the Set has", "sections", len(gained), "error", err)
+	}
+	out := gained[:0]
+	for _, g := range gained {
+		if err == nil && record.Has(g.Bid.c.ID()) {
+			out = append(out, g)
+			continue
+		}
+		g.Hold.Drop()
+		o.kept.Keep(g.Bid.from.After(g.Epoch))
+		g.Bid.c.Drop(g.Epoch, "")
+	}
+	return out
 }
 
 // install serves the sections once W stores have them under the lease.

@@ -16,6 +16,7 @@ import (
 	"github.com/seqsvr/seqsvr/internal/clock"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
+	"github.com/seqsvr/seqsvr/sets"
 	"github.com/seqsvr/seqsvr/tests/sessiontest"
 )
 
@@ -69,7 +70,7 @@ func newOwner(t testing.TB) *owned {
 		Heard: func() uint64 { return 0 }, Clock: o.clock, Wall: time.Now, Logger: log})
 	lease := arbiter.NewLease(holder, log)
 	o.Owner = New(Config{Name: "a", Cluster: "c1", Secret: sessiontest.SecretOf(ownerSession), Lease: ownerLease, Sections: table, Holder: holder,
-		Sessions: tenuretest.Leases{}, Nodes: known, Routes: routes, ArbiterLease: lease, Peers: o.peers,
+		Sessions: tenuretest.Leases{}, Nodes: known, Routes: routes, ArbiterLease: lease, Peers: o.peers, Record: &scriptedRecord{},
 		Fail: func(err error) { t.Error(err) }, Clock: o.clock, Logger: log})
 	o.away, o.c = &giver{o.Owner}, table.Cell(0)
 	o.c.Begin()
@@ -106,6 +107,17 @@ func (o *owned) refused(t *section.Taking) error {
 		return nil
 	}
 	return t.Out().Faults[0].Err
+}
+
+// scriptedRecord is the record of a Set, at stores that always answer.
+type scriptedRecord struct{ now sets.Record }
+
+func (r *scriptedRecord) Known() sets.Record                        { return r.now }
+func (r *scriptedRecord) Load(context.Context) (sets.Record, error) { return r.now, nil }
+func (r *scriptedRecord) Look()                                     {}
+func (r *scriptedRecord) Step(_ context.Context, s sets.Step, ranges []sets.Range) (now sets.Record, took bool, err error) {
+	r.now, took, err = r.now.Apply(s, ranges)
+	return r.now, took, err
 }
 
 // scriptedPeers take what they are offered.

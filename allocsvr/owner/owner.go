@@ -22,6 +22,7 @@ import (
 	"github.com/seqsvr/seqsvr/internal/wake"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
+	"github.com/seqsvr/seqsvr/sets"
 )
 
 // Peers are the other AllocSvr, by session and address.
@@ -31,6 +32,16 @@ type Peers interface {
 	Offer(ctx context.Context, addr string, to seq.Session, sections []handover.Sealed) error
 	// Take lets the session acquire what was offered; it tells what it owns now.
 	Take(ctx context.Context, addr string, to seq.Session, ids []seq.SectionID) (owned []seq.SectionID, err error)
+}
+
+// Record is the document that says which sections this Set has; setdocs.Docs keeps it.
+type Record interface {
+	Known() sets.Record                            // as this node has seen it
+	Load(ctx context.Context) (sets.Record, error) // as it is now
+	// Step takes a step with sections, and says whether this call took it: false also if that
+	// is not known.
+	Step(ctx context.Context, s sets.Step, ranges []sets.Range) (now sets.Record, took bool, err error)
+	Look() // has it read soon
 }
 
 // Sessions are the allocators' sessions that the stores tell of.
@@ -54,6 +65,7 @@ type Config struct {
 	Arbiter      *arbiter.Arbiter // told of sections that were acquired
 	ArbiterLease *arbiter.Lease   // given up when the node leaves
 	Peers        Peers
+	Record       Record                // which sections this Set has
 	Keys         func() seq.KeyHashers // nil: all by seq.HashKey
 	// Fail is told of a broken invariant, after which the process must stop.
 	Fail   func(error)
@@ -77,6 +89,8 @@ type Owner struct {
 	arbiter      *arbiter.Arbiter
 	arbiterLease *arbiter.Lease
 	peers        Peers
+	record       Record
+	moves        Moves
 	keys         func() seq.KeyHashers
 	fail         func(error)
 	clock        clock.Clock
@@ -100,14 +114,22 @@ func New(cfg Config) *Owner {
 	if cfg.Keys == nil {
 		cfg.Keys = func() seq.KeyHashers { return nil }
 	}
-	return &Owner{
+	o := &Owner{
 		name: cfg.Name, cluster: cfg.Cluster, secret: cfg.Secret, session: cfg.Secret.Session(), lease: cfg.Lease,
 		sections: cfg.Sections, holder: cfg.Holder, sessions: cfg.Sessions, nodes: cfg.Nodes, routes: cfg.Routes,
-		arbiter: cfg.Arbiter, arbiterLease: cfg.ArbiterLease, peers: cfg.Peers, keys: cfg.Keys, fail: cfg.Fail,
+		arbiter: cfg.Arbiter, arbiterLease: cfg.ArbiterLease, peers: cfg.Peers, record: cfg.Record, keys: cfg.Keys, fail: cfg.Fail,
 		clock: cfg.Clock, log: cfg.Logger, traces: cfg.Traces,
 		seeker: wake.New(), giver: wake.New(), gaining: semaphore.NewWeighted(gainers),
 	}
+	o.moves.o = o
+	return o
 }
+
+// Cluster is the id of the cluster that the node is of.
+func (o *Owner) Cluster() string { return o.cluster }
+
+// Moves are what the node does when sections go to other Sets, or come from there.
+func (o *Owner) Moves() *Moves { return &o.moves }
 
 // Run gains and gives sections until ctx ends. It hands nothing over at its end: Leave does.
 func (o *Owner) Run(ctx context.Context) {

@@ -39,6 +39,7 @@ func (o *Owner) seek(ctx context.Context) {
 func (o *Owner) seekOnce(ctx context.Context) time.Duration {
 	const soonest = 2 * time.Millisecond
 	pause := o.lease / 5
+	o.moves.settle(o.record.Known())
 	t := o.routes.Table()
 	if t == nil || o.leaving.Load() {
 		return pause
@@ -76,8 +77,9 @@ func (o *Owner) seekOnce(ctx context.Context) time.Duration {
 // another node's the owner: none while this node is not sure that the other is gone.
 func (o *Owner) missing(t *arbiter.Table, v nodes.View, now time.Duration) (ids []seq.SectionID, dead map[seq.SectionID]string) {
 	dead = make(map[seq.SectionID]string)
+	record := o.record.Known()
 	for id := range seq.SectionID(min(o.sections.Len(), len(t.Sections))) {
-		if o.sections.Cell(id).State() != section.Absent || o.heir(t, id, v, now) != o.name {
+		if o.sections.Cell(id).State() != section.Absent || !record.Has(id) || o.heir(t, id, v, now) != o.name {
 			continue
 		}
 		if owner, _ := t.Owner(id); owner.Name != o.name {

@@ -44,6 +44,29 @@ func moveOf(m any) string {
 	return fmt.Sprintf("section %d to node %q", r.GetSection(), r.GetNode())
 }
 
+func mapOf(m any) string {
+	r, _ := m.(*pb.ChangeSetMapRequest)
+	switch {
+	case r.GetAdd() != nil:
+		return fmt.Sprintf("Set %q at %q", r.GetAdd().GetSet().GetName(), r.GetAdd().GetSet().GetAddrs())
+	case r.GetBegin() != nil:
+		return fmt.Sprintf("sections to Set %q", r.GetBegin().GetTo())
+	case r.GetArrive() != nil:
+		return fmt.Sprintf("move %d, arrived", r.GetArrive().GetMove())
+	}
+	return fmt.Sprintf("move %d, aborted", r.GetAbort().GetMove())
+}
+
+func joinOf(m any) string {
+	r, _ := m.(*pb.JoinSetRequest)
+	return fmt.Sprintf("Set %q of %q", r.GetName(), r.GetRoot())
+}
+
+func stepOf(m any) string {
+	r, _ := m.(*pb.SetStepRequest)
+	return fmt.Sprintf("%v, move %d", r.GetOp(), r.GetMove())
+}
+
 // namedOf is a namespace or tag, by the name that its message has.
 func namedOf(m any) string {
 	undo := ""

@@ -140,6 +140,14 @@ var Methods = map[string]Access{
 	pb.Admin_Rehash_FullMethodName:    changing(rehashOf),
 	pb.Admin_AddSpace_FullMethodName:  changing(spaceOf),
 	// Who may read every UID could not be told by grants. Raises without force are no changes.
+	pb.Sets_Map_FullMethodName:       serving,
+	pb.Sets_Record_FullMethodName:    looking,
+	pb.Sets_ChangeMap_FullMethodName: changing(mapOf),
+	pb.Sets_Join_FullMethodName:      changing(joinOf),
+	pb.Sets_Step_FullMethodName:      changing(stepOf),
+	pb.Sets_Stop_FullMethodName:      {Roles: []Role{Operator}},
+	pb.Sets_Open_FullMethodName:      {Roles: []Role{Operator}},
+
 	pb.Admin_Counters_FullMethodName:     {Roles: []Role{Operator}},
 	pb.Admin_RaiseSection_FullMethodName: {Roles: []Role{Operator}},
 

@@ -130,7 +130,7 @@ func TestCheckNamesWhatIsWrong(t *testing.T) {
 	for want, change := range map[string]func([]quorum.RegisterState) []quorum.RegisterState{
 		"above promised": func(s []quorum.RegisterState) []quorum.RegisterState { s[0].Accepted.Round++; return s },
 		"twice":          func(s []quorum.RegisterState) []quorum.RegisterState { return append(s, s[0]) },
-		"missing":        func(s []quorum.RegisterState) []quorum.RegisterState { return s[:len(s)-3] }, // of the last two, v0.1.0 knew nothing
+		"missing":        func(s []quorum.RegisterState) []quorum.RegisterState { return s[:len(s)-len(seq.LaterRegisters())-1] }, // v0.1.0 knew nothing of the later ones
 		"section 3: missing": func(s []quorum.RegisterState) []quorum.RegisterState {
 			s[6].Register = seq.SectionRegister(9)
 			return s

@@ -1,0 +1,303 @@
+package api
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/seqsvr/seqsvr/allocsvr/arbiter"
+	"github.com/seqsvr/seqsvr/allocsvr/counters"
+	"github.com/seqsvr/seqsvr/allocsvr/owner"
+	"github.com/seqsvr/seqsvr/allocsvr/section"
+	"github.com/seqsvr/seqsvr/allocsvr/setdocs"
+	"github.com/seqsvr/seqsvr/internal/rpc"
+	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
+	"github.com/seqsvr/seqsvr/seq"
+	"github.com/seqsvr/seqsvr/sets"
+)
+
+// Sets serves those who move sections between Sets: translation, and the log of events.
+type Sets struct {
+	pb.UnimplementedSetsServer
+	Cluster  string
+	Name     string // of this node
+	Docs     *setdocs.Docs
+	Sections *section.Table
+	Moves    *owner.Moves
+	Routes   *arbiter.Routes
+}
+
+// Map implements pb.SetsServer.
+func (s *Sets) Map(ctx context.Context, req *pb.SetMapRequest) (*pb.SetMapReply, error) {
+	ctx, cancel := bounded(ctx)
+	defer cancel()
+	if !s.Docs.Known().IsRoot() {
+		return mapReply(s.Docs.Map(), false), nil
+	}
+	m, err := s.Docs.LoadMap(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return mapReply(m, req.GetWhole()), nil
+}
+
+func mapReply(m sets.Map, whole bool) *pb.SetMapReply {
+	reply := &pb.SetMapReply{Sets: rpc.SetMapToProto(m), Restored: m.Restored}
+	if whole {
+		reply.By, reply.Ceilings = m.By, m.Ceilings
+	}
+	return reply
+}
+
+// ChangeMap implements pb.SetsServer.
+func (s *Sets) ChangeMap(ctx context.Context, req *pb.ChangeSetMapRequest) (*pb.SetMapReply, error) {
+	ctx, cancel := bounded(ctx)
+	defer cancel()
+	edit, event, err := s.edit(req)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.Routes.Record(ctx, []arbiter.Event{event}); err != nil {
+		return nil, err
+	}
+	if add := req.GetAdd(); add != nil {
+		if err := s.Docs.Found(ctx, add.GetRoot().GetName()); err != nil {
+			return nil, err
+		}
+	}
+	var move sets.Move
+	m, err := s.Docs.ChangeMap(ctx, func(now sets.Map) (next sets.Map, changed bool, err error) {
+		return edit(now, &move)
+	})
+	if err != nil {
+		return nil, err
+	}
+	reply := mapReply(m, true)
+	reply.Move = move.ID
+	return reply, nil
+}
+
+// edit is what a request asks for, and how the log of events tells it.
+func (s *Sets) edit(req *pb.ChangeSetMapRequest) (func(now sets.Map, began *sets.Move) (sets.Map, bool, error), arbiter.Event, error) {
+	event := arbiter.Event{Kind: "sets", Subject: "map of Sets"}
+	switch {
+	case req.GetAdd() != nil:
+		add, root := rpc.SetFromProto(req.GetAdd().GetSet()), rpc.SetFromProto(req.GetAdd().GetRoot())
+		root.Cluster = s.Cluster
+		event.Reason = fmt.Sprintf("operator: Set %s at %v", add.Name, add.Addrs)
+		return func(now sets.Map, _ *sets.Move) (sets.Map, bool, error) { return now.Add(root, add) }, event, nil
+	case req.GetBegin() != nil:
+		to, ranges := req.GetBegin().GetTo(), rpc.RangesFromProto(req.GetBegin().GetSections())
+		event.Reason = fmt.Sprintf("operator: sections %v are to move to Set %s", ranges, to)
+		if err := s.movable(ranges); err != nil {
+			return nil, event, err
+		}
+		return func(now sets.Map, began *sets.Move) (next sets.Map, changed bool, err error) {
+			next, *began, err = now.Begin(to, ranges)
+			return next, next.Version != now.Version, err
+		}, event, nil
+	case req.GetNumber() != nil:
+		least := req.GetNumber().GetLeast()
+		event.Reason = "operator: a number for sections to be settled"
+		return func(now sets.Map, took *sets.Move) (sets.Map, bool, error) {
+			next, id := now.Number(least)
+			took.ID = id
+			return next, true, nil
+		}, event, nil
+	case req.GetSettle() != nil:
+		return s.settle(req.GetSettle(), event)
+	case req.GetArrive() != nil:
+		a := req.GetArrive()
+		if len(a.GetCeilings()) != len(a.GetSections()) {
+			return nil, event, fmt.Errorf("%w: %d ceilings of %d sections", seq.ErrBadArgument, len(a.GetCeilings()), len(a.GetSections()))
+		}
+		arrived := make(map[seq.SectionID]uint64)
+		for i, id := range a.GetSections() {
+			arrived[seq.SectionID(id)] = a.GetCeilings()[i]
+		}
+		event.Reason = fmt.Sprintf("move %d: %d sections have arrived", a.GetMove(), len(arrived))
+		return func(now sets.Map, _ *sets.Move) (sets.Map, bool, error) {
+			next, changed := now.Arrive(a.GetMove(), arrived)
+			return next, changed, nil
+		}, event, nil
+	case req.GetAbort() != nil:
+		a, ranges := req.GetAbort(), rpc.RangesFromProto(req.GetAbort().GetSections())
+		event.Reason = fmt.Sprintf("operator: move %d of sections %v aborted", a.GetMove(), ranges)
+		return func(now sets.Map, _ *sets.Move) (sets.Map, bool, error) {
+			next, changed := now.Abort(a.GetMove(), ranges)
+			return next, changed, nil
+		}, event, nil
+	}
+	return nil, event, fmt.Errorf("%w: no change of the map of Sets, expected add, begin, arrive or abort", seq.ErrBadArgument)
+}
+
+// settle is the change that notes where sections were found to be.
+func (s *Sets) settle(req *pb.ChangeSetMapRequest_Settle, event arbiter.Event) (func(now sets.Map, began *sets.Move) (sets.Map, bool, error), arbiter.Event, error) {
+	where := make(map[seq.SectionID]uint32)
+	for _, run := range req.GetRuns() {
+		for _, id := range sets.Sections(rpc.RangesFromProto([]*pb.SectionRange{run.GetSections()})) {
+			if err := s.section(uint32(id)); err != nil {
+				return nil, event, err
+			}
+			where[id] = run.GetSet()
+		}
+	}
+	ceilings := make(map[seq.SectionID]uint64, len(req.GetCeilings()))
+	for id, ceiling := range req.GetCeilings() {
+		ceilings[seq.SectionID(id)] = ceiling
+	}
+	event.Reason = fmt.Sprintf("operator: %d sections settled by number %d", len(where), req.GetNumber())
+	return func(now sets.Map, _ *sets.Move) (sets.Map, bool, error) {
+		in := make(map[seq.SectionID]string, len(where))
+		for id, i := range where {
+			if int(i) >= len(now.Sets) {
+				return now, false, fmt.Errorf("%w: section %d in Set %d of %d", seq.ErrBadArgument, id, i, len(now.Sets))
+			}
+			in[id] = now.Sets[i].Name
+		}
+		next, err := now.Settle(req.GetNumber(), in, ceilings, req.GetWhole())
+		return next, err == nil, err
+	}, event, nil
+}
+
+// movable refuses sections that there are not, and those of exact spaces.
+func (s *Sets) movable(ranges []sets.Range) error {
+	m := s.Sections.Mapping()
+	for _, id := range sets.Sections(ranges) {
+		space, err := m.SpaceOf(id)
+		if err != nil {
+			return err
+		}
+		if space.Mode == seq.Exact {
+			return fmt.Errorf("%w: section %d is of the exact space %q, which stays in its Set", seq.ErrBadArgument, id, space.Name)
+		}
+	}
+	return nil
+}
+
+func (s *Sets) record(r sets.Record) *pb.SetRecordReply {
+	reply := rpc.SetRecordToProto(r)
+	reply.ClusterId, reply.Sections = s.Cluster, uint32(s.Sections.Len())
+	return reply
+}
+
+// Record implements pb.SetsServer.
+func (s *Sets) Record(ctx context.Context, _ *pb.SetRecordRequest) (*pb.SetRecordReply, error) {
+	ctx, cancel := bounded(ctx)
+	defer cancel()
+	r, err := s.Docs.Load(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return s.record(r), nil
+}
+
+// Join implements pb.SetsServer.
+func (s *Sets) Join(ctx context.Context, req *pb.JoinSetRequest) (*pb.SetRecordReply, error) {
+	ctx, cancel := bounded(ctx)
+	defer cancel()
+	if err := sets.CheckName(req.GetName()); err != nil {
+		return nil, err
+	}
+	if len(req.GetRoot()) == 0 {
+		return nil, fmt.Errorf("%w: no address of the root Set", seq.ErrBadArgument)
+	}
+	r, err := s.Docs.Join(ctx, req.GetName(), req.GetRoot())
+	if err != nil {
+		return nil, err
+	}
+	s.Moves.Gone(r, nil) // this node serves nothing any more
+	return s.record(r), nil
+}
+
+// Step implements pb.SetsServer.
+func (s *Sets) Step(ctx context.Context, req *pb.SetStepRequest) (*pb.SetRecordReply, error) {
+	ctx, cancel := bounded(ctx)
+	defer cancel()
+	step := sets.Step{Op: sets.Op(req.GetOp()), Move: req.GetMove(), To: req.GetTo()}
+	r, _, err := s.Docs.Step(ctx, step, rpc.RangesFromProto(req.GetSections()))
+	if err != nil {
+		return nil, err
+	}
+	owners := make(map[seq.SectionID]string, len(req.GetOwners()))
+	for id, addr := range req.GetOwners() {
+		owners[seq.SectionID(id)] = addr
+	}
+	s.Moves.Gone(r, owners)
+	return s.record(r), nil
+}
+
+// Stop implements pb.SetsServer.
+func (s *Sets) Stop(ctx context.Context, req *pb.StopSectionsRequest) (*pb.StopSectionsReply, error) {
+	ctx, cancel := bounded(ctx)
+	defer cancel()
+	ids := make([]seq.SectionID, len(req.GetSections()))
+	for i, id := range req.GetSections() {
+		if err := s.section(id); err != nil {
+			return nil, err
+		}
+		ids[i] = seq.SectionID(id)
+	}
+	stopped, left, err := s.Moves.Stop(ctx, req.GetMove(), ids, req.GetUnowned())
+	if err != nil {
+		return nil, err
+	}
+	reply := &pb.StopSectionsReply{Left: plainIDs(left)}
+	for _, one := range stopped {
+		p := &pb.StoppedSection{Section: uint32(one.ID), Ceiling: one.Ceiling, Mark: one.Mark}
+		if one.Table != nil {
+			p.Counters = one.Table.AppendBinary(nil)
+		}
+		reply.Stopped = append(reply.Stopped, p)
+	}
+	return reply, nil
+}
+
+// Open implements pb.SetsServer.
+func (s *Sets) Open(ctx context.Context, req *pb.OpenSectionsRequest) (*pb.OpenSectionsReply, error) {
+	ctx, cancel := bounded(ctx)
+	defer cancel()
+	in := make([]owner.Stopped, len(req.GetSections()))
+	for i, p := range req.GetSections() {
+		if err := s.section(p.GetSection()); err != nil {
+			return nil, err
+		}
+		if p.GetCeiling() > uint64(seq.MaxSeq) {
+			return nil, fmt.Errorf("%w: ceiling %d of section %d, expected at most %d", seq.ErrBadArgument, p.GetCeiling(), p.GetSection(), uint64(seq.MaxSeq))
+		}
+		in[i] = owner.Stopped{ID: seq.SectionID(p.GetSection()), Ceiling: p.GetCeiling(), Mark: p.GetMark()}
+		if len(p.GetCounters()) == 0 {
+			continue
+		}
+		table, err := counters.Decode(p.GetCounters())
+		if err != nil {
+			return nil, fmt.Errorf("%w: counters of section %d: %w", seq.ErrBadArgument, p.GetSection(), err)
+		}
+		if table.High() > p.GetCeiling() {
+			return nil, fmt.Errorf("%w: counters of section %d go to %d, above the ceiling %d", seq.ErrBadArgument, p.GetSection(), table.High(), p.GetCeiling())
+		}
+		in[i].Table = table
+	}
+	slices.SortFunc(in, func(x, y owner.Stopped) int { return cmp.Compare(x.ID, y.ID) })
+	opened, active, left, err := s.Moves.Open(ctx, req.GetMove(), in, req.GetKeep())
+	if err != nil {
+		return nil, err
+	}
+	return &pb.OpenSectionsReply{Opened: plainIDs(opened), Active: plainIDs(active), Left: plainIDs(left)}, nil
+}
+
+func (s *Sets) section(id uint32) error {
+	if n := s.Sections.Len(); int64(id) >= int64(n) {
+		return fmt.Errorf("%w: %d, expected 0 to %d", seq.ErrUnknownSection, id, n-1)
+	}
+	return nil
+}
+
+func plainIDs(ids []seq.SectionID) []uint32 {
+	out := make([]uint32, len(ids))
+	for i, id := range ids {
+		out[i] = uint32(id)
+	}
+	return out
+}

@@ -1,0 +1,195 @@
+package setdocs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"github.com/seqsvr/seqsvr/allocsvr/documents"
+	"github.com/seqsvr/seqsvr/internal/wake"
+	"github.com/seqsvr/seqsvr/seq"
+	"github.com/seqsvr/seqsvr/sets"
+)
+
+// ErrNotRoot: the map is changed, and read as it is now, at the root Set only; the error says
+// where that is.
+var ErrNotRoot = fmt.Errorf("%w: this is not the root Set", seq.ErrBadArgument)
+
+// every is how often the documents are looked at without a reason.
+const every = 5 * time.Second
+
+// Config is what Docs are made of. All is required but Root and OnRecord.
+type Config struct {
+	Life    context.Context
+	Stores  documents.Stores
+	Session seq.Session
+	Record  sets.Record // as it was read before anything was served
+	// Root reads the map at a node of the root Set; nil: nothing does.
+	Root func(ctx context.Context, addr string) (sets.Map, error)
+	// OnRecord is told of each newer Record. It must not block.
+	OnRecord func(sets.Record)
+	Logger   *slog.Logger
+}
+
+// Docs are the documents. Safe for concurrent use.
+type Docs struct {
+	cfg    Config
+	record *documents.Document[sets.Record]
+	own    *documents.Document[sets.Map] // at the root
+	told   atomic.Pointer[sets.Map]      // elsewhere: the newest that the root told of
+	look   *wake.Signal
+}
+
+// New makes Docs that know the Record given.
+func New(cfg Config) *Docs {
+	d := &Docs{cfg: cfg, look: wake.New()}
+	d.record = documents.New(documents.Config[sets.Record]{Life: cfg.Life, Stores: cfg.Stores, Session: cfg.Session,
+		Register: seq.RecordRegister, Parse: sets.ParseRecord, Encode: sets.Record.Encode, OnNew: cfg.OnRecord}, cfg.Record)
+	d.own = documents.New(documents.Config[sets.Map]{Life: cfg.Life, Stores: cfg.Stores, Session: cfg.Session,
+		Register: seq.SetsRegister, Parse: sets.ParseMap, Encode: sets.Map.Encode}, sets.Map{})
+	d.told.Store(&sets.Map{})
+	return d
+}
+
+// ReadRecord reads the Record of a cluster before there is a node.
+func ReadRecord(ctx context.Context, stores documents.Stores, session seq.Session) (sets.Record, error) {
+	return New(Config{Life: ctx, Stores: stores, Session: session, Logger: slog.New(slog.DiscardHandler)}).Load(ctx)
+}
+
+// Known is the newest Record that this node has seen.
+func (d *Docs) Known() sets.Record { return d.record.Known() }
+
+// Load reads the Record as it is now. Errors as of documents.Document.Load. Stores of a build
+// that knows no Sets have none: the cluster is alone.
+func (d *Docs) Load(ctx context.Context) (sets.Record, error) {
+	r, err := d.record.Load(ctx)
+	if errors.Is(err, seq.ErrUnknownRegister) {
+		return d.Known(), nil
+	}
+	return r, err
+}
+
+// Step takes a step with sections, and says whether this call took it: false also if that is not
+// known. Errors: those of sets.Record.Apply, else as of documents.Document.Change.
+func (d *Docs) Step(ctx context.Context, s sets.Step, ranges []sets.Range) (r sets.Record, took bool, err error) {
+	r, err = d.record.Change(ctx, func(now sets.Record, doubt bool) (sets.Record, bool, error) {
+		next, changed, err := now.Apply(s, ranges)
+		took = changed && !doubt
+		return next, changed, err
+	})
+	return r, took && err == nil, upgrade(err)
+}
+
+// Join makes the cluster a Set without sections. seq.ErrConflict if it is one of another name or
+// root already.
+func (d *Docs) Join(ctx context.Context, name string, root []string) (sets.Record, error) {
+	r, err := d.record.Change(ctx, func(now sets.Record, _ bool) (sets.Record, bool, error) {
+		switch {
+		case now.Name == name && !now.IsRoot():
+			next := now
+			next.Root = root
+			return next, true, nil
+		case now.Name != "" || len(now.Runs) > 0:
+			return now, false, fmt.Errorf("%w: it is Set %s already", seq.ErrConflict, now.SetName())
+		}
+		return sets.NewRecord(name, root), true, nil
+	})
+	return r, upgrade(err)
+}
+
+// Found gives a cluster that is alone the name of a root Set: from here on its backups are those
+// of one Set of several.
+func (d *Docs) Found(ctx context.Context, name string) error {
+	_, err := d.record.Change(ctx, func(now sets.Record, _ bool) (sets.Record, bool, error) {
+		if !now.IsRoot() || now.Name != "" && now.Name != name {
+			return now, false, fmt.Errorf("%w: it is Set %s already", seq.ErrConflict, now.SetName())
+		}
+		next := now
+		next.Name = name
+		return next, now.Name == "", nil
+	})
+	return upgrade(err)
+}
+
+// upgrade says what to do about stores that have no such document.
+func upgrade(err error) error {
+	if errors.Is(err, seq.ErrUnknownRegister) {
+		return fmt.Errorf("%w: upgrade the stores first", err)
+	}
+	return err
+}
+
+// Map is the newest map that this node has seen; the zero Map if there is one Set.
+func (d *Docs) Map() sets.Map {
+	if d.Known().IsRoot() {
+		return d.own.Known()
+	}
+	return *d.told.Load()
+}
+
+// LoadMap reads the map as it is now: ErrNotRoot, else as of documents.Document.Load.
+func (d *Docs) LoadMap(ctx context.Context) (sets.Map, error) {
+	if err := d.atRoot(); err != nil {
+		return sets.Map{}, err
+	}
+	m, err := d.own.Load(ctx)
+	return m, upgrade(err)
+}
+
+// ChangeMap changes the map: ErrNotRoot, those of edit, else as of documents.Document.Change.
+// edit may be called again after it changed something, and must then find that it has.
+func (d *Docs) ChangeMap(ctx context.Context, edit func(sets.Map) (sets.Map, bool, error)) (sets.Map, error) {
+	if err := d.atRoot(); err != nil {
+		return sets.Map{}, err
+	}
+	m, err := d.own.Change(ctx, func(now sets.Map, _ bool) (sets.Map, bool, error) { return edit(now) })
+	return m, upgrade(err)
+}
+
+func (d *Docs) atRoot() error {
+	if r := d.Known(); !r.IsRoot() {
+		return fmt.Errorf("%w: Set %s, ask %v", ErrNotRoot, r.SetName(), r.Root)
+	}
+	return nil
+}
+
+// Look has Run look at the documents soon: something was heard that is newer.
+func (d *Docs) Look() { d.look.Kick() }
+
+// Run looks at the documents now and then until ctx ends.
+func (d *Docs) Run(ctx context.Context) {
+	for first := true; first || d.look.Wait(ctx, every); first = false {
+		r, err := d.Load(ctx)
+		if err == nil && r.IsRoot() {
+			_, err = d.own.Load(ctx)
+		} else if err == nil {
+			err = d.ask(ctx, r.Root)
+		}
+		if err != nil && ctx.Err() == nil && !errors.Is(err, seq.ErrUnknownRegister) {
+			d.cfg.Logger.Debug("documents of the Sets not read", "error", err)
+		}
+	}
+}
+
+// ask reads the map at the first of the root's nodes that answers.
+func (d *Docs) ask(ctx context.Context, addrs []string) error {
+	if d.cfg.Root == nil {
+		return nil
+	}
+	var errs []error
+	for _, addr := range addrs {
+		m, err := d.cfg.Root(ctx, addr)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		if m.Version > d.told.Load().Version {
+			d.told.Store(&m)
+		}
+		return nil
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,398 @@
+package allocsvr
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/seqsvr/seqsvr/allocsvr/api"
+	"github.com/seqsvr/seqsvr/internal/history"
+	"github.com/seqsvr/seqsvr/internal/setcare"
+	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
+	"github.com/seqsvr/seqsvr/quorum"
+	"github.com/seqsvr/seqsvr/seq"
+	"github.com/seqsvr/seqsvr/sets"
+)
+
+// division is several fleets that are Sets of one map, the first of them the root.
+type division struct {
+	t      *testing.T
+	fleets []*fleet
+	root   *setcare.Root
+	calls  history.Recorder
+
+	backups map[int][]state // of Sets
+}
+
+type state = quorum.RegisterState
+
+// nodesOfASet is how many nodes each Set has: every address is of one Set alone.
+const nodesOfASet = 2
+
+func newDivision(t *testing.T, n int, spaces ...seq.Space) *division {
+	t.Helper()
+	d := &division{t: t}
+	for i := range n {
+		f := newFleet(t, spaces...)
+		f.stores.Rename(fmt.Sprint("cluster-", i))
+		f.root = d.rootMap
+		d.fleets = append(d.fleets, f)
+		var nodes []*node
+		for k := range nodesOfASet {
+			nodes = append(nodes, f.start(d.addr(i, k), nodesOfASet, ""))
+		}
+		f.serving(nodes...)
+	}
+	t.Cleanup(func() {
+		if err := history.Check(d.calls.Calls()).Err(); err != nil {
+			t.Errorf("history over all Sets: %v", err)
+		}
+	})
+	d.root = &setcare.Root{Set: setcare.NewSet(sets.RootName, d.addrs(0), d)}
+	for i := 1; i < n; i++ {
+		if _, err := d.root.Add(t.Context(), setcare.NewSet(d.name(i), d.addrs(i), d), d.addrs(0)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return d
+}
+
+func (d *division) name(i int) string {
+	if i == 0 {
+		return sets.RootName
+	}
+	return fmt.Sprint("set-", i)
+}
+
+func (d *division) addr(i, k int) string { return fmt.Sprintf("%d%c", i, 'a'+k) }
+
+func (d *division) addrs(i int) (out []string) {
+	for k := range nodesOfASet {
+		out = append(out, d.addr(i, k))
+	}
+	return out
+}
+
+// rootMap is the map as a node of the root tells it.
+func (d *division) rootMap(ctx context.Context, addr string) (sets.Map, error) {
+	return (&setcare.Root{Set: setcare.NewSet(sets.RootName, []string{addr}, d)}).Map(ctx)
+}
+
+// At implements setcare.Conns.
+func (d *division) At(addr string) (grpc.ClientConnInterface, error) {
+	for _, f := range d.fleets {
+		if n := f.at(addr); n != nil {
+			return direct{n}, nil
+		}
+	}
+	return nil, fmt.Errorf("no node at %s", addr)
+}
+
+// direct calls the services of a node, which has not been killed, without a network.
+type direct struct{ n *node }
+
+// Invoke implements grpc.ClientConnInterface.
+func (c direct) Invoke(ctx context.Context, method string, req, reply any, _ ...grpc.CallOption) error {
+	select {
+	case <-c.n.done:
+		return errors.New("the node is dead")
+	default:
+	}
+	a := c.n.Alloc
+	services := map[*grpc.ServiceDesc]any{
+		&pb.Sets_ServiceDesc:     &api.Sets{Cluster: a.owner.Cluster(), Name: a.name, Docs: a.sets, Sections: a.sections, Moves: a.owner.Moves(), Routes: a.routes},
+		&pb.Sequence_ServiceDesc: &api.Sequence{Cluster: a.owner.Cluster(), Sections: a.sections, RouteTable: a.routes, Sets: a.sets, Limits: api.NewLimits(0, 0, 0)},
+	}
+	for desc, impl := range services {
+		for _, m := range desc.Methods {
+			if "/"+desc.ServiceName+"/"+m.MethodName != method {
+				continue
+			}
+			out, err := m.Handler(impl, ctx, func(in any) error {
+				proto.Merge(in.(proto.Message), req.(proto.Message))
+				return nil
+			}, nil)
+			if err == nil {
+				proto.Merge(reply.(proto.Message), out.(proto.Message))
+			}
+			return err
+		}
+	}
+	return fmt.Errorf("no method %s", method)
+}
+
+// NewStream implements grpc.ClientConnInterface.
+func (c direct) NewStream(context.Context, *grpc.StreamDesc, string, ...grpc.CallOption) (grpc.ClientStream, error) {
+	return nil, errors.New("no streams")
+}
+
+// try asks each node once for a number, beginning at one of them.
+func (d *division) try(uid seq.UID, from int) (seq.Seq, bool) {
+	var all []*node
+	for _, f := range d.fleets {
+		all = append(all, f.all()...)
+	}
+	for i := range all {
+		n := all[(from+i)%len(all)]
+		start := d.fleets[0].clock.Now()
+		ctx, cancel := context.WithTimeout(d.t.Context(), 300*time.Millisecond)
+		got := n.Take(ctx, &d.fleets[0].stores.Mapping.Spaces[0], seq.PlainAll(uid), nil)
+		cancel()
+		if len(got.Faults) == 0 {
+			d.calls.Add(history.Call{Key: history.Key{UID: uint64(uid)}, First: got.First[0], Last: got.Last[0], Start: start, End: d.fleets[0].clock.Now()})
+			return seq.Seq(got.First[0]), true
+		}
+	}
+	return 0, false
+}
+
+func (d *division) next(uid seq.UID) (got seq.Seq) {
+	d.t.Helper()
+	waitUntil(d.t, fmt.Sprint("a number for uid ", uid), func() (ok bool) {
+		got, ok = d.try(uid, 0)
+		return ok
+	})
+	return got
+}
+
+// load takes numbers of all uids below n until the test says stop, which waits for it.
+func (d *division) load(n int) (stop func() (taken int)) {
+	end := make(chan struct{})
+	var wg sync.WaitGroup
+	var taken atomic.Int64
+	for uid := range n {
+		wg.Go(func() {
+			for from := uid; ; from++ {
+				select {
+				case <-end:
+					return
+				default:
+				}
+				if _, ok := d.try(seq.UID(uid), from); ok {
+					taken.Add(1)
+				}
+			}
+		})
+	}
+	return sync.OnceValue(func() int { close(end); wg.Wait(); return int(taken.Load()) })
+}
+
+func (d *division) until(what string, ok func() bool) {
+	d.t.Helper()
+	waitUntil(d.t, what, ok)
+}
+
+// begin notes a move in the map.
+func (d *division) begin(to int, ranges ...sets.Range) *setcare.Mover {
+	d.t.Helper()
+	move, err := d.root.Begin(d.t.Context(), d.name(to), ranges)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	return d.mover(move.ID)
+}
+
+// mover is of a move that is open in the map.
+func (d *division) mover(id uint64) *setcare.Mover {
+	d.t.Helper()
+	all, err := d.root.Map(d.t.Context())
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	move, open := all.Open(id)
+	if !open {
+		return nil
+	}
+	m, err := d.root.Mover(all, move, d)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	m.Logger = slog.New(slog.DiscardHandler)
+	return m
+}
+
+func (d *division) finish(m *setcare.Mover) {
+	d.t.Helper()
+	ctx, cancel := context.WithTimeout(d.t.Context(), patient)
+	defer cancel()
+	if err := m.Finish(ctx); err != nil {
+		d.t.Fatal(err)
+	}
+}
+
+// in is the Set that the map says a section is in.
+func (d *division) in(id seq.SectionID) int {
+	d.t.Helper()
+	all, err := d.root.Map(d.t.Context())
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	return all.Index(id)
+}
+
+var all16 = sets.Range{First: 0, Sections: 16}
+
+func user16() seq.Space { return seq.Space{Name: "user", Sections: 16, Step: 50} }
+
+func TestSectionsMoveToAnotherSetAndBackWithoutAGap(t *testing.T) {
+	d := newDivision(t, 2, user16())
+	const uids = 40
+	for uid := range seq.UID(uids) {
+		if got := d.next(uid); got != 1 {
+			t.Fatalf("uid %d began at %d", uid, got)
+		}
+	}
+	for i, to := range []int{1, 0, 1} {
+		d.finish(d.begin(to, all16))
+		for uid := range seq.UID(uids) {
+			if got := d.next(uid); got != seq.Seq(i+2) {
+				t.Errorf("uid %d got %d after move %d, want %d", uid, got, i+1, i+2)
+			}
+		}
+		if got := d.in(3); got != to {
+			t.Errorf("section 3 is in Set %d by the map, want %d", got, to)
+		}
+	}
+}
+
+// moveSteps are what a Mover is about to do when it calls Before.
+var moveSteps = []string{"seal", "stop", "open", "finish", "arrive"}
+
+var errStopped = errors.New("the coordinator was stopped")
+
+func TestAMoveIsFinishedByAnotherWhereverItsCoordinatorEnded(t *testing.T) {
+	for _, end := range moveSteps {
+		for _, back := range []bool{false, true} {
+			t.Run(fmt.Sprintf("before %s back %v", end, back), func(t *testing.T) {
+				t.Parallel()
+				d := newDivision(t, 2, user16())
+				stop := d.load(20)
+				m := d.begin(1, all16)
+				m.Before = func(step string) error {
+					if step == end {
+						return errStopped
+					}
+					return nil
+				}
+				if err := m.Finish(t.Context()); !errors.Is(err, errStopped) {
+					t.Fatalf("got %v", err)
+				}
+				ctx, cancel := context.WithTimeout(t.Context(), patient)
+				defer cancel()
+				want, second := 1, d.mover(m.Move.ID)
+				if back {
+					if end != "finish" && end != "arrive" {
+						want = 0
+					}
+					if err := second.TakeBack(ctx); err != nil {
+						t.Fatal(err)
+					}
+				} else if err := second.Finish(ctx); err != nil {
+					t.Fatal(err)
+				}
+				// The first one wakes up, and goes on from where it was.
+				m.Before = nil
+				if err := m.Finish(ctx); (err != nil) != (want == 0) {
+					t.Errorf("the first coordinator went on with %v", err)
+				}
+				if got := d.in(5); got != want {
+					t.Errorf("section 5 is in Set %d, want %d", got, want)
+				}
+				for uid := range seq.UID(20) {
+					d.next(uid)
+				}
+				stop()
+				if d.mover(m.Move.ID) != nil {
+					t.Error("the move is still open")
+				}
+			})
+		}
+	}
+}
+
+// Several coordinators move sections to and fro between three Sets, end anywhere, finish and take
+// back each other's moves, while nodes die and others start: no number is handed out twice, and in
+// the end every section is served.
+func TestMovesByManyCoordinatorsWithNodesThatDie(t *testing.T) {
+	d := newDivision(t, 3, user16())
+	stop := d.load(12)
+	const coordinators, moves = 3, 6
+	var wg sync.WaitGroup
+	for c := range coordinators {
+		r := rand.New(rand.NewPCG(uint64(c), 7))
+		wg.Go(func() {
+			for range moves {
+				d.once(r)
+			}
+		})
+	}
+	wg.Go(func() {
+		r := rand.New(rand.NewPCG(99, 7))
+		for range 4 {
+			f := r.IntN(len(d.fleets))
+			n := d.fleets[f].at(d.addr(f, r.IntN(nodesOfASet)))
+			n.kill()
+			n = d.fleets[f].start(n.name, nodesOfASet, "")
+			d.fleets[f].until("a killed node is ready again", func() bool { return n.Ready() == nil })
+		}
+	})
+	wg.Wait()
+	d.takeBackAll()
+	for uid := range seq.UID(12) {
+		d.next(uid)
+	}
+	if taken := stop(); taken == 0 {
+		t.Error("nothing was taken")
+	}
+}
+
+// once begins a move, or goes on with an open one, and may stop in its midst.
+func (d *division) once(r *rand.Rand) {
+	ctx, cancel := context.WithTimeout(d.t.Context(), patient)
+	defer cancel()
+	all, err := d.root.Map(ctx)
+	if err != nil {
+		d.t.Error(err)
+		return
+	}
+	if len(all.Moves) == 0 || r.IntN(2) == 0 {
+		first := seq.SectionID(r.IntN(13))
+		to := r.IntN(len(d.fleets))
+		move, err := d.root.Begin(ctx, d.name(to), []sets.Range{{First: first, Sections: uint32(1 + r.IntN(3))}})
+		if err != nil {
+			return // they are in several Sets, or there, or move already
+		}
+		all.Moves = append(all.Moves, move)
+	}
+	m := d.mover(all.Moves[r.IntN(len(all.Moves))].ID)
+	if m == nil {
+		return // it has ended
+	}
+	left := r.IntN(12)
+	m.Before = func(string) error {
+		if left--; left < 0 {
+			return errStopped
+		}
+		return nil
+	}
+	if r.IntN(3) == 0 {
+		err = m.TakeBack(ctx)
+	} else {
+		err = m.Finish(ctx)
+	}
+	for _, fine := range []error{nil, errStopped, setcare.ErrRefused, setcare.ErrTakenBack, setcare.ErrSetDown} {
+		if errors.Is(err, fine) {
+			return
+		}
+	}
+	d.t.Errorf("move %d: %v", m.Move.ID, err)
+}

@@ -1,0 +1,134 @@
+package setcare
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"google.golang.org/grpc"
+
+	"github.com/seqsvr/seqsvr/internal/rpc"
+	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
+	"github.com/seqsvr/seqsvr/seq"
+	"github.com/seqsvr/seqsvr/sets"
+)
+
+// Root is the root Set, as the one that keeps the map.
+type Root struct{ *Set }
+
+// Map reads the map as it is now.
+func (r *Root) Map(ctx context.Context) (m sets.Map, err error) {
+	err = r.any(ctx, func(ctx context.Context, conn grpc.ClientConnInterface) error {
+		reply, err := pb.NewSetsClient(conn).Map(ctx, &pb.SetMapRequest{Whole: true})
+		if err != nil {
+			return err
+		}
+		m, err = wholeMap(reply)
+		return err
+	})
+	return m, err
+}
+
+func wholeMap(reply *pb.SetMapReply) (sets.Map, error) {
+	m, err := rpc.SetMapFromProto(reply.GetSets())
+	if err != nil {
+		return m, err
+	}
+	m.Restored = reply.GetRestored()
+	for i := range m.In {
+		if i < len(reply.GetBy()) && i < len(reply.GetCeilings()) {
+			m.By[i], m.Ceilings[i] = reply.By[i], reply.Ceilings[i]
+		}
+	}
+	return m, nil
+}
+
+func (r *Root) change(ctx context.Context, req *pb.ChangeSetMapRequest) (m sets.Map, move uint64, err error) {
+	err = r.any(ctx, func(ctx context.Context, conn grpc.ClientConnInterface) error {
+		reply, err := pb.NewSetsClient(conn).ChangeMap(ctx, req)
+		if err != nil {
+			return err
+		}
+		move = reply.GetMove()
+		m, err = wholeMap(reply)
+		return err
+	})
+	return m, move, err
+}
+
+// Add has a Set join and be in the map. rootAddrs are where its nodes find the root.
+func (r *Root) Add(ctx context.Context, s *Set, rootAddrs []string) (sets.Map, error) {
+	own, cluster, sections, err := r.Record(ctx)
+	if err != nil {
+		return sets.Map{}, err
+	}
+	if !own.IsRoot() {
+		return sets.Map{}, fmt.Errorf("%w: Set %s at %v is not the root, ask %v", seq.ErrBadArgument, own.SetName(), r.seeds, own.Root)
+	}
+	_, other, there, err := s.Record(ctx)
+	switch {
+	case err != nil:
+		return sets.Map{}, err
+	case other == cluster:
+		return sets.Map{}, fmt.Errorf("%w: at %v is the root itself", seq.ErrBadArgument, s.seeds)
+	case there != sections:
+		return sets.Map{}, fmt.Errorf("%w: the root has %d sections and Set %s %d, expected the same spaces", seq.ErrBadMapping, sections, s.Name, there)
+	}
+	// The map first: a Set that is in it and has not joined is a line too many, and this may be
+	// called again; one that joined another root would be lost.
+	m, _, err := r.change(ctx, &pb.ChangeSetMapRequest{Change: &pb.ChangeSetMapRequest_Add{Add: &pb.ChangeSetMapRequest_AddSet{
+		Set: &pb.Set{Name: s.Name, ClusterId: other, Addrs: s.seeds}, Root: &pb.Set{Name: own.SetName(), Addrs: rootAddrs}}}})
+	if err != nil {
+		return m, err
+	}
+	return m, s.join(ctx, rootAddrs)
+}
+
+// Begin notes a move of sections to a Set.
+func (r *Root) Begin(ctx context.Context, to string, ranges []sets.Range) (sets.Move, error) {
+	m, id, err := r.change(ctx, &pb.ChangeSetMapRequest{Change: &pb.ChangeSetMapRequest_Begin_{Begin: &pb.ChangeSetMapRequest_Begin{
+		To: to, Sections: rpc.RangesToProto(ranges)}}})
+	if err != nil {
+		return sets.Move{}, err
+	}
+	move, open := m.Open(id)
+	if !open {
+		return move, fmt.Errorf("%w: move %d has ended already", seq.ErrMoveOver, id)
+	}
+	return move, nil
+}
+
+func (r *Root) arrive(ctx context.Context, move uint64, stopped map[seq.SectionID]*pb.StoppedSection) error {
+	req := &pb.ChangeSetMapRequest_Arrive{Move: move}
+	var ids []seq.SectionID
+	for id := range stopped {
+		ids = append(ids, id)
+	}
+	slices.Sort(ids)
+	for _, id := range ids {
+		req.Sections, req.Ceilings = append(req.Sections, uint32(id)), append(req.Ceilings, stopped[id].GetCeiling())
+	}
+	_, _, err := r.change(ctx, &pb.ChangeSetMapRequest{Change: &pb.ChangeSetMapRequest_Arrive_{Arrive: req}})
+	return err
+}
+
+func (r *Root) abort(ctx context.Context, move uint64, ids []seq.SectionID) error {
+	_, _, err := r.change(ctx, &pb.ChangeSetMapRequest{Change: &pb.ChangeSetMapRequest_Abort_{Abort: &pb.ChangeSetMapRequest_Abort{
+		Move: move, Sections: rpc.RangesToProto(sets.RangesOf(ids))}}})
+	return err
+}
+
+// Mover is that of an open move of the map.
+func (r *Root) Mover(m sets.Map, move sets.Move, conns Conns) (*Mover, error) {
+	out := &Mover{Root: r, Move: move}
+	for name, to := range map[string]**Set{move.From: &out.From, move.To: &out.To} {
+		s, err := m.Set(name)
+		if err != nil {
+			return nil, err
+		}
+		if *to = NewSet(name, s.Addrs, conns); name == m.Sets[0].Name {
+			*to = r.Set
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,216 @@
+package setcare
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc"
+
+	"github.com/seqsvr/seqsvr/internal/rpc"
+	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
+	"github.com/seqsvr/seqsvr/seq"
+	"github.com/seqsvr/seqsvr/sets"
+)
+
+// callPatience bounds one call to a node.
+const callPatience = 5 * time.Second
+
+// Conns reaches AllocSvr by their addresses, without waiting for them.
+type Conns interface {
+	At(addr string) (grpc.ClientConnInterface, error)
+}
+
+// ErrSetDown: no AllocSvr of the Set answers, at its addresses in the map and in its route table.
+var ErrSetDown = errors.New("no AllocSvr of the Set answers")
+
+// Set is one Set, as a Mover reaches it. Safe for concurrent use.
+type Set struct {
+	Name  string
+	seeds []string
+	conns Conns
+
+	mu     sync.Mutex // guards routes
+	routes *seq.RouteTable
+}
+
+// NewSet is the Set with AllocSvr at the addresses.
+func NewSet(name string, addrs []string, conns Conns) *Set {
+	return &Set{Name: name, seeds: slices.Clone(addrs), conns: conns}
+}
+
+// addrs are where nodes of the Set are looked for: first those that the newest route table names.
+func (s *Set) addrs() []string {
+	var out []string
+	s.mu.Lock()
+	if s.routes != nil {
+		for _, n := range s.routes.Nodes {
+			out = append(out, n.Addr)
+		}
+	}
+	s.mu.Unlock()
+	for _, addr := range s.seeds {
+		if !slices.Contains(out, addr) {
+			out = append(out, addr)
+		}
+	}
+	return slices.DeleteFunc(out, func(addr string) bool { return addr == "" })
+}
+
+// at calls one node.
+func (s *Set) at(ctx context.Context, addr string, do func(context.Context, grpc.ClientConnInterface) error) error {
+	conn, err := s.conns.At(addr)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, callPatience)
+	defer cancel()
+	if err := do(ctx, conn); err != nil {
+		return fmt.Errorf("Set %s at %s: %w", s.Name, addr, err)
+	}
+	return nil
+}
+
+// any calls one node after the other until one answers. ErrSetDown if none does.
+func (s *Set) any(ctx context.Context, do func(context.Context, grpc.ClientConnInterface) error) error {
+	var errs []error
+	for _, addr := range s.addrs() {
+		err := s.at(ctx, addr, do)
+		if err == nil || answered(err) {
+			return err
+		}
+		if ctx.Err() != nil {
+			return err
+		}
+		errs = append(errs, err)
+	}
+	return fmt.Errorf("Set %s: %w: %w", s.Name, ErrSetDown, errors.Join(errs...))
+}
+
+// answered says whether the error is a refusal that every node of the Set would give.
+func answered(err error) bool {
+	for _, e := range []error{seq.ErrMoveOver, seq.ErrBadArgument, seq.ErrConflict, seq.ErrUnknownSection, seq.ErrForeignCluster,
+		seq.ErrUnauthenticated, seq.ErrForbidden, seq.ErrBadTable} {
+		if errors.Is(err, e) {
+			return true
+		}
+	}
+	return false
+}
+
+// Table reads the Set's route table.
+func (s *Set) Table(ctx context.Context) (*seq.RouteTable, error) {
+	var out *seq.RouteTable
+	err := s.any(ctx, func(ctx context.Context, conn grpc.ClientConnInterface) error {
+		reply, err := pb.NewSequenceClient(conn).Routes(ctx, &pb.RoutesRequest{})
+		if err != nil {
+			return err
+		}
+		m, err := rpc.MappingFromProto(reply.GetMapping())
+		if err != nil {
+			return err
+		}
+		if out, err = rpc.RoutesFromProto(reply.GetRoutes(), m); err == nil && out == nil {
+			err = fmt.Errorf("%w: it has no table yet", seq.ErrNoRoute)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.routes = out
+	return out, nil
+}
+
+// Record reads what the Set says of all sections, and how many there are.
+func (s *Set) Record(ctx context.Context) (r sets.Record, cluster string, sections int, err error) {
+	err = s.any(ctx, func(ctx context.Context, conn grpc.ClientConnInterface) error {
+		reply, err := pb.NewSetsClient(conn).Record(ctx, &pb.SetRecordRequest{})
+		r, cluster, sections = rpc.SetRecordFromProto(reply), reply.GetClusterId(), int(reply.GetSections())
+		return err
+	})
+	return r, cluster, sections, err
+}
+
+// join makes the Set's cluster one of the Sets, without sections, and has each node that answers
+// serve none from here on. root are addresses of the root.
+func (s *Set) join(ctx context.Context, root []string) error {
+	if _, err := s.Table(ctx); err != nil { // knows all its nodes
+		return err
+	}
+	return s.all(ctx, func(ctx context.Context, conn grpc.ClientConnInterface) error {
+		_, err := pb.NewSetsClient(conn).Join(ctx, &pb.JoinSetRequest{Name: s.Name, Root: root})
+		return err
+	})
+}
+
+// all calls each node at once. nil if one of them did it, and none refused; ErrSetDown if none
+// answers.
+func (s *Set) all(ctx context.Context, do func(context.Context, grpc.ClientConnInterface) error) error {
+	addrs := s.addrs()
+	errs := make([]error, len(addrs))
+	var wg sync.WaitGroup
+	for i, addr := range addrs {
+		wg.Go(func() { errs[i] = s.at(ctx, addr, do) })
+	}
+	wg.Wait()
+	done := false
+	for _, err := range errs {
+		if done = done || err == nil; err != nil && answered(err) {
+			return err
+		}
+	}
+	if !done {
+		return fmt.Errorf("Set %s: %w: %w", s.Name, ErrSetDown, errors.Join(errs...))
+	}
+	return nil
+}
+
+// step takes a step at some node.
+func (s *Set) step(ctx context.Context, step sets.Step, ids []seq.SectionID) error {
+	return s.any(ctx, func(ctx context.Context, conn grpc.ClientConnInterface) error {
+		return takeStep(ctx, conn, step, ids, nil)
+	})
+}
+
+// everywhere takes a step at all nodes that answer, so that each lets its callers go on; it fails
+// if none does. owners are where the sections are from now on.
+func (s *Set) everywhere(ctx context.Context, step sets.Step, ids []seq.SectionID, owners map[seq.SectionID]string) error {
+	return s.all(ctx, func(ctx context.Context, conn grpc.ClientConnInterface) error {
+		return takeStep(ctx, conn, step, ids, owners)
+	})
+}
+
+func takeStep(ctx context.Context, conn grpc.ClientConnInterface, step sets.Step, ids []seq.SectionID, owners map[seq.SectionID]string) error {
+	req := &pb.SetStepRequest{Op: pb.SetOp(step.Op), Move: step.Move, To: step.To, Sections: rpc.RangesToProto(sets.RangesOf(ids)), Owners: map[uint32]string{}}
+	for id, addr := range owners {
+		req.Owners[uint32(id)] = addr
+	}
+	_, err := pb.NewSetsClient(conn).Step(ctx, req)
+	return err
+}
+
+// byOwner groups sections by where their owner is, by the table; turn picks another node of each
+// section's candidates, and then any.
+func (s *Set) byOwner(t *seq.RouteTable, ids []seq.SectionID, turn int) map[string][]seq.SectionID {
+	out := make(map[string][]seq.SectionID)
+	all := s.addrs()
+	for _, id := range ids {
+		addr := ""
+		if turn == 0 {
+			if node, ok := t.Owner(id); ok {
+				addr = node.Addr
+			}
+		}
+		if addr == "" && len(all) > 0 {
+			addr = all[(int(id)+turn)%len(all)]
+		}
+		out[addr] = append(out[addr], id)
+	}
+	return out
+}
