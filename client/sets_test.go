@@ -139,7 +139,8 @@ func TestAClusterThatIsNoSetOfTheMapIsForeign(t *testing.T) {
 			t.Errorf("got %v, want %v", err, seq.ErrForeignCluster)
 		}
 	}
-	other := clienttest.Start(t, 1, seq.Space{Name: "user", Sections: sections})
+	others := clienttest.StartSets(t, []string{"x", "y"}, 1, seq.Space{Name: "user", Sections: sections})
+	other := others.All[1] // whose map has itself
 	c := dial(t, s.All[0], client.Config{Addrs: append(other.Addrs(), s.All[1].Addrs()...), ClusterID: "cluster-b"})
 	for id, uid := range eachSection(s) {
 		if _, err := c.Next(bounded(t), client.Key{UID: uid}); err != nil {
