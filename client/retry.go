@@ -371,25 +371,6 @@ func (k *call) endRound(ctx context.Context, idle []int) []int {
 	return idle
 }
 
-// refresh asks for newer tables of the Sets that gave some keys no answer, since others may have
-// their sections, and has it found out whether these Sets can be reached.
-func (k *call) refresh(idle []int) {
-	v := k.c.table.view.Load()
-	if v.alone() {
-		v.root().of.poke()
-		return
-	}
-	k.c.table.wantMap(nil)
-	var last *set
-	for _, i := range idle {
-		if in := k.in(v, i, k.of(i)); in != last {
-			last = in
-			in.poke()
-			in.outage.suspect()
-		}
-	}
-}
-
 // pause waits a little, unless the call or the Client ends first.
 func (k *call) pause(ctx context.Context, round int) error {
 	k.c.counts.pauses.Add(1)
