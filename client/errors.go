@@ -86,3 +86,15 @@ func final(err error) bool { return anyOf(err, finals) }
 func anyOf(err error, all []error) bool {
 	return slices.ContainsFunc(all, func(one error) bool { return errors.Is(err, one) })
 }
+
+// timedOut is the end of a call by its context, with the reason why it took so long.
+func (t *tries) timedOut(end error) error {
+	last := t.last
+	if t.quorum != nil {
+		last = t.quorum // what came after it were attempts without an answer
+	}
+	if last == nil {
+		return end
+	}
+	return fmt.Errorf("%w: last attempt: %w", end, last)
+}

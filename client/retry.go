@@ -3,7 +3,6 @@ package client
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -388,16 +387,4 @@ func (k *call) pause(ctx context.Context, round int) error {
 	case <-timer.C:
 		return nil
 	}
-}
-
-// timedOut is the end of a call by its context, with the reason why it took so long.
-func (t *tries) timedOut(end error) error {
-	last := t.last
-	if t.quorum != nil {
-		last = t.quorum // what came after it were attempts without an answer
-	}
-	if last == nil {
-		return end
-	}
-	return fmt.Errorf("%w: last attempt: %w", end, last)
 }
