@@ -15,7 +15,8 @@ var (
 	// unique-only space may answer without a quorum. Config.AllowUnordered takes it.
 	ErrUnordered = errors.New("answer is unordered")
 	// ErrUnreachable: a server did not answer. It is also a seq.ErrNoRoute. It is seen only
-	// as the last reason of a call whose time ran out.
+	// as the last reason of a call whose time ran out, or beside a seq.ErrNoQuorum: one of
+	// several Sets cannot be reached.
 	ErrUnreachable = fmt.Errorf("%w: server did not answer", seq.ErrNoRoute)
 	// ErrNoFallback: the service did not answer, and there is no window left from which
 	// to make IDs here. It stands beside the reason of the call.
@@ -86,4 +87,16 @@ func final(err error) bool { return anyOf(err, finals) }
 
 func anyOf(err error, all []error) bool {
 	return slices.ContainsFunc(all, func(one error) bool { return errors.Is(err, one) })
+}
+
+// timedOut is the end of a call by its context, with the reason why it took so long.
+func (t *tries) timedOut(end error) error {
+	last := t.last
+	if t.quorum != nil {
+		last = t.quorum // what came after it were attempts without an answer
+	}
+	if last == nil {
+		return end
+	}
+	return fmt.Errorf("%w: last attempt: %w", end, last)
 }
