@@ -296,6 +296,7 @@ func (a *Alloc) send(ch chan<- prometheus.Metric) {
 	mFrozen.Flag(ch, t != nil && t.Frozen != "")
 	mArbiter.Flag(ch, a.arbiterLease.Held(a.clock.Now()))
 	mDesired.Send(ch, float64(a.desired(t)))
+	a.sendSets(ch)
 }
 
 // guide is an Alloc as the table of sections asks it: section.Guide.

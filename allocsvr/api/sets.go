@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/seqsvr/seqsvr/allocsvr/arbiter"
 	"github.com/seqsvr/seqsvr/allocsvr/counters"
@@ -89,7 +90,7 @@ func (s *Sets) edit(req *pb.ChangeSetMapRequest) (func(now sets.Map, began *sets
 			return nil, event, err
 		}
 		return func(now sets.Map, began *sets.Move) (next sets.Map, changed bool, err error) {
-			next, *began, err = now.Begin(to, ranges)
+			next, *began, err = now.Begin(to, ranges, time.Now())
 			return next, next.Version != now.Version, err
 		}, event, nil
 	case req.GetArrive() != nil:
