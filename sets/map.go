@@ -108,6 +108,20 @@ func (m Map) Index(id seq.SectionID) int {
 	return 0
 }
 
+// Ranges are the sections of each Set, in the order of Sets, if there are n sections in all.
+func (m Map) Ranges(n int) [][]Range {
+	ids := make([][]seq.SectionID, max(1, len(m.Sets)))
+	for id := range seq.SectionID(n) {
+		i := m.Index(id)
+		ids[i] = append(ids[i], id)
+	}
+	out := make([][]Range, len(ids))
+	for i := range ids {
+		out[i] = RangesOf(ids[i])
+	}
+	return out
+}
+
 // Open finds a move that is under way.
 func (m Map) Open(id uint64) (Move, bool) {
 	for _, move := range m.Moves {

@@ -48,8 +48,8 @@ type Admin struct {
 	Keys         func() keyhash.Entries // that the node goes by; nil: all by seq.HashKey
 	KeyHashes    *keyhash.Document      // as the stores have it
 	Growth       Growth
-	Record       func() sets.Record     // which sections the Set has, as the node knows
-	DevLog       string // of the `seqctl dev` that the node is part of; empty: none
+	Record       func() sets.Record // which sections the Set has, as the node knows
+	DevLog       string             // of the `seqctl dev` that the node is part of; empty: none
 }
 
 // Status implements pb.AdminServer.

@@ -3,6 +3,7 @@ package api
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -90,7 +91,9 @@ func (s *Sets) edit(req *pb.ChangeSetMapRequest) (func(now sets.Map, began *sets
 			return nil, event, err
 		}
 		return func(now sets.Map, began *sets.Move) (next sets.Map, changed bool, err error) {
-			next, *began, err = now.Begin(to, ranges, time.Now())
+			if next, *began, err = now.Begin(to, ranges, time.Now()); errors.Is(err, sets.ErrUnknownSet) || errors.Is(err, sets.ErrMoveOpen) {
+				err = fmt.Errorf("%w: %w", seq.ErrBadArgument, err) // no retry helps
+			}
 			return next, next.Version != now.Version, err
 		}, event, nil
 	case req.GetArrive() != nil:
