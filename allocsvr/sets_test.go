@@ -18,6 +18,7 @@ import (
 	"github.com/seqsvr/seqsvr/internal/history"
 	"github.com/seqsvr/seqsvr/internal/setcare"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
+	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/sets"
 )
@@ -28,7 +29,11 @@ type division struct {
 	fleets []*fleet
 	root   *setcare.Root
 	calls  history.Recorder
+
+	backups map[int][]state // of Sets
 }
+
+type state = quorum.RegisterState
 
 // nodesOfASet is how many nodes each Set has: every address is of one Set alone.
 const nodesOfASet = 2
@@ -341,17 +346,7 @@ func TestMovesByManyCoordinatorsWithNodesThatDie(t *testing.T) {
 		}
 	})
 	wg.Wait()
-	ctx, cancel := context.WithTimeout(t.Context(), patient)
-	defer cancel()
-	all, err := d.root.Map(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, open := range all.Moves {
-		if m := d.mover(open.ID); m != nil {
-			d.until(fmt.Sprint("move ", open.ID, " is taken back"), func() bool { return m.TakeBack(ctx) == nil })
-		}
-	}
+	d.takeBackAll()
 	for uid := range seq.UID(12) {
 		d.next(uid)
 	}

@@ -31,7 +31,7 @@ func (c *Client) Owner(tag string) grpc.ClientConnInterface {
 	return conn{c: c, rules: &forTag, tag: tag}
 }
 
-// Nodes are all AllocSvr of the route table, each for unary calls that only it can
+// Nodes are all AllocSvr of the route table, of several Sets of the root's, each for unary calls that only it can
 // answer, about itself. A call is one attempt, bounded by four Config.AttemptTimeout.
 // With Config.Indirect it is Any alone. ErrClosed, or no route table until ctx ends.
 func (c *Client) Nodes(ctx context.Context) ([]grpc.ClientConnInterface, error) {
@@ -43,7 +43,7 @@ func (c *Client) Nodes(ctx context.Context) ([]grpc.ClientConnInterface, error) 
 		return []grpc.ClientConnInterface{c.Any()}, nil
 	}
 	var out []grpc.ClientConnInterface
-	for _, s := range v.nodes {
+	for _, s := range v.root().nodes {
 		if s != nil {
 			out = append(out, nodeConn{s: s})
 		}

@@ -125,7 +125,6 @@ type Client struct {
 	cfg       Config
 	servers   servers
 	table     table
-	outage    *outage
 	ids       idQueues
 	fallbacks fallbacks
 	lent      lent
@@ -147,7 +146,7 @@ func New(ctx context.Context, cfg Config) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("new client: %w", err)
 	}
-	c := &Client{cfg: cfg, outage: newOutage()}
+	c := &Client{cfg: cfg}
 	c.ctx, c.cancel = context.WithCancel(context.Background())
 	c.table.open(c)
 	c.ids.open(c)
@@ -155,9 +154,8 @@ func New(ctx context.Context, cfg Config) (*Client, error) {
 		_ = c.Close()
 		return nil, fmt.Errorf("new client: %w", err)
 	}
-	c.tasks.Go(c.table.refreshLoop)
+	c.table.home.begin()
 	c.tasks.Go(c.servers.sweepLoop)
-	c.tasks.Go(func() { c.outage.watch(c) })
 	c.fallbacks = openFallbacks(c)
 	if cfg.Lazy {
 		return c, nil

@@ -49,7 +49,7 @@ func (c *Client) current(ctx context.Context, space string, keys keys) ([]Value,
 		if err != nil {
 			return nil, err
 		}
-		c.table.heard(reply.GetRouteVersion(), reply.GetRoutes())
+		a.server.heard(reply.GetRouteVersion(), reply.GetRoutes())
 		r := reply.GetResults()[0]
 		errs := keyErrors(r.GetErrors(), len(idx))
 		for k, i := range idx {
@@ -121,7 +121,7 @@ func (c *Client) Raise(ctx context.Context, key Key, floor seq.Seq, opts ...Rais
 			if err != nil {
 				return err
 			}
-			c.table.heard(reply.GetRouteVersion(), reply.GetRoutes())
+			a.server.heard(reply.GetRouteVersion(), reply.GetRoutes())
 			if got = seq.Seq(reply.GetValue()); got < floor {
 				return fmt.Errorf("%w: raised to %d, asked for %d", errMalformed, got, floor)
 			}

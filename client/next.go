@@ -144,8 +144,8 @@ func (t take) retry(ctx context.Context, v *view, first error) (Range, error) {
 		k.until = time.Now().Add(t.c.cfg.Timeout)
 	}
 	if first != nil {
-		k.start = tries{table: v.version(), next: 1}
-		if end := k.failed(ctx, k.of(0), first); end != nil {
+		k.start = tries{gen: v.gen, next: 1}
+		if end := k.failed(ctx, k.of(0), v.owner(space.SectionOf(t.key.place())), first); end != nil {
 			return Range{}, end
 		}
 	}

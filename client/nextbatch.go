@@ -136,7 +136,7 @@ func (b *takes) ask(ctx context.Context, a *attempt) ([]fault, error) {
 	if err != nil {
 		return nil, err
 	}
-	b.c.table.heard(reply.GetRouteVersion(), reply.GetRoutes())
+	a.server.heard(reply.GetRouteVersion(), reply.GetRoutes())
 	r := reply.GetResults()[0]
 	if b.plain(r, 0, idx) {
 		return nil, nil

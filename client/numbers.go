@@ -40,7 +40,7 @@ func nextNumbers(ctx context.Context, c *Client, tag string, count uint32) (got 
 		if err != nil {
 			return err
 		}
-		c.table.heard(reply.GetRouteVersion(), nil)
+		s.heard(reply.GetRouteVersion(), nil)
 		r := checkRange(reply.GetFirst(), reply.GetLast(), count, false)
 		if r.Err == nil && len(reply.GetNumbers()) != int(count) {
 			r.Err = fmt.Errorf("%w: %d texts for a count of %d", errMalformed, len(reply.GetNumbers()), count)

@@ -80,7 +80,7 @@ func (c *Client) lookup(ctx context.Context, key Key, id string) (got Range, err
 			if err != nil {
 				return err
 			}
-			c.table.heard(reply.GetRouteVersion(), reply.GetRoutes())
+			a.server.heard(reply.GetRouteVersion(), reply.GetRoutes())
 			if got = (Range{}); !reply.GetFound() {
 				return nil
 			}

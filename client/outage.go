@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 
 	"github.com/seqsvr/seqsvr/internal/rpc"
 	"github.com/seqsvr/seqsvr/internal/wake"
+	"github.com/seqsvr/seqsvr/seq"
 )
 
 // How the AllocSvr are asked whether they have a quorum.
@@ -24,23 +26,32 @@ const (
 	outagePause    = 250 * time.Millisecond // between two questions
 	// outageQuiet ends the questions when no call has heard of an outage for so long.
 	outageQuiet = 2 * time.Second
+	// outageSilence is for how long no AllocSvr of one of several Sets must have answered: as
+	// long as a takeover lasts, and a restart of them all.
+	outageSilence = 2 * time.Second
+	outageRetry   = time.Second // between two questions to a Set that cannot be reached
 )
 
-// outage decides whether the quorum of stores is lost, once an attempt was answered with
-// NO_QUORUM.
+// outage decides whether the quorum of stores of a Set is lost, once an attempt was answered
+// with NO_QUORUM.
 //
 // One AllocSvr that says so may be cut off from the stores alone. The others then take
 // its sections over, and calls go on to their deadline. The quorum is lost if all AllocSvr
 // that can be reached, and at least one can, say so for outagePatience: then none can take
 // over, and calls end with NO_QUORUM at the end of their round. An AllocSvr that cannot be
 // reached does not count, since it would serve no call either.
+//
+// If none can be reached, that is the caller's network as likely as not, and calls to a cluster
+// that is alone go on to their deadline. One of several Sets is given up after outageSilence:
+// then calls for it end at the end of their round, until one of its AllocSvr answers again.
 type outage struct {
-	heard chan struct{} // cap 1: an attempt was answered with NO_QUORUM
+	heard chan struct{} // cap 1: an attempt was answered with NO_QUORUM, or a round by no server
 
 	mu   sync.Mutex    // guards all below
 	last error         // the newest NO_QUORUM
-	lost chan struct{} // closed while the quorum is lost
-	is   bool          // lost is closed
+	lost chan struct{} // closed while is is not nil
+	is   error         // errNoQuorum: the quorum is lost; errSilent: the Set cannot be reached
+	away error         // what calls end with then
 }
 
 func newOutage() *outage {
@@ -52,6 +63,11 @@ func (o *outage) hear(err error) {
 	o.mu.Lock()
 	o.last = err
 	o.mu.Unlock()
+	o.suspect()
+}
+
+// suspect has the AllocSvr be asked.
+func (o *outage) suspect() {
 	select {
 	case o.heard <- struct{}{}:
 	default:
@@ -65,35 +81,63 @@ func (o *outage) known() <-chan struct{} {
 	return o.lost
 }
 
-// reason is the newest NO_QUORUM while the quorum is lost, else nil.
+// reason is a seq.ErrNoQuorum during an outage, the newest where AllocSvr say so; else nil.
 func (o *outage) reason() error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if !o.is {
+	switch o.is {
+	case nil:
 		return nil
+	case errSilent:
+		return o.away
 	}
 	return o.last
 }
 
-func (o *outage) set(lost bool) {
+// unreachable is why calls end that no AllocSvr answers; nil: they go on.
+func (o *outage) unreachable() error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.is != errSilent {
+		return nil
+	}
+	return o.away
+}
+
+// set notes an outage, nil for none, and whether it was noted before.
+func (o *outage) set(is, away error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	switch {
-	case lost && !o.is:
+	case is != nil && o.is == nil:
 		close(o.lost)
-	case !lost && o.is:
+	case is == nil && o.is != nil:
 		o.lost = make(chan struct{})
 	}
-	o.is = lost
+	o.is, o.away = is, away
 }
 
 // QuorumLost is a seq.ErrNoQuorum while calls end after one round because no AllocSvr that can
-// be reached has a quorum of stores; nil as long as no call has met that.
-func (c *Client) QuorumLost() error { return c.outage.reason() }
+// be reached has a quorum of stores; nil as long as no call has met that. Of several Sets: while
+// that is so of each of them.
+func (c *Client) QuorumLost() error {
+	v := c.table.view.Load()
+	if v == nil {
+		return c.table.home.outage.reason()
+	}
+	var last error
+	for _, p := range v.parts {
+		if last = p.of.outage.reason(); last == nil {
+			return nil
+		}
+	}
+	return last
+}
 
-// watch asks all AllocSvr, from the first NO_QUORUM until one of them says otherwise or no
-// attempt is answered so any more.
-func (o *outage) watch(c *Client) {
+// watch asks all AllocSvr of the Set, from the first NO_QUORUM, or round without an answer, until
+// one of them says otherwise or no call meets that any more.
+func (s *set) watch() {
+	c, o := s.c, s.outage
 	for {
 		select {
 		case <-c.ctx.Done():
@@ -101,17 +145,25 @@ func (o *outage) watch(c *Client) {
 		case <-o.heard:
 		}
 		var since time.Time // of the first question in a row that all answered alike
-		for heard := time.Now(); time.Since(heard) < outageQuiet; {
+		var before error
+		for heard := time.Now(); time.Since(heard) < outageQuiet || o.unreachable() != nil; {
 			asked := time.Now()
-			if !noneHasQuorum(c) {
+			found, all := s.survey()
+			if found == nil || found == errSilent && c.table.alone() {
 				break
 			}
-			if since.IsZero() {
-				since = asked
-			} else if asked.Sub(since) >= outagePatience {
-				o.set(true)
+			if found != before {
+				before, since = found, asked
 			}
-			if !wake.Sleep(c.ctx, outagePause) {
+			if asked.Sub(since) >= patienceWith(found) {
+				o.set(found, s.awayError(all))
+			}
+			pause := outagePause
+			if o.unreachable() != nil {
+				pause = outageRetry
+				c.table.first().poke() // its addresses may have changed
+			}
+			if !wake.Sleep(c.ctx, pause) {
 				return
 			}
 			select {
@@ -120,34 +172,60 @@ func (o *outage) watch(c *Client) {
 			default:
 			}
 		}
-		o.set(false)
+		o.set(nil, nil)
 		if !wake.Sleep(c.ctx, outagePause) {
 			return
 		}
 	}
 }
 
-// noneHasQuorum asks all AllocSvr of the table, or all of Config.Addrs without one, at
-// once. It is true if some answer, and all that do have no quorum. One that does not know
-// the question, as an older build, counts as having one.
-func noneHasQuorum(c *Client) bool {
-	ctx, cancel := context.WithTimeout(c.ctx, outageBound)
-	defer cancel()
-	all := c.servers.allocs()
-	answers := make(chan error, len(all)) // errNoQuorum, errSilent, or nil
-	for _, s := range all {
-		c.tasks.Go(func() { answers <- s.askQuorum(ctx) })
+func patienceWith(found error) time.Duration {
+	if found == errSilent {
+		return outageSilence
 	}
-	answered := false
+	return outagePatience
+}
+
+// alone says that there is one Set.
+func (t *table) alone() bool {
+	v := t.view.Load()
+	return v == nil || v.alone()
+}
+
+// awayError is what calls for a Set end with that cannot be reached.
+func (s *set) awayError(servers int) error {
+	return s.named(fmt.Errorf("%w: none of its %d AllocSvr that are known answers: %w", seq.ErrNoQuorum, servers, ErrUnreachable))
+}
+
+// named says which Set an error is of, if there are several.
+func (s *set) named(err error) error {
+	if s.c.table.alone() {
+		return err
+	}
+	return fmt.Errorf("Set %s: %w", s.is.Load().Name, err)
+}
+
+// survey asks all AllocSvr of the Set at once: nil if one has a quorum, or does not know the
+// question, as an older build; errNoQuorum if some answer, and none of those has one; errSilent
+// if none answers.
+func (s *set) survey() (found error, asked int) {
+	ctx, cancel := context.WithTimeout(s.c.ctx, outageBound)
+	defer cancel()
+	all := s.allocs()
+	answers := make(chan error, len(all)) // errNoQuorum, errSilent, or nil
+	for _, one := range all {
+		s.c.tasks.Go(func() { answers <- one.askQuorum(ctx) })
+	}
+	found = errSilent
 	for range all {
 		switch <-answers {
 		case nil:
-			return false
+			return nil, len(all)
 		case errNoQuorum:
-			answered = true
+			found = errNoQuorum
 		}
 	}
-	return answered
+	return found, len(all)
 }
 
 // askQuorum is errNoQuorum, errSilent, or nil for everything else.

@@ -22,7 +22,7 @@ func askOwners(ctx context.Context, c *Client, space string, places []seq.UID, a
 	if err != nil {
 		return nil, err
 	}
-	k := call{c: c, rules: &forKeys, space: in, places: places, ask: ask, start: tries{table: v.version(), next: 1}}
+	k := call{c: c, rules: &forKeys, space: in, places: places, ask: ask, start: tries{gen: v.gen, next: 1}}
 	pending := make([]int, len(places))
 	for i := range pending {
 		pending[i] = i
@@ -42,14 +42,14 @@ func (k *call) owners(v *view, pending []int) (attempts []*attempt, idle []int) 
 		if !ok {
 			return nil, pending
 		}
-		a := k.attempt(v, s, probe, 0)
+		a := k.attempt(s, probe, 0)
 		a.idx = pending
 		return []*attempt{a}, nil
 	}
 	byNode := make([]*attempt, len(v.nodes))
 	refused := make([]bool, len(v.nodes))
 	for _, i := range pending {
-		n := int(v.routes.Place(k.space.SectionOf(k.places[i])).Owner)
+		n := int(v.place(k.space.SectionOf(k.places[i])).Owner)
 		if n < 0 || v.nodes[n] == nil || refused[n] {
 			idle = append(idle, i)
 			continue
@@ -61,7 +61,7 @@ func (k *call) owners(v *view, pending []int) (attempts []*attempt, idle []int) 
 				idle = append(idle, i)
 				continue
 			}
-			byNode[n] = k.attempt(v, v.nodes[n], probe, 0)
+			byNode[n] = k.attempt(v.nodes[n], probe, 0)
 			byNode[n].idx = make([]int, 0, len(pending)/len(v.nodes)+1)
 			attempts = append(attempts, byNode[n])
 		}

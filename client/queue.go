@@ -133,7 +133,7 @@ func (s *stream) sendAll(out **link) (held bool) {
 		if b == nil {
 			return held
 		}
-		err := (*out).stream.Send(b.request(id, s.server.c.table.view.Load().version(), s.server.c.cfg.AttemptTimeout))
+		err := (*out).stream.Send(b.request(id, s.server.holds(), s.server.c.cfg.AttemptTimeout))
 		s.sent(b)
 		if err != nil {
 			// The receiver may have failed the batches before this one was among them, so

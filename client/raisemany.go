@@ -108,12 +108,12 @@ func (r *raises) send(ctx context.Context, a *attempt) (*pb.RaiseResult, error) 
 	if err != nil {
 		return nil, err
 	}
-	r.c.table.heard(reply.GetRouteVersion(), reply.GetRoutes())
+	a.server.heard(reply.GetRouteVersion(), reply.GetRoutes())
 	return reply.GetResults()[0], nil
 }
 
 // OwnerOf carries unary calls to the AllocSvr that owns a section, as Next does for keys:
 // pb.NewAdminClient(c.OwnerOf(17)), for operators. Retries and errors are as in Any.
 func (c *Client) OwnerOf(section seq.SectionID) grpc.ClientConnInterface {
-	return conn{c: c, rules: &forTag, at: &section}
+	return conn{c: c, rules: &forSection, at: &section}
 }

@@ -31,6 +31,7 @@ type call struct {
 	places  []seq.UID     // what decides the section, one a key; none: the call is for the section, as if it were one key
 	node    string        // asked before all others by calls that ask all in turn; "": none
 	section seq.SectionID // for calls without keys that have an owner
+	listed  []*server     // for calls that ask a list
 	// ask makes an attempt and puts the answers away. It gives the keys that failed for
 	// themselves, or the error of all. Each key is in one attempt at a time.
 	ask func(ctx context.Context, a *attempt) ([]fault, error)
@@ -67,11 +68,13 @@ type fault struct {
 // and the servers in the order of the rules; then comes a pause.
 type tries struct {
 	hint           string    // address that a NOT_OWNER named, not asked yet
-	table          uint64    // version that the round goes by
+	of             *set      // that the hint is of; nil: not known
+	in             *set      // that a NOT_OWNER of the round named, which is asked instead of the map's; nil: none did
+	gen            uint64    // of the view that the round goes by
 	next           int       // how far the round has come
 	turn           int       // where it began, if it asks all in turn
 	late           []*server // put off to the end of the round, since they are in doubt
-	hops           int       // hints followed in the round
+	hops           int       // NOT_OWNER followed in the round
 	asked, refused int       // attempts of the round, and how many of them were refusals
 	round          int       // rounds that ended
 	last           error     // why the last attempt failed
@@ -132,15 +135,15 @@ func (k *call) plan(v *view, pending []int) (attempts []*attempt, idle []int) {
 		at := slices.IndexFunc(attempts, func(a *attempt) bool { return a.server == s })
 		if at < 0 {
 			at = len(attempts)
-			attempts = append(attempts, k.attempt(v, s, probe, k.of(i).round))
+			attempts = append(attempts, k.attempt(s, probe, k.of(i).round))
 		}
 		attempts[at].idx = append(attempts[at].idx, i)
 	}
 	return attempts, idle
 }
 
-func (k *call) attempt(v *view, s *server, probe bool, round int) *attempt {
-	return &attempt{server: s, probe: probe, rules: k.rules, space: k.space, version: v.version(), round: round}
+func (k *call) attempt(s *server, probe bool, round int) *attempt {
+	return &attempt{server: s, probe: probe, rules: k.rules, space: k.space, version: s.holds(), round: round}
 }
 
 // unary makes the attempt by a unary call.
@@ -151,13 +154,14 @@ func (a *attempt) unary(ctx context.Context, do func(context.Context) error) err
 // pick is the next server to ask for a key; nil when its round is over.
 func (k *call) pick(v *view, i int, attempts []*attempt) (s *server, probe bool) {
 	t := k.of(i)
-	if t.table != v.version() {
-		t.table, t.next, t.late = v.version(), 0, nil
+	if k.rules.where != inList && t.gen != v.gen {
+		t.gen, t.in, t.next, t.late = v.gen, nil, 0, nil
 	}
 	if t.hint != "" {
 		s, err := k.c.servers.at(t.hint)
 		t.hint = ""
 		if err == nil {
+			s.of.CompareAndSwap(nil, t.of)
 			if ok, probe := k.admit(s, attempts); ok {
 				return s, probe
 			}
@@ -182,7 +186,7 @@ func (k *call) pick(v *view, i int, attempts []*attempt) (s *server, probe bool)
 		return nil, false
 	}
 	s, t.late = t.late[0], t.late[1:] // whatever is thought of it
-	if k.rules.where == addrsFirst {
+	if k.rules.where == inList {
 		return s, false // a fetch lasts for too long to be the one call that sees
 	}
 	_, probe = k.health(s).admit()
@@ -228,7 +232,7 @@ func (k *call) askAll(ctx context.Context, attempts []*attempt, again []int) []i
 		}
 		for _, bad := range a.faults {
 			i := a.idx[bad.k]
-			if end := k.failed(ctx, k.of(i), bad.err); end != nil {
+			if end := k.failed(ctx, k.of(i), a.server, bad.err); end != nil {
 				k.fail(i, end)
 				continue
 			}
@@ -240,11 +244,11 @@ func (k *call) askAll(ctx context.Context, attempts []*attempt, again []int) []i
 }
 
 // failed notes a failed attempt; the error with which the call ends for that key comes back.
-func (k *call) failed(ctx context.Context, t *tries, err error) error {
+func (k *call) failed(ctx context.Context, t *tries, from *server, err error) error {
 	if k.rules.final(err) {
 		return err
 	}
-	k.noteQuorum(t, err)
+	k.noteQuorum(t, from, err)
 	if end := ctx.Err(); end != nil {
 		if t.last == nil && !errors.Is(err, end) {
 			t.last = err
@@ -262,13 +266,7 @@ func (k *call) failed(ctx context.Context, t *tries, err error) error {
 	var moved *rpc.NotOwnerError
 	switch {
 	case errors.As(err, &moved):
-		if k.rules.where == atOwner && t.hops < maxHops && !k.c.cfg.Indirect {
-			t.hint = moved.Addr
-			t.hops++
-		}
-		if moved.RouteVersion > t.table {
-			k.c.Refresh()
-		}
+		k.follow(t, from, moved)
 	case k.rules.where == atOwner && (errors.Is(err, seq.ErrOverloaded) || errors.Is(err, seq.ErrStoreFull)):
 		// No other server does better now. Without a quorum one may: the owner may be cut
 		// off alone, and a standby have taken over.
@@ -277,12 +275,44 @@ func (k *call) failed(ctx context.Context, t *tries, err error) error {
 	return nil
 }
 
+// follow has the round go on where a NOT_OWNER points.
+func (k *call) follow(t *tries, from *server, moved *rpc.NotOwnerError) {
+	of := from.set()
+	if of != nil && moved.RouteVersion > of.version.Load() {
+		of.poke()
+	}
+	if k.rules.where != atOwner || k.c.cfg.Indirect {
+		return
+	}
+	if moved.Set != "" {
+		// The map is old, or ahead of the Sets, or the section is on its way.
+		v := k.c.table.view.Load()
+		v.root().of.poke()
+		if of = v.set(moved.Set); of == nil && from.set() != nil {
+			from.set().poke() // the root may not answer
+		}
+		if of == nil || k.rules.root {
+			return // not for an address of a cluster that is not known; the map will name it
+		}
+	}
+	if t.hops >= maxHops {
+		return
+	}
+	t.hops++
+	t.hint, t.of = moved.Addr, of
+	if moved.Set != "" && of != t.in {
+		t.in, t.next, t.late = of, 0, nil
+	}
+}
+
 // noteQuorum keeps what an attempt says of the quorum.
-func (k *call) noteQuorum(t *tries, err error) {
+func (k *call) noteQuorum(t *tries, from *server, err error) {
 	switch lost := (*lostError)(nil); {
 	case errors.Is(err, seq.ErrNoQuorum):
 		t.quorum = err
-		k.c.outage.hear(err)
+		if of := from.set(); of != nil {
+			of.outage.hear(err)
+		}
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded), errors.As(err, &lost):
 		// An end of the caller's time says nothing of the quorum.
 	default:
@@ -290,13 +320,20 @@ func (k *call) noteQuorum(t *tries, err error) {
 	}
 }
 
-// over is why no further round is worth while; nil if one is.
-func (k *call) over(t *tries) error {
-	switch {
-	case k.rules.once, k.rules.unanimous && t.asked > 0 && t.asked == t.refused:
+// over is why no further round is worth while for key i; nil if one is.
+func (k *call) over(i int, t *tries) error {
+	if k.rules.once || k.rules.unanimous && t.asked > 0 && t.asked == t.refused {
 		return t.last
-	case t.quorum != nil && k.c.outage.reason() != nil:
-		return t.quorum
+	}
+	v := k.c.table.view.Load()
+	in := k.in(v, i, t)
+	switch {
+	case t.quorum == nil:
+		return in.outage.unreachable()
+	case in.outage.reason() != nil:
+		return in.named(t.quorum)
+	case k.c.cfg.Indirect && len(v.sets.Sets) > 0:
+		return t.quorum // of one Set: routers have a quorum as long as any Set does
 	}
 	return nil
 }
@@ -309,7 +346,7 @@ func (k *call) endRound(ctx context.Context, idle []int) []int {
 		if t.last == nil {
 			t.last = seq.ErrNoRoute // no server was there to be asked
 		}
-		err := k.over(t)
+		err := k.over(i, t)
 		if err != nil {
 			k.fail(i, err)
 		}
@@ -318,13 +355,14 @@ func (k *call) endRound(ctx context.Context, idle []int) []int {
 	if len(idle) == 0 {
 		return nil
 	}
+	k.refresh(idle)
 	round := k.of(idle[0]).round
 	end := k.pause(ctx, round)
 	for _, i := range idle {
 		t := k.of(i)
 		switch {
 		case end == nil:
-			*t = tries{table: t.table, round: round + 1, last: t.last, quorum: t.quorum}
+			*t = tries{gen: t.gen, round: round + 1, last: t.last, quorum: t.quorum}
 		case end == ErrClosed:
 			k.fail(i, end)
 		default:
@@ -337,10 +375,27 @@ func (k *call) endRound(ctx context.Context, idle []int) []int {
 	return idle
 }
 
+// refresh asks for newer tables of the Sets that gave some keys no answer, since others may have
+// their sections, and has it found out whether these Sets can be reached.
+func (k *call) refresh(idle []int) {
+	v := k.c.table.view.Load()
+	v.root().of.poke()
+	if v.alone() {
+		return
+	}
+	var last *set
+	for _, i := range idle {
+		if in := k.in(v, i, k.of(i)); in != last {
+			last = in
+			in.poke()
+			in.outage.suspect()
+		}
+	}
+}
+
 // pause waits a little, unless the call or the Client ends first.
 func (k *call) pause(ctx context.Context, round int) error {
 	k.c.counts.pauses.Add(1)
-	k.c.Refresh()
 	if !k.until.IsZero() && !time.Now().Before(k.until) {
 		return context.DeadlineExceeded
 	}

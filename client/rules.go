@@ -18,8 +18,11 @@ import (
 //	Once                         the same, each once at most,        an answer other than a
 //	                             a node that is named first          refusal for the node's own
 //	                                                                 reasons
-//	the search for a new table   Config.Addrs, then all of the       one has a newer table
-//	                             table, each once at most
+//	the search for a new table   a list, each once at most           one has a newer table
+//
+// Of several Sets, calls for keys and OwnerOf ask the one that has the section: that of the map,
+// or that which a NOT_OWNER named. All others but the last ask the root Set alone, which has the
+// tags and the worker ids. Addresses of Config are asked if they are of the same Set.
 //
 // All but the last two also end with an error that no retry cures (errors.go) and, after a
 // round, once the quorum of stores is lost (outage.go).
@@ -37,6 +40,8 @@ type rules struct {
 	patient bool
 	// ids calls go by a health of their own.
 	ids bool
+	// root calls are for what the root Set alone has, whichever has the section.
+	root bool
 	// final are the errors that end the call.
 	final func(error) bool
 }
@@ -45,19 +50,20 @@ type rules struct {
 type where int
 
 const (
-	atOwner    where = iota // owner and standbys of a section, then an address of Config
-	inTurn                  // all of the table, each round from another one on, then an address of Config
-	addrsFirst              // all addresses of Config, then all of the table
+	atOwner where = iota // owner and standbys of a section, then an address of Config
+	inTurn               // all of the table, each round from another one on, then an address of Config
+	inList               // those of call.listed
 )
 
 var (
 	// The space of a key was found in the mapping: a server that does not know it has not heard
 	// of it yet.
-	forKeys  = rules{where: atOwner, final: func(err error) bool { return final(err) && !errors.Is(err, seq.ErrUnknownSpace) }}
-	forTag   = rules{where: atOwner, final: final, unanimous: true, patient: true}
-	forAny   = rules{where: inTurn, final: final, unanimous: true, patient: true, ids: true}
-	forOnce  = rules{where: inTurn, final: func(err error) bool { return !anyOf(err, ofNode) && !errors.Is(err, seq.ErrWorkersExhausted) }, once: true, patient: true, ids: true}
-	forTable = rules{where: addrsFirst, final: func(error) bool { return false }, once: true}
+	forKeys    = rules{where: atOwner, final: func(err error) bool { return final(err) && !errors.Is(err, seq.ErrUnknownSpace) }}
+	forSection = rules{where: atOwner, final: final, unanimous: true, patient: true}
+	forTag     = rules{where: atOwner, final: final, unanimous: true, patient: true, root: true}
+	forAny     = rules{where: inTurn, final: final, unanimous: true, patient: true, ids: true, root: true}
+	forOnce    = rules{where: inTurn, final: func(err error) bool { return !anyOf(err, ofNode) && !errors.Is(err, seq.ErrWorkersExhausted) }, once: true, patient: true, ids: true, root: true}
+	forTable   = rules{where: inList, final: func(error) bool { return false }, once: true}
 )
 
 // health is what counts for calls of this kind.
@@ -76,43 +82,76 @@ func (k *call) candidate(v *view, i int, t *tries) (s *server, more bool) {
 	switch k.rules.where {
 	case atOwner:
 		if step < standbys+1 {
-			id := k.section
-			if k.space != nil {
-				id = k.space.SectionOf(k.places[i])
-			}
-			return v.candidates(id)[step], true
+			return k.placed(v, i, t)[step], true
 		}
 		step -= standbys + 1
-		return seeds.seed(t.round + step), step < seeds.perRound()
+		return k.seed(v, i, t, t.round+step), step < seeds.perRound()
 	case inTurn:
 		if step == 0 {
 			t.turn = int(k.c.turn.Add(1))
-			if at := v.named(k.node); at >= 0 {
+			if at := v.root().named(k.node); at >= 0 {
 				t.turn = at
 			}
 		}
-		if step < len(v.nodes) {
-			return v.nodes[(t.turn+step)%len(v.nodes)], true
+		nodes := v.root().nodes
+		if step < len(nodes) {
+			return nodes[(t.turn+step)%len(nodes)], true
 		}
-		step -= len(v.nodes)
-		if s = seeds.seed(t.turn + t.round + step); slices.Contains(v.nodes, s) {
+		step -= len(nodes)
+		if s = k.seed(v, i, t, t.turn+t.round+step); slices.Contains(nodes, s) {
 			s = nil
 		}
 		return s, step < seeds.perRound()
 	default:
-		if step == 0 {
-			t.turn = int(k.c.turn.Add(1))
-		}
-		if step < len(seeds.seeds) {
-			return seeds.seed(t.turn + step), true
-		}
-		step -= len(seeds.seeds)
-		if v == nil || step >= len(v.nodes) {
+		if step >= len(k.listed) {
 			return nil, false
 		}
-		if s = v.nodes[step]; s != nil && s.seed {
-			s = nil
-		}
-		return s, true
+		return k.listed[step], true
 	}
+}
+
+// seed is an address of Config, which n counts round and round, if it is of the Set to ask for
+// key i, or of another one and that one's table is not known: a NOT_OWNER may lead there.
+func (k *call) seed(v *view, i int, t *tries, n int) *server {
+	s := k.c.servers.seed(n)
+	if v.alone() {
+		return s
+	}
+	if of, in := s.set(), k.in(v, i, t); of == in || of != nil && k.rules.where == atOwner && in.version.Load() == 0 {
+		return s
+	}
+	return nil
+}
+
+// in is the Set to ask for key i.
+func (k *call) in(v *view, i int, t *tries) *set {
+	switch {
+	case t.in != nil:
+		return t.in
+	case k.rules.root:
+		return v.root().of
+	default:
+		return v.in(k.sectionOf(i)).of
+	}
+}
+
+// placed are the owner and the standbys of key i there.
+func (k *call) placed(v *view, i int, t *tries) [1 + standbys]*server {
+	id := k.sectionOf(i)
+	switch {
+	case t.in != nil:
+		return v.part(t.in).candidates(id)
+	case k.rules.root:
+		return v.root().candidates(id)
+	default:
+		return v.candidates(id)
+	}
+}
+
+// sectionOf is the section of key i.
+func (k *call) sectionOf(i int) seq.SectionID {
+	if k.space == nil {
+		return k.section
+	}
+	return k.space.SectionOf(k.places[i])
 }

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -17,12 +18,15 @@ func round(t *testing.T, r *rules, doubted, probed string) (asked string, held m
 	c := bare()
 	c.servers.c = c
 	c.servers.seeds = []*server{{c: c, addr: "s", seed: true}}
-	v := &view{routes: &seq.RouteTable{Version: 7, Sections: []seq.Placement{{Owner: 2, Standby: 3, Standby2: 4}}}}
+	one := part{of: c.table.home, routes: &seq.RouteTable{Version: 7, Sections: []seq.Placement{{Owner: 2, Standby: 3, Standby2: 4}}}}
 	for _, name := range []string{"a", "b", "c", "d", "e"} {
-		v.nodes = append(v.nodes, &server{c: c, addr: name})
+		one.nodes = append(one.nodes, &server{c: c, addr: name})
 	}
+	v := &view{gen: 1, parts: []part{one}}
+	v.merge()
+	c.table.view.Store(v)
 	c.turn.Store(4) // the next round in turn begins at a
-	for _, s := range append(v.nodes, c.servers.seeds...) {
+	for _, s := range slices.Concat(v.nodes, c.servers.seeds) {
 		for _, h := range []*health{&s.health, &s.idsHealth} {
 			for _, name := range doubted + probed {
 				if string(name) == s.addr {
@@ -36,7 +40,7 @@ func round(t *testing.T, r *rules, doubted, probed string) (asked string, held m
 			}
 		}
 	}
-	k, held := call{c: c, rules: r}, map[string]bool{}
+	k, held := call{c: c, rules: r, listed: slices.Concat(c.servers.seeds, v.nodes)}, map[string]bool{}
 	for len(asked) < 20 {
 		s, probe := k.pick(v, 0, nil)
 		if s == nil {

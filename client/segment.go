@@ -34,7 +34,7 @@ func takeSegment(ctx context.Context, c *Client, tag string, count uint32) (Rang
 		if err != nil {
 			return err
 		}
-		c.table.heard(reply.GetRouteVersion(), nil)
+		s.heard(reply.GetRouteVersion(), nil)
 		got = checkRange(reply.GetFirst(), reply.GetLast(), count, false)
 		return got.Err
 	})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/semaphore"
@@ -25,7 +26,8 @@ type server struct {
 	rpc  pb.SequenceClient
 	ids  pb.SnowflakeClient
 	segs pb.SegmentClient
-	seed bool // of Config.Addrs: kept whatever the table says
+	seed bool                // of Config.Addrs: kept whatever the table says
+	of   atomic.Pointer[set] // that it is of, as its table or the server itself said last; nil: neither did
 
 	health    health // of all calls but those for IDs
 	idsHealth health
@@ -34,17 +36,14 @@ type server struct {
 	balance   balance
 }
 
-func newServer(c *Client, addr string, conn *grpc.ClientConn) *server {
-	s := &server{
-		c: c, addr: addr, conn: conn,
-		rpc: pb.NewSequenceClient(conn), ids: pb.NewSnowflakeClient(conn), segs: pb.NewSegmentClient(conn),
-	}
+// open is for a new server.
+func (s *server) open(conn *grpc.ClientConn) {
+	s.conn, s.rpc, s.ids, s.segs = conn, pb.NewSequenceClient(conn), pb.NewSnowflakeClient(conn), pb.NewSegmentClient(conn)
 	s.large = semaphore.NewWeighted(maxLarge)
 	s.balance.born = time.Now()
 	for i := range s.streams {
 		s.streams[i] = newStream(s, &s.balance.load[i])
 	}
-	return s
 }
 
 // answered notes any word from the server.
@@ -59,7 +58,9 @@ func (s *server) answered() {
 func (s *server) lost(cause error) {
 	if !s.health.silent.Swap(true) {
 		s.c.cfg.Logger.Debug("server lost", "addr", s.addr, "cause", cause)
-		s.c.Refresh()
+		if of := s.set(); of != nil {
+			of.poke()
+		}
 	}
 }
 

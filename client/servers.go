@@ -74,38 +74,37 @@ func (s *servers) at(addr string) (*server, error) {
 	if len(s.all) >= maxServers {
 		return nil, fmt.Errorf("%w: %d servers known, %s is one too many", seq.ErrOverloaded, len(s.all), addr)
 	}
-	opts := append([]grpc.DialOption{rpc.SayCluster(s.c.ClusterID)}, s.c.cfg.DialOptions...)
+	one = &server{c: s.c, addr: addr}
+	opts := append([]grpc.DialOption{rpc.SayCluster(one.cluster)}, s.c.cfg.DialOptions...)
 	conn, err := rpc.Dial(addr, opts...)
 	if err != nil {
 		return nil, err
 	}
-	one = newServer(s.c, addr, conn)
+	one.open(conn)
 	s.all[addr] = one
 	return one, nil
 }
 
-// allocs are the AllocSvr of the table; Config.Addrs where there are none.
-func (s *servers) allocs() []*server {
-	var out []*server
-	if v := s.c.table.view.Load(); v != nil {
-		for _, one := range v.nodes {
-			if one != nil {
-				out = append(out, one)
-			}
+// known are all servers of a Set, also those that a NOT_OWNER named.
+func (s *servers) known(of *set) (out []*server) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	for _, one := range s.all {
+		if one.set() == of {
+			out = append(out, one)
 		}
-	}
-	if len(out) == 0 {
-		return s.seeds
 	}
 	return out
 }
 
-// keep closes the connections that are neither used nor of Config.Addrs.
+// keep closes the connections that are neither used, nor of Config.Addrs, nor perhaps the only
+// ones to a Set whose table is not known.
 func (s *servers) keep(used map[*server]bool) {
 	var gone []*server
 	s.mu.Lock()
 	for addr, one := range s.all {
-		if !one.seed && !used[one] {
+		of := one.of.Load()
+		if !one.seed && !used[one] && (of == nil || of.version.Load() > 0) {
 			delete(s.all, addr)
 			gone = append(gone, one)
 		}

@@ -84,9 +84,9 @@ func (t *table) askForSpaces() {
 // or all were asked.
 func (t *table) learn() {
 	old, answers := t.view.Load(), 0
-	k := call{c: t.c, rules: &forTable, until: time.Now().Add(t.c.cfg.Timeout)}
+	k := call{c: t.c, rules: &forTable, listed: t.first().sources(), until: time.Now().Add(t.c.cfg.Timeout)}
 	k.ask = func(ctx context.Context, a *attempt) ([]fault, error) {
-		if err := t.fetch(ctx, a.server, old.version()); err != nil {
+		if err := t.fetch(ctx, a.server); err != nil {
 			return nil, err
 		}
 		if answers++; len(t.view.Load().mapping.Spaces) == len(old.mapping.Spaces) && answers < enoughAnswers {
@@ -97,16 +97,12 @@ func (t *table) learn() {
 	_ = k.one(t.c.ctx) // what it found is in t
 }
 
-// extend takes over a mapping that is the one at hand with spaces added.
-func (t *table) extend(m seq.Mapping) {
-	t.adoptMu.Lock()
-	defer t.adoptMu.Unlock()
-	old := t.view.Load()
-	if old == nil || old.mapping.Extends(m) || !m.Extends(old.mapping) {
-		return
+// extend takes over a mapping that is the one at hand with spaces added. Needs t.mu.
+func (t *table) extend(m seq.Mapping) bool {
+	if t.mapping.Extends(m) || !m.Extends(t.mapping) {
+		return false
 	}
-	v := *old
-	v.mapping = m
-	t.view.Store(&v)
+	t.mapping = m
 	t.c.cfg.Logger.Debug("spaces were added", "spaces", len(m.Spaces))
+	return true
 }

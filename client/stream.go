@@ -81,7 +81,7 @@ func (s *stream) receive(out *link) {
 		b, more := s.complete(reply.GetId(), reply.GetMore())
 		s.server.answered()
 		if next := reply.GetNext(); next != nil {
-			s.server.c.table.heard(next.GetRouteVersion(), next.GetRoutes())
+			s.server.heard(next.GetRouteVersion(), next.GetRoutes())
 		}
 		if b != nil {
 			b.answer(reply)

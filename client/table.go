@@ -11,12 +11,12 @@ import (
 	"time"
 
 	"github.com/seqsvr/seqsvr/internal/rpc"
-	"github.com/seqsvr/seqsvr/internal/wake"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/seq"
+	"github.com/seqsvr/seqsvr/sets"
 )
 
-// refreshPause is the least time between two fetches of the table: a cluster in
+// refreshPause is the least time between two fetches of a Set's table: a cluster in
 // trouble is not asked by every caller.
 const refreshPause = 50 * time.Millisecond
 
@@ -29,79 +29,40 @@ const standbys = 2
 // errNotNewer is the answer of a server that has no newer table.
 var errNotNewer = errors.New("no newer table")
 
-// view is one route table with the connections to its nodes. Immutable.
-type view struct {
-	cluster string
-	mapping seq.Mapping
-	routes  *seq.RouteTable
-	nodes   []*server // one a node of routes; nil when it has no usable address
-}
-
-// version is the table's; 0 without a view, which asks servers to send no table.
-func (v *view) version() uint64 {
-	if v == nil {
-		return 0
-	}
-	return v.routes.Version
-}
-
-// owner is the server to ask first for a section; nil if there is none.
-func (v *view) owner(id seq.SectionID) *server {
-	if int(id) < len(v.routes.Sections) {
-		if n := v.routes.Sections[id].Owner; n >= 0 && int(n) < len(v.nodes) {
-			return v.nodes[n]
-		}
-	}
-	return nil
-}
-
-// named is the index of a node by its name, -1 if it has no connection.
-func (v *view) named(node string) int {
-	if node == "" {
-		return -1
-	}
-	return slices.IndexFunc(v.routes.Nodes, func(n seq.Node) bool { return n.Name == node })
-}
-
-// candidates are the owner and the standbys of a section; nil where there is none.
-func (v *view) candidates(id seq.SectionID) (out [1 + standbys]*server) {
-	if int(id) >= len(v.routes.Sections) {
-		return out
-	}
-	for i, n := range v.routes.Sections[id].Candidates() {
-		if n >= 0 && int(n) < len(v.nodes) {
-			out[i] = v.nodes[n]
-		}
-	}
-	return out
-}
-
-// table keeps the newest route table.
+// table keeps the newest map of Sets, and the newest route table of each.
 type table struct {
 	c       *Client
-	view    atomic.Pointer[view]  // nil until the first table
-	ready   chan struct{}         // closed with the first table
+	home    *set                  // of the first server that answers
+	view    atomic.Pointer[view]  // nil until the first route table
+	ready   chan struct{}         // closed with the first view
 	foreign chan struct{}         // closed when all Addrs belong to another cluster, or let this program in nowhere
-	stale   chan struct{}         // cap 1: asks for a newer table
-	adoptMu sync.Mutex            // held while a new view is made, so that versions only rise
 	fault   atomic.Pointer[error] // why the last fetch failed
 	spaces  spaces
+
+	mu      sync.Mutex // guards all below, and is held while a view is made, so that versions only rise
+	gen     uint64
+	mapping seq.Mapping
+	sets    sets.Map
+	parts   []*set // by the index of the map; home alone as long as there is none
 }
 
 func (t *table) open(c *Client) {
-	t.c, t.ready, t.foreign, t.stale = c, make(chan struct{}), make(chan struct{}), make(chan struct{}, 1)
+	t.c, t.ready, t.foreign = c, make(chan struct{}), make(chan struct{})
+	t.home = newSet(c, sets.Set{})
+	t.parts = []*set{t.home}
 }
 
-// Routes is the route table that the Client goes by; nil before the first. It must
-// not be changed.
+// Routes is the route table that the Client goes by; nil before the first. Of several Sets it
+// is the root's, and nil as long as that is not known. It must not be changed.
 func (c *Client) Routes() *seq.RouteTable {
 	if v := c.table.view.Load(); v != nil {
-		return v.routes
+		return v.root().routes
 	}
 	return nil
 }
 
-// Mapping is the cluster's mapping; ok is false before the first route table.
+// Mapping is the cluster's mapping, of several Sets that of all; ok is false before the first
+// route table.
 func (c *Client) Mapping() (m seq.Mapping, ok bool) {
 	if v := c.table.view.Load(); v != nil {
 		return v.mapping, true
@@ -109,21 +70,29 @@ func (c *Client) Mapping() (m seq.Mapping, ok bool) {
 	return seq.Mapping{}, false
 }
 
-// ClusterID is the cluster's id; "" before the first route table if Config had none.
+// ClusterID is the cluster's id, of several Sets the root's; "" before the first route table if
+// Config had none.
 func (c *Client) ClusterID() string {
-	if v := c.table.view.Load(); v != nil {
-		return v.cluster
+	switch v := c.table.view.Load(); {
+	case v == nil:
+		return c.cfg.ClusterID
+	case len(v.sets.Sets) > 0:
+		return v.sets.Sets[0].Cluster
+	default:
+		return v.root().of.id()
 	}
-	return c.cfg.ClusterID
 }
 
-// Refresh asks for a newer route table in the background, for callers that heard of
-// one. It never blocks.
-func (c *Client) Refresh() {
-	select {
-	case c.table.stale <- struct{}{}:
-	default:
+// Refresh asks for a newer route table of the root Set, and a newer map, in the background, for
+// callers that heard of one. It never blocks.
+func (c *Client) Refresh() { c.table.first().poke() }
+
+// first is the root Set; home as long as it is not known.
+func (t *table) first() *set {
+	if v := t.view.Load(); v != nil {
+		return v.root().of
 	}
+	return t.home
 }
 
 // await waits for the first table, until lost is closed or ctx or Config.Timeout ends.
@@ -143,7 +112,7 @@ func (t *table) await(ctx context.Context, lost <-chan struct{}) error {
 	case <-ctx.Done():
 		return fmt.Errorf("wait for the first route table: %w: %w", ctx.Err(), t.why())
 	case <-lost:
-		return fmt.Errorf("wait for the first route table: %w", cmp.Or(t.c.outage.reason(), t.why()))
+		return fmt.Errorf("wait for the first route table: %w", cmp.Or(t.home.outage.reason(), t.why()))
 	case <-t.foreign:
 		return fmt.Errorf("wait for the first route table: %w", t.why())
 	}
@@ -172,140 +141,166 @@ func (t *table) current(ctx context.Context) (*view, error) {
 	if v := t.view.Load(); v != nil {
 		return v, nil
 	}
-	if err := t.await(ctx, t.c.outage.known()); err != nil {
+	if err := t.await(ctx, t.home.outage.known()); err != nil {
 		return nil, err
 	}
 	return t.view.Load(), nil
 }
 
-// heard notes what a reply says of the table: a newer table, or that one exists.
-func (t *table) heard(version uint64, routes *pb.RouteTable) {
-	v := t.view.Load()
-	if v == nil || version <= v.version() {
-		return
+// fetch asks one server for a table of its Set, and a map, newer than those at hand.
+func (t *table) fetch(ctx context.Context, s *server) error {
+	held, sets := s.holds(), uint64(0)
+	if v := t.view.Load(); v != nil {
+		sets = v.sets.Version
 	}
-	if routes == nil {
-		t.c.Refresh()
-		return
-	}
-	if err := t.adopt(v.cluster, v.mapping, routes); err != nil {
-		t.c.cfg.Logger.Warn("route table in a reply refused", "version", routes.GetVersion(), "error", err)
-	}
-}
-
-// adopt makes the table current if it is newer, then closes the connections that
-// neither it nor the configuration names: calls on them are tried again by it.
-func (t *table) adopt(cluster string, m seq.Mapping, table *pb.RouteTable) error {
-	t.adoptMu.Lock()
-	defer t.adoptMu.Unlock()
-	old := t.view.Load()
-	if old != nil && table.GetVersion() <= old.version() {
-		return nil
-	}
-	if old != nil {
-		m = old.mapping // what is added to it, extend takes over
-	}
-	routes, err := rpc.RoutesFromProto(table, m)
-	if err != nil {
-		return err
-	}
-	v := &view{cluster: cluster, mapping: m, routes: routes, nodes: make([]*server, len(routes.Nodes))}
-	used := map[*server]bool{}
-	for i, n := range routes.Nodes {
-		if t.c.cfg.Indirect || n.Addr == "" {
-			continue
-		}
-		s, err := t.c.servers.at(n.Addr)
-		if errors.Is(err, ErrClosed) {
-			return err
-		}
-		if err != nil {
-			t.c.cfg.Logger.Warn("node left out", "node", n.Name, "addr", n.Addr, "error", err)
-			continue
-		}
-		v.nodes[i], used[s] = s, true
-	}
-	t.view.Store(v)
-	if old == nil {
-		close(t.ready)
-	}
-	t.c.cfg.Logger.Debug("route table adopted", "version", routes.Version, "nodes", len(routes.Nodes))
-	t.c.servers.keep(used)
-	return nil
-}
-
-// refreshLoop fetches the first table, and newer ones when asked to.
-func (t *table) refreshLoop() {
-	var once sync.Once
-	for {
-		if t.refresh() && t.view.Load() == nil {
-			once.Do(func() { close(t.foreign) })
-		}
-		if !wake.Sleep(t.c.ctx, refreshPause) {
-			return
-		}
-		if t.view.Load() == nil {
-			continue
-		}
-		select {
-		case <-t.c.ctx.Done():
-			return
-		case <-t.stale:
-		}
-	}
-}
-
-// refresh asks the servers for a newer table, those in doubt last, until one has it, enough
-// have none, or all were asked. It says whether all that were asked are of another cluster, or do not let
-// this program in.
-func (t *table) refresh() (foreign bool) {
-	foreign = true
-	old, answers := t.view.Load(), 0
-	k := call{c: t.c, rules: &forTable}
-	k.ask = func(ctx context.Context, a *attempt) ([]fault, error) {
-		err := t.fetch(ctx, a.server, old.version())
-		foreign = foreign && anyOf(err, []error{seq.ErrForeignCluster, seq.ErrUnauthenticated, seq.ErrForbidden})
-		if err != nil {
-			t.fault.Store(&err)
-			return nil, err
-		}
-		if answers++; t.view.Load() == old && answers < enoughAnswers {
-			return nil, errNotNewer
-		}
-		return nil, nil
-	}
-	_ = k.one(t.c.ctx) // what it found is in t
-	return foreign
-}
-
-// fetch asks one server for a table newer than version.
-func (t *table) fetch(ctx context.Context, s *server, version uint64) error {
 	var reply *pb.RoutesReply
 	err := s.try(ctx, 4*t.c.cfg.AttemptTimeout, func(ctx context.Context) (err error) {
-		reply, err = s.rpc.Routes(ctx, &pb.RoutesRequest{RouteVersion: version})
+		reply, err = s.rpc.Routes(ctx, &pb.RoutesRequest{RouteVersion: held, SetsVersion: sets})
 		return err
 	})
 	if err != nil {
 		return fmt.Errorf("fetch routes: %w", err)
 	}
-	want := t.c.ClusterID()
-	if want != "" && reply.GetClusterId() != want {
-		t.c.cfg.Logger.Error("server of another cluster", "addr", s.addr, "cluster", reply.GetClusterId(), "want", want)
-		return fmt.Errorf("fetch routes from %s: %w: %q, expected %q", s.addr, seq.ErrForeignCluster, reply.GetClusterId(), want)
-	}
-	if reply.GetRoutes() == nil && version == 0 {
-		return fmt.Errorf("fetch routes from %s: %w: it has no table yet", s.addr, seq.ErrNoRoute)
-	}
-	m, err := rpc.MappingFromProto(reply.GetMapping())
+	m, err := rpc.SetMapFromProto(reply.GetSets())
 	if err != nil {
 		return fmt.Errorf("fetch routes from %s: %w", s.addr, err)
 	}
-	t.extend(m)
-	if reply.GetRoutes() == nil {
-		return nil
+	if err := t.accepts(reply.GetClusterId(), m); err != nil {
+		t.c.cfg.Logger.Error("server of another cluster", "addr", s.addr, "error", err)
+		return fmt.Errorf("fetch routes from %s: %w", s.addr, err)
 	}
-	if err := t.adopt(reply.GetClusterId(), m, reply.GetRoutes()); err != nil {
+	if reply.GetRoutes() == nil && held == 0 && m.Version == 0 {
+		return fmt.Errorf("fetch routes from %s: %w: it has no table yet", s.addr, seq.ErrNoRoute)
+	}
+	mapping, err := rpc.MappingFromProto(reply.GetMapping())
+	if err == nil {
+		err = t.adopt(s, reply, mapping, m)
+	}
+	if err != nil {
 		return fmt.Errorf("fetch routes from %s: %w", s.addr, err)
 	}
 	return nil
+}
+
+// accepts is seq.ErrForeignCluster for a server that is neither of a cluster known here nor, by
+// the map that it sent, of one Set among others with it.
+func (t *table) accepts(cluster string, m sets.Map) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	want := t.c.cfg.ClusterID
+	if id := t.home.id(); id != "" {
+		want = id
+	}
+	if want == "" || cluster == want || listed(t.sets, cluster) || listed(m, cluster) && listed(m, want) {
+		return nil
+	}
+	return fmt.Errorf("%w: %q, expected %q", seq.ErrForeignCluster, cluster, want)
+}
+
+func listed(m sets.Map, cluster string) bool {
+	return slices.ContainsFunc(m.Sets, func(s sets.Set) bool { return s.Cluster == cluster })
+}
+
+// adopt takes over what is new in an answer of a server.
+func (t *table) adopt(s *server, reply *pb.RoutesReply, mapping seq.Mapping, m sets.Map) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.home.id() == "" {
+		t.home.is.Store(&sets.Set{Name: reply.GetSet(), Cluster: reply.GetClusterId()})
+		t.mapping = mapping
+	}
+	changed := t.adoptMap(m)
+	if t.extend(mapping) {
+		changed = true
+	}
+	of := t.home
+	if !t.c.cfg.Indirect {
+		for _, one := range t.parts {
+			if one.id() == reply.GetClusterId() {
+				of = one
+			}
+		}
+	}
+	s.of.Store(of)
+	newer, err := of.adopt(reply.GetRoutes(), t.mapping)
+	if changed || newer {
+		t.show()
+	}
+	return err
+}
+
+// adoptMap takes over a newer map. Needs t.mu.
+func (t *table) adoptMap(m sets.Map) bool {
+	if m.Version <= t.sets.Version {
+		return false
+	}
+	old := t.parts
+	if slices.ContainsFunc(old, func(s *set) bool { return !listed(m, s.id()) }) {
+		t.c.cfg.Logger.Warn("map of Sets refused, it lacks a Set that is known", "version", m.Version)
+		return false
+	}
+	t.sets = m
+	if t.c.cfg.Indirect {
+		return true // routers are of no Set
+	}
+	t.parts = make([]*set, len(m.Sets))
+	for i, one := range m.Sets {
+		at := slices.IndexFunc(old, func(s *set) bool { return s.id() == one.Cluster })
+		if at < 0 {
+			t.parts[i] = newSet(t.c, one)
+			t.parts[i].begin()
+		} else {
+			t.parts[i] = old[at]
+			t.parts[i].is.Store(&one)
+		}
+		t.parts[i].connect(one.Addrs)
+	}
+	t.c.cfg.Logger.Debug("map of Sets adopted", "version", m.Version, "sets", len(m.Sets))
+	return true
+}
+
+// heard notes what a reply says of the table of the server's Set: a newer table, or that one
+// exists.
+func (s *server) heard(version uint64, routes *pb.RouteTable) {
+	of := s.set()
+	if of == nil || version <= of.version.Load() {
+		return
+	}
+	if routes == nil {
+		of.poke()
+		return
+	}
+	t := &s.c.table
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	newer, err := of.adopt(routes, t.mapping)
+	if err != nil {
+		s.c.cfg.Logger.Warn("route table in a reply refused", "version", routes.GetVersion(), "error", err)
+	}
+	if newer {
+		t.show()
+	}
+}
+
+// show makes a view of what is known, if that is enough for calls, and closes the connections
+// that nothing names any more: calls on them are tried again by it. Needs t.mu.
+func (t *table) show() {
+	v := &view{gen: t.gen + 1, mapping: t.mapping, sets: t.sets}
+	enough, used := t.c.cfg.Indirect && t.sets.Version > 0, map[*server]bool{}
+	for _, s := range t.parts {
+		v.parts = append(v.parts, part{s, s.routes, s.nodes})
+		enough = enough || s.routes != nil
+		for _, one := range slices.Concat(s.starts, s.nodes) {
+			used[one] = true
+		}
+	}
+	if !enough {
+		return
+	}
+	t.gen++
+	v.merge()
+	if t.view.Swap(v) == nil {
+		close(t.ready)
+	}
+	t.c.servers.keep(used)
 }

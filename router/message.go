@@ -29,9 +29,10 @@ import (
 // protojson writes every 64-bit number as a string and leaves zeros out or not by one
 // switch for all, so it cannot write this; and its errors have no stable text.
 
-// internal says of a field that it is none of the JSON: HTTP callers hold no route table.
+// internal says of a field that it is none of the JSON: HTTP callers hold no route table, and are
+// never sent to another Set.
 func internal(fd protoreflect.FieldDescriptor) bool {
-	return fd.Name() == "route_version" || fd.Name() == "routes"
+	return fd.Name() == "route_version" || fd.Name() == "routes" || fd.Name() == "set"
 }
 
 // quoteOf is what stands on both sides of a field's numbers.

@@ -20,7 +20,10 @@ var (
 	mPauses      = telemetry.Counter("router_retry_pauses_total", "Times that a call had nobody left to ask and waited for a moment.")
 	mAlone       = telemetry.Counter("router_fallback_ids_total", "Snowflake IDs that this router made itself while no AllocSvr answered; see ids-fallback.")
 	mAloneUntil  = telemetry.Gauge("router_fallback_window_remaining_seconds", "For how long it could go on; 0 without ids-fallback, and without a worker id for each of its namespaces.")
-	mPeers       = telemetry.Gauge("router_peers", "AllocSvr that the route table names.")
+	mPeers       = telemetry.Gauge("router_peers", "AllocSvr that the route tables of all Sets name.")
+	mSetMap      = telemetry.Gauge("router_sets_map_version", "Version of the map of Sets that this router goes by; absent if the cluster is alone.")
+	mSetTable    = telemetry.Gauge("router_set_route_table_version", "Version of the route table of one of several Sets; 0: not known.", "set")
+	mSetAway     = telemetry.Gauge("router_set_away", "1 while calls for the sections of one of several Sets end, as none of its AllocSvr that can be reached has a quorum, or none can be reached.", "set")
 	mTable       = telemetry.Gauge("route_table_version", "Version of the route table that this process goes by; 0: none yet.")
 )
 
@@ -87,12 +90,33 @@ func (r *Router) Collect(ch chan<- prometheus.Metric) {
 	alone := r.sdk.FallbackStats()
 	mAlone.Send(ch, float64(alone.IDs))
 	mAloneUntil.Send(ch, max(0, time.Until(alone.ValidUntil).Seconds()))
-	version, peers := uint64(0), 0
-	if routes := r.sdk.Routes(); routes != nil {
-		version, peers = routes.Version, len(routes.Nodes)
-	}
-	mTable.Send(ch, float64(version))
-	mPeers.Send(ch, float64(peers))
+	r.sendSets(ch)
 	telemetry.SendMembers(ch, r.view.Load())
 	telemetry.SendTraces(ch, r.cfg.Traces)
+}
+
+// sendSets gives what is known of the cluster, or of all Sets.
+func (r *Router) sendSets(ch chan<- prometheus.Metric) {
+	known, peers, root := r.sdk.Sets(), 0, uint64(0)
+	for i, s := range known.All {
+		version, away := uint64(0), 0.0
+		if s.Routes != nil {
+			version, peers = s.Routes.Version, peers+len(s.Routes.Nodes)
+		}
+		if s.Away != nil {
+			away = 1
+		}
+		if i == 0 {
+			root = version
+		}
+		if known.Map.Version > 0 {
+			mSetTable.Send(ch, float64(version), s.Name)
+			mSetAway.Send(ch, away, s.Name)
+		}
+	}
+	if known.Map.Version > 0 {
+		mSetMap.Send(ch, float64(known.Map.Version))
+	}
+	mTable.Send(ch, float64(root))
+	mPeers.Send(ch, float64(peers))
 }

@@ -34,8 +34,16 @@ func (f *front) index(*http.Request) (any, error) {
 
 // state is the answer of the probes.
 type state struct {
-	Status        string `json:"status"`
-	RoutesVersion uint64 `json:"routes_version,omitempty"`
+	Status        string     `json:"status"`
+	RoutesVersion uint64     `json:"routes_version,omitempty"`
+	Sets          []setState `json:"sets,omitempty"` // none if the cluster is alone
+}
+
+// setState is one of several Sets.
+type setState struct {
+	Name          string `json:"name"`
+	RoutesVersion uint64 `json:"routes_version"` // 0: not known
+	Away          string `json:"away,omitempty"` // why calls for it end; empty: they go on
 }
 
 // live says that the process answers.
@@ -46,5 +54,21 @@ func (f *front) ready(*http.Request) (any, error) {
 	if err := f.isReady(); err != nil {
 		return nil, err
 	}
-	return state{"ok", f.sdk.Routes().Version}, nil
+	out, known := state{Status: "ok"}, f.sdk.Sets()
+	for i, s := range known.All {
+		one := setState{Name: s.Name}
+		if s.Routes != nil {
+			one.RoutesVersion = s.Routes.Version
+		}
+		if s.Away != nil {
+			one.Away = s.Away.Error()
+		}
+		if i == 0 {
+			out.RoutesVersion = one.RoutesVersion
+		}
+		if known.Map.Version > 0 {
+			out.Sets = append(out.Sets, one)
+		}
+	}
+	return out, nil
 }

@@ -98,6 +98,12 @@ func post(t *testing.T, r *router.Router, path, body string) (code int, text str
 		t.Fatal(err)
 	}
 	req.Header.Set("Content-Type", "application/json")
+	return answer(t, req)
+}
+
+// answer makes an HTTP request.
+func answer(t *testing.T, req *http.Request) (code int, text string) {
+	t.Helper()
 	reply, err := http.DefaultClient.Do(req)
 	if err != nil {
 		t.Fatal(err)

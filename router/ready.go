@@ -63,7 +63,7 @@ func (r *reach) note(now time.Duration, answered bool) (changed bool) {
 // watchCluster says SERVING once there is a route table, and NOT_SERVING while no AllocSvr
 // is thought to be there, until ctx ends.
 func (r *Router) watchCluster(ctx context.Context) {
-	if !r.awaitTable(ctx) {
+	if !r.awaitTable(ctx) || !r.awaitSets(ctx) {
 		return
 	}
 	r.health.SetServingStatus("", healthpb.HealthCheckResponse_SERVING)
@@ -123,18 +123,49 @@ func (r *Router) awaitTable(ctx context.Context) bool {
 	return false
 }
 
-// Ready is nil while calls can be forwarded: there is a route table, an AllocSvr was heard
-// of within Config.UnreadyAfter, and the router stays. Else the reason why not.
+// awaitSets waits for the tables of all Sets but those that cannot be reached; false when the
+// router ends before.
+func (r *Router) awaitSets(ctx context.Context) bool {
+	for r.lacking() != nil {
+		bound, end := context.WithTimeout(ctx, probeBound)
+		_ = r.sdk.Probe(bound) // it finds out which cannot be reached
+		end()
+		if !wake.Sleep(ctx, quorumPause) {
+			return false
+		}
+	}
+	r.complete.Store(true)
+	return true
+}
+
+// lacking is seq.ErrNoRoute as long as the table of a Set is not known that may be there.
+func (r *Router) lacking() error {
+	for _, s := range r.sdk.Sets().All {
+		if s.Routes == nil && s.Away == nil {
+			return fmt.Errorf("%w: of Set %q", seq.ErrNoRoute, s.Name)
+		}
+	}
+	return nil
+}
+
+// Ready is nil while calls can be forwarded: there is a route table, at the start that of every
+// Set that can be reached, an AllocSvr was heard of within Config.UnreadyAfter, and the router
+// stays. Else the reason why not.
 func (r *Router) Ready() error {
 	select {
 	case <-r.leaving:
 		return seq.ErrShuttingDown
 	default:
 	}
-	if r.sdk.Routes() == nil {
+	if len(r.sdk.Sets().All) == 0 {
 		now, cancel := context.WithCancel(context.Background())
 		cancel()
 		return r.sdk.Ready(now)
+	}
+	if !r.complete.Load() {
+		if err := r.lacking(); err != nil {
+			return err
+		}
 	}
 	if why := r.away.Load(); why != nil {
 		return *why

@@ -57,7 +57,8 @@ type Router struct {
 	maxBody atomic.Int64 // of an HTTP request, in bytes
 	resp    *resp.Server // idle without a RESP front
 
-	away atomic.Pointer[error] // why no AllocSvr is thought to be there; nil: one is
+	away     atomic.Pointer[error] // why no AllocSvr is thought to be there; nil: one is
+	complete atomic.Bool           // the tables of all Sets that can be reached were known once
 
 	leaving   chan struct{} // closed when Run begins to stop
 	leaveOnce sync.Once

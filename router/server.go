@@ -298,16 +298,22 @@ func (s *server) currentBatch(ctx context.Context, b checked) *pb.CurrentResult 
 	return out
 }
 
-// Routes implements pb.SequenceServer.
+// Routes implements pb.SequenceServer. Of several Sets it gives the root's table, and the map,
+// which says where the others are.
 func (s *server) Routes(ctx context.Context, r *pb.RoutesRequest) (*pb.RoutesReply, error) {
 	if err := s.sdk.Reach(ctx); err != nil {
 		return nil, err
 	}
-	routes := s.sdk.Routes()
+	known := s.sdk.Sets()
+	root := known.All[0]
 	m, _ := s.sdk.Mapping()
-	out := &pb.RoutesReply{ClusterId: s.sdk.ClusterID(), Mapping: rpc.MappingToProto(m), RouteVersion: routes.Version}
-	if r.GetRouteVersion() < routes.Version {
-		out.Routes = s.travelling(routes)
+	out := &pb.RoutesReply{ClusterId: root.ClusterID, Set: root.Name, Mapping: rpc.MappingToProto(m)}
+	out.RouteVersion, _ = s.table(0)
+	if root.Routes != nil && r.GetRouteVersion() < root.Routes.Version {
+		out.RouteVersion, out.Routes = root.Routes.Version, s.travelling(root.Routes)
+	}
+	if r.GetSetsVersion() < known.Map.Version {
+		out.Sets = rpc.SetMapToProto(known.Map)
 	}
 	return out, nil
 }

@@ -17,8 +17,8 @@
 //	root  the map says so and forgets the move
 //	A     Sealed(m) -> Moved(m)
 //
-// and back, as long as B is not active: B -> Refused(m), A -> Active(m). Each step is a
-// compare-and-swap on one document or may be repeated, so a coordinator that ends anywhere, or
+// and back, as long as B is not active: B -> Refused(m) and then A Sealed(m) -> Active(m), or, if
+// A was never sealed, A -> Active(m) alone, after which it cannot be. Each step is a compare-and-swap on one document or may be repeated, so a coordinator that ends anywhere, or
 // runs twice, is finished by the next one.
 //
 // It guarantees that of all Sets at most one lets its nodes serve a section at a time, given

@@ -33,6 +33,9 @@ type Map struct {
 	Last    uint64 `json:"last"`    // the highest id of a move
 	Sets    []Set  `json:"sets"`    // the root first; a Set keeps its index
 	Moves   []Move `json:"moves,omitempty"`
+	// Restored: the map is of a backup, and names no Set that can be relied upon before it was
+	// made anew from the records of all Sets.
+	Restored bool `json:"restored,omitempty"`
 	// Of the sections, as far as they go: those behind are the root's, which they never left.
 	In       []uint16 `json:"in,omitempty"`       // the Set
 	By       []uint64 `json:"by,omitempty"`       // the move that brought it there
@@ -45,6 +48,9 @@ var (
 	ErrUnknownSet = errors.New("unknown Set")
 	// ErrMoveOpen: another move of the sections is under way; finish or abort it first.
 	ErrMoveOpen = errors.New("a move is under way")
+	// ErrMapRestored: the root Set was restored, and the map is to be settled first (seqctl set
+	// settle).
+	ErrMapRestored = errors.New("the map of Sets is that of a backup")
 )
 
 // ParseMap reads what Encode wrote. seq.ErrBadTable.
@@ -173,6 +179,9 @@ func (m Map) Begin(to string, ranges []Range, at time.Time) (next Map, move Move
 	if err := checkRanges(ranges); err != nil {
 		return m, move, err
 	}
+	if m.Restored {
+		return m, move, ErrMapRestored
+	}
 	if m.index(to) < 0 {
 		return m, move, fmt.Errorf("%w: %q", ErrUnknownSet, to)
 	}
@@ -203,10 +212,7 @@ func (m Map) Begin(to string, ranges []Range, at time.Time) (next Map, move Move
 // last of them. Sections that arrived before, and a move that has ended, change nothing.
 func (m Map) Arrive(id uint64, ceilings map[seq.SectionID]uint64) (next Map, changed bool) {
 	return m.without(id, func(s seq.SectionID) bool { _, there := ceilings[s]; return there }, func(next *Map, to int, s seq.SectionID) {
-		for len(next.In) <= int(s) {
-			next.In, next.By, next.Ceilings = append(next.In, 0), append(next.By, 0), append(next.Ceilings, 0)
-		}
-		next.In[s], next.By[s], next.Ceilings[s] = uint16(to), id, ceilings[s]
+		next.put(s, to, id, ceilings[s])
 	})
 }
 
@@ -214,6 +220,56 @@ func (m Map) Arrive(id uint64, ceilings map[seq.SectionID]uint64) (next Map, cha
 func (m Map) Abort(id uint64, ranges []Range) (next Map, changed bool) {
 	ids := Sections(ranges)
 	return m.without(id, func(s seq.SectionID) bool { return slices.Contains(ids, s) }, func(*Map, int, seq.SectionID) {})
+}
+
+// AsRestored is the map in a new era of the root.
+func (m Map) AsRestored() Map {
+	m.Restored = len(m.Sets) > 0
+	return m
+}
+
+// Number is the map with a number for a move taken that is above least and above all before: for
+// what is settled without a move. No move has it.
+func (m Map) Number(least uint64) (next Map, id uint64) {
+	next = m
+	next.Last = max(m.Last, least) + 1
+	next.Version++
+	return next, next.Last
+}
+
+// Settle notes where sections were found to be, by the number id, whatever the map said of them.
+// whole says that these are all sections that are not the root's, so that the map can be relied
+// upon again.
+func (m Map) Settle(id uint64, in map[seq.SectionID]string, ceilings map[seq.SectionID]uint64, whole bool) (Map, error) {
+	next := m
+	next.In, next.By, next.Ceilings = slices.Clone(m.In), slices.Clone(m.By), slices.Clone(m.Ceilings)
+	if whole {
+		next.In, next.By, next.Ceilings, next.Restored = nil, nil, nil, false
+	}
+	for s, name := range in {
+		i := m.index(name)
+		if i < 0 {
+			return m, fmt.Errorf("%w: %q", ErrUnknownSet, name)
+		}
+		next.put(s, i, id, ceilings[s])
+	}
+	next.Moves = nil
+	for _, move := range m.Moves {
+		move.Sections = RangesOf(slices.DeleteFunc(Sections(move.Sections), func(s seq.SectionID) bool { _, there := in[s]; return there || whole }))
+		if len(move.Sections) > 0 {
+			next.Moves = append(next.Moves, move)
+		}
+	}
+	next.Version++
+	return next, nil
+}
+
+// put notes where a section is. The map's lists must be its own.
+func (m *Map) put(s seq.SectionID, in int, by, ceiling uint64) {
+	for len(m.In) <= int(s) {
+		m.In, m.By, m.Ceilings = append(m.In, 0), append(m.By, 0), append(m.Ceilings, 0)
+	}
+	m.In[s], m.By[s], m.Ceilings[s] = uint16(in), by, ceiling
 }
 
 // without takes sections out of an open move.

@@ -64,7 +64,10 @@ const (
 	Activate
 	// Refuse has the Set that it would go to never activate this move.
 	Refuse
-	// Reopen gives it back to the Set that it would have left.
+	// Cancel has the Set that it would leave never seal it for this move.
+	Cancel
+	// Reopen gives it back, sealed, to the Set that it would have left. The other one must have
+	// refused before.
 	Reopen
 	// Finish notes in the Set that it left that it has gone.
 	Finish
@@ -74,7 +77,7 @@ const (
 	Give
 )
 
-var opNames = [...]string{"", "seal", "activate", "refuse", "reopen", "finish", "keep", "give"}
+var opNames = [...]string{"", "seal", "activate", "refuse", "cancel", "reopen", "finish", "keep", "give"}
 
 // String is the step in one word.
 func (o Op) String() string {
@@ -106,9 +109,12 @@ func (p Place) after(s Step) (Place, error) {
 	case Refuse:
 		next.State = Refused
 		may = p.State != Active && p.State != Limbo && p.Move < s.Move
+	case Cancel:
+		next.State = Active
+		may = p.State == Active && p.Move < s.Move
 	case Reopen:
 		next.State = Active
-		may = p.State == Active && p.Move < s.Move || p.State == Sealed && p.Move == s.Move
+		may = p.State == Sealed && p.Move == s.Move
 	case Finish:
 		next.State, next.To = Moved, p.To
 		may = p.State == Sealed && p.Move == s.Move

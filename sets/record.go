@@ -109,13 +109,26 @@ func (r Record) Apply(s Step, ranges []Range) (next Record, changed bool, err er
 	return next, true, nil
 }
 
+// Last is the highest number of a move in it.
+func (r Record) Last() uint64 {
+	last := r.Rest.Move
+	for _, run := range r.Runs {
+		last = max(last, run.Move)
+	}
+	return last
+}
+
 // Restored is the record in a new era: everything that it had, or may have had, is in limbo.
 // That of a cluster that is alone stays as it is: no section ever left it.
 func (r Record) Restored() Record {
-	if len(r.Runs) == 0 && r.Root == nil && r.Name == "" {
+	if len(r.Runs) == 0 && r.IsRoot() && r.Name == "" {
 		return r
 	}
-	r.Rest, r.Runs = Place{State: Limbo, Move: r.Rest.Move}, nil
+	r.Rest = Place{State: Limbo, Move: r.Rest.Move}
+	r.Runs = slices.Clone(r.Runs)
+	for i, run := range r.Runs {
+		r.Runs[i].Place = Place{State: Limbo, Move: run.Move}
+	}
 	return r
 }
 

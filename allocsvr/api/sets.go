@@ -45,7 +45,7 @@ func (s *Sets) Map(ctx context.Context, req *pb.SetMapRequest) (*pb.SetMapReply,
 }
 
 func mapReply(m sets.Map, whole bool) *pb.SetMapReply {
-	reply := &pb.SetMapReply{Sets: rpc.SetMapToProto(m)}
+	reply := &pb.SetMapReply{Sets: rpc.SetMapToProto(m), Restored: m.Restored}
 	if whole {
 		reply.By, reply.Ceilings = m.By, m.Ceilings
 	}
@@ -62,6 +62,11 @@ func (s *Sets) ChangeMap(ctx context.Context, req *pb.ChangeSetMapRequest) (*pb.
 	}
 	if err := s.Routes.Record(ctx, []arbiter.Event{event}); err != nil {
 		return nil, err
+	}
+	if add := req.GetAdd(); add != nil {
+		if err := s.Docs.Found(ctx, add.GetRoot().GetName()); err != nil {
+			return nil, err
+		}
 	}
 	var move sets.Move
 	m, err := s.Docs.ChangeMap(ctx, func(now sets.Map) (next sets.Map, changed bool, err error) {
@@ -96,6 +101,16 @@ func (s *Sets) edit(req *pb.ChangeSetMapRequest) (func(now sets.Map, began *sets
 			}
 			return next, next.Version != now.Version, err
 		}, event, nil
+	case req.GetNumber() != nil:
+		least := req.GetNumber().GetLeast()
+		event.Reason = "operator: a number for sections to be settled"
+		return func(now sets.Map, took *sets.Move) (sets.Map, bool, error) {
+			next, id := now.Number(least)
+			took.ID = id
+			return next, true, nil
+		}, event, nil
+	case req.GetSettle() != nil:
+		return s.settle(req.GetSettle(), event)
 	case req.GetArrive() != nil:
 		a := req.GetArrive()
 		if len(a.GetCeilings()) != len(a.GetSections()) {
@@ -119,6 +134,35 @@ func (s *Sets) edit(req *pb.ChangeSetMapRequest) (func(now sets.Map, began *sets
 		}, event, nil
 	}
 	return nil, event, fmt.Errorf("%w: no change of the map of Sets, expected add, begin, arrive or abort", seq.ErrBadArgument)
+}
+
+// settle is the change that notes where sections were found to be.
+func (s *Sets) settle(req *pb.ChangeSetMapRequest_Settle, event arbiter.Event) (func(now sets.Map, began *sets.Move) (sets.Map, bool, error), arbiter.Event, error) {
+	where := make(map[seq.SectionID]uint32)
+	for _, run := range req.GetRuns() {
+		for _, id := range sets.Sections(rpc.RangesFromProto([]*pb.SectionRange{run.GetSections()})) {
+			if err := s.section(uint32(id)); err != nil {
+				return nil, event, err
+			}
+			where[id] = run.GetSet()
+		}
+	}
+	ceilings := make(map[seq.SectionID]uint64, len(req.GetCeilings()))
+	for id, ceiling := range req.GetCeilings() {
+		ceilings[seq.SectionID(id)] = ceiling
+	}
+	event.Reason = fmt.Sprintf("operator: %d sections settled by number %d", len(where), req.GetNumber())
+	return func(now sets.Map, _ *sets.Move) (sets.Map, bool, error) {
+		in := make(map[seq.SectionID]string, len(where))
+		for id, i := range where {
+			if int(i) >= len(now.Sets) {
+				return now, false, fmt.Errorf("%w: section %d in Set %d of %d", seq.ErrBadArgument, id, i, len(now.Sets))
+			}
+			in[id] = now.Sets[i].Name
+		}
+		next, err := now.Settle(req.GetNumber(), in, ceilings, req.GetWhole())
+		return next, err == nil, err
+	}, event, nil
 }
 
 // movable refuses sections that there are not, and those of exact spaces.
@@ -167,6 +211,7 @@ func (s *Sets) Join(ctx context.Context, req *pb.JoinSetRequest) (*pb.SetRecordR
 	if err != nil {
 		return nil, err
 	}
+	s.Moves.Gone(r, nil) // this node serves nothing any more
 	return s.record(r), nil
 }
 
@@ -239,7 +284,7 @@ func (s *Sets) Open(ctx context.Context, req *pb.OpenSectionsRequest) (*pb.OpenS
 		in[i].Table = table
 	}
 	slices.SortFunc(in, func(x, y owner.Stopped) int { return cmp.Compare(x.ID, y.ID) })
-	opened, active, left, err := s.Moves.Open(ctx, req.GetMove(), in)
+	opened, active, left, err := s.Moves.Open(ctx, req.GetMove(), in, req.GetKeep())
 	if err != nil {
 		return nil, err
 	}

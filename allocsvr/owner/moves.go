@@ -214,8 +214,9 @@ func (m *Moves) settle(record sets.Record) {
 // them, and serves them: from their counters if it was this call that activated them, and else
 // from above their ceilings. active are those that another node of this Set may have; left are
 // not activated yet, since another session holds their registers. seq.ErrMoveOver: the move was
-// refused here, or is over.
-func (m *Moves) Open(ctx context.Context, move uint64, in []Stopped) (opened, active, left []seq.SectionID, err error) {
+// refused here, or is over. With keep they are in limbo here, and are settled as this Set's, from
+// above their ceilings.
+func (m *Moves) Open(ctx context.Context, move uint64, in []Stopped, keep bool) (opened, active, left []seq.SectionID, err error) {
 	if m.o.leaving.Load() {
 		return nil, nil, nil, seq.ErrShuttingDown
 	}
@@ -239,7 +240,11 @@ func (m *Moves) Open(ctx context.Context, move uint64, in []Stopped) (opened, ac
 	}
 	gained := tenure.Acquire(ctx, m.o.holder, tries)
 	if len(gained) > 0 {
-		if err := m.activate(ctx, move, gained, &done); err != nil {
+		step := sets.Step{Op: sets.Activate, Move: move}
+		if keep {
+			step.Op = sets.Keep
+		}
+		if err := m.activate(ctx, step, gained, &done); err != nil {
 			for _, g := range gained {
 				g.Hold.Drop()
 				g.Bid.c.Drop(g.Epoch, "")
@@ -267,18 +272,18 @@ func (m *Moves) Open(ctx context.Context, move uint64, in []Stopped) (opened, ac
 
 // activate has the Set activate sections of which this node has the registers, with a max at or
 // above their ceilings.
-func (m *Moves) activate(ctx context.Context, move uint64, gained []tenure.Gained[*attempt], done *acquisition) error {
+func (m *Moves) activate(ctx context.Context, step sets.Step, gained []tenure.Gained[*attempt], done *acquisition) error {
 	ids := make([]seq.SectionID, len(gained))
 	for i, g := range gained {
 		ids[i] = g.Bid.c.ID()
 	}
-	_, took, err := m.o.record.Step(ctx, sets.Step{Op: sets.Activate, Move: move}, sets.RangesOf(ids))
+	_, took, err := m.o.record.Step(ctx, step, sets.RangesOf(ids))
 	if err != nil {
 		return err
 	}
 	for _, g := range gained {
 		// Had another node activated it, it may have handed out numbers since the stop.
-		if t := g.Bid; took && t.stopped.Table != nil && t.stopped.Mark == m.o.mark(t.c.ID()) {
+		if t := g.Bid; took && step.Op == sets.Activate && t.stopped.Table != nil && t.stopped.Mark == m.o.mark(t.c.ID()) {
 			t.table = t.stopped.Table
 			done.kept++
 		}

@@ -100,6 +100,20 @@ func (d *Docs) Join(ctx context.Context, name string, root []string) (sets.Recor
 	return r, upgrade(err)
 }
 
+// Found gives a cluster that is alone the name of a root Set: from here on its backups are those
+// of one Set of several.
+func (d *Docs) Found(ctx context.Context, name string) error {
+	_, err := d.record.Change(ctx, func(now sets.Record, _ bool) (sets.Record, bool, error) {
+		if !now.IsRoot() || now.Name != "" && now.Name != name {
+			return now, false, fmt.Errorf("%w: it is Set %s already", seq.ErrConflict, now.SetName())
+		}
+		next := now
+		next.Name = name
+		return next, now.Name == "", nil
+	})
+	return upgrade(err)
+}
+
 // upgrade says what to do about stores that have no such document.
 func upgrade(err error) error {
 	if errors.Is(err, seq.ErrUnknownRegister) {

@@ -5,8 +5,10 @@ import (
 	"fmt"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/metadata"
 
+	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/seq"
 )
 
@@ -17,7 +19,8 @@ import (
 const ClusterHeader = "seqsvr-cluster"
 
 // SayCluster is the dial option that sends ClusterHeader with every call, once id
-// knows the cluster and so is not empty.
+// knows the cluster and so is not empty. Routes goes without: its answer says which cluster the
+// server is of, and an address of one Set may be asked by a caller who knows the id of another.
 func SayCluster(id func() string) grpc.DialOption {
 	return grpc.WithPerRPCCredentials(clusterName(id))
 }
@@ -25,8 +28,9 @@ func SayCluster(id func() string) grpc.DialOption {
 type clusterName func() string
 
 // GetRequestMetadata implements credentials.PerRPCCredentials.
-func (id clusterName) GetRequestMetadata(context.Context, ...string) (map[string]string, error) {
-	if name := id(); name != "" {
+func (id clusterName) GetRequestMetadata(ctx context.Context, _ ...string) (map[string]string, error) {
+	call, _ := credentials.RequestInfoFromContext(ctx)
+	if name := id(); name != "" && call.Method != pb.Sequence_Routes_FullMethodName {
 		return map[string]string{ClusterHeader: name}, nil
 	}
 	return nil, nil

@@ -233,15 +233,19 @@ func (m *Mover) back(ctx context.Context, ids []seq.SectionID) error {
 	if err != nil {
 		return err
 	}
-	var open, sealed, gone []seq.SectionID
+	var over, open, sealed, gone []seq.SectionID
 	for _, id := range ids {
 		switch p := record.At(id); {
+		case p.Move > m.Move.ID: // the section was settled since, after a restore
+			over = append(over, id)
 		case p.State == sets.Sealed && p.Move == m.Move.ID:
 			sealed = append(sealed, id)
 		case p.State == sets.Moved && p.Move == m.Move.ID:
 			gone = append(gone, id)
-		default:
+		case p.State == sets.Active:
 			open = append(open, id)
+		default:
+			return fmt.Errorf("%w: section %d of Set %s is %v", seq.ErrMoveOver, id, m.From.Name, p)
 		}
 	}
 	if len(sealed) > 0 {
@@ -256,25 +260,24 @@ func (m *Mover) back(ctx context.Context, ids []seq.SectionID) error {
 		gone = append(gone, active...)
 		sealed = slices.DeleteFunc(sealed, func(id seq.SectionID) bool { return slices.Contains(active, id) })
 	}
-	if stay := slices.Concat(open, sealed); len(stay) > 0 {
-		slices.Sort(stay)
-		if err := m.before("reopen"); err != nil {
-			return err
-		}
-		if _, err := m.From.Table(ctx); err != nil { // knows all its nodes
-			return err
-		}
-		err := m.From.everywhere(ctx, sets.Step{Op: sets.Reopen, Move: m.Move.ID}, stay, nil)
-		if errors.Is(err, seq.ErrMoveOver) && len(open) > 0 {
-			return m.back(ctx, ids) // sealed meanwhile, by another who moves on
-		}
-		if err != nil {
-			return err
-		}
-		if err := m.before("abort"); err != nil {
-			return err
-		}
-		if err := m.Root.abort(ctx, m.Move.ID, stay); err != nil {
+	if _, err := m.From.Table(ctx); err != nil { // knows all its nodes
+		return err
+	}
+	again, err := m.stay(ctx, sets.Cancel, open)
+	if again {
+		return m.back(ctx, ids) // sealed meanwhile, by another who moves on
+	}
+	if err == nil {
+		again, err = m.stay(ctx, sets.Reopen, sealed)
+	}
+	switch {
+	case again:
+		return m.back(ctx, ids)
+	case err != nil:
+		return err
+	}
+	if len(over) > 0 {
+		if err := m.Root.abort(ctx, m.Move.ID, over); err != nil {
 			return err
 		}
 	}
@@ -283,6 +286,27 @@ func (m *Mover) back(ctx context.Context, ids []seq.SectionID) error {
 		return m.forward(ctx, gone)
 	}
 	return nil
+}
+
+// stay has sections stay in their Set; again: the record has changed, and is to be read anew.
+func (m *Mover) stay(ctx context.Context, op sets.Op, ids []seq.SectionID) (again bool, err error) {
+	if len(ids) == 0 {
+		return false, nil
+	}
+	if err := m.before(op.String()); err != nil {
+		return false, err
+	}
+	err = m.From.everywhere(ctx, sets.Step{Op: op, Move: m.Move.ID}, ids, nil)
+	if errors.Is(err, seq.ErrMoveOver) {
+		return true, err
+	}
+	if err == nil {
+		err = m.before("abort")
+	}
+	if err == nil {
+		err = m.Root.abort(ctx, m.Move.ID, ids)
+	}
+	return false, err
 }
 
 // refuse has the other Set refuse sections, and lists those that are active there already.

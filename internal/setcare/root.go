@@ -34,6 +34,7 @@ func wholeMap(reply *pb.SetMapReply) (sets.Map, error) {
 	if err != nil {
 		return m, err
 	}
+	m.Restored = reply.GetRestored()
 	for i := range m.In {
 		if i < len(reply.GetBy()) && i < len(reply.GetCeilings()) {
 			m.By[i], m.Ceilings[i] = reply.By[i], reply.Ceilings[i]
@@ -80,8 +81,7 @@ func (r *Root) Add(ctx context.Context, s *Set, rootAddrs []string) (sets.Map, e
 	if err != nil {
 		return m, err
 	}
-	_, err = s.Join(ctx, rootAddrs)
-	return m, err
+	return m, s.join(ctx, rootAddrs)
 }
 
 // Begin notes a move of sections to a Set.

@@ -137,14 +137,38 @@ func (s *Set) Record(ctx context.Context) (r sets.Record, cluster string, sectio
 	return r, cluster, sections, err
 }
 
-// Join makes the Set's cluster one of the Sets, without sections. root are addresses of the root.
-func (s *Set) Join(ctx context.Context, root []string) (cluster string, err error) {
-	err = s.any(ctx, func(ctx context.Context, conn grpc.ClientConnInterface) error {
-		reply, err := pb.NewSetsClient(conn).Join(ctx, &pb.JoinSetRequest{Name: s.Name, Root: root})
-		cluster = reply.GetClusterId()
+// join makes the Set's cluster one of the Sets, without sections, and has each node that answers
+// serve none from here on. root are addresses of the root.
+func (s *Set) join(ctx context.Context, root []string) error {
+	if _, err := s.Table(ctx); err != nil { // knows all its nodes
+		return err
+	}
+	return s.all(ctx, func(ctx context.Context, conn grpc.ClientConnInterface) error {
+		_, err := pb.NewSetsClient(conn).Join(ctx, &pb.JoinSetRequest{Name: s.Name, Root: root})
 		return err
 	})
-	return cluster, err
+}
+
+// all calls each node at once. nil if one of them did it, and none refused; ErrSetDown if none
+// answers.
+func (s *Set) all(ctx context.Context, do func(context.Context, grpc.ClientConnInterface) error) error {
+	addrs := s.addrs()
+	errs := make([]error, len(addrs))
+	var wg sync.WaitGroup
+	for i, addr := range addrs {
+		wg.Go(func() { errs[i] = s.at(ctx, addr, do) })
+	}
+	wg.Wait()
+	done := false
+	for _, err := range errs {
+		if done = done || err == nil; err != nil && answered(err) {
+			return err
+		}
+	}
+	if !done {
+		return fmt.Errorf("Set %s: %w: %w", s.Name, ErrSetDown, errors.Join(errs...))
+	}
+	return nil
 }
 
 // step takes a step at some node.
@@ -157,21 +181,9 @@ func (s *Set) step(ctx context.Context, step sets.Step, ids []seq.SectionID) err
 // everywhere takes a step at all nodes that answer, so that each lets its callers go on; it fails
 // if none does. owners are where the sections are from now on.
 func (s *Set) everywhere(ctx context.Context, step sets.Step, ids []seq.SectionID, owners map[seq.SectionID]string) error {
-	addrs := s.addrs()
-	errs := make([]error, len(addrs))
-	var wg sync.WaitGroup
-	for i, addr := range addrs {
-		wg.Go(func() {
-			errs[i] = s.at(ctx, addr, func(ctx context.Context, conn grpc.ClientConnInterface) error {
-				return takeStep(ctx, conn, step, ids, owners)
-			})
-		})
-	}
-	wg.Wait()
-	if i := slices.IndexFunc(errs, func(err error) bool { return err == nil || answered(err) }); i >= 0 {
-		return errs[i]
-	}
-	return fmt.Errorf("Set %s: %w: %w", s.Name, ErrSetDown, errors.Join(errs...))
+	return s.all(ctx, func(ctx context.Context, conn grpc.ClientConnInterface) error {
+		return takeStep(ctx, conn, step, ids, owners)
+	})
 }
 
 func takeStep(ctx context.Context, conn grpc.ClientConnInterface, step sets.Step, ids []seq.SectionID, owners map[seq.SectionID]string) error {

@@ -13,6 +13,7 @@ import (
 	"github.com/seqsvr/seqsvr/exact"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
+	"github.com/seqsvr/seqsvr/sets"
 	"github.com/seqsvr/seqsvr/storesvr"
 	"github.com/seqsvr/seqsvr/storesvr/acceptor"
 	"github.com/seqsvr/seqsvr/storesvr/disk"
@@ -157,7 +158,9 @@ func (o Restore) raise(m Manifest, states []quorum.RegisterState) (map[seq.Regis
 			}
 			next.Max, err = o.up(st, eras)
 		case seq.KindDocument:
-			next, err = raiseDocument(st, epoch, eras)
+			if next, err = raiseDocument(st, epoch, eras); err == nil {
+				next.Payload, err = restoredSets(st.Register, next.Payload)
+			}
 		default: // the arbiter's lease has no value; worker ids have a floor
 			next.Max = st.Max
 		}
@@ -228,6 +231,34 @@ func raiseDocument(st quorum.RegisterState, epoch seq.Epoch, eras uint64) (accep
 	payload := slices.Clone(st.Payload)
 	binary.BigEndian.PutUint64(payload, version)
 	return acceptor.State{Promised: epoch, Accepted: epoch, Max: version, Payload: payload, PayloadMax: version}, nil
+}
+
+// restoredSets is the payload of a document of the Sets as a new era begins with it: sections may
+// have moved since the backup, so which the Set has is to be settled.
+func restoredSets(r seq.Register, payload []byte) ([]byte, error) {
+	if len(payload) == 0 {
+		return payload, nil
+	}
+	var body []byte
+	var err error
+	switch r {
+	case seq.RecordRegister:
+		var record sets.Record
+		if record, err = sets.ParseRecord(payload[versionLen:]); err == nil {
+			body, err = record.Restored().Encode()
+		}
+	case seq.SetsRegister:
+		var m sets.Map
+		if m, err = sets.ParseMap(payload[versionLen:]); err == nil {
+			body, err = m.AsRestored().Encode()
+		}
+	default:
+		return payload, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%w: %s: %w", ErrUnsound, r, err)
+	}
+	return append(payload[:versionLen:versionLen], body...), nil
 }
 
 // nobodyOf is a session that no process has, the same for all stores that are made of one

@@ -24,13 +24,14 @@ import (
 	"github.com/seqsvr/seqsvr/snowflake"
 )
 
-// ClusterID of every Cluster.
+// ClusterID of every Cluster that is alone.
 const ClusterID = "test-cluster"
 
 // Cluster is a set of fake AllocSvr.
 type Cluster struct {
 	Nodes   []*Node
 	Mapping seq.Mapping
+	ID      string // the cluster's
 
 	mu        sync.Mutex // guards all below
 	routes    *seq.RouteTable
@@ -47,7 +48,8 @@ type Cluster struct {
 
 	delegations int                        // windows lent
 	lent        *pb.SnowflakeDelegateReply // the last of them
-	noLoans     error                      // why no window is lent; nil: they are
+	set         setState
+	noLoans     error // why no window is lent; nil: they are
 	returned    []*pb.SnowflakeGiveBackRequest
 }
 
@@ -84,12 +86,17 @@ type Node struct {
 // in turn; the next nodes are the standbys.
 func Start(t testing.TB, n int, spaces ...seq.Space) *Cluster {
 	t.Helper()
+	return start(t, ClusterID, n, spaces...)
+}
+
+func start(t testing.TB, id string, n int, spaces ...seq.Space) *Cluster {
+	t.Helper()
 	m, err := seq.NewMapping(spaces...)
 	if err != nil {
 		t.Fatal(err)
 	}
 	c := &Cluster{
-		Mapping: m, last: map[uint64]map[seq.UID]uint64{}, once: map[request]assigned{}, effective: make([]int, m.Sections()),
+		ID: id, Mapping: m, last: map[uint64]map[seq.UID]uint64{}, once: map[request]assigned{}, effective: make([]int, m.Sections()),
 		tags: map[string]*tag{}, agents: map[string]int{},
 	}
 	table := &seq.RouteTable{Version: 1, Sections: make([]seq.Placement, m.Sections())}
@@ -256,7 +263,7 @@ func (n *Node) Kill() {
 // Restart makes a dead node answer again; a living one loses its connections.
 func (n *Node) Restart() {
 	n.Kill()
-	srv := rpc.NewServer(rpc.ServerConfig{ClusterID: func() string { return ClusterID }}, grpc.WaitForHandlers(true))
+	srv := rpc.NewServer(rpc.ServerConfig{ClusterID: func() string { return n.cluster.ID }}, grpc.WaitForHandlers(true))
 	pb.RegisterSequenceServer(srv, n)
 	n.mu.Lock()
 	if !n.bare {

@@ -87,6 +87,9 @@ func (n *Node) one(b *pb.Batch, i int, uid seq.UID, do func(i int, key *uint64, 
 		return err
 	}
 	id := space.SectionOf(uid)
+	if to, gone := c.set.gone[id]; gone {
+		return &rpc.NotOwnerError{Section: id, Set: to.name, Addr: to.addr}
+	}
 	if owner := c.effective[id]; owner != n.index {
 		moved := &rpc.NotOwnerError{Section: id, Owner: c.routes.Nodes[owner].Name, RouteVersion: c.routes.Version}
 		if !c.noHints {
@@ -298,10 +301,13 @@ func (n *Node) Routes(ctx context.Context, r *pb.RoutesRequest) (*pb.RoutesReply
 	}
 	c := n.cluster
 	c.mu.Lock()
-	routes, mapping := c.routes, c.mappingAt(n.index)
+	routes, mapping, set := c.routes, c.mappingAt(n.index), c.set
 	c.mu.Unlock()
 	n.Asked.Add(1)
-	out := &pb.RoutesReply{ClusterId: ClusterID, RouteVersion: routes.Version, Mapping: rpc.MappingToProto(mapping)}
+	out := &pb.RoutesReply{ClusterId: c.ID, RouteVersion: routes.Version, Mapping: rpc.MappingToProto(mapping), Set: set.name}
+	if r.GetSetsVersion() < set.known.Version {
+		out.Sets = rpc.SetMapToProto(set.known)
+	}
 	if r.GetRouteVersion() < routes.Version {
 		out.Routes = rpc.RoutesToProto(routes)
 	}

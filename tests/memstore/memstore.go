@@ -6,6 +6,9 @@ package memstore
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -48,6 +51,39 @@ func (c *Cluster) Rename(id string) {
 	c.Ref.Cluster = id
 	for _, s := range c.Stores {
 		s.ref.Cluster = id
+	}
+}
+
+// Registers are what a backup would have: of each register the highest of all stores.
+func (c *Cluster) Registers() []quorum.RegisterState {
+	all := map[seq.Register]acceptor.State{}
+	for _, s := range c.Stores {
+		s.mu.Lock()
+		for r, st := range s.disk {
+			if old, there := all[r]; !there || old.Accepted.Less(st.Accepted) || old.Accepted == st.Accepted && old.Max < st.Max {
+				all[r] = st
+			}
+		}
+		s.mu.Unlock()
+	}
+	var out []quorum.RegisterState
+	for r, st := range all {
+		st.Promised = seq.Epoch{Round: st.Promised.Round + 1000, Session: 1} // above what other stores promised
+		out = append(out, st.Of(r))
+	}
+	slices.SortFunc(out, func(x, y quorum.RegisterState) int { return strings.Compare(string(x.Register), string(y.Register)) })
+	return out
+}
+
+// Restore puts all stores into a new era that begins with the registers. No process of the era
+// before may still run.
+func (c *Cluster) Restore(era seq.Era, registers map[seq.Register]acceptor.State) {
+	c.Ref.Era = era
+	for _, s := range c.Stores {
+		s.mu.Lock()
+		s.ref.Era, s.disk = era, maps.Clone(registers)
+		s.mu.Unlock()
+		s.Restart()
 	}
 }
 

@@ -89,10 +89,11 @@ const (
 	SetOp_SET_OP_SEAL        SetOp = 1
 	SetOp_SET_OP_ACTIVATE    SetOp = 2
 	SetOp_SET_OP_REFUSE      SetOp = 3
-	SetOp_SET_OP_REOPEN      SetOp = 4
-	SetOp_SET_OP_FINISH      SetOp = 5
-	SetOp_SET_OP_KEEP        SetOp = 6
-	SetOp_SET_OP_GIVE        SetOp = 7
+	SetOp_SET_OP_CANCEL      SetOp = 4
+	SetOp_SET_OP_REOPEN      SetOp = 5
+	SetOp_SET_OP_FINISH      SetOp = 6
+	SetOp_SET_OP_KEEP        SetOp = 7
+	SetOp_SET_OP_GIVE        SetOp = 8
 )
 
 // Enum value maps for SetOp.
@@ -102,20 +103,22 @@ var (
 		1: "SET_OP_SEAL",
 		2: "SET_OP_ACTIVATE",
 		3: "SET_OP_REFUSE",
-		4: "SET_OP_REOPEN",
-		5: "SET_OP_FINISH",
-		6: "SET_OP_KEEP",
-		7: "SET_OP_GIVE",
+		4: "SET_OP_CANCEL",
+		5: "SET_OP_REOPEN",
+		6: "SET_OP_FINISH",
+		7: "SET_OP_KEEP",
+		8: "SET_OP_GIVE",
 	}
 	SetOp_value = map[string]int32{
 		"SET_OP_UNSPECIFIED": 0,
 		"SET_OP_SEAL":        1,
 		"SET_OP_ACTIVATE":    2,
 		"SET_OP_REFUSE":      3,
-		"SET_OP_REOPEN":      4,
-		"SET_OP_FINISH":      5,
-		"SET_OP_KEEP":        6,
-		"SET_OP_GIVE":        7,
+		"SET_OP_CANCEL":      4,
+		"SET_OP_REOPEN":      5,
+		"SET_OP_FINISH":      6,
+		"SET_OP_KEEP":        7,
+		"SET_OP_GIVE":        8,
 	}
 )
 
@@ -194,8 +197,9 @@ func (x *SetMapRequest) GetWhole() bool {
 type SetMapReply struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Sets  *SetMap                `protobuf:"bytes,1,opt,name=sets,proto3" json:"sets,omitempty"`
-	Move  uint64                 `protobuf:"varint,2,opt,name=move,proto3" json:"move,omitempty"` // that ChangeMap began
+	Move  uint64                 `protobuf:"varint,2,opt,name=move,proto3" json:"move,omitempty"` // that ChangeMap began, or the number that it took
 	// If asked for, one a section as far as they go.
+	Restored      bool     `protobuf:"varint,5,opt,name=restored,proto3" json:"restored,omitempty"`        // the map is of a backup: see seqctl set settle
 	By            []uint64 `protobuf:"varint,3,rep,packed,name=by,proto3" json:"by,omitempty"`             // the move that brought it there
 	Ceilings      []uint64 `protobuf:"varint,4,rep,packed,name=ceilings,proto3" json:"ceilings,omitempty"` // at or above all numbers from before that move
 	unknownFields protoimpl.UnknownFields
@@ -246,6 +250,13 @@ func (x *SetMapReply) GetMove() uint64 {
 	return 0
 }
 
+func (x *SetMapReply) GetRestored() bool {
+	if x != nil {
+		return x.Restored
+	}
+	return false
+}
+
 func (x *SetMapReply) GetBy() []uint64 {
 	if x != nil {
 		return x.By
@@ -264,6 +275,8 @@ type ChangeSetMapRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Types that are valid to be assigned to Change:
 	//
+	//	*ChangeSetMapRequest_Number_
+	//	*ChangeSetMapRequest_Settle_
 	//	*ChangeSetMapRequest_Add
 	//	*ChangeSetMapRequest_Begin_
 	//	*ChangeSetMapRequest_Arrive_
@@ -310,6 +323,24 @@ func (x *ChangeSetMapRequest) GetChange() isChangeSetMapRequest_Change {
 	return nil
 }
 
+func (x *ChangeSetMapRequest) GetNumber() *ChangeSetMapRequest_Number {
+	if x != nil {
+		if x, ok := x.Change.(*ChangeSetMapRequest_Number_); ok {
+			return x.Number
+		}
+	}
+	return nil
+}
+
+func (x *ChangeSetMapRequest) GetSettle() *ChangeSetMapRequest_Settle {
+	if x != nil {
+		if x, ok := x.Change.(*ChangeSetMapRequest_Settle_); ok {
+			return x.Settle
+		}
+	}
+	return nil
+}
+
 func (x *ChangeSetMapRequest) GetAdd() *ChangeSetMapRequest_AddSet {
 	if x != nil {
 		if x, ok := x.Change.(*ChangeSetMapRequest_Add); ok {
@@ -350,6 +381,14 @@ type isChangeSetMapRequest_Change interface {
 	isChangeSetMapRequest_Change()
 }
 
+type ChangeSetMapRequest_Number_ struct {
+	Number *ChangeSetMapRequest_Number `protobuf:"bytes,5,opt,name=number,proto3,oneof"`
+}
+
+type ChangeSetMapRequest_Settle_ struct {
+	Settle *ChangeSetMapRequest_Settle `protobuf:"bytes,6,opt,name=settle,proto3,oneof"`
+}
+
 type ChangeSetMapRequest_Add struct {
 	Add *ChangeSetMapRequest_AddSet `protobuf:"bytes,1,opt,name=add,proto3,oneof"`
 }
@@ -365,6 +404,10 @@ type ChangeSetMapRequest_Arrive_ struct {
 type ChangeSetMapRequest_Abort_ struct {
 	Abort *ChangeSetMapRequest_Abort `protobuf:"bytes,4,opt,name=abort,proto3,oneof"`
 }
+
+func (*ChangeSetMapRequest_Number_) isChangeSetMapRequest_Change() {}
+
+func (*ChangeSetMapRequest_Settle_) isChangeSetMapRequest_Change() {}
 
 func (*ChangeSetMapRequest_Add) isChangeSetMapRequest_Change() {}
 
@@ -876,6 +919,7 @@ type OpenSectionsRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Move          uint64                 `protobuf:"varint,1,opt,name=move,proto3" json:"move,omitempty"`
 	Sections      []*StoppedSection      `protobuf:"bytes,2,rep,name=sections,proto3" json:"sections,omitempty"`
+	Keep          bool                   `protobuf:"varint,3,opt,name=keep,proto3" json:"keep,omitempty"` // they are in limbo here, and are settled as this Set's
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -922,6 +966,13 @@ func (x *OpenSectionsRequest) GetSections() []*StoppedSection {
 		return x.Sections
 	}
 	return nil
+}
+
+func (x *OpenSectionsRequest) GetKeep() bool {
+	if x != nil {
+		return x.Keep
+	}
+	return false
 }
 
 type OpenSectionsReply struct {
@@ -1204,19 +1255,136 @@ func (x *ChangeSetMapRequest_Abort) GetSections() []*SectionRange {
 	return nil
 }
 
+// Number takes a number for what is settled without a move, above least.
+type ChangeSetMapRequest_Number struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Least         uint64                 `protobuf:"varint,1,opt,name=least,proto3" json:"least,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ChangeSetMapRequest_Number) Reset() {
+	*x = ChangeSetMapRequest_Number{}
+	mi := &file_seqsvr_v1_sets_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ChangeSetMapRequest_Number) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ChangeSetMapRequest_Number) ProtoMessage() {}
+
+func (x *ChangeSetMapRequest_Number) ProtoReflect() protoreflect.Message {
+	mi := &file_seqsvr_v1_sets_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ChangeSetMapRequest_Number.ProtoReflect.Descriptor instead.
+func (*ChangeSetMapRequest_Number) Descriptor() ([]byte, []int) {
+	return file_seqsvr_v1_sets_proto_rawDescGZIP(), []int{2, 4}
+}
+
+func (x *ChangeSetMapRequest_Number) GetLeast() uint64 {
+	if x != nil {
+		return x.Least
+	}
+	return 0
+}
+
+// Settle notes where sections were found to be, whatever the map said of them.
+type ChangeSetMapRequest_Settle struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Number        uint64                 `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"`
+	Runs          []*SetRun              `protobuf:"bytes,2,rep,name=runs,proto3" json:"runs,omitempty"` // the index is into SetMap.sets
+	Ceilings      map[uint32]uint64      `protobuf:"bytes,3,rep,name=ceilings,proto3" json:"ceilings,omitempty" protobuf_key:"varint,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
+	Whole         bool                   `protobuf:"varint,4,opt,name=whole,proto3" json:"whole,omitempty"` // the map is made of this alone; of the sections in no run the root has all
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ChangeSetMapRequest_Settle) Reset() {
+	*x = ChangeSetMapRequest_Settle{}
+	mi := &file_seqsvr_v1_sets_proto_msgTypes[18]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ChangeSetMapRequest_Settle) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ChangeSetMapRequest_Settle) ProtoMessage() {}
+
+func (x *ChangeSetMapRequest_Settle) ProtoReflect() protoreflect.Message {
+	mi := &file_seqsvr_v1_sets_proto_msgTypes[18]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ChangeSetMapRequest_Settle.ProtoReflect.Descriptor instead.
+func (*ChangeSetMapRequest_Settle) Descriptor() ([]byte, []int) {
+	return file_seqsvr_v1_sets_proto_rawDescGZIP(), []int{2, 5}
+}
+
+func (x *ChangeSetMapRequest_Settle) GetNumber() uint64 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
+func (x *ChangeSetMapRequest_Settle) GetRuns() []*SetRun {
+	if x != nil {
+		return x.Runs
+	}
+	return nil
+}
+
+func (x *ChangeSetMapRequest_Settle) GetCeilings() map[uint32]uint64 {
+	if x != nil {
+		return x.Ceilings
+	}
+	return nil
+}
+
+func (x *ChangeSetMapRequest_Settle) GetWhole() bool {
+	if x != nil {
+		return x.Whole
+	}
+	return false
+}
+
 var File_seqsvr_v1_sets_proto protoreflect.FileDescriptor
 
 const file_seqsvr_v1_sets_proto_rawDesc = "" +
 	"\n" +
 	"\x14seqsvr/v1/sets.proto\x12\tseqsvr.v1\x1a\x15seqsvr/v1/route.proto\"%\n" +
 	"\rSetMapRequest\x12\x14\n" +
-	"\x05whole\x18\x01 \x01(\bR\x05whole\"t\n" +
+	"\x05whole\x18\x01 \x01(\bR\x05whole\"\x90\x01\n" +
 	"\vSetMapReply\x12%\n" +
 	"\x04sets\x18\x01 \x01(\v2\x11.seqsvr.v1.SetMapR\x04sets\x12\x12\n" +
-	"\x04move\x18\x02 \x01(\x04R\x04move\x12\x0e\n" +
+	"\x04move\x18\x02 \x01(\x04R\x04move\x12\x1a\n" +
+	"\brestored\x18\x05 \x01(\bR\brestored\x12\x0e\n" +
 	"\x02by\x18\x03 \x03(\x04R\x02by\x12\x1a\n" +
-	"\bceilings\x18\x04 \x03(\x04R\bceilings\"\xdd\x04\n" +
-	"\x13ChangeSetMapRequest\x129\n" +
+	"\bceilings\x18\x04 \x03(\x04R\bceilings\"\xed\a\n" +
+	"\x13ChangeSetMapRequest\x12?\n" +
+	"\x06number\x18\x05 \x01(\v2%.seqsvr.v1.ChangeSetMapRequest.NumberH\x00R\x06number\x12?\n" +
+	"\x06settle\x18\x06 \x01(\v2%.seqsvr.v1.ChangeSetMapRequest.SettleH\x00R\x06settle\x129\n" +
 	"\x03add\x18\x01 \x01(\v2%.seqsvr.v1.ChangeSetMapRequest.AddSetH\x00R\x03add\x12<\n" +
 	"\x05begin\x18\x02 \x01(\v2$.seqsvr.v1.ChangeSetMapRequest.BeginH\x00R\x05begin\x12?\n" +
 	"\x06arrive\x18\x03 \x01(\v2%.seqsvr.v1.ChangeSetMapRequest.ArriveH\x00R\x06arrive\x12<\n" +
@@ -1233,7 +1401,17 @@ const file_seqsvr_v1_sets_proto_rawDesc = "" +
 	"\bceilings\x18\x03 \x03(\x04R\bceilings\x1aP\n" +
 	"\x05Abort\x12\x12\n" +
 	"\x04move\x18\x01 \x01(\x04R\x04move\x123\n" +
-	"\bsections\x18\x02 \x03(\v2\x17.seqsvr.v1.SectionRangeR\bsectionsB\b\n" +
+	"\bsections\x18\x02 \x03(\v2\x17.seqsvr.v1.SectionRangeR\bsections\x1a\x1e\n" +
+	"\x06Number\x12\x14\n" +
+	"\x05least\x18\x01 \x01(\x04R\x05least\x1a\xeb\x01\n" +
+	"\x06Settle\x12\x16\n" +
+	"\x06number\x18\x01 \x01(\x04R\x06number\x12%\n" +
+	"\x04runs\x18\x02 \x03(\v2\x11.seqsvr.v1.SetRunR\x04runs\x12O\n" +
+	"\bceilings\x18\x03 \x03(\v23.seqsvr.v1.ChangeSetMapRequest.Settle.CeilingsEntryR\bceilings\x12\x14\n" +
+	"\x05whole\x18\x04 \x01(\bR\x05whole\x1a;\n" +
+	"\rCeilingsEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\rR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\x04R\x05value:\x028\x01B\b\n" +
 	"\x06change\"\x97\x01\n" +
 	"\rSectionPlaces\x123\n" +
 	"\bsections\x18\x01 \x01(\v2\x17.seqsvr.v1.SectionRangeR\bsections\x12-\n" +
@@ -1272,10 +1450,11 @@ const file_seqsvr_v1_sets_proto_rawDesc = "" +
 	"\x04mark\x18\x04 \x01(\x06R\x04mark\"\\\n" +
 	"\x11StopSectionsReply\x123\n" +
 	"\astopped\x18\x01 \x03(\v2\x19.seqsvr.v1.StoppedSectionR\astopped\x12\x12\n" +
-	"\x04left\x18\x02 \x03(\rR\x04left\"`\n" +
+	"\x04left\x18\x02 \x03(\rR\x04left\"t\n" +
 	"\x13OpenSectionsRequest\x12\x12\n" +
 	"\x04move\x18\x01 \x01(\x04R\x04move\x125\n" +
-	"\bsections\x18\x02 \x03(\v2\x19.seqsvr.v1.StoppedSectionR\bsections\"W\n" +
+	"\bsections\x18\x02 \x03(\v2\x19.seqsvr.v1.StoppedSectionR\bsections\x12\x12\n" +
+	"\x04keep\x18\x03 \x01(\bR\x04keep\"W\n" +
 	"\x11OpenSectionsReply\x12\x16\n" +
 	"\x06opened\x18\x01 \x03(\rR\x06opened\x12\x16\n" +
 	"\x06active\x18\x02 \x03(\rR\x06active\x12\x12\n" +
@@ -1287,16 +1466,17 @@ const file_seqsvr_v1_sets_proto_rawDesc = "" +
 	"\x14SECTION_STATE_SEALED\x10\x03\x12\x17\n" +
 	"\x13SECTION_STATE_MOVED\x10\x04\x12\x19\n" +
 	"\x15SECTION_STATE_REFUSED\x10\x05\x12\x17\n" +
-	"\x13SECTION_STATE_LIMBO\x10\x06*\xa0\x01\n" +
+	"\x13SECTION_STATE_LIMBO\x10\x06*\xb3\x01\n" +
 	"\x05SetOp\x12\x16\n" +
 	"\x12SET_OP_UNSPECIFIED\x10\x00\x12\x0f\n" +
 	"\vSET_OP_SEAL\x10\x01\x12\x13\n" +
 	"\x0fSET_OP_ACTIVATE\x10\x02\x12\x11\n" +
 	"\rSET_OP_REFUSE\x10\x03\x12\x11\n" +
-	"\rSET_OP_REOPEN\x10\x04\x12\x11\n" +
-	"\rSET_OP_FINISH\x10\x05\x12\x0f\n" +
-	"\vSET_OP_KEEP\x10\x06\x12\x0f\n" +
-	"\vSET_OP_GIVE\x10\a2\xce\x03\n" +
+	"\rSET_OP_CANCEL\x10\x04\x12\x11\n" +
+	"\rSET_OP_REOPEN\x10\x05\x12\x11\n" +
+	"\rSET_OP_FINISH\x10\x06\x12\x0f\n" +
+	"\vSET_OP_KEEP\x10\a\x12\x0f\n" +
+	"\vSET_OP_GIVE\x10\b2\xce\x03\n" +
 	"\x04Sets\x127\n" +
 	"\x03Map\x12\x18.seqsvr.v1.SetMapRequest\x1a\x16.seqsvr.v1.SetMapReply\x12C\n" +
 	"\tChangeMap\x12\x1e.seqsvr.v1.ChangeSetMapRequest\x1a\x16.seqsvr.v1.SetMapReply\x12@\n" +
@@ -1321,7 +1501,7 @@ func file_seqsvr_v1_sets_proto_rawDescGZIP() []byte {
 }
 
 var file_seqsvr_v1_sets_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_seqsvr_v1_sets_proto_msgTypes = make([]protoimpl.MessageInfo, 18)
+var file_seqsvr_v1_sets_proto_msgTypes = make([]protoimpl.MessageInfo, 21)
 var file_seqsvr_v1_sets_proto_goTypes = []any{
 	(SectionState)(0),                  // 0: seqsvr.v1.SectionState
 	(SetOp)(0),                         // 1: seqsvr.v1.SetOp
@@ -1342,49 +1522,57 @@ var file_seqsvr_v1_sets_proto_goTypes = []any{
 	(*ChangeSetMapRequest_Begin)(nil),  // 16: seqsvr.v1.ChangeSetMapRequest.Begin
 	(*ChangeSetMapRequest_Arrive)(nil), // 17: seqsvr.v1.ChangeSetMapRequest.Arrive
 	(*ChangeSetMapRequest_Abort)(nil),  // 18: seqsvr.v1.ChangeSetMapRequest.Abort
-	nil,                                // 19: seqsvr.v1.SetStepRequest.OwnersEntry
-	(*SetMap)(nil),                     // 20: seqsvr.v1.SetMap
-	(*SectionRange)(nil),               // 21: seqsvr.v1.SectionRange
-	(*Set)(nil),                        // 22: seqsvr.v1.Set
+	(*ChangeSetMapRequest_Number)(nil), // 19: seqsvr.v1.ChangeSetMapRequest.Number
+	(*ChangeSetMapRequest_Settle)(nil), // 20: seqsvr.v1.ChangeSetMapRequest.Settle
+	nil,                                // 21: seqsvr.v1.ChangeSetMapRequest.Settle.CeilingsEntry
+	nil,                                // 22: seqsvr.v1.SetStepRequest.OwnersEntry
+	(*SetMap)(nil),                     // 23: seqsvr.v1.SetMap
+	(*SectionRange)(nil),               // 24: seqsvr.v1.SectionRange
+	(*Set)(nil),                        // 25: seqsvr.v1.Set
+	(*SetRun)(nil),                     // 26: seqsvr.v1.SetRun
 }
 var file_seqsvr_v1_sets_proto_depIdxs = []int32{
-	20, // 0: seqsvr.v1.SetMapReply.sets:type_name -> seqsvr.v1.SetMap
-	15, // 1: seqsvr.v1.ChangeSetMapRequest.add:type_name -> seqsvr.v1.ChangeSetMapRequest.AddSet
-	16, // 2: seqsvr.v1.ChangeSetMapRequest.begin:type_name -> seqsvr.v1.ChangeSetMapRequest.Begin
-	17, // 3: seqsvr.v1.ChangeSetMapRequest.arrive:type_name -> seqsvr.v1.ChangeSetMapRequest.Arrive
-	18, // 4: seqsvr.v1.ChangeSetMapRequest.abort:type_name -> seqsvr.v1.ChangeSetMapRequest.Abort
-	21, // 5: seqsvr.v1.SectionPlaces.sections:type_name -> seqsvr.v1.SectionRange
-	0,  // 6: seqsvr.v1.SectionPlaces.state:type_name -> seqsvr.v1.SectionState
-	5,  // 7: seqsvr.v1.SetRecordReply.rest:type_name -> seqsvr.v1.SectionPlaces
-	5,  // 8: seqsvr.v1.SetRecordReply.places:type_name -> seqsvr.v1.SectionPlaces
-	1,  // 9: seqsvr.v1.SetStepRequest.op:type_name -> seqsvr.v1.SetOp
-	21, // 10: seqsvr.v1.SetStepRequest.sections:type_name -> seqsvr.v1.SectionRange
-	19, // 11: seqsvr.v1.SetStepRequest.owners:type_name -> seqsvr.v1.SetStepRequest.OwnersEntry
-	11, // 12: seqsvr.v1.StopSectionsReply.stopped:type_name -> seqsvr.v1.StoppedSection
-	11, // 13: seqsvr.v1.OpenSectionsRequest.sections:type_name -> seqsvr.v1.StoppedSection
-	22, // 14: seqsvr.v1.ChangeSetMapRequest.AddSet.set:type_name -> seqsvr.v1.Set
-	22, // 15: seqsvr.v1.ChangeSetMapRequest.AddSet.root:type_name -> seqsvr.v1.Set
-	21, // 16: seqsvr.v1.ChangeSetMapRequest.Begin.sections:type_name -> seqsvr.v1.SectionRange
-	21, // 17: seqsvr.v1.ChangeSetMapRequest.Abort.sections:type_name -> seqsvr.v1.SectionRange
-	2,  // 18: seqsvr.v1.Sets.Map:input_type -> seqsvr.v1.SetMapRequest
-	4,  // 19: seqsvr.v1.Sets.ChangeMap:input_type -> seqsvr.v1.ChangeSetMapRequest
-	6,  // 20: seqsvr.v1.Sets.Record:input_type -> seqsvr.v1.SetRecordRequest
-	8,  // 21: seqsvr.v1.Sets.Join:input_type -> seqsvr.v1.JoinSetRequest
-	9,  // 22: seqsvr.v1.Sets.Step:input_type -> seqsvr.v1.SetStepRequest
-	10, // 23: seqsvr.v1.Sets.Stop:input_type -> seqsvr.v1.StopSectionsRequest
-	13, // 24: seqsvr.v1.Sets.Open:input_type -> seqsvr.v1.OpenSectionsRequest
-	3,  // 25: seqsvr.v1.Sets.Map:output_type -> seqsvr.v1.SetMapReply
-	3,  // 26: seqsvr.v1.Sets.ChangeMap:output_type -> seqsvr.v1.SetMapReply
-	7,  // 27: seqsvr.v1.Sets.Record:output_type -> seqsvr.v1.SetRecordReply
-	7,  // 28: seqsvr.v1.Sets.Join:output_type -> seqsvr.v1.SetRecordReply
-	7,  // 29: seqsvr.v1.Sets.Step:output_type -> seqsvr.v1.SetRecordReply
-	12, // 30: seqsvr.v1.Sets.Stop:output_type -> seqsvr.v1.StopSectionsReply
-	14, // 31: seqsvr.v1.Sets.Open:output_type -> seqsvr.v1.OpenSectionsReply
-	25, // [25:32] is the sub-list for method output_type
-	18, // [18:25] is the sub-list for method input_type
-	18, // [18:18] is the sub-list for extension type_name
-	18, // [18:18] is the sub-list for extension extendee
-	0,  // [0:18] is the sub-list for field type_name
+	23, // 0: seqsvr.v1.SetMapReply.sets:type_name -> seqsvr.v1.SetMap
+	19, // 1: seqsvr.v1.ChangeSetMapRequest.number:type_name -> seqsvr.v1.ChangeSetMapRequest.Number
+	20, // 2: seqsvr.v1.ChangeSetMapRequest.settle:type_name -> seqsvr.v1.ChangeSetMapRequest.Settle
+	15, // 3: seqsvr.v1.ChangeSetMapRequest.add:type_name -> seqsvr.v1.ChangeSetMapRequest.AddSet
+	16, // 4: seqsvr.v1.ChangeSetMapRequest.begin:type_name -> seqsvr.v1.ChangeSetMapRequest.Begin
+	17, // 5: seqsvr.v1.ChangeSetMapRequest.arrive:type_name -> seqsvr.v1.ChangeSetMapRequest.Arrive
+	18, // 6: seqsvr.v1.ChangeSetMapRequest.abort:type_name -> seqsvr.v1.ChangeSetMapRequest.Abort
+	24, // 7: seqsvr.v1.SectionPlaces.sections:type_name -> seqsvr.v1.SectionRange
+	0,  // 8: seqsvr.v1.SectionPlaces.state:type_name -> seqsvr.v1.SectionState
+	5,  // 9: seqsvr.v1.SetRecordReply.rest:type_name -> seqsvr.v1.SectionPlaces
+	5,  // 10: seqsvr.v1.SetRecordReply.places:type_name -> seqsvr.v1.SectionPlaces
+	1,  // 11: seqsvr.v1.SetStepRequest.op:type_name -> seqsvr.v1.SetOp
+	24, // 12: seqsvr.v1.SetStepRequest.sections:type_name -> seqsvr.v1.SectionRange
+	22, // 13: seqsvr.v1.SetStepRequest.owners:type_name -> seqsvr.v1.SetStepRequest.OwnersEntry
+	11, // 14: seqsvr.v1.StopSectionsReply.stopped:type_name -> seqsvr.v1.StoppedSection
+	11, // 15: seqsvr.v1.OpenSectionsRequest.sections:type_name -> seqsvr.v1.StoppedSection
+	25, // 16: seqsvr.v1.ChangeSetMapRequest.AddSet.set:type_name -> seqsvr.v1.Set
+	25, // 17: seqsvr.v1.ChangeSetMapRequest.AddSet.root:type_name -> seqsvr.v1.Set
+	24, // 18: seqsvr.v1.ChangeSetMapRequest.Begin.sections:type_name -> seqsvr.v1.SectionRange
+	24, // 19: seqsvr.v1.ChangeSetMapRequest.Abort.sections:type_name -> seqsvr.v1.SectionRange
+	26, // 20: seqsvr.v1.ChangeSetMapRequest.Settle.runs:type_name -> seqsvr.v1.SetRun
+	21, // 21: seqsvr.v1.ChangeSetMapRequest.Settle.ceilings:type_name -> seqsvr.v1.ChangeSetMapRequest.Settle.CeilingsEntry
+	2,  // 22: seqsvr.v1.Sets.Map:input_type -> seqsvr.v1.SetMapRequest
+	4,  // 23: seqsvr.v1.Sets.ChangeMap:input_type -> seqsvr.v1.ChangeSetMapRequest
+	6,  // 24: seqsvr.v1.Sets.Record:input_type -> seqsvr.v1.SetRecordRequest
+	8,  // 25: seqsvr.v1.Sets.Join:input_type -> seqsvr.v1.JoinSetRequest
+	9,  // 26: seqsvr.v1.Sets.Step:input_type -> seqsvr.v1.SetStepRequest
+	10, // 27: seqsvr.v1.Sets.Stop:input_type -> seqsvr.v1.StopSectionsRequest
+	13, // 28: seqsvr.v1.Sets.Open:input_type -> seqsvr.v1.OpenSectionsRequest
+	3,  // 29: seqsvr.v1.Sets.Map:output_type -> seqsvr.v1.SetMapReply
+	3,  // 30: seqsvr.v1.Sets.ChangeMap:output_type -> seqsvr.v1.SetMapReply
+	7,  // 31: seqsvr.v1.Sets.Record:output_type -> seqsvr.v1.SetRecordReply
+	7,  // 32: seqsvr.v1.Sets.Join:output_type -> seqsvr.v1.SetRecordReply
+	7,  // 33: seqsvr.v1.Sets.Step:output_type -> seqsvr.v1.SetRecordReply
+	12, // 34: seqsvr.v1.Sets.Stop:output_type -> seqsvr.v1.StopSectionsReply
+	14, // 35: seqsvr.v1.Sets.Open:output_type -> seqsvr.v1.OpenSectionsReply
+	29, // [29:36] is the sub-list for method output_type
+	22, // [22:29] is the sub-list for method input_type
+	22, // [22:22] is the sub-list for extension type_name
+	22, // [22:22] is the sub-list for extension extendee
+	0,  // [0:22] is the sub-list for field type_name
 }
 
 func init() { file_seqsvr_v1_sets_proto_init() }
@@ -1394,6 +1582,8 @@ func file_seqsvr_v1_sets_proto_init() {
 	}
 	file_seqsvr_v1_route_proto_init()
 	file_seqsvr_v1_sets_proto_msgTypes[2].OneofWrappers = []any{
+		(*ChangeSetMapRequest_Number_)(nil),
+		(*ChangeSetMapRequest_Settle_)(nil),
 		(*ChangeSetMapRequest_Add)(nil),
 		(*ChangeSetMapRequest_Begin_)(nil),
 		(*ChangeSetMapRequest_Arrive_)(nil),
@@ -1405,7 +1595,7 @@ func file_seqsvr_v1_sets_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_seqsvr_v1_sets_proto_rawDesc), len(file_seqsvr_v1_sets_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   18,
+			NumMessages:   21,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -1,0 +1,154 @@
+package allocsvr
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/seqsvr/seqsvr/internal/setcare"
+	"github.com/seqsvr/seqsvr/seq"
+	"github.com/seqsvr/seqsvr/sets"
+	"github.com/seqsvr/seqsvr/storesvr/backup"
+)
+
+// restoreBump is above what the tests hand out after a backup.
+const restoreBump = 1 << 20
+
+// restore ends all nodes of a Set, puts its stores back to a backup in a new era, and starts the
+// nodes again.
+func (d *division) restore(i int, m backup.Manifest) {
+	d.t.Helper()
+	f := d.fleets[i]
+	for _, n := range f.all() {
+		n.kill()
+	}
+	order := backup.Restore{DataDir: d.t.TempDir(), Name: "a", Names: []string{"a", "b", "c"}, Cluster: m.Cluster, Era: m.Era + 1, Bump: restoreBump}
+	content, err := order.Content(m, d.backups[i])
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	f.stores.Restore(order.Era, content.Registers)
+	for k := range nodesOfASet {
+		f.start(d.addr(i, k), nodesOfASet, "")
+	}
+	for k := range nodesOfASet {
+		n := f.at(d.addr(i, k))
+		d.until("a restored node is ready", func() bool { return n.Ready() == nil })
+	}
+}
+
+// backup keeps what the stores of a Set have now.
+func (d *division) backup(i int) backup.Manifest {
+	if d.backups == nil {
+		d.backups = map[int][]state{}
+	}
+	d.backups[i] = d.fleets[i].stores.Registers()
+	return backup.Manifest{Cluster: d.fleets[i].stores.Ref.Cluster, Era: d.fleets[i].stores.Ref.Era, Mapping: d.fleets[i].stores.Mapping,
+		Taken: time.Now(), LeaseBound: d.fleets[i].lease}
+}
+
+func (d *division) settle(i int) setcare.Settled {
+	d.t.Helper()
+	ctx, cancel := context.WithTimeout(d.t.Context(), patient)
+	defer cancel()
+	s := &setcare.Settlement{Root: d.root, Conns: d, Set: d.name(i), Bump: restoreBump}
+	got, err := s.Run(ctx)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	return got
+}
+
+// A Set is restored from a backup that is older than moves from it and to it, some of them under
+// way. What it has is settled by the records of the others, and no number is handed out twice.
+func TestARestoredSetServesOnlyWhatItIsSettledToHave(t *testing.T) {
+	for restored := range 3 {
+		t.Run(fmt.Sprint("Set ", restored), func(t *testing.T) {
+			t.Parallel()
+			d := newDivision(t, 3, user16())
+			at := func(first, n int) sets.Range { return sets.Range{First: seq.SectionID(first), Sections: uint32(n)} }
+			other, third := (restored+1)%3, (restored+2)%3
+			// Of sections 0-9 the Set to be restored has all; of 10-15 the other.
+			if restored != 0 {
+				d.finish(d.begin(restored, at(0, 10)))
+			}
+			if other != 0 {
+				d.finish(d.begin(other, at(10, 6)))
+			}
+			uids := seq.UID(60)
+			for uid := range uids {
+				d.next(uid)
+			}
+			manifest := d.backup(restored)
+			d.finish(d.begin(other, at(0, 2)))     // gone since the backup
+			d.finish(d.begin(third, at(2, 1)))     //
+			d.finish(d.begin(restored, at(10, 2))) // come since the backup
+			d.stopped(other, "open", at(3, 2))     // on their way, sealed there
+			d.stopped(third, "finish", at(5, 1))   // on its way, and active there
+			d.stopped(restored, "open", at(12, 1)) // on its way to it
+			d.stopped(restored, "finish", at(13, 1))
+			d.stopped(third, "seal", at(6, 1)) // noted alone
+			for uid := range uids {
+				d.try(uid, 0)
+			}
+			d.restore(restored, manifest)
+			served := 0
+			for _, n := range d.fleets[restored].all() {
+				s, _ := n.Census()
+				served += s
+			}
+			if served > 0 {
+				t.Errorf("%d sections are served before they were settled", served)
+			}
+			got := d.settle(restored)
+			for id, want := range map[seq.SectionID]int{0: other, 1: other, 2: third, 3: restored, 5: third, 6: restored, 9: restored, 10: restored, 12: restored, 13: restored, 15: other} {
+				if in := d.in(id); in != want {
+					t.Errorf("section %d is in Set %d by the map, want %d (%+v)", id, in, want, got)
+				}
+			}
+			d.takeBackAll()
+			for uid := range uids {
+				d.next(uid)
+			}
+			if again := d.settle(restored); len(again.Kept)+len(again.Given) > 0 {
+				t.Errorf("settled again: %+v", again)
+			}
+			d.finish(d.begin(third, at(7, 1)))
+			for uid := range uids {
+				d.next(uid)
+			}
+		})
+	}
+}
+
+// stopped begins a move whose coordinator ends before a step.
+func (d *division) stopped(to int, before string, r sets.Range) {
+	d.t.Helper()
+	m := d.begin(to, r)
+	m.Before = func(step string) error {
+		if step == before {
+			return errStopped
+		}
+		return nil
+	}
+	if err := m.Finish(d.t.Context()); err == nil {
+		d.t.Fatalf("the move was not stopped before %s", before)
+	}
+}
+
+// takeBackAll ends all moves that are open.
+func (d *division) takeBackAll() {
+	d.t.Helper()
+	ctx, cancel := context.WithTimeout(d.t.Context(), patient)
+	defer cancel()
+	all, err := d.root.Map(ctx)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	for _, open := range all.Moves {
+		if m := d.mover(open.ID); m != nil {
+			d.until(fmt.Sprint("move ", open.ID, " is taken back"), func() bool { return m.TakeBack(ctx) == nil })
+		}
+	}
+}

@@ -1,0 +1,252 @@
+package client
+
+import (
+	"context"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/seqsvr/seqsvr/internal/rpc"
+	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
+	"github.com/seqsvr/seqsvr/seq"
+	"github.com/seqsvr/seqsvr/sets"
+)
+
+// idlePause is the longest time between two fetches from a Set whose table is not known.
+const idlePause = time.Second
+
+// set is one Set, a whole cluster, or the only one. Each looks after its own table by a
+// goroutine of its own, so that one that does not answer holds up no other.
+type set struct {
+	c       *Client
+	is      atomic.Pointer[sets.Set] // its name, cluster and addresses, as far as they are known
+	version atomic.Uint64            // of routes; 0: none, which asks servers to send no table
+	stale   chan struct{}            // cap 1: asks for a newer table, or map
+	outage  *outage
+
+	// Guarded by table.mu.
+	routes *seq.RouteTable
+	nodes  []*server // one a node of routes; nil when it has no usable address
+	starts []*server // at the addresses of the map
+}
+
+func newSet(c *Client, is sets.Set) *set {
+	s := &set{c: c, stale: make(chan struct{}, 1), outage: newOutage()}
+	s.is.Store(&is)
+	return s
+}
+
+// begin starts what looks after the Set. From a goroutine of the Client.
+func (s *set) begin() {
+	s.c.tasks.Go(s.refreshLoop)
+	s.c.tasks.Go(s.watch)
+}
+
+// id is the cluster's id; empty before the first answer.
+func (s *set) id() string { return s.is.Load().Cluster }
+
+// poke asks for a newer table or map in the background. It never blocks.
+func (s *set) poke() {
+	select {
+	case s.stale <- struct{}{}:
+	default:
+	}
+}
+
+// connect connects to the addresses of the map. Needs table.mu.
+func (s *set) connect(addrs []string) {
+	s.starts = nil
+	for _, addr := range addrs {
+		if one := s.at(addr, addr); one != nil {
+			s.starts = append(s.starts, one)
+		}
+	}
+}
+
+// at is the connection to a node of the Set; nil if there can be none.
+func (s *set) at(name, addr string) *server {
+	one, err := s.c.servers.at(addr)
+	if err != nil {
+		s.c.cfg.Logger.Warn("node left out", "node", name, "addr", addr, "error", err)
+		return nil
+	}
+	one.of.Store(s)
+	return one
+}
+
+// adopt takes over the table if it is newer. Needs table.mu.
+func (s *set) adopt(table *pb.RouteTable, m seq.Mapping) (newer bool, err error) {
+	if table.GetVersion() <= s.version.Load() {
+		return false, nil
+	}
+	routes, err := rpc.RoutesFromProto(table, m)
+	if err != nil {
+		return false, err
+	}
+	nodes := make([]*server, len(routes.Nodes))
+	for i, n := range routes.Nodes {
+		if !s.c.cfg.Indirect && n.Addr != "" {
+			nodes[i] = s.at(n.Name, n.Addr)
+		}
+	}
+	s.routes, s.nodes = routes, nodes
+	s.version.Store(routes.Version)
+	s.c.cfg.Logger.Debug("route table adopted", "set", s.is.Load().Name, "version", routes.Version, "nodes", len(routes.Nodes))
+	return true, nil
+}
+
+// refreshLoop fetches the first table, and newer ones when asked to.
+func (s *set) refreshLoop() {
+	t, told := &s.c.table, false
+	for {
+		if s.refresh() && s == t.home && t.view.Load() == nil && !told {
+			told = true
+			close(t.foreign)
+		}
+		pause := time.NewTimer(refreshPause)
+		select {
+		case <-s.c.ctx.Done():
+			pause.Stop()
+			return
+		case <-pause.C:
+		}
+		if t.view.Load() == nil {
+			continue
+		}
+		var again <-chan time.Time
+		if s.version.Load() == 0 {
+			pause.Reset(idlePause)
+			again = pause.C
+		}
+		select {
+		case <-s.c.ctx.Done():
+			pause.Stop()
+			return
+		case <-s.stale:
+		case <-again:
+		}
+		pause.Stop()
+	}
+}
+
+// refresh asks the servers for a newer table or map, those in doubt last, until one has it,
+// enough have none, or all were asked. It says whether all that were asked are of another
+// cluster, or do not let this program in.
+func (s *set) refresh() (foreign bool) {
+	t := &s.c.table
+	foreign = true
+	old, held, answers := t.view.Load(), s.version.Load(), 0
+	k := call{c: s.c, rules: &forTable, listed: s.sources()}
+	k.ask = func(ctx context.Context, a *attempt) ([]fault, error) {
+		err := t.fetch(ctx, a.server)
+		foreign = foreign && anyOf(err, []error{seq.ErrForeignCluster, seq.ErrUnauthenticated, seq.ErrForbidden})
+		if err != nil {
+			t.fault.Store(&err)
+			return nil, err
+		}
+		if answers++; s.version.Load() == held && t.view.Load().mapped() == old.mapped() && answers < enoughAnswers {
+			return nil, errNotNewer
+		}
+		return nil, nil
+	}
+	_ = k.one(s.c.ctx) // what it found is in t
+	return foreign
+}
+
+// mapped is the map's version; 0 without a view.
+func (v *view) mapped() uint64 {
+	if v == nil {
+		return 0
+	}
+	return v.sets.Version
+}
+
+// sources are the servers to ask for a table of the Set: the addresses of Config, unless they
+// are of another Set, those of the map, the nodes of the table, and others that are known.
+func (s *set) sources() []*server {
+	all, turn := &s.c.servers, int(s.c.turn.Add(1))
+	var out []*server
+	for i := range all.seeds {
+		if one := all.seed(turn + i); one.set() == nil || one.set() == s {
+			out = append(out, one)
+		}
+	}
+	return distinct(out, s.members())
+}
+
+// members are the servers that are of the Set.
+func (s *set) members() []*server {
+	s.c.table.mu.Lock()
+	starts, nodes := s.starts, s.nodes
+	s.c.table.mu.Unlock()
+	return distinct(starts, nodes, s.c.servers.known(s))
+}
+
+// allocs are the AllocSvr of the Set's table; where there are none those of the map, and where
+// that has none all that is known of it. An address of Config may be a router's, which answers
+// for itself.
+func (s *set) allocs() []*server {
+	s.c.table.mu.Lock()
+	starts, nodes := s.starts, distinct(s.nodes)
+	s.c.table.mu.Unlock()
+	switch {
+	case len(nodes) > 0:
+		return nodes
+	case len(starts) > 0:
+		return starts
+	}
+	return s.members()
+}
+
+// distinct are the servers of some lists, each once.
+func distinct(lists ...[]*server) (out []*server) {
+	seen := map[*server]bool{nil: true}
+	for _, one := range slices.Concat(lists...) {
+		if !seen[one] {
+			seen[one] = true
+			out = append(out, one)
+		}
+	}
+	return out
+}
+
+// set is the Set that the server is of; nil if that is not known.
+func (s *server) set() *set {
+	if of := s.of.Load(); of != nil {
+		return of
+	}
+	if v := s.c.table.view.Load(); v == nil || v.alone() {
+		return s.c.table.first()
+	}
+	return nil
+}
+
+// holds is the version of the table of the server's Set; 0 for none.
+func (s *server) holds() uint64 {
+	if of := s.set(); of != nil {
+		return of.version.Load()
+	}
+	return 0
+}
+
+// cluster is the id of the server's; empty if it is not known.
+func (s *server) cluster() string {
+	switch of := s.set(); {
+	case of == nil:
+		return ""
+	case of.id() == "":
+		return s.c.cfg.ClusterID
+	default:
+		return of.id()
+	}
+}
+
+// set is the Set of that name; nil if the map does not have it yet.
+func (v *view) set(name string) *set {
+	for i, one := range v.sets.Sets {
+		if one.Name == name && i < len(v.parts) {
+			return v.parts[i].of
+		}
+	}
+	return nil
+}

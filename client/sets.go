@@ -1,0 +1,47 @@
+package client
+
+import (
+	"github.com/seqsvr/seqsvr/seq"
+	"github.com/seqsvr/seqsvr/sets"
+)
+
+// Sets is what a Client knows of the Sets that divide the sections.
+type Sets struct {
+	Map sets.Map // zero if the cluster is alone; its Moves as of that version
+	All []Set    // in the order of the map, the root first; a cluster that is alone is one without a name
+}
+
+// Set is one of them, as the Client sees it.
+type Set struct {
+	Name      string
+	ClusterID string
+	Addrs     []string        // of AllocSvr, as the map has them
+	Sections  int             // that it has by the map
+	Routes    *seq.RouteTable // nil: not known yet. It must not be changed
+	Away      error           // what calls for its sections end with, as no AllocSvr that can be reached has a quorum, or none can be; nil: they go on
+}
+
+// Sets are the Sets of now, for tools and metrics; none before the first route table. With
+// Config.Indirect their tables are not known.
+func (c *Client) Sets() Sets {
+	v := c.table.view.Load()
+	if v == nil {
+		return Sets{}
+	}
+	out := Sets{Map: v.sets}
+	if len(v.sets.Sets) == 0 {
+		of := v.root().of
+		return Sets{All: []Set{{ClusterID: of.id(), Sections: v.mapping.Sections(), Routes: v.root().routes, Away: of.outage.reason()}}}
+	}
+	for i, one := range v.sets.Sets {
+		s := Set{Name: one.Name, ClusterID: one.Cluster, Addrs: one.Addrs}
+		if !v.alone() || !c.cfg.Indirect {
+			s.Routes, s.Away = v.parts[i].routes, v.parts[i].of.outage.reason()
+		}
+		out.All = append(out.All, s)
+	}
+	for id := range v.mapping.Sections() {
+		out.All[v.sets.Index(seq.SectionID(id))].Sections++
+	}
+	return out
+}
