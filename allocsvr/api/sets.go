@@ -96,7 +96,7 @@ func (s *Sets) edit(req *pb.ChangeSetMapRequest) (func(now sets.Map, began *sets
 			return nil, event, err
 		}
 		return func(now sets.Map, began *sets.Move) (next sets.Map, changed bool, err error) {
-			if next, *began, err = now.Begin(to, ranges, time.Now()); errors.Is(err, sets.ErrUnknownSet) || errors.Is(err, sets.ErrMoveOpen) {
+			if next, *began, err = now.Begin(to, ranges, time.Now()); err != nil && !errors.Is(err, seq.ErrBadArgument) {
 				err = fmt.Errorf("%w: %w", seq.ErrBadArgument, err) // no retry helps
 			}
 			return next, next.Version != now.Version, err

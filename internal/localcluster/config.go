@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"time"
 )
 
@@ -14,6 +15,7 @@ const (
 	MaxStores  = 7
 	MaxAllocs  = 16
 	MaxRouters = 8
+	MaxSets    = 8
 )
 
 // Config of a cluster. DefaultConfig has the defaults.
@@ -23,6 +25,7 @@ type Config struct {
 	Stores    int    // 1 to MaxStores; fixed by the first start in Dir
 	Allocs    int    // 1 to MaxAllocs; may differ from start to start
 	Routers   int    // 1 to MaxRouters; may differ from start to start
+	Sets      int    // how many such clusters divide the sections, behind the same routers; 0 or 1: one; never fewer than before
 
 	// Listen and HTTP are the addresses, host:port, of the first router. Empty, or
 	// port 0: a port that stays the same over restarts is picked.
@@ -57,6 +60,8 @@ type Config struct {
 	Host func(name string) string
 	Wrap func(name string, argv []string) []string
 
+	set string // of a further Set: its name, which begins those of its nodes
+
 	// Roles are those whose processes there are; empty: all. The layout has them all.
 	Roles []Role
 
@@ -78,13 +83,22 @@ func (c Config) Planned() (nodes []Node) {
 		count int
 	}{{RoleStore, c.Stores}, {RoleAlloc, c.Allocs}, {RoleRouter, c.Routers}} {
 		for i := range part.count {
-			nodes = append(nodes, Node{Role: part.role, Name: nodeName(part.role, i)})
+			nodes = append(nodes, Node{Role: part.role, Name: c.nodeName(part.role, i)})
 		}
+	}
+	for i := range c.furtherSets() {
+		of := c.ofSet(i)
+		nodes = append(nodes, slices.DeleteFunc(of.Planned(), func(n Node) bool { return n.Role == RoleRouter })...)
 	}
 	return nodes
 }
 
-func nodeName(role Role, i int) string { return fmt.Sprintf("%s-%d", role, i+1) }
+func (c Config) nodeName(role Role, i int) string {
+	if c.set != "" {
+		return fmt.Sprintf("%s-%s-%d", c.set, role, i+1)
+	}
+	return fmt.Sprintf("%s-%d", role, i+1)
+}
 
 var clusterID = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9._-]{0,63}$`)
 
@@ -99,6 +113,10 @@ func (c Config) Validate() error {
 		return fmt.Errorf("%w: %d allocs, expected 1 to %d", ErrConfig, c.Allocs, MaxAllocs)
 	case c.Routers < 1 || c.Routers > MaxRouters:
 		return fmt.Errorf("%w: %d routers, expected 1 to %d", ErrConfig, c.Routers, MaxRouters)
+	case c.Sets < 0 || c.Sets > MaxSets:
+		return fmt.Errorf("%w: %d Sets, expected 1 to %d", ErrConfig, c.Sets, MaxSets)
+	case c.Sets > 1 && c.Secure:
+		return fmt.Errorf("%w: %d Sets with TLS and roles: each Set would have a CA of its own here; expected one of them", ErrConfig, c.Sets)
 	case c.ClusterID != "" && !clusterID.MatchString(c.ClusterID):
 		return fmt.Errorf("%w: cluster id %q, expected %s", ErrConfig, c.ClusterID, clusterID)
 	}

@@ -25,6 +25,9 @@ func (o *options) greet(w io.Writer, layout *localcluster.Layout, took time.Dura
 	}
 	fmt.Fprintf(w, "cluster %s serves: %d stores, %d allocators, %d routers %s, ready after %s\n",
 		layout.ClusterID, o.Stores, o.Allocs, o.Routers, kind, ui.Duration(took))
+	for _, set := range layout.Others {
+		fmt.Fprintf(w, "  Set %s beside it, cluster %s: as many stores and allocators; seqctl set show has who has what\n", set.Set, set.ClusterID)
+	}
 	fmt.Fprintf(w, "  gRPC   %s\n  HTTP   %s://%s\n  data   %s\n", router.Addr, scheme, router.HTTP, layout.Dir)
 	if router.RESP != "" {
 		fmt.Fprintf(w, "  RESP   %s\n", router.RESP)

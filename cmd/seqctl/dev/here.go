@@ -60,14 +60,17 @@ func (h *here) start(o *options, layout *localcluster.Layout) error {
 	if err != nil {
 		return err
 	}
-	err = layout.Initialise(func(n localcluster.Node) error {
-		return storesvr.Init(storesvr.InitConfig{
-			DataDir: n.Dir, ClusterID: layout.ClusterID, Name: n.Name, MemberNames: layout.StoreNames(),
-			Spaces: spaces,
+	all := append([]*localcluster.Layout{layout}, layout.Others...)
+	for _, set := range all {
+		err := set.Initialise(func(n localcluster.Node) error {
+			return storesvr.Init(storesvr.InitConfig{
+				DataDir: n.Dir, ClusterID: set.ClusterID, Name: n.Name, MemberNames: set.StoreNames(),
+				Spaces: spaces,
+			})
 		})
-	})
-	if err != nil {
-		return err
+		if err != nil {
+			return err
+		}
 	}
 	if h.log, err = os.OpenFile(logFile(layout), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644); err != nil {
 		return fmt.Errorf("open the log: %w", err)
@@ -76,12 +79,14 @@ func (h *here) start(o *options, layout *localcluster.Layout) error {
 	if err != nil {
 		return err
 	}
-	for _, n := range layout.Nodes {
-		s, err := listen(o, layout, n, logger.With("node", n.Name))
-		if err != nil {
-			return fmt.Errorf("start %s: %w", n.Name, err)
+	for _, set := range all {
+		for _, n := range set.Nodes {
+			s, err := listen(o, set, n, logFile(layout), logger.With("node", n.Name))
+			if err != nil {
+				return fmt.Errorf("start %s: %w", n.Name, err)
+			}
+			h.add(n, s)
 		}
-		h.add(n, s)
 	}
 	return nil
 }
@@ -90,7 +95,7 @@ func (h *here) start(o *options, layout *localcluster.Layout) error {
 func logFile(layout *localcluster.Layout) string { return filepath.Join(layout.Dir, "dev.log") }
 
 // listen makes one daemon.
-func listen(o *options, layout *localcluster.Layout, n localcluster.Node, logger *slog.Logger) (server, error) {
+func listen(o *options, layout *localcluster.Layout, n localcluster.Node, log string, logger *slog.Logger) (server, error) {
 	tls, guard, keys, err := layout.Secured.Open(n, logger)
 	if err != nil {
 		return server{}, err
@@ -110,7 +115,7 @@ func listen(o *options, layout *localcluster.Layout, n localcluster.Node, logger
 		cfg := allocsvr.DefaultConfig()
 		cfg.Name, cfg.DataDir, cfg.Listen, cfg.ClusterID, cfg.Logger = n.Name, n.Dir, n.Addr, layout.ClusterID, logger
 		cfg.Stores, cfg.Lease, cfg.ExpectAllocs = layout.Addrs(localcluster.RoleStore), o.Lease, o.Allocs
-		cfg.GossipListen, cfg.GossipJoin, cfg.DevLog = n.Gossip, layout.GossipAddrs(), logFile(layout)
+		cfg.GossipListen, cfg.GossipJoin, cfg.DevLog = n.Gossip, layout.GossipAddrs(), log
 		cfg.TLS, cfg.Guard, cfg.GossipKeys = tls, guard, keys
 		s, err := allocsvr.New(cfg)
 		if err != nil {
@@ -119,7 +124,7 @@ func listen(o *options, layout *localcluster.Layout, n localcluster.Node, logger
 		return server{s.Run, s.Close}, nil
 	}
 	r, err := router.New(router.Config{
-		Name: n.Name, Listen: n.Addr, HTTPListen: n.HTTP, RESPListen: n.RESP, ConsoleListen: n.Console, Allocs: layout.Addrs(localcluster.RoleAlloc), ClusterID: layout.ClusterID,
+		Name: n.Name, Listen: n.Addr, HTTPListen: n.HTTP, RESPListen: n.RESP, ConsoleListen: n.Console, Allocs: layout.AllocsOfAllSets(), ClusterID: layout.ClusterID,
 		GossipListen: n.Gossip, GossipJoin: layout.GossipAddrs(), Logger: logger, TLS: tls, Guard: guard, GossipKeys: keys,
 	})
 	if err != nil {

@@ -32,6 +32,9 @@ func tidy(err error) error {
 	return &told{before + setcare.ErrSetDown.Error() + ": " + survey.LastReason(err), setcare.ErrSetDown}
 }
 
+// errInTime: the move did not end within --timeout.
+var errInTime = errors.New("not ended in time")
+
 // unfinished says what became of a move that was not ended, and what to do.
 func unfinished(ctx context.Context, move sets.Move, err error) error {
 	switch {
@@ -42,5 +45,11 @@ func unfinished(ctx context.Context, move sets.Move, err error) error {
 	case errors.Is(ctx.Err(), context.Canceled):
 		return &told{fmt.Sprintf("%s is open: %s", named(move), hint(move)), context.Canceled}
 	}
-	return &told{fmt.Sprintf("%s is open, %v: %s", named(move), tidy(err), hint(move)), err}
+	cause := err
+	if errors.Is(err, setcare.ErrSetDown) {
+		cause = setcare.ErrSetDown
+	} else if errors.Is(err, context.DeadlineExceeded) {
+		cause = errInTime
+	}
+	return &told{fmt.Sprintf("%s is open, %v: %s", named(move), tidy(err), hint(move)), cause}
 }

@@ -68,10 +68,18 @@ a section wait for some milliseconds while it moves. A Set that does not answer 
 			if err != nil {
 				return err
 			}
-			return d.end(ctx, move, "moved", (*setcare.Mover).Finish, format, stdout, cmd.ErrOrStderr())
+			return d.end(ctx, move, "moved", finish, format, stdout, cmd.ErrOrStderr())
 		})
 	})
 	return cmd
+}
+
+// finish asks the Set that is to have the sections first: while it does not answer none is stopped.
+func finish(m *setcare.Mover, ctx context.Context) error {
+	if _, _, _, err := m.To.Record(ctx); err != nil {
+		return err
+	}
+	return m.Finish(ctx)
 }
 
 func abortCommand() *cobra.Command {

@@ -6,7 +6,6 @@ import (
 	"io"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -208,7 +207,7 @@ func printShown(w io.Writer, r shown) error {
 		return err
 	}
 	for _, m := range r.Moves {
-		fmt.Fprintf(w, "move %d, begun %s ago: %s\n", m.Move, ui.Duration(time.Since(time.UnixMilli(m.Begun)).Round(time.Second)), hint(sets.Move{ID: m.Move}))
+		fmt.Fprintf(w, "move %d: %s\n", m.Move, hint(sets.Move{ID: m.Move}))
 	}
 	return nil
 }
