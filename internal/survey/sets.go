@@ -24,14 +24,32 @@ type Set struct {
 	Problem  string `json:"problem"` // the worst; empty: none
 }
 
+// HearOfSets asks AllocSvr for a newer map than a router may have, which hears of one when a call
+// goes wrong.
+func (c *Cluster) HearOfSets(ctx context.Context, conns *Conns) {
+	for _, addr := range c.Addrs() {
+		ctx, cancel := context.WithTimeout(ctx, Patience)
+		told, err := Routes(ctx, conns, addr)
+		cancel()
+		if err != nil {
+			continue
+		}
+		if told.ID == c.ID && told.Set != "" && (told.Sets.Version > c.Sets.Version || c.Set == "") {
+			c.Set, c.Sets = told.Set, told.Sets
+		}
+		return
+	}
+}
+
 // AskSets asks all other Sets of the map how they are, at once.
 func (s *Survey) AskSets(ctx context.Context, conns *Conns, patience time.Duration) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	s.Cluster.HearOfSets(ctx, conns)
 	all := s.Cluster.Sets.Sets
 	if len(all) == 0 {
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
 	s.sets = make([]Set, len(all))
 	var wg sync.WaitGroup
 	for i, ranges := range s.Cluster.Sets.Ranges(s.Cluster.Mapping.Sections()) {

@@ -60,6 +60,9 @@ func leasesCommand() *cobra.Command {
 		if err := checkNode(c, node); err != nil {
 			return err
 		}
+		conns := survey.NewConns(o.Dial()...)
+		defer conns.Close()
+		c.HearOfSets(ctx, conns)
 		rows := []leaseRow{}
 		for _, l := range reply.GetLeases() {
 			if node != "" && node != l.GetNode() {

@@ -56,6 +56,9 @@ func routeCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
+		conns := survey.NewConns(o.Dial()...)
+		defer conns.Close()
+		c.HearOfSets(ctx, conns)
 		if all {
 			return printRoutes(stdout, format, c)
 		}
@@ -63,8 +66,6 @@ func routeCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		conns := survey.NewConns(o.Dial()...)
-		defer conns.Close()
 		if c, err = c.In(ctx, conns, seq.SectionID(c.Place(space, of).Section)); err != nil {
 			return err
 		}
