@@ -50,12 +50,12 @@ func printStatus(w io.Writer, format ui.Format, r survey.Status) error {
 	}
 	fmt.Fprintln(w, shown+cut(headline(r), screenColumns-len(word)))
 	line := func(text string) { fmt.Fprintln(w, cut(text, screenColumns)) }
-	own, has := "", ""
+	has := ""
 	if r.Set != "" {
-		own, has = fmt.Sprintf("Set %s, ", r.Set), fmt.Sprintf("%d of ", r.Here)
+		has = fmt.Sprintf("%d of ", r.Here)
 	}
-	line(fmt.Sprintf("%scluster %s, %s%d sections, %d unowned, routes version %d, lease %s, arbiter %s",
-		own, cut(r.ClusterID, 20), has, r.Sections, r.Unowned, r.RouteVersion, ui.Duration(time.Duration(r.LeaseMS*float64(time.Millisecond))), cmp.Or(cut(r.Arbiter, nameCells), "-")))
+	line(fmt.Sprintf("cluster %s, %s%d sections, %d unowned, routes version %d, lease %s, arbiter %s",
+		cut(r.ClusterID, 20), has, r.Sections, r.Unowned, r.RouteVersion, ui.Duration(time.Duration(r.LeaseMS*float64(time.Millisecond))), cmp.Or(cut(r.Arbiter, nameCells), "-")))
 	if r.Why != "" {
 		line("  " + r.Why)
 	}
@@ -69,6 +69,9 @@ func printStatus(w io.Writer, format ui.Format, r survey.Status) error {
 	}
 	for _, one := range r.Sets {
 		text := fmt.Sprintf("  Set %s: %d sections, %s", one.Name, one.Sections, one.Health)
+		if one.Name == r.Set {
+			text += ", of which below"
+		}
 		if one.Problem != "" {
 			text += ": " + one.Problem
 		}
