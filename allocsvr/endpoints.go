@@ -45,7 +45,7 @@ func (n *Node) endpointsOf(cfg Config, w Wiring) error {
 	if err != nil {
 		return err
 	}
-	ids, err := globalid.New(globalid.Config{Documents: n.group, Namespaces: configured, Audit: w.Audit,
+	ids, err := globalid.New(globalid.Config{Documents: n.group, Namespaces: configured, Audit: w.Audit, Elsewhere: a.idsElsewhere,
 		Caller: func(ctx context.Context) string { return rpc.Asker(ctx, cfg.Guard) }, Config: workers.Config{
 			Name: cfg.Name, Node: namespaces.Node{Datacenter: namespaces.Datacenter{ID: snowflake.Datacenter(cfg.DatacenterID), Name: cfg.Datacenter}, Worker: cfg.worker()},
 			Holder: n.holder("worker", w.Secret), ReadPrefix: n.group.ReadPrefix, Sessions: n.leases.Sessions, Quorum: guide{a}.Waitless,
@@ -56,6 +56,14 @@ func (n *Node) endpointsOf(cfg Config, w Wiring) error {
 	}
 	a.routes.OnChange(segments.Recheck)
 	n.endpoints, n.ids = []endpoint{segments, ids}, ids
+	return nil
+}
+
+// idsElsewhere is where global IDs are made if not in this Set: the worker ids are the root's.
+func (a *Alloc) idsElsewhere() error {
+	if record := a.sets.Known(); !record.IsRoot() {
+		return guide{a}.atRoot(0, record)
+	}
 	return nil
 }
 

@@ -26,10 +26,11 @@ const (
 // Config is how a Client finds and treats the cluster. Zero fields but Addrs get
 // defaults.
 type Config struct {
-	// Addrs are gRPC host:port of any AllocSvr or routers: at least one. The first
-	// route table comes from them, and they are the last resort later.
+	// Addrs are gRPC host:port of any AllocSvr, of several Sets those of any, or routers: at least
+	// one. The first route table comes from them, and they are the last resort later.
 	Addrs []string
-	// ClusterID that every server must have. Empty: that of the first that answers.
+	// ClusterID that every server must have, of several Sets the id of any. Empty: that of the
+	// first that answers.
 	ClusterID string
 	// Timeout of a call whose context has no deadline; 0: DefaultTimeout.
 	Timeout time.Duration
@@ -75,7 +76,7 @@ type TLS struct {
 	KeyFile  string // its key
 	CAFile   string // CAs that the cluster's certificates must be signed by; empty: the system's
 	// VerifyRole refuses servers whose certificate is not of an AllocSvr or router of
-	// Config.ClusterID, which must then be set, as must CAFile or CertFile.
+	// Config.ClusterID, and so all other Sets than that one, which must then be set, as must CAFile or CertFile.
 	VerifyRole bool
 }
 

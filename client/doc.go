@@ -22,6 +22,21 @@
 // server that can be reached has a quorum of stores (outage.go). A server that was silent has
 // bad health (health.go): one call at a time tries it, and the others go elsewhere.
 //
+// # Several Sets
+//
+// A cluster may be one of several Sets, which divide the sections of one mapping. Then a map
+// says which Set has a section; it comes with the route tables, from a server of any Set. Each
+// Set looks after its own table (set.go), and a view (view.go) is all tables put together by the
+// map, so that a call finds its owner as in a cluster that is alone. A NOT_OWNER that names
+// another Set is followed at once and has a newer map searched for; but for an address of a Set
+// that the map does not name the Client waits, since it could not say for which cluster a call
+// is. Two Sets that name each other are asked with pauses. Worker ids and segment tags are the root Set's.
+//
+// A Set out of service holds up no calls for others. Calls for it end with a seq.ErrNoQuorum that
+// names it: within a second if its AllocSvr say that they have no quorum, and within about three
+// if none of them answers (then it is an ErrUnreachable, too). Afterwards they end at
+// once, until an AllocSvr of the Set answers again.
+//
 // # What a caller may rely on
 //
 // During a failover callers see delay, not errors, as long as their context allows. A retry

@@ -15,7 +15,8 @@ var (
 	// unique-only space may answer without a quorum. Config.AllowUnordered takes it.
 	ErrUnordered = errors.New("answer is unordered")
 	// ErrUnreachable: a server did not answer. It is also a seq.ErrNoRoute. It is seen only
-	// as the last reason of a call whose time ran out.
+	// as the last reason of a call whose time ran out, or beside a seq.ErrNoQuorum: one of
+	// several Sets cannot be reached.
 	ErrUnreachable = fmt.Errorf("%w: server did not answer", seq.ErrNoRoute)
 	// ErrNoFallback: the service did not answer, and there is no window left from which
 	// to make IDs here. It stands beside the reason of the call.

@@ -11,7 +11,8 @@ import (
 // Next takes one number of the key: above all that earlier calls got, from any
 // client. It retries until ctx ends, or Config.Timeout if ctx has no deadline, and
 // then returns the context's error wrapped with the last reason. seq.ErrNoQuorum, with
-// the stores that are missing, is returned once no AllocSvr that can be reached has a quorum;
+// the stores that are missing, is returned once no AllocSvr that can be reached has a quorum,
+// and for one of several Sets also once none can be reached;
 // seq.ErrUnknownSpace, seq.ErrOverflow, seq.ErrOverloaded (too many callers wait in this
 // process), ErrUnordered and ErrClosed immediately. After an error a number may have been
 // skipped, so calling again is always safe. In a space of mode=exact no retry of the call takes a

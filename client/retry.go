@@ -286,12 +286,8 @@ func (k *call) follow(t *tries, from *server, moved *rpc.NotOwnerError) {
 	}
 	if moved.Set != "" {
 		// The map is old, or ahead of the Sets, or the section is on its way.
-		v := k.c.table.view.Load()
-		v.root().of.poke()
-		if of = v.set(moved.Set); of == nil && from.set() != nil {
-			from.set().poke() // the root may not answer
-		}
-		if of == nil || k.rules.root {
+		k.c.table.wantMap(from.set())
+		if of = k.c.table.view.Load().set(moved.Set); of == nil || k.rules.root {
 			return // not for an address of a cluster that is not known; the map will name it
 		}
 	}
@@ -379,10 +375,11 @@ func (k *call) endRound(ctx context.Context, idle []int) []int {
 // their sections, and has it found out whether these Sets can be reached.
 func (k *call) refresh(idle []int) {
 	v := k.c.table.view.Load()
-	v.root().of.poke()
 	if v.alone() {
+		v.root().of.poke()
 		return
 	}
+	k.c.table.wantMap(nil)
 	var last *set
 	for _, i := range idle {
 		if in := k.in(v, i, k.of(i)); in != last {

@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -238,6 +239,51 @@ func (s *server) cluster() string {
 		return s.c.cfg.ClusterID
 	default:
 		return of.id()
+	}
+}
+
+// mapPause is the longest time between two searches for a newer map.
+const mapPause = time.Second
+
+// search says when a newer map may be asked for. The servers' own may be behind for seconds, in
+// which all callers go where NOT_OWNER points; so the pauses between searches that find nothing
+// grow.
+type search struct {
+	mu    sync.Mutex // guards all below
+	next  time.Time
+	pause time.Duration
+}
+
+func (s *search) due(now time.Time) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if now.Before(s.next) {
+		return false
+	}
+	if now.Sub(s.next) > mapPause {
+		s.pause = 0 // that was another time
+	}
+	s.pause = min(max(2*s.pause, refreshPause), mapPause)
+	s.next = now.Add(s.pause)
+	return true
+}
+
+// found ends the growth of the pauses.
+func (s *search) found() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.pause = 0
+}
+
+// wantMap asks for a newer map: at the root, and at the Set that said something of another, if
+// it is not nil, since the root may not answer.
+func (t *table) wantMap(said *set) {
+	if !t.search.due(time.Now()) {
+		return
+	}
+	t.first().poke()
+	if said != nil {
+		said.poke()
 	}
 }
 

@@ -38,6 +38,7 @@ type table struct {
 	foreign chan struct{}         // closed when all Addrs belong to another cluster, or let this program in nowhere
 	fault   atomic.Pointer[error] // why the last fetch failed
 	spaces  spaces
+	search  search
 
 	mu      sync.Mutex // guards all below, and is held while a view is made, so that versions only rise
 	gen     uint64
@@ -240,6 +241,7 @@ func (t *table) adoptMap(m sets.Map) bool {
 		return false
 	}
 	t.sets = m
+	t.search.found()
 	if t.c.cfg.Indirect {
 		return true // routers are of no Set
 	}

@@ -57,7 +57,9 @@ func FixedRegisters() []Register {
 
 // LaterRegisters are those of the fixed ones that databases and backups of v0.1.0 lack, in the
 // order in which they came to be. A store makes them at its first start with a newer build.
-func LaterRegisters() []Register { return []Register{KeysRegister, SpacesRegister, RecordRegister, SetsRegister} }
+func LaterRegisters() []Register {
+	return []Register{KeysRegister, SpacesRegister, RecordRegister, SetsRegister}
+}
 
 // SectionRegister names the register of a section: 's' and 4 bytes big-endian, so
 // that the order of keys is the order of sections.

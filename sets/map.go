@@ -294,7 +294,9 @@ func (m Map) without(id uint64, out func(seq.SectionID) bool, each func(next *Ma
 		return m, false
 	}
 	if next.Moves[at].Sections = RangesOf(left); len(left) == 0 {
-		next.Moves = slices.Delete(next.Moves, at, at+1)
+		if next.Moves = slices.Delete(next.Moves, at, at+1); len(next.Moves) == 0 {
+			next.Moves = nil
+		}
 	}
 	next.Version++
 	return next, true

@@ -21,6 +21,9 @@ type server struct {
 
 // Generate implements pb.SnowflakeServer.
 func (v server) Generate(ctx context.Context, req *pb.SnowflakeGenerateRequest) (*pb.SnowflakeGenerateReply, error) {
+	if err := v.s.cfg.Elsewhere(); err != nil {
+		return nil, err
+	}
 	ids, err := v.s.agents.counter(req.Agent)
 	if err != nil {
 		return nil, fmt.Errorf("generate: %w", err)
@@ -166,6 +169,9 @@ func (v server) Namespaces(ctx context.Context, req *pb.SnowflakeNamespacesReque
 
 // PutNamespace implements pb.SnowflakeServer.
 func (v server) PutNamespace(ctx context.Context, req *pb.SnowflakePutNamespaceRequest) (*pb.SnowflakeNamespace, error) {
+	if err := v.s.cfg.Elsewhere(); err != nil {
+		return nil, err
+	}
 	ctx, cancel := rpc.Bounded(ctx)
 	defer cancel()
 	ns, err := v.s.names.Put(ctx, namespaces.Edit{
@@ -183,6 +189,9 @@ func (v server) PutNamespace(ctx context.Context, req *pb.SnowflakePutNamespaceR
 
 // RetireNamespace implements pb.SnowflakeServer.
 func (v server) RetireNamespace(ctx context.Context, req *pb.SnowflakeRetireNamespaceRequest) (*pb.SnowflakeNamespace, error) {
+	if err := v.s.cfg.Elsewhere(); err != nil {
+		return nil, err
+	}
 	ctx, cancel := rpc.Bounded(ctx)
 	defer cancel()
 	ref := namespaces.Ref{Name: req.Namespace, Alias: req.Alias}
@@ -227,6 +236,9 @@ func (v server) Workers(ctx context.Context, req *pb.SnowflakeWorkersRequest) (*
 
 // Info implements pb.SnowflakeServer.
 func (v server) Info(ctx context.Context, req *pb.SnowflakeInfoRequest) (*pb.SnowflakeInfoReply, error) {
+	if err := v.s.cfg.Elsewhere(); err != nil {
+		return nil, err
+	}
 	ctx, cancel := rpc.Bounded(ctx)
 	defer cancel()
 	ns, err := v.s.names.Find(ctx, namespaces.Ref{Name: req.Namespace, Alias: req.Alias})

@@ -27,6 +27,9 @@ type Config struct {
 	Caller func(context.Context) string
 	// Audit takes down what is handed out; nil: nothing is.
 	Audit *audit.Log
+	// Elsewhere is why this node makes and lends no IDs, and changes no namespaces: its Set is not
+	// the root, of which alone the worker ids are; nil, or a nil error: it does.
+	Elsewhere func() error
 }
 
 // Service is one node's endpoint. Safe for concurrent use.
@@ -48,6 +51,9 @@ func New(cfg Config) (*Service, error) {
 	}
 	if cfg.Caller == nil {
 		cfg.Caller = func(context.Context) string { return "" }
+	}
+	if cfg.Elsewhere == nil {
+		cfg.Elsewhere = func() error { return nil }
 	}
 	s := &Service{cfg: cfg}
 	s.life, s.end = context.WithCancel(context.Background())

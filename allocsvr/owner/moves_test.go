@@ -1,0 +1,214 @@
+package owner
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/seqsvr/seqsvr/allocsvr/counters"
+	"github.com/seqsvr/seqsvr/quorum"
+	"github.com/seqsvr/seqsvr/seq"
+	"github.com/seqsvr/seqsvr/sets"
+)
+
+// newMoving is an owner of section 0 whose Set's record says what place says of it.
+func newMoving(t *testing.T, place sets.Place) (*owned, *willing, *scriptedRecord) {
+	t.Helper()
+	o, w, _ := newWilling(t)
+	r := &scriptedRecord{now: sets.Record{Name: "main", Rest: place}}
+	o.record = r
+	return o, w, r
+}
+
+var (
+	sealedBy7 = sets.Place{State: sets.Sealed, Move: 7, To: "b"}
+	all1      = []sets.Range{{First: 0, Sections: 1}}
+)
+
+func TestASectionIsStoppedOnlyForTheMoveThatSealedIt(t *testing.T) {
+	o, _, _ := newMoving(t, sealedBy7)
+	for _, place := range []sets.Place{{}, {State: sets.Sealed, Move: 8, To: "b"}, {State: sets.Inactive}, {State: sets.Active, Move: 7}} {
+		o.record = &scriptedRecord{now: sets.Record{Rest: place}}
+		if _, _, err := o.moves.Stop(t.Context(), 7, []seq.SectionID{0}, true); !errors.Is(err, seq.ErrMoveOver) {
+			t.Errorf("%v: got %v", place, err)
+		}
+	}
+	o.must(1)
+	o.record = &scriptedRecord{now: sets.Record{Rest: sealedBy7}}
+	for range 2 { // a repeated call gives the same
+		stopped, left, err := o.moves.Stop(t.Context(), 7, []seq.SectionID{0}, false)
+		if err != nil || len(left) > 0 || len(stopped) != 1 || stopped[0].Ceiling != 1 || stopped[0].Table == nil {
+			t.Fatalf("got %+v, left %v: %v", stopped, left, err)
+		}
+	}
+	if late := o.take(1); late.Settled() {
+		t.Errorf("got %d after the stop", late.Out().First[0])
+	}
+}
+
+// A node whose lease has ended may have been succeeded, by one that handed out more.
+func TestASectionWithoutALeaseIsNotStoppedFromMemory(t *testing.T) {
+	o, _, _ := newMoving(t, sealedBy7)
+	o.must(3)
+	o.clock.Advance(2 * ownerLease)
+	stopped, left, err := o.moves.Stop(t.Context(), 7, []seq.SectionID{0}, false)
+	if err != nil || len(stopped) > 0 || len(left) != 1 {
+		t.Errorf("stopped %+v, left %v: %v", stopped, left, err)
+	}
+}
+
+func TestASectionThatNoNodeOwnsIsStoppedByGainingItsRegister(t *testing.T) {
+	o, w, _ := newMoving(t, sealedBy7)
+	o.c.Drop(o.epoch, "")
+	w.max = 4711
+	if _, left, err := o.moves.Stop(t.Context(), 7, []seq.SectionID{0}, false); err != nil || len(left) != 1 {
+		t.Errorf("unasked: left %v, %v", left, err)
+	}
+	stopped, left, err := o.moves.Stop(t.Context(), 7, []seq.SectionID{0}, true)
+	if err != nil || len(left) > 0 || len(stopped) != 1 || stopped[0].Ceiling != 4711 || stopped[0].Table != nil {
+		t.Errorf("stopped %+v, left %v: %v", stopped, left, err)
+	}
+	if len(w.asked) > 0 {
+		t.Errorf("stepped %+v", w.asked)
+	}
+	if late := o.take(1); late.Settled() {
+		t.Errorf("got %d", late.Out().First[0])
+	}
+}
+
+// come is a section that was stopped elsewhere, where uid 1 has had up to last.
+func come(last uint64) Stopped {
+	table := counters.New(0)
+	table.Raise(1, last)
+	return Stopped{ID: 0, Ceiling: last, Table: table}
+}
+
+func TestASectionThatArrivesGoesOnFromItsCounters(t *testing.T) {
+	o, w, r := newMoving(t, sets.Place{State: sets.Inactive})
+	o.c.Drop(o.epoch, "")
+	w.max = 0
+	opened, active, left, err := o.moves.Open(t.Context(), 7, []Stopped{come(30)}, false)
+	if err != nil || len(opened) != 1 || len(active)+len(left) > 0 || r.now.At(0) != (sets.Place{State: sets.Active, Move: 7}) {
+		t.Fatalf("opened %v, active %v, left %v, %v: %v", opened, active, left, r.now.At(0), err)
+	}
+	if w.asked[0].Max < 30 {
+		t.Errorf("the stores were told of %d before it was activated, expected its ceiling at least", w.asked[0].Max)
+	}
+	if got := o.must(1); got != 31 {
+		t.Errorf("got %d, want 31", got)
+	}
+}
+
+// late is a record at which another node has activated the section in between.
+type late struct {
+	*scriptedRecord
+	took bool
+}
+
+func (l *late) Step(ctx context.Context, s sets.Step, ranges []sets.Range) (sets.Record, bool, error) {
+	now, _, err := l.scriptedRecord.Step(ctx, s, ranges)
+	return now, l.took, err
+}
+
+func TestASectionThatArrivesWithoutCountersGoesOnAboveAllThatIsKnown(t *testing.T) {
+	for name, row := range map[string]struct {
+		in   Stopped
+		max  uint64 // at the stores of this Set
+		took bool
+		want uint64
+	}{
+		"no counters":                        {in: Stopped{Ceiling: 500}, took: true, want: 501},
+		"here before":                        {in: Stopped{Ceiling: 500}, max: 900, took: true, want: 901},
+		"activated by another":               {in: come(30), max: 70, want: 71},
+		"activated by another, not heard of": {in: come(30), want: 31},
+		"keys hashed otherwise":              {in: func() Stopped { s := come(30); s.Mark = 9; return s }(), max: 200, took: true, want: 201},
+	} {
+		o, w, r := newMoving(t, sets.Place{State: sets.Inactive})
+		o.record = &late{r, row.took}
+		o.c.Drop(o.epoch, "")
+		w.max = row.max
+		if opened, _, _, err := o.moves.Open(t.Context(), 7, []Stopped{row.in}, false); err != nil || len(opened) != 1 {
+			t.Fatalf("%s: opened %v: %v", name, opened, err)
+		}
+		if got := o.must(1); got != row.want {
+			t.Errorf("%s: got %d, want %d", name, got, row.want)
+		}
+	}
+}
+
+func TestASectionIsNotOpenedForAMoveThatWasRefused(t *testing.T) {
+	o, w, _ := newMoving(t, sets.Place{State: sets.Refused, Move: 7})
+	o.c.Drop(o.epoch, "")
+	w.max = 0
+	if opened, _, _, err := o.moves.Open(t.Context(), 7, []Stopped{come(30)}, false); !errors.Is(err, seq.ErrMoveOver) || len(opened) > 0 {
+		t.Errorf("opened %v: %v", opened, err)
+	}
+	if late := o.take(1); late.Settled() {
+		t.Errorf("got %d", late.Out().First[0])
+	}
+}
+
+// promising are stores at which a section is sealed at the moment of a promise.
+type promising struct {
+	*willing
+	then func()
+}
+
+func (p *promising) Prepare(ctx context.Context, id seq.Session, items []quorum.PrepareItem) []quorum.Outcome {
+	out := p.willing.Prepare(ctx, id, items)
+	p.then()
+	return out
+}
+
+func TestASectionThatIsSealedWhileItIsAcquiredIsNotServed(t *testing.T) {
+	o, w, r := newMoving(t, sets.Place{})
+	o.c.Drop(o.epoch, "")
+	o.holder.Registers = &promising{w, func() {
+		if _, _, err := r.Step(t.Context(), sets.Step{Op: sets.Seal, Move: 7, To: "b"}, all1); err != nil {
+			t.Error(err)
+		}
+	}}
+	if done := o.acquire(t.Context(), []seq.SectionID{0}); len(done.owned) > 0 {
+		t.Errorf("owns %v", done.owned)
+	}
+	if late := o.take(1); late.Settled() {
+		t.Errorf("got %d", late.Out().First[0])
+	}
+}
+
+func TestCallersWaitWhileASectionIsSealedAndThenAreSentOnOrServed(t *testing.T) {
+	for name, row := range map[string]struct {
+		op   sets.Op
+		want error
+	}{"moved": {sets.Finish, seq.ErrNotOwner}, "stays": {sets.Reopen, nil}} {
+		o, _, r := newMoving(t, sealedBy7)
+		o.must(4)
+		if _, _, err := o.moves.Stop(t.Context(), 7, []seq.SectionID{0}, false); err != nil {
+			t.Fatal(err)
+		}
+		waiting := o.take(1)
+		if waiting.Settled() {
+			t.Fatalf("%s: settled while it is sealed", name)
+		}
+		now, _, err := r.Step(t.Context(), sets.Step{Op: row.op, Move: 7}, all1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		o.moves.Gone(now, map[seq.SectionID]string{0: "b:1"})
+		if row.want != nil {
+			if err := o.refused(waiting); !errors.Is(err, row.want) {
+				t.Errorf("%s: got %v", name, err)
+			}
+			if got := o.c.Successor(); got != "b:1" {
+				t.Errorf("%s: callers are sent to %q", name, got)
+			}
+			continue
+		}
+		if done := o.acquire(t.Context(), []seq.SectionID{0}); len(done.owned) != 1 {
+			t.Fatalf("%s: not acquired again", name)
+		}
+		if got := o.must(1); got != 5 {
+			t.Errorf("%s: got %d, want 5 without a gap", name, got)
+		}
+	}
+}

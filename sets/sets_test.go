@@ -1,0 +1,240 @@
+package sets
+
+import (
+	"errors"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/seqsvr/seqsvr/seq"
+)
+
+var states = []State{Active, Inactive, Sealed, Moved, Refused, Limbo}
+
+// What may follow what, by move 7, from every place of an older, this and a later move.
+func TestEveryStepFromEveryPlace(t *testing.T) {
+	type from struct {
+		state State
+		move  uint64
+	}
+	may := map[Op][]from{
+		Seal:     {{Active, 5}},
+		Activate: {{Inactive, 5}, {Sealed, 5}, {Moved, 5}, {Refused, 5}},
+		Refuse:   {{Inactive, 5}, {Sealed, 5}, {Moved, 5}, {Refused, 5}},
+		Cancel:   {{Active, 5}},
+		Reopen:   {{Sealed, 7}},
+		Finish:   {{Sealed, 7}},
+		Keep:     {{Limbo, 5}, {Limbo, 7}, {Limbo, 9}},
+		Give:     {{Limbo, 5}, {Limbo, 7}, {Limbo, 9}},
+	}
+	done := map[Op][]from{
+		Seal: {{Sealed, 7}, {Moved, 7}}, Activate: {{Active, 7}}, Refuse: {{Refused, 7}}, Cancel: {{Active, 7}}, Reopen: {{Active, 7}},
+		Finish: {{Moved, 7}}, Keep: {{Active, 7}}, Give: {{Moved, 7}},
+	}
+	after := map[Op]State{Seal: Sealed, Activate: Active, Refuse: Refused, Cancel: Active, Reopen: Active, Finish: Moved, Keep: Active, Give: Moved}
+	in := func(all []from, p Place) bool {
+		for _, f := range all {
+			if f.state == p.State && f.move == p.Move {
+				return true
+			}
+		}
+		return false
+	}
+	for op := Seal; op <= Give; op++ {
+		for _, state := range states {
+			for _, move := range []uint64{5, 7, 9} {
+				p := Place{State: state, Move: move}
+				if state == Sealed || state == Moved {
+					p.To = "b"
+				}
+				next, err := p.after(Step{Op: op, Move: 7, To: "b"})
+				switch {
+				case in(done[op], p):
+					if err != nil || next != p {
+						t.Errorf("%v again from %v: got %v, %v", op, p, next, err)
+					}
+				case in(may[op], p):
+					if err != nil || next.State != after[op] || next.Move != 7 || (next.To == "b") != (next.State == Sealed || next.State == Moved) {
+						t.Errorf("%v from %v: got %v, %v", op, p, next, err)
+					}
+				default:
+					if !errors.Is(err, seq.ErrMoveOver) || next != p {
+						t.Errorf("%v from %v: got %v, %v", op, p, next, err)
+					}
+				}
+			}
+		}
+	}
+}
+
+// Runs are what single sections would be, however they are cut and joined.
+func TestARecordIsWhatItsSectionsAre(t *testing.T) {
+	const sections = 40
+	r := rand.New(rand.NewPCG(1, 2))
+	record, plain := NewRecord("b", []string{"r:1"}), map[seq.SectionID]Place{}
+	for id := range seq.SectionID(sections) {
+		plain[id] = Place{State: Inactive}
+	}
+	for move := uint64(1); move < 400; move++ {
+		step := Step{Op: Op(1 + r.IntN(int(Give))), Move: 1 + move - uint64(r.IntN(min(3, int(move)))), To: "c"}
+		first := r.IntN(sections)
+		ranges := []Range{{seq.SectionID(first), uint32(1 + r.IntN(sections-first))}}
+		want, fail := map[seq.SectionID]Place{}, false
+		for _, id := range Sections(ranges) {
+			var err error
+			want[id], err = plain[id].after(step)
+			fail = fail || err != nil
+		}
+		next, _, err := record.Apply(step, ranges)
+		if (err != nil) != fail {
+			t.Fatalf("%+v of %v: %v", step, ranges, err)
+		}
+		if err != nil {
+			continue
+		}
+		for id, p := range want {
+			plain[id] = p
+		}
+		body, err := next.Encode()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if record, err = ParseRecord(body); err != nil {
+			t.Fatal(err)
+		}
+		for id, p := range plain {
+			if record.At(id) != p {
+				t.Fatalf("section %d is %v, want %v, in %+v", id, record.At(id), p, record.Runs)
+			}
+		}
+		for i := 1; i < len(record.Runs); i++ {
+			if a, b := record.Runs[i-1], record.Runs[i]; a.end() == uint64(b.First) && a.Place == b.Place || b.Place == record.Rest {
+				t.Fatalf("runs that should be one: %+v %+v", a, b)
+			}
+		}
+	}
+	restored := record.Restored()
+	for id, p := range plain {
+		if got := restored.At(id); got.State != Limbo || got.Move != p.Move {
+			t.Errorf("section %d, %v, is %v in a new era", id, p, got)
+		}
+	}
+	if diff := cmp.Diff(Record{}, Record{}.Restored()); diff != "" {
+		t.Errorf("a cluster that is alone, in a new era: %s", diff)
+	}
+}
+
+func twoSets(t *testing.T) Map {
+	t.Helper()
+	m, _, err := Map{}.Add(Set{Name: RootName, Cluster: "c0"}, Set{Name: "b", Cluster: "c1", Addrs: []string{"b:1"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+func TestAMoveIsInTheMapUntilItsLastSectionHasArrivedOrStays(t *testing.T) {
+	m := twoSets(t)
+	m, move, err := m.Begin("b", []Range{{0, 4}, {8, 2}})
+	if err != nil || move.ID != 1 || move.From != RootName {
+		t.Fatalf("got %+v, %v", move, err)
+	}
+	if same, again, err := m.Begin("b", []Range{{0, 4}, {8, 2}}); err != nil || again.ID != move.ID || same.Version != m.Version {
+		t.Errorf("the same again: got %+v, %v", again, err)
+	}
+	for name, row := range map[string]struct {
+		to     string
+		ranges []Range
+		want   error
+	}{
+		"another move of one of them": {"b", []Range{{3, 3}}, ErrMoveOpen},
+		"to where they are":           {RootName, []Range{{20, 1}}, seq.ErrBadArgument},
+		"no such Set":                 {"c", []Range{{20, 1}}, ErrUnknownSet},
+		"none":                        {"b", nil, seq.ErrBadArgument},
+		"out of order":                {"b", []Range{{20, 2}, {21, 1}}, seq.ErrBadArgument},
+	} {
+		if _, _, err := m.Begin(row.to, row.ranges); !errors.Is(err, row.want) {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
+	m, changed := m.Arrive(1, map[seq.SectionID]uint64{0: 10, 1: 20, 30: 5})
+	if !changed || m.Index(0) != 1 || m.Index(2) != 0 || m.Index(30) != 0 || m.Ceilings[1] != 20 || m.By[1] != 1 {
+		t.Errorf("got %+v", m)
+	}
+	if _, _, err := m.Begin(RootName, []Range{{0, 3}}); !errors.Is(err, seq.ErrBadArgument) {
+		t.Errorf("sections of two Sets: got %v", err)
+	}
+	m, _ = m.Abort(1, []Range{{2, 2}})
+	if open, there := m.Open(1); !there || cmp.Diff([]Range{{8, 2}}, open.Sections) != "" {
+		t.Errorf("got %+v", open)
+	}
+	m, _ = m.Arrive(1, map[seq.SectionID]uint64{8: 1, 9: 1})
+	if _, there := m.Open(1); there || m.Index(9) != 1 || m.Index(2) != 0 {
+		t.Errorf("got %+v", m)
+	}
+	if again, changed := m.Arrive(1, map[seq.SectionID]uint64{8: 1}); changed || again.Version != m.Version {
+		t.Errorf("a move that is over has changed the map")
+	}
+	if _, next, err := m.Begin(RootName, []Range{{9, 1}}); err != nil || next.ID != 2 || next.From != "b" {
+		t.Errorf("back: got %+v, %v", next, err)
+	}
+	body, err := m.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if back, err := ParseMap(body); err != nil || cmp.Diff(m, back) != "" {
+		t.Errorf("read back: %v %s", err, cmp.Diff(m, back))
+	}
+}
+
+func TestTheMapOfABackupBeginsNoMoveBeforeItIsMadeAnew(t *testing.T) {
+	m := twoSets(t).AsRestored()
+	if _, _, err := m.Begin("b", []Range{{0, 1}}); !errors.Is(err, ErrMapRestored) {
+		t.Errorf("got %v", err)
+	}
+	m, id := m.Number(100)
+	if id != 101 {
+		t.Errorf("took number %d", id)
+	}
+	m, err := m.Settle(id, map[seq.SectionID]string{5: "b"}, map[seq.SectionID]uint64{5: 77}, true)
+	if err != nil || m.Index(5) != 1 || m.Index(4) != 0 || m.Ceilings[5] != 77 {
+		t.Fatalf("got %+v, %v", m, err)
+	}
+	if _, move, err := m.Begin("b", []Range{{0, 1}}); err != nil || move.ID != 102 {
+		t.Errorf("got %+v, %v", move, err)
+	}
+}
+
+func TestSetsHaveNamesAndClustersOfTheirOwn(t *testing.T) {
+	m := twoSets(t)
+	root := m.Sets[0]
+	for name, s := range map[string]Set{
+		"another cluster of that name": {Name: "b", Cluster: "c9", Addrs: []string{"x:1"}},
+		"another name of that cluster": {Name: "d", Cluster: "c1", Addrs: []string{"x:1"}},
+		"the root":                     {Name: "d", Cluster: "c0", Addrs: []string{"x:1"}},
+		"no address":                   {Name: "d", Cluster: "c2"},
+		"no cluster":                   {Name: "d", Addrs: []string{"x:1"}},
+		"a bad name":                   {Name: "D!", Cluster: "c2", Addrs: []string{"x:1"}},
+	} {
+		if _, _, err := m.Add(root, s); !errors.Is(err, seq.ErrBadArgument) {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
+	next, changed, err := m.Add(root, Set{Name: "b", Cluster: "c1", Addrs: []string{"b:2"}})
+	if err != nil || !changed || next.Sets[1].Addrs[0] != "b:2" || m.Sets[1].Addrs[0] != "b:1" {
+		t.Errorf("other addresses: got %+v, %v, %v", next.Sets, changed, err)
+	}
+}
+
+func TestRangesAreReadAndWritten(t *testing.T) {
+	got, err := ParseRanges("0-63, 128,200-201")
+	if diff := cmp.Diff([]Range{{0, 64}, {128, 1}, {200, 2}}, got); err != nil || diff != "" {
+		t.Errorf("%v %s", err, diff)
+	}
+	for _, bad := range []string{"", "x", "5-4", "1,1", "7-9,8", "0-99999999", "-1"} {
+		if _, err := ParseRanges(bad); !errors.Is(err, seq.ErrBadArgument) {
+			t.Errorf("%q: got %v", bad, err)
+		}
+	}
+}

@@ -1,0 +1,92 @@
+package main
+
+// setsMutants break the rules of moves between Sets. Where one is explored in all interleavings,
+// package sets catches it; the rest are caught by nodes and coordinators in package allocsvr.
+var setsMutants = []mutant{
+	{
+		rule: "sets-activate-after-refusal", name: "a refused move is activated after all",
+		file: "sets/place.go", in: []string{"sets"},
+		edits: []edit{{old: "may = p.State != Active && p.State != Limbo && p.Move < s.Move\n	case Refuse:", new: "may = p.State != Active && p.State != Limbo && p.Move <= s.Move\n	case Refuse:"}},
+	},
+	{
+		rule: "sets-refuse-what-is-active", name: "a Set refuses a section that it serves",
+		file: "sets/place.go", in: []string{"sets"},
+		edits: []edit{{old: "	case Refuse:\n		next.State = Refused\n		may = p.State != Active && p.State != Limbo && p.Move < s.Move\n", new: "	case Refuse:\n		next.State = Refused\n		may = p.State != Limbo && p.Move <= s.Move\n"}},
+	},
+	{
+		rule: "sets-cancel", name: "a sealed section is given back without the other Set's refusal",
+		file: "sets/place.go", in: []string{"sets"},
+		edits: []edit{{old: "	case Cancel:\n		next.State = Active\n		may = p.State == Active && p.Move < s.Move\n", new: "	case Cancel:\n		next.State = Active\n		may = p.State == Active && p.Move < s.Move || p.State == Sealed && p.Move == s.Move\n"}},
+	},
+	{
+		rule: "sets-seal-after-cancel", name: "a move that was cancelled seals all the same",
+		file: "sets/place.go", in: []string{"sets"},
+		edits: []edit{{old: "may = p.State == Active && p.Move < s.Move\n	case Activate:", new: "may = p.State == Active && p.Move <= s.Move\n	case Activate:"}},
+	},
+	{
+		rule: "sets-activate-older", name: "an older move is activated over a later one",
+		file: "sets/place.go", in: []string{"sets"},
+		edits: []edit{{old: "may = p.State != Active && p.State != Limbo && p.Move < s.Move\n	case Refuse:", new: "may = p.State != Active && p.State != Limbo\n	case Refuse:"}},
+	},
+	{
+		rule: "sets-one-intent", name: "two moves of a section are open",
+		file: "sets/map.go", in: []string{"sets"},
+		edits: []edit{{old: "if slices.ContainsFunc(Sections(open.Sections), func(id seq.SectionID) bool { return slices.Contains(ids, id) }) {", new: "if false {"}},
+	},
+	{
+		rule: "sets-restored-map", name: "a move begins by the map of a backup",
+		file: "sets/map.go", in: []string{"sets"},
+		edits: []edit{{old: "	if m.Restored {\n", new: "	if false {\n"}},
+	},
+	{
+		rule: "sets-limbo", name: "a restored Set has what its backup says",
+		file: "storesvr/backup/restore.go", in: []string{"allocsvr"},
+		edits: []edit{{old: "body, err = record.Restored().Encode()", new: "body, err = record.Encode()"}},
+	},
+	{
+		rule: "sets-record-decides", name: "a node serves what the record does not have",
+		file: "allocsvr/owner/acquire.go", in: []string{"allocsvr"},
+		edits: []edit{{old: "if err == nil && record.Has(g.Bid.c.ID()) {", new: "if err == nil {"}},
+	},
+	{
+		rule: "sets-record-after-promise", name: "the record is read before the promise",
+		file: "allocsvr/owner/acquire.go", in: []string{"allocsvr/owner"},
+		edits: []edit{{old: "	if t.done.read == nil {\n		t.done.read = t.o.reading(t.ctx)\n	}\n", new: ""},
+			{old: "	gained := tenure.Acquire(ctx, o.holder, tries)\n	t1", new: "	done.read = o.reading(ctx)\n	_, _ = done.read()\n	gained := tenure.Acquire(ctx, o.holder, tries)\n	t1"}},
+	},
+	{
+		rule: "sets-stop-under-lease", name: "a node stops what it may have lost, and tells its own ceiling",
+		file: "allocsvr/section/cell.go", in: []string{"allocsvr/owner"},
+		edits: []edit{{old: "	if !c.leased(now) {\n		return seq.Epoch{}, nil, false\n	}\n	return c.seal()", new: "	_ = now\n	return c.seal()"}},
+	},
+	{
+		rule: "sets-ceiling", name: "a section that arrives without counters begins below its ceiling",
+		file: "allocsvr/owner/moves.go", in: []string{"allocsvr/owner"},
+		edits: []edit{{old: "base := max(found.Max, t.stopped.Ceiling)", new: "base := found.Max"}},
+	},
+	{
+		rule: "sets-own-max", name: "a section that comes back begins below what the Set handed out itself",
+		file: "allocsvr/owner/moves.go", in: []string{"allocsvr/owner"},
+		edits: []edit{{old: "base := max(found.Max, t.stopped.Ceiling)", new: "base := t.stopped.Ceiling"}},
+	},
+	{
+		rule: "sets-counters-once", name: "counters are used though another node activated the section",
+		file: "allocsvr/owner/moves.go", in: []string{"allocsvr/owner"},
+		edits: []edit{{old: "if t := g.Bid; took && step.Op == sets.Activate &&", new: "if t := g.Bid; step.Op == sets.Activate &&"}},
+	},
+	{
+		rule: "sets-refuse-first", name: "a sealed section is reopened before the other Set has refused",
+		file: "internal/setcare/mover.go", in: []string{"allocsvr"},
+		edits: []edit{{old: "	if len(sealed) > 0 {\n", new: "	if false {\n"}},
+	},
+	{
+		rule: "sets-settle-asks-all", name: "a restored Set is settled by the map alone",
+		file: "internal/setcare/settle.go", in: []string{"allocsvr"},
+		edits: []edit{{old: "				case p.State == sets.Active, p.State == sets.Sealed && p.To != s.Set: // if it is on its way, then not from here\n", new: "				case s.m.Sets[s.m.Index(id)].Name == one.Name && p.State == sets.Active:\n"}},
+	},
+	{
+		rule: "sets-settle-refuses", name: "a section is settled before other Sets refuse it",
+		file: "internal/setcare/settle.go", in: []string{"allocsvr"},
+		edits: []edit{{old: "err := s.all[one.Name].step(ctx, sets.Step{Op: sets.Refuse, Move: number}, open)", new: "var err error"}},
+	},
+}

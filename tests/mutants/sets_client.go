@@ -1,0 +1,34 @@
+package main
+
+// setCallerMutants are those of callers of several Sets.
+var setCallerMutants = []mutant{
+	{rule: "call-to-the-set", name: "the root's table decides for all sections", file: "client/view.go", in: []string{"client"}, edits: []edit{
+		{"		i := v.sets.Index(seq.SectionID(id))\n		if", "		i := 0\n		if"}}},
+	{rule: "call-to-the-set", name: "a Set that a NOT_OWNER names without an address is not asked", file: "client/retry.go", in: []string{"client"}, edits: []edit{
+		{"		t.in, t.next, t.late = of, 0, nil\n	}\n}", "		t.next = 1 << 16\n	}\n}"}}},
+	{rule: "call-to-the-set", name: "IDs and tags are asked for in every Set", file: "client/rules.go", in: []string{"client"}, edits: []edit{
+		{"		nodes := v.root().nodes\n", "		nodes := v.nodes\n"}}},
+	{rule: "call-to-the-set", name: "a tag is asked for where its section is", file: "client/rules.go", in: []string{"client"}, edits: []edit{
+		{"	case k.rules.root:\n		return v.root().candidates(id)\n", ""}}},
+	{rule: "cluster-of-the-set", name: "calls to all Sets are for the root's cluster", file: "client/servers.go", in: []string{"client"}, edits: []edit{
+		{"rpc.SayCluster(one.cluster)", "rpc.SayCluster(s.c.ClusterID)"}}},
+	{rule: "cluster-of-the-set", name: "the address of a Set that the map does not name is asked", file: "client/retry.go", in: []string{"client"}, edits: []edit{
+		{"of == nil || k.rules.root {\n			return", "k.rules.root {\n			return"}}},
+	{rule: "cluster-of-the-set", name: "a cluster is taken for a Set by its own word", file: "client/table.go", in: []string{"client"}, edits: []edit{
+		{"listed(m, cluster) && listed(m, want)", "listed(m, cluster)"}}},
+	{rule: "table-of-the-set", name: "a newer table in a reply is the root's", file: "client/table.go", in: []string{"client"}, edits: []edit{
+		{"	of := s.set()\n	if of == nil || version", "	of := s.c.table.first()\n	if of == nil || version"}}},
+	{rule: "table-of-the-set", name: "requests have the version of the root's table", file: "client/set.go", in: []string{"client"}, edits: []edit{
+		{"	if of := s.set(); of != nil {\n		return of.version.Load()", "	if of := s.c.table.first(); of != nil {\n		return of.version.Load()"}}},
+	{rule: "named-sets-are-asked-with-pauses", name: "NOT_OWNER of other Sets are followed without end", file: "client/retry.go", in: []string{"client"}, edits: []edit{
+		{"	if t.hops >= maxHops {\n		return\n	}\n", "	if t.hops >= maxHops && moved.Set == \"\" {\n		return\n	}\n"}}},
+	{rule: "outage-of-one-set", name: "a Set that cannot be reached is waited for to the deadline", file: "client/outage.go", in: []string{"client"}, edits: []edit{
+		{"found == errSilent && c.table.alone()", "found == errSilent"}}},
+	{rule: "outage-of-one-set", name: "one Set without a quorum ends the calls for all", file: "client/retry.go", in: []string{"client"}, edits: []edit{
+		{"	in := k.in(v, i, t)\n	switch {\n	case t.quorum == nil:\n		return in.outage.unreachable()\n",
+			"	in := k.in(v, i, t)\n	for _, p := range v.parts {\n		if err := p.of.outage.reason(); err != nil {\n			return err\n		}\n	}\n	switch {\n	case t.quorum == nil:\n		return in.outage.unreachable()\n"}}},
+	{rule: "outage-of-one-set", name: "a router is ready only with the tables of dead Sets, too", file: "router/ready.go", in: []string{"router"}, edits: []edit{
+		{"s.Routes == nil && s.Away == nil", "s.Routes == nil"}}},
+	{rule: "map-only-rises", name: "an older map takes the place of a newer one", file: "client/table.go", in: []string{"client"}, edits: []edit{
+		{"	if m.Version <= t.sets.Version {\n", "	if m.Version == 0 {\n"}}},
+}
