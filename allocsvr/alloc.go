@@ -300,6 +300,7 @@ func (a *Alloc) send(ch chan<- prometheus.Metric) {
 	}
 	mArbiter.Flag(ch, a.arbiterLease.Held(a.clock.Now()))
 	mDesired.Send(ch, float64(a.desired(t)))
+	a.sendSets(ch)
 }
 
 // guide is an Alloc as the table of sections asks it: section.Guide.
@@ -342,8 +343,11 @@ func (g guide) elsewhere(id seq.SectionID, record sets.Record, successor string)
 	if s, unknown := all.Set(err.Set); unknown == nil && err.Addr == "" {
 		err.Addr = anyOf(s.Addrs)
 	}
-	if err.Addr == "" {
+	if err.Addr == "" && !record.IsRoot() { // the root knows
 		err.Addr = anyOf(record.Root)
+		if err.Set == "" {
+			err.Set = sets.RootName
+		}
 	}
 	return err
 }

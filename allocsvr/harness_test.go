@@ -280,7 +280,7 @@ func drainRequest(name string) *pb.DrainRequest { return &pb.DrainRequest{Node: 
 func (n *node) admin() *api.Admin {
 	a := n.Alloc
 	return &api.Admin{Name: a.name, Session: a.session, Sections: a.sections, Owner: a.owner, Routes: a.routes, Arbiter: a.arbiter, Nodes: a.nodes,
-		Holder: a.holder, Sessions: a.leases.Sessions, Needed: func() int { return int(a.needed.Load()) }, Ready: a.Ready, Clock: a.clock,
+		Holder: a.holder, Sessions: a.leases.Sessions, Needed: func() int { return int(a.needed.Load()) }, Ready: a.Ready, Clock: a.clock, Record: a.sets.Known,
 		KeyHashes: keyhash.New(context.Background(), n.group, a.session, *a.sections.Mapping()),
 		Stores:    func(context.Context) []*pb.StoreStatus { return nil },
 		ReadSections: func(ctx context.Context) (map[seq.Register]quorum.Outcome, error) {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"time"
 
 	"github.com/seqsvr/seqsvr/seq"
 )
@@ -22,7 +23,8 @@ type Move struct {
 	ID       uint64  `json:"id"`
 	From     string  `json:"from"`
 	To       string  `json:"to"`
-	Sections []Range `json:"sections"` // that have not arrived yet
+	Sections []Range `json:"sections"`                // that have not arrived yet
+	Begun    int64   `json:"begun_unix_ms,omitempty"` // by the clock of the node that noted it; for people alone
 }
 
 // Map says which Set has which sections. It is never modified. Zero: there is one Set.
@@ -112,6 +114,20 @@ func (m Map) Index(id seq.SectionID) int {
 	return 0
 }
 
+// Ranges are the sections of each Set, in the order of Sets, if there are n sections in all.
+func (m Map) Ranges(n int) [][]Range {
+	ids := make([][]seq.SectionID, max(1, len(m.Sets)))
+	for id := range seq.SectionID(n) {
+		i := m.Index(id)
+		ids[i] = append(ids[i], id)
+	}
+	out := make([][]Range, len(ids))
+	for i := range ids {
+		out[i] = RangesOf(ids[i])
+	}
+	return out
+}
+
 // Open finds a move that is under way.
 func (m Map) Open(id uint64) (Move, bool) {
 	for _, move := range m.Moves {
@@ -158,8 +174,8 @@ func (m Map) Add(root, s Set) (next Map, changed bool, err error) {
 }
 
 // Begin notes a move of sections, all of which are in one other Set than to, and are not moving.
-// It gives an open move of exactly these sections to there again.
-func (m Map) Begin(to string, ranges []Range) (next Map, move Move, err error) {
+// It gives an open move of exactly these sections to there again. at is for people.
+func (m Map) Begin(to string, ranges []Range, at time.Time) (next Map, move Move, err error) {
 	if err := checkRanges(ranges); err != nil {
 		return m, move, err
 	}
@@ -187,7 +203,7 @@ func (m Map) Begin(to string, ranges []Range) (next Map, move Move, err error) {
 	next = m
 	next.Last++
 	next.Version++
-	move = Move{ID: next.Last, From: from, To: to, Sections: slices.Clone(ranges)}
+	move = Move{ID: next.Last, From: from, To: to, Sections: slices.Clone(ranges), Begun: at.UnixMilli()}
 	next.Moves = append(slices.Clone(m.Moves), move)
 	return next, move, nil
 }

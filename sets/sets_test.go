@@ -4,6 +4,7 @@ import (
 	"errors"
 	"math/rand/v2"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -125,6 +126,8 @@ func TestARecordIsWhatItsSectionsAre(t *testing.T) {
 	}
 }
 
+var now = time.UnixMilli(1_700_000_000_000)
+
 func twoSets(t *testing.T) Map {
 	t.Helper()
 	m, _, err := Map{}.Add(Set{Name: RootName, Cluster: "c0"}, Set{Name: "b", Cluster: "c1", Addrs: []string{"b:1"}})
@@ -136,11 +139,11 @@ func twoSets(t *testing.T) Map {
 
 func TestAMoveIsInTheMapUntilItsLastSectionHasArrivedOrStays(t *testing.T) {
 	m := twoSets(t)
-	m, move, err := m.Begin("b", []Range{{0, 4}, {8, 2}})
+	m, move, err := m.Begin("b", []Range{{0, 4}, {8, 2}}, now)
 	if err != nil || move.ID != 1 || move.From != RootName {
 		t.Fatalf("got %+v, %v", move, err)
 	}
-	if same, again, err := m.Begin("b", []Range{{0, 4}, {8, 2}}); err != nil || again.ID != move.ID || same.Version != m.Version {
+	if same, again, err := m.Begin("b", []Range{{0, 4}, {8, 2}}, now); err != nil || again.ID != move.ID || same.Version != m.Version {
 		t.Errorf("the same again: got %+v, %v", again, err)
 	}
 	for name, row := range map[string]struct {
@@ -154,7 +157,7 @@ func TestAMoveIsInTheMapUntilItsLastSectionHasArrivedOrStays(t *testing.T) {
 		"none":                        {"b", nil, seq.ErrBadArgument},
 		"out of order":                {"b", []Range{{20, 2}, {21, 1}}, seq.ErrBadArgument},
 	} {
-		if _, _, err := m.Begin(row.to, row.ranges); !errors.Is(err, row.want) {
+		if _, _, err := m.Begin(row.to, row.ranges, now); !errors.Is(err, row.want) {
 			t.Errorf("%s: got %v", name, err)
 		}
 	}
@@ -162,7 +165,7 @@ func TestAMoveIsInTheMapUntilItsLastSectionHasArrivedOrStays(t *testing.T) {
 	if !changed || m.Index(0) != 1 || m.Index(2) != 0 || m.Index(30) != 0 || m.Ceilings[1] != 20 || m.By[1] != 1 {
 		t.Errorf("got %+v", m)
 	}
-	if _, _, err := m.Begin(RootName, []Range{{0, 3}}); !errors.Is(err, seq.ErrBadArgument) {
+	if _, _, err := m.Begin(RootName, []Range{{0, 3}}, now); !errors.Is(err, seq.ErrBadArgument) {
 		t.Errorf("sections of two Sets: got %v", err)
 	}
 	m, _ = m.Abort(1, []Range{{2, 2}})
@@ -176,7 +179,7 @@ func TestAMoveIsInTheMapUntilItsLastSectionHasArrivedOrStays(t *testing.T) {
 	if again, changed := m.Arrive(1, map[seq.SectionID]uint64{8: 1}); changed || again.Version != m.Version {
 		t.Errorf("a move that is over has changed the map")
 	}
-	if _, next, err := m.Begin(RootName, []Range{{9, 1}}); err != nil || next.ID != 2 || next.From != "b" {
+	if _, next, err := m.Begin(RootName, []Range{{9, 1}}, now); err != nil || next.ID != 2 || next.From != "b" {
 		t.Errorf("back: got %+v, %v", next, err)
 	}
 	body, err := m.Encode()
@@ -190,7 +193,7 @@ func TestAMoveIsInTheMapUntilItsLastSectionHasArrivedOrStays(t *testing.T) {
 
 func TestTheMapOfABackupBeginsNoMoveBeforeItIsMadeAnew(t *testing.T) {
 	m := twoSets(t).AsRestored()
-	if _, _, err := m.Begin("b", []Range{{0, 1}}); !errors.Is(err, ErrMapRestored) {
+	if _, _, err := m.Begin("b", []Range{{0, 1}}, now); !errors.Is(err, ErrMapRestored) {
 		t.Errorf("got %v", err)
 	}
 	m, id := m.Number(100)
@@ -201,7 +204,7 @@ func TestTheMapOfABackupBeginsNoMoveBeforeItIsMadeAnew(t *testing.T) {
 	if err != nil || m.Index(5) != 1 || m.Index(4) != 0 || m.Ceilings[5] != 77 {
 		t.Fatalf("got %+v, %v", m, err)
 	}
-	if _, move, err := m.Begin("b", []Range{{0, 1}}); err != nil || move.ID != 102 {
+	if _, move, err := m.Begin("b", []Range{{0, 1}}, now); err != nil || move.ID != 102 {
 		t.Errorf("got %+v, %v", move, err)
 	}
 }

@@ -19,6 +19,7 @@ import (
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
+	"github.com/seqsvr/seqsvr/sets"
 )
 
 // Admin serves operators: reading, and changes of the route table.
@@ -48,7 +49,8 @@ type Admin struct {
 	Keys         func() keyhash.Entries // that the node goes by; nil: all by seq.HashKey
 	KeyHashes    *keyhash.Document      // as the stores have it
 	Growth       Growth
-	DevLog       string // of the `seqctl dev` that the node is part of; empty: none
+	Record       func() sets.Record // which sections the Set has, as the node knows
+	DevLog       string             // of the `seqctl dev` that the node is part of; empty: none
 }
 
 // askBound is for all that Status asks the stores: callers wait for it 4 s (survey.Patience), and have
@@ -104,7 +106,7 @@ type ownership struct {
 	count   map[seq.Session]int
 	left    map[seq.Session]time.Duration
 	arbiter string
-	unowned int // by no live session
+	unowned int // by no live session, though they are this Set's
 	moving  int // held by none, but the last one that had or has asked for it lives: a hand-over
 }
 
@@ -125,8 +127,10 @@ func (s *Admin) owners(ctx context.Context) (ownership, error) {
 			o.left[v.Session] = max(v.FreeAt-now, 0)
 		}
 	}
+	record := s.Record()
 	for reg, out := range regs {
-		if reg.Kind() != seq.KindSection {
+		id, ok := reg.Section()
+		if !ok || !record.Has(id) {
 			continue
 		}
 		if out.Holder == 0 {
@@ -174,8 +178,9 @@ func (s *Admin) members(t *arbiter.Table, o ownership) []*pb.MemberStatus {
 	}
 	if t != nil {
 		desired := make([]uint32, len(t.Nodes))
-		for _, p := range t.Sections {
-			if p.Owner >= 0 {
+		record := s.Record()
+		for id, p := range t.Sections {
+			if p.Owner >= 0 && record.Has(seq.SectionID(id)) {
 				desired[p.Owner]++
 			}
 		}

@@ -3,8 +3,10 @@ package api
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/seqsvr/seqsvr/allocsvr/arbiter"
 	"github.com/seqsvr/seqsvr/allocsvr/counters"
@@ -97,7 +99,9 @@ func (s *Sets) edit(req *pb.ChangeSetMapRequest) (func(now sets.Map, began *sets
 			return nil, event, err
 		}
 		return func(now sets.Map, began *sets.Move) (next sets.Map, changed bool, err error) {
-			next, *began, err = now.Begin(to, ranges)
+			if next, *began, err = now.Begin(to, ranges, time.Now()); err != nil && !errors.Is(err, seq.ErrBadArgument) {
+				err = fmt.Errorf("%w: %w", seq.ErrBadArgument, err) // no retry helps
+			}
 			return next, next.Version != now.Version, err
 		}, event, nil
 	case req.GetNumber() != nil:

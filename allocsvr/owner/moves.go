@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/seqsvr/seqsvr/allocsvr/counters"
@@ -32,7 +33,12 @@ type Moves struct {
 
 	mu    sync.Mutex // guards stops
 	stops map[seq.SectionID]stop
+
+	stopped, opened atomic.Uint64 // sections, since the start
 }
+
+// Counts are how many sections this node has stopped for other Sets, and opened for its own.
+func (m *Moves) Counts() (stopped, opened uint64) { return m.stopped.Load(), m.opened.Load() }
 
 // stop is a section that this node has stopped; epoch is zero if it did not own it.
 type stop struct {
@@ -102,6 +108,7 @@ func (m *Moves) note(s stop) {
 		m.stops = make(map[seq.SectionID]stop)
 	}
 	m.stops[s.ID] = s
+	m.stopped.Add(1)
 }
 
 // fence gains the registers of sections that no node owns, and serves nothing: under every lower
@@ -245,6 +252,7 @@ func (m *Moves) Open(ctx context.Context, move uint64, in []Stopped, keep bool) 
 			return nil, nil, nil, err
 		}
 		m.o.install(ctx, gained, &done)
+		m.opened.Add(uint64(len(done.owned)))
 	}
 	activated := make(map[*attempt]bool)
 	for _, g := range gained {

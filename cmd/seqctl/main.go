@@ -16,6 +16,7 @@ import (
 	"github.com/seqsvr/seqsvr/cmd/seqctl/etcdverbs"
 	"github.com/seqsvr/seqsvr/cmd/seqctl/ids"
 	"github.com/seqsvr/seqsvr/cmd/seqctl/replay"
+	"github.com/seqsvr/seqsvr/cmd/seqctl/setctl"
 	"github.com/seqsvr/seqsvr/cmd/seqctl/storectl"
 	"github.com/seqsvr/seqsvr/internal/daemon"
 )
@@ -32,6 +33,6 @@ func root() *cobra.Command {
 	root.AddCommand(dev.Command(), replay.Command(), drill.Command())
 	root.AddCommand(ids.Commands()...)
 	root.AddCommand(bench.Commands()...)
-	root.AddCommand(storectl.Command(), etcdverbs.Command(), authctl.Command())
+	root.AddCommand(storectl.Command(), setctl.Command(), etcdverbs.Command(), authctl.Command())
 	return root
 }

@@ -17,7 +17,7 @@ import (
 // All methods but Close are safe for concurrent use.
 type Cluster struct {
 	*Layout
-	processes []*Process // in the order of Layout.Nodes, then those of AddStore
+	processes []*Process // in the order of Layout.Nodes, then those of AddStore and of further Sets
 	make      func(Node) *Process
 }
 
@@ -30,7 +30,7 @@ func Start(cfg Config) (*Cluster, error) {
 		return nil, err
 	}
 	c := &Cluster{Layout: layout}
-	if err := c.build(cfg); err != nil {
+	if err := c.buildAll(cfg); err != nil {
 		layout.Close()
 		return nil, err
 	}
@@ -150,7 +150,7 @@ func (c *Cluster) arguments(cfg Config, n Node) []string {
 	if n.Console != "" {
 		args = append(args, "--console", n.Console)
 	}
-	return append(args, "--name", n.Name, "--http", n.HTTP, "--resp", n.RESP, "--allocs", strings.Join(c.Addrs(RoleAlloc), ","))
+	return append(args, "--name", n.Name, "--http", n.HTTP, "--resp", n.RESP, "--allocs", strings.Join(c.AllocsOfAllSets(), ","))
 }
 
 // Processes lists the processes of the roles in order, or all of them: stores,

@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"time"
 
 	"github.com/seqsvr/seqsvr/internal/etcdflags"
@@ -18,6 +19,7 @@ const (
 	MaxStores  = 7
 	MaxAllocs  = 16
 	MaxRouters = 8
+	MaxSets    = 8
 )
 
 // Config of a cluster. DefaultConfig has the defaults.
@@ -27,6 +29,7 @@ type Config struct {
 	Stores    int    // 1 to MaxStores; fixed by the first start in Dir; none with Etcd
 	Allocs    int    // 1 to MaxAllocs; may differ from start to start
 	Routers   int    // 1 to MaxRouters; may differ from start to start
+	Sets      int    // how many such clusters divide the sections, behind the same routers; 0 or 1: one; never fewer than before
 
 	// Listen and HTTP are the addresses, host:port, of the first router. Empty, or
 	// port 0: a port that stays the same over restarts is picked.
@@ -68,6 +71,8 @@ type Config struct {
 	Host func(name string) string
 	Wrap func(name string, argv []string) []string
 
+	set string // of a further Set: its name, which begins those of its nodes
+
 	// Roles are those whose processes there are; empty: all. The layout has them all.
 	Roles []Role
 
@@ -89,8 +94,12 @@ func (c Config) Planned() (nodes []Node) {
 		count int
 	}{{RoleStore, c.stores()}, {RoleAlloc, c.Allocs}, {RoleRouter, c.Routers}} {
 		for i := range part.count {
-			nodes = append(nodes, Node{Role: part.role, Name: nodeName(part.role, i), Zone: c.zone(i)})
+			nodes = append(nodes, Node{Role: part.role, Name: c.nodeName(part.role, i), Zone: c.zone(i)})
 		}
+	}
+	for i := range c.furtherSets() {
+		of := c.ofSet(i)
+		nodes = append(nodes, slices.DeleteFunc(of.Planned(), func(n Node) bool { return n.Role == RoleRouter })...)
 	}
 	return nodes
 }
@@ -124,7 +133,12 @@ func (c Config) zone(i int) string {
 	return c.Zones[i%len(c.Zones)]
 }
 
-func nodeName(role Role, i int) string { return fmt.Sprintf("%s-%d", role, i+1) }
+func (c Config) nodeName(role Role, i int) string {
+	if c.set != "" {
+		return fmt.Sprintf("%s-%s-%d", c.set, role, i+1)
+	}
+	return fmt.Sprintf("%s-%d", role, i+1)
+}
 
 var clusterID = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9._-]{0,63}$`)
 
@@ -141,6 +155,12 @@ func (c Config) Validate() error {
 		return fmt.Errorf("%w: %d routers, expected 1 to %d", ErrConfig, c.Routers, MaxRouters)
 	case c.Etcd.Given() && c.Supervise:
 		return fmt.Errorf("%w: supervise with etcd: the parent of an AllocSvr ends sessions at StoreSvr only", ErrConfig)
+	case c.Etcd.Given() && c.Sets > 1:
+		return fmt.Errorf("%w: %d Sets with etcd: each would want a prefix of its own; expected one of them", ErrConfig, c.Sets)
+	case c.Sets < 0 || c.Sets > MaxSets:
+		return fmt.Errorf("%w: %d Sets, expected 1 to %d", ErrConfig, c.Sets, MaxSets)
+	case c.Sets > 1 && c.Secure:
+		return fmt.Errorf("%w: %d Sets with TLS and roles: each Set would have a CA of its own here; expected one of them", ErrConfig, c.Sets)
 	case c.ClusterID != "" && !clusterID.MatchString(c.ClusterID):
 		return fmt.Errorf("%w: cluster id %q, expected %s", ErrConfig, c.ClusterID, clusterID)
 	}

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 )
 
 // Role is what a process of the cluster is.
@@ -43,7 +44,9 @@ type Layout struct {
 	ClusterID string
 	Nodes     []Node // stores, then allocators, then routers
 	Dir       string
-	Secured   *Secured // nil: plaintext, and everybody may do everything
+	Secured   *Secured  // nil: plaintext, and everybody may do everything
+	Set       string    // its name, of a Set that was added to another cluster; else empty
+	Others    []*Layout // the further Sets, without routers
 
 	state state
 	lock  *os.File
@@ -55,9 +58,10 @@ type Layout struct {
 type state struct {
 	ClusterID   string `json:"cluster_id"`
 	Stores      int    `json:"stores"`
-	Block       int    `json:"port_block"`  // ports [128*block, 128*block+128)
-	Initialised bool   `json:"initialised"` // every store's database was made; never goes back
-	Nodes       []Node `json:"nodes"`       // as of the last start; for people and tools
+	Block       int    `json:"port_block"`       // ports [128*block, 128*block+128)
+	Initialised bool   `json:"initialised"`      // every store's database was made; never goes back
+	Shared      bool   `json:"shared,omitempty"` // of a further Set: it was given its share of the sections
+	Nodes       []Node `json:"nodes"`            // as of the last start; for people and tools
 
 	Etcd *inEtcd `json:"etcd,omitempty"` // that it keeps its registers in; nil: in stores
 }
@@ -77,11 +81,15 @@ func Open(cfg Config) (*Layout, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("make the cluster's directory: %w", err)
 	}
-	l := &Layout{Dir: dir}
+	l := &Layout{Dir: dir, Set: cfg.set}
 	if l.lock, err = lockFile(filepath.Join(dir, "lock")); err != nil {
 		return nil, fmt.Errorf("%w: %s: %w", ErrInUse, dir, err)
 	}
-	if err := l.load(cfg); err != nil {
+	err = l.load(cfg)
+	if err == nil {
+		err = l.openOthers(cfg)
+	}
+	if err != nil {
 		l.Close()
 		return nil, err
 	}
@@ -120,7 +128,7 @@ func (l *Layout) readState(cfg Config) error {
 	path := filepath.Join(l.Dir, stateFile)
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		if found, _ := filepath.Glob(filepath.Join(l.Dir, string(RoleStore)+"-*")); len(found) > 0 {
+		if found, _ := filepath.Glob(filepath.Join(l.Dir, strings.TrimSuffix(cfg.nodeName(RoleStore, 0), "1")+"*")); len(found) > 0 {
 			return fmt.Errorf("%w: %s is missing beside %s", ErrState, path, found[0])
 		}
 		id := cfg.ClusterID
@@ -177,7 +185,7 @@ func (l *Layout) place(cfg Config) {
 	port := l.state.Block*blockSize + 1
 	add := func(role Role, most, count int) {
 		for i := range most {
-			n := Node{Role: role, Name: nodeName(role, i), Zone: cfg.zone(i)}
+			n := Node{Role: role, Name: cfg.nodeName(role, i), Zone: cfg.zone(i)}
 			next := func() string {
 				addr := loopback(port)
 				if cfg.Host != nil {
@@ -200,6 +208,9 @@ func (l *Layout) place(cfg Config) {
 	}
 	add(RoleStore, MaxStores, cfg.stores())
 	add(RoleAlloc, MaxAllocs, cfg.Allocs)
+	if cfg.set != "" {
+		return // the routers of the first Set serve all
+	}
 	add(RoleRouter, MaxRouters, cfg.Routers)
 	first := &l.Nodes[cfg.stores()+cfg.Allocs]
 	first.Addr = asked(cfg.Listen, first.Addr)
@@ -294,6 +305,9 @@ func (l *Layout) StoreZones() (zones []string) {
 
 // Close frees the ports and the directory. Safe to call twice.
 func (l *Layout) Close() {
+	for _, other := range l.Others {
+		other.Close()
+	}
 	if l.guard != nil {
 		_ = l.guard.Close()
 	}

@@ -26,7 +26,7 @@ func SetMapToProto(m sets.Map) *pb.SetMap {
 		}
 	}
 	for _, move := range m.Moves {
-		out.Moves = append(out.Moves, &pb.SetMove{Id: move.ID, From: move.From, To: move.To, Sections: RangesToProto(move.Sections)})
+		out.Moves = append(out.Moves, &pb.SetMove{Id: move.ID, From: move.From, To: move.To, Sections: RangesToProto(move.Sections), BegunUnixMs: move.Begun})
 	}
 	return out
 }
@@ -48,7 +48,7 @@ func SetMapFromProto(p *pb.SetMap) (sets.Map, error) {
 	}
 	m.By, m.Ceilings = make([]uint64, len(m.In)), make([]uint64, len(m.In))
 	for _, move := range p.GetMoves() {
-		m.Moves = append(m.Moves, sets.Move{ID: move.GetId(), From: move.GetFrom(), To: move.GetTo(), Sections: RangesFromProto(move.GetSections())})
+		m.Moves = append(m.Moves, sets.Move{ID: move.GetId(), From: move.GetFrom(), To: move.GetTo(), Sections: RangesFromProto(move.GetSections()), Begun: move.GetBegunUnixMs()})
 	}
 	return m, m.Validate()
 }

@@ -37,6 +37,8 @@ type Mover struct {
 	Logger   *slog.Logger
 	// Before is called before each step, for tests; nil: nothing is.
 	Before func(step string) error
+	// Moved hears of each batch, and for how long its callers waited; nil: nothing does.
+	Moved func(sections int, waited time.Duration)
 }
 
 func (m *Mover) before(step string) error {
@@ -93,12 +95,17 @@ func (m *Mover) forward(ctx context.Context, ids []seq.SectionID) error {
 	if err := m.From.everywhere(ctx, sets.Step{Op: sets.Finish, Move: m.Move.ID}, ids, owners); err != nil {
 		return err
 	}
+	waited := time.Since(begin)
 	m.Logger.Info("sections moved", "move", m.Move.ID, "sections", len(ids), "from", m.From.Name, "to", m.To.Name,
-		"opened after", opened.Sub(begin).Round(time.Microsecond), "callers sent on after", time.Since(begin).Round(time.Microsecond))
+		"opened after", opened.Sub(begin).Round(time.Microsecond), "callers sent on after", waited.Round(time.Microsecond))
 	if err := m.before("arrive"); err != nil {
 		return err
 	}
-	return m.Root.arrive(ctx, m.Move.ID, stopped)
+	if err := m.Root.arrive(ctx, m.Move.ID, stopped); err != nil || m.Moved == nil {
+		return err
+	}
+	m.Moved(len(ids), waited)
+	return nil
 }
 
 // stop has each section of the batch stopped where it is served, and by any node if it is not.

@@ -3,6 +3,7 @@ package setcare
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"slices"
 
 	"google.golang.org/grpc"
@@ -120,7 +121,7 @@ func (r *Root) abort(ctx context.Context, move uint64, ids []seq.SectionID) erro
 
 // Mover is that of an open move of the map.
 func (r *Root) Mover(m sets.Map, move sets.Move, conns Conns) (*Mover, error) {
-	out := &Mover{Root: r, Move: move}
+	out := &Mover{Root: r, Move: move, Logger: slog.New(slog.DiscardHandler)}
 	for name, to := range map[string]**Set{move.From: &out.From, move.To: &out.To} {
 		s, err := m.Set(name)
 		if err != nil {

@@ -45,3 +45,6 @@ func (c *Conns) Close() {
 		delete(c.open, addr)
 	}
 }
+
+// At is To, as package setcare asks for it.
+func (c *Conns) At(addr string) (grpc.ClientConnInterface, error) { return c.To(addr) }

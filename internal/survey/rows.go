@@ -84,7 +84,8 @@ type Place struct {
 	Space string `json:"space"`
 	CounterID
 	Section  uint32   `json:"section"`
-	Owner    string   `json:"owner"` // empty: none
+	Set      string   `json:"set,omitempty"` // empty: the cluster is alone
+	Owner    string   `json:"owner"`         // empty: none
 	Addr     string   `json:"addr"`
 	Standbys []string `json:"standbys"`
 	Zone     string   `json:"zone"`          // of the owner
@@ -101,7 +102,7 @@ func (c *Cluster) Place(space *seq.Space, of CounterID) Place {
 		place = seq.UID(*of.UID)
 	}
 	id := space.SectionOf(place)
-	r := Place{Space: space.Name, CounterID: of, Section: uint32(id), Standbys: []string{}, Zones: []string{}, Version: c.Table.Version}
+	r := Place{Space: space.Name, CounterID: of, Section: uint32(id), Set: c.Set, Standbys: []string{}, Zones: []string{}, Version: c.Table.Version}
 	if owner, ok := c.Table.Owner(id); ok {
 		r.Owner, r.Addr, r.Zone = owner.Name, owner.Addr, owner.Zone
 	}

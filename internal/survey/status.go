@@ -24,6 +24,9 @@ type Status struct {
 	Why          string   `json:"why"`      // what that does, or what to think of before
 	Notes        []string `json:"notes"`    // what is as an operator wanted it, and worth a reminder
 	ClusterID    string   `json:"cluster_id"`
+	Set          string   `json:"set"`           // that all but sets is of; empty: the cluster is alone
+	Sets         []Set    `json:"sets"`          // none: the cluster is alone
+	Here         int      `json:"sections_here"` // of all sections those that this Set has
 	Era          uint64   `json:"era"`
 	RouteVersion uint64   `json:"route_version"`
 	Sections     uint32   `json:"sections"`
@@ -89,7 +92,7 @@ type Store struct {
 // Judge makes the status of what was found.
 func (s *Survey) Judge() Status {
 	r := Status{ClusterID: s.Cluster.ID, RouteVersion: s.Cluster.Table.Version, Sections: uint32(s.Cluster.Mapping.Sections()),
-		Frozen: s.Cluster.Table.Frozen, Problems: []string{}, Notes: s.notes(), Allocs: []Alloc{}, Stores: []Store{}, Routers: []Router{}}
+		Frozen: s.Cluster.Table.Frozen, Set: s.Cluster.Set, Sets: append([]Set{}, s.sets...), Here: s.Cluster.Here(), Problems: []string{}, Notes: s.notes(), Allocs: []Alloc{}, Stores: []Store{}, Routers: []Router{}}
 	byCause := s.troubles()
 	var worst []trouble
 	r.Health, worst = judge(byCause)

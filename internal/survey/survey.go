@@ -10,6 +10,7 @@ import (
 	"github.com/seqsvr/seqsvr/internal/rpc"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/seq"
+	"github.com/seqsvr/seqsvr/sets"
 )
 
 // Patience is how long one node is waited for unless the command has less time, so that one
@@ -21,6 +22,16 @@ type Cluster struct {
 	ID      string
 	Mapping seq.Mapping
 	Table   *seq.RouteTable
+	Set     string   // that all this is of; empty: the cluster is alone
+	Sets    sets.Map // as the node knows it; zero: the cluster is alone
+}
+
+// Addrs are those of the AllocSvr.
+func (c *Cluster) Addrs() (out []string) {
+	for _, n := range c.Table.Nodes {
+		out = append(out, n.Addr)
+	}
+	return out
 }
 
 // Routes gets the mapping and the route table from a router or AllocSvr.
@@ -45,7 +56,11 @@ func Routes(ctx context.Context, conns *Conns, addr string) (*Cluster, error) {
 	if table == nil {
 		return nil, fmt.Errorf("routes of %s: %w", addr, seq.ErrNoRoute)
 	}
-	return &Cluster{reply.GetClusterId(), mapping, table}, nil
+	all, err := rpc.SetMapFromProto(reply.GetSets())
+	if err != nil {
+		return nil, fmt.Errorf("routes of %s: %w", addr, err)
+	}
+	return &Cluster{ID: reply.GetClusterId(), Mapping: mapping, Table: table, Set: reply.GetSet(), Sets: all}, nil
 }
 
 // Survey is every AllocSvr's own word on itself and on the cluster.
@@ -54,7 +69,9 @@ type Survey struct {
 	Replies map[string]*pb.StatusReply // by node name; only those that answered
 	Errs    map[string]error           // of the others
 
-	idTroubles []trouble // of snowflake namespaces; nil until AskIDs
+	idTroubles  []trouble // of snowflake namespaces; nil until AskIDs
+	sets        []Set     // all; nil until AskSets, or there is one
+	setTroubles []trouble // of other Sets
 }
 
 // newSurvey has no answers yet.

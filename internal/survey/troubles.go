@@ -29,6 +29,8 @@ const (
 	frozenTable
 	sectionsUnowned
 	sectionsSpent
+	setIll
+	moveOpen
 	routerAway
 	zonesTogether
 	sectionsEnding
@@ -93,7 +95,8 @@ func (s *Survey) troubles() []trouble {
 			}
 		}
 	}
-	all = append(all, s.idTroubles...)
+	all = append(all, s.moveTroubles(time.Now())...)
+	all = append(append(all, s.setTroubles...), s.idTroubles...)
 	slices.SortStableFunc(all, func(a, b trouble) int { return cmp.Compare(a.cause, b.cause) })
 	return all
 }

@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"time"
 
 	"google.golang.org/protobuf/proto"
 
@@ -127,7 +128,7 @@ func move(m sets.Map, id seq.SectionID, r *rand.Rand) (sets.Map, error) {
 	if to == m.Index(id) {
 		to = (to + 1) % len(m.Sets)
 	}
-	m, moving, err := m.Begin(m.Sets[to].Name, []sets.Range{{First: id, Sections: 1}})
+	m, moving, err := m.Begin(m.Sets[to].Name, []sets.Range{{First: id, Sections: 1}}, time.Time{})
 	if err != nil {
 		return m, err
 	}

@@ -28,6 +28,7 @@ type leaseRow struct {
 	Standbys    []string `json:"standbys"`
 	Zone        string   `json:"zone"`          // of node
 	Zones       []string `json:"standby_zones"` // one a standby
+	Set         string   `json:"set,omitempty"` // that has the section by the map, if it is another one; then the rest is of before
 }
 
 func leasesCommand() *cobra.Command {
@@ -54,15 +55,27 @@ func leasesCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if err := o.checkNode(ctx, node); err != nil {
+		c, err := o.routes(ctx)
+		if err != nil {
 			return err
 		}
+		if err := checkNode(c, node); err != nil {
+			return err
+		}
+		conns := survey.NewConns(o.Dial()...)
+		defer conns.Close()
+		c.HearOfSets(ctx, conns)
 		rows := []leaseRow{}
 		for _, l := range reply.GetLeases() {
-			if node == "" || node == l.GetNode() {
-				rows = append(rows, leaseRow{l.GetSection(), l.GetNode(), survey.SessionText(l.GetSession()), l.GetRound(), l.GetMax(), l.GetLeaseLeftMs(),
-					l.GetDesired(), append([]string{}, l.GetStandbys()...), l.GetZone(), append([]string{}, l.GetStandbyZones()...)})
+			if node != "" && node != l.GetNode() {
+				continue
 			}
+			row := leaseRow{l.GetSection(), l.GetNode(), survey.SessionText(l.GetSession()), l.GetRound(), l.GetMax(), l.GetLeaseLeftMs(),
+				l.GetDesired(), append([]string{}, l.GetStandbys()...), l.GetZone(), append([]string{}, l.GetStandbyZones()...), ""}
+			if set, elsewhere := c.Elsewhere(seq.SectionID(l.GetSection())); elsewhere {
+				row.Set = set.Name
+			}
+			rows = append(rows, row)
 		}
 		return ui.Print(stdout, format, rows, func() *ui.Table { return leasesTable(rows) })
 	})
@@ -71,13 +84,9 @@ func leasesCommand() *cobra.Command {
 
 // checkNode refuses a node that the route table does not have, "" apart: seq.ErrUnknownNode.
 // One that left it may hold leases all the same, which leases without --node shows.
-func (o *Options) checkNode(ctx context.Context, node string) error {
-	if node == "" {
+func checkNode(c *survey.Cluster, node string) error {
+	if node == "" || slices.Contains(nodeNames(c), node) {
 		return nil
-	}
-	c, err := o.routes(ctx)
-	if err != nil || slices.Contains(nodeNames(c), node) {
-		return err
 	}
 	return nameNodes(c, fmt.Errorf("%w: %q", seq.ErrUnknownNode, node))
 }
@@ -111,6 +120,10 @@ func zones(owner string, standbys []string) string {
 func leasesTable(rows []leaseRow) *ui.Table {
 	t := ui.NewTable("section", "node", "session", "round", "max", "lease left", "desired", "standbys", "zones")
 	for _, r := range rows {
+		if r.Set != "" { // what this Set has of it is of before it moved
+			t.Row(text(r.Section), "in Set "+r.Set, "", "", "", "", "", "", "")
+			continue
+		}
 		owner := ui.Cell{Text: cmp.Or(r.Node, "-"), Color: ui.Green}
 		if r.LeaseLeftMS < 0 || r.Node != r.Desired {
 			owner.Color = ui.Yellow

@@ -26,6 +26,7 @@ type routeNode struct {
 
 type routesResult struct {
 	ClusterID string         `json:"cluster_id"`
+	Set       string         `json:"set,omitempty"` // that all this is of; empty: the cluster is alone
 	Version   uint64         `json:"route_version"`
 	Frozen    string         `json:"frozen"`
 	Spaces    []seq.Space    `json:"spaces"`
@@ -56,11 +57,17 @@ func routeCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
+		conns := survey.NewConns(o.Dial()...)
+		defer conns.Close()
+		c.HearOfSets(ctx, conns)
 		if all {
 			return printRoutes(stdout, format, c)
 		}
 		space, err := c.Mapping.Space(who.space)
 		if err != nil {
+			return err
+		}
+		if c, err = c.In(ctx, conns, seq.SectionID(c.Place(space, of).Section)); err != nil {
 			return err
 		}
 		return printRoute(stdout, format, c.Place(space, of))
@@ -70,18 +77,25 @@ func routeCommand() *cobra.Command {
 
 func printRoute(w io.Writer, format ui.Format, r survey.Place) error {
 	return ui.Print(w, format, r, func() *ui.Table {
-		t := ui.NewTable("space", r.Column(), "section", "owner", "addr", "standby", "standby 2", "pinned", "routes version", "zones")
+		columns, set := []string{"space", r.Column(), "section", "owner", "addr", "standby", "standby 2", "pinned", "routes version", "zones"}, []any{}
+		if r.Set != "" {
+			columns, set = append(columns, "set"), append(set, r.Set)
+		}
+		t := ui.NewTable(columns...)
 		standbys := append(append([]string{}, r.Standbys...), "", "")
-		return t.Row(r.Space, r.CounterID.String(), text(uint64(r.Section)), cmp.Or(r.Owner, "-"), r.Addr, standbys[0], standbys[1], r.Pinned, text(r.Version), zones(r.Zone, r.Zones))
+		return t.Row(append([]any{r.Space, r.CounterID.String(), text(uint64(r.Section)), cmp.Or(r.Owner, "-"), r.Addr, standbys[0], standbys[1], r.Pinned, text(r.Version), zones(r.Zone, r.Zones)}, set...)...)
 	})
 }
 
 func printRoutes(w io.Writer, format ui.Format, c *survey.Cluster) error {
-	r := routesResult{ClusterID: c.ID, Version: c.Table.Version, Frozen: c.Table.Frozen, Spaces: c.Mapping.Spaces, Nodes: []routeNode{}, Pins: map[int]string{}}
+	r := routesResult{ClusterID: c.ID, Set: c.Set, Version: c.Table.Version, Frozen: c.Table.Frozen, Spaces: c.Mapping.Spaces, Nodes: []routeNode{}, Pins: map[int]string{}}
 	for _, n := range c.Table.Nodes {
 		r.Nodes = append(r.Nodes, routeNode{Name: n.Name, Addr: n.Addr, Session: survey.SessionText(uint64(n.Session)), Weight: n.Weight, Drained: n.Drained, Zone: n.Zone})
 	}
-	for _, p := range c.Table.Sections {
+	for id, p := range c.Table.Sections {
+		if _, elsewhere := c.Elsewhere(seq.SectionID(id)); elsewhere {
+			continue
+		}
 		if p.Owner != seq.NoNode {
 			r.Nodes[p.Owner].Sections++
 		}

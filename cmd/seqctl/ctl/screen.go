@@ -70,8 +70,12 @@ func printStatus(w io.Writer, format ui.Format, r survey.Status) error {
 	}
 	fmt.Fprintln(w, shown+cut(headline(r), screenColumns-len(word)))
 	line := func(text string) { fmt.Fprintln(w, cut(text, screenColumns)) }
-	line(fmt.Sprintf("cluster %s, %d sections, %d unowned, routes version %d, lease %s, arbiter %s",
-		cut(r.ClusterID, 20), r.Sections, r.Unowned, r.RouteVersion, ui.Duration(time.Duration(r.LeaseMS*float64(time.Millisecond))), cmp.Or(cut(r.Arbiter, nameCells), "-")))
+	has := ""
+	if r.Set != "" {
+		has = fmt.Sprintf("%d of ", r.Here)
+	}
+	line(fmt.Sprintf("cluster %s, %s%d sections, %d unowned, routes version %d, lease %s, arbiter %s",
+		cut(r.ClusterID, 20), has, r.Sections, r.Unowned, r.RouteVersion, ui.Duration(time.Duration(r.LeaseMS*float64(time.Millisecond))), cmp.Or(cut(r.Arbiter, nameCells), "-")))
 	if r.Why != "" {
 		line("  " + r.Why)
 	}
@@ -82,6 +86,16 @@ func printStatus(w io.Writer, format ui.Format, r survey.Status) error {
 			break
 		}
 		line("  - " + text)
+	}
+	for _, one := range r.Sets {
+		text := fmt.Sprintf("  Set %s: %d sections, %s", one.Name, one.Sections, one.Health)
+		if one.Name == r.Set {
+			text += ", of which below"
+		}
+		if one.Problem != "" {
+			text += ": " + one.Problem
+		}
+		line(text)
 	}
 	stores := storeTable(r.Stores, zoned(r))
 	if r.Engine == survey.EngineEtcd {

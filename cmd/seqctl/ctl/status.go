@@ -50,6 +50,9 @@ func takeSurvey(ctx context.Context, o *Options, ids bool) (*survey.Survey, erro
 	conns := survey.NewConns(o.Dial()...)
 	defer conns.Close()
 	s := survey.Take(ctx, c, conns, survey.Patience)
+	if ids {
+		s.AskSets(ctx, conns, survey.Patience)
+	}
 	if addr := s.Answered(); ids && addr != "" {
 		if conn, err := conns.To(addr); err == nil {
 			ctx, cancel := context.WithTimeout(ctx, survey.Patience)

@@ -121,6 +121,7 @@ in without a certificate or a token; it prints those of a caller and of an opera
 	fs.IntVar(&o.Allocs, "allocs", o.Allocs, "number of AllocSvr")
 	fs.IntVar(&o.Routers, "routers", o.Routers, "number of routers; the first one listens at --listen and --http")
 	fs.StringSliceVar(&o.Zones, "zones", nil, "`zones` that the nodes of each kind are in, in turn, such as a,b,c; empty: none")
+	fs.IntVar(&o.Sets, "sets", 1, "number of `Sets`, each with its own stores and allocators, that divide the sections behind the routers; never fewer than before in a directory")
 	fs.Uint32Var(&o.Sections, "sections", seq.DefaultSections, "how many `sections`, fixed at the first start in a directory")
 	fs.Uint64Var(&o.Step, "step", seq.DefaultStep, "`numbers` that one write moves a section's max, fixed likewise")
 	fs.StringArrayVar(&o.Spaces, "space", nil, "a further `space`, fixed likewise: "+seq.SpaceForm+"; may be given again; empty: none")
@@ -183,6 +184,9 @@ func (o *options) check() error {
 	if o.Secure && o.RESP == "" {
 		o.RESP = "127.0.0.1:0"
 	}
+	if o.Sets < 1 || o.Sets > localcluster.MaxSets {
+		return daemon.Usage(fmt.Errorf("--sets %d: expected 1 to %d", o.Sets, localcluster.MaxSets))
+	}
 	if !o.processes && (o.Supervise || o.Bin != "") {
 		return daemon.Usage(errors.New("--supervise and --bin need --processes"))
 	}
@@ -230,7 +234,11 @@ func (o *options) run(ctx context.Context, stdout, stderr io.Writer) error {
 func (o *options) serve(ctx context.Context, c running, layout *localcluster.Layout, began time.Time, stdout, stderr io.Writer) error {
 	wait, cancel := context.WithTimeout(ctx, readyPatience)
 	defer cancel()
-	if err := c.ready(wait); err != nil {
+	err := c.ready(wait)
+	if err == nil {
+		err = layout.JoinSets(wait)
+	}
+	if err != nil {
 		if ctx.Err() != nil {
 			return nil // told to stop before it was ready
 		}

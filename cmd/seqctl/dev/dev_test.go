@@ -19,6 +19,7 @@ import (
 
 	"github.com/seqsvr/seqsvr/cmd/seqctl/ctl"
 	"github.com/seqsvr/seqsvr/cmd/seqctl/replay"
+	"github.com/seqsvr/seqsvr/cmd/seqctl/setctl"
 	"github.com/seqsvr/seqsvr/internal/daemon"
 	"github.com/seqsvr/seqsvr/internal/localcluster"
 	"github.com/seqsvr/seqsvr/internal/msglog"
@@ -32,7 +33,7 @@ const patience = 3 * time.Minute
 // seqctl runs a command line in this process.
 func seqctl(ctx context.Context, args ...string) (stdout, stderr string, err error) {
 	root := ctl.Root()
-	root.AddCommand(Command(), replay.Command())
+	root.AddCommand(Command(), replay.Command(), setctl.Command())
 	var out, log bytes.Buffer
 	err = ctl.Execute(ctx, root, args, &out, &log)
 	return out.String(), log.String(), err

@@ -56,10 +56,13 @@ func startHere(o *options) (running, *localcluster.Layout, error) {
 }
 
 func (h *here) start(o *options, layout *localcluster.Layout) error {
-	err := h.initialise(o)
-	if err != nil {
-		return err
+	all := append([]*localcluster.Layout{layout}, layout.Others...)
+	for _, set := range all {
+		if err := initialise(o, set); err != nil {
+			return err
+		}
 	}
+	var err error
 	if h.log, err = os.OpenFile(logFile(layout), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644); err != nil {
 		return fmt.Errorf("open the log: %w", err)
 	}
@@ -67,28 +70,30 @@ func (h *here) start(o *options, layout *localcluster.Layout) error {
 	if err != nil {
 		return err
 	}
-	for _, n := range layout.Nodes {
-		s, err := listen(o, layout, n, logger.With("node", n.Name))
-		if err != nil {
-			return fmt.Errorf("start %s: %w", n.Name, err)
+	for _, set := range all {
+		for _, n := range set.Nodes {
+			s, err := listen(o, set, n, logFile(layout), logger.With("node", n.Name))
+			if err != nil {
+				return fmt.Errorf("start %s: %w", n.Name, err)
+			}
+			h.add(n, s)
 		}
-		h.add(n, s)
 	}
 	return nil
 }
 
-// initialise makes the registers of a new directory.
-func (h *here) initialise(o *options) error {
+// initialise makes the registers of a new directory of one Set.
+func initialise(o *options, set *localcluster.Layout) error {
 	if o.Etcd.Given() {
-		return h.layout.InitialiseEtcd(context.Background(), o.Config)
+		return set.InitialiseEtcd(context.Background(), o.Config)
 	}
 	spaces, err := o.AllSpaces()
 	if err != nil {
 		return err
 	}
-	return h.layout.Initialise(func(n localcluster.Node) error {
+	return set.Initialise(func(n localcluster.Node) error {
 		return storesvr.Init(storesvr.InitConfig{
-			DataDir: n.Dir, ClusterID: h.layout.ClusterID, Name: n.Name, MemberNames: h.layout.StoreNames(), Zones: h.layout.StoreZones(), Spaces: spaces,
+			DataDir: n.Dir, ClusterID: set.ClusterID, Name: n.Name, MemberNames: set.StoreNames(), Zones: set.StoreZones(), Spaces: spaces,
 		})
 	})
 }
@@ -97,7 +102,7 @@ func (h *here) initialise(o *options) error {
 func logFile(layout *localcluster.Layout) string { return filepath.Join(layout.Dir, "dev.log") }
 
 // listen makes one daemon.
-func listen(o *options, layout *localcluster.Layout, n localcluster.Node, logger *slog.Logger) (server, error) {
+func listen(o *options, layout *localcluster.Layout, n localcluster.Node, log string, logger *slog.Logger) (server, error) {
 	tls, guard, keys, err := layout.Secured.Open(n, logger)
 	if err != nil {
 		return server{}, err
@@ -117,7 +122,7 @@ func listen(o *options, layout *localcluster.Layout, n localcluster.Node, logger
 		cfg := allocsvr.DefaultConfig()
 		cfg.Name, cfg.DataDir, cfg.Listen, cfg.ClusterID, cfg.Logger = n.Name, n.Dir, n.Addr, layout.ClusterID, logger
 		cfg.Stores, cfg.Lease, cfg.ExpectAllocs, cfg.Zone = layout.Addrs(localcluster.RoleStore), o.Lease, o.Allocs, n.Zone
-		cfg.GossipListen, cfg.GossipJoin, cfg.DevLog = n.Gossip, layout.GossipAddrs(), logFile(layout)
+		cfg.GossipListen, cfg.GossipJoin, cfg.DevLog = n.Gossip, layout.GossipAddrs(), log
 		cfg.TLS, cfg.Guard, cfg.GossipKeys = tls, guard, keys
 		if o.Etcd.Given() {
 			etcd, err := o.Etcd.Config(logger)
@@ -133,7 +138,7 @@ func listen(o *options, layout *localcluster.Layout, n localcluster.Node, logger
 		return server{s.Run, s.Close}, nil
 	}
 	r, err := router.New(router.Config{
-		Name: n.Name, Listen: n.Addr, HTTPListen: n.HTTP, RESPListen: n.RESP, ConsoleListen: n.Console, Allocs: layout.Addrs(localcluster.RoleAlloc), ClusterID: layout.ClusterID,
+		Name: n.Name, Listen: n.Addr, HTTPListen: n.HTTP, RESPListen: n.RESP, ConsoleListen: n.Console, Allocs: layout.AllocsOfAllSets(), ClusterID: layout.ClusterID,
 		GossipListen: n.Gossip, GossipJoin: layout.GossipAddrs(), Zone: n.Zone, Logger: logger, TLS: tls, Guard: guard, GossipKeys: keys,
 	})
 	if err != nil {

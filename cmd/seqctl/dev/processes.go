@@ -31,7 +31,7 @@ func startProcesses(o *options) (running, *localcluster.Layout, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	c := &outside{Cluster: cluster, news: make(chan string, 8*len(cluster.Nodes)), gone: make(chan struct{}), left: len(cluster.Nodes)}
+	c := &outside{Cluster: cluster, news: make(chan string, 8*len(cluster.Processes())), gone: make(chan struct{}), left: len(cluster.Processes())}
 	for _, p := range cluster.Processes() {
 		go c.watch(p, p.Done())
 	}

@@ -615,7 +615,8 @@ type SetMove struct {
 	Id            uint64                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
 	From          string                 `protobuf:"bytes,2,opt,name=from,proto3" json:"from,omitempty"`
 	To            string                 `protobuf:"bytes,3,opt,name=to,proto3" json:"to,omitempty"`
-	Sections      []*SectionRange        `protobuf:"bytes,4,rep,name=sections,proto3" json:"sections,omitempty"` // that have not arrived yet
+	Sections      []*SectionRange        `protobuf:"bytes,4,rep,name=sections,proto3" json:"sections,omitempty"`                             // that have not arrived yet
+	BegunUnixMs   int64                  `protobuf:"varint,5,opt,name=begun_unix_ms,json=begunUnixMs,proto3" json:"begun_unix_ms,omitempty"` // by the clock of the node that noted it; for people
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -678,6 +679,13 @@ func (x *SetMove) GetSections() []*SectionRange {
 	return nil
 }
 
+func (x *SetMove) GetBegunUnixMs() int64 {
+	if x != nil {
+		return x.BegunUnixMs
+	}
+	return 0
+}
+
 var File_seqsvr_v1_route_proto protoreflect.FileDescriptor
 
 const file_seqsvr_v1_route_proto_rawDesc = "" +
@@ -732,12 +740,13 @@ const file_seqsvr_v1_route_proto_rawDesc = "" +
 	"\aversion\x18\x01 \x01(\x04R\aversion\x12\"\n" +
 	"\x04sets\x18\x02 \x03(\v2\x0e.seqsvr.v1.SetR\x04sets\x12%\n" +
 	"\x04runs\x18\x03 \x03(\v2\x11.seqsvr.v1.SetRunR\x04runs\x12(\n" +
-	"\x05moves\x18\x04 \x03(\v2\x12.seqsvr.v1.SetMoveR\x05moves\"r\n" +
+	"\x05moves\x18\x04 \x03(\v2\x12.seqsvr.v1.SetMoveR\x05moves\"\x96\x01\n" +
 	"\aSetMove\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x12\n" +
 	"\x04from\x18\x02 \x01(\tR\x04from\x12\x0e\n" +
 	"\x02to\x18\x03 \x01(\tR\x02to\x123\n" +
-	"\bsections\x18\x04 \x03(\v2\x17.seqsvr.v1.SectionRangeR\bsectionsBp\n" +
+	"\bsections\x18\x04 \x03(\v2\x17.seqsvr.v1.SectionRangeR\bsections\x12\"\n" +
+	"\rbegun_unix_ms\x18\x05 \x01(\x03R\vbegunUnixMsBp\n" +
 	"\x14com.github.seqsvr.v1P\x01Z1github.com/seqsvr/seqsvr/proto/seqsvr/v1;seqsvrv1\xaa\x02\tSeqsvr.V1\xca\x02\tSeqsvr\\V1\xea\x02\n" +
 	"Seqsvr::V1b\x06proto3"
 
