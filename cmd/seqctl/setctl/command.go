@@ -26,11 +26,11 @@ const (
 func Command() *cobra.Command {
 	return ctl.Group(&cobra.Command{
 		Use:   "set",
-		Short: "divide sections among several clusters: add, list, show, move, abort",
+		Short: "divide sections among several clusters: add, list, show, move, abort, settle",
 		Long: `A Set is a whole cluster, with stores and AllocSvr of its own, that has some of the sections; if it
 breaks, callers of other sections feel nothing. The first cluster is the root Set, which keeps the map of
 who has what. --addr may lead to any of the Sets: the verbs find the root by it.`,
-	}, addCommand(), listCommand(), showCommand(), moveCommand(), abortCommand())
+	}, addCommand(), listCommand(), showCommand(), moveCommand(), abortCommand(), settleCommand())
 }
 
 // options are the flags of every verb here.

@@ -44,6 +44,8 @@ func TestAWrongCallIsAUsageErrorThatNamesWhatIsWrong(t *testing.T) {
 		"move --sections 5,4 --to b":           "in order",
 		"move --sections 0-99999999999 --to b": "0-99999999999",
 		"move --id -1":                         "--id",
+		"settle":                               "--set NAME",
+		"settle --set b --bump 0":              "--bump",
 		"abort":                                "--id N",
 		"abort 3":                              "arguments",
 	} {
@@ -55,7 +57,7 @@ func TestAWrongCallIsAUsageErrorThatNamesWhatIsWrong(t *testing.T) {
 }
 
 func TestVerbsFailWithTheAddressWhereNothingAnswers(t *testing.T) {
-	for _, line := range []string{"list", "show", "add b --set-addr 127.0.0.1:2", "move --sections 1 --to b", "move --id 1", "abort --id 1"} {
+	for _, line := range []string{"list", "show", "add b --set-addr 127.0.0.1:2", "move --sections 1 --to b", "move --id 1", "abort --id 1", "settle --set b"} {
 		args := append(strings.Fields(line), "--addr", "127.0.0.1:1", "--timeout", "2s")
 		if out, err := call(t, args...); err == nil || errors.Is(err, daemon.ErrUsage) || !strings.Contains(err.Error(), "127.0.0.1:1") || out != "" {
 			t.Errorf("%s: got %v and %q, want an error with the address", line, err, out)
