@@ -3,6 +3,7 @@ package allocsvr
 import (
 	"context"
 	"fmt"
+	"maps"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -143,10 +144,28 @@ func (n *Node) Register(srv grpc.ServiceRegistrar) {
 	pb.RegisterSequenceServer(srv, &api.Sequence{Cluster: n.ClusterID(), Zone: n.cfg.Zone, Sections: a.sections, RouteTable: a.routes, Sets: a.sets, Limits: n.limits, Keys: a.keyHashers, Unheard: n.look})
 	pb.RegisterPeerServer(srv, &api.Peer{Cluster: n.ClusterID(), Session: a.session, Sections: a.sections.Len, Owner: a.owner,
 		Known: n.leases.Sessions, Kick: n.leases.Kick, Guard: n.cfg.Guard, Logger: n.cfg.Logger})
-	pb.RegisterSetsServer(srv, &api.Sets{Cluster: n.ClusterID(), Name: a.name, Docs: a.sets, Sections: a.sections, Moves: a.owner.Moves(), Routes: a.routes})
+	pb.RegisterSetsServer(srv, &api.Sets{Cluster: n.ClusterID(), Name: a.name, Docs: a.sets, Sections: a.sections, Moves: a.owner.Moves(), Routes: a.routes,
+		Keyhash: keyhash.New(context.Background(), n.group, a.session, *a.sections.Mapping()), Rehash: n.rehash})
 	for _, e := range n.endpoints {
 		e.Register(srv)
 	}
+}
+
+// rehash has the node hash string keys so from now on. seq.ErrConflict if it owns a section,
+// the keys of which are counted as before.
+func (n *Node) rehash(keys keyhash.Entries) error {
+	n.growing.Lock()
+	defer n.growing.Unlock()
+	if maps.Equal(*n.keys.Load(), keys) {
+		return nil
+	}
+	if owned := n.alloc.sections.Owned(); len(owned) > 0 {
+		return fmt.Errorf("%w: node %s owns %d sections, the string keys of which it hashes otherwise", seq.ErrConflict, n.cfg.Name, len(owned))
+	}
+	n.keys.Store(&keys)
+	hashers := keys.Hashers()
+	n.alloc.keys.Store(&hashers)
+	return nil
 }
 
 // rootMap reads the map of Sets at nodes of the root Set.

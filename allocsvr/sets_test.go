@@ -15,6 +15,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/seqsvr/seqsvr/allocsvr/api"
+	"github.com/seqsvr/seqsvr/allocsvr/keyhash"
 	"github.com/seqsvr/seqsvr/internal/history"
 	"github.com/seqsvr/seqsvr/internal/setcare"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
@@ -109,7 +110,8 @@ func (c direct) Invoke(ctx context.Context, method string, req, reply any, _ ...
 	}
 	a := c.n.Alloc
 	services := map[*grpc.ServiceDesc]any{
-		&pb.Sets_ServiceDesc:     &api.Sets{Cluster: a.owner.Cluster(), Name: a.name, Docs: a.sets, Sections: a.sections, Moves: a.owner.Moves(), Routes: a.routes},
+		&pb.Sets_ServiceDesc: &api.Sets{Cluster: a.owner.Cluster(), Name: a.name, Docs: a.sets, Sections: a.sections, Moves: a.owner.Moves(), Routes: a.routes,
+			Keyhash: keyhash.New(ctx, c.n.group, a.session, *a.sections.Mapping()), Rehash: func(keyhash.Entries) error { return nil }},
 		&pb.Sequence_ServiceDesc: &api.Sequence{Cluster: a.owner.Cluster(), Sections: a.sections, RouteTable: a.routes, Sets: a.sets, Limits: api.NewLimits(0, 0, 0)},
 	}
 	for desc, impl := range services {

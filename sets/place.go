@@ -40,6 +40,7 @@ type Place struct {
 	State State  `json:"state,omitempty"`
 	Move  uint64 `json:"move,omitempty"` // that brought it about; 0: none did
 	To    string `json:"to,omitempty"`   // of Sealed and Moved: the Set
+	By    uint64 `json:"by,omitempty"`   // of Active by a move: Step.By of the call that activated it
 }
 
 // String is for people: "sealed for b by move 7".
@@ -92,6 +93,9 @@ type Step struct {
 	Op   Op
 	Move uint64 // not 0
 	To   string // of Seal and Give: the Set that the section goes to, or is in
+	// By is of Activate: a number that no other call has, by which a call that does not hear of its
+	// own outcome finds that it was this one which activated the section.
+	By uint64
 }
 
 // after is the place after a step: the same if it has been done. seq.ErrMoveOver if the section
@@ -104,7 +108,8 @@ func (p Place) after(s Step) (Place, error) {
 		done = p.Move == s.Move && (p.State == Sealed || p.State == Moved) && p.To == s.To
 		may = p.State == Active && p.Move < s.Move
 	case Activate:
-		next.State = Active
+		next.State, next.By = Active, s.By
+		done = p.Move == s.Move && p.State == Active
 		may = p.State != Active && p.State != Limbo && p.Move < s.Move
 	case Refuse:
 		next.State = Refused

@@ -10,6 +10,7 @@ import (
 
 	"github.com/seqsvr/seqsvr/allocsvr/arbiter"
 	"github.com/seqsvr/seqsvr/allocsvr/counters"
+	"github.com/seqsvr/seqsvr/allocsvr/keyhash"
 	"github.com/seqsvr/seqsvr/allocsvr/owner"
 	"github.com/seqsvr/seqsvr/allocsvr/section"
 	"github.com/seqsvr/seqsvr/allocsvr/setdocs"
@@ -28,6 +29,9 @@ type Sets struct {
 	Sections *section.Table
 	Moves    *owner.Moves
 	Routes   *arbiter.Routes
+	Keyhash  *keyhash.Document
+	// Rehash has this node hash string keys so from now on; it must own nothing.
+	Rehash func(keyhash.Entries) error
 }
 
 // Map implements pb.SetsServer.
@@ -200,6 +204,14 @@ func (s *Sets) Record(ctx context.Context, _ *pb.SetRecordRequest) (*pb.SetRecor
 	return s.record(r), nil
 }
 
+// Keys implements pb.SetsServer.
+func (s *Sets) Keys(ctx context.Context, _ *pb.SetKeysRequest) (*pb.SetKeysReply, error) {
+	ctx, cancel := bounded(ctx)
+	defer cancel()
+	keys, err := s.Keyhash.Share(ctx)
+	return &pb.SetKeysReply{Keys: keys}, err
+}
+
 // Join implements pb.SetsServer.
 func (s *Sets) Join(ctx context.Context, req *pb.JoinSetRequest) (*pb.SetRecordReply, error) {
 	ctx, cancel := bounded(ctx)
@@ -215,6 +227,15 @@ func (s *Sets) Join(ctx context.Context, req *pb.JoinSetRequest) (*pb.SetRecordR
 		return nil, err
 	}
 	s.Moves.Gone(r, nil) // this node serves nothing any more
+	if len(req.GetKeys()) > 0 {
+		keys, err := s.Keyhash.Adopt(ctx, req.GetKeys())
+		if err == nil {
+			err = s.Rehash(keys)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
 	return s.record(r), nil
 }
 
@@ -223,7 +244,7 @@ func (s *Sets) Step(ctx context.Context, req *pb.SetStepRequest) (*pb.SetRecordR
 	ctx, cancel := bounded(ctx)
 	defer cancel()
 	step := sets.Step{Op: sets.Op(req.GetOp()), Move: req.GetMove(), To: req.GetTo()}
-	r, _, err := s.Docs.Step(ctx, step, rpc.RangesFromProto(req.GetSections()))
+	r, err := s.Docs.Step(ctx, step, rpc.RangesFromProto(req.GetSections()))
 	if err != nil {
 		return nil, err
 	}

@@ -116,6 +116,29 @@ func (d *Document) Begin(ctx context.Context) (Entries, error) {
 	})
 }
 
+// Share is the document as it is now, with its secrets, for Adopt in another Set. Errors as of Load.
+func (d *Document) Share(ctx context.Context) ([]byte, error) {
+	e, err := d.Load(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(e)
+}
+
+// Adopt has the document say what that of another Set says, so that sections which come from there
+// go on from their counters. Nothing may have been counted under it. Errors: ErrUnsound,
+// seq.ErrBadMapping if a secret is missing, else as of documents.Document.Change.
+func (d *Document) Adopt(ctx context.Context, shared []byte) (Entries, error) {
+	next, err := parse(shared)
+	if err == nil {
+		err = next.Check(d.mapping)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("take over how another Set hashes string keys: %w", err)
+	}
+	return d.doc.Change(ctx, func(now Entries, _ bool) (Entries, bool, error) { return next, !maps.Equal(now, next), nil })
+}
+
 // Rehash changes the hash of a space's string keys, under a new secret each time. It is one
 // swap: after any crash it was done, or it was not. Sessions that have begun go on as they
 // did. Errors: seq.ErrBadMapping for a hash that there is not, else as

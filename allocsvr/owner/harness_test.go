@@ -115,9 +115,9 @@ type scriptedRecord struct{ now sets.Record }
 func (r *scriptedRecord) Known() sets.Record                        { return r.now }
 func (r *scriptedRecord) Load(context.Context) (sets.Record, error) { return r.now, nil }
 func (r *scriptedRecord) Look()                                     {}
-func (r *scriptedRecord) Step(_ context.Context, s sets.Step, ranges []sets.Range) (now sets.Record, took bool, err error) {
-	r.now, took, err = r.now.Apply(s, ranges)
-	return r.now, took, err
+func (r *scriptedRecord) Step(_ context.Context, s sets.Step, ranges []sets.Range) (now sets.Record, err error) {
+	r.now, _, err = r.now.Apply(s, ranges)
+	return r.now, err
 }
 
 // scriptedPeers take what they are offered.

@@ -3,6 +3,7 @@ package owner
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -240,9 +241,9 @@ func (m *Moves) Open(ctx context.Context, move uint64, in []Stopped, keep bool) 
 	}
 	gained := tenure.Acquire(ctx, m.o.holder, tries)
 	if len(gained) > 0 {
-		step := sets.Step{Op: sets.Activate, Move: move}
+		step := sets.Step{Op: sets.Activate, Move: move, By: rand.Uint64() | 1}
 		if keep {
-			step.Op = sets.Keep
+			step = sets.Step{Op: sets.Keep, Move: move}
 		}
 		if err := m.activate(ctx, step, gained, &done); err != nil {
 			for _, g := range gained {
@@ -277,13 +278,13 @@ func (m *Moves) activate(ctx context.Context, step sets.Step, gained []tenure.Ga
 	for i, g := range gained {
 		ids[i] = g.Bid.c.ID()
 	}
-	_, took, err := m.o.record.Step(ctx, step, sets.RangesOf(ids))
+	now, err := m.o.record.Step(ctx, step, sets.RangesOf(ids))
 	if err != nil {
 		return err
 	}
 	for _, g := range gained {
 		// Had another node activated it, it may have handed out numbers since the stop.
-		if t := g.Bid; took && step.Op == sets.Activate && t.stopped.Table != nil && t.stopped.Mark == m.o.mark(t.c.ID()) {
+		if t := g.Bid; step.By != 0 && now.At(t.c.ID()).By == step.By && t.stopped.Table != nil && t.stopped.Mark == m.o.mark(t.c.ID()) {
 			t.table = t.stopped.Table
 			done.kept++
 		}

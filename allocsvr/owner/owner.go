@@ -38,9 +38,8 @@ type Peers interface {
 type Record interface {
 	Known() sets.Record                            // as this node has seen it
 	Load(ctx context.Context) (sets.Record, error) // as it is now
-	// Step takes a step with sections, and says whether this call took it: false also if that
-	// is not known.
-	Step(ctx context.Context, s sets.Step, ranges []sets.Range) (now sets.Record, took bool, err error)
+	// Step takes a step with sections, unless it was taken.
+	Step(ctx context.Context, s sets.Step, ranges []sets.Range) (now sets.Record, err error)
 	Look() // has it read soon
 }
 

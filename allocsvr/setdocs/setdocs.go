@@ -73,15 +73,10 @@ func (d *Docs) Load(ctx context.Context) (sets.Record, error) {
 	return r, err
 }
 
-// Step takes a step with sections, and says whether this call took it: false also if that is not
-// known. Errors: those of sets.Record.Apply, else as of documents.Document.Change.
-func (d *Docs) Step(ctx context.Context, s sets.Step, ranges []sets.Range) (r sets.Record, took bool, err error) {
-	r, err = d.record.Change(ctx, func(now sets.Record, doubt bool) (sets.Record, bool, error) {
-		next, changed, err := now.Apply(s, ranges)
-		took = changed && !doubt
-		return next, changed, err
-	})
-	return r, took && err == nil, upgrade(err)
+// Step takes a step with sections, unless it was taken. Errors: those of sets.Record.Apply, else as of documents.Document.Change.
+func (d *Docs) Step(ctx context.Context, s sets.Step, ranges []sets.Range) (sets.Record, error) {
+	r, err := d.record.Change(ctx, func(now sets.Record, _ bool) (sets.Record, bool, error) { return now.Apply(s, ranges) })
+	return r, upgrade(err)
 }
 
 // Join makes the cluster a Set without sections. seq.ErrConflict if it is one of another name or

@@ -145,6 +145,7 @@ var Methods = map[string]Access{
 	pb.Sets_ChangeMap_FullMethodName: changing(mapOf),
 	pb.Sets_Join_FullMethodName:      changing(joinOf),
 	pb.Sets_Step_FullMethodName:      changing(stepOf),
+	pb.Sets_Keys_FullMethodName:      {Roles: []Role{Operator}},
 	pb.Sets_Stop_FullMethodName:      {Roles: []Role{Operator}},
 	pb.Sets_Open_FullMethodName:      {Roles: []Role{Operator}},
 

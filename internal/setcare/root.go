@@ -82,7 +82,16 @@ func (r *Root) Add(ctx context.Context, s *Set, rootAddrs []string) (sets.Map, e
 	if err != nil {
 		return m, err
 	}
-	return m, s.join(ctx, rootAddrs)
+	var keys []byte
+	err = r.any(ctx, func(ctx context.Context, conn grpc.ClientConnInterface) error {
+		reply, err := pb.NewSetsClient(conn).Keys(ctx, &pb.SetKeysRequest{})
+		keys = reply.GetKeys()
+		return err
+	})
+	if err != nil {
+		return m, err
+	}
+	return m, s.join(ctx, rootAddrs, keys)
 }
 
 // Begin notes a move of sections to a Set.

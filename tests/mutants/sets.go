@@ -72,7 +72,7 @@ var setsMutants = []mutant{
 	{
 		rule: "sets-counters-once", name: "counters are used though another node activated the section",
 		file: "allocsvr/owner/moves.go", in: []string{"allocsvr/owner"},
-		edits: []edit{{old: "if t := g.Bid; took && step.Op == sets.Activate &&", new: "if t := g.Bid; step.Op == sets.Activate &&"}},
+		edits: []edit{{old: "step.By != 0 && now.At(t.c.ID()).By == step.By &&", new: "step.By != 0 && now.Has(t.c.ID()) &&"}},
 	},
 	{
 		rule: "sets-refuse-first", name: "a sealed section is reopened before the other Set has refused",

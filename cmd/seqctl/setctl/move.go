@@ -46,8 +46,8 @@ a section wait for some milliseconds while it moves. A Set that does not answer 
 		Args:    ctl.ExactArgs(),
 	}
 	o.AddTo(cmd, moveTimeout)
-	cmd.Flags().StringVar(&sections, "sections", "", "`ranges` of sections, such as 0-63,128")
-	cmd.Flags().StringVar(&to, "to", "", "`name` of the Set that is to have them")
+	cmd.Flags().StringVar(&sections, "sections", "", "`ranges` of sections, such as 0-63,128; required unless --id is given")
+	cmd.Flags().StringVar(&to, "to", "", "`name` of the Set that is to have them; required unless --id is given")
 	cmd.Flags().Uint64Var(&id, "id", 0, "`number` of an open move, to finish it; 0: begin one, or go on with one of the same sections")
 	cmd.RunE = o.Verb(func(ctx context.Context, format ui.Format, _ []string, stdout io.Writer) error {
 		if (id == 0) != (sections != "" && to != "") || id != 0 && (sections != "" || to != "") {

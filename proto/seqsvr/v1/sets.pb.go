@@ -619,6 +619,7 @@ type JoinSetRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	Root          []string               `protobuf:"bytes,2,rep,name=root,proto3" json:"root,omitempty"` // gRPC addresses of AllocSvr of the root Set
+	Keys          []byte                 `protobuf:"bytes,3,opt,name=keys,proto3" json:"keys,omitempty"` // SetKeysReply.keys of the root
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -667,6 +668,93 @@ func (x *JoinSetRequest) GetRoot() []string {
 	return nil
 }
 
+func (x *JoinSetRequest) GetKeys() []byte {
+	if x != nil {
+		return x.Keys
+	}
+	return nil
+}
+
+type SetKeysRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SetKeysRequest) Reset() {
+	*x = SetKeysRequest{}
+	mi := &file_seqsvr_v1_sets_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SetKeysRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SetKeysRequest) ProtoMessage() {}
+
+func (x *SetKeysRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_seqsvr_v1_sets_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SetKeysRequest.ProtoReflect.Descriptor instead.
+func (*SetKeysRequest) Descriptor() ([]byte, []int) {
+	return file_seqsvr_v1_sets_proto_rawDescGZIP(), []int{7}
+}
+
+type SetKeysReply struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Keys          []byte                 `protobuf:"bytes,1,opt,name=keys,proto3" json:"keys,omitempty"` // to be passed to Join alone: it holds secrets
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SetKeysReply) Reset() {
+	*x = SetKeysReply{}
+	mi := &file_seqsvr_v1_sets_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SetKeysReply) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SetKeysReply) ProtoMessage() {}
+
+func (x *SetKeysReply) ProtoReflect() protoreflect.Message {
+	mi := &file_seqsvr_v1_sets_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SetKeysReply.ProtoReflect.Descriptor instead.
+func (*SetKeysReply) Descriptor() ([]byte, []int) {
+	return file_seqsvr_v1_sets_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *SetKeysReply) GetKeys() []byte {
+	if x != nil {
+		return x.Keys
+	}
+	return nil
+}
+
 type SetStepRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Op            SetOp                  `protobuf:"varint,1,opt,name=op,proto3,enum=seqsvr.v1.SetOp" json:"op,omitempty"`
@@ -680,7 +768,7 @@ type SetStepRequest struct {
 
 func (x *SetStepRequest) Reset() {
 	*x = SetStepRequest{}
-	mi := &file_seqsvr_v1_sets_proto_msgTypes[7]
+	mi := &file_seqsvr_v1_sets_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -692,7 +780,7 @@ func (x *SetStepRequest) String() string {
 func (*SetStepRequest) ProtoMessage() {}
 
 func (x *SetStepRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_sets_proto_msgTypes[7]
+	mi := &file_seqsvr_v1_sets_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -705,7 +793,7 @@ func (x *SetStepRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetStepRequest.ProtoReflect.Descriptor instead.
 func (*SetStepRequest) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_sets_proto_rawDescGZIP(), []int{7}
+	return file_seqsvr_v1_sets_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *SetStepRequest) GetOp() SetOp {
@@ -754,7 +842,7 @@ type StopSectionsRequest struct {
 
 func (x *StopSectionsRequest) Reset() {
 	*x = StopSectionsRequest{}
-	mi := &file_seqsvr_v1_sets_proto_msgTypes[8]
+	mi := &file_seqsvr_v1_sets_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -766,7 +854,7 @@ func (x *StopSectionsRequest) String() string {
 func (*StopSectionsRequest) ProtoMessage() {}
 
 func (x *StopSectionsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_sets_proto_msgTypes[8]
+	mi := &file_seqsvr_v1_sets_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -779,7 +867,7 @@ func (x *StopSectionsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StopSectionsRequest.ProtoReflect.Descriptor instead.
 func (*StopSectionsRequest) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_sets_proto_rawDescGZIP(), []int{8}
+	return file_seqsvr_v1_sets_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *StopSectionsRequest) GetMove() uint64 {
@@ -816,7 +904,7 @@ type StoppedSection struct {
 
 func (x *StoppedSection) Reset() {
 	*x = StoppedSection{}
-	mi := &file_seqsvr_v1_sets_proto_msgTypes[9]
+	mi := &file_seqsvr_v1_sets_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -828,7 +916,7 @@ func (x *StoppedSection) String() string {
 func (*StoppedSection) ProtoMessage() {}
 
 func (x *StoppedSection) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_sets_proto_msgTypes[9]
+	mi := &file_seqsvr_v1_sets_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -841,7 +929,7 @@ func (x *StoppedSection) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StoppedSection.ProtoReflect.Descriptor instead.
 func (*StoppedSection) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_sets_proto_rawDescGZIP(), []int{9}
+	return file_seqsvr_v1_sets_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *StoppedSection) GetSection() uint32 {
@@ -882,7 +970,7 @@ type StopSectionsReply struct {
 
 func (x *StopSectionsReply) Reset() {
 	*x = StopSectionsReply{}
-	mi := &file_seqsvr_v1_sets_proto_msgTypes[10]
+	mi := &file_seqsvr_v1_sets_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -894,7 +982,7 @@ func (x *StopSectionsReply) String() string {
 func (*StopSectionsReply) ProtoMessage() {}
 
 func (x *StopSectionsReply) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_sets_proto_msgTypes[10]
+	mi := &file_seqsvr_v1_sets_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -907,7 +995,7 @@ func (x *StopSectionsReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StopSectionsReply.ProtoReflect.Descriptor instead.
 func (*StopSectionsReply) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_sets_proto_rawDescGZIP(), []int{10}
+	return file_seqsvr_v1_sets_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *StopSectionsReply) GetStopped() []*StoppedSection {
@@ -935,7 +1023,7 @@ type OpenSectionsRequest struct {
 
 func (x *OpenSectionsRequest) Reset() {
 	*x = OpenSectionsRequest{}
-	mi := &file_seqsvr_v1_sets_proto_msgTypes[11]
+	mi := &file_seqsvr_v1_sets_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -947,7 +1035,7 @@ func (x *OpenSectionsRequest) String() string {
 func (*OpenSectionsRequest) ProtoMessage() {}
 
 func (x *OpenSectionsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_sets_proto_msgTypes[11]
+	mi := &file_seqsvr_v1_sets_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -960,7 +1048,7 @@ func (x *OpenSectionsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OpenSectionsRequest.ProtoReflect.Descriptor instead.
 func (*OpenSectionsRequest) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_sets_proto_rawDescGZIP(), []int{11}
+	return file_seqsvr_v1_sets_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *OpenSectionsRequest) GetMove() uint64 {
@@ -995,7 +1083,7 @@ type OpenSectionsReply struct {
 
 func (x *OpenSectionsReply) Reset() {
 	*x = OpenSectionsReply{}
-	mi := &file_seqsvr_v1_sets_proto_msgTypes[12]
+	mi := &file_seqsvr_v1_sets_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1007,7 +1095,7 @@ func (x *OpenSectionsReply) String() string {
 func (*OpenSectionsReply) ProtoMessage() {}
 
 func (x *OpenSectionsReply) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_sets_proto_msgTypes[12]
+	mi := &file_seqsvr_v1_sets_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1020,7 +1108,7 @@ func (x *OpenSectionsReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OpenSectionsReply.ProtoReflect.Descriptor instead.
 func (*OpenSectionsReply) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_sets_proto_rawDescGZIP(), []int{12}
+	return file_seqsvr_v1_sets_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *OpenSectionsReply) GetOpened() []uint32 {
@@ -1055,7 +1143,7 @@ type ChangeSetMapRequest_AddSet struct {
 
 func (x *ChangeSetMapRequest_AddSet) Reset() {
 	*x = ChangeSetMapRequest_AddSet{}
-	mi := &file_seqsvr_v1_sets_proto_msgTypes[13]
+	mi := &file_seqsvr_v1_sets_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1067,7 +1155,7 @@ func (x *ChangeSetMapRequest_AddSet) String() string {
 func (*ChangeSetMapRequest_AddSet) ProtoMessage() {}
 
 func (x *ChangeSetMapRequest_AddSet) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_sets_proto_msgTypes[13]
+	mi := &file_seqsvr_v1_sets_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1108,7 +1196,7 @@ type ChangeSetMapRequest_Begin struct {
 
 func (x *ChangeSetMapRequest_Begin) Reset() {
 	*x = ChangeSetMapRequest_Begin{}
-	mi := &file_seqsvr_v1_sets_proto_msgTypes[14]
+	mi := &file_seqsvr_v1_sets_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1120,7 +1208,7 @@ func (x *ChangeSetMapRequest_Begin) String() string {
 func (*ChangeSetMapRequest_Begin) ProtoMessage() {}
 
 func (x *ChangeSetMapRequest_Begin) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_sets_proto_msgTypes[14]
+	mi := &file_seqsvr_v1_sets_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1162,7 +1250,7 @@ type ChangeSetMapRequest_Arrive struct {
 
 func (x *ChangeSetMapRequest_Arrive) Reset() {
 	*x = ChangeSetMapRequest_Arrive{}
-	mi := &file_seqsvr_v1_sets_proto_msgTypes[15]
+	mi := &file_seqsvr_v1_sets_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1174,7 +1262,7 @@ func (x *ChangeSetMapRequest_Arrive) String() string {
 func (*ChangeSetMapRequest_Arrive) ProtoMessage() {}
 
 func (x *ChangeSetMapRequest_Arrive) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_sets_proto_msgTypes[15]
+	mi := &file_seqsvr_v1_sets_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1222,7 +1310,7 @@ type ChangeSetMapRequest_Abort struct {
 
 func (x *ChangeSetMapRequest_Abort) Reset() {
 	*x = ChangeSetMapRequest_Abort{}
-	mi := &file_seqsvr_v1_sets_proto_msgTypes[16]
+	mi := &file_seqsvr_v1_sets_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1234,7 +1322,7 @@ func (x *ChangeSetMapRequest_Abort) String() string {
 func (*ChangeSetMapRequest_Abort) ProtoMessage() {}
 
 func (x *ChangeSetMapRequest_Abort) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_sets_proto_msgTypes[16]
+	mi := &file_seqsvr_v1_sets_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1274,7 +1362,7 @@ type ChangeSetMapRequest_Number struct {
 
 func (x *ChangeSetMapRequest_Number) Reset() {
 	*x = ChangeSetMapRequest_Number{}
-	mi := &file_seqsvr_v1_sets_proto_msgTypes[17]
+	mi := &file_seqsvr_v1_sets_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1286,7 +1374,7 @@ func (x *ChangeSetMapRequest_Number) String() string {
 func (*ChangeSetMapRequest_Number) ProtoMessage() {}
 
 func (x *ChangeSetMapRequest_Number) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_sets_proto_msgTypes[17]
+	mi := &file_seqsvr_v1_sets_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1322,7 +1410,7 @@ type ChangeSetMapRequest_Settle struct {
 
 func (x *ChangeSetMapRequest_Settle) Reset() {
 	*x = ChangeSetMapRequest_Settle{}
-	mi := &file_seqsvr_v1_sets_proto_msgTypes[18]
+	mi := &file_seqsvr_v1_sets_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1334,7 +1422,7 @@ func (x *ChangeSetMapRequest_Settle) String() string {
 func (*ChangeSetMapRequest_Settle) ProtoMessage() {}
 
 func (x *ChangeSetMapRequest_Settle) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_sets_proto_msgTypes[18]
+	mi := &file_seqsvr_v1_sets_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1437,10 +1525,14 @@ const file_seqsvr_v1_sets_proto_rawDesc = "" +
 	"\x04root\x18\x03 \x03(\tR\x04root\x12,\n" +
 	"\x04rest\x18\x04 \x01(\v2\x18.seqsvr.v1.SectionPlacesR\x04rest\x120\n" +
 	"\x06places\x18\x05 \x03(\v2\x18.seqsvr.v1.SectionPlacesR\x06places\x12\x1a\n" +
-	"\bsections\x18\x06 \x01(\rR\bsections\"8\n" +
+	"\bsections\x18\x06 \x01(\rR\bsections\"L\n" +
 	"\x0eJoinSetRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
-	"\x04root\x18\x02 \x03(\tR\x04root\"\x85\x02\n" +
+	"\x04root\x18\x02 \x03(\tR\x04root\x12\x12\n" +
+	"\x04keys\x18\x03 \x01(\fR\x04keys\"\x10\n" +
+	"\x0eSetKeysRequest\"\"\n" +
+	"\fSetKeysReply\x12\x12\n" +
+	"\x04keys\x18\x01 \x01(\fR\x04keys\"\x85\x02\n" +
 	"\x0eSetStepRequest\x12 \n" +
 	"\x02op\x18\x01 \x01(\x0e2\x10.seqsvr.v1.SetOpR\x02op\x12\x12\n" +
 	"\x04move\x18\x02 \x01(\x04R\x04move\x12\x0e\n" +
@@ -1487,11 +1579,12 @@ const file_seqsvr_v1_sets_proto_rawDesc = "" +
 	"\rSET_OP_REOPEN\x10\x05\x12\x11\n" +
 	"\rSET_OP_FINISH\x10\x06\x12\x0f\n" +
 	"\vSET_OP_KEEP\x10\a\x12\x0f\n" +
-	"\vSET_OP_GIVE\x10\b2\xce\x03\n" +
+	"\vSET_OP_GIVE\x10\b2\x8a\x04\n" +
 	"\x04Sets\x127\n" +
 	"\x03Map\x12\x18.seqsvr.v1.SetMapRequest\x1a\x16.seqsvr.v1.SetMapReply\x12C\n" +
 	"\tChangeMap\x12\x1e.seqsvr.v1.ChangeSetMapRequest\x1a\x16.seqsvr.v1.SetMapReply\x12@\n" +
-	"\x06Record\x12\x1b.seqsvr.v1.SetRecordRequest\x1a\x19.seqsvr.v1.SetRecordReply\x12<\n" +
+	"\x06Record\x12\x1b.seqsvr.v1.SetRecordRequest\x1a\x19.seqsvr.v1.SetRecordReply\x12:\n" +
+	"\x04Keys\x12\x19.seqsvr.v1.SetKeysRequest\x1a\x17.seqsvr.v1.SetKeysReply\x12<\n" +
 	"\x04Join\x12\x19.seqsvr.v1.JoinSetRequest\x1a\x19.seqsvr.v1.SetRecordReply\x12<\n" +
 	"\x04Step\x12\x19.seqsvr.v1.SetStepRequest\x1a\x19.seqsvr.v1.SetRecordReply\x12D\n" +
 	"\x04Stop\x12\x1e.seqsvr.v1.StopSectionsRequest\x1a\x1c.seqsvr.v1.StopSectionsReply\x12D\n" +
@@ -1512,7 +1605,7 @@ func file_seqsvr_v1_sets_proto_rawDescGZIP() []byte {
 }
 
 var file_seqsvr_v1_sets_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_seqsvr_v1_sets_proto_msgTypes = make([]protoimpl.MessageInfo, 21)
+var file_seqsvr_v1_sets_proto_msgTypes = make([]protoimpl.MessageInfo, 23)
 var file_seqsvr_v1_sets_proto_goTypes = []any{
 	(SectionState)(0),                  // 0: seqsvr.v1.SectionState
 	(SetOp)(0),                         // 1: seqsvr.v1.SetOp
@@ -1523,64 +1616,68 @@ var file_seqsvr_v1_sets_proto_goTypes = []any{
 	(*SetRecordRequest)(nil),           // 6: seqsvr.v1.SetRecordRequest
 	(*SetRecordReply)(nil),             // 7: seqsvr.v1.SetRecordReply
 	(*JoinSetRequest)(nil),             // 8: seqsvr.v1.JoinSetRequest
-	(*SetStepRequest)(nil),             // 9: seqsvr.v1.SetStepRequest
-	(*StopSectionsRequest)(nil),        // 10: seqsvr.v1.StopSectionsRequest
-	(*StoppedSection)(nil),             // 11: seqsvr.v1.StoppedSection
-	(*StopSectionsReply)(nil),          // 12: seqsvr.v1.StopSectionsReply
-	(*OpenSectionsRequest)(nil),        // 13: seqsvr.v1.OpenSectionsRequest
-	(*OpenSectionsReply)(nil),          // 14: seqsvr.v1.OpenSectionsReply
-	(*ChangeSetMapRequest_AddSet)(nil), // 15: seqsvr.v1.ChangeSetMapRequest.AddSet
-	(*ChangeSetMapRequest_Begin)(nil),  // 16: seqsvr.v1.ChangeSetMapRequest.Begin
-	(*ChangeSetMapRequest_Arrive)(nil), // 17: seqsvr.v1.ChangeSetMapRequest.Arrive
-	(*ChangeSetMapRequest_Abort)(nil),  // 18: seqsvr.v1.ChangeSetMapRequest.Abort
-	(*ChangeSetMapRequest_Number)(nil), // 19: seqsvr.v1.ChangeSetMapRequest.Number
-	(*ChangeSetMapRequest_Settle)(nil), // 20: seqsvr.v1.ChangeSetMapRequest.Settle
-	nil,                                // 21: seqsvr.v1.ChangeSetMapRequest.Settle.CeilingsEntry
-	nil,                                // 22: seqsvr.v1.SetStepRequest.OwnersEntry
-	(*SetMap)(nil),                     // 23: seqsvr.v1.SetMap
-	(*SectionRange)(nil),               // 24: seqsvr.v1.SectionRange
-	(*Set)(nil),                        // 25: seqsvr.v1.Set
-	(*SetRun)(nil),                     // 26: seqsvr.v1.SetRun
+	(*SetKeysRequest)(nil),             // 9: seqsvr.v1.SetKeysRequest
+	(*SetKeysReply)(nil),               // 10: seqsvr.v1.SetKeysReply
+	(*SetStepRequest)(nil),             // 11: seqsvr.v1.SetStepRequest
+	(*StopSectionsRequest)(nil),        // 12: seqsvr.v1.StopSectionsRequest
+	(*StoppedSection)(nil),             // 13: seqsvr.v1.StoppedSection
+	(*StopSectionsReply)(nil),          // 14: seqsvr.v1.StopSectionsReply
+	(*OpenSectionsRequest)(nil),        // 15: seqsvr.v1.OpenSectionsRequest
+	(*OpenSectionsReply)(nil),          // 16: seqsvr.v1.OpenSectionsReply
+	(*ChangeSetMapRequest_AddSet)(nil), // 17: seqsvr.v1.ChangeSetMapRequest.AddSet
+	(*ChangeSetMapRequest_Begin)(nil),  // 18: seqsvr.v1.ChangeSetMapRequest.Begin
+	(*ChangeSetMapRequest_Arrive)(nil), // 19: seqsvr.v1.ChangeSetMapRequest.Arrive
+	(*ChangeSetMapRequest_Abort)(nil),  // 20: seqsvr.v1.ChangeSetMapRequest.Abort
+	(*ChangeSetMapRequest_Number)(nil), // 21: seqsvr.v1.ChangeSetMapRequest.Number
+	(*ChangeSetMapRequest_Settle)(nil), // 22: seqsvr.v1.ChangeSetMapRequest.Settle
+	nil,                                // 23: seqsvr.v1.ChangeSetMapRequest.Settle.CeilingsEntry
+	nil,                                // 24: seqsvr.v1.SetStepRequest.OwnersEntry
+	(*SetMap)(nil),                     // 25: seqsvr.v1.SetMap
+	(*SectionRange)(nil),               // 26: seqsvr.v1.SectionRange
+	(*Set)(nil),                        // 27: seqsvr.v1.Set
+	(*SetRun)(nil),                     // 28: seqsvr.v1.SetRun
 }
 var file_seqsvr_v1_sets_proto_depIdxs = []int32{
-	23, // 0: seqsvr.v1.SetMapReply.sets:type_name -> seqsvr.v1.SetMap
-	19, // 1: seqsvr.v1.ChangeSetMapRequest.number:type_name -> seqsvr.v1.ChangeSetMapRequest.Number
-	20, // 2: seqsvr.v1.ChangeSetMapRequest.settle:type_name -> seqsvr.v1.ChangeSetMapRequest.Settle
-	15, // 3: seqsvr.v1.ChangeSetMapRequest.add:type_name -> seqsvr.v1.ChangeSetMapRequest.AddSet
-	16, // 4: seqsvr.v1.ChangeSetMapRequest.begin:type_name -> seqsvr.v1.ChangeSetMapRequest.Begin
-	17, // 5: seqsvr.v1.ChangeSetMapRequest.arrive:type_name -> seqsvr.v1.ChangeSetMapRequest.Arrive
-	18, // 6: seqsvr.v1.ChangeSetMapRequest.abort:type_name -> seqsvr.v1.ChangeSetMapRequest.Abort
-	24, // 7: seqsvr.v1.SectionPlaces.sections:type_name -> seqsvr.v1.SectionRange
+	25, // 0: seqsvr.v1.SetMapReply.sets:type_name -> seqsvr.v1.SetMap
+	21, // 1: seqsvr.v1.ChangeSetMapRequest.number:type_name -> seqsvr.v1.ChangeSetMapRequest.Number
+	22, // 2: seqsvr.v1.ChangeSetMapRequest.settle:type_name -> seqsvr.v1.ChangeSetMapRequest.Settle
+	17, // 3: seqsvr.v1.ChangeSetMapRequest.add:type_name -> seqsvr.v1.ChangeSetMapRequest.AddSet
+	18, // 4: seqsvr.v1.ChangeSetMapRequest.begin:type_name -> seqsvr.v1.ChangeSetMapRequest.Begin
+	19, // 5: seqsvr.v1.ChangeSetMapRequest.arrive:type_name -> seqsvr.v1.ChangeSetMapRequest.Arrive
+	20, // 6: seqsvr.v1.ChangeSetMapRequest.abort:type_name -> seqsvr.v1.ChangeSetMapRequest.Abort
+	26, // 7: seqsvr.v1.SectionPlaces.sections:type_name -> seqsvr.v1.SectionRange
 	0,  // 8: seqsvr.v1.SectionPlaces.state:type_name -> seqsvr.v1.SectionState
 	5,  // 9: seqsvr.v1.SetRecordReply.rest:type_name -> seqsvr.v1.SectionPlaces
 	5,  // 10: seqsvr.v1.SetRecordReply.places:type_name -> seqsvr.v1.SectionPlaces
 	1,  // 11: seqsvr.v1.SetStepRequest.op:type_name -> seqsvr.v1.SetOp
-	24, // 12: seqsvr.v1.SetStepRequest.sections:type_name -> seqsvr.v1.SectionRange
-	22, // 13: seqsvr.v1.SetStepRequest.owners:type_name -> seqsvr.v1.SetStepRequest.OwnersEntry
-	11, // 14: seqsvr.v1.StopSectionsReply.stopped:type_name -> seqsvr.v1.StoppedSection
-	11, // 15: seqsvr.v1.OpenSectionsRequest.sections:type_name -> seqsvr.v1.StoppedSection
-	25, // 16: seqsvr.v1.ChangeSetMapRequest.AddSet.set:type_name -> seqsvr.v1.Set
-	25, // 17: seqsvr.v1.ChangeSetMapRequest.AddSet.root:type_name -> seqsvr.v1.Set
-	24, // 18: seqsvr.v1.ChangeSetMapRequest.Begin.sections:type_name -> seqsvr.v1.SectionRange
-	24, // 19: seqsvr.v1.ChangeSetMapRequest.Abort.sections:type_name -> seqsvr.v1.SectionRange
-	26, // 20: seqsvr.v1.ChangeSetMapRequest.Settle.runs:type_name -> seqsvr.v1.SetRun
-	21, // 21: seqsvr.v1.ChangeSetMapRequest.Settle.ceilings:type_name -> seqsvr.v1.ChangeSetMapRequest.Settle.CeilingsEntry
+	26, // 12: seqsvr.v1.SetStepRequest.sections:type_name -> seqsvr.v1.SectionRange
+	24, // 13: seqsvr.v1.SetStepRequest.owners:type_name -> seqsvr.v1.SetStepRequest.OwnersEntry
+	13, // 14: seqsvr.v1.StopSectionsReply.stopped:type_name -> seqsvr.v1.StoppedSection
+	13, // 15: seqsvr.v1.OpenSectionsRequest.sections:type_name -> seqsvr.v1.StoppedSection
+	27, // 16: seqsvr.v1.ChangeSetMapRequest.AddSet.set:type_name -> seqsvr.v1.Set
+	27, // 17: seqsvr.v1.ChangeSetMapRequest.AddSet.root:type_name -> seqsvr.v1.Set
+	26, // 18: seqsvr.v1.ChangeSetMapRequest.Begin.sections:type_name -> seqsvr.v1.SectionRange
+	26, // 19: seqsvr.v1.ChangeSetMapRequest.Abort.sections:type_name -> seqsvr.v1.SectionRange
+	28, // 20: seqsvr.v1.ChangeSetMapRequest.Settle.runs:type_name -> seqsvr.v1.SetRun
+	23, // 21: seqsvr.v1.ChangeSetMapRequest.Settle.ceilings:type_name -> seqsvr.v1.ChangeSetMapRequest.Settle.CeilingsEntry
 	2,  // 22: seqsvr.v1.Sets.Map:input_type -> seqsvr.v1.SetMapRequest
 	4,  // 23: seqsvr.v1.Sets.ChangeMap:input_type -> seqsvr.v1.ChangeSetMapRequest
 	6,  // 24: seqsvr.v1.Sets.Record:input_type -> seqsvr.v1.SetRecordRequest
-	8,  // 25: seqsvr.v1.Sets.Join:input_type -> seqsvr.v1.JoinSetRequest
-	9,  // 26: seqsvr.v1.Sets.Step:input_type -> seqsvr.v1.SetStepRequest
-	10, // 27: seqsvr.v1.Sets.Stop:input_type -> seqsvr.v1.StopSectionsRequest
-	13, // 28: seqsvr.v1.Sets.Open:input_type -> seqsvr.v1.OpenSectionsRequest
-	3,  // 29: seqsvr.v1.Sets.Map:output_type -> seqsvr.v1.SetMapReply
-	3,  // 30: seqsvr.v1.Sets.ChangeMap:output_type -> seqsvr.v1.SetMapReply
-	7,  // 31: seqsvr.v1.Sets.Record:output_type -> seqsvr.v1.SetRecordReply
-	7,  // 32: seqsvr.v1.Sets.Join:output_type -> seqsvr.v1.SetRecordReply
-	7,  // 33: seqsvr.v1.Sets.Step:output_type -> seqsvr.v1.SetRecordReply
-	12, // 34: seqsvr.v1.Sets.Stop:output_type -> seqsvr.v1.StopSectionsReply
-	14, // 35: seqsvr.v1.Sets.Open:output_type -> seqsvr.v1.OpenSectionsReply
-	29, // [29:36] is the sub-list for method output_type
-	22, // [22:29] is the sub-list for method input_type
+	9,  // 25: seqsvr.v1.Sets.Keys:input_type -> seqsvr.v1.SetKeysRequest
+	8,  // 26: seqsvr.v1.Sets.Join:input_type -> seqsvr.v1.JoinSetRequest
+	11, // 27: seqsvr.v1.Sets.Step:input_type -> seqsvr.v1.SetStepRequest
+	12, // 28: seqsvr.v1.Sets.Stop:input_type -> seqsvr.v1.StopSectionsRequest
+	15, // 29: seqsvr.v1.Sets.Open:input_type -> seqsvr.v1.OpenSectionsRequest
+	3,  // 30: seqsvr.v1.Sets.Map:output_type -> seqsvr.v1.SetMapReply
+	3,  // 31: seqsvr.v1.Sets.ChangeMap:output_type -> seqsvr.v1.SetMapReply
+	7,  // 32: seqsvr.v1.Sets.Record:output_type -> seqsvr.v1.SetRecordReply
+	10, // 33: seqsvr.v1.Sets.Keys:output_type -> seqsvr.v1.SetKeysReply
+	7,  // 34: seqsvr.v1.Sets.Join:output_type -> seqsvr.v1.SetRecordReply
+	7,  // 35: seqsvr.v1.Sets.Step:output_type -> seqsvr.v1.SetRecordReply
+	14, // 36: seqsvr.v1.Sets.Stop:output_type -> seqsvr.v1.StopSectionsReply
+	16, // 37: seqsvr.v1.Sets.Open:output_type -> seqsvr.v1.OpenSectionsReply
+	30, // [30:38] is the sub-list for method output_type
+	22, // [22:30] is the sub-list for method input_type
 	22, // [22:22] is the sub-list for extension type_name
 	22, // [22:22] is the sub-list for extension extendee
 	0,  // [0:22] is the sub-list for field type_name
@@ -1606,7 +1703,7 @@ func file_seqsvr_v1_sets_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_seqsvr_v1_sets_proto_rawDesc), len(file_seqsvr_v1_sets_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   21,
+			NumMessages:   23,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -22,6 +22,7 @@ const (
 	Sets_Map_FullMethodName       = "/seqsvr.v1.Sets/Map"
 	Sets_ChangeMap_FullMethodName = "/seqsvr.v1.Sets/ChangeMap"
 	Sets_Record_FullMethodName    = "/seqsvr.v1.Sets/Record"
+	Sets_Keys_FullMethodName      = "/seqsvr.v1.Sets/Keys"
 	Sets_Join_FullMethodName      = "/seqsvr.v1.Sets/Join"
 	Sets_Step_FullMethodName      = "/seqsvr.v1.Sets/Step"
 	Sets_Stop_FullMethodName      = "/seqsvr.v1.Sets/Stop"
@@ -41,7 +42,10 @@ type SetsClient interface {
 	ChangeMap(ctx context.Context, in *ChangeSetMapRequest, opts ...grpc.CallOption) (*SetMapReply, error)
 	// Record reads what the Set of the node says of sections, as it is now.
 	Record(ctx context.Context, in *SetRecordRequest, opts ...grpc.CallOption) (*SetRecordReply, error)
-	// Join makes the node's cluster, which has no Record yet, a Set without sections.
+	// Keys reads how string keys are hashed, with the secrets, for a Set that joins.
+	Keys(ctx context.Context, in *SetKeysRequest, opts ...grpc.CallOption) (*SetKeysReply, error)
+	// Join makes the node's cluster, which has no Record yet and which nobody has used, a Set without
+	// sections that hashes string keys as the root does.
 	Join(ctx context.Context, in *JoinSetRequest, opts ...grpc.CallOption) (*SetRecordReply, error)
 	// Step takes a step of a move with sections: MOVE_OVER, and nothing was changed, if one of
 	// them has been through a later one.
@@ -85,6 +89,16 @@ func (c *setsClient) Record(ctx context.Context, in *SetRecordRequest, opts ...g
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(SetRecordReply)
 	err := c.cc.Invoke(ctx, Sets_Record_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *setsClient) Keys(ctx context.Context, in *SetKeysRequest, opts ...grpc.CallOption) (*SetKeysReply, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(SetKeysReply)
+	err := c.cc.Invoke(ctx, Sets_Keys_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -144,7 +158,10 @@ type SetsServer interface {
 	ChangeMap(context.Context, *ChangeSetMapRequest) (*SetMapReply, error)
 	// Record reads what the Set of the node says of sections, as it is now.
 	Record(context.Context, *SetRecordRequest) (*SetRecordReply, error)
-	// Join makes the node's cluster, which has no Record yet, a Set without sections.
+	// Keys reads how string keys are hashed, with the secrets, for a Set that joins.
+	Keys(context.Context, *SetKeysRequest) (*SetKeysReply, error)
+	// Join makes the node's cluster, which has no Record yet and which nobody has used, a Set without
+	// sections that hashes string keys as the root does.
 	Join(context.Context, *JoinSetRequest) (*SetRecordReply, error)
 	// Step takes a step of a move with sections: MOVE_OVER, and nothing was changed, if one of
 	// them has been through a later one.
@@ -172,6 +189,9 @@ func (UnimplementedSetsServer) ChangeMap(context.Context, *ChangeSetMapRequest) 
 }
 func (UnimplementedSetsServer) Record(context.Context, *SetRecordRequest) (*SetRecordReply, error) {
 	return nil, status.Error(codes.Unimplemented, "method Record not implemented")
+}
+func (UnimplementedSetsServer) Keys(context.Context, *SetKeysRequest) (*SetKeysReply, error) {
+	return nil, status.Error(codes.Unimplemented, "method Keys not implemented")
 }
 func (UnimplementedSetsServer) Join(context.Context, *JoinSetRequest) (*SetRecordReply, error) {
 	return nil, status.Error(codes.Unimplemented, "method Join not implemented")
@@ -256,6 +276,24 @@ func _Sets_Record_Handler(srv interface{}, ctx context.Context, dec func(interfa
 	}
 	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
 		return srv.(SetsServer).Record(ctx, req.(*SetRecordRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Sets_Keys_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(SetKeysRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(SetsServer).Keys(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Sets_Keys_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(SetsServer).Keys(ctx, req.(*SetKeysRequest))
 	}
 	return interceptor(ctx, in, info, handler)
 }
@@ -350,6 +388,10 @@ var Sets_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Record",
 			Handler:    _Sets_Record_Handler,
+		},
+		{
+			MethodName: "Keys",
+			Handler:    _Sets_Keys_Handler,
 		},
 		{
 			MethodName: "Join",
