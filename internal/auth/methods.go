@@ -140,7 +140,7 @@ var Methods = map[string]Access{
 	pb.Admin_Rehash_FullMethodName:    changing(rehashOf),
 	pb.Admin_AddSpace_FullMethodName:  changing(spaceOf),
 	// Who may read every UID could not be told by grants. Raises without force are no changes.
-	pb.Sets_Map_FullMethodName:       serving,
+	pb.Sets_Map_FullMethodName:       {Roles: []Role{Alloc, Router, Caller, Reader, Operator}}, // nodes of other Sets ask the root
 	pb.Sets_Record_FullMethodName:    looking,
 	pb.Sets_ChangeMap_FullMethodName: changing(mapOf),
 	pb.Sets_Join_FullMethodName:      changing(joinOf),
