@@ -227,6 +227,7 @@ func (s *Sets) Join(ctx context.Context, req *pb.JoinSetRequest) (*pb.SetRecordR
 		return nil, err
 	}
 	s.Moves.Gone(r, nil) // this node serves nothing any more
+	s.Docs.Look()        // and sends callers on by the root's map
 	if len(req.GetKeys()) > 0 {
 		keys, err := s.Keyhash.Adopt(ctx, req.GetKeys())
 		if err == nil {
