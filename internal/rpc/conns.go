@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"runtime"
 	"sync/atomic"
 	"time"
 
@@ -245,23 +246,40 @@ func (c codec) Marshal(v any) (mem.BufferSlice, error) {
 		buffers.Put(buf)
 		return nil, fmt.Errorf("encode a reply: %w", err)
 	}
-	h := held{r.traffic, min(int64(cap(*buf)), maxUnread/2)}
-	h.traffic.goes(h.bytes)
-	return mem.BufferSlice{mem.NewBuffer(buf, h)}, nil
+	return mem.BufferSlice{mem.NewBuffer(buf, r.traffic.hold(min(int64(cap(*buf)), maxUnread/2)))}, nil
 }
 
 // held is where the bytes of a reply go once gRPC has written or dropped them.
-type held struct {
+type held struct{ count *count }
+
+// count is what a reply counts for, until it is over.
+type count struct {
 	traffic *traffic
 	bytes   int64
+	over    atomic.Bool
+}
+
+func (c *count) end() {
+	if !c.over.Swap(true) {
+		c.traffic.gone(c.bytes)
+	}
+}
+
+// hold counts the bytes of a reply. gRPC now and then forgets the bytes of a call that was
+// cancelled without giving them back; these count until they are collected as garbage.
+func (t *traffic) hold(bytes int64) *held {
+	t.goes(bytes)
+	h := &held{&count{traffic: t, bytes: bytes}}
+	runtime.AddCleanup(h, (*count).end, h.count)
+	return h
 }
 
 // Get implements mem.BufferPool.
-func (held) Get(n int) *[]byte { return buffers.Get(n) }
+func (*held) Get(n int) *[]byte { return buffers.Get(n) }
 
 // Put implements mem.BufferPool.
-func (h held) Put(b *[]byte) {
-	h.traffic.gone(h.bytes)
+func (h *held) Put(b *[]byte) {
+	h.count.end()
 	buffers.Put(b)
 }
 
