@@ -235,6 +235,17 @@ func TestRepliesOfCallsThatWereCancelledAreForgotten(t *testing.T) {
 	}
 }
 
+func TestAReplyThatIsNeverGivenBackCountsUntilItIsCollected(t *testing.T) {
+	conn := &traffic{all: new(atomic.Int64)}
+	if _, err := newCodec().Marshal(conn.reply(&pb.NextRequest{Space: string(make([]byte, 100<<10))})); err != nil {
+		t.Fatal(err)
+	}
+	waitFor(t, "nothing unread", func() bool {
+		runtime.GC()
+		return conn.unread.Load() == 0 && conn.all.Load() == 0
+	})
+}
+
 // A reply of many megabytes takes its time on a busy machine, in which leases are renewed.
 func TestOneLargeReplyRefusesNoCallBesideIt(t *testing.T) {
 	conn := &traffic{all: new(atomic.Int64)}

@@ -15,7 +15,9 @@ var transportMutants = []mutant{
 	{rule: "unread-replies-are-bounded", name: "what a closed connection has not read counts for ever", file: "internal/rpc/conns.go", in: []string{"internal/rpc"}, edits: []edit{
 		{"	t.closed.Store(true)\n	t.forget()\n", ""}}},
 	{rule: "unread-replies-are-bounded", name: "a reply that was dropped counts for ever", file: "internal/rpc/conns.go", in: []string{"internal/rpc"}, edits: []edit{
-		{"	h.traffic.gone(h.bytes)\n", ""}}},
+		{"		c.traffic.gone(c.bytes)\n", ""}}},
+	{rule: "unread-replies-are-bounded", name: "a reply that is never given back counts for ever", file: "internal/rpc/conns.go", in: []string{"internal/rpc"}, edits: []edit{
+		{"	runtime.AddCleanup(h, (*count).end, h.count)\n", "	_ = runtime.NumCPU\n"}}},
 	{rule: "unread-replies-are-bounded", name: "one large reply has the calls beside it refused", file: "internal/rpc/conns.go", in: []string{"internal/rpc"}, edits: []edit{
 		{"min(int64(cap(*buf)), maxUnread/2)", "int64(cap(*buf))"}}},
 	{rule: "unfinished-messages-are-bounded", name: "a connection may begin any number of messages", file: "internal/rpc/conns.go", in: []string{"internal/rpc"}, edits: []edit{
