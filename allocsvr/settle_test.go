@@ -2,6 +2,7 @@ package allocsvr
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -89,6 +90,7 @@ func TestARestoredSetServesOnlyWhatItIsSettledToHave(t *testing.T) {
 			d.stopped(restored, "open", at(12, 1)) // on its way to it
 			d.stopped(restored, "finish", at(13, 1))
 			d.stopped(third, "seal", at(6, 1)) // noted alone
+			goOn := d.late(other, at(7, 1))    // stopped here, and about to be opened there
 			for uid := range uids {
 				d.try(uid, 0)
 			}
@@ -107,6 +109,9 @@ func TestARestoredSetServesOnlyWhatItIsSettledToHave(t *testing.T) {
 					t.Errorf("section %d is in Set %d by the map, want %d (%+v)", id, in, want, got)
 				}
 			}
+			if err := goOn(); !errors.Is(err, setcare.ErrRefused) {
+				t.Errorf("a coordinator that is late opened a section that was settled since: %v", err)
+			}
 			d.takeBackAll()
 			for uid := range uids {
 				d.next(uid)
@@ -114,12 +119,31 @@ func TestARestoredSetServesOnlyWhatItIsSettledToHave(t *testing.T) {
 			if again := d.settle(restored); len(again.Kept)+len(again.Given) > 0 {
 				t.Errorf("settled again: %+v", again)
 			}
-			d.finish(d.begin(third, at(7, 1)))
+			d.finish(d.begin(third, at(8, 1)))
 			for uid := range uids {
 				d.next(uid)
 			}
 		})
 	}
+}
+
+// late begins a move whose coordinator pauses before it opens the section, until it is told to go on.
+func (d *division) late(to int, r sets.Range) (goOn func() error) {
+	d.t.Helper()
+	m := d.begin(to, r)
+	there, wake, done := make(chan struct{}), make(chan struct{}), make(chan error, 1)
+	m.Before = func(step string) error {
+		if step == "open" {
+			close(there)
+			<-wake
+		}
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(d.t.Context(), patient)
+	d.t.Cleanup(cancel)
+	go func() { done <- m.Finish(ctx) }()
+	<-there
+	return func() error { close(wake); return <-done }
 }
 
 // stopped begins a move whose coordinator ends before a step.

@@ -222,9 +222,11 @@ func (m Map) Abort(id uint64, ranges []Range) (next Map, changed bool) {
 	return m.without(id, func(s seq.SectionID) bool { return slices.Contains(ids, s) }, func(*Map, int, seq.SectionID) {})
 }
 
-// AsRestored is the map in a new era of the root.
-func (m Map) AsRestored() Map {
+// AsRestored is the map in an era of the root so many later: its moves have numbers above all of
+// the eras between, which no other Set may know of.
+func (m Map) AsRestored(eras uint64) Map {
 	m.Restored = len(m.Sets) > 0
+	m.Last += eras << 32
 	return m
 }
 

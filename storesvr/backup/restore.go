@@ -168,7 +168,7 @@ func (o Restore) raise(m Manifest, states []quorum.RegisterState) (map[seq.Regis
 			next.Max, err = o.up(st, eras)
 		case seq.KindDocument:
 			if next, err = raiseDocument(st, epoch, eras); err == nil {
-				next.Payload, err = restoredSets(st.Register, next.Payload)
+				next.Payload, err = restoredSets(st.Register, next.Payload, eras)
 			}
 		default: // the arbiter's lease has no value; worker ids have a floor
 			next.Max = st.Max
@@ -244,7 +244,7 @@ func raiseDocument(st quorum.RegisterState, epoch seq.Epoch, eras uint64) (accep
 
 // restoredSets is the payload of a document of the Sets as a new era begins with it: sections may
 // have moved since the backup, so which the Set has is to be settled.
-func restoredSets(r seq.Register, payload []byte) ([]byte, error) {
+func restoredSets(r seq.Register, payload []byte, eras uint64) ([]byte, error) {
 	if len(payload) == 0 {
 		return payload, nil
 	}
@@ -259,7 +259,7 @@ func restoredSets(r seq.Register, payload []byte) ([]byte, error) {
 	case seq.SetsRegister:
 		var m sets.Map
 		if m, err = sets.ParseMap(payload[versionLen:]); err == nil {
-			body, err = m.AsRestored().Encode()
+			body, err = m.AsRestored(eras).Encode()
 		}
 	default:
 		return payload, nil

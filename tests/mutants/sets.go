@@ -45,7 +45,7 @@ var setsMutants = []mutant{
 	},
 	{
 		rule: "sets-record-decides", name: "a node serves what the record does not have",
-		file: "allocsvr/owner/acquire.go", in: []string{"allocsvr"},
+		file: "allocsvr/owner/acquire.go", in: []string{"allocsvr/owner"},
 		edits: []edit{{old: "if err == nil && record.Has(g.Bid.c.ID()) {", new: "if _ = record; err == nil {"}},
 	},
 	{
@@ -88,5 +88,10 @@ var setsMutants = []mutant{
 		rule: "sets-settle-refuses", name: "a section is settled before other Sets refuse it",
 		file: "internal/setcare/settle.go", in: []string{"allocsvr"},
 		edits: []edit{{old: "err := s.all[one.Name].step(ctx, sets.Step{Op: sets.Refuse, Move: number}, open)", new: "var err error"}},
+	},
+	{
+		rule: "sets-numbers-of-eras", name: "a restored root gives numbers of moves out again",
+		file: "sets/map.go", in: []string{"allocsvr", "sets"},
+		edits: []edit{{old: "	m.Last += eras << 32\n", new: "	_ = eras\n"}},
 	},
 }
