@@ -92,14 +92,17 @@ func (d *division) rootMap(ctx context.Context, addr string, _ uint64) (sets.Map
 func (d *division) At(addr string) (grpc.ClientConnInterface, error) {
 	for _, f := range d.fleets {
 		if n := f.at(addr); n != nil {
-			return direct{n}, nil
+			return direct{n, f.stores.Ref.Cluster}, nil
 		}
 	}
 	return nil, fmt.Errorf("no node at %s", addr)
 }
 
 // direct calls the services of a node, which has not been killed, without a network.
-type direct struct{ n *node }
+type direct struct {
+	n       *node
+	cluster string
+}
 
 // Invoke implements grpc.ClientConnInterface.
 func (c direct) Invoke(ctx context.Context, method string, req, reply any, _ ...grpc.CallOption) error {
@@ -110,9 +113,9 @@ func (c direct) Invoke(ctx context.Context, method string, req, reply any, _ ...
 	}
 	a := c.n.Alloc
 	services := map[*grpc.ServiceDesc]any{
-		&pb.Sets_ServiceDesc: &api.Sets{Cluster: a.owner.Cluster(), Name: a.name, Docs: a.sets, Sections: a.sections, Moves: a.owner.Moves(), Routes: a.routes,
+		&pb.Sets_ServiceDesc: &api.Sets{Cluster: c.cluster, Name: a.name, Docs: a.sets, Sections: a.sections, Moves: a.owner.Moves(), Routes: a.routes,
 			Keyhash: keyhash.New(ctx, c.n.group, a.session, *a.sections.Mapping()), Rehash: func(keyhash.Entries) error { return nil }},
-		&pb.Sequence_ServiceDesc: &api.Sequence{Cluster: a.owner.Cluster(), Sections: a.sections, RouteTable: a.routes, Sets: a.sets, Limits: api.NewLimits(0, 0, 0)},
+		&pb.Sequence_ServiceDesc: &api.Sequence{Cluster: c.cluster, Sections: a.sections, RouteTable: a.routes, Sets: a.sets, Limits: api.NewLimits(0, 0, 0)},
 	}
 	for desc, impl := range services {
 		for _, m := range desc.Methods {

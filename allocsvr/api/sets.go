@@ -20,7 +20,7 @@ import (
 	"github.com/seqsvr/seqsvr/sets"
 )
 
-// Sets serves those who move sections between Sets: translation, and the log of events.
+// Sets serves the tools that move sections between Sets: translation, and the log of events.
 type Sets struct {
 	pb.UnimplementedSetsServer
 	Cluster  string

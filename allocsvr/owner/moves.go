@@ -164,7 +164,7 @@ func (f *fence) Confirmed(seq.Epoch) bool { return false }
 // Failed implements tenure.Bid.
 func (f *fence) Failed(tenure.Stage, quorum.Outcome) {}
 
-// Gone notes where the owners of sections in another Set are, so that callers who wait are sent
+// Gone notes where the owners of sections in another Set are, so that callers that wait are sent
 // there at once, and looks at the record.
 func (m *Moves) Gone(record sets.Record, owners map[seq.SectionID]string) {
 	m.mu.Lock()
@@ -218,6 +218,10 @@ func (m *Moves) settle(record sets.Record) {
 // refused here, or is over. With keep they are in limbo here, and are settled as this Set's, from
 // above their ceilings.
 func (m *Moves) Open(ctx context.Context, move uint64, in []Stopped, keep bool) (opened, active, left []seq.SectionID, err error) {
+	if err := m.o.gaining.Acquire(ctx, 1); err != nil {
+		return nil, nil, nil, err
+	}
+	defer m.o.gaining.Release(1) // a node that leaves waits, and hands over what was opened
 	if m.o.leaving.Load() {
 		return nil, nil, nil, seq.ErrShuttingDown
 	}

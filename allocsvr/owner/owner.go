@@ -124,9 +124,6 @@ func New(cfg Config) *Owner {
 	return o
 }
 
-// Cluster is the id of the cluster that the node is of.
-func (o *Owner) Cluster() string { return o.cluster }
-
 // Moves are what the node does when sections go to other Sets, or come from there.
 func (o *Owner) Moves() *Moves { return &o.moves }
 

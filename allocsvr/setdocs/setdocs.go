@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -87,7 +88,7 @@ func (d *Docs) Join(ctx context.Context, name string, root []string) (sets.Recor
 		case now.Name == name && !now.IsRoot():
 			next := now
 			next.Root = root
-			return next, true, nil
+			return next, !slices.Equal(now.Root, root), nil
 		case now.Name != "" || len(now.Runs) > 0:
 			return now, false, fmt.Errorf("%w: it is Set %s already", seq.ErrConflict, now.SetName())
 		}

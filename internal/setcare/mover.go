@@ -265,7 +265,7 @@ func (m *Mover) back(ctx context.Context, ids []seq.SectionID) error {
 	}
 	again, err := m.stay(ctx, sets.Cancel, open)
 	if again {
-		return m.back(ctx, ids) // sealed meanwhile, by another who moves on
+		return m.back(ctx, ids) // sealed meanwhile, by another that moves on
 	}
 	if err == nil {
 		again, err = m.stay(ctx, sets.Reopen, sealed)
