@@ -165,9 +165,12 @@ func (m *Mover) each(ctx context.Context, s *Set, ids []seq.SectionID,
 	ask func(ctx context.Context, conn grpc.ClientConnInterface, addr string, ids []seq.SectionID, mu *sync.Mutex) (left []uint32, err error)) error {
 	var last error
 	for turn := 0; len(ids) > 0; turn++ {
-		t, err := s.Table(ctx)
-		if err != nil {
-			return err
+		t := s.known()
+		if t == nil || turn > 0 { // an old table costs a turn, a new one the callers' time
+			var err error
+			if t, err = s.Table(ctx); err != nil {
+				return err
+			}
 		}
 		if turn > 0 {
 			timer := time.NewTimer(retry)

@@ -45,13 +45,11 @@ func NewSet(name string, addrs []string, conns Conns) *Set {
 // addrs are where nodes of the Set are looked for: first those that the newest route table names.
 func (s *Set) addrs() []string {
 	var out []string
-	s.mu.Lock()
-	if s.routes != nil {
-		for _, n := range s.routes.Nodes {
+	if t := s.known(); t != nil {
+		for _, n := range t.Nodes {
 			out = append(out, n.Addr)
 		}
 	}
-	s.mu.Unlock()
 	for _, addr := range s.seeds {
 		if !slices.Contains(out, addr) {
 			out = append(out, addr)
@@ -99,6 +97,13 @@ func answered(err error) bool {
 		}
 	}
 	return false
+}
+
+// known is the route table that was read last; nil: none was.
+func (s *Set) known() *seq.RouteTable {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.routes
 }
 
 // Table reads the Set's route table.
