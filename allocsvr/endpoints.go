@@ -3,18 +3,22 @@ package allocsvr
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"google.golang.org/grpc"
 
+	"github.com/seqsvr/seqsvr/allocsvr/api"
 	"github.com/seqsvr/seqsvr/allocsvr/globalid"
 	"github.com/seqsvr/seqsvr/allocsvr/globalid/namespaces"
 	"github.com/seqsvr/seqsvr/allocsvr/globalid/workers"
 	"github.com/seqsvr/seqsvr/allocsvr/segment"
 	"github.com/seqsvr/seqsvr/allocsvr/tenure"
 	"github.com/seqsvr/seqsvr/internal/rpc"
+	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
+	"github.com/seqsvr/seqsvr/sets"
 	"github.com/seqsvr/seqsvr/snowflake"
 )
 
@@ -45,7 +49,7 @@ func (n *Node) endpointsOf(cfg Config, w Wiring) error {
 	if err != nil {
 		return err
 	}
-	ids, err := globalid.New(globalid.Config{Documents: n.group, Namespaces: configured, Audit: w.Audit, Elsewhere: a.idsElsewhere,
+	ids, err := globalid.New(globalid.Config{Documents: n.group, Namespaces: configured, Audit: w.Audit, Root: idsRoot{n, w.Dial},
 		Caller: func(ctx context.Context) string { return rpc.Asker(ctx, cfg.Guard) }, Config: workers.Config{
 			Name: cfg.Name, Node: namespaces.Node{Datacenter: namespaces.Datacenter{ID: snowflake.Datacenter(cfg.DatacenterID), Name: cfg.Datacenter}, Worker: cfg.worker()},
 			Holder: n.holder("worker", w.Secret), ReadPrefix: n.group.ReadPrefix, Sessions: n.leases.Sessions, Quorum: guide{a}.Waitless,
@@ -59,12 +63,57 @@ func (n *Node) endpointsOf(cfg Config, w Wiring) error {
 	return nil
 }
 
-// idsElsewhere is where global IDs are made if not in this Set: the worker ids are the root's.
-func (a *Alloc) idsElsewhere() error {
-	if record := a.sets.Known(); !record.IsRoot() {
-		return guide{a}.atRoot(0, record)
+// idsRoot is the root Set as the endpoint of global IDs asks it: namespaces.Root.
+type idsRoot struct {
+	n    *Node
+	dial func(addr string) (api.PeerConn, error)
+}
+
+// Elsewhere implements namespaces.Root.
+func (r idsRoot) Elsewhere() error {
+	if record := r.n.alloc.sets.Known(); !record.IsRoot() {
+		return guide{r.n.alloc}.atRoot(0, record)
 	}
 	return nil
+}
+
+// Settled implements namespaces.Root.
+func (r idsRoot) Settled(ctx context.Context) error {
+	m, err := r.n.alloc.sets.LoadMap(ctx)
+	if errors.Is(err, seq.ErrUnknownRegister) { // stores that know no Sets
+		return nil
+	}
+	if err == nil && m.Restored {
+		err = fmt.Errorf("%w: %w: which worker ids other Sets have is not known before seqctl set settle", seq.ErrWorkersKept, sets.ErrMapRestored)
+	}
+	return err
+}
+
+// Name implements namespaces.Root.
+func (r idsRoot) Name(cluster string) string {
+	for _, s := range r.n.alloc.sets.Map().Sets {
+		if s.Cluster == cluster {
+			return s.Name
+		}
+	}
+	return ""
+}
+
+// Ask implements namespaces.Root: of the first node of the root that answers.
+func (r idsRoot) Ask(ctx context.Context, wish namespaces.Wish) ([]byte, error) {
+	req := &pb.AllotRequest{ClusterId: r.n.ClusterID(), Namespace: wish.Namespace, Have: wish.Have,
+		DatacenterId: uint64(wish.Datacenter.ID), Datacenter: wish.Datacenter.Name}
+	if wish.Worker != nil {
+		id := uint64(*wish.Worker)
+		req.WorkerId = &id
+	}
+	var told []byte
+	err := atRoot(ctx, r.n.alloc.sets.Known().Root, r.dial, func(ctx context.Context, root pb.SetsClient) error {
+		reply, err := root.Allot(ctx, req)
+		told = reply.GetNamespaces()
+		return err
+	})
+	return told, err
 }
 
 // holder is the node's session as one that holds registers of a kind.

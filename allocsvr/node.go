@@ -2,6 +2,7 @@ package allocsvr
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"sync"
@@ -145,7 +146,7 @@ func (n *Node) Register(srv grpc.ServiceRegistrar) {
 	pb.RegisterPeerServer(srv, &api.Peer{Cluster: n.ClusterID(), Session: a.session, Sections: a.sections.Len, Owner: a.owner,
 		Known: n.leases.Sessions, Kick: n.leases.Kick, Guard: n.cfg.Guard, Logger: n.cfg.Logger})
 	pb.RegisterSetsServer(srv, &api.Sets{Cluster: n.ClusterID(), Name: a.name, Docs: a.sets, Sections: a.sections, Moves: a.owner.Moves(), Routes: a.routes,
-		Keyhash: keyhash.New(context.Background(), n.group, a.session, *a.sections.Mapping()), Rehash: n.rehash})
+		Keyhash: keyhash.New(context.Background(), n.group, a.session, *a.sections.Mapping()), Rehash: n.rehash, IDs: n.ids})
 	for _, e := range n.endpoints {
 		e.Register(srv)
 	}
@@ -171,19 +172,51 @@ func (n *Node) rehash(keys keyhash.Entries) error {
 // rootMap reads the map of Sets at nodes of the root Set.
 func (n *Node) rootMap(dial func(string) (api.PeerConn, error)) func(context.Context, string, uint64) (sets.Map, error) {
 	return func(ctx context.Context, addr string, newerThan uint64) (sets.Map, error) {
+		var m sets.Map
+		err := atRoot(ctx, []string{addr}, dial, func(ctx context.Context, root pb.SetsClient) error {
+			reply, err := root.Map(ctx, &pb.SetMapRequest{NewerThan: newerThan})
+			if err == nil {
+				m, err = rpc.SetMapFromProto(reply.GetSets())
+			}
+			return err
+		})
+		return m, err
+	}
+}
+
+// atRoot calls nodes of the root Set one after the other, until one does not fail for reasons of its
+// own.
+func atRoot(ctx context.Context, addrs []string, dial func(string) (api.PeerConn, error), do func(context.Context, pb.SetsClient) error) error {
+	var errs []error
+	one := func(addr string) error {
 		conn, err := dial(addr)
 		if err != nil {
-			return sets.Map{}, err
+			return err
 		}
 		defer func() { _ = conn.Close() }() // nothing is lost with a connection that will not close
 		ctx, cancel := context.WithTimeout(ctx, rootPatience)
 		defer cancel()
-		reply, err := pb.NewSetsClient(conn).Map(ctx, &pb.SetMapRequest{NewerThan: newerThan})
-		if err != nil {
-			return sets.Map{}, err
-		}
-		return rpc.SetMapFromProto(reply.GetSets())
+		return do(ctx, pb.NewSetsClient(conn))
 	}
+	for _, addr := range addrs {
+		err := one(addr)
+		if err == nil {
+			return nil
+		}
+		if errs = append(errs, fmt.Errorf("%s: %w", addr, err)); !ofNode(err) {
+			break
+		}
+	}
+	err := errors.Join(errs...)
+	if rpc.CodeOf(err) == pb.ErrorCode_ERROR_CODE_UNSPECIFIED {
+		err = fmt.Errorf("%w: no AllocSvr of the root Set answers at %v: %w", seq.ErrNoRoute, addrs, err)
+	}
+	return err
+}
+
+// ofNode says whether another node of the root Set may do better.
+func ofNode(err error) bool {
+	return rpc.CodeOf(err) == pb.ErrorCode_ERROR_CODE_UNSPECIFIED || errors.Is(err, seq.ErrNoQuorum) || errors.Is(err, seq.ErrShuttingDown) || errors.Is(err, seq.ErrClockOff)
 }
 
 // rootPatience bounds how long a node of the root Set is waited for.

@@ -15,6 +15,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/seqsvr/seqsvr/allocsvr/api"
+	"github.com/seqsvr/seqsvr/allocsvr/globalid/namespaces"
 	"github.com/seqsvr/seqsvr/allocsvr/keyhash"
 	"github.com/seqsvr/seqsvr/internal/history"
 	"github.com/seqsvr/seqsvr/internal/setcare"
@@ -98,6 +99,15 @@ func (d *division) At(addr string) (grpc.ClientConnInterface, error) {
 	return nil, fmt.Errorf("no node at %s", addr)
 }
 
+// noIDs is a node that makes no global IDs.
+type noIDs struct{}
+
+func (noIDs) Join(context.Context) error             { return nil }
+func (noIDs) Settle(context.Context, [][]byte) error { return nil }
+func (noIDs) Allot(context.Context, string, int, namespaces.Wish) ([]byte, error) {
+	return nil, nil
+}
+
 // direct calls the services of a node, which has not been killed, without a network.
 type direct struct {
 	n       *node
@@ -114,7 +124,7 @@ func (c direct) Invoke(ctx context.Context, method string, req, reply any, _ ...
 	a := c.n.Alloc
 	services := map[*grpc.ServiceDesc]any{
 		&pb.Sets_ServiceDesc: &api.Sets{Cluster: c.cluster, Name: a.name, Docs: a.sets, Sections: a.sections, Moves: a.owner.Moves(), Routes: a.routes,
-			Keyhash: keyhash.New(ctx, c.n.group, a.session, *a.sections.Mapping()), Rehash: func(keyhash.Entries) error { return nil }},
+			Keyhash: keyhash.New(ctx, c.n.group, a.session, *a.sections.Mapping()), Rehash: func(keyhash.Entries) error { return nil }, IDs: noIDs{}},
 		&pb.Sequence_ServiceDesc: &api.Sequence{Cluster: c.cluster, Sections: a.sections, RouteTable: a.routes, Sets: a.sets, Limits: api.NewLimits(0, 0, 0)},
 	}
 	for desc, impl := range services {

@@ -8,6 +8,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/seq"
 )
 
@@ -51,6 +52,12 @@ func (c *Client) Nodes(ctx context.Context) ([]grpc.ClientConnInterface, error) 
 	return out, nil
 }
 
+// anySets are the calls that nodes of all Sets answer alike; others of Any go to the root.
+var anySets = map[string]bool{
+	pb.Snowflake_Generate_FullMethodName: true, pb.Snowflake_Info_FullMethodName: true, pb.Snowflake_Layouts_FullMethodName: true,
+	pb.Snowflake_Decode_FullMethodName: true, pb.Snowflake_Compose_FullMethodName: true,
+}
+
 // conn is a connection that chooses the server anew for each call.
 type conn struct {
 	unaryOnly
@@ -64,6 +71,9 @@ type conn struct {
 // Invoke implements grpc.ClientConnInterface. reply is written by the last attempt
 // only: reading an answer begins with clearing it.
 func (k conn) Invoke(ctx context.Context, method string, args, reply any, opts ...grpc.CallOption) error {
+	if k.rules == &forAny && anySets[method] {
+		k.rules = &forIDs
+	}
 	at := place{tag: k.tag, section: k.at}
 	if r, ok := args.(interface{ GetNode() string }); ok && k.rules.once {
 		at.node = r.GetNode()

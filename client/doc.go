@@ -30,7 +30,8 @@
 // map, so that a call finds its owner as in a cluster that is alone. A NOT_OWNER that names
 // another Set is followed at once and has a newer map searched for; but for an address of a Set
 // that the map does not name the Client waits, since it could not say for which cluster a call
-// is. Two Sets that name each other are asked with pauses. Worker ids and segment tags are the root Set's.
+// is. Two Sets that name each other are asked with pauses. Segment tags are the root Set's; global IDs
+// come from the nodes of all Sets, each of which has worker ids of its own.
 //
 // A Set out of service holds up no calls for others. Calls for it end with a seq.ErrNoQuorum that
 // names it: within a second if its AllocSvr say that they have no quorum, and within about three

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"math"
+	"time"
 
 	"github.com/seqsvr/seqsvr/client/fallback"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
@@ -141,7 +142,7 @@ func (c *Client) GenerateIn(ctx context.Context, datacenter, namespace string, c
 func generate(ctx context.Context, c *Client, request *pb.SnowflakeGenerateRequest, splits bool) (IDs, error) {
 	var got IDs
 	request.AsRuns = true
-	err := unary(ctx, c, &forAny, "", func(ctx context.Context, s *server) error {
+	err := unary(ctx, c, &forIDs, "", func(ctx context.Context, s *server) error {
 		reply, err := s.ids.Generate(ctx, request)
 		if splits && errors.Is(err, seq.ErrOverloaded) {
 			return fmt.Errorf("%w: %w", errSplit, err)
@@ -152,6 +153,7 @@ func generate(ctx context.Context, c *Client, request *pb.SnowflakeGenerateReque
 		got, err = idsOf(reply, request.GetCount())
 		return err
 	})
+	c.table.glance(time.Now())
 	return got, err
 }
 

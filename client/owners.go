@@ -90,6 +90,13 @@ func (k *call) refresh(idle []int) {
 		return
 	}
 	k.c.table.wantMap(nil)
+	if k.anySet() {
+		for _, p := range v.parts {
+			p.of.poke()
+			p.of.outage.suspect()
+		}
+		return
+	}
 	var last *set
 	for _, i := range idle {
 		if in := k.in(v, i, k.of(i)); in != last {

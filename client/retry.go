@@ -321,6 +321,9 @@ func (k *call) over(i int, t *tries) error {
 		return t.last
 	}
 	v := k.c.table.view.Load()
+	if k.anySet() && !v.alone() {
+		return k.c.QuorumLost() // no Set can
+	}
 	in := k.in(v, i, t)
 	switch {
 	case t.quorum == nil:

@@ -21,8 +21,9 @@ import (
 //	the search for a new table   a list, each once at most           one has a newer table
 //
 // Of several Sets, calls for keys and OwnerOf ask the one that has the section: that of the map,
-// or that which a NOT_OWNER named. All others but the last ask the root Set alone, which has the
-// tags and the worker ids. Addresses of Config are asked if they are of the same Set.
+// or that which a NOT_OWNER named. Those for global IDs ask the nodes of all Sets. All others but the
+// last ask the root Set alone, which has the tags, and where namespaces are changed. Addresses of
+// Config are asked if they are of a Set to ask.
 //
 // All but the last two also end with an error that no retry cures (errors.go) and, after a
 // round, once the quorum of stores is lost (outage.go).
@@ -61,9 +62,12 @@ var (
 	forKeys    = rules{where: atOwner, final: func(err error) bool { return final(err) && !errors.Is(err, seq.ErrUnknownSpace) }}
 	forSection = rules{where: atOwner, final: final, unanimous: true, patient: true}
 	forTag     = rules{where: atOwner, final: final, unanimous: true, patient: true, root: true}
+	forIDs     = rules{where: inTurn, final: final, unanimous: true, patient: true, ids: true}
 	forAny     = rules{where: inTurn, final: final, unanimous: true, patient: true, ids: true, root: true}
-	forOnce    = rules{where: inTurn, final: func(err error) bool { return !anyOf(err, ofNode) && !errors.Is(err, seq.ErrWorkersExhausted) }, once: true, patient: true, ids: true, root: true}
-	forTable   = rules{where: inList, final: func(error) bool { return false }, once: true}
+	forOnce    = rules{where: inTurn, final: func(err error) bool {
+		return !anyOf(err, ofNode) && !errors.Is(err, seq.ErrWorkersExhausted) && !errors.Is(err, seq.ErrNoRoute)
+	}, once: true, patient: true, ids: true}
+	forTable = rules{where: inList, final: func(error) bool { return false }, once: true}
 )
 
 // health is what counts for calls of this kind.
@@ -89,11 +93,14 @@ func (k *call) candidate(v *view, i int, t *tries) (s *server, more bool) {
 	case inTurn:
 		if step == 0 {
 			t.turn = int(k.c.turn.Add(1))
-			if at := v.root().named(k.node); at >= 0 {
+			if at := v.named(k.node); at >= 0 {
 				t.turn = at
 			}
 		}
-		nodes := v.root().nodes
+		nodes := v.nodes
+		if k.rules.root {
+			nodes = v.root().nodes
+		}
 		if step < len(nodes) {
 			return nodes[(t.turn+step)%len(nodes)], true
 		}
@@ -114,7 +121,7 @@ func (k *call) candidate(v *view, i int, t *tries) (s *server, more bool) {
 // ask for key i, or of another one and that one's table is not known: a NOT_OWNER may lead there.
 func (k *call) seed(v *view, i int, t *tries, turn, step int) *server {
 	s := k.c.servers.last(turn, t.round, step)
-	if v.alone() {
+	if v.alone() || k.anySet() {
 		return s
 	}
 	if of, in := s.set(), k.in(v, i, t); of == in || of != nil && k.rules.where == atOwner && in.version.Load() == 0 {
@@ -123,12 +130,15 @@ func (k *call) seed(v *view, i int, t *tries, turn, step int) *server {
 	return nil
 }
 
+// anySet says that the nodes of all Sets answer the call alike.
+func (k *call) anySet() bool { return k.rules.where == inTurn && !k.rules.root }
+
 // in is the Set to ask for key i.
 func (k *call) in(v *view, i int, t *tries) *set {
 	switch {
 	case t.in != nil:
 		return t.in
-	case k.rules.root:
+	case k.rules.root || k.anySet():
 		return v.root().of
 	default:
 		return v.in(k.sectionOf(i)).of

@@ -135,6 +135,7 @@ func (s *set) refreshLoop() {
 // cluster, or do not let this program in.
 func (s *set) refresh() (foreign bool) {
 	t := &s.c.table
+	t.looked.Store(time.Now().UnixNano())
 	foreign = true
 	old, held, answers := t.view.Load(), s.version.Load(), 0
 	k := call{c: s.c, rules: &forTable, listed: s.sources()}

@@ -101,3 +101,26 @@ func TestSearchesForAMapGrowRarerUntilOneIsFound(t *testing.T) {
 		t.Errorf("another time: %d, want %d", got, want)
 	}
 }
+
+func TestCallsThatBringNoMapHaveItLookedForNowAndThen(t *testing.T) {
+	now := time.Now()
+	c := &Client{}
+	c.table.open(c)
+	poked := func() bool {
+		select {
+		case <-c.table.home.stale:
+			return true
+		default:
+			return false
+		}
+	}
+	c.table.looked.Store(now.UnixNano())
+	if c.table.glance(now.Add(glanceEvery)); poked() {
+		t.Error("looked for too early")
+	}
+	c.table.glance(now.Add(glanceEvery + time.Second))
+	c.table.glance(now.Add(glanceEvery + 2*time.Second))
+	if !poked() || poked() {
+		t.Error("not looked for, or twice")
+	}
+}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/seqsvr/seqsvr/client"
+	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/tests/clienttest"
 )
@@ -452,7 +453,7 @@ func TestAClientBeginsWhileASetIsDead(t *testing.T) {
 	}
 }
 
-func TestIDsAndTagsAreTheRootsAlone(t *testing.T) {
+func TestTagsAreTheRootsAloneAndIDsComeFromAllSets(t *testing.T) {
 	s := twoSets(t, 2)
 	s.All[0].AddTag("order")
 	s.Move(0, 1, 0, 2, 4, 6, 8, 10) // wherever the tag is placed
@@ -460,7 +461,7 @@ func TestIDsAndTagsAreTheRootsAlone(t *testing.T) {
 	c := dial(t, s.All[0], client.Config{Addrs: append(s.All[1].Addrs(), s.All[0].Addrs()...), Timeout: 4 * patience})
 	waitFor(t, "both tables", knows(c, 2))
 	ctx := bounded(t)
-	for range 6 {
+	for range 8 {
 		if _, err := c.Generate(ctx, "", 3); err != nil {
 			t.Error(err)
 		}
@@ -468,26 +469,44 @@ func TestIDsAndTagsAreTheRootsAlone(t *testing.T) {
 			t.Error(err)
 		}
 	}
+	for i, set := range s.All {
+		for k, n := range set.Nodes {
+			if n.Generates.Load() == 0 {
+				t.Errorf("node %d of Set %d was not asked for IDs", k, i)
+			}
+			if i > 0 && n.Takes.Load() > 0 {
+				t.Errorf("node %d of Set %d was asked for segments", k, i)
+			}
+		}
+	}
 	nodes, err := c.Nodes(ctx)
 	if err != nil || len(nodes) != 2 {
 		t.Errorf("%d nodes, %v, want those of the root", len(nodes), err)
 	}
-	s.All[0].Kill()
-	for name, ask := range map[string]func() error{
-		"ids":  func() error { _, err := c.Generate(ctx, "", 3); return err },
-		"id":   func() error { _, err := c.NextID(ctx, ""); return err },
-		"take": func() error { _, _, err := c.TakeSegment(ctx, "order", 1); return err },
-	} {
-		if err := ask(); !errors.Is(err, seq.ErrNoQuorum) || !strings.Contains(err.Error(), "Set main:") {
-			t.Errorf("%s without the root: got %v", name, err)
-		}
+	ids := map[string]func() error{
+		"ids": func() error { _, err := c.Generate(ctx, "", 3); return err },
+		"id":  func() error { _, err := c.NextID(ctx, ""); return err },
+		"by Any": func() error {
+			_, err := pb.NewSnowflakeClient(c.Any()).Generate(ctx, &pb.SnowflakeGenerateRequest{Count: 1})
+			return err
+		},
 	}
-	for _, n := range s.All[1].Nodes {
-		if n.Generates.Load()+n.Takes.Load() > 0 {
-			t.Error("a Set that is not the root was asked for IDs or segments")
+	s.All[0].Kill()
+	if _, _, err := c.TakeSegment(ctx, "order", 1); !errors.Is(err, seq.ErrNoQuorum) || !strings.Contains(err.Error(), "Set main:") {
+		t.Errorf("a segment without the root: got %v", err)
+	}
+	for name, ask := range ids {
+		if err := ask(); err != nil {
+			t.Errorf("%s without the root: got %v", name, err)
 		}
 	}
 	if _, err := c.Next(ctx, client.Key{UID: uidIn(s, 0)}); err != nil {
 		t.Errorf("without the root: %v", err)
+	}
+	s.All[1].Kill()
+	for name, ask := range ids {
+		if err := ask(); !errors.Is(err, seq.ErrNoQuorum) {
+			t.Errorf("%s without any Set: got %v", name, err)
+		}
 	}
 }

@@ -39,6 +39,7 @@ type table struct {
 	fault   atomic.Pointer[error] // why the last fetch failed
 	spaces  spaces
 	search  search
+	looked  atomic.Int64 // when a newer table or map was asked for last, Unix nanoseconds
 
 	mu      sync.Mutex // guards all below, and is held while a view is made, so that versions only rise
 	gen     uint64
@@ -51,6 +52,18 @@ func (t *table) open(c *Client) {
 	t.c, t.ready, t.foreign = c, make(chan struct{}), make(chan struct{})
 	t.home = newSet(c, sets.Set{})
 	t.parts = []*set{t.home}
+}
+
+// glanceEvery is how old the map of Sets gets at a Client whose calls bring none, as those for
+// global IDs: it would never hear of Sets that were added, nor ask them when its own is dead.
+const glanceEvery = 30 * time.Second
+
+// glance asks for a newer map in the background if none was asked for in a while.
+func (t *table) glance(now time.Time) {
+	last := t.looked.Load()
+	if now.UnixNano()-last > int64(glanceEvery) && t.looked.CompareAndSwap(last, now.UnixNano()) {
+		t.first().poke()
+	}
 }
 
 // Routes is the route table that the Client goes by; nil before the first. Of several Sets it

@@ -29,7 +29,7 @@ type part struct {
 // alone says that there is one Set, or that this Client cannot tell them apart.
 func (v *view) alone() bool { return len(v.parts) == 1 }
 
-// root is the Set that keeps the map, and the tags and worker ids.
+// root is the Set that keeps the map and the tags, and where namespaces are changed.
 func (v *view) root() *part { return &v.parts[0] }
 
 // in is the Set that has a section, by the map.
@@ -85,6 +85,18 @@ func serversAt(p seq.Placement, nodes []*server) (out [1 + standbys]*server) {
 // part is a Set's.
 func (v *view) part(of *set) *part {
 	return &v.parts[slices.IndexFunc(v.parts, func(p part) bool { return p.of == of })]
+}
+
+// named is the index of a node of any Set by its name, -1 if it has no connection.
+func (v *view) named(node string) int {
+	first := 0
+	for _, p := range v.parts {
+		if at := p.named(node); at >= 0 {
+			return first + at
+		}
+		first += len(p.nodes)
+	}
+	return -1
 }
 
 // named is the index of a node by its name, -1 if it has no connection.

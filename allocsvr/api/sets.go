@@ -10,6 +10,7 @@ import (
 
 	"github.com/seqsvr/seqsvr/allocsvr/arbiter"
 	"github.com/seqsvr/seqsvr/allocsvr/counters"
+	"github.com/seqsvr/seqsvr/allocsvr/globalid/namespaces"
 	"github.com/seqsvr/seqsvr/allocsvr/keyhash"
 	"github.com/seqsvr/seqsvr/allocsvr/owner"
 	"github.com/seqsvr/seqsvr/allocsvr/section"
@@ -18,6 +19,7 @@ import (
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/sets"
+	"github.com/seqsvr/seqsvr/snowflake"
 )
 
 // Sets serves the tools that move sections between Sets: translation, and the log of events.
@@ -30,8 +32,16 @@ type Sets struct {
 	Moves    *owner.Moves
 	Routes   *arbiter.Routes
 	Keyhash  *keyhash.Document
+	IDs      IDs
 	// Rehash has this node hash string keys so from now on; it must own nothing.
 	Rehash func(keyhash.Entries) error
+}
+
+// IDs is what the endpoint of global IDs does for Sets: globalid.Service.
+type IDs interface {
+	Join(ctx context.Context) error
+	Allot(ctx context.Context, cluster string, sets int, wish namespaces.Wish) ([]byte, error)
+	Settle(ctx context.Context, told [][]byte) error
 }
 
 // Map implements pb.SetsServer.
@@ -69,6 +79,11 @@ func (s *Sets) ChangeMap(ctx context.Context, req *pb.ChangeSetMapRequest) (*pb.
 	}
 	if err := s.Routes.Record(ctx, []arbiter.Event{event}); err != nil {
 		return nil, err
+	}
+	if told := req.GetSettle().GetNamespaces(); len(told) > 0 { // before the map counts as settled
+		if err := s.IDs.Settle(ctx, told); err != nil {
+			return nil, err
+		}
 	}
 	if add := req.GetAdd(); add != nil {
 		if err := s.Docs.Found(ctx, add.GetRoot().GetName()); err != nil {
@@ -222,6 +237,9 @@ func (s *Sets) Join(ctx context.Context, req *pb.JoinSetRequest) (*pb.SetRecordR
 	if len(req.GetRoot()) == 0 {
 		return nil, fmt.Errorf("%w: no address of the root Set", seq.ErrBadArgument)
 	}
+	if err := s.IDs.Join(ctx); err != nil {
+		return nil, err
+	}
 	r, err := s.Docs.Join(ctx, req.GetName(), req.GetRoot())
 	if err != nil {
 		return nil, err
@@ -314,6 +332,30 @@ func (s *Sets) Open(ctx context.Context, req *pb.OpenSectionsRequest) (*pb.OpenS
 		return nil, err
 	}
 	return &pb.OpenSectionsReply{Opened: plainIDs(opened), Active: plainIDs(active), Left: plainIDs(left)}, nil
+}
+
+// Allot implements pb.SetsServer.
+func (s *Sets) Allot(ctx context.Context, req *pb.AllotRequest) (*pb.AllotReply, error) {
+	ctx, cancel := bounded(ctx)
+	defer cancel()
+	wish := namespaces.Wish{Namespace: req.GetNamespace(), Have: req.GetHave(),
+		Datacenter: namespaces.Datacenter{ID: snowflake.Datacenter(req.GetDatacenterId()), Name: req.GetDatacenter()}}
+	if req.WorkerId != nil {
+		w := snowflake.Worker(req.GetWorkerId())
+		wish.Worker = &w
+	}
+	all := sets.Map{}
+	if wish.Namespace != "" {
+		var err error
+		if all, err = s.Docs.LoadMap(ctx); err != nil {
+			return nil, err
+		}
+		if !slices.ContainsFunc(all.Sets, func(one sets.Set) bool { return one.Cluster == req.GetClusterId() && one.Cluster != s.Cluster }) {
+			return nil, fmt.Errorf("%w: cluster %q is no other Set of this root", seq.ErrForeignCluster, req.GetClusterId())
+		}
+	}
+	told, err := s.IDs.Allot(ctx, req.GetClusterId(), len(all.Sets), wish)
+	return &pb.AllotReply{Namespaces: told}, err
 }
 
 func (s *Sets) section(id uint32) error {

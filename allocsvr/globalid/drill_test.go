@@ -43,6 +43,7 @@ func (l *ledger) add(namespace, who string, ids []snowflake.ID) {
 var expected = []error{
 	seq.ErrWorkersExhausted, seq.ErrClockOff, seq.ErrClockRollback, seq.ErrOverloaded, seq.ErrShuttingDown,
 	seq.ErrNoQuorum, seq.ErrNoLease,
+	seq.ErrNoRoute, // of several Sets: the root does not answer
 }
 
 var jumps = []time.Duration{

@@ -33,7 +33,7 @@ const (
 type cluster struct {
 	t      testing.TB
 	clock  *clock.Manual // of the stores, for leases
-	wall   atomic.Int64  // true time, milliseconds since 1970
+	wall   *atomic.Int64 // true time, milliseconds since 1970
 	stores []*store
 	group  *quorum.Group
 
@@ -43,8 +43,14 @@ type cluster struct {
 
 func newCluster(t testing.TB) *cluster {
 	t.Helper()
-	c := &cluster{t: t, clock: clock.NewManual(10 * time.Second)}
+	c := &cluster{t: t, clock: clock.NewManual(10 * time.Second), wall: new(atomic.Int64)}
 	c.wall.Store(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC).UnixMilli())
+	return c.withStores()
+}
+
+// withStores gives the cluster its stores.
+func (c *cluster) withStores() *cluster {
+	t := c.t
 	var named []quorum.NamedStore
 	for i := range 3 {
 		registers := map[seq.Register]acceptor.State{}

@@ -15,9 +15,6 @@ import (
 
 // Delegate implements pb.SnowflakeServer.
 func (v server) Delegate(ctx context.Context, req *pb.SnowflakeDelegateRequest) (*pb.SnowflakeDelegateReply, error) {
-	if err := v.s.cfg.Elsewhere(); err != nil {
-		return nil, err
-	}
 	ctx, cancel := rpc.Bounded(ctx)
 	defer cancel()
 	wish := workers.Wish{By: v.s.cfg.Caller(ctx), Holder: req.Holder, Window: workers.DefaultDelegation, Extends: req.HasWorker, Ticket: req.Ticket, Named: workers.Named{

@@ -50,7 +50,7 @@ func TestANamespaceWhoseLayoutHasEndedIsNotRecorded(t *testing.T) {
 	if _, _, err := offers.gen("old", 1); err == nil || len(recorded(t, a)) != 0 {
 		t.Errorf("a request at such a node: got %v, recorded %v", err, recorded(t, a))
 	}
-	if _, err := offers.svc.Load().names.Record(long(t), "old"); !errors.Is(err, seq.ErrTimeExhausted) || len(recorded(t, a)) != 0 {
+	if _, _, err := offers.svc.Load().names.Record(long(t), "old"); !errors.Is(err, seq.ErrTimeExhausted) || len(recorded(t, a)) != 0 {
 		t.Errorf("a request before the node has ended: got %v, recorded %v", err, recorded(t, a))
 	}
 }

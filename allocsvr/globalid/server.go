@@ -21,9 +21,6 @@ type server struct {
 
 // Generate implements pb.SnowflakeServer.
 func (v server) Generate(ctx context.Context, req *pb.SnowflakeGenerateRequest) (*pb.SnowflakeGenerateReply, error) {
-	if err := v.s.cfg.Elsewhere(); err != nil {
-		return nil, err
-	}
 	ids, err := v.s.agents.counter(req.Agent)
 	if err != nil {
 		return nil, fmt.Errorf("generate: %w", err)
@@ -153,7 +150,7 @@ func (v server) namespaceToProto(ns namespaces.Namespace) *pb.SnowflakeNamespace
 func (v server) Namespaces(ctx context.Context, req *pb.SnowflakeNamespacesRequest) (*pb.SnowflakeNamespacesReply, error) {
 	ctx, cancel := rpc.Bounded(ctx)
 	defer cancel()
-	all, err := v.s.names.Load(ctx)
+	all, err := v.s.names.Newest(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("namespaces: %w", err)
 	}
@@ -173,9 +170,6 @@ func (v server) Namespaces(ctx context.Context, req *pb.SnowflakeNamespacesReque
 
 // PutNamespace implements pb.SnowflakeServer.
 func (v server) PutNamespace(ctx context.Context, req *pb.SnowflakePutNamespaceRequest) (*pb.SnowflakeNamespace, error) {
-	if err := v.s.cfg.Elsewhere(); err != nil {
-		return nil, err
-	}
 	ctx, cancel := rpc.Bounded(ctx)
 	defer cancel()
 	ns, err := v.s.names.Put(ctx, namespaces.Edit{
@@ -193,9 +187,6 @@ func (v server) PutNamespace(ctx context.Context, req *pb.SnowflakePutNamespaceR
 
 // RetireNamespace implements pb.SnowflakeServer.
 func (v server) RetireNamespace(ctx context.Context, req *pb.SnowflakeRetireNamespaceRequest) (*pb.SnowflakeNamespace, error) {
-	if err := v.s.cfg.Elsewhere(); err != nil {
-		return nil, err
-	}
 	ctx, cancel := rpc.Bounded(ctx)
 	defer cancel()
 	ref := namespaces.Ref{Name: req.Namespace, Alias: req.Alias}
@@ -223,6 +214,10 @@ func (v server) Workers(ctx context.Context, req *pb.SnowflakeWorkersRequest) (*
 		return nil, fmt.Errorf("workers: %w", err)
 	}
 	reply := &pb.SnowflakeWorkersReply{Namespace: ns.Name, Pool: uint64(ns.Layout.MaxWorker()) + 1}
+	for _, a := range v.s.workers.Allotted(ns.Name) {
+		reply.Allotted = append(reply.Allotted, &pb.SnowflakeAllotment{DatacenterId: uint64(a.Datacenter), First: uint64(a.First), Last: uint64(a.Last),
+			ClusterId: a.Cluster, Set: v.s.cfg.Root.Name(a.Cluster), Usable: a.Above > 0})
+	}
 	for _, u := range used {
 		w := &pb.SnowflakeWorker{
 			DatacenterId: uint64(u.Datacenter), WorkerId: uint64(u.Worker), MarkUnixMs: uint64(u.Mark),
@@ -240,9 +235,6 @@ func (v server) Workers(ctx context.Context, req *pb.SnowflakeWorkersRequest) (*
 
 // Info implements pb.SnowflakeServer.
 func (v server) Info(ctx context.Context, req *pb.SnowflakeInfoRequest) (*pb.SnowflakeInfoReply, error) {
-	if err := v.s.cfg.Elsewhere(); err != nil {
-		return nil, err
-	}
 	ctx, cancel := rpc.Bounded(ctx)
 	defer cancel()
 	ns, err := v.s.names.Find(ctx, namespaces.Ref{Name: req.Namespace, Alias: req.Alias})

@@ -27,9 +27,9 @@ type Config struct {
 	Caller func(context.Context) string
 	// Audit takes down what is handed out; nil: nothing is.
 	Audit *audit.Log
-	// Elsewhere is why this node makes and lends no IDs, and changes no namespaces: its Set is not
-	// the root, of which alone the worker ids are; nil, or a nil error: it does.
-	Elsewhere func() error
+	// Root is where the namespaces are changed, and worker ids given to this Set; nil: the cluster is
+	// alone.
+	Root namespaces.Root
 }
 
 // Service is one node's endpoint. Safe for concurrent use.
@@ -52,14 +52,14 @@ func New(cfg Config) (*Service, error) {
 	if cfg.Caller == nil {
 		cfg.Caller = func(context.Context) string { return "" }
 	}
-	if cfg.Elsewhere == nil {
-		cfg.Elsewhere = func() error { return nil }
+	if cfg.Root == nil {
+		cfg.Root = namespaces.Alone{}
 	}
 	s := &Service{cfg: cfg}
 	s.life, s.end = context.WithCancel(context.Background())
 	s.names, err = namespaces.New(namespaces.Config{
 		Life: s.life, Documents: cfg.Documents, Session: cfg.Holder.Session, Node: cfg.Node, Configured: cfg.Namespaces,
-		OnNew: func(v *namespaces.View) { s.workers.Adopt(v) }, Wall: cfg.Wall, Logger: cfg.Logger,
+		OnNew: func(v *namespaces.View) { s.workers.Adopt(v) }, Root: cfg.Root, Wall: cfg.Wall, Logger: cfg.Logger,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("snowflake endpoint: %w", err)
@@ -107,6 +107,28 @@ func (s *Service) Release(ctx context.Context) error {
 	s.stop()
 	return s.workers.Release(ctx)
 }
+
+// Allot gives another Set worker ids, at the root, and tells what it has and which namespaces there
+// are; a wish without a namespace asks for the latter alone. Errors as of Generate. Safe to retry.
+func (s *Service) Allot(ctx context.Context, cluster string, sets int, wish namespaces.Wish) ([]byte, error) {
+	if wish.Namespace != "" {
+		if err := s.cfg.Root.Elsewhere(); err != nil {
+			return nil, err
+		}
+		if err := s.workers.Allot(ctx, cluster, sets, wish); err != nil {
+			return nil, fmt.Errorf("allot worker ids: %w", err)
+		}
+	}
+	return s.names.Told(ctx, cluster)
+}
+
+// Join has the cluster use the worker ids alone that the root Set allots. seq.ErrConflict if it has
+// made IDs before. Safe to retry.
+func (s *Service) Join(ctx context.Context) error { return s.names.Join(ctx) }
+
+// Settle takes over, at a root that was restored, what the other Sets told of the namespaces and of
+// their worker ids. Errors as of namespaces.Catalog.Settle. Safe to retry.
+func (s *Service) Settle(ctx context.Context, told [][]byte) error { return s.names.Settle(ctx, told) }
 
 // Lost must be called when a store says that a register is another session's, for
 // registers of kind seq.KindWorker; others do no harm. It does not block.

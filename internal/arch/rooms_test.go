@@ -22,7 +22,7 @@ var rooms = map[string][]string{
 	"allocsvr/section":           {"allocsvr/counters", "allocsvr/logs", "allocsvr/tenure"},
 	"allocsvr/owner": {"allocsvr/arbiter", "allocsvr/counters", "allocsvr/handover", "allocsvr/nodes", "allocsvr/section",
 		"allocsvr/tenure"},
-	"allocsvr/api": {"allocsvr/arbiter", "allocsvr/counters", "allocsvr/handover", "allocsvr/keyhash", "allocsvr/nodes", "allocsvr/owner",
+	"allocsvr/api": {"allocsvr/arbiter", "allocsvr/counters", "allocsvr/globalid/namespaces", "allocsvr/handover", "allocsvr/keyhash", "allocsvr/nodes", "allocsvr/owner",
 		"allocsvr/section", "allocsvr/setdocs", "allocsvr/tenure"},
 	"allocsvr/documents":           {},
 	"allocsvr/keyhash":             {"allocsvr/documents"},

@@ -148,6 +148,7 @@ var Methods = map[string]Access{
 	pb.Sets_Keys_FullMethodName:      {Roles: []Role{Operator}},
 	pb.Sets_Stop_FullMethodName:      {Roles: []Role{Operator}},
 	pb.Sets_Open_FullMethodName:      {Roles: []Role{Operator}},
+	pb.Sets_Allot_FullMethodName:     {Roles: []Role{Alloc, Operator}}, // an operator settles a restored root
 
 	pb.Admin_Counters_FullMethodName:     {Roles: []Role{Operator}},
 	pb.Admin_RaiseSection_FullMethodName: {Roles: []Role{Operator}},

@@ -35,6 +35,7 @@ type Settlement struct {
 	m       sets.Map
 	all     map[string]*Set
 	records map[string]sets.Record
+	told    [][]byte // of the other Sets, about global IDs; for a root that was restored
 }
 
 // Run settles all sections that are in limbo. Every other Set must answer: ErrSetDown. It may be
@@ -77,7 +78,28 @@ func (s *Settlement) Run(ctx context.Context) (Settled, error) {
 	for id := range seq.SectionID(sections) {
 		in[id] = s.found(id)
 	}
+	if s.told, err = s.namespaces(ctx); err != nil {
+		return out, err
+	}
 	return out, s.note(ctx, number, in, nil, true)
+}
+
+// namespaces are what the other Sets know of global IDs, and which worker ids they have: a root that
+// was restored has forgotten what it gave them since.
+func (s *Settlement) namespaces(ctx context.Context) (told [][]byte, err error) {
+	for _, one := range s.m.Sets[1:] {
+		err := s.all[one.Name].any(ctx, func(ctx context.Context, conn grpc.ClientConnInterface) error {
+			reply, err := pb.NewSetsClient(conn).Allot(ctx, &pb.AllotRequest{ClusterId: one.Cluster})
+			if err == nil {
+				told = append(told, reply.GetNamespaces())
+			}
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return told, nil
 }
 
 // look reads the map and the records of all Sets.
@@ -215,7 +237,7 @@ func (s *Settlement) ceiling(ctx context.Context, from string, move uint64, id s
 
 // note writes into the map what was found; whole: all of it.
 func (s *Settlement) note(ctx context.Context, number uint64, in map[seq.SectionID]string, ceilings map[seq.SectionID]uint64, whole bool) error {
-	req := &pb.ChangeSetMapRequest_Settle{Number: number, Ceilings: map[uint32]uint64{}, Whole: whole}
+	req := &pb.ChangeSetMapRequest_Settle{Number: number, Ceilings: map[uint32]uint64{}, Whole: whole, Namespaces: s.told}
 	for _, id := range slices.Sorted(maps.Keys(in)) {
 		at := slices.IndexFunc(s.m.Sets, func(one sets.Set) bool { return one.Name == in[id] })
 		req.Runs = append(req.Runs, &pb.SetRun{Sections: &pb.SectionRange{First: uint32(id), Sections: 1}, Set: uint32(at)})

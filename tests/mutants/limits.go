@@ -53,5 +53,5 @@ var limitMutants = []mutant{
 			{"if err = want.lasts(c.cfg.Wall()); err == nil {", "if true {"}}},
 	{rule: "datacenters-fit-before-they-are-bound", name: "an impossible datacenter id is bound to its name",
 		file: "allocsvr/globalid/namespaces/catalog.go", in: []string{"allocsvr/globalid"}, edits: []edit{
-			{"		if err := c.cfg.Node.Fits(ns.Layout); err != nil {\n", "		if err := c.cfg.Node.Fits(ns.Layout); false {\n"}}},
+			{"		if err := node.Fits(ns.Layout); err != nil {\n", "		if err := node.Fits(ns.Layout); false {\n"}}},
 }

@@ -66,7 +66,7 @@ var ownerMutants = []mutant{
 			{"		open = append(open, extension{l, to})\n", "		l.confirm(to)\n		open = append(open, extension{l, to})\n"}}},
 	{line: 32, rule: "mark-is-waited-for", name: "worker id reused below its old mark",
 		file: "allocsvr/globalid/workers/issuer.go", in: []string{"allocsvr/globalid"}, sim: true, edits: []edit{
-			{"snowflake.New(ns.Layout, dc, worker, floor.tick(ns.Layout), ", "snowflake.New(ns.Layout, dc, worker, 0, "}}},
+			{"snowflake.New(p.Layout, p.dc, worker, floor.tick(p.Layout), ", "snowflake.New(p.Layout, p.dc, worker, 0, "}}},
 	{line: 33, rule: "seal-directly-before-use", name: "sealed counters used though another epoch came between",
 		file: "allocsvr/handover/sealed.go", in: []string{"allocsvr"}, edits: []edit{
 			{"	return accepted == s.Epoch || slices.Contains(s.Also, accepted)\n", "	return !accepted.Less(s.Epoch) || slices.Contains(s.Also, accepted)\n"}}},

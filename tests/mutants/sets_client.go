@@ -6,8 +6,8 @@ var setCallerMutants = []mutant{
 		{"		i := v.sets.Index(seq.SectionID(id))\n		if", "		i := 0\n		if"}}},
 	{rule: "call-to-the-set", name: "a Set that a NOT_OWNER names without an address is not asked", file: "client/retry.go", in: []string{"client"}, edits: []edit{
 		{"		t.in, t.next, t.late = of, 0, nil\n	}\n}", "		t.next = 1 << 16\n	}\n}"}}},
-	{rule: "call-to-the-set", name: "IDs and tags are asked for in every Set", file: "client/rules.go", in: []string{"client"}, edits: []edit{
-		{"		nodes := v.root().nodes\n", "		nodes := v.nodes\n"}}},
+	{rule: "call-to-the-set", name: "the root's nodes alone are asked for IDs", file: "client/rules.go", in: []string{"client"}, edits: []edit{
+		{"		if k.rules.root {\n			nodes = ", "		if true {\n			nodes = "}}},
 	{rule: "call-to-the-set", name: "a tag is asked for where its section is", file: "client/rules.go", in: []string{"client"}, edits: []edit{
 		{"	case k.rules.root:\n		return v.root().candidates(id)\n", ""}}},
 	{rule: "cluster-of-the-set", name: "calls to all Sets are for the root's cluster", file: "client/servers.go", in: []string{"client"}, edits: []edit{

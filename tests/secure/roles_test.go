@@ -52,7 +52,7 @@ var matrix = map[string]string{
 	"seqsvr.v1.Admin/Drain": "o", "seqsvr.v1.Admin/Move": "o", "seqsvr.v1.Admin/Rebalance": "o", "seqsvr.v1.Admin/Rehash": "o", "seqsvr.v1.Admin/AddSpace": "o",
 	"seqsvr.v1.Admin/Counters": "o", "seqsvr.v1.Admin/RaiseSection": "o",
 
-	"seqsvr.v1.Sets/Map": "atcro", "seqsvr.v1.Sets/Record": "tro", "seqsvr.v1.Sets/ChangeMap": "o", "seqsvr.v1.Sets/Join": "o", "seqsvr.v1.Sets/Keys": "o",
+	"seqsvr.v1.Sets/Map": "atcro", "seqsvr.v1.Sets/Allot": "ao", "seqsvr.v1.Sets/Record": "tro", "seqsvr.v1.Sets/ChangeMap": "o", "seqsvr.v1.Sets/Join": "o", "seqsvr.v1.Sets/Keys": "o",
 	"seqsvr.v1.Sets/Step": "o", "seqsvr.v1.Sets/Stop": "o", "seqsvr.v1.Sets/Open": "o",
 
 	"grpc.health.v1.Health/Check": "nsatcro", "grpc.health.v1.Health/Watch": "nsatcro", "grpc.health.v1.Health/List": "nsatcro",

@@ -21,7 +21,7 @@ const (
 	followPause = time.Second
 )
 
-// Config is what a Catalog is made of. All is required but Configured.
+// Config is what a Catalog is made of. All is required but Configured and Root.
 type Config struct {
 	Life      context.Context // of the node
 	Documents documents.Stores
@@ -31,8 +31,38 @@ type Config struct {
 	// defaults of the same name or alias until then. Version is not looked at.
 	Configured []Namespace
 	OnNew      func(*View) // told of each version that is newer than all before, one call at a time
+	Root       Root        // nil: the cluster is alone
 	Wall       func() time.Time
 	Logger     *slog.Logger
+}
+
+// Root is what a node knows of the root Set.
+type Root interface {
+	// Elsewhere is nil if this cluster is the root, or alone; else it says where that is.
+	Elsewhere() error
+	// Ask asks the root, and gives what Catalog.Told gave there.
+	Ask(context.Context, Wish) ([]byte, error)
+	// Settled is nil unless this is the root, and its map of Sets is that of a backup.
+	Settled(context.Context) error
+	// Name is that of the Set of a cluster; empty: it is not known.
+	Name(cluster string) string
+}
+
+// Alone is the Root of a cluster that is no Set.
+type Alone struct{}
+
+// Elsewhere implements Root.
+func (Alone) Elsewhere() error { return nil }
+
+// Settled implements Root.
+func (Alone) Settled(context.Context) error { return nil }
+
+// Name implements Root.
+func (Alone) Name(string) string { return "" }
+
+// Ask implements Root.
+func (Alone) Ask(context.Context, Wish) ([]byte, error) {
+	return nil, fmt.Errorf("%w: this cluster is alone", seq.ErrConflict)
 }
 
 // Catalog is the namespaces as one node knows and changes them. What is done with a namespace
@@ -51,6 +81,9 @@ func New(cfg Config) (*Catalog, error) {
 	}
 	if err := errors.Join(cfg.Node.validate(), Check(cfg.Configured)); err != nil {
 		return nil, err
+	}
+	if cfg.Root == nil {
+		cfg.Root = Alone{}
 	}
 	c := &Catalog{cfg: cfg, offers: append(slices.Clone(cfg.Configured), defaults()...)}
 	c.Document = documents.New(documents.Config[*View]{
@@ -72,6 +105,11 @@ func (c *Catalog) Find(ctx context.Context, ref Ref) (*Namespace, error) {
 		return ns, nil
 	}
 	v, err := c.Read(ctx)
+	if err == nil && c.cfg.Root.Elsewhere() != nil && v.Find(ref) == nil {
+		if err = c.ask(ctx, Wish{}); err == nil {
+			v = c.Known()
+		}
+	}
 	if err != nil {
 		return nil, fmt.Errorf("find namespace: %w", err)
 	}
@@ -83,16 +121,40 @@ func (c *Catalog) Find(ctx context.Context, ref Ref) (*Namespace, error) {
 
 // Record makes sure that the document has the namespace, as it is offered if no node
 // recorded it, that it is in use, and that this node's datacenter is bound to its name. It
-// returns the namespace as it is recorded. After it, neither can change in a way that could
-// repeat IDs.
-func (c *Catalog) Record(ctx context.Context, name string) (ns Namespace, err error) {
-	err = c.change(ctx, func(v *View) (directory, bool, error) {
+// returns the namespace as it is recorded, and the worker ids of it that this cluster may use. After
+// it, neither can change in a way that could repeat IDs. A Set other than the root has all of that
+// from the root, which it asks for what it does not know yet.
+func (c *Catalog) Record(ctx context.Context, name string) (ns Namespace, own Own, err error) {
+	ns, own, err = c.record(ctx, name, c.cfg.Node)
+	if errors.Is(err, errAsk) {
+		if err = c.ask(ctx, Wish{Namespace: name, Datacenter: c.cfg.Node.Datacenter, Worker: c.cfg.Node.Worker}); err == nil {
+			ns, own, err = c.record(ctx, name, c.cfg.Node)
+		}
+		if errors.Is(err, errAsk) {
+			err = fmt.Errorf("%w: the root Set has allotted none to this one", seq.ErrWorkersExhausted)
+		}
+	}
+	return ns, own, err
+}
+
+// record is Record for a node of this cluster, or, at the root, of another Set. errAsk: at a Set
+// other than the root, which does not know it yet.
+func (c *Catalog) record(ctx context.Context, name string, node Node) (ns Namespace, own Own, err error) {
+	err = c.change(ctx, func(v *View) (d directory, changed bool, err error) {
+		d = v.directory
+		joins := !d.Member && c.cfg.Root.Elsewhere() != nil // its document is older than its Record
+		if joins {
+			if d, err = d.join(); err != nil {
+				return d, false, err
+			}
+			v = newView(d, c.offers)
+		}
 		known, err := v.Named(name)
 		if err != nil {
-			return v.directory, false, err
+			return d, false, err
 		}
-		d, recorded := v.directory, known.Version > 0
-		if ns = *known; !recorded {
+		recorded := known.Version > 0
+		if ns = *known; !recorded && !d.Member {
 			if err := ns.lasts(c.cfg.Wall()); err != nil {
 				return d, false, err
 			}
@@ -103,13 +165,31 @@ func (c *Catalog) Record(ctx context.Context, name string) (ns Namespace, err er
 		if err := ns.InUse(); err != nil {
 			return d, false, err
 		}
-		if err := c.cfg.Node.Fits(ns.Layout); err != nil {
+		if err := node.Fits(ns.Layout); err != nil {
 			return d, false, err // before its datacenter is bound to a name for good
 		}
-		d, bound, err := d.bind(c.cfg.Node.Datacenter)
-		return d, !recorded || bound, err
+		bound := false
+		if d, bound, err = d.bind(node.Datacenter); err != nil {
+			return d, false, err
+		}
+		own = d.own(ns.Layout, ns.Name, node.DatacenterIn(ns.Layout))
+		if d.Member {
+			if joins {
+				return v.directory, true, nil
+			}
+			if asks := !recorded || bound || len(own) == 0; asks || !node.of(own) {
+				return v.directory, false, errAsk
+			}
+		}
+		return d, !recorded || bound, nil
 	})
-	return ns, err
+	if err == nil && len(own) == 0 && c.Member() {
+		err = errAsk // it has joined just now
+	}
+	if err == nil {
+		err = c.settled(ctx, c.Known())
+	}
+	return ns, own, err
 }
 
 // change changes the document. edit may be repeated.
@@ -124,9 +204,13 @@ func (c *Catalog) change(ctx context.Context, edit func(*View) (directory, bool,
 	return err
 }
 
-// Put records or changes a namespace. seq.ErrConflict, seq.ErrUnsafeChange, seq.ErrBadLayout,
-// seq.ErrBadArgument, seq.ErrRetired, seq.ErrTimeExhausted, or why the stores could not.
+// Put records or changes a namespace, at the root. seq.ErrConflict, seq.ErrUnsafeChange,
+// seq.ErrBadLayout, seq.ErrBadArgument, seq.ErrRetired, seq.ErrTimeExhausted, or why the stores could
+// not.
 func (c *Catalog) Put(ctx context.Context, want Edit) (done Namespace, err error) {
+	if err := c.changeable(ctx); err != nil {
+		return done, err
+	}
 	err = c.change(ctx, func(v *View) (directory, bool, error) {
 		var old Namespace
 		if known := v.byName[want.Name]; known != nil {
@@ -156,9 +240,12 @@ func (c *Catalog) Put(ctx context.Context, want Edit) (done Namespace, err error
 	return done, nil
 }
 
-// Retire has a namespace hand out nothing more, or undoes that. seq.ErrUnknownNamespace,
+// Retire has a namespace hand out nothing more, or undoes that, at the root. seq.ErrUnknownNamespace,
 // seq.ErrTimeExhausted, seq.ErrBadArgument, or why the stores could not.
 func (c *Catalog) Retire(ctx context.Context, ref Ref, undo bool) (done Namespace, err error) {
+	if err := c.changeable(ctx); err != nil {
+		return done, err
+	}
 	now := c.cfg.Wall()
 	err = c.change(ctx, func(v *View) (next directory, changed bool, err error) {
 		next, done, changed, err = v.retire(ref, now, undo)
@@ -168,6 +255,14 @@ func (c *Catalog) Retire(ctx context.Context, ref Ref, undo bool) (done Namespac
 		return Namespace{}, err
 	}
 	return done, nil
+}
+
+// changeable is nil where the namespaces are changed: at the root, once it is settled.
+func (c *Catalog) changeable(ctx context.Context) error {
+	if err := c.cfg.Root.Elsewhere(); err != nil {
+		return err
+	}
+	return c.cfg.Root.Settled(ctx)
 }
 
 // Follow records what is configured, then loads the document now and then, and calls loaded
@@ -189,7 +284,7 @@ func (c *Catalog) Follow(ctx context.Context, loaded func(context.Context, *View
 				wait = followPause
 			}
 		}
-		v, err := c.Load(ctx)
+		v, err := c.Newest(ctx)
 		if err != nil {
 			c.cfg.Logger.Debug("namespaces not loaded", "error", err)
 			wait = followPause
@@ -214,6 +309,9 @@ func (c *Catalog) declare(ctx context.Context) error {
 	}
 	err := c.change(ctx, func(v *View) (d directory, changed bool, err error) {
 		d = v.directory
+		if v.Member || c.cfg.Root.Elsewhere() != nil {
+			return d, false, nil // the root's are the only ones
+		}
 		for _, want := range c.cfg.Configured {
 			if have, recorded := d.find(want.Name); recorded {
 				err = want.agrees(have)
@@ -231,7 +329,10 @@ func (c *Catalog) declare(ctx context.Context) error {
 		return err
 	}
 	for _, want := range c.cfg.Configured {
-		have, _ := c.Known().find(want.Name)
+		have, recorded := c.Known().find(want.Name)
+		if !recorded {
+			continue
+		}
 		if err := have.InUse(); err != nil {
 			c.cfg.Logger.Warn("configured namespace stays retired; seqctl namespace retire --undo brings it back", "namespace", have.Name, "error", err)
 		} else if have.Layout != want.Layout || have.Alias != want.Alias {

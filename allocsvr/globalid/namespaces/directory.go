@@ -25,11 +25,15 @@ type Datacenter struct {
 // directory is the document of namespaces. It is a value: changes return another.
 //
 //	names are unique; aliases other than 0 are unique; datacenter ids are unique;
-//	datacenter names other than "" are unique
+//	datacenter names other than "" are unique; no worker id is in two allotments
 type directory struct {
 	Format      int          `json:"format"`
 	Namespaces  []Namespace  `json:"namespaces,omitempty"`  // by name
 	Datacenters []Datacenter `json:"datacenters,omitempty"` // by id
+	// Member: of a Set that is not the root. Its worker ids are those of Allotments; of the root,
+	// and of a cluster that is alone, they are all others.
+	Member     bool        `json:"member,omitempty"`
+	Allotments []Allotment `json:"allotments,omitempty"` // by namespace, datacenter and first worker id
 }
 
 // format is the only one so far. A node refuses what a newer version wrote, since

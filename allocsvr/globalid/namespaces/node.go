@@ -46,3 +46,12 @@ func (n Node) DatacenterIn(l snowflake.Layout) snowflake.Datacenter {
 	}
 	return n.Datacenter.ID
 }
+
+// of says whether the worker id that the node is bound to is among those.
+func (n Node) of(own Own) bool {
+	if n.Worker == nil {
+		return true
+	}
+	_, ok := own.Find(*n.Worker)
+	return ok
+}

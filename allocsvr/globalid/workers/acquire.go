@@ -52,32 +52,59 @@ func try(candidates func() ([]snowflake.Worker, error), take func(snowflake.Work
 	return fmt.Errorf("%w: others were faster %d times: %w", seq.ErrOverloaded, surveys, last)
 }
 
-// record is the namespace as the stores have it, and this node's datacenter in IDs of it,
-// which are fixed from now on.
-func (w *Workers) record(ctx context.Context, name string) (namespaces.Namespace, snowflake.Datacenter, error) {
-	ns, err := w.names.Record(ctx, name)
+// pool is a namespace as the stores have it, which is fixed from now on, this node's datacenter in
+// IDs of it, and the worker ids that nodes of this cluster may use.
+type pool struct {
+	namespaces.Namespace
+	dc  snowflake.Datacenter
+	own namespaces.Own
+}
+
+// at is a worker id of the pool.
+func (p *pool) at(worker snowflake.Worker) place { return place{p.dc, worker} }
+
+// register is that of a worker id of the pool.
+func (p *pool) register(worker snowflake.Worker) seq.Register {
+	return seq.WorkerRegister(p.Name, uint64(p.dc), uint64(worker))
+}
+
+// record is the pool of a namespace, for this node.
+func (w *Workers) record(ctx context.Context, name string) (*pool, error) {
+	ns, own, err := w.names.Record(ctx, name)
 	if err == nil {
 		_, err = ns.Layout.TickAt(w.cfg.Wall())
 		err = issuing.Name(err)
 	}
-	return ns, w.cfg.Node.DatacenterIn(ns.Layout), err
+	return &pool{ns, w.cfg.Node.DatacenterIn(ns.Layout), own}, err
 }
 
-// choose looks at the stores for worker ids to try: none, if none is free, or an error that
-// says why none can be had.
-func (w *Workers) choose(ctx context.Context, ns namespaces.Namespace, dc snowflake.Datacenter, by order) (choice, error) {
-	found, err := w.cfg.ReadPrefix(ctx, by.self, prefixIn(ns.Name, dc))
-	if err != nil {
-		return choice{}, err
+// look looks at the stores for worker ids to try: none, if none is free, or an error that says why
+// none can be had. Where that is not enough, a Set other than the root asks that for more.
+func (w *Workers) look(ctx context.Context, p *pool, by order, enough func(choice) bool) (c choice, err error) {
+	for asked := false; ; asked = true {
+		found, err := w.cfg.ReadPrefix(ctx, by.self, prefixIn(p.Name, p.dc))
+		if err != nil {
+			return choice{}, err
+		}
+		used := survey(p.Name, found, by.self, by.latest)
+		if err := behind(used, w.now(), w.cfg.Holder.Session); err != nil {
+			return choice{}, err
+		}
+		if err := kept(floorOf(used), by.latest, w.now()); err != nil {
+			return choice{}, err
+		}
+		c = choose(used, p.own, by, w.rand())
+		if asked || enough(c) || !w.names.Member() {
+			return c, nil
+		}
+		if p.own, err = w.names.More(ctx, p.Name, p.own); err != nil {
+			if len(c.try) > 0 {
+				w.log.Debug("no more worker ids from the root Set", "namespace", p.Name, "error", err)
+				return c, nil
+			}
+			return choice{}, err
+		}
 	}
-	used := survey(ns.Name, found, by.self, by.latest)
-	if err := behind(used, w.now(), w.cfg.Holder.Session); err != nil {
-		return choice{}, err
-	}
-	if err := kept(floorOf(used), by.latest, w.now()); err != nil {
-		return choice{}, err
-	}
-	return choose(used, ns.Layout, by, w.rand()), nil
 }
 
 // exhausted says why no worker id of a choice is to be had.

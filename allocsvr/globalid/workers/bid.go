@@ -8,12 +8,14 @@ import (
 	"github.com/seqsvr/seqsvr/allocsvr/tenure"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
+	"github.com/seqsvr/seqsvr/snowflake"
 )
 
 // bid is one worker id on its way to this node, or to a client of it: its tenure.Bid.
 type bid struct {
-	w        *Workers
-	register seq.Register
+	w      *Workers
+	pool   *pool
+	worker snowflake.Worker
 	// suits says whether a worker id with that mark may be used by now; era is the floor of a
 	// restored era, 0 for none.
 	suits func(m, era Mark) bool
@@ -28,43 +30,64 @@ type bid struct {
 }
 
 // bid gets a worker id, which it claims meanwhile; the hold is nil if none was asked for.
-// errTaken: its mark does not suit, or no longer, or this node has it. seq.ErrWorkersKept:
-// nor would that of any other suit.
+// errTaken: its mark does not suit, or no longer, or this node has it, or another Set.
+// seq.ErrWorkersKept: nor would that of any other suit.
 func (w *Workers) bid(ctx context.Context, b *bid) (hold tenure.Hold, err error) {
-	if err := b.register.Validate(); err != nil {
+	if err := b.Register().Validate(); err != nil {
 		return nil, err
 	}
-	// Two attempts under the one session could get the same epoch, and both of them its window.
-	w.mu.Lock()
-	taken := w.held[b.register] != nil || w.claimed[b.register]
-	if !taken {
-		w.claimed[b.register] = true
+	if !w.claim(b.Register()) {
+		return nil, fmt.Errorf("%s: %w: at this node", b.Register(), errTaken)
 	}
-	w.mu.Unlock()
-	if taken {
-		return nil, fmt.Errorf("%s: %w: at this node", b.register, errTaken)
-	}
-	defer func() {
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		delete(w.claimed, b.register)
-	}()
+	defer w.unclaim(b.Register())
 	for _, g := range tenure.Acquire(ctx, w.cfg.Holder, []*bid{b}) {
 		hold = g.Hold
 	}
-	return hold, b.err
+	if b.err != nil {
+		return hold, b.err
+	}
+	// Only now: what the root allots to another Set from here on, it gains the registers of.
+	err = w.names.Mine(ctx, b.pool.Namespace, b.pool.dc, b.worker)
+	if errors.Is(err, seq.ErrConflict) {
+		err = fmt.Errorf("%w: %w", errTaken, err)
+	}
+	return hold, err
+}
+
+// claim has no other attempt of this node want the register; false if one does, or has it. Two
+// attempts under the one session could get the same epoch, and both of them its window.
+func (w *Workers) claim(reg seq.Register) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.held[reg] != nil || w.claimed[reg] {
+		return false
+	}
+	w.claimed[reg] = true
+	return true
+}
+
+func (w *Workers) unclaim(reg seq.Register) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.claimed, reg)
 }
 
 // Register implements tenure.Bid.
-func (b *bid) Register() seq.Register { return b.register }
+func (b *bid) Register() seq.Register { return b.pool.register(b.worker) }
+
+// mark is what the stores have seen of the worker id, or the root if that is later.
+func (b *bid) mark(found quorum.Outcome) Mark {
+	span, _ := b.pool.own.Find(b.worker)
+	return max(Mark(found.Max), Mark(span.Above))
+}
 
 // Free implements tenure.Bid.
 func (b *bid) Free(found quorum.Outcome) bool {
-	if b.suits(Mark(found.Max), Mark(found.Floor)) {
+	if b.suits(b.mark(found), Mark(found.Floor)) {
 		return true
 	}
-	if b.err = kept(Mark(found.Floor), 0, b.w.now()); found.Max > found.Floor {
-		b.err = fmt.Errorf("%s: %w: its mark is %s", b.register, errTaken, Mark(found.Max).Time())
+	if b.err = kept(Mark(found.Floor), 0, b.w.now()); b.mark(found) > Mark(found.Floor) {
+		b.err = fmt.Errorf("%s: %w: its mark is %s", b.Register(), errTaken, b.mark(found).Time())
 	}
 	return false
 }
@@ -74,7 +97,7 @@ func (b *bid) Begin(_ seq.Epoch, found quorum.Outcome) (ceiling uint64, ok bool)
 	if !b.Free(found) {
 		return 0, false
 	}
-	b.first, b.err = b.begin(Mark(found.Max))
+	b.first, b.err = b.begin(b.mark(found))
 	return uint64(b.first), b.err == nil
 }
 

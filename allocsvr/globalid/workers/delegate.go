@@ -109,26 +109,29 @@ func (i *Issuer) Delegate(ctx context.Context, wish Wish) (Window, error) {
 
 func (i *Issuer) delegate(ctx context.Context, wish Wish) (d Window, err error) {
 	w := i.w
-	ns, dc, err := w.record(ctx, i.name)
+	p, err := w.record(ctx, i.name)
 	if err != nil {
 		return d, err
 	}
-	if wish.Extends && wish.Worker > ns.Layout.MaxWorker() {
-		return d, fmt.Errorf("%w: worker id %d, the layout has 0 to %d", seq.ErrBadArgument, wish.Worker, ns.Layout.MaxWorker())
+	if wish.Extends && wish.Worker > p.Layout.MaxWorker() {
+		return d, fmt.Errorf("%w: worker id %d, the layout has 0 to %d", seq.ErrBadArgument, wish.Worker, p.Layout.MaxWorker())
+	}
+	if _, own := p.own.Find(wish.Worker); !own {
+		wish.Extends, wish.Named, wish.Ticket = false, Named{}, 0 // a node of another Set lent it
 	}
 	asked := i.shares.ask(wish.By)
 	defer func() { asked.done(err == nil, wish.Confirmed, d.Confirmed, w.now()) }()
 	grant := func(worker snowflake.Worker) (err error) {
-		d, err = i.grant(ctx, ns, dc, worker, wish)
+		d, err = i.grant(ctx, p, worker, wish)
 		return err
 	}
-	if wish.names(dc, wish.Worker, wish.Confirmed) && wish.Confirmed > w.now() {
+	if wish.names(p.dc, wish.Worker, wish.Confirmed) && wish.Confirmed > w.now() {
 		// Its window still keeps others away, so this takes nothing more from the pool.
 		if err := grant(wish.Worker); err == nil || !isTaken(err) {
 			return d, err
 		}
 	}
-	err = try(func() ([]snowflake.Worker, error) { return i.spare(ctx, ns, dc, wish, asked) }, grant)
+	err = try(func() ([]snowflake.Worker, error) { return i.spare(ctx, p, wish, asked) }, grant)
 	return d, err
 }
 
@@ -136,27 +139,27 @@ func (i *Issuer) delegate(ctx context.Context, wish Wish) (d Window, err error) 
 // has passed, so that the window begins now, and only while the pool is not crowded. The
 // rest is for nodes: without a worker id at one of them no caller is served. At least one,
 // or an error. Those that were given back here go before new ones.
-func (i *Issuer) spare(ctx context.Context, ns namespaces.Namespace, dc snowflake.Datacenter, wish Wish, asked ask) ([]snowflake.Worker, error) {
+func (i *Issuer) spare(ctx context.Context, p *pool, wish Wish, asked ask) ([]snowflake.Worker, error) {
 	w := i.w
 	by := order{self: nobody, latest: w.now(), topDown: true, returned: func(u Used) bool {
-		return i.loans.spare(place{dc, u.Worker}, u.Mark, u.Floor, ns.Layout, w.now())
+		return i.loans.spare(p.at(u.Worker), u.Mark, u.Floor, p.Layout, w.now())
 	}}
-	if wish.names(dc, wish.Worker, wish.Confirmed) {
+	if wish.names(p.dc, wish.Worker, wish.Confirmed) {
 		by.first = &wish.Worker
 	}
-	c, err := w.choose(ctx, ns, dc, by)
+	after := func(c choice) Pool { return Pool{Held: c.pool.Held + 1, Size: c.pool.Size} }
+	c, err := w.look(ctx, p, by, func(c choice) bool { return len(c.try) > 0 && !after(c).Crowded() })
 	if err != nil {
 		return nil, err
 	}
-	after := Pool{Held: c.pool.Held + 1, Size: c.pool.Size}
-	if len(c.try) == 0 || after.Crowded() {
+	if len(c.try) == 0 || after(c).Crowded() {
 		err := w.exhausted(c)
 		if errors.Is(err, seq.ErrWorkersExhausted) {
 			err = fmt.Errorf("the last %d %% are for nodes: %w", 100-crowdedPercent, err)
 		}
 		return nil, err
 	}
-	return c.try, asked.check(after, w.now())
+	return c.try, asked.check(after(c), w.now())
 }
 
 // grant tries to delegate one worker id. A crash before the step is confirmed leaves a
@@ -172,18 +175,18 @@ func (i *Issuer) spare(ctx context.Context, ns namespaces.Namespace, dc snowflak
 // Or it is exactly the mark of a window that was given back here. What is granted then begins
 // above the last tick that was used of it, and ends above the mark: so the step raises it, and
 // nothing else that goes by that mark, here or at another node, is confirmed.
-func (i *Issuer) grant(ctx context.Context, ns namespaces.Namespace, dc snowflake.Datacenter, worker snowflake.Worker, wish Wish) (Window, error) {
-	w, at := i.w, place{dc, worker}
-	d := Window{Named: Named{Datacenter: dc, Worker: worker}, Namespace: ns}
+func (i *Issuer) grant(ctx context.Context, p *pool, worker snowflake.Worker, wish Wish) (Window, error) {
+	w, at := i.w, p.at(worker)
+	d := Window{Named: Named{Datacenter: p.dc, Worker: worker}, Namespace: p.Namespace}
 	var before *loan
-	_, err := w.bid(ctx, &bid{w: w, register: seq.WorkerRegister(ns.Name, uint64(dc), uint64(worker)),
+	_, err := w.bid(ctx, &bid{w: w, pool: p, worker: worker,
 		suits: func(m, era Mark) bool {
-			return m <= w.now() || wish.names(dc, worker, m) || i.loans.spare(at, m, era, ns.Layout, w.now())
+			return m <= w.now() || wish.names(p.dc, worker, m) || i.loans.spare(at, m, era, p.Layout, w.now())
 		},
 		begin: func(floor Mark) (Mark, error) {
-			d.Floor, d.Continues = floor.tick(ns.Layout), wish.names(dc, worker, floor)
+			d.Floor, d.Continues = floor.tick(p.Layout), wish.names(p.dc, worker, floor)
 			before = i.loans.claim(at, floor)
-			if before != nil && before.returned && !d.Continues && before.layout == ns.Layout {
+			if before != nil && before.returned && !d.Continues && before.layout == p.Layout {
 				d.Floor = before.used
 				floor++
 			}
@@ -193,7 +196,7 @@ func (i *Issuer) grant(ctx context.Context, ns namespaces.Namespace, dc snowflak
 			return max(floor, w.now().add(wish.Window)), nil
 		},
 		confirmed: func(_ uint64, to Mark) (leased bool) {
-			d.Last, d.Confirmed = to.tick(ns.Layout), to
+			d.Last, d.Confirmed = to.tick(p.Layout), to
 			return false
 		}})
 	if err != nil {

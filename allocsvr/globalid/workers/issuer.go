@@ -7,7 +7,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/seqsvr/seqsvr/allocsvr/globalid/namespaces"
 	"github.com/seqsvr/seqsvr/allocsvr/tenure"
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/snowflake"
@@ -149,25 +148,31 @@ func (i *Issuer) run(ctx context.Context, p *pending) {
 // gain gets a worker id. A crash anywhere leaves a promise and at most a window
 // above the clock behind, of a worker id that is free once the lease has ended.
 func (i *Issuer) gain(ctx context.Context) error {
-	ns, dc, err := i.w.record(ctx, i.name)
+	p, err := i.w.record(ctx, i.name)
 	if err != nil {
 		return err
 	}
-	return try(func() ([]snowflake.Worker, error) { return i.candidates(ctx, ns, dc) },
-		func(worker snowflake.Worker) error { return i.take(ctx, ns, dc, worker) })
+	return try(func() ([]snowflake.Worker, error) { return i.candidates(ctx, p) },
+		func(worker snowflake.Worker) error { return i.take(ctx, p, worker) })
 }
 
 // candidates looks at the stores for worker ids to try. At least one, or an error.
-func (i *Issuer) candidates(ctx context.Context, ns namespaces.Namespace, dc snowflake.Datacenter) ([]snowflake.Worker, error) {
+func (i *Issuer) candidates(ctx context.Context, p *pool) ([]snowflake.Worker, error) {
 	i.mu.Lock()
 	first := i.first
 	i.mu.Unlock()
-	c, err := i.w.choose(ctx, ns, dc, order{first: first, self: i.w.cfg.Holder.Session, latest: i.w.latest()})
+	only := i.w.cfg.Node.Worker
+	if only != nil {
+		if _, own := p.own.Find(*only); !own {
+			return nil, fmt.Errorf("%w: worker id %d is the only one to be used here, and another Set has it", seq.ErrWorkersExhausted, *only)
+		}
+	}
+	c, err := i.w.look(ctx, p, order{first: first, self: i.w.cfg.Holder.Session, latest: i.w.latest()},
+		func(c choice) bool { return len(c.try) > 0 || only != nil })
 	if err != nil {
 		return nil, err
 	}
-	i.pooled(dc, c.pool)
-	only := i.w.cfg.Node.Worker
+	i.pooled(p.dc, c.pool)
 	if only != nil {
 		c = c.only(*only)
 	}
@@ -182,18 +187,18 @@ func (i *Issuer) candidates(ctx context.Context, ns namespaces.Namespace, dc sno
 }
 
 // take gets one worker id, and puts it to use.
-func (i *Issuer) take(ctx context.Context, ns namespaces.Namespace, dc snowflake.Datacenter, worker snowflake.Worker) error {
-	l := &Lease{issuer: i, Namespace: ns, Layout: ns.Layout.Name(), Datacenter: dc, Worker: worker, Register: seq.WorkerRegister(ns.Name, uint64(dc), uint64(worker))}
+func (i *Issuer) take(ctx context.Context, p *pool, worker snowflake.Worker) error {
+	l := &Lease{issuer: i, Namespace: p.Namespace, Layout: p.Layout.Name(), Datacenter: p.dc, Worker: worker, Register: p.register(worker)}
 	clock := snowflake.WithClock(func() int64 { return i.w.cfg.Wall().UnixMilli() })
 	sleeper := snowflake.WithSleeper(i.w.cfg.Sleep)
-	hold, err := i.w.bid(ctx, &bid{w: i.w, register: l.Register,
+	hold, err := i.w.bid(ctx, &bid{w: i.w, pool: p, worker: worker,
 		suits: func(m, _ Mark) bool { return m <= i.w.latest() },
 		begin: func(floor Mark) (first Mark, err error) {
 			now := i.w.now()
-			if l.gen, err = snowflake.New(ns.Layout, dc, worker, floor.tick(ns.Layout), clock, sleeper); err != nil {
+			if l.gen, err = snowflake.New(p.Layout, p.dc, worker, floor.tick(p.Layout), clock, sleeper); err != nil {
 				return 0, issuing.Name(err)
 			}
-			l.floor = floor.tick(ns.Layout)
+			l.floor = floor.tick(p.Layout)
 			i.prefer(&worker)
 			return target(now, floor, i.w.cfg.Window), nil
 		},
@@ -206,8 +211,12 @@ func (i *Issuer) take(ctx context.Context, ns namespaces.Namespace, dc snowflake
 			i.w.held[l.Register] = l
 			return true
 		}})
-	if err == nil {
+	switch {
+	case err == nil:
 		i.open(l, hold)
+	case hold != nil: // it was won, and is another Set's
+		hold.Drop()
+		i.w.releases(l)
 	}
 	return err
 }

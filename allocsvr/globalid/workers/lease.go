@@ -103,6 +103,12 @@ func (l *Lease) adopt(ns namespaces.Namespace) {
 	}
 	w := l.issuer.w
 	w.log.Info("layout changed or namespace retired", "retired", ns.Retired != 0, "namespace", ns.Name, "from", l.Namespace.Layout.String(), "to", ns.Layout.String())
+	w.releases(l)
+}
+
+// releases gives a lease up, unless that was done, and tells the stores so in the background.
+func (w *Workers) releases(l *Lease) {
+	l.giveUp()
 	w.spawn(func(ctx context.Context) {
 		if err := w.tell(ctx, []*Lease{l}); err != nil {
 			w.log.Debug("worker id not released", "worker", l.Worker, "error", err)

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/seqsvr/seqsvr/allocsvr/globalid/namespaces"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/snowflake"
@@ -82,14 +83,59 @@ func survey(namespace string, found map[seq.Register]quorum.Outcome, self seq.Se
 	return out
 }
 
-// Pool is how many of the worker ids of a namespace in a datacenter are not free.
-type Pool struct {
-	Held int
-	Size uint64 // of the layout, used or not
+// among are those of the used worker ids that nodes of this cluster may use, with marks that are
+// not below those of the IDs which the root made under them.
+func among(used []Used, own namespaces.Own, latest Mark) []Used {
+	out := make([]Used, 0, len(used))
+	for _, u := range used {
+		span, ok := own.Find(u.Worker)
+		if !ok {
+			continue
+		}
+		if above := Mark(span.Above); u.Mark < above {
+			u.Mark = above
+			if wait := above.ahead(latest); u.Free && wait > 0 {
+				u.Free, u.Remaining = false, wait
+			}
+		}
+		out = append(out, u)
+	}
+	return out
 }
 
-func poolOf(used []Used, layout snowflake.Layout) Pool {
-	p := Pool{Size: uint64(layout.MaxWorker()) + 1}
+// fresh are the first worker ids of own, or with topDown the last ones, that have no register yet
+// and whose IDs may begin at latest or before.
+func fresh(own namespaces.Own, known map[snowflake.Worker]bool, topDown bool, latest Mark) (out []snowflake.Worker) {
+	own = slices.Clone(own)
+	if topDown {
+		slices.Reverse(own)
+	}
+	for _, s := range own {
+		if Mark(s.Above) > latest {
+			continue
+		}
+		for k := snowflake.Worker(0); k <= s.Last-s.First && len(out) < maxTries; k++ {
+			w := s.First + k
+			if topDown {
+				w = s.Last - k
+			}
+			if !known[w] {
+				out = append(out, w)
+			}
+		}
+	}
+	return out
+}
+
+// Pool is how many of the worker ids that nodes of this cluster may use, in a namespace and
+// datacenter, are not free.
+type Pool struct {
+	Held int
+	Size uint64 // used or not
+}
+
+func poolOf(used []Used, own namespaces.Own) Pool {
+	p := Pool{Size: own.Size()}
 	for _, u := range used {
 		if !u.Free {
 			p.Held++
@@ -129,7 +175,8 @@ type order struct {
 // choose puts the free worker ids in the order of their marks, never used ones first.
 // Nodes that choose at the same moment should not meet, so new ids come in a random
 // order.
-func choose(used []Used, layout snowflake.Layout, by order, rnd *rand.Rand) choice {
+func choose(used []Used, own namespaces.Own, by order, rnd *rand.Rand) choice {
+	used = among(used, own, by.latest)
 	var back []snowflake.Worker
 	if by.returned != nil {
 		used = slices.Clone(used)
@@ -140,7 +187,7 @@ func choose(used []Used, layout snowflake.Layout, by order, rnd *rand.Rand) choi
 			}
 		}
 	}
-	c := choice{used: used, pool: poolOf(used, layout)}
+	c := choice{used: used, pool: poolOf(used, own)}
 	known := make(map[snowflake.Worker]bool, len(used))
 	free := make([]Used, 0, len(used))
 	for _, u := range used {
@@ -150,24 +197,16 @@ func choose(used []Used, layout snowflake.Layout, by order, rnd *rand.Rand) choi
 		}
 	}
 	slices.SortStableFunc(free, func(a, b Used) int { return cmp.Compare(a.Mark, b.Mark) })
-	var fresh, again []snowflake.Worker
-	for k := snowflake.Worker(0); k <= layout.MaxWorker() && len(fresh) < maxTries; k++ {
-		w := k
-		if by.topDown {
-			w = layout.MaxWorker() - k
-		}
-		if !known[w] {
-			fresh = append(fresh, w)
-		}
-	}
-	rnd.Shuffle(len(fresh), func(i, j int) { fresh[i], fresh[j] = fresh[j], fresh[i] })
+	var again []snowflake.Worker
+	unused := fresh(own, known, by.topDown, by.latest)
+	rnd.Shuffle(len(unused), func(i, j int) { unused[i], unused[j] = unused[j], unused[i] })
 	for _, u := range free[:min(len(free), maxTries)] {
 		again = append(again, u.Worker)
 	}
 	if len(used) < roomy {
-		c.try = append(fresh, again...)
+		c.try = append(unused, again...)
 	} else {
-		c.try = append(again, fresh...)
+		c.try = append(again, unused...)
 	}
 	c.try = append(back, slices.DeleteFunc(c.try, func(w snowflake.Worker) bool { return slices.Contains(back, w) })...)
 	if first := by.first; first != nil {

@@ -26,12 +26,17 @@ func layout(t *testing.T, text string) snowflake.Layout {
 	return l
 }
 
+// whole are all worker ids of a layout.
+func whole(l snowflake.Layout) namespaces.Own {
+	return namespaces.Own{{First: 0, Last: l.MaxWorker()}}
+}
+
 func TestWorkerIDsNeverUsedComeFirstAndThenTheOldestMark(t *testing.T) {
 	l := layout(t, "time:43,worker:3,sequence:12;epoch=0")
 	used := []Used{
 		{Worker: 0, Mark: 30, Free: true}, {Worker: 1, Mark: 5, Holder: 7}, {Worker: 3, Mark: 10, Free: true}, {Worker: 6, Mark: 20, Free: true},
 	}
-	c := choose(used, l, order{}, rand.New(rand.NewPCG(1, 1)))
+	c := choose(used, whole(l), order{}, rand.New(rand.NewPCG(1, 1)))
 	fresh := slices.Clone(c.try[:4])
 	slices.Sort(fresh)
 	if diff := cmp.Diff([]snowflake.Worker{2, 4, 5, 7}, fresh); diff != "" {
@@ -44,14 +49,14 @@ func TestWorkerIDsNeverUsedComeFirstAndThenTheOldestMark(t *testing.T) {
 		t.Errorf("got pool %+v", c.pool)
 	}
 	six := snowflake.Worker(6)
-	if c = choose(used, l, order{first: &six}, rand.New(rand.NewPCG(1, 1))); c.try[0] != 6 || len(c.try) != 7 {
+	if c = choose(used, whole(l), order{first: &six}, rand.New(rand.NewPCG(1, 1))); c.try[0] != 6 || len(c.try) != 7 {
 		t.Errorf("6 first: got %v", c.try)
 	}
 	one := snowflake.Worker(1)
-	if c = choose(used, l, order{first: &one}, rand.New(rand.NewPCG(1, 1))); slices.Contains(c.try, 1) {
+	if c = choose(used, whole(l), order{first: &one}, rand.New(rand.NewPCG(1, 1))); slices.Contains(c.try, 1) {
 		t.Errorf("1 is held: got %v", c.try)
 	}
-	fresh = slices.Clone(choose(used, layout(t, "time:43,worker:6,sequence:12;epoch=0"), order{topDown: true}, rand.New(rand.NewPCG(1, 1))).try)
+	fresh = slices.Clone(choose(used, whole(layout(t, "time:43,worker:6,sequence:12;epoch=0")), order{topDown: true}, rand.New(rand.NewPCG(1, 1))).try)
 	slices.Sort(fresh)
 	if diff := cmp.Diff([]snowflake.Worker{56, 57, 58, 59, 60, 61, 62, 63}, fresh); diff != "" {
 		t.Errorf("for a client: %s", diff)
@@ -69,7 +74,7 @@ func TestALargePoolUsesWorkerIDsAgainBeforeNewOnes(t *testing.T) {
 	for w := range snowflake.Worker(roomy) {
 		used = append(used, Used{Worker: w, Mark: Mark(roomy - w), Free: w%2 == 0})
 	}
-	c := choose(used, layout(t, "baidu"), order{}, rand.New(rand.NewPCG(1, 1)))
+	c := choose(used, whole(layout(t, "baidu")), order{}, rand.New(rand.NewPCG(1, 1)))
 	if c.try[0] != roomy-2 {
 		t.Errorf("got %v", c.try)
 	}

@@ -29,7 +29,8 @@ func (l *Lease) watch(ctx context.Context) {
 	if err != nil {
 		return // the stores have other ways to be noticed
 	}
-	l.issuer.pooled(l.Datacenter, poolOf(survey(l.Namespace.Name, found, nobody, w.latest()), l.Namespace.Layout))
+	used, own := survey(l.Namespace.Name, found, nobody, w.latest()), w.names.Own(&l.Namespace, l.Datacenter)
+	l.issuer.pooled(l.Datacenter, poolOf(among(used, own, w.latest()), own))
 }
 
 // pooled keeps how full a pool is, and tells when it gets crowded.

@@ -3,6 +3,7 @@ package ids
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"io"
 	"time"
 
@@ -20,6 +21,17 @@ type workersResult struct {
 	Pool      uint64      `json:"pool"` // worker ids of one datacenter, used or not
 	Held      int         `json:"held"` // of those listed, over all datacenters
 	Workers   []workerRow `json:"workers"`
+	// Of several Sets: what others than the root have for good; of such a Set, what it has itself.
+	Allotted []allotmentRow `json:"allotted,omitempty"`
+}
+
+type allotmentRow struct {
+	Datacenter uint64 `json:"datacenter"`
+	First      uint64 `json:"first"`
+	Last       uint64 `json:"last"`
+	Set        string `json:"set"` // empty: the node that answered does not know its name
+	Cluster    string `json:"cluster"`
+	Usable     bool   `json:"usable"` // false: the root is not done with what its own nodes began
 }
 
 type workerRow struct {
@@ -60,9 +72,28 @@ func workersCommand() *cobra.Command {
 			}
 			r.Workers = append(r.Workers, row)
 		}
-		return ui.Print(stdout, format, r, func() *ui.Table { return r.table() })
+		for _, a := range reply.GetAllotted() {
+			r.Allotted = append(r.Allotted, allotmentRow{Datacenter: a.GetDatacenterId(), First: a.GetFirst(), Last: a.GetLast(), Set: a.GetSet(), Cluster: a.GetClusterId(), Usable: a.GetUsable()})
+		}
+		if err := ui.Print(stdout, format, r, func() *ui.Table { return r.table() }); err != nil || format != ui.FormatTable || len(r.Allotted) == 0 {
+			return err
+		}
+		fmt.Fprintln(stdout)
+		return r.allotted().Write(stdout)
 	})
 	return cmd
+}
+
+func (r workersResult) allotted() *ui.Table {
+	t := ui.NewTable("datacenter", "workers", "allotted to Set", "state")
+	for _, a := range r.Allotted {
+		state := ui.Cell{Text: "usable", Color: ui.Green}
+		if !a.Usable {
+			state = ui.Cell{Text: "not yet", Color: ui.Yellow}
+		}
+		t.Row(digits(a.Datacenter), digits(a.First)+"-"+digits(a.Last), cmp.Or(a.Set, a.Cluster), state)
+	}
+	return t
 }
 
 func (r workersResult) table() *ui.Table {

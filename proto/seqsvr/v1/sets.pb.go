@@ -1132,6 +1132,135 @@ func (x *OpenSectionsReply) GetLeft() []uint32 {
 	return nil
 }
 
+type AllotRequest struct {
+	state     protoimpl.MessageState `protogen:"open.v1"`
+	ClusterId string                 `protobuf:"bytes,1,opt,name=cluster_id,json=clusterId,proto3" json:"cluster_id,omitempty"` // of the Set that asks
+	// By its name. Empty: the Set wants to hear what it has, and of the namespaces; any Set tells that.
+	Namespace     string  `protobuf:"bytes,2,opt,name=namespace,proto3" json:"namespace,omitempty"`
+	DatacenterId  uint64  `protobuf:"varint,3,opt,name=datacenter_id,json=datacenterId,proto3" json:"datacenter_id,omitempty"` // of the node that asks
+	Datacenter    string  `protobuf:"bytes,4,opt,name=datacenter,proto3" json:"datacenter,omitempty"`
+	Have          uint64  `protobuf:"varint,5,opt,name=have,proto3" json:"have,omitempty"`                               // worker ids that the Set has, which are not enough
+	WorkerId      *uint64 `protobuf:"varint,6,opt,name=worker_id,json=workerId,proto3,oneof" json:"worker_id,omitempty"` // the only one that will do
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AllotRequest) Reset() {
+	*x = AllotRequest{}
+	mi := &file_seqsvr_v1_sets_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AllotRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AllotRequest) ProtoMessage() {}
+
+func (x *AllotRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_seqsvr_v1_sets_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AllotRequest.ProtoReflect.Descriptor instead.
+func (*AllotRequest) Descriptor() ([]byte, []int) {
+	return file_seqsvr_v1_sets_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *AllotRequest) GetClusterId() string {
+	if x != nil {
+		return x.ClusterId
+	}
+	return ""
+}
+
+func (x *AllotRequest) GetNamespace() string {
+	if x != nil {
+		return x.Namespace
+	}
+	return ""
+}
+
+func (x *AllotRequest) GetDatacenterId() uint64 {
+	if x != nil {
+		return x.DatacenterId
+	}
+	return 0
+}
+
+func (x *AllotRequest) GetDatacenter() string {
+	if x != nil {
+		return x.Datacenter
+	}
+	return ""
+}
+
+func (x *AllotRequest) GetHave() uint64 {
+	if x != nil {
+		return x.Have
+	}
+	return 0
+}
+
+func (x *AllotRequest) GetWorkerId() uint64 {
+	if x != nil && x.WorkerId != nil {
+		return *x.WorkerId
+	}
+	return 0
+}
+
+type AllotReply struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Namespaces    []byte                 `protobuf:"bytes,1,opt,name=namespaces,proto3" json:"namespaces,omitempty"` // for AllocSvr: the namespaces, datacenters and worker ids of the Set
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AllotReply) Reset() {
+	*x = AllotReply{}
+	mi := &file_seqsvr_v1_sets_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AllotReply) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AllotReply) ProtoMessage() {}
+
+func (x *AllotReply) ProtoReflect() protoreflect.Message {
+	mi := &file_seqsvr_v1_sets_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AllotReply.ProtoReflect.Descriptor instead.
+func (*AllotReply) Descriptor() ([]byte, []int) {
+	return file_seqsvr_v1_sets_proto_rawDescGZIP(), []int{16}
+}
+
+func (x *AllotReply) GetNamespaces() []byte {
+	if x != nil {
+		return x.Namespaces
+	}
+	return nil
+}
+
 // AddSet adds a Set, or gives it other addresses.
 type ChangeSetMapRequest_AddSet struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1143,7 +1272,7 @@ type ChangeSetMapRequest_AddSet struct {
 
 func (x *ChangeSetMapRequest_AddSet) Reset() {
 	*x = ChangeSetMapRequest_AddSet{}
-	mi := &file_seqsvr_v1_sets_proto_msgTypes[15]
+	mi := &file_seqsvr_v1_sets_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1155,7 +1284,7 @@ func (x *ChangeSetMapRequest_AddSet) String() string {
 func (*ChangeSetMapRequest_AddSet) ProtoMessage() {}
 
 func (x *ChangeSetMapRequest_AddSet) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_sets_proto_msgTypes[15]
+	mi := &file_seqsvr_v1_sets_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1196,7 +1325,7 @@ type ChangeSetMapRequest_Begin struct {
 
 func (x *ChangeSetMapRequest_Begin) Reset() {
 	*x = ChangeSetMapRequest_Begin{}
-	mi := &file_seqsvr_v1_sets_proto_msgTypes[16]
+	mi := &file_seqsvr_v1_sets_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1208,7 +1337,7 @@ func (x *ChangeSetMapRequest_Begin) String() string {
 func (*ChangeSetMapRequest_Begin) ProtoMessage() {}
 
 func (x *ChangeSetMapRequest_Begin) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_sets_proto_msgTypes[16]
+	mi := &file_seqsvr_v1_sets_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1250,7 +1379,7 @@ type ChangeSetMapRequest_Arrive struct {
 
 func (x *ChangeSetMapRequest_Arrive) Reset() {
 	*x = ChangeSetMapRequest_Arrive{}
-	mi := &file_seqsvr_v1_sets_proto_msgTypes[17]
+	mi := &file_seqsvr_v1_sets_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1262,7 +1391,7 @@ func (x *ChangeSetMapRequest_Arrive) String() string {
 func (*ChangeSetMapRequest_Arrive) ProtoMessage() {}
 
 func (x *ChangeSetMapRequest_Arrive) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_sets_proto_msgTypes[17]
+	mi := &file_seqsvr_v1_sets_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1310,7 +1439,7 @@ type ChangeSetMapRequest_Abort struct {
 
 func (x *ChangeSetMapRequest_Abort) Reset() {
 	*x = ChangeSetMapRequest_Abort{}
-	mi := &file_seqsvr_v1_sets_proto_msgTypes[18]
+	mi := &file_seqsvr_v1_sets_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1322,7 +1451,7 @@ func (x *ChangeSetMapRequest_Abort) String() string {
 func (*ChangeSetMapRequest_Abort) ProtoMessage() {}
 
 func (x *ChangeSetMapRequest_Abort) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_sets_proto_msgTypes[18]
+	mi := &file_seqsvr_v1_sets_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1362,7 +1491,7 @@ type ChangeSetMapRequest_Number struct {
 
 func (x *ChangeSetMapRequest_Number) Reset() {
 	*x = ChangeSetMapRequest_Number{}
-	mi := &file_seqsvr_v1_sets_proto_msgTypes[19]
+	mi := &file_seqsvr_v1_sets_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1374,7 +1503,7 @@ func (x *ChangeSetMapRequest_Number) String() string {
 func (*ChangeSetMapRequest_Number) ProtoMessage() {}
 
 func (x *ChangeSetMapRequest_Number) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_sets_proto_msgTypes[19]
+	mi := &file_seqsvr_v1_sets_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1403,14 +1532,15 @@ type ChangeSetMapRequest_Settle struct {
 	Number        uint64                 `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"`
 	Runs          []*SetRun              `protobuf:"bytes,2,rep,name=runs,proto3" json:"runs,omitempty"` // the index is into SetMap.sets
 	Ceilings      map[uint32]uint64      `protobuf:"bytes,3,rep,name=ceilings,proto3" json:"ceilings,omitempty" protobuf_key:"varint,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
-	Whole         bool                   `protobuf:"varint,4,opt,name=whole,proto3" json:"whole,omitempty"` // the map is made of this alone; of the sections in no run the root has all
+	Whole         bool                   `protobuf:"varint,4,opt,name=whole,proto3" json:"whole,omitempty"`          // the map is made of this alone; of the sections in no run the root has all
+	Namespaces    [][]byte               `protobuf:"bytes,5,rep,name=namespaces,proto3" json:"namespaces,omitempty"` // AllotReply.namespaces of each other Set, for a root that was restored
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ChangeSetMapRequest_Settle) Reset() {
 	*x = ChangeSetMapRequest_Settle{}
-	mi := &file_seqsvr_v1_sets_proto_msgTypes[20]
+	mi := &file_seqsvr_v1_sets_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1422,7 +1552,7 @@ func (x *ChangeSetMapRequest_Settle) String() string {
 func (*ChangeSetMapRequest_Settle) ProtoMessage() {}
 
 func (x *ChangeSetMapRequest_Settle) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_sets_proto_msgTypes[20]
+	mi := &file_seqsvr_v1_sets_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1466,6 +1596,13 @@ func (x *ChangeSetMapRequest_Settle) GetWhole() bool {
 	return false
 }
 
+func (x *ChangeSetMapRequest_Settle) GetNamespaces() [][]byte {
+	if x != nil {
+		return x.Namespaces
+	}
+	return nil
+}
+
 var File_seqsvr_v1_sets_proto protoreflect.FileDescriptor
 
 const file_seqsvr_v1_sets_proto_rawDesc = "" +
@@ -1480,7 +1617,7 @@ const file_seqsvr_v1_sets_proto_rawDesc = "" +
 	"\x04move\x18\x02 \x01(\x04R\x04move\x12\x1a\n" +
 	"\brestored\x18\x05 \x01(\bR\brestored\x12\x0e\n" +
 	"\x02by\x18\x03 \x03(\x04R\x02by\x12\x1a\n" +
-	"\bceilings\x18\x04 \x03(\x04R\bceilings\"\xed\a\n" +
+	"\bceilings\x18\x04 \x03(\x04R\bceilings\"\x8d\b\n" +
 	"\x13ChangeSetMapRequest\x12?\n" +
 	"\x06number\x18\x05 \x01(\v2%.seqsvr.v1.ChangeSetMapRequest.NumberH\x00R\x06number\x12?\n" +
 	"\x06settle\x18\x06 \x01(\v2%.seqsvr.v1.ChangeSetMapRequest.SettleH\x00R\x06settle\x129\n" +
@@ -1502,12 +1639,15 @@ const file_seqsvr_v1_sets_proto_rawDesc = "" +
 	"\x04move\x18\x01 \x01(\x04R\x04move\x123\n" +
 	"\bsections\x18\x02 \x03(\v2\x17.seqsvr.v1.SectionRangeR\bsections\x1a\x1e\n" +
 	"\x06Number\x12\x14\n" +
-	"\x05least\x18\x01 \x01(\x04R\x05least\x1a\xeb\x01\n" +
+	"\x05least\x18\x01 \x01(\x04R\x05least\x1a\x8b\x02\n" +
 	"\x06Settle\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x04R\x06number\x12%\n" +
 	"\x04runs\x18\x02 \x03(\v2\x11.seqsvr.v1.SetRunR\x04runs\x12O\n" +
 	"\bceilings\x18\x03 \x03(\v23.seqsvr.v1.ChangeSetMapRequest.Settle.CeilingsEntryR\bceilings\x12\x14\n" +
-	"\x05whole\x18\x04 \x01(\bR\x05whole\x1a;\n" +
+	"\x05whole\x18\x04 \x01(\bR\x05whole\x12\x1e\n" +
+	"\n" +
+	"namespaces\x18\x05 \x03(\fR\n" +
+	"namespaces\x1a;\n" +
 	"\rCeilingsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\rR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\x04R\x05value:\x028\x01B\b\n" +
@@ -1561,7 +1701,24 @@ const file_seqsvr_v1_sets_proto_rawDesc = "" +
 	"\x11OpenSectionsReply\x12\x16\n" +
 	"\x06opened\x18\x01 \x03(\rR\x06opened\x12\x16\n" +
 	"\x06active\x18\x02 \x03(\rR\x06active\x12\x12\n" +
-	"\x04left\x18\x03 \x03(\rR\x04left*\xca\x01\n" +
+	"\x04left\x18\x03 \x03(\rR\x04left\"\xd4\x01\n" +
+	"\fAllotRequest\x12\x1d\n" +
+	"\n" +
+	"cluster_id\x18\x01 \x01(\tR\tclusterId\x12\x1c\n" +
+	"\tnamespace\x18\x02 \x01(\tR\tnamespace\x12#\n" +
+	"\rdatacenter_id\x18\x03 \x01(\x04R\fdatacenterId\x12\x1e\n" +
+	"\n" +
+	"datacenter\x18\x04 \x01(\tR\n" +
+	"datacenter\x12\x12\n" +
+	"\x04have\x18\x05 \x01(\x04R\x04have\x12 \n" +
+	"\tworker_id\x18\x06 \x01(\x04H\x00R\bworkerId\x88\x01\x01B\f\n" +
+	"\n" +
+	"_worker_id\",\n" +
+	"\n" +
+	"AllotReply\x12\x1e\n" +
+	"\n" +
+	"namespaces\x18\x01 \x01(\fR\n" +
+	"namespaces*\xca\x01\n" +
 	"\fSectionState\x12\x1d\n" +
 	"\x19SECTION_STATE_UNSPECIFIED\x10\x00\x12\x18\n" +
 	"\x14SECTION_STATE_ACTIVE\x10\x01\x12\x1a\n" +
@@ -1579,7 +1736,7 @@ const file_seqsvr_v1_sets_proto_rawDesc = "" +
 	"\rSET_OP_REOPEN\x10\x05\x12\x11\n" +
 	"\rSET_OP_FINISH\x10\x06\x12\x0f\n" +
 	"\vSET_OP_KEEP\x10\a\x12\x0f\n" +
-	"\vSET_OP_GIVE\x10\b2\x8a\x04\n" +
+	"\vSET_OP_GIVE\x10\b2\xc3\x04\n" +
 	"\x04Sets\x127\n" +
 	"\x03Map\x12\x18.seqsvr.v1.SetMapRequest\x1a\x16.seqsvr.v1.SetMapReply\x12C\n" +
 	"\tChangeMap\x12\x1e.seqsvr.v1.ChangeSetMapRequest\x1a\x16.seqsvr.v1.SetMapReply\x12@\n" +
@@ -1588,7 +1745,8 @@ const file_seqsvr_v1_sets_proto_rawDesc = "" +
 	"\x04Join\x12\x19.seqsvr.v1.JoinSetRequest\x1a\x19.seqsvr.v1.SetRecordReply\x12<\n" +
 	"\x04Step\x12\x19.seqsvr.v1.SetStepRequest\x1a\x19.seqsvr.v1.SetRecordReply\x12D\n" +
 	"\x04Stop\x12\x1e.seqsvr.v1.StopSectionsRequest\x1a\x1c.seqsvr.v1.StopSectionsReply\x12D\n" +
-	"\x04Open\x12\x1e.seqsvr.v1.OpenSectionsRequest\x1a\x1c.seqsvr.v1.OpenSectionsReplyBp\n" +
+	"\x04Open\x12\x1e.seqsvr.v1.OpenSectionsRequest\x1a\x1c.seqsvr.v1.OpenSectionsReply\x127\n" +
+	"\x05Allot\x12\x17.seqsvr.v1.AllotRequest\x1a\x15.seqsvr.v1.AllotReplyBp\n" +
 	"\x14com.github.seqsvr.v1P\x01Z1github.com/seqsvr/seqsvr/proto/seqsvr/v1;seqsvrv1\xaa\x02\tSeqsvr.V1\xca\x02\tSeqsvr\\V1\xea\x02\n" +
 	"Seqsvr::V1b\x06proto3"
 
@@ -1605,7 +1763,7 @@ func file_seqsvr_v1_sets_proto_rawDescGZIP() []byte {
 }
 
 var file_seqsvr_v1_sets_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_seqsvr_v1_sets_proto_msgTypes = make([]protoimpl.MessageInfo, 23)
+var file_seqsvr_v1_sets_proto_msgTypes = make([]protoimpl.MessageInfo, 25)
 var file_seqsvr_v1_sets_proto_goTypes = []any{
 	(SectionState)(0),                  // 0: seqsvr.v1.SectionState
 	(SetOp)(0),                         // 1: seqsvr.v1.SetOp
@@ -1624,42 +1782,44 @@ var file_seqsvr_v1_sets_proto_goTypes = []any{
 	(*StopSectionsReply)(nil),          // 14: seqsvr.v1.StopSectionsReply
 	(*OpenSectionsRequest)(nil),        // 15: seqsvr.v1.OpenSectionsRequest
 	(*OpenSectionsReply)(nil),          // 16: seqsvr.v1.OpenSectionsReply
-	(*ChangeSetMapRequest_AddSet)(nil), // 17: seqsvr.v1.ChangeSetMapRequest.AddSet
-	(*ChangeSetMapRequest_Begin)(nil),  // 18: seqsvr.v1.ChangeSetMapRequest.Begin
-	(*ChangeSetMapRequest_Arrive)(nil), // 19: seqsvr.v1.ChangeSetMapRequest.Arrive
-	(*ChangeSetMapRequest_Abort)(nil),  // 20: seqsvr.v1.ChangeSetMapRequest.Abort
-	(*ChangeSetMapRequest_Number)(nil), // 21: seqsvr.v1.ChangeSetMapRequest.Number
-	(*ChangeSetMapRequest_Settle)(nil), // 22: seqsvr.v1.ChangeSetMapRequest.Settle
-	nil,                                // 23: seqsvr.v1.ChangeSetMapRequest.Settle.CeilingsEntry
-	nil,                                // 24: seqsvr.v1.SetStepRequest.OwnersEntry
-	(*SetMap)(nil),                     // 25: seqsvr.v1.SetMap
-	(*SectionRange)(nil),               // 26: seqsvr.v1.SectionRange
-	(*Set)(nil),                        // 27: seqsvr.v1.Set
-	(*SetRun)(nil),                     // 28: seqsvr.v1.SetRun
+	(*AllotRequest)(nil),               // 17: seqsvr.v1.AllotRequest
+	(*AllotReply)(nil),                 // 18: seqsvr.v1.AllotReply
+	(*ChangeSetMapRequest_AddSet)(nil), // 19: seqsvr.v1.ChangeSetMapRequest.AddSet
+	(*ChangeSetMapRequest_Begin)(nil),  // 20: seqsvr.v1.ChangeSetMapRequest.Begin
+	(*ChangeSetMapRequest_Arrive)(nil), // 21: seqsvr.v1.ChangeSetMapRequest.Arrive
+	(*ChangeSetMapRequest_Abort)(nil),  // 22: seqsvr.v1.ChangeSetMapRequest.Abort
+	(*ChangeSetMapRequest_Number)(nil), // 23: seqsvr.v1.ChangeSetMapRequest.Number
+	(*ChangeSetMapRequest_Settle)(nil), // 24: seqsvr.v1.ChangeSetMapRequest.Settle
+	nil,                                // 25: seqsvr.v1.ChangeSetMapRequest.Settle.CeilingsEntry
+	nil,                                // 26: seqsvr.v1.SetStepRequest.OwnersEntry
+	(*SetMap)(nil),                     // 27: seqsvr.v1.SetMap
+	(*SectionRange)(nil),               // 28: seqsvr.v1.SectionRange
+	(*Set)(nil),                        // 29: seqsvr.v1.Set
+	(*SetRun)(nil),                     // 30: seqsvr.v1.SetRun
 }
 var file_seqsvr_v1_sets_proto_depIdxs = []int32{
-	25, // 0: seqsvr.v1.SetMapReply.sets:type_name -> seqsvr.v1.SetMap
-	21, // 1: seqsvr.v1.ChangeSetMapRequest.number:type_name -> seqsvr.v1.ChangeSetMapRequest.Number
-	22, // 2: seqsvr.v1.ChangeSetMapRequest.settle:type_name -> seqsvr.v1.ChangeSetMapRequest.Settle
-	17, // 3: seqsvr.v1.ChangeSetMapRequest.add:type_name -> seqsvr.v1.ChangeSetMapRequest.AddSet
-	18, // 4: seqsvr.v1.ChangeSetMapRequest.begin:type_name -> seqsvr.v1.ChangeSetMapRequest.Begin
-	19, // 5: seqsvr.v1.ChangeSetMapRequest.arrive:type_name -> seqsvr.v1.ChangeSetMapRequest.Arrive
-	20, // 6: seqsvr.v1.ChangeSetMapRequest.abort:type_name -> seqsvr.v1.ChangeSetMapRequest.Abort
-	26, // 7: seqsvr.v1.SectionPlaces.sections:type_name -> seqsvr.v1.SectionRange
+	27, // 0: seqsvr.v1.SetMapReply.sets:type_name -> seqsvr.v1.SetMap
+	23, // 1: seqsvr.v1.ChangeSetMapRequest.number:type_name -> seqsvr.v1.ChangeSetMapRequest.Number
+	24, // 2: seqsvr.v1.ChangeSetMapRequest.settle:type_name -> seqsvr.v1.ChangeSetMapRequest.Settle
+	19, // 3: seqsvr.v1.ChangeSetMapRequest.add:type_name -> seqsvr.v1.ChangeSetMapRequest.AddSet
+	20, // 4: seqsvr.v1.ChangeSetMapRequest.begin:type_name -> seqsvr.v1.ChangeSetMapRequest.Begin
+	21, // 5: seqsvr.v1.ChangeSetMapRequest.arrive:type_name -> seqsvr.v1.ChangeSetMapRequest.Arrive
+	22, // 6: seqsvr.v1.ChangeSetMapRequest.abort:type_name -> seqsvr.v1.ChangeSetMapRequest.Abort
+	28, // 7: seqsvr.v1.SectionPlaces.sections:type_name -> seqsvr.v1.SectionRange
 	0,  // 8: seqsvr.v1.SectionPlaces.state:type_name -> seqsvr.v1.SectionState
 	5,  // 9: seqsvr.v1.SetRecordReply.rest:type_name -> seqsvr.v1.SectionPlaces
 	5,  // 10: seqsvr.v1.SetRecordReply.places:type_name -> seqsvr.v1.SectionPlaces
 	1,  // 11: seqsvr.v1.SetStepRequest.op:type_name -> seqsvr.v1.SetOp
-	26, // 12: seqsvr.v1.SetStepRequest.sections:type_name -> seqsvr.v1.SectionRange
-	24, // 13: seqsvr.v1.SetStepRequest.owners:type_name -> seqsvr.v1.SetStepRequest.OwnersEntry
+	28, // 12: seqsvr.v1.SetStepRequest.sections:type_name -> seqsvr.v1.SectionRange
+	26, // 13: seqsvr.v1.SetStepRequest.owners:type_name -> seqsvr.v1.SetStepRequest.OwnersEntry
 	13, // 14: seqsvr.v1.StopSectionsReply.stopped:type_name -> seqsvr.v1.StoppedSection
 	13, // 15: seqsvr.v1.OpenSectionsRequest.sections:type_name -> seqsvr.v1.StoppedSection
-	27, // 16: seqsvr.v1.ChangeSetMapRequest.AddSet.set:type_name -> seqsvr.v1.Set
-	27, // 17: seqsvr.v1.ChangeSetMapRequest.AddSet.root:type_name -> seqsvr.v1.Set
-	26, // 18: seqsvr.v1.ChangeSetMapRequest.Begin.sections:type_name -> seqsvr.v1.SectionRange
-	26, // 19: seqsvr.v1.ChangeSetMapRequest.Abort.sections:type_name -> seqsvr.v1.SectionRange
-	28, // 20: seqsvr.v1.ChangeSetMapRequest.Settle.runs:type_name -> seqsvr.v1.SetRun
-	23, // 21: seqsvr.v1.ChangeSetMapRequest.Settle.ceilings:type_name -> seqsvr.v1.ChangeSetMapRequest.Settle.CeilingsEntry
+	29, // 16: seqsvr.v1.ChangeSetMapRequest.AddSet.set:type_name -> seqsvr.v1.Set
+	29, // 17: seqsvr.v1.ChangeSetMapRequest.AddSet.root:type_name -> seqsvr.v1.Set
+	28, // 18: seqsvr.v1.ChangeSetMapRequest.Begin.sections:type_name -> seqsvr.v1.SectionRange
+	28, // 19: seqsvr.v1.ChangeSetMapRequest.Abort.sections:type_name -> seqsvr.v1.SectionRange
+	30, // 20: seqsvr.v1.ChangeSetMapRequest.Settle.runs:type_name -> seqsvr.v1.SetRun
+	25, // 21: seqsvr.v1.ChangeSetMapRequest.Settle.ceilings:type_name -> seqsvr.v1.ChangeSetMapRequest.Settle.CeilingsEntry
 	2,  // 22: seqsvr.v1.Sets.Map:input_type -> seqsvr.v1.SetMapRequest
 	4,  // 23: seqsvr.v1.Sets.ChangeMap:input_type -> seqsvr.v1.ChangeSetMapRequest
 	6,  // 24: seqsvr.v1.Sets.Record:input_type -> seqsvr.v1.SetRecordRequest
@@ -1668,16 +1828,18 @@ var file_seqsvr_v1_sets_proto_depIdxs = []int32{
 	11, // 27: seqsvr.v1.Sets.Step:input_type -> seqsvr.v1.SetStepRequest
 	12, // 28: seqsvr.v1.Sets.Stop:input_type -> seqsvr.v1.StopSectionsRequest
 	15, // 29: seqsvr.v1.Sets.Open:input_type -> seqsvr.v1.OpenSectionsRequest
-	3,  // 30: seqsvr.v1.Sets.Map:output_type -> seqsvr.v1.SetMapReply
-	3,  // 31: seqsvr.v1.Sets.ChangeMap:output_type -> seqsvr.v1.SetMapReply
-	7,  // 32: seqsvr.v1.Sets.Record:output_type -> seqsvr.v1.SetRecordReply
-	10, // 33: seqsvr.v1.Sets.Keys:output_type -> seqsvr.v1.SetKeysReply
-	7,  // 34: seqsvr.v1.Sets.Join:output_type -> seqsvr.v1.SetRecordReply
-	7,  // 35: seqsvr.v1.Sets.Step:output_type -> seqsvr.v1.SetRecordReply
-	14, // 36: seqsvr.v1.Sets.Stop:output_type -> seqsvr.v1.StopSectionsReply
-	16, // 37: seqsvr.v1.Sets.Open:output_type -> seqsvr.v1.OpenSectionsReply
-	30, // [30:38] is the sub-list for method output_type
-	22, // [22:30] is the sub-list for method input_type
+	17, // 30: seqsvr.v1.Sets.Allot:input_type -> seqsvr.v1.AllotRequest
+	3,  // 31: seqsvr.v1.Sets.Map:output_type -> seqsvr.v1.SetMapReply
+	3,  // 32: seqsvr.v1.Sets.ChangeMap:output_type -> seqsvr.v1.SetMapReply
+	7,  // 33: seqsvr.v1.Sets.Record:output_type -> seqsvr.v1.SetRecordReply
+	10, // 34: seqsvr.v1.Sets.Keys:output_type -> seqsvr.v1.SetKeysReply
+	7,  // 35: seqsvr.v1.Sets.Join:output_type -> seqsvr.v1.SetRecordReply
+	7,  // 36: seqsvr.v1.Sets.Step:output_type -> seqsvr.v1.SetRecordReply
+	14, // 37: seqsvr.v1.Sets.Stop:output_type -> seqsvr.v1.StopSectionsReply
+	16, // 38: seqsvr.v1.Sets.Open:output_type -> seqsvr.v1.OpenSectionsReply
+	18, // 39: seqsvr.v1.Sets.Allot:output_type -> seqsvr.v1.AllotReply
+	31, // [31:40] is the sub-list for method output_type
+	22, // [22:31] is the sub-list for method input_type
 	22, // [22:22] is the sub-list for extension type_name
 	22, // [22:22] is the sub-list for extension extendee
 	0,  // [0:22] is the sub-list for field type_name
@@ -1697,13 +1859,14 @@ func file_seqsvr_v1_sets_proto_init() {
 		(*ChangeSetMapRequest_Arrive_)(nil),
 		(*ChangeSetMapRequest_Abort_)(nil),
 	}
+	file_seqsvr_v1_sets_proto_msgTypes[15].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_seqsvr_v1_sets_proto_rawDesc), len(file_seqsvr_v1_sets_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   23,
+			NumMessages:   25,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -27,6 +27,7 @@ const (
 	Sets_Step_FullMethodName      = "/seqsvr.v1.Sets/Step"
 	Sets_Stop_FullMethodName      = "/seqsvr.v1.Sets/Stop"
 	Sets_Open_FullMethodName      = "/seqsvr.v1.Sets/Open"
+	Sets_Allot_FullMethodName     = "/seqsvr.v1.Sets/Allot"
 )
 
 // SetsClient is the client API for Sets service.
@@ -55,6 +56,8 @@ type SetsClient interface {
 	Stop(ctx context.Context, in *StopSectionsRequest, opts ...grpc.CallOption) (*StopSectionsReply, error)
 	// Open has this node own sections that were stopped elsewhere, activates them, and serves them.
 	Open(ctx context.Context, in *OpenSectionsRequest, opts ...grpc.CallOption) (*OpenSectionsReply, error)
+	// Allot gives a Set worker ids for global IDs, at the root only, and tells of the namespaces.
+	Allot(ctx context.Context, in *AllotRequest, opts ...grpc.CallOption) (*AllotReply, error)
 }
 
 type setsClient struct {
@@ -145,6 +148,16 @@ func (c *setsClient) Open(ctx context.Context, in *OpenSectionsRequest, opts ...
 	return out, nil
 }
 
+func (c *setsClient) Allot(ctx context.Context, in *AllotRequest, opts ...grpc.CallOption) (*AllotReply, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(AllotReply)
+	err := c.cc.Invoke(ctx, Sets_Allot_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // SetsServer is the server API for Sets service.
 // All implementations must embed UnimplementedSetsServer
 // for forward compatibility.
@@ -171,6 +184,8 @@ type SetsServer interface {
 	Stop(context.Context, *StopSectionsRequest) (*StopSectionsReply, error)
 	// Open has this node own sections that were stopped elsewhere, activates them, and serves them.
 	Open(context.Context, *OpenSectionsRequest) (*OpenSectionsReply, error)
+	// Allot gives a Set worker ids for global IDs, at the root only, and tells of the namespaces.
+	Allot(context.Context, *AllotRequest) (*AllotReply, error)
 	mustEmbedUnimplementedSetsServer()
 }
 
@@ -204,6 +219,9 @@ func (UnimplementedSetsServer) Stop(context.Context, *StopSectionsRequest) (*Sto
 }
 func (UnimplementedSetsServer) Open(context.Context, *OpenSectionsRequest) (*OpenSectionsReply, error) {
 	return nil, status.Error(codes.Unimplemented, "method Open not implemented")
+}
+func (UnimplementedSetsServer) Allot(context.Context, *AllotRequest) (*AllotReply, error) {
+	return nil, status.Error(codes.Unimplemented, "method Allot not implemented")
 }
 func (UnimplementedSetsServer) mustEmbedUnimplementedSetsServer() {}
 func (UnimplementedSetsServer) testEmbeddedByValue()              {}
@@ -370,6 +388,24 @@ func _Sets_Open_Handler(srv interface{}, ctx context.Context, dec func(interface
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Sets_Allot_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(AllotRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(SetsServer).Allot(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Sets_Allot_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(SetsServer).Allot(ctx, req.(*AllotRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // Sets_ServiceDesc is the grpc.ServiceDesc for Sets service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -408,6 +444,10 @@ var Sets_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Open",
 			Handler:    _Sets_Open_Handler,
+		},
+		{
+			MethodName: "Allot",
+			Handler:    _Sets_Allot_Handler,
 		},
 	},
 	Streams:  []grpc.StreamDesc{},

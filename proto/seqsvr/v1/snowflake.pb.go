@@ -1411,10 +1411,12 @@ func (x *SnowflakeWorker) GetClient() string {
 }
 
 type SnowflakeWorkersReply struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Namespace     string                 `protobuf:"bytes,1,opt,name=namespace,proto3" json:"namespace,omitempty"`
-	Workers       []*SnowflakeWorker     `protobuf:"bytes,2,rep,name=workers,proto3" json:"workers,omitempty"`
-	Pool          uint64                 `protobuf:"varint,3,opt,name=pool,proto3" json:"pool,omitempty"` // worker ids of one datacenter in this layout, used or not
+	state     protoimpl.MessageState `protogen:"open.v1"`
+	Namespace string                 `protobuf:"bytes,1,opt,name=namespace,proto3" json:"namespace,omitempty"`
+	Workers   []*SnowflakeWorker     `protobuf:"bytes,2,rep,name=workers,proto3" json:"workers,omitempty"`
+	Pool      uint64                 `protobuf:"varint,3,opt,name=pool,proto3" json:"pool,omitempty"` // worker ids of one datacenter in this layout, used or not
+	// Of several Sets: what others than the root have. The node's own alone, if it is not of the root.
+	Allotted      []*SnowflakeAllotment `protobuf:"bytes,4,rep,name=allotted,proto3" json:"allotted,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1470,6 +1472,98 @@ func (x *SnowflakeWorkersReply) GetPool() uint64 {
 	return 0
 }
 
+func (x *SnowflakeWorkersReply) GetAllotted() []*SnowflakeAllotment {
+	if x != nil {
+		return x.Allotted
+	}
+	return nil
+}
+
+// SnowflakeAllotment is worker ids that a Set has for good.
+type SnowflakeAllotment struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	DatacenterId  uint64                 `protobuf:"varint,1,opt,name=datacenter_id,json=datacenterId,proto3" json:"datacenter_id,omitempty"`
+	First         uint64                 `protobuf:"varint,2,opt,name=first,proto3" json:"first,omitempty"`
+	Last          uint64                 `protobuf:"varint,3,opt,name=last,proto3" json:"last,omitempty"`
+	ClusterId     string                 `protobuf:"bytes,4,opt,name=cluster_id,json=clusterId,proto3" json:"cluster_id,omitempty"` // of the Set
+	Set           string                 `protobuf:"bytes,5,opt,name=set,proto3" json:"set,omitempty"`                              // its name, as far as the node knows
+	Usable        bool                   `protobuf:"varint,6,opt,name=usable,proto3" json:"usable,omitempty"`                       // false: the root is not done yet with what its own nodes began
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SnowflakeAllotment) Reset() {
+	*x = SnowflakeAllotment{}
+	mi := &file_seqsvr_v1_snowflake_proto_msgTypes[18]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SnowflakeAllotment) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SnowflakeAllotment) ProtoMessage() {}
+
+func (x *SnowflakeAllotment) ProtoReflect() protoreflect.Message {
+	mi := &file_seqsvr_v1_snowflake_proto_msgTypes[18]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SnowflakeAllotment.ProtoReflect.Descriptor instead.
+func (*SnowflakeAllotment) Descriptor() ([]byte, []int) {
+	return file_seqsvr_v1_snowflake_proto_rawDescGZIP(), []int{18}
+}
+
+func (x *SnowflakeAllotment) GetDatacenterId() uint64 {
+	if x != nil {
+		return x.DatacenterId
+	}
+	return 0
+}
+
+func (x *SnowflakeAllotment) GetFirst() uint64 {
+	if x != nil {
+		return x.First
+	}
+	return 0
+}
+
+func (x *SnowflakeAllotment) GetLast() uint64 {
+	if x != nil {
+		return x.Last
+	}
+	return 0
+}
+
+func (x *SnowflakeAllotment) GetClusterId() string {
+	if x != nil {
+		return x.ClusterId
+	}
+	return ""
+}
+
+func (x *SnowflakeAllotment) GetSet() string {
+	if x != nil {
+		return x.Set
+	}
+	return ""
+}
+
+func (x *SnowflakeAllotment) GetUsable() bool {
+	if x != nil {
+		return x.Usable
+	}
+	return false
+}
+
 type SnowflakeInfoRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Namespace     string                 `protobuf:"bytes,1,opt,name=namespace,proto3" json:"namespace,omitempty"`
@@ -1480,7 +1574,7 @@ type SnowflakeInfoRequest struct {
 
 func (x *SnowflakeInfoRequest) Reset() {
 	*x = SnowflakeInfoRequest{}
-	mi := &file_seqsvr_v1_snowflake_proto_msgTypes[18]
+	mi := &file_seqsvr_v1_snowflake_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1492,7 +1586,7 @@ func (x *SnowflakeInfoRequest) String() string {
 func (*SnowflakeInfoRequest) ProtoMessage() {}
 
 func (x *SnowflakeInfoRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_snowflake_proto_msgTypes[18]
+	mi := &file_seqsvr_v1_snowflake_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1505,7 +1599,7 @@ func (x *SnowflakeInfoRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SnowflakeInfoRequest.ProtoReflect.Descriptor instead.
 func (*SnowflakeInfoRequest) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_snowflake_proto_rawDescGZIP(), []int{18}
+	return file_seqsvr_v1_snowflake_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *SnowflakeInfoRequest) GetNamespace() string {
@@ -1538,7 +1632,7 @@ type SnowflakeInfoReply struct {
 
 func (x *SnowflakeInfoReply) Reset() {
 	*x = SnowflakeInfoReply{}
-	mi := &file_seqsvr_v1_snowflake_proto_msgTypes[19]
+	mi := &file_seqsvr_v1_snowflake_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1550,7 +1644,7 @@ func (x *SnowflakeInfoReply) String() string {
 func (*SnowflakeInfoReply) ProtoMessage() {}
 
 func (x *SnowflakeInfoReply) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_snowflake_proto_msgTypes[19]
+	mi := &file_seqsvr_v1_snowflake_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1563,7 +1657,7 @@ func (x *SnowflakeInfoReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SnowflakeInfoReply.ProtoReflect.Descriptor instead.
 func (*SnowflakeInfoReply) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_snowflake_proto_rawDescGZIP(), []int{19}
+	return file_seqsvr_v1_snowflake_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *SnowflakeInfoReply) GetNode() string {
@@ -1643,7 +1737,7 @@ type SnowflakeDelegateRequest struct {
 
 func (x *SnowflakeDelegateRequest) Reset() {
 	*x = SnowflakeDelegateRequest{}
-	mi := &file_seqsvr_v1_snowflake_proto_msgTypes[20]
+	mi := &file_seqsvr_v1_snowflake_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1655,7 +1749,7 @@ func (x *SnowflakeDelegateRequest) String() string {
 func (*SnowflakeDelegateRequest) ProtoMessage() {}
 
 func (x *SnowflakeDelegateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_snowflake_proto_msgTypes[20]
+	mi := &file_seqsvr_v1_snowflake_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1668,7 +1762,7 @@ func (x *SnowflakeDelegateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SnowflakeDelegateRequest.ProtoReflect.Descriptor instead.
 func (*SnowflakeDelegateRequest) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_snowflake_proto_rawDescGZIP(), []int{20}
+	return file_seqsvr_v1_snowflake_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *SnowflakeDelegateRequest) GetNamespace() string {
@@ -1767,7 +1861,7 @@ type SnowflakeDelegateReply struct {
 
 func (x *SnowflakeDelegateReply) Reset() {
 	*x = SnowflakeDelegateReply{}
-	mi := &file_seqsvr_v1_snowflake_proto_msgTypes[21]
+	mi := &file_seqsvr_v1_snowflake_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1779,7 +1873,7 @@ func (x *SnowflakeDelegateReply) String() string {
 func (*SnowflakeDelegateReply) ProtoMessage() {}
 
 func (x *SnowflakeDelegateReply) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_snowflake_proto_msgTypes[21]
+	mi := &file_seqsvr_v1_snowflake_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1792,7 +1886,7 @@ func (x *SnowflakeDelegateReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SnowflakeDelegateReply.ProtoReflect.Descriptor instead.
 func (*SnowflakeDelegateReply) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_snowflake_proto_rawDescGZIP(), []int{21}
+	return file_seqsvr_v1_snowflake_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *SnowflakeDelegateReply) GetLayout() string {
@@ -1889,7 +1983,7 @@ type SnowflakeGiveBackRequest struct {
 
 func (x *SnowflakeGiveBackRequest) Reset() {
 	*x = SnowflakeGiveBackRequest{}
-	mi := &file_seqsvr_v1_snowflake_proto_msgTypes[22]
+	mi := &file_seqsvr_v1_snowflake_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1901,7 +1995,7 @@ func (x *SnowflakeGiveBackRequest) String() string {
 func (*SnowflakeGiveBackRequest) ProtoMessage() {}
 
 func (x *SnowflakeGiveBackRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_snowflake_proto_msgTypes[22]
+	mi := &file_seqsvr_v1_snowflake_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1914,7 +2008,7 @@ func (x *SnowflakeGiveBackRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SnowflakeGiveBackRequest.ProtoReflect.Descriptor instead.
 func (*SnowflakeGiveBackRequest) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_snowflake_proto_rawDescGZIP(), []int{22}
+	return file_seqsvr_v1_snowflake_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *SnowflakeGiveBackRequest) GetNamespace() string {
@@ -1981,7 +2075,7 @@ type SnowflakeGiveBackReply struct {
 
 func (x *SnowflakeGiveBackReply) Reset() {
 	*x = SnowflakeGiveBackReply{}
-	mi := &file_seqsvr_v1_snowflake_proto_msgTypes[23]
+	mi := &file_seqsvr_v1_snowflake_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1993,7 +2087,7 @@ func (x *SnowflakeGiveBackReply) String() string {
 func (*SnowflakeGiveBackReply) ProtoMessage() {}
 
 func (x *SnowflakeGiveBackReply) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_snowflake_proto_msgTypes[23]
+	mi := &file_seqsvr_v1_snowflake_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2006,7 +2100,7 @@ func (x *SnowflakeGiveBackReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SnowflakeGiveBackReply.ProtoReflect.Descriptor instead.
 func (*SnowflakeGiveBackReply) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_snowflake_proto_rawDescGZIP(), []int{23}
+	return file_seqsvr_v1_snowflake_proto_rawDescGZIP(), []int{24}
 }
 
 var File_seqsvr_v1_snowflake_proto protoreflect.FileDescriptor
@@ -2130,11 +2224,20 @@ const file_seqsvr_v1_snowflake_proto_rawDesc = "" +
 	"\x04node\x18\x05 \x01(\tR\x04node\x12\"\n" +
 	"\rlease_left_ms\x18\x06 \x01(\x03R\vleaseLeftMs\x12\x12\n" +
 	"\x04free\x18\a \x01(\bR\x04free\x12\x16\n" +
-	"\x06client\x18\b \x01(\tR\x06client\"\x7f\n" +
+	"\x06client\x18\b \x01(\tR\x06client\"\xba\x01\n" +
 	"\x15SnowflakeWorkersReply\x12\x1c\n" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x124\n" +
 	"\aworkers\x18\x02 \x03(\v2\x1a.seqsvr.v1.SnowflakeWorkerR\aworkers\x12\x12\n" +
-	"\x04pool\x18\x03 \x01(\x04R\x04pool\"J\n" +
+	"\x04pool\x18\x03 \x01(\x04R\x04pool\x129\n" +
+	"\ballotted\x18\x04 \x03(\v2\x1d.seqsvr.v1.SnowflakeAllotmentR\ballotted\"\xac\x01\n" +
+	"\x12SnowflakeAllotment\x12#\n" +
+	"\rdatacenter_id\x18\x01 \x01(\x04R\fdatacenterId\x12\x14\n" +
+	"\x05first\x18\x02 \x01(\x04R\x05first\x12\x12\n" +
+	"\x04last\x18\x03 \x01(\x04R\x04last\x12\x1d\n" +
+	"\n" +
+	"cluster_id\x18\x04 \x01(\tR\tclusterId\x12\x10\n" +
+	"\x03set\x18\x05 \x01(\tR\x03set\x12\x16\n" +
+	"\x06usable\x18\x06 \x01(\bR\x06usable\"J\n" +
 	"\x14SnowflakeInfoRequest\x12\x1c\n" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x14\n" +
 	"\x05alias\x18\x02 \x01(\rR\x05alias\"\xb4\x02\n" +
@@ -2214,7 +2317,7 @@ func file_seqsvr_v1_snowflake_proto_rawDescGZIP() []byte {
 	return file_seqsvr_v1_snowflake_proto_rawDescData
 }
 
-var file_seqsvr_v1_snowflake_proto_msgTypes = make([]protoimpl.MessageInfo, 24)
+var file_seqsvr_v1_snowflake_proto_msgTypes = make([]protoimpl.MessageInfo, 25)
 var file_seqsvr_v1_snowflake_proto_goTypes = []any{
 	(*SnowflakeGenerateRequest)(nil),        // 0: seqsvr.v1.SnowflakeGenerateRequest
 	(*SnowflakeGenerateReply)(nil),          // 1: seqsvr.v1.SnowflakeGenerateReply
@@ -2234,12 +2337,13 @@ var file_seqsvr_v1_snowflake_proto_goTypes = []any{
 	(*SnowflakeWorkersRequest)(nil),         // 15: seqsvr.v1.SnowflakeWorkersRequest
 	(*SnowflakeWorker)(nil),                 // 16: seqsvr.v1.SnowflakeWorker
 	(*SnowflakeWorkersReply)(nil),           // 17: seqsvr.v1.SnowflakeWorkersReply
-	(*SnowflakeInfoRequest)(nil),            // 18: seqsvr.v1.SnowflakeInfoRequest
-	(*SnowflakeInfoReply)(nil),              // 19: seqsvr.v1.SnowflakeInfoReply
-	(*SnowflakeDelegateRequest)(nil),        // 20: seqsvr.v1.SnowflakeDelegateRequest
-	(*SnowflakeDelegateReply)(nil),          // 21: seqsvr.v1.SnowflakeDelegateReply
-	(*SnowflakeGiveBackRequest)(nil),        // 22: seqsvr.v1.SnowflakeGiveBackRequest
-	(*SnowflakeGiveBackReply)(nil),          // 23: seqsvr.v1.SnowflakeGiveBackReply
+	(*SnowflakeAllotment)(nil),              // 18: seqsvr.v1.SnowflakeAllotment
+	(*SnowflakeInfoRequest)(nil),            // 19: seqsvr.v1.SnowflakeInfoRequest
+	(*SnowflakeInfoReply)(nil),              // 20: seqsvr.v1.SnowflakeInfoReply
+	(*SnowflakeDelegateRequest)(nil),        // 21: seqsvr.v1.SnowflakeDelegateRequest
+	(*SnowflakeDelegateReply)(nil),          // 22: seqsvr.v1.SnowflakeDelegateReply
+	(*SnowflakeGiveBackRequest)(nil),        // 23: seqsvr.v1.SnowflakeGiveBackRequest
+	(*SnowflakeGiveBackReply)(nil),          // 24: seqsvr.v1.SnowflakeGiveBackReply
 }
 var file_seqsvr_v1_snowflake_proto_depIdxs = []int32{
 	2,  // 0: seqsvr.v1.SnowflakeGenerateReply.runs:type_name -> seqsvr.v1.SnowflakeRun
@@ -2248,34 +2352,35 @@ var file_seqsvr_v1_snowflake_proto_depIdxs = []int32{
 	10, // 3: seqsvr.v1.SnowflakeNamespacesReply.namespaces:type_name -> seqsvr.v1.SnowflakeNamespace
 	11, // 4: seqsvr.v1.SnowflakeNamespacesReply.datacenters:type_name -> seqsvr.v1.SnowflakeDatacenter
 	16, // 5: seqsvr.v1.SnowflakeWorkersReply.workers:type_name -> seqsvr.v1.SnowflakeWorker
-	7,  // 6: seqsvr.v1.SnowflakeInfoReply.layout:type_name -> seqsvr.v1.SnowflakeLayout
-	0,  // 7: seqsvr.v1.Snowflake.Generate:input_type -> seqsvr.v1.SnowflakeGenerateRequest
-	3,  // 8: seqsvr.v1.Snowflake.Decode:input_type -> seqsvr.v1.SnowflakeDecodeRequest
-	4,  // 9: seqsvr.v1.Snowflake.Compose:input_type -> seqsvr.v1.SnowflakeComposeRequest
-	6,  // 10: seqsvr.v1.Snowflake.Layouts:input_type -> seqsvr.v1.SnowflakeLayoutsRequest
-	9,  // 11: seqsvr.v1.Snowflake.Namespaces:input_type -> seqsvr.v1.SnowflakeNamespacesRequest
-	13, // 12: seqsvr.v1.Snowflake.PutNamespace:input_type -> seqsvr.v1.SnowflakePutNamespaceRequest
-	14, // 13: seqsvr.v1.Snowflake.RetireNamespace:input_type -> seqsvr.v1.SnowflakeRetireNamespaceRequest
-	15, // 14: seqsvr.v1.Snowflake.Workers:input_type -> seqsvr.v1.SnowflakeWorkersRequest
-	18, // 15: seqsvr.v1.Snowflake.Info:input_type -> seqsvr.v1.SnowflakeInfoRequest
-	20, // 16: seqsvr.v1.Snowflake.Delegate:input_type -> seqsvr.v1.SnowflakeDelegateRequest
-	22, // 17: seqsvr.v1.Snowflake.GiveBack:input_type -> seqsvr.v1.SnowflakeGiveBackRequest
-	1,  // 18: seqsvr.v1.Snowflake.Generate:output_type -> seqsvr.v1.SnowflakeGenerateReply
-	5,  // 19: seqsvr.v1.Snowflake.Decode:output_type -> seqsvr.v1.SnowflakeDecoded
-	5,  // 20: seqsvr.v1.Snowflake.Compose:output_type -> seqsvr.v1.SnowflakeDecoded
-	8,  // 21: seqsvr.v1.Snowflake.Layouts:output_type -> seqsvr.v1.SnowflakeLayoutsReply
-	12, // 22: seqsvr.v1.Snowflake.Namespaces:output_type -> seqsvr.v1.SnowflakeNamespacesReply
-	10, // 23: seqsvr.v1.Snowflake.PutNamespace:output_type -> seqsvr.v1.SnowflakeNamespace
-	10, // 24: seqsvr.v1.Snowflake.RetireNamespace:output_type -> seqsvr.v1.SnowflakeNamespace
-	17, // 25: seqsvr.v1.Snowflake.Workers:output_type -> seqsvr.v1.SnowflakeWorkersReply
-	19, // 26: seqsvr.v1.Snowflake.Info:output_type -> seqsvr.v1.SnowflakeInfoReply
-	21, // 27: seqsvr.v1.Snowflake.Delegate:output_type -> seqsvr.v1.SnowflakeDelegateReply
-	23, // 28: seqsvr.v1.Snowflake.GiveBack:output_type -> seqsvr.v1.SnowflakeGiveBackReply
-	18, // [18:29] is the sub-list for method output_type
-	7,  // [7:18] is the sub-list for method input_type
-	7,  // [7:7] is the sub-list for extension type_name
-	7,  // [7:7] is the sub-list for extension extendee
-	0,  // [0:7] is the sub-list for field type_name
+	18, // 6: seqsvr.v1.SnowflakeWorkersReply.allotted:type_name -> seqsvr.v1.SnowflakeAllotment
+	7,  // 7: seqsvr.v1.SnowflakeInfoReply.layout:type_name -> seqsvr.v1.SnowflakeLayout
+	0,  // 8: seqsvr.v1.Snowflake.Generate:input_type -> seqsvr.v1.SnowflakeGenerateRequest
+	3,  // 9: seqsvr.v1.Snowflake.Decode:input_type -> seqsvr.v1.SnowflakeDecodeRequest
+	4,  // 10: seqsvr.v1.Snowflake.Compose:input_type -> seqsvr.v1.SnowflakeComposeRequest
+	6,  // 11: seqsvr.v1.Snowflake.Layouts:input_type -> seqsvr.v1.SnowflakeLayoutsRequest
+	9,  // 12: seqsvr.v1.Snowflake.Namespaces:input_type -> seqsvr.v1.SnowflakeNamespacesRequest
+	13, // 13: seqsvr.v1.Snowflake.PutNamespace:input_type -> seqsvr.v1.SnowflakePutNamespaceRequest
+	14, // 14: seqsvr.v1.Snowflake.RetireNamespace:input_type -> seqsvr.v1.SnowflakeRetireNamespaceRequest
+	15, // 15: seqsvr.v1.Snowflake.Workers:input_type -> seqsvr.v1.SnowflakeWorkersRequest
+	19, // 16: seqsvr.v1.Snowflake.Info:input_type -> seqsvr.v1.SnowflakeInfoRequest
+	21, // 17: seqsvr.v1.Snowflake.Delegate:input_type -> seqsvr.v1.SnowflakeDelegateRequest
+	23, // 18: seqsvr.v1.Snowflake.GiveBack:input_type -> seqsvr.v1.SnowflakeGiveBackRequest
+	1,  // 19: seqsvr.v1.Snowflake.Generate:output_type -> seqsvr.v1.SnowflakeGenerateReply
+	5,  // 20: seqsvr.v1.Snowflake.Decode:output_type -> seqsvr.v1.SnowflakeDecoded
+	5,  // 21: seqsvr.v1.Snowflake.Compose:output_type -> seqsvr.v1.SnowflakeDecoded
+	8,  // 22: seqsvr.v1.Snowflake.Layouts:output_type -> seqsvr.v1.SnowflakeLayoutsReply
+	12, // 23: seqsvr.v1.Snowflake.Namespaces:output_type -> seqsvr.v1.SnowflakeNamespacesReply
+	10, // 24: seqsvr.v1.Snowflake.PutNamespace:output_type -> seqsvr.v1.SnowflakeNamespace
+	10, // 25: seqsvr.v1.Snowflake.RetireNamespace:output_type -> seqsvr.v1.SnowflakeNamespace
+	17, // 26: seqsvr.v1.Snowflake.Workers:output_type -> seqsvr.v1.SnowflakeWorkersReply
+	20, // 27: seqsvr.v1.Snowflake.Info:output_type -> seqsvr.v1.SnowflakeInfoReply
+	22, // 28: seqsvr.v1.Snowflake.Delegate:output_type -> seqsvr.v1.SnowflakeDelegateReply
+	24, // 29: seqsvr.v1.Snowflake.GiveBack:output_type -> seqsvr.v1.SnowflakeGiveBackReply
+	19, // [19:30] is the sub-list for method output_type
+	8,  // [8:19] is the sub-list for method input_type
+	8,  // [8:8] is the sub-list for extension type_name
+	8,  // [8:8] is the sub-list for extension extendee
+	0,  // [0:8] is the sub-list for field type_name
 }
 
 func init() { file_seqsvr_v1_snowflake_proto_init() }
@@ -2297,7 +2402,7 @@ func file_seqsvr_v1_snowflake_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_seqsvr_v1_snowflake_proto_rawDesc), len(file_seqsvr_v1_snowflake_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   24,
+			NumMessages:   25,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -1,0 +1,369 @@
+package namespaces
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/seqsvr/seqsvr/seq"
+	"github.com/seqsvr/seqsvr/snowflake"
+)
+
+// Allotment is neighbouring worker ids that a Set other than the root has for good, in one
+// namespace and datacenter.
+type Allotment struct {
+	Namespace  string               `json:"namespace"`
+	Datacenter snowflake.Datacenter `json:"datacenter"`
+	Cluster    string               `json:"cluster"` // id of the Set's
+	First      snowflake.Worker     `json:"first"`
+	Last       snowflake.Worker     `json:"last"`
+	// Above is a mark, Unix milliseconds, at or above that of each ID which the root made under
+	// them; those of the Set are above. 0: a node of the root may still use one, so nobody may.
+	Above uint64 `json:"above_ms,omitempty"`
+}
+
+// Size is how many worker ids it is.
+func (a Allotment) Size() uint64 { return uint64(a.Last-a.First) + 1 }
+
+// String is for people.
+func (a Allotment) String() string {
+	return fmt.Sprintf("worker ids %d to %d of namespace %q in datacenter %d", a.First, a.Last, a.Namespace, a.Datacenter)
+}
+
+// pooled says whether worker ids of both are out of one pool.
+func (a Allotment) pooled(b Allotment) bool {
+	return a.Namespace == b.Namespace && a.Datacenter == b.Datacenter
+}
+
+// meets says whether a worker id is in both.
+func (a Allotment) meets(b Allotment) bool {
+	return a.pooled(b) && a.First <= b.Last && b.First <= a.Last
+}
+
+// Span is neighbouring worker ids, of which IDs begin above a mark, Unix milliseconds.
+type Span struct {
+	First, Last snowflake.Worker
+	Above       uint64
+}
+
+// Size is how many worker ids it is.
+func (s Span) Size() uint64 { return uint64(s.Last-s.First) + 1 }
+
+// Own is the worker ids of one namespace and datacenter that nodes of this cluster may use, in
+// order.
+type Own []Span
+
+// Size is how many there are.
+func (o Own) Size() (n uint64) {
+	for _, s := range o {
+		n += s.Size()
+	}
+	return n
+}
+
+// Find is the span that a worker id is in.
+func (o Own) Find(w snowflake.Worker) (Span, bool) {
+	for _, s := range o {
+		if s.First <= w && w <= s.Last {
+			return s, true
+		}
+	}
+	return Span{}, false
+}
+
+// own are the worker ids that nodes of this cluster may use: of the root, and of a cluster that is
+// alone, all but those that others have.
+func (d directory) own(l snowflake.Layout, namespace string, dc snowflake.Datacenter) (out Own) {
+	next, whole := snowflake.Worker(0), true
+	for _, a := range d.Allotments {
+		switch {
+		case a.Namespace != namespace || a.Datacenter != dc:
+		case d.Member:
+			if a.Above > 0 {
+				out = append(out, Span{a.First, a.Last, a.Above})
+			}
+		default:
+			if a.First > next {
+				out = append(out, Span{First: next, Last: a.First - 1})
+			}
+			next, whole = a.Last+1, whole && a.Last < l.MaxWorker()
+		}
+	}
+	if !d.Member && whole {
+		out = append(out, Span{First: next, Last: l.MaxWorker()})
+	}
+	return out
+}
+
+// of are the allotments of a cluster out of one pool.
+func (d directory) of(cluster, namespace string, dc snowflake.Datacenter) (out []Allotment) {
+	for _, a := range d.Allotments {
+		if a.Cluster == cluster && a.Namespace == namespace && a.Datacenter == dc {
+			out = append(out, a)
+		}
+	}
+	return out
+}
+
+// allot adds an allotment: seq.ErrConflict if one of its worker ids is another's.
+func (d directory) allot(a Allotment) (directory, error) {
+	if at := slices.IndexFunc(d.Allotments, a.meets); at >= 0 {
+		return d, fmt.Errorf("%w: %s: cluster %s has those %d to %d", seq.ErrConflict, a, d.Allotments[at].Cluster, d.Allotments[at].First, d.Allotments[at].Last)
+	}
+	d.Allotments = append(slices.Clone(d.Allotments), a)
+	slices.SortFunc(d.Allotments, func(x, y Allotment) int {
+		return cmp.Or(cmp.Compare(x.Namespace, y.Namespace), cmp.Compare(x.Datacenter, y.Datacenter), cmp.Compare(x.First, y.First))
+	})
+	return d, nil
+}
+
+// without is the directory less one allotment.
+func (d directory) without(a Allotment) directory {
+	d.Allotments = slices.DeleteFunc(slices.Clone(d.Allotments), func(b Allotment) bool { return a == b })
+	return d
+}
+
+// told is what a cluster hears of it: of allotments its own that may be used.
+func (d directory) told(cluster string) directory {
+	d.Member = false
+	d.Allotments = slices.DeleteFunc(slices.Clone(d.Allotments), func(a Allotment) bool { return a.Cluster != cluster || a.Above == 0 })
+	return d
+}
+
+// merge takes over what another directory says: namespaces that are newer there, datacenters and
+// allotments. seq.ErrUnsafeChange, seq.ErrDatacenterTaken, seq.ErrConflict: they contradict each other.
+func (d directory) merge(other directory) (next directory, changed bool, err error) {
+	next = d
+	for _, ns := range other.Namespaces {
+		for _, have := range next.Namespaces {
+			if have.Name != ns.Name && have.meets(ns) {
+				return d, false, fmt.Errorf("%w: namespace %q: alias %d belongs to %q", seq.ErrUnsafeChange, ns.Name, ns.Alias, have.Name)
+			}
+		}
+		if have, known := next.find(ns.Name); known && have.Version >= ns.Version {
+			continue
+		}
+		if next, err = next.with(ns); err != nil {
+			return d, false, err
+		}
+		changed = true
+	}
+	for _, dc := range other.Datacenters {
+		if dc.Name == "" && slices.ContainsFunc(next.Datacenters, func(known Datacenter) bool { return known.ID == dc.ID }) {
+			continue
+		}
+		bound := false
+		if next, bound, err = next.bind(dc); err != nil {
+			return d, false, err
+		}
+		changed = changed || bound
+	}
+	for _, a := range other.Allotments {
+		if slices.Contains(next.Allotments, a) {
+			continue
+		}
+		if next, err = next.allot(a); err != nil {
+			return d, false, err
+		}
+		changed = true
+	}
+	return next, changed, nil
+}
+
+// join is the directory of a Set that joins: it has no namespaces but the root's. seq.ErrConflict if
+// IDs were made here, which the root's could repeat.
+func (d directory) join() (directory, error) {
+	if d.Member {
+		return d, nil
+	}
+	if len(d.Datacenters) > 0 {
+		return d, fmt.Errorf("%w: this cluster has made global IDs, which those of the other Sets could repeat; expected one that made none", seq.ErrConflict)
+	}
+	return directory{Format: format, Member: true}, nil
+}
+
+// Wish is what a Set asks the root for.
+type Wish struct {
+	Namespace  string     // empty: to hear of the namespaces, and of what it has
+	Datacenter Datacenter // of the node that asks
+	// Have is how many worker ids the Set has, which are not enough.
+	Have uint64
+	// Worker is the only one that will do; nil: any will.
+	Worker *snowflake.Worker
+}
+
+// errAsk: what is needed is not in the document of this Set, and the root is to be asked. It does
+// not leave this package.
+var errAsk = errors.New("ask the root Set")
+
+// ask asks the root, and takes down what it says.
+func (c *Catalog) ask(ctx context.Context, w Wish) error {
+	body, err := c.cfg.Root.Ask(ctx, w)
+	if err != nil {
+		return fmt.Errorf("ask the root Set: %w", err)
+	}
+	told, err := parseDirectory(body)
+	if err != nil {
+		return err
+	}
+	return c.change(ctx, func(v *View) (directory, bool, error) {
+		d, err := v.join()
+		if err != nil {
+			return d, false, err
+		}
+		d, changed, err := d.merge(told)
+		return d, changed || !v.Member, err
+	})
+}
+
+// Newest is the document as it is now; of a Set other than the root with what is newer there, if
+// that answers.
+func (c *Catalog) Newest(ctx context.Context) (*View, error) {
+	if c.cfg.Root.Elsewhere() != nil {
+		if err := c.ask(ctx, Wish{}); err != nil {
+			c.cfg.Logger.Debug("namespaces of the root Set not heard of", "error", err)
+		}
+	}
+	return c.Load(ctx)
+}
+
+// More asks the root for more worker ids than the Set has in a namespace. seq.ErrWorkersExhausted, or
+// why it does not answer.
+func (c *Catalog) More(ctx context.Context, name string, have Own) (Own, error) {
+	if err := c.ask(ctx, Wish{Namespace: name, Datacenter: c.cfg.Node.Datacenter, Have: have.Size(), Worker: c.cfg.Node.Worker}); err != nil {
+		return nil, err
+	}
+	v := c.Known()
+	ns, err := v.Named(name)
+	if err != nil {
+		return nil, err
+	}
+	return c.Own(ns, c.cfg.Node.DatacenterIn(ns.Layout)), nil
+}
+
+// Mine says whether nodes of this cluster may use a worker id, as it is now. Whoever is told so
+// after W stores promised it the worker id's register keeps the others away from it: an allotment
+// is recorded before the root gains the registers for it. Errors as of Record.
+func (c *Catalog) Mine(ctx context.Context, ns Namespace, dc snowflake.Datacenter, w snowflake.Worker) error {
+	v, err := c.Load(ctx)
+	if err != nil {
+		return err
+	}
+	if _, ok := v.own(ns.Layout, ns.Name, dc).Find(w); !ok {
+		return fmt.Errorf("%w: worker id %d of namespace %q is another Set's", seq.ErrConflict, w, ns.Name)
+	}
+	return c.settled(ctx, v)
+}
+
+// settled is nil unless this is the root, and was restored: then it does not know what it has
+// allotted.
+func (c *Catalog) settled(ctx context.Context, v *View) error {
+	if v.Member {
+		return nil
+	}
+	return c.cfg.Root.Settled(ctx)
+}
+
+// Own are the worker ids of a namespace that nodes of this cluster may use, as far as this node
+// knows.
+func (c *Catalog) Own(ns *Namespace, dc snowflake.Datacenter) Own {
+	return c.Known().own(ns.Layout, ns.Name, dc)
+}
+
+// Member says whether the worker ids of this cluster are those that the root allots.
+func (c *Catalog) Member() bool { return c.Known().Member }
+
+// Join makes the cluster a Set that uses the worker ids alone that the root allots. seq.ErrConflict if
+// it has made IDs before.
+func (c *Catalog) Join(ctx context.Context) error {
+	return c.change(ctx, func(v *View) (directory, bool, error) {
+		d, err := v.join()
+		return d, err == nil && !v.Member, err
+	})
+}
+
+// Told is the document as a cluster hears of it.
+func (c *Catalog) Told(ctx context.Context, cluster string) ([]byte, error) {
+	v, err := c.Load(ctx)
+	if err == nil {
+		err = c.settled(ctx, v)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return v.told(cluster).encode()
+}
+
+// Settle takes over what Sets say of the namespaces and of what they have, at a root that was
+// restored. seq.ErrUnsafeChange, seq.ErrConflict, seq.ErrDatacenterTaken: they contradict each other.
+func (c *Catalog) Settle(ctx context.Context, told [][]byte) error {
+	return c.change(ctx, func(v *View) (d directory, changed bool, err error) {
+		d = v.directory
+		for _, body := range told {
+			one, err := parseDirectory(body)
+			if err != nil {
+				return d, false, err
+			}
+			next, more, err := d.merge(one)
+			if err != nil {
+				return d, false, err
+			}
+			d, changed = next, changed || more
+		}
+		return d, changed, nil
+	})
+}
+
+// Pool is a namespace as it is recorded, with what one cluster has of its worker ids.
+type Pool struct {
+	Namespace
+	Datacenter snowflake.Datacenter // in its IDs
+	Own        Own                  // the root's
+	Allotted   []Allotment          // to the cluster that asked
+}
+
+// For is the pool that a Set's wish means, recorded like Record does. For the root; errors as of
+// Record.
+func (c *Catalog) For(ctx context.Context, cluster string, w Wish) (p Pool, err error) {
+	node := Node{Datacenter: w.Datacenter, Worker: w.Worker}
+	if err := node.validate(); err != nil {
+		return p, err
+	}
+	p.Namespace, p.Own, err = c.record(ctx, w.Namespace, node)
+	if err != nil {
+		return p, err
+	}
+	p.Datacenter = node.DatacenterIn(p.Layout)
+	p.Allotted = c.Known().of(cluster, p.Name, p.Datacenter)
+	return p, nil
+}
+
+// Reserve records an allotment that nobody may use yet. seq.ErrConflict if one of the worker ids
+// is another's.
+func (c *Catalog) Reserve(ctx context.Context, a Allotment) error {
+	a.Above = 0
+	return c.change(ctx, func(v *View) (directory, bool, error) {
+		if slices.Contains(v.Allotments, a) {
+			return v.directory, false, nil
+		}
+		d, err := v.allot(a)
+		return d, true, err
+	})
+}
+
+// Confirm ends what Reserve began: of the allotment is left what no node of the root can use any more,
+// nil: nothing.
+func (c *Catalog) Confirm(ctx context.Context, reserved Allotment, left *Allotment) error {
+	return c.change(ctx, func(v *View) (d directory, changed bool, err error) {
+		if !slices.Contains(v.Allotments, reserved) {
+			return v.directory, false, nil // another has ended it
+		}
+		d = v.without(reserved)
+		if left != nil {
+			d, err = d.allot(*left)
+		}
+		return d, true, err
+	})
+}

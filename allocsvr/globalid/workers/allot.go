@@ -1,0 +1,206 @@
+package workers
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/seqsvr/seqsvr/allocsvr/globalid/namespaces"
+	"github.com/seqsvr/seqsvr/allocsvr/tenure"
+	"github.com/seqsvr/seqsvr/quorum"
+	"github.com/seqsvr/seqsvr/seq"
+	"github.com/seqsvr/seqsvr/snowflake"
+)
+
+// maxAllotted is how many worker ids a Set is given at a time: each costs the root a register.
+const maxAllotted = 256
+
+// Allot gives another Set worker ids, at the root: those that it was given before, unless it has
+// them and they are not enough. Of a pool of n ids and s Sets it is n/2s at a time, at most half of
+// those that are free, so that the root is never without. sets is how many Sets there are.
+// seq.ErrWorkersExhausted; else errors as of Issuer.Delegate. Safe to retry.
+//
+// First they are recorded as the Set's, so that each node of the root that looks from then on leaves
+// them alone, as it does after every promise. Then this node gains their registers: that fails for
+// those that a node holds, ends what others have begun, and shows the highest mark of an ID that was
+// ever made under them, above which the Set begins.
+func (w *Workers) Allot(ctx context.Context, cluster string, sets int, wish namespaces.Wish) error {
+	for range surveys {
+		p, err := w.names.For(ctx, cluster, wish)
+		if err != nil {
+			return err
+		}
+		reserved, done := reservedOf(p.Allotted, wish)
+		if done {
+			return nil
+		}
+		if reserved == nil {
+			if reserved, err = w.pickFor(ctx, cluster, sets, p, wish); err != nil {
+				return err
+			}
+			if err := w.names.Reserve(ctx, *reserved); err != nil {
+				if errors.Is(err, seq.ErrConflict) {
+					continue
+				}
+				return err
+			}
+		}
+		left, err := w.fence(ctx, *reserved)
+		if err != nil {
+			return err
+		}
+		if err := w.names.Confirm(ctx, *reserved, left); err != nil {
+			return err
+		}
+		if left != nil {
+			w.log.Info("worker ids allotted to a Set", "cluster", cluster, "namespace", left.Namespace, "datacenter", left.Datacenter, "first", left.First, "last", left.Last)
+		}
+	}
+	p, err := w.names.For(ctx, cluster, wish)
+	if err != nil {
+		return err
+	}
+	if _, done := reservedOf(p.Allotted, wish); done {
+		return nil
+	}
+	return fmt.Errorf("%w: others were faster %d times", seq.ErrOverloaded, surveys)
+}
+
+// reservedOf looks among what a Set was given for something that is to be confirmed yet, and says
+// whether there is nothing more to do for the wish.
+func reservedOf(allotted []namespaces.Allotment, wish namespaces.Wish) (reserved *namespaces.Allotment, done bool) {
+	size, there := uint64(0), wish.Worker == nil
+	for _, a := range allotted {
+		if a.Above == 0 {
+			reserved = &a
+			continue
+		}
+		size += a.Size()
+		there = there || a.First <= *wish.Worker && *wish.Worker <= a.Last
+	}
+	if wish.Worker != nil {
+		return reserved, there
+	}
+	return reserved, size > wish.Have
+}
+
+// pickFor chooses what a Set is given, out of the largest run of free worker ids, from above.
+func (w *Workers) pickFor(ctx context.Context, cluster string, sets int, p namespaces.Pool, wish namespaces.Wish) (*namespaces.Allotment, error) {
+	found, err := w.cfg.ReadPrefix(ctx, nobody, prefixIn(p.Name, p.Datacenter))
+	if err != nil {
+		return nil, err
+	}
+	used := among(survey(p.Name, found, nobody, w.now()), p.Own, w.now())
+	if err := kept(floorOf(used), w.now(), w.now()); err != nil {
+		return nil, err
+	}
+	a := namespaces.Allotment{Namespace: p.Name, Datacenter: p.Datacenter, Cluster: cluster}
+	free := gaps(p.Own, used)
+	if only := wish.Worker; only != nil {
+		if _, ok := free.Find(*only); !ok {
+			return nil, fmt.Errorf("worker id %d: the root Set does not have it free: %w", *only, exhausted(used, poolOf(used, p.Own), w.nodes()))
+		}
+		a.First, a.Last = *only, *only
+		return &a, nil
+	}
+	if free.Size() < 2 {
+		return nil, fmt.Errorf("the root Set needs its last one: %w", exhausted(used, poolOf(used, p.Own), w.nodes()))
+	}
+	run := slices.MaxFunc(free, func(x, y namespaces.Span) int { return cmp.Compare(x.Size(), y.Size()) })
+	size := min(max(1, (uint64(p.Layout.MaxWorker())+1)/uint64(2*max(sets, 1))), maxAllotted, free.Size()/2, run.Size())
+	a.First, a.Last = run.Last-snowflake.Worker(size)+1, run.Last
+	return &a, nil
+}
+
+// gaps are the spans less the worker ids that are not free.
+func gaps(own namespaces.Own, used []Used) (out namespaces.Own) {
+	for _, s := range own {
+		next, whole := s.First, true
+		for _, u := range used { // by worker
+			if u.Free || u.Worker < s.First || u.Worker > s.Last {
+				continue
+			}
+			if u.Worker > next {
+				out = append(out, namespaces.Span{First: next, Last: u.Worker - 1})
+			}
+			next, whole = u.Worker+1, u.Worker < s.Last
+		}
+		if whole {
+			out = append(out, namespaces.Span{First: next, Last: s.Last})
+		}
+	}
+	return out
+}
+
+// fence gains the registers of an allotment, and gives the longest run of those that it gained and
+// of which the mark is over; nil if there is none.
+func (w *Workers) fence(ctx context.Context, a namespaces.Allotment) (*namespaces.Allotment, error) {
+	var bids []*fence
+	for worker := a.First; worker <= a.Last; worker++ {
+		f := &fence{worker: worker, register: seq.WorkerRegister(a.Namespace, uint64(a.Datacenter), uint64(worker))}
+		if !w.claim(f.register) {
+			continue
+		}
+		defer w.unclaim(f.register)
+		bids = append(bids, f)
+	}
+	tenure.Acquire(ctx, w.cfg.Holder, bids)
+	var best, run *namespaces.Allotment
+	for _, f := range bids {
+		if f.err != nil {
+			return nil, f.err // it may not be another's: nothing is known of it
+		}
+		if !f.won || f.mark > w.now() {
+			run = nil
+			continue
+		}
+		if run == nil || run.Last+1 != f.worker {
+			run = &namespaces.Allotment{Namespace: a.Namespace, Datacenter: a.Datacenter, Cluster: a.Cluster, First: f.worker, Above: 1}
+		}
+		run.Last, run.Above = f.worker, max(run.Above, uint64(f.mark))
+		if best == nil || run.Size() > best.Size() {
+			copied := *run
+			best = &copied
+		}
+	}
+	return best, nil
+}
+
+// fence is a tenure.Bid that ends once W stores have promised: under every lower epoch nothing more
+// is confirmed.
+type fence struct {
+	register seq.Register
+	worker   snowflake.Worker
+	won      bool
+	mark     Mark
+	err      error
+}
+
+// Register implements tenure.Bid.
+func (f *fence) Register() seq.Register { return f.register }
+
+// Free implements tenure.Bid.
+func (f *fence) Free(quorum.Outcome) bool { return true }
+
+// Begin implements tenure.Bid.
+func (f *fence) Begin(_ seq.Epoch, found quorum.Outcome) (uint64, bool) {
+	f.won, f.mark = true, Mark(found.Max)
+	return 0, false
+}
+
+// Confirmed implements tenure.Bid. It is not called: no mark is wanted.
+func (f *fence) Confirmed(seq.Epoch) bool { return false }
+
+// Failed implements tenure.Bid.
+func (f *fence) Failed(_ tenure.Stage, out quorum.Outcome) {
+	if !isTaken(out.Err) {
+		f.err = out.Err
+	}
+}
+
+// Allotted are what other Sets have of a namespace, at the root; elsewhere what this one has.
+func (w *Workers) Allotted(name string) []namespaces.Allotment {
+	return slices.DeleteFunc(slices.Clone(w.names.Known().Allotments), func(a namespaces.Allotment) bool { return a.Namespace != name })
+}

@@ -1,0 +1,66 @@
+package main
+
+// allotMutants break the rules by which Sets divide the worker ids of global IDs. In
+// allocsvr/globalid whole Sets make IDs, and every one is compared with all others.
+var allotMutants = []mutant{
+	{
+		rule: "allot-after-promise", name: "a node of the root does not look again once it was promised the worker id",
+		file: "allocsvr/globalid/workers/bid.go", in: []string{"allocsvr/globalid"},
+		edits: []edit{{old: "	err = w.names.Mine(ctx, b.pool.Namespace, b.pool.dc, b.worker)\n", new: "	err = ctx.Err()\n"}},
+	},
+	{
+		rule: "allot-gains-registers", name: "worker ids are allotted that a node of the root has taken meanwhile",
+		file: "allocsvr/globalid/workers/allot.go", in: []string{"allocsvr/globalid"},
+		edits: []edit{{old: "		if !f.won || f.mark > w.now() {", new: "		if false {"}},
+	},
+	{
+		rule: "allot-above", name: "a Set begins below what the root made under its worker ids",
+		file: "allocsvr/globalid/workers/bid.go", in: []string{"allocsvr/globalid"},
+		edits: []edit{{old: "return max(Mark(found.Max), Mark(span.Above))", new: "_ = span; return Mark(found.Max)"}},
+	},
+	{
+		rule: "allot-root-less", name: "the root uses the worker ids of other Sets",
+		file: "allocsvr/globalid/namespaces/allot.go", in: []string{"allocsvr/globalid"},
+		edits: []edit{{old: "		case a.Namespace != namespace || a.Datacenter != dc:\n", new: "		case a.Namespace != namespace || a.Datacenter != dc || !d.Member:\n"}},
+	},
+	{
+		rule: "allot-member", name: "a Set uses worker ids that it was not given",
+		file: "allocsvr/globalid/namespaces/allot.go", in: []string{"allocsvr/globalid"},
+		edits: []edit{{old: "	if !d.Member && whole {\n", new: "	if whole {\n"}},
+	},
+	{
+		rule: "allot-twice", name: "a worker id is given to two Sets",
+		file: "allocsvr/globalid/namespaces/allot.go", in: []string{"allocsvr/globalid/namespaces"},
+		edits: []edit{{old: "slices.IndexFunc(d.Allotments, a.meets); at >= 0 {", new: "slices.IndexFunc(d.Allotments, a.meets); at >= 0 && false {"}},
+	},
+	{
+		rule: "allot-confirmed-alone", name: "a Set hears of worker ids that the root still gains",
+		file: "allocsvr/globalid/namespaces/allot.go", in: []string{"allocsvr/globalid/namespaces"},
+		edits: []edit{{old: "return a.Cluster != cluster || a.Above == 0 })", new: "return a.Cluster != cluster })"}},
+	},
+	{
+		rule: "allot-settled", name: "a restored root makes IDs before the other Sets told what they have",
+		file: "allocsvr/globalid/namespaces/allot.go", in: []string{"allocsvr/globalid"},
+		edits: []edit{{old: "	if v.Member {\n		return nil\n	}\n	return c.cfg.Root.Settled(ctx)", new: "	return nil"}},
+	},
+	{
+		rule: "allot-settle-takes-over", name: "a restored root does not take over what the other Sets have",
+		file: "allocsvr/globalid/namespaces/allot.go", in: []string{"allocsvr/globalid"},
+		edits: []edit{{old: "	for _, a := range other.Allotments {\n		if slices", new: "	for _, a := range other.Allotments[:0] {\n		if slices"}},
+	},
+	{
+		rule: "allot-join", name: "a cluster that has made IDs joins",
+		file: "allocsvr/globalid/namespaces/allot.go", in: []string{"allocsvr/globalid"},
+		edits: []edit{{old: "	if len(d.Datacenters) > 0 {\n", new: "	if false {\n"}},
+	},
+	{
+		rule: "allot-datacenter", name: "a datacenter id has one name in each Set",
+		file: "allocsvr/globalid/namespaces/catalog.go", in: []string{"allocsvr/globalid"},
+		edits: []edit{{old: "asks := !recorded || bound || len(own) == 0;", new: "asks := !recorded || len(own) == 0;"}},
+	},
+	{
+		rule: "allot-root-keeps", name: "the root gives its last worker id away",
+		file: "allocsvr/globalid/workers/allot.go", in: []string{"allocsvr/globalid"},
+		edits: []edit{{old: "maxAllotted, free.Size()/2, run.Size())", new: "maxAllotted, free.Size(), run.Size())"}, {old: "	if free.Size() < 2 {", new: "	if free.Size() < 1 {"}},
+	},
+}
