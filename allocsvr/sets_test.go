@@ -279,6 +279,56 @@ func TestSectionsMoveToAnotherSetAndBackWithoutAGap(t *testing.T) {
 	}
 }
 
+// extend adds a space of four sections to the cluster of one Set alone.
+func (d *division) extend(set int, name string) {
+	d.t.Helper()
+	f := d.fleets[set]
+	m, _, err := f.stores.Mapping.Add(seq.Space{Name: name, Sections: 4})
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	for _, s := range f.stores.Stores {
+		if err := s.Extend(16, 20); err != nil {
+			d.t.Fatal(err)
+		}
+	}
+	for _, n := range f.all() {
+		n.cover(d.t, m)
+		if err := n.extend(m, seq.KeyHashers{name: {Secret: seq.NewKeySecret()}}); err != nil {
+			d.t.Fatal(err)
+		}
+	}
+	f.stores.Mapping = m
+	d.until("the new sections are in the table", func() bool {
+		for _, n := range f.all() {
+			if len(n.routes.Table().Sections) != 20 {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// Each Set has the mapping of its own stores: a section that is of another space there, or of none,
+// would be counted on by other keys.
+func TestSectionsMoveOnlyToASetThatHasTheirSpace(t *testing.T) {
+	d := newDivision(t, 2, user16())
+	d.extend(0, "orders")
+	move := d.begin(1, sets.Range{First: 17, Sections: 1})
+	refused := func(what string) {
+		t.Helper()
+		if err := d.mover(move.Move.ID).Finish(t.Context()); !errors.Is(err, seq.ErrBadMapping) {
+			t.Errorf("%s: %v", what, err)
+		}
+		if record, _, _, err := d.root.Record(t.Context()); err != nil || record.At(17).State != sets.Active {
+			t.Errorf("%s: section 17 is %v, %v", what, record.At(17), err)
+		}
+	}
+	refused("the other Set has no such section")
+	d.extend(1, "rooms")
+	refused("it is of another space there")
+}
+
 // moveSteps are what a Mover is about to do when it calls Before.
 var moveSteps = []string{"seal", "stop", "open", "finish", "arrive"}
 

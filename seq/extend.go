@@ -10,20 +10,28 @@ import (
 const MaxAdded = 1 << 16
 
 // Add is the mapping with a space more, at its end. Zero fields get defaults, of the hash of
-// string keys SecretKeys; First is not looked at. A space that is there already with these
+// string keys SecretKeys; First, unless it is 0, is where the space must begin. A space that is there already with these
 // settings is no error, and added is false. ErrBadMapping, also for one with others.
 func (m Mapping) Add(s Space) (next Mapping, added bool, err error) {
 	s = s.withDefaults()
+	must := s.First
 	s.First, s.Added = SectionID(m.Sections()), true
 	if s.KeyHash == "" {
 		s.KeyHash = SecretKeys
 	}
 	if i := slices.IndexFunc(m.Spaces, func(o Space) bool { return o.Name == s.Name }); i >= 0 {
 		have := m.Spaces[i]
-		if s.First, s.Added = have.First, have.Added; s == have {
-			return m, false, nil
+		s.First, s.Added = have.First, have.Added
+		switch {
+		case s != have:
+			return m, false, fmt.Errorf("%w: space %q is there, with %s", ErrBadMapping, s.Name, have.settings())
+		case must != 0 && must != have.First:
+			return m, false, fmt.Errorf("%w: space %q begins at section %d, expected %d", ErrBadMapping, s.Name, have.First, must)
 		}
-		return m, false, fmt.Errorf("%w: space %q is there, with %s", ErrBadMapping, s.Name, have.settings())
+		return m, false, nil
+	}
+	if must != 0 && must != s.First {
+		return m, false, fmt.Errorf("%w: space %q would begin at section %d, expected %d", ErrBadMapping, s.Name, s.First, must)
 	}
 	next = Mapping{Spaces: append(slices.Clone(m.Spaces), s)}
 	if err := next.Validate(); err != nil {

@@ -21,7 +21,7 @@ func mapping(t *testing.T, spaces ...seq.Space) seq.Mapping {
 
 func TestAnAddedSpaceStandsAtTheEndAndMovesNothing(t *testing.T) {
 	was := mapping(t, seq.Space{Name: "user", Sections: 8}, seq.Space{Name: "room", Sections: 4, Step: 7})
-	m, added, err := was.Add(seq.Space{Name: "orders", Sections: 5, First: 3, Mode: seq.Strict})
+	m, added, err := was.Add(seq.Space{Name: "orders", Sections: 5, Mode: seq.Strict})
 	if err != nil || !added {
 		t.Fatal(added, err)
 	}
@@ -116,5 +116,28 @@ func TestATableMayKnowMoreOrFewerAddedSectionsThanTheMapping(t *testing.T) {
 		if table.Cover(n) || len(table.Sections) != n || !table.Cover(n+1) {
 			t.Error("Cover")
 		}
+	}
+}
+
+// Of several Sets each adds a space to its own mapping, and its sections must be the same in all.
+func TestASpaceBeginsWhereItMustOrIsRefused(t *testing.T) {
+	m, err := seq.NewMapping(seq.Space{Name: "user", Sections: 12})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, first := range []seq.SectionID{3, 13} {
+		if _, _, err := m.Add(seq.Space{Name: "orders", Sections: 5, First: first}); !errors.Is(err, seq.ErrBadMapping) {
+			t.Errorf("at %d: %v", first, err)
+		}
+	}
+	m, added, err := m.Add(seq.Space{Name: "orders", Sections: 5, First: 12})
+	if err != nil || !added {
+		t.Fatal(added, err)
+	}
+	if _, added, err = m.Add(seq.Space{Name: "orders", Sections: 5, First: 12}); err != nil || added {
+		t.Errorf("again: %v, %v", added, err)
+	}
+	if _, _, err = m.Add(seq.Space{Name: "orders", Sections: 5, First: 17}); !errors.Is(err, seq.ErrBadMapping) {
+		t.Errorf("again, elsewhere: %v", err)
 	}
 }

@@ -25,8 +25,15 @@ func (s *Admin) AddSpace(ctx context.Context, req *pb.AddSpaceRequest) (*pb.AddS
 	ctx, cancel := bounded(ctx)
 	defer cancel()
 	have, space := *s.Sections.Mapping(), rpc.SpaceFromProto(req.GetSpace())
-	if _, _, err := have.Add(space); err != nil {
+	form := space
+	form.First = 0 // this node may not have heard of spaces before it
+	if _, _, err := have.Add(form); err != nil {
 		return nil, err
+	}
+	if keys := req.GetKeys(); len(keys) > 0 {
+		if err := s.KeyHashes.AdoptSpace(ctx, keys, space.Name); err != nil {
+			return nil, err
+		}
 	}
 	err := s.Routes.Record(ctx, []arbiter.Event{{Kind: "space", Subject: "space " + space.Name, Reason: "operator: added to the cluster"}})
 	if err != nil {

@@ -139,6 +139,28 @@ func (d *Document) Adopt(ctx context.Context, shared []byte) (Entries, error) {
 	return d.doc.Change(ctx, func(now Entries, _ bool) (Entries, bool, error) { return next, !maps.Equal(now, next), nil })
 }
 
+// AdoptSpace has the document say of a space that is to be added what that of another Set says, as
+// Adopt; if it says something of it already, that stays. Errors as of Adopt.
+func (d *Document) AdoptSpace(ctx context.Context, shared []byte, space string) error {
+	all, err := parse(shared)
+	if err != nil {
+		return fmt.Errorf("take over how another Set hashes string keys: %w", err)
+	}
+	one, there := all[space]
+	if !there {
+		return nil // by the hash that needs no secret
+	}
+	_, err = d.doc.Change(ctx, func(now Entries, _ bool) (Entries, bool, error) {
+		if _, there := now[space]; there {
+			return now, false, nil
+		}
+		next := maps.Clone(now)
+		next[space] = one
+		return next, true, nil
+	})
+	return err
+}
+
 // Rehash changes the hash of a space's string keys, under a new secret each time. It is one
 // swap: after any crash it was done, or it was not. Sessions that have begun go on as they
 // did. Errors: seq.ErrBadMapping for a hash that there is not, else as

@@ -114,6 +114,41 @@ func TestEachRehashDrawsAnotherSecretAndTheWayBackHasNone(t *testing.T) {
 	}
 }
 
+func TestASpaceIsHashedAsInAnotherSetUnlessItIsHashedAlready(t *testing.T) {
+	root, other := newCluster(t), newCluster(t)
+	was, err := root.document(false, false).Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	shared, err := root.document(false, false).Share(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, applied := range []bool{true, false} {
+		if err := other.document(true, applied).AdoptSpace(t.Context(), shared, "user"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := other.document(false, false).AdoptSpace(t.Context(), shared, "old"); err != nil {
+		t.Fatal(err)
+	}
+	got, err := other.document(false, false).Begin(t.Context())
+	if err != nil || len(got) != 1 || got["user"] != was["user"] {
+		t.Errorf("got %d entries, another secret: %v, %v", len(got), got["user"] != was["user"], err)
+	}
+	own := newCluster(t)
+	had, err := own.document(false, false).Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := own.document(false, false).AdoptSpace(t.Context(), shared, "user"); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := own.document(false, false).Load(t.Context()); err != nil || got["user"] != had["user"] {
+		t.Errorf("what was counted under a secret is hashed under another: %v", err)
+	}
+}
+
 func TestAMissingSecretAndADocumentOfOtherBuildsAreRefused(t *testing.T) {
 	c := newCluster(t)
 	if err := (keyhash.Entries{}).Check(c.stores.Mapping); !errors.Is(err, seq.ErrBadMapping) {

@@ -52,6 +52,9 @@ func (m *Mover) before(step string) error {
 // ctx's error leave the move open where they do not say that it is over; it may be called again.
 func (m *Mover) Finish(ctx context.Context) error {
 	ids := sets.Sections(m.Move.Sections)
+	if err := alike(ctx, m.From, m.To, ids); err != nil { // before anything is sealed
+		return fmt.Errorf("move %d from Set %s to %s: %w", m.Move.ID, m.From.Name, m.To.Name, err)
+	}
 	for len(ids) > 0 {
 		n := min(batch, len(ids))
 		if err := m.forward(ctx, ids[:n]); err != nil {

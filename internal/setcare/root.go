@@ -75,6 +75,13 @@ func (r *Root) Add(ctx context.Context, s *Set, rootAddrs []string) (sets.Map, e
 	case there != sections:
 		return sets.Map{}, fmt.Errorf("%w: the root has %d sections and Set %s %d, expected the same spaces", seq.ErrBadMapping, sections, s.Name, there)
 	}
+	all := make([]seq.SectionID, sections)
+	for i := range all {
+		all[i] = seq.SectionID(i)
+	}
+	if err := alike(ctx, r.Set, s, all); err != nil {
+		return sets.Map{}, err
+	}
 	// The map first: a Set that is in it and has not joined is a line too many, and this may be
 	// called again; one that joined another root would be lost.
 	m, _, err := r.change(ctx, &pb.ChangeSetMapRequest{Change: &pb.ChangeSetMapRequest_Add{Add: &pb.ChangeSetMapRequest_AddSet{
@@ -92,6 +99,34 @@ func (r *Root) Add(ctx context.Context, s *Set, rootAddrs []string) (sets.Map, e
 		return m, err
 	}
 	return m, s.join(ctx, rootAddrs, keys)
+}
+
+// alike says whether sections are of the same spaces in two Sets: seq.ErrBadMapping. Each Set has the
+// mapping of its own stores, and a space may have been added to one of them alone.
+func alike(ctx context.Context, a, b *Set, ids []seq.SectionID) error {
+	in, err := a.Mapping(ctx)
+	if err != nil {
+		return err
+	}
+	to, err := b.Mapping(ctx)
+	if err != nil {
+		return err
+	}
+	for _, id := range ids {
+		x, err := in.SpaceOf(id)
+		if err != nil {
+			return fmt.Errorf("Set %s: %w", a.Name, err)
+		}
+		y, err := to.SpaceOf(id)
+		if err != nil {
+			return fmt.Errorf("%w: section %d is of space %q in Set %s, and Set %s has no such section; seqctl space add there", seq.ErrBadMapping, id, x.Name, a.Name, b.Name)
+		}
+		one, other := *x, *y
+		if one.Added, other.Added = false, false; one != other {
+			return fmt.Errorf("%w: section %d is of space %+v in Set %s and of %+v in Set %s", seq.ErrBadMapping, id, one, a.Name, other, b.Name)
+		}
+	}
+	return nil
 }
 
 // Begin notes a move of sections to a Set.

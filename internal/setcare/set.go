@@ -33,8 +33,9 @@ type Set struct {
 	seeds []string
 	conns Conns
 
-	mu     sync.Mutex // guards routes
-	routes *seq.RouteTable
+	mu      sync.Mutex // guards all below
+	routes  *seq.RouteTable
+	mapping seq.Mapping
 }
 
 // NewSet is the Set with AllocSvr at the addresses.
@@ -106,9 +107,18 @@ func (s *Set) known() *seq.RouteTable {
 	return s.routes
 }
 
+// Mapping reads the spaces that the Set has.
+func (s *Set) Mapping(ctx context.Context) (seq.Mapping, error) {
+	_, err := s.Table(ctx)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.mapping, err
+}
+
 // Table reads the Set's route table.
 func (s *Set) Table(ctx context.Context) (*seq.RouteTable, error) {
 	var out *seq.RouteTable
+	var mapping seq.Mapping
 	err := s.any(ctx, func(ctx context.Context, conn grpc.ClientConnInterface) error {
 		reply, err := pb.NewSequenceClient(conn).Routes(ctx, &pb.RoutesRequest{})
 		if err != nil {
@@ -118,6 +128,7 @@ func (s *Set) Table(ctx context.Context) (*seq.RouteTable, error) {
 		if err != nil {
 			return err
 		}
+		mapping = m
 		if out, err = rpc.RoutesFromProto(reply.GetRoutes(), m); err == nil && out == nil {
 			err = fmt.Errorf("%w: it has no table yet", seq.ErrNoRoute)
 		}
@@ -128,7 +139,7 @@ func (s *Set) Table(ctx context.Context) (*seq.RouteTable, error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.routes = out
+	s.routes, s.mapping = out, mapping
 	return out, nil
 }
 

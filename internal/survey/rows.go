@@ -40,7 +40,8 @@ type Member struct {
 	Owned        uint32 `json:"sections_owned"`   // attached at the stores
 	LeaseLeftMS  int64  `json:"lease_left_ms"`    // -1: none
 	Drained      bool   `json:"drained"`
-	Zone         string `json:"zone"` // empty: none is known
+	Zone         string `json:"zone"`          // empty: none is known
+	Set          string `json:"set,omitempty"` // empty: the cluster is alone
 }
 
 // Members are those of a reply, by role and name.
@@ -48,7 +49,7 @@ func Members(reply *pb.StatusReply) []Member {
 	rows := []Member{}
 	for _, m := range reply.GetMembers() {
 		rows = append(rows, Member{m.GetName(), m.GetRole(), m.GetState(), m.GetSinceUnixMs(), m.GetAddr(), SessionText(m.GetSession()), m.GetProtocol(),
-			m.GetRouteVersion(), m.GetSectionsDesired(), m.GetSectionsOwned(), m.GetLeaseLeftMs(), m.GetDrained(), m.GetZone()})
+			m.GetRouteVersion(), m.GetSectionsDesired(), m.GetSectionsOwned(), m.GetLeaseLeftMs(), m.GetDrained(), m.GetZone(), ""})
 	}
 	return sortedBy(rows, func(r Member) string { return r.Role + "/" + r.Name })
 }

@@ -14,6 +14,21 @@ var setsMutants = []mutant{
 		edits: []edit{{old: "	case Refuse:\n		next.State = Refused\n		may = p.State != Active && p.State != Limbo && p.Move < s.Move\n", new: "	case Refuse:\n		next.State = Refused\n		may = p.State != Limbo && p.Move <= s.Move\n"}},
 	},
 	{
+		rule: "sets-same-space", name: "a section moves to a Set where it is of another space",
+		file: "internal/setcare/mover.go", in: []string{"allocsvr"},
+		edits: []edit{{old: "	if err := alike(ctx, m.From, m.To, ids); err != nil { // before anything is sealed\n", new: "	if err := alike(ctx, m.From, m.To, nil); err != nil {\n"}},
+	},
+	{
+		rule: "sets-space-begins-alike", name: "a space begins elsewhere in another Set",
+		file: "seq/extend.go", in: []string{"seq"},
+		edits: []edit{{old: "	if must != 0 && must != s.First {\n", new: "	if false {\n"}},
+	},
+	{
+		rule: "sets-keys-of-what-counts", name: "a space that counts is hashed as in another Set",
+		file: "allocsvr/keyhash/keyhash.go", in: []string{"allocsvr/keyhash"},
+		edits: []edit{{old: "		if _, there := now[space]; there {\n", new: "		if false {\n"}},
+	},
+	{
 		rule: "sets-cancel", name: "a sealed section is given back without the other Set's refusal",
 		file: "sets/place.go", in: []string{"sets"},
 		edits: []edit{{old: "	case Cancel:\n		next.State = Active\n		may = p.State == Active && p.Move < s.Move\n", new: "	case Cancel:\n		next.State = Active\n		may = p.State == Active && p.Move < s.Move || p.State == Sealed && p.Move == s.Move\n"}},

@@ -2,6 +2,8 @@ package ctl
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"io"
 
 	"github.com/spf13/cobra"
@@ -15,23 +17,45 @@ func membersCommand() *cobra.Command {
 	o := &Options{}
 	cmd := &cobra.Command{
 		Use:   "members",
-		Short: "list all nodes: the memberlist view beside the stores' sessions",
+		Short: "list all nodes, of all Sets: the memberlist view beside the stores' sessions",
 		Args:  ExactArgs(),
 	}
 	o.AddTo(cmd, askTimeout)
 	cmd.RunE = o.Verb(func(ctx context.Context, format ui.Format, _ []string, stdout io.Writer) error {
-		reply, err := onAnyNode(ctx, o, pb.AdminClient.Status, &pb.StatusRequest{})
+		all, err := o.allSets(ctx)
 		if err != nil {
 			return err
 		}
-		rows := survey.Members(reply)
-		return ui.Print(stdout, format, rows, func() *ui.Table { return membersTable(rows) })
+		rows, silent := []survey.Member{}, error(nil)
+		for _, s := range all {
+			reply, err := onAnyNode(ctx, s.o, pb.AdminClient.Status, &pb.StatusRequest{})
+			if err != nil {
+				silent = errors.Join(silent, fmt.Errorf("Set %s: %w", s.name, err))
+				if s.name == "" {
+					return err
+				}
+				continue
+			}
+			for _, m := range survey.Members(reply) {
+				m.Set = s.name
+				rows = append(rows, m)
+			}
+		}
+		if err := ui.Print(stdout, format, rows, func() *ui.Table { return membersTable(rows, all) }); err != nil {
+			return err
+		}
+		return silent
 	})
 	return cmd
 }
 
-func membersTable(rows []survey.Member) *ui.Table {
-	t := ui.NewTable("name", "role", "state", "since", "addr", "session", "desired", "owned", "lease left", "routes", "zone")
+// membersTable has a column for the Set if there are several.
+func membersTable(rows []survey.Member, all []oneSet) *ui.Table {
+	columns := []string{"name", "role", "state", "since", "addr", "session", "desired", "owned", "lease left", "routes", "zone"}
+	if len(all) > 1 {
+		columns = append(columns, "set")
+	}
+	t := ui.NewTable(columns...)
 	for _, r := range rows {
 		state := ui.Cell{Text: r.State, Color: ui.Green}
 		if r.State != "alive" {
@@ -44,7 +68,11 @@ func membersTable(rows []survey.Member) *ui.Table {
 		if r.Role != "alloc" {
 			desired, owned = "", ""
 		}
-		t.Row(r.Name, r.Role, state, survey.Stamp(r.SinceUnixMS), r.Addr, r.Session, desired, owned, milliseconds(r.LeaseLeftMS), r.RouteVersion, r.Zone)
+		cells := []any{r.Name, r.Role, state, survey.Stamp(r.SinceUnixMS), r.Addr, r.Session, desired, owned, milliseconds(r.LeaseLeftMS), r.RouteVersion, r.Zone}
+		if len(all) > 1 {
+			cells = append(cells, r.Set)
+		}
+		t.Row(cells...)
 	}
 	return t
 }

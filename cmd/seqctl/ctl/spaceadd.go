@@ -32,7 +32,8 @@ func spaceAddCommand() *cobra.Command {
 		Use:   "add SPACE",
 		Short: "add a space to the cluster while it runs",
 		Long: `add has the stores decide that there is one more space, and ends when enough of them have made its
-sections. Every AllocSvr hears of it by itself; with --wait it ends when all have, and serve it. A space is
+sections, in each Set if there are several, of which the root has all sections of it. Every AllocSvr hears
+of it by itself; with --wait it ends when all have, and serve it. A space is
 written as storesvr init takes it: ` + seq.SpaceForm + `.
 Nothing of it can be changed later, nor can it be taken away. Whatever became of an add that failed or
 was cut off, the same add goes on from there; one of the same name with other settings is refused. First
@@ -44,16 +45,36 @@ sections.`,
 	o.AddTo(cmd, changeTimeout)
 	waitFlag(cmd, o, &wait, "every AllocSvr has heard of the space and all sections are served")
 	cmd.RunE = o.Verb(func(ctx context.Context, format ui.Format, args []string, stdout io.Writer) error {
-		r, err := addSpace(ctx, o, args[0])
+		space, err := parseSpace(args[0])
 		if err != nil {
 			return err
 		}
-		if wait {
-			_, err := await(ctx, o, cmd.ErrOrStderr(), "space "+r.Space, errNotSettled, r.left)
-			if err != nil {
-				return err
+		all, err := o.allSets(ctx)
+		if err != nil {
+			return err
+		}
+		// The root first, which has the sections: the others refuse a space that would begin elsewhere.
+		var r *addedSpace
+		var keys []byte
+		for i, s := range all {
+			there, err := addSpace(ctx, s.o, space, keys)
+			if err == nil && wait {
+				_, err = await(ctx, s.o, cmd.ErrOrStderr(), "space "+space.Name, errNotSettled, there.left)
+				there.State = "served"
 			}
-			r.State = "served"
+			switch {
+			case err != nil && s.name != "":
+				return fmt.Errorf("Set %s: %w; the same add goes on from there", s.name, err)
+			case err != nil:
+				return err
+			case i == 0:
+				r, space.First = there, seq.SectionID(there.First)
+			}
+			if i == 0 && len(all) > 1 {
+				if keys, err = keysOf(ctx, s.o); err != nil {
+					return err
+				}
+			}
 		}
 		return ui.Print(stdout, format, r, func() *ui.Table {
 			return ui.NewTable("space", "mode", "sections", "first", "routes version", "state").
@@ -63,21 +84,44 @@ sections.`,
 	return cmd
 }
 
-// addSpace asks, and does not wait for every AllocSvr. What cannot be a space is refused here.
-func addSpace(ctx context.Context, o *Options, form string) (*addedSpace, error) {
+// parseSpace refuses what cannot be a space.
+func parseSpace(form string) (seq.Space, error) {
 	space, err := seq.ParseSpace(form)
 	if err == nil {
 		_, err = seq.NewMapping(space)
 	}
 	if err != nil {
-		return nil, daemon.Usage(fmt.Errorf("space %q: %w", form, err))
+		return space, daemon.Usage(fmt.Errorf("space %q: %w", form, err))
 	}
-	reply, err := onAnyNode(ctx, o, pb.AdminClient.AddSpace, &pb.AddSpaceRequest{Space: rpc.SpaceToProto(&space)})
+	return space, nil
+}
+
+// addSpace asks one Set, and does not wait for every AllocSvr.
+// keys are those of the root Set, for another one.
+func addSpace(ctx context.Context, o *Options, space seq.Space, keys []byte) (*addedSpace, error) {
+	reply, err := onAnyNode(ctx, o, pb.AdminClient.AddSpace, &pb.AddSpaceRequest{Space: rpc.SpaceToProto(&space), Keys: keys})
 	if err != nil {
 		return nil, err
 	}
 	made := rpc.SpaceFromProto(reply.GetSpace())
 	return &addedSpace{Space: made.Name, Mode: made.Mode, Sections: made.Sections, First: uint32(made.First), RouteVersion: reply.GetRouteVersion(), State: "asked"}, nil
+}
+
+// keysOf are how a Set hashes string keys, so that others do so too and counters can move there.
+func keysOf(ctx context.Context, o *Options) ([]byte, error) {
+	c, err := o.routes(ctx)
+	if err != nil {
+		return nil, err
+	}
+	last := error(seq.ErrNoRoute)
+	for _, addr := range c.Addrs() {
+		reply, err := Call(ctx, o, addr, pb.NewSetsClient, pb.SetsClient.Keys, &pb.SetKeysRequest{})
+		if err == nil {
+			return reply.GetKeys(), nil
+		}
+		last = err
+	}
+	return nil, last
 }
 
 // left says what is left until every AllocSvr that answers knows the space, and all is served.

@@ -1575,7 +1575,8 @@ func (x *RehashReply) GetVersion() uint64 {
 
 type AddSpaceRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Space         *Space                 `protobuf:"bytes,1,opt,name=space,proto3" json:"space,omitempty"` // first is not looked at; 0 or nothing: the default
+	Space         *Space                 `protobuf:"bytes,1,opt,name=space,proto3" json:"space,omitempty"` // first: where it must begin, 0: behind all others; 0 or nothing elsewhere: the default
+	Keys          []byte                 `protobuf:"bytes,2,opt,name=keys,proto3" json:"keys,omitempty"`   // SetKeysReply.keys of the root Set, for a Set that adds the space after it: its string keys are hashed alike
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1613,6 +1614,13 @@ func (*AddSpaceRequest) Descriptor() ([]byte, []int) {
 func (x *AddSpaceRequest) GetSpace() *Space {
 	if x != nil {
 		return x.Space
+	}
+	return nil
+}
+
+func (x *AddSpaceRequest) GetKeys() []byte {
+	if x != nil {
+		return x.Keys
 	}
 	return nil
 }
@@ -2125,9 +2133,10 @@ const file_seqsvr_v1_admin_proto_rawDesc = "" +
 	"\x05space\x18\x01 \x01(\tR\x05space\x12\x19\n" +
 	"\bkey_hash\x18\x02 \x01(\tR\akeyHash\"'\n" +
 	"\vRehashReply\x12\x18\n" +
-	"\aversion\x18\x01 \x01(\x04R\aversion\"9\n" +
+	"\aversion\x18\x01 \x01(\x04R\aversion\"M\n" +
 	"\x0fAddSpaceRequest\x12&\n" +
-	"\x05space\x18\x01 \x01(\v2\x10.seqsvr.v1.SpaceR\x05space\"\\\n" +
+	"\x05space\x18\x01 \x01(\v2\x10.seqsvr.v1.SpaceR\x05space\x12\x12\n" +
+	"\x04keys\x18\x02 \x01(\fR\x04keys\"\\\n" +
 	"\rAddSpaceReply\x12&\n" +
 	"\x05space\x18\x01 \x01(\v2\x10.seqsvr.v1.SpaceR\x05space\x12#\n" +
 	"\rroute_version\x18\x02 \x01(\x04R\frouteVersion\"H\n" +

@@ -1,0 +1,49 @@
+package processes
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/seqsvr/seqsvr/client"
+	"github.com/seqsvr/seqsvr/internal/localcluster"
+	"github.com/seqsvr/seqsvr/seq"
+	"github.com/seqsvr/seqsvr/sets"
+	"github.com/seqsvr/seqsvr/tests/harness"
+)
+
+// A space is added to all Sets by one command, and its string keys go on without a gap where their
+// sections move.
+func TestASpaceThatIsAddedToAllSetsMovesAmongThem(t *testing.T) {
+	root, conns, all := twoSets(t)
+	addr := strings.Join(all[0].Addrs(localcluster.RoleAlloc), ",")
+	seqctl := func(args ...string) harness.Ended {
+		t.Helper()
+		return harness.Run(t, harness.Command(harness.Within(t), t, nil, "seqctl", append(args, "--addr", addr)...))
+	}
+	seqctl("space", "add", "room:sections=4", "--wait").Want(t, 0, "served")
+	sdk, err := client.New(harness.Within(t), client.Config{Addrs: all[0].Addrs(localcluster.RoleAlloc), Timeout: harness.Patience, AttemptTimeout: harness.Patience})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer sdk.Close()
+	key := client.StringKey("room", "general")
+	count := func(want seq.Seq) {
+		t.Helper()
+		if got, err := sdk.Next(harness.Within(t), key); err != nil || got != want {
+			t.Errorf("got %d, %v, want %d", got, err, want)
+		}
+	}
+	count(1)
+	move(t, root, conns, "b", sets.Range{First: setSections, Sections: 4})
+	count(2)
+	move(t, root, conns, sets.RootName, sets.Range{First: setSections, Sections: 4})
+	count(3)
+	seqctl("members", "-o", "json").Want(t, 0, `"set": "b"`, `"set": "main"`)
+	all[1].KillAll()
+	seqctl("space", "add", "late", "--timeout", "10s").Want(t, 1, "Set b")
+	seqctl("members").Want(t, 1, "Set b")
+	if err := all[1].StartAll(); err != nil {
+		t.Fatal(err)
+	}
+	seqctl("space", "add", "late", "--wait").Want(t, 0, "served")
+}
