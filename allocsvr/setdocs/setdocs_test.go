@@ -1,0 +1,199 @@
+package setdocs_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/seqsvr/seqsvr/allocsvr/setdocs"
+	"github.com/seqsvr/seqsvr/internal/clock"
+	"github.com/seqsvr/seqsvr/quorum"
+	"github.com/seqsvr/seqsvr/seq"
+	"github.com/seqsvr/seqsvr/sets"
+	"github.com/seqsvr/seqsvr/tests/memstore"
+)
+
+func newStores(t *testing.T) *memstore.Cluster {
+	t.Helper()
+	m, err := seq.NewMapping(seq.Space{Name: "user", Sections: 8})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return memstore.New(3, m, clock.Boot(), time.Second)
+}
+
+// docs are those of one node, which began when the record was what it is now. With lost its first
+// swap has an outcome that is not known to it, applied or not.
+func docs(t *testing.T, c *memstore.Cluster, lost, applied bool, change ...func(*setdocs.Config)) *setdocs.Docs {
+	t.Helper()
+	stores, session := c.Unsure(t, lost, applied), seq.NewSession()
+	record, err := setdocs.ReadRecord(t.Context(), c.Unsure(t, false, false), seq.NewSession())
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg := setdocs.Config{Life: t.Context(), Stores: stores, Session: session, Record: record, Logger: slog.New(slog.DiscardHandler)}
+	for _, f := range change {
+		f(&cfg)
+	}
+	return setdocs.New(cfg)
+}
+
+func TestAClusterJoinsOneRootUnderOneName(t *testing.T) {
+	for _, applied := range []bool{true, false} {
+		c := newStores(t)
+		if r, err := docs(t, c, true, applied).Join(t.Context(), "b", []string{"r1"}); err != nil || r.Name != "b" || r.Has(0) {
+			t.Fatalf("joined as %+v, %v", r, err)
+		}
+		if r, err := docs(t, c, false, false).Join(t.Context(), "b", []string{"r2"}); err != nil || r.Root[0] != "r2" {
+			t.Errorf("again, the root is elsewhere: %+v, %v", r, err)
+		}
+		if _, err := docs(t, c, false, false).Join(t.Context(), "c", []string{"r1"}); !errors.Is(err, seq.ErrConflict) {
+			t.Errorf("under another name: %v", err)
+		}
+		if err := docs(t, c, false, false).Found(t.Context(), "main"); !errors.Is(err, seq.ErrConflict) {
+			t.Errorf("as a root: %v", err)
+		}
+	}
+}
+
+func TestARootJoinsNoOther(t *testing.T) {
+	c := newStores(t)
+	for range 2 {
+		if err := docs(t, c, true, true).Found(t.Context(), "main"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := docs(t, c, false, false).Join(t.Context(), "main", []string{"r"}); !errors.Is(err, seq.ErrConflict) {
+		t.Errorf("a root joined: %v", err)
+	}
+	if err := docs(t, c, false, false).Found(t.Context(), "other"); !errors.Is(err, seq.ErrConflict) {
+		t.Errorf("it has another name: %v", err)
+	}
+}
+
+func TestTheMapIsChangedAtTheRootAlone(t *testing.T) {
+	root := docs(t, newStores(t), false, false)
+	add := func(m sets.Map) (sets.Map, bool, error) {
+		return m.Add(sets.Set{Name: "main", Cluster: "a"}, sets.Set{Name: "b", Cluster: "b", Addrs: []string{"b1"}})
+	}
+	if m, err := root.ChangeMap(t.Context(), add); err != nil || len(m.Sets) != 2 {
+		t.Fatal(m, err)
+	}
+	if m, err := root.LoadMap(t.Context()); err != nil || m.Version != 1 || root.Map().Version != 1 {
+		t.Errorf("the root has map %d and knows %d, %v", m.Version, root.Map().Version, err)
+	}
+	other := newStores(t)
+	if _, err := docs(t, other, false, false).Join(t.Context(), "b", []string{"r1", "r2"}); err != nil {
+		t.Fatal(err)
+	}
+	d := docs(t, other, false, false)
+	if _, err := d.LoadMap(t.Context()); !errors.Is(err, setdocs.ErrNotRoot) {
+		t.Errorf("read: %v", err)
+	}
+	if _, err := d.ChangeMap(t.Context(), add); !errors.Is(err, setdocs.ErrNotRoot) {
+		t.Errorf("changed: %v", err)
+	}
+}
+
+// A node of another Set asks the root's nodes in turn for what is newer, and goes by what it heard
+// last while none answers.
+func TestAnotherSetHearsOfTheMap(t *testing.T) {
+	c := newStores(t)
+	if _, err := docs(t, c, false, false).Join(t.Context(), "b", []string{"dead", "r"}); err != nil {
+		t.Fatal(err)
+	}
+	var mu sync.Mutex // guards now and asked
+	now, asked := sets.Map{Version: 3}, make(chan uint64, 100)
+	records := make(chan sets.Record, 100)
+	d := docs(t, c, false, false, func(cfg *setdocs.Config) {
+		cfg.OnRecord = func(r sets.Record) { records <- r }
+		cfg.Root = func(_ context.Context, addr string, newerThan uint64) (sets.Map, error) {
+			if addr != "r" {
+				return sets.Map{}, errors.New("connection refused")
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			asked <- newerThan
+			if now.Version == 0 {
+				return sets.Map{}, errors.New("no quorum")
+			}
+			return now, nil
+		}
+	})
+	set := func(version uint64) {
+		mu.Lock()
+		defer mu.Unlock()
+		now.Version = version
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() { defer close(done); d.Run(ctx) }()
+	look := func(held, want uint64) {
+		t.Helper()
+		if got := <-asked; got != held {
+			t.Errorf("asked for what is newer than %d, held %d", got, held)
+		}
+		d.Look()
+		<-asked // the look before is over
+		if got := d.Map().Version; got != want {
+			t.Errorf("knows map %d, want %d", got, want)
+		}
+		for len(asked) > 0 {
+			<-asked
+		}
+	}
+	look(0, 3)
+	set(2) // of a root that was restored, or a node that is behind
+	d.Look()
+	look(3, 3)
+	set(0)
+	d.Look()
+	look(3, 3)
+	set(4)
+	d.Look()
+	look(3, 4)
+
+	// What another node does with the record is seen at the next look.
+	if _, err := docs(t, c, false, false).Step(t.Context(), sets.Step{Op: sets.Activate, Move: 1, By: 1}, []sets.Range{{First: 2, Sections: 1}}); err != nil {
+		t.Fatal(err)
+	}
+	d.Look()
+	for r := range records {
+		if r.Has(2) {
+			break
+		}
+	}
+	if !d.Known().Has(2) || d.Known().Has(1) {
+		t.Errorf("knows %+v", d.Known())
+	}
+	cancel()
+	<-done
+}
+
+// Stores of a build that knows no Sets are of a cluster that is alone, and cannot join.
+func TestStoresThatKnowNoSets(t *testing.T) {
+	d := setdocs.New(setdocs.Config{Life: t.Context(), Stores: old{}, Session: seq.NewSession(), Logger: slog.New(slog.DiscardHandler)})
+	if r, err := d.Load(t.Context()); err != nil || !r.IsRoot() || !r.Has(7) {
+		t.Errorf("its record: %+v, %v", r, err)
+	}
+	if _, err := d.Join(t.Context(), "b", []string{"r"}); !errors.Is(err, seq.ErrUnknownRegister) {
+		t.Errorf("joined: %v", err)
+	}
+	if _, err := d.LoadMap(t.Context()); !errors.Is(err, seq.ErrUnknownRegister) {
+		t.Errorf("map: %v", err)
+	}
+}
+
+// old are stores without the documents of Sets.
+type old struct{}
+
+func (old) LoadDocument(context.Context, seq.Session, seq.Register) (quorum.Document, error) {
+	return quorum.Document{}, seq.ErrUnknownRegister
+}
+
+func (old) SwapDocument(context.Context, seq.Session, seq.Register, uint64, []byte) (quorum.Document, error) {
+	return quorum.Document{}, seq.ErrUnknownRegister
+}
