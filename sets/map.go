@@ -223,10 +223,15 @@ func (m Map) Abort(id uint64, ranges []Range) (next Map, changed bool) {
 }
 
 // AsRestored is the map in an era of the root so many later: its moves have numbers above all of
-// the eras between, which no other Set may know of.
+// the eras between, which no other Set may know of, and those who know a newer map of one of these
+// eras take it all the same.
 func (m Map) AsRestored(eras uint64) Map {
-	m.Restored = len(m.Sets) > 0
+	if len(m.Sets) == 0 {
+		return m
+	}
+	m.Restored = true
 	m.Last += eras << 32
+	m.Version += eras << 32
 	return m
 }
 

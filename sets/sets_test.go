@@ -192,7 +192,11 @@ func TestAMoveIsInTheMapUntilItsLastSectionHasArrivedOrStays(t *testing.T) {
 }
 
 func TestTheMapOfABackupBeginsNoMoveBeforeItIsMadeAnew(t *testing.T) {
-	m := twoSets(t).AsRestored(1)
+	was := twoSets(t)
+	m := was.AsRestored(2)
+	if m.Version>>32 != 2 {
+		t.Errorf("version %d after %d: who knows a newer map of the eras before would keep it", m.Version, was.Version)
+	}
 	if _, _, err := m.Begin("b", []Range{{0, 1}}, now); !errors.Is(err, ErrMapRestored) {
 		t.Errorf("got %v", err)
 	}
