@@ -21,6 +21,14 @@ type Set struct {
 	Away      error           // what calls for its sections end with, as no AllocSvr that can be reached has a quorum, or none can be; nil: they go on
 }
 
+// Of is the Set that has a section, by the map; zero before the first route table.
+func (s Sets) Of(id seq.SectionID) Set {
+	if len(s.All) == 0 {
+		return Set{}
+	}
+	return s.All[min(s.Map.Index(id), len(s.All)-1)]
+}
+
 // Sets are the Sets of now, for tools and metrics; none before the first route table. With
 // Config.Indirect their tables are not known.
 func (c *Client) Sets() Sets {

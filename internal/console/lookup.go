@@ -73,7 +73,11 @@ func (c *Console) find(ctx context.Context, space, number, key string) (*found, 
 	if err != nil {
 		return nil, err
 	}
-	cluster := &survey.Cluster{Mapping: mapping, Table: c.cfg.Client.Routes()}
+	set := c.cfg.Client.Sets().Of(in.SectionOf(of.Place()))
+	if set.Routes == nil {
+		return nil, fmt.Errorf("%w: no route table of Set %s", seq.ErrNoRoute, set.Name)
+	}
+	cluster := &survey.Cluster{Mapping: mapping, Table: set.Routes, Set: set.Name}
 	out := &found{Place: cluster.Place(in, of)}
 	var values []client.Value
 	if of.UID == nil {

@@ -64,6 +64,14 @@ type CounterID struct {
 // CounterOf is that of a UID.
 func CounterOf(uid seq.UID) CounterID { return CounterID{UID: (*uint64)(&uid)} }
 
+// Place is what decides its section.
+func (c CounterID) Place() seq.UID {
+	if c.UID != nil {
+		return seq.UID(*c.UID)
+	}
+	return seq.HashKey(c.Key)
+}
+
 // Column is the head of its column.
 func (c CounterID) Column() string {
 	if c.UID == nil {
@@ -98,11 +106,7 @@ type Place struct {
 // Place finds the section of a UID or string key and its desired owner. Keys are placed by
 // the public hash, whatever they are counted under.
 func (c *Cluster) Place(space *seq.Space, of CounterID) Place {
-	place := seq.HashKey(of.Key)
-	if of.UID != nil {
-		place = seq.UID(*of.UID)
-	}
-	id := space.SectionOf(place)
+	id := space.SectionOf(of.Place())
 	r := Place{Space: space.Name, CounterID: of, Section: uint32(id), Set: c.Set, Standbys: []string{}, Zones: []string{}, Version: c.Table.Version}
 	if owner, ok := c.Table.Owner(id); ok {
 		r.Owner, r.Addr, r.Zone = owner.Name, owner.Addr, owner.Zone

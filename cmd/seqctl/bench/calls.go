@@ -4,10 +4,12 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"google.golang.org/grpc"
 
+	"github.com/seqsvr/seqsvr/client"
 	"github.com/seqsvr/seqsvr/internal/load"
 	"github.com/seqsvr/seqsvr/internal/rpc"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
@@ -81,12 +83,22 @@ func unaryCalls(ctx context.Context, r *rig) (load.Call, error) {
 	owners := &owners{dial: r.o.Dial(), clients: map[string]pb.SequenceClient{}}
 	r.ends = append(r.ends, owners.close)
 	draws := r.draws()
+	var known atomic.Pointer[client.Sets]
+	look := func() *client.Sets {
+		sets := r.client.Sets()
+		known.Store(&sets)
+		return &sets
+	}
+	look()
 	return func(_ context.Context, caller int) (int, error) {
 		uid := draws[caller].One()
-		node, ok := r.client.Routes().Owner(space.SectionOf(uid))
+		section := space.SectionOf(uid)
+		node, ok := known.Load().Of(section).Routes.Owner(section)
 		if !ok {
 			r.client.Refresh()
-			return 0, fmt.Errorf("uid %d: %w", uid, seq.ErrNoRoute)
+			if node, ok = look().Of(section).Routes.Owner(section); !ok {
+				return 0, fmt.Errorf("uid %d: %w", uid, seq.ErrNoRoute)
+			}
 		}
 		c, err := owners.at(node.Addr)
 		if err != nil {
@@ -96,6 +108,7 @@ func unaryCalls(ctx context.Context, r *rig) (load.Call, error) {
 		reply, err := c.Next(ctx, &pb.NextRequest{Space: r.o.space, Id: &pb.NextRequest_Uid{Uid: uint64(uid)}, Count: 1})
 		if err != nil {
 			r.client.Refresh() // perhaps it moved
+			look()
 			return 0, err
 		}
 		r.rising.After(before, seq.Seq(reply.GetFirst()), seq.Seq(reply.GetLast()))

@@ -52,7 +52,11 @@ func (o *options) run(ctx context.Context, p plan, stderr io.Writer) (result, er
 			return result{}, err
 		}
 		r.client = c
-		nodes = len(c.Routes().Nodes)
+		for _, s := range c.Sets().All {
+			if s.Routes != nil {
+				nodes += len(s.Routes.Nodes)
+			}
+		}
 		// SDK calls have no context, as a context costs more than the call: the client's
 		// end is theirs. It comes early when the run is interrupted.
 		stop := context.AfterFunc(ctx, func() { _ = c.Close() })
