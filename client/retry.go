@@ -317,14 +317,20 @@ func (k *call) noteQuorum(t *tries, from *server, err error) {
 
 // over is why no further round is worth while for key i; nil if one is.
 func (k *call) over(i int, t *tries) error {
-	if k.rules.once || k.rules.unanimous && t.asked > 0 && t.asked == t.refused {
+	if k.rules.once {
 		return t.last
 	}
 	v := k.c.table.view.Load()
+	in := k.in(v, i, t)
+	// Of a Set whose table is not known yet none may have been asked but routers, which do not serve
+	// all calls.
+	known := v.alone() || k.anySet() || in.version.Load() > 0
+	if k.rules.unanimous && known && t.asked > 0 && t.asked == t.refused {
+		return t.last
+	}
 	if k.anySet() && !v.alone() {
 		return k.c.QuorumLost() // no Set can
 	}
-	in := k.in(v, i, t)
 	switch {
 	case t.quorum == nil:
 		return in.outage.unreachable()

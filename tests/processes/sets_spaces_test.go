@@ -1,6 +1,8 @@
 package processes
 
 import (
+	"fmt"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -46,4 +48,23 @@ func TestASpaceThatIsAddedToAllSetsMovesAmongThem(t *testing.T) {
 		t.Fatal(err)
 	}
 	seqctl("space", "add", "late", "--wait").Want(t, 0, "served")
+}
+
+// A router knows the other Sets later than its own, and serves no operators.
+func TestNumbersOfAllSetsAreExportedAndRaisedByARouter(t *testing.T) {
+	root, conns, all := twoSets(t)
+	move(t, root, conns, "b", sets.Range{First: 0, Sections: setSections / 2})
+	harness.Ready(t, all[0])
+	file := filepath.Join(t.TempDir(), "numbers")
+	seqctl := func(args ...string) harness.Ended {
+		t.Helper()
+		return harness.Run(t, harness.Command(harness.Within(t), t, nil, "seqctl", append(args, "--addr", all[0].GRPC())...))
+	}
+	for uid := range 8 {
+		seqctl("next", fmt.Sprint(uid<<seq.BlockBits)).Want(t, 0)
+	}
+	for _, what := range []string{"--sections", "--uids"} {
+		seqctl("export", what, "--out", file+what).Want(t, 0)
+		seqctl("raise", "--file", file+what).Want(t, 0)
+	}
 }
