@@ -22,9 +22,10 @@ import (
 
 // group is Sets: clusters with the same clocks, of which the first is the root.
 type group struct {
-	t    *testing.T
-	sets []*cluster
-	down atomic.Bool // the root does not answer other Sets
+	t     *testing.T
+	sets  []*cluster
+	down  atomic.Bool  // the root does not answer other Sets
+	asked atomic.Int64 // times that the root was
 	// restored: the root is that of a backup, and not settled.
 	restored atomic.Bool
 }
@@ -60,6 +61,7 @@ func (r rootOf) Settled(context.Context) error {
 func (r rootOf) Name(cluster string) string { return "set " + cluster }
 
 func (r rootOf) Ask(ctx context.Context, w namespaces.Wish) ([]byte, error) {
+	r.g.asked.Add(1)
 	if r.g.down.Load() {
 		return nil, fmt.Errorf("%w: connection refused", seq.ErrNoRoute)
 	}
@@ -358,6 +360,24 @@ func TestWhatTheRootChangesReachesTheSets(t *testing.T) {
 	}
 	if _, err := b.svc.Load().names.Put(t.Context(), namespaces.Edit{Name: "own", Layout: eight}); err == nil {
 		t.Error("a Set other than the root has changed the namespaces")
+	}
+}
+
+func TestAFloodOfUnknownNamespacesIsNotOneForTheRoot(t *testing.T) {
+	g := newGroup(t, 2)
+	g.start(0, "root")
+	b := g.start(1, "b")
+	for _, down := range []bool{false, true} {
+		g.down.Store(down)
+		before := g.asked.Load()
+		for range 300 {
+			if _, _, err := b.gen("unheard-of", 1); err == nil {
+				t.Fatal("it has IDs")
+			}
+		}
+		if n := g.asked.Load() - before; n > 30 {
+			t.Errorf("the root was asked %d times, down %v", n, down)
+		}
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/snowflake"
@@ -216,6 +217,25 @@ func (c *Catalog) ask(ctx context.Context, w Wish) error {
 		d, changed, err := d.merge(told)
 		return d, changed || !v.Member, err
 	})
+}
+
+// hearPause is how long an answer of the root, or none, is good for calls that name a namespace which
+// this Set does not know: a flood of them is not one for the root.
+const hearPause = time.Second
+
+// hear asks the root for its namespaces, unless another call did so a moment ago.
+func (c *Catalog) hear(ctx context.Context) error {
+	select {
+	case c.hearing <- struct{}{}:
+		defer func() { <-c.hearing }()
+	case <-ctx.Done():
+		return fmt.Errorf("ask the root Set: %w", context.Cause(ctx))
+	}
+	if c.heard.IsZero() || time.Since(c.heard) >= hearPause {
+		c.told = c.ask(ctx, Wish{})
+		c.heard = time.Now()
+	}
+	return c.told
 }
 
 // Newest is the document as it is now; of a Set other than the root with what is newer there, if

@@ -72,6 +72,10 @@ type Catalog struct {
 	*documents.Document[*View]
 	cfg    Config
 	offers []Namespace
+
+	hearing chan struct{} // cap 1: held by the call that guards the two below
+	heard   time.Time     // when the root was asked last; zero: never
+	told    error         // what became of it
 }
 
 // New makes a Catalog that knows the offers alone. seq.ErrBadArgument, seq.ErrBadLayout.
@@ -85,7 +89,7 @@ func New(cfg Config) (*Catalog, error) {
 	if cfg.Root == nil {
 		cfg.Root = Alone{}
 	}
-	c := &Catalog{cfg: cfg, offers: append(slices.Clone(cfg.Configured), defaults()...)}
+	c := &Catalog{cfg: cfg, hearing: make(chan struct{}, 1), offers: append(slices.Clone(cfg.Configured), defaults()...)}
 	c.Document = documents.New(documents.Config[*View]{
 		Life: cfg.Life, Stores: cfg.Documents, Session: cfg.Session, Register: seq.NamespacesRegister, OnNew: cfg.OnNew,
 		Parse: func(body []byte) (*View, error) {
@@ -98,15 +102,15 @@ func New(cfg Config) (*Catalog, error) {
 }
 
 // Find gives a namespace. Before it says that there is none it has looked at the stores
-// since it was asked, so that what was recorded at another node a moment ago is found:
-// seq.ErrUnknownNamespace.
+// since it was asked, so that what was recorded at another node a moment ago is found; of a Set
+// other than the root it has asked there, less than a second before: seq.ErrUnknownNamespace.
 func (c *Catalog) Find(ctx context.Context, ref Ref) (*Namespace, error) {
 	if ns := c.Known().Find(ref); ns != nil {
 		return ns, nil
 	}
 	v, err := c.Read(ctx)
 	if err == nil && c.cfg.Root.Elsewhere() != nil && v.Find(ref) == nil {
-		if err = c.ask(ctx, Wish{}); err == nil {
+		if err = c.hear(ctx); err == nil {
 			v = c.Known()
 		}
 	}
