@@ -25,8 +25,8 @@ var setCallerMutants = []mutant{
 	{rule: "outage-of-one-set", name: "a Set that cannot be reached is waited for to the deadline", file: "client/outage.go", in: []string{"client"}, edits: []edit{
 		{"found == errSilent && c.table.alone()", "found == errSilent"}}},
 	{rule: "outage-of-one-set", name: "one Set without a quorum ends the calls for all", file: "client/retry.go", in: []string{"client"}, edits: []edit{
-		{"	in := k.in(v, i, t)\n	switch {\n	case t.quorum == nil:\n		return in.outage.unreachable()\n",
-			"	in := k.in(v, i, t)\n	for _, p := range v.parts {\n		if err := p.of.outage.reason(); err != nil {\n			return err\n		}\n	}\n	switch {\n	case t.quorum == nil:\n		return in.outage.unreachable()\n"}}},
+		{"	switch {\n	case t.quorum == nil:\n		return in.outage.unreachable()\n",
+			"	for _, p := range v.parts {\n		if err := p.of.outage.reason(); err != nil {\n			return err\n		}\n	}\n	switch {\n	case t.quorum == nil:\n		return in.outage.unreachable()\n"}}},
 	{rule: "outage-of-one-set", name: "a router is ready only with the tables of dead Sets, too", file: "router/ready.go", in: []string{"router"}, edits: []edit{
 		{"s.Routes == nil && s.Away == nil", "s.Routes == nil"}}},
 	{rule: "map-only-rises", name: "an older map takes the place of a newer one", file: "client/table.go", in: []string{"client"}, edits: []edit{
