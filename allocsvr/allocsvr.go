@@ -111,6 +111,11 @@ func (s *Server) dialPeer(addr string) (api.PeerConn, error) {
 	return rpc.Dial(addr, s.dialOptions(auth.Alloc)...)
 }
 
+// dialSet connects to an AllocSvr of another Set.
+func (s *Server) dialSet(addr string) (api.PeerConn, error) {
+	return rpc.Dial(addr, append(s.cfg.TLS.DialSets(auth.Alloc), s.cfg.Traces.DialOptions()...)...)
+}
+
 // dialOptions are those of all connections to servers of a role.
 func (s *Server) dialOptions(role auth.Role) []grpc.DialOption {
 	return append(s.cfg.TLS.DialOptions(role), s.cfg.Traces.DialOptions()...)
@@ -255,7 +260,7 @@ func (s *Server) assemble(found backend, read known, stop context.CancelCauseFun
 	})
 	node, err := NewNode(s.cfg, Wiring{
 		Stale: p.follow.Kick, Identity: found.identity, Stores: found.stores, Addr: s.addr, Secret: *s.secret.Load(),
-		Dial: s.dialPeer, Clock: clock.Boot(), Wall: time.Now, Stop: stop, Keys: read.keys, Record: read.record, Parked: s.parked(), Limits: s.limits, Audit: s.audit,
+		Dial: s.dialPeer, DialSet: s.dialSet, Clock: clock.Boot(), Wall: time.Now, Stop: stop, Keys: read.keys, Record: read.record, Parked: s.parked(), Limits: s.limits, Audit: s.audit,
 	})
 	if err != nil {
 		return nil, err
