@@ -47,6 +47,8 @@ type Wiring struct {
 	Record sets.Record
 	// Parked is the file of parked counters; empty: none are kept.
 	Parked string
+	// Regions are nodes of other regions' clusters, which must make other snowflake IDs.
+	Regions []globalid.Region
 	// Audit takes down which snowflake IDs are handed out; nil: nothing does.
 	Audit *audit.Log
 	// Limits of what callers can make the node keep; nil: as Config says.

@@ -16,3 +16,13 @@ func TestWhoMayNotAskIsNotToldToStartTheCluster(t *testing.T) {
 		t.Errorf("got %+v", got)
 	}
 }
+
+func TestARegionWithTheSameIDsIsATroubleThatNamesIt(t *testing.T) {
+	got := regionTroubles([]string{`namespace "a": IDs of datacenter 1 "cn" of cluster x can be those of datacenter 1 "sg" of cluster y`, "another"})
+	if len(got) != 1 || !strings.Contains(got[0].what, `1 "sg" of cluster y (and 1 more)`) || !strings.Contains(got[0].do, "namespace compare") {
+		t.Errorf("got %+v", got)
+	}
+	if none := regionTroubles(nil); none != nil {
+		t.Errorf("without regions: %+v", none)
+	}
+}

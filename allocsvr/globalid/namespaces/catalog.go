@@ -21,7 +21,7 @@ const (
 	followPause = time.Second
 )
 
-// Config is what a Catalog is made of. All is required but Configured.
+// Config is what a Catalog is made of. All is required but Configured and First.
 type Config struct {
 	Life      context.Context // of the node
 	Documents documents.Stores
@@ -30,9 +30,11 @@ type Config struct {
 	// Configured are recorded by Follow unless they are already, and stand in place of the
 	// defaults of the same name or alias until then. Version is not looked at.
 	Configured []Namespace
-	OnNew      func(*View) // told of each version that is newer than all before, one call at a time
-	Wall       func() time.Time
-	Logger     *slog.Logger
+	// First is what stands against the first use of this node's datacenter in the cluster; nil: nothing.
+	First  func(context.Context) error
+	OnNew  func(*View) // told of each version that is newer than all before, one call at a time
+	Wall   func() time.Time
+	Logger *slog.Logger
 }
 
 // Catalog is the namespaces as one node knows and changes them. What is done with a namespace
@@ -86,6 +88,9 @@ func (c *Catalog) Find(ctx context.Context, ref Ref) (*Namespace, error) {
 // returns the namespace as it is recorded. After it, neither can change in a way that could
 // repeat IDs.
 func (c *Catalog) Record(ctx context.Context, name string) (ns Namespace, err error) {
+	if err := c.clear(ctx); err != nil {
+		return ns, err
+	}
 	err = c.change(ctx, func(v *View) (directory, bool, error) {
 		known, err := v.Named(name)
 		if err != nil {
