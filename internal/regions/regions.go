@@ -57,10 +57,11 @@ func (c Conflict) String() string {
 	if c.OtherNamespace != c.Namespace {
 		what += fmt.Sprintf(" and %q, both alias %s", c.OtherNamespace, c.sharedAlias)
 	}
+	same := fmt.Sprintf("clusters %s and %s can make the same IDs: %s", c.Cluster, c.Other, what)
 	if !c.HasDatacenter {
-		return fmt.Sprintf("%s: IDs of clusters %s and %s have no datacenter to tell them apart (layouts %s and %s)", what, c.Cluster, c.Other, c.layout, c.otherLayout)
+		return fmt.Sprintf("%s, layouts %s and %s, not both with datacenters", same, c.layout, c.otherLayout)
 	}
-	return fmt.Sprintf("%s: IDs of datacenter %s of cluster %s can be those of datacenter %s of cluster %s", what, c.Datacenter, c.Cluster, c.OtherDatacenter, c.Other)
+	return fmt.Sprintf("%s, datacenters %s and %s", same, c.Datacenter, c.OtherDatacenter)
 }
 
 // ErrUnreadable is a cluster whose reply this version cannot compare.

@@ -30,7 +30,7 @@ func TestClustersAreComparedByWhatTheirCallersMean(t *testing.T) {
 		dcs, otherDCs  []Datacenter
 		want, wantText string
 	}{
-		{"one id", ns(t, "a", 0, "regional", true), ns(t, "a", 0, "regional", true), cn, sg, "a", `datacenter 1 "cn" of cluster x can be those of datacenter 1 "sg" of cluster y`},
+		{"one id", ns(t, "a", 0, "regional", true), ns(t, "a", 0, "regional", true), cn, sg, "a", `clusters x and y can make the same IDs: namespace "a", datacenters 1 "cn" and 1 "sg"`},
 		{"one id under one name", ns(t, "a", 0, "regional", true), ns(t, "a", 0, "regional", true), cn, cn, "a", `1 "cn"`},
 		{"no names", ns(t, "a", 0, "regional", true), ns(t, "a", 0, "regional", true), []Datacenter{{0, ""}}, []Datacenter{{0, ""}}, "a", "0 without a name"},
 		{"policies", ns(t, "a", 0, "regional", true), ns(t, "a", 0, wide, true), cn, sg, "a", ""},
@@ -41,8 +41,8 @@ func TestClustersAreComparedByWhatTheirCallersMean(t *testing.T) {
 		{"another alias", ns(t, "a", 3, "regional", true), ns(t, "b", 4, "regional", true), cn, sg, "", ""},
 		{"one alias", ns(t, "a", 3, "regional", true), ns(t, "b", 3, "regional", true), cn, sg, "a", `namespace "a" and "b", both alias 3`},
 		{"nothing used there", ns(t, "a", 0, "regional", true), ns(t, "a", 0, "regional", true), cn, nil, "", ""},
-		{"fields that lie elsewhere", ns(t, "a", 0, "regional", true), ns(t, "a", 0, "twitter", true), []Datacenter{{1, ""}}, []Datacenter{{1, ""}, {2, ""}}, "a", "1 without a name of cluster x can be those of datacenter 2 without"},
-		{"no datacenters", ns(t, "a", 0, "leaf", true), ns(t, "a", 0, "leaf", true), cn, []Datacenter{{2, "sg"}}, "a", "no datacenter to tell them apart (layouts leaf and leaf)"},
+		{"fields that lie elsewhere", ns(t, "a", 0, "regional", true), ns(t, "a", 0, "twitter", true), []Datacenter{{1, ""}}, []Datacenter{{1, ""}, {2, ""}}, "a", "1 without a name and 2 without"},
+		{"no datacenters", ns(t, "a", 0, "leaf", true), ns(t, "a", 0, "leaf", true), cn, []Datacenter{{2, "sg"}}, "a", "layouts leaf and leaf, not both with datacenters"},
 		{"no datacenters on one side", ns(t, "a", 0, "leaf", true), ns(t, "a", 0, "regional", true), cn, []Datacenter{{2, "sg"}}, "a", "layouts leaf and regional"},
 		{"no datacenters, and nothing recorded", ns(t, "a", 0, "leaf", false), ns(t, "a", 0, "leaf", true), cn, []Datacenter{{2, "sg"}}, "", ""},
 		{"an id that has no place", ns(t, "a", 0, "regional", true), ns(t, "a", 0, "regional", true), []Datacenter{{9, ""}}, []Datacenter{{9, ""}}, "", ""},

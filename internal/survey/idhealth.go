@@ -65,11 +65,11 @@ func regionTroubles(conflicts []string) []trouble {
 	if len(conflicts) == 0 {
 		return nil
 	}
-	more := ""
+	what := conflicts[0]
 	if n := len(conflicts) - 1; n > 0 {
-		more = fmt.Sprintf(" (and %d more)", n)
+		what += fmt.Sprintf(" (and %d more)", n)
 	}
-	return []trouble{{cause: idsShared, what: conflicts[0] + more, do: "seqctl namespace compare OTHER",
+	return []trouble{{cause: idsShared, what: what, do: "seqctl namespace compare OTHER",
 		why: "IDs can come twice: the region that came later gets another datacenter id (docs/operations.md#seqidssharedbyregions)"}}
 }
 

@@ -59,7 +59,7 @@ func TestAnotherRegionIsAskedWithATokenOfItsOwn(t *testing.T) {
 	}
 	taken, _ := start(file(s.tokens[auth.Reader].Secret()))
 	err := taken.Run(harness.Within(t))
-	if !errors.Is(err, seq.ErrDatacenterTaken) || !strings.Contains(err.Error(), "of cluster abroad") || !strings.Contains(err.Error(), "of cluster "+cluster) {
+	if !errors.Is(err, seq.ErrDatacenterTaken) || !strings.Contains(err.Error(), "clusters abroad and "+cluster+" can make the same IDs") {
 		t.Errorf("with a token: got %v, want ErrDatacenterTaken with both clusters", err)
 	}
 	for what, token := range map[string]string{"without a token": "", "with a token that is unknown there": file(auth.NewToken().Secret())} {

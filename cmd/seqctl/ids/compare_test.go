@@ -34,7 +34,7 @@ func TestClustersOfRegionsAreComparedByHand(t *testing.T) {
 		t.Errorf("apart: got %v, %s", err, out)
 	}
 	out, err = call(t, "namespace", "compare", "--addr", cn.addr, us.addr, sg.addr)
-	const want = `namespace "orders": IDs of datacenter 1 "cn" of cluster shop-cn can be those of datacenter 1 "sg" of cluster shop-sg`
+	const want = `clusters shop-cn and shop-sg can make the same IDs: namespace "orders", datacenters 1 "cn" and 1 "sg"`
 	if !errors.Is(err, errShared) || errors.Is(err, daemon.ErrUsage) || !strings.Contains(err.Error(), want) || !strings.Contains(out, want) {
 		t.Errorf("got %v, %s", err, out)
 	}
