@@ -17,6 +17,7 @@ import (
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 
 	"github.com/seqsvr/seqsvr/allocsvr/api"
+	"github.com/seqsvr/seqsvr/allocsvr/globalid"
 	"github.com/seqsvr/seqsvr/allocsvr/globalid/audit"
 	"github.com/seqsvr/seqsvr/internal/auth"
 	"github.com/seqsvr/seqsvr/internal/clock"
@@ -52,6 +53,7 @@ type Server struct {
 	creds   credentials.TransportCredentials // of the listener; nil: plaintext
 	calls   telemetry.Calls
 	audit   *audit.Log // nil: none
+	regions []globalid.Region
 	limits  *api.Limits
 	waiting atomic.Pointer[starting]  // nil before Run
 	parts   atomic.Pointer[assembled] // nil until the stores are reached
@@ -111,6 +113,11 @@ func (s *Server) dialPeer(addr string) (api.PeerConn, error) {
 	return rpc.Dial(addr, s.dialOptions(auth.Alloc)...)
 }
 
+// dialSet connects to an AllocSvr of another Set.
+func (s *Server) dialSet(addr string) (api.PeerConn, error) {
+	return rpc.Dial(addr, append(s.cfg.TLS.DialSets(auth.Alloc), s.cfg.Traces.DialOptions()...)...)
+}
+
 // dialOptions are those of all connections to servers of a role.
 func (s *Server) dialOptions(role auth.Role) []grpc.DialOption {
 	return append(s.cfg.TLS.DialOptions(role), s.cfg.Traces.DialOptions()...)
@@ -162,6 +169,12 @@ func (s *Server) Run(ctx context.Context) error {
 		defer writing.Wait()
 		defer stop()
 	}
+	regions, err := dialRegions(s.cfg)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = regions.close() }() // nothing is lost with a connection that will not close
+	s.regions = regions.all()
 	for {
 		err := s.runSession(ctx)
 		switch {
@@ -255,7 +268,7 @@ func (s *Server) assemble(found backend, read known, stop context.CancelCauseFun
 	})
 	node, err := NewNode(s.cfg, Wiring{
 		Stale: p.follow.Kick, Identity: found.identity, Stores: found.stores, Addr: s.addr, Secret: *s.secret.Load(),
-		Dial: s.dialPeer, Clock: clock.Boot(), Wall: time.Now, Stop: stop, Keys: read.keys, Record: read.record, Parked: s.parked(), Limits: s.limits, Audit: s.audit,
+		Dial: s.dialPeer, DialSet: s.dialSet, Clock: clock.Boot(), Wall: time.Now, Stop: stop, Keys: read.keys, Record: read.record, Parked: s.parked(), Limits: s.limits, Audit: s.audit, Regions: s.regions,
 	})
 	if err != nil {
 		return nil, err

@@ -51,7 +51,13 @@ type Config struct {
 	// the cluster, so that one region cannot start with another's id.
 	DatacenterID uint64
 	Datacenter   string
-	WorkerID     int64 // the only worker id to use, leased and fenced all the same; -1: any free one
+	// Regions are gRPC host:port of routers or AllocSvr of other regions' clusters, which have stores
+	// of their own: a node whose datacenter has IDs there, and none here so far, does not start.
+	// None: nobody is looked at.
+	Regions          []string
+	RegionsCA        string // PEM file of the CAs of their certificates; empty: plaintext
+	RegionsTokenFile string // token of a reader or caller there, read again when it changes; empty: none
+	WorkerID         int64  // the only worker id to use, leased and fenced all the same; -1: any free one
 	// Namespaces are recorded at the start unless they are recorded already, one a line as
 	// namespaces.Parse reads them.
 	Namespaces   []string
@@ -119,6 +125,9 @@ func (c Config) Validate() error {
 		return err
 	}
 	if err := api.CheckLimits(c.MaxInWork, c.MaxStreamWaits, c.UIDMemory); err != nil {
+		return err
+	}
+	if err := c.checkRegions(); err != nil {
 		return err
 	}
 	if err := c.IDAudit.Validate(); err != nil {

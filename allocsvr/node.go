@@ -34,6 +34,7 @@ type Wiring struct {
 	Addr     string                                  // of this node, as callers and peers reach it
 	Secret   seq.Secret                              // of the session
 	Dial     func(addr string) (api.PeerConn, error) // to a peer; does not wait for it
+	DialSet  func(addr string) (api.PeerConn, error) // likewise to an AllocSvr of another Set; nil: Dial
 	Clock    clock.Clock
 	Wall     func() time.Time
 	// Stop is told why the process must end: the stores do not let it in.
@@ -47,6 +48,8 @@ type Wiring struct {
 	Record sets.Record
 	// Parked is the file of parked counters; empty: none are kept.
 	Parked string
+	// Regions are nodes of other regions' clusters, which must make other snowflake IDs.
+	Regions []globalid.Region
 	// Audit takes down which snowflake IDs are handed out; nil: nothing does.
 	Audit *audit.Log
 	// Limits of what callers can make the node keep; nil: as Config says.
@@ -88,6 +91,9 @@ func NewNode(cfg Config, w Wiring) (*Node, error) {
 	if err := w.Keys.Check(id.Mapping); err != nil {
 		return nil, err
 	}
+	if w.DialSet == nil {
+		w.DialSet = w.Dial
+	}
 	var leases *quorum.Leases // set before anything is sent
 	group, err := quorum.NewGroup(quorum.Config{Ref: id.Ref, N: id.N, R: id.R, W: id.W, OnStale: w.Stale, Secret: w.Secret,
 		OnClaim: func(c quorum.Claim) { leases.Witness(c) }}, w.Stores)
@@ -114,7 +120,7 @@ func NewNode(cfg Config, w Wiring) (*Node, error) {
 	refused.leaving = func() bool { return n.alloc.owner.Leaving() }
 	n.alloc, err = NewAlloc(Parts{
 		Name: cfg.Name, Addr: w.Addr, Cluster: id.Ref.Cluster, Secret: w.Secret, Lease: cfg.Lease,
-		Replicas: id.N, Needed: id.W, Mapping: id.Mapping, Record: w.Record, Root: n.rootMap(w.Dial), Registers: n.measure("section"), Documents: group, Leases: keeper{n.leases}, Losses: n.leases.Losses, Missing: n.missingStores, Peers: n.peers, Keys: w.Keys.Hashers(),
+		Replicas: id.N, Needed: id.W, Mapping: id.Mapping, Record: w.Record, Root: n.rootMap(w.DialSet), Registers: n.measure("section"), Documents: group, Leases: keeper{n.leases}, Losses: n.leases.Losses, Missing: n.missingStores, Peers: n.peers, Keys: w.Keys.Hashers(),
 		UIDMemory: n.limits.UIDMemory, Clock: w.Clock, Wall: w.Wall, Logger: cfg.Logger, Traces: cfg.Traces, ExpectAllocs: cfg.ExpectAllocs, Weight: cfg.Weight, Zone: cfg.Zone,
 	})
 	if err != nil {

@@ -80,8 +80,10 @@ type TLS struct {
 	KeyFile  string // its key
 	CAFile   string // CAs that the cluster's certificates must be signed by; empty: the system's
 	// VerifyRole refuses servers whose certificate is not of an AllocSvr or router of
-	// Config.ClusterID, and so all other Sets than that one, which must then be set, as must CAFile or CertFile.
+	// Config.ClusterID or one of Sets. ClusterID must then be set, as must CAFile or CertFile.
 	VerifyRole bool
+	// Sets are the ids of the clusters that are Sets beside Config.ClusterID; for VerifyRole.
+	Sets []string
 }
 
 func (cfg Config) withDefaults() (Config, error) {
@@ -98,8 +100,9 @@ func (cfg Config) withDefaults() (Config, error) {
 			return cfg, fmt.Errorf("%w: TLS.VerifyRole: expected CAFile or CertFile beside it", seq.ErrBadArgument)
 		default:
 			secured.Identify(cfg.ClusterID, true)
+			secured.TrustSets(func(cluster string) bool { return slices.Contains(cfg.TLS.Sets, cluster) })
 		}
-		options := secured.DialOptions(auth.Alloc, auth.Router)
+		options := secured.DialSets(auth.Alloc, auth.Router)
 		if secured == nil { // no file: the system's CAs, and no certificate of its own
 			options = []grpc.DialOption{grpc.WithTransportCredentials(credentials.NewTLS(nil))}
 		}

@@ -23,7 +23,7 @@ func (r *Router) ConsoleAddr() string {
 // its own, and past the admission: a page takes no place of callers.
 func (r *Router) serveConsole(ctx context.Context) error {
 	return console.New(console.Config{
-		Server: r.cfg.Name, Client: r.sdk, Dial: r.cfg.TLS.DialOptions(auth.Alloc), Hosts: r.cfg.ConsoleHosts,
+		Server: r.cfg.Name, Client: r.sdk, Dial: r.cfg.TLS.DialSets(auth.Alloc), Hosts: r.cfg.ConsoleHosts,
 		Guard: r.cfg.Guard, Shown: r.cfg.TLS.Shown, Calls: r.seen, Logger: r.cfg.Logger,
 	}).Serve(ctx, r.pageLis)
 }

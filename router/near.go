@@ -52,7 +52,7 @@ func NewRESP(cfg Config, near client.Near) (*RESP, error) {
 		return nil, fmt.Errorf("RESP: %w", err)
 	}
 	sdk, err := client.New(context.Background(), client.Config{
-		Addrs: cfg.Allocs, ClusterID: cfg.ClusterID, AllowUnordered: true, Lazy: true, Logger: cfg.Logger, DialOptions: cfg.TLS.DialOptions(auth.Alloc),
+		Addrs: cfg.Allocs, ClusterID: cfg.ClusterID, AllowUnordered: true, Lazy: true, Logger: cfg.Logger, DialOptions: cfg.TLS.DialSets(auth.Alloc),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("RESP: %w", errors.Join(err, lis.Close()))

@@ -88,7 +88,7 @@ func New(cfg Config) (*Router, error) {
 	}
 	r.sdk, err = client.New(context.Background(), client.Config{
 		Addrs: cfg.Allocs, ClusterID: cfg.ClusterID, Timeout: cfg.Timeout, AttemptTimeout: cfg.AttemptTimeout,
-		AllowUnordered: true, Lazy: true, Logger: cfg.Logger, DialOptions: append(cfg.TLS.DialOptions(auth.Alloc), cfg.Traces.DialOptions()...),
+		AllowUnordered: true, Lazy: true, Logger: cfg.Logger, DialOptions: append(cfg.TLS.DialSets(auth.Alloc), cfg.Traces.DialOptions()...),
 		Alone: alone(cfg.Traces.Alone()), Fallback: cfg.fallback(),
 	})
 	if err != nil {

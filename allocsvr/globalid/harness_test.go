@@ -368,7 +368,8 @@ func (n *node) gauge(name, namespace string) float64 {
 	}
 	for _, family := range all {
 		for _, m := range family.GetMetric() {
-			if family.GetName() == name && m.GetLabel()[0].GetValue() == namespace {
+			label := m.GetLabel()
+			if family.GetName() == name && (len(label) == 0 && namespace == "" || len(label) > 0 && label[0].GetValue() == namespace) {
 				return m.GetGauge().GetValue()
 			}
 		}

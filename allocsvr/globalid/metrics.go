@@ -20,6 +20,8 @@ var (
 	mAudited   = telemetry.Counter("snowflake_audit_lines_total", "Lines written to the ID audit; there is none without id-audit.")
 	mUnaudited = telemetry.Counter("snowflake_audit_dropped_total", "Calls and lines that were left out of the ID audit: the disk was too slow, full or gone.")
 	mLayoutEnd = telemetry.Gauge("snowflake_layout_remaining_seconds", "Time until the layout has no tick left; below 0 afterwards.", "namespace")
+	mConflicts = telemetry.Gauge("snowflake_region_conflicts", "Namespaces of which another region can make the same IDs, as last seen.")
+	mRegions   = telemetry.Gauge("snowflake_regions", "Addresses of other regions: all that are configured, and those that told which IDs they make when they were last asked.", "what")
 	mEndsSoon  = telemetry.Gauge("snowflake_layout_ends_soon", "1 within a year of the layout's end, and after it.", "namespace")
 )
 
@@ -47,6 +49,7 @@ func (s *Service) Send(ch chan<- prometheus.Metric) {
 		mLayoutEnd.Send(ch, ns.Layout.Exhausted().Sub(now).Seconds(), ns.Name)
 		mEndsSoon.Flag(ch, ns.Retired == 0 && ns.Layout.Remaining(now) <= snowflake.ExhaustionWarning, ns.Name)
 	}
+	s.abroad.send(ch)
 	if s.cfg.Audit != nil {
 		written, dropped := s.cfg.Audit.Counts()
 		mAudited.Send(ch, float64(written))

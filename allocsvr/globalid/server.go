@@ -158,7 +158,7 @@ func (v server) Namespaces(ctx context.Context, req *pb.SnowflakeNamespacesReque
 	if err != nil {
 		return nil, err
 	}
-	reply := &pb.SnowflakeNamespacesReply{}
+	reply := &pb.SnowflakeNamespacesReply{ClusterId: v.s.cfg.Cluster, Conflicts: v.s.abroad.conflicts()}
 	for _, ns := range meant {
 		reply.Namespaces = append(reply.Namespaces, v.namespaceToProto(ns))
 	}

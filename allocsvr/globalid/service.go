@@ -30,6 +30,10 @@ type Config struct {
 	// Root is where the namespaces are changed, and worker ids given to this Set; nil: the cluster is
 	// alone.
 	Root namespaces.Root
+	// Cluster is the id of this one, and Regions are nodes of clusters of other regions, which must
+	// make other IDs; none: nobody is looked at.
+	Cluster string
+	Regions []Region
 }
 
 // Service is one node's endpoint. Safe for concurrent use.
@@ -40,6 +44,7 @@ type Service struct {
 	names   *namespaces.Catalog
 	workers *workers.Workers
 	agents  agents
+	abroad  *abroad
 }
 
 // New makes an endpoint that holds nothing yet. seq.ErrBadArgument, seq.ErrBadLayout.
@@ -56,10 +61,11 @@ func New(cfg Config) (*Service, error) {
 		cfg.Root = namespaces.Alone{}
 	}
 	s := &Service{cfg: cfg}
+	s.abroad = newAbroad(s, cfg.Regions)
 	s.life, s.end = context.WithCancel(context.Background())
 	s.names, err = namespaces.New(namespaces.Config{
 		Life: s.life, Documents: cfg.Documents, Session: cfg.Holder.Session, Node: cfg.Node, Configured: cfg.Namespaces,
-		OnNew: func(v *namespaces.View) { s.workers.Adopt(v) }, Root: cfg.Root, Wall: cfg.Wall, Logger: cfg.Logger,
+		First: s.abroad.first, Root: cfg.Root, OnNew: func(v *namespaces.View) { s.workers.Adopt(v) }, Wall: cfg.Wall, Logger: cfg.Logger,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("snowflake endpoint: %w", err)
@@ -73,7 +79,7 @@ func (s *Service) Register(srv grpc.ServiceRegistrar) { pb.RegisterSnowflakeServ
 
 // Run records the configured namespaces, extends windows ahead of need and follows
 // changes of the namespaces until ctx ends or the node's datacenter turns out to be
-// another's, seq.ErrDatacenterTaken, or a configured namespace to be recorded so that the
+// another's, seq.ErrDatacenterTaken, also in another region if this cluster has not used it yet, or a configured namespace to be recorded so that the
 // same IDs would mean something else, seq.ErrUnsafeChange.
 // Nothing is handed out after it has returned; worker ids are not released, Release
 // does that.
@@ -82,9 +88,13 @@ func (s *Service) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(s.life, cancel)() // Release ends it as well
+	if err := s.abroad.begin(ctx); err != nil {
+		return fmt.Errorf("snowflake endpoint: %w", err)
+	}
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	wg.Go(func() { s.workers.Run(ctx) })
+	wg.Go(func() { s.abroad.run(ctx) })
 	defer cancel()
 	if err := s.names.Follow(ctx, s.workers.Review); err != nil {
 		return fmt.Errorf("snowflake endpoint: %w", err)

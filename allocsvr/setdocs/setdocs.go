@@ -158,12 +158,17 @@ func (d *Docs) Look() { d.look.Kick() }
 
 // Run looks at the documents now and then until ctx ends.
 func (d *Docs) Run(ctx context.Context) {
+	unheard := false // by the root, at the last look
 	for first := true; first || d.look.Wait(ctx, every); first = false {
 		r, err := d.Load(ctx)
 		if err == nil && r.IsRoot() {
 			_, err = d.own.Load(ctx)
 		} else if err == nil {
 			err = d.ask(ctx, r.Root)
+			if err != nil && !unheard && ctx.Err() == nil {
+				d.cfg.Logger.Warn("the root Set does not tell the map; callers are sent on by an older one", "root", r.Root, "error", err)
+			}
+			unheard = err != nil
 		}
 		if err != nil && ctx.Err() == nil && !errors.Is(err, seq.ErrUnknownRegister) {
 			d.cfg.Logger.Debug("documents of the Sets not read", "error", err)

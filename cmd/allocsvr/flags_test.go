@@ -124,6 +124,9 @@ func TestAWrongCallIsAUsageErrorThatNamesWhatIsWrong(t *testing.T) {
 		{"a namespace of a layout that is none", with("--namespaces", "name=orders layout=time:64"), "time:64"},
 		{"a namespace with a word too many", with("--namespaces", "name=orders layout=leaf colour=red"), "colour"},
 		{"a namespace twice", with("--namespaces", "name=orders layout=leaf", "--namespaces", "name=orders layout=twitter"), "twice"},
+		{"a region without a port", with("--regions", "router.sg.example"), "router.sg.example"},
+		{"files of no region", with("--regions-ca", "ca.pem"), "expected regions"},
+		{"a token over plaintext", with("--regions", "h:1", "--regions-token-file", "t"), "expected regions-ca"},
 		{"a missing file", with("--config", "missing.yaml"), "missing.yaml"},
 	}
 	for _, test := range tests {

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -94,6 +95,41 @@ func (e Entry) addTo(text []byte) ([]byte, error) {
 	}
 	list.Content = append(list.Content, &node)
 	return encode(&doc)
+}
+
+// AddClusters names clusters as Sets of one system in a policy file, which is there; those that
+// are named already stay. As AddToken: ErrPolicy, ErrOpenFile.
+func AddClusters(path string, ids ...string) error {
+	now, err := ReadPolicy(path)
+	if err != nil {
+		return err
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	var doc yaml.Node
+	if err := yaml.Unmarshal(text, &doc); err != nil {
+		return fmt.Errorf("%w: %w", ErrPolicy, hideValues(err))
+	}
+	if len(doc.Content) == 0 || doc.Content[0].Kind != yaml.MappingNode {
+		return fmt.Errorf("%w: %s names no principal", ErrPolicy, path)
+	}
+	list := child(doc.Content[0], "clusters", yaml.SequenceNode)
+	list.Style = yaml.FlowStyle
+	for _, id := range ids {
+		if !slices.Contains(now.Clusters, id) {
+			list.Content = append(list.Content, &yaml.Node{Kind: yaml.ScalarNode, Value: id})
+		}
+	}
+	next, err := encode(&doc)
+	if err == nil {
+		_, err = ParsePolicy(next)
+	}
+	if err != nil {
+		return err
+	}
+	return replace(path, next)
 }
 
 func encode(doc *yaml.Node) ([]byte, error) {

@@ -159,6 +159,15 @@ func (g *Guard) current() *Policy {
 	return g.policy.Load()
 }
 
+// takes tells whether certificates of a cluster count by a policy, which may be nil.
+func (g *Guard) takes(p *Policy, cluster string) bool {
+	return cluster == g.cfg.Cluster || p != nil && slices.Contains(p.Clusters, cluster)
+}
+
+// Takes tells whether certificates of a cluster count: its own, and those that the policy in
+// use names as Sets beside it. False for a nil Guard.
+func (g *Guard) Takes(cluster string) bool { return g != nil && g.takes(g.current(), cluster) }
+
 // Who is the one who makes calls: what was shown, which each call looks up anew.
 type Who struct {
 	Shown Shown
@@ -166,11 +175,12 @@ type Who struct {
 	Err   error  // of the header with the token
 }
 
-// principal is whom a call counts as.
+// holder is whom a call counts as.
 type holder struct {
 	id     string // for logs; empty: nobody
 	role   Role   // empty: nobody
 	grants []*Grant
+	away   bool // a node of another Set
 }
 
 // hold finds what Who stands for now. seq.ErrUnauthenticated.
@@ -186,7 +196,7 @@ func (g *Guard) hold(w Who) (holder, error) {
 		}
 		if p != nil {
 			if one := p.byToken[token.Hash()]; one != nil {
-				return holder{one.ID(), one.Role, one.Grants}, nil
+				return holder{id: one.ID(), role: one.Role, grants: one.Grants}, nil
 			}
 		}
 		return holder{}, fmt.Errorf("%w: the token is unknown or was revoked", seq.ErrUnauthenticated)
@@ -194,11 +204,16 @@ func (g *Guard) hold(w Who) (holder, error) {
 		return holder{}, w.Shown.Err
 	case w.Shown.Identity.Role == "":
 		return holder{}, fmt.Errorf("%w: neither a certificate with a role nor a token was shown", seq.ErrUnauthenticated)
+	case !g.takes(p, w.Shown.Identity.Cluster):
+		return holder{}, w.Shown.Identity.foreign(g.cfg.Cluster)
 	case time.Now().After(w.Shown.Until):
 		return holder{}, fmt.Errorf("%w at %s: %s", ErrExpired, w.Shown.Until.UTC().Format(time.RFC3339), w.Shown.Identity.URI())
 	}
 	id := w.Shown.Identity
 	h := holder{id: string(id.Role) + "/" + id.Name, role: id.Role}
+	if !id.Role.ofPolicy() && id.Cluster != g.cfg.Cluster {
+		h.id, h.away = h.id+" of "+id.Cluster, true // its name may be that of a node here
+	}
 	if !id.Role.ofPolicy() || p == nil {
 		return h, nil
 	}
@@ -342,6 +357,8 @@ func (h holder) mayCall(method string) error {
 			hint = ", asked directly: a router passes on what callers may"
 		}
 		return fmt.Errorf("%w: %s calls %s: expected role %v%s", seq.ErrForbidden, h.id, method, access.Roles, hint)
+	case h.away && h.role != Router && !access.Abroad && !access.Public:
+		return fmt.Errorf("%w: %s calls %s: expected a node of this Set", seq.ErrForbidden, h.id, method)
 	}
 	return nil
 }

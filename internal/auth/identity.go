@@ -83,17 +83,26 @@ func roleNames() string {
 // IdentityOf reads the identity of a verified certificate, which must be of the cluster.
 // ErrNoURI, ErrManyURIs, ErrBadURI, ErrOtherCluster, ErrUnknownRole.
 func IdentityOf(cert *x509.Certificate, cluster string) (Identity, error) {
-	switch len(cert.URIs) {
-	case 0:
-		return Identity{}, fmt.Errorf("%w: subject %q: expected one URI, %s%s/<role>/<name>", ErrNoURI, cert.Subject, scheme, cluster)
-	case 1:
-		return ParseIdentity(cert.URIs[0].String(), cluster)
-	}
-	return Identity{}, fmt.Errorf("%w: subject %q has %d: expected one, %s%s/<role>/<name>", ErrManyURIs, cert.Subject, len(cert.URIs), scheme, cluster)
+	return identityOf(cert, cluster, nil)
 }
 
 // ParseIdentity reads a URI; errors as IdentityOf.
 func ParseIdentity(uri, cluster string) (Identity, error) {
+	return parseIdentity(uri, cluster, nil)
+}
+
+// identityOf also takes certificates of clusters that others tells of; nil: none.
+func identityOf(cert *x509.Certificate, cluster string, others func(cluster string) bool) (Identity, error) {
+	switch len(cert.URIs) {
+	case 0:
+		return Identity{}, fmt.Errorf("%w: subject %q: expected one URI, %s%s/<role>/<name>", ErrNoURI, cert.Subject, scheme, cluster)
+	case 1:
+		return parseIdentity(cert.URIs[0].String(), cluster, others)
+	}
+	return Identity{}, fmt.Errorf("%w: subject %q has %d: expected one, %s%s/<role>/<name>", ErrManyURIs, cert.Subject, len(cert.URIs), scheme, cluster)
+}
+
+func parseIdentity(uri, cluster string, others func(cluster string) bool) (Identity, error) {
 	rest, ok := strings.CutPrefix(uri, scheme)
 	parts := strings.Split(rest, "/")
 	if !ok || len(parts) != 3 || !part.MatchString(parts[0]) || !part.MatchString(parts[2]) {
@@ -101,12 +110,17 @@ func ParseIdentity(uri, cluster string) (Identity, error) {
 	}
 	id := Identity{Cluster: parts[0], Role: Role(parts[1]), Name: parts[2]}
 	switch {
-	case id.Cluster != cluster:
-		return Identity{}, fmt.Errorf("%w: %q: expected cluster %q", ErrOtherCluster, uri, cluster)
+	case id.Cluster != cluster && (others == nil || !others(id.Cluster)):
+		return Identity{}, id.foreign(cluster)
 	case !slices.Contains(Roles, id.Role):
 		return Identity{}, fmt.Errorf("%w: %.200q: expected one of %s", ErrUnknownRole, uri, roleNames())
 	}
 	return id, nil
+}
+
+// foreign is ErrOtherCluster where only certificates of another cluster are taken.
+func (id Identity) foreign(cluster string) error {
+	return fmt.Errorf("%w: %q: expected cluster %q", ErrOtherCluster, id.URI(), cluster)
 }
 
 // Shown is what the other side of a connection showed: read once a connection.
@@ -116,23 +130,23 @@ type Shown struct {
 	Err      error     // why it is nobody's; nil and no Identity: no certificate was shown
 }
 
-// Look reads what a connection showed. chain is that of the other side, which crypto/tls
-// has verified.
+// Look reads what a connection to a server of the cluster showed. chain is that of the other
+// side, which crypto/tls has verified. Whose clusters' identities count, the Guard says at each call.
 func Look(chain []*x509.Certificate, cluster string) Shown {
 	if len(chain) == 0 {
 		return Shown{}
 	}
-	id, err := IdentityOf(chain[0], cluster)
+	id, err := identityOf(chain[0], cluster, func(string) bool { return true })
 	return Shown{Identity: id, Until: chain[0].NotAfter, Err: err}
 }
 
-// VerifyServer is ErrWrongServer unless the server's certificate is of the cluster and of
-// one of the roles.
-func VerifyServer(chain []*x509.Certificate, cluster string, roles ...Role) error {
+// VerifyServer is ErrWrongServer unless the server's certificate is of one of the roles, and of the
+// cluster or of one that others tells of; nil: none.
+func VerifyServer(chain []*x509.Certificate, cluster string, others func(cluster string) bool, roles ...Role) error {
 	if len(chain) == 0 {
 		return fmt.Errorf("%w: it showed no certificate", ErrWrongServer)
 	}
-	id, err := IdentityOf(chain[0], cluster)
+	id, err := identityOf(chain[0], cluster, others)
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrWrongServer, err)
 	}

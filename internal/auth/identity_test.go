@@ -86,8 +86,12 @@ func TestAServerMustShowTheRoleThatWasDialled(t *testing.T) {
 		{nil, "c", []Role{Caller}, false},
 		{chain, "c", []Role{Alloc, Caller}, true},
 	} {
-		if err := VerifyServer(test.chain, test.cluster, test.roles...); errors.Is(err, ErrWrongServer) == test.ok {
+		if err := VerifyServer(test.chain, test.cluster, nil, test.roles...); errors.Is(err, ErrWrongServer) == test.ok {
 			t.Errorf("%v of %s: got %v", test.roles, test.cluster, err)
+		}
+		ofC := func(cluster string) bool { return cluster == "c" }
+		if err := VerifyServer(test.chain, "d", ofC, test.roles...); (err == nil) != (test.ok || test.cluster == "d") {
+			t.Errorf("%v of a Set: got %v", test.roles, err)
 		}
 	}
 }

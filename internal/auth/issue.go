@@ -1,6 +1,7 @@
 package auth
 
 import (
+	"cmp"
 	"crypto"
 	"crypto/ecdsa"
 	"crypto/elliptic"
@@ -33,7 +34,7 @@ const backdate = 5 * time.Minute
 // ErrExists is a file that is never overwritten.
 var ErrExists = errors.New("file exists")
 
-// CA signs the certificates of one cluster.
+// CA signs the certificates of one cluster, and of others that are Sets of the same system.
 type CA struct {
 	Cluster string
 	cert    *x509.Certificate
@@ -82,15 +83,16 @@ func OpenCA(dir string) (*CA, error) {
 
 // Cert is a certificate that a CA makes.
 type Cert struct {
-	Role  Role
-	Name  string
-	Hosts []string // names and IP addresses that it is dialled by; for servers
-	Valid time.Duration
+	Cluster string // empty: that of the CA; another: a Set of the same system
+	Role    Role
+	Name    string
+	Hosts   []string // names and IP addresses that it is dialled by; for servers
+	Valid   time.Duration
 }
 
 // Issue signs a certificate with a new key. ErrBadName, ErrExists.
 func (ca *CA) Issue(c Cert, certPath, keyPath string) (Identity, error) {
-	id := Identity{ca.Cluster, c.Role, c.Name}
+	id := Identity{cmp.Or(c.Cluster, ca.Cluster), c.Role, c.Name}
 	if err := id.Check(); err != nil {
 		return id, err
 	}

@@ -49,6 +49,9 @@ type Demand struct {
 type Access struct {
 	Roles  []Role
 	Public bool // everybody may, with no identity at all
+	// Abroad is of methods that AllocSvr and StoreSvr of other Sets may call as well. What
+	// routers, callers, readers and operators may does not depend on the Set in their certificate.
+	Abroad bool
 	// Demands are what a caller needs grants for, in a message of the method; nil: nothing.
 	Demands func(message any) []Demand
 	// Change is of methods that operators change things with: each call is written down with
@@ -140,7 +143,7 @@ var Methods = map[string]Access{
 	pb.Admin_Rehash_FullMethodName:    changing(rehashOf),
 	pb.Admin_AddSpace_FullMethodName:  changing(spaceOf),
 	// Who may read every UID could not be told by grants. Raises without force are no changes.
-	pb.Sets_Map_FullMethodName:       {Roles: []Role{Alloc, Router, Caller, Reader, Operator}}, // nodes of other Sets ask the root
+	pb.Sets_Map_FullMethodName:       {Roles: []Role{Alloc, Router, Caller, Reader, Operator}, Abroad: true}, // nodes of other Sets ask the root
 	pb.Sets_Record_FullMethodName:    looking,
 	pb.Sets_ChangeMap_FullMethodName: changing(mapOf),
 	pb.Sets_Join_FullMethodName:      changing(joinOf),
@@ -148,7 +151,7 @@ var Methods = map[string]Access{
 	pb.Sets_Keys_FullMethodName:      {Roles: []Role{Operator}},
 	pb.Sets_Stop_FullMethodName:      {Roles: []Role{Operator}},
 	pb.Sets_Open_FullMethodName:      {Roles: []Role{Operator}},
-	pb.Sets_Allot_FullMethodName:     {Roles: []Role{Alloc, Operator}}, // an operator settles a restored root
+	pb.Sets_Allot_FullMethodName:     {Roles: []Role{Alloc, Operator}, Abroad: true}, // an operator settles a restored root
 
 	pb.Admin_Counters_FullMethodName:     {Roles: []Role{Operator}},
 	pb.Admin_RaiseSection_FullMethodName: {Roles: []Role{Operator}},

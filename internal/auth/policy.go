@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -22,6 +23,7 @@ const maxPolicy = 16 << 20
 // Policy is a policy file that is sound. Nobody changes it.
 type Policy struct {
 	Principals []*Principal // as in the file
+	Clusters   []string     // that are Sets of one system: certificates of each count in all
 	byToken    map[Hash]*Principal
 	byName     map[string]*Principal
 }
@@ -51,6 +53,7 @@ type Grant struct {
 // A policy file as it is written.
 type (
 	policyFile struct {
+		Clusters   []string    `yaml:"clusters,flow,omitempty"`
 		Principals []principal `yaml:"principals"`
 	}
 	principal struct {
@@ -109,8 +112,16 @@ func ParsePolicy(text []byte) (*Policy, error) {
 	if err := decoder.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
 		return bad(errors.New("more than one document: expected one"))
 	}
+	for i, id := range raw.Clusters {
+		switch {
+		case !part.MatchString(id):
+			return bad(fmt.Errorf("clusters[%d] %.128q: expected 1 to 128 letters, digits, '.', '_' and '-', the first a letter or digit", i, id))
+		case slices.Contains(raw.Clusters[:i], id):
+			return bad(fmt.Errorf("clusters[%d]: %s stands there twice", i, id))
+		}
+	}
 	lines := linesOf(text)
-	p := &Policy{byToken: map[Hash]*Principal{}, byName: map[string]*Principal{}}
+	p := &Policy{Clusters: raw.Clusters, byToken: map[Hash]*Principal{}, byName: map[string]*Principal{}}
 	for i, one := range raw.Principals {
 		if err := p.add(one); err != nil {
 			where := fmt.Sprintf("principals[%d] %.128q", i, one.Name)

@@ -43,6 +43,8 @@ func TestABadPolicyIsRefusedWithItsLine(t *testing.T) {
 		{"principals:\n  - {name: a, role: caller, grants: [{space: user, verbs: [take], burst: 5}]}\n", "burst without rate"},
 		{"principals:\n  - {name: a, role: caller, grants: [{space: user, verbs: [take], rate: -5}]}\n", "line 2: cannot unmarshal"},
 		{"principals:\n  - {name: a, role: caller, grants: [{space: user, verbs: [take]}, {space: user, verbs: [read]}]}\n", "stands there twice"},
+		{"clusters: [a, 'b c']\n", `clusters[1] "b c": expected 1 to 128`},
+		{"clusters: [a, b, a]\n", "clusters[2]: a stands there twice"},
 		{"principals: [\n", "line"},
 		{"principals: []\n---\nprincipals: []\n", "more than one document"},
 	}

@@ -53,5 +53,6 @@ func (c *Common) OpenAuth(own auth.Identity) error {
 		c.Logger.Warn("this daemon would be refused for its certificate", "error", err)
 	}
 	c.Guard, err = auth.New(auth.Config{Mode: mode, Cluster: cluster, PolicyFile: c.policyFile, Logger: c.Logger})
+	c.TLS.TrustSets(c.Guard.Takes)
 	return Usage(err)
 }

@@ -49,7 +49,8 @@ type Config struct {
 	Supervise     bool          // run each AllocSvr below a supervising parent
 
 	// Etcd, if it is Given, keeps the registers in place of stores. Dir then belongs to the
-	// cluster below its prefix, which the first start makes if there is none.
+	// cluster below its prefix, which the first start makes if there is none. That of a further
+	// Set ends in - and the Set's name.
 	Etcd etcdflags.Flags
 
 	// Secure turns everything on: TLS with a certificate for each node, roles and grants,
@@ -71,7 +72,8 @@ type Config struct {
 	Host func(name string) string
 	Wrap func(name string, argv []string) []string
 
-	set string // of a further Set: its name, which begins those of its nodes
+	set  string  // of a further Set: its name, which begins those of its nodes
+	root *Layout // of a further Set: the first one
 
 	// Roles are those whose processes there are; empty: all. The layout has them all.
 	Roles []Role
@@ -155,12 +157,8 @@ func (c Config) Validate() error {
 		return fmt.Errorf("%w: %d routers, expected 1 to %d", ErrConfig, c.Routers, MaxRouters)
 	case c.Etcd.Given() && c.Supervise:
 		return fmt.Errorf("%w: supervise with etcd: the parent of an AllocSvr ends sessions at StoreSvr only", ErrConfig)
-	case c.Etcd.Given() && c.Sets > 1:
-		return fmt.Errorf("%w: %d Sets with etcd: each would want a prefix of its own; expected one of them", ErrConfig, c.Sets)
 	case c.Sets < 0 || c.Sets > MaxSets:
 		return fmt.Errorf("%w: %d Sets, expected 1 to %d", ErrConfig, c.Sets, MaxSets)
-	case c.Sets > 1 && c.Secure:
-		return fmt.Errorf("%w: %d Sets with TLS and roles: each Set would have a CA of its own here; expected one of them", ErrConfig, c.Sets)
 	case c.ClusterID != "" && !clusterID.MatchString(c.ClusterID):
 		return fmt.Errorf("%w: cluster id %q, expected %s", ErrConfig, c.ClusterID, clusterID)
 	}

@@ -25,13 +25,14 @@ type inEtcd struct {
 	Era    seq.Era `json:"era"`
 }
 
-// InitialiseEtcd makes the directory's cluster below the prefix of cfg.Etcd if there is none, and
+// InitialiseEtcd makes the directory's cluster below the prefix of l.Etcd if there is none, and
 // finds it again otherwise. What is there is never changed. Errors: ErrConfig for a cluster of
 // another id; ErrState for one that is not the one this directory had, or is gone; those of
 // etcdflags, etcdclient and etcdstore.
 func (l *Layout) InitialiseEtcd(ctx context.Context, cfg Config) error {
 	ctx, cancel := context.WithTimeout(ctx, etcdPatience)
 	defer cancel()
+	cfg.Etcd = l.Etcd // of a further Set another prefix than the first one's
 	with, err := cfg.Etcd.Config(slog.New(slog.DiscardHandler))
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrConfig, err)

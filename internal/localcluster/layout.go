@@ -13,6 +13,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/seqsvr/seqsvr/internal/etcdflags"
 )
 
 // Role is what a process of the cluster is.
@@ -44,9 +46,10 @@ type Layout struct {
 	ClusterID string
 	Nodes     []Node // stores, then allocators, then routers
 	Dir       string
-	Secured   *Secured  // nil: plaintext, and everybody may do everything
-	Set       string    // its name, of a Set that was added to another cluster; else empty
-	Others    []*Layout // the further Sets, without routers
+	Secured   *Secured        // nil: plaintext, and everybody may do everything
+	Set       string          // its name, of a Set that was added to another cluster; else empty
+	Others    []*Layout       // the further Sets, without routers
+	Etcd      etcdflags.Flags // that it keeps its registers in, if it is Given
 
 	state state
 	lock  *os.File
@@ -81,7 +84,7 @@ func Open(cfg Config) (*Layout, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("make the cluster's directory: %w", err)
 	}
-	l := &Layout{Dir: dir, Set: cfg.set}
+	l := &Layout{Dir: dir, Set: cfg.set, Etcd: cfg.Etcd}
 	if l.lock, err = lockFile(filepath.Join(dir, "lock")); err != nil {
 		return nil, fmt.Errorf("%w: %s: %w", ErrInUse, dir, err)
 	}
@@ -117,7 +120,7 @@ func (l *Layout) load(cfg Config) error {
 	}
 	if cfg.Secure {
 		var err error
-		if l.Secured, err = secure(l); err != nil {
+		if l.Secured, err = secure(l, cfg.root); err != nil {
 			return fmt.Errorf("certificates and policy: %w", err)
 		}
 	}

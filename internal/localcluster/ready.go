@@ -41,7 +41,7 @@ func (c *Cluster) WaitReady(ctx context.Context) error {
 
 // WaitNode waits until a node of the layout is ready, as the function of that name does.
 func (l *Layout) WaitNode(ctx context.Context, n Node, ended <-chan struct{}, why func() string) error {
-	opts, err := l.Secured.dial(n)
+	opts, err := l.Secured.dial(n.Role)
 	if err != nil {
 		return err
 	}

@@ -42,8 +42,14 @@ type Person struct {
 	TokenFile string
 }
 
-// secure makes what is not there yet.
-func secure(l *Layout) (*Secured, error) {
+// secure makes what is not there yet. A further Set has the CA, policy and key of gossip of root,
+// and a certificate with its own cluster id for each node.
+func secure(l, root *Layout) (*Secured, error) {
+	if root != nil {
+		s := *root.Secured
+		s.cluster = l.ClusterID
+		return &s, s.certifyAll(l.Nodes)
+	}
 	dir := filepath.Join(l.Dir, "secure")
 	s := &Secured{cluster: l.ClusterID, dir: dir, policy: filepath.Join(dir, "policy.yaml"), GossipKeys: filepath.Join(dir, "gossip.keys")}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -59,10 +65,8 @@ func secure(l *Layout) (*Secured, error) {
 	if err := s.keys(); err != nil {
 		return nil, err
 	}
-	for _, n := range l.Nodes {
-		if err := s.certify(n); err != nil {
-			return nil, err
-		}
+	if err := s.certifyAll(l.Nodes); err != nil {
+		return nil, err
 	}
 	grants := []string{"*:take,read", "namespace/*:take", "tag/*:take,read"}
 	if s.Caller, err = s.person(auth.Caller, "app", grants...); err != nil {
@@ -70,6 +74,18 @@ func secure(l *Layout) (*Secured, error) {
 	}
 	s.Operator, err = s.person(auth.Operator, "ops")
 	return s, err
+}
+
+// trust has the policy name all clusters as Sets of one system.
+func (s *Secured) trust(l *Layout) error {
+	if s == nil || len(l.Others) == 0 {
+		return nil
+	}
+	ids := []string{l.ClusterID}
+	for _, other := range l.Others {
+		ids = append(ids, other.ClusterID)
+	}
+	return auth.AddClusters(s.policy, ids...)
 }
 
 // keys makes the gossip's key.
@@ -93,6 +109,15 @@ func (s *Secured) files(role auth.Role, name string) rpc.TLSFiles {
 // node are the files of a node.
 func (s *Secured) node(n Node) rpc.TLSFiles { return s.files(auth.Role(n.Role), n.Name) }
 
+func (s *Secured) certifyAll(nodes []Node) error {
+	for _, n := range nodes {
+		if err := s.certify(n); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // certify gives a node a new certificate, for what it is dialled by now.
 func (s *Secured) certify(n Node) error {
 	hosts := []string{"localhost", "127.0.0.1", "::1"}
@@ -101,7 +126,7 @@ func (s *Secured) certify(n Node) error {
 			hosts = append(hosts, host)
 		}
 	}
-	return s.issue(auth.Cert{Role: auth.Role(n.Role), Name: n.Name, Hosts: hosts, Valid: certValid})
+	return s.issue(auth.Cert{Cluster: s.cluster, Role: auth.Role(n.Role), Name: n.Name, Hosts: hosts, Valid: certValid})
 }
 
 func (s *Secured) issue(c auth.Cert) error {
@@ -154,19 +179,25 @@ func (s *Secured) Open(n Node, log *slog.Logger) (secured *rpc.TLS, guard *auth.
 	if guard, err = auth.New(auth.Config{Mode: auth.Require, Cluster: s.cluster, PolicyFile: s.policy, Logger: log}); err != nil {
 		return nil, nil, nil, err
 	}
+	secured.TrustSets(guard.Takes)
 	keys, err = membership.LoadKeys(s.GossipKeys)
 	return secured, guard, keys, err
 }
 
-// dial is how an operator connects to a node; plaintext for nil.
-func (s *Secured) dial(n Node) ([]grpc.DialOption, error) {
+// dial is how an operator connects to nodes of a role in any Set; plaintext for nil.
+func (s *Secured) dial(role Role) ([]grpc.DialOption, error) {
 	if s == nil {
 		return nil, nil
 	}
 	secured, err := rpc.NewTLS(s.Operator.Files, nil)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", n.Name, err)
+		return nil, fmt.Errorf("certificate of the operator: %w", err)
+	}
+	policy, err := auth.ReadPolicy(s.policy)
+	if err != nil {
+		return nil, err
 	}
 	secured.Identify(s.cluster, true)
-	return secured.DialOptions(auth.Role(n.Role)), nil
+	secured.TrustSets(func(cluster string) bool { return slices.Contains(policy.Clusters, cluster) })
+	return secured.DialSets(auth.Role(role)), nil
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/seqsvr/seqsvr/internal/setcare"
 	"github.com/seqsvr/seqsvr/internal/survey"
@@ -28,6 +29,9 @@ func (c Config) ofSet(i int) Config {
 		c.ClusterID += "-" + c.set
 	}
 	c.Listen, c.HTTP, c.RESP, c.Console = "", "", "", ""
+	if c.Etcd.Given() {
+		c.Etcd.Prefix = strings.TrimRight(c.Etcd.Prefix, "/") + "-" + c.set
+	}
 	return c
 }
 
@@ -40,13 +44,15 @@ func (l *Layout) openOthers(cfg Config) error {
 		return fmt.Errorf("%w: %s is of more than %d Sets, which have sections: expected as many as before", ErrConfig, gone, max(1, cfg.Sets))
 	}
 	for i := range cfg.furtherSets() {
-		other, err := Open(cfg.ofSet(i))
+		of := cfg.ofSet(i)
+		of.root = l
+		other, err := Open(of)
 		if err != nil {
 			return fmt.Errorf("Set %s: %w", setName(i), err)
 		}
 		l.Others = append(l.Others, other)
 	}
-	return nil
+	return l.Secured.trust(l)
 }
 
 func exists(path string) bool {
@@ -94,7 +100,11 @@ func (l *Layout) JoinSets(ctx context.Context) error {
 	if len(l.Others) == 0 {
 		return nil
 	}
-	conns := survey.NewConns()
+	dial, err := l.Secured.dial(RoleAlloc)
+	if err != nil {
+		return err
+	}
+	conns := survey.NewConns(dial...)
 	defer conns.Close()
 	j := joining{l: l, conns: conns, root: &setcare.Root{Set: setcare.NewSet(sets.RootName, l.Addrs(RoleAlloc), conns)}}
 	for _, other := range l.Others {

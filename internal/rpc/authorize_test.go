@@ -218,6 +218,34 @@ func TestAServerOfAnotherRoleIsNotSpokenTo(t *testing.T) {
 	}
 }
 
+func TestAServerOfAnotherSetIsSpokenToByThoseWhoAskedForIt(t *testing.T) {
+	ca := tlstest.New(t, "ca")
+	addr, _, _ := guarded(t, ca.Issue(t.TempDir(), "server", -time.Hour, as(t, "spiffe://c/alloc/a1")), "", rpc.NoPlaintext)
+	dials := func(of string, sets func(string) bool) (own, any error) {
+		secured := mustTLS(t, ca.Issue(t.TempDir(), "client", 0, as(t, "spiffe://c/operator/ops")))
+		secured.Identify(of, true)
+		secured.TrustSets(sets)
+		return take(t, addr, secured.DialOptions(auth.Alloc)...), take(t, addr, secured.DialSets(auth.Alloc)...)
+	}
+	isC := func(cluster string) bool { return cluster == "c" }
+	for _, row := range []struct {
+		of       string
+		sets     func(string) bool
+		own, any bool
+	}{
+		{"c", nil, true, true}, {"c", isC, true, true}, {"d", isC, false, true}, {"d", nil, false, false},
+		{"d", func(cluster string) bool { return cluster == "e" }, false, false},
+	} {
+		own, any := dials(row.of, row.sets)
+		if (own == nil) != row.own || (any == nil) != row.any {
+			t.Errorf("as one of %s: dialled as an own server %v, as one of any Set %v, want %v and %v", row.of, own, any, row.own, row.any)
+		}
+		if any != nil && !strings.Contains(any.Error(), `expected cluster \"d\"`) {
+			t.Errorf("got %v", any)
+		}
+	}
+}
+
 func TestOneListenerTakesPlaintextAndTLSWhileAClusterGoesOver(t *testing.T) {
 	ca := tlstest.New(t, "ca")
 	files := ca.Issue(t.TempDir(), "server", -time.Hour, as(t, "spiffe://c/alloc/a1"))

@@ -40,6 +40,7 @@ type TLS struct {
 	// Set before use; see Identify and AllowPlaintext.
 	cluster   string // empty: identities are not looked at
 	strict    bool
+	sets      func(cluster string) bool // clusters that are Sets beside it; nil: none
 	plaintext Plaintext
 	complain  seldom
 
@@ -173,6 +174,14 @@ func (t *TLS) Identify(cluster string, strict bool) {
 	}
 }
 
+// TrustSets has DialSets take servers of the clusters that sets tells of as well, which are Sets
+// of one system. For before the first use; nothing for nil.
+func (t *TLS) TrustSets(sets func(cluster string) bool) {
+	if t != nil {
+		t.sets = sets
+	}
+}
+
 // Expect is ErrTLS unless the certificate, if there is one, is of that cluster and role,
 // and of that name if it is not empty. From then on a file with another one does not take
 // its place: all others would refuse this process, and the stores its session. After Identify.
@@ -268,12 +277,22 @@ func (t *TLS) DialOptions(roles ...auth.Role) []grpc.DialOption {
 	return []grpc.DialOption{grpc.WithTransportCredentials(t.Creds(roles...))}
 }
 
+// DialSets is DialOptions for servers that may be of another Set; see TrustSets. Nobody may
+// dial by it who hands out what is its own Set's alone, such as a section or a ceiling.
+func (t *TLS) DialSets(roles ...auth.Role) []grpc.DialOption {
+	if t == nil || t.plaintext == DialPlaintext {
+		return nil
+	}
+	creds := dialCreds{credentials.NewTLS(&tls.Config{MinVersion: tls.VersionTLS12}), t, t.sets, roles}
+	return []grpc.DialOption{grpc.WithTransportCredentials(creds)}
+}
+
 // Creds are DialOptions for connections that are not made by Dial.
 func (t *TLS) Creds(roles ...auth.Role) credentials.TransportCredentials {
 	if t == nil {
 		return nil
 	}
-	return dialCreds{credentials.NewTLS(&tls.Config{MinVersion: tls.VersionTLS12}), t, roles}
+	return dialCreds{credentials.NewTLS(&tls.Config{MinVersion: tls.VersionTLS12}), t, nil, roles}
 }
 
 // dialCreds are gRPC's TLS credentials with a configuration for each handshake. A client's
@@ -281,7 +300,8 @@ func (t *TLS) Creds(roles ...auth.Role) credentials.TransportCredentials {
 type dialCreds struct {
 	credentials.TransportCredentials // all but the handshake
 	tls                              *TLS
-	roles                            []auth.Role // of the server; empty: any
+	sets                             func(cluster string) bool // whose servers are taken beside those of the own cluster; nil: none
+	roles                            []auth.Role               // of the server; empty: any
 }
 
 // ClientHandshake implements credentials.TransportCredentials.
@@ -312,7 +332,7 @@ func (c dialCreds) ClientHandshake(ctx context.Context, authority string, conn n
 
 // Clone implements credentials.TransportCredentials.
 func (c dialCreds) Clone() credentials.TransportCredentials {
-	return dialCreds{c.TransportCredentials.Clone(), c.tls, c.roles}
+	return dialCreds{c.TransportCredentials.Clone(), c.tls, c.sets, c.roles}
 }
 
 // verify checks the server's role, after crypto/tls has verified its chain and name.
@@ -320,7 +340,7 @@ func (c dialCreds) verify(authority string, state tls.ConnectionState) error {
 	if c.tls.cluster == "" || len(c.roles) == 0 {
 		return nil
 	}
-	err := auth.VerifyServer(state.PeerCertificates, c.tls.cluster, c.roles...)
+	err := auth.VerifyServer(state.PeerCertificates, c.tls.cluster, c.sets, c.roles...)
 	if err != nil && !c.tls.strict {
 		c.tls.complain.warn(c.tls.log, "a server would be refused for its certificate", "addr", authority, "error", err)
 		return nil

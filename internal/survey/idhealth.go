@@ -24,7 +24,7 @@ func (s *Survey) AskIDs(ctx context.Context, c pb.SnowflakeClient, now time.Time
 	s.idTroubles = idTroubles(ctx, c, now)
 }
 
-// idTroubles are worker ids that run short and layouts that end soon.
+// idTroubles are regions with IDs in common, worker ids that run short and layouts that end soon.
 func idTroubles(ctx context.Context, c pb.SnowflakeClient, now time.Time) []trouble {
 	reply, err := c.Namespaces(ctx, &pb.SnowflakeNamespacesRequest{})
 	if err != nil {
@@ -53,11 +53,24 @@ func idTroubles(ctx context.Context, c pb.SnowflakeClient, now time.Time) []trou
 		})
 	}
 	wg.Wait()
-	var all []trouble
+	all := regionTroubles(reply.GetConflicts())
 	for _, f := range found {
 		all = append(all, f...)
 	}
 	return all
+}
+
+// regionTroubles is what the allocator found in clusters of other regions.
+func regionTroubles(conflicts []string) []trouble {
+	if len(conflicts) == 0 {
+		return nil
+	}
+	what := conflicts[0]
+	if n := len(conflicts) - 1; n > 0 {
+		what += fmt.Sprintf(" (and %d more)", n)
+	}
+	return []trouble{{cause: idsShared, what: what, do: "seqctl namespace compare OTHER",
+		why: "IDs can come twice: the region that came later gets another datacenter id (docs/operations.md#seqidssharedbyregions)"}}
 }
 
 func layoutTrouble(ns *pb.SnowflakeNamespace, now time.Time) (t trouble, ends bool) {

@@ -35,6 +35,7 @@ const (
 	zonesTogether
 	sectionsEnding
 	keysBehind
+	idsShared
 	workersShort
 	layoutEnds
 )

@@ -16,3 +16,13 @@ func TestWhoMayNotAskIsNotToldToStartTheCluster(t *testing.T) {
 		t.Errorf("got %+v", got)
 	}
 }
+
+func TestARegionWithTheSameIDsIsATroubleThatNamesIt(t *testing.T) {
+	got := regionTroubles([]string{"clusters x and y can make the same IDs", "another"})
+	if len(got) != 1 || !strings.Contains(got[0].what, "x and y can make the same IDs (and 1 more)") || !strings.Contains(got[0].do, "namespace compare") {
+		t.Errorf("got %+v", got)
+	}
+	if none := regionTroubles(nil); none != nil {
+		t.Errorf("without regions: %+v", none)
+	}
+}

@@ -45,7 +45,19 @@ var authMutants = []mutant{
 	{rule: "role-of-the-server", name: "the dialler does not ask for the role", file: "internal/rpc/tls.go", in: []string{"internal/rpc"}, edits: []edit{
 		{"	if c.tls.cluster == \"\" || len(c.roles) == 0 {\n", "	if true || len(c.roles) == 0 {\n"}}},
 	{rule: "own-cluster", name: "certificates of any cluster", file: "internal/auth/identity.go", in: []string{"internal/auth"}, edits: []edit{
-		{"	case id.Cluster != cluster:\n", "	case id.Cluster == \"\":\n"}}},
+		{"	case id.Cluster != cluster && (others == nil || !others(id.Cluster)):\n", "	case id.Cluster == \"\":\n"}}},
+	{rule: "own-cluster", name: "a guard takes certificates of any cluster", file: "internal/auth/guard.go", in: []string{"internal/auth"}, edits: []edit{
+		{"	case !g.takes(p, w.Shown.Identity.Cluster):\n", "	case w.Shown.Identity.Cluster == \"\":\n"}}},
+	{rule: "own-cluster", name: "whoever one Set trusts is of all", file: "internal/auth/guard.go", in: []string{"internal/auth"}, edits: []edit{
+		{"p != nil && slices.Contains(p.Clusters, cluster)", "p != nil && len(p.Clusters) > 0"}}},
+	{rule: "nodes-of-other-sets", name: "a node of another Set may do what those here may", file: "internal/auth/guard.go", in: []string{"internal/auth"}, edits: []edit{
+		{"	case h.away && h.role != Router && !access.Abroad && !access.Public:\n", "	case h.away && h.role == \"\":\n"}}},
+	{rule: "nodes-of-other-sets", name: "a node of another Set speaks for the one of its name", file: "internal/auth/guard.go", in: []string{"internal/auth"}, edits: []edit{
+		{"h.id, h.away = h.id+\" of \"+id.Cluster, true", "h.away = true"}}},
+	{rule: "nodes-of-other-sets", name: "nodes of other Sets may not read the map", file: "internal/auth/methods.go", in: []string{"internal/auth"}, edits: []edit{
+		{"Reader, Operator}, Abroad: true}", "Reader, Operator}}"}}},
+	{rule: "nodes-of-other-sets", name: "stores and peers of other Sets are dialled as own ones", file: "internal/rpc/tls.go", in: []string{"internal/rpc"}, edits: []edit{
+		{"t, nil, roles}", "t, t.sets, roles}"}}},
 	{rule: "secret-files", name: "files that the group may read", file: "internal/auth/private.go", in: []string{"internal/auth", "cmd/seqctl/authctl"}, edits: []edit{
 		{"	if mode&0o037 == 0 && lentByRoot(info) {\n", "	if mode&0o037 == 0 {\n"}}},
 	{rule: "secret-files", name: "files that the group may write", file: "internal/auth/private.go", in: []string{"internal/auth", "cmd/seqctl/authctl"}, edits: []edit{

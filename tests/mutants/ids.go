@@ -24,6 +24,24 @@ var idMutants = []mutant{
 		{"c.retired() || s.over(c)", "c.retired()"}}},
 	{rule: "periods-end", name: "periods that are over stay in memory", file: "allocsvr/segment/service.go", in: []string{"allocsvr/segment"}, edits: []edit{
 		{"		s.forget()\n", ""}}},
+	{rule: "regions-are-apart", name: "any bits of a datacenter keep layouts apart", file: "snowflake/apart.go", in: []string{"snowflake"}, edits: []edit{
+		{"other.max(k) << other.shift[k])", "other.max(k) << l.shift[k])"}}},
+	{rule: "regions-are-apart", name: "only namespaces of one name are compared", file: "internal/regions/regions.go", in: []string{"internal/regions"}, edits: []edit{
+		{"(mine.Alias == 0 || mine.Alias != theirs.Alias)", "mine.Alias != ^uint32(0)"}}},
+	{rule: "regions-are-apart", name: "layouts without datacenters meet nowhere", file: "internal/regions/regions.go", in: []string{"internal/regions"}, edits: []edit{
+		{"		if mine.Recorded && theirs.Recorded {", "		if false {"}}},
+	{rule: "regions-are-apart", name: "one name for an id in two regions is no conflict", file: "internal/regions/regions.go", in: []string{"internal/regions"}, edits: []edit{
+		{"			if !mine.Layout.Apart(a.ID, theirs.Layout, b.ID) {", "			if a.Name != b.Name && !mine.Layout.Apart(a.ID, theirs.Layout, b.ID) {"}}},
+	{rule: "first-use-of-a-datacenter", name: "a node starts whatever other regions have", file: "allocsvr/globalid/service.go", in: []string{"allocsvr/globalid"}, edits: []edit{
+		{"	if err := s.abroad.begin(ctx); err != nil {", "	if err := s.abroad.begin(ctx); err != nil && false {"}}},
+	{rule: "first-use-of-a-datacenter", name: "a datacenter is used first as it was at the start", file: "allocsvr/globalid/namespaces/first.go", in: []string{"allocsvr/globalid"}, edits: []edit{
+		{"	if c.cfg.First == nil ||", "	if c.cfg.First != nil ||"}}},
+	{rule: "regions-stop-nothing", name: "a region stops IDs that were made before", file: "allocsvr/globalid/regions.go", in: []string{"allocsvr/globalid"}, edits: []edit{
+		{"	if err != nil || v.Bound(dc.ID) {", "	if err != nil {"}}},
+	{rule: "regions-stop-nothing", name: "what lies behind keeps a node from another id", file: "allocsvr/globalid/regions.go", in: []string{"allocsvr/globalid"}, edits: []edit{
+		{"c.HasDatacenter && c.Datacenter.ID == dc.ID ||", "c.HasDatacenter ||"}}},
+	{rule: "regions-stop-nothing", name: "a region that is away is forgotten", file: "allocsvr/globalid/regions.go", in: []string{"allocsvr/globalid"}, edits: []edit{
+		{"	a.silent[addr] = err != nil\n", "	a.silent[addr] = err != nil\n	delete(a.heard, addr)\n"}}},
 	{rule: "made-ids-are-signed", name: "IDs of 64 bits are made", file: "snowflake/layout.go", in: []string{"snowflake"}, edits: []edit{
 		{"	if l.ReadOnly() {\n		return 0,", "	if false {\n		return 0,"}}},
 	{rule: "made-ids-are-signed", name: "a namespace gets a layout of 64 bits", file: "snowflake/grammar.go", in: []string{"snowflake", "allocsvr/globalid"}, edits: []edit{

@@ -122,7 +122,13 @@ type climbing struct {
 
 func climb(t *testing.T, addrs []string) *climbing {
 	t.Helper()
-	sdk, err := client.New(harness.Within(t), client.Config{Addrs: addrs, Timeout: harness.Patience, AttemptTimeout: attempt})
+	return climbBy(t, client.Config{Addrs: addrs})
+}
+
+func climbBy(t *testing.T, cfg client.Config) *climbing {
+	t.Helper()
+	cfg.Timeout, cfg.AttemptTimeout = harness.Patience, attempt
+	sdk, err := client.New(harness.Within(t), cfg)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,8 +11,8 @@ import (
 
 // pages are the paths of the console, and who may see them, as in the matrix.
 var pages = []struct{ path, may string }{
-	{"/", "nsatcro"},
-	{"/assets/app.js", "nsatcro"},
+	{"/", all},
+	{"/assets/app.js", all},
 	{"/api/snapshot?topics=sections,events,ids,segments", "tro"},
 	{"/api/uid?uid=7", "tro"},
 	{"/api/id?id=5&layout=twitter", "tro"},

@@ -28,7 +28,8 @@ import (
 )
 
 // matrix says once more, by hand, who may call what: n nobody, s store, a alloc, t router,
-// c caller, r reader, o operator.
+// c caller, r reader, o operator; d and b store and alloc of another Set, x anybody of a cluster
+// that is no Set, under the same CA.
 var matrix = map[string]string{
 	"seqsvr.v1.Sequence/Next": "tco", "seqsvr.v1.Sequence/BatchNext": "tco", "seqsvr.v1.Sequence/Current": "tcro", "seqsvr.v1.Sequence/Lookup": "tcro",
 	"seqsvr.v1.Sequence/Raise": "tco", "seqsvr.v1.Sequence/BatchRaise": "tco", "seqsvr.v1.Sequence/Stream": "tcro", "seqsvr.v1.Sequence/Routes": "tcro",
@@ -52,10 +53,10 @@ var matrix = map[string]string{
 	"seqsvr.v1.Admin/Drain": "o", "seqsvr.v1.Admin/Move": "o", "seqsvr.v1.Admin/Rebalance": "o", "seqsvr.v1.Admin/Rehash": "o", "seqsvr.v1.Admin/AddSpace": "o",
 	"seqsvr.v1.Admin/Counters": "o", "seqsvr.v1.Admin/RaiseSection": "o",
 
-	"seqsvr.v1.Sets/Map": "atcro", "seqsvr.v1.Sets/Allot": "ao", "seqsvr.v1.Sets/Record": "tro", "seqsvr.v1.Sets/ChangeMap": "o", "seqsvr.v1.Sets/Join": "o", "seqsvr.v1.Sets/Keys": "o",
+	"seqsvr.v1.Sets/Map": "abtcro", "seqsvr.v1.Sets/Allot": "abo", "seqsvr.v1.Sets/Record": "tro", "seqsvr.v1.Sets/ChangeMap": "o", "seqsvr.v1.Sets/Join": "o", "seqsvr.v1.Sets/Keys": "o",
 	"seqsvr.v1.Sets/Step": "o", "seqsvr.v1.Sets/Stop": "o", "seqsvr.v1.Sets/Open": "o",
 
-	"grpc.health.v1.Health/Check": "nsatcro", "grpc.health.v1.Health/Watch": "nsatcro", "grpc.health.v1.Health/List": "nsatcro",
+	"grpc.health.v1.Health/Check": all, "grpc.health.v1.Health/Watch": all, "grpc.health.v1.Health/List": all,
 	"grpc.reflection.v1.ServerReflection/ServerReflectionInfo":      "satcro",
 	"grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo": "satcro",
 }
@@ -63,10 +64,13 @@ var matrix = map[string]string{
 // everybody is one of each kind, by its letter above; tokens stand beside certificates.
 func (s *site) everybody() map[string][]who {
 	return map[string][]who{
-		"n": {s.nobody()}, "s": {s.byCert(auth.Store)}, "a": {s.byCert(auth.Alloc)}, "t": {s.byCert(auth.Router)},
-		"c": {s.byCert(auth.Caller), s.byToken(auth.Caller)},
-		"r": {s.byCert(auth.Reader), s.byToken(auth.Reader)},
-		"o": {s.byCert(auth.Operator), s.byToken(auth.Operator)},
+		"n": {s.nobody()}, "s": {s.byCert(auth.Store)}, "a": {s.byCert(auth.Alloc)},
+		"d": {s.of(otherSet, auth.Store)}, "b": {s.of(otherSet, auth.Alloc)},
+		"t": {s.byCert(auth.Router), s.of(otherSet, auth.Router)},
+		"c": {s.byCert(auth.Caller), s.byToken(auth.Caller), s.of(otherSet, auth.Caller)},
+		"r": {s.byCert(auth.Reader), s.byToken(auth.Reader), s.of(otherSet, auth.Reader)},
+		"o": {s.byCert(auth.Operator), s.byToken(auth.Operator), s.of(otherSet, auth.Operator)},
+		"x": {s.of(stranger, auth.Store), s.of(stranger, auth.Alloc), s.of(stranger, auth.Router), s.of(stranger, auth.Caller), s.of(stranger, auth.Operator)},
 	}
 }
 
@@ -163,8 +167,8 @@ func TestEveryMethodOfEveryDaemonIsForItsRolesAlone(t *testing.T) {
 						if (got == "") != allowed {
 							t.Errorf("%s: %s as %s: got %q, want allowed: %v", what, name, w.name, got, allowed)
 						}
-						if letter == "n" && got != "" && got != pb.ErrorCode_ERROR_CODE_UNAUTHENTICATED.String() {
-							t.Errorf("%s: %s as nobody: got %s", what, name, got)
+						if (letter == "n" || letter == "x") && got != "" && got != pb.ErrorCode_ERROR_CODE_UNAUTHENTICATED.String() {
+							t.Errorf("%s: %s as %s: got %s", what, name, w.name, got)
 						}
 					})
 				}
@@ -227,7 +231,7 @@ func (s *site) webAt(addr string, w who, method, path, body string) (int, string
 // paths are the calls of the HTTP front, each with a request that its handler takes, and
 // who may make them, as in the matrix.
 var paths = []struct{ path, method, query, body, may string }{
-	{"/", "GET", "", "", "nsatcro"},
+	{"/", "GET", "", "", all},
 	{"/v1/next", "POST", "", `{"uid":7}`, "tco"},
 	{"/v1/batch", "POST", "", `{"uids":[7]}`, "tco"},
 	{"/v1/lookup", "GET", "?uid=7&request_id=a", "", "tcro"},
@@ -249,9 +253,9 @@ var paths = []struct{ path, method, query, body, may string }{
 	{"/decodeSnowflakeId", "GET", "?snowflakeId=5", "", "tcro"},
 	{"/cache", "GET", "", "", "tcro"},
 	{"/db", "GET", "", "", "tcro"},
-	{"/livez", "GET", "", "", "nsatcro"},
-	{"/readyz", "GET", "", "", "nsatcro"},
-	{"/openapi.yaml", "GET", "", "", "nsatcro"},
+	{"/livez", "GET", "", "", all},
+	{"/readyz", "GET", "", "", all},
+	{"/openapi.yaml", "GET", "", "", all},
 }
 
 func TestEveryPathOfTheHTTPFrontIsForItsRolesAlone(t *testing.T) {
@@ -282,7 +286,7 @@ func TestEveryPathOfTheHTTPFrontIsForItsRolesAlone(t *testing.T) {
 				if allowed := strings.Contains(p.may, letter); refused == allowed {
 					t.Errorf("%s as %s: got %d %s, want allowed: %v", p.path, w.name, code, answer, allowed)
 				}
-				if code == http.StatusInternalServerError || letter == "n" && code == http.StatusForbidden {
+				if code == http.StatusInternalServerError || (letter == "n" || letter == "x") && code == http.StatusForbidden {
 					t.Errorf("%s as %s: got %d %s", p.path, w.name, code, answer)
 				}
 			}
@@ -342,7 +346,7 @@ func (s *site) redis(w who, lines ...string) (out []string) {
 }
 
 // all may call what takes and reads nothing.
-const all = "nsatcro"
+const all = "nxsbdatcro"
 
 func TestEveryCommandOfTheRESPFrontIsForItsRolesAlone(t *testing.T) {
 	s := startSite(t, auth.Require)

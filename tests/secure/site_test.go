@@ -39,8 +39,13 @@ type site struct {
 	restart func()     // of the store, on the same disk at the same address
 }
 
-// cluster is the id that harness.StoreConfig gives.
-const cluster = "inside"
+// cluster is the id that harness.StoreConfig gives. The policy names another Set beside it; of the
+// third cluster it knows nothing.
+const (
+	cluster  = "inside"
+	otherSet = "beside"
+	stranger = "elsewhere"
+)
 
 // grants of the caller: everything with all verbs, in one space only for raise.
 const grants = "{space: '*', verbs: [take, read, raise], max_raise: 1000}, {namespace: '*', verbs: [take]}, {tag: '*', verbs: [take, read]}"
@@ -96,7 +101,7 @@ func startSite(t *testing.T, mode auth.Mode) *site {
 func (s *site) write(roles ...auth.Role) {
 	s.t.Helper()
 	var text strings.Builder
-	text.WriteString("principals:\n")
+	text.WriteString("clusters: [" + cluster + ", " + otherSet + "]\nprincipals:\n")
 	for _, r := range roles {
 		fmt.Fprintf(&text, "  - {name: %s-1, role: %s, tokens: [%q]", r, r, s.tokens[r].Hash().Hex())
 		if r == auth.Caller {
@@ -129,9 +134,15 @@ func (s *site) reload() {
 // files signs a certificate.
 func (s *site) files(r auth.Role, name string, valid time.Duration) rpc.TLSFiles {
 	s.t.Helper()
+	return s.filesOf(cluster, r, name, valid)
+}
+
+// filesOf signs a certificate of a cluster, as all Sets have one CA.
+func (s *site) filesOf(of string, r auth.Role, name string, valid time.Duration) rpc.TLSFiles {
+	s.t.Helper()
 	dir := s.t.TempDir()
 	f := rpc.TLSFiles{Cert: filepath.Join(dir, "cert.pem"), Key: filepath.Join(dir, "key.pem"), CA: filepath.Join(s.caDir, auth.CAFile)}
-	if _, err := s.ca.Issue(auth.Cert{Role: r, Name: name, Hosts: []string{"127.0.0.1"}, Valid: valid}, f.Cert, f.Key); err != nil {
+	if _, err := s.ca.Issue(auth.Cert{Cluster: of, Role: r, Name: name, Hosts: []string{"127.0.0.1"}, Valid: valid}, f.Cert, f.Key); err != nil {
 		s.t.Fatal(err)
 	}
 	return f
@@ -142,6 +153,7 @@ func (s *site) daemon(r auth.Role, mode auth.Mode) *rpc.TLS {
 	s.t.Helper()
 	secured := mustTLS(s.t, s.files(r, string(r)+"-1", time.Hour))
 	secured.Identify(cluster, mode == auth.Require)
+	secured.TrustSets(func(cluster string) bool { return cluster == otherSet })
 	return secured
 }
 
@@ -158,6 +170,11 @@ func (s *site) nobody() who {
 
 func (s *site) byCert(r auth.Role) who {
 	return who{name: string(r), files: s.files(r, string(r)+"-1", time.Hour)}
+}
+
+// of is one of that role with a certificate of another cluster.
+func (s *site) of(cluster string, r auth.Role) who {
+	return who{name: string(r) + " of " + cluster, files: s.filesOf(cluster, r, string(r)+"-1", time.Hour)}
 }
 
 func (s *site) byToken(r auth.Role) who {

@@ -21,7 +21,7 @@ const (
 	followPause = time.Second
 )
 
-// Config is what a Catalog is made of. All is required but Configured and Root.
+// Config is what a Catalog is made of. All is required but Configured, First and Root.
 type Config struct {
 	Life      context.Context // of the node
 	Documents documents.Stores
@@ -30,10 +30,12 @@ type Config struct {
 	// Configured are recorded by Follow unless they are already, and stand in place of the
 	// defaults of the same name or alias until then. Version is not looked at.
 	Configured []Namespace
-	OnNew      func(*View) // told of each version that is newer than all before, one call at a time
-	Root       Root        // nil: the cluster is alone
-	Wall       func() time.Time
-	Logger     *slog.Logger
+	// First is what stands against the first use of this node's datacenter in the cluster; nil: nothing.
+	First  func(context.Context) error
+	OnNew  func(*View) // told of each version that is newer than all before, one call at a time
+	Root   Root        // nil: the cluster is alone
+	Wall   func() time.Time
+	Logger *slog.Logger
 }
 
 // Root is what a node knows of the root Set.
@@ -129,6 +131,9 @@ func (c *Catalog) Find(ctx context.Context, ref Ref) (*Namespace, error) {
 // it, neither can change in a way that could repeat IDs. A Set other than the root has all of that
 // from the root, which it asks for what it does not know yet.
 func (c *Catalog) Record(ctx context.Context, name string) (ns Namespace, own Own, err error) {
+	if err := c.clear(ctx); err != nil {
+		return ns, nil, err
+	}
 	ns, own, err = c.record(ctx, name, c.cfg.Node)
 	if errors.Is(err, errAsk) {
 		if err = c.ask(ctx, Wish{Namespace: name, Datacenter: c.cfg.Node.Datacenter, Worker: c.cfg.Node.Worker}); err == nil {

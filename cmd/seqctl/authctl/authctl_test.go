@@ -48,6 +48,7 @@ func TestWhatTheVerbsPrint(t *testing.T) {
 	for _, line := range []string{
 		"ca --cluster shop --dir ca",
 		"cert --ca ca --role alloc --name a1 --hosts a1,10.0.0.1",
+		"cert --ca ca --cluster shop-2 --role alloc --name b1 --hosts b1",
 		"cert --ca ca --role operator --name ops -o json",
 		"token --name chat --grant user:take,read,rate=50000 --grant tag/inv-*:take --policy p.yaml --out chat.token",
 		"token --name eye --role reader --policy p.yaml --out eye.token",

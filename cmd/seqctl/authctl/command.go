@@ -124,13 +124,15 @@ func certCommand() *cobra.Command {
 		Use:   "cert",
 		Short: "sign a certificate with a role",
 		Long: `Writes ROLE-NAME.pem, the certificate, and ROLE-NAME-key.pem, its key. A store, an AllocSvr and
-a router need --hosts: what others dial them by. Callers, readers and operators are principals of
+a router need --hosts: what others dial them by. A node of another Set of the same system is of that
+Set's cluster, --cluster; the policy names all of them under clusters. Callers, readers and operators are principals of
 that name in the policy as well.`,
 		Example: "  seqctl auth cert --ca ca --role alloc --name a1 --hosts a1.internal,10.0.0.11",
 		Args:    ctl.ExactArgs(),
 	}
 	o.addTo(cmd)
 	cmd.Flags().StringVar(&ca, "ca", ".", "`directory` of the CA")
+	cmd.Flags().StringVar(&c.Cluster, "cluster", "", "`id` of the cluster that it is of; empty: that of the CA")
 	cmd.Flags().StringVar((*string)(&c.Role), "role", "", "store, alloc, router, caller, operator or reader; required")
 	cmd.Flags().StringVar(&c.Name, "name", "", "`name` of the node or principal; required")
 	cmd.Flags().StringSliceVar(&c.Hosts, "hosts", nil, "DNS `names` and IP addresses that it is dialled by; empty: none")

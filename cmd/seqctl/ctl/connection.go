@@ -53,7 +53,7 @@ func (c *connection) addTo(fs *pflag.FlagSet, env func(string) string, addrs ...
 	fs.StringVar(&c.CA, "tls-ca", env(variable("tls-ca")), "PEM `file` of the CAs that the cluster's certificates are signed by"+or("tls-ca")+"; empty: plaintext")
 	fs.StringVar(&c.Cert, "tls-cert", env(variable("tls-cert")), "PEM `file` of a certificate to show"+or("tls-cert")+"; empty: none")
 	fs.StringVar(&c.Key, "tls-key", env(variable("tls-key")), "PEM `file` of its key"+or("tls-key")+"; required with --tls-cert")
-	fs.StringVar(&c.Cluster, "tls-cluster", env(variable("tls-cluster")), "`id` of the cluster of which servers must show a role in their certificates"+or("tls-cluster")+"; empty: not looked at")
+	fs.StringVar(&c.Cluster, "tls-cluster", env(variable("tls-cluster")), "`id` of the cluster of which servers must show a role in their certificates, of several Sets all, such as a,b"+or("tls-cluster")+"; empty: not looked at")
 	fs.StringVar(&c.TokenFile, "token-file", env(variable("token-file")), "`file` with a token to show, mode 0600, over TLS only"+or("token-file")+"; empty: none")
 }
 
@@ -113,9 +113,11 @@ func (c *connection) secure() ([]grpc.DialOption, error) {
 	case secured == nil && (c.Cluster != "" || c.TokenFile != ""):
 		return nil, errors.New("--tls-cluster and --token-file: expected --tls-ca beside them")
 	case c.Cluster != "":
-		secured.Identify(c.Cluster, true)
+		of := strings.Split(c.Cluster, ",")
+		secured.Identify(of[0], true)
+		secured.TrustSets(func(cluster string) bool { return slices.Contains(of, cluster) })
 	}
-	dial := secured.DialOptions(auth.Store, auth.Alloc, auth.Router)
+	dial := secured.DialSets(auth.Store, auth.Alloc, auth.Router)
 	if c.TokenFile == "" {
 		return dial, nil
 	}

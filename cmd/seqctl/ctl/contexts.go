@@ -126,5 +126,6 @@ func (o *Options) context(fs *pflag.FlagSet) error {
 		return err
 	}
 	o.fill(found, fs)
+	o.inContext = true
 	return nil
 }

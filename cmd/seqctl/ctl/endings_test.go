@@ -50,6 +50,7 @@ type namespaces struct {
 	pb.SnowflakeClient
 	list    []*pb.SnowflakeNamespace
 	workers *pb.SnowflakeWorkersReply
+	shared  []string // with other regions
 }
 
 func (n namespaces) Namespaces(context.Context, *pb.SnowflakeNamespacesRequest, ...grpc.CallOption) (*pb.SnowflakeNamespacesReply, error) {
@@ -57,7 +58,7 @@ func (n namespaces) Namespaces(context.Context, *pb.SnowflakeNamespacesRequest, 
 		end := &pb.SnowflakeLayout{ExhaustedUnixMs: noon.AddDate(9, 0, 0).UnixMilli()}
 		n.list = []*pb.SnowflakeNamespace{{Name: n.workers.GetNamespace(), Version: 1, Layout: end}}
 	}
-	return &pb.SnowflakeNamespacesReply{Namespaces: n.list}, nil
+	return &pb.SnowflakeNamespacesReply{Namespaces: n.list, Conflicts: n.shared}, nil
 }
 
 func (n namespaces) Workers(_ context.Context, r *pb.SnowflakeWorkersRequest, _ ...grpc.CallOption) (*pb.SnowflakeWorkersReply, error) {

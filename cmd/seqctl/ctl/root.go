@@ -60,6 +60,7 @@ type Options struct {
 
 	connection
 	contextName string
+	inContext   bool // what no flag said is of a context
 	output      string
 	local       bool              // nothing is dialled
 	flags       *pflag.FlagSet    // that AddTo declared them on

@@ -142,6 +142,9 @@ var screens = map[string]func(*survey.Survey){
 		ns := &pb.SnowflakeNamespace{Name: "orders", Version: 1, Layout: &pb.SnowflakeLayout{ExhaustedUnixMs: noon.AddDate(0, 2, 0).UnixMilli()}}
 		s.AskIDs(context.Background(), namespaces{list: []*pb.SnowflakeNamespace{ns}}, noon)
 	},
+	"another region makes the same IDs": func(s *survey.Survey) {
+		s.AskIDs(context.Background(), namespaces{shared: []string{`clusters shop-eu and shop-cn can make the same IDs: namespace "default", datacenters 1 "eu" and 1 "cn"`, "a second"}}, noon)
+	},
 	"nodes are in zones":      inZones("fra-1", "fra-2", "fra-3"),
 	"a zone has most of them": inZones("fra-1", "fra-1", "fra-2", "fra-3-with-a-long-name"),
 	"much at once": func(s *survey.Survey) {

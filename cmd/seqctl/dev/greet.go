@@ -30,7 +30,11 @@ func (o *options) greet(w io.Writer, layout *localcluster.Layout, took time.Dura
 	fmt.Fprintf(w, "cluster %s serves: %s, %d allocators, %d routers %s, ready after %s\n",
 		layout.ClusterID, stores, o.Allocs, o.Routers, kind, ui.Duration(took))
 	for _, set := range layout.Others {
-		fmt.Fprintf(w, "  Set %s beside it, cluster %s: as many stores and allocators; seqctl set show has who has what\n", set.Set, set.ClusterID)
+		what := "as many stores and allocators"
+		if set.Etcd.Given() {
+			what = "as many allocators, below " + set.Etcd.Prefix + " in etcd"
+		}
+		fmt.Fprintf(w, "  Set %s beside it, cluster %s: %s; seqctl set show has who has what\n", set.Set, set.ClusterID, what)
 	}
 	fmt.Fprintf(w, "  gRPC   %s\n  HTTP   %s://%s\n  data   %s\n", router.Addr, scheme, router.HTTP, layout.Dir)
 	if o.Etcd.Given() {

@@ -84,7 +84,7 @@ func (h *here) start(o *options, layout *localcluster.Layout) error {
 
 // initialise makes the registers of a new directory of one Set.
 func initialise(o *options, set *localcluster.Layout) error {
-	if o.Etcd.Given() {
+	if set.Etcd.Given() {
 		return set.InitialiseEtcd(context.Background(), o.Config)
 	}
 	spaces, err := o.AllSpaces()
@@ -124,12 +124,12 @@ func listen(o *options, layout *localcluster.Layout, n localcluster.Node, log st
 		cfg.Stores, cfg.Lease, cfg.ExpectAllocs, cfg.Zone = layout.Addrs(localcluster.RoleStore), o.Lease, o.Allocs, n.Zone
 		cfg.GossipListen, cfg.GossipJoin, cfg.DevLog = n.Gossip, layout.GossipAddrs(), log
 		cfg.TLS, cfg.Guard, cfg.GossipKeys = tls, guard, keys
-		if o.Etcd.Given() {
-			etcd, err := o.Etcd.Config(logger)
+		if etcd := layout.Etcd; etcd.Given() {
+			with, err := etcd.Config(logger)
 			if err != nil {
 				return server{}, err
 			}
-			cfg.Etcd = allocsvr.Etcd{Config: etcd, Prefix: o.Etcd.Prefix, Requirement: o.Etcd.Requirement()}
+			cfg.Etcd = allocsvr.Etcd{Config: with, Prefix: etcd.Prefix, Requirement: etcd.Requirement()}
 		}
 		s, err := allocsvr.New(cfg)
 		if err != nil {

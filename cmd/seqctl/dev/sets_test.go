@@ -3,12 +3,14 @@ package dev
 import (
 	"encoding/json"
 	"errors"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/seqsvr/seqsvr/internal/daemon"
 	"github.com/seqsvr/seqsvr/internal/survey"
+	"github.com/seqsvr/seqsvr/tests/etcdtest"
 )
 
 // setRow is one line of set list.
@@ -85,6 +87,63 @@ func TestSetsDivideTheSectionsAndGoOnWhereTheyWereStopped(t *testing.T) {
 	_, _, err := seqctl(t.Context(), "dev", "--data-dir", dir, "--listen", "127.0.0.1:0", "--http", "127.0.0.1:0", "--stores", "1", "--allocs", "1")
 	if !errors.Is(err, daemon.ErrUsage) || !strings.Contains(err.Error(), "more than 1 Sets") {
 		t.Errorf("a start with fewer Sets: got %v", err)
+	}
+}
+
+// TestSetsWithRolesAreOneSystem is of two Sets that want a certificate or token of everybody.
+func TestSetsWithRolesAreOneSystem(t *testing.T) {
+	dir := t.TempDir()
+	flags := []string{"--sets", "2", "--stores", "1", "--allocs", "1", "--sections", "16", "--secure"}
+	for range 2 { // what was made stays
+		c := up(t, dir, flags...)
+		inDir := func(name string) string { return filepath.Join(dir, "secure", name) }
+		ops := []string{"--tls-ca", inDir("ca.pem"), "--token-file", inDir("ops.token")}
+		var rows []setRow
+		c.ask(t, &rows, append([]string{"set", "list"}, ops...)...)
+		if len(rows) != 2 || rows[0].Sections != 8 || rows[1].Sections != 8 || !rows[0].Alive || !rows[1].Alive {
+			t.Fatalf("got %+v", rows)
+		}
+		app, seen := []string{"--tls-ca", inDir("ca.pem"), "--tls-cert", inDir("caller-app.pem"), "--tls-key", inDir("caller-app-key.pem")}, map[string]bool{}
+		for _, uid := range strings.Fields("1 1000003 2000003 3000017 4000037 5000011") {
+			var got taken
+			c.ask(t, &got, append([]string{"next", uid}, app...)...)
+			var place survey.Place
+			c.ask(t, &place, append([]string{"route", uid}, ops...)...)
+			seen[place.Set] = true
+		}
+		if len(seen) != 2 {
+			t.Errorf("6 uids are in Sets %v, want two", seen)
+		}
+		refused(t, c, "", "next", "1")
+		c.down(t)
+	}
+}
+
+func TestSetsOnEtcdHaveAPrefixEach(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs etcd")
+	}
+	etcd := etcdtest.Start(t, 1)
+	dir, last := t.TempDir(), map[string]uint64{}
+	for i := range 2 {
+		c := up(t, dir, "--etcd", etcd.Endpoints()[0], "--etcd-prefix", "/dev/", "--etcd-min-version", "3.4.0", "--sets", "2", "--allocs", "1", "--sections", "16")
+		var rows []setRow
+		c.ask(t, &rows, "set", "list")
+		if len(rows) != 2 || rows[0].Sections != 8 || rows[1].Sections != 8 || !rows[0].Alive || !rows[1].Alive {
+			t.Fatalf("start %d: got %+v", i, rows)
+		}
+		for _, uid := range strings.Fields("1 1000003 2000003 3000017 4000037 5000011") {
+			var got taken
+			c.ask(t, &got, "next", uid)
+			if got.First <= last[uid] {
+				t.Errorf("start %d: uid %s: got %d after %d", i, uid, got.First, last[uid])
+			}
+			last[uid] = got.Last
+		}
+		c.down(t)
+		if text := c.log.String(); !strings.Contains(text, "below /dev-set-2 in etcd") {
+			t.Errorf("start %d says %s", i, text)
+		}
 	}
 }
 

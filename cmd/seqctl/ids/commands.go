@@ -21,6 +21,6 @@ func Commands() []*cobra.Command {
 		ctl.Group(&cobra.Command{Use: "number", Short: "add, take and show business numbers, such as INV-20261123-000042"},
 			numberAddCommand(), numberNextCommand(), numberShowCommand()),
 		ctl.Group(&cobra.Command{Use: "namespace", Short: "add, change, list and retire the namespaces of global IDs"},
-			namespaceAddCommand(), namespaceListCommand(), namespaceShowCommand(), namespaceRetireCommand()),
+			namespaceAddCommand(), namespaceListCommand(), namespaceShowCommand(), namespaceRetireCommand(), namespaceCompareCommand()),
 	}
 }

@@ -1063,7 +1063,13 @@ type SnowflakeNamespacesReply struct {
 	Namespaces []*SnowflakeNamespace  `protobuf:"bytes,1,rep,name=namespaces,proto3" json:"namespaces,omitempty"`
 	// Over all namespaces: each id is recorded with its name at its first use, and
 	// refused to nodes of another name from then on.
-	Datacenters   []*SnowflakeDatacenter `protobuf:"bytes,2,rep,name=datacenters,proto3" json:"datacenters,omitempty"`
+	Datacenters []*SnowflakeDatacenter `protobuf:"bytes,2,rep,name=datacenters,proto3" json:"datacenters,omitempty"`
+	// Of which all this is said: clusters of two regions must have no datacenter id in common.
+	// "": the server is of a version that does not tell.
+	ClusterId string `protobuf:"bytes,3,opt,name=cluster_id,json=clusterId,proto3" json:"cluster_id,omitempty"`
+	// What was last found in the clusters of other regions that the answering node looks at:
+	// namespaces of which they can make the same IDs, each a line for people.
+	Conflicts     []string `protobuf:"bytes,4,rep,name=conflicts,proto3" json:"conflicts,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1108,6 +1114,20 @@ func (x *SnowflakeNamespacesReply) GetNamespaces() []*SnowflakeNamespace {
 func (x *SnowflakeNamespacesReply) GetDatacenters() []*SnowflakeDatacenter {
 	if x != nil {
 		return x.Datacenters
+	}
+	return nil
+}
+
+func (x *SnowflakeNamespacesReply) GetClusterId() string {
+	if x != nil {
+		return x.ClusterId
+	}
+	return ""
+}
+
+func (x *SnowflakeNamespacesReply) GetConflicts() []string {
+	if x != nil {
+		return x.Conflicts
 	}
 	return nil
 }
@@ -2195,12 +2215,15 @@ const file_seqsvr_v1_snowflake_proto_rawDesc = "" +
 	"\x0fretired_unix_ms\x18\x05 \x01(\x03R\rretiredUnixMs\"9\n" +
 	"\x13SnowflakeDatacenter\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x12\n" +
-	"\x04name\x18\x02 \x01(\tR\x04name\"\x9b\x01\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\"\xd8\x01\n" +
 	"\x18SnowflakeNamespacesReply\x12=\n" +
 	"\n" +
 	"namespaces\x18\x01 \x03(\v2\x1d.seqsvr.v1.SnowflakeNamespaceR\n" +
 	"namespaces\x12@\n" +
-	"\vdatacenters\x18\x02 \x03(\v2\x1e.seqsvr.v1.SnowflakeDatacenterR\vdatacenters\"\xb2\x01\n" +
+	"\vdatacenters\x18\x02 \x03(\v2\x1e.seqsvr.v1.SnowflakeDatacenterR\vdatacenters\x12\x1d\n" +
+	"\n" +
+	"cluster_id\x18\x03 \x01(\tR\tclusterId\x12\x1c\n" +
+	"\tconflicts\x18\x04 \x03(\tR\tconflicts\"\xb2\x01\n" +
 	"\x1cSnowflakePutNamespaceRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x05alias\x18\x02 \x01(\rR\x05alias\x12\x16\n" +

@@ -1,0 +1,21 @@
+package namespaces
+
+import (
+	"context"
+	"slices"
+
+	"github.com/seqsvr/seqsvr/snowflake"
+)
+
+// Bound says whether a datacenter id was used in the cluster, and so is bound to a name.
+func (v *View) Bound(id snowflake.Datacenter) bool {
+	return slices.ContainsFunc(v.Datacenters, func(dc Datacenter) bool { return dc.ID == id })
+}
+
+// clear asks First before this node's datacenter is used for the first time.
+func (c *Catalog) clear(ctx context.Context) error {
+	if c.cfg.First == nil || c.Known().Bound(c.cfg.Node.Datacenter.ID) {
+		return nil
+	}
+	return c.cfg.First(ctx)
+}

@@ -1,0 +1,217 @@
+package globalid
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/seqsvr/seqsvr/allocsvr/globalid/namespaces"
+	"github.com/seqsvr/seqsvr/internal/regions"
+	"github.com/seqsvr/seqsvr/internal/wake"
+	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
+	"github.com/seqsvr/seqsvr/seq"
+)
+
+const (
+	// regionsEvery is how often clusters of other regions are asked what they make IDs of.
+	regionsEvery = time.Minute
+	// regionsPatience bounds how long they are waited for: a region that is away stops nothing.
+	regionsPatience = 2 * time.Second
+	// regionsFresh is for how long what was heard will do before a datacenter is first used.
+	regionsFresh = 5 * time.Second
+)
+
+// Region is a node of a cluster of another region, which makes IDs of its own.
+type Region struct {
+	Addr string
+	Ask  func(context.Context) (*pb.SnowflakeNamespacesReply, error)
+}
+
+// abroad compares this cluster with those of other regions. Who would make a conflict is
+// refused: a node whose datacenter its cluster has not used so far. Where it was used nodes go on,
+// and say so, since no other region may stop them. Safe for concurrent use.
+type abroad struct {
+	s   *Service
+	all []Region
+
+	mu     sync.Mutex                 // guards all below; not held while anybody is asked
+	heard  map[string]regions.Cluster // the last of each address
+	silent map[string]bool            // of each address that was asked, whether it did not answer the last time
+	asked  time.Time                  // when all were last asked; zero: never
+	found  []regions.Conflict         // at the last comparison
+}
+
+func newAbroad(s *Service, all []Region) *abroad {
+	return &abroad{s: s, all: all, heard: map[string]regions.Cluster{}, silent: map[string]bool{}}
+}
+
+// begin is first at the start of the node: seq.ErrDatacenterTaken if it must not start. Stores
+// that do not answer in time are no reason: they are asked again before anything is recorded.
+func (a *abroad) begin(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, 2*regionsPatience)
+	defer cancel()
+	if err := a.first(ctx); errors.Is(err, seq.ErrDatacenterTaken) {
+		return err
+	}
+	return nil
+}
+
+// run looks now and then until ctx ends.
+func (a *abroad) run(ctx context.Context) {
+	if len(a.all) == 0 {
+		return
+	}
+	idle := wake.New() // never raised
+	for wait := time.Duration(0); idle.Wait(ctx, wait); wait = regionsEvery {
+		a.look(ctx)
+	}
+}
+
+// look asks the other regions, and compares.
+func (a *abroad) look(ctx context.Context) {
+	a.ask(ctx)
+	if v, err := a.s.names.Load(ctx); err == nil {
+		a.compare(v)
+	}
+}
+
+// first is what stands against the first use of this node's datacenter: seq.ErrDatacenterTaken, or why
+// the stores could not tell. Nil where it was used before, and where no other region answers.
+func (a *abroad) first(ctx context.Context) error {
+	dc := a.s.cfg.Node.Datacenter
+	if len(a.all) == 0 {
+		return nil
+	}
+	v, err := a.s.names.Load(ctx)
+	if err != nil || v.Bound(dc.ID) {
+		return err
+	}
+	a.mu.Lock()
+	stale := a.asked.IsZero() || a.s.cfg.Wall().Sub(a.asked).Abs() > regionsFresh
+	a.mu.Unlock()
+	if stale {
+		a.ask(ctx)
+	}
+	for _, c := range a.compare(v) {
+		// What lies behind keeps nobody from another id, which is the cure.
+		if c.HasDatacenter && c.Datacenter.ID == dc.ID || !c.HasDatacenter && unused(v) {
+			return fmt.Errorf("%w: %s: expected a --datacenter-id that no other region has", seq.ErrDatacenterTaken, c)
+		}
+	}
+	return nil
+}
+
+// unused says that the cluster has made no IDs at all.
+func unused(v *namespaces.View) bool { return len(v.Datacenters) == 0 }
+
+// ask asks all at once.
+func (a *abroad) ask(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, regionsPatience)
+	defer cancel()
+	var asking sync.WaitGroup
+	for _, r := range a.all {
+		asking.Go(func() {
+			reply, err := r.Ask(ctx)
+			var c regions.Cluster
+			if err == nil {
+				c, err = regions.Of(reply, r.Addr)
+			}
+			a.hear(r.Addr, c, err)
+		})
+	}
+	asking.Wait()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.asked = a.s.cfg.Wall()
+}
+
+// hear keeps what an address told; what one that is away now told before still holds.
+func (a *abroad) hear(addr string, c regions.Cluster, err error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	log, was := a.s.cfg.Logger, a.silent[addr]
+	if err == nil && c.ID == a.s.cfg.Cluster {
+		err = fmt.Errorf("%w: it is of this cluster, %q", seq.ErrBadArgument, c.ID)
+	}
+	a.silent[addr] = err != nil
+	switch {
+	case err != nil && !was:
+		log.Warn("another region does not tell which IDs it makes; nothing waits for it", "addr", addr, "error", err)
+	case err == nil && was:
+		log.Info("another region tells which IDs it makes again", "addr", addr, "cluster", c.ID)
+	}
+	if err == nil {
+		a.heard[addr] = c
+	}
+}
+
+// compare notes, and logs, in what this cluster meets others.
+func (a *abroad) compare(v *namespaces.View) []regions.Conflict {
+	own := a.own(v)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	had := len(a.found)
+	a.found = nil
+	done := map[string]bool{own.ID: true}
+	for _, r := range a.all {
+		if there, ok := a.heard[r.Addr]; ok && !done[there.ID] {
+			done[there.ID] = true // once, of all its nodes
+			a.found = append(a.found, own.Conflicts(there)...)
+		}
+	}
+	for _, c := range a.found {
+		a.s.cfg.Logger.Error("IDs can repeat those of another region", "conflict", c.String(), "cluster", c.Cluster, "other", c.Other, "namespace", c.Namespace)
+	}
+	if had > 0 && len(a.found) == 0 {
+		a.s.cfg.Logger.Info("IDs are apart from those of all other regions again")
+	}
+	return a.found
+}
+
+// own is what this cluster makes IDs of, this node's datacenter included.
+func (a *abroad) own(v *namespaces.View) regions.Cluster {
+	c, dc := regions.Cluster{ID: a.s.cfg.Cluster}, a.s.cfg.Node.Datacenter
+	for _, ns := range v.All {
+		if ns.Retired == 0 {
+			c.Namespaces = append(c.Namespaces, regions.Namespace{Name: ns.Name, Alias: ns.Alias, Layout: ns.Layout, Recorded: ns.Version > 0 || unused(v)})
+		}
+	}
+	all := v.Datacenters
+	if !v.Bound(dc.ID) {
+		all = append(slices.Clone(all), dc)
+	}
+	for _, one := range all {
+		c.Datacenters = append(c.Datacenters, regions.Datacenter{ID: one.ID, Name: one.Name})
+	}
+	return c
+}
+
+// conflicts are those of the last comparison, for people.
+func (a *abroad) conflicts() (all []string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, c := range a.found {
+		all = append(all, c.String())
+	}
+	return all
+}
+
+// send gives the metrics.
+func (a *abroad) send(ch chan<- prometheus.Metric) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	heard := 0
+	for _, r := range a.all {
+		if silent, asked := a.silent[r.Addr]; asked && !silent {
+			heard++
+		}
+	}
+	mConflicts.Send(ch, float64(len(a.found)))
+	mRegions.Send(ch, float64(len(a.all)), "all")
+	mRegions.Send(ch, float64(heard), "heard")
+}

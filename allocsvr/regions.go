@@ -1,0 +1,83 @@
+package allocsvr
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+
+	"google.golang.org/grpc"
+
+	"github.com/seqsvr/seqsvr/allocsvr/globalid"
+	"github.com/seqsvr/seqsvr/internal/rpc"
+	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
+	"github.com/seqsvr/seqsvr/seq"
+)
+
+// checkRegions is seq.ErrBadArgument for addresses that are none, and files without addresses.
+func (c Config) checkRegions() error {
+	for _, addr := range c.Regions {
+		if host, port, err := net.SplitHostPort(addr); err != nil || host == "" || port == "" {
+			return fmt.Errorf("%w: regions: %q, expected host:port", seq.ErrBadArgument, addr)
+		}
+	}
+	switch {
+	case len(c.Regions) == 0 && (c.RegionsCA != "" || c.RegionsTokenFile != ""):
+		return fmt.Errorf("%w: regions-ca and regions-token-file: expected regions beside them", seq.ErrBadArgument)
+	case c.RegionsTokenFile != "" && c.RegionsCA == "":
+		return fmt.Errorf("%w: regions-token-file: expected regions-ca beside it, a token is not sent over plaintext", seq.ErrBadArgument)
+	}
+	return nil
+}
+
+// regionConns are connections to other regions, by address.
+type regionConns map[string]*grpc.ClientConn
+
+// dialRegions connects to the other regions, and waits for none. This node's certificate, which
+// means nothing there, is not shown. Errors are of the files.
+func dialRegions(c Config) (regionConns, error) {
+	if len(c.Regions) == 0 {
+		return nil, nil
+	}
+	secured, err := rpc.NewTLS(rpc.TLSFiles{CA: c.RegionsCA}, c.Logger)
+	if err != nil {
+		return nil, fmt.Errorf("other regions (--regions-ca): %w", err)
+	}
+	options := append(secured.DialOptions(), c.Traces.DialOptions()...)
+	if c.RegionsTokenFile != "" {
+		token, err := rpc.TokenFile(c.RegionsTokenFile)
+		if err != nil {
+			return nil, fmt.Errorf("other regions (--regions-token-file): %w", err)
+		}
+		options = append(options, grpc.WithPerRPCCredentials(token))
+	}
+	conns := regionConns{}
+	for _, addr := range c.Regions {
+		if conns[addr] != nil {
+			continue
+		}
+		if conns[addr], err = rpc.Dial(addr, options...); err != nil {
+			delete(conns, addr)
+			return nil, errors.Join(err, conns.close())
+		}
+	}
+	return conns, nil
+}
+
+func (r regionConns) close() error {
+	var errs []error
+	for _, conn := range r {
+		errs = append(errs, conn.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// all are the regions as the endpoint of IDs asks them.
+func (r regionConns) all() (out []globalid.Region) {
+	for addr, conn := range r {
+		out = append(out, globalid.Region{Addr: addr, Ask: func(ctx context.Context) (*pb.SnowflakeNamespacesReply, error) {
+			return pb.NewSnowflakeClient(conn).Namespaces(ctx, &pb.SnowflakeNamespacesRequest{})
+		}})
+	}
+	return out
+}
