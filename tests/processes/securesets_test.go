@@ -72,7 +72,7 @@ func TestSetsThatWantRolesMoveSectionsWhileTheyAreCalled(t *testing.T) {
 	goOn("numbers after a move back")
 
 	// It asks the root for worker ids, too, and makes global IDs with them.
-	sdk, err := client.New(harness.Within(t), client.Config{Addrs: other.Addrs(localcluster.RoleAlloc), ClusterID: other.ClusterID, TLS: secured, Timeout: harness.Patience})
+	sdk, err := client.New(harness.Within(t), client.Config{Addrs: append(other.Addrs(localcluster.RoleAlloc), c.Addrs(localcluster.RoleAlloc)...), ClusterID: c.ClusterID, TLS: secured, Timeout: harness.Patience})
 	if err != nil {
 		t.Fatal(err)
 	}
