@@ -31,4 +31,14 @@ var setCallerMutants = []mutant{
 		{"s.Routes == nil && s.Away == nil", "s.Routes == nil"}}},
 	{rule: "map-only-rises", name: "an older map takes the place of a newer one", file: "client/table.go", in: []string{"client"}, edits: []edit{
 		{"	if m.Version <= t.sets.Version {\n", "	if m.Version == 0 {\n"}}},
+	{
+		rule: "sets-apart-in-messages", name: "keys of a Set wait for those of another in a message to a router",
+		file: "router/pieces.go", in: []string{"router"},
+		edits: []edit{{old: "	if len(sets) < 2 {\n", new: "	if len(sets) < 3 {\n"}},
+	},
+	{
+		rule: "sets-apart-in-messages", name: "answers of a part stand at other keys",
+		file: "router/server.go", in: []string{"router"},
+		edits: []edit{{old: "		if idx != nil {\n			i = idx[i]\n		}\n", new: ""}},
+	},
 }
