@@ -41,4 +41,14 @@ var setCallerMutants = []mutant{
 		file: "router/server.go", in: []string{"router"},
 		edits: []edit{{old: "		if idx != nil {\n			i = idx[i]\n		}\n", new: ""}},
 	},
+	{
+		rule: "sets-drill-judges", name: "errors at other Sets than the dead one are let pass",
+		file: "internal/lab/felt.go", in: []string{"internal/lab"},
+		edits: []edit{{old: "		case !row.Dead && row.Errors > 0:\n", new: "		case false:\n"}},
+	},
+	{
+		rule: "sets-drill-judges", name: "an error without the Set's name counts as named",
+		file: "internal/lab/felt.go", in: []string{"internal/lab"},
+		edits: []edit{{old: "!strings.Contains(c.Err, seq.ErrNoQuorum.Error()) ||", new: "strings.Contains(c.Err, seq.ErrNoQuorum.Error()) &&"}},
+	},
 }
