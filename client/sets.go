@@ -29,6 +29,24 @@ func (s Sets) Of(id seq.SectionID) Set {
 	return s.All[min(s.Map.Index(id), len(s.All)-1)]
 }
 
+// SetsOf says which Set has each key by the map of now, the UIDs first and then the string keys, as indices
+// of Sets().All. nil: there is one Set, or the space is not known.
+func (c *Client) SetsOf(space string, uids []seq.UID, names []string) []int {
+	v := c.table.view.Load()
+	if v == nil || v.alone() {
+		return nil
+	}
+	of, err := v.mapping.Space(space)
+	if err != nil {
+		return nil
+	}
+	out := make([]int, 0, len(uids)+len(names))
+	for _, uid := range append(uids[:len(uids):len(uids)], keysOf(names).places...) {
+		out = append(out, v.sets.Index(of.SectionOf(uid)))
+	}
+	return out
+}
+
 // Sets are the Sets of now, for tools and metrics; none before the first route table. With
 // Config.Indirect their tables are not known.
 func (c *Client) Sets() Sets {

@@ -3,6 +3,7 @@ package router
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -158,19 +159,28 @@ func (s *server) enter(ctx context.Context, request []*pb.Batch, counted bool) (
 
 // BatchNext implements pb.SequenceServer.
 func (s *server) BatchNext(ctx context.Context, r *pb.BatchNextRequest) (*pb.BatchNextReply, error) {
-	out, leave, err := s.batchNext(ctx, r)
+	out, leave, err := s.batchNext(ctx, r, nil)
 	leave()
 	return out, err
 }
 
-func (s *server) batchNext(ctx context.Context, r *pb.BatchNextRequest) (*pb.BatchNextReply, func(), error) {
+// batchNext hands what is answered to part while keys of other Sets are waited for; nil: nobody
+// takes it.
+func (s *server) batchNext(ctx context.Context, r *pb.BatchNextRequest, part func(*pb.BatchNextReply)) (*pb.BatchNextReply, func(), error) {
 	batches, leave, err := s.enter(ctx, r.GetBatches(), true)
 	if err != nil {
 		return nil, leave, err
 	}
 	out := &pb.BatchNextReply{Results: make([]*pb.BatchResult, len(batches))}
 	relayed := rpc.Relay(ctx)
-	inParallel(len(batches), func(i int) { out.Results[i] = s.nextBatch(relayed, batches[i]) })
+	if pieces := s.bySet(batches, part); pieces != nil {
+		askPieces(batches, pieces, out, func(p piece) []client.Range { return s.ranges(relayed, p.checked) }, part)
+	} else {
+		inParallel(len(batches), func(i int) {
+			out.Results[i] = newResult(batches[i])
+			fill(out.Results[i], nil, s.ranges(relayed, batches[i]))
+		})
+	}
 	if err := ctx.Err(); errors.Is(err, context.Canceled) {
 		return nil, leave, err // the caller has left; the faults of keys have no code for that
 	}
@@ -178,15 +188,21 @@ func (s *server) batchNext(ctx context.Context, r *pb.BatchNextRequest) (*pb.Bat
 	return out, leave, nil
 }
 
-func (s *server) nextBatch(ctx context.Context, b checked) *pb.BatchResult {
+// newResult has room for the answers to a batch.
+func newResult(b checked) *pb.BatchResult {
 	out := &pb.BatchResult{First: make([]uint64, b.keys())}
-	for _, n := range b.counts {
-		if n > 1 {
-			out.Last = make([]uint64, b.keys())
-			break
-		}
+	if slices.ContainsFunc(b.counts, func(n uint32) bool { return n > 1 }) {
+		out.Last = make([]uint64, b.keys())
 	}
-	for i, r := range s.ranges(ctx, b) {
+	return out
+}
+
+// fill puts answers to the keys at idx into a result; nil: they are all.
+func fill(out *pb.BatchResult, idx []int, ranges []client.Range) {
+	for i, r := range ranges {
+		if idx != nil {
+			i = idx[i]
+		}
 		if r.Err != nil {
 			out.Errors = append(out.Errors, rpc.ToKeyError(i, r.Err))
 			continue
@@ -197,13 +213,12 @@ func (s *server) nextBatch(ctx context.Context, b checked) *pb.BatchResult {
 		}
 		if r.Replayed {
 			if out.Replayed == nil {
-				out.Replayed = make([]bool, b.keys())
+				out.Replayed = make([]bool, len(out.First))
 			}
 			out.Replayed[i] = true
 		}
 		out.Unordered = out.Unordered || r.Unordered
 	}
-	return out
 }
 
 // ranges sends a batch of one along with the single calls of others.

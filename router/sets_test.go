@@ -121,3 +121,46 @@ func TestARoutersRoutesAreTheRootsWithTheMap(t *testing.T) {
 		t.Errorf("to a caller who has both: %v, %v", reply, err)
 	}
 }
+
+// A message on a stream has keys of a Set that answers and of one that hangs: the former are answered at
+// once, and both kinds of keys of all spaces at the end, each in its place.
+func TestKeysOfASetDoNotWaitForThoseOfAnother(t *testing.T) {
+	s := clienttest.StartSets(t, []string{"main", "b"}, 1, seq.Space{Name: "user", Sections: 4})
+	s.Move(0, 1, 1, 3)
+	s.Publish()
+	r := start(t, router.Config{Allocs: s.All[0].Addrs(), Timeout: 4 * patience, AttemptTimeout: patience})
+	until(t, "the router to be ready", func() bool { return r.Ready() == nil })
+	until(t, "the router to know both Sets", func() bool { return len(setsAway(t, r)) == 2 })
+	stream, err := sequenceOf(t, r.Addr()).Stream(bounded(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for hung := range 2 {
+		s.All[hung].Nodes[0].Hang()
+		here, there := uint64(inSet(s, 1-hung)), uint64(inSet(s, hung))
+		uids := []uint64{there, here, there, here}
+		counts := []uint32{1, 1, 3, 2}
+		request := &pb.StreamRequest{Id: uint64(hung), Parts: true, TimeoutMs: 20_000,
+			Call: &pb.StreamRequest_Next{Next: &pb.BatchNextRequest{Batches: []*pb.Batch{{Space: "user", Uids: uids, Counts: counts}}}}}
+		if err := stream.Send(request); err != nil {
+			t.Fatal(err)
+		}
+		early, err := stream.Recv()
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := early.GetNext().GetResults()[0]
+		if !early.More || early.Id != uint64(hung) || got.First[0] != 0 || got.First[2] != 0 || got.First[1] == 0 || got.First[3] != got.First[1]+1 || got.Last[3] != got.First[3]+1 || len(got.Errors) > 0 {
+			t.Fatalf("Set %d hangs: got %v", hung, early)
+		}
+		s.All[hung].Nodes[0].Resume()
+		late, err := stream.Recv()
+		if err != nil {
+			t.Fatal(err)
+		}
+		last := late.GetNext().GetResults()[0]
+		if late.More || late.Id != uint64(hung) || last.First[1] != got.First[1] || last.Last[3] != got.Last[3] || last.First[0] == 0 || last.First[2] != last.First[0]+1 || last.Last[2] != last.First[2]+2 || len(last.Errors) > 0 {
+			t.Errorf("at the end: got %v after %v", late, early)
+		}
+	}
+}

@@ -67,20 +67,23 @@ func (s *server) Stream(stream grpc.BidiStreamingServer[pb.StreamRequest, pb.Str
 			}
 			inFlight.Go(func() {
 				defer func() { <-places }()
-				reply, leave := s.answer(stream.Context(), r)
+				send := func(reply *pb.StreamReply) {
+					sendMu.Lock()
+					defer sendMu.Unlock()
+					_ = stream.Send(reply) // a lost stream is seen by the reader
+				}
+				reply, leave := s.answer(stream.Context(), r, send)
 				defer leave()
 				r = nil // a reply may wait for long, and its request is larger
-				sendMu.Lock()
-				defer sendMu.Unlock()
-				_ = stream.Send(reply) // a lost stream is seen by the reader
+				send(reply)
 			})
 		}
 	}
 }
 
-// answer forwards one request of a stream within its timeout. It stays among those in work
-// until leave is called.
-func (s *server) answer(ctx context.Context, r *pb.StreamRequest) (reply *pb.StreamReply, leave func()) {
+// answer forwards one request of a stream within its timeout, and sends parts of the answer, if its
+// caller takes them. It stays among those in work until leave is called.
+func (s *server) answer(ctx context.Context, r *pb.StreamRequest, send func(*pb.StreamReply)) (reply *pb.StreamReply, leave func()) {
 	limit := streamTimeout
 	if r.GetTimeoutMs() > 0 {
 		limit = time.Duration(r.GetTimeoutMs()) * time.Millisecond
@@ -92,7 +95,13 @@ func (s *server) answer(ctx context.Context, r *pb.StreamRequest) (reply *pb.Str
 	switch call := r.GetCall().(type) {
 	case *pb.StreamRequest_Next:
 		var next *pb.BatchNextReply
-		if next, leave, err = s.batchNext(ctx, call.Next); err == nil {
+		var part func(*pb.BatchNextReply)
+		if id := r.GetId(); r.GetParts() {
+			part = func(early *pb.BatchNextReply) {
+				send(&pb.StreamReply{Id: id, More: true, Result: &pb.StreamReply_Next{Next: early}})
+			}
+		}
+		if next, leave, err = s.batchNext(ctx, call.Next, part); err == nil {
 			reply.Result = &pb.StreamReply_Next{Next: next}
 		}
 	case *pb.StreamRequest_Current:

@@ -120,7 +120,7 @@ func (c *Cluster) start(ctx context.Context, dir string, cfg Config) (err error)
 	if c.Own, err = localcluster.Start(layout); err != nil {
 		return err
 	}
-	c.Nodes = append(c.Nodes, c.Own.Nodes...)
+	c.Nodes = append(c.Nodes, c.Own.AllNodes()...)
 	for _, p := range c.Own.Processes() {
 		c.processes[p.Name] = p
 	}
@@ -131,6 +131,12 @@ func (c *Cluster) start(ctx context.Context, dir string, cfg Config) (err error)
 	}
 	wait, cancel := context.WithTimeout(ctx, c.Patience)
 	defer cancel()
+	if err := c.Own.WaitReady(wait); err != nil || cfg.Sets < 2 {
+		return err
+	}
+	if err := c.Own.JoinSets(wait); err != nil {
+		return err
+	}
 	return c.Own.WaitReady(wait)
 }
 

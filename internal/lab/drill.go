@@ -12,6 +12,7 @@ import (
 	"github.com/seqsvr/seqsvr/internal/localcluster"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/seq"
+	"github.com/seqsvr/seqsvr/sets"
 )
 
 // steadyPatience is how long a cluster of others may take to be healthy. One of one's own is young:
@@ -24,6 +25,7 @@ const (
 // DrillConfig says how a scenario is drilled.
 type DrillConfig struct {
 	Node   string        // to break; empty: the scenario chooses
+	Set    string        // likewise
 	Pause  time.Duration // of a process or a network; 0: the scenario chooses
 	Warm   time.Duration // load before the fault
 	Settle time.Duration // load after everything serves again
@@ -46,6 +48,9 @@ type drill struct {
 	survey   *survey
 	kept     *registers
 	watches  sync.WaitGroup
+	shares   *shares          // nil: the scenario is of one Set
+	dead     string           // Set that was killed; empty: none was
+	moves    []batch          // between Sets
 	faults   []fault          // in order
 	served   [2]time.Duration // from when to when the load went on after the last one
 }
@@ -67,6 +72,11 @@ func Drill(ctx context.Context, c *Cluster, sc Scenario, cfg DrillConfig) (*Resu
 	}
 	defer d.survey.close()
 	defer d.kept.close()
+	if sc.Sets > 0 {
+		if err := d.divide(ctx); err != nil {
+			return nil, err
+		}
+	}
 	var err error
 	if d.load, err = StartLoad(ctx, c, d.Load); err != nil {
 		return nil, err
@@ -106,7 +116,7 @@ func (d *drill) play(ctx context.Context, sc Scenario) (*Result, error) {
 	d.load.End()
 	account, unknown := d.accounts(ctx, sc)
 	audit := d.audit(ctx)
-	d.survey.events(context.WithoutCancel(ctx))
+	d.survey.events(context.WithoutCancel(ctx), sc.Sets > 0)
 	cancel()
 	follower.Wait()
 	if len(d.faults) == 0 {
@@ -114,7 +124,11 @@ func (d *drill) play(ctx context.Context, sc Scenario) (*Result, error) {
 	}
 	r := d.measure(sc)
 	r.Account = account
-	return r, errors.Join(r.broken(), failed, unknown, audit, account.err())
+	err := errors.Join(r.broken(), failed, unknown, audit, account.err(), spread(r.Sets))
+	if sc.Sets > 0 && failed == nil {
+		err = errors.Join(err, d.CheckSets(ctx))
+	}
+	return r, err
 }
 
 // audit asks for what an exact space holds at the end.
@@ -196,7 +210,7 @@ func (d *drill) even(ctx context.Context) error {
 	if d.Own == nil {
 		return nil
 	}
-	for _, n := range d.survey.allocs {
+	for _, n := range ofSet(d.survey.allocs, sets.RootName) {
 		if i := t.Index(n.Name); i < 0 || len(ownedBy(t, i)) == 0 {
 			return fmt.Errorf("%w: %s has no sections yet", ErrUnhealthy, n.Name)
 		}

@@ -31,6 +31,10 @@ var (
 	// ErrSkipped: after a planned change sequences stand above what any node handed out,
 	// though no node lost its lease.
 	ErrSkipped = errors.New("the cluster skipped numbers in a planned change")
+	// ErrSpread: calls of another Set than the one that was killed failed.
+	ErrSpread = errors.New("callers of another Set saw errors")
+	// ErrUnnamed: callers of a Set that was killed got another error than one that names it.
+	ErrUnnamed = errors.New("callers were not told which Set is dead")
 	// ErrUnaudited: what an exact space holds could not be asked for, so nothing is known of it.
 	ErrUnaudited = errors.New("the exact space was not audited")
 	// ErrBroken: a number was handed out twice, or a smaller one after a larger one.

@@ -13,6 +13,7 @@ import (
 	"github.com/seqsvr/seqsvr/internal/localcluster"
 	"github.com/seqsvr/seqsvr/internal/storeclient"
 	"github.com/seqsvr/seqsvr/quorum"
+	"github.com/seqsvr/seqsvr/sets"
 )
 
 // registers are connections to what keeps the registers, for looking only: every StoreSvr, or
@@ -38,7 +39,7 @@ func openRegisters(ctx context.Context, c *Cluster) (*registers, error) {
 	if c.etcd.Given() {
 		r.where, err = "in etcd", r.inEtcd(ctx, c.etcd)
 	} else {
-		err = r.atStores(ctx, c.Role(store))
+		err = r.atStores(ctx, ofSet(c.Role(store), sets.RootName))
 		r.where = fmt.Sprintf("at %d stores", r.w)
 	}
 	if err != nil {

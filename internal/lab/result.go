@@ -41,9 +41,13 @@ type Result struct {
 	LongestGap  uint64   `json:"longest_gap"` // of those, in a row
 	Account     *Account `json:"account"`     // of the gaps; null where it cannot be made
 	Exact       *Exact   `json:"exact,omitempty"`
-	Wanted      string   `json:"wanted"`   // beside neither duplicates nor regressions
-	Examples    []string `json:"examples"` // of broken promises
-	Timeline    []Moment `json:"timeline"`
+
+	Sets  []SetFelt  `json:"sets,omitempty"`  // of a drill that kills one
+	Moves *MovesFelt `json:"moves,omitempty"` // of a drill that moves sections between them
+
+	Wanted   string   `json:"wanted"`   // beside neither duplicates nor regressions
+	Examples []string `json:"examples"` // of broken promises
+	Timeline []Moment `json:"timeline"`
 
 	Calls []history.Call    `json:"-"`
 	Known func(uint64) bool `json:"-"` // the UIDs that were called again and again
@@ -141,6 +145,17 @@ func (d *drill) measure(sc Scenario) *Result {
 		if f.uids != nil {
 			d.answers(calls, f, end)
 		}
+	}
+	switch {
+	case sc.Expect.Others:
+		r.Sets, r.MaxPauseMS = d.felt(calls, fault), 0
+		for _, row := range r.Sets {
+			if !row.Dead {
+				r.MaxPauseMS = max(r.MaxPauseMS, row.MaxPauseMS)
+			}
+		}
+	case sc.Sets > 0:
+		r.Moves = d.moving(calls)
 	}
 	r.Timeline = d.timeline.list()
 	return r

@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -20,6 +21,7 @@ type Scenario struct {
 	// Stores, Allocs and Routers are how many nodes of a role a drill of it needs at least.
 	Stores, Allocs, Routers int
 	Zones                   int // that the nodes must be in at least
+	Sets                    int // likewise; what such a scenario needs of nodes is of all Sets together
 	// Role of the node that a drill may be told to break; empty: of none.
 	Role localcluster.Role
 	// Needs is what must be there beside processes: NeedNetwork, or something of those who
@@ -43,6 +45,7 @@ const NeedNetwork = "network namespaces (root, ip, nft)"
 // than one before is expected of all of them.
 type Expect struct {
 	Refused bool    // there is no quorum for a time, and callers are told so; else no caller of the SDK sees an error
+	Others  bool    // that is so for callers of one Set, and others see no error; the pause is that of the others
 	NoGap   bool    // the cluster skips no number
 	Pauses  []Pause // targets of the longest pause on an idle machine; measured, never judged
 }
@@ -59,6 +62,8 @@ func (e Expect) String() string {
 	switch {
 	case e.Refused:
 		return "Unavailable with its reason, then service by itself"
+	case e.Others:
+		return "no error at other Sets; at its own Unavailable with its name, then service by itself"
 	case e.NoGap:
 		return "no error, no gap"
 	}
@@ -107,6 +112,12 @@ func Drills() []Scenario {
 			Expect: Expect{Pauses: []Pause{{Lease: time.Second, Target: 1200 * time.Millisecond},
 				{Lease: 600 * time.Millisecond, Target: 700 * time.Millisecond}}},
 			What: "kill -9 every process of one of three zones at once; standbys in the others take over when the leases end, and carry the load"},
+		{Name: "kill-set", Stores: 2, Allocs: 2, Routers: 1, Sets: 2, Alone: true, Run: killSet,
+			Expect: Expect{Others: true, Pauses: []Pause{{Lease: time.Second, Target: 20 * time.Millisecond}}},
+			What:   "kill -9 every StoreSvr and AllocSvr of one Set, --set, or the last; its callers are told so by its name, those of the others feel nothing; start it again"},
+		{Name: "move-set", Stores: 2, Allocs: 2, Routers: 1, Sets: 2, Asks: true, Run: moveSet,
+			Expect: Expect{NoGap: true, Pauses: []Pause{{Lease: time.Second, Target: 100 * time.Millisecond}}},
+			What:   "seqctl set move half of the sections of the root to the Set --set, or the last, and back, and half of that one's to the root and back, again and again"},
 		{Name: "kill-router", Routers: 2, Role: router, Run: kill(of(1, router)),
 			What: "kill -9 a router; half of the callers go to the owners directly, half through the list of routers only"},
 		{Name: "rolling-restart", Allocs: 2, Stores: 3, Alone: true, Run: rolling, Expect: Expect{NoGap: true},
@@ -158,9 +169,22 @@ func FindDrill(name string) (Scenario, error) {
 	return Scenario{}, fmt.Errorf("%w %q: expected one of %s", ErrUnknownDrill, name, strings.Join(names, ", "))
 }
 
+// Shaped is the configuration of a drill's own cluster for the scenario: if it needs zones and
+// none are named, with some, and a router in each; if it needs Sets, with as many, and so few sections
+// that most callers meet a move.
+func (sc Scenario) Shaped(cfg localcluster.Config) localcluster.Config {
+	if sc.Zones > 0 && len(cfg.Zones) == 0 {
+		cfg.Zones, cfg.Routers = drillZones, max(cfg.Routers, len(drillZones))
+	}
+	if sc.Sets > 0 {
+		cfg.Sets, cfg.Sections = max(cfg.Sets, sc.Sets), cmp.Or(cfg.Sections, drillSections)
+	}
+	return cfg
+}
+
 // Fits says whether a cluster of these nodes, on etcd or not, is one for a drill: ErrEngine,
-// ErrTooSmall; and whether node, if not empty, is one that it may be told to break.
-func (sc Scenario) Fits(nodes []localcluster.Node, onEtcd bool, node string) error {
+// ErrTooSmall; and whether node and set, if not empty, are what it may be told to break.
+func (sc Scenario) Fits(nodes []localcluster.Node, onEtcd bool, node, set string) error {
 	of := func(role localcluster.Role) []localcluster.Node {
 		return slices.DeleteFunc(slices.Clone(nodes), func(n localcluster.Node) bool { return n.Role != role })
 	}
@@ -175,6 +199,9 @@ func (sc Scenario) Fits(nodes []localcluster.Node, onEtcd bool, node string) err
 	}
 	if zones(nodes) < sc.Zones {
 		return fmt.Errorf("%w: %s needs nodes in %d zones", ErrTooSmall, sc.Name, sc.Zones)
+	}
+	if err := sc.fitsSets(nodes, set); err != nil {
+		return err
 	}
 	switch {
 	case node == "":

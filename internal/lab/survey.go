@@ -12,6 +12,7 @@ import (
 	"github.com/seqsvr/seqsvr/internal/rpc"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/seq"
+	"github.com/seqsvr/seqsvr/sets"
 )
 
 // Pauses of the survey. A status makes its node read every section from the stores,
@@ -138,8 +139,9 @@ func (s *survey) follow(ctx context.Context) {
 	}
 }
 
-// events are the decisions of the log since the fault, from the first node that tells.
-func (s *survey) events(ctx context.Context) {
+// events are the decisions of the log since the fault, from the first node that tells. quiet leaves
+// out the steps of moves between Sets.
+func (s *survey) events(ctx context.Context, quiet bool) {
 	for _, n := range s.allocs {
 		call, cancel := context.WithTimeout(ctx, surveyTimeout)
 		reply, err := pb.NewAdminClient(s.conns[n.Name]).Events(call, &pb.EventsRequest{Limit: 200})
@@ -149,6 +151,9 @@ func (s *survey) events(ctx context.Context) {
 		}
 		began := s.timeline.began()
 		for _, e := range reply.GetEvents() {
+			if quiet && (e.GetKind() == "sets" || e.GetKind() == "change") {
+				continue
+			}
 			if at := s.timeline.unix(e.GetUnixMs()); at >= began {
 				s.timeline.add(at, eventTable, e.GetSubject(), "%s, by %s: %s", e.GetKind(), e.GetNode(), e.GetReason())
 			}
@@ -157,12 +162,12 @@ func (s *survey) events(ctx context.Context) {
 	}
 }
 
-// table is the newest route table that any node has, and the space of the load.
+// table is the newest route table that any node has, of the root Set, and the space of the load.
 func (s *survey) table(ctx context.Context) (*seq.RouteTable, *seq.Space, error) {
 	var best *seq.RouteTable
 	var mapping seq.Mapping
 	err := fmt.Errorf("routes: %w", seq.ErrNoRoute)
-	for _, n := range s.allocs {
+	for _, n := range ofSet(s.allocs, sets.RootName) {
 		call, cancel := context.WithTimeout(ctx, routesTimeout)
 		reply, failed := pb.NewSequenceClient(s.conns[n.Name]).Routes(call, &pb.RoutesRequest{})
 		cancel()

@@ -23,6 +23,7 @@ const (
 	eventMend      = "mended"
 	eventMember    = "member"
 	eventRefused   = "refused"
+	eventCaller    = "new caller"
 	eventServing   = "all served"
 )
 
@@ -94,7 +95,7 @@ func (t *timeline) list() []Moment {
 		out = append(out, m)
 	}
 	slices.SortStableFunc(out, func(a, b Moment) int { return cmp.Compare(a.at, b.at) })
-	return slices.CompactFunc(out, func(a, b Moment) bool {
-		return a.Event == b.Event && a.Subject == b.Subject && a.Detail == b.Detail && b.at-a.at < time.Millisecond
+	return slices.CompactFunc(out, func(later, m Moment) bool {
+		return later.Event == m.Event && later.Subject == m.Subject && later.Detail == m.Detail && later.at-m.at < time.Millisecond
 	})
 }

@@ -13,15 +13,6 @@ import (
 // drillZones are those of a drill's own cluster that needs some.
 var drillZones = []string{"a", "b", "c"}
 
-// Zoned is the configuration of a drill's own cluster for the scenario: if it needs zones and
-// none are named, with some, and a router in each.
-func (sc Scenario) Zoned(cfg localcluster.Config) localcluster.Config {
-	if sc.Zones > 0 && len(cfg.Zones) == 0 {
-		cfg.Zones, cfg.Routers = drillZones, max(cfg.Routers, len(drillZones))
-	}
-	return cfg
-}
-
 // zones counts those that the nodes name.
 func zones(nodes []localcluster.Node) int {
 	named := map[string]bool{}

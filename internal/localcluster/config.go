@@ -96,7 +96,7 @@ func (c Config) Planned() (nodes []Node) {
 		count int
 	}{{RoleStore, c.stores()}, {RoleAlloc, c.Allocs}, {RoleRouter, c.Routers}} {
 		for i := range part.count {
-			nodes = append(nodes, Node{Role: part.role, Name: c.nodeName(part.role, i), Zone: c.zone(i)})
+			nodes = append(nodes, Node{Role: part.role, Name: c.nodeName(part.role, i), Zone: c.zone(i), Set: c.set})
 		}
 	}
 	for i := range c.furtherSets() {

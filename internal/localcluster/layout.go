@@ -37,7 +37,8 @@ type Node struct {
 	Console string `json:"console,omitempty"` // likewise
 	Gossip  string `json:"gossip"`            // membership, host:port
 	Zone    string `json:"zone,omitempty"`
-	Dir     string `json:"-"` // its data directory below Config.Dir
+	Set     string `json:"set,omitempty"` // a further Set that it is of; empty: the first one
+	Dir     string `json:"-"`             // its data directory below Config.Dir
 }
 
 // Layout is a cluster's directory, locked, with its addresses reserved. Nodes are
@@ -188,7 +189,7 @@ func (l *Layout) place(cfg Config) {
 	port := l.state.Block*blockSize + 1
 	add := func(role Role, most, count int) {
 		for i := range most {
-			n := Node{Role: role, Name: cfg.nodeName(role, i), Zone: cfg.zone(i)}
+			n := Node{Role: role, Name: cfg.nodeName(role, i), Zone: cfg.zone(i), Set: cfg.set}
 			next := func() string {
 				addr := loopback(port)
 				if cfg.Host != nil {

@@ -2,6 +2,7 @@ package setcare
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -176,4 +177,43 @@ func (r *Root) Mover(m sets.Map, move sets.Move, conns Conns) (*Mover, error) {
 		}
 	}
 	return out, nil
+}
+
+// ErrDivided: the Sets do not agree on who has which sections.
+var ErrDivided = errors.New("the Sets do not agree")
+
+// Check is nil if no move is open, and each section is active in just the Set that has it by the map;
+// else ErrDivided, or ErrSetDown. While sections move it may be either.
+func (r *Root) Check(ctx context.Context, conns Conns) error {
+	m, err := r.Map(ctx)
+	if err != nil {
+		return err
+	}
+	if len(m.Moves) > 0 {
+		return fmt.Errorf("%w: moves are open: %v", ErrDivided, m.Moves)
+	}
+	active := map[seq.SectionID][]string{}
+	total := 0
+	for i, one := range m.Sets {
+		s := r.Set
+		if i > 0 {
+			s = NewSet(one.Name, one.Addrs, conns)
+		}
+		record, _, sections, err := s.Record(ctx)
+		if err != nil {
+			return err
+		}
+		total = sections
+		for id := range seq.SectionID(sections) {
+			if record.Has(id) {
+				active[id] = append(active[id], one.Name)
+			}
+		}
+	}
+	for id := range seq.SectionID(total) {
+		if want := m.Sets[m.Index(id)].Name; !slices.Equal(active[id], []string{want}) {
+			return fmt.Errorf("%w: section %d is active in %v, and in %s by the map", ErrDivided, id, active[id], want)
+		}
+	}
+	return nil
 }

@@ -17,21 +17,23 @@ func TestMain(m *testing.M) { harness.Main(m) }
 
 // report is what -o json gives.
 type report struct {
-	Requests    int      `json:"requests"`
-	Errors      int      `json:"errors"`
-	Reasons     []string `json:"reasons"`
-	MaxPauseMS  float64  `json:"max_pause_ms"`
-	Before      float64  `json:"answers_before"`
-	After       float64  `json:"answers_after"`
-	Duplicates  int      `json:"duplicates"`
-	Regressions int      `json:"regressions"`
-	Invalid     int      `json:"invalid"`
-	Gaps        int      `json:"gaps"`
-	LongestGap  int      `json:"longest_gap"`
-	Account     *account `json:"account"`
-	Exact       *exact   `json:"exact"`
-	Examples    []string `json:"examples"`
-	Timeline    []moment `json:"timeline"`
+	Requests    int                                   `json:"requests"`
+	Errors      int                                   `json:"errors"`
+	Reasons     []string                              `json:"reasons"`
+	MaxPauseMS  float64                               `json:"max_pause_ms"`
+	Before      float64                               `json:"answers_before"`
+	After       float64                               `json:"answers_after"`
+	Duplicates  int                                   `json:"duplicates"`
+	Regressions int                                   `json:"regressions"`
+	Invalid     int                                   `json:"invalid"`
+	Gaps        int                                   `json:"gaps"`
+	LongestGap  int                                   `json:"longest_gap"`
+	Account     *account                              `json:"account"`
+	Sets        []setFelt                             `json:"sets"`
+	Moves       *struct{ Moves, Sections, Calls int } `json:"moves"`
+	Exact       *exact                                `json:"exact"`
+	Examples    []string                              `json:"examples"`
+	Timeline    []moment                              `json:"timeline"`
 }
 
 // exact is what holds of an exact space alone.
@@ -99,7 +101,7 @@ func run(t *testing.T, name string, flags ...string) report {
 		t.Skip(strings.TrimSpace(end.Stderr))
 	}
 	expected := ""
-	if scenario.Expect.Refused { // what cannot be served is refused soon, and says why
+	if scenario.Expect.Refused || scenario.Expect.Others { // what cannot be served is refused soon, and says why
 		expected = seq.ErrNoQuorum.Error()
 	}
 	r := check(t, end, expected)

@@ -36,6 +36,9 @@ plan=(
   "store: restart-alloc --space orders"
   "store: drain-alloc --space orders"
   "store: kill-zone"
+  "store: kill-set"
+  "store: kill-set --set main"
+  "store: move-set"
   kill-router
   rolling-restart
   partition-alloc
@@ -155,7 +158,8 @@ done
   echo "  the target where there is one. The lease is 1 s on StoreSvr and 3 s on etcd unless the drill says otherwise."
   echo "- **Errors**: calls that failed for their caller. **Wrong**: duplicates and regressions over the whole history"
   echo "  ([guarantees.md](guarantees.md)), with \`--space\` (an exact space) holes and second answers too. **Gaps**: numbers that nobody got. A"
-  echo "  crash may leave some, a planned move may not. All of the worst run."
+  echo "  crash may leave some, a planned move may not. All of the worst run. With \`kill-set\` the pause is that of callers of the other Set, and the"
+  echo "  errors are those of its own."
   echo "- A dash: StoreSvr has no leader; etcd has neither exact spaces nor supervision ([etcd.md](etcd.md))."
   [[ -n $etcd ]] || echo "- etcd is left out: it is not installed here (apt-get install etcd-server)."
   echo

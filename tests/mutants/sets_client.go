@@ -31,4 +31,24 @@ var setCallerMutants = []mutant{
 		{"s.Routes == nil && s.Away == nil", "s.Routes == nil"}}},
 	{rule: "map-only-rises", name: "an older map takes the place of a newer one", file: "client/table.go", in: []string{"client"}, edits: []edit{
 		{"	if m.Version <= t.sets.Version {\n", "	if m.Version == 0 {\n"}}},
+	{
+		rule: "sets-apart-in-messages", name: "keys of a Set wait for those of another in a message to a router",
+		file: "router/pieces.go", in: []string{"router"},
+		edits: []edit{{old: "	if len(sets) < 2 {\n", new: "	if len(sets) < 3 {\n"}},
+	},
+	{
+		rule: "sets-apart-in-messages", name: "answers of a part stand at other keys",
+		file: "router/server.go", in: []string{"router"},
+		edits: []edit{{old: "		if idx != nil {\n			i = idx[i]\n		}\n", new: ""}},
+	},
+	{
+		rule: "sets-drill-judges", name: "errors at other Sets than the dead one are let pass",
+		file: "internal/lab/felt.go", in: []string{"internal/lab"},
+		edits: []edit{{old: "		case !row.Dead && row.Errors > 0:\n", new: "		case false:\n"}},
+	},
+	{
+		rule: "sets-drill-judges", name: "an error without the Set's name counts as named",
+		file: "internal/lab/felt.go", in: []string{"internal/lab"},
+		edits: []edit{{old: "!strings.Contains(c.Err, seq.ErrNoQuorum.Error()) ||", new: "strings.Contains(c.Err, seq.ErrNoQuorum.Error()) &&"}},
+	},
 }

@@ -115,17 +115,19 @@ func TestCallersFollowSectionsFromOneSetToAnother(t *testing.T) {
 // climbing takes numbers of keys of its own by one SDK until it ends. No call fails, and the
 // numbers of a key rise; how many were skipped, as by a takeover on a slow machine, is counted.
 type climbing struct {
-	good, skipped atomic.Uint64
-	longest       atomic.Int64
-	end           func()
+	good, failed atomic.Uint64
+	skipped      atomic.Uint64
+	longest      atomic.Int64
+	end          func()
 }
 
-func climb(t *testing.T, addrs []string) *climbing {
+// A call may fail with an error that may allows.
+func climb(t *testing.T, addrs []string, may ...func(error) bool) *climbing {
 	t.Helper()
-	return climbBy(t, client.Config{Addrs: addrs})
+	return climbBy(t, client.Config{Addrs: addrs}, may...)
 }
 
-func climbBy(t *testing.T, cfg client.Config) *climbing {
+func climbBy(t *testing.T, cfg client.Config, may ...func(error) bool) *climbing {
 	t.Helper()
 	cfg.Timeout, cfg.AttemptTimeout = harness.Patience, attempt
 	sdk, err := client.New(harness.Within(t), cfg)
@@ -144,6 +146,9 @@ func climbBy(t *testing.T, cfg client.Config) *climbing {
 			switch {
 			case ctx.Err() != nil:
 				return
+			case err != nil && len(may) > 0 && may[0](err):
+				l.failed.Add(1)
+				continue
 			case err != nil || got <= last[uid]:
 				t.Errorf("uid %d: got %d, %v after %d", uid, got, err, last[uid])
 				return

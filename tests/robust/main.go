@@ -41,7 +41,7 @@ type options struct {
 	rounds.Config
 	rounds.Plan
 	json, kinds, inside string
-	loopback            bool
+	loopback, sets      bool
 }
 
 func flags(args []string) (*options, error) {
@@ -60,7 +60,8 @@ func flags(args []string) (*options, error) {
 	fs.DurationVar(&o.Most, "most", 15*time.Second, "and at most, unless recovery takes longer")
 	fs.IntVar(&o.Rate, "rate", 250, "calls a second that begin")
 	fs.StringVar(&o.kinds, "kinds", "", "only faults with one of these `texts`, by commas, in their names")
-	fs.StringVar(&o.json, "json", "", "write the report to this `file` too")
+	fs.StringVar(&o.json, "json", "", "write the report to this `file` too, that of Sets to FILE-sets.json")
+	fs.BoolVar(&o.sets, "sets", false, "only faults of a cluster of two Sets; else they come after the others, if each is played once")
 	fs.BoolVar(&o.loopback, "loopback", false, "without network namespaces")
 	fs.BoolVar(&o.Keep, "keep", false, "leave the cluster's directory, with its logs, and say where it is")
 	fs.StringVar(&o.inside, "inside", "", "prefix of the namespaces that this process runs in the hub of; set by itself")
@@ -129,9 +130,30 @@ func (o *options) runInside(ctx context.Context) error {
 	return err
 }
 
+// play plays the scenarios of one cluster and, if each is played once, those of Sets.
 func (o *options) play(ctx context.Context) error {
 	fmt.Fprintf(os.Stderr, "robust: seed %d\n", o.Seed)
-	site, err := rounds.Start(ctx, o.Config)
+	var failed error
+	ofSets := o.Config.OfSets()
+	if !o.sets && o.Has(o.Plan) {
+		failed = o.site(ctx, o.Config, o.Plan, o.json)
+	}
+	if plan := o.Plan; (o.sets || o.Once) && ofSets.Has(plan) && ctx.Err() == nil {
+		file := o.json
+		if !o.sets {
+			plan, file = plan.OfSets(), strings.TrimSuffix(file, ".json")+"-sets.json"
+		}
+		if o.json == "" {
+			file = ""
+		}
+		failed = errors.Join(failed, o.site(ctx, ofSets, plan, file))
+	}
+	return failed
+}
+
+// site plays the scenarios of a plan on a cluster.
+func (o *options) site(ctx context.Context, cfg rounds.Config, plan rounds.Plan, file string) error {
+	site, err := rounds.Start(ctx, cfg)
 	if err != nil {
 		return err
 	}
@@ -139,15 +161,15 @@ func (o *options) play(ctx context.Context) error {
 	if o.Keep {
 		fmt.Fprintln(os.Stderr, "robust: the cluster's directory stays:", site.Own.Dir)
 	}
-	report, failed := rounds.Run(ctx, site, o.Plan)
+	report, failed := rounds.Run(ctx, site, plan)
 	if report == nil {
 		return failed
 	}
 	if err := site.Stop(context.WithoutCancel(ctx)); err != nil && failed == nil {
 		failed = fmt.Errorf("stop in order at the end: %w", err)
 	}
-	if o.json != "" {
-		failed = errors.Join(failed, localcluster.WriteJSON(o.json, report))
+	if file != "" {
+		failed = errors.Join(failed, localcluster.WriteJSON(file, report))
 	}
 	return errors.Join(failed, report.Text(os.Stdout))
 }

@@ -73,6 +73,7 @@ type process struct {
 	Pid  int               `json:"pid"`
 	Addr string            `json:"addr"`
 	Zone string            `json:"zone,omitempty"`
+	Set  string            `json:"set,omitempty"`
 }
 
 // readyFile is what --ready-file holds.

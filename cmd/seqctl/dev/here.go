@@ -221,7 +221,7 @@ func (h *here) stopRole(ctx context.Context, role localcluster.Role) (errs []err
 func (h *here) processes() []process {
 	var list []process
 	for _, m := range h.members {
-		list = append(list, process{m.Role, m.Name, os.Getpid(), m.Addr, m.Zone})
+		list = append(list, process{m.Role, m.Name, os.Getpid(), m.Addr, m.Zone, m.Set})
 	}
 	return list
 }

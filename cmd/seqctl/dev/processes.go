@@ -92,7 +92,7 @@ func (c *outside) stop(ctx context.Context) error {
 func (c *outside) processes() []process {
 	var list []process
 	for _, p := range c.Processes() {
-		list = append(list, process{p.Role, p.Name, p.ServingPid(), p.Addr, p.Zone})
+		list = append(list, process{p.Role, p.Name, p.ServingPid(), p.Addr, p.Zone, p.Set})
 	}
 	return list
 }

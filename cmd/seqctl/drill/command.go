@@ -87,18 +87,20 @@ func (o *options) addTo(cmd *cobra.Command) {
 	fs.StringVar(&o.addr, "addr", "", "gRPC `address` of a router or AllocSvr of the cluster to drill; empty: one of its own")
 	fs.StringVar(&o.readyFile, "ready-file", "", "`file` that seqctl dev --processes wrote, with the process ids; empty: no process can be broken")
 	fs.StringVar(&o.Node, "node", "", "the `node` to break; empty: the drill chooses")
+	fs.StringVar(&o.Set, "set", "", "the `Set` to break, or to move sections to; empty: the last one")
 	fs.DurationVar(&o.Pause, "pause", 0, "how long to stop a process or to cut a node off; 0: as the drill says")
 	fs.StringVar(&o.engine, "engine", engineStore, "what keeps the registers of the drill's own cluster: store, or etcd from PATH")
 	fs.IntVar(&o.Stores, "stores", o.Stores, "number of StoreSvr, or members of etcd, of the drill's own cluster")
 	o.Etcd.AddTo(fs)
 	fs.IntVar(&o.Allocs, "allocs", o.Allocs, "number of AllocSvr of the drill's own cluster")
 	fs.IntVar(&o.Routers, "routers", 2, "number of routers of the drill's own cluster")
+	fs.IntVar(&o.Config.Sets, "sets", 0, "number of Sets of the drill's own cluster, each with so many StoreSvr and AllocSvr; 0: as many as the drill needs")
 	fs.StringSliceVar(&o.Zones, "zones", nil, "`zones` that the nodes of the drill's own cluster are in, in turn; empty: a,b,c for a drill of zones, none for others")
 	fs.DurationVar(&o.Lease, "lease", time.Second, "lease of the drill's own cluster; with --engine etcd "+etcdflags.DefaultLease.String()+" if none is given")
 	fs.BoolVar(&o.Supervise, "supervise", false, "run each AllocSvr of the own cluster below a parent that ends its lease when it dies")
 	fs.StringVar(&o.Load.Space, "space", "", "the calls' `space`; one of mode=exact in the drill's own cluster; empty: the default one")
 	fs.IntVar(&o.Times, "times", 1, "how many `times` to break it, in one load")
-	fs.Uint32Var(&o.Sections, "sections", 0, "number of sections of the drill's own cluster; 0: the default")
+	fs.Uint32Var(&o.Sections, "sections", 0, "number of sections of the drill's own cluster; 0: the default, or 256 for a drill of Sets")
 	fs.StringVar(&o.Bin, "bin", "", "`folder` of the daemons' binaries; empty: beside seqctl")
 	fs.BoolVar(&o.Keep, "keep", false, "leave the directory of the own cluster, with its logs, and say where it is")
 	fs.IntVar(&o.Load.Callers, "callers", 512, "how many calls are under way at once, at most")
@@ -137,6 +139,9 @@ func (o *options) check(sc lab.Scenario) error {
 	if err := o.checkEngine(sc); err != nil {
 		return err
 	}
+	if sc.Sets > 0 && l.Space != "" && !o.attached() {
+		return fmt.Errorf("%s --space %q: the root has all sections of exact spaces: expected no --space", sc.Name, l.Space)
+	}
 	if o.addr != "" {
 		if host, port, err := net.SplitHostPort(o.addr); err != nil || host == "" || port == "" {
 			return fmt.Errorf("--addr %q: expected host:port", o.addr)
@@ -159,7 +164,7 @@ func (o *options) check(sc lab.Scenario) error {
 		}
 		return nil
 	}
-	return sc.Fits(o.Planned(), o.engine == engineEtcd, o.Node)
+	return sc.Fits(o.Planned(), o.engine == engineEtcd, o.Node, o.Set)
 }
 
 // The engines that keep registers.
@@ -199,7 +204,7 @@ func (o *options) run(ctx context.Context, args []string, stdout, stderr io.Writ
 	}
 	sc, err := lab.FindDrill(args[0])
 	if err == nil {
-		o.Config.Config = sc.Zoned(o.Config.Config)
+		o.Config.Config = sc.Shaped(o.Config.Config)
 		err = o.check(sc)
 	}
 	if err == nil && !o.attached() {

@@ -33,10 +33,34 @@ func table(r *lab.Result, w io.Writer) *ui.Table {
 			r.Space, ui.Int(int64(r.UIDs)), ui.Int(int64(e.IDs)), ui.Int(int64(e.Repeated)), ui.Int(int64(e.Replayed)), ui.Int(int64(e.LookedUp)),
 			ui.Uint(e.Holes), ui.Int(int64(e.Twice)), ui.Int(int64(e.Unanswered)))
 	}
+	for _, s := range r.Sets {
+		fmt.Fprintf(w, "  - %s\n", setText(s))
+	}
+	if m := r.Moves; m != nil {
+		fmt.Fprintf(w, "  - %d moves of %s sections in all; %s calls while theirs moved: p50 %s, p99 %s, p100 %s\n", m.Moves, ui.Int(int64(m.Sections)),
+			ui.Int(int64(m.Calls)), pause(m.P50MS), pause(m.P99MS), pause(m.P100MS))
+	}
 	return ui.NewTable("requests", "errors", "longest pause", "before", "duplicates", "regressions", "gaps", "longest gap").
 		Row(r.Requests, r.Errors, time.Duration(r.MaxPauseMS*float64(time.Millisecond)), time.Duration(r.SteadyMS*float64(time.Millisecond)),
 			bad(r.Duplicates), bad(uint64(r.Regressions)), r.Gaps, r.LongestGap)
 }
+
+// setText tells what callers of a Set saw.
+func setText(s lab.SetFelt) string {
+	text := fmt.Sprintf("Set %s: %s requests since the fault, %s errors, p99 %s, longest %s, %s numbers left out", s.Set, ui.Int(int64(s.Requests)),
+		ui.Int(int64(s.Errors)), pause(s.P99MS), pause(s.MaxPauseMS), ui.Uint(s.Gaps))
+	if s.Errors > 0 {
+		text += fmt.Sprintf("; the first error came after %s; half of such calls took %s, all within %s, %d without NO_QUORUM and the Set's name", pause(s.FirstMS),
+			pause(s.ErrorP50MS), pause(s.ErrorMaxMS), s.Unnamed)
+	}
+	if s.Dead {
+		text += "; it was killed"
+	}
+	return text
+}
+
+// pause is a number of milliseconds.
+func pause(ms float64) string { return ui.Duration(time.Duration(ms * float64(time.Millisecond))) }
 
 // bad is a number that should be 0.
 func bad(n uint64) ui.Cell {

@@ -33,7 +33,7 @@ func (o *options) drill(ctx context.Context, sc lab.Scenario, format ui.Format, 
 	if o.Keep && c.Own != nil {
 		defer fmt.Fprintf(stderr, "the cluster's directory stays: %s\n", c.Own.Dir)
 	}
-	if err := sc.Fits(c.Nodes, c.OnEtcd(), o.Node); err != nil {
+	if err := sc.Fits(c.Nodes, c.OnEtcd(), o.Node, o.Set); err != nil {
 		return daemon.Usage(err)
 	}
 	if o.web != "" {

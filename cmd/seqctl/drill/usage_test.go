@@ -17,6 +17,7 @@ import (
 	"github.com/seqsvr/seqsvr/internal/lab"
 	"github.com/seqsvr/seqsvr/internal/localcluster"
 	"github.com/seqsvr/seqsvr/seq"
+	"github.com/seqsvr/seqsvr/sets"
 )
 
 // seqctl runs a command line in this process.
@@ -70,6 +71,10 @@ func TestAWrongCallIsRefusedBeforeAnythingIsStarted(t *testing.T) {
 		{"an unknown node", []string{"kill-alloc", "--node", "alloc-9"}, seq.ErrUnknownNode, "alloc-9"},
 		{"a node of another kind", []string{"kill-alloc", "--node", "store-1"}, seq.ErrUnknownNode, "alloc-1"},
 		{"a node for a drill that takes none", []string{"rolling-restart", "--node", "store-1"}, seq.ErrUnknownNode, "store-1"},
+		{"an unknown Set", []string{"kill-set", "--set", "set-9"}, sets.ErrUnknownSet, "set-2"},
+		{"a Set for a drill of nodes", []string{"kill-alloc", "--set", "set-2"}, sets.ErrUnknownSet, "kill-alloc"},
+		{"Sets on etcd", []string{"kill-set", "--engine", "etcd"}, localcluster.ErrConfig, "etcd"},
+		{"an exact space, all of which the root has", []string{"kill-set", "--space", "orders"}, nil, "root"},
 		{"one alloc", []string{"kill-alloc", "--allocs", "1"}, lab.ErrTooSmall, "2 allocs"},
 		{"no alloc", []string{"kill-store", "--allocs", "0"}, nil, "0 allocs"},
 		{"a lease too short", []string{"kill-alloc", "--lease", "10ms"}, nil, "10ms"},

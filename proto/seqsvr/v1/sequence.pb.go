@@ -1505,8 +1505,8 @@ type StreamReply struct {
 	//	*StreamReply_Current
 	//	*StreamReply_Error
 	Result isStreamReply_Result `protobuf_oneof:"result"`
-	// Keys with neither a number nor an error have to wait; one more reply with this id
-	// will answer all keys. Only to a caller that asked for parts.
+	// Keys with neither a number nor an error have to wait; more replies with this id follow, each
+	// with all answers so far, and the last one answers all keys. Only to a caller that asked for parts.
 	More          bool `protobuf:"varint,5,opt,name=more,proto3" json:"more,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

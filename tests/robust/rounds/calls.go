@@ -59,18 +59,13 @@ func (s *Site) startLoad(ctx context.Context, rate int) (*calls, *lab.Load, erro
 	if err != nil {
 		return nil, nil, fmt.Errorf("%w: %w", ErrSetup, err)
 	}
+	kinds := o.kinds()
+	if s.cfg.Sets > 1 { // the root has all else, and there are scenarios of one cluster for it
+		kinds = o.ofSets()
+	}
 	load, err := lab.StartLoad(ctx, s.Cluster, lab.LoadConfig{
 		Callers: callers, UIDs: knownUIDs, New: newUIDs, Rate: rate, Timeout: callTimeout, Routed: true, Reason: o.failed,
-		Kinds: []lab.Kind{
-			lab.NextKind(45),
-			o.onces.Kind(15),
-			{Name: "range", Percent: 8, Call: func(ctx context.Context, j lab.Job) { j.Take(ctx, uint32(2+j.Random%99)) }},
-			{Name: "batch", Percent: 6, Call: batch},
-			{Name: "http", Percent: 6, Call: o.overHTTP},
-			{Name: "segment", Percent: 8, Call: segment},
-			{Name: "snowflake", Percent: 8, Call: func(ctx context.Context, j lab.Job) { o.generate(ctx, j, j.Client) }},
-			{Name: "snowflake, with fallback", Percent: 4, Call: func(ctx context.Context, j lab.Job) { o.generate(ctx, j, o.alone) }},
-		},
+		Kinds: kinds,
 	})
 	if err != nil {
 		o.close()
@@ -78,6 +73,33 @@ func (s *Site) startLoad(ctx context.Context, rate int) (*calls, *lab.Load, erro
 	}
 	return o, load, nil
 }
+
+// kinds are the calls of a cluster, and ofSets those of a division, in percent.
+func (o *calls) kinds() []lab.Kind {
+	return []lab.Kind{
+		lab.NextKind(45),
+		o.onces.Kind(15),
+		{Name: "range", Percent: 8, Call: ranges},
+		{Name: "batch", Percent: 6, Call: batch},
+		{Name: "http", Percent: 6, Call: o.overHTTP},
+		{Name: "segment", Percent: 8, Call: segment},
+		{Name: "snowflake", Percent: 8, Call: func(ctx context.Context, j lab.Job) { o.generate(ctx, j, j.Client) }},
+		{Name: "snowflake, with fallback", Percent: 4, Call: func(ctx context.Context, j lab.Job) { o.generate(ctx, j, o.alone) }},
+	}
+}
+
+func (o *calls) ofSets() []lab.Kind {
+	return []lab.Kind{
+		lab.NextKind(60),
+		{Name: "range", Percent: 12, Call: ranges},
+		{Name: "batch", Percent: 12, Call: batch},
+		{Name: "http", Percent: 8, Call: o.overHTTP},
+		{Name: "segment", Percent: 4, Call: segment},
+		{Name: "snowflake", Percent: 4, Call: func(ctx context.Context, j lab.Job) { o.generate(ctx, j, j.Client) }},
+	}
+}
+
+func ranges(ctx context.Context, j lab.Job) { j.Take(ctx, uint32(2+j.Random%99)) }
 
 func (o *calls) close() {
 	_ = o.alone.Close()

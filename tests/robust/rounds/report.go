@@ -20,7 +20,8 @@ import (
 type Report struct {
 	Seed    uint64  `json:"seed"`
 	Stores  int     `json:"stores"`
-	Allocs  int     `json:"allocs"`
+	Allocs  int     `json:"allocs"` // of each Set
+	Sets    int     `json:"sets"`   // 0: one cluster, of which more is asked
 	Routers int     `json:"routers"`
 	LeaseMS float64 `json:"lease_ms"`
 	Network bool    `json:"network_namespaces"`
@@ -68,7 +69,7 @@ type KindRow struct {
 
 func newReport(plan Plan, cfg Config, checked history.Report, logs map[history.Key]history.Log) *Report {
 	r := &Report{
-		Seed: plan.Seed, Stores: cfg.Stores, Allocs: cfg.Allocs, Routers: cfg.Routers, LeaseMS: ms(cfg.Lease),
+		Seed: plan.Seed, Stores: cfg.Stores, Allocs: cfg.Allocs, Sets: cfg.Sets, Routers: cfg.Routers, LeaseMS: ms(cfg.Lease),
 		Network: cfg.Network != nil, Disks: cfg.ForgetFS != "", Rate: plan.Rate,
 		Requests: checked.Requests, Failed: checked.Errors, Keys: checked.Keys, Numbers: checked.Numbers,
 		Gaps: checked.Gaps, LongestGap: checked.LongestGap,
@@ -195,7 +196,7 @@ func (r *Report) Err() error {
 	if len(r.Failures) > 0 {
 		errs = append(errs, fmt.Errorf("%w: %d rounds; seed %d\n%s", lab.ErrUnexpected, len(r.Failures), r.Seed, strings.Join(r.Failures, "\n")))
 	}
-	if r.Numbers == 0 || r.IDs == 0 || r.Exact.IDs == 0 {
+	if r.Numbers == 0 || r.IDs == 0 || r.Exact.IDs == 0 && r.Sets == 0 {
 		errs = append(errs, fmt.Errorf("%w: %d numbers, %d snowflake IDs, %d exact requests: the run shows nothing", lab.ErrUnexpected, r.Numbers, r.IDs, r.Exact.IDs))
 	}
 	return errors.Join(errs...)
@@ -206,6 +207,9 @@ func (r *Report) Text(w io.Writer) error {
 	place := "on loopback"
 	if r.Network {
 		place = "in network namespaces"
+	}
+	if r.Sets > 0 {
+		place = fmt.Sprintf("%s, %d such Sets", place, r.Sets)
 	}
 	fmt.Fprintf(w, "%d stores, %d allocs, %d routers %s, lease %.0f ms, seed %d, %.0f s, %d faults, up to %d calls/s\n\n",
 		r.Stores, r.Allocs, r.Routers, place, r.LeaseMS, r.Seed, r.Seconds, r.Faults, r.Rate)

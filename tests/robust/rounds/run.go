@@ -71,7 +71,7 @@ func Run(ctx context.Context, site *Site, plan Plan) (*Report, error) {
 	rest(ctx, settle)
 	load.End()
 	var unaudited error
-	if !s.lost && ctx.Err() == nil {
+	if !s.lost && ctx.Err() == nil && site.cfg.Sets < 2 {
 		s.logs, unaudited = calls.onces.Audit(ctx, load)
 	}
 	report := s.report()
@@ -107,9 +107,7 @@ func rest(ctx context.Context, d time.Duration) {
 
 // chosen are the scenarios of the plan.
 func (s *session) chosen() []lab.Scenario {
-	return slices.DeleteFunc(s.scenarios(), func(sc lab.Scenario) bool {
-		return len(s.plan.Kinds) > 0 && !slices.ContainsFunc(s.plan.Kinds, func(k string) bool { return strings.Contains(sc.Name, k) })
-	})
+	return slices.DeleteFunc(s.scenarios(), func(sc lab.Scenario) bool { return !s.plan.named(sc) })
 }
 
 func (s *session) rounds(ctx context.Context) {
@@ -194,6 +192,9 @@ func (s *session) round(ctx context.Context, faults ...lab.Scenario) error {
 	wg.Wait()
 	healed := s.load.Clock.Now()
 	recovered := s.Recovered(ctx)
+	if recovered == nil && s.cfg.Sets > 1 {
+		recovered = s.CheckSets(ctx)
+	}
 	if ctx.Err() != nil {
 		recovered = nil // told to end: the cluster was not given its time
 	}

@@ -64,11 +64,16 @@ type pair struct{ alloc, store string }
 // Start starts the cluster and waits until it serves.
 func Start(ctx context.Context, cfg Config) (*Site, error) {
 	s := &Site{cfg: cfg, proxies: map[pair]*proxy.Proxy{}, disks: map[string]*disk{}}
-	s.cfg.Wrap, s.cfg.Release = s.wrap, s.release
+	if cfg.Sets < 2 {
+		s.cfg.Wrap, s.cfg.Release = s.wrap, s.release
+	}
 	if cfg.ForgetFS != "" {
 		s.cfg.Prepare = s.mountDisks
 	}
-	err := s.listen()
+	var err error
+	if s.cfg.Wrap != nil {
+		err = s.listen()
+	}
 	if err == nil {
 		s.Cluster, err = lab.Start(ctx, s.cfg.Config)
 	}
@@ -190,12 +195,6 @@ func (s *Site) Stop(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, s.Patience)
 	defer cancel()
 	return s.Own.StopAll(ctx)
-}
-
-// scenarios are all that there are for a cluster on StoreSvr.
-func (s *Site) scenarios() []lab.Scenario {
-	all := slices.Concat(lab.Drills(), lab.Wider(), s.wayFaults(), s.diskFaults())
-	return slices.DeleteFunc(all, func(sc lab.Scenario) bool { return sc.Leader })
 }
 
 // lacks says what is missing here for the scenario; empty: nothing.
