@@ -90,6 +90,11 @@ var setsMutants = []mutant{
 		edits: []edit{{old: "err := s.all[one.Name].step(ctx, sets.Step{Op: sets.Refuse, Move: number}, open)", new: "var err error"}},
 	},
 	{
+		rule: "sets-tags", name: "a node of another Set than the root writes a tag down",
+		file: "allocsvr/segment/take.go", in: []string{"allocsvr/segment"},
+		edits: []edit{{old: "	if err := s.elsewhere(); err != nil {\n		return Tag{}, false, err\n	}\n", new: ""}},
+	},
+	{
 		rule: "sets-numbers-of-eras", name: "a restored root gives numbers of moves out again",
 		file: "sets/map.go", in: []string{"allocsvr", "sets"},
 		edits: []edit{{old: "	m.Last += eras << 32\n", new: "	_ = eras\n"}},
