@@ -80,7 +80,15 @@ func (fs *faults) inject(f Fault) {
 	}
 	f.Host, f.Peer = fs.target(f.Host), fs.target(f.Peer)
 	fs.trace.add("FAULT %s", f)
-	verbs[f.Verb](fs.w, f)
+	verbs[f.Verb](fs.of(f.Host), f)
+}
+
+// of is the cluster of a host; of no host, the first.
+func (fs *faults) of(host string) *world {
+	if h := fs.w.hosts.named(host); h != nil {
+		return h.w
+	}
+	return fs.w
 }
 
 // target is the store that a fault with this name happens to: if it is no member (any

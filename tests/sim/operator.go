@@ -133,7 +133,7 @@ func (op *operators) tryOrder(ctx context.Context, h *host, life int, o *order, 
 		op.mu.Lock()
 		n++
 		op.trace.add("%-8s %s, step %d: %s", h.name, o, n, name)
-		op.w.faults.point(h, nil, fmt.Sprintf("op.%d", n))
+		op.w.point(h, nil, fmt.Sprintf("op.%d", n))
 		op.mu.Unlock()
 		if tell != nil {
 			tell(n, name)
