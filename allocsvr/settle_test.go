@@ -176,3 +176,61 @@ func (d *division) takeBackAll() {
 		}
 	}
 }
+
+// limbo has a Set know of its sections what it does after a restore, and nothing else.
+func (d *division) limbo(i int) {
+	d.t.Helper()
+	f := d.fleets[i]
+	for _, n := range f.all() {
+		n.kill()
+	}
+	g, err := f.stores.Group()
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	defer g.Close()
+	session := seq.NewSecret("").Session()
+	doc, err := g.LoadDocument(d.t.Context(), session, seq.RecordRegister)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	record, err := sets.ParseRecord(doc.Body)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	body, err := record.Restored().Encode()
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	if _, err := g.SwapDocument(d.t.Context(), session, seq.RecordRegister, doc.Version, body); err != nil {
+		d.t.Fatal(err)
+	}
+	for k := range nodesOfASet {
+		n := f.start(d.addr(i, k), nodesOfASet, "")
+		d.until("a node that has nothing is ready", func() bool { return n.Ready() == nil })
+	}
+}
+
+// The sections of exact spaces never leave the root: a root that was restored keeps them.
+func TestARestoredRootKeepsItsExactSections(t *testing.T) {
+	d := newDivision(t, 2, user16(), seq.Space{Name: "exact", Sections: 2, Mode: seq.Exact})
+	owned := func() (n int) {
+		for _, node := range d.fleets[0].all() {
+			for _, id := range node.Owned() {
+				if id >= 16 {
+					n++
+				}
+			}
+		}
+		return n
+	}
+	d.until("the root has its exact sections", func() bool { return owned() == 2 })
+	d.limbo(0)
+	if got := owned(); got > 0 {
+		t.Errorf("%d exact sections are served before they were settled", got)
+	}
+	if got := d.settle(0); len(got.Kept) != 18 {
+		t.Errorf("settled %+v, want all 18 sections kept", got)
+	}
+	d.until("the root has its exact sections again", func() bool { return owned() == 2 })
+}

@@ -297,8 +297,13 @@ func (m *Moves) activate(ctx context.Context, step sets.Step, gained []tenure.Ga
 }
 
 // continueFrom begins a section that comes from another Set above its ceiling, and above all that
-// the stores of this Set have seen of it.
+// the stores of this Set have seen of it. One of an exact space, which is settled here, goes on
+// from its log.
 func (t *attempt) continueFrom(found quorum.Outcome) {
+	if t.c.Space().Mode == seq.Exact {
+		t.start(found)
+		return
+	}
 	base := max(found.Max, t.stopped.Ceiling)
 	t.table = counters.New(base)
 	t.max = min(base+t.c.Space().Step, uint64(seq.MaxSeq))

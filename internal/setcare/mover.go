@@ -177,7 +177,11 @@ func (m *Mover) each(ctx context.Context, s *Set, ids []seq.SectionID,
 			select {
 			case <-ctx.Done():
 				timer.Stop()
-				return fmt.Errorf("%d sections left: %w: %w", len(ids), ctx.Err(), last)
+				why := ctx.Err()
+				if last != nil {
+					why = fmt.Errorf("%w: %w", why, last)
+				}
+				return fmt.Errorf("%d sections left, no node has them yet: %w", len(ids), why)
 			case <-timer.C:
 			}
 		}

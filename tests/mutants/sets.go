@@ -65,6 +65,11 @@ var setsMutants = []mutant{
 		edits: []edit{{old: "base := max(found.Max, t.stopped.Ceiling)", new: "base := found.Max"}},
 	},
 	{
+		rule: "sets-exact-settled", name: "a section of an exact space that is settled asks for a ceiling",
+		file: "allocsvr/owner/moves.go", in: []string{"allocsvr"},
+		edits: []edit{{old: "	if t.c.Space().Mode == seq.Exact {\n		t.start(found)\n", new: "	if false {\n		t.start(found)\n"}},
+	},
+	{
 		rule: "sets-own-max", name: "a section that comes back begins below what the Set handed out itself",
 		file: "allocsvr/owner/moves.go", in: []string{"allocsvr/owner"},
 		edits: []edit{{old: "base := max(found.Max, t.stopped.Ceiling)", new: "base := t.stopped.Ceiling"}},
