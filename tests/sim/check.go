@@ -54,7 +54,7 @@ func newChecker(w *world) *checker {
 	c := &checker{findings: &findings{failed: make(chan struct{})},
 		promises: &promises{w: w, ids: map[idKey]string{}, floors: map[history.Key]uint64{}, stretches: map[seq.Register][]stretch{}},
 		onces:    &onces{w: w, all: map[history.Key][]*once{}, raised: map[history.Key][]uint64{}},
-		places:   &places{w: w, records: map[*world]decided{}}}
+		places:   &places{w: w, records: map[*world]decided{}, newest: map[*world]decided{}, votes: map[vote]map[*host]bool{}}}
 	return c.of(w)
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/seqsvr/seqsvr/internal/setcare"
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/sets"
+	"github.com/seqsvr/seqsvr/storesvr/backup"
 )
 
 // coordinators have the second cluster join the first as a Set, and then move sections to and fro,
@@ -151,6 +152,9 @@ func (cs *coordinators) idle(ctx context.Context) bool {
 // once begins a move, or takes up one that is open, and finishes it or takes it back.
 func (cs *coordinators) once(ctx context.Context, over conns) error {
 	root := cs.rootOver(over)
+	if err := cs.settle(ctx, root, over); err != nil {
+		return err
+	}
 	m, err := root.Map(ctx)
 	if err != nil {
 		return err
@@ -174,6 +178,22 @@ func (cs *coordinators) once(ctx context.Context, over conns) error {
 	move := m.Moves[cs.rng.IntN(len(m.Moves))]
 	cs.mu.Unlock()
 	return cs.bring(ctx, root, m, move, over, back && !fresh)
+}
+
+// settle decides what a Set has that was restored.
+func (cs *coordinators) settle(ctx context.Context, root *setcare.Root, over conns) error {
+	for _, w := range cs.w.sets {
+		if !cs.w.check.places.limbo(w) {
+			continue
+		}
+		got, err := (&setcare.Settlement{Root: root, Conns: over, Set: w.setName(), Bump: backup.DefaultBump}).Run(ctx)
+		cs.trace.add("%-8s settles %s: %+v: %v", over.from.name, w.setName(), got, err)
+		if err != nil {
+			return err
+		}
+		cs.did("settle")
+	}
+	return nil
 }
 
 // choice draws sections that are in one Set by the map, and another Set. Needs w.mu.
@@ -254,7 +274,11 @@ func (cs *coordinators) close() {
 	defer cancel()
 	for last := error(nil); ; {
 		root := cs.rootOver(over)
-		m, err := root.Map(ctx)
+		err := cs.settle(ctx, root, over)
+		var m sets.Map
+		if err == nil {
+			m, err = root.Map(ctx)
+		}
 		if err == nil && len(m.Moves) == 0 {
 			cs.w.check.places.agree(m)
 			return

@@ -101,7 +101,9 @@ func (es *eras) handedOut() map[seq.Register]uint64 {
 // newEra begins an era whose stores have that first list, and know these registers.
 func (es *eras) newEra(era seq.Era, list quorum.MemberList, known func(seq.Register) bool) {
 	es.w.check.sections.newEra()
-	es.w.check.onces.newEra()
+	if es.w.set == 0 { // the exact space is there
+		es.w.check.onces.newEra()
+	}
 	es.mu.Lock()
 	defer es.mu.Unlock()
 	maps.DeleteFunc(es.issued, func(r seq.Register, _ uint64) bool { return !known(r) })

@@ -214,7 +214,7 @@ const spares = 24
 
 // spare makes a machine on which a store can be made later.
 func (hs *hosts) spare(i int) {
-	h := hs.add(storeHost, storeName(i), i)
+	h := hs.add(storeHost, storeName(i)+hs.w.tag(), i)
 	h.disk = newDisk(hs.w, h)
 	h.blank, h.lost = true, true
 }

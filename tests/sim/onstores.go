@@ -288,7 +288,11 @@ func (b *onStores) connect(h *host, p *allocProc) {
 	follow := storeclient.NewFollower(cluster, log, func(list quorum.MemberList, stores []quorum.NamedStore) error {
 		return p.node.Reconfigure(list, stores)
 	}, dial)
-	if b.w.procs.serve(h, p, allocsvr.Wiring{Identity: cluster.Identity, Stores: storeclient.NamedStores(cluster.Stores), Stale: follow.Kick}) {
+	wiring := allocsvr.Wiring{Identity: cluster.Identity, Stores: storeclient.NamedStores(cluster.Stores), Stale: follow.Kick}
+	if len(b.w.sets) > 1 && !b.readFirst(h, p, &wiring) {
+		return
+	}
+	if b.w.procs.serve(h, p, wiring) {
 		_ = follow.Run(p.ctx) // it ends with its context only
 	}
 }

@@ -50,7 +50,7 @@ func (op *operators) assemble() {
 		op.w.hosts.spare(op.opts.Stores + i)
 	}
 	for i := range 2 {
-		op.w.hosts.add(operatorHost, fmt.Sprintf("op%d", i+1), i)
+		op.w.hosts.add(operatorHost, fmt.Sprintf("op%d", i+1)+op.w.tag(), i)
 	}
 }
 
@@ -327,7 +327,7 @@ func (op *operators) ordered(o *order) bool {
 			return true
 		case may:
 			given = true
-			op.give("op1", o)
+			op.give("op1"+op.w.tag(), o)
 		}
 	}
 	return false

@@ -19,6 +19,7 @@ type places struct {
 	mu      sync.Mutex // guards all below
 	records map[*world]decided
 	votes   map[vote]map[*host]bool // who ever accepted it
+	newest  map[*world]decided      // that any store accepted
 }
 
 // decided is the newest version of a document that a quorum has accepted.
@@ -42,27 +43,72 @@ func (ps *places) accepted(h *host, r seq.Register, st acceptor.State) {
 	v := vote{h.w, st.Accepted, binary.BigEndian.Uint64(st.Payload)}
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
-	if ps.votes == nil {
-		ps.votes = map[vote]map[*host]bool{}
-	}
 	if ps.votes[v] == nil {
 		ps.votes[v] = map[*host]bool{}
 	}
 	ps.votes[v][h] = true
-	if len(ps.votes[v]) >= h.w.ident.W && v.version > ps.records[h.w].version {
-		ps.decide(h.w, v.version, st.Payload[8:])
+	if v.version > ps.newest[h.w].version {
+		ps.newest[h.w] = ps.parse(h.w, v.version, st.Payload[8:])
+	}
+	if ps.enough(v) && v.version > ps.records[h.w].version {
+		ps.decide(h.w, ps.parse(h.w, v.version, st.Payload[8:]))
 	}
 }
 
-// decide takes in a newer record, and checks that at most one Set has each section. Needs ps.mu.
-func (ps *places) decide(w *world, version uint64, body []byte) {
+// enough says whether a quorum of the stores that there are now has accepted it. Needs ps.mu.
+func (ps *places) enough(v vote) bool {
+	w := v.of
+	if !w.opts.Care {
+		return len(ps.votes[v]) >= w.ident.W
+	}
+	list, have := w.list(), 0
+	for _, m := range list.Voters() {
+		if h := w.hosts.named(m.Name); ps.votes[v][h] {
+			have++
+		}
+	}
+	return have >= list.W
+}
+
+func (ps *places) parse(w *world, version uint64, body []byte) decided {
 	record, err := sets.ParseRecord(body)
 	if err != nil {
 		ps.w.check.broken("I11", "record %d of %s: %v", version, w.setName(), err)
+	}
+	return decided{version, record}
+}
+
+// newEra takes in what the stores of a restored Set begin with.
+func (ps *places) newEra(w *world, st acceptor.State) {
+	if len(ps.w.sets) == 1 {
 		return
 	}
-	ps.records[w] = decided{version, record}
-	ps.w.trace.add("%s has as record %d: rest %v, %v", w.setName(), version, record.Rest, record.Runs)
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	delete(ps.records, w)
+	delete(ps.newest, w)
+	if len(st.Payload) >= 8 {
+		ps.newest[w] = ps.parse(w, binary.BigEndian.Uint64(st.Payload), st.Payload[8:])
+		ps.decide(w, ps.newest[w])
+	}
+}
+
+// limbo says whether a Set was restored and is not settled.
+func (ps *places) limbo(w *world) bool {
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	for id := range seq.SectionID(w.ident.Mapping.Sections()) {
+		if ps.records[w].record.At(id).State == sets.Limbo {
+			return true
+		}
+	}
+	return false
+}
+
+// decide takes in a newer record, and checks that at most one Set has each section. Needs ps.mu.
+func (ps *places) decide(w *world, d decided) {
+	ps.records[w] = d
+	ps.w.trace.add("%s has as record %d: rest %v, %v", w.setName(), d.version, d.record.Rest, d.record.Runs)
 	for id := range seq.SectionID(w.ident.Mapping.Sections()) {
 		in := ps.active(id)
 		if len(in) > 1 {
@@ -71,10 +117,13 @@ func (ps *places) decide(w *world, version uint64, body []byte) {
 	}
 }
 
-// active are the Sets that have a section. A cluster that has not joined is none. Needs ps.mu.
+// active are the Sets that have a section. A cluster that has not joined is none. Where the list of
+// stores changes, what only some of them have may be decided as well: such a record has to have it,
+// too. Needs ps.mu.
 func (ps *places) active(id seq.SectionID) (in []*world) {
 	for _, w := range ps.w.sets {
-		if d := ps.records[w]; (w.set == 0 || !d.record.IsRoot()) && d.record.Has(id) {
+		d := ps.records[w].record
+		if (w.set == 0 || !d.IsRoot()) && d.Has(id) && (!w.opts.Care || ps.newest[w].record.Has(id)) {
 			in = append(in, w)
 		}
 	}
@@ -88,9 +137,10 @@ func (ps *places) serves(h *host, id seq.SectionID) {
 		return
 	}
 	ps.mu.Lock()
-	d := ps.records[h.w]
+	p, newer := ps.records[h.w].record.At(id), ps.newest[h.w].record.At(id)
 	ps.mu.Unlock()
-	if p := d.record.At(id); p.State != sets.Active && p.State != sets.Sealed && !ps.w.opts.Beyond {
+	may := func(p sets.Place) bool { return p.State == sets.Active || p.State == sets.Sealed }
+	if !may(p) && !(h.w.opts.Care && may(newer)) && !ps.w.opts.Beyond {
 		ps.w.check.broken("I11", "%s would serve section %d, which is %v in %s", h.name, id, p, h.w.setName())
 	}
 }

@@ -162,6 +162,7 @@ func (op *operators) beginEra(era seq.Era, made []*host, o *order) {
 		return
 	}
 	op.w.check.eras.newEra(era, list, made[0].disk.knows)
+	op.w.check.places.newEra(op.w, made[0].disk.state(seq.RecordRegister))
 	op.mu.Unlock()
 	for _, s := range made {
 		op.w.back.start(s)

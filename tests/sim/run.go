@@ -108,11 +108,10 @@ func OptionsOf(seed uint64) Options {
 	return o
 }
 
-// On is the run on that engine. On etcd, Stores are its members, and no operator changes them; nor
-// those of Sets.
+// On is the run on that engine. On etcd, Stores are its members, and no operator changes them.
 func (o Options) On(e Engine) Options {
 	o.Engine = cmp.Or(e, StoreEngine)
-	o.Care = o.Care && o.Engine == StoreEngine
+	o.Care = o.Care && o.Engine != EtcdEngine
 	if o.Engine == SetsEngine {
 		o.Sets, o.Calm = 2, 15*time.Second
 	}

@@ -45,7 +45,7 @@ func (d *draw) store() string {
 	return storeName(d.rng.IntN(d.o.Stores)) + d.tag
 }
 
-func (d *draw) operator() string { return fmt.Sprintf("op%d", 1+d.rng.IntN(4)/3) }
+func (d *draw) operator() string { return fmt.Sprintf("op%d", 1+d.rng.IntN(4)/3) + d.tag }
 
 func (d *draw) mover() string { return fmt.Sprintf("m%d", 1+d.rng.IntN(movers)) }
 
@@ -69,9 +69,9 @@ func Schedule(o Options) []Fault {
 	var out []Fault
 	for set := range max(1, o.Sets) {
 		out = append(out, schedule(o, set)...)
-	}
-	if o.Care {
-		out = append(out, careSchedule(o)...)
+		if o.Care {
+			out = append(out, careSchedule(o, set)...)
+		}
 	}
 	if o.Sets > 1 {
 		out = append(out, setsSchedule(o)...)
@@ -100,8 +100,8 @@ func schedule(o Options, set int) (out []Fault) {
 				f.Where = h
 			}
 		}
-		if f.Host == "" && set > 0 { // the cut of the power is of this cluster
-			f.Host = storeName(0) + d.tag
+		if f.Host == "" { // it happens to the cluster
+			f.Host = d.tag
 		}
 		// Operators do not work while machines find the wrong stores.
 		if (!o.Care || !strays[f.Verb]) && o.Engine.suits(f.Verb) {
@@ -146,8 +146,8 @@ func (e Engine) suits(verb string) bool {
 }
 
 // careSchedule draws the orders of a run, each with obstacles.
-func careSchedule(o Options) []Fault {
-	d := &draw{rng: rand.New(rand.NewPCG(o.Seed, 0xca7e)), o: o}
+func careSchedule(o Options, set int) []Fault {
+	d := &draw{rng: rand.New(rand.NewPCG(o.Seed, 0xca7e+uint64(set)<<16)), o: o, tag: tagOf(set)}
 	first := 2 * time.Second
 	out := []Fault{{At: o.Calm + d.span(0, first), Verb: "backup"}}
 	for at := o.Calm + first; at < o.Length; at += time.Duration(15+d.rng.IntN(50)) * time.Second {
@@ -162,6 +162,9 @@ func careSchedule(o Options) []Fault {
 			}
 			out = append(out, f)
 		}
+	}
+	for i := range out {
+		out[i].Host = cmp.Or(out[i].Host, d.tag)
 	}
 	return out
 }

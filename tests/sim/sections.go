@@ -73,7 +73,9 @@ func (s *sections) inspect(leased []claim) {
 					other.host.name, other.view.Epoch, h.name, v.Epoch)
 			}
 			leased[v.Section] = claim{h, v}
-			s.w.check.places.serves(h, v.Section)
+			if p.era == era {
+				s.w.check.places.serves(h, v.Section)
+			}
 		}
 	}
 }
@@ -127,7 +129,8 @@ func (s *sections) own(last []*ownership, v *section.View) (why string) {
 	last[v.Section] = rec
 	first := rec.high
 	rec.high, rec.confirmed, rec.owned = v.High, v.Confirmed, v.Owned
-	if past := s.past[v.Section]; v.Base < past {
+	// Between Sets counters travel, with a base of their own.
+	if past := s.past[v.Section]; v.Base < past && len(s.w.sets) == 1 {
 		why = cmp.Or(why, fmt.Sprintf("base %d, an era before has confirmed %d", v.Base, past))
 	}
 	return cmp.Or(why, s.neighbours(all, rec, first))

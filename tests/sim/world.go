@@ -281,10 +281,18 @@ func (w *world) result(faults []Fault) Result {
 
 // recover sees that every counter moves when the faults are over.
 func (w *world) recover(c *caller) {
+	again := func() { w.progress(c) }
 	if len(w.sets) > 1 {
-		w.moves.close()
+		again = func() {
+			w.moves.close()
+			w.progress(c)
+		}
 	}
-	w.back.recover(func() { w.progress(c) })
+	for _, one := range w.sets {
+		within := again
+		again = func() { one.back.recover(within) }
+	}
+	again()
 	w.check.onces.audit(c)
 }
 
