@@ -100,6 +100,16 @@ var setsMutants = []mutant{
 		edits: []edit{{old: "	if err := s.elsewhere(); err != nil {\n		return Tag{}, false, err\n	}\n", new: ""}},
 	},
 	{
+		rule: "sets-settled-late", name: "what is settled late ends a move that has begun since",
+		file: "sets/map.go", in: []string{"sets"},
+		edits: []edit{{old: "(move.ID < id || move.From != name)", new: "true"}},
+	},
+	{
+		rule: "sets-settled-late", name: "what is settled late undoes a move that has ended",
+		file: "sets/map.go", in: []string{"sets"},
+		edits: []edit{{old: "		if whole || !m.movedSince(s, id) {\n", new: "		if true {\n"}},
+	},
+	{
 		rule: "sets-numbers-of-eras", name: "a restored root gives numbers of moves out again",
 		file: "sets/map.go", in: []string{"allocsvr", "sets"},
 		edits: []edit{{old: "	m.Last += eras << 32\n", new: "	_ = eras\n"}},
