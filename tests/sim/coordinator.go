@@ -262,6 +262,11 @@ func (cs *coordinators) did(what string) {
 // map and the records agree then.
 func (cs *coordinators) close() {
 	h := cs.w.hosts.of(coordinatorHost)[0]
+	select {
+	case <-cs.w.check.failed:
+		return
+	default:
+	}
 	cs.mu.Lock()
 	cs.over = true
 	for _, h := range cs.w.hosts.of(coordinatorHost) {
