@@ -91,6 +91,7 @@ func TestARestoredSetServesOnlyWhatItIsSettledToHave(t *testing.T) {
 			d.stopped(restored, "finish", at(13, 1))
 			d.stopped(third, "seal", at(6, 1)) // noted alone
 			goOn := d.late(other, at(7, 1))    // stopped here, and about to be opened there
+			noted := d.begin(restored, at(14, 1))
 			for uid := range uids {
 				d.try(uid, 0)
 			}
@@ -112,7 +113,14 @@ func TestARestoredSetServesOnlyWhatItIsSettledToHave(t *testing.T) {
 			if err := goOn(); !errors.Is(err, setcare.ErrRefused) {
 				t.Errorf("a coordinator that is late opened a section that was settled since: %v", err)
 			}
+			// This one seals where the section is, and then it has to stay there.
+			if err := noted.Finish(t.Context()); !errors.Is(err, setcare.ErrRefused) {
+				t.Errorf("a move to the restored Set, noted before that was settled: %v", err)
+			}
 			d.takeBackAll()
+			if in := d.in(14); in != other {
+				t.Errorf("section 14 is in Set %d by the map, want %d", in, other)
+			}
 			for uid := range uids {
 				d.next(uid)
 			}

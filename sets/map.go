@@ -240,7 +240,7 @@ func (m Map) Number(least uint64) (next Map, id uint64) {
 }
 
 // Settle notes where sections were found to be, by the number id, whatever the map said of them
-// before that number. whole says that these are all sections that are not the root's, so that the
+// before that number. Moves from where they are stay open: they may be sealed by them. whole says that these are all sections that are not the root's, so that the
 // map can be relied upon again; it is, if another was faster, and nothing is noted.
 func (m Map) Settle(id uint64, in map[seq.SectionID]string, ceilings map[seq.SectionID]uint64, whole bool) (Map, error) {
 	next := m
@@ -257,15 +257,18 @@ func (m Map) Settle(id uint64, in map[seq.SectionID]string, ceilings map[seq.Sec
 			return m, fmt.Errorf("%w: %q", ErrUnknownSet, name)
 		}
 		if whole || !m.movedSince(s, id) {
-			next.put(s, i, id, ceilings[s])
+			ceiling := ceilings[s]
+			if int(s) < len(m.Ceilings) {
+				ceiling = max(ceiling, m.Ceilings[s])
+			}
+			next.put(s, i, id, ceiling)
 		}
 	}
 	next.Moves = nil
 	for _, move := range m.Moves {
 		move.Sections = RangesOf(slices.DeleteFunc(Sections(move.Sections), func(s seq.SectionID) bool {
-			// One that has begun since, from where the section was found, goes on: it may be sealed by it.
 			name, there := in[s]
-			return whole || there && !m.movedSince(s, id) && (move.ID < id || move.From != name)
+			return whole || there && !m.movedSince(s, id) && move.From != name
 		}))
 		if len(move.Sections) > 0 {
 			next.Moves = append(next.Moves, move)

@@ -100,9 +100,14 @@ var setsMutants = []mutant{
 		edits: []edit{{old: "	if err := s.elsewhere(); err != nil {\n		return Tag{}, false, err\n	}\n", new: ""}},
 	},
 	{
+		rule: "sets-settled-refuses", name: "a move to a Set that has settled the section otherwise is never over",
+		file: "internal/setcare/mover.go", in: []string{"allocsvr"},
+		edits: []edit{{old: "p.Move > m.Move.ID && p.State != sets.Active && p.State != sets.Limbo {", new: "false {"}},
+	},
+	{
 		rule: "sets-settled-late", name: "what is settled late ends a move that has begun since",
 		file: "sets/map.go", in: []string{"sets"},
-		edits: []edit{{old: "(move.ID < id || move.From != name)", new: "true"}},
+		edits: []edit{{old: "!m.movedSince(s, id) && move.From != name", new: "true"}},
 	},
 	{
 		rule: "sets-settled-late", name: "what is settled late undoes a move that has ended",
