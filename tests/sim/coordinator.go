@@ -152,10 +152,7 @@ func (cs *coordinators) idle(ctx context.Context) bool {
 // once begins a move, or takes up one that is open, and finishes it or takes it back.
 func (cs *coordinators) once(ctx context.Context, over conns) error {
 	root := cs.rootOver(over)
-	if err := cs.settle(ctx, root, over); err != nil {
-		return err
-	}
-	m, err := root.Map(ctx)
+	m, err := cs.settle(ctx, root, over)
 	if err != nil {
 		return err
 	}
@@ -180,20 +177,24 @@ func (cs *coordinators) once(ctx context.Context, over conns) error {
 	return cs.bring(ctx, root, m, move, over, back && !fresh)
 }
 
-// settle decides what a Set has that was restored.
-func (cs *coordinators) settle(ctx context.Context, root *setcare.Root, over conns) error {
+// settle decides what a Set has that was restored, and reads the map.
+func (cs *coordinators) settle(ctx context.Context, root *setcare.Root, over conns) (sets.Map, error) {
+	m, err := root.Map(ctx)
+	if err != nil {
+		return m, err
+	}
 	for _, w := range cs.w.sets {
-		if !cs.w.check.places.limbo(w) {
+		if !cs.w.check.places.limbo(w) && (w.set > 0 || !m.Restored) {
 			continue
 		}
 		got, err := (&setcare.Settlement{Root: root, Conns: over, Set: w.setName(), Bump: backup.DefaultBump}).Run(ctx)
 		cs.trace.add("%-8s settles %s: %+v: %v", over.from.name, w.setName(), got, err)
 		if err != nil {
-			return err
+			return m, err
 		}
 		cs.did("settle")
 	}
-	return nil
+	return root.Map(ctx)
 }
 
 // choice draws sections that are in one Set by the map, and another Set. Needs w.mu.
@@ -279,11 +280,7 @@ func (cs *coordinators) close() {
 	defer cancel()
 	for last := error(nil); ; {
 		root := cs.rootOver(over)
-		err := cs.settle(ctx, root, over)
-		var m sets.Map
-		if err == nil {
-			m, err = root.Map(ctx)
-		}
+		m, err := cs.settle(ctx, root, over)
 		if err == nil && len(m.Moves) == 0 {
 			cs.w.check.places.agree(m)
 			return

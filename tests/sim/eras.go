@@ -114,7 +114,8 @@ func (es *eras) newEra(era seq.Era, list quorum.MemberList, known func(seq.Regis
 // had of what the backup knows (I2 over eras).
 func (es *eras) raised(made backup.Content, before seq.Era) {
 	for r, st := range made.Registers {
-		if k := r.Kind(); k != seq.KindSection && k != seq.KindTag {
+		// A section may have come from another Set since, above what that one had.
+		if k := r.Kind(); k != seq.KindTag && (k != seq.KindSection || len(es.w.sets) > 1) {
 			continue
 		}
 		for _, h := range es.w.hosts.of(storeHost) {

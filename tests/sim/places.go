@@ -152,7 +152,7 @@ func (ps *places) agree(m sets.Map) {
 	for id := range seq.SectionID(ps.w.ident.Mapping.Sections()) {
 		in := ps.active(id)
 		if len(in) != 1 || in[0].set != m.Index(id) {
-			ps.w.check.broken("map", "section %d is in Set %d by the map, and active in %d", id, m.Index(id), len(in))
+			ps.w.check.broken("map", "section %d is in Set %d by the map %d, and active in %d Sets", id, m.Index(id), m.Version, len(in))
 		}
 	}
 }
