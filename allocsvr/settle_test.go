@@ -233,6 +233,10 @@ func TestARestoredRootKeepsItsExactSections(t *testing.T) {
 		return n
 	}
 	d.until("the root has its exact sections", func() bool { return owned() == 2 })
+	d.limbo(1) // which says of them from then on that they have gone to the root
+	if got := d.settle(1); len(got.Given[sets.RootName]) != 18 {
+		t.Errorf("settled %+v, want all 18 sections given to the root", got)
+	}
 	d.limbo(0)
 	if got := owned(); got > 0 {
 		t.Errorf("%d exact sections are served before they were settled", got)

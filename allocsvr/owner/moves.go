@@ -52,7 +52,8 @@ type stop struct {
 // Stop ends the service of sections that the record says are sealed for the move: those that
 // this node owns, and, if unowned, those that no node does. left are the others. A repeated call
 // gives the same. seq.ErrMoveOver, and nothing was stopped, if the record says something else;
-// seq.ErrBadArgument for a section of an exact space.
+// seq.ErrBadArgument for a section of an exact space that is sealed: only by a settlement it is in
+// another Set.
 func (m *Moves) Stop(ctx context.Context, move uint64, ids []seq.SectionID, unowned bool) (stopped []Stopped, left []seq.SectionID, err error) {
 	record, err := m.o.record.Load(ctx)
 	if err != nil {
@@ -62,7 +63,7 @@ func (m *Moves) Stop(ctx context.Context, move uint64, ids []seq.SectionID, unow
 		if p := record.At(id); p.Move != move || p.State != sets.Sealed && p.State != sets.Moved {
 			return nil, nil, fmt.Errorf("%w: section %d of Set %s is %v, expected sealed by move %d", seq.ErrMoveOver, id, record.SetName(), p, move)
 		}
-		if m.o.sections.Cell(id).Space().Mode == seq.Exact {
+		if p := record.At(id); p.State == sets.Sealed && m.o.sections.Cell(id).Space().Mode == seq.Exact {
 			return nil, nil, fmt.Errorf("%w: section %d is of an exact space, which stays in its Set", seq.ErrBadArgument, id)
 		}
 	}
