@@ -106,7 +106,9 @@ func (es *eras) newEra(era seq.Era, list quorum.MemberList, known func(seq.Regis
 	}
 	es.mu.Lock()
 	defer es.mu.Unlock()
-	maps.DeleteFunc(es.issued, func(r seq.Register, _ uint64) bool { return !known(r) })
+	maps.DeleteFunc(es.issued, func(r seq.Register, _ uint64) bool {
+		return !known(r) || len(es.w.sets) > 1 && r.Kind() == seq.KindSection // it may have come from another Set since the backup
+	})
 	es.now, es.lists[era] = era, list
 }
 

@@ -163,14 +163,14 @@ func (op *operators) tryOrder(ctx context.Context, h *host, life int, o *order, 
 
 // care carries out what the code of seqctl store does.
 func (op *operators) care(ctx context.Context, h *host, life int, o *order, say func(string)) error {
-	handed := op.w.check.eras.handedOut()
+	era, handed := op.w.check.eras.present(), op.w.check.eras.handedOut()
 	c, err := storecare.Open(ctx, op.w.addresses(), op.w.net.through(h, life))
 	if err != nil {
 		return err
 	}
 	if o.verb == "backup" {
 		say("read the stores")
-		err = op.backup(ctx, h, c, handed)
+		err = op.backup(ctx, h, c, era, handed)
 	} else {
 		err = op.change(ctx, c, o, say)
 	}
