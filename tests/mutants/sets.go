@@ -70,6 +70,11 @@ var setsMutants = []mutant{
 		edits: []edit{{old: "	if t.c.Space().Mode == seq.Exact {\n		t.start(found)\n", new: "	if false {\n		t.start(found)\n"}},
 	},
 	{
+		rule: "sets-exact-settled", name: "a Set that never had a section of an exact space does not say so",
+		file: "allocsvr/owner/moves.go", in: []string{"allocsvr"},
+		edits: []edit{{old: "if p := record.At(id); p.State == sets.Sealed && m.o.sections.Cell(id).Space().Mode == seq.Exact {", new: "if m.o.sections.Cell(id).Space().Mode == seq.Exact {"}},
+	},
+	{
 		rule: "sets-own-max", name: "a section that comes back begins below what the Set handed out itself",
 		file: "allocsvr/owner/moves.go", in: []string{"allocsvr/owner"},
 		edits: []edit{{old: "base := max(found.Max, t.stopped.Ceiling)", new: "base := t.stopped.Ceiling"}},
