@@ -1,7 +1,12 @@
 package main
 
 // setsMutants break the rules of moves between Sets. Where one is explored in all interleavings,
-// package sets catches it; the rest are caught by nodes and coordinators in package allocsvr.
+// package sets catches it; the rest are caught by nodes and coordinators in package allocsvr. Of 30
+// seeds of the simulator, of two minutes each, so many catch them: sets-ceiling 28, sets-refuse-first
+// 15, sets-one-intent and sets-refuse-what-is-active 10, sets-activate-older 7,
+// sets-activate-after-refusal 6, sets-exact-settled 3, sets-seal-after-cancel, sets-record-decides and
+// sets-stop-under-lease 2, sets-cancel and sets-counters-once 1, sets-own-max and
+// sets-record-after-promise none; 6 one that activates while the seal is under way.
 var setsMutants = []mutant{
 	{
 		rule: "sets-activate-after-refusal", name: "a refused move is activated after all",
@@ -86,7 +91,7 @@ var setsMutants = []mutant{
 	},
 	{
 		rule: "sets-refuse-first", name: "a sealed section is reopened before the other Set has refused",
-		file: "internal/setcare/mover.go", in: []string{"allocsvr"},
+		file: "internal/setcare/mover.go", in: []string{"allocsvr"}, sim: true,
 		edits: []edit{{old: "	if len(sealed) > 0 {\n", new: "	if false {\n"}},
 	},
 	{
@@ -112,7 +117,7 @@ var setsMutants = []mutant{
 	{
 		rule: "sets-settled-late", name: "what is settled late ends a move that has begun since",
 		file: "sets/map.go", in: []string{"sets"},
-		edits: []edit{{old: "!m.movedSince(s, id) && move.From != name", new: "true"}},
+		edits: []edit{{old: "!m.movedSince(s, id) && move.From != name", new: "name != \"\""}},
 	},
 	{
 		rule: "sets-settled-late", name: "what is settled late undoes a move that has ended",
