@@ -90,7 +90,7 @@ soak: build bin/forgetfs ## random faults every 5 to 15 s for DURATION on real p
 bin/forgetfs: $(wildcard tests/e2e/powercut/*.go tests/e2e/powercut/forgetfs/*.go)
 	cd tests/e2e && CGO_ENABLED=0 go build -o ../../bin/forgetfs ./powercut/forgetfs
 
-sim: ## clusters under random faults in virtual time, on StoreSvr and on an etcd in turn: DURATION=5m, or HOURS=2000; SEED=n; SIM='-native -engine etcd'
+sim: ## clusters under random faults in virtual time, on StoreSvr, on an etcd and as two Sets in turn: DURATION=5m, or HOURS=2000; SEED=n; SIM='-native -engine etcd'
 	cd tests/e2e && go run ./simrun $(if $(HOURS),-hours $(HOURS),-duration $(DURATION)) -seed $(SEED) $(SIM)
 
 mutants: ## breaks every rule of the mutation list in a copy of the code: the tests must fail

@@ -91,6 +91,7 @@ func TestARestoredSetServesOnlyWhatItIsSettledToHave(t *testing.T) {
 			d.stopped(restored, "finish", at(13, 1))
 			d.stopped(third, "seal", at(6, 1)) // noted alone
 			goOn := d.late(other, at(7, 1))    // stopped here, and about to be opened there
+			noted := d.begin(restored, at(14, 1))
 			for uid := range uids {
 				d.try(uid, 0)
 			}
@@ -112,7 +113,14 @@ func TestARestoredSetServesOnlyWhatItIsSettledToHave(t *testing.T) {
 			if err := goOn(); !errors.Is(err, setcare.ErrRefused) {
 				t.Errorf("a coordinator that is late opened a section that was settled since: %v", err)
 			}
+			// This one seals where the section is, and then it has to stay there.
+			if err := noted.Finish(t.Context()); !errors.Is(err, setcare.ErrRefused) {
+				t.Errorf("a move to the restored Set, noted before that was settled: %v", err)
+			}
 			d.takeBackAll()
+			if in := d.in(14); in != other {
+				t.Errorf("section 14 is in Set %d by the map, want %d", in, other)
+			}
 			for uid := range uids {
 				d.next(uid)
 			}
@@ -175,4 +183,66 @@ func (d *division) takeBackAll() {
 			d.until(fmt.Sprint("move ", open.ID, " is taken back"), func() bool { return m.TakeBack(ctx) == nil })
 		}
 	}
+}
+
+// limbo has a Set know of its sections what it does after a restore, and nothing else.
+func (d *division) limbo(i int) {
+	d.t.Helper()
+	f := d.fleets[i]
+	for _, n := range f.all() {
+		n.kill()
+	}
+	g, err := f.stores.Group()
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	defer g.Close()
+	session := seq.NewSecret("").Session()
+	doc, err := g.LoadDocument(d.t.Context(), session, seq.RecordRegister)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	record, err := sets.ParseRecord(doc.Body)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	body, err := record.Restored().Encode()
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	if _, err := g.SwapDocument(d.t.Context(), session, seq.RecordRegister, doc.Version, body); err != nil {
+		d.t.Fatal(err)
+	}
+	for k := range nodesOfASet {
+		n := f.start(d.addr(i, k), nodesOfASet, "")
+		d.until("a node that has nothing is ready", func() bool { return n.Ready() == nil })
+	}
+}
+
+// The sections of exact spaces never leave the root: a root that was restored keeps them.
+func TestARestoredRootKeepsItsExactSections(t *testing.T) {
+	d := newDivision(t, 2, user16(), seq.Space{Name: "exact", Sections: 2, Mode: seq.Exact})
+	owned := func() (n int) {
+		for _, node := range d.fleets[0].all() {
+			for _, id := range node.Owned() {
+				if id >= 16 {
+					n++
+				}
+			}
+		}
+		return n
+	}
+	d.until("the root has its exact sections", func() bool { return owned() == 2 })
+	d.limbo(1) // which says of them from then on that they have gone to the root
+	if got := d.settle(1); len(got.Given[sets.RootName]) != 18 {
+		t.Errorf("settled %+v, want all 18 sections given to the root", got)
+	}
+	d.limbo(0)
+	if got := owned(); got > 0 {
+		t.Errorf("%d exact sections are served before they were settled", got)
+	}
+	if got := d.settle(0); len(got.Kept) != 18 {
+		t.Errorf("settled %+v, want all 18 sections kept", got)
+	}
+	d.until("the root has its exact sections again", func() bool { return owned() == 2 })
 }

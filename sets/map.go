@@ -244,12 +244,15 @@ func (m Map) Number(least uint64) (next Map, id uint64) {
 	return next, next.Last
 }
 
-// Settle notes where sections were found to be, by the number id, whatever the map said of them.
-// whole says that these are all sections that are not the root's, so that the map can be relied
-// upon again.
+// Settle notes where sections were found to be, by the number id, whatever the map said of them
+// before that number. Moves from where they are stay open: they may be sealed by them. whole says that these are all sections that are not the root's, so that the
+// map can be relied upon again; it is, if another was faster, and nothing is noted.
 func (m Map) Settle(id uint64, in map[seq.SectionID]string, ceilings map[seq.SectionID]uint64, whole bool) (Map, error) {
 	next := m
 	next.In, next.By, next.Ceilings = slices.Clone(m.In), slices.Clone(m.By), slices.Clone(m.Ceilings)
+	if whole && !m.Restored {
+		in, whole = nil, false
+	}
 	if whole {
 		next.In, next.By, next.Ceilings, next.Restored = nil, nil, nil, false
 	}
@@ -258,11 +261,20 @@ func (m Map) Settle(id uint64, in map[seq.SectionID]string, ceilings map[seq.Sec
 		if i < 0 {
 			return m, fmt.Errorf("%w: %q", ErrUnknownSet, name)
 		}
-		next.put(s, i, id, ceilings[s])
+		if whole || !m.movedSince(s, id) {
+			ceiling := ceilings[s]
+			if int(s) < len(m.Ceilings) {
+				ceiling = max(ceiling, m.Ceilings[s])
+			}
+			next.put(s, i, id, ceiling)
+		}
 	}
 	next.Moves = nil
 	for _, move := range m.Moves {
-		move.Sections = RangesOf(slices.DeleteFunc(Sections(move.Sections), func(s seq.SectionID) bool { _, there := in[s]; return there || whole }))
+		move.Sections = RangesOf(slices.DeleteFunc(Sections(move.Sections), func(s seq.SectionID) bool {
+			name, there := in[s]
+			return whole || there && !m.movedSince(s, id) && move.From != name
+		}))
 		if len(move.Sections) > 0 {
 			next.Moves = append(next.Moves, move)
 		}
@@ -270,6 +282,9 @@ func (m Map) Settle(id uint64, in map[seq.SectionID]string, ceilings map[seq.Sec
 	next.Version++
 	return next, nil
 }
+
+// movedSince says whether a section has been moved or settled by a higher number.
+func (m Map) movedSince(s seq.SectionID, id uint64) bool { return int(s) < len(m.By) && m.By[s] > id }
 
 // put notes where a section is. The map's lists must be its own.
 func (m *Map) put(s seq.SectionID, in int, by, ceiling uint64) {

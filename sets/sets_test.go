@@ -245,3 +245,56 @@ func TestRangesAreReadAndWritten(t *testing.T) {
 		}
 	}
 }
+
+// Two settle the sections of a restored Set at once. What the slower one found is noted after a
+// section was moved on, which has to be finished by the map.
+func TestWhatIsSettledLateUndoesNoMoveThatHasBegunSince(t *testing.T) {
+	base := Map{Sets: []Set{{Name: "a"}, {Name: "b"}}, Last: 5, In: []uint16{1, 1, 1, 0}, By: []uint64{3, 3, 3, 0}, Ceilings: []uint64{7, 7, 7, 0},
+		Moves: []Move{{ID: 5, From: "b", To: "a", Sections: []Range{{0, 1}}}}}
+	m, number := base.Number(0)
+	var begun [3]Move
+	var err error
+	for i, what := range []struct {
+		to    string
+		first seq.SectionID
+	}{{"a", 1}, {"a", 2}, {"b", 3}} {
+		if m, begun[i], err = m.Begin(what.to, []Range{{what.first, 1}}, time.Now()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	m, _ = m.Arrive(begun[1].ID, map[seq.SectionID]uint64{2: 9})
+	m, back, err := m.Begin("b", []Range{{2, 1}}, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := m.Settle(number, map[seq.SectionID]string{0: "b", 1: "b", 2: "b", 3: "b"}, map[seq.SectionID]uint64{1: 8}, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.Index(2) != 0 || got.Ceilings[2] != 9 {
+		t.Errorf("section 2 is in Set %d by the map, ceiling %d: it was moved since", got.Index(2), got.Ceilings[2])
+	}
+	if got.Index(1) != 1 || got.Ceilings[1] != 8 {
+		t.Errorf("section 1 is in Set %d by the map, ceiling %d", got.Index(1), got.Ceilings[1])
+	}
+	for _, one := range []struct {
+		move Move
+		open bool
+	}{{base.Moves[0], true}, {begun[0], true}, {back, true}, {begun[2], false}} {
+		if _, open := got.Open(one.move.ID); open != one.open {
+			t.Errorf("move %+v: open is %v, want %v", one.move, open, one.open)
+		}
+	}
+	if gone, err := base.Settle(number, map[seq.SectionID]string{0: "a"}, nil, false); err != nil || len(gone.Moves) > 0 || gone.Ceilings[0] != 7 {
+		t.Errorf("%v: a move is open of a section that was found elsewhere: %+v", err, gone)
+	}
+	restored := base.AsRestored(1)
+	first, err := restored.Settle(restored.Last+1, map[seq.SectionID]string{0: "b"}, nil, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	late, err := first.Settle(restored.Last+2, map[seq.SectionID]string{0: "a"}, nil, true)
+	if err != nil || first.Restored || late.Index(0) != 1 {
+		t.Errorf("%v: section 0 is in Set %d by a map that could be relied upon", err, late.Index(0))
+	}
+}

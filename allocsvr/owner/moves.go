@@ -52,7 +52,8 @@ type stop struct {
 // Stop ends the service of sections that the record says are sealed for the move: those that
 // this node owns, and, if unowned, those that no node does. left are the others. A repeated call
 // gives the same. seq.ErrMoveOver, and nothing was stopped, if the record says something else;
-// seq.ErrBadArgument for a section of an exact space.
+// seq.ErrBadArgument for a section of an exact space that is sealed: only by a settlement it is in
+// another Set.
 func (m *Moves) Stop(ctx context.Context, move uint64, ids []seq.SectionID, unowned bool) (stopped []Stopped, left []seq.SectionID, err error) {
 	record, err := m.o.record.Load(ctx)
 	if err != nil {
@@ -62,7 +63,7 @@ func (m *Moves) Stop(ctx context.Context, move uint64, ids []seq.SectionID, unow
 		if p := record.At(id); p.Move != move || p.State != sets.Sealed && p.State != sets.Moved {
 			return nil, nil, fmt.Errorf("%w: section %d of Set %s is %v, expected sealed by move %d", seq.ErrMoveOver, id, record.SetName(), p, move)
 		}
-		if m.o.sections.Cell(id).Space().Mode == seq.Exact {
+		if p := record.At(id); p.State == sets.Sealed && m.o.sections.Cell(id).Space().Mode == seq.Exact {
 			return nil, nil, fmt.Errorf("%w: section %d is of an exact space, which stays in its Set", seq.ErrBadArgument, id)
 		}
 	}
@@ -297,8 +298,13 @@ func (m *Moves) activate(ctx context.Context, step sets.Step, gained []tenure.Ga
 }
 
 // continueFrom begins a section that comes from another Set above its ceiling, and above all that
-// the stores of this Set have seen of it.
+// the stores of this Set have seen of it. One of an exact space, which is settled here, goes on
+// from its log.
 func (t *attempt) continueFrom(found quorum.Outcome) {
+	if t.c.Space().Mode == seq.Exact {
+		t.start(found)
+		return
+	}
 	base := max(found.Max, t.stopped.Ceiling)
 	t.table = counters.New(base)
 	t.max = min(base+t.c.Space().Step, uint64(seq.MaxSeq))

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/seqsvr/seqsvr/allocsvr/tenure"
+	"github.com/seqsvr/seqsvr/internal/rpc"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/seq"
 )
@@ -21,6 +22,7 @@ type node struct {
 	session seq.Session
 	ahead   atomic.Int64 // of time.Now, in ns: the clock of dates
 	mine    atomic.Bool
+	inSet   atomic.Bool           // of another Set than the root
 	away    atomic.Pointer[error] // why there is no quorum; nil: there is one
 	stop    func() error          // ends Run, as a crash: the stores are not told
 	ends    error                 // how Run is to end
@@ -50,6 +52,9 @@ func newNode(t *testing.T, f *fakeStores, session seq.Session) *node {
 			return nil
 		},
 		Owner: func(seq.SectionID) (bool, error) {
+			if n.inSet.Load() {
+				return false, &rpc.NotOwnerError{Set: "main", Addr: "alloc-1"}
+			}
 			if n.mine.Load() {
 				return true, nil
 			}

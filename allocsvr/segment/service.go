@@ -14,6 +14,7 @@ import (
 	"github.com/seqsvr/seqsvr/allocsvr/documents"
 	"github.com/seqsvr/seqsvr/allocsvr/tenure"
 	"github.com/seqsvr/seqsvr/internal/clock"
+	"github.com/seqsvr/seqsvr/internal/rpc"
 	"github.com/seqsvr/seqsvr/internal/wake"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
@@ -26,7 +27,8 @@ type Config struct {
 	Documents documents.Stores
 	// Owner says whether this node should own the section, by what it knows now;
 	// if not, the error says who should: a seq.ErrNotOwner. It is asked for every
-	// Take and must be fast. Two nodes that both say yes do no harm but that one waits.
+	// Take and must be fast. Two nodes that both say yes do no harm but that one waits. An
+	// rpc.NotOwnerError that names a Set is of all sections: that Set has all tags.
 	Owner func(section seq.SectionID) (mine bool, err error)
 	// Quorum is nil while this node's leases can be valid, else why not: a
 	// seq.ErrNoQuorum. Nil: it is not known why a lease has ended.
@@ -265,6 +267,17 @@ func (s *Service) cell(ctx context.Context, at place) (*cell, error) {
 		s.cells[name] = c
 	}
 	return c, nil
+}
+
+// elsewhere is which other Set has all tags, if this one has not: what was written here nobody
+// would ever look at.
+func (s *Service) elsewhere() error {
+	_, err := s.cfg.Owner(0)
+	var owner *rpc.NotOwnerError
+	if errors.As(err, &owner) && owner.Set != "" {
+		return err
+	}
+	return nil
 }
 
 // admit says whether the section's tags are served here.

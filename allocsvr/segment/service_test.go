@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/seqsvr/seqsvr/internal/clock"
+	"github.com/seqsvr/seqsvr/internal/rpc"
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/tests/bubble"
 )
@@ -399,6 +400,27 @@ func TestATagStartsAboveTheFloorOfAnEraThatWasRestored(t *testing.T) {
 		n.put(t, raised)
 		if r := n.must(t, "order", 1); r.First != 1<<32+5_000_000 {
 			t.Errorf("a start that was raised while it was served: %+v", r)
+		}
+	})
+}
+
+// A tag that was written into another Set than the root would be served by nobody.
+func TestANodeOfASetThatIsNotTheRootChangesAndListsNoTags(t *testing.T) {
+	inBubble(t, func(t *testing.T, _ *fakeStores, n *node) {
+		n.inSet.Store(true)
+		other := limits
+		other.Name = "invoice"
+		_, _, put := n.Put(t.Context(), other)
+		_, retire := n.Retire(t.Context(), limits.Name, false)
+		_, list := n.List(t.Context())
+		for what, err := range map[string]error{"put": put, "retire": retire, "list": list} {
+			if owner := new(rpc.NotOwnerError); !errors.As(err, &owner) || owner.Set != "main" || owner.Addr == "" {
+				t.Errorf("%s: got %v, want where the tags are", what, err)
+			}
+		}
+		n.inSet.Store(false)
+		if all, err := n.List(t.Context()); err != nil || len(all) != 1 || all[0].Retired != 0 {
+			t.Errorf("%v, %v: want what was there before", all, err)
 		}
 	})
 }

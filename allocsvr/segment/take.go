@@ -159,23 +159,34 @@ func (c *cell) late(ctx context.Context) error {
 // Put creates a tag or alters one; fields that are 0 keep what they were, or get
 // their default. It is on the disks of W stores before the answer. A new limit or
 // start is taken in by the node that serves the tag within 5 s. Idempotent; safe to
-// retry. seq.ErrBadArgument: limits that are not sound, a start that would fall.
+// retry. seq.ErrBadArgument: limits that are not sound, a start that would fall. An
+// rpc.NotOwnerError with a Set: another Set has the tags, and none were changed here.
 func (s *Service) Put(ctx context.Context, want Tag) (entry Tag, created bool, err error) {
+	if err := s.elsewhere(); err != nil {
+		return Tag{}, false, err
+	}
 	return s.catalog.put(ctx, want)
 }
 
 // Retire has a tag hand out nothing more, at the node that serves it within 5 s; undo
 // brings it back, above all its numbers. It is on the disks of W stores before the answer.
-// Idempotent; safe to retry. seq.ErrUnknownTag, seq.ErrBadArgument.
+// Idempotent; safe to retry. seq.ErrUnknownTag, seq.ErrBadArgument, and as Put.
 func (s *Service) Retire(ctx context.Context, name string, undo bool) (Tag, error) {
+	if err := s.elsewhere(); err != nil {
+		return Tag{}, err
+	}
 	if undo {
 		return s.catalog.retire(ctx, name, 0)
 	}
 	return s.catalog.retire(ctx, name, time.Now().UnixMilli())
 }
 
-// List gives all tags by name, as they are in the stores now.
+// List gives all tags by name, as they are in the stores now. Errors: those of the stores, and as
+// Put.
 func (s *Service) List(ctx context.Context) ([]Tag, error) {
+	if err := s.elsewhere(); err != nil {
+		return nil, err
+	}
 	t, err := s.catalog.Read(ctx)
 	return t.list(), err
 }

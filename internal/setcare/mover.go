@@ -180,7 +180,11 @@ func (m *Mover) each(ctx context.Context, s *Set, ids []seq.SectionID,
 			select {
 			case <-ctx.Done():
 				timer.Stop()
-				return fmt.Errorf("%d sections left: %w: %w", len(ids), ctx.Err(), last)
+				why := ctx.Err()
+				if last != nil {
+					why = fmt.Errorf("%w: %w", why, last)
+				}
+				return fmt.Errorf("%d sections left, no node has them yet: %w", len(ids), why)
 			case <-timer.C:
 			}
 		}
@@ -331,6 +335,8 @@ func (m *Mover) refuse(ctx context.Context, ids []seq.SectionID) (active []seq.S
 		for _, id := range ids {
 			if p := record.At(id); p.State == sets.Active && p.Move == m.Move.ID {
 				active = append(active, id)
+			} else if p.Move > m.Move.ID && p.State != sets.Active && p.State != sets.Limbo {
+				continue // settled there by a later number: it will never activate this move either
 			} else if p.Move > m.Move.ID {
 				return active, fmt.Errorf("%w: section %d of Set %s is %v", ErrTakenBack, id, m.To.Name, p)
 			} else {

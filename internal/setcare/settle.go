@@ -134,6 +134,15 @@ func (s *Settlement) some(ctx context.Context, number uint64, ids []seq.SectionI
 	for _, id := range ids {
 		given[in[id]] = append(given[in[id]], id)
 	}
+	for _, id := range given[s.Set] { // it begins there, and hands out more: the next restore has to know
+		if ceilings[id] > 0 {
+			ceilings[id] = min(ceilings[id]+s.Bump, uint64(seq.MaxSeq))
+		}
+	}
+	// The map first: who is behind it finds the section in limbo, and what is in limbo is noted again.
+	if err := s.note(ctx, number, in, ceilings, false); err != nil {
+		return err
+	}
 	for name, ids := range given {
 		if name == s.Set {
 			err = s.keep(ctx, number, ids, ceilings)
@@ -146,20 +155,16 @@ func (s *Settlement) some(ctx context.Context, number uint64, ids []seq.SectionI
 			return err
 		}
 	}
-	return s.note(ctx, number, in, ceilings, false)
+	return nil
 }
 
 // keep has the restored Set serve sections, above all that is known of them.
-func (s *Settlement) keep(ctx context.Context, number uint64, ids []seq.SectionID, ceilings map[seq.SectionID]uint64) error {
+func (s *Settlement) keep(ctx context.Context, number uint64, ids []seq.SectionID, above map[seq.SectionID]uint64) error {
 	m := &Mover{To: s.all[s.Set]}
 	return m.each(ctx, m.To, ids, func(ctx context.Context, conn grpc.ClientConnInterface, _ string, ids []seq.SectionID, _ *sync.Mutex) ([]uint32, error) {
 		req := &pb.OpenSectionsRequest{Move: number, Keep: true}
 		for _, id := range ids {
-			above := uint64(0)
-			if ceilings[id] > 0 {
-				above = min(ceilings[id]+s.Bump, uint64(seq.MaxSeq))
-			}
-			req.Sections = append(req.Sections, &pb.StoppedSection{Section: uint32(id), Ceiling: above})
+			req.Sections = append(req.Sections, &pb.StoppedSection{Section: uint32(id), Ceiling: above[id]})
 		}
 		reply, err := pb.NewSetsClient(conn).Open(ctx, req)
 		return reply.GetLeft(), err

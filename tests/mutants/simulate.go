@@ -24,8 +24,11 @@ const (
 
 // engine is what the registers of the runs are on, so that they meet the mutant.
 func (m mutant) engine() sim.Engine {
-	if strings.HasPrefix(m.file, "internal/etcdstore/") {
+	switch {
+	case strings.HasPrefix(m.file, "internal/etcdstore/"):
 		return sim.EtcdEngine
+	case strings.HasPrefix(m.rule, "sets-"):
+		return sim.SetsEngine
 	}
 	return sim.StoreEngine
 }

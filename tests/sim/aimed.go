@@ -72,7 +72,7 @@ func injectLonely(w *world, f Fault) {
 		}
 	}
 	w.links.sever(links, f.For)
-	w.faults.arm([]Fault{{Point: "fill.ok", Where: "*", Verb: "stumble", Host: "op1", Arg: 1}})
+	w.faults.arm([]Fault{{Point: "fill.ok", Where: "*", Verb: "stumble", Host: "op1" + w.tag(), Arg: 1}})
 	gone := f.Peer // the last one to be filled, of those that those awake have
 	for _, m := range w.list().Voters() {
 		if m.Name != f.Peer {

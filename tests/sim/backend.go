@@ -14,6 +14,7 @@ type Engine string
 const (
 	StoreEngine Engine = "store" // StoreSvr
 	EtcdEngine  Engine = "etcd"
+	SetsEngine  Engine = "sets" // the StoreSvr of two clusters that are Sets of one map
 )
 
 // backend is what keeps the registers of a run: StoreSvr (onStores) or etcd (onEtcd). What the

@@ -122,7 +122,7 @@ func (c *caller) run(stop <-chan struct{}) {
 // try asks one allocator after the other, where it is sent to first, until one answers
 // or ctx ends.
 func (c *caller) try(ctx context.Context, key history.Key, ask func(ctx context.Context, at *conn) error) error {
-	allocs := c.w.hosts.of(allocHost)
+	allocs := c.w.hosts.allocs()
 	at := c.where[key]
 	last := errors.New("nobody asked")
 	for hops := 0; ctx.Err() == nil; hops++ {

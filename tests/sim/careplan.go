@@ -1,5 +1,7 @@
 package sim
 
+import "slices"
+
 // What becomes of a store that is to be replaced, by Fault.Arg.
 const (
 	replaceTorn = iota
@@ -35,7 +37,7 @@ func injectReplace(w *world, f Fault) {
 	case int(f.Arg) == replaceAlive:
 		o.force = "by order"
 	}
-	w.ops.give("op1", o)
+	w.ops.give("op1"+w.tag(), o)
 }
 
 // injectResize has a store added, or the one of the fault removed.
@@ -45,22 +47,42 @@ func injectResize(w *world, f Fault) {
 	ok := w.faults.mayChange(o, w.hosts.named(f.Host))
 	w.mu.Unlock()
 	if ok {
-		w.ops.give("op1", o)
+		w.ops.give("op1"+w.tag(), o)
 	}
 }
 
 // injectOrder has another operator save everything that there is at this moment, or give
 // up what is under way.
-func injectOrder(w *world, f Fault) { w.ops.give("op2", &order{verb: f.Verb}) }
+func injectOrder(w *world, f Fault) {
+	if f.Verb == "backup" && !w.isSet() { // it would be one of a cluster that is alone
+		return
+	}
+	w.ops.give("op2"+w.tag(), &order{verb: f.Verb})
+}
 
 // injectRival has another operator do the same at the same time.
 func injectRival(w *world, _ Fault) {
 	w.mu.Lock()
-	queue := w.hosts.named("op1").queue
+	queue := w.hosts.named("op1" + w.tag()).queue
 	w.mu.Unlock()
 	for _, o := range queue {
-		w.ops.give("op2", o)
+		w.ops.give("op2"+w.tag(), o)
 	}
+}
+
+// isSet says whether the cluster is what it is to be: one of several Sets in a run with these.
+func (w *world) isSet() bool { return len(w.sets) == 1 || w.check.places.joined.Load() }
+
+// unsettled says whether another Set is to be restored, or was and is not settled: what they both
+// had would be known to nobody. Needs w.mu.
+func (w *world) unsettled() bool {
+	for _, one := range w.sets {
+		restoring := slices.ContainsFunc(one.ops.pending(), func(o *order) bool { return o.verb == "restore" })
+		if one != w && restoring || w.check.places.limbo(one) {
+			return true
+		}
+	}
+	return false
 }
 
 // injectDisaster loses the disks of W stores at one moment. What is left is a backup.
@@ -73,7 +95,7 @@ func injectDisaster(w *world, f Fault) {
 			blank++
 		}
 	}
-	if w.ops.chosen(o) == nil || blank < w.opts.Stores || len(w.ops.pending()) > 0 {
+	if w.unsettled() || w.ops.chosen(o) == nil || blank < w.opts.Stores || len(w.ops.pending()) > 0 {
 		w.mu.Unlock()
 		return
 	}
@@ -85,5 +107,5 @@ func injectDisaster(w *world, f Fault) {
 	for _, m := range lost {
 		w.faults.loseDisk(w.hosts.named(m.Name), Fault{Verb: "torn"})
 	}
-	w.ops.give("op1", o)
+	w.ops.give("op1"+w.tag(), o)
 }

@@ -37,20 +37,34 @@ type checker struct {
 	w        *world
 	sections *sections
 	eras     *eras
-	promises *promises
-	onces    *onces
-	failed   chan struct{} // closed at the first violation
+	promises *promises // of the whole run
+	onces    *onces    // likewise: exact spaces are the root's
+	places   *places   // of the whole run
+	*findings
+}
 
-	mu    sync.Mutex // guards found
-	found []Violation
+// findings are the violations of a run.
+type findings struct {
+	failed chan struct{} // closed at the first violation
+	mu     sync.Mutex    // guards found
+	found  []Violation
 }
 
 func newChecker(w *world) *checker {
-	return &checker{w: w, failed: make(chan struct{}),
-		sections: &sections{w: w, sessions: map[seq.Session]string{}, epochs: map[seq.SectionID]map[seq.Epoch]*ownership{}, last: map[seq.Session][]*ownership{}, past: map[seq.SectionID]uint64{}},
+	c := &checker{findings: &findings{failed: make(chan struct{})},
 		promises: &promises{w: w, ids: map[idKey]string{}, floors: map[history.Key]uint64{}, stretches: map[seq.Register][]stretch{}},
 		onces:    &onces{w: w, all: map[history.Key][]*once{}, raised: map[history.Key][]uint64{}},
-		eras:     &eras{w: w, now: 1, lists: map[seq.Era]quorum.MemberList{}, issued: map[seq.Register]uint64{}, homes: map[string]*host{}}}
+		places:   &places{w: w, records: map[*world]decided{}, newest: map[*world]decided{}, votes: map[vote]map[*host]bool{}}}
+	return c.of(w)
+}
+
+// of is the checker of another cluster of the run.
+func (c *checker) of(w *world) *checker {
+	out := *c
+	out.w = w
+	out.sections = &sections{w: w, sessions: map[seq.Session]string{}, epochs: map[seq.SectionID]map[seq.Epoch]*ownership{}, last: map[seq.Session][]*ownership{}, past: map[seq.SectionID]uint64{}}
+	out.eras = &eras{w: w, now: 1, lists: map[seq.Era]quorum.MemberList{}, issued: map[seq.Register]uint64{}, homes: map[string]*host{}}
+	return &out
 }
 
 // broken notes a violation.

@@ -36,7 +36,7 @@ func (b *database) Commit(u disk.Update) (commits uint64, err error) {
 func (b *database) write(apply func()) error {
 	d := b.d
 	d.w.mu.Lock()
-	d.w.faults.point(d.h, nil, "commit")
+	d.w.point(d.h, nil, "commit")
 	fate := d.w.rng.Uint64()
 	latency := d.w.between(d.w.opts.Disk/4, d.w.opts.Disk)
 	d.mu.Lock()
@@ -84,7 +84,7 @@ func (b *database) write(apply func()) error {
 	}
 	d.w.mu.Lock()
 	d.w.stats.Commits++
-	d.w.faults.point(d.h, nil, "committed")
+	d.w.point(d.h, nil, "committed")
 	d.w.mu.Unlock()
 	return nil
 }
@@ -96,6 +96,7 @@ func (d *simDisk) apply(u disk.Update) uint64 {
 	for _, c := range u.Changes {
 		was := d.now.registers[c.Register]
 		d.w.check.durable(d.h, c.Register, was, c.State)
+		d.w.check.places.accepted(d.h, c.Register, c.State)
 		d.now.registers[c.Register] = c.State
 		d.peak(c.Register, c.State.Max)
 	}

@@ -309,10 +309,10 @@ func (d *simDisk) state(r seq.Register) acceptor.State {
 	return d.now.registers[r]
 }
 
-func memberList(n int) []quorum.Member {
+func memberList(n int, tag string) []quorum.Member {
 	out := make([]quorum.Member, n)
 	for i := range out {
-		out[i] = quorum.Member{Name: storeName(i), UUID: fmt.Sprintf("uuid-%d", i+1)}
+		out[i] = quorum.Member{Name: storeName(i) + tag, UUID: fmt.Sprintf("uuid-%d%s", i+1, tag)}
 	}
 	return out
 }

@@ -101,10 +101,14 @@ func (es *eras) handedOut() map[seq.Register]uint64 {
 // newEra begins an era whose stores have that first list, and know these registers.
 func (es *eras) newEra(era seq.Era, list quorum.MemberList, known func(seq.Register) bool) {
 	es.w.check.sections.newEra()
-	es.w.check.onces.newEra()
+	if es.w.set == 0 { // the exact space is there
+		es.w.check.onces.newEra()
+	}
 	es.mu.Lock()
 	defer es.mu.Unlock()
-	maps.DeleteFunc(es.issued, func(r seq.Register, _ uint64) bool { return !known(r) })
+	maps.DeleteFunc(es.issued, func(r seq.Register, _ uint64) bool {
+		return !known(r) || len(es.w.sets) > 1 && r.Kind() == seq.KindSection // it may have come from another Set since the backup
+	})
 	es.now, es.lists[era] = era, list
 }
 
@@ -112,7 +116,8 @@ func (es *eras) newEra(era seq.Era, list quorum.MemberList, known func(seq.Regis
 // had of what the backup knows (I2 over eras).
 func (es *eras) raised(made backup.Content, before seq.Era) {
 	for r, st := range made.Registers {
-		if k := r.Kind(); k != seq.KindSection && k != seq.KindTag {
+		// A section may have come from another Set since, above what that one had.
+		if k := r.Kind(); k != seq.KindTag && (k != seq.KindSection || len(es.w.sets) > 1) {
 			continue
 		}
 		for _, h := range es.w.hosts.of(storeHost) {

@@ -85,13 +85,13 @@ func (b *onEtcd) raise(ctx context.Context, era seq.Era) error {
 		return err
 	}
 	defer func() { _ = client.Close() }()
-	order := etcdstore.NewEra{Prefix: etcdPrefix, Cluster: clusterName, Era: era}
+	order := etcdstore.NewEra{Prefix: etcdPrefix, Cluster: b.w.cluster(), Era: era}
 	return order.Raise(ctx, client, func(c etcdstore.Contents) (etcdstore.Beginning, error) {
 		m := backup.Manifest{Cluster: c.Cluster, Era: c.Era, Mapping: c.Mapping, Floors: c.Floors}
 		for _, s := range c.Sessions {
 			m.LeaseBound = max(m.LeaseBound, s.Lease)
 		}
-		with, err := backup.Restore{Cluster: clusterName, Era: era, Bump: backup.DefaultBump, WorkerMargin: backup.DefaultWorkerMargin}.Filling(m, c.States)
+		with, err := backup.Restore{Cluster: b.w.cluster(), Era: era, Bump: backup.DefaultBump, WorkerMargin: backup.DefaultWorkerMargin}.Filling(m, c.States)
 		if err != nil {
 			return etcdstore.Beginning{}, err
 		}

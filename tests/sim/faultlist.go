@@ -28,6 +28,7 @@ func init() { // not in place: a fault may arm others
 		"replace": injectReplace, "grow": injectResize, "shrink": injectResize,
 		"elect": injectElect, "nospace": injectNoSpace, "compact": injectCompact, "sluggish": injectSluggish, "rollback": injectRollback,
 		"reprieve": injectReprieve, "revive": injectRevive, "wake": injectWake, "stillborn": injectStillborn,
+		"blackout": injectBlackout, "apart": injectApart, // of whole Sets
 		"backup": injectOrder, "abort": injectOrder, "disaster": injectDisaster, "rival": injectRival,
 	}
 }
@@ -152,6 +153,32 @@ var obstacles = []choice{
 // carePoints are where obstacles are aimed: the steps of an operator, and what the stores
 // are told.
 var carePoints = []string{"op.1", "op.2", "op.3", "op.4", "op.5", "adopt", "adopt.ok", "adopt.ok", "fill", "fill.ok", "fill.ok", "dump", "dump.ok", "bind.ok"}
+
+// inTheWay is what gets in the way of moves between Sets, beside all other faults.
+var inTheWay = []choice{
+	{30, func(d *draw) Fault { return Fault{Verb: "kill", Host: d.mover(), For: d.span(10e6, 20e9)} }},
+	{8, func(d *draw) Fault { return Fault{Verb: "pause", Host: d.mover(), For: d.span(50e6, 20e9)} }},
+	{6, func(d *draw) Fault { return Fault{Verb: "isolate", Host: d.mover(), For: d.span(100e6, 15e9)} }},
+	{8, func(d *draw) Fault {
+		return Fault{Verb: "cut", Host: d.mover(), Peer: d.alloc(), For: d.span(100e6, 15e9)}
+	}},
+	{8, func(d *draw) Fault {
+		return Fault{Verb: "cut", Host: d.alloc(), Peer: d.mover(), For: d.span(100e6, 15e9)}
+	}},
+	{14, func(d *draw) Fault { return Fault{Verb: "kill", Host: d.alloc(), For: d.span(10e6, 12e9)} }},
+	{8, func(d *draw) Fault { return Fault{Verb: "pause", Host: d.alloc(), For: d.span(50e6, 15e9)} }},
+	{8, func(d *draw) Fault { return Fault{Verb: "isolate", Host: d.alloc(), For: d.span(100e6, 15e9)} }},
+	{4, func(d *draw) Fault { return Fault{Verb: "blackout", Host: d.store(), For: d.span(100e6, 20e9)} }},
+	{4, func(d *draw) Fault { return Fault{Verb: "apart", Host: d.store(), For: d.span(100e6, 20e9)} }},
+	{3, func(d *draw) Fault { return Fault{Verb: "power", Host: d.store(), For: d.span(10e6, 5e9)} }},
+}
+
+// movePoints are where those are aimed: the steps of a coordinator, and what nodes are asked.
+var movePoints = []string{"move.seal", "move.stop", "move.open", "move.finish", "move.arrive", "move.refuse", "move.cancel", "move.reopen", "move.abort",
+	"set.step", "set.step.ok", "set.stop", "set.stop.ok", "set.open", "set.open.ok", "set.changemap.ok"}
+
+// setsVerbs happen to runs with Sets alone.
+var setsVerbs = []string{"blackout", "apart"}
 
 // strays are not drawn in runs with operators, who do not work while machines find the
 // wrong stores.

@@ -80,7 +80,24 @@ func (fs *faults) inject(f Fault) {
 	}
 	f.Host, f.Peer = fs.target(f.Host), fs.target(f.Peer)
 	fs.trace.add("FAULT %s", f)
-	verbs[f.Verb](fs.w, f)
+	w := fs.of(f.Host)
+	if f.Host == w.tag() {
+		f.Host = ""
+	}
+	verbs[f.Verb](w, f)
+}
+
+// of is the cluster of a host, or with that tag; else the first.
+func (fs *faults) of(host string) *world {
+	if h := fs.w.hosts.named(host); h != nil {
+		return h.w
+	}
+	for _, w := range fs.w.sets {
+		if w.tag() == host {
+			return w
+		}
+	}
+	return fs.w
 }
 
 // target is the store that a fault with this name happens to: if it is no member (any
@@ -89,12 +106,13 @@ func (fs *faults) target(name string) string {
 	if !fs.opts.Care || fs.opts.still || !strings.HasPrefix(name, "s") {
 		return name
 	}
-	members := fs.w.list().Members
+	w := fs.of(name)
+	members := w.list().Members
 	if slices.ContainsFunc(members, func(m quorum.Member) bool { return m.Name == name }) {
 		return name
 	}
-	for i := range fs.w.hosts.of(storeHost) {
-		if storeName(i) == name {
+	for i := range w.hosts.of(storeHost) {
+		if storeName(i)+w.tag() == name {
 			return members[i%len(members)].Name
 		}
 	}

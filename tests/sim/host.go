@@ -30,6 +30,7 @@ const (
 	callerHost
 	operatorHost
 	routerHost
+	coordinatorHost
 	hostKinds = iota
 )
 
@@ -186,16 +187,22 @@ func (h *host) eraNow() seq.Era {
 
 // host finds a host by name.
 func (hs *hosts) named(name string) *host {
-	for _, h := range hs.all {
-		if h.name == name {
-			return h
+	for _, w := range hs.w.sets {
+		for _, h := range w.hosts.all {
+			if h.name == name {
+				return h
+			}
 		}
 	}
 	return nil
 }
 
-// of are the hosts of a kind; the slice is not to be changed.
+// of are the hosts of a kind in the cluster, or those that are of none; the slice is not to be
+// changed.
 func (hs *hosts) of(kind hostKind) []*host {
+	if kind == callerHost || kind == routerHost || kind == coordinatorHost {
+		hs = hs.w.root().hosts
+	}
 	if all := hs.kinds[kind].Load(); all != nil {
 		return *all
 	}
@@ -207,7 +214,7 @@ const spares = 24
 
 // spare makes a machine on which a store can be made later.
 func (hs *hosts) spare(i int) {
-	h := hs.add(storeHost, storeName(i), i)
+	h := hs.add(storeHost, storeName(i)+hs.w.tag(), i)
 	h.disk = newDisk(hs.w, h)
 	h.blank, h.lost = true, true
 }
@@ -234,7 +241,23 @@ func (h *host) node() string { return cmp.Or(h.twinOf, h.name) }
 func (hs *hosts) everyone() []*host {
 	hs.mu.Lock()
 	defer hs.mu.Unlock()
-	return slices.Clone(hs.all)
+	return hs.everywhere()
+}
+
+// everywhere are all hosts of the run. Needs w.mu.
+func (hs *hosts) everywhere() (out []*host) {
+	for _, w := range hs.w.sets {
+		out = append(out, w.hosts.all...)
+	}
+	return out
+}
+
+// allocs are the allocators of all clusters.
+func (hs *hosts) allocs() (out []*host) {
+	for _, w := range hs.w.sets {
+		out = append(out, w.hosts.of(allocHost)...)
+	}
+	return out
 }
 
 // saw says by whom a process was told of transactions: the disk, and the version of the

@@ -80,7 +80,7 @@ func injectCut(w *world, f Fault) {
 // Callers still reach it: a zombie that nobody asks does no harm.
 func injectPart(w *world, f Fault) {
 	var links []link
-	for _, h := range w.hosts.all {
+	for _, h := range w.hosts.everyone() {
 		if h.name == f.Host || h.kind == callerHost || h.kind == routerHost {
 			continue
 		}
@@ -166,6 +166,29 @@ func injectPower(w *world, f Fault) {
 		w.procs.kill(h, 0)
 		w.later(f.For, func() { w.procs.start(h) })
 	}
+}
+
+// injectBlackout ends all processes of the Set of a host at one moment.
+func injectBlackout(w *world, f Fault) {
+	for _, h := range w.hosts.servers() {
+		if h.twinOf == "" {
+			w.procs.kill(h, 0)
+			w.later(f.For, func() { w.procs.start(h) })
+		}
+	}
+}
+
+// injectApart cuts the Set of a host off from the others, and from those who move sections.
+func injectApart(w *world, f Fault) {
+	var links []link
+	for _, h := range w.hosts.everyone() {
+		if h.kind != callerHost && h.kind != routerHost && (h.w != w || h.kind == coordinatorHost) {
+			for _, own := range w.hosts.servers() {
+				links = append(links, link{h.name, own.name}, link{own.name, h.name})
+			}
+		}
+	}
+	w.links.sever(links, f.For)
 }
 
 // injectStopAll stops the whole cluster in order, allocators first, and starts it again.

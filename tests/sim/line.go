@@ -297,7 +297,7 @@ func (e *serverEnd) RecvMsg(m any) error {
 	w := e.l.w
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.faults.point(e.l.to, e.l.from, "stream")
+	w.point(e.l.to, e.l.from, "stream")
 	if req, ok := m.(*pb.StreamRequest); ok && e.l.to.kind == allocHost {
 		e.asked[req.GetId()] = req
 	}
@@ -325,15 +325,15 @@ func (e *serverEnd) SendMsg(m any) error {
 		return status.Error(codes.Unavailable, "the line has ended")
 	}
 	if req.GetNext() != nil && reply.GetNext() != nil {
-		w.check.batch(h, req.GetNext(), reply.GetNext())
-		w.check.sections.inspect()
+		h.w.check.batch(h, req.GetNext(), reply.GetNext())
+		w.check.inspect()
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if !h.up || h.life != e.life || e.l.over {
 		return status.Error(codes.Unavailable, "the line has ended")
 	}
-	w.faults.point(h, e.l.from, "stream.ok")
+	w.point(h, e.l.from, "stream.ok")
 	w.net.leave(h, func() { e.l.push(e.l.down, parcel{body: body}) })
 	return nil
 }

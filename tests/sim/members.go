@@ -204,7 +204,7 @@ func reads(t etcdstore.Txn) bool {
 
 // apply does a request, and sends the answer back by the member that was asked. Needs w.mu.
 func (m *members) apply(p *proposal) {
-	m.w.faults.point(m.leader, nil, "commit")
+	m.w.point(m.leader, nil, "commit")
 	var s settled
 	if s.Answer, s.error = m.etcd.Apply(p.txn); errors.Is(s.error, etcdstore.ErrNoSpace) && m.chance(0.2) {
 		s.error = m.etcd.Despite(p.txn)
@@ -216,7 +216,7 @@ func (m *members) apply(p *proposal) {
 		m.did(p.txn, s.Answer)
 	}
 	m.stats.Commits++
-	m.w.faults.point(m.leader, nil, "committed")
+	m.w.point(m.leader, nil, "committed")
 	if p.at == m.leader {
 		p.settle(s)
 	} else if m.meet(p.at, m.leader) {

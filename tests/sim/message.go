@@ -23,6 +23,8 @@ func pointName(method string) string {
 		return "tag." + strings.ToLower(name)
 	case ".Snowflake":
 		return "id." + strings.ToLower(name)
+	case ".Sets":
+		return "set." + strings.ToLower(name)
 	}
 	return strings.ToLower(name)
 }

@@ -98,7 +98,7 @@ func (n *network) leave(h *host, do func()) {
 // request puts a request on the wire. Needs w.mu.
 func (n *network) request(k *call) {
 	if k.method == txnMethod {
-		n.w.faults.point(k.from, k.from, k.name.out)
+		n.w.point(k.from, k.from, k.name.out)
 	}
 	if n.w.links.cut(k.from, k.to) {
 		n.trace.add("%-8s -> %-8s %s #%d lost in the partition", k.from.name, k.to.name, k.name.short, k.id)
@@ -157,9 +157,9 @@ func (n *network) arrive(k *call, again bool) {
 	if n.trace.on { // the arguments cost more than the event
 		n.trace.add("%-8s <- %-8s %s #%d %s", h.name, k.from.name, k.name.short, k.id, seen{k.body, k.method, true, nil})
 	}
-	n.w.faults.point(h, k.from, k.name.point)
-	if k.name.point == "prepare" && n.w.faults.awaited("acquire") && ofSections(k.body) {
-		n.w.faults.point(h, k.from, "acquire")
+	n.w.point(h, k.from, k.name.point)
+	if k.name.point == "prepare" && h.w.faults.awaited("acquire") && ofSections(k.body) {
+		n.w.point(h, k.from, "acquire")
 	}
 	n.handle(h, m, k, again)
 }
@@ -218,9 +218,9 @@ func (n *network) reply(h *host, life int, k *call, req proto.Message, msg any, 
 	}
 	n.mu.Unlock()
 	if err == nil && whole != nil {
-		n.w.check.answer(h, life, k, req, whole)
+		h.w.check.answer(h, life, k, req, whole)
 	}
-	n.w.check.sections.inspect()
+	n.w.check.inspect()
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if !h.up || h.life != life || again {
@@ -233,7 +233,7 @@ func (n *network) reply(h *host, life int, k *call, req proto.Message, msg any, 
 // respond puts an answer on the wire. Needs w.mu.
 func (n *network) respond(h *host, k *call, r result) {
 	if r.err == nil {
-		n.w.faults.point(h, k.from, k.name.ok)
+		n.w.point(h, k.from, k.name.ok)
 	}
 	if n.trace.on {
 		n.trace.add("%-8s => %-8s %s #%d %s", h.name, k.from.name, k.name.short, k.id, seen{r.body, k.method, false, r.err})

@@ -52,7 +52,10 @@ func (os *onces) draw(c *caller, key history.Key, count uint32) *once {
 	made := os.all[key]
 	os.mu.Unlock()
 	if again && len(made) > 0 {
-		return made[max(0, len(made)-1-back)]
+		// Who does not say when a request was first sent must not repeat it after the window.
+		if o := made[max(0, len(made)-1-back)]; w.opts.Keep >= seq.MaxWindow || !o.sent.IsZero() {
+			return o
+		}
 	}
 	return os.make(c, key, count)
 }

@@ -30,11 +30,8 @@ type onEtcd struct {
 	closed  bool // no process is to be started; likewise
 }
 
-const (
-	// firstCluster is etcd's id of itself.
-	firstCluster = 7
-	clusterName  = "sim"
-)
+// firstCluster is etcd's id of itself.
+const firstCluster = 7
 
 func newOnEtcd(p part) *onEtcd {
 	b := &onEtcd{part: p, etcd: etcdmodel.New(firstCluster), ledger: newLedger(p.w)}
@@ -45,12 +42,12 @@ func newOnEtcd(p part) *onEtcd {
 // assemble implements backend.
 func (b *onEtcd) assemble(m seq.Mapping) {
 	ctx, local := context.Background(), &etcdmodel.Client{Etcd: b.etcd}
-	if err := etcdstore.Init(ctx, local, etcdstore.InitConfig{Prefix: etcdPrefix, Cluster: clusterName, Spaces: m.Spaces, Era: 1}); err != nil {
+	if err := etcdstore.Init(ctx, local, etcdstore.InitConfig{Prefix: etcdPrefix, Cluster: b.w.cluster(), Spaces: m.Spaces, Era: 1}); err != nil {
 		panic(fmt.Sprintf("sim: init of etcd: %v", err))
 	}
 	b.etcd.OnChange(b.ledger.changed)
 	for i := range b.opts.Stores {
-		b.w.hosts.add(storeHost, storeName(i), i)
+		b.w.hosts.add(storeHost, storeName(i)+b.w.tag(), i)
 	}
 	made, err := etcdstore.Open(ctx, etcdstore.Config{KV: local, Prefix: etcdPrefix, Clock: b.w.hosts.all[0].clock, MaxLease: allocsvr.MaxLease})
 	if err != nil {

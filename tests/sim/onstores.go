@@ -9,6 +9,8 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/seqsvr/seqsvr/allocsvr"
+	"github.com/seqsvr/seqsvr/allocsvr/keyhash"
+	"github.com/seqsvr/seqsvr/allocsvr/setdocs"
 	"github.com/seqsvr/seqsvr/internal/rpc"
 	"github.com/seqsvr/seqsvr/internal/storeclient"
 	"github.com/seqsvr/seqsvr/quorum"
@@ -23,10 +25,10 @@ type onStores struct{ part }
 // assemble implements backend.
 func (b *onStores) assemble(m seq.Mapping) {
 	w := b.w
-	members := memberList(b.opts.Stores)
+	members := memberList(b.opts.Stores, w.tag())
 	w.ident = quorum.Identity{N: b.opts.Stores, W: b.opts.W(), R: b.opts.Stores - b.opts.W() + 1, Mapping: m, Members: members, Voting: true,
 		MaxLease: 10 * time.Second,
-		Ref:      quorum.Ref{Cluster: "sim", Era: 1, Members: 1, MembersHash: quorum.MembersHash(members)}}
+		Ref:      quorum.Ref{Cluster: w.cluster(), Era: 1, Members: 1, MembersHash: quorum.MembersHash(members)}}
 	for i, member := range members {
 		h := w.hosts.add(storeHost, member.Name, i)
 		h.disk = newDisk(w, h)
@@ -74,7 +76,55 @@ func (b *onStores) launch(h *host, p *allocProc) {
 		}
 	}
 	b.mu.Unlock()
-	w.procs.serve(h, p, allocsvr.Wiring{Identity: w.ident, Stores: stores})
+	wiring := allocsvr.Wiring{Identity: w.ident, Stores: stores}
+	if len(w.sets) == 1 {
+		w.procs.serve(h, p, wiring)
+		return
+	}
+	b.work.Go(func() {
+		if b.readFirst(h, p, &wiring) {
+			w.procs.serve(h, p, wiring)
+		}
+	})
+}
+
+// readFirst reads what a process has to know of its Set before it serves, by a session of its own,
+// for as long as the process is wanted.
+func (b *onStores) readFirst(h *host, p *allocProc, w *allocsvr.Wiring) bool {
+	for {
+		try, done := context.WithTimeout(p.ctx, 5*time.Second)
+		err := b.read(try, h, w)
+		done()
+		switch {
+		case err == nil:
+			return true
+		case p.ctx.Err() != nil:
+			close(p.over)
+			return false
+		}
+		b.trace.add("%-8s does not know yet what its Set has: %v", h.name, err)
+		select {
+		case <-p.ctx.Done():
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+}
+
+func (b *onStores) read(ctx context.Context, h *host, w *allocsvr.Wiring) error {
+	b.mu.Lock()
+	secret := b.w.procs.newSecret(h)
+	b.mu.Unlock()
+	id := w.Identity
+	g, err := quorum.NewGroup(quorum.Config{Ref: id.Ref, N: id.N, R: id.R, W: id.W, Secret: secret}, w.Stores)
+	if err != nil {
+		return err
+	}
+	defer g.Close()
+	if w.Keys, err = keyhash.New(ctx, g, secret.Session(), id.Mapping).Begin(ctx); err != nil {
+		return err
+	}
+	w.Record, err = setdocs.ReadRecord(ctx, g, secret.Session())
+	return err
 }
 
 // group implements backend.
@@ -238,7 +288,11 @@ func (b *onStores) connect(h *host, p *allocProc) {
 	follow := storeclient.NewFollower(cluster, log, func(list quorum.MemberList, stores []quorum.NamedStore) error {
 		return p.node.Reconfigure(list, stores)
 	}, dial)
-	if b.w.procs.serve(h, p, allocsvr.Wiring{Identity: cluster.Identity, Stores: storeclient.NamedStores(cluster.Stores), Stale: follow.Kick}) {
+	wiring := allocsvr.Wiring{Identity: cluster.Identity, Stores: storeclient.NamedStores(cluster.Stores), Stale: follow.Kick}
+	if len(b.w.sets) > 1 && !b.readFirst(h, p, &wiring) {
+		return
+	}
+	if b.w.procs.serve(h, p, wiring) {
 		_ = follow.Run(p.ctx) // it ends with its context only
 	}
 }

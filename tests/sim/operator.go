@@ -50,7 +50,7 @@ func (op *operators) assemble() {
 		op.w.hosts.spare(op.opts.Stores + i)
 	}
 	for i := range 2 {
-		op.w.hosts.add(operatorHost, fmt.Sprintf("op%d", i+1), i)
+		op.w.hosts.add(operatorHost, fmt.Sprintf("op%d", i+1)+op.w.tag(), i)
 	}
 }
 
@@ -133,7 +133,7 @@ func (op *operators) tryOrder(ctx context.Context, h *host, life int, o *order, 
 		op.mu.Lock()
 		n++
 		op.trace.add("%-8s %s, step %d: %s", h.name, o, n, name)
-		op.w.faults.point(h, nil, fmt.Sprintf("op.%d", n))
+		op.w.point(h, nil, fmt.Sprintf("op.%d", n))
 		op.mu.Unlock()
 		if tell != nil {
 			tell(n, name)
@@ -163,14 +163,14 @@ func (op *operators) tryOrder(ctx context.Context, h *host, life int, o *order, 
 
 // care carries out what the code of seqctl store does.
 func (op *operators) care(ctx context.Context, h *host, life int, o *order, say func(string)) error {
-	handed := op.w.check.eras.handedOut()
+	era, handed := op.w.check.eras.present(), op.w.check.eras.handedOut()
 	c, err := storecare.Open(ctx, op.w.addresses(), op.w.net.through(h, life))
 	if err != nil {
 		return err
 	}
 	if o.verb == "backup" {
 		say("read the stores")
-		err = op.backup(ctx, h, c, handed)
+		err = op.backup(ctx, h, c, era, handed)
 	} else {
 		err = op.change(ctx, c, o, say)
 	}
@@ -327,7 +327,7 @@ func (op *operators) ordered(o *order) bool {
 			return true
 		case may:
 			given = true
-			op.give("op1", o)
+			op.give("op1"+op.w.tag(), o)
 		}
 	}
 	return false

@@ -59,7 +59,14 @@ func (ps *processes) startRouter(h *host) {
 // sdkOf is the SDK in the process that is up at a host. Close it in the end.
 func (ps *processes) sdkOf(h *host, indirect bool, fallback *client.Fallback) *client.Client {
 	var addrs []string
-	for _, to := range ps.w.hosts.of(map[bool]hostKind{true: routerHost, false: allocHost}[indirect]) {
+	to := ps.w.hosts.allocs() // of several Sets those of any
+	switch {
+	case indirect:
+		to = ps.w.hosts.of(routerHost)
+	case h.kind == routerHost: // starts before the others have joined
+		to = ps.w.hosts.of(allocHost)
+	}
+	for _, to := range to {
 		if to.twinOf == "" {
 			addrs = append(addrs, to.name)
 		}
@@ -83,5 +90,7 @@ func (ps *processes) start(h *host) {
 		ps.w.ops.start(h)
 	case routerHost:
 		ps.startRouter(h)
+	case coordinatorHost:
+		ps.w.moves.start(h)
 	}
 }

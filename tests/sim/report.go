@@ -111,8 +111,10 @@ func KeptSeeds(file string) ([]Kept, error) {
 			continue
 		}
 		kept := Kept{Engine: StoreEngine}
-		if seed, is := strings.CutPrefix(text, string(EtcdEngine)+" "); is {
-			text, kept.Engine = strings.TrimSpace(seed), EtcdEngine
+		for _, e := range []Engine{EtcdEngine, SetsEngine} {
+			if seed, is := strings.CutPrefix(text, string(e)+" "); is {
+				text, kept.Engine = strings.TrimSpace(seed), e
+			}
 		}
 		if kept.Seed, err = strconv.ParseUint(text, 10, 64); err != nil {
 			return nil, fmt.Errorf("%s: %w", file, err)
@@ -124,7 +126,7 @@ func KeptSeeds(file string) ([]Kept, error) {
 
 // String is the seed as KeptSeeds reads it.
 func (k Kept) String() string {
-	if k.Engine == EtcdEngine {
+	if k.Engine != StoreEngine {
 		return fmt.Sprintf("%s %d", k.Engine, k.Seed)
 	}
 	return strconv.FormatUint(k.Seed, 10)

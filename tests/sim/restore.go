@@ -20,8 +20,9 @@ type saved struct {
 	file []byte
 }
 
-// backup saves what the stores have. All that was handed out before must be in it.
-func (op *operators) backup(ctx context.Context, h *host, c *storecare.Care, handed map[seq.Register]uint64) error {
+// backup saves what the stores have. All that was handed out before, in the era in which it was
+// begun, must be in it.
+func (op *operators) backup(ctx context.Context, h *host, c *storecare.Care, begun seq.Era, handed map[seq.Register]uint64) error {
 	snap, err := c.Snapshot(ctx)
 	if err != nil {
 		return err
@@ -36,7 +37,7 @@ func (op *operators) backup(ctx context.Context, h *host, c *storecare.Care, han
 	for _, st := range snap.States {
 		has[st.Register] = st.Max
 	}
-	if snap.Era == op.w.check.eras.present() { // else all of this is of the past
+	if era := op.w.check.eras.present(); snap.Era == era && (len(op.w.sets) == 1 || era == begun) { // else all of this is of the past
 		for r, v := range handed {
 			got, known := has[r]
 			if r.Kind() == seq.KindWorker || !known && r.OnDemand() { // what was before the era is below
@@ -162,6 +163,7 @@ func (op *operators) beginEra(era seq.Era, made []*host, o *order) {
 		return
 	}
 	op.w.check.eras.newEra(era, list, made[0].disk.knows)
+	op.w.check.places.newEra(op.w, made[0].disk.state(seq.RecordRegister))
 	op.mu.Unlock()
 	for _, s := range made {
 		op.w.back.start(s)

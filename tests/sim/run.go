@@ -13,6 +13,7 @@ import (
 type Options struct {
 	Seed     uint64
 	Engine   Engine
+	Sets     int // clusters, each with so many Stores and Allocs, that divide the sections; 0 and 1: one
 	Stores   int
 	Allocs   int
 	Callers  int
@@ -110,7 +111,10 @@ func OptionsOf(seed uint64) Options {
 // On is the run on that engine. On etcd, Stores are its members, and no operator changes them.
 func (o Options) On(e Engine) Options {
 	o.Engine = cmp.Or(e, StoreEngine)
-	o.Care = o.Care && e != EtcdEngine
+	o.Care = o.Care && o.Engine != EtcdEngine
+	if o.Engine == SetsEngine {
+		o.Sets, o.Calm = 2, 15*time.Second
+	}
 	return o
 }
 
@@ -151,9 +155,11 @@ func Run(o Options, dir string) Result {
 	}
 	w.assemble()
 	w.work.Go(w.loop)
-	w.back.begin()
-	for _, h := range w.hosts.of(allocHost) {
-		w.schedule(10*time.Millisecond, func() { w.procs.startAlloc(h) })
+	for _, one := range w.sets {
+		one.back.begin()
+		for _, h := range one.hosts.of(allocHost) {
+			w.schedule(10*time.Millisecond, func() { one.procs.startAlloc(h) })
+		}
 	}
 	for _, h := range w.hosts.of(routerHost) {
 		w.schedule(20*time.Millisecond, func() { w.procs.startRouter(h) })

@@ -34,19 +34,22 @@ func (d *draw) pick(from []choice) Fault {
 type draw struct {
 	rng    *rand.Rand
 	o      Options
+	tag    string // of the cluster that they happen to
 	losses int
 }
 
 func (d *draw) store() string {
 	if d.o.Care { // there are others later
-		return storeName(d.rng.IntN(d.o.Stores + 2))
+		return storeName(d.rng.IntN(d.o.Stores+2)) + d.tag
 	}
-	return storeName(d.rng.IntN(d.o.Stores))
+	return storeName(d.rng.IntN(d.o.Stores)) + d.tag
 }
 
-func (d *draw) operator() string { return fmt.Sprintf("op%d", 1+d.rng.IntN(4)/3) }
+func (d *draw) operator() string { return fmt.Sprintf("op%d", 1+d.rng.IntN(4)/3) + d.tag }
 
-func (d *draw) alloc() string { return allocName(d.rng.IntN(d.o.Allocs)) }
+func (d *draw) mover() string { return fmt.Sprintf("m%d", 1+d.rng.IntN(movers)) }
+
+func (d *draw) alloc() string { return allocName(d.rng.IntN(d.o.Allocs)) + d.tag }
 
 func (d *draw) server() string {
 	if d.rng.IntN(2) == 0 {
@@ -63,10 +66,25 @@ func (d *draw) span(lo, hi time.Duration) time.Duration {
 
 // Schedule draws the faults of a run from its seed.
 func Schedule(o Options) []Fault {
-	d := &draw{rng: rand.New(rand.NewPCG(o.Seed, 0xfa17)), o: o}
-	choices, points := o.Engine.lists()
-	mean := (1 + 4*d.rng.Float64()*d.rng.Float64()) * float64(o.Lease)
 	var out []Fault
+	for set := range max(1, o.Sets) {
+		out = append(out, schedule(o, set)...)
+		if o.Care {
+			out = append(out, careSchedule(o, set)...)
+		}
+	}
+	if o.Sets > 1 {
+		out = append(out, setsSchedule(o)...)
+	}
+	slices.SortStableFunc(out, func(a, b Fault) int { return cmp.Compare(a.At, b.At) })
+	return out
+}
+
+// schedule draws the faults of one cluster.
+func schedule(o Options, set int) (out []Fault) {
+	d := &draw{rng: rand.New(rand.NewPCG(o.Seed, 0xfa17+uint64(set)<<16)), o: o, tag: tagOf(set)}
+	choices, points := o.Engine.lists()
+	mean := (1 + 4*d.rng.Float64()*d.rng.Float64()) * float64(o.Lease) * float64(max(1, o.Sets))
 	for at := o.Calm; ; {
 		at += time.Duration(d.rng.ExpFloat64() * mean)
 		if at >= o.Length {
@@ -82,16 +100,33 @@ func Schedule(o Options) []Fault {
 				f.Where = h
 			}
 		}
+		if f.Host == "" { // it happens to the cluster
+			f.Host = d.tag
+		}
 		// Operators do not work while machines find the wrong stores.
 		if (!o.Care || !strays[f.Verb]) && o.Engine.suits(f.Verb) {
 			out = append(out, f)
 		}
 	}
-	if o.Care {
-		out = append(out, careSchedule(o)...)
-	}
-	slices.SortStableFunc(out, func(a, b Fault) int { return cmp.Compare(a.At, b.At) })
 	return out
+}
+
+// setsSchedule draws what gets in the way of moves between Sets.
+func setsSchedule(o Options) (out []Fault) {
+	d := &draw{rng: rand.New(rand.NewPCG(o.Seed, 0x5e75)), o: o}
+	for at := o.Calm; ; {
+		at += time.Duration(d.rng.ExpFloat64() * float64(4*time.Second))
+		if at >= o.Length {
+			return out
+		}
+		d.tag = tagOf(d.rng.IntN(o.Sets))
+		f := d.pick(inTheWay)
+		f.At = at.Round(time.Millisecond)
+		if d.rng.IntN(4) > 0 {
+			f.Point, f.Where = movePoints[d.rng.IntN(len(movePoints))], "*"
+		}
+		out = append(out, f)
+	}
 }
 
 // lists are what is drawn from.
@@ -107,12 +142,12 @@ func (e Engine) suits(verb string) bool {
 	if e == EtcdEngine {
 		return !slices.Contains(storeVerbs, verb)
 	}
-	return !slices.Contains(etcdVerbs, verb)
+	return !slices.Contains(etcdVerbs, verb) && (e == SetsEngine || !slices.Contains(setsVerbs, verb))
 }
 
 // careSchedule draws the orders of a run, each with obstacles.
-func careSchedule(o Options) []Fault {
-	d := &draw{rng: rand.New(rand.NewPCG(o.Seed, 0xca7e)), o: o}
+func careSchedule(o Options, set int) []Fault {
+	d := &draw{rng: rand.New(rand.NewPCG(o.Seed, 0xca7e+uint64(set)<<16)), o: o, tag: tagOf(set)}
 	first := 2 * time.Second
 	out := []Fault{{At: o.Calm + d.span(0, first), Verb: "backup"}}
 	for at := o.Calm + first; at < o.Length; at += time.Duration(15+d.rng.IntN(50)) * time.Second {
@@ -127,6 +162,9 @@ func careSchedule(o Options) []Fault {
 			}
 			out = append(out, f)
 		}
+	}
+	for i := range out {
+		out[i].Host = cmp.Or(out[i].Host, d.tag)
 	}
 	return out
 }

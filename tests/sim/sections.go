@@ -30,13 +30,26 @@ type ownership struct {
 	owned           bool // as it was last seen
 }
 
-// inspect checks I6 and I7 over all nodes.
-func (s *sections) inspect() {
-	type claim struct {
-		host *host
-		view *section.View
+// claim is a node that would serve a section now.
+type claim struct {
+	host *host
+	view *section.View
+}
+
+// inspect checks I6 over all nodes of each cluster, and I7 over those of all: no section is served
+// by two, of whatever Set.
+func (c *checker) inspect() {
+	leased := make([]claim, c.w.ident.Mapping.Sections())
+	for _, w := range c.w.sets {
+		if !c.places.joined.Load() { // each is alone
+			clear(leased)
+		}
+		w.check.sections.inspect(leased)
 	}
-	leased := make([]claim, s.w.ident.Mapping.Sections())
+}
+
+// inspect looks at the nodes of one cluster; leased are the claims that were found before.
+func (s *sections) inspect(leased []claim) {
 	era := s.w.check.eras.present()
 	for _, h := range s.w.hosts.of(allocHost) {
 		s.w.mu.Lock()
@@ -60,6 +73,9 @@ func (s *sections) inspect() {
 					other.host.name, other.view.Epoch, h.name, v.Epoch)
 			}
 			leased[v.Section] = claim{h, v}
+			if p.era == era {
+				s.w.check.places.serves(h, v.Section)
+			}
 		}
 	}
 }
@@ -113,7 +129,8 @@ func (s *sections) own(last []*ownership, v *section.View) (why string) {
 	last[v.Section] = rec
 	first := rec.high
 	rec.high, rec.confirmed, rec.owned = v.High, v.Confirmed, v.Owned
-	if past := s.past[v.Section]; v.Base < past {
+	// Between Sets counters travel, with a base of their own.
+	if past := s.past[v.Section]; v.Base < past && len(s.w.sets) == 1 {
 		why = cmp.Or(why, fmt.Sprintf("base %d, an era before has confirmed %d", v.Base, past))
 	}
 	return cmp.Or(why, s.neighbours(all, rec, first))

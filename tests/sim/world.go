@@ -12,10 +12,14 @@ import (
 	"github.com/seqsvr/seqsvr/seq"
 )
 
-// world is one run: its parts, and how it begins and ends. Each part is a type with a job
-// of its own in a file of its own; they find each other here.
+// world is one cluster of a run, mostly the only one: its parts, and how it begins and ends. Each
+// part is a type with a job of its own in a file of its own; they find each other here. The worlds
+// of a run with Sets share the engine, the network, its links, and what callers were promised;
+// callers, routers and coordinators are hosts of the first one.
 type world struct {
 	*engine
+	sets  []*world // all of the run, the root Set first
+	set   int      // which of them this is
 	ident quorum.Identity
 	dir   string // for files of parked counters
 	// limits of all nodes; nil: the defaults.
@@ -29,6 +33,7 @@ type world struct {
 	ops    *operators
 	faults *faults
 	check  *checker
+	moves  *coordinators
 }
 
 // part is what every part of a run has: what all share, and the way to the others.
@@ -37,36 +42,83 @@ type part struct {
 	w *world
 }
 
+// clusterName is the id of the cluster, of several Sets the root's.
+const clusterName = "sim"
+
 // scarce is enough bytes for the counters of three sections.
 const scarce = 150
 
 func newWorld(o Options, dir string) *world {
 	e := &engine{opts: o, begin: time.Now(), rng: rand.New(rand.NewPCG(o.Seed, 0x5e9)), kick: make(chan struct{}, 1)}
-	w := &world{engine: e, dir: dir}
-	if o.Scarce {
-		w.limits = api.NewLimits(0, 0, scarce)
-	}
-	p := part{e, w}
-	w.hosts, w.procs, w.ops, w.faults = &hosts{part: p}, &processes{part: p}, &operators{part: p}, &faults{part: p}
-	w.net = &network{part: p, names: map[string]*methodName{}}
-	w.links = &links{part: p, cuts: map[link]int{}, lags: map[*host]time.Duration{}, late: map[link]time.Duration{}, astray: map[*host]map[string]string{}}
 	e.life, e.end = context.WithCancel(context.Background())
-	w.back = newBackend(p)
-	w.check = newChecker(w)
 	e.trace.on, e.trace.begin = o.Trace, e.begin
 	e.stats.Faults, e.stats.Orders = map[string]int{}, map[string]int{}
-	return w
+	var all []*world
+	for i := range max(1, o.Sets) {
+		w := &world{engine: e, dir: dir, set: i}
+		if o.Scarce {
+			w.limits = api.NewLimits(0, 0, scarce)
+		}
+		p := part{e, w}
+		w.hosts, w.procs, w.ops, w.faults, w.moves = &hosts{part: p}, &processes{part: p}, &operators{part: p}, &faults{part: p}, &coordinators{part: p}
+		if i == 0 {
+			w.net = &network{part: p, names: map[string]*methodName{}}
+			w.links = &links{part: p, cuts: map[link]int{}, lags: map[*host]time.Duration{}, late: map[link]time.Duration{}, astray: map[*host]map[string]string{}}
+			w.check = newChecker(w)
+		} else {
+			w.net, w.links, w.check = all[0].net, all[0].links, all[0].check.of(w)
+		}
+		w.back = newBackend(p)
+		all = append(all, w)
+	}
+	for _, w := range all {
+		w.sets = all
+	}
+	return all[0]
 }
 
-// assemble makes the hosts.
+// root is the cluster of the root Set.
+func (w *world) root() *world { return w.sets[0] }
+
+// tag is the end of the names of a cluster's hosts: none, b, c.
+func (w *world) tag() string { return tagOf(w.set) }
+
+func tagOf(set int) string {
+	if set == 0 {
+		return ""
+	}
+	return string(rune('a' + set))
+}
+
+// cluster is the id of the cluster.
+func (w *world) cluster() string {
+	if w.set == 0 {
+		return clusterName
+	}
+	return clusterName + "-" + w.tag()
+}
+
+// point is passed by a host; see faults.point. Needs w.mu.
+func (w *world) point(h, by *host, name string) {
+	for _, one := range w.sets {
+		one.faults.point(h, by, name)
+	}
+}
+
+// assemble makes the hosts of all clusters.
 func (w *world) assemble() {
 	m, err := seq.NewMapping(w.opts.spaces()...)
 	if err != nil {
 		panic(fmt.Sprintf("sim: mapping of the simulator: %v", err))
 	}
-	w.back.assemble(m)
-	for i := range w.opts.Allocs {
-		w.hosts.add(allocHost, allocName(i), i)
+	for _, one := range w.sets {
+		one.back.assemble(m)
+		for i := range w.opts.Allocs {
+			one.hosts.add(allocHost, allocName(i)+one.tag(), i)
+		}
+	}
+	if len(w.sets) > 1 {
+		w.moves.assemble()
 	}
 	for i := range w.opts.Routers {
 		w.hosts.add(routerHost, fmt.Sprintf("r%d", i+1), i)
@@ -111,7 +163,13 @@ func (w *world) drive() {
 func (w *world) setUp(c *caller) {
 	ctx, cancel := context.WithTimeout(w.life, time.Minute)
 	defer cancel()
-	err := c.prepare(ctx)
+	var err error
+	if len(w.sets) > 1 {
+		err = w.moves.join(ctx)
+	}
+	if err == nil {
+		err = c.prepare(ctx)
+	}
 	if err == nil && w.opts.Care {
 		err = c.tag(ctx, tagNames[0], 1)
 	}
@@ -128,15 +186,19 @@ const patience = time.Minute
 // heal ends all faults, and brings everything back that is not lost for good.
 func (w *world) heal() {
 	w.trace.add("HEAL")
-	if w.limits != nil {
-		_ = w.limits.Set(0, 0, 0) // no bound: that is sound
+	for _, one := range w.sets {
+		if one.limits != nil {
+			_ = one.limits.Set(0, 0, 0) // no bound: that is sound
+		}
 	}
 	w.mu.Lock()
-	w.faults.healed = true
-	w.faults.armed, w.links.bad = nil, nil
+	for _, one := range w.sets {
+		one.faults.healed, one.faults.armed = true, nil
+	}
+	w.links.bad = nil
 	clear(w.links.cuts)
 	clear(w.links.late)
-	for _, h := range w.hosts.all {
+	for _, h := range w.hosts.everywhere() {
 		h.resume()
 		if !w.opts.Beyond {
 			continue
@@ -144,6 +206,13 @@ func (w *world) heal() {
 		h.clock.setRate(1)
 	}
 	w.mu.Unlock()
+	for _, one := range w.sets {
+		one.restart()
+	}
+}
+
+// restart brings back the cluster's servers.
+func (w *world) restart() {
 	w.back.heal()
 	w.faults.unstray()
 	for _, h := range w.hosts.servers() {
@@ -183,7 +252,7 @@ func (w *world) progress(c *caller) {
 func (w *world) conclude() {
 	w.end()
 	w.mu.Lock()
-	for _, h := range w.hosts.all {
+	for _, h := range w.hosts.everywhere() {
 		h.halt(false)
 	}
 	w.dismiss()
@@ -212,7 +281,18 @@ func (w *world) result(faults []Fault) Result {
 
 // recover sees that every counter moves when the faults are over.
 func (w *world) recover(c *caller) {
-	w.back.recover(func() { w.progress(c) })
+	again := func() { w.progress(c) }
+	if len(w.sets) > 1 {
+		again = func() {
+			w.moves.close()
+			w.progress(c)
+		}
+	}
+	for _, one := range w.sets {
+		within := again
+		again = func() { one.back.recover(within) }
+	}
+	again()
 	w.check.onces.audit(c)
 }
 

@@ -84,7 +84,7 @@ func (c *campaign) work(ctx context.Context) error {
 
 // sum prints what was run on each engine.
 func (c *campaign) sum() {
-	for _, e := range []sim.Engine{sim.StoreEngine, sim.EtcdEngine} {
+	for _, e := range engines["all"] {
 		if r := c.of[e]; r != nil && r.Runs < c.total.Runs {
 			fmt.Fprintf(c.out, "on %s: %v", e, *r)
 		}

@@ -3,7 +3,7 @@
 //	go run ./simrun -duration 5m            # fresh seeds, after all that are kept
 //	go run ./simrun -seed 42 -trace         # one seed again, event by event
 //	go run ./simrun -native -hours 2000     # many hours, faster, not repeatable
-//	go run ./simrun -engine etcd -seed 42   # registers in etcd only; both engines in turn by default
+//	go run ./simrun -engine etcd -seed 42   # registers in etcd only; default: both engines and two Sets in turn
 //
 // As WebAssembly, which is the default, a run is a function of its seed: the same seed
 // gives the same events, so that a failure can be repeated, shrunk and looked at. Native

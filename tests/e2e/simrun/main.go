@@ -55,14 +55,16 @@ var errFlag = errors.New("bad flag")
 var engines = map[string][]sim.Engine{
 	"store": {sim.StoreEngine},
 	"etcd":  {sim.EtcdEngine},
+	"sets":  {sim.SetsEngine},
 	"both":  {sim.StoreEngine, sim.EtcdEngine},
+	"all":   {sim.StoreEngine, sim.EtcdEngine, sim.SetsEngine},
 }
 
 func parseFlags(args []string) (flags, error) {
 	var f flags
 	set := flag.NewFlagSet("simrun", flag.ContinueOnError)
 	set.Uint64Var(&f.seed, "seed", 0, "first seed; 0 draws one")
-	set.StringVar(&f.engine, "engine", "both", "what keeps the registers: store, etcd, or both, one seed after the other; -trace takes store for both")
+	set.StringVar(&f.engine, "engine", "all", "what keeps the registers: store, etcd, both of them, sets (the stores of two Sets), or all, one seed after the other; -trace takes store for several")
 	set.DurationVar(&f.duration, "duration", 0, "how long to run fresh seeds, of wall time")
 	set.Float64Var(&f.hours, "hours", 0, "how much to simulate, in hours of virtual time")
 	set.DurationVar(&f.length, "length", 0, "of one run, in virtual time; 0: 2m, and the seed's own if -native")
@@ -76,7 +78,7 @@ func parseFlags(args []string) (flags, error) {
 		return f, err
 	}
 	if engines[f.engine] == nil {
-		return f, fmt.Errorf("%w: -engine %q, expected store, etcd or both", errFlag, f.engine)
+		return f, fmt.Errorf("%w: -engine %q, expected store, etcd, sets, both or all", errFlag, f.engine)
 	}
 	if f.seed == 0 {
 		var b [8]byte
