@@ -193,6 +193,8 @@ func (sc Scenario) Fits(nodes []localcluster.Node, onEtcd bool, node, set string
 		return fmt.Errorf("%w: %s breaks the leader of etcd, and StoreSvr has none: expected --engine etcd", ErrEngine, sc.Name)
 	case sc.Stores > 0 && onEtcd && len(of(store)) == 0:
 		return fmt.Errorf("%w: %s breaks members of etcd, and those of an etcd of others are not touched: expected --engine etcd", ErrEngine, sc.Name)
+	case sc.Sets > 0 && onEtcd && sc.Expect.Others:
+		return fmt.Errorf("%w: %s breaks all of a Set, and here all Sets are on one etcd: expected --engine store", ErrEngine, sc.Name)
 	}
 	if len(of(store)) < sc.Stores || len(of(alloc)) < sc.Allocs || len(of(router)) < sc.Routers {
 		return fmt.Errorf("%w: %s needs %d stores, %d allocs, %d routers", ErrTooSmall, sc.Name, max(sc.Stores, 1), max(sc.Allocs, 1), max(sc.Routers, 1))

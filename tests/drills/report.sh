@@ -38,7 +38,7 @@ plan=(
   "store: kill-zone"
   "store: kill-set"
   "store: kill-set --set main"
-  "store: move-set"
+  move-set
   kill-router
   rolling-restart
   partition-alloc

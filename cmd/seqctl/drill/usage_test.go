@@ -73,7 +73,7 @@ func TestAWrongCallIsRefusedBeforeAnythingIsStarted(t *testing.T) {
 		{"a node for a drill that takes none", []string{"rolling-restart", "--node", "store-1"}, seq.ErrUnknownNode, "store-1"},
 		{"an unknown Set", []string{"kill-set", "--set", "set-9"}, sets.ErrUnknownSet, "set-2"},
 		{"a Set for a drill of nodes", []string{"kill-alloc", "--set", "set-2"}, sets.ErrUnknownSet, "kill-alloc"},
-		{"Sets on etcd", []string{"kill-set", "--engine", "etcd"}, localcluster.ErrConfig, "etcd"},
+		{"a Set of those on one etcd", []string{"kill-set", "--engine", "etcd"}, lab.ErrEngine, "one etcd"},
 		{"an exact space, all of which the root has", []string{"kill-set", "--space", "orders"}, nil, "root"},
 		{"one alloc", []string{"kill-alloc", "--allocs", "1"}, lab.ErrTooSmall, "2 allocs"},
 		{"no alloc", []string{"kill-store", "--allocs", "0"}, nil, "0 allocs"},
