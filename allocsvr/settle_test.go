@@ -7,7 +7,11 @@ import (
 	"testing"
 	"time"
 
+	"google.golang.org/grpc"
+	"google.golang.org/protobuf/proto"
+
 	"github.com/seqsvr/seqsvr/internal/setcare"
+	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/sets"
 	"github.com/seqsvr/seqsvr/storesvr/backup"
@@ -24,7 +28,7 @@ func (d *division) restore(i int, m backup.Manifest) {
 	for _, n := range f.all() {
 		n.kill()
 	}
-	order := backup.Restore{DataDir: d.t.TempDir(), Name: "a", Names: []string{"a", "b", "c"}, Cluster: m.Cluster, Era: m.Era + 1, Bump: restoreBump}
+	order := backup.Restore{DataDir: d.t.TempDir(), Name: "a", Names: []string{"a", "b", "c"}, Cluster: m.Cluster, Era: f.stores.Ref.Era + 1, Bump: restoreBump}
 	content, err := order.Content(m, d.backups[i])
 	if err != nil {
 		d.t.Fatal(err)
@@ -133,6 +137,73 @@ func TestARestoredSetServesOnlyWhatItIsSettledToHave(t *testing.T) {
 			}
 		})
 	}
+}
+
+// The root was lost twice, and both times made anew of one backup: its map has forgotten how far the
+// section went in the other Set, and by the settlement in between. The other Set has not, whatever
+// became of that settlement's coordinator.
+func TestWhatASettledSetBeginsAboveIsKnownWithoutItsDisksAndItsMap(t *testing.T) {
+	for _, at := range []func(proto.Message) bool{
+		nil, // it comes to its end
+		func(m proto.Message) bool { step, ok := m.(*pb.SetStepRequest); return ok && step.GetAbove() > 0 },
+		func(m proto.Message) bool {
+			change, ok := m.(*pb.ChangeSetMapRequest)
+			return ok && change.GetSettle() != nil
+		},
+	} {
+		d := newDivision(t, 2, user16())
+		const uid = seq.UID(0)
+		section := d.fleets[0].stores.Mapping.Spaces[0].SectionOf(uid)
+		one := sets.Range{First: section, Sections: 1}
+		manifest := d.backup(0)
+		d.finish(d.begin(1, one))
+		d.next(uid)
+		other := d.backup(1)
+		d.restore(1, other) // and so it goes up by the bump there
+		d.settle(1)
+		d.next(uid)
+		d.finish(d.begin(0, one))
+		for range 3 {
+			d.restore(0, manifest)
+			if at != nil { // before it is noted where the section begins
+				conns := cutConns{d, at}
+				s := &setcare.Settlement{Root: &setcare.Root{Set: setcare.NewSet(sets.RootName, d.addrs(0), conns)}, Conns: conns, Set: d.name(0), Bump: restoreBump}
+				if _, err := s.Run(t.Context()); !errors.Is(err, errStopped) {
+					t.Fatalf("cut off: %v", err)
+				}
+			}
+			d.settle(0)
+			d.next(uid) // the history shows that it rises
+			d.stopped(1, "open", one)
+			d.takeBackAll() // after which the other Set has refused once more
+			d.next(uid)
+		}
+	}
+}
+
+// cutConns reach nodes until there is a message of that kind to be sent.
+type cutConns struct {
+	*division
+	at func(proto.Message) bool
+}
+
+// At implements setcare.Conns.
+func (d cutConns) At(addr string) (grpc.ClientConnInterface, error) {
+	conn, err := d.division.At(addr)
+	return cutConn{conn, d.at}, err
+}
+
+type cutConn struct {
+	grpc.ClientConnInterface
+	at func(proto.Message) bool
+}
+
+// Invoke implements grpc.ClientConnInterface.
+func (c cutConn) Invoke(ctx context.Context, method string, req, reply any, opts ...grpc.CallOption) error {
+	if c.at(req.(proto.Message)) {
+		return errors.Join(seq.ErrBadArgument, errStopped)
+	}
+	return c.ClientConnInterface.Invoke(ctx, method, req, reply, opts...)
 }
 
 // late begins a move whose coordinator pauses before it opens the section, until it is told to go on.

@@ -41,6 +41,9 @@ type Place struct {
 	Move  uint64 `json:"move,omitempty"` // that brought it about; 0: none did
 	To    string `json:"to,omitempty"`   // of Sealed and Moved: the Set
 	By    uint64 `json:"by,omitempty"`   // of Active by a move: Step.By of the call that activated it
+	// Above is of Refused: at or above where a restored Set that was settled to have the section has
+	// begun with it. 0: none was.
+	Above uint64 `json:"above,omitempty"`
 }
 
 // String is for people: "sealed for b by move 7".
@@ -96,6 +99,8 @@ type Step struct {
 	// By is of Activate: a number that no other call has, by which a call that does not hear of its
 	// own outcome finds that it was this one which activated the section.
 	By uint64
+	// Above is of Refuse: see Place.Above. It only rises, also by the same move.
+	Above uint64
 }
 
 // after is the place after a step: the same if it has been done. seq.ErrMoveOver if the section
@@ -114,6 +119,8 @@ func (p Place) after(s Step) (Place, error) {
 	case Refuse:
 		next.State = Refused
 		may = p.State != Active && p.State != Limbo && p.Move < s.Move
+		next.Above = max(p.Above, s.Above)
+		may = may || p.State == Refused && p.Move == s.Move
 	case Cancel:
 		next.State = Active
 		may = p.State == Active && p.Move < s.Move

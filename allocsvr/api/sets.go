@@ -262,7 +262,7 @@ func (s *Sets) Join(ctx context.Context, req *pb.JoinSetRequest) (*pb.SetRecordR
 func (s *Sets) Step(ctx context.Context, req *pb.SetStepRequest) (*pb.SetRecordReply, error) {
 	ctx, cancel := bounded(ctx)
 	defer cancel()
-	step := sets.Step{Op: sets.Op(req.GetOp()), Move: req.GetMove(), To: req.GetTo()}
+	step := sets.Step{Op: sets.Op(req.GetOp()), Move: req.GetMove(), To: req.GetTo(), Above: req.GetAbove()}
 	r, err := s.Docs.Step(ctx, step, rpc.RangesFromProto(req.GetSections()))
 	if err != nil {
 		return nil, err

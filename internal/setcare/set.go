@@ -187,6 +187,25 @@ func (s *Set) all(ctx context.Context, do func(context.Context, grpc.ClientConnI
 	return nil
 }
 
+// maxes are the ceilings of sections at the Set's stores.
+func (s *Set) maxes(ctx context.Context, ids []seq.SectionID) (map[seq.SectionID]uint64, error) {
+	out := make(map[seq.SectionID]uint64, len(ids))
+	if len(ids) == 0 {
+		return out, nil
+	}
+	err := s.any(ctx, func(ctx context.Context, conn grpc.ClientConnInterface) error {
+		reply, err := pb.NewAdminClient(conn).Leases(ctx, &pb.LeasesRequest{All: true, Sections: plain(ids)})
+		for _, l := range reply.GetLeases() {
+			out[seq.SectionID(l.GetSection())] = l.GetMax()
+		}
+		return err
+	})
+	if err == nil && len(out) < len(ids) {
+		err = fmt.Errorf("Set %s: %w: ceilings of %d of %d sections", s.Name, seq.ErrNoQuorum, len(out), len(ids))
+	}
+	return out, err
+}
+
 // step takes a step at some node.
 func (s *Set) step(ctx context.Context, step sets.Step, ids []seq.SectionID) error {
 	return s.any(ctx, func(ctx context.Context, conn grpc.ClientConnInterface) error {
@@ -203,7 +222,7 @@ func (s *Set) everywhere(ctx context.Context, step sets.Step, ids []seq.SectionI
 }
 
 func takeStep(ctx context.Context, conn grpc.ClientConnInterface, step sets.Step, ids []seq.SectionID, owners map[seq.SectionID]string) error {
-	req := &pb.SetStepRequest{Op: pb.SetOp(step.Op), Move: step.Move, To: step.To, Sections: rpc.RangesToProto(sets.RangesOf(ids)), Owners: map[uint32]string{}}
+	req := &pb.SetStepRequest{Op: pb.SetOp(step.Op), Move: step.Move, To: step.To, Above: step.Above, Sections: rpc.RangesToProto(sets.RangesOf(ids)), Owners: map[uint32]string{}}
 	for id, addr := range owners {
 		req.Owners[uint32(id)] = addr
 	}

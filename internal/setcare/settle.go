@@ -134,10 +134,8 @@ func (s *Settlement) some(ctx context.Context, number uint64, ids []seq.SectionI
 	for _, id := range ids {
 		given[in[id]] = append(given[in[id]], id)
 	}
-	for _, id := range given[s.Set] { // it begins there, and hands out more: the next restore has to know
-		if ceilings[id] > 0 {
-			ceilings[id] = min(ceilings[id]+s.Bump, uint64(seq.MaxSeq))
-		}
+	if err := s.above(ctx, number, given[s.Set], ceilings); err != nil {
+		return err
 	}
 	// The map first: who is behind it finds the section in limbo, and what is in limbo is noted again.
 	if err := s.note(ctx, number, in, ceilings, false); err != nil {
@@ -152,6 +150,55 @@ func (s *Settlement) some(ctx context.Context, number uint64, ids []seq.SectionI
 			out.Given[name] = append(out.Given[name], ids...)
 		}
 		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// above decides where the restored Set begins with sections that all others have refused: above all
+// that the map, the others' records and their registers know of it, by the bump. The others note that
+// before it begins: neither the root's disks nor its own may be there for the next settlement.
+func (s *Settlement) above(ctx context.Context, number uint64, ids []seq.SectionID, ceilings map[seq.SectionID]uint64) error {
+	mapping, err := s.Root.Mapping(ctx)
+	if err != nil {
+		return err
+	}
+	var known []seq.SectionID // of which something is known
+	for _, one := range s.m.Sets {
+		if one.Name == s.Set {
+			continue
+		}
+		maxes, err := s.all[one.Name].maxes(ctx, ids)
+		if err != nil {
+			return err
+		}
+		for _, id := range ids {
+			ceilings[id] = max(ceilings[id], maxes[id], s.records[one.Name].At(id).Above)
+		}
+	}
+	highest := uint64(0)
+	for _, id := range ids {
+		space, err := mapping.SpaceOf(id)
+		if err != nil {
+			return err
+		}
+		if space.Mode == seq.Exact { // it never left the root, and goes on from its log
+			ceilings[id] = 0
+		}
+		if ceilings[id] > 0 {
+			ceilings[id] = min(ceilings[id]+s.Bump, uint64(seq.MaxSeq))
+			highest, known = max(highest, ceilings[id]), append(known, id)
+		}
+	}
+	if len(known) == 0 {
+		return nil
+	}
+	for _, one := range s.m.Sets {
+		if one.Name == s.Set {
+			continue
+		}
+		if err := s.all[one.Name].step(ctx, sets.Step{Op: sets.Refuse, Move: number, Above: highest}, known); err != nil {
 			return err
 		}
 	}

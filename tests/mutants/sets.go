@@ -19,6 +19,21 @@ var setsMutants = []mutant{
 		edits: []edit{{old: "	case Refuse:\n		next.State = Refused\n		may = p.State != Active && p.State != Limbo && p.Move < s.Move\n", new: "	case Refuse:\n		next.State = Refused\n		may = p.State != Limbo && p.Move <= s.Move\n"}},
 	},
 	{
+		rule: "sets-settled-above", name: "the registers of the others do not say how far a section went there",
+		file: "internal/setcare/settle.go", in: []string{"allocsvr"},
+		edits: []edit{{old: "ceilings[id] = max(ceilings[id], maxes[id], s.records[one.Name].At(id).Above)", new: "ceilings[id] = max(ceilings[id], maxes[id]*0, s.records[one.Name].At(id).Above)"}},
+	},
+	{
+		rule: "sets-settled-above", name: "the others do not note where a settled Set begins",
+		file: "internal/setcare/settle.go", in: []string{"allocsvr"},
+		edits: []edit{{old: "Op: sets.Refuse, Move: number, Above: highest}", new: "Op: sets.Refuse, Move: number}"}},
+	},
+	{
+		rule: "sets-settled-above", name: "a later refusal forgets where a settled Set began",
+		file: "sets/place.go", in: []string{"sets", "allocsvr"},
+		edits: []edit{{old: "		next.Above = max(p.Above, s.Above)\n", new: "		next.Above = s.Above\n"}},
+	},
+	{
 		rule: "sets-same-space", name: "a section moves to a Set where it is of another space",
 		file: "internal/setcare/mover.go", in: []string{"allocsvr"},
 		edits: []edit{{old: "	if err := alike(ctx, m.From, m.To, ids); err != nil { // before anything is sealed\n", new: "	if err := alike(ctx, m.From, m.To, nil); err != nil {\n"}},

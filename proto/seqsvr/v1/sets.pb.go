@@ -431,8 +431,9 @@ type SectionPlaces struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Sections      *SectionRange          `protobuf:"bytes,1,opt,name=sections,proto3" json:"sections,omitempty"`
 	State         SectionState           `protobuf:"varint,2,opt,name=state,proto3,enum=seqsvr.v1.SectionState" json:"state,omitempty"`
-	Move          uint64                 `protobuf:"varint,3,opt,name=move,proto3" json:"move,omitempty"` // that brought it about
-	To            string                 `protobuf:"bytes,4,opt,name=to,proto3" json:"to,omitempty"`      // SEALED and MOVED: the Set
+	Move          uint64                 `protobuf:"varint,3,opt,name=move,proto3" json:"move,omitempty"`   // that brought it about
+	To            string                 `protobuf:"bytes,4,opt,name=to,proto3" json:"to,omitempty"`        // SEALED and MOVED: the Set
+	Above         uint64                 `protobuf:"varint,5,opt,name=above,proto3" json:"above,omitempty"` // REFUSED: at or above where a Set that was restored and settled has begun with them; 0: none was
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -493,6 +494,13 @@ func (x *SectionPlaces) GetTo() string {
 		return x.To
 	}
 	return ""
+}
+
+func (x *SectionPlaces) GetAbove() uint64 {
+	if x != nil {
+		return x.Above
+	}
+	return 0
 }
 
 type SetRecordRequest struct {
@@ -762,6 +770,7 @@ type SetStepRequest struct {
 	To            string                 `protobuf:"bytes,3,opt,name=to,proto3" json:"to,omitempty"` // SEAL and GIVE: the Set that has the sections, or will have them
 	Sections      []*SectionRange        `protobuf:"bytes,4,rep,name=sections,proto3" json:"sections,omitempty"`
 	Owners        map[uint32]string      `protobuf:"bytes,5,rep,name=owners,proto3" json:"owners,omitempty" protobuf_key:"varint,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"` // FINISH: where callers of a section find its owner
+	Above         uint64                 `protobuf:"varint,6,opt,name=above,proto3" json:"above,omitempty"`                                                                             // REFUSE: see SectionPlaces.above
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -829,6 +838,13 @@ func (x *SetStepRequest) GetOwners() map[uint32]string {
 		return x.Owners
 	}
 	return nil
+}
+
+func (x *SetStepRequest) GetAbove() uint64 {
+	if x != nil {
+		return x.Above
+	}
+	return 0
 }
 
 type StopSectionsRequest struct {
@@ -1651,12 +1667,13 @@ const file_seqsvr_v1_sets_proto_rawDesc = "" +
 	"\rCeilingsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\rR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\x04R\x05value:\x028\x01B\b\n" +
-	"\x06change\"\x97\x01\n" +
+	"\x06change\"\xad\x01\n" +
 	"\rSectionPlaces\x123\n" +
 	"\bsections\x18\x01 \x01(\v2\x17.seqsvr.v1.SectionRangeR\bsections\x12-\n" +
 	"\x05state\x18\x02 \x01(\x0e2\x17.seqsvr.v1.SectionStateR\x05state\x12\x12\n" +
 	"\x04move\x18\x03 \x01(\x04R\x04move\x12\x0e\n" +
-	"\x02to\x18\x04 \x01(\tR\x02to\"\x12\n" +
+	"\x02to\x18\x04 \x01(\tR\x02to\x12\x14\n" +
+	"\x05above\x18\x05 \x01(\x04R\x05above\"\x12\n" +
 	"\x10SetRecordRequest\"\xd1\x01\n" +
 	"\x0eSetRecordReply\x12\x1d\n" +
 	"\n" +
@@ -1672,13 +1689,14 @@ const file_seqsvr_v1_sets_proto_rawDesc = "" +
 	"\x04keys\x18\x03 \x01(\fR\x04keys\"\x10\n" +
 	"\x0eSetKeysRequest\"\"\n" +
 	"\fSetKeysReply\x12\x12\n" +
-	"\x04keys\x18\x01 \x01(\fR\x04keys\"\x85\x02\n" +
+	"\x04keys\x18\x01 \x01(\fR\x04keys\"\x9b\x02\n" +
 	"\x0eSetStepRequest\x12 \n" +
 	"\x02op\x18\x01 \x01(\x0e2\x10.seqsvr.v1.SetOpR\x02op\x12\x12\n" +
 	"\x04move\x18\x02 \x01(\x04R\x04move\x12\x0e\n" +
 	"\x02to\x18\x03 \x01(\tR\x02to\x123\n" +
 	"\bsections\x18\x04 \x03(\v2\x17.seqsvr.v1.SectionRangeR\bsections\x12=\n" +
-	"\x06owners\x18\x05 \x03(\v2%.seqsvr.v1.SetStepRequest.OwnersEntryR\x06owners\x1a9\n" +
+	"\x06owners\x18\x05 \x03(\v2%.seqsvr.v1.SetStepRequest.OwnersEntryR\x06owners\x12\x14\n" +
+	"\x05above\x18\x06 \x01(\x04R\x05above\x1a9\n" +
 	"\vOwnersEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\rR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"_\n" +
