@@ -322,9 +322,9 @@ func (k *call) over(i int, t *tries) error {
 	}
 	v := k.c.table.view.Load()
 	in := k.in(v, i, t)
-	// Of a Set whose table is not known yet none may have been asked but routers, which do not serve
-	// all calls.
-	known := v.alone() || k.anySet() || in.version.Load() > 0
+	// Of a Set whose table was not known in this round none may have been asked but routers, which do
+	// not serve all calls.
+	known := t.gen == v.gen && (v.alone() || k.anySet() || in.version.Load() > 0)
 	if k.rules.unanimous && known && t.asked > 0 && t.asked == t.refused {
 		return t.last
 	}
