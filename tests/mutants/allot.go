@@ -61,6 +61,6 @@ var allotMutants = []mutant{
 	{
 		rule: "allot-root-keeps", name: "the root gives its last worker id away",
 		file: "allocsvr/globalid/workers/allot.go", in: []string{"allocsvr/globalid"},
-		edits: []edit{{old: "maxAllotted, free.Size()/2, run.Size())", new: "maxAllotted, free.Size(), run.Size())"}, {old: "	if free.Size() < 2 {", new: "	if free.Size() < 1 {"}},
+		edits: []edit{{old: "free.Size()/2, p.Own.Size()-keep, run.Size())", new: "free.Size(), run.Size())"}, {old: "	if free.Size() < 2 || p.Own.Size() <= keep {", new: "	if free.Size() < 1 {"}},
 	},
 }

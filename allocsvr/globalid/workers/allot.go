@@ -19,7 +19,7 @@ const maxAllotted = 256
 
 // Allot gives another Set worker ids, at the root: those that it was given before, unless it has
 // them and they are not enough. Of a pool of n ids and s Sets it is n/2s at a time, at most half of
-// those that are free, so that the root is never without. sets is how many Sets there are.
+// those that are free, and the root keeps n/s of them. sets is how many Sets there are.
 // seq.ErrWorkersExhausted; else errors as of Issuer.Delegate. Safe to retry.
 //
 // First they are recorded as the Set's, so that each node of the root that looks from then on leaves
@@ -105,11 +105,13 @@ func (w *Workers) pickFor(ctx context.Context, cluster string, sets int, p names
 		a.First, a.Last = *only, *only
 		return &a, nil
 	}
-	if free.Size() < 2 {
-		return nil, fmt.Errorf("the root Set needs its last one: %w", exhausted(used, poolOf(used, p.Own), w.nodes()))
+	whole := uint64(p.Layout.MaxWorker()) + 1
+	keep := max(1, whole/uint64(max(sets, 1)))
+	if free.Size() < 2 || p.Own.Size() <= keep {
+		return nil, fmt.Errorf("the root Set keeps its last %d: %w", keep, exhausted(used, poolOf(used, p.Own), w.nodes()))
 	}
 	run := slices.MaxFunc(free, func(x, y namespaces.Span) int { return cmp.Compare(x.Size(), y.Size()) })
-	size := min(max(1, (uint64(p.Layout.MaxWorker())+1)/uint64(2*max(sets, 1))), maxAllotted, free.Size()/2, run.Size())
+	size := min(max(1, whole/uint64(2*max(sets, 1))), maxAllotted, free.Size()/2, p.Own.Size()-keep, run.Size())
 	a.First, a.Last = run.Last-snowflake.Worker(size)+1, run.Last
 	return &a, nil
 }
