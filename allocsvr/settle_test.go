@@ -181,6 +181,28 @@ func TestWhatASettledSetBeginsAboveIsKnownWithoutItsDisksAndItsMap(t *testing.T)
 	}
 }
 
+// Two Sets are restored in turn, each from a backup that is older than all that the other's
+// settlements brought: what one knew of the other's sections is learned again each time.
+func TestSetsThatAreRestoredInTurnDoNotForgetHowFarTheOthersWent(t *testing.T) {
+	for holder := range 2 {
+		d := newDivision(t, 2, user16())
+		const uid = seq.UID(0)
+		one := sets.Range{First: d.fleets[0].stores.Mapping.Spaces[0].SectionOf(uid), Sections: 1}
+		if holder == 1 {
+			d.finish(d.begin(1, one))
+		}
+		d.next(uid)
+		old := []backup.Manifest{d.backup(0), d.backup(1)}
+		for range 2 {
+			for _, i := range []int{holder, 1 - holder} {
+				d.restore(i, old[i])
+				d.settle(i)
+				d.next(uid) // the history shows that it rises
+			}
+		}
+	}
+}
+
 // cutConns reach nodes until there is a message of that kind to be sent.
 type cutConns struct {
 	*division

@@ -42,7 +42,8 @@ type Place struct {
 	To    string `json:"to,omitempty"`   // of Sealed and Moved: the Set
 	By    uint64 `json:"by,omitempty"`   // of Active by a move: Step.By of the call that activated it
 	// Above is of Refused: at or above where a restored Set that was settled to have the section has
-	// begun with it. 0: none was.
+	// begun with it; 0: none was. Of Moved by Give: at or above how far the section had gone in the
+	// other Set.
 	Above uint64 `json:"above,omitempty"`
 }
 
@@ -99,7 +100,7 @@ type Step struct {
 	// By is of Activate: a number that no other call has, by which a call that does not hear of its
 	// own outcome finds that it was this one which activated the section.
 	By uint64
-	// Above is of Refuse: see Place.Above. It only rises, also by the same move.
+	// Above is of Refuse and Give: see Place.Above. By Refuse it only rises, also by the same move.
 	Above uint64
 }
 
@@ -134,7 +135,7 @@ func (p Place) after(s Step) (Place, error) {
 		next.State = Active
 		may = p.State == Limbo
 	case Give:
-		next.State, next.To = Moved, s.To
+		next.State, next.To, next.Above = Moved, s.To, s.Above
 		may = p.State == Limbo
 	}
 	switch {

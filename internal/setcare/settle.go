@@ -137,6 +137,9 @@ func (s *Settlement) some(ctx context.Context, number uint64, ids []seq.SectionI
 	if err := s.above(ctx, number, given[s.Set], ceilings); err != nil {
 		return err
 	}
+	if err := s.learn(ctx, given, ceilings); err != nil {
+		return err
+	}
 	// The map first: who is behind it finds the section in limbo, and what is in limbo is noted again.
 	if err := s.note(ctx, number, in, ceilings, false); err != nil {
 		return err
@@ -146,7 +149,8 @@ func (s *Settlement) some(ctx context.Context, number uint64, ids []seq.SectionI
 			err = s.keep(ctx, number, ids, ceilings)
 			out.Kept = append(out.Kept, ids...)
 		} else {
-			err = s.all[s.Set].everywhere(ctx, sets.Step{Op: sets.Give, Move: number, To: name}, ids, nil)
+			give := sets.Step{Op: sets.Give, Move: number, To: name, Above: highest(ids, ceilings)}
+			err = s.all[s.Set].everywhere(ctx, give, ids, nil)
 			out.Given[name] = append(out.Given[name], ids...)
 		}
 		if err != nil {
@@ -154,6 +158,32 @@ func (s *Settlement) some(ctx context.Context, number uint64, ids []seq.SectionI
 		}
 	}
 	return nil
+}
+
+// learn reads how far the sections that others have went there. The restored Set notes it, and the
+// map: they have forgotten what they knew of it, and may be all that is left when the other one is
+// restored next.
+func (s *Settlement) learn(ctx context.Context, given map[string][]seq.SectionID, ceilings map[seq.SectionID]uint64) error {
+	for name, ids := range given {
+		if name == s.Set {
+			continue
+		}
+		maxes, err := s.all[name].maxes(ctx, ids)
+		if err != nil {
+			return err
+		}
+		for id, ceiling := range maxes {
+			ceilings[id] = max(ceilings[id], ceiling)
+		}
+	}
+	return nil
+}
+
+func highest(ids []seq.SectionID, ceilings map[seq.SectionID]uint64) (out uint64) {
+	for _, id := range ids {
+		out = max(out, ceilings[id])
+	}
+	return out
 }
 
 // above decides where the restored Set begins with sections that all others have refused: above all
@@ -177,7 +207,6 @@ func (s *Settlement) above(ctx context.Context, number uint64, ids []seq.Section
 			ceilings[id] = max(ceilings[id], maxes[id], s.records[one.Name].At(id).Above)
 		}
 	}
-	highest := uint64(0)
 	for _, id := range ids {
 		space, err := mapping.SpaceOf(id)
 		if err != nil {
@@ -188,17 +217,18 @@ func (s *Settlement) above(ctx context.Context, number uint64, ids []seq.Section
 		}
 		if ceilings[id] > 0 {
 			ceilings[id] = min(ceilings[id]+s.Bump, uint64(seq.MaxSeq))
-			highest, known = max(highest, ceilings[id]), append(known, id)
+			known = append(known, id)
 		}
 	}
 	if len(known) == 0 {
 		return nil
 	}
+	refuse := sets.Step{Op: sets.Refuse, Move: number, Above: highest(known, ceilings)}
 	for _, one := range s.m.Sets {
 		if one.Name == s.Set {
 			continue
 		}
-		if err := s.all[one.Name].step(ctx, sets.Step{Op: sets.Refuse, Move: number, Above: highest}, known); err != nil {
+		if err := s.all[one.Name].step(ctx, refuse, known); err != nil {
 			return err
 		}
 	}

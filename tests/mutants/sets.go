@@ -26,7 +26,12 @@ var setsMutants = []mutant{
 	{
 		rule: "sets-settled-above", name: "the others do not note where a settled Set begins",
 		file: "internal/setcare/settle.go", in: []string{"allocsvr"},
-		edits: []edit{{old: "Op: sets.Refuse, Move: number, Above: highest}", new: "Op: sets.Refuse, Move: number}"}},
+		edits: []edit{{old: "Move: number, Above: highest(known, ceilings)}", new: "Move: number}"}},
+	},
+	{
+		rule: "sets-settled-above", name: "a restored Set does not learn how far its sections went elsewhere",
+		file: "sets/place.go", in: []string{"allocsvr"},
+		edits: []edit{{old: "next.State, next.To, next.Above = Moved, s.To, s.Above", new: "next.State, next.To = Moved, s.To"}},
 	},
 	{
 		rule: "sets-settled-above", name: "a later refusal forgets where a settled Set began",
