@@ -181,25 +181,37 @@ func TestWhatASettledSetBeginsAboveIsKnownWithoutItsDisksAndItsMap(t *testing.T)
 	}
 }
 
-// Two Sets are restored in turn, each from a backup that is older than all that the other's
-// settlements brought: what one knew of the other's sections is learned again each time.
+// Two Sets are restored in turn, each from a backup that is older than all that the settlements
+// brought, which raise a section more often than each Set alone was restored: what one knew of the
+// other's sections is learned again each time.
 func TestSetsThatAreRestoredInTurnDoNotForgetHowFarTheOthersWent(t *testing.T) {
-	for holder := range 2 {
-		d := newDivision(t, 2, user16())
-		const uid = seq.UID(0)
-		one := sets.Range{First: d.fleets[0].stores.Mapping.Spaces[0].SectionOf(uid), Sections: 1}
-		if holder == 1 {
-			d.finish(d.begin(1, one))
-		}
-		d.next(uid)
-		old := []backup.Manifest{d.backup(0), d.backup(1)}
-		for range 2 {
-			for _, i := range []int{holder, 1 - holder} {
+	for last := range 2 { // that has the section in the end
+		t.Run(fmt.Sprint("Set ", last), func(t *testing.T) {
+			t.Parallel()
+			d := newDivision(t, 2, user16())
+			const uid = seq.UID(0)
+			one := sets.Range{First: d.fleets[0].stores.Mapping.Spaces[0].SectionOf(uid), Sections: 1}
+			if last == 1 {
+				d.finish(d.begin(1, one))
+			}
+			d.next(uid)
+			old := []backup.Manifest{d.backup(0), d.backup(1)}
+			restored := func(i int) {
 				d.restore(i, old[i])
 				d.settle(i)
 				d.next(uid) // the history shows that it rises
 			}
-		}
+			for range 2 {
+				restored(last)
+			}
+			d.finish(d.begin(1-last, one))
+			for range 3 {
+				restored(1 - last)
+			}
+			d.finish(d.begin(last, one))
+			restored(1 - last)
+			restored(last)
+		})
 	}
 }
 
