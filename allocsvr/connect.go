@@ -35,6 +35,7 @@ func (s *Server) connect(ctx context.Context, waiting *starting) (backend, known
 		found, err := s.find(try, waiting)
 		done()
 		var read known
+		again := false
 		if err == nil {
 			if id := found.identity.Ref.Cluster; s.cfg.ClusterID != "" && s.cfg.ClusterID != id {
 				err := fmt.Errorf("%w: stores of %q, configured for %q", seq.ErrForeignCluster, id, s.cfg.ClusterID)
@@ -43,9 +44,10 @@ func (s *Server) connect(ctx context.Context, waiting *starting) (backend, known
 			if read, err = readFirst(ctx, s.cfg.Name, found); err == nil {
 				return found, read, nil
 			}
+			again = errors.Is(err, seq.ErrStaleEra) // the members have changed since they were found
 			err = errors.Join(err, found.close())
 		}
-		if fatal(err) || ctx.Err() != nil {
+		if !again && fatal(err) || ctx.Err() != nil {
 			return backend{}, known{}, err
 		}
 		s.cfg.Logger.Warn("no quorum of stores yet", "error", err)

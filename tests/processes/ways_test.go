@@ -1,36 +1,23 @@
 package processes
 
 import (
-	"context"
-	"errors"
-	"io"
-	"net"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
-	"google.golang.org/grpc"
-	"google.golang.org/grpc/backoff"
-	"google.golang.org/grpc/credentials/insecure"
-	"google.golang.org/grpc/keepalive"
-	"google.golang.org/grpc/metadata"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/seqsvr/seqsvr/internal/localcluster"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
+	"github.com/seqsvr/seqsvr/tests/harness"
 )
-
-// reconnect is how soon a proxy looks for its AllocSvr again: it must not be seen to be slower.
-const reconnect = 10 * time.Millisecond
 
 // ways are proxies before AllocSvr, which tell others the proxies' addresses in place of their own. They
 // pass calls on as they are, and can be told to do something at a step of a move between Sets.
 type ways struct {
 	t     *testing.T
 	addrs map[string]string // by the name of the AllocSvr
-	all   []*grpc.Server
 
 	mu    sync.Mutex // guards all below
 	step  string     // "": nothing is to be done
@@ -39,13 +26,7 @@ type ways struct {
 }
 
 func newWays(t *testing.T) *ways {
-	w := &ways{t: t, addrs: map[string]string{}}
-	t.Cleanup(func() {
-		for _, s := range w.all {
-			s.Stop()
-		}
-	})
-	return w
+	return &ways{t: t, addrs: map[string]string{}}
 }
 
 // wrap has an AllocSvr, of a cluster whose names begin so, tell others the address of a proxy.
@@ -55,20 +36,12 @@ func (w *ways) wrap(prefix string) func(name string, argv []string) []string {
 		if !strings.HasPrefix(name, string(localcluster.RoleAlloc)) || at < 0 {
 			return argv
 		}
-		lis, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			w.t.Fatal(err)
-		}
-		conn, err := grpc.NewClient(argv[at+1], grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithDefaultCallOptions(grpc.ForceCodec(asIs{})),
-			grpc.WithIdleTimeout(0), grpc.WithConnectParams(grpc.ConnectParams{Backoff: backoff.Config{BaseDelay: reconnect, Multiplier: 1, MaxDelay: reconnect}, MinConnectTimeout: attempt}))
-		if err != nil {
-			w.t.Fatal(err)
-		}
-		s := grpc.NewServer(grpc.ForceServerCodec(asIs{}), grpc.UnknownServiceHandler(func(_ any, in grpc.ServerStream) error { return w.pass(conn, in) }),
-			grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: time.Millisecond, PermitWithoutStream: true}))
-		go func() { _ = s.Serve(lis) }()
-		w.addrs[prefix+name], w.all = lis.Addr().String(), append(w.all, s)
-		return append(slices.Clone(argv), "--advertise", lis.Addr().String())
+		addr := harness.Forward(w.t, argv[at+1], func(method string, request []byte, after bool) error {
+			w.meet(method, request, after)
+			return nil
+		})
+		w.addrs[prefix+name] = addr
+		return append(slices.Clone(argv), "--advertise", addr)
 	}
 }
 
@@ -139,68 +112,3 @@ func stepOf(method string, request []byte) string {
 	}
 	return ""
 }
-
-// pass passes one call on.
-func (w *ways) pass(conn *grpc.ClientConn, in grpc.ServerStream) error {
-	method, _ := grpc.MethodFromServerStream(in)
-	md, _ := metadata.FromIncomingContext(in.Context())
-	ctx, cancel := context.WithCancel(metadata.NewOutgoingContext(in.Context(), md.Copy()))
-	defer cancel()
-	out, err := conn.NewStream(ctx, &grpc.StreamDesc{ClientStreams: true, ServerStreams: true}, method)
-	if err != nil {
-		return err
-	}
-	var mu sync.Mutex // guards request
-	var request []byte
-	go func() {
-		for {
-			var message []byte
-			if err := in.RecvMsg(&message); err != nil {
-				if errors.Is(err, io.EOF) {
-					_ = out.CloseSend()
-				} else {
-					cancel()
-				}
-				return
-			}
-			mu.Lock()
-			request = message
-			mu.Unlock()
-			w.meet(method, message, false)
-			if out.SendMsg(&message) != nil {
-				return // the other way has the reason
-			}
-		}
-	}()
-	header, err := out.Header()
-	if err == nil {
-		err = in.SendHeader(header)
-	}
-	for err == nil {
-		var message []byte
-		if err = out.RecvMsg(&message); err == nil {
-			mu.Lock()
-			asked := request
-			mu.Unlock()
-			w.meet(method, asked, true)
-			err = in.SendMsg(&message)
-		}
-	}
-	in.SetTrailer(out.Trailer())
-	if errors.Is(err, io.EOF) {
-		return nil
-	}
-	return err
-}
-
-// asIs leaves messages as they travel.
-type asIs struct{}
-
-func (asIs) Marshal(v any) ([]byte, error) { return *v.(*[]byte), nil }
-
-func (asIs) Unmarshal(data []byte, v any) error {
-	*v.(*[]byte) = slices.Clone(data)
-	return nil
-}
-
-func (asIs) Name() string { return "proto" }

@@ -264,37 +264,48 @@ func (b *onStores) setClocks() {
 // connect is the start of an allocator that finds its stores and follows the list.
 func (b *onStores) connect(h *host, p *allocProc) {
 	dial, log := b.w.net.through(h, p.life), b.logger(h.name)
-	var cluster storeclient.Cluster
-	for err := errAgain; err != nil; {
-		try, done := context.WithTimeout(p.ctx, 5*time.Second)
-		// The addresses may be those of the era before: they are too few then, or too many.
-		if cluster, err = storeclient.Connect(try, b.w.addresses(), dial); err == nil {
-			err = cluster.Complete()
-		}
-		done()
+	for {
+		cluster, wiring, err := b.find(h, p, dial)
 		if p.ctx.Err() != nil {
 			close(p.over)
 			return
 		}
-		if err != nil {
-			b.trace.add("%-8s finds no stores: %v", h.name, err)
-			select {
-			case <-p.ctx.Done():
-			case <-time.After(100 * time.Millisecond):
+		if err == nil {
+			p.era = cluster.Identity.Ref.Era
+			follow := storeclient.NewFollower(cluster, log, func(list quorum.MemberList, stores []quorum.NamedStore) error {
+				return p.node.Reconfigure(list, stores)
+			}, dial)
+			wiring.Stale = follow.Kick
+			if b.w.procs.serve(h, p, wiring) {
+				_ = follow.Run(p.ctx) // it ends with its context only
 			}
+			return
+		}
+		b.trace.add("%-8s does not find the stores, or what its Set has: %v", h.name, err)
+		select {
+		case <-p.ctx.Done():
+		case <-time.After(100 * time.Millisecond):
 		}
 	}
-	p.era = cluster.Identity.Ref.Era
-	follow := storeclient.NewFollower(cluster, log, func(list quorum.MemberList, stores []quorum.NamedStore) error {
-		return p.node.Reconfigure(list, stores)
-	}, dial)
-	wiring := allocsvr.Wiring{Identity: cluster.Identity, Stores: storeclient.NamedStores(cluster.Stores), Stale: follow.Kick}
-	if len(b.w.sets) > 1 && !b.readFirst(h, p, &wiring) {
-		return
+}
+
+// find is one try to find the stores, and to read what a process has to know of its Set: the
+// members may change in between, so each try finds them anew.
+func (b *onStores) find(h *host, p *allocProc, dial grpc.DialOption) (cluster storeclient.Cluster, wiring allocsvr.Wiring, err error) {
+	ctx, done := context.WithTimeout(p.ctx, 5*time.Second)
+	defer done()
+	// The addresses may be those of the era before: they are too few then, or too many.
+	if cluster, err = storeclient.Connect(ctx, b.w.addresses(), dial); err != nil {
+		return cluster, wiring, err
 	}
-	if b.w.procs.serve(h, p, wiring) {
-		_ = follow.Run(p.ctx) // it ends with its context only
+	wiring = allocsvr.Wiring{Identity: cluster.Identity, Stores: storeclient.NamedStores(cluster.Stores)}
+	if err = cluster.Complete(); err == nil && len(b.w.sets) > 1 {
+		err = b.read(ctx, h, &wiring)
 	}
+	if err != nil {
+		err = errors.Join(err, cluster.Close())
+	}
+	return cluster, wiring, err
 }
 
 // kept implements backend: what is handed out is at or below what W disks have.

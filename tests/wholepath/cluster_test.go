@@ -75,6 +75,12 @@ func (c *cluster) addAlloc(name string, stores []string, log *slog.Logger) {
 		a.links = append(a.links, link)
 		cfg.Stores = append(cfg.Stores, link.Addr())
 	}
+	c.run(a, cfg)
+}
+
+// run starts an AllocSvr.
+func (c *cluster) run(a *alloc, cfg allocsvr.Config) {
+	c.t.Helper()
 	s, err := allocsvr.New(cfg)
 	if err != nil {
 		c.t.Fatal(err)
@@ -87,7 +93,7 @@ func (c *cluster) addAlloc(name string, stores []string, log *slog.Logger) {
 	c.t.Cleanup(func() { _ = conn.Close() })
 	a.admin = pb.NewAdminClient(conn)
 	c.allocs = append(c.allocs, a)
-	harness.Inside(c.t, name, s.Run)
+	harness.Inside(c.t, cfg.Name, s.Run)
 }
 
 func (c *cluster) addrs() (out []string) {
