@@ -23,7 +23,7 @@ var frontMutants = []mutant{
 			{"	if g.owner.Leaving() {\n		return nil\n", "	if false {\n		return nil\n"}}},
 	{rule: "members-found-again", name: "an AllocSvr that starts ends where the members change meanwhile",
 		file: "allocsvr/connect.go", in: []string{"tests/wholepath"}, edits: []edit{
-			{"if !again && fatal(err) ||", "if fatal(err) ||"}}},
+			{"if !again && fatal(err) ||", "if _ = again; fatal(err) ||"}}},
 	{rule: "listener-outlives-the-start", name: "the listener ends with the server that answers at the start",
 		file: "allocsvr/starting.go", in: []string{"allocsvr"}, edits: []edit{
 			{"		return d.SetDeadline(time.Unix(1, 0))\n", "		_ = d\n		return b.Listener.Close()\n"}}},
