@@ -87,7 +87,7 @@ func (b *onEtcd) raise(ctx context.Context, era seq.Era) error {
 	defer func() { _ = client.Close() }()
 	order := etcdstore.NewEra{Prefix: etcdPrefix, Cluster: b.w.cluster(), Era: era}
 	return order.Raise(ctx, client, func(c etcdstore.Contents) (etcdstore.Beginning, error) {
-		m := backup.Manifest{Cluster: c.Cluster, Era: c.Era, Mapping: c.Mapping, Floors: c.Floors}
+		m := backup.Manifest{Cluster: c.Cluster, Era: c.OldestOf, Mapping: c.Mapping, Floors: c.Floors}
 		for _, s := range c.Sessions {
 			m.LeaseBound = max(m.LeaseBound, s.Lease)
 		}

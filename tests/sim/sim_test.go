@@ -215,3 +215,17 @@ func TestRegistersInEtcdBreakNoPromise(t *testing.T) {
 		t.Errorf("a run in which nothing happens proves nothing: %v", total)
 	}
 }
+
+// TestAnEtcdThatIsPutBackGetsANewEra restores an etcd below a cluster that runs, and one whose
+// processes are stopped.
+func TestAnEtcdThatIsPutBackGetsANewEra(t *testing.T) {
+	for arg := range 2 {
+		o := OptionsOf(1).On(EtcdEngine)
+		o.Length, o.Faults = 60*time.Second, []Fault{{At: 30 * time.Second, Verb: "rollback", Arg: float64(arg)}}
+		r := simulate(t, o)
+		report(t, r)
+		if r.Stats.Orders["new era"] != 1 {
+			t.Errorf("by %d: no new era: %v", arg, r)
+		}
+	}
+}
