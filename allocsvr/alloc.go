@@ -323,7 +323,13 @@ func (g guide) NotOwner(id seq.SectionID, successor string) error {
 	if err := g.Waitless(); err != nil {
 		return err
 	}
-	if record := g.sets.Known(); !record.Has(id) && record.At(id).State != sets.Sealed {
+	switch record := g.sets.Known(); record.At(id).State {
+	case sets.Active:
+	case sets.Sealed:
+		if addr := g.owner.Moves().SentOn(id); addr != "" {
+			return g.elsewhere(id, record, addr)
+		}
+	default:
 		return g.elsewhere(id, record, successor)
 	}
 	return g.byTable(id, successor)

@@ -18,6 +18,7 @@ import (
 	"github.com/seqsvr/seqsvr/allocsvr/globalid/namespaces"
 	"github.com/seqsvr/seqsvr/allocsvr/keyhash"
 	"github.com/seqsvr/seqsvr/internal/history"
+	"github.com/seqsvr/seqsvr/internal/rpc"
 	"github.com/seqsvr/seqsvr/internal/setcare"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/quorum"
@@ -461,4 +462,34 @@ func (d *division) once(r *rand.Rand) {
 		}
 	}
 	d.t.Errorf("move %d: %v", m.Move.ID, err)
+}
+
+// Where a section goes on is known before its former Set has written down that it went.
+func TestCallersAreSentOnBeforeTheRecordSaysThatTheSectionHasGone(t *testing.T) {
+	d := newDivision(t, 2, user16())
+	const uid = seq.UID(0)
+	space := &d.fleets[0].stores.Mapping.Spaces[0]
+	id := space.SectionOf(uid)
+	d.next(uid)
+	move := d.stopped(1, "finish", sets.Range{First: id, Sections: 1})
+	owner := d.addr(1, 0)
+	sent := 0
+	for _, n := range d.fleets[0].all() {
+		n.owner.Moves().SendOn(move, map[seq.SectionID]string{id: owner})
+		got := n.Take(t.Context(), space, seq.PlainAll(uid), nil)
+		var to *rpc.NotOwnerError
+		if len(got.Faults) == 1 && errors.As(got.Faults[0].Err, &to) && to.Set == d.name(1) && to.Addr == owner {
+			sent++
+		} else if len(got.Faults) == 0 {
+			t.Errorf("%s serves what it has sealed", n.name)
+		}
+	}
+	if sent != 1 { // the one that stopped it
+		t.Errorf("%d nodes send callers to %q", sent, owner)
+	}
+	d.next(uid)
+	d.takeBackAll() // finds that it is over
+	if in := d.in(id); in != 1 {
+		t.Errorf("section %d is in Set %d", id, in)
+	}
 }

@@ -260,7 +260,7 @@ func (d *division) late(to int, r sets.Range) (goOn func() error) {
 }
 
 // stopped begins a move whose coordinator ends before a step.
-func (d *division) stopped(to int, before string, r sets.Range) {
+func (d *division) stopped(to int, before string, r sets.Range) (move uint64) {
 	d.t.Helper()
 	m := d.begin(to, r)
 	m.Before = func(step string) error {
@@ -272,6 +272,7 @@ func (d *division) stopped(to int, before string, r sets.Range) {
 	if err := m.Finish(d.t.Context()); err == nil {
 		d.t.Fatalf("the move was not stopped before %s", before)
 	}
+	return m.Move.ID
 }
 
 // takeBackAll ends all moves that are open.

@@ -244,8 +244,8 @@ func (s *Sets) Join(ctx context.Context, req *pb.JoinSetRequest) (*pb.SetRecordR
 	if err != nil {
 		return nil, err
 	}
-	s.Moves.Gone(r, nil) // this node serves nothing any more
-	s.Docs.Look()        // and sends callers on by the root's map
+	s.Moves.Settle(r) // this node serves nothing any more
+	s.Docs.Look()     // and sends callers on by the root's map
 	if len(req.GetKeys()) > 0 {
 		keys, err := s.Keyhash.Adopt(ctx, req.GetKeys())
 		if err == nil {
@@ -263,15 +263,18 @@ func (s *Sets) Step(ctx context.Context, req *pb.SetStepRequest) (*pb.SetRecordR
 	ctx, cancel := bounded(ctx)
 	defer cancel()
 	step := sets.Step{Op: sets.Op(req.GetOp()), Move: req.GetMove(), To: req.GetTo(), Above: req.GetAbove()}
+	if step.Op == sets.Finish {
+		owners := make(map[seq.SectionID]string, len(req.GetOwners()))
+		for id, addr := range req.GetOwners() {
+			owners[seq.SectionID(id)] = addr
+		}
+		s.Moves.SendOn(step.Move, owners)
+	}
 	r, err := s.Docs.Step(ctx, step, rpc.RangesFromProto(req.GetSections()))
 	if err != nil {
 		return nil, err
 	}
-	owners := make(map[seq.SectionID]string, len(req.GetOwners()))
-	for id, addr := range req.GetOwners() {
-		owners[seq.SectionID(id)] = addr
-	}
-	s.Moves.Gone(r, owners)
+	s.Moves.Settle(r)
 	return s.record(r), nil
 }
 

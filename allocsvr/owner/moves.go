@@ -32,8 +32,9 @@ type Stopped struct {
 type Moves struct {
 	o *Owner
 
-	mu    sync.Mutex // guards stops
+	mu    sync.Mutex // guards stops; held while cells are dropped
 	stops map[seq.SectionID]stop
+	sent  sync.Map // of the stops whose callers are sent on, where to: seq.SectionID to string; cells ask it with their locks held
 
 	stopped, opened atomic.Uint64 // sections, since the start
 }
@@ -46,7 +47,6 @@ type stop struct {
 	Stopped
 	move  uint64
 	epoch seq.Epoch
-	to    string // gRPC address of the owner in the other Set, once it is known
 }
 
 // Stop ends the service of sections that the record says are sealed for the move: those that
@@ -110,6 +110,7 @@ func (m *Moves) note(s stop) {
 		m.stops = make(map[seq.SectionID]stop)
 	}
 	m.stops[s.ID] = s
+	m.sent.Delete(s.ID) // by an earlier move
 	m.stopped.Add(1)
 }
 
@@ -165,23 +166,32 @@ func (f *fence) Confirmed(seq.Epoch) bool { return false }
 // Failed implements tenure.Bid.
 func (f *fence) Failed(tenure.Stage, quorum.Outcome) {}
 
-// Gone notes where the owners of sections in another Set are, so that callers that wait are sent
-// there at once, and looks at the record.
-func (m *Moves) Gone(record sets.Record, owners map[seq.SectionID]string) {
+// SendOn has callers of sections that were stopped here for the move go on at their owners in the
+// other Set, by gRPC address, which serve them by now: nothing of the move can be taken back once
+// they do, and so it does not wait until the record says so.
+func (m *Moves) SendOn(move uint64, owners map[seq.SectionID]string) {
 	m.mu.Lock()
+	defer m.mu.Unlock()
 	for id, addr := range owners {
-		if s, ok := m.stops[id]; ok {
-			s.to = addr
-			m.stops[id] = s
+		if s, ok := m.stops[id]; ok && s.move == move {
+			m.sent.Store(id, addr)
+			m.o.sections.Cell(id).Drop(s.epoch, addr)
 		}
 	}
-	m.mu.Unlock()
-	m.settle(record)
 }
 
-// settle forgets stops that the record has decided on: the sections have gone, or stay. Sections
+// SentOn is where callers of a section that the record does not say to have gone are sent; empty:
+// nowhere.
+func (m *Moves) SentOn(id seq.SectionID) (addr string) {
+	if to, ok := m.sent.Load(id); ok {
+		return to.(string)
+	}
+	return ""
+}
+
+// Settle forgets stops that the record has decided on: the sections have gone, or stay. Sections
 // that this node owns and its Set has not are given up.
-func (m *Moves) settle(record sets.Record) {
+func (m *Moves) Settle(record sets.Record) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	stays := false
@@ -190,8 +200,9 @@ func (m *Moves) settle(record sets.Record) {
 		if p.Move < s.move || p.Move == s.move && p.State == sets.Sealed {
 			continue // as it was seen before the stop, or not decided yet
 		}
-		m.o.sections.Cell(id).Drop(s.epoch, s.to)
+		m.o.sections.Cell(id).Drop(s.epoch, "") // no successor, unless callers were sent on before
 		delete(m.stops, id)
+		m.sent.Delete(id)
 		stays = stays || p.State == sets.Active
 	}
 	if stays {

@@ -17,7 +17,8 @@ import (
 )
 
 const (
-	// batch is how many sections move at a time: their callers wait for two commits at each Set.
+	// batch is how many sections move at a time: their callers wait until the other Set has gained
+	// their registers and written down that it serves them.
 	batch = 64
 	// retry is the pause between two rounds over the nodes of a Set.
 	retry = 20 * time.Millisecond

@@ -39,6 +39,16 @@ var setsMutants = []mutant{
 		edits: []edit{{old: "		next.Above = max(p.Above, s.Above)\n", new: "		next.Above = s.Above\n"}},
 	},
 	{
+		rule: "sets-sent-on", name: "a move that is over sends callers on",
+		file: "allocsvr/owner/moves.go", in: []string{"allocsvr/owner"},
+		edits: []edit{{old: "ok := m.stops[id]; ok && s.move == move {\n			m.sent", new: "ok := m.stops[id]; ok {\n			m.sent"}},
+	},
+	{
+		rule: "sets-sent-on", name: "callers are sent on within the Set that the section has left",
+		file: "allocsvr/alloc.go", in: []string{"allocsvr"},
+		edits: []edit{{old: "return g.elsewhere(id, record, addr)", new: "return g.byTable(id, addr)"}},
+	},
+	{
 		rule: "sets-same-space", name: "a section moves to a Set where it is of another space",
 		file: "internal/setcare/mover.go", in: []string{"allocsvr"},
 		edits: []edit{{old: "	if err := alike(ctx, m.From, m.To, ids); err != nil { // before anything is sealed\n", new: "	if err := alike(ctx, m.From, m.To, nil); err != nil {\n"}},
