@@ -93,8 +93,8 @@ func TestARestoredSetServesOnlyWhatItIsSettledToHave(t *testing.T) {
 			d.stopped(third, "finish", at(5, 1))   // on its way, and active there
 			d.stopped(restored, "open", at(12, 1)) // on its way to it
 			d.stopped(restored, "finish", at(13, 1))
-			d.stopped(third, "seal", at(6, 1)) // noted alone
-			goOn := d.late(other, at(7, 1))    // stopped here, and about to be opened there
+			d.stopped(third, "seal", at(6, 1))      // noted alone
+			goOn := d.late("open", other, at(7, 1)) // stopped here, and about to be opened there
 			noted := d.begin(restored, at(14, 1))
 			for uid := range uids {
 				d.try(uid, 0)
@@ -117,9 +117,14 @@ func TestARestoredSetServesOnlyWhatItIsSettledToHave(t *testing.T) {
 			if err := goOn(); !errors.Is(err, setcare.ErrRefused) {
 				t.Errorf("a coordinator that is late opened a section that was settled since: %v", err)
 			}
-			// This one seals where the section is, and then it has to stay there.
-			if err := noted.Finish(t.Context()); !errors.Is(err, setcare.ErrRefused) {
-				t.Errorf("a move to the restored Set, noted before that was settled: %v", err)
+			// This one seals where the section is, and then it has to stay there; where the map was made
+			// anew it cannot seal.
+			want := setcare.ErrRefused
+			if restored == 0 {
+				want = setcare.ErrTakenBack
+			}
+			if err := noted.Finish(t.Context()); !errors.Is(err, want) {
+				t.Errorf("a move to the restored Set, noted before that was settled: %v, want %v", err, want)
 			}
 			d.takeBackAll()
 			if in := d.in(14); in != other {
@@ -178,6 +183,64 @@ func TestWhatASettledSetBeginsAboveIsKnownWithoutItsDisksAndItsMap(t *testing.T)
 			d.takeBackAll() // after which the other Set has refused once more
 			d.next(uid)
 		}
+	}
+}
+
+// The root is restored from a backup that does not know of a move between two other Sets, which
+// ended somewhere on its way. Once it is settled the move is finished, or taken back, by the map.
+func TestASettledRootKnowsOfMovesBetweenOtherSets(t *testing.T) {
+	for _, at := range []string{"seal", "stop", "open", "finish", "arrive"} {
+		for _, back := range []bool{false, true} {
+			t.Run(fmt.Sprintf("before %s, back %v", at, back), func(t *testing.T) {
+				t.Parallel()
+				d := newDivision(t, 3, user16())
+				const uid = seq.UID(0)
+				one := sets.Range{First: d.fleets[0].stores.Mapping.Spaces[0].SectionOf(uid), Sections: 1}
+				d.finish(d.begin(1, one))
+				d.next(uid)
+				manifest := d.backup(0)
+				d.stopped(2, at, one)
+				d.restore(0, manifest)
+				d.settle(0)
+				if back {
+					d.takeBackAll()
+				} else {
+					d.finishAll()
+				}
+				d.next(uid)
+				want := 2
+				if at == "seal" || back && (at == "stop" || at == "open") {
+					want = 1
+				}
+				if in := d.in(one.First); in != want {
+					t.Errorf("section %d is in Set %d, want %d", one.First, in, want)
+				}
+				to := 3 - want
+				d.finish(d.begin(to, one)) // and may move once more
+				d.next(uid)
+			})
+		}
+	}
+}
+
+// A move whose coordinator comes late to a section of another Set, after the root was restored and
+// settled without it, never seals that section: nobody could finish it.
+func TestAMoveThatASettledRootDoesNotKnowSealsNothing(t *testing.T) {
+	d := newDivision(t, 3, user16())
+	const uid = seq.UID(0)
+	one := sets.Range{First: d.fleets[0].stores.Mapping.Spaces[0].SectionOf(uid), Sections: 1}
+	d.finish(d.begin(1, one))
+	d.next(uid)
+	manifest := d.backup(0)
+	goOn := d.late("seal", 2, one)
+	d.restore(0, manifest)
+	d.settle(0)
+	if err := goOn(); !errors.Is(err, setcare.ErrTakenBack) {
+		t.Errorf("the late move ends with %v, want %v", err, setcare.ErrTakenBack)
+	}
+	d.next(uid)
+	if in := d.in(one.First); in != 1 {
+		t.Errorf("the section is in Set %d", in)
 	}
 }
 
@@ -240,13 +303,13 @@ func (c cutConn) Invoke(ctx context.Context, method string, req, reply any, opts
 	return c.ClientConnInterface.Invoke(ctx, method, req, reply, opts...)
 }
 
-// late begins a move whose coordinator pauses before it opens the section, until it is told to go on.
-func (d *division) late(to int, r sets.Range) (goOn func() error) {
+// late begins a move whose coordinator pauses before a step, until it is told to go on.
+func (d *division) late(before string, to int, r sets.Range) (goOn func() error) {
 	d.t.Helper()
 	m := d.begin(to, r)
 	there, wake, done := make(chan struct{}), make(chan struct{}), make(chan error, 1)
 	m.Before = func(step string) error {
-		if step == "open" {
+		if step == before {
 			close(there)
 			<-wake
 		}
@@ -275,8 +338,19 @@ func (d *division) stopped(to int, before string, r sets.Range) (move uint64) {
 	return m.Move.ID
 }
 
-// takeBackAll ends all moves that are open.
+// takeBackAll takes back all moves that are open.
 func (d *division) takeBackAll() {
+	d.t.Helper()
+	d.endAll("taken back", (*setcare.Mover).TakeBack)
+}
+
+// finishAll finishes all moves that are open.
+func (d *division) finishAll() {
+	d.t.Helper()
+	d.endAll("finished", (*setcare.Mover).Finish)
+}
+
+func (d *division) endAll(what string, end func(*setcare.Mover, context.Context) error) {
 	d.t.Helper()
 	ctx, cancel := context.WithTimeout(d.t.Context(), patient)
 	defer cancel()
@@ -286,7 +360,7 @@ func (d *division) takeBackAll() {
 	}
 	for _, open := range all.Moves {
 		if m := d.mover(open.ID); m != nil {
-			d.until(fmt.Sprint("move ", open.ID, " is taken back"), func() bool { return m.TakeBack(ctx) == nil })
+			d.until(fmt.Sprintf("move %d is %s", open.ID, what), func() bool { return end(m, ctx) == nil })
 		}
 	}
 }

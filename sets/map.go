@@ -245,9 +245,10 @@ func (m Map) Number(least uint64) (next Map, id uint64) {
 }
 
 // Settle notes where sections were found to be, by the number id, whatever the map said of them
-// before that number. Moves from where they are stay open: they may be sealed by them. whole says that these are all sections that are not the root's, so that the
-// map can be relied upon again; it is, if another was faster, and nothing is noted.
-func (m Map) Settle(id uint64, in map[seq.SectionID]string, ceilings map[seq.SectionID]uint64, whole bool) (Map, error) {
+// before that number. Moves from where they are stay open: they may be sealed by them. whole says
+// that these are all sections that are not the root's, and open all moves under way, so that the map
+// can be relied upon again; it is, if another was faster, and nothing is noted.
+func (m Map) Settle(id uint64, in map[seq.SectionID]string, ceilings map[seq.SectionID]uint64, whole bool, open []Move) (Map, error) {
 	next := m
 	next.In, next.By, next.Ceilings = slices.Clone(m.In), slices.Clone(m.By), slices.Clone(m.Ceilings)
 	if whole && !m.Restored {
@@ -269,17 +270,26 @@ func (m Map) Settle(id uint64, in map[seq.SectionID]string, ceilings map[seq.Sec
 			next.put(s, i, id, ceiling)
 		}
 	}
+	next.Version++
+	if whole {
+		for _, move := range open {
+			if move.ID == 0 || move.ID > id || m.index(move.From) < 0 || m.index(move.To) < 0 || checkRanges(move.Sections) != nil {
+				return m, fmt.Errorf("%w: move %d from %q to %q of sections %v is not one of before number %d", seq.ErrBadArgument, move.ID, move.From, move.To, move.Sections, id)
+			}
+		}
+		next.Moves = open
+		return next, nil
+	}
 	next.Moves = nil
 	for _, move := range m.Moves {
 		move.Sections = RangesOf(slices.DeleteFunc(Sections(move.Sections), func(s seq.SectionID) bool {
 			name, there := in[s]
-			return whole || there && !m.movedSince(s, id) && move.From != name
+			return there && !m.movedSince(s, id) && move.From != name
 		}))
 		if len(move.Sections) > 0 {
 			next.Moves = append(next.Moves, move)
 		}
 	}
-	next.Version++
 	return next, nil
 }
 

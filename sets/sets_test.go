@@ -204,7 +204,7 @@ func TestTheMapOfABackupBeginsNoMoveBeforeItIsMadeAnew(t *testing.T) {
 	if id <= 1<<32 {
 		t.Errorf("took number %d", id)
 	}
-	m, err := m.Settle(id, map[seq.SectionID]string{5: "b"}, map[seq.SectionID]uint64{5: 77}, true)
+	m, err := m.Settle(id, map[seq.SectionID]string{5: "b"}, map[seq.SectionID]uint64{5: 77}, true, nil)
 	if err != nil || m.Index(5) != 1 || m.Index(4) != 0 || m.Ceilings[5] != 77 {
 		t.Fatalf("got %+v, %v", m, err)
 	}
@@ -267,7 +267,7 @@ func TestWhatIsSettledLateUndoesNoMoveThatHasBegunSince(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := m.Settle(number, map[seq.SectionID]string{0: "b", 1: "b", 2: "b", 3: "b"}, map[seq.SectionID]uint64{1: 8}, false)
+	got, err := m.Settle(number, map[seq.SectionID]string{0: "b", 1: "b", 2: "b", 3: "b"}, map[seq.SectionID]uint64{1: 8}, false, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -285,15 +285,15 @@ func TestWhatIsSettledLateUndoesNoMoveThatHasBegunSince(t *testing.T) {
 			t.Errorf("move %+v: open is %v, want %v", one.move, open, one.open)
 		}
 	}
-	if gone, err := base.Settle(number, map[seq.SectionID]string{0: "a"}, nil, false); err != nil || len(gone.Moves) > 0 || gone.Ceilings[0] != 7 {
+	if gone, err := base.Settle(number, map[seq.SectionID]string{0: "a"}, nil, false, nil); err != nil || len(gone.Moves) > 0 || gone.Ceilings[0] != 7 {
 		t.Errorf("%v: a move is open of a section that was found elsewhere: %+v", err, gone)
 	}
 	restored := base.AsRestored(1)
-	first, err := restored.Settle(restored.Last+1, map[seq.SectionID]string{0: "b"}, nil, true)
+	first, err := restored.Settle(restored.Last+1, map[seq.SectionID]string{0: "b"}, nil, true, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	late, err := first.Settle(restored.Last+2, map[seq.SectionID]string{0: "a"}, nil, true)
+	late, err := first.Settle(restored.Last+2, map[seq.SectionID]string{0: "a"}, nil, true, nil)
 	if err != nil || first.Restored || late.Index(0) != 1 {
 		t.Errorf("%v: section 0 is in Set %d by a map that could be relied upon", err, late.Index(0))
 	}

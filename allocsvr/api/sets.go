@@ -182,7 +182,7 @@ func (s *Sets) settle(req *pb.ChangeSetMapRequest_Settle, event arbiter.Event) (
 			}
 			in[id] = now.Sets[i].Name
 		}
-		next, err := now.Settle(req.GetNumber(), in, ceilings, req.GetWhole())
+		next, err := now.Settle(req.GetNumber(), in, ceilings, req.GetWhole(), rpc.SetMovesFromProto(req.GetMoves()))
 		return next, err == nil, err
 	}, event, nil
 }

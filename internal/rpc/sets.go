@@ -25,9 +25,7 @@ func SetMapToProto(m sets.Map) *pb.SetMap {
 			out.Runs = append(out.Runs, &pb.SetRun{Sections: &pb.SectionRange{First: uint32(id), Sections: 1}, Set: uint32(in)})
 		}
 	}
-	for _, move := range m.Moves {
-		out.Moves = append(out.Moves, &pb.SetMove{Id: move.ID, From: move.From, To: move.To, Sections: RangesToProto(move.Sections), BegunUnixMs: move.Begun})
-	}
+	out.Moves = SetMovesToProto(m.Moves)
 	return out
 }
 
@@ -47,10 +45,24 @@ func SetMapFromProto(p *pb.SetMap) (sets.Map, error) {
 		m.In = append(m.In, slices.Repeat([]uint16{uint16(run.GetSet())}, int(n))...)
 	}
 	m.By, m.Ceilings = make([]uint64, len(m.In)), make([]uint64, len(m.In))
-	for _, move := range p.GetMoves() {
-		m.Moves = append(m.Moves, sets.Move{ID: move.GetId(), From: move.GetFrom(), To: move.GetTo(), Sections: RangesFromProto(move.GetSections()), Begun: move.GetBegunUnixMs()})
-	}
+	m.Moves = SetMovesFromProto(p.GetMoves())
 	return m, m.Validate()
+}
+
+// SetMovesToProto are moves between Sets as they travel.
+func SetMovesToProto(moves []sets.Move) (out []*pb.SetMove) {
+	for _, move := range moves {
+		out = append(out, &pb.SetMove{Id: move.ID, From: move.From, To: move.To, Sections: RangesToProto(move.Sections), BegunUnixMs: move.Begun})
+	}
+	return out
+}
+
+// SetMovesFromProto reads moves between Sets as they travel.
+func SetMovesFromProto(p []*pb.SetMove) (out []sets.Move) {
+	for _, move := range p {
+		out = append(out, sets.Move{ID: move.GetId(), From: move.GetFrom(), To: move.GetTo(), Sections: RangesFromProto(move.GetSections()), Begun: move.GetBegunUnixMs()})
+	}
+	return out
 }
 
 // SetToProto is a Set of the map as it travels.

@@ -39,6 +39,21 @@ var setsMutants = []mutant{
 		edits: []edit{{old: "		next.Above = max(p.Above, s.Above)\n", new: "		next.Above = s.Above\n"}},
 	},
 	{
+		rule: "sets-settled-moves", name: "a settled root does not learn of moves between other Sets",
+		file: "internal/setcare/settle.go", in: []string{"allocsvr"},
+		edits: []edit{{old: "rpc.SetMovesToProto(open)", new: "rpc.SetMovesToProto(open[:0])"}},
+	},
+	{
+		rule: "sets-settled-moves", name: "a move that a settled root does not know seals all the same",
+		file: "internal/setcare/settle.go", in: []string{"allocsvr"},
+		edits: []edit{{old: "if in != \"\" && !leaving && ", new: "if in == \"none\" && !leaving && "}},
+	},
+	{
+		rule: "sets-settled-moves", name: "what a move between other Sets has opened is taken out of it",
+		file: "internal/setcare/settle.go", in: []string{"allocsvr"},
+		edits: []edit{{old: "if in != \"\" && !leaving && ", new: "if in != \"\" && (leaving || true) && "}},
+	},
+	{
 		rule: "sets-sent-on", name: "a move that is over sends callers on",
 		file: "allocsvr/owner/moves.go", in: []string{"allocsvr/owner"},
 		edits: []edit{{old: "ok := m.stops[id]; ok && s.move == move {\n			m.sent", new: "ok := m.stops[id]; ok {\n			m.sent"}},

@@ -1550,6 +1550,7 @@ type ChangeSetMapRequest_Settle struct {
 	Ceilings      map[uint32]uint64      `protobuf:"bytes,3,rep,name=ceilings,proto3" json:"ceilings,omitempty" protobuf_key:"varint,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
 	Whole         bool                   `protobuf:"varint,4,opt,name=whole,proto3" json:"whole,omitempty"`          // the map is made of this alone; of the sections in no run the root has all
 	Namespaces    [][]byte               `protobuf:"bytes,5,rep,name=namespaces,proto3" json:"namespaces,omitempty"` // AllotReply.namespaces of each other Set, for a root that was restored
+	Moves         []*SetMove             `protobuf:"bytes,6,rep,name=moves,proto3" json:"moves,omitempty"`           // if whole: those under way between other Sets
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1619,6 +1620,13 @@ func (x *ChangeSetMapRequest_Settle) GetNamespaces() [][]byte {
 	return nil
 }
 
+func (x *ChangeSetMapRequest_Settle) GetMoves() []*SetMove {
+	if x != nil {
+		return x.Moves
+	}
+	return nil
+}
+
 var File_seqsvr_v1_sets_proto protoreflect.FileDescriptor
 
 const file_seqsvr_v1_sets_proto_rawDesc = "" +
@@ -1633,7 +1641,7 @@ const file_seqsvr_v1_sets_proto_rawDesc = "" +
 	"\x04move\x18\x02 \x01(\x04R\x04move\x12\x1a\n" +
 	"\brestored\x18\x05 \x01(\bR\brestored\x12\x0e\n" +
 	"\x02by\x18\x03 \x03(\x04R\x02by\x12\x1a\n" +
-	"\bceilings\x18\x04 \x03(\x04R\bceilings\"\x8d\b\n" +
+	"\bceilings\x18\x04 \x03(\x04R\bceilings\"\xb7\b\n" +
 	"\x13ChangeSetMapRequest\x12?\n" +
 	"\x06number\x18\x05 \x01(\v2%.seqsvr.v1.ChangeSetMapRequest.NumberH\x00R\x06number\x12?\n" +
 	"\x06settle\x18\x06 \x01(\v2%.seqsvr.v1.ChangeSetMapRequest.SettleH\x00R\x06settle\x129\n" +
@@ -1655,7 +1663,7 @@ const file_seqsvr_v1_sets_proto_rawDesc = "" +
 	"\x04move\x18\x01 \x01(\x04R\x04move\x123\n" +
 	"\bsections\x18\x02 \x03(\v2\x17.seqsvr.v1.SectionRangeR\bsections\x1a\x1e\n" +
 	"\x06Number\x12\x14\n" +
-	"\x05least\x18\x01 \x01(\x04R\x05least\x1a\x8b\x02\n" +
+	"\x05least\x18\x01 \x01(\x04R\x05least\x1a\xb5\x02\n" +
 	"\x06Settle\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x04R\x06number\x12%\n" +
 	"\x04runs\x18\x02 \x03(\v2\x11.seqsvr.v1.SetRunR\x04runs\x12O\n" +
@@ -1663,7 +1671,8 @@ const file_seqsvr_v1_sets_proto_rawDesc = "" +
 	"\x05whole\x18\x04 \x01(\bR\x05whole\x12\x1e\n" +
 	"\n" +
 	"namespaces\x18\x05 \x03(\fR\n" +
-	"namespaces\x1a;\n" +
+	"namespaces\x12(\n" +
+	"\x05moves\x18\x06 \x03(\v2\x12.seqsvr.v1.SetMoveR\x05moves\x1a;\n" +
 	"\rCeilingsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\rR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\x04R\x05value:\x028\x01B\b\n" +
@@ -1814,6 +1823,7 @@ var file_seqsvr_v1_sets_proto_goTypes = []any{
 	(*SectionRange)(nil),               // 28: seqsvr.v1.SectionRange
 	(*Set)(nil),                        // 29: seqsvr.v1.Set
 	(*SetRun)(nil),                     // 30: seqsvr.v1.SetRun
+	(*SetMove)(nil),                    // 31: seqsvr.v1.SetMove
 }
 var file_seqsvr_v1_sets_proto_depIdxs = []int32{
 	27, // 0: seqsvr.v1.SetMapReply.sets:type_name -> seqsvr.v1.SetMap
@@ -1838,29 +1848,30 @@ var file_seqsvr_v1_sets_proto_depIdxs = []int32{
 	28, // 19: seqsvr.v1.ChangeSetMapRequest.Abort.sections:type_name -> seqsvr.v1.SectionRange
 	30, // 20: seqsvr.v1.ChangeSetMapRequest.Settle.runs:type_name -> seqsvr.v1.SetRun
 	25, // 21: seqsvr.v1.ChangeSetMapRequest.Settle.ceilings:type_name -> seqsvr.v1.ChangeSetMapRequest.Settle.CeilingsEntry
-	2,  // 22: seqsvr.v1.Sets.Map:input_type -> seqsvr.v1.SetMapRequest
-	4,  // 23: seqsvr.v1.Sets.ChangeMap:input_type -> seqsvr.v1.ChangeSetMapRequest
-	6,  // 24: seqsvr.v1.Sets.Record:input_type -> seqsvr.v1.SetRecordRequest
-	9,  // 25: seqsvr.v1.Sets.Keys:input_type -> seqsvr.v1.SetKeysRequest
-	8,  // 26: seqsvr.v1.Sets.Join:input_type -> seqsvr.v1.JoinSetRequest
-	11, // 27: seqsvr.v1.Sets.Step:input_type -> seqsvr.v1.SetStepRequest
-	12, // 28: seqsvr.v1.Sets.Stop:input_type -> seqsvr.v1.StopSectionsRequest
-	15, // 29: seqsvr.v1.Sets.Open:input_type -> seqsvr.v1.OpenSectionsRequest
-	17, // 30: seqsvr.v1.Sets.Allot:input_type -> seqsvr.v1.AllotRequest
-	3,  // 31: seqsvr.v1.Sets.Map:output_type -> seqsvr.v1.SetMapReply
-	3,  // 32: seqsvr.v1.Sets.ChangeMap:output_type -> seqsvr.v1.SetMapReply
-	7,  // 33: seqsvr.v1.Sets.Record:output_type -> seqsvr.v1.SetRecordReply
-	10, // 34: seqsvr.v1.Sets.Keys:output_type -> seqsvr.v1.SetKeysReply
-	7,  // 35: seqsvr.v1.Sets.Join:output_type -> seqsvr.v1.SetRecordReply
-	7,  // 36: seqsvr.v1.Sets.Step:output_type -> seqsvr.v1.SetRecordReply
-	14, // 37: seqsvr.v1.Sets.Stop:output_type -> seqsvr.v1.StopSectionsReply
-	16, // 38: seqsvr.v1.Sets.Open:output_type -> seqsvr.v1.OpenSectionsReply
-	18, // 39: seqsvr.v1.Sets.Allot:output_type -> seqsvr.v1.AllotReply
-	31, // [31:40] is the sub-list for method output_type
-	22, // [22:31] is the sub-list for method input_type
-	22, // [22:22] is the sub-list for extension type_name
-	22, // [22:22] is the sub-list for extension extendee
-	0,  // [0:22] is the sub-list for field type_name
+	31, // 22: seqsvr.v1.ChangeSetMapRequest.Settle.moves:type_name -> seqsvr.v1.SetMove
+	2,  // 23: seqsvr.v1.Sets.Map:input_type -> seqsvr.v1.SetMapRequest
+	4,  // 24: seqsvr.v1.Sets.ChangeMap:input_type -> seqsvr.v1.ChangeSetMapRequest
+	6,  // 25: seqsvr.v1.Sets.Record:input_type -> seqsvr.v1.SetRecordRequest
+	9,  // 26: seqsvr.v1.Sets.Keys:input_type -> seqsvr.v1.SetKeysRequest
+	8,  // 27: seqsvr.v1.Sets.Join:input_type -> seqsvr.v1.JoinSetRequest
+	11, // 28: seqsvr.v1.Sets.Step:input_type -> seqsvr.v1.SetStepRequest
+	12, // 29: seqsvr.v1.Sets.Stop:input_type -> seqsvr.v1.StopSectionsRequest
+	15, // 30: seqsvr.v1.Sets.Open:input_type -> seqsvr.v1.OpenSectionsRequest
+	17, // 31: seqsvr.v1.Sets.Allot:input_type -> seqsvr.v1.AllotRequest
+	3,  // 32: seqsvr.v1.Sets.Map:output_type -> seqsvr.v1.SetMapReply
+	3,  // 33: seqsvr.v1.Sets.ChangeMap:output_type -> seqsvr.v1.SetMapReply
+	7,  // 34: seqsvr.v1.Sets.Record:output_type -> seqsvr.v1.SetRecordReply
+	10, // 35: seqsvr.v1.Sets.Keys:output_type -> seqsvr.v1.SetKeysReply
+	7,  // 36: seqsvr.v1.Sets.Join:output_type -> seqsvr.v1.SetRecordReply
+	7,  // 37: seqsvr.v1.Sets.Step:output_type -> seqsvr.v1.SetRecordReply
+	14, // 38: seqsvr.v1.Sets.Stop:output_type -> seqsvr.v1.StopSectionsReply
+	16, // 39: seqsvr.v1.Sets.Open:output_type -> seqsvr.v1.OpenSectionsReply
+	18, // 40: seqsvr.v1.Sets.Allot:output_type -> seqsvr.v1.AllotReply
+	32, // [32:41] is the sub-list for method output_type
+	23, // [23:32] is the sub-list for method input_type
+	23, // [23:23] is the sub-list for extension type_name
+	23, // [23:23] is the sub-list for extension extendee
+	0,  // [0:23] is the sub-list for field type_name
 }
 
 func init() { file_seqsvr_v1_sets_proto_init() }
