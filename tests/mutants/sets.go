@@ -45,12 +45,12 @@ var setsMutants = []mutant{
 	},
 	{
 		rule: "sets-settled-moves", name: "a move that a settled root does not know seals all the same",
-		file: "internal/setcare/settle.go", in: []string{"allocsvr"},
+		file: "internal/setcare/survey.go", in: []string{"allocsvr"},
 		edits: []edit{{old: "if in != \"\" && !leaving && ", new: "if in == \"none\" && !leaving && "}},
 	},
 	{
 		rule: "sets-settled-moves", name: "what a move between other Sets has opened is taken out of it",
-		file: "internal/setcare/settle.go", in: []string{"allocsvr"},
+		file: "internal/setcare/survey.go", in: []string{"allocsvr"},
 		edits: []edit{{old: "if in != \"\" && !leaving && ", new: "if in != \"\" && (leaving || true) && "}},
 	},
 	{
