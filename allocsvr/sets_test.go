@@ -94,7 +94,7 @@ func (d *division) rootMap(ctx context.Context, addr string, _ uint64) (sets.Map
 func (d *division) At(addr string) (grpc.ClientConnInterface, error) {
 	for _, f := range d.fleets {
 		if n := f.at(addr); n != nil {
-			return direct{n, f.stores.Ref.Cluster}, nil
+			return direct{n, f.stores.Ref.Cluster, f.stores.Ref.Era}, nil
 		}
 	}
 	return nil, fmt.Errorf("no node at %s", addr)
@@ -113,6 +113,7 @@ func (noIDs) Allot(context.Context, string, int, namespaces.Wish) ([]byte, error
 type direct struct {
 	n       *node
 	cluster string
+	era     seq.Era
 }
 
 // Invoke implements grpc.ClientConnInterface.
@@ -124,7 +125,7 @@ func (c direct) Invoke(ctx context.Context, method string, req, reply any, _ ...
 	}
 	a := c.n.Alloc
 	services := map[*grpc.ServiceDesc]any{
-		&pb.Sets_ServiceDesc: &api.Sets{Cluster: c.cluster, Name: a.name, Docs: a.sets, Sections: a.sections, Moves: a.owner.Moves(), Routes: a.routes,
+		&pb.Sets_ServiceDesc: &api.Sets{Cluster: c.cluster, Era: c.era, Name: a.name, Docs: a.sets, Sections: a.sections, Moves: a.owner.Moves(), Routes: a.routes,
 			Keyhash: keyhash.New(ctx, c.n.group, a.session, *a.sections.Mapping()), Rehash: func(keyhash.Entries) error { return nil }, IDs: noIDs{}},
 		&pb.Admin_ServiceDesc:    c.n.admin(),
 		&pb.Sequence_ServiceDesc: &api.Sequence{Cluster: c.cluster, Sections: a.sections, RouteTable: a.routes, Sets: a.sets, Limits: api.NewLimits(0, 0, 0)},

@@ -150,7 +150,7 @@ func TestARestoredSetServesOnlyWhatItIsSettledToHave(t *testing.T) {
 func TestWhatASettledSetBeginsAboveIsKnownWithoutItsDisksAndItsMap(t *testing.T) {
 	for _, at := range []func(proto.Message) bool{
 		nil, // it comes to its end
-		func(m proto.Message) bool { step, ok := m.(*pb.SetStepRequest); return ok && step.GetAbove() > 0 },
+		func(m proto.Message) bool { step, ok := m.(*pb.SetStepRequest); return ok && len(step.GetAbove()) > 0 },
 		func(m proto.Message) bool {
 			change, ok := m.(*pb.ChangeSetMapRequest)
 			return ok && change.GetSettle() != nil

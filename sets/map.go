@@ -244,47 +244,52 @@ func (m Map) Number(least uint64) (next Map, id uint64) {
 	return next, next.Last
 }
 
-// Settle notes where sections were found to be, by the number id, whatever the map said of them
-// before that number. Moves from where they are stay open: they may be sealed by them. whole says
-// that these are all sections that are not the root's, and open all moves under way, so that the map
+// Found is where sections were found to be by asking all Sets.
+type Found struct {
+	Number   uint64 // that was taken for it
+	In       map[seq.SectionID]string
+	Ceilings map[seq.SectionID]uint64 // at or above all that was handed out before
+	// Seen is Map.By of the sections, before the Sets were asked; 0: no move brought it there.
+	Seen map[seq.SectionID]uint64
+	// Whole says that these are all sections, and Open all moves that are under way.
+	Whole bool
+	Open  []Move
+}
+
+// Settle notes where sections were found to be, whatever the map said of them. Nothing is noted of a
+// section that has moved since. Moves from where a section is stay open, since they may have sealed
+// it, and moves to there: the former Set is not told yet that it has gone. After all was found the map
 // can be relied upon again; it is, if another was faster, and nothing is noted.
-func (m Map) Settle(id uint64, in map[seq.SectionID]string, ceilings map[seq.SectionID]uint64, whole bool, open []Move) (Map, error) {
+func (m Map) Settle(f Found) (Map, error) {
 	next := m
 	next.In, next.By, next.Ceilings = slices.Clone(m.In), slices.Clone(m.By), slices.Clone(m.Ceilings)
-	if whole && !m.Restored {
-		in, whole = nil, false
+	next.Version++
+	if f.Whole && !m.Restored {
+		return next, nil
 	}
-	if whole {
-		next.In, next.By, next.Ceilings, next.Restored = nil, nil, nil, false
-	}
-	for s, name := range in {
+	for s, name := range f.In {
 		i := m.index(name)
 		if i < 0 {
 			return m, fmt.Errorf("%w: %q", ErrUnknownSet, name)
 		}
-		if whole || !m.movedSince(s, id) {
-			ceiling := ceilings[s]
-			if int(s) < len(m.Ceilings) {
-				ceiling = max(ceiling, m.Ceilings[s])
-			}
-			next.put(s, i, id, ceiling)
+		if !m.movedSince(s, f) {
+			next.put(s, i, f.Number, max(f.Ceilings[s], m.Ceiling(s)))
 		}
 	}
-	next.Version++
-	if whole {
-		for _, move := range open {
-			if move.ID == 0 || move.ID > id || m.index(move.From) < 0 || m.index(move.To) < 0 || checkRanges(move.Sections) != nil {
-				return m, fmt.Errorf("%w: move %d from %q to %q of sections %v is not one of before number %d", seq.ErrBadArgument, move.ID, move.From, move.To, move.Sections, id)
+	if f.Whole {
+		for _, move := range f.Open {
+			if move.ID == 0 || move.ID > f.Number || m.index(move.From) < 0 || m.index(move.To) < 0 || checkRanges(move.Sections) != nil {
+				return m, fmt.Errorf("%w: move %d from %q to %q of sections %v is not one of before number %d", seq.ErrBadArgument, move.ID, move.From, move.To, move.Sections, f.Number)
 			}
 		}
-		next.Moves = open
+		next.Moves, next.Restored = f.Open, false
 		return next, nil
 	}
 	next.Moves = nil
 	for _, move := range m.Moves {
 		move.Sections = RangesOf(slices.DeleteFunc(Sections(move.Sections), func(s seq.SectionID) bool {
-			name, there := in[s]
-			return there && !m.movedSince(s, id) && move.From != name
+			name, there := f.In[s]
+			return there && !m.movedSince(s, f) && name != move.From && name != move.To
 		}))
 		if len(move.Sections) > 0 {
 			next.Moves = append(next.Moves, move)
@@ -293,8 +298,28 @@ func (m Map) Settle(id uint64, in map[seq.SectionID]string, ceilings map[seq.Sec
 	return next, nil
 }
 
-// movedSince says whether a section has been moved or settled by a higher number.
-func (m Map) movedSince(s seq.SectionID, id uint64) bool { return int(s) < len(m.By) && m.By[s] > id }
+// movedSince says whether a section has been moved, or settled by another, since the Sets were asked.
+func (m Map) movedSince(s seq.SectionID, f Found) bool {
+	by := m.LastOf(s)
+	return by != f.Seen[s] && by != f.Number
+}
+
+// LastOf is the number of the move, or of the settlement, that brought a section to where it is; 0:
+// none did.
+func (m Map) LastOf(s seq.SectionID) uint64 {
+	if int(s) < len(m.By) {
+		return m.By[s]
+	}
+	return 0
+}
+
+// Ceiling is at or above all that was handed out of a section before it came to where it is.
+func (m Map) Ceiling(s seq.SectionID) uint64 {
+	if int(s) < len(m.Ceilings) {
+		return m.Ceilings[s]
+	}
+	return 0
+}
 
 // put notes where a section is. The map's lists must be its own.
 func (m *Map) put(s seq.SectionID, in int, by, ceiling uint64) {

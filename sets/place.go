@@ -80,9 +80,12 @@ const (
 	Keep
 	// Give settles a section in limbo as another Set's.
 	Give
+	// Settle is of all sections that there are, none of which is in limbo any more: those that are
+	// added from now on are in no Set but the root.
+	Settle
 )
 
-var opNames = [...]string{"", "seal", "activate", "refuse", "cancel", "reopen", "finish", "keep", "give"}
+var opNames = [...]string{"", "seal", "activate", "refuse", "cancel", "reopen", "finish", "keep", "give", "settle"}
 
 // String is the step in one word.
 func (o Op) String() string {
@@ -100,13 +103,15 @@ type Step struct {
 	// By is of Activate: a number that no other call has, by which a call that does not hear of its
 	// own outcome finds that it was this one which activated the section.
 	By uint64
-	// Above is of Refuse and Give: see Place.Above. By Refuse it only rises, also by the same move.
-	Above uint64
+	// Above is of Refuse and Give, by section: see Place.Above. By Refuse it only rises, also by the
+	// same move.
+	Above map[seq.SectionID]uint64
 }
 
-// after is the place after a step: the same if it has been done. seq.ErrMoveOver if the section
-// has been through something later, or through the same move with another end.
-func (p Place) after(s Step) (Place, error) {
+// after is the place after a step, with what Step.Above has of the section: the same if it has been
+// done. seq.ErrMoveOver if the section has been through something later, or through the same move
+// with another end.
+func (p Place) after(s Step, above uint64) (Place, error) {
 	done, may, next := false, false, Place{Move: s.Move}
 	switch s.Op {
 	case Seal:
@@ -120,7 +125,7 @@ func (p Place) after(s Step) (Place, error) {
 	case Refuse:
 		next.State = Refused
 		may = p.State != Active && p.State != Limbo && p.Move < s.Move
-		next.Above = max(p.Above, s.Above)
+		next.Above = max(p.Above, above)
 		may = may || p.State == Refused && p.Move == s.Move
 	case Cancel:
 		next.State = Active
@@ -135,7 +140,7 @@ func (p Place) after(s Step) (Place, error) {
 		next.State = Active
 		may = p.State == Limbo
 	case Give:
-		next.State, next.To, next.Above = Moved, s.To, s.Above
+		next.State, next.To, next.Above = Moved, s.To, above
 		may = p.State == Limbo
 	}
 	switch {

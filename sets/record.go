@@ -91,10 +91,13 @@ func (r Record) Apply(s Step, ranges []Range) (next Record, changed bool, err er
 	if s.Move == 0 || s.Op == 0 || (s.Op == Seal || s.Op == Give) && s.To == "" {
 		return r, false, fmt.Errorf("%w: step %v of move %d to %q", seq.ErrBadArgument, s.Op, s.Move, s.To)
 	}
+	if s.Op == Settle {
+		return r.settled(s.Move, ranges)
+	}
 	var made []Run
 	for _, id := range Sections(ranges) {
 		old := r.At(id)
-		now, err := old.after(s)
+		now, err := old.after(s, s.Above[id])
 		if err != nil {
 			return r, false, fmt.Errorf("section %d of Set %s: %w", id, r.SetName(), err)
 		}
@@ -107,6 +110,23 @@ func (r Record) Apply(s Step, ranges []Range) (next Record, changed bool, err er
 	next = r
 	next.Runs = overlay(r, made)
 	return next, true, nil
+}
+
+// settled is Apply of Settle.
+func (r Record) settled(number uint64, all []Range) (Record, bool, error) {
+	for _, id := range Sections(all) {
+		if p := r.At(id); p.State == Limbo {
+			return r, false, fmt.Errorf("%w: section %d of Set %s is %v, expected it to be settled", seq.ErrMoveOver, id, r.SetName(), p)
+		}
+	}
+	if r.Rest.State != Limbo {
+		return r, false, nil
+	}
+	if r.Rest = (Place{State: Inactive, Move: number}); r.IsRoot() {
+		r.Rest.State = Active
+	}
+	r.Runs = slices.DeleteFunc(slices.Clone(r.Runs), func(run Run) bool { return run.Place == r.Rest })
+	return r, true, nil
 }
 
 // Last is the highest number of a move in it.

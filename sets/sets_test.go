@@ -49,7 +49,7 @@ func TestEveryStepFromEveryPlace(t *testing.T) {
 				if state == Sealed || state == Moved {
 					p.To = "b"
 				}
-				next, err := p.after(Step{Op: op, Move: 7, To: "b"})
+				next, err := p.after(Step{Op: op, Move: 7, To: "b"}, 0)
 				switch {
 				case in(done[op], p):
 					if err != nil || next != p {
@@ -84,7 +84,7 @@ func TestARecordIsWhatItsSectionsAre(t *testing.T) {
 		want, fail := map[seq.SectionID]Place{}, false
 		for _, id := range Sections(ranges) {
 			var err error
-			want[id], err = plain[id].after(step)
+			want[id], err = plain[id].after(step, step.Above[id])
 			fail = fail || err != nil
 		}
 		next, _, err := record.Apply(step, ranges)
@@ -123,6 +123,39 @@ func TestARecordIsWhatItsSectionsAre(t *testing.T) {
 	}
 	if diff := cmp.Diff(Record{}, Record{}.Restored()); diff != "" {
 		t.Errorf("a cluster that is alone, in a new era: %s", diff)
+	}
+}
+
+// What is added to a restored Set is in limbo until all that any Set knew of is settled, and then as it
+// was before the restore.
+func TestSectionsThatAreAddedToASettledSetAreTheRoots(t *testing.T) {
+	all := []Range{{0, 4}}
+	for want, r := range map[State]Record{Active: {Name: "a"}, Inactive: NewRecord("b", []string{"r:1"})} {
+		r = r.Restored()
+		step := func(op Op, ranges []Range) (err error) {
+			r, _, err = r.Apply(Step{Op: op, Move: 9, To: "c", Above: map[seq.SectionID]uint64{3: 5}}, ranges)
+			return err
+		}
+		if err := step(Settle, all); !errors.Is(err, seq.ErrMoveOver) {
+			t.Errorf("all is in limbo: %v", err)
+		}
+		if err := errors.Join(step(Keep, []Range{{0, 2}}), step(Give, []Range{{2, 2}})); err != nil {
+			t.Fatal(err)
+		}
+		if got := r.At(4).State; got != Limbo {
+			t.Errorf("a section that is added is %v", got)
+		}
+		for range 2 {
+			if err := step(Settle, all); err != nil {
+				t.Error(err)
+			}
+		}
+		if got := r.At(4); got.State != want || got.Move != 9 || !r.Has(1) || r.Has(3) {
+			t.Errorf("a section that is added is %v; %+v", got, r)
+		}
+		if r.At(2).Above != 0 || r.At(3).Above != 5 {
+			t.Errorf("sections begin above what is known of others: %+v", r.Runs)
+		}
 	}
 }
 
@@ -204,7 +237,7 @@ func TestTheMapOfABackupBeginsNoMoveBeforeItIsMadeAnew(t *testing.T) {
 	if id <= 1<<32 {
 		t.Errorf("took number %d", id)
 	}
-	m, err := m.Settle(id, map[seq.SectionID]string{5: "b"}, map[seq.SectionID]uint64{5: 77}, true, nil)
+	m, err := m.Settle(Found{Number: id, In: map[seq.SectionID]string{5: "b"}, Ceilings: map[seq.SectionID]uint64{5: 77}, Whole: true})
 	if err != nil || m.Index(5) != 1 || m.Index(4) != 0 || m.Ceilings[5] != 77 {
 		t.Fatalf("got %+v, %v", m, err)
 	}
@@ -249,7 +282,7 @@ func TestRangesAreReadAndWritten(t *testing.T) {
 // Two settle the sections of a restored Set at once. What the slower one found is noted after a
 // section was moved on, which has to be finished by the map.
 func TestWhatIsSettledLateUndoesNoMoveThatHasBegunSince(t *testing.T) {
-	base := Map{Sets: []Set{{Name: "a"}, {Name: "b"}}, Last: 5, In: []uint16{1, 1, 1, 0}, By: []uint64{3, 3, 3, 0}, Ceilings: []uint64{7, 7, 7, 0},
+	base := Map{Sets: []Set{{Name: "a"}, {Name: "b"}, {Name: "c"}}, Last: 5, In: []uint16{1, 1, 1, 0}, By: []uint64{3, 3, 3, 0}, Ceilings: []uint64{7, 7, 7, 0},
 		Moves: []Move{{ID: 5, From: "b", To: "a", Sections: []Range{{0, 1}}}}}
 	m, number := base.Number(0)
 	var begun [3]Move
@@ -267,7 +300,8 @@ func TestWhatIsSettledLateUndoesNoMoveThatHasBegunSince(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := m.Settle(number, map[seq.SectionID]string{0: "b", 1: "b", 2: "b", 3: "b"}, map[seq.SectionID]uint64{1: 8}, false, nil)
+	seen := map[seq.SectionID]uint64{0: 3, 1: 3, 2: 3}
+	got, err := m.Settle(Found{Number: number, Seen: seen, In: map[seq.SectionID]string{0: "b", 1: "b", 2: "b", 3: "b"}, Ceilings: map[seq.SectionID]uint64{1: 8}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -280,20 +314,32 @@ func TestWhatIsSettledLateUndoesNoMoveThatHasBegunSince(t *testing.T) {
 	for _, one := range []struct {
 		move Move
 		open bool
-	}{{base.Moves[0], true}, {begun[0], true}, {back, true}, {begun[2], false}} {
+	}{{base.Moves[0], true}, {begun[0], true}, {back, true}, {begun[2], true}} {
 		if _, open := got.Open(one.move.ID); open != one.open {
 			t.Errorf("move %+v: open is %v, want %v", one.move, open, one.open)
 		}
 	}
-	if gone, err := base.Settle(number, map[seq.SectionID]string{0: "a"}, nil, false, nil); err != nil || len(gone.Moves) > 0 || gone.Ceilings[0] != 7 {
+	// That it has arrived is still to be told to where it was; one that was found elsewhere has not left
+	// from there.
+	there := Found{Number: number, Seen: seen, In: map[seq.SectionID]string{0: "a"}}
+	if gone, err := base.Settle(there); err != nil || len(gone.Moves) != 1 || gone.Ceilings[0] != 7 {
+		t.Errorf("%v: the move of a section that has arrived is not open: %+v", err, gone)
+	}
+	there.In[0] = "c"
+	if gone, err := base.Settle(there); err != nil || len(gone.Moves) > 0 {
 		t.Errorf("%v: a move is open of a section that was found elsewhere: %+v", err, gone)
 	}
+	// A move of before the number ends between the look at the Sets and the note.
+	arrived, _ := base.Arrive(5, map[seq.SectionID]uint64{0: 8})
+	if got, err := arrived.Settle(Found{Number: number, Seen: seen, In: map[seq.SectionID]string{0: "b"}}); err != nil || got.Index(0) != 0 || got.LastOf(0) != 5 {
+		t.Errorf("%v: a section that arrived meanwhile is in Set %d by the map", err, got.Index(0))
+	}
 	restored := base.AsRestored(1)
-	first, err := restored.Settle(restored.Last+1, map[seq.SectionID]string{0: "b"}, nil, true, nil)
+	first, err := restored.Settle(Found{Number: restored.Last + 1, Seen: seen, In: map[seq.SectionID]string{0: "b"}, Whole: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	late, err := first.Settle(restored.Last+2, map[seq.SectionID]string{0: "a"}, nil, true, nil)
+	late, err := first.Settle(Found{Number: restored.Last + 2, Seen: seen, In: map[seq.SectionID]string{0: "a"}, Whole: true})
 	if err != nil || first.Restored || late.Index(0) != 1 {
 		t.Errorf("%v: section 0 is in Set %d by a map that could be relied upon", err, late.Index(0))
 	}

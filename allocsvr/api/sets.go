@@ -26,6 +26,7 @@ import (
 type Sets struct {
 	pb.UnimplementedSetsServer
 	Cluster  string
+	Era      seq.Era
 	Name     string // of this node
 	Docs     *setdocs.Docs
 	Sections *section.Table
@@ -169,20 +170,18 @@ func (s *Sets) settle(req *pb.ChangeSetMapRequest_Settle, event arbiter.Event) (
 			where[id] = run.GetSet()
 		}
 	}
-	ceilings := make(map[seq.SectionID]uint64, len(req.GetCeilings()))
-	for id, ceiling := range req.GetCeilings() {
-		ceilings[seq.SectionID(id)] = ceiling
-	}
+	found := sets.Found{Number: req.GetNumber(), Ceilings: rpc.OfSections(req.GetCeilings()), Seen: rpc.OfSections(req.GetSeen()),
+		Whole: req.GetWhole(), Open: rpc.SetMovesFromProto(req.GetMoves())}
 	event.Reason = fmt.Sprintf("operator: %d sections settled by number %d", len(where), req.GetNumber())
 	return func(now sets.Map, _ *sets.Move) (sets.Map, bool, error) {
-		in := make(map[seq.SectionID]string, len(where))
+		found.In = make(map[seq.SectionID]string, len(where))
 		for id, i := range where {
 			if int(i) >= len(now.Sets) {
 				return now, false, fmt.Errorf("%w: section %d in Set %d of %d", seq.ErrBadArgument, id, i, len(now.Sets))
 			}
-			in[id] = now.Sets[i].Name
+			found.In[id] = now.Sets[i].Name
 		}
-		next, err := now.Settle(req.GetNumber(), in, ceilings, req.GetWhole(), rpc.SetMovesFromProto(req.GetMoves()))
+		next, err := now.Settle(found)
 		return next, err == nil, err
 	}, event, nil
 }
@@ -204,7 +203,7 @@ func (s *Sets) movable(ranges []sets.Range) error {
 
 func (s *Sets) record(r sets.Record) *pb.SetRecordReply {
 	reply := rpc.SetRecordToProto(r)
-	reply.ClusterId, reply.Sections = s.Cluster, uint32(s.Sections.Len())
+	reply.ClusterId, reply.Era, reply.Sections = s.Cluster, uint64(s.Era), uint32(s.Sections.Len())
 	return reply
 }
 
@@ -262,13 +261,9 @@ func (s *Sets) Join(ctx context.Context, req *pb.JoinSetRequest) (*pb.SetRecordR
 func (s *Sets) Step(ctx context.Context, req *pb.SetStepRequest) (*pb.SetRecordReply, error) {
 	ctx, cancel := bounded(ctx)
 	defer cancel()
-	step := sets.Step{Op: sets.Op(req.GetOp()), Move: req.GetMove(), To: req.GetTo(), Above: req.GetAbove()}
+	step := sets.Step{Op: sets.Op(req.GetOp()), Move: req.GetMove(), To: req.GetTo(), Above: rpc.OfSections(req.GetAbove())}
 	if step.Op == sets.Finish {
-		owners := make(map[seq.SectionID]string, len(req.GetOwners()))
-		for id, addr := range req.GetOwners() {
-			owners[seq.SectionID(id)] = addr
-		}
-		s.Moves.SendOn(step.Move, owners)
+		s.Moves.SendOn(step.Move, rpc.OfSections(req.GetOwners()))
 	}
 	r, err := s.Docs.Step(ctx, step, rpc.RangesFromProto(req.GetSections()))
 	if err != nil {

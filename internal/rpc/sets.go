@@ -113,6 +113,24 @@ func SetRecordFromProto(p *pb.SetRecordReply) sets.Record {
 	return r
 }
 
+// OfSections is what a message has of each section.
+func OfSections[T any](in map[uint32]T) map[seq.SectionID]T {
+	out := make(map[seq.SectionID]T, len(in))
+	for id, v := range in {
+		out[seq.SectionID(id)] = v
+	}
+	return out
+}
+
+// BySection is OfSections the other way.
+func BySection[T any](in map[seq.SectionID]T) map[uint32]T {
+	out := make(map[uint32]T, len(in))
+	for id, v := range in {
+		out[uint32(id)] = v
+	}
+	return out
+}
+
 func placesToProto(p sets.Place) *pb.SectionPlaces {
 	return &pb.SectionPlaces{State: pb.SectionState(p.State) + 1, Move: p.Move, To: p.To, Above: p.Above}
 }

@@ -244,7 +244,7 @@ func (m *Mover) back(ctx context.Context, ids []seq.SectionID) error {
 	if err != nil {
 		return err
 	}
-	var over, open, sealed, gone []seq.SectionID
+	var over, open, sealed, gone, never []seq.SectionID
 	for _, id := range ids {
 		switch p := record.At(id); {
 		case p.Move > m.Move.ID: // the section was settled since, after a restore
@@ -255,6 +255,8 @@ func (m *Mover) back(ctx context.Context, ids []seq.SectionID) error {
 			gone = append(gone, id)
 		case p.State == sets.Active:
 			open = append(open, id)
+		case p.State == sets.Inactive, p.State == sets.Moved, p.State == sets.Refused:
+			never = append(never, id) // it was not where the map had it
 		default:
 			return fmt.Errorf("%w: section %d of Set %s is %v", seq.ErrMoveOver, id, m.From.Name, p)
 		}
@@ -274,18 +276,17 @@ func (m *Mover) back(ctx context.Context, ids []seq.SectionID) error {
 	if _, err := m.From.Table(ctx); err != nil { // knows all its nodes
 		return err
 	}
-	again, err := m.stay(ctx, sets.Cancel, open)
-	if again {
-		return m.back(ctx, ids) // sealed meanwhile, by another that moves on
-	}
-	if err == nil {
-		again, err = m.stay(ctx, sets.Reopen, sealed)
-	}
-	switch {
-	case again:
-		return m.back(ctx, ids)
-	case err != nil:
-		return err
+	for _, end := range []struct {
+		op  sets.Op
+		ids []seq.SectionID
+	}{{sets.Refuse, never}, {sets.Cancel, open}, {sets.Reopen, sealed}} {
+		again, err := m.stay(ctx, end.op, end.ids)
+		if again {
+			return m.back(ctx, ids) // it was sealed meanwhile, by another that moves on
+		}
+		if err != nil {
+			return err
+		}
 	}
 	if len(over) > 0 {
 		if err := m.Root.abort(ctx, m.Move.ID, over); err != nil {
@@ -299,7 +300,8 @@ func (m *Mover) back(ctx context.Context, ids []seq.SectionID) error {
 	return nil
 }
 
-// stay has sections stay in their Set; again: the record has changed, and is to be read anew.
+// stay has sections stay where they are, and the move never seals them from then on; again: the
+// record has changed, and is to be read anew.
 func (m *Mover) stay(ctx context.Context, op sets.Op, ids []seq.SectionID) (again bool, err error) {
 	if len(ids) == 0 {
 		return false, nil

@@ -205,8 +205,11 @@ func (r *Root) Check(ctx context.Context, conns Conns) error {
 		}
 		total = sections
 		for id := range seq.SectionID(sections) {
-			if record.Has(id) {
+			switch p := record.At(id); p.State {
+			case sets.Active:
 				active[id] = append(active[id], one.Name)
+			case sets.Sealed:
+				return fmt.Errorf("%w: section %d of Set %s is %v, which is not open", ErrDivided, id, one.Name, p)
 			}
 		}
 	}

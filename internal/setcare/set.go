@@ -145,12 +145,17 @@ func (s *Set) Table(ctx context.Context) (*seq.RouteTable, error) {
 
 // Record reads what the Set says of all sections, and how many there are.
 func (s *Set) Record(ctx context.Context) (r sets.Record, cluster string, sections int, err error) {
-	err = s.any(ctx, func(ctx context.Context, conn grpc.ClientConnInterface) error {
-		reply, err := pb.NewSetsClient(conn).Record(ctx, &pb.SetRecordRequest{})
-		r, cluster, sections = rpc.SetRecordFromProto(reply), reply.GetClusterId(), int(reply.GetSections())
+	reply, err := s.tell(ctx)
+	return rpc.SetRecordFromProto(reply), reply.GetClusterId(), int(reply.GetSections()), err
+}
+
+// tell reads what the Set says of itself.
+func (s *Set) tell(ctx context.Context) (reply *pb.SetRecordReply, err error) {
+	err = s.any(ctx, func(ctx context.Context, conn grpc.ClientConnInterface) (err error) {
+		reply, err = pb.NewSetsClient(conn).Record(ctx, &pb.SetRecordRequest{})
 		return err
 	})
-	return r, cluster, sections, err
+	return reply, err
 }
 
 // join makes the Set's cluster one of the Sets, without sections, and has each node that answers
@@ -222,10 +227,8 @@ func (s *Set) everywhere(ctx context.Context, step sets.Step, ids []seq.SectionI
 }
 
 func takeStep(ctx context.Context, conn grpc.ClientConnInterface, step sets.Step, ids []seq.SectionID, owners map[seq.SectionID]string) error {
-	req := &pb.SetStepRequest{Op: pb.SetOp(step.Op), Move: step.Move, To: step.To, Above: step.Above, Sections: rpc.RangesToProto(sets.RangesOf(ids)), Owners: map[uint32]string{}}
-	for id, addr := range owners {
-		req.Owners[uint32(id)] = addr
-	}
+	req := &pb.SetStepRequest{Op: pb.SetOp(step.Op), Move: step.Move, To: step.To, Above: rpc.BySection(step.Above), Sections: rpc.RangesToProto(sets.RangesOf(ids)),
+		Owners: rpc.BySection(owners)}
 	_, err := pb.NewSetsClient(conn).Step(ctx, req)
 	return err
 }

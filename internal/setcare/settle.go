@@ -2,8 +2,6 @@ package setcare
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"maps"
 	"slices"
 	"sync"
@@ -22,29 +20,36 @@ type Settled struct {
 	Given map[string][]seq.SectionID // by the Set that has them
 }
 
-// Settlement decides which Set has the sections that a Set which was restored may have had. All
-// other Sets are asked, since neither its backup nor, if it is the root, its map tells of moves
-// that came after.
+// Settlement decides which Set has the sections that a Set which was restored may have had, and those
+// that no Set has. All other Sets are asked, since neither its backup nor, if it is the root, its map
+// tells of moves that came after. Others may have been restored as well: of what is in limbo in
+// several the Set has it that the map names, or else the first of them.
 type Settlement struct {
 	Root  *Root
 	Conns Conns
 	Set   string // that was restored
 	// Bump is by how much sections begin above what is known of them: more than was handed out
-	// since the backup.
+	// since the backup, the oldest one if several Sets were restored, and at least that of the restores.
 	Bump uint64
 
 	m       sets.Map
 	all     map[string]*Set
-	records map[string]sets.Record
+	records map[string]record
 	told    [][]byte // of the other Sets, about global IDs; for a root that was restored
+}
+
+// record is what a Set says of itself.
+type record struct {
+	sets.Record
+	sections seq.SectionID // that it knows of: of the others it has never had one
+	era      uint64        // 1 before its first restore
 }
 
 // Run settles all sections that are in limbo. Every other Set must answer: ErrSetDown. It may be
 // repeated, and run twice at once.
 func (s *Settlement) Run(ctx context.Context) (Settled, error) {
 	out := Settled{Given: map[string][]seq.SectionID{}}
-	sections, err := s.look(ctx)
-	if err != nil {
+	if err := s.look(ctx); err != nil {
 		return out, err
 	}
 	last := s.m.Last
@@ -56,34 +61,61 @@ func (s *Settlement) Run(ctx context.Context) (Settled, error) {
 		return out, err
 	}
 	own := s.records[s.Set]
-	var limbo []seq.SectionID
-	for id := range seq.SectionID(sections) {
-		if own.At(id).State == sets.Limbo {
-			limbo = append(limbo, id)
+	var open []seq.SectionID
+	for id := range own.sections {
+		if own.At(id).State == sets.Limbo || s.lost(id) {
+			open = append(open, id)
 		}
 	}
-	for len(limbo) > 0 {
-		n := min(batch, len(limbo))
-		if err := s.some(ctx, number, limbo[:n], &out); err != nil {
+	for len(open) > 0 {
+		n := min(batch, len(open))
+		if err := s.some(ctx, number, open[:n], &out); err != nil {
 			return out, err
 		}
-		limbo = limbo[n:]
+		open = open[n:]
 	}
-	if !s.m.Restored {
-		return out, nil
-	}
-	open, err := s.underWay(ctx, number)
-	if err != nil {
+	if err := s.rest(ctx, number); err != nil || !s.m.Restored {
 		return out, err
 	}
-	in := make(map[seq.SectionID]string, sections)
-	for id := range seq.SectionID(sections) {
+	return out, s.whole(ctx, number)
+}
+
+// whole makes the map of a restored root anew.
+func (s *Settlement) whole(ctx context.Context, number uint64) error {
+	open, err := s.underWay(ctx, number)
+	if err != nil {
+		return err
+	}
+	in := make(map[seq.SectionID]string)
+	for id := range s.records[s.m.Sets[0].Name].sections {
 		in[id] = s.found(id)
 	}
 	if s.told, err = s.namespaces(ctx); err != nil {
-		return out, err
+		return err
 	}
-	return out, s.note(ctx, number, in, nil, true, open)
+	return s.note(ctx, sets.Found{Number: number, In: in, Whole: true, Open: open})
+}
+
+// rest has sections that are added from now on be the root's, once the restored Set knows of all that
+// any other does: before, they may be in one of these.
+func (s *Settlement) rest(ctx context.Context, number uint64) error {
+	own := s.records[s.Set]
+	if own.Rest.State != sets.Limbo || own.sections < s.sections() {
+		return nil
+	}
+	var all []seq.SectionID
+	for id := range own.sections {
+		all = append(all, id)
+	}
+	return s.all[s.Set].step(ctx, sets.Step{Op: sets.Settle, Move: number}, all)
+}
+
+// sections are how many any Set knows of.
+func (s *Settlement) sections() (n seq.SectionID) {
+	for _, r := range s.records {
+		n = max(n, r.sections)
+	}
+	return n
 }
 
 // namespaces are what the other Sets know of global IDs, and which worker ids they have: a root that
@@ -104,55 +136,65 @@ func (s *Settlement) namespaces(ctx context.Context) (told [][]byte, err error) 
 	return told, nil
 }
 
-// look reads the map and the records of all Sets.
-func (s *Settlement) look(ctx context.Context) (sections int, err error) {
+// look reads the map, and then what all Sets say of themselves.
+func (s *Settlement) look(ctx context.Context) (err error) {
 	if s.m, err = s.Root.Map(ctx); err != nil {
-		return 0, err
+		return err
 	}
 	if _, err := s.m.Set(s.Set); err != nil {
-		return 0, err
+		return err
 	}
-	s.all, s.records = map[string]*Set{}, map[string]sets.Record{}
+	s.all, s.records = map[string]*Set{}, map[string]record{}
 	for i, one := range s.m.Sets {
 		s.all[one.Name] = NewSet(one.Name, one.Addrs, s.Conns)
 		if i == 0 {
 			s.all[one.Name] = s.Root.Set
 		}
-		if s.records[one.Name], _, sections, err = s.all[one.Name].Record(ctx); err != nil {
-			return 0, err
+		if err := s.read(ctx, one.Name); err != nil {
+			return err
 		}
 	}
-	return sections, nil
+	return nil
+}
+
+// read reads what a Set says of itself.
+func (s *Settlement) read(ctx context.Context, name string) error {
+	reply, err := s.all[name].tell(ctx)
+	if err == nil {
+		s.records[name] = record{rpc.SetRecordFromProto(reply), seq.SectionID(reply.GetSections()), reply.GetEra()}
+	}
+	return err
 }
 
 // some settles a batch, and notes it in the map.
 func (s *Settlement) some(ctx context.Context, number uint64, ids []seq.SectionID, out *Settled) error {
-	ceilings := map[seq.SectionID]uint64{}
-	in, err := s.holders(ctx, number, ids, ceilings)
+	f := sets.Found{Number: number, In: map[seq.SectionID]string{}, Ceilings: map[seq.SectionID]uint64{}}
+	rivals, err := s.holders(ctx, f, ids)
 	if err != nil {
 		return err
 	}
 	given := map[string][]seq.SectionID{}
 	for _, id := range ids {
-		given[in[id]] = append(given[in[id]], id)
+		if name := f.In[id]; name == s.Set || s.records[s.Set].At(id).State == sets.Limbo {
+			given[name] = append(given[name], id)
+		}
 	}
-	if err := s.above(ctx, number, given[s.Set], ceilings); err != nil {
+	if err := s.above(ctx, f, given[s.Set], rivals); err != nil {
 		return err
 	}
-	if err := s.learn(ctx, given, ceilings); err != nil {
+	if err := s.learn(ctx, given, f.Ceilings); err != nil {
 		return err
 	}
 	// The map first: who is behind it finds the section in limbo, and what is in limbo is noted again.
-	if err := s.note(ctx, number, in, ceilings, false, nil); err != nil {
+	if err := s.note(ctx, f); err != nil {
 		return err
 	}
 	for name, ids := range given {
 		if name == s.Set {
-			err = s.keep(ctx, number, ids, ceilings)
+			err = s.keep(ctx, number, ids, f.Ceilings)
 			out.Kept = append(out.Kept, ids...)
 		} else {
-			give := sets.Step{Op: sets.Give, Move: number, To: name, Above: highest(ids, ceilings)}
-			err = s.all[s.Set].everywhere(ctx, give, ids, nil)
+			err = s.all[s.Set].everywhere(ctx, sets.Step{Op: sets.Give, Move: number, To: name, Above: f.Ceilings}, ids, nil)
 			out.Given[name] = append(out.Given[name], ids...)
 		}
 		if err != nil {
@@ -181,32 +223,26 @@ func (s *Settlement) learn(ctx context.Context, given map[string][]seq.SectionID
 	return nil
 }
 
-func highest(ids []seq.SectionID, ceilings map[seq.SectionID]uint64) (out uint64) {
-	for _, id := range ids {
-		out = max(out, ceilings[id])
-	}
-	return out
-}
-
 // above decides where the restored Set begins with sections that all others have refused: above all
 // that the map, the others' records and their registers know of it, by the bump. The others note that
-// before it begins: neither the root's disks nor its own may be there for the next settlement.
-func (s *Settlement) above(ctx context.Context, number uint64, ids []seq.SectionID, ceilings map[seq.SectionID]uint64) error {
-	mapping, err := s.Root.Mapping(ctx)
+// before it begins: neither the root's disks nor its own may be there for the next settlement. Those
+// in which the sections are in limbo, too, give them away by that.
+func (s *Settlement) above(ctx context.Context, f sets.Found, ids []seq.SectionID, rivals map[seq.SectionID][]string) error {
+	mapping, err := s.all[s.Set].Mapping(ctx)
 	if err != nil {
 		return err
 	}
-	var known []seq.SectionID // of which something is known
 	for _, one := range s.m.Sets {
+		asked := s.knownTo(one.Name, ids)
 		if one.Name == s.Set {
-			continue
+			asked = slices.DeleteFunc(asked, func(id seq.SectionID) bool { return len(rivals[id]) == 0 })
 		}
-		maxes, err := s.all[one.Name].maxes(ctx, ids)
+		maxes, err := s.all[one.Name].maxes(ctx, asked)
 		if err != nil {
 			return err
 		}
-		for _, id := range ids {
-			ceilings[id] = max(ceilings[id], maxes[id], s.records[one.Name].At(id).Above)
+		for _, id := range asked {
+			f.Ceilings[id] = max(f.Ceilings[id], maxes[id], s.records[one.Name].At(id).Above)
 		}
 	}
 	for _, id := range ids {
@@ -215,118 +251,85 @@ func (s *Settlement) above(ctx context.Context, number uint64, ids []seq.Section
 			return err
 		}
 		if space.Mode == seq.Exact { // it never left the root, and goes on from its log
-			ceilings[id] = 0
-		}
-		if ceilings[id] > 0 {
-			ceilings[id] = min(ceilings[id]+s.Bump, uint64(seq.MaxSeq))
-			known = append(known, id)
+			f.Ceilings[id] = 0
+		} else if f.Ceilings[id] > 0 {
+			f.Ceilings[id] = min(f.Ceilings[id]+s.bump(rivals[id]), uint64(seq.MaxSeq))
 		}
 	}
-	if len(known) == 0 {
-		return nil
-	}
-	refuse := sets.Step{Op: sets.Refuse, Move: number, Above: highest(known, ceilings)}
 	for _, one := range s.m.Sets {
 		if one.Name == s.Set {
 			continue
 		}
-		if err := s.all[one.Name].step(ctx, refuse, known); err != nil {
+		var refuse, give []seq.SectionID
+		for _, id := range s.knownTo(one.Name, ids) {
+			if slices.Contains(rivals[id], one.Name) {
+				give = append(give, id)
+			} else if f.Ceilings[id] > 0 {
+				refuse = append(refuse, id)
+			}
+		}
+		if len(refuse) > 0 {
+			err = s.all[one.Name].step(ctx, sets.Step{Op: sets.Refuse, Move: f.Number, Above: f.Ceilings}, refuse)
+		}
+		if len(give) > 0 && err == nil {
+			err = s.all[one.Name].step(ctx, sets.Step{Op: sets.Give, Move: f.Number, To: s.Set, Above: f.Ceilings}, give)
+		}
+		if err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
+// bump is Bump, and of a section that was in limbo in several Sets more: what each restore and each
+// settlement of these has skipped since their backups may be known to none of them any more.
+func (s *Settlement) bump(rivals []string) uint64 {
+	if len(rivals) == 0 {
+		return s.Bump
+	}
+	eras := s.records[s.Set].era
+	for _, name := range rivals {
+		eras += s.records[name].era
+	}
+	return min(s.Bump, uint64(seq.MaxSeq)/(2*eras+1)) * (2*eras + 1)
+}
+
+// knownTo are those of the sections that a Set knows of.
+func (s *Settlement) knownTo(name string, ids []seq.SectionID) []seq.SectionID {
+	return slices.DeleteFunc(slices.Clone(ids), func(id seq.SectionID) bool { return id >= s.records[name].sections })
+}
+
 // keep has the restored Set serve sections, above all that is known of them.
 func (s *Settlement) keep(ctx context.Context, number uint64, ids []seq.SectionID, above map[seq.SectionID]uint64) error {
 	m := &Mover{To: s.all[s.Set]}
-	return m.each(ctx, m.To, ids, func(ctx context.Context, conn grpc.ClientConnInterface, _ string, ids []seq.SectionID, _ *sync.Mutex) ([]uint32, error) {
-		req := &pb.OpenSectionsRequest{Move: number, Keep: true}
-		for _, id := range ids {
-			req.Sections = append(req.Sections, &pb.StoppedSection{Section: uint32(id), Ceiling: above[id]})
-		}
-		reply, err := pb.NewSetsClient(conn).Open(ctx, req)
-		return reply.GetLeft(), err
-	})
-}
-
-// holders decide which Set has each section. Of those that are the restored one's, no other can
-// come to have them by a move that is known to anybody: each has refused all of them.
-func (s *Settlement) holders(ctx context.Context, number uint64, ids []seq.SectionID, ceilings map[seq.SectionID]uint64) (map[seq.SectionID]string, error) {
-	in := make(map[seq.SectionID]string, len(ids))
-	for _, id := range ids {
-		if in[id] = s.Set; int(id) < len(s.m.Ceilings) {
-			ceilings[id] = s.m.Ceilings[id]
-		}
-	}
-	for _, one := range s.m.Sets {
-		if one.Name == s.Set {
-			continue
-		}
-		for {
-			var open []seq.SectionID
+	for _, limbo := range []bool{true, false} {
+		some := slices.DeleteFunc(slices.Clone(ids), func(id seq.SectionID) bool { return (s.records[s.Set].At(id).State == sets.Limbo) != limbo })
+		err := m.each(ctx, m.To, some, func(ctx context.Context, conn grpc.ClientConnInterface, _ string, ids []seq.SectionID, _ *sync.Mutex) ([]uint32, error) {
+			req := &pb.OpenSectionsRequest{Move: number, Keep: limbo}
 			for _, id := range ids {
-				switch p := s.records[one.Name].At(id); {
-				case in[id] != s.Set:
-				case p.State == sets.Active, p.State == sets.Sealed && p.To != s.Set: // if it is on its way, then not from here
-					in[id] = one.Name
-				case p.State == sets.Limbo:
-					return nil, fmt.Errorf("%w: Set %s was restored, too, and no Set knows where section %d was", sets.ErrMapRestored, one.Name, id)
-				default:
-					open = append(open, id)
-					if p.To != s.Set {
-						break
-					}
-					// It came from there, and may have been served here since.
-					ceiling, err := s.ceiling(ctx, one.Name, p.Move, id)
-					if err != nil {
-						return nil, err
-					}
-					ceilings[id] = max(ceilings[id], ceiling)
-				}
+				req.Sections = append(req.Sections, &pb.StoppedSection{Section: uint32(id), Ceiling: above[id]})
 			}
-			if len(open) == 0 {
-				break
-			}
-			err := s.all[one.Name].step(ctx, sets.Step{Op: sets.Refuse, Move: number}, open)
-			if err == nil {
-				break
-			}
-			was := s.records[one.Name]
-			if !errors.Is(err, seq.ErrMoveOver) {
-				return nil, err
-			}
-			if s.records[one.Name], _, _, err = s.all[one.Name].Record(ctx); err != nil {
-				return nil, err
-			}
-			for _, id := range open {
-				if p := s.records[one.Name].At(id); p.Move > number || p == was.At(id) && p.Move == number {
-					return nil, fmt.Errorf("%w: section %d of Set %s is %v", seq.ErrMoveOver, id, one.Name, p)
-				}
-			}
+			reply, err := pb.NewSetsClient(conn).Open(ctx, req)
+			return reply.GetLeft(), err
+		})
+		if err != nil {
+			return err
 		}
 	}
-	return in, nil
+	return nil
 }
 
-// ceiling is that of a section which its former Set has stopped for a move.
-func (s *Settlement) ceiling(ctx context.Context, from string, move uint64, id seq.SectionID) (uint64, error) {
-	m := &Mover{From: s.all[from], Move: sets.Move{ID: move}}
-	stopped, err := m.stop(ctx, []seq.SectionID{id})
-	if err != nil {
-		return 0, err
-	}
-	return stopped[id].GetCeiling(), nil
-}
-
-// note writes into the map what was found; whole: all of it, and open all moves under way.
-func (s *Settlement) note(ctx context.Context, number uint64, in map[seq.SectionID]string, ceilings map[seq.SectionID]uint64, whole bool, open []sets.Move) error {
-	req := &pb.ChangeSetMapRequest_Settle{Number: number, Ceilings: map[uint32]uint64{}, Whole: whole, Namespaces: s.told, Moves: rpc.SetMovesToProto(open)}
-	for _, id := range slices.Sorted(maps.Keys(in)) {
-		at := slices.IndexFunc(s.m.Sets, func(one sets.Set) bool { return one.Name == in[id] })
+// note writes into the map what was found.
+func (s *Settlement) note(ctx context.Context, f sets.Found) error {
+	req := &pb.ChangeSetMapRequest_Settle{Number: f.Number, Ceilings: map[uint32]uint64{}, Seen: map[uint32]uint64{}, Whole: f.Whole, Namespaces: s.told, Moves: rpc.SetMovesToProto(f.Open)}
+	for _, id := range slices.Sorted(maps.Keys(f.In)) {
+		at := slices.IndexFunc(s.m.Sets, func(one sets.Set) bool { return one.Name == f.In[id] })
 		req.Runs = append(req.Runs, &pb.SetRun{Sections: &pb.SectionRange{First: uint32(id), Sections: 1}, Set: uint32(at)})
-		if ceilings[id] > 0 {
-			req.Ceilings[uint32(id)] = ceilings[id]
+		if f.Ceilings[id] > 0 {
+			req.Ceilings[uint32(id)] = f.Ceilings[id]
+		}
+		if by := s.m.LastOf(id); by > 0 {
+			req.Seen[uint32(id)] = by
 		}
 	}
 	_, _, err := s.Root.change(ctx, &pb.ChangeSetMapRequest{Change: &pb.ChangeSetMapRequest_Settle_{Settle: req}})

@@ -21,27 +21,27 @@ var setsMutants = []mutant{
 	{
 		rule: "sets-settled-above", name: "the registers of the others do not say how far a section went there",
 		file: "internal/setcare/settle.go", in: []string{"allocsvr"},
-		edits: []edit{{old: "ceilings[id] = max(ceilings[id], maxes[id], s.records[one.Name].At(id).Above)", new: "ceilings[id] = max(ceilings[id], maxes[id]*0, s.records[one.Name].At(id).Above)"}},
+		edits: []edit{{old: "max(f.Ceilings[id], maxes[id], s.records[one.Name].At(id).Above)", new: "max(f.Ceilings[id], maxes[id]*0, s.records[one.Name].At(id).Above)"}},
 	},
 	{
 		rule: "sets-settled-above", name: "the others do not note where a settled Set begins",
 		file: "internal/setcare/settle.go", in: []string{"allocsvr"},
-		edits: []edit{{old: "Move: number, Above: highest(known, ceilings)}", new: "Move: number}"}},
+		edits: []edit{{old: "sets.Step{Op: sets.Refuse, Move: f.Number, Above: f.Ceilings}", new: "sets.Step{Op: sets.Refuse, Move: f.Number}"}},
 	},
 	{
 		rule: "sets-settled-above", name: "a restored Set does not learn how far its sections went elsewhere",
 		file: "sets/place.go", in: []string{"allocsvr"},
-		edits: []edit{{old: "next.State, next.To, next.Above = Moved, s.To, s.Above", new: "next.State, next.To = Moved, s.To"}},
+		edits: []edit{{old: "next.State, next.To, next.Above = Moved, s.To, above", new: "next.State, next.To = Moved, s.To"}},
 	},
 	{
 		rule: "sets-settled-above", name: "a later refusal forgets where a settled Set began",
 		file: "sets/place.go", in: []string{"sets", "allocsvr"},
-		edits: []edit{{old: "		next.Above = max(p.Above, s.Above)\n", new: "		next.Above = s.Above\n"}},
+		edits: []edit{{old: "		next.Above = max(p.Above, above)\n", new: "		next.Above = above\n"}},
 	},
 	{
 		rule: "sets-settled-moves", name: "a settled root does not learn of moves between other Sets",
 		file: "internal/setcare/settle.go", in: []string{"allocsvr"},
-		edits: []edit{{old: "rpc.SetMovesToProto(open)", new: "rpc.SetMovesToProto(open[:0])"}},
+		edits: []edit{{old: "rpc.SetMovesToProto(f.Open)", new: "rpc.SetMovesToProto(open[:0])"}},
 	},
 	{
 		rule: "sets-settled-moves", name: "a move that a settled root does not know seals all the same",
@@ -156,13 +156,13 @@ var setsMutants = []mutant{
 	},
 	{
 		rule: "sets-settle-asks-all", name: "a restored Set is settled by the map alone",
-		file: "internal/setcare/settle.go", in: []string{"allocsvr"},
-		edits: []edit{{old: "				case p.State == sets.Active, p.State == sets.Sealed && p.To != s.Set: // if it is on its way, then not from here\n", new: "				case s.m.Sets[s.m.Index(id)].Name == one.Name && p.State == sets.Active:\n"}},
+		file: "internal/setcare/survey.go", in: []string{"allocsvr"},
+		edits: []edit{{old: "			case p.State == sets.Active, p.State == sets.Sealed && p.To != s.Set: // if it is on its way, then not from here\n", new: "			case s.m.Sets[s.m.Index(id)].Name == name && p.State == sets.Active:\n"}},
 	},
 	{
 		rule: "sets-settle-refuses", name: "a section is settled before other Sets refuse it",
-		file: "internal/setcare/settle.go", in: []string{"allocsvr"},
-		edits: []edit{{old: "err := s.all[one.Name].step(ctx, sets.Step{Op: sets.Refuse, Move: number}, open)", new: "var err error"}},
+		file: "internal/setcare/survey.go", in: []string{"allocsvr"},
+		edits: []edit{{old: "err := s.all[name].step(ctx, sets.Step{Op: sets.Refuse, Move: f.Number}, open)", new: "var err error"}},
 	},
 	{
 		rule: "sets-tags", name: "a node of another Set than the root writes a tag down",
@@ -177,12 +177,67 @@ var setsMutants = []mutant{
 	{
 		rule: "sets-settled-late", name: "what is settled late ends a move that has begun since",
 		file: "sets/map.go", in: []string{"sets"},
-		edits: []edit{{old: "!m.movedSince(s, id) && move.From != name", new: "name != \"\""}},
+		edits: []edit{{old: "!m.movedSince(s, f) && name != move.From && name != move.To", new: "name != \"\""}},
 	},
 	{
 		rule: "sets-settled-late", name: "what is settled late undoes a move that has ended",
 		file: "sets/map.go", in: []string{"sets"},
-		edits: []edit{{old: "		if whole || !m.movedSince(s, id) {\n", new: "		if true {\n"}},
+		edits: []edit{{old: "		if !m.movedSince(s, f) {\n", new: "		if true {\n"}},
+	},
+	{
+		rule: "sets-settled-late", name: "an older move that ends while Sets are asked is undone",
+		file: "sets/map.go", in: []string{"sets", "allocsvr"},
+		edits: []edit{{old: "return by != f.Seen[s] && by != f.Number", new: "return by > f.Number"}},
+	},
+	{
+		rule: "sets-settled-arrived", name: "the move of a section that has arrived is forgotten, and its former Set stays sealed",
+		file: "sets/map.go", in: []string{"sets", "allocsvr"},
+		edits: []edit{{old: " && name != move.From && name != move.To", new: " && name != move.From"}},
+	},
+	{
+		rule: "sets-back-from-elsewhere", name: "a move from where a section is not can still seal it once it was taken back",
+		file: "internal/setcare/mover.go", in: []string{"allocsvr"},
+		edits: []edit{{old: "{{sets.Refuse, never}, ", new: "{"}},
+	},
+	{
+		rule: "sets-all-restored", name: "of what is in limbo in several Sets the others do not give it away",
+		file: "internal/setcare/settle.go", in: []string{"allocsvr"},
+		edits: []edit{{old: "		if len(give) > 0 && err == nil {\n", new: "		if false {\n"}},
+	},
+	{
+		rule: "sets-all-restored", name: "Sets that were all restored each take a section",
+		file: "internal/setcare/survey.go", in: []string{"allocsvr"},
+		edits: []edit{{old: "		if f.In[id] == s.Set {\n", new: "		if false {\n"}},
+	},
+	{
+		rule: "sets-all-restored", name: "what settlements have skipped since the backups is handed out again",
+		file: "internal/setcare/settle.go", in: []string{"allocsvr"},
+		edits: []edit{{old: "	if len(rivals) == 0 {\n", new: "	if true {\n"}},
+	},
+	{
+		rule: "sets-all-restored", name: "the map of a restored root gives away what is in limbo elsewhere",
+		file: "internal/setcare/survey.go", in: []string{"allocsvr"},
+		edits: []edit{{old: "; s.records[named].At(id).State == sets.Limbo {\n", new: "; false {\n"}},
+	},
+	{
+		rule: "sets-lost", name: "a section that no Set has stays so",
+		file: "internal/setcare/settle.go", in: []string{"allocsvr"},
+		edits: []edit{{old: " || s.lost(id) {", new: " {"}},
+	},
+	{
+		rule: "sets-settled-each", name: "all sections of a batch begin above the highest",
+		file: "sets/record.go", in: []string{"sets", "allocsvr"},
+		edits: []edit{{old: "	var made []Run\n", new: "	var made []Run\n	highest := uint64(0)\n	for _, a := range s.Above {\n		highest = max(highest, a)\n	}\n"}, {old: "old.after(s, s.Above[id])", new: "old.after(s, highest)"}},
+	},
+	{
+		rule: "sets-added", name: "spaces that are added to a settled Set are in limbo",
+		file: "internal/setcare/settle.go", in: []string{"allocsvr"},
+		edits: []edit{{old: "	if err := s.rest(ctx, number); err != nil || !s.m.Restored {\n", new: "	if !s.m.Restored {\n"}},
+	},
+	{
+		rule: "sets-added", name: "a Set has a space that is elsewhere as soon as it is added",
+		file: "internal/setcare/settle.go", in: []string{"allocsvr"},
+		edits: []edit{{old: " || own.sections < s.sections() {\n", new: " {\n"}},
 	},
 	{
 		rule: "sets-numbers-of-eras", name: "a restored root gives numbers of moves out again",

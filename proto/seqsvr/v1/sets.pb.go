@@ -94,6 +94,7 @@ const (
 	SetOp_SET_OP_FINISH      SetOp = 6
 	SetOp_SET_OP_KEEP        SetOp = 7
 	SetOp_SET_OP_GIVE        SetOp = 8
+	SetOp_SET_OP_SETTLE      SetOp = 9
 )
 
 // Enum value maps for SetOp.
@@ -108,6 +109,7 @@ var (
 		6: "SET_OP_FINISH",
 		7: "SET_OP_KEEP",
 		8: "SET_OP_GIVE",
+		9: "SET_OP_SETTLE",
 	}
 	SetOp_value = map[string]int32{
 		"SET_OP_UNSPECIFIED": 0,
@@ -119,6 +121,7 @@ var (
 		"SET_OP_FINISH":      6,
 		"SET_OP_KEEP":        7,
 		"SET_OP_GIVE":        8,
+		"SET_OP_SETTLE":      9,
 	}
 )
 
@@ -433,7 +436,7 @@ type SectionPlaces struct {
 	State         SectionState           `protobuf:"varint,2,opt,name=state,proto3,enum=seqsvr.v1.SectionState" json:"state,omitempty"`
 	Move          uint64                 `protobuf:"varint,3,opt,name=move,proto3" json:"move,omitempty"`   // that brought it about
 	To            string                 `protobuf:"bytes,4,opt,name=to,proto3" json:"to,omitempty"`        // SEALED and MOVED: the Set
-	Above         uint64                 `protobuf:"varint,5,opt,name=above,proto3" json:"above,omitempty"` // REFUSED: at or above where a Set that was restored and settled has begun with them; 0: none was
+	Above         uint64                 `protobuf:"varint,5,opt,name=above,proto3" json:"above,omitempty"` // REFUSED: at or above where a Set that was restored and settled has begun with them; 0: none was. MOVED, by GIVE: at or above how far they had gone in the other Set
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -547,6 +550,7 @@ type SetRecordReply struct {
 	Rest          *SectionPlaces         `protobuf:"bytes,4,opt,name=rest,proto3" json:"rest,omitempty"`          // of the sections in no element of places
 	Places        []*SectionPlaces       `protobuf:"bytes,5,rep,name=places,proto3" json:"places,omitempty"`      // in order
 	Sections      uint32                 `protobuf:"varint,6,opt,name=sections,proto3" json:"sections,omitempty"` // of the mapping
+	Era           uint64                 `protobuf:"varint,7,opt,name=era,proto3" json:"era,omitempty"`           // of the cluster: each restore begins another
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -619,6 +623,13 @@ func (x *SetRecordReply) GetPlaces() []*SectionPlaces {
 func (x *SetRecordReply) GetSections() uint32 {
 	if x != nil {
 		return x.Sections
+	}
+	return 0
+}
+
+func (x *SetRecordReply) GetEra() uint64 {
+	if x != nil {
+		return x.Era
 	}
 	return 0
 }
@@ -770,7 +781,7 @@ type SetStepRequest struct {
 	To            string                 `protobuf:"bytes,3,opt,name=to,proto3" json:"to,omitempty"` // SEAL and GIVE: the Set that has the sections, or will have them
 	Sections      []*SectionRange        `protobuf:"bytes,4,rep,name=sections,proto3" json:"sections,omitempty"`
 	Owners        map[uint32]string      `protobuf:"bytes,5,rep,name=owners,proto3" json:"owners,omitempty" protobuf_key:"varint,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"` // FINISH: where callers of a section find its owner
-	Above         uint64                 `protobuf:"varint,6,opt,name=above,proto3" json:"above,omitempty"`                                                                             // REFUSE: see SectionPlaces.above
+	Above         map[uint32]uint64      `protobuf:"bytes,7,rep,name=above,proto3" json:"above,omitempty" protobuf_key:"varint,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`  // REFUSE and GIVE, by section: see SectionPlaces.above
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -840,11 +851,11 @@ func (x *SetStepRequest) GetOwners() map[uint32]string {
 	return nil
 }
 
-func (x *SetStepRequest) GetAbove() uint64 {
+func (x *SetStepRequest) GetAbove() map[uint32]uint64 {
 	if x != nil {
 		return x.Above
 	}
-	return 0
+	return nil
 }
 
 type StopSectionsRequest struct {
@@ -1544,13 +1555,16 @@ func (x *ChangeSetMapRequest_Number) GetLeast() uint64 {
 
 // Settle notes where sections were found to be, whatever the map said of them.
 type ChangeSetMapRequest_Settle struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Number        uint64                 `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"`
-	Runs          []*SetRun              `protobuf:"bytes,2,rep,name=runs,proto3" json:"runs,omitempty"` // the index is into SetMap.sets
-	Ceilings      map[uint32]uint64      `protobuf:"bytes,3,rep,name=ceilings,proto3" json:"ceilings,omitempty" protobuf_key:"varint,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
-	Whole         bool                   `protobuf:"varint,4,opt,name=whole,proto3" json:"whole,omitempty"`          // the map is made of this alone; of the sections in no run the root has all
-	Namespaces    [][]byte               `protobuf:"bytes,5,rep,name=namespaces,proto3" json:"namespaces,omitempty"` // AllotReply.namespaces of each other Set, for a root that was restored
-	Moves         []*SetMove             `protobuf:"bytes,6,rep,name=moves,proto3" json:"moves,omitempty"`           // if whole: those under way between other Sets
+	state      protoimpl.MessageState `protogen:"open.v1"`
+	Number     uint64                 `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"`
+	Runs       []*SetRun              `protobuf:"bytes,2,rep,name=runs,proto3" json:"runs,omitempty"` // the index is into SetMap.sets
+	Ceilings   map[uint32]uint64      `protobuf:"bytes,3,rep,name=ceilings,proto3" json:"ceilings,omitempty" protobuf_key:"varint,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
+	Whole      bool                   `protobuf:"varint,4,opt,name=whole,proto3" json:"whole,omitempty"`          // the map is made of this alone; of the sections in no run the root has all
+	Namespaces [][]byte               `protobuf:"bytes,5,rep,name=namespaces,proto3" json:"namespaces,omitempty"` // AllotReply.namespaces of each other Set, for a root that was restored
+	Moves      []*SetMove             `protobuf:"bytes,6,rep,name=moves,proto3" json:"moves,omitempty"`           // if whole: those under way between other Sets
+	// seen is SetMapReply.by of the sections, as it was before the Sets were asked, where it is not 0:
+	// nothing is noted of those that have moved since.
+	Seen          map[uint32]uint64 `protobuf:"bytes,7,rep,name=seen,proto3" json:"seen,omitempty" protobuf_key:"varint,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1627,6 +1641,13 @@ func (x *ChangeSetMapRequest_Settle) GetMoves() []*SetMove {
 	return nil
 }
 
+func (x *ChangeSetMapRequest_Settle) GetSeen() map[uint32]uint64 {
+	if x != nil {
+		return x.Seen
+	}
+	return nil
+}
+
 var File_seqsvr_v1_sets_proto protoreflect.FileDescriptor
 
 const file_seqsvr_v1_sets_proto_rawDesc = "" +
@@ -1641,7 +1662,7 @@ const file_seqsvr_v1_sets_proto_rawDesc = "" +
 	"\x04move\x18\x02 \x01(\x04R\x04move\x12\x1a\n" +
 	"\brestored\x18\x05 \x01(\bR\brestored\x12\x0e\n" +
 	"\x02by\x18\x03 \x03(\x04R\x02by\x12\x1a\n" +
-	"\bceilings\x18\x04 \x03(\x04R\bceilings\"\xb7\b\n" +
+	"\bceilings\x18\x04 \x03(\x04R\bceilings\"\xb5\t\n" +
 	"\x13ChangeSetMapRequest\x12?\n" +
 	"\x06number\x18\x05 \x01(\v2%.seqsvr.v1.ChangeSetMapRequest.NumberH\x00R\x06number\x12?\n" +
 	"\x06settle\x18\x06 \x01(\v2%.seqsvr.v1.ChangeSetMapRequest.SettleH\x00R\x06settle\x129\n" +
@@ -1663,7 +1684,7 @@ const file_seqsvr_v1_sets_proto_rawDesc = "" +
 	"\x04move\x18\x01 \x01(\x04R\x04move\x123\n" +
 	"\bsections\x18\x02 \x03(\v2\x17.seqsvr.v1.SectionRangeR\bsections\x1a\x1e\n" +
 	"\x06Number\x12\x14\n" +
-	"\x05least\x18\x01 \x01(\x04R\x05least\x1a\xb5\x02\n" +
+	"\x05least\x18\x01 \x01(\x04R\x05least\x1a\xb3\x03\n" +
 	"\x06Settle\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x04R\x06number\x12%\n" +
 	"\x04runs\x18\x02 \x03(\v2\x11.seqsvr.v1.SetRunR\x04runs\x12O\n" +
@@ -1672,8 +1693,12 @@ const file_seqsvr_v1_sets_proto_rawDesc = "" +
 	"\n" +
 	"namespaces\x18\x05 \x03(\fR\n" +
 	"namespaces\x12(\n" +
-	"\x05moves\x18\x06 \x03(\v2\x12.seqsvr.v1.SetMoveR\x05moves\x1a;\n" +
+	"\x05moves\x18\x06 \x03(\v2\x12.seqsvr.v1.SetMoveR\x05moves\x12C\n" +
+	"\x04seen\x18\a \x03(\v2/.seqsvr.v1.ChangeSetMapRequest.Settle.SeenEntryR\x04seen\x1a;\n" +
 	"\rCeilingsEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\rR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\x04R\x05value:\x028\x01\x1a7\n" +
+	"\tSeenEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\rR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\x04R\x05value:\x028\x01B\b\n" +
 	"\x06change\"\xad\x01\n" +
@@ -1683,7 +1708,7 @@ const file_seqsvr_v1_sets_proto_rawDesc = "" +
 	"\x04move\x18\x03 \x01(\x04R\x04move\x12\x0e\n" +
 	"\x02to\x18\x04 \x01(\tR\x02to\x12\x14\n" +
 	"\x05above\x18\x05 \x01(\x04R\x05above\"\x12\n" +
-	"\x10SetRecordRequest\"\xd1\x01\n" +
+	"\x10SetRecordRequest\"\xe3\x01\n" +
 	"\x0eSetRecordReply\x12\x1d\n" +
 	"\n" +
 	"cluster_id\x18\x01 \x01(\tR\tclusterId\x12\x10\n" +
@@ -1691,24 +1716,29 @@ const file_seqsvr_v1_sets_proto_rawDesc = "" +
 	"\x04root\x18\x03 \x03(\tR\x04root\x12,\n" +
 	"\x04rest\x18\x04 \x01(\v2\x18.seqsvr.v1.SectionPlacesR\x04rest\x120\n" +
 	"\x06places\x18\x05 \x03(\v2\x18.seqsvr.v1.SectionPlacesR\x06places\x12\x1a\n" +
-	"\bsections\x18\x06 \x01(\rR\bsections\"L\n" +
+	"\bsections\x18\x06 \x01(\rR\bsections\x12\x10\n" +
+	"\x03era\x18\a \x01(\x04R\x03era\"L\n" +
 	"\x0eJoinSetRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
 	"\x04root\x18\x02 \x03(\tR\x04root\x12\x12\n" +
 	"\x04keys\x18\x03 \x01(\fR\x04keys\"\x10\n" +
 	"\x0eSetKeysRequest\"\"\n" +
 	"\fSetKeysReply\x12\x12\n" +
-	"\x04keys\x18\x01 \x01(\fR\x04keys\"\x9b\x02\n" +
+	"\x04keys\x18\x01 \x01(\fR\x04keys\"\x81\x03\n" +
 	"\x0eSetStepRequest\x12 \n" +
 	"\x02op\x18\x01 \x01(\x0e2\x10.seqsvr.v1.SetOpR\x02op\x12\x12\n" +
 	"\x04move\x18\x02 \x01(\x04R\x04move\x12\x0e\n" +
 	"\x02to\x18\x03 \x01(\tR\x02to\x123\n" +
 	"\bsections\x18\x04 \x03(\v2\x17.seqsvr.v1.SectionRangeR\bsections\x12=\n" +
-	"\x06owners\x18\x05 \x03(\v2%.seqsvr.v1.SetStepRequest.OwnersEntryR\x06owners\x12\x14\n" +
-	"\x05above\x18\x06 \x01(\x04R\x05above\x1a9\n" +
+	"\x06owners\x18\x05 \x03(\v2%.seqsvr.v1.SetStepRequest.OwnersEntryR\x06owners\x12:\n" +
+	"\x05above\x18\a \x03(\v2$.seqsvr.v1.SetStepRequest.AboveEntryR\x05above\x1a9\n" +
 	"\vOwnersEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\rR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"_\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1a8\n" +
+	"\n" +
+	"AboveEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\rR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\x04R\x05value:\x028\x01J\x04\b\x06\x10\a\"_\n" +
 	"\x13StopSectionsRequest\x12\x12\n" +
 	"\x04move\x18\x01 \x01(\x04R\x04move\x12\x1a\n" +
 	"\bsections\x18\x02 \x03(\rR\bsections\x12\x18\n" +
@@ -1753,7 +1783,7 @@ const file_seqsvr_v1_sets_proto_rawDesc = "" +
 	"\x14SECTION_STATE_SEALED\x10\x03\x12\x17\n" +
 	"\x13SECTION_STATE_MOVED\x10\x04\x12\x19\n" +
 	"\x15SECTION_STATE_REFUSED\x10\x05\x12\x17\n" +
-	"\x13SECTION_STATE_LIMBO\x10\x06*\xb3\x01\n" +
+	"\x13SECTION_STATE_LIMBO\x10\x06*\xc6\x01\n" +
 	"\x05SetOp\x12\x16\n" +
 	"\x12SET_OP_UNSPECIFIED\x10\x00\x12\x0f\n" +
 	"\vSET_OP_SEAL\x10\x01\x12\x13\n" +
@@ -1763,7 +1793,8 @@ const file_seqsvr_v1_sets_proto_rawDesc = "" +
 	"\rSET_OP_REOPEN\x10\x05\x12\x11\n" +
 	"\rSET_OP_FINISH\x10\x06\x12\x0f\n" +
 	"\vSET_OP_KEEP\x10\a\x12\x0f\n" +
-	"\vSET_OP_GIVE\x10\b2\xc3\x04\n" +
+	"\vSET_OP_GIVE\x10\b\x12\x11\n" +
+	"\rSET_OP_SETTLE\x10\t2\xc3\x04\n" +
 	"\x04Sets\x127\n" +
 	"\x03Map\x12\x18.seqsvr.v1.SetMapRequest\x1a\x16.seqsvr.v1.SetMapReply\x12C\n" +
 	"\tChangeMap\x12\x1e.seqsvr.v1.ChangeSetMapRequest\x1a\x16.seqsvr.v1.SetMapReply\x12@\n" +
@@ -1790,7 +1821,7 @@ func file_seqsvr_v1_sets_proto_rawDescGZIP() []byte {
 }
 
 var file_seqsvr_v1_sets_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_seqsvr_v1_sets_proto_msgTypes = make([]protoimpl.MessageInfo, 25)
+var file_seqsvr_v1_sets_proto_msgTypes = make([]protoimpl.MessageInfo, 27)
 var file_seqsvr_v1_sets_proto_goTypes = []any{
 	(SectionState)(0),                  // 0: seqsvr.v1.SectionState
 	(SetOp)(0),                         // 1: seqsvr.v1.SetOp
@@ -1818,60 +1849,64 @@ var file_seqsvr_v1_sets_proto_goTypes = []any{
 	(*ChangeSetMapRequest_Number)(nil), // 23: seqsvr.v1.ChangeSetMapRequest.Number
 	(*ChangeSetMapRequest_Settle)(nil), // 24: seqsvr.v1.ChangeSetMapRequest.Settle
 	nil,                                // 25: seqsvr.v1.ChangeSetMapRequest.Settle.CeilingsEntry
-	nil,                                // 26: seqsvr.v1.SetStepRequest.OwnersEntry
-	(*SetMap)(nil),                     // 27: seqsvr.v1.SetMap
-	(*SectionRange)(nil),               // 28: seqsvr.v1.SectionRange
-	(*Set)(nil),                        // 29: seqsvr.v1.Set
-	(*SetRun)(nil),                     // 30: seqsvr.v1.SetRun
-	(*SetMove)(nil),                    // 31: seqsvr.v1.SetMove
+	nil,                                // 26: seqsvr.v1.ChangeSetMapRequest.Settle.SeenEntry
+	nil,                                // 27: seqsvr.v1.SetStepRequest.OwnersEntry
+	nil,                                // 28: seqsvr.v1.SetStepRequest.AboveEntry
+	(*SetMap)(nil),                     // 29: seqsvr.v1.SetMap
+	(*SectionRange)(nil),               // 30: seqsvr.v1.SectionRange
+	(*Set)(nil),                        // 31: seqsvr.v1.Set
+	(*SetRun)(nil),                     // 32: seqsvr.v1.SetRun
+	(*SetMove)(nil),                    // 33: seqsvr.v1.SetMove
 }
 var file_seqsvr_v1_sets_proto_depIdxs = []int32{
-	27, // 0: seqsvr.v1.SetMapReply.sets:type_name -> seqsvr.v1.SetMap
+	29, // 0: seqsvr.v1.SetMapReply.sets:type_name -> seqsvr.v1.SetMap
 	23, // 1: seqsvr.v1.ChangeSetMapRequest.number:type_name -> seqsvr.v1.ChangeSetMapRequest.Number
 	24, // 2: seqsvr.v1.ChangeSetMapRequest.settle:type_name -> seqsvr.v1.ChangeSetMapRequest.Settle
 	19, // 3: seqsvr.v1.ChangeSetMapRequest.add:type_name -> seqsvr.v1.ChangeSetMapRequest.AddSet
 	20, // 4: seqsvr.v1.ChangeSetMapRequest.begin:type_name -> seqsvr.v1.ChangeSetMapRequest.Begin
 	21, // 5: seqsvr.v1.ChangeSetMapRequest.arrive:type_name -> seqsvr.v1.ChangeSetMapRequest.Arrive
 	22, // 6: seqsvr.v1.ChangeSetMapRequest.abort:type_name -> seqsvr.v1.ChangeSetMapRequest.Abort
-	28, // 7: seqsvr.v1.SectionPlaces.sections:type_name -> seqsvr.v1.SectionRange
+	30, // 7: seqsvr.v1.SectionPlaces.sections:type_name -> seqsvr.v1.SectionRange
 	0,  // 8: seqsvr.v1.SectionPlaces.state:type_name -> seqsvr.v1.SectionState
 	5,  // 9: seqsvr.v1.SetRecordReply.rest:type_name -> seqsvr.v1.SectionPlaces
 	5,  // 10: seqsvr.v1.SetRecordReply.places:type_name -> seqsvr.v1.SectionPlaces
 	1,  // 11: seqsvr.v1.SetStepRequest.op:type_name -> seqsvr.v1.SetOp
-	28, // 12: seqsvr.v1.SetStepRequest.sections:type_name -> seqsvr.v1.SectionRange
-	26, // 13: seqsvr.v1.SetStepRequest.owners:type_name -> seqsvr.v1.SetStepRequest.OwnersEntry
-	13, // 14: seqsvr.v1.StopSectionsReply.stopped:type_name -> seqsvr.v1.StoppedSection
-	13, // 15: seqsvr.v1.OpenSectionsRequest.sections:type_name -> seqsvr.v1.StoppedSection
-	29, // 16: seqsvr.v1.ChangeSetMapRequest.AddSet.set:type_name -> seqsvr.v1.Set
-	29, // 17: seqsvr.v1.ChangeSetMapRequest.AddSet.root:type_name -> seqsvr.v1.Set
-	28, // 18: seqsvr.v1.ChangeSetMapRequest.Begin.sections:type_name -> seqsvr.v1.SectionRange
-	28, // 19: seqsvr.v1.ChangeSetMapRequest.Abort.sections:type_name -> seqsvr.v1.SectionRange
-	30, // 20: seqsvr.v1.ChangeSetMapRequest.Settle.runs:type_name -> seqsvr.v1.SetRun
-	25, // 21: seqsvr.v1.ChangeSetMapRequest.Settle.ceilings:type_name -> seqsvr.v1.ChangeSetMapRequest.Settle.CeilingsEntry
-	31, // 22: seqsvr.v1.ChangeSetMapRequest.Settle.moves:type_name -> seqsvr.v1.SetMove
-	2,  // 23: seqsvr.v1.Sets.Map:input_type -> seqsvr.v1.SetMapRequest
-	4,  // 24: seqsvr.v1.Sets.ChangeMap:input_type -> seqsvr.v1.ChangeSetMapRequest
-	6,  // 25: seqsvr.v1.Sets.Record:input_type -> seqsvr.v1.SetRecordRequest
-	9,  // 26: seqsvr.v1.Sets.Keys:input_type -> seqsvr.v1.SetKeysRequest
-	8,  // 27: seqsvr.v1.Sets.Join:input_type -> seqsvr.v1.JoinSetRequest
-	11, // 28: seqsvr.v1.Sets.Step:input_type -> seqsvr.v1.SetStepRequest
-	12, // 29: seqsvr.v1.Sets.Stop:input_type -> seqsvr.v1.StopSectionsRequest
-	15, // 30: seqsvr.v1.Sets.Open:input_type -> seqsvr.v1.OpenSectionsRequest
-	17, // 31: seqsvr.v1.Sets.Allot:input_type -> seqsvr.v1.AllotRequest
-	3,  // 32: seqsvr.v1.Sets.Map:output_type -> seqsvr.v1.SetMapReply
-	3,  // 33: seqsvr.v1.Sets.ChangeMap:output_type -> seqsvr.v1.SetMapReply
-	7,  // 34: seqsvr.v1.Sets.Record:output_type -> seqsvr.v1.SetRecordReply
-	10, // 35: seqsvr.v1.Sets.Keys:output_type -> seqsvr.v1.SetKeysReply
-	7,  // 36: seqsvr.v1.Sets.Join:output_type -> seqsvr.v1.SetRecordReply
-	7,  // 37: seqsvr.v1.Sets.Step:output_type -> seqsvr.v1.SetRecordReply
-	14, // 38: seqsvr.v1.Sets.Stop:output_type -> seqsvr.v1.StopSectionsReply
-	16, // 39: seqsvr.v1.Sets.Open:output_type -> seqsvr.v1.OpenSectionsReply
-	18, // 40: seqsvr.v1.Sets.Allot:output_type -> seqsvr.v1.AllotReply
-	32, // [32:41] is the sub-list for method output_type
-	23, // [23:32] is the sub-list for method input_type
-	23, // [23:23] is the sub-list for extension type_name
-	23, // [23:23] is the sub-list for extension extendee
-	0,  // [0:23] is the sub-list for field type_name
+	30, // 12: seqsvr.v1.SetStepRequest.sections:type_name -> seqsvr.v1.SectionRange
+	27, // 13: seqsvr.v1.SetStepRequest.owners:type_name -> seqsvr.v1.SetStepRequest.OwnersEntry
+	28, // 14: seqsvr.v1.SetStepRequest.above:type_name -> seqsvr.v1.SetStepRequest.AboveEntry
+	13, // 15: seqsvr.v1.StopSectionsReply.stopped:type_name -> seqsvr.v1.StoppedSection
+	13, // 16: seqsvr.v1.OpenSectionsRequest.sections:type_name -> seqsvr.v1.StoppedSection
+	31, // 17: seqsvr.v1.ChangeSetMapRequest.AddSet.set:type_name -> seqsvr.v1.Set
+	31, // 18: seqsvr.v1.ChangeSetMapRequest.AddSet.root:type_name -> seqsvr.v1.Set
+	30, // 19: seqsvr.v1.ChangeSetMapRequest.Begin.sections:type_name -> seqsvr.v1.SectionRange
+	30, // 20: seqsvr.v1.ChangeSetMapRequest.Abort.sections:type_name -> seqsvr.v1.SectionRange
+	32, // 21: seqsvr.v1.ChangeSetMapRequest.Settle.runs:type_name -> seqsvr.v1.SetRun
+	25, // 22: seqsvr.v1.ChangeSetMapRequest.Settle.ceilings:type_name -> seqsvr.v1.ChangeSetMapRequest.Settle.CeilingsEntry
+	33, // 23: seqsvr.v1.ChangeSetMapRequest.Settle.moves:type_name -> seqsvr.v1.SetMove
+	26, // 24: seqsvr.v1.ChangeSetMapRequest.Settle.seen:type_name -> seqsvr.v1.ChangeSetMapRequest.Settle.SeenEntry
+	2,  // 25: seqsvr.v1.Sets.Map:input_type -> seqsvr.v1.SetMapRequest
+	4,  // 26: seqsvr.v1.Sets.ChangeMap:input_type -> seqsvr.v1.ChangeSetMapRequest
+	6,  // 27: seqsvr.v1.Sets.Record:input_type -> seqsvr.v1.SetRecordRequest
+	9,  // 28: seqsvr.v1.Sets.Keys:input_type -> seqsvr.v1.SetKeysRequest
+	8,  // 29: seqsvr.v1.Sets.Join:input_type -> seqsvr.v1.JoinSetRequest
+	11, // 30: seqsvr.v1.Sets.Step:input_type -> seqsvr.v1.SetStepRequest
+	12, // 31: seqsvr.v1.Sets.Stop:input_type -> seqsvr.v1.StopSectionsRequest
+	15, // 32: seqsvr.v1.Sets.Open:input_type -> seqsvr.v1.OpenSectionsRequest
+	17, // 33: seqsvr.v1.Sets.Allot:input_type -> seqsvr.v1.AllotRequest
+	3,  // 34: seqsvr.v1.Sets.Map:output_type -> seqsvr.v1.SetMapReply
+	3,  // 35: seqsvr.v1.Sets.ChangeMap:output_type -> seqsvr.v1.SetMapReply
+	7,  // 36: seqsvr.v1.Sets.Record:output_type -> seqsvr.v1.SetRecordReply
+	10, // 37: seqsvr.v1.Sets.Keys:output_type -> seqsvr.v1.SetKeysReply
+	7,  // 38: seqsvr.v1.Sets.Join:output_type -> seqsvr.v1.SetRecordReply
+	7,  // 39: seqsvr.v1.Sets.Step:output_type -> seqsvr.v1.SetRecordReply
+	14, // 40: seqsvr.v1.Sets.Stop:output_type -> seqsvr.v1.StopSectionsReply
+	16, // 41: seqsvr.v1.Sets.Open:output_type -> seqsvr.v1.OpenSectionsReply
+	18, // 42: seqsvr.v1.Sets.Allot:output_type -> seqsvr.v1.AllotReply
+	34, // [34:43] is the sub-list for method output_type
+	25, // [25:34] is the sub-list for method input_type
+	25, // [25:25] is the sub-list for extension type_name
+	25, // [25:25] is the sub-list for extension extendee
+	0,  // [0:25] is the sub-list for field type_name
 }
 
 func init() { file_seqsvr_v1_sets_proto_init() }
@@ -1895,7 +1930,7 @@ func file_seqsvr_v1_sets_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_seqsvr_v1_sets_proto_rawDesc), len(file_seqsvr_v1_sets_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   25,
+			NumMessages:   27,
 			NumExtensions: 0,
 			NumServices:   1,
 		},
