@@ -33,13 +33,14 @@ func settleCommand() *cobra.Command {
 		Short: "decide which sections a restored Set has, after seqctl store restore",
 		Long: `settle asks all other Sets which sections they have; what none of them has is the restored Set's, which
 serves it from above all that is known of it, and nothing before. Every Set must answer. It may be repeated.
-A root Set that was restored gets its map by that, too.`,
+A root Set that was restored gets its map by that, too. If several Sets were restored, settle each of them:
+what may have been in more than one goes to the one that the map names.`,
 		Example: "  seqctl set settle --set set-2",
 		Args:    ctl.ExactArgs(),
 	}
 	o.AddTo(cmd, moveTimeout)
 	cmd.Flags().StringVar(&name, "set", "", "`name` of the Set that was restored; required")
-	cmd.Flags().Uint64Var(&bump, "bump", backup.DefaultBump, "how many `numbers` a section that came from another Set begins above what that one had handed out: more than it handed out since")
+	cmd.Flags().Uint64Var(&bump, "bump", backup.DefaultBump, "how many `numbers` a section that came from another Set begins above what that one had handed out: more than it handed out since, and at least that of seqctl store restore")
 	cmd.RunE = o.Verb(func(ctx context.Context, format ui.Format, _ []string, stdout io.Writer) error {
 		if name == "" {
 			return daemon.Usage(errors.New("expected --set NAME, as seqctl set list tells it"))
