@@ -107,6 +107,24 @@ func TestAMoveThatEndsWhileAnotherSetIsSettledStaysInTheMap(t *testing.T) {
 	d.agree()
 }
 
+// mistake notes in the map that a section is in a Set, wherever it is.
+func (d *division) mistake(id seq.SectionID, in uint32) {
+	d.t.Helper()
+	conn, err := d.At(d.addr(0, 0))
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	m, err := d.root.Map(d.t.Context())
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	wrong := &pb.ChangeSetMapRequest_Settle{Number: m.Last, Seen: map[uint32]uint64{uint32(id): m.LastOf(id)},
+		Runs: []*pb.SetRun{{Sections: &pb.SectionRange{First: uint32(id), Sections: 1}, Set: in}}}
+	if _, err := pb.NewSetsClient(conn).ChangeMap(d.t.Context(), &pb.ChangeSetMapRequest{Change: &pb.ChangeSetMapRequest_Settle_{Settle: wrong}}); err != nil {
+		d.t.Fatal(err)
+	}
+}
+
 // A map that is wrong about a section has it leave a Set that does not have it.
 func TestAMoveFromWhereASectionIsNotIsTakenBack(t *testing.T) {
 	d := newDivision(t, 3, user16())
@@ -114,19 +132,7 @@ func TestAMoveFromWhereASectionIsNotIsTakenBack(t *testing.T) {
 	one := d.of(uid)
 	d.finish(d.begin(1, one))
 	d.next(uid)
-	conn, err := d.At(d.addr(0, 0))
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := d.root.Map(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	wrong := &pb.ChangeSetMapRequest_Settle{Number: m.Last, Seen: map[uint32]uint64{uint32(one.First): m.LastOf(one.First)},
-		Runs: []*pb.SetRun{{Sections: &pb.SectionRange{First: uint32(one.First), Sections: 1}, Set: 0}}}
-	if _, err := pb.NewSetsClient(conn).ChangeMap(t.Context(), &pb.ChangeSetMapRequest{Change: &pb.ChangeSetMapRequest_Settle_{Settle: wrong}}); err != nil {
-		t.Fatal(err)
-	}
+	d.mistake(one.First, 0)
 	move := d.begin(2, one)
 	if err := move.Finish(t.Context()); !errors.Is(err, setcare.ErrTakenBack) {
 		t.Errorf("finished: %v", err)
@@ -227,6 +233,65 @@ func TestSetsThatAreAllRestoredAreSettledAtOnce(t *testing.T) {
 	d.agree()
 	if in := d.in(0); in != 1 {
 		t.Errorf("section 0 is in Set %d, and was in Set 1 by the map", in)
+	}
+}
+
+// Each restore and each settlement skips numbers. When all disks are lost no Set knows how many.
+func TestWhatSettlementsSkippedIsNotHandedOutWhenAllSetsAreLost(t *testing.T) {
+	d := newDivision(t, 2, user16())
+	const uid = seq.UID(0)
+	d.finish(d.begin(1, d.of(uid)))
+	d.next(uid)
+	manifests := []backup.Manifest{d.backup(0), d.backup(1)}
+	for i := range 2 {
+		in := 1 - i
+		for range 3 {
+			d.restore(in, manifests[in])
+			d.settle(in)
+			d.next(uid)
+		}
+		d.finish(d.begin(i, d.of(uid)))
+		d.next(uid)
+	}
+	for i := range 2 {
+		d.restore(i, manifests[i])
+	}
+	for i := range 2 {
+		d.settle(i)
+	}
+	d.next(uid)
+	d.agree()
+}
+
+// A coordinator has asked all Sets, and by the map that it knows the section is to stay in Set 1.
+// Meanwhile another settles it as the root's, by a newer one.
+func TestASettlementThatIsLateKeepsNothingThatAnotherHas(t *testing.T) {
+	d := newDivision(t, 2, user16())
+	const uid = seq.UID(0)
+	one := d.of(uid)
+	d.finish(d.begin(1, one))
+	d.next(uid)
+	for i := range 2 {
+		d.restore(i, d.backup(i))
+	}
+	var once sync.Once
+	conns := hookConns{d, func(req proto.Message) {
+		if c, ok := req.(*pb.ChangeSetMapRequest); ok && c.GetNumber() != nil { // all Sets were asked
+			once.Do(func() {
+				d.mistake(one.First, 0)
+				d.settle(0)
+			})
+		}
+	}}
+	s := &setcare.Settlement{Root: &setcare.Root{Set: setcare.NewSet(sets.RootName, d.addrs(0), conns)}, Conns: conns, Set: d.name(1), Bump: restoreBump}
+	if _, err := s.Run(t.Context()); !errors.Is(err, seq.ErrMoveOver) {
+		t.Errorf("it ends with %v", err)
+	}
+	d.settle(1)
+	d.next(uid)
+	d.agree()
+	if in := d.in(one.First); in != 0 {
+		t.Errorf("the section is in Set %d by the map", in)
 	}
 }
 

@@ -37,11 +37,13 @@ func wholeMap(reply *pb.SetMapReply) (sets.Map, error) {
 		return m, err
 	}
 	m.Restored = reply.GetRestored()
-	for i := range m.In {
-		if i < len(reply.GetBy()) && i < len(reply.GetCeilings()) {
-			m.By[i], m.Ceilings[i] = reply.By[i], reply.Ceilings[i]
-		}
+	// Of the last ones, if they are back in the root, the message has no runs.
+	n := min(len(reply.GetBy()), len(reply.GetCeilings()), seq.MaxSections)
+	for len(m.In) < n {
+		m.In, m.By, m.Ceilings = append(m.In, 0), append(m.By, 0), append(m.Ceilings, 0)
 	}
+	copy(m.By, reply.GetBy())
+	copy(m.Ceilings, reply.GetCeilings())
 	return m, nil
 }
 

@@ -174,12 +174,20 @@ func (s *Settlement) some(ctx context.Context, number uint64, ids []seq.SectionI
 		return err
 	}
 	given := map[string][]seq.SectionID{}
+	var unserved []seq.SectionID
 	for _, id := range ids {
-		if name := f.In[id]; name == s.Set || s.records[s.Set].At(id).State == sets.Limbo {
+		name := f.In[id]
+		if name == s.Set || slices.Contains(rivals[id], name) {
+			unserved = append(unserved, id)
+		}
+		if name == s.Set || s.records[s.Set].At(id).State == sets.Limbo {
 			given[name] = append(given[name], id)
 		}
 	}
-	if err := s.above(ctx, f, given[s.Set], rivals); err != nil {
+	if err := s.above(ctx, f, unserved, rivals); err != nil {
+		return err
+	}
+	if err := s.claim(ctx, f, given[s.Set], rivals); err != nil {
 		return err
 	}
 	if err := s.learn(ctx, given, f.Ceilings); err != nil {
@@ -223,10 +231,9 @@ func (s *Settlement) learn(ctx context.Context, given map[string][]seq.SectionID
 	return nil
 }
 
-// above decides where the restored Set begins with sections that all others have refused: above all
-// that the map, the others' records and their registers know of it, by the bump. The others note that
-// before it begins: neither the root's disks nor its own may be there for the next settlement. Those
-// in which the sections are in limbo, too, give them away by that.
+// above decides where sections begin that no Set serves: above all that the map, the Sets' records and
+// the others' registers know of it, by the bump. What is in limbo in several Sets is also above the
+// restored one's own registers, which is not done again where it is settled.
 func (s *Settlement) above(ctx context.Context, f sets.Found, ids []seq.SectionID, rivals map[seq.SectionID][]string) error {
 	mapping, err := s.all[s.Set].Mapping(ctx)
 	if err != nil {
@@ -256,6 +263,13 @@ func (s *Settlement) above(ctx context.Context, f sets.Found, ids []seq.SectionI
 			f.Ceilings[id] = min(f.Ceilings[id]+s.bump(rivals[id]), uint64(seq.MaxSeq))
 		}
 	}
+	return nil
+}
+
+// claim has the others note where the restored Set begins with sections, before it does: neither the
+// root's disks nor its own may be there for the next settlement. Those in which they are in limbo, too,
+// give them away by that.
+func (s *Settlement) claim(ctx context.Context, f sets.Found, ids []seq.SectionID, rivals map[seq.SectionID][]string) (err error) {
 	for _, one := range s.m.Sets {
 		if one.Name == s.Set {
 			continue
