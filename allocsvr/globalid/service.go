@@ -132,7 +132,7 @@ func (s *Service) Allot(ctx context.Context, cluster string, sets int, wish name
 	return s.names.Told(ctx, cluster)
 }
 
-// Join has the cluster use the worker ids alone that the root Set allots. seq.ErrConflict if it has
+// Join has the cluster use the worker ids alone that the root Set allots. seq.ErrUnsafeChange if it has
 // made IDs before. Safe to retry.
 func (s *Service) Join(ctx context.Context) error { return s.names.Join(ctx) }
 

@@ -92,7 +92,7 @@ func (s *Set) any(ctx context.Context, do func(context.Context, grpc.ClientConnI
 // answered says whether the error is a refusal that every node of the Set would give.
 func answered(err error) bool {
 	for _, e := range []error{seq.ErrMoveOver, seq.ErrBadArgument, seq.ErrConflict, seq.ErrUnknownSection, seq.ErrForeignCluster,
-		seq.ErrUnauthenticated, seq.ErrForbidden, seq.ErrBadTable} {
+		seq.ErrUnauthenticated, seq.ErrForbidden, seq.ErrBadTable, seq.ErrUnsafeChange, seq.ErrDatacenterTaken} {
 		if errors.Is(err, e) {
 			return true
 		}
