@@ -136,6 +136,11 @@ func (s *Service) Allot(ctx context.Context, cluster string, sets int, wish name
 // made IDs before. Safe to retry.
 func (s *Service) Join(ctx context.Context) error { return s.names.Join(ctx) }
 
+// Gave says, at the root, whether a cluster has worker ids that were allotted. Errors as of Generate.
+func (s *Service) Gave(ctx context.Context, cluster string) (bool, error) {
+	return s.names.Gave(ctx, cluster)
+}
+
 // Settle takes over, at a root that was restored, what the other Sets told of the namespaces and of
 // their worker ids. Errors as of namespaces.Catalog.Settle. Safe to retry.
 func (s *Service) Settle(ctx context.Context, told [][]byte) error { return s.names.Settle(ctx, told) }

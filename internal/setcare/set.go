@@ -154,13 +154,13 @@ func (s *Set) Record(ctx context.Context) (r sets.Record, cluster string, sectio
 }
 
 // join makes the Set's cluster one of the Sets, without sections, and has each node that answers
-// serve none from here on. root are addresses of the root, keys how it hashes string keys.
-func (s *Set) join(ctx context.Context, root []string, keys []byte) error {
+// serve none from here on. root are addresses of the root in a cluster, keys how it hashes string keys.
+func (s *Set) join(ctx context.Context, root []string, cluster string, keys []byte) error {
 	if _, err := s.Table(ctx); err != nil { // knows all its nodes
 		return err
 	}
 	return s.all(ctx, func(ctx context.Context, conn grpc.ClientConnInterface) error {
-		_, err := pb.NewSetsClient(conn).Join(ctx, &pb.JoinSetRequest{Name: s.Name, Root: root, Keys: keys})
+		_, err := pb.NewSetsClient(conn).Join(ctx, &pb.JoinSetRequest{Name: s.Name, Root: root, RootClusterId: cluster, Keys: keys})
 		return err
 	})
 }
