@@ -363,24 +363,6 @@ func TestTheRootHearsOfEachDatacenterOfASet(t *testing.T) {
 	}
 }
 
-func TestAFloodOfUnknownNamespacesIsNotOneForTheRoot(t *testing.T) {
-	g := newGroup(t, 2)
-	g.start(0, "root")
-	b := g.start(1, "b")
-	for _, down := range []bool{false, true} {
-		g.down.Store(down)
-		before := g.asked.Load()
-		for range 300 {
-			if _, _, err := b.gen("unheard-of", 1); err == nil {
-				t.Fatal("it has IDs")
-			}
-		}
-		if n := g.asked.Load() - before; n > 30 {
-			t.Errorf("the root was asked %d times, down %v", n, down)
-		}
-	}
-}
-
 func TestAClusterThatHasMadeIDsDoesNotJoin(t *testing.T) {
 	c := newCluster(t)
 	n := c.start("a")

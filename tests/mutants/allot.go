@@ -55,8 +55,8 @@ var allotMutants = []mutant{
 	},
 	{
 		rule: "allot-datacenter", name: "a datacenter id has one name in each Set",
-		file: "allocsvr/globalid/namespaces/catalog.go", in: []string{"allocsvr/globalid"},
-		edits: []edit{{old: "(!recorded || bound || !node.of(own))", new: "(!recorded || !node.of(own))"}},
+		file: "allocsvr/globalid/namespaces/view.go", in: []string{"allocsvr/globalid"},
+		edits: []edit{{old: "return !recorded || binds ||", new: "return !recorded ||"}, {old: "_, binds, err := v.bind", new: "_, _, err := v.bind"}},
 	},
 	{
 		rule: "allot-root-keeps", name: "the root gives its last worker id away",
@@ -87,5 +87,25 @@ var allotMutants = []mutant{
 		rule: "allot-half-done", name: "what a dead node began to allot is another's for ever",
 		file: "allocsvr/globalid/workers/allot.go", in: []string{"allocsvr/globalid"},
 		edits: []edit{{old: "			reserved = &a\n			continue\n", new: "			continue\n"}},
+	},
+	{
+		rule: "allot-asked-once", name: "each call that the root cannot help asks it again",
+		file: "allocsvr/globalid/namespaces/ask.go", in: []string{"allocsvr/globalid"},
+		edits: []edit{{old: "	if time.Since(h.vain) < hearPause {", new: "	if false {"}},
+	},
+	{
+		rule: "allot-asked-once", name: "calls at the same moment ask the root for the same, one after the other",
+		file: "allocsvr/globalid/namespaces/ask.go", in: []string{"allocsvr/globalid"},
+		edits: []edit{{old: "	if got() {\n		return nil\n	}\n", new: ""}},
+	},
+	{
+		rule: "allot-root-away", name: "what a Set knows itself waits for a root that does not answer",
+		file: "allocsvr/globalid/namespaces/ask.go", in: []string{"allocsvr/globalid"},
+		edits: []edit{{old: "min(time.Until(end)/2, newestPatience)", new: "time.Until(end)"}},
+	},
+	{
+		rule: "allot-root-away", name: "a node of the root that takes no packets uses up the time for the others",
+		file: "allocsvr/node.go", in: []string{"allocsvr"},
+		edits: []edit{{old: "min(patience, time.Until(end)/time.Duration(left))", new: "min(patience, time.Until(end)); _ = left"}},
 	},
 }

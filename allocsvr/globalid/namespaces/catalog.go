@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/seqsvr/seqsvr/allocsvr/documents"
@@ -75,9 +76,7 @@ type Catalog struct {
 	cfg    Config
 	offers []Namespace
 
-	hearing chan struct{} // cap 1: held by the call that guards the two below
-	heard   time.Time     // when the root was asked last; zero: never
-	told    error         // what became of it
+	heard sync.Map // of *heard by the namespace that the root was asked about
 }
 
 // New makes a Catalog that knows the offers alone. seq.ErrBadArgument, seq.ErrBadLayout.
@@ -91,7 +90,7 @@ func New(cfg Config) (*Catalog, error) {
 	if cfg.Root == nil {
 		cfg.Root = Alone{}
 	}
-	c := &Catalog{cfg: cfg, hearing: make(chan struct{}, 1), offers: append(slices.Clone(cfg.Configured), defaults()...)}
+	c := &Catalog{cfg: cfg, offers: append(slices.Clone(cfg.Configured), defaults()...)}
 	c.Document = documents.New(documents.Config[*View]{
 		Life: cfg.Life, Stores: cfg.Documents, Session: cfg.Session, Register: seq.NamespacesRegister, OnNew: cfg.OnNew,
 		Parse: func(body []byte) (*View, error) {
@@ -112,7 +111,7 @@ func (c *Catalog) Find(ctx context.Context, ref Ref) (*Namespace, error) {
 	}
 	v, err := c.Read(ctx)
 	if err == nil && c.cfg.Root.Elsewhere() != nil && v.Find(ref) == nil {
-		if err = c.hear(ctx); err == nil {
+		if err = c.hear(ctx, Wish{}, func() bool { return c.Known().Find(ref) != nil }); err == nil {
 			v = c.Known()
 		}
 	}
@@ -133,7 +132,8 @@ func (c *Catalog) Find(ctx context.Context, ref Ref) (*Namespace, error) {
 func (c *Catalog) Record(ctx context.Context, name string) (ns Namespace, own Own, err error) {
 	ns, own, err = c.record(ctx, name, c.cfg.Node)
 	if errors.Is(err, errAsk) {
-		if err = c.ask(ctx, Wish{Namespace: name, Datacenter: c.cfg.Node.Datacenter, Worker: c.cfg.Node.Worker}); err == nil {
+		w := Wish{Namespace: name, Datacenter: c.cfg.Node.Datacenter, Worker: c.cfg.Node.Worker}
+		if err = c.hear(ctx, w, func() bool { return !c.Known().lacks(name, c.cfg.Node) }); err == nil {
 			ns, own, err = c.record(ctx, name, c.cfg.Node)
 		}
 		if errors.Is(err, errAsk) {
@@ -182,10 +182,10 @@ func (c *Catalog) record(ctx context.Context, name string, node Node) (ns Namesp
 		if d, bound, err = d.bind(node.Datacenter); err != nil {
 			return d, false, err
 		}
-		own = d.own(ns.Layout, ns.Name, node.DatacenterIn(ns.Layout))
-		if d.Member && (!recorded || bound || !node.of(own)) {
+		if d.Member && v.lacks(name, node) {
 			return v.directory, false, errAsk
 		}
+		own = d.own(ns.Layout, ns.Name, node.DatacenterIn(ns.Layout))
 		return d, !recorded || bound, nil
 	})
 	return ns, own, err
