@@ -43,6 +43,7 @@ type fleet struct {
 	root   func(ctx context.Context, addr string, newerThan uint64) (sets.Map, error) // nil: the fleet is alone
 	// before changes a node before it runs; nil: nothing.
 	before func(*node)
+	ids    noIDs
 
 	mu    sync.Mutex // guards nodes
 	nodes map[string]*node

@@ -194,18 +194,22 @@ func (n *Node) rootMap(dial func(string) (api.PeerConn, error)) func(context.Con
 // own.
 func atRoot(ctx context.Context, addrs []string, dial func(string) (api.PeerConn, error), do func(context.Context, pb.SetsClient) error) error {
 	var errs []error
-	one := func(addr string) error {
+	one := func(addr string, left int) error {
 		conn, err := dial(addr)
 		if err != nil {
 			return err
 		}
 		defer func() { _ = conn.Close() }() // nothing is lost with a connection that will not close
-		ctx, cancel := context.WithTimeout(ctx, rootPatience)
+		patience := rootPatience
+		if end, ok := ctx.Deadline(); ok { // one that takes no packets does not use up what is for the others
+			patience = min(patience, time.Until(end)/time.Duration(left))
+		}
+		ctx, cancel := context.WithTimeout(ctx, patience)
 		defer cancel()
 		return do(ctx, pb.NewSetsClient(conn))
 	}
-	for _, addr := range addrs {
-		err := one(addr)
+	for i, addr := range addrs {
+		err := one(addr, len(addrs)-i)
 		if err == nil {
 			return nil
 		}
@@ -214,15 +218,21 @@ func atRoot(ctx context.Context, addrs []string, dial func(string) (api.PeerConn
 		}
 	}
 	err := errors.Join(errs...)
-	if rpc.CodeOf(err) == pb.ErrorCode_ERROR_CODE_UNSPECIFIED {
+	if unanswered(err) {
 		err = fmt.Errorf("%w: no AllocSvr of the root Set answers at %v: %w", seq.ErrNoRoute, addrs, err)
 	}
 	return err
 }
 
+// unanswered says whether there was no answer, or none in time.
+func unanswered(err error) bool {
+	code := rpc.CodeOf(err)
+	return code == pb.ErrorCode_ERROR_CODE_UNSPECIFIED || code == pb.ErrorCode_ERROR_CODE_DEADLINE
+}
+
 // ofNode says whether another node of the root Set may do better.
 func ofNode(err error) bool {
-	return rpc.CodeOf(err) == pb.ErrorCode_ERROR_CODE_UNSPECIFIED || errors.Is(err, seq.ErrNoQuorum) || errors.Is(err, seq.ErrShuttingDown) || errors.Is(err, seq.ErrClockOff)
+	return unanswered(err) || errors.Is(err, seq.ErrNoQuorum) || errors.Is(err, seq.ErrShuttingDown) || errors.Is(err, seq.ErrClockOff)
 }
 
 // rootPatience bounds how long a node of the root Set is waited for.

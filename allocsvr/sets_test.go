@@ -45,15 +45,7 @@ func newDivision(t *testing.T, n int, spaces ...seq.Space) *division {
 	t.Helper()
 	d := &division{t: t}
 	for i := range n {
-		f := newFleet(t, spaces...)
-		f.stores.Rename(fmt.Sprint("cluster-", i))
-		f.root = d.rootMap
-		d.fleets = append(d.fleets, f)
-		var nodes []*node
-		for k := range nodesOfASet {
-			nodes = append(nodes, f.start(d.addr(i, k), nodesOfASet, ""))
-		}
-		f.serving(nodes...)
+		d.fleets = append(d.fleets, d.alone(i, fmt.Sprint("cluster-", i), spaces...))
 	}
 	t.Cleanup(func() {
 		if err := history.Check(d.calls.Calls()).Err(); err != nil {
@@ -67,6 +59,20 @@ func newDivision(t *testing.T, n int, spaces ...seq.Space) *division {
 		}
 	}
 	return d
+}
+
+// alone is a new cluster at the addresses of a Set.
+func (d *division) alone(i int, cluster string, spaces ...seq.Space) *fleet {
+	d.t.Helper()
+	f := newFleet(d.t, spaces...)
+	f.stores.Rename(cluster)
+	f.root = d.rootMap
+	var nodes []*node
+	for k := range nodesOfASet {
+		nodes = append(nodes, f.start(d.addr(i, k), nodesOfASet, ""))
+	}
+	f.serving(nodes...)
+	return f
 }
 
 func (d *division) name(i int) string {
@@ -94,18 +100,25 @@ func (d *division) rootMap(ctx context.Context, addr string, _ uint64) (sets.Map
 func (d *division) At(addr string) (grpc.ClientConnInterface, error) {
 	for _, f := range d.fleets {
 		if n := f.at(addr); n != nil {
-			return direct{n, f.stores.Ref.Cluster, f.stores.Ref.Era}, nil
+			return direct{n, f.stores.Ref.Cluster, f.stores.Ref.Era, &f.ids}, nil
 		}
 	}
 	return nil, fmt.Errorf("no node at %s", addr)
 }
 
-// noIDs is a node that makes no global IDs.
-type noIDs struct{}
+// noIDs is a cluster that makes no global IDs.
+type noIDs struct {
+	joined atomic.Bool
+	gave   atomic.Bool // of the root: each other Set has worker ids
+}
 
-func (noIDs) Join(context.Context) error             { return nil }
-func (noIDs) Settle(context.Context, [][]byte) error { return nil }
-func (noIDs) Allot(context.Context, string, int, namespaces.Wish) ([]byte, error) {
+func (i *noIDs) Join(context.Context) error {
+	i.joined.Store(true)
+	return nil
+}
+func (i *noIDs) Gave(context.Context, string) (bool, error) { return i.gave.Load(), nil }
+func (*noIDs) Settle(context.Context, [][]byte) error       { return nil }
+func (*noIDs) Allot(context.Context, string, int, namespaces.Wish) ([]byte, error) {
 	return nil, nil
 }
 
@@ -114,6 +127,7 @@ type direct struct {
 	n       *node
 	cluster string
 	era     seq.Era
+	ids     *noIDs
 }
 
 // Invoke implements grpc.ClientConnInterface.
@@ -126,7 +140,7 @@ func (c direct) Invoke(ctx context.Context, method string, req, reply any, _ ...
 	a := c.n.Alloc
 	services := map[*grpc.ServiceDesc]any{
 		&pb.Sets_ServiceDesc: &api.Sets{Cluster: c.cluster, Era: c.era, Name: a.name, Docs: a.sets, Sections: a.sections, Moves: a.owner.Moves(), Routes: a.routes,
-			Keyhash: keyhash.New(ctx, c.n.group, a.session, *a.sections.Mapping()), Rehash: func(keyhash.Entries) error { return nil }, IDs: noIDs{}},
+			Keyhash: keyhash.New(ctx, c.n.group, a.session, *a.sections.Mapping()), Rehash: func(keyhash.Entries) error { return nil }, IDs: c.ids},
 		&pb.Admin_ServiceDesc:    c.n.admin(),
 		&pb.Sequence_ServiceDesc: &api.Sequence{Cluster: c.cluster, Sections: a.sections, RouteTable: a.routes, Sets: a.sets, Limits: api.NewLimits(0, 0, 0)},
 	}

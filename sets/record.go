@@ -1,6 +1,7 @@
 package sets
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -19,6 +20,8 @@ type Run struct {
 type Record struct {
 	Name string   `json:"name,omitempty"` // of the Set; empty: the cluster is alone, or its root
 	Root []string `json:"root,omitempty"` // gRPC addresses of AllocSvr of the root Set; empty: this is the root
+	// RootCluster is the root's cluster id; empty: this is the root, or it joined by a build that did not note it.
+	RootCluster string `json:"root_cluster,omitempty"`
 	Rest Place    `json:"rest"`           // of the sections of no run
 	Runs []Run    `json:"runs,omitempty"` // in order; no two that meet have the same place
 }
@@ -29,6 +32,27 @@ const RootName = "main"
 // NewRecord is that of a Set that is added: it has nothing. root are addresses of the root Set.
 func NewRecord(name string, root []string) Record {
 	return Record{Name: name, Root: slices.Clone(root), Rest: Place{State: Inactive}}
+}
+
+// Join is the Record of a cluster that is alone and becomes a Set without sections, or of a Set of
+// which the root is elsewhere now. root are addresses of the root, and rootCluster is its cluster id,
+// empty if it is not known. seq.ErrConflict if it is a Set of another name or root, or a root.
+func (r Record) Join(name string, root []string, rootCluster string) (next Record, changed bool, err error) {
+	switch {
+	case r.IsRoot() && r.Name == "" && len(r.Runs) == 0:
+		next = NewRecord(name, root)
+		next.RootCluster = rootCluster
+		return next, true, nil
+	case r.IsRoot():
+		return r, false, fmt.Errorf("%w: it is the root Set %s already", seq.ErrConflict, r.SetName())
+	case r.Name != name:
+		return r, false, fmt.Errorf("%w: it is Set %s already", seq.ErrConflict, r.Name)
+	case r.RootCluster != "" && rootCluster != "" && r.RootCluster != rootCluster:
+		return r, false, fmt.Errorf("%w: it is Set %s of the root in cluster %q already, and cannot be one of that in %q", seq.ErrConflict, name, r.RootCluster, rootCluster)
+	}
+	next = r
+	next.Root, next.RootCluster = slices.Clone(root), cmp.Or(rootCluster, r.RootCluster)
+	return next, !slices.Equal(next.Root, r.Root) || next.RootCluster != r.RootCluster, nil
 }
 
 // ParseRecord reads what Encode wrote; nothing is that of a cluster that is alone.

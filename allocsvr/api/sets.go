@@ -41,6 +41,7 @@ type Sets struct {
 // IDs is what the endpoint of global IDs does for Sets: globalid.Service.
 type IDs interface {
 	Join(ctx context.Context) error
+	Gave(ctx context.Context, cluster string) (bool, error)
 	Allot(ctx context.Context, cluster string, sets int, wish namespaces.Wish) ([]byte, error)
 	Settle(ctx context.Context, told [][]byte) error
 }
@@ -78,6 +79,11 @@ func (s *Sets) ChangeMap(ctx context.Context, req *pb.ChangeSetMapRequest) (*pb.
 	if err != nil {
 		return nil, err
 	}
+	if add := req.GetAdd(); add.GetFresh() {
+		if err := s.fresh(ctx, add.GetSet().GetClusterId()); err != nil {
+			return nil, err
+		}
+	}
 	if err := s.Routes.Record(ctx, []arbiter.Event{event}); err != nil {
 		return nil, err
 	}
@@ -101,6 +107,25 @@ func (s *Sets) ChangeMap(ctx context.Context, req *pb.ChangeSetMapRequest) (*pb.
 	reply := mapReply(m, true)
 	reply.Move = move.ID
 	return reply, nil
+}
+
+// fresh refuses a cluster that has not joined where one of its id did, and has what no other may use:
+// it was initialised anew, or is a backup of before. A Set that is in the map and did not join has nothing.
+func (s *Sets) fresh(ctx context.Context, cluster string) error {
+	m, err := s.Docs.LoadMap(ctx)
+	if err != nil {
+		return err
+	}
+	gave, err := s.IDs.Gave(ctx, cluster)
+	if err != nil {
+		return err
+	}
+	at := slices.IndexFunc(m.Sets, func(one sets.Set) bool { return one.Cluster == cluster })
+	if gave || at > 0 && slices.Contains(m.In, uint16(at)) {
+		return fmt.Errorf("%w: a cluster %q has joined before, and has sections or worker ids; the one that was found has not joined: expected that Set, or one with another cluster id and name",
+			seq.ErrBadArgument, cluster)
+	}
+	return nil
 }
 
 // edit is what a request asks for, and how the log of events tells it.
@@ -236,10 +261,7 @@ func (s *Sets) Join(ctx context.Context, req *pb.JoinSetRequest) (*pb.SetRecordR
 	if len(req.GetRoot()) == 0 {
 		return nil, fmt.Errorf("%w: no address of the root Set", seq.ErrBadArgument)
 	}
-	if err := s.IDs.Join(ctx); err != nil {
-		return nil, err
-	}
-	r, err := s.Docs.Join(ctx, req.GetName(), req.GetRoot())
+	r, err := s.Docs.Join(ctx, req.GetName(), req.GetRoot(), req.GetRootClusterId(), s.IDs.Join)
 	if err != nil {
 		return nil, err
 	}

@@ -283,28 +283,15 @@ func TestARootThatWasRestoredMakesNoIDsBeforeTheOtherSetsTold(t *testing.T) {
 	root := g.start(0, "root")
 	g.sets[0].add(root, "orders", eight)
 	book.take(root, "orders", 1)
-	var backup []quorum.RegisterState
-	for _, st := range g.sets[0].stores[0].dump() {
-		if st.Register == seq.NamespacesRegister {
-			backup = append(backup, st)
-		}
-	}
+	backup := g.sets[0].backup()
 	b := g.start(1, "b")
 	w, _ := book.take(b, "orders", 20)
-	told, err := b.svc.Load().Allot(t.Context(), "1", 2, namespaces.Wish{})
-	if err != nil {
-		t.Fatal(err)
-	}
-
-	root.kill()
-	g.sets[0] = restoredFrom(t, g.sets[0], backup)
-	g.pass(10 * time.Second) // as the floors of a restored era have everybody wait
-	g.restored.Store(true)
+	g.restore(backup, root)
 	again := g.start(0, "again", only(w))
 	if _, _, err := again.gen("orders", 1); !errors.Is(err, seq.ErrWorkersKept) {
 		t.Errorf("before it is settled: %v", err)
 	}
-	if err := again.svc.Load().Settle(t.Context(), [][]byte{told}); err != nil {
+	if err := again.svc.Load().Settle(t.Context(), g.told(b)); err != nil {
 		t.Fatal(err)
 	}
 	g.restored.Store(false)
@@ -363,21 +350,16 @@ func TestWhatTheRootChangesReachesTheSets(t *testing.T) {
 	}
 }
 
-func TestAFloodOfUnknownNamespacesIsNotOneForTheRoot(t *testing.T) {
+// Also where IDs have none in them, and the Set has a worker id to spare.
+func TestTheRootHearsOfEachDatacenterOfASet(t *testing.T) {
 	g := newGroup(t, 2)
-	g.start(0, "root")
-	b := g.start(1, "b")
-	for _, down := range []bool{false, true} {
-		g.down.Store(down)
-		before := g.asked.Load()
-		for range 300 {
-			if _, _, err := b.gen("unheard-of", 1); err == nil {
-				t.Fatal("it has IDs")
-			}
-		}
-		if n := g.asked.Load() - before; n > 30 {
-			t.Errorf("the root was asked %d times, down %v", n, down)
-		}
+	book := g.book()
+	root := g.start(0, "root")
+	g.sets[0].add(root, "orders", eight)
+	book.take(g.start(1, "b"), "orders", 20)
+	book.take(g.start(1, "b2", func(c *Config) { c.Node.Datacenter = namespaces.Datacenter{ID: 2, Name: "sg"} }), "orders", 20)
+	if v, err := root.svc.Load().names.Load(t.Context()); err != nil || v.NameOf(2) != "sg" {
+		t.Errorf("the root knows %+v, %v", v.Datacenters, err)
 	}
 }
 
@@ -390,7 +372,7 @@ func TestAClusterThatHasMadeIDsDoesNotJoin(t *testing.T) {
 	d := newCluster(t)
 	n = d.start("d")
 	n.must("", 1)
-	if err := n.svc.Load().Join(t.Context()); !errors.Is(err, seq.ErrConflict) {
+	if err := n.svc.Load().Join(t.Context()); !errors.Is(err, seq.ErrUnsafeChange) {
 		t.Errorf("it has made IDs: %v", err)
 	}
 }

@@ -132,9 +132,14 @@ func (s *Service) Allot(ctx context.Context, cluster string, sets int, wish name
 	return s.names.Told(ctx, cluster)
 }
 
-// Join has the cluster use the worker ids alone that the root Set allots. seq.ErrConflict if it has
+// Join has the cluster use the worker ids alone that the root Set allots. seq.ErrUnsafeChange if it has
 // made IDs before. Safe to retry.
 func (s *Service) Join(ctx context.Context) error { return s.names.Join(ctx) }
+
+// Gave says, at the root, whether a cluster has worker ids that were allotted. Errors as of Generate.
+func (s *Service) Gave(ctx context.Context, cluster string) (bool, error) {
+	return s.names.Gave(ctx, cluster)
+}
 
 // Settle takes over, at a root that was restored, what the other Sets told of the namespaces and of
 // their worker ids. Errors as of namespaces.Catalog.Settle. Safe to retry.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
 	"sync/atomic"
 	"time"
 
@@ -80,20 +79,21 @@ func (d *Docs) Step(ctx context.Context, s sets.Step, ranges []sets.Range) (sets
 	return r, upgrade(err)
 }
 
-// Join makes the cluster a Set without sections. seq.ErrConflict if it is one of another name or
-// root already.
-func (d *Docs) Join(ctx context.Context, name string, root []string) (sets.Record, error) {
-	r, err := d.record.Change(ctx, func(now sets.Record, _ bool) (sets.Record, bool, error) {
-		switch {
-		case now.Name == name && !now.IsRoot():
-			next := now
-			next.Root = root
-			return next, !slices.Equal(now.Root, root), nil
-		case now.Name != "" || len(now.Runs) > 0:
-			return now, false, fmt.Errorf("%w: it is Set %s already", seq.ErrConflict, now.SetName())
-		}
-		return sets.NewRecord(name, root), true, nil
-	})
+// Join makes the cluster a Set without sections of the root in a cluster. before is called once the
+// Record is known to allow it. Errors: those of before and sets.Record.Join, else as of
+// documents.Document.Change.
+func (d *Docs) Join(ctx context.Context, name string, root []string, rootCluster string, before func(context.Context) error) (sets.Record, error) {
+	r, err := d.record.Load(ctx)
+	if err == nil {
+		_, _, err = r.Join(name, root, rootCluster)
+	}
+	if err == nil {
+		err = before(ctx)
+	}
+	if err != nil {
+		return r, upgrade(err)
+	}
+	r, err = d.record.Change(ctx, func(now sets.Record, _ bool) (sets.Record, bool, error) { return now.Join(name, root, rootCluster) })
 	return r, upgrade(err)
 }
 

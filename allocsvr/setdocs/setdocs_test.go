@@ -41,21 +41,56 @@ func docs(t *testing.T, c *memstore.Cluster, lost, applied bool, change ...func(
 	return setdocs.New(cfg)
 }
 
+// join has a cluster join a root. A cluster that is refused has not begun to.
+func join(t *testing.T, d *setdocs.Docs, name, root, rootCluster string) (sets.Record, error) {
+	t.Helper()
+	begun := false
+	r, err := d.Join(t.Context(), name, []string{root}, rootCluster, func(context.Context) error {
+		begun = true
+		return nil
+	})
+	if begun != (err == nil) {
+		t.Errorf("%s of %s in cluster %q: begun %v, %v", name, root, rootCluster, begun, err)
+	}
+	return r, err
+}
+
 func TestAClusterJoinsOneRootUnderOneName(t *testing.T) {
 	for _, applied := range []bool{true, false} {
 		c := newStores(t)
-		if r, err := docs(t, c, true, applied).Join(t.Context(), "b", []string{"r1"}); err != nil || r.Name != "b" || r.Has(0) {
+		if r, err := join(t, docs(t, c, true, applied), "b", "r1", "root"); err != nil || r.Name != "b" || r.Has(0) {
 			t.Fatalf("joined as %+v, %v", r, err)
 		}
-		if r, err := docs(t, c, false, false).Join(t.Context(), "b", []string{"r2"}); err != nil || r.Root[0] != "r2" {
-			t.Errorf("again, the root is elsewhere: %+v, %v", r, err)
+		for _, cluster := range []string{"root", ""} { // an operator's tool of before does not say
+			if r, err := join(t, docs(t, c, false, false), "b", "r2"+cluster, cluster); err != nil || r.Root[0] != "r2"+cluster || r.RootCluster != "root" {
+				t.Errorf("again, the root is elsewhere: %+v, %v", r, err)
+			}
 		}
-		if _, err := docs(t, c, false, false).Join(t.Context(), "c", []string{"r1"}); !errors.Is(err, seq.ErrConflict) {
+		for _, other := range []string{"r1", "r2"} {
+			if _, err := join(t, docs(t, c, false, false), "b", other, "stranger"); !errors.Is(err, seq.ErrConflict) {
+				t.Errorf("another root at %s: %v", other, err)
+			}
+		}
+		if _, err := join(t, docs(t, c, false, false), "c", "r1", "root"); !errors.Is(err, seq.ErrConflict) {
 			t.Errorf("under another name: %v", err)
 		}
 		if err := docs(t, c, false, false).Found(t.Context(), "main"); !errors.Is(err, seq.ErrConflict) {
 			t.Errorf("as a root: %v", err)
 		}
+	}
+}
+
+// A Record of before names no root: what is said next holds.
+func TestARecordWithoutTheClusterOfItsRootTakesOne(t *testing.T) {
+	c := newStores(t)
+	if _, err := join(t, docs(t, c, false, false), "b", "r", ""); err != nil {
+		t.Fatal(err)
+	}
+	if r, err := join(t, docs(t, c, true, false), "b", "r", "root"); err != nil || r.RootCluster != "root" {
+		t.Errorf("%+v, %v", r, err)
+	}
+	if _, err := join(t, docs(t, c, false, false), "b", "r", "stranger"); !errors.Is(err, seq.ErrConflict) {
+		t.Errorf("another root: %v", err)
 	}
 }
 
@@ -66,7 +101,7 @@ func TestARootJoinsNoOther(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := docs(t, c, false, false).Join(t.Context(), "main", []string{"r"}); !errors.Is(err, seq.ErrConflict) {
+	if _, err := join(t, docs(t, c, false, false), "main", "r", "other"); !errors.Is(err, seq.ErrConflict) {
 		t.Errorf("a root joined: %v", err)
 	}
 	if err := docs(t, c, false, false).Found(t.Context(), "other"); !errors.Is(err, seq.ErrConflict) {
@@ -86,7 +121,7 @@ func TestTheMapIsChangedAtTheRootAlone(t *testing.T) {
 		t.Errorf("the root has map %d and knows %d, %v", m.Version, root.Map().Version, err)
 	}
 	other := newStores(t)
-	if _, err := docs(t, other, false, false).Join(t.Context(), "b", []string{"r1", "r2"}); err != nil {
+	if _, err := join(t, docs(t, other, false, false), "b", "r1", "root"); err != nil {
 		t.Fatal(err)
 	}
 	d := docs(t, other, false, false)
@@ -102,7 +137,7 @@ func TestTheMapIsChangedAtTheRootAlone(t *testing.T) {
 // last while none answers.
 func TestAnotherSetHearsOfTheMap(t *testing.T) {
 	c := newStores(t)
-	if _, err := docs(t, c, false, false).Join(t.Context(), "b", []string{"dead", "r"}); err != nil {
+	if _, err := docs(t, c, false, false).Join(t.Context(), "b", []string{"dead", "r"}, "root", func(context.Context) error { return nil }); err != nil {
 		t.Fatal(err)
 	}
 	var mu sync.Mutex // guards now and asked
@@ -179,7 +214,7 @@ func TestStoresThatKnowNoSets(t *testing.T) {
 	if r, err := d.Load(t.Context()); err != nil || !r.IsRoot() || !r.Has(7) {
 		t.Errorf("its record: %+v, %v", r, err)
 	}
-	if _, err := d.Join(t.Context(), "b", []string{"r"}); !errors.Is(err, seq.ErrUnknownRegister) {
+	if _, err := join(t, d, "b", "r", "root"); !errors.Is(err, seq.ErrUnknownRegister) {
 		t.Errorf("joined: %v", err)
 	}
 	if _, err := d.LoadMap(t.Context()); !errors.Is(err, seq.ErrUnknownRegister) {

@@ -95,7 +95,7 @@ func RangesFromProto(ranges []*pb.SectionRange) []sets.Range {
 
 // SetRecordToProto is a record as it travels.
 func SetRecordToProto(r sets.Record) *pb.SetRecordReply {
-	out := &pb.SetRecordReply{Set: r.SetName(), Root: r.Root, Rest: placesToProto(r.Rest)}
+	out := &pb.SetRecordReply{Set: r.SetName(), Root: r.Root, RootClusterId: r.RootCluster, Rest: placesToProto(r.Rest)}
 	for _, run := range r.Runs {
 		p := placesToProto(run.Place)
 		p.Sections = RangesToProto([]sets.Range{run.Range})[0]
@@ -106,7 +106,7 @@ func SetRecordToProto(r sets.Record) *pb.SetRecordReply {
 
 // SetRecordFromProto is a record as it came.
 func SetRecordFromProto(p *pb.SetRecordReply) sets.Record {
-	r := sets.Record{Name: p.GetSet(), Root: p.GetRoot(), Rest: placeFromProto(p.GetRest())}
+	r := sets.Record{Name: p.GetSet(), Root: p.GetRoot(), RootCluster: p.GetRootClusterId(), Rest: placeFromProto(p.GetRest())}
 	for _, run := range p.GetPlaces() {
 		r.Runs = append(r.Runs, sets.Run{Range: RangesFromProto([]*pb.SectionRange{run.GetSections()})[0], Place: placeFromProto(run)})
 	}

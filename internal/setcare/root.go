@@ -69,7 +69,7 @@ func (r *Root) Add(ctx context.Context, s *Set, rootAddrs []string) (sets.Map, e
 	if !own.IsRoot() {
 		return sets.Map{}, fmt.Errorf("%w: Set %s at %v is not the root, ask %v", seq.ErrBadArgument, own.SetName(), r.seeds, own.Root)
 	}
-	_, other, there, err := s.Record(ctx)
+	record, other, there, err := s.Record(ctx)
 	switch {
 	case err != nil:
 		return sets.Map{}, err
@@ -77,6 +77,9 @@ func (r *Root) Add(ctx context.Context, s *Set, rootAddrs []string) (sets.Map, e
 		return sets.Map{}, fmt.Errorf("%w: at %v is the root itself", seq.ErrBadArgument, s.seeds)
 	case there != sections:
 		return sets.Map{}, fmt.Errorf("%w: the root has %d sections and Set %s %d, expected the same spaces", seq.ErrBadMapping, sections, s.Name, there)
+	}
+	if err := joins(ctx, s, record, rootAddrs, cluster); err != nil {
+		return sets.Map{}, err
 	}
 	all := make([]seq.SectionID, sections)
 	for i := range all {
@@ -88,7 +91,7 @@ func (r *Root) Add(ctx context.Context, s *Set, rootAddrs []string) (sets.Map, e
 	// The map first: a Set that is in it and has not joined is a line too many, and this may be
 	// called again; one that joined another root would be lost.
 	m, _, err := r.change(ctx, &pb.ChangeSetMapRequest{Change: &pb.ChangeSetMapRequest_Add{Add: &pb.ChangeSetMapRequest_AddSet{
-		Set: &pb.Set{Name: s.Name, ClusterId: other, Addrs: s.seeds}, Root: &pb.Set{Name: own.SetName(), Addrs: rootAddrs}}}})
+		Set: &pb.Set{Name: s.Name, ClusterId: other, Addrs: s.seeds}, Root: &pb.Set{Name: own.SetName(), Addrs: rootAddrs}, Fresh: record.IsRoot()}}})
 	if err != nil {
 		return m, err
 	}
@@ -101,7 +104,21 @@ func (r *Root) Add(ctx context.Context, s *Set, rootAddrs []string) (sets.Map, e
 	if err != nil {
 		return m, err
 	}
-	return m, s.join(ctx, rootAddrs, keys)
+	return m, s.join(ctx, rootAddrs, cluster, keys)
+}
+
+// joins says whether a cluster may become the Set of a root, before the map says that it is:
+// seq.ErrConflict if it is another one already, or a root with Sets of its own.
+func joins(ctx context.Context, s *Set, record sets.Record, root []string, cluster string) error {
+	if !record.IsRoot() {
+		_, _, err := record.Join(s.Name, root, cluster)
+		return err
+	}
+	m, err := (&Root{Set: s}).Map(ctx)
+	if err == nil && len(m.Sets) > 0 {
+		err = fmt.Errorf("%w: at %v is a root Set with %d Sets", seq.ErrConflict, s.seeds, len(m.Sets))
+	}
+	return err
 }
 
 // alike says whether sections are of the same spaces in two Sets: seq.ErrBadMapping. Each Set has the

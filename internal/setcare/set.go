@@ -92,7 +92,7 @@ func (s *Set) any(ctx context.Context, do func(context.Context, grpc.ClientConnI
 // answered says whether the error is a refusal that every node of the Set would give.
 func answered(err error) bool {
 	for _, e := range []error{seq.ErrMoveOver, seq.ErrBadArgument, seq.ErrConflict, seq.ErrUnknownSection, seq.ErrForeignCluster,
-		seq.ErrUnauthenticated, seq.ErrForbidden, seq.ErrBadTable} {
+		seq.ErrUnauthenticated, seq.ErrForbidden, seq.ErrBadTable, seq.ErrUnsafeChange, seq.ErrDatacenterTaken} {
 		if errors.Is(err, e) {
 			return true
 		}
@@ -159,13 +159,13 @@ func (s *Set) tell(ctx context.Context) (reply *pb.SetRecordReply, err error) {
 }
 
 // join makes the Set's cluster one of the Sets, without sections, and has each node that answers
-// serve none from here on. root are addresses of the root, keys how it hashes string keys.
-func (s *Set) join(ctx context.Context, root []string, keys []byte) error {
+// serve none from here on. root are addresses of the root in a cluster, keys how it hashes string keys.
+func (s *Set) join(ctx context.Context, root []string, cluster string, keys []byte) error {
 	if _, err := s.Table(ctx); err != nil { // knows all its nodes
 		return err
 	}
 	return s.all(ctx, func(ctx context.Context, conn grpc.ClientConnInterface) error {
-		_, err := pb.NewSetsClient(conn).Join(ctx, &pb.JoinSetRequest{Name: s.Name, Root: root, Keys: keys})
+		_, err := pb.NewSetsClient(conn).Join(ctx, &pb.JoinSetRequest{Name: s.Name, Root: root, RootClusterId: cluster, Keys: keys})
 		return err
 	})
 }

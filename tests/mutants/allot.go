@@ -41,7 +41,7 @@ var allotMutants = []mutant{
 	{
 		rule: "allot-settled", name: "a restored root makes IDs before the other Sets told what they have",
 		file: "allocsvr/globalid/namespaces/allot.go", in: []string{"allocsvr/globalid"},
-		edits: []edit{{old: "	if v.Member {\n		return nil\n	}\n	return c.cfg.Root.Settled(ctx)", new: "	return nil"}},
+		edits: []edit{{old: "	if c.Member() {\n		return nil\n	}\n	return c.cfg.Root.Settled(ctx)", new: "	return nil"}},
 	},
 	{
 		rule: "allot-settle-takes-over", name: "a restored root does not take over what the other Sets have",
@@ -55,12 +55,57 @@ var allotMutants = []mutant{
 	},
 	{
 		rule: "allot-datacenter", name: "a datacenter id has one name in each Set",
-		file: "allocsvr/globalid/namespaces/catalog.go", in: []string{"allocsvr/globalid"},
-		edits: []edit{{old: "asks := !recorded || bound || len(own) == 0;", new: "asks := !recorded || len(own) == 0;"}},
+		file: "allocsvr/globalid/namespaces/view.go", in: []string{"allocsvr/globalid"},
+		edits: []edit{{old: "return !recorded || binds ||", new: "return !recorded ||"}, {old: "_, binds, err := v.bind", new: "_, _, err := v.bind"}},
 	},
 	{
 		rule: "allot-root-keeps", name: "the root gives its last worker id away",
 		file: "allocsvr/globalid/workers/allot.go", in: []string{"allocsvr/globalid"},
 		edits: []edit{{old: "free.Size()/2, p.Own.Size()-keep, run.Size())", new: "free.Size(), run.Size())"}, {old: "	if free.Size() < 2 || p.Own.Size() <= keep {", new: "	if free.Size() < 1 {"}},
+	},
+	{
+		rule: "allot-settled-first", name: "a restored root records what it is asked for before the other Sets told what they know",
+		file: "allocsvr/globalid/namespaces/catalog.go", in: []string{"allocsvr/globalid"},
+		edits: []edit{{old: "	if err := c.writes(ctx); err != nil {\n		return ns, nil, err\n	}\n", new: ""}},
+	},
+	{
+		rule: "allot-settled-first", name: "a restored root records what is configured before the other Sets told what they know",
+		file: "allocsvr/globalid/namespaces/catalog.go", in: []string{"allocsvr/globalid"},
+		edits: []edit{{old: "	if err := c.writes(ctx); err != nil {\n		return err\n	}\n", new: ""}},
+	},
+	{
+		rule: "allot-one-content", name: "a version of a namespace is another one in a Set than at the root",
+		file: "allocsvr/globalid/namespaces/allot.go", in: []string{"allocsvr/globalid/namespaces"},
+		edits: []edit{{old: "if have.Version == ns.Version && have != ns {", new: "if false {"}},
+	},
+	{
+		rule: "allot-half-done", name: "a reservation from a backup stands against what became of it",
+		file: "allocsvr/globalid/namespaces/allot.go", in: []string{"allocsvr/globalid"},
+		edits: []edit{{old: "return b.Above == 0 && b.meets(a) })", new: "return false })"}},
+	},
+	{
+		rule: "allot-half-done", name: "what a dead node began to allot is another's for ever",
+		file: "allocsvr/globalid/workers/allot.go", in: []string{"allocsvr/globalid"},
+		edits: []edit{{old: "			reserved = &a\n			continue\n", new: "			continue\n"}},
+	},
+	{
+		rule: "allot-asked-once", name: "each call that the root cannot help asks it again",
+		file: "allocsvr/globalid/namespaces/ask.go", in: []string{"allocsvr/globalid"},
+		edits: []edit{{old: "	if time.Since(h.vain) < hearPause {", new: "	if false {"}},
+	},
+	{
+		rule: "allot-asked-once", name: "calls at the same moment ask the root for the same, one after the other",
+		file: "allocsvr/globalid/namespaces/ask.go", in: []string{"allocsvr/globalid"},
+		edits: []edit{{old: "	if got() {\n		return nil\n	}\n", new: ""}},
+	},
+	{
+		rule: "allot-root-away", name: "what a Set knows itself waits for a root that does not answer",
+		file: "allocsvr/globalid/namespaces/ask.go", in: []string{"allocsvr/globalid"},
+		edits: []edit{{old: "min(time.Until(end)/2, newestPatience)", new: "time.Until(end)"}},
+	},
+	{
+		rule: "allot-root-away", name: "a node of the root that takes no packets uses up the time for the others",
+		file: "allocsvr/node.go", in: []string{"allocsvr"},
+		edits: []edit{{old: "min(patience, time.Until(end)/time.Duration(left))", new: "min(patience, time.Until(end)); _ = left"}},
 	},
 }

@@ -244,4 +244,24 @@ var setsMutants = []mutant{
 		file: "sets/map.go", in: []string{"allocsvr", "sets"},
 		edits: []edit{{old: "	m.Last += eras << 32\n", new: "	_ = eras\n"}},
 	},
+	{
+		rule: "sets-one-root", name: "a Set of one root becomes one of another",
+		file: "sets/record.go", in: []string{"allocsvr/setdocs"},
+		edits: []edit{{old: "	case r.RootCluster != \"\" && rootCluster != \"\" && r.RootCluster != rootCluster:", new: "	case false:"}},
+	},
+	{
+		rule: "sets-join-checked", name: "a cluster that may not join begins to",
+		file: "allocsvr/setdocs/setdocs.go", in: []string{"allocsvr/setdocs"},
+		edits: []edit{{old: "		_, _, err = r.Join(name, root, rootCluster)\n", new: ""}},
+	},
+	{
+		rule: "sets-join-checked", name: "the map has a Set that may not join",
+		file: "internal/setcare/root.go", in: []string{"allocsvr"},
+		edits: []edit{{old: "	if err := joins(ctx, s, record, rootAddrs, cluster); err != nil {", new: "	if err := joins(ctx, s, record, rootAddrs, cluster); err != nil && false {"}},
+	},
+	{
+		rule: "sets-joined-once", name: "a cluster that was initialised anew is given what one of its id had",
+		file: "allocsvr/api/sets.go", in: []string{"allocsvr"},
+		edits: []edit{{old: "	if gave || at > 0 &&", new: "	if gave && false || at > len(m.Sets) &&"}},
+	},
 }

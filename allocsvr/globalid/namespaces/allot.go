@@ -3,10 +3,8 @@ package namespaces
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/snowflake"
@@ -108,10 +106,10 @@ func (d directory) of(cluster, namespace string, dc snowflake.Datacenter) (out [
 	return out
 }
 
-// allot adds an allotment: seq.ErrConflict if one of its worker ids is another's.
+// allot adds an allotment: seq.ErrUnsafeChange if one of its worker ids is another's.
 func (d directory) allot(a Allotment) (directory, error) {
 	if at := slices.IndexFunc(d.Allotments, a.meets); at >= 0 {
-		return d, fmt.Errorf("%w: %s: cluster %s has those %d to %d", seq.ErrConflict, a, d.Allotments[at].Cluster, d.Allotments[at].First, d.Allotments[at].Last)
+		return d, fmt.Errorf("%w: %s: cluster %s has those %d to %d", seq.ErrUnsafeChange, a, d.Allotments[at].Cluster, d.Allotments[at].First, d.Allotments[at].Last)
 	}
 	d.Allotments = append(slices.Clone(d.Allotments), a)
 	slices.SortFunc(d.Allotments, func(x, y Allotment) int {
@@ -134,7 +132,8 @@ func (d directory) told(cluster string) directory {
 }
 
 // merge takes over what another directory says: namespaces that are newer there, datacenters and
-// allotments. seq.ErrUnsafeChange, seq.ErrDatacenterTaken, seq.ErrConflict: they contradict each other.
+// allotments. What is allotted there is confirmed, which ended all reservations that it meets.
+// seq.ErrUnsafeChange, seq.ErrDatacenterTaken: they contradict each other.
 func (d directory) merge(other directory) (next directory, changed bool, err error) {
 	next = d
 	for _, ns := range other.Namespaces {
@@ -143,7 +142,12 @@ func (d directory) merge(other directory) (next directory, changed bool, err err
 				return d, false, fmt.Errorf("%w: namespace %q: alias %d belongs to %q", seq.ErrUnsafeChange, ns.Name, ns.Alias, have.Name)
 			}
 		}
-		if have, known := next.find(ns.Name); known && have.Version >= ns.Version {
+		have, _ := next.find(ns.Name)
+		if have.Version == ns.Version && have != ns {
+			return d, false, fmt.Errorf("%w: namespace %q: version %d is layout %s with alias %d here, and layout %s with alias %d there", seq.ErrUnsafeChange,
+				ns.Name, ns.Version, have.Layout, have.Alias, ns.Layout, ns.Alias)
+		}
+		if have.Version >= ns.Version {
 			continue
 		}
 		if next, err = next.with(ns); err != nil {
@@ -165,6 +169,7 @@ func (d directory) merge(other directory) (next directory, changed bool, err err
 		if slices.Contains(next.Allotments, a) {
 			continue
 		}
+		next.Allotments = slices.DeleteFunc(slices.Clone(next.Allotments), func(b Allotment) bool { return b.Above == 0 && b.meets(a) })
 		if next, err = next.allot(a); err != nil {
 			return d, false, err
 		}
@@ -173,94 +178,16 @@ func (d directory) merge(other directory) (next directory, changed bool, err err
 	return next, changed, nil
 }
 
-// join is the directory of a Set that joins: it has no namespaces but the root's. seq.ErrConflict if
+// join is the directory of a Set that joins: it has no namespaces but the root's. seq.ErrUnsafeChange if
 // IDs were made here, which the root's could repeat.
 func (d directory) join() (directory, error) {
 	if d.Member {
 		return d, nil
 	}
 	if len(d.Datacenters) > 0 {
-		return d, fmt.Errorf("%w: this cluster has made global IDs, which those of the other Sets could repeat; expected one that made none", seq.ErrConflict)
+		return d, fmt.Errorf("%w: this cluster has made global IDs, which those of the other Sets could repeat; expected one that made none", seq.ErrUnsafeChange)
 	}
 	return directory{Format: format, Member: true}, nil
-}
-
-// Wish is what a Set asks the root for.
-type Wish struct {
-	Namespace  string     // empty: to hear of the namespaces, and of what it has
-	Datacenter Datacenter // of the node that asks
-	// Have is how many worker ids the Set has, which are not enough.
-	Have uint64
-	// Worker is the only one that will do; nil: any will.
-	Worker *snowflake.Worker
-}
-
-// errAsk: what is needed is not in the document of this Set, and the root is to be asked. It does
-// not leave this package.
-var errAsk = errors.New("ask the root Set")
-
-// ask asks the root, and takes down what it says.
-func (c *Catalog) ask(ctx context.Context, w Wish) error {
-	body, err := c.cfg.Root.Ask(ctx, w)
-	if err != nil {
-		return fmt.Errorf("ask the root Set: %w", err)
-	}
-	told, err := parseDirectory(body)
-	if err != nil {
-		return err
-	}
-	return c.change(ctx, func(v *View) (directory, bool, error) {
-		d, err := v.join()
-		if err != nil {
-			return d, false, err
-		}
-		d, changed, err := d.merge(told)
-		return d, changed || !v.Member, err
-	})
-}
-
-// hearPause is how long an answer of the root, or none, is good for calls that name a namespace which
-// this Set does not know: a flood of them is not one for the root.
-const hearPause = time.Second
-
-// hear asks the root for its namespaces, unless another call did so a moment ago.
-func (c *Catalog) hear(ctx context.Context) error {
-	select {
-	case c.hearing <- struct{}{}:
-		defer func() { <-c.hearing }()
-	case <-ctx.Done():
-		return fmt.Errorf("ask the root Set: %w", context.Cause(ctx))
-	}
-	if c.heard.IsZero() || time.Since(c.heard) >= hearPause {
-		c.told = c.ask(ctx, Wish{})
-		c.heard = time.Now()
-	}
-	return c.told
-}
-
-// Newest is the document as it is now; of a Set other than the root with what is newer there, if
-// that answers.
-func (c *Catalog) Newest(ctx context.Context) (*View, error) {
-	if c.cfg.Root.Elsewhere() != nil {
-		if err := c.ask(ctx, Wish{}); err != nil {
-			c.cfg.Logger.Debug("namespaces of the root Set not heard of", "error", err)
-		}
-	}
-	return c.Load(ctx)
-}
-
-// More asks the root for more worker ids than the Set has in a namespace. seq.ErrWorkersExhausted, or
-// why it does not answer.
-func (c *Catalog) More(ctx context.Context, name string, have Own) (Own, error) {
-	if err := c.ask(ctx, Wish{Namespace: name, Datacenter: c.cfg.Node.Datacenter, Have: have.Size(), Worker: c.cfg.Node.Worker}); err != nil {
-		return nil, err
-	}
-	v := c.Known()
-	ns, err := v.Named(name)
-	if err != nil {
-		return nil, err
-	}
-	return c.Own(ns, c.cfg.Node.DatacenterIn(ns.Layout)), nil
 }
 
 // Mine says whether nodes of this cluster may use a worker id, as it is now. Whoever is told so
@@ -272,15 +199,15 @@ func (c *Catalog) Mine(ctx context.Context, ns Namespace, dc snowflake.Datacente
 		return err
 	}
 	if _, ok := v.own(ns.Layout, ns.Name, dc).Find(w); !ok {
-		return fmt.Errorf("%w: worker id %d of namespace %q is another Set's", seq.ErrConflict, w, ns.Name)
+		return fmt.Errorf("%w: worker id %d of namespace %q is another Set's", seq.ErrUnsafeChange, w, ns.Name)
 	}
-	return c.settled(ctx, v)
+	return c.settled(ctx)
 }
 
-// settled is nil unless this is the root, and was restored: then it does not know what it has
-// allotted.
-func (c *Catalog) settled(ctx context.Context, v *View) error {
-	if v.Member {
+// settled is nil at a Set that has joined, at a cluster that is alone, and at a root unless it was
+// restored: then it does not know what it has allotted.
+func (c *Catalog) settled(ctx context.Context) error {
+	if c.Member() {
 		return nil
 	}
 	return c.cfg.Root.Settled(ctx)
@@ -295,8 +222,8 @@ func (c *Catalog) Own(ns *Namespace, dc snowflake.Datacenter) Own {
 // Member says whether the worker ids of this cluster are those that the root allots.
 func (c *Catalog) Member() bool { return c.Known().Member }
 
-// Join makes the cluster a Set that uses the worker ids alone that the root allots. seq.ErrConflict if
-// it has made IDs before.
+// Join makes the cluster a Set that uses the worker ids alone that the root allots.
+// seq.ErrUnsafeChange if it has made IDs before.
 func (c *Catalog) Join(ctx context.Context) error {
 	return c.change(ctx, func(v *View) (directory, bool, error) {
 		d, err := v.join()
@@ -304,11 +231,18 @@ func (c *Catalog) Join(ctx context.Context) error {
 	})
 }
 
+// Gave says whether a cluster has worker ids of the root's, or is about to. Errors as of
+// documents.Document.Load.
+func (c *Catalog) Gave(ctx context.Context, cluster string) (bool, error) {
+	v, err := c.Load(ctx)
+	return err == nil && slices.ContainsFunc(v.Allotments, func(a Allotment) bool { return a.Cluster == cluster }), err
+}
+
 // Told is the document as a cluster hears of it.
 func (c *Catalog) Told(ctx context.Context, cluster string) ([]byte, error) {
 	v, err := c.Load(ctx)
 	if err == nil {
-		err = c.settled(ctx, v)
+		err = c.settled(ctx)
 	}
 	if err != nil {
 		return nil, err
@@ -317,7 +251,7 @@ func (c *Catalog) Told(ctx context.Context, cluster string) ([]byte, error) {
 }
 
 // Settle takes over what Sets say of the namespaces and of what they have, at a root that was
-// restored. seq.ErrUnsafeChange, seq.ErrConflict, seq.ErrDatacenterTaken: they contradict each other.
+// restored. seq.ErrUnsafeChange, seq.ErrDatacenterTaken: they contradict each other.
 func (c *Catalog) Settle(ctx context.Context, told [][]byte) error {
 	return c.change(ctx, func(v *View) (d directory, changed bool, err error) {
 		d = v.directory
@@ -360,7 +294,7 @@ func (c *Catalog) For(ctx context.Context, cluster string, w Wish) (p Pool, err 
 	return p, nil
 }
 
-// Reserve records an allotment that nobody may use yet. seq.ErrConflict if one of the worker ids
+// Reserve records an allotment that nobody may use yet. seq.ErrUnsafeChange if one of the worker ids
 // is another's.
 func (c *Catalog) Reserve(ctx context.Context, a Allotment) error {
 	a.Above = 0

@@ -54,7 +54,7 @@ func TestTheRootHasWhatItHasNotAllotted(t *testing.T) {
 	if c := d.told("c"); len(c.Allotments) != 0 {
 		t.Errorf("c was told of %v, which the root is not done with", c.Allotments)
 	}
-	if _, err := d.allot(Allotment{Namespace: "n", Cluster: "c", First: 10, Last: 12}); !errors.Is(err, seq.ErrConflict) {
+	if _, err := d.allot(Allotment{Namespace: "n", Cluster: "c", First: 10, Last: 12}); !errors.Is(err, seq.ErrUnsafeChange) {
 		t.Errorf("12 twice: %v", err)
 	}
 }
@@ -76,9 +76,10 @@ func TestDirectoriesAreMergedOrContradictEachOther(t *testing.T) {
 		d    directory
 		want error
 	}{
+		"a version as another":       {directory{Namespaces: []Namespace{{Name: "n", Alias: 7, Layout: mustLayout(t, "leaf"), Version: 4, Retired: 9}}}, seq.ErrUnsafeChange},
 		"an alias of another":        {directory{Namespaces: []Namespace{{Name: "m", Alias: 7, Layout: l, Version: 1}}}, seq.ErrUnsafeChange},
 		"a datacenter id of another": {directory{Datacenters: []Datacenter{{ID: 1, Name: "sg"}}}, seq.ErrDatacenterTaken},
-		"a worker id of another":     {directory{Allotments: []Allotment{{Namespace: "n", Cluster: "c", First: 3, Last: 4, Above: 1}}}, seq.ErrConflict},
+		"a worker id of another":     {directory{Allotments: []Allotment{{Namespace: "n", Cluster: "c", First: 3, Last: 4, Above: 1}}}, seq.ErrUnsafeChange},
 	} {
 		if got, changed, err := next.merge(c.d); !errors.Is(err, c.want) || changed || len(got.Allotments) != 1 {
 			t.Errorf("%s: got %v", what, err)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/seqsvr/seqsvr/allocsvr/documents"
@@ -64,7 +65,7 @@ func (Alone) Name(string) string { return "" }
 
 // Ask implements Root.
 func (Alone) Ask(context.Context, Wish) ([]byte, error) {
-	return nil, fmt.Errorf("%w: this cluster is alone", seq.ErrConflict)
+	return nil, fmt.Errorf("%w: this cluster is alone, and has no root Set to ask", seq.ErrBadArgument)
 }
 
 // Catalog is the namespaces as one node knows and changes them. What is done with a namespace
@@ -75,9 +76,7 @@ type Catalog struct {
 	cfg    Config
 	offers []Namespace
 
-	hearing chan struct{} // cap 1: held by the call that guards the two below
-	heard   time.Time     // when the root was asked last; zero: never
-	told    error         // what became of it
+	heard sync.Map // of *heard by the namespace that the root was asked about
 }
 
 // New makes a Catalog that knows the offers alone. seq.ErrBadArgument, seq.ErrBadLayout.
@@ -91,7 +90,7 @@ func New(cfg Config) (*Catalog, error) {
 	if cfg.Root == nil {
 		cfg.Root = Alone{}
 	}
-	c := &Catalog{cfg: cfg, hearing: make(chan struct{}, 1), offers: append(slices.Clone(cfg.Configured), defaults()...)}
+	c := &Catalog{cfg: cfg, offers: append(slices.Clone(cfg.Configured), defaults()...)}
 	c.Document = documents.New(documents.Config[*View]{
 		Life: cfg.Life, Stores: cfg.Documents, Session: cfg.Session, Register: seq.NamespacesRegister, OnNew: cfg.OnNew,
 		Parse: func(body []byte) (*View, error) {
@@ -112,7 +111,7 @@ func (c *Catalog) Find(ctx context.Context, ref Ref) (*Namespace, error) {
 	}
 	v, err := c.Read(ctx)
 	if err == nil && c.cfg.Root.Elsewhere() != nil && v.Find(ref) == nil {
-		if err = c.hear(ctx); err == nil {
+		if err = c.hear(ctx, Wish{}, func() bool { return c.Known().Find(ref) != nil }); err == nil {
 			v = c.Known()
 		}
 	}
@@ -131,12 +130,10 @@ func (c *Catalog) Find(ctx context.Context, ref Ref) (*Namespace, error) {
 // it, neither can change in a way that could repeat IDs. A Set other than the root has all of that
 // from the root, which it asks for what it does not know yet.
 func (c *Catalog) Record(ctx context.Context, name string) (ns Namespace, own Own, err error) {
-	if err := c.clear(ctx); err != nil {
-		return ns, nil, err
-	}
 	ns, own, err = c.record(ctx, name, c.cfg.Node)
 	if errors.Is(err, errAsk) {
-		if err = c.ask(ctx, Wish{Namespace: name, Datacenter: c.cfg.Node.Datacenter, Worker: c.cfg.Node.Worker}); err == nil {
+		w := Wish{Namespace: name, Datacenter: c.cfg.Node.Datacenter, Worker: c.cfg.Node.Worker}
+		if err = c.hear(ctx, w, func() bool { return !c.Known().lacks(name, c.cfg.Node) }); err == nil {
 			ns, own, err = c.record(ctx, name, c.cfg.Node)
 		}
 		if errors.Is(err, errAsk) {
@@ -149,14 +146,18 @@ func (c *Catalog) Record(ctx context.Context, name string) (ns Namespace, own Ow
 // record is Record for a node of this cluster, or, at the root, of another Set. errAsk: at a Set
 // other than the root, which does not know it yet.
 func (c *Catalog) record(ctx context.Context, name string, node Node) (ns Namespace, own Own, err error) {
+	if err := c.clear(ctx); err != nil {
+		return ns, nil, err
+	}
+	if err := c.writes(ctx); err != nil {
+		return ns, nil, err
+	}
 	err = c.change(ctx, func(v *View) (d directory, changed bool, err error) {
-		d = v.directory
-		joins := !d.Member && c.cfg.Root.Elsewhere() != nil // its document is older than its Record
-		if joins {
+		if d = v.directory; c.cfg.Root.Elsewhere() != nil {
 			if d, err = d.join(); err != nil {
 				return d, false, err
 			}
-			v = newView(d, c.offers)
+			v = newView(d, c.offers) // that of v, or it is older than the Record
 		}
 		known, err := v.Named(name)
 		if err != nil {
@@ -181,23 +182,12 @@ func (c *Catalog) record(ctx context.Context, name string, node Node) (ns Namesp
 		if d, bound, err = d.bind(node.Datacenter); err != nil {
 			return d, false, err
 		}
-		own = d.own(ns.Layout, ns.Name, node.DatacenterIn(ns.Layout))
-		if d.Member {
-			if joins {
-				return v.directory, true, nil
-			}
-			if asks := !recorded || bound || len(own) == 0; asks || !node.of(own) {
-				return v.directory, false, errAsk
-			}
+		if d.Member && v.lacks(name, node) {
+			return v.directory, false, errAsk
 		}
+		own = d.own(ns.Layout, ns.Name, node.DatacenterIn(ns.Layout))
 		return d, !recorded || bound, nil
 	})
-	if err == nil && len(own) == 0 && c.Member() {
-		err = errAsk // it has joined just now
-	}
-	if err == nil {
-		err = c.settled(ctx, c.Known())
-	}
 	return ns, own, err
 }
 
@@ -266,6 +256,15 @@ func (c *Catalog) Retire(ctx context.Context, ref Ref, undo bool) (done Namespac
 	return done, nil
 }
 
+// writes is nil unless this is the root, and was restored: before anything is recorded there, it must
+// have heard what the other Sets know.
+func (c *Catalog) writes(ctx context.Context) error {
+	if c.cfg.Root.Elsewhere() != nil {
+		return nil // the root's are the only ones
+	}
+	return c.settled(ctx)
+}
+
 // changeable is nil where the namespaces are changed: at the root, once it is settled.
 func (c *Catalog) changeable(ctx context.Context) error {
 	if err := c.cfg.Root.Elsewhere(); err != nil {
@@ -315,6 +314,9 @@ func (c *Catalog) Follow(ctx context.Context, loaded func(context.Context, *View
 func (c *Catalog) declare(ctx context.Context) error {
 	if len(c.cfg.Configured) == 0 {
 		return nil
+	}
+	if err := c.writes(ctx); err != nil {
+		return err
 	}
 	err := c.change(ctx, func(v *View) (d directory, changed bool, err error) {
 		d = v.directory

@@ -47,10 +47,11 @@ func (n Node) DatacenterIn(l snowflake.Layout) snowflake.Datacenter {
 	return n.Datacenter.ID
 }
 
-// of says whether the worker id that the node is bound to is among those.
+// of says whether the worker id that the node is bound to is among those, or there are any if it is
+// bound to none.
 func (n Node) of(own Own) bool {
 	if n.Worker == nil {
-		return true
+		return len(own) > 0
 	}
 	_, ok := own.Find(*n.Worker)
 	return ok

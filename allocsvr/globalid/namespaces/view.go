@@ -53,6 +53,14 @@ func (v *View) Named(name string) (*Namespace, error) {
 	return nil, Ref{Name: name}.unknown()
 }
 
+// lacks says whether there is something for a node to ask the root for, at another Set, before it makes
+// IDs of a namespace.
+func (v *View) lacks(name string, n Node) bool {
+	ns, recorded := v.find(name)
+	_, binds, err := v.bind(n.Datacenter)
+	return !recorded || binds || err == nil && !n.of(v.own(ns.Layout, name, n.DatacenterIn(ns.Layout)))
+}
+
 // Select are the namespaces that are meant, by name: all of them if the reference is empty.
 // seq.ErrUnknownNamespace.
 func (v *View) Select(ref Ref) ([]Namespace, error) {

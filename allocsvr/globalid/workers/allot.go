@@ -41,7 +41,7 @@ func (w *Workers) Allot(ctx context.Context, cluster string, sets int, wish name
 				return err
 			}
 			if err := w.names.Reserve(ctx, *reserved); err != nil {
-				if errors.Is(err, seq.ErrConflict) {
+				if errors.Is(err, seq.ErrUnsafeChange) {
 					continue
 				}
 				return err

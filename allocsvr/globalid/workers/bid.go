@@ -48,7 +48,7 @@ func (w *Workers) bid(ctx context.Context, b *bid) (hold tenure.Hold, err error)
 	}
 	// Only now: what the root allots to another Set from here on, it gains the registers of.
 	err = w.names.Mine(ctx, b.pool.Namespace, b.pool.dc, b.worker)
-	if errors.Is(err, seq.ErrConflict) {
+	if errors.Is(err, seq.ErrUnsafeChange) {
 		err = fmt.Errorf("%w: %w", errTaken, err)
 	}
 	return hold, err

@@ -545,12 +545,13 @@ func (*SetRecordRequest) Descriptor() ([]byte, []int) {
 type SetRecordReply struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	ClusterId     string                 `protobuf:"bytes,1,opt,name=cluster_id,json=clusterId,proto3" json:"cluster_id,omitempty"`
-	Set           string                 `protobuf:"bytes,2,opt,name=set,proto3" json:"set,omitempty"`            // the Set's name
-	Root          []string               `protobuf:"bytes,3,rep,name=root,proto3" json:"root,omitempty"`          // where the root is; empty: this is the root, or alone
-	Rest          *SectionPlaces         `protobuf:"bytes,4,opt,name=rest,proto3" json:"rest,omitempty"`          // of the sections in no element of places
-	Places        []*SectionPlaces       `protobuf:"bytes,5,rep,name=places,proto3" json:"places,omitempty"`      // in order
-	Sections      uint32                 `protobuf:"varint,6,opt,name=sections,proto3" json:"sections,omitempty"` // of the mapping
-	Era           uint64                 `protobuf:"varint,7,opt,name=era,proto3" json:"era,omitempty"`           // of the cluster: each restore begins another
+	Set           string                 `protobuf:"bytes,2,opt,name=set,proto3" json:"set,omitempty"`                                            // the Set's name
+	Root          []string               `protobuf:"bytes,3,rep,name=root,proto3" json:"root,omitempty"`                                          // where the root is; empty: this is the root, or alone
+	Rest          *SectionPlaces         `protobuf:"bytes,4,opt,name=rest,proto3" json:"rest,omitempty"`                                          // of the sections in no element of places
+	Places        []*SectionPlaces       `protobuf:"bytes,5,rep,name=places,proto3" json:"places,omitempty"`                                      // in order
+	Sections      uint32                 `protobuf:"varint,6,opt,name=sections,proto3" json:"sections,omitempty"`                                 // of the mapping
+	RootClusterId string                 `protobuf:"bytes,7,opt,name=root_cluster_id,json=rootClusterId,proto3" json:"root_cluster_id,omitempty"` // empty: not known
+	Era           uint64                 `protobuf:"varint,8,opt,name=era,proto3" json:"era,omitempty"`                                           // of the cluster: each restore begins another
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -627,6 +628,13 @@ func (x *SetRecordReply) GetSections() uint32 {
 	return 0
 }
 
+func (x *SetRecordReply) GetRootClusterId() string {
+	if x != nil {
+		return x.RootClusterId
+	}
+	return ""
+}
+
 func (x *SetRecordReply) GetEra() uint64 {
 	if x != nil {
 		return x.Era
@@ -637,8 +645,9 @@ func (x *SetRecordReply) GetEra() uint64 {
 type JoinSetRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	Root          []string               `protobuf:"bytes,2,rep,name=root,proto3" json:"root,omitempty"` // gRPC addresses of AllocSvr of the root Set
-	Keys          []byte                 `protobuf:"bytes,3,opt,name=keys,proto3" json:"keys,omitempty"` // SetKeysReply.keys of the root
+	Root          []string               `protobuf:"bytes,2,rep,name=root,proto3" json:"root,omitempty"`                                          // gRPC addresses of AllocSvr of the root Set
+	Keys          []byte                 `protobuf:"bytes,3,opt,name=keys,proto3" json:"keys,omitempty"`                                          // SetKeysReply.keys of the root
+	RootClusterId string                 `protobuf:"bytes,4,opt,name=root_cluster_id,json=rootClusterId,proto3" json:"root_cluster_id,omitempty"` // a Set of another root does not join
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -692,6 +701,13 @@ func (x *JoinSetRequest) GetKeys() []byte {
 		return x.Keys
 	}
 	return nil
+}
+
+func (x *JoinSetRequest) GetRootClusterId() string {
+	if x != nil {
+		return x.RootClusterId
+	}
+	return ""
 }
 
 type SetKeysRequest struct {
@@ -1292,7 +1308,8 @@ func (x *AllotReply) GetNamespaces() []byte {
 type ChangeSetMapRequest_AddSet struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Set           *Set                   `protobuf:"bytes,1,opt,name=set,proto3" json:"set,omitempty"`
-	Root          *Set                   `protobuf:"bytes,2,opt,name=root,proto3" json:"root,omitempty"` // for a map that is empty: what the root is called, and where it is
+	Root          *Set                   `protobuf:"bytes,2,opt,name=root,proto3" json:"root,omitempty"`    // for a map that is empty: what the root is called, and where it is
+	Fresh         bool                   `protobuf:"varint,3,opt,name=fresh,proto3" json:"fresh,omitempty"` // its cluster has not joined, by its Record: refused where one of its id has
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1339,6 +1356,13 @@ func (x *ChangeSetMapRequest_AddSet) GetRoot() *Set {
 		return x.Root
 	}
 	return nil
+}
+
+func (x *ChangeSetMapRequest_AddSet) GetFresh() bool {
+	if x != nil {
+		return x.Fresh
+	}
+	return false
 }
 
 // Begin notes a move of sections, which are all in one Set.
@@ -1662,17 +1686,18 @@ const file_seqsvr_v1_sets_proto_rawDesc = "" +
 	"\x04move\x18\x02 \x01(\x04R\x04move\x12\x1a\n" +
 	"\brestored\x18\x05 \x01(\bR\brestored\x12\x0e\n" +
 	"\x02by\x18\x03 \x03(\x04R\x02by\x12\x1a\n" +
-	"\bceilings\x18\x04 \x03(\x04R\bceilings\"\xb5\t\n" +
+	"\bceilings\x18\x04 \x03(\x04R\bceilings\"\xcb\t\n" +
 	"\x13ChangeSetMapRequest\x12?\n" +
 	"\x06number\x18\x05 \x01(\v2%.seqsvr.v1.ChangeSetMapRequest.NumberH\x00R\x06number\x12?\n" +
 	"\x06settle\x18\x06 \x01(\v2%.seqsvr.v1.ChangeSetMapRequest.SettleH\x00R\x06settle\x129\n" +
 	"\x03add\x18\x01 \x01(\v2%.seqsvr.v1.ChangeSetMapRequest.AddSetH\x00R\x03add\x12<\n" +
 	"\x05begin\x18\x02 \x01(\v2$.seqsvr.v1.ChangeSetMapRequest.BeginH\x00R\x05begin\x12?\n" +
 	"\x06arrive\x18\x03 \x01(\v2%.seqsvr.v1.ChangeSetMapRequest.ArriveH\x00R\x06arrive\x12<\n" +
-	"\x05abort\x18\x04 \x01(\v2$.seqsvr.v1.ChangeSetMapRequest.AbortH\x00R\x05abort\x1aN\n" +
+	"\x05abort\x18\x04 \x01(\v2$.seqsvr.v1.ChangeSetMapRequest.AbortH\x00R\x05abort\x1ad\n" +
 	"\x06AddSet\x12 \n" +
 	"\x03set\x18\x01 \x01(\v2\x0e.seqsvr.v1.SetR\x03set\x12\"\n" +
-	"\x04root\x18\x02 \x01(\v2\x0e.seqsvr.v1.SetR\x04root\x1aL\n" +
+	"\x04root\x18\x02 \x01(\v2\x0e.seqsvr.v1.SetR\x04root\x12\x14\n" +
+	"\x05fresh\x18\x03 \x01(\bR\x05fresh\x1aL\n" +
 	"\x05Begin\x12\x0e\n" +
 	"\x02to\x18\x01 \x01(\tR\x02to\x123\n" +
 	"\bsections\x18\x02 \x03(\v2\x17.seqsvr.v1.SectionRangeR\bsections\x1aT\n" +
@@ -1708,7 +1733,7 @@ const file_seqsvr_v1_sets_proto_rawDesc = "" +
 	"\x04move\x18\x03 \x01(\x04R\x04move\x12\x0e\n" +
 	"\x02to\x18\x04 \x01(\tR\x02to\x12\x14\n" +
 	"\x05above\x18\x05 \x01(\x04R\x05above\"\x12\n" +
-	"\x10SetRecordRequest\"\xe3\x01\n" +
+	"\x10SetRecordRequest\"\x8b\x02\n" +
 	"\x0eSetRecordReply\x12\x1d\n" +
 	"\n" +
 	"cluster_id\x18\x01 \x01(\tR\tclusterId\x12\x10\n" +
@@ -1716,12 +1741,14 @@ const file_seqsvr_v1_sets_proto_rawDesc = "" +
 	"\x04root\x18\x03 \x03(\tR\x04root\x12,\n" +
 	"\x04rest\x18\x04 \x01(\v2\x18.seqsvr.v1.SectionPlacesR\x04rest\x120\n" +
 	"\x06places\x18\x05 \x03(\v2\x18.seqsvr.v1.SectionPlacesR\x06places\x12\x1a\n" +
-	"\bsections\x18\x06 \x01(\rR\bsections\x12\x10\n" +
-	"\x03era\x18\a \x01(\x04R\x03era\"L\n" +
+	"\bsections\x18\x06 \x01(\rR\bsections\x12&\n" +
+	"\x0froot_cluster_id\x18\a \x01(\tR\rrootClusterId\x12\x10\n" +
+	"\x03era\x18\b \x01(\x04R\x03era\"t\n" +
 	"\x0eJoinSetRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
 	"\x04root\x18\x02 \x03(\tR\x04root\x12\x12\n" +
-	"\x04keys\x18\x03 \x01(\fR\x04keys\"\x10\n" +
+	"\x04keys\x18\x03 \x01(\fR\x04keys\x12&\n" +
+	"\x0froot_cluster_id\x18\x04 \x01(\tR\rrootClusterId\"\x10\n" +
 	"\x0eSetKeysRequest\"\"\n" +
 	"\fSetKeysReply\x12\x12\n" +
 	"\x04keys\x18\x01 \x01(\fR\x04keys\"\x81\x03\n" +

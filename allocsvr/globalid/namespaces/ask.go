@@ -1,0 +1,112 @@
+package namespaces
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/seqsvr/seqsvr/snowflake"
+)
+
+// Wish is what a Set asks the root for.
+type Wish struct {
+	Namespace  string     // empty: to hear of the namespaces, and of what it has
+	Datacenter Datacenter // of the node that asks
+	// Have is how many worker ids the Set has, which are not enough.
+	Have uint64
+	// Worker is the only one that will do; nil: any will.
+	Worker *snowflake.Worker
+}
+
+// errAsk: what is needed is not in the document of this Set, and the root is to be asked. It does
+// not leave this package.
+var errAsk = errors.New("ask the root Set")
+
+// ask asks the root, and takes down what it says.
+func (c *Catalog) ask(ctx context.Context, w Wish) error {
+	body, err := c.cfg.Root.Ask(ctx, w)
+	if err != nil {
+		return fmt.Errorf("ask the root Set: %w", err)
+	}
+	told, err := parseDirectory(body)
+	if err != nil {
+		return err
+	}
+	return c.change(ctx, func(v *View) (directory, bool, error) {
+		d, err := v.join()
+		if err != nil {
+			return d, false, err
+		}
+		d, changed, err := d.merge(told)
+		return d, changed || !v.Member, err
+	})
+}
+
+// hearPause is for how long the root is not asked again about a namespace, or for those that there are,
+// when what was wanted did not come of it: a flood of calls is not one for the root.
+const hearPause = time.Second
+
+// heard is what became of asking the root about one namespace.
+type heard struct {
+	asking chan struct{} // cap 1: held by the call that asks, and guards the two below
+	vain   time.Time     // when it was last asked in vain; zero: never, or not since it helped
+	err    error         // of then
+}
+
+// hear asks the root, unless another call has got what is wanted meanwhile, or has asked in vain a
+// moment ago.
+func (c *Catalog) hear(ctx context.Context, w Wish, got func() bool) error {
+	known, _ := c.heard.LoadOrStore(w.Namespace, &heard{asking: make(chan struct{}, 1)})
+	h := known.(*heard)
+	select {
+	case h.asking <- struct{}{}:
+		defer func() { <-h.asking }()
+	case <-ctx.Done():
+		return fmt.Errorf("ask the root Set: %w", context.Cause(ctx))
+	}
+	if got() {
+		return nil
+	}
+	if time.Since(h.vain) < hearPause {
+		return h.err
+	}
+	h.err, h.vain = c.ask(ctx, w), time.Time{}
+	if !got() && ctx.Err() == nil { // else another caller may have the time
+		h.vain = time.Now()
+	}
+	return h.err
+}
+
+// newestPatience bounds how long Newest waits for the root, if its caller has a deadline.
+const newestPatience = time.Second
+
+// Newest is the document as it is now; of a Set other than the root with what is newer there, if
+// that answers in half of the time that the caller has left, or a second.
+func (c *Catalog) Newest(ctx context.Context) (*View, error) {
+	if c.cfg.Root.Elsewhere() != nil {
+		asking, cancel := context.WithCancel(ctx)
+		if end, ok := ctx.Deadline(); ok {
+			asking, cancel = context.WithTimeout(ctx, min(time.Until(end)/2, newestPatience))
+		}
+		defer cancel()
+		if err := c.ask(asking, Wish{}); err != nil {
+			c.cfg.Logger.Debug("namespaces of the root Set not heard of", "error", err)
+		}
+	}
+	return c.Load(ctx)
+}
+
+// More asks the root for more worker ids than the Set has in a namespace, and gives what it has then.
+// seq.ErrWorkersExhausted, or why the root does not answer.
+func (c *Catalog) More(ctx context.Context, name string, have Own) (own Own, err error) {
+	w := Wish{Namespace: name, Datacenter: c.cfg.Node.Datacenter, Have: have.Size(), Worker: c.cfg.Node.Worker}
+	err = c.hear(ctx, w, func() bool {
+		ns, err := c.Known().Named(name)
+		if err == nil {
+			own = c.Own(ns, c.cfg.Node.DatacenterIn(ns.Layout))
+		}
+		return own.Size() > have.Size()
+	})
+	return own, err
+}

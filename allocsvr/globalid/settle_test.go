@@ -1,0 +1,185 @@
+package globalid
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/seqsvr/seqsvr/allocsvr/globalid/namespaces"
+	"github.com/seqsvr/seqsvr/quorum"
+	"github.com/seqsvr/seqsvr/seq"
+)
+
+// backup is the document of namespaces as it is now, nothing if there is none yet.
+func (c *cluster) backup() (out []quorum.RegisterState) {
+	for _, st := range c.stores[0].dump() {
+		if st.Register == seq.NamespacesRegister && len(st.Payload) > 0 {
+			out = append(out, st)
+		}
+	}
+	return out
+}
+
+// restore puts the root that was backed up in the place of the one that there is, with a node that
+// has run until now.
+func (g *group) restore(backup []quorum.RegisterState, old *node) {
+	old.kill()
+	g.sets[0] = restoredFrom(g.t, g.sets[0], backup)
+	g.pass(10 * time.Second) // as the floors of a restored era have everybody wait
+	g.restored.Store(true)
+}
+
+// told is what a Set says at the settlement of the root.
+func (g *group) told(n *node) [][]byte {
+	g.t.Helper()
+	told, err := n.svc.Load().Allot(g.t.Context(), "1", 2, namespaces.Wish{})
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	return [][]byte{told}
+}
+
+func in31(c *Config) { c.Node.Datacenter = namespaces.Datacenter{ID: 31} }
+
+// with has a namespace in the configuration of a node.
+func with(t *testing.T, name, text string) func(*Config) {
+	return func(c *Config) {
+		c.Namespaces = append(c.Namespaces, namespaces.Namespace{Name: name, Layout: layout(t, text)})
+	}
+}
+
+// What it would write meets what the Sets tell: another layout of the same version, under which the
+// bits of a worker id are those of a datacenter, and both make the same IDs.
+func TestARootThatWasRestoredWritesNothingBeforeTheOtherSetsTold(t *testing.T) {
+	g := newGroup(t, 2)
+	book := g.book()
+	root := g.start(0, "root", in31)
+	backup := g.sets[0].backup() // nothing is recorded yet
+	g.sets[0].add(root, "default", "leaf")
+	b := g.start(1, "b", only(1023))
+	eventually(t, "b has heard of the layout", func() bool {
+		ids, _, err := b.gen("default", 20)
+		if err == nil {
+			book.add("default", "b", ids)
+		}
+		return err == nil
+	})
+	g.restore(backup, root)
+	again := g.start(0, "again", in31, only(31), with(t, "default", "twitter"))
+	names := again.svc.Load().names
+	for range 20 {
+		if _, _, err := again.gen("default", 1); !errors.Is(err, seq.ErrWorkersKept) {
+			t.Fatalf("before it is settled: %v", err)
+		}
+		if _, err := names.For(t.Context(), "1", namespaces.Wish{Namespace: "default"}); !errors.Is(err, seq.ErrWorkersKept) {
+			t.Fatalf("a Set asks before it is settled: %v", err)
+		}
+	}
+	if v, err := names.Load(t.Context()); err != nil || len(v.Namespaces) > 0 || len(v.Datacenters) > 0 {
+		t.Errorf("before it is settled the root recorded %+v, %+v, %v", v.Namespaces, v.Datacenters, err)
+	}
+	if err := again.svc.Load().Settle(t.Context(), g.told(b)); err != nil {
+		t.Fatal(err)
+	}
+	g.restored.Store(false)
+	other := g.start(0, "other", in31, only(31))
+	eventually(t, "it makes IDs", func() bool {
+		ids, _, err := other.gen("default", 20)
+		if err == nil {
+			book.add("default", "root", ids)
+		}
+		return err == nil
+	})
+	book.take(b, "default", 20)
+	select {
+	case err := <-again.done: // it was told of a configuration that does not fit what is recorded
+		if !errors.Is(err, seq.ErrUnsafeChange) {
+			t.Errorf("the node with another layout in its configuration ended with %v", err)
+		}
+	case <-time.After(patience):
+		t.Error("a node goes on with another layout in its configuration than is recorded")
+	}
+}
+
+// What is configured is recorded once the root is settled, by a node that runs since before.
+func TestWhatIsConfiguredIsRecordedOnceTheRootIsSettled(t *testing.T) {
+	g := newGroup(t, 2)
+	g.restored.Store(true)
+	root := g.start(0, "root", with(t, "orders", eight))
+	names := root.svc.Load().names
+	if _, _, err := root.gen("orders", 1); !errors.Is(err, seq.ErrWorkersKept) {
+		t.Errorf("before: %v", err)
+	}
+	if err := root.svc.Load().Settle(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	g.restored.Store(false)
+	eventually(t, "it is recorded", func() bool {
+		v, err := names.Load(t.Context())
+		return err == nil && len(v.Namespaces) == 1
+	})
+}
+
+// Whoever finds an allotment half done goes on.
+func TestAnAllotmentThatADeadNodeBeganIsFinishedByAnother(t *testing.T) {
+	g := newGroup(t, 2)
+	book := g.book()
+	root := g.start(0, "root", only(0))
+	g.sets[0].add(root, "orders", eight)
+	book.take(root, "orders", 1)
+	if err := root.svc.Load().names.Reserve(t.Context(), namespaces.Allotment{Namespace: "orders", Cluster: "1", First: 6, Last: 7}); err != nil {
+		t.Fatal(err)
+	}
+	root.kill()
+	g.start(0, "root2")
+	w, _ := book.take(g.start(1, "b"), "orders", 20)
+	if has := g.has(1, "orders"); len(has) != 2 || has[0] != 6 || w < 6 {
+		t.Errorf("the Set has %v, and makes IDs with %d", has, w)
+	}
+}
+
+// In the backup of a root an allotment is half done that has been finished since. What the Set tells is
+// what became of it.
+func TestARootIsSettledThoughItsBackupIsFromAmidAnAllotment(t *testing.T) {
+	for what, reserved := range map[string]namespaces.Allotment{
+		"what the Set has":   {Namespace: "orders", Cluster: "1", First: 6, Last: 7},
+		"more than it has":   {Namespace: "orders", Cluster: "1", First: 5, Last: 7},
+		"what another had":   {Namespace: "orders", Cluster: "2", First: 7, Last: 7},
+		"what no Set has":    {Namespace: "orders", Cluster: "1", First: 3, Last: 4},
+		"in another library": {Namespace: "library", Cluster: "1", First: 6, Last: 7},
+	} {
+		t.Run(what, func(t *testing.T) {
+			g := newGroup(t, 3)
+			book := g.book()
+			root := g.start(0, "root", only(0))
+			g.sets[0].add(root, "orders", eight)
+			names := root.svc.Load().names
+			book.take(root, "orders", 1)
+			if err := names.Reserve(t.Context(), reserved); err != nil {
+				t.Fatal(err)
+			}
+			backup := g.sets[0].backup()
+			if err := names.Confirm(t.Context(), reserved, nil); err != nil {
+				t.Fatal(err)
+			}
+			b := g.start(1, "b", only(7))
+			book.take(b, "orders", 20)
+			book.take(g.start(1, "b2", only(6)), "orders", 20)
+			g.restore(backup, root)
+			again := g.start(0, "again")
+			if err := again.svc.Load().Settle(t.Context(), g.told(b)); err != nil {
+				t.Fatal(err)
+			}
+			g.restored.Store(false)
+			eventually(t, "the root makes IDs", func() bool {
+				ids, _, err := again.gen("orders", 20)
+				if err == nil {
+					book.add("orders", "again", ids)
+				}
+				return err == nil
+			})
+			book.take(b, "orders", 20)
+			book.take(g.start(2, "c"), "orders", 20)
+		})
+	}
+}
