@@ -62,13 +62,16 @@ func (c *Care) Replace(ctx context.Context, old, addr, force string) ([]Step, er
 	if force == "" && c.serves(ctx, gone) {
 		return nil, fmt.Errorf("%w: %s; stop it first, or say with --force why it is to go", ErrAlive, gone.Name)
 	}
+	if err := c.locate(ctx); err != nil {
+		return nil, err
+	}
 	next := quorum.MemberList{Members: without(c.list.Members, gone.UUID)}
 	next.W = min(c.list.W, len(next.Members))
 	next.R = next.W
-	if err := c.spread(ctx, append(slices.Clone(next.Members), fresh), c.list.W); err != nil {
+	next.Members = append(next.Members, fresh)
+	if err := c.apart(next.Members, c.list.W); err != nil {
 		return nil, err
 	}
-	next.Members = append(next.Members, fresh)
 	d := decision{R: c.list.R, W: c.list.W, Why: "replace " + gone.Name + " by " + fresh.Name}
 	if quorum.Overlap(c.list, next) != nil {
 		d.R = max(d.R, d.W) // as raise has it, for the way back
@@ -101,10 +104,13 @@ func (c *Care) Add(ctx context.Context, addr string) ([]Step, error) {
 	case c.busy():
 		return nil, c.underWay()
 	}
+	if err := c.locate(ctx); err != nil {
+		return nil, err
+	}
 	// With R of at least W a list of one voter more may follow; see raise.
 	next := quorum.MemberList{R: max(c.list.R, c.list.W), W: c.list.W, Members: append(slices.Clone(c.list.Members), fresh)}
 	w := majority(c.list.N() + 1)
-	if err := c.spread(ctx, next.Members, w); err != nil {
+	if err := c.apart(next.Members, w); err != nil {
 		return nil, err
 	}
 	d := decision{Before: c.list, R: w, W: w, Why: "add " + fresh.Name}
@@ -134,7 +140,13 @@ func (c *Care) Remove(old, force string) ([]Step, error) {
 		d.Why += ", forced: " + force
 	}
 	return slices.Concat([]Step{
-		{"look at the zones of those left", func(ctx context.Context) error { return c.spread(ctx, next.Members, w) }},
+		{"look at the zones of those left", func(ctx context.Context) error {
+			if err := c.locate(ctx); err != nil {
+				return err
+			}
+			next.Members = without(c.list.Members, gone.UUID) // with their zones
+			return c.apart(next.Members, w)
+		}},
 	}, c.raise(next), []Step{
 		{"bring every store up to date", c.settle},
 		{"take " + gone.Name + " out", func(ctx context.Context) error { return c.decide(ctx, next, d) }},
@@ -238,7 +250,7 @@ func (c *Care) newcomer(ctx context.Context, addr string) (quorum.Member, error)
 	if err != nil {
 		return none, errors.Join(&addressError{addr, err}, client.Close())
 	}
-	m := quorum.Member{UUID: id.UUID, Name: id.Name, Addr: addressOf(id, client), Learner: true}
+	m := quorum.Member{UUID: id.UUID, Name: id.Name, Addr: addressOf(id, client), Learner: true, Zone: id.Zone}
 	if c.clients[m.UUID] != nil {
 		_ = client.Close() // there is one already
 	} else {
