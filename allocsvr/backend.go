@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -157,7 +158,7 @@ func etcdState(m etcdclient.Member, id quorum.Identity) string {
 func describeStores(ctx context.Context, stores []storeclient.Named) []*pb.StoreStatus {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
-	out := make([]*pb.StoreStatus, len(stores))
+	out, fellows := make([]*pb.StoreStatus, len(stores)), make([][]*pb.StoreMember, len(stores))
 	var wg sync.WaitGroup
 	for i, st := range stores {
 		wg.Go(func() {
@@ -172,8 +173,16 @@ func describeStores(ctx context.Context, stores []storeclient.Named) []*pb.Store
 			out[i].DiskFreeBytes, out[i].NearlyFull = id.GetDiskFreeBytes(), id.GetNearlyFull()
 			out[i].Zone = id.GetZone()
 			out[i].WorkerFloorMs, out[i].WorkersKeptUs = id.GetWorkerFloorMs(), id.GetWorkersKeptUs()
+			fellows[i] = id.GetMembers()
 		})
 	}
 	wg.Wait()
+	for _, m := range slices.Concat(fellows...) { // where those are that did not answer
+		for _, st := range out {
+			if !st.GetReachable() && st.GetUuid() == m.GetUuid() {
+				st.Zone = cmp.Or(st.GetZone(), m.GetZone())
+			}
+		}
+	}
 	return out
 }

@@ -1,8 +1,15 @@
 package allocsvr
 
 import (
+	"context"
+	"net"
 	"testing"
 
+	"google.golang.org/grpc"
+
+	"github.com/seqsvr/seqsvr/internal/rpc"
+	"github.com/seqsvr/seqsvr/internal/storeclient"
+	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/tests/bubble"
 )
@@ -38,4 +45,48 @@ func TestNodesTellTheirZonesAndStandbysAreInOthers(t *testing.T) {
 		f.serving(n2, n3)
 		f.next(7)
 	})
+}
+
+// fellow is a store that tells where its fellows are.
+type fellow struct {
+	pb.UnimplementedStoreServer
+	reply *pb.DescribeReply
+}
+
+func (f fellow) Describe(context.Context, *pb.DescribeRequest) (*pb.DescribeReply, error) {
+	return f.reply, nil
+}
+
+func TestAStoreThatDoesNotAnswerIsWhereTheOthersSay(t *testing.T) {
+	mapping, err := seq.NewMapping(seq.Space{Name: "user", Sections: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	lis, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := grpc.NewServer()
+	pb.RegisterStoreServer(server, fellow{reply: &pb.DescribeReply{StoreUuid: "u1", Name: "a", Zone: "za now", Mapping: rpc.MappingToProto(mapping),
+		Members: []*pb.StoreMember{{Uuid: "u1", Zone: "za"}, {Uuid: "u2", Zone: "zb"}}}})
+	go func() { _ = server.Serve(lis) }()
+	t.Cleanup(server.Stop)
+	gone, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	gone.Close() // nothing answers there
+	var stores []storeclient.Named
+	for i, addr := range []string{lis.Addr().String(), gone.Addr().String()} {
+		client, err := storeclient.Dial(addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { client.Close() })
+		stores = append(stores, storeclient.Named{Addr: addr, UUID: []string{"u1", "u2"}[i], Client: client})
+	}
+	got := describeStores(t.Context(), stores)
+	if !got[0].GetReachable() || got[0].GetZone() != "za now" || got[1].GetReachable() || got[1].GetZone() != "zb" {
+		t.Errorf("got %v, want the first in zone %q and the second, which is away, in %q", got, "za now", "zb")
+	}
 }

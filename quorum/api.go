@@ -95,6 +95,9 @@ type Member struct {
 	Name    string
 	Addr    string `json:",omitempty"` // gRPC, host:port; empty in the first list, which Bind made
 	Learner bool   `json:",omitempty"` // being filled: it does not vote
+	// Zone that it is in, as it was known last; empty: it is not known. It counts for nothing in
+	// what a list is, and tells operators where a store was that does not answer.
+	Zone string `json:",omitempty"`
 }
 
 // Verdict is a store's answer on one register.

@@ -57,9 +57,15 @@ func (l MemberList) Sort() {
 	})
 }
 
-// Equal says whether two lists are the same in everything.
+// Equal says whether two lists are the same in everything but zones.
 func (l MemberList) Equal(o MemberList) bool {
-	return l.Version == o.Version && l.R == o.R && l.W == o.W && slices.Equal(l.Members, o.Members)
+	return l.Version == o.Version && l.R == o.R && l.W == o.W && slices.EqualFunc(l.Members, o.Members, Member.Same)
+}
+
+// Same says whether two members are the same in everything but the zone.
+func (m Member) Same(o Member) bool {
+	o.Zone = m.Zone
+	return m == o
 }
 
 // Ref is what requests under the list carry.

@@ -41,6 +41,14 @@ func (g *gossip) addr() string {
 	return g.view.Addr()
 }
 
+// members are those of the view, with the dead that it has not forgotten.
+func (g *gossip) members() []membership.Member {
+	if g == nil {
+		return nil
+	}
+	return g.view.Members()
+}
+
 func (g *gossip) close() error {
 	if g == nil {
 		return nil

@@ -167,7 +167,7 @@ func (c InitConfig) Validate() error {
 	if c.AnyZones {
 		return nil
 	}
-	return quorum.CheckZones(c.Zones, c.W)
+	return quorum.CheckZones(nil, c.Zones, c.W)
 }
 
 // newUUID is a random UUID, version 4.

@@ -91,7 +91,7 @@ func (m *members) bound(own disk.Members, members []quorum.Member) (*disk.Member
 		return nil, fmt.Errorf("%w: it was made to be filled by a cluster: seqctl store replace or add", seq.ErrBadArgument)
 	case own.Version == 0:
 		return &disk.Members{Version: 1, List: members}, nil
-	case !slices.Equal(own.List, members):
+	case !slices.EqualFunc(own.List, members, quorum.Member.Same):
 		return nil, fmt.Errorf("%w: already bound to %v", seq.ErrStaleEra, own.List)
 	}
 	return nil, nil
@@ -109,7 +109,7 @@ func (m *members) fits(members []quorum.Member) error {
 		return fmt.Errorf("%w: members %q, init was told %q", seq.ErrBadArgument, names, m.self.Names)
 	case slices.Contains(uuids, "") || len(slices.Compact(uuids)) != len(members):
 		return fmt.Errorf("%w: a member uuid empty or twice in %q", seq.ErrBadArgument, uuids)
-	case !slices.Contains(members, quorum.Member{UUID: m.self.UUID, Name: m.self.Name}):
+	case !slices.ContainsFunc(members, quorum.Member{UUID: m.self.UUID, Name: m.self.Name}.Same):
 		return fmt.Errorf("%w: this store, %s %s, is not among %v", seq.ErrBadArgument, m.self.Name, m.self.UUID, members)
 	}
 	return nil

@@ -33,7 +33,7 @@ var (
 	mJournaled  = telemetry.Counter("store_journal_bytes_total", "Bytes written to the journal since start.")
 	mUIDs       = telemetry.Gauge("store_exact_uids", "UIDs of exact spaces.")
 	mIDs        = telemetry.Gauge("store_exact_ids", "Ids of requests that exact spaces keep.")
-	mFatalZones = telemetry.Gauge("store_fatal_zones", "Zones whose loss would leave fewer stores than a write needs, of three or more that the membership knows.")
+	mFatalZones = telemetry.Gauge("store_fatal_zones", "Zones whose loss would leave fewer stores than a write needs, of three or more that are known.")
 	mUptime     = telemetry.Gauge("store_uptime_seconds", "Time since the store opened its disk.")
 )
 

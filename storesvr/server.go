@@ -14,6 +14,7 @@ import (
 	"github.com/seqsvr/seqsvr/internal/rpc"
 	"github.com/seqsvr/seqsvr/internal/storewire"
 	"github.com/seqsvr/seqsvr/internal/version"
+	"github.com/seqsvr/seqsvr/membership"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/seq"
 )
@@ -25,13 +26,14 @@ type server struct {
 	health  *health.Server
 	addr    string // that others are told
 	guard   *auth.Guard
+	known   func() []membership.Member // of the gossip; nil: there is none
 }
 
 // newServer is a gRPC server with the store, its health and reflection.
-func newServer(cfg Config, addr string, r *replica, creds credentials.TransportCredentials, extra ...grpc.ServerOption) *grpc.Server {
+func newServer(cfg Config, addr string, r *replica, known func() []membership.Member, creds credentials.TransportCredentials, extra ...grpc.ServerOption) *grpc.Server {
 	g := rpc.NewServer(rpc.ServerConfig{Logger: cfg.Logger, Creds: creds, Auth: cfg.Guard, MaxRecv: storewire.MaxRequest},
 		append(extra, grpc.MaxSendMsgSize(storewire.MaxReply), grpc.ChainUnaryInterceptor(addressedTo(r.core.identity.UUID)))...)
-	s := &server{replica: r, addr: addr, guard: cfg.Guard}
+	s := &server{replica: r, addr: addr, guard: cfg.Guard, known: known}
 	pb.RegisterStoreServer(g, s)
 	s.health = rpc.RegisterHealth(g)
 	s.report()
@@ -73,6 +75,9 @@ func (s *server) described(ctx context.Context, err error) (*pb.DescribeReply, e
 // Describe implements the service.
 func (s *server) Describe(ctx context.Context, _ *pb.DescribeRequest) (*pb.DescribeReply, error) {
 	d := s.replica.describe()
+	if s.known != nil {
+		d.Members = located(d.Members, s.known())
+	}
 	out := storewire.DescribeToProto(d.Identity)
 	out.Registers = uint64(d.registers)
 	out.DiskFreeBytes = d.free

@@ -12,6 +12,7 @@ import (
 
 	"github.com/seqsvr/seqsvr/internal/rpc"
 	"github.com/seqsvr/seqsvr/internal/telemetry"
+	"github.com/seqsvr/seqsvr/membership"
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/storesvr/disk"
 	"github.com/seqsvr/seqsvr/storesvr/journal"
@@ -56,7 +57,7 @@ func New(cfg Config) (*Store, error) {
 		return nil, errors.Join(fmt.Errorf("start store %s: %w", meta.Name, err), db.Close(), lis.Close())
 	}
 	s := &Store{cfg: cfg, replica: r, listen: lis}
-	s.server = newServer(cfg, s.advertise(), r, creds, append(cfg.Traces.ServerOptions(), s.calls.Options()...)...)
+	s.server = newServer(cfg, s.advertise(), r, func() []membership.Member { return s.gossip.members() }, creds, append(cfg.Traces.ServerOptions(), s.calls.Options()...)...)
 	if s.gossip, err = startGossip(cfg, s.advertise(), len(cfg.TLS.Exposed(s.Addr())) > 0, r.core); err != nil {
 		return nil, errors.Join(fmt.Errorf("start store %s: %w", meta.Name, err), s.Close())
 	}

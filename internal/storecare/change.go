@@ -38,7 +38,7 @@ const minVoters = 3
 // Replace plans to put the new store at the address, which init made as a learner, in
 // the place of an old one, named by name or uuid. If that one serves, force must say
 // why. No step is left if it was done already. Errors: ErrNoMember, ErrAlive,
-// ErrNotNew, ErrUnderWay, seq.ErrForeignCluster, seq.ErrBadMapping, quorum.ErrZones.
+// ErrTooFew, ErrNotNew, ErrUnderWay, seq.ErrForeignCluster, seq.ErrBadMapping, quorum.ErrZones.
 func (c *Care) Replace(ctx context.Context, old, addr, force string) ([]Step, error) {
 	fresh, err := c.newcomer(ctx, addr)
 	if err != nil {
@@ -50,30 +50,42 @@ func (c *Care) Replace(ctx context.Context, old, addr, force string) ([]Step, er
 	case listed && !me.Learner && (!isMember || gone.UUID == me.UUID):
 		return nil, nil
 	case listed && me.Learner && (!isMember || gone.UUID == me.UUID):
-		return c.finish(), nil
+		return c.resume(), nil
 	case listed || c.busy():
 		return nil, c.underWay()
 	case !isMember:
 		return nil, fmt.Errorf("%w: %q, the list has %v", ErrNoMember, old, c.names())
 	}
+	if c.list.N() == 1 {
+		return nil, fmt.Errorf("%w: %s is the only one; add another, then remove it", ErrTooFew, gone.Name)
+	}
 	if force == "" && c.serves(ctx, gone) {
 		return nil, fmt.Errorf("%w: %s; stop it first, or say with --force why it is to go", ErrAlive, gone.Name)
+	}
+	if err := c.locate(ctx); err != nil {
+		return nil, err
 	}
 	next := quorum.MemberList{Members: without(c.list.Members, gone.UUID)}
 	next.W = min(c.list.W, len(next.Members))
 	next.R = next.W
-	if err := c.spread(ctx, append(slices.Clone(next.Members), fresh), c.list.W); err != nil {
+	next.Members = append(next.Members, fresh)
+	if err := c.apart(next.Members, c.list.W); err != nil {
 		return nil, err
 	}
-	next.Members = append(next.Members, fresh)
-	d := decision{Before: c.list, R: c.list.R, W: c.list.W, Why: "replace " + gone.Name + " by " + fresh.Name}
+	d := decision{R: c.list.R, W: c.list.W, Why: "replace " + gone.Name + " by " + fresh.Name}
+	if quorum.Overlap(c.list, next) != nil {
+		d.R = max(d.R, d.W) // as raise has it, for the way back
+	}
 	if force != "" {
 		d.Why += ", forced: " + force
 	}
-	return append([]Step{
+	return slices.Concat(c.raise(next), []Step{
 		{"bring every store up to date", c.settle},
-		{"take " + gone.Name + " out, and " + fresh.Name + " in as a learner", func(ctx context.Context) error { return c.decide(ctx, next, d) }},
-	}, c.finish()...), nil
+		{"take " + gone.Name + " out, and " + fresh.Name + " in as a learner", func(ctx context.Context) error {
+			d.Before = c.list
+			return c.decide(ctx, next, d)
+		}},
+	}, c.finish()), nil
 }
 
 // Add plans to have the new store at the address, which init made as a learner, as one
@@ -88,13 +100,17 @@ func (c *Care) Add(ctx context.Context, addr string) ([]Step, error) {
 	case listed && !me.Learner:
 		return nil, nil
 	case listed:
-		return c.finish(), nil
+		return c.resume(), nil
 	case c.busy():
 		return nil, c.underWay()
 	}
-	next := quorum.MemberList{R: c.list.R, W: c.list.W, Members: append(slices.Clone(c.list.Members), fresh)}
+	if err := c.locate(ctx); err != nil {
+		return nil, err
+	}
+	// With R of at least W a list of one voter more may follow; see raise.
+	next := quorum.MemberList{R: max(c.list.R, c.list.W), W: c.list.W, Members: append(slices.Clone(c.list.Members), fresh)}
 	w := majority(c.list.N() + 1)
-	if err := c.spread(ctx, next.Members, w); err != nil {
+	if err := c.apart(next.Members, w); err != nil {
 		return nil, err
 	}
 	d := decision{Before: c.list, R: w, W: w, Why: "add " + fresh.Name}
@@ -123,12 +139,19 @@ func (c *Care) Remove(old, force string) ([]Step, error) {
 	if force != "" {
 		d.Why += ", forced: " + force
 	}
-	return []Step{
-		{"look at the zones of those left", func(ctx context.Context) error { return c.spread(ctx, next.Members, w) }},
+	return slices.Concat([]Step{
+		{"look at the zones of those left", func(ctx context.Context) error {
+			if err := c.locate(ctx); err != nil {
+				return err
+			}
+			next.Members = without(c.list.Members, gone.UUID) // with their zones
+			return c.apart(next.Members, w)
+		}},
+	}, c.raise(next), []Step{
 		{"bring every store up to date", c.settle},
 		{"take " + gone.Name + " out", func(ctx context.Context) error { return c.decide(ctx, next, d) }},
 		{"bring those left up to date", c.settle},
-	}, nil
+	}), nil
 }
 
 // Abort plans to go back to the voters from before the change that is half done. A store
@@ -144,26 +167,55 @@ func (c *Care) Abort() ([]Step, error) {
 	return []Step{{"go back to " + fmt.Sprint(namesOf(back.Members)), func(ctx context.Context) error { return c.decide(ctx, back, d) }}}, nil
 }
 
+// raise is what comes first if next may not follow the list in force: the same stores, of which a
+// read needs as many as a write. Of an even number of stores storesvr init has a read need fewer,
+// and a read by the list before could miss what is confirmed with one store more or less. With R of
+// at least W none does.
+func (c *Care) raise(next quorum.MemberList) []Step {
+	if quorum.Overlap(c.list, next) == nil {
+		return nil
+	}
+	return []Step{
+		{"bring every store up to date", c.fill},
+		{"have a read need as many stores as a write", func(ctx context.Context) error {
+			up, d := c.list, decision{Why: "have a read need as many stores as a write"}
+			if up.Members, up.R = slices.Clone(up.Members), max(up.R, up.W); c.busy() {
+				d = c.last // goes on
+			}
+			return c.decide(ctx, up, d)
+		}},
+	}
+}
+
+// resume is finish of a change that an earlier command began, or one of a build without raise.
+func (c *Care) resume() []Step { return append(c.raise(c.whole()), c.finish()...) }
+
 // finish is what is left once the list has a learner.
 func (c *Care) finish() []Step {
 	return []Step{
-		{"fill the new store from all others, and wait until no lease is older than that", func(ctx context.Context) error {
-			// The command that decided the list may have died before the learner heard of it,
-			// and only such commands tell learners.
-			if err := c.tell(ctx, c.list); err != nil {
-				return err
-			}
-			return c.settle(ctx)
-		}},
-		{"make it a voter", func(ctx context.Context) error {
-			next := quorum.MemberList{R: c.last.R, W: c.last.W, Members: slices.Clone(c.list.Members)}
-			for i := range next.Members {
-				next.Members[i].Learner = false
-			}
-			return c.decide(ctx, next, decision{Why: c.last.Why})
-		}},
+		{"fill the new store from all others, and wait until no lease is older than that", c.fill},
+		{"make it a voter", func(ctx context.Context) error { return c.decide(ctx, c.whole(), decision{Why: c.last.Why}) }},
 		{"bring every store up to date", c.settle},
 	}
+}
+
+// fill settles the list, and has its learner have everything.
+func (c *Care) fill(ctx context.Context) error {
+	// The command that decided the list may have died before the learner heard of it, and only
+	// such commands tell learners.
+	if err := c.tell(ctx, c.list); err != nil {
+		return err
+	}
+	return c.settle(ctx)
+}
+
+// whole is the list in which the learner of the one in force votes.
+func (c *Care) whole() quorum.MemberList {
+	next := quorum.MemberList{R: c.last.R, W: c.last.W, Members: slices.Clone(c.list.Members)}
+	for i := range next.Members {
+		next.Members[i].Learner = false
+	}
+	return next
 }
 
 func majority(n int) int { return n/2 + 1 }
@@ -198,7 +250,7 @@ func (c *Care) newcomer(ctx context.Context, addr string) (quorum.Member, error)
 	if err != nil {
 		return none, errors.Join(&addressError{addr, err}, client.Close())
 	}
-	m := quorum.Member{UUID: id.UUID, Name: id.Name, Addr: addressOf(id, client), Learner: true}
+	m := quorum.Member{UUID: id.UUID, Name: id.Name, Addr: addressOf(id, client), Learner: true, Zone: id.Zone}
 	if c.clients[m.UUID] != nil {
 		_ = client.Close() // there is one already
 	} else {

@@ -107,12 +107,15 @@ func longest(sources []*source) (bound time.Duration) {
 	return bound
 }
 
-// outwait waits until every lease of the lists before has ended, and no voter is in its
-// grace.
+// outwait waits until every lease of the lists before has ended, no voter is in its grace, and
+// as many vote as a read of a document needs: a new one compares its disk first.
 func (c settling) outwait(ctx context.Context) error {
 	for {
 		voters, _, err := c.ask(ctx)
 		left := pause
+		if err == nil && len(voters) < c.list.R {
+			err = fmt.Errorf("%w: %d voters answer, a read needs %d", seq.ErrNoQuorum, len(voters), c.list.R)
+		}
 		if err == nil {
 			left = 0
 			for _, s := range voters {

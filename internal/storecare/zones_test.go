@@ -75,3 +75,58 @@ func TestARemovalThatLeavesAQuorumInOneZoneChangesNothing(t *testing.T) {
 	steps, err = c.Remove("e", "") // of four, with W of 3, one zone has two
 	run(t, steps, err)
 }
+
+func TestAChangeThatDoesWithoutAZoneLeavesNoQuorumInOneOfTheOthers(t *testing.T) {
+	s := inZones(t, "za", "zb", "zc")
+	c := open(t, s...)
+	again, fourth := learnerIn(t, "n", "zc"), learnerIn(t, "m", "zd")
+	refused := func(what string) {
+		t.Helper()
+		_, err := c.Replace(within(t), "a", again.addr, "a test") // zb zc zc, W is 2
+		wantErr(t, what, err, quorum.ErrZones)
+	}
+	refused("two of three in one zone")
+	s[0].stop()
+	refused("in the place of a store that is dead")
+	c = open(t, s...)
+	refused("found dead")
+	if _, err := c.Replace(within(t), "a", fourth.addr, ""); err != nil {
+		t.Errorf("one of a fourth zone: %v", err)
+	}
+	c.AnyZones = true
+	if _, err := c.Replace(within(t), "a", again.addr, ""); err != nil {
+		t.Errorf("with any zones: %v", err)
+	}
+}
+
+func TestARemovalOfTheLastStoreOfAZoneLeavesNoQuorumInOneOfTheOthers(t *testing.T) {
+	s := inZones(t, "za", "zb", "zc", "zc") // of the three left W is 2
+	s[0].stop()
+	c := open(t, s...)
+	steps, err := c.Remove("a", "")
+	if err == nil {
+		err = storecare.Run(within(t), steps, nil)
+	}
+	wantErr(t, "two of three in one zone", err, quorum.ErrZones)
+	if c.List().Version != 1 {
+		t.Errorf("the list was changed: %+v", c.List())
+	}
+}
+
+// A store that was taken in later, or was told another zone since it was bound, is known to be
+// there by the list of the last change.
+func TestTheListKeepsTheZonesOfStoresThatDie(t *testing.T) {
+	s := inZones(t, "za", "zb")
+	c, added := open(t, s...), learnerIn(t, "c", "zc")
+	steps, err := c.Add(within(t), added.addr)
+	run(t, steps, err)
+	added.stop()
+	c = open(t, s...)
+	_, err = c.Replace(within(t), "c", learnerIn(t, "c", "za").addr, "")
+	wantErr(t, "two of three in one zone", err, quorum.ErrZones)
+	for _, m := range c.List().Members {
+		if want := "z" + m.Name; m.Zone != want {
+			t.Errorf("store %s is in zone %q of the list, want %q", m.Name, m.Zone, want)
+		}
+	}
+}

@@ -218,7 +218,7 @@ func bind(ctx context.Context, stores []*candidate) {
 		members = first.id.Members
 	} else if len(there) == there[0].id.N {
 		for _, s := range there {
-			members = append(members, quorum.Member{UUID: s.id.UUID, Name: s.id.Name})
+			members = append(members, quorum.Member{UUID: s.id.UUID, Name: s.id.Name, Zone: s.id.Zone})
 		}
 	} else {
 		return

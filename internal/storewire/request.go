@@ -76,14 +76,14 @@ func secretToProto(s seq.Secret) (key []byte, node string, seed []byte) {
 // MembersToProto encodes a member list.
 func MembersToProto(members []quorum.Member) []*pb.StoreMember {
 	return convert(members, func(m quorum.Member) *pb.StoreMember {
-		return &pb.StoreMember{Uuid: m.UUID, Name: m.Name, Addr: m.Addr, Learner: m.Learner}
+		return &pb.StoreMember{Uuid: m.UUID, Name: m.Name, Addr: m.Addr, Learner: m.Learner, Zone: m.Zone}
 	})
 }
 
 // MembersFromProto decodes a member list; nil for an empty one.
 func MembersFromProto(members []*pb.StoreMember) []quorum.Member {
 	return convert(members, func(m *pb.StoreMember) quorum.Member {
-		return quorum.Member{UUID: m.GetUuid(), Name: m.GetName(), Addr: m.GetAddr(), Learner: m.GetLearner()}
+		return quorum.Member{UUID: m.GetUuid(), Name: m.GetName(), Addr: m.GetAddr(), Learner: m.GetLearner(), Zone: m.GetZone()}
 	})
 }
 

@@ -15,7 +15,7 @@ import (
 
 var (
 	ref     = quorum.Ref{Cluster: "c", Era: 2, Members: 3, MembersHash: 1<<63 + 4}
-	members = []quorum.Member{{UUID: "u1", Name: "a"}, {UUID: "u2", Name: "b"}}
+	members = []quorum.Member{{UUID: "u1", Name: "a", Zone: "z"}, {UUID: "u2", Name: "b"}}
 	leases  = []quorum.LeaseItem{{Register: seq.SectionRegister(0xfffefdfc), Round: 5}, {Register: "tx", Round: 6}}
 )
 

@@ -31,26 +31,38 @@ func (s *Survey) zoneTroubles(best *pb.StatusReply) (all []trouble) {
 		all = append(all, trouble{zonesTogether, false, fmt.Sprintf("%d of %d sections have their standby in their owner's zone", n, best.GetSections()),
 			"seqctl route", "it passes once a node of another zone is there; a frozen table stays as it is (" + zonesRunbook + ")"})
 	}
-	zones := s.Cluster.Table.Zones()
-	var stores []string
-	for _, store := range best.GetStores() {
-		zone := s.storeZone(store)
-		stores = append(stores, zone)
-		if zone != "" {
-			zones[zone] = true
-		}
-	}
-	if w := int(best.GetW()); w > 0 && len(zones) >= quorum.FewestZones {
-		if fatal := quorum.Fatal(stores, w); len(fatal) > 0 {
-			all = append(all, trouble{zonesTogether, false, fmt.Sprintf("the loss of zone %s leaves fewer than the %d stores that a write needs", strings.Join(fatal, " or "), w),
-				"seqctl store status", "put a store of it into another zone: seqctl store replace (" + zonesRunbook + ")"})
-		}
+	if fatal, named := s.fatalZones(best); len(fatal) > 0 && named >= quorum.FewestZones {
+		all = append(all, trouble{zonesTogether, false, fatalText(fatal, best), "seqctl store status", "put a store of it into another zone: seqctl store replace (" + zonesRunbook + ")"})
 	}
 	return all
 }
 
-// zoneNotes tell of zones that have so many of the AllocSvr that the others could not carry
-// what it has twice over.
+// fatalZones are the zones whose loss leaves fewer than W stores, by name; and how many zones
+// there are in which something is.
+func (s *Survey) fatalZones(best *pb.StatusReply) (fatal []string, named int) {
+	zones := s.Cluster.Table.Zones()
+	for _, m := range best.GetMembers() {
+		zones[m.GetZone()] = true
+	}
+	var stores []string
+	for _, store := range best.GetStores() {
+		stores = append(stores, s.storeZone(store))
+		zones[stores[len(stores)-1]] = true
+	}
+	delete(zones, "")
+	if w := int(best.GetW()); w > 0 { // builds of before do not tell it
+		fatal = quorum.Fatal(stores, w)
+	}
+	return fatal, len(zones)
+}
+
+func fatalText(fatal []string, best *pb.StatusReply) string {
+	return fmt.Sprintf("the loss of zone %s leaves fewer than the %d stores that a write needs", strings.Join(fatal, " or "), best.GetW())
+}
+
+// zoneNotes tell what a loss costs that only a further zone, or more AllocSvr, would help: of two
+// zones one has W stores whatever is done, and a zone may have so many of the AllocSvr that the
+// others could not carry what it has twice over.
 func (s *Survey) zoneNotes() []string {
 	weights, total := map[string]uint32{}, uint32(0)
 	for _, n := range s.Cluster.Table.Nodes {
@@ -60,6 +72,9 @@ func (s *Survey) zoneNotes() []string {
 		}
 	}
 	out := []string{}
+	if fatal, named := s.fatalZones(s.View()); len(fatal) > 0 && named == quorum.FewestZones-1 {
+		out = append(out, fatalText(fatal, s.View())+", and there is no third zone to put one into")
+	}
 	for _, zone := range slices.Sorted(maps.Keys(weights)) {
 		if left := total - weights[zone]; zone != "" && left > 0 && weights[zone] > left {
 			out = append(out, fmt.Sprintf("zone %s has %d %% of the AllocSvr by weight: without it the others carry %.1f times as much each",

@@ -33,6 +33,7 @@ func TestZonesWhoseLossStopsTheClusterAreTold(t *testing.T) {
 	for _, row := range []struct {
 		allocs, stores []string
 		w, together    uint32
+		router         string // its zone; empty: there is none
 		problem, note  string // a part of one; empty: none
 	}{
 		{allocs: []string{"a", "b", "c"}, stores: []string{"a", "b", "c"}, w: 2},
@@ -40,14 +41,20 @@ func TestZonesWhoseLossStopsTheClusterAreTold(t *testing.T) {
 		{allocs: []string{"a", "a"}, stores: []string{"a", "a", "a"}, w: 2},
 		{allocs: []string{"a", "b", "c"}, stores: []string{"a", "a", "b"}, w: 2, problem: "the loss of zone a leaves fewer than the 2 stores that a write needs"},
 		{allocs: []string{"a", "b", "c"}, stores: []string{"a", "b", "c", "c"}, w: 3, problem: "zone c leaves fewer than the 3 stores"},
-		{allocs: []string{"a", "b"}, stores: []string{"a", "b", "a"}, w: 2}, // of two zones one has a majority
-		{allocs: []string{"a", "b", "c"}, stores: []string{"a", "a", "b"}},  // W is not told by a build of before
+		// Of two zones one has a majority; a third is one in which anything is.
+		{allocs: []string{"a", "b"}, stores: []string{"a", "b", "a"}, w: 2, note: "the loss of zone a leaves fewer than the 2 stores that a write needs, and there is no third zone"},
+		{allocs: []string{"a", "b"}, stores: []string{"a", "b", "a"}, w: 2, router: "c", problem: "the loss of zone a leaves fewer than the 2 stores"},
+		{allocs: []string{"a", "b", "c"}, stores: []string{"a", "a", "b"}}, // W is not told by a build of before
 		{allocs: []string{"a", "b", "c"}, stores: []string{"a", "c", "gone"}, w: 2, problem: "zone c leaves fewer"},
 		{allocs: []string{"a", "b", "c"}, stores: []string{"a", "b", "c"}, w: 2, together: 7, problem: "7 of 48 sections have their standby in their owner's zone"},
 		{allocs: []string{"a", "a", "a", "b"}, stores: []string{"a", "b", ""}, w: 2, note: "zone a has 75 % of the AllocSvr by weight: without it the others carry 4.0 times as much"},
 		{allocs: []string{"a", "a", "b", "c"}, stores: []string{"a", "b", "c"}, w: 2},
 	} {
-		r := zonedSurvey(row.allocs, row.stores, row.w, row.together).Judge()
+		s := zonedSurvey(row.allocs, row.stores, row.w, row.together)
+		if row.router != "" {
+			s.View().Members = append(s.View().Members, &pb.MemberStatus{Name: "router-1", Role: "router", State: "alive", Zone: row.router})
+		}
+		r := s.Judge()
 		has := func(lines []string, what, part string) {
 			var found []string
 			for _, line := range lines {

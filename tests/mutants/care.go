@@ -8,6 +8,21 @@ var careMutants = []mutant{
 	{line: 27, rule: "learner-filled-first", name: "replacement made a voter unfilled, at the store",
 		file: "storesvr/members.go", in: []string{"internal/storecare"}, edits: []edit{
 			{"	case fresh, was && before.Learner && own.Filled != own.Version:\n", "	case false && was && before.Learner:\n"}}},
+	{rule: "lists-overlap-by-steps", name: "a store is removed though reads need fewer than writes",
+		file: "internal/storecare/change.go", in: []string{"internal/storecare"}, edits: []edit{
+			{"	}, c.raise(next), []Step{\n", "	}, []Step{\n"}}},
+	{rule: "lists-overlap-by-steps", name: "a store is added though reads need fewer than writes",
+		file: "internal/storecare/change.go", in: []string{"internal/storecare"}, edits: []edit{
+			{"R: max(c.list.R, c.list.W), W: c.list.W, Members: append(", "R: c.list.R, W: c.list.W, Members: append("}}},
+	{rule: "lists-overlap-by-steps", name: "a replacement goes back to reads that need one store",
+		file: "internal/storecare/change.go", in: []string{"internal/storecare"}, edits: []edit{
+			{"		d.R = max(d.R, d.W)", "		d.R = min(d.R, d.W)"}}},
+	{rule: "lists-overlap-by-steps", name: "a change that a build of before began cannot be ended",
+		file: "internal/storecare/change.go", in: []string{"internal/storecare"}, edits: []edit{
+			{"return append(c.raise(c.whole()), c.finish()...)", "return c.finish()"}}},
+	{rule: "lists-overlap-by-steps", name: "documents are read before so many stores vote as a read needs",
+		file: "internal/storecare/settle.go", in: []string{"internal/storecare"}, edits: []edit{
+			{"err == nil && len(voters) < c.list.R {", "false {"}}},
 	{line: 28, rule: "restore-bumps", name: "backup restored without bump: sections and tags",
 		file: "storesvr/backup/restore.go", in: []string{"storesvr/backup"}, edits: []edit{
 			{"	return st.Max + by, nil\n", "	return st.Max, nil\n"}}},

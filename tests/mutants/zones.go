@@ -32,18 +32,42 @@ var zoneMutants = []mutant{
 	{rule: "no-zone-has-a-quorum", name: "one store too many is let pass", file: "quorum/zones.go", in: []string{"quorum"}, edits: []edit{
 		{"count[z] >= w {", "count[z] > w {"}}},
 	{rule: "no-zone-has-a-quorum", name: "init looks at no zones", file: "storesvr/init.go", in: []string{"cmd/storesvr"}, edits: []edit{
-		{"	return quorum.CheckZones(c.Zones, c.W)\n", "	return nil\n"}}},
+		{"	return quorum.CheckZones(nil, c.Zones, c.W)\n", "	return nil\n"}}},
 	{rule: "no-zone-has-a-quorum", name: "a replacement looks at no zones", file: "internal/storecare/change.go", in: []string{"internal/storecare"}, edits: []edit{
-		{"	if err := c.spread(ctx, append(slices.Clone(next.Members), fresh), c.list.W); err != nil {\n", "	if err := error(nil); err != nil {\n"}}},
+		{"	if err := c.apart(next.Members, c.list.W); err != nil {\n", "	if err := error(nil); err != nil {\n"}}},
 	{rule: "no-zone-has-a-quorum", name: "a removal looks at no zones", file: "internal/storecare/change.go", in: []string{"internal/storecare"}, edits: []edit{
-		{"func(ctx context.Context) error { return c.spread(ctx, next.Members, w) }", "func(ctx context.Context) error { return nil }"}}},
+		{"			return c.apart(next.Members, w)\n", "			return nil\n"}}},
 	{rule: "no-zone-has-a-quorum", name: "a store tells no zone", file: "storesvr/describe.go", in: []string{"internal/storecare"}, edits: []edit{
 		{", Zone: c.zone,\n", ",\n"}}},
+	{rule: "no-zone-has-a-quorum", name: "a zone that a change does without is forgotten", file: "quorum/zones.go", in: []string{"quorum", "internal/storecare"}, edits: []edit{
+		{"byZone(slices.Concat(before, after))", "byZone(after)"}}},
+	{rule: "no-zone-has-a-quorum", name: "a store that is dead was nowhere", file: "internal/storecare/zones.go", in: []string{"internal/storecare"}, edits: []edit{
+		{"client.Describe(ctx); err == nil {", "client.Describe(ctx); err == nil || id.Zone == \"\" {"}}},
+	{rule: "no-zone-has-a-quorum", name: "the first list has no zones", file: "internal/storeclient/connect.go", in: []string{"internal/storecare"}, edits: []edit{
+		{"Name: s.id.Name, Zone: s.id.Zone}", "Name: s.id.Name}"}}},
+	{rule: "no-zone-has-a-quorum", name: "a store that was taken in was nowhere", file: "internal/storecare/change.go", in: []string{"internal/storecare"}, edits: []edit{
+		{"Learner: true, Zone: id.Zone}", "Learner: true}"}}},
+	{rule: "no-zone-has-a-quorum", name: "a newcomer is taken for the dead store of its name", file: "storesvr/zones.go", in: []string{"storesvr"}, edits: []edit{
+		{"cmp.Or(m.Zone, zones[m.Name])", "cmp.Or(zones[m.Name], m.Zone)"}}},
+	{rule: "no-zone-has-a-quorum", name: "a list with other zones is another list", file: "quorum/members.go", in: []string{"storesvr"}, edits: []edit{
+		{"	o.Zone = m.Zone\n", ""}}},
+	{rule: "no-zone-has-a-quorum", name: "allocators do not know where a dead store was", file: "allocsvr/backend.go", in: []string{"allocsvr"}, edits: []edit{
+		{"!st.GetReachable() && st.GetUuid() == m.GetUuid()", "false"}}},
+	{rule: "no-zone-has-a-quorum", name: "the metric counts no store that is long dead", file: "storesvr/zones.go", in: []string{"storesvr"}, edits: []edit{
+		{"cmp.Or(stores[m.Name], m.Zone)", "cmp.Or(stores[m.Name])"}}},
+	{rule: "zones-move-no-section", name: "a node of a zone loses what it has", file: "allocsvr/arbiter/placement/assign.go", in: []string{"allocsvr/arbiter/placement"}, edits: []edit{
+		{"	if p.fit(old.Owner) {\n", "	if p.fit(old.Owner) && (!p.zoned || p.nodes[old.Owner].aliveFor > 0) {\n"}}},
+	{rule: "no-zone-has-a-quorum", name: "seqctl keeps quiet about the one of two zones that has a quorum", file: "internal/survey/zones.go", in: []string{"internal/survey"}, edits: []edit{
+		{"named == quorum.FewestZones-1 {", "named == 0 {"}}},
 	{rule: "no-zone-has-a-quorum", name: "seqctl keeps quiet about zones whose loss stops the cluster",
 		file: "internal/survey/troubles.go", in: []string{"internal/survey"}, edits: []edit{
 			{"	all = append(all, s.zoneTroubles(best)...)\n", ""}}},
 	{rule: "own-zone-first", name: "the SDK asks routers of all zones in turn", file: "client/zones.go", in: []string{"router"}, edits: []edit{
 		{"answered[i] && zones[i] == s.c.cfg.Zone ||", "answered[i] && zones[i] == \"\" ||"}}},
+	{rule: "own-zone-first", name: "a router that moved stays in its former zone", file: "client/zones.go", in: []string{"client"}, edits: []edit{
+		{"|| !answered[i] && was[one] {", "|| was[one] {"}}},
+	{rule: "own-zone-first", name: "a router that restarts has lost its callers", file: "client/zones.go", in: []string{"client"}, edits: []edit{
+		{"|| !answered[i] && was[one] {", "{"}}},
 	{rule: "own-zone-first", name: "the SDK asks the routers of its zone alone", file: "client/servers.go", in: []string{"client"}, edits: []edit{
 		{"	if step >= len(group) {\n", "	if len(group) == 0 {\n"}}},
 	{rule: "datacenters-are-asked-for", name: "IDs come from whichever datacenter", file: "allocsvr/globalid/namespaces/datacenter.go", in: []string{"allocsvr/globalid"}, edits: []edit{

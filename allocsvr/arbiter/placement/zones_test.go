@@ -131,6 +131,7 @@ func TestTheOthersCarryTheSectionsOfAZoneByTheirWeights(t *testing.T) {
 		{"a": 1, "b": 1, "c": 1},
 		{"a": 2, "b": 2, "c": 2},
 		{"a": 2, "b": 1, "c": 1},
+		{"a": 3, "b": 2, "c": 1},
 		{"a": 3, "b": 2, "c": 2, "d": 1},
 	} {
 		t.Run(fmt.Sprint(row), func(t *testing.T) {

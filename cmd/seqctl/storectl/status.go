@@ -131,7 +131,7 @@ func ask(ctx context.Context, addrs []string, dial ...grpc.DialOption) (result, 
 	}
 	for _, m := range list.Members {
 		if !slices.ContainsFunc(r.Stores, func(have row) bool { return have.UUID == m.UUID }) {
-			r.Stores = append(r.Stores, row{Name: m.Name, UUID: m.UUID, Addr: m.Addr, Role: roleOf(m), State: "unreachable"})
+			r.Stores = append(r.Stores, row{Name: m.Name, UUID: m.UUID, Addr: m.Addr, Role: roleOf(m), State: "unreachable", Zone: m.Zone})
 		}
 	}
 	slices.SortFunc(r.Stores, func(a, b row) int { return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.UUID, b.UUID)) })

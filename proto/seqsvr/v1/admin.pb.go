@@ -229,7 +229,7 @@ type StoreStatus struct {
 	NearlyFull    bool                   `protobuf:"varint,10,opt,name=nearly_full,json=nearlyFull,proto3" json:"nearly_full,omitempty"`            // it refuses writes for want of room on its disk
 	WorkerFloorMs uint64                 `protobuf:"varint,11,opt,name=worker_floor_ms,json=workerFloorMs,proto3" json:"worker_floor_ms,omitempty"` // since 1970: snowflake worker ids are kept back until then
 	WorkersKeptUs uint64                 `protobuf:"varint,12,opt,name=workers_kept_us,json=workersKeptUs,proto3" json:"workers_kept_us,omitempty"` // how long that still is by the store's clock; 0: no longer
-	Zone          string                 `protobuf:"bytes,13,opt,name=zone,proto3" json:"zone,omitempty"`                                           // that the store is in; empty: none, or it did not answer
+	Zone          string                 `protobuf:"bytes,13,opt,name=zone,proto3" json:"zone,omitempty"`                                           // that the store is in, of one that does not answer by the word of others; empty: not known
 	Etcd          *EtcdMember            `protobuf:"bytes,14,opt,name=etcd,proto3" json:"etcd,omitempty"`                                           // not set: it is a StoreSvr
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

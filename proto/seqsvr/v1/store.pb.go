@@ -199,6 +199,7 @@ type StoreMember struct {
 	Name          string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
 	Addr          string                 `protobuf:"bytes,3,opt,name=addr,proto3" json:"addr,omitempty"`        // gRPC, host:port; empty in the first list
 	Learner       bool                   `protobuf:"varint,4,opt,name=learner,proto3" json:"learner,omitempty"` // being filled: it does not vote
+	Zone          string                 `protobuf:"bytes,5,opt,name=zone,proto3" json:"zone,omitempty"`        // that it is in, as far as the sender knows; empty: not known
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -259,6 +260,13 @@ func (x *StoreMember) GetLearner() bool {
 		return x.Learner
 	}
 	return false
+}
+
+func (x *StoreMember) GetZone() string {
+	if x != nil {
+		return x.Zone
+	}
+	return ""
 }
 
 // MemberList is one version of who the stores are.
@@ -2775,12 +2783,13 @@ const file_seqsvr_v1_store_proto_rawDesc = "" +
 	"\x03era\x18\x02 \x01(\x04R\x03era\x12'\n" +
 	"\x0fmembers_version\x18\x03 \x01(\x04R\x0emembersVersion\x12!\n" +
 	"\fmembers_hash\x18\x04 \x01(\x06R\vmembersHash\"\x11\n" +
-	"\x0fDescribeRequest\"c\n" +
+	"\x0fDescribeRequest\"w\n" +
 	"\vStoreMember\x12\x12\n" +
 	"\x04uuid\x18\x01 \x01(\tR\x04uuid\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x12\n" +
 	"\x04addr\x18\x03 \x01(\tR\x04addr\x12\x18\n" +
-	"\alearner\x18\x04 \x01(\bR\alearner\"t\n" +
+	"\alearner\x18\x04 \x01(\bR\alearner\x12\x12\n" +
+	"\x04zone\x18\x05 \x01(\tR\x04zone\"t\n" +
 	"\n" +
 	"MemberList\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\x04R\aversion\x12\f\n" +
