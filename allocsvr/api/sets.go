@@ -33,6 +33,8 @@ type Sets struct {
 	Routes   *arbiter.Routes
 	Keyhash  *keyhash.Document
 	IDs      IDs
+	// Room is how many bytes of counters one answer has; zero: as many as a message.
+	Room owner.Room
 	// Rehash has this node hash string keys so from now on; it must own nothing.
 	Rehash func(keyhash.Entries) error
 }
@@ -244,8 +246,8 @@ func (s *Sets) Join(ctx context.Context, req *pb.JoinSetRequest) (*pb.SetRecordR
 	if err != nil {
 		return nil, err
 	}
-	s.Moves.Settle(r) // this node serves nothing any more
-	s.Docs.Look()     // and sends callers on by the root's map
+	s.Moves.Settle() // this node serves nothing any more
+	s.Docs.Look()    // and sends callers on by the root's map
 	if len(req.GetKeys()) > 0 {
 		keys, err := s.Keyhash.Adopt(ctx, req.GetKeys())
 		if err == nil {
@@ -274,7 +276,7 @@ func (s *Sets) Step(ctx context.Context, req *pb.SetStepRequest) (*pb.SetRecordR
 	if err != nil {
 		return nil, err
 	}
-	s.Moves.Settle(r)
+	s.Moves.Settle()
 	return s.record(r), nil
 }
 
@@ -289,17 +291,14 @@ func (s *Sets) Stop(ctx context.Context, req *pb.StopSectionsRequest) (*pb.StopS
 		}
 		ids[i] = seq.SectionID(id)
 	}
-	stopped, left, err := s.Moves.Stop(ctx, req.GetMove(), ids, req.GetUnowned())
+	room := cmp.Or(s.Room, owner.Room{Message: rpc.MaxCounters, Section: rpc.MaxSection})
+	stopped, left, err := s.Moves.Stop(ctx, req.GetMove(), ids, req.GetUnowned(), room)
 	if err != nil {
 		return nil, err
 	}
 	reply := &pb.StopSectionsReply{Left: plainIDs(left)}
 	for _, one := range stopped {
-		p := &pb.StoppedSection{Section: uint32(one.ID), Ceiling: one.Ceiling, Mark: one.Mark}
-		if one.Table != nil {
-			p.Counters = one.Table.AppendBinary(nil)
-		}
-		reply.Stopped = append(reply.Stopped, p)
+		reply.Stopped = append(reply.Stopped, &pb.StoppedSection{Section: uint32(one.ID), Ceiling: one.Ceiling, Counters: one.Body, Mark: one.Mark})
 	}
 	return reply, nil
 }
