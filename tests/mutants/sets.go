@@ -130,6 +130,11 @@ var setsMutants = []mutant{
 		edits: []edit{{old: "mine && errors.Is(err, seq.ErrNoLease) {", new: "mine && !errors.Is(err, seq.ErrMoveOver) {"}},
 	},
 	{
+		rule: "sets-handed-over", name: "a hand-over waits for what was sealed meanwhile",
+		file: "allocsvr/owner/give.go", in: []string{"allocsvr/owner"},
+		edits: []edit{{old: "return record.Has(id) && !slices", new: "return !slices"}},
+	},
+	{
 		rule: "sets-ceiling", name: "a section that arrives without counters begins below its ceiling",
 		file: "allocsvr/owner/open.go", in: []string{"allocsvr/owner"},
 		edits: []edit{{old: "base := max(found.Max, t.stopped.Ceiling)", new: "base := found.Max"}},
