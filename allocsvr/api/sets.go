@@ -114,11 +114,15 @@ func (s *Sets) edit(req *pb.ChangeSetMapRequest) (func(now sets.Map, began *sets
 		event.Reason = fmt.Sprintf("operator: Set %s at %v", add.Name, add.Addrs)
 		return func(now sets.Map, _ *sets.Move) (sets.Map, bool, error) { return now.Add(root, add) }, event, nil
 	case req.GetBegin() != nil:
-		to, ranges := req.GetBegin().GetTo(), rpc.RangesFromProto(req.GetBegin().GetSections())
-		event.Reason = fmt.Sprintf("operator: sections %v are to move to Set %s", ranges, to)
-		if err := s.movable(ranges); err != nil {
+		to := req.GetBegin().GetTo()
+		ranges, err := rangesOf(req.GetBegin().GetSections())
+		if err == nil {
+			err = s.movable(ranges)
+		}
+		if err != nil {
 			return nil, event, err
 		}
+		event.Reason = fmt.Sprintf("operator: sections %v are to move to Set %s", ranges, to)
 		return func(now sets.Map, began *sets.Move) (next sets.Map, changed bool, err error) {
 			if next, *began, err = now.Begin(to, ranges, time.Now()); err != nil && !errors.Is(err, seq.ErrBadArgument) {
 				err = fmt.Errorf("%w: %w", seq.ErrBadArgument, err) // no retry helps
@@ -150,21 +154,29 @@ func (s *Sets) edit(req *pb.ChangeSetMapRequest) (func(now sets.Map, began *sets
 			return next, changed, nil
 		}, event, nil
 	case req.GetAbort() != nil:
-		a, ranges := req.GetAbort(), rpc.RangesFromProto(req.GetAbort().GetSections())
+		a := req.GetAbort()
+		ranges, err := rangesOf(a.GetSections())
+		if err != nil {
+			return nil, event, err
+		}
 		event.Reason = fmt.Sprintf("operator: move %d of sections %v aborted", a.GetMove(), ranges)
 		return func(now sets.Map, _ *sets.Move) (sets.Map, bool, error) {
 			next, changed := now.Abort(a.GetMove(), ranges)
 			return next, changed, nil
 		}, event, nil
 	}
-	return nil, event, fmt.Errorf("%w: no change of the map of Sets, expected add, begin, arrive or abort", seq.ErrBadArgument)
+	return nil, event, fmt.Errorf("%w: no change of the map of Sets, expected add, begin, arrive, abort, number or settle", seq.ErrBadArgument)
 }
 
 // settle is the change that notes where sections were found to be.
 func (s *Sets) settle(req *pb.ChangeSetMapRequest_Settle, event arbiter.Event) (func(now sets.Map, began *sets.Move) (sets.Map, bool, error), arbiter.Event, error) {
 	where := make(map[seq.SectionID]uint32)
 	for _, run := range req.GetRuns() {
-		for _, id := range sets.Sections(rpc.RangesFromProto([]*pb.SectionRange{run.GetSections()})) {
+		ranges, err := rangesOf([]*pb.SectionRange{run.GetSections()})
+		if err != nil {
+			return nil, event, err
+		}
+		for _, id := range sets.Sections(ranges) {
 			if err := s.section(uint32(id)); err != nil {
 				return nil, event, err
 			}
@@ -187,6 +199,12 @@ func (s *Sets) settle(req *pb.ChangeSetMapRequest_Settle, event arbiter.Event) (
 		next, err := now.Settle(req.GetNumber(), in, ceilings, req.GetWhole(), rpc.SetMovesFromProto(req.GetMoves()))
 		return next, err == nil, err
 	}, event, nil
+}
+
+// rangesOf are those of a request: seq.ErrBadArgument. Only then may their sections be gone through.
+func rangesOf(p []*pb.SectionRange) ([]sets.Range, error) {
+	ranges := rpc.RangesFromProto(p)
+	return ranges, sets.CheckRanges(ranges)
 }
 
 // movable refuses sections that there are not, and those of exact spaces.
