@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/seqsvr/seqsvr/allocsvr/owner"
 	"github.com/seqsvr/seqsvr/internal/clock"
 	"github.com/seqsvr/seqsvr/internal/history"
 	"github.com/seqsvr/seqsvr/quorum"
@@ -104,4 +105,36 @@ func TestASectionMovesWithTheCountersOfItsOwnerWhateverAClockSays(t *testing.T) 
 	d.next(uid) // the history shows that it rises
 	silent[was.name].Store(false)
 	clocks[was.name].at.Store(0)
+}
+
+// An answer has room for the counters of some sections of a batch: these go on at the other Set, and
+// then the others. Those that are too large for any go on from their ceilings.
+func TestSectionsMoveWhateverTheSizeOfTheirCounters(t *testing.T) {
+	for name, row := range map[string]struct {
+		room owner.Room
+		gap  bool
+	}{
+		"some fit":      {owner.Room{Message: 60, Section: 1 << 20}, false},
+		"each alone":    {owner.Room{Message: 1, Section: 1 << 20}, false},
+		"none fits":     {owner.Room{Message: 1, Section: 1}, true},
+		"as it is made": {owner.Room{}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d := newDivision(t, 2, user16())
+			for _, n := range d.fleets[0].all() {
+				n.room = row.room
+			}
+			const uids = 40
+			for uid := range seq.UID(uids) {
+				d.next(uid)
+			}
+			d.finish(d.begin(1, all16))
+			for uid := range seq.UID(uids) {
+				if got := d.next(uid); (got != 2) != row.gap {
+					t.Errorf("uid %d got %d", uid, got)
+				}
+			}
+		})
+	}
 }

@@ -281,7 +281,9 @@ func TestAHandOverDoesNotWaitForASectionThatIsSealedMeanwhile(t *testing.T) {
 		if len(w.asked) > 0 || o.c.State() != section.Absent {
 			t.Errorf("%v: it is %v, and was asked for by %+v", place, o.c.State(), w.asked)
 		}
-		if got := o.TakeOffered(t.Context(), []seq.SectionID{0}); len(got) > 0 {
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond) // the clock stands still
+		got := o.TakeOffered(ctx, []seq.SectionID{0})
+		if cancel(); len(got) > 0 {
 			t.Errorf("%v: taken: %v", place, got)
 		}
 	}

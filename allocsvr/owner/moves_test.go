@@ -9,6 +9,7 @@ import (
 
 	"github.com/seqsvr/seqsvr/allocsvr/counters"
 	"github.com/seqsvr/seqsvr/allocsvr/section"
+	"github.com/seqsvr/seqsvr/allocsvr/tenure/tenuretest"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/sets"
@@ -383,6 +384,34 @@ func TestCallersWaitWhileASectionIsSealedAndThenAreSentOnOrServed(t *testing.T) 
 		}
 		if got := o.must(1); got != 5 {
 			t.Errorf("%s: got %d, want 5 without a gap", name, got)
+		}
+	}
+}
+
+// What does not fit into an answer is told by a later one, and is served until the node comes to it.
+func TestAStopTellsTheCountersThatThereIsRoomFor(t *testing.T) {
+	o := newOwnerOf(t, 3)
+	o.record, o.holder.Registers = &scriptedRecord{now: sets.Record{Rest: sealedBy7}}, &willing{Registers: o.regs, promised: o.epoch}
+	for id := seq.SectionID(1); id < 3; id++ {
+		c, table := o.sections.Cell(id), counters.New(0)
+		c.Begin()
+		c.Expect(o.epoch)
+		table.Raise(1, uint64(id))
+		if ok, err := o.sections.Install(id, o.epoch, table, ownerStep, &tenuretest.Hold{End: o.clock.Now() + ownerLease}); !ok || err != nil {
+			t.Fatal(ok, err)
+		}
+	}
+	all := []seq.SectionID{0, 1, 2}
+	stopped, _, err := o.moves.Stop(t.Context(), 7, all, false, Room{Message: 1, Section: 1 << 20})
+	if err != nil || len(stopped) != 1 || len(stopped[0].Body) == 0 || o.sections.Cell(2).State() != section.Owned {
+		t.Fatalf("stopped %+v, the last is %v: %v", stopped, o.sections.Cell(2).State(), err)
+	}
+	if stopped, _, err = o.moves.Stop(t.Context(), 7, all[1:], false, Room{Message: 1, Section: 1}); err != nil || len(stopped) != 2 {
+		t.Fatalf("stopped %+v: %v", stopped, err)
+	}
+	for _, s := range stopped {
+		if len(s.Body) > 0 || s.Ceiling != uint64(s.ID) || s.Table != nil {
+			t.Errorf("section %d comes with %d bytes, of which one fits, and ceiling %d", s.ID, len(s.Body), s.Ceiling)
 		}
 	}
 }

@@ -239,15 +239,14 @@ func (s *Settlement) above(ctx context.Context, number uint64, ids []seq.Section
 
 // keep has the restored Set serve sections, above all that is known of them.
 func (s *Settlement) keep(ctx context.Context, number uint64, ids []seq.SectionID, above map[seq.SectionID]uint64) error {
-	m := &Mover{To: s.all[s.Set]}
-	return m.each(ctx, m.To, ids, func(ctx context.Context, conn grpc.ClientConnInterface, _ string, ids []seq.SectionID, _ *sync.Mutex) ([]uint32, error) {
+	return s.all[s.Set].each(ctx, ids, callPatience, func(ctx context.Context, conn grpc.ClientConnInterface, _ string, ids []seq.SectionID, _ *sync.Mutex) ([]uint32, error) {
 		req := &pb.OpenSectionsRequest{Move: number, Keep: true}
 		for _, id := range ids {
 			req.Sections = append(req.Sections, &pb.StoppedSection{Section: uint32(id), Ceiling: above[id]})
 		}
 		reply, err := pb.NewSetsClient(conn).Open(ctx, req)
 		return reply.GetLeft(), err
-	})
+	}, nil)
 }
 
 // holders decide which Set has each section. Of those that are the restored one's, no other can

@@ -165,6 +165,41 @@ var setsMutants = []mutant{
 		edits: []edit{{old: "	if len(sealed) > 0 {\n", new: "	if false {\n"}},
 	},
 	{
+		rule: "sets-message-size", name: "an answer has the counters of all sections of a batch",
+		file: "allocsvr/owner/moves.go", in: []string{"allocsvr/owner"},
+		edits: []edit{{old: "if full = used > 0 && used+len(s.Body) > room.Message; full {", new: "if full {"}},
+	},
+	{
+		rule: "sets-message-size", name: "a section is told with counters that no message takes",
+		file: "allocsvr/owner/moves.go", in: []string{"allocsvr/owner"},
+		edits: []edit{{old: "if len(s.Body) > room.Section {", new: "if false {"}},
+	},
+	{
+		rule: "sets-message-size", name: "a batch is opened by one message",
+		file: "internal/setcare/mover.go", in: []string{"internal/setcare"},
+		edits: []edit{{old: "size > rpc.MaxCounters && len(req.Sections) > 0 {", new: "size > 100*rpc.MaxCounters {"}},
+	},
+	{
+		rule: "sets-check-first", name: "the sections of a request are gone through before there can be so many",
+		file: "allocsvr/api/sets.go", in: []string{"allocsvr/api"},
+		edits: []edit{{old: "return ranges, sets.CheckRanges(ranges)", new: "return ranges[:0], nil"}},
+	},
+	{
+		rule: "sets-was-active", name: "what has gone on from a Set counts as never activated there",
+		file: "sets/place.go", in: []string{"sets", "allocsvr"},
+		edits: []edit{{old: " && p.Was < move && ", new: " && "}},
+	},
+	{
+		rule: "sets-was-active", name: "a refusal forgets that the Set had the section",
+		file: "sets/place.go", in: []string{"sets", "allocsvr"},
+		edits: []edit{{old: "next.Above, next.Was = max(p.Above, s.Above), p.Was", new: "next.Above = max(p.Above, s.Above)"}},
+	},
+	{
+		rule: "sets-move-to-limbo", name: "sections are stopped for a Set that can neither take nor refuse them",
+		file: "internal/setcare/mover.go", in: []string{"allocsvr"},
+		edits: []edit{{old: "	} else if err := m.settled(record, ids); err != nil {\n		return fmt.Errorf(\"move", new: "	} else if err := m.settled(record, nil); err != nil {\n		return fmt.Errorf(\"move"}},
+	},
+	{
 		rule: "sets-settle-asks-all", name: "a restored Set is settled by the map alone",
 		file: "internal/setcare/settle.go", in: []string{"allocsvr"},
 		edits: []edit{{old: "				case p.State == sets.Active, p.State == sets.Sealed && p.To != s.Set: // if it is on its way, then not from here\n", new: "				case s.m.Sets[s.m.Index(id)].Name == one.Name && p.State == sets.Active:\n"}},
@@ -182,7 +217,7 @@ var setsMutants = []mutant{
 	{
 		rule: "sets-settled-refuses", name: "a move to a Set that has settled the section otherwise is never over",
 		file: "internal/setcare/mover.go", in: []string{"allocsvr"},
-		edits: []edit{{old: "p.Move > m.Move.ID && p.State != sets.Active && p.State != sets.Limbo {", new: "false {"}},
+		edits: []edit{{old: "case p.Never(m.Move.ID): ", new: "case false: "}},
 	},
 	{
 		rule: "sets-settled-late", name: "what is settled late ends a move that has begun since",
