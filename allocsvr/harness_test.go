@@ -60,6 +60,7 @@ type node struct {
 	done   chan struct{}
 	file   string
 	keys   seq.KeyHashers
+	room   owner.Room // of counters in an answer; zero: as it is
 }
 
 func newFleet(t *testing.T, spaces ...seq.Space) *fleet {

@@ -139,7 +139,7 @@ func (c direct) Invoke(ctx context.Context, method string, req, reply any, _ ...
 	}
 	a := c.n.Alloc
 	services := map[*grpc.ServiceDesc]any{
-		&pb.Sets_ServiceDesc: &api.Sets{Cluster: c.cluster, Era: c.era, Name: a.name, Docs: a.sets, Sections: a.sections, Moves: a.owner.Moves(), Routes: a.routes,
+		&pb.Sets_ServiceDesc: &api.Sets{Cluster: c.cluster, Era: c.era, Name: a.name, Docs: a.sets, Sections: a.sections, Moves: a.owner.Moves(), Room: c.n.room, Routes: a.routes,
 			Keyhash: keyhash.New(ctx, c.n.group, a.session, *a.sections.Mapping()), Rehash: func(keyhash.Entries) error { return nil }, IDs: c.ids},
 		&pb.Admin_ServiceDesc:    c.n.admin(),
 		&pb.Sequence_ServiceDesc: &api.Sequence{Cluster: c.cluster, Sections: a.sections, RouteTable: a.routes, Sets: a.sets, Limits: api.NewLimits(0, 0, 0)},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -425,4 +426,105 @@ func TestARestoredRootKeepsItsExactSections(t *testing.T) {
 		t.Errorf("settled %+v, want all 18 sections kept", got)
 	}
 	d.until("the root has its exact sections again", func() bool { return owned() == 2 })
+}
+
+// place is what a Set says of a section.
+func (d *division) place(i int, id seq.SectionID) sets.Place {
+	d.t.Helper()
+	r, _, _, err := setcare.NewSet(d.name(i), d.addrs(i), d).Record(d.t.Context())
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	return r.At(id)
+}
+
+// A Set that was restored can neither activate nor refuse what it is to be settled of first.
+func TestAMoveToASetInLimboStopsNothing(t *testing.T) {
+	d := newDivision(t, 2, user16())
+	const uid = seq.UID(0)
+	one := sets.Range{First: d.fleets[0].stores.Mapping.Spaces[0].SectionOf(uid), Sections: 1}
+	d.next(uid)
+	d.limbo(1)
+	if err := d.begin(1, one).Finish(t.Context()); !errors.Is(err, setcare.ErrUnsettled) || !strings.Contains(err.Error(), "seqctl set settle --set set-1") {
+		t.Errorf("got %v, want %v", err, setcare.ErrUnsettled)
+	}
+	if p := d.place(0, one.First); p.State != sets.Active {
+		t.Errorf("the section is %v in its Set", p)
+	}
+	d.takeBackAll()
+	d.next(uid)
+}
+
+// The Set is restored while the move is on its way: whoever takes it back is told what to do first.
+func TestAMoveWhoseSetIsInLimboIsTakenBackOnceThatIsSettled(t *testing.T) {
+	d := newDivision(t, 2, user16())
+	const uid = seq.UID(0)
+	one := sets.Range{First: d.fleets[0].stores.Mapping.Spaces[0].SectionOf(uid), Sections: 1}
+	d.next(uid)
+	move := d.stopped(1, "open", one)
+	d.limbo(1)
+	for what, end := range map[string]func(*setcare.Mover, context.Context) error{"finish": (*setcare.Mover).Finish, "take back": (*setcare.Mover).TakeBack} {
+		if err := end(d.mover(move), t.Context()); !errors.Is(err, setcare.ErrUnsettled) {
+			t.Errorf("%s: %v, want %v", what, err, setcare.ErrUnsettled)
+		}
+	}
+	d.settle(1)
+	d.takeBackAll()
+	d.next(uid)
+}
+
+// A coordinator that is about to take a move back sleeps while another finishes it, the map loses
+// the move, and the section goes on from the Set that it came to.
+func TestALateTakeBackDoesNotReopenWhatWasActivated(t *testing.T) {
+	for _, refused := range []bool{false, true} {
+		d := newDivision(t, 3, user16())
+		const uid = seq.UID(0)
+		one := sets.Range{First: d.fleets[0].stores.Mapping.Spaces[0].SectionOf(uid), Sections: 1}
+		d.finish(d.begin(1, one))
+		d.next(uid)
+		move := d.stopped(0, "open", one) // set-1 has stopped it
+		late := d.mover(move)
+		there, wake, done := make(chan struct{}), make(chan struct{}), make(chan error, 1)
+		late.Before = func(step string) error {
+			if step == "refuse" {
+				close(there)
+				<-wake
+			}
+			return nil
+		}
+		go func() { done <- late.TakeBack(t.Context()) }()
+		<-there
+		m := d.mover(move)
+		m.Before = func(step string) error {
+			if step == "finish" {
+				return errStopped
+			}
+			return nil
+		}
+		if err := m.Finish(t.Context()); !errors.Is(err, errStopped) {
+			t.Fatal(err)
+		}
+		conn, err := d.At(d.addr(0, 0))
+		if err != nil {
+			t.Fatal(err)
+		}
+		arrived := &pb.ChangeSetMapRequest_Arrive{Move: move, Sections: []uint32{uint32(one.First)}, Ceilings: []uint64{0}}
+		if _, err := pb.NewSetsClient(conn).ChangeMap(t.Context(), &pb.ChangeSetMapRequest{Change: &pb.ChangeSetMapRequest_Arrive_{Arrive: arrived}}); err != nil {
+			t.Fatal(err)
+		}
+		d.finish(d.begin(2, one))
+		d.next(uid)
+		if refused { // a move back to the root that is not carried out
+			d.stopped(0, "open", one)
+			d.takeBackAll()
+		}
+		close(wake)
+		if err := <-done; !errors.Is(err, setcare.ErrTakenBack) {
+			t.Errorf("refused since: %v: %v, want %v", refused, err, setcare.ErrTakenBack)
+		}
+		if a, b := d.place(1, one.First), d.place(2, one.First); a.State == sets.Active || b.State != sets.Active {
+			t.Errorf("refused since: %v: the section is %v in set-1, and %v in set-2", refused, a, b)
+		}
+		d.next(uid)
+	}
 }

@@ -167,7 +167,7 @@ func (w *world) step(c *coord) {
 		} else if p := w.place[to]; p.State == Active && p.Move == c.move {
 			c.at = sealing
 		} else {
-			*c = coord{}
+			then(p.Never(c.move), reopening)
 		}
 	case cancelling:
 		if c.at = aborting; !w.cas(from, Cancel, c.move, "") {

@@ -176,7 +176,7 @@ func (m Map) Add(root, s Set) (next Map, changed bool, err error) {
 // Begin notes a move of sections, all of which are in one other Set than to, and are not moving.
 // It gives an open move of exactly these sections to there again. at is for people.
 func (m Map) Begin(to string, ranges []Range, at time.Time) (next Map, move Move, err error) {
-	if err := checkRanges(ranges); err != nil {
+	if err := CheckRanges(ranges); err != nil {
 		return m, move, err
 	}
 	if m.Restored {
@@ -278,7 +278,7 @@ func (m Map) Settle(f Found) (Map, error) {
 	}
 	if f.Whole {
 		for _, move := range f.Open {
-			if move.ID == 0 || move.ID > f.Number || m.index(move.From) < 0 || m.index(move.To) < 0 || checkRanges(move.Sections) != nil {
+			if move.ID == 0 || move.ID > f.Number || m.index(move.From) < 0 || m.index(move.To) < 0 || CheckRanges(move.Sections) != nil {
 				return m, fmt.Errorf("%w: move %d from %q to %q of sections %v is not one of before number %d", seq.ErrBadArgument, move.ID, move.From, move.To, move.Sections, f.Number)
 			}
 		}

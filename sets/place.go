@@ -45,6 +45,14 @@ type Place struct {
 	// begun with it; 0: none was. Of Moved by Give: at or above how far the section had gone in the
 	// other Set.
 	Above uint64 `json:"above,omitempty"`
+	// Was is of Sealed, and of what came of it: the move by which the Set had the section last; 0:
+	// by none, or it is not known since the Set was restored.
+	Was uint64 `json:"was,omitempty"`
+}
+
+// Never says that the Set has not activated the section by the move, and never will.
+func (p Place) Never(move uint64) bool {
+	return p.State != Active && p.State != Limbo && p.Was < move && (p.Move > move || p.Move == move && p.State == Refused)
 }
 
 // String is for people: "sealed for b by move 7".
@@ -115,7 +123,7 @@ func (p Place) after(s Step, above uint64) (Place, error) {
 	done, may, next := false, false, Place{Move: s.Move}
 	switch s.Op {
 	case Seal:
-		next.State, next.To = Sealed, s.To
+		next.State, next.To, next.Was = Sealed, s.To, p.Move
 		done = p.Move == s.Move && (p.State == Sealed || p.State == Moved) && p.To == s.To
 		may = p.State == Active && p.Move < s.Move
 	case Activate:
@@ -125,7 +133,7 @@ func (p Place) after(s Step, above uint64) (Place, error) {
 	case Refuse:
 		next.State = Refused
 		may = p.State != Active && p.State != Limbo && p.Move < s.Move
-		next.Above = max(p.Above, above)
+		next.Above, next.Was = max(p.Above, above), p.Was
 		may = may || p.State == Refused && p.Move == s.Move
 	case Cancel:
 		next.State = Active
@@ -134,7 +142,7 @@ func (p Place) after(s Step, above uint64) (Place, error) {
 		next.State = Active
 		may = p.State == Sealed && p.Move == s.Move
 	case Finish:
-		next.State, next.To = Moved, p.To
+		next.State, next.To, next.Was = Moved, p.To, p.Was
 		may = p.State == Sealed && p.Move == s.Move
 	case Keep:
 		next.State = Active

@@ -40,7 +40,7 @@ func ParseRanges(text string) ([]Range, error) {
 		}
 		out = append(out, Range{seq.SectionID(first), uint32(last - first + 1)})
 	}
-	return out, checkRanges(out)
+	return out, CheckRanges(out)
 }
 
 // RangesOf are the sections, in order, as few ranges.
@@ -56,7 +56,7 @@ func RangesOf(ids []seq.SectionID) []Range {
 	return out
 }
 
-// Sections are the sections of ranges, in their order.
+// Sections are the sections of ranges, in their order. What others sent goes through CheckRanges first.
 func Sections(ranges []Range) []seq.SectionID {
 	var out []seq.SectionID
 	for _, r := range ranges {
@@ -67,8 +67,9 @@ func Sections(ranges []Range) []seq.SectionID {
 	return out
 }
 
-// checkRanges is seq.ErrBadArgument for ranges that are empty, out of order or not of sections.
-func checkRanges(ranges []Range) error {
+// CheckRanges is seq.ErrBadArgument for ranges that are empty, out of order or beyond
+// seq.MaxSections: of none of them more than that many sections come out.
+func CheckRanges(ranges []Range) error {
 	end := uint64(0)
 	for i, r := range ranges {
 		if r.Sections == 0 || i > 0 && uint64(r.First) < end || r.end() > seq.MaxSections {

@@ -109,7 +109,7 @@ func (r Record) Has(id seq.SectionID) bool { return r.At(id).State == Active }
 
 // Apply takes a step with all of the sections, or, with seq.ErrMoveOver, with none.
 func (r Record) Apply(s Step, ranges []Range) (next Record, changed bool, err error) {
-	if err := checkRanges(ranges); err != nil {
+	if err := CheckRanges(ranges); err != nil {
 		return r, false, err
 	}
 	if s.Move == 0 || s.Op == 0 || (s.Op == Seal || s.Op == Give) && s.To == "" {

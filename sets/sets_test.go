@@ -344,3 +344,39 @@ func TestWhatIsSettledLateUndoesNoMoveThatHasBegunSince(t *testing.T) {
 		t.Errorf("%v: section 0 is in Set %d by a map that could be relied upon", err, late.Index(0))
 	}
 }
+
+// What became of a section since does not hide that the Set had it by a move, so that the Set which
+// it came from is not given it back.
+func TestAPlaceSaysWhetherAMoveWasNeverActivated(t *testing.T) {
+	const move = 5
+	for _, row := range []struct {
+		steps []Step
+		from  State
+		want  bool
+	}{
+		{nil, Inactive, false},
+		{[]Step{{Op: Refuse, Move: move}}, Inactive, true},
+		{[]Step{{Op: Refuse, Move: 8}}, Inactive, true},
+		{[]Step{{Op: Refuse, Move: move - 1}}, Inactive, false},
+		{[]Step{{Op: Give, Move: 8, To: "c"}}, Limbo, true},
+		{nil, Limbo, false},
+		{[]Step{{Op: Activate, Move: move}}, Inactive, false},
+		{[]Step{{Op: Activate, Move: 8}}, Inactive, false},
+		{[]Step{{Op: Activate, Move: move}, {Op: Seal, Move: 6, To: "c"}}, Inactive, false},
+		{[]Step{{Op: Activate, Move: move}, {Op: Cancel, Move: 6}, {Op: Seal, Move: 7, To: "c"}}, Inactive, false},
+		{[]Step{{Op: Activate, Move: move}, {Op: Seal, Move: 6, To: "c"}, {Op: Finish, Move: 6}}, Inactive, false},
+		{[]Step{{Op: Activate, Move: move}, {Op: Seal, Move: 6, To: "c"}, {Op: Finish, Move: 6}, {Op: Refuse, Move: 8}, {Op: Refuse, Move: 9}}, Inactive, false},
+		{[]Step{{Op: Activate, Move: 2}, {Op: Seal, Move: 3, To: "c"}, {Op: Finish, Move: 3}, {Op: Refuse, Move: 8}}, Inactive, true},
+	} {
+		r := Record{Rest: Place{State: row.from}}
+		for _, s := range row.steps {
+			var err error
+			if r, _, err = r.Apply(s, []Range{{First: 0, Sections: 1}}); err != nil {
+				t.Fatalf("%+v: %v", row.steps, err)
+			}
+		}
+		if got := r.At(0).Never(move); got != row.want {
+			t.Errorf("after %+v it is %+v: never %v, want %v", row.steps, r.At(0), got, row.want)
+		}
+	}
+}

@@ -8,13 +8,10 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/seqsvr/seqsvr/allocsvr/handover"
+	"github.com/seqsvr/seqsvr/internal/rpc"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/seq"
 )
-
-// maxOffer bounds the counters of one Offer message, in bytes: well under the
-// limit of a gRPC message here.
-const maxOffer = 4 << 20
 
 // Peers reaches the other AllocSvr over gRPC. One connection an address.
 type Peers struct {
@@ -69,7 +66,7 @@ func (p *Peers) Offer(ctx context.Context, addr string, to seq.Session, sections
 	}
 	for first := true; first || len(sections) > 0; first = false {
 		req := &pb.OfferRequest{ClusterId: p.cluster, From: uint64(p.from), To: uint64(to)}
-		for size := 0; len(sections) > 0 && size < maxOffer; sections = sections[1:] {
+		for size := 0; len(sections) > 0 && size < rpc.MaxCounters; sections = sections[1:] {
 			s := sections[0]
 			body := s.Body
 			if body == nil {

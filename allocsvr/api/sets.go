@@ -34,6 +34,8 @@ type Sets struct {
 	Routes   *arbiter.Routes
 	Keyhash  *keyhash.Document
 	IDs      IDs
+	// Room is how many bytes of counters one answer has; zero: as many as a message.
+	Room owner.Room
 	// Rehash has this node hash string keys so from now on; it must own nothing.
 	Rehash func(keyhash.Entries) error
 }
@@ -138,11 +140,15 @@ func (s *Sets) edit(req *pb.ChangeSetMapRequest) (func(now sets.Map, began *sets
 		event.Reason = fmt.Sprintf("operator: Set %s at %v", add.Name, add.Addrs)
 		return func(now sets.Map, _ *sets.Move) (sets.Map, bool, error) { return now.Add(root, add) }, event, nil
 	case req.GetBegin() != nil:
-		to, ranges := req.GetBegin().GetTo(), rpc.RangesFromProto(req.GetBegin().GetSections())
-		event.Reason = fmt.Sprintf("operator: sections %v are to move to Set %s", ranges, to)
-		if err := s.movable(ranges); err != nil {
+		to := req.GetBegin().GetTo()
+		ranges, err := rangesOf(req.GetBegin().GetSections())
+		if err == nil {
+			err = s.movable(ranges)
+		}
+		if err != nil {
 			return nil, event, err
 		}
+		event.Reason = fmt.Sprintf("operator: sections %v are to move to Set %s", ranges, to)
 		return func(now sets.Map, began *sets.Move) (next sets.Map, changed bool, err error) {
 			if next, *began, err = now.Begin(to, ranges, time.Now()); err != nil && !errors.Is(err, seq.ErrBadArgument) {
 				err = fmt.Errorf("%w: %w", seq.ErrBadArgument, err) // no retry helps
@@ -174,21 +180,29 @@ func (s *Sets) edit(req *pb.ChangeSetMapRequest) (func(now sets.Map, began *sets
 			return next, changed, nil
 		}, event, nil
 	case req.GetAbort() != nil:
-		a, ranges := req.GetAbort(), rpc.RangesFromProto(req.GetAbort().GetSections())
+		a := req.GetAbort()
+		ranges, err := rangesOf(a.GetSections())
+		if err != nil {
+			return nil, event, err
+		}
 		event.Reason = fmt.Sprintf("operator: move %d of sections %v aborted", a.GetMove(), ranges)
 		return func(now sets.Map, _ *sets.Move) (sets.Map, bool, error) {
 			next, changed := now.Abort(a.GetMove(), ranges)
 			return next, changed, nil
 		}, event, nil
 	}
-	return nil, event, fmt.Errorf("%w: no change of the map of Sets, expected add, begin, arrive or abort", seq.ErrBadArgument)
+	return nil, event, fmt.Errorf("%w: no change of the map of Sets, expected add, begin, arrive, abort, number or settle", seq.ErrBadArgument)
 }
 
 // settle is the change that notes where sections were found to be.
 func (s *Sets) settle(req *pb.ChangeSetMapRequest_Settle, event arbiter.Event) (func(now sets.Map, began *sets.Move) (sets.Map, bool, error), arbiter.Event, error) {
 	where := make(map[seq.SectionID]uint32)
 	for _, run := range req.GetRuns() {
-		for _, id := range sets.Sections(rpc.RangesFromProto([]*pb.SectionRange{run.GetSections()})) {
+		ranges, err := rangesOf([]*pb.SectionRange{run.GetSections()})
+		if err != nil {
+			return nil, event, err
+		}
+		for _, id := range sets.Sections(ranges) {
 			if err := s.section(uint32(id)); err != nil {
 				return nil, event, err
 			}
@@ -209,6 +223,12 @@ func (s *Sets) settle(req *pb.ChangeSetMapRequest_Settle, event arbiter.Event) (
 		next, err := now.Settle(found)
 		return next, err == nil, err
 	}, event, nil
+}
+
+// rangesOf are those of a request: seq.ErrBadArgument. Only then may their sections be gone through.
+func rangesOf(p []*pb.SectionRange) ([]sets.Range, error) {
+	ranges := rpc.RangesFromProto(p)
+	return ranges, sets.CheckRanges(ranges)
 }
 
 // movable refuses sections that there are not, and those of exact spaces.
@@ -265,8 +285,8 @@ func (s *Sets) Join(ctx context.Context, req *pb.JoinSetRequest) (*pb.SetRecordR
 	if err != nil {
 		return nil, err
 	}
-	s.Moves.Settle(r) // this node serves nothing any more
-	s.Docs.Look()     // and sends callers on by the root's map
+	s.Moves.Settle() // this node serves nothing any more
+	s.Docs.Look()    // and sends callers on by the root's map
 	if len(req.GetKeys()) > 0 {
 		keys, err := s.Keyhash.Adopt(ctx, req.GetKeys())
 		if err == nil {
@@ -291,7 +311,7 @@ func (s *Sets) Step(ctx context.Context, req *pb.SetStepRequest) (*pb.SetRecordR
 	if err != nil {
 		return nil, err
 	}
-	s.Moves.Settle(r)
+	s.Moves.Settle()
 	return s.record(r), nil
 }
 
@@ -306,17 +326,14 @@ func (s *Sets) Stop(ctx context.Context, req *pb.StopSectionsRequest) (*pb.StopS
 		}
 		ids[i] = seq.SectionID(id)
 	}
-	stopped, left, err := s.Moves.Stop(ctx, req.GetMove(), ids, req.GetUnowned())
+	room := cmp.Or(s.Room, owner.Room{Message: rpc.MaxCounters, Section: rpc.MaxSection})
+	stopped, left, err := s.Moves.Stop(ctx, req.GetMove(), ids, req.GetUnowned(), room)
 	if err != nil {
 		return nil, err
 	}
 	reply := &pb.StopSectionsReply{Left: plainIDs(left)}
 	for _, one := range stopped {
-		p := &pb.StoppedSection{Section: uint32(one.ID), Ceiling: one.Ceiling, Mark: one.Mark}
-		if one.Table != nil {
-			p.Counters = one.Table.AppendBinary(nil)
-		}
-		reply.Stopped = append(reply.Stopped, p)
+		reply.Stopped = append(reply.Stopped, &pb.StoppedSection{Section: uint32(one.ID), Ceiling: one.Ceiling, Counters: one.Body, Mark: one.Mark})
 	}
 	return reply, nil
 }

@@ -1,6 +1,7 @@
 package handover
 
 import (
+	"maps"
 	"sync"
 
 	"github.com/seqsvr/seqsvr/seq"
@@ -64,6 +65,13 @@ func (k *Kept) Use(id seq.SectionID, good func(Sealed) bool) (s Sealed, ok, ther
 	}
 	s.offered = 0 // it is this node's own from here on
 	return s, ok, there
+}
+
+// Forget removes what is of this machine of sections that will never go on from it.
+func (k *Kept) Forget(never func(seq.SectionID) bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	maps.DeleteFunc(k.own, func(id seq.SectionID, _ Sealed) bool { return never(id) })
 }
 
 // All lists what is of this machine, to be parked.

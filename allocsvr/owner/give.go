@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"slices"
 	"time"
 
 	"github.com/seqsvr/seqsvr/allocsvr/handover"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
+	"github.com/seqsvr/seqsvr/sets"
 )
 
 // handOverBatch is how many sections are sealed at one time: their requests wait
@@ -175,7 +177,6 @@ func (g *giver) handOver(life context.Context, to quorum.SessionView, ids []seq.
 			rest = append(rest, s)
 		}
 		g.reclaim(rest)
-		err = errors.Join(err, errNotTaken)
 	}
 	return moved, err
 }
@@ -186,7 +187,8 @@ const takePatience = 10 * time.Second
 // letTake lets the successor acquire what was released for it, and again while it lives and
 // has not: an attempt of it that was late may have been accepted, and it alone knows then that
 // nothing was handed out under that epoch (handover.Sealed.Also). Any other node that acquires,
-// this one too, has to go on from the base, which leaves a gap.
+// this one too, has to go on from the base, which leaves a gap. What the Set has no more, since it
+// was sealed for a move meanwhile, is not waited for: no node of the Set takes it. errNotTaken.
 func (g *giver) letTake(ctx context.Context, to quorum.SessionView, ids []seq.SectionID) (owned []seq.SectionID, err error) {
 	ctx, cancel := context.WithTimeout(ctx, takePatience)
 	defer cancel()
@@ -194,16 +196,27 @@ func (g *giver) letTake(ctx context.Context, to quorum.SessionView, ids []seq.Se
 		try, done := context.WithTimeout(ctx, giveUp)
 		owned, err = g.peers.Take(try, to.Addr, to.Session, ids)
 		done()
-		lives := g.nodes.Present()[to.Name].Session == to.Session && !g.routes.Table().Leaves(to.Name, to.Session)
-		if len(owned) == len(ids) || errors.Is(err, seq.ErrNodeUnfit) || !lives {
+		if len(owned) == len(ids) {
 			return owned, err
+		}
+		if record, err := g.record.Load(ctx); err == nil && !lacks(record, ids, owned) {
+			return owned, nil
+		}
+		lives := g.nodes.Present()[to.Name].Session == to.Session && !g.routes.Table().Leaves(to.Name, to.Session)
+		if errors.Is(err, seq.ErrNodeUnfit) || !lives {
+			return owned, errors.Join(err, errNotTaken)
 		}
 		select {
 		case <-ctx.Done():
-			return owned, err
+			return owned, errors.Join(err, errNotTaken)
 		case <-time.After(g.lease / 50):
 		}
 	}
+}
+
+// lacks says whether the Set has a section of those wanted that is not among the owned.
+func lacks(record sets.Record, wanted, owned []seq.SectionID) bool {
+	return slices.ContainsFunc(wanted, func(id seq.SectionID) bool { return record.Has(id) && !slices.Contains(owned, id) })
 }
 
 // errNotTaken: the successor could not acquire what it was offered.
@@ -213,10 +226,11 @@ var errNotTaken = errors.New("successor did not take all sections")
 // acquire them again, and then go on from where it sealed them.
 func (g *giver) reclaim(sealed []handover.Sealed) {
 	g.kept.Keep(sealed...)
-	ids := make([]seq.SectionID, 0, len(sealed))
+	ids, record := make([]seq.SectionID, 0, len(sealed)), g.record.Known()
 	for _, s := range sealed {
-		g.sections.Cell(s.ID).Drop(s.Epoch, "")
-		ids = append(ids, s.ID)
+		if g.sections.Cell(s.ID).Drop(s.Epoch, ""); record.Has(s.ID) {
+			ids = append(ids, s.ID)
+		}
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), giveUp)
 	defer cancel()

@@ -8,9 +8,11 @@ import (
 
 	"github.com/seqsvr/seqsvr/allocsvr/counters"
 	"github.com/seqsvr/seqsvr/allocsvr/handover"
+	"github.com/seqsvr/seqsvr/allocsvr/section"
 	"github.com/seqsvr/seqsvr/allocsvr/tenure/tenuretest"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
+	"github.com/seqsvr/seqsvr/sets"
 )
 
 func TestASectionIsSealedBeforeItsLeaseIsReleased(t *testing.T) {
@@ -249,7 +251,7 @@ func TestASuccessorIsAskedAgainWhileItLives(t *testing.T) {
 			o.Owner.peers, o.Owner.sessions, o.lease = peers, &told{sessions: []quorum.SessionView{test.seen}}, time.Millisecond
 			o.routes.Adopt(&seq.RouteTable{Version: 1, Nodes: []seq.Node{test.node}, Sections: make([]seq.Placement, 1)})
 			owned, err := o.away.letTake(t.Context(), b, []seq.SectionID{0})
-			if got := len(owned) == 1; got != test.want || err != nil {
+			if got := len(owned) == 1; got != test.want || (err == nil) != test.want {
 				t.Errorf("took it: %v (%v) after %d tries, want %v", got, err, peers.asked, test.want)
 			}
 		})
@@ -261,6 +263,28 @@ func TestThePauseAfterAFailedHandOverGrows(t *testing.T) {
 	for _, want := range []time.Duration{1, 2, 4, 8, 16, 30, 30} {
 		if r = r.again(time.Hour); r.until != time.Hour+want*time.Second {
 			t.Errorf("again after %v, want %v s", r.until-time.Hour, int(want))
+		}
+	}
+}
+
+// A section that is sealed for a move while it is handed over is no node's of the Set any more: the
+// others of the batch, and the successor, do not answer for it.
+func TestAHandOverDoesNotWaitForASectionThatIsSealedMeanwhile(t *testing.T) {
+	for _, place := range []sets.Place{sealedBy7, {State: sets.Moved, Move: 7, To: "b"}} {
+		o, w, _ := newMoving(t, place)
+		o.must(4)
+		o.Owner.peers = &untaking{}
+		moved, err := o.away.handOver(t.Context(), quorum.SessionView{Session: otherSession, Name: "b", Addr: "b:1"}, []seq.SectionID{0})
+		if err != nil || moved != 0 {
+			t.Errorf("%v: moved %d: %v", place, moved, err)
+		}
+		if len(w.asked) > 0 || o.c.State() != section.Absent {
+			t.Errorf("%v: it is %v, and was asked for by %+v", place, o.c.State(), w.asked)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond) // the clock stands still
+		got := o.TakeOffered(ctx, []seq.SectionID{0})
+		if cancel(); len(got) > 0 {
+			t.Errorf("%v: taken: %v", place, got)
 		}
 	}
 }

@@ -47,11 +47,17 @@ func (alone) Quorum() error                        { return nil }
 func (alone) Waitless() error                      { return nil }
 func (alone) NotOwner(seq.SectionID, string) error { return seq.ErrNotOwner }
 
-// newOwner owns section 0 from base 0 with ownerStep numbers confirmed, leased for
+// newOwner owns the one section from base 0 with ownerStep numbers confirmed, leased for
 // ownerLease from now.
 func newOwner(t testing.TB) *owned {
 	t.Helper()
-	m, err := seq.NewMapping(seq.Space{Name: "user", Sections: 1, Step: ownerStep})
+	return newOwnerOf(t, 1)
+}
+
+// newOwnerOf owns section 0 of some.
+func newOwnerOf(t testing.TB, sections uint32) *owned {
+	t.Helper()
+	m, err := seq.NewMapping(seq.Space{Name: "user", Sections: sections, Step: ownerStep})
 	if err != nil {
 		t.Fatal(err)
 	}

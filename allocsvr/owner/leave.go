@@ -211,7 +211,9 @@ func (g *giver) park(file string) error {
 	if file == "" {
 		return nil
 	}
-	// Counters that came from elsewhere and were not used yet stay good.
+	// Counters that came from elsewhere and were not used yet stay good, but for those of sections
+	// that have gone to another Set.
+	g.moves.Settle()
 	sealed = append(sealed, g.kept.All()...)
 	if len(sealed) == 0 {
 		return nil

@@ -2,12 +2,10 @@ package owner
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"math/rand/v2"
-	"slices"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/seqsvr/seqsvr/allocsvr/counters"
 	"github.com/seqsvr/seqsvr/allocsvr/handover"
@@ -22,8 +20,15 @@ import (
 type Stopped struct {
 	ID      seq.SectionID
 	Ceiling uint64          // at or above every number that it ever handed out
-	Table   *counters.Table // not changed any more; nil: not known, it goes on from the ceiling
+	Table   *counters.Table // of one that comes; nil: not known, it goes on from the ceiling
+	Body    []byte          // of one that goes: its counters as they travel; none: not known
 	Mark    uint64          // as handover.Sealed.Mark
+}
+
+// Room is how many bytes of counters one answer has.
+type Room struct {
+	Message int // not more, unless one section alone has
+	Section int // a section with more goes without
 }
 
 // Moves are the steps of moves between Sets that a node takes: it stops sections that its Set
@@ -42,19 +47,24 @@ type Moves struct {
 // Counts are how many sections this node has stopped for other Sets, and opened for its own.
 func (m *Moves) Counts() (stopped, opened uint64) { return m.stopped.Load(), m.opened.Load() }
 
-// stop is a section that this node has stopped; epoch is zero if it did not own it.
+// stop is a section that this node has stopped.
 type stop struct {
 	Stopped
 	move  uint64
-	epoch seq.Epoch
+	epoch seq.Epoch       // under which it owned it; zero: it gained the register for the stop
+	table *counters.Table // not changed before the stop is forgotten
+	// sure: W stores had promised no other epoch once the section was sealed here, after the
+	// record was. Until then a node whose clock stood still may have been succeeded, by one that
+	// handed out more.
+	sure bool
 }
 
 // Stop ends the service of sections that the record says are sealed for the move: those that
-// this node owns, and, if unowned, those that no node does. left are the others. A repeated call
-// gives the same. seq.ErrMoveOver, and nothing was stopped, if the record says something else;
-// seq.ErrBadArgument for a section of an exact space that is sealed: only by a settlement it is in
-// another Set.
-func (m *Moves) Stop(ctx context.Context, move uint64, ids []seq.SectionID, unowned bool) (stopped []Stopped, left []seq.SectionID, err error) {
+// this node owns, as many as there is room for, and, if unowned, those that no node does. left are
+// the others. A repeated call gives the same. seq.ErrMoveOver, and nothing was stopped, if the
+// record says something else; seq.ErrBadArgument for a section of an exact space that is sealed:
+// only by a settlement it is in another Set.
+func (m *Moves) Stop(ctx context.Context, move uint64, ids []seq.SectionID, unowned bool, room Room) (stopped []Stopped, left []seq.SectionID, err error) {
 	record, err := m.o.record.Load(ctx)
 	if err != nil {
 		return nil, nil, err
@@ -67,16 +77,8 @@ func (m *Moves) Stop(ctx context.Context, move uint64, ids []seq.SectionID, unow
 			return nil, nil, fmt.Errorf("%w: section %d is of an exact space, which stays in its Set", seq.ErrBadArgument, id)
 		}
 	}
-	// The lease is looked at after the record was read: had another node gained a section
-	// before, it would not hold, and one that gains it later finds it sealed.
-	now := m.o.clock.Now()
-	for _, id := range ids {
-		if s, ok := m.stopOwn(id, move, now); ok {
-			stopped = append(stopped, s)
-		} else {
-			left = append(left, id)
-		}
-	}
+	own, left := m.stopOwn(move, ids, room)
+	stopped, left = m.confirmed(ctx, own, left)
 	if unowned && len(left) > 0 {
 		var fenced []Stopped
 		fenced, left = m.fence(ctx, move, left)
@@ -85,23 +87,91 @@ func (m *Moves) Stop(ctx context.Context, move uint64, ids []seq.SectionID, unow
 	return stopped, left, nil
 }
 
-// stopOwn seals a section that this node owns and has the lease of, or has stopped before.
-func (m *Moves) stopOwn(id seq.SectionID, move uint64, now time.Duration) (Stopped, bool) {
+// stopOwn seals sections that this node owns, until there is no more room, and tells those that it
+// has stopped before.
+func (m *Moves) stopOwn(move uint64, ids []seq.SectionID, room Room) (own []stop, left []seq.SectionID) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if s, ok := m.stops[id]; ok && s.move == move {
-		return s.Stopped, true
+	used, full := 0, false
+	for _, id := range ids {
+		s, ok := m.stops[id]
+		if ok = ok && s.move == move; !ok && !full {
+			s, ok = m.seal(id, move)
+		}
+		if !ok || full {
+			left = append(left, id)
+			continue
+		}
+		if s.table != nil {
+			s.Body = s.table.AppendBinary(nil)
+		}
+		if len(s.Body) > room.Section {
+			m.o.log.Warn("section moves without its counters: they are too large for a message", "section", id, "bytes", len(s.Body), "most", room.Section)
+			s.Body = nil
+		}
+		if full = used > 0 && used+len(s.Body) > room.Message; full {
+			left = append(left, id)
+			continue
+		}
+		used += len(s.Body)
+		own = append(own, s)
 	}
-	epoch, table, ok := m.o.sections.Cell(id).SealLeased(now)
+	return own, left
+}
+
+// seal stops a section that this node owns. Needs m.mu.
+func (m *Moves) seal(id seq.SectionID, move uint64) (stop, bool) {
+	epoch, table, ok := m.o.sections.Cell(id).Seal()
 	if !ok {
-		return Stopped{}, false
+		return stop{}, false
 	}
 	mark := m.o.mark(id)
-	s := stop{Stopped: Stopped{ID: id, Ceiling: table.High(), Table: table, Mark: mark}, move: move, epoch: epoch}
+	s := stop{Stopped: Stopped{ID: id, Ceiling: table.High(), Mark: mark}, move: move, epoch: epoch, table: table}
 	m.note(s)
 	// Should the section stay in this Set, this node goes on from here.
 	m.o.kept.Keep(handover.Sealed{ID: id, Epoch: epoch, Table: table, Mark: mark})
-	return s.Stopped, true
+	return s, true
+}
+
+// confirmed leaves the sections that were this node's once they were sealed, as W stores say: no
+// clock takes part. Another that gains one later finds it sealed in the record. Those that another
+// session was promised are given up; of the rest it is not known, and they stay sealed until they
+// are asked for again, or the record has decided on them.
+func (m *Moves) confirmed(ctx context.Context, in []stop, left []seq.SectionID) (stopped []Stopped, _ []seq.SectionID) {
+	var regs []seq.Register
+	var epochs []seq.Epoch
+	for _, s := range in {
+		if !s.sure {
+			regs, epochs = append(regs, seq.SectionRegister(s.ID)), append(epochs, s.epoch)
+		}
+	}
+	var errs []error
+	if len(regs) > 0 {
+		errs = m.o.holder.Standing(ctx, regs, epochs)
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, s := range in {
+		var err error
+		if !s.sure {
+			err, errs = errs[0], errs[1:]
+		}
+		now, mine := m.stops[s.ID]
+		mine = mine && now.move == s.move && now.epoch == s.epoch
+		if err == nil || mine && now.sure {
+			if now.sure = true; mine {
+				m.stops[s.ID] = now
+			}
+			stopped = append(stopped, s.Stopped)
+			continue
+		}
+		if mine && errors.Is(err, seq.ErrNoLease) {
+			m.o.sections.Cell(s.ID).Drop(s.epoch, "")
+			delete(m.stops, s.ID)
+		}
+		left = append(left, s.ID)
+	}
+	return stopped, left
 }
 
 // note remembers a stop. Needs m.mu.
@@ -134,7 +204,7 @@ func (m *Moves) fence(ctx context.Context, move uint64, ids []seq.SectionID) (st
 			left = append(left, b.c.ID())
 			continue
 		}
-		s := stop{Stopped: Stopped{ID: b.c.ID(), Ceiling: b.max, Mark: m.o.mark(b.c.ID())}, move: move}
+		s := stop{Stopped: Stopped{ID: b.c.ID(), Ceiling: b.max, Mark: m.o.mark(b.c.ID())}, move: move, sure: true}
 		m.note(s)
 		stopped = append(stopped, s.Stopped)
 	}
@@ -189,16 +259,18 @@ func (m *Moves) SentOn(id seq.SectionID) (addr string) {
 	return ""
 }
 
-// Settle forgets stops that the record has decided on: the sections have gone, or stay. Sections
-// that this node owns and its Set has not are given up.
-func (m *Moves) Settle(record sets.Record) {
+// Settle forgets stops that the record has decided on, as this node has seen it: the sections have
+// gone, or stay. Sections that this node owns and its Set has not are given up, and the counters
+// of those that have gone are forgotten.
+func (m *Moves) Settle() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	stays := false
+	owned := m.o.sections.Owned() // first: the record is newer than how they came to be owned
+	record, stays := m.o.record.Known(), false
 	for id, s := range m.stops {
 		p := record.At(id)
-		if p.Move < s.move || p.Move == s.move && p.State == sets.Sealed {
-			continue // as it was seen before the stop, or not decided yet
+		if p.Move == s.move && p.State == sets.Sealed {
+			continue
 		}
 		m.o.sections.Cell(id).Drop(s.epoch, "") // no successor, unless callers were sent on before
 		delete(m.stops, id)
@@ -214,109 +286,16 @@ func (m *Moves) Settle(record sets.Record) {
 	if record.Has(0) && len(record.Runs) == 0 {
 		return // the Set has everything, as nearly all do
 	}
-	for _, id := range m.o.sections.Owned() {
-		if p := record.At(id); p.State != sets.Active && p.State != sets.Sealed {
-			if v, ok := m.o.sections.Cell(id).View(); ok {
-				m.o.sections.Cell(id).Drop(v.Epoch, "")
-			}
+	for _, id := range owned {
+		if v, ok := m.o.sections.Cell(id).View(); ok && gone(record, id) {
+			m.o.sections.Cell(id).Drop(v.Epoch, "")
 		}
 	}
+	m.o.kept.Forget(func(id seq.SectionID) bool { return gone(m.o.record.Known(), id) })
 }
 
-// Open has this node own sections that were stopped in another Set, has its own Set activate
-// them, and serves them: from their counters if it was this call that activated them, and else
-// from above their ceilings. active are those that another node of this Set may have; left are
-// not activated yet, since another session holds their registers. seq.ErrMoveOver: the move was
-// refused here, or is over. With keep they are in limbo here, and are settled as this Set's, from
-// above their ceilings.
-func (m *Moves) Open(ctx context.Context, move uint64, in []Stopped, keep bool) (opened, active, left []seq.SectionID, err error) {
-	if err := m.o.gaining.Acquire(ctx, 1); err != nil {
-		return nil, nil, nil, err
-	}
-	defer m.o.gaining.Release(1) // a node that leaves waits, and hands over what was opened
-	if m.o.leaving.Load() {
-		return nil, nil, nil, seq.ErrShuttingDown
-	}
-	record, err := m.o.record.Load(ctx)
-	if err != nil {
-		return nil, nil, nil, err
-	}
-	var done acquisition
-	var tries []*attempt
-	for i := range in {
-		id := in[i].ID
-		switch p, c := record.At(id), m.o.sections.Cell(id); {
-		case p.State == sets.Active && p.Move == move:
-			active = append(active, id)
-		case c.Begin():
-			tries = append(tries, &attempt{ctx: ctx, o: m.o, c: c, done: &done, stopped: &in[i],
-				holder: func(seq.SectionID, seq.Session) string { return "" }})
-		default:
-			left = append(left, id)
-		}
-	}
-	gained := tenure.Acquire(ctx, m.o.holder, tries)
-	if len(gained) > 0 {
-		step := sets.Step{Op: sets.Activate, Move: move, By: rand.Uint64() | 1}
-		if keep {
-			step = sets.Step{Op: sets.Keep, Move: move}
-		}
-		if err := m.activate(ctx, step, gained, &done); err != nil {
-			for _, g := range gained {
-				g.Hold.Drop()
-				g.Bid.c.Drop(g.Epoch, "")
-			}
-			return nil, nil, nil, err
-		}
-		m.o.install(ctx, gained, &done)
-		m.opened.Add(uint64(len(done.owned)))
-	}
-	activated := make(map[*attempt]bool)
-	for _, g := range gained {
-		activated[g.Bid] = true
-	}
-	for _, t := range tries {
-		switch id := t.c.ID(); {
-		case slices.Contains(done.owned, id):
-		case activated[t]:
-			active = append(active, id)
-		default:
-			left = append(left, id)
-		}
-	}
-	return done.owned, active, left, nil
-}
-
-// activate has the Set activate sections of which this node has the registers, with a max at or
-// above their ceilings.
-func (m *Moves) activate(ctx context.Context, step sets.Step, gained []tenure.Gained[*attempt], done *acquisition) error {
-	ids := make([]seq.SectionID, len(gained))
-	for i, g := range gained {
-		ids[i] = g.Bid.c.ID()
-	}
-	now, err := m.o.record.Step(ctx, step, sets.RangesOf(ids))
-	if err != nil {
-		return err
-	}
-	for _, g := range gained {
-		// Had another node activated it, it may have handed out numbers since the stop.
-		if t := g.Bid; step.By != 0 && now.At(t.c.ID()).By == step.By && t.stopped.Table != nil && t.stopped.Mark == m.o.mark(t.c.ID()) {
-			t.table = t.stopped.Table
-			done.kept++
-		}
-	}
-	return nil
-}
-
-// continueFrom begins a section that comes from another Set above its ceiling, and above all that
-// the stores of this Set have seen of it. One of an exact space, which is settled here, goes on
-// from its log.
-func (t *attempt) continueFrom(found quorum.Outcome) {
-	if t.c.Space().Mode == seq.Exact {
-		t.start(found)
-		return
-	}
-	base := max(found.Max, t.stopped.Ceiling)
-	t.table = counters.New(base)
-	t.max = min(base+t.c.Space().Step, uint64(seq.MaxSeq))
+// gone says whether the Set has a section no more, and it does not come back from where it is.
+func gone(record sets.Record, id seq.SectionID) bool {
+	p := record.At(id)
+	return p.State != sets.Active && p.State != sets.Sealed
 }

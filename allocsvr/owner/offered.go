@@ -25,7 +25,7 @@ func (o *Owner) Accept(sections []handover.Sealed) error {
 
 // TakeOffered acquires what a peer has released for this session. It tries again
 // for a moment: a look of this node's own may be at the same sections just now, and
-// until they are owned the peer's callers wait.
+// until they are owned the peer's callers wait. It does not for what the Set has no more.
 func (o *Owner) TakeOffered(ctx context.Context, ids []seq.SectionID) []seq.SectionID {
 	const (
 		patience = 300 * time.Millisecond // below quorum.ReserveTime
@@ -37,7 +37,7 @@ func (o *Owner) TakeOffered(ctx context.Context, ids []seq.SectionID) []seq.Sect
 		done, leaving := o.gain(ctx, ids)
 		kept += done.kept
 		have := o.ownedOf(ids)
-		if leaving || len(have) == len(ids) || ctx.Err() != nil || o.clock.Now()-begin > patience {
+		if leaving || !lacks(o.record.Known(), ids, have) || ctx.Err() != nil || o.clock.Now()-begin > patience {
 			o.log.Info("sections taken by hand", "sections", len(have), "of", len(ids), "with counters", kept,
 				"took", (o.clock.Now() - begin).Round(time.Microsecond))
 			return have

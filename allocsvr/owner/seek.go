@@ -39,7 +39,7 @@ func (o *Owner) seek(ctx context.Context) {
 func (o *Owner) seekOnce(ctx context.Context) time.Duration {
 	const soonest = 2 * time.Millisecond
 	pause := o.lease / 5
-	o.moves.Settle(o.record.Known())
+	o.moves.Settle()
 	t := o.routes.Table()
 	if t == nil || o.leaving.Load() {
 		return pause

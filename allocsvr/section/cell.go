@@ -157,11 +157,11 @@ func (c *Cell) install(epoch seq.Epoch, table *counters.Table, confirmed uint64,
 	return true, nil
 }
 
-// Drop forgets the section if it is still under the epoch.
+// Drop forgets the section if it is still under the epoch, which is not zero.
 func (c *Cell) Drop(epoch seq.Epoch, successor string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.state == Absent || c.epoch != epoch {
+	if c.state == Absent || c.epoch != epoch || epoch.IsZero() {
 		return false
 	}
 	c.clear(successor)
@@ -206,11 +206,6 @@ func (c *Cell) endLog() {
 func (c *Cell) Seal() (epoch seq.Epoch, table *counters.Table, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.seal()
-}
-
-// seal is Seal. Needs c.mu.
-func (c *Cell) seal() (epoch seq.Epoch, table *counters.Table, ok bool) {
 	if c.state != Owned {
 		return seq.Epoch{}, nil, false
 	}
@@ -218,17 +213,6 @@ func (c *Cell) seal() (epoch seq.Epoch, table *counters.Table, ok bool) {
 	c.state, c.target = Sealed, 0
 	sealed := c.table
 	return c.epoch, &sealed, true
-}
-
-// SealLeased is Seal if the lease holds at now: no other session can have taken the section by
-// then.
-func (c *Cell) SealLeased(now time.Duration) (epoch seq.Epoch, table *counters.Table, ok bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if !c.leased(now) {
-		return seq.Epoch{}, nil, false
-	}
-	return c.seal()
 }
 
 // confirm records that W stores have max >= max under the epoch. Only that lets

@@ -31,6 +31,13 @@ const (
 	MaxSend = 32 << 20 // what a server answers
 )
 
+// Counters of sections that go to another node are told in messages of MaxCounters bytes, or of
+// one section that alone has more, up to MaxSection.
+const (
+	MaxCounters = MaxRecv / 4
+	MaxSection  = MaxRecv - 64<<10
+)
+
 // Flow control, in bytes. Windows that are set are fixed: gRPC then sends no pings to
 // measure the connection, which cost as much as the small messages beside them.
 // They also bound what a peer has sent and the server has not read yet.

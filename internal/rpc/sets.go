@@ -132,9 +132,9 @@ func BySection[T any](in map[seq.SectionID]T) map[uint32]T {
 }
 
 func placesToProto(p sets.Place) *pb.SectionPlaces {
-	return &pb.SectionPlaces{State: pb.SectionState(p.State) + 1, Move: p.Move, To: p.To, Above: p.Above}
+	return &pb.SectionPlaces{State: pb.SectionState(p.State) + 1, Move: p.Move, To: p.To, Above: p.Above, Was: p.Was}
 }
 
 func placeFromProto(p *pb.SectionPlaces) sets.Place {
-	return sets.Place{State: sets.State(max(1, p.GetState()) - 1), Move: p.GetMove(), To: p.GetTo(), Above: p.GetAbove()}
+	return sets.Place{State: sets.State(max(1, p.GetState()) - 1), Move: p.GetMove(), To: p.GetTo(), Above: p.GetAbove(), Was: p.GetWas()}
 }

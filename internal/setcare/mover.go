@@ -5,12 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"sync"
 	"time"
 
 	"google.golang.org/grpc"
 
+	"github.com/seqsvr/seqsvr/internal/rpc"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/sets"
@@ -22,6 +24,10 @@ const (
 	batch = 64
 	// retry is the pause between two rounds over the nodes of a Set.
 	retry = 20 * time.Millisecond
+	// stopPatience bounds the first call to a node that stops sections: while it does not answer,
+	// callers of those that other nodes have stopped wait. What it stops all the same it tells when
+	// it is asked again.
+	stopPatience = time.Second
 )
 
 // ErrRefused: the Set that the sections were to go to has refused the move; take it back.
@@ -29,6 +35,9 @@ var ErrRefused = errors.New("the Set has refused the move")
 
 // ErrTakenBack: the move was taken back by another; the sections are where they were.
 var ErrTakenBack = errors.New("the move was taken back")
+
+// ErrUnsettled: the Set that the sections are to go to was restored, and is to be settled first.
+var ErrUnsettled = errors.New("the Set was restored, and is not settled")
 
 // Mover brings one move to its end. Nothing of it is kept here.
 type Mover struct {
@@ -49,12 +58,18 @@ func (m *Mover) before(step string) error {
 	return m.Before(step)
 }
 
-// Finish moves all sections that have not arrived. ErrRefused, ErrTakenBack, ErrSetDown, and
-// ctx's error leave the move open where they do not say that it is over; it may be called again.
+// Finish moves all sections that have not arrived. ErrRefused, ErrTakenBack, ErrUnsettled,
+// ErrSetDown, and ctx's error leave the move open where they do not say that it is over; it may be
+// called again.
 func (m *Mover) Finish(ctx context.Context) error {
 	ids := sets.Sections(m.Move.Sections)
 	if err := alike(ctx, m.From, m.To, ids); err != nil { // before anything is sealed
 		return fmt.Errorf("move %d from Set %s to %s: %w", m.Move.ID, m.From.Name, m.To.Name, err)
+	}
+	if record, _, _, err := m.To.Record(ctx); err != nil {
+		return err
+	} else if err := m.settled(record, ids); err != nil {
+		return fmt.Errorf("move %d: %w", m.Move.ID, err)
 	}
 	for len(ids) > 0 {
 		n := min(batch, len(ids))
@@ -62,6 +77,17 @@ func (m *Mover) Finish(ctx context.Context) error {
 			return fmt.Errorf("move %d of sections %v from Set %s to %s: %w", m.Move.ID, sets.RangesOf(ids[:n]), m.From.Name, m.To.Name, err)
 		}
 		ids = ids[n:]
+	}
+	return nil
+}
+
+// settled is ErrUnsettled if the record of the other Set has one of the sections in limbo: it can
+// neither activate nor refuse it.
+func (m *Mover) settled(record sets.Record, ids []seq.SectionID) error {
+	for _, id := range ids {
+		if record.At(id).State == sets.Limbo {
+			return fmt.Errorf("%w: section %d of Set %s is in limbo: seqctl set settle --set %s", ErrUnsettled, id, m.To.Name, m.To.Name)
+		}
 	}
 	return nil
 }
@@ -77,45 +103,61 @@ func (m *Mover) forward(ctx context.Context, ids []seq.SectionID) error {
 		}
 		return err
 	}
+	for len(ids) > 0 {
+		stopped, err := m.some(ctx, ids)
+		if err != nil {
+			return err
+		}
+		ids = slices.DeleteFunc(slices.Clone(ids), func(id seq.SectionID) bool { return stopped[id] != nil })
+	}
+	return nil
+}
+
+// some moves those sealed sections of a batch that its nodes stop at the first time of asking: the
+// callers of these wait, and of the others most do not yet.
+func (m *Mover) some(ctx context.Context, ids []seq.SectionID) (stopped map[seq.SectionID]*pb.StoppedSection, err error) {
 	if err := m.before("stop"); err != nil {
-		return err
+		return nil, err
 	}
 	begin := time.Now()
-	stopped, err := m.stop(ctx, ids)
-	if err != nil {
-		return err
+	if stopped, err = m.stop(ctx, ids); err != nil {
+		return nil, err
 	}
+	ids = slices.Sorted(maps.Keys(stopped))
 	if err := m.before("open"); err != nil {
-		return err
+		return nil, err
 	}
-	owners, err := m.open(ctx, stopped)
+	owners, err := m.open(ctx, ids, stopped)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	opened := time.Now()
 	if err := m.before("finish"); err != nil {
-		return err
+		return nil, err
 	}
 	if err := m.From.everywhere(ctx, sets.Step{Op: sets.Finish, Move: m.Move.ID}, ids, owners); err != nil {
-		return err
+		return nil, err
 	}
 	waited := time.Since(begin)
 	m.Logger.Info("sections moved", "move", m.Move.ID, "sections", len(ids), "from", m.From.Name, "to", m.To.Name,
 		"opened after", opened.Sub(begin).Round(time.Microsecond), "callers sent on after", waited.Round(time.Microsecond))
 	if err := m.before("arrive"); err != nil {
-		return err
+		return nil, err
 	}
-	if err := m.Root.arrive(ctx, m.Move.ID, stopped); err != nil || m.Moved == nil {
-		return err
+	if err := m.Root.arrive(ctx, m.Move.ID, stopped); err != nil {
+		return nil, err
 	}
-	m.Moved(len(ids), waited)
-	return nil
+	if m.Moved != nil {
+		m.Moved(len(ids), waited)
+	}
+	return stopped, nil
 }
 
-// stop has each section of the batch stopped where it is served, and by any node if it is not.
+// stop has sections of the batch stopped, at least one: each where it is served, and by any node if
+// it is not. Nodes leave what does not fit into an answer.
 func (m *Mover) stop(ctx context.Context, ids []seq.SectionID) (map[seq.SectionID]*pb.StoppedSection, error) {
 	stopped := make(map[seq.SectionID]*pb.StoppedSection, len(ids))
-	err := m.each(ctx, m.From, ids, func(ctx context.Context, conn grpc.ClientConnInterface, _ string, ids []seq.SectionID, mu *sync.Mutex) ([]uint32, error) {
+	err := m.From.each(ctx, ids, stopPatience, func(ctx context.Context, conn grpc.ClientConnInterface, _ string, ids []seq.SectionID, mu *sync.Mutex) ([]uint32, error) {
 		reply, err := pb.NewSetsClient(conn).Stop(ctx, &pb.StopSectionsRequest{Move: m.Move.ID, Sections: plain(ids), Unowned: true})
 		if err != nil {
 			return nil, err
@@ -126,103 +168,43 @@ func (m *Mover) stop(ctx context.Context, ids []seq.SectionID) (map[seq.SectionI
 			stopped[seq.SectionID(s.GetSection())] = s
 		}
 		return reply.GetLeft(), nil
-	})
+	}, func() bool { return len(stopped) > 0 })
 	if errors.Is(err, seq.ErrMoveOver) {
 		err = fmt.Errorf("%w: %w", ErrTakenBack, err)
 	}
 	return stopped, err
 }
 
-// open has each section of the batch served by its owner in the other Set, and says where.
-func (m *Mover) open(ctx context.Context, stopped map[seq.SectionID]*pb.StoppedSection) (owners map[seq.SectionID]string, err error) {
+// open has each of the stopped sections served by its owner in the other Set, and says where.
+func (m *Mover) open(ctx context.Context, ids []seq.SectionID, stopped map[seq.SectionID]*pb.StoppedSection) (owners map[seq.SectionID]string, err error) {
 	owners = make(map[seq.SectionID]string, len(stopped))
-	var ids []seq.SectionID
-	for id := range stopped {
-		ids = append(ids, id)
-	}
-	slices.Sort(ids)
-	err = m.each(ctx, m.To, ids, func(ctx context.Context, conn grpc.ClientConnInterface, addr string, ids []seq.SectionID, mu *sync.Mutex) ([]uint32, error) {
-		req := &pb.OpenSectionsRequest{Move: m.Move.ID}
-		for _, id := range ids {
-			req.Sections = append(req.Sections, stopped[id])
+	err = m.To.each(ctx, ids, callPatience, func(ctx context.Context, conn grpc.ClientConnInterface, addr string, ids []seq.SectionID, mu *sync.Mutex) (left []uint32, err error) {
+		for len(ids) > 0 {
+			req := &pb.OpenSectionsRequest{Move: m.Move.ID}
+			for size := 0; len(ids) > 0; ids = ids[1:] {
+				one := stopped[ids[0]]
+				if size += len(one.GetCounters()); size > rpc.MaxCounters && len(req.Sections) > 0 {
+					break
+				}
+				req.Sections = append(req.Sections, one)
+			}
+			reply, err := pb.NewSetsClient(conn).Open(ctx, req)
+			if err != nil {
+				return nil, err
+			}
+			left = append(left, reply.GetLeft()...)
+			mu.Lock()
+			for _, id := range reply.GetOpened() {
+				owners[seq.SectionID(id)] = addr
+			}
+			mu.Unlock()
 		}
-		reply, err := pb.NewSetsClient(conn).Open(ctx, req)
-		if err != nil {
-			return nil, err
-		}
-		mu.Lock()
-		defer mu.Unlock()
-		for _, id := range reply.GetOpened() {
-			owners[seq.SectionID(id)] = addr
-		}
-		return reply.GetLeft(), nil
-	})
+		return left, nil
+	}, nil)
 	if errors.Is(err, seq.ErrMoveOver) {
 		err = fmt.Errorf("%w: %w", ErrRefused, err)
 	}
 	return owners, err
-}
-
-// each asks the nodes of a Set for sections until none is left: first each section's owner by the
-// table, then the others in turn. An error that every node would give ends it.
-func (m *Mover) each(ctx context.Context, s *Set, ids []seq.SectionID,
-	ask func(ctx context.Context, conn grpc.ClientConnInterface, addr string, ids []seq.SectionID, mu *sync.Mutex) (left []uint32, err error)) error {
-	var last error
-	for turn := 0; len(ids) > 0; turn++ {
-		t := s.known()
-		if t == nil || turn > 0 { // an old table costs a turn, a new one the callers' time
-			var err error
-			if t, err = s.Table(ctx); err != nil {
-				return err
-			}
-		}
-		if turn > 0 {
-			timer := time.NewTimer(retry)
-			select {
-			case <-ctx.Done():
-				timer.Stop()
-				why := ctx.Err()
-				if last != nil {
-					why = fmt.Errorf("%w: %w", why, last)
-				}
-				return fmt.Errorf("%d sections left, no node has them yet: %w", len(ids), why)
-			case <-timer.C:
-			}
-		}
-		var mu sync.Mutex // guards left, final and last
-		var left []seq.SectionID
-		var final error
-		var wg sync.WaitGroup
-		for addr, ids := range s.byOwner(t, ids, turn%(1+len(s.addrs()))) {
-			wg.Go(func() {
-				var again []uint32
-				err := s.at(ctx, addr, func(ctx context.Context, conn grpc.ClientConnInterface) (err error) {
-					again, err = ask(ctx, conn, addr, ids, &mu)
-					return err
-				})
-				mu.Lock()
-				defer mu.Unlock()
-				switch {
-				case err == nil:
-					for _, id := range again {
-						left = append(left, seq.SectionID(id))
-					}
-				case answered(err):
-					final = err
-				default:
-					last = err
-					left = append(left, ids...)
-				}
-			})
-		}
-		wg.Wait()
-		if final != nil {
-			return final
-		}
-		slices.Sort(left)
-		ids = left
-	}
-	return nil
 }
 
 // TakeBack ends the move with the sections where they were, but for those that have arrived, or
@@ -323,6 +305,7 @@ func (m *Mover) stay(ctx context.Context, op sets.Op, ids []seq.SectionID) (agai
 }
 
 // refuse has the other Set refuse sections, and lists those that are active there already.
+// ErrUnsettled; ErrTakenBack: a later move has had one of them from there.
 func (m *Mover) refuse(ctx context.Context, ids []seq.SectionID) (active []seq.SectionID, err error) {
 	step := sets.Step{Op: sets.Refuse, Move: m.Move.ID}
 	for len(ids) > 0 {
@@ -331,24 +314,44 @@ func (m *Mover) refuse(ctx context.Context, ids []seq.SectionID) (active []seq.S
 			return active, err
 		}
 		record, _, _, err := m.To.Record(ctx)
+		if err == nil {
+			err = m.settled(record, ids)
+		}
 		if err != nil {
 			return active, err
 		}
 		var rest []seq.SectionID
 		for _, id := range ids {
-			if p := record.At(id); p.State == sets.Active && p.Move == m.Move.ID {
+			switch p := record.At(id); {
+			case p.State == sets.Active && p.Move == m.Move.ID:
 				active = append(active, id)
-			} else if p.Move > m.Move.ID && p.State != sets.Active && p.State != sets.Limbo {
-				continue // settled there by a later number: it will never activate this move either
-			} else if p.Move > m.Move.ID {
+			case p.Never(m.Move.ID): // by a settlement, for one
+			case p.Move > m.Move.ID:
 				return active, fmt.Errorf("%w: section %d of Set %s is %v", ErrTakenBack, id, m.To.Name, p)
-			} else {
+			default:
 				rest = append(rest, id)
+			}
+		}
+		if len(rest) == len(ids) {
+			if err := pause(ctx); err != nil {
+				return active, err
 			}
 		}
 		ids = rest
 	}
 	return active, nil
+}
+
+// pause is the one before the next round.
+func pause(ctx context.Context) error {
+	timer := time.NewTimer(retry)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+		return nil
+	}
 }
 
 func plain(ids []seq.SectionID) []uint32 {

@@ -61,11 +61,16 @@ func (s *Set) addrs() []string {
 
 // at calls one node.
 func (s *Set) at(ctx context.Context, addr string, do func(context.Context, grpc.ClientConnInterface) error) error {
+	return s.within(ctx, callPatience, addr, do)
+}
+
+// within calls one node, and gives it so long.
+func (s *Set) within(ctx context.Context, patience time.Duration, addr string, do func(context.Context, grpc.ClientConnInterface) error) error {
 	conn, err := s.conns.At(addr)
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, callPatience)
+	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	if err := do(ctx, conn); err != nil {
 		return fmt.Errorf("Set %s at %s: %w", s.Name, addr, err)
@@ -231,6 +236,66 @@ func takeStep(ctx context.Context, conn grpc.ClientConnInterface, step sets.Step
 		Owners: rpc.BySection(owners)}
 	_, err := pb.NewSetsClient(conn).Step(ctx, req)
 	return err
+}
+
+// each asks the nodes of the Set for sections until none is left, or, after a turn, enough says so
+// (nil: never): first each section's owner by the table, then the others in turn. A node is given
+// patience to answer, and twice as long in the next turn, up to callPatience. An error that every
+// node would give ends it.
+func (s *Set) each(ctx context.Context, ids []seq.SectionID, patience time.Duration,
+	ask func(ctx context.Context, conn grpc.ClientConnInterface, addr string, ids []seq.SectionID, mu *sync.Mutex) (left []uint32, err error), enough func() bool) error {
+	var last error
+	for turn := 0; len(ids) > 0 && (enough == nil || !enough()); turn++ {
+		t := s.known()
+		if t == nil || turn > 0 { // an old table costs a turn, a new one the callers' time
+			var err error
+			if t, err = s.Table(ctx); err != nil {
+				return err
+			}
+		}
+		if turn > 0 {
+			patience = min(2*patience, callPatience)
+			if err := pause(ctx); err != nil {
+				if last != nil {
+					err = fmt.Errorf("%w: %w", err, last)
+				}
+				return fmt.Errorf("%d sections left, no node has them yet: %w", len(ids), err)
+			}
+		}
+		var mu sync.Mutex // guards left, final and last
+		var left []seq.SectionID
+		var final error
+		var wg sync.WaitGroup
+		for addr, ids := range s.byOwner(t, ids, turn%(1+len(s.addrs()))) {
+			wg.Go(func() {
+				var again []uint32
+				err := s.within(ctx, patience, addr, func(ctx context.Context, conn grpc.ClientConnInterface) (err error) {
+					again, err = ask(ctx, conn, addr, ids, &mu)
+					return err
+				})
+				mu.Lock()
+				defer mu.Unlock()
+				switch {
+				case err == nil:
+					for _, id := range again {
+						left = append(left, seq.SectionID(id))
+					}
+				case answered(err):
+					final = err
+				default:
+					last = err
+					left = append(left, ids...)
+				}
+			})
+		}
+		wg.Wait()
+		if final != nil {
+			return final
+		}
+		slices.Sort(left)
+		ids = left
+	}
+	return nil
 }
 
 // byOwner groups sections by where their owner is, by the table; turn picks another node of each

@@ -315,17 +315,16 @@ func (s *Settlement) knownTo(name string, ids []seq.SectionID) []seq.SectionID {
 
 // keep has the restored Set serve sections, above all that is known of them.
 func (s *Settlement) keep(ctx context.Context, number uint64, ids []seq.SectionID, above map[seq.SectionID]uint64) error {
-	m := &Mover{To: s.all[s.Set]}
 	for _, limbo := range []bool{true, false} {
 		some := slices.DeleteFunc(slices.Clone(ids), func(id seq.SectionID) bool { return (s.records[s.Set].At(id).State == sets.Limbo) != limbo })
-		err := m.each(ctx, m.To, some, func(ctx context.Context, conn grpc.ClientConnInterface, _ string, ids []seq.SectionID, _ *sync.Mutex) ([]uint32, error) {
+		err := s.all[s.Set].each(ctx, some, callPatience, func(ctx context.Context, conn grpc.ClientConnInterface, _ string, ids []seq.SectionID, _ *sync.Mutex) ([]uint32, error) {
 			req := &pb.OpenSectionsRequest{Move: number, Keep: limbo}
 			for _, id := range ids {
 				req.Sections = append(req.Sections, &pb.StoppedSection{Section: uint32(id), Ceiling: above[id]})
 			}
 			reply, err := pb.NewSetsClient(conn).Open(ctx, req)
 			return reply.GetLeft(), err
-		})
+		}, nil)
 		if err != nil {
 			return err
 		}

@@ -4,8 +4,8 @@ package main
 // package sets catches it; the rest are caught by nodes and coordinators in package allocsvr. Of 30
 // seeds of the simulator, of two minutes each, so many catch them: sets-ceiling 28, sets-refuse-first
 // 15, sets-one-intent and sets-refuse-what-is-active 10, sets-activate-older 7,
-// sets-activate-after-refusal 6, sets-exact-settled 3, sets-seal-after-cancel, sets-record-decides and
-// sets-stop-under-lease 2, sets-cancel and sets-counters-once 1, sets-own-max and
+// sets-activate-after-refusal 6, sets-exact-settled 3, sets-seal-after-cancel and
+// sets-record-decides 2, sets-cancel and sets-counters-once 1, sets-own-max and
 // sets-record-after-promise none; 6 one that activates while the seal is under way.
 var setsMutants = []mutant{
 	{
@@ -120,18 +120,28 @@ var setsMutants = []mutant{
 			{old: "	gained := tenure.Acquire(ctx, o.holder, tries)\n	t1", new: "	done.read = o.reading(ctx)\n	_, _ = done.read()\n	gained := tenure.Acquire(ctx, o.holder, tries)\n	t1"}},
 	},
 	{
-		rule: "sets-stop-under-lease", name: "a node stops what it may have lost, and tells its own ceiling",
-		file: "allocsvr/section/cell.go", in: []string{"allocsvr/owner"},
-		edits: []edit{{old: "	if !c.leased(now) {\n		return seq.Epoch{}, nil, false\n	}\n	return c.seal()", new: "	_ = now\n	return c.seal()"}},
+		rule: "sets-stopped-own", name: "a node stops what it may have lost, and tells its own ceiling",
+		file: "allocsvr/owner/moves.go", in: []string{"allocsvr/owner", "allocsvr"},
+		edits: []edit{{old: "		if err == nil || mine && now.sure {\n", new: "		if true {\n"}},
+	},
+	{
+		rule: "sets-stopped-own", name: "a section that may not be lost is given up, with its counters",
+		file: "allocsvr/owner/moves.go", in: []string{"allocsvr/owner"},
+		edits: []edit{{old: "mine && errors.Is(err, seq.ErrNoLease) {", new: "mine && !errors.Is(err, seq.ErrMoveOver) {"}},
+	},
+	{
+		rule: "sets-handed-over", name: "a hand-over waits for what was sealed meanwhile",
+		file: "allocsvr/owner/give.go", in: []string{"allocsvr/owner"},
+		edits: []edit{{old: "return record.Has(id) && !slices", new: "return !slices"}},
 	},
 	{
 		rule: "sets-ceiling", name: "a section that arrives without counters begins below its ceiling",
-		file: "allocsvr/owner/moves.go", in: []string{"allocsvr/owner"},
+		file: "allocsvr/owner/open.go", in: []string{"allocsvr/owner"},
 		edits: []edit{{old: "base := max(found.Max, t.stopped.Ceiling)", new: "base := found.Max"}},
 	},
 	{
 		rule: "sets-exact-settled", name: "a section of an exact space that is settled asks for a ceiling",
-		file: "allocsvr/owner/moves.go", in: []string{"allocsvr"},
+		file: "allocsvr/owner/open.go", in: []string{"allocsvr"},
 		edits: []edit{{old: "	if t.c.Space().Mode == seq.Exact {\n		t.start(found)\n", new: "	if false {\n		t.start(found)\n"}},
 	},
 	{
@@ -141,18 +151,53 @@ var setsMutants = []mutant{
 	},
 	{
 		rule: "sets-own-max", name: "a section that comes back begins below what the Set handed out itself",
-		file: "allocsvr/owner/moves.go", in: []string{"allocsvr/owner"},
+		file: "allocsvr/owner/open.go", in: []string{"allocsvr/owner"},
 		edits: []edit{{old: "base := max(found.Max, t.stopped.Ceiling)", new: "base := t.stopped.Ceiling"}},
 	},
 	{
 		rule: "sets-counters-once", name: "counters are used though another node activated the section",
-		file: "allocsvr/owner/moves.go", in: []string{"allocsvr/owner"},
+		file: "allocsvr/owner/open.go", in: []string{"allocsvr/owner"},
 		edits: []edit{{old: "step.By != 0 && now.At(t.c.ID()).By == step.By &&", new: "step.By != 0 && now.Has(t.c.ID()) &&"}},
 	},
 	{
 		rule: "sets-refuse-first", name: "a sealed section is reopened before the other Set has refused",
 		file: "internal/setcare/mover.go", in: []string{"allocsvr"}, sim: true,
 		edits: []edit{{old: "	if len(sealed) > 0 {\n", new: "	if false {\n"}},
+	},
+	{
+		rule: "sets-message-size", name: "an answer has the counters of all sections of a batch",
+		file: "allocsvr/owner/moves.go", in: []string{"allocsvr/owner"},
+		edits: []edit{{old: "if full = used > 0 && used+len(s.Body) > room.Message; full {", new: "if full {"}},
+	},
+	{
+		rule: "sets-message-size", name: "a section is told with counters that no message takes",
+		file: "allocsvr/owner/moves.go", in: []string{"allocsvr/owner"},
+		edits: []edit{{old: "if len(s.Body) > room.Section {", new: "if false {"}},
+	},
+	{
+		rule: "sets-message-size", name: "a batch is opened by one message",
+		file: "internal/setcare/mover.go", in: []string{"internal/setcare"},
+		edits: []edit{{old: "size > rpc.MaxCounters && len(req.Sections) > 0 {", new: "size > 100*rpc.MaxCounters {"}},
+	},
+	{
+		rule: "sets-check-first", name: "the sections of a request are gone through before there can be so many",
+		file: "allocsvr/api/sets.go", in: []string{"allocsvr/api"},
+		edits: []edit{{old: "return ranges, sets.CheckRanges(ranges)", new: "return ranges[:0], nil"}},
+	},
+	{
+		rule: "sets-was-active", name: "what has gone on from a Set counts as never activated there",
+		file: "sets/place.go", in: []string{"sets", "allocsvr"},
+		edits: []edit{{old: " && p.Was < move && ", new: " && "}},
+	},
+	{
+		rule: "sets-was-active", name: "a refusal forgets that the Set had the section",
+		file: "sets/place.go", in: []string{"sets", "allocsvr"},
+		edits: []edit{{old: "next.Above, next.Was = max(p.Above, s.Above), p.Was", new: "next.Above = max(p.Above, s.Above)"}},
+	},
+	{
+		rule: "sets-move-to-limbo", name: "sections are stopped for a Set that can neither take nor refuse them",
+		file: "internal/setcare/mover.go", in: []string{"allocsvr"},
+		edits: []edit{{old: "	} else if err := m.settled(record, ids); err != nil {\n		return fmt.Errorf(\"move", new: "	} else if err := m.settled(record, nil); err != nil {\n		return fmt.Errorf(\"move"}},
 	},
 	{
 		rule: "sets-settle-asks-all", name: "a restored Set is settled by the map alone",
@@ -172,7 +217,7 @@ var setsMutants = []mutant{
 	{
 		rule: "sets-settled-refuses", name: "a move to a Set that has settled the section otherwise is never over",
 		file: "internal/setcare/mover.go", in: []string{"allocsvr"},
-		edits: []edit{{old: "p.Move > m.Move.ID && p.State != sets.Active && p.State != sets.Limbo {", new: "false {"}},
+		edits: []edit{{old: "case p.Never(m.Move.ID): ", new: "case false: "}},
 	},
 	{
 		rule: "sets-settled-late", name: "what is settled late ends a move that has begun since",

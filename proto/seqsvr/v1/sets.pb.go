@@ -437,6 +437,7 @@ type SectionPlaces struct {
 	Move          uint64                 `protobuf:"varint,3,opt,name=move,proto3" json:"move,omitempty"`   // that brought it about
 	To            string                 `protobuf:"bytes,4,opt,name=to,proto3" json:"to,omitempty"`        // SEALED and MOVED: the Set
 	Above         uint64                 `protobuf:"varint,5,opt,name=above,proto3" json:"above,omitempty"` // REFUSED: at or above where a Set that was restored and settled has begun with them; 0: none was. MOVED, by GIVE: at or above how far they had gone in the other Set
+	Was           uint64                 `protobuf:"varint,6,opt,name=was,proto3" json:"was,omitempty"`     // the move by which the Set had them last before they were sealed; 0: by none, or it is not known
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -502,6 +503,13 @@ func (x *SectionPlaces) GetTo() string {
 func (x *SectionPlaces) GetAbove() uint64 {
 	if x != nil {
 		return x.Above
+	}
+	return 0
+}
+
+func (x *SectionPlaces) GetWas() uint64 {
+	if x != nil {
+		return x.Was
 	}
 	return 0
 }
@@ -1726,13 +1734,14 @@ const file_seqsvr_v1_sets_proto_rawDesc = "" +
 	"\tSeenEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\rR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\x04R\x05value:\x028\x01B\b\n" +
-	"\x06change\"\xad\x01\n" +
+	"\x06change\"\xbf\x01\n" +
 	"\rSectionPlaces\x123\n" +
 	"\bsections\x18\x01 \x01(\v2\x17.seqsvr.v1.SectionRangeR\bsections\x12-\n" +
 	"\x05state\x18\x02 \x01(\x0e2\x17.seqsvr.v1.SectionStateR\x05state\x12\x12\n" +
 	"\x04move\x18\x03 \x01(\x04R\x04move\x12\x0e\n" +
 	"\x02to\x18\x04 \x01(\tR\x02to\x12\x14\n" +
-	"\x05above\x18\x05 \x01(\x04R\x05above\"\x12\n" +
+	"\x05above\x18\x05 \x01(\x04R\x05above\x12\x10\n" +
+	"\x03was\x18\x06 \x01(\x04R\x03was\"\x12\n" +
 	"\x10SetRecordRequest\"\x8b\x02\n" +
 	"\x0eSetRecordReply\x12\x1d\n" +
 	"\n" +
