@@ -43,13 +43,13 @@ func round(t *testing.T, r *rules, doubted, probed string) (asked string, held m
 	}
 	k, held := call{c: c, rules: r, listed: slices.Concat(c.servers.seeds, v.nodes)}, map[string]bool{}
 	for len(asked) < 20 {
-		s, probe := k.pick(v, 0, nil)
-		if s == nil {
+		a := k.pick(v, 0, nil)
+		if a == nil {
 			return asked, held
 		}
-		asked += s.addr
-		if probe {
-			held[s.addr] = true
+		asked += a.server.addr
+		if a.probe != nil {
+			held[a.server.addr] = true
 		}
 	}
 	t.Fatalf("a round has no end: %s", asked)

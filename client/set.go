@@ -25,6 +25,11 @@ type set struct {
 	stale   chan struct{}            // cap 1: asks for a newer table, or map
 	outage  *outage
 
+	// relay is the address of Config that had the last answer for the Set and is none of its nodes,
+	// as a router's; nil: none had. relays has one call at a time see whether another one does.
+	relay  atomic.Pointer[server]
+	relays health
+
 	// Guarded by table.mu.
 	routes *seq.RouteTable
 	nodes  []*server // one a node of routes; nil when it has no usable address

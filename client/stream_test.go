@@ -194,15 +194,15 @@ func TestWhatWaitsTooLongIsGivenUp(t *testing.T) {
 	if !p.health.silent.Load() {
 		t.Error("the silent server is not in doubt")
 	}
-	if ok, probe := p.health.admit(); !ok || !probe {
+	if ok, probe := p.health.admit(); !ok || probe != &p.health {
 		t.Error("the first call to a server in doubt is its probe")
 	}
 	if ok, _ := p.health.admit(); ok {
 		t.Error("a second call went to a server in doubt beside the probe")
 	}
-	p.health.release(true)
+	p.health.release()
 	p.answered()
-	if ok, probe := p.health.admit(); !ok || probe {
+	if ok, probe := p.health.admit(); !ok || probe != nil {
 		t.Error("a server that answered is still in doubt")
 	}
 }

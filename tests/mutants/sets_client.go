@@ -29,6 +29,14 @@ var setCallerMutants = []mutant{
 			"	for _, p := range v.parts {\n		if err := p.of.outage.reason(); err != nil {\n			return err\n		}\n	}\n	switch {\n	case t.quorum == nil:\n		return in.outage.unreachable()\n"}}},
 	{rule: "outage-of-one-set", name: "a router is ready only with the tables of dead Sets, too", file: "router/ready.go", in: []string{"router"}, edits: []edit{
 		{"s.Routes == nil && s.Away == nil", "s.Routes == nil"}}},
+	{rule: "dead-servers-are-asked-apart", name: "each round sends a probe", file: "client/health.go", in: []string{"client"}, edits: []edit{
+		{"since < probeEvery {", "since < 0 {"}}},
+	{rule: "routers-are-no-storm", name: "each caller of a dead Set falls back on a router", file: "client/rules.go", in: []string{"client"}, edits: []edit{
+		{"	if in.version.Load() == 0 && s.set() == in ||", "	if true ||"}}},
+	{rule: "routers-are-a-way", name: "a router is not asked for another Set than the root", file: "client/rules.go", in: []string{"client"}, edits: []edit{
+		{" || k.space != nil && v.router(s))", ")"}}},
+	{rule: "routers-are-a-way", name: "the router that had the last answer is one among the addresses", file: "client/rules.go", in: []string{"client"}, edits: []edit{
+		{"relay != nil && k.rules.where == atOwner {", "relay != nil && false {"}}},
 	{rule: "map-only-rises", name: "an older map takes the place of a newer one", file: "client/table.go", in: []string{"client"}, edits: []edit{
 		{"	if m.Version <= t.sets.Version {\n", "	if m.Version == 0 {\n"}}},
 	{
