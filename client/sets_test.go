@@ -453,6 +453,39 @@ func TestAClientBeginsWhileASetIsDead(t *testing.T) {
 	}
 }
 
+// A caller may be as old as it likes: also while the root does not answer, it hears at the other Sets of a
+// section that left the root.
+func TestAnOldMapIsRenewedAtAnotherSetWhileTheRootDoesNotAnswer(t *testing.T) {
+	for name, end := range map[string]func(*clienttest.Cluster){"dead": (*clienttest.Cluster).Kill, "hangs": (*clienttest.Cluster).Hang} {
+		s := twoSets(t, 2)
+		c := dial(t, s.All[0], client.Config{Addrs: append(s.All[0].Addrs(), s.All[1].Addrs()...), AttemptTimeout: 100 * time.Millisecond})
+		waitFor(t, "both tables", knows(c, 2))
+		s.Move(0, 1, 4)
+		s.Publish()
+		end(s.All[0])
+		waitFor(t, name+": a number of the section that b has", func() bool {
+			_, err := c.Next(bounded(t), client.Key{UID: uidIn(s, 4)})
+			return err == nil
+		})
+		_ = c.Close()
+	}
+}
+
+func TestASpaceThatWasAddedIsKnownWhileTheRootIsDead(t *testing.T) {
+	s := twoSets(t, 2)
+	c := dial(t, s.All[0], client.Config{Addrs: append(s.All[0].Addrs(), s.All[1].Addrs()...)})
+	waitFor(t, "both tables", knows(c, 2))
+	for _, of := range s.All {
+		if err := of.AddSpace(seq.Space{Name: "pts", Sections: 2}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.All[0].Kill()
+	if _, err := c.Next(bounded(t), client.Key{Space: "pts", UID: 1}); errors.Is(err, seq.ErrUnknownSpace) || err == nil {
+		t.Errorf("got %v, want that the Set that has it does not answer", err)
+	}
+}
+
 func TestTagsAreTheRootsAloneAndIDsComeFromAllSets(t *testing.T) {
 	s := twoSets(t, 2)
 	s.All[0].AddTag("order")

@@ -37,6 +37,8 @@ var setCallerMutants = []mutant{
 		{" || k.space != nil && v.router(s))", ")"}}},
 	{rule: "routers-are-a-way", name: "the router that had the last answer is one among the addresses", file: "client/rules.go", in: []string{"client"}, edits: []edit{
 		{"relay != nil && k.rules.where == atOwner {", "relay != nil && false {"}}},
+	{rule: "map-from-any-set", name: "the root alone is asked for its map", file: "client/set.go", in: []string{"client"}, edits: []edit{
+		{"	if s != s.c.table.first() {\n		return out\n	}\n", "	if true {\n		return out\n	}\n"}}},
 	{rule: "map-only-rises", name: "an older map takes the place of a newer one", file: "client/table.go", in: []string{"client"}, edits: []edit{
 		{"	if m.Version <= t.sets.Version {\n", "	if m.Version == 0 {\n"}}},
 	{
