@@ -97,11 +97,7 @@ func (k *call) pick(v *view, i int, attempts []*attempt) *attempt {
 	if a := attemptAt(s, attempts); a != nil {
 		return a
 	}
-	if k.rules.where == inList {
-		return k.attempt(s, nil, t.round) // a fetch lasts for too long to be the one call that sees
-	}
-	_, probe := k.health(s).admit()
-	return k.attempt(s, probe, t.round)
+	return k.attempt(s, nil, t.round) // it lasts for too long to be the one call that sees
 }
 
 // attemptAt is the one of some attempts that is at a server; nil: none is.
@@ -126,6 +122,9 @@ func (k *call) admit(s *server, relayed *set, round int, attempts []*attempt) *a
 			return nil
 		}
 		return k.attempt(s, nil, round)
+	}
+	if k.rules.ids && h.mute() {
+		return nil
 	}
 	ok, probe := false, (*health)(nil)
 	if relayed != nil && relayed.relay.Load() != s {

@@ -16,12 +16,17 @@ const probeEvery = 20 * time.Millisecond
 //
 // A server has one for the calls for IDs and one for all others. A call for an ID may have
 // to wait there, for a worker id or for the next tick, so that silence says nothing of the
-// others; but an answer does. A Set has one for the addresses of Config that are none of its nodes
+// others; but an answer does. Since all servers answer these calls, none goes there to see before the
+// server has said anything, which it is asked in the background, or before no other is left. A Set has one for the addresses of Config that are none of its nodes
 // (set.relays), which is in doubt for all but the one that had the last answer.
 type health struct {
 	silent  atomic.Bool  // the last attempt got no answer
 	probing atomic.Bool  // a call is there to see
 	probed  atomic.Int64 // when the last such call began, Unix nanoseconds
+
+	// For calls for IDs.
+	passed atomic.Bool // a call would have gone there since the last question
+	spoke  atomic.Bool // the server answered a question since it was silent
 }
 
 // admit says whether a call may go to the server now. probe is h if that call is the one that sees
@@ -46,6 +51,21 @@ func (h *health) probe(now time.Time) bool {
 		return false
 	}
 	h.probed.Store(now.UnixNano())
+	return true
+}
+
+// hush notes an attempt without an answer.
+func (h *health) hush() {
+	h.spoke.Store(false)
+	h.silent.Store(true)
+}
+
+// mute says that a call for an ID goes by the server: it is silent, and answered no question since.
+func (h *health) mute() bool {
+	if !h.silent.Load() || h.spoke.Load() {
+		return false
+	}
+	h.passed.Store(true)
 	return true
 }
 

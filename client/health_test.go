@@ -23,3 +23,24 @@ func TestProbesOfAServerAreOneAtATimeAndApart(t *testing.T) {
 		h.release()
 	}
 }
+
+// A call for an ID that goes to see whether a server is back waits for longer than others do.
+func TestNoCallForAnIDGoesToASilentServerBeforeThatHasSaidAnything(t *testing.T) {
+	var h health
+	if h.mute() || h.passed.Load() {
+		t.Error("gone by while it answers")
+	}
+	for range 2 {
+		h.hush()
+		if !h.mute() || !h.passed.Load() {
+			t.Error("not gone by, or not noted")
+		}
+		h.spoke.Store(true)
+		if h.mute() {
+			t.Error("gone by after it said something")
+		}
+	}
+	if ok, probe := h.admit(); !ok || probe != &h {
+		t.Error("the first call then does not see whether it answers")
+	}
+}

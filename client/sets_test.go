@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -449,6 +450,54 @@ func TestAClientBeginsWhileASetIsDead(t *testing.T) {
 			_, err := c.Next(ctx, client.Key{UID: uidIn(s, seq.SectionID(dead))})
 			return err == nil
 		})
+		_ = c.Close()
+	}
+}
+
+// Calls for IDs go by the nodes of a Set that hangs, and come back to it when it does not any more.
+func TestIDsComeFromTheOtherSetsWhileOneHangs(t *testing.T) {
+	for hung := range 2 {
+		s := twoSets(t, 3)
+		c := dial(t, s.All[0], client.Config{Addrs: s.All[0].Addrs(), Timeout: 4 * patience, AttemptTimeout: 100 * time.Millisecond})
+		waitFor(t, "both tables", knows(c, 2))
+		all := func(n int64) func() bool { // nodes of the Set were asked so often
+			return func() bool {
+				for _, node := range s.All[hung].Nodes {
+					if node.Generates.Load() < n {
+						return false
+					}
+				}
+				return true
+			}
+		}
+		s.All[hung].Hang()
+		stop := make(chan struct{})
+		var wg sync.WaitGroup
+		var answers atomic.Int64
+		for i := range 16 {
+			wg.Go(func() {
+				for {
+					select {
+					case <-stop:
+						return
+					default:
+					}
+					if _, err := c.Generate(bounded(t), "", uint32(1+i/12)); err != nil {
+						t.Error(err)
+						return
+					}
+					answers.Add(1)
+				}
+			})
+		}
+		waitFor(t, "all that hang to be met", all(1))
+		met := answers.Load()
+		waitFor(t, "IDs of the other Set", func() bool { return answers.Load() > met+200 })
+		s.All[hung].Resume()
+		met = generates(s.All[hung]) + 1
+		waitFor(t, "IDs of both Sets", all(met))
+		close(stop)
+		wg.Wait()
 		_ = c.Close()
 	}
 }

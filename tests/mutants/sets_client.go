@@ -39,6 +39,10 @@ var setCallerMutants = []mutant{
 		{"relay != nil && k.rules.where == atOwner {", "relay != nil && false {"}}},
 	{rule: "map-from-any-set", name: "the root alone is asked for its map", file: "client/set.go", in: []string{"client"}, edits: []edit{
 		{"	if s != s.c.table.first() {\n		return out\n	}\n", "	if true {\n		return out\n	}\n"}}},
+	{rule: "ids-go-by-silent-servers", name: "calls for IDs see whether a server that hangs is back", file: "client/attempt.go", in: []string{"client"}, edits: []edit{
+		{"	if k.rules.ids && h.mute() {", "	if false {"}}},
+	{rule: "ids-go-by-silent-servers", name: "a server that was silent to calls for IDs is asked for none again", file: "client/servers.go", in: []string{"client"}, edits: []edit{
+		{"				one.seek(now)\n", ""}}},
 	{rule: "map-only-rises", name: "an older map takes the place of a newer one", file: "client/table.go", in: []string{"client"}, edits: []edit{
 		{"	if m.Version <= t.sets.Version {\n", "	if m.Version == 0 {\n"}}},
 	{
