@@ -454,6 +454,62 @@ func TestAClientBeginsWhileASetIsDead(t *testing.T) {
 	}
 }
 
+// Set c hangs; a section of b was handed over, so that its key is sent on before c's attempt ends.
+func TestAKeyOfOneSetIsSentOnWhileAnotherHangs(t *testing.T) {
+	s := clienttest.StartSets(t, []string{"main", "b", "c"}, 2, seq.Space{Name: "user", Sections: sections})
+	s.Move(0, 1, 1)
+	s.Move(0, 2, 2)
+	s.Publish()
+	c := dial(t, s.All[0], client.Config{Addrs: s.All[0].Addrs(), Timeout: 8 * patience, AttemptTimeout: 4 * patience})
+	waitFor(t, "three tables", knows(c, 3))
+	uids := []seq.UID{uidIn(s, 2), uidIn(s, 1), uidIn(s, 0), uidIn(s, 1)}
+	for name, call := range map[string]func() []error{
+		"NextBatch": func() (errs []error) {
+			got, err := c.NextBatch(bounded(t), "", uids, nil)
+			for _, r := range got {
+				errs = append(errs, r.Err)
+			}
+			if err == nil && got[3].First != got[1].First+1 {
+				t.Errorf("numbers of one UID: %+v", got)
+			}
+			return append(errs, err)
+		},
+		"Current": func() (errs []error) {
+			got, err := c.Current(bounded(t), "", uids)
+			for _, v := range got {
+				errs = append(errs, v.Err)
+			}
+			return append(errs, err)
+		},
+		"RaiseBatch": func() (errs []error) {
+			got, err := c.RaiseBatch(bounded(t), "", uids, make([]seq.Seq, len(uids)))
+			for _, r := range got {
+				errs = append(errs, r.Err)
+			}
+			return append(errs, err)
+		},
+	} {
+		was := s.All[1].Owner(1)
+		s.All[1].TakeOver(was, 1-was)
+		heir := s.All[1].Nodes[1-was]
+		before := heir.Messages.Load() + heir.Calls.Load()
+		s.All[2].Hang()
+		done := make(chan []error, 1)
+		go func() { done <- call() }()
+		waitFor(t, name+": the key to be sent on", func() bool { return heir.Messages.Load()+heir.Calls.Load() > before })
+		s.All[2].Resume()
+		if errs := <-done; len(errs) != len(uids)+1 || errors.Join(errs...) != nil {
+			t.Errorf("%s: %v", name, errs)
+		}
+		s.All[1].Publish()
+		c.Refresh()
+		waitFor(t, name+": the table of the heir", func() bool {
+			_, err := c.Next(bounded(t), client.Key{UID: uidIn(s, 1)})
+			return err == nil && c.Sets().All[1].Routes.Version == s.All[1].Routes().Version
+		})
+	}
+}
+
 // Calls for IDs go by the nodes of a Set that hangs, and come back to it when it does not any more.
 func TestIDsComeFromTheOtherSetsWhileOneHangs(t *testing.T) {
 	for hung := range 2 {

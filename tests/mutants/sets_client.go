@@ -43,6 +43,8 @@ var setCallerMutants = []mutant{
 		{"	if k.rules.ids && h.mute() {", "	if false {"}}},
 	{rule: "ids-go-by-silent-servers", name: "a server that was silent to calls for IDs is asked for none again", file: "client/servers.go", in: []string{"client"}, edits: []edit{
 		{"				one.seek(now)\n", ""}}},
+	{rule: "keys-of-sets-apart", name: "keys of a Set wait for the attempts of another", file: "client/owners.go", in: []string{"client"}, edits: []edit{
+		{"	if i == len(k.places) {\n		return nil\n	}\n	all :=", "	if true {\n		return nil\n	}\n	all :="}}},
 	{rule: "map-only-rises", name: "an older map takes the place of a newer one", file: "client/table.go", in: []string{"client"}, edits: []edit{
 		{"	if m.Version <= t.sets.Version {\n", "	if m.Version == 0 {\n"}}},
 	{
