@@ -142,8 +142,8 @@ func (g *group) request(r *request) {
 	g.ids, g.sent = append(g.ids, r.id), append(g.sent, r.sent)
 }
 
-// request is the message of the batch. It shares the uids, so it is good until they
-// are taken by reclaim.
+// request is the message of the batch. It shares the uids, so it is good until stream.sent
+// lets the next batch have their memory.
 func (b *batch) request(id, version uint64, timeout time.Duration) *pb.StreamRequest {
 	next := &pb.BatchNextRequest{RouteVersion: version, Batches: make([]*pb.Batch, len(b.groups))}
 	for i := range b.groups {

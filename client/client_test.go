@@ -313,9 +313,7 @@ func TestANewerTableInAReplyIsAdopted(t *testing.T) {
 	if _, err := c.Next(bounded(t), client.Key{UID: uidOf(cluster, 1)}); err != nil {
 		t.Fatal(err)
 	}
-	if got := c.Routes().Version; got != 2 {
-		t.Errorf("got table %d, want 2", got)
-	}
+	waitFor(t, "the newer table", func() bool { return c.Routes().Version == 2 })
 }
 
 func TestErrorsThatNoRetryCuresComeAtOnce(t *testing.T) {

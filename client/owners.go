@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"fmt"
+	"sync"
 
 	"github.com/seqsvr/seqsvr/seq"
 )
@@ -27,11 +28,55 @@ func askOwners(ctx context.Context, c *Client, space string, places []seq.UID, a
 	for i := range pending {
 		pending[i] = i
 	}
+	if apart := k.apart(v); apart != nil {
+		return k.each(ctx, v, apart), nil
+	}
+	k.begin(ctx, v, pending)
+	return k.errs, nil
+}
+
+// begin asks the owners of the pending keys first.
+func (k *call) begin(ctx context.Context, v *view, pending []int) {
 	if attempts, idle := k.owners(v, pending); len(attempts) > 0 {
 		pending = k.askAll(ctx, attempts, idle)
 	}
 	k.retry(ctx, pending)
-	return k.errs, nil
+}
+
+// apart is the keys by the Set that has them; nil if one has all.
+func (k *call) apart(v *view) [][]int {
+	if v.alone() {
+		return nil
+	}
+	of := func(i int) int { return v.sets.Index(k.sectionOf(i)) }
+	first, i := of(0), 1
+	for i < len(k.places) && of(i) == first {
+		i++
+	}
+	if i == len(k.places) {
+		return nil
+	}
+	all := make([][]int, len(v.parts))
+	for i := range k.places {
+		all[of(i)] = append(all[of(i)], i)
+	}
+	return all
+}
+
+// each makes the call for the keys of each Set by itself, all at the same time, so that keys of one do
+// not wait for the attempts of another one, which may hang. It gives the errors, one a key.
+func (k *call) each(ctx context.Context, v *view, apart [][]int) []error {
+	k.errs = make([]error, len(k.places)) // and tries: all that they share is by the key
+	_ = k.of(0)
+	var asking sync.WaitGroup
+	for _, pending := range apart {
+		if len(pending) > 0 {
+			one := *k
+			asking.Go(func() { one.begin(ctx, v, pending) })
+		}
+	}
+	asking.Wait()
+	return k.errs
 }
 
 // owners is the plan of the first attempts: the owners alone, found by index, since nearly

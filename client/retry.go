@@ -31,6 +31,7 @@ type call struct {
 	node    string        // asked before all others by calls that ask all in turn; "": none
 	section seq.SectionID // for calls without keys that have an owner
 	listed  []*server     // for calls that ask a list
+	turn    int           // where calls that ask the owner begin with the addresses of Config; 0: not yet
 	// ask makes an attempt and puts the answers away. It gives the keys that failed for
 	// themselves, or the error of all. Each key is in one attempt at a time.
 	ask func(ctx context.Context, a *attempt) ([]fault, error)
@@ -44,25 +45,6 @@ type call struct {
 	tries []tries // one a key; nil while all keys go to their owners for the first time
 }
 
-// attempt is what one server is asked in one message or unary call.
-type attempt struct {
-	server  *server
-	probe   bool
-	rules   *rules
-	space   *seq.Space
-	version uint64 // of the route table
-	round   int
-	idx     []int // the keys
-	faults  []fault
-	err     error
-}
-
-// fault is the error of idx[k].
-type fault struct {
-	k   int
-	err error
-}
-
 // tries is what became of the attempts for one key. A round asks where a NOT_OWNER pointed,
 // and the servers in the order of the rules; then comes a pause.
 type tries struct {
@@ -74,7 +56,7 @@ type tries struct {
 	turn           int       // where it began, if it asks all in turn
 	late           []*server // put off to the end of the round, since they are in doubt
 	hops           int       // NOT_OWNER followed in the round
-	asked, refused int       // attempts of the round, and how many of them were refusals
+	asked, refused int       // attempts of the round, with servers passed by in doubt, and how many were refusals
 	round          int       // rounds that ended
 	last           error     // why the last attempt failed
 	quorum         error     // the newest answer if it was NO_QUORUM; attempts without one say nothing
@@ -123,92 +105,10 @@ func (k *call) retry(ctx context.Context, pending []int) {
 	}
 }
 
-// plan sorts the pending keys by the server to ask; idle are those whose round is over.
-func (k *call) plan(v *view, pending []int) (attempts []*attempt, idle []int) {
-	for _, i := range pending {
-		s, probe := k.pick(v, i, attempts)
-		if s == nil {
-			idle = append(idle, i)
-			continue
-		}
-		at := slices.IndexFunc(attempts, func(a *attempt) bool { return a.server == s })
-		if at < 0 {
-			at = len(attempts)
-			attempts = append(attempts, k.attempt(s, probe, k.of(i).round))
-		}
-		attempts[at].idx = append(attempts[at].idx, i)
-	}
-	return attempts, idle
-}
-
-func (k *call) attempt(s *server, probe bool, round int) *attempt {
-	return &attempt{server: s, probe: probe, rules: k.rules, space: k.space, version: s.holds(), round: round}
-}
-
-// unary makes the attempt by a unary call.
-func (a *attempt) unary(ctx context.Context, do func(context.Context) error) error {
-	return a.server.attempt(ctx, a.rules, a.round, do)
-}
-
-// pick is the next server to ask for a key; nil when its round is over.
-func (k *call) pick(v *view, i int, attempts []*attempt) (s *server, probe bool) {
-	t := k.of(i)
-	if k.rules.where != inList && t.gen != v.gen {
-		t.gen, t.in, t.next, t.late = v.gen, nil, 0, nil
-	}
-	if t.hint != "" {
-		s, err := k.c.servers.at(t.hint)
-		t.hint = ""
-		if err == nil {
-			s.of.CompareAndSwap(nil, t.of)
-			if ok, probe := k.admit(s, attempts); ok {
-				return s, probe
-			}
-		}
-	}
-	for {
-		s, more := k.candidate(v, i, t)
-		if !more {
-			break
-		}
-		if s == nil {
-			continue
-		}
-		if ok, probe := k.admit(s, attempts); ok {
-			return s, probe
-		}
-		if k.rules.where != atOwner {
-			t.late = append(t.late, s)
-		}
-	}
-	if len(t.late) == 0 {
-		return nil, false
-	}
-	s, t.late = t.late[0], t.late[1:] // whatever is thought of it
-	if k.rules.where == inList {
-		return s, false // a fetch lasts for too long to be the one call that sees
-	}
-	_, probe = k.health(s).admit()
-	return s, probe
-}
-
-// admit says whether a key may go to the server now: also along with the others of a probe.
-func (k *call) admit(s *server, attempts []*attempt) (ok, probe bool) {
-	for _, a := range attempts {
-		if a.server == s {
-			return true, a.probe
-		}
-	}
-	if k.rules.once {
-		return !k.health(s).silent.Load(), false
-	}
-	return k.health(s).admit()
-}
-
 // askAll makes the attempts, all at the same time, and gives back the keys to ask for again.
 func (k *call) askAll(ctx context.Context, attempts []*attempt, again []int) []int {
 	one := func(a *attempt) {
-		defer k.health(a.server).release(a.probe)
+		defer a.probe.release()
 		a.faults, a.err = k.ask(ctx, a)
 	}
 	done := make(chan struct{}, len(attempts))
@@ -228,6 +128,9 @@ func (k *call) askAll(ctx context.Context, attempts []*attempt, again []int) []i
 			for j := range a.idx {
 				a.faults[j] = fault{j, a.err}
 			}
+		}
+		if ctx.Err() == nil {
+			a.note()
 		}
 		for _, bad := range a.faults {
 			i := a.idx[bad.k]

@@ -89,7 +89,10 @@ func (k *call) candidate(v *view, i int, t *tries) (s *server, more bool) {
 			return k.placed(v, i, t)[step], true
 		}
 		step -= standbys + 1
-		return k.seed(v, i, t, 0, step), step < seeds.perRound()
+		if k.turn == 0 {
+			k.turn = int(k.c.turn.Add(1))
+		}
+		return k.seed(v, i, t, k.turn, step), step < seeds.perRound()
 	case inTurn:
 		if step == 0 {
 			t.turn = int(k.c.turn.Add(1))
@@ -118,16 +121,36 @@ func (k *call) candidate(v *view, i int, t *tries) (s *server, more bool) {
 }
 
 // seed is an address of Config, at a step of a round that ends with them, if it is of the Set to
-// ask for key i, or of another one and that one's table is not known: a NOT_OWNER may lead there.
+// ask for key i; of another one, if that one's table is not known, since a NOT_OWNER may lead there,
+// or if it is a router's. The one that had the last answer for the Set comes before all others.
 func (k *call) seed(v *view, i int, t *tries, turn, step int) *server {
 	s := k.c.servers.last(turn, t.round, step)
-	if v.alone() || k.anySet() {
+	if k.anySet() {
 		return s
 	}
-	if of, in := s.set(), k.in(v, i, t); of == in || of != nil && k.rules.where == atOwner && in.version.Load() == 0 {
+	of, in := s.set(), k.in(v, i, t)
+	if relay := in.relay.Load(); relay != nil && k.rules.where == atOwner {
+		return relay
+	}
+	if v.alone() || of == in || of != nil && k.rules.where == atOwner && (in.version.Load() == 0 || k.space != nil && v.router(s)) {
 		return s
 	}
 	return nil
+}
+
+// relayed is the Set to ask for key i if the server is an address of Config that is none of its
+// nodes, as a rule a router's. It is where to go where the caller reaches no node. But where they
+// are dead it would ask the same ones, for each caller: so one call at a time sees whether it has an
+// answer, until it has. nil: it is a node, or one of the routers that are all there is to ask.
+func (k *call) relayed(v *view, i int, t *tries, s *server) *set {
+	if k.rules.where != atOwner || !s.seed || k.c.cfg.Indirect {
+		return nil
+	}
+	in := k.in(v, i, t)
+	if in.version.Load() == 0 && s.set() == in || slices.Contains(v.part(in).nodes, s) {
+		return nil
+	}
+	return in
 }
 
 // anySet says that the nodes of all Sets answer the call alike.

@@ -54,6 +54,24 @@ func (s *server) answered() {
 	}
 }
 
+// seek asks the server whether it is there, in the background, if calls for IDs go by it. From a
+// goroutine of the Client.
+func (s *server) seek(now time.Time) {
+	h := &s.idsHealth
+	if !h.passed.Load() || !h.probe(now) {
+		return
+	}
+	h.passed.Store(false)
+	s.c.tasks.Go(func() {
+		defer h.release()
+		ctx, cancel := context.WithTimeout(s.c.ctx, outageBound)
+		defer cancel()
+		if s.askQuorum(ctx) != errSilent {
+			h.spoke.Store(true)
+		}
+	})
+}
+
 // lost notes an attempt without an answer, which may mean that the table is old.
 func (s *server) lost(cause error) {
 	if !s.health.silent.Swap(true) {
@@ -102,11 +120,11 @@ func (s *server) attempt(ctx context.Context, r *rules, round int, do func(conte
 	case errors.Is(end, context.Canceled), end != nil && !r.patient:
 		return end // by the caller: it says nothing of the server
 	case silent && r.ids && lost.cause == errTimedOut:
-		s.idsHealth.silent.Store(true)
+		s.idsHealth.hush()
 	case end != nil:
 	default:
 		if r.ids {
-			s.idsHealth.silent.Store(true)
+			s.idsHealth.hush()
 		}
 		s.lost(lost.cause)
 	}

@@ -126,10 +126,13 @@ func (s *servers) keep(used map[*server]bool) {
 	}
 }
 
-// sweepLoop gives up attempts on streams that take too long. One ticker for all calls costs
-// less than a timer for each.
+// sweepEvery is the longest time between two passes of sweepLoop.
+const sweepEvery = DefaultAttemptTimeout / 4
+
+// sweepLoop gives up attempts on streams that take too long, and asks whether servers are back that calls
+// for IDs go by. One ticker for all calls costs less than a timer for each.
 func (s *servers) sweepLoop() {
-	tick := time.NewTicker(max(s.c.cfg.AttemptTimeout/4, time.Millisecond))
+	tick := time.NewTicker(min(max(s.c.cfg.AttemptTimeout/4, time.Millisecond), sweepEvery))
 	defer tick.Stop()
 	var all []*server
 	for {
@@ -144,6 +147,7 @@ func (s *servers) sweepLoop() {
 			}
 			s.mu.RUnlock()
 			for _, one := range all {
+				one.seek(now)
 				for _, st := range one.streams {
 					st.sweep(now)
 				}

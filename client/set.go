@@ -25,6 +25,11 @@ type set struct {
 	stale   chan struct{}            // cap 1: asks for a newer table, or map
 	outage  *outage
 
+	// relay is the address of Config that had the last answer for the Set and is none of its nodes,
+	// as a router's; nil: none had. relays has one call at a time see whether another one does.
+	relay  atomic.Pointer[server]
+	relays health
+
 	// Guarded by table.mu.
 	routes *seq.RouteTable
 	nodes  []*server // one a node of routes; nil when it has no usable address
@@ -130,29 +135,38 @@ func (s *set) refreshLoop() {
 	}
 }
 
-// refresh asks the servers for a newer table or map, those in doubt last, until one has it,
-// enough have none, or all were asked. It says whether all that were asked are of another
+// refresh asks for a newer table or map. It says whether all that were asked are of another
 // cluster, or do not let this program in.
 func (s *set) refresh() (foreign bool) {
 	t := &s.c.table
 	t.looked.Store(time.Now().UnixNano())
 	foreign = true
-	old, held, answers := t.view.Load(), s.version.Load(), 0
-	k := call{c: s.c, rules: &forTable, listed: s.sources()}
-	k.ask = func(ctx context.Context, a *attempt) ([]fault, error) {
-		err := t.fetch(ctx, a.server)
+	old, held := t.view.Load(), s.version.Load()
+	s.ask(time.Time{}, func(err error) bool {
 		foreign = foreign && anyOf(err, []error{seq.ErrForeignCluster, seq.ErrUnauthenticated, seq.ErrForbidden})
 		if err != nil {
 			t.fault.Store(&err)
-			return nil, err
 		}
-		if answers++; s.version.Load() == held && t.view.Load().mapped() == old.mapped() && answers < enoughAnswers {
+		return s.version.Load() != held || t.view.Load().mapped() != old.mapped()
+	})
+	return foreign
+}
+
+// ask fetches from one source after the other, those in doubt last, until one had what is looked
+// for, enough have not, all were asked, or the time is up. found is told what became of each.
+func (s *set) ask(until time.Time, found func(error) bool) {
+	answers := 0
+	k := call{c: s.c, rules: &forTable, listed: s.sources(), until: until}
+	k.ask = func(ctx context.Context, a *attempt) ([]fault, error) {
+		err := s.c.table.fetch(ctx, a.server)
+		if got := found(err); err != nil {
+			return nil, err
+		} else if answers++; !got && answers < enoughAnswers {
 			return nil, errNotNewer
 		}
 		return nil, nil
 	}
-	_ = k.one(s.c.ctx) // what it found is in t
-	return foreign
+	_ = k.one(s.c.ctx) // what it found is in the table
 }
 
 // mapped is the map's version; 0 without a view.
@@ -164,7 +178,8 @@ func (v *view) mapped() uint64 {
 }
 
 // sources are the servers to ask for a table of the Set: the addresses of Config, unless they
-// are of another Set, those of the map, the nodes of the table, and others that are known.
+// are of another Set, those of the map, the nodes of the table, and others that are known. Of the
+// root those of all other Sets come last: they have the map and the mapping too, if the root is dead.
 func (s *set) sources() []*server {
 	all, turn := &s.c.servers, int(s.c.turn.Add(1))
 	var out []*server
@@ -173,7 +188,17 @@ func (s *set) sources() []*server {
 			out = append(out, one)
 		}
 	}
-	return distinct(out, s.members())
+	out = distinct(out, s.members())
+	if s != s.c.table.first() {
+		return out
+	}
+	s.c.table.mu.Lock()
+	parts := s.c.table.parts
+	s.c.table.mu.Unlock()
+	for _, other := range parts {
+		out = distinct(out, other.members())
+	}
+	return out
 }
 
 // members are the servers that are of the Set.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -450,6 +451,143 @@ func TestAClientBeginsWhileASetIsDead(t *testing.T) {
 			return err == nil
 		})
 		_ = c.Close()
+	}
+}
+
+// Set c hangs; a section of b was handed over, so that its key is sent on before c's attempt ends.
+func TestAKeyOfOneSetIsSentOnWhileAnotherHangs(t *testing.T) {
+	s := clienttest.StartSets(t, []string{"main", "b", "c"}, 2, seq.Space{Name: "user", Sections: sections})
+	s.Move(0, 1, 1)
+	s.Move(0, 2, 2)
+	s.Publish()
+	c := dial(t, s.All[0], client.Config{Addrs: s.All[0].Addrs(), Timeout: 8 * patience, AttemptTimeout: 4 * patience})
+	waitFor(t, "three tables", knows(c, 3))
+	uids := []seq.UID{uidIn(s, 2), uidIn(s, 1), uidIn(s, 0), uidIn(s, 1)}
+	for name, call := range map[string]func() []error{
+		"NextBatch": func() (errs []error) {
+			got, err := c.NextBatch(bounded(t), "", uids, nil)
+			for _, r := range got {
+				errs = append(errs, r.Err)
+			}
+			if err == nil && got[3].First != got[1].First+1 {
+				t.Errorf("numbers of one UID: %+v", got)
+			}
+			return append(errs, err)
+		},
+		"Current": func() (errs []error) {
+			got, err := c.Current(bounded(t), "", uids)
+			for _, v := range got {
+				errs = append(errs, v.Err)
+			}
+			return append(errs, err)
+		},
+		"RaiseBatch": func() (errs []error) {
+			got, err := c.RaiseBatch(bounded(t), "", uids, make([]seq.Seq, len(uids)))
+			for _, r := range got {
+				errs = append(errs, r.Err)
+			}
+			return append(errs, err)
+		},
+	} {
+		was := s.All[1].Owner(1)
+		s.All[1].TakeOver(was, 1-was)
+		heir := s.All[1].Nodes[1-was]
+		before := heir.Messages.Load() + heir.Calls.Load()
+		s.All[2].Hang()
+		done := make(chan []error, 1)
+		go func() { done <- call() }()
+		waitFor(t, name+": the key to be sent on", func() bool { return heir.Messages.Load()+heir.Calls.Load() > before })
+		s.All[2].Resume()
+		if errs := <-done; len(errs) != len(uids)+1 || errors.Join(errs...) != nil {
+			t.Errorf("%s: %v", name, errs)
+		}
+		s.All[1].Publish()
+		c.Refresh()
+		waitFor(t, name+": the table of the heir", func() bool {
+			_, err := c.Next(bounded(t), client.Key{UID: uidIn(s, 1)})
+			return err == nil && c.Sets().All[1].Routes.Version == s.All[1].Routes().Version
+		})
+	}
+}
+
+// Calls for IDs go by the nodes of a Set that hangs, and come back to it when it does not any more.
+func TestIDsComeFromTheOtherSetsWhileOneHangs(t *testing.T) {
+	for hung := range 2 {
+		s := twoSets(t, 3)
+		c := dial(t, s.All[0], client.Config{Addrs: s.All[0].Addrs(), Timeout: 4 * patience, AttemptTimeout: 100 * time.Millisecond})
+		waitFor(t, "both tables", knows(c, 2))
+		all := func(n int64) func() bool { // nodes of the Set were asked so often
+			return func() bool {
+				for _, node := range s.All[hung].Nodes {
+					if node.Generates.Load() < n {
+						return false
+					}
+				}
+				return true
+			}
+		}
+		s.All[hung].Hang()
+		stop := make(chan struct{})
+		var wg sync.WaitGroup
+		var answers atomic.Int64
+		for i := range 16 {
+			wg.Go(func() {
+				for {
+					select {
+					case <-stop:
+						return
+					default:
+					}
+					if _, err := c.Generate(bounded(t), "", uint32(1+i/12)); err != nil {
+						t.Error(err)
+						return
+					}
+					answers.Add(1)
+				}
+			})
+		}
+		waitFor(t, "all that hang to be met", all(1))
+		met := answers.Load()
+		waitFor(t, "IDs of the other Set", func() bool { return answers.Load() > met+200 })
+		s.All[hung].Resume()
+		met = generates(s.All[hung]) + 1
+		waitFor(t, "IDs of both Sets", all(met))
+		close(stop)
+		wg.Wait()
+		_ = c.Close()
+	}
+}
+
+// A caller may be as old as it likes: also while the root does not answer, it hears at the other Sets of a
+// section that left the root.
+func TestAnOldMapIsRenewedAtAnotherSetWhileTheRootDoesNotAnswer(t *testing.T) {
+	for name, end := range map[string]func(*clienttest.Cluster){"dead": (*clienttest.Cluster).Kill, "hangs": (*clienttest.Cluster).Hang} {
+		s := twoSets(t, 2)
+		c := dial(t, s.All[0], client.Config{Addrs: append(s.All[0].Addrs(), s.All[1].Addrs()...), AttemptTimeout: 100 * time.Millisecond})
+		waitFor(t, "both tables", knows(c, 2))
+		s.Move(0, 1, 4)
+		s.Publish()
+		end(s.All[0])
+		waitFor(t, name+": a number of the section that b has", func() bool {
+			_, err := c.Next(bounded(t), client.Key{UID: uidIn(s, 4)})
+			return err == nil
+		})
+		_ = c.Close()
+	}
+}
+
+func TestASpaceThatWasAddedIsKnownWhileTheRootIsDead(t *testing.T) {
+	s := twoSets(t, 2)
+	c := dial(t, s.All[0], client.Config{Addrs: append(s.All[0].Addrs(), s.All[1].Addrs()...)})
+	waitFor(t, "both tables", knows(c, 2))
+	for _, of := range s.All {
+		if err := of.AddSpace(seq.Space{Name: "pts", Sections: 2}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.All[0].Kill()
+	if _, err := c.Next(bounded(t), client.Key{Space: "pts", UID: 1}); errors.Is(err, seq.ErrUnknownSpace) || err == nil {
+		t.Errorf("got %v, want that the Set that has it does not answer", err)
 	}
 }
 

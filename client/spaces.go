@@ -80,21 +80,12 @@ func (t *table) askForSpaces() {
 	}
 }
 
-// learn asks the servers for a mapping with more spaces, until one has it, enough have none,
-// or all were asked.
+// learn asks for a mapping with more spaces.
 func (t *table) learn() {
-	old, answers := t.view.Load(), 0
-	k := call{c: t.c, rules: &forTable, listed: t.first().sources(), until: time.Now().Add(t.c.cfg.Timeout)}
-	k.ask = func(ctx context.Context, a *attempt) ([]fault, error) {
-		if err := t.fetch(ctx, a.server); err != nil {
-			return nil, err
-		}
-		if answers++; len(t.view.Load().mapping.Spaces) == len(old.mapping.Spaces) && answers < enoughAnswers {
-			return nil, errNotNewer
-		}
-		return nil, nil
-	}
-	_ = k.one(t.c.ctx) // what it found is in t
+	old := t.view.Load()
+	t.first().ask(time.Now().Add(t.c.cfg.Timeout), func(error) bool {
+		return len(t.view.Load().mapping.Spaces) != len(old.mapping.Spaces)
+	})
 }
 
 // extend takes over a mapping that is the one at hand with spaces added. Needs t.mu.

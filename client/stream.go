@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -80,11 +81,16 @@ func (s *stream) receive(out *link) {
 		}
 		b, more := s.complete(reply.GetId(), reply.GetMore())
 		s.server.answered()
-		if next := reply.GetNext(); next != nil {
-			s.server.heard(next.GetRouteVersion(), next.GetRoutes())
-		}
+		next, told := reply.GetNext(), false
 		if b != nil {
+			// Who has no answer goes on by the table in the reply. All others need not wait for that.
+			if told = slices.ContainsFunc(next.GetResults(), func(r *pb.BatchResult) bool { return len(r.GetErrors()) > 0 }); told {
+				s.server.heard(next.GetRouteVersion(), next.GetRoutes())
+			}
 			b.answer(reply)
+		}
+		if !told {
+			s.server.heard(next.GetRouteVersion(), next.GetRoutes())
 		}
 		if more {
 			s.wakeSender() // after the callers were woken, so that they run first

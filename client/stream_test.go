@@ -1,6 +1,7 @@
 package client
 
 import (
+	"context"
 	"errors"
 	"runtime"
 	"sync"
@@ -13,6 +14,7 @@ import (
 
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/seq"
+	"github.com/seqsvr/seqsvr/tests/clienttest"
 )
 
 // bare is a Client that takes a wish for a newer table, and nothing else.
@@ -194,15 +196,15 @@ func TestWhatWaitsTooLongIsGivenUp(t *testing.T) {
 	if !p.health.silent.Load() {
 		t.Error("the silent server is not in doubt")
 	}
-	if ok, probe := p.health.admit(); !ok || !probe {
+	if ok, probe := p.health.admit(); !ok || probe != &p.health {
 		t.Error("the first call to a server in doubt is its probe")
 	}
 	if ok, _ := p.health.admit(); ok {
 		t.Error("a second call went to a server in doubt beside the probe")
 	}
-	p.health.release(true)
+	p.health.release()
 	p.answered()
-	if ok, probe := p.health.admit(); !ok || probe {
+	if ok, probe := p.health.admit(); !ok || probe != nil {
 		t.Error("a server that answered is still in doubt")
 	}
 }
@@ -272,5 +274,64 @@ func TestAnOrderIsDoneWhenItsLastKeyIs(t *testing.T) {
 	}
 	if rest, err := l.enqueueOrdered([]ordered{{order: slow}, {order: slow, i: 1}}, 1); len(rest) != 2 || !errors.Is(err, errQueueFull) {
 		t.Errorf("an order without room for all its keys: %d keys are left, %v, want 2, %v", len(rest), err, errQueueFull)
+	}
+}
+
+// What a reply says of the table is learned after its answers are given out, and before its refusals are:
+// who was refused goes on by the new table.
+func TestAnswersDoNotWaitForTheTableThatComesWithThem(t *testing.T) {
+	cluster := clienttest.Start(t, 2, seq.Space{Name: "user", Sections: 2})
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	c, err := New(ctx, Config{Addrs: cluster.Addrs(), AttemptTimeout: time.Minute})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	of := c.table.first()
+	space, err := c.table.spaceOf(ctx, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var uid seq.UID // of node 0
+	for space.SectionOf(uid) != 0 {
+		uid += 1 << seq.BlockBits
+	}
+	cluster.Publish()
+	c.table.mu.Lock()
+	_, err = c.Next(ctx, Key{UID: uid})
+	held := of.version.Load()
+	c.table.mu.Unlock()
+	if err != nil || held != 1 {
+		t.Fatalf("got %v with table %d, want an answer while the table cannot be learned", err, held)
+	}
+	for of.version.Load() != 2 && ctx.Err() == nil {
+		time.Sleep(time.Millisecond)
+	}
+	cluster.TakeOver(0, 1)
+	cluster.Publish()
+	owner := c.table.view.Load().owner(0)
+	c.table.mu.Lock()
+	refused, err := owner.queue(space, Key{UID: uid}, 1, nil)
+	inFlight := func() (n int) {
+		for _, st := range owner.streams {
+			st.mu.Lock()
+			n += len(st.unanswered) + st.waiting
+			st.mu.Unlock()
+		}
+		return n
+	}
+	for inFlight() > 0 && ctx.Err() == nil {
+		time.Sleep(time.Millisecond)
+	}
+	time.Sleep(10 * time.Millisecond) // for what is not to come
+	select {
+	case <-refused.b.done:
+		t.Error("refused before the table was learned")
+	default:
+	}
+	c.table.mu.Unlock()
+	if !refused.await(ctx) || refused.answer(1).Err == nil || of.version.Load() != 3 {
+		t.Errorf("got %+v with table %d, want a refusal that comes with table 3", refused.answer(1), of.version.Load())
 	}
 }

@@ -82,6 +82,13 @@ func serversAt(p seq.Placement, nodes []*server) (out [1 + standbys]*server) {
 	return out
 }
 
+// router says that a server is known to be a router, which tells of the root's table as a node
+// of the root does.
+func (v *view) router(s *server) bool {
+	root := v.root()
+	return s.set() == root.of && root.routes != nil && !slices.Contains(root.nodes, s)
+}
+
 // part is a Set's.
 func (v *view) part(of *set) *part {
 	return &v.parts[slices.IndexFunc(v.parts, func(p part) bool { return p.of == of })]

@@ -11,12 +11,14 @@ import (
 	"fmt"
 	"net"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/health"
+	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 
 	"github.com/seqsvr/seqsvr/internal/rpc"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
@@ -263,7 +265,7 @@ func (n *Node) Kill() {
 // Restart makes a dead node answer again; a living one loses its connections.
 func (n *Node) Restart() {
 	n.Kill()
-	srv := rpc.NewServer(rpc.ServerConfig{ClusterID: func() string { return n.cluster.ID }}, grpc.WaitForHandlers(true))
+	srv := rpc.NewServer(rpc.ServerConfig{ClusterID: func() string { return n.cluster.ID }}, grpc.WaitForHandlers(true), grpc.ChainUnaryInterceptor(n.stallHealth))
 	pb.RegisterSequenceServer(srv, n)
 	n.mu.Lock()
 	if !n.bare {
@@ -335,6 +337,16 @@ func (n *Node) Resume() {
 		close(n.hang)
 		n.hang = nil
 	}
+}
+
+// stallHealth makes what the node says of its health hang as well.
+func (n *Node) stallHealth(ctx context.Context, req any, info *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
+	if strings.HasPrefix(info.FullMethod, "/"+healthpb.Health_ServiceDesc.ServiceName+"/") {
+		if err := n.stall(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return handle(ctx, req)
 }
 
 func (n *Node) stall(ctx context.Context) error {

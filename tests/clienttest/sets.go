@@ -155,3 +155,17 @@ func (c *Cluster) Kill() {
 		n.Kill()
 	}
 }
+
+// Hang makes all nodes of a Set hang.
+func (c *Cluster) Hang() {
+	for _, n := range c.Nodes {
+		n.Hang()
+	}
+}
+
+// Resume ends Hang.
+func (c *Cluster) Resume() {
+	for _, n := range c.Nodes {
+		n.Resume()
+	}
+}

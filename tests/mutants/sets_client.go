@@ -29,6 +29,26 @@ var setCallerMutants = []mutant{
 			"	for _, p := range v.parts {\n		if err := p.of.outage.reason(); err != nil {\n			return err\n		}\n	}\n	switch {\n	case t.quorum == nil:\n		return in.outage.unreachable()\n"}}},
 	{rule: "outage-of-one-set", name: "a router is ready only with the tables of dead Sets, too", file: "router/ready.go", in: []string{"router"}, edits: []edit{
 		{"s.Routes == nil && s.Away == nil", "s.Routes == nil"}}},
+	{rule: "dead-servers-are-asked-apart", name: "each round sends a probe", file: "client/health.go", in: []string{"client"}, edits: []edit{
+		{"since < probeEvery {", "since < 0 {"}}},
+	{rule: "routers-are-no-storm", name: "each caller of a dead Set falls back on a router", file: "client/rules.go", in: []string{"client"}, edits: []edit{
+		{"	if in.version.Load() == 0 && s.set() == in ||", "	if true ||"}}},
+	{rule: "routers-are-a-way", name: "a router is not asked for another Set than the root", file: "client/rules.go", in: []string{"client"}, edits: []edit{
+		{" || k.space != nil && v.router(s))", ")"}}},
+	{rule: "routers-are-a-way", name: "the router that had the last answer is one among the addresses", file: "client/rules.go", in: []string{"client"}, edits: []edit{
+		{"relay != nil && k.rules.where == atOwner {", "relay != nil && false {"}}},
+	{rule: "map-from-any-set", name: "the root alone is asked for its map", file: "client/set.go", in: []string{"client"}, edits: []edit{
+		{"	if s != s.c.table.first() {\n		return out\n	}\n", "	if true {\n		return out\n	}\n"}}},
+	{rule: "ids-go-by-silent-servers", name: "calls for IDs see whether a server that hangs is back", file: "client/attempt.go", in: []string{"client"}, edits: []edit{
+		{"	if k.rules.ids && h.mute() {", "	if false {"}}},
+	{rule: "ids-go-by-silent-servers", name: "a server that was silent to calls for IDs is asked for none again", file: "client/servers.go", in: []string{"client"}, edits: []edit{
+		{"				one.seek(now)\n", ""}}},
+	{rule: "keys-of-sets-apart", name: "keys of a Set wait for the attempts of another", file: "client/owners.go", in: []string{"client"}, edits: []edit{
+		{"	if i == len(k.places) {\n		return nil\n	}\n	all :=", "	if true {\n		return nil\n	}\n	all :="}}},
+	{rule: "answers-before-tables", name: "answers wait for the table that comes with them", file: "client/stream.go", in: []string{"client"}, edits: []edit{
+		{"			if told = slices", "			if told = true || slices"}}},
+	{rule: "answers-before-tables", name: "a refusal is given out before the table that comes with it", file: "client/stream.go", in: []string{"client"}, edits: []edit{
+		{"			if told = slices", "			if told = false && slices"}}},
 	{rule: "map-only-rises", name: "an older map takes the place of a newer one", file: "client/table.go", in: []string{"client"}, edits: []edit{
 		{"	if m.Version <= t.sets.Version {\n", "	if m.Version == 0 {\n"}}},
 	{

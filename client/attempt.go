@@ -1,0 +1,154 @@
+package client
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/seqsvr/seqsvr/seq"
+)
+
+// attempt is what one server is asked in one message or unary call.
+type attempt struct {
+	server  *server
+	probe   *health // that it sees about; nil: it is no probe
+	relayed *set    // that the server is asked for and is no node of; nil: it is one
+	rules   *rules
+	space   *seq.Space
+	version uint64 // of the route table
+	round   int
+	idx     []int // the keys
+	faults  []fault
+	err     error
+}
+
+// fault is the error of idx[k].
+type fault struct {
+	k   int
+	err error
+}
+
+func (k *call) attempt(s *server, probe *health, round int) *attempt {
+	return &attempt{server: s, probe: probe, rules: k.rules, space: k.space, version: s.holds(), round: round}
+}
+
+// unary makes the attempt by a unary call.
+func (a *attempt) unary(ctx context.Context, do func(context.Context) error) error {
+	return a.server.attempt(ctx, a.rules, a.round, do)
+}
+
+// plan sorts the pending keys by the server to ask; idle are those whose round is over.
+func (k *call) plan(v *view, pending []int) (attempts []*attempt, idle []int) {
+	for _, i := range pending {
+		a := k.pick(v, i, attempts)
+		if a == nil {
+			idle = append(idle, i)
+			continue
+		}
+		if len(a.idx) == 0 {
+			attempts = append(attempts, a)
+		}
+		a.idx = append(a.idx, i)
+	}
+	return attempts, idle
+}
+
+// pick is the attempt at the next server to ask for a key, a new one or one of those; nil when
+// its round is over.
+func (k *call) pick(v *view, i int, attempts []*attempt) *attempt {
+	t := k.of(i)
+	if k.rules.where != inList && t.gen != v.gen {
+		t.gen, t.in, t.next, t.late = v.gen, nil, 0, nil
+	}
+	if t.hint != "" {
+		s, err := k.c.servers.at(t.hint)
+		t.hint = ""
+		if err == nil {
+			s.of.CompareAndSwap(nil, t.of)
+			if a := k.admit(s, nil, t.round, attempts); a != nil {
+				return a
+			}
+		}
+	}
+	for {
+		s, more := k.candidate(v, i, t)
+		if !more {
+			break
+		}
+		if s == nil {
+			continue
+		}
+		relayed := k.relayed(v, i, t, s)
+		if a := k.admit(s, relayed, t.round, attempts); a != nil {
+			return a
+		}
+		switch {
+		case k.rules.where != atOwner:
+			t.late = append(t.late, s)
+		case relayed == nil:
+			t.asked++ // and it did not refuse
+		}
+	}
+	if len(t.late) == 0 {
+		return nil
+	}
+	s := t.late[0] // whatever is thought of it
+	t.late = t.late[1:]
+	if a := attemptAt(s, attempts); a != nil {
+		return a
+	}
+	return k.attempt(s, nil, t.round) // it lasts for too long to be the one call that sees
+}
+
+// attemptAt is the one of some attempts that is at a server; nil: none is.
+func attemptAt(s *server, attempts []*attempt) *attempt {
+	for _, a := range attempts {
+		if a.server == s {
+			return a
+		}
+	}
+	return nil
+}
+
+// admit is an attempt at the server if one may be made now, also along with the others of a probe;
+// nil: none may. relayed is as in attempt.
+func (k *call) admit(s *server, relayed *set, round int, attempts []*attempt) *attempt {
+	if a := attemptAt(s, attempts); a != nil {
+		return a
+	}
+	h := k.health(s)
+	if k.rules.once {
+		if h.silent.Load() {
+			return nil
+		}
+		return k.attempt(s, nil, round)
+	}
+	if k.rules.ids && h.mute() {
+		return nil
+	}
+	ok, probe := false, (*health)(nil)
+	if relayed != nil && relayed.relay.Load() != s {
+		probe = &relayed.relays
+		ok = probe.probe(time.Now())
+	} else {
+		ok, probe = h.admit()
+	}
+	if !ok {
+		return nil
+	}
+	a := k.attempt(s, probe, round)
+	a.relayed = relayed
+	return a
+}
+
+// note keeps whether the attempt had an answer for a Set that its server is no node of: for some key, or an
+// error that no other server's answer cures.
+func (a *attempt) note() {
+	switch r := a.relayed; {
+	case r == nil:
+	case len(a.faults) < len(a.idx) || slices.ContainsFunc(a.faults, func(f fault) bool { return a.rules.final(f.err) }):
+		r.relay.Store(a.server)
+	default:
+		r.relay.CompareAndSwap(a.server, nil)
+	}
+}

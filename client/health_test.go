@@ -1,0 +1,46 @@
+package client
+
+import (
+	"testing"
+	"time"
+)
+
+func TestProbesOfAServerAreOneAtATimeAndApart(t *testing.T) {
+	var h health
+	now := time.Now()
+	if !h.probe(now) {
+		t.Error("the first one was not let go at once")
+	}
+	if h.probe(now.Add(time.Hour)) {
+		t.Error("two at a time")
+	}
+	h.release()
+	for after, want := range map[time.Duration]bool{0: false, probeEvery - 1: false, probeEvery: true, time.Hour: true, -time.Hour: true} {
+		h.probed.Store(now.UnixNano())
+		if got := h.probe(now.Add(after)); got != want {
+			t.Errorf("%v after the last one: %v, want %v", after, got, want)
+		}
+		h.release()
+	}
+}
+
+// A call for an ID that goes to see whether a server is back waits for longer than others do.
+func TestNoCallForAnIDGoesToASilentServerBeforeThatHasSaidAnything(t *testing.T) {
+	var h health
+	if h.mute() || h.passed.Load() {
+		t.Error("gone by while it answers")
+	}
+	for range 2 {
+		h.hush()
+		if !h.mute() || !h.passed.Load() {
+			t.Error("not gone by, or not noted")
+		}
+		h.spoke.Store(true)
+		if h.mute() {
+			t.Error("gone by after it said something")
+		}
+	}
+	if ok, probe := h.admit(); !ok || probe != &h {
+		t.Error("the first call then does not see whether it answers")
+	}
+}
