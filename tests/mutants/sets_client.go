@@ -64,7 +64,7 @@ var setCallerMutants = []mutant{
 	{
 		rule: "one-set-has-half", name: "a call counts at a Set that has answered it",
 		file: "internal/rpc/admissionsets.go", in: []string{"internal/rpc"},
-		edits: []edit{{old: "		if p.sets[i].set == set {\n			p.in.leaveSet(p, &p.sets[i])\n		}\n", new: ""}},
+		edits: []edit{{old: "		if p.sets[i].set == set {\n			p.in.leaveSet", new: "		if p.sets[i].set < 0 {\n			p.in.leaveSet"}},
 	},
 	{
 		rule: "one-set-has-half", name: "keys that were answered count at their Set while others of the call wait",
@@ -90,6 +90,26 @@ var setCallerMutants = []mutant{
 		rule: "one-set-has-half", name: "messages for a Set that hangs fill the stream of their caller",
 		file: "router/stream.go", in: []string{"router"},
 		edits: []edit{{old: "time.AfterFunc(placeTime, giveBack)", new: "time.AfterFunc(time.Hour, giveBack)"}},
+	},
+	{
+		rule: "map-outlives-nodes", name: "what a Set heard of the map ends with its nodes",
+		file: "allocsvr/setdocs/setdocs.go", in: []string{"allocsvr/setdocs"},
+		edits: []edit{{old: "	if heard.Version <= d.own.Known().Version {\n", new: "	if d != nil {\n"}},
+	},
+	{
+		rule: "map-outlives-nodes", name: "a node that is behind writes an older map over a newer one",
+		file: "allocsvr/setdocs/setdocs.go", in: []string{"allocsvr/setdocs"},
+		edits: []edit{{old: "		if now.Version >= heard.Version {\n", new: "		if now.Version == heard.Version {\n"}},
+	},
+	{
+		rule: "map-outlives-nodes", name: "a node begins without what its Set has heard",
+		file: "allocsvr/setdocs/setdocs.go", in: []string{"allocsvr/setdocs"},
+		edits: []edit{{old: "sets.Map.Encode}, cfg.First.Map)", new: "sets.Map.Encode}, sets.Map{})"}},
+	},
+	{
+		rule: "map-outlives-nodes", name: "what a restored Set has heard is newer than the root's map",
+		file: "sets/map.go", in: []string{"sets"},
+		edits: []edit{{old: "len(m.Sets) == 0 || m.Heard {", new: "len(m.Sets) == 0 {"}},
 	},
 	{
 		rule: "sets-drill-judges", name: "errors at other Sets than the dead one are let pass",
