@@ -221,18 +221,22 @@ func TestTheMapThatASetHeardOutlivesItsNodes(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan struct{})
 		go func() { defer close(done); d.Run(ctx) }()
-		for { // until it is at the stores
+		until := func(what string, ok func() bool) {
+			t.Helper()
+			for end := time.Now().Add(time.Minute); !ok(); time.Sleep(time.Millisecond) {
+				if time.Now().After(end) {
+					t.Fatalf("timed out: %s", what)
+				}
+			}
+		}
+		until("it is at the stores", func() bool {
 			first, err := setdocs.Read(t.Context(), c.Unsure(t, false, false), seq.NewSession())
 			if err != nil {
 				t.Fatal(err)
 			}
-			if first.Map.Version == want && first.Map.Heard && len(first.Map.Sets) == 2 {
-				break
-			}
-		}
-		for d.Map().Version != want {
-			time.Sleep(time.Millisecond)
-		}
+			return first.Map.Version == want && first.Map.Heard && len(first.Map.Sets) == 2
+		})
+		until("the node to know it", func() bool { return d.Map().Version == want })
 		cancel()
 		<-done
 	}
