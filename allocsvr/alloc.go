@@ -83,7 +83,7 @@ type Parts struct {
 	Registers tenure.Registers
 	Documents arbiter.Documents
 	Leases    Leases
-	Record    sets.Record // of the Set, as it was read before the start; zero: the cluster is alone
+	First     setdocs.First // what the Set knows of Sets, as it was read before the start; zero: the cluster is alone
 	// Root reads the map of Sets at a node of the root Set; nil: the cluster is alone.
 	Root func(ctx context.Context, addr string, newerThan uint64) (sets.Map, error)
 	// Losses moves on before any hold of Leases may come to be worth less than it said,
@@ -131,7 +131,7 @@ func NewAlloc(p Parts) (*Alloc, error) {
 	a.arbiter = arbiter.New(arbiter.Config{Name: p.Name, Weight: p.Weight, Zone: p.Zone, Expect: p.ExpectAllocs, Sections: a.sections.Len,
 		Routes: a.routes, Lease: a.arbiterLease, Term: p.Lease, Present: a.nodes.Present, Awaited: a.nodes.Awaited,
 		Leaving: func() bool { return a.owner.Leaving() }, Clock: p.Clock, Logger: p.Logger})
-	a.sets = setdocs.New(setdocs.Config{Life: context.Background(), Stores: p.Documents, Session: a.session, Record: p.Record, Root: p.Root,
+	a.sets = setdocs.New(setdocs.Config{Life: context.Background(), Stores: p.Documents, Session: a.session, First: p.First, Root: p.Root,
 		OnRecord: func(sets.Record) { a.owner.Seek() }, Logger: p.Logger})
 	a.owner = owner.New(owner.Config{
 		Name: p.Name, Cluster: p.Cluster, Secret: p.Secret, Lease: p.Lease, Sections: a.sections, Holder: a.holder,

@@ -268,7 +268,7 @@ func (s *Server) assemble(found backend, read known, stop context.CancelCauseFun
 	})
 	node, err := NewNode(s.cfg, Wiring{
 		Stale: p.follow.Kick, Identity: found.identity, Stores: found.stores, Addr: s.addr, Secret: *s.secret.Load(),
-		Dial: s.dialPeer, DialSet: s.dialSet, Clock: clock.Boot(), Wall: time.Now, Stop: stop, Keys: read.keys, Record: read.record, Parked: s.parked(), Limits: s.limits, Audit: s.audit, Regions: s.regions,
+		Dial: s.dialPeer, DialSet: s.dialSet, Clock: clock.Boot(), Wall: time.Now, Stop: stop, Keys: read.keys, First: read.first, Parked: s.parked(), Limits: s.limits, Audit: s.audit, Regions: s.regions,
 	})
 	if err != nil {
 		return nil, err

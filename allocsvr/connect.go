@@ -15,13 +15,12 @@ import (
 	"github.com/seqsvr/seqsvr/internal/storeclient"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
-	"github.com/seqsvr/seqsvr/sets"
 )
 
 // known is what is read at the stores before there is a node.
 type known struct {
-	keys   keyhash.Entries // how string keys are hashed
-	record sets.Record     // which sections the Set has
+	keys  keyhash.Entries // how string keys are hashed
+	first setdocs.First   // which sections the Set has, and what it knows of others
 }
 
 // connect finds what keeps the registers, for as long as the process is wanted, and reads there
@@ -107,7 +106,7 @@ func readFirst(ctx context.Context, node string, found backend) (read known, err
 	if read.keys, err = keyhash.New(ctx, group, secret.Session(), id.Mapping).Begin(ctx); err != nil {
 		return read, fmt.Errorf("read how string keys are hashed: %w", err)
 	}
-	if read.record, err = setdocs.ReadRecord(ctx, group, secret.Session()); err != nil {
+	if read.first, err = setdocs.Read(ctx, group, secret.Session()); err != nil {
 		return read, fmt.Errorf("read which sections the Set has: %w", err)
 	}
 	return read, nil

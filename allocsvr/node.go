@@ -16,6 +16,7 @@ import (
 	"github.com/seqsvr/seqsvr/allocsvr/globalid/audit"
 	"github.com/seqsvr/seqsvr/allocsvr/keyhash"
 	"github.com/seqsvr/seqsvr/allocsvr/section"
+	"github.com/seqsvr/seqsvr/allocsvr/setdocs"
 	"github.com/seqsvr/seqsvr/allocsvr/spaces"
 	"github.com/seqsvr/seqsvr/internal/clock"
 	"github.com/seqsvr/seqsvr/internal/rpc"
@@ -44,8 +45,8 @@ type Wiring struct {
 	Stale func()
 	// Keys are how string keys are hashed, as long as the session lasts; nil: by seq.HashKey.
 	Keys keyhash.Entries
-	// Record is what the Set had when it was read before the start; zero: the cluster is alone.
-	Record sets.Record
+	// First is what the Set had and knew when it was read before the start; zero: the cluster is alone.
+	First setdocs.First
 	// Parked is the file of parked counters; empty: none are kept.
 	Parked string
 	// Regions are nodes of other regions' clusters, which must make other snowflake IDs.
@@ -120,7 +121,7 @@ func NewNode(cfg Config, w Wiring) (*Node, error) {
 	refused.leaving = func() bool { return n.alloc.owner.Leaving() }
 	n.alloc, err = NewAlloc(Parts{
 		Name: cfg.Name, Addr: w.Addr, Cluster: id.Ref.Cluster, Secret: w.Secret, Lease: cfg.Lease,
-		Replicas: id.N, Needed: id.W, Mapping: id.Mapping, Record: w.Record, Root: n.rootMap(w.DialSet), Registers: n.measure("section"), Documents: group, Leases: keeper{n.leases}, Losses: n.leases.Losses, Missing: n.missingStores, Peers: n.peers, Keys: w.Keys.Hashers(),
+		Replicas: id.N, Needed: id.W, Mapping: id.Mapping, First: w.First, Root: n.rootMap(w.DialSet), Registers: n.measure("section"), Documents: group, Leases: keeper{n.leases}, Losses: n.leases.Losses, Missing: n.missingStores, Peers: n.peers, Keys: w.Keys.Hashers(),
 		UIDMemory: n.limits.UIDMemory, Clock: w.Clock, Wall: w.Wall, Logger: cfg.Logger, Traces: cfg.Traces, ExpectAllocs: cfg.ExpectAllocs, Weight: cfg.Weight, Zone: cfg.Zone,
 	})
 	if err != nil {

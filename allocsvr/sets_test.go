@@ -17,6 +17,7 @@ import (
 	"github.com/seqsvr/seqsvr/allocsvr/api"
 	"github.com/seqsvr/seqsvr/allocsvr/globalid/namespaces"
 	"github.com/seqsvr/seqsvr/allocsvr/keyhash"
+	"github.com/seqsvr/seqsvr/allocsvr/setdocs"
 	"github.com/seqsvr/seqsvr/internal/history"
 	"github.com/seqsvr/seqsvr/internal/rpc"
 	"github.com/seqsvr/seqsvr/internal/setcare"
@@ -507,4 +508,49 @@ func TestCallersAreSentOnBeforeTheRecordSaysThatTheSectionHasGone(t *testing.T) 
 	if in := d.in(id); in != 1 {
 		t.Errorf("section %d is in Set %d", id, in)
 	}
+}
+
+// All nodes of a Set start while the root is dead: they know of all Sets, and serve their own sections.
+func TestASetThatStartsWhileTheRootIsDeadKnowsOfAllSets(t *testing.T) {
+	d := newDivision(t, 2, user16())
+	d.finish(d.begin(1, sets.Range{First: 4, Sections: 4}))
+	newest := d.fleets[0].all()[0].sets.Map().Version
+	d.until("the Set to have heard of the newest map, and to keep it", func() bool {
+		for _, n := range d.fleets[1].all() {
+			n.sets.Look()
+		}
+		group, err := d.fleets[1].stores.Group()
+		if err != nil {
+			t.Fatal(err)
+		}
+		first, err := setdocs.Read(t.Context(), group, seq.NewSecret("").Session())
+		return err == nil && first.Map.Version >= newest
+	})
+	for _, f := range d.fleets {
+		for _, n := range f.all() {
+			n.kill()
+		}
+	}
+	var nodes []*node
+	for k := range nodesOfASet {
+		n := d.fleets[1].start(d.addr(1, k), nodesOfASet, "")
+		if m := n.sets.Map(); m.Version < newest || len(m.Sets) != 2 || m.Sets[0].Name != sets.RootName || m.Index(0) != 0 || m.Index(4) != 1 {
+			t.Errorf("%s begins with map %d of %v", n.name, m.Version, m.Sets)
+		}
+		nodes = append(nodes, n)
+	}
+	d.until("its sections to be served", func() bool {
+		for _, n := range nodes {
+			space := &d.fleets[1].stores.Mapping.Spaces[0]
+			for uid := seq.UID(0); ; uid += 1 << seq.BlockBits {
+				if space.SectionOf(uid) == 4 {
+					if got := n.Take(t.Context(), space, seq.PlainAll(uid), nil); len(got.Faults) == 0 {
+						return true
+					}
+					break
+				}
+			}
+		}
+		return false
+	})
 }

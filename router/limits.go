@@ -56,16 +56,21 @@ func (r *Router) SetLimits(cfg Config) error {
 	return nil
 }
 
+// maxCalls is how many calls at once a gRPC connection to a router with so many keys in work has: as
+// many as may wait for one Set, and those that are usual beside them. What comes beyond is
+// refused, where calls beyond those of a connection would wait behind those for a dead Set.
+func maxCalls(inWork int) uint32 { return uint32(inWork/2/rpc.CallCost + 256) }
+
 // admitted is a client whose calls are counted among those in work: all of the RESP front,
 // and those for snowflake IDs and segments of gRPC and HTTP.
 type admitted struct {
 	*client.Client
-	inWork *rpc.Admission
+	door door
 }
 
 // Take implements resp.Numbers.
 func (a admitted) Take(ctx context.Context, key client.Key, n uint32) (client.Range, error) {
-	place, err := a.inWork.Enter(ctx, 1)
+	place, err := a.door.one(ctx, key.Space, key.UID, "")
 	if err != nil {
 		return client.Range{Err: err}, err
 	}
@@ -75,7 +80,7 @@ func (a admitted) Take(ctx context.Context, key client.Key, n uint32) (client.Ra
 
 // NextBatchOnce implements resp.Numbers.
 func (a admitted) NextBatchOnce(ctx context.Context, space string, uids []seq.UID, counts []uint32, requests []client.Request) ([]client.Range, error) {
-	place, err := a.inWork.Enter(ctx, len(uids))
+	place, err := a.door.whole(ctx, space, uids, a.door.inWork.Enter)
 	if err != nil {
 		return nil, err
 	}
@@ -85,7 +90,7 @@ func (a admitted) NextBatchOnce(ctx context.Context, space string, uids []seq.UI
 
 // Lookup implements resp.Numbers.
 func (a admitted) Lookup(ctx context.Context, key client.Key, id string) (client.Range, bool, error) {
-	place, err := a.inWork.Enter(ctx, 1)
+	place, err := a.door.one(ctx, key.Space, key.UID, "")
 	if err != nil {
 		return client.Range{Err: err}, false, err
 	}
@@ -94,8 +99,8 @@ func (a admitted) Lookup(ctx context.Context, key client.Key, id string) (client
 }
 
 // Admit implements resp.Numbers.
-func (a admitted) Admit(ctx context.Context, keys int) (resp.Place, error) {
-	place, err := a.inWork.Try(ctx, keys)
+func (a admitted) Admit(ctx context.Context, order *client.Order) (resp.Place, error) {
+	place, err := a.door.whole(ctx, order.Space, order.UIDs, a.door.inWork.Try)
 	if err != nil {
 		return nil, err
 	}
@@ -104,7 +109,7 @@ func (a admitted) Admit(ctx context.Context, keys int) (resp.Place, error) {
 
 // Current implements resp.Numbers.
 func (a admitted) Current(ctx context.Context, space string, uids []seq.UID) ([]client.Value, error) {
-	place, err := a.inWork.Enter(ctx, len(uids))
+	place, err := a.door.whole(ctx, space, uids, a.door.inWork.Enter)
 	if err != nil {
 		return nil, err
 	}
@@ -114,7 +119,7 @@ func (a admitted) Current(ctx context.Context, space string, uids []seq.UID) ([]
 
 // Generate implements resp.Numbers.
 func (a admitted) Generate(ctx context.Context, namespace string, count uint32) (client.IDs, error) {
-	place, err := a.inWork.Enter(ctx, 0)
+	place, err := a.door.any(ctx)
 	if err != nil {
 		return client.IDs{}, err
 	}
@@ -124,7 +129,7 @@ func (a admitted) Generate(ctx context.Context, namespace string, count uint32) 
 
 // GenerateAs is the client's, and admits the call.
 func (a admitted) GenerateAs(ctx context.Context, agent, namespace string, count uint32) (client.IDs, error) {
-	place, err := a.inWork.Enter(ctx, 0)
+	place, err := a.door.any(ctx)
 	if err != nil {
 		return client.IDs{}, err
 	}
@@ -134,7 +139,7 @@ func (a admitted) GenerateAs(ctx context.Context, agent, namespace string, count
 
 // TakeSegment implements resp.Numbers.
 func (a admitted) TakeSegment(ctx context.Context, tag string, count uint32) (first, last seq.Seq, err error) {
-	place, err := a.inWork.Enter(ctx, 0)
+	place, err := a.door.root(ctx)
 	if err != nil {
 		return 0, 0, err
 	}
@@ -143,25 +148,30 @@ func (a admitted) TakeSegment(ctx context.Context, tag string, count uint32) (fi
 }
 
 // Any is the client's, and admits each call.
-func (a admitted) Any() grpc.ClientConnInterface { return admittedConn{a.Client.Any(), a.inWork} }
+func (a admitted) Any() grpc.ClientConnInterface { return admittedConn{a.Client.Any(), a.door.any} }
+
+// AnyOfRoot is Any for what the root Set alone has.
+func (a admitted) AnyOfRoot() grpc.ClientConnInterface {
+	return admittedConn{a.Client.Any(), a.door.root}
+}
 
 // Once is the client's, and admits each call.
-func (a admitted) Once() grpc.ClientConnInterface { return admittedConn{a.Client.Once(), a.inWork} }
+func (a admitted) Once() grpc.ClientConnInterface { return admittedConn{a.Client.Once(), a.door.any} }
 
 // Owner is the client's, and admits each call.
 func (a admitted) Owner(tag string) grpc.ClientConnInterface {
-	return admittedConn{a.Client.Owner(tag), a.inWork}
+	return admittedConn{a.Client.Owner(tag), a.door.root}
 }
 
 // admittedConn admits each call as one without keys.
 type admittedConn struct {
 	grpc.ClientConnInterface
-	inWork *rpc.Admission
+	enter func(context.Context) (*rpc.Place, error)
 }
 
 // Invoke implements grpc.ClientConnInterface.
 func (a admittedConn) Invoke(ctx context.Context, method string, args, reply any, opts ...grpc.CallOption) error {
-	place, err := a.inWork.Enter(ctx, 0)
+	place, err := a.enter(ctx)
 	if err != nil {
 		return err
 	}

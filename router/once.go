@@ -50,7 +50,7 @@ func (s *server) Lookup(ctx context.Context, r *pb.LookupRequest) (*pb.LookupRep
 	if err := seq.CheckRequestID("request_id", r.GetRequestId()); err != nil {
 		return nil, err
 	}
-	place, err := s.inWork.Enter(ctx, 1)
+	place, err := s.door.one(ctx, key.Space, key.UID, r.GetKey())
 	if err != nil {
 		return nil, err
 	}

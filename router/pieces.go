@@ -1,52 +1,40 @@
 package router
 
 import (
+	"context"
+	"slices"
 	"sync"
 	"time"
 
-	"google.golang.org/protobuf/proto"
+	"golang.org/x/sync/errgroup"
 
-	"github.com/seqsvr/seqsvr/client"
-	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
+	"github.com/seqsvr/seqsvr/internal/rpc"
 )
 
-// together is how long keys of a Set that are answered wait for those of others, so that a message has
-// one answer where all Sets are well.
-const together = time.Millisecond
+const (
+	// maxParallel bounds how many batches of one request are forwarded at once to a Set.
+	maxParallel = 16
+	// together is how long keys of a Set that are answered wait for those of others, so that a message
+	// has one answer where all Sets are well.
+	together = time.Millisecond
+)
 
 // piece is the keys of a batch that one Set has.
 type piece struct {
 	checked
 	batch int
 	idx   []int // where they stand in the batch; nil: it is the whole batch
+	set   int   // noSet if the cluster is alone, or the space is not known
 }
 
-// bySet takes batches apart, so that keys of one Set do not wait for those of another, which may be
-// dead. nil: all keys are of one Set, or nobody takes a part of the answer.
-func (s *server) bySet(batches []checked, part func(*pb.BatchNextReply)) (pieces []piece) {
-	if part == nil {
-		return nil
+const noSet = -1
+
+// at is where the key of index k of the piece stands in its batch.
+func (p *piece) at(k int) int {
+	if p.idx == nil {
+		return k
 	}
-	sets := map[int]bool{}
-	for i, b := range batches {
-		at := map[int]int{} // the piece of a Set
-		in := s.sdk.SetsOf(b.space, b.uids, b.names)
-		if in == nil { // its space is not known: that is said at once
-			pieces = append(pieces, piece{checked: b, batch: i})
-		}
-		for k, set := range in {
-			sets[set] = true
-			if _, ok := at[set]; !ok {
-				at[set] = len(pieces)
-				pieces = append(pieces, piece{checked: checked{space: b.space}, batch: i})
-			}
-			pieces[at[set]].add(b, k)
-		}
-	}
-	if len(sets) < 2 {
-		return nil
-	}
-	return pieces
+	return p.idx[k]
 }
 
 // add puts the key of index k of a batch into the piece. UIDs come before string keys in both.
@@ -60,34 +48,125 @@ func (p *piece) add(b checked, k int) {
 	p.counts, p.once = append(p.counts, b.countsOf(k, k+1)...), append(p.once, b.onceOf(k, k+1)...)
 }
 
-// askPieces asks for all pieces at once and fills out. What is answered goes to part while others are
-// waited for.
-func askPieces(batches []checked, pieces []piece, out *pb.BatchNextReply, ask func(piece) []client.Range, part func(*pb.BatchNextReply)) {
+// request is batches that were let in, taken apart so that keys of one Set do not wait for those of
+// another, which may be dead.
+type request struct {
+	lanes [][]piece // of one Set each
+	place *rpc.Place
+	mu    sync.Mutex // guards what the answers are put into
+}
+
+// enter takes batches apart and lets them in, as a call of so many keys, until leave is called, which
+// may be done after an error, too.
+func (d door) enter(ctx context.Context, batches []checked, keys int) (r *request, leave func(), err error) {
+	r = &request{}
 	for i, b := range batches {
-		out.Results[i] = newResult(b)
+		d.apart(r, i, b)
 	}
-	var mu sync.Mutex // guards out
-	answered := make(chan struct{}, len(pieces))
-	go inParallel(len(pieces), func(i int) {
-		got := ask(pieces[i])
-		mu.Lock()
-		defer mu.Unlock()
-		fill(out.Results[pieces[i].batch], pieces[i].idx, got)
-		answered <- struct{}{}
-	})
-	var early <-chan time.Time // nil: no answer came since the last part
-	for left := len(pieces); left > 0; {
-		select {
-		case <-answered:
-			if left--; early == nil {
-				early = time.After(together)
-			}
-		case <-early:
-			early = nil
-			mu.Lock()
-			now := proto.CloneOf(out)
-			mu.Unlock()
-			part(now)
+	var sets []int
+	for _, lane := range r.lanes {
+		if set := lane[0].set; set != noSet {
+			sets = append(sets, set)
 		}
 	}
+	if r.place, err = d.inWork.Enter(ctx, keys, sets...); err != nil {
+		return nil, func() {}, err
+	}
+	return r, r.place.Leave, nil
+}
+
+// apart adds the pieces of a batch.
+func (d door) apart(r *request, batch int, b checked) {
+	in := d.sdk.SetsOf(b.space, b.uids, b.names)
+	switch {
+	case len(in) == 0:
+		r.add(piece{checked: b, batch: batch, set: noSet})
+		return
+	case !slices.ContainsFunc(in, func(set int) bool { return set != in[0] }):
+		r.add(piece{checked: b, batch: batch, set: in[0]})
+		return
+	}
+	at := map[int]*piece{}
+	for k, set := range in {
+		if at[set] == nil {
+			at[set] = &piece{checked: checked{space: b.space}, batch: batch, set: set}
+		}
+		at[set].add(b, k)
+	}
+	for _, p := range at {
+		r.add(*p)
+	}
+}
+
+func (r *request) add(p piece) {
+	i := slices.IndexFunc(r.lanes, func(lane []piece) bool { return lane[0].set == p.set })
+	if i < 0 {
+		r.lanes = append(r.lanes, []piece{p})
+		return
+	}
+	r.lanes[i] = append(r.lanes[i], p)
+}
+
+// time is the context in which the request is asked for: where keys of several Sets have one answer,
+// it ends in time for those that are answered to reach the caller, beside those that are not.
+func (r *request) time(ctx context.Context, whole bool) (context.Context, context.CancelFunc) {
+	if end, ok := ctx.Deadline(); ok && whole && len(r.lanes) > 1 {
+		return context.WithTimeout(ctx, time.Until(end)*4/5)
+	}
+	return ctx, func() {}
+}
+
+// each asks for all pieces, those of one Set beside those of others, and waits. ask gives what puts
+// the answers away, one at a time; refused is why the Set of the piece is not to be asked. early is told
+// when some are there while others are waited for; nil: nothing wants to know.
+func (r *request) each(ask func(p piece, refused error) (put func()), early func()) {
+	if len(r.lanes) == 1 {
+		own := r.lanes[0]
+		inParallel(len(own), func(i int) { ask(own[i], nil)() }) // each has its own batch
+		return
+	}
+	left := 0
+	for _, own := range r.lanes {
+		left += len(own)
+	}
+	answered := make(chan struct{}, left)
+	for _, own := range r.lanes {
+		set := own[0].set
+		go func() {
+			inParallel(len(own), func(i int) {
+				put := ask(own[i], r.place.Refused(set))
+				r.mu.Lock()
+				defer r.mu.Unlock()
+				put()
+				answered <- struct{}{}
+			})
+			r.place.Answered(set)
+		}()
+	}
+	var soon <-chan time.Time // nil: no answer came since the last part
+	for left > 0 {
+		select {
+		case <-answered:
+			if left--; soon == nil && early != nil {
+				soon = time.After(together)
+			}
+		case <-soon:
+			soon = nil
+			early()
+		}
+	}
+}
+
+// inParallel runs do(0) to do(n-1), a bounded number at once, and waits.
+func inParallel(n int, do func(i int)) {
+	if n == 1 {
+		do(0)
+		return
+	}
+	var all errgroup.Group
+	all.SetLimit(maxParallel)
+	for i := range n {
+		all.Go(func() error { do(i); return nil })
+	}
+	_ = all.Wait() // do has the errors
 }

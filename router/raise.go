@@ -19,7 +19,7 @@ func (s *server) Raise(ctx context.Context, r *pb.RaiseRequest) (*pb.RaiseReply,
 	if err != nil {
 		return nil, err
 	}
-	place, err := s.inWork.Enter(ctx, 1)
+	place, err := s.door.one(ctx, key.Space, key.UID, r.GetKey())
 	if err != nil {
 		return nil, err
 	}
@@ -46,14 +46,23 @@ func (s *server) BatchRaise(ctx context.Context, r *pb.BatchRaiseRequest) (*pb.B
 	if err != nil {
 		return nil, err
 	}
-	place, err := s.inWork.Enter(ctx, keys)
+	batches := make([]checked, len(r.GetBatches()))
+	out := &pb.BatchRaiseReply{Results: make([]*pb.RaiseResult, len(batches))}
+	for i, b := range r.GetBatches() {
+		batches[i] = checked{space: b.GetSpace(), uids: seq.KeyHasher{}.Counters(seq.Batch{UIDs: b.GetUids()}).UIDs, names: b.GetKeys()}
+		out.Results[i] = &pb.RaiseResult{Values: make([]uint64, len(b.GetAtLeast()))}
+	}
+	in, leave, err := s.door.enter(ctx, batches, keys)
 	if err != nil {
 		return nil, err
 	}
-	defer place.Leave()
-	out := &pb.BatchRaiseReply{Results: make([]*pb.RaiseResult, len(r.GetBatches()))}
-	relayed := rpc.Relay(ctx)
-	inParallel(len(out.Results), func(i int) { out.Results[i] = s.raiseBatch(relayed, r.GetBatches()[i]) })
+	defer leave()
+	relayed, end := in.time(rpc.Relay(ctx), true)
+	defer end()
+	in.each(func(p piece, refused error) func() {
+		got := s.raised(relayed, p, r.GetBatches()[p.batch], refused)
+		return func() { fillRaised(out.Results[p.batch], p, got) }
+	}, nil)
 	if err := ctx.Err(); errors.Is(err, context.Canceled) {
 		return nil, err
 	}
@@ -61,34 +70,41 @@ func (s *server) BatchRaise(ctx context.Context, r *pb.BatchRaiseRequest) (*pb.B
 	return out, nil
 }
 
-func (s *server) raiseBatch(ctx context.Context, b *pb.RaiseBatch) *pb.RaiseResult {
+// raised raises the keys of a piece of a batch. With an error that is why none of them is asked for.
+func (s *server) raised(ctx context.Context, p piece, of *pb.RaiseBatch, refused error) []client.Raised {
 	var options []client.RaiseOption
-	if b.GetMaxJump() > 0 {
-		options = append(options, client.Within(b.GetMaxJump()))
+	if of.GetMaxJump() > 0 {
+		options = append(options, client.Within(of.GetMaxJump()))
 	}
-	out := &pb.RaiseResult{Values: make([]uint64, len(b.GetAtLeast()))}
-	floors := make([]seq.Seq, len(b.GetAtLeast()))
-	for i, floor := range b.GetAtLeast() {
-		floors[i] = seq.Seq(floor)
+	floors := make([]seq.Seq, p.keys())
+	for k := range floors {
+		floors[k] = seq.Seq(of.GetAtLeast()[p.at(k)])
 	}
-	keys := checked{uids: seq.KeyHasher{}.Counters(seq.Batch{UIDs: b.GetUids()}).UIDs, names: b.GetKeys()}
-	keys.inKinds(func(from, to int, named bool) {
+	out := make([]client.Raised, p.keys())
+	p.inKinds(func(from, to int, named bool) {
 		var got []client.Raised
-		var err error
-		if named {
-			got, err = s.sdk.RaiseKeys(ctx, b.GetSpace(), keys.names, floors[from:to], options...)
-		} else {
-			got, err = s.sdk.RaiseBatch(ctx, b.GetSpace(), keys.uids, floors[from:to], options...)
+		err := refused
+		switch {
+		case err != nil:
+		case named:
+			got, err = s.sdk.RaiseKeys(ctx, p.space, p.names, floors[from:to], options...)
+		default:
+			got, err = s.sdk.RaiseBatch(ctx, p.space, p.uids, floors[from:to], options...)
 		}
-		for i := from; i < to; i++ {
-			one := client.Raised{Err: err}
-			if err == nil {
-				one = got[i-from]
-			}
-			if out.Values[i] = uint64(one.Seq); one.Err != nil {
-				out.Errors = append(out.Errors, rpc.ToKeyError(i, one.Err))
-			}
+		copy(out[from:to], got)
+		for k := from; err != nil && k < to; k++ {
+			out[k].Err = err
 		}
 	})
 	return out
+}
+
+// fillRaised puts what became of the keys of a piece into the result of its batch.
+func fillRaised(out *pb.RaiseResult, p piece, raised []client.Raised) {
+	for k, one := range raised {
+		i := p.at(k)
+		if out.Values[i] = uint64(one.Seq); one.Err != nil {
+			out.Errors = append(out.Errors, rpc.ToKeyError(i, one.Err))
+		}
+	}
 }

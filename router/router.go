@@ -1,6 +1,7 @@
 package router
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -95,11 +96,12 @@ func New(cfg Config) (*Router, error) {
 		r.unlisten()
 		return nil, fmt.Errorf("router: %w", err)
 	}
-	r.srv = rpc.NewServer(rpc.ServerConfig{Logger: cfg.Logger, ClusterID: r.sdk.ClusterID, Creds: creds, Auth: cfg.Guard, MaxRecv: maxRequest},
+	r.srv = rpc.NewServer(rpc.ServerConfig{Logger: cfg.Logger, ClusterID: r.sdk.ClusterID, Creds: creds, Auth: cfg.Guard, MaxRecv: maxRequest,
+		MaxConcurrentStreams: maxCalls(cmp.Or(cfg.MaxInWork, DefaultMaxInWork))},
 		append(cfg.Traces.ServerOptions(), r.calls.Options()...)...)
 	cfg.TLS.WarnExposed(cfg.Logger, r.Addr(), r.HTTPAddr(), r.RESPAddr(), r.ConsoleAddr())
 	r.inWork = rpc.NewAdmission(DefaultMaxInWork)
-	r.resp = resp.New(admitted{r.sdk, r.inWork}, cfg.Logger)
+	r.resp = resp.New(admitted{r.sdk, newDoor(r.sdk, r.inWork)}, cfg.Logger)
 	r.resp.Authorize(cfg.Guard, cfg.TLS.Shown)
 	if err := r.SetLimits(cfg); err != nil {
 		r.unlisten()
@@ -136,11 +138,11 @@ type services struct {
 }
 
 func servicesOf(sdk *client.Client, inWork *rpc.Admission, leaving <-chan struct{}) services {
-	a := admitted{sdk, inWork}
+	a := admitted{sdk, newDoor(sdk, inWork)}
 	return services{
-		seqs: &server{sdk: sdk, inWork: inWork, leaving: leaving},
+		seqs: &server{sdk: sdk, door: a.door, leaving: leaving},
 		ids:  &snowflakeServer{sdk: a, any: pb.NewSnowflakeClient(a.Any())},
-		segs: &segmentServer{sdk: a, any: pb.NewSegmentClient(a.Any())},
+		segs: &segmentServer{sdk: a, any: pb.NewSegmentClient(a.AnyOfRoot())},
 	}
 }
 

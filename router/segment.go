@@ -71,7 +71,7 @@ func (s *segmentServer) Status(ctx context.Context, r *pb.SegmentStatusRequest) 
 	if r.GetTag() != "" {
 		return pb.NewSegmentClient(s.sdk.Owner(r.GetTag())).Status(ctx, r)
 	}
-	place, err := s.sdk.inWork.Enter(ctx, 0)
+	place, err := s.sdk.door.root(ctx)
 	if err != nil {
 		return nil, err
 	}

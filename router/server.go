@@ -4,8 +4,9 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"sync"
 	"sync/atomic"
+
+	"google.golang.org/protobuf/proto"
 
 	"github.com/seqsvr/seqsvr/client"
 	"github.com/seqsvr/seqsvr/internal/rpc"
@@ -13,14 +14,11 @@ import (
 	"github.com/seqsvr/seqsvr/seq"
 )
 
-// maxParallel bounds how many batches of one request are forwarded at once.
-const maxParallel = 16
-
 // server translates between the wire and the SDK, and does nothing else.
 type server struct {
 	pb.UnimplementedSequenceServer
 	sdk     *client.Client
-	inWork  *rpc.Admission
+	door    door
 	leaving <-chan struct{}
 	zone    string
 	routes  atomic.Pointer[pb.RouteTable] // the last table as it travels
@@ -58,7 +56,7 @@ func (s *server) Next(ctx context.Context, r *pb.NextRequest) (*pb.NextReply, er
 	if err != nil {
 		return nil, err
 	}
-	place, err := s.inWork.Enter(ctx, 1)
+	place, err := s.door.one(ctx, key.Space, key.UID, r.GetKey())
 	if err != nil {
 		return nil, err
 	}
@@ -145,16 +143,12 @@ func checkBatches(batches []*pb.Batch, counted bool) ([]checked, error) {
 
 // enter checks the batches of a request and counts it among those in work, until leave is
 // called, which may be done after an error, too.
-func (s *server) enter(ctx context.Context, request []*pb.Batch, counted bool) (batches []checked, leave func(), err error) {
-	leave = func() {}
+func (s *server) enter(ctx context.Context, request []*pb.Batch, counted bool) (batches []checked, r *request, leave func(), err error) {
 	if batches, err = checkBatches(request, counted); err != nil {
-		return nil, leave, err
+		return nil, nil, func() {}, err
 	}
-	place, err := s.inWork.Enter(ctx, rpc.Load(request))
-	if err != nil {
-		return nil, leave, err
-	}
-	return batches, place.Leave, nil
+	r, leave, err = s.door.enter(ctx, batches, rpc.Load(request))
+	return batches, r, leave, err
 }
 
 // BatchNext implements pb.SequenceServer.
@@ -167,20 +161,29 @@ func (s *server) BatchNext(ctx context.Context, r *pb.BatchNextRequest) (*pb.Bat
 // batchNext hands what is answered to part while keys of other Sets are waited for; nil: nobody
 // takes it.
 func (s *server) batchNext(ctx context.Context, r *pb.BatchNextRequest, part func(*pb.BatchNextReply)) (*pb.BatchNextReply, func(), error) {
-	batches, leave, err := s.enter(ctx, r.GetBatches(), true)
+	batches, in, leave, err := s.enter(ctx, r.GetBatches(), true)
 	if err != nil {
 		return nil, leave, err
 	}
 	out := &pb.BatchNextReply{Results: make([]*pb.BatchResult, len(batches))}
-	relayed := rpc.Relay(ctx)
-	if pieces := s.bySet(batches, part); pieces != nil {
-		askPieces(batches, pieces, out, func(p piece) []client.Range { return s.ranges(relayed, p.checked) }, part)
-	} else {
-		inParallel(len(batches), func(i int) {
-			out.Results[i] = newResult(batches[i])
-			fill(out.Results[i], nil, s.ranges(relayed, batches[i]))
-		})
+	for i, b := range batches {
+		out.Results[i] = newResult(b)
 	}
+	var early func()
+	if part != nil {
+		early = func() {
+			in.mu.Lock()
+			now := proto.CloneOf(out)
+			in.mu.Unlock()
+			part(now)
+		}
+	}
+	relayed, end := in.time(rpc.Relay(ctx), part == nil)
+	defer end()
+	in.each(func(p piece, refused error) func() {
+		got := s.ranges(relayed, p.checked, refused)
+		return func() { fill(out.Results[p.batch], p, got) }
+	}, early)
 	if err := ctx.Err(); errors.Is(err, context.Canceled) {
 		return nil, leave, err // the caller has left; the faults of keys have no code for that
 	}
@@ -197,12 +200,10 @@ func newResult(b checked) *pb.BatchResult {
 	return out
 }
 
-// fill puts answers to the keys at idx into a result; nil: they are all.
-func fill(out *pb.BatchResult, idx []int, ranges []client.Range) {
-	for i, r := range ranges {
-		if idx != nil {
-			i = idx[i]
-		}
+// fill puts answers to the keys of a piece into the result of its batch.
+func fill(out *pb.BatchResult, p piece, ranges []client.Range) {
+	for k, r := range ranges {
+		i := p.at(k)
 		if r.Err != nil {
 			out.Errors = append(out.Errors, rpc.ToKeyError(i, r.Err))
 			continue
@@ -221,8 +222,12 @@ func fill(out *pb.BatchResult, idx []int, ranges []client.Range) {
 	}
 }
 
-// ranges sends a batch of one along with the single calls of others.
-func (s *server) ranges(ctx context.Context, b checked) []client.Range {
+// ranges sends a batch of one along with the single calls of others. With an error that is why none
+// of its keys is asked for.
+func (s *server) ranges(ctx context.Context, b checked, refused error) []client.Range {
+	if refused != nil {
+		return slices.Repeat([]client.Range{{Err: refused}}, b.keys())
+	}
 	if b.keys() == 1 {
 		n := uint32(1)
 		if len(b.counts) > 0 {
@@ -270,30 +275,36 @@ func (s *server) Current(ctx context.Context, r *pb.CurrentRequest) (*pb.Current
 }
 
 func (s *server) current(ctx context.Context, r *pb.CurrentRequest) (*pb.CurrentReply, func(), error) {
-	batches, leave, err := s.enter(ctx, r.GetBatches(), false)
+	batches, in, leave, err := s.enter(ctx, r.GetBatches(), false)
 	if err != nil {
 		return nil, leave, err
 	}
 	out := &pb.CurrentReply{Results: make([]*pb.CurrentResult, len(batches))}
-	relayed := rpc.Relay(ctx)
-	inParallel(len(batches), func(i int) { out.Results[i] = s.currentBatch(relayed, batches[i]) })
+	for i, b := range batches {
+		n := b.keys()
+		out.Results[i] = &pb.CurrentResult{Values: make([]uint64, n), UpperBound: make([]bool, n), LastTakenUnix: make([]int64, n)}
+	}
+	relayed, end := in.time(rpc.Relay(ctx), true)
+	defer end()
+	in.each(func(p piece, refused error) func() {
+		got := s.values(relayed, p.checked, refused)
+		return func() { fillValues(out.Results[p.batch], p, got) }
+	}, nil)
 	out.RouteVersion, out.Routes = s.table(r.GetRouteVersion())
 	return out, leave, nil
 }
 
-func (s *server) currentBatch(ctx context.Context, b checked) *pb.CurrentResult {
-	n := b.keys()
-	out := &pb.CurrentResult{Values: make([]uint64, n), UpperBound: make([]bool, n), LastTakenUnix: make([]int64, n)}
-	if n == 0 {
-		return out
-	}
-	values := make([]client.Value, n)
+// values reads the keys of a batch. With an error that is why none of them is asked for.
+func (s *server) values(ctx context.Context, b checked, refused error) []client.Value {
+	values := make([]client.Value, b.keys())
 	b.inKinds(func(from, to int, named bool) {
 		var got []client.Value
-		var err error
-		if named {
+		err := refused
+		switch {
+		case err != nil:
+		case named:
 			got, err = s.sdk.CurrentKeys(ctx, b.space, b.names)
-		} else {
+		default:
 			got, err = s.sdk.Current(ctx, b.space, b.uids)
 		}
 		copy(values[from:to], got)
@@ -301,7 +312,13 @@ func (s *server) currentBatch(ctx context.Context, b checked) *pb.CurrentResult 
 			values[i].Err = err
 		}
 	})
-	for i, v := range values {
+	return values
+}
+
+// fillValues puts what was read of the keys of a piece into the result of its batch.
+func fillValues(out *pb.CurrentResult, p piece, values []client.Value) {
+	for k, v := range values {
+		i := p.at(k)
 		if v.Err != nil {
 			out.Errors = append(out.Errors, rpc.ToKeyError(i, v.Err))
 			continue
@@ -311,7 +328,6 @@ func (s *server) currentBatch(ctx context.Context, b checked) *pb.CurrentResult 
 			out.LastTakenUnix[i] = v.LastTaken.Unix()
 		}
 	}
-	return out
 }
 
 // Routes implements pb.SequenceServer. Of several Sets it gives the root's table, and the map,
@@ -332,22 +348,4 @@ func (s *server) Routes(ctx context.Context, r *pb.RoutesRequest) (*pb.RoutesRep
 		out.Sets = rpc.SetMapToProto(known.Map)
 	}
 	return out, nil
-}
-
-// inParallel runs do(0) to do(n-1), a bounded number at once, and waits.
-func inParallel(n int, do func(i int)) {
-	if n == 1 {
-		do(0)
-		return
-	}
-	var next atomic.Int64
-	var wg sync.WaitGroup
-	for range min(n, maxParallel) {
-		wg.Go(func() {
-			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
-				do(i)
-			}
-		})
-	}
-	wg.Wait()
 }

@@ -18,9 +18,14 @@ import (
 // streamTimeout is that of a StreamRequest that names none, by the contract.
 const streamTimeout = 5 * time.Second
 
-// maxInFlight bounds the requests of one stream that are being forwarded. Beyond it
-// the stream is not read, so that its caller feels the load.
-const maxInFlight = 256
+// maxInFlight bounds the requests of one stream that have come within placeTime and are being
+// forwarded, or whose replies are being sent. Beyond it the stream is not read, so that its caller
+// feels the load. What is forwarded for longer waits for something else, such as a Set that is dead,
+// and must not hold up others; all together it is bounded by the admission.
+const (
+	maxInFlight = 256
+	placeTime   = 20 * time.Millisecond
+)
 
 // Stream implements pb.SequenceServer: requests are forwarded as they come and
 // answered in any order. When the router leaves, those in flight are answered first.
@@ -56,8 +61,8 @@ func (s *server) Stream(stream grpc.BidiStreamingServer[pb.StreamRequest, pb.Str
 			}
 			return err
 		case r := <-requests:
-			// A place comes back when the reply is sent: a caller that reads no replies is
-			// not read either.
+			// A place that is not given back before comes back when the reply is sent: a caller
+			// that reads no replies is not read either.
 			select {
 			case <-s.leaving:
 				return seq.ErrShuttingDown
@@ -66,7 +71,10 @@ func (s *server) Stream(stream grpc.BidiStreamingServer[pb.StreamRequest, pb.Str
 			case places <- struct{}{}:
 			}
 			inFlight.Go(func() {
-				defer func() { <-places }()
+				var once sync.Once
+				giveBack := func() { once.Do(func() { <-places }) }
+				defer giveBack()
+				long := time.AfterFunc(placeTime, giveBack)
 				send := func(reply *pb.StreamReply) {
 					sendMu.Lock()
 					defer sendMu.Unlock()
@@ -74,6 +82,7 @@ func (s *server) Stream(stream grpc.BidiStreamingServer[pb.StreamRequest, pb.Str
 				}
 				reply, leave := s.answer(stream.Context(), r, send)
 				defer leave()
+				long.Stop()
 				r = nil // a reply may wait for long, and its request is larger
 				send(reply)
 			})

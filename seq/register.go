@@ -47,7 +47,7 @@ const (
 	KeysRegister       Register = "dkeys"    // how string keys are hashed, with the secrets
 	SpacesRegister     Register = "dspaces"  // the Mapping, once a space was added
 	RecordRegister     Register = "drecord"  // which sections this Set has; see package sets
-	SetsRegister       Register = "dsets"    // of the root Set: which Set has which sections
+	SetsRegister       Register = "dsets"    // which Set has which sections: the root's word, elsewhere what was heard of it
 )
 
 // FixedRegisters are those that init makes beside the sections.

@@ -36,6 +36,8 @@ type Map struct {
 	// Restored: the map is of a backup, and names no Set that can be relied upon before it was
 	// made anew from the records of all Sets.
 	Restored bool `json:"restored,omitempty"`
+	// Heard: it is what another Set than the root has heard, and a hint.
+	Heard bool `json:"heard,omitempty"`
 	// Of the sections, as far as they go: those behind are the root's, which they never left.
 	In       []uint16 `json:"in,omitempty"`       // the Set
 	By       []uint64 `json:"by,omitempty"`       // the move that brought it there
@@ -224,9 +226,9 @@ func (m Map) Abort(id uint64, ranges []Range) (next Map, changed bool) {
 
 // AsRestored is the map in an era of the root so many later: its moves have numbers above all of
 // the eras between, which no other Set may know of, and those who know a newer map of one of these
-// eras take it all the same.
+// eras take it all the same. One that was heard stays as it is, or the root's would not be newer.
 func (m Map) AsRestored(eras uint64) Map {
-	if len(m.Sets) == 0 {
+	if len(m.Sets) == 0 || m.Heard {
 		return m
 	}
 	m.Restored = true

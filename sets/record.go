@@ -22,8 +22,8 @@ type Record struct {
 	Root []string `json:"root,omitempty"` // gRPC addresses of AllocSvr of the root Set; empty: this is the root
 	// RootCluster is the root's cluster id; empty: this is the root, or it joined by a build that did not note it.
 	RootCluster string `json:"root_cluster,omitempty"`
-	Rest Place    `json:"rest"`           // of the sections of no run
-	Runs []Run    `json:"runs,omitempty"` // in order; no two that meet have the same place
+	Rest        Place  `json:"rest"`           // of the sections of no run
+	Runs        []Run  `json:"runs,omitempty"` // in order; no two that meet have the same place
 }
 
 // RootName is the Set that a cluster is before others are added to it.

@@ -380,3 +380,14 @@ func TestAPlaceSaysWhetherAMoveWasNeverActivated(t *testing.T) {
 		}
 	}
 }
+
+// A backup of another Set holds what that has heard, which is no newer for having been restored.
+func TestAMapThatWasHeardIsRestoredAsItWas(t *testing.T) {
+	m := Map{Version: 7, Last: 3, Sets: []Set{{Name: "main"}, {Name: "b"}}}
+	if got := m.AsRestored(2); got.Version <= 7 || !got.Restored {
+		t.Errorf("the root's: %+v", got)
+	}
+	if m.Heard = true; m.AsRestored(2).Version != 7 || m.AsRestored(2).Restored {
+		t.Errorf("what was heard: %+v", m.AsRestored(2))
+	}
+}

@@ -21,12 +21,18 @@ var ErrNotRoot = fmt.Errorf("%w: this is not the root Set", seq.ErrBadArgument)
 // every is how often the documents are looked at without a reason.
 const every = 5 * time.Second
 
+// First is what the documents say before there is a node.
+type First struct {
+	Record sets.Record
+	Map    sets.Map // elsewhere than at the root the newest that a node of this Set has heard
+}
+
 // Config is what Docs are made of. All is required but Root and OnRecord.
 type Config struct {
 	Life    context.Context
 	Stores  documents.Stores
 	Session seq.Session
-	Record  sets.Record // as it was read before anything was served
+	First   First // as it was read before anything was served
 	// Root reads the map at a node of the root Set, the zero Map if it is not newer than that
 	// version; nil: nothing does.
 	Root func(ctx context.Context, addr string, newerThan uint64) (sets.Map, error)
@@ -39,8 +45,8 @@ type Config struct {
 type Docs struct {
 	cfg    Config
 	record *documents.Document[sets.Record]
-	own    *documents.Document[sets.Map] // at the root
-	told   atomic.Pointer[sets.Map]      // elsewhere: the newest that the root told of
+	own    *documents.Document[sets.Map] // at the root; elsewhere what the nodes have heard of it
+	told   atomic.Pointer[sets.Map]      // elsewhere: the newest that this node has heard
 	look   *wake.Signal
 }
 
@@ -48,16 +54,23 @@ type Docs struct {
 func New(cfg Config) *Docs {
 	d := &Docs{cfg: cfg, look: wake.New()}
 	d.record = documents.New(documents.Config[sets.Record]{Life: cfg.Life, Stores: cfg.Stores, Session: cfg.Session,
-		Register: seq.RecordRegister, Parse: sets.ParseRecord, Encode: sets.Record.Encode, OnNew: cfg.OnRecord}, cfg.Record)
+		Register: seq.RecordRegister, Parse: sets.ParseRecord, Encode: sets.Record.Encode, OnNew: cfg.OnRecord}, cfg.First.Record)
 	d.own = documents.New(documents.Config[sets.Map]{Life: cfg.Life, Stores: cfg.Stores, Session: cfg.Session,
-		Register: seq.SetsRegister, Parse: sets.ParseMap, Encode: sets.Map.Encode}, sets.Map{})
+		Register: seq.SetsRegister, Parse: sets.ParseMap, Encode: sets.Map.Encode}, cfg.First.Map)
 	d.told.Store(&sets.Map{})
 	return d
 }
 
-// ReadRecord reads the Record of a cluster before there is a node.
-func ReadRecord(ctx context.Context, stores documents.Stores, session seq.Session) (sets.Record, error) {
-	return New(Config{Life: ctx, Stores: stores, Session: session, Logger: slog.New(slog.DiscardHandler)}).Load(ctx)
+// Read reads the documents of a cluster before there is a node.
+func Read(ctx context.Context, stores documents.Stores, session seq.Session) (first First, err error) {
+	d := New(Config{Life: ctx, Stores: stores, Session: session, Logger: slog.New(slog.DiscardHandler)})
+	if first.Record, err = d.Load(ctx); err != nil {
+		return first, err
+	}
+	if first.Map, err = d.own.Load(ctx); errors.Is(err, seq.ErrUnknownRegister) {
+		err = nil
+	}
+	return first, err
 }
 
 // Known is the newest Record that this node has seen.
@@ -121,10 +134,11 @@ func upgrade(err error) error {
 
 // Map is the newest map that this node has seen; the zero Map if there is one Set.
 func (d *Docs) Map() sets.Map {
-	if d.Known().IsRoot() {
-		return d.own.Known()
+	own, told := d.own.Known(), *d.told.Load()
+	if d.Known().IsRoot() || own.Version >= told.Version {
+		return own
 	}
-	return *d.told.Load()
+	return told
 }
 
 // LoadMap reads the map as it is now: ErrNotRoot, else as of documents.Document.Load.
@@ -169,6 +183,7 @@ func (d *Docs) Run(ctx context.Context) {
 				d.cfg.Logger.Warn("the root Set does not tell the map; callers are sent on by an older one", "root", r.Root, "error", err)
 			}
 			unheard = err != nil
+			err = errors.Join(err, d.keep(ctx))
 		}
 		if err != nil && ctx.Err() == nil && !errors.Is(err, seq.ErrUnknownRegister) {
 			d.cfg.Logger.Debug("documents of the Sets not read", "error", err)
@@ -183,15 +198,32 @@ func (d *Docs) ask(ctx context.Context, addrs []string) error {
 	}
 	var errs []error
 	for _, addr := range addrs {
-		m, err := d.cfg.Root(ctx, addr, d.told.Load().Version)
+		m, err := d.cfg.Root(ctx, addr, d.Map().Version)
 		if err != nil {
 			errs = append(errs, err)
 			continue
 		}
-		if m.Version > d.told.Load().Version {
+		if m.Version > d.Map().Version {
 			d.told.Store(&m)
 		}
 		return nil
 	}
 	return errors.Join(errs...)
+}
+
+// keep records what was heard at this Set's own stores, so that nodes which start while the root
+// is dead know of the other Sets.
+func (d *Docs) keep(ctx context.Context) error {
+	heard := *d.told.Load()
+	if heard.Version <= d.own.Known().Version {
+		return nil
+	}
+	heard.Heard = true
+	_, err := d.own.Change(ctx, func(now sets.Map, _ bool) (sets.Map, bool, error) {
+		if now.Version >= heard.Version {
+			return now, false, nil
+		}
+		return heard, true, nil
+	})
+	return err
 }

@@ -30,11 +30,11 @@ func newStores(t *testing.T) *memstore.Cluster {
 func docs(t *testing.T, c *memstore.Cluster, lost, applied bool, change ...func(*setdocs.Config)) *setdocs.Docs {
 	t.Helper()
 	stores, session := c.Unsure(t, lost, applied), seq.NewSession()
-	record, err := setdocs.ReadRecord(t.Context(), c.Unsure(t, false, false), seq.NewSession())
+	first, err := setdocs.Read(t.Context(), c.Unsure(t, false, false), seq.NewSession())
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfg := setdocs.Config{Life: t.Context(), Stores: stores, Session: session, Record: record, Logger: slog.New(slog.DiscardHandler)}
+	cfg := setdocs.Config{Life: t.Context(), Stores: stores, Session: session, First: first, Logger: slog.New(slog.DiscardHandler)}
 	for _, f := range change {
 		f(&cfg)
 	}
@@ -231,4 +231,56 @@ func (old) LoadDocument(context.Context, seq.Session, seq.Register) (quorum.Docu
 
 func (old) SwapDocument(context.Context, seq.Session, seq.Register, uint64, []byte) (quorum.Document, error) {
 	return quorum.Document{}, seq.ErrUnknownRegister
+}
+
+// What a node of another Set heard of the map is at its stores: whoever starts there while the root is
+// dead knows of all Sets.
+func TestTheMapThatASetHeardOutlivesItsNodes(t *testing.T) {
+	c := newStores(t)
+	if _, err := docs(t, c, false, false).Join(t.Context(), "b", []string{"r"}, "root", func(context.Context) error { return nil }); err != nil {
+		t.Fatal(err)
+	}
+	told := func(version uint64) func(*setdocs.Config) {
+		return func(cfg *setdocs.Config) {
+			cfg.Root = func(context.Context, string, uint64) (sets.Map, error) {
+				if version == 0 {
+					return sets.Map{}, errors.New("connection refused")
+				}
+				return sets.Map{Version: version, Sets: []sets.Set{{Name: "main"}, {Name: "b"}}}, nil
+			}
+		}
+	}
+	late := docs(t, c, false, false, told(3)) // hears of it when others have heard of a newer one
+	heard := func(d *setdocs.Docs, want uint64) {
+		t.Helper()
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan struct{})
+		go func() { defer close(done); d.Run(ctx) }()
+		until := func(what string, ok func() bool) {
+			t.Helper()
+			for end := time.Now().Add(time.Minute); !ok(); time.Sleep(time.Millisecond) {
+				if time.Now().After(end) {
+					t.Fatalf("timed out: %s", what)
+				}
+			}
+		}
+		until("it is at the stores", func() bool {
+			first, err := setdocs.Read(t.Context(), c.Unsure(t, false, false), seq.NewSession())
+			if err != nil {
+				t.Fatal(err)
+			}
+			return first.Map.Version == want && first.Map.Heard && len(first.Map.Sets) == 2
+		})
+		until("the node to know it", func() bool { return d.Map().Version == want })
+		cancel()
+		<-done
+	}
+	heard(docs(t, c, false, false, told(3)), 3)
+	if m := docs(t, c, false, false, told(0)).Map(); m.Version != 3 || len(m.Sets) != 2 {
+		t.Errorf("a node that starts while the root is dead knows map %d of %v", m.Version, m.Sets)
+	}
+	heard(docs(t, c, false, false, told(2)), 3) // of a node of the root that is behind
+	heard(docs(t, c, false, false, told(0)), 3)
+	heard(docs(t, c, false, false, told(5)), 5)
+	heard(late, 5)
 }

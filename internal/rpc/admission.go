@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"runtime"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -47,9 +48,13 @@ func CheckMaxInWork(keys int) error {
 // the last turnTime, with the difference that a call beyond it waits for its turn; callers take
 // turns. So a caller that asks for little meets little work before its own.
 //
+// Calls for one of several Sets have half of the limit, in which each caller has its share in the
+// same way. So those that wait for a Set that is dead take nothing from calls for others.
+//
 // Safe for concurrent use.
 type Admission struct {
 	turn    int64 // of work that begins, in keys
+	nameOf  func(set int) string
 	refused atomic.Uint64
 
 	mu      sync.Mutex // guards all below
@@ -57,6 +62,7 @@ type Admission struct {
 	inWork  int64          // <= limit, but after it was lowered
 	begun   int64          // of inWork, what began lately
 	callers map[any]*share // those with calls in work
+	sets    map[int]*pool  // those with calls in work
 	turns   []*Place       // that began lately, the oldest first, and some that have left
 	line    []*share       // those with calls that wait, the next one first
 	look    *time.Timer    // runs while a call is in line
@@ -73,6 +79,7 @@ type bound struct {
 type share struct {
 	who           any
 	inWork, begun int64
+	setless       int64 // of inWork, what is for no Set
 	waiting       []*Place
 }
 
@@ -81,6 +88,7 @@ type Place struct {
 	in    *Admission
 	of    *share
 	cost  int64
+	sets  []forSet      // that it is for
 	at    time.Time     // when it began
 	begun bool          // counts as begun lately
 	turn  chan struct{} // closed when it begins; nil: it began at once
@@ -89,7 +97,7 @@ type Place struct {
 // NewAdmission makes one of a limit in keys. A call alone must fit, or it never will:
 // MinInWork at least for a server of batches.
 func NewAdmission(limit int) *Admission {
-	a := &Admission{turn: int64(turnKeys * runtime.GOMAXPROCS(0)), callers: map[any]*share{}}
+	a := &Admission{turn: int64(turnKeys * runtime.GOMAXPROCS(0)), nameOf: strconv.Itoa, callers: map[any]*share{}, sets: map[int]*pool{}}
 	a.look = time.AfterFunc(time.Hour, a.again)
 	a.look.Stop()
 	a.SetLimit(limit)
@@ -128,10 +136,11 @@ func callerOf(ctx context.Context) any {
 	return nil
 }
 
-// Enter begins a call of so many keys, when it is its caller's turn; Leave must follow.
-// seq.ErrOverloaded, at once: retry later. Otherwise the error of ctx.
-func (a *Admission) Enter(ctx context.Context, keys int) (*Place, error) {
-	p, err := a.enter(callerOf(ctx), keys, true)
+// Enter begins a call of so many keys, when it is its caller's turn; Leave must follow. It is for
+// the Sets given, if there are several of them in all, and may go on with those that Place.Refused
+// does not name. seq.ErrOverloaded, at once: retry later. Otherwise the error of ctx.
+func (a *Admission) Enter(ctx context.Context, keys int, sets ...int) (*Place, error) {
+	p, err := a.enter(callerOf(ctx), keys, sets, true)
 	if err != nil || p.turn == nil {
 		return p, err
 	}
@@ -145,11 +154,11 @@ func (a *Admission) Enter(ctx context.Context, keys int) (*Place, error) {
 }
 
 // Try is Enter for a caller that takes turns in another way: it never waits.
-func (a *Admission) Try(ctx context.Context, keys int) (*Place, error) {
-	return a.enter(callerOf(ctx), keys, false)
+func (a *Admission) Try(ctx context.Context, keys int, sets ...int) (*Place, error) {
+	return a.enter(callerOf(ctx), keys, sets, false)
 }
 
-func (a *Admission) enter(who any, keys int, turns bool) (*Place, error) {
+func (a *Admission) enter(who any, keys int, sets []int, turns bool) (*Place, error) {
 	cost := int64(keys + CallCost)
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -157,14 +166,17 @@ func (a *Admission) enter(who any, keys int, turns bool) (*Place, error) {
 	if of == nil {
 		of = &share{who: who}
 	}
-	if err := a.refusal(of, cost); err != nil {
+	p := &Place{in: a, of: of, cost: cost}
+	if err := a.refusal(p, sets); err != nil {
 		a.refused.Add(1)
 		return nil, err
 	}
-	p := &Place{in: a, of: of, cost: cost}
 	a.callers[who] = of
 	a.inWork += cost
 	of.inWork += cost
+	if len(sets) == 0 {
+		of.setless += cost
+	}
 	if !turns {
 		return p, nil
 	}
@@ -182,12 +194,16 @@ func (a *Admission) enter(who any, keys int, turns bool) (*Place, error) {
 	return p, nil
 }
 
-// refusal is why a call does not fit into memory. Needs mu.
-func (a *Admission) refusal(of *share, cost int64) error {
-	switch sum := a.inWork + cost; {
+// refusal is why a call does not fit into memory; nil: it has places at Sets if it is for some.
+// Needs mu.
+func (a *Admission) refusal(p *Place, sets []int) error {
+	own := p.of.setless
+	switch sum := a.inWork + p.cost; {
 	case sum > a.bound.limit:
 		return a.bound.full
-	case of.inWork > 0 && !below(sum, of.inWork+cost, a.bound.limit, a.sharers(of)):
+	case len(sets) > 0:
+		return a.enterSets(p, sets)
+	case own > 0 && !below(sum, own+p.cost, a.bound.limit, a.sharers(p.of)):
 		return a.bound.shared
 	}
 	return nil
@@ -253,6 +269,12 @@ func (p *Place) Leave() {
 	defer a.mu.Unlock()
 	a.unbegin(p)
 	a.inWork -= p.cost
+	if len(p.sets) == 0 {
+		p.of.setless -= p.cost
+	}
+	for i := range p.sets {
+		a.leaveSet(p, &p.sets[i])
+	}
 	if p.of.inWork -= p.cost; p.of.inWork == 0 {
 		delete(a.callers, p.of.who)
 	}

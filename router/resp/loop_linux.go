@@ -306,7 +306,7 @@ func (l *loop) start(c *looped) {
 		c.answer()
 	default:
 		var err error
-		if c.place, err = l.s.from.Admit(l.ctx, len(c.order.UIDs)); err != nil {
+		if c.place, err = l.s.from.Admit(l.ctx, &c.order); err != nil {
 			c.fill(func(o *op) { o.err = err })
 			c.answer()
 			return

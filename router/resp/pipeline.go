@@ -5,7 +5,8 @@ import (
 	"errors"
 	"strconv"
 	"strings"
-	"sync"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/seqsvr/seqsvr/client"
 	"github.com/seqsvr/seqsvr/seq"
@@ -22,10 +23,9 @@ type Numbers interface {
 	Generate(ctx context.Context, namespace string, count uint32) (client.IDs, error)
 	TakeSegment(ctx context.Context, tag string, count uint32) (first, last seq.Seq, err error)
 
-	// Begin is for orders that were admitted each, with as many keys as they have. The loop
-	// calls Admit, which must not wait.
+	// Begin is for orders that were admitted each. The loop calls Admit, which must not wait.
 	Begin(ctx context.Context, orders ...*client.Order)
-	Admit(ctx context.Context, keys int) (Place, error)
+	Admit(ctx context.Context, order *client.Order) (Place, error)
 }
 
 // Place is what an admitted order has until it is done.
@@ -85,16 +85,12 @@ func (p *plan) run(ctx context.Context) {
 		p.calls[0](ctx)
 		return
 	}
-	var wg sync.WaitGroup
-	free := make(chan struct{}, maxParallel)
+	var all errgroup.Group
+	all.SetLimit(maxParallel)
 	for _, call := range p.calls {
-		free <- struct{}{}
-		wg.Go(func() {
-			call(ctx)
-			<-free
-		})
+		all.Go(func() error { call(ctx); return nil })
 	}
-	wg.Wait()
+	_ = all.Wait() // ops have their errors
 }
 
 // groups puts ops together that one call can serve, in order.

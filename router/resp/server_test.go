@@ -166,7 +166,7 @@ func (c *counters) Begin(ctx context.Context, orders ...*client.Order) {
 // Leave implements Place.
 func (c *counters) Leave() {}
 
-func (c *counters) Admit(context.Context, int) (Place, error) { return c, nil }
+func (c *counters) Admit(context.Context, *client.Order) (Place, error) { return c, nil }
 
 // caller is one connection to a server of its own.
 type caller struct {

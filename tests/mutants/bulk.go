@@ -5,7 +5,7 @@ var bulkMutants = []mutant{
 	{rule: "many-raises-by-grant", name: "a raise of many keys has no bound", file: "internal/auth/methods.go", in: []string{"tests/secure"}, edits: []edit{
 		{"			out[i].Within = &b.MaxJump\n", "			_ = b\n"}}},
 	{rule: "many-raises-by-grant", name: "the router forgets how far raises of many keys may go", file: "router/raise.go", in: []string{"router", "tests/secure"}, edits: []edit{
-		{"	if b.GetMaxJump() > 0 {\n", "	if false {\n"}}},
+		{"	if of.GetMaxJump() > 0 {\n", "	if false {\n"}}},
 	{rule: "many-raises-ask-together", name: "each key waits for its own step", file: "allocsvr/section/raisemany.go", in: []string{"allocsvr/section"}, edits: []edit{
 		{"			waiting = append(waiting, i)\n", "			value, err := r.run(ctx)\n			put(i, value, err)\n"}}},
 	{rule: "many-raises-have-own-errors", name: "a key that failed has a value", file: "client/raisemany.go", in: []string{"client"}, edits: []edit{

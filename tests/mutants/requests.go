@@ -23,9 +23,9 @@ var requestMutants = []mutant{
 	{rule: "names-are-bounded", name: "a namespace is named like a number", file: "seq/check.go", in: []string{"seq"}, edits: []edit{
 		{"`^[a-z][a-z0-9._-]{0,63}$`", "`^[a-z0-9._-]{1,64}$`"}}},
 	{rule: "every-front-admits", name: "calls for IDs and tags are let into a router that is full", file: "router/limits.go", in: []string{"router"}, edits: []edit{
-		{"	place, err := a.inWork.Enter(ctx, 0)\n	if err != nil {\n		return err\n	}\n	defer place.Leave()\n	return a.ClientConnInterface.", "	return a.ClientConnInterface."}}},
+		{"	place, err := a.enter(ctx)\n	if err != nil {\n		return err\n	}\n	defer place.Leave()\n	return a.ClientConnInterface.", "	return a.ClientConnInterface."}}},
 	{rule: "every-front-admits", name: "single IDs are let into a router that is full", file: "router/snowflake.go", in: []string{"router"}, edits: []edit{
 		{"s.sdk.GenerateAs(ctx, r", "s.sdk.Client.GenerateAs(ctx, r"}}},
 	{rule: "every-front-admits", name: "the status of all tags is let into a router that is full", file: "router/segment.go", in: []string{"router"}, edits: []edit{
-		{"	place, err := s.sdk.inWork.Enter(ctx, 0)\n	if err != nil {\n		return nil, err\n	}\n	defer place.Leave()\n", ""}}},
+		{"	place, err := s.sdk.door.root(ctx)\n	if err != nil {\n		return nil, err\n	}\n	defer place.Leave()\n", ""}}},
 }

@@ -54,12 +54,82 @@ var setCallerMutants = []mutant{
 	{
 		rule: "sets-apart-in-messages", name: "keys of a Set wait for those of another in a message to a router",
 		file: "router/pieces.go", in: []string{"router"},
-		edits: []edit{{old: "	if len(sets) < 2 {\n", new: "	if len(sets) < 3 {\n"}},
+		edits: []edit{{old: "lane[0].set == p.set })", new: "true })"}},
 	},
 	{
 		rule: "sets-apart-in-messages", name: "answers of a part stand at other keys",
-		file: "router/server.go", in: []string{"router"},
-		edits: []edit{{old: "		if idx != nil {\n			i = idx[i]\n		}\n", new: ""}},
+		file: "router/pieces.go", in: []string{"router"},
+		edits: []edit{{old: "	return p.idx[k]\n", new: "	return k\n"}},
+	},
+	{
+		rule: "sets-apart-in-messages", name: "batches of a Set wait for a runner that another's have",
+		file: "router/pieces.go", in: []string{"router"},
+		edits: []edit{{old: "		go func() {\n			inParallel(", new: "		func() {\n			inParallel("}},
+	},
+	{
+		rule: "sets-apart-in-messages", name: "a router asks a dead Set until its caller has gone, and what others answered is lost",
+		file: "router/pieces.go", in: []string{"router"},
+		edits: []edit{{old: "time.Until(end)*4/5", new: "time.Until(end)*5/5"}},
+	},
+	{
+		rule: "one-set-has-half", name: "calls for one Set take all that may be in work",
+		file: "internal/rpc/admissionsets.go", in: []string{"internal/rpc", "router"},
+		edits: []edit{{old: "a.bound.limit/2, in.inWork", new: "a.bound.limit, in.inWork"}},
+	},
+	{
+		rule: "one-set-has-half", name: "what a caller has in work for one Set counts against its calls for others",
+		file: "internal/rpc/admissionsets.go", in: []string{"internal/rpc"},
+		edits: []edit{{old: "in.by[p.of], int64(len(in.by))", new: "p.of.inWork, int64(len(in.by))"}},
+	},
+	{
+		rule: "one-set-has-half", name: "a call counts at a Set that has answered it",
+		file: "internal/rpc/admissionsets.go", in: []string{"internal/rpc"},
+		edits: []edit{{old: "		if p.sets[i].set == set {\n			p.in.leaveSet", new: "		if p.sets[i].set < 0 {\n			p.in.leaveSet"}},
+	},
+	{
+		rule: "one-set-has-half", name: "keys that were answered count at their Set while others of the call wait",
+		file: "router/pieces.go", in: []string{"router"},
+		edits: []edit{{old: "			r.place.Answered(set)\n", new: ""}},
+	},
+	{
+		rule: "one-set-has-half", name: "a key of a Set that is full is asked for",
+		file: "router/pieces.go", in: []string{"router"},
+		edits: []edit{{old: "ask(own[i], r.place.Refused(set))", new: "ask(own[i], nil)"}},
+	},
+	{
+		rule: "one-set-has-half", name: "tags count at no Set",
+		file: "router/door.go", in: []string{"router"},
+		edits: []edit{{old: "	return d.inWork.Enter(ctx, 0, 0)\n", new: "	return d.any(ctx)\n"}},
+	},
+	{
+		rule: "one-set-has-half", name: "calls for a Set that hangs fill the connection of their caller",
+		file: "router/limits.go", in: []string{"router"},
+		edits: []edit{{old: "uint32(inWork/2/rpc.CallCost + 256)", new: "256"}},
+	},
+	{
+		rule: "one-set-has-half", name: "messages for a Set that hangs fill the stream of their caller",
+		file: "router/stream.go", in: []string{"router"},
+		edits: []edit{{old: "time.AfterFunc(placeTime, giveBack)", new: "time.AfterFunc(time.Hour, giveBack)"}},
+	},
+	{
+		rule: "map-outlives-nodes", name: "what a Set heard of the map ends with its nodes",
+		file: "allocsvr/setdocs/setdocs.go", in: []string{"allocsvr/setdocs"},
+		edits: []edit{{old: "	if heard.Version <= d.own.Known().Version {\n", new: "	if d != nil {\n"}},
+	},
+	{
+		rule: "map-outlives-nodes", name: "a node that is behind writes an older map over a newer one",
+		file: "allocsvr/setdocs/setdocs.go", in: []string{"allocsvr/setdocs"},
+		edits: []edit{{old: "		if now.Version >= heard.Version {\n", new: "		if now.Version == heard.Version {\n"}},
+	},
+	{
+		rule: "map-outlives-nodes", name: "a node begins without what its Set has heard",
+		file: "allocsvr/setdocs/setdocs.go", in: []string{"allocsvr/setdocs"},
+		edits: []edit{{old: "sets.Map.Encode}, cfg.First.Map)", new: "sets.Map.Encode}, sets.Map{})"}},
+	},
+	{
+		rule: "map-outlives-nodes", name: "what a restored Set has heard is newer than the root's map",
+		file: "sets/map.go", in: []string{"sets"},
+		edits: []edit{{old: "len(m.Sets) == 0 || m.Heard {", new: "len(m.Sets) == 0 {"}},
 	},
 	{
 		rule: "sets-drill-judges", name: "errors at other Sets than the dead one are let pass",

@@ -15,6 +15,7 @@ import (
 	"github.com/seqsvr/seqsvr/internal/localcluster"
 	"github.com/seqsvr/seqsvr/internal/rpc"
 	"github.com/seqsvr/seqsvr/internal/setcare"
+	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/sets"
 	"github.com/seqsvr/seqsvr/tests/harness"
@@ -235,4 +236,67 @@ func TestASetThatIsKilledStopsItsOwnCallersOnly(t *testing.T) {
 	}
 	again := dead.good.Load()
 	harness.Until(t, "the Set to be back", func() bool { return dead.good.Load() > again+100 })
+}
+
+// All processes of a Set are killed and start again while the root is dead. A client that knows its
+// addresses alone is served what the Set has, and told by name of what it has not.
+func TestASetThatRestartsWhileTheRootIsDeadServesItsOwnSections(t *testing.T) {
+	root, conns, all := twoSets(t)
+	move(t, root, conns, "b", sets.Range{First: 0, Sections: setSections / 2})
+	addrs := all[1].Addrs(localcluster.RoleAlloc)
+	knows := func(addr string) *client.Client {
+		sdk, err := client.New(harness.Within(t), client.Config{Addrs: []string{addr}, Timeout: harness.Patience})
+		if err != nil {
+			return nil
+		}
+		if known := sdk.Sets(); len(known.All) != 2 || known.All[1].Sections != setSections/2 {
+			_ = sdk.Close()
+			return nil
+		}
+		return sdk
+	}
+	for _, addr := range addrs {
+		conn, err := conns.At(addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		harness.Until(t, "the Set to hear of the move", func() bool { // by itself: a client would ask the root, too
+			reply, err := pb.NewSequenceClient(conn).Routes(harness.Within(t), &pb.RoutesRequest{})
+			return err == nil && len(reply.GetSets().GetRuns()) > 0
+		})
+	}
+	all[0].KillAll()
+	// What its nodes have heard is at its stores within a moment.
+	harness.Until(t, "a node that starts to know of both Sets", func() bool {
+		if err := all[1].Processes(localcluster.RoleAlloc)[0].Restart(harness.Within(t)); err != nil {
+			t.Fatal(err)
+		}
+		sdk := knows(addrs[0])
+		return sdk != nil && sdk.Close() == nil
+	})
+	all[1].KillAll()
+	if err := all[1].StartAll(); err != nil {
+		t.Fatal(err)
+	}
+	for _, addr := range addrs {
+		sdk := knows(addr)
+		if sdk == nil {
+			t.Fatalf("%s forgot the other Set", addr)
+		}
+		defer sdk.Close()
+		m, _ := sdk.Mapping()
+		for uid, had, lacked := seq.UID(0), false, false; !had || !lacked; uid += 1 << seq.BlockBits {
+			here := m.Spaces[0].SectionOf(uid) < setSections/2
+			if here && had || !here && lacked {
+				continue
+			}
+			_, err := sdk.Next(harness.Within(t), client.Key{UID: uid})
+			if had = had || here; here && err != nil {
+				t.Errorf("%s: a section of the Set: %v", addr, err)
+			}
+			if lacked = lacked || !here; !here && (!errors.Is(err, seq.ErrNoQuorum) || !strings.Contains(err.Error(), "Set "+sets.RootName)) {
+				t.Errorf("%s: a section of the root: %v", addr, err)
+			}
+		}
+	}
 }

@@ -123,7 +123,7 @@ func (b *onStores) read(ctx context.Context, h *host, w *allocsvr.Wiring) error 
 	if w.Keys, err = keyhash.New(ctx, g, secret.Session(), id.Mapping).Begin(ctx); err != nil {
 		return err
 	}
-	w.Record, err = setdocs.ReadRecord(ctx, g, secret.Session())
+	w.First, err = setdocs.Read(ctx, g, secret.Session())
 	return err
 }
 

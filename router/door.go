@@ -1,0 +1,65 @@
+package router
+
+import (
+	"context"
+	"slices"
+
+	"github.com/seqsvr/seqsvr/client"
+	"github.com/seqsvr/seqsvr/internal/rpc"
+	"github.com/seqsvr/seqsvr/seq"
+)
+
+// door lets calls in, by the Sets that they are for.
+type door struct {
+	sdk    *client.Client
+	inWork *rpc.Admission
+}
+
+func newDoor(sdk *client.Client, inWork *rpc.Admission) door {
+	inWork.NameSets(func(set int) string {
+		if all := sdk.Sets().All; set < len(all) {
+			return all[set].Name
+		}
+		return ""
+	})
+	return door{sdk, inWork}
+}
+
+// one begins a call for one key, which is a string key unless that is empty.
+func (d door) one(ctx context.Context, space string, uid seq.UID, key string) (*rpc.Place, error) {
+	if key != "" {
+		return d.inWork.Enter(ctx, 1, d.sdk.SetsOf(space, nil, []string{key})...)
+	}
+	return d.inWork.Enter(ctx, 1, d.sdk.SetsOf(space, []seq.UID{uid}, nil)...)
+}
+
+// whole begins a call for all of the uids, or for none of them. enter is that of the Admission, or
+// its Try.
+func (d door) whole(ctx context.Context, space string, uids []seq.UID, enter func(context.Context, int, ...int) (*rpc.Place, error)) (*rpc.Place, error) {
+	sets := d.sdk.SetsOf(space, uids, nil)
+	slices.Sort(sets)
+	sets = slices.Compact(sets)
+	place, err := enter(ctx, len(uids), sets...)
+	if err != nil {
+		return nil, err
+	}
+	for _, set := range sets {
+		if err := place.Refused(set); err != nil {
+			place.Leave()
+			return nil, err
+		}
+	}
+	return place, nil
+}
+
+// any begins a call that no one Set is asked for.
+func (d door) any(ctx context.Context) (*rpc.Place, error) { return d.inWork.Enter(ctx, 0) }
+
+// root begins a call for what the root Set alone has, such as tags.
+func (d door) root(ctx context.Context) (*rpc.Place, error) {
+	m, ok := d.sdk.Mapping()
+	if !ok || d.sdk.SetsOf(m.Spaces[0].Name, []seq.UID{0}, nil) == nil {
+		return d.any(ctx)
+	}
+	return d.inWork.Enter(ctx, 0, 0)
+}
