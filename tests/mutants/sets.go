@@ -181,7 +181,7 @@ var setsMutants = []mutant{
 	},
 	{
 		rule: "sets-check-first", name: "the sections of a request are gone through before there can be so many",
-		file: "allocsvr/api/sets.go", in: []string{"allocsvr/api"},
+		file: "allocsvr/api/setmap.go", in: []string{"allocsvr/api"},
 		edits: []edit{{old: "return ranges, sets.CheckRanges(ranges)", new: "return ranges[:0], nil"}},
 	},
 	{
@@ -306,7 +306,7 @@ var setsMutants = []mutant{
 	},
 	{
 		rule: "sets-joined-once", name: "a cluster that was initialised anew is given what one of its id had",
-		file: "allocsvr/api/sets.go", in: []string{"allocsvr"},
+		file: "allocsvr/api/setmap.go", in: []string{"allocsvr"},
 		edits: []edit{{old: "	if gave || at > 0 &&", new: "	if gave && false || at > len(m.Sets) &&"}},
 	},
 }
