@@ -119,7 +119,7 @@ func (i *noIDs) Join(context.Context) error {
 }
 func (i *noIDs) Gave(context.Context, string) (bool, error) { return i.gave.Load(), nil }
 func (*noIDs) Settle(context.Context, [][]byte) error       { return nil }
-func (*noIDs) Allot(context.Context, string, int, namespaces.Wish) ([]byte, error) {
+func (*noIDs) Allot(context.Context, string, []string, namespaces.Wish) ([]byte, error) {
 	return nil, nil
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/seqsvr/seqsvr/allocsvr/arbiter"
@@ -75,25 +74,6 @@ func (s *Sets) ChangeMap(ctx context.Context, req *pb.ChangeSetMapRequest) (*pb.
 	reply := mapReply(m, true)
 	reply.Move = move.ID
 	return reply, nil
-}
-
-// fresh refuses a cluster that has not joined where one of its id did, and has what no other may use:
-// it was initialised anew, or is a backup of before. A Set that is in the map and did not join has nothing.
-func (s *Sets) fresh(ctx context.Context, cluster string) error {
-	m, err := s.Docs.LoadMap(ctx)
-	if err != nil {
-		return err
-	}
-	gave, err := s.IDs.Gave(ctx, cluster)
-	if err != nil {
-		return err
-	}
-	at := slices.IndexFunc(m.Sets, func(one sets.Set) bool { return one.Cluster == cluster })
-	if gave || at > 0 && slices.Contains(m.In, uint16(at)) {
-		return fmt.Errorf("%w: a cluster %q has joined before, and has sections or worker ids; the one that was found has not joined: expected that Set, or one with another cluster id and name",
-			seq.ErrBadArgument, cluster)
-	}
-	return nil
 }
 
 // edit is what a request asks for, and how the log of events tells it.

@@ -42,7 +42,7 @@ type Sets struct {
 type IDs interface {
 	Join(ctx context.Context) error
 	Gave(ctx context.Context, cluster string) (bool, error)
-	Allot(ctx context.Context, cluster string, sets int, wish namespaces.Wish) ([]byte, error)
+	Allot(ctx context.Context, cluster string, others []string, wish namespaces.Wish) ([]byte, error)
 	Settle(ctx context.Context, told [][]byte) error
 }
 
@@ -69,34 +69,6 @@ func (s *Sets) Keys(ctx context.Context, _ *pb.SetKeysRequest) (*pb.SetKeysReply
 	defer cancel()
 	keys, err := s.Keyhash.Share(ctx)
 	return &pb.SetKeysReply{Keys: keys}, err
-}
-
-// Join implements pb.SetsServer.
-func (s *Sets) Join(ctx context.Context, req *pb.JoinSetRequest) (*pb.SetRecordReply, error) {
-	ctx, cancel := bounded(ctx)
-	defer cancel()
-	if err := sets.CheckName(req.GetName()); err != nil {
-		return nil, err
-	}
-	if len(req.GetRoot()) == 0 {
-		return nil, fmt.Errorf("%w: no address of the root Set", seq.ErrBadArgument)
-	}
-	r, err := s.Docs.Join(ctx, req.GetName(), req.GetRoot(), req.GetRootClusterId(), s.IDs.Join)
-	if err != nil {
-		return nil, err
-	}
-	s.Moves.Settle() // this node serves nothing any more
-	s.Docs.Look()    // and sends callers on by the root's map
-	if len(req.GetKeys()) > 0 {
-		keys, err := s.Keyhash.Adopt(ctx, req.GetKeys())
-		if err == nil {
-			err = s.Rehash(keys)
-		}
-		if err != nil {
-			return nil, err
-		}
-	}
-	return s.record(r), nil
 }
 
 // Step implements pb.SetsServer.
@@ -181,17 +153,22 @@ func (s *Sets) Allot(ctx context.Context, req *pb.AllotRequest) (*pb.AllotReply,
 		w := snowflake.Worker(req.GetWorkerId())
 		wish.Worker = &w
 	}
-	all := sets.Map{}
+	var others []string
 	if wish.Namespace != "" {
-		var err error
-		if all, err = s.Docs.LoadMap(ctx); err != nil {
+		all, err := s.Docs.LoadMap(ctx)
+		if err != nil {
 			return nil, err
 		}
-		if !slices.ContainsFunc(all.Sets, func(one sets.Set) bool { return one.Cluster == req.GetClusterId() && one.Cluster != s.Cluster }) {
+		for _, one := range all.Sets {
+			if one.Cluster != s.Cluster {
+				others = append(others, one.Cluster)
+			}
+		}
+		if !slices.Contains(others, req.GetClusterId()) {
 			return nil, fmt.Errorf("%w: cluster %q is no other Set of this root", seq.ErrForeignCluster, req.GetClusterId())
 		}
 	}
-	told, err := s.IDs.Allot(ctx, req.GetClusterId(), len(all.Sets), wish)
+	told, err := s.IDs.Allot(ctx, req.GetClusterId(), others, wish)
 	return &pb.AllotReply{Namespaces: told}, err
 }
 

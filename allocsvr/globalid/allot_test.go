@@ -65,13 +65,17 @@ func (r rootOf) Ask(ctx context.Context, w namespaces.Wish) ([]byte, error) {
 	if r.g.down.Load() {
 		return nil, fmt.Errorf("%w: connection refused", seq.ErrNoRoute)
 	}
+	var others []string
+	for i := range r.g.sets[1:] {
+		others = append(others, fmt.Sprint(i+1))
+	}
 	var err error
 	for _, n := range r.g.sets[0].all() {
 		if n.dead() {
 			continue
 		}
 		var told []byte
-		if told, err = n.svc.Load().Allot(ctx, fmt.Sprint(r.set), len(r.g.sets), w); err == nil {
+		if told, err = n.svc.Load().Allot(ctx, fmt.Sprint(r.set), others, w); err == nil {
 			return told, nil
 		}
 	}
@@ -200,6 +204,83 @@ func TestASetAsksForMoreWorkerIDsUntilTheRootNeedsTheRest(t *testing.T) {
 	book.take(g.start(0, "root2"), "orders", 1) // the root kept some
 	if len(g.has(1, "orders")) != made {
 		t.Errorf("the Set has %v", g.has(1, "orders"))
+	}
+}
+
+// Callers of one Set are lent more windows than its share: what the others need is kept for them.
+func TestEachSetGetsWorkerIDsWhateverAnotherOneWants(t *testing.T) {
+	for roots := 1; roots <= 2; roots++ {
+		g := newGroup(t, 3)
+		book := g.book()
+		root := g.start(0, "root")
+		g.sets[0].add(root, "orders", eight)
+		book.take(root, "orders", 1)
+		for range roots - 1 {
+			book.take(g.start(0, "another"), "orders", 1)
+		}
+		b := g.start(1, "b")
+		if lent := b.lend(t, "orders"); lent < 2 {
+			t.Errorf("b has lent %d", lent)
+		}
+		g.pass(3 * time.Minute) // all windows are over
+		book.take(g.start(2, "c"), "orders", 20)
+		book.take(b, "orders", 20)
+	}
+}
+
+// More Sets than worker ids: who comes first has one.
+func TestManySetsShareFewWorkerIDs(t *testing.T) {
+	g := newGroup(t, 12)
+	book := g.book()
+	root := g.start(0, "root")
+	g.sets[0].add(root, "orders", eight)
+	book.take(root, "orders", 1)
+	for set := 1; set <= 7; set++ {
+		book.take(g.start(set, fmt.Sprint("b", set)), "orders", 1)
+	}
+	if _, _, err := g.start(8, "late").gen("orders", 1); !errors.Is(err, seq.ErrWorkersExhausted) {
+		t.Errorf("the last, which the root keeps: %v", err)
+	}
+}
+
+// A call that was slow ends what it began itself, not what was begun since with the same worker ids.
+func TestAnAllotmentIsConfirmedByTheCallThatMadeIt(t *testing.T) {
+	g := newGroup(t, 2)
+	root := g.start(0, "root")
+	g.sets[0].add(root, "orders", eight)
+	names, want := root.svc.Load().names, namespaces.Allotment{Namespace: "orders", Cluster: "1", First: 6, Last: 7}
+	reserve := func() namespaces.Allotment {
+		t.Helper()
+		a, err := names.Reserve(t.Context(), want)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return a
+	}
+	confirm := func(a namespaces.Allotment, above uint64) {
+		t.Helper()
+		left := want
+		if left.Above = above; above == 0 {
+			if err := names.Confirm(t.Context(), a, nil); err != nil {
+				t.Fatal(err)
+			}
+			return
+		}
+		if err := names.Confirm(t.Context(), a, &left); err != nil {
+			t.Fatal(err)
+		}
+	}
+	slow := reserve()
+	confirm(slow, 0) // another ended it: a node of the root had the worker ids
+	again := reserve()
+	confirm(slow, 5) // as it was before that node made IDs
+	if has := g.has(0, "orders"); len(has) != 0 {
+		t.Errorf("confirmed by another call: %v", has)
+	}
+	confirm(again, 9)
+	v, err := names.Load(t.Context())
+	if want.Above = 9; err != nil || len(v.Allotments) != 1 || v.Allotments[0] != want {
+		t.Errorf("got %+v, %v, want %+v", v.Allotments, err, want)
 	}
 }
 

@@ -119,13 +119,14 @@ func (s *Service) Release(ctx context.Context) error {
 }
 
 // Allot gives another Set worker ids, at the root, and tells what it has and which namespaces there
-// are; a wish without a namespace asks for the latter alone. Errors as of Generate. Safe to retry.
-func (s *Service) Allot(ctx context.Context, cluster string, sets int, wish namespaces.Wish) ([]byte, error) {
+// are; a wish without a namespace asks for the latter alone. others are the clusters of all Sets but
+// the root. Errors as of Generate. Safe to retry.
+func (s *Service) Allot(ctx context.Context, cluster string, others []string, wish namespaces.Wish) ([]byte, error) {
 	if wish.Namespace != "" {
 		if err := s.cfg.Root.Elsewhere(); err != nil {
 			return nil, err
 		}
-		if err := s.workers.Allot(ctx, cluster, sets, wish); err != nil {
+		if err := s.workers.Allot(ctx, cluster, others, wish); err != nil {
 			return nil, fmt.Errorf("allot worker ids: %w", err)
 		}
 	}

@@ -32,7 +32,7 @@ func (g *group) restore(backup []quorum.RegisterState, old *node) {
 // told is what a Set says at the settlement of the root.
 func (g *group) told(n *node) [][]byte {
 	g.t.Helper()
-	told, err := n.svc.Load().Allot(g.t.Context(), "1", 2, namespaces.Wish{})
+	told, err := n.svc.Load().Allot(g.t.Context(), "1", nil, namespaces.Wish{})
 	if err != nil {
 		g.t.Fatal(err)
 	}
@@ -71,7 +71,7 @@ func TestARootThatWasRestoredWritesNothingBeforeTheOtherSetsTold(t *testing.T) {
 		if _, _, err := again.gen("default", 1); !errors.Is(err, seq.ErrWorkersKept) {
 			t.Fatalf("before it is settled: %v", err)
 		}
-		if _, err := names.For(t.Context(), "1", namespaces.Wish{Namespace: "default"}); !errors.Is(err, seq.ErrWorkersKept) {
+		if _, err := names.For(t.Context(), namespaces.Wish{Namespace: "default"}); !errors.Is(err, seq.ErrWorkersKept) {
 			t.Fatalf("a Set asks before it is settled: %v", err)
 		}
 	}
@@ -127,7 +127,7 @@ func TestAnAllotmentThatADeadNodeBeganIsFinishedByAnother(t *testing.T) {
 	root := g.start(0, "root", only(0))
 	g.sets[0].add(root, "orders", eight)
 	book.take(root, "orders", 1)
-	if err := root.svc.Load().names.Reserve(t.Context(), namespaces.Allotment{Namespace: "orders", Cluster: "1", First: 6, Last: 7}); err != nil {
+	if _, err := root.svc.Load().names.Reserve(t.Context(), namespaces.Allotment{Namespace: "orders", Cluster: "1", First: 6, Last: 7}); err != nil {
 		t.Fatal(err)
 	}
 	root.kill()
@@ -155,7 +155,8 @@ func TestARootIsSettledThoughItsBackupIsFromAmidAnAllotment(t *testing.T) {
 			g.sets[0].add(root, "orders", eight)
 			names := root.svc.Load().names
 			book.take(root, "orders", 1)
-			if err := names.Reserve(t.Context(), reserved); err != nil {
+			reserved, err := names.Reserve(t.Context(), reserved)
+			if err != nil {
 				t.Fatal(err)
 			}
 			backup := g.sets[0].backup()

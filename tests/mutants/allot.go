@@ -61,7 +61,7 @@ var allotMutants = []mutant{
 	{
 		rule: "allot-root-keeps", name: "the root gives its last worker id away",
 		file: "allocsvr/globalid/workers/allot.go", in: []string{"allocsvr/globalid"},
-		edits: []edit{{old: "free.Size()/2, p.Own.Size()-keep, run.Size())", new: "free.Size(), run.Size())"}, {old: "	if free.Size() < 2 || p.Own.Size() <= keep {", new: "	if free.Size() < 1 {"}},
+		edits: []edit{{old: "max(1, free.Size()/2), p.Own.Size()-keep, run.Size())", new: "free.Size(), run.Size())"}, {old: "	if free.Size() < least || p.Own.Size() <= keep {", new: "	if free.Size() < min(1, least) {"}},
 	},
 	{
 		rule: "allot-settled-first", name: "a restored root records what it is asked for before the other Sets told what they know",
@@ -107,5 +107,20 @@ var allotMutants = []mutant{
 		rule: "allot-root-away", name: "a node of the root that takes no packets uses up the time for the others",
 		file: "allocsvr/node.go", in: []string{"allocsvr"},
 		edits: []edit{{old: "min(patience, time.Until(end)/time.Duration(left))", new: "min(patience, time.Until(end)); _ = left"}},
+	},
+	{
+		rule: "allot-for-each", name: "one Set is given what those that have none need",
+		file: "allocsvr/globalid/workers/allot.go", in: []string{"allocsvr/globalid"},
+		edits: []edit{{old: "			keep += part\n", new: ""}},
+	},
+	{
+		rule: "allot-for-each", name: "what is kept for a Set is not given to it either",
+		file: "allocsvr/globalid/workers/allot.go", in: []string{"allocsvr/globalid"},
+		edits: []edit{{old: "	if !has(cluster) {\n", new: "	if false {\n"}},
+	},
+	{
+		rule: "allot-numbered", name: "a slow call confirms what another one has begun",
+		file: "allocsvr/globalid/namespaces/allot.go", in: []string{"allocsvr/globalid"},
+		edits: []edit{{old: "a.Above, a.Number = 0, max(1, rand.Uint64())", new: "a.Above, a.Number = 0, rand.Uint64N(1)"}},
 	},
 }

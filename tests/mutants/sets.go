@@ -306,7 +306,7 @@ var setsMutants = []mutant{
 	},
 	{
 		rule: "sets-joined-once", name: "a cluster that was initialised anew is given what one of its id had",
-		file: "allocsvr/api/setmap.go", in: []string{"allocsvr"},
+		file: "allocsvr/api/join.go", in: []string{"allocsvr"},
 		edits: []edit{{old: "	if gave || at > 0 &&", new: "	if gave && false || at > len(m.Sets) &&"}},
 	},
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 
 	"github.com/seqsvr/seqsvr/seq"
@@ -21,6 +22,9 @@ type Allotment struct {
 	// Above is a mark, Unix milliseconds, at or above that of each ID which the root made under
 	// them; those of the Set are above. 0: a node of the root may still use one, so nobody may.
 	Above uint64 `json:"above_ms,omitempty"`
+	// Number tells what one call of Reserve made from all else, until it is confirmed; 0 then, and in
+	// documents of before.
+	Number uint64 `json:"number,omitempty"`
 }
 
 // Size is how many worker ids it is.
@@ -96,10 +100,10 @@ func (d directory) own(l snowflake.Layout, namespace string, dc snowflake.Datace
 	return out
 }
 
-// of are the allotments of a cluster out of one pool.
-func (d directory) of(cluster, namespace string, dc snowflake.Datacenter) (out []Allotment) {
+// of are the allotments out of one pool.
+func (d directory) of(namespace string, dc snowflake.Datacenter) (out []Allotment) {
 	for _, a := range d.Allotments {
-		if a.Cluster == cluster && a.Namespace == namespace && a.Datacenter == dc {
+		if a.Namespace == namespace && a.Datacenter == dc {
 			out = append(out, a)
 		}
 	}
@@ -270,17 +274,17 @@ func (c *Catalog) Settle(ctx context.Context, told [][]byte) error {
 	})
 }
 
-// Pool is a namespace as it is recorded, with what one cluster has of its worker ids.
+// Pool is a namespace as it is recorded, with who has which of its worker ids.
 type Pool struct {
 	Namespace
 	Datacenter snowflake.Datacenter // in its IDs
 	Own        Own                  // the root's
-	Allotted   []Allotment          // to the cluster that asked
+	Allotted   []Allotment          // to other Sets
 }
 
 // For is the pool that a Set's wish means, recorded like Record does. For the root; errors as of
 // Record.
-func (c *Catalog) For(ctx context.Context, cluster string, w Wish) (p Pool, err error) {
+func (c *Catalog) For(ctx context.Context, w Wish) (p Pool, err error) {
 	node := Node{Datacenter: w.Datacenter, Worker: w.Worker}
 	if err := node.validate(); err != nil {
 		return p, err
@@ -290,15 +294,15 @@ func (c *Catalog) For(ctx context.Context, cluster string, w Wish) (p Pool, err 
 		return p, err
 	}
 	p.Datacenter = node.DatacenterIn(p.Layout)
-	p.Allotted = c.Known().of(cluster, p.Name, p.Datacenter)
+	p.Allotted = c.Known().of(p.Name, p.Datacenter)
 	return p, nil
 }
 
-// Reserve records an allotment that nobody may use yet. seq.ErrUnsafeChange if one of the worker ids
-// is another's.
-func (c *Catalog) Reserve(ctx context.Context, a Allotment) error {
-	a.Above = 0
-	return c.change(ctx, func(v *View) (directory, bool, error) {
+// Reserve records an allotment that nobody may use yet, and gives what Confirm is to end.
+// seq.ErrUnsafeChange if one of the worker ids is another's.
+func (c *Catalog) Reserve(ctx context.Context, a Allotment) (Allotment, error) {
+	a.Above, a.Number = 0, max(1, rand.Uint64())
+	return a, c.change(ctx, func(v *View) (directory, bool, error) {
 		if slices.Contains(v.Allotments, a) {
 			return v.directory, false, nil
 		}
@@ -307,7 +311,7 @@ func (c *Catalog) Reserve(ctx context.Context, a Allotment) error {
 	})
 }
 
-// Confirm ends what Reserve began: of the allotment is left what no node of the root can use any more,
+// Confirm ends what one call of Reserve began, not what another one did of the same worker ids: of the allotment is left what no node of the root can use any more,
 // nil: nothing.
 func (c *Catalog) Confirm(ctx context.Context, reserved Allotment, left *Allotment) error {
 	return c.change(ctx, func(v *View) (d directory, changed bool, err error) {

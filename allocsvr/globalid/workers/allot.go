@@ -19,33 +19,36 @@ const maxAllotted = 256
 
 // Allot gives another Set worker ids, at the root: those that it was given before, unless it has
 // them and they are not enough. Of a pool of n ids and s Sets it is n/2s at a time, at most half of
-// those that are free, and the root keeps n/s of them. sets is how many Sets there are.
-// seq.ErrWorkersExhausted; else errors as of Issuer.Delegate. Safe to retry.
+// those that are free. The root keeps n/s, and from a Set that has some n/2s for each that has none.
+// others are the clusters of all Sets but the root. seq.ErrWorkersExhausted; else errors as of Issuer.Delegate. Safe to retry.
 //
 // First they are recorded as the Set's, so that each node of the root that looks from then on leaves
 // them alone, as it does after every promise. Then this node gains their registers: that fails for
 // those that a node holds, ends what others have begun, and shows the highest mark of an ID that was
 // ever made under them, above which the Set begins.
-func (w *Workers) Allot(ctx context.Context, cluster string, sets int, wish namespaces.Wish) error {
+func (w *Workers) Allot(ctx context.Context, cluster string, others []string, wish namespaces.Wish) error {
 	for range surveys {
-		p, err := w.names.For(ctx, cluster, wish)
+		p, err := w.names.For(ctx, wish)
 		if err != nil {
 			return err
 		}
-		reserved, done := reservedOf(p.Allotted, wish)
+		reserved, done := reservedOf(p.Allotted, cluster, wish)
 		if done {
 			return nil
 		}
 		if reserved == nil {
-			if reserved, err = w.pickFor(ctx, cluster, sets, p, wish); err != nil {
+			picked, err := w.pickFor(ctx, cluster, others, p, wish)
+			if err != nil {
 				return err
 			}
-			if err := w.names.Reserve(ctx, *reserved); err != nil {
-				if errors.Is(err, seq.ErrUnsafeChange) {
-					continue
-				}
+			picked, err = w.names.Reserve(ctx, picked)
+			if errors.Is(err, seq.ErrUnsafeChange) {
+				continue
+			}
+			if err != nil {
 				return err
 			}
+			reserved = &picked
 		}
 		left, err := w.fence(ctx, *reserved)
 		if err != nil {
@@ -58,11 +61,11 @@ func (w *Workers) Allot(ctx context.Context, cluster string, sets int, wish name
 			w.log.Info("worker ids allotted to a Set", "cluster", cluster, "namespace", left.Namespace, "datacenter", left.Datacenter, "first", left.First, "last", left.Last)
 		}
 	}
-	p, err := w.names.For(ctx, cluster, wish)
+	p, err := w.names.For(ctx, wish)
 	if err != nil {
 		return err
 	}
-	if _, done := reservedOf(p.Allotted, wish); done {
+	if _, done := reservedOf(p.Allotted, cluster, wish); done {
 		return nil
 	}
 	return fmt.Errorf("%w: others were faster %d times", seq.ErrOverloaded, surveys)
@@ -70,9 +73,12 @@ func (w *Workers) Allot(ctx context.Context, cluster string, sets int, wish name
 
 // reservedOf looks among what a Set was given for something that is to be confirmed yet, and says
 // whether there is nothing more to do for the wish.
-func reservedOf(allotted []namespaces.Allotment, wish namespaces.Wish) (reserved *namespaces.Allotment, done bool) {
+func reservedOf(allotted []namespaces.Allotment, cluster string, wish namespaces.Wish) (reserved *namespaces.Allotment, done bool) {
 	size, there := uint64(0), wish.Worker == nil
 	for _, a := range allotted {
+		if a.Cluster != cluster {
+			continue
+		}
 		if a.Above == 0 {
 			reserved = &a
 			continue
@@ -87,33 +93,51 @@ func reservedOf(allotted []namespaces.Allotment, wish namespaces.Wish) (reserved
 }
 
 // pickFor chooses what a Set is given, out of the largest run of free worker ids, from above.
-func (w *Workers) pickFor(ctx context.Context, cluster string, sets int, p namespaces.Pool, wish namespaces.Wish) (*namespaces.Allotment, error) {
+func (w *Workers) pickFor(ctx context.Context, cluster string, others []string, p namespaces.Pool, wish namespaces.Wish) (a namespaces.Allotment, err error) {
 	found, err := w.cfg.ReadPrefix(ctx, nobody, prefixIn(p.Name, p.Datacenter))
 	if err != nil {
-		return nil, err
+		return a, err
 	}
 	used := among(survey(p.Name, found, nobody, w.now()), p.Own, w.now())
 	if err := kept(floorOf(used), w.now(), w.now()); err != nil {
-		return nil, err
+		return a, err
 	}
-	a := namespaces.Allotment{Namespace: p.Name, Datacenter: p.Datacenter, Cluster: cluster}
+	a = namespaces.Allotment{Namespace: p.Name, Datacenter: p.Datacenter, Cluster: cluster}
 	free := gaps(p.Own, used)
 	if only := wish.Worker; only != nil {
 		if _, ok := free.Find(*only); !ok {
-			return nil, fmt.Errorf("worker id %d: the root Set does not have it free: %w", *only, exhausted(used, poolOf(used, p.Own), w.nodes()))
+			return a, fmt.Errorf("worker id %d: the root Set does not have it free: %w", *only, exhausted(used, poolOf(used, p.Own), w.nodes()))
 		}
 		a.First, a.Last = *only, *only
-		return &a, nil
+		return a, nil
 	}
-	whole := uint64(p.Layout.MaxWorker()) + 1
-	keep := max(1, whole/uint64(max(sets, 1)))
-	if free.Size() < 2 || p.Own.Size() <= keep {
-		return nil, fmt.Errorf("the root Set keeps its last %d: %w", keep, exhausted(used, poolOf(used, p.Own), w.nodes()))
+	part, keep, least := apportion(cluster, others, p)
+	if free.Size() < least || p.Own.Size() <= keep {
+		return a, fmt.Errorf("the root Set keeps its last %d: %w", keep, exhausted(used, poolOf(used, p.Own), w.nodes()))
 	}
 	run := slices.MaxFunc(free, func(x, y namespaces.Span) int { return cmp.Compare(x.Size(), y.Size()) })
-	size := min(max(1, whole/uint64(2*max(sets, 1))), maxAllotted, free.Size()/2, p.Own.Size()-keep, run.Size())
+	size := min(part, maxAllotted, max(1, free.Size()/2), p.Own.Size()-keep, run.Size())
 	a.First, a.Last = run.Last-snowflake.Worker(size)+1, run.Last
-	return &a, nil
+	return a, nil
+}
+
+// apportion is how many worker ids of a pool a Set is given at a time, how many the root keeps then, and
+// how many must be free. A Set without any is given what the root has kept for it.
+func apportion(cluster string, others []string, p namespaces.Pool) (part, keep, least uint64) {
+	whole, sets := uint64(p.Layout.MaxWorker())+1, uint64(len(others))+1
+	part, keep = max(1, whole/(2*sets)), max(1, whole/sets)
+	has := func(cluster string) bool {
+		return slices.ContainsFunc(p.Allotted, func(a namespaces.Allotment) bool { return a.Cluster == cluster && a.Above > 0 })
+	}
+	if !has(cluster) {
+		return part, keep, 1
+	}
+	for _, other := range others {
+		if !has(other) {
+			keep += part
+		}
+	}
+	return part, keep, 2
 }
 
 // gaps are the spans less the worker ids that are not free.

@@ -1,0 +1,58 @@
+package api
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
+	"github.com/seqsvr/seqsvr/seq"
+	"github.com/seqsvr/seqsvr/sets"
+)
+
+// Join implements pb.SetsServer.
+func (s *Sets) Join(ctx context.Context, req *pb.JoinSetRequest) (*pb.SetRecordReply, error) {
+	ctx, cancel := bounded(ctx)
+	defer cancel()
+	if err := sets.CheckName(req.GetName()); err != nil {
+		return nil, err
+	}
+	if len(req.GetRoot()) == 0 {
+		return nil, fmt.Errorf("%w: no address of the root Set", seq.ErrBadArgument)
+	}
+	r, err := s.Docs.Join(ctx, req.GetName(), req.GetRoot(), req.GetRootClusterId(), s.IDs.Join)
+	if err != nil {
+		return nil, err
+	}
+	s.Moves.Settle() // this node serves nothing any more
+	s.Docs.Look()    // and sends callers on by the root's map
+	if len(req.GetKeys()) > 0 {
+		keys, err := s.Keyhash.Adopt(ctx, req.GetKeys())
+		if err == nil {
+			err = s.Rehash(keys)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return s.record(r), nil
+}
+
+// fresh refuses a cluster that has not joined where one of its id did, and has what no other may use:
+// it was initialised anew, or is a backup of before. A Set that is in the map and did not join has nothing.
+func (s *Sets) fresh(ctx context.Context, cluster string) error {
+	m, err := s.Docs.LoadMap(ctx)
+	if err != nil {
+		return err
+	}
+	gave, err := s.IDs.Gave(ctx, cluster)
+	if err != nil {
+		return err
+	}
+	at := slices.IndexFunc(m.Sets, func(one sets.Set) bool { return one.Cluster == cluster })
+	if gave || at > 0 && slices.Contains(m.In, uint16(at)) {
+		return fmt.Errorf("%w: a cluster %q has joined before, and has sections or worker ids; the one that was found has not joined: expected that Set, or one with another cluster id and name",
+			seq.ErrBadArgument, cluster)
+	}
+	return nil
+}
