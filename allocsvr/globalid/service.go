@@ -120,7 +120,9 @@ func (s *Service) Release(ctx context.Context) error {
 
 // Allot gives another Set worker ids, at the root, and tells what it has and which namespaces there
 // are; a wish without a namespace asks for the latter alone. others are the clusters of all Sets but
-// the root. Errors as of Generate. Safe to retry.
+// the root. A root that was restored asks a Set so to be settled: seq.ErrWorkersKept from one that was
+// restored itself, and may have forgotten worker ids of which windows are in use. Else errors as of
+// Generate. Safe to retry.
 func (s *Service) Allot(ctx context.Context, cluster string, others []string, wish namespaces.Wish) ([]byte, error) {
 	if wish.Namespace != "" {
 		if err := s.cfg.Root.Elsewhere(); err != nil {
@@ -128,6 +130,10 @@ func (s *Service) Allot(ctx context.Context, cluster string, others []string, wi
 		}
 		if err := s.workers.Allot(ctx, cluster, others, wish); err != nil {
 			return nil, fmt.Errorf("allot worker ids: %w", err)
+		}
+	} else if s.cfg.Root.Elsewhere() != nil {
+		if err := s.workers.Kept(ctx); err != nil {
+			return nil, fmt.Errorf("tell the worker ids: %w", err)
 		}
 	}
 	return s.names.Told(ctx, cluster)

@@ -8,6 +8,7 @@ import (
 	"github.com/seqsvr/seqsvr/allocsvr/globalid/namespaces"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
+	"github.com/seqsvr/seqsvr/snowflake"
 )
 
 // backup is the document of namespaces as it is now, nothing if there is none yet.
@@ -183,4 +184,53 @@ func TestARootIsSettledThoughItsBackupIsFromAmidAnAllotment(t *testing.T) {
 			book.take(g.start(2, "c"), "orders", 20)
 		})
 	}
+}
+
+// The root was restored and has forgotten which worker ids it gave Set b, which goes on with them for
+// longer than the floors of the root last; then b is restored as well, and has forgotten them, too.
+func TestWorkerIDsThatRootAndSetHaveForgottenAreNotUsedWhileTheirWindowsLast(t *testing.T) {
+	g := newGroup(t, 2)
+	book := g.book()
+	root := g.start(0, "root")
+	g.sets[0].add(root, "orders", "twitter")
+	book.take(root, "orders", 1)
+	backup := g.sets[0].backup()
+	first := g.start(1, "b")
+	eventually(t, "b has joined", func() bool { return len(g.sets[1].backup()) > 0 })
+	backupOfB := g.sets[1].backup()
+	book.take(first, "orders", 20)
+	g.restore(backup, root)
+	g.pass(2 * storeAhead)
+	k := &client{c: g.sets[1], name: "k", book: book}
+	w := k.must(first, "orders").WorkerId
+	again := g.start(0, "again", only(snowflake.Worker(w)))
+	first.kill()
+	g.sets[1] = restoredFrom(t, g.sets[1], backupOfB)
+	for _, s := range g.sets[1].stores {
+		s.setFloors(g.sets[1].floors())
+	}
+	b := g.start(1, "b again")
+	settled := func() bool {
+		told, err := b.svc.Load().Allot(t.Context(), "1", nil, namespaces.Wish{})
+		if errors.Is(err, seq.ErrWorkersKept) {
+			return false
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := again.svc.Load().Settle(t.Context(), [][]byte{told}); err != nil {
+			t.Fatal(err)
+		}
+		g.restored.Store(false)
+		return true
+	}
+	if settled() {
+		t.Error("the root is settled while windows are in use that none knows of")
+	}
+	k.drain(2000)
+	g.pass(storeAhead + time.Second)
+	if !settled() {
+		t.Error("the root is not settled when all windows are over")
+	}
+	book.take(again, "orders", 20)
 }

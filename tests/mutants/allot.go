@@ -44,6 +44,11 @@ var allotMutants = []mutant{
 		edits: []edit{{old: "	if c.Member() {\n		return nil\n	}\n	return c.cfg.Root.Settled(ctx)", new: "	return nil"}},
 	},
 	{
+		rule: "allot-settled-after-windows", name: "a root is settled though a restored Set may have forgotten worker ids in use",
+		file: "allocsvr/globalid/service.go", in: []string{"allocsvr/globalid"},
+		edits: []edit{{old: "	} else if s.cfg.Root.Elsewhere() != nil {\n", new: "	} else if false {\n"}},
+	},
+	{
 		rule: "allot-settle-takes-over", name: "a restored root does not take over what the other Sets have",
 		file: "allocsvr/globalid/namespaces/allot.go", in: []string{"allocsvr/globalid"},
 		edits: []edit{{old: "	for _, a := range other.Allotments {\n		if slices", new: "	for _, a := range other.Allotments[:0] {\n		if slices"}},

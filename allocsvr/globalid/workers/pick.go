@@ -2,6 +2,7 @@ package workers
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -263,6 +264,17 @@ func kept(floor, latest, now Mark) error {
 	}
 	return fmt.Errorf("%w: until %s, %v by this node's clock, windows from before it may be in use; seqctl store windows-over ends the wait if none is",
 		seq.ErrWorkersKept, floor.Time().Format(time.RFC3339), floor.ahead(now).Round(time.Second))
+}
+
+// Kept is seq.ErrWorkersKept as long as windows of before this cluster was restored may be in use, of
+// which it knows nothing; else why the stores do not say. It is nil where there was no restore.
+func (w *Workers) Kept(ctx context.Context) error {
+	// Each register shows the floor, also one that there is not.
+	found := w.cfg.Holder.Look(ctx, seq.WorkerRegister("", 0, 0))
+	if found.State != quorum.Won {
+		return found.Err
+	}
+	return kept(Mark(found.Floor), w.now(), w.now())
 }
 
 // floorOf is the highest floor that a look at worker registers has shown.
