@@ -55,7 +55,7 @@ func newAbroad(s *Service, all []Region) *abroad {
 func (a *abroad) begin(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 2*regionsPatience)
 	defer cancel()
-	if err := a.first(ctx); errors.Is(err, seq.ErrDatacenterTaken) {
+	if err := a.first(ctx, a.s.cfg.Node.Datacenter); errors.Is(err, seq.ErrDatacenterTaken) {
 		return err
 	}
 	return nil
@@ -80,10 +80,9 @@ func (a *abroad) look(ctx context.Context) {
 	}
 }
 
-// first is what stands against the first use of this node's datacenter: seq.ErrDatacenterTaken, or why
+// first is what stands against the first use of a datacenter: seq.ErrDatacenterTaken, or why
 // the stores could not tell. Nil where it was used before, and where no other region answers.
-func (a *abroad) first(ctx context.Context) error {
-	dc := a.s.cfg.Node.Datacenter
+func (a *abroad) first(ctx context.Context, dc namespaces.Datacenter) error {
 	if len(a.all) == 0 {
 		return nil
 	}
@@ -97,7 +96,9 @@ func (a *abroad) first(ctx context.Context) error {
 	if stale {
 		a.ask(ctx)
 	}
-	for _, c := range a.compare(v) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, c := range a.meets(v, dc) {
 		// What lies behind keeps nobody from another id, which is the cure.
 		if c.HasDatacenter && c.Datacenter.ID == dc.ID || !c.HasDatacenter && unused(v) {
 			return fmt.Errorf("%w: %s: expected a --datacenter-id that no other region has", seq.ErrDatacenterTaken, c)
@@ -150,32 +151,36 @@ func (a *abroad) hear(addr string, c regions.Cluster, err error) {
 	}
 }
 
-// compare notes, and logs, in what this cluster meets others.
-func (a *abroad) compare(v *namespaces.View) []regions.Conflict {
-	own := a.own(v)
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	had := len(a.found)
-	a.found = nil
+// meets is in what this cluster meets others, if it uses a datacenter. The caller holds mu.
+func (a *abroad) meets(v *namespaces.View, dc namespaces.Datacenter) (found []regions.Conflict) {
+	own := a.own(v, dc)
 	done := map[string]bool{own.ID: true}
 	for _, r := range a.all {
 		if there, ok := a.heard[r.Addr]; ok && !done[there.ID] {
 			done[there.ID] = true // once, of all its nodes
-			a.found = append(a.found, own.Conflicts(there)...)
+			found = append(found, own.Conflicts(there)...)
 		}
 	}
+	return found
+}
+
+// compare notes, and logs, in what this cluster meets others.
+func (a *abroad) compare(v *namespaces.View) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	had := len(a.found)
+	a.found = a.meets(v, a.s.cfg.Node.Datacenter)
 	for _, c := range a.found {
 		a.s.cfg.Logger.Error("IDs can repeat those of another region", "conflict", c.String(), "cluster", c.Cluster, "other", c.Other, "namespace", c.Namespace)
 	}
 	if had > 0 && len(a.found) == 0 {
 		a.s.cfg.Logger.Info("IDs are apart from those of all other regions again")
 	}
-	return a.found
 }
 
-// own is what this cluster makes IDs of, this node's datacenter included.
-func (a *abroad) own(v *namespaces.View) regions.Cluster {
-	c, dc := regions.Cluster{ID: a.s.cfg.Cluster}, a.s.cfg.Node.Datacenter
+// own is what this cluster makes IDs of, with one datacenter more if it has not used that.
+func (a *abroad) own(v *namespaces.View, dc namespaces.Datacenter) regions.Cluster {
+	c := regions.Cluster{ID: a.s.cfg.Cluster}
 	for _, ns := range v.All {
 		if ns.Retired == 0 {
 			c.Namespaces = append(c.Namespaces, regions.Namespace{Name: ns.Name, Alias: ns.Alias, Layout: ns.Layout, Recorded: ns.Version > 0 || unused(v)})

@@ -170,7 +170,7 @@ func TestTheFirstUseOfADatacenterIsRefusedWhereAnotherRegionWasFaster(t *testing
 	if _, _, err := sg.gen("", 1); !errors.Is(err, seq.ErrDatacenterTaken) {
 		t.Errorf("got %v, want ErrDatacenterTaken", err)
 	}
-	if err := cn.svc.Load().abroad.first(long(t)); err != nil {
+	if err := cn.svc.Load().abroad.first(long(t), cn.svc.Load().cfg.Node.Datacenter); err != nil {
 		t.Errorf("the one that was first: %v", err)
 	}
 	cn.must("", 1)
@@ -230,4 +230,29 @@ func TestIDsOfOneDatacenterIdInTwoClustersRepeat(t *testing.T) {
 	if met(makes(1), makes(1)) == 0 || met(makes(1), makes(2)) != 0 {
 		t.Errorf("%d IDs are of both, want some; of two datacenters %d, want none", met(makes(1), makes(1)), met(makes(1), makes(2)))
 	}
+}
+
+// The root looks at the regions for all Sets: one of them may not have been told of any.
+func TestTheRootLetsNoSetUseADatacenterOfAnotherRegionFirst(t *testing.T) {
+	sg := startRegion(t, "shop-sg", 5, "sg")
+	sg.must("", 1)
+	g := newGroup(t, 3)
+	root := g.start(0, "root", func(c *Config) {
+		c.Cluster, c.Node.Datacenter = "shop-cn", namespaces.Datacenter{ID: 1, Name: "cn"}
+		c.Regions = []Region{{Addr: sg.name, Ask: sg.ask}}
+	})
+	root.must("", 1)
+	of := func(id snowflake.Datacenter) func(*Config) {
+		return func(c *Config) { c.Cluster, c.Node.Datacenter = "shop-cn-b", namespaces.Datacenter{ID: id} }
+	}
+	if ids, _, err := g.start(1, "b", of(5)).gen("", 5); !errors.Is(err, seq.ErrDatacenterTaken) {
+		t.Errorf("%v, %v", ids, err)
+	}
+	if v, err := root.svc.Load().names.Load(t.Context()); err != nil || v.Bound(5) {
+		t.Errorf("it is used: %+v, %v", v.Datacenters, err)
+	}
+	if found := root.svc.Load().abroad.conflicts(); len(found) > 0 {
+		t.Errorf("what was refused counts as a conflict: %v", found)
+	}
+	g.start(2, "c", of(6)).must("", 5)
 }

@@ -36,6 +36,8 @@ var idMutants = []mutant{
 		{"	if err := s.abroad.begin(ctx); err != nil {", "	if err := s.abroad.begin(ctx); err != nil && false {"}}},
 	{rule: "first-use-of-a-datacenter", name: "a datacenter is used first as it was at the start", file: "allocsvr/globalid/namespaces/first.go", in: []string{"allocsvr/globalid"}, edits: []edit{
 		{"	if c.cfg.First == nil ||", "	if c.cfg.First != nil ||"}}},
+	{rule: "first-use-of-a-datacenter", name: "another Set uses a datacenter of another region first", file: "allocsvr/globalid/namespaces/catalog.go", in: []string{"allocsvr/globalid"}, edits: []edit{
+		{"c.clear(ctx, node.Datacenter)", "c.clear(ctx, c.cfg.Node.Datacenter)"}}},
 	{rule: "regions-stop-nothing", name: "a region stops IDs that were made before", file: "allocsvr/globalid/regions.go", in: []string{"allocsvr/globalid"}, edits: []edit{
 		{"	if err != nil || v.Bound(dc.ID) {", "	if err != nil {"}}},
 	{rule: "regions-stop-nothing", name: "what lies behind keeps a node from another id", file: "allocsvr/globalid/regions.go", in: []string{"allocsvr/globalid"}, edits: []edit{

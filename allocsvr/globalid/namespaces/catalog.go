@@ -31,8 +31,9 @@ type Config struct {
 	// Configured are recorded by Follow unless they are already, and stand in place of the
 	// defaults of the same name or alias until then. Version is not looked at.
 	Configured []Namespace
-	// First is what stands against the first use of this node's datacenter in the cluster; nil: nothing.
-	First  func(context.Context) error
+	// First is what stands against the first use of a datacenter, this node's or, at the root, one of
+	// another Set; nil: nothing.
+	First  func(context.Context, Datacenter) error
 	OnNew  func(*View) // told of each version that is newer than all before, one call at a time
 	Root   Root        // nil: the cluster is alone
 	Wall   func() time.Time
@@ -146,7 +147,7 @@ func (c *Catalog) Record(ctx context.Context, name string) (ns Namespace, own Ow
 // record is Record for a node of this cluster, or, at the root, of another Set. errAsk: at a Set
 // other than the root, which does not know it yet.
 func (c *Catalog) record(ctx context.Context, name string, node Node) (ns Namespace, own Own, err error) {
-	if err := c.clear(ctx); err != nil {
+	if err := c.clear(ctx, node.Datacenter); err != nil {
 		return ns, nil, err
 	}
 	if err := c.writes(ctx); err != nil {

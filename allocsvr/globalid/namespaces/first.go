@@ -12,10 +12,10 @@ func (v *View) Bound(id snowflake.Datacenter) bool {
 	return slices.ContainsFunc(v.Datacenters, func(dc Datacenter) bool { return dc.ID == id })
 }
 
-// clear asks First before this node's datacenter is used for the first time.
-func (c *Catalog) clear(ctx context.Context) error {
-	if c.cfg.First == nil || c.Known().Bound(c.cfg.Node.Datacenter.ID) {
+// clear asks First before a datacenter is used for the first time.
+func (c *Catalog) clear(ctx context.Context, dc Datacenter) error {
+	if c.cfg.First == nil || c.Known().Bound(dc.ID) {
 		return nil
 	}
-	return c.cfg.First(ctx)
+	return c.cfg.First(ctx, dc)
 }
