@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"os"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -60,7 +61,7 @@ type node struct {
 	done   chan struct{}
 	file   string
 	keys   seq.KeyHashers
-	room   owner.Room // of counters in an answer; zero: as it is
+	room   atomic.Pointer[owner.Room] // of counters in an answer; nil: as it is
 }
 
 func newFleet(t *testing.T, spaces ...seq.Space) *fleet {

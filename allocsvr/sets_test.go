@@ -17,6 +17,7 @@ import (
 	"github.com/seqsvr/seqsvr/allocsvr/api"
 	"github.com/seqsvr/seqsvr/allocsvr/globalid/namespaces"
 	"github.com/seqsvr/seqsvr/allocsvr/keyhash"
+	"github.com/seqsvr/seqsvr/allocsvr/owner"
 	"github.com/seqsvr/seqsvr/allocsvr/setdocs"
 	"github.com/seqsvr/seqsvr/internal/history"
 	"github.com/seqsvr/seqsvr/internal/rpc"
@@ -138,9 +139,12 @@ func (c direct) Invoke(ctx context.Context, method string, req, reply any, _ ...
 		return errors.New("the node is dead")
 	default:
 	}
-	a := c.n.Alloc
+	a, room := c.n.Alloc, owner.Room{}
+	if r := c.n.room.Load(); r != nil {
+		room = *r
+	}
 	services := map[*grpc.ServiceDesc]any{
-		&pb.Sets_ServiceDesc: &api.Sets{Cluster: c.cluster, Era: c.era, Name: a.name, Docs: a.sets, Sections: a.sections, Moves: a.owner.Moves(), Room: c.n.room, Routes: a.routes,
+		&pb.Sets_ServiceDesc: &api.Sets{Cluster: c.cluster, Era: c.era, Name: a.name, Docs: a.sets, Sections: a.sections, Moves: a.owner.Moves(), Room: room, Routes: a.routes,
 			Keyhash: keyhash.New(ctx, c.n.group, a.session, *a.sections.Mapping()), Rehash: func(keyhash.Entries) error { return nil }, IDs: c.ids},
 		&pb.Admin_ServiceDesc:    c.n.admin(),
 		&pb.Sequence_ServiceDesc: &api.Sequence{Cluster: c.cluster, Sections: a.sections, RouteTable: a.routes, Sets: a.sets, Limits: api.NewLimits(0, 0, 0)},

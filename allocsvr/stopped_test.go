@@ -123,7 +123,7 @@ func TestSectionsMoveWhateverTheSizeOfTheirCounters(t *testing.T) {
 			t.Parallel()
 			d := newDivision(t, 2, user16())
 			for _, n := range d.fleets[0].all() {
-				n.room = row.room
+				n.room.Store(&row.room)
 			}
 			const uids = 40
 			for uid := range seq.UID(uids) {

@@ -133,7 +133,8 @@ func (p Place) after(s Step, above uint64) (Place, error) {
 	case Refuse:
 		next.State = Refused
 		may = p.State != Active && p.State != Limbo && p.Move < s.Move
-		next.Above, next.Was = max(p.Above, above), p.Was
+		next.Was = p.Was
+		next.Above = max(p.Above, above)
 		may = may || p.State == Refused && p.Move == s.Move
 	case Cancel:
 		next.State = Active

@@ -36,7 +36,7 @@ var setsMutants = []mutant{
 	{
 		rule: "sets-settled-above", name: "a later refusal forgets where a settled Set began",
 		file: "sets/place.go", in: []string{"sets", "allocsvr"},
-		edits: []edit{{old: "next.Above, next.Was = max(p.Above, above), p.Was", new: "next.Above, next.Was = above, p.Was"}},
+		edits: []edit{{old: "		next.Above = max(p.Above, above)\n", new: "		next.Above = above\n"}},
 	},
 	{
 		rule: "sets-settled-moves", name: "a settled root does not learn of moves between other Sets",
@@ -192,7 +192,7 @@ var setsMutants = []mutant{
 	{
 		rule: "sets-was-active", name: "a refusal forgets that the Set had the section",
 		file: "sets/place.go", in: []string{"sets", "allocsvr"},
-		edits: []edit{{old: "next.Above, next.Was = max(p.Above, above), p.Was", new: "next.Above = max(p.Above, above)"}},
+		edits: []edit{{old: "		next.Was = p.Was\n", new: ""}},
 	},
 	{
 		rule: "sets-move-to-limbo", name: "sections are stopped for a Set that can neither take nor refuse them",
