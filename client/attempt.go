@@ -92,12 +92,24 @@ func (k *call) pick(v *view, i int, attempts []*attempt) *attempt {
 	if len(t.late) == 0 {
 		return nil
 	}
-	s := t.late[0] // whatever is thought of it
-	t.late = t.late[1:]
+	return k.atLate(t, attempts)
+}
+
+// atLate is the attempt at the next of the servers that were put off, whatever is thought of it: one
+// that has said something by then, and then one that is mute, which gets no more time for a later round.
+// Such an attempt lasts for too long to be the one call that sees.
+func (k *call) atLate(t *tries, attempts []*attempt) *attempt {
+	round := t.round
+	next := slices.IndexFunc(t.late, func(s *server) bool { return !k.rules.ids || !s.idsHealth.mute() })
+	if next < 0 {
+		next, round = 0, 0
+	}
+	s := t.late[next]
+	t.late = slices.Delete(t.late, next, next+1)
 	if a := attemptAt(s, attempts); a != nil {
 		return a
 	}
-	return k.attempt(s, nil, t.round) // it lasts for too long to be the one call that sees
+	return k.attempt(s, nil, round)
 }
 
 // attemptAt is the one of some attempts that is at a server; nil: none is.

@@ -15,6 +15,24 @@ import (
 // call already.
 func round(t *testing.T, r *rules, doubted, probed string) (asked string, held map[string]bool) {
 	t.Helper()
+	k, v := inRound(r, doubted, probed)
+	held = map[string]bool{}
+	for len(asked) < 20 {
+		a := k.pick(v, 0, nil)
+		if a == nil {
+			return asked, held
+		}
+		asked += a.server.addr
+		if a.probe != nil {
+			held[a.server.addr] = true
+		}
+	}
+	t.Fatalf("a round has no end: %s", asked)
+	return "", nil
+}
+
+// inRound is a call as in round, and its view.
+func inRound(r *rules, doubted, probed string) (*call, *view) {
 	c := bare()
 	c.servers.c = c
 	c.servers.seeds = []*server{{c: c, addr: "s", seed: true}}
@@ -41,19 +59,28 @@ func round(t *testing.T, r *rules, doubted, probed string) (asked string, held m
 			}
 		}
 	}
-	k, held := call{c: c, rules: r, listed: slices.Concat(c.servers.seeds, v.nodes)}, map[string]bool{}
-	for len(asked) < 20 {
+	return &call{c: c, rules: r, listed: slices.Concat(c.servers.seeds, v.nodes)}, v
+}
+
+// Of servers that are silent one that has said something comes first, and the others keep nobody
+// for longer in a later round.
+func TestOfSilentServersOneThatHasSaidSomethingIsAskedForIDsFirst(t *testing.T) {
+	k, v := inRound(&forAny, "abcdes", "")
+	k.start.round = 3
+	asked := ""
+	for range 6 {
 		a := k.pick(v, 0, nil)
 		if a == nil {
-			return asked, held
+			break
 		}
-		asked += a.server.addr
-		if a.probe != nil {
-			held[a.server.addr] = true
+		if asked += a.server.addr; (a.round == 3) != (a.server == v.nodes[3]) {
+			t.Errorf("%s was asked as in round %d", a.server.addr, a.round)
 		}
+		v.nodes[3].idsHealth.spoke.Store(true)
 	}
-	t.Fatalf("a round has no end: %s", asked)
-	return "", nil
+	if asked != "adbces" {
+		t.Errorf("asked %s, want adbces", asked)
+	}
 }
 
 func TestEachKindOfCallAsksInItsOrder(t *testing.T) {

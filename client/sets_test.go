@@ -527,18 +527,17 @@ func TestIDsComeFromTheOtherSetsWhileOneHangs(t *testing.T) {
 			}
 		}
 		s.All[hung].Hang()
-		stop := make(chan struct{})
+		ctx, stop := context.WithCancel(bounded(t))
 		var wg sync.WaitGroup
 		var answers atomic.Int64
 		for i := range 16 {
 			wg.Go(func() {
 				for {
-					select {
-					case <-stop:
+					_, err := c.Generate(ctx, "", uint32(1+i/12))
+					if ctx.Err() != nil {
 						return
-					default:
 					}
-					if _, err := c.Generate(bounded(t), "", uint32(1+i/12)); err != nil {
+					if err != nil {
 						t.Error(err)
 						return
 					}
@@ -552,7 +551,7 @@ func TestIDsComeFromTheOtherSetsWhileOneHangs(t *testing.T) {
 		s.All[hung].Resume()
 		met = generates(s.All[hung]) + 1
 		waitFor(t, "IDs of both Sets", all(met))
-		close(stop)
+		stop()
 		wg.Wait()
 		_ = c.Close()
 	}
