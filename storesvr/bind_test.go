@@ -419,35 +419,68 @@ func TestADiskOfAnOlderListIsFoundOutBeforeItIsBroughtUpToDate(t *testing.T) {
 	}
 }
 
-// What a learner was filled with is what the voters of that list had confirmed. Under the
-// next list they may have confirmed more without it.
-func TestALearnerThatWasFilledUnderAnOlderListIsNoVoter(t *testing.T) {
+// newLearner is a store that is to be filled, of a list with two voters.
+func newLearner(t *testing.T) (b *bench, list func(version uint64, learner bool) quorum.MemberList, adopt func(quorum.MemberList, error), fill func(quorum.MemberList, bool)) {
+	t.Helper()
 	mapping, err := seq.NewMapping(seq.Space{Name: "user", Sections: 4})
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := &bench{t: t, dir: filepath.Join(t.TempDir(), "n"), clock: clock.NewManual(time.Hour)}
+	b = &bench{t: t, dir: filepath.Join(t.TempDir(), "n"), clock: clock.NewManual(time.Hour)}
 	if err := InitLearner(LearnerConfig{DataDir: b.dir, ClusterID: "c1", Name: "n", Mapping: mapping}); err != nil {
 		t.Fatal(err)
 	}
 	b.reopen()
-	list := func(version uint64, learner bool) quorum.MemberList {
-		l := quorum.MemberList{Version: version, R: 2, W: 2, Members: []quorum.Member{
+	list = func(version uint64, learner bool) quorum.MemberList {
+		return quorum.MemberList{Version: version, R: 2, W: 2, Members: []quorum.Member{
 			{UUID: "u-a", Name: "a"}, {UUID: "u-b", Name: "b"}, {UUID: b.core.identity.UUID, Name: "n", Learner: learner}}}
-		return l
 	}
-	adopt := func(l quorum.MemberList, want error) {
+	adopt = func(l quorum.MemberList, want error) {
 		t.Helper()
 		if err := b.change.adopt(t.Context(), "c1", 0, l); !errors.Is(err, want) {
 			t.Errorf("list %d: got %v, want %v", l.Version, err, want)
 		}
 	}
-	fill := func(l quorum.MemberList, complete bool) {
+	fill = func(l quorum.MemberList, complete bool) {
 		t.Helper()
 		if _, err := b.change.fill(t.Context(), fillRequest{ref: l.Ref("c1", 0), session: alice, secret: sessiontest.SecretOf(alice), complete: complete, bound: time.Second}); err != nil {
 			t.Fatal(err)
 		}
 	}
+	return b, list, adopt, fill
+}
+
+// An old disk of a learner that became a voter is put back while it is replaced, and the change goes
+// back to the list of before: it is not filled, whatever the list says.
+func TestAStoreThatWasTakenOutUnfilledIsNoVoterWhenTheChangeGoesBack(t *testing.T) {
+	for _, before := range []bool{false, true} { // it was filled, under an older list
+		b, list, adopt, fill := newLearner(t)
+		adopt(list(2, true), nil)
+		if before {
+			fill(list(2, true), true)
+			adopt(list(3, true), nil)
+		}
+		out := list(8, false)
+		out.Members = out.Members[:2]
+		adopt(out, nil)
+		adopt(list(9, false), seq.ErrNotVoting)
+		b.reopen()
+		adopt(list(9, false), seq.ErrNotVoting)
+	}
+	b, list, adopt, fill := newLearner(t) // one that was a voter goes back
+	adopt(list(2, true), nil)
+	fill(list(2, true), true)
+	adopt(list(3, false), nil)
+	out := list(4, false)
+	out.Members = out.Members[:2]
+	adopt(out, nil)
+	adopt(list(5, false), nil)
+}
+
+// What a learner was filled with is what the voters of that list had confirmed. Under the
+// next list they may have confirmed more without it.
+func TestALearnerThatWasFilledUnderAnOlderListIsNoVoter(t *testing.T) {
+	b, list, adopt, fill := newLearner(t)
 	state := func(want string) {
 		t.Helper()
 		if got := b.describe(); got.Voting || !strings.Contains(got.State, want) {

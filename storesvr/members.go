@@ -128,15 +128,18 @@ func (m *members) next(own disk.Members, list quorum.MemberList) (*disk.Members,
 	next := &disk.Members{Version: list.Version, List: list.Members, R: list.R, W: list.W, Filled: own.Filled}
 	me, listed := list.Find(m.self.UUID)
 	before, was := listOf(own).Find(m.self.UUID)
-	fresh := own.Version == 0
+	fresh, unfilled := own.Version == 0, was && before.Learner && own.Filled != own.Version
 	switch {
 	case fresh && !m.self.Learner:
 		return nil, fmt.Errorf("%w: it is not bound; a store for a cluster that runs is made by storesvr init --learner", seq.ErrNotVoting)
 	case fresh && !listed:
 		return nil, fmt.Errorf("%w: it is not in the list", seq.ErrNotVoting)
 	case !listed || me.Learner:
+		if unfilled { // nor does it count as filled once it was taken out: a change may go back, and its disk be an old one
+			next.Filled = 0
+		}
 		return next, nil
-	case fresh, was && before.Learner && own.Filled != own.Version:
+	case fresh, unfilled, m.self.Learner && own.Filled == 0:
 		return nil, fmt.Errorf("%w: it is not filled", seq.ErrNotVoting)
 	}
 	return next, nil

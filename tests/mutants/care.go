@@ -7,7 +7,7 @@ var careMutants = []mutant{
 			{"	for _, s := range sources {\n		for r, st := range s.has {\n", "	for _, s := range sources[:1] {\n		for r, st := range s.has {\n"}}},
 	{line: 27, rule: "learner-filled-first", name: "replacement made a voter unfilled, at the store",
 		file: "storesvr/members.go", in: []string{"internal/storecare"}, edits: []edit{
-			{"	case fresh, was && before.Learner && own.Filled != own.Version:\n", "	case false && was && before.Learner:\n"}}},
+			{"	case fresh, unfilled, m.self.Learner && own.Filled == 0:\n", "	case false && unfilled:\n"}}},
 	{rule: "lists-overlap-by-steps", name: "a store is removed though reads need fewer than writes",
 		file: "internal/storecare/change.go", in: []string{"internal/storecare"}, edits: []edit{
 			{"	}, c.raise(next), []Step{\n", "	}, []Step{\n"}}},

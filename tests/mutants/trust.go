@@ -7,7 +7,13 @@ var trustMutants = []mutant{
 			{"s.id.Grace, graceOf(longest(voters))-s.id.ListAge)", "s.id.Grace)"}}},
 	{line: 36, rule: "filled-under-this-list", name: "filled under any list counts as filled",
 		file: "storesvr/members.go", in: []string{"storesvr", "internal/storecare"}, edits: []edit{
-			{"	case fresh, was && before.Learner && own.Filled != own.Version:\n", "	case fresh, was && before.Learner && own.Filled == 0:\n"}}},
+			{"was && before.Learner && own.Filled != own.Version\n", "was && before.Learner && own.Filled == 0\n"}}},
+	{line: 36, rule: "filled-under-this-list", name: "a store that was taken out before it was filled is a voter once a change goes back",
+		file: "storesvr/members.go", in: []string{"storesvr"}, edits: []edit{
+			{"	case fresh, unfilled, m.self.Learner && own.Filled == 0:\n", "	case fresh, unfilled:\n"}}},
+	{line: 36, rule: "filled-under-this-list", name: "filled under a list before counts for a store that was taken out unfilled",
+		file: "storesvr/members.go", in: []string{"storesvr"}, edits: []edit{
+			{"			next.Filled = 0\n", ""}}},
 	{line: 36, rule: "filled-under-this-list", name: "a learner calls itself filled under any list",
 		file: "storesvr/members.go", in: []string{"storesvr", "internal/storecare"}, edits: []edit{
 			{"	case me.Learner && m.Filled == m.Version:\n", "	case me.Learner && m.Filled != 0:\n"}}},

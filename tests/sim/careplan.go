@@ -1,7 +1,5 @@
 package sim
 
-import "slices"
-
 // What becomes of a store that is to be replaced, by Fault.Arg.
 const (
 	replaceTorn = iota
@@ -73,18 +71,6 @@ func injectRival(w *world, _ Fault) {
 // isSet says whether the cluster is what it is to be: one of several Sets in a run with these.
 func (w *world) isSet() bool { return len(w.sets) == 1 || w.check.places.joined.Load() }
 
-// unsettled says whether another Set is to be restored, or was and is not settled: what they both
-// had would be known to nobody. Needs w.mu.
-func (w *world) unsettled() bool {
-	for _, one := range w.sets {
-		restoring := slices.ContainsFunc(one.ops.pending(), func(o *order) bool { return o.verb == "restore" })
-		if one != w && restoring || w.check.places.limbo(one) {
-			return true
-		}
-	}
-	return false
-}
-
 // injectDisaster loses the disks of W stores at one moment. What is left is a backup.
 func injectDisaster(w *world, f Fault) {
 	o := &order{verb: "restore", copy: int(f.Arg)}
@@ -95,7 +81,7 @@ func injectDisaster(w *world, f Fault) {
 			blank++
 		}
 	}
-	if w.unsettled() || w.ops.chosen(o) == nil || blank < w.opts.Stores || len(w.ops.pending()) > 0 {
+	if w.ops.chosen(o) == nil || blank < w.opts.Stores || len(w.ops.pending()) > 0 {
 		w.mu.Unlock()
 		return
 	}
