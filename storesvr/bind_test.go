@@ -467,7 +467,7 @@ func TestAStoreThatWasTakenOutUnfilledIsNoVoterWhenTheChangeGoesBack(t *testing.
 		b.reopen()
 		adopt(list(9, false), seq.ErrNotVoting)
 	}
-	b, list, adopt, fill := newLearner(t) // one that was a voter goes back
+	_, list, adopt, fill := newLearner(t) // one that was a voter goes back
 	adopt(list(2, true), nil)
 	fill(list(2, true), true)
 	adopt(list(3, false), nil)

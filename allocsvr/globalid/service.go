@@ -120,10 +120,10 @@ func (s *Service) Release(ctx context.Context) error {
 
 // Allot gives another Set worker ids, at the root, and tells what it has and which namespaces there
 // are; a wish without a namespace asks for the latter alone. others are the clusters of all Sets but
-// the root. A root that was restored asks a Set so to be settled: seq.ErrWorkersKept from one that was
-// restored itself, and may have forgotten worker ids of which windows are in use. Else errors as of
-// Generate. Safe to retry.
+// the root. A root that was restored asks a Set so to be settled; one that was restored itself says until
+// when windows may be in use of worker ids that it has forgotten. Errors as of Generate. Safe to retry.
 func (s *Service) Allot(ctx context.Context, cluster string, others []string, wish namespaces.Wish) ([]byte, error) {
+	kept := uint64(0)
 	if wish.Namespace != "" {
 		if err := s.cfg.Root.Elsewhere(); err != nil {
 			return nil, err
@@ -132,11 +132,12 @@ func (s *Service) Allot(ctx context.Context, cluster string, others []string, wi
 			return nil, fmt.Errorf("allot worker ids: %w", err)
 		}
 	} else if s.cfg.Root.Elsewhere() != nil {
-		if err := s.workers.Kept(ctx); err != nil {
+		var err error
+		if kept, err = s.workers.Kept(ctx); err != nil {
 			return nil, fmt.Errorf("tell the worker ids: %w", err)
 		}
 	}
-	return s.names.Told(ctx, cluster)
+	return s.names.Told(ctx, cluster, kept)
 }
 
 // Join has the cluster use the worker ids alone that the root Set allots. seq.ErrUnsafeChange if it has

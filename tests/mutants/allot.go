@@ -44,7 +44,7 @@ var allotMutants = []mutant{
 		edits: []edit{{old: "	if c.Member() {\n		return nil\n	}\n	return c.cfg.Root.Settled(ctx)", new: "	return nil"}},
 	},
 	{
-		rule: "allot-settled-after-windows", name: "a root is settled though a restored Set may have forgotten worker ids in use",
+		rule: "allot-settled-after-windows", name: "a settled root makes IDs though a restored Set may have forgotten worker ids in use",
 		file: "allocsvr/globalid/service.go", in: []string{"allocsvr/globalid"},
 		edits: []edit{{old: "	} else if s.cfg.Root.Elsewhere() != nil {\n", new: "	} else if false {\n"}},
 	},

@@ -130,7 +130,7 @@ func (d directory) without(a Allotment) directory {
 
 // told is what a cluster hears of it: of allotments its own that may be used.
 func (d directory) told(cluster string) directory {
-	d.Member = false
+	d.Member, d.Kept = false, 0
 	d.Allotments = slices.DeleteFunc(slices.Clone(d.Allotments), func(a Allotment) bool { return a.Cluster != cluster || a.Above == 0 })
 	return d
 }
@@ -140,6 +140,9 @@ func (d directory) told(cluster string) directory {
 // seq.ErrUnsafeChange, seq.ErrDatacenterTaken: they contradict each other.
 func (d directory) merge(other directory) (next directory, changed bool, err error) {
 	next = d
+	if other.Kept > d.Kept {
+		next.Kept, changed = other.Kept, true
+	}
 	for _, ns := range other.Namespaces {
 		for _, have := range next.Namespaces {
 			if have.Name != ns.Name && have.meets(ns) {
@@ -205,6 +208,9 @@ func (c *Catalog) Mine(ctx context.Context, ns Namespace, dc snowflake.Datacente
 	if _, ok := v.own(ns.Layout, ns.Name, dc).Find(w); !ok {
 		return fmt.Errorf("%w: worker id %d of namespace %q is another Set's", seq.ErrUnsafeChange, w, ns.Name)
 	}
+	if err := v.kept(c.cfg.Wall()); err != nil {
+		return err
+	}
 	return c.settled(ctx)
 }
 
@@ -242,8 +248,9 @@ func (c *Catalog) Gave(ctx context.Context, cluster string) (bool, error) {
 	return err == nil && slices.ContainsFunc(v.Allotments, func(a Allotment) bool { return a.Cluster == cluster }), err
 }
 
-// Told is the document as a cluster hears of it.
-func (c *Catalog) Told(ctx context.Context, cluster string) ([]byte, error) {
+// Told is the document as a cluster hears of it. kept is 0, or until when worker ids that this cluster
+// has forgotten may be in use, Unix milliseconds.
+func (c *Catalog) Told(ctx context.Context, cluster string, kept uint64) ([]byte, error) {
 	v, err := c.Load(ctx)
 	if err == nil {
 		err = c.settled(ctx)
@@ -251,7 +258,9 @@ func (c *Catalog) Told(ctx context.Context, cluster string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return v.told(cluster).encode()
+	d := v.told(cluster)
+	d.Kept = kept
+	return d.encode()
 }
 
 // Settle takes over what Sets say of the namespaces and of what they have, at a root that was

@@ -160,6 +160,9 @@ func (c *Catalog) record(ctx context.Context, name string, node Node) (ns Namesp
 			}
 			v = newView(d, c.offers) // that of v, or it is older than the Record
 		}
+		if err := d.kept(c.cfg.Wall()); err != nil {
+			return d, false, err
+		}
 		known, err := v.Named(name)
 		if err != nil {
 			return d, false, err

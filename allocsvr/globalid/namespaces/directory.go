@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/snowflake"
@@ -34,6 +35,18 @@ type directory struct {
 	// and of a cluster that is alone, they are all others.
 	Member     bool        `json:"member,omitempty"`
 	Allotments []Allotment `json:"allotments,omitempty"` // by namespace, datacenter and first worker id
+	// Kept is until when the root makes no IDs and allots none, Unix milliseconds: a Set that was
+	// restored as well may have forgotten worker ids, and windows of them may be in use until then.
+	Kept uint64 `json:"kept_until_ms,omitempty"`
+}
+
+// kept is seq.ErrWorkersKept before that.
+func (d directory) kept(now time.Time) error {
+	if d.Kept <= uint64(max(0, now.UnixMilli())) {
+		return nil
+	}
+	return fmt.Errorf("%w: until %s: another Set was restored as well, and windows of worker ids that it has forgotten may be in use", seq.ErrWorkersKept,
+		time.UnixMilli(int64(d.Kept)).UTC().Format(time.RFC3339))
 }
 
 // format is the only one so far. A node refuses what a newer version wrote, since

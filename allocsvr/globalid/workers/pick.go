@@ -266,15 +266,15 @@ func kept(floor, latest, now Mark) error {
 		seq.ErrWorkersKept, floor.Time().Format(time.RFC3339), floor.ahead(now).Round(time.Second))
 }
 
-// Kept is seq.ErrWorkersKept as long as windows of before this cluster was restored may be in use, of
-// which it knows nothing; else why the stores do not say. It is nil where there was no restore.
-func (w *Workers) Kept(ctx context.Context) error {
+// Kept is until when windows of before this cluster was restored may be in use, of which it knows
+// nothing, Unix milliseconds; 0: there was no restore. An error is why the stores do not say.
+func (w *Workers) Kept(ctx context.Context) (uint64, error) {
 	// Each register shows the floor, also one that there is not.
 	found := w.cfg.Holder.Look(ctx, seq.WorkerRegister("", 0, 0))
 	if found.State != quorum.Won {
-		return found.Err
+		return 0, found.Err
 	}
-	return kept(Mark(found.Floor), w.now(), w.now())
+	return found.Floor, nil
 }
 
 // floorOf is the highest floor that a look at worker registers has shown.
