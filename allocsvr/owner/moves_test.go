@@ -247,6 +247,31 @@ func come(last uint64) Stopped {
 	return Stopped{ID: 0, Ceiling: last, Table: table}
 }
 
+// goneCaller is a record in which a step is under way when the caller of the node is gone.
+type goneCaller struct {
+	*scriptedRecord
+	leave func()
+}
+
+func (r goneCaller) Step(ctx context.Context, s sets.Step, ranges []sets.Range) (sets.Record, error) {
+	now, err := r.scriptedRecord.Step(ctx, s, ranges)
+	if r.leave(); ctx.Err() != nil {
+		return sets.Record{}, ctx.Err()
+	}
+	return now, err
+}
+
+func TestASectionGoesOnFromItsCountersThoughTheCoordinatorIsGone(t *testing.T) {
+	o, _, r := newMoving(t, sets.Place{State: sets.Inactive})
+	o.c.Drop(o.epoch, "")
+	ctx, leave := context.WithCancel(t.Context())
+	o.record = goneCaller{r, leave}
+	_, _, _, _ = o.moves.Open(ctx, 7, []Stopped{come(30)}, false)
+	if got := o.must(1); got != 31 {
+		t.Errorf("got %d, want 31", got)
+	}
+}
+
 func TestASectionThatArrivesGoesOnFromItsCounters(t *testing.T) {
 	o, w, r := newMoving(t, sets.Place{State: sets.Inactive})
 	o.c.Drop(o.epoch, "")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"math/rand/v2"
 	"slices"
+	"time"
 
 	"github.com/seqsvr/seqsvr/allocsvr/counters"
 	"github.com/seqsvr/seqsvr/allocsvr/tenure"
@@ -11,6 +12,9 @@ import (
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/sets"
 )
+
+// activateWithin bounds how long a node tries to activate sections of which it has the registers.
+const activateWithin = 5 * time.Second
 
 // Open has this node own sections that were stopped in another Set, has its own Set activate
 // them, and serves them: from their counters if it was this call that activated them, and else
@@ -46,6 +50,10 @@ func (m *Moves) Open(ctx context.Context, move uint64, in []Stopped, keep bool) 
 	}
 	gained := tenure.Acquire(ctx, m.o.holder, tries)
 	if len(gained) > 0 {
+		// It goes on though the caller is gone: what was sent may be decided, and then no other call
+		// goes on from the counters.
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), activateWithin)
+		defer cancel()
 		step := sets.Step{Op: sets.Activate, Move: move, By: rand.Uint64() | 1}
 		if keep {
 			step = sets.Step{Op: sets.Keep, Move: move}

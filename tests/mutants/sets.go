@@ -155,6 +155,11 @@ var setsMutants = []mutant{
 		edits: []edit{{old: "base := max(found.Max, t.stopped.Ceiling)", new: "base := t.stopped.Ceiling"}},
 	},
 	{
+		rule: "sets-activated-to-the-end", name: "counters are dropped if the coordinator is gone while the Set activates their section",
+		file: "allocsvr/owner/open.go", in: []string{"allocsvr/owner"},
+		edits: []edit{{old: "context.WithTimeout(context.WithoutCancel(ctx), activateWithin)", new: "context.WithTimeout(ctx, activateWithin)"}},
+	},
+	{
 		rule: "sets-counters-once", name: "counters are used though another node activated the section",
 		file: "allocsvr/owner/open.go", in: []string{"allocsvr/owner"},
 		edits: []edit{{old: "step.By != 0 && now.At(t.c.ID()).By == step.By &&", new: "step.By != 0 && now.Has(t.c.ID()) &&"}},
