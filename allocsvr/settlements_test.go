@@ -37,7 +37,7 @@ func (d *division) places(id seq.SectionID) (out []sets.Place) {
 	return out
 }
 
-// agree fails unless the Sets agree on who has which sections.
+// agree fails unless the Sets agree on which of them has each section.
 func (d *division) agree() {
 	d.t.Helper()
 	if err := d.root.Check(d.t.Context(), d); err != nil {

@@ -42,7 +42,7 @@ type Settlement struct {
 type record struct {
 	sets.Record
 	sections seq.SectionID // that it knows of: of the others it has never had one
-	era      uint64        // 1 before its first restore
+	era      uint64        // rises with each restore
 }
 
 // Run settles all sections that are in limbo. Every other Set must answer: ErrSetDown. It may be

@@ -119,7 +119,7 @@ func (s *Settlement) lost(id seq.SectionID) bool {
 }
 
 // underWay are the moves between other Sets that have sealed a section, whether the restored map
-// knows of them or not: without them nobody could finish them, or take them back. One that has not
+// knows of them or not: else no coordinator could finish them, or take them back. One that has not
 // sealed a section never will.
 func (s *Settlement) underWay(ctx context.Context, number uint64) ([]sets.Move, error) {
 	for {

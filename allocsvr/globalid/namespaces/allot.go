@@ -307,7 +307,7 @@ func (c *Catalog) For(ctx context.Context, w Wish) (p Pool, err error) {
 	return p, nil
 }
 
-// Reserve records an allotment that nobody may use yet, and gives what Confirm is to end.
+// Reserve records an allotment that no node may use yet, and gives what Confirm is to end.
 // seq.ErrUnsafeChange if one of the worker ids is another's.
 func (c *Catalog) Reserve(ctx context.Context, a Allotment) (Allotment, error) {
 	a.Above, a.Number = 0, max(1, rand.Uint64())
