@@ -48,7 +48,7 @@ const (
 	Reserved                  // the end of what was reserved: nothing beyond MaxSeq is handed out of it
 	Mark                      // a time in milliseconds since 1970, near the clock of the store
 	Version                   // of the payload
-	Nothing                   // it stays zero
+	NoValue                   // it stays zero
 )
 
 // Restoring is what a new era does to a value.
@@ -79,7 +79,7 @@ var kinds = []Rules{
 	{KindTag, "tag", ByLease, OnPrepare, Reserved, Raise, TagFloor},
 	{KindWorker, "worker", ByLease, OnPrepare, Mark, Keep, WorkerFloor},
 	{KindDocument, "document", ByVersion, ByInit, Version, Bump, NoFloor},
-	{KindLease, "lease", ByLease, ByInit, Nothing, Keep, NoFloor},
+	{KindLease, "lease", ByLease, ByInit, NoValue, Keep, NoFloor},
 }
 
 // byKind finds the row of a kind.

@@ -40,7 +40,7 @@ func TestARegisterOfEveryKindBeginsAboveWhatItHad(t *testing.T) {
 			continue
 		}
 		st, was := with.Registers[r], had[kind.Kind]
-		if kind.Holds != seq.Nothing && max(st.Max, floors.Of(r)) <= was {
+		if kind.Holds != seq.NoValue && max(st.Max, floors.Of(r)) <= was {
 			t.Errorf("%s: counts for %d, and had %d", r, max(st.Max, floors.Of(r)), was)
 		}
 		if st.Max < was || st.Promised.Session == 0 || st.Promised.Round != 8 && kind.Kind != seq.KindLease {
