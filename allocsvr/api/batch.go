@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/seqsvr/seqsvr/allocsvr/section"
 	"github.com/seqsvr/seqsvr/internal/rpc"
@@ -27,10 +28,10 @@ func (c *nextCall) begin(s *Sequence, hashes bool, req *pb.BatchNextRequest) err
 		return err
 	}
 	c.s, c.req = s, req
+	c.takes = slices.Grow(c.takes[:0], len(req.Batches))[:len(req.Batches)]
 	for len(c.room) < len(req.Batches) {
-		c.takes, c.room = append(c.takes, section.Taking{}), append(c.room, &pb.BatchResult{})
+		c.room = append(c.room, &pb.BatchResult{})
 	}
-	c.takes = c.takes[:len(req.Batches)]
 	for i, b := range req.Batches {
 		space, keys, err := s.countersOf(hashes, i, b.Space, seq.Batch{UIDs: b.Uids, Keys: b.Keys, Counts: b.Counts, IDs: b.RequestIds, Sent: b.FirstSentMs})
 		if err != nil {
