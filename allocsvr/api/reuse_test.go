@@ -73,3 +73,26 @@ func sometimesOwned(t *testing.T, mode seq.Mode) *service {
 	s.Sections.Cell(3).Begin()
 	return s
 }
+
+func TestAKeyThatWaitsInABatchWaitsInTheOthersOfItsMessage(t *testing.T) {
+	s := serving(t, seq.Space{Name: "user", Sections: 1, Step: ownerStep}, nil)
+	s.own(0, ownerStep)
+	var call nextCall
+	if err := call.begin(s.Sequence, false, &pb.BatchNextRequest{Batches: []*pb.Batch{{Uids: []uint64{7}, Counts: []uint32{2 * ownerStep}}, {Uids: []uint64{8, 7}}}}); err != nil {
+		t.Fatal(err)
+	}
+	early, ok := call.early()
+	if second := early.Results[1].First; !ok || second[0] != 1 || second[1] != 0 {
+		t.Errorf("got %d at once, want a number for the other key alone", second)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for i, r := range call.reply(ctx).Results {
+		if len(r.Errors) != 1 {
+			t.Errorf("batch %d: got %v, want the key refused in both", i, r)
+		}
+	}
+	if err := call.begin(s.Sequence, false, &pb.BatchNextRequest{Batches: []*pb.Batch{{Uids: []uint64{7}}}}); err != nil || !call.settled() {
+		t.Errorf("the next message waits for the one before: %v", err)
+	}
+}
