@@ -38,6 +38,7 @@ var (
 	keySeal       = []byte("seal_key")
 	keyRemembered = []byte("remembered")
 	keyJournal    = []byte("journal")
+	keyRequired   = []byte("required_protocol")
 	keyLater      = []byte("later_registers") // how many of seq.LaterRegisters were made: one that is gone is damage
 )
 
@@ -310,10 +311,31 @@ func putMeta(b *bolt.Bucket, u Update) error {
 			return err
 		}
 	}
+	if u.Required > 0 {
+		if err := putRequired(b, u.Required); err != nil {
+			return err
+		}
+	}
 	if u.Distrusted != "" {
 		return b.Put(keyDistrusted, seal(keyDistrusted, []byte(u.Distrusted)))
 	}
 	return nil
+}
+
+// putRequired writes the protocol that sessions must speak, and the format that goes with it.
+func putRequired(b *bolt.Bucket, required int) error {
+	if err := b.Put(keyRequired, encodeNumber(keyRequired, uint64(required))); err != nil {
+		return err
+	}
+	var id Identity
+	if err := decodeJSON(keyIdentity, b.Get(keyIdentity), &id); err != nil {
+		return fmt.Errorf("%w: %s: %w", ErrCorrupt, keyIdentity, err)
+	}
+	if id.Format >= formatOf(required) {
+		return nil
+	}
+	id.Format = formatOf(required)
+	return putJSON(b, keyIdentity, id)
 }
 
 func putJSON(b *bolt.Bucket, key []byte, v any) error {
