@@ -116,6 +116,7 @@ func DescribeToProto(id quorum.Identity) *pb.DescribeReply {
 		Nonce: id.Nonce, Remembered: claimsToProto(id.Remembered),
 		TagFloor: id.Floors.Tag, WorkerFloorMs: id.Floors.Worker, Zone: id.Zone,
 		Protocol: uint32(id.Protocol), RequiredProtocol: uint32(id.Required),
+		Incarnation: rpc.IncarnationToProto(id.Incarnation),
 	}
 }
 
@@ -135,5 +136,6 @@ func DescribeFromProto(r *pb.DescribeReply) (quorum.Identity, error) {
 		Nonce: r.GetNonce(), Remembered: ClaimsFromProto(r.GetRemembered()),
 		Floors: quorum.Floors{Tag: r.GetTagFloor(), Worker: r.GetWorkerFloorMs()}, Zone: r.GetZone(),
 		Protocol: int(r.GetProtocol()), Required: int(r.GetRequiredProtocol()),
+		Incarnation: rpc.IncarnationFromProto(r.GetIncarnation()),
 	}, nil
 }

@@ -102,7 +102,10 @@ type Meta struct {
 	Key        []byte         // of the store's seals: random, made with the database
 	Remembered []quorum.Claim // of fellow stores
 	Required   int            // protocol that sessions must speak; 0: any
-	Journal    *Journal       // of the sections of exact spaces; nil without such a space
+	// Incarnation is not known before the store is bound. Of a restored store that is not bound
+	// it has the cluster alone.
+	Incarnation seq.Incarnation
+	Journal     *Journal // of the sections of exact spaces; nil without such a space
 }
 
 // Journal is what the database knows of the journal beside it: one that is not there, or has
@@ -118,10 +121,13 @@ type Update struct {
 	LeaseBound time.Duration
 	// NoLeases sets the bound back to 0: nothing is leased, and nothing will be
 	// before a later update raises it again. LeaseBound is not looked at.
-	NoLeases   bool
-	Members    *Members
-	Floors     *Floors
-	Distrusted string
+	NoLeases bool
+	Members  *Members
+	// Incarnation goes with Members. It has a record of its own, which a build of the version
+	// before leaves as it is. If it is nil, nothing changes.
+	Incarnation *seq.Incarnation
+	Floors      *Floors
+	Distrusted  string
 	// Required, if not 0, is the protocol that sessions must speak from now on.
 	Required int
 	// Mapping replaces that of the Identity, which it extends. The Changes have the registers
@@ -136,7 +142,8 @@ type Filling struct {
 	Copies     map[seq.SectionID]*exact.State  // of sections of exact spaces
 	LeaseBound time.Duration                   // the store begins in the grace of a lease of that length
 	Floors     Floors
-	Required   int // protocol that sessions must speak; 0: any
+	Origin     seq.ClusterID // of the cluster that was restored; zero: it is a new one, or not known
+	Required   int           // protocol that sessions must speak; 0: any
 
 	journal *Journal // that was made
 }

@@ -275,7 +275,8 @@ type MemberList struct {
 	Version       uint64                 `protobuf:"varint,1,opt,name=version,proto3" json:"version,omitempty"`
 	R             uint32                 `protobuf:"varint,2,opt,name=r,proto3" json:"r,omitempty"`
 	W             uint32                 `protobuf:"varint,3,opt,name=w,proto3" json:"w,omitempty"`
-	Members       []*StoreMember         `protobuf:"bytes,4,rep,name=members,proto3" json:"members,omitempty"` // sorted by name
+	Members       []*StoreMember         `protobuf:"bytes,4,rep,name=members,proto3" json:"members,omitempty"`         // sorted by name
+	Incarnation   *Incarnation           `protobuf:"bytes,5,opt,name=incarnation,proto3" json:"incarnation,omitempty"` // of the stores; absent: not known
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -334,6 +335,13 @@ func (x *MemberList) GetW() uint32 {
 func (x *MemberList) GetMembers() []*StoreMember {
 	if x != nil {
 		return x.Members
+	}
+	return nil
+}
+
+func (x *MemberList) GetIncarnation() *Incarnation {
+	if x != nil {
+		return x.Incarnation
 	}
 	return nil
 }
@@ -1236,6 +1244,7 @@ type DescribeReply struct {
 	Protocol         uint32                 `protobuf:"varint,50,opt,name=protocol,proto3" json:"protocol,omitempty"`                                         // that the store speaks; 0: a build of before
 	RequiredProtocol uint32                 `protobuf:"varint,51,opt,name=required_protocol,json=requiredProtocol,proto3" json:"required_protocol,omitempty"` // of sessions; 0: any
 	KeptOut          []*KeptOut             `protobuf:"bytes,52,rep,name=kept_out,json=keptOut,proto3" json:"kept_out,omitempty"`                             // in the last minutes, for its protocol
+	Incarnation      *Incarnation           `protobuf:"bytes,31,opt,name=incarnation,proto3" json:"incarnation,omitempty"`                                    // that the store belongs to; absent: not known
 	Caller           string                 `protobuf:"bytes,40,opt,name=caller,proto3" json:"caller,omitempty"`                                              // who the store takes the caller for, and where from, for events
 	unknownFields    protoimpl.UnknownFields
 	sizeCache        protoimpl.SizeCache
@@ -1491,6 +1500,13 @@ func (x *DescribeReply) GetRequiredProtocol() uint32 {
 func (x *DescribeReply) GetKeptOut() []*KeptOut {
 	if x != nil {
 		return x.KeptOut
+	}
+	return nil
+}
+
+func (x *DescribeReply) GetIncarnation() *Incarnation {
+	if x != nil {
+		return x.Incarnation
 	}
 	return nil
 }
@@ -2958,13 +2974,14 @@ const file_seqsvr_v1_store_proto_rawDesc = "" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x12\n" +
 	"\x04addr\x18\x03 \x01(\tR\x04addr\x12\x18\n" +
 	"\alearner\x18\x04 \x01(\bR\alearner\x12\x12\n" +
-	"\x04zone\x18\x05 \x01(\tR\x04zone\"t\n" +
+	"\x04zone\x18\x05 \x01(\tR\x04zone\"\xae\x01\n" +
 	"\n" +
 	"MemberList\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\x04R\aversion\x12\f\n" +
 	"\x01r\x18\x02 \x01(\rR\x01r\x12\f\n" +
 	"\x01w\x18\x03 \x01(\rR\x01w\x120\n" +
-	"\amembers\x18\x04 \x03(\v2\x16.seqsvr.v1.StoreMemberR\amembers\"\x91\x01\n" +
+	"\amembers\x18\x04 \x03(\v2\x16.seqsvr.v1.StoreMemberR\amembers\x128\n" +
+	"\vincarnation\x18\x05 \x01(\v2\x16.seqsvr.v1.IncarnationR\vincarnation\"\x91\x01\n" +
 	"\n" +
 	"StoreClaim\x12\x1d\n" +
 	"\n" +
@@ -3037,7 +3054,7 @@ const file_seqsvr_v1_store_proto_rawDesc = "" +
 	"\n" +
 	"cluster_id\x18\x01 \x01(\tR\tclusterId\x12\x10\n" +
 	"\x03era\x18\x02 \x01(\x04R\x03era\x12\x16\n" +
-	"\x06reason\x18\x03 \x01(\tR\x06reason\"\xa8\b\n" +
+	"\x06reason\x18\x03 \x01(\tR\x06reason\"\xe2\b\n" +
 	"\rDescribeReply\x12\x1d\n" +
 	"\n" +
 	"store_uuid\x18\x01 \x01(\tR\tstoreUuid\x12\x12\n" +
@@ -3077,7 +3094,8 @@ const file_seqsvr_v1_store_proto_rawDesc = "" +
 	"\x04zone\x18\x1e \x01(\tR\x04zone\x12\x1a\n" +
 	"\bprotocol\x182 \x01(\rR\bprotocol\x12+\n" +
 	"\x11required_protocol\x183 \x01(\rR\x10requiredProtocol\x12-\n" +
-	"\bkept_out\x184 \x03(\v2\x12.seqsvr.v1.KeptOutR\akeptOut\x12\x16\n" +
+	"\bkept_out\x184 \x03(\v2\x12.seqsvr.v1.KeptOutR\akeptOut\x128\n" +
+	"\vincarnation\x18\x1f \x01(\v2\x16.seqsvr.v1.IncarnationR\vincarnation\x12\x16\n" +
 	"\x06caller\x18( \x01(\tR\x06callerJ\x04\b\x19\x10\x1a\"\xd0\x03\n" +
 	"\x06Result\x12,\n" +
 	"\averdict\x18\x01 \x01(\x0e2\x12.seqsvr.v1.VerdictR\averdict\x12%\n" +
@@ -3296,82 +3314,85 @@ var file_seqsvr_v1_store_proto_goTypes = []any{
 	(*RenewReply)(nil),         // 31: seqsvr.v1.RenewReply
 	(*ReleaseRequest)(nil),     // 32: seqsvr.v1.ReleaseRequest
 	(*ReleaseReply)(nil),       // 33: seqsvr.v1.ReleaseReply
-	(*Mapping)(nil),            // 34: seqsvr.v1.Mapping
+	(*Incarnation)(nil),        // 34: seqsvr.v1.Incarnation
+	(*Mapping)(nil),            // 35: seqsvr.v1.Mapping
 }
 var file_seqsvr_v1_store_proto_depIdxs = []int32{
 	3,  // 0: seqsvr.v1.MemberList.members:type_name -> seqsvr.v1.StoreMember
-	5,  // 1: seqsvr.v1.VouchRequest.claims:type_name -> seqsvr.v1.StoreClaim
-	34, // 2: seqsvr.v1.ExtendRequest.mapping:type_name -> seqsvr.v1.Mapping
-	4,  // 3: seqsvr.v1.AdoptRequest.list:type_name -> seqsvr.v1.MemberList
-	1,  // 4: seqsvr.v1.DumpRequest.ref:type_name -> seqsvr.v1.Ref
-	18, // 5: seqsvr.v1.DumpReply.store:type_name -> seqsvr.v1.DescribeReply
-	9,  // 6: seqsvr.v1.DumpReply.records:type_name -> seqsvr.v1.Record
-	1,  // 7: seqsvr.v1.FillRequest.ref:type_name -> seqsvr.v1.Ref
-	9,  // 8: seqsvr.v1.FillRequest.records:type_name -> seqsvr.v1.Record
-	3,  // 9: seqsvr.v1.BindRequest.members:type_name -> seqsvr.v1.StoreMember
-	1,  // 10: seqsvr.v1.DescribeReply.ref:type_name -> seqsvr.v1.Ref
-	34, // 11: seqsvr.v1.DescribeReply.mapping:type_name -> seqsvr.v1.Mapping
-	3,  // 12: seqsvr.v1.DescribeReply.members:type_name -> seqsvr.v1.StoreMember
-	5,  // 13: seqsvr.v1.DescribeReply.remembered:type_name -> seqsvr.v1.StoreClaim
-	16, // 14: seqsvr.v1.DescribeReply.kept_out:type_name -> seqsvr.v1.KeptOut
-	0,  // 15: seqsvr.v1.Result.verdict:type_name -> seqsvr.v1.Verdict
-	1,  // 16: seqsvr.v1.ReadRequest.ref:type_name -> seqsvr.v1.Ref
-	20, // 17: seqsvr.v1.ReadRequest.columns:type_name -> seqsvr.v1.SectionColumns
-	1,  // 18: seqsvr.v1.PrepareRequest.ref:type_name -> seqsvr.v1.Ref
-	23, // 19: seqsvr.v1.PrepareRequest.items:type_name -> seqsvr.v1.PrepareItem
-	20, // 20: seqsvr.v1.PrepareRequest.columns:type_name -> seqsvr.v1.SectionColumns
-	1,  // 21: seqsvr.v1.StepRequest.ref:type_name -> seqsvr.v1.Ref
-	25, // 22: seqsvr.v1.StepRequest.items:type_name -> seqsvr.v1.StepItem
-	20, // 23: seqsvr.v1.StepRequest.columns:type_name -> seqsvr.v1.SectionColumns
-	19, // 24: seqsvr.v1.ResultsReply.results:type_name -> seqsvr.v1.Result
-	21, // 25: seqsvr.v1.ResultsReply.columns:type_name -> seqsvr.v1.ResultColumns
-	1,  // 26: seqsvr.v1.RenewRequest.ref:type_name -> seqsvr.v1.Ref
-	28, // 27: seqsvr.v1.RenewRequest.attach:type_name -> seqsvr.v1.LeaseItem
-	28, // 28: seqsvr.v1.RenewRequest.drop:type_name -> seqsvr.v1.LeaseItem
-	20, // 29: seqsvr.v1.RenewRequest.attach_columns:type_name -> seqsvr.v1.SectionColumns
-	20, // 30: seqsvr.v1.RenewRequest.drop_columns:type_name -> seqsvr.v1.SectionColumns
-	5,  // 31: seqsvr.v1.RenewRequest.seen:type_name -> seqsvr.v1.StoreClaim
-	5,  // 32: seqsvr.v1.RenewRequest.fellows:type_name -> seqsvr.v1.StoreClaim
-	28, // 33: seqsvr.v1.RenewReply.lost:type_name -> seqsvr.v1.LeaseItem
-	28, // 34: seqsvr.v1.RenewReply.refused:type_name -> seqsvr.v1.LeaseItem
-	30, // 35: seqsvr.v1.RenewReply.sessions:type_name -> seqsvr.v1.SessionInfo
-	5,  // 36: seqsvr.v1.RenewReply.remembered:type_name -> seqsvr.v1.StoreClaim
-	1,  // 37: seqsvr.v1.ReleaseRequest.ref:type_name -> seqsvr.v1.Ref
-	28, // 38: seqsvr.v1.ReleaseRequest.items:type_name -> seqsvr.v1.LeaseItem
-	20, // 39: seqsvr.v1.ReleaseRequest.columns:type_name -> seqsvr.v1.SectionColumns
-	2,  // 40: seqsvr.v1.Store.Describe:input_type -> seqsvr.v1.DescribeRequest
-	14, // 41: seqsvr.v1.Store.Bind:input_type -> seqsvr.v1.BindRequest
-	6,  // 42: seqsvr.v1.Store.Vouch:input_type -> seqsvr.v1.VouchRequest
-	22, // 43: seqsvr.v1.Store.Read:input_type -> seqsvr.v1.ReadRequest
-	24, // 44: seqsvr.v1.Store.Prepare:input_type -> seqsvr.v1.PrepareRequest
-	26, // 45: seqsvr.v1.Store.Step:input_type -> seqsvr.v1.StepRequest
-	29, // 46: seqsvr.v1.Store.Renew:input_type -> seqsvr.v1.RenewRequest
-	32, // 47: seqsvr.v1.Store.Release:input_type -> seqsvr.v1.ReleaseRequest
-	8,  // 48: seqsvr.v1.Store.Adopt:input_type -> seqsvr.v1.AdoptRequest
-	7,  // 49: seqsvr.v1.Store.Extend:input_type -> seqsvr.v1.ExtendRequest
-	10, // 50: seqsvr.v1.Store.Dump:input_type -> seqsvr.v1.DumpRequest
-	12, // 51: seqsvr.v1.Store.Fill:input_type -> seqsvr.v1.FillRequest
-	17, // 52: seqsvr.v1.Store.WindowsOver:input_type -> seqsvr.v1.WindowsOverRequest
-	15, // 53: seqsvr.v1.Store.Require:input_type -> seqsvr.v1.RequireRequest
-	18, // 54: seqsvr.v1.Store.Describe:output_type -> seqsvr.v1.DescribeReply
-	18, // 55: seqsvr.v1.Store.Bind:output_type -> seqsvr.v1.DescribeReply
-	18, // 56: seqsvr.v1.Store.Vouch:output_type -> seqsvr.v1.DescribeReply
-	27, // 57: seqsvr.v1.Store.Read:output_type -> seqsvr.v1.ResultsReply
-	27, // 58: seqsvr.v1.Store.Prepare:output_type -> seqsvr.v1.ResultsReply
-	27, // 59: seqsvr.v1.Store.Step:output_type -> seqsvr.v1.ResultsReply
-	31, // 60: seqsvr.v1.Store.Renew:output_type -> seqsvr.v1.RenewReply
-	33, // 61: seqsvr.v1.Store.Release:output_type -> seqsvr.v1.ReleaseReply
-	18, // 62: seqsvr.v1.Store.Adopt:output_type -> seqsvr.v1.DescribeReply
-	18, // 63: seqsvr.v1.Store.Extend:output_type -> seqsvr.v1.DescribeReply
-	11, // 64: seqsvr.v1.Store.Dump:output_type -> seqsvr.v1.DumpReply
-	13, // 65: seqsvr.v1.Store.Fill:output_type -> seqsvr.v1.FillReply
-	18, // 66: seqsvr.v1.Store.WindowsOver:output_type -> seqsvr.v1.DescribeReply
-	18, // 67: seqsvr.v1.Store.Require:output_type -> seqsvr.v1.DescribeReply
-	54, // [54:68] is the sub-list for method output_type
-	40, // [40:54] is the sub-list for method input_type
-	40, // [40:40] is the sub-list for extension type_name
-	40, // [40:40] is the sub-list for extension extendee
-	0,  // [0:40] is the sub-list for field type_name
+	34, // 1: seqsvr.v1.MemberList.incarnation:type_name -> seqsvr.v1.Incarnation
+	5,  // 2: seqsvr.v1.VouchRequest.claims:type_name -> seqsvr.v1.StoreClaim
+	35, // 3: seqsvr.v1.ExtendRequest.mapping:type_name -> seqsvr.v1.Mapping
+	4,  // 4: seqsvr.v1.AdoptRequest.list:type_name -> seqsvr.v1.MemberList
+	1,  // 5: seqsvr.v1.DumpRequest.ref:type_name -> seqsvr.v1.Ref
+	18, // 6: seqsvr.v1.DumpReply.store:type_name -> seqsvr.v1.DescribeReply
+	9,  // 7: seqsvr.v1.DumpReply.records:type_name -> seqsvr.v1.Record
+	1,  // 8: seqsvr.v1.FillRequest.ref:type_name -> seqsvr.v1.Ref
+	9,  // 9: seqsvr.v1.FillRequest.records:type_name -> seqsvr.v1.Record
+	3,  // 10: seqsvr.v1.BindRequest.members:type_name -> seqsvr.v1.StoreMember
+	1,  // 11: seqsvr.v1.DescribeReply.ref:type_name -> seqsvr.v1.Ref
+	35, // 12: seqsvr.v1.DescribeReply.mapping:type_name -> seqsvr.v1.Mapping
+	3,  // 13: seqsvr.v1.DescribeReply.members:type_name -> seqsvr.v1.StoreMember
+	5,  // 14: seqsvr.v1.DescribeReply.remembered:type_name -> seqsvr.v1.StoreClaim
+	16, // 15: seqsvr.v1.DescribeReply.kept_out:type_name -> seqsvr.v1.KeptOut
+	34, // 16: seqsvr.v1.DescribeReply.incarnation:type_name -> seqsvr.v1.Incarnation
+	0,  // 17: seqsvr.v1.Result.verdict:type_name -> seqsvr.v1.Verdict
+	1,  // 18: seqsvr.v1.ReadRequest.ref:type_name -> seqsvr.v1.Ref
+	20, // 19: seqsvr.v1.ReadRequest.columns:type_name -> seqsvr.v1.SectionColumns
+	1,  // 20: seqsvr.v1.PrepareRequest.ref:type_name -> seqsvr.v1.Ref
+	23, // 21: seqsvr.v1.PrepareRequest.items:type_name -> seqsvr.v1.PrepareItem
+	20, // 22: seqsvr.v1.PrepareRequest.columns:type_name -> seqsvr.v1.SectionColumns
+	1,  // 23: seqsvr.v1.StepRequest.ref:type_name -> seqsvr.v1.Ref
+	25, // 24: seqsvr.v1.StepRequest.items:type_name -> seqsvr.v1.StepItem
+	20, // 25: seqsvr.v1.StepRequest.columns:type_name -> seqsvr.v1.SectionColumns
+	19, // 26: seqsvr.v1.ResultsReply.results:type_name -> seqsvr.v1.Result
+	21, // 27: seqsvr.v1.ResultsReply.columns:type_name -> seqsvr.v1.ResultColumns
+	1,  // 28: seqsvr.v1.RenewRequest.ref:type_name -> seqsvr.v1.Ref
+	28, // 29: seqsvr.v1.RenewRequest.attach:type_name -> seqsvr.v1.LeaseItem
+	28, // 30: seqsvr.v1.RenewRequest.drop:type_name -> seqsvr.v1.LeaseItem
+	20, // 31: seqsvr.v1.RenewRequest.attach_columns:type_name -> seqsvr.v1.SectionColumns
+	20, // 32: seqsvr.v1.RenewRequest.drop_columns:type_name -> seqsvr.v1.SectionColumns
+	5,  // 33: seqsvr.v1.RenewRequest.seen:type_name -> seqsvr.v1.StoreClaim
+	5,  // 34: seqsvr.v1.RenewRequest.fellows:type_name -> seqsvr.v1.StoreClaim
+	28, // 35: seqsvr.v1.RenewReply.lost:type_name -> seqsvr.v1.LeaseItem
+	28, // 36: seqsvr.v1.RenewReply.refused:type_name -> seqsvr.v1.LeaseItem
+	30, // 37: seqsvr.v1.RenewReply.sessions:type_name -> seqsvr.v1.SessionInfo
+	5,  // 38: seqsvr.v1.RenewReply.remembered:type_name -> seqsvr.v1.StoreClaim
+	1,  // 39: seqsvr.v1.ReleaseRequest.ref:type_name -> seqsvr.v1.Ref
+	28, // 40: seqsvr.v1.ReleaseRequest.items:type_name -> seqsvr.v1.LeaseItem
+	20, // 41: seqsvr.v1.ReleaseRequest.columns:type_name -> seqsvr.v1.SectionColumns
+	2,  // 42: seqsvr.v1.Store.Describe:input_type -> seqsvr.v1.DescribeRequest
+	14, // 43: seqsvr.v1.Store.Bind:input_type -> seqsvr.v1.BindRequest
+	6,  // 44: seqsvr.v1.Store.Vouch:input_type -> seqsvr.v1.VouchRequest
+	22, // 45: seqsvr.v1.Store.Read:input_type -> seqsvr.v1.ReadRequest
+	24, // 46: seqsvr.v1.Store.Prepare:input_type -> seqsvr.v1.PrepareRequest
+	26, // 47: seqsvr.v1.Store.Step:input_type -> seqsvr.v1.StepRequest
+	29, // 48: seqsvr.v1.Store.Renew:input_type -> seqsvr.v1.RenewRequest
+	32, // 49: seqsvr.v1.Store.Release:input_type -> seqsvr.v1.ReleaseRequest
+	8,  // 50: seqsvr.v1.Store.Adopt:input_type -> seqsvr.v1.AdoptRequest
+	7,  // 51: seqsvr.v1.Store.Extend:input_type -> seqsvr.v1.ExtendRequest
+	10, // 52: seqsvr.v1.Store.Dump:input_type -> seqsvr.v1.DumpRequest
+	12, // 53: seqsvr.v1.Store.Fill:input_type -> seqsvr.v1.FillRequest
+	17, // 54: seqsvr.v1.Store.WindowsOver:input_type -> seqsvr.v1.WindowsOverRequest
+	15, // 55: seqsvr.v1.Store.Require:input_type -> seqsvr.v1.RequireRequest
+	18, // 56: seqsvr.v1.Store.Describe:output_type -> seqsvr.v1.DescribeReply
+	18, // 57: seqsvr.v1.Store.Bind:output_type -> seqsvr.v1.DescribeReply
+	18, // 58: seqsvr.v1.Store.Vouch:output_type -> seqsvr.v1.DescribeReply
+	27, // 59: seqsvr.v1.Store.Read:output_type -> seqsvr.v1.ResultsReply
+	27, // 60: seqsvr.v1.Store.Prepare:output_type -> seqsvr.v1.ResultsReply
+	27, // 61: seqsvr.v1.Store.Step:output_type -> seqsvr.v1.ResultsReply
+	31, // 62: seqsvr.v1.Store.Renew:output_type -> seqsvr.v1.RenewReply
+	33, // 63: seqsvr.v1.Store.Release:output_type -> seqsvr.v1.ReleaseReply
+	18, // 64: seqsvr.v1.Store.Adopt:output_type -> seqsvr.v1.DescribeReply
+	18, // 65: seqsvr.v1.Store.Extend:output_type -> seqsvr.v1.DescribeReply
+	11, // 66: seqsvr.v1.Store.Dump:output_type -> seqsvr.v1.DumpReply
+	13, // 67: seqsvr.v1.Store.Fill:output_type -> seqsvr.v1.FillReply
+	18, // 68: seqsvr.v1.Store.WindowsOver:output_type -> seqsvr.v1.DescribeReply
+	18, // 69: seqsvr.v1.Store.Require:output_type -> seqsvr.v1.DescribeReply
+	56, // [56:70] is the sub-list for method output_type
+	42, // [42:56] is the sub-list for method input_type
+	42, // [42:42] is the sub-list for extension type_name
+	42, // [42:42] is the sub-list for extension extendee
+	0,  // [0:42] is the sub-list for field type_name
 }
 
 func init() { file_seqsvr_v1_store_proto_init() }
