@@ -21,7 +21,7 @@ func (s *Sets) Join(ctx context.Context, req *pb.JoinSetRequest) (*pb.SetRecordR
 		return nil, fmt.Errorf("%w: no address of the root Set", seq.ErrBadArgument)
 	}
 	before := func(ctx context.Context) error {
-		if err := s.Require(ctx); err != nil {
+		if err := s.require(ctx); err != nil {
 			return err
 		}
 		return s.IDs.Join(ctx)
@@ -42,6 +42,13 @@ func (s *Sets) Join(ctx context.Context, req *pb.JoinSetRequest) (*pb.SetRecordR
 		}
 	}
 	return s.record(r), nil
+}
+
+func (s *Sets) require(ctx context.Context) error {
+	if s.Require == nil {
+		return nil
+	}
+	return s.Require(ctx)
 }
 
 // fresh refuses a cluster that has not joined where one of its id did, and has what no other may use:

@@ -52,7 +52,7 @@ func (s *Sets) ChangeMap(ctx context.Context, req *pb.ChangeSetMapRequest) (*pb.
 		}
 	}
 	if req.GetAdd() != nil {
-		if err := s.Require(ctx); err != nil {
+		if err := s.require(ctx); err != nil {
 			return nil, err
 		}
 	}
