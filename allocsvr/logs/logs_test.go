@@ -357,6 +357,39 @@ func TestAClosedLogBeginsNothing(t *testing.T) {
 	})
 }
 
+// A whole copy that stands in for a batch carries what has been gathered since. Where the log ends
+// then, a caller that had gathered is not told that nothing of its request was sent.
+func TestWhatAWholeCopyCarriedAlongMayHaveBeenTaken(t *testing.T) {
+	s := newStores()
+	try(t, s, func(b *bench, g *Log) {
+		b.want(g, "a", 1, exact.Answer{First: 1, Count: 1})
+		s.do(func() { // the next batch meets a store that lacks this one
+			s.down[2] = true
+			s.copies[1] = exact.NewCopy(window.Milliseconds())
+			s.late = make(chan struct{})
+		})
+		errs := make(chan error, 2)
+		go func() { _, err := b.take(g, "under way", 1); errs <- err }()
+		synctest.Wait()
+		go func() { _, err := b.take(g, "gathered", 1); errs <- err }()
+		synctest.Wait()
+		s.do(func() { // the whole copy is taken in, and its answer is lost
+			close(s.late)
+			s.late, s.silent = nil, 1<<30
+		})
+		synctest.Wait()
+		g.Close()
+		for range 2 {
+			if err := <-errs; !errors.Is(err, ErrUnknown) {
+				t.Errorf("got %v, want %v", err, ErrUnknown)
+			}
+		}
+		if got := s.last(0); got != 3 {
+			t.Fatalf("the copy stands at %d, want 3: the whole copy did not carry what was gathered", got)
+		}
+	})
+}
+
 // What is found at one store of W may be of a take that was never answered: it is told only
 // once the log's own first record, which follows it, is at W stores.
 func TestWhatWasFoundIsToldOnceAQuorumHasIt(t *testing.T) {
