@@ -21,6 +21,57 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+// BindStep says what a Bind does. A store that is bound does not vote before it hears that all
+// its fellow members are, so two lists that share a store are never both voted on.
+type BindStep int32
+
+const (
+	BindStep_BIND_STEP_UNSPECIFIED BindStep = 0 // of a build of the version before: the store is bound and complete at once
+	BindStep_BIND_STEP_BIND        BindStep = 1
+	BindStep_BIND_STEP_COMPLETE    BindStep = 2 // every member of the list said yes to BIND_STEP_BIND
+)
+
+// Enum value maps for BindStep.
+var (
+	BindStep_name = map[int32]string{
+		0: "BIND_STEP_UNSPECIFIED",
+		1: "BIND_STEP_BIND",
+		2: "BIND_STEP_COMPLETE",
+	}
+	BindStep_value = map[string]int32{
+		"BIND_STEP_UNSPECIFIED": 0,
+		"BIND_STEP_BIND":        1,
+		"BIND_STEP_COMPLETE":    2,
+	}
+)
+
+func (x BindStep) Enum() *BindStep {
+	p := new(BindStep)
+	*p = x
+	return p
+}
+
+func (x BindStep) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (BindStep) Descriptor() protoreflect.EnumDescriptor {
+	return file_seqsvr_v1_store_proto_enumTypes[0].Descriptor()
+}
+
+func (BindStep) Type() protoreflect.EnumType {
+	return &file_seqsvr_v1_store_proto_enumTypes[0]
+}
+
+func (x BindStep) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use BindStep.Descriptor instead.
+func (BindStep) EnumDescriptor() ([]byte, []int) {
+	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{0}
+}
+
 type Verdict int32
 
 const (
@@ -72,11 +123,11 @@ func (x Verdict) String() string {
 }
 
 func (Verdict) Descriptor() protoreflect.EnumDescriptor {
-	return file_seqsvr_v1_store_proto_enumTypes[0].Descriptor()
+	return file_seqsvr_v1_store_proto_enumTypes[1].Descriptor()
 }
 
 func (Verdict) Type() protoreflect.EnumType {
-	return &file_seqsvr_v1_store_proto_enumTypes[0]
+	return &file_seqsvr_v1_store_proto_enumTypes[1]
 }
 
 func (x Verdict) Number() protoreflect.EnumNumber {
@@ -85,7 +136,7 @@ func (x Verdict) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Verdict.Descriptor instead.
 func (Verdict) EnumDescriptor() ([]byte, []int) {
-	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{0}
+	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{1}
 }
 
 // Ref is who the caller believes that it talks to; a store that is another refuses.
@@ -958,6 +1009,8 @@ type BindRequest struct {
 	ClusterId     string                 `protobuf:"bytes,1,opt,name=cluster_id,json=clusterId,proto3" json:"cluster_id,omitempty"`
 	Era           uint64                 `protobuf:"varint,2,opt,name=era,proto3" json:"era,omitempty"`
 	Members       []*StoreMember         `protobuf:"bytes,3,rep,name=members,proto3" json:"members,omitempty"` // all N, with the uuids that Describe told
+	Step          BindStep               `protobuf:"varint,4,opt,name=step,proto3,enum=seqsvr.v1.BindStep" json:"step,omitempty"`
+	Origin        []byte                 `protobuf:"bytes,5,opt,name=origin,proto3" json:"origin,omitempty"` // Incarnation.cluster of stores that were restored; empty: of none that is known
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1009,6 +1062,20 @@ func (x *BindRequest) GetEra() uint64 {
 func (x *BindRequest) GetMembers() []*StoreMember {
 	if x != nil {
 		return x.Members
+	}
+	return nil
+}
+
+func (x *BindRequest) GetStep() BindStep {
+	if x != nil {
+		return x.Step
+	}
+	return BindStep_BIND_STEP_UNSPECIFIED
+}
+
+func (x *BindRequest) GetOrigin() []byte {
+	if x != nil {
+		return x.Origin
 	}
 	return nil
 }
@@ -1104,6 +1171,7 @@ type DescribeReply struct {
 	WorkerFloorMs    uint64                 `protobuf:"fixed64,28,opt,name=worker_floor_ms,json=workerFloorMs,proto3" json:"worker_floor_ms,omitempty"` // likewise no worker id; milliseconds since 1970
 	WorkersKeptUs    uint64                 `protobuf:"varint,29,opt,name=workers_kept_us,json=workersKeptUs,proto3" json:"workers_kept_us,omitempty"`  // until the store's clock is there: worker ids are kept back
 	Zone             string                 `protobuf:"bytes,30,opt,name=zone,proto3" json:"zone,omitempty"`                                            // that the store is in; empty: none
+	Pending          bool                   `protobuf:"varint,32,opt,name=pending,proto3" json:"pending,omitempty"`                                     // bound, and not complete: see BindStep
 	Incarnation      *Incarnation           `protobuf:"bytes,31,opt,name=incarnation,proto3" json:"incarnation,omitempty"`                              // that the store belongs to; absent: not known
 	Caller           string                 `protobuf:"bytes,40,opt,name=caller,proto3" json:"caller,omitempty"`                                        // who the store takes the caller for, and where from, for events
 	unknownFields    protoimpl.UnknownFields
@@ -1341,6 +1409,13 @@ func (x *DescribeReply) GetZone() string {
 		return x.Zone
 	}
 	return ""
+}
+
+func (x *DescribeReply) GetPending() bool {
+	if x != nil {
+		return x.Pending
+	}
+	return false
 }
 
 func (x *DescribeReply) GetIncarnation() *Incarnation {
@@ -2864,17 +2939,19 @@ const file_seqsvr_v1_store_proto_rawDesc = "" +
 	"\tFillReply\x12\x1d\n" +
 	"\n" +
 	"store_uuid\x18\x01 \x01(\tR\tstoreUuid\x12\x18\n" +
-	"\achanged\x18\x02 \x01(\x04R\achanged\"p\n" +
+	"\achanged\x18\x02 \x01(\x04R\achanged\"\xb1\x01\n" +
 	"\vBindRequest\x12\x1d\n" +
 	"\n" +
 	"cluster_id\x18\x01 \x01(\tR\tclusterId\x12\x10\n" +
 	"\x03era\x18\x02 \x01(\x04R\x03era\x120\n" +
-	"\amembers\x18\x03 \x03(\v2\x16.seqsvr.v1.StoreMemberR\amembers\"]\n" +
+	"\amembers\x18\x03 \x03(\v2\x16.seqsvr.v1.StoreMemberR\amembers\x12'\n" +
+	"\x04step\x18\x04 \x01(\x0e2\x13.seqsvr.v1.BindStepR\x04step\x12\x16\n" +
+	"\x06origin\x18\x05 \x01(\fR\x06origin\"]\n" +
 	"\x12WindowsOverRequest\x12\x1d\n" +
 	"\n" +
 	"cluster_id\x18\x01 \x01(\tR\tclusterId\x12\x10\n" +
 	"\x03era\x18\x02 \x01(\x04R\x03era\x12\x16\n" +
-	"\x06reason\x18\x03 \x01(\tR\x06reason\"\xea\a\n" +
+	"\x06reason\x18\x03 \x01(\tR\x06reason\"\x84\b\n" +
 	"\rDescribeReply\x12\x1d\n" +
 	"\n" +
 	"store_uuid\x18\x01 \x01(\tR\tstoreUuid\x12\x12\n" +
@@ -2911,7 +2988,8 @@ const file_seqsvr_v1_store_proto_rawDesc = "" +
 	"\ttag_floor\x18\x1b \x01(\x06R\btagFloor\x12&\n" +
 	"\x0fworker_floor_ms\x18\x1c \x01(\x06R\rworkerFloorMs\x12&\n" +
 	"\x0fworkers_kept_us\x18\x1d \x01(\x04R\rworkersKeptUs\x12\x12\n" +
-	"\x04zone\x18\x1e \x01(\tR\x04zone\x128\n" +
+	"\x04zone\x18\x1e \x01(\tR\x04zone\x12\x18\n" +
+	"\apending\x18  \x01(\bR\apending\x128\n" +
 	"\vincarnation\x18\x1f \x01(\v2\x16.seqsvr.v1.IncarnationR\vincarnation\x12\x16\n" +
 	"\x06caller\x18( \x01(\tR\x06callerJ\x04\b\x19\x10\x1a\"\xd0\x03\n" +
 	"\x06Result\x12,\n" +
@@ -3051,7 +3129,11 @@ const file_seqsvr_v1_store_proto_rawDesc = "" +
 	"\fReleaseReply\x12\x1d\n" +
 	"\n" +
 	"store_uuid\x18\x01 \x01(\tR\tstoreUuid\x12\x1a\n" +
-	"\breleased\x18\x02 \x01(\rR\breleased*\xbc\x01\n" +
+	"\breleased\x18\x02 \x01(\rR\breleased*Q\n" +
+	"\bBindStep\x12\x19\n" +
+	"\x15BIND_STEP_UNSPECIFIED\x10\x00\x12\x12\n" +
+	"\x0eBIND_STEP_BIND\x10\x01\x12\x16\n" +
+	"\x12BIND_STEP_COMPLETE\x10\x02*\xbc\x01\n" +
 	"\aVerdict\x12\x17\n" +
 	"\x13VERDICT_UNSPECIFIED\x10\x00\x12\x0e\n" +
 	"\n" +
@@ -3092,117 +3174,119 @@ func file_seqsvr_v1_store_proto_rawDescGZIP() []byte {
 	return file_seqsvr_v1_store_proto_rawDescData
 }
 
-var file_seqsvr_v1_store_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
+var file_seqsvr_v1_store_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
 var file_seqsvr_v1_store_proto_msgTypes = make([]protoimpl.MessageInfo, 31)
 var file_seqsvr_v1_store_proto_goTypes = []any{
-	(Verdict)(0),               // 0: seqsvr.v1.Verdict
-	(*Ref)(nil),                // 1: seqsvr.v1.Ref
-	(*DescribeRequest)(nil),    // 2: seqsvr.v1.DescribeRequest
-	(*StoreMember)(nil),        // 3: seqsvr.v1.StoreMember
-	(*MemberList)(nil),         // 4: seqsvr.v1.MemberList
-	(*StoreClaim)(nil),         // 5: seqsvr.v1.StoreClaim
-	(*VouchRequest)(nil),       // 6: seqsvr.v1.VouchRequest
-	(*ExtendRequest)(nil),      // 7: seqsvr.v1.ExtendRequest
-	(*AdoptRequest)(nil),       // 8: seqsvr.v1.AdoptRequest
-	(*Record)(nil),             // 9: seqsvr.v1.Record
-	(*DumpRequest)(nil),        // 10: seqsvr.v1.DumpRequest
-	(*DumpReply)(nil),          // 11: seqsvr.v1.DumpReply
-	(*FillRequest)(nil),        // 12: seqsvr.v1.FillRequest
-	(*FillReply)(nil),          // 13: seqsvr.v1.FillReply
-	(*BindRequest)(nil),        // 14: seqsvr.v1.BindRequest
-	(*WindowsOverRequest)(nil), // 15: seqsvr.v1.WindowsOverRequest
-	(*DescribeReply)(nil),      // 16: seqsvr.v1.DescribeReply
-	(*Result)(nil),             // 17: seqsvr.v1.Result
-	(*SectionColumns)(nil),     // 18: seqsvr.v1.SectionColumns
-	(*ResultColumns)(nil),      // 19: seqsvr.v1.ResultColumns
-	(*ReadRequest)(nil),        // 20: seqsvr.v1.ReadRequest
-	(*PrepareItem)(nil),        // 21: seqsvr.v1.PrepareItem
-	(*PrepareRequest)(nil),     // 22: seqsvr.v1.PrepareRequest
-	(*StepItem)(nil),           // 23: seqsvr.v1.StepItem
-	(*StepRequest)(nil),        // 24: seqsvr.v1.StepRequest
-	(*ResultsReply)(nil),       // 25: seqsvr.v1.ResultsReply
-	(*LeaseItem)(nil),          // 26: seqsvr.v1.LeaseItem
-	(*RenewRequest)(nil),       // 27: seqsvr.v1.RenewRequest
-	(*SessionInfo)(nil),        // 28: seqsvr.v1.SessionInfo
-	(*RenewReply)(nil),         // 29: seqsvr.v1.RenewReply
-	(*ReleaseRequest)(nil),     // 30: seqsvr.v1.ReleaseRequest
-	(*ReleaseReply)(nil),       // 31: seqsvr.v1.ReleaseReply
-	(*Incarnation)(nil),        // 32: seqsvr.v1.Incarnation
-	(*Mapping)(nil),            // 33: seqsvr.v1.Mapping
+	(BindStep)(0),              // 0: seqsvr.v1.BindStep
+	(Verdict)(0),               // 1: seqsvr.v1.Verdict
+	(*Ref)(nil),                // 2: seqsvr.v1.Ref
+	(*DescribeRequest)(nil),    // 3: seqsvr.v1.DescribeRequest
+	(*StoreMember)(nil),        // 4: seqsvr.v1.StoreMember
+	(*MemberList)(nil),         // 5: seqsvr.v1.MemberList
+	(*StoreClaim)(nil),         // 6: seqsvr.v1.StoreClaim
+	(*VouchRequest)(nil),       // 7: seqsvr.v1.VouchRequest
+	(*ExtendRequest)(nil),      // 8: seqsvr.v1.ExtendRequest
+	(*AdoptRequest)(nil),       // 9: seqsvr.v1.AdoptRequest
+	(*Record)(nil),             // 10: seqsvr.v1.Record
+	(*DumpRequest)(nil),        // 11: seqsvr.v1.DumpRequest
+	(*DumpReply)(nil),          // 12: seqsvr.v1.DumpReply
+	(*FillRequest)(nil),        // 13: seqsvr.v1.FillRequest
+	(*FillReply)(nil),          // 14: seqsvr.v1.FillReply
+	(*BindRequest)(nil),        // 15: seqsvr.v1.BindRequest
+	(*WindowsOverRequest)(nil), // 16: seqsvr.v1.WindowsOverRequest
+	(*DescribeReply)(nil),      // 17: seqsvr.v1.DescribeReply
+	(*Result)(nil),             // 18: seqsvr.v1.Result
+	(*SectionColumns)(nil),     // 19: seqsvr.v1.SectionColumns
+	(*ResultColumns)(nil),      // 20: seqsvr.v1.ResultColumns
+	(*ReadRequest)(nil),        // 21: seqsvr.v1.ReadRequest
+	(*PrepareItem)(nil),        // 22: seqsvr.v1.PrepareItem
+	(*PrepareRequest)(nil),     // 23: seqsvr.v1.PrepareRequest
+	(*StepItem)(nil),           // 24: seqsvr.v1.StepItem
+	(*StepRequest)(nil),        // 25: seqsvr.v1.StepRequest
+	(*ResultsReply)(nil),       // 26: seqsvr.v1.ResultsReply
+	(*LeaseItem)(nil),          // 27: seqsvr.v1.LeaseItem
+	(*RenewRequest)(nil),       // 28: seqsvr.v1.RenewRequest
+	(*SessionInfo)(nil),        // 29: seqsvr.v1.SessionInfo
+	(*RenewReply)(nil),         // 30: seqsvr.v1.RenewReply
+	(*ReleaseRequest)(nil),     // 31: seqsvr.v1.ReleaseRequest
+	(*ReleaseReply)(nil),       // 32: seqsvr.v1.ReleaseReply
+	(*Incarnation)(nil),        // 33: seqsvr.v1.Incarnation
+	(*Mapping)(nil),            // 34: seqsvr.v1.Mapping
 }
 var file_seqsvr_v1_store_proto_depIdxs = []int32{
-	3,  // 0: seqsvr.v1.MemberList.members:type_name -> seqsvr.v1.StoreMember
-	32, // 1: seqsvr.v1.MemberList.incarnation:type_name -> seqsvr.v1.Incarnation
-	5,  // 2: seqsvr.v1.VouchRequest.claims:type_name -> seqsvr.v1.StoreClaim
-	33, // 3: seqsvr.v1.ExtendRequest.mapping:type_name -> seqsvr.v1.Mapping
-	4,  // 4: seqsvr.v1.AdoptRequest.list:type_name -> seqsvr.v1.MemberList
-	1,  // 5: seqsvr.v1.DumpRequest.ref:type_name -> seqsvr.v1.Ref
-	16, // 6: seqsvr.v1.DumpReply.store:type_name -> seqsvr.v1.DescribeReply
-	9,  // 7: seqsvr.v1.DumpReply.records:type_name -> seqsvr.v1.Record
-	1,  // 8: seqsvr.v1.FillRequest.ref:type_name -> seqsvr.v1.Ref
-	9,  // 9: seqsvr.v1.FillRequest.records:type_name -> seqsvr.v1.Record
-	3,  // 10: seqsvr.v1.BindRequest.members:type_name -> seqsvr.v1.StoreMember
-	1,  // 11: seqsvr.v1.DescribeReply.ref:type_name -> seqsvr.v1.Ref
-	33, // 12: seqsvr.v1.DescribeReply.mapping:type_name -> seqsvr.v1.Mapping
-	3,  // 13: seqsvr.v1.DescribeReply.members:type_name -> seqsvr.v1.StoreMember
-	5,  // 14: seqsvr.v1.DescribeReply.remembered:type_name -> seqsvr.v1.StoreClaim
-	32, // 15: seqsvr.v1.DescribeReply.incarnation:type_name -> seqsvr.v1.Incarnation
-	0,  // 16: seqsvr.v1.Result.verdict:type_name -> seqsvr.v1.Verdict
-	1,  // 17: seqsvr.v1.ReadRequest.ref:type_name -> seqsvr.v1.Ref
-	18, // 18: seqsvr.v1.ReadRequest.columns:type_name -> seqsvr.v1.SectionColumns
-	1,  // 19: seqsvr.v1.PrepareRequest.ref:type_name -> seqsvr.v1.Ref
-	21, // 20: seqsvr.v1.PrepareRequest.items:type_name -> seqsvr.v1.PrepareItem
-	18, // 21: seqsvr.v1.PrepareRequest.columns:type_name -> seqsvr.v1.SectionColumns
-	1,  // 22: seqsvr.v1.StepRequest.ref:type_name -> seqsvr.v1.Ref
-	23, // 23: seqsvr.v1.StepRequest.items:type_name -> seqsvr.v1.StepItem
-	18, // 24: seqsvr.v1.StepRequest.columns:type_name -> seqsvr.v1.SectionColumns
-	17, // 25: seqsvr.v1.ResultsReply.results:type_name -> seqsvr.v1.Result
-	19, // 26: seqsvr.v1.ResultsReply.columns:type_name -> seqsvr.v1.ResultColumns
-	1,  // 27: seqsvr.v1.RenewRequest.ref:type_name -> seqsvr.v1.Ref
-	26, // 28: seqsvr.v1.RenewRequest.attach:type_name -> seqsvr.v1.LeaseItem
-	26, // 29: seqsvr.v1.RenewRequest.drop:type_name -> seqsvr.v1.LeaseItem
-	18, // 30: seqsvr.v1.RenewRequest.attach_columns:type_name -> seqsvr.v1.SectionColumns
-	18, // 31: seqsvr.v1.RenewRequest.drop_columns:type_name -> seqsvr.v1.SectionColumns
-	5,  // 32: seqsvr.v1.RenewRequest.seen:type_name -> seqsvr.v1.StoreClaim
-	5,  // 33: seqsvr.v1.RenewRequest.fellows:type_name -> seqsvr.v1.StoreClaim
-	26, // 34: seqsvr.v1.RenewReply.lost:type_name -> seqsvr.v1.LeaseItem
-	26, // 35: seqsvr.v1.RenewReply.refused:type_name -> seqsvr.v1.LeaseItem
-	28, // 36: seqsvr.v1.RenewReply.sessions:type_name -> seqsvr.v1.SessionInfo
-	5,  // 37: seqsvr.v1.RenewReply.remembered:type_name -> seqsvr.v1.StoreClaim
-	1,  // 38: seqsvr.v1.ReleaseRequest.ref:type_name -> seqsvr.v1.Ref
-	26, // 39: seqsvr.v1.ReleaseRequest.items:type_name -> seqsvr.v1.LeaseItem
-	18, // 40: seqsvr.v1.ReleaseRequest.columns:type_name -> seqsvr.v1.SectionColumns
-	2,  // 41: seqsvr.v1.Store.Describe:input_type -> seqsvr.v1.DescribeRequest
-	14, // 42: seqsvr.v1.Store.Bind:input_type -> seqsvr.v1.BindRequest
-	6,  // 43: seqsvr.v1.Store.Vouch:input_type -> seqsvr.v1.VouchRequest
-	20, // 44: seqsvr.v1.Store.Read:input_type -> seqsvr.v1.ReadRequest
-	22, // 45: seqsvr.v1.Store.Prepare:input_type -> seqsvr.v1.PrepareRequest
-	24, // 46: seqsvr.v1.Store.Step:input_type -> seqsvr.v1.StepRequest
-	27, // 47: seqsvr.v1.Store.Renew:input_type -> seqsvr.v1.RenewRequest
-	30, // 48: seqsvr.v1.Store.Release:input_type -> seqsvr.v1.ReleaseRequest
-	8,  // 49: seqsvr.v1.Store.Adopt:input_type -> seqsvr.v1.AdoptRequest
-	7,  // 50: seqsvr.v1.Store.Extend:input_type -> seqsvr.v1.ExtendRequest
-	10, // 51: seqsvr.v1.Store.Dump:input_type -> seqsvr.v1.DumpRequest
-	12, // 52: seqsvr.v1.Store.Fill:input_type -> seqsvr.v1.FillRequest
-	15, // 53: seqsvr.v1.Store.WindowsOver:input_type -> seqsvr.v1.WindowsOverRequest
-	16, // 54: seqsvr.v1.Store.Describe:output_type -> seqsvr.v1.DescribeReply
-	16, // 55: seqsvr.v1.Store.Bind:output_type -> seqsvr.v1.DescribeReply
-	16, // 56: seqsvr.v1.Store.Vouch:output_type -> seqsvr.v1.DescribeReply
-	25, // 57: seqsvr.v1.Store.Read:output_type -> seqsvr.v1.ResultsReply
-	25, // 58: seqsvr.v1.Store.Prepare:output_type -> seqsvr.v1.ResultsReply
-	25, // 59: seqsvr.v1.Store.Step:output_type -> seqsvr.v1.ResultsReply
-	29, // 60: seqsvr.v1.Store.Renew:output_type -> seqsvr.v1.RenewReply
-	31, // 61: seqsvr.v1.Store.Release:output_type -> seqsvr.v1.ReleaseReply
-	16, // 62: seqsvr.v1.Store.Adopt:output_type -> seqsvr.v1.DescribeReply
-	16, // 63: seqsvr.v1.Store.Extend:output_type -> seqsvr.v1.DescribeReply
-	11, // 64: seqsvr.v1.Store.Dump:output_type -> seqsvr.v1.DumpReply
-	13, // 65: seqsvr.v1.Store.Fill:output_type -> seqsvr.v1.FillReply
-	16, // 66: seqsvr.v1.Store.WindowsOver:output_type -> seqsvr.v1.DescribeReply
-	54, // [54:67] is the sub-list for method output_type
-	41, // [41:54] is the sub-list for method input_type
-	41, // [41:41] is the sub-list for extension type_name
-	41, // [41:41] is the sub-list for extension extendee
-	0,  // [0:41] is the sub-list for field type_name
+	4,  // 0: seqsvr.v1.MemberList.members:type_name -> seqsvr.v1.StoreMember
+	33, // 1: seqsvr.v1.MemberList.incarnation:type_name -> seqsvr.v1.Incarnation
+	6,  // 2: seqsvr.v1.VouchRequest.claims:type_name -> seqsvr.v1.StoreClaim
+	34, // 3: seqsvr.v1.ExtendRequest.mapping:type_name -> seqsvr.v1.Mapping
+	5,  // 4: seqsvr.v1.AdoptRequest.list:type_name -> seqsvr.v1.MemberList
+	2,  // 5: seqsvr.v1.DumpRequest.ref:type_name -> seqsvr.v1.Ref
+	17, // 6: seqsvr.v1.DumpReply.store:type_name -> seqsvr.v1.DescribeReply
+	10, // 7: seqsvr.v1.DumpReply.records:type_name -> seqsvr.v1.Record
+	2,  // 8: seqsvr.v1.FillRequest.ref:type_name -> seqsvr.v1.Ref
+	10, // 9: seqsvr.v1.FillRequest.records:type_name -> seqsvr.v1.Record
+	4,  // 10: seqsvr.v1.BindRequest.members:type_name -> seqsvr.v1.StoreMember
+	0,  // 11: seqsvr.v1.BindRequest.step:type_name -> seqsvr.v1.BindStep
+	2,  // 12: seqsvr.v1.DescribeReply.ref:type_name -> seqsvr.v1.Ref
+	34, // 13: seqsvr.v1.DescribeReply.mapping:type_name -> seqsvr.v1.Mapping
+	4,  // 14: seqsvr.v1.DescribeReply.members:type_name -> seqsvr.v1.StoreMember
+	6,  // 15: seqsvr.v1.DescribeReply.remembered:type_name -> seqsvr.v1.StoreClaim
+	33, // 16: seqsvr.v1.DescribeReply.incarnation:type_name -> seqsvr.v1.Incarnation
+	1,  // 17: seqsvr.v1.Result.verdict:type_name -> seqsvr.v1.Verdict
+	2,  // 18: seqsvr.v1.ReadRequest.ref:type_name -> seqsvr.v1.Ref
+	19, // 19: seqsvr.v1.ReadRequest.columns:type_name -> seqsvr.v1.SectionColumns
+	2,  // 20: seqsvr.v1.PrepareRequest.ref:type_name -> seqsvr.v1.Ref
+	22, // 21: seqsvr.v1.PrepareRequest.items:type_name -> seqsvr.v1.PrepareItem
+	19, // 22: seqsvr.v1.PrepareRequest.columns:type_name -> seqsvr.v1.SectionColumns
+	2,  // 23: seqsvr.v1.StepRequest.ref:type_name -> seqsvr.v1.Ref
+	24, // 24: seqsvr.v1.StepRequest.items:type_name -> seqsvr.v1.StepItem
+	19, // 25: seqsvr.v1.StepRequest.columns:type_name -> seqsvr.v1.SectionColumns
+	18, // 26: seqsvr.v1.ResultsReply.results:type_name -> seqsvr.v1.Result
+	20, // 27: seqsvr.v1.ResultsReply.columns:type_name -> seqsvr.v1.ResultColumns
+	2,  // 28: seqsvr.v1.RenewRequest.ref:type_name -> seqsvr.v1.Ref
+	27, // 29: seqsvr.v1.RenewRequest.attach:type_name -> seqsvr.v1.LeaseItem
+	27, // 30: seqsvr.v1.RenewRequest.drop:type_name -> seqsvr.v1.LeaseItem
+	19, // 31: seqsvr.v1.RenewRequest.attach_columns:type_name -> seqsvr.v1.SectionColumns
+	19, // 32: seqsvr.v1.RenewRequest.drop_columns:type_name -> seqsvr.v1.SectionColumns
+	6,  // 33: seqsvr.v1.RenewRequest.seen:type_name -> seqsvr.v1.StoreClaim
+	6,  // 34: seqsvr.v1.RenewRequest.fellows:type_name -> seqsvr.v1.StoreClaim
+	27, // 35: seqsvr.v1.RenewReply.lost:type_name -> seqsvr.v1.LeaseItem
+	27, // 36: seqsvr.v1.RenewReply.refused:type_name -> seqsvr.v1.LeaseItem
+	29, // 37: seqsvr.v1.RenewReply.sessions:type_name -> seqsvr.v1.SessionInfo
+	6,  // 38: seqsvr.v1.RenewReply.remembered:type_name -> seqsvr.v1.StoreClaim
+	2,  // 39: seqsvr.v1.ReleaseRequest.ref:type_name -> seqsvr.v1.Ref
+	27, // 40: seqsvr.v1.ReleaseRequest.items:type_name -> seqsvr.v1.LeaseItem
+	19, // 41: seqsvr.v1.ReleaseRequest.columns:type_name -> seqsvr.v1.SectionColumns
+	3,  // 42: seqsvr.v1.Store.Describe:input_type -> seqsvr.v1.DescribeRequest
+	15, // 43: seqsvr.v1.Store.Bind:input_type -> seqsvr.v1.BindRequest
+	7,  // 44: seqsvr.v1.Store.Vouch:input_type -> seqsvr.v1.VouchRequest
+	21, // 45: seqsvr.v1.Store.Read:input_type -> seqsvr.v1.ReadRequest
+	23, // 46: seqsvr.v1.Store.Prepare:input_type -> seqsvr.v1.PrepareRequest
+	25, // 47: seqsvr.v1.Store.Step:input_type -> seqsvr.v1.StepRequest
+	28, // 48: seqsvr.v1.Store.Renew:input_type -> seqsvr.v1.RenewRequest
+	31, // 49: seqsvr.v1.Store.Release:input_type -> seqsvr.v1.ReleaseRequest
+	9,  // 50: seqsvr.v1.Store.Adopt:input_type -> seqsvr.v1.AdoptRequest
+	8,  // 51: seqsvr.v1.Store.Extend:input_type -> seqsvr.v1.ExtendRequest
+	11, // 52: seqsvr.v1.Store.Dump:input_type -> seqsvr.v1.DumpRequest
+	13, // 53: seqsvr.v1.Store.Fill:input_type -> seqsvr.v1.FillRequest
+	16, // 54: seqsvr.v1.Store.WindowsOver:input_type -> seqsvr.v1.WindowsOverRequest
+	17, // 55: seqsvr.v1.Store.Describe:output_type -> seqsvr.v1.DescribeReply
+	17, // 56: seqsvr.v1.Store.Bind:output_type -> seqsvr.v1.DescribeReply
+	17, // 57: seqsvr.v1.Store.Vouch:output_type -> seqsvr.v1.DescribeReply
+	26, // 58: seqsvr.v1.Store.Read:output_type -> seqsvr.v1.ResultsReply
+	26, // 59: seqsvr.v1.Store.Prepare:output_type -> seqsvr.v1.ResultsReply
+	26, // 60: seqsvr.v1.Store.Step:output_type -> seqsvr.v1.ResultsReply
+	30, // 61: seqsvr.v1.Store.Renew:output_type -> seqsvr.v1.RenewReply
+	32, // 62: seqsvr.v1.Store.Release:output_type -> seqsvr.v1.ReleaseReply
+	17, // 63: seqsvr.v1.Store.Adopt:output_type -> seqsvr.v1.DescribeReply
+	17, // 64: seqsvr.v1.Store.Extend:output_type -> seqsvr.v1.DescribeReply
+	12, // 65: seqsvr.v1.Store.Dump:output_type -> seqsvr.v1.DumpReply
+	14, // 66: seqsvr.v1.Store.Fill:output_type -> seqsvr.v1.FillReply
+	17, // 67: seqsvr.v1.Store.WindowsOver:output_type -> seqsvr.v1.DescribeReply
+	55, // [55:68] is the sub-list for method output_type
+	42, // [42:55] is the sub-list for method input_type
+	42, // [42:42] is the sub-list for extension type_name
+	42, // [42:42] is the sub-list for extension extendee
+	0,  // [0:42] is the sub-list for field type_name
 }
 
 func init() { file_seqsvr_v1_store_proto_init() }
@@ -3216,7 +3300,7 @@ func file_seqsvr_v1_store_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_seqsvr_v1_store_proto_rawDesc), len(file_seqsvr_v1_store_proto_rawDesc)),
-			NumEnums:      1,
+			NumEnums:      2,
 			NumMessages:   31,
 			NumExtensions: 0,
 			NumServices:   1,
