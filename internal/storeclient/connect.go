@@ -33,9 +33,10 @@ type Cluster struct {
 // Named is one store of a cluster.
 type Named struct {
 	Addr string
-	// UUID is a member's. If the store did not answer Connect, the client speaks with that store
-	// alone, and the address is a guess that a Follower puts right.
-	UUID   string
+	UUID string // of a member, which the client speaks with alone
+	// Guess says that no member answered at the address, and the first member list has none. A
+	// Follower puts it right.
+	Guess  bool
 	Client *Client
 }
 

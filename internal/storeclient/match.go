@@ -27,7 +27,8 @@ func clusterOf(id quorum.Identity, stores []*candidate) Cluster {
 			c.Odd = append(c.Odd, Odd{Addr: s.client.Addr(), Name: s.id.Name, UUID: s.id.UUID, Err: cmp.Or(s.odd, s.err)})
 		}
 		m, found := is[s]
-		if !found && list.Version <= 1 && len(missing) > 0 { // the first list has no addresses: a guess
+		guess := !found
+		if guess && list.Version <= 1 && len(missing) > 0 { // the first list has no addresses: a guess
 			i := max(0, slices.IndexFunc(missing, func(m quorum.Member) bool { return m.Name == s.id.Name }))
 			m, found = missing[i], true
 			missing = slices.Delete(missing, i, i+1)
@@ -37,7 +38,7 @@ func clusterOf(id quorum.Identity, stores []*candidate) Cluster {
 			continue
 		}
 		s.client.uuid.Store(&m.UUID)
-		c.Stores = append(c.Stores, Named{Addr: s.client.Addr(), UUID: m.UUID, Client: s.client})
+		c.Stores = append(c.Stores, Named{Addr: s.client.Addr(), UUID: m.UUID, Guess: guess, Client: s.client})
 	}
 	return c
 }

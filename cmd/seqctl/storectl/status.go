@@ -142,21 +142,31 @@ func ask(ctx context.Context, addrs []string, dial ...grpc.DialOption) (result, 
 	return r, nil
 }
 
-// agreed returns the reply of a store whose list enough stores vote under. If there is none, it
-// returns the reply with the newest list; nil if none answered.
-func agreed(replies []*pb.DescribeReply) *pb.DescribeReply {
-	votes := map[quorum.Ref]uint32{}
-	for _, reply := range replies {
-		if reply.GetVoting() {
-			votes[storewire.RefFromProto(reply.GetRef())]++
+// agreed returns the reply of a store whose list enough stores vote under, of several the one that
+// most belong to. If there is none, it returns a reply with the newest list; nil if none answered.
+func agreed(replies []*pb.DescribeReply) (best *pb.DescribeReply) {
+	rank := func(r *pb.DescribeReply) (whole, with int) {
+		votes := uint32(0)
+		for _, o := range replies {
+			if o != nil && oddOf(o, r) == "" {
+				if with++; o.GetVoting() && storewire.RefFromProto(o.GetRef()) == storewire.RefFromProto(r.GetRef()) {
+					votes++
+				}
+			}
 		}
+		if votes >= max(1, r.GetW()) {
+			whole = 1
+		}
+		return whole, with
 	}
-	whole := func(r *pb.DescribeReply) bool { return votes[storewire.RefFromProto(r.GetRef())] >= max(1, r.GetW()) }
-	var best *pb.DescribeReply
+	most, many := -1, 0
 	for _, r := range replies {
-		if r != nil && (best == nil || whole(r) && !whole(best) ||
-			whole(r) == whole(best) && r.GetRef().GetMembersVersion() > best.GetRef().GetMembersVersion()) {
-			best = r
+		if r == nil {
+			continue
+		}
+		whole, with := rank(r)
+		if cmp.Or(cmp.Compare(whole, most), cmp.Compare(r.GetRef().GetMembersVersion(), best.GetRef().GetMembersVersion()), cmp.Compare(with, many)) > 0 {
+			best, most, many = r, whole, with
 		}
 	}
 	return best

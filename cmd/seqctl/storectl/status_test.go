@@ -26,10 +26,13 @@ func TestAStoreThatDoesNotBelongToTheOthersIsNamed(t *testing.T) {
 	}
 	same := func(*pb.DescribeReply) {}
 	for text, odd := range map[string]*pb.DescribeReply{
-		`"c2"`:    ours(func(d *pb.DescribeReply) { d.Ref.ClusterId, d.Ref.MembersVersion = "c2", 7 }),
-		"era 3":   ours(func(d *pb.DescribeReply) { d.Ref.Era, d.Ref.MembersVersion = 3, 7 }),
-		"differ":  ours(func(d *pb.DescribeReply) { d.Mapping = rpc.MappingToProto(other) }),
-		"binding": ours(func(d *pb.DescribeReply) { d.Incarnation.Binding = make([]byte, 15, 16); d.Incarnation.Binding = append(d.Incarnation.Binding, 1) }),
+		`"c2"`:   ours(func(d *pb.DescribeReply) { d.Ref.ClusterId, d.Ref.MembersVersion = "c2", 7 }),
+		"era 3":  ours(func(d *pb.DescribeReply) { d.Ref.Era, d.Ref.MembersVersion = 3, 7 }),
+		"differ": ours(func(d *pb.DescribeReply) { d.Mapping = rpc.MappingToProto(other) }),
+		"binding": ours(func(d *pb.DescribeReply) {
+			d.Incarnation.Binding = make([]byte, 15, 16)
+			d.Incarnation.Binding = append(d.Incarnation.Binding, 1)
+		}),
 	} {
 		best := agreed([]*pb.DescribeReply{odd, ours(same), nil, ours(same)})
 		if oddOf(ours(same), best) != "" || !strings.Contains(oddOf(odd, best), text) {
