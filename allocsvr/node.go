@@ -63,6 +63,7 @@ type Node struct {
 	cfg     Config
 	era     seq.Era
 	cluster string
+	life    seq.Incarnation // of the stores, as they were found
 	parked  string
 	look    func() // at the stores, soon
 	keys    atomic.Pointer[keyhash.Entries]
@@ -101,7 +102,7 @@ func NewNode(cfg Config, w Wiring) (*Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	n := &Node{cfg: cfg, era: id.Ref.Era, cluster: id.Ref.Cluster, parked: w.Parked, group: group, limits: w.Limits, peers: api.NewPeers(id.Ref.Cluster, w.Secret.Session(), w.Dial)}
+	n := &Node{cfg: cfg, era: id.Ref.Era, cluster: id.Ref.Cluster, life: id.Incarnation, parked: w.Parked, group: group, limits: w.Limits, peers: api.NewPeers(id.Ref.Cluster, w.Secret.Session(), w.Dial)}
 	n.keys.Store(&w.Keys)
 	refused := &refusals{stop: w.Stop, clock: w.Clock, needed: id.W, stale: w.Stale}
 	n.refused = refused
@@ -149,7 +150,7 @@ func NewNode(cfg Config, w Wiring) (*Node, error) {
 // Register puts the node's services on a server, all but the operators' one.
 func (n *Node) Register(srv grpc.ServiceRegistrar) {
 	a := n.alloc
-	pb.RegisterSequenceServer(srv, &api.Sequence{Cluster: n.ClusterID(), Zone: n.cfg.Zone, Sections: a.sections, RouteTable: a.routes, Sets: a.sets, Limits: n.limits, Keys: a.keyHashers, Unheard: n.look})
+	pb.RegisterSequenceServer(srv, &api.Sequence{Cluster: n.ClusterID(), Incarnation: n.life, Zone: n.cfg.Zone, Sections: a.sections, RouteTable: a.routes, Sets: a.sets, Limits: n.limits, Keys: a.keyHashers, Unheard: n.look})
 	pb.RegisterPeerServer(srv, &api.Peer{Cluster: n.ClusterID(), Session: a.session, Sections: a.sections.Len, Owner: a.owner,
 		Known: n.leases.Sessions, Kick: n.leases.Kick, Guard: n.cfg.Guard, Logger: n.cfg.Logger})
 	pb.RegisterSetsServer(srv, &api.Sets{Cluster: n.ClusterID(), Era: n.era, Name: a.name, Docs: a.sets, Sections: a.sections, Moves: a.owner.Moves(), Routes: a.routes,
@@ -274,6 +275,10 @@ func (n *Node) Ready() error {
 
 // ClusterID is the cluster that the node belongs to.
 func (n *Node) ClusterID() string { return n.cluster }
+
+// Incarnation is the life of the cluster that the node belongs to. It is not known if the stores
+// did not tell it.
+func (n *Node) Incarnation() seq.Incarnation { return n.life }
 
 // runs are the goroutines that Run consists of; each ends with its context.
 func (n *Node) runs() []func(context.Context) error {

@@ -36,7 +36,10 @@ type Identity struct {
 	Floors     Floors        // of the store's era
 	Addr       string        // that others are told, host:port; the host may be empty
 	Zone       string        // that fails as a whole; empty: none is known
-	Filled     uint64        // version of the list under which it was filled as a learner; 0: never
+	// Incarnation is the life of the cluster that the store belongs to. It is not known of a
+	// store that is not bound, or that a build of the version before serves.
+	Incarnation seq.Incarnation
+	Filled      uint64 // version of the list under which it was filled as a learner; 0: never
 
 	// Nonce is of a start whose disk is still to be compared with what the fellow stores
 	// remember; 0: it was, or need not be.
@@ -46,7 +49,7 @@ type Identity struct {
 
 // List is the member list that the store has; Version 0 if it has none.
 func (id Identity) List() MemberList {
-	return MemberList{Version: id.Ref.Members, R: id.R, W: id.W, Members: id.Members}
+	return MemberList{Version: id.Ref.Members, R: id.R, W: id.W, Members: id.Members, Incarnation: id.Incarnation}
 }
 
 // Claim is what is remembered of a store's disk: how often the store had started on it and

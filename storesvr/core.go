@@ -50,7 +50,7 @@ func newCore(cfg Config, copies func(seq.SectionID) *exact.Copy, meta disk.Meta,
 	}
 	c := &core{
 		identity: meta.Identity, zone: cmp.Or(cfg.Zone, meta.Zone), mapping: meta.Mapping, clock: cfg.Clock, wall: cfg.wall(), log: cfg.Logger.With("store", meta.Name),
-		acceptor: acc, maxLease: cfg.MaxLease, members: members{Members: meta.Members, self: meta.Identity, since: now},
+		acceptor: acc, maxLease: cfg.MaxLease, members: members{Members: meta.Members, self: meta.Identity, since: now, life: lifeOf(meta)},
 	}
 	c.witness = newWitness(meta, &c.members, now)
 	return c, nil

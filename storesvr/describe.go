@@ -42,7 +42,7 @@ func (r *replica) describe() description {
 			MaxLease: c.maxLease, Grace: c.acceptor.Grace(now), Commits: c.witness.commits(),
 			LeaseBound: c.acceptor.LeaseBound(), ListAge: now - c.members.since, Filled: c.members.Filled,
 			Nonce: nonce, Remembered: c.witness.recollection(),
-			Floors: c.acceptor.Floors(), Zone: c.zone,
+			Floors: c.acceptor.Floors(), Zone: c.zone, Incarnation: c.members.life,
 		},
 		registers:  c.acceptor.Registers(),
 		free:       free,

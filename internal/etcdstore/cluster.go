@@ -1,6 +1,7 @@
 package etcdstore
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -68,8 +69,17 @@ func (c *cluster) identity() quorum.Identity {
 	return quorum.Identity{
 		UUID: c.meta.UUID, Name: members[0].Name, BootCount: c.boot, Ref: c.ref(), N: 1, R: 1, W: 1,
 		Mapping: seq.Mapping{Spaces: c.meta.Spaces}, Members: members, Voting: c.gone == nil, State: state,
-		Commits: uint64(c.seen), Floors: c.meta.Floors,
+		Commits: uint64(c.seen), Floors: c.meta.Floors, Incarnation: c.meta.incarnation(),
 	}
+}
+
+// incarnation is drawn with the UUID, or with the era that was restored.
+func (m meta) incarnation() seq.Incarnation {
+	in := seq.NewIncarnation(m.Origin, m.Cluster, m.Era, []string{m.UUID})
+	if m.Binding.IsZero() {
+		return in
+	}
+	return seq.Incarnation{Cluster: cmp.Or(m.Origin, m.Binding), Era: m.Era, Binding: m.Binding}
 }
 
 func (c *cluster) uuid() string {

@@ -105,7 +105,11 @@ type meta struct {
 	// Before is the era that registers may still be of while a new one is made of them in place; nil:
 	// they are of Era.
 	Before *seq.Era `json:",omitempty"`
-	Poison string   // why nothing may be written any more; empty: it may
+	// Origin and Binding are what Identity tells of the incarnation, of an era that was restored. If
+	// Binding is zero, it is derived from the UUID.
+	Origin  seq.ClusterID `json:",omitzero"`
+	Binding seq.ClusterID `json:",omitzero"`
+	Poison  string        // why nothing may be written any more; empty: it may
 }
 
 // encode is for the values that are no registers.

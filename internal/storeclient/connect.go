@@ -103,6 +103,7 @@ func Connect(ctx context.Context, addrs []string, opts ...grpc.DialOption) (Clus
 		if voter := quorumOf(stores); voter != nil {
 			id := voter.id
 			id.Mapping = longest(answered(stores))
+			id.Incarnation = known(answered(stores))
 			return clusterOf(id, stores)
 		}
 		short := shortfall(stores)

@@ -115,6 +115,7 @@ func DescribeToProto(id quorum.Identity) *pb.DescribeReply {
 		LeaseBoundUs: micros(id.LeaseBound), ListAgeUs: uint64(id.ListAge.Microseconds()), FilledVersion: id.Filled, Addr: id.Addr,
 		Nonce: id.Nonce, Remembered: claimsToProto(id.Remembered),
 		TagFloor: id.Floors.Tag, WorkerFloorMs: id.Floors.Worker, Zone: id.Zone,
+		Incarnation: rpc.IncarnationToProto(id.Incarnation),
 	}
 }
 
@@ -133,5 +134,6 @@ func DescribeFromProto(r *pb.DescribeReply) (quorum.Identity, error) {
 		LeaseBound: duration(r.GetLeaseBoundUs()), ListAge: duration(r.GetListAgeUs()), Filled: r.GetFilledVersion(), Addr: r.GetAddr(),
 		Nonce: r.GetNonce(), Remembered: ClaimsFromProto(r.GetRemembered()),
 		Floors: quorum.Floors{Tag: r.GetTagFloor(), Worker: r.GetWorkerFloorMs()}, Zone: r.GetZone(),
+		Incarnation: rpc.IncarnationFromProto(r.GetIncarnation()),
 	}, nil
 }

@@ -154,6 +154,9 @@ func fill(path string, id Identity, with Filling) error {
 		if with.Floors != (Floors{}) {
 			update.Floors = &with.Floors
 		}
+		if !with.Origin.IsZero() {
+			update.Incarnation = &seq.Incarnation{Cluster: with.Origin, Era: id.Era}
+		}
 		if with.journal != nil {
 			if err := putJSON(meta, keyJournal, with.journal); err != nil {
 				return err

@@ -27,18 +27,19 @@ var (
 	metaBucket     = []byte("meta")
 	registerBucket = []byte("registers")
 
-	keyIdentity   = []byte("identity")
-	keyMembers    = []byte("members")
-	keyFloors     = []byte("floors")
-	keyBootCount  = []byte("boot_count")
-	keyCommits    = []byte("commits")
-	keyLeaseBound = []byte("lease_bound")
-	keyLongest    = []byte("longest_lease")
-	keyDistrusted = []byte("distrusted")
-	keySeal       = []byte("seal_key")
-	keyRemembered = []byte("remembered")
-	keyJournal    = []byte("journal")
-	keyLater      = []byte("later_registers") // how many of seq.LaterRegisters were made: one that is gone is damage
+	keyIdentity    = []byte("identity")
+	keyMembers     = []byte("members")
+	keyFloors      = []byte("floors")
+	keyIncarnation = []byte("incarnation")
+	keyBootCount   = []byte("boot_count")
+	keyCommits     = []byte("commits")
+	keyLeaseBound  = []byte("lease_bound")
+	keyLongest     = []byte("longest_lease")
+	keyDistrusted  = []byte("distrusted")
+	keySeal        = []byte("seal_key")
+	keyRemembered  = []byte("remembered")
+	keyJournal     = []byte("journal")
+	keyLater       = []byte("later_registers") // how many of seq.LaterRegisters were made: one that is gone is damage
 )
 
 // DB is an open database, and the journal beside it if it has one. Commit and Log are for one
@@ -297,6 +298,11 @@ func putMeta(b *bolt.Bucket, u Update) error {
 	}
 	if u.Members != nil {
 		if err := putJSON(b, keyMembers, u.Members); err != nil {
+			return err
+		}
+	}
+	if u.Incarnation != nil {
+		if err := putJSON(b, keyIncarnation, u.Incarnation); err != nil {
 			return err
 		}
 	}

@@ -74,7 +74,7 @@ func loadMeta(b *bolt.Bucket, meta *Meta) error {
 	for _, part := range []struct {
 		key []byte
 		to  any
-	}{{keyMembers, &meta.Members}, {keyRemembered, &meta.Remembered}, {keyFloors, &meta.Floors}} {
+	}{{keyMembers, &meta.Members}, {keyRemembered, &meta.Remembered}, {keyFloors, &meta.Floors}, {keyIncarnation, &meta.Incarnation}} {
 		if record := b.Get(part.key); record != nil {
 			if err := decodeJSON(part.key, record, part.to); err != nil {
 				return damaged(part.key, err)

@@ -87,7 +87,10 @@ type Meta struct {
 	Distrusted string         // why the store must never vote again, "" if it may
 	Key        []byte         // of the store's seals: random, made with the database
 	Remembered []quorum.Claim // of fellow stores
-	Journal    *Journal       // of the sections of exact spaces; nil without such a space
+	// Incarnation is not known before the store is bound. Of a restored store that is not bound
+	// it has the cluster alone.
+	Incarnation seq.Incarnation
+	Journal     *Journal // of the sections of exact spaces; nil without such a space
 }
 
 // Journal is what the database knows of the journal beside it: one that is not there, or has
@@ -103,10 +106,13 @@ type Update struct {
 	LeaseBound time.Duration
 	// NoLeases sets the bound back to 0: nothing is leased, and nothing will be
 	// before a later update raises it again. LeaseBound is not looked at.
-	NoLeases   bool
-	Members    *Members
-	Floors     *Floors
-	Distrusted string
+	NoLeases bool
+	Members  *Members
+	// Incarnation goes with Members. It has a record of its own, which a build of the version
+	// before leaves as it is. If it is nil, nothing changes.
+	Incarnation *seq.Incarnation
+	Floors      *Floors
+	Distrusted  string
 	// Mapping replaces that of the Identity, which it extends. The Changes have the registers
 	// of its new sections.
 	Mapping    *seq.Mapping
@@ -119,6 +125,7 @@ type Filling struct {
 	Copies     map[seq.SectionID]*exact.State  // of sections of exact spaces
 	LeaseBound time.Duration                   // the store begins in the grace of a lease of that length
 	Floors     Floors
+	Origin     seq.ClusterID // of the cluster that was restored; zero: it is a new one, or not known
 
 	journal *Journal // that was made
 }

@@ -111,6 +111,9 @@ func (d *simDisk) apply(u disk.Update) uint64 {
 		m.Members = *u.Members
 		d.w.check.eras.listed(d.h, m.Identity, m.Members)
 	}
+	if u.Incarnation != nil {
+		m.Incarnation = *u.Incarnation
+	}
 	if u.Mapping != nil {
 		m.Mapping = *u.Mapping
 	}

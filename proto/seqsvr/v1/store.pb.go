@@ -275,7 +275,8 @@ type MemberList struct {
 	Version       uint64                 `protobuf:"varint,1,opt,name=version,proto3" json:"version,omitempty"`
 	R             uint32                 `protobuf:"varint,2,opt,name=r,proto3" json:"r,omitempty"`
 	W             uint32                 `protobuf:"varint,3,opt,name=w,proto3" json:"w,omitempty"`
-	Members       []*StoreMember         `protobuf:"bytes,4,rep,name=members,proto3" json:"members,omitempty"` // sorted by name
+	Members       []*StoreMember         `protobuf:"bytes,4,rep,name=members,proto3" json:"members,omitempty"`         // sorted by name
+	Incarnation   *Incarnation           `protobuf:"bytes,5,opt,name=incarnation,proto3" json:"incarnation,omitempty"` // of the stores; absent: not known
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -334,6 +335,13 @@ func (x *MemberList) GetW() uint32 {
 func (x *MemberList) GetMembers() []*StoreMember {
 	if x != nil {
 		return x.Members
+	}
+	return nil
+}
+
+func (x *MemberList) GetIncarnation() *Incarnation {
+	if x != nil {
+		return x.Incarnation
 	}
 	return nil
 }
@@ -1096,6 +1104,7 @@ type DescribeReply struct {
 	WorkerFloorMs    uint64                 `protobuf:"fixed64,28,opt,name=worker_floor_ms,json=workerFloorMs,proto3" json:"worker_floor_ms,omitempty"` // likewise no worker id; milliseconds since 1970
 	WorkersKeptUs    uint64                 `protobuf:"varint,29,opt,name=workers_kept_us,json=workersKeptUs,proto3" json:"workers_kept_us,omitempty"`  // until the store's clock is there: worker ids are kept back
 	Zone             string                 `protobuf:"bytes,30,opt,name=zone,proto3" json:"zone,omitempty"`                                            // that the store is in; empty: none
+	Incarnation      *Incarnation           `protobuf:"bytes,31,opt,name=incarnation,proto3" json:"incarnation,omitempty"`                              // that the store belongs to; absent: not known
 	Caller           string                 `protobuf:"bytes,40,opt,name=caller,proto3" json:"caller,omitempty"`                                        // who the store takes the caller for, and where from, for events
 	unknownFields    protoimpl.UnknownFields
 	sizeCache        protoimpl.SizeCache
@@ -1332,6 +1341,13 @@ func (x *DescribeReply) GetZone() string {
 		return x.Zone
 	}
 	return ""
+}
+
+func (x *DescribeReply) GetIncarnation() *Incarnation {
+	if x != nil {
+		return x.Incarnation
+	}
+	return nil
 }
 
 func (x *DescribeReply) GetCaller() string {
@@ -2789,13 +2805,14 @@ const file_seqsvr_v1_store_proto_rawDesc = "" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x12\n" +
 	"\x04addr\x18\x03 \x01(\tR\x04addr\x12\x18\n" +
 	"\alearner\x18\x04 \x01(\bR\alearner\x12\x12\n" +
-	"\x04zone\x18\x05 \x01(\tR\x04zone\"t\n" +
+	"\x04zone\x18\x05 \x01(\tR\x04zone\"\xae\x01\n" +
 	"\n" +
 	"MemberList\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\x04R\aversion\x12\f\n" +
 	"\x01r\x18\x02 \x01(\rR\x01r\x12\f\n" +
 	"\x01w\x18\x03 \x01(\rR\x01w\x120\n" +
-	"\amembers\x18\x04 \x03(\v2\x16.seqsvr.v1.StoreMemberR\amembers\"\x91\x01\n" +
+	"\amembers\x18\x04 \x03(\v2\x16.seqsvr.v1.StoreMemberR\amembers\x128\n" +
+	"\vincarnation\x18\x05 \x01(\v2\x16.seqsvr.v1.IncarnationR\vincarnation\"\x91\x01\n" +
 	"\n" +
 	"StoreClaim\x12\x1d\n" +
 	"\n" +
@@ -2857,7 +2874,7 @@ const file_seqsvr_v1_store_proto_rawDesc = "" +
 	"\n" +
 	"cluster_id\x18\x01 \x01(\tR\tclusterId\x12\x10\n" +
 	"\x03era\x18\x02 \x01(\x04R\x03era\x12\x16\n" +
-	"\x06reason\x18\x03 \x01(\tR\x06reason\"\xb0\a\n" +
+	"\x06reason\x18\x03 \x01(\tR\x06reason\"\xea\a\n" +
 	"\rDescribeReply\x12\x1d\n" +
 	"\n" +
 	"store_uuid\x18\x01 \x01(\tR\tstoreUuid\x12\x12\n" +
@@ -2894,7 +2911,8 @@ const file_seqsvr_v1_store_proto_rawDesc = "" +
 	"\ttag_floor\x18\x1b \x01(\x06R\btagFloor\x12&\n" +
 	"\x0fworker_floor_ms\x18\x1c \x01(\x06R\rworkerFloorMs\x12&\n" +
 	"\x0fworkers_kept_us\x18\x1d \x01(\x04R\rworkersKeptUs\x12\x12\n" +
-	"\x04zone\x18\x1e \x01(\tR\x04zone\x12\x16\n" +
+	"\x04zone\x18\x1e \x01(\tR\x04zone\x128\n" +
+	"\vincarnation\x18\x1f \x01(\v2\x16.seqsvr.v1.IncarnationR\vincarnation\x12\x16\n" +
 	"\x06caller\x18( \x01(\tR\x06callerJ\x04\b\x19\x10\x1a\"\xd0\x03\n" +
 	"\x06Result\x12,\n" +
 	"\averdict\x18\x01 \x01(\x0e2\x12.seqsvr.v1.VerdictR\averdict\x12%\n" +
@@ -3109,79 +3127,82 @@ var file_seqsvr_v1_store_proto_goTypes = []any{
 	(*RenewReply)(nil),         // 29: seqsvr.v1.RenewReply
 	(*ReleaseRequest)(nil),     // 30: seqsvr.v1.ReleaseRequest
 	(*ReleaseReply)(nil),       // 31: seqsvr.v1.ReleaseReply
-	(*Mapping)(nil),            // 32: seqsvr.v1.Mapping
+	(*Incarnation)(nil),        // 32: seqsvr.v1.Incarnation
+	(*Mapping)(nil),            // 33: seqsvr.v1.Mapping
 }
 var file_seqsvr_v1_store_proto_depIdxs = []int32{
 	3,  // 0: seqsvr.v1.MemberList.members:type_name -> seqsvr.v1.StoreMember
-	5,  // 1: seqsvr.v1.VouchRequest.claims:type_name -> seqsvr.v1.StoreClaim
-	32, // 2: seqsvr.v1.ExtendRequest.mapping:type_name -> seqsvr.v1.Mapping
-	4,  // 3: seqsvr.v1.AdoptRequest.list:type_name -> seqsvr.v1.MemberList
-	1,  // 4: seqsvr.v1.DumpRequest.ref:type_name -> seqsvr.v1.Ref
-	16, // 5: seqsvr.v1.DumpReply.store:type_name -> seqsvr.v1.DescribeReply
-	9,  // 6: seqsvr.v1.DumpReply.records:type_name -> seqsvr.v1.Record
-	1,  // 7: seqsvr.v1.FillRequest.ref:type_name -> seqsvr.v1.Ref
-	9,  // 8: seqsvr.v1.FillRequest.records:type_name -> seqsvr.v1.Record
-	3,  // 9: seqsvr.v1.BindRequest.members:type_name -> seqsvr.v1.StoreMember
-	1,  // 10: seqsvr.v1.DescribeReply.ref:type_name -> seqsvr.v1.Ref
-	32, // 11: seqsvr.v1.DescribeReply.mapping:type_name -> seqsvr.v1.Mapping
-	3,  // 12: seqsvr.v1.DescribeReply.members:type_name -> seqsvr.v1.StoreMember
-	5,  // 13: seqsvr.v1.DescribeReply.remembered:type_name -> seqsvr.v1.StoreClaim
-	0,  // 14: seqsvr.v1.Result.verdict:type_name -> seqsvr.v1.Verdict
-	1,  // 15: seqsvr.v1.ReadRequest.ref:type_name -> seqsvr.v1.Ref
-	18, // 16: seqsvr.v1.ReadRequest.columns:type_name -> seqsvr.v1.SectionColumns
-	1,  // 17: seqsvr.v1.PrepareRequest.ref:type_name -> seqsvr.v1.Ref
-	21, // 18: seqsvr.v1.PrepareRequest.items:type_name -> seqsvr.v1.PrepareItem
-	18, // 19: seqsvr.v1.PrepareRequest.columns:type_name -> seqsvr.v1.SectionColumns
-	1,  // 20: seqsvr.v1.StepRequest.ref:type_name -> seqsvr.v1.Ref
-	23, // 21: seqsvr.v1.StepRequest.items:type_name -> seqsvr.v1.StepItem
-	18, // 22: seqsvr.v1.StepRequest.columns:type_name -> seqsvr.v1.SectionColumns
-	17, // 23: seqsvr.v1.ResultsReply.results:type_name -> seqsvr.v1.Result
-	19, // 24: seqsvr.v1.ResultsReply.columns:type_name -> seqsvr.v1.ResultColumns
-	1,  // 25: seqsvr.v1.RenewRequest.ref:type_name -> seqsvr.v1.Ref
-	26, // 26: seqsvr.v1.RenewRequest.attach:type_name -> seqsvr.v1.LeaseItem
-	26, // 27: seqsvr.v1.RenewRequest.drop:type_name -> seqsvr.v1.LeaseItem
-	18, // 28: seqsvr.v1.RenewRequest.attach_columns:type_name -> seqsvr.v1.SectionColumns
-	18, // 29: seqsvr.v1.RenewRequest.drop_columns:type_name -> seqsvr.v1.SectionColumns
-	5,  // 30: seqsvr.v1.RenewRequest.seen:type_name -> seqsvr.v1.StoreClaim
-	5,  // 31: seqsvr.v1.RenewRequest.fellows:type_name -> seqsvr.v1.StoreClaim
-	26, // 32: seqsvr.v1.RenewReply.lost:type_name -> seqsvr.v1.LeaseItem
-	26, // 33: seqsvr.v1.RenewReply.refused:type_name -> seqsvr.v1.LeaseItem
-	28, // 34: seqsvr.v1.RenewReply.sessions:type_name -> seqsvr.v1.SessionInfo
-	5,  // 35: seqsvr.v1.RenewReply.remembered:type_name -> seqsvr.v1.StoreClaim
-	1,  // 36: seqsvr.v1.ReleaseRequest.ref:type_name -> seqsvr.v1.Ref
-	26, // 37: seqsvr.v1.ReleaseRequest.items:type_name -> seqsvr.v1.LeaseItem
-	18, // 38: seqsvr.v1.ReleaseRequest.columns:type_name -> seqsvr.v1.SectionColumns
-	2,  // 39: seqsvr.v1.Store.Describe:input_type -> seqsvr.v1.DescribeRequest
-	14, // 40: seqsvr.v1.Store.Bind:input_type -> seqsvr.v1.BindRequest
-	6,  // 41: seqsvr.v1.Store.Vouch:input_type -> seqsvr.v1.VouchRequest
-	20, // 42: seqsvr.v1.Store.Read:input_type -> seqsvr.v1.ReadRequest
-	22, // 43: seqsvr.v1.Store.Prepare:input_type -> seqsvr.v1.PrepareRequest
-	24, // 44: seqsvr.v1.Store.Step:input_type -> seqsvr.v1.StepRequest
-	27, // 45: seqsvr.v1.Store.Renew:input_type -> seqsvr.v1.RenewRequest
-	30, // 46: seqsvr.v1.Store.Release:input_type -> seqsvr.v1.ReleaseRequest
-	8,  // 47: seqsvr.v1.Store.Adopt:input_type -> seqsvr.v1.AdoptRequest
-	7,  // 48: seqsvr.v1.Store.Extend:input_type -> seqsvr.v1.ExtendRequest
-	10, // 49: seqsvr.v1.Store.Dump:input_type -> seqsvr.v1.DumpRequest
-	12, // 50: seqsvr.v1.Store.Fill:input_type -> seqsvr.v1.FillRequest
-	15, // 51: seqsvr.v1.Store.WindowsOver:input_type -> seqsvr.v1.WindowsOverRequest
-	16, // 52: seqsvr.v1.Store.Describe:output_type -> seqsvr.v1.DescribeReply
-	16, // 53: seqsvr.v1.Store.Bind:output_type -> seqsvr.v1.DescribeReply
-	16, // 54: seqsvr.v1.Store.Vouch:output_type -> seqsvr.v1.DescribeReply
-	25, // 55: seqsvr.v1.Store.Read:output_type -> seqsvr.v1.ResultsReply
-	25, // 56: seqsvr.v1.Store.Prepare:output_type -> seqsvr.v1.ResultsReply
-	25, // 57: seqsvr.v1.Store.Step:output_type -> seqsvr.v1.ResultsReply
-	29, // 58: seqsvr.v1.Store.Renew:output_type -> seqsvr.v1.RenewReply
-	31, // 59: seqsvr.v1.Store.Release:output_type -> seqsvr.v1.ReleaseReply
-	16, // 60: seqsvr.v1.Store.Adopt:output_type -> seqsvr.v1.DescribeReply
-	16, // 61: seqsvr.v1.Store.Extend:output_type -> seqsvr.v1.DescribeReply
-	11, // 62: seqsvr.v1.Store.Dump:output_type -> seqsvr.v1.DumpReply
-	13, // 63: seqsvr.v1.Store.Fill:output_type -> seqsvr.v1.FillReply
-	16, // 64: seqsvr.v1.Store.WindowsOver:output_type -> seqsvr.v1.DescribeReply
-	52, // [52:65] is the sub-list for method output_type
-	39, // [39:52] is the sub-list for method input_type
-	39, // [39:39] is the sub-list for extension type_name
-	39, // [39:39] is the sub-list for extension extendee
-	0,  // [0:39] is the sub-list for field type_name
+	32, // 1: seqsvr.v1.MemberList.incarnation:type_name -> seqsvr.v1.Incarnation
+	5,  // 2: seqsvr.v1.VouchRequest.claims:type_name -> seqsvr.v1.StoreClaim
+	33, // 3: seqsvr.v1.ExtendRequest.mapping:type_name -> seqsvr.v1.Mapping
+	4,  // 4: seqsvr.v1.AdoptRequest.list:type_name -> seqsvr.v1.MemberList
+	1,  // 5: seqsvr.v1.DumpRequest.ref:type_name -> seqsvr.v1.Ref
+	16, // 6: seqsvr.v1.DumpReply.store:type_name -> seqsvr.v1.DescribeReply
+	9,  // 7: seqsvr.v1.DumpReply.records:type_name -> seqsvr.v1.Record
+	1,  // 8: seqsvr.v1.FillRequest.ref:type_name -> seqsvr.v1.Ref
+	9,  // 9: seqsvr.v1.FillRequest.records:type_name -> seqsvr.v1.Record
+	3,  // 10: seqsvr.v1.BindRequest.members:type_name -> seqsvr.v1.StoreMember
+	1,  // 11: seqsvr.v1.DescribeReply.ref:type_name -> seqsvr.v1.Ref
+	33, // 12: seqsvr.v1.DescribeReply.mapping:type_name -> seqsvr.v1.Mapping
+	3,  // 13: seqsvr.v1.DescribeReply.members:type_name -> seqsvr.v1.StoreMember
+	5,  // 14: seqsvr.v1.DescribeReply.remembered:type_name -> seqsvr.v1.StoreClaim
+	32, // 15: seqsvr.v1.DescribeReply.incarnation:type_name -> seqsvr.v1.Incarnation
+	0,  // 16: seqsvr.v1.Result.verdict:type_name -> seqsvr.v1.Verdict
+	1,  // 17: seqsvr.v1.ReadRequest.ref:type_name -> seqsvr.v1.Ref
+	18, // 18: seqsvr.v1.ReadRequest.columns:type_name -> seqsvr.v1.SectionColumns
+	1,  // 19: seqsvr.v1.PrepareRequest.ref:type_name -> seqsvr.v1.Ref
+	21, // 20: seqsvr.v1.PrepareRequest.items:type_name -> seqsvr.v1.PrepareItem
+	18, // 21: seqsvr.v1.PrepareRequest.columns:type_name -> seqsvr.v1.SectionColumns
+	1,  // 22: seqsvr.v1.StepRequest.ref:type_name -> seqsvr.v1.Ref
+	23, // 23: seqsvr.v1.StepRequest.items:type_name -> seqsvr.v1.StepItem
+	18, // 24: seqsvr.v1.StepRequest.columns:type_name -> seqsvr.v1.SectionColumns
+	17, // 25: seqsvr.v1.ResultsReply.results:type_name -> seqsvr.v1.Result
+	19, // 26: seqsvr.v1.ResultsReply.columns:type_name -> seqsvr.v1.ResultColumns
+	1,  // 27: seqsvr.v1.RenewRequest.ref:type_name -> seqsvr.v1.Ref
+	26, // 28: seqsvr.v1.RenewRequest.attach:type_name -> seqsvr.v1.LeaseItem
+	26, // 29: seqsvr.v1.RenewRequest.drop:type_name -> seqsvr.v1.LeaseItem
+	18, // 30: seqsvr.v1.RenewRequest.attach_columns:type_name -> seqsvr.v1.SectionColumns
+	18, // 31: seqsvr.v1.RenewRequest.drop_columns:type_name -> seqsvr.v1.SectionColumns
+	5,  // 32: seqsvr.v1.RenewRequest.seen:type_name -> seqsvr.v1.StoreClaim
+	5,  // 33: seqsvr.v1.RenewRequest.fellows:type_name -> seqsvr.v1.StoreClaim
+	26, // 34: seqsvr.v1.RenewReply.lost:type_name -> seqsvr.v1.LeaseItem
+	26, // 35: seqsvr.v1.RenewReply.refused:type_name -> seqsvr.v1.LeaseItem
+	28, // 36: seqsvr.v1.RenewReply.sessions:type_name -> seqsvr.v1.SessionInfo
+	5,  // 37: seqsvr.v1.RenewReply.remembered:type_name -> seqsvr.v1.StoreClaim
+	1,  // 38: seqsvr.v1.ReleaseRequest.ref:type_name -> seqsvr.v1.Ref
+	26, // 39: seqsvr.v1.ReleaseRequest.items:type_name -> seqsvr.v1.LeaseItem
+	18, // 40: seqsvr.v1.ReleaseRequest.columns:type_name -> seqsvr.v1.SectionColumns
+	2,  // 41: seqsvr.v1.Store.Describe:input_type -> seqsvr.v1.DescribeRequest
+	14, // 42: seqsvr.v1.Store.Bind:input_type -> seqsvr.v1.BindRequest
+	6,  // 43: seqsvr.v1.Store.Vouch:input_type -> seqsvr.v1.VouchRequest
+	20, // 44: seqsvr.v1.Store.Read:input_type -> seqsvr.v1.ReadRequest
+	22, // 45: seqsvr.v1.Store.Prepare:input_type -> seqsvr.v1.PrepareRequest
+	24, // 46: seqsvr.v1.Store.Step:input_type -> seqsvr.v1.StepRequest
+	27, // 47: seqsvr.v1.Store.Renew:input_type -> seqsvr.v1.RenewRequest
+	30, // 48: seqsvr.v1.Store.Release:input_type -> seqsvr.v1.ReleaseRequest
+	8,  // 49: seqsvr.v1.Store.Adopt:input_type -> seqsvr.v1.AdoptRequest
+	7,  // 50: seqsvr.v1.Store.Extend:input_type -> seqsvr.v1.ExtendRequest
+	10, // 51: seqsvr.v1.Store.Dump:input_type -> seqsvr.v1.DumpRequest
+	12, // 52: seqsvr.v1.Store.Fill:input_type -> seqsvr.v1.FillRequest
+	15, // 53: seqsvr.v1.Store.WindowsOver:input_type -> seqsvr.v1.WindowsOverRequest
+	16, // 54: seqsvr.v1.Store.Describe:output_type -> seqsvr.v1.DescribeReply
+	16, // 55: seqsvr.v1.Store.Bind:output_type -> seqsvr.v1.DescribeReply
+	16, // 56: seqsvr.v1.Store.Vouch:output_type -> seqsvr.v1.DescribeReply
+	25, // 57: seqsvr.v1.Store.Read:output_type -> seqsvr.v1.ResultsReply
+	25, // 58: seqsvr.v1.Store.Prepare:output_type -> seqsvr.v1.ResultsReply
+	25, // 59: seqsvr.v1.Store.Step:output_type -> seqsvr.v1.ResultsReply
+	29, // 60: seqsvr.v1.Store.Renew:output_type -> seqsvr.v1.RenewReply
+	31, // 61: seqsvr.v1.Store.Release:output_type -> seqsvr.v1.ReleaseReply
+	16, // 62: seqsvr.v1.Store.Adopt:output_type -> seqsvr.v1.DescribeReply
+	16, // 63: seqsvr.v1.Store.Extend:output_type -> seqsvr.v1.DescribeReply
+	11, // 64: seqsvr.v1.Store.Dump:output_type -> seqsvr.v1.DumpReply
+	13, // 65: seqsvr.v1.Store.Fill:output_type -> seqsvr.v1.FillReply
+	16, // 66: seqsvr.v1.Store.WindowsOver:output_type -> seqsvr.v1.DescribeReply
+	54, // [54:67] is the sub-list for method output_type
+	41, // [41:54] is the sub-list for method input_type
+	41, // [41:41] is the sub-list for extension type_name
+	41, // [41:41] is the sub-list for extension extendee
+	0,  // [0:41] is the sub-list for field type_name
 }
 
 func init() { file_seqsvr_v1_store_proto_init() }
