@@ -117,14 +117,20 @@ func (t *table) meet() (refused bool) {
 		asking.Go(func() { answers[i], errs[i] = t.ask(ctx, all.seed(turn, i), 0) })
 	}
 	asking.Wait()
+	answers = slices.DeleteFunc(answers, func(a *answer) bool { return a == nil })
+	for _, a := range answers {
+		a.from.word.Store(&word{a.reply.GetClusterId(), a.life, a.sets})
+	}
+	if err := t.oneCluster(); err != nil {
+		if old := t.fault.Swap(&err); old == nil || (*old).Error() != err.Error() {
+			t.c.cfg.Logger.Error("addresses of two clusters", "error", err)
+		}
+		return true
+	}
 	refused = true
 	failed := func(err error) {
 		t.fault.Store(&err)
 		refused = refused && anyOf(err, noWay)
-	}
-	answers = slices.DeleteFunc(answers, func(a *answer) bool { return a == nil })
-	for _, a := range answers {
-		a.from.word.Store(&word{a.reply.GetClusterId(), a.life, a.sets})
 	}
 	for _, err := range errs {
 		if errors.Is(err, seq.ErrNoQuorum) {
@@ -133,11 +139,6 @@ func (t *table) meet() (refused bool) {
 		if err != nil {
 			failed(err)
 		}
-	}
-	if err := t.oneCluster(); err != nil {
-		t.c.cfg.Logger.Error("addresses of two clusters", "error", err)
-		t.fault.Store(&err)
-		return true
 	}
 	slices.SortStableFunc(answers, func(a, b *answer) int { return int(min(max(int64(b.life.Era)-int64(a.life.Era), -1), 1)) })
 	for _, a := range answers {
