@@ -34,6 +34,8 @@ type Identity struct {
 	LeaseBound time.Duration // longest lease ever granted
 	ListAge    time.Duration // since the store took its member list over, or since its start
 	Floors     Floors        // of the store's era
+	Protocol   int           // that the store speaks; 0: a build of before
+	Required   int           // the protocol that the store requires of sessions; 0: any
 	Addr       string        // that others are told, host:port; the host may be empty
 	Zone       string        // that fails as a whole; empty: none is known
 	// Incarnation is the life of the cluster that the store belongs to. It is not known of a
@@ -235,6 +237,7 @@ type SessionInfo struct {
 	Addr      string
 	Remaining time.Duration
 	Attached  uint32
+	Protocol  int // that the session spoke last; 0: not known
 }
 
 // RenewReply grants Lease from the moment the request was received.

@@ -92,6 +92,8 @@ var exactMutants = []mutant{
 		{"		f.body, g.spilled = (&exact.Change{Whole: g.owner.State()}).AppendTo(nil), f.number+1\n		return more\n", "		return retry\n"}}},
 	{rule: "exact-batches", name: "a store that is behind stays so while two others serve", file: "allocsvr/logs/log.go", in: []string{"allocsvr/logs"}, edits: []edit{
 		{"g.behind || out.Elsewhere\n", "false\n"}}},
+	{rule: "exact-batches", name: "requests in a whole copy count as not sent", file: "allocsvr/logs/log.go", in: []string{"allocsvr/logs"}, edits: []edit{
+		{"f.body, g.spilled = (&exact.Change{Whole: g.owner.State()}).AppendTo(nil), f.number+1", "f.body = (&exact.Change{Whole: g.owner.State()}).AppendTo(nil)"}}},
 	{rule: "exact-batches", name: "an idle section keeps its ids for ever", file: "allocsvr/logs/log.go", in: []string{"allocsvr/logs"}, edits: []edit{
 		{"	passed := g.owner.Pass(g.now())\n", "	passed := false && g.owner.Pass(g.now())\n"}}},
 	{rule: "exact-batches", name: "copies that do not fit a message are read together again", file: "allocsvr/logs/logs.go", in: []string{"allocsvr/logs"}, edits: []edit{
