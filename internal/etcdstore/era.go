@@ -27,9 +27,9 @@ type Contents struct {
 	Trouble  error // why no Store can be opened on it, as Open tells; nil: one can
 	// Incarnation is the life of the cluster that a Store tells.
 	Incarnation seq.Incarnation
-	Revision int64
-	Sessions []LiveSession          // in no order
-	States   []quorum.RegisterState // by name; of Load only
+	Revision    int64
+	Sessions    []LiveSession          // in no order
+	States      []quorum.RegisterState // by name; of Load only
 
 	at   known
 	etcd uint64 // etcd's id of itself now
