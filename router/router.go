@@ -96,7 +96,7 @@ func New(cfg Config) (*Router, error) {
 		r.unlisten()
 		return nil, fmt.Errorf("router: %w", err)
 	}
-	r.srv = rpc.NewServer(rpc.ServerConfig{Logger: cfg.Logger, ClusterID: r.sdk.ClusterID, Creds: creds, Auth: cfg.Guard, MaxRecv: maxRequest,
+	r.srv = rpc.NewServer(rpc.ServerConfig{Logger: cfg.Logger, ClusterID: r.sdk.ClusterID, Incarnation: r.sdk.Incarnation, Creds: creds, Auth: cfg.Guard, MaxRecv: maxRequest,
 		MaxConcurrentStreams: maxCalls(cmp.Or(cfg.MaxInWork, DefaultMaxInWork))},
 		append(cfg.Traces.ServerOptions(), r.calls.Options()...)...)
 	cfg.TLS.WarnExposed(cfg.Logger, r.Addr(), r.HTTPAddr(), r.RESPAddr(), r.ConsoleAddr())
@@ -252,7 +252,7 @@ func (r *Router) Run(ctx context.Context) error {
 
 func (r *Router) serveHTTP(ctx context.Context) error {
 	srv := &http.Server{
-		Handler:           r.cfg.Traces.HTTP(newFront(r), "/", "/livez", "/readyz", "/openapi.yaml"),
+		Handler:           r.cfg.Traces.HTTP(rpc.EndTests(newFront(r)), "/", "/livez", "/readyz", "/openapi.yaml"),
 		ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader,
 		ErrorLog: slog.NewLogLogger(r.cfg.Logger.Handler(), slog.LevelWarn),
 	}

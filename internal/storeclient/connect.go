@@ -106,8 +106,9 @@ func Connect(ctx context.Context, addrs []string, opts ...grpc.DialOption) (Clus
 		}
 		adopt(ctx, stores)
 		extend(ctx, stores)
+		require(ctx, stores)
 		vouch(ctx, stores)
-		if err := sift(stores); err != nil {
+		if err := errors.Join(sift(stores), fit(stores)); err != nil {
 			return fail(err)
 		}
 		if voter := quorumOf(stores); voter != nil {

@@ -80,7 +80,7 @@ func (f *Follower) Extend(ctx context.Context, m seq.Mapping) error {
 	for {
 		var asked []*candidate
 		for _, s := range f.Stores() {
-			asked = append(asked, &candidate{client: s.Client})
+			asked = append(asked, &candidate{client: s.Client, member: true})
 		}
 		each(ctx, asked, func(ctx context.Context, s *candidate) {
 			s.id, s.err = s.client.Extend(ctx, own.Cluster, own.Era, m)
@@ -169,7 +169,7 @@ func (f *Follower) Run(ctx context.Context) error {
 func (f *Follower) look(ctx context.Context) {
 	var asked []*candidate
 	for _, s := range f.Stores() {
-		asked = append(asked, &candidate{client: s.Client})
+		asked = append(asked, &candidate{client: s.Client, member: true})
 	}
 	each(ctx, asked, func(ctx context.Context, s *candidate) { s.id, s.err = s.client.who(ctx) })
 	for _, moved := range rematch(asked) {
@@ -191,6 +191,7 @@ func (f *Follower) look(ctx context.Context) {
 	}
 	adopt(ctx, asked)
 	extend(ctx, asked)
+	require(ctx, asked)
 	if m := longest(answered(asked)); len(m.Spaces) > len(f.mapping.Spaces) {
 		if err := f.spaces(ctx, m); err != nil {
 			f.log.Warn("cannot go over to added spaces", "spaces", len(m.Spaces), "error", err)

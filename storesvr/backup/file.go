@@ -18,6 +18,16 @@ import (
 	"github.com/seqsvr/seqsvr/seq"
 )
 
+// origin returns the id of the cluster that was saved, which a restore keeps. It is zero if a build of
+// the version before made the backup and the members had changed by then.
+func (m Manifest) origin() seq.ClusterID {
+	life := m.Members.Incarnation
+	if !life.Known() && m.Members.Version == 1 {
+		life = m.Members.Derived(seq.ClusterID{}, m.Cluster, m.Era)
+	}
+	return life.Cluster
+}
+
 // Manifest says what a backup is of.
 type Manifest struct {
 	Cluster    string            `json:"cluster_id"`
@@ -28,9 +38,10 @@ type Manifest struct {
 	Taken      time.Time         `json:"taken"`   // begun
 	Registers  int               `json:"registers"`
 	LeaseBound time.Duration     `json:"lease_bound_ns"`
-	Floors     quorum.Floors     `json:"floors"`              // of that era, the highest of all sources; zero if it was not restored
-	Version    string            `json:"version"`             // of the software
-	SignedBy   string            `json:"signed_by,omitempty"` // Key.ID; empty: not signed
+	Floors     quorum.Floors     `json:"floors"`                      // of that era, the highest of all sources; zero if it was not restored
+	Required   int               `json:"required_protocol,omitempty"` // of sessions, the highest of all sources
+	Version    string            `json:"version"`                     // of the software
+	SignedBy   string            `json:"signed_by,omitempty"`         // Key.ID; empty: not signed
 }
 
 // A file is the magic line, the manifest as one line of JSON, and for each register, in
