@@ -108,7 +108,7 @@ func NewNode(cfg Config, w Wiring) (*Node, error) {
 	n.nameStores(id.Members, w.Stores)
 	leases, err = quorum.NewLeases(quorum.LeaseConfig{
 		Ref: id.Ref, Session: w.Secret.Session(), Secret: w.Secret, Name: cfg.Name, Addr: w.Addr, Lease: cfg.Lease, N: id.N, W: id.W,
-		Clock: w.Clock, Logger: cfg.Logger, Step: group.Step, OnRefused: refused.add,
+		Clock: w.Clock, Wall: w.Wall, Logger: cfg.Logger, Step: group.Step, OnRefused: refused.add,
 		OnLost:     n.lost,
 		OnRoutes:   func() { n.alloc.routes.Look() },
 		OnSessions: func() { n.alloc.sessionsChanged() },

@@ -107,9 +107,8 @@ func (r *replica) write(ctx context.Context, ref quorum.Ref, items, size int, do
 }
 
 // WorkerAhead is how far a snowflake worker id's high-water mark may lie beyond the
-// store's wall clock: enough for every window that an allocator asks for and for
-// clocks that are minutes apart, and far too little to spoil a worker id for long.
-const WorkerAhead = time.Hour
+// store's wall clock.
+const WorkerAhead = quorum.WorkerAhead
 
 // LogAhead is how far the time of a record may lie beyond the store's wall clock: it never
 // falls, so that one which is far ahead would have a section forget its ids too early.
@@ -173,6 +172,7 @@ func (r *replica) renew(req quorum.RenewRequest) (quorum.RenewReply, error) {
 	if err != nil {
 		return quorum.RenewReply{}, err
 	}
+	reply.Time = c.wall().UnixMilli()
 	return c.witness.about(reply, c.clock.Now()), nil
 }
 

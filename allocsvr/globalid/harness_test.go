@@ -24,7 +24,7 @@ import (
 const (
 	testLease = time.Second
 	// storeAhead is how far beyond their clocks the stores let a mark be.
-	storeAhead = 15 * time.Minute
+	storeAhead = quorum.WorkerAhead
 	patience   = 30 * time.Second
 )
 
@@ -302,7 +302,8 @@ func (c *cluster) start(name string, change ...func(*Config)) *node {
 	cfg := Config{Documents: c.group, Config: workers.Config{
 		Name: name, Holder: &tenure.Holder{Session: n.session, Registers: c.group, Leases: n.leases},
 		ReadPrefix: c.group.ReadPrefix, Sessions: n.leases.Sessions,
-		Wall: func() time.Time { return time.UnixMilli(c.wall.Load() + n.offset.Load()) },
+		ClockAhead: func() (time.Duration, bool) { return time.Duration(n.offset.Load()) * time.Millisecond, true },
+		Wall:       func() time.Time { return time.UnixMilli(c.wall.Load() + n.offset.Load()) },
 		Sleep: func(ctx context.Context, d time.Duration) error {
 			c.wall.Add(max(1, d.Milliseconds()))
 			return ctx.Err()

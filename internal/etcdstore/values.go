@@ -85,6 +85,9 @@ type session struct {
 	Lease    time.Duration // the longest that it ever asked for
 	Attached uint32
 	Beat     uint64 // counts the writes
+	// Wall is the wall clock of the process at the beat, milliseconds since 1970. Zero means a build of
+	// before.
+	Wall int64 `json:",omitempty"`
 }
 
 // former is the value of n/<name>.
