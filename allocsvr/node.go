@@ -252,7 +252,8 @@ func (n *Node) admin(view *membership.View, stores func(context.Context) []*pb.S
 		Routes: a.routes, Arbiter: a.arbiter, Nodes: a.nodes, Holder: a.holder, Sessions: n.leases.Sessions, Needed: func() int { return int(a.needed.Load()) },
 		Record: a.sets.Known, Ready: n.Ready, View: view, Stores: stores, Clock: a.clock, DevLog: n.cfg.DevLog,
 		Keys: func() keyhash.Entries { return *n.keys.Load() }, KeyHashes: keyhash.New(context.Background(), n.group, a.session, *a.sections.Mapping()),
-		Growth: api.Growth{Decide: spaces.New(context.Background(), n.group, a.session).Add, Tell: noStores, Extend: n.Extend},
+		ClockAhead: n.leases.ClockAhead,
+		Growth:     api.Growth{Decide: spaces.New(context.Background(), n.group, a.session).Add, Tell: noStores, Extend: n.Extend},
 		ReadSections: func(ctx context.Context) (map[seq.Register]quorum.Outcome, error) {
 			return n.group.ReadPrefix(ctx, a.session, string(seq.KindSection))
 		},

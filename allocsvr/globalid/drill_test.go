@@ -74,6 +74,7 @@ func killsRestartsClockJumpsAndExhaustion(t *testing.T) {
 	const rounds = 40
 	rnd := rand.New(rand.NewPCG(seedOf(t), 1))
 	c := newCluster(t)
+	c.pauses = bubble.NewClock()
 	book := &ledger{t: t, seen: map[string]map[snowflake.ID]string{}}
 	var living []*node
 	for i := range 4 {

@@ -36,6 +36,7 @@ type cluster struct {
 	wall   *atomic.Int64 // true time, milliseconds since 1970
 	stores []*store
 	group  *quorum.Group
+	pauses clock.Clock // of the nodes, for pauses; nil: the machine's
 
 	mu    sync.Mutex // guards nodes
 	nodes []*node    // all that ever were
@@ -309,6 +310,7 @@ func (c *cluster) start(name string, change ...func(*Config)) *node {
 			return ctx.Err()
 		},
 	}}
+	cfg.Clock = c.pauses
 	for _, f := range change {
 		f(&cfg)
 	}

@@ -73,7 +73,7 @@ func (w *Workers) record(ctx context.Context, name string) (*pool, error) {
 	ns, own, err := w.names.Record(ctx, name)
 	if err == nil {
 		_, err = ns.Layout.TickAt(w.cfg.Wall())
-		err = issuing.Name(err)
+		err = w.early(ns, issuing.Name(err))
 	}
 	return &pool{ns, w.cfg.Node.DatacenterIn(ns.Layout), own}, err
 }

@@ -1,9 +1,11 @@
 package workers
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
+	"github.com/seqsvr/seqsvr/allocsvr/globalid/namespaces"
 	"github.com/seqsvr/seqsvr/seq"
 )
 
@@ -23,6 +25,15 @@ func (w *Workers) behind() error {
 		return fmt.Errorf("%w: it is %v behind the clocks that the stores go by, expected at most %v", seq.ErrClockOff, -ahead.Round(time.Second), maxBehind)
 	}
 	return nil
+}
+
+// early says that it is the epoch of a layout that is wrong, and not this node's clock, if that is known:
+// builds of before recorded such namespaces. seq.ErrBadLayout.
+func (w *Workers) early(ns namespaces.Namespace, err error) error {
+	if ahead, known := w.cfg.ClockAhead(); !known || ahead.Abs() > maxOff || !errors.Is(err, seq.ErrClockOff) {
+		return err
+	}
+	return fmt.Errorf("%w: its epoch is %s, and nothing is handed out before: expected another namespace", seq.ErrBadLayout, ns.Layout.Epoch().UTC().Format(time.RFC3339))
 }
 
 // strand gives up a lease whose IDs are further ahead of the clock than the node may borrow, because
