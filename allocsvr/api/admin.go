@@ -53,8 +53,8 @@ type Admin struct {
 	Growth       Growth
 	// ClockAhead is that of quorum.Leases. If nil, nothing is known.
 	ClockAhead func() (time.Duration, bool)
-	Record       func() sets.Record // which sections the Set has, as the node knows
-	DevLog       string             // of the `seqctl dev` that the node is part of; empty: none
+	Record     func() sets.Record // which sections the Set has, as the node knows
+	DevLog     string             // of the `seqctl dev` that the node is part of; empty: none
 }
 
 // askBound is for all that Status asks the stores: callers wait for it 4 s (survey.Patience), and have

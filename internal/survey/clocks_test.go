@@ -1,7 +1,6 @@
 package survey
 
 import (
-	"strings"
 	"testing"
 	"time"
 
