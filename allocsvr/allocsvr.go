@@ -223,6 +223,7 @@ func (s *Server) runSession(ctx context.Context) error {
 		start(run)
 	}
 	start(parts.follow.Run)
+	start(parts.requireUsed)
 	start(func(context.Context) error {
 		if err := parts.srv.Serve(lis); err != nil && !errors.Is(err, grpc.ErrServerStopped) {
 			return fmt.Errorf("serve gRPC: %w", err)
@@ -275,6 +276,7 @@ func (s *Server) assemble(found backend, read known, stop context.CancelCauseFun
 	}
 	p.Node = node
 	p.follow.OnSpaces(node.Extend)
+	node.require = p.follow.Require
 	if p.view, err = s.startGossip(found.identity.Ref.Cluster); err != nil {
 		return nil, err
 	}

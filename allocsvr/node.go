@@ -17,9 +17,9 @@ import (
 	"github.com/seqsvr/seqsvr/allocsvr/keyhash"
 	"github.com/seqsvr/seqsvr/allocsvr/section"
 	"github.com/seqsvr/seqsvr/allocsvr/setdocs"
-	"github.com/seqsvr/seqsvr/allocsvr/spaces"
 	"github.com/seqsvr/seqsvr/internal/clock"
 	"github.com/seqsvr/seqsvr/internal/rpc"
+	"github.com/seqsvr/seqsvr/internal/version"
 	"github.com/seqsvr/seqsvr/membership"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/quorum"
@@ -63,10 +63,14 @@ type Node struct {
 	cfg     Config
 	era     seq.Era
 	cluster string
+	life    seq.Incarnation // of the stores, as they were found
 	parked  string
 	look    func() // at the stores, soon
 	keys    atomic.Pointer[keyhash.Entries]
 	growing sync.Mutex // held by Extend
+	// require has the stores require a protocol of sessions. If nil, the node is no process of
+	// its own and all nodes are of one build.
+	require func(ctx context.Context, protocol int) error
 
 	alloc     *Alloc
 	leases    *quorum.Leases
@@ -101,7 +105,7 @@ func NewNode(cfg Config, w Wiring) (*Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	n := &Node{cfg: cfg, era: id.Ref.Era, cluster: id.Ref.Cluster, parked: w.Parked, group: group, limits: w.Limits, peers: api.NewPeers(id.Ref.Cluster, w.Secret.Session(), w.Dial)}
+	n := &Node{cfg: cfg, era: id.Ref.Era, cluster: id.Ref.Cluster, life: id.Incarnation, parked: w.Parked, group: group, limits: w.Limits, peers: api.NewPeers(id.Ref.Cluster, w.Secret.Session(), w.Dial)}
 	n.keys.Store(&w.Keys)
 	refused := &refusals{stop: w.Stop, clock: w.Clock, needed: id.W, stale: w.Stale}
 	n.refused = refused
@@ -149,11 +153,12 @@ func NewNode(cfg Config, w Wiring) (*Node, error) {
 // Register puts the node's services on a server, all but the operators' one.
 func (n *Node) Register(srv grpc.ServiceRegistrar) {
 	a := n.alloc
-	pb.RegisterSequenceServer(srv, &api.Sequence{Cluster: n.ClusterID(), Zone: n.cfg.Zone, Sections: a.sections, RouteTable: a.routes, Sets: a.sets, Limits: n.limits, Keys: a.keyHashers, Unheard: n.look})
+	pb.RegisterSequenceServer(srv, &api.Sequence{Cluster: n.ClusterID(), Incarnation: n.life, Zone: n.cfg.Zone, Sections: a.sections, RouteTable: a.routes, Sets: a.sets, Limits: n.limits, Keys: a.keyHashers, Unheard: n.look})
 	pb.RegisterPeerServer(srv, &api.Peer{Cluster: n.ClusterID(), Session: a.session, Sections: a.sections.Len, Owner: a.owner,
 		Known: n.leases.Sessions, Kick: n.leases.Kick, Guard: n.cfg.Guard, Logger: n.cfg.Logger})
 	pb.RegisterSetsServer(srv, &api.Sets{Cluster: n.ClusterID(), Era: n.era, Name: a.name, Docs: a.sets, Sections: a.sections, Moves: a.owner.Moves(), Routes: a.routes,
-		Keyhash: keyhash.New(context.Background(), n.group, a.session, *a.sections.Mapping()), Rehash: n.rehash, IDs: n.ids})
+		Keyhash: keyhash.New(context.Background(), n.group, a.session, *a.sections.Mapping()), Rehash: n.rehash, IDs: n.ids,
+		Require: func(ctx context.Context) error { return n.needs(ctx, "Sets", version.Sets) }})
 	for _, e := range n.endpoints {
 		e.Register(srv)
 	}
@@ -253,7 +258,7 @@ func (n *Node) admin(view *membership.View, stores func(context.Context) []*pb.S
 		Record: a.sets.Known, Ready: n.Ready, View: view, Stores: stores, Clock: a.clock, DevLog: n.cfg.DevLog,
 		Keys: func() keyhash.Entries { return *n.keys.Load() }, KeyHashes: keyhash.New(context.Background(), n.group, a.session, *a.sections.Mapping()),
 		ClockAhead: n.leases.ClockAhead,
-		Growth:     api.Growth{Decide: spaces.New(context.Background(), n.group, a.session).Add, Tell: noStores, Extend: n.Extend},
+		Growth:     api.Growth{Decide: n.decideSpace, Tell: noStores, Extend: n.Extend},
 		ReadSections: func(ctx context.Context) (map[seq.Register]quorum.Outcome, error) {
 			return n.group.ReadPrefix(ctx, a.session, string(seq.KindSection))
 		},
@@ -275,6 +280,10 @@ func (n *Node) Ready() error {
 
 // ClusterID is the cluster that the node belongs to.
 func (n *Node) ClusterID() string { return n.cluster }
+
+// Incarnation is the life of the cluster that the node belongs to. It is not known if the stores
+// did not tell it.
+func (n *Node) Incarnation() seq.Incarnation { return n.life }
 
 // runs are the goroutines that Run consists of; each ends with its context.
 func (n *Node) runs() []func(context.Context) error {

@@ -67,7 +67,7 @@ func (c *Copy) Append(b *Batch, latest int64) (taken []Record, err error) {
 // Take takes records in that follow: those of Append, as they are read back from a disk.
 // ErrBadRecord, and then none of them.
 func (c *Copy) Take(records []Record) error {
-	if err := c.state.check(records); err != nil {
+	if err := c.state.check(records, c.window); err != nil {
 		return err
 	}
 	for i := range records {

@@ -43,7 +43,9 @@ func NewOwner(cfg Config, epoch seq.Epoch, found *State, now int64) (*Owner, err
 		return nil, fmt.Errorf("%w: epoch %v for a copy at %v", ErrBadRecord, epoch, found.at)
 	}
 	o := &Owner{cfg: cfg, epoch: epoch, state: found, sent: found.at}
-	o.add(Record{Kind: Began}, now)
+	if err := o.add(Record{Kind: Began}, now); err != nil {
+		return nil, err
+	}
 	return o, nil
 }
 
@@ -64,8 +66,8 @@ func (o *Owner) Take(uid seq.UID, count uint32, id string, first, now int64) (An
 		first = time
 	}
 	if id != "" {
-		if got, ok := o.state.ids[request{uid, id}]; ok {
-			return o.again(got, count)
+		if r := (request{uid, id}); o.next().keeps(r, time) {
+			return o.again(o.state.ids[r], count)
 		}
 		switch {
 		case first > time+o.cfg.Bound:
@@ -84,7 +86,9 @@ func (o *Owner) Take(uid seq.UID, count uint32, id string, first, now int64) (An
 	if uint64(count) > uint64(seq.MaxSeq)-last {
 		return Answer{}, fmt.Errorf("%w: last number %d", ErrSpent, last)
 	}
-	o.add(Record{Kind: Take, UID: uid, First: last + 1, Count: count, ID: id, Sent: first}, now)
+	if err := o.add(Record{Kind: Take, UID: uid, First: last + 1, Count: count, ID: id, Sent: first}, now); err != nil {
+		return Answer{}, err
+	}
 	return Answer{Round: o.round + 1, First: last + 1, Count: count}, nil
 }
 
@@ -161,7 +165,9 @@ func (o *Owner) Raise(uid seq.UID, to uint64, now int64) (Answer, error) {
 			return Answer{}, err
 		}
 	}
-	o.add(Record{Kind: Raise, UID: uid, First: to}, now)
+	if err := o.add(Record{Kind: Raise, UID: uid, First: to}, now); err != nil {
+		return Answer{}, err
+	}
 	return Answer{Round: o.round + 1, First: to}, nil
 }
 
@@ -170,17 +176,24 @@ func (o *Owner) Pass(now int64) bool {
 	if next := o.state.ends.next(); next == nil || next.at > o.time(now) {
 		return false
 	}
-	o.add(Record{Kind: Passed}, now)
-	return true
+	return o.add(Record{Kind: Passed}, now) == nil
 }
 
 func (o *Owner) time(now int64) int64 { return max(o.state.time, now) }
 
-// add completes a record and takes it in.
-func (o *Owner) add(r Record, now int64) {
+// next decides what may follow all that was gathered.
+func (o *Owner) next() *batch { return &batch{state: o.state, window: o.cfg.Window} }
+
+// add completes a record and takes it in. ErrBadRecord for a record that a copy would refuse: it
+// is not gathered, because every copy would refuse the whole batch.
+func (o *Owner) add(r Record, now int64) error {
 	r.Epoch, r.Index, r.Prev, r.Time = o.epoch, o.state.at.Index+1, o.state.at.Epoch, o.time(now)
+	if err := o.next().admits(&r); err != nil {
+		return err
+	}
 	o.state.apply(&r, o.cfg.Window)
 	o.pending = append(o.pending, r)
+	return nil
 }
 
 // Begin gives the next batch, false if none is wanted or one is under way. It must be

@@ -72,6 +72,9 @@ func (r *Record) last() (uint64, bool) {
 	return 0, false
 }
 
+// until returns for how long the id of a Take is kept, in the time of its section.
+func (r *Record) until(window int64) int64 { return max(r.Time, r.Sent) + window }
+
 // after is the position of the record before.
 func (r *Record) after() Position { return Position{r.Prev, r.Index - 1} }
 

@@ -124,42 +124,12 @@ func (s *State) Lifted(e seq.Epoch, lift func(last uint64) (uint64, error)) (*St
 }
 
 // check says why records cannot follow the state: nil if they can. Nothing is changed.
-func (s *State) check(records []Record) error {
-	at, time := s.at, s.time
-	var before batch
+func (s *State) check(records []Record, window int64) error {
+	before := batch{state: s, window: window}
 	for i := range records {
-		r := &records[i]
-		now, known := before.last(r.UID)
-		if !known {
-			now = s.Last(r.UID)
+		if err := before.admits(&records[i]); err != nil {
+			return err
 		}
-		switch {
-		case !r.follows(at):
-			return fmt.Errorf("%w: record %v does not follow %v", ErrBadRecord, r.at(), at)
-		case r.Epoch.Less(at.Epoch):
-			return fmt.Errorf("%w: record %v of an epoch before %v", ErrBadRecord, r.at(), at.Epoch)
-		case r.Time < time:
-			return fmt.Errorf("%w: record %v has time %d, and the one before %d", ErrBadRecord, r.at(), r.Time, time)
-		case len(r.ID) > MaxID:
-			return fmt.Errorf("%w: record %v has an id of %d bytes, expected at most %d", ErrBadRecord, r.at(), len(r.ID), MaxID)
-		}
-		switch r.Kind {
-		case Take:
-			if r.First != now+1 || r.Count == 0 || r.Count > seq.MaxCount || r.First+uint64(r.Count)-1 > uint64(seq.MaxSeq) {
-				return fmt.Errorf("%w: record %v takes %d from %d, and the last is %d", ErrBadRecord, r.at(), r.Count, r.First, now)
-			}
-			if had, ok := s.ids[request{r.UID, r.ID}]; r.ID != "" && (ok && had.until > r.Time || before.taken(r.UID, r.ID)) {
-				return fmt.Errorf("%w: record %v has an id that was used", ErrBadRecord, r.at())
-			}
-		case Raise:
-			if r.First <= now || r.First > uint64(seq.MaxSeq) {
-				return fmt.Errorf("%w: record %v raises to %d, and the last is %d", ErrBadRecord, r.at(), r.First, now)
-			}
-		case Began, Passed:
-		default:
-			return fmt.Errorf("%w: record %v of kind %d", ErrBadRecord, r.at(), r.Kind)
-		}
-		at, time = r.at(), r.Time
 		before.add(records[:i+1])
 	}
 	return nil
@@ -180,7 +150,7 @@ func (s *State) apply(r *Record, window int64) {
 	}
 	if r.Kind == Take && r.ID != "" {
 		key := request{r.UID, r.ID}
-		got := assigned{first: r.First, index: r.Index, count: r.Count, until: max(r.Time, r.Sent) + window}
+		got := assigned{first: r.First, index: r.Index, count: r.Count, until: r.until(window)}
 		s.ids[key] = got
 		s.ends.add(expiry{request: key, at: got.until})
 	}

@@ -34,9 +34,14 @@ type Identity struct {
 	LeaseBound time.Duration // longest lease ever granted
 	ListAge    time.Duration // since the store took its member list over, or since its start
 	Floors     Floors        // of the store's era
+	Protocol   int           // that the store speaks; 0: a build of before
+	Required   int           // the protocol that the store requires of sessions; 0: any
 	Addr       string        // that others are told, host:port; the host may be empty
 	Zone       string        // that fails as a whole; empty: none is known
-	Filled     uint64        // version of the list under which it was filled as a learner; 0: never
+	// Incarnation is the life of the cluster that the store belongs to. It is not known of a
+	// store that is not bound, or that a build of the version before serves.
+	Incarnation seq.Incarnation
+	Filled      uint64 // version of the list under which it was filled as a learner; 0: never
 
 	// Nonce is of a start whose disk is still to be compared with what the fellow stores
 	// remember; 0: it was, or need not be.
@@ -46,7 +51,7 @@ type Identity struct {
 
 // List is the member list that the store has; Version 0 if it has none.
 func (id Identity) List() MemberList {
-	return MemberList{Version: id.Ref.Members, R: id.R, W: id.W, Members: id.Members}
+	return MemberList{Version: id.Ref.Members, R: id.R, W: id.W, Members: id.Members, Incarnation: id.Incarnation}
 }
 
 // Claim is what is remembered of a store's disk: how often the store had started on it and
@@ -232,6 +237,7 @@ type SessionInfo struct {
 	Addr      string
 	Remaining time.Duration
 	Attached  uint32
+	Protocol  int // that the session spoke last; 0: not known
 }
 
 // RenewReply grants Lease from the moment the request was received.

@@ -22,6 +22,9 @@ type MemberList struct {
 	R       int      `json:"r"`
 	W       int      `json:"w"`
 	Members []Member `json:"members"` // sorted by name; learners included
+	// Incarnation is the same in every list of one era. It is not known in a list of a build of
+	// the version before.
+	Incarnation seq.Incarnation `json:"incarnation,omitzero"`
 }
 
 // Voters are the members that vote, in the order of the list.
@@ -57,7 +60,17 @@ func (l MemberList) Sort() {
 	})
 }
 
-// Equal says whether two lists are the same in everything but zones.
+// Derived returns the incarnation of stores that this list binds to each other. origin is of a
+// cluster that was restored, else zero.
+func (l MemberList) Derived(origin seq.ClusterID, cluster string, era seq.Era) seq.Incarnation {
+	uuids := make([]string, len(l.Members))
+	for i, m := range l.Members {
+		uuids[i] = m.UUID
+	}
+	return seq.NewIncarnation(origin, cluster, era, uuids)
+}
+
+// Equal says whether two lists are the same in everything but zones and the incarnation.
 func (l MemberList) Equal(o MemberList) bool {
 	return l.Version == o.Version && l.R == o.R && l.W == o.W && slices.EqualFunc(l.Members, o.Members, Member.Same)
 }

@@ -30,8 +30,9 @@ func (ch *change) bind(ctx context.Context, cluster string, era seq.Era, members
 	sorted := slices.SortedFunc(slices.Values(members), func(a, b quorum.Member) int {
 		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.UUID, b.UUID))
 	})
+	life := quorum.MemberList{Members: sorted}.Derived(c.members.life.Cluster, cluster, era)
 	first := func(own disk.Members) (*disk.Members, error) { return c.members.bound(own, sorted) }
-	err := ch.install(ctx, cluster, era, first, func() {
+	err := ch.install(ctx, cluster, era, life, first, func() {
 		// Without fellows there is nothing to be asked, and before this no vote.
 		c.witness.done = c.witness.done || len(sorted) == 1
 		c.log.Info("bound to its fellow members", "members", sorted)
@@ -53,7 +54,7 @@ func (ch *change) adopt(ctx context.Context, cluster string, era seq.Era, list q
 	}
 	c := ch.core
 	next := func(own disk.Members) (*disk.Members, error) { return c.members.next(own, list) }
-	err := ch.install(ctx, cluster, era, next, func() {
+	err := ch.install(ctx, cluster, era, list.Incarnation, next, func() {
 		c.members.since = c.clock.Now()
 		c.log.Info("took a member list over", "version", list.Version, "members", list.Members)
 	})
@@ -63,11 +64,12 @@ func (ch *change) adopt(ctx context.Context, cluster string, era seq.Era, list q
 	return nil
 }
 
-// install commits the list that next has follow the store's own, if any, and puts it in force.
-// installed runs under core.mu then.
-func (ch *change) install(ctx context.Context, cluster string, era seq.Era, next func(own disk.Members) (*disk.Members, error), installed func()) error {
+// install commits the list that next has follow the store's own, if any, and the incarnation with
+// it, and puts both in force. installed runs under core.mu then.
+func (ch *change) install(ctx context.Context, cluster string, era seq.Era, life seq.Incarnation, next func(own disk.Members) (*disk.Members, error), installed func()) error {
 	c := ch.core
 	var list *disk.Members
+	var known *seq.Incarnation
 	return ch.writer.submit(ctx, &write{
 		apply: func(_ time.Duration, full bool, u *disk.Update) error {
 			if err := c.members.sameCluster(cluster, era); err != nil {
@@ -78,6 +80,9 @@ func (ch *change) install(ctx context.Context, cluster string, era seq.Era, next
 				own = *u.Members
 			}
 			follows, err := next(own)
+			if err == nil {
+				err = c.members.life.Check(life)
+			}
 			if err != nil || follows == nil {
 				return err
 			}
@@ -85,11 +90,14 @@ func (ch *change) install(ctx context.Context, cluster string, era seq.Era, next
 				return seq.ErrStoreFull
 			}
 			u.Members, list = follows, follows
+			if known = c.members.living(life); known.Known() {
+				u.Incarnation = known
+			}
 			return nil
 		},
 		committed: func() {
 			if list != nil && list.Version > c.members.Version {
-				c.members.Members = *list
+				c.members.Members, c.members.life = *list, *known
 				installed()
 			}
 		},

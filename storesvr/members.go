@@ -16,6 +16,25 @@ type members struct {
 	disk.Members
 	self  disk.Identity
 	since time.Duration // the list is in force since then or longer
+	life  seq.Incarnation
+}
+
+// lifeOf returns the incarnation that the disk has, or derives it from the first member list of a
+// store that the version before bound. A later list does not tell it.
+func lifeOf(meta disk.Meta) seq.Incarnation {
+	if meta.Members.Version != 1 || !meta.Incarnation.Binding.IsZero() {
+		return meta.Incarnation
+	}
+	return listOf(meta.Members).Derived(meta.Incarnation.Cluster, meta.Cluster, meta.Era)
+}
+
+// living returns what the store knows of its incarnation with a list that says told.
+func (m *members) living(told seq.Incarnation) *seq.Incarnation {
+	if told.Known() && m.life.Binding.IsZero() {
+		return &told
+	}
+	own := m.life
+	return &own
 }
 
 // ref is what callers must believe of this store.

@@ -19,13 +19,15 @@ const defaultWait = 5 * time.Second
 // Sequence is the service for callers: checks and translation only.
 type Sequence struct {
 	pb.UnimplementedSequenceServer
-	Cluster    string
-	Zone       string // of this node; empty: none is known
-	Sections   *section.Table
-	RouteTable *arbiter.Routes
-	Sets       *setdocs.Docs
-	Limits     *Limits
-	Keys       func() seq.KeyHashers // nil: all by seq.HashKey
+	Cluster string
+	// Incarnation is the life of the cluster. If it is not known, replies do not tell it.
+	Incarnation seq.Incarnation
+	Zone        string // of this node; empty: none is known
+	Sections    *section.Table
+	RouteTable  *arbiter.Routes
+	Sets        *setdocs.Docs
+	Limits      *Limits
+	Keys        func() seq.KeyHashers // nil: all by seq.HashKey
 	// Unheard is told that a space is not known here: it may have been added, and this node is
 	// to look. It must not block; nil: none is ever added.
 	Unheard func()
@@ -185,7 +187,8 @@ func (s *Sequence) Current(ctx context.Context, req *pb.CurrentRequest) (*pb.Cur
 // Routes implements pb.SequenceServer.
 func (s *Sequence) Routes(_ context.Context, req *pb.RoutesRequest) (*pb.RoutesReply, error) {
 	t := s.RouteTable.Table()
-	reply := &pb.RoutesReply{ClusterId: s.Cluster, Mapping: rpc.MappingToProto(*s.Sections.Mapping()), RouteVersion: t.Version(), Zone: s.Zone}
+	reply := &pb.RoutesReply{ClusterId: s.Cluster, Mapping: rpc.MappingToProto(*s.Sections.Mapping()), RouteVersion: t.Version(), Zone: s.Zone,
+		Incarnation: rpc.IncarnationToProto(s.Incarnation)}
 	if t != nil && t.Version() > req.RouteVersion {
 		reply.Routes = t.Wire
 	}

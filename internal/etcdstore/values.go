@@ -7,6 +7,7 @@ import (
 	"hash/crc32"
 	"time"
 
+	"github.com/seqsvr/seqsvr/internal/version"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
 )
@@ -87,7 +88,8 @@ type session struct {
 	Beat     uint64 // counts the writes
 	// Wall is the wall clock of the process at the beat, milliseconds since 1970. Zero means a build of
 	// before.
-	Wall int64 `json:",omitempty"`
+	Wall     int64 `json:",omitempty"`
+	Protocol int   `json:",omitempty"` // that the node speaks; 0: a build of before
 }
 
 // former is the value of n/<name>.
@@ -108,7 +110,30 @@ type meta struct {
 	// Before is the era that registers may still be of while a new one is made of them in place; nil:
 	// they are of Era.
 	Before *seq.Era `json:",omitempty"`
-	Poison string   // why nothing may be written any more; empty: it may
+	// Origin and Binding are what Identity tells of the incarnation, of an era that was restored. If
+	// Binding is zero, it is derived from the UUID.
+	Origin  seq.ClusterID `json:",omitzero"`
+	Binding seq.ClusterID `json:",omitzero"`
+	Poison  string        // why nothing may be written any more; empty: it may
+	// Required is the protocol that sessions must speak; 0: any. With it, Poison has the text of
+	// needs: builds that do not know of it stop, and show that text.
+	Required int `json:",omitempty"`
+}
+
+// needs is the text by which builds that do not know Required are kept out.
+func needs(required int) string {
+	if required < version.Gate {
+		return ""
+	}
+	return fmt.Sprintf("these keys need a build of protocol %d or newer", required)
+}
+
+// poison returns why nothing may be written any more, whatever the build.
+func (m meta) poison() string {
+	if m.Poison == needs(m.Required) {
+		return ""
+	}
+	return m.Poison
 }
 
 // encode is for the values that are no registers.

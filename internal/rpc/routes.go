@@ -88,6 +88,27 @@ func MappingToProto(m seq.Mapping) *pb.Mapping {
 	return out
 }
 
+// IncarnationToProto encodes an incarnation. It returns nil for one that is not known.
+func IncarnationToProto(in seq.Incarnation) *pb.Incarnation {
+	if !in.Known() {
+		return nil
+	}
+	out := &pb.Incarnation{Cluster: in.Cluster[:], Era: uint64(in.Era)}
+	if !in.Binding.IsZero() {
+		out.Binding = in.Binding[:]
+	}
+	return out
+}
+
+// IncarnationFromProto decodes an incarnation. Without a cluster of 16 bytes it is not known.
+func IncarnationFromProto(in *pb.Incarnation) seq.Incarnation {
+	cluster := seq.ClusterIDOf(in.GetCluster())
+	if cluster.IsZero() {
+		return seq.Incarnation{}
+	}
+	return seq.Incarnation{Cluster: cluster, Era: seq.Era(in.GetEra()), Binding: seq.ClusterIDOf(in.GetBinding())}
+}
+
 // SpaceToProto is a space as it travels.
 func SpaceToProto(s *seq.Space) *pb.Space {
 	return &pb.Space{Name: s.Name, First: uint32(s.First), Sections: s.Sections, Step: s.Step, MaxStep: s.MaxStep, MaxJump: s.MaxJump,

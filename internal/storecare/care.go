@@ -101,7 +101,10 @@ func (c *Care) catchUp(ctx context.Context) error {
 
 // decide replaces the list by next and tells all stores.
 func (c *Care) decide(ctx context.Context, next quorum.MemberList, d decision) error {
-	next.Version = c.list.Version + 1
+	next.Version, next.Incarnation = c.list.Version+1, c.list.Incarnation
+	if !next.Incarnation.Known() { // of a cluster that the version before bound, and changed since
+		next.Incarnation = c.list.Derived(seq.ClusterID{}, c.name, c.era)
+	}
 	next.Sort()
 	for _, m := range next.Members {
 		if m.Addr == "" {

@@ -68,6 +68,9 @@ func (c *cluster) ref() quorum.Ref { return c.list.Ref(c.name, c.era) }
 
 // use speaks to the voters of the list from here on.
 func (c *cluster) use(list quorum.MemberList) error {
+	if !list.Incarnation.Known() { // decided by a build of the version before
+		list.Incarnation = c.list.Incarnation
+	}
 	var named []quorum.NamedStore
 	for _, m := range list.Members {
 		client, err := c.client(m)

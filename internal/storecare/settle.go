@@ -83,6 +83,14 @@ func (c settling) run(ctx context.Context) error {
 	if err := c.dump(ctx, []*source{learner}); err != nil {
 		return err
 	}
+	for _, s := range voters { // before it counts as filled
+		if want := s.id.Required; want > learner.id.Required {
+			if err := learner.client.Require(ctx, c.name, c.era, want, false, true); err != nil {
+				return err
+			}
+			learner.id.Required = want
+		}
+	}
 	return c.send(ctx, learner, learner.lacks(merge(voters), true), true, longest(voters))
 }
 

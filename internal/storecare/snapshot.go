@@ -22,6 +22,7 @@ type Snapshot struct {
 	Begun      time.Time
 	LeaseBound time.Duration
 	Floors     quorum.Floors          // of the era
+	Required   int                    // protocol of sessions; 0: any
 	States     []quorum.RegisterState // by name
 }
 
@@ -49,7 +50,7 @@ func (c *Care) Snapshot(ctx context.Context) (Snapshot, error) {
 	})
 	for _, s := range voters {
 		snap.Sources = append(snap.Sources, s.Name)
-		snap.Floors = snap.Floors.Over(s.id.Floors)
+		snap.Floors, snap.Required = snap.Floors.Over(s.id.Floors), max(snap.Required, s.id.Required)
 	}
 	return snap, nil
 }

@@ -142,7 +142,7 @@ func TestConnectBindsStoresThatInitHasJustMade(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if n.Addr != s[i].addr || n.UUID != id.UUID || !id.Voting || id.Ref != c.Identity.Ref {
+		if n.Addr != s[i].addr || n.UUID != id.UUID || !id.Voting || id.Ref != c.Identity.Ref || !id.Incarnation.Known() || id.Incarnation != c.Identity.Incarnation {
 			t.Errorf("store %d: %+v, %+v", i, n, id)
 		}
 		uuids = append(uuids, n.UUID)

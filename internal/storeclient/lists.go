@@ -92,6 +92,16 @@ func longest(there []*candidate) (m seq.Mapping) {
 	return m
 }
 
+// known returns the incarnation that one of the stores tells: builds of the version before tell none.
+func known(there []*candidate) (in seq.Incarnation) {
+	for _, s := range there {
+		if !in.Known() && s.bound() {
+			in = s.id.Incarnation
+		}
+	}
+	return in
+}
+
 // extend tells the longest mapping to the stores that answered with a shorter one: a store
 // has only what was decided. One that refuses keeps what it told of itself.
 func extend(ctx context.Context, stores []*candidate) {

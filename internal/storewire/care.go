@@ -1,6 +1,7 @@
 package storewire
 
 import (
+	"github.com/seqsvr/seqsvr/internal/rpc"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
@@ -8,12 +9,13 @@ import (
 
 // ListToProto encodes a member list.
 func ListToProto(l quorum.MemberList) *pb.MemberList {
-	return &pb.MemberList{Version: l.Version, R: uint32(l.R), W: uint32(l.W), Members: MembersToProto(l.Members)}
+	return &pb.MemberList{Version: l.Version, R: uint32(l.R), W: uint32(l.W), Members: MembersToProto(l.Members), Incarnation: rpc.IncarnationToProto(l.Incarnation)}
 }
 
 // ListFromProto decodes a member list; nil is the zero list, which is valid nowhere.
 func ListFromProto(l *pb.MemberList) quorum.MemberList {
-	return quorum.MemberList{Version: l.GetVersion(), R: int(l.GetR()), W: int(l.GetW()), Members: MembersFromProto(l.GetMembers())}
+	return quorum.MemberList{Version: l.GetVersion(), R: int(l.GetR()), W: int(l.GetW()), Members: MembersFromProto(l.GetMembers()),
+		Incarnation: rpc.IncarnationFromProto(l.GetIncarnation())}
 }
 
 // A message with states of registers brings at most batchStates, and beside the first one no

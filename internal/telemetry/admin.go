@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/seqsvr/seqsvr/internal/rpc"
 )
 
 // Bounds of an admin connection. A profile may take a minute.
@@ -73,7 +75,7 @@ func say(w http.ResponseWriter, code int, text string) {
 // then: nothing depends on them. Nil after ctx ended; else why the listener failed.
 func (a Admin) Serve(ctx context.Context, lis net.Listener) error {
 	srv := &http.Server{
-		Handler:           a.Handler(),
+		Handler:           rpc.EndTests(a.Handler()),
 		ReadHeaderTimeout: headerTimeout, WriteTimeout: writeTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader,
 		ErrorLog: slog.NewLogLogger(a.Logger.Handler(), slog.LevelWarn),
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/seqsvr/seqsvr/exact"
+	"github.com/seqsvr/seqsvr/internal/version"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/sets"
@@ -98,6 +99,8 @@ func (o Restore) Filling(m Manifest, states []quorum.RegisterState) (disk.Fillin
 		return disk.Filling{}, fmt.Errorf("%w: the backup is of %q, not %q", seq.ErrForeignCluster, m.Cluster, o.Cluster)
 	case o.Era <= m.Era:
 		return disk.Filling{}, fmt.Errorf("%w: %d after %d", ErrEra, o.Era, m.Era)
+	case m.Required > version.Protocol:
+		return disk.Filling{}, fmt.Errorf("%w: the backup requires protocol %d, this build speaks %d: restore it with a newer build", seq.ErrProtocol, m.Required, version.Protocol)
 	}
 	if wrong := Check(m.Mapping, states); len(wrong) > 0 {
 		return disk.Filling{}, fmt.Errorf("%w: %s (and %d more)", ErrUnsound, wrong[0], len(wrong)-1)
@@ -114,7 +117,7 @@ func (o Restore) Filling(m Manifest, states []quorum.RegisterState) (disk.Fillin
 	if err != nil {
 		return disk.Filling{}, err
 	}
-	return disk.Filling{Registers: raised, Copies: copies, LeaseBound: max(m.LeaseBound, storesvr.DefaultMaxLease), Floors: floors}, nil
+	return disk.Filling{Registers: raised, Copies: copies, LeaseBound: max(m.LeaseBound, storesvr.DefaultMaxLease), Floors: floors, Required: m.Required}, nil
 }
 
 // floors are what tags and worker ids begin with that the backup does not know, or whose

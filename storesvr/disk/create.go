@@ -113,7 +113,7 @@ func fill(path string, id Identity, with Filling) error {
 		if err != nil {
 			return err
 		}
-		id.Format = Format
+		id.Format = formatOf(with.Required)
 		if err := putJSON(meta, keyIdentity, id); err != nil {
 			return err
 		}
@@ -150,9 +150,12 @@ func fill(path string, id Identity, with Filling) error {
 		if err := all.put(sections); err != nil {
 			return err
 		}
-		update := Update{LeaseBound: with.LeaseBound}
+		update := Update{LeaseBound: with.LeaseBound, Required: with.Required}
 		if with.Floors != (Floors{}) {
 			update.Floors = &with.Floors
+		}
+		if !with.Origin.IsZero() {
+			update.Incarnation = &seq.Incarnation{Cluster: with.Origin, Era: id.Era}
 		}
 		if with.journal != nil {
 			if err := putJSON(meta, keyJournal, with.journal); err != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"io"
 	"io/fs"
 	"maps"
 	"math"
@@ -39,6 +40,17 @@ type Config struct {
 	// File is the least size of a file, bytes; 0: DefaultFile. It is never less than four times
 	// what all copies take.
 	File int64
+	// Open opens a file of the journal. If nil, it is one of the file system.
+	Open func(name string, flags int) (File, error)
+}
+
+// File is what a journal needs of a file. Sync returns once what was written is durable.
+type File interface {
+	io.ReaderAt
+	io.WriterAt
+	io.Closer
+	Name() string
+	Sync() error
 }
 
 // DefaultFile is how large a file is, in bytes, while the copies are small.
@@ -48,7 +60,7 @@ const DefaultFile = 64 << 20
 type Journal struct {
 	cfg    Config
 	copies map[seq.SectionID]*exact.Copy
-	files  [2]*os.File
+	files  [2]File
 	broken error
 
 	turn   uint64   // of the file that is written to: files[turn%2]
@@ -141,9 +153,12 @@ func openFiles(cfg Config, flags int) (*Journal, error) {
 	if cfg.File == 0 {
 		cfg.File = DefaultFile
 	}
+	if cfg.Open == nil {
+		cfg.Open = openFile
+	}
 	j := &Journal{cfg: cfg, copies: map[seq.SectionID]*exact.Copy{}}
 	for i := range j.files {
-		f, err := os.OpenFile(cfg.name(i), flags, 0o600)
+		f, err := cfg.Open(cfg.name(i), flags)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 			return j, fmt.Errorf("%w: no file %s", ErrMissing, filepath.Base(cfg.name(i)))
@@ -154,6 +169,22 @@ func openFiles(cfg Config, flags int) (*Journal, error) {
 	}
 	return j, nil
 }
+
+// openFile opens a file of the file system.
+func openFile(name string, flags int) (File, error) {
+	f, err := os.OpenFile(name, flags, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	return osFile{f}, nil
+}
+
+// osFile makes durable what was written, and of the file's metadata only what is needed to read it:
+// its times do not matter.
+type osFile struct{ *os.File }
+
+// Sync implements File.
+func (f osFile) Sync() error { return datasync(f.File) }
 
 // syncDir makes durable that the files are there.
 func syncDir(dir string) error {
@@ -249,7 +280,7 @@ func (j *Journal) write(entries []exact.Entry) error {
 	if _, err := f.WriteAt(b, j.end); err != nil {
 		return fmt.Errorf("write batch %d: %w", j.number, err)
 	}
-	if err := datasync(f); err != nil {
+	if err := f.Sync(); err != nil {
 		return fmt.Errorf("sync batch %d: %w", j.number, err)
 	}
 	j.end += int64(len(b))

@@ -15,7 +15,7 @@ var exactMutants = []mutant{
 	{rule: "exact-acks", name: "a whole copy leaves a longer one of another epoch", file: "exact/copy.go", in: []string{"exact"}, edits: []edit{
 		{"c.state.at.Epoch == s.at.Epoch && c.state.at.Index >= s.at.Index", "c.state.at.Index >= s.at.Index"}}},
 	{rule: "exact-begins", name: "an owner begins without a record of its own", file: "exact/owner.go", in: []string{"exact"}, edits: []edit{
-		{"	o.add(Record{Kind: Began}, now)\n", "	o.asked = true\n"}}},
+		{"	if err := o.add(Record{Kind: Began}, now); err != nil {\n", "	o.asked = true\n	if err := error(nil); err != nil {\n"}}},
 	{rule: "exact-begins", name: "what was found is told before W stores have it", file: "exact/owner.go", in: []string{"exact", "allocsvr/logs"}, edits: []edit{
 		{" && o.round > 0:", ":"}}},
 	{rule: "exact-begins", name: "a repetition waits for the batch after its own", file: "exact/owner.go", in: []string{"exact"}, edits: []edit{
@@ -23,13 +23,19 @@ var exactMutants = []mutant{
 	{rule: "exact-begins", name: "an index is used twice", file: "exact/owner.go", in: []string{"exact"}, edits: []edit{
 		{"o.epoch, o.state.at.Index+1, o.state.at.Epoch", "o.epoch, max(o.state.at.Index, 1), o.state.at.Epoch"}}},
 	{rule: "exact-checks", name: "a record is not checked against the numbers before it in its batch", file: "exact/batch.go", in: []string{"exact"}, edits: []edit{
-		{"	for i := len(b.records) - 1; i >= 0; i-- {\n", "	for i := -1; i >= 0; i-- {\n"}}},
+		{"			if last, ok := r.last(); ok {\n				return last\n", "			if last, ok := r.last(); ok && last == 0 {\n				return last\n"}}},
 	{rule: "exact-checks", name: "a record is not checked against the ids before it in its batch", file: "exact/batch.go", in: []string{"exact"}, edits: []edit{
-		{"r.UID == uid && r.Kind == Take && r.ID == id {\n			return true\n", "r.UID == uid && r.Kind == Take && r.ID == id {\n			return false\n"}}},
+		{"			return r.until(b.window), true\n", "			return 0, false\n"}}},
 	{rule: "exact-checks", name: "the first records of a large batch are not indexed", file: "exact/batch.go", in: []string{"exact"}, edits: []edit{
 		{"		for i := range records {\n			b.index(&records[i])\n		}\n", "		b.index(&records[len(records)-1])\n"}}},
 	{rule: "exact-checks", name: "the later records of a large batch are not indexed", file: "exact/batch.go", in: []string{"exact"}, edits: []edit{
 		{"	case b.lasts != nil:\n		b.index(&records[len(records)-1])\n", "	case b.lasts != nil:\n"}}},
+	{rule: "exact-again", name: "an id is not used twice in a batch, however far apart", file: "exact/batch.go", in: []string{"exact"}, edits: []edit{
+		{"		return until > time\n", "		return until > 0\n"}}},
+	{rule: "exact-again", name: "an id that a copy drops only with the batch is not used again", file: "exact/batch.go", in: []string{"exact"}, edits: []edit{
+		{"	return ok && got.until > time\n", "	return ok && got.until > 0\n"}}},
+	{rule: "exact-again", name: "an owner gathers what copies refuse", file: "exact/owner.go", in: []string{"exact"}, edits: []edit{
+		{"	if err := o.next().admits(&r); err != nil {\n", "	if err := o.next().admits(&r); err != nil && false {\n"}}},
 	{rule: "exact-overtaken", name: "a batch has nothing of the one before", file: "exact/owner.go", in: []string{"exact"}, edits: []edit{
 		{"	if n := len(o.latest); n > 0 {\n", "	if n := len(o.latest); n > 0 && false {\n"}}},
 	{rule: "exact-overtaken", name: "after a question, a batch has nothing of the one before", file: "exact/owner.go", in: []string{"exact"}, edits: []edit{
@@ -46,10 +52,10 @@ var exactMutants = []mutant{
 		{"	return Answer{Round: o.ask(), First: o.state.Last(uid)}\n", "	return Answer{First: o.state.Last(uid)}\n"}}},
 	{rule: "exact-reads", name: "a replay does not wait for W stores", file: "exact/owner.go", in: []string{"exact", "allocsvr/logs"}, edits: []edit{
 		{"	a := Answer{Round: o.has(got.index), ", "	a := Answer{Round: 0, "}}},
-	{rule: "exact-time", name: "an id is kept by its caller's clock", file: "exact/state.go", in: []string{"exact"}, edits: []edit{
-		{"until: max(r.Time, r.Sent) + window}", "until: r.Sent + window}"}}},
-	{rule: "exact-time", name: "an id is kept by its owner's clock", file: "exact/state.go", in: []string{"exact"}, edits: []edit{
-		{"until: max(r.Time, r.Sent) + window}", "until: r.Time + window}"}}},
+	{rule: "exact-time", name: "an id is kept by its caller's clock", file: "exact/record.go", in: []string{"exact"}, edits: []edit{
+		{"return max(r.Time, r.Sent) + window }", "return r.Sent + window }"}}},
+	{rule: "exact-time", name: "an id is kept by its owner's clock", file: "exact/record.go", in: []string{"exact"}, edits: []edit{
+		{"return max(r.Time, r.Sent) + window }", "return r.Time + window }"}}},
 	{rule: "exact-time", name: "a request expires by the clock of whoever owns the section", file: "exact/owner.go", in: []string{"exact"}, edits: []edit{
 		{"		case first+o.cfg.Window <= time:\n", "		case first+o.cfg.Window <= now && time > 0:\n"}}},
 	{rule: "exact-time", name: "a request from beyond the bound of clocks is taken", file: "exact/owner.go", in: []string{"exact"}, edits: []edit{
@@ -61,7 +67,7 @@ var exactMutants = []mutant{
 	{rule: "exact-time", name: "a store takes a whole copy of any time", file: "exact/copy.go", in: []string{"exact"}, edits: []edit{
 		{"	case s.time > max(latest, c.state.time):\n", "	case s.time > max(latest, c.state.time) && false:\n"}}},
 	{rule: "exact-ids", name: "an id counts for all UIDs", file: "exact/owner.go", in: []string{"exact"}, edits: []edit{
-		{"		if got, ok := o.state.ids[request{uid, id}]; ok {\n			return o.again", "		if got, ok := o.state.ids[request{0, id}]; ok {\n			return o.again"}}},
+		{"r := (request{uid, id}); o.next()", "r := (request{0, id}); o.next()"}}},
 	{rule: "exact-ids", name: "an id is given another count than it was used for", file: "exact/owner.go", in: []string{"exact", "allocsvr/logs"}, edits: []edit{
 		{"	if got.count != count {\n", "	if got.count != count && false {\n"}}},
 	{rule: "exact-ids", name: "ids are forgotten early where there is no room", file: "exact/owner.go", in: []string{"allocsvr/logs"}, edits: []edit{
@@ -86,14 +92,16 @@ var exactMutants = []mutant{
 		{"		f.body, g.spilled = (&exact.Change{Whole: g.owner.State()}).AppendTo(nil), f.number+1\n		return more\n", "		return retry\n"}}},
 	{rule: "exact-batches", name: "a store that is behind stays so while two others serve", file: "allocsvr/logs/log.go", in: []string{"allocsvr/logs"}, edits: []edit{
 		{"g.behind || out.Elsewhere\n", "false\n"}}},
+	{rule: "exact-batches", name: "requests in a whole copy count as not sent", file: "allocsvr/logs/log.go", in: []string{"allocsvr/logs"}, edits: []edit{
+		{"f.body, g.spilled = (&exact.Change{Whole: g.owner.State()}).AppendTo(nil), f.number+1", "f.body = (&exact.Change{Whole: g.owner.State()}).AppendTo(nil)"}}},
 	{rule: "exact-batches", name: "an idle section keeps its ids for ever", file: "allocsvr/logs/log.go", in: []string{"allocsvr/logs"}, edits: []edit{
 		{"	passed := g.owner.Pass(g.now())\n", "	passed := false && g.owner.Pass(g.now())\n"}}},
 	{rule: "exact-batches", name: "copies that do not fit a message are read together again", file: "allocsvr/logs/logs.go", in: []string{"allocsvr/logs"}, edits: []edit{
 		{"				g.alone = true\n", ""}}},
 	{rule: "exact-asks", name: "what a closed log never sent is not asked of the next", file: "allocsvr/logs/finder.go", in: []string{"allocsvr/logs"}, edits: []edit{
-		{"tickets[k], err); errors.Is(err, ErrClosed) {\n", "tickets[k], err); errors.Is(err, ErrClosed) && false {\n"}}},
+		{"errors.Is(err, ErrClosed) || err == errLater {\n", "err == errLater {\n"}}},
 	{rule: "exact-asks", name: "each key of a call waits for a commit of its own", file: "allocsvr/logs/finder.go", in: []string{"allocsvr/logs"}, edits: []edit{
-		{"func(g *Log) (Ticket, error) { return ask(k, g) })\n	}\n", "func(g *Log) (Ticket, error) { return ask(k, g) })\n		if errs[k] == nil {\n			_ = tickets[k].Wait(ctx)\n		}\n	}\n"}}},
+		{"			return ask(k, g)\n		})\n	}\n", "			return ask(k, g)\n		})\n		if errs[k] == nil {\n			_ = tickets[k].Wait(ctx)\n		}\n	}\n"}}},
 	{rule: "exact-seals", name: "the log of a sealed section goes on", file: "allocsvr/section/cell.go", in: []string{"allocsvr/section"}, edits: []edit{
 		{"	c.endLog()\n	c.state, c.target = Sealed, 0\n", "	c.state, c.target = Sealed, 0\n"}}},
 }

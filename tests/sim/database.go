@@ -111,6 +111,12 @@ func (d *simDisk) apply(u disk.Update) uint64 {
 		m.Members = *u.Members
 		d.w.check.eras.listed(d.h, m.Identity, m.Members)
 	}
+	if u.Incarnation != nil {
+		m.Incarnation = *u.Incarnation
+	}
+	if u.Required > 0 {
+		m.Required = u.Required
+	}
 	if u.Mapping != nil {
 		m.Mapping = *u.Mapping
 	}

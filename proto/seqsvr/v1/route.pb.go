@@ -373,6 +373,67 @@ func (x *Mapping) GetSpaces() []*Space {
 	return nil
 }
 
+// Incarnation says which life of which cluster a process belongs to; see seq.Incarnation.
+type Incarnation struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Cluster       []byte                 `protobuf:"bytes,1,opt,name=cluster,proto3" json:"cluster,omitempty"` // 16 bytes, of the binding of the cluster's first stores; empty: not known
+	Era           uint64                 `protobuf:"varint,2,opt,name=era,proto3" json:"era,omitempty"`
+	Binding       []byte                 `protobuf:"bytes,3,opt,name=binding,proto3" json:"binding,omitempty"` // 16 bytes, of the binding of this era's stores; empty: they are not bound
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Incarnation) Reset() {
+	*x = Incarnation{}
+	mi := &file_seqsvr_v1_route_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Incarnation) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Incarnation) ProtoMessage() {}
+
+func (x *Incarnation) ProtoReflect() protoreflect.Message {
+	mi := &file_seqsvr_v1_route_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Incarnation.ProtoReflect.Descriptor instead.
+func (*Incarnation) Descriptor() ([]byte, []int) {
+	return file_seqsvr_v1_route_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *Incarnation) GetCluster() []byte {
+	if x != nil {
+		return x.Cluster
+	}
+	return nil
+}
+
+func (x *Incarnation) GetEra() uint64 {
+	if x != nil {
+		return x.Era
+	}
+	return 0
+}
+
+func (x *Incarnation) GetBinding() []byte {
+	if x != nil {
+		return x.Binding
+	}
+	return nil
+}
+
 // SectionRange is the sections first to first + sections - 1.
 type SectionRange struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -384,7 +445,7 @@ type SectionRange struct {
 
 func (x *SectionRange) Reset() {
 	*x = SectionRange{}
-	mi := &file_seqsvr_v1_route_proto_msgTypes[4]
+	mi := &file_seqsvr_v1_route_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -396,7 +457,7 @@ func (x *SectionRange) String() string {
 func (*SectionRange) ProtoMessage() {}
 
 func (x *SectionRange) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_route_proto_msgTypes[4]
+	mi := &file_seqsvr_v1_route_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -409,7 +470,7 @@ func (x *SectionRange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SectionRange.ProtoReflect.Descriptor instead.
 func (*SectionRange) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_route_proto_rawDescGZIP(), []int{4}
+	return file_seqsvr_v1_route_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *SectionRange) GetFirst() uint32 {
@@ -438,7 +499,7 @@ type Set struct {
 
 func (x *Set) Reset() {
 	*x = Set{}
-	mi := &file_seqsvr_v1_route_proto_msgTypes[5]
+	mi := &file_seqsvr_v1_route_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -450,7 +511,7 @@ func (x *Set) String() string {
 func (*Set) ProtoMessage() {}
 
 func (x *Set) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_route_proto_msgTypes[5]
+	mi := &file_seqsvr_v1_route_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -463,7 +524,7 @@ func (x *Set) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Set.ProtoReflect.Descriptor instead.
 func (*Set) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_route_proto_rawDescGZIP(), []int{5}
+	return file_seqsvr_v1_route_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Set) GetName() string {
@@ -498,7 +559,7 @@ type SetRun struct {
 
 func (x *SetRun) Reset() {
 	*x = SetRun{}
-	mi := &file_seqsvr_v1_route_proto_msgTypes[6]
+	mi := &file_seqsvr_v1_route_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -510,7 +571,7 @@ func (x *SetRun) String() string {
 func (*SetRun) ProtoMessage() {}
 
 func (x *SetRun) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_route_proto_msgTypes[6]
+	mi := &file_seqsvr_v1_route_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -523,7 +584,7 @@ func (x *SetRun) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetRun.ProtoReflect.Descriptor instead.
 func (*SetRun) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_route_proto_rawDescGZIP(), []int{6}
+	return file_seqsvr_v1_route_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *SetRun) GetSections() *SectionRange {
@@ -553,7 +614,7 @@ type SetMap struct {
 
 func (x *SetMap) Reset() {
 	*x = SetMap{}
-	mi := &file_seqsvr_v1_route_proto_msgTypes[7]
+	mi := &file_seqsvr_v1_route_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -565,7 +626,7 @@ func (x *SetMap) String() string {
 func (*SetMap) ProtoMessage() {}
 
 func (x *SetMap) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_route_proto_msgTypes[7]
+	mi := &file_seqsvr_v1_route_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -578,7 +639,7 @@ func (x *SetMap) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetMap.ProtoReflect.Descriptor instead.
 func (*SetMap) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_route_proto_rawDescGZIP(), []int{7}
+	return file_seqsvr_v1_route_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *SetMap) GetVersion() uint64 {
@@ -623,7 +684,7 @@ type SetMove struct {
 
 func (x *SetMove) Reset() {
 	*x = SetMove{}
-	mi := &file_seqsvr_v1_route_proto_msgTypes[8]
+	mi := &file_seqsvr_v1_route_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -635,7 +696,7 @@ func (x *SetMove) String() string {
 func (*SetMove) ProtoMessage() {}
 
 func (x *SetMove) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_route_proto_msgTypes[8]
+	mi := &file_seqsvr_v1_route_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -648,7 +709,7 @@ func (x *SetMove) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetMove.ProtoReflect.Descriptor instead.
 func (*SetMove) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_route_proto_rawDescGZIP(), []int{8}
+	return file_seqsvr_v1_route_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *SetMove) GetId() uint64 {
@@ -724,7 +785,11 @@ const file_seqsvr_v1_route_proto_rawDesc = "" +
 	"\x05added\x18\n" +
 	" \x01(\bR\x05added\"3\n" +
 	"\aMapping\x12(\n" +
-	"\x06spaces\x18\x01 \x03(\v2\x10.seqsvr.v1.SpaceR\x06spaces\"@\n" +
+	"\x06spaces\x18\x01 \x03(\v2\x10.seqsvr.v1.SpaceR\x06spaces\"S\n" +
+	"\vIncarnation\x12\x18\n" +
+	"\acluster\x18\x01 \x01(\fR\acluster\x12\x10\n" +
+	"\x03era\x18\x02 \x01(\x04R\x03era\x12\x18\n" +
+	"\abinding\x18\x03 \x01(\fR\abinding\"@\n" +
 	"\fSectionRange\x12\x14\n" +
 	"\x05first\x18\x01 \x01(\rR\x05first\x12\x1a\n" +
 	"\bsections\x18\x02 \x01(\rR\bsections\"N\n" +
@@ -762,33 +827,34 @@ func file_seqsvr_v1_route_proto_rawDescGZIP() []byte {
 	return file_seqsvr_v1_route_proto_rawDescData
 }
 
-var file_seqsvr_v1_route_proto_msgTypes = make([]protoimpl.MessageInfo, 10)
+var file_seqsvr_v1_route_proto_msgTypes = make([]protoimpl.MessageInfo, 11)
 var file_seqsvr_v1_route_proto_goTypes = []any{
 	(*Node)(nil),         // 0: seqsvr.v1.Node
 	(*RouteTable)(nil),   // 1: seqsvr.v1.RouteTable
 	(*Space)(nil),        // 2: seqsvr.v1.Space
 	(*Mapping)(nil),      // 3: seqsvr.v1.Mapping
-	(*SectionRange)(nil), // 4: seqsvr.v1.SectionRange
-	(*Set)(nil),          // 5: seqsvr.v1.Set
-	(*SetRun)(nil),       // 6: seqsvr.v1.SetRun
-	(*SetMap)(nil),       // 7: seqsvr.v1.SetMap
-	(*SetMove)(nil),      // 8: seqsvr.v1.SetMove
-	nil,                  // 9: seqsvr.v1.RouteTable.PinsEntry
+	(*Incarnation)(nil),  // 4: seqsvr.v1.Incarnation
+	(*SectionRange)(nil), // 5: seqsvr.v1.SectionRange
+	(*Set)(nil),          // 6: seqsvr.v1.Set
+	(*SetRun)(nil),       // 7: seqsvr.v1.SetRun
+	(*SetMap)(nil),       // 8: seqsvr.v1.SetMap
+	(*SetMove)(nil),      // 9: seqsvr.v1.SetMove
+	nil,                  // 10: seqsvr.v1.RouteTable.PinsEntry
 }
 var file_seqsvr_v1_route_proto_depIdxs = []int32{
-	0, // 0: seqsvr.v1.RouteTable.nodes:type_name -> seqsvr.v1.Node
-	9, // 1: seqsvr.v1.RouteTable.pins:type_name -> seqsvr.v1.RouteTable.PinsEntry
-	2, // 2: seqsvr.v1.Mapping.spaces:type_name -> seqsvr.v1.Space
-	4, // 3: seqsvr.v1.SetRun.sections:type_name -> seqsvr.v1.SectionRange
-	5, // 4: seqsvr.v1.SetMap.sets:type_name -> seqsvr.v1.Set
-	6, // 5: seqsvr.v1.SetMap.runs:type_name -> seqsvr.v1.SetRun
-	8, // 6: seqsvr.v1.SetMap.moves:type_name -> seqsvr.v1.SetMove
-	4, // 7: seqsvr.v1.SetMove.sections:type_name -> seqsvr.v1.SectionRange
-	8, // [8:8] is the sub-list for method output_type
-	8, // [8:8] is the sub-list for method input_type
-	8, // [8:8] is the sub-list for extension type_name
-	8, // [8:8] is the sub-list for extension extendee
-	0, // [0:8] is the sub-list for field type_name
+	0,  // 0: seqsvr.v1.RouteTable.nodes:type_name -> seqsvr.v1.Node
+	10, // 1: seqsvr.v1.RouteTable.pins:type_name -> seqsvr.v1.RouteTable.PinsEntry
+	2,  // 2: seqsvr.v1.Mapping.spaces:type_name -> seqsvr.v1.Space
+	5,  // 3: seqsvr.v1.SetRun.sections:type_name -> seqsvr.v1.SectionRange
+	6,  // 4: seqsvr.v1.SetMap.sets:type_name -> seqsvr.v1.Set
+	7,  // 5: seqsvr.v1.SetMap.runs:type_name -> seqsvr.v1.SetRun
+	9,  // 6: seqsvr.v1.SetMap.moves:type_name -> seqsvr.v1.SetMove
+	5,  // 7: seqsvr.v1.SetMove.sections:type_name -> seqsvr.v1.SectionRange
+	8,  // [8:8] is the sub-list for method output_type
+	8,  // [8:8] is the sub-list for method input_type
+	8,  // [8:8] is the sub-list for extension type_name
+	8,  // [8:8] is the sub-list for extension extendee
+	0,  // [0:8] is the sub-list for field type_name
 }
 
 func init() { file_seqsvr_v1_route_proto_init() }
@@ -802,7 +868,7 @@ func file_seqsvr_v1_route_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_seqsvr_v1_route_proto_rawDesc), len(file_seqsvr_v1_route_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   10,
+			NumMessages:   11,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -1670,9 +1670,10 @@ type RoutesReply struct {
 	Routes        *RouteTable            `protobuf:"bytes,2,opt,name=routes,proto3" json:"routes,omitempty"`
 	Mapping       *Mapping               `protobuf:"bytes,3,opt,name=mapping,proto3" json:"mapping,omitempty"`
 	RouteVersion  uint64                 `protobuf:"varint,4,opt,name=route_version,json=routeVersion,proto3" json:"route_version,omitempty"`
-	Zone          string                 `protobuf:"bytes,5,opt,name=zone,proto3" json:"zone,omitempty"` // that the answering process is in; empty: none
-	Set           string                 `protobuf:"bytes,6,opt,name=set,proto3" json:"set,omitempty"`   // that the table is of; empty: the cluster is alone
-	Sets          *SetMap                `protobuf:"bytes,7,opt,name=sets,proto3" json:"sets,omitempty"` // as the node knows it; absent: it is alone, or has no newer one
+	Zone          string                 `protobuf:"bytes,5,opt,name=zone,proto3" json:"zone,omitempty"`               // that the answering process is in; empty: none
+	Set           string                 `protobuf:"bytes,6,opt,name=set,proto3" json:"set,omitempty"`                 // that the table is of; empty: the cluster is alone
+	Sets          *SetMap                `protobuf:"bytes,7,opt,name=sets,proto3" json:"sets,omitempty"`               // as the node knows it; absent: it is alone, or has no newer one
+	Incarnation   *Incarnation           `protobuf:"bytes,8,opt,name=incarnation,proto3" json:"incarnation,omitempty"` // of the cluster that the table is of; absent: not known
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1752,6 +1753,13 @@ func (x *RoutesReply) GetSet() string {
 func (x *RoutesReply) GetSets() *SetMap {
 	if x != nil {
 		return x.Sets
+	}
+	return nil
+}
+
+func (x *RoutesReply) GetIncarnation() *Incarnation {
+	if x != nil {
+		return x.Incarnation
 	}
 	return nil
 }
@@ -1887,7 +1895,7 @@ const file_seqsvr_v1_sequence_proto_rawDesc = "" +
 	"\x06result\"W\n" +
 	"\rRoutesRequest\x12#\n" +
 	"\rroute_version\x18\x01 \x01(\x04R\frouteVersion\x12!\n" +
-	"\fsets_version\x18\x02 \x01(\x04R\vsetsVersion\"\xfb\x01\n" +
+	"\fsets_version\x18\x02 \x01(\x04R\vsetsVersion\"\xb5\x02\n" +
 	"\vRoutesReply\x12\x1d\n" +
 	"\n" +
 	"cluster_id\x18\x01 \x01(\tR\tclusterId\x12-\n" +
@@ -1896,7 +1904,8 @@ const file_seqsvr_v1_sequence_proto_rawDesc = "" +
 	"\rroute_version\x18\x04 \x01(\x04R\frouteVersion\x12\x12\n" +
 	"\x04zone\x18\x05 \x01(\tR\x04zone\x12\x10\n" +
 	"\x03set\x18\x06 \x01(\tR\x03set\x12%\n" +
-	"\x04sets\x18\a \x01(\v2\x11.seqsvr.v1.SetMapR\x04sets2\xfd\x03\n" +
+	"\x04sets\x18\a \x01(\v2\x11.seqsvr.v1.SetMapR\x04sets\x128\n" +
+	"\vincarnation\x18\b \x01(\v2\x16.seqsvr.v1.IncarnationR\vincarnation2\xfd\x03\n" +
 	"\bSequence\x124\n" +
 	"\x04Next\x12\x16.seqsvr.v1.NextRequest\x1a\x14.seqsvr.v1.NextReply\x12C\n" +
 	"\tBatchNext\x12\x1b.seqsvr.v1.BatchNextRequest\x1a\x19.seqsvr.v1.BatchNextReply\x12:\n" +
@@ -1950,6 +1959,7 @@ var file_seqsvr_v1_sequence_proto_goTypes = []any{
 	(ErrorCode)(0),            // 23: seqsvr.v1.ErrorCode
 	(*Mapping)(nil),           // 24: seqsvr.v1.Mapping
 	(*SetMap)(nil),            // 25: seqsvr.v1.SetMap
+	(*Incarnation)(nil),       // 26: seqsvr.v1.Incarnation
 }
 var file_seqsvr_v1_sequence_proto_depIdxs = []int32{
 	22, // 0: seqsvr.v1.NextReply.routes:type_name -> seqsvr.v1.RouteTable
@@ -1976,27 +1986,28 @@ var file_seqsvr_v1_sequence_proto_depIdxs = []int32{
 	22, // 21: seqsvr.v1.RoutesReply.routes:type_name -> seqsvr.v1.RouteTable
 	24, // 22: seqsvr.v1.RoutesReply.mapping:type_name -> seqsvr.v1.Mapping
 	25, // 23: seqsvr.v1.RoutesReply.sets:type_name -> seqsvr.v1.SetMap
-	0,  // 24: seqsvr.v1.Sequence.Next:input_type -> seqsvr.v1.NextRequest
-	5,  // 25: seqsvr.v1.Sequence.BatchNext:input_type -> seqsvr.v1.BatchNextRequest
-	7,  // 26: seqsvr.v1.Sequence.Lookup:input_type -> seqsvr.v1.LookupRequest
-	9,  // 27: seqsvr.v1.Sequence.Current:input_type -> seqsvr.v1.CurrentRequest
-	12, // 28: seqsvr.v1.Sequence.Raise:input_type -> seqsvr.v1.RaiseRequest
-	15, // 29: seqsvr.v1.Sequence.BatchRaise:input_type -> seqsvr.v1.BatchRaiseRequest
-	18, // 30: seqsvr.v1.Sequence.Stream:input_type -> seqsvr.v1.StreamRequest
-	20, // 31: seqsvr.v1.Sequence.Routes:input_type -> seqsvr.v1.RoutesRequest
-	1,  // 32: seqsvr.v1.Sequence.Next:output_type -> seqsvr.v1.NextReply
-	6,  // 33: seqsvr.v1.Sequence.BatchNext:output_type -> seqsvr.v1.BatchNextReply
-	8,  // 34: seqsvr.v1.Sequence.Lookup:output_type -> seqsvr.v1.LookupReply
-	11, // 35: seqsvr.v1.Sequence.Current:output_type -> seqsvr.v1.CurrentReply
-	13, // 36: seqsvr.v1.Sequence.Raise:output_type -> seqsvr.v1.RaiseReply
-	17, // 37: seqsvr.v1.Sequence.BatchRaise:output_type -> seqsvr.v1.BatchRaiseReply
-	19, // 38: seqsvr.v1.Sequence.Stream:output_type -> seqsvr.v1.StreamReply
-	21, // 39: seqsvr.v1.Sequence.Routes:output_type -> seqsvr.v1.RoutesReply
-	32, // [32:40] is the sub-list for method output_type
-	24, // [24:32] is the sub-list for method input_type
-	24, // [24:24] is the sub-list for extension type_name
-	24, // [24:24] is the sub-list for extension extendee
-	0,  // [0:24] is the sub-list for field type_name
+	26, // 24: seqsvr.v1.RoutesReply.incarnation:type_name -> seqsvr.v1.Incarnation
+	0,  // 25: seqsvr.v1.Sequence.Next:input_type -> seqsvr.v1.NextRequest
+	5,  // 26: seqsvr.v1.Sequence.BatchNext:input_type -> seqsvr.v1.BatchNextRequest
+	7,  // 27: seqsvr.v1.Sequence.Lookup:input_type -> seqsvr.v1.LookupRequest
+	9,  // 28: seqsvr.v1.Sequence.Current:input_type -> seqsvr.v1.CurrentRequest
+	12, // 29: seqsvr.v1.Sequence.Raise:input_type -> seqsvr.v1.RaiseRequest
+	15, // 30: seqsvr.v1.Sequence.BatchRaise:input_type -> seqsvr.v1.BatchRaiseRequest
+	18, // 31: seqsvr.v1.Sequence.Stream:input_type -> seqsvr.v1.StreamRequest
+	20, // 32: seqsvr.v1.Sequence.Routes:input_type -> seqsvr.v1.RoutesRequest
+	1,  // 33: seqsvr.v1.Sequence.Next:output_type -> seqsvr.v1.NextReply
+	6,  // 34: seqsvr.v1.Sequence.BatchNext:output_type -> seqsvr.v1.BatchNextReply
+	8,  // 35: seqsvr.v1.Sequence.Lookup:output_type -> seqsvr.v1.LookupReply
+	11, // 36: seqsvr.v1.Sequence.Current:output_type -> seqsvr.v1.CurrentReply
+	13, // 37: seqsvr.v1.Sequence.Raise:output_type -> seqsvr.v1.RaiseReply
+	17, // 38: seqsvr.v1.Sequence.BatchRaise:output_type -> seqsvr.v1.BatchRaiseReply
+	19, // 39: seqsvr.v1.Sequence.Stream:output_type -> seqsvr.v1.StreamReply
+	21, // 40: seqsvr.v1.Sequence.Routes:output_type -> seqsvr.v1.RoutesReply
+	33, // [33:41] is the sub-list for method output_type
+	25, // [25:33] is the sub-list for method input_type
+	25, // [25:25] is the sub-list for extension type_name
+	25, // [25:25] is the sub-list for extension extendee
+	0,  // [0:25] is the sub-list for field type_name
 }
 
 func init() { file_seqsvr_v1_sequence_proto_init() }

@@ -275,7 +275,8 @@ type MemberList struct {
 	Version       uint64                 `protobuf:"varint,1,opt,name=version,proto3" json:"version,omitempty"`
 	R             uint32                 `protobuf:"varint,2,opt,name=r,proto3" json:"r,omitempty"`
 	W             uint32                 `protobuf:"varint,3,opt,name=w,proto3" json:"w,omitempty"`
-	Members       []*StoreMember         `protobuf:"bytes,4,rep,name=members,proto3" json:"members,omitempty"` // sorted by name
+	Members       []*StoreMember         `protobuf:"bytes,4,rep,name=members,proto3" json:"members,omitempty"`         // sorted by name
+	Incarnation   *Incarnation           `protobuf:"bytes,5,opt,name=incarnation,proto3" json:"incarnation,omitempty"` // of the stores; absent: not known
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -334,6 +335,13 @@ func (x *MemberList) GetW() uint32 {
 func (x *MemberList) GetMembers() []*StoreMember {
 	if x != nil {
 		return x.Members
+	}
+	return nil
+}
+
+func (x *MemberList) GetIncarnation() *Incarnation {
+	if x != nil {
+		return x.Incarnation
 	}
 	return nil
 }
@@ -1005,6 +1013,143 @@ func (x *BindRequest) GetMembers() []*StoreMember {
 	return nil
 }
 
+type RequireRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	ClusterId     string                 `protobuf:"bytes,1,opt,name=cluster_id,json=clusterId,proto3" json:"cluster_id,omitempty"`
+	Era           uint64                 `protobuf:"varint,2,opt,name=era,proto3" json:"era,omitempty"`
+	Protocol      uint32                 `protobuf:"varint,3,opt,name=protocol,proto3" json:"protocol,omitempty"`
+	Check         bool                   `protobuf:"varint,4,opt,name=check,proto3" json:"check,omitempty"`     // change nothing, and answer as if
+	Decided       bool                   `protobuf:"varint,5,opt,name=decided,proto3" json:"decided,omitempty"` // another store requires it already
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RequireRequest) Reset() {
+	*x = RequireRequest{}
+	mi := &file_seqsvr_v1_store_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RequireRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RequireRequest) ProtoMessage() {}
+
+func (x *RequireRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_seqsvr_v1_store_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RequireRequest.ProtoReflect.Descriptor instead.
+func (*RequireRequest) Descriptor() ([]byte, []int) {
+	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *RequireRequest) GetClusterId() string {
+	if x != nil {
+		return x.ClusterId
+	}
+	return ""
+}
+
+func (x *RequireRequest) GetEra() uint64 {
+	if x != nil {
+		return x.Era
+	}
+	return 0
+}
+
+func (x *RequireRequest) GetProtocol() uint32 {
+	if x != nil {
+		return x.Protocol
+	}
+	return 0
+}
+
+func (x *RequireRequest) GetCheck() bool {
+	if x != nil {
+		return x.Check
+	}
+	return false
+}
+
+func (x *RequireRequest) GetDecided() bool {
+	if x != nil {
+		return x.Decided
+	}
+	return false
+}
+
+// KeptOut is a node that the store refused for its protocol.
+type KeptOut struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Protocol      uint32                 `protobuf:"varint,2,opt,name=protocol,proto3" json:"protocol,omitempty"`
+	AgoUs         uint64                 `protobuf:"varint,3,opt,name=ago_us,json=agoUs,proto3" json:"ago_us,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *KeptOut) Reset() {
+	*x = KeptOut{}
+	mi := &file_seqsvr_v1_store_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *KeptOut) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*KeptOut) ProtoMessage() {}
+
+func (x *KeptOut) ProtoReflect() protoreflect.Message {
+	mi := &file_seqsvr_v1_store_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use KeptOut.ProtoReflect.Descriptor instead.
+func (*KeptOut) Descriptor() ([]byte, []int) {
+	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *KeptOut) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *KeptOut) GetProtocol() uint32 {
+	if x != nil {
+		return x.Protocol
+	}
+	return 0
+}
+
+func (x *KeptOut) GetAgoUs() uint64 {
+	if x != nil {
+		return x.AgoUs
+	}
+	return 0
+}
+
 type WindowsOverRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	ClusterId     string                 `protobuf:"bytes,1,opt,name=cluster_id,json=clusterId,proto3" json:"cluster_id,omitempty"`
@@ -1016,7 +1161,7 @@ type WindowsOverRequest struct {
 
 func (x *WindowsOverRequest) Reset() {
 	*x = WindowsOverRequest{}
-	mi := &file_seqsvr_v1_store_proto_msgTypes[14]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1028,7 +1173,7 @@ func (x *WindowsOverRequest) String() string {
 func (*WindowsOverRequest) ProtoMessage() {}
 
 func (x *WindowsOverRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_store_proto_msgTypes[14]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1041,7 +1186,7 @@ func (x *WindowsOverRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WindowsOverRequest.ProtoReflect.Descriptor instead.
 func (*WindowsOverRequest) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{14}
+	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *WindowsOverRequest) GetClusterId() string {
@@ -1087,23 +1232,27 @@ type DescribeReply struct {
 	NearlyFull       bool                   `protobuf:"varint,18,opt,name=nearly_full,json=nearlyFull,proto3" json:"nearly_full,omitempty"`
 	UptimeUs         uint64                 `protobuf:"varint,19,opt,name=uptime_us,json=uptimeUs,proto3" json:"uptime_us,omitempty"`
 	Version          string                 `protobuf:"bytes,20,opt,name=version,proto3" json:"version,omitempty"`
-	ListAgeUs        uint64                 `protobuf:"varint,21,opt,name=list_age_us,json=listAgeUs,proto3" json:"list_age_us,omitempty"`              // since the store took its member list over, or since its start
-	FilledVersion    uint64                 `protobuf:"varint,22,opt,name=filled_version,json=filledVersion,proto3" json:"filled_version,omitempty"`    // of the list under which it was filled as a learner; 0: never
-	Nonce            uint64                 `protobuf:"fixed64,24,opt,name=nonce,proto3" json:"nonce,omitempty"`                                        // not 0: the store does not vote yet, see Vouch
-	Remembered       []*StoreClaim          `protobuf:"bytes,26,rep,name=remembered,proto3" json:"remembered,omitempty"`                                // of its fellow stores
-	Addr             string                 `protobuf:"bytes,23,opt,name=addr,proto3" json:"addr,omitempty"`                                            // gRPC, host:port, that others are told; the host may be empty
-	TagFloor         uint64                 `protobuf:"fixed64,27,opt,name=tag_floor,json=tagFloor,proto3" json:"tag_floor,omitempty"`                  // of an era that was restored: no tag counts for less
-	WorkerFloorMs    uint64                 `protobuf:"fixed64,28,opt,name=worker_floor_ms,json=workerFloorMs,proto3" json:"worker_floor_ms,omitempty"` // likewise no worker id; milliseconds since 1970
-	WorkersKeptUs    uint64                 `protobuf:"varint,29,opt,name=workers_kept_us,json=workersKeptUs,proto3" json:"workers_kept_us,omitempty"`  // until the store's clock is there: worker ids are kept back
-	Zone             string                 `protobuf:"bytes,30,opt,name=zone,proto3" json:"zone,omitempty"`                                            // that the store is in; empty: none
-	Caller           string                 `protobuf:"bytes,40,opt,name=caller,proto3" json:"caller,omitempty"`                                        // who the store takes the caller for, and where from, for events
+	ListAgeUs        uint64                 `protobuf:"varint,21,opt,name=list_age_us,json=listAgeUs,proto3" json:"list_age_us,omitempty"`                    // since the store took its member list over, or since its start
+	FilledVersion    uint64                 `protobuf:"varint,22,opt,name=filled_version,json=filledVersion,proto3" json:"filled_version,omitempty"`          // of the list under which it was filled as a learner; 0: never
+	Nonce            uint64                 `protobuf:"fixed64,24,opt,name=nonce,proto3" json:"nonce,omitempty"`                                              // not 0: the store does not vote yet, see Vouch
+	Remembered       []*StoreClaim          `protobuf:"bytes,26,rep,name=remembered,proto3" json:"remembered,omitempty"`                                      // of its fellow stores
+	Addr             string                 `protobuf:"bytes,23,opt,name=addr,proto3" json:"addr,omitempty"`                                                  // gRPC, host:port, that others are told; the host may be empty
+	TagFloor         uint64                 `protobuf:"fixed64,27,opt,name=tag_floor,json=tagFloor,proto3" json:"tag_floor,omitempty"`                        // of an era that was restored: no tag counts for less
+	WorkerFloorMs    uint64                 `protobuf:"fixed64,28,opt,name=worker_floor_ms,json=workerFloorMs,proto3" json:"worker_floor_ms,omitempty"`       // likewise no worker id; milliseconds since 1970
+	WorkersKeptUs    uint64                 `protobuf:"varint,29,opt,name=workers_kept_us,json=workersKeptUs,proto3" json:"workers_kept_us,omitempty"`        // until the store's clock is there: worker ids are kept back
+	Zone             string                 `protobuf:"bytes,30,opt,name=zone,proto3" json:"zone,omitempty"`                                                  // that the store is in; empty: none
+	Protocol         uint32                 `protobuf:"varint,50,opt,name=protocol,proto3" json:"protocol,omitempty"`                                         // that the store speaks; 0: a build of before
+	RequiredProtocol uint32                 `protobuf:"varint,51,opt,name=required_protocol,json=requiredProtocol,proto3" json:"required_protocol,omitempty"` // of sessions; 0: any
+	KeptOut          []*KeptOut             `protobuf:"bytes,52,rep,name=kept_out,json=keptOut,proto3" json:"kept_out,omitempty"`                             // in the last minutes, for its protocol
+	Incarnation      *Incarnation           `protobuf:"bytes,31,opt,name=incarnation,proto3" json:"incarnation,omitempty"`                                    // that the store belongs to; absent: not known
+	Caller           string                 `protobuf:"bytes,40,opt,name=caller,proto3" json:"caller,omitempty"`                                              // who the store takes the caller for, and where from, for events
 	unknownFields    protoimpl.UnknownFields
 	sizeCache        protoimpl.SizeCache
 }
 
 func (x *DescribeReply) Reset() {
 	*x = DescribeReply{}
-	mi := &file_seqsvr_v1_store_proto_msgTypes[15]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1115,7 +1264,7 @@ func (x *DescribeReply) String() string {
 func (*DescribeReply) ProtoMessage() {}
 
 func (x *DescribeReply) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_store_proto_msgTypes[15]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1128,7 +1277,7 @@ func (x *DescribeReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DescribeReply.ProtoReflect.Descriptor instead.
 func (*DescribeReply) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{15}
+	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *DescribeReply) GetStoreUuid() string {
@@ -1334,6 +1483,34 @@ func (x *DescribeReply) GetZone() string {
 	return ""
 }
 
+func (x *DescribeReply) GetProtocol() uint32 {
+	if x != nil {
+		return x.Protocol
+	}
+	return 0
+}
+
+func (x *DescribeReply) GetRequiredProtocol() uint32 {
+	if x != nil {
+		return x.RequiredProtocol
+	}
+	return 0
+}
+
+func (x *DescribeReply) GetKeptOut() []*KeptOut {
+	if x != nil {
+		return x.KeptOut
+	}
+	return nil
+}
+
+func (x *DescribeReply) GetIncarnation() *Incarnation {
+	if x != nil {
+		return x.Incarnation
+	}
+	return nil
+}
+
 func (x *DescribeReply) GetCaller() string {
 	if x != nil {
 		return x.Caller
@@ -1365,7 +1542,7 @@ type Result struct {
 
 func (x *Result) Reset() {
 	*x = Result{}
-	mi := &file_seqsvr_v1_store_proto_msgTypes[16]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1377,7 +1554,7 @@ func (x *Result) String() string {
 func (*Result) ProtoMessage() {}
 
 func (x *Result) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_store_proto_msgTypes[16]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1390,7 +1567,7 @@ func (x *Result) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Result.ProtoReflect.Descriptor instead.
 func (*Result) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{16}
+	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Result) GetVerdict() Verdict {
@@ -1513,7 +1690,7 @@ type SectionColumns struct {
 
 func (x *SectionColumns) Reset() {
 	*x = SectionColumns{}
-	mi := &file_seqsvr_v1_store_proto_msgTypes[17]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1525,7 +1702,7 @@ func (x *SectionColumns) String() string {
 func (*SectionColumns) ProtoMessage() {}
 
 func (x *SectionColumns) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_store_proto_msgTypes[17]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1538,7 +1715,7 @@ func (x *SectionColumns) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SectionColumns.ProtoReflect.Descriptor instead.
 func (*SectionColumns) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{17}
+	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *SectionColumns) GetSections() []uint32 {
@@ -1590,7 +1767,7 @@ type ResultColumns struct {
 
 func (x *ResultColumns) Reset() {
 	*x = ResultColumns{}
-	mi := &file_seqsvr_v1_store_proto_msgTypes[18]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1602,7 +1779,7 @@ func (x *ResultColumns) String() string {
 func (*ResultColumns) ProtoMessage() {}
 
 func (x *ResultColumns) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_store_proto_msgTypes[18]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1615,7 +1792,7 @@ func (x *ResultColumns) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResultColumns.ProtoReflect.Descriptor instead.
 func (*ResultColumns) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{18}
+	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *ResultColumns) GetVerdicts() []byte {
@@ -1702,7 +1879,7 @@ type ReadRequest struct {
 
 func (x *ReadRequest) Reset() {
 	*x = ReadRequest{}
-	mi := &file_seqsvr_v1_store_proto_msgTypes[19]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1714,7 +1891,7 @@ func (x *ReadRequest) String() string {
 func (*ReadRequest) ProtoMessage() {}
 
 func (x *ReadRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_store_proto_msgTypes[19]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1727,7 +1904,7 @@ func (x *ReadRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadRequest.ProtoReflect.Descriptor instead.
 func (*ReadRequest) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{19}
+	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *ReadRequest) GetRef() *Ref {
@@ -1783,7 +1960,7 @@ type PrepareItem struct {
 
 func (x *PrepareItem) Reset() {
 	*x = PrepareItem{}
-	mi := &file_seqsvr_v1_store_proto_msgTypes[20]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1795,7 +1972,7 @@ func (x *PrepareItem) String() string {
 func (*PrepareItem) ProtoMessage() {}
 
 func (x *PrepareItem) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_store_proto_msgTypes[20]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1808,7 +1985,7 @@ func (x *PrepareItem) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PrepareItem.ProtoReflect.Descriptor instead.
 func (*PrepareItem) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{20}
+	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *PrepareItem) GetRegister() []byte {
@@ -1847,7 +2024,7 @@ type PrepareRequest struct {
 
 func (x *PrepareRequest) Reset() {
 	*x = PrepareRequest{}
-	mi := &file_seqsvr_v1_store_proto_msgTypes[21]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1859,7 +2036,7 @@ func (x *PrepareRequest) String() string {
 func (*PrepareRequest) ProtoMessage() {}
 
 func (x *PrepareRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_store_proto_msgTypes[21]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1872,7 +2049,7 @@ func (x *PrepareRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PrepareRequest.ProtoReflect.Descriptor instead.
 func (*PrepareRequest) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{21}
+	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *PrepareRequest) GetRef() *Ref {
@@ -1937,7 +2114,7 @@ type StepItem struct {
 
 func (x *StepItem) Reset() {
 	*x = StepItem{}
-	mi := &file_seqsvr_v1_store_proto_msgTypes[22]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1949,7 +2126,7 @@ func (x *StepItem) String() string {
 func (*StepItem) ProtoMessage() {}
 
 func (x *StepItem) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_store_proto_msgTypes[22]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1962,7 +2139,7 @@ func (x *StepItem) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StepItem.ProtoReflect.Descriptor instead.
 func (*StepItem) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{22}
+	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *StepItem) GetRegister() []byte {
@@ -2015,7 +2192,7 @@ type StepRequest struct {
 
 func (x *StepRequest) Reset() {
 	*x = StepRequest{}
-	mi := &file_seqsvr_v1_store_proto_msgTypes[23]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2027,7 +2204,7 @@ func (x *StepRequest) String() string {
 func (*StepRequest) ProtoMessage() {}
 
 func (x *StepRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_store_proto_msgTypes[23]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2040,7 +2217,7 @@ func (x *StepRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StepRequest.ProtoReflect.Descriptor instead.
 func (*StepRequest) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{23}
+	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *StepRequest) GetRef() *Ref {
@@ -2107,7 +2284,7 @@ type ResultsReply struct {
 
 func (x *ResultsReply) Reset() {
 	*x = ResultsReply{}
-	mi := &file_seqsvr_v1_store_proto_msgTypes[24]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2119,7 +2296,7 @@ func (x *ResultsReply) String() string {
 func (*ResultsReply) ProtoMessage() {}
 
 func (x *ResultsReply) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_store_proto_msgTypes[24]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2132,7 +2309,7 @@ func (x *ResultsReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResultsReply.ProtoReflect.Descriptor instead.
 func (*ResultsReply) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{24}
+	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *ResultsReply) GetStoreUuid() string {
@@ -2188,7 +2365,7 @@ type LeaseItem struct {
 
 func (x *LeaseItem) Reset() {
 	*x = LeaseItem{}
-	mi := &file_seqsvr_v1_store_proto_msgTypes[25]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2200,7 +2377,7 @@ func (x *LeaseItem) String() string {
 func (*LeaseItem) ProtoMessage() {}
 
 func (x *LeaseItem) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_store_proto_msgTypes[25]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2213,7 +2390,7 @@ func (x *LeaseItem) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaseItem.ProtoReflect.Descriptor instead.
 func (*LeaseItem) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{25}
+	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *LeaseItem) GetRegister() []byte {
@@ -2262,7 +2439,7 @@ type RenewRequest struct {
 
 func (x *RenewRequest) Reset() {
 	*x = RenewRequest{}
-	mi := &file_seqsvr_v1_store_proto_msgTypes[26]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2274,7 +2451,7 @@ func (x *RenewRequest) String() string {
 func (*RenewRequest) ProtoMessage() {}
 
 func (x *RenewRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_store_proto_msgTypes[26]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2287,7 +2464,7 @@ func (x *RenewRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewRequest.ProtoReflect.Descriptor instead.
 func (*RenewRequest) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{26}
+	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *RenewRequest) GetRef() *Ref {
@@ -2416,13 +2593,14 @@ type SessionInfo struct {
 	Addr          string                 `protobuf:"bytes,3,opt,name=addr,proto3" json:"addr,omitempty"`
 	RemainingUs   uint64                 `protobuf:"varint,4,opt,name=remaining_us,json=remainingUs,proto3" json:"remaining_us,omitempty"`
 	Attached      uint32                 `protobuf:"varint,5,opt,name=attached,proto3" json:"attached,omitempty"`
+	Protocol      uint32                 `protobuf:"varint,9,opt,name=protocol,proto3" json:"protocol,omitempty"` // that the session spoke last; 0: not known
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *SessionInfo) Reset() {
 	*x = SessionInfo{}
-	mi := &file_seqsvr_v1_store_proto_msgTypes[27]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2434,7 +2612,7 @@ func (x *SessionInfo) String() string {
 func (*SessionInfo) ProtoMessage() {}
 
 func (x *SessionInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_store_proto_msgTypes[27]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2447,7 +2625,7 @@ func (x *SessionInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionInfo.ProtoReflect.Descriptor instead.
 func (*SessionInfo) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{27}
+	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *SessionInfo) GetSession() uint64 {
@@ -2485,6 +2663,13 @@ func (x *SessionInfo) GetAttached() uint32 {
 	return 0
 }
 
+func (x *SessionInfo) GetProtocol() uint32 {
+	if x != nil {
+		return x.Protocol
+	}
+	return 0
+}
+
 type RenewReply struct {
 	state        protoimpl.MessageState `protogen:"open.v1"`
 	StoreUuid    string                 `protobuf:"bytes,1,opt,name=store_uuid,json=storeUuid,proto3" json:"store_uuid,omitempty"`
@@ -2510,7 +2695,7 @@ type RenewReply struct {
 
 func (x *RenewReply) Reset() {
 	*x = RenewReply{}
-	mi := &file_seqsvr_v1_store_proto_msgTypes[28]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2522,7 +2707,7 @@ func (x *RenewReply) String() string {
 func (*RenewReply) ProtoMessage() {}
 
 func (x *RenewReply) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_store_proto_msgTypes[28]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2535,7 +2720,7 @@ func (x *RenewReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewReply.ProtoReflect.Descriptor instead.
 func (*RenewReply) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{28}
+	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *RenewReply) GetStoreUuid() string {
@@ -2639,7 +2824,7 @@ type ReleaseRequest struct {
 
 func (x *ReleaseRequest) Reset() {
 	*x = ReleaseRequest{}
-	mi := &file_seqsvr_v1_store_proto_msgTypes[29]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2651,7 +2836,7 @@ func (x *ReleaseRequest) String() string {
 func (*ReleaseRequest) ProtoMessage() {}
 
 func (x *ReleaseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_store_proto_msgTypes[29]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2664,7 +2849,7 @@ func (x *ReleaseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseRequest.ProtoReflect.Descriptor instead.
 func (*ReleaseRequest) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{29}
+	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *ReleaseRequest) GetRef() *Ref {
@@ -2740,7 +2925,7 @@ type ReleaseReply struct {
 
 func (x *ReleaseReply) Reset() {
 	*x = ReleaseReply{}
-	mi := &file_seqsvr_v1_store_proto_msgTypes[30]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2752,7 +2937,7 @@ func (x *ReleaseReply) String() string {
 func (*ReleaseReply) ProtoMessage() {}
 
 func (x *ReleaseReply) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_store_proto_msgTypes[30]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2765,7 +2950,7 @@ func (x *ReleaseReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseReply.ProtoReflect.Descriptor instead.
 func (*ReleaseReply) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{30}
+	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *ReleaseReply) GetStoreUuid() string {
@@ -2799,13 +2984,14 @@ const file_seqsvr_v1_store_proto_rawDesc = "" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x12\n" +
 	"\x04addr\x18\x03 \x01(\tR\x04addr\x12\x18\n" +
 	"\alearner\x18\x04 \x01(\bR\alearner\x12\x12\n" +
-	"\x04zone\x18\x05 \x01(\tR\x04zone\"t\n" +
+	"\x04zone\x18\x05 \x01(\tR\x04zone\"\xae\x01\n" +
 	"\n" +
 	"MemberList\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\x04R\aversion\x12\f\n" +
 	"\x01r\x18\x02 \x01(\rR\x01r\x12\f\n" +
 	"\x01w\x18\x03 \x01(\rR\x01w\x120\n" +
-	"\amembers\x18\x04 \x03(\v2\x16.seqsvr.v1.StoreMemberR\amembers\"\x91\x01\n" +
+	"\amembers\x18\x04 \x03(\v2\x16.seqsvr.v1.StoreMemberR\amembers\x128\n" +
+	"\vincarnation\x18\x05 \x01(\v2\x16.seqsvr.v1.IncarnationR\vincarnation\"\x91\x01\n" +
 	"\n" +
 	"StoreClaim\x12\x1d\n" +
 	"\n" +
@@ -2862,12 +3048,23 @@ const file_seqsvr_v1_store_proto_rawDesc = "" +
 	"\n" +
 	"cluster_id\x18\x01 \x01(\tR\tclusterId\x12\x10\n" +
 	"\x03era\x18\x02 \x01(\x04R\x03era\x120\n" +
-	"\amembers\x18\x03 \x03(\v2\x16.seqsvr.v1.StoreMemberR\amembers\"]\n" +
+	"\amembers\x18\x03 \x03(\v2\x16.seqsvr.v1.StoreMemberR\amembers\"\x8d\x01\n" +
+	"\x0eRequireRequest\x12\x1d\n" +
+	"\n" +
+	"cluster_id\x18\x01 \x01(\tR\tclusterId\x12\x10\n" +
+	"\x03era\x18\x02 \x01(\x04R\x03era\x12\x1a\n" +
+	"\bprotocol\x18\x03 \x01(\rR\bprotocol\x12\x14\n" +
+	"\x05check\x18\x04 \x01(\bR\x05check\x12\x18\n" +
+	"\adecided\x18\x05 \x01(\bR\adecided\"P\n" +
+	"\aKeptOut\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1a\n" +
+	"\bprotocol\x18\x02 \x01(\rR\bprotocol\x12\x15\n" +
+	"\x06ago_us\x18\x03 \x01(\x04R\x05agoUs\"]\n" +
 	"\x12WindowsOverRequest\x12\x1d\n" +
 	"\n" +
 	"cluster_id\x18\x01 \x01(\tR\tclusterId\x12\x10\n" +
 	"\x03era\x18\x02 \x01(\x04R\x03era\x12\x16\n" +
-	"\x06reason\x18\x03 \x01(\tR\x06reason\"\xb0\a\n" +
+	"\x06reason\x18\x03 \x01(\tR\x06reason\"\xe2\b\n" +
 	"\rDescribeReply\x12\x1d\n" +
 	"\n" +
 	"store_uuid\x18\x01 \x01(\tR\tstoreUuid\x12\x12\n" +
@@ -2904,7 +3101,11 @@ const file_seqsvr_v1_store_proto_rawDesc = "" +
 	"\ttag_floor\x18\x1b \x01(\x06R\btagFloor\x12&\n" +
 	"\x0fworker_floor_ms\x18\x1c \x01(\x06R\rworkerFloorMs\x12&\n" +
 	"\x0fworkers_kept_us\x18\x1d \x01(\x04R\rworkersKeptUs\x12\x12\n" +
-	"\x04zone\x18\x1e \x01(\tR\x04zone\x12\x16\n" +
+	"\x04zone\x18\x1e \x01(\tR\x04zone\x12\x1a\n" +
+	"\bprotocol\x182 \x01(\rR\bprotocol\x12+\n" +
+	"\x11required_protocol\x183 \x01(\rR\x10requiredProtocol\x12-\n" +
+	"\bkept_out\x184 \x03(\v2\x12.seqsvr.v1.KeptOutR\akeptOut\x128\n" +
+	"\vincarnation\x18\x1f \x01(\v2\x16.seqsvr.v1.IncarnationR\vincarnation\x12\x16\n" +
 	"\x06caller\x18( \x01(\tR\x06callerJ\x04\b\x19\x10\x1a\"\xd0\x03\n" +
 	"\x06Result\x12,\n" +
 	"\averdict\x18\x01 \x01(\x0e2\x12.seqsvr.v1.VerdictR\averdict\x12%\n" +
@@ -3005,13 +3206,14 @@ const file_seqsvr_v1_store_proto_rawDesc = "" +
 	"\x04node\x18\x10 \x01(\tR\x04node\x12\x12\n" +
 	"\x04seed\x18\x11 \x01(\fR\x04seed\x12\x16\n" +
 	"\x06number\x18\x12 \x01(\x04R\x06numberJ\x04\b\t\x10\n" +
-	"\"\x8e\x01\n" +
+	"\"\xaa\x01\n" +
 	"\vSessionInfo\x12\x18\n" +
 	"\asession\x18\x01 \x01(\x06R\asession\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x12\n" +
 	"\x04addr\x18\x03 \x01(\tR\x04addr\x12!\n" +
 	"\fremaining_us\x18\x04 \x01(\x04R\vremainingUs\x12\x1a\n" +
-	"\battached\x18\x05 \x01(\rR\battached\"\xa7\x03\n" +
+	"\battached\x18\x05 \x01(\rR\battached\x12\x1a\n" +
+	"\bprotocol\x18\t \x01(\rR\bprotocol\"\xa7\x03\n" +
 	"\n" +
 	"RenewReply\x12\x1d\n" +
 	"\n" +
@@ -3055,7 +3257,7 @@ const file_seqsvr_v1_store_proto_rawDesc = "" +
 	"\x0fVERDICT_UNKNOWN\x10\x05\x12\x13\n" +
 	"\x0fVERDICT_REFUSED\x10\x06\x12\x10\n" +
 	"\fVERDICT_FULL\x10\a\x12\x15\n" +
-	"\x11VERDICT_ELSEWHERE\x10\b2\x98\x06\n" +
+	"\x11VERDICT_ELSEWHERE\x10\b2\xd8\x06\n" +
 	"\x05Store\x12@\n" +
 	"\bDescribe\x12\x1a.seqsvr.v1.DescribeRequest\x1a\x18.seqsvr.v1.DescribeReply\x128\n" +
 	"\x04Bind\x12\x16.seqsvr.v1.BindRequest\x1a\x18.seqsvr.v1.DescribeReply\x12:\n" +
@@ -3069,7 +3271,8 @@ const file_seqsvr_v1_store_proto_rawDesc = "" +
 	"\x06Extend\x12\x18.seqsvr.v1.ExtendRequest\x1a\x18.seqsvr.v1.DescribeReply\x126\n" +
 	"\x04Dump\x12\x16.seqsvr.v1.DumpRequest\x1a\x14.seqsvr.v1.DumpReply0\x01\x124\n" +
 	"\x04Fill\x12\x16.seqsvr.v1.FillRequest\x1a\x14.seqsvr.v1.FillReply\x12F\n" +
-	"\vWindowsOver\x12\x1d.seqsvr.v1.WindowsOverRequest\x1a\x18.seqsvr.v1.DescribeReplyBp\n" +
+	"\vWindowsOver\x12\x1d.seqsvr.v1.WindowsOverRequest\x1a\x18.seqsvr.v1.DescribeReply\x12>\n" +
+	"\aRequire\x12\x19.seqsvr.v1.RequireRequest\x1a\x18.seqsvr.v1.DescribeReplyBp\n" +
 	"\x14com.github.seqsvr.v1P\x01Z1github.com/seqsvr/seqsvr/proto/seqsvr/v1;seqsvrv1\xaa\x02\tSeqsvr.V1\xca\x02\tSeqsvr\\V1\xea\x02\n" +
 	"Seqsvr::V1b\x06proto3"
 
@@ -3086,7 +3289,7 @@ func file_seqsvr_v1_store_proto_rawDescGZIP() []byte {
 }
 
 var file_seqsvr_v1_store_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_seqsvr_v1_store_proto_msgTypes = make([]protoimpl.MessageInfo, 31)
+var file_seqsvr_v1_store_proto_msgTypes = make([]protoimpl.MessageInfo, 33)
 var file_seqsvr_v1_store_proto_goTypes = []any{
 	(Verdict)(0),               // 0: seqsvr.v1.Verdict
 	(*Ref)(nil),                // 1: seqsvr.v1.Ref
@@ -3103,96 +3306,104 @@ var file_seqsvr_v1_store_proto_goTypes = []any{
 	(*FillRequest)(nil),        // 12: seqsvr.v1.FillRequest
 	(*FillReply)(nil),          // 13: seqsvr.v1.FillReply
 	(*BindRequest)(nil),        // 14: seqsvr.v1.BindRequest
-	(*WindowsOverRequest)(nil), // 15: seqsvr.v1.WindowsOverRequest
-	(*DescribeReply)(nil),      // 16: seqsvr.v1.DescribeReply
-	(*Result)(nil),             // 17: seqsvr.v1.Result
-	(*SectionColumns)(nil),     // 18: seqsvr.v1.SectionColumns
-	(*ResultColumns)(nil),      // 19: seqsvr.v1.ResultColumns
-	(*ReadRequest)(nil),        // 20: seqsvr.v1.ReadRequest
-	(*PrepareItem)(nil),        // 21: seqsvr.v1.PrepareItem
-	(*PrepareRequest)(nil),     // 22: seqsvr.v1.PrepareRequest
-	(*StepItem)(nil),           // 23: seqsvr.v1.StepItem
-	(*StepRequest)(nil),        // 24: seqsvr.v1.StepRequest
-	(*ResultsReply)(nil),       // 25: seqsvr.v1.ResultsReply
-	(*LeaseItem)(nil),          // 26: seqsvr.v1.LeaseItem
-	(*RenewRequest)(nil),       // 27: seqsvr.v1.RenewRequest
-	(*SessionInfo)(nil),        // 28: seqsvr.v1.SessionInfo
-	(*RenewReply)(nil),         // 29: seqsvr.v1.RenewReply
-	(*ReleaseRequest)(nil),     // 30: seqsvr.v1.ReleaseRequest
-	(*ReleaseReply)(nil),       // 31: seqsvr.v1.ReleaseReply
-	(*Mapping)(nil),            // 32: seqsvr.v1.Mapping
+	(*RequireRequest)(nil),     // 15: seqsvr.v1.RequireRequest
+	(*KeptOut)(nil),            // 16: seqsvr.v1.KeptOut
+	(*WindowsOverRequest)(nil), // 17: seqsvr.v1.WindowsOverRequest
+	(*DescribeReply)(nil),      // 18: seqsvr.v1.DescribeReply
+	(*Result)(nil),             // 19: seqsvr.v1.Result
+	(*SectionColumns)(nil),     // 20: seqsvr.v1.SectionColumns
+	(*ResultColumns)(nil),      // 21: seqsvr.v1.ResultColumns
+	(*ReadRequest)(nil),        // 22: seqsvr.v1.ReadRequest
+	(*PrepareItem)(nil),        // 23: seqsvr.v1.PrepareItem
+	(*PrepareRequest)(nil),     // 24: seqsvr.v1.PrepareRequest
+	(*StepItem)(nil),           // 25: seqsvr.v1.StepItem
+	(*StepRequest)(nil),        // 26: seqsvr.v1.StepRequest
+	(*ResultsReply)(nil),       // 27: seqsvr.v1.ResultsReply
+	(*LeaseItem)(nil),          // 28: seqsvr.v1.LeaseItem
+	(*RenewRequest)(nil),       // 29: seqsvr.v1.RenewRequest
+	(*SessionInfo)(nil),        // 30: seqsvr.v1.SessionInfo
+	(*RenewReply)(nil),         // 31: seqsvr.v1.RenewReply
+	(*ReleaseRequest)(nil),     // 32: seqsvr.v1.ReleaseRequest
+	(*ReleaseReply)(nil),       // 33: seqsvr.v1.ReleaseReply
+	(*Incarnation)(nil),        // 34: seqsvr.v1.Incarnation
+	(*Mapping)(nil),            // 35: seqsvr.v1.Mapping
 }
 var file_seqsvr_v1_store_proto_depIdxs = []int32{
 	3,  // 0: seqsvr.v1.MemberList.members:type_name -> seqsvr.v1.StoreMember
-	5,  // 1: seqsvr.v1.VouchRequest.claims:type_name -> seqsvr.v1.StoreClaim
-	32, // 2: seqsvr.v1.ExtendRequest.mapping:type_name -> seqsvr.v1.Mapping
-	4,  // 3: seqsvr.v1.AdoptRequest.list:type_name -> seqsvr.v1.MemberList
-	1,  // 4: seqsvr.v1.DumpRequest.ref:type_name -> seqsvr.v1.Ref
-	16, // 5: seqsvr.v1.DumpReply.store:type_name -> seqsvr.v1.DescribeReply
-	9,  // 6: seqsvr.v1.DumpReply.records:type_name -> seqsvr.v1.Record
-	1,  // 7: seqsvr.v1.FillRequest.ref:type_name -> seqsvr.v1.Ref
-	9,  // 8: seqsvr.v1.FillRequest.records:type_name -> seqsvr.v1.Record
-	3,  // 9: seqsvr.v1.BindRequest.members:type_name -> seqsvr.v1.StoreMember
-	1,  // 10: seqsvr.v1.DescribeReply.ref:type_name -> seqsvr.v1.Ref
-	32, // 11: seqsvr.v1.DescribeReply.mapping:type_name -> seqsvr.v1.Mapping
-	3,  // 12: seqsvr.v1.DescribeReply.members:type_name -> seqsvr.v1.StoreMember
-	5,  // 13: seqsvr.v1.DescribeReply.remembered:type_name -> seqsvr.v1.StoreClaim
-	0,  // 14: seqsvr.v1.Result.verdict:type_name -> seqsvr.v1.Verdict
-	1,  // 15: seqsvr.v1.ReadRequest.ref:type_name -> seqsvr.v1.Ref
-	18, // 16: seqsvr.v1.ReadRequest.columns:type_name -> seqsvr.v1.SectionColumns
-	1,  // 17: seqsvr.v1.PrepareRequest.ref:type_name -> seqsvr.v1.Ref
-	21, // 18: seqsvr.v1.PrepareRequest.items:type_name -> seqsvr.v1.PrepareItem
-	18, // 19: seqsvr.v1.PrepareRequest.columns:type_name -> seqsvr.v1.SectionColumns
-	1,  // 20: seqsvr.v1.StepRequest.ref:type_name -> seqsvr.v1.Ref
-	23, // 21: seqsvr.v1.StepRequest.items:type_name -> seqsvr.v1.StepItem
-	18, // 22: seqsvr.v1.StepRequest.columns:type_name -> seqsvr.v1.SectionColumns
-	17, // 23: seqsvr.v1.ResultsReply.results:type_name -> seqsvr.v1.Result
-	19, // 24: seqsvr.v1.ResultsReply.columns:type_name -> seqsvr.v1.ResultColumns
-	1,  // 25: seqsvr.v1.RenewRequest.ref:type_name -> seqsvr.v1.Ref
-	26, // 26: seqsvr.v1.RenewRequest.attach:type_name -> seqsvr.v1.LeaseItem
-	26, // 27: seqsvr.v1.RenewRequest.drop:type_name -> seqsvr.v1.LeaseItem
-	18, // 28: seqsvr.v1.RenewRequest.attach_columns:type_name -> seqsvr.v1.SectionColumns
-	18, // 29: seqsvr.v1.RenewRequest.drop_columns:type_name -> seqsvr.v1.SectionColumns
-	5,  // 30: seqsvr.v1.RenewRequest.seen:type_name -> seqsvr.v1.StoreClaim
-	5,  // 31: seqsvr.v1.RenewRequest.fellows:type_name -> seqsvr.v1.StoreClaim
-	26, // 32: seqsvr.v1.RenewReply.lost:type_name -> seqsvr.v1.LeaseItem
-	26, // 33: seqsvr.v1.RenewReply.refused:type_name -> seqsvr.v1.LeaseItem
-	28, // 34: seqsvr.v1.RenewReply.sessions:type_name -> seqsvr.v1.SessionInfo
-	5,  // 35: seqsvr.v1.RenewReply.remembered:type_name -> seqsvr.v1.StoreClaim
-	1,  // 36: seqsvr.v1.ReleaseRequest.ref:type_name -> seqsvr.v1.Ref
-	26, // 37: seqsvr.v1.ReleaseRequest.items:type_name -> seqsvr.v1.LeaseItem
-	18, // 38: seqsvr.v1.ReleaseRequest.columns:type_name -> seqsvr.v1.SectionColumns
-	2,  // 39: seqsvr.v1.Store.Describe:input_type -> seqsvr.v1.DescribeRequest
-	14, // 40: seqsvr.v1.Store.Bind:input_type -> seqsvr.v1.BindRequest
-	6,  // 41: seqsvr.v1.Store.Vouch:input_type -> seqsvr.v1.VouchRequest
-	20, // 42: seqsvr.v1.Store.Read:input_type -> seqsvr.v1.ReadRequest
-	22, // 43: seqsvr.v1.Store.Prepare:input_type -> seqsvr.v1.PrepareRequest
-	24, // 44: seqsvr.v1.Store.Step:input_type -> seqsvr.v1.StepRequest
-	27, // 45: seqsvr.v1.Store.Renew:input_type -> seqsvr.v1.RenewRequest
-	30, // 46: seqsvr.v1.Store.Release:input_type -> seqsvr.v1.ReleaseRequest
-	8,  // 47: seqsvr.v1.Store.Adopt:input_type -> seqsvr.v1.AdoptRequest
-	7,  // 48: seqsvr.v1.Store.Extend:input_type -> seqsvr.v1.ExtendRequest
-	10, // 49: seqsvr.v1.Store.Dump:input_type -> seqsvr.v1.DumpRequest
-	12, // 50: seqsvr.v1.Store.Fill:input_type -> seqsvr.v1.FillRequest
-	15, // 51: seqsvr.v1.Store.WindowsOver:input_type -> seqsvr.v1.WindowsOverRequest
-	16, // 52: seqsvr.v1.Store.Describe:output_type -> seqsvr.v1.DescribeReply
-	16, // 53: seqsvr.v1.Store.Bind:output_type -> seqsvr.v1.DescribeReply
-	16, // 54: seqsvr.v1.Store.Vouch:output_type -> seqsvr.v1.DescribeReply
-	25, // 55: seqsvr.v1.Store.Read:output_type -> seqsvr.v1.ResultsReply
-	25, // 56: seqsvr.v1.Store.Prepare:output_type -> seqsvr.v1.ResultsReply
-	25, // 57: seqsvr.v1.Store.Step:output_type -> seqsvr.v1.ResultsReply
-	29, // 58: seqsvr.v1.Store.Renew:output_type -> seqsvr.v1.RenewReply
-	31, // 59: seqsvr.v1.Store.Release:output_type -> seqsvr.v1.ReleaseReply
-	16, // 60: seqsvr.v1.Store.Adopt:output_type -> seqsvr.v1.DescribeReply
-	16, // 61: seqsvr.v1.Store.Extend:output_type -> seqsvr.v1.DescribeReply
-	11, // 62: seqsvr.v1.Store.Dump:output_type -> seqsvr.v1.DumpReply
-	13, // 63: seqsvr.v1.Store.Fill:output_type -> seqsvr.v1.FillReply
-	16, // 64: seqsvr.v1.Store.WindowsOver:output_type -> seqsvr.v1.DescribeReply
-	52, // [52:65] is the sub-list for method output_type
-	39, // [39:52] is the sub-list for method input_type
-	39, // [39:39] is the sub-list for extension type_name
-	39, // [39:39] is the sub-list for extension extendee
-	0,  // [0:39] is the sub-list for field type_name
+	34, // 1: seqsvr.v1.MemberList.incarnation:type_name -> seqsvr.v1.Incarnation
+	5,  // 2: seqsvr.v1.VouchRequest.claims:type_name -> seqsvr.v1.StoreClaim
+	35, // 3: seqsvr.v1.ExtendRequest.mapping:type_name -> seqsvr.v1.Mapping
+	4,  // 4: seqsvr.v1.AdoptRequest.list:type_name -> seqsvr.v1.MemberList
+	1,  // 5: seqsvr.v1.DumpRequest.ref:type_name -> seqsvr.v1.Ref
+	18, // 6: seqsvr.v1.DumpReply.store:type_name -> seqsvr.v1.DescribeReply
+	9,  // 7: seqsvr.v1.DumpReply.records:type_name -> seqsvr.v1.Record
+	1,  // 8: seqsvr.v1.FillRequest.ref:type_name -> seqsvr.v1.Ref
+	9,  // 9: seqsvr.v1.FillRequest.records:type_name -> seqsvr.v1.Record
+	3,  // 10: seqsvr.v1.BindRequest.members:type_name -> seqsvr.v1.StoreMember
+	1,  // 11: seqsvr.v1.DescribeReply.ref:type_name -> seqsvr.v1.Ref
+	35, // 12: seqsvr.v1.DescribeReply.mapping:type_name -> seqsvr.v1.Mapping
+	3,  // 13: seqsvr.v1.DescribeReply.members:type_name -> seqsvr.v1.StoreMember
+	5,  // 14: seqsvr.v1.DescribeReply.remembered:type_name -> seqsvr.v1.StoreClaim
+	16, // 15: seqsvr.v1.DescribeReply.kept_out:type_name -> seqsvr.v1.KeptOut
+	34, // 16: seqsvr.v1.DescribeReply.incarnation:type_name -> seqsvr.v1.Incarnation
+	0,  // 17: seqsvr.v1.Result.verdict:type_name -> seqsvr.v1.Verdict
+	1,  // 18: seqsvr.v1.ReadRequest.ref:type_name -> seqsvr.v1.Ref
+	20, // 19: seqsvr.v1.ReadRequest.columns:type_name -> seqsvr.v1.SectionColumns
+	1,  // 20: seqsvr.v1.PrepareRequest.ref:type_name -> seqsvr.v1.Ref
+	23, // 21: seqsvr.v1.PrepareRequest.items:type_name -> seqsvr.v1.PrepareItem
+	20, // 22: seqsvr.v1.PrepareRequest.columns:type_name -> seqsvr.v1.SectionColumns
+	1,  // 23: seqsvr.v1.StepRequest.ref:type_name -> seqsvr.v1.Ref
+	25, // 24: seqsvr.v1.StepRequest.items:type_name -> seqsvr.v1.StepItem
+	20, // 25: seqsvr.v1.StepRequest.columns:type_name -> seqsvr.v1.SectionColumns
+	19, // 26: seqsvr.v1.ResultsReply.results:type_name -> seqsvr.v1.Result
+	21, // 27: seqsvr.v1.ResultsReply.columns:type_name -> seqsvr.v1.ResultColumns
+	1,  // 28: seqsvr.v1.RenewRequest.ref:type_name -> seqsvr.v1.Ref
+	28, // 29: seqsvr.v1.RenewRequest.attach:type_name -> seqsvr.v1.LeaseItem
+	28, // 30: seqsvr.v1.RenewRequest.drop:type_name -> seqsvr.v1.LeaseItem
+	20, // 31: seqsvr.v1.RenewRequest.attach_columns:type_name -> seqsvr.v1.SectionColumns
+	20, // 32: seqsvr.v1.RenewRequest.drop_columns:type_name -> seqsvr.v1.SectionColumns
+	5,  // 33: seqsvr.v1.RenewRequest.seen:type_name -> seqsvr.v1.StoreClaim
+	5,  // 34: seqsvr.v1.RenewRequest.fellows:type_name -> seqsvr.v1.StoreClaim
+	28, // 35: seqsvr.v1.RenewReply.lost:type_name -> seqsvr.v1.LeaseItem
+	28, // 36: seqsvr.v1.RenewReply.refused:type_name -> seqsvr.v1.LeaseItem
+	30, // 37: seqsvr.v1.RenewReply.sessions:type_name -> seqsvr.v1.SessionInfo
+	5,  // 38: seqsvr.v1.RenewReply.remembered:type_name -> seqsvr.v1.StoreClaim
+	1,  // 39: seqsvr.v1.ReleaseRequest.ref:type_name -> seqsvr.v1.Ref
+	28, // 40: seqsvr.v1.ReleaseRequest.items:type_name -> seqsvr.v1.LeaseItem
+	20, // 41: seqsvr.v1.ReleaseRequest.columns:type_name -> seqsvr.v1.SectionColumns
+	2,  // 42: seqsvr.v1.Store.Describe:input_type -> seqsvr.v1.DescribeRequest
+	14, // 43: seqsvr.v1.Store.Bind:input_type -> seqsvr.v1.BindRequest
+	6,  // 44: seqsvr.v1.Store.Vouch:input_type -> seqsvr.v1.VouchRequest
+	22, // 45: seqsvr.v1.Store.Read:input_type -> seqsvr.v1.ReadRequest
+	24, // 46: seqsvr.v1.Store.Prepare:input_type -> seqsvr.v1.PrepareRequest
+	26, // 47: seqsvr.v1.Store.Step:input_type -> seqsvr.v1.StepRequest
+	29, // 48: seqsvr.v1.Store.Renew:input_type -> seqsvr.v1.RenewRequest
+	32, // 49: seqsvr.v1.Store.Release:input_type -> seqsvr.v1.ReleaseRequest
+	8,  // 50: seqsvr.v1.Store.Adopt:input_type -> seqsvr.v1.AdoptRequest
+	7,  // 51: seqsvr.v1.Store.Extend:input_type -> seqsvr.v1.ExtendRequest
+	10, // 52: seqsvr.v1.Store.Dump:input_type -> seqsvr.v1.DumpRequest
+	12, // 53: seqsvr.v1.Store.Fill:input_type -> seqsvr.v1.FillRequest
+	17, // 54: seqsvr.v1.Store.WindowsOver:input_type -> seqsvr.v1.WindowsOverRequest
+	15, // 55: seqsvr.v1.Store.Require:input_type -> seqsvr.v1.RequireRequest
+	18, // 56: seqsvr.v1.Store.Describe:output_type -> seqsvr.v1.DescribeReply
+	18, // 57: seqsvr.v1.Store.Bind:output_type -> seqsvr.v1.DescribeReply
+	18, // 58: seqsvr.v1.Store.Vouch:output_type -> seqsvr.v1.DescribeReply
+	27, // 59: seqsvr.v1.Store.Read:output_type -> seqsvr.v1.ResultsReply
+	27, // 60: seqsvr.v1.Store.Prepare:output_type -> seqsvr.v1.ResultsReply
+	27, // 61: seqsvr.v1.Store.Step:output_type -> seqsvr.v1.ResultsReply
+	31, // 62: seqsvr.v1.Store.Renew:output_type -> seqsvr.v1.RenewReply
+	33, // 63: seqsvr.v1.Store.Release:output_type -> seqsvr.v1.ReleaseReply
+	18, // 64: seqsvr.v1.Store.Adopt:output_type -> seqsvr.v1.DescribeReply
+	18, // 65: seqsvr.v1.Store.Extend:output_type -> seqsvr.v1.DescribeReply
+	11, // 66: seqsvr.v1.Store.Dump:output_type -> seqsvr.v1.DumpReply
+	13, // 67: seqsvr.v1.Store.Fill:output_type -> seqsvr.v1.FillReply
+	18, // 68: seqsvr.v1.Store.WindowsOver:output_type -> seqsvr.v1.DescribeReply
+	18, // 69: seqsvr.v1.Store.Require:output_type -> seqsvr.v1.DescribeReply
+	56, // [56:70] is the sub-list for method output_type
+	42, // [42:56] is the sub-list for method input_type
+	42, // [42:42] is the sub-list for extension type_name
+	42, // [42:42] is the sub-list for extension extendee
+	0,  // [0:42] is the sub-list for field type_name
 }
 
 func init() { file_seqsvr_v1_store_proto_init() }
@@ -3207,7 +3418,7 @@ func file_seqsvr_v1_store_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_seqsvr_v1_store_proto_rawDesc), len(file_seqsvr_v1_store_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   31,
+			NumMessages:   33,
 			NumExtensions: 0,
 			NumServices:   1,
 		},
