@@ -133,7 +133,7 @@ func limitsAt(now time.Time) acceptor.Limits {
 }
 
 // workerMax is the largest high-water mark to be taken, in milliseconds since 1970.
-func workerMax(now time.Time) uint64 { return uint64(max(0, now.Add(WorkerAhead).UnixMilli())) }
+func workerMax(now time.Time) uint64 { return uint64(max(1, now.Add(WorkerAhead).UnixMilli())) }
 
 // Renew implements quorum.Store. It waits for a commit only if the lease is longer than
 // any before: were it granted first, a crash could leave a grace shorter than the lease.

@@ -297,7 +297,7 @@ func (o NewEra) fill(ctx context.Context, kv KV, k keys, mine Compare, states []
 func begins(k keys, st quorum.RegisterState) []Op {
 	key := k.register(st.Register)
 	ops := []Op{put(key, register{promised: st.Promised, accepted: st.Accepted, max: st.Max, bodyMax: st.PayloadMax}.encode(key))}
-	if st.Register.Kind() == seq.KindDocument && len(st.Payload) > 0 {
+	if st.Register.HasPayload() && len(st.Payload) > 0 {
 		body := k.body(st.Register)
 		ops = append(ops, put(body, seal(body, st.Payload)))
 	}

@@ -115,7 +115,7 @@ func DescribeToProto(id quorum.Identity) *pb.DescribeReply {
 		MaxLeaseUs: uint64(id.MaxLease.Microseconds()), GraceRemainingUs: micros(id.Grace), Commits: id.Commits,
 		LeaseBoundUs: micros(id.LeaseBound), ListAgeUs: uint64(id.ListAge.Microseconds()), FilledVersion: id.Filled, Addr: id.Addr,
 		Nonce: id.Nonce, Remembered: claimsToProto(id.Remembered),
-		TagFloor: id.Floors.Tag, WorkerFloorMs: id.Floors.Worker, Zone: id.Zone,
+		TagFloor: id.Floors.Tag, WorkerFloorMs: id.Floors.Worker, SectionFloor: id.Floors.Section, Zone: id.Zone,
 		Protocol: uint32(id.Protocol), RequiredProtocol: uint32(id.Required),
 		Incarnation: rpc.IncarnationToProto(id.Incarnation),
 	}
@@ -135,7 +135,7 @@ func DescribeFromProto(r *pb.DescribeReply) (quorum.Identity, error) {
 		MaxLease: duration(r.GetMaxLeaseUs()), Grace: duration(r.GetGraceRemainingUs()), Commits: r.GetCommits(),
 		LeaseBound: duration(r.GetLeaseBoundUs()), ListAge: duration(r.GetListAgeUs()), Filled: r.GetFilledVersion(), Addr: r.GetAddr(),
 		Nonce: r.GetNonce(), Remembered: ClaimsFromProto(r.GetRemembered()),
-		Floors: quorum.Floors{Tag: r.GetTagFloor(), Worker: r.GetWorkerFloorMs()}, Zone: r.GetZone(),
+		Floors: quorum.Floors{Tag: r.GetTagFloor(), Worker: r.GetWorkerFloorMs(), Section: r.GetSectionFloor()}, Zone: r.GetZone(),
 		Protocol: int(r.GetProtocol()), Required: int(r.GetRequiredProtocol()),
 		Incarnation: rpc.IncarnationFromProto(r.GetIncarnation()),
 	}, nil

@@ -1238,6 +1238,7 @@ type DescribeReply struct {
 	Remembered       []*StoreClaim          `protobuf:"bytes,26,rep,name=remembered,proto3" json:"remembered,omitempty"`                                      // of its fellow stores
 	Addr             string                 `protobuf:"bytes,23,opt,name=addr,proto3" json:"addr,omitempty"`                                                  // gRPC, host:port, that others are told; the host may be empty
 	TagFloor         uint64                 `protobuf:"fixed64,27,opt,name=tag_floor,json=tagFloor,proto3" json:"tag_floor,omitempty"`                        // of an era that was restored: no tag counts for less
+	SectionFloor     uint64                 `protobuf:"fixed64,35,opt,name=section_floor,json=sectionFloor,proto3" json:"section_floor,omitempty"`            // likewise no section of a space
 	WorkerFloorMs    uint64                 `protobuf:"fixed64,28,opt,name=worker_floor_ms,json=workerFloorMs,proto3" json:"worker_floor_ms,omitempty"`       // likewise no worker id; milliseconds since 1970
 	WorkersKeptUs    uint64                 `protobuf:"varint,29,opt,name=workers_kept_us,json=workersKeptUs,proto3" json:"workers_kept_us,omitempty"`        // until the store's clock is there: worker ids are kept back
 	Zone             string                 `protobuf:"bytes,30,opt,name=zone,proto3" json:"zone,omitempty"`                                                  // that the store is in; empty: none
@@ -1458,6 +1459,13 @@ func (x *DescribeReply) GetAddr() string {
 func (x *DescribeReply) GetTagFloor() uint64 {
 	if x != nil {
 		return x.TagFloor
+	}
+	return 0
+}
+
+func (x *DescribeReply) GetSectionFloor() uint64 {
+	if x != nil {
+		return x.SectionFloor
 	}
 	return 0
 }
@@ -3064,7 +3072,7 @@ const file_seqsvr_v1_store_proto_rawDesc = "" +
 	"\n" +
 	"cluster_id\x18\x01 \x01(\tR\tclusterId\x12\x10\n" +
 	"\x03era\x18\x02 \x01(\x04R\x03era\x12\x16\n" +
-	"\x06reason\x18\x03 \x01(\tR\x06reason\"\xe2\b\n" +
+	"\x06reason\x18\x03 \x01(\tR\x06reason\"\x87\t\n" +
 	"\rDescribeReply\x12\x1d\n" +
 	"\n" +
 	"store_uuid\x18\x01 \x01(\tR\tstoreUuid\x12\x12\n" +
@@ -3098,7 +3106,8 @@ const file_seqsvr_v1_store_proto_rawDesc = "" +
 	"remembered\x18\x1a \x03(\v2\x15.seqsvr.v1.StoreClaimR\n" +
 	"remembered\x12\x12\n" +
 	"\x04addr\x18\x17 \x01(\tR\x04addr\x12\x1b\n" +
-	"\ttag_floor\x18\x1b \x01(\x06R\btagFloor\x12&\n" +
+	"\ttag_floor\x18\x1b \x01(\x06R\btagFloor\x12#\n" +
+	"\rsection_floor\x18# \x01(\x06R\fsectionFloor\x12&\n" +
 	"\x0fworker_floor_ms\x18\x1c \x01(\x06R\rworkerFloorMs\x12&\n" +
 	"\x0fworkers_kept_us\x18\x1d \x01(\x04R\rworkersKeptUs\x12\x12\n" +
 	"\x04zone\x18\x1e \x01(\tR\x04zone\x12\x1a\n" +
