@@ -39,6 +39,9 @@ type storeLease struct {
 	wasReset  bool          // the last reply was a reset
 	failing   bool          // the last renew was not answered
 	refusal   error         // why the last renew was refused, of lasting
+
+	ahead time.Duration // how far this node's wall clock was ahead of the store's, if timed
+	timed bool          // the store has told its clock
 }
 
 func newStoreLease(i int, s NamedStore) *storeLease {
@@ -58,6 +61,7 @@ func (s *storeLease) wake() {
 // sentRenew is what the sender remembers of a renew until its reply comes.
 type sentRenew struct {
 	at     time.Duration // clock before sending
+	wall   time.Time     // likewise
 	claims int           // in RenewRequest.Seen
 	number uint64        // RenewRequest.Number
 	gen    uint64        // storeLease.gen when it was made
@@ -152,6 +156,7 @@ func (l *Leases) renewed(s *storeLease, sent sentRenew, reply RenewReply, now ti
 	changed := false
 	if !s.retired { // its place may be another store's by now
 		advance(&l.sent[s.index], int64(sent.at))
+		s.compareClocks(sent, reply, now)
 		l.confirm(s, sent)
 		changed = l.observe(s, reply.Sessions, restarted, now)
 	}
