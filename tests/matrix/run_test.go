@@ -99,6 +99,12 @@ func (s *site) dial() {
 
 func (s *site) seqctl(args ...string) harness.Ended {
 	s.Helper()
+	began := time.Now()
+	defer func() {
+		if took := time.Since(began); took > 5*time.Second {
+			s.Logf("seqctl %q took %v", args, took)
+		}
+	}()
 	return harness.Run(s, harness.Command(harness.Within(s), s, []string{"SEQ_ADDR=" + s.c.GRPC()}, "seqctl", args...))
 }
 
@@ -124,6 +130,12 @@ func (s *site) backup(c *localcluster.Cluster) (file string) {
 func (s *site) take(t *testing.T, k *kind) {
 	t.Helper()
 	s.taken++
+	began := time.Now()
+	defer func() {
+		if took := time.Since(began); took > 5*time.Second {
+			t.Logf("a number of %s took %v", k.name, took)
+		}
+	}()
 	request := fmt.Sprint("request-", s.taken)
 	ctx := harness.Within(t)
 	for {
