@@ -10,9 +10,11 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
+	"github.com/seqsvr/seqsvr/tests/bubble"
 )
 
 // stepping confirms every step that is asked for, until the test ends.
@@ -165,25 +167,37 @@ func TestARequestThatWaitsForItsCeilingSaysSo(t *testing.T) {
 }
 
 func TestStepsOfAllSectionsOfABatchAreAskedForAtOnce(t *testing.T) {
-	o := newOwnedOf(t, seq.Space{Name: "user", Sections: 8, Step: ownerStep})
-	var uids []seq.UID
-	for id := range seq.SectionID(8) {
-		if id > 0 {
-			o.ownAt(id, 0, ownerStep)
+	bubble.Test(t, func(t *testing.T) {
+		o := newOwnedOf(t, seq.Space{Name: "user", Sections: 8, Step: ownerStep})
+		var uids []seq.UID
+		for id := range seq.SectionID(8) {
+			if id > 0 {
+				o.ownAt(id, 0, ownerStep)
+			}
+			uid := seq.UID(0)
+			for o.c.space.SectionOf(uid) != id {
+				uid += 1 << seq.BlockBits
+			}
+			uids = append(uids, uid)
 		}
-		uid := seq.UID(0)
-		for o.c.space.SectionOf(uid) != id {
-			uid += 1 << seq.BlockBits
+		o.regs.OnStep = func(quorum.StepItem) quorum.Outcome { return quorum.Outcome{State: quorum.Won} }
+		k, served := o.Begin(o.c.space, seq.PlainAll(uids...), slices.Repeat([]uint32{2 * ownerStep}, len(uids))), make(chan struct{})
+		go func() { k.Settle(t.Context()); close(served) }()
+		synctest.Wait()
+		if told, _ := o.stepper.Flush(t.Context()); told != len(uids) {
+			t.Errorf("%d steps were asked for together, want %d", told, len(uids))
 		}
-		uids = append(uids, uid)
-	}
-	o.regs.OnStep = func(quorum.StepItem) quorum.Outcome { return quorum.Outcome{State: quorum.Won} }
-	k := o.Begin(o.c.space, seq.PlainAll(uids...), slices.Repeat([]uint32{2 * ownerStep}, len(uids)))
-	k.stepAll(t.Context())
-	if told, _ := o.stepper.Flush(t.Context()); told != len(uids) {
-		t.Errorf("%d steps were asked for together, want %d", told, len(uids))
-	}
-	if k.Settle(t.Context()); len(k.out.Faults) > 0 {
-		t.Error(k.out.Faults)
-	}
+		for waits := true; waits; {
+			synctest.Wait()
+			o.stepper.Flush(t.Context()) // those ahead
+			select {
+			case <-served:
+				waits = false
+			default:
+			}
+		}
+		if len(k.out.Faults) > 0 {
+			t.Error(k.out.Faults)
+		}
+	})
 }

@@ -137,14 +137,20 @@ func (t *Taking) stepAll(ctx context.Context) {
 		c, uid := t.table.Cell(t.space.SectionOf(t.keys.Places[i])), t.keys.UIDs[i]
 		c.mu.Lock()
 		if c.state == Owned && c.leased(now) {
-			cur, known := c.table.Get(uint64(uid))
-			need := cur + min(t.line.numbers(c, uid, t.count(i)), uint64(seq.MaxSeq)-cur)
-			if need > c.confirmed && (known || !c.memory.above(allUsed)) {
+			_, known := c.table.Get(uint64(uid))
+			if need := t.need(c, i); need > c.confirmed && (known || !c.memory.above(allUsed)) {
 				t.table.ahead(ctx, c, need)
 			}
 		}
 		c.mu.Unlock()
 	}
+}
+
+// need returns the ceiling that the key of index i needs for all of its indices that wait. Needs c.mu.
+func (t *Taking) need(c *Cell, i int) uint64 {
+	uid := t.keys.UIDs[i]
+	cur, _ := c.table.Get(uint64(uid))
+	return cur + min(t.line.numbers(c, uid, t.count(i)), uint64(seq.MaxSeq)-cur)
 }
 
 func (t *Taking) count(i int) uint64 {
@@ -216,8 +222,7 @@ func (t *Taking) try(ctx context.Context, c *Cell, i int) (wait bool, err error)
 	if lapsed {
 		return false, fmt.Errorf("section %d: confirmed numbers used up: %w", c.id, t.table.leaseLoss())
 	}
-	all := t.line.numbers(c, t.keys.UIDs[i], t.count(i))
-	t.table.ahead(ctx, c, cur+min(all, uint64(seq.MaxSeq)-cur))
+	t.table.ahead(ctx, c, t.need(c, i))
 	return true, nil
 }
 
