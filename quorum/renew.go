@@ -114,6 +114,7 @@ func (l *Leases) renewed(s *storeLease, sent sentRenew, reply RenewReply, now ti
 		return false
 	}
 	l.recall(s, sent, reply)
+	l.heardClock(s, reply.Wall, now)
 	if reply.Nonce != 0 {
 		again = l.compare(s, sent, reply, fresh)
 		l.mu.Unlock()

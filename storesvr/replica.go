@@ -134,6 +134,7 @@ func (r *replica) Renew(ctx context.Context, req quorum.RenewRequest) (quorum.Re
 	}
 	for {
 		reply, err := r.renew(req)
+		reply.Wall = r.core.wall()
 		switch {
 		case errors.Is(err, acceptor.ErrLeaseBound):
 			if err := r.raiseBound(ctx, req.Lease); err != nil {

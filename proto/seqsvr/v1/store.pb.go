@@ -2517,6 +2517,7 @@ type RenewReply struct {
 	// compared with what its fellow stores remember. Ask them, and renew with this and what
 	// they said.
 	Nonce         uint64 `protobuf:"fixed64,11,opt,name=nonce,proto3" json:"nonce,omitempty"`
+	ClockMs       int64  `protobuf:"varint,20,opt,name=clock_ms,json=clockMs,proto3" json:"clock_ms,omitempty"` // what the store's clock shows, milliseconds since 1970; 0: a build of the version before
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2624,6 +2625,13 @@ func (x *RenewReply) GetRemembered() []*StoreClaim {
 func (x *RenewReply) GetNonce() uint64 {
 	if x != nil {
 		return x.Nonce
+	}
+	return 0
+}
+
+func (x *RenewReply) GetClockMs() int64 {
+	if x != nil {
+		return x.ClockMs
 	}
 	return 0
 }
@@ -3019,7 +3027,7 @@ const file_seqsvr_v1_store_proto_rawDesc = "" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x12\n" +
 	"\x04addr\x18\x03 \x01(\tR\x04addr\x12!\n" +
 	"\fremaining_us\x18\x04 \x01(\x04R\vremainingUs\x12\x1a\n" +
-	"\battached\x18\x05 \x01(\rR\battached\"\x8e\x03\n" +
+	"\battached\x18\x05 \x01(\rR\battached\"\xa9\x03\n" +
 	"\n" +
 	"RenewReply\x12\x1d\n" +
 	"\n" +
@@ -3037,7 +3045,8 @@ const file_seqsvr_v1_store_proto_rawDesc = "" +
 	"remembered\x18\n" +
 	" \x03(\v2\x15.seqsvr.v1.StoreClaimR\n" +
 	"remembered\x12\x14\n" +
-	"\x05nonce\x18\v \x01(\x06R\x05nonce\"\x8f\x02\n" +
+	"\x05nonce\x18\v \x01(\x06R\x05nonce\x12\x19\n" +
+	"\bclock_ms\x18\x14 \x01(\x03R\aclockMs\"\x8f\x02\n" +
 	"\x0eReleaseRequest\x12 \n" +
 	"\x03ref\x18\x01 \x01(\v2\x0e.seqsvr.v1.RefR\x03ref\x12\x18\n" +
 	"\asession\x18\x02 \x01(\x06R\asession\x12*\n" +
