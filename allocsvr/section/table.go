@@ -102,7 +102,7 @@ func New(cfg Config) (*Table, error) {
 	t.logs = logs.New(logs.Config{
 		Stores: t.holder.Registers, Session: t.holder.Session, Clock: t.clock, StoreTime: cfg.StoreTime,
 		Lost: func(id seq.SectionID, epoch, by seq.Epoch) { t.lose(t.Cell(id), epoch, by) },
-		Grow: func(bytes int64) { t.memory.used.Add(bytes) }, Full: func() bool { return t.memory.above(allUsed) },
+		Grow: t.memory.growLogs, Full: func() bool { return t.memory.above(allUsed) },
 		Logger: t.log, Traces: t.traces,
 	})
 	t.logged = logged{find: t.logOf, record: t.record}
