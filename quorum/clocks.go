@@ -9,17 +9,21 @@ import (
 // unheard stands for the clock of a store that has not told it.
 const unheard = math.MinInt64
 
-// heardClock keeps what a store's clock showed when its reply arrived at now. A build of the
-// version before tells none. Callers hold l.mu.
-func (l *Leases) heardClock(s *storeLease, wall time.Time, now time.Duration) {
-	if s.retired {
-		return // its place may be another store's by now
-	}
+// heardClock keeps what a store's clock showed between sent and now, when its reply arrived. A build
+// of the version before tells none. A reply that was long on its way, or waited for a process
+// that was paused, tells less than an earlier one. Callers hold l.mu.
+func (l *Leases) heardClock(s *storeLease, wall time.Time, sent, now time.Duration) {
+	place := &l.clocks[s.index]
 	if wall.IsZero() {
-		l.clocks[s.index].Store(unheard)
+		place.Store(unheard)
 		return
 	}
-	l.clocks[s.index].Store(wall.UnixNano() - int64(now))
+	off := now - sent
+	if place.Load() != unheard && off > s.clockOff+time.Duration(2*Rho*float64(now-s.clockAt)) {
+		return
+	}
+	s.clockOff, s.clockAt = off, now
+	place.Store(wall.UnixNano() - int64(now))
 }
 
 // StoreTime returns the latest time that the clocks of W stores have reached, as their last

@@ -82,6 +82,33 @@ func TestTheTimeFollowsClocksThatAreSet(t *testing.T) {
 	}
 }
 
+// A reply that waited, as for a process that was paused, does not put the time back.
+func TestTheTimeIsNotPutBackByAReplyThatWaited(t *testing.T) {
+	r := newRenewal(t, 3, true)
+	r.tells(noon, map[int]time.Duration{0: 0, 1: 0, 2: 0})
+	var sent [3]sentRenew
+	for i := range sent {
+		_, sent[i] = r.send(i)
+	}
+	r.clock.Advance(15 * time.Second)
+	for i := range sent {
+		r.reply(i, sent[i], RenewReply{Wall: noon})
+	}
+	r.wantTime("after a pause", noon.Add(15*time.Second))
+	for range 3000 { // each takes 15 s: no other tells more
+		for i := range sent {
+			_, sent[i] = r.send(i)
+		}
+		r.clock.Advance(15 * time.Second)
+		for i := range sent {
+			r.reply(i, sent[i], RenewReply{Wall: noon})
+		}
+	}
+	if got, _ := r.StoreTime(); got.After(noon.Add(30 * time.Minute)) {
+		t.Errorf("slow replies are never taken in: got %v", got)
+	}
+}
+
 // The clock of a store that is no member any more does not count, nor for another in its place.
 func TestTheClockOfARemovedStoreDoesNotCount(t *testing.T) {
 	r := newRenewal(t, 3, true)

@@ -33,6 +33,9 @@ type storeLease struct {
 	drops    map[LeaseItem]struct{} // to detach with the next renews until one is answered
 	attached int                    // live holds with this store's bit
 
+	clockAt  time.Duration // when what Leases.clocks has of it arrived
+	clockOff time.Duration // by how much that may be off
+
 	answered  bool          // there has been a reply
 	settledAt time.Duration // before that, after its start, sessions may not have come back yet
 	restarted bool          // it has started anew and granted nothing since
@@ -114,7 +117,7 @@ func (l *Leases) renewed(s *storeLease, sent sentRenew, reply RenewReply, now ti
 		return false
 	}
 	l.recall(s, sent, reply)
-	l.heardClock(s, reply.Wall, now)
+	l.heardClock(s, reply.Wall, sent.at, now)
 	if reply.Nonce != 0 {
 		again = l.compare(s, sent, reply, fresh)
 		l.mu.Unlock()

@@ -74,8 +74,10 @@ var exactMutants = []mutant{
 		{"all[known-c.w]+int64", "all[known-1]+int64"}}},
 	{rule: "exact-follows", name: "the time is known by fewer than W stores", file: "quorum/clocks.go", in: []string{"quorum"}, edits: []edit{
 		{"	if known < c.w {\n", "	if known < 1 {\n"}}},
+	{rule: "exact-follows", name: "a reply that waited puts the time back", file: "quorum/clocks.go", in: []string{"quorum"}, edits: []edit{
+		{"	if place.Load() != unheard && off > ", "	if off < 0 && off > "}}},
 	{rule: "exact-follows", name: "a clock is heard once", file: "quorum/clocks.go", in: []string{"quorum"}, edits: []edit{
-		{"	l.clocks[s.index].Store(wall.UnixNano() - int64(now))\n", "	l.clocks[s.index].CompareAndSwap(unheard, wall.UnixNano()-int64(now))\n"}}},
+		{"	place.Store(wall.UnixNano() - int64(now))\n", "	place.CompareAndSwap(unheard, wall.UnixNano()-int64(now))\n"}}},
 	{rule: "exact-follows", name: "the clock of a store that was removed counts for the next in its place", file: "quorum/council.go", in: []string{"quorum"}, edits: []edit{
 		{"		l.clocks[slot].Store(unheard)\n", "		l.clocks[slot].Store(0)\n"}}},
 	{rule: "exact-follows", name: "a section goes by the time when its copy was read", file: "allocsvr/logs/logs.go", in: []string{"allocsvr/logs"}, edits: []edit{
