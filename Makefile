@@ -22,11 +22,13 @@ run: build ## a whole cluster in one process; Ctrl-C hands over and stops
 # Of one package. A busy machine needs several times what an idle one does, and go's own 10 minutes
 # are not enough for tests/processes then; each wait in a test has a bound of its own.
 LIMIT ?= 30m
+# Compiled as the binaries are, so that both share what is compiled; make lint vets.
+TEST := SEQSVR_BIN=$(CURDIR)/bin CGO_ENABLED=0 go test -trimpath -vet=off -timeout $(LIMIT)
 test: build ## every test, with real processes from bin/
-	go test -timeout $(LIMIT) ./...
+	$(TEST) ./...
 
 e2e: build ## the tests of the module tests/e2e, which need other systems' libraries
-	cd tests/e2e && go vet ./... && go test -timeout $(LIMIT) ./...
+	cd tests/e2e && go vet ./... && $(TEST) ./...
 
 GROWTH ?= 10
 console: build ## the console in a browser, watched for GROWTH seconds (needs node, npm and chromium; skips without)

@@ -75,7 +75,13 @@ func New(cfg Config) (*Server, error) {
 	if err := usable(cfg.DataDir); err != nil {
 		return nil, errors.Join(fmt.Errorf("data directory (--data-dir): %w", err), lis.Close())
 	}
-	s := &Server{cfg: cfg, creds: creds, lis: lis, addr: lis.Addr().String(), done: make(chan struct{}),
+	var ids *audit.Log
+	if cfg.IDAudit.Path != "" {
+		if ids, err = audit.Open(cfg.IDAudit, cfg.Logger); err != nil {
+			return nil, errors.Join(err, lis.Close())
+		}
+	}
+	s := &Server{cfg: cfg, audit: ids, creds: creds, lis: lis, addr: lis.Addr().String(), done: make(chan struct{}),
 		limits: cfg.limits()}
 	if cfg.Advertise != "" {
 		s.addr = cfg.Advertise
@@ -84,6 +90,31 @@ func New(cfg Config) (*Server, error) {
 	s.begin(cfg.Secret)
 	s.life, s.stop = context.WithCancelCause(context.Background())
 	return s, nil
+}
+
+// ReopenAudit closes the file of the ID audit and opens the one of its name.
+func (s *Server) ReopenAudit() { s.audit.Reopen() }
+
+// auditPatience is how long the end waits for a disk that the audit is written to.
+const auditPatience = 2 * time.Second
+
+// writeAudit writes the audit until the result is called, also what is handed out at the
+// end.
+func (s *Server) writeAudit() (stop func()) {
+	life, end := context.WithCancel(context.Background())
+	written := make(chan struct{})
+	go func() {
+		defer close(written)
+		s.audit.Run(life)
+	}()
+	return func() {
+		end()
+		select {
+		case <-written:
+		case <-time.After(auditPatience):
+			s.cfg.Logger.Warn("the end of the ID audit is not written", "waited", auditPatience)
+		}
+	}
 }
 
 // usable makes the directory and tries to write there: that it cannot is better known
@@ -157,17 +188,8 @@ func (s *Server) Close() {
 func (s *Server) Run(ctx context.Context) error {
 	defer close(s.done)
 	defer s.lis.Close()
-	if s.cfg.IDAudit.Path != "" {
-		log, err := audit.Open(s.cfg.IDAudit, s.cfg.Logger)
-		if err != nil {
-			return err
-		}
-		s.audit = log
-		var writing sync.WaitGroup
-		life, stop := context.WithCancel(context.Background()) // it takes down what is handed out at the end, too
-		writing.Go(func() { log.Run(life) })
-		defer writing.Wait()
-		defer stop()
+	if s.audit != nil {
+		defer s.writeAudit()()
 	}
 	regions, err := dialRegions(s.cfg)
 	if err != nil {
@@ -223,6 +245,7 @@ func (s *Server) runSession(ctx context.Context) error {
 		start(run)
 	}
 	start(parts.follow.Run)
+	start(parts.requireUsed)
 	start(func(context.Context) error {
 		if err := parts.srv.Serve(lis); err != nil && !errors.Is(err, grpc.ErrServerStopped) {
 			return fmt.Errorf("serve gRPC: %w", err)
@@ -275,6 +298,7 @@ func (s *Server) assemble(found backend, read known, stop context.CancelCauseFun
 	}
 	p.Node = node
 	p.follow.OnSpaces(node.Extend)
+	node.require = p.follow.Require
 	if p.view, err = s.startGossip(found.identity.Ref.Cluster); err != nil {
 		return nil, err
 	}

@@ -37,6 +37,7 @@ type follower interface {
 	Run(ctx context.Context) error
 	OnSpaces(take func(ctx context.Context, m seq.Mapping) error)
 	Extend(ctx context.Context, m seq.Mapping) error
+	Require(ctx context.Context, protocol int) error
 	Close() error
 	describe(ctx context.Context) []*pb.StoreStatus
 }
@@ -106,6 +107,11 @@ func (f *etcdFollower) OnSpaces(func(context.Context, seq.Mapping) error) {}
 // Extend implements follower.
 func (f *etcdFollower) Extend(context.Context, seq.Mapping) error { return errNoGrowth }
 
+// Require implements follower.
+func (f *etcdFollower) Require(ctx context.Context, protocol int) error {
+	return f.store.Require(ctx, protocol)
+}
+
 var errNoGrowth = fmt.Errorf("%w: spaces cannot be added to a cluster on etcd", seq.ErrBadArgument)
 
 // Close implements follower.
@@ -124,7 +130,7 @@ func (f *etcdFollower) describe(ctx context.Context) []*pb.StoreStatus {
 		if errors.Is(m.Err, etcdclient.ErrUnasked) {
 			continue
 		}
-		st := &pb.StoreStatus{Addr: m.Addr, Uuid: id.UUID, Name: cmp.Or(m.Name, "etcd"), State: "unreachable", WorkerFloorMs: id.Floors.Worker,
+		st := &pb.StoreStatus{Addr: m.Addr, Uuid: id.UUID, Name: cmp.Or(m.Name, "etcd"), State: "unreachable", WorkerFloorMs: id.Floors.Worker, RequiredProtocol: uint32(id.Required),
 			Etcd: &pb.EtcdMember{Version: m.Version, Leader: m.Leads(), SizeBytes: uint64(m.Size), InUseBytes: uint64(m.InUse), QuotaBytes: uint64(m.Quota),
 				Alarms: m.Alarms, Prefix: f.prefix}}
 		if left := time.Until(time.UnixMilli(int64(id.Floors.Worker))); left > 0 {
@@ -172,6 +178,10 @@ func describeStores(ctx context.Context, stores []storeclient.Named) []*pb.Store
 			out[i].GraceLeftMs = int64(id.GetGraceRemainingUs() / 1000)
 			out[i].DiskFreeBytes, out[i].NearlyFull = id.GetDiskFreeBytes(), id.GetNearlyFull()
 			out[i].Zone = id.GetZone()
+			out[i].Protocol, out[i].RequiredProtocol = id.GetProtocol(), id.GetRequiredProtocol()
+			for _, k := range id.GetKeptOut() {
+				out[i].KeptOut = append(out[i].KeptOut, fmt.Sprintf("%s speaks %d", k.GetName(), k.GetProtocol()))
+			}
 			out[i].WorkerFloorMs, out[i].WorkersKeptUs = id.GetWorkerFloorMs(), id.GetWorkersKeptUs()
 			fellows[i] = id.GetMembers()
 		})

@@ -80,7 +80,7 @@ func (s *Server) find(ctx context.Context, waiting *starting) (backend, error) {
 
 // fatal says whether no later try can find what this one did not.
 func fatal(err error) bool {
-	for _, e := range []error{seq.ErrForeignCluster, seq.ErrStaleEra, seq.ErrBadArgument, keyhash.ErrUnsound,
+	for _, e := range []error{seq.ErrProtocol, seq.ErrForeignCluster, seq.ErrStaleEra, seq.ErrBadArgument, keyhash.ErrUnsound,
 		etcdstore.ErrRestored, etcdstore.ErrDamaged, etcdstore.ErrNotInitialized,
 		etcdclient.ErrVersion, etcdclient.ErrMixed, etcdclient.ErrCompaction, etcdclient.ErrPermission, etcdclient.ErrLogin, etcdclient.ErrKubernetes} {
 		if errors.Is(err, e) {

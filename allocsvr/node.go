@@ -17,9 +17,9 @@ import (
 	"github.com/seqsvr/seqsvr/allocsvr/keyhash"
 	"github.com/seqsvr/seqsvr/allocsvr/section"
 	"github.com/seqsvr/seqsvr/allocsvr/setdocs"
-	"github.com/seqsvr/seqsvr/allocsvr/spaces"
 	"github.com/seqsvr/seqsvr/internal/clock"
 	"github.com/seqsvr/seqsvr/internal/rpc"
+	"github.com/seqsvr/seqsvr/internal/version"
 	"github.com/seqsvr/seqsvr/membership"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/quorum"
@@ -68,6 +68,9 @@ type Node struct {
 	look    func() // at the stores, soon
 	keys    atomic.Pointer[keyhash.Entries]
 	growing sync.Mutex // held by Extend
+	// require has the stores require a protocol of sessions. If nil, the node is no process of
+	// its own and all nodes are of one build.
+	require func(ctx context.Context, protocol int) error
 
 	alloc     *Alloc
 	leases    *quorum.Leases
@@ -154,7 +157,8 @@ func (n *Node) Register(srv grpc.ServiceRegistrar) {
 	pb.RegisterPeerServer(srv, &api.Peer{Cluster: n.ClusterID(), Session: a.session, Sections: a.sections.Len, Owner: a.owner,
 		Known: n.leases.Sessions, Kick: n.leases.Kick, Guard: n.cfg.Guard, Logger: n.cfg.Logger})
 	pb.RegisterSetsServer(srv, &api.Sets{Cluster: n.ClusterID(), Era: n.era, Name: a.name, Docs: a.sets, Sections: a.sections, Moves: a.owner.Moves(), Routes: a.routes,
-		Keyhash: keyhash.New(context.Background(), n.group, a.session, *a.sections.Mapping()), Rehash: n.rehash, IDs: n.ids})
+		Keyhash: keyhash.New(context.Background(), n.group, a.session, *a.sections.Mapping()), Rehash: n.rehash, IDs: n.ids,
+		Require: func(ctx context.Context) error { return n.needs(ctx, "Sets", version.Sets) }})
 	for _, e := range n.endpoints {
 		e.Register(srv)
 	}
@@ -253,7 +257,7 @@ func (n *Node) admin(view *membership.View, stores func(context.Context) []*pb.S
 		Routes: a.routes, Arbiter: a.arbiter, Nodes: a.nodes, Holder: a.holder, Sessions: n.leases.Sessions, Needed: func() int { return int(a.needed.Load()) },
 		Record: a.sets.Known, Ready: n.Ready, View: view, Stores: stores, Clock: a.clock, DevLog: n.cfg.DevLog,
 		Keys: func() keyhash.Entries { return *n.keys.Load() }, KeyHashes: keyhash.New(context.Background(), n.group, a.session, *a.sections.Mapping()),
-		Growth: api.Growth{Decide: spaces.New(context.Background(), n.group, a.session).Add, Tell: noStores, Extend: n.Extend},
+		Growth: api.Growth{Decide: n.decideSpace, Tell: noStores, Extend: n.Extend},
 		ReadSections: func(ctx context.Context) (map[seq.Register]quorum.Outcome, error) {
 			return n.group.ReadPrefix(ctx, a.session, string(seq.KindSection))
 		},

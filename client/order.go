@@ -229,8 +229,9 @@ type parcels struct {
 }
 
 type parcel struct {
-	to   *server
-	keys []ordered
+	to     *server
+	silent bool // looked at once: of a uid that stands there twice, both are asked for or none
+	keys   []ordered
 }
 
 var parcelsPool = sync.Pool{New: func() any { return &parcels{} }}
@@ -244,12 +245,12 @@ func (p *parcels) sort(v *view, o *Order) {
 			continue
 		}
 		to := v.owner(o.space.SectionOf(uid))
-		if to == nil || to.health.silent.Load() {
+		at := p.of(to)
+		if at == nil || at.silent {
 			o.Ranges[i].Err = errNotAsked
 			missed++
 			continue
 		}
-		at := p.of(to)
 		at.keys = append(at.keys, ordered{order: o, i: int32(i)})
 	}
 	if missed > 0 {
@@ -257,8 +258,11 @@ func (p *parcels) sort(v *view, o *Order) {
 	}
 }
 
-// of finds or makes the parcel to a server.
+// of finds or makes the parcel to a server. A nil server has none.
 func (p *parcels) of(to *server) *parcel {
+	if to == nil {
+		return nil
+	}
 	for i := range p.all[:p.n] {
 		if p.all[i].to == to {
 			return &p.all[i]
@@ -268,7 +272,7 @@ func (p *parcels) of(to *server) *parcel {
 		p.all = append(p.all, parcel{})
 	}
 	p.n++
-	p.all[p.n-1].to = to
+	p.all[p.n-1].to, p.all[p.n-1].silent = to, to.health.silent.Load()
 	return &p.all[p.n-1]
 }
 

@@ -34,6 +34,8 @@ type Identity struct {
 	LeaseBound time.Duration // longest lease ever granted
 	ListAge    time.Duration // since the store took its member list over, or since its start
 	Floors     Floors        // of the store's era
+	Protocol   int           // that the store speaks; 0: a build of before
+	Required   int           // the protocol that the store requires of sessions; 0: any
 	Addr       string        // that others are told, host:port; the host may be empty
 	Zone       string        // that fails as a whole; empty: none is known
 	// Incarnation is the life of the cluster that the store belongs to. It is not known of a
@@ -68,28 +70,31 @@ func (c Claim) Less(o Claim) bool {
 	return o.Commits > 0 && (c.Boot < o.Boot || c.Boot == o.Boot && c.Commits < o.Commits)
 }
 
-// Floors are what the registers that are made on demand count for at least, in an era that
+// Floors are what registers that a backup does not know count for at least, in an era that
 // was restored: no register of the kind is ever shown with a lower max, whether the backup
 // knew it or not. Zero in an era that was not.
 type Floors struct {
-	Tag    uint64 `json:"tag,omitempty"`    // numbers; the same at every store of the era
-	Worker uint64 `json:"worker,omitempty"` // milliseconds since 1970, by each store's own clock
+	Tag     uint64 `json:"tag,omitempty"`     // numbers; the same at every store of the era
+	Worker  uint64 `json:"worker,omitempty"`  // milliseconds since 1970, by each store's own clock
+	Section uint64 `json:"section,omitempty"` // numbers; zero too in an era that an older build restored
 }
 
-// Of is the floor of a register.
+// Of returns the floor of a register.
 func (f Floors) Of(r seq.Register) uint64 {
-	switch r.Kind() {
-	case seq.KindTag:
+	switch r.Rules().Floor {
+	case seq.SectionFloor:
+		return f.Section
+	case seq.TagFloor:
 		return f.Tag
-	case seq.KindWorker:
+	case seq.WorkerFloor:
 		return f.Worker
 	}
 	return 0
 }
 
-// Over is the higher of both, kind by kind.
+// Over returns the higher of both, kind by kind.
 func (f Floors) Over(o Floors) Floors {
-	return Floors{Tag: max(f.Tag, o.Tag), Worker: max(f.Worker, o.Worker)}
+	return Floors{Tag: max(f.Tag, o.Tag), Worker: max(f.Worker, o.Worker), Section: max(f.Section, o.Section)}
 }
 
 // Member is a store of the member list.
@@ -235,6 +240,7 @@ type SessionInfo struct {
 	Addr      string
 	Remaining time.Duration
 	Attached  uint32
+	Protocol  int // that the session spoke last; 0: not known
 }
 
 // RenewReply grants Lease from the moment the request was received.

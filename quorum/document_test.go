@@ -76,6 +76,27 @@ func TestAValueThatOneStoreHasIsFinishedBeforeItIsReturned(t *testing.T) {
 	}
 }
 
+// Where R is below W, R stores that agree do not make a value W stores'.
+func TestAValueThatFewerThanWStoresHaveIsFinishedBeforeItIsReturned(t *testing.T) {
+	fakes, stores := fakeStores(4, true, routes)
+	g, err := NewGroup(Config{N: 4, R: 2, W: 3}, stores)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer g.Close()
+	newest := Document{Version: 4, Body: []byte("newest")}
+	for _, f := range fakes[:2] {
+		f.set(routes, Result{Promised: epoch(8, other), Accepted: epoch(8, other), Max: 4, Payload: newest.payload()})
+	}
+	fakes[3].always(fault{before: errDropped})
+	if doc, err := g.LoadDocument(t.Context(), me, routes); err != nil || doc.Version != 4 || string(doc.Body) != "newest" {
+		t.Fatalf("got %v, %v", doc, err)
+	}
+	if got := fakes[2].get(routes); got.Max != 4 {
+		t.Errorf("version 4 was returned while two of four stores had it: the third has %d", got.Max)
+	}
+}
+
 // The rows are what happens to the first STEP of a swap from version 0 at stores
 // 1 and 2; store 0 takes it in.
 func TestAnUnknownOutcomeIsResolvedByReadingAgain(t *testing.T) {
@@ -328,7 +349,9 @@ func (x flaky) script(rng *rand.Rand) func(string) fault {
 
 func TestSwapsAreLinearizableOverFaultyStores(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		n := rapid.SampledFrom([]int{1, 3, 3, 5}).Draw(rt, "stores")
+		n := rapid.SampledFrom([]int{1, 3, 3, 4, 5}).Draw(rt, "stores")
+		w := rapid.IntRange(n/2+1, max(n/2+1, n-1)).Draw(rt, "W")
+		cfg := Config{N: n, R: rapid.IntRange(n-w+1, w).Draw(rt, "R"), W: w}
 		writers := rapid.IntRange(1, 4).Draw(rt, "writers")
 		faults := make([]flaky, n)
 		for i := range faults {
@@ -340,23 +363,22 @@ func TestSwapsAreLinearizableOverFaultyStores(t *testing.T) {
 		}
 		seed := rapid.Uint64().Draw(rt, "seed")
 		var err error
-		bubble.Test(t, func(t *testing.T) { err = runWriters(t, faults, writers, seed) })
+		bubble.Test(t, func(t *testing.T) { err = runWriters(t, cfg, faults, writers, seed) })
 		if err != nil {
 			rt.Fatal(err)
 		}
 	})
 }
 
-func runWriters(t *testing.T, faults []flaky, writers int, seed uint64) error {
-	n := len(faults)
-	fakes, stores := fakeStores(n, true, routes)
+func runWriters(t *testing.T, cfg Config, faults []flaky, writers int, seed uint64) error {
+	fakes, stores := fakeStores(cfg.N, true, routes)
 	for i, f := range fakes {
 		f.script(faults[i].script(rand.New(rand.NewPCG(seed, uint64(i)))))
 	}
 	h := &history{won: map[string]uint64{}, lost: map[string]bool{}, unknown: map[string]bool{}}
 	var wg sync.WaitGroup
 	group := func() *Group {
-		g, err := NewGroup(Config{N: n, R: n/2 + 1, W: n/2 + 1}, stores)
+		g, err := NewGroup(cfg, stores)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -8,7 +8,9 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/seqsvr/seqsvr/internal/auth"
 	"github.com/seqsvr/seqsvr/internal/rpc"
+	"github.com/seqsvr/seqsvr/seq"
 )
 
 const (
@@ -122,7 +124,7 @@ func (r *request) time(ctx context.Context, whole bool) (context.Context, contex
 func (r *request) each(ask func(p piece, refused error) (put func()), early func()) {
 	if len(r.lanes) == 1 {
 		own := r.lanes[0]
-		inParallel(len(own), func(i int) { ask(own[i], nil)() }) // each has its own batch
+		inTurns(own, func(p piece) { ask(p, nil)() }) // each has its own batch
 		return
 	}
 	left := 0
@@ -133,8 +135,8 @@ func (r *request) each(ask func(p piece, refused error) (put func()), early func
 	for _, own := range r.lanes {
 		set := own[0].set
 		go func() {
-			inParallel(len(own), func(i int) {
-				put := ask(own[i], r.place.Refused(set))
+			inTurns(own, func(p piece) {
+				put := ask(p, r.place.Refused(set))
 				r.mu.Lock()
 				defer r.mu.Unlock()
 				put()
@@ -155,6 +157,56 @@ func (r *request) each(ask func(p piece, refused error) (put func()), early func
 			early()
 		}
 	}
+}
+
+// inTurns runs do for all pieces, a bounded number at once, and waits. Pieces of one space that share
+// a key go one after the other, since the numbers of a key rise with its place in the request.
+func inTurns(all []piece, do func(piece)) {
+	if len(all) == 1 {
+		do(all[0])
+		return
+	}
+	turns, of := make([][]piece, 0, len(all)), map[string][]piece{}
+	for _, p := range all {
+		space := auth.SpaceName(p.space)
+		of[space] = append(of[space], p)
+	}
+	for _, same := range of {
+		if shareKeys(same) {
+			turns = append(turns, same)
+			continue
+		}
+		for i := range same {
+			turns = append(turns, same[i:i+1])
+		}
+	}
+	inParallel(len(turns), func(i int) {
+		for _, p := range turns[i] {
+			do(p)
+		}
+	})
+}
+
+// shareKeys reports whether a key stands in two of the pieces of a space. A string key and the UID
+// that it is counted by are one key, unless the cluster hashes string keys under a secret.
+func shareKeys(same []piece) bool {
+	if len(same) == 1 {
+		return false
+	}
+	in := map[seq.UID]int{}
+	for i, p := range same {
+		uids := p.uids
+		for _, name := range p.names {
+			uids = append(uids[:len(uids):len(uids)], seq.HashKey(name))
+		}
+		for _, uid := range uids {
+			if at, known := in[uid]; known && at != i {
+				return true
+			}
+			in[uid] = i
+		}
+	}
+	return false
 }
 
 // inParallel runs do(0) to do(n-1), a bounded number at once, and waits.

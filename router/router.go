@@ -252,7 +252,7 @@ func (r *Router) Run(ctx context.Context) error {
 
 func (r *Router) serveHTTP(ctx context.Context) error {
 	srv := &http.Server{
-		Handler:           r.cfg.Traces.HTTP(newFront(r), "/", "/livez", "/readyz", "/openapi.yaml"),
+		Handler:           r.cfg.Traces.HTTP(rpc.EndTests(newFront(r)), "/", "/livez", "/readyz", "/openapi.yaml"),
 		ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader,
 		ErrorLog: slog.NewLogLogger(r.cfg.Logger.Handler(), slog.LevelWarn),
 	}

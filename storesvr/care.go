@@ -45,6 +45,11 @@ func (s *server) WindowsOver(ctx context.Context, req *pb.WindowsOverRequest) (*
 	return s.described(ctx, s.replica.windowsOver(ctx, req.GetClusterId(), seq.Era(req.GetEra()), req.GetReason()))
 }
 
+// Require implements the service.
+func (s *server) Require(ctx context.Context, req *pb.RequireRequest) (*pb.DescribeReply, error) {
+	return s.described(ctx, s.replica.require(ctx, req.GetClusterId(), seq.Era(req.GetEra()), int(req.GetProtocol()), req.GetCheck(), req.GetDecided()))
+}
+
 // Dump implements the service.
 func (s *server) Dump(req *pb.DumpRequest, stream grpc.ServerStreamingServer[pb.DumpReply]) error {
 	store, err := s.Describe(stream.Context(), nil)

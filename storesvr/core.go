@@ -36,6 +36,7 @@ type core struct {
 	members  members
 	mapping  seq.Mapping // as committed; that of identity is the one at the start
 	witness  witness
+	gate     requirement
 	maxLease time.Duration
 	err      error // why nothing is answered any more
 }
@@ -51,6 +52,7 @@ func newCore(cfg Config, copies func(seq.SectionID) *exact.Copy, meta disk.Meta,
 	c := &core{
 		identity: meta.Identity, zone: cmp.Or(cfg.Zone, meta.Zone), mapping: meta.Mapping, clock: cfg.Clock, wall: cfg.wall(), log: cfg.Logger.With("store", meta.Name),
 		acceptor: acc, maxLease: cfg.MaxLease, members: members{Members: meta.Members, self: meta.Identity, since: now, life: lifeOf(meta)},
+		gate: newRequirement(meta),
 	}
 	c.witness = newWitness(meta, &c.members, now)
 	return c, nil

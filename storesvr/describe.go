@@ -4,6 +4,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/seqsvr/seqsvr/internal/version"
+	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/quorum"
 )
 
@@ -15,6 +17,7 @@ type description struct {
 	nearlyFull bool
 	kept       time.Duration // until the store's clock is at the floor of worker ids
 	uptime     time.Duration
+	keptOut    []*pb.KeptOut // nodes that were refused for their protocol
 }
 
 // describe works in every state of the store.
@@ -42,8 +45,9 @@ func (r *replica) describe() description {
 			MaxLease: c.maxLease, Grace: c.acceptor.Grace(now), Commits: c.witness.commits(),
 			LeaseBound: c.acceptor.LeaseBound(), ListAge: now - c.members.since, Filled: c.members.Filled,
 			Nonce: nonce, Remembered: c.witness.recollection(),
-			Floors: c.acceptor.Floors(), Zone: c.zone, Incarnation: c.members.life,
+			Floors: c.acceptor.Floors(), Zone: c.zone, Incarnation: c.members.life, Protocol: version.Protocol, Required: c.gate.required,
 		},
+		keptOut:    c.gate.keptOut(now),
 		registers:  c.acceptor.Registers(),
 		free:       free,
 		nearlyFull: full,

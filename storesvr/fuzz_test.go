@@ -86,13 +86,14 @@ type picture struct {
 	Members   disk.Members
 	Mapping   seq.Mapping
 	State     string
+	Required  int
 }
 
 func (s *server) picture() picture {
 	c := s.replica.core
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	p := picture{Registers: c.acceptor.Dump("", 1<<20), Members: c.members.Members, Mapping: c.mapping}
+	p := picture{Registers: c.acceptor.Dump("", 1<<20), Members: c.members.Members, Mapping: c.mapping, Required: c.gate.required}
 	p.Live, p.On = c.acceptor.Sessions(c.clock.Now())
 	_, p.State = c.state()
 	return p
@@ -142,6 +143,7 @@ var storeHandlers = []struct {
 	})},
 	{"Fill", handles(func() *pb.FillRequest { return &pb.FillRequest{} }, (*server).Fill)},
 	{"WindowsOver", handles(func() *pb.WindowsOverRequest { return &pb.WindowsOverRequest{} }, (*server).WindowsOver)},
+	{"Require", handles(func() *pb.RequireRequest { return &pb.RequireRequest{} }, (*server).Require)},
 }
 
 func TestEveryMethodOfTheStoreIsFuzzed(t *testing.T) {
@@ -209,6 +211,8 @@ func FuzzStoreHandlers(f *testing.F) {
 	add("Fill", &pb.FillRequest{Session: uint64(bob), Secret: bobs.Seed[:], Complete: true, LeaseBoundUs: 1 << 63, Records: storewire.RecordsToProto([]quorum.RegisterState{
 		{Register: section, Promised: seq.Epoch{Round: 7, Session: bob}, Accepted: seq.Epoch{Round: 6, Session: bob}, Max: 1 << 53}})})
 	add("WindowsOver", &pb.WindowsOverRequest{ClusterId: "c1", Reason: "none left"})
+	add("Require", &pb.RequireRequest{ClusterId: "c1", Protocol: 3})
+	add("Require", &pb.RequireRequest{ClusterId: "c1", Protocol: 1 << 31, Decided: true})
 
 	f.Fuzz(func(t *testing.T, method uint8, known bool, data []byte) {
 		h := storeHandlers[int(method)%len(storeHandlers)]

@@ -76,6 +76,7 @@ type LearnerConfig struct {
 	Mapping   seq.Mapping // as every store of the cluster tells it
 	Floors    quorum.Floors
 	Zone      string // empty: none is known
+	Required  int    // protocol that the cluster requires of sessions; 0: any
 }
 
 // InitLearner makes a store that waits to be filled: it never votes before the cluster
@@ -85,7 +86,7 @@ func InitLearner(cfg LearnerConfig) error {
 	if err == nil {
 		err = disk.Create(cfg.DataDir, disk.Identity{
 			Cluster: cfg.ClusterID, UUID: newUUID(), Name: cfg.Name, Era: cfg.Era, Mapping: cfg.Mapping, Learner: true, Zone: cfg.Zone,
-		}, disk.Filling{Floors: disk.Floors{Floors: cfg.Floors}})
+		}, disk.Filling{Floors: disk.Floors{Floors: cfg.Floors}, Required: cfg.Required})
 	}
 	if err != nil {
 		return fmt.Errorf("init learner %q: %w", cfg.Name, err)

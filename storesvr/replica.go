@@ -30,6 +30,9 @@ func newReplica(cfg Config, db Database, meta disk.Meta, registers map[seq.Regis
 	if err := stampFloors(cfg, db, &meta); err != nil {
 		return nil, err
 	}
+	if err := requireUsed(cfg, db, &meta, registers); err != nil {
+		return nil, err
+	}
 	c, err := newCore(cfg, db.Copy, meta, registers, started)
 	if err != nil {
 		return nil, err
@@ -58,7 +61,7 @@ func (r *replica) Prepare(ctx context.Context, req quorum.PrepareRequest) (quoru
 	if err := req.Secret.Proves(req.Session); err != nil {
 		return quorum.Reply{}, fmt.Errorf("prepare: %w", err)
 	}
-	reply, err := r.write(ctx, req.Ref, len(req.Items), 0, func(now time.Duration) ([]quorum.Result, error) {
+	reply, err := r.write(ctx, caller{req.Ref, req.Session, req.Secret.Node}, len(req.Items), 0, func(now time.Duration) ([]quorum.Result, error) {
 		return r.core.acceptor.Prepare(req, now)
 	})
 	if err != nil {
@@ -76,7 +79,7 @@ func (r *replica) Step(ctx context.Context, req quorum.StepRequest) (quorum.Repl
 	for _, item := range req.Items {
 		size += len(item.Payload) + len(item.Log)
 	}
-	reply, err := r.write(ctx, req.Ref, len(req.Items), size, func(time.Duration) ([]quorum.Result, error) {
+	reply, err := r.write(ctx, caller{req.Ref, req.Session, req.Secret.Node}, len(req.Items), size, func(time.Duration) ([]quorum.Result, error) {
 		return r.core.acceptor.Step(req, limitsAt(r.core.wall()))
 	})
 	if err != nil {
@@ -85,12 +88,22 @@ func (r *replica) Step(ctx context.Context, req quorum.StepRequest) (quorum.Repl
 	return reply, nil
 }
 
+// caller is the session that asks for a write, as far as the request says.
+type caller struct {
+	ref     quorum.Ref
+	session seq.Session
+	node    string // empty: the request does not name it
+}
+
 // write has do change registers as far as the disk has room, and answers once that is on
 // disk. size is as in write.
-func (r *replica) write(ctx context.Context, ref quorum.Ref, items, size int, do func(now time.Duration) ([]quorum.Result, error)) (quorum.Reply, error) {
+func (r *replica) write(ctx context.Context, by caller, items, size int, do func(now time.Duration) ([]quorum.Result, error)) (quorum.Reply, error) {
 	var results []quorum.Result
 	err := r.writer.submit(ctx, &write{size: size, apply: func(now time.Duration, full bool, _ *disk.Update) (err error) {
-		if err := r.core.admit(ref); err != nil {
+		if err := r.core.admit(by.ref); err != nil {
+			return err
+		}
+		if err := r.core.fits(ctx, by.session, by.node); err != nil {
 			return err
 		}
 		if full {
@@ -121,7 +134,7 @@ func limitsAt(now time.Time) acceptor.Limits {
 }
 
 // workerMax is the largest high-water mark to be taken, in milliseconds since 1970.
-func workerMax(now time.Time) uint64 { return uint64(max(0, now.Add(WorkerAhead).UnixMilli())) }
+func workerMax(now time.Time) uint64 { return uint64(max(1, now.Add(WorkerAhead).UnixMilli())) }
 
 // Renew implements quorum.Store. It waits for a commit only if the lease is longer than
 // any before: were it granted first, a crash could leave a grace shorter than the lease.
@@ -133,7 +146,7 @@ func (r *replica) Renew(ctx context.Context, req quorum.RenewRequest) (quorum.Re
 		return quorum.RenewReply{}, fmt.Errorf("renew: %w: session %s is of node %q, not of %q", seq.ErrNotSession, req.Session, of, req.Name)
 	}
 	for {
-		reply, err := r.renew(req)
+		reply, err := r.renew(ctx, req)
 		reply.Wall = r.core.wall()
 		switch {
 		case errors.Is(err, acceptor.ErrLeaseBound):
@@ -148,7 +161,7 @@ func (r *replica) Renew(ctx context.Context, req quorum.RenewRequest) (quorum.Re
 	}
 }
 
-func (r *replica) renew(req quorum.RenewRequest) (quorum.RenewReply, error) {
+func (r *replica) renew(ctx context.Context, req quorum.RenewRequest) (quorum.RenewReply, error) {
 	c := r.core
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -170,10 +183,14 @@ func (r *replica) renew(req quorum.RenewRequest) (quorum.RenewReply, error) {
 	if err := c.admit(req.Ref); err != nil {
 		return quorum.RenewReply{}, fmt.Errorf("renew: %w", err)
 	}
+	if err := c.fits(ctx, req.Session, req.Name); err != nil {
+		return quorum.RenewReply{}, fmt.Errorf("renew: %w", err)
+	}
 	reply, err := c.acceptor.Renew(req, c.clock.Now())
 	if err != nil {
 		return quorum.RenewReply{}, err
 	}
+	c.gate.renewed(ctx, req.Session, reply.Sessions)
 	return c.witness.about(reply, c.clock.Now()), nil
 }
 

@@ -83,7 +83,7 @@ func (s *server) Describe(ctx context.Context, _ *pb.DescribeRequest) (*pb.Descr
 	out.DiskFreeBytes = d.free
 	out.NearlyFull = d.nearlyFull
 	out.UptimeUs = uint64(d.uptime.Microseconds())
-	out.Version = version.String()
+	out.Version, out.KeptOut = version.String(), d.keptOut
 	out.Addr = s.addr
 	out.Caller = rpc.Caller(ctx, s.guard)
 	out.WorkersKeptUs = uint64(d.kept.Microseconds())

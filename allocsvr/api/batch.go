@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/seqsvr/seqsvr/allocsvr/section"
 	"github.com/seqsvr/seqsvr/internal/rpc"
@@ -16,6 +17,7 @@ type nextCall struct {
 	s     *Sequence
 	req   *pb.BatchNextRequest
 	takes []section.Taking
+	line  section.Line // of keys that stand in several batches, too
 	out   pb.BatchNextReply
 	room  []*pb.BatchResult
 }
@@ -26,11 +28,11 @@ func (c *nextCall) begin(s *Sequence, hashes bool, req *pb.BatchNextRequest) err
 	if err := seq.CheckKeys("batches", rpc.Keys(req.Batches)); err != nil {
 		return err
 	}
-	c.s, c.req = s, req
+	c.s, c.req, c.line = s, req, section.Line{}
+	c.takes = slices.Grow(c.takes[:0], len(req.Batches))[:len(req.Batches)]
 	for len(c.room) < len(req.Batches) {
-		c.takes, c.room = append(c.takes, section.Taking{}), append(c.room, &pb.BatchResult{})
+		c.room = append(c.room, &pb.BatchResult{})
 	}
-	c.takes = c.takes[:len(req.Batches)]
 	for i, b := range req.Batches {
 		space, keys, err := s.countersOf(hashes, i, b.Space, seq.Batch{UIDs: b.Uids, Keys: b.Keys, Counts: b.Counts, IDs: b.RequestIds, Sent: b.FirstSentMs})
 		if err != nil {
@@ -41,6 +43,7 @@ func (c *nextCall) begin(s *Sequence, hashes bool, req *pb.BatchNextRequest) err
 			return fmt.Errorf("batches[%d]: %w", i, err)
 		}
 		c.takes[i].Set(s.Sections, space, keys, b.Counts)
+		c.takes[i].Behind(&c.line)
 		if requests != nil {
 			c.takes[i].Name(requests)
 		}

@@ -20,7 +20,13 @@ func (s *Sets) Join(ctx context.Context, req *pb.JoinSetRequest) (*pb.SetRecordR
 	if len(req.GetRoot()) == 0 {
 		return nil, fmt.Errorf("%w: no address of the root Set", seq.ErrBadArgument)
 	}
-	r, err := s.Docs.Join(ctx, req.GetName(), req.GetRoot(), req.GetRootClusterId(), s.IDs.Join)
+	before := func(ctx context.Context) error {
+		if err := s.require(ctx); err != nil {
+			return err
+		}
+		return s.IDs.Join(ctx)
+	}
+	r, err := s.Docs.Join(ctx, req.GetName(), req.GetRoot(), req.GetRootClusterId(), before)
 	if err != nil {
 		return nil, err
 	}
@@ -36,6 +42,13 @@ func (s *Sets) Join(ctx context.Context, req *pb.JoinSetRequest) (*pb.SetRecordR
 		}
 	}
 	return s.record(r), nil
+}
+
+func (s *Sets) require(ctx context.Context) error {
+	if s.Require == nil {
+		return nil
+	}
+	return s.Require(ctx)
 }
 
 // fresh refuses a cluster that has not joined where one of its id did, and has what no other may use:

@@ -51,6 +51,11 @@ func (s *Sets) ChangeMap(ctx context.Context, req *pb.ChangeSetMapRequest) (*pb.
 			return nil, err
 		}
 	}
+	if req.GetAdd() != nil {
+		if err := s.require(ctx); err != nil {
+			return nil, err
+		}
+	}
 	if err := s.Routes.Record(ctx, []arbiter.Event{event}); err != nil {
 		return nil, err
 	}

@@ -36,6 +36,8 @@ type Sets struct {
 	Room owner.Room
 	// Rehash has this node hash string keys so from now on; it must own nothing.
 	Rehash func(keyhash.Entries) error
+	// Require keeps builds that know no Sets out of the cluster, durably. If nil, there are none.
+	Require func(ctx context.Context) error
 }
 
 // IDs is what the endpoint of global IDs does for Sets: globalid.Service.

@@ -95,3 +95,47 @@ func TestANodeWithoutTheLogSaysSoForItsKeys(t *testing.T) {
 		t.Errorf("got %v, %v", got, err)
 	}
 }
+
+func TestKeysOfOneCallThatMeetTwoLogsAreAnsweredInOrder(t *testing.T) {
+	s := newStores()
+	try(t, s, func(b *bench, g *Log) {
+		b.want(g, "a", 1, exact.Answer{First: 1, Count: 1})
+		s.do(func() { s.late = make(chan struct{}) })
+		go func() { _, _ = b.take(g, "under way", 1) }()
+		synctest.Wait()
+		at, next := g, 0
+		got, err := takeAll(b.Context(), func(context.Context, seq.SectionID) (*Log, error) {
+			if next++; next == 2 { // the first key waits in a log that is closed now
+				g.Close()
+				s.do(func() {
+					close(s.late)
+					s.late = nil
+					for i := range s.promised {
+						s.promised[i] = seq.Epoch{Round: 2, Session: me}
+					}
+				})
+				at = b.Open(3, seq.Epoch{Round: 2, Session: me}, window)
+			}
+			return at, nil
+		}, "b", "c", "d")
+		if err != nil || !slices.Equal(got, []uint64{3, 4, 5}) {
+			t.Errorf("got %v, %v, want 3, 4 and 5", got, err)
+		}
+	})
+}
+
+func TestALogThatIsFoundTooLateServesNoLaterKeyOfItsSection(t *testing.T) {
+	s := newStores()
+	try(t, s, func(b *bench, g *Log) {
+		asked := 0
+		got, err := takeAll(b.Context(), func(context.Context, seq.SectionID) (*Log, error) {
+			if asked++; asked == 1 {
+				return nil, seq.ErrNotOwner
+			}
+			return g, nil
+		}, "a", "b")
+		if !errors.Is(err, seq.ErrNotOwner) || !slices.Equal(got, []uint64{0, 0}) {
+			t.Errorf("got %v, %v, want %v for both", got, err, seq.ErrNotOwner)
+		}
+	})
+}

@@ -306,9 +306,11 @@ func TestStoresThatStandElsewhereGetWholeCopies(t *testing.T) {
 			b.want(g, fmt.Sprint(i), 1, exact.Answer{First: i + 1, Count: 1})
 		}
 		s.do(func() { s.down[2], s.down[1] = false, true })
-		b.want(g, "with the one that was away", 1, exact.Answer{First: 11, Count: 1})
+		for i := range uint64(3) { // more than a batch brings again
+			b.want(g, fmt.Sprint("with the one that was away ", i), 1, exact.Answer{First: 11 + i, Count: 1})
+		}
 		s.do(func() { s.down[1] = false })
-		b.want(g, "with all", 1, exact.Answer{First: 12, Count: 1})
+		b.want(g, "with all", 1, exact.Answer{First: 14, Count: 1})
 		time.Sleep(2 * look)
 		want := s.describe(0)
 		for i := range s.copies {
@@ -361,6 +363,39 @@ func TestAClosedLogBeginsNothing(t *testing.T) {
 		}
 		if got := s.last(0); got != 2 {
 			t.Errorf("the copy stands at %d, want 2", got)
+		}
+	})
+}
+
+// A whole copy that stands in for a batch carries what has been gathered since. Where the log ends
+// then, a caller that had gathered is not told that nothing of its request was sent.
+func TestWhatAWholeCopyCarriedAlongMayHaveBeenTaken(t *testing.T) {
+	s := newStores()
+	try(t, s, func(b *bench, g *Log) {
+		b.want(g, "a", 1, exact.Answer{First: 1, Count: 1})
+		s.do(func() { // the next batch meets a store that lacks this one
+			s.down[2] = true
+			s.copies[1] = exact.NewCopy(window.Milliseconds())
+			s.late = make(chan struct{})
+		})
+		errs := make(chan error, 2)
+		go func() { _, err := b.take(g, "under way", 1); errs <- err }()
+		synctest.Wait()
+		go func() { _, err := b.take(g, "gathered", 1); errs <- err }()
+		synctest.Wait()
+		s.do(func() { // the whole copy is taken in, and its answer is lost
+			close(s.late)
+			s.late, s.silent = nil, 1<<30
+		})
+		synctest.Wait()
+		g.Close()
+		for range 2 {
+			if err := <-errs; !errors.Is(err, ErrUnknown) {
+				t.Errorf("got %v, want %v", err, ErrUnknown)
+			}
+		}
+		if got := s.last(0); got != 3 {
+			t.Fatalf("the copy stands at %d, want 3: the whole copy did not carry what was gathered", got)
 		}
 	})
 }

@@ -121,6 +121,22 @@ func TestASectionIsStoppedFromMemoryOnlyIfTheStoresPromisedItToNoOther(t *testin
 	}
 }
 
+// A stop says how far the section had got for its own move. Another node may have served the section
+// between two moves, and this node may have heard of neither.
+func TestAStopIsToldForItsOwnMoveOnly(t *testing.T) {
+	o, w, _ := newMoving(t, sealedBy7)
+	o.must(3)
+	if o.stop() == nil {
+		t.Fatal("not stopped")
+	}
+	w.max = 900
+	o.record = &scriptedRecord{now: sets.Record{Name: "main", Rest: sets.Place{State: sets.Sealed, Move: 9, To: "b"}}}
+	stopped, left, err := o.moves.Stop(t.Context(), 9, []seq.SectionID{0}, false, plenty)
+	if err != nil || len(stopped) > 0 || len(left) != 1 {
+		t.Errorf("for a later move: stopped %+v, left %v: %v", stopped, left, err)
+	}
+}
+
 // Callers of a section that stays sealed, since it is not known whether it was lost, are answered
 // once the record has decided on it, though no coordinator asks again.
 func TestASectionThatMayBeLostIsGivenUpOnceTheRecordHasDecided(t *testing.T) {

@@ -72,6 +72,7 @@ func (t *Taking) settleLogged(ctx context.Context) {
 		func(k int, a exact.Answer, err error) {
 			i := t.pending[k]
 			if err != nil {
+				t.ended(i, err)
 				t.fail(i, fmt.Errorf("%s: %w", t.keys.At(i), err))
 				return
 			}
@@ -85,7 +86,25 @@ func (t *Taking) gather(ctx context.Context, g *logs.Log, i int) (logs.Ticket, e
 	if i < len(t.requests) {
 		r = t.requests[i]
 	}
-	return g.Take(ctx, t.keys.UIDs[i], uint32(t.count(i)), r.ID, r.Sent)
+	c, uid := t.table.Cell(t.space.SectionOf(t.keys.Places[i])), t.keys.UIDs[i]
+	if err := t.line.failed(c, uid); err != nil {
+		return logs.Ticket{}, err
+	}
+	ticket, err := g.Take(ctx, uid, uint32(t.count(i)), r.ID, r.Sent)
+	if err != nil && !errors.Is(err, logs.ErrClosed) { // a closed log is followed by another one
+		t.ended(i, err)
+	}
+	return ticket, err
+}
+
+// ended notes the error of index i, unless it is about this request alone.
+func (t *Taking) ended(i int, err error) {
+	for _, own := range []error{exact.ErrConflict, exact.ErrExpired, exact.ErrTime, exact.ErrSpent} {
+		if errors.Is(err, own) {
+			return
+		}
+	}
+	t.line.ended(t.table.Cell(t.space.SectionOf(t.keys.Places[i])), t.keys.UIDs[i], err)
 }
 
 // got takes the answer of index i in.

@@ -110,10 +110,12 @@ func (t *Taking) lock(entries []entry, m Moment) int {
 // serve takes the numbers, and unlocks.
 func (t *Taking) serve(from int, entries []entry, stamp uint32) {
 	good := true // spots of the section; a UID that was new moves others
+	uids := t.keys.UIDs[from:][:len(entries)]
 	for k := range entries {
 		l, i := &entries[k], from+k
-		if !l.serves || !t.take(l.c, i, l.spot, good, stamp) {
+		if !l.serves || t.line.has(l.c, uids[k]) || !t.take(l.c, i, l.spot, good, stamp) {
 			t.pending = append(t.pending, i)
+			t.line.hold(l.c, uids[k])
 		} else if l.lapsed {
 			t.out.Unordered = true
 		}

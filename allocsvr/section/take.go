@@ -55,6 +55,8 @@ type Taking struct {
 	out     Taken
 	pending []int
 	numbers uint64
+	line    *Line                       // of the call
+	alone   Line                        // of a taking that shares none
 	epochs  map[seq.SectionID]seq.Epoch // strict: what was taken under
 	fetched uint64                      // what was read to have it near; of no meaning
 
@@ -76,8 +78,12 @@ func (t *Taking) Set(table *Table, space *seq.Space, keys seq.Counters, counts [
 	}
 	*t = Taking{table: table, space: space, keys: keys, counts: counts, pending: t.pending[:0], out: Taken{First: first, Last: last},
 		strict: space.Mode == seq.Strict, unique: space.Mode == seq.UniqueOnly, exact: space.Mode == seq.Exact}
+	t.line = &t.alone
 	t.sample()
 }
+
+// Behind lets the Take share the line of its call: after Set, before Pass.
+func (t *Taking) Behind(l *Line) { t.line = l }
 
 // zeros is n zeros, in room if they fit.
 func zeros(room []uint64, n int) []uint64 {
@@ -129,7 +135,15 @@ func (t *Taking) count(i int) uint64 {
 // one serves index i, waiting for a step, an acquisition or a hand-over as long
 // as the caller does.
 func (t *Taking) one(ctx context.Context, i int) {
-	c := t.table.Cell(t.space.SectionOf(t.keys.Places[i]))
+	c, uid := t.table.Cell(t.space.SectionOf(t.keys.Places[i])), t.keys.UIDs[i]
+	fail := func(err error) {
+		t.fail(i, err)
+		t.line.ended(c, uid, err)
+	}
+	if err := t.line.failed(c, uid); err != nil {
+		t.fail(i, err)
+		return
+	}
 	for {
 		c.mu.Lock()
 		wait, err := t.try(ctx, c, i)
@@ -137,12 +151,12 @@ func (t *Taking) one(ctx context.Context, i int) {
 		c.mu.Unlock()
 		if !wait {
 			if err != nil {
-				t.fail(i, err)
+				fail(err)
 			}
 			return
 		}
 		if err := t.table.await(ctx, c, changed); err != nil {
-			t.fail(i, err)
+			fail(err)
 			return
 		}
 	}
@@ -193,7 +207,9 @@ func (t *Taking) noteEpoch(c *Cell) {
 	if t.epochs == nil {
 		t.epochs = make(map[seq.SectionID]seq.Epoch)
 	}
-	t.epochs[c.id] = c.epoch
+	if _, noted := t.epochs[c.id]; !noted { // else what was taken under the first one would be taken for checked
+		t.epochs[c.id] = c.epoch
+	}
 }
 
 // confirmEpochs asks W stores whether the epochs are still the promised ones. A

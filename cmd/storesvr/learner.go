@@ -47,7 +47,7 @@ func initLearner(ctx context.Context, o *initOptions, fs *pflag.FlagSet) error {
 		return fmt.Errorf("init learner %q: %w: the stores are of %q, not %q", o.Name, seq.ErrForeignCluster, id.Ref.Cluster, o.ClusterID)
 	}
 	return storesvr.InitLearner(storesvr.LearnerConfig{DataDir: o.DataDir, ClusterID: id.Ref.Cluster, Name: o.Name,
-		Era: id.Ref.Era, Mapping: id.Mapping, Floors: id.Floors, Zone: o.zone})
+		Era: id.Ref.Era, Mapping: id.Mapping, Floors: id.Floors, Zone: o.zone, Required: id.Required})
 }
 
 // ask is the identity that a voting store answers with, with the highest floors
@@ -66,9 +66,9 @@ func ask(ctx context.Context, addrs []string, dial ...grpc.DialOption) (quorum.I
 		cancel()
 		_ = client.Close() // nothing is under way
 		if err == nil && id.Voting && (one.UUID == "" || one.Ref.Era == id.Ref.Era) {
-			floors := one.Floors.Over(id.Floors)
+			floors, required := one.Floors.Over(id.Floors), max(one.Required, id.Required)
 			one = id
-			one.Floors = floors
+			one.Floors, one.Required = floors, required
 			continue
 		}
 		if err == nil {

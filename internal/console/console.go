@@ -15,6 +15,7 @@ import (
 
 	"github.com/seqsvr/seqsvr/client"
 	"github.com/seqsvr/seqsvr/internal/auth"
+	"github.com/seqsvr/seqsvr/internal/rpc"
 	"github.com/seqsvr/seqsvr/internal/telemetry"
 )
 
@@ -77,7 +78,7 @@ const (
 // Serve answers on lis until ctx ends, and closes it. Streams end with ctx.
 func (c *Console) Serve(ctx context.Context, lis net.Listener) error {
 	srv := &http.Server{
-		Handler: c, BaseContext: func(net.Listener) context.Context { return ctx },
+		Handler: rpc.EndTests(c), BaseContext: func(net.Listener) context.Context { return ctx },
 		ReadHeaderTimeout: headerTimeout, ReadTimeout: headerTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader,
 		ErrorLog: slog.NewLogLogger(c.cfg.Logger.Handler(), slog.LevelDebug), // a browser that left is no news
 	}

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"sync"
 
+	"github.com/seqsvr/seqsvr/internal/version"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
 )
@@ -47,7 +48,9 @@ func openCluster(ctx context.Context, cfg Config, k keys) (*cluster, error) {
 // usable is nil if a Store may be opened on the meta in that etcd cluster.
 func (m known) usable(etcd uint64) error {
 	switch {
-	case m.Poison != "":
+	case m.Required > version.Protocol:
+		return m.tooNew()
+	case m.poison() != "":
 		return restored(m.Poison)
 	case m.Making:
 		return fmt.Errorf("%w: its init or restore goes on or was interrupted; if so, run it again", ErrNotInitialized)
@@ -69,7 +72,7 @@ func (c *cluster) identity() quorum.Identity {
 	return quorum.Identity{
 		UUID: c.meta.UUID, Name: members[0].Name, BootCount: c.boot, Ref: c.ref(), N: 1, R: 1, W: 1,
 		Mapping: seq.Mapping{Spaces: c.meta.Spaces}, Members: members, Voting: c.gone == nil, State: state,
-		Commits: uint64(c.seen), Floors: c.meta.Floors, Incarnation: c.meta.incarnation(),
+		Commits: uint64(c.seen), Floors: c.meta.Floors, Incarnation: c.meta.incarnation(), Protocol: version.Protocol, Required: c.meta.Required,
 	}
 }
 
@@ -157,7 +160,7 @@ func (c *cluster) poison(ctx context.Context, why string) error {
 	}
 	c.logger.Error("etcd was put back to an older state: nothing is written any more", "reason", why)
 	there, failed := fetchMeta(ctx, c.kv, c.keys)
-	if failed == nil && there.UUID == m.UUID && there.Era == m.Era && there.Poison == "" {
+	if failed == nil && there.UUID == m.UUID && there.Era == m.Era && there.poison() == "" {
 		there.Poison = why
 		_, failed = c.kv.Do(ctx, Txn{If: []Compare{modified(c.keys.meta(), there.rev)},
 			Then: []Op{put(c.keys.meta(), encode(c.keys.meta(), there.meta))}})
@@ -186,7 +189,9 @@ func (c *cluster) remeta(ctx context.Context, a Answer) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
-	case now.Poison != "":
+	case now.Required > version.Protocol:
+		c.gone = now.tooNew()
+	case now.poison() != "":
 		c.gone = restored(now.Poison)
 	case now.UUID != c.meta.UUID || now.Cluster != c.meta.Cluster:
 		c.gone = fmt.Errorf("etcd below %s: %w: another cluster was made there", c.prefix, seq.ErrForeignCluster)

@@ -105,7 +105,7 @@ func claim(ctx context.Context, kv KV, k keys, want meta) (meta, error) {
 		return meta{}, err
 	}
 	switch same := (seq.Mapping{Spaces: there.Spaces}).Extends(seq.Mapping{Spaces: want.Spaces}) && len(there.Spaces) == len(want.Spaces); {
-	case there.Poison != "":
+	case there.poison() != "":
 		return meta{}, restored(there.Poison)
 	case there.Cluster != want.Cluster:
 		return meta{}, fmt.Errorf("%w: cluster %q is there; choose another --etcd-prefix", seq.ErrForeignCluster, there.Cluster)

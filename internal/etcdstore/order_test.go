@@ -299,6 +299,32 @@ func TestABeatUnderAnotherLifeProtectsNothing(t *testing.T) {
 	b.want("another session", b.prepare(bob, 2, section), quorum.VerdictOK)
 }
 
+// A renewal whose session is ended between its beat and its attachments keeps nothing for it: the
+// next session may take the registers at once.
+func TestWhatIsAttachedAfterTheSessionsKeyIsGoneIsNotAnsweredAsKept(t *testing.T) {
+	a, b := rig(t)
+	a.renew(alice, 0)
+	a.want("take", a.prepare(alice, 1, section), quorum.VerdictOK)
+	a.want("step", a.step(alice, 1, section, 100), quorum.VerdictOK)
+	other := seq.SectionRegister(1)
+	a.want("another", a.prepare(alice, 1, other), quorum.VerdictOK)
+	a.kv.before = func(txn etcdstore.Txn) {
+		if puts(txn, "r/") {
+			a.kv.before = nil
+			b.pass(2 * rigLease)
+		}
+	}
+	attach := []quorum.LeaseItem{item(1), {Register: other, Round: 1}}
+	reply, err := a.tryRenew(alice, alice.String(), 0, func(r *quorum.RenewRequest) { r.Attach = attach })
+	if err == nil && !reply.Reset && len(reply.Refused) == 0 {
+		t.Errorf("got %+v, want an error or what is not kept", reply)
+	}
+	if a.kv.before != nil {
+		t.Fatal("nothing was attached by a write of its own")
+	}
+	b.want("another session", b.prepare(bob, 2, section), quorum.VerdictOK)
+}
+
 func TestReservationsEndByObservation(t *testing.T) {
 	a, b := rig(t)
 	a.own(alice, 1, section)

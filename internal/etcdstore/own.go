@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/seqsvr/seqsvr/internal/clock"
+	"github.com/seqsvr/seqsvr/internal/version"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
 )
@@ -137,7 +138,7 @@ func (s *ownSessions) nextBeat(req quorum.RenewRequest) session {
 	defer s.mu.Unlock()
 	o := s.of(req.Session)
 	o.beats++
-	return session{Name: req.Name, Addr: req.Addr, Lease: o.lease, Attached: uint32(req.Attached), Beat: o.beats}
+	return session{Name: req.Name, Addr: req.Addr, Lease: o.lease, Attached: uint32(req.Attached), Beat: o.beats, Protocol: version.Protocol}
 }
 
 // renewing takes in what a renewal asks for and gives up: seq.ErrBadArgument if it is overtaken.

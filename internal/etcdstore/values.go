@@ -7,6 +7,7 @@ import (
 	"hash/crc32"
 	"time"
 
+	"github.com/seqsvr/seqsvr/internal/version"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
 )
@@ -85,6 +86,7 @@ type session struct {
 	Lease    time.Duration // the longest that it ever asked for
 	Attached uint32
 	Beat     uint64 // counts the writes
+	Protocol int    `json:",omitempty"` // that the node speaks; 0: a build of before
 }
 
 // former is the value of n/<name>.
@@ -110,6 +112,25 @@ type meta struct {
 	Origin  seq.ClusterID `json:",omitzero"`
 	Binding seq.ClusterID `json:",omitzero"`
 	Poison  string        // why nothing may be written any more; empty: it may
+	// Required is the protocol that sessions must speak; 0: any. With it, Poison has the text of
+	// needs: builds that do not know of it stop, and show that text.
+	Required int `json:",omitempty"`
+}
+
+// needs is the text by which builds that do not know Required are kept out.
+func needs(required int) string {
+	if required < version.Gate {
+		return ""
+	}
+	return fmt.Sprintf("these keys need a build of protocol %d or newer", required)
+}
+
+// poison returns why nothing may be written any more, whatever the build.
+func (m meta) poison() string {
+	if m.Poison == needs(m.Required) {
+		return ""
+	}
+	return m.Poison
 }
 
 // encode is for the values that are no registers.

@@ -191,6 +191,9 @@ func (c *Cluster) Recovered(ctx context.Context) error {
 		if !p.Running() {
 			return fmt.Errorf("%w: %s does not run: %s", ErrNotRecovered, p.Name, p.Exit())
 		}
+		if line := localcluster.PanicIn(p.Log); line != "" {
+			return fmt.Errorf("%w: %s: %s", ErrNotRecovered, p.Name, line)
+		}
 	}
 	if err := c.Own.WaitReady(wait); err != nil {
 		if ctx.Err() != nil {

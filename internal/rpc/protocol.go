@@ -68,6 +68,17 @@ func (p protocolVersions) check(ctx context.Context) error {
 	return nil
 }
 
+// CallerProtocol returns the protocol version that the caller of a request speaks, and false
+// if the request does not say, as one in another language or within the process.
+func CallerProtocol(ctx context.Context) (own int, said bool) {
+	values := metadata.ValueFromIncomingContext(ctx, ProtocolHeader)
+	if len(values) == 0 {
+		return 0, false
+	}
+	p, err := parseProtocol(values[0])
+	return p.own, err == nil
+}
+
 // sendsKeys is the first version of which callers send string keys as they are.
 const sendsKeys = 2
 

@@ -193,6 +193,9 @@ func (g guard) stream(srv any, stream grpc.ServerStream, info *grpc.StreamServer
 func (g guard) finish(method string, err *error) {
 	if p := recover(); p != nil {
 		g.log.Error("handler panicked", "method", method, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+		if !recovers {
+			panic(p)
+		}
 		*err = status.Error(codes.Internal, internalText)
 		return
 	}

@@ -72,6 +72,7 @@ func start(t *testing.T) (stop context.CancelFunc, done chan error, conn *grpc.C
 }
 
 func TestErrorsCrossTheWireByName(t *testing.T) {
+	rpc.Recover(t)
 	stop, done, conn := start(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()

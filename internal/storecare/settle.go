@@ -83,6 +83,14 @@ func (c settling) run(ctx context.Context) error {
 	if err := c.dump(ctx, []*source{learner}); err != nil {
 		return err
 	}
+	for _, s := range voters { // before it counts as filled
+		if want := s.id.Required; want > learner.id.Required {
+			if err := learner.client.Require(ctx, c.name, c.era, want, false, true); err != nil {
+				return err
+			}
+			learner.id.Required = want
+		}
+	}
 	return c.send(ctx, learner, learner.lacks(merge(voters), true), true, longest(voters))
 }
 
@@ -139,7 +147,7 @@ func graceOf(bound time.Duration) time.Duration {
 // settleDocuments has every document chosen anew under this list.
 func (c settling) settleDocuments(ctx context.Context, merged states) error {
 	for _, r := range slices.Sorted(maps.Keys(merged)) {
-		if r.Kind() != seq.KindDocument {
+		if !r.HasPayload() {
 			continue
 		}
 		if err := c.group.SettleDocument(ctx, c.session, r); err != nil {

@@ -96,8 +96,9 @@ func Connect(ctx context.Context, addrs []string, opts ...grpc.DialOption) (Clus
 		}
 		adopt(ctx, stores)
 		extend(ctx, stores)
+		require(ctx, stores)
 		vouch(ctx, stores)
-		if err := verifyOne(stores); err != nil {
+		if err := errors.Join(verifyOne(stores), fit(stores)); err != nil {
 			return fail(err)
 		}
 		if voter := quorumOf(stores); voter != nil {

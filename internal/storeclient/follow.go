@@ -150,6 +150,7 @@ func (f *Follower) look(ctx context.Context) {
 	}
 	adopt(ctx, asked)
 	extend(ctx, asked)
+	require(ctx, asked)
 	if m := longest(answered(asked)); len(m.Spaces) > len(f.mapping.Spaces) {
 		if err := f.spaces(ctx, m); err != nil {
 			f.log.Warn("cannot go over to added spaces", "spaces", len(m.Spaces), "error", err)

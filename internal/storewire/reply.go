@@ -99,7 +99,7 @@ func RenewReplyToProto(r quorum.RenewReply) *pb.RenewReply {
 		StoreUuid: r.UUID, BootCount: r.BootCount, Reset_: r.Reset,
 		Lost: leasesToProto(r.Lost), Refused: leasesToProto(r.Refused),
 		Sessions: convert(r.Sessions, func(s quorum.SessionInfo) *pb.SessionInfo {
-			return &pb.SessionInfo{Session: uint64(s.Session), Name: s.Name, Addr: s.Addr, RemainingUs: micros(s.Remaining), Attached: s.Attached}
+			return &pb.SessionInfo{Session: uint64(s.Session), Name: s.Name, Addr: s.Addr, RemainingUs: micros(s.Remaining), Attached: s.Attached, Protocol: uint32(s.Protocol)}
 		}),
 		RouteVersion: r.RouteVersion, Commits: r.Commits, Seal: sealToProto(r.Seal), Nonce: r.Nonce, Remembered: claimsToProto(r.Remembered),
 		ClockMs: clockToProto(r.Wall),
@@ -115,7 +115,7 @@ func RenewReplyFromProto(r *pb.RenewReply) quorum.RenewReply {
 		Remembered: ClaimsFromProto(r.GetRemembered()), Wall: clockFromProto(r.GetClockMs()),
 		Sessions: convert(r.GetSessions(), func(s *pb.SessionInfo) quorum.SessionInfo {
 			return quorum.SessionInfo{Session: seq.Session(s.GetSession()), Name: s.GetName(), Addr: s.GetAddr(),
-				Remaining: duration(s.GetRemainingUs()), Attached: s.GetAttached()}
+				Remaining: duration(s.GetRemainingUs()), Attached: s.GetAttached(), Protocol: int(s.GetProtocol())}
 		}),
 	}
 }
@@ -130,7 +130,8 @@ func DescribeToProto(id quorum.Identity) *pb.DescribeReply {
 		MaxLeaseUs: uint64(id.MaxLease.Microseconds()), GraceRemainingUs: micros(id.Grace), Commits: id.Commits,
 		LeaseBoundUs: micros(id.LeaseBound), ListAgeUs: uint64(id.ListAge.Microseconds()), FilledVersion: id.Filled, Addr: id.Addr,
 		Nonce: id.Nonce, Remembered: claimsToProto(id.Remembered),
-		TagFloor: id.Floors.Tag, WorkerFloorMs: id.Floors.Worker, Zone: id.Zone,
+		TagFloor: id.Floors.Tag, WorkerFloorMs: id.Floors.Worker, SectionFloor: id.Floors.Section, Zone: id.Zone,
+		Protocol: uint32(id.Protocol), RequiredProtocol: uint32(id.Required),
 		Incarnation: rpc.IncarnationToProto(id.Incarnation),
 	}
 }
@@ -149,7 +150,8 @@ func DescribeFromProto(r *pb.DescribeReply) (quorum.Identity, error) {
 		MaxLease: duration(r.GetMaxLeaseUs()), Grace: duration(r.GetGraceRemainingUs()), Commits: r.GetCommits(),
 		LeaseBound: duration(r.GetLeaseBoundUs()), ListAge: duration(r.GetListAgeUs()), Filled: r.GetFilledVersion(), Addr: r.GetAddr(),
 		Nonce: r.GetNonce(), Remembered: ClaimsFromProto(r.GetRemembered()),
-		Floors: quorum.Floors{Tag: r.GetTagFloor(), Worker: r.GetWorkerFloorMs()}, Zone: r.GetZone(),
+		Floors: quorum.Floors{Tag: r.GetTagFloor(), Worker: r.GetWorkerFloorMs(), Section: r.GetSectionFloor()}, Zone: r.GetZone(),
+		Protocol: int(r.GetProtocol()), Required: int(r.GetRequiredProtocol()),
 		Incarnation: rpc.IncarnationFromProto(r.GetIncarnation()),
 	}, nil
 }

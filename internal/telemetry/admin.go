@@ -9,7 +9,10 @@ import (
 	"net/http/pprof"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/seqsvr/seqsvr/internal/rpc"
 )
 
 // Bounds of an admin connection. A profile may take a minute.
@@ -27,13 +30,15 @@ type Admin struct {
 	Subject Subject
 	Pprof   bool // serve /debug/pprof/ too
 	Logger  *slog.Logger
+	// Dropped returns how many lines of the log were lost. If nil, none is counted.
+	Dropped func() uint64
 }
 
 // Handler answers /metrics, /livez and /readyz, and /debug/pprof/ if that was asked for.
 // Everything is text. /readyz gives 503 with the reason in one line.
 func (a Admin) Handler() http.Handler {
 	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", promhttp.HandlerFor(NewRegistry(a.Daemon, a.Subject), promhttp.HandlerOpts{
+	mux.Handle("GET /metrics", promhttp.HandlerFor(a.registry(), promhttp.HandlerOpts{
 		ErrorLog: slog.NewLogLogger(a.Logger.Handler(), slog.LevelWarn), ErrorHandling: promhttp.ContinueOnError,
 		MaxRequestsInFlight: maxScrapes,
 	}))
@@ -62,6 +67,16 @@ func (a Admin) Handler() http.Handler {
 	return mux
 }
 
+var logDropped = Counter("log_dropped_lines_total", "Lines of the log that were dropped since it was not read or could not be written.")
+
+func (a Admin) registry() *prometheus.Registry {
+	r := NewRegistry(a.Daemon, a.Subject)
+	if a.Dropped != nil {
+		r.MustRegister(Func(func(ch chan<- prometheus.Metric) { logDropped.Send(ch, float64(a.Dropped())) }))
+	}
+	return r
+}
+
 func say(w http.ResponseWriter, code int, text string) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.Header().Set("Cache-Control", "no-store")
@@ -73,7 +88,7 @@ func say(w http.ResponseWriter, code int, text string) {
 // then: nothing depends on them. Nil after ctx ended; else why the listener failed.
 func (a Admin) Serve(ctx context.Context, lis net.Listener) error {
 	srv := &http.Server{
-		Handler:           a.Handler(),
+		Handler:           rpc.EndTests(a.Handler()),
 		ReadHeaderTimeout: headerTimeout, WriteTimeout: writeTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader,
 		ErrorLog: slog.NewLogLogger(a.Logger.Handler(), slog.LevelWarn),
 	}

@@ -21,8 +21,21 @@ var (
 
 // Protocol is the version of the wire contract and of the records on disk that
 // this build speaks. It goes up only when an old peer could misread a new one.
-// 2 sends string keys as they are; builds of 1 hashed them before they sent them.
-const Protocol = 2
+// 2 sends string keys as they are; builds of 1 hashed them before they sent them. 3 goes
+// by the protocol that a cluster requires.
+const Protocol = 3
+
+// The first protocol of each feature that a build of before would undo. The stores require
+// it of every session before the feature is first used.
+const (
+	ExactSpaces = 2
+	Sets        = 3
+	// Gate is the first whose builds go by the required protocol.
+	Gate = 3
+	// SetsBefore is required at once where stores of before have Sets already: builds of 1 do
+	// not know them, and some of 2 do.
+	SetsBefore = 2
+)
 
 // OldestProtocol is the oldest version that this build still works with: the other
 // side of a rolling upgrade.

@@ -1,6 +1,7 @@
 package resp
 
 import (
+	"cmp"
 	"errors"
 	"strconv"
 	"strings"
@@ -30,7 +31,7 @@ var (
 func sequenceKey(text string) (client.Key, error) {
 	space, uid := seq.DefaultSpace, text
 	if at := strings.LastIndexByte(text, '/'); at >= 0 {
-		space, uid = text[:at], text[at+1:]
+		space, uid = cmp.Or(text[:at], seq.DefaultSpace), text[at+1:] // one key, however it is written
 	}
 	n, err := strconv.ParseUint(uid, 10, 64)
 	if err != nil {

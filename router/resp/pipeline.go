@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/seqsvr/seqsvr/client"
+	"github.com/seqsvr/seqsvr/internal/auth"
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/snowflake"
 )
@@ -116,6 +117,9 @@ func groups(ops []op, of kind, by func(*op) string) [][]*op {
 func space(o *op) string { return o.key.Space }
 func name(o *op) string  { return o.name }
 
+// namespace is one of however many texts.
+func namespace(o *op) string { return auth.NamespaceName(o.name) }
+
 func (p *plan) takes(ops []op) {
 	for _, g := range groups(ops, takeSeq, space) {
 		p.calls = append(p.calls, func(ctx context.Context) { p.sequences(ctx, g) })
@@ -126,7 +130,7 @@ func (p *plan) takes(ops []op) {
 	for _, g := range groups(ops, takeTag, name) {
 		p.calls = append(p.calls, func(ctx context.Context) { p.tag(ctx, g) })
 	}
-	for _, g := range groups(ops, takeID, name) {
+	for _, g := range groups(ops, takeID, namespace) {
 		p.calls = append(p.calls, func(ctx context.Context) { p.ids(ctx, g) })
 	}
 }

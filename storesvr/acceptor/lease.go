@@ -266,6 +266,9 @@ func (l *leases) live(now time.Duration) []quorum.SessionInfo {
 	return live
 }
 
+// Live lists the sessions with a valid lease, by name.
+func (a *Acceptor) Live(now time.Duration) []quorum.SessionInfo { return a.leases.live(now) }
+
 func items(m map[seq.Register]uint64) []quorum.LeaseItem {
 	if len(m) == 0 {
 		return nil

@@ -158,6 +158,29 @@ func TestAVoterTakesACopyOnlyAtOrAboveItsPromise(t *testing.T) {
 	}
 }
 
+// A copy and the promise that comes with it are taken together or not at all: in the grace the
+// higher promise is refused, since it is not known here which session may rely on the lower one.
+func TestACopyIsNotTakenWithoutThePromiseThatComesWithIt(t *testing.T) {
+	first, second := seq.Epoch{Round: 1, Session: alice}, seq.Epoch{Round: 2, Session: bob}
+	o := ownerOf(t, first, &exact.State{})
+	start := batch(t, o, "a")
+	batch(t, o, "b")
+	more := o.State()
+	b, c := newLogs(t)
+	b.want("the first batch", b.stepItem(logOf(start), alice), quorum.VerdictOK)
+	b.withCopy(c)
+	b.now -= time.Hour // as it starts
+	before := c.At()
+	st := quorum.RegisterState{Register: section, Promised: second, Accepted: first, PayloadMax: more.At().Index, Payload: more.AppendTo(nil)}
+	changed, err := b.a.Merge(st, keeper, false, b.now)
+	if !errors.Is(err, ErrGrace) || changed || c.At() != before {
+		t.Errorf("got %v, %v, and the copy stands at %v, expected %v", changed, err, c.At(), before)
+	}
+	if len(b.a.Entries()) > 0 {
+		t.Error("records are to be written of what was refused")
+	}
+}
+
 func TestACopyThatNoStoreCanHaveIsRefused(t *testing.T) {
 	b, c := newLogs(t)
 	e := seq.Epoch{Round: 1, Session: alice}

@@ -28,9 +28,10 @@ type Manifest struct {
 	Taken      time.Time         `json:"taken"`   // begun
 	Registers  int               `json:"registers"`
 	LeaseBound time.Duration     `json:"lease_bound_ns"`
-	Floors     quorum.Floors     `json:"floors"`              // of that era, the highest of all sources; zero if it was not restored
-	Version    string            `json:"version"`             // of the software
-	SignedBy   string            `json:"signed_by,omitempty"` // Key.ID; empty: not signed
+	Floors     quorum.Floors     `json:"floors"`                      // of that era, the highest of all sources; zero if it was not restored
+	Required   int               `json:"required_protocol,omitempty"` // of sessions, the highest of all sources
+	Version    string            `json:"version"`                     // of the software
+	SignedBy   string            `json:"signed_by,omitempty"`         // Key.ID; empty: not signed
 }
 
 // A file is the magic line, the manifest as one line of JSON, and for each register, in

@@ -113,7 +113,7 @@ func fill(path string, id Identity, with Filling) error {
 		if err != nil {
 			return err
 		}
-		id.Format = Format
+		id.Format = formatOf(with.Required)
 		if err := putJSON(meta, keyIdentity, id); err != nil {
 			return err
 		}
@@ -150,7 +150,7 @@ func fill(path string, id Identity, with Filling) error {
 		if err := all.put(sections); err != nil {
 			return err
 		}
-		update := Update{LeaseBound: with.LeaseBound}
+		update := Update{LeaseBound: with.LeaseBound, Required: with.Required}
 		if with.Floors != (Floors{}) {
 			update.Floors = &with.Floors
 		}

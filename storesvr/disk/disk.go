@@ -40,6 +40,7 @@ var (
 	keyRemembered  = []byte("remembered")
 	keyJournal     = []byte("journal")
 	keyLater       = []byte("later_registers") // how many of seq.LaterRegisters were made: one that is gone is damage
+	keyRequired    = []byte("required_protocol")
 )
 
 // DB is an open database, and the journal beside it if it has one. Commit and Log are for one
@@ -316,10 +317,31 @@ func putMeta(b *bolt.Bucket, u Update) error {
 			return err
 		}
 	}
+	if u.Required > 0 {
+		if err := putRequired(b, u.Required); err != nil {
+			return err
+		}
+	}
 	if u.Distrusted != "" {
 		return b.Put(keyDistrusted, seal(keyDistrusted, []byte(u.Distrusted)))
 	}
 	return nil
+}
+
+// putRequired writes the protocol that sessions must speak, and the format that goes with it.
+func putRequired(b *bolt.Bucket, required int) error {
+	if err := b.Put(keyRequired, encodeNumber(keyRequired, uint64(required))); err != nil {
+		return err
+	}
+	var id Identity
+	if err := decodeJSON(keyIdentity, b.Get(keyIdentity), &id); err != nil {
+		return fmt.Errorf("%w: %s: %w", ErrCorrupt, keyIdentity, err)
+	}
+	if id.Format >= formatOf(required) {
+		return nil
+	}
+	id.Format = formatOf(required)
+	return putJSON(b, keyIdentity, id)
 }
 
 func putJSON(b *bolt.Bucket, key []byte, v any) error {

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	bolt "go.etcd.io/bbolt"
 
+	"github.com/seqsvr/seqsvr/internal/version"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/storesvr/acceptor"
@@ -318,8 +319,9 @@ func TestOpenRefusesByName(t *testing.T) {
 		{"longest lease", in(metaBucket, put(keyLongest, []byte("?"))), "", ErrCorrupt, "longest_lease"},
 		{"no lease bound", in(metaBucket, remove(keyLeaseBound)), "", ErrCorrupt, "lease_bound"},
 		{"a damaged identity", in(metaBucket, put(keyIdentity, []byte("{}"))), "", ErrCorrupt, "identity"},
-		{"an earlier format", in(metaBucket, func(b *bolt.Bucket) error { return putFormat(t, b, Format-1) }), "", ErrFormat, "1, expected 2"},
-		{"a later format", in(metaBucket, func(b *bolt.Bucket) error { return putFormat(t, b, Format+1) }), "", ErrFormat, "3, expected 2"},
+		{"an earlier format", in(metaBucket, func(b *bolt.Bucket) error { return putFormat(t, b, Format-1) }), "", ErrFormat, "1, expected 2 or 3"},
+		{"a later format", in(metaBucket, func(b *bolt.Bucket) error { return putFormat(t, b, FormatGated+1) }), "", ErrFormat, "4, expected 2 or 3"},
+		{"a later protocol", in(metaBucket, func(b *bolt.Bucket) error { return putRequired(b, version.Protocol+1) }), "", seq.ErrProtocol, "start a newer build"},
 	}
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
@@ -446,6 +448,38 @@ func TestADatabaseFromBeforeTheLaterRegistersGetsThemAtItsFirstStart(t *testing.
 		}
 		if err := db.Close(); err != nil {
 			t.Fatal(err)
+		}
+	}
+}
+
+// Builds that go by no requirement open format 2 alone.
+func TestADatabaseThatRequiresAProtocolHasAFormatThatOlderBuildsRefuse(t *testing.T) {
+	for _, row := range []struct{ required, format int }{{0, Format}, {version.ExactSpaces, Format}, {version.Gate, FormatGated}} {
+		for _, made := range []bool{true, false} { // with the database, and later
+			dir := filepath.Join(t.TempDir(), "store")
+			with := Filling{}
+			if made {
+				with.Required = row.required
+			}
+			if err := Create(dir, testIdentity(t), with); err != nil {
+				t.Fatal(err)
+			}
+			for range 2 {
+				db, meta, _, err := Open(dir, "")
+				if err != nil {
+					t.Fatal(err)
+				}
+				if made && (meta.Format != row.format || meta.Required != row.required) {
+					t.Errorf("format %d and protocol %d of a database made with %d", meta.Format, meta.Required, row.required)
+				}
+				if _, err := db.Commit(Update{Required: row.required}); err != nil {
+					t.Fatal(err)
+				}
+				if err := db.Close(); err != nil {
+					t.Fatal(err)
+				}
+				made = true
+			}
 		}
 	}
 }

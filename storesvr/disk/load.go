@@ -11,6 +11,7 @@ import (
 
 	bolt "go.etcd.io/bbolt"
 
+	"github.com/seqsvr/seqsvr/internal/version"
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/storesvr/acceptor"
 )
@@ -65,8 +66,8 @@ func loadMeta(b *bolt.Bucket, meta *Meta) error {
 	if err := decodeJSON(keyIdentity, b.Get(keyIdentity), &meta.Identity); err != nil {
 		return damaged(keyIdentity, err)
 	}
-	if meta.Format != Format {
-		return fmt.Errorf("%w: %d, expected %d", ErrFormat, meta.Format, Format)
+	if meta.Format != Format && meta.Format != FormatGated {
+		return fmt.Errorf("%w: %d, expected %d or %d", ErrFormat, meta.Format, Format, FormatGated)
 	}
 	if err := meta.Mapping.Validate(); err != nil {
 		return damaged(keyIdentity, err)
@@ -99,6 +100,16 @@ func loadMeta(b *bolt.Bucket, meta *Meta) error {
 			return damaged(keyDistrusted, err)
 		}
 		meta.Distrusted = string(why)
+	}
+	if record := b.Get(keyRequired); record != nil {
+		v, err := decodeNumber(keyRequired, record)
+		if err != nil {
+			return damaged(keyRequired, err)
+		}
+		meta.Required = int(v)
+	}
+	if meta.Required > version.Protocol {
+		return fmt.Errorf("%w: the database requires protocol %d, this build speaks %d: start a newer build", seq.ErrProtocol, meta.Required, version.Protocol)
 	}
 	var bound uint64
 	for _, n := range []struct {

@@ -5,13 +5,27 @@ import (
 	"time"
 
 	"github.com/seqsvr/seqsvr/exact"
+	"github.com/seqsvr/seqsvr/internal/version"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/storesvr/acceptor"
 )
 
-// Format is the version of the database's layout. 1 had a record a section.
-const Format = 2
+// Format is the version of the database's layout. 1 had a record a section. FormatGated is
+// the same layout of a store that requires version.Gate or newer of sessions: builds that do
+// not go by requirements refuse it before they change anything.
+const (
+	Format      = 2
+	FormatGated = 3
+)
+
+// formatOf returns the format of a database with the required protocol.
+func formatOf(required int) int {
+	if required >= version.Gate {
+		return FormatGated
+	}
+	return Format
+}
 
 // Identity is fixed by Create, but for Mapping, which spaces may be added to.
 type Identity struct {
@@ -87,6 +101,7 @@ type Meta struct {
 	Distrusted string         // why the store must never vote again, "" if it may
 	Key        []byte         // of the store's seals: random, made with the database
 	Remembered []quorum.Claim // of fellow stores
+	Required   int            // protocol that sessions must speak; 0: any
 	// Incarnation is not known before the store is bound. Of a restored store that is not bound
 	// it has the cluster alone.
 	Incarnation seq.Incarnation
@@ -113,6 +128,8 @@ type Update struct {
 	Incarnation *seq.Incarnation
 	Floors      *Floors
 	Distrusted  string
+	// Required, if not 0, is the protocol that sessions must speak from now on.
+	Required int
 	// Mapping replaces that of the Identity, which it extends. The Changes have the registers
 	// of its new sections.
 	Mapping    *seq.Mapping
@@ -126,13 +143,14 @@ type Filling struct {
 	LeaseBound time.Duration                   // the store begins in the grace of a lease of that length
 	Floors     Floors
 	Origin     seq.ClusterID // of the cluster that was restored; zero: it is a new one, or not known
+	Required   int           // protocol that sessions must speak; 0: any
 
 	journal *Journal // that was made
 }
 
 // Empty says whether there is nothing to commit.
 func (u *Update) Empty() bool {
-	return len(u.Changes) == 0 && u.LeaseBound == 0 && !u.NoLeases && u.Members == nil && u.Floors == nil && u.Distrusted == "" && u.Mapping == nil
+	return len(u.Changes) == 0 && u.LeaseBound == 0 && !u.NoLeases && u.Members == nil && u.Floors == nil && u.Distrusted == "" && u.Mapping == nil && u.Required == 0
 }
 
 // NewKey draws the key of a store's seals: 32 random bytes.

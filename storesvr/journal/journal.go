@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"io"
 	"io/fs"
 	"maps"
 	"math"
@@ -36,9 +37,21 @@ type Config struct {
 	// looks like one, and what another journal left in the directory is not taken for this one.
 	ID     uint64
 	Window func(seq.SectionID) int64 // for how long a section's ids are kept, milliseconds
+	Floor  uint64                    // from which the UIDs of a section without any record go on
 	// File is the least size of a file, bytes; 0: DefaultFile. It is never less than four times
 	// what all copies take.
 	File int64
+	// Open opens a file of the journal. If nil, it is one of the file system.
+	Open func(name string, flags int) (File, error)
+}
+
+// File is what a journal needs of a file. Sync returns once what was written is durable.
+type File interface {
+	io.ReaderAt
+	io.WriterAt
+	io.Closer
+	Name() string
+	Sync() error
 }
 
 // DefaultFile is how large a file is, in bytes, while the copies are small.
@@ -48,7 +61,7 @@ const DefaultFile = 64 << 20
 type Journal struct {
 	cfg    Config
 	copies map[seq.SectionID]*exact.Copy
-	files  [2]*os.File
+	files  [2]File
 	broken error
 
 	turn   uint64   // of the file that is written to: files[turn%2]
@@ -141,9 +154,12 @@ func openFiles(cfg Config, flags int) (*Journal, error) {
 	if cfg.File == 0 {
 		cfg.File = DefaultFile
 	}
+	if cfg.Open == nil {
+		cfg.Open = openFile
+	}
 	j := &Journal{cfg: cfg, copies: map[seq.SectionID]*exact.Copy{}}
 	for i := range j.files {
-		f, err := os.OpenFile(cfg.name(i), flags, 0o600)
+		f, err := cfg.Open(cfg.name(i), flags)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 			return j, fmt.Errorf("%w: no file %s", ErrMissing, filepath.Base(cfg.name(i)))
@@ -154,6 +170,22 @@ func openFiles(cfg Config, flags int) (*Journal, error) {
 	}
 	return j, nil
 }
+
+// openFile opens a file of the file system.
+func openFile(name string, flags int) (File, error) {
+	f, err := os.OpenFile(name, flags, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	return osFile{f}, nil
+}
+
+// osFile makes durable what was written, and of the file's metadata only what is needed to read it:
+// its times do not matter.
+type osFile struct{ *os.File }
+
+// Sync implements File.
+func (f osFile) Sync() error { return datasync(f.File) }
 
 // syncDir makes durable that the files are there.
 func syncDir(dir string) error {
@@ -179,7 +211,7 @@ func (j *Journal) Close() error {
 func (j *Journal) Copy(id seq.SectionID) *exact.Copy {
 	c := j.copies[id]
 	if c == nil {
-		c = exact.NewCopy(j.cfg.Window(id))
+		c = exact.Restore(exact.Beginning(j.cfg.Floor), j.cfg.Window(id))
 		j.copies[id] = c
 	}
 	return c
@@ -249,7 +281,7 @@ func (j *Journal) write(entries []exact.Entry) error {
 	if _, err := f.WriteAt(b, j.end); err != nil {
 		return fmt.Errorf("write batch %d: %w", j.number, err)
 	}
-	if err := datasync(f); err != nil {
+	if err := f.Sync(); err != nil {
 		return fmt.Errorf("sync batch %d: %w", j.number, err)
 	}
 	j.end += int64(len(b))

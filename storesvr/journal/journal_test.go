@@ -50,6 +50,13 @@ func newWriter(t *testing.T, seed uint64) *writer {
 // step changes a few sections, and writes that.
 func (w *writer) step(j *Journal) {
 	w.t.Helper()
+	if err := w.try(j); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func (w *writer) try(j *Journal) error {
+	w.t.Helper()
 	var entries []exact.Entry
 	touched := map[seq.SectionID]bool{}
 	for range 1 + w.rnd.IntN(4) {
@@ -60,9 +67,7 @@ func (w *writer) step(j *Journal) {
 		touched[id] = true
 		entries = append(entries, w.change(j, id))
 	}
-	if err := j.Write(entries); err != nil {
-		w.t.Fatal(err)
-	}
+	return j.Write(entries)
 }
 
 func (w *writer) change(j *Journal, id seq.SectionID) exact.Entry {

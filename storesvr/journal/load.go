@@ -26,7 +26,7 @@ func (j *Journal) load(write bool) error {
 	var turns [2]turn
 	for i, f := range j.files {
 		if write {
-			if err := datasync(f); err != nil {
+			if err := f.Sync(); err != nil {
 				return fmt.Errorf("sync %s: %w", f.Name(), err)
 			}
 		}

@@ -30,12 +30,24 @@ func Main(m *testing.M) {
 	os.Exit(code)
 }
 
-// Binaries builds everything in cmd/, once a process, and gives the folder. With -short
-// the test is skipped: whoever needs binaries starts processes.
+// BinariesEnv names a folder that holds the binaries of this tree already, as make test has built them.
+// Without it Binaries builds them.
+const BinariesEnv = "SEQSVR_BIN"
+
+// Binaries returns the folder of the binaries of everything in cmd/, which it builds once a process
+// unless BinariesEnv names one. With -short the test is skipped: a test of binaries starts processes.
 func Binaries(t testing.TB) string {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("real processes are left out by -short")
+	}
+	if dir := os.Getenv(BinariesEnv); dir != "" {
+		for _, name := range []string{"storesvr", "allocsvr", "router", "seqctl"} {
+			if _, err := os.Stat(filepath.Join(dir, name)); err != nil { // also: go test forgets what it knows of older ones
+				t.Fatalf("%s: %v", BinariesEnv, err)
+			}
+		}
+		return dir
 	}
 	built.once.Do(func() {
 		root, err := Root()
@@ -46,8 +58,8 @@ func Binaries(t testing.TB) string {
 		if built.dir, built.err = os.MkdirTemp("", "seqsvr-bin-"); built.err != nil {
 			return
 		}
-		cmd := exec.Command("go", "build", "-buildvcs=false", "-o", built.dir+string(filepath.Separator), "./cmd/...")
-		cmd.Dir = root
+		cmd := exec.Command("go", "build", "-buildvcs=false", "-trimpath", "-o", built.dir+string(filepath.Separator), "./cmd/...")
+		cmd.Dir, cmd.Env = root, append(os.Environ(), "CGO_ENABLED=0")
 		if out, err := cmd.CombinedOutput(); err != nil {
 			built.err = fmt.Errorf("go build: %w: %s", err, out)
 		}

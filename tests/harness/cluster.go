@@ -69,6 +69,9 @@ func Launch(t testing.TB, change func(*localcluster.Config)) *localcluster.Clust
 	}
 	t.Cleanup(func() {
 		c.Close()
+		for _, p := range c.Processes() {
+			NoPanic(t, p.Name, p.Log)
+		}
 		if t.Failed() {
 			for _, p := range c.Processes() {
 				ShowLog(t, p.Name+" ("+p.Exit()+")", p.Log)
@@ -83,6 +86,14 @@ func Ready(t testing.TB, c *localcluster.Cluster) {
 	t.Helper()
 	if err := c.WaitReady(Within(t)); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// NoPanic fails the test if the log has a panic, also one that the daemon recovered from.
+func NoPanic(t testing.TB, whose, file string) {
+	t.Helper()
+	if line := localcluster.PanicIn(file); line != "" {
+		t.Errorf("%s: %s", whose, line)
 	}
 }
 

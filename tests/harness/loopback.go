@@ -73,6 +73,7 @@ func Serve(t testing.TB, whose string, cmd *exec.Cmd) *Service {
 	}()
 	t.Cleanup(func() {
 		s.Stop(t)
+		NoPanic(t, whose, s.log)
 		if t.Failed() {
 			ShowLog(t, whose, s.log)
 		}

@@ -32,6 +32,10 @@ var copyMutants = []mutant{
 		{"	if !update.Empty() || len(entries) > 0 {\n", "	if !update.Empty() {\n"}}},
 	{rule: "exact-settle", name: "copies are merged by the longer one", file: "quorum/state.go", in: []string{"internal/storecare", "quorum"}, edits: []edit{
 		{"	if c := a.Accepted.Compare(b.Accepted); c < 0 || c == 0 && a.PayloadMax < b.PayloadMax {\n", "	if a.PayloadMax < b.PayloadMax {\n"}}},
+	{rule: "exact-settle", name: "a copy is taken though its promise was refused", file: "storesvr/acceptor/care.go", in: []string{"storesvr/acceptor"}, edits: []edit{
+		{"	if err != nil || !take {", "	if !take {"}}},
+	{rule: "exact-journal", name: "a start trusts a batch that is not on the disk", file: "storesvr/journal/load.go", in: []string{"storesvr/journal"}, edits: []edit{
+		{"			if err := f.Sync(); err != nil {\n", "			if err := error(nil); err != nil {\n"}}},
 	{rule: "exact-settle", name: "a voter takes a copy below its promise", file: "storesvr/acceptor/care.go", in: []string{"storesvr/acceptor"}, edits: []edit{
 		{"(learner || !whole.At().Epoch.Less(reg.state().Promised))", "true"}}},
 	{rule: "exact-settle", name: "settle does not wait for W copies", file: "internal/storecare/settle.go", in: []string{"internal/storecare"}, edits: []edit{

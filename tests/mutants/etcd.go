@@ -41,6 +41,8 @@ var etcdMutants = []mutant{
 		{"Then: []Op{remove(keys.session(who)), put(ended, encode(ended, ending{}))}})", "Then: []Op{remove(keys.session(who)), put(keys.watch(), encode(ended, ending{}))}})"}}},
 	{rule: "etcd-ended-written", name: "the mark of an ended session is not looked at by who makes its key", file: "internal/etcdstore/beat.go", in: etcdTests, edits: []edit{
 		{"If: []Compare{b.cluster.unmoved(), absent(me), absent(ended)}", "If: []Compare{b.cluster.unmoved(), absent(me)}"}}},
+	{rule: "etcd-attach-under-its-life", name: "a register is attached under another life of the session", file: "internal/etcdstore/renew.go", in: etcdTests, edits: []edit{
+		{"			if now != life {\n", "			if now != life && false {\n"}}},
 	{rule: "etcd-sweep", name: "a session is made by a message from before a sweep", file: "internal/etcdstore/beat.go", in: etcdTests, edits: []edit{
 		{", modified(keys.swept(), revisionIn(a.Results[5])))", ")"}}},
 	{rule: "etcd-sweep", name: "marks are removed while what they keep out is under way", file: "internal/etcdstore/sweep.go", in: etcdTests, edits: []edit{

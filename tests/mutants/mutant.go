@@ -27,6 +27,8 @@ type edit struct{ old, new string }
 var tables = [][]mutant{
 	storeMutants, quorumMutants, ownerMutants, careMutants, trustMutants,
 	exactMutants, onceMutants, copyMutants, judgeMutants, leaseMutants, diskMutants, floorMutants, limitMutants, idMutants, memoryMutants, keyMutants, frontMutants, loanMutants, requestMutants, transportMutants, authMutants, consoleMutants, bulkMutants, spaceMutants, etcdMutants, zoneMutants, setsMutants, setCallerMutants, allotMutants,
+	batchMutants,
+	inputMutants,
 }
 
 // mutants is the whole list: what has a number first, in the order of the numbers.

@@ -37,6 +37,8 @@ var quorumMutants = []mutant{
 	{rule: "later-payload-is-merged", name: "of two payloads under one epoch the earlier one is kept",
 		file: "quorum/state.go", in: []string{"quorum"}, edits: []edit{
 			{" || c == 0 && a.PayloadMax < b.PayloadMax {", " {"}}},
+	{rule: "document-at-w", name: "R stores that agree confirm a document", file: "quorum/document.go", in: []string{"quorum"}, edits: []edit{
+		{"v.confirmed = alike >= cfg.W", "v.confirmed = alike >= cfg.R"}}},
 	{rule: "settle-chooses", name: "a document that is settled is read and not chosen anew",
 		file: "quorum/document.go", in: []string{"quorum", "internal/storecare"}, edits: []edit{
 			{"		return o.carryOn(ctx, found, epoch)\n	})\n	if err != nil {\n		return fmt.Errorf(\"settle",

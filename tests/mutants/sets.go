@@ -54,6 +54,11 @@ var setsMutants = []mutant{
 		edits: []edit{{old: "if in != \"\" && !leaving && ", new: "if in != \"\" && (leaving || true) && "}},
 	},
 	{
+		rule: "sets-stop-of-its-move", name: "a stop of an earlier move is told for a later one",
+		file: "allocsvr/owner/moves.go", in: []string{"allocsvr/owner"},
+		edits: []edit{{old: "if ok = ok && s.move == move; !ok && !full {", new: "if !ok && !full {"}},
+	},
+	{
 		rule: "sets-sent-on", name: "a move that is over sends callers on",
 		file: "allocsvr/owner/moves.go", in: []string{"allocsvr/owner"},
 		edits: []edit{{old: "ok := m.stops[id]; ok && s.move == move {\n			m.sent", new: "ok := m.stops[id]; ok {\n			m.sent"}},

@@ -64,7 +64,7 @@ var setCallerMutants = []mutant{
 	{
 		rule: "sets-apart-in-messages", name: "batches of a Set wait for a runner that another's have",
 		file: "router/pieces.go", in: []string{"router"},
-		edits: []edit{{old: "		go func() {\n			inParallel(", new: "		func() {\n			inParallel("}},
+		edits: []edit{{old: "		go func() {\n			inTurns(", new: "		func() {\n			inTurns("}},
 	},
 	{
 		rule: "sets-apart-in-messages", name: "a router asks a dead Set until its caller has gone, and what others answered is lost",
@@ -94,7 +94,7 @@ var setCallerMutants = []mutant{
 	{
 		rule: "one-set-has-half", name: "a key of a Set that is full is asked for",
 		file: "router/pieces.go", in: []string{"router"},
-		edits: []edit{{old: "ask(own[i], r.place.Refused(set))", new: "ask(own[i], nil)"}},
+		edits: []edit{{old: "ask(p, r.place.Refused(set))", new: "ask(p, nil)"}},
 	},
 	{
 		rule: "one-set-has-half", name: "tags count at no Set",

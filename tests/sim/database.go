@@ -114,6 +114,9 @@ func (d *simDisk) apply(u disk.Update) uint64 {
 	if u.Incarnation != nil {
 		m.Incarnation = *u.Incarnation
 	}
+	if u.Required > 0 {
+		m.Required = u.Required
+	}
 	if u.Mapping != nil {
 		m.Mapping = *u.Mapping
 	}

@@ -74,7 +74,7 @@ func backupCommand() *cobra.Command {
 				return err
 			}
 			m := backup.Manifest{Cluster: snap.Cluster, Era: snap.Era, Members: snap.List, Mapping: snap.Mapping, Sources: snap.Sources,
-				Taken: snap.Begun.UTC(), LeaseBound: snap.LeaseBound, Floors: snap.Floors, Registers: len(snap.States)}
+				Taken: snap.Begun.UTC(), LeaseBound: snap.LeaseBound, Floors: snap.Floors, Required: snap.Required, Registers: len(snap.States)}
 			if err := save(m, snap.States); err != nil {
 				return err
 			}

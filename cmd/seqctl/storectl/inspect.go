@@ -54,7 +54,7 @@ func openDatabase(path string) (backup.Manifest, []quorum.RegisterState, error) 
 	slices.SortFunc(states, func(a, b quorum.RegisterState) int { return cmp.Compare(a.Register, b.Register) })
 	list := quorum.MemberList{Version: meta.Members.Version, R: cmp.Or(meta.Members.R, meta.R), W: cmp.Or(meta.Members.W, meta.W), Members: meta.Members.List}
 	return backup.Manifest{Cluster: meta.Cluster, Era: meta.Era, Members: list, Mapping: meta.Mapping, Sources: []string{meta.Name},
-		Registers: len(states), LeaseBound: meta.LeaseBound, Floors: meta.Floors.Floors}, states, nil
+		Registers: len(states), LeaseBound: meta.LeaseBound, Floors: meta.Floors.Floors, Required: meta.Required}, states, nil
 }
 
 func inspectCommand() *cobra.Command {
@@ -148,8 +148,8 @@ func (c contents) print(w io.Writer, format ui.Format, states []quorum.RegisterS
 		return nil
 	}
 	t := ui.NewTable("kind", "registers")
-	for _, kind := range []string{"section", "tag", "worker", "document", "lease"} {
-		t.Row(kind, c.Kinds[kind])
+	for _, kind := range seq.Kinds() {
+		t.Row(kind.Name, c.Kinds[kind.Name])
 	}
 	if err := t.Write(w); err != nil {
 		return err

@@ -216,23 +216,26 @@ func (x *MemberStatus) GetZone() string {
 }
 
 type StoreStatus struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Uuid          string                 `protobuf:"bytes,1,opt,name=uuid,proto3" json:"uuid,omitempty"`
-	Addr          string                 `protobuf:"bytes,2,opt,name=addr,proto3" json:"addr,omitempty"`
-	Reachable     bool                   `protobuf:"varint,3,opt,name=reachable,proto3" json:"reachable,omitempty"`
-	State         string                 `protobuf:"bytes,4,opt,name=state,proto3" json:"state,omitempty"`
-	BootCount     uint64                 `protobuf:"varint,5,opt,name=boot_count,json=bootCount,proto3" json:"boot_count,omitempty"`
-	GraceLeftMs   int64                  `protobuf:"varint,6,opt,name=grace_left_ms,json=graceLeftMs,proto3" json:"grace_left_ms,omitempty"`
-	Commits       uint64                 `protobuf:"varint,7,opt,name=commits,proto3" json:"commits,omitempty"`
-	Name          string                 `protobuf:"bytes,8,opt,name=name,proto3" json:"name,omitempty"`
-	DiskFreeBytes uint64                 `protobuf:"varint,9,opt,name=disk_free_bytes,json=diskFreeBytes,proto3" json:"disk_free_bytes,omitempty"`
-	NearlyFull    bool                   `protobuf:"varint,10,opt,name=nearly_full,json=nearlyFull,proto3" json:"nearly_full,omitempty"`            // it refuses writes for want of room on its disk
-	WorkerFloorMs uint64                 `protobuf:"varint,11,opt,name=worker_floor_ms,json=workerFloorMs,proto3" json:"worker_floor_ms,omitempty"` // since 1970: snowflake worker ids are kept back until then
-	WorkersKeptUs uint64                 `protobuf:"varint,12,opt,name=workers_kept_us,json=workersKeptUs,proto3" json:"workers_kept_us,omitempty"` // how long that still is by the store's clock; 0: no longer
-	Zone          string                 `protobuf:"bytes,13,opt,name=zone,proto3" json:"zone,omitempty"`                                           // that the store is in, of one that does not answer by the word of others; empty: not known
-	Etcd          *EtcdMember            `protobuf:"bytes,14,opt,name=etcd,proto3" json:"etcd,omitempty"`                                           // not set: it is a StoreSvr
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	state            protoimpl.MessageState `protogen:"open.v1"`
+	Uuid             string                 `protobuf:"bytes,1,opt,name=uuid,proto3" json:"uuid,omitempty"`
+	Addr             string                 `protobuf:"bytes,2,opt,name=addr,proto3" json:"addr,omitempty"`
+	Reachable        bool                   `protobuf:"varint,3,opt,name=reachable,proto3" json:"reachable,omitempty"`
+	State            string                 `protobuf:"bytes,4,opt,name=state,proto3" json:"state,omitempty"`
+	BootCount        uint64                 `protobuf:"varint,5,opt,name=boot_count,json=bootCount,proto3" json:"boot_count,omitempty"`
+	GraceLeftMs      int64                  `protobuf:"varint,6,opt,name=grace_left_ms,json=graceLeftMs,proto3" json:"grace_left_ms,omitempty"`
+	Commits          uint64                 `protobuf:"varint,7,opt,name=commits,proto3" json:"commits,omitempty"`
+	Name             string                 `protobuf:"bytes,8,opt,name=name,proto3" json:"name,omitempty"`
+	DiskFreeBytes    uint64                 `protobuf:"varint,9,opt,name=disk_free_bytes,json=diskFreeBytes,proto3" json:"disk_free_bytes,omitempty"`
+	NearlyFull       bool                   `protobuf:"varint,10,opt,name=nearly_full,json=nearlyFull,proto3" json:"nearly_full,omitempty"`                   // it refuses writes for want of room on its disk
+	WorkerFloorMs    uint64                 `protobuf:"varint,11,opt,name=worker_floor_ms,json=workerFloorMs,proto3" json:"worker_floor_ms,omitempty"`        // since 1970: snowflake worker ids are kept back until then
+	WorkersKeptUs    uint64                 `protobuf:"varint,12,opt,name=workers_kept_us,json=workersKeptUs,proto3" json:"workers_kept_us,omitempty"`        // how long that still is by the store's clock; 0: no longer
+	Zone             string                 `protobuf:"bytes,13,opt,name=zone,proto3" json:"zone,omitempty"`                                                  // that the store is in, of one that does not answer by the word of others; empty: not known
+	Etcd             *EtcdMember            `protobuf:"bytes,14,opt,name=etcd,proto3" json:"etcd,omitempty"`                                                  // not set: it is a StoreSvr
+	Protocol         uint32                 `protobuf:"varint,50,opt,name=protocol,proto3" json:"protocol,omitempty"`                                         // that the store speaks; 0: a build of before
+	RequiredProtocol uint32                 `protobuf:"varint,51,opt,name=required_protocol,json=requiredProtocol,proto3" json:"required_protocol,omitempty"` // that it requires of sessions; 0: any
+	KeptOut          []string               `protobuf:"bytes,52,rep,name=kept_out,json=keptOut,proto3" json:"kept_out,omitempty"`                             // nodes that were refused for their protocol in the last minutes, each with its own
+	unknownFields    protoimpl.UnknownFields
+	sizeCache        protoimpl.SizeCache
 }
 
 func (x *StoreStatus) Reset() {
@@ -359,6 +362,27 @@ func (x *StoreStatus) GetZone() string {
 func (x *StoreStatus) GetEtcd() *EtcdMember {
 	if x != nil {
 		return x.Etcd
+	}
+	return nil
+}
+
+func (x *StoreStatus) GetProtocol() uint32 {
+	if x != nil {
+		return x.Protocol
+	}
+	return 0
+}
+
+func (x *StoreStatus) GetRequiredProtocol() uint32 {
+	if x != nil {
+		return x.RequiredProtocol
+	}
+	return 0
+}
+
+func (x *StoreStatus) GetKeptOut() []string {
+	if x != nil {
+		return x.KeptOut
 	}
 	return nil
 }
@@ -2008,7 +2032,7 @@ const file_seqsvr_v1_admin_proto_rawDesc = "" +
 	"\rlease_left_ms\x18\v \x01(\x03R\vleaseLeftMs\x12\x18\n" +
 	"\adrained\x18\f \x01(\bR\adrained\x12\x18\n" +
 	"\aexposed\x18\r \x01(\bR\aexposed\x12\x12\n" +
-	"\x04zone\x18\x0e \x01(\tR\x04zone\"\xb2\x03\n" +
+	"\x04zone\x18\x0e \x01(\tR\x04zone\"\x96\x04\n" +
 	"\vStoreStatus\x12\x12\n" +
 	"\x04uuid\x18\x01 \x01(\tR\x04uuid\x12\x12\n" +
 	"\x04addr\x18\x02 \x01(\tR\x04addr\x12\x1c\n" +
@@ -2026,7 +2050,10 @@ const file_seqsvr_v1_admin_proto_rawDesc = "" +
 	"\x0fworker_floor_ms\x18\v \x01(\x04R\rworkerFloorMs\x12&\n" +
 	"\x0fworkers_kept_us\x18\f \x01(\x04R\rworkersKeptUs\x12\x12\n" +
 	"\x04zone\x18\r \x01(\tR\x04zone\x12)\n" +
-	"\x04etcd\x18\x0e \x01(\v2\x15.seqsvr.v1.EtcdMemberR\x04etcd\"\xec\x01\n" +
+	"\x04etcd\x18\x0e \x01(\v2\x15.seqsvr.v1.EtcdMemberR\x04etcd\x12\x1a\n" +
+	"\bprotocol\x182 \x01(\rR\bprotocol\x12+\n" +
+	"\x11required_protocol\x183 \x01(\rR\x10requiredProtocol\x12\x19\n" +
+	"\bkept_out\x184 \x03(\tR\akeptOut\"\xec\x01\n" +
 	"\n" +
 	"EtcdMember\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\tR\aversion\x12\x16\n" +

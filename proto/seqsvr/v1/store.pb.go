@@ -1013,6 +1013,143 @@ func (x *BindRequest) GetMembers() []*StoreMember {
 	return nil
 }
 
+type RequireRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	ClusterId     string                 `protobuf:"bytes,1,opt,name=cluster_id,json=clusterId,proto3" json:"cluster_id,omitempty"`
+	Era           uint64                 `protobuf:"varint,2,opt,name=era,proto3" json:"era,omitempty"`
+	Protocol      uint32                 `protobuf:"varint,3,opt,name=protocol,proto3" json:"protocol,omitempty"`
+	Check         bool                   `protobuf:"varint,4,opt,name=check,proto3" json:"check,omitempty"`     // change nothing, and answer as if
+	Decided       bool                   `protobuf:"varint,5,opt,name=decided,proto3" json:"decided,omitempty"` // another store requires it already
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RequireRequest) Reset() {
+	*x = RequireRequest{}
+	mi := &file_seqsvr_v1_store_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RequireRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RequireRequest) ProtoMessage() {}
+
+func (x *RequireRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_seqsvr_v1_store_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RequireRequest.ProtoReflect.Descriptor instead.
+func (*RequireRequest) Descriptor() ([]byte, []int) {
+	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *RequireRequest) GetClusterId() string {
+	if x != nil {
+		return x.ClusterId
+	}
+	return ""
+}
+
+func (x *RequireRequest) GetEra() uint64 {
+	if x != nil {
+		return x.Era
+	}
+	return 0
+}
+
+func (x *RequireRequest) GetProtocol() uint32 {
+	if x != nil {
+		return x.Protocol
+	}
+	return 0
+}
+
+func (x *RequireRequest) GetCheck() bool {
+	if x != nil {
+		return x.Check
+	}
+	return false
+}
+
+func (x *RequireRequest) GetDecided() bool {
+	if x != nil {
+		return x.Decided
+	}
+	return false
+}
+
+// KeptOut is a node that the store refused for its protocol.
+type KeptOut struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Protocol      uint32                 `protobuf:"varint,2,opt,name=protocol,proto3" json:"protocol,omitempty"`
+	AgoUs         uint64                 `protobuf:"varint,3,opt,name=ago_us,json=agoUs,proto3" json:"ago_us,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *KeptOut) Reset() {
+	*x = KeptOut{}
+	mi := &file_seqsvr_v1_store_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *KeptOut) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*KeptOut) ProtoMessage() {}
+
+func (x *KeptOut) ProtoReflect() protoreflect.Message {
+	mi := &file_seqsvr_v1_store_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use KeptOut.ProtoReflect.Descriptor instead.
+func (*KeptOut) Descriptor() ([]byte, []int) {
+	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *KeptOut) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *KeptOut) GetProtocol() uint32 {
+	if x != nil {
+		return x.Protocol
+	}
+	return 0
+}
+
+func (x *KeptOut) GetAgoUs() uint64 {
+	if x != nil {
+		return x.AgoUs
+	}
+	return 0
+}
+
 type WindowsOverRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	ClusterId     string                 `protobuf:"bytes,1,opt,name=cluster_id,json=clusterId,proto3" json:"cluster_id,omitempty"`
@@ -1024,7 +1161,7 @@ type WindowsOverRequest struct {
 
 func (x *WindowsOverRequest) Reset() {
 	*x = WindowsOverRequest{}
-	mi := &file_seqsvr_v1_store_proto_msgTypes[14]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1036,7 +1173,7 @@ func (x *WindowsOverRequest) String() string {
 func (*WindowsOverRequest) ProtoMessage() {}
 
 func (x *WindowsOverRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_store_proto_msgTypes[14]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1049,7 +1186,7 @@ func (x *WindowsOverRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WindowsOverRequest.ProtoReflect.Descriptor instead.
 func (*WindowsOverRequest) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{14}
+	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *WindowsOverRequest) GetClusterId() string {
@@ -1095,24 +1232,28 @@ type DescribeReply struct {
 	NearlyFull       bool                   `protobuf:"varint,18,opt,name=nearly_full,json=nearlyFull,proto3" json:"nearly_full,omitempty"`
 	UptimeUs         uint64                 `protobuf:"varint,19,opt,name=uptime_us,json=uptimeUs,proto3" json:"uptime_us,omitempty"`
 	Version          string                 `protobuf:"bytes,20,opt,name=version,proto3" json:"version,omitempty"`
-	ListAgeUs        uint64                 `protobuf:"varint,21,opt,name=list_age_us,json=listAgeUs,proto3" json:"list_age_us,omitempty"`              // since the store took its member list over, or since its start
-	FilledVersion    uint64                 `protobuf:"varint,22,opt,name=filled_version,json=filledVersion,proto3" json:"filled_version,omitempty"`    // of the list under which it was filled as a learner; 0: never
-	Nonce            uint64                 `protobuf:"fixed64,24,opt,name=nonce,proto3" json:"nonce,omitempty"`                                        // not 0: the store does not vote yet, see Vouch
-	Remembered       []*StoreClaim          `protobuf:"bytes,26,rep,name=remembered,proto3" json:"remembered,omitempty"`                                // of its fellow stores
-	Addr             string                 `protobuf:"bytes,23,opt,name=addr,proto3" json:"addr,omitempty"`                                            // gRPC, host:port, that others are told; the host may be empty
-	TagFloor         uint64                 `protobuf:"fixed64,27,opt,name=tag_floor,json=tagFloor,proto3" json:"tag_floor,omitempty"`                  // of an era that was restored: no tag counts for less
-	WorkerFloorMs    uint64                 `protobuf:"fixed64,28,opt,name=worker_floor_ms,json=workerFloorMs,proto3" json:"worker_floor_ms,omitempty"` // likewise no worker id; milliseconds since 1970
-	WorkersKeptUs    uint64                 `protobuf:"varint,29,opt,name=workers_kept_us,json=workersKeptUs,proto3" json:"workers_kept_us,omitempty"`  // until the store's clock is there: worker ids are kept back
-	Zone             string                 `protobuf:"bytes,30,opt,name=zone,proto3" json:"zone,omitempty"`                                            // that the store is in; empty: none
-	Incarnation      *Incarnation           `protobuf:"bytes,31,opt,name=incarnation,proto3" json:"incarnation,omitempty"`                              // that the store belongs to; absent: not known
-	Caller           string                 `protobuf:"bytes,40,opt,name=caller,proto3" json:"caller,omitempty"`                                        // who the store takes the caller for, and where from, for events
+	ListAgeUs        uint64                 `protobuf:"varint,21,opt,name=list_age_us,json=listAgeUs,proto3" json:"list_age_us,omitempty"`                    // since the store took its member list over, or since its start
+	FilledVersion    uint64                 `protobuf:"varint,22,opt,name=filled_version,json=filledVersion,proto3" json:"filled_version,omitempty"`          // of the list under which it was filled as a learner; 0: never
+	Nonce            uint64                 `protobuf:"fixed64,24,opt,name=nonce,proto3" json:"nonce,omitempty"`                                              // not 0: the store does not vote yet, see Vouch
+	Remembered       []*StoreClaim          `protobuf:"bytes,26,rep,name=remembered,proto3" json:"remembered,omitempty"`                                      // of its fellow stores
+	Addr             string                 `protobuf:"bytes,23,opt,name=addr,proto3" json:"addr,omitempty"`                                                  // gRPC, host:port, that others are told; the host may be empty
+	TagFloor         uint64                 `protobuf:"fixed64,27,opt,name=tag_floor,json=tagFloor,proto3" json:"tag_floor,omitempty"`                        // of an era that was restored: no tag counts for less
+	SectionFloor     uint64                 `protobuf:"fixed64,35,opt,name=section_floor,json=sectionFloor,proto3" json:"section_floor,omitempty"`            // likewise no section of a space
+	WorkerFloorMs    uint64                 `protobuf:"fixed64,28,opt,name=worker_floor_ms,json=workerFloorMs,proto3" json:"worker_floor_ms,omitempty"`       // likewise no worker id; milliseconds since 1970
+	WorkersKeptUs    uint64                 `protobuf:"varint,29,opt,name=workers_kept_us,json=workersKeptUs,proto3" json:"workers_kept_us,omitempty"`        // until the store's clock is there: worker ids are kept back
+	Zone             string                 `protobuf:"bytes,30,opt,name=zone,proto3" json:"zone,omitempty"`                                                  // that the store is in; empty: none
+	Protocol         uint32                 `protobuf:"varint,50,opt,name=protocol,proto3" json:"protocol,omitempty"`                                         // that the store speaks; 0: a build of before
+	RequiredProtocol uint32                 `protobuf:"varint,51,opt,name=required_protocol,json=requiredProtocol,proto3" json:"required_protocol,omitempty"` // of sessions; 0: any
+	KeptOut          []*KeptOut             `protobuf:"bytes,52,rep,name=kept_out,json=keptOut,proto3" json:"kept_out,omitempty"`                             // in the last minutes, for its protocol
+	Incarnation      *Incarnation           `protobuf:"bytes,31,opt,name=incarnation,proto3" json:"incarnation,omitempty"`                                    // that the store belongs to; absent: not known
+	Caller           string                 `protobuf:"bytes,40,opt,name=caller,proto3" json:"caller,omitempty"`                                              // who the store takes the caller for, and where from, for events
 	unknownFields    protoimpl.UnknownFields
 	sizeCache        protoimpl.SizeCache
 }
 
 func (x *DescribeReply) Reset() {
 	*x = DescribeReply{}
-	mi := &file_seqsvr_v1_store_proto_msgTypes[15]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1124,7 +1265,7 @@ func (x *DescribeReply) String() string {
 func (*DescribeReply) ProtoMessage() {}
 
 func (x *DescribeReply) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_store_proto_msgTypes[15]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1137,7 +1278,7 @@ func (x *DescribeReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DescribeReply.ProtoReflect.Descriptor instead.
 func (*DescribeReply) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{15}
+	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *DescribeReply) GetStoreUuid() string {
@@ -1322,6 +1463,13 @@ func (x *DescribeReply) GetTagFloor() uint64 {
 	return 0
 }
 
+func (x *DescribeReply) GetSectionFloor() uint64 {
+	if x != nil {
+		return x.SectionFloor
+	}
+	return 0
+}
+
 func (x *DescribeReply) GetWorkerFloorMs() uint64 {
 	if x != nil {
 		return x.WorkerFloorMs
@@ -1341,6 +1489,27 @@ func (x *DescribeReply) GetZone() string {
 		return x.Zone
 	}
 	return ""
+}
+
+func (x *DescribeReply) GetProtocol() uint32 {
+	if x != nil {
+		return x.Protocol
+	}
+	return 0
+}
+
+func (x *DescribeReply) GetRequiredProtocol() uint32 {
+	if x != nil {
+		return x.RequiredProtocol
+	}
+	return 0
+}
+
+func (x *DescribeReply) GetKeptOut() []*KeptOut {
+	if x != nil {
+		return x.KeptOut
+	}
+	return nil
 }
 
 func (x *DescribeReply) GetIncarnation() *Incarnation {
@@ -1381,7 +1550,7 @@ type Result struct {
 
 func (x *Result) Reset() {
 	*x = Result{}
-	mi := &file_seqsvr_v1_store_proto_msgTypes[16]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1393,7 +1562,7 @@ func (x *Result) String() string {
 func (*Result) ProtoMessage() {}
 
 func (x *Result) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_store_proto_msgTypes[16]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1406,7 +1575,7 @@ func (x *Result) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Result.ProtoReflect.Descriptor instead.
 func (*Result) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{16}
+	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Result) GetVerdict() Verdict {
@@ -1529,7 +1698,7 @@ type SectionColumns struct {
 
 func (x *SectionColumns) Reset() {
 	*x = SectionColumns{}
-	mi := &file_seqsvr_v1_store_proto_msgTypes[17]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1541,7 +1710,7 @@ func (x *SectionColumns) String() string {
 func (*SectionColumns) ProtoMessage() {}
 
 func (x *SectionColumns) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_store_proto_msgTypes[17]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1554,7 +1723,7 @@ func (x *SectionColumns) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SectionColumns.ProtoReflect.Descriptor instead.
 func (*SectionColumns) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{17}
+	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *SectionColumns) GetSections() []uint32 {
@@ -1606,7 +1775,7 @@ type ResultColumns struct {
 
 func (x *ResultColumns) Reset() {
 	*x = ResultColumns{}
-	mi := &file_seqsvr_v1_store_proto_msgTypes[18]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1618,7 +1787,7 @@ func (x *ResultColumns) String() string {
 func (*ResultColumns) ProtoMessage() {}
 
 func (x *ResultColumns) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_store_proto_msgTypes[18]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1631,7 +1800,7 @@ func (x *ResultColumns) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResultColumns.ProtoReflect.Descriptor instead.
 func (*ResultColumns) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{18}
+	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *ResultColumns) GetVerdicts() []byte {
@@ -1718,7 +1887,7 @@ type ReadRequest struct {
 
 func (x *ReadRequest) Reset() {
 	*x = ReadRequest{}
-	mi := &file_seqsvr_v1_store_proto_msgTypes[19]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1730,7 +1899,7 @@ func (x *ReadRequest) String() string {
 func (*ReadRequest) ProtoMessage() {}
 
 func (x *ReadRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_store_proto_msgTypes[19]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1743,7 +1912,7 @@ func (x *ReadRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadRequest.ProtoReflect.Descriptor instead.
 func (*ReadRequest) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{19}
+	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *ReadRequest) GetRef() *Ref {
@@ -1799,7 +1968,7 @@ type PrepareItem struct {
 
 func (x *PrepareItem) Reset() {
 	*x = PrepareItem{}
-	mi := &file_seqsvr_v1_store_proto_msgTypes[20]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1811,7 +1980,7 @@ func (x *PrepareItem) String() string {
 func (*PrepareItem) ProtoMessage() {}
 
 func (x *PrepareItem) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_store_proto_msgTypes[20]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1824,7 +1993,7 @@ func (x *PrepareItem) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PrepareItem.ProtoReflect.Descriptor instead.
 func (*PrepareItem) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{20}
+	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *PrepareItem) GetRegister() []byte {
@@ -1863,7 +2032,7 @@ type PrepareRequest struct {
 
 func (x *PrepareRequest) Reset() {
 	*x = PrepareRequest{}
-	mi := &file_seqsvr_v1_store_proto_msgTypes[21]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1875,7 +2044,7 @@ func (x *PrepareRequest) String() string {
 func (*PrepareRequest) ProtoMessage() {}
 
 func (x *PrepareRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_store_proto_msgTypes[21]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1888,7 +2057,7 @@ func (x *PrepareRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PrepareRequest.ProtoReflect.Descriptor instead.
 func (*PrepareRequest) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{21}
+	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *PrepareRequest) GetRef() *Ref {
@@ -1953,7 +2122,7 @@ type StepItem struct {
 
 func (x *StepItem) Reset() {
 	*x = StepItem{}
-	mi := &file_seqsvr_v1_store_proto_msgTypes[22]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1965,7 +2134,7 @@ func (x *StepItem) String() string {
 func (*StepItem) ProtoMessage() {}
 
 func (x *StepItem) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_store_proto_msgTypes[22]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1978,7 +2147,7 @@ func (x *StepItem) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StepItem.ProtoReflect.Descriptor instead.
 func (*StepItem) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{22}
+	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *StepItem) GetRegister() []byte {
@@ -2031,7 +2200,7 @@ type StepRequest struct {
 
 func (x *StepRequest) Reset() {
 	*x = StepRequest{}
-	mi := &file_seqsvr_v1_store_proto_msgTypes[23]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2043,7 +2212,7 @@ func (x *StepRequest) String() string {
 func (*StepRequest) ProtoMessage() {}
 
 func (x *StepRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_store_proto_msgTypes[23]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2056,7 +2225,7 @@ func (x *StepRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StepRequest.ProtoReflect.Descriptor instead.
 func (*StepRequest) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{23}
+	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *StepRequest) GetRef() *Ref {
@@ -2123,7 +2292,7 @@ type ResultsReply struct {
 
 func (x *ResultsReply) Reset() {
 	*x = ResultsReply{}
-	mi := &file_seqsvr_v1_store_proto_msgTypes[24]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2135,7 +2304,7 @@ func (x *ResultsReply) String() string {
 func (*ResultsReply) ProtoMessage() {}
 
 func (x *ResultsReply) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_store_proto_msgTypes[24]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2148,7 +2317,7 @@ func (x *ResultsReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResultsReply.ProtoReflect.Descriptor instead.
 func (*ResultsReply) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{24}
+	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *ResultsReply) GetStoreUuid() string {
@@ -2204,7 +2373,7 @@ type LeaseItem struct {
 
 func (x *LeaseItem) Reset() {
 	*x = LeaseItem{}
-	mi := &file_seqsvr_v1_store_proto_msgTypes[25]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2216,7 +2385,7 @@ func (x *LeaseItem) String() string {
 func (*LeaseItem) ProtoMessage() {}
 
 func (x *LeaseItem) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_store_proto_msgTypes[25]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2229,7 +2398,7 @@ func (x *LeaseItem) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaseItem.ProtoReflect.Descriptor instead.
 func (*LeaseItem) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{25}
+	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *LeaseItem) GetRegister() []byte {
@@ -2278,7 +2447,7 @@ type RenewRequest struct {
 
 func (x *RenewRequest) Reset() {
 	*x = RenewRequest{}
-	mi := &file_seqsvr_v1_store_proto_msgTypes[26]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2290,7 +2459,7 @@ func (x *RenewRequest) String() string {
 func (*RenewRequest) ProtoMessage() {}
 
 func (x *RenewRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_store_proto_msgTypes[26]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2303,7 +2472,7 @@ func (x *RenewRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewRequest.ProtoReflect.Descriptor instead.
 func (*RenewRequest) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{26}
+	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *RenewRequest) GetRef() *Ref {
@@ -2432,13 +2601,14 @@ type SessionInfo struct {
 	Addr          string                 `protobuf:"bytes,3,opt,name=addr,proto3" json:"addr,omitempty"`
 	RemainingUs   uint64                 `protobuf:"varint,4,opt,name=remaining_us,json=remainingUs,proto3" json:"remaining_us,omitempty"`
 	Attached      uint32                 `protobuf:"varint,5,opt,name=attached,proto3" json:"attached,omitempty"`
+	Protocol      uint32                 `protobuf:"varint,9,opt,name=protocol,proto3" json:"protocol,omitempty"` // that the session spoke last; 0: not known
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *SessionInfo) Reset() {
 	*x = SessionInfo{}
-	mi := &file_seqsvr_v1_store_proto_msgTypes[27]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2450,7 +2620,7 @@ func (x *SessionInfo) String() string {
 func (*SessionInfo) ProtoMessage() {}
 
 func (x *SessionInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_store_proto_msgTypes[27]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2463,7 +2633,7 @@ func (x *SessionInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionInfo.ProtoReflect.Descriptor instead.
 func (*SessionInfo) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{27}
+	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *SessionInfo) GetSession() uint64 {
@@ -2501,6 +2671,13 @@ func (x *SessionInfo) GetAttached() uint32 {
 	return 0
 }
 
+func (x *SessionInfo) GetProtocol() uint32 {
+	if x != nil {
+		return x.Protocol
+	}
+	return 0
+}
+
 type RenewReply struct {
 	state        protoimpl.MessageState `protogen:"open.v1"`
 	StoreUuid    string                 `protobuf:"bytes,1,opt,name=store_uuid,json=storeUuid,proto3" json:"store_uuid,omitempty"`
@@ -2524,7 +2701,7 @@ type RenewReply struct {
 
 func (x *RenewReply) Reset() {
 	*x = RenewReply{}
-	mi := &file_seqsvr_v1_store_proto_msgTypes[28]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2536,7 +2713,7 @@ func (x *RenewReply) String() string {
 func (*RenewReply) ProtoMessage() {}
 
 func (x *RenewReply) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_store_proto_msgTypes[28]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2549,7 +2726,7 @@ func (x *RenewReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewReply.ProtoReflect.Descriptor instead.
 func (*RenewReply) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{28}
+	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *RenewReply) GetStoreUuid() string {
@@ -2653,7 +2830,7 @@ type ReleaseRequest struct {
 
 func (x *ReleaseRequest) Reset() {
 	*x = ReleaseRequest{}
-	mi := &file_seqsvr_v1_store_proto_msgTypes[29]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2665,7 +2842,7 @@ func (x *ReleaseRequest) String() string {
 func (*ReleaseRequest) ProtoMessage() {}
 
 func (x *ReleaseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_store_proto_msgTypes[29]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2678,7 +2855,7 @@ func (x *ReleaseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseRequest.ProtoReflect.Descriptor instead.
 func (*ReleaseRequest) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{29}
+	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *ReleaseRequest) GetRef() *Ref {
@@ -2754,7 +2931,7 @@ type ReleaseReply struct {
 
 func (x *ReleaseReply) Reset() {
 	*x = ReleaseReply{}
-	mi := &file_seqsvr_v1_store_proto_msgTypes[30]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2766,7 +2943,7 @@ func (x *ReleaseReply) String() string {
 func (*ReleaseReply) ProtoMessage() {}
 
 func (x *ReleaseReply) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_store_proto_msgTypes[30]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2779,7 +2956,7 @@ func (x *ReleaseReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseReply.ProtoReflect.Descriptor instead.
 func (*ReleaseReply) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{30}
+	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *ReleaseReply) GetStoreUuid() string {
@@ -2877,12 +3054,23 @@ const file_seqsvr_v1_store_proto_rawDesc = "" +
 	"\n" +
 	"cluster_id\x18\x01 \x01(\tR\tclusterId\x12\x10\n" +
 	"\x03era\x18\x02 \x01(\x04R\x03era\x120\n" +
-	"\amembers\x18\x03 \x03(\v2\x16.seqsvr.v1.StoreMemberR\amembers\"]\n" +
+	"\amembers\x18\x03 \x03(\v2\x16.seqsvr.v1.StoreMemberR\amembers\"\x8d\x01\n" +
+	"\x0eRequireRequest\x12\x1d\n" +
+	"\n" +
+	"cluster_id\x18\x01 \x01(\tR\tclusterId\x12\x10\n" +
+	"\x03era\x18\x02 \x01(\x04R\x03era\x12\x1a\n" +
+	"\bprotocol\x18\x03 \x01(\rR\bprotocol\x12\x14\n" +
+	"\x05check\x18\x04 \x01(\bR\x05check\x12\x18\n" +
+	"\adecided\x18\x05 \x01(\bR\adecided\"P\n" +
+	"\aKeptOut\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1a\n" +
+	"\bprotocol\x18\x02 \x01(\rR\bprotocol\x12\x15\n" +
+	"\x06ago_us\x18\x03 \x01(\x04R\x05agoUs\"]\n" +
 	"\x12WindowsOverRequest\x12\x1d\n" +
 	"\n" +
 	"cluster_id\x18\x01 \x01(\tR\tclusterId\x12\x10\n" +
 	"\x03era\x18\x02 \x01(\x04R\x03era\x12\x16\n" +
-	"\x06reason\x18\x03 \x01(\tR\x06reason\"\xea\a\n" +
+	"\x06reason\x18\x03 \x01(\tR\x06reason\"\x87\t\n" +
 	"\rDescribeReply\x12\x1d\n" +
 	"\n" +
 	"store_uuid\x18\x01 \x01(\tR\tstoreUuid\x12\x12\n" +
@@ -2916,10 +3104,14 @@ const file_seqsvr_v1_store_proto_rawDesc = "" +
 	"remembered\x18\x1a \x03(\v2\x15.seqsvr.v1.StoreClaimR\n" +
 	"remembered\x12\x12\n" +
 	"\x04addr\x18\x17 \x01(\tR\x04addr\x12\x1b\n" +
-	"\ttag_floor\x18\x1b \x01(\x06R\btagFloor\x12&\n" +
+	"\ttag_floor\x18\x1b \x01(\x06R\btagFloor\x12#\n" +
+	"\rsection_floor\x18# \x01(\x06R\fsectionFloor\x12&\n" +
 	"\x0fworker_floor_ms\x18\x1c \x01(\x06R\rworkerFloorMs\x12&\n" +
 	"\x0fworkers_kept_us\x18\x1d \x01(\x04R\rworkersKeptUs\x12\x12\n" +
-	"\x04zone\x18\x1e \x01(\tR\x04zone\x128\n" +
+	"\x04zone\x18\x1e \x01(\tR\x04zone\x12\x1a\n" +
+	"\bprotocol\x182 \x01(\rR\bprotocol\x12+\n" +
+	"\x11required_protocol\x183 \x01(\rR\x10requiredProtocol\x12-\n" +
+	"\bkept_out\x184 \x03(\v2\x12.seqsvr.v1.KeptOutR\akeptOut\x128\n" +
 	"\vincarnation\x18\x1f \x01(\v2\x16.seqsvr.v1.IncarnationR\vincarnation\x12\x16\n" +
 	"\x06caller\x18( \x01(\tR\x06callerJ\x04\b\x19\x10\x1a\"\xd0\x03\n" +
 	"\x06Result\x12,\n" +
@@ -3021,13 +3213,14 @@ const file_seqsvr_v1_store_proto_rawDesc = "" +
 	"\x04node\x18\x10 \x01(\tR\x04node\x12\x12\n" +
 	"\x04seed\x18\x11 \x01(\fR\x04seed\x12\x16\n" +
 	"\x06number\x18\x12 \x01(\x04R\x06numberJ\x04\b\t\x10\n" +
-	"\"\x8e\x01\n" +
+	"\"\xaa\x01\n" +
 	"\vSessionInfo\x12\x18\n" +
 	"\asession\x18\x01 \x01(\x06R\asession\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x12\n" +
 	"\x04addr\x18\x03 \x01(\tR\x04addr\x12!\n" +
 	"\fremaining_us\x18\x04 \x01(\x04R\vremainingUs\x12\x1a\n" +
-	"\battached\x18\x05 \x01(\rR\battached\"\xa9\x03\n" +
+	"\battached\x18\x05 \x01(\rR\battached\x12\x1a\n" +
+	"\bprotocol\x18\t \x01(\rR\bprotocol\"\xa9\x03\n" +
 	"\n" +
 	"RenewReply\x12\x1d\n" +
 	"\n" +
@@ -3071,7 +3264,7 @@ const file_seqsvr_v1_store_proto_rawDesc = "" +
 	"\x0fVERDICT_UNKNOWN\x10\x05\x12\x13\n" +
 	"\x0fVERDICT_REFUSED\x10\x06\x12\x10\n" +
 	"\fVERDICT_FULL\x10\a\x12\x15\n" +
-	"\x11VERDICT_ELSEWHERE\x10\b2\x98\x06\n" +
+	"\x11VERDICT_ELSEWHERE\x10\b2\xd8\x06\n" +
 	"\x05Store\x12@\n" +
 	"\bDescribe\x12\x1a.seqsvr.v1.DescribeRequest\x1a\x18.seqsvr.v1.DescribeReply\x128\n" +
 	"\x04Bind\x12\x16.seqsvr.v1.BindRequest\x1a\x18.seqsvr.v1.DescribeReply\x12:\n" +
@@ -3085,7 +3278,8 @@ const file_seqsvr_v1_store_proto_rawDesc = "" +
 	"\x06Extend\x12\x18.seqsvr.v1.ExtendRequest\x1a\x18.seqsvr.v1.DescribeReply\x126\n" +
 	"\x04Dump\x12\x16.seqsvr.v1.DumpRequest\x1a\x14.seqsvr.v1.DumpReply0\x01\x124\n" +
 	"\x04Fill\x12\x16.seqsvr.v1.FillRequest\x1a\x14.seqsvr.v1.FillReply\x12F\n" +
-	"\vWindowsOver\x12\x1d.seqsvr.v1.WindowsOverRequest\x1a\x18.seqsvr.v1.DescribeReplyBp\n" +
+	"\vWindowsOver\x12\x1d.seqsvr.v1.WindowsOverRequest\x1a\x18.seqsvr.v1.DescribeReply\x12>\n" +
+	"\aRequire\x12\x19.seqsvr.v1.RequireRequest\x1a\x18.seqsvr.v1.DescribeReplyBp\n" +
 	"\x14com.github.seqsvr.v1P\x01Z1github.com/seqsvr/seqsvr/proto/seqsvr/v1;seqsvrv1\xaa\x02\tSeqsvr.V1\xca\x02\tSeqsvr\\V1\xea\x02\n" +
 	"Seqsvr::V1b\x06proto3"
 
@@ -3102,7 +3296,7 @@ func file_seqsvr_v1_store_proto_rawDescGZIP() []byte {
 }
 
 var file_seqsvr_v1_store_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_seqsvr_v1_store_proto_msgTypes = make([]protoimpl.MessageInfo, 31)
+var file_seqsvr_v1_store_proto_msgTypes = make([]protoimpl.MessageInfo, 33)
 var file_seqsvr_v1_store_proto_goTypes = []any{
 	(Verdict)(0),               // 0: seqsvr.v1.Verdict
 	(*Ref)(nil),                // 1: seqsvr.v1.Ref
@@ -3119,99 +3313,104 @@ var file_seqsvr_v1_store_proto_goTypes = []any{
 	(*FillRequest)(nil),        // 12: seqsvr.v1.FillRequest
 	(*FillReply)(nil),          // 13: seqsvr.v1.FillReply
 	(*BindRequest)(nil),        // 14: seqsvr.v1.BindRequest
-	(*WindowsOverRequest)(nil), // 15: seqsvr.v1.WindowsOverRequest
-	(*DescribeReply)(nil),      // 16: seqsvr.v1.DescribeReply
-	(*Result)(nil),             // 17: seqsvr.v1.Result
-	(*SectionColumns)(nil),     // 18: seqsvr.v1.SectionColumns
-	(*ResultColumns)(nil),      // 19: seqsvr.v1.ResultColumns
-	(*ReadRequest)(nil),        // 20: seqsvr.v1.ReadRequest
-	(*PrepareItem)(nil),        // 21: seqsvr.v1.PrepareItem
-	(*PrepareRequest)(nil),     // 22: seqsvr.v1.PrepareRequest
-	(*StepItem)(nil),           // 23: seqsvr.v1.StepItem
-	(*StepRequest)(nil),        // 24: seqsvr.v1.StepRequest
-	(*ResultsReply)(nil),       // 25: seqsvr.v1.ResultsReply
-	(*LeaseItem)(nil),          // 26: seqsvr.v1.LeaseItem
-	(*RenewRequest)(nil),       // 27: seqsvr.v1.RenewRequest
-	(*SessionInfo)(nil),        // 28: seqsvr.v1.SessionInfo
-	(*RenewReply)(nil),         // 29: seqsvr.v1.RenewReply
-	(*ReleaseRequest)(nil),     // 30: seqsvr.v1.ReleaseRequest
-	(*ReleaseReply)(nil),       // 31: seqsvr.v1.ReleaseReply
-	(*Incarnation)(nil),        // 32: seqsvr.v1.Incarnation
-	(*Mapping)(nil),            // 33: seqsvr.v1.Mapping
+	(*RequireRequest)(nil),     // 15: seqsvr.v1.RequireRequest
+	(*KeptOut)(nil),            // 16: seqsvr.v1.KeptOut
+	(*WindowsOverRequest)(nil), // 17: seqsvr.v1.WindowsOverRequest
+	(*DescribeReply)(nil),      // 18: seqsvr.v1.DescribeReply
+	(*Result)(nil),             // 19: seqsvr.v1.Result
+	(*SectionColumns)(nil),     // 20: seqsvr.v1.SectionColumns
+	(*ResultColumns)(nil),      // 21: seqsvr.v1.ResultColumns
+	(*ReadRequest)(nil),        // 22: seqsvr.v1.ReadRequest
+	(*PrepareItem)(nil),        // 23: seqsvr.v1.PrepareItem
+	(*PrepareRequest)(nil),     // 24: seqsvr.v1.PrepareRequest
+	(*StepItem)(nil),           // 25: seqsvr.v1.StepItem
+	(*StepRequest)(nil),        // 26: seqsvr.v1.StepRequest
+	(*ResultsReply)(nil),       // 27: seqsvr.v1.ResultsReply
+	(*LeaseItem)(nil),          // 28: seqsvr.v1.LeaseItem
+	(*RenewRequest)(nil),       // 29: seqsvr.v1.RenewRequest
+	(*SessionInfo)(nil),        // 30: seqsvr.v1.SessionInfo
+	(*RenewReply)(nil),         // 31: seqsvr.v1.RenewReply
+	(*ReleaseRequest)(nil),     // 32: seqsvr.v1.ReleaseRequest
+	(*ReleaseReply)(nil),       // 33: seqsvr.v1.ReleaseReply
+	(*Incarnation)(nil),        // 34: seqsvr.v1.Incarnation
+	(*Mapping)(nil),            // 35: seqsvr.v1.Mapping
 }
 var file_seqsvr_v1_store_proto_depIdxs = []int32{
 	3,  // 0: seqsvr.v1.MemberList.members:type_name -> seqsvr.v1.StoreMember
-	32, // 1: seqsvr.v1.MemberList.incarnation:type_name -> seqsvr.v1.Incarnation
+	34, // 1: seqsvr.v1.MemberList.incarnation:type_name -> seqsvr.v1.Incarnation
 	5,  // 2: seqsvr.v1.VouchRequest.claims:type_name -> seqsvr.v1.StoreClaim
-	33, // 3: seqsvr.v1.ExtendRequest.mapping:type_name -> seqsvr.v1.Mapping
+	35, // 3: seqsvr.v1.ExtendRequest.mapping:type_name -> seqsvr.v1.Mapping
 	4,  // 4: seqsvr.v1.AdoptRequest.list:type_name -> seqsvr.v1.MemberList
 	1,  // 5: seqsvr.v1.DumpRequest.ref:type_name -> seqsvr.v1.Ref
-	16, // 6: seqsvr.v1.DumpReply.store:type_name -> seqsvr.v1.DescribeReply
+	18, // 6: seqsvr.v1.DumpReply.store:type_name -> seqsvr.v1.DescribeReply
 	9,  // 7: seqsvr.v1.DumpReply.records:type_name -> seqsvr.v1.Record
 	1,  // 8: seqsvr.v1.FillRequest.ref:type_name -> seqsvr.v1.Ref
 	9,  // 9: seqsvr.v1.FillRequest.records:type_name -> seqsvr.v1.Record
 	3,  // 10: seqsvr.v1.BindRequest.members:type_name -> seqsvr.v1.StoreMember
 	1,  // 11: seqsvr.v1.DescribeReply.ref:type_name -> seqsvr.v1.Ref
-	33, // 12: seqsvr.v1.DescribeReply.mapping:type_name -> seqsvr.v1.Mapping
+	35, // 12: seqsvr.v1.DescribeReply.mapping:type_name -> seqsvr.v1.Mapping
 	3,  // 13: seqsvr.v1.DescribeReply.members:type_name -> seqsvr.v1.StoreMember
 	5,  // 14: seqsvr.v1.DescribeReply.remembered:type_name -> seqsvr.v1.StoreClaim
-	32, // 15: seqsvr.v1.DescribeReply.incarnation:type_name -> seqsvr.v1.Incarnation
-	0,  // 16: seqsvr.v1.Result.verdict:type_name -> seqsvr.v1.Verdict
-	1,  // 17: seqsvr.v1.ReadRequest.ref:type_name -> seqsvr.v1.Ref
-	18, // 18: seqsvr.v1.ReadRequest.columns:type_name -> seqsvr.v1.SectionColumns
-	1,  // 19: seqsvr.v1.PrepareRequest.ref:type_name -> seqsvr.v1.Ref
-	21, // 20: seqsvr.v1.PrepareRequest.items:type_name -> seqsvr.v1.PrepareItem
-	18, // 21: seqsvr.v1.PrepareRequest.columns:type_name -> seqsvr.v1.SectionColumns
-	1,  // 22: seqsvr.v1.StepRequest.ref:type_name -> seqsvr.v1.Ref
-	23, // 23: seqsvr.v1.StepRequest.items:type_name -> seqsvr.v1.StepItem
-	18, // 24: seqsvr.v1.StepRequest.columns:type_name -> seqsvr.v1.SectionColumns
-	17, // 25: seqsvr.v1.ResultsReply.results:type_name -> seqsvr.v1.Result
-	19, // 26: seqsvr.v1.ResultsReply.columns:type_name -> seqsvr.v1.ResultColumns
-	1,  // 27: seqsvr.v1.RenewRequest.ref:type_name -> seqsvr.v1.Ref
-	26, // 28: seqsvr.v1.RenewRequest.attach:type_name -> seqsvr.v1.LeaseItem
-	26, // 29: seqsvr.v1.RenewRequest.drop:type_name -> seqsvr.v1.LeaseItem
-	18, // 30: seqsvr.v1.RenewRequest.attach_columns:type_name -> seqsvr.v1.SectionColumns
-	18, // 31: seqsvr.v1.RenewRequest.drop_columns:type_name -> seqsvr.v1.SectionColumns
-	5,  // 32: seqsvr.v1.RenewRequest.seen:type_name -> seqsvr.v1.StoreClaim
-	5,  // 33: seqsvr.v1.RenewRequest.fellows:type_name -> seqsvr.v1.StoreClaim
-	26, // 34: seqsvr.v1.RenewReply.lost:type_name -> seqsvr.v1.LeaseItem
-	26, // 35: seqsvr.v1.RenewReply.refused:type_name -> seqsvr.v1.LeaseItem
-	28, // 36: seqsvr.v1.RenewReply.sessions:type_name -> seqsvr.v1.SessionInfo
-	5,  // 37: seqsvr.v1.RenewReply.remembered:type_name -> seqsvr.v1.StoreClaim
-	1,  // 38: seqsvr.v1.ReleaseRequest.ref:type_name -> seqsvr.v1.Ref
-	26, // 39: seqsvr.v1.ReleaseRequest.items:type_name -> seqsvr.v1.LeaseItem
-	18, // 40: seqsvr.v1.ReleaseRequest.columns:type_name -> seqsvr.v1.SectionColumns
-	2,  // 41: seqsvr.v1.Store.Describe:input_type -> seqsvr.v1.DescribeRequest
-	14, // 42: seqsvr.v1.Store.Bind:input_type -> seqsvr.v1.BindRequest
-	6,  // 43: seqsvr.v1.Store.Vouch:input_type -> seqsvr.v1.VouchRequest
-	20, // 44: seqsvr.v1.Store.Read:input_type -> seqsvr.v1.ReadRequest
-	22, // 45: seqsvr.v1.Store.Prepare:input_type -> seqsvr.v1.PrepareRequest
-	24, // 46: seqsvr.v1.Store.Step:input_type -> seqsvr.v1.StepRequest
-	27, // 47: seqsvr.v1.Store.Renew:input_type -> seqsvr.v1.RenewRequest
-	30, // 48: seqsvr.v1.Store.Release:input_type -> seqsvr.v1.ReleaseRequest
-	8,  // 49: seqsvr.v1.Store.Adopt:input_type -> seqsvr.v1.AdoptRequest
-	7,  // 50: seqsvr.v1.Store.Extend:input_type -> seqsvr.v1.ExtendRequest
-	10, // 51: seqsvr.v1.Store.Dump:input_type -> seqsvr.v1.DumpRequest
-	12, // 52: seqsvr.v1.Store.Fill:input_type -> seqsvr.v1.FillRequest
-	15, // 53: seqsvr.v1.Store.WindowsOver:input_type -> seqsvr.v1.WindowsOverRequest
-	16, // 54: seqsvr.v1.Store.Describe:output_type -> seqsvr.v1.DescribeReply
-	16, // 55: seqsvr.v1.Store.Bind:output_type -> seqsvr.v1.DescribeReply
-	16, // 56: seqsvr.v1.Store.Vouch:output_type -> seqsvr.v1.DescribeReply
-	25, // 57: seqsvr.v1.Store.Read:output_type -> seqsvr.v1.ResultsReply
-	25, // 58: seqsvr.v1.Store.Prepare:output_type -> seqsvr.v1.ResultsReply
-	25, // 59: seqsvr.v1.Store.Step:output_type -> seqsvr.v1.ResultsReply
-	29, // 60: seqsvr.v1.Store.Renew:output_type -> seqsvr.v1.RenewReply
-	31, // 61: seqsvr.v1.Store.Release:output_type -> seqsvr.v1.ReleaseReply
-	16, // 62: seqsvr.v1.Store.Adopt:output_type -> seqsvr.v1.DescribeReply
-	16, // 63: seqsvr.v1.Store.Extend:output_type -> seqsvr.v1.DescribeReply
-	11, // 64: seqsvr.v1.Store.Dump:output_type -> seqsvr.v1.DumpReply
-	13, // 65: seqsvr.v1.Store.Fill:output_type -> seqsvr.v1.FillReply
-	16, // 66: seqsvr.v1.Store.WindowsOver:output_type -> seqsvr.v1.DescribeReply
-	54, // [54:67] is the sub-list for method output_type
-	41, // [41:54] is the sub-list for method input_type
-	41, // [41:41] is the sub-list for extension type_name
-	41, // [41:41] is the sub-list for extension extendee
-	0,  // [0:41] is the sub-list for field type_name
+	16, // 15: seqsvr.v1.DescribeReply.kept_out:type_name -> seqsvr.v1.KeptOut
+	34, // 16: seqsvr.v1.DescribeReply.incarnation:type_name -> seqsvr.v1.Incarnation
+	0,  // 17: seqsvr.v1.Result.verdict:type_name -> seqsvr.v1.Verdict
+	1,  // 18: seqsvr.v1.ReadRequest.ref:type_name -> seqsvr.v1.Ref
+	20, // 19: seqsvr.v1.ReadRequest.columns:type_name -> seqsvr.v1.SectionColumns
+	1,  // 20: seqsvr.v1.PrepareRequest.ref:type_name -> seqsvr.v1.Ref
+	23, // 21: seqsvr.v1.PrepareRequest.items:type_name -> seqsvr.v1.PrepareItem
+	20, // 22: seqsvr.v1.PrepareRequest.columns:type_name -> seqsvr.v1.SectionColumns
+	1,  // 23: seqsvr.v1.StepRequest.ref:type_name -> seqsvr.v1.Ref
+	25, // 24: seqsvr.v1.StepRequest.items:type_name -> seqsvr.v1.StepItem
+	20, // 25: seqsvr.v1.StepRequest.columns:type_name -> seqsvr.v1.SectionColumns
+	19, // 26: seqsvr.v1.ResultsReply.results:type_name -> seqsvr.v1.Result
+	21, // 27: seqsvr.v1.ResultsReply.columns:type_name -> seqsvr.v1.ResultColumns
+	1,  // 28: seqsvr.v1.RenewRequest.ref:type_name -> seqsvr.v1.Ref
+	28, // 29: seqsvr.v1.RenewRequest.attach:type_name -> seqsvr.v1.LeaseItem
+	28, // 30: seqsvr.v1.RenewRequest.drop:type_name -> seqsvr.v1.LeaseItem
+	20, // 31: seqsvr.v1.RenewRequest.attach_columns:type_name -> seqsvr.v1.SectionColumns
+	20, // 32: seqsvr.v1.RenewRequest.drop_columns:type_name -> seqsvr.v1.SectionColumns
+	5,  // 33: seqsvr.v1.RenewRequest.seen:type_name -> seqsvr.v1.StoreClaim
+	5,  // 34: seqsvr.v1.RenewRequest.fellows:type_name -> seqsvr.v1.StoreClaim
+	28, // 35: seqsvr.v1.RenewReply.lost:type_name -> seqsvr.v1.LeaseItem
+	28, // 36: seqsvr.v1.RenewReply.refused:type_name -> seqsvr.v1.LeaseItem
+	30, // 37: seqsvr.v1.RenewReply.sessions:type_name -> seqsvr.v1.SessionInfo
+	5,  // 38: seqsvr.v1.RenewReply.remembered:type_name -> seqsvr.v1.StoreClaim
+	1,  // 39: seqsvr.v1.ReleaseRequest.ref:type_name -> seqsvr.v1.Ref
+	28, // 40: seqsvr.v1.ReleaseRequest.items:type_name -> seqsvr.v1.LeaseItem
+	20, // 41: seqsvr.v1.ReleaseRequest.columns:type_name -> seqsvr.v1.SectionColumns
+	2,  // 42: seqsvr.v1.Store.Describe:input_type -> seqsvr.v1.DescribeRequest
+	14, // 43: seqsvr.v1.Store.Bind:input_type -> seqsvr.v1.BindRequest
+	6,  // 44: seqsvr.v1.Store.Vouch:input_type -> seqsvr.v1.VouchRequest
+	22, // 45: seqsvr.v1.Store.Read:input_type -> seqsvr.v1.ReadRequest
+	24, // 46: seqsvr.v1.Store.Prepare:input_type -> seqsvr.v1.PrepareRequest
+	26, // 47: seqsvr.v1.Store.Step:input_type -> seqsvr.v1.StepRequest
+	29, // 48: seqsvr.v1.Store.Renew:input_type -> seqsvr.v1.RenewRequest
+	32, // 49: seqsvr.v1.Store.Release:input_type -> seqsvr.v1.ReleaseRequest
+	8,  // 50: seqsvr.v1.Store.Adopt:input_type -> seqsvr.v1.AdoptRequest
+	7,  // 51: seqsvr.v1.Store.Extend:input_type -> seqsvr.v1.ExtendRequest
+	10, // 52: seqsvr.v1.Store.Dump:input_type -> seqsvr.v1.DumpRequest
+	12, // 53: seqsvr.v1.Store.Fill:input_type -> seqsvr.v1.FillRequest
+	17, // 54: seqsvr.v1.Store.WindowsOver:input_type -> seqsvr.v1.WindowsOverRequest
+	15, // 55: seqsvr.v1.Store.Require:input_type -> seqsvr.v1.RequireRequest
+	18, // 56: seqsvr.v1.Store.Describe:output_type -> seqsvr.v1.DescribeReply
+	18, // 57: seqsvr.v1.Store.Bind:output_type -> seqsvr.v1.DescribeReply
+	18, // 58: seqsvr.v1.Store.Vouch:output_type -> seqsvr.v1.DescribeReply
+	27, // 59: seqsvr.v1.Store.Read:output_type -> seqsvr.v1.ResultsReply
+	27, // 60: seqsvr.v1.Store.Prepare:output_type -> seqsvr.v1.ResultsReply
+	27, // 61: seqsvr.v1.Store.Step:output_type -> seqsvr.v1.ResultsReply
+	31, // 62: seqsvr.v1.Store.Renew:output_type -> seqsvr.v1.RenewReply
+	33, // 63: seqsvr.v1.Store.Release:output_type -> seqsvr.v1.ReleaseReply
+	18, // 64: seqsvr.v1.Store.Adopt:output_type -> seqsvr.v1.DescribeReply
+	18, // 65: seqsvr.v1.Store.Extend:output_type -> seqsvr.v1.DescribeReply
+	11, // 66: seqsvr.v1.Store.Dump:output_type -> seqsvr.v1.DumpReply
+	13, // 67: seqsvr.v1.Store.Fill:output_type -> seqsvr.v1.FillReply
+	18, // 68: seqsvr.v1.Store.WindowsOver:output_type -> seqsvr.v1.DescribeReply
+	18, // 69: seqsvr.v1.Store.Require:output_type -> seqsvr.v1.DescribeReply
+	56, // [56:70] is the sub-list for method output_type
+	42, // [42:56] is the sub-list for method input_type
+	42, // [42:42] is the sub-list for extension type_name
+	42, // [42:42] is the sub-list for extension extendee
+	0,  // [0:42] is the sub-list for field type_name
 }
 
 func init() { file_seqsvr_v1_store_proto_init() }
@@ -3226,7 +3425,7 @@ func file_seqsvr_v1_store_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_seqsvr_v1_store_proto_rawDesc), len(file_seqsvr_v1_store_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   31,
+			NumMessages:   33,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -32,6 +32,7 @@ const (
 	Store_Dump_FullMethodName        = "/seqsvr.v1.Store/Dump"
 	Store_Fill_FullMethodName        = "/seqsvr.v1.Store/Fill"
 	Store_WindowsOver_FullMethodName = "/seqsvr.v1.Store/WindowsOver"
+	Store_Require_FullMethodName     = "/seqsvr.v1.Store/Require"
 )
 
 // StoreClient is the client API for Store service.
@@ -79,6 +80,11 @@ type StoreClient interface {
 	// snowflake worker id or a window of one: what is left of the wait for them ends. It
 	// never makes the wait longer. Durable before the answer; idempotent.
 	WindowsOver(ctx context.Context, in *WindowsOverRequest, opts ...grpc.CallOption) (*DescribeReply, error)
+	// Require raises the protocol version that the store requires of sessions: an older one gets
+	// no lease and no promise from then on. It never falls. Durable before the answer; idempotent.
+	// Refused while the store itself is older, and, unless it was decided, while an older
+	// session is live.
+	Require(ctx context.Context, in *RequireRequest, opts ...grpc.CallOption) (*DescribeReply, error)
 }
 
 type storeClient struct {
@@ -228,6 +234,16 @@ func (c *storeClient) WindowsOver(ctx context.Context, in *WindowsOverRequest, o
 	return out, nil
 }
 
+func (c *storeClient) Require(ctx context.Context, in *RequireRequest, opts ...grpc.CallOption) (*DescribeReply, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(DescribeReply)
+	err := c.cc.Invoke(ctx, Store_Require_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // StoreServer is the server API for Store service.
 // All implementations must embed UnimplementedStoreServer
 // for forward compatibility.
@@ -273,6 +289,11 @@ type StoreServer interface {
 	// snowflake worker id or a window of one: what is left of the wait for them ends. It
 	// never makes the wait longer. Durable before the answer; idempotent.
 	WindowsOver(context.Context, *WindowsOverRequest) (*DescribeReply, error)
+	// Require raises the protocol version that the store requires of sessions: an older one gets
+	// no lease and no promise from then on. It never falls. Durable before the answer; idempotent.
+	// Refused while the store itself is older, and, unless it was decided, while an older
+	// session is live.
+	Require(context.Context, *RequireRequest) (*DescribeReply, error)
 	mustEmbedUnimplementedStoreServer()
 }
 
@@ -321,6 +342,9 @@ func (UnimplementedStoreServer) Fill(context.Context, *FillRequest) (*FillReply,
 }
 func (UnimplementedStoreServer) WindowsOver(context.Context, *WindowsOverRequest) (*DescribeReply, error) {
 	return nil, status.Error(codes.Unimplemented, "method WindowsOver not implemented")
+}
+func (UnimplementedStoreServer) Require(context.Context, *RequireRequest) (*DescribeReply, error) {
+	return nil, status.Error(codes.Unimplemented, "method Require not implemented")
 }
 func (UnimplementedStoreServer) mustEmbedUnimplementedStoreServer() {}
 func (UnimplementedStoreServer) testEmbeddedByValue()               {}
@@ -570,6 +594,24 @@ func _Store_WindowsOver_Handler(srv interface{}, ctx context.Context, dec func(i
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Store_Require_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(RequireRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(StoreServer).Require(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Store_Require_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(StoreServer).Require(ctx, req.(*RequireRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // Store_ServiceDesc is the grpc.ServiceDesc for Store service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -624,6 +666,10 @@ var Store_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "WindowsOver",
 			Handler:    _Store_WindowsOver_Handler,
+		},
+		{
+			MethodName: "Require",
+			Handler:    _Store_Require_Handler,
 		},
 	},
 	Streams: []grpc.StreamDesc{

@@ -1,0 +1,49 @@
+package section
+
+import (
+	"errors"
+
+	"github.com/seqsvr/seqsvr/seq"
+)
+
+// Line holds the keys of one call of which an index waits. Every later index of such a key waits
+// behind it, so that the numbers of a key rise with the index. The takings of one call share a Line.
+// The zero value is ready to use.
+type Line struct {
+	keys map[standing]error // nil while no key waits
+}
+
+// standing is a key as sections know it: two texts of one key are one.
+type standing struct {
+	c   *Cell
+	uid seq.UID
+}
+
+// has reports whether an index of the key waits, or has failed.
+func (l *Line) has(c *Cell, uid seq.UID) bool {
+	if l.keys == nil {
+		return false
+	}
+	_, waits := l.keys[standing{c, uid}]
+	return waits
+}
+
+// hold notes that an index of the key waits.
+func (l *Line) hold(c *Cell, uid seq.UID) {
+	if l.keys == nil {
+		l.keys = make(map[standing]error)
+	}
+	l.keys[standing{c, uid}] = nil
+}
+
+// ended notes the error of an index of the key. If the caller is to repeat the request, later
+// indices get the error, too: the numbers of the repeated one would be above theirs.
+func (l *Line) ended(c *Cell, uid seq.UID, err error) {
+	if !errors.Is(err, seq.ErrOverflow) {
+		l.hold(c, uid)
+		l.keys[standing{c, uid}] = err
+	}
+}
+
+// failed returns the error of an earlier index of the key.
+func (l *Line) failed(c *Cell, uid seq.UID) error { return l.keys[standing{c, uid}] }

@@ -1,0 +1,206 @@
+package storesvr
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc/metadata"
+
+	"github.com/seqsvr/seqsvr/internal/rpc"
+	"github.com/seqsvr/seqsvr/internal/version"
+	"github.com/seqsvr/seqsvr/quorum"
+	"github.com/seqsvr/seqsvr/seq"
+	"github.com/seqsvr/seqsvr/storesvr/acceptor"
+	"github.com/seqsvr/seqsvr/storesvr/disk"
+	"github.com/seqsvr/seqsvr/tests/sessiontest"
+)
+
+// speaking is the context of a call by a build of that protocol.
+func speaking(t *testing.T, protocol string) context.Context {
+	return metadata.NewIncomingContext(t.Context(), metadata.Pairs(rpc.ProtocolHeader, protocol+"/1"))
+}
+
+func (b *bench) require(protocol int, check, decided bool) error {
+	return b.replica.require(b.t.Context(), "c1", 0, protocol, check, decided)
+}
+
+// wantProtocol checks for seq.ErrProtocol with all the words.
+func wantProtocol(t *testing.T, what string, err error, words ...string) {
+	t.Helper()
+	if !errors.Is(err, seq.ErrProtocol) {
+		t.Errorf("%s: got %v, want %v", what, err, seq.ErrProtocol)
+		return
+	}
+	for _, w := range words {
+		if !strings.Contains(err.Error(), w) {
+			t.Errorf("%s: %v does not say %q", what, err, w)
+		}
+	}
+}
+
+// asks makes each kind of call by which a session gets a lease or a promise.
+func (b *bench) asks(ctx context.Context, who seq.Session, round uint64) map[string]error {
+	got := map[string]error{}
+	_, got["renew"] = b.Renew(ctx, b.renewal(who))
+	_, got["prepare"] = b.Prepare(ctx, quorum.PrepareRequest{Ref: b.ref, Session: who, Secret: sessiontest.SecretOf(who), Items: []quorum.PrepareItem{{Register: section, Round: round}}})
+	_, got["step"] = b.Step(ctx, quorum.StepRequest{Ref: b.ref, Session: who, Secret: sessiontest.SecretOf(who), Items: []quorum.StepItem{{Register: section, Round: round, Max: 1}}})
+	return got
+}
+
+func TestASessionBelowTheRequiredProtocolGetsNoLeaseAndNoPromise(t *testing.T) {
+	b := newVoter(t)
+	old, own := speaking(t, "2"), speaking(t, "3")
+	for call, err := range b.asks(old, alice, 1) {
+		if err != nil {
+			t.Errorf("%s before anything is required: %v", call, err)
+		}
+	}
+	for _, check := range []bool{true, false} {
+		wantProtocol(t, "an older session is live", b.require(3, check, false), alice.String(), "speaks 2", "3 is to be required")
+	}
+	if _, err := b.Renew(old, b.renewal(alice)); err != nil || b.describe().Required != 0 {
+		t.Errorf("after a refused raise %d is required: %v", b.describe().Required, err)
+	}
+	b.clock.Advance(2 * time.Second)
+	if err := b.require(3, true, false); err != nil || b.describe().Required != 0 {
+		t.Errorf("a check: %v, %d is required", err, b.describe().Required)
+	}
+	if err := b.require(3, false, false); err != nil || b.describe().Required != 3 {
+		t.Fatalf("require: %v, %d is required", err, b.describe().Required)
+	}
+	for range 2 {
+		for call, err := range b.asks(old, alice, 2) {
+			wantProtocol(t, call+" of an older session", err, "speaks 2", `cluster "c1" requires 3`)
+		}
+		if got := b.read().Promised.Round; got != 1 {
+			t.Errorf("round %d was promised", got)
+		}
+		if out := b.describe().keptOut; len(out) == 0 || out[0].GetProtocol() != 2 || !strings.Contains(out[0].GetName(), alice.String()) {
+			t.Errorf("the store tells of refused nodes %v", out)
+		}
+		for call, err := range b.asks(own, bob, 1) {
+			if err != nil {
+				t.Errorf("%s of a session that speaks it: %v", call, err)
+			}
+		}
+		for call, err := range b.asks(t.Context(), bob, 1) {
+			if err != nil {
+				t.Errorf("%s of a session that does not say: %v", call, err)
+			}
+		}
+		b.reopen()
+		b.clock.Advance(time.Minute) // the grace
+	}
+}
+
+// The lease that an older session got while the raise went to disk would outlast the raise.
+func TestNoOlderSessionIsLetInWhileARaiseGoesToDisk(t *testing.T) {
+	b := newVoter(t)
+	if _, err := b.Renew(t.Context(), b.renewal(bob)); err != nil { // makes the bound
+		t.Fatal(err)
+	}
+	for len(b.gate.entered) > 0 {
+		<-b.gate.entered
+	}
+	release := b.shut()
+	raised := make(chan error, 1)
+	go func() { raised <- b.require(3, false, false) }()
+	await(t, "the commit", b.gate.entered)
+	_, err := b.Renew(speaking(t, "2"), b.renewal(alice))
+	wantProtocol(t, "a renewal", err)
+	if got := b.describe().Required; got != 0 {
+		t.Errorf("%d counts as required before the commit", got)
+	}
+	release()
+	if err := await(t, "the raise", raised); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestTheRequiredProtocolNeverFallsAndIsNoneThatTheStoreDoesNotSpeak(t *testing.T) {
+	b := newVoter(t)
+	wantProtocol(t, "newer than the store", b.require(version.Protocol+1, false, true), "upgrade the store")
+	if _, err := b.Renew(speaking(t, "2"), b.renewal(alice)); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.require(3, false, true); err != nil { // another store has it
+		t.Error(err)
+	}
+	if err := b.require(2, false, true); err != nil || b.describe().Required != 3 {
+		t.Errorf("%d is required after a lower one, %v", b.describe().Required, err)
+	}
+	if err := b.replica.require(t.Context(), "c2", 0, 3, false, true); !errors.Is(err, seq.ErrForeignCluster) {
+		t.Errorf("another cluster: %v", err)
+	}
+	if err := b.replica.require(t.Context(), "c1", 1, 3, false, true); !errors.Is(err, seq.ErrStaleEra) {
+		t.Errorf("another era: %v", err)
+	}
+}
+
+// After its start a store does not know which sessions still hold a lease of it.
+func TestAStoreInItsGraceRequiresNothing(t *testing.T) {
+	b := newVoter(t)
+	b.mustPrepare(1, alice, quorum.VerdictOK)
+	renewal := b.renewal(alice)
+	renewal.Attach, renewal.Attached = []quorum.LeaseItem{{Register: section, Round: 1}}, 1
+	if _, err := b.Renew(speaking(t, "2"), renewal); err != nil {
+		t.Fatal(err)
+	}
+	b.reopen()
+	if err := b.require(3, false, false); !errors.Is(err, seq.ErrOverloaded) {
+		t.Errorf("in the grace: %v", err)
+	}
+	b.clock.Advance(time.Minute)
+	if err := b.require(3, false, false); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestAStoreOfBeforeRequiresWhatItsClusterUses(t *testing.T) {
+	for _, row := range []struct {
+		name  string
+		space seq.Space
+		sets  uint64
+		want  int
+	}{
+		{"plain", seq.Space{Name: "user", Sections: 4}, 0, 0},
+		{"an exact space", seq.Space{Name: "user", Sections: 4, Mode: seq.Exact}, 0, version.ExactSpaces},
+		{"Sets", seq.Space{Name: "user", Sections: 4}, 1, version.SetsBefore},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			id, err := NewIdentity(InitConfig{DataDir: "d", ClusterID: "c1", Name: "a", MemberNames: []string{"a"}, Spaces: []seq.Space{row.space}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			b := &bench{t: t, dir: filepath.Join(t.TempDir(), "a"), clock: newBench(t).clock}
+			record := map[seq.Register]acceptor.State{seq.RecordRegister: {Max: row.sets}}
+			if err := disk.Create(b.dir, id, disk.Filling{Registers: record}); err != nil {
+				t.Fatal(err)
+			}
+			for range 2 {
+				b.restart()
+				if got := b.describe().Required; got != row.want {
+					t.Errorf("%d is required, want %d", got, row.want)
+				}
+			}
+		})
+	}
+}
+
+func TestALearnerBeginsWithTheRequiredProtocol(t *testing.T) {
+	b := &bench{t: t, dir: filepath.Join(t.TempDir(), "d"), clock: newBench(t).clock}
+	mapping, err := seq.NewMapping(seq.Space{Name: "user", Sections: 4})
+	if err == nil {
+		err = InitLearner(LearnerConfig{DataDir: b.dir, ClusterID: "c1", Name: "d", Mapping: mapping, Required: 3})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if b.restart(); b.describe().Required != 3 {
+		t.Errorf("%d is required", b.describe().Required)
+	}
+}

@@ -1,0 +1,34 @@
+package main
+
+// batchMutants break what a batch, a message or a pipeline promises of its keys.
+var batchMutants = []mutant{
+	{rule: "batch-again", name: "a call keeps room for as many takings as its last message had", file: "allocsvr/api/batch.go", in: []string{"allocsvr/api"}, edits: []edit{
+		{"	c.takes = slices.Grow(c.takes[:0], len(req.Batches))[:len(req.Batches)]\n	for len(c.room) < len(req.Batches) {\n		c.room = append(c.room, &pb.BatchResult{})\n	}\n",
+			"	for len(c.room) < len(req.Batches) {\n		c.takes, c.room = append(c.takes, section.Taking{}), append(c.room, &pb.BatchResult{})\n	}\n	c.takes = slices.Clip(c.takes)[:len(req.Batches)]\n"}}},
+	{rule: "batch-again", name: "a call remembers the keys that waited in its last message", file: "allocsvr/api/batch.go", in: []string{"allocsvr/api"}, edits: []edit{
+		{"	c.s, c.req, c.line = s, req, section.Line{}\n", "	c.s, c.req = s, req\n"}}},
+	{rule: "batch-panics", name: "a test outlives a panic in a handler of gRPC", file: "internal/rpc/server.go", in: []string{"internal/rpc"}, edits: []edit{
+		{"		if !recovers {\n			panic(p)\n		}\n", ""}}},
+	{rule: "batch-panics", name: "a test outlives a panic in a handler of HTTP", file: "internal/rpc/panics.go", in: []string{"internal/rpc"}, edits: []edit{
+		{"				endTest(p)\n", "				return\n"}}},
+	{rule: "batch-order", name: "a later index of a key passes one that waits for the ceiling", file: "allocsvr/section/pass.go", in: []string{"allocsvr/section"}, edits: []edit{
+		{"t.line.has(l.c, uids[k]) || ", ""}}},
+	{rule: "batch-order", name: "a key passes itself in the next batch of a message", file: "allocsvr/api/batch.go", in: []string{"allocsvr/api"}, edits: []edit{
+		{"		c.takes[i].Behind(&c.line)\n", ""}}},
+	{rule: "batch-order", name: "an index is served though one before it is to be repeated", file: "allocsvr/section/line.go", in: []string{"allocsvr/section"}, edits: []edit{
+		{"	if !errors.Is(err, seq.ErrOverflow) {\n", "	if !errors.Is(err, seq.ErrOverflow) && err == nil {\n"}}},
+	{rule: "batch-order", name: "a count that never fits holds up smaller ones", file: "allocsvr/section/line.go", in: []string{"allocsvr/section"}, edits: []edit{
+		{"	if !errors.Is(err, seq.ErrOverflow) {\n", "	if !errors.Is(err, seq.ErrOverflow) || err != nil {\n"}}},
+	{rule: "batch-order", name: "a strict batch is checked by its last epoch", file: "allocsvr/section/take.go", in: []string{"allocsvr/section"}, edits: []edit{
+		{"; !noted {", "; !noted || true {"}}},
+	{rule: "batch-order", name: "a key is asked of a log before the one before has answered", file: "allocsvr/logs/finder.go", in: []string{"allocsvr/logs"}, edits: []edit{
+		{"of != nil && of != g {", "of != nil && of != g && false {"}}},
+	{rule: "batch-order", name: "a section that was refused to a key serves a later one", file: "allocsvr/logs/finder.go", in: []string{"allocsvr/logs"}, edits: []edit{
+		{"			refused[id] = err\n", "			refused[id] = nil\n"}}},
+	{rule: "batch-order", name: "batches that share a key are forwarded side by side", file: "router/pieces.go", in: []string{"router"}, edits: []edit{
+		{"known && at != i {", "known && at != i && false {"}}},
+	{rule: "batch-texts", name: "two texts of the default space are two spaces in a pipeline", file: "router/resp/keys.go", in: []string{"router/resp"}, edits: []edit{
+		{"cmp.Or(text[:at], seq.DefaultSpace)", "cmp.Or(text[:at], text[:at])"}}},
+	{rule: "batch-texts", name: "two texts of the default space are two spaces in a request", file: "router/pieces.go", in: []string{"router"}, edits: []edit{
+		{"auth.SpaceName(p.space)", "p.space+auth.SpaceName(\"\")"}}},
+}
