@@ -28,6 +28,7 @@ var (
 	mSessions   = telemetry.Gauge("alloc_sessions", "Sessions of AllocSvr that the stores tell of.", "state")
 	mTable      = telemetry.Gauge("route_table_version", "Version of the route table that this process goes by; 0: none yet.")
 	mFrozen     = telemetry.Gauge("route_table_frozen", "1 while the arbiter plans nothing because too many nodes are suspect.")
+	mClockAhead = telemetry.Gauge("alloc_clock_ahead_seconds", "How far this node's clock is ahead of those that the stores go by; negative: behind. Absent while that is not known.")
 	mArbiter    = telemetry.Gauge("alloc_arbiter", "1 on the node that plans the route table.")
 )
 
@@ -117,6 +118,9 @@ func (n *Node) Send(ch chan<- prometheus.Metric) {
 	n.alloc.send(ch)
 	for store, ahead := range n.leases.ClockOffsets() {
 		mStoreClock.Send(ch, ahead.Seconds(), store)
+	}
+	if ahead, known := n.leases.ClockAhead(); known {
+		mClockAhead.Send(ch, ahead.Seconds())
 	}
 	n.limits.Send(ch)
 	for _, m := range n.measured {

@@ -258,7 +258,8 @@ type RenewReply struct {
 	// Nonce, if not 0, says that nothing was granted: the store has restarted, and its disk
 	// is still to be compared with what its fellow stores remember.
 	Nonce uint64
-	Wall  time.Time // what the store's clock shows; zero: a build of the version before
+	// Time is the clock of the store, milliseconds since 1970. Zero means that it is not known.
+	Time int64
 }
 
 // Claim is what can be remembered of the store by its own word.

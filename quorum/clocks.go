@@ -12,9 +12,9 @@ const unheard = math.MinInt64
 // heardClock keeps what a store's clock showed between sent and now, when its reply arrived. A build
 // of the version before tells none. A reply that was long on its way, or waited for a process
 // that was paused, tells less than an earlier one. Callers hold l.mu.
-func (l *Leases) heardClock(s *storeLease, wall time.Time, sent, now time.Duration) {
+func (l *Leases) heardClock(s *storeLease, ms int64, sent, now time.Duration) {
 	place := &l.clocks[s.index]
-	if wall.IsZero() {
+	if ms == 0 {
 		place.Store(unheard)
 		return
 	}
@@ -23,7 +23,7 @@ func (l *Leases) heardClock(s *storeLease, wall time.Time, sent, now time.Durati
 		return
 	}
 	s.clockOff, s.clockAt = off, now
-	place.Store(wall.UnixNano() - int64(now))
+	place.Store(time.UnixMilli(ms).UnixNano() - int64(now))
 }
 
 // StoreTime returns the latest time that the clocks of W stores have reached, as their last

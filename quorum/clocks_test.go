@@ -12,7 +12,7 @@ var noon = time.Date(2026, 11, 27, 12, 0, 0, 0, time.UTC)
 // now, and a store without one does not answer.
 func (r *renewal) tells(now time.Time, offs map[int]time.Duration) {
 	for i, off := range offs {
-		r.renew(RenewReply{Wall: now.Add(off)}, i)
+		r.renew(RenewReply{Time: now.Add(off).UnixMilli()}, i)
 	}
 }
 
@@ -92,7 +92,7 @@ func TestTheTimeIsNotPutBackByAReplyThatWaited(t *testing.T) {
 	}
 	r.clock.Advance(15 * time.Second)
 	for i := range sent {
-		r.reply(i, sent[i], RenewReply{Wall: noon})
+		r.reply(i, sent[i], RenewReply{Time: noon.UnixMilli()})
 	}
 	r.wantTime("after a pause", noon.Add(15*time.Second))
 	for range 3000 { // each takes 15 s: no other tells more
@@ -101,7 +101,7 @@ func TestTheTimeIsNotPutBackByAReplyThatWaited(t *testing.T) {
 		}
 		r.clock.Advance(15 * time.Second)
 		for i := range sent {
-			r.reply(i, sent[i], RenewReply{Wall: noon})
+			r.reply(i, sent[i], RenewReply{Time: noon.UnixMilli()})
 		}
 	}
 	if got, _ := r.StoreTime(); got.After(noon.Add(30 * time.Minute)) {
@@ -120,7 +120,7 @@ func TestTheClockOfARemovedStoreDoesNotCount(t *testing.T) {
 	if got, known := r.StoreTime(); known {
 		t.Errorf("one of three was heard: got %v", got)
 	}
-	r.reply(2, sentRenew{number: 100}, RenewReply{UUID: stores[3].UUID, Wall: noon})
+	r.reply(2, sentRenew{number: 100}, RenewReply{UUID: stores[3].UUID, Time: noon.UnixMilli()})
 	r.wantTime("and the new one", noon)
 }
 

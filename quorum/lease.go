@@ -55,7 +55,8 @@ type LeaseConfig struct {
 	Lease      time.Duration // at least MinLease, and at most what the stores allow
 	N, W       int
 	Clock      Clock
-	Logger     *slog.Logger // nil: none
+	Wall       func() time.Time // with which ClockAhead compares the stores' clocks; if nil, time.Now
+	Logger     *slog.Logger     // nil: none
 
 	// Step is Group.Step of the session: it brings promises to stores that missed them; nil:
 	// nothing does but the steps of those that own the registers.
@@ -139,6 +140,9 @@ func NewLeases(cfg LeaseConfig, stores []NamedStore) (*Leases, error) {
 	}
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	if cfg.Wall == nil {
+		cfg.Wall = time.Now
 	}
 	l := &Leases{
 		cfg: cfg, term: Term(cfg.Lease),
@@ -272,6 +276,7 @@ func (l *Leases) renewOnce(ctx context.Context, s *storeLease) (again bool) {
 		return false
 	}
 	sent.at = l.cfg.Clock.Now() // before sending: mutation 15
+	sent.wall = l.cfg.Wall()
 	reply, err := s.store.Store.Renew(ctx, req)
 	if err != nil {
 		l.renewFailed(ctx, s, err)

@@ -42,6 +42,9 @@ type storeLease struct {
 	wasReset  bool          // the last reply was a reset
 	failing   bool          // the last renew was not answered
 	refusal   error         // why the last renew was refused, of lasting
+
+	ahead time.Duration // how far this node's wall clock was ahead of the store's, if timed
+	timed bool          // the store has told its clock
 }
 
 func newStoreLease(i int, s NamedStore) *storeLease {
@@ -61,6 +64,7 @@ func (s *storeLease) wake() {
 // sentRenew is what the sender remembers of a renew until its reply comes.
 type sentRenew struct {
 	at     time.Duration // clock before sending
+	wall   time.Time     // likewise
 	claims int           // in RenewRequest.Seen
 	number uint64        // RenewRequest.Number
 	gen    uint64        // storeLease.gen when it was made
@@ -117,12 +121,12 @@ func (l *Leases) renewed(s *storeLease, sent sentRenew, reply RenewReply, now ti
 		return false
 	}
 	l.recall(s, sent, reply)
-	l.heardClock(s, reply.Wall, sent.at, now)
 	if reply.Nonce != 0 {
 		again = l.compare(s, sent, reply, fresh)
 		l.mu.Unlock()
 		return again
 	}
+	l.heardClock(s, reply.Time, sent.at, now)
 	s.ask = inquiry{}
 	restarted := fresh || s.restarted
 	s.restarted = false
@@ -156,6 +160,7 @@ func (l *Leases) renewed(s *storeLease, sent sentRenew, reply RenewReply, now ti
 	changed := false
 	if !s.retired { // its place may be another store's by now
 		advance(&l.sent[s.index], int64(sent.at))
+		s.compareClocks(sent, reply, now)
 		l.confirm(s, sent)
 		changed = l.observe(s, reply.Sessions, restarted, now)
 	}

@@ -2,7 +2,6 @@ package storewire
 
 import (
 	"fmt"
-	"time"
 
 	"github.com/seqsvr/seqsvr/internal/rpc"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
@@ -79,20 +78,6 @@ func verdict(v pb.Verdict) quorum.Verdict {
 	return quorum.Verdict(v)
 }
 
-func clockToProto(t time.Time) int64 {
-	if t.IsZero() {
-		return 0
-	}
-	return t.UnixMilli()
-}
-
-func clockFromProto(ms int64) time.Time {
-	if ms == 0 {
-		return time.Time{}
-	}
-	return time.UnixMilli(ms).UTC()
-}
-
 // RenewReplyToProto encodes a RenewReply.
 func RenewReplyToProto(r quorum.RenewReply) *pb.RenewReply {
 	return &pb.RenewReply{
@@ -102,7 +87,7 @@ func RenewReplyToProto(r quorum.RenewReply) *pb.RenewReply {
 			return &pb.SessionInfo{Session: uint64(s.Session), Name: s.Name, Addr: s.Addr, RemainingUs: micros(s.Remaining), Attached: s.Attached, Protocol: uint32(s.Protocol)}
 		}),
 		RouteVersion: r.RouteVersion, Commits: r.Commits, Seal: sealToProto(r.Seal), Nonce: r.Nonce, Remembered: claimsToProto(r.Remembered),
-		ClockMs: clockToProto(r.Wall),
+		TimeMs: r.Time,
 	}
 }
 
@@ -112,7 +97,7 @@ func RenewReplyFromProto(r *pb.RenewReply) quorum.RenewReply {
 		UUID: r.GetStoreUuid(), BootCount: r.GetBootCount(), Reset: r.GetReset_(),
 		Lost: leasesFromProto(r.GetLost()), Refused: leasesFromProto(r.GetRefused()),
 		RouteVersion: r.GetRouteVersion(), Commits: r.GetCommits(), Seal: sealFromProto(r.GetSeal()), Nonce: r.GetNonce(),
-		Remembered: ClaimsFromProto(r.GetRemembered()), Wall: clockFromProto(r.GetClockMs()),
+		Remembered: ClaimsFromProto(r.GetRemembered()), Time: r.GetTimeMs(),
 		Sessions: convert(r.GetSessions(), func(s *pb.SessionInfo) quorum.SessionInfo {
 			return quorum.SessionInfo{Session: seq.Session(s.GetSession()), Name: s.GetName(), Addr: s.GetAddr(),
 				Remaining: duration(s.GetRemainingUs()), Attached: s.GetAttached(), Protocol: int(s.GetProtocol())}

@@ -33,6 +33,8 @@ const (
 	moveOpen
 	routerAway
 	zonesTogether
+	clockOff
+	idsAhead
 	sectionsEnding
 	keysBehind
 	idsShared
@@ -178,6 +180,9 @@ func (s *Survey) nodeTroubles() (all []trouble) {
 			}
 		}
 		if t, short := memoryTrouble(node.Name, reply); short {
+			all = append(all, t)
+		}
+		if t, off := clockTrouble(node.Name, reply); off {
 			all = append(all, t)
 		}
 	}

@@ -305,7 +305,7 @@ func (s *Store) Renew(ctx context.Context, req quorum.RenewRequest) (reply quoru
 		reply, err = s.core.Renew(req, now)
 		reply.UUID, reply.BootCount, reply.Commits = s.uuid, s.boot, s.commits
 		if !s.reticent {
-			reply.Wall = s.wall()
+			reply.Time = s.wall().UnixMilli()
 		}
 		return err
 	})

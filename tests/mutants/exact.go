@@ -77,7 +77,7 @@ var exactMutants = []mutant{
 	{rule: "exact-follows", name: "a reply that waited puts the time back", file: "quorum/clocks.go", in: []string{"quorum"}, edits: []edit{
 		{"	if place.Load() != unheard && off > ", "	if off < 0 && off > "}}},
 	{rule: "exact-follows", name: "a clock is heard once", file: "quorum/clocks.go", in: []string{"quorum"}, edits: []edit{
-		{"	place.Store(wall.UnixNano() - int64(now))\n", "	place.CompareAndSwap(unheard, wall.UnixNano()-int64(now))\n"}}},
+		{"	place.Store(time.UnixMilli(ms).UnixNano() - int64(now))\n", "	place.CompareAndSwap(unheard, time.UnixMilli(ms).UnixNano()-int64(now))\n"}}},
 	{rule: "exact-follows", name: "the clock of a store that was removed counts for the next in its place", file: "quorum/council.go", in: []string{"quorum"}, edits: []edit{
 		{"		l.clocks[slot].Store(unheard)\n", "		l.clocks[slot].Store(0)\n"}}},
 	{rule: "exact-follows", name: "a section goes by the time when its copy was read", file: "allocsvr/logs/logs.go", in: []string{"allocsvr/logs"}, edits: []edit{

@@ -2693,8 +2693,10 @@ type RenewReply struct {
 	// Not 0: the store has restarted and grants nothing before what it has on its disk was
 	// compared with what its fellow stores remember. Ask them, and renew with this and what
 	// they said.
-	Nonce         uint64 `protobuf:"fixed64,11,opt,name=nonce,proto3" json:"nonce,omitempty"`
-	ClockMs       int64  `protobuf:"varint,20,opt,name=clock_ms,json=clockMs,proto3" json:"clock_ms,omitempty"` // what the store's clock shows, milliseconds since 1970; 0: a build of the version before
+	Nonce uint64 `protobuf:"fixed64,11,opt,name=nonce,proto3" json:"nonce,omitempty"`
+	// The store's clock, milliseconds since 1970. Zero means that it is not known, or a build
+	// of before.
+	TimeMs        int64 `protobuf:"varint,21,opt,name=time_ms,json=timeMs,proto3" json:"time_ms,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2806,9 +2808,9 @@ func (x *RenewReply) GetNonce() uint64 {
 	return 0
 }
 
-func (x *RenewReply) GetClockMs() int64 {
+func (x *RenewReply) GetTimeMs() int64 {
 	if x != nil {
-		return x.ClockMs
+		return x.TimeMs
 	}
 	return 0
 }
@@ -3220,7 +3222,7 @@ const file_seqsvr_v1_store_proto_rawDesc = "" +
 	"\x04addr\x18\x03 \x01(\tR\x04addr\x12!\n" +
 	"\fremaining_us\x18\x04 \x01(\x04R\vremainingUs\x12\x1a\n" +
 	"\battached\x18\x05 \x01(\rR\battached\x12\x1a\n" +
-	"\bprotocol\x18\t \x01(\rR\bprotocol\"\xa9\x03\n" +
+	"\bprotocol\x18\t \x01(\rR\bprotocol\"\xa7\x03\n" +
 	"\n" +
 	"RenewReply\x12\x1d\n" +
 	"\n" +
@@ -3238,8 +3240,8 @@ const file_seqsvr_v1_store_proto_rawDesc = "" +
 	"remembered\x18\n" +
 	" \x03(\v2\x15.seqsvr.v1.StoreClaimR\n" +
 	"remembered\x12\x14\n" +
-	"\x05nonce\x18\v \x01(\x06R\x05nonce\x12\x19\n" +
-	"\bclock_ms\x18\x14 \x01(\x03R\aclockMs\"\x8f\x02\n" +
+	"\x05nonce\x18\v \x01(\x06R\x05nonce\x12\x17\n" +
+	"\atime_ms\x18\x15 \x01(\x03R\x06timeMs\"\x8f\x02\n" +
 	"\x0eReleaseRequest\x12 \n" +
 	"\x03ref\x18\x01 \x01(\v2\x0e.seqsvr.v1.RefR\x03ref\x12\x18\n" +
 	"\asession\x18\x02 \x01(\x06R\asession\x12*\n" +
