@@ -75,7 +75,13 @@ func New(cfg Config) (*Server, error) {
 	if err := usable(cfg.DataDir); err != nil {
 		return nil, errors.Join(fmt.Errorf("data directory (--data-dir): %w", err), lis.Close())
 	}
-	s := &Server{cfg: cfg, creds: creds, lis: lis, addr: lis.Addr().String(), done: make(chan struct{}),
+	var ids *audit.Log
+	if cfg.IDAudit.Path != "" {
+		if ids, err = audit.Open(cfg.IDAudit, cfg.Logger); err != nil {
+			return nil, errors.Join(err, lis.Close())
+		}
+	}
+	s := &Server{cfg: cfg, audit: ids, creds: creds, lis: lis, addr: lis.Addr().String(), done: make(chan struct{}),
 		limits: cfg.limits()}
 	if cfg.Advertise != "" {
 		s.addr = cfg.Advertise
@@ -84,6 +90,31 @@ func New(cfg Config) (*Server, error) {
 	s.begin(cfg.Secret)
 	s.life, s.stop = context.WithCancelCause(context.Background())
 	return s, nil
+}
+
+// ReopenAudit closes the file of the ID audit and opens the one of its name.
+func (s *Server) ReopenAudit() { s.audit.Reopen() }
+
+// auditPatience is how long the end waits for a disk that the audit is written to.
+const auditPatience = 2 * time.Second
+
+// writeAudit writes the audit until the result is called, also what is handed out at the
+// end.
+func (s *Server) writeAudit() (stop func()) {
+	life, end := context.WithCancel(context.Background())
+	written := make(chan struct{})
+	go func() {
+		defer close(written)
+		s.audit.Run(life)
+	}()
+	return func() {
+		end()
+		select {
+		case <-written:
+		case <-time.After(auditPatience):
+			s.cfg.Logger.Warn("the end of the ID audit is not written", "waited", auditPatience)
+		}
+	}
 }
 
 // usable makes the directory and tries to write there: that it cannot is better known
@@ -108,9 +139,10 @@ func (s *Server) SetLimits(cfg Config) error {
 	return s.limits.Set(cfg.MaxInWork, cfg.MaxStreamWaits, cfg.UIDMemory)
 }
 
-// dialPeer connects over the network.
-func (s *Server) dialPeer(addr string) (api.PeerConn, error) {
-	return rpc.Dial(addr, s.dialOptions(auth.Alloc)...)
+// dialPeer connects over the network to nodes of the same cluster.
+func (s *Server) dialPeer(own *rpc.Target) func(addr string) (api.PeerConn, error) {
+	options := append(s.dialOptions(auth.Alloc), rpc.SayTarget(func() *rpc.Target { return own }))
+	return func(addr string) (api.PeerConn, error) { return rpc.Dial(addr, options...) }
 }
 
 // dialSet connects to an AllocSvr of another Set.
@@ -157,17 +189,8 @@ func (s *Server) Close() {
 func (s *Server) Run(ctx context.Context) error {
 	defer close(s.done)
 	defer s.lis.Close()
-	if s.cfg.IDAudit.Path != "" {
-		log, err := audit.Open(s.cfg.IDAudit, s.cfg.Logger)
-		if err != nil {
-			return err
-		}
-		s.audit = log
-		var writing sync.WaitGroup
-		life, stop := context.WithCancel(context.Background()) // it takes down what is handed out at the end, too
-		writing.Go(func() { log.Run(life) })
-		defer writing.Wait()
-		defer stop()
+	if s.audit != nil {
+		defer s.writeAudit()()
 	}
 	regions, err := dialRegions(s.cfg)
 	if err != nil {
@@ -269,7 +292,7 @@ func (s *Server) assemble(found backend, read known, stop context.CancelCauseFun
 	})
 	node, err := NewNode(s.cfg, Wiring{
 		Stale: p.follow.Kick, Identity: found.identity, Stores: found.stores, Addr: s.addr, Secret: *s.secret.Load(),
-		Dial: s.dialPeer, DialSet: s.dialSet, Clock: clock.Boot(), Wall: time.Now, Stop: stop, Keys: read.keys, First: read.first, Parked: s.parked(), Limits: s.limits, Audit: s.audit, Regions: s.regions,
+		Dial: s.dialPeer(rpc.NewTarget(found.identity.Ref.Cluster, found.identity.Incarnation)), DialSet: s.dialSet, Clock: clock.Boot(), Wall: time.Now, Stop: stop, Keys: read.keys, First: read.first, Parked: s.parked(), Limits: s.limits, Audit: s.audit, Regions: s.regions,
 	})
 	if err != nil {
 		return nil, err
@@ -285,7 +308,7 @@ func (s *Server) assemble(found backend, read known, stop context.CancelCauseFun
 }
 
 func (s *Server) register(p *assembled) {
-	p.srv = rpc.NewServer(rpc.ServerConfig{Logger: s.cfg.Logger, ClusterID: p.ClusterID, Creds: s.creds, Auth: s.cfg.Guard, Changed: p.alloc.changed},
+	p.srv = rpc.NewServer(rpc.ServerConfig{Logger: s.cfg.Logger, ClusterID: p.ClusterID, Incarnation: p.Incarnation, Creds: s.creds, Auth: s.cfg.Guard, Changed: p.alloc.changed},
 		append(s.cfg.Traces.ServerOptions(), s.calls.Options()...)...)
 	p.Register(p.srv)
 	admin := p.admin(p.view, p.follow.describe)

@@ -20,7 +20,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	load := func(args []string) (*options, error) { return load(args, os.LookupEnv, stderr) }
 	return daemon.RunLoaded("allocsvr", args, stdout, load, func(o *options) error {
 		if o.supervise {
-			return supervise(ctx, o, args, stdout, stderr)
+			return supervise(ctx, o, args)
 		}
 		return o.serve(ctx)
 	})
@@ -34,7 +34,7 @@ func (o *options) serve(ctx context.Context) error {
 		if err != nil {
 			return nil, usageOf(err)
 		}
-		o.Live = limits(server, o.Config)
+		o.Live, o.Hangup = limits(server, o.Config), server.ReopenAudit
 		return o.openRESP(server)
 	})
 }

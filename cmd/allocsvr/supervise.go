@@ -4,11 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"os"
 	"os/exec"
-	"os/signal"
 	"runtime"
 	"slices"
 	"strconv"
@@ -47,16 +45,15 @@ type supervisor struct {
 }
 
 // supervise is the parent's whole life.
-func supervise(ctx context.Context, o *options, args []string, stdout, stderr io.Writer) error {
+func supervise(ctx context.Context, o *options, args []string) error {
 	self, err := os.Executable()
 	if err != nil {
 		return fmt.Errorf("supervise: find own executable: %w", err)
 	}
 	stores := newEnder(o.Name, o.Stores, o.Common.Logger, o.Common.TLS.DialOptions(auth.Store, auth.Alloc)...)
 	defer stores.close()
-	hangups := make(chan os.Signal, 1)
-	signal.Notify(hangups, syscall.SIGHUP)
-	defer signal.Stop(hangups)
+	hangups, unheard := daemon.Hangups()
+	defer unheard()
 	s := &supervisor{
 		node:    o.Name,
 		reload:  o.Reload,
@@ -65,7 +62,8 @@ func supervise(ctx context.Context, o *options, args []string, stdout, stderr io
 			cmd := exec.Command(self, append(slices.Clone(args), "--supervise=false")...)
 			text, _ := secret.MarshalText() // never fails
 			cmd.Env = append(os.Environ(), secretEnv+"="+string(text))
-			cmd.Stdout, cmd.Stderr, cmd.SysProcAttr = stdout, stderr, childAttributes()
+			// Its output goes past this process, which would be one more to hang.
+			cmd.Stdout, cmd.Stderr, cmd.SysProcAttr = os.Stdout, os.Stderr, childAttributes()
 			return cmd
 		},
 		end:     stores.end,

@@ -21,7 +21,7 @@ import (
 	"github.com/seqsvr/seqsvr/internal/daemon"
 )
 
-func main() { os.Exit(daemon.Main("seqctl", os.Args[1:], run)) }
+func main() { os.Exit(daemon.Tool("seqctl", os.Args[1:], run)) }
 
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	return ctl.Execute(ctx, root(), args, stdout, stderr)

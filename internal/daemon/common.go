@@ -46,6 +46,7 @@ type Common struct {
 
 	Logger *slog.Logger   // set by Open
 	level  *slog.LevelVar // of Logger
+	output *Output        // behind Logger; nil: it writes to its writer
 
 	// Reread loads the settings of a fresh Common from the same sources; nil: SIGHUP
 	// changes nothing.
@@ -53,6 +54,9 @@ type Common struct {
 	// Live takes new values of flags, as text, that may change while the daemon runs. It
 	// is filled before Serve starts the service, or by start itself.
 	Live map[string]func(text string) error
+	// Hangup is called at each SIGHUP, also when the settings cannot be read. If nil, there
+	// is nothing more to do. It is set as Live is.
+	Hangup func()
 
 	fs  *pflag.FlagSet   // that Flags was called with
 	hup <-chan os.Signal // in place of SIGHUP, for tests
@@ -117,6 +121,7 @@ func (c *Common) Open(w io.Writer) (err error) {
 			return Usage(fmt.Errorf("admin address %q: expected host:port", c.Admin))
 		}
 	}
+	c.output, _ = w.(*Output)
 	if c.Logger, c.level, err = NewLogger(w, c.LogLevel, c.LogFormat); err != nil {
 		return err
 	}
@@ -168,7 +173,7 @@ func (c *Common) Serve(ctx context.Context, name string, start func() (Service, 
 	if lis == nil {
 		return service.Run(ctx)
 	}
-	admin := telemetry.Admin{Daemon: name, Subject: draining{service, ctx}, Pprof: c.Pprof, Logger: c.Logger}
+	admin := c.admin(name, draining{service, ctx})
 	life, stop := context.WithCancel(context.WithoutCancel(ctx))
 	var task sync.WaitGroup
 	task.Go(func() {
@@ -180,6 +185,10 @@ func (c *Common) Serve(ctx context.Context, name string, start func() (Service, 
 	defer task.Wait()
 	defer stop()
 	return service.Run(ctx)
+}
+
+func (c *Common) admin(daemon string, of telemetry.Subject) telemetry.Admin {
+	return telemetry.Admin{Daemon: daemon, Subject: of, Pprof: c.Pprof, Logger: c.Logger, Dropped: c.output.Dropped}
 }
 
 // draining is a service that is not ready once its context has ended.

@@ -94,11 +94,13 @@ func TestAHangupReloadsWhatMayChangeAndNamesTheRest(t *testing.T) {
 	c.hup = hup
 	c.Reread = func() (*Common, error) { return load(nil) }
 	nearFull := make(chan string, 1)
+	reopened := make(chan struct{}, 2)
 	ctx, stop := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() {
 		done <- c.Serve(ctx, "seqd", func() (Service, error) {
 			c.Live = map[string]func(string) error{"near-full": func(text string) error { nearFull <- text; return nil }}
+			c.Hangup = func() { reopened <- struct{}{} }
 			return newStill(), nil
 		})
 	}()
@@ -116,6 +118,9 @@ func TestAHangupReloadsWhatMayChangeAndNamesTheRest(t *testing.T) {
 	hup <- syscall.SIGHUP
 	log.await(t, "settings not reloaded, nothing is changed")
 	log.await(t, "near-ful")
+	if len(reopened) != 2 {
+		t.Errorf("files were opened again at %d of 2 hangups, one of which has bad settings", len(reopened))
+	}
 	stop()
 	if err := <-done; err != nil {
 		t.Errorf("Serve: %v", err)

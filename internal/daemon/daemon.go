@@ -5,12 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"os"
 	"os/signal"
 	"slices"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/pflag"
+	"google.golang.org/grpc/grpclog"
 
 	"github.com/seqsvr/seqsvr/internal/version"
 )
@@ -29,7 +32,11 @@ const (
 type Run func(ctx context.Context, args []string, stdout, stderr io.Writer) error
 
 // Main runs a daemon until it ends or is told to end, and returns the exit code
-// for os.Exit. `--version` anywhere before "--", and the verb `version [-o
+// for os.Exit. It is the first call of main: from then on SIGHUP does not end the
+// process, nor does a log that has no reader. stderr of run is an Output, which is
+// written out for a second at most when Main returns.
+//
+// `--version` anywhere before "--", and the verb `version [-o
 // text|json]`, are answered without calling run. An error of run is printed on
 // stderr after the name, except pflag.ErrHelp, which counts as success: pflag
 // has printed the help by then.
@@ -38,10 +45,44 @@ type Run func(ctx context.Context, args []string, stdout, stderr io.Writer) erro
 // exit at once; what was not yet durable is then as lost as after kill -9,
 // which every daemon must survive anyway.
 func Main(name string, args []string, run Run) int {
+	signal.Notify(earlyHangups, syscall.SIGHUP)
+	_, out, done := Outlive(io.Discard, os.Stderr)
+	defer done()
+	log.SetOutput(out)
+	grpclog.SetLoggerV2(libraryLog(out))
+	return tool(name, args, out, run)
+}
+
+// Tool is Main for a program that a person runs: the end of its terminal or of the
+// reader of its output ends it, and its messages wait for their reader.
+func Tool(name string, args []string, run Run) int { return tool(name, args, os.Stderr, run) }
+
+// Outlive has this process outlive the readers of its output, which done writes out.
+func Outlive(stdout, stderr io.Writer) (outlivingStdout, outlivingStderr *Output, done func()) {
+	signal.Ignore(syscall.SIGPIPE)
+	a, b := NewOutput(stdout), NewOutput(stderr)
+	return a, b, func() {
+		a.Close()
+		b.Close()
+	}
+}
+
+// libraryLog writes to out what gRPC would write to stderr by itself.
+func libraryLog(out io.Writer) grpclog.LoggerV2 {
+	switch strings.ToLower(os.Getenv("GRPC_GO_LOG_SEVERITY_LEVEL")) {
+	case "info":
+		return grpclog.NewLoggerV2(out, io.Discard, io.Discard) // each level goes to those below it too
+	case "warning":
+		return grpclog.NewLoggerV2(io.Discard, out, io.Discard)
+	}
+	return grpclog.NewLoggerV2(io.Discard, io.Discard, out)
+}
+
+func tool(name string, args []string, stderr io.Writer, run Run) int {
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT)
 	defer signal.Stop(signals)
-	return serve(name, args, os.Stdout, os.Stderr, signals, run)
+	return serve(name, args, os.Stdout, stderr, signals, run)
 }
 
 func serve(name string, args []string, stdout, stderr io.Writer, signals <-chan os.Signal, run Run) int {

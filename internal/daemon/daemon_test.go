@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -18,7 +19,15 @@ import (
 	"github.com/seqsvr/seqsvr/internal/version"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// daemonEnv has a test binary be a daemon in place of its tests.
+const daemonEnv = "SEQ_TEST_DAEMON"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(daemonEnv) != "" {
+		os.Exit(steps())
+	}
+	goleak.VerifyTestMain(m)
+}
 
 // result is what one call of serve left behind.
 type result struct {
@@ -162,4 +171,26 @@ func TestUsageOfNoErrorIsNoError(t *testing.T) {
 	if err := Usage(nil); err != nil {
 		t.Errorf("got %v, want nil", err)
 	}
+}
+
+// steps is a daemon that writes a line to its log for each byte of its stdin, and then
+// one to stdout. It says "hup" for the SIGHUP that it got before the first byte.
+func steps() int {
+	return Main("seqd", nil, func(ctx context.Context, _ []string, stdout, stderr io.Writer) error {
+		in := bufio.NewReader(os.Stdin)
+		for {
+			if _, err := in.ReadByte(); err != nil {
+				return nil
+			}
+			fmt.Fprintln(stderr, "a line of the log")
+			hangups, stop := Hangups()
+			select {
+			case <-hangups:
+				fmt.Fprintln(stdout, "hup")
+			default:
+				fmt.Fprintln(stdout, "on")
+			}
+			stop()
+		}
+	})
 }

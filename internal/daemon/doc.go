@@ -5,7 +5,8 @@
 //
 // It guarantees that the first SIGTERM or SIGINT only cancels the context, so
 // that the daemon can drain; that a second one ends the process without waiting
-// for anybody; and that the exit code says which kind of end it was:
+// for anybody; that a log without a reader costs lines and stops nothing; and that
+// the exit code says which kind of end it was:
 //
 //	0    done, or stopped by a signal after a clean drain
 //	1    failed; the error is the last line on stderr

@@ -15,13 +15,17 @@ func NewLogger(w io.Writer, level, format string) (*slog.Logger, *slog.LevelVar,
 	if err := threshold.UnmarshalText([]byte(level)); err != nil {
 		return nil, nil, Usage(fmt.Errorf("log level %q: expected debug, info, warn or error", level))
 	}
-	options := &slog.HandlerOptions{Level: threshold}
+	var handler func(w io.Writer, options *slog.HandlerOptions) slog.Handler
 	switch format {
 	case "text":
-		return slog.New(slog.NewTextHandler(w, options)), threshold, nil
+		handler = func(w io.Writer, options *slog.HandlerOptions) slog.Handler { return slog.NewTextHandler(w, options) }
 	case "json":
-		return slog.New(slog.NewJSONHandler(w, options)), threshold, nil
+		handler = func(w io.Writer, options *slog.HandlerOptions) slog.Handler { return slog.NewJSONHandler(w, options) }
 	default:
 		return nil, nil, Usage(fmt.Errorf("log format %q: expected text or json", format))
 	}
+	if out, queued := w.(*Output); queued {
+		out.setNote(func(w io.Writer) slog.Handler { return handler(w, nil) })
+	}
+	return slog.New(handler(w, &slog.HandlerOptions{Level: threshold})), threshold, nil
 }

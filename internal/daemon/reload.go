@@ -15,15 +15,30 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// hangups are the SIGHUPs from now on, which would end the process otherwise; stop ends
-// that.
+// earlyHangups has a SIGHUP that came before Hangups was called.
+var earlyHangups = make(chan os.Signal, 1)
+
+// Hangups returns the SIGHUPs from now on, and one that came since the start of Main. The
+// result stop ends that.
+func Hangups() (signals <-chan os.Signal, stop func()) {
+	notified := make(chan os.Signal, 1)
+	signal.Notify(notified, syscall.SIGHUP)
+	select {
+	case early := <-earlyHangups:
+		select {
+		case notified <- early:
+		default: // another one is in it already
+		}
+	default:
+	}
+	return notified, func() { signal.Stop(notified) }
+}
+
 func (c *Common) hangups() (signals <-chan os.Signal, stop func()) {
 	if c.hup != nil {
 		return c.hup, func() {}
 	}
-	notified := make(chan os.Signal, 1)
-	signal.Notify(notified, syscall.SIGHUP)
-	return notified, func() { signal.Stop(notified) }
+	return Hangups()
 }
 
 // follow reloads the settings at each of the signals until the result is called.
@@ -52,6 +67,9 @@ func (c *Common) follow(ctx context.Context, signals <-chan os.Signal) (stop fun
 // the values is not taken, nothing is changed and the log says why.
 func (c *Common) Reload() {
 	c.Guard.Reload() // whatever is wrong elsewhere: who is no longer in it must not wait for that
+	if c.Hangup != nil {
+		c.Hangup()
+	}
 	if c.Reread == nil {
 		c.Logger.Warn("settings are not reloaded: this daemon was not started from any")
 		return

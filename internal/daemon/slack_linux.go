@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"os"
+	"os/signal"
 	"runtime"
 	"syscall"
 	"time"
@@ -21,9 +22,11 @@ const (
 // each nap is a timer and a switch, which cost more than the calls that they watch. Threads
 // inherit the slack, and that one is there before any code of a program, so that only an exec
 // reaches it. A slack that somebody has chosen, such as TimerSlackNSec= of systemd, stays.
+// SIGHUP is ignored from here on, also by the program that starts again, until Main takes it.
 // What cannot be done is left: it is no error.
 func Slacken() {
-	runtime.LockOSThread() // the slack is a thread's
+	signal.Ignore(syscall.SIGHUP) // until Main: it would end the program before that
+	runtime.LockOSThread()        // the slack is a thread's
 	defer runtime.UnlockOSThread()
 	if now, err := unix.PrctlRetInt(unix.PR_GET_TIMERSLACK, 0, 0, 0, 0); err != nil || time.Duration(now) != usualSlack {
 		return

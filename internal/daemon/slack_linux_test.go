@@ -4,8 +4,10 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"os/signal"
 	"runtime"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -17,10 +19,11 @@ const asDaemon = "SEQSVR_TEST_SLACK"
 
 func init() {
 	if os.Getenv(asDaemon) != "" {
+		again := signal.Ignored(syscall.SIGHUP) // this is the program that Slacken has started
 		Slacken()
 		runtime.LockOSThread()
 		now, err := unix.PrctlRetInt(unix.PR_GET_TIMERSLACK, 0, 0, 0, 0)
-		fmt.Println(os.Getpid(), time.Duration(now), err, os.Args[1:])
+		fmt.Println(os.Getpid(), time.Duration(now), err, again, os.Args[1:])
 		os.Exit(0)
 	}
 }
@@ -32,7 +35,7 @@ func TestADaemonSlackensUnlessSomebodyHasChosen(t *testing.T) {
 		{2 * time.Millisecond, 2 * time.Millisecond},
 	} {
 		pid, got := startedWith(t, test.before)
-		want := fmt.Sprintf("%d %v <nil> [one two]", pid, test.want)
+		want := fmt.Sprintf("%d %v <nil> %v [one two]", pid, test.want, test.before == usualSlack)
 		if got != want {
 			t.Errorf("started with %v: got %q, want %q", test.before, got, want)
 		}

@@ -9,6 +9,7 @@ import (
 	"net/http/pprof"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/seqsvr/seqsvr/internal/rpc"
@@ -29,13 +30,15 @@ type Admin struct {
 	Subject Subject
 	Pprof   bool // serve /debug/pprof/ too
 	Logger  *slog.Logger
+	// Dropped returns how many lines of the log were lost. If nil, none is counted.
+	Dropped func() uint64
 }
 
 // Handler answers /metrics, /livez and /readyz, and /debug/pprof/ if that was asked for.
 // Everything is text. /readyz gives 503 with the reason in one line.
 func (a Admin) Handler() http.Handler {
 	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", promhttp.HandlerFor(NewRegistry(a.Daemon, a.Subject), promhttp.HandlerOpts{
+	mux.Handle("GET /metrics", promhttp.HandlerFor(a.registry(), promhttp.HandlerOpts{
 		ErrorLog: slog.NewLogLogger(a.Logger.Handler(), slog.LevelWarn), ErrorHandling: promhttp.ContinueOnError,
 		MaxRequestsInFlight: maxScrapes,
 	}))
@@ -62,6 +65,16 @@ func (a Admin) Handler() http.Handler {
 		mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
 	}
 	return mux
+}
+
+var logDropped = Counter("log_dropped_lines_total", "Lines of the log that were dropped since it was not read or could not be written.")
+
+func (a Admin) registry() *prometheus.Registry {
+	r := NewRegistry(a.Daemon, a.Subject)
+	if a.Dropped != nil {
+		r.MustRegister(Func(func(ch chan<- prometheus.Metric) { logDropped.Send(ch, float64(a.Dropped())) }))
+	}
+	return r
 }
 
 func say(w http.ResponseWriter, code int, text string) {

@@ -18,6 +18,16 @@ import (
 	"github.com/seqsvr/seqsvr/seq"
 )
 
+// origin returns the id of the cluster that was saved, which a restore keeps. It is zero if a build of
+// the version before made the backup and the members had changed by then.
+func (m Manifest) origin() seq.ClusterID {
+	life := m.Members.Incarnation
+	if !life.Known() && m.Members.Version == 1 {
+		life = m.Members.Derived(seq.ClusterID{}, m.Cluster, m.Era)
+	}
+	return life.Cluster
+}
+
 // Manifest says what a backup is of.
 type Manifest struct {
 	Cluster    string            `json:"cluster_id"`

@@ -24,9 +24,9 @@ var loanMutants = []mutant{
 	{rule: "sealed-before-it-is-returned", name: "a client goes on after it gave back", file: "client/fallback/window.go", in: []string{"client"}, edits: []edit{
 		{"	used := w.gen.Seal() ", "	used := w.gen.Last() "}}},
 	{rule: "audit-never-waits", name: "a full queue keeps who hands out IDs waiting", file: "allocsvr/globalid/audit/audit.go", in: []string{"allocsvr/globalid/audit"}, edits: []edit{
-		{"	default:\n		l.dropped.Add(1)\n	}\n}\n\n// Counts", "	}\n}\n\n// Counts"}}},
+		{"	default:\n		l.dropped.Add(1)\n	}\n}\n\n// Reopen", "	}\n}\n\n// Reopen"}}},
 	{rule: "audit-is-bounded", name: "one file grows for ever", file: "allocsvr/globalid/audit/audit.go", in: []string{"allocsvr/globalid/audit"}, edits: []edit{
-		{"	if err == nil && l.size+int64(len(b))+1 > l.cfg.Bytes {\n", "	if false {\n"}}},
+		{"	if l.size+next > l.cfg.Bytes {\n", "	if false {\n"}}},
 	{rule: "marks-stay-in-reach", name: "a long window lies further ahead than other nodes believe", file: "allocsvr/globalid/workers/mark.go", in: []string{"allocsvr/globalid/workers"}, edits: []edit{
 		{"return min(reach*window, maxReach) }", "return reach * window }"}}},
 }

@@ -28,6 +28,8 @@ var tables = [][]mutant{
 	storeMutants, quorumMutants, ownerMutants, careMutants, trustMutants,
 	exactMutants, onceMutants, copyMutants, judgeMutants, leaseMutants, diskMutants, floorMutants, limitMutants, idMutants, memoryMutants, keyMutants, frontMutants, loanMutants, requestMutants, transportMutants, authMutants, consoleMutants, bulkMutants, spaceMutants, etcdMutants, zoneMutants, setsMutants, setCallerMutants, allotMutants,
 	batchMutants,
+	inputMutants,
+	callerLifeMutants, identityMutants,
 }
 
 // mutants is the whole list: what has a number first, in the order of the numbers.

@@ -5,7 +5,10 @@
 //   - handing out IDs never waits for a disk: what does not fit the queue is left out and
 //     counted;
 //   - the files together take no more than Config says: the oldest is removed;
-//   - a line is in one file, whole, unless the machine stops in the middle of it.
+//   - a line is in one file, whole, unless the machine stops in the middle of it;
+//   - the lines go to the file of that name. A file that was moved away or deleted is
+//     followed by a new one within a second;
+//   - a line that could not be written is counted.
 //
 // What it does not guarantee is that all is written down: a killed process loses what was in
 // its queue, a full disk what comes meanwhile. It is for looking up, and no rule rests on it.
@@ -14,15 +17,17 @@
 package audit
 
 import (
-	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"os"
 	"strconv"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/seqsvr/seqsvr/seq"
@@ -38,6 +43,7 @@ const (
 
 	queued     = 8192            // notes that wait to be written
 	flushEvery = time.Second     // at most so long a line is in memory only
+	flushBytes = 64 << 10        // of lines in memory
 	retryAfter = 5 * time.Second // after a file that cannot be written
 )
 
@@ -103,12 +109,13 @@ type Log struct {
 	cfg     Config
 	log     *slog.Logger
 	queue   chan Note
+	again   chan struct{} // Reopen
 	written atomic.Uint64
 	dropped atomic.Uint64
 
-	file *os.File // this and all below are Run's
-	out  *bufio.Writer
-	size int64
+	file *os.File  // this and all below are Run's; nil: it cannot be written
+	held []byte    // lines in memory
+	size int64     // of file, without held
 	bad  time.Time // when the file failed last
 }
 
@@ -124,7 +131,7 @@ func Open(cfg Config, log *slog.Logger) (*Log, error) {
 	if cfg.Files == 0 {
 		cfg.Files = DefaultFiles
 	}
-	l := &Log{cfg: cfg, log: log, queue: make(chan Note, queued)}
+	l := &Log{cfg: cfg, log: log, queue: make(chan Note, queued), again: make(chan struct{}, 1)}
 	return l, l.open()
 }
 
@@ -140,7 +147,18 @@ func (l *Log) Note(n Note) {
 	}
 }
 
-// Counts are the lines written and the notes left out since the start.
+// Reopen has Run close the file and open the one of that name. It does not wait.
+func (l *Log) Reopen() {
+	if l == nil {
+		return
+	}
+	select {
+	case l.again <- struct{}{}:
+	default: // Run is about to
+	}
+}
+
+// Counts are the lines written and the notes and lines left out since the start.
 func (l *Log) Counts() (written, dropped uint64) { return l.written.Load(), l.dropped.Load() }
 
 // Run writes until ctx ends, and then what is in the queue.
@@ -152,24 +170,26 @@ func (l *Log) Run(ctx context.Context) {
 		case n := <-l.queue:
 			l.write(n)
 		case <-tick.C:
-			l.failed(l.flush())
+			l.flush()
+		case <-l.again:
+			l.bad = time.Time{}
+			l.flush()
+			l.shut()
+			l.ready()
 		case <-ctx.Done():
 			for len(l.queue) > 0 {
 				l.write(<-l.queue)
 			}
-			l.failed(l.flush())
+			l.flush()
 			l.shut()
 			return
 		}
 	}
 }
 
-// write writes a note, or counts it if that cannot be.
+// write takes the lines of a note, or counts it if there is no file.
 func (l *Log) write(n Note) {
-	if l.file == nil && time.Since(l.bad) >= retryAfter {
-		l.failed(l.open())
-	}
-	if l.file == nil {
+	if !l.ready() {
 		l.dropped.Add(1)
 		return
 	}
@@ -191,30 +211,80 @@ func (l *Log) write(n Note) {
 
 func text(id snowflake.ID) string { return strconv.FormatInt(int64(id), 10) }
 
+// put holds a line until flush.
 func (l *Log) put(one line) {
 	b, err := json.Marshal(one)
-	if err == nil && l.size+int64(len(b))+1 > l.cfg.Bytes {
-		err = l.rotate()
-	}
-	if err == nil && l.out != nil {
-		_, err = l.out.Write(append(b, '\n'))
-	}
-	if err != nil || l.out == nil {
+	if err != nil {
 		l.dropped.Add(1)
-		l.failed(err)
 		return
 	}
-	l.size += int64(len(b)) + 1
-	l.written.Add(1)
+	next := int64(len(b)) + 1
+	if len(l.held)+len(b) >= flushBytes || l.size+int64(len(l.held))+next > l.cfg.Bytes {
+		l.flush()
+	}
+	if l.size+next > l.cfg.Bytes {
+		l.failed(l.rotate())
+	}
+	l.held = append(append(l.held, b...), '\n')
+}
+
+// flush writes the lines held to the file of that name, or counts them.
+func (l *Log) flush() {
+	held := l.held
+	l.held = held[:0]
+	if !l.named() {
+		l.shut()
+	}
+	if len(held) == 0 {
+		return
+	}
+	if !l.ready() {
+		l.dropped.Add(count(held))
+		return
+	}
+	n, err := l.file.Write(held)
+	whole := held[:bytes.LastIndexByte(held[:n], '\n')+1]
+	if l.size >= 0 {
+		l.size += int64(len(whole))
+		if err != nil && n > len(whole) {
+			err = errors.Join(err, l.file.Truncate(l.size)) // else the next line would go on in this one
+		}
+	}
+	l.written.Add(count(whole))
+	l.dropped.Add(count(held) - count(whole))
+	l.failed(err)
+}
+
+func count(lines []byte) uint64 { return uint64(bytes.Count(lines, []byte{'\n'})) }
+
+// named reports whether the open file still has its name. It was moved away or deleted
+// otherwise.
+func (l *Log) named() bool {
+	if l.file == nil {
+		return true
+	}
+	now, err := os.Stat(l.cfg.Path)
+	open, openErr := l.file.Stat()
+	if err != nil || openErr != nil || !os.SameFile(now, open) {
+		return false
+	}
+	if now.Mode().IsRegular() {
+		l.size = now.Size() // also after somebody has cut it
+	}
+	return true
+}
+
+// ready reports whether there is a file, and opens one if it is time to try.
+func (l *Log) ready() bool {
+	if l.file == nil && time.Since(l.bad) >= retryAfter {
+		l.failed(l.open())
+	}
+	return l.file != nil
 }
 
 // rotate gives each file the next number, and begins a new one.
 func (l *Log) rotate() error {
-	err := l.flush()
 	l.shut()
-	if err != nil {
-		return err
-	}
 	for k := l.cfg.Files; k > 0; k-- {
 		from := l.cfg.Path
 		if k > 1 {
@@ -229,8 +299,9 @@ func (l *Log) rotate() error {
 
 func (l *Log) numbered(k int) string { return l.cfg.Path + "." + strconv.Itoa(k) }
 
+// open opens the file of that name without waiting, which matters for a pipe.
 func (l *Log) open() error {
-	f, err := os.OpenFile(l.cfg.Path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	f, err := os.OpenFile(l.cfg.Path, os.O_CREATE|os.O_WRONLY|os.O_APPEND|syscall.O_NONBLOCK, 0o600)
 	if err != nil {
 		return fmt.Errorf("ID audit: %w", err)
 	}
@@ -238,16 +309,15 @@ func (l *Log) open() error {
 	if err != nil {
 		return errors.Join(fmt.Errorf("ID audit: %w", err), f.Close())
 	}
-	l.file, l.out, l.size = f, bufio.NewWriterSize(f, 64<<10), at.Size()
+	l.file, l.size = f, noSize
+	if at.Mode().IsRegular() {
+		l.size = at.Size()
+	}
 	return nil
 }
 
-func (l *Log) flush() error {
-	if l.out == nil {
-		return nil
-	}
-	return l.out.Flush()
-}
+// noSize is the size of a file that is not rotated, such as a pipe.
+const noSize = math.MinInt64 / 2
 
 // failed closes a file that cannot be written, until it is tried again.
 func (l *Log) failed(err error) {
@@ -261,7 +331,7 @@ func (l *Log) failed(err error) {
 
 func (l *Log) shut() {
 	if l.file != nil {
-		_ = l.file.Close() // what could be flushed was
+		_ = l.file.Close() // all was written that could be
 	}
-	l.file, l.out = nil, nil
+	l.file = nil
 }

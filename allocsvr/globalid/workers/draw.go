@@ -54,6 +54,8 @@ func (l *Lease) Draw(ctx context.Context, count int) ([]snowflake.Batch, error) 
 			if ended := l.issuer.w.cfg.Sleep(ctx, reread); ended != nil {
 				return nil, fmt.Errorf("%w: the clock has not reached the mark of the worker id: %w", issuing.Name(err), ended)
 			}
+		case errors.Is(err, snowflake.ErrClockRollback) && l.strand():
+			return nil, snowflake.ErrSealed
 		case errors.Is(err, snowflake.ErrSealed):
 			l.issuer.current.CompareAndSwap(l, nil)
 			return nil, err
@@ -87,8 +89,11 @@ func (l *Lease) awaitWindow(ctx context.Context, before Mark, had *trouble) erro
 		return snowflake.ErrSealed
 	case l.Mark() != before:
 		return nil
-	case before.ahead(w.now()) > (reach+1)*w.cfg.Window:
+	case before.ahead(w.now()) > reachOf(w.cfg.Window)+w.cfg.Window:
 		// No later mark is asked for before the clock is back: nothing to wait for.
+		if l.strand() {
+			return snowflake.ErrSealed
+		}
 		return fmt.Errorf("%w: time borrowed up to %s, and the clock is %s before that", seq.ErrClockRollback, end, before.ahead(w.now()))
 	}
 	if err := w.cfg.Quorum(); err != nil {

@@ -104,7 +104,9 @@ in without a certificate or a token; it prints those of a caller and of an opera
 			if o.Etcd.Given() && cmd.Flags().Changed("stores") {
 				return daemon.Usage(errors.New("dev: --stores with --etcd, expected one of them: with etcd there are no stores"))
 			}
-			if err := o.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr()); err != nil {
+			stdout, stderr, done := daemon.Outlive(cmd.OutOrStdout(), cmd.ErrOrStderr())
+			defer done()
+			if err := o.run(cmd.Context(), stdout, stderr); err != nil {
 				return fmt.Errorf("dev: %w", err)
 			}
 			return nil
@@ -204,8 +206,10 @@ func (o *options) run(ctx context.Context, stdout, stderr io.Writer) error {
 			return fmt.Errorf("remove the old ready file: %w", err)
 		}
 	}
-	launch := startHere
+	launch, hangups := startHere, make(chan os.Signal, 1)
 	if o.processes {
+		signal.Notify(hangups, syscall.SIGHUP)
+		defer signal.Stop(hangups)
 		launch = startProcesses
 	}
 	began := time.Now()
@@ -217,7 +221,7 @@ func (o *options) run(ctx context.Context, stdout, stderr io.Writer) error {
 		return err
 	}
 	defer layout.Close()
-	if err := o.serve(ctx, c, layout, began, stdout, stderr); err != nil {
+	if err := o.serve(ctx, c, layout, began, hangups, stdout, stderr); err != nil {
 		return errors.Join(err, stopNow(c))
 	}
 	last := "then stores"
@@ -232,7 +236,7 @@ func (o *options) run(ctx context.Context, stdout, stderr io.Writer) error {
 
 // serve waits until the cluster is ready, says so, and stays until ctx ends or the
 // cluster cannot go on. Nil when ctx ended.
-func (o *options) serve(ctx context.Context, c running, layout *localcluster.Layout, began time.Time, stdout, stderr io.Writer) error {
+func (o *options) serve(ctx context.Context, c running, layout *localcluster.Layout, began time.Time, hangups <-chan os.Signal, stdout, stderr io.Writer) error {
 	wait, cancel := context.WithTimeout(ctx, readyPatience)
 	defer cancel()
 	err := c.ready(wait)
@@ -250,11 +254,6 @@ func (o *options) serve(ctx context.Context, c running, layout *localcluster.Lay
 			return err
 		}
 		defer os.Remove(o.readyFile)
-	}
-	hangups := make(chan os.Signal, 1)
-	if o.processes {
-		signal.Notify(hangups, syscall.SIGHUP)
-		defer signal.Stop(hangups)
 	}
 	o.greet(stdout, layout, time.Since(began))
 	for {
