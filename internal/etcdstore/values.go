@@ -86,7 +86,10 @@ type session struct {
 	Lease    time.Duration // the longest that it ever asked for
 	Attached uint32
 	Beat     uint64 // counts the writes
-	Protocol int    `json:",omitempty"` // that the node speaks; 0: a build of before
+	// Wall is the wall clock of the process at the beat, milliseconds since 1970. Zero means a build of
+	// before.
+	Wall     int64 `json:",omitempty"`
+	Protocol int   `json:",omitempty"` // that the node speaks; 0: a build of before
 }
 
 // former is the value of n/<name>.

@@ -2,8 +2,10 @@ package survey
 
 import (
 	"cmp"
+	"strings"
 
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
+	"github.com/seqsvr/seqsvr/quorum"
 )
 
 // Health of a cluster, in one word.
@@ -108,7 +110,7 @@ func (s *Survey) Judge() Status {
 		r.Arbiter, r.Frozen, r.LeaseMS = best.GetArbiter(), best.GetFrozen(), float64(best.GetLeaseUs())/1000
 		for _, st := range sortedBy(best.GetStores(), (*pb.StoreStatus).GetAddr) {
 			state := st.GetState()
-			if !st.GetReachable() {
+			if !st.GetReachable() && !strings.HasPrefix(state, quorum.StateLeftOut) {
 				state = "unreachable"
 			}
 			r.Stores = append(r.Stores, Store{cmp.Or(st.GetName(), s.storeNames()[st.GetAddr()]), st.GetUuid(), st.GetAddr(), state, st.GetBootCount(), st.GetGraceLeftMs(), st.GetCommits(),

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
+	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
 )
 
@@ -33,6 +34,8 @@ const (
 	moveOpen
 	routerAway
 	zonesTogether
+	clockOff
+	idsAhead
 	sectionsEnding
 	keysBehind
 	idsShared
@@ -134,7 +137,10 @@ func (s *Survey) storeTroubles(best *pb.StatusReply) (all []trouble) {
 			lost++
 			first = cmp.Or(first, name)
 			what := fmt.Sprintf("store %s is not reachable", name)
-			if store.GetReachable() {
+			switch {
+			case strings.HasPrefix(state, quorum.StateLeftOut):
+				what = fmt.Sprintf("store %s is %s", name, state)
+			case store.GetReachable():
 				what = fmt.Sprintf("store %s does not vote: %s", name, state)
 			}
 			all = append(all, trouble{storeAway, false, what, start("storesvr", name),
@@ -178,6 +184,9 @@ func (s *Survey) nodeTroubles() (all []trouble) {
 			}
 		}
 		if t, short := memoryTrouble(node.Name, reply); short {
+			all = append(all, t)
+		}
+		if t, off := clockTrouble(node.Name, reply); off {
 			all = append(all, t)
 		}
 	}

@@ -51,8 +51,11 @@ type Identity struct {
 type Members struct {
 	Version uint64          `json:"version"` // 0: not bound
 	List    []quorum.Member `json:"members"`
-	R       int             `json:"r,omitempty"` // 0: as in the Identity
-	W       int             `json:"w,omitempty"`
+	// Pending is a first list of which the store does not know that all its members are bound to
+	// it. A build of the version before does not know the field, and votes.
+	Pending bool `json:"pending,omitempty"`
+	R       int  `json:"r,omitempty"` // 0: as in the Identity
+	W       int  `json:"w,omitempty"`
 	// Filled is the version of the list under which this store was filled as a
 	// learner; 0: never.
 	Filled uint64 `json:"filled,omitempty"`

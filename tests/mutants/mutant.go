@@ -29,7 +29,7 @@ var tables = [][]mutant{
 	exactMutants, onceMutants, copyMutants, judgeMutants, leaseMutants, diskMutants, floorMutants, limitMutants, idMutants, memoryMutants, keyMutants, frontMutants, loanMutants, requestMutants, transportMutants, authMutants, consoleMutants, bulkMutants, spaceMutants, etcdMutants, zoneMutants, setsMutants, setCallerMutants, allotMutants,
 	batchMutants,
 	inputMutants,
-	callerLifeMutants,
+	callerLifeMutants, identityMutants,
 }
 
 // mutants is the whole list: what has a number first, in the order of the numbers.

@@ -528,8 +528,11 @@ type StatusReply struct {
 	Brief           bool             `protobuf:"varint,33,opt,name=brief,proto3" json:"brief,omitempty"`                                              // it was asked so, and says no more
 	SectionsOneZone uint32           `protobuf:"varint,34,opt,name=sections_one_zone,json=sectionsOneZone,proto3" json:"sections_one_zone,omitempty"` // whose first standby is in their owner's zone, though there are two zones
 	W               uint32           `protobuf:"varint,35,opt,name=w,proto3" json:"w,omitempty"`                                                      // stores that a write needs; 0: a build of before
-	unknownFields   protoimpl.UnknownFields
-	sizeCache       protoimpl.SizeCache
+	// How far the node's clock is ahead of those that the stores go by, negative if it is behind. Absent
+	// if that is not known.
+	ClockAheadMs  *int64 `protobuf:"zigzag64,60,opt,name=clock_ahead_ms,json=clockAheadMs,proto3,oneof" json:"clock_ahead_ms,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *StatusReply) Reset() {
@@ -803,6 +806,13 @@ func (x *StatusReply) GetSectionsOneZone() uint32 {
 func (x *StatusReply) GetW() uint32 {
 	if x != nil {
 		return x.W
+	}
+	return 0
+}
+
+func (x *StatusReply) GetClockAheadMs() int64 {
+	if x != nil && x.ClockAheadMs != nil {
+		return *x.ClockAheadMs
 	}
 	return 0
 }
@@ -2066,7 +2076,7 @@ const file_seqsvr_v1_admin_proto_rawDesc = "" +
 	"quotaBytes\x12\x16\n" +
 	"\x06alarms\x18\x06 \x03(\tR\x06alarms\x12\x1a\n" +
 	"\brestored\x18\a \x01(\tR\brestored\x12\x16\n" +
-	"\x06prefix\x18\b \x01(\tR\x06prefix\"\xfb\b\n" +
+	"\x06prefix\x18\b \x01(\tR\x06prefix\"\xb9\t\n" +
 	"\vStatusReply\x12\x1d\n" +
 	"\n" +
 	"cluster_id\x18\x01 \x01(\tR\tclusterId\x12\x10\n" +
@@ -2105,7 +2115,9 @@ const file_seqsvr_v1_admin_proto_rawDesc = "" +
 	"key_hashes\x18  \x03(\v2\x12.seqsvr.v1.KeyHashR\tkeyHashes\x12\x14\n" +
 	"\x05brief\x18! \x01(\bR\x05brief\x12*\n" +
 	"\x11sections_one_zone\x18\" \x01(\rR\x0fsectionsOneZone\x12\f\n" +
-	"\x01w\x18# \x01(\rR\x01w\"\x91\x01\n" +
+	"\x01w\x18# \x01(\rR\x01w\x12)\n" +
+	"\x0eclock_ahead_ms\x18< \x01(\x12H\x00R\fclockAheadMs\x88\x01\x01B\x11\n" +
+	"\x0f_clock_ahead_ms\"\x91\x01\n" +
 	"\rEndingSection\x12\x18\n" +
 	"\asection\x18\x01 \x01(\rR\asection\x12\x14\n" +
 	"\x05space\x18\x02 \x01(\tR\x05space\x12\x10\n" +
@@ -2286,6 +2298,7 @@ func file_seqsvr_v1_admin_proto_init() {
 		return
 	}
 	file_seqsvr_v1_route_proto_init()
+	file_seqsvr_v1_admin_proto_msgTypes[4].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
