@@ -16,7 +16,7 @@ import (
 
 var update = flag.Bool("update", false, "write the matrix into docs/guarantees.md")
 
-const begin, end = "<!-- matrix: go test ./tests/matrix -run TestTheMatrix -update -->\n", "<!-- end of the matrix -->\n"
+const begin, end = "<!-- matrix: go test ./tests/matrix -run HasNoEmptyCell -update -->\n", "<!-- end of the matrix -->\n"
 
 // suite is every test of the tree, by its name, with the text of its folder's tests.
 type suite struct {
@@ -122,7 +122,7 @@ func TestTheMatrixHasNoEmptyCellAndNamesWhatIsThere(t *testing.T) {
 			t.Fatal(err)
 		}
 	} else if was != Table(events) {
-		t.Errorf("%s says something else than matrix.txt: run go test ./tests/matrix -run TestTheMatrix -update", path)
+		t.Errorf("%s says something else than matrix.txt: run go test ./tests/matrix -run HasNoEmptyCell -update", path)
 	}
 }
 
