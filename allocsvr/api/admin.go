@@ -336,6 +336,9 @@ func (s *Admin) Rehash(ctx context.Context, req *pb.RehashRequest) (*pb.RehashRe
 	if err := hash.Validate(); err != nil {
 		return nil, fmt.Errorf("%w: %w", seq.ErrBadArgument, err)
 	}
+	if err := keyhash.Changeable(space); err != nil {
+		return nil, err
+	}
 	err = s.Routes.Record(ctx, []arbiter.Event{{Kind: "rehash", Subject: "space " + space.Name,
 		Reason: fmt.Sprintf("operator: string keys by %s, a new secret; allocators go by it from their next start on", hash)}})
 	if err != nil {
