@@ -2,7 +2,6 @@ package etcdstore
 
 import (
 	"fmt"
-	"time"
 
 	"github.com/seqsvr/seqsvr/internal/clock"
 	"github.com/seqsvr/seqsvr/quorum"
@@ -11,10 +10,6 @@ import (
 
 // MaxPayload is the largest payload of a document in bytes: one must fit in a request.
 const MaxPayload = 1_280_000
-
-// WorkerAhead is how far a snowflake worker id's high-water mark may lie beyond this process's
-// wall clock, as StoreSvr has it.
-const WorkerAhead = time.Hour
 
 // decision is what becomes of one item on the state that it was made on. It is put into effect
 // only if that is still the state.
@@ -36,7 +31,7 @@ type rules struct {
 	watch   *watch
 	own     *ownSessions
 	clock   clock.Clock
-	wall    func() time.Time
+	walls   *walls
 }
 
 // resultOf is the state as everybody is shown it.
@@ -129,8 +124,11 @@ func (s *rules) step(item quorum.StepItem, who seq.Session, life int64, r record
 	case s.givenUp(name, e, r):
 		return s.refused(name, r, "the epoch was released")
 	}
-	mark := uint64(max(1, s.wall().Add(WorkerAhead).UnixMilli()))
-	if why := quorum.Refusal(item, quorum.StepLimits{Payload: MaxPayload, Mark: mark}); why != "" {
+	why := quorum.Refusal(item, quorum.StepLimits{Payload: MaxPayload})
+	if why == "" && name.Rules().Holds == seq.Mark {
+		why = s.walls.refusal(item.Max, who)
+	}
+	if why != "" {
 		return s.refused(name, r, why)
 	}
 	d := decision{next: r.register}

@@ -122,7 +122,7 @@ func (o Restore) Filling(m Manifest, states []quorum.RegisterState) (disk.Fillin
 	if err != nil {
 		return disk.Filling{}, err
 	}
-	return disk.Filling{Registers: raised, Copies: copies, LeaseBound: max(m.LeaseBound, storesvr.DefaultMaxLease), Floors: floors, Required: m.Required}, nil
+	return disk.Filling{Registers: raised, Copies: copies, LeaseBound: max(m.LeaseBound, storesvr.DefaultMaxLease), Floors: floors, Required: m.Required, Origin: m.origin()}, nil
 }
 
 // floors returns what registers begin with that the backup does not know, or whose windows reach

@@ -116,7 +116,7 @@ func fill(path string, id Identity, with Filling) error {
 		}
 		made := &DB{bolt: db}
 		meta, registers, sections := made.bucketOf(tx, metaBucket), made.bucketOf(tx, registerBucket), made.bucketOf(tx, sectionBucket)
-		id.Format = formatOf(with.Required)
+		id.Format = formatOf(with.Required, with.Floors.Floors)
 		if err := putJSON(meta, keyIdentity, id); err != nil {
 			return err
 		}
