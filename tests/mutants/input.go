@@ -27,4 +27,20 @@ var inputMutants = []mutant{
 		{"	l.dropped.Add(count(held) - count(whole))\n", ""}}},
 	{rule: "the-audit-is-whole-or-counted", name: "SIGHUP does not let go of the file", file: "allocsvr/globalid/audit/audit.go", in: []string{"allocsvr/globalid/audit"}, edits: []edit{
 		{"			l.flush()\n			l.shut()\n			l.ready()\n", "			l.flush()\n"}}},
+	{rule: "json-is-unicode", name: "half a character is another text", file: "internal/jsontext/jsontext.go", in: []string{"internal/jsontext"}, edits: []edit{
+		{"			if utf16.DecodeRune(unit, next) == utf8.RuneError {\n", "			if false && next == unit {\n"}}},
+	{rule: "json-is-unicode", name: "bytes that are no text are another text", file: "internal/jsontext/jsontext.go", in: []string{"internal/jsontext"}, edits: []edit{
+		{"	if !utf8.Valid(text) {\n", "	if false {\n"}}},
+	{rule: "json-is-unicode", name: "a body over HTTP is not looked at", file: "router/json.go", in: []string{"router"}, edits: []edit{
+		{"jsontext.Check(body); err != nil {", "jsontext.Check(nil); err != nil {"}}},
+	{rule: "json-is-unicode", name: "a file of floors is not looked at", file: "internal/floorfile/floorfile.go", in: []string{"internal/floorfile"}, edits: []edit{
+		{"jsontext.Check([]byte(text[:d.InputOffset()]))", "jsontext.Check(nil)"}}},
+	{rule: "json-is-unicode", name: "another encoding is read as UTF-8", file: "router/json.go", in: []string{"router"}, edits: []edit{
+		{"	return charset == \"\" ||", "	return true || charset == \"\" ||"}}},
+	{rule: "http-is-not-redis", name: "the body of a POST is carried out", file: "router/resp/parse.go", in: []string{"router/resp"}, edits: []edit{
+		{"	if p.http(line) {\n", "	if false {\n"}}},
+	{rule: "http-is-not-redis", name: "only POST is known", file: "router/resp/parse.go", in: []string{"router/resp"}, edits: []edit{
+		{"		len(p.spans) > 1 && bytes.HasPrefix", "		false && bytes.HasPrefix"}}},
+	{rule: "a-head-takes-nothing", name: "a HEAD of Leaf's paths takes a number", file: "router/front.go", in: []string{"router"}, edits: []edit{
+		{"to.method != http.MethodGet || to.takes || ", "to.method != http.MethodGet || "}}},
 }
