@@ -43,4 +43,28 @@ var inputMutants = []mutant{
 		{"		len(p.spans) > 1 && bytes.HasPrefix", "		false && bytes.HasPrefix"}}},
 	{rule: "a-head-takes-nothing", name: "a HEAD of Leaf's paths takes a number", file: "router/front.go", in: []string{"router"}, edits: []edit{
 		{"to.method != http.MethodGet || to.takes || ", "to.method != http.MethodGet || "}}},
+	{rule: "ten-is-ten", name: "010 is 8", file: "internal/config/strict.go", in: []string{"internal/config"}, edits: []edit{
+		{"	if len(digits) > 1 && digits[0] == '0' &&", "	if false && digits[0] == '0' &&"}}},
+	{rule: "ten-is-ten", name: "a number of a daemon is not looked at", file: "internal/config/config.go", in: []string{"internal/config"}, edits: []edit{
+		{"	Strict(fs)\n", ""}}},
+	{rule: "ten-is-ten", name: "a number of seqctl is not looked at", file: "cmd/seqctl/ctl/root.go", in: []string{"cmd/seqctl/ctl"}, edits: []edit{
+		{"	strict(root)\n", ""}}},
+	{rule: "ten-is-ten", name: "a number of a policy is not looked at", file: "internal/auth/policy.go", in: []string{"internal/auth"}, edits: []edit{
+		{"; line > 0 {\n			return bad(fmt.Errorf(\"line", "; line > 9999 {\n			return bad(fmt.Errorf(\"line"}}},
+	{rule: "variables-are-known", name: "a misspelt variable sets nothing", file: "internal/config/known.go", in: []string{"internal/config"}, edits: []edit{
+		{"		errs = append(errs, err)\n", ""}}},
+	{rule: "variables-are-known", name: "a daemon does not look", file: "internal/daemon/common.go", in: []string{"cmd/allocsvr"}, edits: []edit{
+		{"	if err := config.CheckEnvironment(os.Environ()); err != nil {", "	if err := config.CheckEnvironment(os.Environ()); false {"}}},
+	{rule: "variables-are-known", name: "those of a Service are refused", file: "internal/config/known.go", in: []string{"internal/config"}, edits: []edit{
+		{", foreign.MatchString(name):", ", false && foreign.MatchString(name):"}}},
+	{rule: "addresses-can-work", name: "all interfaces are told", file: "internal/hostport/hostport.go", in: []string{"internal/hostport"}, edits: []edit{
+		{"	case everywhere(host):\n", "	case false:\n"}}},
+	{rule: "addresses-can-work", name: "listening on all interfaces needs no address to tell", file: "internal/hostport/hostport.go", in: []string{"internal/hostport"}, edits: []edit{
+		{"	if err == nil && (host == \"\" || everywhere(host)) {", "	if false {"}}},
+	{rule: "addresses-can-work", name: "an AllocSvr does not look", file: "allocsvr/config.go", in: []string{"cmd/allocsvr"}, edits: []edit{
+		{"	if err := c.checkAddrs(); err != nil {", "	if err := c.checkAddrs(); false {"}}},
+	{rule: "addresses-can-work", name: "a store does not look", file: "storesvr/config.go", in: []string{"cmd/storesvr"}, edits: []edit{
+		{"	if err := c.checkAddrs(); err != nil {", "	if err := c.checkAddrs(); false {"}}},
+	{rule: "addresses-can-work", name: "a router does not look", file: "router/config.go", in: []string{"cmd/router"}, edits: []edit{
+		{"		if err != nil {\n			errs = append(errs, fmt.Errorf(\"%s %w\", field, err))\n", "		if false {\n			errs = append(errs, fmt.Errorf(\"%s %w\", field, err))\n"}}},
 }
