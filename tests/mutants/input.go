@@ -67,4 +67,12 @@ var inputMutants = []mutant{
 		{"	if err := c.checkAddrs(); err != nil {", "	if err := c.checkAddrs(); false {"}}},
 	{rule: "addresses-can-work", name: "a router does not look", file: "router/config.go", in: []string{"cmd/router"}, edits: []edit{
 		{"		if err != nil {\n			errs = append(errs, fmt.Errorf(\"%s %w\", field, err))\n", "		if false {\n			errs = append(errs, fmt.Errorf(\"%s %w\", field, err))\n"}}},
+	{rule: "errors-say-what-is-so", name: "full disks are a deadline", file: "allocsvr/section/step.go", in: []string{"allocsvr/section"}, edits: []edit{
+		{"	r.t.full.Store(errors.Is(out.Err, seq.ErrStoreFull))\n", "	_ = errors.Is(out.Err, seq.ErrStoreFull)\n"}}},
+	{rule: "errors-say-what-is-so", name: "a full disk is told for ever", file: "allocsvr/section/step.go", in: []string{"allocsvr/section"}, edits: []edit{
+		{"	r.t.full.Store(false)\n", ""}}},
+	{rule: "errors-say-what-is-so", name: "an answer that came late is none", file: "cmd/seqctl/ctl/errors.go", in: []string{"cmd/seqctl/ctl"}, edits: []edit{
+		{"	case errors.Is(err, context.DeadlineExceeded) && reasoned(err):\n", "	case false && reasoned(err):\n"}}},
+	{rule: "errors-say-what-is-so", name: "each SDK on the way says what was asked", file: "client/errors.go", in: []string{"client"}, edits: []edit{
+		{"	if strings.Contains(err.Error(), what+\": \") {\n", "	if false && strings.Contains(err.Error(), what+\": \") {\n"}}},
 }
