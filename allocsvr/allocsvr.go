@@ -139,9 +139,10 @@ func (s *Server) SetLimits(cfg Config) error {
 	return s.limits.Set(cfg.MaxInWork, cfg.MaxStreamWaits, cfg.UIDMemory)
 }
 
-// dialPeer connects over the network.
-func (s *Server) dialPeer(addr string) (api.PeerConn, error) {
-	return rpc.Dial(addr, s.dialOptions(auth.Alloc)...)
+// dialPeer connects over the network to nodes of the same cluster.
+func (s *Server) dialPeer(own *rpc.Target) func(addr string) (api.PeerConn, error) {
+	options := append(s.dialOptions(auth.Alloc), rpc.SayTarget(func() *rpc.Target { return own }))
+	return func(addr string) (api.PeerConn, error) { return rpc.Dial(addr, options...) }
 }
 
 // dialSet connects to an AllocSvr of another Set.
@@ -291,7 +292,7 @@ func (s *Server) assemble(found backend, read known, stop context.CancelCauseFun
 	})
 	node, err := NewNode(s.cfg, Wiring{
 		Stale: p.follow.Kick, Identity: found.identity, Stores: found.stores, Addr: s.addr, Secret: *s.secret.Load(),
-		Dial: s.dialPeer, DialSet: s.dialSet, Clock: clock.Boot(), Wall: time.Now, Stop: stop, Keys: read.keys, First: read.first, Parked: s.parked(), Limits: s.limits, Audit: s.audit, Regions: s.regions,
+		Dial: s.dialPeer(rpc.NewTarget(found.identity.Ref.Cluster, found.identity.Incarnation)), DialSet: s.dialSet, Clock: clock.Boot(), Wall: time.Now, Stop: stop, Keys: read.keys, First: read.first, Parked: s.parked(), Limits: s.limits, Audit: s.audit, Regions: s.regions,
 	})
 	if err != nil {
 		return nil, err
@@ -299,7 +300,7 @@ func (s *Server) assemble(found backend, read known, stop context.CancelCauseFun
 	p.Node = node
 	p.follow.OnSpaces(node.Extend)
 	node.require = p.follow.Require
-	if p.view, err = s.startGossip(found.identity.Ref.Cluster); err != nil {
+	if p.view, err = s.startGossip(found.identity.Ref.Cluster, found.identity.Incarnation); err != nil {
 		return nil, err
 	}
 	s.register(p)
@@ -307,7 +308,7 @@ func (s *Server) assemble(found backend, read known, stop context.CancelCauseFun
 }
 
 func (s *Server) register(p *assembled) {
-	p.srv = rpc.NewServer(rpc.ServerConfig{Logger: s.cfg.Logger, ClusterID: p.ClusterID, Creds: s.creds, Auth: s.cfg.Guard, Changed: p.alloc.changed},
+	p.srv = rpc.NewServer(rpc.ServerConfig{Logger: s.cfg.Logger, ClusterID: p.ClusterID, Incarnation: p.Incarnation, Creds: s.creds, Auth: s.cfg.Guard, Changed: p.alloc.changed},
 		append(s.cfg.Traces.ServerOptions(), s.calls.Options()...)...)
 	p.Register(p.srv)
 	admin := p.admin(p.view, p.follow.describe)

@@ -52,7 +52,7 @@ func (n *Node) endpointsOf(cfg Config, w Wiring) error {
 	ids, err := globalid.New(globalid.Config{Documents: n.group, Namespaces: configured, Audit: w.Audit, Cluster: w.Identity.Ref.Cluster, Regions: w.Regions, Root: idsRoot{n, w.DialSet},
 		Caller: func(ctx context.Context) string { return rpc.Asker(ctx, cfg.Guard) }, Config: workers.Config{
 			Name: cfg.Name, Node: namespaces.Node{Datacenter: namespaces.Datacenter{ID: snowflake.Datacenter(cfg.DatacenterID), Name: cfg.Datacenter}, Worker: cfg.worker()},
-			Holder: n.holder("worker", w.Secret), ReadPrefix: n.group.ReadPrefix, Sessions: n.leases.Sessions, Quorum: guide{a}.Waitless,
+			Holder: n.holder("worker", w.Secret), ReadPrefix: n.group.ReadPrefix, Sessions: n.leases.Sessions, ClockAhead: n.leases.ClockAhead, Quorum: guide{a}.Waitless,
 			Window: cfg.WorkerWindow, Wall: w.Wall, Clock: w.Clock, Logger: cfg.Logger,
 		}})
 	if err != nil {

@@ -112,7 +112,7 @@ func NewNode(cfg Config, w Wiring) (*Node, error) {
 	n.nameStores(id.Members, w.Stores)
 	leases, err = quorum.NewLeases(quorum.LeaseConfig{
 		Ref: id.Ref, Session: w.Secret.Session(), Secret: w.Secret, Name: cfg.Name, Addr: w.Addr, Lease: cfg.Lease, N: id.N, W: id.W,
-		Clock: w.Clock, Logger: cfg.Logger, Step: group.Step, OnRefused: refused.add,
+		Clock: w.Clock, Wall: w.Wall, Logger: cfg.Logger, Step: group.Step, OnRefused: refused.add,
 		OnLost:     n.lost,
 		OnRoutes:   func() { n.alloc.routes.Look() },
 		OnSessions: func() { n.alloc.sessionsChanged() },
@@ -125,7 +125,7 @@ func NewNode(cfg Config, w Wiring) (*Node, error) {
 	refused.leaving = func() bool { return n.alloc.owner.Leaving() }
 	n.alloc, err = NewAlloc(Parts{
 		Name: cfg.Name, Addr: w.Addr, Cluster: id.Ref.Cluster, Secret: w.Secret, Lease: cfg.Lease,
-		Replicas: id.N, Needed: id.W, Mapping: id.Mapping, First: w.First, Root: n.rootMap(w.DialSet), Registers: n.measure("section"), Documents: group, Leases: keeper{n.leases}, Losses: n.leases.Losses, Missing: n.missingStores, Peers: n.peers, Keys: w.Keys.Hashers(),
+		Replicas: id.N, Needed: id.W, Mapping: id.Mapping, First: w.First, Root: n.rootMap(w.DialSet), Registers: n.measure("section"), Documents: group, Leases: keeper{n.leases}, Losses: n.leases.Losses, StoreTime: n.leases.StoreTime, Missing: n.missingStores, Peers: n.peers, Keys: w.Keys.Hashers(),
 		UIDMemory: n.limits.UIDMemory, Clock: w.Clock, Wall: w.Wall, Logger: cfg.Logger, Traces: cfg.Traces, ExpectAllocs: cfg.ExpectAllocs, Weight: cfg.Weight, Zone: cfg.Zone,
 	})
 	if err != nil {
@@ -257,7 +257,8 @@ func (n *Node) admin(view *membership.View, stores func(context.Context) []*pb.S
 		Routes: a.routes, Arbiter: a.arbiter, Nodes: a.nodes, Holder: a.holder, Sessions: n.leases.Sessions, Needed: func() int { return int(a.needed.Load()) },
 		Record: a.sets.Known, Ready: n.Ready, View: view, Stores: stores, Clock: a.clock, DevLog: n.cfg.DevLog,
 		Keys: func() keyhash.Entries { return *n.keys.Load() }, KeyHashes: keyhash.New(context.Background(), n.group, a.session, *a.sections.Mapping()),
-		Growth: api.Growth{Decide: n.decideSpace, Tell: noStores, Extend: n.Extend},
+		ClockAhead: n.leases.ClockAhead,
+		Growth:     api.Growth{Decide: n.decideSpace, Tell: noStores, Extend: n.Extend},
 		ReadSections: func(ctx context.Context) (map[seq.Register]quorum.Outcome, error) {
 			return n.group.ReadPrefix(ctx, a.session, string(seq.KindSection))
 		},

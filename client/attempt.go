@@ -87,6 +87,10 @@ func (k *call) pick(v *view, i int, attempts []*attempt) *attempt {
 			t.late = append(t.late, s)
 		case relayed == nil:
 			t.asked++ // and it did not refuse
+			if why := s.other.Load(); why != nil {
+				t.strange++
+				t.last = *why
+			}
 		}
 	}
 	if len(t.late) == 0 {

@@ -156,6 +156,7 @@ func New(ctx context.Context, cfg Config) (*Client, error) {
 	}
 	c.table.home.begin()
 	c.tasks.Go(c.servers.sweepLoop)
+	c.tasks.Go(c.table.keepMeeting)
 	if cfg.Zone != "" && len(cfg.Addrs) > 1 {
 		c.tasks.Go(c.servers.followZones)
 	}

@@ -70,11 +70,11 @@ func (e *namelessError) Unwrap() error { return e.status }
 var ofNode = []error{seq.ErrDatacenterTaken, seq.ErrNodeUnfit, seq.ErrUnknownDatacenter}
 
 // finals are the errors that no retry cures, wherever it is made. A refusal by a namespace's
-// policy is one: that policy is to refuse in place of a wait. A foreign cluster is none: the
-// address may have passed to a process of another cluster, and the owner be elsewhere.
+// policy is one: that policy is to refuse in place of a wait. A foreign cluster and another era are
+// none: the address may have passed to a process of another cluster, and the owner be elsewhere.
 var finals = []error{
 	seq.ErrBadCount, seq.ErrBadBatch, seq.ErrUnknownSpace, seq.ErrUnknownSection, seq.ErrOverflow,
-	seq.ErrStaleEra, seq.ErrUnknownRegister, seq.ErrBadRegister,
+	seq.ErrUnknownRegister, seq.ErrBadRegister,
 	seq.ErrBadMapping, seq.ErrBadTable, seq.ErrBadArgument,
 	seq.ErrUnknownNamespace, seq.ErrTimeExhausted, seq.ErrTickUsedUp, seq.ErrUnsafeChange,
 	seq.ErrConflict, seq.ErrBadID, seq.ErrBadLayout, seq.ErrUnknownTag,

@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/seqsvr/seqsvr/internal/rpc"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 )
 
 // Probe asks all AllocSvr of the route table and of Config.Addrs at once for their
-// table's version, and returns nil with the first answer. Otherwise an error with what
+// table's version, and returns nil with the first answer of the life of the cluster that the Client
+// holds to, or of a later era. Otherwise an error with what
 // became of each question; ctx or Config.Timeout bounds the wait. It takes no number,
 // and nothing that it finds changes where calls go.
 //
@@ -50,7 +52,10 @@ func (c *Client) probe(ctx context.Context, all []*server) error {
 	for _, s := range all {
 		asking.Go(func() {
 			answers <- s.try(ctx, c.cfg.Timeout, func(ctx context.Context) error {
-				_, err := s.rpc.Routes(ctx, &pb.RoutesRequest{RouteVersion: s.holds()})
+				reply, err := s.rpc.Routes(ctx, &pb.RoutesRequest{RouteVersion: s.holds()})
+				if of := s.set(); err == nil && of != nil && of.id() == reply.GetClusterId() {
+					err = of.refuses(s, rpc.IncarnationFromProto(reply.GetIncarnation()))
+				}
 				return err
 			})
 		})

@@ -138,8 +138,7 @@ func (s *stream) sendAll(out **link) (held bool) {
 		if err != nil {
 			// The receiver may have failed the batches before this one was among them, so
 			// both do it.
-			(*out).hangUp()
-			s.fail(*out, ended(err))
+			s.fail(*out, (*out).sendFailed(err))
 		}
 	}
 }

@@ -57,6 +57,7 @@ type tries struct {
 	late           []*server // put off to the end of the round, since they are in doubt
 	hops           int       // NOT_OWNER followed in the round
 	asked, refused int       // attempts of the round, with servers passed by in doubt, and how many were refusals
+	strange        int       // of asked, how many were at servers that are left out
 	round          int       // rounds that ended
 	last           error     // why the last attempt failed
 	quorum         error     // the newest answer if it was NO_QUORUM; attempts without one say nothing
@@ -147,6 +148,13 @@ func (k *call) askAll(ctx context.Context, attempts []*attempt, again []int) []i
 
 // failed notes a failed attempt; the error with which the call ends for that key comes back.
 func (k *call) failed(ctx context.Context, t *tries, from *server, err error) error {
+	if anyOf(err, strange) {
+		from.doubt()
+		if why := from.other.Load(); why != nil {
+			err = *why
+			t.strange++
+		}
+	}
 	if k.rules.final(err) {
 		return err
 	}
@@ -229,6 +237,9 @@ func (k *call) over(i int, t *tries) error {
 	// not serve all calls.
 	known := t.gen == v.gen && (v.alone() || k.anySet() || in.version.Load() > 0)
 	if k.rules.unanimous && known && t.asked > 0 && t.asked == t.refused {
+		return t.last
+	}
+	if t.asked > 0 && t.asked == t.strange && k.c.servers.strangers() {
 		return t.last
 	}
 	if k.anySet() && !v.alone() {

@@ -65,7 +65,7 @@ var (
 	forIDs     = rules{where: inTurn, final: final, unanimous: true, patient: true, ids: true}
 	forAny     = rules{where: inTurn, final: final, unanimous: true, patient: true, ids: true, root: true}
 	forOnce    = rules{where: inTurn, final: func(err error) bool {
-		return !anyOf(err, ofNode) && !errors.Is(err, seq.ErrWorkersExhausted) && !errors.Is(err, seq.ErrNoRoute)
+		return !anyOf(err, ofNode) && !anyOf(err, strange) && !errors.Is(err, seq.ErrWorkersExhausted) && !errors.Is(err, seq.ErrNoRoute)
 	}, once: true, patient: true, ids: true}
 	forTable = rules{where: inList, final: func(error) bool { return false }, once: true}
 )

@@ -29,6 +29,12 @@ type server struct {
 	seed bool                // of Config.Addrs: kept whatever the table says
 	of   atomic.Pointer[set] // that it is of, as its table or the server itself said last; nil: neither did
 
+	word    atomic.Pointer[word]  // of Config.Addrs: what it said before the Client served; nil: nothing
+	vouched atomic.Pointer[held]  // that the server is of, by its own word or by a table or map; nil: it is not known
+	other   atomic.Pointer[error] // why the server is left out; nil: it is not
+	doubted atomic.Bool           // it is being asked which life it is of
+	mute    atomic.Bool           // a warning was given that the server tells no incarnation
+
 	health    health // of all calls but those for IDs
 	idsHealth health
 	large     *semaphore.Weighted // of the keys of calls of more than maxQueued
@@ -83,12 +89,15 @@ func (s *server) lost(cause error) {
 }
 
 // streamEnded is what the end of a stream means for the calls on it. A server that has not
-// begun to serve says so; every other end is a lost attempt.
+// begun to serve says so, and so does one of another cluster or era; every other end is a lost attempt.
 func (s *server) streamEnded(cause error) error {
 	if errors.Is(cause, seq.ErrNoQuorum) {
 		return cause
 	}
 	s.lost(cause)
+	if anyOf(cause, strange) {
+		return cause
+	}
 	return &lostError{s.addr, cause}
 }
 

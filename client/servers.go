@@ -86,7 +86,7 @@ func (s *servers) at(addr string) (*server, error) {
 		return nil, fmt.Errorf("%w: %d servers known, %s is one too many", seq.ErrOverloaded, len(s.all), addr)
 	}
 	one = &server{c: s.c, addr: addr}
-	opts := append([]grpc.DialOption{rpc.SayCluster(one.cluster)}, s.c.cfg.DialOptions...)
+	opts := append([]grpc.DialOption{rpc.SayTarget(one.target)}, s.c.cfg.DialOptions...)
 	conn, err := rpc.Dial(addr, opts...)
 	if err != nil {
 		return nil, err

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"sync"
@@ -24,6 +25,7 @@ type set struct {
 	version atomic.Uint64            // of routes; 0: none, which asks servers to send no table
 	stale   chan struct{}            // cap 1: asks for a newer table, or map
 	outage  *outage
+	held    atomic.Pointer[held] // never nil
 
 	// relay is the address of Config that had the last answer for the Set and is none of its nodes,
 	// as a router's; nil: none had. relays has one call at a time see whether another one does.
@@ -39,6 +41,7 @@ type set struct {
 func newSet(c *Client, is sets.Set) *set {
 	s := &set{c: c, stale: make(chan struct{}, 1), outage: newOutage()}
 	s.is.Store(&is)
+	s.held.Store(&held{rpc.NewTarget(cmp.Or(is.Cluster, c.cfg.ClusterID), is.Incarnation), byMap})
 	return s
 }
 
@@ -77,6 +80,7 @@ func (s *set) at(name, addr string) *server {
 		return nil
 	}
 	one.of.Store(s)
+	one.vouched.Store(s.held.Load())
 	return one
 }
 
@@ -105,7 +109,7 @@ func (s *set) adopt(table *pb.RouteTable, m seq.Mapping) (newer bool, err error)
 func (s *set) refreshLoop() {
 	t, told := &s.c.table, false
 	for {
-		if s.refresh() && s == t.home && t.view.Load() == nil && !told {
+		if s.seek() && s == t.home && t.view.Load() == nil && !told {
 			told = true
 			close(t.foreign)
 		}
@@ -135,6 +139,15 @@ func (s *set) refreshLoop() {
 	}
 }
 
+// seek asks all addresses of Config before there is a table, and later for a newer one. It reports
+// what meet and refresh report.
+func (s *set) seek() (refused bool) {
+	if s == s.c.table.home && s.c.table.view.Load() == nil {
+		return s.c.table.meet()
+	}
+	return s.refresh()
+}
+
 // refresh asks for a newer table or map. It says whether all that were asked are of another
 // cluster, or do not let this program in.
 func (s *set) refresh() (foreign bool) {
@@ -143,7 +156,7 @@ func (s *set) refresh() (foreign bool) {
 	foreign = true
 	old, held := t.view.Load(), s.version.Load()
 	s.ask(time.Time{}, func(err error) bool {
-		foreign = foreign && anyOf(err, []error{seq.ErrForeignCluster, seq.ErrUnauthenticated, seq.ErrForbidden})
+		foreign = foreign && anyOf(err, noWay)
 		if err != nil {
 			t.fault.Store(&err)
 		}
@@ -256,16 +269,13 @@ func (s *server) holds() uint64 {
 	return 0
 }
 
-// cluster is the id of the server's; empty if it is not known.
-func (s *server) cluster() string {
-	switch of := s.set(); {
-	case of == nil:
-		return ""
-	case of.id() == "":
-		return s.c.cfg.ClusterID
-	default:
-		return of.id()
+// target is what calls to the server say of the cluster that they are for; nil if the server's Set is
+// not known.
+func (s *server) target() *rpc.Target {
+	if of := s.set(); of != nil {
+		return of.held.Load().Target
 	}
+	return nil
 }
 
 // mapPause is the longest time between two searches for a newer map.

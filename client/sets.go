@@ -15,10 +15,12 @@ type Sets struct {
 type Set struct {
 	Name      string
 	ClusterID string
-	Addrs     []string        // of AllocSvr, as the map has them
-	Sections  int             // that it has by the map
-	Routes    *seq.RouteTable // nil: not known yet. It must not be changed
-	Away      error           // what calls for its sections end with, as no AllocSvr that can be reached has a quorum, or none can be; nil: they go on
+	// Incarnation is the life of the cluster that the Client holds to; not known if no server told it.
+	Incarnation seq.Incarnation
+	Addrs       []string        // of AllocSvr, as the map has them
+	Sections    int             // that it has by the map
+	Routes      *seq.RouteTable // nil: not known yet. It must not be changed
+	Away        error           // what calls for its sections end with, as no AllocSvr that can be reached has a quorum, or none can be; nil: they go on
 }
 
 // Of is the Set that has a section, by the map; zero before the first route table.
@@ -57,10 +59,13 @@ func (c *Client) Sets() Sets {
 	out := Sets{Map: v.sets}
 	if len(v.sets.Sets) == 0 {
 		of := v.root().of
-		return Sets{All: []Set{{ClusterID: of.id(), Sections: v.mapping.Sections(), Routes: v.root().routes, Away: of.outage.reason()}}}
+		return Sets{All: []Set{{ClusterID: of.id(), Incarnation: v.root().life, Sections: v.mapping.Sections(), Routes: v.root().routes, Away: of.outage.reason()}}}
 	}
 	for i, one := range v.sets.Sets {
 		s := Set{Name: one.Name, ClusterID: one.Cluster, Addrs: one.Addrs}
+		if i < len(v.parts) {
+			s.Incarnation = v.parts[i].life
+		}
 		if !v.alone() || !c.cfg.Indirect {
 			s.Routes, s.Away = v.parts[i].routes, v.parts[i].of.outage.reason()
 		}

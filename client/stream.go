@@ -45,6 +45,8 @@ type link struct {
 	ctx    context.Context // ends with the stream
 	hangUp context.CancelFunc
 	stream pb.Sequence_StreamClient
+	over   chan struct{} // closed once the receiver knows why the stream ended
+	why    error         // of that end; written before over is closed
 }
 
 // open makes a link and starts its receiver. If it cannot, it fails all that waits and returns
@@ -65,7 +67,7 @@ func (s *stream) open() *link {
 		s.fail(nil, err)
 		return nil
 	}
-	out := &link{ctx, hangUp, stream}
+	out := &link{ctx: ctx, hangUp: hangUp, stream: stream, over: make(chan struct{})}
 	s.server.c.tasks.Go(func() { s.receive(out) })
 	return out
 }
@@ -75,8 +77,10 @@ func (s *stream) receive(out *link) {
 	for {
 		reply, err := out.stream.Recv()
 		if err != nil {
+			out.why = ended(err)
+			close(out.over)
 			out.hangUp()
-			s.fail(out, ended(err))
+			s.fail(out, out.why)
 			return
 		}
 		b, more := s.complete(reply.GetId(), reply.GetMore())
@@ -124,6 +128,16 @@ func (s *stream) remove(id uint64, b *batch) {
 		s.pace.ended(id, b.n)
 		s.load.Add(int64(-b.n))
 	}
+}
+
+// sendFailed is why a Send failed. One that found the stream ended does not say why; the receiver reads it.
+func (l *link) sendFailed(err error) error {
+	if errors.Is(err, io.EOF) {
+		<-l.over
+		err = l.why
+	}
+	l.hangUp()
+	return err
 }
 
 // ended is the error of a stream that ended, also where it ended without one.

@@ -161,84 +161,81 @@ func (t *table) current(ctx context.Context) (*view, error) {
 	return t.view.Load(), nil
 }
 
-// fetch asks one server for a table of its Set, and a map, newer than those at hand.
+// fetch asks one server for a table of its Set, and a map, newer than those at hand. A server of a
+// newer era is asked for its table whatever is at hand, because a new era counts tables from the
+// beginning.
 func (t *table) fetch(ctx context.Context, s *server) error {
-	held, sets := s.holds(), uint64(0)
-	if v := t.view.Load(); v != nil {
-		sets = v.sets.Version
+	a, err := t.ask(ctx, s, s.holds())
+	if err == nil && a.reply.GetRoutes() == nil && s.target().Life().Newer(a.life) {
+		a, err = t.ask(ctx, s, 0)
 	}
-	var reply *pb.RoutesReply
-	err := s.try(ctx, 4*t.c.cfg.AttemptTimeout, func(ctx context.Context) (err error) {
-		reply, err = s.rpc.Routes(ctx, &pb.RoutesRequest{RouteVersion: held, SetsVersion: sets})
+	if err != nil {
 		return err
-	})
-	if err != nil {
-		return fmt.Errorf("fetch routes: %w", err)
 	}
-	m, err := rpc.SetMapFromProto(reply.GetSets())
-	if err != nil {
-		return fmt.Errorf("fetch routes from %s: %w", s.addr, err)
-	}
-	if err := t.accepts(reply.GetClusterId(), m); err != nil {
-		t.c.cfg.Logger.Error("server of another cluster", "addr", s.addr, "error", err)
-		return fmt.Errorf("fetch routes from %s: %w", s.addr, err)
-	}
-	if reply.GetRoutes() == nil && held == 0 && m.Version == 0 {
-		return fmt.Errorf("fetch routes from %s: %w: it has no table yet", s.addr, seq.ErrNoRoute)
-	}
-	mapping, err := rpc.MappingFromProto(reply.GetMapping())
-	if err == nil {
-		err = t.adopt(s, reply, mapping, m)
-	}
-	if err != nil {
-		return fmt.Errorf("fetch routes from %s: %w", s.addr, err)
-	}
-	return nil
+	return t.take(a)
 }
 
 // accepts is seq.ErrForeignCluster for a server that is neither of a cluster known here nor, by
-// the map that it sent, of one Set among others with it.
-func (t *table) accepts(cluster string, m sets.Map) error {
-	t.mu.Lock()
-	defer t.mu.Unlock()
+// the map that it sent, of one Set among others with it, or that is of another life of a cluster;
+// seq.ErrStaleEra for an older era. Needs t.mu.
+func (t *table) accepts(a *answer) error {
+	cluster := a.reply.GetClusterId()
 	want := t.c.cfg.ClusterID
 	if id := t.home.id(); id != "" {
 		want = id
 	}
-	if want == "" || cluster == want || listed(t.sets, cluster) || listed(m, cluster) && listed(m, want) {
-		return nil
+	if want != "" && cluster != want && !listed(t.sets, cluster) && !(listed(a.sets, cluster) && listed(a.sets, want)) {
+		return fmt.Errorf("%w: %q, expected %q", seq.ErrForeignCluster, cluster, want)
 	}
-	return fmt.Errorf("%w: %q, expected %q", seq.ErrForeignCluster, cluster, want)
+	if of := t.part(cluster); of != nil {
+		return of.refuses(a.from, a.life)
+	}
+	return nil
+}
+
+// part is the Set of a cluster; nil if it is not known. Needs t.mu.
+func (t *table) part(cluster string) *set {
+	for _, one := range t.parts {
+		if one.id() == cluster {
+			return one
+		}
+	}
+	return nil
 }
 
 func listed(m sets.Map, cluster string) bool {
 	return slices.ContainsFunc(m.Sets, func(s sets.Set) bool { return s.Cluster == cluster })
 }
 
-// adopt takes over what is new in an answer of a server.
-func (t *table) adopt(s *server, reply *pb.RoutesReply, mapping seq.Mapping, m sets.Map) error {
-	t.mu.Lock()
-	defer t.mu.Unlock()
+// adopt takes over what is new in an answer of a server. Needs t.mu.
+func (t *table) adopt(a *answer) error {
+	s, cluster := a.from, a.reply.GetClusterId()
 	if t.home.id() == "" {
-		t.home.is.Store(&sets.Set{Name: reply.GetSet(), Cluster: reply.GetClusterId()})
-		t.mapping = mapping
+		t.home.is.Store(&sets.Set{Name: a.reply.GetSet(), Cluster: cluster})
+		t.home.held.Store(&held{rpc.NewTarget(cluster, seq.Incarnation{}), ""})
+		t.mapping = a.mapping
 	}
-	changed := t.adoptMap(m)
-	if t.extend(mapping) {
+	changed := t.adoptMap(a.sets)
+	if t.extend(a.mapping) {
 		changed = true
 	}
 	of := t.home
-	if !t.c.cfg.Indirect {
-		for _, one := range t.parts {
-			if one.id() == reply.GetClusterId() {
-				of = one
-			}
+	if told := t.part(cluster); told != nil {
+		of = told
+		if of.hold(a.life, s.addr) {
+			changed = true
 		}
 	}
 	s.of.Store(of)
-	newer, err := of.adopt(reply.GetRoutes(), t.mapping)
+	s.tells(a.life)
+	s.vouched.Store(of.held.Load())
+	s.other.Store(nil)
+	newer, err := of.adopt(a.reply.GetRoutes(), t.mapping)
 	if changed || newer {
 		t.show()
+	}
+	if err == nil && a.reply.GetRoutes() == nil && of.version.Load() == 0 && a.sets.Version == 0 {
+		err = fmt.Errorf("%w: it has no table yet", seq.ErrNoRoute)
 	}
 	return err
 }
@@ -267,6 +264,7 @@ func (t *table) adoptMap(m sets.Map) bool {
 		} else {
 			t.parts[i] = old[at]
 			t.parts[i].is.Store(&one)
+			t.parts[i].hold(one.Incarnation, byMap)
 		}
 		t.parts[i].connect(one.Addrs)
 	}
@@ -288,6 +286,10 @@ func (s *server) heard(version uint64, routes *pb.RouteTable) {
 	t := &s.c.table
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if s.vouched.Load() != of.held.Load() {
+		of.poke() // the server may be of an older era
+		return
+	}
 	newer, err := of.adopt(routes, t.mapping)
 	if err != nil {
 		s.c.cfg.Logger.Warn("route table in a reply refused", "version", routes.GetVersion(), "error", err)
@@ -301,9 +303,9 @@ func (s *server) heard(version uint64, routes *pb.RouteTable) {
 // that nothing names any more: calls on them are tried again by it. Needs t.mu.
 func (t *table) show() {
 	v := &view{gen: t.gen + 1, mapping: t.mapping, sets: t.sets}
-	enough, used := t.c.cfg.Indirect && t.sets.Version > 0, map[*server]bool{}
+	enough, used := t.gen > 0 || t.c.cfg.Indirect && t.sets.Version > 0, map[*server]bool{}
 	for _, s := range t.parts {
-		v.parts = append(v.parts, part{s, s.routes, s.nodes})
+		v.parts = append(v.parts, part{s, s.held.Load().Life(), s.routes, s.nodes})
 		enough = enough || s.routes != nil
 		for _, one := range slices.Concat(s.starts, s.nodes) {
 			used[one] = true

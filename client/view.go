@@ -22,6 +22,7 @@ type view struct {
 // part is one Set of a view.
 type part struct {
 	of     *set
+	life   seq.Incarnation // of the Set; not known if no server told it
 	routes *seq.RouteTable // nil: not known yet
 	nodes  []*server       // of routes
 }

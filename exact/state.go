@@ -36,6 +36,10 @@ type assigned struct {
 	count uint32
 }
 
+// Beginning returns the state of a section without records in an era that was restored: every UID
+// goes on from floor, since an era before may have given it numbers up to there.
+func Beginning(floor uint64) *State { return &State{floor: floor} }
+
 // At is the position of the last record.
 func (s *State) At() Position { return s.at }
 

@@ -25,6 +25,7 @@ type Identity struct {
 	N, R, W   int
 	Mapping   seq.Mapping
 	Members   []Member
+	Pending   bool // bound to Members, and not told that all of them are
 	Voting    bool
 	State     string        // "voting", or why not
 	MaxLease  time.Duration // longest lease that may be asked for
@@ -49,6 +50,10 @@ type Identity struct {
 	Remembered []Claim // of its fellow stores
 }
 
+// StateLeftOut begins the state that an AllocSvr shows of a store at whose address another store
+// answers, or that refuses the AllocSvr.
+const StateLeftOut = "left out: "
+
 // List is the member list that the store has; Version 0 if it has none.
 func (id Identity) List() MemberList {
 	return MemberList{Version: id.Ref.Members, R: id.R, W: id.W, Members: id.Members, Incarnation: id.Incarnation}
@@ -70,28 +75,31 @@ func (c Claim) Less(o Claim) bool {
 	return o.Commits > 0 && (c.Boot < o.Boot || c.Boot == o.Boot && c.Commits < o.Commits)
 }
 
-// Floors are what the registers that are made on demand count for at least, in an era that
+// Floors are what registers that a backup does not know count for at least, in an era that
 // was restored: no register of the kind is ever shown with a lower max, whether the backup
 // knew it or not. Zero in an era that was not.
 type Floors struct {
-	Tag    uint64 `json:"tag,omitempty"`    // numbers; the same at every store of the era
-	Worker uint64 `json:"worker,omitempty"` // milliseconds since 1970, by each store's own clock
+	Tag     uint64 `json:"tag,omitempty"`     // numbers; the same at every store of the era
+	Worker  uint64 `json:"worker,omitempty"`  // milliseconds since 1970, by each store's own clock
+	Section uint64 `json:"section,omitempty"` // numbers; zero too in an era that an older build restored
 }
 
-// Of is the floor of a register.
+// Of returns the floor of a register.
 func (f Floors) Of(r seq.Register) uint64 {
-	switch r.Kind() {
-	case seq.KindTag:
+	switch r.Rules().Floor {
+	case seq.SectionFloor:
+		return f.Section
+	case seq.TagFloor:
 		return f.Tag
-	case seq.KindWorker:
+	case seq.WorkerFloor:
 		return f.Worker
 	}
 	return 0
 }
 
-// Over is the higher of both, kind by kind.
+// Over returns the higher of both, kind by kind.
 func (f Floors) Over(o Floors) Floors {
-	return Floors{Tag: max(f.Tag, o.Tag), Worker: max(f.Worker, o.Worker)}
+	return Floors{Tag: max(f.Tag, o.Tag), Worker: max(f.Worker, o.Worker), Section: max(f.Section, o.Section)}
 }
 
 // Member is a store of the member list.
@@ -255,6 +263,8 @@ type RenewReply struct {
 	// Nonce, if not 0, says that nothing was granted: the store has restarted, and its disk
 	// is still to be compared with what its fellow stores remember.
 	Nonce uint64
+	// Time is the clock of the store, milliseconds since 1970. Zero means that it is not known.
+	Time int64
 }
 
 // Claim is what can be remembered of the store by its own word.

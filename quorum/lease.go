@@ -55,7 +55,8 @@ type LeaseConfig struct {
 	Lease      time.Duration // at least MinLease, and at most what the stores allow
 	N, W       int
 	Clock      Clock
-	Logger     *slog.Logger // nil: none
+	Wall       func() time.Time // with which ClockAhead compares the stores' clocks; if nil, time.Now
+	Logger     *slog.Logger     // nil: none
 
 	// Step is Group.Step of the session: it brings promises to stores that missed them; nil:
 	// nothing does but the steps of those that own the registers.
@@ -108,6 +109,10 @@ type Leases struct {
 	// so bits are cleared before sent moves on, and Until reads sent before bits.
 	sent [maxSlots]atomic.Int64
 
+	// clocks is, for each store, by how many nanoseconds its wall clock was ahead of the session's
+	// clock when its newest reply arrived; unheard if that is not known. Written under mu.
+	clocks [maxSlots]atomic.Int64
+
 	losses  atomic.Uint64 // see Losses; written under mu
 	routes  atomic.Uint64 // highest RenewReply.RouteVersion
 	running atomic.Bool
@@ -136,6 +141,9 @@ func NewLeases(cfg LeaseConfig, stores []NamedStore) (*Leases, error) {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
+	if cfg.Wall == nil {
+		cfg.Wall = time.Now
+	}
 	l := &Leases{
 		cfg: cfg, term: Term(cfg.Lease),
 		holds: map[seq.Register]*Hold{}, ended: map[seq.Register]uint64{},
@@ -144,6 +152,7 @@ func NewLeases(cfg LeaseConfig, stores []NamedStore) (*Leases, error) {
 	c := &council{ref: cfg.Ref, n: cfg.N, w: cfg.W}
 	for i := range l.sent {
 		l.sent[i].Store(never)
+		l.clocks[i].Store(unheard)
 	}
 	for i := range stores {
 		c.add(newStoreLease(i, stores[i]))
@@ -267,6 +276,7 @@ func (l *Leases) renewOnce(ctx context.Context, s *storeLease) (again bool) {
 		return false
 	}
 	sent.at = l.cfg.Clock.Now() // before sending: mutation 15
+	sent.wall = l.cfg.Wall()
 	reply, err := s.store.Store.Renew(ctx, req)
 	if err != nil {
 		l.renewFailed(ctx, s, err)

@@ -33,12 +33,18 @@ type storeLease struct {
 	drops    map[LeaseItem]struct{} // to detach with the next renews until one is answered
 	attached int                    // live holds with this store's bit
 
+	clockAt  time.Duration // when what Leases.clocks has of it arrived
+	clockOff time.Duration // by how much that may be off
+
 	answered  bool          // there has been a reply
 	settledAt time.Duration // before that, after its start, sessions may not have come back yet
 	restarted bool          // it has started anew and granted nothing since
 	wasReset  bool          // the last reply was a reset
 	failing   bool          // the last renew was not answered
 	refusal   error         // why the last renew was refused, of lasting
+
+	ahead time.Duration // how far this node's wall clock was ahead of the store's, if timed
+	timed bool          // the store has told its clock
 }
 
 func newStoreLease(i int, s NamedStore) *storeLease {
@@ -58,6 +64,7 @@ func (s *storeLease) wake() {
 // sentRenew is what the sender remembers of a renew until its reply comes.
 type sentRenew struct {
 	at     time.Duration // clock before sending
+	wall   time.Time     // likewise
 	claims int           // in RenewRequest.Seen
 	number uint64        // RenewRequest.Number
 	gen    uint64        // storeLease.gen when it was made
@@ -119,6 +126,7 @@ func (l *Leases) renewed(s *storeLease, sent sentRenew, reply RenewReply, now ti
 		l.mu.Unlock()
 		return again
 	}
+	l.heardClock(s, reply.Time, sent.at, now)
 	s.ask = inquiry{}
 	restarted := fresh || s.restarted
 	s.restarted = false
@@ -152,6 +160,7 @@ func (l *Leases) renewed(s *storeLease, sent sentRenew, reply RenewReply, now ti
 	changed := false
 	if !s.retired { // its place may be another store's by now
 		advance(&l.sent[s.index], int64(sent.at))
+		s.compareClocks(sent, reply, now)
 		l.confirm(s, sent)
 		changed = l.observe(s, reply.Sessions, restarted, now)
 	}

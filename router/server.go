@@ -21,7 +21,7 @@ type server struct {
 	door    door
 	leaving <-chan struct{}
 	zone    string
-	routes  atomic.Pointer[pb.RouteTable] // the last table as it travels
+	routes  atomic.Pointer[travelling] // the last table
 }
 
 // table is what a reply carries of the routes to a caller that holds a version.
@@ -36,14 +36,21 @@ func (s *server) table(held uint64) (uint64, *pb.RouteTable) {
 	return routes.Version, s.travelling(routes)
 }
 
+// travelling is a table as it travels. Its version does not tell it, since each era counts from the
+// beginning.
+type travelling struct {
+	of   *seq.RouteTable
+	wire *pb.RouteTable
+}
+
 // travelling converts each table once, not for each caller.
 func (s *server) travelling(routes *seq.RouteTable) *pb.RouteTable {
-	if t := s.routes.Load(); t.GetVersion() == routes.Version {
-		return t
+	if t := s.routes.Load(); t != nil && t.of == routes {
+		return t.wire
 	}
-	t := rpc.RoutesToProto(routes)
+	t := &travelling{routes, rpc.RoutesToProto(routes)}
 	s.routes.Store(t)
-	return t
+	return t.wire
 }
 
 // Next implements pb.SequenceServer.
@@ -339,7 +346,7 @@ func (s *server) Routes(ctx context.Context, r *pb.RoutesRequest) (*pb.RoutesRep
 	known := s.sdk.Sets()
 	root := known.All[0]
 	m, _ := s.sdk.Mapping()
-	out := &pb.RoutesReply{ClusterId: root.ClusterID, Set: root.Name, Mapping: rpc.MappingToProto(m), Zone: s.zone}
+	out := &pb.RoutesReply{ClusterId: root.ClusterID, Set: root.Name, Mapping: rpc.MappingToProto(m), Zone: s.zone, Incarnation: rpc.IncarnationToProto(root.Incarnation)}
 	out.RouteVersion, _ = s.table(0)
 	if root.Routes != nil && r.GetRouteVersion() < root.Routes.Version {
 		out.RouteVersion, out.Routes = root.Routes.Version, s.travelling(root.Routes)

@@ -12,12 +12,12 @@ import (
 // the wire.
 type Register string
 
-// Kind is the first byte of a register's name and decides its rules.
+// Kind is the first byte of a register's name and decides its rules; see Rules.
 type Kind byte
 
 const (
-	// KindSection registers hold the max_seq of one section. They are made by
-	// init, are owned under a lease, and never by default exist.
+	// KindSection registers hold the max_seq of one section. They are made with
+	// the space, are owned under a lease, and never by default exist.
 	KindSection Kind = 's'
 	// KindLease registers are owned under a lease and hold no value of meaning:
 	// the arbiter's lease.
@@ -49,17 +49,6 @@ const (
 	RecordRegister     Register = "drecord"  // which sections this Set has; see package sets
 	SetsRegister       Register = "dsets"    // which Set has which sections: the root's word, elsewhere what was heard of it
 )
-
-// FixedRegisters are those that init makes beside the sections.
-func FixedRegisters() []Register {
-	return []Register{ArbiterRegister, RoutesRegister, EventsRegister, NamespacesRegister, TagsRegister, MembersRegister, KeysRegister, SpacesRegister, RecordRegister, SetsRegister}
-}
-
-// LaterRegisters are those of the fixed ones that databases and backups of v0.1.0 lack, in the
-// order in which they came to be. A store makes them at its first start with a newer build.
-func LaterRegisters() []Register {
-	return []Register{KeysRegister, SpacesRegister, RecordRegister, SetsRegister}
-}
 
 // SectionRegister names the register of a section: 's' and 4 bytes big-endian, so
 // that the order of keys is the order of sections.
@@ -124,25 +113,25 @@ func (r Register) Section() (id SectionID, ok bool) {
 }
 
 // Leased says whether the register is owned under a lease. Documents are not.
-func (r Register) Leased() bool { return r.Kind() != KindDocument }
+func (r Register) Leased() bool { return r.Rules().Owned != ByVersion }
 
 // OnDemand says whether a PREPARE may create the register. For all others a
 // missing register is an error, never zero.
-func (r Register) OnDemand() bool { return r.Kind() == KindTag || r.Kind() == KindWorker }
+func (r Register) OnDemand() bool { return r.Rules().Made == OnPrepare }
+
+// HasPayload says whether the register holds a payload: it is a document.
+func (r Register) HasPayload() bool { return r.Rules().Holds == Version }
 
 // Validate tells whether the name has a known kind and a sound length.
 func (r Register) Validate() error {
 	if len(r) < 2 || len(r) > MaxRegisterName {
 		return fmt.Errorf("%w: register name of %d bytes, expected 2 to %d", ErrBadRegister, len(r), MaxRegisterName)
 	}
-	switch r.Kind() {
-	case KindSection:
-		if len(r) != 5 {
-			return fmt.Errorf("%w: section register of %d bytes, expected 5", ErrBadRegister, len(r))
-		}
-	case KindLease, KindDocument, KindTag, KindWorker:
-	default:
-		return fmt.Errorf("%w: unknown kind %q", ErrBadRegister, byte(r.Kind()))
+	switch kind := r.Kind(); {
+	case !kind.Known():
+		return fmt.Errorf("%w: unknown kind %q", ErrBadRegister, byte(kind))
+	case kind == KindSection && len(r) != sectionLength:
+		return fmt.Errorf("%w: section register of %d bytes, expected %d", ErrBadRegister, len(r), sectionLength)
 	}
 	return nil
 }
@@ -152,9 +141,8 @@ func (r Register) String() string {
 	if id, ok := r.Section(); ok {
 		return "section " + strconv.FormatUint(uint64(id), 10)
 	}
-	names := map[Kind]string{KindLease: "lease ", KindDocument: "document ", KindTag: "tag ", KindWorker: "worker "}
-	if name, ok := names[r.Kind()]; ok {
-		return name + string(r[1:])
+	if kind := r.Kind(); kind.Known() && kind != KindSection {
+		return kind.Rules().Name + " " + string(r[1:])
 	}
 	return "register " + strconv.Quote(string(r))
 }

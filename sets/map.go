@@ -16,6 +16,9 @@ type Set struct {
 	Name    string   `json:"name"`
 	Cluster string   `json:"cluster"` // its cluster id
 	Addrs   []string `json:"addrs"`   // gRPC, host:port, of its AllocSvr: where callers begin; of the root none are needed
+	// Incarnation is the life of the cluster when it joined, or was given its addresses. A later
+	// era of the same cluster is the same Set.
+	Incarnation seq.Incarnation `json:"incarnation,omitzero"`
 }
 
 // Move is one that is under way.

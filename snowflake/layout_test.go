@@ -69,6 +69,8 @@ func TestPresetsHaveTheFieldsUnitAndEpochTheirUsersKnow(t *testing.T) {
 		"leaf":           "time:41,worker:10,sequence:12;unit=1ms;epoch=1288834974657;rollback=wait:5ms",
 		"request":        "time:41,datacenter:5,worker:5,sequence:12;unit=1ms;epoch=1691087910202",
 		"request-wide":   "time:39,worker:12,sequence:12;unit=1ms;epoch=1691087910202",
+		"discord":        "time:41,datacenter:5,worker:5,sequence:12;unit=1ms;epoch=1420070400000",
+		"instagram":      "time:40,worker:13,sequence:10;unit=1ms;epoch=1314220021721",
 		"sonyflake":      "time:39,sequence:8,worker:16;unit=10ms;epoch=1409529600000;rollback=borrow",
 	}
 	got := map[string]string{}

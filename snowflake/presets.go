@@ -14,9 +14,12 @@ var presets = []named{
 	{"request", "time:41,datacenter:5,worker:5,sequence:12;unit=1ms;epoch=1691087910202"},
 	{"request-wide", "time:39,worker:12,sequence:12;unit=1ms;epoch=1691087910202"},
 	{"sonyflake", "time:39,sequence:8,machine:16;unit=10ms;epoch=2014-09-01T00:00:00Z;rollback=borrow"},
+	{"discord", "time:41,datacenter:5,worker:5,sequence:12;unit=1ms;epoch=1420070400000"},
+	{"instagram", "time:40,worker:13,sequence:10;unit=1ms;epoch=1314220021721"},
 }
 
-// readable are the presets of 64 bits.
+// readable are the presets whose IDs have 64 bits where others make them. The IDs that are made here have
+// the same fields at the same places, and end when the time needs the sign bit.
 var readable = []named{
 	{"discord", "time:42,datacenter:5,worker:5,sequence:12;unit=1ms;epoch=1420070400000"},
 	{"instagram", "time:41,worker:13,sequence:10;unit=1ms;epoch=1314220021721"},
@@ -33,6 +36,9 @@ var readable = []named{
 //	request         Twitter's fields from 2023 on, for IDs of requests
 //	request-wide    the same without datacenters and with more workers
 //	sonyflake       Sonyflake
+//	discord         Discord's, with one bit of time less: until 2084. Its worker is the datacenter
+//	                here, and its process the worker
+//	instagram       Instagram's, with one bit of time less: until 2046. The logical shard is the worker
 //
 // It returns ErrUnknownPreset for any other name.
 func Preset(name string) (Layout, error) {
@@ -44,10 +50,8 @@ func Preset(name string) (Layout, error) {
 	return Layout{}, fmt.Errorf("preset layout %q: %w", name, ErrUnknownPreset)
 }
 
-// ReadPreset returns what Preset does, and layouts that are ReadOnly:
-//
-//	discord    datacenter is what Discord calls worker, and worker its process
-//	instagram  worker is the logical shard
+// ReadPreset returns what Preset does, but discord and instagram with all of their 64 bits: they are
+// ReadOnly.
 func ReadPreset(name string) (Layout, error) {
 	for _, p := range readable {
 		if p.name == name {
@@ -57,11 +61,8 @@ func ReadPreset(name string) (Layout, error) {
 	return Preset(name)
 }
 
-// PresetNames returns the names that Preset knows.
+// PresetNames returns the names that Preset and ReadPreset know.
 func PresetNames() []string { return namesOf(presets) }
-
-// ReadPresetNames returns the names that ReadPreset knows.
-func ReadPresetNames() []string { return append(PresetNames(), namesOf(readable)...) }
 
 func namesOf(all []named) []string {
 	names := make([]string, len(all))
@@ -74,9 +75,10 @@ func namesOf(all []named) []string {
 // PresetName is the preset whose IDs are the layout's, whatever their policies; "" if
 // there is none.
 func (l Layout) PresetName() string {
-	for _, name := range ReadPresetNames() {
-		p, err := ReadPreset(name)
-		if err == nil && p.WithPolicy(Policy{}) == l.WithPolicy(Policy{}) {
+	for _, name := range PresetNames() {
+		made, err := Preset(name)
+		read, err2 := ReadPreset(name)
+		if plain := l.WithPolicy(Policy{}); err == nil && err2 == nil && (made.WithPolicy(Policy{}) == plain || read.WithPolicy(Policy{}) == plain) {
 			return name
 		}
 	}

@@ -46,8 +46,20 @@ func TestLayoutsOfSixtyFourBitsMakeNothing(t *testing.T) {
 	if _, err := ParseLayout(wide); !errors.Is(err, ErrLayout) {
 		t.Errorf("parsed for making: %v", err)
 	}
-	if _, err := Preset("discord"); !errors.Is(err, ErrUnknownPreset) {
-		t.Errorf("a preset for making: %v", err)
+	for _, name := range []string{"discord", "instagram"} {
+		read, err := ReadPreset(name)
+		made, err2 := Preset(name)
+		if err != nil || err2 != nil || !read.ReadOnly() || made.ReadOnly() || made.Epoch() != read.Epoch() {
+			t.Fatalf("%s: %v, %v", name, err, err2)
+		}
+		want := Parts{Tick: made.MaxTick(), Datacenter: made.MaxDatacenter(), Worker: made.MaxWorker(), Sequence: made.MaxSequence()}
+		id, err := made.Compose(want)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := read.Decode(id); got != want {
+			t.Errorf("%s: made of %+v, read as %+v, %v", name, want, got, err)
+		}
 	}
 	if _, err := ParseReadable("time:43,worker:10,sequence:12;epoch=0"); !errors.Is(err, ErrLayout) {
 		t.Errorf("65 bits: %v", err)

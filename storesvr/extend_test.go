@@ -2,12 +2,17 @@ package storesvr
 
 import (
 	"errors"
+	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/seqsvr/seqsvr/exact"
+	"github.com/seqsvr/seqsvr/internal/clock"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
+	"github.com/seqsvr/seqsvr/storesvr/disk"
 	"github.com/seqsvr/seqsvr/tests/sessiontest"
 )
 
@@ -162,5 +167,63 @@ func TestAStoreRefusesAMappingThatIsNotItsOwnWithSpacesAdded(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, b.describe().Mapping); diff != "" {
 		t.Errorf("mapping (-want +got)\n%s", diff)
+	}
+}
+
+// In a restored era the sections of a space that is added may have handed out numbers before, of
+// which no store knows anything. They begin at the floor of the era, those of an exact space with the
+// copy that the store shows, and go on from there after a restart.
+func TestASpaceThatIsAddedInARestoredEraBeginsAtItsFloor(t *testing.T) {
+	const floor = 1 << 36
+	b := &bench{t: t, dir: filepath.Join(t.TempDir(), "a"), clock: clock.NewManual(time.Hour)}
+	id, err := NewIdentity(InitConfig{DataDir: b.dir, ClusterID: "c1", Name: "a", MemberNames: testMembers, Spaces: []seq.Space{{Name: "user", Sections: 4}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := disk.Create(b.dir, id, disk.Filling{Floors: disk.Floors{Floors: quorum.Floors{Section: floor}}}); err != nil {
+		t.Fatal(err)
+	}
+	b.reopen()
+	if err := b.change.bind(t.Context(), binding{cluster: "c1", members: b.fellows()}); err != nil {
+		t.Fatal(err)
+	}
+	b.ref = b.describe().Ref
+	if err := b.vouch("c1", b.describe().Nonce, b.noClaims("u-b", "u-c")); err != nil {
+		t.Fatal(err)
+	}
+	m := b.with(seq.Space{Name: "room", Sections: 2}, seq.Space{Name: "bills", Sections: 2, Mode: seq.Exact, Window: testWindow})
+	if err := b.change.extend(t.Context(), "c1", 0, m); err != nil {
+		t.Fatal(err)
+	}
+	bills := seq.SectionRegister(6)
+	for range 2 {
+		if got := b.prepareAt(4); got.Verdict != quorum.VerdictOK || got.Max != floor || got.Floor != floor {
+			t.Errorf("an ordinary section: %v, max %d, floor %d", got.Verdict, got.Max, got.Floor)
+		}
+		if s := b.state(bills); s.Last(7) != floor || s.At().Index != 0 {
+			t.Errorf("an exact section: %s", s.Describe())
+		}
+		b.reopen()
+		if err := b.vouch("c1", b.describe().Nonce, b.noClaims("u-b", "u-c")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := b.Prepare(t.Context(), quorum.PrepareRequest{Ref: b.ref, Session: alice, Secret: sessiontest.SecretOf(alice),
+		Items: []quorum.PrepareItem{{Register: bills, Round: 9}}}); err != nil {
+		t.Fatal(err)
+	}
+	o := b.ownerOf(9, alice, b.state(bills))
+	change := exact.Change{Batch: taken(t, o, "one", "two")}
+	reply, err := b.Step(t.Context(), quorum.StepRequest{Ref: b.ref, Session: alice, Secret: sessiontest.SecretOf(alice),
+		Items: []quorum.StepItem{{Register: bills, Round: 9, Log: change.AppendTo(nil)}}})
+	if err != nil || reply.Results[0].Verdict != quorum.VerdictOK {
+		t.Fatalf("%+v, %v", reply, err)
+	}
+	b.reopen()
+	if err := b.vouch("c1", b.describe().Nonce, b.noClaims("u-b", "u-c")); err != nil {
+		t.Fatal(err)
+	}
+	if s := b.state(bills); s.Last(7) != floor+2 || s.Last(8) != floor {
+		t.Errorf("after a restart: %s", s.Describe())
 	}
 }

@@ -120,9 +120,8 @@ func (r *replica) write(ctx context.Context, by caller, items, size int, do func
 }
 
 // WorkerAhead is how far a snowflake worker id's high-water mark may lie beyond the
-// store's wall clock: enough for every window that an allocator asks for and for
-// clocks that are minutes apart, and far too little to spoil a worker id for long.
-const WorkerAhead = time.Hour
+// store's wall clock.
+const WorkerAhead = quorum.WorkerAhead
 
 // LogAhead is how far the time of a record may lie beyond the store's wall clock: it never
 // falls, so that one which is far ahead would have a section forget its ids too early.
@@ -134,7 +133,7 @@ func limitsAt(now time.Time) acceptor.Limits {
 }
 
 // workerMax is the largest high-water mark to be taken, in milliseconds since 1970.
-func workerMax(now time.Time) uint64 { return uint64(max(0, now.Add(WorkerAhead).UnixMilli())) }
+func workerMax(now time.Time) uint64 { return uint64(max(1, now.Add(WorkerAhead).UnixMilli())) }
 
 // Renew implements quorum.Store. It waits for a commit only if the lease is longer than
 // any before: were it granted first, a crash could leave a grace shorter than the lease.
@@ -189,6 +188,7 @@ func (r *replica) renew(ctx context.Context, req quorum.RenewRequest) (quorum.Re
 	if err != nil {
 		return quorum.RenewReply{}, err
 	}
+	reply.Time = c.wall().UnixMilli()
 	c.gate.renewed(ctx, req.Session, reply.Sessions)
 	return c.witness.about(reply, c.clock.Now()), nil
 }

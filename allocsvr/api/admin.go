@@ -7,6 +7,8 @@ import (
 	"slices"
 	"time"
 
+	"google.golang.org/protobuf/proto"
+
 	"github.com/seqsvr/seqsvr/allocsvr/arbiter"
 	"github.com/seqsvr/seqsvr/allocsvr/keyhash"
 	"github.com/seqsvr/seqsvr/allocsvr/nodes"
@@ -49,8 +51,10 @@ type Admin struct {
 	Keys         func() keyhash.Entries // that the node goes by; nil: all by seq.HashKey
 	KeyHashes    *keyhash.Document      // as the stores have it
 	Growth       Growth
-	Record       func() sets.Record // which sections the Set has, as the node knows
-	DevLog       string             // of the `seqctl dev` that the node is part of; empty: none
+	// ClockAhead is that of quorum.Leases. If nil, nothing is known.
+	ClockAhead func() (time.Duration, bool)
+	Record     func() sets.Record // which sections the Set has, as the node knows
+	DevLog     string             // of the `seqctl dev` that the node is part of; empty: none
 }
 
 // askBound is for all that Status asks the stores: callers wait for it 4 s (survey.Patience), and have
@@ -62,7 +66,7 @@ func (s *Admin) Status(ctx context.Context, req *pb.StatusRequest) (*pb.StatusRe
 	t, totals := s.Routes.Table(), s.Sections.Totals()
 	reply := &pb.StatusReply{
 		ClusterId: s.Cluster, Era: uint64(s.Era), Node: s.Name, Session: uint64(s.Session), RouteVersion: t.Version(),
-		Sections: uint32(s.Sections.Len()), LeaseUs: uint64(s.Lease / time.Microsecond), Version: version.Get().Version,
+		Sections: uint32(s.Sections.Len()), LeaseUs: uint64(s.Lease / time.Microsecond), Version: version.Get().Version, Protocol: version.Protocol,
 		Numbers: totals.Numbers, Steps: totals.Steps, Takeovers: s.Owner.Takeovers(),
 		Handoffs: s.Owner.Handoffs(), Nacks: totals.Lost, DevLog: s.DevLog, Brief: req.GetBrief(), W: uint32(s.Needed()),
 	}
@@ -72,6 +76,11 @@ func (s *Admin) Status(ctx context.Context, req *pb.StatusRequest) (*pb.StatusRe
 	reply.UidMemoryBytes, reply.UidMemoryBudget, reply.FoldedBlocks, reply.UidsRefused = m.Used, m.Budget, m.Folded, m.Refused
 	if t != nil {
 		reply.Frozen, reply.SectionsOneZone = t.Frozen, uint32(t.Together())
+	}
+	if s.ClockAhead != nil {
+		if ahead, known := s.ClockAhead(); known {
+			reply.ClockAheadMs = proto.Int64(ahead.Milliseconds())
+		}
 	}
 	err := s.Ready()
 	if reply.Ready = err == nil; err != nil {
@@ -326,6 +335,9 @@ func (s *Admin) Rehash(ctx context.Context, req *pb.RehashRequest) (*pb.RehashRe
 	hash := cmp.Or(seq.KeyHash(req.KeyHash), seq.SecretKeys)
 	if err := hash.Validate(); err != nil {
 		return nil, fmt.Errorf("%w: %w", seq.ErrBadArgument, err)
+	}
+	if err := keyhash.Changeable(space); err != nil {
+		return nil, err
 	}
 	err = s.Routes.Record(ctx, []arbiter.Event{{Kind: "rehash", Subject: "space " + space.Name,
 		Reason: fmt.Sprintf("operator: string keys by %s, a new secret; allocators go by it from their next start on", hash)}})

@@ -106,6 +106,12 @@ func (g *group) pass(d time.Duration) {
 	}
 }
 
+// leap is cluster.leap for all Sets.
+func (g *group) leap(d time.Duration) {
+	g.pass(2 * testLease)
+	g.sets[0].wall.Add(d.Milliseconds())
+}
+
 // only binds a node to one worker id.
 func only(w snowflake.Worker) func(*Config) {
 	return func(c *Config) { c.Node.Worker = &w }
@@ -540,7 +546,7 @@ func noIDTwiceOverSets(t *testing.T) {
 	for _, n := range all() {
 		n.offset.Store(0)
 	}
-	g.pass(2 * storeAhead)
+	g.leap(2 * storeAhead)
 	for set := range living {
 		for _, name := range names {
 			made := false // one of the two may have the Set's only worker id

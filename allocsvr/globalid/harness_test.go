@@ -24,7 +24,7 @@ import (
 const (
 	testLease = time.Second
 	// storeAhead is how far beyond their clocks the stores let a mark be.
-	storeAhead = 15 * time.Minute
+	storeAhead = quorum.WorkerAhead
 	patience   = 30 * time.Second
 )
 
@@ -36,6 +36,7 @@ type cluster struct {
 	wall   *atomic.Int64 // true time, milliseconds since 1970
 	stores []*store
 	group  *quorum.Group
+	pauses clock.Clock // of the nodes, for pauses; nil: the machine's
 
 	mu    sync.Mutex // guards nodes
 	nodes []*node    // all that ever were
@@ -302,12 +303,14 @@ func (c *cluster) start(name string, change ...func(*Config)) *node {
 	cfg := Config{Documents: c.group, Config: workers.Config{
 		Name: name, Holder: &tenure.Holder{Session: n.session, Registers: c.group, Leases: n.leases},
 		ReadPrefix: c.group.ReadPrefix, Sessions: n.leases.Sessions,
-		Wall: func() time.Time { return time.UnixMilli(c.wall.Load() + n.offset.Load()) },
+		ClockAhead: func() (time.Duration, bool) { return time.Duration(n.offset.Load()) * time.Millisecond, true },
+		Wall:       func() time.Time { return time.UnixMilli(c.wall.Load() + n.offset.Load()) },
 		Sleep: func(ctx context.Context, d time.Duration) error {
 			c.wall.Add(max(1, d.Milliseconds()))
 			return ctx.Err()
 		},
 	}}
+	cfg.Clock = c.pauses
 	for _, f := range change {
 		f(&cfg)
 	}

@@ -127,13 +127,16 @@ func (v server) Compose(ctx context.Context, req *pb.SnowflakeComposeRequest) (*
 
 // Layouts implements pb.SnowflakeServer.
 func (v server) Layouts(_ context.Context, req *pb.SnowflakeLayoutsRequest) (*pb.SnowflakeLayoutsReply, error) {
-	texts := snowflake.ReadPresetNames()
+	texts := snowflake.PresetNames()
 	if req.Layout != "" {
 		texts = []string{req.Layout}
 	}
 	reply := &pb.SnowflakeLayoutsReply{}
 	for _, text := range texts {
-		l, err := namespaces.ParseReadable(text)
+		l, err := namespaces.ParseLayout(text)
+		if err != nil {
+			l, err = namespaces.ParseReadable(text)
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -222,6 +225,9 @@ func (v server) Workers(ctx context.Context, req *pb.SnowflakeWorkersRequest) (*
 		w := &pb.SnowflakeWorker{
 			DatacenterId: uint64(u.Datacenter), WorkerId: uint64(u.Worker), MarkUnixMs: uint64(u.Mark),
 			Session: uint64(u.Holder), LeaseLeftMs: -1, Free: u.Free,
+		}
+		if u.Mark > u.Floor {
+			w.AheadMs = max(0, u.Mark.Time().Sub(v.s.cfg.Wall()).Milliseconds())
 		}
 		if u.Holder != 0 {
 			w.Node, w.LeaseLeftMs = nodes[u.Holder], u.Remaining.Milliseconds()

@@ -139,7 +139,7 @@ func TestBadInputIsRefusedByNameOverTheWire(t *testing.T) {
 		"an unknown encoding":       {decode(&pb.SnowflakeDecodeRequest{Id: text("1"), Encoding: "base99"}), seq.ErrBadArgument},
 		"65 bits":                   {decode(&pb.SnowflakeDecodeRequest{Id: number(1), Layout: "time:43,worker:10,sequence:12;epoch=0"}), seq.ErrBadLayout},
 		"64 bits, to be made":       {put(&pb.SnowflakePutNamespaceRequest{Name: "x", Layout: "time:42,worker:10,sequence:12;epoch=0"}), seq.ErrBadLayout},
-		"a preset for reading":      {put(&pb.SnowflakePutNamespaceRequest{Name: "x", Layout: "discord"}), seq.ErrBadLayout},
+		"a layout for reading":      {put(&pb.SnowflakePutNamespaceRequest{Name: "x", Layout: "time:42,worker:10,sequence:12;epoch=0"}), seq.ErrBadLayout},
 		"64 bits, put together":     {compose(&pb.SnowflakeComposeRequest{Layout: "discord", Time: tick(1)}), seq.ErrBadLayout},
 		"a UUID without a time":     {decode(&pb.SnowflakeDecodeRequest{Id: text("f47ac10b-58cc-4372-a567-0e02b2c3d479")}), seq.ErrBadID},
 		"a UUID of a namespace":     {decode(&pb.SnowflakeDecodeRequest{Id: text("017f22e2-79b0-7cc3-98c4-dc0c0c07398f"), Namespace: "default"}), seq.ErrBadID},

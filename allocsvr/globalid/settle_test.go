@@ -200,7 +200,7 @@ func TestWorkerIDsThatRootAndSetHaveForgottenAreNotUsedWhileTheirWindowsLast(t *
 	backupOfB := g.sets[1].backup()
 	book.take(first, "orders", 20)
 	g.restore(backup, root)
-	g.pass(2 * storeAhead)
+	g.leap(2 * storeAhead)
 	k := &client{c: g.sets[1], name: "k", book: book}
 	w := k.must(first, "orders").WorkerId
 	again := g.start(0, "again", only(snowflake.Worker(w)))
@@ -223,7 +223,7 @@ func TestWorkerIDsThatRootAndSetHaveForgottenAreNotUsedWhileTheirWindowsLast(t *
 		}
 	}
 	k.drain(2000)
-	g.pass(storeAhead + time.Second)
+	g.leap(storeAhead + time.Second)
 	eventually(t, "the root makes IDs when all windows are over", func() bool {
 		ids, _, err := again.gen("orders", 20)
 		if err == nil {

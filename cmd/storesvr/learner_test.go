@@ -14,7 +14,7 @@ import (
 )
 
 func TestALearnerIsMadeWithTheHighestFloorsThatTheStoresTell(t *testing.T) {
-	floors := []quorum.Floors{{Tag: 77, Worker: 5000}, {Tag: 77, Worker: 9000}}
+	floors := []quorum.Floors{{Tag: 77, Worker: 5000, Section: 88}, {Tag: 77, Worker: 9000, Section: 88}}
 	names := []string{"a", "b"}
 	var addrs []string
 	for i, name := range names {

@@ -13,6 +13,7 @@ type beats struct {
 	cluster *cluster
 	watch   *watch
 	own     *ownSessions
+	walls   *walls
 }
 
 // beaten is what the answer to a beat says.
@@ -51,8 +52,9 @@ func (b *beats) asked() []Op {
 }
 
 func (b *beats) keyOf(req quorum.RenewRequest) Op {
-	key := b.cluster.keys.session(req.Session)
-	return put(key, encode(key, b.own.nextBeat(req)))
+	key, next := b.cluster.keys.session(req.Session), b.own.nextBeat(req)
+	next.Wall = b.walls.wall().UnixMilli()
+	return put(key, encode(key, next))
 }
 
 // answered takes in what asked was answered with.

@@ -25,9 +25,11 @@ type Contents struct {
 	Floors   quorum.Floors
 	Required int   // protocol that sessions must speak; 0: any
 	Trouble  error // why no Store can be opened on it, as Open tells; nil: one can
-	Revision int64
-	Sessions []LiveSession          // in no order
-	States   []quorum.RegisterState // by name; of Load only
+	// Incarnation is the life of the cluster that a Store tells.
+	Incarnation seq.Incarnation
+	Revision    int64
+	Sessions    []LiveSession          // in no order
+	States      []quorum.RegisterState // by name; of Load only
 
 	at   known
 	etcd uint64 // etcd's id of itself now
@@ -69,7 +71,7 @@ func load(ctx context.Context, kv KV, prefix string, registers bool) (Contents, 
 	if err != nil {
 		return Contents{}, fmt.Errorf("read etcd below %s: %w", prefix, err)
 	}
-	c := Contents{Cluster: m.Cluster, UUID: m.UUID, Era: m.Era, OldestOf: m.oldest(), Mapping: seq.Mapping{Spaces: m.Spaces}, Floors: m.Floors, Required: m.Required,
+	c := Contents{Cluster: m.Cluster, UUID: m.UUID, Era: m.Era, OldestOf: m.oldest(), Mapping: seq.Mapping{Spaces: m.Spaces}, Floors: m.Floors, Incarnation: m.incarnation(), Required: m.Required,
 		Trouble: m.usable(a.Cluster), Revision: a.Revision, at: m, etcd: a.Cluster}
 	for _, kv := range a.Results[1].KVs {
 		id, err := k.sessionOf(kv.Key)
@@ -137,6 +139,8 @@ type Beginning struct {
 	// from when none of them is renewed any more.
 	LeaseBound time.Duration
 	Required   int // protocol that sessions must speak; 0: any. Raise keeps that of the cluster
+	// Origin is the id of the cluster that was saved. If zero, Make begins another cluster; Raise keeps the id.
+	Origin seq.ClusterID
 }
 
 // check says what cannot be kept in etcd.
@@ -162,7 +166,8 @@ func (o NewEra) Make(ctx context.Context, kv KV, b Beginning) error {
 	if err != nil {
 		return err
 	}
-	want := meta{UUID: uuid.NewString(), Cluster: o.Cluster, Era: o.Era, Spaces: b.Mapping.Spaces, Making: true, Required: b.Required, Poison: needs(b.Required)}
+	want := meta{UUID: uuid.NewString(), Cluster: o.Cluster, Era: o.Era, Spaces: b.Mapping.Spaces, Making: true, Origin: b.Origin, Required: b.Required}
+	want.Poison = want.gate()
 	if want, err = claim(ctx, kv, k, want); err != nil {
 		return fmt.Errorf("make era %d below %s: %w", o.Era, o.Prefix, err)
 	}
@@ -203,8 +208,12 @@ func (o NewEra) Raise(ctx context.Context, kv KV, raise func(Contents) (Beginnin
 	}
 	k := keys{strings.TrimRight(o.Prefix, "/") + "/"}
 	next := before.at.meta
-	next.Era, next.Etcd, next.Making, next.Poison = o.Era, before.etcd, true, needs(next.Required)
+	origin := next.incarnation().Cluster
+	next.Era, next.Etcd, next.Making, next.Poison = o.Era, before.etcd, true, ""
 	next.Before = &before.OldestOf
+	drawn := uuid.New()
+	next.Origin, next.Binding = origin, seq.ClusterIDOf(drawn[:])
+	next.Poison = next.gate()
 	if err := replaceMeta(ctx, kv, k, known{next, before.at.rev}); err != nil {
 		return fmt.Errorf("begin era %d below %s: %w", o.Era, o.Prefix, err)
 	}
@@ -250,6 +259,7 @@ func (o NewEra) finish(ctx context.Context, kv KV, k keys, at known, sessions []
 		return err
 	}
 	at.Making, at.Before, at.Floors = false, nil, b.Floors
+	at.Poison = at.gate()
 	return replaceMeta(ctx, kv, k, at)
 }
 
@@ -297,7 +307,7 @@ func (o NewEra) fill(ctx context.Context, kv KV, k keys, mine Compare, states []
 func begins(k keys, st quorum.RegisterState) []Op {
 	key := k.register(st.Register)
 	ops := []Op{put(key, register{promised: st.Promised, accepted: st.Accepted, max: st.Max, bodyMax: st.PayloadMax}.encode(key))}
-	if st.Register.Kind() == seq.KindDocument && len(st.Payload) > 0 {
+	if st.Register.HasPayload() && len(st.Payload) > 0 {
 		body := k.body(st.Register)
 		ops = append(ops, put(body, seal(body, st.Payload)))
 	}

@@ -69,6 +69,9 @@ func TestARestoredSnapshotIsRaisedInPlaceAboveAllThatWasHandedOut(t *testing.T) 
 	}
 	fresh := newNode(t, etcd)
 	id := fresh.Identity()
+	if was := a.Identity().Incarnation; !was.Newer(id.Incarnation) || id.Incarnation.Binding == was.Binding {
+		t.Errorf("the new era is of incarnation %v, expected a later era of %v", id.Incarnation, was)
+	}
 	if id.Ref.Era != 1 || id.UUID != a.Identity().UUID || !id.Voting || id.Floors.Tag != bump {
 		t.Errorf("the new era: %+v", id)
 	}

@@ -122,7 +122,7 @@ func (s *records) taken(ctx context.Context, name seq.Register, revision int64, 
 // show are the gets that taken wants.
 func (s *records) show(r seq.Register) []Op {
 	ops := []Op{get(s.cluster.keys.register(r))}
-	if r.Kind() == seq.KindDocument {
+	if r.HasPayload() {
 		ops = append(ops, get(s.cluster.keys.body(r)))
 	}
 	return ops
@@ -187,7 +187,7 @@ func (s *records) readPrefix(ctx context.Context, prefix string) ([]seq.Register
 		for _, kv := range kvs {
 			r := seq.Register(kv.Key[len(s.cluster.keys.registers()):])
 			names = append(names, r)
-			if r.Kind() == seq.KindDocument {
+			if r.HasPayload() {
 				documents = append(documents, r)
 			} else if err := s.taken(ctx, r, a.Revision, []Result{{KVs: []KeyValue{kv}}}); err != nil {
 				return nil, err

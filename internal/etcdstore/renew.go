@@ -42,6 +42,7 @@ func (s *Store) renew(ctx context.Context, req quorum.RenewRequest) (quorum.Rene
 	}
 	reply.Reset = s.own.reset(req, len(reply.Refused))
 	reply.Sessions = s.watch.infos()
+	reply.Time = s.walls.time(req.Session)
 	return reply, nil
 }
 

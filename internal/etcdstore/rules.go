@@ -2,7 +2,6 @@ package etcdstore
 
 import (
 	"fmt"
-	"time"
 
 	"github.com/seqsvr/seqsvr/internal/clock"
 	"github.com/seqsvr/seqsvr/quorum"
@@ -11,10 +10,6 @@ import (
 
 // MaxPayload is the largest payload of a document in bytes: one must fit in a request.
 const MaxPayload = 1_280_000
-
-// WorkerAhead is how far a snowflake worker id's high-water mark may lie beyond this process's
-// wall clock, as StoreSvr has it.
-const WorkerAhead = time.Hour
 
 // decision is what becomes of one item on the state that it was made on. It is put into effect
 // only if that is still the state.
@@ -36,7 +31,7 @@ type rules struct {
 	watch   *watch
 	own     *ownSessions
 	clock   clock.Clock
-	wall    func() time.Time
+	walls   *walls
 }
 
 // resultOf is the state as everybody is shown it.
@@ -129,7 +124,11 @@ func (s *rules) step(item quorum.StepItem, who seq.Session, life int64, r record
 	case s.givenUp(name, e, r):
 		return s.refused(name, r, "the epoch was released")
 	}
-	if why := refusal(item, s.wall()); why != "" {
+	why := quorum.Refusal(item, quorum.StepLimits{Payload: MaxPayload})
+	if why == "" && name.Rules().Holds == seq.Mark {
+		why = s.walls.refusal(item.Max, who)
+	}
+	if why != "" {
 		return s.refused(name, r, why)
 	}
 	d := decision{next: r.register}
@@ -142,28 +141,13 @@ func (s *rules) step(item quorum.StepItem, who seq.Session, life int64, r record
 	}
 	// Of two steps under one epoch the older one may arrive late, and must not take the newer
 	// payload back.
-	if name.Kind() == seq.KindDocument && (e != r.accepted || item.Max >= r.bodyMax) {
+	if name.HasPayload() && (e != r.accepted || item.Max >= r.bodyMax) {
 		d.next.bodyMax, d.body, d.setBody = item.Max, item.Payload, true
 	}
 	d.write = !r.same(d.next, d.body, d.setBody)
 	r.register = d.next
 	d.result = s.resultOf(quorum.VerdictOK, name, r)
 	return d
-}
-
-// refusal says which rule of the register the step breaks, "" for none.
-func refusal(item quorum.StepItem, now time.Time) string {
-	switch kind := item.Register.Kind(); {
-	case kind != seq.KindDocument && len(item.Payload) > 0:
-		return "only documents have a payload"
-	case len(item.Payload) > MaxPayload:
-		return fmt.Sprintf("payload of %d bytes, expected at most %d on etcd", len(item.Payload), MaxPayload)
-	case kind == seq.KindSection && item.Max > uint64(seq.MaxSeq):
-		return fmt.Sprintf("max %d, expected at most %d", item.Max, uint64(seq.MaxSeq))
-	case kind == seq.KindWorker && item.Max > uint64(max(0, now.Add(WorkerAhead).UnixMilli())):
-		return fmt.Sprintf("high-water mark %d is too far beyond the clock of %s", item.Max, now)
-	}
-	return ""
 }
 
 // attach decides whether a register is the session's under its life, which a STEP has mostly

@@ -17,8 +17,8 @@ const DefaultMaxLease = 30 * time.Second
 // Config says where a Store finds its cluster.
 type Config struct {
 	KV       KV
-	Prefix   string // of all keys, such as /seqsvr
-	Clock    clock.Clock
+	Prefix   string           // of all keys, such as /seqsvr
+	Clock    clock.Clock      // nil: the machine's
 	Wall     func() time.Time // nil: time.Now
 	MaxLease time.Duration    // longest lease that may be asked for; 0: DefaultMaxLease
 	Logger   *slog.Logger     // nil: none
@@ -31,6 +31,7 @@ type Config struct {
 //
 //	cluster  meta, and the way to etcd
 //	watch    all live sessions, as etcd's answers show them
+//	walls    the wall clocks of their processes
 //	own      the sessions that speak through this Store, and what they hold
 //	beats    the keys of these
 //	records  the registers, as etcd's answers show them
@@ -42,6 +43,7 @@ type Store struct {
 
 	cluster *cluster
 	watch   *watch
+	walls   *walls
 	own     *ownSessions
 	beats   *beats
 	records *records
@@ -61,6 +63,9 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	if cfg.MaxLease == 0 {
 		cfg.MaxLease = DefaultMaxLease
 	}
+	if cfg.Clock == nil {
+		cfg.Clock = clock.Boot()
+	}
 	if cfg.Wall == nil {
 		cfg.Wall = time.Now
 	}
@@ -73,9 +78,10 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	}
 	s := &Store{maxLease: cfg.MaxLease, logger: cfg.Logger, cluster: c, own: newOwnSessions(cfg.Clock)}
 	s.watch = newWatch(c, cfg.Clock)
-	s.beats = &beats{cluster: c, watch: s.watch, own: s.own}
+	s.walls = newWalls(s.watch, cfg.Clock, cfg.Wall)
+	s.beats = &beats{cluster: c, watch: s.watch, own: s.own, walls: s.walls}
 	s.records = newRecords(c, s.watch, cfg.Clock)
-	s.rules = &rules{cluster: c, watch: s.watch, own: s.own, clock: cfg.Clock, wall: cfg.Wall}
+	s.rules = &rules{cluster: c, watch: s.watch, own: s.own, clock: cfg.Clock, walls: s.walls}
 	s.writer = &writer{cluster: c, own: s.own, records: s.records, rules: s.rules}
 	return s, nil
 }

@@ -22,6 +22,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/seqsvr/seqsvr/internal/auth"
+	"github.com/seqsvr/seqsvr/seq"
 )
 
 // Limits of one message in bytes. A reply to a batch carries a route table and two
@@ -85,6 +86,10 @@ type ServerConfig struct {
 	// ClusterID is this server's cluster, "" while it is not known. Calls that name
 	// another are refused with seq.ErrForeignCluster. Nil: not checked.
 	ClusterID func() string
+	// Incarnation is the life of the cluster that this server belongs to, not known while it is
+	// not. Calls for another one are refused with seq.ErrForeignCluster or seq.ErrStaleEra. If
+	// nil, it is not checked.
+	Incarnation func() seq.Incarnation
 	// Creds secures the listener; nil: plaintext.
 	Creds credentials.TransportCredentials
 	// Changed is told of changes that were done, with their callers; it must not block. Nil: nothing is.
@@ -104,7 +109,7 @@ func NewServer(cfg ServerConfig, extra ...grpc.ServerOption) *grpc.Server {
 		cfg.MaxConcurrentStreams = 256
 	}
 	cfg.MaxRecv = cmp.Or(cfg.MaxRecv, MaxRecv)
-	g := guard{cfg.Logger, cfg.ClusterID}
+	g := newGuard(cfg)
 	opts := []grpc.ServerOption{
 		grpc.MaxRecvMsgSize(cfg.MaxRecv),
 		grpc.MaxHeaderListSize(maxHeader),
@@ -138,13 +143,18 @@ func Guard(cfg ServerConfig) grpc.UnaryServerInterceptor {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
-	return guard{cfg.Logger, cfg.ClusterID}.unary
+	return newGuard(cfg).unary
 }
 
 // guard stands between gRPC and the handlers.
 type guard struct {
 	log     *slog.Logger
 	cluster func() string
+	life    *lifeCheck
+}
+
+func newGuard(cfg ServerConfig) guard {
+	return guard{cfg.Logger, cfg.ClusterID, &lifeCheck{own: cfg.Incarnation}}
 }
 
 // admit refuses calls that are for another cluster or from a build too far away.
@@ -152,7 +162,10 @@ func (g guard) admit(ctx context.Context) error {
 	if err := ownProtocol().check(ctx); err != nil {
 		return err
 	}
-	return checkCluster(ctx, g.cluster)
+	if err := checkCluster(ctx, g.cluster); err != nil {
+		return err
+	}
+	return g.life.check(ctx)
 }
 
 func (g guard) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (reply any, err error) {

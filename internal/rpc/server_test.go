@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"strings"
 	"testing"
 	"time"
 
@@ -48,13 +49,16 @@ func (sequence) Stream(stream grpc.BidiStreamingServer[pb.StreamRequest, pb.Stre
 	return seq.ErrShuttingDown
 }
 
+// ownLife is the life of the cluster that the server of start belongs to.
+var ownLife = seq.Incarnation{Cluster: seq.ClusterID{15: 1}, Era: 1, Binding: seq.ClusterID{15: 3}}
+
 func start(t *testing.T) (stop context.CancelFunc, done chan error, conn *grpc.ClientConn) {
 	t.Helper()
 	lis, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	srv := rpc.NewServer(rpc.ServerConfig{ClusterID: func() string { return "one" }})
+	srv := rpc.NewServer(rpc.ServerConfig{ClusterID: func() string { return "one" }, Incarnation: func() seq.Incarnation { return ownLife }})
 	pb.RegisterSequenceServer(srv, sequence{})
 	rpc.RegisterHealth(srv)
 	ctx, stop := context.WithCancel(context.Background())
@@ -108,14 +112,69 @@ func TestErrorsCrossTheWireByName(t *testing.T) {
 
 func TestACallForAnotherClusterIsRefused(t *testing.T) {
 	_, _, conn := start(t)
-	for name, want := range map[string]error{"": nil, "one": nil, "two": seq.ErrForeignCluster} {
-		c, err := rpc.Dial(conn.CanonicalTarget(), rpc.SayCluster(func() string { return name }))
+	other := seq.Incarnation{Cluster: seq.ClusterID{15: 2}}
+	again := ownLife
+	again.Binding = seq.ClusterID{15: 9}
+	for _, row := range []struct {
+		name  string
+		life  seq.Incarnation
+		want  error
+		texts []string
+	}{
+		{"", seq.Incarnation{}, nil, nil},
+		{"one", ownLife, nil, nil},
+		{"two", seq.Incarnation{}, seq.ErrForeignCluster, []string{"two", "one"}},
+		{"one", other, seq.ErrForeignCluster, []string{ownLife.String(), other.String()}},
+		{"one", again, seq.ErrForeignCluster, []string{ownLife.String(), again.String()}},
+		{"one", seq.Incarnation{Cluster: ownLife.Cluster}, seq.ErrStaleEra, []string{ownLife.String()}},
+		{"one", seq.Incarnation{Cluster: ownLife.Cluster, Era: 2}, seq.ErrStaleEra, []string{ownLife.String()}},
+	} {
+		c, err := rpc.Dial(conn.CanonicalTarget(), rpc.SayTarget(func() *rpc.Target { return rpc.NewTarget(row.name, row.life) }))
 		if err != nil {
 			t.Fatal(err)
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
-		if _, err := pb.NewSequenceClient(c).Next(ctx, &pb.NextRequest{}); !errors.Is(err, want) {
-			t.Errorf("cluster %q: got %v, want %v", name, err, want)
+		calls := map[string]func() error{
+			"unary": func() error {
+				_, err := pb.NewSequenceClient(c).Next(ctx, &pb.NextRequest{})
+				return err
+			},
+			"stream": func() error {
+				stream, err := pb.NewSequenceClient(c).Stream(ctx)
+				if err != nil {
+					return err
+				}
+				_ = stream.CloseSend()
+				if _, err = stream.Recv(); row.want == nil {
+					return nil
+				}
+				return err
+			},
+			"routes": func() error {
+				_, err := pb.NewSequenceClient(c).Routes(ctx, &pb.RoutesRequest{})
+				return err
+			},
+		}
+		for kind, call := range calls {
+			want := row.want
+			if kind == "routes" {
+				want = nil
+			}
+			err := call()
+			if want == nil {
+				if rpc.CodeOf(err) != 0 { // Routes has no handler
+					t.Errorf("cluster %q, %v, %s: got %v", row.name, row.life, kind, err)
+				}
+				continue
+			}
+			if !errors.Is(err, want) {
+				t.Errorf("cluster %q, %v, %s: got %v, want %v", row.name, row.life, kind, err, want)
+			}
+			for _, text := range row.texts {
+				if !strings.Contains(err.Error(), text) {
+					t.Errorf("%v, expected %q in it", err, text)
+				}
+			}
 		}
 		cancel()
 		_ = c.Close()

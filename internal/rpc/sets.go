@@ -67,12 +67,12 @@ func SetMovesFromProto(p []*pb.SetMove) (out []sets.Move) {
 
 // SetToProto is a Set of the map as it travels.
 func SetToProto(s sets.Set) *pb.Set {
-	return &pb.Set{Name: s.Name, ClusterId: s.Cluster, Addrs: s.Addrs}
+	return &pb.Set{Name: s.Name, ClusterId: s.Cluster, Addrs: s.Addrs, Incarnation: IncarnationToProto(s.Incarnation)}
 }
 
 // SetFromProto is a Set of the map as it came.
 func SetFromProto(s *pb.Set) sets.Set {
-	return sets.Set{Name: s.GetName(), Cluster: s.GetClusterId(), Addrs: s.GetAddrs()}
+	return sets.Set{Name: s.GetName(), Cluster: s.GetClusterId(), Addrs: s.GetAddrs(), Incarnation: IncarnationFromProto(s.GetIncarnation())}
 }
 
 // RangesToProto is ranges of sections as they travel.

@@ -147,7 +147,7 @@ func graceOf(bound time.Duration) time.Duration {
 // settleDocuments has every document chosen anew under this list.
 func (c settling) settleDocuments(ctx context.Context, merged states) error {
 	for _, r := range slices.Sorted(maps.Keys(merged)) {
-		if r.Kind() != seq.KindDocument {
+		if !r.HasPayload() {
 			continue
 		}
 		if err := c.group.SettleDocument(ctx, c.session, r); err != nil {

@@ -3,6 +3,7 @@ package storecare
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"time"
@@ -38,10 +39,14 @@ func (c *Care) Snapshot(ctx context.Context) (Snapshot, error) {
 		return Snapshot{}, err
 	}
 	all := merge(voters)
+	mapping, err := all.spaces(mappingOf(voters))
+	if err != nil {
+		return Snapshot{}, err
+	}
 	if err := c.confirm(ctx, voters, all); err != nil {
 		return Snapshot{}, fmt.Errorf("read what W stores have of exact sections: %w", err)
 	}
-	snap := Snapshot{Cluster: c.name, Era: c.era, List: c.list, Mapping: mappingOf(voters), Begun: begun, LeaseBound: longest(voters),
+	snap := Snapshot{Cluster: c.name, Era: c.era, List: c.list, Mapping: mapping, Begun: begun, LeaseBound: longest(voters),
 		States: all.sorted()}
 	// Sections of spaces that were added meanwhile are not of this mapping.
 	snap.States = slices.DeleteFunc(snap.States, func(st quorum.RegisterState) bool {
@@ -53,6 +58,34 @@ func (c *Care) Snapshot(ctx context.Context) (Snapshot, error) {
 		snap.Floors, snap.Required = snap.Floors.Over(s.id.Floors), max(snap.Required, s.id.Required)
 	}
 	return snap, nil
+}
+
+// versionLen is the length of the version at the front of a document's payload.
+const versionLen = 8
+
+// spaces returns the mapping that a backup is of: the one that the stores have, or the decided one
+// that no store has taken over yet. All get the registers that no store has: they are as good as
+// those of a store that made them and missed every write.
+func (s states) spaces(have seq.Mapping) (seq.Mapping, error) {
+	if payload := s[seq.SpacesRegister].Payload; len(payload) > versionLen {
+		var decided seq.Mapping
+		err := json.Unmarshal(payload[versionLen:], &decided)
+		if err == nil {
+			err = decided.Validate()
+		}
+		if err != nil {
+			return have, fmt.Errorf("%s: %w: %w", seq.SpacesRegister, seq.ErrBadMapping, err)
+		}
+		if decided.Extends(have) {
+			have = decided
+		}
+	}
+	for id := range seq.SectionID(have.Sections()) {
+		if r := seq.SectionRegister(id); s[r].Register == "" {
+			s[r] = quorum.RegisterState{Register: r}
+		}
+	}
+	return have, nil
 }
 
 // confirm has all have of every exact section a copy whose records W voters have, reading them

@@ -1,10 +1,15 @@
 package storecare_test
 
 import (
+	"encoding/binary"
+	"encoding/json"
 	"testing"
 
+	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/storesvr"
+	"github.com/seqsvr/seqsvr/storesvr/backup"
+	"github.com/seqsvr/seqsvr/tests/sessiontest"
 )
 
 // extend tells some stores of a space.
@@ -99,5 +104,55 @@ func TestASnapshotHasTheSpacesThatSomeStoreHas(t *testing.T) {
 	}
 	if have[room] != 700 {
 		t.Errorf("the last section is at %d", have[room])
+	}
+}
+
+// A space that was decided and that no store, or not every store, has heard of yet is whole in a
+// backup: each of its sections is there.
+func TestASnapshotHasASpaceThatWasDecidedAndToldToNobody(t *testing.T) {
+	for told := range 3 {
+		s := founders(t, 3)
+		_, id := at(t, s[0])
+		m := id.Mapping
+		for _, space := range []seq.Space{{Name: "room", Sections: 3}, {Name: "bills", Sections: 2, Mode: seq.Exact}} {
+			var err error
+			if m, _, err = m.Add(space); err != nil {
+				t.Fatal(err)
+			}
+		}
+		body, err := json.Marshal(m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		payload := append(binary.BigEndian.AppendUint64(nil, 1), body...)
+		e := seq.Epoch{Round: 3, Session: alice}
+		for _, store := range s[:2] {
+			client, id := at(t, store)
+			request := quorum.PrepareRequest{Ref: id.Ref, Session: alice, Secret: sessiontest.SecretOf(alice), Items: []quorum.PrepareItem{{Register: seq.SpacesRegister, Round: e.Round}}}
+			if _, err := client.Prepare(within(t), request); err != nil {
+				t.Fatal(err)
+			}
+			step := quorum.StepRequest{Ref: id.Ref, Session: alice, Secret: sessiontest.SecretOf(alice),
+				Items: []quorum.StepItem{{Register: seq.SpacesRegister, Round: e.Round, Max: 1, Payload: payload}}}
+			if reply, err := client.Step(within(t), step); err != nil || reply.Results[0].Verdict != quorum.VerdictOK {
+				t.Fatal(reply, err)
+			}
+		}
+		for _, store := range s[:told] {
+			client, _ := at(t, store)
+			if _, err := client.Extend(within(t), "c1", 0, m); err != nil {
+				t.Fatal(err)
+			}
+		}
+		snap, err := open(t, s...).Snapshot(within(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !snap.Mapping.Extends(m) {
+			t.Errorf("told to %d: a backup of %d spaces, want 3", told, len(snap.Mapping.Spaces))
+		}
+		if wrong := backup.Check(snap.Mapping, snap.States); len(wrong) > 0 {
+			t.Errorf("told to %d: %q", told, wrong)
+		}
 	}
 }

@@ -36,7 +36,7 @@ func restored(t *testing.T, floors disk.Floors) []*store {
 
 func TestASnapshotHasTheHighestFloorsAndEveryStoreHearsThatWindowsAreOver(t *testing.T) {
 	begun := time.Now()
-	s := restored(t, disk.Floors{Floors: quorum.Floors{Tag: 77}, Stamp: &disk.Stamp{Margin: time.Hour}})
+	s := restored(t, disk.Floors{Floors: quorum.Floors{Tag: 77, Section: 88}, Stamp: &disk.Stamp{Margin: time.Hour}})
 	c := open(t, s...)
 	highest := func() quorum.Floors {
 		t.Helper()
@@ -47,7 +47,7 @@ func TestASnapshotHasTheHighestFloorsAndEveryStoreHearsThatWindowsAreOver(t *tes
 		return snap.Floors
 	}
 	hour := uint64(begun.Add(time.Hour).UnixMilli())
-	if got := highest(); got.Tag != 77 || got.Worker < hour {
+	if got := highest(); got.Tag != 77 || got.Section != 88 || got.Worker < hour {
 		t.Errorf("a snapshot with %+v, want at least 77 and %d", got, hour)
 	}
 	heard := map[string]bool{}
@@ -55,7 +55,7 @@ func TestASnapshotHasTheHighestFloorsAndEveryStoreHearsThatWindowsAreOver(t *tes
 	if err != nil || len(heard) != 3 {
 		t.Errorf("heard by %v, %v", heard, err)
 	}
-	if got := highest(); got.Tag != 77 || got.Worker >= hour {
+	if got := highest(); got.Tag != 77 || got.Section != 88 || got.Worker >= hour {
 		t.Errorf("afterwards a snapshot with %+v", got)
 	}
 	s[1].stop()
@@ -66,7 +66,7 @@ func TestASnapshotHasTheHighestFloorsAndEveryStoreHearsThatWindowsAreOver(t *tes
 }
 
 func TestALearnerShowsTheFloorsThatItWasMadeWith(t *testing.T) {
-	floors := quorum.Floors{Tag: 77, Worker: uint64(time.Now().Add(time.Hour).UnixMilli())}
+	floors := quorum.Floors{Tag: 77, Worker: uint64(time.Now().Add(time.Hour).UnixMilli()), Section: 88}
 	mapping, err := seq.NewMapping(seq.Space{Name: "user", Sections: sections, KeyHash: seq.SecretKeys})
 	if err != nil {
 		t.Fatal(err)
@@ -85,7 +85,7 @@ func TestALearnerShowsTheFloorsThatItWasMadeWith(t *testing.T) {
 	if id.Floors != floors {
 		t.Errorf("floors %+v, want %+v", id.Floors, floors)
 	}
-	for _, r := range []seq.Register{seq.TagRegister("new"), seq.WorkerRegister("ids", 0, 1)} {
+	for _, r := range []seq.Register{seq.TagRegister("new"), seq.WorkerRegister("ids", 0, 1), seq.SectionRegister(2)} {
 		reply, err := client.Prepare(within(t), quorum.PrepareRequest{Ref: id.Ref, Session: bob, Secret: sessiontest.SecretOf(bob),
 			Items: []quorum.PrepareItem{{Register: r, Round: 1, Create: true}}})
 		if want := floors.Of(r); err != nil || reply.Results[0].Max != want {

@@ -87,6 +87,7 @@ func RenewReplyToProto(r quorum.RenewReply) *pb.RenewReply {
 			return &pb.SessionInfo{Session: uint64(s.Session), Name: s.Name, Addr: s.Addr, RemainingUs: micros(s.Remaining), Attached: s.Attached, Protocol: uint32(s.Protocol)}
 		}),
 		RouteVersion: r.RouteVersion, Commits: r.Commits, Seal: sealToProto(r.Seal), Nonce: r.Nonce, Remembered: claimsToProto(r.Remembered),
+		TimeMs: r.Time,
 	}
 }
 
@@ -96,7 +97,7 @@ func RenewReplyFromProto(r *pb.RenewReply) quorum.RenewReply {
 		UUID: r.GetStoreUuid(), BootCount: r.GetBootCount(), Reset: r.GetReset_(),
 		Lost: leasesFromProto(r.GetLost()), Refused: leasesFromProto(r.GetRefused()),
 		RouteVersion: r.GetRouteVersion(), Commits: r.GetCommits(), Seal: sealFromProto(r.GetSeal()), Nonce: r.GetNonce(),
-		Remembered: ClaimsFromProto(r.GetRemembered()),
+		Remembered: ClaimsFromProto(r.GetRemembered()), Time: r.GetTimeMs(),
 		Sessions: convert(r.GetSessions(), func(s *pb.SessionInfo) quorum.SessionInfo {
 			return quorum.SessionInfo{Session: seq.Session(s.GetSession()), Name: s.GetName(), Addr: s.GetAddr(),
 				Remaining: duration(s.GetRemainingUs()), Attached: s.GetAttached(), Protocol: int(s.GetProtocol())}
@@ -110,11 +111,11 @@ func DescribeToProto(id quorum.Identity) *pb.DescribeReply {
 		StoreUuid: id.UUID, Name: id.Name, BootCount: id.BootCount, Ref: RefToProto(id.Ref),
 		N: uint32(id.N), R: uint32(id.R), W: uint32(id.W),
 		Mapping: rpc.MappingToProto(id.Mapping), Members: MembersToProto(id.Members),
-		Voting: id.Voting, State: id.State,
+		Pending: id.Pending, Voting: id.Voting, State: id.State,
 		MaxLeaseUs: uint64(id.MaxLease.Microseconds()), GraceRemainingUs: micros(id.Grace), Commits: id.Commits,
 		LeaseBoundUs: micros(id.LeaseBound), ListAgeUs: uint64(id.ListAge.Microseconds()), FilledVersion: id.Filled, Addr: id.Addr,
 		Nonce: id.Nonce, Remembered: claimsToProto(id.Remembered),
-		TagFloor: id.Floors.Tag, WorkerFloorMs: id.Floors.Worker, Zone: id.Zone,
+		TagFloor: id.Floors.Tag, WorkerFloorMs: id.Floors.Worker, SectionFloor: id.Floors.Section, Zone: id.Zone,
 		Protocol: uint32(id.Protocol), RequiredProtocol: uint32(id.Required),
 		Incarnation: rpc.IncarnationToProto(id.Incarnation),
 	}
@@ -130,11 +131,11 @@ func DescribeFromProto(r *pb.DescribeReply) (quorum.Identity, error) {
 		UUID: r.GetStoreUuid(), Name: r.GetName(), BootCount: r.GetBootCount(), Ref: RefFromProto(r.GetRef()),
 		N: int(r.GetN()), R: int(r.GetR()), W: int(r.GetW()),
 		Mapping: mapping, Members: MembersFromProto(r.GetMembers()),
-		Voting: r.GetVoting(), State: r.GetState(),
+		Pending: r.GetPending(), Voting: r.GetVoting(), State: r.GetState(),
 		MaxLease: duration(r.GetMaxLeaseUs()), Grace: duration(r.GetGraceRemainingUs()), Commits: r.GetCommits(),
 		LeaseBound: duration(r.GetLeaseBoundUs()), ListAge: duration(r.GetListAgeUs()), Filled: r.GetFilledVersion(), Addr: r.GetAddr(),
 		Nonce: r.GetNonce(), Remembered: ClaimsFromProto(r.GetRemembered()),
-		Floors: quorum.Floors{Tag: r.GetTagFloor(), Worker: r.GetWorkerFloorMs()}, Zone: r.GetZone(),
+		Floors: quorum.Floors{Tag: r.GetTagFloor(), Worker: r.GetWorkerFloorMs(), Section: r.GetSectionFloor()}, Zone: r.GetZone(),
 		Protocol: int(r.GetProtocol()), Required: int(r.GetRequiredProtocol()),
 		Incarnation: rpc.IncarnationFromProto(r.GetIncarnation()),
 	}, nil

@@ -53,7 +53,7 @@ func TestEveryMessageArrivesAsItWasSent(t *testing.T) {
 			Max: 5, Floor: 4, Payload: []byte("p"), Holder: 6, Remaining: 7 * time.Microsecond, Message: "m"},
 		{Verdict: quorum.VerdictOK},
 	}}, ReplyToProto, ReplyFromProto)
-	travel(t, quorum.RenewReply{UUID: "u", BootCount: 1, Reset: true, Lost: leases, Refused: leases[1:], RouteVersion: 2, Commits: 3, Seal: [16]byte{5}, Remembered: claims, Nonce: 6,
+	travel(t, quorum.RenewReply{UUID: "u", BootCount: 1, Reset: true, Lost: leases, Refused: leases[1:], RouteVersion: 2, Commits: 3, Seal: [16]byte{5}, Remembered: claims, Nonce: 6, Time: 7,
 		Sessions: []quorum.SessionInfo{{Session: 1, Name: "n", Addr: "a", Remaining: time.Second, Attached: 4}}}, RenewReplyToProto, func(p *pb.RenewReply) (quorum.RenewReply, error) { return RenewReplyFromProto(p), nil })
 	life := seq.NewIncarnation(seq.ClusterID{1}, "c", 2, []string{"u1", "u2"})
 	mapping, err := seq.NewMapping(seq.Space{Name: "user", Sections: 3}, seq.Space{Name: "room", Sections: 2, Mode: seq.Strict})
@@ -61,7 +61,7 @@ func TestEveryMessageArrivesAsItWasSent(t *testing.T) {
 		t.Fatal(err)
 	}
 	travel(t, quorum.Identity{UUID: "u", Name: "a", BootCount: 1, Ref: ref, N: 3, R: 2, W: 2, Mapping: mapping, Members: members,
-		Voting: true, State: "voting", MaxLease: time.Second, Grace: time.Millisecond, Commits: 4, Nonce: 5, Zone: "z", Remembered: claims, Incarnation: life}, DescribeToProto, DescribeFromProto)
+		Pending: true, Voting: true, State: "voting", MaxLease: time.Second, Grace: time.Millisecond, Commits: 4, Nonce: 5, Zone: "z", Remembered: claims, Incarnation: life}, DescribeToProto, DescribeFromProto)
 	travel(t, quorum.MemberList{Version: 2, R: 2, W: 2, Members: members, Incarnation: life}, ListToProto, func(p *pb.MemberList) (quorum.MemberList, error) { return ListFromProto(p), nil })
 }
 

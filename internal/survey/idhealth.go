@@ -14,6 +14,8 @@ const (
 	// the allocators warn, too.
 	crowdedPercent = 80
 	yearAhead      = 365 * 24 * time.Hour
+	// epochAhead is how far ahead of this machine's clock an epoch may be.
+	epochAhead = 10 * time.Minute
 	// maxNamespaces bounds what status asks the stores for; the metrics have them all.
 	maxNamespaces = 16
 )
@@ -50,6 +52,9 @@ func idTroubles(ctx context.Context, c pb.SnowflakeClient, now time.Time) []trou
 			if t, short := workersTrouble(workers); short {
 				found[i] = append(found[i], t)
 			}
+			if t, ahead := aheadTrouble(workers); ahead {
+				found[i] = append(found[i], t)
+			}
 		})
 	}
 	wg.Wait()
@@ -77,7 +82,10 @@ func layoutTrouble(ns *pb.SnowflakeNamespace, now time.Time) (t trouble, ends bo
 	end := time.UnixMilli(ns.GetLayout().GetExhaustedUnixMs()).UTC()
 	t = trouble{cause: layoutEnds, do: "seqctl namespace show " + ns.GetName(),
 		why: "move its callers to a namespace with a later end (docs/ids.md)"}
-	switch left := end.Sub(now); {
+	switch begins, left := time.UnixMilli(ns.GetLayout().GetEpochUnixMs()).UTC(), end.Sub(now); {
+	case begins.Sub(now) > epochAhead:
+		t.breaks, t.what = true, fmt.Sprintf("layout of %s begins on %s", ns.GetName(), begins.Format(time.DateOnly))
+		t.do, t.why = "seqctl namespace retire "+ns.GetName(), "it hands out nothing before, and its epoch cannot change: make another namespace (docs/ids.md)"
 	case left <= 0:
 		t.breaks, t.what = true, fmt.Sprintf("layout of %s ended on %s", ns.GetName(), end.Format(time.DateOnly))
 		t.do, t.why = "seqctl namespace retire "+ns.GetName(), "once its callers use another namespace (docs/ids.md); it hands out nothing"

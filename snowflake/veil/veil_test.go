@@ -48,7 +48,7 @@ func TestEveryIDIsHiddenAsAnotherAndShownAgain(t *testing.T) {
 
 func TestPresetsAreHiddenInTheirOwnRange(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
-	for _, name := range snowflake.ReadPresetNames() {
+	for _, name := range snowflake.PresetNames() {
 		l, err := snowflake.ReadPreset(name)
 		if err != nil {
 			t.Fatal(err)

@@ -131,7 +131,7 @@ func (a *Acceptor) step(item quorum.StepItem, who seq.Session, limits Limits) (q
 		return a.resultOf(quorum.VerdictNack, r, st), nil
 	}
 	c := a.copyOf(r)
-	if why := refusal(item, c != nil, limits); why != "" {
+	if why := quorum.Refusal(item, quorum.StepLimits{Payload: MaxPayload, Mark: limits.WorkerMax, Exact: c != nil}); why != "" {
 		return a.refused(r, st, why), nil
 	}
 	if c != nil && len(item.Log) > 0 { // without records it is the promise alone, as an owner begins
@@ -141,7 +141,7 @@ func (a *Acceptor) step(item quorum.StepItem, who seq.Session, limits Limits) (q
 	next.Promised, next.Accepted, next.Max = e, e, max(st.Max, item.Max)
 	// Two steps under one epoch are by one proposer, in the order of their max; the
 	// older one may arrive late and must not take the newer payload back.
-	if r.Kind() == seq.KindDocument && (e != st.Accepted || item.Max >= st.PayloadMax) {
+	if r.HasPayload() && (e != st.Accepted || item.Max >= st.PayloadMax) {
 		next.Payload, next.PayloadMax = item.Payload, item.Max
 	}
 	if !same(st, next) {
@@ -153,25 +153,6 @@ func (a *Acceptor) step(item quorum.StepItem, who seq.Session, limits Limits) (q
 		}
 	}
 	return a.resultOf(quorum.VerdictOK, r, next), nil
-}
-
-// refusal says which rule of the register the write breaks, "" for none.
-func refusal(item quorum.StepItem, isExact bool, limits Limits) string {
-	switch kind := item.Register.Kind(); {
-	case isExact && item.Max > 0:
-		return fmt.Sprintf("a max of %d for a section of an exact space, expected records alone", item.Max)
-	case !isExact && len(item.Log) > 0:
-		return "a FILL for a section that is not exact"
-	case kind != seq.KindDocument && len(item.Payload) > 0:
-		return "only documents have a payload"
-	case len(item.Payload) > MaxPayload:
-		return fmt.Sprintf("payload of %d bytes, expected at most %d", len(item.Payload), MaxPayload)
-	case kind == seq.KindSection && item.Max > uint64(seq.MaxSeq):
-		return fmt.Sprintf("max %d, expected at most %d", item.Max, uint64(seq.MaxSeq))
-	case kind == seq.KindWorker && limits.WorkerMax > 0 && item.Max > limits.WorkerMax:
-		return fmt.Sprintf("high-water mark %d is too far beyond the store's clock, expected at most %d", item.Max, limits.WorkerMax)
-	}
-	return ""
 }
 
 func same(a, b State) bool {

@@ -54,6 +54,30 @@ func order(t *testing.T) Restore {
 		Bump: DefaultBump, WorkerMargin: DefaultWorkerMargin}
 }
 
+func TestARestoreKeepsTheIdOfTheCluster(t *testing.T) {
+	m, states := sample(t)
+	list := quorum.MemberList{Version: 1, Members: []quorum.Member{{UUID: "a"}, {UUID: "b"}}}
+	first := list.Derived(seq.ClusterID{}, m.Cluster, m.Era).Cluster
+	later := list
+	later.Version = 2
+	told := later
+	told.Incarnation = seq.Incarnation{Cluster: seq.ClusterID{7}, Era: m.Era}
+	for name, row := range map[string]struct {
+		list quorum.MemberList
+		want seq.ClusterID
+	}{
+		"told":                                 {told, seq.ClusterID{7}},
+		"the first list of the version before": {list, first},
+		"a later list of the version before":   {later, seq.ClusterID{}},
+	} {
+		m.Members = row.list
+		with, err := order(t).Filling(m, states)
+		if err != nil || with.Origin != row.want {
+			t.Errorf("%s: %v, %v, expected %v", name, with.Origin, err, row.want)
+		}
+	}
+}
+
 func TestWhatIsWrittenIsRead(t *testing.T) {
 	m, states := sample(t)
 	var file bytes.Buffer

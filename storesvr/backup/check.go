@@ -29,6 +29,9 @@ func Check(mapping seq.Mapping, states []quorum.RegisterState) []string {
 			say("%v", err)
 			continue
 		}
+		if err := r.Known(); err != nil {
+			say("%v", err)
+		}
 		if st.Promised.Less(st.Accepted) {
 			say("%s: accepted %s above promised %s", r, st.Accepted, st.Promised)
 		}
@@ -42,11 +45,11 @@ func Check(mapping seq.Mapping, states []quorum.RegisterState) []string {
 		switch {
 		case section && int(id) >= mapping.Sections():
 			say("%s: the mapping has sections 0 to %d", r, mapping.Sections()-1)
-		case section && st.Max > uint64(seq.MaxSeq):
+		case r.Rules().Holds == seq.Numbers && st.Max > uint64(seq.MaxSeq):
 			say("%s: max %d above 2^53-1", r, st.Max)
-		case r.Leased() && len(st.Payload) > 0 && !isExact:
+		case !r.HasPayload() && len(st.Payload) > 0 && !isExact:
 			say("%s: a payload, which only documents have", r)
-		case !r.Leased() && len(st.Payload) > 0 && len(st.Payload) < versionLen:
+		case r.HasPayload() && len(st.Payload) > 0 && len(st.Payload) < versionLen:
 			say("%s: payload of %d bytes, expected a version", r, len(st.Payload))
 		}
 	}

@@ -54,7 +54,7 @@ type Restore struct {
 // Do makes the store's database of the backup. Every store of the new era is made of the
 // same backup, each with its own name; they vote once they are bound to one another, and
 // let nobody take anything before the longest lease of the era before has ended. Errors:
-// seq.ErrForeignCluster, ErrEra, ErrBump, ErrUnsound, disk.ErrExists,
+// seq.ErrForeignCluster, ErrEra, ErrBump, ErrUnsound, ErrNewer, disk.ErrExists,
 // storesvr.ErrConfig. After an error nothing was made.
 func (o Restore) Do(m Manifest, states []quorum.RegisterState) (Content, error) {
 	c, err := o.Content(m, states)
@@ -102,6 +102,11 @@ func (o Restore) Filling(m Manifest, states []quorum.RegisterState) (disk.Fillin
 	case m.Required > version.Protocol:
 		return disk.Filling{}, fmt.Errorf("%w: the backup requires protocol %d, this build speaks %d: restore it with a newer build", seq.ErrProtocol, m.Required, version.Protocol)
 	}
+	for _, st := range states {
+		if err := st.Register.Known(); err != nil {
+			return disk.Filling{}, fmt.Errorf("%w: restore it with that build: %w", ErrNewer, err)
+		}
+	}
 	if wrong := Check(m.Mapping, states); len(wrong) > 0 {
 		return disk.Filling{}, fmt.Errorf("%w: %s (and %d more)", ErrUnsound, wrong[0], len(wrong)-1)
 	}
@@ -117,24 +122,32 @@ func (o Restore) Filling(m Manifest, states []quorum.RegisterState) (disk.Fillin
 	if err != nil {
 		return disk.Filling{}, err
 	}
-	return disk.Filling{Registers: raised, Copies: copies, LeaseBound: max(m.LeaseBound, storesvr.DefaultMaxLease), Floors: floors, Required: m.Required}, nil
+	return disk.Filling{Registers: raised, Copies: copies, LeaseBound: max(m.LeaseBound, storesvr.DefaultMaxLease), Floors: floors, Required: m.Required, Origin: m.origin()}, nil
 }
 
-// floors are what tags and worker ids begin with that the backup does not know, or whose
-// windows reach beyond what it knows. Tags begin where one begins that the backup has at
-// nothing. That of worker ids each store makes by its own clock, at its first start; what
-// the backup tells about the time is for one whose clock is behind.
+// floors returns what registers begin with that the backup does not know, or whose windows reach
+// beyond what it knows. Sections of spaces that are added later, and tags, begin where one begins
+// that the backup has at nothing. Each store makes the floor of worker ids by its own clock, at its
+// first start; what the backup tells about the time is for a store whose clock is behind.
 func (o Restore) floors(m Manifest, states []quorum.RegisterState) (disk.Floors, error) {
-	tag, err := o.up(quorum.RegisterState{Register: seq.TagRegister("of the era"), Max: m.Floors.Tag}, uint64(o.Era-m.Era))
-	if err == nil && tag >= uint64(seq.MaxSeq) {
-		err = fmt.Errorf("%w: tags of the new era would begin at %d, their limit", ErrBump, tag)
-	}
-	if err != nil {
-		return disk.Floors{}, err
+	floors := quorum.Floors{Worker: m.Floors.Worker}
+	for _, one := range []struct {
+		to   *uint64
+		from uint64
+		what string
+	}{{&floors.Section, m.Floors.Section, "sections"}, {&floors.Tag, m.Floors.Tag, "tags"}} {
+		var err error
+		*one.to, err = o.up(seq.TagRegister("of the era"), one.from, uint64(o.Era-m.Era))
+		if err == nil && *one.to >= uint64(seq.MaxSeq) {
+			err = fmt.Errorf("%w: %s of the new era would begin at %d, their limit", ErrBump, one.what, *one.to)
+		}
+		if err != nil {
+			return disk.Floors{}, err
+		}
 	}
 	since := m.Taken
 	for _, st := range states {
-		if st.Register.Kind() != seq.KindWorker {
+		if st.Register.Rules().Holds != seq.Mark {
 			continue
 		}
 		// W stores have taken the mark, at a time when it was no further ahead.
@@ -142,7 +155,7 @@ func (o Restore) floors(m Manifest, states []quorum.RegisterState) (disk.Floors,
 			since = at
 		}
 	}
-	return disk.Floors{Floors: quorum.Floors{Tag: tag, Worker: m.Floors.Worker}, Stamp: &disk.Stamp{Margin: o.WorkerMargin, Since: since}}, nil
+	return disk.Floors{Floors: floors, Stamp: &disk.Stamp{Margin: o.WorkerMargin, Since: since}}, nil
 }
 
 // raise is every register as the new era begins with it: above all that may have been
@@ -152,36 +165,37 @@ func (o Restore) raise(m Manifest, states []quorum.RegisterState) (map[seq.Regis
 	if o.Bump == 0 || o.WorkerMargin < 0 {
 		return nil, fmt.Errorf("%w: by %d numbers and %v", ErrBump, o.Bump, o.WorkerMargin)
 	}
-	nobody, eras := nobodyOf(m, o.Era), uint64(o.Era-m.Era)
+	nobody := nobodyOf(m, o.Era)
 	out := make(map[seq.Register]acceptor.State, len(states))
 	for _, st := range states {
-		if st.Register == seq.MembersRegister { // the new era begins with a list of its own
-			out[st.Register] = acceptor.State{}
-			continue
-		}
 		epoch := seq.Epoch{Round: st.Promised.Round + 1, Session: nobody}
-		next := acceptor.State{Promised: epoch, Accepted: epoch}
-		var err error
-		switch id, _ := st.Register.Section(); st.Register.Kind() {
-		case seq.KindSection, seq.KindTag:
-			if st.Register.Kind() == seq.KindSection && m.Mapping.IsExact(id) { // its numbers are in its copy
-				next.Accepted = seq.Epoch{}
-				break
-			}
-			next.Max, err = o.up(st, eras)
-		case seq.KindDocument:
-			if next, err = raiseDocument(st, epoch, eras); err == nil {
-				next.Payload, err = restoredSets(st.Register, next.Payload, eras)
-			}
-		default: // the arbiter's lease has no value; worker ids have a floor
-			next.Max = st.Max
-		}
+		next, err := o.raised(m, st, epoch)
 		if err != nil {
 			return nil, err
 		}
 		out[st.Register] = next
 	}
 	return out, nil
+}
+
+// raised returns a register as the new era begins with it, as the table of kinds says.
+func (o Restore) raised(m Manifest, st quorum.RegisterState, epoch seq.Epoch) (next acceptor.State, err error) {
+	next = acceptor.State{Promised: epoch, Accepted: epoch}
+	switch r, eras := st.Register, uint64(o.Era-m.Era); r.Rules().Restored {
+	case seq.Raise:
+		if id, section := r.Section(); section && m.Mapping.IsExact(id) { // its numbers are in its copy
+			next.Accepted = seq.Epoch{}
+			return next, nil
+		}
+		next.Max, err = o.up(r, max(st.Max, m.Floors.Of(r)), eras)
+	case seq.Bump:
+		return raiseDocument(st, epoch, eras)
+	case seq.Keep:
+		next.Max = st.Max
+	default:
+		return acceptor.State{}, fmt.Errorf("%w: nothing says what a restore does to %s", ErrNewer, r)
+	}
+	return next, err
 }
 
 // lift is the copies of exact sections as the new era begins with them, under the epochs of
@@ -197,7 +211,7 @@ func (o Restore) lift(m Manifest, states []quorum.RegisterState, raised map[seq.
 		whole, err := acceptor.CopyOf(st)
 		if err == nil {
 			out[id], err = whole.Lifted(raised[st.Register].Promised, func(last uint64) (uint64, error) {
-				return o.up(quorum.RegisterState{Register: st.Register, Max: last}, eras)
+				return o.up(st.Register, max(last, m.Floors.Of(st.Register)), eras)
 			})
 		}
 		if err != nil {
@@ -210,28 +224,31 @@ func (o Restore) lift(m Manifest, states []quorum.RegisterState, raised map[seq.
 // up is a counter's max, raised by a bump for each era. One near its end that has no room
 // for that goes to 2^53-1, where it hands out nothing: no number is repeated, and all others
 // are restored. For any other counter without that room the bump is wrong: ErrBump.
-func (o Restore) up(st quorum.RegisterState, eras uint64) (uint64, error) {
+func (o Restore) up(r seq.Register, last, eras uint64) (uint64, error) {
 	const limit = uint64(seq.MaxSeq)
 	over, by := bits.Mul64(o.Bump, eras)
 	switch {
-	case over == 0 && st.Max <= limit && by <= limit-st.Max:
-		return st.Max + by, nil
-	case over == 0 && st.Max > limit-seq.NearEnd:
-		return max(st.Max, limit), nil
+	case over == 0 && last <= limit && by <= limit-last:
+		return last + by, nil
+	case over == 0 && last > limit-seq.NearEnd:
+		return max(last, limit), nil
 	}
 	return 0, fmt.Errorf("%w: %s is at %d, its limit is %d, and it is to go up by %d for each of %d eras",
-		ErrBump, st.Register, st.Max, limit, o.Bump, eras)
+		ErrBump, r, last, limit, o.Bump, eras)
 }
 
 var errPayload = errors.New("payload without a version")
 
 // raiseDocument raises the version, so that whoever saw a later one than the backup's
-// takes the restored document for newer.
+// takes the restored document for newer, and carries the payload over as its row says.
 func raiseDocument(st quorum.RegisterState, epoch seq.Epoch, eras uint64) (acceptor.State, error) {
-	if len(st.Payload) == 0 { // never written
+	row, known := st.Register.FixedRules()
+	switch {
+	case !known:
+		return acceptor.State{}, fmt.Errorf("%w: nothing says what a restore does to %s", ErrNewer, st.Register)
+	case len(st.Payload) == 0, row.Carried == seq.StartOver: // never written, or the era has its own
 		return acceptor.State{}, nil
-	}
-	if len(st.Payload) < versionLen {
+	case len(st.Payload) < versionLen:
 		return acceptor.State{}, fmt.Errorf("%w: %s: %w", ErrUnsound, st.Register, errPayload)
 	}
 	over, by := bits.Mul64(documentBump, eras)
@@ -239,38 +256,48 @@ func raiseDocument(st quorum.RegisterState, epoch seq.Epoch, eras uint64) (accep
 	if over > 0 || was > math.MaxInt64 || by > math.MaxInt64-was {
 		return acceptor.State{}, fmt.Errorf("%w: %s is at version %d, and its limit is %d", ErrBump, st.Register, was, math.MaxInt64)
 	}
+	payload, err := carried(row, st.Payload, eras)
+	if err != nil {
+		return acceptor.State{}, err
+	}
 	version := was + by
-	payload := slices.Clone(st.Payload)
 	binary.BigEndian.PutUint64(payload, version)
 	return acceptor.State{Promised: epoch, Accepted: epoch, Max: version, Payload: payload, PayloadMax: version}, nil
 }
 
-// restoredSets is the payload of a document of the Sets as a new era begins with it: sections may
-// have moved since the backup, so which the Set has is to be settled.
-func restoredSets(r seq.Register, payload []byte, eras uint64) ([]byte, error) {
-	if len(payload) == 0 {
-		return payload, nil
+// carried returns the payload of a document as a new era begins with it.
+func carried(row seq.Fixed, payload []byte, eras uint64) ([]byte, error) {
+	switch row.Carried {
+	case seq.CarryOver:
+		return slices.Clone(payload), nil
+	case seq.Unsettle:
+		body, err := unsettled(row.Register, payload[versionLen:], eras)
+		if err != nil {
+			return nil, fmt.Errorf("%w: %s: %w", ErrUnsound, row.Register, err)
+		}
+		return append(slices.Clone(payload[:versionLen]), body...), nil
 	}
-	var body []byte
-	var err error
+	return nil, fmt.Errorf("%w: nothing says what a restore does to %s", ErrNewer, row.Register)
+}
+
+// unsettled returns the body of a document of the Sets: sections may have moved since the backup, so
+// the sections that the Set has are to be settled.
+func unsettled(r seq.Register, body []byte, eras uint64) ([]byte, error) {
 	switch r {
 	case seq.RecordRegister:
-		var record sets.Record
-		if record, err = sets.ParseRecord(payload[versionLen:]); err == nil {
-			body, err = record.Restored().Encode()
+		record, err := sets.ParseRecord(body)
+		if err != nil {
+			return nil, err
 		}
+		return record.Restored().Encode()
 	case seq.SetsRegister:
-		var m sets.Map
-		if m, err = sets.ParseMap(payload[versionLen:]); err == nil {
-			body, err = m.AsRestored(eras).Encode()
+		m, err := sets.ParseMap(body)
+		if err != nil {
+			return nil, err
 		}
-	default:
-		return payload, nil
+		return m.AsRestored(eras).Encode()
 	}
-	if err != nil {
-		return nil, fmt.Errorf("%w: %s: %w", ErrUnsound, r, err)
-	}
-	return append(payload[:versionLen:versionLen], body...), nil
+	return nil, fmt.Errorf("%w: nothing says how it is settled", ErrNewer)
 }
 
 // nobodyOf is a session that no process has, the same for all stores that are made of one

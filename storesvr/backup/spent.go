@@ -61,5 +61,5 @@ func ended(mapping seq.Mapping, r seq.Register, most uint64) bool {
 		_, end := space.Ending(most)
 		return end
 	}
-	return r.Kind() == seq.KindTag && most >= uint64(seq.MaxSeq)
+	return r.Rules().Holds == seq.Reserved && most >= uint64(seq.MaxSeq)
 }

@@ -22,6 +22,7 @@ import (
 type beside struct {
 	journal atomic.Pointer[journal.Journal] // nil: no exact space
 	mapping seq.Mapping
+	floor   uint64 // of sections, in this era
 	id      uint64
 }
 
@@ -33,7 +34,7 @@ func newJournalID() uint64 {
 
 func (b *beside) config(dir string, id uint64) journal.Config {
 	b.id = id
-	return journal.Config{Dir: dir, ID: id, Window: func(section seq.SectionID) int64 {
+	return journal.Config{Dir: dir, ID: id, Floor: b.floor, Window: func(section seq.SectionID) int64 {
 		if space, err := b.mapping.SpaceOf(section); err == nil {
 			return space.Window.Milliseconds()
 		}
@@ -64,7 +65,7 @@ func (b *beside) extend(dir string, m *seq.Mapping) error {
 // open opens the journal and checks it against the database: the two are written one after
 // the other, the database first, so that neither can be far from the other.
 func (b *beside) open(dir string, meta *Meta, registers map[seq.Register]acceptor.State) error {
-	if b.mapping = meta.Mapping; meta.Journal == nil {
+	if b.mapping, b.floor = meta.Mapping, meta.Floors.Section; meta.Journal == nil {
 		return nil
 	}
 	return b.with(journal.Open, dir, meta, registers)
@@ -97,7 +98,7 @@ func (b *beside) with(open func(journal.Config) (*journal.Journal, error), dir s
 // inspect reads and checks the journal, and gives sections of exact spaces their copies, as
 // quorum.RegisterState has them.
 func (b *beside) inspect(dir string, meta *Meta, registers map[seq.Register]acceptor.State) error {
-	if b.mapping = meta.Mapping; meta.Journal == nil {
+	if b.mapping, b.floor = meta.Mapping, meta.Floors.Section; meta.Journal == nil {
 		return nil
 	}
 	if err := b.with(journal.Inspect, dir, meta, registers); err != nil {

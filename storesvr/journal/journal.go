@@ -37,6 +37,7 @@ type Config struct {
 	// looks like one, and what another journal left in the directory is not taken for this one.
 	ID     uint64
 	Window func(seq.SectionID) int64 // for how long a section's ids are kept, milliseconds
+	Floor  uint64                    // from which the UIDs of a section without any record go on
 	// File is the least size of a file, bytes; 0: DefaultFile. It is never less than four times
 	// what all copies take.
 	File int64
@@ -210,7 +211,7 @@ func (j *Journal) Close() error {
 func (j *Journal) Copy(id seq.SectionID) *exact.Copy {
 	c := j.copies[id]
 	if c == nil {
-		c = exact.NewCopy(j.cfg.Window(id))
+		c = exact.Restore(exact.Beginning(j.cfg.Floor), j.cfg.Window(id))
 		j.copies[id] = c
 	}
 	return c

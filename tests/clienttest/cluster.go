@@ -77,9 +77,10 @@ type Node struct {
 	hang chan struct{} // open while the node hangs; nil: it does not
 	bare bool          // it serves sequences only
 
-	refusal error          // in place of numbers; nil: none
-	lose    int            // answers to takes that get lost from now on
-	health  *health.Server // of srv
+	life    seq.Incarnation // that it tells; not known: none
+	refusal error           // in place of numbers; nil: none
+	lose    int             // answers to takes that get lost from now on
+	health  *health.Server  // of srv
 
 	generators map[string]*snowflake.Generator // by namespace; guarded by cluster.mu
 }
@@ -265,7 +266,7 @@ func (n *Node) Kill() {
 // Restart makes a dead node answer again; a living one loses its connections.
 func (n *Node) Restart() {
 	n.Kill()
-	srv := rpc.NewServer(rpc.ServerConfig{ClusterID: func() string { return n.cluster.ID }}, grpc.WaitForHandlers(true), grpc.ChainUnaryInterceptor(n.stallHealth))
+	srv := rpc.NewServer(rpc.ServerConfig{ClusterID: func() string { return n.cluster.ID }, Incarnation: n.incarnation}, grpc.WaitForHandlers(true), grpc.ChainUnaryInterceptor(n.stallHealth))
 	pb.RegisterSequenceServer(srv, n)
 	n.mu.Lock()
 	if !n.bare {

@@ -304,7 +304,7 @@ func (n *Node) Routes(ctx context.Context, r *pb.RoutesRequest) (*pb.RoutesReply
 	routes, mapping, set := c.routes, c.mappingAt(n.index), c.set
 	c.mu.Unlock()
 	n.Asked.Add(1)
-	out := &pb.RoutesReply{ClusterId: c.ID, RouteVersion: routes.Version, Mapping: rpc.MappingToProto(mapping), Set: set.name}
+	out := &pb.RoutesReply{ClusterId: c.ID, RouteVersion: routes.Version, Mapping: rpc.MappingToProto(mapping), Set: set.name, Incarnation: rpc.IncarnationToProto(n.incarnation())}
 	if r.GetSetsVersion() < set.known.Version {
 		out.Sets = rpc.SetMapToProto(set.known)
 	}

@@ -12,15 +12,39 @@ var floorMutants = []mutant{
 	{rule: "floors-of-the-era", name: "a floor does not travel", file: "internal/storewire/reply.go", in: []string{"internal/storewire"}, edits: []edit{
 		{"			Floor:     res.GetFloor(),\n", ""}}},
 	{rule: "learners-have-the-floors", name: "a learner is made without the floors", file: "storesvr/init.go", in: []string{"internal/storecare"}, edits: []edit{
-		{"disk.Filling{Floors: disk.Floors{Floors: cfg.Floors}}", "disk.Filling{}"}}},
+		{"disk.Filling{Floors: disk.Floors{Floors: cfg.Floors}, ", "disk.Filling{"}}},
 	{rule: "learners-have-the-floors", name: "a learner is not told of the floors", file: "cmd/storesvr/learner.go", in: []string{"cmd/storesvr"}, edits: []edit{
-		{", Floors: id.Floors, Zone: o.zone})", ", Zone: o.zone})"}}},
+		{", Floors: id.Floors, Zone: o.zone, ", ", Zone: o.zone, "}}},
 	{rule: "backups-have-the-floors", name: "the floors of the voters are not in a backup",
 		file: "internal/storecare/snapshot.go", in: []string{"internal/storecare"}, edits: []edit{
-			{"		snap.Floors = snap.Floors.Over(s.id.Floors)\n", ""}}},
+			{"snap.Floors.Over(s.id.Floors), max(", "snap.Floors, max("}}},
 	{rule: "backups-have-the-floors", name: "the floor of tags falls with the next restore",
 		file: "storesvr/backup/restore.go", in: []string{"storesvr/backup"}, edits: []edit{
-			{"Max: m.Floors.Tag}", "Max: 0}"}}},
+			{"{&floors.Tag, m.Floors.Tag, ", "{&floors.Tag, 0, "}}},
+	{rule: "backups-have-the-floors", name: "the floor of sections falls with the next restore",
+		file: "storesvr/backup/restore.go", in: []string{"storesvr/backup"}, edits: []edit{
+			{"{&floors.Section, m.Floors.Section, ", "{&floors.Section, 0, "}}},
+	{rule: "backups-have-the-floors", name: "what counted for the floor is raised from zero",
+		file: "storesvr/backup/restore.go", in: []string{"storesvr/backup"}, edits: []edit{
+			{"max(st.Max, m.Floors.Of(r))", "st.Max"}}},
+	{rule: "backups-have-the-floors", name: "a section without records is lifted from zero",
+		file: "storesvr/backup/restore.go", in: []string{"storesvr/backup"}, edits: []edit{
+			{"max(last, m.Floors.Of(st.Register))", "last"}}},
+	{rule: "floors-of-the-era", name: "sections have no floor", file: "quorum/api.go", in: []string{"storesvr"}, edits: []edit{
+		{"		return f.Section\n", "		return 0\n"}}},
+	{rule: "floors-of-the-era", name: "exact sections have no floor", file: "storesvr/journal/journal.go", in: []string{"storesvr"}, edits: []edit{
+		{"exact.Beginning(j.cfg.Floor)", "exact.Beginning(0)"}}},
+	{rule: "floors-of-the-era", name: "the floor of sections is not told", file: "internal/storewire/reply.go", in: []string{"internal/storecare"}, edits: []edit{
+		{", SectionFloor: id.Floors.Section", ""}}},
+	{rule: "every-kind-has-rules", name: "a kind without a rule keeps its numbers in a restore",
+		file: "storesvr/backup/restore.go", in: []string{"storesvr/backup"}, edits: []edit{
+			{"	case seq.Keep:\n		next.Max = st.Max\n	default:\n		return acceptor.State{}, fmt.Errorf(\"%w: nothing says what a restore does to %s\", ErrNewer, r)\n",
+				"	default:\n		next.Max = st.Max\n"}}},
+	{rule: "every-kind-has-rules", name: "a column of the table is empty", file: "seq/kinds.go", in: []string{"seq"}, edits: []edit{
+		{"\"worker\", ByLease, OnPrepare, Mark, Keep, WorkerFloor}", "\"worker\", ByLease, OnPrepare, Mark, Keep, 0}"}}},
+	{rule: "backups-are-whole", name: "a space that was decided and told to nobody is not in a backup",
+		file: "internal/storecare/snapshot.go", in: []string{"internal/storecare"}, edits: []edit{
+			{"		if decided.Extends(have) {\n", "		if have.Extends(decided) {\n"}}},
 	{rule: "floor-above-the-backup", name: "the floor of worker ids goes by the time of the restore alone",
 		file: "storesvr/backup/restore.go", in: []string{"storesvr/backup"}, edits: []edit{
 			{"	since := m.Taken\n", "	since := time.Time{}\n"}}},

@@ -11,11 +11,11 @@ var setCallerMutants = []mutant{
 	{rule: "call-to-the-set", name: "a tag is asked for where its section is", file: "client/rules.go", in: []string{"client"}, edits: []edit{
 		{"	case k.rules.root:\n		return v.root().candidates(id)\n", ""}}},
 	{rule: "cluster-of-the-set", name: "calls to all Sets are for the root's cluster", file: "client/servers.go", in: []string{"client"}, edits: []edit{
-		{"rpc.SayCluster(one.cluster)", "rpc.SayCluster(s.c.ClusterID)"}}},
+		{"rpc.SayTarget(one.target)", "rpc.SayTarget(func() *rpc.Target { return s.c.table.first().held.Load().Target })"}}},
 	{rule: "cluster-of-the-set", name: "the address of a Set that the map does not name is asked", file: "client/retry.go", in: []string{"client"}, edits: []edit{
 		{"of == nil || k.rules.root {\n			return", "k.rules.root {\n			return"}}},
 	{rule: "cluster-of-the-set", name: "a cluster is taken for a Set by its own word", file: "client/table.go", in: []string{"client"}, edits: []edit{
-		{"listed(m, cluster) && listed(m, want)", "listed(m, cluster)"}}},
+		{"listed(a.sets, cluster) && listed(a.sets, want)", "listed(a.sets, cluster)"}}},
 	{rule: "table-of-the-set", name: "a newer table in a reply is the root's", file: "client/table.go", in: []string{"client"}, edits: []edit{
 		{"	of := s.set()\n	if of == nil || version", "	of := s.c.table.first()\n	if of == nil || version"}}},
 	{rule: "table-of-the-set", name: "requests have the version of the root's table", file: "client/set.go", in: []string{"client"}, edits: []edit{

@@ -27,5 +27,5 @@ var spaceMutants = []mutant{
 	{rule: "level-before-merge", name: "registers are merged into a store that lacks their space", file: "internal/storecare/settle.go", in: []string{"internal/storecare"}, edits: []edit{
 		{"	if err := c.level(ctx, all); err != nil {\n", "	if err := c.level(ctx, all[:1]); err != nil {\n"}}},
 	{rule: "level-before-merge", name: "a backup has the spaces of the first store", file: "internal/storecare/snapshot.go", in: []string{"internal/storecare"}, edits: []edit{
-		{"Mapping: mappingOf(voters),", "Mapping: mappingOf(voters[:1]),"}}},
+		{"all.spaces(mappingOf(voters))", "all.spaces(mappingOf(voters[:1]))"}}},
 }

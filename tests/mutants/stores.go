@@ -70,8 +70,8 @@ var storeMutants = []mutant{
 	{line: 26, rule: "old-disk-is-silent", name: "rolled-back disk votes: its older list is looked at first",
 		file: "storesvr/replica.go", in: []string{"storesvr"}, edits: []edit{
 			{"	if err := c.hear(req.Nonce", "	if c.members.sameList(req.Ref) != nil {\n		c.log.Info(\"another list\")\n	} else if err := c.hear(req.Nonce"}}},
-	{line: 29, rule: "no-wrap", name: "counter wraps at the stores", file: "storesvr/acceptor/ballot.go", in: []string{"storesvr/acceptor"}, edits: []edit{
-		{"	case kind == seq.KindSection && item.Max > uint64(seq.MaxSeq):\n", "	case false:\n"}}},
+	{line: 29, rule: "no-wrap", name: "counter wraps at the stores", file: "quorum/refusal.go", in: []string{"storesvr/acceptor"}, edits: []edit{
+		{"		return uint64(seq.MaxSeq)\n", "		return math.MaxUint64\n"}}},
 	{line: 30, rule: "clusters-apart", name: "two clusters share addresses: requests are answered",
 		file: "storesvr/members.go", in: []string{"storesvr"}, edits: []edit{
 			{"	case cluster != m.self.Cluster:\n", "	case false:\n"},

@@ -63,7 +63,7 @@ func (c *content) blank() {
 	c.copies = map[seq.SectionID]*exact.Copy{}
 	for _, s := range c.meta.Mapping.Spaces {
 		for id := s.First; s.Mode == seq.Exact && id < s.First+seq.SectionID(s.Sections); id++ {
-			c.copies[id] = exact.NewCopy(s.Window.Milliseconds())
+			c.copies[id] = exact.Restore(exact.Beginning(c.meta.Floors.Section), s.Window.Milliseconds())
 			c.meta.Journal = &disk.Journal{ID: 1, Batches: 1}
 		}
 	}

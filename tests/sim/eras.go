@@ -117,7 +117,7 @@ func (es *eras) newEra(era seq.Era, list quorum.MemberList, known func(seq.Regis
 func (es *eras) raised(made backup.Content, before seq.Era) {
 	for r, st := range made.Registers {
 		// A section may have come from another Set since, above what that one had.
-		if k := r.Kind(); k != seq.KindTag && (k != seq.KindSection || len(es.w.sets) > 1) {
+		if r.Rules().Restored != seq.Raise || r.Kind() == seq.KindSection && len(es.w.sets) > 1 {
 			continue
 		}
 		for _, h := range es.w.hosts.of(storeHost) {
@@ -139,7 +139,7 @@ func (es *eras) floored(made *simDisk, floors quorum.Floors) {
 			continue
 		}
 		for r, had := range h.disk.peaked() {
-			if r.OnDemand() && had > floors.Of(r) && (r.Kind() == seq.KindWorker || !made.knows(r)) {
+			if r.OnDemand() && had > floors.Of(r) && (r.Rules().Restored != seq.Raise || !made.knows(r)) {
 				es.w.check.broken("I2", "%s of era %d has %s at %d at least, %s had %d", id.Name, id.Era, r, floors.Of(r), h.name, had)
 				return
 			}

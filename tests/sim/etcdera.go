@@ -114,10 +114,10 @@ func (b *onEtcd) raised(era seq.Era, with etcdstore.Beginning) {
 	defer b.ledger.mu.Unlock()
 	for r, had := range b.ledger.highest {
 		at, known := begins[r]
-		switch kind := r.Kind(); {
-		case kind == seq.KindWorker, kind == seq.KindTag && !known:
+		switch rules := r.Rules(); {
+		case rules.Holds == seq.Mark, rules.Restored == seq.Raise && !known:
 			at = with.Floors.Of(r)
-		case kind != seq.KindSection && kind != seq.KindTag:
+		case rules.Restored != seq.Raise:
 			continue
 		}
 		if at < had {

@@ -40,7 +40,7 @@ func (op *operators) backup(ctx context.Context, h *host, c *storecare.Care, beg
 	if era := op.w.check.eras.present(); snap.Era == era && (len(op.w.sets) == 1 || era == begun) { // else all of this is of the past
 		for r, v := range handed {
 			got, known := has[r]
-			if r.Kind() == seq.KindWorker || !known && r.OnDemand() { // what was before the era is below
+			if r.Rules().Holds == seq.Mark || !known && r.OnDemand() { // what was before the era is below
 				got = max(got, snap.Floors.Of(r))
 			}
 			if got < v {

@@ -1,12 +1,14 @@
 package storecare
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/seqsvr/seqsvr/client"
 	"github.com/seqsvr/seqsvr/internal/localcluster"
 	"github.com/seqsvr/seqsvr/internal/rpc"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
@@ -82,6 +84,45 @@ func (k *caller) gen() (id uint64, err error) {
 	return id, err
 }
 
+// added are the numbers of keys of spaces that are added while the cluster serves.
+type added struct {
+	t    *testing.T
+	c    *localcluster.Cluster
+	last map[string]uint64 // by key
+}
+
+// grow adds the spaces, as an operator does after a restore that lost them.
+func (a *added) grow() {
+	a.t.Helper()
+	for _, space := range []string{"room:sections=4", "bills:sections=4,mode=exact"} {
+		seqctl(a.t, a.c, "space", "add", space, "--wait").Want(a.t, 0)
+	}
+}
+
+// take takes a number of each key, above all that it got in any era.
+func (a *added) take(when string) {
+	a.t.Helper()
+	sdk, err := client.New(harness.Within(a.t), client.Config{Addrs: []string{a.c.GRPC()}})
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	defer sdk.Close()
+	for _, key := range []client.Key{{Space: "room", UID: 42}, client.StringKey("room", "lobby"), {Space: "bills", UID: 42}, client.StringKey("bills", "acme")} {
+		name := fmt.Sprint(key)
+		harness.Until(a.t, "a number of "+name, func() bool {
+			got, err := sdk.Next(harness.Within(a.t), key)
+			if err != nil {
+				return false
+			}
+			if uint64(got) <= a.last[name] {
+				a.t.Errorf("%s: key %s got %d after %d", when, name, got, a.last[name])
+			}
+			a.last[name] = uint64(got)
+			return true
+		})
+	}
+}
+
 // restoreAll loses every store and makes those of a new era from the file.
 func restoreAll(t *testing.T, c *localcluster.Cluster, file, era string, more ...string) {
 	t.Helper()
@@ -109,6 +150,9 @@ func TestWhatWasFirstUsedAfterTheBackupIsNotRepeatedByARestore(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "backup")
 	seqctl(t, c, "store", "backup", "--out", file).Want(t, 0)
 	k.take()
+	grown := &added{t: t, c: c, last: map[string]uint64{}}
+	grown.grow()
+	grown.take("era 0")
 	harness.Until(t, "an ID", func() bool { _, err := k.gen(); return err == nil })
 	var lent *pb.SnowflakeDelegateReply
 	err := k.with(c.Addrs(localcluster.RoleAlloc)[0], func(_ pb.SegmentClient, s pb.SnowflakeClient) (err error) {
@@ -123,6 +167,9 @@ func TestWhatWasFirstUsedAfterTheBackupIsNotRepeatedByARestore(t *testing.T) {
 	if first := k.take(); first != backup.DefaultBump+1 {
 		t.Errorf("the tag begins at %d in the new era, want %d", first, uint64(backup.DefaultBump+1))
 	}
+	grown.grow()
+	grown.take("era 1")
+	grown.take("era 1 again")
 	var id uint64
 	harness.Until(t, "IDs, once the window from before is over", func() bool { id, err = k.gen(); return err == nil })
 	layout, err := snowflake.ParseLayout(lent.GetLayout())
@@ -144,6 +191,7 @@ func TestWhatWasFirstUsedAfterTheBackupIsNotRepeatedByARestore(t *testing.T) {
 	if first := k.take(); first <= 2<<32 {
 		t.Errorf("the tag begins at %d in the third era, want above 2^33", first)
 	}
+	grown.take("era 2, of a backup that has the spaces")
 	if _, err := k.gen(); err == nil {
 		t.Error("an ID while windows from before may be in use")
 	}
@@ -161,5 +209,7 @@ func TestWhatWasFirstUsedAfterTheBackupIsNotRepeatedByARestore(t *testing.T) {
 	if first := k.take(); first <= 3<<32 {
 		t.Errorf("the tag begins at %d in the fourth era, want above 3*2^32", first)
 	}
+	grown.grow()
+	grown.take("era 3, of the first backup")
 	harness.Until(t, "IDs in the fourth era", func() bool { _, err := k.gen(); return err == nil })
 }

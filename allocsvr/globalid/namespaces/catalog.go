@@ -12,7 +12,6 @@ import (
 	"github.com/seqsvr/seqsvr/allocsvr/documents"
 	"github.com/seqsvr/seqsvr/internal/wake"
 	"github.com/seqsvr/seqsvr/seq"
-	"github.com/seqsvr/seqsvr/snowflake"
 )
 
 const (
@@ -279,7 +278,7 @@ func (c *Catalog) changeable(ctx context.Context) error {
 
 // Follow records what is configured, then loads the document now and then, and calls loaded
 // with each view. It ends with ctx, or if a configured namespace or the datacenter of this
-// node is recorded otherwise: seq.ErrUnsafeChange, seq.ErrTimeExhausted,
+// node is recorded otherwise: seq.ErrUnsafeChange, seq.ErrTimeExhausted, seq.ErrBadLayout,
 // seq.ErrDatacenterTaken.
 func (c *Catalog) Follow(ctx context.Context, loaded func(context.Context, *View)) error {
 	idle := wake.New() // never raised
@@ -312,8 +311,8 @@ func (c *Catalog) Follow(ctx context.Context, loaded func(context.Context, *View
 
 // declare records the configured namespaces that are not recorded yet. Those that are
 // stay as they are, retired ones too: a file that one node still has in an
-// older version must not undo what another did. seq.ErrTimeExhausted: one is not recorded,
-// and its layout has ended. seq.ErrUnsafeChange: one is recorded with a layout or an alias
+// older version must not undo what another did. seq.ErrTimeExhausted, seq.ErrBadLayout: one is not recorded,
+// and its layout has ended, or not begun. seq.ErrUnsafeChange: one is recorded with a layout or an alias
 // under which the same ID, or the same number, means something else.
 func (c *Catalog) declare(ctx context.Context) error {
 	if len(c.cfg.Configured) == 0 {
@@ -360,5 +359,5 @@ func (c *Catalog) declare(ctx context.Context) error {
 
 // hopeless says that a configured namespace will not be recorded by trying again.
 func hopeless(err error) bool {
-	return errors.Is(err, seq.ErrUnsafeChange) || errors.Is(err, seq.ErrBadArgument) || errors.Is(err, seq.ErrTimeExhausted) || errors.Is(err, snowflake.ErrLayout)
+	return errors.Is(err, seq.ErrUnsafeChange) || errors.Is(err, seq.ErrBadArgument) || errors.Is(err, seq.ErrTimeExhausted) || errors.Is(err, seq.ErrBadLayout)
 }

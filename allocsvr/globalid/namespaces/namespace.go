@@ -66,12 +66,19 @@ func (ns Namespace) InUse() error {
 	return fmt.Errorf("namespace %q: %w on %s", ns.Name, seq.ErrRetired, time.UnixMilli(ns.Retired).UTC().Format(time.RFC3339))
 }
 
-// lasts is nil, or a seq.ErrTimeExhausted for a layout that has no tick left: a namespace
-// of such a one could hand out nothing, ever. A namespace that is not sound has an error of
-// its own.
+// EpochTolerance is how far ahead of a node's clock the epoch of a new namespace may be, because clocks differ.
+const EpochTolerance = 10 * time.Minute
+
+// lasts is nil, or a seq.ErrTimeExhausted for a layout that has no tick left, or a seq.ErrBadLayout for one
+// that has not begun: the namespace could hand out nothing, and its layout could never be changed. A namespace that is
+// not sound has an error of its own.
 func (ns Namespace) lasts(now time.Time) error {
 	if err := ns.validate(); err != nil {
 		return err
+	}
+	if begins := ns.Layout.Epoch(); begins.After(now.Add(EpochTolerance)) {
+		return fmt.Errorf("namespace %q: %w: its epoch is %s, and it is %s: expected an epoch that has begun",
+			ns.Name, seq.ErrBadLayout, begins.UTC().Format(time.RFC3339), now.UTC().Format(time.RFC3339))
 	}
 	if ns.Layout.Remaining(now) > 0 {
 		return nil

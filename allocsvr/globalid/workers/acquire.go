@@ -73,7 +73,7 @@ func (w *Workers) record(ctx context.Context, name string) (*pool, error) {
 	ns, own, err := w.names.Record(ctx, name)
 	if err == nil {
 		_, err = ns.Layout.TickAt(w.cfg.Wall())
-		err = issuing.Name(err)
+		err = w.early(ns, issuing.Name(err))
 	}
 	return &pool{ns, w.cfg.Node.DatacenterIn(ns.Layout), own}, err
 }
@@ -81,15 +81,15 @@ func (w *Workers) record(ctx context.Context, name string) (*pool, error) {
 // look looks at the stores for worker ids to try: none, if none is free, or an error that says why
 // none can be had. Where that is not enough, a Set other than the root asks that for more.
 func (w *Workers) look(ctx context.Context, p *pool, by order, enough func(choice) bool) (c choice, err error) {
+	if err := w.behind(); err != nil {
+		return choice{}, err
+	}
 	for asked := false; ; asked = true {
 		found, err := w.cfg.ReadPrefix(ctx, by.self, prefixIn(p.Name, p.dc))
 		if err != nil {
 			return choice{}, err
 		}
 		used := survey(p.Name, found, by.self, by.latest)
-		if err := behind(used, w.now(), w.cfg.Holder.Session); err != nil {
-			return choice{}, err
-		}
 		if err := kept(floorOf(used), by.latest, w.now()); err != nil {
 			return choice{}, err
 		}
@@ -109,9 +109,6 @@ func (w *Workers) look(ctx context.Context, p *pool, by order, enough func(choic
 
 // exhausted says why no worker id of a choice is to be had.
 func (w *Workers) exhausted(c choice) error {
-	if err := ahead(c.used, w.now()); err != nil {
-		return err
-	}
 	return exhausted(c.used, c.pool, w.nodes())
 }
 

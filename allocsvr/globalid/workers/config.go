@@ -35,6 +35,10 @@ type Config struct {
 	// Sessions are those that the stores told of, for people.
 	Sessions func() []quorum.SessionView
 
+	// ClockAhead returns how far this node's clock is ahead of those that the stores go by, and whether
+	// that is known. If nil, it never is. See quorum.Leases.
+	ClockAhead func() (ahead time.Duration, known bool)
+
 	// Quorum is nil while the stores can be written to, as far as is known, else why not:
 	// a seq.ErrNoQuorum. Nil: requests wait, and find out.
 	Quorum func() error
@@ -61,6 +65,9 @@ func (c Config) WithDefaults() (Config, error) {
 	}
 	if c.Quorum == nil {
 		c.Quorum = func() error { return nil }
+	}
+	if c.ClockAhead == nil {
+		c.ClockAhead = func() (time.Duration, bool) { return 0, false }
 	}
 	if c.Wall == nil {
 		c.Wall = time.Now

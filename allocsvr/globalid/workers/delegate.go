@@ -8,16 +8,17 @@ import (
 	"time"
 
 	"github.com/seqsvr/seqsvr/allocsvr/globalid/namespaces"
+	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/snowflake"
 )
 
-// Limits of a delegated window. The longest is ten minutes below what the stores let a
+// Limits of a delegated window. The longest is maxBehind below what the stores let a
 // mark be ahead of their clocks, so that clocks may be minutes apart.
 const (
 	DefaultDelegation = 10 * time.Minute
 	MinDelegation     = time.Second
-	MaxDelegation     = 50 * time.Minute
+	MaxDelegation     = quorum.WorkerAhead - maxBehind
 )
 
 // holderName is what people see of a client: nothing that could break a line of a log.

@@ -52,9 +52,8 @@ func startOf(l snowflake.Layout, t snowflake.Tick) Mark {
 }
 
 // reach is how many windows a mark may lie ahead of the clock, and maxReach how long that is
-// at most. Only the borrow policies use more than one up. Stores take marks up to an hour ahead of
-// their own clocks, and a node takes one beyond maxBehind for a sign that its clock is wrong:
-// what is between that and maxReach is for clocks that differ.
+// at most. Only the borrow policies use more than one up. Stores take marks up to quorum.WorkerAhead
+// ahead of their own clocks.
 const (
 	reach    = 10
 	maxReach = 10 * time.Minute

@@ -24,13 +24,6 @@ const (
 	// again before new ones, so that layouts with millions of ids do not fill the
 	// stores with registers.
 	roomy = 1024
-	// maxBehind is how far the mark of a held worker id may lie ahead of this node's
-	// clock. Stores take no mark far beyond their own clocks, so one that does tells
-	// that this clock is behind. Those of delegated ids are, and no session holds them.
-	maxBehind = 15 * time.Minute
-	// maxAhead is how far beyond a right clock a mark may lie that no session holds: the
-	// stores take none that is further beyond theirs. Delegated ids have such marks.
-	maxAhead = time.Hour
 	// crowdedPercent is the share of a pool above which an operator is warned.
 	crowdedPercent = 80
 )
@@ -231,29 +224,6 @@ func (c choice) only(w snowflake.Worker) choice {
 		c.try = []snowflake.Worker{w}
 	}
 	return c
-}
-
-// behind says why this node's clock cannot be right: others hold worker ids with
-// marks far above it, which they wrote. nil if there are none.
-func behind(used []Used, now Mark, self seq.Session) error {
-	for _, u := range used {
-		if u.Holder != 0 && u.Holder != self && u.Mark > u.Floor && u.Mark.ahead(now) > maxBehind {
-			return fmt.Errorf("%w: it is %v behind the mark of worker %d, which session %s holds",
-				seq.ErrClockOff, u.Mark.ahead(now), u.Worker, u.Holder)
-		}
-	}
-	return nil
-}
-
-// ahead says that this node's clock is behind if worker ids that no session holds have
-// marks that no right clock knows. It is asked once none is free.
-func ahead(used []Used, now Mark) error {
-	for _, u := range used {
-		if u.Holder == 0 && u.Mark > u.Floor && u.Mark.ahead(now) > maxAhead {
-			return fmt.Errorf("%w: it is %v behind the mark of worker %d", seq.ErrClockOff, u.Mark.ahead(now), u.Worker)
-		}
-	}
-	return nil
 }
 
 // kept says that no worker id is to be had yet, used or new: all of them have the floor of

@@ -23,7 +23,7 @@ func (h *hiding) addTo(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&h.layout, "layout", defaultLayout, "preset, or a layout's `text`, of 32 bits or more")
 	cmd.Flags().StringVar(&h.form, "text", snowflake.Decimal.String(), "of hidden IDs, "+textHelp)
 	cmd.Flags().StringVar(&h.keyFile, "key-file", "", "`file` with the key, as seqctl auth key writes it; required")
-	_ = cmd.RegisterFlagCompletionFunc("layout", ctl.OneOf(snowflake.ReadPresetNames()...))                // it is there
+	_ = cmd.RegisterFlagCompletionFunc("layout", ctl.OneOf(snowflake.PresetNames()...))                    // it is there
 	_ = cmd.RegisterFlagCompletionFunc("text", ctl.OneOf("decimal", "base58", "base62", "zbase32", "hex")) // it is there
 }
 

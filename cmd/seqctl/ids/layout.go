@@ -95,8 +95,8 @@ type meaning struct{ layout, namespace string }
 func (m *meaning) addTo(cmd *cobra.Command, o *ctl.Options, also string) {
 	cmd.Flags().StringVar(&m.layout, "layout", "", "preset, or a layout's `text`; "+also+"default "+defaultLayout)
 	cmd.Flags().StringVar(&m.namespace, "namespace", "", "the layout that this `namespace` has at the cluster, a name or an alias; empty: --layout")
-	_ = cmd.RegisterFlagCompletionFunc("namespace", completer(o, namespaces))               // it is there
-	_ = cmd.RegisterFlagCompletionFunc("layout", ctl.OneOf(snowflake.ReadPresetNames()...)) // it is there
+	_ = cmd.RegisterFlagCompletionFunc("namespace", completer(o, namespaces))           // it is there
+	_ = cmd.RegisterFlagCompletionFunc("layout", ctl.OneOf(snowflake.PresetNames()...)) // it is there
 }
 
 // read gives the layout, the default one where none is named, and whether a cluster
@@ -122,7 +122,7 @@ func layoutsCommand() *cobra.Command {
 		Example: "  seqctl snowflake layouts\n" +
 			"  seqctl snowflake layouts 'time:32,worker:9,sequence:12;js53;unit=1s;epoch=2026-01-01T00:00Z' -o json",
 		Args:              ctl.RangeArgs(0, 1),
-		ValidArgsFunction: ctl.OneOf(snowflake.ReadPresetNames()...),
+		ValidArgsFunction: ctl.OneOf(snowflake.PresetNames()...),
 	}
 	cmd.Flags().StringVarP(&output, "output", "o", string(ui.FormatTable), "table, json or yaml")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -131,11 +131,14 @@ func layoutsCommand() *cobra.Command {
 			return daemon.Usage(err)
 		}
 		if len(args) == 0 {
-			args = snowflake.ReadPresetNames()
+			args = snowflake.PresetNames()
 		}
 		rows := []layoutRow{}
 		for _, text := range args {
-			l, err := parseLayout("LAYOUT", text)
+			l, err := snowflake.Preset(text) // as it is made here
+			if err != nil {
+				l, err = parseLayout("LAYOUT", text)
+			}
 			if err != nil {
 				return err
 			}

@@ -114,11 +114,11 @@ func TestLayoutsSaysWhenEachRunsOut(t *testing.T) {
 		t.Fatal(err)
 	}
 	var rows []layoutRow
-	if err := json.Unmarshal([]byte(out), &rows); err != nil || len(rows) != len(snowflake.ReadPresetNames()) {
+	if err := json.Unmarshal([]byte(out), &rows); err != nil || len(rows) != len(snowflake.PresetNames()) {
 		t.Fatalf("got %d rows, %v", len(rows), err)
 	}
 	for i, r := range rows {
-		if r.Layout != snowflake.ReadPresetNames()[i] || r.ReadOnly != (i >= len(snowflake.PresetNames())) {
+		if r.Layout != snowflake.PresetNames()[i] || r.ReadOnly {
 			t.Errorf("row %d is %s", i, r.Layout)
 		}
 		if r.Layout == "baidu" && (!r.RanOut || !r.Warning || r.RunsOut != "2024-11-20T13:24:16.000Z" || r.MaxDatacenter != nil) {

@@ -72,7 +72,7 @@ func parseLayout(flag, text string) (snowflake.Layout, error) {
 	if strings.ContainsAny(text, ":;,=") {
 		l, err = snowflake.ParseReadable(text)
 	} else {
-		err = fmt.Errorf("%w (presets are %s)", err, strings.Join(snowflake.ReadPresetNames(), ", "))
+		err = fmt.Errorf("%w (presets are %s)", err, strings.Join(snowflake.PresetNames(), ", "))
 	}
 	if err != nil {
 		return l, badLayout(flag, err)

@@ -54,7 +54,7 @@ func (o *options) onEtcd(cmd *cobra.Command) (bool, error) {
 // manifestOf is the manifest of what is below a prefix of etcd.
 func manifestOf(c etcdstore.Contents) backup.Manifest {
 	m := backup.Manifest{Cluster: c.Cluster, Era: c.OldestOf, Mapping: c.Mapping, Floors: c.Floors, Required: c.Required, Registers: len(c.States), Sources: []string{"etcd"},
-		Members: quorum.MemberList{Version: 1, R: 1, W: 1, Members: []quorum.Member{{UUID: c.UUID, Name: "etcd"}}}}
+		Members: quorum.MemberList{Version: 1, R: 1, W: 1, Incarnation: c.Incarnation, Members: []quorum.Member{{UUID: c.UUID, Name: "etcd"}}}}
 	for _, s := range c.Sessions {
 		m.LeaseBound = max(m.LeaseBound, s.Lease)
 	}
@@ -88,7 +88,7 @@ func beginning(r backup.Restore, m backup.Manifest, states []quorum.RegisterStat
 	if err != nil {
 		return etcdstore.Beginning{}, err
 	}
-	b := etcdstore.Beginning{Mapping: m.Mapping, Floors: with.Floors.Made(time.Now()).Floors, LeaseBound: with.LeaseBound, Required: with.Required}
+	b := etcdstore.Beginning{Mapping: m.Mapping, Floors: with.Floors.Made(time.Now()).Floors, LeaseBound: with.LeaseBound, Required: with.Required, Origin: with.Origin}
 	for name, st := range with.Registers {
 		b.States = append(b.States, st.Of(name))
 	}

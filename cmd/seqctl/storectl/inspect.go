@@ -148,8 +148,8 @@ func (c contents) print(w io.Writer, format ui.Format, states []quorum.RegisterS
 		return nil
 	}
 	t := ui.NewTable("kind", "registers")
-	for _, kind := range []string{"section", "tag", "worker", "document", "lease"} {
-		t.Row(kind, c.Kinds[kind])
+	for _, kind := range seq.Kinds() {
+		t.Row(kind.Name, c.Kinds[kind.Name])
 	}
 	if err := t.Write(w); err != nil {
 		return err

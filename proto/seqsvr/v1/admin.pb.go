@@ -527,9 +527,13 @@ type StatusReply struct {
 	KeyHashes       []*KeyHash       `protobuf:"bytes,32,rep,name=key_hashes,json=keyHashes,proto3" json:"key_hashes,omitempty"`                      // of all spaces; empty: not known, or a build of before
 	Brief           bool             `protobuf:"varint,33,opt,name=brief,proto3" json:"brief,omitempty"`                                              // it was asked so, and says no more
 	SectionsOneZone uint32           `protobuf:"varint,34,opt,name=sections_one_zone,json=sectionsOneZone,proto3" json:"sections_one_zone,omitempty"` // whose first standby is in their owner's zone, though there are two zones
+	Protocol        uint32           `protobuf:"varint,50,opt,name=protocol,proto3" json:"protocol,omitempty"`                                        // that the node speaks; 0: a build of before
 	W               uint32           `protobuf:"varint,35,opt,name=w,proto3" json:"w,omitempty"`                                                      // stores that a write needs; 0: a build of before
-	unknownFields   protoimpl.UnknownFields
-	sizeCache       protoimpl.SizeCache
+	// How far the node's clock is ahead of those that the stores go by, negative if it is behind. Absent
+	// if that is not known.
+	ClockAheadMs  *int64 `protobuf:"zigzag64,60,opt,name=clock_ahead_ms,json=clockAheadMs,proto3,oneof" json:"clock_ahead_ms,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *StatusReply) Reset() {
@@ -800,9 +804,23 @@ func (x *StatusReply) GetSectionsOneZone() uint32 {
 	return 0
 }
 
+func (x *StatusReply) GetProtocol() uint32 {
+	if x != nil {
+		return x.Protocol
+	}
+	return 0
+}
+
 func (x *StatusReply) GetW() uint32 {
 	if x != nil {
 		return x.W
+	}
+	return 0
+}
+
+func (x *StatusReply) GetClockAheadMs() int64 {
+	if x != nil && x.ClockAheadMs != nil {
+		return *x.ClockAheadMs
 	}
 	return 0
 }
@@ -2066,7 +2084,7 @@ const file_seqsvr_v1_admin_proto_rawDesc = "" +
 	"quotaBytes\x12\x16\n" +
 	"\x06alarms\x18\x06 \x03(\tR\x06alarms\x12\x1a\n" +
 	"\brestored\x18\a \x01(\tR\brestored\x12\x16\n" +
-	"\x06prefix\x18\b \x01(\tR\x06prefix\"\xfb\b\n" +
+	"\x06prefix\x18\b \x01(\tR\x06prefix\"\xd5\t\n" +
 	"\vStatusReply\x12\x1d\n" +
 	"\n" +
 	"cluster_id\x18\x01 \x01(\tR\tclusterId\x12\x10\n" +
@@ -2104,8 +2122,11 @@ const file_seqsvr_v1_admin_proto_rawDesc = "" +
 	"\n" +
 	"key_hashes\x18  \x03(\v2\x12.seqsvr.v1.KeyHashR\tkeyHashes\x12\x14\n" +
 	"\x05brief\x18! \x01(\bR\x05brief\x12*\n" +
-	"\x11sections_one_zone\x18\" \x01(\rR\x0fsectionsOneZone\x12\f\n" +
-	"\x01w\x18# \x01(\rR\x01w\"\x91\x01\n" +
+	"\x11sections_one_zone\x18\" \x01(\rR\x0fsectionsOneZone\x12\x1a\n" +
+	"\bprotocol\x182 \x01(\rR\bprotocol\x12\f\n" +
+	"\x01w\x18# \x01(\rR\x01w\x12)\n" +
+	"\x0eclock_ahead_ms\x18< \x01(\x12H\x00R\fclockAheadMs\x88\x01\x01B\x11\n" +
+	"\x0f_clock_ahead_ms\"\x91\x01\n" +
 	"\rEndingSection\x12\x18\n" +
 	"\asection\x18\x01 \x01(\rR\asection\x12\x14\n" +
 	"\x05space\x18\x02 \x01(\tR\x05space\x12\x10\n" +
@@ -2286,6 +2307,7 @@ func file_seqsvr_v1_admin_proto_init() {
 		return
 	}
 	file_seqsvr_v1_route_proto_init()
+	file_seqsvr_v1_admin_proto_msgTypes[4].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{

@@ -492,7 +492,8 @@ type Set struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	ClusterId     string                 `protobuf:"bytes,2,opt,name=cluster_id,json=clusterId,proto3" json:"cluster_id,omitempty"`
-	Addrs         []string               `protobuf:"bytes,3,rep,name=addrs,proto3" json:"addrs,omitempty"` // gRPC, host:port, of AllocSvr of the Set; of the root perhaps none
+	Addrs         []string               `protobuf:"bytes,3,rep,name=addrs,proto3" json:"addrs,omitempty"`             // gRPC, host:port, of AllocSvr of the Set; of the root perhaps none
+	Incarnation   *Incarnation           `protobuf:"bytes,4,opt,name=incarnation,proto3" json:"incarnation,omitempty"` // when it joined or was given its addresses; absent: not known
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -544,6 +545,13 @@ func (x *Set) GetClusterId() string {
 func (x *Set) GetAddrs() []string {
 	if x != nil {
 		return x.Addrs
+	}
+	return nil
+}
+
+func (x *Set) GetIncarnation() *Incarnation {
+	if x != nil {
+		return x.Incarnation
 	}
 	return nil
 }
@@ -792,12 +800,13 @@ const file_seqsvr_v1_route_proto_rawDesc = "" +
 	"\abinding\x18\x03 \x01(\fR\abinding\"@\n" +
 	"\fSectionRange\x12\x14\n" +
 	"\x05first\x18\x01 \x01(\rR\x05first\x12\x1a\n" +
-	"\bsections\x18\x02 \x01(\rR\bsections\"N\n" +
+	"\bsections\x18\x02 \x01(\rR\bsections\"\x88\x01\n" +
 	"\x03Set\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1d\n" +
 	"\n" +
 	"cluster_id\x18\x02 \x01(\tR\tclusterId\x12\x14\n" +
-	"\x05addrs\x18\x03 \x03(\tR\x05addrs\"O\n" +
+	"\x05addrs\x18\x03 \x03(\tR\x05addrs\x128\n" +
+	"\vincarnation\x18\x04 \x01(\v2\x16.seqsvr.v1.IncarnationR\vincarnation\"O\n" +
 	"\x06SetRun\x123\n" +
 	"\bsections\x18\x01 \x01(\v2\x17.seqsvr.v1.SectionRangeR\bsections\x12\x10\n" +
 	"\x03set\x18\x02 \x01(\rR\x03set\"\x97\x01\n" +
@@ -845,16 +854,17 @@ var file_seqsvr_v1_route_proto_depIdxs = []int32{
 	0,  // 0: seqsvr.v1.RouteTable.nodes:type_name -> seqsvr.v1.Node
 	10, // 1: seqsvr.v1.RouteTable.pins:type_name -> seqsvr.v1.RouteTable.PinsEntry
 	2,  // 2: seqsvr.v1.Mapping.spaces:type_name -> seqsvr.v1.Space
-	5,  // 3: seqsvr.v1.SetRun.sections:type_name -> seqsvr.v1.SectionRange
-	6,  // 4: seqsvr.v1.SetMap.sets:type_name -> seqsvr.v1.Set
-	7,  // 5: seqsvr.v1.SetMap.runs:type_name -> seqsvr.v1.SetRun
-	9,  // 6: seqsvr.v1.SetMap.moves:type_name -> seqsvr.v1.SetMove
-	5,  // 7: seqsvr.v1.SetMove.sections:type_name -> seqsvr.v1.SectionRange
-	8,  // [8:8] is the sub-list for method output_type
-	8,  // [8:8] is the sub-list for method input_type
-	8,  // [8:8] is the sub-list for extension type_name
-	8,  // [8:8] is the sub-list for extension extendee
-	0,  // [0:8] is the sub-list for field type_name
+	4,  // 3: seqsvr.v1.Set.incarnation:type_name -> seqsvr.v1.Incarnation
+	5,  // 4: seqsvr.v1.SetRun.sections:type_name -> seqsvr.v1.SectionRange
+	6,  // 5: seqsvr.v1.SetMap.sets:type_name -> seqsvr.v1.Set
+	7,  // 6: seqsvr.v1.SetMap.runs:type_name -> seqsvr.v1.SetRun
+	9,  // 7: seqsvr.v1.SetMap.moves:type_name -> seqsvr.v1.SetMove
+	5,  // 8: seqsvr.v1.SetMove.sections:type_name -> seqsvr.v1.SectionRange
+	9,  // [9:9] is the sub-list for method output_type
+	9,  // [9:9] is the sub-list for method input_type
+	9,  // [9:9] is the sub-list for extension type_name
+	9,  // [9:9] is the sub-list for extension extendee
+	0,  // [0:9] is the sub-list for field type_name
 }
 
 func init() { file_seqsvr_v1_route_proto_init() }

@@ -1334,12 +1334,15 @@ type SnowflakeWorker struct {
 	WorkerId     uint64                 `protobuf:"varint,2,opt,name=worker_id,json=workerId,proto3" json:"worker_id,omitempty"`
 	// High-water mark, milliseconds since 1970: no ID of this worker has a later time.
 	// Minutes ahead where nobody holds it: the worker id is delegated to a client.
-	MarkUnixMs    uint64 `protobuf:"varint,3,opt,name=mark_unix_ms,json=markUnixMs,proto3" json:"mark_unix_ms,omitempty"`
-	Session       uint64 `protobuf:"fixed64,4,opt,name=session,proto3" json:"session,omitempty"`                             // that holds it; 0: nobody
-	Node          string `protobuf:"bytes,5,opt,name=node,proto3" json:"node,omitempty"`                                     // its name; "" if not known
-	LeaseLeftMs   int64  `protobuf:"varint,6,opt,name=lease_left_ms,json=leaseLeftMs,proto3" json:"lease_left_ms,omitempty"` // -1: nobody holds it
-	Free          bool   `protobuf:"varint,7,opt,name=free,proto3" json:"free,omitempty"`                                    // it can be taken now
-	Client        string `protobuf:"bytes,8,opt,name=client,proto3" json:"client,omitempty"`                                 // whom the answering node has lent it to; "": nobody, as far as it knows
+	MarkUnixMs  uint64 `protobuf:"varint,3,opt,name=mark_unix_ms,json=markUnixMs,proto3" json:"mark_unix_ms,omitempty"`
+	Session     uint64 `protobuf:"fixed64,4,opt,name=session,proto3" json:"session,omitempty"`                             // that holds it; 0: nobody
+	Node        string `protobuf:"bytes,5,opt,name=node,proto3" json:"node,omitempty"`                                     // its name; "" if not known
+	LeaseLeftMs int64  `protobuf:"varint,6,opt,name=lease_left_ms,json=leaseLeftMs,proto3" json:"lease_left_ms,omitempty"` // -1: nobody holds it
+	Free        bool   `protobuf:"varint,7,opt,name=free,proto3" json:"free,omitempty"`                                    // it can be taken now
+	Client      string `protobuf:"bytes,8,opt,name=client,proto3" json:"client,omitempty"`                                 // whom the answering node has lent it to; "": nobody, as far as it knows
+	// How far the mark lies ahead of the answering node's clock. Zero also if the mark is where a restored
+	// era begins.
+	AheadMs       int64 `protobuf:"varint,20,opt,name=ahead_ms,json=aheadMs,proto3" json:"ahead_ms,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1428,6 +1431,13 @@ func (x *SnowflakeWorker) GetClient() string {
 		return x.Client
 	}
 	return ""
+}
+
+func (x *SnowflakeWorker) GetAheadMs() int64 {
+	if x != nil {
+		return x.AheadMs
+	}
+	return 0
 }
 
 type SnowflakeWorkersReply struct {
@@ -2237,7 +2247,7 @@ const file_seqsvr_v1_snowflake_proto_rawDesc = "" +
 	"\x04undo\x18\x03 \x01(\bR\x04undo\"M\n" +
 	"\x17SnowflakeWorkersRequest\x12\x1c\n" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x14\n" +
-	"\x05alias\x18\x02 \x01(\rR\x05alias\"\xf3\x01\n" +
+	"\x05alias\x18\x02 \x01(\rR\x05alias\"\x8e\x02\n" +
 	"\x0fSnowflakeWorker\x12#\n" +
 	"\rdatacenter_id\x18\x01 \x01(\x04R\fdatacenterId\x12\x1b\n" +
 	"\tworker_id\x18\x02 \x01(\x04R\bworkerId\x12 \n" +
@@ -2247,7 +2257,8 @@ const file_seqsvr_v1_snowflake_proto_rawDesc = "" +
 	"\x04node\x18\x05 \x01(\tR\x04node\x12\"\n" +
 	"\rlease_left_ms\x18\x06 \x01(\x03R\vleaseLeftMs\x12\x12\n" +
 	"\x04free\x18\a \x01(\bR\x04free\x12\x16\n" +
-	"\x06client\x18\b \x01(\tR\x06client\"\xba\x01\n" +
+	"\x06client\x18\b \x01(\tR\x06client\x12\x19\n" +
+	"\bahead_ms\x18\x14 \x01(\x03R\aaheadMs\"\xba\x01\n" +
 	"\x15SnowflakeWorkersReply\x12\x1c\n" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x124\n" +
 	"\aworkers\x18\x02 \x03(\v2\x1a.seqsvr.v1.SnowflakeWorkerR\aworkers\x12\x12\n" +

@@ -54,8 +54,8 @@ const (
 // "time:41,datacenter:5,worker:5,sequence:12;unit=1ms;epoch=1288834974657", which may
 // end in ";overflow=" and ";rollback=" policies. BAD_LAYOUT: neither.
 //
-// Layouts of 64 bits (presets discord and instagram) are read_only: Decode reads their
-// unsigned IDs, nothing makes them. Decode also reads UUIDs, ULIDs and ObjectIds: as text,
+// Layouts of 64 bits are read_only: Decode reads their unsigned IDs, nothing makes them. The presets
+// discord and instagram have 64 bits for Decode, and one bit of time less in a namespace. Decode also reads UUIDs, ULIDs and ObjectIds: as text,
 // under the layout uuid, ulid or objectid, or under none and without an encoding, since
 // they are longer than any other.
 //
@@ -275,8 +275,8 @@ func (c *snowflakeClient) GiveBack(ctx context.Context, in *SnowflakeGiveBackReq
 // "time:41,datacenter:5,worker:5,sequence:12;unit=1ms;epoch=1288834974657", which may
 // end in ";overflow=" and ";rollback=" policies. BAD_LAYOUT: neither.
 //
-// Layouts of 64 bits (presets discord and instagram) are read_only: Decode reads their
-// unsigned IDs, nothing makes them. Decode also reads UUIDs, ULIDs and ObjectIds: as text,
+// Layouts of 64 bits are read_only: Decode reads their unsigned IDs, nothing makes them. The presets
+// discord and instagram have 64 bits for Decode, and one bit of time less in a namespace. Decode also reads UUIDs, ULIDs and ObjectIds: as text,
 // under the layout uuid, ulid or objectid, or under none and without an encoding, since
 // they are longer than any other.
 //

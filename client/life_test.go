@@ -1,0 +1,299 @@
+package client_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/seqsvr/seqsvr/client"
+	"github.com/seqsvr/seqsvr/seq"
+	"github.com/seqsvr/seqsvr/tests/clienttest"
+)
+
+// lifeOf is a life of a cluster that the digit stands for; bound is the digit of its binding.
+func lifeOf(cluster byte, era seq.Era, bound byte) seq.Incarnation {
+	return seq.Incarnation{Cluster: seq.ClusterID{15: cluster}, Era: era, Binding: seq.ClusterID{15: bound}}
+}
+
+// living is a cluster of n nodes that tell a life.
+func living(t testing.TB, n int, life seq.Incarnation) *clienttest.Cluster {
+	t.Helper()
+	c := clienttest.Start(t, n, seq.Space{Name: "user", Sections: sections})
+	c.Live(life)
+	return c
+}
+
+// kinds are calls by a stream and unary ones.
+var kinds = map[string]func(context.Context, *client.Client) (seq.Seq, error){
+	"stream": func(ctx context.Context, c *client.Client) (seq.Seq, error) { return c.Next(ctx, client.Key{UID: 7}) },
+	"unary": func(ctx context.Context, c *client.Client) (seq.Seq, error) {
+		got, err := c.Current(ctx, "", []seq.UID{7})
+		if err == nil {
+			err = got[0].Err
+		}
+		return 0, err
+	},
+}
+
+// lines keeps what was logged.
+type lines struct {
+	mu  sync.Mutex
+	all strings.Builder
+}
+
+func (l *lines) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.all.Write(p)
+}
+
+func (l *lines) count(text string) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return strings.Count(l.all.String(), text)
+}
+
+func logger() (*lines, *slog.Logger) {
+	l := &lines{}
+	return l, slog.New(slog.NewTextHandler(l, nil))
+}
+
+func want(t testing.TB, err error, is error, texts ...string) {
+	t.Helper()
+	if !errors.Is(err, is) {
+		t.Fatalf("error %v, expected %v", err, is)
+	}
+	for _, text := range texts {
+		if !strings.Contains(err.Error(), text) {
+			t.Fatalf("error %q, expected %q in it", err, text)
+		}
+	}
+}
+
+func TestAddressesOfTwoClustersOfOneNameAreRefused(t *testing.T) {
+	a, b := living(t, 1, lifeOf(1, 0, 1)), living(t, 1, lifeOf(2, 0, 2))
+	both := append(a.Addrs(), b.Addrs()...)
+	_, err := client.New(bounded(t), client.Config{Addrs: both})
+	want(t, err, seq.ErrForeignCluster, both[0], both[1], lifeOf(1, 0, 1).String(), lifeOf(2, 0, 2).String())
+
+	// Also when one of them falls silent, because nothing says that the other one is meant.
+	c := dial(t, a, client.Config{Addrs: both, Lazy: true})
+	want(t, c.Ready(bounded(t)), seq.ErrForeignCluster)
+	a.Nodes[0].Kill()
+	asked := b.Nodes[0].Asked.Load()
+	waitFor(t, "another question to the other one", func() bool { return b.Nodes[0].Asked.Load() > asked+2 })
+	for kind, call := range kinds {
+		if got, err := call(bounded(t), c); !errors.Is(err, seq.ErrForeignCluster) {
+			t.Fatalf("%s: %d, %v", kind, got, err)
+		}
+	}
+	if n := b.Nodes[0].Messages.Load() + b.Nodes[0].Calls.Load(); n != 0 {
+		t.Fatalf("%d calls went to one of two clusters", n)
+	}
+}
+
+func TestClustersOfTwoNamesAreRefusedUnlessOneIsMeant(t *testing.T) {
+	s := clienttest.StartSets(t, []string{"main", "b"}, 1, seq.Space{Name: "user", Sections: sections})
+	alone := living(t, 1, lifeOf(1, 0, 1))
+	both := append(alone.Addrs(), s.All[0].Addrs()...)
+	_, err := client.New(bounded(t), client.Config{Addrs: both})
+	want(t, err, seq.ErrForeignCluster, both[0], both[1], alone.ID, s.All[0].ID)
+	c := dial(t, alone, client.Config{Addrs: both, ClusterID: alone.ID})
+	if _, err := c.Next(bounded(t), client.Key{UID: 7}); err != nil {
+		t.Fatal(err)
+	}
+	if why := c.LeftOut()[both[1]]; !errors.Is(why, seq.ErrForeignCluster) {
+		t.Fatalf("left out: %v", c.LeftOut())
+	}
+}
+
+func TestAnAddressThatPassedToAnotherClusterIsLeftOut(t *testing.T) {
+	for kind, call := range kinds {
+		t.Run(kind, func(t *testing.T) {
+			own, other := lifeOf(1, 0, 1), lifeOf(2, 0, 2)
+			cluster := living(t, 2, own)
+			log, to := logger()
+			c := dial(t, cluster, client.Config{Addrs: cluster.Addrs(), Logger: to})
+			key := uidOf(cluster, 1)
+			take := func() seq.Seq {
+				t.Helper()
+				n, err := c.Next(bounded(t), client.Key{UID: key})
+				if err != nil {
+					t.Fatal(err)
+				}
+				return n
+			}
+			before := take()
+			cluster.TakeOver(1, 0)
+			stranger := cluster.Nodes[1]
+			stranger.Live(other)
+			for range 20 {
+				if n := take(); n <= before {
+					t.Fatalf("after %d came %d", before, n)
+				}
+			}
+			if _, err := call(bounded(t), c); err != nil {
+				t.Fatal(err)
+			}
+			waitFor(t, "the address to be left out", func() bool { return c.LeftOut()[stranger.Addr()] != nil })
+			want(t, c.LeftOut()[stranger.Addr()], seq.ErrForeignCluster, own.String(), other.String(), stranger.Addr(), "holds to")
+			if log.count("is left out") != 1 {
+				t.Fatalf("%d warnings, expected one", log.count("is left out"))
+			}
+			if c.Incarnation() != own {
+				t.Fatalf("holds to %v", c.Incarnation())
+			}
+			// It is the cluster's again.
+			stranger.Live(own)
+			cluster.TakeOver(0, 1)
+			take()
+			waitFor(t, "the address to be used again", func() bool { return c.LeftOut()[stranger.Addr()] == nil })
+		})
+	}
+}
+
+func TestAForeignClusterAloneEndsCallsByName(t *testing.T) {
+	for kind, call := range kinds {
+		t.Run(kind, func(t *testing.T) {
+			for name, row := range map[string]struct {
+				own, other seq.Incarnation
+				is         error
+			}{
+				"initialised again": {lifeOf(1, 0, 1), lifeOf(2, 0, 2), seq.ErrForeignCluster},
+				"restored twice":    {lifeOf(1, 1, 2), lifeOf(1, 1, 3), seq.ErrForeignCluster},
+				"an older era":      {lifeOf(1, 1, 2), lifeOf(1, 0, 1), seq.ErrStaleEra},
+			} {
+				cluster := living(t, 1, row.own)
+				c := dial(t, cluster, client.Config{Timeout: time.Minute})
+				if _, err := c.Next(bounded(t), client.Key{UID: 7}); err != nil {
+					t.Fatal(err)
+				}
+				node := cluster.Nodes[0]
+				node.Live(row.other)
+				messages, calls := node.Messages.Load(), node.Calls.Load()
+				got, err := call(context.Background(), c)
+				if !errors.Is(err, row.is) {
+					t.Fatalf("%s: %d, %v", name, got, err)
+				}
+				want(t, err, row.is, row.own.String(), row.other.String(), node.Addr())
+				if node.Messages.Load() != messages || node.Calls.Load() != calls {
+					t.Fatalf("%s: a call was served", name)
+				}
+				if err := c.Probe(bounded(t)); !errors.Is(err, row.is) {
+					t.Fatalf("%s: probe: %v", name, err)
+				}
+			}
+		})
+	}
+}
+
+func TestTheNewestEraIsTakenAtTheStart(t *testing.T) {
+	o, n := living(t, 1, lifeOf(1, 0, 1)), living(t, 1, lifeOf(1, 1, 2))
+	for range 5 {
+		c := dial(t, o, client.Config{Addrs: append(o.Addrs(), n.Addrs()...)})
+		if _, err := c.Next(bounded(t), client.Key{UID: 7}); err != nil || c.Incarnation() != lifeOf(1, 1, 2) {
+			t.Fatalf("%v, %v", c.Incarnation(), err)
+		}
+		want(t, c.LeftOut()[o.Addrs()[0]], seq.ErrStaleEra)
+	}
+	if n := messages(o); n != 0 {
+		t.Fatalf("%d calls of the older era", n)
+	}
+}
+
+func TestARestoredClusterIsFollowedOnceAndNeverBack(t *testing.T) {
+	for name, same := range map[string]bool{"at its addresses": true, "elsewhere": false} {
+		t.Run(name, func(t *testing.T) {
+			o := living(t, 2, lifeOf(1, 0, 1))
+			n, addrs := o, o.Addrs()
+			if !same {
+				n = living(t, 1, lifeOf(1, 1, 2))
+				n.Nodes[0].Kill()
+				addrs = append(addrs, n.Addrs()...)
+			}
+			for range 4 { // the tables of a restored cluster have lower versions
+				o.Publish()
+			}
+			log, to := logger()
+			c := dial(t, o, client.Config{Addrs: addrs, Logger: to})
+			take := func() {
+				t.Helper()
+				if _, err := c.Next(bounded(t), client.Key{UID: 7}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			take()
+			if same {
+				o.Live(lifeOf(1, 1, 2))
+			} else {
+				n.Nodes[0].Restart()
+				c.Refresh() // the old one answers as well
+				waitFor(t, "the new era", func() bool { return c.Incarnation() == lifeOf(1, 1, 2) })
+			}
+			take()
+			if routes := c.Routes(); c.Incarnation() != lifeOf(1, 1, 2) || routes == nil || routes.Version != 1 {
+				t.Fatalf("%v, table %v", c.Incarnation(), routes)
+			}
+			if !same { // open streams to the old era have ended, and no later one begins
+				old := messages(o)
+				for range 20 {
+					take()
+					c.Refresh()
+				}
+				if got := messages(o); got != old {
+					t.Fatalf("%d calls went to the old era", got-old)
+				}
+			}
+			if log.count("going over") != 1 {
+				t.Fatalf("went over %d times", log.count("going over"))
+			}
+		})
+	}
+}
+
+func TestAServerOfTheVersionBeforeIsServedBy(t *testing.T) {
+	cluster := living(t, 2, lifeOf(1, 0, 1))
+	cluster.Nodes[1].Live(seq.Incarnation{})
+	log, to := logger()
+	c := dial(t, cluster, client.Config{Addrs: cluster.Addrs(), Logger: to})
+	for range 3 {
+		for node := range cluster.Nodes {
+			if _, err := c.Next(bounded(t), client.Key{UID: uidOf(cluster, node)}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	// The first table of the newer node is adopted from the older one too.
+	cluster.Publish()
+	waitFor(t, "the table", func() bool {
+		_, _ = c.Next(bounded(t), client.Key{UID: uidOf(cluster, 1)})
+		return c.Routes().Version == 2
+	})
+	if len(c.LeftOut()) != 0 || c.Incarnation() != lifeOf(1, 0, 1) || log.count("does not tell its incarnation") > 1 {
+		t.Fatalf("left out %v, holds to %v", c.LeftOut(), c.Incarnation())
+	}
+}
+
+func TestASetIsHeldToTheLifeInTheMap(t *testing.T) {
+	s := twoSets(t, 1)
+	s.All[0].Live(lifeOf(1, 0, 1))
+	s.All[1].Live(lifeOf(2, 0, 2))
+	s.Publish()
+	s.Hold(lifeOf(1, 0, 1), lifeOf(3, 0, 3)) // the map knows another cluster of that name
+	c := dial(t, s.All[0], client.Config{AttemptTimeout: 100 * time.Millisecond})
+	if _, err := c.Next(bounded(t), client.Key{UID: uidIn(s, 0)}); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	_, err := c.Next(ctx, client.Key{UID: uidIn(s, 1)})
+	want(t, err, seq.ErrForeignCluster)
+	if n := messages(s.All[1]); n != 0 {
+		t.Fatalf("%d calls went to another cluster", n)
+	}
+	s.Hold(lifeOf(1, 0, 1), lifeOf(2, 0, 2))
+}

@@ -1,0 +1,44 @@
+package clienttest
+
+import (
+	"slices"
+
+	"github.com/seqsvr/seqsvr/seq"
+)
+
+// Live restarts all nodes as processes of that life of the cluster, with a route table whose version
+// is the first. Numbers go on. Without it the nodes tell no life, as those of the version before.
+func (c *Cluster) Live(life seq.Incarnation) {
+	c.mu.Lock()
+	next := c.routes.Clone()
+	next.Version = 1
+	c.routes = next
+	c.mu.Unlock()
+	for _, n := range c.Nodes {
+		n.Live(life)
+	}
+}
+
+// Live restarts the node as a process of that life of the cluster.
+func (n *Node) Live(life seq.Incarnation) {
+	n.mu.Lock()
+	n.life = life
+	n.mu.Unlock()
+	n.Restart()
+}
+
+// incarnation is the life that the node tells.
+func (n *Node) incarnation() seq.Incarnation {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.life
+}
+
+// Hold has the map say the lives of the Sets, as a newer version that all know.
+func (s *Sets) Hold(lives ...seq.Incarnation) {
+	s.m.Sets = slices.Clone(s.m.Sets)
+	for i, life := range lives {
+		s.m.Sets[i].Incarnation = life
+	}
+	s.Publish()
+}

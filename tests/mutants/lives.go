@@ -1,0 +1,46 @@
+package main
+
+// callerLifeMutants are of callers that hold to one life of a cluster.
+var callerLifeMutants = []mutant{
+	{rule: "caller-says-its-life", name: "a server does not look at the life that a call is for", file: "internal/rpc/server.go", in: []string{"internal/rpc"}, edits: []edit{
+		{"	return g.life.check(ctx)\n", "	return nil\n"}}},
+	{rule: "caller-says-its-life", name: "calls do not say their life", file: "internal/rpc/cluster.go", in: []string{"client"}, edits: []edit{
+		{"		t.header[IncarnationHeader] = life.String()\n", ""}}},
+	{rule: "all-addresses-before-the-first-call", name: "the first answer decides at the start", file: "client/life.go", in: []string{"client"}, edits: []edit{
+		{"	slices.SortStableFunc(answers", "	answers = answers[:min(1, len(answers))]\n	slices.SortStableFunc(answers"}}},
+	{rule: "all-addresses-before-the-first-call", name: "the oldest era is taken at the start", file: "client/life.go", in: []string{"client"}, edits: []edit{
+		{"int64(b.life.Era)-int64(a.life.Era)", "int64(a.life.Era)-int64(b.life.Era)"}}},
+	{rule: "two-clusters-are-refused", name: "one of two clusters is taken at the start", file: "client/life.go", in: []string{"client"}, edits: []edit{
+		{"		if err := words[best].life.Check(w.life); errors.Is(err, seq.ErrForeignCluster) {", "		if err := words[best].life.Check(w.life); false {"}}},
+	{rule: "two-clusters-are-refused", name: "an address that falls silent no longer counts", file: "client/life.go", in: []string{"client"}, edits: []edit{
+		{"	for _, a := range answers {\n		a.from.word.Store(", "	for _, one := range all.seeds {\n		one.word.Store(nil)\n	}\n	for _, a := range answers {\n		a.from.word.Store("}}},
+	{rule: "two-clusters-are-refused", name: "one of two names is taken at the start", file: "client/life.go", in: []string{"client"}, edits: []edit{
+		{"t.c.cfg.ClusterID == \"\" && w.cluster", "false && w.cluster"}}},
+	{rule: "a-restore-is-followed-once", name: "the table of the old era stays", file: "client/life.go", in: []string{"client"}, edits: []edit{
+		{"		s.version.Store(0)\n", ""}}},
+	{rule: "a-restore-is-followed-once", name: "streams to the old era go on", file: "client/life.go", in: []string{"client"}, edits: []edit{
+		{"				st.hangUpNow()\n", "				_ = st\n"}}},
+	{rule: "a-restore-is-followed-once", name: "a server that refuses is not asked which life it is of", file: "client/retry.go", in: []string{"client"}, edits: []edit{
+		{"		from.doubt()\n", ""}}},
+	{rule: "a-restore-is-followed-once", name: "a client goes over to an older era", file: "client/life.go", in: []string{"client"}, edits: []edit{
+		{"	if err := own.Life().Check(life); err != nil {", "	if err := own.Life().Check(life); errors.Is(err, seq.ErrForeignCluster) {"},
+		{"	case own.Life().Newer(life):\n", "	case own.Life() != life:\n"}}},
+	{rule: "foreign-cluster-ends-calls", name: "calls wait for another life to be gone", file: "client/retry.go", in: []string{"client"}, edits: []edit{
+		{"	if t.asked > 0 && t.asked == t.strange && k.c.servers.strangers() {", "	if false {"}}},
+	{rule: "foreign-cluster-ends-calls", name: "an answer of another cluster is a sign of life", file: "client/probe.go", in: []string{"client"}, edits: []edit{
+		{"					err = of.refuses(", "					_ = of.refuses("}}},
+	{rule: "life-of-a-set", name: "the life in the map is not held to", file: "internal/rpc/sets.go", in: []string{"client"}, edits: []edit{
+		{"Addrs: s.GetAddrs(), Incarnation: IncarnationFromProto(s.GetIncarnation())}", "Addrs: s.GetAddrs()}"}}},
+	{rule: "router-tells-its-life", name: "a router does not tell the life that it holds to", file: "router/server.go", in: []string{"router"}, edits: []edit{
+		{", Incarnation: rpc.IncarnationToProto(root.Incarnation)}", "}"}}},
+	{rule: "router-tells-its-life", name: "a router serves calls for another life", file: "router/router.go", in: []string{"router"}, edits: []edit{
+		{"Incarnation: r.sdk.Incarnation, ", ""}}},
+	{rule: "router-tells-its-life", name: "a table of the old era is sent for one of the new", file: "router/server.go", in: []string{"router"}, edits: []edit{
+		{"t != nil && t.of == routes {", "t != nil && t.of.Version == routes.Version {"}}},
+	{rule: "alloc-checks-the-life", name: "an AllocSvr serves calls for another life", file: "allocsvr/allocsvr.go", in: []string{"allocsvr"}, edits: []edit{
+		{"ClusterID: p.ClusterID, Incarnation: p.Incarnation, ", "ClusterID: p.ClusterID, "}}},
+	{rule: "restore-keeps-the-id", name: "a restore begins another cluster", file: "storesvr/backup/restore.go", in: []string{"storesvr/backup"}, edits: []edit{
+		{", Origin: m.origin()}", "}"}}},
+	{rule: "restore-keeps-the-id", name: "a restore in place begins another cluster", file: "internal/etcdstore/era.go", in: []string{"internal/etcdstore"}, edits: []edit{
+		{"next.Origin, next.Binding = origin, ", "next.Origin, next.Binding = seq.ClusterID{}, "}}},
+}
