@@ -11,9 +11,7 @@ var identityMutants = []mutant{
 		{"s.binding(members, originOf(there))); s.err != nil {\n			return\n		}\n	}\n", "s.binding(members, originOf(there))); s.err != nil {\n			continue\n		}\n	}\n	if len(answered(there)) < len(there) {\n		return\n	}\n"}}},
 	{rule: "binding-in-two-steps", name: "stores are bound in the order of the configuration", file: "internal/storeclient/bind.go", in: []string{"storesvr"}, edits: []edit{
 		{"return cmp.Compare(a.id.UUID, b.id.UUID) })\n	var", "return 0 })\n	var"}}},
-	{rule: "binding-in-two-steps", name: "a store takes another list while it is pending", file: "storesvr/members.go", in: []string{"storesvr"}, edits: []edit{
-		{"	case !slices.EqualFunc(own.List, members, quorum.Member.Same):\n", "	case own.Pending && first:\n		return &disk.Members{Version: 1, List: members, Pending: true}, nil\n	case !slices.EqualFunc(own.List, members, quorum.Member.Same):\n"}}},
-	{rule: "binding-in-two-steps", name: "a store that is not bound takes complete for a bind", file: "storesvr/members.go", in: []string{"storesvr"}, edits: []edit{
+	{rule: "binding-in-two-steps", name: "a store that is not bound takes complete for a bind", file: "storesvr/members.go", in: []string{"internal/storeclient"}, edits: []edit{
 		{"	case own.Version == 0 && step == pb.BindStep_BIND_STEP_COMPLETE:\n", "	case false:\n"}}},
 	{rule: "binding-in-two-steps", name: "a follower does not tell a pending store that its list is complete", file: "internal/storeclient/follow.go", in: []string{"internal/storeclient"}, edits: []edit{
 		{"	bind(ctx, asked)\n", ""}}},
@@ -49,4 +47,6 @@ var identityMutants = []mutant{
 		{"|| heard && c.Boot < s.seen.Boot) {", "|| (heard || true) && c.Boot < s.seen.Boot) {"}}},
 	{rule: "one-uuid-one-process", name: "a connecting process goes by one of two", file: "internal/storeclient/sift.go", in: []string{"internal/storeclient"}, edits: []edit{
 		{"			other.odd = alive(other, s)\n", ""}}},
+	{rule: "address-is-no-identity", name: "a member that is away and never answered has no client", file: "internal/storeclient/match.go", in: []string{"internal/storeclient"}, edits: []edit{
+		{"(uuid == m.UUID || uuid == \"\" && m.Addr == s.client.Addr())", "uuid == m.UUID"}}},
 }
