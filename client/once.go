@@ -53,7 +53,7 @@ func (c *Client) NextKeysOnce(ctx context.Context, space string, names []string,
 func (c *Client) Lookup(ctx context.Context, key Key, id string) (Range, bool, error) {
 	got, err := c.lookup(ctx, key, id)
 	if err != nil {
-		err = fmt.Errorf("lookup %v: %w", key, err)
+		err = told(fmt.Sprintf("lookup %v", key), err)
 		return Range{Err: err}, false, err
 	}
 	return got, got.First != 0, nil

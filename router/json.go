@@ -14,6 +14,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/seqsvr/seqsvr/internal/jsontext"
 	"github.com/seqsvr/seqsvr/internal/rpc"
 	"github.com/seqsvr/seqsvr/seq"
 )
@@ -27,8 +28,12 @@ const wholeNumber = "a whole number from 0 to 18446744073709551615"
 func badArgument(text string) error { return fmt.Errorf("%w: %s", seq.ErrBadArgument, text) }
 
 func isJSON(r *http.Request) bool {
-	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
-	return err == nil && (kind == "application/json" || strings.HasSuffix(kind, "+json"))
+	kind, with, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	if err != nil || kind != "application/json" && !strings.HasSuffix(kind, "+json") {
+		return false
+	}
+	charset := strings.ToLower(with["charset"])
+	return charset == "" || charset == "utf-8" || charset == "utf8" || charset == "us-ascii"
 }
 
 // errTooLarge is a body above Config.HTTPMaxBody.
@@ -52,6 +57,9 @@ func readBody(r *http.Request) ([]byte, error) {
 		return nil, badArgument(fmt.Sprintf("body: it did not come whole within %v", bodyTimeout))
 	case err != nil:
 		return nil, badArgument("body: " + err.Error())
+	}
+	if err := jsontext.Check(body); err != nil { // two names would be read as one
+		return nil, badArgument("malformed JSON: " + err.Error())
 	}
 	return body, nil
 }
