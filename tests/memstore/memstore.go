@@ -123,6 +123,7 @@ type Store struct {
 	bounded   bool          // takes no records from beyond its clock
 	wrong     time.Duration // by how much its clock is ahead
 	reticent  bool          // does not tell its clock, as a build of the version before
+	full      bool          // says that it has no memory for more
 }
 
 // ahead is how far beyond its clock a store takes records, as storesvr.LogAhead.
@@ -141,6 +142,13 @@ func (s *Store) SetReticent() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.reticent = true
+}
+
+// SetFull has the store say that it has no memory for more of exact spaces.
+func (s *Store) SetFull(full bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.full = full
 }
 
 // wall is what its clock shows. Callers hold s.mu.
@@ -305,6 +313,7 @@ func (s *Store) Renew(ctx context.Context, req quorum.RenewRequest) (reply quoru
 		}
 		reply, err = s.core.Renew(req, now)
 		reply.UUID, reply.BootCount, reply.Commits = s.uuid, s.boot, s.commits
+		reply.Full = s.full
 		if !s.reticent {
 			reply.Time = s.wall().UnixMilli()
 		}
