@@ -67,6 +67,11 @@ func join(ctx context.Context, c *Client, key Key, n uint32, named *Request) (v 
 	if err := key.check(); err != nil {
 		return nil, slot{}, nil, err
 	}
+	if named != nil { // all that stands in the call is checked before its space is looked for
+		if err := seq.CheckRequestID("request id", named.ID); err != nil {
+			return nil, slot{}, nil, err
+		}
+	}
 	if err := ctx.Err(); err != nil {
 		return nil, slot{}, nil, err
 	}

@@ -89,12 +89,14 @@ func parseJSON(body []byte, into any) error {
 }
 
 // fault is an error as JSON: the name of its ErrorCode, and a text for people. Of an
-// ID_CONFLICT also what the request id has got.
+// ID_CONFLICT also what the request id has got, and of a batch of them what each has.
 type fault struct {
 	Code    string `json:"code"`
 	Message string `json:"message"`
 	First   uint64 `json:"first,omitempty"`
 	Count   uint32 `json:"count,omitempty"`
+
+	Errors []json.RawMessage `json:"errors,omitempty"` // as in the answer to a batch
 }
 
 // httpStatus is that of each gRPC code. FAILED_PRECONDITION is a cluster that an
@@ -134,6 +136,12 @@ func faultOf(err error) (int, *fault) {
 	}
 	what := &fault{Code: name, Message: st.Message()}
 	var conflict *seq.IDConflict
+	var all *conflicts
+	if errors.As(err, &all) {
+		for _, one := range all.all {
+			what.Errors = append(what.Errors, appendMessage(nil, one.ProtoReflect()))
+		}
+	}
 	switch {
 	case errors.As(err, &conflict):
 		what.First, what.Count = uint64(conflict.First), conflict.Count
