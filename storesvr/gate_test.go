@@ -79,7 +79,7 @@ func TestASessionBelowTheRequiredProtocolGetsNoLeaseAndNoPromise(t *testing.T) {
 		if got := b.read().Promised.Round; got != 1 {
 			t.Errorf("round %d was promised", got)
 		}
-		if out := b.describe().keptOut; len(out) == 0 || out[0].GetProtocol() != 2 || !strings.Contains(out[0].GetName(), alice.String()) {
+		if out := b.describe().keptOut; len(out) != 2 || out[1].GetProtocol() != 2 || !strings.Contains(out[1].GetName(), alice.String()) {
 			t.Errorf("the store tells of refused nodes %v", out)
 		}
 		for call, err := range b.asks(own, bob, 1) {
