@@ -17,6 +17,9 @@ import (
 const (
 	// followEvery is how often changes of the namespaces are looked for.
 	followEvery = 10 * time.Second
+	// FollowedWithin is how long a Set that reaches the root, and a node of a build of before, may take to go by a
+	// change.
+	FollowedWithin = followEvery + time.Second
 	// followPause is after a load that failed.
 	followPause = time.Second
 )
