@@ -223,6 +223,7 @@ func TestWorkerIDsThatRootAndSetHaveForgottenAreNotUsedWhileTheirWindowsLast(t *
 		}
 	}
 	k.drain(2000)
+	b.kill() // else it may be allotted the only worker id of the root's node
 	g.leap(storeAhead + time.Second)
 	eventually(t, "the root makes IDs when all windows are over", func() bool {
 		ids, _, err := again.gen("orders", 20)
