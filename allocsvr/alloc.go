@@ -89,6 +89,9 @@ type Parts struct {
 	// Losses moves on before any hold of Leases may come to be worth less than it said,
 	// as quorum.Leases has it; nil: each hold is asked for each batch.
 	Losses func() uint64
+	// StoreTime returns the latest time that the clocks of W stores have reached, as
+	// quorum.Leases has it. If nil, it is not known.
+	StoreTime func() (time.Time, bool)
 	// Missing names the stores that did not answer within the lease, for people; nil:
 	// it is not told which.
 	Missing      func() []string
@@ -116,7 +119,7 @@ func NewAlloc(p Parts) (*Alloc, error) {
 	a.holder = &tenure.Holder{Session: a.session, Registers: p.Registers, Leases: p.Leases}
 	var err error
 	a.sections, err = section.New(section.Config{
-		Mapping: p.Mapping, Holder: a.holder, Lease: p.Lease, Losses: p.Losses, Guide: guide{a},
+		Mapping: p.Mapping, Holder: a.holder, Lease: p.Lease, Losses: p.Losses, StoreTime: p.StoreTime, Guide: guide{a},
 		Lost: func() { a.owner.Seek() }, Record: a.recordRaise, UIDMemory: p.UIDMemory,
 		Clock: p.Clock, Wall: p.Wall, Logger: p.Logger, Traces: p.Traces,
 	})

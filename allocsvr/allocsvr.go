@@ -300,7 +300,7 @@ func (s *Server) assemble(found backend, read known, stop context.CancelCauseFun
 	p.Node = node
 	p.follow.OnSpaces(node.Extend)
 	node.require = p.follow.Require
-	if p.view, err = s.startGossip(found.identity.Ref.Cluster); err != nil {
+	if p.view, err = s.startGossip(found.identity.Ref.Cluster, found.identity.Incarnation); err != nil {
 		return nil, err
 	}
 	s.register(p)

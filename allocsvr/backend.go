@@ -171,6 +171,9 @@ func describeStores(ctx context.Context, stores []storeclient.Named) []*pb.Store
 			out[i] = &pb.StoreStatus{Addr: st.Addr, Uuid: st.UUID, State: "unreachable"}
 			id, err := st.Client.DescribeAll(ctx)
 			if err != nil {
+				if storeclient.Refused(err) {
+					out[i].State = quorum.StateLeftOut + err.Error()
+				}
 				return
 			}
 			out[i].Uuid, out[i].Name, out[i].Reachable, out[i].State = id.GetStoreUuid(), id.GetName(), true, id.GetState()

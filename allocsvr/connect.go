@@ -72,6 +72,9 @@ func (s *Server) find(ctx context.Context, waiting *starting) (backend, error) {
 	if err != nil {
 		return backend{}, err
 	}
+	for _, odd := range cluster.Odd {
+		s.cfg.Logger.Warn("a store does not belong to the others and is left out", "addr", odd.Addr, "store", odd.Name, "uuid", odd.UUID, "error", odd.Err)
+	}
 	if err := cluster.Complete(); err != nil {
 		return backend{}, errors.Join(err, cluster.Close())
 	}

@@ -6,10 +6,11 @@ import (
 
 	"github.com/seqsvr/seqsvr/internal/version"
 	"github.com/seqsvr/seqsvr/membership"
+	"github.com/seqsvr/seqsvr/seq"
 )
 
 // startGossip joins the membership view; nil without a gossip address.
-func (s *Server) startGossip(cluster string) (*membership.View, error) {
+func (s *Server) startGossip(cluster string, life seq.Incarnation) (*membership.View, error) {
 	if s.cfg.GossipListen == "" {
 		return nil, nil
 	}
@@ -19,7 +20,7 @@ func (s *Server) startGossip(cluster string) (*membership.View, error) {
 	}
 	return membership.Start(membership.Config{
 		Name: s.cfg.Name, ClusterID: cluster, BindAddr: s.cfg.GossipListen, Profile: profile, Join: s.cfg.GossipJoin,
-		Meta:   membership.Meta{Role: membership.RoleAlloc, Addr: s.addr, Session: uint64(s.Session()), Protocol: version.Protocol, Exposed: s.exposed(), Zone: s.cfg.Zone},
+		Meta:   membership.Meta{Role: membership.RoleAlloc, Addr: s.addr, Session: uint64(s.Session()), Protocol: version.Protocol, Exposed: s.exposed(), Zone: s.cfg.Zone, Incarnation: life},
 		Keys:   s.cfg.GossipKeys,
 		Logger: s.cfg.Logger,
 	})

@@ -33,6 +33,7 @@ const patient = 90 * time.Second
 type fleet struct {
 	t      *testing.T
 	clock  clock.Clock
+	own    clock.Clock // of the nodes that start; nil: clock
 	stores *memstore.Cluster
 	lease  time.Duration
 	log    *slog.Logger
@@ -119,9 +120,13 @@ func (f *fleet) start(name string, expect int, file string) *node {
 	n := &node{group: group, probes: &probes{Registers: swappable(group)}, done: make(chan struct{}), file: file, keys: f.keys}
 	secret := seq.NewSecret("")
 	session := secret.Session()
+	own := f.own
+	if own == nil {
+		own = f.clock
+	}
 	log := f.log.With("node", name)
 	n.leases, err = quorum.NewLeases(quorum.LeaseConfig{
-		Ref: f.stores.Ref, Session: session, Name: name, Addr: name, Lease: f.lease, N: 3, W: 2, Clock: f.clock, Logger: log, Step: group.Step,
+		Ref: f.stores.Ref, Session: session, Name: name, Addr: name, Lease: f.lease, N: 3, W: 2, Clock: own, Logger: log, Step: group.Step,
 		OnLost:     func(h *quorum.Hold) { n.lost(h.Register(), h.Round()) },
 		OnRoutes:   func() { n.routes.Look() },
 		OnSessions: func() { n.sessionsChanged() },
@@ -134,8 +139,8 @@ func (f *fleet) start(name string, expect int, file string) *node {
 		f.t.Fatal(err)
 	}
 	n.Alloc, err = NewAlloc(Parts{Name: name, Addr: name, Cluster: f.stores.Ref.Cluster, Secret: secret, Lease: f.lease, Replicas: 3, Needed: 2,
-		Mapping: f.stores.Mapping, First: first, Root: f.root, Registers: n.probes, Documents: group, Leases: keeper{n.leases}, Losses: n.leases.Losses, Peers: loopback{f, session}, Keys: f.keys,
-		Clock: f.clock, Wall: time.Now, Logger: log, ExpectAllocs: expect, Weight: 100, Zone: f.zones[name]})
+		Mapping: f.stores.Mapping, First: first, Root: f.root, Registers: n.probes, Documents: group, Leases: keeper{n.leases}, Losses: n.leases.Losses, StoreTime: n.leases.StoreTime, Peers: loopback{f, session}, Keys: f.keys,
+		Clock: own, Wall: time.Now, Logger: log, ExpectAllocs: expect, Weight: 100, Zone: f.zones[name]})
 	if err != nil {
 		f.t.Fatal(err)
 	}

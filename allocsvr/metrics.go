@@ -24,6 +24,7 @@ var (
 	mHandoffs   = telemetry.Counter("alloc_handoffs_total", "Sections handed over in order.")
 	mLease      = telemetry.Gauge("alloc_lease_seconds", "Length of the lease that this node asks for.")
 	mStores     = telemetry.Gauge("alloc_stores", "Stores by what they are to this node: all, needed for a write, answered within the lease.", "what")
+	mStoreClock = telemetry.Gauge("alloc_store_clock_ahead_seconds", "By how much a store's clock is ahead of the time that W stores have reached.", "store")
 	mSessions   = telemetry.Gauge("alloc_sessions", "Sessions of AllocSvr that the stores tell of.", "state")
 	mTable      = telemetry.Gauge("route_table_version", "Version of the route table that this process goes by; 0: none yet.")
 	mFrozen     = telemetry.Gauge("route_table_frozen", "1 while the arbiter plans nothing because too many nodes are suspect.")
@@ -115,6 +116,9 @@ func (s *Server) Collect(ch chan<- prometheus.Metric) {
 // Send gives the metrics of a node.
 func (n *Node) Send(ch chan<- prometheus.Metric) {
 	n.alloc.send(ch)
+	for store, ahead := range n.leases.ClockOffsets() {
+		mStoreClock.Send(ch, ahead.Seconds(), store)
+	}
 	if ahead, known := n.leases.ClockAhead(); known {
 		mClockAhead.Send(ch, ahead.Seconds())
 	}

@@ -22,6 +22,14 @@ func (b *Batch) End() Position {
 	return b.After
 }
 
+// time returns the time of the last record, zero if there is none.
+func (b *Batch) time() int64 {
+	if n := len(b.Records); n > 0 {
+		return b.Records[n-1].Time
+	}
+	return 0
+}
+
 // Copy is a section at one store. What it says of epochs goes for the store's promise, which
 // the store must keep: nothing is taken in under an epoch below it, and what is taken in
 // promises its epoch. All is ahead of the disk; a store answers once it is there.
@@ -52,14 +60,14 @@ func (c *Copy) Append(b *Batch, latest int64) (taken []Record, err error) {
 	case at.Epoch == b.Epoch && at.Index >= end.Index:
 		return nil, nil
 	}
+	// Before where it stands: a store whose clock is behind would refuse a whole copy, too.
+	if t := b.time(); t > max(latest, c.state.time) {
+		return nil, fmt.Errorf("%w: %d, expected at most %d", ErrTime, t, latest)
+	}
 	for i := range b.Records {
-		if !b.Records[i].follows(at) {
-			continue
+		if b.Records[i].follows(at) {
+			return b.Records[i:], c.Take(b.Records[i:])
 		}
-		if t := b.Records[len(b.Records)-1].Time; t > max(latest, c.state.time) {
-			return nil, fmt.Errorf("%w: %d, expected at most %d", ErrTime, t, latest)
-		}
-		return b.Records[i:], c.Take(b.Records[i:])
 	}
 	return nil, fmt.Errorf("%w: at %v, expected %v", ErrElsewhere, at, b.After)
 }

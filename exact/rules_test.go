@@ -208,6 +208,10 @@ func TestTimesBeyondTheBoundAreRefused(t *testing.T) {
 	if taken, err := c.Append(&b, 2000); err != nil || len(taken) != 1 {
 		t.Errorf("records at the bound: got %d, %v", len(taken), err)
 	}
+	// One that stands elsewhere says the same: it would not take a whole copy.
+	if taken, err := NewCopy(testWindow).Append(&b, 1999); !errors.Is(err, ErrTime) || len(taken) > 0 {
+		t.Errorf("records from beyond that do not follow: got %d, %v", len(taken), err)
+	}
 	o.Committed()
 	if _, err := o.Take(7, 1, "", 0, 1500); err != nil {
 		t.Fatal(err)

@@ -28,6 +28,7 @@ type Config struct {
 	// Name of the node, unique in the cluster: 1 to 128 bytes of UTF-8 without a slash.
 	Name string
 	// ClusterID is the label of all packets and streams: 1 to 255 bytes. Nodes of different ids never mix.
+	// Two clusters may have one id: Meta.Incarnation keeps them apart.
 	ClusterID string
 	// BindAddr is the host:port to gossip on, both TCP and UDP; port 0 takes a free one. Empty: DefaultBindAddr.
 	BindAddr string

@@ -3,10 +3,15 @@
 package membership
 
 import (
+	"cmp"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"time"
 
 	"github.com/hashicorp/memberlist"
+
+	"github.com/seqsvr/seqsvr/seq"
 )
 
 // noticeKind is the first byte of a departure notice. Messages of other kinds are passed over, so that
@@ -27,6 +32,8 @@ var (
 	_ memberlist.Delegate         = delegate{}
 	_ memberlist.EventDelegate    = delegate{}
 	_ memberlist.ConflictDelegate = delegate{}
+	_ memberlist.AliveDelegate    = delegate{}
+	_ memberlist.MergeDelegate    = delegate{}
 )
 
 func newNotice(d departure) *notice {
@@ -131,6 +138,51 @@ func (d delegate) MergeRemoteState(buf []byte, _ bool) {
 	for _, dep := range list[:min(len(list), maxStateNotices)] {
 		d.depart(dep)
 	}
+}
+
+// NotifyAlive refuses a node of another cluster that has the same name: the label of both is alike. Without
+// it two such clusters would be one view, also by way of members of the version before, which tell no
+// incarnation. A member that turns out to be such a node is listed as dead.
+func (d delegate) NotifyAlive(n *memberlist.Node) error {
+	v := d.v
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	err := v.foreign(n)
+	if m := v.roster.members[n.Name]; err != nil && !m.Self && m.Gossip == n.Address() {
+		v.note(n.Name, v.roster.gone(n.Name, time.Now()))
+	}
+	return err
+}
+
+// NotifyMerge refuses to join nodes of which none is of this cluster.
+func (d delegate) NotifyMerge(nodes []*memberlist.Node) error {
+	v := d.v
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	var last error
+	for _, n := range nodes {
+		err := v.foreign(n)
+		if err == nil && n.Name != v.cfg.Name {
+			return nil
+		}
+		last = cmp.Or(err, last)
+	}
+	return last
+}
+
+// foreign is seq.ErrForeignCluster for a node of another cluster, or of another restore of one era. A node of
+// another era is a member. The caller holds mu.
+func (v *View) foreign(n *memberlist.Node) error {
+	meta, _ := DecodeMeta(n.Name, n.Meta) // what is not understood is told by alive
+	err := v.meta.Incarnation.Check(meta.Incarnation)
+	if !errors.Is(err, seq.ErrForeignCluster) {
+		return nil
+	}
+	err = fmt.Errorf("incarnation %v, this node is of %v: %w", meta.Incarnation, v.meta.Incarnation, err)
+	if v.strangers.first(n.Address(), time.Now()) {
+		v.log.Warn("member of another cluster of this name is left out", "member", n.Name, "gossip", n.Address(), "addr", meta.Addr, "own", v.addr, "error", err)
+	}
+	return err
 }
 
 // NotifyJoin records a node that appeared or came back.

@@ -50,7 +50,8 @@ func logLine(line string) (slog.Level, string) {
 	}
 	line = strings.TrimPrefix(line, "memberlist: ")
 	// The conflict delegate reports these with both sessions; memberlist repeats them with every message.
-	if strings.HasPrefix(line, "Conflicting address for") {
+	// Nodes of another cluster are reported likewise.
+	if strings.HasPrefix(line, "Conflicting address for") || strings.HasPrefix(line, "ignoring alive message for") || strings.HasPrefix(line, "Failed push/pull merge: incarnation ") {
 		level = slog.LevelDebug
 	}
 	if len(line) > maxLogLine {

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+
+	"github.com/seqsvr/seqsvr/seq"
 )
 
 // Role says which daemon a member is.
@@ -52,6 +54,9 @@ type Meta struct {
 	Exposed bool
 	// Zone that the process is in, empty if none is known.
 	Zone string
+	// Incarnation is the life of the cluster that the process belongs to. It is not known of a build of
+	// the version before, and of a process whose addresses leave no room for it.
+	Incarnation seq.Incarnation
 }
 
 // metaWire is the JSON form; one-letter keys keep two long addresses well inside MaxMetaSize.
@@ -65,18 +70,23 @@ type metaWire struct {
 	TableVersion uint64 `json:"t,omitempty"`
 	Exposed      bool   `json:"x,omitempty"`
 	Zone         string `json:"z,omitempty"`
+
+	Incarnation seq.Incarnation `json:"i,omitzero"`
 }
 
 // Encode returns the bytes given to memberlist, at most MaxMetaSize, or ErrMetaTooLarge.
 func (m Meta) Encode() ([]byte, error) {
 	body, err := json.Marshal(metaWire{
 		Role: m.Role, Addr: m.Addr, HTTP: m.HTTP, Admin: m.Admin,
-		Session: m.Session, Protocol: m.Protocol, TableVersion: m.TableVersion, Exposed: m.Exposed, Zone: m.Zone,
+		Session: m.Session, Protocol: m.Protocol, TableVersion: m.TableVersion, Exposed: m.Exposed, Zone: m.Zone, Incarnation: m.Incarnation,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("encode metadata of %q: %w", m.Name, err)
 	}
-	if n := len(body) + 1; n > MaxMetaSize {
+	if n := len(body) + 1; n > MaxMetaSize && !m.Incarnation.IsZero() {
+		m.Incarnation = seq.Incarnation{}
+		return m.Encode()
+	} else if n > MaxMetaSize {
 		return nil, fmt.Errorf("encode metadata of %q: %d bytes, at most %d: %w", m.Name, n, MaxMetaSize, ErrMetaTooLarge)
 	}
 	return append([]byte{metaFormat}, body...), nil
@@ -94,7 +104,7 @@ func DecodeMeta(name string, b []byte) (Meta, error) {
 	}
 	return Meta{
 		Role: w.Role, Name: name, Addr: w.Addr, HTTP: w.HTTP, Admin: w.Admin,
-		Session: w.Session, Protocol: w.Protocol, TableVersion: w.TableVersion, Exposed: w.Exposed, Zone: w.Zone,
+		Session: w.Session, Protocol: w.Protocol, TableVersion: w.TableVersion, Exposed: w.Exposed, Zone: w.Zone, Incarnation: w.Incarnation,
 	}, nil
 }
 

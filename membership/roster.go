@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/seqsvr/seqsvr/seq"
 )
 
 const (
@@ -152,16 +154,32 @@ func (r *roster) others() int {
 	return n
 }
 
-// highest returns the largest table version among the live members. The gone do not count, since they
-// cannot be asked for their table; so the value may fall.
-func (r *roster) highest() uint64 {
+// highest returns the largest table version among the live members of the same era. The gone do not count,
+// since they cannot be asked for their table; so the value may fall. Another era counts tables from the
+// beginning.
+func (r *roster) highest(own seq.Incarnation) uint64 {
 	var v uint64
 	for _, m := range r.members {
-		if m.State == StateAlive {
+		if m.State == StateAlive && own.Check(m.Meta.Incarnation) == nil {
 			v = max(v, m.Meta.TableVersion)
 		}
 	}
 	return v
+}
+
+// strangers are the addresses that a warning was given of. The map is bounded.
+type strangers map[string]time.Time
+
+// first reports whether no warning was given of the address within conflictRepeat, and notes one.
+func (s strangers) first(addr string, now time.Time) bool {
+	if at, known := s[addr]; known && now.Sub(at) < conflictRepeat {
+		return false
+	}
+	for _, old := range outdated(s, now, conflictRepeat, maxGone) {
+		delete(s, old)
+	}
+	s[addr] = now
+	return true
 }
 
 // prune forgets what is older than keep, and the oldest of what exceeds the bounds.

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/seqsvr/seqsvr/seq"
 )
 
 var t0 = time.Unix(1_000_000, 0)
@@ -158,11 +160,11 @@ func TestTheHighestTableVersionIsThatOfTheLiving(t *testing.T) {
 		m.TableVersion = uint64(i + 1)
 		r.alive(m, "g", at(0))
 	}
-	if got := r.highest(); got != 2 {
+	if got := r.highest(seq.Incarnation{}); got != 2 {
 		t.Errorf("got %d, want 2", got)
 	}
 	r.gone("b", at(1))
-	if got := r.highest(); got != 1 {
+	if got := r.highest(seq.Incarnation{}); got != 1 {
 		t.Errorf("after the death: got %d, want 1", got)
 	}
 }

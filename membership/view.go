@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/hashicorp/memberlist"
+
+	"github.com/seqsvr/seqsvr/seq"
 )
 
 // leaveTimeout bounds how long Leave lets the goodbye spread: many gossip intervals
@@ -47,6 +49,8 @@ type View struct {
 	roster *roster
 	meta   Meta
 	rejoin rejoinState
+
+	strangers strangers
 }
 
 // Start binds the address, announces the node and begins joining the seeds in the background: it does
@@ -70,7 +74,7 @@ func Start(cfg Config) (*View, error) {
 	}
 	v := &View{
 		cfg: cfg, log: cfg.Logger, meta: cfg.Meta, faults: faults,
-		roster: newRoster(cfg.Name, keepGone),
+		roster: newRoster(cfg.Name, keepGone), strangers: strangers{},
 		rejoin: rejoinState{seeds: slices.Clone(cfg.Join), started: time.Now()},
 	}
 	v.notices = &memberlist.TransmitLimitedQueue{
@@ -78,7 +82,7 @@ func Start(cfg Config) (*View, error) {
 		RetransmitMult: mc.RetransmitMult,
 	}
 	d := delegate{v}
-	mc.Delegate, mc.Events, mc.Conflict = d, d, d
+	mc.Delegate, mc.Events, mc.Conflict, mc.Alive, mc.Merge = d, d, d, d, d
 	v.ctx, v.cancel = context.WithCancel(context.Background())
 	if v.ml, err = memberlist.Create(mc); err != nil {
 		v.cancel()
@@ -124,7 +128,20 @@ func (v *View) Members() []Member {
 func (v *View) HighestTableVersion() uint64 {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	return max(v.meta.TableVersion, v.roster.highest())
+	return max(v.meta.TableVersion, v.roster.highest(v.meta.Incarnation))
+}
+
+// Strangers returns how many addresses were heard lately of nodes of another cluster that has this one's name.
+func (v *View) Strangers() int {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	n := 0
+	for _, at := range v.strangers {
+		if time.Since(at) < 2*conflictRepeat {
+			n++
+		}
+	}
+	return n
 }
 
 // KeyFaults is how many packets and streams came that this node could not read for its keys, or that were
@@ -141,6 +158,23 @@ func (v *View) SetTableVersion(version uint64) {
 	}
 	// The timeout only bounds the wait for the spreading, which nobody here needs, so the error says nothing.
 	_ = v.ml.UpdateNode(time.Nanosecond)
+}
+
+// SetIncarnation spreads the life of the cluster once the process knows it, or has gone over to a later era.
+// The table version begins again with a later era. It does nothing after Leave or Close.
+func (v *View) SetIncarnation(life seq.Incarnation) {
+	v.publishMu.Lock()
+	defer v.publishMu.Unlock()
+	v.mu.Lock()
+	changed := v.meta.Incarnation != life
+	if changed && v.meta.Incarnation.Newer(life) {
+		v.meta.TableVersion = 0
+	}
+	v.meta.Incarnation = life
+	v.mu.Unlock()
+	if changed && !v.departed {
+		_ = v.ml.UpdateNode(time.Nanosecond)
+	}
 }
 
 // raise notes a table version above the last; fits left room for it.

@@ -3,6 +3,8 @@ package membership
 import (
 	"context"
 	"fmt"
+
+	"github.com/seqsvr/seqsvr/seq"
 )
 
 // View does not exist on a system without sockets, which is what the simulator of
@@ -25,6 +27,12 @@ func (v *View) HighestTableVersion() uint64 { return 0 }
 
 // SetTableVersion does nothing.
 func (v *View) SetTableVersion(uint64) {}
+
+// SetIncarnation does nothing.
+func (v *View) SetIncarnation(seq.Incarnation) {}
+
+// Strangers is 0.
+func (v *View) Strangers() int { return 0 }
 
 // Leave does nothing.
 func (v *View) Leave(context.Context) error { return nil }

@@ -25,6 +25,7 @@ type Identity struct {
 	N, R, W   int
 	Mapping   seq.Mapping
 	Members   []Member
+	Pending   bool // bound to Members, and not told that all of them are
 	Voting    bool
 	State     string        // "voting", or why not
 	MaxLease  time.Duration // longest lease that may be asked for
@@ -48,6 +49,10 @@ type Identity struct {
 	Nonce      uint64
 	Remembered []Claim // of its fellow stores
 }
+
+// StateLeftOut begins the state that an AllocSvr shows of a store at whose address another store
+// answers, or that refuses the AllocSvr.
+const StateLeftOut = "left out: "
 
 // List is the member list that the store has; Version 0 if it has none.
 func (id Identity) List() MemberList {

@@ -109,6 +109,10 @@ type Leases struct {
 	// so bits are cleared before sent moves on, and Until reads sent before bits.
 	sent [maxSlots]atomic.Int64
 
+	// clocks is, for each store, by how many nanoseconds its wall clock was ahead of the session's
+	// clock when its newest reply arrived; unheard if that is not known. Written under mu.
+	clocks [maxSlots]atomic.Int64
+
 	losses  atomic.Uint64 // see Losses; written under mu
 	routes  atomic.Uint64 // highest RenewReply.RouteVersion
 	running atomic.Bool
@@ -148,6 +152,7 @@ func NewLeases(cfg LeaseConfig, stores []NamedStore) (*Leases, error) {
 	c := &council{ref: cfg.Ref, n: cfg.N, w: cfg.W}
 	for i := range l.sent {
 		l.sent[i].Store(never)
+		l.clocks[i].Store(unheard)
 	}
 	for i := range stores {
 		c.add(newStoreLease(i, stores[i]))

@@ -33,6 +33,9 @@ type storeLease struct {
 	drops    map[LeaseItem]struct{} // to detach with the next renews until one is answered
 	attached int                    // live holds with this store's bit
 
+	clockAt  time.Duration // when what Leases.clocks has of it arrived
+	clockOff time.Duration // by how much that may be off
+
 	answered  bool          // there has been a reply
 	settledAt time.Duration // before that, after its start, sessions may not have come back yet
 	restarted bool          // it has started anew and granted nothing since
@@ -123,6 +126,7 @@ func (l *Leases) renewed(s *storeLease, sent sentRenew, reply RenewReply, now ti
 		l.mu.Unlock()
 		return again
 	}
+	l.heardClock(s, reply.Time, sent.at, now)
 	s.ask = inquiry{}
 	restarted := fresh || s.restarted
 	s.restarted = false

@@ -37,7 +37,7 @@ func (r *Router) gossip(ctx context.Context) error {
 	view, err := membership.Start(membership.Config{
 		Name: r.cfg.Name, ClusterID: r.sdk.ClusterID(), BindAddr: r.cfg.GossipListen,
 		Join: r.cfg.GossipJoin, Profile: profile, Keys: r.cfg.GossipKeys, Logger: r.cfg.Logger,
-		Meta: membership.Meta{Role: membership.RoleRouter, Addr: addr, HTTP: r.HTTPAddr(), Zone: r.cfg.Zone, Protocol: version.Protocol,
+		Meta: membership.Meta{Role: membership.RoleRouter, Addr: addr, HTTP: r.HTTPAddr(), Zone: r.cfg.Zone, Protocol: version.Protocol, Incarnation: r.sdk.Incarnation(),
 			Exposed: len(r.cfg.TLS.Exposed(r.Addr(), r.HTTPAddr(), r.RESPAddr(), r.ConsoleAddr())) > 0},
 	})
 	if err != nil {
@@ -46,6 +46,7 @@ func (r *Router) gossip(ctx context.Context) error {
 	defer func() { _ = view.Close() }()
 	r.view.Store(view)
 	for wake.Sleep(ctx, gossipPause) {
+		view.SetIncarnation(r.sdk.Incarnation())
 		var own uint64
 		if routes := r.sdk.Routes(); routes != nil {
 			own = routes.Version

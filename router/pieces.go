@@ -109,13 +109,19 @@ func (r *request) add(p piece) {
 	r.lanes[i] = append(r.lanes[i], p)
 }
 
-// time is the context in which the request is asked for: where keys of several Sets have one answer,
-// it ends in time for those that are answered to reach the caller, beside those that are not.
+// time is the context in which the request is asked for: where several keys have one answer, it ends
+// in time for those that are answered to reach the caller, beside those that are not.
 func (r *request) time(ctx context.Context, whole bool) (context.Context, context.CancelFunc) {
-	if end, ok := ctx.Deadline(); ok && whole && len(r.lanes) > 1 {
+	if end, ok := ctx.Deadline(); ok && whole && r.many() {
 		return context.WithTimeout(ctx, time.Until(end)*4/5)
 	}
 	return ctx, func() {}
+}
+
+// many reports whether the request has more than one key.
+func (r *request) many() bool {
+	first := r.lanes[0]
+	return len(r.lanes) > 1 || len(first) > 1 || first[0].keys() > 1
 }
 
 // each asks for all pieces, those of one Set beside those of others, and waits. ask gives what puts

@@ -99,7 +99,7 @@ func newBench(t *testing.T) *bench {
 func newVoter(t *testing.T) *bench {
 	t.Helper()
 	b := newBench(t)
-	if err := b.change.bind(t.Context(), "c1", 0, b.fellows()); err != nil {
+	if err := b.change.bind(t.Context(), binding{cluster: "c1", era: 0, members: b.fellows()}); err != nil {
 		t.Fatal(err)
 	}
 	await(t, "the commit", b.gate.entered)

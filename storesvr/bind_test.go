@@ -86,7 +86,7 @@ func TestAStoreIsBoundOnceAndForEver(t *testing.T) {
 		{"its disk under another name", "c1", 0, []quorum.Member{member("u-a", "a"), {UUID: own.UUID, Name: "b"}, member("u-c", "c")}, seq.ErrBadArgument},
 	}
 	for _, row := range refused {
-		if err := b.change.bind(t.Context(), row.cluster, row.era, row.members); !errors.Is(err, row.want) {
+		if err := b.change.bind(t.Context(), binding{cluster: row.cluster, era: row.era, members: row.members}); !errors.Is(err, row.want) {
 			t.Errorf("%s: got %v, want %v", row.name, err, row.want)
 		}
 	}
@@ -94,7 +94,7 @@ func TestAStoreIsBoundOnceAndForEver(t *testing.T) {
 		t.Fatal("it votes after refused binds")
 	}
 	for range 2 { // again is fine
-		if err := b.change.bind(t.Context(), "c1", 0, b.fellows()); err != nil {
+		if err := b.change.bind(t.Context(), binding{cluster: "c1", era: 0, members: b.fellows()}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -102,7 +102,7 @@ func TestAStoreIsBoundOnceAndForEver(t *testing.T) {
 		t.Errorf("%d commits, want 1", got)
 	}
 	other := []quorum.Member{own, member("u-b", "b"), member("u-new", "c")}
-	if err := b.change.bind(t.Context(), "c1", 0, other); !errors.Is(err, seq.ErrStaleEra) {
+	if err := b.change.bind(t.Context(), binding{cluster: "c1", era: 0, members: other}); !errors.Is(err, seq.ErrStaleEra) {
 		t.Errorf("another list: got %v, want ErrStaleEra", err)
 	}
 	b.reopen()

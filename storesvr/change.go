@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/storesvr/acceptor"
@@ -21,18 +22,35 @@ type change struct {
 	writer *writer
 }
 
-// bind records the fellow members, once for the life of the disk: so a disk made anew
-// under the old name, with another uuid, never passes for the old one. The same list
-// again is fine; another one is seq.ErrStaleEra; one that does not fit what init was
-// told is seq.ErrBadArgument. Durable when it returns nil.
-func (ch *change) bind(ctx context.Context, cluster string, era seq.Era, members []quorum.Member) error {
+// binding is a request to bind the store to its fellow members.
+type binding struct {
+	cluster string
+	era     seq.Era
+	members []quorum.Member
+	step    pb.BindStep
+	origin  seq.ClusterID // of the cluster that was restored; zero: of none that is known
+}
+
+// bind records the fellow members, once for the life of the disk: so a new disk under the old
+// name, with another uuid, never passes for the old disk. The store votes after the step that says
+// that all of them are bound, or after the only step of a build of the version before. The same
+// list again is fine; another list is seq.ErrStaleEra; a list that does not fit what init was
+// told is seq.ErrBadArgument; another origin is seq.ErrForeignCluster. Durable when it returns nil.
+func (ch *change) bind(ctx context.Context, req binding) error {
 	c := ch.core
-	sorted := slices.SortedFunc(slices.Values(members), func(a, b quorum.Member) int {
+	sorted := slices.SortedFunc(slices.Values(req.members), func(a, b quorum.Member) int {
 		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.UUID, b.UUID))
 	})
-	life := quorum.MemberList{Members: sorted}.Derived(c.members.life.Cluster, cluster, era)
-	first := func(own disk.Members) (*disk.Members, error) { return c.members.bound(own, sorted) }
-	err := ch.install(ctx, cluster, era, life, first, func() {
+	first := func(own disk.Members) (*disk.Members, seq.Incarnation, error) {
+		origin := cmp.Or(req.origin, c.members.life.Cluster)
+		next, err := c.members.bound(own, sorted, req.step)
+		return next, quorum.MemberList{Members: sorted}.Derived(origin, req.cluster, req.era), err
+	}
+	err := ch.install(ctx, req.cluster, req.era, first, func() {
+		if c.members.Pending {
+			c.log.Info("bound to its fellow members, which are not all bound yet", "members", sorted)
+			return
+		}
 		// Without fellows there is nothing to be asked, and before this no vote.
 		c.witness.done = c.witness.done || len(sorted) == 1
 		c.log.Info("bound to its fellow members", "members", sorted)
@@ -53,8 +71,11 @@ func (ch *change) adopt(ctx context.Context, cluster string, era seq.Era, list q
 		return fmt.Errorf("adopt: %w: %w", seq.ErrBadArgument, err)
 	}
 	c := ch.core
-	next := func(own disk.Members) (*disk.Members, error) { return c.members.next(own, list) }
-	err := ch.install(ctx, cluster, era, list.Incarnation, next, func() {
+	next := func(own disk.Members) (*disk.Members, seq.Incarnation, error) {
+		next, err := c.members.next(own, list)
+		return next, list.Incarnation, err
+	}
+	err := ch.install(ctx, cluster, era, next, func() {
 		c.members.since = c.clock.Now()
 		c.log.Info("took a member list over", "version", list.Version, "members", list.Members)
 	})
@@ -66,7 +87,7 @@ func (ch *change) adopt(ctx context.Context, cluster string, era seq.Era, list q
 
 // install commits the list that next has follow the store's own, if any, and the incarnation with
 // it, and puts both in force. installed runs under core.mu then.
-func (ch *change) install(ctx context.Context, cluster string, era seq.Era, life seq.Incarnation, next func(own disk.Members) (*disk.Members, error), installed func()) error {
+func (ch *change) install(ctx context.Context, cluster string, era seq.Era, next func(own disk.Members) (*disk.Members, seq.Incarnation, error), installed func()) error {
 	c := ch.core
 	var list *disk.Members
 	var known *seq.Incarnation
@@ -79,7 +100,7 @@ func (ch *change) install(ctx context.Context, cluster string, era seq.Era, life
 			if u.Members != nil { // by another request of the same group
 				own = *u.Members
 			}
-			follows, err := next(own)
+			follows, life, err := next(own)
 			if err == nil {
 				err = c.members.life.Check(life)
 			}
@@ -96,7 +117,7 @@ func (ch *change) install(ctx context.Context, cluster string, era seq.Era, life
 			return nil
 		},
 		committed: func() {
-			if list != nil && list.Version > c.members.Version {
+			if list != nil && (list.Version > c.members.Version || list.Version == c.members.Version && c.members.Pending) {
 				c.members.Members, c.members.life = *list, *known
 				installed()
 			}

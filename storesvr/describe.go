@@ -41,7 +41,7 @@ func (r *replica) describe() description {
 		Identity: quorum.Identity{
 			UUID: c.identity.UUID, Name: c.identity.Name, BootCount: c.witness.boots, Ref: c.members.ref(),
 			N: n, R: rq, W: w, Mapping: c.mapping,
-			Members: slices.Clone(c.members.List), Voting: voting, State: state,
+			Members: slices.Clone(c.members.List), Pending: c.members.Pending, Voting: voting, State: state,
 			MaxLease: c.maxLease, Grace: c.acceptor.Grace(now), Commits: c.witness.commits(),
 			LeaseBound: c.acceptor.LeaseBound(), ListAge: now - c.members.since, Filled: c.members.Filled,
 			Nonce: nonce, Remembered: c.witness.recollection(),

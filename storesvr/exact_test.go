@@ -46,7 +46,7 @@ func newExact(t *testing.T) *bench {
 		t.Fatal(err)
 	}
 	b.reopen()
-	if err := b.change.bind(t.Context(), "c1", 0, b.fellows()); err != nil {
+	if err := b.change.bind(t.Context(), binding{cluster: "c1", era: 0, members: b.fellows()}); err != nil {
 		t.Fatal(err)
 	}
 	b.ref = b.describe().Ref
@@ -602,7 +602,7 @@ func BenchmarkAppend(b *testing.B) {
 				b.Fatal(err)
 			}
 			defer r.close()
-			if err := r.change.bind(b.Context(), "c1", 0, []quorum.Member{{UUID: meta.UUID, Name: "a"}}); err != nil {
+			if err := r.change.bind(b.Context(), binding{cluster: "c1", era: 0, members: []quorum.Member{{UUID: meta.UUID, Name: "a"}}}); err != nil {
 				b.Fatal(err)
 			}
 			o, err := exact.NewOwner(exact.Config{Window: 600_000}, seq.Epoch{Round: 1, Session: alice}, &exact.State{}, time.Now().UnixMilli())

@@ -184,7 +184,7 @@ func TestASpaceThatIsAddedInARestoredEraBeginsAtItsFloor(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.reopen()
-	if err := b.change.bind(t.Context(), "c1", 0, b.fellows()); err != nil {
+	if err := b.change.bind(t.Context(), binding{cluster: "c1", members: b.fellows()}); err != nil {
 		t.Fatal(err)
 	}
 	b.ref = b.describe().Ref

@@ -26,7 +26,7 @@ func startGossip(cfg Config, addr string, exposed bool, c *core) (*gossip, error
 	view, err := membership.Start(membership.Config{
 		Name: c.identity.Name, ClusterID: c.identity.Cluster, BindAddr: cfg.GossipListen, Join: cfg.GossipJoin,
 		Profile: membership.Profile(cfg.GossipProfile), Keys: cfg.GossipKeys, Logger: cfg.Logger,
-		Meta: membership.Meta{Role: membership.RoleStore, Addr: addr, Protocol: version.Protocol, Exposed: exposed, Zone: c.zone},
+		Meta: membership.Meta{Role: membership.RoleStore, Addr: addr, Protocol: version.Protocol, Exposed: exposed, Zone: c.zone, Incarnation: c.members.life},
 	})
 	if err != nil {
 		return nil, err

@@ -14,7 +14,7 @@ func TestAStoreKeepsTheIncarnationThatItsFirstListGivesIt(t *testing.T) {
 	if in := b.describe().Incarnation; in.Known() {
 		t.Errorf("not bound, and of %v", in)
 	}
-	if err := b.change.bind(t.Context(), "c1", 0, b.fellows()); err != nil {
+	if err := b.change.bind(t.Context(), binding{cluster: "c1", era: 0, members: b.fellows()}); err != nil {
 		t.Fatal(err)
 	}
 	want := quorum.MemberList{Members: b.fellows()}.Derived(seq.ClusterID{}, "c1", 0)

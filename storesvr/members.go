@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/storesvr/disk"
@@ -65,6 +66,8 @@ func (m *members) standing() (voting bool, state string) {
 		return false, "learner: waiting for seqctl store replace or add"
 	case m.Version == 0:
 		return false, "unbound: waiting for its fellow members"
+	case m.Pending:
+		return false, "bound: waiting to hear that all its fellow members are"
 	case m.Version == 1:
 		return true, "voting"
 	case !listed:
@@ -99,19 +102,25 @@ func (m *members) sameCluster(cluster string, era seq.Era) error {
 	return nil
 }
 
-// bound is the first member list, of a store that own binds to none yet; nil if it is bound
-// to the same already. members are sorted by name.
-func (m *members) bound(own disk.Members, members []quorum.Member) (*disk.Members, error) {
+// bound returns what takes the place of own if the store is bound to the members, which are sorted
+// by name. It returns nil if there is nothing to change.
+func (m *members) bound(own disk.Members, members []quorum.Member, step pb.BindStep) (*disk.Members, error) {
 	if err := m.fits(members); err != nil {
 		return nil, err
 	}
+	first := step == pb.BindStep_BIND_STEP_BIND
 	switch {
 	case m.self.Learner:
 		return nil, fmt.Errorf("%w: it was made to be filled by a cluster: seqctl store replace or add", seq.ErrBadArgument)
+	case own.Version == 0 && step == pb.BindStep_BIND_STEP_COMPLETE:
+		return nil, fmt.Errorf("%w: it is not bound, so the list is not complete", seq.ErrNotVoting)
 	case own.Version == 0:
-		return &disk.Members{Version: 1, List: members}, nil
+		return &disk.Members{Version: 1, List: members, Pending: first}, nil
 	case !slices.EqualFunc(own.List, members, quorum.Member.Same):
 		return nil, fmt.Errorf("%w: already bound to %v", seq.ErrStaleEra, own.List)
+	case own.Pending && !first:
+		own.Pending = false
+		return &own, nil
 	}
 	return nil, nil
 }

@@ -92,7 +92,8 @@ func (s *server) Describe(ctx context.Context, _ *pb.DescribeRequest) (*pb.Descr
 
 // Bind implements the service.
 func (s *server) Bind(ctx context.Context, req *pb.BindRequest) (*pb.DescribeReply, error) {
-	return s.described(ctx, s.replica.change.bind(ctx, req.GetClusterId(), seq.Era(req.GetEra()), storewire.MembersFromProto(req.GetMembers())))
+	return s.described(ctx, s.replica.change.bind(ctx, binding{cluster: req.GetClusterId(), era: seq.Era(req.GetEra()),
+		members: storewire.MembersFromProto(req.GetMembers()), step: req.GetStep(), origin: seq.ClusterIDOf(req.GetOrigin())}))
 }
 
 // Vouch implements the service.

@@ -71,7 +71,7 @@ func TestABindToTheSameMembersElsewhereIsTheSame(t *testing.T) {
 		for i := range fellows {
 			fellows[i].Zone = zone
 		}
-		if err := b.change.bind(t.Context(), "c1", 0, fellows); err != nil {
+		if err := b.change.bind(t.Context(), binding{cluster: "c1", era: 0, members: fellows}); err != nil {
 			t.Fatalf("in zone %q: %v", zone, err)
 		}
 	}

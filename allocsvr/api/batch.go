@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/seqsvr/seqsvr/allocsvr/section"
 	"github.com/seqsvr/seqsvr/internal/rpc"
@@ -109,6 +110,12 @@ func (s *Sequence) enter(ctx context.Context, batches []*pb.Batch) (*rpc.Place, 
 	return s.Limits.inWork.Enter(ctx, rpc.Load(batches))
 }
 
+// inTime ends before ctx does, so that what was taken reaches a caller who would take it again.
+func inTime(ctx context.Context) (context.Context, context.CancelFunc) {
+	end, _ := ctx.Deadline()
+	return context.WithTimeout(ctx, time.Until(end)*4/5)
+}
+
 // BatchNext implements pb.SequenceServer.
 func (s *Sequence) BatchNext(ctx context.Context, req *pb.BatchNextRequest) (*pb.BatchNextReply, error) {
 	place, err := s.enter(ctx, req.Batches)
@@ -123,6 +130,8 @@ func (s *Sequence) BatchNext(ctx context.Context, req *pb.BatchNextRequest) (*pb
 	if !call.settled() {
 		var cancel context.CancelFunc
 		ctx, cancel = bounded(ctx)
+		defer cancel()
+		ctx, cancel = inTime(ctx)
 		defer cancel()
 	}
 	return call.reply(ctx), nil

@@ -1,9 +1,11 @@
 package api
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"testing"
+	"time"
 
 	sdk "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
@@ -11,6 +13,7 @@ import (
 	"github.com/seqsvr/seqsvr/internal/tracing"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/seq"
+	"github.com/seqsvr/seqsvr/tests/bubble"
 )
 
 // someKeys is a message of n keys, 64 apart: each in a block of its own.
@@ -80,4 +83,19 @@ func BenchmarkMessage(b *testing.B) {
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*keys), "ns/key")
 		})
 	}
+}
+
+func TestABatchAnswersWhatItHasBeforeItsCallerGivesUp(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		s, uids := twoSections(t)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		reply, err := s.BatchNext(ctx, &pb.BatchNextRequest{Batches: []*pb.Batch{{Uids: uids}}})
+		if err != nil || ctx.Err() != nil {
+			t.Fatalf("got %v, %v for the caller, want an answer in time", err, ctx.Err())
+		}
+		if r := reply.Results[0]; r.First[0] != 1 || len(r.Errors) != 1 || r.Errors[0].Index != 1 {
+			t.Errorf("got %v, want a number and why the other key has none", r)
+		}
+	})
 }

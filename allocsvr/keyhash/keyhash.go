@@ -161,12 +161,22 @@ func (d *Document) AdoptSpace(ctx context.Context, shared []byte, space string) 
 	return err
 }
 
+// Changeable returns seq.ErrUnsafeChange for a space whose string keys are hashed as they are for
+// good. An exact space has no ceiling above which keys under another hash begin: they would begin
+// at 1 again, and requests that are repeated would take other numbers.
+func Changeable(s *seq.Space) error {
+	if s.Mode != seq.Exact {
+		return nil
+	}
+	return fmt.Errorf("rehash space %q: %w: its mode is %s, so each string key would begin at 1 again; expected a space of another mode", s.Name, seq.ErrUnsafeChange, s.Mode)
+}
+
 // Rehash changes the hash of a space's string keys, under a new secret each time. It is one
 // swap: after any crash it was done, or it was not. Sessions that have begun go on as they
-// did. Errors: seq.ErrBadMapping for a hash that there is not, else as
-// of documents.Document.Change.
+// did. Errors: seq.ErrBadMapping for a hash that there is not, seq.ErrUnsafeChange as Changeable,
+// else as of documents.Document.Change.
 func (d *Document) Rehash(ctx context.Context, s *seq.Space, hash seq.KeyHash) (Entry, error) {
-	if err := hash.Validate(); err != nil {
+	if err := errors.Join(hash.Validate(), Changeable(s)); err != nil {
 		return Entry{}, err
 	}
 	if hash == "" {

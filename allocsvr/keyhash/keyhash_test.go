@@ -114,6 +114,28 @@ func TestEachRehashDrawsAnotherSecretAndTheWayBackHasNone(t *testing.T) {
 	}
 }
 
+// The string keys of an exact space would begin at 1 again: nothing says where they stood.
+func TestAnExactSpaceIsNotRehashed(t *testing.T) {
+	m, err := seq.NewMapping(seq.Space{Name: "orders", Sections: 2, Mode: seq.Exact, KeyHash: seq.SecretKeys})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &cluster{t, memstore.New(3, m, clock.Boot(), time.Second)}
+	d := c.document(false, false)
+	before, err := d.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, hash := range []seq.KeyHash{"", seq.SecretKeys, seq.SHA256Keys} {
+		if _, err := d.Rehash(t.Context(), c.space("orders"), hash); !errors.Is(err, seq.ErrUnsafeChange) || !strings.Contains(err.Error(), "orders") {
+			t.Errorf("%q: got %v, want %v", hash, err, seq.ErrUnsafeChange)
+		}
+	}
+	if after, err := d.Load(t.Context()); err != nil || after["orders"] != before["orders"] {
+		t.Errorf("the secret was changed: %v", err)
+	}
+}
+
 func TestASpaceIsHashedAsInAnotherSetUnlessItIsHashedAlready(t *testing.T) {
 	root, other := newCluster(t), newCluster(t)
 	was, err := root.document(false, false).Begin(t.Context())

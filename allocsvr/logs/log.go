@@ -37,7 +37,7 @@ type Log struct {
 
 	mu     sync.Mutex   // guards all below
 	owner  *exact.Owner // nil until the copy was read
-	zero   int64        // in the section's time, when the clock shows 0
+	zero   int64        // time of the stores when the clock shows 0, of when the copy was read
 	closed bool         // no batch begins any more
 	held   uint64       // batches up to that number are at W stores
 	flight *flight      // the batch that is under way; nil: none
@@ -73,12 +73,11 @@ type Ticket struct {
 // begin makes the owner of what was found; its first batch is to be sent.
 func (g *Log) begin(found quorum.Outcome) error {
 	zero := found.Time - g.logs.cfg.Clock.Now().Milliseconds()
-	now := found.Time
 	s, err := stateOf(found)
 	if err != nil {
 		return err
 	}
-	owner, err := exact.NewOwner(exact.Config{Window: g.window.Milliseconds(), Bound: ahead.Milliseconds(), Full: g.logs.cfg.Full}, g.epoch, s, now)
+	owner, err := exact.NewOwner(exact.Config{Window: g.window.Milliseconds(), Bound: ahead.Milliseconds(), Full: g.logs.cfg.Full}, g.epoch, s, g.logs.now(zero))
 	if err != nil {
 		return err
 	}
@@ -92,9 +91,8 @@ func (g *Log) begin(found quorum.Outcome) error {
 	return nil
 }
 
-// now is the section's time: the stores' clocks when the copy was read, and what has passed
-// since by a clock that does not jump. The node's own wall clock has no part in it. Needs g.mu.
-func (g *Log) now() int64 { return g.zero + g.logs.cfg.Clock.Now().Milliseconds() }
+// now returns the section's time. Needs g.mu.
+func (g *Log) now() int64 { return g.logs.now(g.zero) }
 
 // weigh tells what is kept. Needs g.mu.
 func (g *Log) weigh() {

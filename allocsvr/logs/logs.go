@@ -42,6 +42,9 @@ type Config struct {
 	Stores  Stores
 	Session seq.Session
 	Clock   clock.Clock
+	// StoreTime returns the latest time that the clocks of W stores have reached, false while that
+	// is not known. If nil, it never is.
+	StoreTime func() (time.Time, bool)
 	// Lost is told that a log ended since a store promised the epoch by, or would not take
 	// what the log had: the section must be given up. It is called without locks.
 	Lost func(id seq.SectionID, epoch, by seq.Epoch)
@@ -86,6 +89,19 @@ func (l *Logs) Run(ctx context.Context) {
 			l.send(ctx)
 		}
 	}
+}
+
+// now returns the time of sections, milliseconds since 1970. It follows the clocks of the stores,
+// so that W of them take records in whatever the others show. While too few stores tell their
+// clocks, it is the stores' time when the copy was read, and what has passed since by a clock that
+// does not jump: zero is that time when the clock shows 0. The node's wall clock has no part in it.
+func (l *Logs) now(zero int64) int64 {
+	if l.cfg.StoreTime != nil {
+		if t, known := l.cfg.StoreTime(); known {
+			return t.UnixMilli()
+		}
+	}
+	return zero + l.cfg.Clock.Now().Milliseconds()
 }
 
 // Open begins the log of a section under an epoch that W stores have promised; window is how

@@ -144,9 +144,17 @@ type bench struct {
 	stores *stores
 	bytes  atomic.Int64
 	full   atomic.Bool
+	time   atomic.Pointer[time.Time] // that W stores have reached; nil: it is not known
 
 	mu   sync.Mutex // guards all below
 	lost []seq.Epoch
+}
+
+func (b *bench) storeTime() (time.Time, bool) {
+	if at := b.time.Load(); at != nil {
+		return *at, true
+	}
+	return time.Time{}, false
 }
 
 // losses are the epochs that were lost. Callers of a log hear of its end before that is told.
@@ -182,7 +190,7 @@ func try(t *testing.T, s *stores, do func(b *bench, g *Log)) {
 				defer b.mu.Unlock()
 				b.lost = append(b.lost, epoch)
 			},
-			Grow: func(bytes int64) { b.bytes.Add(bytes) }, Full: b.full.Load})
+			Grow: func(bytes int64) { b.bytes.Add(bytes) }, Full: b.full.Load, StoreTime: b.storeTime})
 		ctx, cancel := context.WithCancel(t.Context())
 		var running sync.WaitGroup
 		running.Go(func() { b.Logs.Run(ctx) })
@@ -412,6 +420,28 @@ func TestWhatWasFoundIsToldOnceAQuorumHasIt(t *testing.T) {
 		if got := s.last(1); got != 1 {
 			t.Errorf("the other copy stands at %d", got)
 		}
+	})
+}
+
+// The time of a section is what W stores have reached, once that is known, and never falls.
+func TestASectionGoesByTheTimeOfTheStores(t *testing.T) {
+	try(t, newStores(), func(b *bench, g *Log) {
+		b.want(g, "", 1, exact.Answer{First: 1, Count: 1})
+		begun := time.Now()
+		ask := func(what string, sent time.Time, want error) {
+			t.Helper()
+			if _, err := g.Take(b.Context(), uid, 1, what, sent); !errors.Is(err, want) {
+				t.Errorf("%s: got %v, want %v", what, err, want)
+			}
+		}
+		late := begun.Add(time.Hour)
+		ask("not known yet", late, exact.ErrTime)
+		b.time.Store(&late)
+		ask("an hour later by the stores", late, nil)
+		ask("of an hour ago", begun, exact.ErrExpired)
+		b.time.Store(&begun)
+		ask("they were set back", late, nil)
+		ask("of an hour ago, after they were set back", begun, exact.ErrExpired)
 	})
 }
 

@@ -79,9 +79,19 @@ func (t *Table) await(ctx context.Context, c *Cell, changed <-chan struct{}) err
 	case <-changed:
 	case <-timer.C:
 	case <-ctx.Done():
-		return fmt.Errorf("section %d is %s: %w", c.id, c.State(), context.Cause(ctx))
+		return fmt.Errorf("section %d %s: %w", c.id, c.awaited(), context.Cause(ctx))
 	}
 	return nil
+}
+
+// awaited is what a request to the section waits for, for people.
+func (c *Cell) awaited() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.state == Owned && c.target > 0 {
+		return fmt.Sprintf("waits for the stores to confirm a ceiling of %d, beyond %d", c.target, c.confirmed)
+	}
+	return "is " + c.state.String()
 }
 
 // unix is the wall clock in seconds, for the time of the last number. What is folded first

@@ -10,7 +10,13 @@ import (
 // behind it, so that the numbers of a key rise with the index. The takings of one call share a Line.
 // The zero value is ready to use.
 type Line struct {
-	keys map[standing]error // nil while no key waits
+	keys map[standing]queue // nil while no key waits
+}
+
+// queue is what waits for a key.
+type queue struct {
+	numbers uint64 // of all indices that have no answer: one step is asked for all
+	err     error  // of an index before them
 }
 
 // standing is a key as sections know it: two texts of one key are one.
@@ -28,22 +34,39 @@ func (l *Line) has(c *Cell, uid seq.UID) bool {
 	return waits
 }
 
-// hold notes that an index of the key waits.
-func (l *Line) hold(c *Cell, uid seq.UID) {
+// hold notes that an index of the key waits for so many numbers.
+func (l *Line) hold(c *Cell, uid seq.UID, numbers uint64) {
 	if l.keys == nil {
-		l.keys = make(map[standing]error)
+		l.keys = make(map[standing]queue)
 	}
-	l.keys[standing{c, uid}] = nil
+	q := l.keys[standing{c, uid}]
+	q.numbers += numbers
+	l.keys[standing{c, uid}] = q
+}
+
+// left notes that an index of the key waits no more.
+func (l *Line) left(c *Cell, uid seq.UID, numbers uint64) {
+	if q, waits := l.keys[standing{c, uid}]; waits {
+		q.numbers -= numbers
+		l.keys[standing{c, uid}] = q
+	}
+}
+
+// numbers returns how many numbers the key waits for, at least those of one index.
+func (l *Line) numbers(c *Cell, uid seq.UID, of uint64) uint64 {
+	return max(l.keys[standing{c, uid}].numbers, of)
 }
 
 // ended notes the error of an index of the key. If the caller is to repeat the request, later
 // indices get the error, too: the numbers of the repeated one would be above theirs.
 func (l *Line) ended(c *Cell, uid seq.UID, err error) {
 	if !errors.Is(err, seq.ErrOverflow) {
-		l.hold(c, uid)
-		l.keys[standing{c, uid}] = err
+		l.hold(c, uid, 0)
+		q := l.keys[standing{c, uid}]
+		q.err = err
+		l.keys[standing{c, uid}] = q
 	}
 }
 
 // failed returns the error of an earlier index of the key.
-func (l *Line) failed(c *Cell, uid seq.UID) error { return l.keys[standing{c, uid}] }
+func (l *Line) failed(c *Cell, uid seq.UID) error { return l.keys[standing{c, uid}].err }

@@ -6,11 +6,15 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"runtime"
+	"slices"
+	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
+	"github.com/seqsvr/seqsvr/tests/bubble"
 )
 
 // stepping confirms every step that is asked for, until the test ends.
@@ -128,4 +132,72 @@ func TestAStrictBatchIsCheckedByTheFirstEpochThatItTookUnder(t *testing.T) {
 	if len(k.out.Faults) != 2 || !errors.Is(k.out.Faults[0].Err, seq.ErrNoLease) {
 		t.Errorf("got %v, want %v", k.out, seq.ErrNoLease)
 	}
+}
+
+func TestOneStepIsEnoughForAllThatAKeyIsAskedForInABatch(t *testing.T) {
+	const n = 1500
+	o := newOwned(t)
+	steps := 0
+	o.regs.OnStep = func(quorum.StepItem) quorum.Outcome { steps++; return quorum.Outcome{State: quorum.Won} }
+	uids, counts := make([]seq.UID, n), make([]uint32, n)
+	for i := range uids {
+		uids[i], counts[i] = 7, seq.MaxCount
+	}
+	k := o.Begin(o.c.space, seq.PlainAll(uids...), counts)
+	served := make(chan struct{})
+	go func() { k.Settle(t.Context()); close(served) }()
+	for waits := true; waits; runtime.Gosched() {
+		o.stepper.Flush(t.Context())
+		select {
+		case <-served:
+			waits = false
+		default:
+		}
+	}
+	if last := k.out.Last[n-1]; len(k.out.Faults) > 0 || last != n*seq.MaxCount || steps > 2 {
+		t.Errorf("got up to %d with %d steps, %d faults; want up to %d with 1, and at most one ahead", last, steps, len(k.out.Faults), n*seq.MaxCount)
+	}
+}
+
+func TestARequestThatWaitsForItsCeilingSaysSo(t *testing.T) {
+	o := newOwned(t)
+	if err := o.refused(o.take(2 * ownerStep)); !strings.Contains(err.Error(), "waits for the stores to confirm a ceiling of 300, beyond 100") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestStepsOfAllSectionsOfABatchAreAskedForAtOnce(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		o := newOwnedOf(t, seq.Space{Name: "user", Sections: 8, Step: ownerStep})
+		var uids []seq.UID
+		for id := range seq.SectionID(8) {
+			if id > 0 {
+				o.ownAt(id, 0, ownerStep)
+			}
+			uid := seq.UID(0)
+			for o.c.space.SectionOf(uid) != id {
+				uid += 1 << seq.BlockBits
+			}
+			uids = append(uids, uid)
+		}
+		o.regs.OnStep = func(quorum.StepItem) quorum.Outcome { return quorum.Outcome{State: quorum.Won} }
+		k, served := o.Begin(o.c.space, seq.PlainAll(uids...), slices.Repeat([]uint32{2 * ownerStep}, len(uids))), make(chan struct{})
+		go func() { k.Settle(t.Context()); close(served) }()
+		synctest.Wait()
+		if told, _ := o.stepper.Flush(t.Context()); told != len(uids) {
+			t.Errorf("%d steps were asked for together, want %d", told, len(uids))
+		}
+		for waits := true; waits; {
+			synctest.Wait()
+			o.stepper.Flush(t.Context()) // those ahead
+			select {
+			case <-served:
+				waits = false
+			default:
+			}
+		}
+		if len(k.out.Faults) > 0 {
+			t.Error(k.out.Faults)
+		}
+	})
 }

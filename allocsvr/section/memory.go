@@ -14,8 +14,8 @@ import (
 
 // Tuning of what bounds the memory of counters (docs/decisions/035).
 const (
-	// Percent of the budget: from foldFrom on cold counters are folded, until foldUntil is
-	// reached, and from all of it on UIDs without a counter are refused. Under a flood all
+	// Percent of the budget: from foldFrom on that counters use, cold ones are folded, until
+	// foldUntil is reached. From all of it on UIDs without a counter are refused. Under a flood all
 	// sections grow together, by a quarter, so the first and the last lie that far apart.
 	foldFrom, foldUntil, allUsed = 60, 40, 100
 	// foldLook is how often the memory is looked at; a pass that did not find enough is
@@ -31,12 +31,14 @@ const (
 // the next age counts only if the one before does not free enough.
 var foldAges = [...]uint32{600, 60, 10}
 
-// memory is what the counters of a Table take, and may take. Safe for concurrent use.
+// memory is what the counters of a Table and the logs of its exact sections take, and may take.
+// Safe for concurrent use.
 //
-//	used = the sum of Cell.bytes
+//	used = the sum of Cell.bytes + logs
 type memory struct {
 	budget  func() uint64 // bytes, 0: no bound
 	used    atomic.Int64
+	logs    atomic.Int64  // UIDs and ids of exact sections: none of it can be folded
 	folded  atomic.Uint64 // blocks of 64 UIDs
 	refused atomic.Uint64 // requests for UIDs without a counter
 }
@@ -58,9 +60,23 @@ func (t *Table) Memory() Memory {
 }
 
 // above says whether so many percent of the budget are used.
-func (m *memory) above(percent uint64) bool {
+func (m *memory) above(percent uint64) bool { return m.exceeds(m.used.Load(), percent) }
+
+// countersAbove reports whether counters alone use so many percent of the budget: to fold them
+// makes no room for what logs take, and skips numbers.
+func (m *memory) countersAbove(percent uint64) bool {
+	return m.exceeds(m.used.Load()-m.logs.Load(), percent)
+}
+
+func (m *memory) exceeds(used int64, percent uint64) bool {
 	budget := m.budget()
-	return budget > 0 && uint64(max(m.used.Load(), 0))/percent >= budget/100
+	return budget > 0 && uint64(max(used, 0))/percent >= budget/100
+}
+
+// growLogs takes in by how much the logs have grown.
+func (m *memory) growLogs(bytes int64) {
+	m.logs.Add(bytes)
+	m.used.Add(bytes)
 }
 
 // weigh takes in what the table takes now. Needs c.mu.
@@ -93,7 +109,7 @@ type folding struct {
 
 func (t *Table) folding() *folding { return &folding{cells: &t.cells, unix: t.unix, log: t.log} }
 
-// keepWithin folds cold counters whenever foldFrom percent of the budget are used, for as
+// keepWithin folds cold counters whenever they use foldFrom percent of the budget, for as
 // long as ctx lasts.
 func (f *folding) keepWithin(ctx context.Context) {
 	timer := time.NewTimer(foldLook)
@@ -110,7 +126,7 @@ func (f *folding) keepWithin(ctx context.Context) {
 
 // look folds if it is time to, and says when to look again.
 func (f *folding) look() (pause time.Duration) {
-	if !f.memory.above(foldFrom) {
+	if !f.memory.countersAbove(foldFrom) {
 		return foldLook
 	}
 	begun, before := time.Now(), f.memory.folded.Load()
@@ -119,13 +135,13 @@ func (f *folding) look() (pause time.Duration) {
 		f.log.Info("cold counters folded", "blocks", n, "bytes_left", f.memory.used.Load(), "took", time.Since(begun).Round(time.Microsecond))
 		debug.FreeOSMemory() // else it would be kept for a flood that may not come again
 	}
-	if f.memory.above(foldUntil) {
+	if f.memory.countersAbove(foldUntil) {
 		return max(foldLook, foldRest*time.Since(begun))
 	}
 	return foldLook
 }
 
-// fold drops cold counters until foldUntil percent of the budget are used: the oldest first as far as
+// fold drops cold counters until they use foldUntil percent of the budget: the oldest first as far as
 // foldAges tell them apart, and of those the ones above which a base has to rise the
 // least. What would raise it by more than the section's largest step, which a crash may
 // skip as well, stays.
@@ -137,7 +153,7 @@ func (f *folding) fold(now uint32) {
 		for rise := uint64(1); rise < math.MaxUint64; {
 			next := uint64(math.MaxUint64)
 			for n := f.Len(); n > 0; n-- {
-				if !f.memory.above(foldUntil) {
+				if !f.memory.countersAbove(foldUntil) {
 					return
 				}
 				next = min(next, f.Cell(seq.SectionID(f.at)).fold(now-age, rise))

@@ -249,3 +249,29 @@ func TestALookFoldsOnceSixTenthsOfTheMemoryAreUsed(t *testing.T) {
 		t.Errorf("with %d %% used: %+v, the next look after %v", foldFrom, m, pause)
 	}
 }
+
+// What exact sections take cannot be folded, so that it costs ordinary UIDs no numbers.
+func TestIDsOfExactSpacesFoldNoCounters(t *testing.T) {
+	b := newBounded(t, 4, 4<<20)
+	uids := make([]seq.UID, 1000)
+	for i := range uids {
+		uids[i] = seq.UID(i) << 20
+	}
+	for round := range uint64(5) {
+		firsts, faults := b.takeAll(uids...)
+		for i, first := range firsts {
+			if faults[i] != nil || first != round+1 {
+				t.Fatalf("round %d: uid %d got %d, %v, want %d", round, uids[i], first, faults[i], round+1)
+			}
+		}
+		b.memory.growLogs(1 << 20)
+		b.now += 1000 // all are cold
+		b.folding.look()
+	}
+	if m := b.Memory(); m.Folded != 0 || m.Used < 5<<20 {
+		t.Errorf("got %+v, want nothing folded", m)
+	}
+	if _, faults := b.takeAll(1<<40 + 7); !errors.Is(faults[0], seq.ErrUIDMemory) {
+		t.Errorf("another UID: got %v, want %v", faults[0], seq.ErrUIDMemory)
+	}
+}

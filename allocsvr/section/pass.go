@@ -115,7 +115,7 @@ func (t *Taking) serve(from int, entries []entry, stamp uint32) {
 		l, i := &entries[k], from+k
 		if !l.serves || t.line.has(l.c, uids[k]) || !t.take(l.c, i, l.spot, good, stamp) {
 			t.pending = append(t.pending, i)
-			t.line.hold(l.c, uids[k])
+			t.line.hold(l.c, uids[k], t.count(i))
 		} else if l.lapsed {
 			t.out.Unordered = true
 		}

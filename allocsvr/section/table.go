@@ -42,7 +42,9 @@ type Config struct {
 	// Losses moves on before any hold may come to be worth less than it said; nil: each
 	// hold is asked for each batch.
 	Losses func() uint64
-	Guide  Guide
+	// StoreTime is logs.Config.StoreTime, for sections of exact spaces.
+	StoreTime func() (time.Time, bool)
+	Guide     Guide
 	// Lost is told that a section was lost to another session. It must not block.
 	Lost func()
 	// Record writes to the log of events that a raise is about to be forced.
@@ -98,9 +100,9 @@ func New(cfg Config) (*Table, error) {
 	t.cells.start(cfg.Mapping, &t.memory)
 	t.stepper = tenure.NewStepper[rising](t.holder, t.clock, t.traces)
 	t.logs = logs.New(logs.Config{
-		Stores: t.holder.Registers, Session: t.holder.Session, Clock: t.clock,
+		Stores: t.holder.Registers, Session: t.holder.Session, Clock: t.clock, StoreTime: cfg.StoreTime,
 		Lost: func(id seq.SectionID, epoch, by seq.Epoch) { t.lose(t.Cell(id), epoch, by) },
-		Grow: func(bytes int64) { t.memory.used.Add(bytes) }, Full: func() bool { return t.memory.above(allUsed) },
+		Grow: t.memory.growLogs, Full: func() bool { return t.memory.above(allUsed) },
 		Logger: t.log, Traces: t.traces,
 	})
 	t.logged = logged{find: t.logOf, record: t.record}

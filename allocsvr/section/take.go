@@ -116,6 +116,7 @@ func (t *Taking) Settle(ctx context.Context) {
 	if t.exact {
 		t.settleLogged(ctx)
 	} else {
+		t.stepAll(ctx)
 		for _, i := range t.pending {
 			t.one(ctx, i)
 		}
@@ -123,6 +124,33 @@ func (t *Taking) Settle(ctx context.Context) {
 	t.pending = t.pending[:0]
 	t.confirmEpochs(ctx)
 	t.observe()
+}
+
+// stepAll asks for the steps of all sections that have too few numbers, before any is waited for:
+// the stores write them together.
+func (t *Taking) stepAll(ctx context.Context) {
+	if len(t.pending) < 2 {
+		return
+	}
+	now := t.table.clock.Now()
+	for _, i := range t.pending {
+		c, uid := t.table.Cell(t.space.SectionOf(t.keys.Places[i])), t.keys.UIDs[i]
+		c.mu.Lock()
+		if c.state == Owned && c.leased(now) {
+			_, known := c.table.Get(uint64(uid))
+			if need := t.need(c, i); need > c.confirmed && (known || !c.memory.above(allUsed)) {
+				t.table.ahead(ctx, c, need)
+			}
+		}
+		c.mu.Unlock()
+	}
+}
+
+// need returns the ceiling that the key of index i needs for all of its indices that wait. Needs c.mu.
+func (t *Taking) need(c *Cell, i int) uint64 {
+	uid := t.keys.UIDs[i]
+	cur, _ := c.table.Get(uint64(uid))
+	return cur + min(t.line.numbers(c, uid, t.count(i)), uint64(seq.MaxSeq)-cur)
 }
 
 func (t *Taking) count(i int) uint64 {
@@ -136,6 +164,7 @@ func (t *Taking) count(i int) uint64 {
 // as the caller does.
 func (t *Taking) one(ctx context.Context, i int) {
 	c, uid := t.table.Cell(t.space.SectionOf(t.keys.Places[i])), t.keys.UIDs[i]
+	defer t.line.left(c, uid, t.count(i))
 	fail := func(err error) {
 		t.fail(i, err)
 		t.line.ended(c, uid, err)
@@ -193,7 +222,7 @@ func (t *Taking) try(ctx context.Context, c *Cell, i int) (wait bool, err error)
 	if lapsed {
 		return false, fmt.Errorf("section %d: confirmed numbers used up: %w", c.id, t.table.leaseLoss())
 	}
-	t.table.ahead(ctx, c, cur+t.count(i))
+	t.table.ahead(ctx, c, t.need(c, i))
 	return true, nil
 }
 

@@ -28,7 +28,7 @@ var may = map[string][]string{
 	"exact":      {"seq"},
 	"sets":       {"seq"},
 	"quorum":     {"seq", "internal/clock"},
-	"membership": {},
+	"membership": {"seq"},
 	"client":     {"seq", "sets", "proto", "internal", "snowflake"},
 	"storesvr":   {"seq", "exact", "sets", "proto", "quorum", "internal", "membership", "storesvr"},
 	"allocsvr":   {"seq", "exact", "sets", "proto", "quorum", "internal", "membership", "snowflake", "allocsvr"},

@@ -50,16 +50,12 @@ func Open(ctx context.Context, addrs []string, opts ...grpc.DialOption) (*Care, 
 	list := id.List()
 	var left []string // addresses at which no member answers
 	for _, s := range found.Stores {
-		if uuid := s.Client.UUID(); uuid != "" {
-			c.clients[uuid] = s.Client
-		} else if s.UUID != "" {
-			c.clients[s.UUID] = s.Client
-		} else {
-			_ = s.Client.Close() // of the first list, and does not answer
-		}
-		if _, member := list.Find(s.Client.UUID()); !member {
+		if s.Guess {
+			_ = s.Client.Close() // nothing is under way
 			left = append(left, s.Addr)
+			continue
 		}
+		c.clients[s.UUID] = s.Client
 	}
 	if list.Version == 1 {
 		c.addresses(ctx, list, left)

@@ -18,16 +18,22 @@ import (
 )
 
 // Client is one store over gRPC. It is safe for concurrent use. Calls fail at once while
-// the store is away; all may be repeated (the duties are at quorum.Store).
+// the store is away; all may be repeated (the duties are at quorum.Store). A Follower moves it to
+// another address if the store answers there.
 type Client struct {
-	addr   string
-	conns  [2]*grpc.ClientConn
-	calls  pb.StoreClient
-	leases pb.StoreClient         // Renew's own connection
-	uuid   atomic.Pointer[string] // of the store, nil before its first reply
+	at   atomic.Pointer[seat]
+	uuid atomic.Pointer[string] // of the store, nil before its first reply
 }
 
 var _ quorum.Store = (*Client)(nil)
+
+// seat is an address, and the connections to it.
+type seat struct {
+	addr   string
+	conns  [2]*grpc.ClientConn
+	calls  pb.StoreClient
+	leases pb.StoreClient // Renew's own connection
+}
 
 // Dial makes a client of the store at host:port without waiting for it. The options come
 // after rpc.Dial's own.
@@ -40,22 +46,38 @@ func Dial(addr string, opts ...grpc.DialOption) (*Client, error) {
 	}
 	opts = append([]grpc.DialOption{grpc.WithDefaultCallOptions(
 		grpc.MaxCallRecvMsgSize(storewire.MaxReply), grpc.MaxCallSendMsgSize(storewire.MaxRequest))}, opts...)
-	c := &Client{addr: addr}
-	for i := range c.conns {
+	s := &seat{addr: addr}
+	for i := range s.conns {
 		conn, err := rpc.Dial(addr, opts...)
 		if err != nil {
-			return nil, errors.Join(fmt.Errorf("store client: %w", err), c.Close())
+			return nil, errors.Join(fmt.Errorf("store client: %w", err), s.close())
 		}
-		c.conns[i] = conn
+		s.conns[i] = conn
 	}
-	c.calls, c.leases = pb.NewStoreClient(c.conns[0]), pb.NewStoreClient(c.conns[1])
-	return c, nil
+	s.calls, s.leases = pb.NewStoreClient(s.conns[0]), pb.NewStoreClient(s.conns[1])
+	return s.client(), nil
 }
 
 // Over makes a client that speaks over connections of the caller's. The caller closes them
 // and has their errors go through rpc.FromStatus. leases is for Renew alone.
 func Over(addr string, calls, leases grpc.ClientConnInterface) *Client {
-	return &Client{addr: addr, calls: pb.NewStoreClient(calls), leases: pb.NewStoreClient(leases)}
+	return (&seat{addr: addr, calls: pb.NewStoreClient(calls), leases: pb.NewStoreClient(leases)}).client()
+}
+
+func (s *seat) client() *Client {
+	c := &Client{}
+	c.at.Store(s)
+	return c
+}
+
+func (s *seat) close() error {
+	var errs []error
+	for _, conn := range s.conns {
+		if conn != nil {
+			errs = append(errs, conn.Close())
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // through is a grpc.DialOption that only Dial knows.
@@ -71,8 +93,11 @@ func Through(dial func(addr string) grpc.ClientConnInterface) grpc.DialOption {
 	return through{dial: dial}
 }
 
-// Addr is the address given to Dial.
-func (c *Client) Addr() string { return c.addr }
+// Addr is the address of the store: the one given to Dial, or where a Follower found the store
+// since.
+func (c *Client) Addr() string { return c.at.Load().addr }
+
+func (c *Client) calls() pb.StoreClient { return c.at.Load().calls }
 
 // UUID is the store's uuid, empty before its first reply.
 func (c *Client) UUID() string {
@@ -83,15 +108,7 @@ func (c *Client) UUID() string {
 }
 
 // Close ends the connections and all calls in flight, their outcome unknown.
-func (c *Client) Close() error {
-	var errs []error
-	for _, conn := range c.conns {
-		if conn != nil {
-			errs = append(errs, conn.Close())
-		}
-	}
-	return errors.Join(errs...)
-}
+func (c *Client) Close() error { return c.at.Load().close() }
 
 // meant names the store in the call, once it is known.
 func (c *Client) meant(ctx context.Context) context.Context {
@@ -101,10 +118,12 @@ func (c *Client) meant(ctx context.Context) context.Context {
 	return ctx
 }
 
+var errNoUUID = fmt.Errorf("%w: a reply without a store uuid", seq.ErrStaleEra)
+
 // verify takes the uuid of the first reply and refuses every other one after it.
 func (c *Client) verify(uuid string) error {
 	if uuid == "" {
-		return fmt.Errorf("%w: a reply without a store uuid", seq.ErrStaleEra)
+		return errNoUUID
 	}
 	if c.uuid.CompareAndSwap(nil, &uuid) {
 		return nil
@@ -128,22 +147,57 @@ func (c *Client) check(op, uuid string, err error) error {
 
 // wrap names the operation and the store.
 func (c *Client) wrap(op string, err error) error {
-	return fmt.Errorf("%s at store %s: %w", op, c.addr, err)
+	return fmt.Errorf("%s at store %s: %w", op, c.Addr(), err)
 }
 
 // Describe asks the store for its identity. It works in every state of the store. Errors
 // beside those of the connection: seq.ErrStaleEra if it is not the store of before,
 // seq.ErrBadMapping.
 func (c *Client) Describe(ctx context.Context) (quorum.Identity, error) {
-	reply, err := c.calls.Describe(ctx, &pb.DescribeRequest{})
+	reply, err := c.calls().Describe(ctx, &pb.DescribeRequest{})
 	return c.identity("describe", reply, err)
+}
+
+// who asks for the identity of the store that is at the address now, which may be another store
+// than the one of before.
+func (c *Client) who(ctx context.Context) (quorum.Identity, error) {
+	reply, err := c.calls().Describe(ctx, &pb.DescribeRequest{})
+	var id quorum.Identity
+	if err == nil {
+		id, err = storewire.DescribeFromProto(reply)
+	}
+	if err == nil && id.UUID == "" {
+		err = errNoUUID
+	}
+	if err != nil {
+		return quorum.Identity{}, c.wrap("describe", err)
+	}
+	return id, nil
+}
+
+// Binding is what Bind tells a store.
+type Binding struct {
+	Cluster string
+	Era     seq.Era
+	Members []quorum.Member
+	// Complete says that all members are bound, so the store may vote. It comes after a Bind that
+	// did not say so at each of them.
+	Complete bool
+	Origin   seq.ClusterID // of stores that were restored; zero if none is known
 }
 
 // Bind tells the store its fellow members, durably, and gives its identity after that.
 // Errors: seq.ErrForeignCluster, seq.ErrStaleEra for another era or if it is bound to
 // others, seq.ErrBadArgument for a list that does not fit what init was told.
-func (c *Client) Bind(ctx context.Context, cluster string, era seq.Era, members []quorum.Member) (quorum.Identity, error) {
-	reply, err := c.calls.Bind(c.meant(ctx), &pb.BindRequest{ClusterId: cluster, Era: uint64(era), Members: storewire.MembersToProto(members)})
+func (c *Client) Bind(ctx context.Context, b Binding) (quorum.Identity, error) {
+	req := &pb.BindRequest{ClusterId: b.Cluster, Era: uint64(b.Era), Members: storewire.MembersToProto(b.Members), Step: pb.BindStep_BIND_STEP_BIND}
+	if b.Complete {
+		req.Step = pb.BindStep_BIND_STEP_COMPLETE
+	}
+	if !b.Origin.IsZero() {
+		req.Origin = b.Origin[:]
+	}
+	reply, err := c.calls().Bind(c.meant(ctx), req)
 	return c.identity("bind", reply, err)
 }
 
@@ -160,7 +214,7 @@ func (c *Client) identity(op string, reply *pb.DescribeReply, err error) (id quo
 
 // DescribeAll is Describe with everything that only operators read.
 func (c *Client) DescribeAll(ctx context.Context) (*pb.DescribeReply, error) {
-	reply, err := c.calls.Describe(ctx, &pb.DescribeRequest{})
+	reply, err := c.calls().Describe(ctx, &pb.DescribeRequest{})
 	_, err = c.identity("describe", reply, err)
 	return reply, err
 }
@@ -169,7 +223,7 @@ func (c *Client) DescribeAll(ctx context.Context) (*pb.DescribeReply, error) {
 // seq.ErrForeignCluster, seq.ErrStaleEra if it has a newer one, seq.ErrNotVoting for a
 // list that makes a voter of a store that is not filled, seq.ErrStoreFull.
 func (c *Client) Adopt(ctx context.Context, cluster string, era seq.Era, list quorum.MemberList) (quorum.Identity, error) {
-	reply, err := c.calls.Adopt(c.meant(ctx), &pb.AdoptRequest{ClusterId: cluster, Era: uint64(era), List: storewire.ListToProto(list)})
+	reply, err := c.calls().Adopt(c.meant(ctx), &pb.AdoptRequest{ClusterId: cluster, Era: uint64(era), List: storewire.ListToProto(list)})
 	return c.identity("adopt", reply, err)
 }
 
@@ -177,7 +231,7 @@ func (c *Client) Adopt(ctx context.Context, cluster string, era seq.Era, list qu
 // that. Errors: seq.ErrForeignCluster, seq.ErrStaleEra for another era, seq.ErrBadMapping for
 // one that is not its own with spaces added, seq.ErrStoreFull. Safe to repeat.
 func (c *Client) Extend(ctx context.Context, cluster string, era seq.Era, m seq.Mapping) (quorum.Identity, error) {
-	reply, err := c.calls.Extend(c.meant(ctx), &pb.ExtendRequest{ClusterId: cluster, Era: uint64(era), Mapping: rpc.MappingToProto(m)})
+	reply, err := c.calls().Extend(c.meant(ctx), &pb.ExtendRequest{ClusterId: cluster, Era: uint64(era), Mapping: rpc.MappingToProto(m)})
 	return c.identity("extend the mapping", reply, err)
 }
 
@@ -185,7 +239,7 @@ func (c *Client) Extend(ctx context.Context, cluster string, era seq.Era, m seq.
 // the nonce of its start, and gives its identity after that. Errors: seq.ErrNotVoting if
 // its disk turns out to be an old copy, seq.ErrForeignCluster.
 func (c *Client) Vouch(ctx context.Context, cluster string, nonce uint64, claims []quorum.Claim) (quorum.Identity, error) {
-	reply, err := c.calls.Vouch(c.meant(ctx), storewire.VouchToProto(cluster, nonce, claims))
+	reply, err := c.calls().Vouch(c.meant(ctx), storewire.VouchToProto(cluster, nonce, claims))
 	return c.identity("vouch", reply, err)
 }
 
@@ -193,7 +247,7 @@ func (c *Client) Vouch(ctx context.Context, cluster string, nonce uint64, claims
 // snowflake worker id or a window of one. Errors: seq.ErrForeignCluster, seq.ErrStaleEra,
 // seq.ErrBadArgument without a reason, seq.ErrStoreFull. Safe to retry.
 func (c *Client) WindowsOver(ctx context.Context, cluster string, era seq.Era, reason string) (*pb.DescribeReply, error) {
-	reply, err := c.calls.WindowsOver(c.meant(ctx), &pb.WindowsOverRequest{ClusterId: cluster, Era: uint64(era), Reason: reason})
+	reply, err := c.calls().WindowsOver(c.meant(ctx), &pb.WindowsOverRequest{ClusterId: cluster, Era: uint64(era), Reason: reason})
 	_, err = c.identity("end the wait for windows", reply, err)
 	return reply, err
 }
@@ -208,7 +262,7 @@ func (c *Client) Dump(ctx context.Context, ref quorum.Ref, take func([]quorum.Re
 	if ref != (quorum.Ref{}) {
 		req.Ref = storewire.RefToProto(ref)
 	}
-	stream, err := c.calls.Dump(ctx, req)
+	stream, err := c.calls().Dump(ctx, req)
 	if err != nil {
 		return nil, c.wrap("dump", err)
 	}
@@ -243,27 +297,27 @@ func (c *Client) Dump(ctx context.Context, ref quorum.Ref, take func([]quorum.Re
 // seq.ErrNotVoting, seq.ErrStoreFull, seq.ErrOverloaded in its grace. Safe to repeat.
 func (c *Client) Fill(ctx context.Context, ref quorum.Ref, by seq.Secret, states []quorum.RegisterState, complete bool, bound time.Duration) (uint64, error) {
 	key := by.Key()
-	reply, err := c.calls.Fill(c.meant(ctx), &pb.FillRequest{Ref: storewire.RefToProto(ref), Session: uint64(by.Session()), Secret: key[:],
+	reply, err := c.calls().Fill(c.meant(ctx), &pb.FillRequest{Ref: storewire.RefToProto(ref), Session: uint64(by.Session()), Secret: key[:],
 		Records: storewire.RecordsToProto(states), Complete: complete, LeaseBoundUs: uint64(bound.Microseconds())})
 	return reply.GetChanged(), c.check("fill", reply.GetStoreUuid(), err)
 }
 
 // Read implements quorum.Store.
 func (c *Client) Read(ctx context.Context, req quorum.ReadRequest) (quorum.Reply, error) {
-	reply, err := c.calls.Read(c.meant(ctx), storewire.ReadToProto(req))
+	reply, err := c.calls().Read(c.meant(ctx), storewire.ReadToProto(req))
 	// A read by prefix has as many results as there are registers.
 	return c.results("read", reply, err, len(req.Registers), len(req.Registers) == 0)
 }
 
 // Prepare implements quorum.Store.
 func (c *Client) Prepare(ctx context.Context, req quorum.PrepareRequest) (quorum.Reply, error) {
-	reply, err := c.calls.Prepare(c.meant(ctx), storewire.PrepareToProto(req))
+	reply, err := c.calls().Prepare(c.meant(ctx), storewire.PrepareToProto(req))
 	return c.results("prepare", reply, err, len(req.Items), false)
 }
 
 // Step implements quorum.Store.
 func (c *Client) Step(ctx context.Context, req quorum.StepRequest) (quorum.Reply, error) {
-	reply, err := c.calls.Step(c.meant(ctx), storewire.StepToProto(req))
+	reply, err := c.calls().Step(c.meant(ctx), storewire.StepToProto(req))
 	return c.results("step", reply, err, len(req.Items), false)
 }
 
@@ -286,7 +340,7 @@ func (c *Client) results(op string, r *pb.ResultsReply, err error, want int, any
 
 // Renew implements quorum.Store, on a connection of its own.
 func (c *Client) Renew(ctx context.Context, req quorum.RenewRequest) (quorum.RenewReply, error) {
-	reply, err := c.leases.Renew(c.meant(ctx), storewire.RenewToProto(req))
+	reply, err := c.at.Load().leases.Renew(c.meant(ctx), storewire.RenewToProto(req))
 	if err := c.check("renew", reply.GetStoreUuid(), err); err != nil {
 		return quorum.RenewReply{}, err
 	}
@@ -295,7 +349,7 @@ func (c *Client) Renew(ctx context.Context, req quorum.RenewRequest) (quorum.Ren
 
 // Release implements quorum.Store.
 func (c *Client) Release(ctx context.Context, req quorum.ReleaseRequest) (uuid string, err error) {
-	reply, err := c.calls.Release(c.meant(ctx), storewire.ReleaseToProto(req))
+	reply, err := c.calls().Release(c.meant(ctx), storewire.ReleaseToProto(req))
 	if err := c.check("release", reply.GetStoreUuid(), err); err != nil {
 		return "", err
 	}

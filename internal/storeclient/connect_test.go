@@ -157,8 +157,8 @@ func TestConnectGoesOnWithoutAStoreThatIsAway(t *testing.T) {
 	mustConnect(t, addrs(s...)...)
 	s[2].stop()
 	c := mustConnect(t, addrs(s...)...)
-	if c.Stores[2].UUID != "" || c.Stores[0].UUID == "" {
-		t.Errorf("stores %+v", c.Stores)
+	if _, member := c.Identity.List().Find(c.Stores[2].UUID); !member || c.Stores[2].UUID == c.Stores[0].UUID || c.Stores[2].UUID == c.Stores[1].UUID {
+		t.Errorf("stores %+v, expected the third member's uuid at the address that is left", c.Stores)
 	}
 	read := quorum.ReadRequest{Ref: c.Identity.Ref, Registers: []seq.Register{section}}
 	if _, err := c.Stores[2].Client.Read(t.Context(), read); err == nil {
@@ -182,14 +182,57 @@ func TestConnectGoesOnWithoutAStoreThatIsAway(t *testing.T) {
 	}
 }
 
-func TestConnectRefusesStoresThatDoNotBelongTogether(t *testing.T) {
+func TestAnOddStoreIsLeftOutAndNamedWhenTheOthersAgree(t *testing.T) {
 	s := three(t)
 	foreign := initStore(t, "b", func(c *storesvr.InitConfig) { c.ClusterID = "c2" })
+	alone := initStore(t, "b", func(c *storesvr.InitConfig) { c.ClusterID, c.MemberNames = "c2", []string{"b"} })
 	larger := initStore(t, "b", func(c *storesvr.InitConfig) { c.R, c.W = 2, 3 })
 	mapped := initStore(t, "b", func(c *storesvr.InitConfig) { c.Spaces = []seq.Space{{Name: "user", Sections: 5}} })
+	fresh := initStore(t, "b")
 	others := three(t)
 	mustConnect(t, addrs(s...)...)
 	mustConnect(t, addrs(others...)...)
+	mustConnect(t, alone.addr)
+	rows := []struct {
+		name string
+		odd  *store
+		want error
+		text string
+	}{
+		{"another cluster", foreign, seq.ErrForeignCluster, `"c2"`},
+		{"a cluster of one store", alone, seq.ErrForeignCluster, `"c2"`},
+		{"another W", larger, seq.ErrStaleEra, "3/2/3"},
+		{"another mapping", mapped, seq.ErrBadMapping, ""},
+		{"other members", others[1], seq.ErrStaleEra, "bound to"},
+		{"a new disk under the old name", fresh, seq.ErrNotVoting, "has uuid"},
+		{"one of the others again", s[0], seq.ErrBadArgument, "again"},
+	}
+	for _, row := range rows {
+		odd := *row.odd
+		odd.addr = "odd-" + odd.addr // so that no address is given twice
+		place, _ := places.Load(row.odd.addr)
+		places.Store(odd.addr, place)
+		c := mustConnect(t, s[0].addr, odd.addr, s[2].addr)
+		if len(c.Odd) != 1 || c.Odd[0].Addr != odd.addr || !errors.Is(c.Odd[0].Err, row.want) || !strings.Contains(c.Odd[0].Err.Error(), row.text) || !strings.Contains(c.Odd[0].Err.Error(), odd.addr) {
+			t.Errorf("%s: odd %+v, expected %v at %s saying %q", row.name, c.Odd, row.want, odd.addr, row.text)
+		}
+		if len(c.Stores) != 3 || c.Identity.Ref.Cluster != "c1" || c.Identity.N != 3 {
+			t.Errorf("%s: went by %+v", row.name, c.Identity)
+		}
+		_, err := c.Stores[1].Client.Read(t.Context(), quorum.ReadRequest{Ref: c.Identity.Ref, Registers: []seq.Register{section}})
+		if !errors.Is(err, seq.ErrStaleEra) {
+			t.Errorf("%s: the client of the missing member got %v, expected %v", row.name, err, seq.ErrStaleEra)
+		}
+	}
+}
+
+func TestConnectFailsAtOnceIfTooFewStoresBelongTogether(t *testing.T) {
+	s, others := three(t), three(t)
+	foreign := initStore(t, "b", func(c *storesvr.InitConfig) { c.ClusterID = "c2" })
+	odd := initStore(t, "b", func(c *storesvr.InitConfig) { c.R, c.W = 2, 3 })
+	mustConnect(t, addrs(s...)...)
+	mustConnect(t, addrs(others...)...)
+	new3 := three(t)
 	rows := []struct {
 		name  string
 		addrs []string
@@ -197,11 +240,10 @@ func TestConnectRefusesStoresThatDoNotBelongTogether(t *testing.T) {
 		text  string
 	}{
 		{"no address", nil, seq.ErrBadArgument, ""},
-		{"another cluster", []string{s[0].addr, foreign.addr, s[2].addr}, seq.ErrForeignCluster, foreign.addr},
-		{"another W", []string{s[0].addr, larger.addr, s[2].addr}, seq.ErrStaleEra, larger.addr},
-		{"another mapping", []string{s[0].addr, mapped.addr, s[2].addr}, seq.ErrBadMapping, mapped.addr},
-		{"other members", []string{s[0].addr, others[1].addr, s[2].addr}, seq.ErrStaleEra, others[1].addr},
-		{"one store twice", []string{s[0].addr, s[0].addr, s[2].addr}, seq.ErrBadArgument, s[0].addr},
+		{"one address twice", []string{s[0].addr, s[0].addr, s[2].addr}, seq.ErrBadArgument, s[0].addr},
+		{"three that differ", []string{s[0].addr, foreign.addr, odd.addr}, seq.ErrForeignCluster, foreign.addr},
+		{"new stores and another", []string{new3[0].addr, foreign.addr, new3[2].addr}, seq.ErrForeignCluster, foreign.addr},
+		{"two clusters of one name", append(addrs(s...), addrs(others...)...), seq.ErrStaleEra, others[0].addr},
 	}
 	for _, row := range rows {
 		if _, err := connect(t, patience, row.addrs...); !errors.Is(err, row.want) || !strings.Contains(err.Error(), row.text) {
@@ -231,8 +273,11 @@ func TestADiskMadeAnewIsNotLetInUnderItsOldName(t *testing.T) {
 
 	c := mustConnect(t, addrs(s...)...)
 	prepare := quorum.PrepareRequest{Ref: c.Identity.Ref, Session: alice, Secret: sessiontest.SecretOf(alice), Items: []quorum.PrepareItem{{Register: section, Round: 1}}}
-	if _, err := c.Stores[2].Client.Prepare(t.Context(), prepare); !errors.Is(err, seq.ErrNotVoting) {
-		t.Errorf("the new disk: got %v, want ErrNotVoting", err)
+	if _, err := c.Stores[2].Client.Prepare(t.Context(), prepare); !errors.Is(err, seq.ErrStaleEra) {
+		t.Errorf("the new disk: got %v, want %v", err, seq.ErrStaleEra)
+	}
+	if len(c.Odd) != 1 || !errors.Is(c.Odd[0].Err, seq.ErrNotVoting) {
+		t.Errorf("odd %+v, expected the new disk", c.Odd)
 	}
 	deadline := time.After(patience)
 	for {

@@ -34,7 +34,8 @@ type Follower struct {
 	opts    []grpc.DialOption
 	kick    chan struct{} // of one place
 	spaces  func(ctx context.Context, m seq.Mapping) error
-	mapping seq.Mapping // that spaces took last; of Run alone
+	mapping seq.Mapping       // that spaces took last; of Run alone
+	odd     map[string]string // what was warned of, by address; of Run alone
 
 	mu      sync.Mutex // guards all below
 	list    quorum.MemberList
@@ -47,7 +48,7 @@ type Follower struct {
 // again later.
 func NewFollower(c Cluster, log *slog.Logger, change func(quorum.MemberList, []quorum.NamedStore) error, opts ...grpc.DialOption) *Follower {
 	return &Follower{cluster: c, log: log, change: change, opts: opts, kick: make(chan struct{}, 1),
-		list: c.Identity.List(), stores: slices.Clone(c.Stores), mapping: c.Identity.Mapping,
+		list: c.Identity.List(), stores: slices.Clone(c.Stores), mapping: c.Identity.Mapping, odd: map[string]string{},
 		spaces: func(context.Context, seq.Mapping) error { return nil }}
 }
 
@@ -79,7 +80,7 @@ func (f *Follower) Extend(ctx context.Context, m seq.Mapping) error {
 	for {
 		var asked []*candidate
 		for _, s := range f.Stores() {
-			asked = append(asked, &candidate{client: s.Client})
+			asked = append(asked, &candidate{client: s.Client, member: true})
 		}
 		each(ctx, asked, func(ctx context.Context, s *candidate) {
 			s.id, s.err = s.client.Extend(ctx, own.Cluster, own.Era, m)
@@ -95,11 +96,45 @@ func (f *Follower) Extend(ctx context.Context, m seq.Mapping) error {
 	}
 }
 
-// Stores are the voters of the newest list that is known.
+// warn logs, once for each reason, which stores answer and are not members that serve.
+func (f *Follower) warn(asked []*candidate) {
+	for _, s := range asked {
+		addr, why := s.client.Addr(), ""
+		if Refused(s.err) {
+			why = s.err.Error()
+		}
+		if why != "" && f.odd[addr] != why {
+			f.log.Warn("a store does not belong to the others and is left out", "addr", addr, "store", s.id.Name, "uuid", s.id.UUID, "error", why)
+		}
+		f.odd[addr] = why
+	}
+}
+
+// redial connects again where a store answers for another: a connection stays with the store that
+// it was made to, and the name of the address may have come to mean another one since.
+func (f *Follower) redial(asked []*candidate) {
+	for _, s := range asked {
+		if s.err == nil || s.id.UUID == "" {
+			continue
+		}
+		fresh, err := Dial(s.client.Addr(), f.opts...)
+		if err != nil {
+			f.log.Warn("cannot connect to a store again", "addr", s.client.Addr(), "error", err)
+			continue
+		}
+		_ = s.client.at.Swap(fresh.at.Load()).close() // nothing is under way that the store would not refuse
+	}
+}
+
+// Stores are the voters of the newest list that is known, at the addresses where they were found.
 func (f *Follower) Stores() []Named {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return slices.Clone(f.stores)
+	stores := slices.Clone(f.stores)
+	for i := range stores {
+		stores[i].Addr = stores[i].Client.Addr()
+	}
+	return stores
 }
 
 // List is the newest list that is known.
@@ -132,15 +167,21 @@ func (f *Follower) Run(ctx context.Context) error {
 
 // look asks all stores once.
 func (f *Follower) look(ctx context.Context) {
-	asked := make([]*candidate, 0, len(f.stores))
+	var asked []*candidate
 	for _, s := range f.Stores() {
-		asked = append(asked, &candidate{client: s.Client})
+		asked = append(asked, &candidate{client: s.Client, member: true})
 	}
-	describe(ctx, asked)
+	each(ctx, asked, func(ctx context.Context, s *candidate) { s.id, s.err = s.client.who(ctx) })
+	for _, moved := range rematch(asked) {
+		f.log.Info("a store answers at another address than before", "uuid", moved.client.UUID(), "store", moved.id.Name, "addr", moved.client.Addr())
+	}
+	f.warn(asked)
+	f.redial(asked)
 	asked = slices.DeleteFunc(asked, func(s *candidate) bool { // of another cluster or era: nothing to follow
 		own := f.cluster.Identity.Ref
 		return s.err != nil || s.id.Ref.Cluster != own.Cluster || s.id.Ref.Era != own.Era
 	})
+	bind(ctx, asked)
 	if list := newest(answered(asked)); list.Version > f.List().Version {
 		if err := f.goOver(list); err != nil {
 			f.log.Warn("cannot go over to the newer member list", "version", list.Version, "error", err)

@@ -26,7 +26,7 @@ func newest(there []*candidate) quorum.MemberList {
 func voterOf(list quorum.MemberList, s *candidate) *quorum.Member {
 	uuid := s.client.UUID()
 	for _, m := range list.Voters() {
-		if m.UUID == uuid || uuid == "" && m.Addr == s.client.addr {
+		if m.UUID == uuid || uuid == "" && m.Addr == s.client.Addr() {
 			return &m
 		}
 	}
@@ -61,7 +61,7 @@ func unheardOf(stores []*candidate, opts []grpc.DialOption) (more []*candidate, 
 		if err != nil {
 			return more, err
 		}
-		more = append(more, &candidate{client: client, err: errNotAsked})
+		more = append(more, &candidate{client: client, member: true, err: errNotAsked})
 	}
 	return more, nil
 }

@@ -16,7 +16,7 @@ import (
 // it already. Errors: seq.ErrForeignCluster, seq.ErrStaleEra, seq.ErrProtocol while the store
 // or a live session is older, seq.ErrOverloaded in its grace, seq.ErrStoreFull. Safe to repeat.
 func (c *Client) Require(ctx context.Context, cluster string, era seq.Era, protocol int, check, decided bool) error {
-	reply, err := c.calls.Require(c.meant(ctx), &pb.RequireRequest{ClusterId: cluster, Era: uint64(era), Protocol: uint32(protocol), Check: check, Decided: decided})
+	reply, err := c.calls().Require(c.meant(ctx), &pb.RequireRequest{ClusterId: cluster, Era: uint64(era), Protocol: uint32(protocol), Check: check, Decided: decided})
 	_, err = c.identity("require a protocol", reply, err)
 	return err
 }
@@ -58,7 +58,7 @@ func (f *Follower) Require(ctx context.Context, protocol int) error {
 	for {
 		asked := make([]*candidate, 0, len(f.Stores()))
 		for _, s := range f.Stores() {
-			asked = append(asked, &candidate{client: s.Client})
+			asked = append(asked, &candidate{client: s.Client, member: true})
 		}
 		describe(ctx, asked)
 		done, err := f.raise(ctx, asked, protocol)
@@ -78,7 +78,7 @@ func (f *Follower) raise(ctx context.Context, asked []*candidate, protocol int) 
 	own, need, have := f.cluster.Identity.Ref, f.List().W, 0
 	for _, s := range answered(asked) {
 		if s.id.Protocol < protocol {
-			return false, fmt.Errorf("%w: store %s at %s speaks %d, %d is to be required: upgrade the store first", seq.ErrProtocol, s.id.Name, s.client.addr, s.id.Protocol, protocol)
+			return false, fmt.Errorf("%w: store %s at %s speaks %d, %d is to be required: upgrade the store first", seq.ErrProtocol, s.id.Name, s.client.Addr(), s.id.Protocol, protocol)
 		}
 		if s.id.Required >= protocol {
 			have++

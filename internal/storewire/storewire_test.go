@@ -61,7 +61,7 @@ func TestEveryMessageArrivesAsItWasSent(t *testing.T) {
 		t.Fatal(err)
 	}
 	travel(t, quorum.Identity{UUID: "u", Name: "a", BootCount: 1, Ref: ref, N: 3, R: 2, W: 2, Mapping: mapping, Members: members,
-		Voting: true, State: "voting", MaxLease: time.Second, Grace: time.Millisecond, Commits: 4, Nonce: 5, Zone: "z", Remembered: claims, Incarnation: life}, DescribeToProto, DescribeFromProto)
+		Pending: true, Voting: true, State: "voting", MaxLease: time.Second, Grace: time.Millisecond, Commits: 4, Nonce: 5, Zone: "z", Remembered: claims, Incarnation: life}, DescribeToProto, DescribeFromProto)
 	travel(t, quorum.MemberList{Version: 2, R: 2, W: 2, Members: members, Incarnation: life}, ListToProto, func(p *pb.MemberList) (quorum.MemberList, error) { return ListFromProto(p), nil })
 }
 

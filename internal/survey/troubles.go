@@ -10,6 +10,7 @@ import (
 	"time"
 
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
+	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
 )
 
@@ -21,6 +22,7 @@ const (
 	noAllocators cause = iota
 	noQuorum
 	distrustedDisk
+	protocolOld
 	storeAway
 	diskFull
 	allocatorAway
@@ -89,6 +91,7 @@ func (s *Survey) troubles() []trouble {
 				start("router", m.GetName()), "callers use the others meanwhile"})
 		}
 	}
+	all = append(all, protocolTroubles(best)...)
 	all = append(all, s.zoneTroubles(best)...)
 	all = append(all, s.endTroubles(best)...)
 	if log := best.GetDevLog(); log != "" {
@@ -136,7 +139,10 @@ func (s *Survey) storeTroubles(best *pb.StatusReply) (all []trouble) {
 			lost++
 			first = cmp.Or(first, name)
 			what := fmt.Sprintf("store %s is not reachable", name)
-			if store.GetReachable() {
+			switch {
+			case strings.HasPrefix(state, quorum.StateLeftOut):
+				what = fmt.Sprintf("store %s is %s", name, state)
+			case store.GetReachable():
 				what = fmt.Sprintf("store %s does not vote: %s", name, state)
 			}
 			all = append(all, trouble{storeAway, false, what, start("storesvr", name),
@@ -243,6 +249,7 @@ func (s *Survey) notes() []string {
 			out = append(out, KeptNote(last.GetWorkerFloorMs(), time.Duration(kept)*time.Microsecond))
 		}
 	}
+	out = append(out, s.protocolNotes()...)
 	out = append(out, s.exposed()...)
 	out = append(out, s.zoneNotes()...)
 	for _, node := range s.Cluster.Table.Nodes {

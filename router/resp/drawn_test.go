@@ -1,10 +1,14 @@
 package resp
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"strings"
 	"testing"
+
+	"github.com/seqsvr/seqsvr/client"
+	"github.com/seqsvr/seqsvr/seq"
 )
 
 // drawnCommands is a pipeline of 1 to 40 commands. Two texts of one key are among them, and
@@ -97,4 +101,25 @@ func TestTwoTextsOfOneKeyAreOneKeyInAPipelineAndATransaction(t *testing.T) {
 	c.want("+QUEUED", "INCR", "seq:/7")
 	c.want("+QUEUED", "INCR", "seq:7")
 	c.want("*[:6 :7]", "EXEC")
+}
+
+// fewIDs refuses more than four IDs at once.
+type fewIDs struct{ *counters }
+
+func (f fewIDs) Generate(ctx context.Context, namespace string, count uint32) (client.IDs, error) {
+	if count > 4 {
+		return client.IDs{}, fmt.Errorf("generate: %w", seq.ErrTickUsedUp)
+	}
+	return f.counters.Generate(ctx, namespace, count)
+}
+
+func TestAPipelineGetsIDsThatItsNamespaceDoesNotMakeAtOnce(t *testing.T) {
+	addr, _ := serve(t, fewIDs{newCounters()})
+	c := dial(t, addr)
+	c.send(strings.Repeat(array("INCR", "snowflake:1"), 50))
+	for i := range 50 {
+		if got, want := c.reply(), fmt.Sprint("$", 1<<60+i); got != want {
+			t.Errorf("ID %d: got %s, want %s", i, got, want)
+		}
+	}
 }

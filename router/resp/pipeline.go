@@ -202,6 +202,12 @@ func (p *plan) ids(ctx context.Context, g []*op) {
 		part := g[:min(len(g), seq.MaxIDs)]
 		g = g[len(part):]
 		got, err := p.from.Generate(ctx, part[0].name, uint32(len(part)))
+		if errors.Is(err, seq.ErrTickUsedUp) && len(part) > 1 { // each by itself might not be refused
+			half := len(part) / 2
+			p.ids(ctx, part[:half])
+			p.ids(ctx, part[half:])
+			continue
+		}
 		if err == nil && got.Len() != len(part) {
 			err = errGone
 		}

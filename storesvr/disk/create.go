@@ -113,7 +113,7 @@ func fill(path string, id Identity, with Filling) error {
 		if err != nil {
 			return err
 		}
-		id.Format = formatOf(with.Required)
+		id.Format = formatOf(with.Required, with.Floors.Floors)
 		if err := putJSON(meta, keyIdentity, id); err != nil {
 			return err
 		}

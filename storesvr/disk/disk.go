@@ -16,6 +16,7 @@ import (
 	bolterrors "go.etcd.io/bbolt/errors"
 	"golang.org/x/sys/unix"
 
+	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/storesvr/acceptor"
 )
@@ -337,10 +338,11 @@ func putRequired(b *bolt.Bucket, required int) error {
 	if err := decodeJSON(keyIdentity, b.Get(keyIdentity), &id); err != nil {
 		return fmt.Errorf("%w: %s: %w", ErrCorrupt, keyIdentity, err)
 	}
-	if id.Format >= formatOf(required) {
+	format := formatOf(required, quorum.Floors{})
+	if id.Format >= format {
 		return nil
 	}
-	id.Format = formatOf(required)
+	id.Format = format
 	return putJSON(b, keyIdentity, id)
 }
 

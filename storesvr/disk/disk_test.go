@@ -483,3 +483,23 @@ func TestADatabaseThatRequiresAProtocolHasAFormatThatOlderBuildsRefuse(t *testin
 		}
 	}
 }
+
+// They would drop the floor of sections when they write the others.
+func TestADatabaseWithAFloorOfSectionsIsRefusedByOlderBuilds(t *testing.T) {
+	for section, want := range map[uint64]int{0: Format, 7: FormatGated} {
+		dir := filepath.Join(t.TempDir(), "store")
+		if err := Create(dir, testIdentity(t), Filling{Floors: Floors{Floors: quorum.Floors{Tag: 7, Section: section}}}); err != nil {
+			t.Fatal(err)
+		}
+		db, meta, _, err := Open(dir, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if meta.Format != want {
+			t.Errorf("format %d with a floor of %d, want %d", meta.Format, section, want)
+		}
+		if err := db.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

@@ -118,8 +118,32 @@ type Store struct {
 	commits   uint64
 	down      bool
 	loseSteps int
-	deaf      bool // takes requests in, and loses the answers
+	deaf      bool          // takes requests in, and loses the answers
+	bounded   bool          // takes no records from beyond its clock
+	wrong     time.Duration // by how much its clock is ahead
+	reticent  bool          // does not tell its clock, as a build of the version before
 }
+
+// ahead is how far beyond its clock a store takes records, as storesvr.LogAhead.
+const ahead = 10 * time.Second
+
+// SetClock sets by how much the store's clock is ahead. From then on the store takes no records
+// from too far beyond that clock.
+func (s *Store) SetClock(by time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.bounded, s.wrong = true, by
+}
+
+// SetReticent has the store keep its clock to itself, as a build of the version before.
+func (s *Store) SetReticent() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.reticent = true
+}
+
+// wall is what its clock shows. Callers hold s.mu.
+func (s *Store) wall() time.Time { return time.Now().Add(s.wrong) }
 
 // Restart is a crash and a start: the disk stays, lease memory goes, grace begins.
 func (s *Store) Restart() {
@@ -229,7 +253,7 @@ func (s *Store) Read(ctx context.Context, req quorum.ReadRequest) (reply quorum.
 		for _, r := range req.Registers {
 			res := s.core.Position(r)
 			if id, _ := r.Section(); res.Verdict == quorum.VerdictOK {
-				res.Time = time.Now().UnixMilli()
+				res.Time = s.wall().UnixMilli()
 				res.Payload = s.copies[id].Borrow().AppendTo(nil)
 			}
 			reply.Results = append(reply.Results, res)
@@ -254,7 +278,11 @@ func (s *Store) Step(ctx context.Context, req quorum.StepRequest) (reply quorum.
 	reply.UUID = s.uuid
 	lost := false
 	err = s.call(ctx, req.Ref, func(time.Duration) (err error) {
-		reply.Results, err = s.core.Step(req, acceptor.Limits{})
+		var limits acceptor.Limits
+		if s.bounded {
+			limits.Latest = s.wall().Add(ahead).UnixMilli()
+		}
+		reply.Results, err = s.core.Step(req, limits)
 		if _, section := req.Items[0].Register.Section(); err == nil && section && s.loseSteps > 0 {
 			s.loseSteps--
 			lost = true
@@ -276,6 +304,9 @@ func (s *Store) Renew(ctx context.Context, req quorum.RenewRequest) (reply quoru
 		}
 		reply, err = s.core.Renew(req, now)
 		reply.UUID, reply.BootCount, reply.Commits = s.uuid, s.boot, s.commits
+		if !s.reticent {
+			reply.Time = s.wall().UnixMilli()
+		}
 		return err
 	})
 	return reply, err

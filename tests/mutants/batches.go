@@ -31,4 +31,16 @@ var batchMutants = []mutant{
 		{"cmp.Or(text[:at], seq.DefaultSpace)", "cmp.Or(text[:at], text[:at])"}}},
 	{rule: "batch-texts", name: "two texts of the default space are two spaces in a request", file: "router/pieces.go", in: []string{"router"}, edits: []edit{
 		{"auth.SpaceName(p.space)", "p.space+auth.SpaceName(\"\")"}}},
+	{rule: "batch-steps", name: "each index of a key asks for a step of its own", file: "allocsvr/section/take.go", in: []string{"allocsvr/section"}, edits: []edit{
+		{"min(t.line.numbers(c, uid, t.count(i)), uint64(seq.MaxSeq)-cur)", "min(t.count(i), uint64(seq.MaxSeq)-cur)"}}},
+	{rule: "batch-steps", name: "a section's step is asked for after that of the one before", file: "allocsvr/section/take.go", in: []string{"allocsvr/section"}, edits: []edit{
+		{"		t.stepAll(ctx)\n", ""}}},
+	{rule: "batch-steps", name: "a batch waits until its caller has gone", file: "allocsvr/api/batch.go", in: []string{"allocsvr/api"}, edits: []edit{
+		{"time.Until(end)*4/5)", "time.Until(end)*5/4)"}}},
+	{rule: "batch-steps", name: "a deadline says that the section is owned", file: "allocsvr/section/current.go", in: []string{"allocsvr/section"}, edits: []edit{
+		{"	if c.state == Owned && c.target > 0 {\n", "	if c.state == Owned && c.target > 0 && false {\n"}}},
+	{rule: "batch-ids", name: "IDs are drawn for a caller who will have gone", file: "allocsvr/globalid/workers/draw.go", in: []string{"allocsvr/globalid"}, edits: []edit{
+		{"most > 0 && uint64(count) > most {", "most > 0 && uint64(count) > most && false {"}}},
+	{rule: "batch-ids", name: "IDs of a pipeline are refused together", file: "router/resp/pipeline.go", in: []string{"router/resp"}, edits: []edit{
+		{"errors.Is(err, seq.ErrTickUsedUp) && len(part) > 1 {", "errors.Is(err, seq.ErrTickUsedUp) && len(part) > seq.MaxIDs {"}}},
 }

@@ -30,6 +30,8 @@ var exactMutants = []mutant{
 		{"		for i := range records {\n			b.index(&records[i])\n		}\n", "		b.index(&records[len(records)-1])\n"}}},
 	{rule: "exact-checks", name: "the later records of a large batch are not indexed", file: "exact/batch.go", in: []string{"exact"}, edits: []edit{
 		{"	case b.lasts != nil:\n		b.index(&records[len(records)-1])\n", "	case b.lasts != nil:\n"}}},
+	{rule: "exact-rehash", name: "an exact space is rehashed", file: "allocsvr/keyhash/keyhash.go", in: []string{"allocsvr/keyhash"}, edits: []edit{
+		{"	if s.Mode != seq.Exact {\n", "	if s.Mode != seq.Exact || s.Name != \"\" {\n"}}},
 	{rule: "exact-again", name: "an id is not used twice in a batch, however far apart", file: "exact/batch.go", in: []string{"exact"}, edits: []edit{
 		{"		return until > time\n", "		return until > 0\n"}}},
 	{rule: "exact-again", name: "an id that a copy drops only with the batch is not used again", file: "exact/batch.go", in: []string{"exact"}, edits: []edit{
@@ -61,9 +63,25 @@ var exactMutants = []mutant{
 	{rule: "exact-time", name: "a request from beyond the bound of clocks is taken", file: "exact/owner.go", in: []string{"exact"}, edits: []edit{
 		{"		case first > time+o.cfg.Bound:\n", "		case first > time+o.cfg.Bound && false:\n"}}},
 	{rule: "exact-time", name: "a store takes records of any time", file: "exact/copy.go", in: []string{"exact"}, edits: []edit{
-		{"		if t := b.Records[len(b.Records)-1].Time; t > max(latest, c.state.time) {\n", "		if t := b.Records[len(b.Records)-1].Time; t > max(latest, c.state.time) && false {\n"}}},
+		{"	if t := b.time(); t > max(latest, c.state.time) {\n", "	if t := b.time(); t > max(latest, c.state.time) && false {\n"}}},
 	{rule: "exact-time", name: "a store whose clock went back takes nothing of what is not later", file: "exact/copy.go", in: []string{"exact"}, edits: []edit{
-		{"		if t := b.Records[len(b.Records)-1].Time; t > max(latest, c.state.time) {\n", "		if t := b.Records[len(b.Records)-1].Time; t > latest {\n"}}},
+		{"	if t := b.time(); t > max(latest, c.state.time) {\n", "	if t := b.time(); t > latest {\n"}}},
+	{rule: "exact-time", name: "a store whose clock is behind asks for a whole copy", file: "exact/copy.go", in: []string{"exact"}, edits: []edit{
+		{"	if t := b.time(); t > max(latest, c.state.time) {\n", "	if t := b.time(); t > max(latest, c.state.time) && b.Records[0].follows(at) {\n"}}},
+	{rule: "exact-follows", name: "the time is what the last of W stores has reached", file: "quorum/clocks.go", in: []string{"quorum"}, edits: []edit{
+		{"all[known-c.w]+int64", "all[0]+int64"}}},
+	{rule: "exact-follows", name: "the time is what any store has reached", file: "quorum/clocks.go", in: []string{"quorum"}, edits: []edit{
+		{"all[known-c.w]+int64", "all[known-1]+int64"}}},
+	{rule: "exact-follows", name: "the time is known by fewer than W stores", file: "quorum/clocks.go", in: []string{"quorum"}, edits: []edit{
+		{"	if known < c.w {\n", "	if known < 1 {\n"}}},
+	{rule: "exact-follows", name: "a reply that waited puts the time back", file: "quorum/clocks.go", in: []string{"quorum"}, edits: []edit{
+		{"	if place.Load() != unheard && off > ", "	if off < 0 && off > "}}},
+	{rule: "exact-follows", name: "a clock is heard once", file: "quorum/clocks.go", in: []string{"quorum"}, edits: []edit{
+		{"	place.Store(time.UnixMilli(ms).UnixNano() - int64(now))\n", "	place.CompareAndSwap(unheard, time.UnixMilli(ms).UnixNano()-int64(now))\n"}}},
+	{rule: "exact-follows", name: "the clock of a store that was removed counts for the next in its place", file: "quorum/council.go", in: []string{"quorum"}, edits: []edit{
+		{"		l.clocks[slot].Store(unheard)\n", "		l.clocks[slot].Store(0)\n"}}},
+	{rule: "exact-follows", name: "a section goes by the time when its copy was read", file: "allocsvr/logs/logs.go", in: []string{"allocsvr/logs"}, edits: []edit{
+		{"	if l.cfg.StoreTime != nil {\n", "	if l.cfg.StoreTime != nil && false {\n"}}},
 	{rule: "exact-time", name: "a store takes a whole copy of any time", file: "exact/copy.go", in: []string{"exact"}, edits: []edit{
 		{"	case s.time > max(latest, c.state.time):\n", "	case s.time > max(latest, c.state.time) && false:\n"}}},
 	{rule: "exact-ids", name: "an id counts for all UIDs", file: "exact/owner.go", in: []string{"exact"}, edits: []edit{

@@ -33,6 +33,12 @@ var memoryMutants = []mutant{
 		in:    []string{"allocsvr/section"},
 	},
 	{
+		rule: "folds-spare-uids-in-use", name: "what exact sections take is folded for",
+		file:  "allocsvr/section/memory.go",
+		edits: []edit{{old: "	return m.exceeds(m.used.Load()-m.logs.Load(), percent)\n", new: "	return m.exceeds(m.used.Load(), percent)\n"}},
+		in:    []string{"allocsvr/section"},
+	},
+	{
 		rule: "uids-in-memory-go-on", name: "known UIDs are refused as well",
 		file: "allocsvr/section/memory.go",
 		edits: []edit{{

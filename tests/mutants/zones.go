@@ -38,12 +38,12 @@ var zoneMutants = []mutant{
 	{rule: "no-zone-has-a-quorum", name: "a removal looks at no zones", file: "internal/storecare/change.go", in: []string{"internal/storecare"}, edits: []edit{
 		{"			return c.apart(next.Members, w)\n", "			return nil\n"}}},
 	{rule: "no-zone-has-a-quorum", name: "a store tells no zone", file: "storesvr/describe.go", in: []string{"internal/storecare"}, edits: []edit{
-		{", Zone: c.zone,\n", ",\n"}}},
+		{", Zone: c.zone, ", ", "}}},
 	{rule: "no-zone-has-a-quorum", name: "a zone that a change does without is forgotten", file: "quorum/zones.go", in: []string{"quorum", "internal/storecare"}, edits: []edit{
 		{"byZone(slices.Concat(before, after))", "byZone(after)"}}},
 	{rule: "no-zone-has-a-quorum", name: "a store that is dead was nowhere", file: "internal/storecare/zones.go", in: []string{"internal/storecare"}, edits: []edit{
 		{"client.Describe(ctx); err == nil {", "client.Describe(ctx); err == nil || id.Zone == \"\" {"}}},
-	{rule: "no-zone-has-a-quorum", name: "the first list has no zones", file: "internal/storeclient/connect.go", in: []string{"internal/storecare"}, edits: []edit{
+	{rule: "no-zone-has-a-quorum", name: "the first list has no zones", file: "internal/storeclient/bind.go", in: []string{"internal/storecare"}, edits: []edit{
 		{"Name: s.id.Name, Zone: s.id.Zone}", "Name: s.id.Name}"}}},
 	{rule: "no-zone-has-a-quorum", name: "a store that was taken in was nowhere", file: "internal/storecare/change.go", in: []string{"internal/storecare"}, edits: []edit{
 		{"Learner: true, Zone: id.Zone}", "Learner: true}"}}},

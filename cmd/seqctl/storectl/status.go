@@ -16,12 +16,14 @@ import (
 
 	"github.com/seqsvr/seqsvr/cmd/seqctl/ctl"
 	"github.com/seqsvr/seqsvr/cmd/seqctl/etcdverbs"
+	"github.com/seqsvr/seqsvr/internal/rpc"
 	"github.com/seqsvr/seqsvr/internal/storeclient"
 	"github.com/seqsvr/seqsvr/internal/storewire"
 	"github.com/seqsvr/seqsvr/internal/survey"
 	"github.com/seqsvr/seqsvr/internal/ui"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/quorum"
+	"github.com/seqsvr/seqsvr/seq"
 )
 
 // errUnhealthy: a store is missing, or does not vote as it should.
@@ -50,6 +52,7 @@ type row struct {
 
 	WorkerFloorMS uint64 `json:"worker_floor_ms"` // snowflake worker ids are kept back until then, since 1970; 0: no restore
 	KeptMS        uint64 `json:"workers_kept_ms"` // how long that still is by the store's clock
+	Odd           string `json:"odd"`             // why it does not belong to the others, though it answers; empty: it does
 	voting        bool
 }
 
@@ -105,16 +108,11 @@ func statusCommand() *cobra.Command {
 // ask asks the stores at the addresses, and those that their newest list names.
 func ask(ctx context.Context, addrs []string, dial ...grpc.DialOption) (result, error) {
 	replies, errs := describe(ctx, addrs, dial...)
-	list, newest := quorum.MemberList{}, (*pb.DescribeReply)(nil)
-	for _, reply := range replies {
-		if reply != nil && (newest == nil || reply.GetRef().GetMembersVersion() > newest.GetRef().GetMembersVersion()) {
-			newest = reply
-			list = quorum.MemberList{Version: reply.GetRef().GetMembersVersion(), R: int(reply.GetR()), W: int(reply.GetW()), Members: storewire.MembersFromProto(reply.GetMembers())}
-		}
-	}
+	newest := agreed(replies)
 	if newest == nil {
 		return result{}, fmt.Errorf("%w: none answers at %s: %w", errUnhealthy, strings.Join(addrs, ", "), errors.Join(errs...))
 	}
+	list := quorum.MemberList{Version: newest.GetRef().GetMembersVersion(), R: int(newest.GetR()), W: int(newest.GetW()), Members: storewire.MembersFromProto(newest.GetMembers())}
 	var more []string
 	for _, m := range list.Members {
 		if m.Addr != "" && !slices.ContainsFunc(replies, func(r *pb.DescribeReply) bool { return r.GetStoreUuid() == m.UUID }) && !slices.Contains(addrs, m.Addr) {
@@ -126,7 +124,12 @@ func ask(ctx context.Context, addrs []string, dial ...grpc.DialOption) (result, 
 	r := result{Cluster: newest.GetRef().GetClusterId(), Version: list.Version, N: int(newest.GetN()), R: list.R, W: list.W}
 	for i, reply := range replies {
 		if reply != nil && !slices.ContainsFunc(r.Stores, func(have row) bool { return have.UUID == reply.GetStoreUuid() }) {
-			r.Stores = append(r.Stores, rowOf(addrs[i], reply, list))
+			r.Stores = append(r.Stores, rowOf(addrs[i], reply, list, newest))
+		}
+	}
+	for i, err := range errs {
+		if storeclient.Refused(err) {
+			r.Stores = append(r.Stores, row{Name: addrs[i], Addr: addrs[i], Role: "none", State: "refuses", Odd: err.Error()})
 		}
 	}
 	for _, m := range list.Members {
@@ -137,6 +140,61 @@ func ask(ctx context.Context, addrs []string, dial ...grpc.DialOption) (result, 
 	slices.SortFunc(r.Stores, func(a, b row) int { return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.UUID, b.UUID)) })
 	r.judge()
 	return r, nil
+}
+
+// agreed returns the reply of a store whose list enough stores vote under, of several the one that
+// most belong to. If there is none, it returns a reply with the newest list; nil if none answered.
+func agreed(replies []*pb.DescribeReply) (best *pb.DescribeReply) {
+	rank := func(r *pb.DescribeReply) (whole, with int) {
+		votes := uint32(0)
+		for _, o := range replies {
+			if o != nil && oddOf(o, r) == "" {
+				if with++; o.GetVoting() && storewire.RefFromProto(o.GetRef()) == storewire.RefFromProto(r.GetRef()) {
+					votes++
+				}
+			}
+		}
+		if votes >= max(1, r.GetW()) {
+			whole = 1
+		}
+		return whole, with
+	}
+	most, many := -1, 0
+	for _, r := range replies {
+		if r == nil {
+			continue
+		}
+		whole, with := rank(r)
+		if cmp.Or(cmp.Compare(whole, most), cmp.Compare(r.GetRef().GetMembersVersion(), best.GetRef().GetMembersVersion()), cmp.Compare(with, many)) > 0 {
+			best, most, many = r, whole, with
+		}
+	}
+	return best
+}
+
+// oddOf says why a store does not belong to those that agree with another; empty if it may.
+func oddOf(d, agreed *pb.DescribeReply) string {
+	a, b := agreed.GetRef(), d.GetRef()
+	if a.GetClusterId() != b.GetClusterId() {
+		return fmt.Sprintf("it is of cluster %q, the others of %q", b.GetClusterId(), a.GetClusterId())
+	}
+	if a.GetEra() != b.GetEra() {
+		return fmt.Sprintf("it is of era %d, the others of %d", b.GetEra(), a.GetEra())
+	}
+	if err := rpc.IncarnationFromProto(agreed.GetIncarnation()).Check(rpc.IncarnationFromProto(d.GetIncarnation())); err != nil {
+		return err.Error()
+	}
+	ours, err := rpc.MappingFromProto(agreed.GetMapping())
+	if err == nil {
+		var theirs seq.Mapping
+		if theirs, err = rpc.MappingFromProto(d.GetMapping()); err == nil && !ours.Extends(theirs) && !theirs.Extends(ours) {
+			return "its sections differ from what the others have"
+		}
+	}
+	if err != nil {
+		return err.Error()
+	}
+	return ""
 }
 
 func describe(ctx context.Context, addrs []string, dial ...grpc.DialOption) ([]*pb.DescribeReply, []error) {
@@ -166,7 +224,7 @@ func roleOf(m quorum.Member) string {
 	return "voter"
 }
 
-func rowOf(addr string, d *pb.DescribeReply, list quorum.MemberList) row {
+func rowOf(addr string, d *pb.DescribeReply, list quorum.MemberList, agreed *pb.DescribeReply) row {
 	role := "none"
 	if m, listed := list.Find(d.GetStoreUuid()); listed {
 		role = roleOf(m)
@@ -174,7 +232,7 @@ func rowOf(addr string, d *pb.DescribeReply, list quorum.MemberList) row {
 	return row{Name: d.GetName(), UUID: d.GetStoreUuid(), Addr: addr, Role: role, State: d.GetState(), Boots: d.GetBootCount(),
 		Era: d.GetRef().GetEra(), Members: d.GetRef().GetMembersVersion(), Commits: d.GetCommits(), Registers: d.GetRegisters(),
 		WorkerFloorMS: d.GetWorkerFloorMs(), KeptMS: d.GetWorkersKeptUs() / 1000, FreeBytes: d.GetDiskFreeBytes(), NearlyFull: d.GetNearlyFull(), GraceLeftMS: d.GetGraceRemainingUs() / 1000, Zone: d.GetZone(),
-		Lagging: d.GetRef().GetMembersVersion() < list.Version, voting: d.GetVoting()}
+		Lagging: d.GetRef().GetMembersVersion() < list.Version, Odd: oddOf(d, agreed), voting: d.GetVoting()}
 }
 
 // judge finds what is wrong, the worst first, and says what to do.
@@ -183,10 +241,12 @@ func (r *result) judge() {
 	var first, then []string
 	for i := range r.Stores {
 		s := &r.Stores[i]
-		if s.voting && !s.Lagging {
+		if s.voting && !s.Lagging && s.Odd == "" {
 			voting++
 		}
 		switch {
+		case s.Odd != "":
+			first = append(first, fmt.Sprintf("%s at %s does not belong to the others: %s", s.Name, s.Addr, s.Odd))
 		case s.Role == "none":
 			then = append(then, fmt.Sprintf("%s is no member: %s; stop it, or take it in by seqctl store add or replace", s.Name, s.State))
 		case s.State == "unreachable":
@@ -245,6 +305,9 @@ func (r *result) print(w io.Writer, format ui.Format) error {
 		state := ui.Cell{Text: s.State, Color: ui.Green}
 		if !s.voting {
 			state.Color = ui.Red
+		}
+		if s.Odd != "" {
+			state.Text, state.Color = "left out", ui.Red
 		}
 		if s.NearlyFull {
 			state.Text, state.Color = state.Text+", nearly full", ui.Yellow

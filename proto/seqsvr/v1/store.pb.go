@@ -21,6 +21,57 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+// BindStep says what a Bind does. A store that is bound does not vote before it hears that all
+// its fellow members are, so two lists that share a store are never both voted on.
+type BindStep int32
+
+const (
+	BindStep_BIND_STEP_UNSPECIFIED BindStep = 0 // of a build of the version before: the store is bound and complete at once
+	BindStep_BIND_STEP_BIND        BindStep = 1
+	BindStep_BIND_STEP_COMPLETE    BindStep = 2 // every member of the list said yes to BIND_STEP_BIND
+)
+
+// Enum value maps for BindStep.
+var (
+	BindStep_name = map[int32]string{
+		0: "BIND_STEP_UNSPECIFIED",
+		1: "BIND_STEP_BIND",
+		2: "BIND_STEP_COMPLETE",
+	}
+	BindStep_value = map[string]int32{
+		"BIND_STEP_UNSPECIFIED": 0,
+		"BIND_STEP_BIND":        1,
+		"BIND_STEP_COMPLETE":    2,
+	}
+)
+
+func (x BindStep) Enum() *BindStep {
+	p := new(BindStep)
+	*p = x
+	return p
+}
+
+func (x BindStep) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (BindStep) Descriptor() protoreflect.EnumDescriptor {
+	return file_seqsvr_v1_store_proto_enumTypes[0].Descriptor()
+}
+
+func (BindStep) Type() protoreflect.EnumType {
+	return &file_seqsvr_v1_store_proto_enumTypes[0]
+}
+
+func (x BindStep) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use BindStep.Descriptor instead.
+func (BindStep) EnumDescriptor() ([]byte, []int) {
+	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{0}
+}
+
 type Verdict int32
 
 const (
@@ -72,11 +123,11 @@ func (x Verdict) String() string {
 }
 
 func (Verdict) Descriptor() protoreflect.EnumDescriptor {
-	return file_seqsvr_v1_store_proto_enumTypes[0].Descriptor()
+	return file_seqsvr_v1_store_proto_enumTypes[1].Descriptor()
 }
 
 func (Verdict) Type() protoreflect.EnumType {
-	return &file_seqsvr_v1_store_proto_enumTypes[0]
+	return &file_seqsvr_v1_store_proto_enumTypes[1]
 }
 
 func (x Verdict) Number() protoreflect.EnumNumber {
@@ -85,7 +136,7 @@ func (x Verdict) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Verdict.Descriptor instead.
 func (Verdict) EnumDescriptor() ([]byte, []int) {
-	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{0}
+	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{1}
 }
 
 // Ref is who the caller believes that it talks to; a store that is another refuses.
@@ -958,6 +1009,8 @@ type BindRequest struct {
 	ClusterId     string                 `protobuf:"bytes,1,opt,name=cluster_id,json=clusterId,proto3" json:"cluster_id,omitempty"`
 	Era           uint64                 `protobuf:"varint,2,opt,name=era,proto3" json:"era,omitempty"`
 	Members       []*StoreMember         `protobuf:"bytes,3,rep,name=members,proto3" json:"members,omitempty"` // all N, with the uuids that Describe told
+	Step          BindStep               `protobuf:"varint,4,opt,name=step,proto3,enum=seqsvr.v1.BindStep" json:"step,omitempty"`
+	Origin        []byte                 `protobuf:"bytes,5,opt,name=origin,proto3" json:"origin,omitempty"` // Incarnation.cluster of stores that were restored; empty: of none that is known
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1009,6 +1062,20 @@ func (x *BindRequest) GetEra() uint64 {
 func (x *BindRequest) GetMembers() []*StoreMember {
 	if x != nil {
 		return x.Members
+	}
+	return nil
+}
+
+func (x *BindRequest) GetStep() BindStep {
+	if x != nil {
+		return x.Step
+	}
+	return BindStep_BIND_STEP_UNSPECIFIED
+}
+
+func (x *BindRequest) GetOrigin() []byte {
+	if x != nil {
+		return x.Origin
 	}
 	return nil
 }
@@ -1242,6 +1309,7 @@ type DescribeReply struct {
 	WorkerFloorMs    uint64                 `protobuf:"fixed64,28,opt,name=worker_floor_ms,json=workerFloorMs,proto3" json:"worker_floor_ms,omitempty"`       // likewise no worker id; milliseconds since 1970
 	WorkersKeptUs    uint64                 `protobuf:"varint,29,opt,name=workers_kept_us,json=workersKeptUs,proto3" json:"workers_kept_us,omitempty"`        // until the store's clock is there: worker ids are kept back
 	Zone             string                 `protobuf:"bytes,30,opt,name=zone,proto3" json:"zone,omitempty"`                                                  // that the store is in; empty: none
+	Pending          bool                   `protobuf:"varint,32,opt,name=pending,proto3" json:"pending,omitempty"`                                           // bound, and not complete: see BindStep
 	Protocol         uint32                 `protobuf:"varint,50,opt,name=protocol,proto3" json:"protocol,omitempty"`                                         // that the store speaks; 0: a build of before
 	RequiredProtocol uint32                 `protobuf:"varint,51,opt,name=required_protocol,json=requiredProtocol,proto3" json:"required_protocol,omitempty"` // of sessions; 0: any
 	KeptOut          []*KeptOut             `protobuf:"bytes,52,rep,name=kept_out,json=keptOut,proto3" json:"kept_out,omitempty"`                             // in the last minutes, for its protocol
@@ -1489,6 +1557,13 @@ func (x *DescribeReply) GetZone() string {
 		return x.Zone
 	}
 	return ""
+}
+
+func (x *DescribeReply) GetPending() bool {
+	if x != nil {
+		return x.Pending
+	}
+	return false
 }
 
 func (x *DescribeReply) GetProtocol() uint32 {
@@ -3051,12 +3126,14 @@ const file_seqsvr_v1_store_proto_rawDesc = "" +
 	"\tFillReply\x12\x1d\n" +
 	"\n" +
 	"store_uuid\x18\x01 \x01(\tR\tstoreUuid\x12\x18\n" +
-	"\achanged\x18\x02 \x01(\x04R\achanged\"p\n" +
+	"\achanged\x18\x02 \x01(\x04R\achanged\"\xb1\x01\n" +
 	"\vBindRequest\x12\x1d\n" +
 	"\n" +
 	"cluster_id\x18\x01 \x01(\tR\tclusterId\x12\x10\n" +
 	"\x03era\x18\x02 \x01(\x04R\x03era\x120\n" +
-	"\amembers\x18\x03 \x03(\v2\x16.seqsvr.v1.StoreMemberR\amembers\"\x8d\x01\n" +
+	"\amembers\x18\x03 \x03(\v2\x16.seqsvr.v1.StoreMemberR\amembers\x12'\n" +
+	"\x04step\x18\x04 \x01(\x0e2\x13.seqsvr.v1.BindStepR\x04step\x12\x16\n" +
+	"\x06origin\x18\x05 \x01(\fR\x06origin\"\x8d\x01\n" +
 	"\x0eRequireRequest\x12\x1d\n" +
 	"\n" +
 	"cluster_id\x18\x01 \x01(\tR\tclusterId\x12\x10\n" +
@@ -3072,7 +3149,7 @@ const file_seqsvr_v1_store_proto_rawDesc = "" +
 	"\n" +
 	"cluster_id\x18\x01 \x01(\tR\tclusterId\x12\x10\n" +
 	"\x03era\x18\x02 \x01(\x04R\x03era\x12\x16\n" +
-	"\x06reason\x18\x03 \x01(\tR\x06reason\"\x87\t\n" +
+	"\x06reason\x18\x03 \x01(\tR\x06reason\"\xa1\t\n" +
 	"\rDescribeReply\x12\x1d\n" +
 	"\n" +
 	"store_uuid\x18\x01 \x01(\tR\tstoreUuid\x12\x12\n" +
@@ -3110,7 +3187,8 @@ const file_seqsvr_v1_store_proto_rawDesc = "" +
 	"\rsection_floor\x18# \x01(\x06R\fsectionFloor\x12&\n" +
 	"\x0fworker_floor_ms\x18\x1c \x01(\x06R\rworkerFloorMs\x12&\n" +
 	"\x0fworkers_kept_us\x18\x1d \x01(\x04R\rworkersKeptUs\x12\x12\n" +
-	"\x04zone\x18\x1e \x01(\tR\x04zone\x12\x1a\n" +
+	"\x04zone\x18\x1e \x01(\tR\x04zone\x12\x18\n" +
+	"\apending\x18  \x01(\bR\apending\x12\x1a\n" +
 	"\bprotocol\x182 \x01(\rR\bprotocol\x12+\n" +
 	"\x11required_protocol\x183 \x01(\rR\x10requiredProtocol\x12-\n" +
 	"\bkept_out\x184 \x03(\v2\x12.seqsvr.v1.KeptOutR\akeptOut\x128\n" +
@@ -3255,7 +3333,11 @@ const file_seqsvr_v1_store_proto_rawDesc = "" +
 	"\fReleaseReply\x12\x1d\n" +
 	"\n" +
 	"store_uuid\x18\x01 \x01(\tR\tstoreUuid\x12\x1a\n" +
-	"\breleased\x18\x02 \x01(\rR\breleased*\xbc\x01\n" +
+	"\breleased\x18\x02 \x01(\rR\breleased*Q\n" +
+	"\bBindStep\x12\x19\n" +
+	"\x15BIND_STEP_UNSPECIFIED\x10\x00\x12\x12\n" +
+	"\x0eBIND_STEP_BIND\x10\x01\x12\x16\n" +
+	"\x12BIND_STEP_COMPLETE\x10\x02*\xbc\x01\n" +
 	"\aVerdict\x12\x17\n" +
 	"\x13VERDICT_UNSPECIFIED\x10\x00\x12\x0e\n" +
 	"\n" +
@@ -3297,122 +3379,124 @@ func file_seqsvr_v1_store_proto_rawDescGZIP() []byte {
 	return file_seqsvr_v1_store_proto_rawDescData
 }
 
-var file_seqsvr_v1_store_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
+var file_seqsvr_v1_store_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
 var file_seqsvr_v1_store_proto_msgTypes = make([]protoimpl.MessageInfo, 33)
 var file_seqsvr_v1_store_proto_goTypes = []any{
-	(Verdict)(0),               // 0: seqsvr.v1.Verdict
-	(*Ref)(nil),                // 1: seqsvr.v1.Ref
-	(*DescribeRequest)(nil),    // 2: seqsvr.v1.DescribeRequest
-	(*StoreMember)(nil),        // 3: seqsvr.v1.StoreMember
-	(*MemberList)(nil),         // 4: seqsvr.v1.MemberList
-	(*StoreClaim)(nil),         // 5: seqsvr.v1.StoreClaim
-	(*VouchRequest)(nil),       // 6: seqsvr.v1.VouchRequest
-	(*ExtendRequest)(nil),      // 7: seqsvr.v1.ExtendRequest
-	(*AdoptRequest)(nil),       // 8: seqsvr.v1.AdoptRequest
-	(*Record)(nil),             // 9: seqsvr.v1.Record
-	(*DumpRequest)(nil),        // 10: seqsvr.v1.DumpRequest
-	(*DumpReply)(nil),          // 11: seqsvr.v1.DumpReply
-	(*FillRequest)(nil),        // 12: seqsvr.v1.FillRequest
-	(*FillReply)(nil),          // 13: seqsvr.v1.FillReply
-	(*BindRequest)(nil),        // 14: seqsvr.v1.BindRequest
-	(*RequireRequest)(nil),     // 15: seqsvr.v1.RequireRequest
-	(*KeptOut)(nil),            // 16: seqsvr.v1.KeptOut
-	(*WindowsOverRequest)(nil), // 17: seqsvr.v1.WindowsOverRequest
-	(*DescribeReply)(nil),      // 18: seqsvr.v1.DescribeReply
-	(*Result)(nil),             // 19: seqsvr.v1.Result
-	(*SectionColumns)(nil),     // 20: seqsvr.v1.SectionColumns
-	(*ResultColumns)(nil),      // 21: seqsvr.v1.ResultColumns
-	(*ReadRequest)(nil),        // 22: seqsvr.v1.ReadRequest
-	(*PrepareItem)(nil),        // 23: seqsvr.v1.PrepareItem
-	(*PrepareRequest)(nil),     // 24: seqsvr.v1.PrepareRequest
-	(*StepItem)(nil),           // 25: seqsvr.v1.StepItem
-	(*StepRequest)(nil),        // 26: seqsvr.v1.StepRequest
-	(*ResultsReply)(nil),       // 27: seqsvr.v1.ResultsReply
-	(*LeaseItem)(nil),          // 28: seqsvr.v1.LeaseItem
-	(*RenewRequest)(nil),       // 29: seqsvr.v1.RenewRequest
-	(*SessionInfo)(nil),        // 30: seqsvr.v1.SessionInfo
-	(*RenewReply)(nil),         // 31: seqsvr.v1.RenewReply
-	(*ReleaseRequest)(nil),     // 32: seqsvr.v1.ReleaseRequest
-	(*ReleaseReply)(nil),       // 33: seqsvr.v1.ReleaseReply
-	(*Incarnation)(nil),        // 34: seqsvr.v1.Incarnation
-	(*Mapping)(nil),            // 35: seqsvr.v1.Mapping
+	(BindStep)(0),              // 0: seqsvr.v1.BindStep
+	(Verdict)(0),               // 1: seqsvr.v1.Verdict
+	(*Ref)(nil),                // 2: seqsvr.v1.Ref
+	(*DescribeRequest)(nil),    // 3: seqsvr.v1.DescribeRequest
+	(*StoreMember)(nil),        // 4: seqsvr.v1.StoreMember
+	(*MemberList)(nil),         // 5: seqsvr.v1.MemberList
+	(*StoreClaim)(nil),         // 6: seqsvr.v1.StoreClaim
+	(*VouchRequest)(nil),       // 7: seqsvr.v1.VouchRequest
+	(*ExtendRequest)(nil),      // 8: seqsvr.v1.ExtendRequest
+	(*AdoptRequest)(nil),       // 9: seqsvr.v1.AdoptRequest
+	(*Record)(nil),             // 10: seqsvr.v1.Record
+	(*DumpRequest)(nil),        // 11: seqsvr.v1.DumpRequest
+	(*DumpReply)(nil),          // 12: seqsvr.v1.DumpReply
+	(*FillRequest)(nil),        // 13: seqsvr.v1.FillRequest
+	(*FillReply)(nil),          // 14: seqsvr.v1.FillReply
+	(*BindRequest)(nil),        // 15: seqsvr.v1.BindRequest
+	(*RequireRequest)(nil),     // 16: seqsvr.v1.RequireRequest
+	(*KeptOut)(nil),            // 17: seqsvr.v1.KeptOut
+	(*WindowsOverRequest)(nil), // 18: seqsvr.v1.WindowsOverRequest
+	(*DescribeReply)(nil),      // 19: seqsvr.v1.DescribeReply
+	(*Result)(nil),             // 20: seqsvr.v1.Result
+	(*SectionColumns)(nil),     // 21: seqsvr.v1.SectionColumns
+	(*ResultColumns)(nil),      // 22: seqsvr.v1.ResultColumns
+	(*ReadRequest)(nil),        // 23: seqsvr.v1.ReadRequest
+	(*PrepareItem)(nil),        // 24: seqsvr.v1.PrepareItem
+	(*PrepareRequest)(nil),     // 25: seqsvr.v1.PrepareRequest
+	(*StepItem)(nil),           // 26: seqsvr.v1.StepItem
+	(*StepRequest)(nil),        // 27: seqsvr.v1.StepRequest
+	(*ResultsReply)(nil),       // 28: seqsvr.v1.ResultsReply
+	(*LeaseItem)(nil),          // 29: seqsvr.v1.LeaseItem
+	(*RenewRequest)(nil),       // 30: seqsvr.v1.RenewRequest
+	(*SessionInfo)(nil),        // 31: seqsvr.v1.SessionInfo
+	(*RenewReply)(nil),         // 32: seqsvr.v1.RenewReply
+	(*ReleaseRequest)(nil),     // 33: seqsvr.v1.ReleaseRequest
+	(*ReleaseReply)(nil),       // 34: seqsvr.v1.ReleaseReply
+	(*Incarnation)(nil),        // 35: seqsvr.v1.Incarnation
+	(*Mapping)(nil),            // 36: seqsvr.v1.Mapping
 }
 var file_seqsvr_v1_store_proto_depIdxs = []int32{
-	3,  // 0: seqsvr.v1.MemberList.members:type_name -> seqsvr.v1.StoreMember
-	34, // 1: seqsvr.v1.MemberList.incarnation:type_name -> seqsvr.v1.Incarnation
-	5,  // 2: seqsvr.v1.VouchRequest.claims:type_name -> seqsvr.v1.StoreClaim
-	35, // 3: seqsvr.v1.ExtendRequest.mapping:type_name -> seqsvr.v1.Mapping
-	4,  // 4: seqsvr.v1.AdoptRequest.list:type_name -> seqsvr.v1.MemberList
-	1,  // 5: seqsvr.v1.DumpRequest.ref:type_name -> seqsvr.v1.Ref
-	18, // 6: seqsvr.v1.DumpReply.store:type_name -> seqsvr.v1.DescribeReply
-	9,  // 7: seqsvr.v1.DumpReply.records:type_name -> seqsvr.v1.Record
-	1,  // 8: seqsvr.v1.FillRequest.ref:type_name -> seqsvr.v1.Ref
-	9,  // 9: seqsvr.v1.FillRequest.records:type_name -> seqsvr.v1.Record
-	3,  // 10: seqsvr.v1.BindRequest.members:type_name -> seqsvr.v1.StoreMember
-	1,  // 11: seqsvr.v1.DescribeReply.ref:type_name -> seqsvr.v1.Ref
-	35, // 12: seqsvr.v1.DescribeReply.mapping:type_name -> seqsvr.v1.Mapping
-	3,  // 13: seqsvr.v1.DescribeReply.members:type_name -> seqsvr.v1.StoreMember
-	5,  // 14: seqsvr.v1.DescribeReply.remembered:type_name -> seqsvr.v1.StoreClaim
-	16, // 15: seqsvr.v1.DescribeReply.kept_out:type_name -> seqsvr.v1.KeptOut
-	34, // 16: seqsvr.v1.DescribeReply.incarnation:type_name -> seqsvr.v1.Incarnation
-	0,  // 17: seqsvr.v1.Result.verdict:type_name -> seqsvr.v1.Verdict
-	1,  // 18: seqsvr.v1.ReadRequest.ref:type_name -> seqsvr.v1.Ref
-	20, // 19: seqsvr.v1.ReadRequest.columns:type_name -> seqsvr.v1.SectionColumns
-	1,  // 20: seqsvr.v1.PrepareRequest.ref:type_name -> seqsvr.v1.Ref
-	23, // 21: seqsvr.v1.PrepareRequest.items:type_name -> seqsvr.v1.PrepareItem
-	20, // 22: seqsvr.v1.PrepareRequest.columns:type_name -> seqsvr.v1.SectionColumns
-	1,  // 23: seqsvr.v1.StepRequest.ref:type_name -> seqsvr.v1.Ref
-	25, // 24: seqsvr.v1.StepRequest.items:type_name -> seqsvr.v1.StepItem
-	20, // 25: seqsvr.v1.StepRequest.columns:type_name -> seqsvr.v1.SectionColumns
-	19, // 26: seqsvr.v1.ResultsReply.results:type_name -> seqsvr.v1.Result
-	21, // 27: seqsvr.v1.ResultsReply.columns:type_name -> seqsvr.v1.ResultColumns
-	1,  // 28: seqsvr.v1.RenewRequest.ref:type_name -> seqsvr.v1.Ref
-	28, // 29: seqsvr.v1.RenewRequest.attach:type_name -> seqsvr.v1.LeaseItem
-	28, // 30: seqsvr.v1.RenewRequest.drop:type_name -> seqsvr.v1.LeaseItem
-	20, // 31: seqsvr.v1.RenewRequest.attach_columns:type_name -> seqsvr.v1.SectionColumns
-	20, // 32: seqsvr.v1.RenewRequest.drop_columns:type_name -> seqsvr.v1.SectionColumns
-	5,  // 33: seqsvr.v1.RenewRequest.seen:type_name -> seqsvr.v1.StoreClaim
-	5,  // 34: seqsvr.v1.RenewRequest.fellows:type_name -> seqsvr.v1.StoreClaim
-	28, // 35: seqsvr.v1.RenewReply.lost:type_name -> seqsvr.v1.LeaseItem
-	28, // 36: seqsvr.v1.RenewReply.refused:type_name -> seqsvr.v1.LeaseItem
-	30, // 37: seqsvr.v1.RenewReply.sessions:type_name -> seqsvr.v1.SessionInfo
-	5,  // 38: seqsvr.v1.RenewReply.remembered:type_name -> seqsvr.v1.StoreClaim
-	1,  // 39: seqsvr.v1.ReleaseRequest.ref:type_name -> seqsvr.v1.Ref
-	28, // 40: seqsvr.v1.ReleaseRequest.items:type_name -> seqsvr.v1.LeaseItem
-	20, // 41: seqsvr.v1.ReleaseRequest.columns:type_name -> seqsvr.v1.SectionColumns
-	2,  // 42: seqsvr.v1.Store.Describe:input_type -> seqsvr.v1.DescribeRequest
-	14, // 43: seqsvr.v1.Store.Bind:input_type -> seqsvr.v1.BindRequest
-	6,  // 44: seqsvr.v1.Store.Vouch:input_type -> seqsvr.v1.VouchRequest
-	22, // 45: seqsvr.v1.Store.Read:input_type -> seqsvr.v1.ReadRequest
-	24, // 46: seqsvr.v1.Store.Prepare:input_type -> seqsvr.v1.PrepareRequest
-	26, // 47: seqsvr.v1.Store.Step:input_type -> seqsvr.v1.StepRequest
-	29, // 48: seqsvr.v1.Store.Renew:input_type -> seqsvr.v1.RenewRequest
-	32, // 49: seqsvr.v1.Store.Release:input_type -> seqsvr.v1.ReleaseRequest
-	8,  // 50: seqsvr.v1.Store.Adopt:input_type -> seqsvr.v1.AdoptRequest
-	7,  // 51: seqsvr.v1.Store.Extend:input_type -> seqsvr.v1.ExtendRequest
-	10, // 52: seqsvr.v1.Store.Dump:input_type -> seqsvr.v1.DumpRequest
-	12, // 53: seqsvr.v1.Store.Fill:input_type -> seqsvr.v1.FillRequest
-	17, // 54: seqsvr.v1.Store.WindowsOver:input_type -> seqsvr.v1.WindowsOverRequest
-	15, // 55: seqsvr.v1.Store.Require:input_type -> seqsvr.v1.RequireRequest
-	18, // 56: seqsvr.v1.Store.Describe:output_type -> seqsvr.v1.DescribeReply
-	18, // 57: seqsvr.v1.Store.Bind:output_type -> seqsvr.v1.DescribeReply
-	18, // 58: seqsvr.v1.Store.Vouch:output_type -> seqsvr.v1.DescribeReply
-	27, // 59: seqsvr.v1.Store.Read:output_type -> seqsvr.v1.ResultsReply
-	27, // 60: seqsvr.v1.Store.Prepare:output_type -> seqsvr.v1.ResultsReply
-	27, // 61: seqsvr.v1.Store.Step:output_type -> seqsvr.v1.ResultsReply
-	31, // 62: seqsvr.v1.Store.Renew:output_type -> seqsvr.v1.RenewReply
-	33, // 63: seqsvr.v1.Store.Release:output_type -> seqsvr.v1.ReleaseReply
-	18, // 64: seqsvr.v1.Store.Adopt:output_type -> seqsvr.v1.DescribeReply
-	18, // 65: seqsvr.v1.Store.Extend:output_type -> seqsvr.v1.DescribeReply
-	11, // 66: seqsvr.v1.Store.Dump:output_type -> seqsvr.v1.DumpReply
-	13, // 67: seqsvr.v1.Store.Fill:output_type -> seqsvr.v1.FillReply
-	18, // 68: seqsvr.v1.Store.WindowsOver:output_type -> seqsvr.v1.DescribeReply
-	18, // 69: seqsvr.v1.Store.Require:output_type -> seqsvr.v1.DescribeReply
-	56, // [56:70] is the sub-list for method output_type
-	42, // [42:56] is the sub-list for method input_type
-	42, // [42:42] is the sub-list for extension type_name
-	42, // [42:42] is the sub-list for extension extendee
-	0,  // [0:42] is the sub-list for field type_name
+	4,  // 0: seqsvr.v1.MemberList.members:type_name -> seqsvr.v1.StoreMember
+	35, // 1: seqsvr.v1.MemberList.incarnation:type_name -> seqsvr.v1.Incarnation
+	6,  // 2: seqsvr.v1.VouchRequest.claims:type_name -> seqsvr.v1.StoreClaim
+	36, // 3: seqsvr.v1.ExtendRequest.mapping:type_name -> seqsvr.v1.Mapping
+	5,  // 4: seqsvr.v1.AdoptRequest.list:type_name -> seqsvr.v1.MemberList
+	2,  // 5: seqsvr.v1.DumpRequest.ref:type_name -> seqsvr.v1.Ref
+	19, // 6: seqsvr.v1.DumpReply.store:type_name -> seqsvr.v1.DescribeReply
+	10, // 7: seqsvr.v1.DumpReply.records:type_name -> seqsvr.v1.Record
+	2,  // 8: seqsvr.v1.FillRequest.ref:type_name -> seqsvr.v1.Ref
+	10, // 9: seqsvr.v1.FillRequest.records:type_name -> seqsvr.v1.Record
+	4,  // 10: seqsvr.v1.BindRequest.members:type_name -> seqsvr.v1.StoreMember
+	0,  // 11: seqsvr.v1.BindRequest.step:type_name -> seqsvr.v1.BindStep
+	2,  // 12: seqsvr.v1.DescribeReply.ref:type_name -> seqsvr.v1.Ref
+	36, // 13: seqsvr.v1.DescribeReply.mapping:type_name -> seqsvr.v1.Mapping
+	4,  // 14: seqsvr.v1.DescribeReply.members:type_name -> seqsvr.v1.StoreMember
+	6,  // 15: seqsvr.v1.DescribeReply.remembered:type_name -> seqsvr.v1.StoreClaim
+	17, // 16: seqsvr.v1.DescribeReply.kept_out:type_name -> seqsvr.v1.KeptOut
+	35, // 17: seqsvr.v1.DescribeReply.incarnation:type_name -> seqsvr.v1.Incarnation
+	1,  // 18: seqsvr.v1.Result.verdict:type_name -> seqsvr.v1.Verdict
+	2,  // 19: seqsvr.v1.ReadRequest.ref:type_name -> seqsvr.v1.Ref
+	21, // 20: seqsvr.v1.ReadRequest.columns:type_name -> seqsvr.v1.SectionColumns
+	2,  // 21: seqsvr.v1.PrepareRequest.ref:type_name -> seqsvr.v1.Ref
+	24, // 22: seqsvr.v1.PrepareRequest.items:type_name -> seqsvr.v1.PrepareItem
+	21, // 23: seqsvr.v1.PrepareRequest.columns:type_name -> seqsvr.v1.SectionColumns
+	2,  // 24: seqsvr.v1.StepRequest.ref:type_name -> seqsvr.v1.Ref
+	26, // 25: seqsvr.v1.StepRequest.items:type_name -> seqsvr.v1.StepItem
+	21, // 26: seqsvr.v1.StepRequest.columns:type_name -> seqsvr.v1.SectionColumns
+	20, // 27: seqsvr.v1.ResultsReply.results:type_name -> seqsvr.v1.Result
+	22, // 28: seqsvr.v1.ResultsReply.columns:type_name -> seqsvr.v1.ResultColumns
+	2,  // 29: seqsvr.v1.RenewRequest.ref:type_name -> seqsvr.v1.Ref
+	29, // 30: seqsvr.v1.RenewRequest.attach:type_name -> seqsvr.v1.LeaseItem
+	29, // 31: seqsvr.v1.RenewRequest.drop:type_name -> seqsvr.v1.LeaseItem
+	21, // 32: seqsvr.v1.RenewRequest.attach_columns:type_name -> seqsvr.v1.SectionColumns
+	21, // 33: seqsvr.v1.RenewRequest.drop_columns:type_name -> seqsvr.v1.SectionColumns
+	6,  // 34: seqsvr.v1.RenewRequest.seen:type_name -> seqsvr.v1.StoreClaim
+	6,  // 35: seqsvr.v1.RenewRequest.fellows:type_name -> seqsvr.v1.StoreClaim
+	29, // 36: seqsvr.v1.RenewReply.lost:type_name -> seqsvr.v1.LeaseItem
+	29, // 37: seqsvr.v1.RenewReply.refused:type_name -> seqsvr.v1.LeaseItem
+	31, // 38: seqsvr.v1.RenewReply.sessions:type_name -> seqsvr.v1.SessionInfo
+	6,  // 39: seqsvr.v1.RenewReply.remembered:type_name -> seqsvr.v1.StoreClaim
+	2,  // 40: seqsvr.v1.ReleaseRequest.ref:type_name -> seqsvr.v1.Ref
+	29, // 41: seqsvr.v1.ReleaseRequest.items:type_name -> seqsvr.v1.LeaseItem
+	21, // 42: seqsvr.v1.ReleaseRequest.columns:type_name -> seqsvr.v1.SectionColumns
+	3,  // 43: seqsvr.v1.Store.Describe:input_type -> seqsvr.v1.DescribeRequest
+	15, // 44: seqsvr.v1.Store.Bind:input_type -> seqsvr.v1.BindRequest
+	7,  // 45: seqsvr.v1.Store.Vouch:input_type -> seqsvr.v1.VouchRequest
+	23, // 46: seqsvr.v1.Store.Read:input_type -> seqsvr.v1.ReadRequest
+	25, // 47: seqsvr.v1.Store.Prepare:input_type -> seqsvr.v1.PrepareRequest
+	27, // 48: seqsvr.v1.Store.Step:input_type -> seqsvr.v1.StepRequest
+	30, // 49: seqsvr.v1.Store.Renew:input_type -> seqsvr.v1.RenewRequest
+	33, // 50: seqsvr.v1.Store.Release:input_type -> seqsvr.v1.ReleaseRequest
+	9,  // 51: seqsvr.v1.Store.Adopt:input_type -> seqsvr.v1.AdoptRequest
+	8,  // 52: seqsvr.v1.Store.Extend:input_type -> seqsvr.v1.ExtendRequest
+	11, // 53: seqsvr.v1.Store.Dump:input_type -> seqsvr.v1.DumpRequest
+	13, // 54: seqsvr.v1.Store.Fill:input_type -> seqsvr.v1.FillRequest
+	18, // 55: seqsvr.v1.Store.WindowsOver:input_type -> seqsvr.v1.WindowsOverRequest
+	16, // 56: seqsvr.v1.Store.Require:input_type -> seqsvr.v1.RequireRequest
+	19, // 57: seqsvr.v1.Store.Describe:output_type -> seqsvr.v1.DescribeReply
+	19, // 58: seqsvr.v1.Store.Bind:output_type -> seqsvr.v1.DescribeReply
+	19, // 59: seqsvr.v1.Store.Vouch:output_type -> seqsvr.v1.DescribeReply
+	28, // 60: seqsvr.v1.Store.Read:output_type -> seqsvr.v1.ResultsReply
+	28, // 61: seqsvr.v1.Store.Prepare:output_type -> seqsvr.v1.ResultsReply
+	28, // 62: seqsvr.v1.Store.Step:output_type -> seqsvr.v1.ResultsReply
+	32, // 63: seqsvr.v1.Store.Renew:output_type -> seqsvr.v1.RenewReply
+	34, // 64: seqsvr.v1.Store.Release:output_type -> seqsvr.v1.ReleaseReply
+	19, // 65: seqsvr.v1.Store.Adopt:output_type -> seqsvr.v1.DescribeReply
+	19, // 66: seqsvr.v1.Store.Extend:output_type -> seqsvr.v1.DescribeReply
+	12, // 67: seqsvr.v1.Store.Dump:output_type -> seqsvr.v1.DumpReply
+	14, // 68: seqsvr.v1.Store.Fill:output_type -> seqsvr.v1.FillReply
+	19, // 69: seqsvr.v1.Store.WindowsOver:output_type -> seqsvr.v1.DescribeReply
+	19, // 70: seqsvr.v1.Store.Require:output_type -> seqsvr.v1.DescribeReply
+	57, // [57:71] is the sub-list for method output_type
+	43, // [43:57] is the sub-list for method input_type
+	43, // [43:43] is the sub-list for extension type_name
+	43, // [43:43] is the sub-list for extension extendee
+	0,  // [0:43] is the sub-list for field type_name
 }
 
 func init() { file_seqsvr_v1_store_proto_init() }
@@ -3426,7 +3510,7 @@ func file_seqsvr_v1_store_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_seqsvr_v1_store_proto_rawDesc), len(file_seqsvr_v1_store_proto_rawDesc)),
-			NumEnums:      1,
+			NumEnums:      2,
 			NumMessages:   33,
 			NumExtensions: 0,
 			NumServices:   1,

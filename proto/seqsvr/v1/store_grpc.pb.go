@@ -46,8 +46,8 @@ const (
 type StoreClient interface {
 	// Describe gives the store's identity and state. It needs no Ref.
 	Describe(ctx context.Context, in *DescribeRequest, opts ...grpc.CallOption) (*DescribeReply, error)
-	// Bind tells a store that init has just made who its fellow members are, once
-	// and for ever: a disk made anew under an old name is never let in by mistake.
+	// Bind tells a store that init has just made its fellow members, once and for ever: a new
+	// disk under an old name is never let in by mistake. It takes two steps, see BindStep.
 	// Durable before the answer; idempotent for the same list, refused for another.
 	Bind(ctx context.Context, in *BindRequest, opts ...grpc.CallOption) (*DescribeReply, error)
 	// Vouch tells a store that has restarted what its fellows remember of it, so that it
@@ -255,8 +255,8 @@ func (c *storeClient) Require(ctx context.Context, in *RequireRequest, opts ...g
 type StoreServer interface {
 	// Describe gives the store's identity and state. It needs no Ref.
 	Describe(context.Context, *DescribeRequest) (*DescribeReply, error)
-	// Bind tells a store that init has just made who its fellow members are, once
-	// and for ever: a disk made anew under an old name is never let in by mistake.
+	// Bind tells a store that init has just made its fellow members, once and for ever: a new
+	// disk under an old name is never let in by mistake. It takes two steps, see BindStep.
 	// Durable before the answer; idempotent for the same list, refused for another.
 	Bind(context.Context, *BindRequest) (*DescribeReply, error)
 	// Vouch tells a store that has restarted what its fellows remember of it, so that it

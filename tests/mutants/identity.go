@@ -1,0 +1,38 @@
+package main
+
+// identityMutants break the identity of a cluster and of its stores: how stores are bound to each
+// other, and that an address is no identity.
+var identityMutants = []mutant{
+	{rule: "binding-in-two-steps", name: "a store votes when it is bound", file: "storesvr/members.go", in: []string{"storesvr"}, edits: []edit{
+		{"	case m.Pending:\n		return false, \"bound: waiting to hear that all its fellow members are\"\n", ""}}},
+	{rule: "binding-in-two-steps", name: "complete is told before all are bound", file: "internal/storeclient/bind.go", in: []string{"storesvr"}, edits: []edit{
+		{"s.binding(members, originOf(there))); s.err != nil {\n			return\n		}\n", "s.binding(members, originOf(there))); s.err != nil {\n			break\n		}\n"}}},
+	{rule: "binding-in-two-steps", name: "binding goes on after a store that does not say yes", file: "internal/storeclient/bind.go", in: []string{"storesvr"}, edits: []edit{
+		{"s.binding(members, originOf(there))); s.err != nil {\n			return\n		}\n	}\n", "s.binding(members, originOf(there))); s.err != nil {\n			continue\n		}\n	}\n	if len(answered(there)) < len(there) {\n		return\n	}\n"}}},
+	{rule: "binding-in-two-steps", name: "stores are bound in the order of the configuration", file: "internal/storeclient/bind.go", in: []string{"storesvr"}, edits: []edit{
+		{"return cmp.Compare(a.id.UUID, b.id.UUID) })\n	var", "return 0 })\n	var"}}},
+	{rule: "binding-in-two-steps", name: "a store takes another list while it is pending", file: "storesvr/members.go", in: []string{"storesvr"}, edits: []edit{
+		{"	case !slices.EqualFunc(own.List, members, quorum.Member.Same):\n", "	case own.Pending && first:\n		return &disk.Members{Version: 1, List: members, Pending: true}, nil\n	case !slices.EqualFunc(own.List, members, quorum.Member.Same):\n"}}},
+	{rule: "binding-in-two-steps", name: "a store that is not bound takes complete for a bind", file: "storesvr/members.go", in: []string{"storesvr"}, edits: []edit{
+		{"	case own.Version == 0 && step == pb.BindStep_BIND_STEP_COMPLETE:\n", "	case false:\n"}}},
+	{rule: "binding-in-two-steps", name: "a follower does not tell a pending store that its list is complete", file: "internal/storeclient/follow.go", in: []string{"internal/storeclient"}, edits: []edit{
+		{"	bind(ctx, asked)\n", ""}}},
+	{rule: "incarnation-is-kept", name: "a store forgets its incarnation with the first list", file: "storesvr/change.go", in: []string{"storesvr"}, edits: []edit{
+		{"				u.Incarnation = known\n", ""}}},
+	{rule: "incarnation-is-kept", name: "a store takes the list of another binding over", file: "storesvr/change.go", in: []string{"storesvr"}, edits: []edit{
+		{"				err = c.members.life.Check(life)\n", ""}}},
+	{rule: "incarnation-is-kept", name: "two bindings of one era pass for one", file: "seq/incarnation.go", in: []string{"seq"}, edits: []edit{
+		{"	case own.Binding != other.Binding && ", "	case false && "}}},
+	{rule: "address-is-no-identity", name: "the first store decides who belongs to the cluster", file: "internal/storeclient/sift.go", in: []string{"internal/storeclient"}, edits: []edit{
+		{"		if other.better(best) {\n", "		if false {\n"}}},
+	{rule: "address-is-no-identity", name: "two clusters with enough stores each: one is chosen", file: "internal/storeclient/sift.go", in: []string{"internal/storeclient"}, edits: []edit{
+		{"		if other.rank > 0 && ", "		if false && "}}},
+	{rule: "address-is-no-identity", name: "a cluster of one store counts like the one that was meant", file: "internal/storeclient/sift.go", in: []string{"internal/storeclient"}, edits: []edit{
+		{"	case list.Version == 1 && list.N() < addrs:\n		out.rank = 1\n", ""}}},
+	{rule: "address-is-no-identity", name: "an odd store has its vote counted", file: "internal/storeclient/connect.go", in: []string{"internal/storeclient"}, edits: []edit{
+		{"return s.err != nil || s.odd != nil })\n", "return s.err != nil })\n"}}},
+	{rule: "address-is-no-identity", name: "clients stay at their addresses when stores exchange theirs", file: "internal/storeclient/match.go", in: []string{"internal/storeclient"}, edits: []edit{
+		{"		func(i, _ int, a *answer) bool { return a.err == nil && a.id.UUID == asked[i].client.UUID() },\n", ""}}},
+	{rule: "address-is-no-identity", name: "the client of a missing member takes any store", file: "internal/storeclient/match.go", in: []string{"internal/storeclient"}, edits: []edit{
+		{"		s.client.uuid.Store(&m.UUID)\n		c.Stores", "		c.Stores"}}},
+}
