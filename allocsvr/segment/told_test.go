@@ -128,6 +128,19 @@ func TestANumberIsOfTheTemplateOnceItsChangeIsAnswered(t *testing.T) {
 				t.Errorf("got %+v, %v, want %s", got, err, shown.Text)
 			}
 		}
+		third := newNode(t, f, 3) // it knows the tag as it is now, and is told nothing: it does not serve it
+		if _, err := third.catalog.Read(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := n.Put(t.Context(), Tag{Name: "inv", Format: numbers.Format{Template: "A-{seq:7}"}}); err != nil {
+			t.Fatal(err)
+		}
+		if err := n.Release(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := third.NextNumbers(t.Context(), "inv", 1); err != nil || len(got.Texts[0]) != len("A-0000000") {
+			t.Errorf("the next owner: got %+v, %v", got, err)
+		}
 	})
 }
 
