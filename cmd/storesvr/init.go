@@ -80,6 +80,9 @@ func (o *initOptions) config() (storesvr.InitConfig, error) {
 func runInit(ctx context.Context, args []string, stderr io.Writer) error {
 	fs, o := initFlags()
 	fs.SetOutput(stderr)
+	if err := config.CheckEnvironment(os.Environ()); err != nil {
+		return daemon.Usage(err)
+	}
 	if err := config.Load(fs, args, os.LookupEnv); err != nil {
 		return daemon.Usage(err)
 	}
