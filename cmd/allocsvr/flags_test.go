@@ -170,6 +170,10 @@ func TestAnAddressThatCannotWorkIsRefusedBeforeTheStart(t *testing.T) {
 			}
 		}
 	}
+	err := run(t.Context(), []string{"config", "validate", "--name", "a", "--listen", "127.0.0.1:0", "--etcd", "http://x:2379"}, io.Discard, io.Discard)
+	if !errors.Is(err, daemon.ErrUsage) || !strings.Contains(err.Error(), `--etcd "http://x:2379"`) {
+		t.Errorf("a URL of etcd: got %v", err)
+	}
 	for flag, addr := range map[string]string{"--listen": "0.0.0.0:7410", "--gossip-listen": "a", "--admin": "127.0.0.1:99999"} {
 		if err := run(t.Context(), append(slices.Clone(base), flag, addr), io.Discard, io.Discard); !errors.Is(err, daemon.ErrUsage) || !strings.Contains(err.Error(), addr) {
 			t.Errorf("%s %s: got %v", flag, addr, err)

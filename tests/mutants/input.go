@@ -75,4 +75,8 @@ var inputMutants = []mutant{
 		{"	case errors.Is(err, context.DeadlineExceeded) && reasoned(err):\n", "	case false && reasoned(err):\n"}}},
 	{rule: "errors-say-what-is-so", name: "each SDK on the way says what was asked", file: "client/errors.go", in: []string{"client"}, edits: []edit{
 		{"	if strings.Contains(err.Error(), what+\": \") {\n", "	if false && strings.Contains(err.Error(), what+\": \") {\n"}}},
+	{rule: "names-fit-everywhere", name: "init takes names that no certificate can have", file: "cmd/storesvr/init.go", in: []string{"cmd/storesvr"}, edits: []edit{
+		{"	if err := o.checkNames(); err != nil {\n", "	if err := o.checkNames(); false {\n"}}},
+	{rule: "names-fit-everywhere", name: "a store of before with another name does not start", file: "cmd/storesvr/init.go", in: []string{"cmd/storesvr"}, edits: []edit{
+		{"; o.ifMissing && err == nil {\n", "; false && err == nil {\n"}}},
 }
