@@ -51,4 +51,10 @@ var callerLifeMutants = []mutant{
 		{"m.State == StateAlive && own.Check(m.Meta.Incarnation) == nil", "m.State == StateAlive"}}},
 	{rule: "region-by-incarnation", name: "another region of this name is this cluster", file: "internal/regions/regions.go", in: []string{"allocsvr/globalid"}, edits: []edit{
 		{"c.ID == other.ID && !errors.Is(c.Life.Check(other.Life), seq.ErrForeignCluster)", "c.ID == other.ID"}}},
+	{rule: "set-add-looks-at-use", name: "a cluster that was called becomes a Set", file: "internal/setcare/root.go", in: []string{"allocsvr"}, edits: []edit{
+		{"		if used > 0 {\n", "		if false {\n"}}},
+	{rule: "set-add-looks-at-use", name: "a node that was called joins", file: "allocsvr/api/join.go", in: []string{"allocsvr"}, edits: []edit{
+		{"if n := s.used(); n > 0 && ", "if n := s.used(); false && "}}},
+	{rule: "life-of-a-set", name: "another cluster takes the place of a Set with sections", file: "sets/map.go", in: []string{"sets"}, edits: []edit{
+		{"errors.Is(err, seq.ErrForeignCluster) && slices.Contains(m.In, uint16(i))", "false"}}},
 }
