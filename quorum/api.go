@@ -21,6 +21,7 @@ type Identity struct {
 	UUID      string // lives on the disk
 	Name      string
 	BootCount uint64
+	Start     uint64 // drawn by the process at its start; 0: a build of the version before
 	Ref       Ref
 	N, R, W   int
 	Mapping   seq.Mapping
@@ -68,6 +69,15 @@ type Claim struct {
 	Boot    uint64
 	Commits uint64   // 0: nothing is remembered
 	Seal    [16]byte // by a key that the store's disk alone has
+	// Start is drawn by the store's process at its start, and StartSeal seals it. Two numbers of one
+	// boot show that the disk was copied, and that both copies ran. Zero means that it is not known.
+	Start     uint64   `json:",omitzero"`
+	StartSeal [16]byte `json:",omitzero"`
+}
+
+// Twin reports whether the two are of two processes that each count the same boot of one store.
+func (c Claim) Twin(o Claim) bool {
+	return c.Store == o.Store && c.Boot == o.Boot && c.Start != o.Start && c.Start != 0 && o.Start != 0
 }
 
 // Less says whether c is from before o. One of no commits claims nothing.
@@ -259,6 +269,8 @@ type RenewReply struct {
 	RouteVersion uint64 // max of the routes document at this store
 	Commits      uint64 // transactions over the whole life of the disk
 	Seal         [16]byte
+	Start        uint64 // drawn by the store's process at its start; 0: not told
+	StartSeal    [16]byte
 	Remembered   []Claim // one for each fellow store, also if it remembers nothing of it
 	// Nonce, if not 0, says that nothing was granted: the store has restarted, and its disk
 	// is still to be compared with what its fellow stores remember.
@@ -269,7 +281,7 @@ type RenewReply struct {
 
 // Claim is what can be remembered of the store by its own word.
 func (r RenewReply) Claim() Claim {
-	return Claim{Store: r.UUID, Boot: r.BootCount, Commits: r.Commits, Seal: r.Seal}
+	return Claim{Store: r.UUID, Boot: r.BootCount, Commits: r.Commits, Seal: r.Seal, Start: r.Start, StartSeal: r.StartSeal}
 }
 
 // ReleaseRequest drops leases of the session.

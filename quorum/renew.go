@@ -20,12 +20,15 @@ type storeLease struct {
 	retired bool               // no member any more: nothing of it counts
 	stop    context.CancelFunc // ends its loop; nil before Run
 
-	uuid  string // answered under; "" before the first reply
-	boot  uint64
-	seen  Claim // newest
-	ask   inquiry
-	gen   uint64 // counts the resets
-	taken uint64 // number of the newest renew that was answered
+	uuid string // answered under; "" before the first reply
+	boot uint64
+	seen Claim // newest
+	twin Claim // of another process that counts the same boot; zero: none is known
+	// rumours are what fellow stores said otherwise than the store itself, by their uuid.
+	rumours map[string][]Claim
+	ask     inquiry
+	gen     uint64 // counts the resets
+	taken   uint64 // number of the newest renew that was answered
 
 	pending  map[*Hold]struct{}     // to attach with the next renew
 	refused  map[*Hold]struct{}     // to attach again at retryAt
@@ -203,13 +206,14 @@ func (l *Leases) identify(s *storeLease, reply RenewReply) (fresh bool, err erro
 	if err := checkUUID(configured, self, reply.UUID); err != nil {
 		return false, err
 	}
-	fresh = s.answered && (reply.UUID != s.uuid || reply.BootCount != s.boot)
+	claim := reply.Claim()
+	fresh = s.answered && (reply.UUID != s.uuid || reply.BootCount != s.boot || s.seen.Twin(claim))
 	if reply.UUID != s.uuid {
-		s.seen = Claim{}
+		s.seen, s.twin, s.rumours = Claim{}, Claim{}, nil
 	}
 	s.answered, s.uuid, s.boot = true, reply.UUID, reply.BootCount
-	if claim := reply.Claim(); s.seen.Less(claim) {
-		s.seen = claim
+	if s.saw(claim) {
+		l.cfg.Logger.Error("two processes answer for one store: its disk was copied, and neither may vote", "store", s.store.Name, "uuid", s.uuid, "boot", s.boot)
 	}
 	return fresh, nil
 }

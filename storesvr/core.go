@@ -146,6 +146,7 @@ func (c *core) apply(group []*write, full bool) (disk.Update, []exact.Entry, err
 		}
 	}
 	update.Changes = c.acceptor.Changes()
+	c.gate.using(&update)
 	entries := c.acceptor.Entries()
 	// Under a load of exact spaces alone registers hardly change, and what is remembered of
 	// fellow stores must not wait for that.
@@ -162,6 +163,7 @@ func (c *core) committed(group []*write, commits, batches uint64) {
 	defer c.mu.Unlock()
 	c.acceptor.Committed()
 	c.witness.committed(commits, batches)
+	c.gate.required = max(c.gate.required, c.gate.coming)
 	for _, w := range group {
 		if w.err == nil && w.committed != nil {
 			w.committed()

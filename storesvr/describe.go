@@ -39,7 +39,7 @@ func (r *replica) describe() description {
 	}
 	return description{
 		Identity: quorum.Identity{
-			UUID: c.identity.UUID, Name: c.identity.Name, BootCount: c.witness.boots, Ref: c.members.ref(),
+			UUID: c.identity.UUID, Name: c.identity.Name, BootCount: c.witness.boots, Start: c.witness.nonce, Ref: c.members.ref(),
 			N: n, R: rq, W: w, Mapping: c.mapping,
 			Members: slices.Clone(c.members.List), Pending: c.members.Pending, Voting: voting, State: state,
 			MaxLease: c.maxLease, Grace: c.acceptor.Grace(now), Commits: c.witness.commits(),

@@ -91,13 +91,13 @@ func (g *requirement) keptOut(now time.Duration) (out []*pb.KeptOut) {
 // seq.ErrStaleEra, seq.ErrProtocol, seq.ErrOverloaded in the grace after the start,
 // seq.ErrStoreFull.
 func (r *replica) require(ctx context.Context, cluster string, era seq.Era, protocol int, check, decided bool) error {
-	c := r.core
+	c, raised := r.core, false
 	err := r.writer.submit(ctx, &write{
 		apply: func(now time.Duration, full bool, u *disk.Update) error {
 			if err := c.members.sameCluster(cluster, era); err != nil {
 				return err
 			}
-			if protocol <= max(c.gate.required, u.Required) {
+			if protocol <= max(c.gate.required, c.gate.coming) {
 				return nil
 			}
 			if protocol > version.Protocol {
@@ -114,12 +114,11 @@ func (r *replica) require(ctx context.Context, cluster string, era seq.Era, prot
 			case full:
 				return seq.ErrStoreFull
 			}
-			u.Required, c.gate.coming = protocol, protocol
+			u.Required, c.gate.coming, raised = protocol, protocol, true
 			return nil
 		},
 		committed: func() {
-			if !check && protocol > c.gate.required {
-				c.gate.required = protocol
+			if raised {
 				c.log.Info("sessions must speak a protocol from now on", "required", protocol)
 			}
 		},
@@ -128,6 +127,21 @@ func (r *replica) require(ctx context.Context, cluster string, era seq.Era, prot
 		return fmt.Errorf("require protocol %d at store %s: %w", protocol, c.identity.Name, err)
 	}
 	return nil
+}
+
+// using raises the required protocol to what the features need that the update begins to use: a
+// node of a build of before, which raises nothing, may be at work.
+func (g *requirement) using(u *disk.Update) {
+	used := u.Required
+	if u.Mapping != nil && u.Mapping.HasExact() {
+		used = max(used, version.ExactSpaces)
+	}
+	if slices.ContainsFunc(u.Changes, func(ch acceptor.Change) bool { return ch.Register == seq.RecordRegister && ch.State.Max > 0 }) {
+		used = max(used, version.SetsBefore)
+	}
+	if used > max(g.required, g.coming) {
+		u.Required, g.coming = used, used
+	}
 }
 
 // allFit returns an error if a live session speaks an older protocol, or may. The caller

@@ -204,3 +204,34 @@ func TestALearnerBeginsWithTheRequiredProtocol(t *testing.T) {
 		t.Errorf("%d is required", b.describe().Required)
 	}
 }
+
+// A node of a build of before raises nothing when it makes a Set, or adds an exact space.
+func TestAStoreRequiresWhatANodeOfBeforeBeginsToUse(t *testing.T) {
+	b := newVoter(t)
+	_, err := b.Prepare(t.Context(), quorum.PrepareRequest{Ref: b.ref, Session: alice, Secret: sessiontest.SecretOf(alice), Items: []quorum.PrepareItem{{Register: seq.RecordRegister, Round: 1}}})
+	if err != nil || b.describe().Required != 0 {
+		t.Fatalf("%d is required, %v", b.describe().Required, err)
+	}
+	_, err = b.Step(speaking(t, "2"), quorum.StepRequest{Ref: b.ref, Session: alice, Secret: sessiontest.SecretOf(alice), Items: []quorum.StepItem{{Register: seq.RecordRegister, Round: 1, Max: 1, Payload: []byte("{}")}}})
+	if err != nil || b.describe().Required != version.SetsBefore {
+		t.Errorf("%d is required after the first Record, %v", b.describe().Required, err)
+	}
+	c := newVoter(t)
+	for _, mode := range []seq.Mode{seq.Strict, seq.Exact} {
+		want := 0
+		m, added, err := c.describe().Mapping.Add(seq.Space{Name: "s" + string(mode), Sections: 4, Mode: mode})
+		if err == nil && added {
+			err = c.change.extend(t.Context(), "c1", 0, m)
+		}
+		if mode == seq.Exact {
+			want = version.ExactSpaces
+		}
+		if got := c.describe().Required; err != nil || got != want {
+			t.Errorf("%d is required after a space of mode %v, want %d: %v", got, mode, want, err)
+		}
+	}
+	wantProtocol(t, "a session that knows no exact space", c.asks(speaking(t, "1"), alice, 1)["prepare"])
+	if b.reopen(); b.describe().Required != version.SetsBefore {
+		t.Errorf("%d is required after a restart", b.describe().Required)
+	}
+}

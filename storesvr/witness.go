@@ -32,14 +32,18 @@ type witness struct {
 	journal    uint64 // its batches, as committed
 	distrusted string // why the disk is known to be an older copy
 
-	nonce  uint64              // of this start; never 0
-	before uint64              // commits before it
-	ends   time.Duration       // the wait for fellows
-	heard  map[string]struct{} // uuids of the fellows that were asked
-	done   bool                // compared
+	nonce     uint64              // of this start; never 0
+	startSeal [16]byte            // of nonce and boots
+	before    uint64              // commits before it
+	ends      time.Duration       // the wait for fellows
+	heard     map[string]struct{} // uuids of the fellows that were asked
+	done      bool                // compared
 
 	remembered map[string]quorum.Claim // newest of each fellow store, by uuid
 	unsaved    bool                    // some of remembered is not on disk
+	// others are claims that came beside the newest of a fellow store, of another process on a copy
+	// of its disk: of the same boot, or of an earlier boot and yet later.
+	others map[string]quorum.Claim
 }
 
 func newWitness(meta disk.Meta, m *members, now time.Duration) witness {
@@ -47,11 +51,12 @@ func newWitness(meta disk.Meta, m *members, now time.Duration) witness {
 		members: m, key: meta.Key, boots: meta.BootCount, database: meta.Commits, distrusted: meta.Distrusted,
 		nonce: max(1, rand.Uint64()),
 		ends:  now + acceptor.GraceOf(max(meta.Longest, leastWait)), heard: map[string]struct{}{},
-		remembered: map[string]quorum.Claim{},
+		remembered: map[string]quorum.Claim{}, others: map[string]quorum.Claim{},
 	}
 	for _, c := range meta.Remembered {
 		w.remembered[c.Store] = c
 	}
+	w.startSeal = startSealOf(w.key, quorum.Claim{Store: m.self.UUID, Boot: w.boots, Start: w.nonce})
 	if meta.Journal != nil {
 		w.journal = meta.Journal.Batches
 	}
@@ -75,6 +80,11 @@ func sealOf(key []byte, c quorum.Claim) (seal [16]byte) {
 	return seal
 }
 
+// startSealOf is the store's own seal of the process that counts a boot.
+func startSealOf(key []byte, c quorum.Claim) [16]byte {
+	return sealOf(key, quorum.Claim{Store: "start " + c.Store, Boot: c.Boot, Commits: c.Start})
+}
+
 // sealed says whether the claim carries the seal of this disk.
 func (w *witness) sealed(c quorum.Claim) bool {
 	want := sealOf(w.key, c)
@@ -87,7 +97,8 @@ func (w *witness) claim(now time.Duration) quorum.Claim {
 	c := quorum.Claim{Store: w.members.self.UUID, Boot: w.boots}
 	if !w.comparing(now) {
 		c.Commits = w.commits()
-		c.Seal = sealOf(w.key, c)
+		c.Seal, c.Start = sealOf(w.key, c), w.nonce
+		c.StartSeal = w.startSeal
 	}
 	return c
 }
@@ -102,12 +113,15 @@ func (w *witness) older(c quorum.Claim) error {
 	if c.Boot < w.boots {
 		has = w.before
 	}
-	if c.Boot <= w.boots && c.Commits <= has {
-		return nil
-	}
 	by := "a session"
 	if c.By != "" {
 		by = "store " + c.By
+	}
+	if own := (quorum.Claim{Store: c.Store, Boot: w.boots, Start: w.nonce}); own.Twin(c) && c.StartSeal == startSealOf(w.key, c) {
+		return fmt.Errorf("%s remembers another process in start %d of this disk: the disk was copied, and both copies ran", by, c.Boot)
+	}
+	if c.Boot <= w.boots && c.Commits <= has {
+		return nil
 	}
 	return fmt.Errorf("%s remembers %d commits in start %d of this disk, it has %d in start %d", by, c.Commits, c.Boot, has, w.boots)
 }
@@ -155,8 +169,22 @@ func (w *witness) comparing(now time.Duration) bool {
 func (w *witness) remember(claims []quorum.Claim) {
 	for _, c := range claims {
 		_, member := listOf(w.members.Members).Find(c.Store)
-		if member && c.Store != w.members.self.UUID && w.remembered[c.Store].Less(c) {
-			c.By = ""
+		if !member || c.Store == w.members.self.UUID || c.Commits == 0 {
+			continue
+		}
+		was := w.remembered[c.Store]
+		c.By, was.By = "", ""
+		other := w.others[c.Store]
+		switch {
+		case was.Twin(c) && was.Less(c):
+			w.others[c.Store] = was
+		case was.Twin(c), c.Boot < was.Boot && !was.Twin(other) && other.Less(c):
+			w.others[c.Store] = c
+		}
+		if was.Boot < c.Boot { // started again
+			delete(w.others, c.Store)
+		}
+		if was.Less(c) {
 			w.remembered[c.Store], w.unsaved = c, true
 		}
 	}
@@ -170,6 +198,10 @@ func (w *witness) recollection() []quorum.Claim {
 			c := w.remembered[m.UUID]
 			c.Store, c.By = m.UUID, w.members.self.UUID
 			out = append(out, c)
+			if other, there := w.others[m.UUID]; there {
+				other.By = c.By
+				out = append(out, other)
+			}
 		}
 	}
 	return out
@@ -188,5 +220,6 @@ func (w *witness) unsavedClaims() []quorum.Claim {
 func (w *witness) about(reply quorum.RenewReply, now time.Duration) quorum.RenewReply {
 	c := w.claim(now)
 	reply.UUID, reply.BootCount, reply.Commits, reply.Seal, reply.Remembered = c.Store, c.Boot, c.Commits, c.Seal, w.recollection()
+	reply.Start, reply.StartSeal = c.Start, c.StartSeal
 	return reply
 }

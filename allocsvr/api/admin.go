@@ -66,7 +66,7 @@ func (s *Admin) Status(ctx context.Context, req *pb.StatusRequest) (*pb.StatusRe
 	t, totals := s.Routes.Table(), s.Sections.Totals()
 	reply := &pb.StatusReply{
 		ClusterId: s.Cluster, Era: uint64(s.Era), Node: s.Name, Session: uint64(s.Session), RouteVersion: t.Version(),
-		Sections: uint32(s.Sections.Len()), LeaseUs: uint64(s.Lease / time.Microsecond), Version: version.Get().Version,
+		Sections: uint32(s.Sections.Len()), LeaseUs: uint64(s.Lease / time.Microsecond), Version: version.Get().Version, Protocol: version.Protocol,
 		Numbers: totals.Numbers, Steps: totals.Steps, Takeovers: s.Owner.Takeovers(),
 		Handoffs: s.Owner.Handoffs(), Nacks: totals.Lost, DevLog: s.DevLog, Brief: req.GetBrief(), W: uint32(s.Needed()),
 	}

@@ -166,7 +166,8 @@ func (o NewEra) Make(ctx context.Context, kv KV, b Beginning) error {
 	if err != nil {
 		return err
 	}
-	want := meta{UUID: uuid.NewString(), Cluster: o.Cluster, Era: o.Era, Spaces: b.Mapping.Spaces, Making: true, Origin: b.Origin, Required: b.Required, Poison: needs(b.Required)}
+	want := meta{UUID: uuid.NewString(), Cluster: o.Cluster, Era: o.Era, Spaces: b.Mapping.Spaces, Making: true, Origin: b.Origin, Required: b.Required}
+	want.Poison = want.gate()
 	if want, err = claim(ctx, kv, k, want); err != nil {
 		return fmt.Errorf("make era %d below %s: %w", o.Era, o.Prefix, err)
 	}
@@ -208,10 +209,11 @@ func (o NewEra) Raise(ctx context.Context, kv KV, raise func(Contents) (Beginnin
 	k := keys{strings.TrimRight(o.Prefix, "/") + "/"}
 	next := before.at.meta
 	origin := next.incarnation().Cluster
-	next.Era, next.Etcd, next.Making, next.Poison = o.Era, before.etcd, true, needs(next.Required)
+	next.Era, next.Etcd, next.Making, next.Poison = o.Era, before.etcd, true, ""
 	next.Before = &before.OldestOf
 	drawn := uuid.New()
 	next.Origin, next.Binding = origin, seq.ClusterIDOf(drawn[:])
+	next.Poison = next.gate()
 	if err := replaceMeta(ctx, kv, k, known{next, before.at.rev}); err != nil {
 		return fmt.Errorf("begin era %d below %s: %w", o.Era, o.Prefix, err)
 	}
@@ -257,6 +259,7 @@ func (o NewEra) finish(ctx context.Context, kv KV, k keys, at known, sessions []
 		return err
 	}
 	at.Making, at.Before, at.Floors = false, nil, b.Floors
+	at.Poison = at.gate()
 	return replaceMeta(ctx, kv, k, at)
 }
 

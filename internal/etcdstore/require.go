@@ -45,7 +45,8 @@ func (s *Store) require(ctx context.Context, protocol int) error {
 			return err
 		}
 		next := now.meta
-		next.Required, next.Poison = protocol, needs(protocol)
+		next.Required = protocol
+		next.Poison = next.gate()
 		if a, err = c.do(ctx, Txn{If: []Compare{modified(c.keys.meta(), now.rev)}, Then: append([]Op{put(c.keys.meta(), encode(c.keys.meta(), next))}, look...)}); err != nil {
 			return err
 		}

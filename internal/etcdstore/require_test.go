@@ -99,7 +99,7 @@ func TestAnEtcdThatRequiresANewerBuildIsRefused(t *testing.T) {
 	a, b := rig(t)
 	a.own(alice, 1, section)
 	m := a.value(metaKey)
-	m["Required"], m["Poison"] = version.Protocol+1, "these keys need a build of protocol 4 or newer"
+	m["Required"], m["Poison"] = version.Protocol+1, "these keys need a build of protocol 3 or newer"
 	a.putValue(metaKey, m)
 	if _, err := a.tryStep(alice, 1, section, 500); !errors.Is(err, seq.ErrProtocol) {
 		t.Errorf("a step: %v", err)

@@ -115,22 +115,25 @@ type meta struct {
 	Origin  seq.ClusterID `json:",omitzero"`
 	Binding seq.ClusterID `json:",omitzero"`
 	Poison  string        // why nothing may be written any more; empty: it may
-	// Required is the protocol that sessions must speak; 0: any. With it, Poison has the text of
-	// needs: builds that do not know of it stop, and show that text.
+	// Required is the protocol that sessions must speak; 0: any.
 	Required int `json:",omitempty"`
 }
 
-// needs is the text by which builds that do not know Required are kept out.
-func needs(required int) string {
-	if required < version.Gate {
-		return ""
+// gated is the Poison of a meta that builds of before version.Gate must not use: they do not know
+// Required, and drop fields that they do not know. They stop, and show the text.
+const gated = "these keys need a build of protocol 3 or newer"
+
+// gate returns the Poison that the meta needs, if it has none.
+func (m meta) gate() string {
+	if m.Required >= version.Gate || !m.Origin.IsZero() || !m.Binding.IsZero() {
+		return gated
 	}
-	return fmt.Sprintf("these keys need a build of protocol %d or newer", required)
+	return ""
 }
 
 // poison returns why nothing may be written any more, whatever the build.
 func (m meta) poison() string {
-	if m.Poison == needs(m.Required) {
+	if m.Poison == gated {
 		return ""
 	}
 	return m.Poison

@@ -92,6 +92,9 @@ func (r *Root) Add(ctx context.Context, s *Set, rootAddrs []string) (sets.Map, e
 	if err := unused(ctx, s, record); err != nil {
 		return sets.Map{}, err
 	}
+	if err := errors.Join(r.upToDate(ctx), s.upToDate(ctx)); err != nil {
+		return sets.Map{}, err
+	}
 	// The map first: a Set that is in it and has not joined is a line too many, and this may be
 	// called again; one that joined another root would be lost.
 	m, _, err := r.change(ctx, &pb.ChangeSetMapRequest{Change: &pb.ChangeSetMapRequest_Add{Add: &pb.ChangeSetMapRequest_AddSet{

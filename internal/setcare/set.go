@@ -11,6 +11,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/seqsvr/seqsvr/internal/rpc"
+	"github.com/seqsvr/seqsvr/internal/version"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/sets"
@@ -97,12 +98,30 @@ func (s *Set) any(ctx context.Context, do func(context.Context, grpc.ClientConnI
 // answered says whether the error is a refusal that every node of the Set would give.
 func answered(err error) bool {
 	for _, e := range []error{seq.ErrMoveOver, seq.ErrBadArgument, seq.ErrConflict, seq.ErrUnknownSection, seq.ErrForeignCluster,
-		seq.ErrUnauthenticated, seq.ErrForbidden, seq.ErrBadTable, seq.ErrUnsafeChange, seq.ErrDatacenterTaken} {
+		seq.ErrUnauthenticated, seq.ErrForbidden, seq.ErrBadTable, seq.ErrUnsafeChange, seq.ErrDatacenterTaken, seq.ErrProtocol} {
 		if errors.Is(err, e) {
 			return true
 		}
 	}
 	return false
+}
+
+// upToDate is seq.ErrProtocol if a node that answers is of a build that keeps none out which
+// know no Sets: it would carry a change out that the others refuse.
+func (s *Set) upToDate(ctx context.Context) error {
+	for _, addr := range s.addrs() {
+		err := s.at(ctx, addr, func(ctx context.Context, conn grpc.ClientConnInterface) error {
+			reply, err := pb.NewAdminClient(conn).Status(ctx, &pb.StatusRequest{Brief: true})
+			if own := max(int(reply.GetProtocol()), version.SetsBefore); err == nil && own < version.Sets {
+				return fmt.Errorf("%w: node %q speaks %d, Sets need %d at all nodes: upgrade the node first", seq.ErrProtocol, reply.GetNode(), own, version.Sets)
+			}
+			return nil
+		})
+		if errors.Is(err, seq.ErrProtocol) {
+			return err
+		}
+	}
+	return nil
 }
 
 // known is the route table that was read last; nil: none was.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -212,6 +213,9 @@ func TestAnOddStoreIsLeftOutAndNamedWhenTheOthersAgree(t *testing.T) {
 		odd.addr = "odd-" + odd.addr // so that no address is given twice
 		place, _ := places.Load(row.odd.addr)
 		places.Store(odd.addr, place)
+		if first := mustConnect(t, odd.addr, s[0].addr, s[2].addr); first.Identity.Ref.Cluster != "c1" || len(first.Odd) != 1 || row.odd != s[0] && first.Odd[0].Addr != odd.addr {
+			t.Errorf("%s, the first to be asked: went by %+v, odd %+v", row.name, first.Identity, first.Odd)
+		}
 		c := mustConnect(t, s[0].addr, odd.addr, s[2].addr)
 		if len(c.Odd) != 1 || c.Odd[0].Addr != odd.addr || !errors.Is(c.Odd[0].Err, row.want) || !strings.Contains(c.Odd[0].Err.Error(), row.text) || !strings.Contains(c.Odd[0].Err.Error(), odd.addr) {
 			t.Errorf("%s: odd %+v, expected %v at %s saying %q", row.name, c.Odd, row.want, odd.addr, row.text)
@@ -223,6 +227,40 @@ func TestAnOddStoreIsLeftOutAndNamedWhenTheOthersAgree(t *testing.T) {
 		if !errors.Is(err, seq.ErrStaleEra) {
 			t.Errorf("%s: the client of the missing member got %v, expected %v", row.name, err, seq.ErrStaleEra)
 		}
+	}
+}
+
+func TestAMemberOfALaterListThatIsAwayKeepsItsAddress(t *testing.T) {
+	s := three(t)
+	c := mustConnect(t, addrs(s...)...)
+	list := c.Identity.List()
+	list.Version, list.Members = 2, slices.Clone(list.Members)
+	for i, m := range list.Members {
+		at := slices.IndexFunc(c.Stores, func(n storeclient.Named) bool { return n.UUID == m.UUID })
+		list.Members[i].Addr = c.Stores[at].Addr
+	}
+	for _, n := range c.Stores {
+		if _, err := n.Client.Adopt(t.Context(), "c1", 0, list); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s[2].stop()
+	for _, given := range [][]string{addrs(s...), addrs(s[:2]...)} {
+		again := mustConnect(t, given...)
+		if err := again.Complete(); err != nil || len(again.Stores) != 3 || again.Stores[2].Addr != s[2].addr || again.Stores[2].UUID != c.Stores[2].UUID {
+			t.Errorf("of %v: %+v, %v", given, again.Stores, err)
+		}
+	}
+}
+
+func TestAStoreAtTwoAddressesVotesOnce(t *testing.T) {
+	s := three(t)
+	mustConnect(t, addrs(s...)...)
+	place, _ := places.Load(s[0].addr)
+	places.Store("again-"+s[0].addr, place)
+	s[1].stop()
+	if c, err := connect(t, brief, s[0].addr, "again-"+s[0].addr, s[1].addr); !errors.Is(err, seq.ErrNoQuorum) {
+		t.Errorf("got %+v, %v, expected %v", c.Identity, err, seq.ErrNoQuorum)
 	}
 }
 

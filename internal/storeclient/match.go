@@ -44,14 +44,14 @@ func clusterOf(id quorum.Identity, stores []*candidate) Cluster {
 }
 
 // memberAt returns the candidate that is the member: one that answered as the member, or else one
-// that did before, or whose client is made for it.
+// that did before, whose client is made for it, or that has its address and never answered.
 func memberAt(m quorum.Member, stores []*candidate) *candidate {
 	var before *candidate
 	for _, s := range stores {
 		if s.err == nil && s.odd == nil && s.id.UUID == m.UUID {
 			return s
 		}
-		if s.err != nil && s.client.UUID() == m.UUID {
+		if uuid := s.client.UUID(); s.err != nil && (uuid == m.UUID || uuid == "" && m.Addr == s.client.Addr()) {
 			before = s
 		}
 	}

@@ -62,16 +62,27 @@ func sift(stores []*candidate) error {
 	return nil
 }
 
-// twice marks a store that answers at a second address.
+// twice marks a store that answers at a second address, and both processes of a store that is alive
+// twice.
 func twice(there []*candidate) {
-	at := map[string]string{}
+	at := map[string]*candidate{}
 	for _, s := range there {
-		if other, again := at[s.id.UUID]; again {
-			s.odd = fmt.Errorf("store %s: %w: it is the store at %s again", s.client.Addr(), seq.ErrBadArgument, other)
-			continue
+		other := at[s.id.UUID]
+		switch {
+		case other == nil:
+			at[s.id.UUID] = s
+		case s.id.Start == other.id.Start:
+			s.odd = fmt.Errorf("store %s: %w: it is the store at %s again", s.client.Addr(), seq.ErrBadArgument, other.client.Addr())
+		default:
+			s.odd = alive(s, other)
+			other.odd = alive(other, s)
 		}
-		at[s.id.UUID] = s.client.Addr()
 	}
+}
+
+func alive(s, other *candidate) error {
+	return fmt.Errorf("store %s: %w: another process of %s, uuid %s, answers at %s: its disk was copied, and both copies run", s.client.Addr(), seq.ErrNotVoting,
+		s.id.Name, s.id.UUID, other.client.Addr())
 }
 
 // sideOf returns the stores that belong to first. addrs is how many addresses were given.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -135,4 +136,23 @@ func TestAStoreThatWasAwayWhenItsListGotCompleteHearsOfIt(t *testing.T) {
 		id, err := clients[2].Describe(t.Context())
 		return err == nil && !id.Pending && slices.Contains([]string{"voting", "comparing its disk with what its fellow stores remember of it"}, id.State)
 	})
+}
+
+func TestAConnectingProcessGoesByNeitherOfTwoProcessesOfOneStore(t *testing.T) {
+	s := three(t)
+	mustConnect(t, addrs(s...)...)
+	s[2].stop()
+	clone := &store{t: t, dir: t.TempDir(), addr: "clone-of-" + s[2].addr}
+	if err := os.CopyFS(clone.dir, os.DirFS(s[2].dir)); err != nil {
+		t.Fatal(err)
+	}
+	clone.start()
+	s[2].start()
+	c := mustConnect(t, s[0].addr, s[1].addr, s[2].addr, clone.addr)
+	if len(c.Odd) != 2 || !errors.Is(c.Odd[0].Err, seq.ErrNotVoting) || !strings.Contains(c.Odd[0].Err.Error(), clone.addr) || !strings.Contains(c.Odd[1].Err.Error(), s[2].addr) {
+		t.Errorf("odd %+v, expected both processes, each with the address of the other", c.Odd)
+	}
+	if _, err := connect(t, patience, s[0].addr, s[2].addr, clone.addr); !errors.Is(err, seq.ErrNotVoting) || !strings.Contains(err.Error(), clone.addr) {
+		t.Errorf("one store and two processes of another: %v, expected %v", err, seq.ErrNotVoting)
+	}
 }

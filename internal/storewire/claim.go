@@ -12,7 +12,7 @@ func VouchToProto(cluster string, nonce uint64, claims []quorum.Claim) *pb.Vouch
 
 func claimsToProto(claims []quorum.Claim) []*pb.StoreClaim {
 	return convert(claims, func(c quorum.Claim) *pb.StoreClaim {
-		return &pb.StoreClaim{StoreUuid: c.Store, ByUuid: c.By, BootCount: c.Boot, Commits: c.Commits, Seal: sealToProto(c.Seal)}
+		return &pb.StoreClaim{StoreUuid: c.Store, ByUuid: c.By, BootCount: c.Boot, Commits: c.Commits, Seal: sealToProto(c.Seal), Start: c.Start, StartSeal: sealToProto(c.StartSeal)}
 	})
 }
 
@@ -20,7 +20,8 @@ func claimsToProto(claims []quorum.Claim) []*pb.StoreClaim {
 func ClaimsFromProto(claims []*pb.StoreClaim) []quorum.Claim {
 	const most = 2 * quorum.MaxStores
 	return convert(claims[:min(len(claims), most)], func(c *pb.StoreClaim) quorum.Claim {
-		return quorum.Claim{Store: c.GetStoreUuid(), By: c.GetByUuid(), Boot: c.GetBootCount(), Commits: c.GetCommits(), Seal: sealFromProto(c.GetSeal())}
+		return quorum.Claim{Store: c.GetStoreUuid(), By: c.GetByUuid(), Boot: c.GetBootCount(), Commits: c.GetCommits(), Seal: sealFromProto(c.GetSeal()),
+			Start: c.GetStart(), StartSeal: sealFromProto(c.GetStartSeal())}
 	})
 }
 

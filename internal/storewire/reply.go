@@ -12,7 +12,8 @@ import (
 // ReplyToProto encodes a Reply. Payloads are shared, not copied.
 func ReplyToProto(r quorum.Reply) *pb.ResultsReply {
 	out := &pb.ResultsReply{StoreUuid: r.UUID, Columns: resultColumns(r.Results),
-		BootCount: r.Claim.Boot, Commits: r.Claim.Commits, Seal: sealToProto(r.Claim.Seal)}
+		BootCount: r.Claim.Boot, Commits: r.Claim.Commits, Seal: sealToProto(r.Claim.Seal),
+		Start: r.Claim.Start, StartSeal: sealToProto(r.Claim.StartSeal)}
 	if out.Columns != nil {
 		return out
 	}
@@ -43,7 +44,8 @@ func ReplyToProto(r quorum.Reply) *pb.ResultsReply {
 // reply that is not sound.
 func ReplyFromProto(r *pb.ResultsReply) (out quorum.Reply, err error) {
 	out.UUID = r.GetStoreUuid()
-	out.Claim = quorum.Claim{Boot: r.GetBootCount(), Commits: r.GetCommits(), Seal: sealFromProto(r.GetSeal())}
+	out.Claim = quorum.Claim{Boot: r.GetBootCount(), Commits: r.GetCommits(), Seal: sealFromProto(r.GetSeal()),
+		Start: r.GetStart(), StartSeal: sealFromProto(r.GetStartSeal())}
 	if out.Claim.Commits > 0 {
 		out.Claim.Store = out.UUID
 	}
@@ -86,7 +88,7 @@ func RenewReplyToProto(r quorum.RenewReply) *pb.RenewReply {
 		Sessions: convert(r.Sessions, func(s quorum.SessionInfo) *pb.SessionInfo {
 			return &pb.SessionInfo{Session: uint64(s.Session), Name: s.Name, Addr: s.Addr, RemainingUs: micros(s.Remaining), Attached: s.Attached, Protocol: uint32(s.Protocol)}
 		}),
-		RouteVersion: r.RouteVersion, Commits: r.Commits, Seal: sealToProto(r.Seal), Nonce: r.Nonce, Remembered: claimsToProto(r.Remembered),
+		RouteVersion: r.RouteVersion, Commits: r.Commits, Seal: sealToProto(r.Seal), Start: r.Start, StartSeal: sealToProto(r.StartSeal), Nonce: r.Nonce, Remembered: claimsToProto(r.Remembered),
 		TimeMs: r.Time,
 	}
 }
@@ -96,7 +98,7 @@ func RenewReplyFromProto(r *pb.RenewReply) quorum.RenewReply {
 	return quorum.RenewReply{
 		UUID: r.GetStoreUuid(), BootCount: r.GetBootCount(), Reset: r.GetReset_(),
 		Lost: leasesFromProto(r.GetLost()), Refused: leasesFromProto(r.GetRefused()),
-		RouteVersion: r.GetRouteVersion(), Commits: r.GetCommits(), Seal: sealFromProto(r.GetSeal()), Nonce: r.GetNonce(),
+		RouteVersion: r.GetRouteVersion(), Commits: r.GetCommits(), Seal: sealFromProto(r.GetSeal()), Start: r.GetStart(), StartSeal: sealFromProto(r.GetStartSeal()), Nonce: r.GetNonce(),
 		Remembered: ClaimsFromProto(r.GetRemembered()), Time: r.GetTimeMs(),
 		Sessions: convert(r.GetSessions(), func(s *pb.SessionInfo) quorum.SessionInfo {
 			return quorum.SessionInfo{Session: seq.Session(s.GetSession()), Name: s.GetName(), Addr: s.GetAddr(),
@@ -108,7 +110,7 @@ func RenewReplyFromProto(r *pb.RenewReply) quorum.RenewReply {
 // DescribeToProto encodes an Identity; the store adds what only operators read.
 func DescribeToProto(id quorum.Identity) *pb.DescribeReply {
 	return &pb.DescribeReply{
-		StoreUuid: id.UUID, Name: id.Name, BootCount: id.BootCount, Ref: RefToProto(id.Ref),
+		StoreUuid: id.UUID, Name: id.Name, BootCount: id.BootCount, Start: id.Start, Ref: RefToProto(id.Ref),
 		N: uint32(id.N), R: uint32(id.R), W: uint32(id.W),
 		Mapping: rpc.MappingToProto(id.Mapping), Members: MembersToProto(id.Members),
 		Pending: id.Pending, Voting: id.Voting, State: id.State,
@@ -128,7 +130,7 @@ func DescribeFromProto(r *pb.DescribeReply) (quorum.Identity, error) {
 		return quorum.Identity{}, fmt.Errorf("identity of store %s: %w", r.GetStoreUuid(), err)
 	}
 	return quorum.Identity{
-		UUID: r.GetStoreUuid(), Name: r.GetName(), BootCount: r.GetBootCount(), Ref: RefFromProto(r.GetRef()),
+		UUID: r.GetStoreUuid(), Name: r.GetName(), BootCount: r.GetBootCount(), Start: r.GetStart(), Ref: RefFromProto(r.GetRef()),
 		N: int(r.GetN()), R: int(r.GetR()), W: int(r.GetW()),
 		Mapping: mapping, Members: MembersFromProto(r.GetMembers()),
 		Pending: r.GetPending(), Voting: r.GetVoting(), State: r.GetState(),

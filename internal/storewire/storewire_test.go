@@ -44,7 +44,7 @@ func TestEveryMessageArrivesAsItWasSent(t *testing.T) {
 	travel(t, quorum.ReadRequest{Ref: ref, Session: 1 << 63, Prefix: "s", Registers: []seq.Register{"s\xff\x00\x01\x80", "droutes"}}, ReadToProto, ReadFromProto)
 	travel(t, quorum.PrepareRequest{Ref: ref, Session: 7, Secret: seq.Secret{Seed: [16]byte{1}, Node: "alloc-1"}, Items: []quorum.PrepareItem{{Register: "tx", Round: 1 << 63, Create: true}, {Register: "ty"}}}, PrepareToProto, PrepareFromProto)
 	travel(t, quorum.StepRequest{Ref: ref, Session: 7, Secret: seq.Secret{Seed: [16]byte{2}}, Items: []quorum.StepItem{{Register: "droutes", Round: 8, Max: 1 << 63, Payload: []byte{1, 0, 255}}}}, StepToProto, StepFromProto)
-	claims := []quorum.Claim{{Store: "u", Boot: 1, Commits: 2, Seal: [16]byte{3}}, {Store: "u", By: "v"}}
+	claims := []quorum.Claim{{Store: "u", Boot: 1, Commits: 2, Seal: [16]byte{3}, Start: 7, StartSeal: [16]byte{8}}, {Store: "u", By: "v"}}
 	travel(t, quorum.RenewRequest{Ref: ref, Session: 7, Name: "n", Addr: "a:1", Lease: 1500 * time.Millisecond, Attach: leases, Drop: leases[:1], Attached: 9, Secret: seq.Secret{Seed: [16]byte{4}, Node: "n"},
 		Seen: claims, Nonce: 11, Fellows: claims[:1]}, RenewToProto, RenewFromProto)
 	travel(t, quorum.ReleaseRequest{Ref: ref, Session: 7, Secret: seq.Secret{Seed: [16]byte{3}}, Items: leases, All: true, To: 8}, ReleaseToProto, ReleaseFromProto)
@@ -53,14 +53,14 @@ func TestEveryMessageArrivesAsItWasSent(t *testing.T) {
 			Max: 5, Floor: 4, Payload: []byte("p"), Holder: 6, Remaining: 7 * time.Microsecond, Message: "m"},
 		{Verdict: quorum.VerdictOK},
 	}}, ReplyToProto, ReplyFromProto)
-	travel(t, quorum.RenewReply{UUID: "u", BootCount: 1, Reset: true, Lost: leases, Refused: leases[1:], RouteVersion: 2, Commits: 3, Seal: [16]byte{5}, Remembered: claims, Nonce: 6, Time: 7,
+	travel(t, quorum.RenewReply{UUID: "u", BootCount: 1, Reset: true, Lost: leases, Refused: leases[1:], RouteVersion: 2, Commits: 3, Seal: [16]byte{5}, Start: 9, StartSeal: [16]byte{6}, Remembered: claims, Nonce: 6, Time: 7,
 		Sessions: []quorum.SessionInfo{{Session: 1, Name: "n", Addr: "a", Remaining: time.Second, Attached: 4}}}, RenewReplyToProto, func(p *pb.RenewReply) (quorum.RenewReply, error) { return RenewReplyFromProto(p), nil })
 	life := seq.NewIncarnation(seq.ClusterID{1}, "c", 2, []string{"u1", "u2"})
 	mapping, err := seq.NewMapping(seq.Space{Name: "user", Sections: 3}, seq.Space{Name: "room", Sections: 2, Mode: seq.Strict})
 	if err != nil {
 		t.Fatal(err)
 	}
-	travel(t, quorum.Identity{UUID: "u", Name: "a", BootCount: 1, Ref: ref, N: 3, R: 2, W: 2, Mapping: mapping, Members: members,
+	travel(t, quorum.Identity{UUID: "u", Name: "a", BootCount: 1, Start: 10, Ref: ref, N: 3, R: 2, W: 2, Mapping: mapping, Members: members,
 		Pending: true, Voting: true, State: "voting", MaxLease: time.Second, Grace: time.Millisecond, Commits: 4, Nonce: 5, Zone: "z", Remembered: claims, Incarnation: life}, DescribeToProto, DescribeFromProto)
 	travel(t, quorum.MemberList{Version: 2, R: 2, W: 2, Members: members, Incarnation: life}, ListToProto, func(p *pb.MemberList) (quorum.MemberList, error) { return ListFromProto(p), nil })
 }

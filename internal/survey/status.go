@@ -37,7 +37,8 @@ type Status struct {
 	Arbiter      string   `json:"arbiter"`
 	Frozen       string   `json:"frozen"`
 	LeaseMS      float64  `json:"lease_ms"`
-	Engine       string   `json:"engine"` // what keeps the registers, storesvr or etcd; empty: not known
+	Required     uint32   `json:"required_protocol"` // of sessions; 0: any
+	Engine       string   `json:"engine"`            // what keeps the registers, storesvr or etcd; empty: not known
 	Allocs       []Alloc  `json:"allocs"`
 	Stores       []Store  `json:"stores"`
 	Routers      []Router `json:"routers"` // that the membership knows
@@ -71,7 +72,8 @@ type Alloc struct {
 	Handoffs  uint64 `json:"handoffs"`
 	Nacks     uint64 `json:"nacks"`
 	Version   string `json:"version"`
-	Zone      string `json:"zone"` // empty: none is known
+	Protocol  uint32 `json:"protocol"` // that it speaks; 0: a build of before, or no answer
+	Zone      string `json:"zone"`     // empty: none is known
 }
 
 // Store is one that the AllocSvr write to: a StoreSvr, or a member of etcd.
@@ -87,6 +89,7 @@ type Store struct {
 	DiskFree   uint64 `json:"disk_free_bytes"`
 	NearlyFull bool   `json:"nearly_full"` // it refuses writes; a member of etcd: it soon will
 	Zone       string `json:"zone"`        // empty: none is known
+	Protocol   uint32 `json:"protocol"`    // that it speaks; 0: a build of before, or no answer
 
 	Etcd *EtcdMember `json:"etcd,omitempty"` // null: it is a StoreSvr
 }
@@ -106,7 +109,7 @@ func (s *Survey) Judge() Status {
 	}
 	if best := s.View(); best != nil {
 		r.Era, r.RouteVersion, r.Unowned, r.Moving = best.GetEra(), best.GetRouteVersion(), best.GetSectionsUnowned(), best.GetSectionsMoving()
-		r.Engine = engineOf(best)
+		r.Engine, r.Required = engineOf(best), requiredProtocol(best)
 		r.Arbiter, r.Frozen, r.LeaseMS = best.GetArbiter(), best.GetFrozen(), float64(best.GetLeaseUs())/1000
 		for _, st := range sortedBy(best.GetStores(), (*pb.StoreStatus).GetAddr) {
 			state := st.GetState()
@@ -114,7 +117,7 @@ func (s *Survey) Judge() Status {
 				state = "unreachable"
 			}
 			r.Stores = append(r.Stores, Store{cmp.Or(st.GetName(), s.storeNames()[st.GetAddr()]), st.GetUuid(), st.GetAddr(), state, st.GetBootCount(), st.GetGraceLeftMs(), st.GetCommits(),
-				st.GetDiskFreeBytes(), st.GetNearlyFull(), s.storeZone(st), etcdMember(st.GetEtcd())})
+				st.GetDiskFreeBytes(), st.GetNearlyFull(), s.storeZone(st), st.GetProtocol(), etcdMember(st.GetEtcd())})
 		}
 		r.Stores = sortedBy(r.Stores, func(st Store) string { return st.Name })
 		for _, m := range sortedBy(best.GetMembers(), (*pb.MemberStatus).GetName) {
@@ -130,7 +133,7 @@ func (s *Survey) Judge() Status {
 			a.Session, a.Sections, a.Counters, a.Numbers = SessionText(reply.GetSession()), reply.GetSectionsOwned(), reply.GetCounters(), reply.GetNumbers()
 			a.Steps, a.Takeovers, a.Handoffs = reply.GetSteps(), reply.GetTakeovers(), reply.GetHandoffs()
 			a.Memory, a.Budget, a.Folded, a.Refused = reply.GetUidMemoryBytes(), reply.GetUidMemoryBudget(), reply.GetFoldedBlocks(), reply.GetUidsRefused()
-			a.Nacks, a.Version = reply.GetNacks(), reply.GetVersion()
+			a.Nacks, a.Version, a.Protocol = reply.GetNacks(), reply.GetVersion(), reply.GetProtocol()
 		}
 		r.Allocs = append(r.Allocs, a)
 	}

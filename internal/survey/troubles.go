@@ -22,6 +22,7 @@ const (
 	noAllocators cause = iota
 	noQuorum
 	distrustedDisk
+	protocolOld
 	storeAway
 	diskFull
 	allocatorAway
@@ -90,6 +91,7 @@ func (s *Survey) troubles() []trouble {
 				start("router", m.GetName()), "callers use the others meanwhile"})
 		}
 	}
+	all = append(all, protocolTroubles(best)...)
 	all = append(all, s.zoneTroubles(best)...)
 	all = append(all, s.endTroubles(best)...)
 	if log := best.GetDevLog(); log != "" {
@@ -247,6 +249,7 @@ func (s *Survey) notes() []string {
 			out = append(out, KeptNote(last.GetWorkerFloorMs(), time.Duration(kept)*time.Microsecond))
 		}
 	}
+	out = append(out, s.protocolNotes()...)
 	out = append(out, s.exposed()...)
 	out = append(out, s.zoneNotes()...)
 	for _, node := range s.Cluster.Table.Nodes {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/seqsvr/seqsvr/internal/version"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
 )
@@ -286,5 +287,47 @@ func TestADocumentOfAVersionAloneIsRestored(t *testing.T) {
 	got, err := order(t).Content(m, states)
 	if err != nil || len(got.Registers[seq.RoutesRegister].Payload) != versionLen {
 		t.Errorf("got %+v, %v", got.Registers[seq.RoutesRegister], err)
+	}
+}
+
+// What a build of before would drop keeps it from reading the backup, and stores of it from being
+// served by one.
+func TestABackupWithWhatOlderBuildsWouldDropIsNotReadByThem(t *testing.T) {
+	m, states := sample(t)
+	for _, row := range []struct {
+		name   string
+		change func(*Manifest)
+		first  [2]string // unsigned, signed
+	}{
+		{"plain", func(*Manifest) {}, [2]string{magic, magicSigned}},
+		{"exact spaces", func(m *Manifest) { m.Required = version.ExactSpaces }, [2]string{magic, magicSigned}},
+		{"a required protocol", func(m *Manifest) { m.Required = version.Gate }, [2]string{magicGated, magicBoth}},
+		{"a floor of sections", func(m *Manifest) { m.Floors.Section = 7 }, [2]string{magicGated, magicBoth}},
+	} {
+		of := m
+		row.change(&of)
+		for i, key := range []Key{nil, mine} {
+			var file bytes.Buffer
+			if err := key.Write(&file, of, states); err != nil {
+				t.Fatal(err)
+			}
+			if got := string(file.Bytes()[:len(magic)]); got != row.first[i] {
+				t.Errorf("%s: it begins with %q, want %q", row.name, got, row.first[i])
+			}
+			got, _, sig, err := key.Read(bytes.NewReader(file.Bytes()))
+			if err != nil || got.Required != of.Required || got.Floors != of.Floors || (sig == Held) != (key != nil) {
+				t.Errorf("%s: read as %+v, %v, %v", row.name, got, sig, err)
+			}
+			of.Floors.Section = 0
+			with, err := order(t).Filling(of, states)
+			if err != nil || with.Required != of.Required {
+				t.Errorf("%s: restored with protocol %d, %v", row.name, with.Required, err)
+			}
+			row.change(&of)
+		}
+	}
+	m.Required = version.Protocol + 1
+	if _, err := order(t).Filling(m, states); !errors.Is(err, seq.ErrProtocol) {
+		t.Errorf("of a later build: %v", err)
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/seqsvr/seqsvr/internal/version"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
 )
@@ -49,16 +50,31 @@ type Manifest struct {
 // the name; promised round and session, accepted round and session, max, the max that came
 // with the payload, 8 each; the payload; CRC-32C of all that, 4. Numbers are big-endian.
 // SHA-256 of everything before it is at the end. A signed file has another magic line, and
-// HMAC-SHA256 of everything before it, the SHA-256 included, as its last 32 bytes.
+// HMAC-SHA256 of everything before it, the SHA-256 included, as its last 32 bytes. So has a file
+// that builds of before version.Gate must not restore: they would drop what they do not know.
 const (
 	magic       = "seqsvr backup 1\n"
 	magicSigned = "seqsvr backup 2\n"
+	magicGated  = "seqsvr backup 3\n"
+	magicBoth   = "seqsvr backup 4\n"
 	headLen     = 2 + 4
 	wordLen     = 6 * 8
 	maxManifest = 16 << 20
 )
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// magic returns the magic line of the file.
+func (m Manifest) magic(signed bool) string {
+	lines := [2]string{magic, magicSigned}
+	if m.Required >= version.Gate || m.Floors.Section > 0 {
+		lines = [2]string{magicGated, magicBoth}
+	}
+	if signed {
+		return lines[1]
+	}
+	return lines[0]
+}
 
 // Write writes a backup of the states, in any order, unsigned. It sets Registers of the manifest.
 func Write(w io.Writer, m Manifest, states []quorum.RegisterState) error {
@@ -74,10 +90,7 @@ func (k Key) Write(w io.Writer, m Manifest, states []quorum.RegisterState) error
 	if err != nil {
 		return fmt.Errorf("write backup: %w", err)
 	}
-	sum, mac, first := sha256.New(), k.mac(), magic
-	if k != nil {
-		first = magicSigned
-	}
+	sum, mac, first := sha256.New(), k.mac(), m.magic(k != nil)
 	out := io.MultiWriter(w, sum, mac)
 	if _, err := fmt.Fprintf(out, "%s%s\n", first, head); err != nil {
 		return fmt.Errorf("write backup: %w", err)

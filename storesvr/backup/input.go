@@ -12,6 +12,7 @@ import (
 	"hash"
 	"hash/crc32"
 	"io"
+	"slices"
 
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
@@ -80,10 +81,10 @@ func (in *input) backup() (m Manifest, states []quorum.RegisterState, sig Signat
 	if err != nil {
 		return fail(err)
 	}
-	if string(first) != magic && string(first) != magicSigned {
+	if !slices.Contains([]string{magic, magicSigned, magicGated, magicBoth}, string(first)) {
 		return fail(damaged("it does not begin as one"))
 	}
-	signed := string(first) == magicSigned
+	signed := string(first) == magicSigned || string(first) == magicBoth
 	head, err := in.line()
 	if err != nil {
 		return fail(err)

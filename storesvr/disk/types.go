@@ -12,16 +12,16 @@ import (
 )
 
 // Format is the version of the database's layout. 1 had a record a section. FormatGated is
-// the same layout of a store that requires version.Gate or newer of sessions: builds that do
-// not go by requirements refuse it before they change anything.
+// the same layout with what builds of before version.Gate do not go by, or would drop: they
+// refuse it before they change anything.
 const (
 	Format      = 2
 	FormatGated = 3
 )
 
-// formatOf returns the format of a database with the required protocol.
-func formatOf(required int) int {
-	if required >= version.Gate {
+// formatOf returns the format of a database with that required protocol and those floors.
+func formatOf(required int, floors quorum.Floors) int {
+	if required >= version.Gate || floors.Section > 0 {
 		return FormatGated
 	}
 	return Format

@@ -12,12 +12,12 @@ var floorMutants = []mutant{
 	{rule: "floors-of-the-era", name: "a floor does not travel", file: "internal/storewire/reply.go", in: []string{"internal/storewire"}, edits: []edit{
 		{"			Floor:     res.GetFloor(),\n", ""}}},
 	{rule: "learners-have-the-floors", name: "a learner is made without the floors", file: "storesvr/init.go", in: []string{"internal/storecare"}, edits: []edit{
-		{"disk.Filling{Floors: disk.Floors{Floors: cfg.Floors}}", "disk.Filling{}"}}},
+		{"disk.Filling{Floors: disk.Floors{Floors: cfg.Floors}, ", "disk.Filling{"}}},
 	{rule: "learners-have-the-floors", name: "a learner is not told of the floors", file: "cmd/storesvr/learner.go", in: []string{"cmd/storesvr"}, edits: []edit{
-		{", Floors: id.Floors, Zone: o.zone})", ", Zone: o.zone})"}}},
+		{", Floors: id.Floors, Zone: o.zone, ", ", Zone: o.zone, "}}},
 	{rule: "backups-have-the-floors", name: "the floors of the voters are not in a backup",
 		file: "internal/storecare/snapshot.go", in: []string{"internal/storecare"}, edits: []edit{
-			{"		snap.Floors = snap.Floors.Over(s.id.Floors)\n", ""}}},
+			{"snap.Floors.Over(s.id.Floors), max(", "snap.Floors, max("}}},
 	{rule: "backups-have-the-floors", name: "the floor of tags falls with the next restore",
 		file: "storesvr/backup/restore.go", in: []string{"storesvr/backup"}, edits: []edit{
 			{"{&floors.Tag, m.Floors.Tag, ", "{&floors.Tag, 0, "}}},

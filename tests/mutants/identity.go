@@ -11,9 +11,7 @@ var identityMutants = []mutant{
 		{"s.binding(members, originOf(there))); s.err != nil {\n			return\n		}\n	}\n", "s.binding(members, originOf(there))); s.err != nil {\n			continue\n		}\n	}\n	if len(answered(there)) < len(there) {\n		return\n	}\n"}}},
 	{rule: "binding-in-two-steps", name: "stores are bound in the order of the configuration", file: "internal/storeclient/bind.go", in: []string{"storesvr"}, edits: []edit{
 		{"return cmp.Compare(a.id.UUID, b.id.UUID) })\n	var", "return 0 })\n	var"}}},
-	{rule: "binding-in-two-steps", name: "a store takes another list while it is pending", file: "storesvr/members.go", in: []string{"storesvr"}, edits: []edit{
-		{"	case !slices.EqualFunc(own.List, members, quorum.Member.Same):\n", "	case own.Pending && first:\n		return &disk.Members{Version: 1, List: members, Pending: true}, nil\n	case !slices.EqualFunc(own.List, members, quorum.Member.Same):\n"}}},
-	{rule: "binding-in-two-steps", name: "a store that is not bound takes complete for a bind", file: "storesvr/members.go", in: []string{"storesvr"}, edits: []edit{
+	{rule: "binding-in-two-steps", name: "a store that is not bound takes complete for a bind", file: "storesvr/members.go", in: []string{"internal/storeclient"}, edits: []edit{
 		{"	case own.Version == 0 && step == pb.BindStep_BIND_STEP_COMPLETE:\n", "	case false:\n"}}},
 	{rule: "binding-in-two-steps", name: "a follower does not tell a pending store that its list is complete", file: "internal/storeclient/follow.go", in: []string{"internal/storeclient"}, edits: []edit{
 		{"	bind(ctx, asked)\n", ""}}},
@@ -35,4 +33,20 @@ var identityMutants = []mutant{
 		{"		func(i, _ int, a *answer) bool { return a.err == nil && a.id.UUID == asked[i].client.UUID() },\n", ""}}},
 	{rule: "address-is-no-identity", name: "the client of a missing member takes any store", file: "internal/storeclient/match.go", in: []string{"internal/storeclient"}, edits: []edit{
 		{"		s.client.uuid.Store(&m.UUID)\n		c.Stores", "		c.Stores"}}},
+	{rule: "one-uuid-one-process", name: "a store does not mind another process of its start", file: "storesvr/witness.go", in: []string{"storesvr"}, edits: []edit{
+		{"own.Twin(c) && c.StartSeal", "own.Twin(own) && c.StartSeal"}}},
+	{rule: "one-uuid-one-process", name: "a store believes in another process without its seal", file: "storesvr/witness.go", in: []string{"storesvr"}, edits: []edit{
+		{" && c.StartSeal == startSealOf(w.key, c) {\n", " {\n"}}},
+	{rule: "one-uuid-one-process", name: "a fellow store keeps the newest claim alone", file: "storesvr/witness.go", in: []string{"storesvr"}, edits: []edit{
+		{"			if other, there := w.others[m.UUID]; there {\n", "			if other, there := w.others[m.UUID]; there && false {\n"}}},
+	{rule: "one-uuid-one-process", name: "a session keeps to itself what fellow stores say of a store that votes", file: "quorum/witness.go", in: []string{"storesvr"}, edits: []edit{
+		{"	for _, claims := range s.rumours {\n		out = append(out, claims...)\n	}\n", ""}}},
+	{rule: "one-uuid-one-process", name: "what was said before the start counts as asked for", file: "quorum/witness.go", in: []string{"quorum"}, edits: []edit{
+		{"	if s.ask.nonce != 0 { // what was said before is no answer to that\n		return out\n	}\n", ""},
+		{"			c.By = \"\" // the store has not asked for it\n", "			c.By = by\n"},
+		{"|| heard && c.Boot < s.seen.Boot) {", "|| (heard || true) && c.Boot < s.seen.Boot) {"}}},
+	{rule: "one-uuid-one-process", name: "a connecting process goes by one of two", file: "internal/storeclient/sift.go", in: []string{"internal/storeclient"}, edits: []edit{
+		{"			other.odd = alive(other, s)\n", ""}}},
+	{rule: "address-is-no-identity", name: "a member that is away and never answered has no client", file: "internal/storeclient/match.go", in: []string{"internal/storeclient"}, edits: []edit{
+		{"(uuid == m.UUID || uuid == \"\" && m.Addr == s.client.Addr())", "uuid == m.UUID"}}},
 }

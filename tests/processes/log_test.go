@@ -81,11 +81,17 @@ type replay struct {
 // startReplay starts it against the cluster.
 func startReplay(t *testing.T, c *localcluster.Cluster, args ...string) *replay {
 	t.Helper()
+	return startReplayBy(t, c, harness.Binaries(t), args...)
+}
+
+// startReplayBy is startReplay by the seqctl of a folder.
+func startReplayBy(t *testing.T, c *localcluster.Cluster, bin string, args ...string) *replay {
+	t.Helper()
 	r := &replay{t: t, out: filepath.Join(t.TempDir(), "answers"), parts: make(chan []msglog.Message, 16), done: make(chan struct{})}
 	r.close = sync.OnceFunc(func() { close(r.parts) })
 	args = append(replayArgs(c, "-", r.out), args...)
 	ctx, cancel := context.WithCancel(context.Background())
-	cmd := command(ctx, t, "seqctl", args...)
+	cmd := commandBy(ctx, t, bin, "seqctl", args...)
 	cmd.Stdout, cmd.Stderr = &r.stdout, &r.stderr
 	stdin, err := cmd.StdinPipe()
 	if err == nil {

@@ -3,6 +3,7 @@ package processes
 import (
 	"context"
 	"os/exec"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -68,4 +69,12 @@ func run(t *testing.T, name string, args ...string) harness.Ended {
 func command(ctx context.Context, t *testing.T, name string, args ...string) *exec.Cmd {
 	t.Helper()
 	return harness.Command(ctx, t, nil, name, args...)
+}
+
+// commandBy is command of a binary of another folder.
+func commandBy(ctx context.Context, t *testing.T, bin, name string, args ...string) *exec.Cmd {
+	t.Helper()
+	cmd := command(ctx, t, name, args...)
+	cmd.Path = filepath.Join(bin, name)
+	return cmd
 }

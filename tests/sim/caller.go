@@ -19,16 +19,16 @@ var tagNames = []string{"orders", "bills", "letters", "late"}
 // tagKey is a tag's place in the history, beside the UIDs.
 func tagKey(name string) history.Key { return history.Key{Space: "tag:" + name} }
 
-// register is the register that a UID's numbers rest on.
-func (w *world) register(space string, uid uint64) seq.Register {
-	s, err := w.ident.Mapping.Space(space)
+// register is the register that a key's numbers rest on.
+func (w *world) register(key history.Key) seq.Register {
+	_, id, err := w.place(key)
 	if err != nil {
 		return ""
 	}
-	return seq.SectionRegister(s.SectionOf(seq.UID(uid)))
+	return seq.SectionRegister(id)
 }
 
-// keys are the counters that callers use: a few UIDs of every section.
+// keys are the counters that callers use: a few UIDs of every section, and a few string keys.
 func (w *world) keys() []history.Key {
 	var out []history.Key
 	for i := range w.ident.Mapping.Spaces {
@@ -47,6 +47,9 @@ func (w *world) keys() []history.Key {
 				delete(left, id)
 			}
 		}
+	}
+	for n := range uint64(namesPerRun) {
+		out = append(out, history.Key{Space: nameSpace, UID: n})
 	}
 	return out
 }
@@ -155,8 +158,7 @@ func (c *caller) try(ctx context.Context, key history.Key, ask func(ctx context.
 func (c *caller) next(ctx context.Context, key history.Key, count uint32) error {
 	return c.try(ctx, key, func(ctx context.Context, at *conn) error {
 		start, floor := c.w.now(), c.w.check.promises.floor(key)
-		reply, err := pb.NewSequenceClient(at).Next(ctx, &pb.NextRequest{
-			Space: key.Space, Id: &pb.NextRequest_Uid{Uid: key.UID}, Count: count})
+		reply, err := pb.NewSequenceClient(at).Next(ctx, nextOf(key, count))
 		if err == nil && reply.GetLast()-reply.GetFirst()+1 != uint64(count) {
 			c.w.check.broken("U", "%d numbers asked of %v, got %d-%d", count, key, reply.GetFirst(), reply.GetLast())
 		}
@@ -217,8 +219,7 @@ func (c *caller) took(key history.Key, start time.Duration, floor, first, last u
 func (c *caller) current(ctx context.Context, key history.Key) error {
 	return c.try(ctx, key, func(ctx context.Context, at *conn) error {
 		floor := c.w.check.promises.floor(key)
-		reply, err := pb.NewSequenceClient(at).Current(ctx, &pb.CurrentRequest{
-			Batches: []*pb.Batch{{Space: key.Space, Uids: []uint64{key.UID}}}})
+		reply, err := pb.NewSequenceClient(at).Current(ctx, &pb.CurrentRequest{Batches: []*pb.Batch{batchOf(key)}})
 		if err != nil {
 			return err
 		}
@@ -234,8 +235,7 @@ func (c *caller) raise(ctx context.Context, key history.Key, by uint64) error {
 	return c.try(ctx, key, func(ctx context.Context, at *conn) error {
 		floor := c.w.check.promises.floor(key) + by
 		c.w.check.onces.lift(key, floor)
-		reply, err := pb.NewSequenceClient(at).Raise(ctx, &pb.RaiseRequest{
-			Space: key.Space, Id: &pb.RaiseRequest_Uid{Uid: key.UID}, AtLeast: floor})
+		reply, err := pb.NewSequenceClient(at).Raise(ctx, raiseOf(key, floor))
 		if err != nil {
 			return err
 		}

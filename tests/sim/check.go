@@ -107,11 +107,12 @@ func (c *checker) answer(h *host, life int, k *call, msg, reply proto.Message) {
 	switch reply := reply.(type) {
 	case *pb.NextReply:
 		req := msg.(*pb.NextRequest)
-		c.kept(h, req.GetSpace(), req.GetUid(), reply.GetLast())
-		c.leased(h, req.GetSpace(), req.GetUid())
+		key := callerKey(req.GetSpace(), req.GetUid(), req.GetKey())
+		c.kept(h, key, reply.GetLast())
+		c.leased(h, key)
 	case *pb.RaiseReply:
 		req := msg.(*pb.RaiseRequest)
-		c.kept(h, req.GetSpace(), req.GetUid(), reply.GetValue())
+		c.kept(h, callerKey(req.GetSpace(), req.GetUid(), req.GetKey()), reply.GetValue())
 	case *pb.SegmentTakeReply:
 		c.w.back.kept(h, seq.TagRegister(msg.(*pb.SegmentTakeRequest).GetTag()), reply.GetLast())
 	case *pb.SnowflakeGenerateReply:
@@ -140,9 +141,15 @@ func (c *checker) batch(h *host, req *pb.BatchNextRequest, reply *pb.BatchNextRe
 			if k < len(r.GetLast()) {
 				last = r.GetLast()[k]
 			}
-			c.kept(h, b.GetSpace(), b.GetUids()[k], last)
-			if len(req.GetBatches()) == 1 && len(b.GetUids()) == 1 {
-				c.leased(h, b.GetSpace(), b.GetUids()[k])
+			key := history.Key{Space: b.GetSpace()}
+			if uids := b.GetUids(); k < len(uids) {
+				key.UID = uids[k]
+			} else {
+				key = callerKey("", 0, b.GetKeys()[k-len(uids)])
+			}
+			c.kept(h, key, last)
+			if len(req.GetBatches()) == 1 && len(b.GetUids())+len(b.GetKeys()) == 1 {
+				c.leased(h, key)
 			}
 		}
 	}
@@ -168,10 +175,11 @@ func (c *checker) made(h *host, reply *pb.SnowflakeGenerateReply) {
 	}
 }
 
-// kept checks that a number of a UID is on the disks that it must be on before it is told.
-func (c *checker) kept(h *host, space string, uid, number uint64) {
-	if space != exactSpace {
-		c.w.back.kept(h, c.w.register(space, uid), number)
+// kept checks that a number of a key is on the disks that it must be on before it is told.
+func (c *checker) kept(h *host, key history.Key, number uint64) {
+	uid := key.UID
+	if key.Space != exactSpace {
+		c.w.back.kept(h, c.w.register(key), number)
 		return
 	}
 	have := 0
@@ -225,8 +233,8 @@ type ballot struct {
 // leased checks the rule SERVE: a number is taken under a lease that has not ended. No
 // time passes between the taking and the answer, unless the answer waits for the stores, as
 // it does in a strict space.
-func (c *checker) leased(h *host, space string, uid uint64) {
-	s, err := c.w.ident.Mapping.Space(space)
+func (c *checker) leased(h *host, key history.Key) {
+	s, id, err := c.w.place(key)
 	if err != nil || s.Mode == seq.Strict || s.Mode == seq.UniqueOnly || s.Mode == seq.Exact {
 		return
 	}
@@ -236,7 +244,7 @@ func (c *checker) leased(h *host, space string, uid uint64) {
 	if !up || p == nil {
 		return
 	}
-	id, now := s.SectionOf(seq.UID(uid)), h.clock.Now()
+	now := h.clock.Now()
 	for _, v := range p.node.Sections() {
 		if v.Section == id {
 			c.within(h, v, now)

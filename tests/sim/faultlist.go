@@ -29,6 +29,7 @@ func init() { // not in place: a fault may arm others
 		"elect": injectElect, "nospace": injectNoSpace, "compact": injectCompact, "sluggish": injectSluggish, "rollback": injectRollback,
 		"reprieve": injectReprieve, "revive": injectRevive, "wake": injectWake, "stillborn": injectStillborn,
 		"blackout": injectBlackout, "apart": injectApart, // of whole Sets
+		"rehash": injectRehash,
 		"backup": injectOrder, "abort": injectOrder, "disaster": injectDisaster, "rival": injectRival,
 	}
 }

@@ -77,7 +77,7 @@ func (b *onStores) launch(h *host, p *allocProc) {
 	}
 	b.mu.Unlock()
 	wiring := allocsvr.Wiring{Identity: w.ident, Stores: stores}
-	if len(w.sets) == 1 {
+	if len(w.sets) == 1 && !b.opts.Rehash {
 		w.procs.serve(h, p, wiring)
 		return
 	}
@@ -299,7 +299,7 @@ func (b *onStores) find(h *host, p *allocProc, dial grpc.DialOption) (cluster st
 		return cluster, wiring, err
 	}
 	wiring = allocsvr.Wiring{Identity: cluster.Identity, Stores: storeclient.NamedStores(cluster.Stores)}
-	if err = cluster.Complete(); err == nil && len(b.w.sets) > 1 {
+	if err = cluster.Complete(); err == nil && (len(b.w.sets) > 1 || b.opts.Rehash) {
 		err = b.read(ctx, h, &wiring)
 	}
 	if err != nil {

@@ -31,8 +31,11 @@ type Options struct {
 	Fixed    bool // each node has a worker id of its own
 	Beyond   bool // clocks run beyond rho: M is not promised then
 	Care     bool // operators change the stores, back up and restore
-	Scarce   bool // until all is healed, nodes have hardly any memory for counters, and fold them
-	Trace    bool // keep the events; Result.Events reads them
+	// Rehash has string keys hashed under new secrets now and then, and StoreClock has the wall
+	// clock of one store wrong in runs with operators.
+	Rehash, StoreClock bool
+	Scarce             bool // until all is healed, nodes have hardly any memory for counters, and fold them
+	Trace              bool // keep the events; Result.Events reads them
 	// still leaves nothing to chance: clocks run true. sectionsWanted is for scenarios.
 	still          bool
 	sectionsWanted uint32
@@ -105,6 +108,12 @@ func OptionsOf(seed uint64) Options {
 	o.Routers = rng.IntN(3)
 	o.Fixed = rng.IntN(5) == 0
 	o.Keep = []time.Duration{20 * time.Second, seq.MaxWindow, seq.MaxWindow}[rng.IntN(3)]
+	// Of a chance of their own, so that the rest of a seed is drawn as before.
+	rng = rand.New(rand.NewPCG(seed, 0x5ea))
+	if rng.IntN(6) == 0 {
+		o.Stores = 4 // W is 3 and R is 2
+	}
+	o.Rehash, o.StoreClock = rng.IntN(3) == 0, rng.IntN(2) == 0
 	return o
 }
 

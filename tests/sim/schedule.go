@@ -76,6 +76,7 @@ func Schedule(o Options) []Fault {
 	if o.Sets > 1 {
 		out = append(out, setsSchedule(o)...)
 	}
+	out = append(out, extras(o)...)
 	slices.SortStableFunc(out, func(a, b Fault) int { return cmp.Compare(a.At, b.At) })
 	return out
 }

@@ -17,12 +17,9 @@ type sdk struct {
 	api *client.Client
 }
 
-// spaceKey is the key as the SDK has it.
-func spaceKey(key history.Key) client.Key { return client.Key{Space: key.Space, UID: seq.UID(key.UID)} }
-
 // next implements asker: now and then for several keys at once.
 func (s *sdk) next(ctx context.Context, key history.Key, count uint32) error {
-	if count > 1 && count%3 == 0 {
+	if count > 1 && count%3 == 0 && key.Space != nameSpace {
 		return s.batch(ctx, key.Space)
 	}
 	start, floor := s.w.now(), s.w.check.promises.floor(key)
@@ -59,7 +56,13 @@ func (s *sdk) batch(ctx context.Context, space string) error {
 // current implements asker.
 func (s *sdk) current(ctx context.Context, key history.Key) error {
 	floor := s.w.check.promises.floor(key)
-	got, err := s.api.Current(ctx, key.Space, []seq.UID{seq.UID(key.UID)})
+	var got []client.Value
+	var err error
+	if key.Space == nameSpace {
+		got, err = s.api.CurrentKeys(ctx, "", []string{nameOf(key)})
+	} else {
+		got, err = s.api.Current(ctx, key.Space, []seq.UID{seq.UID(key.UID)})
+	}
 	if err == nil {
 		err = got[0].Err
 	}

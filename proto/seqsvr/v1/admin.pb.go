@@ -527,6 +527,7 @@ type StatusReply struct {
 	KeyHashes       []*KeyHash       `protobuf:"bytes,32,rep,name=key_hashes,json=keyHashes,proto3" json:"key_hashes,omitempty"`                      // of all spaces; empty: not known, or a build of before
 	Brief           bool             `protobuf:"varint,33,opt,name=brief,proto3" json:"brief,omitempty"`                                              // it was asked so, and says no more
 	SectionsOneZone uint32           `protobuf:"varint,34,opt,name=sections_one_zone,json=sectionsOneZone,proto3" json:"sections_one_zone,omitempty"` // whose first standby is in their owner's zone, though there are two zones
+	Protocol        uint32           `protobuf:"varint,50,opt,name=protocol,proto3" json:"protocol,omitempty"`                                        // that the node speaks; 0: a build of before
 	W               uint32           `protobuf:"varint,35,opt,name=w,proto3" json:"w,omitempty"`                                                      // stores that a write needs; 0: a build of before
 	// How far the node's clock is ahead of those that the stores go by, negative if it is behind. Absent
 	// if that is not known.
@@ -799,6 +800,13 @@ func (x *StatusReply) GetBrief() bool {
 func (x *StatusReply) GetSectionsOneZone() uint32 {
 	if x != nil {
 		return x.SectionsOneZone
+	}
+	return 0
+}
+
+func (x *StatusReply) GetProtocol() uint32 {
+	if x != nil {
+		return x.Protocol
 	}
 	return 0
 }
@@ -2076,7 +2084,7 @@ const file_seqsvr_v1_admin_proto_rawDesc = "" +
 	"quotaBytes\x12\x16\n" +
 	"\x06alarms\x18\x06 \x03(\tR\x06alarms\x12\x1a\n" +
 	"\brestored\x18\a \x01(\tR\brestored\x12\x16\n" +
-	"\x06prefix\x18\b \x01(\tR\x06prefix\"\xb9\t\n" +
+	"\x06prefix\x18\b \x01(\tR\x06prefix\"\xd5\t\n" +
 	"\vStatusReply\x12\x1d\n" +
 	"\n" +
 	"cluster_id\x18\x01 \x01(\tR\tclusterId\x12\x10\n" +
@@ -2114,7 +2122,8 @@ const file_seqsvr_v1_admin_proto_rawDesc = "" +
 	"\n" +
 	"key_hashes\x18  \x03(\v2\x12.seqsvr.v1.KeyHashR\tkeyHashes\x12\x14\n" +
 	"\x05brief\x18! \x01(\bR\x05brief\x12*\n" +
-	"\x11sections_one_zone\x18\" \x01(\rR\x0fsectionsOneZone\x12\f\n" +
+	"\x11sections_one_zone\x18\" \x01(\rR\x0fsectionsOneZone\x12\x1a\n" +
+	"\bprotocol\x182 \x01(\rR\bprotocol\x12\f\n" +
 	"\x01w\x18# \x01(\rR\x01w\x12)\n" +
 	"\x0eclock_ahead_ms\x18< \x01(\x12H\x00R\fclockAheadMs\x88\x01\x01B\x11\n" +
 	"\x0f_clock_ahead_ms\"\x91\x01\n" +

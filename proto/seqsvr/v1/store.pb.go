@@ -404,8 +404,10 @@ type StoreClaim struct {
 	StoreUuid     string                 `protobuf:"bytes,1,opt,name=store_uuid,json=storeUuid,proto3" json:"store_uuid,omitempty"` // the store that it is about
 	ByUuid        string                 `protobuf:"bytes,2,opt,name=by_uuid,json=byUuid,proto3" json:"by_uuid,omitempty"`          // the fellow store that remembers it; empty: the session that sends it
 	BootCount     uint64                 `protobuf:"varint,3,opt,name=boot_count,json=bootCount,proto3" json:"boot_count,omitempty"`
-	Commits       uint64                 `protobuf:"varint,4,opt,name=commits,proto3" json:"commits,omitempty"` // transactions over the whole life of the disk; 0: nothing is remembered
-	Seal          []byte                 `protobuf:"bytes,5,opt,name=seal,proto3" json:"seal,omitempty"`        // 16 bytes by a key on the store's own disk: a claim without it is noise
+	Commits       uint64                 `protobuf:"varint,4,opt,name=commits,proto3" json:"commits,omitempty"`                     // transactions over the whole life of the disk; 0: nothing is remembered
+	Seal          []byte                 `protobuf:"bytes,5,opt,name=seal,proto3" json:"seal,omitempty"`                            // 16 bytes by a key on the store's own disk: a claim without it is noise
+	Start         uint64                 `protobuf:"fixed64,6,opt,name=start,proto3" json:"start,omitempty"`                        // drawn by the store's process at its start; 0: not known
+	StartSeal     []byte                 `protobuf:"bytes,7,opt,name=start_seal,json=startSeal,proto3" json:"start_seal,omitempty"` // 16 bytes by the same key, of boot_count and start
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -471,6 +473,20 @@ func (x *StoreClaim) GetCommits() uint64 {
 func (x *StoreClaim) GetSeal() []byte {
 	if x != nil {
 		return x.Seal
+	}
+	return nil
+}
+
+func (x *StoreClaim) GetStart() uint64 {
+	if x != nil {
+		return x.Start
+	}
+	return 0
+}
+
+func (x *StoreClaim) GetStartSeal() []byte {
+	if x != nil {
+		return x.StartSeal
 	}
 	return nil
 }
@@ -1309,6 +1325,7 @@ type DescribeReply struct {
 	WorkerFloorMs    uint64                 `protobuf:"fixed64,28,opt,name=worker_floor_ms,json=workerFloorMs,proto3" json:"worker_floor_ms,omitempty"`       // likewise no worker id; milliseconds since 1970
 	WorkersKeptUs    uint64                 `protobuf:"varint,29,opt,name=workers_kept_us,json=workersKeptUs,proto3" json:"workers_kept_us,omitempty"`        // until the store's clock is there: worker ids are kept back
 	Zone             string                 `protobuf:"bytes,30,opt,name=zone,proto3" json:"zone,omitempty"`                                                  // that the store is in; empty: none
+	Start            uint64                 `protobuf:"fixed64,33,opt,name=start,proto3" json:"start,omitempty"`                                              // drawn by the store's process at its start; 0: a build of the version before
 	Pending          bool                   `protobuf:"varint,32,opt,name=pending,proto3" json:"pending,omitempty"`                                           // bound, and not complete: see BindStep
 	Protocol         uint32                 `protobuf:"varint,50,opt,name=protocol,proto3" json:"protocol,omitempty"`                                         // that the store speaks; 0: a build of before
 	RequiredProtocol uint32                 `protobuf:"varint,51,opt,name=required_protocol,json=requiredProtocol,proto3" json:"required_protocol,omitempty"` // of sessions; 0: any
@@ -1557,6 +1574,13 @@ func (x *DescribeReply) GetZone() string {
 		return x.Zone
 	}
 	return ""
+}
+
+func (x *DescribeReply) GetStart() uint64 {
+	if x != nil {
+		return x.Start
+	}
+	return 0
 }
 
 func (x *DescribeReply) GetPending() bool {
@@ -2358,9 +2382,11 @@ type ResultsReply struct {
 	StoreUuid     string                 `protobuf:"bytes,1,opt,name=store_uuid,json=storeUuid,proto3" json:"store_uuid,omitempty"`
 	Results       []*Result              `protobuf:"bytes,2,rep,name=results,proto3" json:"results,omitempty"`
 	Columns       *ResultColumns         `protobuf:"bytes,3,opt,name=columns,proto3" json:"columns,omitempty"`                       // instead of results
-	BootCount     uint64                 `protobuf:"varint,4,opt,name=boot_count,json=bootCount,proto3" json:"boot_count,omitempty"` // with commits and seal, a claim on the store's disk; replies to Prepare and Step
+	BootCount     uint64                 `protobuf:"varint,4,opt,name=boot_count,json=bootCount,proto3" json:"boot_count,omitempty"` // with commits, seal, start and start_seal, a claim on the store's disk; replies to Prepare and Step
 	Commits       uint64                 `protobuf:"varint,5,opt,name=commits,proto3" json:"commits,omitempty"`
 	Seal          []byte                 `protobuf:"bytes,6,opt,name=seal,proto3" json:"seal,omitempty"`
+	Start         uint64                 `protobuf:"fixed64,7,opt,name=start,proto3" json:"start,omitempty"`
+	StartSeal     []byte                 `protobuf:"bytes,8,opt,name=start_seal,json=startSeal,proto3" json:"start_seal,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2433,6 +2459,20 @@ func (x *ResultsReply) GetCommits() uint64 {
 func (x *ResultsReply) GetSeal() []byte {
 	if x != nil {
 		return x.Seal
+	}
+	return nil
+}
+
+func (x *ResultsReply) GetStart() uint64 {
+	if x != nil {
+		return x.Start
+	}
+	return 0
+}
+
+func (x *ResultsReply) GetStartSeal() []byte {
+	if x != nil {
+		return x.StartSeal
 	}
 	return nil
 }
@@ -2765,6 +2805,8 @@ type RenewReply struct {
 	Commits      uint64                 `protobuf:"varint,8,opt,name=commits,proto3" json:"commits,omitempty"`                               // transactions over the whole life of the disk
 	Seal         []byte                 `protobuf:"bytes,9,opt,name=seal,proto3" json:"seal,omitempty"`                                      // of boot_count and commits
 	Remembered   []*StoreClaim          `protobuf:"bytes,10,rep,name=remembered,proto3" json:"remembered,omitempty"`                         // of its fellow stores, those included of which it remembers nothing
+	Start        uint64                 `protobuf:"fixed64,12,opt,name=start,proto3" json:"start,omitempty"`                                 // drawn by the store's process at its start
+	StartSeal    []byte                 `protobuf:"bytes,13,opt,name=start_seal,json=startSeal,proto3" json:"start_seal,omitempty"`          // of boot_count and start
 	// Not 0: the store has restarted and grants nothing before what it has on its disk was
 	// compared with what its fellow stores remember. Ask them, and renew with this and what
 	// they said.
@@ -2872,6 +2914,20 @@ func (x *RenewReply) GetSeal() []byte {
 func (x *RenewReply) GetRemembered() []*StoreClaim {
 	if x != nil {
 		return x.Remembered
+	}
+	return nil
+}
+
+func (x *RenewReply) GetStart() uint64 {
+	if x != nil {
+		return x.Start
+	}
+	return 0
+}
+
+func (x *RenewReply) GetStartSeal() []byte {
+	if x != nil {
+		return x.StartSeal
 	}
 	return nil
 }
@@ -3074,7 +3130,7 @@ const file_seqsvr_v1_store_proto_rawDesc = "" +
 	"\x01r\x18\x02 \x01(\rR\x01r\x12\f\n" +
 	"\x01w\x18\x03 \x01(\rR\x01w\x120\n" +
 	"\amembers\x18\x04 \x03(\v2\x16.seqsvr.v1.StoreMemberR\amembers\x128\n" +
-	"\vincarnation\x18\x05 \x01(\v2\x16.seqsvr.v1.IncarnationR\vincarnation\"\x91\x01\n" +
+	"\vincarnation\x18\x05 \x01(\v2\x16.seqsvr.v1.IncarnationR\vincarnation\"\xc6\x01\n" +
 	"\n" +
 	"StoreClaim\x12\x1d\n" +
 	"\n" +
@@ -3083,7 +3139,10 @@ const file_seqsvr_v1_store_proto_rawDesc = "" +
 	"\n" +
 	"boot_count\x18\x03 \x01(\x04R\tbootCount\x12\x18\n" +
 	"\acommits\x18\x04 \x01(\x04R\acommits\x12\x12\n" +
-	"\x04seal\x18\x05 \x01(\fR\x04seal\"r\n" +
+	"\x04seal\x18\x05 \x01(\fR\x04seal\x12\x14\n" +
+	"\x05start\x18\x06 \x01(\x06R\x05start\x12\x1d\n" +
+	"\n" +
+	"start_seal\x18\a \x01(\fR\tstartSeal\"r\n" +
 	"\fVouchRequest\x12\x1d\n" +
 	"\n" +
 	"cluster_id\x18\x01 \x01(\tR\tclusterId\x12\x14\n" +
@@ -3149,7 +3208,7 @@ const file_seqsvr_v1_store_proto_rawDesc = "" +
 	"\n" +
 	"cluster_id\x18\x01 \x01(\tR\tclusterId\x12\x10\n" +
 	"\x03era\x18\x02 \x01(\x04R\x03era\x12\x16\n" +
-	"\x06reason\x18\x03 \x01(\tR\x06reason\"\xa1\t\n" +
+	"\x06reason\x18\x03 \x01(\tR\x06reason\"\xb7\t\n" +
 	"\rDescribeReply\x12\x1d\n" +
 	"\n" +
 	"store_uuid\x18\x01 \x01(\tR\tstoreUuid\x12\x12\n" +
@@ -3187,7 +3246,8 @@ const file_seqsvr_v1_store_proto_rawDesc = "" +
 	"\rsection_floor\x18# \x01(\x06R\fsectionFloor\x12&\n" +
 	"\x0fworker_floor_ms\x18\x1c \x01(\x06R\rworkerFloorMs\x12&\n" +
 	"\x0fworkers_kept_us\x18\x1d \x01(\x04R\rworkersKeptUs\x12\x12\n" +
-	"\x04zone\x18\x1e \x01(\tR\x04zone\x12\x18\n" +
+	"\x04zone\x18\x1e \x01(\tR\x04zone\x12\x14\n" +
+	"\x05start\x18! \x01(\x06R\x05start\x12\x18\n" +
 	"\apending\x18  \x01(\bR\apending\x12\x1a\n" +
 	"\bprotocol\x182 \x01(\rR\bprotocol\x12+\n" +
 	"\x11required_protocol\x183 \x01(\rR\x10requiredProtocol\x12-\n" +
@@ -3260,7 +3320,7 @@ const file_seqsvr_v1_store_proto_rawDesc = "" +
 	"\acolumns\x18\x04 \x01(\v2\x19.seqsvr.v1.SectionColumnsR\acolumns\x12\x16\n" +
 	"\x06secret\x18\x05 \x01(\fR\x06secret\x12\x12\n" +
 	"\x04node\x18\x06 \x01(\tR\x04node\x12\x12\n" +
-	"\x04seed\x18\a \x01(\fR\x04seed\"\xdb\x01\n" +
+	"\x04seed\x18\a \x01(\fR\x04seed\"\x90\x02\n" +
 	"\fResultsReply\x12\x1d\n" +
 	"\n" +
 	"store_uuid\x18\x01 \x01(\tR\tstoreUuid\x12+\n" +
@@ -3269,7 +3329,10 @@ const file_seqsvr_v1_store_proto_rawDesc = "" +
 	"\n" +
 	"boot_count\x18\x04 \x01(\x04R\tbootCount\x12\x18\n" +
 	"\acommits\x18\x05 \x01(\x04R\acommits\x12\x12\n" +
-	"\x04seal\x18\x06 \x01(\fR\x04seal\"Q\n" +
+	"\x04seal\x18\x06 \x01(\fR\x04seal\x12\x14\n" +
+	"\x05start\x18\a \x01(\x06R\x05start\x12\x1d\n" +
+	"\n" +
+	"start_seal\x18\b \x01(\fR\tstartSeal\"Q\n" +
 	"\tLeaseItem\x12\x1a\n" +
 	"\bregister\x18\x01 \x01(\fR\bregister\x12\x14\n" +
 	"\x05round\x18\x02 \x01(\x04R\x05round\x12\x12\n" +
@@ -3300,7 +3363,7 @@ const file_seqsvr_v1_store_proto_rawDesc = "" +
 	"\x04addr\x18\x03 \x01(\tR\x04addr\x12!\n" +
 	"\fremaining_us\x18\x04 \x01(\x04R\vremainingUs\x12\x1a\n" +
 	"\battached\x18\x05 \x01(\rR\battached\x12\x1a\n" +
-	"\bprotocol\x18\t \x01(\rR\bprotocol\"\xa7\x03\n" +
+	"\bprotocol\x18\t \x01(\rR\bprotocol\"\xdc\x03\n" +
 	"\n" +
 	"RenewReply\x12\x1d\n" +
 	"\n" +
@@ -3318,6 +3381,9 @@ const file_seqsvr_v1_store_proto_rawDesc = "" +
 	"remembered\x18\n" +
 	" \x03(\v2\x15.seqsvr.v1.StoreClaimR\n" +
 	"remembered\x12\x14\n" +
+	"\x05start\x18\f \x01(\x06R\x05start\x12\x1d\n" +
+	"\n" +
+	"start_seal\x18\r \x01(\fR\tstartSeal\x12\x14\n" +
 	"\x05nonce\x18\v \x01(\x06R\x05nonce\x12\x17\n" +
 	"\atime_ms\x18\x15 \x01(\x03R\x06timeMs\"\x8f\x02\n" +
 	"\x0eReleaseRequest\x12 \n" +

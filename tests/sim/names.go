@@ -1,0 +1,104 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/seqsvr/seqsvr/client"
+	"github.com/seqsvr/seqsvr/internal/history"
+	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
+	"github.com/seqsvr/seqsvr/seq"
+)
+
+// nameSpace is the space of string keys in the history. They are of the default space, and their
+// UID here is a part of their name.
+const nameSpace = "names"
+
+// namesPerRun is how many string keys callers use.
+const namesPerRun = 4
+
+func nameOf(key history.Key) string { return fmt.Sprintf("name-%d", key.UID) }
+
+// callerKey returns the key of a request: of a UID, or of a string key if name is not empty.
+func callerKey(space string, uid uint64, name string) history.Key {
+	if name == "" {
+		return history.Key{Space: space, UID: uid}
+	}
+	key := history.Key{Space: nameSpace}
+	_, _ = fmt.Sscanf(name, "name-%d", &key.UID)
+	return key
+}
+
+// place returns the space of a key and its section.
+func (w *world) place(key history.Key) (*seq.Space, seq.SectionID, error) {
+	if key.Space == nameSpace {
+		s, err := w.ident.Mapping.Space("")
+		if err != nil {
+			return nil, 0, err
+		}
+		return s, s.SectionOf(seq.HashKey(nameOf(key))), nil
+	}
+	s, err := w.ident.Mapping.Space(key.Space)
+	if err != nil {
+		return nil, 0, err
+	}
+	return s, s.SectionOf(seq.UID(key.UID)), nil
+}
+
+// batchOf asks for one key.
+func batchOf(key history.Key) *pb.Batch {
+	if key.Space == nameSpace {
+		return &pb.Batch{Keys: []string{nameOf(key)}}
+	}
+	return &pb.Batch{Space: key.Space, Uids: []uint64{key.UID}}
+}
+
+func nextOf(key history.Key, count uint32) *pb.NextRequest {
+	if key.Space == nameSpace {
+		return &pb.NextRequest{Id: &pb.NextRequest_Key{Key: nameOf(key)}, Count: count}
+	}
+	return &pb.NextRequest{Space: key.Space, Id: &pb.NextRequest_Uid{Uid: key.UID}, Count: count}
+}
+
+func raiseOf(key history.Key, floor uint64) *pb.RaiseRequest {
+	if key.Space == nameSpace {
+		return &pb.RaiseRequest{Id: &pb.RaiseRequest_Key{Key: nameOf(key)}, AtLeast: floor}
+	}
+	return &pb.RaiseRequest{Space: key.Space, Id: &pb.RaiseRequest_Uid{Uid: key.UID}, AtLeast: floor}
+}
+
+// spaceKey is the key as the SDK has it.
+func spaceKey(key history.Key) client.Key {
+	if key.Space == nameSpace {
+		return client.StringKey("", nameOf(key))
+	}
+	return client.Key{Space: key.Space, UID: seq.UID(key.UID)}
+}
+
+// injectRehash has the string keys of the default space hashed under a new secret. Each node goes
+// by it from its next start on.
+func injectRehash(w *world, _ Fault) {
+	w.work.Go(func() {
+		w.faults.admin(func(ctx context.Context, c pb.AdminClient) error {
+			_, err := c.Rehash(ctx, &pb.RehashRequest{})
+			return err
+		})
+	})
+}
+
+// extras are faults that have chance of their own, so that what the seeds of before draw stays as it
+// was: string keys that are hashed anew, and in runs with operators the wall clock of one store.
+func extras(o Options) (out []Fault) {
+	rng := rand.New(rand.NewPCG(o.Seed, 0xe87a))
+	for at := o.Calm; at < o.Length; at += time.Duration(20+rng.IntN(100)) * time.Second {
+		if o.Rehash {
+			out = append(out, Fault{At: at + time.Second, Verb: "rehash"})
+		}
+		if o.Care && o.StoreClock {
+			out = append(out, Fault{At: at + 2*time.Second, Verb: "jump", Host: storeName(0), Arg: float64(rng.IntN(7200) - 3600)})
+		}
+	}
+	return out
+}
