@@ -170,6 +170,11 @@ func TestAnAddressThatCannotWorkIsRefusedBeforeTheStart(t *testing.T) {
 			}
 		}
 	}
+	for _, name := range []string{"a/b", "\xff"} {
+		if err := run(t.Context(), append(slices.Clone(base), "--name", name, "--gossip-listen", "127.0.0.1:0"), io.Discard, io.Discard); !errors.Is(err, daemon.ErrUsage) {
+			t.Errorf("a name that the membership refuses, %q: got %v", name, err)
+		}
+	}
 	err := run(t.Context(), []string{"config", "validate", "--name", "a", "--listen", "127.0.0.1:0", "--etcd", "http://x:2379"}, io.Discard, io.Discard)
 	if !errors.Is(err, daemon.ErrUsage) || !strings.Contains(err.Error(), `--etcd "http://x:2379"`) {
 		t.Errorf("a URL of etcd: got %v", err)

@@ -5,6 +5,8 @@ package main
 var inputMutants = []mutant{
 	{rule: "a-log-stops-nothing", name: "a line waits for the log", file: "internal/daemon/output.go", in: []string{"internal/daemon"}, edits: []edit{
 		{"	if o.closed || len(o.queue)+len(text) > outputBytes {\n", "	for !o.closed && len(o.queue)+len(text) > outputBytes {\n		o.mu.Unlock()\n		time.Sleep(time.Millisecond)\n		o.mu.Lock()\n	}\n	if o.closed {\n"}}},
+	{rule: "a-log-stops-nothing", name: "a daemon writes to stderr itself", file: "internal/daemon/daemon.go", in: []string{"internal/daemon"}, edits: []edit{
+		{"	return tool(name, args, out, run)\n", "	return tool(name, args, os.Stderr, run)\n"}}},
 	{rule: "a-log-stops-nothing", name: "lines without room are not counted", file: "internal/daemon/output.go", in: []string{"internal/daemon"}, edits: []edit{
 		{"		o.dropped += lines(text)\n		return len(text), nil\n", "		return len(text), nil\n"}}},
 	{rule: "a-log-stops-nothing", name: "lines that cannot be written are not counted", file: "internal/daemon/output.go", in: []string{"internal/daemon"}, edits: []edit{
