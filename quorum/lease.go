@@ -278,8 +278,8 @@ func (l *Leases) renewOnce(ctx context.Context, s *storeLease) (again bool) {
 	if !current {
 		return false
 	}
-	sent.at = l.cfg.Clock.Now() // before sending: mutation 15
 	sent.wall = l.cfg.Wall()
+	sent.at = l.cfg.Clock.Now() // before sending: mutation 15
 	reply, err := s.store.Store.Renew(ctx, req)
 	if err != nil {
 		l.renewFailed(ctx, s, err)

@@ -69,6 +69,16 @@ var versionMutants = []mutant{
 		edits: []edit{{old: ", Required: cfg.Required})", new: "})"}},
 	},
 	{
+		rule: "required-protocol", name: "a learner that was made without is filled without",
+		file: "internal/storecare/settle.go", in: []string{"internal/storecare"},
+		edits: []edit{{old: "		if want := s.id.Required; want > learner.id.Required {\n", new: "		if want := s.id.Required; want < 0 {\n"}},
+	},
+	{
+		rule: "required-protocol", name: "a backup forgets the protocol",
+		file: "internal/storecare/snapshot.go", in: []string{"internal/storecare"},
+		edits: []edit{{old: "max(snap.Required, s.id.Required)", new: "snap.Required"}},
+	},
+	{
 		rule: "required-protocol-on-etcd", name: "an older session is passed over",
 		file: "internal/etcdstore/require.go", in: []string{"internal/etcdstore"},
 		edits: []edit{{old: "		if _, err := c.older(a.Results[1].KVs, protocol); err != nil {\n", new: "		if _, err := c.older(a.Results[1].KVs, protocol); false {\n"}},
@@ -86,7 +96,7 @@ var versionMutants = []mutant{
 	{
 		rule: "older-builds-drop-nothing", name: "a database that requires a protocol keeps its format",
 		file: "storesvr/disk/types.go", in: []string{"storesvr/disk"},
-		edits: []edit{{old: "	if required >= version.Gate || ", new: "	if "}},
+		edits: []edit{{old: "	if required >= version.Gate || ", new: "	if required > version.Gate || "}},
 	},
 	{
 		rule: "older-builds-drop-nothing", name: "a floor of sections is left to them",
@@ -96,7 +106,7 @@ var versionMutants = []mutant{
 	{
 		rule: "older-builds-drop-nothing", name: "they restore what requires a protocol",
 		file: "storesvr/backup/file.go", in: []string{"storesvr/backup"},
-		edits: []edit{{old: "	if m.Required >= version.Gate || m.Floors.Section > 0 {\n", new: "	if m.Floors.Section > 0 {\n"}},
+		edits: []edit{{old: "	if m.Required >= version.Gate || m.Floors.Section > 0 {\n", new: "	if m.Required > version.Gate || m.Floors.Section > 0 {\n"}},
 	},
 	{
 		rule: "older-builds-drop-nothing", name: "a restore forgets the protocol",
