@@ -46,8 +46,6 @@ var laterFields = map[string]struct {
 	older    string
 }{
 	"disk.Members.Pending":          {3, "reads a bound store as complete, as it does itself; an adopted list has none"},
-	"quorum.Claim.Start":            {3, "drops it, which means not known: a copied disk is told by stores of this build alone"},
-	"quorum.Claim.StartSeal":        {3, "drops it with Start"},
 	"quorum.Floors.Section":         {3, "is kept away: the format of the database and of the backup"},
 	"quorum.MemberList.Incarnation": {3, "decides a list without it; stores keep the one that they have, in a record of its own"},
 	"quorum.Claim.Start":            {3, "drops it: of that store the starts and commits alone are remembered"},
