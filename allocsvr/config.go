@@ -9,6 +9,7 @@ import (
 	"github.com/seqsvr/seqsvr/allocsvr/globalid/audit"
 	"github.com/seqsvr/seqsvr/allocsvr/globalid/namespaces"
 	"github.com/seqsvr/seqsvr/internal/auth"
+	"github.com/seqsvr/seqsvr/internal/hostport"
 	"github.com/seqsvr/seqsvr/internal/rpc"
 	"github.com/seqsvr/seqsvr/internal/tracing"
 	"github.com/seqsvr/seqsvr/membership"
@@ -124,6 +125,9 @@ func (c Config) Validate() error {
 	if err := seq.CheckZone(c.Zone); err != nil {
 		return err
 	}
+	if err := c.checkAddrs(); err != nil {
+		return fmt.Errorf("%w: %w", seq.ErrBadArgument, err)
+	}
 	if err := api.CheckLimits(c.MaxInWork, c.MaxStreamWaits, c.UIDMemory); err != nil {
 		return err
 	}
@@ -135,6 +139,25 @@ func (c Config) Validate() error {
 	}
 	_, err := c.namespaces()
 	return err
+}
+
+// checkAddrs returns an error for addresses that cannot work.
+func (c Config) checkAddrs() error {
+	if err := hostport.Told(c.Listen, c.Advertise); err != nil {
+		return fmt.Errorf("advertise: %w", err)
+	}
+	if err := hostport.Listen(c.Listen); err != nil {
+		return fmt.Errorf("listen %w", err)
+	}
+	if c.GossipListen != "" {
+		if err := hostport.Listen(c.GossipListen); err != nil {
+			return fmt.Errorf("gossip-listen %w", err)
+		}
+	}
+	if err := hostport.DialAll("stores", c.Stores); err != nil {
+		return err
+	}
+	return hostport.DialAll("gossip-join", c.GossipJoin)
 }
 
 // onEtcd says whether the registers are in etcd.

@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 
 	"google.golang.org/grpc"
 
 	"github.com/seqsvr/seqsvr/allocsvr/globalid"
+	"github.com/seqsvr/seqsvr/internal/hostport"
 	"github.com/seqsvr/seqsvr/internal/rpc"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/seq"
@@ -16,10 +16,8 @@ import (
 
 // checkRegions is seq.ErrBadArgument for addresses that are none, and files without addresses.
 func (c Config) checkRegions() error {
-	for _, addr := range c.Regions {
-		if host, port, err := net.SplitHostPort(addr); err != nil || host == "" || port == "" {
-			return fmt.Errorf("%w: regions: %q, expected host:port", seq.ErrBadArgument, addr)
-		}
+	if err := hostport.DialAll("regions:", c.Regions); err != nil {
+		return fmt.Errorf("%w: %w", seq.ErrBadArgument, err)
 	}
 	switch {
 	case len(c.Regions) == 0 && (c.RegionsCA != "" || c.RegionsTokenFile != ""):

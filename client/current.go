@@ -30,7 +30,7 @@ func (c *Client) CurrentKeys(ctx context.Context, space string, names []string) 
 
 func (c *Client) current(ctx context.Context, space string, keys keys) ([]Value, error) {
 	if err := keys.check(); err != nil {
-		return nil, fmt.Errorf("current: %w", err)
+		return nil, told("current", err)
 	}
 	out := make([]Value, len(keys.places))
 	ask := func(ctx context.Context, a *attempt) (faults []fault, err error) {
@@ -70,11 +70,11 @@ func (c *Client) current(ctx context.Context, space string, keys keys) ([]Value,
 	}
 	errs, err := askOwners(ctx, c, space, keys.places, ask)
 	if err != nil {
-		return nil, fmt.Errorf("current: %w", err)
+		return nil, told("current", err)
 	}
 	for i, err := range errs {
 		if err != nil {
-			out[i].Err = fmt.Errorf("current %v: %w", keys.at(space, i), err)
+			out[i].Err = told(fmt.Sprintf("current %v", keys.at(space, i)), err)
 		}
 	}
 	return out, nil
@@ -101,7 +101,7 @@ func Within(numbers uint64) RaiseOption {
 // given; otherwise like Next.
 func (c *Client) Raise(ctx context.Context, key Key, floor seq.Seq, opts ...RaiseOption) (seq.Seq, error) {
 	if err := key.check(); err != nil {
-		return 0, fmt.Errorf("raise: %w", err)
+		return 0, told("raise", err)
 	}
 	req := &pb.RaiseRequest{Id: &pb.RaiseRequest_Uid{Uid: uint64(key.UID)}, AtLeast: uint64(floor)}
 	if key.named {
@@ -133,7 +133,7 @@ func (c *Client) Raise(ctx context.Context, key Key, floor seq.Seq, opts ...Rais
 		err = errs[0]
 	}
 	if err != nil {
-		return 0, fmt.Errorf("raise %v: %w", key, err)
+		return 0, told(fmt.Sprintf("raise %v", key), err)
 	}
 	return got, nil
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/seqsvr/seqsvr/client/fallback"
 	"github.com/seqsvr/seqsvr/seq"
@@ -99,4 +100,12 @@ func (t *tries) timedOut(end error) error {
 		return end
 	}
 	return fmt.Errorf("%w: last attempt: %w", end, last)
+}
+
+// told puts what was asked in front of an error, unless a server on the way has done so.
+func told(what string, err error) error {
+	if strings.Contains(err.Error(), what+": ") {
+		return err
+	}
+	return fmt.Errorf("%s: %w", what, err)
 }

@@ -51,7 +51,7 @@ func ExampleClient_Next() {
 		}
 		fmt.Println(n)
 	}
-	n, err := c.Next(ctx, client.Key{UID: seq.HashKey("room:7")}) // a string key
+	n, err := c.Next(ctx, client.StringKey("", "room:7"))
 	fmt.Println(n, err)
 	// Output:
 	// 1

@@ -95,7 +95,7 @@ func (c *Client) GenerateAs(ctx context.Context, agent, namespace string, count 
 		err = ctx.Err()
 	}
 	if err != nil {
-		return IDs{}, fmt.Errorf("generate: %w", err)
+		return IDs{}, told("generate", err)
 	}
 	var got IDs
 	ask := func(ctx context.Context) (err error) {
@@ -117,7 +117,7 @@ func (c *Client) GenerateAs(ctx context.Context, agent, namespace string, count 
 		err = ask(ctx)
 	}
 	if err != nil {
-		return IDs{}, fmt.Errorf("generate: namespace %q: %w", namespace, err)
+		return IDs{}, told(fmt.Sprintf("generate: namespace %q", namespace), err)
 	}
 	return got, nil
 }
@@ -129,11 +129,11 @@ func (c *Client) GenerateAs(ctx context.Context, agent, namespace string, count 
 func (c *Client) GenerateIn(ctx context.Context, datacenter, namespace string, count uint32) (IDs, error) {
 	err := checkIDs(c.cfg.Agent, namespace, count)
 	if err != nil {
-		return IDs{}, fmt.Errorf("generate: %w", err)
+		return IDs{}, told("generate", err)
 	}
 	got, err := generate(ctx, c, &pb.SnowflakeGenerateRequest{Namespace: namespace, Count: count, Agent: c.cfg.Agent, Datacenter: datacenter}, false)
 	if err != nil {
-		return IDs{}, fmt.Errorf("generate: namespace %q, datacenter %q: %w", namespace, datacenter, err)
+		return IDs{}, told(fmt.Sprintf("generate: namespace %q, datacenter %q", namespace, datacenter), err)
 	}
 	return got, nil
 }

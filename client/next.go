@@ -51,7 +51,7 @@ func (c *Client) take(ctx context.Context, key Key, n uint32, named *Request) (R
 	v, s, r, err := join(ctx, c, key, n, named)
 	got, err := take{c, key, n, r}.finish(ctx, v, s, err)
 	if err != nil {
-		err = fmt.Errorf("next %v: %w", key, err)
+		err = told(fmt.Sprintf("next %v", key), err)
 		return Range{Err: err}, err
 	}
 	return got, nil
@@ -66,6 +66,11 @@ func join(ctx context.Context, c *Client, key Key, n uint32, named *Request) (v 
 	}
 	if err := key.check(); err != nil {
 		return nil, slot{}, nil, err
+	}
+	if named != nil { // all that stands in the call is checked before its space is looked for
+		if err := seq.CheckRequestID("request id", named.ID); err != nil {
+			return nil, slot{}, nil, err
+		}
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, slot{}, nil, err
@@ -98,7 +103,7 @@ func join(ctx context.Context, c *Client, key Key, n uint32, named *Request) (v 
 func nextOnward(ctx context.Context, t take, v *view, s slot, err error) (seq.Seq, error) {
 	r, err := t.finish(ctx, v, s, err)
 	if err != nil {
-		return 0, fmt.Errorf("next %v: %w", t.key, err)
+		return 0, told(fmt.Sprintf("next %v", t.key), err)
 	}
 	return r.First, nil
 }

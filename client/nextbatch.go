@@ -29,32 +29,32 @@ func (c *Client) nextBatch(ctx context.Context, space string, keys keys, counts 
 		return nil, fmt.Errorf("next batch: %w: %d counts for %d keys", seq.ErrBadBatch, len(counts), n)
 	}
 	if err := keys.check(); err != nil {
-		return nil, fmt.Errorf("next batch: %w", err)
+		return nil, told("next batch", err)
 	}
 	for i, n := range counts {
 		if err := seq.CheckCount("count", uint64(n)); err != nil {
-			return nil, fmt.Errorf("next batch: index %d: %w", i, err)
+			return nil, told(fmt.Sprintf("next batch: index %d", i), err)
 		}
 	}
 	if err := seq.CheckKeys("the call", n); err != nil {
-		return nil, fmt.Errorf("next batch: %w", err)
+		return nil, told("next batch", err)
 	}
 	of, err := c.table.spaceOf(ctx, space)
 	if err != nil {
-		return nil, fmt.Errorf("next batch: %w", err)
+		return nil, told("next batch", err)
 	}
 	requests, err := requestsIn(of, n, named)
 	if err != nil {
-		return nil, fmt.Errorf("next batch: %w", err)
+		return nil, told("next batch", err)
 	}
 	b := &takes{c: c, keys: keys, counts: counts, requests: requests, out: make([]Range, n)}
 	errs, err := askOwners(ctx, c, space, keys.places, b.ask)
 	if err != nil {
-		return nil, fmt.Errorf("next batch: %w", err)
+		return nil, told("next batch", err)
 	}
 	for i, err := range errs {
 		if err != nil {
-			b.out[i].Err = fmt.Errorf("next %v: %w", keys.at(space, i), err)
+			b.out[i].Err = told(fmt.Sprintf("next %v", keys.at(space, i)), err)
 		}
 	}
 	return b.out, nil

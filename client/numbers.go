@@ -23,7 +23,7 @@ type Numbers struct {
 func (c *Client) NextNumbers(ctx context.Context, tag string, count uint32) (Numbers, error) {
 	got, err := nextNumbers(ctx, c, tag, count)
 	if err != nil {
-		return Numbers{}, fmt.Errorf("take numbers of %.*q: %w", seq.MaxTagName, tag, err)
+		return Numbers{}, told(fmt.Sprintf("take numbers of %.*q", seq.MaxTagName, tag), err)
 	}
 	return got, nil
 }

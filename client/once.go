@@ -53,7 +53,7 @@ func (c *Client) NextKeysOnce(ctx context.Context, space string, names []string,
 func (c *Client) Lookup(ctx context.Context, key Key, id string) (Range, bool, error) {
 	got, err := c.lookup(ctx, key, id)
 	if err != nil {
-		err = fmt.Errorf("lookup %v: %w", key, err)
+		err = told(fmt.Sprintf("lookup %v", key), err)
 		return Range{Err: err}, false, err
 	}
 	return got, got.First != 0, nil
@@ -63,11 +63,14 @@ func (c *Client) lookup(ctx context.Context, key Key, id string) (got Range, err
 	if err := key.check(); err != nil {
 		return got, err
 	}
+	if err := seq.CheckRequestID("request id", id); err != nil {
+		return got, err
+	}
 	space, err := c.table.spaceOf(ctx, key.Space)
 	if err != nil {
 		return got, err
 	}
-	if err := (&Request{ID: id}).check(space); err != nil {
+	if err := space.KeepsIDs(); err != nil {
 		return got, err
 	}
 	ask := func(ctx context.Context, a *attempt) ([]fault, error) {
@@ -99,12 +102,12 @@ func (c *Client) lookup(ctx context.Context, key Key, id string) (got Range, err
 	return got, err
 }
 
-// check is seq.ErrIDNotKept or seq.ErrBadArgument for a request that the space cannot have.
+// check is seq.ErrBadArgument or seq.ErrIDNotKept for a request that the space cannot have.
 func (r *Request) check(space *seq.Space) error {
-	if err := space.KeepsIDs(); err != nil {
+	if err := seq.CheckRequestID("request id", r.ID); err != nil {
 		return err
 	}
-	return seq.CheckRequestID("request id", r.ID)
+	return space.KeepsIDs()
 }
 
 // request is a Request as it travels. All attempts for one key repeat one.

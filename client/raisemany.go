@@ -43,16 +43,16 @@ func (c *Client) raiseBatch(ctx context.Context, space string, keys keys, floors
 		err = fmt.Errorf("%w: Forced is for one key a call", seq.ErrBadArgument)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("raise batch: %w", err)
+		return nil, told("raise batch", err)
 	}
 	r := &raises{keys: keys, c: c, floors: floors, within: how.MaxJump, out: make([]Raised, len(floors))}
 	errs, err := askOwners(ctx, c, space, keys.places, r.ask)
 	if err != nil {
-		return nil, fmt.Errorf("raise batch: %w", err)
+		return nil, told("raise batch", err)
 	}
 	for i, err := range errs {
 		if err != nil {
-			r.out[i].Err = fmt.Errorf("raise %v: %w", keys.at(space, i), err)
+			r.out[i].Err = told(fmt.Sprintf("raise %v", keys.at(space, i)), err)
 		}
 	}
 	return r.out, nil

@@ -16,7 +16,7 @@ import (
 func (c *Client) TakeSegment(ctx context.Context, tag string, count uint32) (first, last seq.Seq, err error) {
 	got, err := takeSegment(ctx, c, tag, count)
 	if err != nil {
-		return 0, 0, fmt.Errorf("take %.*q: %w", seq.MaxTagName, tag, err)
+		return 0, 0, told(fmt.Sprintf("take %.*q", seq.MaxTagName, tag), err)
 	}
 	return got.First, got.Last, nil
 }

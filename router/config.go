@@ -4,11 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"time"
 
 	"github.com/seqsvr/seqsvr/client"
 	"github.com/seqsvr/seqsvr/internal/auth"
+	"github.com/seqsvr/seqsvr/internal/hostport"
 	"github.com/seqsvr/seqsvr/internal/rpc"
 	"github.com/seqsvr/seqsvr/internal/tracing"
 	"github.com/seqsvr/seqsvr/membership"
@@ -90,35 +90,28 @@ type Config struct {
 // every field that is not sound.
 func (cfg Config) Validate() error {
 	var errs []error
-	addr := func(field, value string) {
-		if _, _, err := net.SplitHostPort(value); err != nil {
-			errs = append(errs, fmt.Errorf("%s %q: expected host:port", field, value))
+	addr := func(field string, err error) {
+		if err != nil {
+			errs = append(errs, fmt.Errorf("%s %w", field, err))
 		}
 	}
-	addr("Listen", cfg.Listen)
-	if cfg.HTTPListen != "" {
-		addr("HTTPListen", cfg.HTTPListen)
+	addr("Listen", hostport.Listen(cfg.Listen))
+	for field, value := range map[string]string{"HTTPListen": cfg.HTTPListen, "RESPListen": cfg.RESPListen, "ConsoleListen": cfg.ConsoleListen, "GossipListen": cfg.GossipListen} {
+		if value != "" {
+			addr(field, hostport.Listen(value))
+		}
 	}
-	if cfg.RESPListen != "" {
-		addr("RESPListen", cfg.RESPListen)
-	}
-	if cfg.ConsoleListen != "" {
-		addr("ConsoleListen", cfg.ConsoleListen)
-	}
-	if cfg.Advertise != "" {
-		addr("Advertise", cfg.Advertise)
+	if cfg.Advertise != "" || cfg.GossipListen != "" { // nobody is told otherwise
+		addr("Advertise:", hostport.Told(cfg.Listen, cfg.Advertise))
 	}
 	if len(cfg.Allocs) == 0 {
 		errs = append(errs, errors.New("Allocs is empty: expected at least one host:port"))
 	}
 	for i, a := range cfg.Allocs {
-		addr(fmt.Sprintf("Allocs[%d]", i), a)
-	}
-	if cfg.GossipListen != "" {
-		addr("GossipListen", cfg.GossipListen)
+		addr(fmt.Sprintf("Allocs[%d]", i), hostport.Dial(a))
 	}
 	for i, a := range cfg.GossipJoin {
-		addr(fmt.Sprintf("GossipJoin[%d]", i), a)
+		addr(fmt.Sprintf("GossipJoin[%d]", i), hostport.Dial(a))
 	}
 	if len(cfg.GossipJoin) > 0 && cfg.GossipListen == "" {
 		errs = append(errs, errors.New("GossipJoin needs GossipListen"))

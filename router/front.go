@@ -46,6 +46,7 @@ type route struct {
 	method, path string // path as http.ServeMux reads it
 	do           handler
 	fault        faultShape
+	takes        bool // a GET that hands something out, so that a HEAD must not be one
 
 	// Of /v1: the messages of the request, with what is there if nothing is given, and of
 	// the answer, and fields one of which must be given.
@@ -60,8 +61,8 @@ func (f *front) routes() []route {
 	return append(f.v1(), []route{
 		{method: http.MethodPost, path: "/api/snowflake/v1/gen/{$}", do: f.gen, fault: envelopedFault},
 		{method: http.MethodPost, path: "/api/snowflake/v1/gen", do: f.gen, fault: envelopedFault}, // else a redirect, which curl -d does not follow
-		{method: http.MethodGet, path: "/api/segment/get/{tag}", do: f.leafSegment, fault: plainFault},
-		{method: http.MethodGet, path: "/api/snowflake/get/{key}", do: f.leafSnowflake, fault: plainFault},
+		{method: http.MethodGet, path: "/api/segment/get/{tag}", do: f.leafSegment, fault: plainFault, takes: true},
+		{method: http.MethodGet, path: "/api/snowflake/get/{key}", do: f.leafSnowflake, fault: plainFault, takes: true},
 		{method: http.MethodGet, path: "/decodeSnowflakeId", do: f.leafDecode, fault: plainFault},
 		{method: http.MethodGet, path: "/cache", do: f.cache, fault: plainFault},
 		{method: http.MethodGet, path: "/db", do: f.db, fault: plainFault},
@@ -94,7 +95,7 @@ func (f *front) serve(to route) http.Handler {
 			to.fault(w, http.StatusForbidden, fault{Code: "FORBIDDEN", Message: "a web page of another site asks; numbers are not for pages"})
 			return
 		}
-		if r.Method != to.method && (to.method != http.MethodGet || r.Method != http.MethodHead) {
+		if r.Method != to.method && (to.method != http.MethodGet || to.takes || r.Method != http.MethodHead) {
 			w.Header().Set("Allow", to.method)
 			to.fault(w, http.StatusMethodNotAllowed,
 				fault{Code: "METHOD_NOT_ALLOWED", Message: "method " + r.Method + " is not allowed, expected " + to.method})
@@ -102,7 +103,7 @@ func (f *front) serve(to route) http.Handler {
 		}
 		if to.method == http.MethodPost {
 			if !isJSON(r) {
-				to.fault(w, http.StatusUnsupportedMediaType, fault{Code: "UNSUPPORTED_MEDIA_TYPE", Message: "content type " + strconv.Quote(r.Header.Get("Content-Type")) + ", expected application/json"})
+				to.fault(w, http.StatusUnsupportedMediaType, fault{Code: "UNSUPPORTED_MEDIA_TYPE", Message: "content type " + strconv.Quote(r.Header.Get("Content-Type")) + ", expected application/json in UTF-8"})
 				return
 			}
 			body := &countedBody{ReadCloser: http.MaxBytesReader(w, r.Body, f.maxBody.Load()), all: f.bodies, within: within}

@@ -142,7 +142,7 @@ func (f *front) leafSnowflake(r *http.Request) (any, error) {
 	}
 	key := r.PathValue("key")
 	if !utf8.ValidString(key) { // no message can carry it
-		return nil, fmt.Errorf("%w: %.64q", seq.ErrUnknownNamespace, key)
+		return nil, badArgument(fmt.Sprintf("namespace %.64q is not UTF-8", key))
 	}
 	got, err := f.generate(r.Context(), &pb.SnowflakeGenerateRequest{Namespace: key, Count: count})
 	if err != nil {

@@ -35,6 +35,21 @@ func text(t *testing.T, url string) string {
 	return string(body)
 }
 
+// statusOf makes a request of which the answer has no body that matters.
+func statusOf(t *testing.T, method, url string) (status int, allow string) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(bounded(t), method, url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	return resp.StatusCode, resp.Header.Get("Allow")
+}
+
 func TestAnIDOfANumberedNamespaceComesInItsEnvelope(t *testing.T) {
 	cluster := clienttest.Start(t, 2)
 	r := start(t, router.Config{Allocs: cluster.Addrs()})
@@ -95,6 +110,7 @@ func TestTheEnvelopeNamesWhatIsWrong(t *testing.T) {
 		{"a form", "POST", "application/x-www-form-urlencoded", "namespace=1", 415, 415, "application/json"},
 		{"no body", "POST", kind, "", 400, 23, "body is empty"},
 		{"broken JSON", "POST", kind, `{"namespace":`, 400, 23, "malformed JSON"},
+		{"half a character", "POST", kind, `{"namespace":"\ud800"}`, 400, 23, "not Unicode"},
 		{"an unknown field", "POST", kind, `{"namespace":1,"n":2}`, 400, 23, "unknown field"},
 		{"no namespace", "POST", kind, `{}`, 400, 23, "namespace is missing"},
 		{"an empty namespace", "POST", kind, `{"namespace":""}`, 400, 23, "namespace is missing"},
@@ -150,6 +166,22 @@ func TestLeafsPathsAnswerInText(t *testing.T) {
 			}
 			last = id
 		}
+	}
+	for _, path := range []string{"/api/segment/get/leaf-segment-test", "/api/snowflake/get/default"} {
+		for _, method := range []string{http.MethodHead, http.MethodOptions, http.MethodPost} {
+			if status, allow := statusOf(t, method, base+path); status != http.StatusMethodNotAllowed || allow != "GET" {
+				t.Errorf("%s %s: got %d, allowed is %q", method, path, status, allow)
+			}
+		}
+	}
+	if got := text(t, base+"/api/segment/get/leaf-segment-test"); got != "6" {
+		t.Errorf("after a HEAD the next number is %s, want 6", got)
+	}
+	if status, _ := statusOf(t, http.MethodHead, base+"/decodeSnowflakeId?snowflakeId=1169786042799259000"); status != http.StatusOK {
+		t.Errorf("a HEAD of what takes nothing: got %d", status)
+	}
+	if status, _, got := do(t, "GET", base+"/api/snowflake/get/%ff", "", ""); status != http.StatusBadRequest || got["code"] != "BAD_ARGUMENT" {
+		t.Errorf("a namespace that is no text: got %d %v", status, got)
 	}
 	status, _, got := do(t, "GET", base+"/decodeSnowflakeId?snowflakeId=1169786042799259000", "", "")
 	want := map[string]any{"timestamp": "1567733700834(2019-09-06 01:35:00.834)", "workerId": "39", "sequenceId": "3448"}
@@ -350,7 +382,7 @@ func TestHTTPNamesWhatIsWrongWithIDs(t *testing.T) {
 		{"an unknown alias", "POST", gen, kind, `{"alias":77}`, 404, "UNKNOWN_NAMESPACE", "77"},
 		{"an alias past 32 bits", "POST", gen, kind, `{"alias":4294967296}`, 400, "BAD_ARGUMENT", "field alias"},
 		{"a number for a namespace", "POST", gen, kind, `{"namespace":1}`, 400, "BAD_ARGUMENT", "field namespace"},
-		{"a namespace that is no text", "POST", gen, kind, "{\"namespace\":\"\xff\"}", 404, "UNKNOWN_NAMESPACE", "namespace"},
+		{"a namespace that is no text", "POST", gen, kind, "{\"namespace\":\"\xff\"}", 400, "BAD_ARGUMENT", "not Unicode"},
 		{"a namespace of the wrong kind", "POST", gen, kind, `{"namespace":{}}`, 400, "BAD_ARGUMENT", "field namespace"},
 		{"no agent's name", "POST", gen, kind, `{"agent":"7 of 9"}`, 400, "BAD_ARGUMENT", "agent"},
 		{"an unknown encoding", "POST", gen, kind, `{"encoding":"base64"}`, 400, "BAD_ARGUMENT", "base64"},
@@ -399,7 +431,7 @@ func TestHTTPNamesWhatIsWrongWithIDs(t *testing.T) {
 		{"Leaf: a negative count", "GET", "/api/segment/get/order?count=-1", "", "", 400, "BAD_ARGUMENT", "-1"},
 		{"Leaf: an unknown parameter", "GET", "/api/segment/get/order?n=1", "", "", 400, "BAD_ARGUMENT", `"n"`},
 		{"Leaf: an unknown key", "GET", "/api/snowflake/get/moon", "", "", 404, "UNKNOWN_NAMESPACE", "moon"},
-		{"Leaf: a key that is no text", "GET", "/api/snowflake/get/%ff", "", "", 404, "UNKNOWN_NAMESPACE", "namespace"},
+		{"Leaf: a key that is no text", "GET", "/api/snowflake/get/%ff", "", "", 400, "BAD_ARGUMENT", "not UTF-8"},
 		{"Leaf: too many IDs", "GET", "/api/snowflake/get/default?count=100001", "", "", 400, "BAD_COUNT", "count is 100001"},
 		{"Leaf: decode of nothing", "GET", "/decodeSnowflakeId", "", "", 400, "BAD_ARGUMENT", "snowflakeId is missing"},
 		{"Leaf: decode of a negative ID", "GET", "/decodeSnowflakeId?snowflakeId=-1", "", "", 400, "BAD_ID", "sign"},

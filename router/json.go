@@ -14,6 +14,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/seqsvr/seqsvr/internal/jsontext"
 	"github.com/seqsvr/seqsvr/internal/rpc"
 	"github.com/seqsvr/seqsvr/seq"
 )
@@ -27,8 +28,12 @@ const wholeNumber = "a whole number from 0 to 18446744073709551615"
 func badArgument(text string) error { return fmt.Errorf("%w: %s", seq.ErrBadArgument, text) }
 
 func isJSON(r *http.Request) bool {
-	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
-	return err == nil && (kind == "application/json" || strings.HasSuffix(kind, "+json"))
+	kind, with, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	if err != nil || kind != "application/json" && !strings.HasSuffix(kind, "+json") {
+		return false
+	}
+	charset := strings.ToLower(with["charset"])
+	return charset == "" || charset == "utf-8" || charset == "utf8" || charset == "us-ascii"
 }
 
 // errTooLarge is a body above Config.HTTPMaxBody.
@@ -52,6 +57,9 @@ func readBody(r *http.Request) ([]byte, error) {
 		return nil, badArgument(fmt.Sprintf("body: it did not come whole within %v", bodyTimeout))
 	case err != nil:
 		return nil, badArgument("body: " + err.Error())
+	}
+	if err := jsontext.Check(body); err != nil { // two names would be read as one
+		return nil, badArgument("malformed JSON: " + err.Error())
 	}
 	return body, nil
 }
@@ -81,12 +89,14 @@ func parseJSON(body []byte, into any) error {
 }
 
 // fault is an error as JSON: the name of its ErrorCode, and a text for people. Of an
-// ID_CONFLICT also what the request id has got.
+// ID_CONFLICT also what the request id has got, and of a batch of them what each has.
 type fault struct {
 	Code    string `json:"code"`
 	Message string `json:"message"`
 	First   uint64 `json:"first,omitempty"`
 	Count   uint32 `json:"count,omitempty"`
+
+	Errors []json.RawMessage `json:"errors,omitempty"` // as in the answer to a batch
 }
 
 // httpStatus is that of each gRPC code. FAILED_PRECONDITION is a cluster that an
@@ -126,6 +136,12 @@ func faultOf(err error) (int, *fault) {
 	}
 	what := &fault{Code: name, Message: st.Message()}
 	var conflict *seq.IDConflict
+	var all *conflicts
+	if errors.As(err, &all) {
+		for _, one := range all.all {
+			what.Errors = append(what.Errors, appendMessage(nil, one.ProtoReflect()))
+		}
+	}
 	switch {
 	case errors.As(err, &conflict):
 		what.First, what.Count = uint64(conflict.First), conflict.Count

@@ -12,11 +12,11 @@ import (
 
 // Raise implements pb.SequenceServer.
 func (s *server) Raise(ctx context.Context, r *pb.RaiseRequest) (*pb.RaiseReply, error) {
-	if err := seq.CheckFloor("at_least", r.GetAtLeast()); err != nil {
-		return nil, err
-	}
 	key, err := keyOf(r.GetSpace(), r.GetId(), r.GetUid(), r.GetKey())
 	if err != nil {
+		return nil, err
+	}
+	if err := seq.CheckFloor("at_least", r.GetAtLeast()); err != nil {
 		return nil, err
 	}
 	place, err := s.door.one(ctx, key.Space, key.UID, r.GetKey())

@@ -98,8 +98,22 @@ func common(b interface {
 			return nil
 		}
 	}
+	if len(errs) > 1 && errs[0].GetCode() == pb.ErrorCode_ERROR_CODE_ID_CONFLICT {
+		return &conflicts{rpc.FromKeyError(errs[0]), errs}
+	}
 	return rpc.FromKeyError(errs[0])
 }
+
+// conflicts is the error of a batch all of whose request ids have got another count: each has numbers of
+// its own to tell.
+type conflicts struct {
+	error
+
+	all []*pb.KeyError
+}
+
+// Unwrap gives the first one.
+func (c *conflicts) Unwrap() error { return c.error }
 
 // readQuery reads the query of a request into m, as readMessage does its body.
 func readQuery(r *http.Request, m protoreflect.Message, needs []string) error {

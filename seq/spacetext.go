@@ -40,8 +40,8 @@ func badText(format string, args ...any) error {
 func (s *Space) set(key, value string) error {
 	number := func(bits int, to func(uint64)) error {
 		n, err := strconv.ParseUint(value, 10, bits)
-		if err != nil || n == 0 {
-			return badText("%s is %q, no number above 0", key, value)
+		if err != nil || value[0] == '0' {
+			return badText("%s is %q, no number above 0 without leading zeros", key, value)
 		}
 		to(n)
 		return nil

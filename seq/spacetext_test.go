@@ -34,6 +34,8 @@ func TestSpacesAreReadAsOperatorsWriteThem(t *testing.T) {
 		{"pts:step=0", seq.Space{}, "step"},
 		{"pts:step=-1", seq.Space{}, "step"},
 		{"pts:sections=5000000000", seq.Space{}, "sections"},
+		{"pts:sections=010", seq.Space{}, "without leading zeros"},
+		{"pts:sections=64,step=0100", seq.Space{}, "without leading zeros"},
 		{"pts:mode=", seq.Space{}, `"mode=" is no setting`},
 	}
 	for _, test := range tests {

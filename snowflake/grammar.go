@@ -82,9 +82,10 @@ func (l *Layout) parseFields(text string) error {
 		if l.width[k] != 0 {
 			return fmt.Errorf("%w: field %s twice", ErrLayout, name)
 		}
-		n, err := strconv.ParseUint(strings.TrimSpace(bits), 10, 8)
-		if err != nil || n < 1 || n > maxBits {
-			return fmt.Errorf("%w: field %q wants 1 to %d bits", ErrLayout, field, maxBits)
+		bits = strings.TrimSpace(bits)
+		n, err := strconv.ParseUint(bits, 10, 8)
+		if err != nil || bits[0] == '0' || n < 1 || n > maxBits {
+			return fmt.Errorf("%w: field %q wants 1 to %d bits, without leading zeros", ErrLayout, field, maxBits)
 		}
 		l.order[i], l.width[k] = k, uint8(n)
 	}
@@ -114,7 +115,7 @@ func (l *Layout) parseOption(key, value string) (err error) {
 }
 
 func parseEpoch(value string) (int64, error) {
-	if ms, err := strconv.ParseInt(value, 10, 64); err == nil {
+	if ms, err := strconv.ParseInt(value, 10, 64); err == nil && value == strconv.FormatInt(ms, 10) {
 		return ms, nil
 	}
 	for _, form := range epochForms {

@@ -199,6 +199,7 @@ func TestLayoutsThatMakeNoSenseAreRefused(t *testing.T) {
 		ok + ";epoch=1", ok + ";unit=0s", ok + ";unit=999us", ok + ";unit=1500us", ok + ";unit=-1ms", ok + ";unit=1", ok + ";unit",
 		ok + ";js53", ok + ";color=red", ok + ";overflow=perhaps", ok + ";rollback=wait", ok + ";rollback=wait:0s", ok + ";rollback=wait:-5ms",
 		"time:31,worker:10,sequence:12;epoch=1;js53=yes", "time:41,worker:10,sequence:12;epoch=-1", "time:41,worker:10,sequence:12;epoch=soon",
+		"time:041,worker:10,sequence:12;epoch=1", "time:41,worker:010,sequence:12;epoch=1", "time:41,worker:10,sequence:12;epoch=01",
 		"time:41,worker:10,sequence:12;epoch=2016-05-20", "time:41,worker:10,sequence:12;epoch=1960-05-20T00:00:00Z",
 		"time:41,worker:10,sequence:12;epoch=2016-05-20T00:00:00.0001Z", "time:61,worker:1,sequence:1;epoch=0;unit=4ms",
 		"time:1,worker:1,sequence:1;epoch=9223372036854775807",

@@ -110,43 +110,42 @@ func wrote(t *testing.T, r *replica, round uint64, who seq.Session) error {
 	return err
 }
 
+// votes has the store compare its disk with fellows that remember nothing of it.
+func votes(t *testing.T, r *replica) *replica {
+	t.Helper()
+	if err := r.vouch("c1", r.describe().Nonce, []quorum.Claim{{Store: "u-c", By: "u-a"}, {Store: "u-c", By: "u-b"}}); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
 func TestNeitherOfTwoProcessesOfOneStoreVotes(t *testing.T) {
-	bob := sessiontest.Session(0xb)
-	for name, start := range map[string]func(t *testing.T, now bubble.Clock, d *listDisk) (one, two *replica){
-		"the disk is copied while the store is down, and both start": func(t *testing.T, now bubble.Clock, d *listDisk) (one, two *replica) {
-			other := d.copied()
-			return started(t, now, d), started(t, now, other)
-		},
-		"the disk is copied while the store runs, and the copy starts": func(t *testing.T, now bubble.Clock, d *listDisk) (one, two *replica) {
-			one = started(t, now, d)
-			return one, started(t, now, d.copied())
-		},
-	} {
+	for name, running := range map[string]bool{"the disk was copied while the store was down": false, "the disk was copied while the store ran": true} {
 		t.Run(name, func(t *testing.T) {
 			bubble.Test(t, func(t *testing.T) {
 				now, disks := bubble.NewClock(), memberDisks()
 				a, b := started(t, now, disks["a"]), started(t, now, disks["b"])
-				one, two := start(t, now, disks["c"])
+				copied := disks["c"].copied()
+				one := votes(t, started(t, now, disks["c"]))
+				if running {
+					copied = disks["c"].copied()
+				}
+				two := votes(t, started(t, now, copied))
+				if err := errors.Join(wrote(t, one, 1, alice), wrote(t, two, 1, bob)); err != nil {
+					t.Fatal(err) // both have promised what the other does not know
+				}
 				renewing(t, now, alice, a, b, one) // each session reaches another of the two
 				renewing(t, now, bob, a, b, two)
-				for round := uint64(1); ; round++ {
+				for round := uint64(2); one.describe().Voting || two.describe().Voting || !a.describe().Voting || !b.describe().Voting; round++ {
 					<-time.After(200 * time.Millisecond)
-					errOne, errTwo := wrote(t, one, round, alice), wrote(t, two, round, bob)
-					if errors.Is(errOne, seq.ErrNotVoting) && errors.Is(errTwo, seq.ErrNotVoting) && now.Now() > 2*time.Second {
-						break
-					}
+					_, _ = wrote(t, one, round, alice), wrote(t, two, round, bob)
 					if now.Now() > time.Minute {
-						t.Fatalf("after a minute the two say %v and %v", errOne, errTwo)
+						t.Fatalf("after a minute the two say %q and %q", one.describe().State, two.describe().State)
 					}
 				}
 				for _, r := range []*replica{one, two} {
-					if d := r.describe(); !strings.Contains(d.State, "distrusted") || d.Voting {
-						t.Errorf("state %q, voting %v", d.State, d.Voting)
-					}
-				}
-				for _, r := range []*replica{a, b} {
-					if !r.describe().Voting {
-						t.Errorf("store %s does not vote: %s", r.core.identity.Name, r.describe().State)
+					if err := wrote(t, r, 1000, alice); !errors.Is(err, seq.ErrNotVoting) || !strings.Contains(err.Error(), "distrusted") {
+						t.Errorf("one of the two says %v", err)
 					}
 				}
 			})
@@ -154,8 +153,39 @@ func TestNeitherOfTwoProcessesOfOneStoreVotes(t *testing.T) {
 	}
 }
 
+// The disk of a store that runs is copied. Either process may be silent first; the other goes on
+// only if the silent one promised nothing since.
+func TestOfAStoreAndARunningCopyOfItOnlyOneIsBelieved(t *testing.T) {
+	for wait := range 12 {
+		bubble.Test(t, func(t *testing.T) {
+			now, disks := bubble.NewClock(), memberDisks()
+			a, b := started(t, now, disks["a"]), started(t, now, disks["b"])
+			one := started(t, now, disks["c"])
+			copied := disks["c"].copied()
+			renewing(t, now, alice, a, b, one)
+			<-time.After(time.Duration(wait) * 150 * time.Millisecond)
+			two := started(t, now, copied)
+			renewing(t, now, bob, a, b, two)
+			var promised [2]uint64
+			for round := uint64(1); now.Now() < 20*time.Second; round++ {
+				<-time.After(100 * time.Millisecond)
+				for i, r := range []*replica{one, two} {
+					if wrote(t, r, round, []seq.Session{alice, bob}[i]) == nil {
+						promised[i]++
+					}
+				}
+			}
+			for i, r := range []*replica{one, two} {
+				other := []*replica{two, one}[i]
+				if r.describe().Voting && (promised[1-i] > 0 || other.describe().Voting) {
+					t.Errorf("waited %d: process %d votes, and the other promised %d times: %q", wait, i, promised[1-i], other.describe().State)
+				}
+			}
+		})
+	}
+}
+
 func TestAPlainRestartIsNeverTakenForASecondProcess(t *testing.T) {
-	bob := sessiontest.Session(0xb)
 	bubble.Test(t, func(t *testing.T) {
 		now, disks := bubble.NewClock(), memberDisks()
 		var stores []quorum.Store

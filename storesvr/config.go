@@ -3,11 +3,11 @@ package storesvr
 import (
 	"fmt"
 	"log/slog"
-	"net"
 	"time"
 
 	"github.com/seqsvr/seqsvr/internal/auth"
 	"github.com/seqsvr/seqsvr/internal/clock"
+	"github.com/seqsvr/seqsvr/internal/hostport"
 	"github.com/seqsvr/seqsvr/internal/rpc"
 	"github.com/seqsvr/seqsvr/internal/tracing"
 	"github.com/seqsvr/seqsvr/membership"
@@ -86,15 +86,28 @@ func (c Config) Validate() error {
 	if c.Listen == "" {
 		return bad("no address to listen on")
 	}
-	for what, addr := range map[string]string{"listen": c.Listen, "advertise": c.Advertise, "gossip listen": c.GossipListen} {
-		if addr == "" {
-			continue
-		}
-		if _, _, err := net.SplitHostPort(addr); err != nil {
-			return bad("%s address %q: expected host:port", what, addr)
-		}
+	if err := c.checkAddrs(); err != nil {
+		return bad("%v", err)
 	}
 	return nil
+}
+
+// checkAddrs returns an error for addresses that cannot work.
+func (c Config) checkAddrs() error {
+	if err := hostport.Listen(c.Listen); err != nil {
+		return fmt.Errorf("listen address %w", err)
+	}
+	if c.GossipListen != "" {
+		if err := hostport.Listen(c.GossipListen); err != nil {
+			return fmt.Errorf("gossip listen address %w", err)
+		}
+	}
+	if c.Advertise != "" || c.GossipListen != "" { // nobody is told otherwise
+		if err := hostport.Told(c.Listen, c.Advertise); err != nil {
+			return fmt.Errorf("advertise address: %w", err)
+		}
+	}
+	return hostport.DialAll("gossip join address", c.GossipJoin)
 }
 
 // withDefaults fills what may be nil.

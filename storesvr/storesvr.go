@@ -75,6 +75,8 @@ func advice(err error) string {
 		return " (a store that was a member before has lost its disk: " + replace + ")"
 	case errors.Is(err, journal.ErrMissing):
 		return " (a store never begins a second journal: what it answered for is gone with the first; never put an old copy back: " + replace + ")"
+	case errors.Is(err, disk.ErrNewer), errors.Is(err, seq.ErrProtocol):
+		return " (the disk is sound and has all that it answered for: make no new one)"
 	case errors.Is(err, disk.ErrCorrupt), errors.Is(err, disk.ErrFormat), errors.Is(err, journal.ErrDamaged):
 		return " (never put an old copy back: " + replace + ")"
 	case errors.Is(err, seq.ErrForeignCluster):

@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -19,29 +20,37 @@ type nextCall struct {
 	req   *pb.BatchNextRequest
 	takes []section.Taking
 	line  section.Line // of keys that stand in several batches, too
-	out   pb.BatchNextReply
-	room  []*pb.BatchResult
+	// refused are the batches whose space is not known, or keeps no request ids; nil if there are none.
+	refused map[int]error
+	out     pb.BatchNextReply
+	room    []*pb.BatchResult
 }
 
-// begin checks the request and serves what it can at once. Nothing is taken if
-// any part of the request is refused. hashes says that the caller hashes string keys itself.
+// begin checks the request and serves what it can at once. Nothing is taken of a request that is
+// malformed; a batch whose space is not known is refused by the key. hashes says that the caller hashes string keys itself.
 func (c *nextCall) begin(s *Sequence, hashes bool, req *pb.BatchNextRequest) error {
 	if err := seq.CheckKeys("batches", rpc.Keys(req.Batches)); err != nil {
 		return err
 	}
-	c.s, c.req, c.line = s, req, section.Line{}
+	c.s, c.req, c.line, c.refused = s, req, section.Line{}, nil
 	c.takes = slices.Grow(c.takes[:0], len(req.Batches))[:len(req.Batches)]
 	for len(c.room) < len(req.Batches) {
 		c.room = append(c.room, &pb.BatchResult{})
 	}
 	for i, b := range req.Batches {
 		space, keys, err := s.countersOf(hashes, i, b.Space, seq.Batch{UIDs: b.Uids, Keys: b.Keys, Counts: b.Counts, IDs: b.RequestIds, Sent: b.FirstSentMs})
+		var requests []section.Request
+		if err == nil {
+			if requests, err = requestsOf(space, b.RequestIds, b.FirstSentMs); err != nil {
+				err = fmt.Errorf("batches[%d]: %w", i, err)
+			}
+		}
+		if errors.Is(err, seq.ErrUnknownSpace) || errors.Is(err, seq.ErrIDNotKept) {
+			c.refuse(i, err)
+			continue
+		}
 		if err != nil {
 			return err
-		}
-		requests, err := requestsOf(space, b.RequestIds, b.FirstSentMs)
-		if err != nil {
-			return fmt.Errorf("batches[%d]: %w", i, err)
 		}
 		c.takes[i].Set(s.Sections, space, keys, b.Counts)
 		c.takes[i].Behind(&c.line)
@@ -55,6 +64,18 @@ func (c *nextCall) begin(s *Sequence, hashes bool, req *pb.BatchNextRequest) err
 		c.takes[i].Pass(m)
 	}
 	return nil
+}
+
+// noSpace is of a batch that is refused: of no keys.
+var noSpace = &seq.Space{Sections: 1}
+
+// refuse refuses the keys of a batch, and of no other.
+func (c *nextCall) refuse(i int, err error) {
+	if c.refused == nil {
+		c.refused = map[int]error{}
+	}
+	c.refused[i] = err
+	c.takes[i].Set(c.s.Sections, noSpace, seq.Counters{}, nil)
 }
 
 // settled says whether nothing has to be waited for.
@@ -92,6 +113,12 @@ func (c *nextCall) reply(ctx context.Context) *pb.BatchNextReply {
 func (c *nextCall) fill() *pb.BatchNextReply {
 	c.out.Results = c.room[:len(c.takes)]
 	for i, r := range c.out.Results {
+		if err := c.refused[i]; err != nil {
+			b := c.req.Batches[i]
+			n := len(b.Uids) + len(b.Keys)
+			r.First, r.Last, r.Errors, r.Unordered, r.Replayed = make([]uint64, n), nil, rpc.ErrorOfAll(err, n), false, nil
+			continue
+		}
 		got := c.takes[i].Out()
 		r.First, r.Last, r.Errors, r.Unordered, r.Replayed = got.First, nil, keyErrors(got.Faults), got.Unordered, got.Replayed
 		if len(r.First) > 0 && &got.Last[0] != &got.First[0] {

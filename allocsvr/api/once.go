@@ -36,9 +36,6 @@ func requestOf(space *seq.Space, req *pb.NextRequest) ([]section.Request, error)
 	if req.RequestId == nil {
 		return nil, nil
 	}
-	if err := seq.CheckRequestID("request_id", req.RequestId); err != nil {
-		return nil, err
-	}
 	return requestsOf(space, [][]byte{req.RequestId}, []int64{req.FirstSentMs})
 }
 
@@ -76,11 +73,8 @@ func (e *named) Unwrap() []error { return []error{e.as, e.error} }
 
 // Lookup implements pb.SequenceServer.
 func (s *Sequence) Lookup(ctx context.Context, req *pb.LookupRequest) (*pb.LookupReply, error) {
-	space, key, err := s.counter(ctx, req.Space, req.Id, req)
+	space, key, err := s.counter(ctx, req.Space, req.Id, req, func() error { return seq.CheckRequestID("request_id", req.RequestId) })
 	if err != nil {
-		return nil, err
-	}
-	if err := seq.CheckRequestID("request_id", req.RequestId); err != nil {
 		return nil, err
 	}
 	if err := space.KeepsIDs(); err != nil {

@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/seqsvr/seqsvr/allocsvr/section"
@@ -12,7 +13,7 @@ import (
 
 // Raise implements pb.SequenceServer.
 func (s *Sequence) Raise(ctx context.Context, req *pb.RaiseRequest) (*pb.RaiseReply, error) {
-	space, key, err := s.counter(ctx, req.Space, req.Id, req)
+	space, key, err := s.counter(ctx, req.Space, req.Id, req, func() error { return seq.CheckFloor("at_least", req.AtLeast) })
 	if err != nil {
 		return nil, err
 	}
@@ -47,15 +48,23 @@ func (s *Sequence) BatchRaise(ctx context.Context, req *pb.BatchRaiseRequest) (*
 	defer cancel()
 	hashes := rpc.HashesKeys(ctx)
 	spaces, counters := make([]*seq.Space, len(req.Batches)), make([]seq.Counters, len(req.Batches))
-	for i, b := range req.Batches {
-		space, hash, err := s.space(hashes, b.GetSpace())
-		if err != nil {
-			return nil, fmt.Errorf("batches[%d]: %w", i, err)
-		}
-		spaces[i], counters[i] = space, hash.Counters(seq.Batch{UIDs: b.GetUids(), Keys: b.GetKeys()})
-	}
 	reply := &pb.BatchRaiseReply{Results: make([]*pb.RaiseResult, len(req.Batches))}
 	for i, b := range req.Batches {
+		space, hash, err := s.space(hashes, b.GetSpace())
+		switch {
+		case errors.Is(err, seq.ErrUnknownSpace):
+			n := len(b.GetAtLeast())
+			reply.Results[i] = &pb.RaiseResult{Values: make([]uint64, n), Errors: rpc.ErrorOfAll(fmt.Errorf("batches[%d]: %w", i, err), n)}
+		case err != nil:
+			return nil, fmt.Errorf("batches[%d]: %w", i, err)
+		default:
+			spaces[i], counters[i] = space, hash.Counters(seq.Batch{UIDs: b.GetUids(), Keys: b.GetKeys()})
+		}
+	}
+	for i, b := range req.Batches {
+		if spaces[i] == nil {
+			continue
+		}
 		values, faults := s.Sections.RaiseAll(ctx, spaces[i], counters[i], b.GetAtLeast(), b.GetMaxJump())
 		reply.Results[i] = &pb.RaiseResult{Values: values, Errors: keyErrors(faults)}
 	}

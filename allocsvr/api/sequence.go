@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -69,20 +70,28 @@ func (s *Sequence) space(hashes bool, name string) (*seq.Space, seq.KeyHasher, e
 	return space, h, nil
 }
 
-// counter is the space and the sequence of a request for one key; id is its oneof.
+// counter is the space and the sequence of a request for one key; id is its oneof. What stands in the
+// request is checked before its space is looked for, at all fronts in one order: the count, the key, and
+// then by check a request id or a floor.
 func (s *Sequence) counter(ctx context.Context, name string, id any, of interface {
 	GetUid() uint64
 	GetKey() string
-}) (*seq.Space, seq.Counter, error) {
+}, check func() error) (*seq.Space, seq.Counter, error) {
+	named, err := rpc.Named(id, of.GetKey())
+	if err != nil {
+		return nil, seq.Counter{}, err
+	}
+	if err := check(); err != nil {
+		return nil, seq.Counter{}, err
+	}
 	space, hash, err := s.space(rpc.HashesKeys(ctx), name)
 	if err != nil {
 		return nil, seq.Counter{}, err
 	}
-	named, err := rpc.Named(id, of.GetKey())
-	if named && err == nil {
+	if named {
 		return space, hash.Counter(of.GetKey()), nil
 	}
-	return space, seq.Plain(seq.UID(of.GetUid())), err
+	return space, seq.Plain(seq.UID(of.GetUid())), nil
 }
 
 func bounded(ctx context.Context) (context.Context, context.CancelFunc) {
@@ -94,12 +103,17 @@ func bounded(ctx context.Context) (context.Context, context.CancelFunc) {
 
 // Next implements pb.SequenceServer.
 func (s *Sequence) Next(ctx context.Context, req *pb.NextRequest) (*pb.NextReply, error) {
-	space, key, err := s.counter(ctx, req.Space, req.Id, req)
-	if err != nil {
-		return nil, err
-	}
 	rpc.OneIfNone(&req.Count)
 	if err := seq.CheckCount("count", uint64(req.Count)); err != nil {
+		return nil, err
+	}
+	space, key, err := s.counter(ctx, req.Space, req.Id, req, func() error {
+		if req.RequestId == nil {
+			return nil
+		}
+		return seq.CheckRequestID("request_id", req.RequestId)
+	})
+	if err != nil {
 		return nil, err
 	}
 	requests, err := requestOf(space, req)
@@ -134,12 +148,12 @@ func (s *Sequence) Next(ctx context.Context, req *pb.NextRequest) (*pb.NextReply
 
 // countersOf checks the batch at that index of its request and hashes its string keys.
 func (s *Sequence) countersOf(hashes bool, at int, name string, batch seq.Batch) (*seq.Space, seq.Counters, error) {
+	if err := batch.Check(at); err != nil {
+		return nil, seq.Counters{}, err
+	}
 	space, hash, err := s.space(hashes, name)
 	if err != nil {
 		return nil, seq.Counters{}, fmt.Errorf("batches[%d]: %w", at, err)
-	}
-	if err := batch.Check(at); err != nil {
-		return nil, seq.Counters{}, err
 	}
 	return space, hash.Counters(batch), nil
 }
@@ -168,6 +182,11 @@ func (s *Sequence) Current(ctx context.Context, req *pb.CurrentRequest) (*pb.Cur
 	reply := &pb.CurrentReply{Results: make([]*pb.CurrentResult, len(req.Batches))}
 	for i, b := range req.Batches {
 		space, keys, err := s.countersOf(hashes, i, b.Space, seq.Batch{UIDs: b.Uids, Keys: b.Keys})
+		if errors.Is(err, seq.ErrUnknownSpace) {
+			n := len(b.Uids) + len(b.Keys)
+			reply.Results[i] = &pb.CurrentResult{Values: make([]uint64, n), UpperBound: make([]bool, n), LastTakenUnix: make([]int64, n), Errors: rpc.ErrorOfAll(err, n)}
+			continue
+		}
 		if err != nil {
 			return nil, err
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -220,6 +221,30 @@ func TestAStepIsRepeatedUnlessItIsConfirmedOrAnotherOwnerWasPromised(t *testing.
 		if len(again) != row.again || o.c.State() != row.state || o.confirmed() != row.upTo {
 			t.Errorf("%s: %d again, %v up to %d, want %d, %v up to %d", name, len(again), o.c.State(), o.confirmed(), row.again, row.state, row.upTo)
 		}
+	}
+}
+
+func TestARequestThatWaitsForAStepOfFullDisksSaysSo(t *testing.T) {
+	o := newOwned(t)
+	full := quorum.Outcome{State: quorum.Refused, Err: fmt.Errorf("s1: %w", seq.ErrStoreFull)}
+	o.regs.OnStep = func(quorum.StepItem) quorum.Outcome { return full }
+	o.must(ownerStep)
+	late, cancel := context.WithDeadline(t.Context(), time.Unix(1, 0))
+	defer cancel()
+	waited := func() error {
+		o.step()
+		return o.await(late, o.c, make(chan struct{}))
+	}
+	o.c.mu.Lock()
+	o.ahead(t.Context(), o.c, ownerStep+1)
+	o.c.mu.Unlock()
+	if err := waited(); !errors.Is(err, seq.ErrStoreFull) || !errors.Is(err, context.DeadlineExceeded) || strings.Contains(err.Error(), "is owned") {
+		t.Errorf("got %v", err)
+	}
+	full = quorum.Outcome{State: quorum.Won}
+	o.stepper.Add(t.Context(), rising{o.Table, o.c}, false) // as the stepper repeats it
+	if err := waited(); errors.Is(err, seq.ErrStoreFull) || !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("with room again: got %v", err)
 	}
 }
 

@@ -79,6 +79,9 @@ func (t *Table) await(ctx context.Context, c *Cell, changed <-chan struct{}) err
 	case <-changed:
 	case <-timer.C:
 	case <-ctx.Done():
+		if t.full.Load() {
+			return fmt.Errorf("section %d %s: %w: %w", c.id, c.awaited(), seq.ErrStoreFull, context.Cause(ctx))
+		}
 		return fmt.Errorf("section %d %s: %w", c.id, c.awaited(), context.Cause(ctx))
 	}
 	return nil

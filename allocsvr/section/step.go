@@ -2,6 +2,7 @@ package section
 
 import (
 	"context"
+	"errors"
 
 	"github.com/seqsvr/seqsvr/allocsvr/tenure"
 	"github.com/seqsvr/seqsvr/quorum"
@@ -33,12 +34,15 @@ func (r rising) Next() (tenure.Step, bool) {
 // Confirmed implements tenure.Owned.
 func (r rising) Confirmed(s tenure.Step) {
 	r.c.confirm(s.Epoch, s.Max)
+	r.t.full.Store(false)
 	r.t.stats.steps.Add(1)
 }
 
 // Unconfirmed implements tenure.Owned: the old ceiling stays until the same or a larger
 // value is confirmed.
-func (r rising) Unconfirmed(tenure.Step, quorum.Outcome) {}
+func (r rising) Unconfirmed(_ tenure.Step, out quorum.Outcome) {
+	r.t.full.Store(errors.Is(out.Err, seq.ErrStoreFull))
+}
 
 // Lost implements tenure.Owned.
 func (r rising) Lost(s tenure.Step, out quorum.Outcome) { r.t.lose(r.c, s.Epoch, out.Promised) }

@@ -76,6 +76,7 @@ type Table struct {
 	logs    *logs.Logs  // of the sections of exact spaces
 	logged  logged      // what is asked of them
 	closed  atomic.Bool // no section is installed any more
+	full    atomic.Bool // the stores refused the last step that came back, for want of room
 	stats   stats
 	memory  memory
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -27,6 +28,9 @@ func TestTheExampleFileSetsEveryFlag(t *testing.T) {
 	fs.VisitAll(func(f *pflag.Flag) {
 		if !f.Changed {
 			t.Errorf("%s is not in %s", f.Name, example)
+		}
+		if !config.HasVariable(f.Name) {
+			t.Errorf("a variable for %s would be refused as unknown", f.Name)
 		}
 	})
 	o, err := load([]string{"--config", example}, nil, io.Discard)
@@ -152,6 +156,42 @@ func TestConfigValidateRefusesWhatAStartWould(t *testing.T) {
 	for _, args := range [][]string{{"config"}, {"config", "show"}, {"config", "validate", "--listen", ""}, {"config", "validate", "--admin", "9"}} {
 		if err := run(t.Context(), args, io.Discard, io.Discard); !errors.Is(err, daemon.ErrUsage) {
 			t.Errorf("%q: got %v, want a usage error", args, err)
+		}
+	}
+}
+
+func TestAnAddressThatCannotWorkIsRefusedBeforeTheStart(t *testing.T) {
+	base := []string{"config", "validate", "--name", "a", "--listen", "127.0.0.1:0", "--stores", "s:1"}
+	for _, addr := range []string{"0.0.0.0:7410", "[::]:7410", "localhost", "http://x:1", "127.0.0.1:99999", ":7410", "127.0.0.1:0"} {
+		for _, flag := range []string{"--advertise", "--stores", "--regions", "--gossip-join"} {
+			err := run(t.Context(), append(slices.Clone(base), flag, addr), io.Discard, io.Discard)
+			if !errors.Is(err, daemon.ErrUsage) || !strings.Contains(err.Error(), strings.TrimPrefix(flag, "--")) || !strings.Contains(err.Error(), addr) {
+				t.Errorf("%s %s: got %v", flag, addr, err)
+			}
+		}
+	}
+	err := run(t.Context(), []string{"config", "validate", "--name", "a", "--listen", "127.0.0.1:0", "--etcd", "http://x:2379"}, io.Discard, io.Discard)
+	if !errors.Is(err, daemon.ErrUsage) || !strings.Contains(err.Error(), `--etcd "http://x:2379"`) {
+		t.Errorf("a URL of etcd: got %v", err)
+	}
+	for flag, addr := range map[string]string{"--listen": "0.0.0.0:7410", "--gossip-listen": "a", "--admin": "127.0.0.1:99999"} {
+		if err := run(t.Context(), append(slices.Clone(base), flag, addr), io.Discard, io.Discard); !errors.Is(err, daemon.ErrUsage) || !strings.Contains(err.Error(), addr) {
+			t.Errorf("%s %s: got %v", flag, addr, err)
+		}
+	}
+	for _, more := range [][]string{{}, {"--listen", "0.0.0.0:7410", "--advertise", "alloc-1.example.net:7410"}, {"--gossip-listen", "0.0.0.0:0", "--admin", ":0"}} {
+		if err := run(t.Context(), append(slices.Clone(base), more...), io.Discard, io.Discard); err != nil {
+			t.Errorf("%v: %v", more, err)
+		}
+	}
+}
+
+func TestAMisspeltVariableIsRefusedByName(t *testing.T) {
+	t.Setenv("SEQ_AUHT", "require")
+	for _, verb := range [][]string{{"config", "validate"}, nil} {
+		err := run(t.Context(), append(verb, "--name", "a", "--stores", "s:1"), io.Discard, io.Discard)
+		if !errors.Is(err, daemon.ErrUsage) || !errors.Is(err, config.ErrUnknownVariable) || !strings.Contains(err.Error(), "SEQ_AUTH,") {
+			t.Errorf("%v: got %v", verb, err)
 		}
 	}
 }

@@ -25,6 +25,9 @@ func TestTheExampleFileSetsEveryFlag(t *testing.T) {
 		if !f.Changed {
 			t.Errorf("%s is not in %s", f.Name, example)
 		}
+		if !config.HasVariable(f.Name) {
+			t.Errorf("a variable for %s would be refused as unknown", f.Name)
+		}
 	})
 	o, err := load([]string{"--config", example}, nil, io.Discard)
 	if err != nil {
@@ -51,6 +54,12 @@ func TestAWrongCallIsAUsageErrorThatNamesWhatIsWrong(t *testing.T) {
 		{"no allocs", []string{"--listen", "127.0.0.1:0", "--http", ""}, "llocs"},
 		{"an unknown flag", []string{"--colour"}, "colour"},
 		{"an argument", []string{"serve"}, "flags only"},
+		{"an AllocSvr that reaches nobody", []string{"--allocs", "0.0.0.0:7410"}, "every interface"},
+		{"an AllocSvr without a port", []string{"--allocs", "a:7410,localhost"}, `"localhost"`},
+		{"a URL to advertise", []string{"--allocs", "a:1", "--advertise", "http://x:1"}, `"http://x:1"`},
+		{"nothing to advertise", []string{"--allocs", "a:1", "--listen", "0.0.0.0:0", "--gossip-listen", "0.0.0.0:0"}, "an address to advertise"},
+		{"a port that is none", []string{"--allocs", "a:1", "--http", "127.0.0.1:99999"}, "99999"},
+		{"a member to join without a host", []string{"--allocs", "a:1", "--gossip-listen", "127.0.0.1:0", "--gossip-join", ":7401"}, "no host"},
 		{"a bad log level", []string{"--log-level", "loud"}, "loud"},
 	}
 	for _, test := range tests {

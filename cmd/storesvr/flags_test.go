@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -28,6 +29,11 @@ func TestTheHelpTellsUnitsAndDefaults(t *testing.T) {
 		for _, wrong := range helpaudit.Flags(fs) {
 			t.Errorf("%s %s", fs.Name(), wrong)
 		}
+		fs.VisitAll(func(f *pflag.Flag) {
+			if !config.HasVariable(f.Name) {
+				t.Errorf("a variable for %s would be refused as unknown", f.Name)
+			}
+		})
 	}
 }
 
@@ -103,6 +109,11 @@ func TestAWrongCallIsAUsageErrorThatNamesWhatIsWrong(t *testing.T) {
 		{"a learner that joins nobody", []string{"init", "--learner", "--data-dir", dir, "--name", "s1"}, "go together"},
 		{"joining without being a learner", with("--join", "127.0.0.1:1"), "from the cluster"},
 		{"a learner with sections of its own", []string{"init", "--learner", "--join", "127.0.0.1:1", "--data-dir", dir, "--name", "s1", "--sections", "8"}, "--sections"},
+		{"a cluster that no certificate can name", with("--cluster", "prod/eu"), `cluster "prod/eu"`},
+		{"a store that no certificate can name", []string{"init", "--data-dir", dir, "--cluster", "c", "--name", "s 1", "--members", "s 1,s2,s3"}, `name "s 1"`},
+		{"a member that is no text", with("--members", "s2,\xff"), "expected 1 to 128 letters"},
+		{"joining an address of every interface", []string{"init", "--learner", "--join", "0.0.0.0:7500", "--data-dir", dir, "--name", "s4"}, "every interface"},
+		{"sections with a leading zero", with("--sections", "010"), "without leading zeros"},
 		{"a bad mode", with("--mode", "loose"), "loose"},
 		{"a window of an ordinary space", with("--window", "10m"), "mode=exact only"},
 		{"a window of a further ordinary space", with("--space", "pts:window=10m"), "mode=exact only"},
@@ -174,5 +185,37 @@ func TestConfigValidateRefusesWhatAStartWould(t *testing.T) {
 		if err := run(t.Context(), args, io.Discard, io.Discard); !errors.Is(err, daemon.ErrUsage) {
 			t.Errorf("%q: got %v, want a usage error", args, err)
 		}
+	}
+}
+
+func TestAnAddressThatCannotWorkIsRefusedBeforeTheStart(t *testing.T) {
+	base := []string{"config", "validate", "--data-dir", t.TempDir(), "--listen", "127.0.0.1:0"}
+	for _, more := range [][]string{
+		{"--advertise", "0.0.0.0:7500"}, {"--advertise", "localhost"}, {"--advertise", "http://x:1"}, {"--advertise", ":7500"}, {"--advertise", "a:0"}, {"--listen", "127.0.0.1:99999"},
+		{"--listen", "0.0.0.0:7500", "--gossip-listen", "127.0.0.1:0"}, {"--gossip-listen", "127.0.0.1:0", "--gossip-join", "[::]:7501"},
+	} {
+		if err := run(t.Context(), append(slices.Clone(base), more...), io.Discard, io.Discard); !errors.Is(err, daemon.ErrUsage) || !strings.Contains(err.Error(), more[1]) && !strings.Contains(err.Error(), more[3]) {
+			t.Errorf("%v: got %v", more, err)
+		}
+	}
+	for _, more := range [][]string{{}, {"--listen", "0.0.0.0:7500"}, {"--listen", "0.0.0.0:7500", "--advertise", "a:1", "--gossip-listen", "0.0.0.0:0"}} {
+		if err := run(t.Context(), append(slices.Clone(base), more...), io.Discard, io.Discard); err != nil {
+			t.Errorf("%v: %v", more, err)
+		}
+	}
+}
+
+func TestADatabaseKeepsTheNamesThatItHas(t *testing.T) {
+	dir := t.TempDir()
+	cfg := storesvr.InitConfig{DataDir: dir, ClusterID: "prod/eu", Name: "s 1", MemberNames: []string{"s 1"}, Spaces: []seq.Space{{Name: seq.DefaultSpace, Sections: 8}}}
+	if err := storesvr.Init(cfg); err != nil {
+		t.Fatal(err)
+	}
+	args := []string{"init", "--data-dir", dir, "--cluster", "prod/eu", "--name", "s 1", "--members", "s 1", "--sections", "8"}
+	if err := run(t.Context(), append(args, "--if-missing"), io.Discard, io.Discard); err != nil {
+		t.Errorf("a start script that runs each time: %v", err)
+	}
+	if err := run(t.Context(), args, io.Discard, io.Discard); !errors.Is(err, daemon.ErrUsage) {
+		t.Errorf("got %v, want a usage error", err)
 	}
 }

@@ -1,17 +1,22 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
+	"slices"
 	"strconv"
 
 	"github.com/spf13/pflag"
 
+	"github.com/seqsvr/seqsvr/internal/auth"
 	"github.com/seqsvr/seqsvr/internal/config"
 	"github.com/seqsvr/seqsvr/internal/daemon"
+	"github.com/seqsvr/seqsvr/internal/hostport"
 	"github.com/seqsvr/seqsvr/internal/rpc"
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/storesvr"
@@ -66,6 +71,9 @@ func (o *initOptions) config() (storesvr.InitConfig, error) {
 	if o.zone != "" && !o.learner {
 		return cfg, fmt.Errorf("%w: --zone %q: expected --learner, or --zones of all members", storesvr.ErrConfig, o.zone)
 	}
+	if err := o.checkNames(); err != nil {
+		return cfg, err
+	}
 	cfg.Spaces = []seq.Space{o.first}
 	for _, text := range o.spaces {
 		space, err := seq.ParseSpace(text)
@@ -77,9 +85,27 @@ func (o *initOptions) config() (storesvr.InitConfig, error) {
 	return cfg, nil
 }
 
+// checkNames refuses names that no certificate can have, since a name stays as it is. What is
+// missing is told by what needs it.
+func (o *initOptions) checkNames() error {
+	if _, err := os.Stat(filepath.Join(o.DataDir, disk.FileName)); o.ifMissing && err == nil {
+		return nil // the names of before are kept
+	}
+	for _, name := range append(slices.Clone(o.MemberNames), o.Name) {
+		id := auth.Identity{Cluster: cmp.Or(o.ClusterID, "c"), Role: auth.Store, Name: cmp.Or(name, "s")}
+		if err := id.Check(); err != nil {
+			return fmt.Errorf("%w: %w", storesvr.ErrConfig, err)
+		}
+	}
+	return hostport.DialAll("--join", o.join)
+}
+
 func runInit(ctx context.Context, args []string, stderr io.Writer) error {
 	fs, o := initFlags()
 	fs.SetOutput(stderr)
+	if err := config.CheckEnvironment(os.Environ()); err != nil {
+		return daemon.Usage(err)
+	}
 	if err := config.Load(fs, args, os.LookupEnv); err != nil {
 		return daemon.Usage(err)
 	}

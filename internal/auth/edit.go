@@ -12,6 +12,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/seqsvr/seqsvr/internal/config"
 )
 
 // Entry is a principal to be written.
@@ -223,8 +225,8 @@ func parseGrant(text string) (g grant, err error) {
 		if into == nil {
 			return g, fmt.Errorf("%w: %q: %q: expected max-raise, rate or burst", ErrBadGrant, text, key)
 		}
-		if *into, err = strconv.ParseUint(number, 10, 64); err != nil {
-			return g, fmt.Errorf("%w: %q: %q: expected a whole number", ErrBadGrant, text, word)
+		if *into, err = strconv.ParseUint(number, 10, 64); err != nil || config.Digits(number) != nil {
+			return g, fmt.Errorf("%w: %q: %q: expected a whole number without leading zeros", ErrBadGrant, text, word)
 		}
 	}
 	if _, err := g.checked(); err != nil {
@@ -246,8 +248,8 @@ func ParseDemand(text string) (d Demand, err error) {
 		return d, fmt.Errorf("%w: %q: expected take, read or raise=NUMBER behind the colon", ErrBadGrant, text)
 	}
 	if numbered {
-		if d.Jump, err = strconv.ParseUint(number, 10, 64); err != nil {
-			return d, fmt.Errorf("%w: %q: expected a whole number behind raise=", ErrBadGrant, text)
+		if d.Jump, err = strconv.ParseUint(number, 10, 64); err != nil || config.Digits(number) != nil {
+			return d, fmt.Errorf("%w: %q: expected a whole number without leading zeros behind raise=", ErrBadGrant, text)
 		}
 	}
 	return d, nil

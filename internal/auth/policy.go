@@ -11,6 +11,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/seqsvr/seqsvr/internal/config"
 	"github.com/seqsvr/seqsvr/seq"
 )
 
@@ -108,6 +109,12 @@ func ParsePolicy(text []byte) (*Policy, error) {
 	decoder.KnownFields(true)
 	if err := decoder.Decode(&raw); err != nil && !errors.Is(err, io.EOF) {
 		return bad(hideValues(err))
+	}
+	var doc yaml.Node
+	if yaml.Unmarshal(text, &doc) == nil {
+		if line, number := config.DigitsInYAML(&doc, "max_raise", "rate", "burst"); line > 0 {
+			return bad(fmt.Errorf("line %d: %q: %w", line, number, config.ErrLeadingZero))
+		}
 	}
 	if err := decoder.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
 		return bad(errors.New("more than one document: expected one"))

@@ -38,6 +38,7 @@ func TestABadPolicyIsRefusedWithItsLine(t *testing.T) {
 		{"principals:\n  - {name: a, role: caller, grants: [{tag: t, verbs: [raise], max_raise: 5}]}\n", "raise of a tag"},
 		{"principals:\n  - {name: a, role: caller, grants: [{space: user, verbs: [raise]}]}\n", "expected both or none"},
 		{"principals:\n  - {name: a, role: caller, grants: [{space: user, verbs: [take], max_raise: 5}]}\n", "expected both or none"},
+		{"principals:\n  - {name: a, role: caller, grants: [{space: user, verbs: [take], rate: 010, burst: 20}]}\n", `line 2: "010": leading zero`},
 		{"principals:\n  - {name: a, role: caller, grants: [{space: user, verbs: [raise], max_raise: 9007199254740992}]}\n", "max_raise"},
 		{"principals:\n  - {name: a, role: caller, grants: [{space: 'a*b', verbs: [take]}]}\n", "its beginning and one *"},
 		{"principals:\n  - {name: a, role: caller, grants: [{space: user, verbs: [take], burst: 5}]}\n", "burst without rate"},

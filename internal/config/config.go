@@ -28,6 +28,7 @@ func Load(fs *pflag.FlagSet, args []string, env func(string) (string, bool)) err
 	if fs.Lookup(FileFlag) == nil {
 		fs.String(FileFlag, "", "YAML `file` with any of these flags as keys, without their dashes")
 	}
+	Strict(fs)
 	if err := fs.Parse(args); err != nil {
 		if errors.Is(err, pflag.ErrHelp) {
 			return err

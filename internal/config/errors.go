@@ -3,6 +3,7 @@ package config
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -61,6 +62,9 @@ func flagError(err error) error {
 }
 
 func valueError(source string, flag *pflag.Flag, value string) error {
+	if _, strict := flag.Value.(interface{ strict() }); strict && slices.ContainsFunc(strings.Split(value, ","), func(item string) bool { return Digits(item) != nil }) {
+		return &Error{Kind: ErrValue, Source: source, Wrong: fmt.Sprintf("%q", value), Want: expected(flag) + ", without leading zeros: 010 is 8 to some readers"}
+	}
 	return &Error{Kind: ErrValue, Source: source, Wrong: fmt.Sprintf("%q", value), Want: expected(flag)}
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"github.com/seqsvr/seqsvr/internal/auth"
 	"github.com/seqsvr/seqsvr/internal/config"
+	"github.com/seqsvr/seqsvr/internal/hostport"
 	"github.com/seqsvr/seqsvr/internal/rpc"
 	"github.com/seqsvr/seqsvr/internal/telemetry"
 	"github.com/seqsvr/seqsvr/internal/tracing"
@@ -103,6 +104,9 @@ func RunLoaded[S interface{ Shared() *Common }](name string, args []string, stdo
 		}
 		return s.Shared(), nil
 	}
+	if err := config.CheckEnvironment(os.Environ()); err != nil {
+		return Usage(err)
+	}
 	if len(args) > 0 && args[0] == "config" {
 		return ConfigVerb(name, args[1:], stdout, reread)
 	}
@@ -117,8 +121,8 @@ func RunLoaded[S interface{ Shared() *Common }](name string, args []string, stdo
 // Open checks the settings and makes the logger, which writes to w. ErrUsage.
 func (c *Common) Open(w io.Writer) (err error) {
 	if c.Admin != "" {
-		if _, _, err := net.SplitHostPort(c.Admin); err != nil {
-			return Usage(fmt.Errorf("admin address %q: expected host:port", c.Admin))
+		if err := hostport.Listen(c.Admin); err != nil {
+			return Usage(fmt.Errorf("admin address %w", err))
 		}
 	}
 	c.output, _ = w.(*Output)

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/seqsvr/seqsvr/internal/etcdclient"
+	"github.com/seqsvr/seqsvr/internal/hostport"
 	"github.com/seqsvr/seqsvr/internal/rpc"
 	"github.com/seqsvr/seqsvr/seq"
 )
@@ -67,6 +68,9 @@ func (f *Flags) Arguments() []string {
 // Config reads the files that the flags name: rpc.ErrTLS, seq.ErrBadArgument.
 func (f *Flags) Config(log *slog.Logger) (etcdclient.Config, error) {
 	cfg := etcdclient.Config{Endpoints: f.Endpoints, User: f.User}
+	if err := hostport.DialAll("--etcd", f.Endpoints); err != nil {
+		return cfg, fmt.Errorf("%w: %w", seq.ErrBadArgument, err)
+	}
 	tls, err := rpc.NewTLS(f.TLS, log)
 	if err != nil {
 		return cfg, fmt.Errorf("--etcd-ca, --etcd-cert and --etcd-key: %w", err)

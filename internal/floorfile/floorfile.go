@@ -24,6 +24,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/seqsvr/seqsvr/internal/jsontext"
 	"github.com/seqsvr/seqsvr/seq"
 )
 
@@ -231,6 +232,9 @@ func parseName(text string) (l Line, rest string, err error) {
 		d := json.NewDecoder(strings.NewReader(text))
 		if d.Decode(&l.Key) != nil {
 			return l, "", fmt.Errorf("%.40s is no JSON string, %s", text, expected)
+		}
+		if err := jsontext.Check([]byte(text[:d.InputOffset()])); err != nil {
+			return l, "", err
 		}
 		return l, text[d.InputOffset():], seq.CheckKey("key", l.Key)
 	}

@@ -79,6 +79,7 @@ func TestABadLineIsNamed(t *testing.T) {
 		"5 6 7":                            `"7" behind the number`,
 		`"a 5`:                             "no JSON string",
 		"\"a\xff\" 5":                      "UTF-8",
+		`"r-\ud83d" 5`:                     "half a character",
 		`"" 5`:                             "0 bytes",
 		"section 5 5":                      "S/N",
 		"section 4096/4096 5":              "S below N",

@@ -128,6 +128,9 @@ func (c *Cluster) arguments(cfg Config, n Node) []string {
 	if cfg.GossipProfile != "" {
 		args = append(args, "--gossip-profile", cfg.GossipProfile)
 	}
+	if told := n.Told(); told != "" {
+		args = append(args, "--advertise", told)
+	}
 	if n.Zone != "" {
 		args = append(args, "--zone", n.Zone)
 	}

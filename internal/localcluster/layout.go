@@ -279,6 +279,16 @@ func (l *Layout) Addrs(role Role) []string {
 	return addrs
 }
 
+// Told returns the address that others on this machine reach a node by which listens on all
+// interfaces. It is empty for any other node.
+func (n Node) Told() string {
+	host, port, err := net.SplitHostPort(n.Addr)
+	if ip := net.ParseIP(host); err != nil || host != "" && (ip == nil || !ip.IsUnspecified()) {
+		return ""
+	}
+	return net.JoinHostPort("localhost", port)
+}
+
 // GossipAddrs lists the membership addresses of all nodes: any of them is a seed.
 func (l *Layout) GossipAddrs() []string {
 	addrs := make([]string, len(l.Nodes))

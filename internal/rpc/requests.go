@@ -78,6 +78,16 @@ func Bounded(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithDeadline(ctx, deadline.Add(-min(answerAhead, max(0, time.Until(deadline))/10)))
 }
 
+// ErrorOfAll is the error of all n keys of a batch, of which the other batches of the request are
+// served all the same.
+func ErrorOfAll(err error, n int) []*pb.KeyError {
+	out := make([]*pb.KeyError, n)
+	for i := range out {
+		out[i] = ToKeyError(i, err)
+	}
+	return out
+}
+
 // OneIfNone makes a count of 0 one: proto3 does not tell a count of 0 from none, and
 // most callers in other languages leave it out. Counts of a Batch are always said, and stand.
 func OneIfNone(count *uint32) { *count = max(*count, 1) }

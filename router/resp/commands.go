@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/seqsvr/seqsvr/client"
 	"github.com/seqsvr/seqsvr/internal/auth"
@@ -181,6 +182,8 @@ func saysText(text string) op {
 // increment is for a count within its bounds.
 func increment(key string, count uint32, single bool) op {
 	switch {
+	case !utf8.ValidString(key):
+		return failed(errText)
 	case strings.HasPrefix(key, seqPrefix):
 		k, err := sequenceKey(key[len(seqPrefix):])
 		if err != nil {
@@ -216,6 +219,8 @@ func get(names []string, many bool) op {
 	for i, name := range names {
 		rest, isSeq := strings.CutPrefix(name, seqPrefix)
 		switch {
+		case !utf8.ValidString(name):
+			return failed(errText)
 		case strings.HasPrefix(name, tagPrefix), strings.HasPrefix(name, idPrefix):
 			return failed(errReadOnly)
 		case !isSeq:

@@ -3,6 +3,7 @@ package resp
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"strconv"
 	"strings"
 
@@ -21,6 +22,7 @@ const (
 var (
 	errNotInteger = errors.New("value is not an integer or out of range")
 	errKey        = errors.New("unknown key, expected seq:UID, seq:SPACE/UID, tag:NAME or snowflake:NAMESPACE")
+	errText       = fmt.Errorf("%w: key is not UTF-8", seq.ErrBadArgument)
 	errUID        = errors.New("value of a seq: key is not a uid, expected 0 to 18446744073709551615")
 	errReadOnly   = errors.New("only seq: keys can be read")
 	errSingle     = errors.New("snowflake: keys take INCR only, since their IDs are not consecutive")

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/seqsvr/seqsvr/client"
 	"github.com/seqsvr/seqsvr/seq"
@@ -88,6 +89,9 @@ func seqLookup(_ *session, args []string) op {
 }
 
 func (o *op) ofKey(name string) (err error) {
+	if !utf8.ValidString(name) {
+		return errText
+	}
 	rest, isSeq := strings.CutPrefix(name, seqPrefix)
 	if !isSeq {
 		return errSeqKey

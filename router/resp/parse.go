@@ -238,7 +238,22 @@ func (p *Parser) inline() (bool, error) {
 	if len(p.spans) > maxArgs {
 		return false, protocolError("too big inline request")
 	}
+	if p.http(line) {
+		return false, protocolError("this is HTTP, expected a command of Redis")
+	}
 	return true, nil
+}
+
+// http reports whether a line begins a request of HTTP, or is a header that each has. A web
+// page can have a browser send one whose body is commands.
+func (p *Parser) http(line []byte) bool {
+	if len(p.spans) == 0 {
+		return false
+	}
+	word := func(s span) []byte { return line[s.from:s.to] }
+	first, last := word(p.spans[0]), word(p.spans[len(p.spans)-1])
+	return bytes.EqualFold(first, []byte("POST")) || bytes.EqualFold(first, []byte("Host:")) ||
+		len(p.spans) > 1 && bytes.HasPrefix(bytes.ToUpper(last[:min(5, len(last))]), []byte("HTTP/"))
 }
 
 func blank(c byte) bool { return c == ' ' || c == '\t' }

@@ -87,7 +87,13 @@ func TestWhatIsNoRequestEndsTheConnectionByName(t *testing.T) {
 		strings.Repeat("a", maxLine+2):           "too big inline request",
 		"*" + strings.Repeat("1", maxLine+2):     "too big multibulk length",
 		strings.Repeat("a ", maxArgs+1) + "\r\n": "too big inline request",
-		array(append([]string{"MGET"}, many(17)...)...): "request above 1048576 bytes",
+		"POST / HTTP/1.1\r\nHost: a\r\n\r\nINCR seq:42\r\n": "this is HTTP, expected a command of Redis",
+		"post x\r\nINCR seq:42\r\n":                         "this is HTTP, expected a command of Redis",
+		"GET /seq:42 HTTP/1.1\r\n\r\n":                      "this is HTTP, expected a command of Redis",
+		"OPTIONS * http/1.0\r\n":                            "this is HTTP, expected a command of Redis",
+		"PRI * HTTP/2.0\r\n\r\nSM\r\n":                      "this is HTTP, expected a command of Redis",
+		"host: 127.0.0.1\r\nINCR seq:42\r\n":                "this is HTTP, expected a command of Redis",
+		array(append([]string{"MGET"}, many(17)...)...):     "request above 1048576 bytes",
 	} {
 		for _, step := range []int{1000, 1 << 20} {
 			_, err := feed([]byte(text), step)

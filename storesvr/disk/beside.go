@@ -8,8 +8,6 @@ import (
 	"fmt"
 	"sync/atomic"
 
-	bolt "go.etcd.io/bbolt"
-
 	"github.com/seqsvr/seqsvr/exact"
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/storesvr/acceptor"
@@ -133,7 +131,7 @@ func (b *beside) grows() uint64 {
 }
 
 // mark notes how far the journal has got.
-func (b *beside) mark(meta *bolt.Bucket) error {
+func (b *beside) mark(meta bucket) error {
 	if j := b.journal.Load(); j != nil {
 		return putJSON(meta, keyJournal, Journal{ID: b.id, Batches: j.Batches()})
 	}

@@ -109,10 +109,13 @@ func fill(path string, id Identity, with Filling) error {
 		return err
 	}
 	err = db.Update(func(tx *bolt.Tx) error {
-		meta, err := tx.CreateBucket(metaBucket)
-		if err != nil {
-			return err
+		for _, name := range [][]byte{metaBucket, registerBucket, sectionBucket} {
+			if _, err := tx.CreateBucket(name); err != nil {
+				return err
+			}
 		}
+		made := &DB{bolt: db}
+		meta, registers, sections := made.bucketOf(tx, metaBucket), made.bucketOf(tx, registerBucket), made.bucketOf(tx, sectionBucket)
 		id.Format = formatOf(with.Required, with.Floors.Floors)
 		if err := putJSON(meta, keyIdentity, id); err != nil {
 			return err
@@ -126,14 +129,6 @@ func fill(path string, id Identity, with Filling) error {
 			return err
 		}
 		if err := putLater(meta); err != nil {
-			return err
-		}
-		registers, err := tx.CreateBucket(registerBucket)
-		if err != nil {
-			return err
-		}
-		sections, err := tx.CreateBucket(sectionBucket)
-		if err != nil {
 			return err
 		}
 		all := newSections(id.Mapping.Sections())
@@ -162,7 +157,10 @@ func fill(path string, id Identity, with Filling) error {
 				return err
 			}
 		}
-		return putMeta(meta, update)
+		if err := putMeta(meta, update); err != nil {
+			return err
+		}
+		return made.begin(tx)
 	})
 	return errors.Join(err, db.Close())
 }

@@ -42,6 +42,9 @@ var (
 	keyJournal     = []byte("journal")
 	keyLater       = []byte("later_registers") // how many of seq.LaterRegisters were made: one that is gone is damage
 	keyRequired    = []byte("required_protocol")
+
+	metaKeys = [][]byte{keyIdentity, keyMembers, keyFloors, keyIncarnation, keyBootCount, keyCommits, keyLeaseBound, keyLongest, keyDistrusted, keySeal,
+		keyRemembered, keyJournal, keyLater, keyRequired, keySum}
 )
 
 // DB is an open database, and the journal beside it if it has one. Commit and Log are for one
@@ -50,6 +53,8 @@ type DB struct {
 	dir      string
 	bolt     *bolt.DB
 	sections sections
+	sum      sum    // of all records, the sum itself left out
+	boots    uint64 // this one included
 	beside
 }
 
@@ -116,7 +121,11 @@ func openBolt(path string) (b *bolt.DB, err error) {
 	b, err = bolt.Open(path, 0o600, boltOptions())
 	switch {
 	case err == nil:
-		if err := checkMetaPages(path); err != nil { // under the lock: nobody is writing them
+		root, err := checkMetaPages(path) // under the lock: nobody is writing them
+		if err == nil {
+			err = checkPages(path, root)
+		}
+		if err != nil {
 			return nil, errors.Join(err, b.Close())
 		}
 		return b, nil
@@ -138,20 +147,20 @@ func openBolt(path string) (b *bolt.DB, err error) {
 func (d *DB) boot(meta Meta) (commits uint64, err error) {
 	defer faultIsDamage(&err)()
 	err = d.bolt.Update(func(tx *bolt.Tx) error {
-		b := tx.Bucket(metaBucket)
+		b := d.bucketOf(tx, metaBucket)
 		if err := b.Put(keyBootCount, encodeNumber(keyBootCount, meta.BootCount)); err != nil {
 			return err
 		}
 		if err := b.Put(keySeal, seal(keySeal, bytes.Clone(meta.Key))); err != nil {
 			return err
 		}
-		made, err := madeLater(b)
+		made, err := madeLater(b.Bucket)
 		if err != nil {
 			return err
 		}
 		if later := seq.LaterRegisters(); made < len(later) { // a database from before them
 			for _, r := range later[made:] {
-				if err := putRegister(tx.Bucket(registerBucket), &d.sections, r, acceptor.State{}); err != nil {
+				if err := putRegister(d.bucketOf(tx, registerBucket), &d.sections, r, acceptor.State{}); err != nil {
 					return err
 				}
 			}
@@ -159,7 +168,8 @@ func (d *DB) boot(meta Meta) (commits uint64, err error) {
 				return err
 			}
 		}
-		commits, err = countCommit(tx)
+		d.boots = meta.BootCount
+		commits, err = finish(tx, b, d.boots)
 		return err
 	})
 	if err != nil {
@@ -182,12 +192,11 @@ func madeLater(b *bolt.Bucket) (int, error) {
 }
 
 // putLater notes that all later registers are there.
-func putLater(b *bolt.Bucket) error {
+func putLater(b bucket) error {
 	return b.Put(keyLater, encodeNumber(keyLater, uint64(len(seq.LaterRegisters()))))
 }
 
-func countCommit(tx *bolt.Tx) (uint64, error) {
-	b := tx.Bucket(metaBucket)
+func countCommit(b bucket) (uint64, error) {
 	n, err := decodeNumber(keyCommits, b.Get(keyCommits))
 	if err != nil {
 		return 0, fmt.Errorf("%w: %s: %w", ErrCorrupt, keyCommits, err)
@@ -209,13 +218,14 @@ func (d *DB) Commit(u Update) (commits uint64, err error) {
 		if err := d.putRegisters(tx, u.Changes); err != nil {
 			return err
 		}
-		if err := putMeta(tx.Bucket(metaBucket), u); err != nil {
+		meta := d.bucketOf(tx, metaBucket)
+		if err := putMeta(meta, u); err != nil {
 			return err
 		}
-		if err := d.beside.mark(tx.Bucket(metaBucket)); err != nil {
+		if err := d.beside.mark(meta); err != nil {
 			return err
 		}
-		commits, err = countCommit(tx)
+		commits, err = finish(tx, meta, d.boots)
 		return err
 	})
 	if err != nil {
@@ -229,7 +239,7 @@ func (d *DB) extend(tx *bolt.Tx, m *seq.Mapping) error {
 	if m == nil {
 		return nil
 	}
-	b := tx.Bucket(metaBucket)
+	b := d.bucketOf(tx, metaBucket)
 	var id Identity
 	if err := decodeJSON(keyIdentity, b.Get(keyIdentity), &id); err != nil {
 		return fmt.Errorf("%w: %s: %w", ErrCorrupt, keyIdentity, err)
@@ -240,17 +250,17 @@ func (d *DB) extend(tx *bolt.Tx, m *seq.Mapping) error {
 }
 
 func (d *DB) putRegisters(tx *bolt.Tx, changes []acceptor.Change) error {
-	others := tx.Bucket(registerBucket)
+	others := d.bucketOf(tx, registerBucket)
 	for _, c := range changes {
 		if err := putRegister(others, &d.sections, c.Register, c.State); err != nil {
 			return err
 		}
 	}
-	return d.sections.put(tx.Bucket(sectionBucket))
+	return d.sections.put(d.bucketOf(tx, sectionBucket))
 }
 
 // putRegister changes a register where it belongs: sections are on disk after sections.put.
-func putRegister(others *bolt.Bucket, all *sections, r seq.Register, st acceptor.State) error {
+func putRegister(others bucket, all *sections, r seq.Register, st acceptor.State) error {
 	if id, ok := r.Section(); ok {
 		return all.set(id, st)
 	}
@@ -261,8 +271,8 @@ func putRegister(others *bolt.Bucket, all *sections, r seq.Register, st acceptor
 }
 
 // putBound writes the longest lease since nothing was leased, and keeps the longest ever.
-func putBound(b *bolt.Bucket, bound time.Duration) error {
-	ever, err := longest(b)
+func putBound(b bucket, bound time.Duration) error {
+	ever, err := longest(b.Bucket)
 	if err != nil {
 		return err
 	}
@@ -288,7 +298,7 @@ func longest(b *bolt.Bucket) (uint64, error) {
 	return v, nil
 }
 
-func putMeta(b *bolt.Bucket, u Update) error {
+func putMeta(b bucket, u Update) error {
 	bound := u.LeaseBound
 	if u.NoLeases {
 		bound = 0
@@ -330,7 +340,7 @@ func putMeta(b *bolt.Bucket, u Update) error {
 }
 
 // putRequired writes the protocol that sessions must speak, and the format that goes with it.
-func putRequired(b *bolt.Bucket, required int) error {
+func putRequired(b bucket, required int) error {
 	if err := b.Put(keyRequired, encodeNumber(keyRequired, uint64(required))); err != nil {
 		return err
 	}
@@ -346,7 +356,7 @@ func putRequired(b *bolt.Bucket, required int) error {
 	return putJSON(b, keyIdentity, id)
 }
 
-func putJSON(b *bolt.Bucket, key []byte, v any) error {
+func putJSON(b bucket, key []byte, v any) error {
 	record, err := encodeJSON(key, v)
 	if err != nil {
 		return err

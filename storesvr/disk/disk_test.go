@@ -132,10 +132,13 @@ func TestADatabaseOfBeforeHasTheLongestLeaseInItsBound(t *testing.T) {
 	if _, err := db.Commit(Update{LeaseBound: 5 * time.Second}); err != nil {
 		t.Fatal(err)
 	}
-	err := db.bolt.Update(func(tx *bolt.Tx) error { return tx.Bucket(metaBucket).Delete(keyLongest) })
-	if err != nil {
+	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}
+	edit(t, dir, func(tx *bolt.Tx) error {
+		return errors.Join(tx.Bucket(metaBucket).Delete(keyLongest), tx.Bucket(metaBucket).Delete(keySum))
+	})
+	db, _, _ = opened(t, dir)
 	if _, err := db.Commit(Update{NoLeases: true}); err != nil {
 		t.Fatal(err)
 	}
@@ -253,6 +256,12 @@ func TestOpenRefusesByName(t *testing.T) {
 			edit(t, dir, func(tx *bolt.Tx) error { return change(tx.Bucket(bucket)) })
 		}
 	}
+	sealed := func(change func(t *testing.T, dir string)) func(t *testing.T, dir string) {
+		return func(t *testing.T, dir string) {
+			change(t, dir)
+			edit(t, dir, func(tx *bolt.Tx) error { return resealed(tx, 0) })
+		}
+	}
 	flip := func(key []byte) func(*bolt.Bucket) error {
 		return func(b *bolt.Bucket) error {
 			record := slices.Clone(b.Get(key))
@@ -300,11 +309,18 @@ func TestOpenRefusesByName(t *testing.T) {
 		}), "", ErrCorrupt, "2 records of sections, expected 1"},
 		{"a record cut short", in(registerBucket, put(lease, []byte{1})), "", ErrCorrupt, "lease arbiter"},
 		{"a block cut short", in(sectionBucket, put(block, seal(block, make([]byte, 100)))), "", ErrCorrupt, "section 0"},
-		{"a block of no known layout", in(sectionBucket, func(b *bolt.Bucket) error {
+		{"a block of no known layout", sealed(in(sectionBucket, func(b *bolt.Bucket) error {
 			value := slices.Clone(b.Get(block))
 			value[0] = 9
 			return b.Put(block, seal(block, value[:len(value)-checksumSize]))
-		}), "", ErrCorrupt, "section 0"},
+		})), "", ErrNewer, "layout 9 of sections"},
+		{"a record that no build knows", sealed(in(metaBucket, put([]byte("later"), seal([]byte("later"), nil)))), "", ErrNewer, "later"},
+		{"a record whose name is damaged", in(metaBucket, put([]byte("later"), []byte("text"))), "", ErrCorrupt, "later"},
+		{"a field that no build knows", sealed(in(metaBucket, put(keyFloors, seal(keyFloors, []byte(`{"tag":1,"later":2}`))))), "", ErrNewer, "later"},
+		{"a bucket that no build knows", sealed(func(t *testing.T, dir string) {
+			edit(t, dir, func(tx *bolt.Tx) error { _, err := tx.CreateBucket([]byte("later")); return err })
+		}), "", ErrNewer, "later"},
+		{"a register of a later layout", sealed(in(registerBucket, put(lease, seal(lease, append([]byte{9}, make([]byte, 48)...))))), "", ErrNewer, "layout 9"},
 		{"a register that is gone", in(registerBucket, remove(lease)), "", ErrCorrupt, "lease arbiter is missing"},
 		{"a later register that is gone", in(registerBucket, remove([]byte(seq.KeysRegister))), "", ErrCorrupt, "document keys is missing"},
 		{"sections that are gone", in(sectionBucket, remove(block)), "", ErrCorrupt, "section 0 to section 11 is missing"},
@@ -312,7 +328,7 @@ func TestOpenRefusesByName(t *testing.T) {
 			key := []byte(seq.SectionRegister(5))
 			return b.Put(key, encodeRegister(key, acceptor.State{}))
 		}), "", ErrCorrupt, "section 5"},
-		{"a register of no known kind", in(registerBucket, put([]byte("zz"), encodeRegister([]byte("zz"), acceptor.State{}))), "", ErrCorrupt, "zz"},
+		{"a register of no known kind", sealed(in(registerBucket, put([]byte("zz"), encodeRegister([]byte("zz"), acceptor.State{})))), "", ErrNewer, "zz"},
 		{"no sections", func(t *testing.T, dir string) {
 			edit(t, dir, func(tx *bolt.Tx) error { return tx.DeleteBucket(sectionBucket) })
 		}, "", ErrCorrupt, "bucket"},
@@ -320,8 +336,10 @@ func TestOpenRefusesByName(t *testing.T) {
 		{"no lease bound", in(metaBucket, remove(keyLeaseBound)), "", ErrCorrupt, "lease_bound"},
 		{"a damaged identity", in(metaBucket, put(keyIdentity, []byte("{}"))), "", ErrCorrupt, "identity"},
 		{"an earlier format", in(metaBucket, func(b *bolt.Bucket) error { return putFormat(t, b, Format-1) }), "", ErrFormat, "1, expected 2 or 3"},
-		{"a later format", in(metaBucket, func(b *bolt.Bucket) error { return putFormat(t, b, FormatGated+1) }), "", ErrFormat, "4, expected 2 or 3"},
-		{"a later protocol", in(metaBucket, func(b *bolt.Bucket) error { return putRequired(b, version.Protocol+1) }), "", seq.ErrProtocol, "start a newer build"},
+		{"a later format", in(metaBucket, func(b *bolt.Bucket) error { return putFormat(t, b, FormatGated+1) }), "", ErrNewer, "4, expected 2 or 3"},
+		{"a later protocol", in(metaBucket, func(b *bolt.Bucket) error {
+			return putRequired(bucket{Bucket: b, name: metaBucket, sum: &sum{}}, version.Protocol+1)
+		}), "", seq.ErrProtocol, "start a newer build"},
 	}
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
@@ -430,7 +448,7 @@ func TestBboltFindsNoFaultAfterManyCommits(t *testing.T) {
 func TestADatabaseFromBeforeTheLaterRegistersGetsThemAtItsFirstStart(t *testing.T) {
 	dir := created(t)
 	edit(t, dir, func(tx *bolt.Tx) error {
-		return errors.Join(tx.Bucket(metaBucket).Delete(keyLater), tx.Bucket(registerBucket).Delete([]byte(seq.KeysRegister)))
+		return errors.Join(tx.Bucket(metaBucket).Delete(keySum), tx.Bucket(metaBucket).Delete(keyLater), tx.Bucket(registerBucket).Delete([]byte(seq.KeysRegister)))
 	})
 	for start := range 2 {
 		db, _, registers, err := Open(dir, "c1")

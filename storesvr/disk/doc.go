@@ -13,6 +13,9 @@
 //     and value, since bbolt checks only its own meta pages. A record that does not
 //     match, and a register that init made and that is not there any more, is
 //     ErrCorrupt at Open;
+//   - each transaction leaves a sum over all records and its own number. Where a disk lost a
+//     write that it had confirmed, Open finds an older page with right checksums by them:
+//     ErrLostWrite. What a newer build has added is ErrNewer, never damage;
 //   - one process has a database open at a time.
 //
 // Commits counts the transactions over the whole life of the disk, in the same

@@ -1,6 +1,9 @@
 package disk
 
-import "errors"
+import (
+	"errors"
+	"fmt"
+)
 
 var (
 	// ErrExists is returned by Create when the directory has a database already. It is
@@ -17,6 +20,17 @@ var (
 	// ErrDirectory is returned by Create and Open when the data directory cannot be used:
 	// no permission, read-only, not a directory.
 	ErrDirectory = errors.New("data directory cannot be used")
+	// ErrLostWrite goes with ErrCorrupt where the disk has an older page in place of one that it had
+	// confirmed.
+	ErrLostWrite = errors.New("a write to the disk was lost")
+	// ErrNewer is returned by Open for a database with something that this build does not know. The
+	// disk is sound: start it with the newer build.
+	ErrNewer = errors.New("database is of a newer build, start it with that build")
 	// ErrFormat is returned by Open for a database of a format that this build does not know.
 	ErrFormat = errors.New("unknown database format")
 )
+
+// newer is ErrNewer with what this build does not know.
+func newer(what string, args ...any) error {
+	return fmt.Errorf("%w: it has an unknown %s", ErrNewer, fmt.Sprintf(what, args...))
+}

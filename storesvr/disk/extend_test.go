@@ -53,7 +53,7 @@ func TestADatabaseWithSomeLaterRegistersGetsTheOthers(t *testing.T) {
 	edit(t, dir, func(tx *bolt.Tx) error {
 		b := tx.Bucket(registerBucket)
 		keys := acceptor.State{Max: 3}
-		return errors.Join(tx.Bucket(metaBucket).Put(keyLater, encodeNumber(keyLater, 1)), b.Delete([]byte(seq.SpacesRegister)),
+		return errors.Join(tx.Bucket(metaBucket).Delete(keySum), tx.Bucket(metaBucket).Put(keyLater, encodeNumber(keyLater, 1)), b.Delete([]byte(seq.SpacesRegister)),
 			b.Put([]byte(seq.KeysRegister), encodeRegister([]byte(seq.KeysRegister), keys)))
 	})
 	_, _, registers := opened(t, dir)

@@ -4,6 +4,8 @@ package disk
 
 import (
 	"bytes"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"runtime/debug"
 	"slices"
@@ -28,39 +30,109 @@ func faultIsDamage(err *error) func() {
 	}
 }
 
-// load reads and checks everything.
+// load reads and checks everything. A record with a right checksum that this build cannot read is of a
+// newer build, unless it stands where a write was lost.
 func (d *DB) load(cluster string) (meta Meta, registers map[seq.Register]acceptor.State, err error) {
 	defer faultIsDamage(&err)()
 	err = d.bolt.View(func(tx *bolt.Tx) error {
-		b := tx.Bucket(metaBucket)
-		if b == nil {
-			return fmt.Errorf("%w: a bucket is missing", ErrCorrupt)
+		for _, name := range [][]byte{metaBucket, registerBucket, sectionBucket} {
+			if tx.Bucket(name) == nil {
+				return fmt.Errorf("%w: a bucket is missing", ErrCorrupt)
+			}
 		}
-		if err := loadMeta(b, &meta); err != nil {
+		if err := checkFormat(tx.Bucket(metaBucket)); err != nil {
 			return err
 		}
-		others, sections := tx.Bucket(registerBucket), tx.Bucket(sectionBucket)
-		if others == nil || sections == nil {
-			return fmt.Errorf("%w: a bucket is missing", ErrCorrupt)
-		}
-		if cluster != "" && cluster != meta.Cluster {
-			return fmt.Errorf("%w: the database is of %q, expected %q", seq.ErrForeignCluster, meta.Cluster, cluster)
-		}
-		made, err := madeLater(b)
-		if err != nil {
+		registers, err = d.loadRecords(tx, &meta, cluster)
+		if err != nil && !errors.Is(err, ErrNewer) {
 			return err
 		}
-		registers, err = loadRegisters(others, meta.Mapping, seq.LaterRegisters()[made:])
-		if err != nil {
-			return err
+		var lost error
+		if d.sum, lost = checkSum(tx); lost != nil {
+			return lost
 		}
-		return d.sections.load(sections, meta.Mapping.Sections(), registers)
+		return err
 	})
 	return meta, registers, err
 }
 
+func (d *DB) loadRecords(tx *bolt.Tx, meta *Meta, cluster string) (map[seq.Register]acceptor.State, error) {
+	if err := checkNames(tx); err != nil {
+		return nil, err
+	}
+	b := tx.Bucket(metaBucket)
+	if err := loadMeta(b, meta); err != nil {
+		return nil, err
+	}
+	if cluster != "" && cluster != meta.Cluster {
+		return nil, fmt.Errorf("%w: the database is of %q, expected %q", seq.ErrForeignCluster, meta.Cluster, cluster)
+	}
+	made, err := madeLater(b)
+	if err != nil {
+		return nil, err
+	}
+	registers, err := loadRegisters(tx.Bucket(registerBucket), meta.Mapping, seq.LaterRegisters()[made:])
+	if err != nil {
+		return nil, err
+	}
+	return registers, d.sections.load(tx.Bucket(sectionBucket), meta.Mapping.Sections(), registers)
+}
+
+// checkNames is ErrNewer for a bucket, or a record beside the registers, that this build does not know.
+func checkNames(tx *bolt.Tx) error {
+	known := func(all [][]byte, name []byte) bool {
+		return slices.ContainsFunc(all, func(k []byte) bool { return bytes.Equal(k, name) })
+	}
+	err := tx.ForEach(func(name []byte, _ *bolt.Bucket) error {
+		if !known([][]byte{metaBucket, registerBucket, sectionBucket}, name) {
+			return newer("bucket %q", name)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return tx.Bucket(metaBucket).ForEach(func(key, record []byte) error {
+		if known(metaKeys, key) {
+			return nil
+		}
+		if _, err := open(key, record); err != nil { // its name is what is damaged
+			return fmt.Errorf("%w: %q: %w", ErrCorrupt, key, err)
+		}
+		return newer("record %q", key)
+	})
+}
+
+// checkFormat is ErrNewer or seq.ErrProtocol for a database that a newer build has made its own: before
+// anything of it is taken for damage.
+func checkFormat(b *bolt.Bucket) error {
+	var id struct {
+		Format int `json:"format"`
+	}
+	if value, err := open(keyIdentity, b.Get(keyIdentity)); err == nil {
+		if json.Unmarshal(value, &id) == nil && id.Format > FormatGated {
+			return fmt.Errorf("%w: %w: %d, expected %d or %d", ErrNewer, ErrFormat, id.Format, Format, FormatGated)
+		}
+	}
+	record := b.Get(keyRequired)
+	if record == nil {
+		return nil
+	}
+	required, err := decodeNumber(keyRequired, record)
+	switch {
+	case err != nil:
+		return fmt.Errorf("%w: %s: %w", ErrCorrupt, keyRequired, err)
+	case required > version.Protocol:
+		return fmt.Errorf("%w: the database requires protocol %d, this build speaks %d: start a newer build", seq.ErrProtocol, required, version.Protocol)
+	}
+	return nil
+}
+
 func loadMeta(b *bolt.Bucket, meta *Meta) error {
 	damaged := func(key []byte, err error) error {
+		if errors.Is(err, ErrNewer) {
+			return err
+		}
 		return fmt.Errorf("%w: %s: %w", ErrCorrupt, key, err)
 	}
 	if err := decodeJSON(keyIdentity, b.Get(keyIdentity), &meta.Identity); err != nil {
@@ -108,9 +180,6 @@ func loadMeta(b *bolt.Bucket, meta *Meta) error {
 		}
 		meta.Required = int(v)
 	}
-	if meta.Required > version.Protocol {
-		return fmt.Errorf("%w: the database requires protocol %d, this build speaks %d: start a newer build", seq.ErrProtocol, meta.Required, version.Protocol)
-	}
 	var bound uint64
 	for _, n := range []struct {
 		key []byte
@@ -136,15 +205,18 @@ func loadRegisters(b *bolt.Bucket, m seq.Mapping, unmade []seq.Register) (map[se
 	registers := make(map[seq.Register]acceptor.State, m.Sections()+len(seq.FixedRegisters()))
 	err := b.ForEach(func(key, record []byte) error {
 		r := seq.Register(key)
-		if err := r.Validate(); err != nil {
+		st, err := decodeRegister(key, record)
+		switch {
+		case err == nil && !r.Kind().Known():
+			return newer("kind of register %q", key)
+		case errors.Is(err, ErrNewer):
+			return err
+		}
+		if err := errors.Join(err, r.Validate()); err != nil {
 			return fmt.Errorf("%w: %s: %w", ErrCorrupt, r, err)
 		}
 		if _, section := r.Section(); section {
 			return fmt.Errorf("%w: %s among the other registers", ErrCorrupt, r)
-		}
-		st, err := decodeRegister(key, record)
-		if err != nil {
-			return fmt.Errorf("%w: %s: %w", ErrCorrupt, r, err)
 		}
 		registers[r] = st
 		return nil

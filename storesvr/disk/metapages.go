@@ -20,18 +20,28 @@ const (
 	metaSize     = 64 // with the checksum, which is last
 	metaMagic    = 0xED0CDAED
 	metaPageSize = 8  // offset of the size of pages, 4 bytes
+	metaRoot     = 16 // offset of the page of the buckets, 8 bytes
+	metaFree     = 32 // offset of the page of the list of free pages, 8 bytes
+	metaMost     = 40 // offset of the number behind the last page, 8 bytes
 	metaTx       = 48 // offset of the transaction's number, 8 bytes
 	metaChecksum = 56
 	minPage      = 1 << 9
 	maxPage      = 1 << 20
 )
 
-// checkMetaPages is nil if both pages are whole and of transactions that follow each
+// rootPage is what the newer of both pages says of the others.
+type rootPage struct {
+	pageSize         int64
+	root, free, most uint64 // numbers of pages
+	tx               uint64
+}
+
+// checkMetaPages returns the newer page if both pages are whole and of transactions that follow each
 // other, else ErrCorrupt or the system's error.
-func checkMetaPages(path string) error {
+func checkMetaPages(path string) (newest rootPage, err error) {
 	file, err := os.Open(path)
 	if err != nil {
-		return err
+		return newest, err
 	}
 	defer file.Close()
 	var tx [metaPages]uint64
@@ -40,21 +50,25 @@ func checkMetaPages(path string) error {
 		var meta [metaSize]byte
 		_, err := file.ReadAt(meta[:], int64(i)*pageSize+metaHead)
 		if err != nil && !errors.Is(err, io.EOF) {
-			return err
+			return newest, err
 		}
 		sum := fnv.New64a()
 		_, _ = sum.Write(meta[:metaChecksum]) // documented never to fail
 		if err != nil || binary.NativeEndian.Uint32(meta[:]) != metaMagic || binary.NativeEndian.Uint64(meta[metaChecksum:]) != sum.Sum64() {
-			return fmt.Errorf("%w: root page %d of %d", ErrCorrupt, i, metaPages)
+			return newest, fmt.Errorf("%w: root page %d of %d", ErrCorrupt, i, metaPages)
 		}
 		tx[i] = binary.NativeEndian.Uint64(meta[metaTx:])
 		pageSize = int64(binary.NativeEndian.Uint32(meta[metaPageSize:]))
 		if pageSize < minPage || pageSize > maxPage {
-			return fmt.Errorf("%w: pages of %d bytes", ErrCorrupt, pageSize)
+			return newest, fmt.Errorf("%w: pages of %d bytes", ErrCorrupt, pageSize)
+		}
+		if tx[i] >= newest.tx {
+			word := func(at int) uint64 { return binary.NativeEndian.Uint64(meta[at:]) }
+			newest = rootPage{pageSize: pageSize, root: word(metaRoot), free: word(metaFree), most: word(metaMost), tx: tx[i]}
 		}
 	}
 	if tx[0]+1 != tx[1] && tx[1]+1 != tx[0] {
-		return fmt.Errorf("%w: root pages of transactions %d and %d, expected two that follow each other", ErrCorrupt, tx[0], tx[1])
+		return newest, fmt.Errorf("%w: root pages of transactions %d and %d, expected two that follow each other", ErrCorrupt, tx[0], tx[1])
 	}
-	return nil
+	return newest, nil
 }

@@ -65,7 +65,10 @@ func decodeRegister(key, record []byte) (acceptor.State, error) {
 	if err != nil {
 		return acceptor.State{}, err
 	}
-	if len(value) < registerHead || value[0] != registerLayout {
+	switch {
+	case len(value) > 0 && value[0] > registerLayout:
+		return acceptor.State{}, newer("layout %d of register %q", value[0], key)
+	case len(value) < registerHead || value[0] != registerLayout:
 		return acceptor.State{}, errLayout
 	}
 	word := func(i int) uint64 { return binary.BigEndian.Uint64(value[1+8*i:]) }
@@ -109,5 +112,10 @@ func decodeJSON(key, record []byte, v any) error {
 	if err != nil {
 		return err
 	}
-	return json.Unmarshal(value, v)
+	in := json.NewDecoder(bytes.NewReader(value))
+	in.DisallowUnknownFields() // this build would drop it with the next change
+	if err := in.Decode(v); err != nil {
+		return newer("form of record %q: %v", key, err)
+	}
+	return nil
 }

@@ -90,7 +90,7 @@ func (s *sections) set(id seq.SectionID, st acceptor.State) error {
 }
 
 // put writes what set changed. The bucket keeps the blocks until the transaction ends.
-func (s *sections) put(b *bolt.Bucket) error {
+func (s *sections) put(b bucket) error {
 	for _, block := range s.dirty {
 		key, value := blockKey(block), s.blocks[block]
 		n := len(value) - checksumSize
@@ -121,6 +121,9 @@ func (s *sections) load(b *bolt.Bucket, n int, into map[seq.Register]acceptor.St
 		value, err := open(key, record)
 		if err != nil {
 			return damaged(err)
+		}
+		if len(value) > 0 && value[0] > sectionsLayout {
+			return newer("layout %d of sections", value[0])
 		}
 		if len(record) != len(want[i]) || value[0] != sectionsLayout {
 			return damaged(errLayout)

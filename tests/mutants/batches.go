@@ -6,7 +6,7 @@ var batchMutants = []mutant{
 		{"	c.takes = slices.Grow(c.takes[:0], len(req.Batches))[:len(req.Batches)]\n	for len(c.room) < len(req.Batches) {\n		c.room = append(c.room, &pb.BatchResult{})\n	}\n",
 			"	for len(c.room) < len(req.Batches) {\n		c.takes, c.room = append(c.takes, section.Taking{}), append(c.room, &pb.BatchResult{})\n	}\n	c.takes = slices.Clip(c.takes)[:len(req.Batches)]\n"}}},
 	{rule: "batch-again", name: "a call remembers the keys that waited in its last message", file: "allocsvr/api/batch.go", in: []string{"allocsvr/api"}, edits: []edit{
-		{"	c.s, c.req, c.line = s, req, section.Line{}\n", "	c.s, c.req = s, req\n"}}},
+		{"c.s, c.req, c.line, c.refused = s, req, section.Line{}, nil", "c.s, c.req, c.refused = s, req, nil"}}},
 	{rule: "batch-panics", name: "a test outlives a panic in a handler of gRPC", file: "internal/rpc/server.go", in: []string{"internal/rpc"}, edits: []edit{
 		{"		if !recovers {\n			panic(p)\n		}\n", ""}}},
 	{rule: "batch-panics", name: "a test outlives a panic in a handler of HTTP", file: "internal/rpc/panics.go", in: []string{"internal/rpc"}, edits: []edit{
@@ -43,4 +43,13 @@ var batchMutants = []mutant{
 		{"most > 0 && uint64(count) > most {", "most > 0 && uint64(count) > most && false {"}}},
 	{rule: "batch-ids", name: "IDs of a pipeline are refused together", file: "router/resp/pipeline.go", in: []string{"router/resp"}, edits: []edit{
 		{"errors.Is(err, seq.ErrTickUsedUp) && len(part) > 1 {", "errors.Is(err, seq.ErrTickUsedUp) && len(part) > seq.MaxIDs {"}}},
+	{rule: "batch-fronts", name: "a space that keeps no ids refuses the batches beside its own", file: "allocsvr/api/batch.go", in: []string{"allocsvr/api"}, edits: []edit{
+		{" || errors.Is(err, seq.ErrIDNotKept) {", " {"}}},
+	{rule: "batch-fronts", name: "a space that is not known refuses the batches beside its own", file: "allocsvr/api/batch.go", in: []string{"tests/wholepath"}, edits: []edit{
+		{"errors.Is(err, seq.ErrUnknownSpace) || ", ""}}},
+	{rule: "batch-fronts", name: "a router looks at a floor before the key", file: "router/raise.go", in: []string{"tests/wholepath"}, edits: []edit{
+		{"	key, err := keyOf(r.GetSpace(), r.GetId(), r.GetUid(), r.GetKey())\n	if err != nil {\n		return nil, err\n	}\n	if err := seq.CheckFloor(\"at_least\", r.GetAtLeast()); err != nil {\n		return nil, err\n	}\n",
+			"	if err := seq.CheckFloor(\"at_least\", r.GetAtLeast()); err != nil {\n		return nil, err\n	}\n	key, err := keyOf(r.GetSpace(), r.GetId(), r.GetUid(), r.GetKey())\n	if err != nil {\n		return nil, err\n	}\n"}}},
+	{rule: "batch-fronts", name: "of many conflicts the first one is told", file: "router/v1.go", in: []string{"tests/wholepath"}, edits: []edit{
+		{"	if len(errs) > 1 && errs[0]", "	if len(errs) > 1<<20 && errs[0]"}}},
 }

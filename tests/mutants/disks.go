@@ -30,11 +30,11 @@ var diskMutants = []mutant{
 	{rule: "fellows-remember", name: "what is remembered of fellows is never on disk", file: "storesvr/core.go", in: []string{"storesvr"}, edits: []edit{
 		{"		update.Remembered = c.witness.unsavedClaims()\n", ""}}},
 	{rule: "fellows-remember", name: "an older claim takes the place of a newer one", file: "storesvr/witness.go", in: []string{"storesvr"}, edits: []edit{
-		{" && w.remembered[c.Store].Less(c) {", " {"}}},
+		{"		if was.Less(c) {\n			w.remembered", "		if true {\n			w.remembered"}}},
 	{rule: "promises-tell-the-disk", name: "what a promise says of the disk is not passed on", file: "quorum/group.go", in: []string{"quorum"}, edits: []edit{
 		{"	if err == nil && v.cfg.OnClaim != nil &&", "	if false && v.cfg.OnClaim != nil &&"}}},
 	{rule: "promises-tell-the-disk", name: "what a promise says of the disk is forgotten", file: "quorum/witness.go", in: []string{"quorum"}, edits: []edit{
-		{"		if s.uuid == c.Store && s.seen.Less(c) {", "		if false && s.seen.Less(c) {"}}},
+		{"		if s.uuid == c.Store {\n			s.saw(c)", "		if false {\n			s.saw(c)"}}},
 	{rule: "late-word-harmless", name: "a word that comes after the comparison is written down",
 		file: "storesvr/witness.go", in: []string{"storesvr"}, edits: []edit{
 			{"		if !w.done && c.By", "		if c.By"}}},

@@ -107,6 +107,9 @@ func TestARollingUpgradeUnderLoadLosesAndSkipsNothing(t *testing.T) {
 		order.by([]string{now, before, now}[i], "c-"+strconv.Itoa(i))
 	}
 	feed(10 - fed)
+	// Databases that both versions have written.
+	bin.change(now, localcluster.RoleStore, c.Processes(localcluster.RoleStore)...)
+	order.by(before, "d-1")
 	for _, r := range []*replay{byOld, byNew} {
 		got, answers := r.finish()
 		last, skipped := check(t, log, answers)
@@ -283,4 +286,43 @@ func TestADowngradeAfterSetsWereUsedIsRefusedBeforeAnythingIsWritten(t *testing.
 	}
 	bin.change(now, localcluster.RoleAlloc, p)
 	take()
+}
+
+// Sets that the version before has made serve all through the upgrade. Builds of 1 are kept out with
+// the first store of this version, and those of 2 once no node speaks 2 any more.
+func TestSetsOfTheVersionBeforeComeToRequireTheirProtocol(t *testing.T) {
+	before, now := harness.Previous(t), harness.Binaries(t)
+	var all [2]*localcluster.Cluster
+	var bins [2]*installed
+	for i := range all {
+		bins[i] = &installed{t: t, dir: t.TempDir()}
+		all[i] = harness.Start(t, func(cfg *localcluster.Config) {
+			cfg.Stores, cfg.Allocs, cfg.Sections, cfg.Lease = 1, 1, setSections, lease
+			harness.AskOnce(cfg)
+			bins[i].of(cfg, before)
+		})
+		bins[i].c = all[i]
+	}
+	old := func(args ...string) harness.Ended {
+		return harness.Run(t, commandBy(harness.Within(t), t, before, "seqctl", append(args, "--addr", all[0].Addrs(localcluster.RoleAlloc)[0])...))
+	}
+	old("set", "add", "b", "--set-addr", all[1].Addrs(localcluster.RoleAlloc)[0]).Want(t, 0)
+	old("set", "move", "--sections", "0-7", "--to", "b").Want(t, 0)
+	callers := climb(t, []string{all[0].GRPC()})
+	for i, c := range all {
+		required := func(want int) {
+			t.Helper()
+			harness.Until(t, "protocol "+strconv.Itoa(want)+" is required", func() bool {
+				status := run(t, "seqctl", "store", "status", "--stores", strings.Join(c.Addrs(localcluster.RoleStore), ","), "-o", "json").Stdout
+				return strings.Contains(status, `"required_protocol": `+strconv.Itoa(want))
+			})
+		}
+		bins[i].change(now, localcluster.RoleStore, c.Processes(localcluster.RoleStore)...)
+		required(2)
+		bins[i].change(now, localcluster.RoleAlloc, c.Processes(localcluster.RoleAlloc)...)
+		required(3)
+	}
+	if callers.end(); callers.failed.Load() > 0 {
+		t.Errorf("%d calls failed", callers.failed.Load())
+	}
 }

@@ -36,6 +36,7 @@ type alloc struct {
 	server *allocsvr.Server
 	admin  pb.AdminClient
 	links  []*proxy.Proxy // one a store
+	stores []string       // that the links lead to at first
 }
 
 func start(t *testing.T, also ...seq.Space) *cluster {
@@ -62,7 +63,7 @@ func start(t *testing.T, also ...seq.Space) *cluster {
 
 func (c *cluster) addAlloc(name string, stores []string, log *slog.Logger) {
 	c.t.Helper()
-	a := &alloc{}
+	a := &alloc{stores: stores}
 	cfg := allocsvr.DefaultConfig()
 	cfg.Name, cfg.Listen, cfg.Lease, cfg.ExpectAllocs, cfg.Logger = name, "127.0.0.1:0", lease, 2, log
 	for _, target := range stores {

@@ -37,7 +37,7 @@ func Parse(text string) (Namespace, error) {
 	}
 	if alias := *fields["alias"]; alias != "" {
 		n, err := strconv.ParseUint(alias, 10, 32)
-		if err != nil || n == 0 {
+		if err != nil || alias[0] == '0' {
 			return Namespace{}, fmt.Errorf("%w: namespace %.200q: alias %q, expected 1 to 4294967295", seq.ErrBadArgument, text, alias)
 		}
 		e.Alias = uint32(n)

@@ -3,8 +3,6 @@ package ctl
 import (
 	"cmp"
 	"errors"
-	"fmt"
-	"net"
 	"os"
 	"slices"
 	"strings"
@@ -14,6 +12,7 @@ import (
 
 	"github.com/seqsvr/seqsvr/internal/auth"
 	"github.com/seqsvr/seqsvr/internal/daemon"
+	"github.com/seqsvr/seqsvr/internal/hostport"
 	"github.com/seqsvr/seqsvr/internal/rpc"
 )
 
@@ -85,10 +84,8 @@ func (c *connection) check() ([]grpc.DialOption, error) {
 	if len(c.Addrs) == 0 {
 		return nil, daemon.Usage(errors.New("--addr: expected host:port"))
 	}
-	for _, addr := range c.Addrs {
-		if host, port, err := net.SplitHostPort(addr); err != nil || host == "" || port == "" {
-			return nil, daemon.Usage(fmt.Errorf("--addr %q: expected host:port", addr))
-		}
+	if err := hostport.DialAll("--addr", c.Addrs); err != nil {
+		return nil, daemon.Usage(err)
 	}
 	c.Addrs = unique(c.Addrs) // a shell that completes has the flags parsed twice
 	dial, err := c.secure()

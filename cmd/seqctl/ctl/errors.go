@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"google.golang.org/grpc/codes"
@@ -43,6 +44,8 @@ func plain(addr string, err error) error {
 		addr = at.At()
 	}
 	switch code := status.Code(err); {
+	case errors.Is(err, context.DeadlineExceeded) && reasoned(err):
+		return err
 	case code == codes.Unavailable && otherProtocol(err) != "":
 		return fmt.Errorf("%w at %s: %s where gRPC was expected, which is a router's or AllocSvr's --listen", errNoAnswer, addr, otherProtocol(err))
 	case code == codes.Unavailable:
@@ -53,6 +56,27 @@ func plain(addr string, err error) error {
 		return fmt.Errorf("%w at %s in time: %w", errNoAnswer, addr, err)
 	}
 	return err
+}
+
+// reasoned reports whether an error that ends with a deadline has a reason beside it: a
+// server has answered, or a verb knows what it waited for.
+func reasoned(err error) bool {
+	if of, ok := err.(interface{ GRPCStatus() *status.Status }); ok {
+		answered := func(detail any) bool { _, ok := detail.(*pb.ErrorDetail); return ok }
+		switch st := of.GRPCStatus(); {
+		case slices.ContainsFunc(st.Details(), answered):
+			return true
+		case st.Code() == codes.DeadlineExceeded || st.Code() == codes.Unavailable || st.Code() == codes.Canceled:
+			return false
+		}
+	}
+	switch wraps := err.(type) {
+	case interface{ Unwrap() error }:
+		return reasoned(wraps.Unwrap())
+	case interface{ Unwrap() []error }:
+		return slices.ContainsFunc(wraps.Unwrap(), reasoned)
+	}
+	return err != nil && err != context.DeadlineExceeded && err != context.Canceled
 }
 
 // otherProtocol says what is spoken at an address where no gRPC is; "" if that is not why it

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/seqsvr/seqsvr/internal/config"
 	"github.com/seqsvr/seqsvr/internal/daemon"
 	"github.com/seqsvr/seqsvr/internal/ui"
 )
@@ -86,6 +87,8 @@ func wrongFlag(cmd *cobra.Command, err error) error {
 	var value *pflag.InvalidValueError
 	var unknown *pflag.NotExistError
 	switch {
+	case errors.As(err, &value) && config.Digits(value.GetValue()) != nil && !strings.HasPrefix(value.GetFlag().Value.Type(), "float"):
+		err = fmt.Errorf("--%s %q: %w", value.GetFlag().Name, value.GetValue(), config.Digits(value.GetValue()))
 	case errors.As(err, &value):
 		if want := expected(value.GetFlag().Value.Type()); want != "" {
 			err = fmt.Errorf("--%s %q: expected %s", value.GetFlag().Name, value.GetValue(), want)

@@ -7,32 +7,41 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/seqsvr/seqsvr/client"
+	"github.com/seqsvr/seqsvr/internal/config"
 	"github.com/seqsvr/seqsvr/internal/daemon"
 	"github.com/seqsvr/seqsvr/internal/survey"
 	"github.com/seqsvr/seqsvr/seq"
 )
 
+// parseDigits reads a whole number that means the same to everybody: 010 is refused.
+func parseDigits(text string, bits int) (uint64, error) {
+	if err := config.Digits(text); err != nil {
+		return 0, err
+	}
+	return strconv.ParseUint(text, 10, bits)
+}
+
 // parseUID reads an argument; a wrong one is daemon.ErrUsage.
 func parseUID(text string) (seq.UID, error) {
-	v, err := strconv.ParseUint(text, 10, 64)
+	v, err := parseDigits(text, 64)
 	if err != nil {
-		return 0, daemon.Usage(fmt.Errorf("uid %q: expected a whole number from 0 to 2^64-1 (string keys go with --key)", text))
+		return 0, daemon.Usage(fmt.Errorf("uid %q: expected a whole number from 0 to 2^64-1, without leading zeros (string keys go with --key)", text))
 	}
 	return seq.UID(v), nil
 }
 
 func parseSection(text string) (seq.SectionID, error) {
-	v, err := strconv.ParseUint(text, 10, 32)
+	v, err := parseDigits(text, 32)
 	if err != nil {
-		return 0, daemon.Usage(fmt.Errorf("section %q: expected a whole number from 0", text))
+		return 0, daemon.Usage(fmt.Errorf("section %q: expected a whole number from 0, without leading zeros", text))
 	}
 	return seq.SectionID(v), nil
 }
 
 func parseSeq(text string) (seq.Seq, error) {
-	v, err := strconv.ParseUint(text, 10, 64)
+	v, err := parseDigits(text, 64)
 	if err != nil || seq.Seq(v) > seq.MaxSeq {
-		return 0, daemon.Usage(fmt.Errorf("sequence %q: expected a whole number from 0 to 2^53-1 (%d)", text, uint64(seq.MaxSeq)))
+		return 0, daemon.Usage(fmt.Errorf("sequence %q: expected a whole number from 0 to 2^53-1 (%d), without leading zeros", text, uint64(seq.MaxSeq)))
 	}
 	return seq.Seq(v), nil
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 	"google.golang.org/grpc"
 
+	"github.com/seqsvr/seqsvr/internal/config"
 	"github.com/seqsvr/seqsvr/internal/daemon"
 	"github.com/seqsvr/seqsvr/internal/ui"
 )
@@ -47,8 +48,21 @@ func Execute(ctx context.Context, root *cobra.Command, args []string, stdout, st
 	root.SetOut(stdout)
 	root.SetErr(stderr)
 	completeAll(root)
+	strict(root)
+	if err := config.CheckEnvironment(os.Environ()); err != nil {
+		return daemon.Usage(err)
+	}
 	cmd, err := root.ExecuteContextC(ctx)
 	return named(cmd, err)
+}
+
+// strict has all flags that are whole numbers refuse leading zeros.
+func strict(cmd *cobra.Command) {
+	config.Strict(cmd.Flags())
+	config.Strict(cmd.PersistentFlags())
+	for _, verb := range cmd.Commands() {
+		strict(verb)
+	}
 }
 
 // Options are the flags that every verb asking a cluster has.

@@ -20,6 +20,7 @@ import (
 	"github.com/seqsvr/seqsvr/internal/daemon"
 	"github.com/seqsvr/seqsvr/internal/etcdflags"
 	"github.com/seqsvr/seqsvr/internal/etcdstore"
+	"github.com/seqsvr/seqsvr/internal/hostport"
 	"github.com/seqsvr/seqsvr/internal/localcluster"
 	"github.com/seqsvr/seqsvr/seq"
 )
@@ -163,7 +164,7 @@ func (o *options) check() error {
 		if (flag == "resp" || flag == "console") && addr == "" {
 			continue
 		}
-		if host, port, err := net.SplitHostPort(addr); err != nil || host == "" || port == "" {
+		if host, _, _ := net.SplitHostPort(addr); host == "" || hostport.Listen(addr) != nil {
 			return daemon.Usage(fmt.Errorf("--%s %q: expected host:port", flag, addr))
 		}
 	}

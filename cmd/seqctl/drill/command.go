@@ -15,6 +15,7 @@ import (
 	"github.com/seqsvr/seqsvr/internal/daemon"
 	"github.com/seqsvr/seqsvr/internal/etcdflags"
 	"github.com/seqsvr/seqsvr/internal/etcdstore"
+	"github.com/seqsvr/seqsvr/internal/hostport"
 	"github.com/seqsvr/seqsvr/internal/lab"
 	"github.com/seqsvr/seqsvr/internal/localcluster"
 	"github.com/seqsvr/seqsvr/internal/ui"
@@ -143,8 +144,8 @@ func (o *options) check(sc lab.Scenario) error {
 		return fmt.Errorf("%s --space %q: the root has all sections of exact spaces: expected no --space", sc.Name, l.Space)
 	}
 	if o.addr != "" {
-		if host, port, err := net.SplitHostPort(o.addr); err != nil || host == "" || port == "" {
-			return fmt.Errorf("--addr %q: expected host:port", o.addr)
+		if err := hostport.Dial(o.addr); err != nil {
+			return fmt.Errorf("--addr %w", err)
 		}
 	}
 	if o.web != "" {

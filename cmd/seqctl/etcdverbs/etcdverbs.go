@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/seqsvr/seqsvr/cmd/seqctl/ctl"
+	"github.com/seqsvr/seqsvr/internal/auth"
 	"github.com/seqsvr/seqsvr/internal/daemon"
 	"github.com/seqsvr/seqsvr/internal/etcdclient"
 	"github.com/seqsvr/seqsvr/internal/etcdflags"
@@ -92,6 +93,9 @@ func initCommand() *cobra.Command {
 				return daemon.Usage(fmt.Errorf("--space %q: %w", text, err))
 			}
 			cfg.Spaces = append(cfg.Spaces, space)
+		}
+		if err := (auth.Identity{Cluster: cluster, Role: auth.Alloc, Name: "any"}).Check(); err != nil { // what no certificate can have
+			return daemon.Usage(fmt.Errorf("--cluster: %w", err))
 		}
 		return o.with(ctx, func(ctx context.Context, c *etcdclient.Client) error {
 			if _, err := c.Check(ctx, o.etcd.Requirement()); err != nil {

@@ -29,6 +29,7 @@ type shown struct {
 	Cluster  string                  `json:"cluster_id,omitempty"`
 	UUID     string                  `json:"uuid,omitempty"`
 	Era      seq.Era                 `json:"era"`
+	Required int                     `json:"required_protocol"` // of sessions; 0: any
 	Prefix   string                  `json:"prefix"`
 	Spaces   []space                 `json:"spaces"`
 	Sessions []etcdstore.LiveSession `json:"sessions"`
@@ -100,7 +101,7 @@ func Status(ctx context.Context, flags *etcdflags.Flags, format ui.Format, stdou
 
 // found takes in the cluster.
 func (s *shown) found(c etcdstore.Contents) {
-	s.Cluster, s.UUID, s.Era = c.Cluster, c.UUID, c.Era
+	s.Cluster, s.UUID, s.Era, s.Required = c.Cluster, c.UUID, c.Era, c.Required
 	for _, sp := range c.Mapping.Spaces {
 		s.Spaces = append(s.Spaces, space{sp.Name, sp.Sections, string(sp.Mode)})
 	}

@@ -5,13 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/seqsvr/seqsvr/cmd/seqctl/ctl"
 	"github.com/seqsvr/seqsvr/internal/daemon"
+	"github.com/seqsvr/seqsvr/internal/hostport"
 	"github.com/seqsvr/seqsvr/internal/setcare"
 	"github.com/seqsvr/seqsvr/internal/ui"
 	"github.com/seqsvr/seqsvr/seq"
@@ -70,12 +70,7 @@ func checkAdd(name string, addrs []string) error {
 	if len(addrs) == 0 {
 		return errors.New("expected --set-addr HOST:PORT of the new Set's AllocSvr")
 	}
-	for _, addr := range addrs {
-		if host, port, err := net.SplitHostPort(addr); err != nil || host == "" || port == "" {
-			return fmt.Errorf("--set-addr %q: expected host:port", addr)
-		}
-	}
-	return nil
+	return hostport.DialAll("--set-addr", addrs)
 }
 
 // addFailed says what to do about a cluster that cannot be added.

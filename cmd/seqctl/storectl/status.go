@@ -48,7 +48,9 @@ type row struct {
 	NearlyFull  bool   `json:"nearly_full"`
 	Zone        string `json:"zone"` // empty: none is known
 	GraceLeftMS uint64 `json:"grace_left_ms"`
-	Lagging     bool   `json:"lagging"` // has an older member list, or fewer registers, than others
+	Protocol    uint32 `json:"protocol"`          // that it speaks; 0: a build of before
+	Required    uint32 `json:"required_protocol"` // that it requires of sessions; 0: any
+	Lagging     bool   `json:"lagging"`           // has an older member list, or fewer registers, than others
 
 	WorkerFloorMS uint64 `json:"worker_floor_ms"` // snowflake worker ids are kept back until then, since 1970; 0: no restore
 	KeptMS        uint64 `json:"workers_kept_ms"` // how long that still is by the store's clock
@@ -232,6 +234,7 @@ func rowOf(addr string, d *pb.DescribeReply, list quorum.MemberList, agreed *pb.
 	return row{Name: d.GetName(), UUID: d.GetStoreUuid(), Addr: addr, Role: role, State: d.GetState(), Boots: d.GetBootCount(),
 		Era: d.GetRef().GetEra(), Members: d.GetRef().GetMembersVersion(), Commits: d.GetCommits(), Registers: d.GetRegisters(),
 		WorkerFloorMS: d.GetWorkerFloorMs(), KeptMS: d.GetWorkersKeptUs() / 1000, FreeBytes: d.GetDiskFreeBytes(), NearlyFull: d.GetNearlyFull(), GraceLeftMS: d.GetGraceRemainingUs() / 1000, Zone: d.GetZone(),
+		Protocol: d.GetProtocol(), Required: d.GetRequiredProtocol(),
 		Lagging: d.GetRef().GetMembersVersion() < list.Version, Odd: oddOf(d, agreed), voting: d.GetVoting()}
 }
 
