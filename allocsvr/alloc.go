@@ -92,6 +92,9 @@ type Parts struct {
 	// StoreTime returns the latest time that the clocks of W stores have reached, as
 	// quorum.Leases has it. If nil, it is not known.
 	StoreTime func() (time.Time, bool)
+	// StoresFull reports whether fewer than W stores have memory for more UIDs and ids of exact
+	// spaces, as quorum.Leases has it. If nil, they have.
+	StoresFull func() bool
 	// Missing names the stores that did not answer within the lease, for people; nil:
 	// it is not told which.
 	Missing      func() []string
@@ -119,7 +122,7 @@ func NewAlloc(p Parts) (*Alloc, error) {
 	a.holder = &tenure.Holder{Session: a.session, Registers: p.Registers, Leases: p.Leases}
 	var err error
 	a.sections, err = section.New(section.Config{
-		Mapping: p.Mapping, Holder: a.holder, Lease: p.Lease, Losses: p.Losses, StoreTime: p.StoreTime, Guide: guide{a},
+		Mapping: p.Mapping, Holder: a.holder, Lease: p.Lease, Losses: p.Losses, StoreTime: p.StoreTime, StoresFull: p.StoresFull, Guide: guide{a},
 		Lost: func() { a.owner.Seek() }, Record: a.recordRaise, UIDMemory: p.UIDMemory,
 		Clock: p.Clock, Wall: p.Wall, Logger: p.Logger, Traces: p.Traces,
 	})

@@ -40,7 +40,7 @@ type endpoint interface {
 func (n *Node) endpointsOf(cfg Config, w Wiring) error {
 	a := n.alloc
 	segments, err := segment.New(segment.Config{
-		Holder: n.holder("tag", w.Secret), Mapping: w.Identity.Mapping, Documents: n.group, Owner: a.mine, Quorum: guide{a}.Waitless, Clock: w.Clock, Wall: w.Wall, RouteVersion: func() uint64 { return a.routes.Table().Version() }, Logger: cfg.Logger,
+		Holder: n.holder("tag", w.Secret), Mapping: w.Identity.Mapping, Documents: n.group, Owner: a.mine, ReadPrefix: n.group.ReadPrefix, Tell: n.tell(segment.RefreshedWithin), Quorum: guide{a}.Waitless, Clock: w.Clock, Wall: w.Wall, RouteVersion: func() uint64 { return a.routes.Table().Version() }, Logger: cfg.Logger,
 	})
 	if err != nil {
 		return err
@@ -52,14 +52,14 @@ func (n *Node) endpointsOf(cfg Config, w Wiring) error {
 	ids, err := globalid.New(globalid.Config{Documents: n.group, Namespaces: configured, Audit: w.Audit, Cluster: w.Identity.Ref.Cluster, Regions: w.Regions, Root: idsRoot{n, w.DialSet},
 		Caller: func(ctx context.Context) string { return rpc.Asker(ctx, cfg.Guard) }, Config: workers.Config{
 			Name: cfg.Name, Node: namespaces.Node{Datacenter: namespaces.Datacenter{ID: snowflake.Datacenter(cfg.DatacenterID), Name: cfg.Datacenter}, Worker: cfg.worker()},
-			Holder: n.holder("worker", w.Secret), ReadPrefix: n.group.ReadPrefix, Sessions: n.leases.Sessions, ClockAhead: n.leases.ClockAhead, Quorum: guide{a}.Waitless,
+			Holder: n.holder("worker", w.Secret), ReadPrefix: n.group.ReadPrefix, Sessions: n.leases.Sessions, ClockAhead: n.leases.ClockAhead, Tell: n.tell(namespaces.FollowedWithin), Quorum: guide{a}.Waitless,
 			Window: cfg.WorkerWindow, Wall: w.Wall, Clock: w.Clock, Logger: cfg.Logger,
 		}})
 	if err != nil {
 		return err
 	}
 	a.routes.OnChange(segments.Recheck)
-	n.endpoints, n.ids = []endpoint{segments, ids}, ids
+	n.endpoints, n.ids, n.tags = []endpoint{segments, ids}, ids, segments
 	return nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -238,4 +239,45 @@ func TestAnExactSpaceAnswersWhatItsDisksHave(t *testing.T) {
 	if len(uids) != 3 || uids[8] != 3 || uids[9] != 5 {
 		t.Errorf("exported: got %v", uids)
 	}
+}
+
+// Before the stores are ended for their memory, new UIDs and ids are refused by name; all that is
+// known goes on, and so do ordinary spaces.
+func TestStoresWithoutMemoryLetNoNewIDsIn(t *testing.T) {
+	f := newFleet(t, exactSpace(4), seq.Space{Name: "user", Sections: 4})
+	n := f.start("a", 1, "")
+	f.serving(n)
+	orders, user := &f.stores.Mapping.Spaces[0], &f.stores.Mapping.Spaces[1]
+	if got, err := n.askOnce(orders, 7, "a", patient); err != nil || got != 1 {
+		t.Fatal(got, err)
+	}
+	f.stores.Stores[0].SetFull(true)
+	<-time.After(2 * f.lease) // it has heard by now
+	if got, err := n.askOnce(orders, 7, "b", patient); err != nil || got != 2 {
+		t.Errorf("one store of three is full: got %d, %v, want 2", got, err)
+	}
+	f.stores.Stores[1].SetFull(true)
+	asked := 0
+	f.until("new ids to be refused", func() bool {
+		asked++
+		_, err := n.askOnce(orders, 7, fmt.Sprint("c", asked), patient)
+		return errors.Is(err, exact.ErrFull) && strings.Contains(err.Error(), "stores")
+	})
+	if _, err := n.askOnce(orders, 8, "", patient); !errors.Is(err, exact.ErrFull) {
+		t.Errorf("a new UID: got %v, want %v", err, exact.ErrFull)
+	}
+	if got, err := n.askOnce(orders, 7, "b", patient); err != nil || got != 2 {
+		t.Errorf("a known id: got %d, %v, want 2", got, err)
+	}
+	if got, err := n.askOnce(orders, 7, "", patient); err != nil || got < 3 {
+		t.Errorf("a known UID: got %d, %v, want the next", got, err)
+	}
+	if got := n.Take(t.Context(), user, seq.PlainAll(1, 2, 3), nil); len(got.Faults) > 0 {
+		t.Errorf("an ordinary space: got %v", got.Faults)
+	}
+	f.stores.Stores[1].SetFull(false)
+	f.until("new ids to be let in again", func() bool {
+		_, err := n.askOnce(orders, 8, "d", patient)
+		return err == nil
+	})
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/seqsvr/seqsvr/allocsvr/globalid/audit"
 	"github.com/seqsvr/seqsvr/allocsvr/keyhash"
 	"github.com/seqsvr/seqsvr/allocsvr/section"
+	"github.com/seqsvr/seqsvr/allocsvr/segment"
 	"github.com/seqsvr/seqsvr/allocsvr/setdocs"
 	"github.com/seqsvr/seqsvr/internal/clock"
 	"github.com/seqsvr/seqsvr/internal/rpc"
@@ -82,6 +83,7 @@ type Node struct {
 	peers     *api.Peers
 	endpoints []endpoint
 	ids       *globalid.Service // one of endpoints
+	tags      *segment.Service  // likewise
 	refused   *refusals
 	stores    atomic.Pointer[map[string]string] // what the stores are called, by address
 	measured  []*measured
@@ -131,7 +133,7 @@ func NewNode(cfg Config, w Wiring) (*Node, error) {
 	refused.leaving = func() bool { return n.alloc.owner.Leaving() }
 	n.alloc, err = NewAlloc(Parts{
 		Name: cfg.Name, Addr: w.Addr, Cluster: id.Ref.Cluster, Secret: w.Secret, Lease: cfg.Lease,
-		Replicas: id.N, Needed: id.W, Mapping: id.Mapping, First: w.First, Root: n.rootMap(w.DialSet), Registers: n.measure("section"), Documents: group, Leases: keeper{n.leases}, Losses: n.leases.Losses, StoreTime: n.leases.StoreTime, Missing: n.missingStores, Peers: n.peers, Keys: w.Keys.Hashers(),
+		Replicas: id.N, Needed: id.W, Mapping: id.Mapping, First: w.First, Root: n.rootMap(w.DialSet), Registers: n.measure("section"), Documents: group, Leases: keeper{n.leases}, Losses: n.leases.Losses, StoreTime: n.leases.StoreTime, StoresFull: n.leases.Full, Missing: n.missingStores, Peers: n.peers, Keys: w.Keys.Hashers(),
 		UIDMemory: n.limits.UIDMemory, Clock: w.Clock, Wall: w.Wall, Logger: cfg.Logger, Traces: cfg.Traces, ExpectAllocs: cfg.ExpectAllocs, Weight: cfg.Weight, Zone: cfg.Zone,
 	})
 	if err != nil {
@@ -161,7 +163,7 @@ func (n *Node) Register(srv grpc.ServiceRegistrar) {
 	a := n.alloc
 	pb.RegisterSequenceServer(srv, &api.Sequence{Cluster: n.ClusterID(), Incarnation: n.life, Zone: n.cfg.Zone, Sections: a.sections, RouteTable: a.routes, Sets: a.sets, Limits: n.limits, Keys: a.keyHashers, Unheard: n.look})
 	pb.RegisterPeerServer(srv, &api.Peer{Cluster: n.ClusterID(), Session: a.session, Sections: a.sections.Len, Owner: a.owner,
-		Known: n.leases.Sessions, Kick: n.leases.Kick, Guard: n.cfg.Guard, Logger: n.cfg.Logger})
+		Known: n.leases.Sessions, Kick: n.leases.Kick, Reread: n.reread, Guard: n.cfg.Guard, Logger: n.cfg.Logger})
 	pb.RegisterSetsServer(srv, &api.Sets{Cluster: n.ClusterID(), Era: n.era, Name: a.name, Docs: a.sets, Sections: a.sections, Moves: a.owner.Moves(), Routes: a.routes,
 		Keyhash: keyhash.New(context.Background(), n.group, a.session, *a.sections.Mapping()), Rehash: n.rehash, IDs: n.ids,
 		Require: func(ctx context.Context) error { return n.needs(ctx, "Sets", version.Sets) }})

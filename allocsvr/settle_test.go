@@ -13,6 +13,7 @@ import (
 
 	"github.com/seqsvr/seqsvr/internal/setcare"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
+	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/sets"
 	"github.com/seqsvr/seqsvr/storesvr/backup"
@@ -34,7 +35,8 @@ func (d *division) restore(i int, m backup.Manifest) {
 	if err != nil {
 		d.t.Fatal(err)
 	}
-	f.stores.Restore(order.Era, content.Registers)
+	f.stores.Mapping = m.Mapping
+	f.stores.Restore(order.Era, content.Registers, quorum.Floors{Section: content.Floors.Section})
 	for k := range nodesOfASet {
 		f.start(d.addr(i, k), nodesOfASet, "")
 	}

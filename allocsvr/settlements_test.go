@@ -388,3 +388,43 @@ func TestASpaceThatIsAddedAfterASettlementIsServed(t *testing.T) {
 	}
 	d.agree()
 }
+
+// A space was added after the backup and has handed out numbers. Once it is added again, before the
+// restored Set is settled or after it, it goes on above them.
+func TestASpaceThatTheBackupOfASetLacksGoesOnAboveItsNumbers(t *testing.T) {
+	for _, settledFirst := range []bool{true, false} {
+		d := newDivision(t, 2, user16())
+		manifest := d.backup(0)
+		take := func() (got uint64) {
+			t.Helper()
+			d.until("a number of the space", func() bool {
+				for _, n := range d.fleets[0].all() {
+					ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+					taken := n.Take(ctx, &d.fleets[0].stores.Mapping.Spaces[1], seq.PlainAll(7), nil)
+					cancel()
+					if len(taken.Faults) == 0 {
+						got = taken.First[0]
+						return true
+					}
+				}
+				return false
+			})
+			return got
+		}
+		d.extend(0, "orders")
+		if got := take(); got != 1 {
+			t.Errorf("the space begins at %d", got)
+		}
+		last := take()
+		d.restore(0, manifest)
+		if settledFirst {
+			d.settle(0)
+		}
+		d.extend(0, "orders")
+		d.settle(0)
+		if got := take(); got <= last || got <= restoreBump {
+			t.Errorf("settled first: %t: the space goes on at %d, after %d and a bump of %d", settledFirst, got, last, restoreBump)
+		}
+		d.agree()
+	}
+}

@@ -9,10 +9,11 @@ import (
 
 // Config of an owner. Times are milliseconds.
 type Config struct {
-	Window int64       // for how long ids are kept
-	Bound  int64       // by how much a caller's clock may be ahead of the owner's
-	Full   func() bool // nothing more may be kept, of UIDs and of ids; nil: anything may
-	Most   int64       // bytes that a copy may take; 0: MaxCopy
+	Window int64 // for how long ids are kept
+	Bound  int64 // by how much a caller's clock may be ahead of the owner's
+	// Full returns why no more UIDs and ids may be kept, nil if they may. If nil, they may.
+	Full func() error
+	Most int64 // bytes that a copy may take; 0: MaxCopy
 }
 
 // Owner is a section at the allocator that hands its numbers out: the state with all that
@@ -98,8 +99,11 @@ func (o *Owner) full() error {
 	switch {
 	case o.CopyShare() >= 1:
 		return fmt.Errorf("%w: %d UIDs and %d ids of this section kept, as many as a copy may have: its space needs more sections", ErrFull, uids, ids)
-	case o.cfg.Full != nil && o.cfg.Full():
-		return fmt.Errorf("%w: %d ids of this section kept", ErrFull, ids)
+	case o.cfg.Full == nil:
+		return nil
+	}
+	if why := o.cfg.Full(); why != nil {
+		return fmt.Errorf("%w: %d ids of this section kept: %w", ErrFull, ids, why)
 	}
 	return nil
 }

@@ -68,7 +68,10 @@ const (
 )
 
 // Bytes is about what the UIDs and ids take in memory.
-func (s *State) Bytes() int64 { return uidBytes*int64(len(s.last)) + idBytes*int64(len(s.ids)) }
+func (s *State) Bytes() int64 { return Bytes(len(s.last), len(s.ids)) }
+
+// Bytes is about what so many UIDs and ids take in memory.
+func Bytes(uids, ids int) int64 { return uidBytes*int64(uids) + idBytes*int64(ids) }
 
 // MaxCopy is how many bytes the encoding of a section may take: a copy travels in one message
 // (storewire.MaxRequest), in the time of one round. A larger one could not be taken over, brought

@@ -275,6 +275,8 @@ type RenewReply struct {
 	// Nonce, if not 0, says that nothing was granted: the store has restarted, and its disk
 	// is still to be compared with what its fellow stores remember.
 	Nonce uint64
+	// Full says that the store has no memory for more UIDs and ids of exact spaces.
+	Full bool
 	// Time is the clock of the store, milliseconds since 1970. Zero means that it is not known.
 	Time int64
 }

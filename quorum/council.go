@@ -63,6 +63,7 @@ func (l *Leases) Reconfigure(ref Ref, w int, stores []NamedStore) error {
 		s := newStoreLease(slot, named)
 		l.sent[slot].Store(never)
 		l.clocks[slot].Store(unheard)
+		l.full.And(^(uint64(1) << slot))
 		for _, h := range l.holds {
 			s.pending[h] = struct{}{}
 		}

@@ -113,6 +113,9 @@ type Leases struct {
 	// clock when its newest reply arrived; unheard if that is not known. Written under mu.
 	clocks [maxSlots]atomic.Int64
 
+	// full has the bits of the stores whose newest reply said RenewReply.Full. Written under mu.
+	full atomic.Uint64
+
 	losses  atomic.Uint64 // see Losses; written under mu
 	routes  atomic.Uint64 // highest RenewReply.RouteVersion
 	running atomic.Bool
@@ -275,8 +278,8 @@ func (l *Leases) renewOnce(ctx context.Context, s *storeLease) (again bool) {
 	if !current {
 		return false
 	}
-	sent.at = l.cfg.Clock.Now() // before sending: mutation 15
 	sent.wall = l.cfg.Wall()
+	sent.at = l.cfg.Clock.Now() // before sending: mutation 15
 	reply, err := s.store.Store.Renew(ctx, req)
 	if err != nil {
 		l.renewFailed(ctx, s, err)

@@ -43,6 +43,10 @@ type Config struct {
 	MaxLease time.Duration // longest lease granted, above 0 and at most an hour
 	NearFull uint64        // bytes free on the disk below which writes are refused; 0: never
 
+	// Memory is how many bytes the process may take before it is ended. Zero means that nothing is
+	// known of a limit.
+	Memory uint64
+
 	// TLS secures the listener; nil: plaintext. With a CA nobody connects without a
 	// certificate that it has signed.
 	TLS *rpc.TLS

@@ -38,7 +38,8 @@ type core struct {
 	witness  witness
 	gate     requirement
 	maxLease time.Duration
-	err      error // why nothing is answered any more
+	memory   uint64 // Config.Memory
+	err      error  // why nothing is answered any more
 }
 
 // newCore begins the grace and the wait for fellow stores now.
@@ -51,7 +52,7 @@ func newCore(cfg Config, copies func(seq.SectionID) *exact.Copy, meta disk.Meta,
 	}
 	c := &core{
 		identity: meta.Identity, zone: cmp.Or(cfg.Zone, meta.Zone), mapping: meta.Mapping, clock: cfg.Clock, wall: cfg.wall(), log: cfg.Logger.With("store", meta.Name),
-		acceptor: acc, maxLease: cfg.MaxLease, members: members{Members: meta.Members, self: meta.Identity, since: now, life: lifeOf(meta)},
+		acceptor: acc, maxLease: cfg.MaxLease, memory: cfg.Memory, members: members{Members: meta.Members, self: meta.Identity, since: now, life: lifeOf(meta)},
 		gate: newRequirement(meta),
 	}
 	c.witness = newWitness(meta, &c.members, now)

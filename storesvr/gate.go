@@ -23,7 +23,7 @@ type requirement struct {
 	required int                 // as committed; it never falls
 	coming   int                 // being committed: sessions are held to it already
 	spoken   map[seq.Session]int // of sessions that renewed since the start and said so
-	refused  map[string]refused  // by node, or by session where the node is not known
+	refused  map[string]refused  // by node
 }
 
 type refused struct {
@@ -41,14 +41,17 @@ func newRequirement(meta disk.Meta) requirement {
 // fits returns seq.ErrProtocol for a session whose protocol is older than the required one.
 // Requests that name none are let in: builds of this module always do. The caller holds mu.
 func (c *core) fits(ctx context.Context, session seq.Session, node string) error {
-	own, said := rpc.CallerProtocol(ctx)
 	need := max(c.gate.required, c.gate.coming)
+	if need == 0 {
+		return nil
+	}
+	own, said := rpc.CallerProtocol(ctx)
 	if !said || own >= need {
 		return nil
 	}
 	who := fmt.Sprintf("node %q", node)
-	if node == "" {
-		who = "session " + session.String()
+	if node == "" { // such sessions may be many
+		who = "a session that names no node"
 	}
 	now := c.clock.Now()
 	if last, there := c.gate.refused[who]; !there || now-last.at > keptOutFor {
@@ -56,7 +59,7 @@ func (c *core) fits(ctx context.Context, session seq.Session, node string) error
 	}
 	c.gate.refused[who] = refused{own, now}
 	maps.DeleteFunc(c.gate.refused, func(_ string, r refused) bool { return now-r.at > keptOutFor })
-	return fmt.Errorf("store %s: %w: %s speaks %d, cluster %q requires %d: upgrade the node", c.identity.Name, seq.ErrProtocol, who, own, c.identity.Cluster, need)
+	return fmt.Errorf("store %s: %w: %s speaks %d, cluster %q requires %d: upgrade the node (session %s)", c.identity.Name, seq.ErrProtocol, who, own, c.identity.Cluster, need, session)
 }
 
 // renewed notes what the session speaks, adds it to the sessions that the store tells of, and

@@ -188,7 +188,7 @@ func (r *replica) renew(ctx context.Context, req quorum.RenewRequest) (quorum.Re
 	if err != nil {
 		return quorum.RenewReply{}, err
 	}
-	reply.Time = c.wall().UnixMilli()
+	reply.Time, reply.Full = c.wall().UnixMilli(), c.exactRoom().full()
 	c.gate.renewed(ctx, req.Session, reply.Sessions)
 	return c.witness.about(reply, c.clock.Now()), nil
 }

@@ -31,8 +31,10 @@ type Peer struct {
 	Owner    Successor
 	Known    func() []quorum.SessionView // sessions that the stores told of
 	Kick     func()                      // asks the stores for sessions at once
-	Guard    *auth.Guard                 // nil: any caller may speak for every session
-	Logger   *slog.Logger
+	// Reread has the node go by the documents of tags and namespaces as they are after the call.
+	Reread func(context.Context) error
+	Guard  *auth.Guard // nil: any caller may speak for every session
+	Logger *slog.Logger
 }
 
 // check refuses messages meant for another cluster or incarnation.
@@ -84,6 +86,20 @@ func (p *Peer) Look(ctx context.Context, req *pb.LookRequest) (*pb.LookReply, er
 	p.Logger.Info("told that a session has ended", "session", seq.Session(req.Ended))
 	p.Kick()
 	return &pb.LookReply{}, nil
+}
+
+// Refresh implements pb.PeerServer.
+func (p *Peer) Refresh(ctx context.Context, req *pb.RefreshRequest) (*pb.RefreshReply, error) {
+	if err := p.check(req.ClusterId, req.To); err != nil {
+		return nil, err
+	}
+	if err := p.speaks(ctx, pb.Peer_Refresh_FullMethodName, seq.Session(req.From)); err != nil {
+		return nil, err
+	}
+	if err := p.Reread(ctx); err != nil {
+		return nil, fmt.Errorf("refresh: %w", err)
+	}
+	return &pb.RefreshReply{}, nil
 }
 
 // Offer implements pb.PeerServer.

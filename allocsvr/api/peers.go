@@ -102,3 +102,16 @@ func (p *Peers) Take(ctx context.Context, addr string, to seq.Session, ids []seq
 	}
 	return owned, nil
 }
+
+// Refresh asks the node of a session to read the documents of tags and namespaces again, and returns
+// when it goes by them.
+func (p *Peers) Refresh(ctx context.Context, addr string, to seq.Session) error {
+	client, err := p.client(addr)
+	if err != nil {
+		return err
+	}
+	if _, err := client.Refresh(ctx, &pb.RefreshRequest{ClusterId: p.cluster, From: uint64(p.from), To: uint64(to)}); err != nil {
+		return fmt.Errorf("refresh at %s: %w", addr, err)
+	}
+	return nil
+}

@@ -118,6 +118,37 @@ func (muteRoot) Ask(ctx context.Context, _ namespaces.Wish) ([]byte, error) {
 }
 
 // In virtual time.
+func TestASetHasWorkerIDsOfEachNamespaceBeforeACallerComes(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		g := newGroup(t, 2)
+		g.sets[0].pauses, g.sets[1].pauses = bubble.NewClock(), bubble.NewClock()
+		book := g.book()
+		root := g.start(0, "root")
+		g.sets[0].add(root, "early", "twitter")
+		g.down.Store(true)
+		b := g.start(1, "b")
+		time.Sleep(time.Second)
+		g.down.Store(false) // the root comes up after the Set
+		eventually(t, "b has worker ids", func() bool { return len(b.svc.Load().workers.Allotted("early")) > 0 })
+		g.down.Store(true)
+		book.take(b, "early", 20)
+		g.down.Store(false)
+		g.sets[0].add(root, "late", "leaf")
+		c := g.start(1, "c") // hears of it at its start, and b within ten seconds
+		time.Sleep(11 * time.Second)
+		g.down.Store(true)
+		for _, n := range []*node{b, c} {
+			book.take(n, "late", 20)
+		}
+		asked := g.asked.Load()
+		time.Sleep(time.Minute)
+		if got := g.asked.Load() - asked; got > 15 {
+			t.Errorf("the root was asked %d times in a minute by two nodes", got)
+		}
+	})
+}
+
+// In virtual time.
 func TestASetTellsWhatItKnowsWhileTheRootDoesNotAnswer(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		g := newGroup(t, 2)

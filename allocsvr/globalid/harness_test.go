@@ -242,7 +242,9 @@ func (k *keeper) Attach(reg seq.Register, round uint64) tenure.Hold {
 func (k *keeper) Sessions() []quorum.SessionView {
 	var out []quorum.SessionView
 	for _, n := range k.n.c.all() {
-		out = append(out, quorum.SessionView{Session: n.session, Name: n.name})
+		n.leases.mu.Lock()
+		out = append(out, quorum.SessionView{Session: n.session, Name: n.name, Dead: n.leases.dead})
+		n.leases.mu.Unlock()
 	}
 	return out
 }
@@ -289,6 +291,8 @@ type node struct {
 	session seq.Session  // of secret
 	offset  atomic.Int64 // its clock from the true time, milliseconds
 	leases  *keeper
+	deaf    atomic.Bool  // other nodes do not reach it
+	slow    atomic.Int64 // what it answers when it is told, in ns: as a build of before does
 	svc     atomic.Pointer[Service]
 	cancel  context.CancelFunc
 	done    chan error
@@ -303,6 +307,7 @@ func (c *cluster) start(name string, change ...func(*Config)) *node {
 	cfg := Config{Documents: c.group, Config: workers.Config{
 		Name: name, Holder: &tenure.Holder{Session: n.session, Registers: c.group, Leases: n.leases},
 		ReadPrefix: c.group.ReadPrefix, Sessions: n.leases.Sessions,
+		Tell:       c.tell,
 		ClockAhead: func() (time.Duration, bool) { return time.Duration(n.offset.Load()) * time.Millisecond, true },
 		Wall:       func() time.Time { return time.UnixMilli(c.wall.Load() + n.offset.Load()) },
 		Sleep: func(ctx context.Context, d time.Duration) error {
@@ -328,6 +333,16 @@ func (c *cluster) start(name string, change ...func(*Config)) *node {
 	go func() { n.done <- svc.Run(ctx) }()
 	c.t.Cleanup(n.kill)
 	return n
+}
+
+// tell has the node of a session read the namespaces again.
+func (c *cluster) tell(ctx context.Context, session seq.Session) (time.Duration, error) {
+	for _, n := range c.all() {
+		if n.session == session && !n.deaf.Load() {
+			return time.Duration(n.slow.Load()), n.svc.Load().Refresh(ctx)
+		}
+	}
+	return 0, errFault
 }
 
 // kill ends a node without a word to anybody.

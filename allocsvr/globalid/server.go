@@ -185,7 +185,21 @@ func (v server) PutNamespace(ctx context.Context, req *pb.SnowflakePutNamespaceR
 	if left := ns.Layout.Remaining(v.s.cfg.Wall()); left <= snowflake.ExhaustionWarning {
 		v.s.cfg.Logger.Warn("the layout of the namespace ends soon", "namespace", ns.Name, "ends", ns.Layout.Exhausted())
 	}
-	return v.namespaceToProto(ns), nil
+	return v.told(ctx, ns)
+}
+
+// told is the answer to a change, once it is in effect as far as nodes can be told.
+func (v server) told(ctx context.Context, ns namespaces.Namespace) (*pb.SnowflakeNamespace, error) {
+	e, err := v.s.workers.Told(ctx, ns.Name)
+	if err != nil {
+		return nil, err
+	}
+	if v.s.names.Known().Elsewhere(ns.Name) {
+		e.Later = max(e.Later, namespaces.FollowedWithin)
+	}
+	reply := v.namespaceToProto(ns)
+	reply.InEffectInMs, reply.WindowsUntilUnixMs = e.Later.Milliseconds(), int64(e.Lent)
+	return reply, nil
 }
 
 // RetireNamespace implements pb.SnowflakeServer.
@@ -201,7 +215,7 @@ func (v server) RetireNamespace(ctx context.Context, req *pb.SnowflakeRetireName
 		return nil, fmt.Errorf("retire: %w", err)
 	}
 	v.s.cfg.Logger.Info("namespace retired or brought back", "namespace", ns.Name, "retired", ns.Retired != 0, "version", ns.Version)
-	return v.namespaceToProto(ns), nil
+	return v.told(ctx, ns)
 }
 
 // Workers implements pb.SnowflakeServer.

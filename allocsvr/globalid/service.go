@@ -153,6 +153,12 @@ func (s *Service) Gave(ctx context.Context, cluster string) (bool, error) {
 // their worker ids. Errors as of namespaces.Catalog.Settle. Safe to retry.
 func (s *Service) Settle(ctx context.Context, told [][]byte) error { return s.names.Settle(ctx, told) }
 
+// Refresh has this node go by the namespaces as its stores have them after the call.
+func (s *Service) Refresh(ctx context.Context) error {
+	_, err := s.names.Read(ctx)
+	return err
+}
+
 // Lost must be called when a store says that a register is another session's, for
 // registers of kind seq.KindWorker; others do no harm. It does not block.
 func (s *Service) Lost(reg seq.Register, round uint64) { s.workers.Lost(reg, round) }

@@ -195,10 +195,18 @@ func TestWorkerIDsThatRootAndSetHaveForgottenAreNotUsedWhileTheirWindowsLast(t *
 	g.sets[0].add(root, "orders", "twitter")
 	book.take(root, "orders", 1)
 	backup := g.sets[0].backup()
+	g.down.Store(true) // else b asks for worker ids at once
 	first := g.start(1, "b")
-	eventually(t, "b has joined", func() bool { return len(g.sets[1].backup()) > 0 })
+	if err := first.svc.Load().Join(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 	backupOfB := g.sets[1].backup()
-	book.take(first, "orders", 20)
+	g.down.Store(false)
+	eventually(t, "b has worker ids", func() bool {
+		ids, _, err := first.gen("orders", 20)
+		book.add("orders", "b", ids)
+		return err == nil
+	})
 	g.restore(backup, root)
 	g.leap(2 * storeAhead)
 	k := &client{c: g.sets[1], name: "k", book: book}
@@ -223,6 +231,7 @@ func TestWorkerIDsThatRootAndSetHaveForgottenAreNotUsedWhileTheirWindowsLast(t *
 		}
 	}
 	k.drain(2000)
+	b.kill() // else it may be allotted the only worker id of the root's node
 	g.leap(storeAhead + time.Second)
 	eventually(t, "the root makes IDs when all windows are over", func() bool {
 		ids, _, err := again.gen("orders", 20)

@@ -48,10 +48,10 @@ type Config struct {
 	// Lost is told that a log ended since a store promised the epoch by, or would not take
 	// what the log had: the section must be given up. It is called without locks.
 	Lost func(id seq.SectionID, epoch, by seq.Epoch)
-	// Grow is told by how many bytes what is kept of UIDs and ids has changed; Full says that
+	// Grow is told by how many bytes what is kept of UIDs and ids has changed; Full says why
 	// no more may be kept. Both are called with a log locked.
 	Grow   func(bytes int64)
-	Full   func() bool
+	Full   func() error
 	Logger *slog.Logger
 	Traces *tracing.Tracer // nil: none
 }

@@ -150,6 +150,13 @@ type bench struct {
 	lost []seq.Epoch
 }
 
+func (b *bench) noRoom() error {
+	if b.full.Load() {
+		return errors.New("no memory")
+	}
+	return nil
+}
+
 func (b *bench) storeTime() (time.Time, bool) {
 	if at := b.time.Load(); at != nil {
 		return *at, true
@@ -190,7 +197,7 @@ func try(t *testing.T, s *stores, do func(b *bench, g *Log)) {
 				defer b.mu.Unlock()
 				b.lost = append(b.lost, epoch)
 			},
-			Grow: func(bytes int64) { b.bytes.Add(bytes) }, Full: b.full.Load, StoreTime: b.storeTime})
+			Grow: func(bytes int64) { b.bytes.Add(bytes) }, Full: b.noRoom, StoreTime: b.storeTime})
 		ctx, cancel := context.WithCancel(t.Context())
 		var running sync.WaitGroup
 		running.Go(func() { b.Logs.Run(ctx) })

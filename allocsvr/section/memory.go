@@ -2,6 +2,7 @@ package section
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"math"
@@ -71,6 +72,23 @@ func (m *memory) countersAbove(percent uint64) bool {
 func (m *memory) exceeds(used int64, percent uint64) bool {
 	budget := m.budget()
 	return budget > 0 && uint64(max(used, 0))/percent >= budget/100
+}
+
+// Why no more UIDs and ids of exact spaces may be kept.
+var (
+	errMemoryFull = errors.New("uid-memory of the allocator is used up")
+	errStoresFull = errors.New("fewer than W stores have memory for more")
+)
+
+// full returns why the logs may keep no more, nil if they may.
+func (m *memory) full(stores func() bool) error {
+	switch {
+	case m.above(allUsed):
+		return errMemoryFull
+	case stores != nil && stores():
+		return errStoresFull
+	}
+	return nil
 }
 
 // growLogs takes in by how much the logs have grown.

@@ -1,6 +1,7 @@
 package section
 
 import (
+	"math/rand/v2"
 	"slices"
 	"testing"
 
@@ -56,5 +57,32 @@ func TestNearIsUnorderedWithoutALeaseWhereThatMayBe(t *testing.T) {
 	first := make([]uint64, 1)
 	if unordered := o.TakeNear(o.c.space, []seq.UID{1}, nil, first); !unordered || first[0] != 1 {
 		t.Errorf("got %d, unordered %t", first, unordered)
+	}
+}
+
+func TestATakeThatIsUsedAgainAnswersAsANewOne(t *testing.T) {
+	for _, mode := range []seq.Mode{seq.Ordered, seq.Strict, seq.UniqueOnly} {
+		space := seq.Space{Name: "user", Sections: 3, Step: ownerStep, Mode: mode}
+		one, other, draw := newOwnedOf(t, space), newOwnedOf(t, space), rand.New(rand.NewPCG(9, 2))
+		for range 300 {
+			uids, counts := make([]seq.UID, 1+draw.IntN(50)), []uint32(nil)
+			few := draw.IntN(2) == 0
+			for i := range uids {
+				if uids[i] = seq.UID(draw.Uint64N(2000)); few {
+					counts = append(counts, 1+draw.Uint32N(3))
+				}
+			}
+			got, want := make([]uint64, len(uids)), make([]uint64, len(uids))
+			unordered := one.TakeNear(one.c.space, uids, counts, got)
+			alone := Taking{}
+			if mode != seq.Strict {
+				alone.Set(other.Table, other.c.space, seq.PlainAll(uids...), counts)
+				alone.Pass(other.Moment())
+				copy(want, alone.out.First)
+			}
+			if !slices.Equal(got, want) || unordered != alone.out.Unordered {
+				t.Fatalf("mode %v: got %d, %t, want %d, %t", mode, got, unordered, want, alone.out.Unordered)
+			}
+		}
 	}
 }

@@ -44,7 +44,10 @@ type Config struct {
 	Losses func() uint64
 	// StoreTime is logs.Config.StoreTime, for sections of exact spaces.
 	StoreTime func() (time.Time, bool)
-	Guide     Guide
+	// StoresFull reports whether fewer than W stores have memory for more UIDs and ids of exact
+	// spaces. If nil, they have.
+	StoresFull func() bool
+	Guide      Guide
 	// Lost is told that a section was lost to another session. It must not block.
 	Lost func()
 	// Record writes to the log of events that a raise is about to be forced.
@@ -103,7 +106,7 @@ func New(cfg Config) (*Table, error) {
 	t.logs = logs.New(logs.Config{
 		Stores: t.holder.Registers, Session: t.holder.Session, Clock: t.clock, StoreTime: cfg.StoreTime,
 		Lost: func(id seq.SectionID, epoch, by seq.Epoch) { t.lose(t.Cell(id), epoch, by) },
-		Grow: t.memory.growLogs, Full: func() bool { return t.memory.above(allUsed) },
+		Grow: t.memory.growLogs, Full: func() error { return t.memory.full(cfg.StoresFull) },
 		Logger: t.log, Traces: t.traces,
 	})
 	t.logged = logged{find: t.logOf, record: t.record}

@@ -62,8 +62,13 @@ func (a *acquirer) run(ctx context.Context) {
 		open := a.open
 		a.open = nil
 		a.mu.Unlock()
-		for _, g := range tenure.Acquire(ctx, a.s.cfg.Holder, a.bids(open)) {
-			attaching.Go(func() { a.finish(ctx, g) })
+		gained := tenure.Acquire(ctx, a.s.cfg.Holder, a.bids(open))
+		reread := a.s.catalog.Read // one for all, after a pause
+		if len(gained) == 1 {
+			reread = a.s.catalog.Load
+		}
+		for _, g := range gained {
+			attaching.Go(func() { a.finish(ctx, g, reread) })
 		}
 	}
 }
@@ -117,7 +122,7 @@ func (b *bid) Confirmed(epoch seq.Epoch) bool { return b.expect(epoch) }
 func (b *bid) Failed(_ tenure.Stage, out quorum.Outcome) { b.a.later(b.attempt, out) }
 
 // finish serves a tag once W stores have its lease.
-func (a *acquirer) finish(ctx context.Context, g tenure.Gained[*bid]) {
+func (a *acquirer) finish(ctx context.Context, g tenure.Gained[*bid], reread func(context.Context) (tags, error)) {
 	t := g.Bid
 	patience := time.NewTimer(attachPatience)
 	defer patience.Stop()
@@ -132,8 +137,16 @@ func (a *acquirer) finish(ctx context.Context, g tenure.Gained[*bid]) {
 		g.Hold.Drop()
 		return
 	}
+	// Only now: a change of the tag that is answered without asking this node was recorded before the lease was
+	// ready, or its asker finds this node at the stores.
+	fresh := g.Hold.Until()
+	if _, err := reread(ctx); err != nil {
+		g.Hold.Drop()
+		a.later(t.attempt, quorum.Outcome{Err: err})
+		return
+	}
 	b := newBuffers(t.base, t.ceiling, t.era, a.s.cfg.Clock.Now(), t.limits)
-	ok, err := t.install(g.Epoch, b, g.Hold)
+	ok, err := t.install(g.Epoch, b, g.Hold, fresh)
 	if err != nil {
 		select {
 		case a.s.fatal <- err: // Run ends: a broken invariant is not to be lived with

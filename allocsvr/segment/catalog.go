@@ -37,6 +37,9 @@ type Tag struct {
 	// Format is that of business numbers; zero: the numbers are plain. A tag that has one
 	// counts each period in a register of its own, and none under its own name.
 	Format numbers.Format `json:"format,omitzero"`
+	// Later is, in the answer to a change, how long a node of a build of before may go by the former entry.
+	// Zero means that no node does.
+	Later time.Duration `json:"-"`
 }
 
 // plain is seq.ErrBadArgument for a tag of business numbers.

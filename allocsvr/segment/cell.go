@@ -48,6 +48,9 @@ type cell struct {
 	hold     tenure.Hold // of owned
 	limits   Tag
 	buffers  buffers // of owned
+	// fresh is up to when the lease has been unbroken since the catalogue was last read within it. Beyond, a
+	// change of the tag may have been answered that this node has not heard of. Of owned.
+	fresh time.Duration
 	// used is when a number was asked for last; of a period.
 	used time.Duration
 	// gone says that the Service has forgotten the cell: a call that finds it looks for another.
@@ -117,6 +120,31 @@ func (c *cell) seal() (epoch seq.Epoch, ok bool) {
 
 // leased says whether nobody else can have taken the tag by now. Needs c.mu.
 func (c *cell) leased(now time.Duration) bool { return c.hold != nil && now < c.hold.Until() }
+
+// keepFresh moves fresh along with a lease that is unbroken, and reports whether it is.
+func (c *cell) keepFresh(now time.Duration) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.isFresh(now)
+}
+
+// isFresh is keepFresh for a caller that has c.mu.
+func (c *cell) isFresh(now time.Duration) bool {
+	if c.hold == nil || now >= c.fresh {
+		return false
+	}
+	c.fresh = max(c.fresh, c.hold.Until())
+	return true
+}
+
+// refreshed takes in that the catalogue was read under the epoch, in a lease that then lasted to until.
+func (c *cell) refreshed(epoch seq.Epoch, until time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.state == owned && c.epoch == epoch {
+		c.fresh = max(c.fresh, until)
+	}
+}
 
 // confirm takes in that W stores have ceiling under the epoch.
 func (c *cell) confirm(epoch seq.Epoch, ceiling uint64) {
@@ -214,8 +242,8 @@ func (t attempt) cancel() {
 }
 
 // install makes the tag owned: W stores acknowledged b.confirmed under epoch, and the
-// lease is held. false if the epoch was lost meanwhile.
-func (t attempt) install(epoch seq.Epoch, b buffers, hold tenure.Hold) (bool, error) {
+// lease is held. The catalogue was read in a lease that then lasted to fresh. false if the epoch was lost meanwhile.
+func (t attempt) install(epoch seq.Epoch, b buffers, hold tenure.Hold, fresh time.Duration) (bool, error) {
 	c := t.c
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -226,7 +254,7 @@ func (t attempt) install(epoch seq.Epoch, b buffers, hold tenure.Hold) (bool, er
 		return false, fmt.Errorf("%w: tag %q: base %d, confirmed %d, handed out up to %d before", errInvariant, c.name, b.cur, b.confirmed, c.high)
 	}
 	b.limit(c.limits) // may have changed since
-	c.state, c.hold, c.buffers, c.trouble = owned, hold, b, nil
+	c.state, c.hold, c.buffers, c.trouble, c.fresh = owned, hold, b, nil, fresh
 	c.wake()
 	return true, nil
 }

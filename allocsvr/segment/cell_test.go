@@ -25,7 +25,7 @@ func acquired(t *testing.T, c *cell, round uint64) *stubHold {
 	if !tk.expect(epochOf(round)) {
 		t.Fatal("called off")
 	}
-	if ok, err := tk.install(epochOf(round), newBuffers(0, 1000, 0, 0, limits), hold); !ok || err != nil {
+	if ok, err := tk.install(epochOf(round), newBuffers(0, 1000, 0, 0, limits), hold, 1<<62); !ok || err != nil {
 		t.Fatalf("got %v, %v", ok, err)
 	}
 	return hold
@@ -74,7 +74,7 @@ func TestAnAcquisitionThatWasCalledOffIsNotInstalled(t *testing.T) {
 		tk := begun(c)
 		tk.expect(epochOf(1))
 		callOff(c, tk)
-		if ok, err := tk.install(epochOf(1), newBuffers(0, 1000, 0, 0, limits), &stubHold{}); ok || err != nil {
+		if ok, err := tk.install(epochOf(1), newBuffers(0, 1000, 0, 0, limits), &stubHold{}, 1<<62); ok || err != nil {
 			t.Errorf("%s: got %v, %v", name, ok, err)
 		}
 	}

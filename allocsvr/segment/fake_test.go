@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -48,6 +49,7 @@ type fakeStores struct {
 	unready  int           // of so many attaches, Ready is never closed
 	stopped  chan struct{} // steps wait until it is closed; nil: they do not
 	floor    uint64        // of an era that was restored
+	nodes    map[seq.Session]*node
 	loads    int
 	stepped  int
 	held     int // looks that met another's lease
@@ -56,7 +58,7 @@ type fakeStores struct {
 func newStores(c clock.Clock) *fakeStores {
 	return &fakeStores{
 		clock: c, regs: map[seq.Register]*register{}, leaseEnd: map[seq.Session]time.Duration{},
-		docs: map[seq.Register]quorum.Document{}, draw: func() fault { return none },
+		docs: map[seq.Register]quorum.Document{}, nodes: map[seq.Session]*node{}, draw: func() fault { return none },
 	}
 }
 
@@ -132,7 +134,7 @@ func (f *fakeStores) barred(r *register, s seq.Session) (quorum.Outcome, bool) {
 		return quorum.Outcome{}, false
 	}
 	f.held++
-	return quorum.Outcome{State: quorum.Refused, Promised: r.promised, Remaining: left, Err: quorum.ErrHeld}, true
+	return quorum.Outcome{State: quorum.Refused, Promised: r.promised, Holder: r.holder.Session, Remaining: left, Err: quorum.ErrHeld}, true
 }
 
 func (f *fakeStores) Probe(_ context.Context, s seq.Session, regs []seq.Register) []quorum.Outcome {
@@ -152,6 +154,33 @@ func (f *fakeStores) Probe(_ context.Context, s seq.Session, regs []seq.Register
 		out[i] = quorum.Outcome{State: quorum.Won, Promised: r.promised, Accepted: r.accepted, Max: max(r.max, f.floor), Floor: f.floor}
 	}
 	return out
+}
+
+func (f *fakeStores) ReadPrefix(ctx context.Context, s seq.Session, prefix string) (map[seq.Register]quorum.Outcome, error) {
+	f.mu.Lock()
+	var regs []seq.Register
+	for name := range f.regs {
+		if strings.HasPrefix(string(name), prefix) {
+			regs = append(regs, name)
+		}
+	}
+	f.mu.Unlock()
+	out := map[seq.Register]quorum.Outcome{}
+	for i, o := range f.Probe(ctx, s, regs) {
+		out[regs[i]] = o
+	}
+	return out, nil
+}
+
+// tell has the node of a session read the catalogue, if it can be reached.
+func (f *fakeStores) tell(ctx context.Context, s seq.Session) (time.Duration, error) {
+	f.mu.Lock()
+	n := f.nodes[s]
+	f.mu.Unlock()
+	if n == nil || n.deaf.Load() {
+		return 0, errSilent
+	}
+	return time.Duration(n.slow.Load()), n.Refresh(ctx)
 }
 
 func (f *fakeStores) Prepare(_ context.Context, s seq.Session, items []quorum.PrepareItem) []quorum.Outcome {

@@ -23,6 +23,8 @@ type node struct {
 	ahead   atomic.Int64 // of time.Now, in ns: the clock of dates
 	mine    atomic.Bool
 	inSet   atomic.Bool           // of another Set than the root
+	deaf    atomic.Bool           // other nodes do not reach it
+	slow    atomic.Int64          // what it answers when it is told, in ns: as a build of before does
 	away    atomic.Pointer[error] // why there is no quorum; nil: there is one
 	stop    func() error          // ends Run, as a crash: the stores are not told
 	ends    error                 // how Run is to end
@@ -42,7 +44,8 @@ func newNode(t *testing.T, f *fakeStores, session seq.Session) *node {
 	n := &node{session: session}
 	n.mine.Store(true)
 	n.Service, err = New(Config{
-		Holder:  &tenure.Holder{Session: session, Registers: f, Leases: fakeLeases{f, session}},
+		Holder:     &tenure.Holder{Session: session, Registers: f, Leases: fakeLeases{f, session}},
+		ReadPrefix: f.ReadPrefix, Tell: f.tell,
 		Mapping: m, Documents: f, Clock: f.clock, Logger: slog.New(slog.DiscardHandler),
 		Wall: func() time.Time { return time.Now().Add(time.Duration(n.ahead.Load())) },
 		Quorum: func() error {
@@ -64,6 +67,9 @@ func newNode(t *testing.T, f *fakeStores, session seq.Session) *node {
 	if err != nil {
 		t.Fatal(err)
 	}
+	f.mu.Lock()
+	f.nodes[session] = n
+	f.mu.Unlock()
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- n.Run(ctx) }()

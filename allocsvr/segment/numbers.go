@@ -42,18 +42,24 @@ func (s *Service) NextNumbers(ctx context.Context, name string, count uint32) (N
 }
 
 func (s *Service) nextNumbers(ctx context.Context, name string, n uint64, at time.Time) (Numbers, error) {
-	_, form, err := s.form(ctx, name)
+	entry, form, err := s.form(ctx, name)
 	if err != nil {
 		return Numbers{}, err
 	}
-	out := Numbers{Period: form.Period(at)}
-	if out.Range, err = s.take(ctx, place{name, out.Period}, n); err != nil {
-		return Numbers{}, err
-	}
-	if out.Last > form.Last() { // the count was given more digits since the form was read
-		if _, form, err = s.form(ctx, name); err != nil {
+	out := Numbers{}
+	for {
+		out.Period = form.Period(at)
+		if out.Range, err = s.take(ctx, place{name, out.Period}, n); err != nil {
 			return Numbers{}, err
 		}
+		was := entry.Format
+		if entry, form, err = s.form(ctx, name); err != nil {
+			return Numbers{}, err
+		}
+		if entry.Format == was {
+			break
+		}
+		// The template has changed meanwhile. What was taken is skipped: it may be of another period.
 	}
 	out.Texts = make([]string, n)
 	for i := range out.Texts {
@@ -98,6 +104,9 @@ type Preview struct {
 func (s *Service) ShowNumber(ctx context.Context, name string) (Preview, error) {
 	if err := seq.CheckTag(name); err != nil {
 		return Preview{}, err
+	}
+	if _, err := s.catalog.Read(ctx); err != nil {
+		return Preview{}, fmt.Errorf("show number %q: %w", name, err)
 	}
 	entry, form, err := s.form(ctx, name)
 	if err != nil {

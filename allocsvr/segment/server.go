@@ -147,6 +147,6 @@ func (v server) status(c *cell) *pb.SegmentStatus {
 }
 
 func (v server) tag(t Tag) *pb.SegmentTag {
-	return &pb.SegmentTag{Tag: t.Name, MinStep: t.MinStep, MaxStep: t.MaxStep, Start: t.Start, RetiredUnixMs: t.Retired,
+	return &pb.SegmentTag{InEffectInMs: t.Later.Milliseconds(), Tag: t.Name, MinStep: t.MinStep, MaxStep: t.MaxStep, Start: t.Start, RetiredUnixMs: t.Retired,
 		Template: t.Format.Template, Reset_: t.Format.Reset, Zone: t.Format.Zone, Section: uint32(v.s.cfg.Mapping.SectionOfName(t.Name))}
 }

@@ -33,6 +33,11 @@ type Config struct {
 	// Quorum is nil while this node's leases can be valid, else why not: a
 	// seq.ErrNoQuorum. Nil: it is not known why a lease has ended.
 	Quorum func() error
+	// ReadPrefix shows the registers of tags; see quorum.Group.
+	ReadPrefix func(ctx context.Context, session seq.Session, prefix string) (map[seq.Register]quorum.Outcome, error)
+	// Tell has the node of another session read the catalogue again, and returns when it goes by it, or how
+	// long that takes at most. If nil, there is no other node.
+	Tell func(ctx context.Context, session seq.Session) (later time.Duration, err error)
 	// Clock is the clock of the leases.
 	Clock clock.Clock
 	// Wall is the clock by which business numbers have their date; nil: the machine's.
@@ -81,6 +86,9 @@ func New(cfg Config) (*Service, error) {
 	if cfg.Wall == nil {
 		cfg.Wall = time.Now
 	}
+	if cfg.Tell == nil {
+		cfg.Tell = func(context.Context, seq.Session) (time.Duration, error) { return 0, nil }
+	}
 	if cfg.Quorum == nil {
 		cfg.Quorum = func() error { return nil }
 	}
@@ -95,9 +103,12 @@ func New(cfg Config) (*Service, error) {
 // Times of Run.
 const (
 	sweepEvery   = 250 * time.Millisecond // looks at memory only
-	refreshEvery = 4 * time.Second        // the wire contract of Put says 5 s
+	refreshEvery = 4 * time.Second        // of changes that nobody told it of
 	releaseBound = 3 * time.Second        // for telling the stores of a release
 )
+
+// RefreshedWithin is how long a node of a build of before takes to go by a change.
+const RefreshedWithin = 5 * time.Second
 
 // Run serves until ctx ends or an invariant is broken, which is its error. It runs
 // once. Afterwards nothing is handed out; the stores are told by Release only.
@@ -166,6 +177,7 @@ func (s *Service) sweep(ctx context.Context) {
 	for s.recheck.Wait(ctx, sweepEvery) {
 		items := s.seal(func(c *cell) bool {
 			mine, _ := s.cfg.Owner(c.section)
+			c.keepFresh(s.cfg.Clock.Now())
 			return !mine || c.retired() || s.over(c)
 		})
 		s.forget()

@@ -2,6 +2,7 @@ package segment
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -48,6 +49,12 @@ func (s *Service) take(ctx context.Context, at place, n uint64) (Range, error) {
 	}
 	defer c.mu.Unlock()
 	r, done, err := s.try(c, n, 0)
+	if errors.Is(err, errStale) || errors.Is(err, seq.ErrRetired) { // it may be so no more
+		if err := s.reread(ctx, c); err != nil {
+			return Range{}, err
+		}
+		r, done, err = s.try(c, n, 0)
+	}
 	if done || err != nil {
 		return r, err
 	}
@@ -55,7 +62,13 @@ func (s *Service) take(ctx context.Context, at place, n uint64) (Range, error) {
 	defer func() { c.waiters, c.asked = c.waiters-1, c.asked-n }()
 	for {
 		// Every round, before it waits, sees to it that what it waits for is under way.
-		if r, done, err = s.try(c, n, c.asked); done || err != nil {
+		if r, done, err = s.try(c, n, c.asked); errors.Is(err, errStale) {
+			if err := s.reread(ctx, c); err != nil {
+				return Range{}, err
+			}
+			continue
+		}
+		if done || err != nil {
 			return r, err
 		}
 		changed := c.changed
@@ -101,6 +114,9 @@ func (s *Service) try(c *cell, n, asked uint64) (r Range, done bool, err error) 
 		}
 		return Range{}, false, seq.ErrNoLease
 	}
+	if !c.isFresh(now) {
+		return Range{}, false, errStale
+	}
 	b := &c.buffers
 	c.used = now
 	if !b.fits(n) {
@@ -119,6 +135,24 @@ func (s *Service) try(c *cell, n, asked uint64) (r Range, done bool, err error) 
 		s.raise(c, false)
 	}
 	return Range{First: first, Last: last, Max: b.confirmed}, true, nil
+}
+
+// errStale says that the lease was broken since the catalogue was read. It does not leave this package.
+var errStale = errors.New("the catalogue is to be read again")
+
+// reread reads the catalogue within the lease that the cell has. Needs c.mu, which it gives up meanwhile.
+func (s *Service) reread(ctx context.Context, c *cell) error {
+	epoch, until := c.epoch, time.Duration(0)
+	if c.state == owned {
+		until = c.hold.Until()
+	}
+	c.mu.Unlock()
+	defer c.mu.Lock()
+	if _, err := s.catalog.Read(ctx); err != nil {
+		return err
+	}
+	c.refreshed(epoch, until)
+	return nil
 }
 
 // locked is the cell of a place, with its mu held.
@@ -157,28 +191,44 @@ func (c *cell) late(ctx context.Context) error {
 }
 
 // Put creates a tag or alters one; fields that are 0 keep what they were, or get
-// their default. It is on the disks of W stores before the answer. A new limit or
-// start is taken in by the node that serves the tag within 5 s. Idempotent; safe to
+// their default. It is on the disks of W stores before the answer, and whichever node
+// serves the tag from then on goes by it. Idempotent; safe to
 // retry. seq.ErrBadArgument: limits that are not sound, a start that would fall. An
 // rpc.NotOwnerError with a Set: another Set has the tags, and none were changed here.
 func (s *Service) Put(ctx context.Context, want Tag) (entry Tag, created bool, err error) {
 	if err := s.elsewhere(); err != nil {
 		return Tag{}, false, err
 	}
-	return s.catalog.put(ctx, want)
+	if entry, created, err = s.catalog.put(ctx, want); err != nil {
+		return entry, created, err
+	}
+	entry.Later, err = s.told(ctx, entry)
+	return entry, created, err
 }
 
-// Retire has a tag hand out nothing more, at the node that serves it within 5 s; undo
-// brings it back, above all its numbers. It is on the disks of W stores before the answer.
+// Retire has a tag hand out nothing more; undo brings it back, above all its numbers. It is on the disks of W
+// stores before the answer, and whichever node serves the tag from then on goes by it.
 // Idempotent; safe to retry. seq.ErrUnknownTag, seq.ErrBadArgument, and as Put.
 func (s *Service) Retire(ctx context.Context, name string, undo bool) (Tag, error) {
 	if err := s.elsewhere(); err != nil {
 		return Tag{}, err
 	}
+	now := time.Now().UnixMilli()
 	if undo {
-		return s.catalog.retire(ctx, name, 0)
+		now = 0
 	}
-	return s.catalog.retire(ctx, name, time.Now().UnixMilli())
+	entry, err := s.catalog.retire(ctx, name, now)
+	if err != nil {
+		return Tag{}, err
+	}
+	entry.Later, err = s.told(ctx, entry)
+	return entry, err
+}
+
+// Refresh has this node go by the catalogue as it is after the call.
+func (s *Service) Refresh(ctx context.Context) error {
+	_, err := s.catalog.Read(ctx)
+	return err
 }
 
 // List gives all tags by name, as they are in the stores now. Errors: those of the stores, and as

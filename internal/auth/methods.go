@@ -134,6 +134,8 @@ var Methods = map[string]Access{
 	pb.Peer_Take_FullMethodName:  peer,
 	pb.Peer_Look_FullMethodName:  peer,
 
+	pb.Peer_Refresh_FullMethodName: peer,
+
 	pb.Admin_Status_FullMethodName:    looking,
 	pb.Admin_Leases_FullMethodName:    looking,
 	pb.Admin_Events_FullMethodName:    looking,

@@ -28,7 +28,7 @@ func raisedTo(era seq.Era) func(c etcdstore.Contents) (etcdstore.Beginning, erro
 }
 
 func raisedBy(c etcdstore.Contents, by uint64) (etcdstore.Beginning, error) {
-	b := etcdstore.Beginning{Mapping: c.Mapping, Floors: quorum.Floors{Tag: c.Floors.Tag + by}}
+	b := etcdstore.Beginning{Mapping: c.Mapping, Floors: quorum.Floors{Tag: c.Floors.Tag + by, Section: c.Floors.Section + by}}
 	for _, st := range c.States {
 		st.Promised = seq.Epoch{Round: st.Promised.Round + 1, Session: nobody}
 		st.Accepted = st.Promised
@@ -72,8 +72,14 @@ func TestARestoredSnapshotIsRaisedInPlaceAboveAllThatWasHandedOut(t *testing.T) 
 	if was := a.Identity().Incarnation; !was.Newer(id.Incarnation) || id.Incarnation.Binding == was.Binding {
 		t.Errorf("the new era is of incarnation %v, expected a later era of %v", id.Incarnation, was)
 	}
-	if id.Ref.Era != 1 || id.UUID != a.Identity().UUID || !id.Voting || id.Floors.Tag != bump {
+	if id.Ref.Era != 1 || id.UUID != a.Identity().UUID || !id.Voting || id.Floors.Tag != bump || id.Floors.Section != bump {
 		t.Errorf("the new era: %+v", id)
+	}
+	if got := fresh.prepare(bob, 9, seq.TagRegister("that no era knows")); got.Floor != bump || got.Max != bump {
+		t.Errorf("a tag of the new era counts for %d, its floor is %d", got.Max, got.Floor)
+	}
+	if got := fresh.prepare(bob, 9, seq.SectionRegister(1)); got.Floor != bump || got.Max < bump {
+		t.Errorf("a section of the new era counts for %d, its floor is %d", got.Max, got.Floor)
 	}
 	if c := fresh.load(); c.Trouble != nil || len(c.Sessions) != 0 {
 		t.Errorf("the new era has sessions %+v, trouble %v", c.Sessions, c.Trouble)
@@ -260,7 +266,7 @@ func TestWindowsOfWorkerIdsAreOverByAnOperatorsWord(t *testing.T) {
 		}
 	}
 	fresh := newNode(t, a.kv.etcd)
-	if got := fresh.Identity().Floors; got != (quorum.Floors{Tag: bump, Worker: uint64(now.UnixMilli())}) {
+	if got := fresh.Identity().Floors; got != (quorum.Floors{Tag: bump, Section: bump, Worker: uint64(now.UnixMilli())}) {
 		t.Errorf("floors %+v", got)
 	}
 }

@@ -77,8 +77,9 @@ func (f *Follower) Require(ctx context.Context, protocol int) error {
 func (f *Follower) raise(ctx context.Context, asked []*candidate, protocol int) (done bool, err error) {
 	own, need, have := f.cluster.Identity.Ref, f.List().W, 0
 	for _, s := range answered(asked) {
-		if s.id.Protocol < protocol {
-			return false, fmt.Errorf("%w: store %s at %s speaks %d, %d is to be required: upgrade the store first", seq.ErrProtocol, s.id.Name, s.client.Addr(), s.id.Protocol, protocol)
+		if least := max(protocol, version.Gate); s.id.Protocol < least {
+			own := max(s.id.Protocol, version.Gate-1) // a store of before does not say
+			return false, fmt.Errorf("%w: store %s at %s speaks %d, expected %d: upgrade the store first", seq.ErrProtocol, s.id.Name, s.client.Addr(), own, least)
 		}
 		if s.id.Required >= protocol {
 			have++

@@ -77,11 +77,11 @@ func (c *Cluster) Registers() []quorum.RegisterState {
 
 // Restore puts all stores into a new era that begins with the registers. No process of the era
 // before may still run.
-func (c *Cluster) Restore(era seq.Era, registers map[seq.Register]acceptor.State) {
+func (c *Cluster) Restore(era seq.Era, registers map[seq.Register]acceptor.State, floors quorum.Floors) {
 	c.Ref.Era = era
 	for _, s := range c.Stores {
 		s.mu.Lock()
-		s.ref.Era, s.disk = era, maps.Clone(registers)
+		s.ref.Era, s.disk, s.floors = era, maps.Clone(registers), floors
 		s.mu.Unlock()
 		s.Restart()
 	}
@@ -113,6 +113,7 @@ type Store struct {
 	core      *acceptor.Acceptor
 	disk      map[seq.Register]acceptor.State
 	copies    map[seq.SectionID]*exact.Copy // of the sections of exact spaces
+	floors    quorum.Floors
 	bound     time.Duration
 	boot      uint64
 	commits   uint64
@@ -122,6 +123,7 @@ type Store struct {
 	bounded   bool          // takes no records from beyond its clock
 	wrong     time.Duration // by how much its clock is ahead
 	reticent  bool          // does not tell its clock, as a build of the version before
+	full      bool          // says that it has no memory for more
 }
 
 // ahead is how far beyond its clock a store takes records, as storesvr.LogAhead.
@@ -142,6 +144,13 @@ func (s *Store) SetReticent() {
 	s.reticent = true
 }
 
+// SetFull has the store say that it has no memory for more of exact spaces.
+func (s *Store) SetFull(full bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.full = full
+}
+
 // wall is what its clock shows. Callers hold s.mu.
 func (s *Store) wall() time.Time { return time.Now().Add(s.wrong) }
 
@@ -153,7 +162,7 @@ func (s *Store) Restart() {
 	for r, st := range s.disk {
 		registers[r] = st
 	}
-	core, err := acceptor.New(acceptor.Config{Registers: registers, MaxLease: s.maxLease, LeaseBound: s.bound, Start: s.clock.Now(), Copies: s.copyOf})
+	core, err := acceptor.New(acceptor.Config{Registers: registers, MaxLease: s.maxLease, LeaseBound: s.bound, Start: s.clock.Now(), Floors: s.floors, Copies: s.copyOf})
 	if err != nil {
 		panic(err) // the acceptor's own state broke its invariants
 	}
@@ -304,6 +313,7 @@ func (s *Store) Renew(ctx context.Context, req quorum.RenewRequest) (reply quoru
 		}
 		reply, err = s.core.Renew(req, now)
 		reply.UUID, reply.BootCount, reply.Commits = s.uuid, s.boot, s.commits
+		reply.Full = s.full
 		if !s.reticent {
 			reply.Time = s.wall().UnixMilli()
 		}

@@ -30,6 +30,16 @@ var exactMutants = []mutant{
 		{"		for i := range records {\n			b.index(&records[i])\n		}\n", "		b.index(&records[len(records)-1])\n"}}},
 	{rule: "exact-checks", name: "the later records of a large batch are not indexed", file: "exact/batch.go", in: []string{"exact"}, edits: []edit{
 		{"	case b.lasts != nil:\n		b.index(&records[len(records)-1])\n", "	case b.lasts != nil:\n"}}},
+	{rule: "exact-room", name: "one store without memory stops new ids", file: "quorum/room.go", in: []string{"quorum"}, edits: []edit{
+		{"> c.n-c.w\n", "> 0\n"}}},
+	{rule: "exact-room", name: "a store that has room again is full", file: "quorum/room.go", in: []string{"quorum"}, edits: []edit{
+		{"		l.full.And(^s.bit())\n", ""}}},
+	{rule: "exact-room", name: "a store tells of no limit", file: "storesvr/room.go", in: []string{"storesvr"}, edits: []edit{
+		{"return r.most > 0 && r.used >= r.most }", "return false }"}}},
+	{rule: "exact-room", name: "ids do not count", file: "storesvr/room.go", in: []string{"storesvr"}, edits: []edit{
+		{"exact.Bytes(uids, ids)", "exact.Bytes(uids+ids, 0)"}}},
+	{rule: "exact-room", name: "the limit of a cgroup above is not seen", file: "internal/daemon/memory.go", in: []string{"internal/daemon"}, edits: []edit{
+		{"			if at == \"/\" {\n", "			if at != \"\" {\n"}}},
 	{rule: "exact-rehash", name: "an exact space is rehashed", file: "allocsvr/keyhash/keyhash.go", in: []string{"allocsvr/keyhash"}, edits: []edit{
 		{"	if s.Mode != seq.Exact {\n", "	if s.Mode != seq.Exact || s.Name != \"\" {\n"}}},
 	{rule: "exact-again", name: "an id is not used twice in a batch, however far apart", file: "exact/batch.go", in: []string{"exact"}, edits: []edit{

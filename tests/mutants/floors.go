@@ -57,9 +57,6 @@ var floorMutants = []mutant{
 	{rule: "tags-begin-above-the-era", name: "a tag begins at its start and not above the era",
 		file: "allocsvr/segment/buffers.go", in: []string{"allocsvr/segment"}, edits: []edit{
 			{"{ return era + t.Start - 1 }", "{ return t.Start - 1 }"}}},
-	{rule: "floors-are-no-marks", name: "the floor of a store makes a right clock look wrong",
-		file: "allocsvr/globalid/workers/pick.go", in: []string{"allocsvr/globalid/workers"}, edits: []edit{
-			{"u.Holder != self && u.Mark > u.Floor && ", "u.Holder != self && "}}},
 	{rule: "end-of-a-counter", name: "a counter near its end is restored where it stood",
 		file: "storesvr/backup/restore.go", in: []string{"storesvr/backup"}, edits: []edit{
 			{"		return max(st.Max, limit), nil\n", "		return st.Max, nil\n"}}},

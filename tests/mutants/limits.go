@@ -26,7 +26,7 @@ var limitMutants = []mutant{
 			{"	all = append(all, s.endTroubles(best)...)\n", ""}}},
 	{rule: "no-wait-for-a-clock-far-back", name: "a caller waits for a mark that is an hour ahead of the clock",
 		file: "allocsvr/globalid/workers/draw.go", in: []string{"allocsvr/globalid"}, edits: []edit{
-			{"	case before.ahead(w.now()) > (reach+1)*w.cfg.Window:\n", "	case before == 0:\n"}}},
+			{"	case before.ahead(w.now()) > reachOf(w.cfg.Window)+w.cfg.Window:\n", "	case before == 0:\n"}}},
 	{rule: "retired-hands-out-nothing", name: "a retired namespace is changed",
 		file: "allocsvr/globalid/namespaces/directory.go", in: []string{"allocsvr/globalid"}, edits: []edit{
 			{"	if err := old.InUse(); err != nil {\n		return d, old, err\n	}\n", ""}}},

@@ -69,6 +69,16 @@ var versionMutants = []mutant{
 		edits: []edit{{old: ", Required: cfg.Required})", new: "})"}},
 	},
 	{
+		rule: "required-protocol", name: "a learner that was made without is filled without",
+		file: "internal/storecare/settle.go", in: []string{"internal/storecare"},
+		edits: []edit{{old: "		if want := s.id.Required; want > learner.id.Required {\n", new: "		if want := s.id.Required; want < 0 {\n"}},
+	},
+	{
+		rule: "required-protocol", name: "a backup forgets the protocol",
+		file: "internal/storecare/snapshot.go", in: []string{"internal/storecare"},
+		edits: []edit{{old: "max(snap.Required, s.id.Required)", new: "snap.Required"}},
+	},
+	{
 		rule: "required-protocol-on-etcd", name: "an older session is passed over",
 		file: "internal/etcdstore/require.go", in: []string{"internal/etcdstore"},
 		edits: []edit{{old: "		if _, err := c.older(a.Results[1].KVs, protocol); err != nil {\n", new: "		if _, err := c.older(a.Results[1].KVs, protocol); false {\n"}},

@@ -18,6 +18,7 @@ type hostClock struct {
 	shown  time.Duration // while frozen
 	wall   time.Duration // by how much the wall clock is off
 	ahead  time.Duration // the most that it ever was
+	behind time.Duration // the least that it ever was ahead
 }
 
 func newHostClock(w *world, rate float64, origin time.Duration) *hostClock {
@@ -78,7 +79,14 @@ func (c *hostClock) jump(by time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.wall += by
-	c.ahead = max(c.ahead, c.wall)
+	c.ahead, c.behind = max(c.ahead, c.wall), min(c.behind, c.wall)
+}
+
+// nearest is the least that the wall clock ever was ahead.
+func (c *hostClock) nearest() time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.behind
 }
 
 // furthest is the most that the wall clock ever was ahead.

@@ -13,6 +13,7 @@ import (
 	"github.com/seqsvr/seqsvr/internal/rpc"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/seq"
+	"github.com/seqsvr/seqsvr/storesvr"
 )
 
 // exactSpace is the space in which callers give each request an id.
@@ -129,6 +130,7 @@ func (c *caller) once(ctx context.Context, o *once) error {
 		}
 		reply, err := pb.NewSequenceClient(at).Next(ctx, req)
 		if final(err) {
+			c.w.check.onces.refused(o, o.sent, err)
 			return nil
 		}
 		if err == nil {
@@ -141,8 +143,49 @@ func (c *caller) once(ctx context.Context, o *once) error {
 // anew makes a new request and has it answered.
 func (c *caller) anew(ctx context.Context, key history.Key, count uint32) error {
 	o := c.w.check.onces.make(c, key, count)
-	o.sent = time.Time{}
+	if o.sent = c.w.today(); c.w.check.onces.excused(o.sent, seq.ErrIDExpired) {
+		o.sent = time.Time{}
+	}
 	return c.once(ctx, o)
+}
+
+// today is the time by a clock that is right.
+func (w *world) today() time.Time { return calendar.Add(w.now()) }
+
+// refused notes a request that was refused by the time, though clocks were right: its caller has a
+// right to an answer.
+func (os *onces) refused(o *once, sent time.Time, err error) {
+	if !os.excused(sent, err) {
+		os.w.check.broken("liveness", "%v by %q, sent at %v and refused at %v: %v", o.key, o.id, sent, os.w.today(), err)
+	}
+}
+
+// tolerance is how far sections and right clocks may be apart: a renewal that was long on its way,
+// and rates within rho until the next one.
+const tolerance = 3 * time.Second
+
+// excused says whether a clock explains that a request is refused: of its caller, of W stores for
+// one that is old, of any store for one that is ahead, since others may have been away when the
+// owner began.
+func (os *onces) excused(sent time.Time, err error) bool {
+	if os.w.opts.Beyond {
+		return true
+	}
+	stores := os.w.hosts.of(storeHost)
+	if len(stores) == 0 {
+		return true
+	}
+	ahead, behind := make([]time.Duration, len(stores)), time.Duration(0)
+	for i, h := range stores {
+		ahead[i], behind = h.clock.furthest(), min(behind, h.clock.nearest())
+	}
+	slices.Sort(ahead)
+	now := os.w.today()
+	if errors.Is(err, seq.ErrSentAhead) {
+		return sent.After(now.Add(behind + storesvr.LogAhead - tolerance))
+	}
+	latest := now.Add(ahead[max(0, len(ahead)-os.w.opts.W())])
+	return latest.Sub(sent) >= os.w.opts.Keep-tolerance-os.w.opts.Keep/50
 }
 
 // final says whether a request is not to be repeated: by some clock it is too old or too new.
@@ -152,8 +195,13 @@ func final(err error) bool {
 
 // once sends a request by the SDK.
 func (s *sdk) once(ctx context.Context, o *once) error {
-	got, err := s.api.TakeOnce(ctx, spaceKey(o.key), o.count, client.Request{ID: o.id, Sent: o.sent})
+	sent := o.sent
+	if sent.IsZero() {
+		sent = s.w.today() // as the SDK does
+	}
+	got, err := s.api.TakeOnce(ctx, spaceKey(o.key), o.count, client.Request{ID: o.id, Sent: sent})
 	if final(err) {
+		s.w.check.onces.refused(o, sent, err)
 		return nil
 	}
 	if err == nil {

@@ -205,6 +205,14 @@ func (c *Catalog) Mine(ctx context.Context, ns Namespace, dc snowflake.Datacente
 	if err != nil {
 		return err
 	}
+	if now, ok := v.find(ns.Name); ok {
+		if err := now.InUse(); err != nil {
+			return err
+		}
+		if now.Layout != ns.Layout {
+			return fmt.Errorf("%w: namespace %q has changed meanwhile", seq.ErrOverloaded, ns.Name)
+		}
+	}
 	if _, ok := v.own(ns.Layout, ns.Name, dc).Find(w); !ok {
 		return fmt.Errorf("%w: worker id %d of namespace %q is another Set's", seq.ErrUnsafeChange, w, ns.Name)
 	}

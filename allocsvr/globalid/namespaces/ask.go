@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/snowflake"
 )
 
@@ -109,4 +110,28 @@ func (c *Catalog) More(ctx context.Context, name string, have Own) (own Own, err
 		return own.Size() > have.Size()
 	})
 	return own, err
+}
+
+// maxAskedAhead is for how many namespaces a Set asks ahead of need. Each allotment costs the root registers.
+const maxAskedAhead = 128
+
+// askAhead has a Set ask the root for worker ids of each namespace that is recorded and of which it has none,
+// so that it makes IDs also if the root is dead when a caller comes. It reports whether there is no point in asking
+// again soon: the root answered, or this is the root.
+func (c *Catalog) askAhead(ctx context.Context, v *View) (done bool) {
+	if c.cfg.Root.Elsewhere() == nil {
+		return true
+	}
+	for _, ns := range v.Namespaces[:min(len(v.Namespaces), maxAskedAhead)] {
+		if ns.Retired != 0 || c.cfg.Node.Fits(ns.Layout) != nil || !c.Known().lacks(ns.Name, c.cfg.Node) {
+			continue
+		}
+		if _, _, err := c.Record(ctx, ns.Name); err != nil {
+			c.cfg.Logger.Debug("no worker ids ahead of need", "namespace", ns.Name, "error", err)
+			if errors.Is(err, seq.ErrNoRoute) {
+				return false // the others would get the same answer
+			}
+		}
+	}
+	return true
 }

@@ -17,6 +17,9 @@ import (
 const (
 	// followEvery is how often changes of the namespaces are looked for.
 	followEvery = 10 * time.Second
+	// FollowedWithin is how long a Set that reaches the root, and a node of a build of before, may take to go by a
+	// change.
+	FollowedWithin = followEvery + time.Second
 	// followPause is after a load that failed.
 	followPause = time.Second
 )
@@ -277,7 +280,7 @@ func (c *Catalog) changeable(ctx context.Context) error {
 }
 
 // Follow records what is configured, then loads the document now and then, and calls loaded
-// with each view. It ends with ctx, or if a configured namespace or the datacenter of this
+// with each view. A Set asks for worker ids ahead of need. It ends with ctx, or if a configured namespace or the datacenter of this
 // node is recorded otherwise: seq.ErrUnsafeChange, seq.ErrTimeExhausted, seq.ErrBadLayout,
 // seq.ErrDatacenterTaken.
 func (c *Catalog) Follow(ctx context.Context, loaded func(context.Context, *View)) error {
@@ -305,6 +308,9 @@ func (c *Catalog) Follow(ctx context.Context, loaded func(context.Context, *View
 			return err
 		}
 		loaded(ctx, v)
+		if !c.askAhead(ctx, v) {
+			wait = followPause
+		}
 	}
 	return nil
 }

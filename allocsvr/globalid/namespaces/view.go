@@ -61,6 +61,11 @@ func (v *View) lacks(name string, n Node) bool {
 	return !recorded || binds || err == nil && !n.of(v.own(ns.Layout, name, n.DatacenterIn(ns.Layout)))
 }
 
+// Elsewhere reports whether other Sets have worker ids of a namespace.
+func (v *View) Elsewhere(name string) bool {
+	return !v.Member && slices.ContainsFunc(v.Allotments, func(a Allotment) bool { return a.Namespace == name })
+}
+
 // Select are the namespaces that are meant, by name: all of them if the reference is empty.
 // seq.ErrUnknownNamespace.
 func (v *View) Select(ref Ref) ([]Namespace, error) {

@@ -35,6 +35,10 @@ type Config struct {
 	// Sessions are those that the stores told of, for people.
 	Sessions func() []quorum.SessionView
 
+	// Tell has the node of another session read the document of namespaces again, and returns when it goes by
+	// it, or how long that takes at most. If nil, there is no other node.
+	Tell func(ctx context.Context, session seq.Session) (later time.Duration, err error)
+
 	// ClockAhead returns how far this node's clock is ahead of those that the stores go by, and whether
 	// that is known. If nil, it never is. See quorum.Leases.
 	ClockAhead func() (ahead time.Duration, known bool)
@@ -65,6 +69,9 @@ func (c Config) WithDefaults() (Config, error) {
 	}
 	if c.Quorum == nil {
 		c.Quorum = func() error { return nil }
+	}
+	if c.Tell == nil {
+		c.Tell = func(context.Context, seq.Session) (time.Duration, error) { return 0, nil }
 	}
 	if c.ClockAhead == nil {
 		c.ClockAhead = func() (time.Duration, bool) { return 0, false }

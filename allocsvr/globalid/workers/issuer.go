@@ -85,10 +85,8 @@ func (i *Issuer) Lease(ctx context.Context) (*Lease, error) {
 		if l := i.current.Load(); l != nil {
 			return l, nil
 		}
-		if ns, err := i.w.names.Known().Named(i.name); err == nil {
-			if err := ns.InUse(); err != nil {
-				return nil, err
-			}
+		if err := i.inUse(ctx); err != nil {
+			return nil, err
 		}
 		if err := i.w.cfg.Quorum(); err != nil {
 			return nil, fmt.Errorf("namespace %q: %w", i.name, err)
@@ -106,6 +104,22 @@ func (i *Issuer) Lease(ctx context.Context) (*Lease, error) {
 			return nil, fmt.Errorf("namespace %q: wait for a worker id: %w", i.name, ctx.Err())
 		}
 	}
+}
+
+// inUse is nil, or a seq.ErrRetired. Before it says so it has looked at the stores: it may be undone.
+func (i *Issuer) inUse(ctx context.Context) error {
+	ns, err := i.w.names.Known().Named(i.name)
+	if err != nil || ns.InUse() == nil {
+		return nil // an acquisition says what is wrong
+	}
+	v, err := i.w.names.Read(ctx)
+	if err != nil {
+		return err
+	}
+	if ns, err = v.Named(i.name); err != nil {
+		return nil
+	}
+	return ns.InUse()
 }
 
 // acquire begins an acquisition, or joins the one under way, or tells why the last

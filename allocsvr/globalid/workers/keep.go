@@ -31,6 +31,7 @@ func (w *Workers) extend(ctx context.Context) time.Duration {
 	wait := w.cfg.Window / 4
 	clock, now := w.cfg.Clock.Now(), w.now()
 	var open []extension
+	lapsed := false
 	for _, l := range w.leases() {
 		if !l.issuer.wanted() {
 			continue
@@ -44,12 +45,19 @@ func (w *Workers) extend(ctx context.Context) time.Duration {
 			wait = min(wait, l.retryAt-clock)
 			continue
 		}
+		lapsed = lapsed || l.ranOut(now)
 		// After an unknown outcome the same or more, never less.
 		to = max(to, l.asked)
 		open = append(open, extension{l, to})
 	}
 	if len(open) == 0 {
 		return wait
+	}
+	if lapsed { // what has changed meanwhile is adopted before anything is extended
+		if _, err := w.names.Load(ctx); err != nil {
+			w.log.Debug("namespaces not read, no window is extended", "error", err)
+			return unknownPause
+		}
 	}
 	again := tenure.Raise(ctx, w.cfg.Holder, open)
 	clock = w.cfg.Clock.Now()

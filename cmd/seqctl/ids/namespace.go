@@ -24,11 +24,13 @@ type namespaceRow struct {
 	Alias   uint32 `json:"alias"`             // 0: none
 	Version uint64 `json:"version"`           // counts its changes; 0: offered by default and never used so far
 	Retired string `json:"retired,omitempty"` // when; empty: it is in use
+	effect
 	layoutRow
 }
 
 func newNamespaceRow(p *pb.SnowflakeNamespace) namespaceRow {
-	return namespaceRow{p.GetName(), p.GetAlias(), p.GetVersion(), retiredText(p.GetRetiredUnixMs()), newLayoutRow(p.GetLayout(), time.Now())}
+	return namespaceRow{p.GetName(), p.GetAlias(), p.GetVersion(), retiredText(p.GetRetiredUnixMs()),
+		effect{p.GetInEffectInMs(), p.GetWindowsUntilUnixMs()}, newLayoutRow(p.GetLayout(), time.Now())}
 }
 
 // retiredText is the moment of a retirement; empty for none.
@@ -101,6 +103,7 @@ that has ended.`,
 		if err := ui.Print(stdout, format, r, func() *ui.Table { return namespaceTable(r) }); err != nil || format != ui.FormatTable {
 			return err
 		}
+		r.note(stdout)
 		if end := time.UnixMilli(reply.GetLayout().GetExhaustedUnixMs()); time.Until(end) <= snowflake.ExhaustionWarning {
 			fmt.Fprintf(stdout, "warning: its layout ends on %s, in %d days\n", end.UTC().Format(time.DateOnly), time.Until(end)/(24*time.Hour))
 		}
@@ -232,7 +235,11 @@ repeats no ID, since the marks of its worker ids stay. Retire once every node ru
 			return err
 		}
 		r := newNamespaceRow(reply)
-		return ui.Print(stdout, format, r, func() *ui.Table { return namespaceTable(r) })
+		if err := ui.Print(stdout, format, r, func() *ui.Table { return namespaceTable(r) }); err != nil || format != ui.FormatTable {
+			return err
+		}
+		r.note(stdout)
+		return nil
 	})
 	return cmd
 }

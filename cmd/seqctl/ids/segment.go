@@ -29,10 +29,11 @@ type tagRow struct {
 	MaxStep uint64 `json:"max_step"`
 	Start   uint64 `json:"start"`             // no number below it is handed out
 	Retired string `json:"retired,omitempty"` // when; empty: it is in use
+	effect
 }
 
 func newTagRow(p *pb.SegmentTag) tagRow {
-	return tagRow{p.GetTag(), p.GetSection(), p.GetMinStep(), p.GetMaxStep(), p.GetStart(), retiredText(p.GetRetiredUnixMs())}
+	return tagRow{p.GetTag(), p.GetSection(), p.GetMinStep(), p.GetMaxStep(), p.GetStart(), retiredText(p.GetRetiredUnixMs()), effect{InEffectInMS: p.GetInEffectInMs()}}
 }
 
 func tagTable(rows ...tagRow) *ui.Table {
@@ -84,7 +85,11 @@ that name, the flags that are given change it, and the others leave it as it is.
 			return err
 		}
 		r := addResult{newTagRow(reply.GetTag()), reply.GetCreated()}
-		return ui.Print(stdout, format, r, func() *ui.Table { return tagTable(r.tagRow) })
+		if err := ui.Print(stdout, format, r, func() *ui.Table { return tagTable(r.tagRow) }); err != nil || format != ui.FormatTable {
+			return err
+		}
+		r.note(stdout)
+		return nil
 	})
 	return cmd
 }
@@ -197,7 +202,7 @@ func segmentRetireCommand() *cobra.Command {
 		Use:               "retire TAG",
 		ValidArgsFunction: completer(o, tags),
 		Short:             "have a tag hand out nothing more; --undo brings it back",
-		Long: `retire has a tag hand out no more numbers: callers get RETIRED within 5 seconds. add does not bring
+		Long: `retire has a tag hand out no more numbers: callers get RETIRED once it is answered. add does not bring
 it back: --undo does, above all its numbers, since its register stays. Retire once every node runs a
 version that knows how to: an older one would go on, and bring it back with the next add of any tag.`,
 		Example: "  seqctl segment retire orders\n  seqctl segment retire orders --undo",
@@ -212,7 +217,11 @@ version that knows how to: an older one would go on, and bring it back with the 
 			return err
 		}
 		r := newTagRow(reply)
-		return ui.Print(stdout, format, r, func() *ui.Table { return tagTable(r) })
+		if err := ui.Print(stdout, format, r, func() *ui.Table { return tagTable(r) }); err != nil || format != ui.FormatTable {
+			return err
+		}
+		r.note(stdout)
+		return nil
 	})
 	return cmd
 }

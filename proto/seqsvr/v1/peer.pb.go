@@ -341,6 +341,102 @@ func (*LookReply) Descriptor() ([]byte, []int) {
 	return file_seqsvr_v1_peer_proto_rawDescGZIP(), []int{5}
 }
 
+type RefreshRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	ClusterId     string                 `protobuf:"bytes,1,opt,name=cluster_id,json=clusterId,proto3" json:"cluster_id,omitempty"`
+	From          uint64                 `protobuf:"fixed64,2,opt,name=from,proto3" json:"from,omitempty"`
+	To            uint64                 `protobuf:"fixed64,3,opt,name=to,proto3" json:"to,omitempty"` // refused by any other session
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RefreshRequest) Reset() {
+	*x = RefreshRequest{}
+	mi := &file_seqsvr_v1_peer_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RefreshRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RefreshRequest) ProtoMessage() {}
+
+func (x *RefreshRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_seqsvr_v1_peer_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RefreshRequest.ProtoReflect.Descriptor instead.
+func (*RefreshRequest) Descriptor() ([]byte, []int) {
+	return file_seqsvr_v1_peer_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *RefreshRequest) GetClusterId() string {
+	if x != nil {
+		return x.ClusterId
+	}
+	return ""
+}
+
+func (x *RefreshRequest) GetFrom() uint64 {
+	if x != nil {
+		return x.From
+	}
+	return 0
+}
+
+func (x *RefreshRequest) GetTo() uint64 {
+	if x != nil {
+		return x.To
+	}
+	return 0
+}
+
+type RefreshReply struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RefreshReply) Reset() {
+	*x = RefreshReply{}
+	mi := &file_seqsvr_v1_peer_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RefreshReply) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RefreshReply) ProtoMessage() {}
+
+func (x *RefreshReply) ProtoReflect() protoreflect.Message {
+	mi := &file_seqsvr_v1_peer_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RefreshReply.ProtoReflect.Descriptor instead.
+func (*RefreshReply) Descriptor() ([]byte, []int) {
+	return file_seqsvr_v1_peer_proto_rawDescGZIP(), []int{7}
+}
+
 type TakeReply struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Owned         []uint32               `protobuf:"varint,1,rep,packed,name=owned,proto3" json:"owned,omitempty"`
@@ -351,7 +447,7 @@ type TakeReply struct {
 
 func (x *TakeReply) Reset() {
 	*x = TakeReply{}
-	mi := &file_seqsvr_v1_peer_proto_msgTypes[6]
+	mi := &file_seqsvr_v1_peer_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -363,7 +459,7 @@ func (x *TakeReply) String() string {
 func (*TakeReply) ProtoMessage() {}
 
 func (x *TakeReply) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_peer_proto_msgTypes[6]
+	mi := &file_seqsvr_v1_peer_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -376,7 +472,7 @@ func (x *TakeReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TakeReply.ProtoReflect.Descriptor instead.
 func (*TakeReply) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_peer_proto_rawDescGZIP(), []int{6}
+	return file_seqsvr_v1_peer_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *TakeReply) GetOwned() []uint32 {
@@ -420,14 +516,21 @@ const file_seqsvr_v1_peer_proto_rawDesc = "" +
 	"\n" +
 	"cluster_id\x18\x01 \x01(\tR\tclusterId\x12\x14\n" +
 	"\x05ended\x18\x02 \x01(\x06R\x05ended\"\v\n" +
-	"\tLookReply\"9\n" +
+	"\tLookReply\"S\n" +
+	"\x0eRefreshRequest\x12\x1d\n" +
+	"\n" +
+	"cluster_id\x18\x01 \x01(\tR\tclusterId\x12\x12\n" +
+	"\x04from\x18\x02 \x01(\x06R\x04from\x12\x0e\n" +
+	"\x02to\x18\x03 \x01(\x06R\x02to\"\x0e\n" +
+	"\fRefreshReply\"9\n" +
 	"\tTakeReply\x12\x14\n" +
 	"\x05owned\x18\x01 \x03(\rR\x05owned\x12\x16\n" +
-	"\x06failed\x18\x02 \x03(\rR\x06failed2\xab\x01\n" +
+	"\x06failed\x18\x02 \x03(\rR\x06failed2\xea\x01\n" +
 	"\x04Peer\x127\n" +
 	"\x05Offer\x12\x17.seqsvr.v1.OfferRequest\x1a\x15.seqsvr.v1.OfferReply\x124\n" +
 	"\x04Take\x12\x16.seqsvr.v1.TakeRequest\x1a\x14.seqsvr.v1.TakeReply\x124\n" +
-	"\x04Look\x12\x16.seqsvr.v1.LookRequest\x1a\x14.seqsvr.v1.LookReplyBp\n" +
+	"\x04Look\x12\x16.seqsvr.v1.LookRequest\x1a\x14.seqsvr.v1.LookReply\x12=\n" +
+	"\aRefresh\x12\x19.seqsvr.v1.RefreshRequest\x1a\x17.seqsvr.v1.RefreshReplyBp\n" +
 	"\x14com.github.seqsvr.v1P\x01Z1github.com/seqsvr/seqsvr/proto/seqsvr/v1;seqsvrv1\xaa\x02\tSeqsvr.V1\xca\x02\tSeqsvr\\V1\xea\x02\n" +
 	"Seqsvr::V1b\x06proto3"
 
@@ -443,26 +546,30 @@ func file_seqsvr_v1_peer_proto_rawDescGZIP() []byte {
 	return file_seqsvr_v1_peer_proto_rawDescData
 }
 
-var file_seqsvr_v1_peer_proto_msgTypes = make([]protoimpl.MessageInfo, 7)
+var file_seqsvr_v1_peer_proto_msgTypes = make([]protoimpl.MessageInfo, 9)
 var file_seqsvr_v1_peer_proto_goTypes = []any{
-	(*SealedSection)(nil), // 0: seqsvr.v1.SealedSection
-	(*OfferRequest)(nil),  // 1: seqsvr.v1.OfferRequest
-	(*OfferReply)(nil),    // 2: seqsvr.v1.OfferReply
-	(*TakeRequest)(nil),   // 3: seqsvr.v1.TakeRequest
-	(*LookRequest)(nil),   // 4: seqsvr.v1.LookRequest
-	(*LookReply)(nil),     // 5: seqsvr.v1.LookReply
-	(*TakeReply)(nil),     // 6: seqsvr.v1.TakeReply
+	(*SealedSection)(nil),  // 0: seqsvr.v1.SealedSection
+	(*OfferRequest)(nil),   // 1: seqsvr.v1.OfferRequest
+	(*OfferReply)(nil),     // 2: seqsvr.v1.OfferReply
+	(*TakeRequest)(nil),    // 3: seqsvr.v1.TakeRequest
+	(*LookRequest)(nil),    // 4: seqsvr.v1.LookRequest
+	(*LookReply)(nil),      // 5: seqsvr.v1.LookReply
+	(*RefreshRequest)(nil), // 6: seqsvr.v1.RefreshRequest
+	(*RefreshReply)(nil),   // 7: seqsvr.v1.RefreshReply
+	(*TakeReply)(nil),      // 8: seqsvr.v1.TakeReply
 }
 var file_seqsvr_v1_peer_proto_depIdxs = []int32{
 	0, // 0: seqsvr.v1.OfferRequest.sections:type_name -> seqsvr.v1.SealedSection
 	1, // 1: seqsvr.v1.Peer.Offer:input_type -> seqsvr.v1.OfferRequest
 	3, // 2: seqsvr.v1.Peer.Take:input_type -> seqsvr.v1.TakeRequest
 	4, // 3: seqsvr.v1.Peer.Look:input_type -> seqsvr.v1.LookRequest
-	2, // 4: seqsvr.v1.Peer.Offer:output_type -> seqsvr.v1.OfferReply
-	6, // 5: seqsvr.v1.Peer.Take:output_type -> seqsvr.v1.TakeReply
-	5, // 6: seqsvr.v1.Peer.Look:output_type -> seqsvr.v1.LookReply
-	4, // [4:7] is the sub-list for method output_type
-	1, // [1:4] is the sub-list for method input_type
+	6, // 4: seqsvr.v1.Peer.Refresh:input_type -> seqsvr.v1.RefreshRequest
+	2, // 5: seqsvr.v1.Peer.Offer:output_type -> seqsvr.v1.OfferReply
+	8, // 6: seqsvr.v1.Peer.Take:output_type -> seqsvr.v1.TakeReply
+	5, // 7: seqsvr.v1.Peer.Look:output_type -> seqsvr.v1.LookReply
+	7, // 8: seqsvr.v1.Peer.Refresh:output_type -> seqsvr.v1.RefreshReply
+	5, // [5:9] is the sub-list for method output_type
+	1, // [1:5] is the sub-list for method input_type
 	1, // [1:1] is the sub-list for extension type_name
 	1, // [1:1] is the sub-list for extension extendee
 	0, // [0:1] is the sub-list for field type_name
@@ -479,7 +586,7 @@ func file_seqsvr_v1_peer_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_seqsvr_v1_peer_proto_rawDesc), len(file_seqsvr_v1_peer_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   7,
+			NumMessages:   9,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -19,9 +19,10 @@ import (
 const _ = grpc.SupportPackageIsVersion9
 
 const (
-	Peer_Offer_FullMethodName = "/seqsvr.v1.Peer/Offer"
-	Peer_Take_FullMethodName  = "/seqsvr.v1.Peer/Take"
-	Peer_Look_FullMethodName  = "/seqsvr.v1.Peer/Look"
+	Peer_Offer_FullMethodName   = "/seqsvr.v1.Peer/Offer"
+	Peer_Take_FullMethodName    = "/seqsvr.v1.Peer/Take"
+	Peer_Look_FullMethodName    = "/seqsvr.v1.Peer/Look"
+	Peer_Refresh_FullMethodName = "/seqsvr.v1.Peer/Refresh"
 )
 
 // PeerClient is the client API for Peer service.
@@ -39,6 +40,9 @@ type PeerClient interface {
 	// Look tells that a session has ended, by somebody who saw its process die: renew
 	// at once, and see what is free. A hint; the stores decide.
 	Look(ctx context.Context, in *LookRequest, opts ...grpc.CallOption) (*LookReply, error)
+	// Refresh reads the catalogue of tags and the document of namespaces, and answers when the node goes by
+	// them. The caller has changed one. Idempotent.
+	Refresh(ctx context.Context, in *RefreshRequest, opts ...grpc.CallOption) (*RefreshReply, error)
 }
 
 type peerClient struct {
@@ -79,6 +83,16 @@ func (c *peerClient) Look(ctx context.Context, in *LookRequest, opts ...grpc.Cal
 	return out, nil
 }
 
+func (c *peerClient) Refresh(ctx context.Context, in *RefreshRequest, opts ...grpc.CallOption) (*RefreshReply, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(RefreshReply)
+	err := c.cc.Invoke(ctx, Peer_Refresh_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // PeerServer is the server API for Peer service.
 // All implementations must embed UnimplementedPeerServer
 // for forward compatibility.
@@ -94,6 +108,9 @@ type PeerServer interface {
 	// Look tells that a session has ended, by somebody who saw its process die: renew
 	// at once, and see what is free. A hint; the stores decide.
 	Look(context.Context, *LookRequest) (*LookReply, error)
+	// Refresh reads the catalogue of tags and the document of namespaces, and answers when the node goes by
+	// them. The caller has changed one. Idempotent.
+	Refresh(context.Context, *RefreshRequest) (*RefreshReply, error)
 	mustEmbedUnimplementedPeerServer()
 }
 
@@ -112,6 +129,9 @@ func (UnimplementedPeerServer) Take(context.Context, *TakeRequest) (*TakeReply, 
 }
 func (UnimplementedPeerServer) Look(context.Context, *LookRequest) (*LookReply, error) {
 	return nil, status.Error(codes.Unimplemented, "method Look not implemented")
+}
+func (UnimplementedPeerServer) Refresh(context.Context, *RefreshRequest) (*RefreshReply, error) {
+	return nil, status.Error(codes.Unimplemented, "method Refresh not implemented")
 }
 func (UnimplementedPeerServer) mustEmbedUnimplementedPeerServer() {}
 func (UnimplementedPeerServer) testEmbeddedByValue()              {}
@@ -188,6 +208,24 @@ func _Peer_Look_Handler(srv interface{}, ctx context.Context, dec func(interface
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Peer_Refresh_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(RefreshRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(PeerServer).Refresh(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Peer_Refresh_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(PeerServer).Refresh(ctx, req.(*RefreshRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // Peer_ServiceDesc is the grpc.ServiceDesc for Peer service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -206,6 +244,10 @@ var Peer_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Look",
 			Handler:    _Peer_Look_Handler,
+		},
+		{
+			MethodName: "Refresh",
+			Handler:    _Peer_Refresh_Handler,
 		},
 	},
 	Streams:  []grpc.StreamDesc{},

@@ -157,9 +157,12 @@ type SegmentTag struct {
 	// {seq:DIGITS} of 1 to 15 digits, and {date:LAYOUT} with 2006 or 06, 01, 02, 002 (day of the
 	// year), 15, 04 and 05. It is given when the tag is made. Afterwards the count may get
 	// more digits, and the zone may change; anything else is UNSAFE_CHANGE.
-	Template      string `protobuf:"bytes,7,opt,name=template,proto3" json:"template,omitempty"`
-	Reset_        string `protobuf:"bytes,8,opt,name=reset,proto3" json:"reset,omitempty"` // when the count begins anew: never, daily, monthly or yearly
-	Zone          string `protobuf:"bytes,9,opt,name=zone,proto3" json:"zone,omitempty"`   // whose days, months and years: UTC, Europe/Berlin
+	Template string `protobuf:"bytes,7,opt,name=template,proto3" json:"template,omitempty"`
+	Reset_   string `protobuf:"bytes,8,opt,name=reset,proto3" json:"reset,omitempty"` // when the count begins anew: never, daily, monthly or yearly
+	Zone     string `protobuf:"bytes,9,opt,name=zone,proto3" json:"zone,omitempty"`   // whose days, months and years: UTC, Europe/Berlin
+	// In the answer to a change: how long nodes of a build of before may go by the former entry. Zero means
+	// that none does.
+	InEffectInMs  int64 `protobuf:"varint,20,opt,name=in_effect_in_ms,json=inEffectInMs,proto3" json:"in_effect_in_ms,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -255,6 +258,13 @@ func (x *SegmentTag) GetZone() string {
 		return x.Zone
 	}
 	return ""
+}
+
+func (x *SegmentTag) GetInEffectInMs() int64 {
+	if x != nil {
+		return x.InEffectInMs
+	}
+	return 0
 }
 
 type SegmentPutRequest struct {
@@ -1006,7 +1016,7 @@ const file_seqsvr_v1_segment_proto_rawDesc = "" +
 	"\x05first\x18\x01 \x01(\x04R\x05first\x12\x12\n" +
 	"\x04last\x18\x02 \x01(\x04R\x04last\x12\x10\n" +
 	"\x03max\x18\x03 \x01(\x04R\x03max\x12#\n" +
-	"\rroute_version\x18\x04 \x01(\x04R\frouteVersion\"\xf2\x01\n" +
+	"\rroute_version\x18\x04 \x01(\x04R\frouteVersion\"\x99\x02\n" +
 	"\n" +
 	"SegmentTag\x12\x10\n" +
 	"\x03tag\x18\x01 \x01(\tR\x03tag\x12\x19\n" +
@@ -1017,7 +1027,8 @@ const file_seqsvr_v1_segment_proto_rawDesc = "" +
 	"\x0fretired_unix_ms\x18\x06 \x01(\x03R\rretiredUnixMs\x12\x1a\n" +
 	"\btemplate\x18\a \x01(\tR\btemplate\x12\x14\n" +
 	"\x05reset\x18\b \x01(\tR\x05reset\x12\x12\n" +
-	"\x04zone\x18\t \x01(\tR\x04zone\"<\n" +
+	"\x04zone\x18\t \x01(\tR\x04zone\x12%\n" +
+	"\x0fin_effect_in_ms\x18\x14 \x01(\x03R\finEffectInMs\"<\n" +
 	"\x11SegmentPutRequest\x12'\n" +
 	"\x03tag\x18\x01 \x01(\v2\x15.seqsvr.v1.SegmentTagR\x03tag\"T\n" +
 	"\x0fSegmentPutReply\x12'\n" +

@@ -54,11 +54,12 @@ type SegmentClient interface {
 	// the tag would pass 2^53-1. RETIRED: see Retire.
 	Take(ctx context.Context, in *SegmentTakeRequest, opts ...grpc.CallOption) (*SegmentTakeReply, error)
 	// Put creates a tag or alters one. Idempotent. It is on the disks of W stores
-	// before the answer. A node that serves the tag takes new limits and a higher start
-	// in within 5 s. BAD_ARGUMENT: the limits are not sound, or start would fall.
+	// before the answer, and the node that serves the tag goes by it, whichever that is: once a higher
+	// start is answered, no number below it comes. DEADLINE: it is recorded, and a node may not go by it yet: repeat
+	// it. BAD_ARGUMENT: the limits are not sound, or start would fall.
 	Put(ctx context.Context, in *SegmentPutRequest, opts ...grpc.CallOption) (*SegmentPutReply, error)
-	// Retire has a tag hand out nothing more: Take and Put answer RETIRED from then on, at
-	// the node that serves the tag within 5 s. Its register stays, so with undo it goes on
+	// Retire has a tag hand out nothing more: Take and Put answer RETIRED once it is
+	// answered. Its register stays, so with undo it goes on
 	// above all its numbers. Idempotent. It is on the disks of W stores before the answer.
 	// UNKNOWN_TAG.
 	Retire(ctx context.Context, in *SegmentRetireRequest, opts ...grpc.CallOption) (*SegmentTag, error)
@@ -186,11 +187,12 @@ type SegmentServer interface {
 	// the tag would pass 2^53-1. RETIRED: see Retire.
 	Take(context.Context, *SegmentTakeRequest) (*SegmentTakeReply, error)
 	// Put creates a tag or alters one. Idempotent. It is on the disks of W stores
-	// before the answer. A node that serves the tag takes new limits and a higher start
-	// in within 5 s. BAD_ARGUMENT: the limits are not sound, or start would fall.
+	// before the answer, and the node that serves the tag goes by it, whichever that is: once a higher
+	// start is answered, no number below it comes. DEADLINE: it is recorded, and a node may not go by it yet: repeat
+	// it. BAD_ARGUMENT: the limits are not sound, or start would fall.
 	Put(context.Context, *SegmentPutRequest) (*SegmentPutReply, error)
-	// Retire has a tag hand out nothing more: Take and Put answer RETIRED from then on, at
-	// the node that serves the tag within 5 s. Its register stays, so with undo it goes on
+	// Retire has a tag hand out nothing more: Take and Put answer RETIRED once it is
+	// answered. Its register stays, so with undo it goes on
 	// above all its numbers. Idempotent. It is on the disks of W stores before the answer.
 	// UNKNOWN_TAG.
 	Retire(context.Context, *SegmentRetireRequest) (*SegmentTag, error)

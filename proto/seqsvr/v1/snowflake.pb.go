@@ -931,14 +931,20 @@ func (x *SnowflakeNamespacesRequest) GetAlias() uint32 {
 }
 
 type SnowflakeNamespace struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	Alias         uint32                 `protobuf:"varint,2,opt,name=alias,proto3" json:"alias,omitempty"` // 0: none
-	Layout        *SnowflakeLayout       `protobuf:"bytes,3,opt,name=layout,proto3" json:"layout,omitempty"`
-	Version       uint64                 `protobuf:"varint,4,opt,name=version,proto3" json:"version,omitempty"`                                    // counts its changes; 0: offered by default and never used so far
-	RetiredUnixMs int64                  `protobuf:"varint,5,opt,name=retired_unix_ms,json=retiredUnixMs,proto3" json:"retired_unix_ms,omitempty"` // when it was retired; 0: it is in use
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// In the answer to a change: how long other Sets and nodes of a build of before may go by what it was. Zero means
+	// that none does.
+	InEffectInMs int64 `protobuf:"varint,20,opt,name=in_effect_in_ms,json=inEffectInMs,proto3" json:"in_effect_in_ms,omitempty"`
+	// In the answer to a change: until when windows last that clients hold, milliseconds since 1970. Zero
+	// means that there are none.
+	WindowsUntilUnixMs int64            `protobuf:"varint,21,opt,name=windows_until_unix_ms,json=windowsUntilUnixMs,proto3" json:"windows_until_unix_ms,omitempty"`
+	Name               string           `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Alias              uint32           `protobuf:"varint,2,opt,name=alias,proto3" json:"alias,omitempty"` // 0: none
+	Layout             *SnowflakeLayout `protobuf:"bytes,3,opt,name=layout,proto3" json:"layout,omitempty"`
+	Version            uint64           `protobuf:"varint,4,opt,name=version,proto3" json:"version,omitempty"`                                    // counts its changes; 0: offered by default and never used so far
+	RetiredUnixMs      int64            `protobuf:"varint,5,opt,name=retired_unix_ms,json=retiredUnixMs,proto3" json:"retired_unix_ms,omitempty"` // when it was retired; 0: it is in use
+	unknownFields      protoimpl.UnknownFields
+	sizeCache          protoimpl.SizeCache
 }
 
 func (x *SnowflakeNamespace) Reset() {
@@ -969,6 +975,20 @@ func (x *SnowflakeNamespace) ProtoReflect() protoreflect.Message {
 // Deprecated: Use SnowflakeNamespace.ProtoReflect.Descriptor instead.
 func (*SnowflakeNamespace) Descriptor() ([]byte, []int) {
 	return file_seqsvr_v1_snowflake_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *SnowflakeNamespace) GetInEffectInMs() int64 {
+	if x != nil {
+		return x.InEffectInMs
+	}
+	return 0
+}
+
+func (x *SnowflakeNamespace) GetWindowsUntilUnixMs() int64 {
+	if x != nil {
+		return x.WindowsUntilUnixMs
+	}
+	return 0
 }
 
 func (x *SnowflakeNamespace) GetName() string {
@@ -2216,8 +2236,10 @@ const file_seqsvr_v1_snowflake_proto_rawDesc = "" +
 	"\alayouts\x18\x01 \x03(\v2\x1a.seqsvr.v1.SnowflakeLayoutR\alayouts\"P\n" +
 	"\x1aSnowflakeNamespacesRequest\x12\x1c\n" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x14\n" +
-	"\x05alias\x18\x02 \x01(\rR\x05alias\"\xb4\x01\n" +
-	"\x12SnowflakeNamespace\x12\x12\n" +
+	"\x05alias\x18\x02 \x01(\rR\x05alias\"\x8e\x02\n" +
+	"\x12SnowflakeNamespace\x12%\n" +
+	"\x0fin_effect_in_ms\x18\x14 \x01(\x03R\finEffectInMs\x121\n" +
+	"\x15windows_until_unix_ms\x18\x15 \x01(\x03R\x12windowsUntilUnixMs\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x05alias\x18\x02 \x01(\rR\x05alias\x122\n" +
 	"\x06layout\x18\x03 \x01(\v2\x1a.seqsvr.v1.SnowflakeLayoutR\x06layout\x12\x18\n" +

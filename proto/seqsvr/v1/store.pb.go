@@ -2814,6 +2814,7 @@ type RenewReply struct {
 	// The store's clock, milliseconds since 1970. Zero means that it is not known, or a build
 	// of before.
 	TimeMs        int64 `protobuf:"varint,21,opt,name=time_ms,json=timeMs,proto3" json:"time_ms,omitempty"`
+	ExactFull     bool  `protobuf:"varint,22,opt,name=exact_full,json=exactFull,proto3" json:"exact_full,omitempty"` // the store has no memory for more UIDs and ids of exact spaces
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2944,6 +2945,13 @@ func (x *RenewReply) GetTimeMs() int64 {
 		return x.TimeMs
 	}
 	return 0
+}
+
+func (x *RenewReply) GetExactFull() bool {
+	if x != nil {
+		return x.ExactFull
+	}
+	return false
 }
 
 type ReleaseRequest struct {
@@ -3363,7 +3371,7 @@ const file_seqsvr_v1_store_proto_rawDesc = "" +
 	"\x04addr\x18\x03 \x01(\tR\x04addr\x12!\n" +
 	"\fremaining_us\x18\x04 \x01(\x04R\vremainingUs\x12\x1a\n" +
 	"\battached\x18\x05 \x01(\rR\battached\x12\x1a\n" +
-	"\bprotocol\x18\t \x01(\rR\bprotocol\"\xdc\x03\n" +
+	"\bprotocol\x18\t \x01(\rR\bprotocol\"\xfb\x03\n" +
 	"\n" +
 	"RenewReply\x12\x1d\n" +
 	"\n" +
@@ -3385,7 +3393,9 @@ const file_seqsvr_v1_store_proto_rawDesc = "" +
 	"\n" +
 	"start_seal\x18\r \x01(\fR\tstartSeal\x12\x14\n" +
 	"\x05nonce\x18\v \x01(\x06R\x05nonce\x12\x17\n" +
-	"\atime_ms\x18\x15 \x01(\x03R\x06timeMs\"\x8f\x02\n" +
+	"\atime_ms\x18\x15 \x01(\x03R\x06timeMs\x12\x1d\n" +
+	"\n" +
+	"exact_full\x18\x16 \x01(\bR\texactFull\"\x8f\x02\n" +
 	"\x0eReleaseRequest\x12 \n" +
 	"\x03ref\x18\x01 \x01(\v2\x0e.seqsvr.v1.RefR\x03ref\x12\x18\n" +
 	"\asession\x18\x02 \x01(\x06R\asession\x12*\n" +
