@@ -71,7 +71,7 @@ type Node struct {
 	look    func() // at the stores, soon
 	keys    atomic.Pointer[keyhash.Entries]
 	growing sync.Mutex                                     // held by Extend
-	tell    func(ctx context.Context, m seq.Mapping) error // as Wiring.Tell
+	extend  func(ctx context.Context, m seq.Mapping) error // as Wiring.Tell
 	// require has the stores require a protocol of sessions. If nil, the node is no process of
 	// its own and all nodes are of one build.
 	require func(ctx context.Context, protocol int) error
@@ -113,7 +113,7 @@ func NewNode(cfg Config, w Wiring) (*Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	n := &Node{cfg: cfg, era: id.Ref.Era, cluster: id.Ref.Cluster, life: id.Incarnation, parked: w.Parked, tell: w.Tell, group: group, limits: w.Limits, peers: api.NewPeers(id.Ref.Cluster, w.Secret.Session(), w.Dial)}
+	n := &Node{cfg: cfg, era: id.Ref.Era, cluster: id.Ref.Cluster, life: id.Incarnation, parked: w.Parked, extend: w.Tell, group: group, limits: w.Limits, peers: api.NewPeers(id.Ref.Cluster, w.Secret.Session(), w.Dial)}
 	n.keys.Store(&w.Keys)
 	refused := &refusals{stop: w.Stop, clock: w.Clock, needed: id.W, stale: w.Stale}
 	n.refused = refused
@@ -266,7 +266,7 @@ func (n *Node) admin(view *membership.View, stores func(context.Context) []*pb.S
 		Record: a.sets.Known, Ready: n.Ready, View: view, Stores: stores, Clock: a.clock, DevLog: n.cfg.DevLog,
 		Keys: func() keyhash.Entries { return *n.keys.Load() }, KeyHashes: keyhash.New(context.Background(), n.group, a.session, *a.sections.Mapping()),
 		ClockAhead: n.leases.ClockAhead,
-		Growth:     api.Growth{Decide: n.decideSpace, Tell: n.tell, Extend: n.Extend},
+		Growth:     api.Growth{Decide: n.decideSpace, Tell: n.extend, Extend: n.Extend},
 		ReadSections: func(ctx context.Context) (map[seq.Register]quorum.Outcome, error) {
 			return n.group.ReadPrefix(ctx, a.session, string(seq.KindSection))
 		},
