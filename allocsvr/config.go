@@ -3,7 +3,9 @@ package allocsvr
 import (
 	"fmt"
 	"log/slog"
+	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/seqsvr/seqsvr/allocsvr/api"
 	"github.com/seqsvr/seqsvr/allocsvr/globalid/audit"
@@ -109,6 +111,8 @@ func (c Config) Validate() error {
 	switch {
 	case c.Name == "" || len(c.Name) > 64:
 		return fmt.Errorf("%w: name %q, expected 1 to 64 bytes", seq.ErrBadArgument, c.Name)
+	case !utf8.ValidString(c.Name) || c.GossipListen != "" && strings.Contains(c.Name, "/"):
+		return fmt.Errorf("%w: name %q, expected UTF-8 without a slash: the membership refuses others", seq.ErrBadArgument, c.Name)
 	case len(c.Stores) == 0 && !c.onEtcd():
 		return fmt.Errorf("%w: no stores, expected the address of every StoreSvr", seq.ErrBadArgument)
 	case len(c.Stores) > 0 && c.onEtcd():

@@ -164,7 +164,7 @@ func (n *Node) Register(srv grpc.ServiceRegistrar) {
 	pb.RegisterSequenceServer(srv, &api.Sequence{Cluster: n.ClusterID(), Incarnation: n.life, Zone: n.cfg.Zone, Sections: a.sections, RouteTable: a.routes, Sets: a.sets, Limits: n.limits, Keys: a.keyHashers, Unheard: n.look})
 	pb.RegisterPeerServer(srv, &api.Peer{Cluster: n.ClusterID(), Session: a.session, Sections: a.sections.Len, Owner: a.owner,
 		Known: n.leases.Sessions, Kick: n.leases.Kick, Reread: n.reread, Guard: n.cfg.Guard, Logger: n.cfg.Logger})
-	pb.RegisterSetsServer(srv, &api.Sets{Cluster: n.ClusterID(), Era: n.era, Name: a.name, Docs: a.sets, Sections: a.sections, Moves: a.owner.Moves(), Routes: a.routes,
+	pb.RegisterSetsServer(srv, &api.Sets{Cluster: n.ClusterID(), Era: n.era, Incarnation: n.life, Name: a.name, Docs: a.sets, Sections: a.sections, Moves: a.owner.Moves(), Routes: a.routes,
 		Keyhash: keyhash.New(context.Background(), n.group, a.session, *a.sections.Mapping()), Rehash: n.rehash, IDs: n.ids,
 		Require: func(ctx context.Context) error { return n.needs(ctx, "Sets", version.Sets) }})
 	for _, e := range n.endpoints {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/seqsvr/seqsvr/internal/setcare"
+	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/sets"
 )
@@ -52,6 +53,41 @@ func TestASetOfOneRootIsNoSetOfAnother(t *testing.T) {
 		t.Errorf("it tells no map: %v", err)
 	}
 	d.finish(d.begin(1, sets.Range{First: 0, Sections: 8}))
+}
+
+// The users of a cluster that was called would go back to the numbers of the root.
+func TestAClusterThatWasUsedBecomesNoSet(t *testing.T) {
+	d := newDivision(t, 2, user16())
+	used := newDivision(t, 0)
+	used.fleets = []*fleet{used.alone(0, "used", user16())}
+	used.fleets[0].next(7)
+	err := d.add("late", used, 0)
+	if !errors.Is(err, setcare.ErrUsed) || !errors.Is(err, seq.ErrConflict) {
+		t.Errorf("got %v", err)
+	}
+	if d.known("late") || used.fleets[0].ids.joined.Load() {
+		t.Error("it has begun to join")
+	}
+	used.fleets[0].next(7)
+
+	// A node asks itself once more, since it may be called between the two looks.
+	conn, err := used.At(used.addrs(0)[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	var refused int
+	for range used.addrs(0) {
+		_, err := pb.NewSetsClient(conn).Join(t.Context(), &pb.JoinSetRequest{Name: "late", Root: d.addrs(0), RootClusterId: "cluster-0"})
+		if errors.Is(err, seq.ErrConflict) {
+			refused++
+		}
+		if conn, err = used.At(used.addrs(0)[1]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if refused == 0 {
+		t.Error("no node refused to join")
+	}
 }
 
 func TestARootThatIsAddedByMistakeStaysARoot(t *testing.T) {

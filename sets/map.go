@@ -161,7 +161,14 @@ func (m Map) Add(root, s Set) (next Map, changed bool, err error) {
 	for i, old := range next.Sets {
 		switch {
 		case old.Name == s.Name && old.Cluster == s.Cluster:
-			if slices.Equal(old.Addrs, s.Addrs) {
+			err := old.Incarnation.Check(s.Incarnation)
+			if errors.Is(err, seq.ErrForeignCluster) && slices.Contains(m.In, uint16(i)) {
+				return m, false, fmt.Errorf("Set %q has sections: %w", s.Name, err)
+			}
+			if !s.Incarnation.Known() || s.Incarnation.Newer(old.Incarnation) {
+				s.Incarnation = old.Incarnation
+			}
+			if slices.Equal(old.Addrs, s.Addrs) && old.Incarnation == s.Incarnation {
 				return m, false, nil
 			}
 			next.Sets[i], next.Version = s, m.Version+1

@@ -391,3 +391,29 @@ func TestAMapThatWasHeardIsRestoredAsItWas(t *testing.T) {
 		t.Errorf("what was heard: %+v", m.AsRestored(2))
 	}
 }
+
+func TestASetInTheMapKeepsItsLife(t *testing.T) {
+	life := func(cluster byte, era seq.Era) seq.Incarnation {
+		return seq.Incarnation{Cluster: seq.ClusterID{cluster}, Era: era}
+	}
+	root := Set{Name: RootName, Cluster: "a"}
+	of := func(in seq.Incarnation) Set {
+		return Set{Name: "b", Cluster: "b", Addrs: []string{"b:1"}, Incarnation: in}
+	}
+	m, _, err := (Map{}).Add(root, of(life(1, 1)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range []struct {
+		add, want seq.Incarnation
+	}{{life(1, 1), life(1, 1)}, {seq.Incarnation{}, life(1, 1)}, {life(1, 0), life(1, 1)}, {life(1, 2), life(1, 2)}, {life(2, 0), life(2, 0)}} {
+		next, changed, err := m.Add(root, of(row.add))
+		if err != nil || next.Sets[1].Incarnation != row.want || changed != (row.want != life(1, 1)) {
+			t.Errorf("%v: %v, %v, %v", row.add, next.Sets[1].Incarnation, changed, err)
+		}
+	}
+	m.In = []uint16{0, 1}
+	if _, _, err := m.Add(root, of(life(2, 0))); !errors.Is(err, seq.ErrForeignCluster) {
+		t.Errorf("another cluster in place of a Set with sections: %v", err)
+	}
+}

@@ -3,9 +3,9 @@ package storesvr
 import "github.com/seqsvr/seqsvr/exact"
 
 // exactShare is how many percent of the memory limit the UIDs and ids of exact spaces may take by
-// exact.Bytes. The rest is for garbage, for whole copies on their way, and for what comes
-// until owners have heard.
-const exactShare = 45
+// exact.Bytes. The rest is for garbage, for whole copies on their way, for what comes until owners
+// have heard, and for the journal at a start: at 45 the start took all of the limit.
+const exactShare = 35
 
 // room is what the UIDs and ids of exact spaces take at a store, and may take.
 type room struct {

@@ -20,6 +20,9 @@ func (s *Sets) Join(ctx context.Context, req *pb.JoinSetRequest) (*pb.SetRecordR
 	if len(req.GetRoot()) == 0 {
 		return nil, fmt.Errorf("%w: no address of the root Set", seq.ErrBadArgument)
 	}
+	if n := s.used(); n > 0 && s.Docs.Known().IsRoot() {
+		return nil, fmt.Errorf("%w: cluster %q was used, a counter stands at %d: expected one that was initialised and never called", seq.ErrConflict, s.Cluster, n)
+	}
 	before := func(ctx context.Context) error {
 		if err := s.require(ctx); err != nil {
 			return err
@@ -42,6 +45,15 @@ func (s *Sets) Join(ctx context.Context, req *pb.JoinSetRequest) (*pb.SetRecordR
 		}
 	}
 	return s.record(r), nil
+}
+
+// used is the highest that a counter of this node may stand at; 0 if it has handed out nothing. The ceilings do not
+// tell it, because an owner raises them ahead of need.
+func (s *Sets) used() (highest uint64) {
+	for _, v := range s.Sections.Views() {
+		highest = max(highest, v.Base, v.High)
+	}
+	return highest
 }
 
 func (s *Sets) require(ctx context.Context) error {

@@ -87,7 +87,7 @@ func (s *Sets) edit(req *pb.ChangeSetMapRequest) (func(now sets.Map, began *sets
 	switch {
 	case req.GetAdd() != nil:
 		add, root := rpc.SetFromProto(req.GetAdd().GetSet()), rpc.SetFromProto(req.GetAdd().GetRoot())
-		root.Cluster = s.Cluster
+		root.Cluster, root.Incarnation = s.Cluster, s.Incarnation
 		event.Reason = fmt.Sprintf("operator: Set %s at %v", add.Name, add.Addrs)
 		return func(now sets.Map, _ *sets.Move) (sets.Map, bool, error) { return now.Add(root, add) }, event, nil
 	case req.GetBegin() != nil:

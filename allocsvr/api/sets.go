@@ -23,15 +23,17 @@ import (
 // Sets serves the tools that move sections between Sets: translation, and the log of events.
 type Sets struct {
 	pb.UnimplementedSetsServer
-	Cluster  string
-	Era      seq.Era
-	Name     string // of this node
-	Docs     *setdocs.Docs
-	Sections *section.Table
-	Moves    *owner.Moves
-	Routes   *arbiter.Routes
-	Keyhash  *keyhash.Document
-	IDs      IDs
+	Cluster string
+	Era     seq.Era
+	// Incarnation is the life of the cluster. If it is not known, replies do not tell it.
+	Incarnation seq.Incarnation
+	Name        string // of this node
+	Docs        *setdocs.Docs
+	Sections    *section.Table
+	Moves       *owner.Moves
+	Routes      *arbiter.Routes
+	Keyhash     *keyhash.Document
+	IDs         IDs
 	// Room is how many bytes of counters one answer has; zero: as many as a message.
 	Room owner.Room
 	// Rehash has this node hash string keys so from now on; it must own nothing.
@@ -51,6 +53,10 @@ type IDs interface {
 func (s *Sets) record(r sets.Record) *pb.SetRecordReply {
 	reply := rpc.SetRecordToProto(r)
 	reply.ClusterId, reply.Era, reply.Sections = s.Cluster, uint64(s.Era), uint32(s.Sections.Len())
+	reply.Incarnation = rpc.IncarnationToProto(s.Incarnation)
+	if r.IsRoot() {
+		reply.Used = s.used()
+	}
 	return reply
 }
 

@@ -136,7 +136,7 @@ func (a *abroad) hear(addr string, c regions.Cluster, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	log, was := a.s.cfg.Logger, a.silent[addr]
-	if err == nil && c.ID == a.s.cfg.Cluster {
+	if own := (regions.Cluster{ID: a.s.cfg.Cluster, Life: a.s.cfg.Life}); err == nil && c.Is(own) {
 		err = fmt.Errorf("%w: it is of this cluster, %q", seq.ErrBadArgument, c.ID)
 	}
 	a.silent[addr] = err != nil
@@ -154,10 +154,10 @@ func (a *abroad) hear(addr string, c regions.Cluster, err error) {
 // meets is in what this cluster meets others, if it uses a datacenter. The caller holds mu.
 func (a *abroad) meets(v *namespaces.View, dc namespaces.Datacenter) (found []regions.Conflict) {
 	own := a.own(v, dc)
-	done := map[string]bool{own.ID: true}
+	done := []regions.Cluster{own}
 	for _, r := range a.all {
-		if there, ok := a.heard[r.Addr]; ok && !done[there.ID] {
-			done[there.ID] = true // once, of all its nodes
+		if there, ok := a.heard[r.Addr]; ok && !slices.ContainsFunc(done, there.Is) {
+			done = append(done, there) // once, of all its nodes
 			found = append(found, own.Conflicts(there)...)
 		}
 	}
@@ -180,7 +180,7 @@ func (a *abroad) compare(v *namespaces.View) {
 
 // own is what this cluster makes IDs of, with one datacenter more if it has not used that.
 func (a *abroad) own(v *namespaces.View, dc namespaces.Datacenter) regions.Cluster {
-	c := regions.Cluster{ID: a.s.cfg.Cluster}
+	c := regions.Cluster{ID: a.s.cfg.Cluster, Life: a.s.cfg.Life}
 	for _, ns := range v.All {
 		if ns.Retired == 0 {
 			c.Namespaces = append(c.Namespaces, regions.Namespace{Name: ns.Name, Alias: ns.Alias, Layout: ns.Layout, Recorded: ns.Version > 0 || unused(v)})

@@ -219,6 +219,23 @@ func TestAClusterIsNotItsOwnOtherRegion(t *testing.T) {
 	}
 }
 
+func TestAnotherRegionOfTheSameNameIsNotTakenForThisCluster(t *testing.T) {
+	life := func(digit byte) func(*Config) {
+		return func(c *Config) { c.Cluster, c.Life = "prod", seq.Incarnation{Cluster: seq.ClusterID{digit}} }
+	}
+	dc := func(c *Config) { c.Node.Datacenter = namespaces.Datacenter{ID: 1, Name: "cn"} }
+	cn := newCluster(t).start("cn", life(1), dc)
+	cn.must("", 1)
+	other := func(c *Config) {
+		c.Regions = []Region{{Addr: "cn", Ask: (&region{node: cn}).ask}}
+	}
+	sg := &region{cluster: newCluster(t)}
+	sg.node = sg.cluster.start("sg", life(2), dc, other)
+	if err := sg.ended(t); !errors.Is(err, seq.ErrDatacenterTaken) || !strings.Contains(err.Error(), "prod (01") || !strings.Contains(err.Error(), "prod (02") {
+		t.Errorf("got %v", err)
+	}
+}
+
 func TestIDsOfOneDatacenterIdInTwoClustersRepeat(t *testing.T) {
 	makes := func(dc snowflake.Datacenter) []snowflake.ID {
 		ids, _ := newCluster(t).start("a", func(cfg *Config) {

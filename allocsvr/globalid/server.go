@@ -161,7 +161,7 @@ func (v server) Namespaces(ctx context.Context, req *pb.SnowflakeNamespacesReque
 	if err != nil {
 		return nil, err
 	}
-	reply := &pb.SnowflakeNamespacesReply{ClusterId: v.s.cfg.Cluster, Conflicts: v.s.abroad.conflicts()}
+	reply := &pb.SnowflakeNamespacesReply{ClusterId: v.s.cfg.Cluster, Conflicts: v.s.abroad.conflicts(), Incarnation: rpc.IncarnationToProto(v.s.cfg.Life)}
 	for _, ns := range meant {
 		reply.Namespaces = append(reply.Namespaces, v.namespaceToProto(ns))
 	}

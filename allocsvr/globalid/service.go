@@ -33,6 +33,7 @@ type Config struct {
 	// Cluster is the id of this one, and Regions are nodes of clusters of other regions, which must
 	// make other IDs; none: nobody is looked at.
 	Cluster string
+	Life    seq.Incarnation // of this one
 	Regions []Region
 }
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"io"
 	"slices"
@@ -170,6 +171,11 @@ func TestAnAddressThatCannotWorkIsRefusedBeforeTheStart(t *testing.T) {
 			}
 		}
 	}
+	for _, name := range []string{"a/b", "\xff"} {
+		if err := run(t.Context(), append(slices.Clone(base), "--name", name, "--gossip-listen", "127.0.0.1:0"), io.Discard, io.Discard); !errors.Is(err, daemon.ErrUsage) {
+			t.Errorf("a name that the membership refuses, %q: got %v", name, err)
+		}
+	}
 	err := run(t.Context(), []string{"config", "validate", "--name", "a", "--listen", "127.0.0.1:0", "--etcd", "http://x:2379"}, io.Discard, io.Discard)
 	if !errors.Is(err, daemon.ErrUsage) || !strings.Contains(err.Error(), `--etcd "http://x:2379"`) {
 		t.Errorf("a URL of etcd: got %v", err)
@@ -189,7 +195,9 @@ func TestAnAddressThatCannotWorkIsRefusedBeforeTheStart(t *testing.T) {
 func TestAMisspeltVariableIsRefusedByName(t *testing.T) {
 	t.Setenv("SEQ_AUHT", "require")
 	for _, verb := range [][]string{{"config", "validate"}, nil} {
-		err := run(t.Context(), append(verb, "--name", "a", "--stores", "s:1"), io.Discard, io.Discard)
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second) // it would run otherwise
+		defer cancel()
+		err := run(ctx, append(verb, "--name", "a", "--stores", "s:1", "--listen", "127.0.0.1:0", "--admin", ""), io.Discard, io.Discard)
 		if !errors.Is(err, daemon.ErrUsage) || !errors.Is(err, config.ErrUnknownVariable) || !strings.Contains(err.Error(), "SEQ_AUTH,") {
 			t.Errorf("%v: got %v", verb, err)
 		}

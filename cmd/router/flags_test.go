@@ -2,10 +2,12 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"io"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/spf13/pflag"
 
@@ -64,7 +66,9 @@ func TestAWrongCallIsAUsageErrorThatNamesWhatIsWrong(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			err := run(t.Context(), test.args, io.Discard, io.Discard)
+			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second) // one that is taken would run
+			defer cancel()
+			err := run(ctx, test.args, io.Discard, io.Discard)
 			if !errors.Is(err, daemon.ErrUsage) || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("got %v, want a usage error with %q", err, test.want)
 			}

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 )
 
 func TestMainHearsTheSignalsOfTheProcess(t *testing.T) {
@@ -71,6 +72,27 @@ func TestADaemonOutlivesTheReaderOfItsLog(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 100 { // the first of them would end it
+		say()
+	}
+}
+
+func TestADaemonGoesOnWhileNobodyReadsItsLog(t *testing.T) {
+	cmd, say := startDaemon(t)
+	unread, log, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unread.Close()
+	cmd.Stderr = log
+	err = cmd.Start()
+	log.Close()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _, _ = cmd.Process.Kill(), cmd.Wait() }()
+	hangs := time.AfterFunc(time.Minute, func() { _ = cmd.Process.Kill() })
+	defer hangs.Stop()
+	for range 6000 { // a pipe holds 64 KiB
 		say()
 	}
 }

@@ -9,7 +9,9 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/seqsvr/seqsvr/internal/rpc"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
+	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/snowflake"
 )
 
@@ -17,7 +19,8 @@ import (
 type Cluster struct {
 	ID          string
 	Namespaces  []Namespace
-	Datacenters []Datacenter // that IDs were made of, over all namespaces
+	Datacenters []Datacenter    // that IDs were made of, over all namespaces
+	Life        seq.Incarnation // not known of a build of the version before
 }
 
 // Namespace is one that hands out IDs.
@@ -70,7 +73,7 @@ var ErrUnreadable = errors.New("namespaces of another cluster not readable")
 // Of is what a cluster says of itself. A server of a version that does not tell its id is known
 // by its address. ErrUnreadable: it has a layout that is not known here.
 func Of(reply *pb.SnowflakeNamespacesReply, addr string) (Cluster, error) {
-	c := Cluster{ID: reply.GetClusterId()}
+	c := Cluster{ID: reply.GetClusterId(), Life: rpc.IncarnationFromProto(reply.GetIncarnation())}
 	if c.ID == "" {
 		c.ID = "at " + addr
 	}
@@ -90,6 +93,20 @@ func Of(reply *pb.SnowflakeNamespacesReply, addr string) (Cluster, error) {
 	return c, nil
 }
 
+// Is reports whether both are one cluster: of one id, and not of two incarnations of which neither is a later
+// era of the other.
+func (c Cluster) Is(other Cluster) bool {
+	return c.ID == other.ID && !errors.Is(c.Life.Check(other.Life), seq.ErrForeignCluster)
+}
+
+// String returns the id, and for a cluster that tells its incarnation, what tells it from others of that id.
+func (c Cluster) String() string {
+	if !c.Life.Known() {
+		return c.ID
+	}
+	return c.ID + " (" + c.Life.String() + ")"
+}
+
 // Conflicts are the namespaces of which both clusters can make the same ID, each once for each
 // datacenter here.
 func (c Cluster) Conflicts(other Cluster) (all []Conflict) {
@@ -106,7 +123,11 @@ func (c Cluster) Conflicts(other Cluster) (all []Conflict) {
 
 // meet compares one namespace of each.
 func (c Cluster) meet(other Cluster, mine, theirs Namespace) (all []Conflict) {
-	one := Conflict{Cluster: c.ID, Other: other.ID, Namespace: mine.Name, OtherNamespace: theirs.Name, sharedAlias: fmt.Sprint(mine.Alias),
+	here, there := c.ID, other.ID
+	if here == there {
+		here, there = c.String(), other.String()
+	}
+	one := Conflict{Cluster: here, Other: there, Namespace: mine.Name, OtherNamespace: theirs.Name, sharedAlias: fmt.Sprint(mine.Alias),
 		layout: mine.Layout.WithPolicy(snowflake.Policy{}).Name(), otherLayout: theirs.Layout.WithPolicy(snowflake.Policy{}).Name(), HasDatacenter: mine.Layout.HasDatacenter() && theirs.Layout.HasDatacenter()}
 	if !one.HasDatacenter {
 		if mine.Recorded && theirs.Recorded { // else there are no IDs so far

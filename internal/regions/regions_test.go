@@ -47,8 +47,8 @@ func TestClustersAreComparedByWhatTheirCallersMean(t *testing.T) {
 		{"no datacenters, and nothing recorded", ns(t, "a", 0, "leaf", false), ns(t, "a", 0, "leaf", true), cn, []Datacenter{{2, "sg"}}, "", ""},
 		{"an id that has no place", ns(t, "a", 0, "regional", true), ns(t, "a", 0, "regional", true), []Datacenter{{9, ""}}, []Datacenter{{9, ""}}, "", ""},
 	} {
-		x := Cluster{"x", []Namespace{row.mine}, row.dcs}
-		y := Cluster{"y", []Namespace{row.theirs}, row.otherDCs}
+		x := Cluster{ID: "x", Namespaces: []Namespace{row.mine}, Datacenters: row.dcs}
+		y := Cluster{ID: "y", Namespaces: []Namespace{row.theirs}, Datacenters: row.otherDCs}
 		all := x.Conflicts(y)
 		if len(all) != min(len(row.want), 1) || row.want != "" && (all[0].Namespace != row.want || !strings.Contains(all[0].String(), row.wantText)) {
 			t.Errorf("%s: got %v, want %q with %q", row.what, all, row.want, row.wantText)

@@ -69,7 +69,8 @@ func (r *Root) Add(ctx context.Context, s *Set, rootAddrs []string) (sets.Map, e
 	if !own.IsRoot() {
 		return sets.Map{}, fmt.Errorf("%w: Set %s at %v is not the root, ask %v", seq.ErrBadArgument, own.SetName(), r.seeds, own.Root)
 	}
-	record, other, there, err := s.Record(ctx)
+	told, err := s.tell(ctx)
+	record, other, there := rpc.SetRecordFromProto(told), told.GetClusterId(), int(told.GetSections())
 	switch {
 	case err != nil:
 		return sets.Map{}, err
@@ -88,13 +89,16 @@ func (r *Root) Add(ctx context.Context, s *Set, rootAddrs []string) (sets.Map, e
 	if err := alike(ctx, r.Set, s, all); err != nil {
 		return sets.Map{}, err
 	}
+	if err := unused(ctx, s, record); err != nil {
+		return sets.Map{}, err
+	}
 	if err := errors.Join(r.upToDate(ctx), s.upToDate(ctx)); err != nil {
 		return sets.Map{}, err
 	}
 	// The map first: a Set that is in it and has not joined is a line too many, and this may be
 	// called again; one that joined another root would be lost.
 	m, _, err := r.change(ctx, &pb.ChangeSetMapRequest{Change: &pb.ChangeSetMapRequest_Add{Add: &pb.ChangeSetMapRequest_AddSet{
-		Set: &pb.Set{Name: s.Name, ClusterId: other, Addrs: s.seeds}, Root: &pb.Set{Name: own.SetName(), Addrs: rootAddrs}, Fresh: record.IsRoot()}}})
+		Set: &pb.Set{Name: s.Name, ClusterId: other, Addrs: s.seeds, Incarnation: told.GetIncarnation()}, Root: &pb.Set{Name: own.SetName(), Addrs: rootAddrs}, Fresh: record.IsRoot()}}})
 	if err != nil {
 		return m, err
 	}
@@ -108,6 +112,37 @@ func (r *Root) Add(ctx context.Context, s *Set, rootAddrs []string) (sets.Map, e
 		return m, err
 	}
 	return m, s.join(ctx, rootAddrs, cluster, keys)
+}
+
+// ErrUsed: a cluster that is to become a Set has handed out numbers. As a Set it has no section at the start, and its
+// users would go back to the numbers of the root.
+var ErrUsed = fmt.Errorf("%w: the cluster was used", seq.ErrConflict)
+
+// unused is ErrUsed for a cluster that has not joined yet and of which a node has handed out numbers. All nodes of
+// its route table must answer.
+func unused(ctx context.Context, s *Set, record sets.Record) error {
+	if !record.IsRoot() {
+		return nil
+	}
+	routes, err := s.Table(ctx)
+	if err != nil {
+		return err
+	}
+	for _, n := range routes.Nodes {
+		var used uint64
+		err := s.at(ctx, n.Addr, func(ctx context.Context, conn grpc.ClientConnInterface) error {
+			reply, err := pb.NewSetsClient(conn).Record(ctx, &pb.SetRecordRequest{})
+			used = reply.GetUsed()
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		if used > 0 {
+			return fmt.Errorf("%w: at %s a counter stands at %d: expected a cluster that was initialised and never called", ErrUsed, n.Addr, used)
+		}
+	}
+	return nil
 }
 
 // joins says whether a cluster may become the Set of a root, before the map says that it is:

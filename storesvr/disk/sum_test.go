@@ -283,3 +283,32 @@ func TestAnOlderListOfFreePagesIsFound(t *testing.T) {
 		t.Errorf("%d of %d older lists were found", found, len(all)-1)
 	}
 }
+
+// Records of any size and number, pages of all kinds, and long lists of free pages: a sound database is
+// never taken for a damaged one.
+func TestASoundDatabaseOfAnyShapeIsOpened(t *testing.T) {
+	dir := createdWith(t, 2000)
+	rng := rand.New(rand.NewPCG(11, 1))
+	for round := range 12 {
+		db, _, _ := opened(t, dir)
+		for range 4 {
+			var u Update
+			for range rng.IntN(400) {
+				u.Changes = append(u.Changes, acceptor.Change{Register: seq.TagRegister(fmt.Sprint("tag ", rng.IntN(6000))), State: acceptor.State{Max: rng.Uint64()}})
+			}
+			for _, r := range []seq.Register{seq.RoutesRegister, seq.EventsRegister, seq.KeysRegister} {
+				size := 1 << rng.IntN(22)
+				u.Changes = append(u.Changes, acceptor.Change{Register: r, State: acceptor.State{Payload: make([]byte, size), PayloadMax: 1}})
+			}
+			if _, err := db.Commit(u); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := db.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := Inspect(dir); err != nil {
+			t.Fatalf("round %d: %v", round, err)
+		}
+	}
+}

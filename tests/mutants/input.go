@@ -5,6 +5,8 @@ package main
 var inputMutants = []mutant{
 	{rule: "a-log-stops-nothing", name: "a line waits for the log", file: "internal/daemon/output.go", in: []string{"internal/daemon"}, edits: []edit{
 		{"	if o.closed || len(o.queue)+len(text) > outputBytes {\n", "	for !o.closed && len(o.queue)+len(text) > outputBytes {\n		o.mu.Unlock()\n		time.Sleep(time.Millisecond)\n		o.mu.Lock()\n	}\n	if o.closed {\n"}}},
+	{rule: "a-log-stops-nothing", name: "a daemon writes to stderr itself", file: "internal/daemon/daemon.go", in: []string{"internal/daemon"}, edits: []edit{
+		{"	return tool(name, args, out, run)\n", "	return tool(name, args, os.Stderr, run)\n"}}},
 	{rule: "a-log-stops-nothing", name: "lines without room are not counted", file: "internal/daemon/output.go", in: []string{"internal/daemon"}, edits: []edit{
 		{"		o.dropped += lines(text)\n		return len(text), nil\n", "		return len(text), nil\n"}}},
 	{rule: "a-log-stops-nothing", name: "lines that cannot be written are not counted", file: "internal/daemon/output.go", in: []string{"internal/daemon"}, edits: []edit{
@@ -60,7 +62,7 @@ var inputMutants = []mutant{
 	{rule: "addresses-can-work", name: "all interfaces are told", file: "internal/hostport/hostport.go", in: []string{"internal/hostport"}, edits: []edit{
 		{"	case everywhere(host):\n", "	case false:\n"}}},
 	{rule: "addresses-can-work", name: "listening on all interfaces needs no address to tell", file: "internal/hostport/hostport.go", in: []string{"internal/hostport"}, edits: []edit{
-		{"	if err == nil && (host == \"\" || everywhere(host)) {", "	if false {"}}},
+		{"	if err == nil && (host == \"\" || everywhere(host)) {", "	if err == nil && host == \"none\" {"}}},
 	{rule: "addresses-can-work", name: "an AllocSvr does not look", file: "allocsvr/config.go", in: []string{"cmd/allocsvr"}, edits: []edit{
 		{"	if err := c.checkAddrs(); err != nil {", "	if err := c.checkAddrs(); false {"}}},
 	{rule: "addresses-can-work", name: "a store does not look", file: "storesvr/config.go", in: []string{"cmd/storesvr"}, edits: []edit{

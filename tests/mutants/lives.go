@@ -43,4 +43,18 @@ var callerLifeMutants = []mutant{
 		{", Origin: m.origin()}", "}"}}},
 	{rule: "restore-keeps-the-id", name: "a restore in place begins another cluster", file: "internal/etcdstore/era.go", in: []string{"internal/etcdstore"}, edits: []edit{
 		{"next.Origin, next.Binding = origin, ", "next.Origin, next.Binding = seq.ClusterID{}, "}}},
+	{rule: "gossip-of-one-cluster", name: "a node of another cluster is a member", file: "membership/delegate.go", in: []string{"membership"}, edits: []edit{
+		{"	err := v.meta.Incarnation.Check(meta.Incarnation)\n", "	var err error\n"}}},
+	{rule: "gossip-of-one-cluster", name: "nodes of another cluster come by way of others", file: "membership/view.go", in: []string{"membership"}, edits: []edit{
+		{"mc.Delegate, mc.Events, mc.Conflict, mc.Alive, mc.Merge = d, d, d, d, d\n", "mc.Delegate, mc.Events, mc.Conflict, mc.Merge = d, d, d, d\n"}}},
+	{rule: "gossip-of-one-cluster", name: "the tables of another era count", file: "membership/roster.go", in: []string{"membership"}, edits: []edit{
+		{"m.State == StateAlive && own.Check(m.Meta.Incarnation) == nil", "m.State == StateAlive"}}},
+	{rule: "region-by-incarnation", name: "another region of this name is this cluster", file: "internal/regions/regions.go", in: []string{"allocsvr/globalid"}, edits: []edit{
+		{"c.ID == other.ID && !errors.Is(c.Life.Check(other.Life), seq.ErrForeignCluster)", "c.ID == other.ID"}}},
+	{rule: "set-add-looks-at-use", name: "a cluster that was called becomes a Set", file: "internal/setcare/root.go", in: []string{"allocsvr"}, edits: []edit{
+		{"		if used > 0 {\n", "		if false {\n"}}},
+	{rule: "set-add-looks-at-use", name: "a node that was called joins", file: "allocsvr/api/join.go", in: []string{"allocsvr"}, edits: []edit{
+		{"if n := s.used(); n > 0 && ", "if n := s.used(); false && "}}},
+	{rule: "life-of-a-set", name: "another cluster takes the place of a Set with sections", file: "sets/map.go", in: []string{"sets"}, edits: []edit{
+		{"errors.Is(err, seq.ErrForeignCluster) && slices.Contains(m.In, uint16(i))", "false"}}},
 }

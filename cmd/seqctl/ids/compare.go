@@ -74,7 +74,7 @@ alias, and no such namespace with a layout without datacenters. Fails if two of 
 		}
 		for i, one := range all {
 			for _, other := range all[i+1:] {
-				if one.ID == other.ID {
+				if one.Is(other) {
 					return daemon.Usage(fmt.Errorf("two addresses are of cluster %s: expected another cluster; of a copy nothing can be told", one.ID))
 				}
 				for _, c := range one.Conflicts(other) {

@@ -54,6 +54,7 @@ type row struct {
 
 	WorkerFloorMS uint64 `json:"worker_floor_ms"` // snowflake worker ids are kept back until then, since 1970; 0: no restore
 	KeptMS        uint64 `json:"workers_kept_ms"` // how long that still is by the store's clock
+	Pending       bool   `json:"pending"`         // bound, and its list is not known to be complete
 	Odd           string `json:"odd"`             // why it does not belong to the others, though it answers; empty: it does
 	voting        bool
 }
@@ -235,7 +236,7 @@ func rowOf(addr string, d *pb.DescribeReply, list quorum.MemberList, agreed *pb.
 		Era: d.GetRef().GetEra(), Members: d.GetRef().GetMembersVersion(), Commits: d.GetCommits(), Registers: d.GetRegisters(),
 		WorkerFloorMS: d.GetWorkerFloorMs(), KeptMS: d.GetWorkersKeptUs() / 1000, FreeBytes: d.GetDiskFreeBytes(), NearlyFull: d.GetNearlyFull(), GraceLeftMS: d.GetGraceRemainingUs() / 1000, Zone: d.GetZone(),
 		Protocol: d.GetProtocol(), Required: d.GetRequiredProtocol(),
-		Lagging: d.GetRef().GetMembersVersion() < list.Version, Odd: oddOf(d, agreed), voting: d.GetVoting()}
+		Lagging: d.GetRef().GetMembersVersion() < list.Version, Pending: d.GetPending(), Odd: oddOf(d, agreed), voting: d.GetVoting()}
 }
 
 // judge finds what is wrong, the worst first, and says what to do.
@@ -250,12 +251,16 @@ func (r *result) judge() {
 		switch {
 		case s.Odd != "":
 			first = append(first, fmt.Sprintf("%s at %s does not belong to the others: %s", s.Name, s.Addr, s.Odd))
+		case s.Role == "none" && r.instead(s) != nil:
+			first = append(first, fmt.Sprintf("%s at %s has uuid %s, and the member list has uuid %s as %s: bring that disk back, or replace it", s.Name, s.Addr, s.UUID, r.instead(s).UUID, s.Name))
 		case s.Role == "none":
 			then = append(then, fmt.Sprintf("%s is no member: %s; stop it, or take it in by seqctl store add or replace", s.Name, s.State))
 		case s.State == "unreachable":
 			first = append(first, fmt.Sprintf("%s is not reachable: start it; if its disk is lost, seqctl store replace --dead %s", s.Name, s.Name))
 		case s.Role == "learner":
 			then = append(then, fmt.Sprintf("%s is being filled: a change is half done; give its command again, or seqctl store abort", s.Name))
+		case !s.voting && s.Pending:
+			first = append(first, fmt.Sprintf("%s does not vote: %s; start all stores of its list, and an AllocSvr that reaches them", s.Name, s.State))
 		case !s.voting:
 			first = append(first, fmt.Sprintf("%s does not vote: %s; seqctl store replace --dead %s", s.Name, s.State, s.Name))
 		case s.NearlyFull:
@@ -274,6 +279,16 @@ func (r *result) judge() {
 		s := r.Stores[i]
 		r.Notes = append(r.Notes, survey.KeptNote(s.WorkerFloorMS, time.Duration(s.KeptMS)*time.Millisecond))
 	}
+}
+
+// instead returns the member in whose place a store answers that is no member, by its name; nil if
+// there is none.
+func (r *result) instead(s *row) *row {
+	i := slices.IndexFunc(r.Stores, func(o row) bool { return o.Name == s.Name && o.UUID != s.UUID && o.Role != "none" })
+	if i < 0 {
+		return nil
+	}
+	return &r.Stores[i]
 }
 
 // longestKept is the store that keeps worker ids back for longest, -1 if none does.

@@ -48,3 +48,18 @@ func TestAStoreThatDoesNotBelongToTheOthersIsNamed(t *testing.T) {
 		t.Errorf("healthy %v, problems %q", r.Healthy, r.Problems)
 	}
 }
+
+func TestADiskInThePlaceOfAMemberIsNamedByBothUUIDs(t *testing.T) {
+	r := result{N: 3, W: 2, Stores: []row{
+		{Name: "a", UUID: "u-a", Role: "voter", State: "bound: waiting", Pending: true},
+		{Name: "b", UUID: "u-b", Role: "voter", State: "unreachable"},
+		{Name: "b", UUID: "u-new", Addr: "b:1", Role: "none", State: "unbound: waiting for its fellow members"},
+	}}
+	r.judge()
+	text := strings.Join(r.Problems, "\n")
+	for _, want := range []string{"b at b:1 has uuid u-new, and the member list has uuid u-b", "a does not vote: bound: waiting; start all stores of its list"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("problems %q, expected %q among them", r.Problems, want)
+		}
+	}
+}

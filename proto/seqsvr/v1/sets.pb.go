@@ -560,6 +560,10 @@ type SetRecordReply struct {
 	Sections      uint32                 `protobuf:"varint,6,opt,name=sections,proto3" json:"sections,omitempty"`                                 // of the mapping
 	RootClusterId string                 `protobuf:"bytes,7,opt,name=root_cluster_id,json=rootClusterId,proto3" json:"root_cluster_id,omitempty"` // empty: not known
 	Era           uint64                 `protobuf:"varint,8,opt,name=era,proto3" json:"era,omitempty"`                                           // of the cluster: each restore begins another
+	// Of a cluster that has not joined: the highest that a counter of the answering node may stand at. 0: the node
+	// has handed out nothing, or is of a version that does not tell.
+	Used          uint64       `protobuf:"varint,9,opt,name=used,proto3" json:"used,omitempty"`
+	Incarnation   *Incarnation `protobuf:"bytes,10,opt,name=incarnation,proto3" json:"incarnation,omitempty"` // of the cluster; absent: not known
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -648,6 +652,20 @@ func (x *SetRecordReply) GetEra() uint64 {
 		return x.Era
 	}
 	return 0
+}
+
+func (x *SetRecordReply) GetUsed() uint64 {
+	if x != nil {
+		return x.Used
+	}
+	return 0
+}
+
+func (x *SetRecordReply) GetIncarnation() *Incarnation {
+	if x != nil {
+		return x.Incarnation
+	}
+	return nil
 }
 
 type JoinSetRequest struct {
@@ -1742,7 +1760,7 @@ const file_seqsvr_v1_sets_proto_rawDesc = "" +
 	"\x02to\x18\x04 \x01(\tR\x02to\x12\x14\n" +
 	"\x05above\x18\x05 \x01(\x04R\x05above\x12\x10\n" +
 	"\x03was\x18\x06 \x01(\x04R\x03was\"\x12\n" +
-	"\x10SetRecordRequest\"\x8b\x02\n" +
+	"\x10SetRecordRequest\"\xd9\x02\n" +
 	"\x0eSetRecordReply\x12\x1d\n" +
 	"\n" +
 	"cluster_id\x18\x01 \x01(\tR\tclusterId\x12\x10\n" +
@@ -1752,7 +1770,10 @@ const file_seqsvr_v1_sets_proto_rawDesc = "" +
 	"\x06places\x18\x05 \x03(\v2\x18.seqsvr.v1.SectionPlacesR\x06places\x12\x1a\n" +
 	"\bsections\x18\x06 \x01(\rR\bsections\x12&\n" +
 	"\x0froot_cluster_id\x18\a \x01(\tR\rrootClusterId\x12\x10\n" +
-	"\x03era\x18\b \x01(\x04R\x03era\"t\n" +
+	"\x03era\x18\b \x01(\x04R\x03era\x12\x12\n" +
+	"\x04used\x18\t \x01(\x04R\x04used\x128\n" +
+	"\vincarnation\x18\n" +
+	" \x01(\v2\x16.seqsvr.v1.IncarnationR\vincarnation\"t\n" +
 	"\x0eJoinSetRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
 	"\x04root\x18\x02 \x03(\tR\x04root\x12\x12\n" +
@@ -1890,9 +1911,10 @@ var file_seqsvr_v1_sets_proto_goTypes = []any{
 	nil,                                // 28: seqsvr.v1.SetStepRequest.AboveEntry
 	(*SetMap)(nil),                     // 29: seqsvr.v1.SetMap
 	(*SectionRange)(nil),               // 30: seqsvr.v1.SectionRange
-	(*Set)(nil),                        // 31: seqsvr.v1.Set
-	(*SetRun)(nil),                     // 32: seqsvr.v1.SetRun
-	(*SetMove)(nil),                    // 33: seqsvr.v1.SetMove
+	(*Incarnation)(nil),                // 31: seqsvr.v1.Incarnation
+	(*Set)(nil),                        // 32: seqsvr.v1.Set
+	(*SetRun)(nil),                     // 33: seqsvr.v1.SetRun
+	(*SetMove)(nil),                    // 34: seqsvr.v1.SetMove
 }
 var file_seqsvr_v1_sets_proto_depIdxs = []int32{
 	29, // 0: seqsvr.v1.SetMapReply.sets:type_name -> seqsvr.v1.SetMap
@@ -1906,43 +1928,44 @@ var file_seqsvr_v1_sets_proto_depIdxs = []int32{
 	0,  // 8: seqsvr.v1.SectionPlaces.state:type_name -> seqsvr.v1.SectionState
 	5,  // 9: seqsvr.v1.SetRecordReply.rest:type_name -> seqsvr.v1.SectionPlaces
 	5,  // 10: seqsvr.v1.SetRecordReply.places:type_name -> seqsvr.v1.SectionPlaces
-	1,  // 11: seqsvr.v1.SetStepRequest.op:type_name -> seqsvr.v1.SetOp
-	30, // 12: seqsvr.v1.SetStepRequest.sections:type_name -> seqsvr.v1.SectionRange
-	27, // 13: seqsvr.v1.SetStepRequest.owners:type_name -> seqsvr.v1.SetStepRequest.OwnersEntry
-	28, // 14: seqsvr.v1.SetStepRequest.above:type_name -> seqsvr.v1.SetStepRequest.AboveEntry
-	13, // 15: seqsvr.v1.StopSectionsReply.stopped:type_name -> seqsvr.v1.StoppedSection
-	13, // 16: seqsvr.v1.OpenSectionsRequest.sections:type_name -> seqsvr.v1.StoppedSection
-	31, // 17: seqsvr.v1.ChangeSetMapRequest.AddSet.set:type_name -> seqsvr.v1.Set
-	31, // 18: seqsvr.v1.ChangeSetMapRequest.AddSet.root:type_name -> seqsvr.v1.Set
-	30, // 19: seqsvr.v1.ChangeSetMapRequest.Begin.sections:type_name -> seqsvr.v1.SectionRange
-	30, // 20: seqsvr.v1.ChangeSetMapRequest.Abort.sections:type_name -> seqsvr.v1.SectionRange
-	32, // 21: seqsvr.v1.ChangeSetMapRequest.Settle.runs:type_name -> seqsvr.v1.SetRun
-	25, // 22: seqsvr.v1.ChangeSetMapRequest.Settle.ceilings:type_name -> seqsvr.v1.ChangeSetMapRequest.Settle.CeilingsEntry
-	33, // 23: seqsvr.v1.ChangeSetMapRequest.Settle.moves:type_name -> seqsvr.v1.SetMove
-	26, // 24: seqsvr.v1.ChangeSetMapRequest.Settle.seen:type_name -> seqsvr.v1.ChangeSetMapRequest.Settle.SeenEntry
-	2,  // 25: seqsvr.v1.Sets.Map:input_type -> seqsvr.v1.SetMapRequest
-	4,  // 26: seqsvr.v1.Sets.ChangeMap:input_type -> seqsvr.v1.ChangeSetMapRequest
-	6,  // 27: seqsvr.v1.Sets.Record:input_type -> seqsvr.v1.SetRecordRequest
-	9,  // 28: seqsvr.v1.Sets.Keys:input_type -> seqsvr.v1.SetKeysRequest
-	8,  // 29: seqsvr.v1.Sets.Join:input_type -> seqsvr.v1.JoinSetRequest
-	11, // 30: seqsvr.v1.Sets.Step:input_type -> seqsvr.v1.SetStepRequest
-	12, // 31: seqsvr.v1.Sets.Stop:input_type -> seqsvr.v1.StopSectionsRequest
-	15, // 32: seqsvr.v1.Sets.Open:input_type -> seqsvr.v1.OpenSectionsRequest
-	17, // 33: seqsvr.v1.Sets.Allot:input_type -> seqsvr.v1.AllotRequest
-	3,  // 34: seqsvr.v1.Sets.Map:output_type -> seqsvr.v1.SetMapReply
-	3,  // 35: seqsvr.v1.Sets.ChangeMap:output_type -> seqsvr.v1.SetMapReply
-	7,  // 36: seqsvr.v1.Sets.Record:output_type -> seqsvr.v1.SetRecordReply
-	10, // 37: seqsvr.v1.Sets.Keys:output_type -> seqsvr.v1.SetKeysReply
-	7,  // 38: seqsvr.v1.Sets.Join:output_type -> seqsvr.v1.SetRecordReply
-	7,  // 39: seqsvr.v1.Sets.Step:output_type -> seqsvr.v1.SetRecordReply
-	14, // 40: seqsvr.v1.Sets.Stop:output_type -> seqsvr.v1.StopSectionsReply
-	16, // 41: seqsvr.v1.Sets.Open:output_type -> seqsvr.v1.OpenSectionsReply
-	18, // 42: seqsvr.v1.Sets.Allot:output_type -> seqsvr.v1.AllotReply
-	34, // [34:43] is the sub-list for method output_type
-	25, // [25:34] is the sub-list for method input_type
-	25, // [25:25] is the sub-list for extension type_name
-	25, // [25:25] is the sub-list for extension extendee
-	0,  // [0:25] is the sub-list for field type_name
+	31, // 11: seqsvr.v1.SetRecordReply.incarnation:type_name -> seqsvr.v1.Incarnation
+	1,  // 12: seqsvr.v1.SetStepRequest.op:type_name -> seqsvr.v1.SetOp
+	30, // 13: seqsvr.v1.SetStepRequest.sections:type_name -> seqsvr.v1.SectionRange
+	27, // 14: seqsvr.v1.SetStepRequest.owners:type_name -> seqsvr.v1.SetStepRequest.OwnersEntry
+	28, // 15: seqsvr.v1.SetStepRequest.above:type_name -> seqsvr.v1.SetStepRequest.AboveEntry
+	13, // 16: seqsvr.v1.StopSectionsReply.stopped:type_name -> seqsvr.v1.StoppedSection
+	13, // 17: seqsvr.v1.OpenSectionsRequest.sections:type_name -> seqsvr.v1.StoppedSection
+	32, // 18: seqsvr.v1.ChangeSetMapRequest.AddSet.set:type_name -> seqsvr.v1.Set
+	32, // 19: seqsvr.v1.ChangeSetMapRequest.AddSet.root:type_name -> seqsvr.v1.Set
+	30, // 20: seqsvr.v1.ChangeSetMapRequest.Begin.sections:type_name -> seqsvr.v1.SectionRange
+	30, // 21: seqsvr.v1.ChangeSetMapRequest.Abort.sections:type_name -> seqsvr.v1.SectionRange
+	33, // 22: seqsvr.v1.ChangeSetMapRequest.Settle.runs:type_name -> seqsvr.v1.SetRun
+	25, // 23: seqsvr.v1.ChangeSetMapRequest.Settle.ceilings:type_name -> seqsvr.v1.ChangeSetMapRequest.Settle.CeilingsEntry
+	34, // 24: seqsvr.v1.ChangeSetMapRequest.Settle.moves:type_name -> seqsvr.v1.SetMove
+	26, // 25: seqsvr.v1.ChangeSetMapRequest.Settle.seen:type_name -> seqsvr.v1.ChangeSetMapRequest.Settle.SeenEntry
+	2,  // 26: seqsvr.v1.Sets.Map:input_type -> seqsvr.v1.SetMapRequest
+	4,  // 27: seqsvr.v1.Sets.ChangeMap:input_type -> seqsvr.v1.ChangeSetMapRequest
+	6,  // 28: seqsvr.v1.Sets.Record:input_type -> seqsvr.v1.SetRecordRequest
+	9,  // 29: seqsvr.v1.Sets.Keys:input_type -> seqsvr.v1.SetKeysRequest
+	8,  // 30: seqsvr.v1.Sets.Join:input_type -> seqsvr.v1.JoinSetRequest
+	11, // 31: seqsvr.v1.Sets.Step:input_type -> seqsvr.v1.SetStepRequest
+	12, // 32: seqsvr.v1.Sets.Stop:input_type -> seqsvr.v1.StopSectionsRequest
+	15, // 33: seqsvr.v1.Sets.Open:input_type -> seqsvr.v1.OpenSectionsRequest
+	17, // 34: seqsvr.v1.Sets.Allot:input_type -> seqsvr.v1.AllotRequest
+	3,  // 35: seqsvr.v1.Sets.Map:output_type -> seqsvr.v1.SetMapReply
+	3,  // 36: seqsvr.v1.Sets.ChangeMap:output_type -> seqsvr.v1.SetMapReply
+	7,  // 37: seqsvr.v1.Sets.Record:output_type -> seqsvr.v1.SetRecordReply
+	10, // 38: seqsvr.v1.Sets.Keys:output_type -> seqsvr.v1.SetKeysReply
+	7,  // 39: seqsvr.v1.Sets.Join:output_type -> seqsvr.v1.SetRecordReply
+	7,  // 40: seqsvr.v1.Sets.Step:output_type -> seqsvr.v1.SetRecordReply
+	14, // 41: seqsvr.v1.Sets.Stop:output_type -> seqsvr.v1.StopSectionsReply
+	16, // 42: seqsvr.v1.Sets.Open:output_type -> seqsvr.v1.OpenSectionsReply
+	18, // 43: seqsvr.v1.Sets.Allot:output_type -> seqsvr.v1.AllotReply
+	35, // [35:44] is the sub-list for method output_type
+	26, // [26:35] is the sub-list for method input_type
+	26, // [26:26] is the sub-list for extension type_name
+	26, // [26:26] is the sub-list for extension extendee
+	0,  // [0:26] is the sub-list for field type_name
 }
 
 func init() { file_seqsvr_v1_sets_proto_init() }

@@ -1089,7 +1089,8 @@ type SnowflakeNamespacesReply struct {
 	ClusterId string `protobuf:"bytes,3,opt,name=cluster_id,json=clusterId,proto3" json:"cluster_id,omitempty"`
 	// What was last found in the clusters of other regions that the answering node looks at:
 	// namespaces of which they can make the same IDs, each a line for people.
-	Conflicts     []string `protobuf:"bytes,4,rep,name=conflicts,proto3" json:"conflicts,omitempty"`
+	Conflicts     []string     `protobuf:"bytes,4,rep,name=conflicts,proto3" json:"conflicts,omitempty"`
+	Incarnation   *Incarnation `protobuf:"bytes,5,opt,name=incarnation,proto3" json:"incarnation,omitempty"` // of the cluster, since two may have one cluster_id; absent: not known
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1148,6 +1149,13 @@ func (x *SnowflakeNamespacesReply) GetClusterId() string {
 func (x *SnowflakeNamespacesReply) GetConflicts() []string {
 	if x != nil {
 		return x.Conflicts
+	}
+	return nil
+}
+
+func (x *SnowflakeNamespacesReply) GetIncarnation() *Incarnation {
+	if x != nil {
+		return x.Incarnation
 	}
 	return nil
 }
@@ -2157,7 +2165,7 @@ var File_seqsvr_v1_snowflake_proto protoreflect.FileDescriptor
 
 const file_seqsvr_v1_snowflake_proto_rawDesc = "" +
 	"\n" +
-	"\x19seqsvr/v1/snowflake.proto\x12\tseqsvr.v1\"\xcf\x01\n" +
+	"\x19seqsvr/v1/snowflake.proto\x12\tseqsvr.v1\x1a\x15seqsvr/v1/route.proto\"\xcf\x01\n" +
 	"\x18SnowflakeGenerateRequest\x12\x1c\n" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x14\n" +
 	"\x05alias\x18\x02 \x01(\rR\x05alias\x12\x14\n" +
@@ -2247,7 +2255,7 @@ const file_seqsvr_v1_snowflake_proto_rawDesc = "" +
 	"\x0fretired_unix_ms\x18\x05 \x01(\x03R\rretiredUnixMs\"9\n" +
 	"\x13SnowflakeDatacenter\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x12\n" +
-	"\x04name\x18\x02 \x01(\tR\x04name\"\xd8\x01\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\"\x92\x02\n" +
 	"\x18SnowflakeNamespacesReply\x12=\n" +
 	"\n" +
 	"namespaces\x18\x01 \x03(\v2\x1d.seqsvr.v1.SnowflakeNamespaceR\n" +
@@ -2255,7 +2263,8 @@ const file_seqsvr_v1_snowflake_proto_rawDesc = "" +
 	"\vdatacenters\x18\x02 \x03(\v2\x1e.seqsvr.v1.SnowflakeDatacenterR\vdatacenters\x12\x1d\n" +
 	"\n" +
 	"cluster_id\x18\x03 \x01(\tR\tclusterId\x12\x1c\n" +
-	"\tconflicts\x18\x04 \x03(\tR\tconflicts\"\xb2\x01\n" +
+	"\tconflicts\x18\x04 \x03(\tR\tconflicts\x128\n" +
+	"\vincarnation\x18\x05 \x01(\v2\x16.seqsvr.v1.IncarnationR\vincarnation\"\xb2\x01\n" +
 	"\x1cSnowflakePutNamespaceRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x05alias\x18\x02 \x01(\rR\x05alias\x12\x16\n" +
@@ -2400,6 +2409,7 @@ var file_seqsvr_v1_snowflake_proto_goTypes = []any{
 	(*SnowflakeDelegateReply)(nil),          // 22: seqsvr.v1.SnowflakeDelegateReply
 	(*SnowflakeGiveBackRequest)(nil),        // 23: seqsvr.v1.SnowflakeGiveBackRequest
 	(*SnowflakeGiveBackReply)(nil),          // 24: seqsvr.v1.SnowflakeGiveBackReply
+	(*Incarnation)(nil),                     // 25: seqsvr.v1.Incarnation
 }
 var file_seqsvr_v1_snowflake_proto_depIdxs = []int32{
 	2,  // 0: seqsvr.v1.SnowflakeGenerateReply.runs:type_name -> seqsvr.v1.SnowflakeRun
@@ -2407,36 +2417,37 @@ var file_seqsvr_v1_snowflake_proto_depIdxs = []int32{
 	7,  // 2: seqsvr.v1.SnowflakeNamespace.layout:type_name -> seqsvr.v1.SnowflakeLayout
 	10, // 3: seqsvr.v1.SnowflakeNamespacesReply.namespaces:type_name -> seqsvr.v1.SnowflakeNamespace
 	11, // 4: seqsvr.v1.SnowflakeNamespacesReply.datacenters:type_name -> seqsvr.v1.SnowflakeDatacenter
-	16, // 5: seqsvr.v1.SnowflakeWorkersReply.workers:type_name -> seqsvr.v1.SnowflakeWorker
-	18, // 6: seqsvr.v1.SnowflakeWorkersReply.allotted:type_name -> seqsvr.v1.SnowflakeAllotment
-	7,  // 7: seqsvr.v1.SnowflakeInfoReply.layout:type_name -> seqsvr.v1.SnowflakeLayout
-	0,  // 8: seqsvr.v1.Snowflake.Generate:input_type -> seqsvr.v1.SnowflakeGenerateRequest
-	3,  // 9: seqsvr.v1.Snowflake.Decode:input_type -> seqsvr.v1.SnowflakeDecodeRequest
-	4,  // 10: seqsvr.v1.Snowflake.Compose:input_type -> seqsvr.v1.SnowflakeComposeRequest
-	6,  // 11: seqsvr.v1.Snowflake.Layouts:input_type -> seqsvr.v1.SnowflakeLayoutsRequest
-	9,  // 12: seqsvr.v1.Snowflake.Namespaces:input_type -> seqsvr.v1.SnowflakeNamespacesRequest
-	13, // 13: seqsvr.v1.Snowflake.PutNamespace:input_type -> seqsvr.v1.SnowflakePutNamespaceRequest
-	14, // 14: seqsvr.v1.Snowflake.RetireNamespace:input_type -> seqsvr.v1.SnowflakeRetireNamespaceRequest
-	15, // 15: seqsvr.v1.Snowflake.Workers:input_type -> seqsvr.v1.SnowflakeWorkersRequest
-	19, // 16: seqsvr.v1.Snowflake.Info:input_type -> seqsvr.v1.SnowflakeInfoRequest
-	21, // 17: seqsvr.v1.Snowflake.Delegate:input_type -> seqsvr.v1.SnowflakeDelegateRequest
-	23, // 18: seqsvr.v1.Snowflake.GiveBack:input_type -> seqsvr.v1.SnowflakeGiveBackRequest
-	1,  // 19: seqsvr.v1.Snowflake.Generate:output_type -> seqsvr.v1.SnowflakeGenerateReply
-	5,  // 20: seqsvr.v1.Snowflake.Decode:output_type -> seqsvr.v1.SnowflakeDecoded
-	5,  // 21: seqsvr.v1.Snowflake.Compose:output_type -> seqsvr.v1.SnowflakeDecoded
-	8,  // 22: seqsvr.v1.Snowflake.Layouts:output_type -> seqsvr.v1.SnowflakeLayoutsReply
-	12, // 23: seqsvr.v1.Snowflake.Namespaces:output_type -> seqsvr.v1.SnowflakeNamespacesReply
-	10, // 24: seqsvr.v1.Snowflake.PutNamespace:output_type -> seqsvr.v1.SnowflakeNamespace
-	10, // 25: seqsvr.v1.Snowflake.RetireNamespace:output_type -> seqsvr.v1.SnowflakeNamespace
-	17, // 26: seqsvr.v1.Snowflake.Workers:output_type -> seqsvr.v1.SnowflakeWorkersReply
-	20, // 27: seqsvr.v1.Snowflake.Info:output_type -> seqsvr.v1.SnowflakeInfoReply
-	22, // 28: seqsvr.v1.Snowflake.Delegate:output_type -> seqsvr.v1.SnowflakeDelegateReply
-	24, // 29: seqsvr.v1.Snowflake.GiveBack:output_type -> seqsvr.v1.SnowflakeGiveBackReply
-	19, // [19:30] is the sub-list for method output_type
-	8,  // [8:19] is the sub-list for method input_type
-	8,  // [8:8] is the sub-list for extension type_name
-	8,  // [8:8] is the sub-list for extension extendee
-	0,  // [0:8] is the sub-list for field type_name
+	25, // 5: seqsvr.v1.SnowflakeNamespacesReply.incarnation:type_name -> seqsvr.v1.Incarnation
+	16, // 6: seqsvr.v1.SnowflakeWorkersReply.workers:type_name -> seqsvr.v1.SnowflakeWorker
+	18, // 7: seqsvr.v1.SnowflakeWorkersReply.allotted:type_name -> seqsvr.v1.SnowflakeAllotment
+	7,  // 8: seqsvr.v1.SnowflakeInfoReply.layout:type_name -> seqsvr.v1.SnowflakeLayout
+	0,  // 9: seqsvr.v1.Snowflake.Generate:input_type -> seqsvr.v1.SnowflakeGenerateRequest
+	3,  // 10: seqsvr.v1.Snowflake.Decode:input_type -> seqsvr.v1.SnowflakeDecodeRequest
+	4,  // 11: seqsvr.v1.Snowflake.Compose:input_type -> seqsvr.v1.SnowflakeComposeRequest
+	6,  // 12: seqsvr.v1.Snowflake.Layouts:input_type -> seqsvr.v1.SnowflakeLayoutsRequest
+	9,  // 13: seqsvr.v1.Snowflake.Namespaces:input_type -> seqsvr.v1.SnowflakeNamespacesRequest
+	13, // 14: seqsvr.v1.Snowflake.PutNamespace:input_type -> seqsvr.v1.SnowflakePutNamespaceRequest
+	14, // 15: seqsvr.v1.Snowflake.RetireNamespace:input_type -> seqsvr.v1.SnowflakeRetireNamespaceRequest
+	15, // 16: seqsvr.v1.Snowflake.Workers:input_type -> seqsvr.v1.SnowflakeWorkersRequest
+	19, // 17: seqsvr.v1.Snowflake.Info:input_type -> seqsvr.v1.SnowflakeInfoRequest
+	21, // 18: seqsvr.v1.Snowflake.Delegate:input_type -> seqsvr.v1.SnowflakeDelegateRequest
+	23, // 19: seqsvr.v1.Snowflake.GiveBack:input_type -> seqsvr.v1.SnowflakeGiveBackRequest
+	1,  // 20: seqsvr.v1.Snowflake.Generate:output_type -> seqsvr.v1.SnowflakeGenerateReply
+	5,  // 21: seqsvr.v1.Snowflake.Decode:output_type -> seqsvr.v1.SnowflakeDecoded
+	5,  // 22: seqsvr.v1.Snowflake.Compose:output_type -> seqsvr.v1.SnowflakeDecoded
+	8,  // 23: seqsvr.v1.Snowflake.Layouts:output_type -> seqsvr.v1.SnowflakeLayoutsReply
+	12, // 24: seqsvr.v1.Snowflake.Namespaces:output_type -> seqsvr.v1.SnowflakeNamespacesReply
+	10, // 25: seqsvr.v1.Snowflake.PutNamespace:output_type -> seqsvr.v1.SnowflakeNamespace
+	10, // 26: seqsvr.v1.Snowflake.RetireNamespace:output_type -> seqsvr.v1.SnowflakeNamespace
+	17, // 27: seqsvr.v1.Snowflake.Workers:output_type -> seqsvr.v1.SnowflakeWorkersReply
+	20, // 28: seqsvr.v1.Snowflake.Info:output_type -> seqsvr.v1.SnowflakeInfoReply
+	22, // 29: seqsvr.v1.Snowflake.Delegate:output_type -> seqsvr.v1.SnowflakeDelegateReply
+	24, // 30: seqsvr.v1.Snowflake.GiveBack:output_type -> seqsvr.v1.SnowflakeGiveBackReply
+	20, // [20:31] is the sub-list for method output_type
+	9,  // [9:20] is the sub-list for method input_type
+	9,  // [9:9] is the sub-list for extension type_name
+	9,  // [9:9] is the sub-list for extension extendee
+	0,  // [0:9] is the sub-list for field type_name
 }
 
 func init() { file_seqsvr_v1_snowflake_proto_init() }
@@ -2444,6 +2455,7 @@ func file_seqsvr_v1_snowflake_proto_init() {
 	if File_seqsvr_v1_snowflake_proto != nil {
 		return
 	}
+	file_seqsvr_v1_route_proto_init()
 	file_seqsvr_v1_snowflake_proto_msgTypes[3].OneofWrappers = []any{
 		(*SnowflakeDecodeRequest_Number)(nil),
 		(*SnowflakeDecodeRequest_Text)(nil),

@@ -126,6 +126,43 @@ func TestBaseAndOverlayRenderAndStartDaemonsThatTakeTheirSettings(t *testing.T) 
 	}
 }
 
+// TestAClusterIsCalledByItsNamespaceAndItsAddressesAreWhole holds that two clusters in two namespaces have
+// neither a name nor an address in common.
+func TestAClusterIsCalledByItsNamespaceAndItsAddressesAreWhole(t *testing.T) {
+	for _, overlay := range []string{"base", "development", "gossip-keys", "etcd", "secure"} {
+		for _, w := range workloads(objects(t, overlay, render(t, overlay))) {
+			if w.name == "etcd" {
+				continue // knows its members by ids
+			}
+			for _, c := range append(w.pod.Spec.InitContainers, w.pod.Spec.Containers...) {
+				checkNames(t, overlay+" "+w.name+" "+c.Name, c)
+			}
+		}
+	}
+}
+
+func checkNames(t *testing.T, where string, c corev1.Container) {
+	t.Helper()
+	named, known := false, false
+	for _, e := range c.Env {
+		switch e.Name {
+		case "POD_NAMESPACE":
+			known = e.ValueFrom != nil && e.ValueFrom.FieldRef != nil && e.ValueFrom.FieldRef.FieldPath == "metadata.namespace"
+		case "SEQ_CLUSTER":
+			named = known && e.Value == "$(POD_NAMESPACE)"
+		case "SEQ_STORES", "SEQ_ALLOCS", "SEQ_ADVERTISE", "SEQ_GOSSIP_JOIN":
+			for _, addr := range strings.Split(e.Value, ",") {
+				if host, _, _ := strings.Cut(addr, ":"); host != "$(POD_IP)" && (!known || !strings.HasSuffix(host, ".$(POD_NAMESPACE).svc")) {
+					t.Errorf("%s: %s is %q, expected names with the namespace, behind POD_NAMESPACE", where, e.Name, e.Value)
+				}
+			}
+		}
+	}
+	if !named {
+		t.Errorf("%s: the cluster is not called by the namespace", where)
+	}
+}
+
 // checkCluster holds what no schema does: who selects whom, one disruption at a time,
 // the pod security that the namespace asks for, and settings that the daemons take.
 func checkCluster(t *testing.T, where string, all []any, replicas map[string]int32) {
@@ -237,7 +274,7 @@ func processOf(where, pod string, c corev1.Container) container {
 	for _, e := range c.Env {
 		value := e.Value
 		if e.ValueFrom != nil && e.ValueFrom.FieldRef != nil {
-			value = map[string]string{"metadata.name": pod, "status.podIP": "10.0.0.1"}[e.ValueFrom.FieldRef.FieldPath]
+			value = map[string]string{"metadata.name": pod, "metadata.namespace": "seqsvr", "status.podIP": "10.0.0.1"}[e.ValueFrom.FieldRef.FieldPath]
 		}
 		for name, known := range out.env {
 			value = strings.ReplaceAll(value, "$("+name+")", known)

@@ -36,7 +36,7 @@ func localize(hosts *harness.Hosts, value string, i instance, all []string) stri
 		case !ok:
 		case host == "0.0.0.0":
 			parts[k] = hosts.Addr(i.host) + ":" + port
-		case host == "gossip":
+		case host == "gossip", strings.HasPrefix(host, "gossip."):
 			// A headless service is the addresses of all its pods.
 			joins := make([]string, 0, len(all))
 			for _, other := range all {

@@ -109,8 +109,14 @@ func checkIdentity(t *testing.T, what string, uris, names []string) {
 	if id.Role == auth.Alloc { // has a certificate of its own
 		host = id.Name + ".allocsvr"
 	}
-	if err := cert.VerifyHostname(host); err != nil {
-		t.Errorf("%s: %v", what, err)
+	hosts := []string{host}
+	if id.Role != auth.Router {
+		hosts = append(hosts, host+".seqsvr.svc") // since addresses are whole
+	}
+	for _, host := range hosts {
+		if err := cert.VerifyHostname(host); err != nil {
+			t.Errorf("%s: %v", what, err)
+		}
 	}
 }
 
