@@ -126,6 +126,7 @@ var Methods = map[string]Access{
 	pb.Store_Release_FullMethodName:     writing,
 	pb.Store_Adopt_FullMethodName:       {Roles: session.Roles, Change: listOf},    // an AllocSvr brings lists to stores that missed them
 	pb.Store_Extend_FullMethodName:      {Roles: session.Roles, Change: mappingOf}, // likewise mappings
+	pb.Store_Require_FullMethodName:     session,                                   // likewise what a change of the rules requires of sessions
 	pb.Store_Dump_FullMethodName:        changing(whole),
 	pb.Store_Fill_FullMethodName:        changing(fillOf),
 	pb.Store_WindowsOver_FullMethodName: changing(reasonOf),
