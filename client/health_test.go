@@ -44,3 +44,23 @@ func TestNoCallForAnIDGoesToASilentServerBeforeThatHasSaidAnything(t *testing.T)
 		t.Error("the first call then does not see whether it answers")
 	}
 }
+
+// A key that stands twice in an order must not be asked for once: the other one, asked for again, would get
+// the larger number though it stands first.
+func TestWhetherAServerIsSilentIsLookedAtOnceForAllKeysOfAnOrder(t *testing.T) {
+	p, s := parcels{}, &server{}
+	s.health.silent.Store(true)
+	if !p.of(s).silent {
+		t.Error("a silent server is asked")
+	}
+	s.health.silent.Store(false)
+	if !p.of(s).silent {
+		t.Error("it is asked for a later key of the order")
+	}
+	if p.n = 0; p.of(s).silent {
+		t.Error("it is not asked by the next orders")
+	}
+	if p.of(nil) != nil {
+		t.Error("an owner that is not known has a parcel")
+	}
+}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/seqsvr/seqsvr/internal/auth"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/storesvr/disk"
@@ -39,24 +38,10 @@ type InitConfig struct {
 func Init(cfg InitConfig) error {
 	id, err := NewIdentity(cfg)
 	if err == nil {
-		err = speakable(cfg.ClusterID, cfg.MemberNames...)
-	}
-	if err == nil {
 		err = disk.Create(cfg.DataDir, id, disk.Filling{})
 	}
 	if err != nil {
 		return fmt.Errorf("init store %q: %w", cfg.Name, err)
-	}
-	return nil
-}
-
-// speakable is ErrConfig for names that no certificate and no gossip can have. A restore does not
-// ask: builds of the version before took any name.
-func speakable(cluster string, stores ...string) error {
-	for _, name := range stores {
-		if err := (auth.Identity{Cluster: cluster, Role: auth.Store, Name: name}).Check(); err != nil {
-			return fmt.Errorf("%w: %w", ErrConfig, err)
-		}
 	}
 	return nil
 }
@@ -98,9 +83,6 @@ type LearnerConfig struct {
 // has decided so by a member list. Errors are those of Init.
 func InitLearner(cfg LearnerConfig) error {
 	err := cfg.validate()
-	if err == nil { // the cluster is there, whatever it is called
-		err = speakable("any", cfg.Name)
-	}
 	if err == nil {
 		err = disk.Create(cfg.DataDir, disk.Identity{
 			Cluster: cfg.ClusterID, UUID: newUUID(), Name: cfg.Name, Era: cfg.Era, Mapping: cfg.Mapping, Learner: true, Zone: cfg.Zone,

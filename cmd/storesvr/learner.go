@@ -50,10 +50,23 @@ func initLearner(ctx context.Context, o *initOptions, fs *pflag.FlagSet) error {
 		Era: id.Ref.Era, Mapping: id.Mapping, Floors: id.Floors, Zone: o.zone, Required: id.Required})
 }
 
+// sameLife is nil if both stores may be of one life of one cluster.
+func sameLife(one, id quorum.Identity) error {
+	switch {
+	case one.Ref.Cluster != id.Ref.Cluster:
+		return fmt.Errorf("%w: it is of %q, expected %q", seq.ErrForeignCluster, id.Ref.Cluster, one.Ref.Cluster)
+	case one.Ref.Era != id.Ref.Era:
+		return fmt.Errorf("%w: it is of era %d, expected era %d", seq.ErrStaleEra, id.Ref.Era, one.Ref.Era)
+	}
+	return one.Incarnation.Check(id.Incarnation)
+}
+
 // ask is the identity that a voting store answers with, with the highest floors
-// that any of them tells: each has that of worker ids by its own clock.
+// that any of them tells: each has that of worker ids by its own clock. Stores of two clusters or
+// eras are an error: nothing says which of them the learner is for.
 func ask(ctx context.Context, addrs []string, dial ...grpc.DialOption) (quorum.Identity, error) {
 	var one quorum.Identity
+	var first string
 	var errs []error
 	for _, addr := range addrs {
 		client, err := storeclient.Dial(addr, dial...)
@@ -65,7 +78,12 @@ func ask(ctx context.Context, addrs []string, dial ...grpc.DialOption) (quorum.I
 		id, err := client.Describe(within)
 		cancel()
 		_ = client.Close() // nothing is under way
-		if err == nil && id.Voting && (one.UUID == "" || one.Ref.Era == id.Ref.Era) {
+		if err == nil && id.Voting {
+			if one.UUID == "" {
+				first = addr
+			} else if err := sameLife(one, id); err != nil {
+				return quorum.Identity{}, fmt.Errorf("store at %s: %w, which the store at %s has", addr, err, first)
+			}
 			floors, required := one.Floors.Over(id.Floors), max(one.Required, id.Required)
 			one = id
 			one.Floors, one.Required = floors, required

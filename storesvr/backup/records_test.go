@@ -48,6 +48,8 @@ var laterFields = map[string]struct {
 	"disk.Members.Pending":          {3, "reads a bound store as complete, as it does itself; an adopted list has none"},
 	"quorum.Floors.Section":         {3, "is kept away: the format of the database and of the backup"},
 	"quorum.MemberList.Incarnation": {3, "decides a list without it; stores keep the one that they have, in a record of its own"},
+	"quorum.Claim.Start":            {3, "drops it: of that store the starts and commits alone are remembered"},
+	"quorum.Claim.StartSeal":        {3, "drops it, with Start"},
 	"sets.Set.Incarnation":          {3, "is kept away where a build of 3 added a Set; else drops it, and absent means not known"},
 	"backup.Manifest.Required":      {3, "is kept away from 3 on: the format of the backup; 2 is what its own records say"},
 }

@@ -49,8 +49,6 @@ var identityMutants = []mutant{
 		{"			other.odd = alive(other, s)\n", ""}}},
 	{rule: "address-is-no-identity", name: "a member that is away and never answered has no client", file: "internal/storeclient/match.go", in: []string{"internal/storeclient"}, edits: []edit{
 		{"(uuid == m.UUID || uuid == \"\" && m.Addr == s.client.Addr())", "uuid == m.UUID"}}},
-	{rule: "names-can-be-certified", name: "init takes any name", file: "storesvr/init.go", in: []string{"storesvr"}, edits: []edit{
-		{"		err = speakable(cfg.ClusterID, cfg.MemberNames...)\n", ""}}},
-	{rule: "names-can-be-certified", name: "a learner takes any name", file: "storesvr/init.go", in: []string{"storesvr"}, edits: []edit{
-		{"		err = speakable(\"any\", cfg.Name)\n", ""}}},
+	{rule: "incarnation-is-kept", name: "a learner is made of the stores of two clusters", file: "cmd/storesvr/learner.go", in: []string{"cmd/storesvr"}, edits: []edit{
+		{"} else if err := sameLife(one, id); err != nil {\n", "} else if err := sameLife(one, one); err != nil {\n"}}},
 }

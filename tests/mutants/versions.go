@@ -96,7 +96,7 @@ var versionMutants = []mutant{
 	{
 		rule: "older-builds-drop-nothing", name: "a database that requires a protocol keeps its format",
 		file: "storesvr/disk/types.go", in: []string{"storesvr/disk"},
-		edits: []edit{{old: "	if required >= version.Gate || ", new: "	if "}},
+		edits: []edit{{old: "	if required >= version.Gate || ", new: "	if required > version.Gate || "}},
 	},
 	{
 		rule: "older-builds-drop-nothing", name: "a floor of sections is left to them",
@@ -106,7 +106,7 @@ var versionMutants = []mutant{
 	{
 		rule: "older-builds-drop-nothing", name: "they restore what requires a protocol",
 		file: "storesvr/backup/file.go", in: []string{"storesvr/backup"},
-		edits: []edit{{old: "	if m.Required >= version.Gate || m.Floors.Section > 0 {\n", new: "	if m.Floors.Section > 0 {\n"}},
+		edits: []edit{{old: "	if m.Required >= version.Gate || m.Floors.Section > 0 {\n", new: "	if m.Required > version.Gate || m.Floors.Section > 0 {\n"}},
 	},
 	{
 		rule: "older-builds-drop-nothing", name: "a restore forgets the protocol",

@@ -187,7 +187,7 @@ func TestADowngradeAfterSetsWereUsedIsRefusedBeforeAnythingIsWritten(t *testing.
 	for i := range all {
 		bins[i] = &installed{t: t, dir: t.TempDir()}
 		all[i] = harness.Start(t, func(cfg *localcluster.Config) {
-			cfg.Stores, cfg.Allocs, cfg.Sections, cfg.Lease = 1, 2, setSections, lease
+			cfg.Stores, cfg.Allocs, cfg.Sections, cfg.Lease = 1, 2, setSections, lease/2
 			bins[i].of(cfg, now)
 		})
 		bins[i].c = all[i]
@@ -297,7 +297,7 @@ func TestSetsOfTheVersionBeforeComeToRequireTheirProtocol(t *testing.T) {
 	for i := range all {
 		bins[i] = &installed{t: t, dir: t.TempDir()}
 		all[i] = harness.Start(t, func(cfg *localcluster.Config) {
-			cfg.Stores, cfg.Allocs, cfg.Sections, cfg.Lease = 1, 1, setSections, lease
+			cfg.Stores, cfg.Allocs, cfg.Sections, cfg.Lease = 1, 1, setSections, lease/2
 			harness.AskOnce(cfg)
 			bins[i].of(cfg, before)
 		})
