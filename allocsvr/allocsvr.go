@@ -291,7 +291,7 @@ func (s *Server) assemble(found backend, read known, stop context.CancelCauseFun
 		return p.Reconfigure(list, stores)
 	})
 	node, err := NewNode(s.cfg, Wiring{
-		Stale: p.follow.Kick, Identity: found.identity, Stores: found.stores, Addr: s.addr, Secret: *s.secret.Load(),
+		Stale: p.follow.Kick, Tell: p.follow.Extend, Identity: found.identity, Stores: found.stores, Addr: s.addr, Secret: *s.secret.Load(),
 		Dial: s.dialPeer(rpc.NewTarget(found.identity.Ref.Cluster, found.identity.Incarnation)), DialSet: s.dialSet, Clock: clock.Boot(), Wall: time.Now, Stop: stop, Keys: read.keys, First: read.first, Parked: s.parked(), Limits: s.limits, Audit: s.audit, Regions: s.regions,
 	})
 	if err != nil {
@@ -312,7 +312,7 @@ func (s *Server) register(p *assembled) {
 		append(s.cfg.Traces.ServerOptions(), s.calls.Options()...)...)
 	p.Register(p.srv)
 	admin := p.admin(p.view, p.follow.describe)
-	admin.Exposed, admin.Growth.Tell = s.exposed(), p.follow.Extend
+	admin.Exposed = s.exposed()
 	if s.cfg.onEtcd() { // before anything is decided
 		admin.Growth.Decide = func(context.Context, seq.Mapping, seq.Space) (seq.Mapping, error) { return seq.Mapping{}, errNoGrowth }
 	}

@@ -14,19 +14,19 @@ import (
 // keyhash.Document.Begin, seq.ErrBadMapping for a mapping that is not the node's own with
 // spaces added; nothing was changed then.
 func (n *Node) Extend(ctx context.Context, m seq.Mapping) error {
-	n.growing.Lock()
-	defer n.growing.Unlock()
-	own := n.alloc.sections.Mapping()
-	switch {
-	case own.Extends(m):
-		return nil
-	case !m.Extends(*own):
-		return fmt.Errorf("%w: it is not that of node %s with spaces added", seq.ErrBadMapping, n.cfg.Name)
+	if done, err := n.grown(m); done || err != nil {
+		return err
 	}
 	all, err := keyhash.New(ctx, n.group, n.alloc.session, m).Begin(ctx)
 	if err != nil {
 		return fmt.Errorf("read how string keys of added spaces are hashed: %w", err)
 	}
+	n.growing.Lock() // not over the messages above
+	defer n.growing.Unlock()
+	if done, err := n.grown(m); done || err != nil {
+		return err
+	}
+	own := n.alloc.sections.Mapping()
 	keys := maps.Clone(*n.keys.Load())
 	if keys == nil {
 		keys = keyhash.Entries{}
@@ -45,4 +45,16 @@ func (n *Node) Extend(ctx context.Context, m seq.Mapping) error {
 	}
 	n.cfg.Logger.Info("went over to spaces that were added", "spaces", len(m.Spaces), "sections", m.Sections())
 	return nil
+}
+
+// grown reports whether the node goes by the mapping already. seq.ErrBadMapping if it never can.
+func (n *Node) grown(m seq.Mapping) (bool, error) {
+	own := n.alloc.sections.Mapping()
+	switch {
+	case own.Extends(m):
+		return true, nil
+	case !m.Extends(*own):
+		return false, fmt.Errorf("%w: it is not that of node %s with spaces added", seq.ErrBadMapping, n.cfg.Name)
+	}
+	return false, nil
 }

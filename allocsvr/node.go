@@ -44,6 +44,8 @@ type Wiring struct {
 	// Stale is told that a store has another member list, or that spaces may have been added: the
 	// owner of the node looks at the stores and calls Reconfigure and Extend. It must not block; nil: the list never changes.
 	Stale func()
+	// Tell has W stores hear of a mapping to which a space was added. If nil, none can be added here.
+	Tell func(ctx context.Context, m seq.Mapping) error
 	// Keys are how string keys are hashed, as long as the session lasts; nil: by seq.HashKey.
 	Keys keyhash.Entries
 	// First is what the Set had and knew when it was read before the start; zero: the cluster is alone.
@@ -68,7 +70,8 @@ type Node struct {
 	parked  string
 	look    func() // at the stores, soon
 	keys    atomic.Pointer[keyhash.Entries]
-	growing sync.Mutex // held by Extend
+	growing sync.Mutex                                     // held by Extend
+	extend  func(ctx context.Context, m seq.Mapping) error // as Wiring.Tell
 	// require has the stores require a protocol of sessions. If nil, the node is no process of
 	// its own and all nodes are of one build.
 	require func(ctx context.Context, protocol int) error
@@ -98,6 +101,9 @@ func NewNode(cfg Config, w Wiring) (*Node, error) {
 	if err := w.Keys.Check(id.Mapping); err != nil {
 		return nil, err
 	}
+	if w.Tell == nil {
+		w.Tell = tellNobody
+	}
 	if w.DialSet == nil {
 		w.DialSet = w.Dial
 	}
@@ -107,7 +113,7 @@ func NewNode(cfg Config, w Wiring) (*Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	n := &Node{cfg: cfg, era: id.Ref.Era, cluster: id.Ref.Cluster, life: id.Incarnation, parked: w.Parked, group: group, limits: w.Limits, peers: api.NewPeers(id.Ref.Cluster, w.Secret.Session(), w.Dial)}
+	n := &Node{cfg: cfg, era: id.Ref.Era, cluster: id.Ref.Cluster, life: id.Incarnation, parked: w.Parked, extend: w.Tell, group: group, limits: w.Limits, peers: api.NewPeers(id.Ref.Cluster, w.Secret.Session(), w.Dial)}
 	n.keys.Store(&w.Keys)
 	refused := &refusals{stop: w.Stop, clock: w.Clock, needed: id.W, stale: w.Stale}
 	n.refused = refused
@@ -260,15 +266,15 @@ func (n *Node) admin(view *membership.View, stores func(context.Context) []*pb.S
 		Record: a.sets.Known, Ready: n.Ready, View: view, Stores: stores, Clock: a.clock, DevLog: n.cfg.DevLog,
 		Keys: func() keyhash.Entries { return *n.keys.Load() }, KeyHashes: keyhash.New(context.Background(), n.group, a.session, *a.sections.Mapping()),
 		ClockAhead: n.leases.ClockAhead,
-		Growth:     api.Growth{Decide: n.decideSpace, Tell: noStores, Extend: n.Extend},
+		Growth:     api.Growth{Decide: n.decideSpace, Tell: n.extend, Extend: n.Extend},
 		ReadSections: func(ctx context.Context) (map[seq.Register]quorum.Outcome, error) {
 			return n.group.ReadPrefix(ctx, a.session, string(seq.KindSection))
 		},
 	}
 }
 
-// noStores is the word on spaces of a node that only a whole process lets tell the stores.
-func noStores(context.Context, seq.Mapping) error {
+// tellNobody refuses spaces at a node that tells the stores nothing.
+func tellNobody(context.Context, seq.Mapping) error {
 	return fmt.Errorf("%w: this node is no process of its own and tells stores nothing", seq.ErrBadArgument)
 }
 

@@ -31,8 +31,8 @@ func (w *world) register(key history.Key) seq.Register {
 // keys are the counters that callers use: a few UIDs of every section, and a few string keys.
 func (w *world) keys() []history.Key {
 	var out []history.Key
-	for i := range w.ident.Mapping.Spaces {
-		s := &w.ident.Mapping.Spaces[i]
+	for i := range w.whole.Spaces {
+		s := &w.whole.Spaces[i]
 		left := make(map[seq.SectionID]int)
 		for id := s.First; id < s.First+seq.SectionID(s.Sections); id++ {
 			left[id] = uidsPerSection
@@ -163,7 +163,7 @@ func (c *caller) next(ctx context.Context, key history.Key, count uint32) error 
 			c.w.check.broken("U", "%d numbers asked of %v, got %d-%d", count, key, reply.GetFirst(), reply.GetLast())
 		}
 		c.took(key, start, floor, reply.GetFirst(), reply.GetLast(), reply.GetUnordered(), err)
-		return err
+		return c.addLate(ctx, key, err)
 	})
 }
 

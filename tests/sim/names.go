@@ -2,12 +2,14 @@ package sim
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"time"
 
 	"github.com/seqsvr/seqsvr/client"
 	"github.com/seqsvr/seqsvr/internal/history"
+	"github.com/seqsvr/seqsvr/internal/rpc"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/seq"
 )
@@ -31,16 +33,36 @@ func callerKey(space string, uid uint64, name string) history.Key {
 	return key
 }
 
+// lateSpace is a space that is not there from the start: a caller that misses it adds it, and adds
+// it once more where a restored cluster does not know it.
+const lateSpace = "late"
+
+// late returns the space as callers add it.
+func late() seq.Space { return seq.Space{Name: lateSpace, Sections: 2, Step: 20} }
+
+// addLate adds the space if that is what a call missed. It returns the error of the call.
+func (c *caller) addLate(ctx context.Context, key history.Key, err error) error {
+	if key.Space != lateSpace || !errors.Is(err, seq.ErrUnknownSpace) {
+		return err
+	}
+	space := late()
+	added := c.try(ctx, history.Key{Space: "admin"}, func(ctx context.Context, at *conn) error {
+		_, err := pb.NewAdminClient(at).AddSpace(ctx, &pb.AddSpaceRequest{Space: rpc.SpaceToProto(&space)})
+		return err
+	})
+	return errors.Join(err, added)
+}
+
 // place returns the space of a key and its section.
 func (w *world) place(key history.Key) (*seq.Space, seq.SectionID, error) {
 	if key.Space == nameSpace {
-		s, err := w.ident.Mapping.Space("")
+		s, err := w.whole.Space("")
 		if err != nil {
 			return nil, 0, err
 		}
 		return s, s.SectionOf(seq.HashKey(nameOf(key))), nil
 	}
-	s, err := w.ident.Mapping.Space(key.Space)
+	s, err := w.whole.Space(key.Space)
 	if err != nil {
 		return nil, 0, err
 	}

@@ -275,7 +275,8 @@ func (b *onStores) connect(h *host, p *allocProc) {
 			follow := storeclient.NewFollower(cluster, log, func(list quorum.MemberList, stores []quorum.NamedStore) error {
 				return p.node.Reconfigure(list, stores)
 			}, dial)
-			wiring.Stale = follow.Kick
+			wiring.Stale, wiring.Tell = follow.Kick, follow.Extend
+			follow.OnSpaces(func(ctx context.Context, m seq.Mapping) error { return p.node.Extend(ctx, m) })
 			if b.w.procs.serve(h, p, wiring) {
 				_ = follow.Run(p.ctx) // it ends with its context only
 			}
@@ -299,7 +300,7 @@ func (b *onStores) find(h *host, p *allocProc, dial grpc.DialOption) (cluster st
 		return cluster, wiring, err
 	}
 	wiring = allocsvr.Wiring{Identity: cluster.Identity, Stores: storeclient.NamedStores(cluster.Stores)}
-	if err = cluster.Complete(); err == nil && (len(b.w.sets) > 1 || b.opts.Rehash) {
+	if err = cluster.Complete(); err == nil && (len(b.w.sets) > 1 || b.opts.Rehash || b.opts.Late) {
 		err = b.read(ctx, h, &wiring)
 	}
 	if err != nil {

@@ -34,6 +34,7 @@ type Options struct {
 	// Rehash has string keys hashed under new secrets now and then, and StoreClock has the wall
 	// clock of one store wrong in runs with operators.
 	Rehash, StoreClock bool
+	Late               bool // a space is added while it runs, with operators and one cluster
 	Scarce             bool // until all is healed, nodes have hardly any memory for counters, and fold them
 	Trace              bool // keep the events; Result.Events reads them
 	// still leaves nothing to chance: clocks run true. sectionsWanted is for scenarios.
@@ -114,6 +115,7 @@ func OptionsOf(seed uint64) Options {
 		o.Stores = 4 // W is 3 and R is 2
 	}
 	o.Rehash, o.StoreClock = rng.IntN(3) == 0, rng.IntN(2) == 0
+	o.Late = o.Care && rng.IntN(2) == 0
 	return o
 }
 
@@ -121,6 +123,7 @@ func OptionsOf(seed uint64) Options {
 func (o Options) On(e Engine) Options {
 	o.Engine = cmp.Or(e, StoreEngine)
 	o.Care = o.Care && o.Engine != EtcdEngine
+	o.Late = o.Late && o.Engine == StoreEngine
 	if o.Engine == SetsEngine {
 		o.Sets, o.Calm = 2, 15*time.Second
 	}

@@ -28,7 +28,7 @@ func (s *sdk) next(ctx context.Context, key history.Key, count uint32) error {
 		s.w.check.broken("U", "%d numbers asked of %v, got %d-%d", count, key, got.First, got.Last)
 	}
 	s.took(key, start, floor, uint64(got.First), uint64(got.Last), got.Unordered, err)
-	return err
+	return s.addLate(ctx, key, err)
 }
 
 // batch takes one number of each key of a space.

@@ -39,7 +39,7 @@ type claim struct {
 // inspect checks I6 over all nodes of each cluster, and I7 over those of all: no section is served
 // by two, of whatever Set.
 func (c *checker) inspect() {
-	leased := make([]claim, c.w.ident.Mapping.Sections())
+	leased := make([]claim, c.w.whole.Sections())
 	for _, w := range c.w.sets {
 		if !c.places.joined.Load() { // each is alone
 			clear(leased)
@@ -86,7 +86,7 @@ func (s *sections) seen(h *host, session seq.Session, views []section.View) {
 	s.mu.Lock()
 	last := s.last[session]
 	if last == nil {
-		last = make([]*ownership, s.w.ident.Mapping.Sections())
+		last = make([]*ownership, s.w.whole.Sections())
 		s.last[session] = last
 	}
 	for i, rec := range last {

@@ -21,7 +21,8 @@ type world struct {
 	sets  []*world // all of the run, the root Set first
 	set   int      // which of them this is
 	ident quorum.Identity
-	dir   string // for files of parked counters
+	whole seq.Mapping // that of ident with the space that is added later
+	dir   string      // for files of parked counters
 	// limits of all nodes; nil: the defaults.
 	limits *api.Limits
 
@@ -111,7 +112,14 @@ func (w *world) assemble() {
 	if err != nil {
 		panic(fmt.Sprintf("sim: mapping of the simulator: %v", err))
 	}
+	whole := m
+	if w.opts.Late {
+		if whole, _, err = m.Add(late()); err != nil {
+			panic(fmt.Sprintf("sim: mapping of the simulator: %v", err))
+		}
+	}
 	for _, one := range w.sets {
+		one.whole = whole
 		one.back.assemble(m)
 		for i := range w.opts.Allocs {
 			one.hosts.add(allocHost, allocName(i)+one.tag(), i)
