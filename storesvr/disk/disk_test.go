@@ -328,6 +328,7 @@ func TestOpenRefusesByName(t *testing.T) {
 			key := []byte(seq.SectionRegister(5))
 			return b.Put(key, encodeRegister(key, acceptor.State{}))
 		}), "", ErrCorrupt, "section 5"},
+		{"a register of no known kind where a write was lost", in(registerBucket, put([]byte("zz"), encodeRegister([]byte("zz"), acceptor.State{}))), "", ErrLostWrite, "its records are of"},
 		{"a register of no known kind", sealed(in(registerBucket, put([]byte("zz"), encodeRegister([]byte("zz"), acceptor.State{})))), "", ErrNewer, "zz"},
 		{"no sections", func(t *testing.T, dir string) {
 			edit(t, dir, func(tx *bolt.Tx) error { return tx.DeleteBucket(sectionBucket) })
