@@ -6,6 +6,7 @@ import (
 
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/quorum"
+	"github.com/seqsvr/seqsvr/seq"
 )
 
 // Health of a cluster, in one word.
@@ -30,6 +31,7 @@ type Status struct {
 	Sets         []Set    `json:"sets"`          // none: the cluster is alone
 	Here         int      `json:"sections_here"` // of all sections those that this Set has
 	Era          uint64   `json:"era"`
+	Incarnation  string   `json:"incarnation"` // cluster id, era and binding; empty: not known
 	RouteVersion uint64   `json:"route_version"`
 	Sections     uint32   `json:"sections"`
 	Unowned      uint32   `json:"sections_unowned"`
@@ -96,7 +98,7 @@ type Store struct {
 
 // Judge makes the status of what was found.
 func (s *Survey) Judge() Status {
-	r := Status{ClusterID: s.Cluster.ID, RouteVersion: s.Cluster.Table.Version, Sections: uint32(s.Cluster.Mapping.Sections()),
+	r := Status{ClusterID: s.Cluster.ID, Incarnation: shown(s.Cluster.Incarnation), RouteVersion: s.Cluster.Table.Version, Sections: uint32(s.Cluster.Mapping.Sections()),
 		Frozen: s.Cluster.Table.Frozen, Set: s.Cluster.Set, Sets: append([]Set{}, s.sets...), Here: s.Cluster.Here(), Problems: []string{}, Notes: s.notes(), Allocs: []Alloc{}, Stores: []Store{}, Routers: []Router{}}
 	byCause := s.troubles()
 	var worst []trouble
@@ -139,4 +141,12 @@ func (s *Survey) Judge() Status {
 	}
 	r.Allocs = sortedBy(r.Allocs, func(a Alloc) string { return a.Name })
 	return r
+}
+
+// shown is an incarnation for people; empty if it is not known.
+func shown(in seq.Incarnation) string {
+	if !in.Known() {
+		return ""
+	}
+	return in.String()
 }

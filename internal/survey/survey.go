@@ -24,6 +24,8 @@ type Cluster struct {
 	Table   *seq.RouteTable
 	Set     string   // that all this is of; empty: the cluster is alone
 	Sets    sets.Map // as the node knows it; zero: the cluster is alone
+	// Incarnation is the life of the cluster; not known if the node does not tell it.
+	Incarnation seq.Incarnation
 }
 
 // Addrs are those of the AllocSvr.
@@ -60,7 +62,7 @@ func Routes(ctx context.Context, conns *Conns, addr string) (*Cluster, error) {
 	if err != nil {
 		return nil, fmt.Errorf("routes of %s: %w", addr, err)
 	}
-	return &Cluster{ID: reply.GetClusterId(), Mapping: mapping, Table: table, Set: reply.GetSet(), Sets: all}, nil
+	return &Cluster{ID: reply.GetClusterId(), Mapping: mapping, Table: table, Set: reply.GetSet(), Sets: all, Incarnation: rpc.IncarnationFromProto(reply.GetIncarnation())}, nil
 }
 
 // Survey is every AllocSvr's own word on itself and on the cluster.

@@ -81,6 +81,9 @@ func (in *input) backup() (m Manifest, states []quorum.RegisterState, sig Signat
 	if err != nil {
 		return fail(err)
 	}
+	if form := len(magic) - 2; string(first[:form]) == magic[:form] && first[form] > magicBoth[form] && first[form] <= '9' {
+		return fail(fmt.Errorf("%w: format %c, expected 1 to %c", ErrNewer, first[form], magicBoth[form]))
+	}
 	if !slices.Contains([]string{magic, magicSigned, magicGated, magicBoth}, string(first)) {
 		return fail(damaged("it does not begin as one"))
 	}
@@ -102,6 +105,11 @@ func (in *input) backup() (m Manifest, states []quorum.RegisterState, sig Signat
 	}
 	if sig, err = in.end(m, signed); err != nil {
 		return fail(err)
+	}
+	known := json.NewDecoder(bytes.NewReader(head)) // whole, by its checksum: what it has beyond is no damage
+	known.DisallowUnknownFields()
+	if err := known.Decode(new(Manifest)); err != nil {
+		return fail(fmt.Errorf("%w: manifest: %w", ErrNewer, err))
 	}
 	return m, states, sig, nil
 }

@@ -1,6 +1,8 @@
 package backup
 
 import (
+	"bytes"
+	"crypto/sha256"
 	"encoding/binary"
 	"errors"
 	"strings"
@@ -178,5 +180,27 @@ func TestAnEraRaisesWhatCountedForTheFloorOfTheEraBefore(t *testing.T) {
 	}
 	if got := exact.Beginning(5).Last(1); got != 5 {
 		t.Errorf("a section that begins at 5 has given %d", got)
+	}
+}
+
+// A field that this build would drop may be a floor.
+func TestABackupOfANewerBuildIsNamedAndNotDamaged(t *testing.T) {
+	m, states := sample(t)
+	var file bytes.Buffer
+	if err := Write(&file, m, states); err != nil {
+		t.Fatal(err)
+	}
+	sealed := func(change func(text []byte) []byte) []byte {
+		text := change(bytes.Clone(file.Bytes()[:file.Len()-sha256.Size]))
+		sum := sha256.Sum256(text)
+		return append(text, sum[:]...)
+	}
+	for name, text := range map[string][]byte{
+		"a later format": sealed(func(b []byte) []byte { return bytes.Replace(b, []byte("backup 1"), []byte("backup 5"), 1) }),
+		"a later floor":  sealed(func(b []byte) []byte { return bytes.Replace(b, []byte(`"floors":{`), []byte(`"floors":{"later":7`), 1) }),
+	} {
+		if _, _, err := Read(bytes.NewReader(text)); !errors.Is(err, ErrNewer) || errors.Is(err, ErrDamaged) {
+			t.Errorf("%s: got %v, want ErrNewer", name, err)
+		}
 	}
 }

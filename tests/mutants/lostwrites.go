@@ -18,6 +18,8 @@ var lostWriteMutants = []mutant{
 		{"	in.DisallowUnknownFields()", "	_ = in.More()"}}},
 	{rule: "newer-is-not-damaged", name: "a lost write is taken for a newer build", file: "storesvr/disk/load.go", in: []string{"storesvr/disk"}, edits: []edit{
 		{"		if err != nil && !errors.Is(err, ErrNewer) {\n", "		if err != nil {\n"}}},
+	{rule: "newer-is-not-damaged", name: "a field of a newer backup is passed over", file: "storesvr/backup/input.go", in: []string{"storesvr/backup"}, edits: []edit{
+		{"	known.DisallowUnknownFields()\n", ""}}},
 	{rule: "newer-is-not-damaged", name: "a new disk is advised for a newer one", file: "storesvr/storesvr.go", in: []string{"storesvr"}, edits: []edit{
 		{"	case errors.Is(err, disk.ErrNewer), ", "	case "}}},
 }

@@ -217,8 +217,8 @@ func namespaceRetireCommand() *cobra.Command {
 		Use:               "retire NAME",
 		ValidArgsFunction: completer(o, namespaces),
 		Short:             "have a namespace hand out nothing more; --undo brings it back",
-		Long: `retire has a namespace, by name or alias, hand out no more IDs: callers get RETIRED, at every node within
-10 seconds. A window that a client has already been given goes on to its end. IDs are still decoded. What
+		Long: `retire has a namespace, by name or alias, hand out no more IDs: callers get RETIRED at every node once it is
+answered. A window that a client has already been given goes on to its end, which the answer says. IDs are still decoded. What
 is retired is left out of status, and neither add nor a config file brings it back: --undo does, and
 repeats no ID, since the marks of its worker ids stay. Retire once every node runs a version that knows how to.`,
 		Example: "  seqctl namespace retire orders\n  seqctl namespace retire orders --undo",

@@ -85,14 +85,16 @@ type SnowflakeClient interface {
 	// Namespaces lists the namespaces by name, or shows one, as the stores have them now.
 	Namespaces(ctx context.Context, in *SnowflakeNamespacesRequest, opts ...grpc.CallOption) (*SnowflakeNamespacesReply, error)
 	// PutNamespace records a namespace or changes one, by compare-and-swap. It is on the
-	// disks of W stores before the answer; other nodes take it in within 10 s. CONFLICT:
+	// disks of W stores before the answer, and all nodes that live go by it, or the answer says
+	// for how long others may not: in_effect_in_ms, windows_until_unix_ms. DEADLINE: it is recorded, and
+	// a node may not go by it yet: repeat it. CONFLICT:
 	// the version is another one. UNSAFE_CHANGE: IDs handed out already could be
 	// repeated; a namespace is never removed, its alias never changed, and its layout
 	// only as snowflake.Layout.Follows says. TIME_EXHAUSTED: the layout has ended. RETIRED:
-	// RetireNamespace with undo first. BAD_LAYOUT, BAD_ARGUMENT.
+	// RetireNamespace with undo first. BAD_LAYOUT: also if the epoch has not begun. BAD_ARGUMENT.
 	PutNamespace(ctx context.Context, in *SnowflakePutNamespaceRequest, opts ...grpc.CallOption) (*SnowflakeNamespace, error)
 	// RetireNamespace has a namespace hand out nothing more: Generate, Delegate, Info and
-	// PutNamespace answer RETIRED from then on, at other nodes within 10 s; what was
+	// PutNamespace answer RETIRED once it is answered, as of PutNamespace; what was
 	// delegated before goes on to the end of its window, and Decode goes on. The marks of
 	// its worker ids stay, so with undo it goes on and repeats no ID. Idempotent. It is on
 	// the disks of W stores before the answer. UNKNOWN_NAMESPACE. With undo,
@@ -306,14 +308,16 @@ type SnowflakeServer interface {
 	// Namespaces lists the namespaces by name, or shows one, as the stores have them now.
 	Namespaces(context.Context, *SnowflakeNamespacesRequest) (*SnowflakeNamespacesReply, error)
 	// PutNamespace records a namespace or changes one, by compare-and-swap. It is on the
-	// disks of W stores before the answer; other nodes take it in within 10 s. CONFLICT:
+	// disks of W stores before the answer, and all nodes that live go by it, or the answer says
+	// for how long others may not: in_effect_in_ms, windows_until_unix_ms. DEADLINE: it is recorded, and
+	// a node may not go by it yet: repeat it. CONFLICT:
 	// the version is another one. UNSAFE_CHANGE: IDs handed out already could be
 	// repeated; a namespace is never removed, its alias never changed, and its layout
 	// only as snowflake.Layout.Follows says. TIME_EXHAUSTED: the layout has ended. RETIRED:
-	// RetireNamespace with undo first. BAD_LAYOUT, BAD_ARGUMENT.
+	// RetireNamespace with undo first. BAD_LAYOUT: also if the epoch has not begun. BAD_ARGUMENT.
 	PutNamespace(context.Context, *SnowflakePutNamespaceRequest) (*SnowflakeNamespace, error)
 	// RetireNamespace has a namespace hand out nothing more: Generate, Delegate, Info and
-	// PutNamespace answer RETIRED from then on, at other nodes within 10 s; what was
+	// PutNamespace answer RETIRED once it is answered, as of PutNamespace; what was
 	// delegated before goes on to the end of its window, and Decode goes on. The marks of
 	// its worker ids stay, so with undo it goes on and repeats no ID. Idempotent. It is on
 	// the disks of W stores before the answer. UNKNOWN_NAMESPACE. With undo,
