@@ -34,9 +34,15 @@ func TestARetiredNamespaceMakesNoIDOnceThatIsAnsweredAndGoesOnOnceItIsUndone(t *
 				t.Fatalf("%s: got %v, %v, want %v", n.name, ids, err, seq.ErrRetired)
 			}
 		}
+		idle := c.start("idle") // it knows, and nobody finds it at the stores
+		if err := idle.svc.Load().Refresh(t.Context()); err != nil {
+			t.Fatal(err)
+		}
 		if _, err := retire(t, nodes[1], "s", true); err != nil {
 			t.Fatal(err)
 		}
+		idle.must("s", 1)
+		idle.leave()
 		for _, n := range nodes {
 			n.must("s", 10)
 		}

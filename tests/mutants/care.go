@@ -25,7 +25,7 @@ var careMutants = []mutant{
 			{"err == nil && len(voters) < c.list.R {", "false {"}}},
 	{line: 28, rule: "restore-bumps", name: "backup restored without bump: sections and tags",
 		file: "storesvr/backup/restore.go", in: []string{"storesvr/backup"}, edits: []edit{
-			{"	return st.Max + by, nil\n", "	return st.Max, nil\n"}}},
+			{"		return last + by, nil\n", "		return last, nil\n"}}},
 	{line: 28, rule: "restore-bumps", name: "the same backup restored twice with the bump of once",
 		file: "storesvr/backup/restore.go", in: []string{"storesvr/backup"}, edits: []edit{
 			{"	over, by := bits.Mul64(o.Bump, eras)\n", "	over, by := bits.Mul64(o.Bump, min(eras, 1))\n"}}},
@@ -36,7 +36,7 @@ var careMutants = []mutant{
 		file: "storesvr/backup/restore.go", in: []string{"storesvr/backup"}, edits: []edit{
 			{"seq.Epoch{Round: st.Promised.Round + 1, Session: nobody}", "seq.Epoch{Round: st.Promised.Round, Session: nobody}"}}},
 	{rule: "bump-does-not-wrap", name: "a bump over many eras wraps", file: "storesvr/backup/restore.go", in: []string{"storesvr/backup"}, edits: []edit{
-		{"	case over == 0 && st.Max <= limit && by", "	case st.Max <= limit && by"}}},
+		{"	case over == 0 && last <= limit && by", "	case last <= limit && by"}}},
 	{rule: "records-are-read", name: "the records of a backup are read as empty", file: "storesvr/backup/input.go", in: []string{"storesvr/backup"}, edits: []edit{
 		{"	return st, b, nil\n", "	return quorum.RegisterState{}, b, nil\n"}}},
 	{rule: "signed-backups", name: "every signature holds", file: "storesvr/backup/input.go", in: []string{"storesvr/backup"}, edits: []edit{

@@ -16,8 +16,8 @@ var copyMutants = []mutant{
 		{"	if e != st.Promised {\n", "	if e != st.Promised && false {\n"}}},
 	{rule: "exact-stores", name: "a change of another epoch than its item's is taken", file: "storesvr/acceptor/log.go", in: []string{"storesvr"}, edits: []edit{
 		{"	case at != e:\n", "	case at != e && false:\n"}}},
-	{rule: "exact-stores", name: "a section of an exact space takes a max", file: "storesvr/acceptor/ballot.go", in: []string{"storesvr"}, edits: []edit{
-		{"	case isExact && item.Max > 0:\n", "	case isExact && item.Max > 0 && false:\n"}}},
+	{rule: "exact-stores", name: "a section of an exact space takes a max", file: "quorum/refusal.go", in: []string{"storesvr"}, edits: []edit{
+		{"	case limits.Exact && item.Max > 0:\n", "	case limits.Exact && item.Max > 0 && false:\n"}}},
 	{rule: "exact-stores", name: "a whole copy is written as it is later", file: "storesvr/acceptor/log.go", in: []string{"storesvr"}, edits: []edit{
 		{"		entry.Whole = change.Text\n	}\n	s.entries = append(s.entries, entry)\n", "		entry.Whole = change.Text\n	}\n	s.entries = append(s.entries, entry)\n	for i := range s.entries {\n		if s.entries[i].Whole != nil && s.entries[i].Section == entry.Section {\n			s.entries[i].Whole = c.Borrow().AppendTo(nil)\n		}\n	}\n"}}},
 	{rule: "exact-journal", name: "a journal that is gone is taken for an empty one", file: "storesvr/disk/beside.go", in: []string{"storesvr"}, edits: []edit{

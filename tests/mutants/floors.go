@@ -59,8 +59,8 @@ var floorMutants = []mutant{
 			{"{ return era + t.Start - 1 }", "{ return t.Start - 1 }"}}},
 	{rule: "end-of-a-counter", name: "a counter near its end is restored where it stood",
 		file: "storesvr/backup/restore.go", in: []string{"storesvr/backup"}, edits: []edit{
-			{"		return max(st.Max, limit), nil\n", "		return st.Max, nil\n"}}},
+			{"		return max(last, limit), nil\n", "		return last, nil\n"}}},
 	{rule: "end-of-a-counter", name: "a bump that is too large uses up counters that are not near their end",
 		file: "storesvr/backup/restore.go", in: []string{"storesvr/backup"}, edits: []edit{
-			{"	case over == 0 && st.Max > limit-seq.NearEnd:\n", "	case over == 0:\n"}}},
+			{"	case over == 0 && last > limit-seq.NearEnd:\n", "	case over == 0:\n"}}},
 }

@@ -111,7 +111,7 @@ var setsMutants = []mutant{
 	{
 		rule: "sets-limbo", name: "a restored Set has what its backup says",
 		file: "storesvr/backup/restore.go", in: []string{"allocsvr"},
-		edits: []edit{{old: "body, err = record.Restored().Encode()", new: "body, err = record.Encode()"}},
+		edits: []edit{{old: "return record.Restored().Encode()", new: "return record.Encode()"}},
 	},
 	{
 		rule: "sets-record-decides", name: "a node serves what the record does not have",

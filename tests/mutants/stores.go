@@ -78,7 +78,7 @@ var storeMutants = []mutant{
 			{"	if own := m.ref(); ref != own {\n", "	if own := m.ref(); ref.Era != own.Era {\n"}}},
 	{line: 30, rule: "clusters-apart", name: "two clusters share addresses: a foreign database is opened",
 		file: "storesvr/disk/load.go", in: []string{"storesvr/disk"}, edits: []edit{
-			{"		if cluster != \"\" && cluster != meta.Cluster {\n", "		if false {\n"}}},
+			{"	if cluster != \"\" && cluster != meta.Cluster {\n", "	if false {\n"}}},
 	{rule: "own-step-keeps-lease", name: "an owner's step ends its own lease", file: "storesvr/acceptor/ballot.go", in: []string{"storesvr/acceptor"}, edits: []edit{
 		{"		if e != st.Promised {\n			a.leases.vacate(r, st.Promised, who)\n		}\n", "		a.leases.vacate(r, st.Promised, who)\n"}}},
 	{rule: "every-step-is-written", name: "a higher step under the same epoch is answered and not written",

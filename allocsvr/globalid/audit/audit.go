@@ -27,7 +27,6 @@ import (
 	"os"
 	"strconv"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	"github.com/seqsvr/seqsvr/seq"
@@ -301,7 +300,7 @@ func (l *Log) numbered(k int) string { return l.cfg.Path + "." + strconv.Itoa(k)
 
 // open opens the file of that name without waiting, which matters for a pipe.
 func (l *Log) open() error {
-	f, err := os.OpenFile(l.cfg.Path, os.O_CREATE|os.O_WRONLY|os.O_APPEND|syscall.O_NONBLOCK, 0o600)
+	f, err := os.OpenFile(l.cfg.Path, os.O_CREATE|os.O_WRONLY|os.O_APPEND|noWait, 0o600)
 	if err != nil {
 		return fmt.Errorf("ID audit: %w", err)
 	}
