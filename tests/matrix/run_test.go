@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -29,6 +30,8 @@ type site struct {
 	*testing.T
 	c     *localcluster.Cluster
 	etcd  *localcluster.Etcd // nil: the registers are in stores
+	bin   *harness.Installed // of c, where it begins with another build than this one
+	from  string             // the folder of that build; empty: it does not
 	sdk   *client.Client
 	kinds []*kind
 	taken int
@@ -36,8 +39,14 @@ type site struct {
 
 func newSite(t *testing.T, etcd bool) *site {
 	t.Helper()
+	return newSiteOf(t, etcd, "")
+}
+
+// newSiteOf starts the cluster with the binaries of a folder, or if from is empty with this build.
+func newSiteOf(t *testing.T, etcd bool, from string) *site {
+	t.Helper()
 	t.Parallel() // they wait most of the time
-	s := &site{T: t}
+	s := &site{T: t, from: from}
 	if etcd {
 		s.startEtcd()
 	}
@@ -60,6 +69,9 @@ func (s *site) start(id string) *localcluster.Cluster {
 			cfg.Etcd = etcdflags.Flags{Endpoints: s.etcd.Endpoints(), Prefix: "/" + id, MinVersion: "3.4.0"}
 		} else {
 			cfg.Spaces = append(cfg.Spaces, exactSpace+":mode=exact,window=1h,sections=4")
+		}
+		if s.from != "" {
+			s.bin = harness.Install(s, cfg, s.from)
 		}
 	})
 }
@@ -273,17 +285,12 @@ func (s *site) retire(t *testing.T) {
 	for _, k := range s.kinds {
 		switch k.name {
 		case "tag", "number", "worker":
-			harness.Until(t, k.name+" is refused", func() bool {
-				ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
-				defer cancel()
-				g, err := k.take(ctx, s.sdk, "")
-				if err == nil {
-					if broken := k.check(g); broken != nil {
-						t.Errorf("%s: %v", k.name, broken)
-					}
-				}
-				return err != nil
-			})
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+			g, err := k.take(ctx, s.sdk, "")
+			cancel()
+			if !errors.Is(err, seq.ErrRetired) {
+				t.Errorf("%s, once it was answered that it is retired: got %v, %v", k.name, g, err)
+			}
 		}
 	}
 	for _, verb := range verbs {
@@ -426,6 +433,30 @@ func TestEveryKindOfNumberThroughEveryEventOfSets(t *testing.T) {
 func TestEveryKindOfNumberThroughEveryEventOfSetsOnEtcd(t *testing.T) {
 	s := newSite(t, true)
 	s.withSets(s.start("matrix-b"))
+}
+
+// versions are a rolling upgrade from the version before, and back.
+func (s *site) versions() {
+	all := []localcluster.Role{localcluster.RoleStore, localcluster.RoleAlloc, localcluster.RoleRouter}
+	roll := func(t *testing.T, to string) {
+		for _, role := range all {
+			s.bin.Change(s.c, to, s.c.Processes(role)...)
+			for _, k := range s.kinds { // while the cluster is mixed
+				s.take(t, k)
+			}
+		}
+	}
+	s.after("upgrade", func(t *testing.T) { roll(t, harness.Binaries(t)) })
+	slices.Reverse(all)
+	s.after("downgrade", func(t *testing.T) { roll(t, s.from) })
+}
+
+func TestEveryKindOfNumberThroughAnUpgradeAndBackOnStores(t *testing.T) {
+	newSiteOf(t, false, harness.Previous(t)).versions()
+}
+
+func TestEveryKindOfNumberThroughAnUpgradeAndBackOnEtcd(t *testing.T) {
+	newSiteOf(t, true, harness.Previous(t)).versions()
 }
 
 func TestEveryKindOfNumberThroughEveryEventOnStores(t *testing.T) {

@@ -18,66 +18,18 @@ import (
 	"github.com/seqsvr/seqsvr/tests/harness"
 )
 
-// installed is where each node's binary is, as a package manager would have it: one
-// path, of which the content changes.
-type installed struct {
-	t   *testing.T
-	dir string
-	c   *localcluster.Cluster // set once it was started
-}
-
-func (i *installed) path(node string) string { return filepath.Join(i.dir, node) }
-
-func (i *installed) put(node, binary string) {
-	i.t.Helper()
-	next := i.path(node) + ".new"
-	if err := os.Symlink(binary, next); err != nil {
-		i.t.Fatal(err)
-	}
-	if err := os.Rename(next, i.path(node)); err != nil {
-		i.t.Fatal(err)
-	}
-}
-
-// of has a cluster made and started by the binaries of a folder.
-func (i *installed) of(cfg *localcluster.Config, bin string) {
-	cfg.Bin = bin
-	cfg.Wrap = func(name string, argv []string) []string {
-		i.put(name, argv[0])
-		return append([]string{i.path(name)}, argv[1:]...)
-	}
-}
-
-var programs = map[localcluster.Role]string{localcluster.RoleStore: "storesvr", localcluster.RoleAlloc: "allocsvr", localcluster.RoleRouter: "router"}
-
-// change has nodes go over to the binaries of a folder, one after the other.
-func (i *installed) change(bin string, role localcluster.Role, nodes ...*localcluster.Process) {
-	i.t.Helper()
-	for _, p := range nodes {
-		i.put(p.Name, filepath.Join(bin, programs[role]))
-		if err := p.Restart(harness.Within(i.t)); err != nil {
-			i.t.Fatal(err)
-		}
-		harness.Ready(i.t, i.c)
-		if exe, err := os.Readlink(filepath.Join("/proc", strconv.Itoa(p.Pid()), "exe")); err == nil && filepath.Dir(exe) != bin {
-			i.t.Errorf("%s runs %s", p.Name, exe)
-		}
-	}
-}
-
 // A cluster that the version before has made goes over to this one node by node and back again,
 // under load by both versions of the SDK, through the routers and straight at the AllocSvr.
 func TestARollingUpgradeUnderLoadLosesAndSkipsNothing(t *testing.T) {
 	before, now := harness.Previous(t), harness.Binaries(t)
 	log := bigLog(t)
-	bin := &installed{t: t, dir: t.TempDir()}
+	var bin *harness.Installed
 	c := start(t, func(cfg *localcluster.Config) {
 		smallSteps(cfg)
 		cfg.Spaces = []string{"new:sections=64,step=20", "orders:sections=4,mode=exact,window=1h"}
 		harness.AskOnce(cfg)
-		bin.of(cfg, before)
+		bin = harness.Install(t, cfg, before)
 	})
-	bin.c = c
 	byOld, byNew := startReplayBy(t, c, before), startReplayBy(t, c, now, "--space", "new")
 	straight := climb(t, c.Addrs(localcluster.RoleAlloc))
 	fed := 0
@@ -96,19 +48,19 @@ func TestARollingUpgradeUnderLoadLosesAndSkipsNothing(t *testing.T) {
 	// anybody, an allocator before a router.
 	for i, role := range roles {
 		feed(1)
-		bin.change(now, role, c.Processes(role)...)
+		bin.Change(c, now, c.Processes(role)...)
 		order.by([]string{before, now, before}[i], "b-"+strconv.Itoa(i))
 	}
 	feed(1)
 	slices.Reverse(roles)
 	for i, role := range roles {
 		feed(1)
-		bin.change(before, role, c.Processes(role)...)
+		bin.Change(c, before, c.Processes(role)...)
 		order.by([]string{now, before, now}[i], "c-"+strconv.Itoa(i))
 	}
 	feed(10 - fed)
 	// Databases that both versions have written.
-	bin.change(now, localcluster.RoleStore, c.Processes(localcluster.RoleStore)...)
+	bin.Change(c, now, c.Processes(localcluster.RoleStore)...)
 	order.by(before, "d-1")
 	for _, r := range []*replay{byOld, byNew} {
 		got, answers := r.finish()
@@ -136,7 +88,7 @@ func TestARollingUpgradeUnderLoadLosesAndSkipsNothing(t *testing.T) {
 			"--members", strings.Join(c.StoreNames(), ","), "--era", "1").Want(t, 0, "era 1")
 	}
 	for _, p := range c.Processes() {
-		bin.put(p.Name, filepath.Join(now, programs[p.Role]))
+		bin.Put(p.Name, filepath.Join(now, harness.Program(p.Role)))
 	}
 	if err := c.StartAll(); err != nil {
 		t.Fatal(err)
@@ -183,14 +135,12 @@ func (o *ordering) by(bin, id string) {
 func TestADowngradeAfterSetsWereUsedIsRefusedBeforeAnythingIsWritten(t *testing.T) {
 	before, now := harness.Previous(t), harness.Binaries(t)
 	var all [2]*localcluster.Cluster
-	var bins [2]*installed
+	var bins [2]*harness.Installed
 	for i := range all {
-		bins[i] = &installed{t: t, dir: t.TempDir()}
 		all[i] = harness.Start(t, func(cfg *localcluster.Config) {
 			cfg.Stores, cfg.Allocs, cfg.Sections, cfg.Lease = 1, 2, setSections, lease/2
-			bins[i].of(cfg, now)
+			bins[i] = harness.Install(t, cfg, now)
 		})
-		bins[i].c = all[i]
 	}
 	c, bin := all[0], bins[0]
 	store, allocs := c.Processes(localcluster.RoleStore)[0], c.Processes(localcluster.RoleAlloc)
@@ -207,13 +157,13 @@ func TestADowngradeAfterSetsWereUsedIsRefusedBeforeAnythingIsWritten(t *testing.
 	}
 
 	// While an older node lives, no Set is added, and all can go back.
-	bin.change(before, localcluster.RoleAlloc, allocs[1])
+	bin.Change(c, before, allocs[1])
 	if err := add(); !errors.Is(err, seq.ErrProtocol) || !strings.Contains(err.Error(), allocs[1].Name) || !strings.Contains(err.Error(), "speaks 2") {
 		t.Fatalf("set add beside an older node: %v", err)
 	}
-	bin.change(before, localcluster.RoleStore, store)
-	bin.change(now, localcluster.RoleStore, store)
-	bin.change(now, localcluster.RoleAlloc, allocs[1])
+	bin.Change(c, before, store)
+	bin.Change(c, now, store)
+	bin.Change(c, now, allocs[1])
 	harness.Until(t, "set add", func() bool {
 		err := add()
 		if err != nil {
@@ -246,7 +196,7 @@ func TestADowngradeAfterSetsWereUsedIsRefusedBeforeAnythingIsWritten(t *testing.
 	if err := p.Stop(harness.Within(t)); err != nil {
 		t.Fatal(err)
 	}
-	bin.put(p.Name, filepath.Join(before, "allocsvr"))
+	bin.Put(p.Name, filepath.Join(before, "allocsvr"))
 	if err := p.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -284,7 +234,7 @@ func TestADowngradeAfterSetsWereUsedIsRefusedBeforeAnythingIsWritten(t *testing.
 	if err := store.Start(); err != nil {
 		t.Fatal(err)
 	}
-	bin.change(now, localcluster.RoleAlloc, p)
+	bin.Change(c, now, p)
 	take()
 }
 
@@ -293,15 +243,13 @@ func TestADowngradeAfterSetsWereUsedIsRefusedBeforeAnythingIsWritten(t *testing.
 func TestSetsOfTheVersionBeforeComeToRequireTheirProtocol(t *testing.T) {
 	before, now := harness.Previous(t), harness.Binaries(t)
 	var all [2]*localcluster.Cluster
-	var bins [2]*installed
+	var bins [2]*harness.Installed
 	for i := range all {
-		bins[i] = &installed{t: t, dir: t.TempDir()}
 		all[i] = harness.Start(t, func(cfg *localcluster.Config) {
 			cfg.Stores, cfg.Allocs, cfg.Sections, cfg.Lease = 1, 1, setSections, lease/2
 			harness.AskOnce(cfg)
-			bins[i].of(cfg, before)
+			bins[i] = harness.Install(t, cfg, before)
 		})
-		bins[i].c = all[i]
 	}
 	old := func(args ...string) harness.Ended {
 		return harness.Run(t, commandBy(harness.Within(t), t, before, "seqctl", append(args, "--addr", all[0].Addrs(localcluster.RoleAlloc)[0])...))
@@ -317,9 +265,9 @@ func TestSetsOfTheVersionBeforeComeToRequireTheirProtocol(t *testing.T) {
 				return strings.Contains(status, `"required_protocol": `+strconv.Itoa(want))
 			})
 		}
-		bins[i].change(now, localcluster.RoleStore, c.Processes(localcluster.RoleStore)...)
+		bins[i].Change(c, now, c.Processes(localcluster.RoleStore)...)
 		required(2)
-		bins[i].change(now, localcluster.RoleAlloc, c.Processes(localcluster.RoleAlloc)...)
+		bins[i].Change(c, now, c.Processes(localcluster.RoleAlloc)...)
 		required(3)
 	}
 	callers.end()
