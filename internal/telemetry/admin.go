@@ -38,7 +38,7 @@ type Admin struct {
 // Everything is text. /readyz gives 503 with the reason in one line.
 func (a Admin) Handler() http.Handler {
 	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", promhttp.HandlerFor(a.registry(), promhttp.HandlerOpts{
+	mux.Handle("GET /metrics", promhttp.HandlerFor(a.Registry(), promhttp.HandlerOpts{
 		ErrorLog: slog.NewLogLogger(a.Logger.Handler(), slog.LevelWarn), ErrorHandling: promhttp.ContinueOnError,
 		MaxRequestsInFlight: maxScrapes,
 	}))
@@ -69,7 +69,8 @@ func (a Admin) Handler() http.Handler {
 
 var logDropped = Counter("log_dropped_lines_total", "Lines of the log that were dropped since it was not read or could not be written.")
 
-func (a Admin) registry() *prometheus.Registry {
+// Registry returns all that /metrics shows.
+func (a Admin) Registry() *prometheus.Registry {
 	r := NewRegistry(a.Daemon, a.Subject)
 	if a.Dropped != nil {
 		r.MustRegister(Func(func(ch chan<- prometheus.Metric) { logDropped.Send(ch, float64(a.Dropped())) }))
