@@ -124,6 +124,9 @@ func (o Options) On(e Engine) Options {
 	o.Engine = cmp.Or(e, StoreEngine)
 	o.Care = o.Care && o.Engine != EtcdEngine
 	o.Late = o.Late && o.Engine == StoreEngine
+	if o.Engine == EtcdEngine && o.Stores%2 == 0 { // members of an etcd are odd in number
+		o.Stores--
+	}
 	if o.Engine == SetsEngine {
 		o.Sets, o.Calm = 2, 15*time.Second
 	}
