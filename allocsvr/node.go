@@ -197,6 +197,7 @@ func (n *Node) rootMap(dial func(string) (api.PeerConn, error)) func(context.Con
 			reply, err := root.Map(ctx, &pb.SetMapRequest{NewerThan: newerThan})
 			if err == nil {
 				m, err = rpc.SetMapFromProto(reply.GetSets())
+				m.Restored = reply.GetRestored()
 			}
 			return err
 		})

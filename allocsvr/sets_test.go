@@ -36,6 +36,7 @@ type division struct {
 	calls  history.Recorder
 
 	backups map[int][]state // of Sets
+	deaf    atomic.Bool     // no other Set hears the map of the root
 }
 
 type state = quorum.RegisterState
@@ -95,6 +96,9 @@ func (d *division) addrs(i int) (out []string) {
 
 // rootMap is the map as a node of the root tells it.
 func (d *division) rootMap(ctx context.Context, addr string, _ uint64) (sets.Map, error) {
+	if d.deaf.Load() {
+		return sets.Map{}, errStopped
+	}
 	return (&setcare.Root{Set: setcare.NewSet(sets.RootName, []string{addr}, d)}).Map(ctx)
 }
 

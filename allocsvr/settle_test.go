@@ -24,13 +24,16 @@ const restoreBump = 1 << 20
 
 // restore ends all nodes of a Set, puts its stores back to a backup in a new era, and starts the
 // nodes again.
-func (d *division) restore(i int, m backup.Manifest) {
+func (d *division) restore(i int, m backup.Manifest, change ...func(*backup.Restore)) {
 	d.t.Helper()
 	f := d.fleets[i]
 	for _, n := range f.all() {
 		n.kill()
 	}
 	order := backup.Restore{DataDir: d.t.TempDir(), Name: "a", Names: []string{"a", "b", "c"}, Cluster: m.Cluster, Era: f.stores.Ref.Era + 1, Bump: restoreBump}
+	for _, f := range change {
+		f(&order)
+	}
 	content, err := order.Content(m, d.backups[i])
 	if err != nil {
 		d.t.Fatal(err)

@@ -238,7 +238,7 @@ func (m Map) Abort(id uint64, ranges []Range) (next Map, changed bool) {
 // the eras between, which no other Set may know of, and those who know a newer map of one of these
 // eras take it all the same. One that was heard stays as it is, or the root's would not be newer.
 func (m Map) AsRestored(eras uint64) Map {
-	if len(m.Sets) == 0 || m.Heard {
+	if len(m.Sets) == 0 && !m.Restored || m.Heard {
 		return m
 	}
 	m.Restored = true

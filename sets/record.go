@@ -39,7 +39,7 @@ func NewRecord(name string, root []string) Record {
 // empty if it is not known. seq.ErrConflict if it is a Set of another name or root, or a root.
 func (r Record) Join(name string, root []string, rootCluster string) (next Record, changed bool, err error) {
 	switch {
-	case r.IsRoot() && r.Name == "" && len(r.Runs) == 0:
+	case r.Alone():
 		next = NewRecord(name, root)
 		next.RootCluster = rootCluster
 		return next, true, nil
@@ -78,6 +78,9 @@ func (r Record) Encode() ([]byte, error) { return json.Marshal(r) }
 
 // IsRoot says whether the Set has the map, or is alone.
 func (r Record) IsRoot() bool { return len(r.Root) == 0 }
+
+// Alone reports whether the cluster is no Set, and was none before.
+func (r Record) Alone() bool { return r.IsRoot() && r.Name == "" && len(r.Runs) == 0 }
 
 // SetName is the Set's name; of a cluster that is alone RootName.
 func (r Record) SetName() string {
@@ -165,7 +168,7 @@ func (r Record) Last() uint64 {
 // Restored is the record in a new era: everything that it had, or may have had, is in limbo.
 // That of a cluster that is alone stays as it is: no section ever left it.
 func (r Record) Restored() Record {
-	if len(r.Runs) == 0 && r.IsRoot() && r.Name == "" {
+	if r.Alone() {
 		return r
 	}
 	r.Rest = Place{State: Limbo, Move: r.Rest.Move}

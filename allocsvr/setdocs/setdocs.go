@@ -203,7 +203,8 @@ func (d *Docs) ask(ctx context.Context, addrs []string) error {
 			errs = append(errs, err)
 			continue
 		}
-		if m.Version > d.Map().Version {
+		// The map of a backup may lack a Set that this one has heard of: settling the root asks for it.
+		if held := d.Map().Version; m.Version > held && (!m.Restored || held == 0) {
 			d.told.Store(&m)
 		}
 		return nil

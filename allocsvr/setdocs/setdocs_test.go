@@ -158,10 +158,10 @@ func TestAnotherSetHearsOfTheMap(t *testing.T) {
 			return now, nil
 		}
 	})
-	set := func(version uint64) {
+	set := func(version uint64, restored ...bool) {
 		mu.Lock()
 		defer mu.Unlock()
-		now.Version = version
+		now.Version, now.Restored = version, len(restored) > 0
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
@@ -190,6 +190,12 @@ func TestAnotherSetHearsOfTheMap(t *testing.T) {
 	set(4)
 	d.Look()
 	look(3, 4)
+	set(5, true) // of a backup: it may lack a Set that was heard of
+	d.Look()
+	look(4, 4)
+	set(6)
+	d.Look()
+	look(4, 6)
 
 	// What another node does with the record is seen at the next look.
 	if _, err := docs(t, c, false, false).Step(t.Context(), sets.Step{Op: sets.Activate, Move: 1, By: 1}, []sets.Range{{First: 2, Sections: 1}}); err != nil {

@@ -2,6 +2,7 @@ package setcare
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 	"sync"
@@ -45,11 +46,15 @@ type record struct {
 	era      uint64        // rises with each restore
 }
 
-// Run settles all sections that are in limbo. Every other Set must answer: ErrSetDown. It may be
-// repeated, and run twice at once.
+// Run settles all sections that are in limbo. Every other Set must answer: ErrSetDown. The root must
+// know all of them: ErrSetMissing. It may be repeated, and run twice at once.
 func (s *Settlement) Run(ctx context.Context) (Settled, error) {
 	out := Settled{Given: map[string][]seq.SectionID{}}
-	if err := s.look(ctx); err != nil {
+	err := s.look(ctx)
+	if err == nil && (s.m.Restored || s.Set == s.m.Sets[0].Name) {
+		err = s.missing(ctx)
+	}
+	if err != nil {
 		return out, err
 	}
 	last := s.m.Last
@@ -140,6 +145,9 @@ func (s *Settlement) namespaces(ctx context.Context) (told [][]byte, err error) 
 func (s *Settlement) look(ctx context.Context) (err error) {
 	if s.m, err = s.Root.Map(ctx); err != nil {
 		return err
+	}
+	if s.m.Restored && len(s.m.Sets) < 2 {
+		return fmt.Errorf("%w: its map is that of a backup and names no other Set: seqctl set add each of them again", ErrSetMissing)
 	}
 	if _, err := s.m.Set(s.Set); err != nil {
 		return err

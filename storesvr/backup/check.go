@@ -58,6 +58,9 @@ func Check(mapping seq.Mapping, states []quorum.RegisterState) []string {
 			say("%s: missing", r)
 		}
 	}
+	if _, err := SetOf(states); err != nil {
+		say("%v", err)
+	}
 	for _, r := range seq.FixedRegisters() {
 		if !seen[r] && !slices.Contains(seq.LaterRegisters(), r) {
 			say("%s: missing", r)

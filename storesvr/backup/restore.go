@@ -49,13 +49,17 @@ type Restore struct {
 	// WorkerMargin beyond the clock of each store, at its first start, is the floor of all
 	// worker ids: nobody holds a window of the eras before that reaches further.
 	WorkerMargin time.Duration
+	// WasSet says that the cluster became the root of Sets after the backup, which is of one that is
+	// alone. As a root Set that was restored it serves nothing before its Sets are added again, and it
+	// is settled.
+	WasSet bool
 }
 
 // Do makes the store's database of the backup. Every store of the new era is made of the
 // same backup, each with its own name; they vote once they are bound to one another, and
 // let nobody take anything before the longest lease of the era before has ended. Errors:
 // seq.ErrForeignCluster, ErrEra, ErrBump, ErrUnsound, ErrNewer, disk.ErrExists,
-// storesvr.ErrConfig. After an error nothing was made.
+// storesvr.ErrConfig, ErrWasSet. After an error nothing was made.
 func (o Restore) Do(m Manifest, states []quorum.RegisterState) (Content, error) {
 	c, err := o.Content(m, states)
 	if err != nil {
@@ -110,6 +114,10 @@ func (o Restore) Filling(m Manifest, states []quorum.RegisterState) (disk.Fillin
 	if wrong := Check(m.Mapping, states); len(wrong) > 0 {
 		return disk.Filling{}, fmt.Errorf("%w: %s (and %d more)", ErrUnsound, wrong[0], len(wrong)-1)
 	}
+	states, required, err := o.ofSets(m, states)
+	if err != nil {
+		return disk.Filling{}, err
+	}
 	raised, err := o.raise(m, states)
 	if err != nil {
 		return disk.Filling{}, err
@@ -122,7 +130,7 @@ func (o Restore) Filling(m Manifest, states []quorum.RegisterState) (disk.Fillin
 	if err != nil {
 		return disk.Filling{}, err
 	}
-	return disk.Filling{Registers: raised, Copies: copies, LeaseBound: max(m.LeaseBound, storesvr.DefaultMaxLease), Floors: floors, Required: m.Required, Origin: m.origin()}, nil
+	return disk.Filling{Registers: raised, Copies: copies, LeaseBound: max(m.LeaseBound, storesvr.DefaultMaxLease), Floors: floors, Required: required, Origin: m.origin()}, nil
 }
 
 // floors returns what registers begin with that the backup does not know, or whose windows reach

@@ -29,7 +29,7 @@ var tables = [][]mutant{
 	exactMutants, onceMutants, copyMutants, judgeMutants, leaseMutants, diskMutants, lostWriteMutants, floorMutants, limitMutants, idMutants, truthMutants, memoryMutants, keyMutants, versionMutants, frontMutants, loanMutants, requestMutants, transportMutants, authMutants, consoleMutants, bulkMutants, spaceMutants, etcdMutants, zoneMutants, setsMutants, setCallerMutants, allotMutants,
 	batchMutants,
 	inputMutants,
-	callerLifeMutants, identityMutants,
+	callerLifeMutants, identityMutants, beforeSetsMutants,
 }
 
 // mutants is the whole list: what has a number first, in the order of the numbers.

@@ -111,6 +111,6 @@ var versionMutants = []mutant{
 	{
 		rule: "older-builds-drop-nothing", name: "a restore forgets the protocol",
 		file: "storesvr/backup/restore.go", in: []string{"storesvr/backup"},
-		edits: []edit{{old: "Required: m.Required, ", new: ""}},
+		edits: []edit{{old: "Required: required, ", new: "Required: 0 * required, "}},
 	},
 }

@@ -37,10 +37,12 @@ func checkCommand() *cobra.Command {
 			Wrong     []string         `json:"wrong"`
 			Spent     []string         `json:"spent"`               // sound, and at their end
 			Signature backup.Signature `json:"signature,omitempty"` // empty: of a database
-		}{len(states), append([]string{}, backup.Check(m.Mapping, states)...), append([]string{}, backup.Spent(m.Mapping, states)...), sig}
+			Set       *backup.OfSet    `json:"set,omitempty"`       // nil: it is among what is wrong
+		}{len(states), append([]string{}, backup.Check(m.Mapping, states)...), append([]string{}, backup.Spent(m.Mapping, states)...), sig, setOf(states)}
 		if format == ui.FormatTable {
 			printSignature(stdout, sig)
 			printSpent(stdout, result.Spent)
+			printSet(stdout, result.Set, nil)
 			for _, what := range result.Wrong {
 				fmt.Fprintln(stdout, what)
 			}

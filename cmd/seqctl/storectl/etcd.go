@@ -113,7 +113,7 @@ func restoreOnEtcd(ctx context.Context, flags *etcdflags.Flags, r backup.Restore
 			if err != nil {
 				return err
 			}
-			out, states = contents{Manifest: from.Manifest, Signature: from.sig, Spent: backup.Spent(b.Mapping, b.States)}, from.states
+			out, states = contents{Manifest: from.Manifest, Signature: from.sig, Spent: backup.Spent(b.Mapping, b.States), Restored: asked(r)}, from.states
 			err = o.Make(ctx, client, b)
 			if errors.Is(err, etcdstore.ErrInitialized) || errors.Is(err, etcdstore.ErrRestored) {
 				return fmt.Errorf("%w: without --from the new era is made of it; or choose another --etcd-prefix", err)
@@ -123,11 +123,11 @@ func restoreOnEtcd(ctx context.Context, flags *etcdflags.Flags, r backup.Restore
 		return o.Raise(ctx, client, func(c etcdstore.Contents) (etcdstore.Beginning, error) {
 			m := manifestOf(c)
 			b, err := beginning(r, m, c.States)
-			out, states = contents{Manifest: m, Spent: backup.Spent(b.Mapping, b.States)}, c.States
+			out, states = contents{Manifest: m, Spent: backup.Spent(b.Mapping, b.States), Restored: asked(r)}, c.States
 			return b, err
 		})
 	})
-	if errors.Is(err, backup.ErrEra) || errors.Is(err, seq.ErrStaleEra) {
+	if errors.Is(err, backup.ErrEra) || errors.Is(err, backup.ErrWasSet) || errors.Is(err, seq.ErrStaleEra) {
 		return daemon.Usage(err)
 	}
 	if err != nil {

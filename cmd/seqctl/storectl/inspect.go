@@ -16,6 +16,7 @@ import (
 	"github.com/seqsvr/seqsvr/internal/ui"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
+	"github.com/seqsvr/seqsvr/sets"
 	"github.com/seqsvr/seqsvr/storesvr/acceptor"
 	"github.com/seqsvr/seqsvr/storesvr/backup"
 	"github.com/seqsvr/seqsvr/storesvr/disk"
@@ -88,8 +89,41 @@ type contents struct {
 	Signature backup.Signature `json:"signature,omitempty"` // empty: of a database
 	Kinds     map[string]int   `json:"kinds,omitempty"`     // registers of each kind
 	Highest   uint64           `json:"highest_section,omitempty"`
-	Exact     *exactContents   `json:"exact,omitempty"` // nil: no exact space
-	Spent     []string         `json:"spent,omitempty"` // of a restore: what hands out nothing in the new era
+	Exact     *exactContents   `json:"exact,omitempty"`    // nil: no exact space
+	Spent     []string         `json:"spent,omitempty"`    // of a restore: what hands out nothing in the new era
+	Set       *backup.OfSet    `json:"set,omitempty"`      // nil: check says what is wrong with it
+	Restored  *asRestored      `json:"restored,omitempty"` // nil: this is no restore
+}
+
+// asRestored is what a restore was told of the Sets.
+type asRestored struct {
+	WasSet bool `json:"was_set"`
+}
+
+func asked(r backup.Restore) *asRestored { return &asRestored{r.WasSet} }
+
+// setOf returns which Set the states are of; nil if they do not say so soundly.
+func setOf(states []quorum.RegisterState) *backup.OfSet {
+	of, err := backup.SetOf(states)
+	if err != nil || states == nil {
+		return nil
+	}
+	return &of
+}
+
+// printSet says which Set it is of, and of a restore what is to be done.
+func printSet(w io.Writer, of *backup.OfSet, restored *asRestored) {
+	if of == nil {
+		return
+	}
+	fmt.Fprintf(w, "of %v\n", of)
+	switch {
+	case restored == nil || !of.Alone:
+	case restored.WasSet:
+		fmt.Fprintf(w, "restored as Set %s, the root: it serves nothing before seqctl set add of each other Set, and then seqctl set settle --set %s\n", sets.RootName, sets.RootName)
+	default:
+		fmt.Fprintln(w, "WARNING: the backup is of a cluster that is alone (no Set). If Sets were added since, its numbers repeat: restore it with --was-set instead, and settle it")
+	}
 }
 
 // exactContents is what the sections of exact spaces have.
@@ -133,7 +167,7 @@ func (c contents) print(w io.Writer, format ui.Format, states []quorum.RegisterS
 			c.Highest = max(c.Highest, st.Max)
 		}
 	}
-	c.Exact = exactOf(c.Mapping, states)
+	c.Exact, c.Set = exactOf(c.Mapping, states), setOf(states)
 	if format != ui.FormatTable {
 		return ui.Print(w, format, c, nil)
 	}
@@ -162,6 +196,7 @@ func (c contents) print(w io.Writer, format ui.Format, states []quorum.RegisterS
 		fmt.Fprintln(w)
 	}
 	printSpent(w, c.Spent)
+	printSet(w, c.Set, c.Restored)
 	return nil
 }
 

@@ -39,7 +39,11 @@ was made with that key is taken.
 
 With --etcd the new era is made below --etcd-prefix, once: with --from where no cluster is, and without it of the
 cluster that is there, after its etcd was restored from a snapshot. It waits until leases of the era before are
-over. One that was interrupted serves nothing, and is given again.`,
+over. One that was interrupted serves nothing, and is given again.
+
+A backup of a cluster that is alone does not know that Sets were added since: their numbers would repeat. With
+--was-set it is restored as their root, which serves nothing before each Set is added again (seqctl set add) and
+the root is settled (seqctl set settle --set main).`,
 		Example: "  seqctl store restore --from /backup/seqsvr --era 1 --cluster prod --data-dir /var/lib/seqsvr/store --name store-1 --members store-1,store-2,store-3\n" +
 			"  seqctl store restore --etcd 10.0.0.1:2379 --era 1 --cluster prod",
 		Args: ctl.ExactArgs(),
@@ -53,6 +57,7 @@ over. One that was interrupted serves nothing, and is given again.`,
 	cmd.Flags().StringSliceVar(&r.Names, "members", nil, "`names` of all stores of the new era; required")
 	cmd.Flags().Uint64Var(&r.Bump, "bump", backup.DefaultBump, "by how many `numbers` every section and tag is raised for each era since the backup: more than any counter handed out in one")
 	cmd.Flags().DurationVar(&r.WorkerMargin, "worker-margin", backup.DefaultWorkerMargin, "how far beyond now the marks of worker ids are raised")
+	cmd.Flags().BoolVar(&r.WasSet, "was-set", false, "the cluster became the root of Sets after the backup, which is of one that is alone: it serves nothing before seqctl set settle")
 	flags.AddTo(cmd.Flags())
 	sign.addTo(cmd, "take only a backup that was made with it; empty: any")
 	cmd.RunE = o.Verb(func(ctx context.Context, format ui.Format, _ []string, stdout io.Writer) error {
@@ -81,14 +86,14 @@ over. One that was interrupted serves nothing, and is given again.`,
 			return restoreOnEtcd(ctx, &flags, r, &loaded{m, states, sig}, format, stdout, cmd.ErrOrStderr())
 		}
 		made, err := r.Do(m, states)
-		if errors.Is(err, storesvr.ErrConfig) || errors.Is(err, backup.ErrEra) {
+		if errors.Is(err, storesvr.ErrConfig) || errors.Is(err, backup.ErrEra) || errors.Is(err, backup.ErrWasSet) {
 			return daemon.Usage(err)
 		}
 		if err != nil {
 			return err
 		}
 		m.Era = r.Era
-		return contents{Manifest: m, Signature: sig, Spent: made.Spent()}.print(stdout, format, states)
+		return contents{Manifest: m, Signature: sig, Spent: made.Spent(), Restored: asked(r)}.print(stdout, format, states)
 	})
 	return cmd
 }
