@@ -39,8 +39,8 @@ for (const colorScheme of ['light', 'dark']) {
     await says(page, '#health', /healthy/i);
     for (const [view, [selector, pattern]] of Object.entries(filled)) {
       await page.click(`nav a[href="#${view}"]`);
+      await page.waitForSelector(`nav a[aria-current][href="#${view}"]`); // some views have their text before they are shown
       await says(page, selector, pattern);
-      assert.equal(await page.getAttribute('nav a[aria-current]', 'href'), `#${view}`);
       await audit(page, view, colorScheme === 'dark' ? ['color-contrast'] : undefined); // what else there is, light has too
     }
     assert.deepEqual(page.wrong, []);
