@@ -78,6 +78,9 @@ func (s *site) start(id string) *localcluster.Cluster {
 
 func (s *site) startEtcd() {
 	s.Helper()
+	if _, err := exec.LookPath("etcdctl"); err != nil {
+		s.Skip(err)
+	}
 	var err error
 	s.etcd, err = localcluster.StartEtcd(localcluster.EtcdConfig{Dir: filepath.Join(s.TempDir(), "etcd"), Members: 1})
 	if err != nil {
