@@ -379,8 +379,10 @@ func TestAClosedLogBeginsNothing(t *testing.T) {
 func TestWhatAWholeCopyCarriedAlongMayHaveBeenTaken(t *testing.T) {
 	s := newStores()
 	try(t, s, func(b *bench, g *Log) {
+		// A batch brings the one before it again: the store has to lack two.
 		b.want(g, "a", 1, exact.Answer{First: 1, Count: 1})
-		s.do(func() { // the next batch meets a store that lacks this one
+		b.want(g, "b", 1, exact.Answer{First: 2, Count: 1})
+		s.do(func() { // the next batch meets a store that lacks these
 			s.down[2] = true
 			s.copies[1] = exact.NewCopy(window.Milliseconds())
 			s.late = make(chan struct{})
@@ -401,8 +403,8 @@ func TestWhatAWholeCopyCarriedAlongMayHaveBeenTaken(t *testing.T) {
 				t.Errorf("got %v, want %v", err, ErrUnknown)
 			}
 		}
-		if got := s.last(0); got != 3 {
-			t.Fatalf("the copy stands at %d, want 3: the whole copy did not carry what was gathered", got)
+		if got := s.last(0); got != 4 {
+			t.Fatalf("the copy stands at %d, want 4: the whole copy did not carry what was gathered", got)
 		}
 	})
 }

@@ -116,6 +116,7 @@ func (s *site) shell(b block, m *machine, command string) {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
+	var before []byte // what the try before said
 	for {
 		cmd := exec.CommandContext(ctx, "bash", "-c", s.local(command, m))
 		cmd.Dir = s.dir
@@ -126,8 +127,9 @@ func (s *site) shell(b block, m *machine, command string) {
 			return
 		}
 		if ctx.Err() != nil {
-			s.t.Fatalf("line %d: %s: %v, want failure %v\n%s", b.line, command, err, b.fails, out)
+			s.t.Fatalf("line %d: %s: %v, want failure %v\n%s\nthe try before:\n%s", b.line, command, err, b.fails, out, before)
 		}
+		before = out
 	}
 }
 
