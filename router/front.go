@@ -30,6 +30,7 @@ import (
 type front struct {
 	methods
 	guard   *auth.Guard
+	refused *rpc.Refused
 	shown   func(*tls.ConnectionState) auth.Shown // what a connection showed
 	sdk     *client.Client
 	maxBody *atomic.Int64 // in bytes
@@ -78,7 +79,7 @@ func (f *front) routes() []route {
 }
 
 func newFront(r *Router) http.Handler {
-	f := &front{methodsOf(r.services, r.cfg.Guard, rpc.NewChanges(r.cfg.Logger, r.cfg.Guard, nil)), r.cfg.Guard, r.cfg.TLS.Shown, r.sdk, &r.maxBody, new(atomic.Int64), r.Ready,
+	f := &front{methodsOf(r.services, r.cfg.Guard, rpc.NewChanges(r.cfg.Logger, r.cfg.Guard, nil)), r.cfg.Guard, r.cfg.Refused, r.cfg.TLS.Shown, r.sdk, &r.maxBody, new(atomic.Int64), r.Ready,
 		browser.NewNames("http-hosts", r.cfg.HTTPListen, r.cfg.HTTPHosts), r.cfg.Leaf, r.cfg.Logger}
 	stats := &r.http
 	mux := http.NewServeMux()
@@ -176,7 +177,7 @@ func (f *front) meant(w http.ResponseWriter, r *http.Request, shape faultShape) 
 	if err == nil {
 		err = browser.CheckSite(r)
 	}
-	return !refuses(w, shape, err)
+	return !f.refuses(w, r, shape, err)
 }
 
 // served reports whether a program may take numbers by GET, as Leaf has it. If not, it answers.
@@ -185,15 +186,16 @@ func (f *front) served(w http.ResponseWriter, r *http.Request, shape faultShape)
 		shape(w, http.StatusNotFound, fault{Code: "NOT_FOUND", Message: "Leaf's paths that take numbers by GET are off: expected a router with --leaf, or POST below /v1"})
 		return false
 	}
-	return !refuses(w, shape, browser.CheckProgram(r))
+	return !f.refuses(w, r, shape, browser.CheckProgram(r))
 }
 
 // refuses answers a request that package browser found an error in.
-func refuses(w http.ResponseWriter, shape faultShape, err error) bool {
+func (f *front) refuses(w http.ResponseWriter, r *http.Request, shape faultShape, err error) bool {
 	var wrong *browser.Error
 	if !errors.As(err, &wrong) {
 		return false
 	}
+	f.refused.Note(rpc.RefusedPage, r.RemoteAddr)
 	shape(w, wrong.Status, fault{Code: wrong.Code, Message: wrong.Error()})
 	return true
 }
@@ -202,6 +204,7 @@ func refuses(w http.ResponseWriter, shape faultShape, err error) bool {
 func (f *front) fail(w http.ResponseWriter, r *http.Request, shape faultShape, err error) {
 	var quota *auth.QuotaError
 	code, what := faultOf(err)
+	f.refused.NoteError(err, r.RemoteAddr)
 	switch {
 	case errors.Is(err, errTooLarge):
 		code, what.Code = http.StatusRequestEntityTooLarge, "TOO_LARGE"

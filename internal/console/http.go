@@ -45,6 +45,7 @@ func (c *Console) guarded(next http.Handler) http.Handler {
 		h.Set("Cross-Origin-Opener-Policy", "same-origin")
 		var wrong *browser.Error
 		if errors.As(c.cfg.Names.Check(r), &wrong) {
+			c.cfg.Refused.Note(rpc.RefusedPage, r.RemoteAddr)
 			refuse(w, wrong.Status, wrong.Error())
 			return
 		}
@@ -61,6 +62,7 @@ func (c *Console) guarded(next http.Handler) http.Handler {
 func (c *Console) checked(method string, next http.HandlerFunc) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if err := c.may(r, method); err != nil {
+			c.cfg.Refused.NoteError(err, r.RemoteAddr)
 			fail(w, err)
 			return
 		}

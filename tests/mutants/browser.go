@@ -17,7 +17,7 @@ var browserMutants = []mutant{
 	{rule: "pages-of-others-are-refused", name: "what a browser says of the site is not looked at", file: "router/front.go", in: []string{"router"}, edits: []edit{
 		{"		err = browser.CheckSite(r)\n", "		err = nil\n"}}},
 	{rule: "leaf-is-for-programs", name: "a browser takes numbers by GET", file: "router/front.go", in: []string{"router"}, edits: []edit{
-		{"	return !refuses(w, shape, browser.CheckProgram(r))\n", "	return true\n"}}},
+		{"	return !f.refuses(w, r, shape, browser.CheckProgram(r))\n", "	return true\n"}}},
 	{rule: "leaf-is-for-programs", name: "an image of a page takes a number", file: "internal/browser/browser.go", in: []string{"router"}, edits: []edit{
 		{"		if name == \"Accept\" {\n", "		if false {\n"}}},
 	{rule: "leaf-is-for-programs", name: "Leaf's paths take numbers without --leaf", file: "router/front.go", in: []string{"router"}, edits: []edit{
