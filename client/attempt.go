@@ -29,7 +29,7 @@ type fault struct {
 }
 
 func (k *call) attempt(s *server, probe *health, round int) *attempt {
-	return &attempt{server: s, probe: probe, rules: k.rules, space: k.space, version: s.holds(), round: round}
+	return &attempt{server: s, probe: probe, rules: k.rules, space: k.space, version: s.Version(), round: round}
 }
 
 // unary makes the attempt by a unary call.

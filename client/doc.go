@@ -3,12 +3,8 @@
 // # How a call travels
 //
 // Next finds the section of the key and, by the route table (table.go), the server that owns
-// it. There the key gets a slot in a batch: keys that travel in one message. A batch waits in
-// the queue of a stream (stream.go, queue.go), a bidirectional gRPC stream of which each
-// server has two. Its sender sends what waits, with no timer: with few callers at once, with
-// many when the reply to the batch before has come, or when enough keys wait (pace.go). The
-// receiver completes the batch by closing one channel, for which all of its callers wait, and
-// each reads the answer in its slot. Nearly all calls end here.
+// it. There the key gets a slot in a batch: keys that travel in one message, on a stream
+// (internal/sdk/stream). Nearly all calls end here.
 //
 // NextBatch gives all of its keys slots in one batch per owner, or makes a unary call if they
 // are many. Current, Raise, Generate, TakeSegment and the calls on Any, Once and Owner are

@@ -1,8 +1,12 @@
 package client
 
 import (
+	"errors"
 	"testing"
 	"time"
+
+	"github.com/seqsvr/seqsvr/internal/sdk/stream"
+	"github.com/seqsvr/seqsvr/seq"
 )
 
 func TestProbesOfAServerAreOneAtATimeAndApart(t *testing.T) {
@@ -62,5 +66,37 @@ func TestWhetherAServerIsSilentIsLookedAtOnceForAllKeysOfAnOrder(t *testing.T) {
 	}
 	if p.of(nil) != nil {
 		t.Error("an owner that is not known has a parcel")
+	}
+}
+
+func TestASilentServerIsInDoubtUntilItAnswers(t *testing.T) {
+	c := bare()
+	c.cfg, _ = Config{Addrs: []string{"a"}}.withDefaults()
+	p := &server{c: c, addr: "a"}
+	if err := p.Ended(stream.ErrTimedOut); !errors.Is(err, ErrUnreachable) || final(err) {
+		t.Errorf("got %v, want %v, to be retried", err, ErrUnreachable)
+	}
+	if !p.health.silent.Load() {
+		t.Error("the silent server is not in doubt")
+	}
+	if ok, probe := p.health.admit(); !ok || probe != &p.health {
+		t.Error("the first call to a server in doubt is its probe")
+	}
+	if ok, _ := p.health.admit(); ok {
+		t.Error("a second call went to a server in doubt beside the probe")
+	}
+	p.health.release()
+	p.Answered()
+	if ok, probe := p.health.admit(); !ok || probe != nil {
+		t.Error("a server that answered is still in doubt")
+	}
+}
+
+func TestTheCallersOwnOverloadEndsACallAndAServersDoesNot(t *testing.T) {
+	if !final(stream.ErrFull) {
+		t.Error("the caller's own overload must not be retried")
+	}
+	if final(seq.ErrOverloaded) {
+		t.Error("a server's own overload must be retried")
 	}
 }

@@ -284,21 +284,10 @@ func (s *set) hold(life seq.Incarnation, addr string) (changed bool) {
 		s.routes, s.nodes = nil, nil
 		s.version.Store(0)
 		for _, one := range s.c.servers.known(s) {
-			for _, st := range one.streams {
-				st.hangUpNow()
-			}
+			one.streams.HangUp()
 		}
 	default:
 		return false
 	}
 	return true
-}
-
-// hangUpNow ends the gRPC stream that is open. Batches in flight are tried again.
-func (s *stream) hangUpNow() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.hangUp != nil {
-		s.hangUp()
-	}
 }

@@ -52,7 +52,7 @@ func (c *Client) probe(ctx context.Context, all []*server) error {
 	for _, s := range all {
 		asking.Go(func() {
 			answers <- s.try(ctx, c.cfg.Timeout, func(ctx context.Context) error {
-				reply, err := s.rpc.Routes(ctx, &pb.RoutesRequest{RouteVersion: s.holds()})
+				reply, err := s.rpc.Routes(ctx, &pb.RoutesRequest{RouteVersion: s.Version()})
 				if of := s.set(); err == nil && of != nil && of.id() == reply.GetClusterId() {
 					err = of.refuses(s, rpc.IncarnationFromProto(reply.GetIncarnation()))
 				}

@@ -9,6 +9,13 @@ import (
 	"github.com/seqsvr/seqsvr/seq"
 )
 
+// bare is a Client that takes a wish for a newer table, and nothing else.
+func bare() *Client {
+	c := &Client{}
+	c.table.open(c)
+	return c
+}
+
 // round is the servers that one round asks for one key, in order: a to e are of the table,
 // where c owns section 0 and d and e are its standbys, and s is the one address of Config.
 // Those in doubt are silent for all kinds of calls; those being probed are asked by another

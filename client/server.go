@@ -13,6 +13,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/seqsvr/seqsvr/internal/rpc"
+	"github.com/seqsvr/seqsvr/internal/sdk/stream"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/seq"
 )
@@ -38,22 +39,23 @@ type server struct {
 	health    health // of all calls but those for IDs
 	idsHealth health
 	large     *semaphore.Weighted // of the keys of calls of more than maxQueued
-	streams   [2]*stream
-	balance   balance
+	streams   *stream.Pair
 }
 
 // open is for a new server.
 func (s *server) open(conn *grpc.ClientConn) {
 	s.conn, s.rpc, s.ids, s.segs = conn, pb.NewSequenceClient(conn), pb.NewSnowflakeClient(conn), pb.NewSegmentClient(conn)
 	s.large = semaphore.NewWeighted(maxLarge)
-	s.balance.born = time.Now()
-	for i := range s.streams {
-		s.streams[i] = newStream(s, &s.balance.load[i])
-	}
+	s.streams = stream.NewPair(&s.c.streams, s)
 }
 
-// answered notes any word from the server.
-func (s *server) answered() {
+// Open implements stream.Server.
+func (s *server) Open(ctx context.Context) (pb.Sequence_StreamClient, error) {
+	return s.rpc.Stream(ctx)
+}
+
+// Answered notes any word from the server.
+func (s *server) Answered() {
 	if s.health.silent.Load() {
 		s.health.silent.Store(false)
 		s.c.cfg.Logger.Debug("server answers again", "addr", s.addr)
@@ -88,9 +90,9 @@ func (s *server) lost(cause error) {
 	}
 }
 
-// streamEnded is what the end of a stream means for the calls on it. A server that has not
+// Ended is what the end of a stream means for the calls on it. A server that has not
 // begun to serve says so, and so does one of another cluster or era; every other end is a lost attempt.
-func (s *server) streamEnded(cause error) error {
+func (s *server) Ended(cause error) error {
 	if errors.Is(cause, seq.ErrNoQuorum) {
 		return cause
 	}
@@ -125,10 +127,10 @@ func (s *server) attempt(ctx context.Context, r *rules, round int, do func(conte
 		if r.ids {
 			s.idsHealth.silent.Store(false)
 		}
-		s.answered()
+		s.Answered()
 	case errors.Is(end, context.Canceled), end != nil && !r.patient:
 		return end // by the caller: it says nothing of the server
-	case silent && r.ids && lost.cause == errTimedOut:
+	case silent && r.ids && lost.cause == stream.ErrTimedOut:
 		s.idsHealth.hush()
 	case end != nil:
 	default:
@@ -151,8 +153,8 @@ func (s *server) try(ctx context.Context, limit time.Duration, do func(context.C
 	case err == nil:
 		return nil
 	case try.Err() != nil && (code == 0 || code == pb.ErrorCode_ERROR_CODE_DEADLINE):
-		return &lostError{s.addr, errTimedOut}
-	case code != 0 || errors.Is(err, errMalformed) || final(err):
+		return &lostError{s.addr, stream.ErrTimedOut}
+	case code != 0 || errors.Is(err, stream.ErrMalformed) || final(err):
 		return err
 	}
 	switch status.Code(err) {
@@ -164,33 +166,7 @@ func (s *server) try(ctx context.Context, limit time.Duration, do func(context.C
 	return &namelessError{s.addr, err}
 }
 
-// queue gives a key a slot in a batch on one of the streams. Without an error the batch is
-// completed exactly once, within about AttemptTimeout.
-func (s *server) queue(space *seq.Space, key Key, count uint32, r *request) (slot, error) {
-	k := s.balance.pick()
-	t, full, err := s.streams[k].enqueue(space, key, count, r, s.room(k))
-	if full {
-		t, _, err = s.streams[1-k].enqueue(space, key, count, r, s.room(1-k))
-	}
-	return t, err
-}
-
-// queueAll is queue for the keys of a NextBatch at idx, all in one batch.
-func (s *server) queueAll(space *seq.Space, keys *takes, idx []int) (slot, error) {
-	k := s.balance.pick()
-	t, full, err := s.streams[k].enqueueAll(space, keys, idx, s.room(k))
-	if full {
-		t, _, err = s.streams[1-k].enqueueAll(space, keys, idx, s.room(1-k))
-	}
-	return t, err
-}
-
-// room is how many keys may wait for a stream: MaxQueue for both together.
-func (s *server) room(stream int) int { return (s.c.cfg.MaxQueue + 1 - stream) / 2 }
-
 func (s *server) close(cause error) {
-	for _, st := range s.streams {
-		st.close(cause)
-	}
+	s.streams.Close(cause)
 	_ = s.conn.Close()
 }

@@ -148,9 +148,7 @@ func (s *servers) sweepLoop() {
 			s.mu.RUnlock()
 			for _, one := range all {
 				one.seek(now)
-				for _, st := range one.streams {
-					st.sweep(now)
-				}
+				one.streams.Sweep(now)
 			}
 		}
 	}

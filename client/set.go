@@ -261,8 +261,8 @@ func (s *server) set() *set {
 	return nil
 }
 
-// holds is the version of the table of the server's Set; 0 for none.
-func (s *server) holds() uint64 {
+// Version is the version of the table of the server's Set; 0 for none.
+func (s *server) Version() uint64 {
 	if of := s.set(); of != nil {
 		return of.version.Load()
 	}

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"github.com/seqsvr/seqsvr/internal/sdk/stream"
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/sets"
 )
@@ -43,7 +44,7 @@ func (c *Client) SetsOf(space string, uids []seq.UID, names []string) []int {
 		return nil
 	}
 	out := make([]int, 0, len(uids)+len(names))
-	for _, uid := range append(uids[:len(uids):len(uids)], keysOf(names).places...) {
+	for _, uid := range append(uids[:len(uids):len(uids)], stream.KeysOf(names).Places...) {
 		out = append(out, v.sets.Index(of.SectionOf(uid)))
 	}
 	return out

@@ -165,7 +165,7 @@ func (t *table) current(ctx context.Context) (*view, error) {
 // newer era is asked for its table whatever is at hand, because a new era counts tables from the
 // beginning.
 func (t *table) fetch(ctx context.Context, s *server) error {
-	a, err := t.ask(ctx, s, s.holds())
+	a, err := t.ask(ctx, s, s.Version())
 	if err == nil && a.reply.GetRoutes() == nil && s.target().Life().Newer(a.life) {
 		a, err = t.ask(ctx, s, 0)
 	}
@@ -272,9 +272,9 @@ func (t *table) adoptMap(m sets.Map) bool {
 	return true
 }
 
-// heard notes what a reply says of the table of the server's Set: a newer table, or that one
+// Heard notes what a reply says of the table of the server's Set: a newer table, or that one
 // exists.
-func (s *server) heard(version uint64, routes *pb.RouteTable) {
+func (s *server) Heard(version uint64, routes *pb.RouteTable) {
 	of := s.set()
 	if of == nil || version <= of.version.Load() {
 		return

@@ -63,6 +63,6 @@ var frontMutants = []mutant{
 		{"	if tx.broken {\n", "	if false {\n"}}},
 	{rule: "transactions-are-whole", name: "EXEC takes though a command of it is not allowed", file: "router/resp/transaction.go", in: []string{"router/resp"}, edits: []edit{
 		{"; tx.ops[i].err != nil {\n", "; false {\n"}}},
-	{rule: "orders-are-done-once", name: "keys that wait at the server fail with the others", file: "client/order.go", in: []string{"client"}, edits: []edit{
-		{"			if s.open() {\n", "			if false {\n"}}},
+	{rule: "orders-are-done-once", name: "keys that wait at the server fail with the others", file: "internal/sdk/stream/order.go", in: []string{"internal/sdk/stream"}, edits: []edit{
+		{"			if s.Open() {\n", "			if false {\n"}}},
 }

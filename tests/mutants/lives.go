@@ -19,7 +19,7 @@ var callerLifeMutants = []mutant{
 	{rule: "a-restore-is-followed-once", name: "the table of the old era stays", file: "client/life.go", in: []string{"client"}, edits: []edit{
 		{"		s.version.Store(0)\n", ""}}},
 	{rule: "a-restore-is-followed-once", name: "streams to the old era go on", file: "client/life.go", in: []string{"client"}, edits: []edit{
-		{"				st.hangUpNow()\n", "				_ = st\n"}}},
+		{"			one.streams.HangUp()\n", "			_ = one\n"}}},
 	{rule: "a-restore-is-followed-once", name: "a server that refuses is not asked which life it is of", file: "client/retry.go", in: []string{"client"}, edits: []edit{
 		{"		from.doubt()\n", ""}}},
 	{rule: "a-restore-is-followed-once", name: "a client goes over to an older era", file: "client/life.go", in: []string{"client"}, edits: []edit{

@@ -45,9 +45,9 @@ var setCallerMutants = []mutant{
 		{"				one.seek(now)\n", ""}}},
 	{rule: "keys-of-sets-apart", name: "keys of a Set wait for the attempts of another", file: "client/owners.go", in: []string{"client"}, edits: []edit{
 		{"	if i == len(k.places) {\n		return nil\n	}\n	all :=", "	if true {\n		return nil\n	}\n	all :="}}},
-	{rule: "answers-before-tables", name: "answers wait for the table that comes with them", file: "client/stream.go", in: []string{"client"}, edits: []edit{
+	{rule: "answers-before-tables", name: "answers wait for the table that comes with them", file: "internal/sdk/stream/stream.go", in: []string{"internal/sdk/stream"}, edits: []edit{
 		{"			if told = slices", "			if told = true || slices"}}},
-	{rule: "answers-before-tables", name: "a refusal is given out before the table that comes with it", file: "client/stream.go", in: []string{"client"}, edits: []edit{
+	{rule: "answers-before-tables", name: "a refusal is given out before the table that comes with it", file: "internal/sdk/stream/stream.go", in: []string{"internal/sdk/stream"}, edits: []edit{
 		{"			if told = slices", "			if told = false && slices"}}},
 	{rule: "map-only-rises", name: "an older map takes the place of a newer one", file: "client/table.go", in: []string{"client"}, edits: []edit{
 		{"	if m.Version <= t.sets.Version {\n", "	if m.Version == 0 {\n"}}},
