@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/seqsvr/seqsvr/internal/sdk/route"
 	"github.com/seqsvr/seqsvr/internal/sdk/stream"
 	"github.com/seqsvr/seqsvr/seq"
 )
@@ -27,7 +28,7 @@ func (c *Client) Begin(ctx context.Context, orders ...*Order) { c.BeginNear(ctx,
 // BeginNear is Begin for a program that has an AllocSvr within it: near is asked first, and
 // what it does not have goes by the network.
 func (c *Client) BeginNear(ctx context.Context, near Near, orders ...*Order) {
-	v := c.table.view.Load()
+	v := c.table.View()
 	p := parcelsPool.Get().(*parcels)
 	for _, o := range orders {
 		o.Open(ctx, taker{c})
@@ -54,7 +55,7 @@ var errNotAsked = fmt.Errorf("%w: owner not asked", seq.ErrNoRoute)
 
 // plain is the space of an order that can be asked for at once, and its requests there. The
 // others are for NextBatch, which has the words for what is wrong with them.
-func (c *Client) plain(ctx context.Context, v *view, o *Order) (*seq.Space, []stream.Request) {
+func (c *Client) plain(ctx context.Context, v *route.View, o *Order) (*seq.Space, []stream.Request) {
 	n := len(o.UIDs)
 	if v == nil || c.cfg.alone(ctx) || n == 0 || n > maxQueued || len(o.Counts) != 0 && len(o.Counts) != n {
 		return nil, nil
@@ -64,7 +65,7 @@ func (c *Client) plain(ctx context.Context, v *view, o *Order) (*seq.Space, []st
 			return nil, nil
 		}
 	}
-	space, err := v.mapping.Space(o.Space)
+	space, err := v.Mapping.Space(o.Space)
 	if err != nil {
 		return nil, nil
 	}
@@ -91,14 +92,14 @@ type parcel struct {
 var parcelsPool = sync.Pool{New: func() any { return &parcels{} }}
 
 // sort puts the keys of an order that have no numbers yet with those for the same server.
-func (p *parcels) sort(v *view, o *Order) {
+func (p *parcels) sort(v *route.View, o *Order) {
 	missed := 0
 	for i, uid := range o.UIDs {
 		if o.Ranges[i].First != 0 {
 			missed++
 			continue
 		}
-		to := v.owner(o.Where().SectionOf(uid))
+		to := peer(v.Owner(o.Where().SectionOf(uid)))
 		at := p.of(to)
 		if at == nil || at.silent {
 			o.Ranges[i].Err = errNotAsked

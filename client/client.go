@@ -4,8 +4,8 @@ import (
 	"context"
 	"fmt"
 	"sync"
-	"sync/atomic"
 
+	"github.com/seqsvr/seqsvr/internal/sdk/route"
 	"github.com/seqsvr/seqsvr/internal/sdk/stream"
 	"github.com/seqsvr/seqsvr/seq"
 )
@@ -24,12 +24,10 @@ type Range = seq.Range
 // Client talks to one cluster. It is safe for concurrent use; make one and share it.
 type Client struct {
 	cfg       Config
-	servers   servers
-	table     table
+	table     *route.Table
 	ids       idQueues
 	fallbacks fallbacks
 	lent      lent
-	turn      atomic.Uint32 // where the next round that asks all in turn begins
 	counts    counts
 	streams   stream.Config
 
@@ -51,18 +49,13 @@ func New(ctx context.Context, cfg Config) (*Client, error) {
 	c := &Client{cfg: cfg}
 	c.ctx, c.cancel = context.WithCancel(context.Background())
 	c.streams = stream.Config{Context: c.ctx, Go: c.tasks.Go, AttemptTimeout: cfg.AttemptTimeout, MaxQueue: cfg.MaxQueue}
-	c.table.open(c)
 	c.ids.open(c)
-	if err := c.servers.open(c); err != nil {
+	if c.table, err = route.New(c.routing()); err != nil {
 		_ = c.Close()
 		return nil, fmt.Errorf("new client: %w", err)
 	}
-	c.table.home.begin()
-	c.tasks.Go(c.servers.sweepLoop)
-	c.tasks.Go(c.table.keepMeeting)
-	if cfg.Zone != "" && len(cfg.Addrs) > 1 {
-		c.tasks.Go(c.servers.followZones)
-	}
+	c.table.Begin()
+	c.tasks.Go(c.sweepLoop)
 	c.fallbacks = openFallbacks(c)
 	if cfg.Lazy {
 		return c, nil
@@ -77,12 +70,12 @@ func New(ctx context.Context, cfg Config) (*Client, error) {
 // Ready waits for the first route table until ctx ends, or Config.Timeout if ctx has
 // no deadline. seq.ErrForeignCluster is returned as soon as all addresses of Config said that
 // they belong to another cluster. The error wraps the last reason why there is no table.
-func (c *Client) Ready(ctx context.Context) error { return c.table.await(ctx, nil) }
+func (c *Client) Ready(ctx context.Context) error { return c.table.Await(ctx, nil) }
 
 // Reach is Ready for callers that wait as a call does: it also ends with
 // seq.ErrNoQuorum once all Addrs that answer say that they have no quorum of stores.
 func (c *Client) Reach(ctx context.Context) error {
-	_, err := c.table.current(ctx)
+	_, err := c.table.Current(ctx)
 	return err
 }
 
@@ -93,7 +86,26 @@ func (c *Client) Close() error {
 	c.lent.close(c)
 	c.cancel()
 	c.ids.close()
-	c.servers.close()
+	c.table.Close()
 	c.tasks.Wait()
 	return nil
+}
+
+// routing is what the route table needs of the Client.
+func (c *Client) routing() route.Config {
+	return route.Config{
+		Addrs: c.cfg.Addrs, ClusterID: c.cfg.ClusterID, Zone: c.cfg.Zone, Indirect: c.cfg.Indirect,
+		Timeout: c.cfg.Timeout, AttemptTimeout: c.cfg.AttemptTimeout, Logger: c.cfg.Logger,
+		Context: c.ctx, Go: c.tasks.Go, Dial: c.connect, Watch: func(of *route.Set) route.Care { return newCare(c, of) },
+	}
+}
+
+// begin is what a call begins with: its deadline, and the view.
+func (c *Client) begin(ctx context.Context) (context.Context, context.CancelFunc, *route.View, error) {
+	ctx, cancel := c.cfg.within(ctx)
+	v, err := (*route.View)(nil), ctx.Err()
+	if err == nil {
+		v, err = c.table.Current(ctx)
+	}
+	return ctx, cancel, v, err
 }

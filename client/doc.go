@@ -12,7 +12,7 @@
 //
 // A call that got no answer goes through the retry loop (retry.go), which all kinds of calls
 // share; what they differ in is a value (rules.go). It makes attempts: where a refusal
-// pointed, at the owner, at the standbys, at an address of Config; or, for what all servers
+// pointed, at the owner, at the route.Standbys, at an address of Config; or, for what all servers
 // answer alike, at one after the other. Then it pauses, and begins again with the newest
 // route table. It ends with ctx, with an error that no retry cures (errors.go), or when no
 // server that can be reached has a quorum of stores (outage.go). A server that was silent has

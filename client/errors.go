@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/seqsvr/seqsvr/client/fallback"
+	"github.com/seqsvr/seqsvr/internal/sdk/route"
 	"github.com/seqsvr/seqsvr/internal/sdk/stream"
 	"github.com/seqsvr/seqsvr/seq"
 )
@@ -24,9 +25,8 @@ var (
 	// to make IDs here. It stands beside the reason of the call.
 	ErrNoFallback = fallback.ErrNoWindow
 	// ErrClosed: the Client was closed. Do not retry.
-	ErrClosed = errors.New("client closed")
+	ErrClosed = route.ErrClosed
 
-	errServerGone = errors.New("server left the route table")
 	// Answers to whether a server has a quorum.
 	errNoQuorum = errors.New("no quorum there")
 	errSilent   = errors.New("no answer")

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/seqsvr/seqsvr/internal/sdk/route"
 	"github.com/seqsvr/seqsvr/internal/sdk/stream"
 	"github.com/seqsvr/seqsvr/seq"
 )
@@ -52,7 +53,7 @@ func TestNoCallForAnIDGoesToASilentServerBeforeThatHasSaidAnything(t *testing.T)
 // A key that stands twice in an order must not be asked for once: the other one, asked for again, would get
 // the larger number though it stands first.
 func TestWhetherAServerIsSilentIsLookedAtOnceForAllKeysOfAnOrder(t *testing.T) {
-	p, s := parcels{}, &server{}
+	p, s := parcels{}, &server{Server: &route.Server{}}
 	s.health.silent.Store(true)
 	if !p.of(s).silent {
 		t.Error("a silent server is asked")
@@ -70,9 +71,7 @@ func TestWhetherAServerIsSilentIsLookedAtOnceForAllKeysOfAnOrder(t *testing.T) {
 }
 
 func TestASilentServerIsInDoubtUntilItAnswers(t *testing.T) {
-	c := bare()
-	c.cfg, _ = Config{Addrs: []string{"a"}}.withDefaults()
-	p := &server{c: c, addr: "a"}
+	p := peer(bare("a").table.Seeds()[0])
 	if err := p.Ended(stream.ErrTimedOut); !errors.Is(err, ErrUnreachable) || final(err) {
 		t.Errorf("got %v, want %v, to be retried", err, ErrUnreachable)
 	}

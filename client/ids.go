@@ -154,7 +154,7 @@ func generate(ctx context.Context, c *Client, request *pb.SnowflakeGenerateReque
 		got, err = idsOf(reply, request.GetCount())
 		return err
 	})
-	c.table.glance(time.Now())
+	c.table.Glance(time.Now())
 	return got, err
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/seqsvr/seqsvr/internal/sdk/route"
 	"github.com/seqsvr/seqsvr/internal/sdk/stream"
 	"github.com/seqsvr/seqsvr/seq"
 )
@@ -61,7 +62,7 @@ func (c *Client) take(ctx context.Context, key Key, n uint32, named *Request) (R
 // join gives the key a slot in a batch to its owner, which nearly always answers. No batch
 // and no error: the owner is not known, or silent, or the call goes alone. r is what all
 // attempts of the call repeat, in an exact space.
-func join(ctx context.Context, c *Client, key Key, n uint32, named *Request) (v *view, s stream.Slot, r *stream.Request, err error) {
+func join(ctx context.Context, c *Client, key Key, n uint32, named *Request) (v *route.View, s stream.Slot, r *stream.Request, err error) {
 	if err := seq.CheckCount("count", uint64(n)); err != nil {
 		return nil, stream.Slot{}, nil, err
 	}
@@ -76,12 +77,12 @@ func join(ctx context.Context, c *Client, key Key, n uint32, named *Request) (v 
 	if err := ctx.Err(); err != nil {
 		return nil, stream.Slot{}, nil, err
 	}
-	if v, err = c.table.current(ctx); err != nil {
+	if v, err = c.table.Current(ctx); err != nil {
 		return nil, stream.Slot{}, nil, err
 	}
-	space, err := v.mapping.Space(key.Space)
+	space, err := v.Mapping.Space(key.Space)
 	if err != nil {
-		if v, space, err = c.table.space(ctx, v, key.Space); err != nil {
+		if v, space, err = c.table.Space(ctx, v, key.Space); err != nil {
 			return nil, stream.Slot{}, nil, err
 		}
 	}
@@ -90,7 +91,7 @@ func join(ctx context.Context, c *Client, key Key, n uint32, named *Request) (v 
 			return nil, stream.Slot{}, nil, err
 		}
 	}
-	owner := v.owner(space.SectionOf(key.Place()))
+	owner := peer(v.Owner(space.SectionOf(key.Place())))
 	if owner == nil || owner.health.silent.Load() || c.cfg.alone(ctx) {
 		return v, stream.Slot{}, r, nil
 	}
@@ -101,7 +102,7 @@ func join(ctx context.Context, c *Client, key Key, n uint32, named *Request) (v 
 }
 
 // nextOnward is Next where it is not as simple as nearly always.
-func nextOnward(ctx context.Context, t take, v *view, s stream.Slot, err error) (seq.Seq, error) {
+func nextOnward(ctx context.Context, t take, v *route.View, s stream.Slot, err error) (seq.Seq, error) {
 	r, err := t.finish(ctx, v, s, err)
 	if err != nil {
 		return 0, told(fmt.Sprintf("next %v", t.key), err)
@@ -118,7 +119,7 @@ type take struct {
 }
 
 // finish waits for what came of join, and asks others if it was no answer.
-func (t take) finish(ctx context.Context, v *view, s stream.Slot, err error) (Range, error) {
+func (t take) finish(ctx context.Context, v *route.View, s stream.Slot, err error) (Range, error) {
 	if err != nil {
 		return Range{}, err
 	}
@@ -137,8 +138,8 @@ func (t take) finish(ctx context.Context, v *view, s stream.Slot, err error) (Ra
 
 // retry asks one server after the other until one answers or the call ends. first is why the
 // owner gave no answer; nil if it was not asked.
-func (t take) retry(ctx context.Context, v *view, first error) (Range, error) {
-	space, err := v.mapping.Space(t.key.Space)
+func (t take) retry(ctx context.Context, v *route.View, first error) (Range, error) {
+	space, err := v.Mapping.Space(t.key.Space)
 	if err != nil {
 		return Range{}, err
 	}
@@ -151,8 +152,8 @@ func (t take) retry(ctx context.Context, v *view, first error) (Range, error) {
 		k.until = time.Now().Add(t.c.cfg.Timeout)
 	}
 	if first != nil {
-		k.start = tries{gen: v.gen, next: 1}
-		if end := k.failed(ctx, k.of(0), v.owner(space.SectionOf(t.key.Place())), first); end != nil {
+		k.start = tries{gen: v.Gen, next: 1}
+		if end := k.failed(ctx, k.of(0), peer(v.Owner(space.SectionOf(t.key.Place()))), first); end != nil {
 			return Range{}, end
 		}
 	}

@@ -40,7 +40,7 @@ func (c *Client) nextBatch(ctx context.Context, space string, keys stream.Keys, 
 	if err := seq.CheckKeys("the call", n); err != nil {
 		return nil, told("next batch", err)
 	}
-	of, err := c.table.spaceOf(ctx, space)
+	of, err := c.table.SpaceOf(ctx, space)
 	if err != nil {
 		return nil, told("next batch", err)
 	}

@@ -56,7 +56,7 @@ func (c *Client) lookup(ctx context.Context, key Key, id string) (got Range, err
 	if err := seq.CheckRequestID("request id", id); err != nil {
 		return got, err
 	}
-	space, err := c.table.spaceOf(ctx, key.Space)
+	space, err := c.table.SpaceOf(ctx, key.Space)
 	if err != nil {
 		return got, err
 	}

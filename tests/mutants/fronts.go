@@ -5,7 +5,7 @@ var frontMutants = []mutant{
 	{rule: "outage-is-of-all", name: "one AllocSvr with a quorum does not count", file: "client/outage.go", in: []string{"client"}, edits: []edit{
 		{"		case nil:\n			return nil, len(all)\n", "		case nil:\n"}}},
 	{rule: "outage-is-of-all", name: "a call ends though others have a quorum", file: "client/retry.go", in: []string{"client"}, edits: []edit{
-		{"	case in.outage.reason() != nil:\n", "	case true:\n"}}},
+		{"	case in.Care.Reason() != nil:\n", "	case true:\n"}}},
 	{rule: "outage-is-found", name: "an AllocSvr that cannot be reached has a say", file: "client/outage.go", in: []string{"client"}, edits: []edit{
 		{"		return errSilent\n", "		return nil\n"}}},
 	{rule: "outage-is-found", name: "a fallback waits for its patience though the quorum is lost",

@@ -1,8 +1,9 @@
-package client
+package route
 
 import (
 	"cmp"
-	"context"
+	"errors"
+	"fmt"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -17,53 +18,52 @@ import (
 // idlePause is the longest time between two fetches from a Set whose table is not known.
 const idlePause = time.Second
 
-// set is one Set, a whole cluster, or the only one. Each looks after its own table by a
+// Set is one Set, a whole cluster, or the only one. Each looks after its own table by a
 // goroutine of its own, so that one that does not answer holds up no other.
-type set struct {
-	c       *Client
+type Set struct {
+	t       *Table
 	is      atomic.Pointer[sets.Set] // its name, cluster and addresses, as far as they are known
 	version atomic.Uint64            // of routes; 0: none, which asks servers to send no table
 	stale   chan struct{}            // cap 1: asks for a newer table, or map
-	outage  *outage
-	held    atomic.Pointer[held] // never nil
+	Care    Care                     // whether it is out of service
+	held    atomic.Pointer[held]     // never nil
 
-	// relay is the address of Config that had the last answer for the Set and is none of its nodes,
-	// as a router's; nil: none had. relays has one call at a time see whether another one does.
-	relay  atomic.Pointer[server]
-	relays health
-
-	// Guarded by table.mu.
+	// Guarded by Table.mu.
 	routes *seq.RouteTable
-	nodes  []*server // one a node of routes; nil when it has no usable address
-	starts []*server // at the addresses of the map
+	nodes  []*Server // one a node of routes; nil when it has no usable address
+	starts []*Server // at the addresses of the map
 }
 
-func newSet(c *Client, is sets.Set) *set {
-	s := &set{c: c, stale: make(chan struct{}, 1), outage: newOutage()}
+func newSet(t *Table, is sets.Set) *Set {
+	s := &Set{t: t, stale: make(chan struct{}, 1)}
 	s.is.Store(&is)
-	s.held.Store(&held{rpc.NewTarget(cmp.Or(is.Cluster, c.cfg.ClusterID), is.Incarnation), byMap})
+	s.held.Store(&held{rpc.NewTarget(cmp.Or(is.Cluster, t.cfg.ClusterID), is.Incarnation), byMap})
+	s.Care = t.cfg.Watch(s)
 	return s
 }
 
 // begin starts what looks after the Set. From a goroutine of the Client.
-func (s *set) begin() {
-	s.c.tasks.Go(s.refreshLoop)
-	s.c.tasks.Go(s.watch)
+func (s *Set) begin() {
+	s.t.cfg.Go(s.refreshLoop)
+	s.t.cfg.Go(s.Care.Run)
 }
 
-// id is the cluster's id; empty before the first answer.
-func (s *set) id() string { return s.is.Load().Cluster }
+// ID is the cluster's id; empty before the first answer.
+func (s *Set) ID() string { return s.is.Load().Cluster }
 
-// poke asks for a newer table or map in the background. It never blocks.
-func (s *set) poke() {
+// Version is the version of its route table; 0: none is known.
+func (s *Set) Version() uint64 { return s.version.Load() }
+
+// Poke asks for a newer table or map in the background. It never blocks.
+func (s *Set) Poke() {
 	select {
 	case s.stale <- struct{}{}:
 	default:
 	}
 }
 
-// connect connects to the addresses of the map. Needs table.mu.
-func (s *set) connect(addrs []string) {
+// connect connects to the addresses of the map. Needs Table.mu.
+func (s *Set) connect(addrs []string) {
 	s.starts = nil
 	for _, addr := range addrs {
 		if one := s.at(addr, addr); one != nil {
@@ -73,10 +73,10 @@ func (s *set) connect(addrs []string) {
 }
 
 // at is the connection to a node of the Set; nil if there can be none.
-func (s *set) at(name, addr string) *server {
-	one, err := s.c.servers.at(addr)
+func (s *Set) at(name, addr string) *Server {
+	one, err := s.t.servers.at(addr)
 	if err != nil {
-		s.c.cfg.Logger.Warn("node left out", "node", name, "addr", addr, "error", err)
+		s.t.cfg.Logger.Warn("node left out", "node", name, "addr", addr, "error", err)
 		return nil
 	}
 	one.of.Store(s)
@@ -84,8 +84,8 @@ func (s *set) at(name, addr string) *server {
 	return one
 }
 
-// adopt takes over the table if it is newer. Needs table.mu.
-func (s *set) adopt(table *pb.RouteTable, m seq.Mapping) (newer bool, err error) {
+// adopt takes over the table if it is newer. Needs Table.mu.
+func (s *Set) adopt(table *pb.RouteTable, m seq.Mapping) (newer bool, err error) {
 	if table.GetVersion() <= s.version.Load() {
 		return false, nil
 	}
@@ -93,21 +93,21 @@ func (s *set) adopt(table *pb.RouteTable, m seq.Mapping) (newer bool, err error)
 	if err != nil {
 		return false, err
 	}
-	nodes := make([]*server, len(routes.Nodes))
+	nodes := make([]*Server, len(routes.Nodes))
 	for i, n := range routes.Nodes {
-		if !s.c.cfg.Indirect && n.Addr != "" {
+		if !s.t.cfg.Indirect && n.Addr != "" {
 			nodes[i] = s.at(n.Name, n.Addr)
 		}
 	}
 	s.routes, s.nodes = routes, nodes
 	s.version.Store(routes.Version)
-	s.c.cfg.Logger.Debug("route table adopted", "set", s.is.Load().Name, "version", routes.Version, "nodes", len(routes.Nodes))
+	s.t.cfg.Logger.Debug("route table adopted", "set", s.is.Load().Name, "version", routes.Version, "nodes", len(routes.Nodes))
 	return true, nil
 }
 
 // refreshLoop fetches the first table, and newer ones when asked to.
-func (s *set) refreshLoop() {
-	t, told := &s.c.table, false
+func (s *Set) refreshLoop() {
+	t, told := s.t, false
 	for {
 		if s.seek() && s == t.home && t.view.Load() == nil && !told {
 			told = true
@@ -115,7 +115,7 @@ func (s *set) refreshLoop() {
 		}
 		pause := time.NewTimer(refreshPause)
 		select {
-		case <-s.c.ctx.Done():
+		case <-s.t.cfg.Context.Done():
 			pause.Stop()
 			return
 		case <-pause.C:
@@ -129,7 +129,7 @@ func (s *set) refreshLoop() {
 			again = pause.C
 		}
 		select {
-		case <-s.c.ctx.Done():
+		case <-s.t.cfg.Context.Done():
 			pause.Stop()
 			return
 		case <-s.stale:
@@ -141,21 +141,21 @@ func (s *set) refreshLoop() {
 
 // seek asks all addresses of Config before there is a table, and later for a newer one. It reports
 // what meet and refresh report.
-func (s *set) seek() (refused bool) {
-	if s == s.c.table.home && s.c.table.view.Load() == nil {
-		return s.c.table.meet()
+func (s *Set) seek() (refused bool) {
+	if s == s.t.home && s.t.view.Load() == nil {
+		return s.t.meet()
 	}
 	return s.refresh()
 }
 
 // refresh asks for a newer table or map. It says whether all that were asked are of another
 // cluster, or do not let this program in.
-func (s *set) refresh() (foreign bool) {
-	t := &s.c.table
+func (s *Set) refresh() (foreign bool) {
+	t := s.t
 	t.looked.Store(time.Now().UnixNano())
 	foreign = true
 	old, held := t.view.Load(), s.version.Load()
-	s.ask(time.Time{}, func(err error) bool {
+	s.ask(func(err error) bool {
 		foreign = foreign && anyOf(err, noWay)
 		if err != nil {
 			t.fault.Store(&err)
@@ -165,70 +165,83 @@ func (s *set) refresh() (foreign bool) {
 	return foreign
 }
 
-// ask fetches from one source after the other, those in doubt last, until one had what is looked
-// for, enough have not, all were asked, or the time is up. found is told what became of each.
-func (s *set) ask(until time.Time, found func(error) bool) {
+// ask fetches from one source after the other, the silent ones last, until one had what is looked
+// for, enough have not, or all were asked. found is told what became of each.
+func (s *Set) ask(found func(error) bool) {
 	answers := 0
-	k := call{c: s.c, rules: &forTable, listed: s.sources(), until: until}
-	k.ask = func(ctx context.Context, a *attempt) ([]fault, error) {
-		err := s.c.table.fetch(ctx, a.server)
-		if got := found(err); err != nil {
-			return nil, err
-		} else if answers++; !got && answers < enoughAnswers {
-			return nil, errNotNewer
+	enough := func(from *Server) bool {
+		err := s.t.fetch(s.t.cfg.Context, from)
+		got := found(err)
+		if of := from.Set(); errors.Is(err, seq.ErrNoQuorum) && of != nil {
+			of.Care.Hear(err)
 		}
-		return nil, nil
+		if err == nil {
+			answers++
+		}
+		return err == nil && (got || answers >= enoughAnswers) || s.t.cfg.Context.Err() != nil
 	}
-	_ = k.one(s.c.ctx) // what it found is in the table
+	var late []*Server
+	for _, one := range s.sources() {
+		if one.Peer.Silent() {
+			late = append(late, one)
+		} else if enough(one) {
+			return
+		}
+	}
+	for _, one := range late {
+		if enough(one) {
+			return
+		}
+	}
 }
 
 // mapped is the map's version; 0 without a view.
-func (v *view) mapped() uint64 {
+func (v *View) mapped() uint64 {
 	if v == nil {
 		return 0
 	}
-	return v.sets.Version
+	return v.Sets.Version
 }
 
 // sources are the servers to ask for a table of the Set: the addresses of Config, unless they
 // are of another Set, those of the map, the nodes of the table, and others that are known. Of the
 // root those of all other Sets come last: they have the map and the mapping too, if the root is dead.
-func (s *set) sources() []*server {
-	all, turn := &s.c.servers, int(s.c.turn.Add(1))
-	var out []*server
+func (s *Set) sources() []*Server {
+	all, turn := &s.t.servers, s.t.Turn()
+	var out []*Server
 	for i := range all.seeds {
-		if one := all.seed(turn, i); one.set() == nil || one.set() == s {
+		if one := all.seed(turn, i); one.Set() == nil || one.Set() == s {
 			out = append(out, one)
 		}
 	}
-	out = distinct(out, s.members())
-	if s != s.c.table.first() {
+	out = Distinct(out, s.members())
+	if s != s.t.First() {
 		return out
 	}
-	s.c.table.mu.Lock()
-	parts := s.c.table.parts
-	s.c.table.mu.Unlock()
+	s.t.mu.Lock()
+	parts := s.t.parts
+	s.t.mu.Unlock()
 	for _, other := range parts {
-		out = distinct(out, other.members())
+		out = Distinct(out, other.members())
 	}
 	return out
 }
 
 // members are the servers that are of the Set.
-func (s *set) members() []*server {
-	s.c.table.mu.Lock()
+func (s *Set) members() []*Server {
+	s.t.mu.Lock()
 	starts, nodes := s.starts, s.nodes
-	s.c.table.mu.Unlock()
-	return distinct(starts, nodes, s.c.servers.known(s))
+	s.t.mu.Unlock()
+	return Distinct(starts, nodes, s.t.servers.known(s))
 }
 
-// allocs are the AllocSvr of the Set's table; where there are none those of the map, and where
+// Allocs are the AllocSvr of the Set's table; where there are none those of the map, and where
 // that has none all that is known of it. An address of Config may be a router's, which answers
 // for itself.
-func (s *set) allocs() []*server {
-	s.c.table.mu.Lock()
-	starts, nodes := s.starts, distinct(s.nodes)
-	s.c.table.mu.Unlock()
+func (s *Set) Allocs() []*Server {
+	s.t.mu.Lock()
+	starts, nodes := s.starts, Distinct(s.nodes)
+	s.t.mu.Unlock()
 	switch {
 	case len(nodes) > 0:
 		return nodes
@@ -238,9 +251,9 @@ func (s *set) allocs() []*server {
 	return s.members()
 }
 
-// distinct are the servers of some lists, each once.
-func distinct(lists ...[]*server) (out []*server) {
-	seen := map[*server]bool{nil: true}
+// Distinct are the servers of some lists, each once.
+func Distinct(lists ...[]*Server) (out []*Server) {
+	seen := map[*Server]bool{nil: true}
 	for _, one := range slices.Concat(lists...) {
 		if !seen[one] {
 			seen[one] = true
@@ -250,29 +263,29 @@ func distinct(lists ...[]*server) (out []*server) {
 	return out
 }
 
-// set is the Set that the server is of; nil if that is not known.
-func (s *server) set() *set {
+// Set is the Set that the server is of; nil if that is not known.
+func (s *Server) Set() *Set {
 	if of := s.of.Load(); of != nil {
 		return of
 	}
-	if v := s.c.table.view.Load(); v == nil || v.alone() {
-		return s.c.table.first()
+	if v := s.t.view.Load(); v == nil || v.Alone() {
+		return s.t.First()
 	}
 	return nil
 }
 
 // Version is the version of the table of the server's Set; 0 for none.
-func (s *server) Version() uint64 {
-	if of := s.set(); of != nil {
+func (s *Server) Version() uint64 {
+	if of := s.Set(); of != nil {
 		return of.version.Load()
 	}
 	return 0
 }
 
-// target is what calls to the server say of the cluster that they are for; nil if the server's Set is
+// Target is what calls to the server say of the cluster that they are for; nil if the server's Set is
 // not known.
-func (s *server) target() *rpc.Target {
-	if of := s.set(); of != nil {
+func (s *Server) Target() *rpc.Target {
+	if of := s.Set(); of != nil {
 		return of.held.Load().Target
 	}
 	return nil
@@ -311,24 +324,38 @@ func (s *search) found() {
 	s.pause = 0
 }
 
-// wantMap asks for a newer map: at the root, and at the Set that said something of another, if
+// WantMap asks for a newer map: at the root, and at the Set that said something of another, if
 // it is not nil, since the root may not answer.
-func (t *table) wantMap(said *set) {
+func (t *Table) WantMap(said *Set) {
 	if !t.search.due(time.Now()) {
 		return
 	}
-	t.first().poke()
+	t.First().Poke()
 	if said != nil {
-		said.poke()
+		said.Poke()
 	}
 }
 
-// set is the Set of that name; nil if the map does not have it yet.
-func (v *view) set(name string) *set {
-	for i, one := range v.sets.Sets {
-		if one.Name == name && i < len(v.parts) {
-			return v.parts[i].of
+// Set is the Set of that name; nil if the map does not have it yet.
+func (v *View) Set(name string) *Set {
+	for i, one := range v.Sets.Sets {
+		if one.Name == name && i < len(v.Parts) {
+			return v.Parts[i].Of
 		}
 	}
 	return nil
+}
+
+// Alone says that there is one Set.
+func (t *Table) Alone() bool {
+	v := t.view.Load()
+	return v == nil || v.Alone()
+}
+
+// Named says which Set an error is of, if there are several.
+func (s *Set) Named(err error) error {
+	if s.t.Alone() {
+		return err
+	}
+	return fmt.Errorf("Set %s: %w", s.is.Load().Name, err)
 }
