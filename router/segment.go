@@ -27,7 +27,7 @@ func (s *segmentServer) Take(ctx context.Context, r *pb.SegmentTakeRequest) (*pb
 	if err := seq.CheckCount("count", uint64(r.GetCount())); err != nil {
 		return nil, err
 	}
-	return pb.NewSegmentClient(s.sdk.Caller().Owner(r.GetTag())).Take(ctx, r)
+	return pb.NewSegmentClient(s.sdk.Owner(r.GetTag())).Take(ctx, r)
 }
 
 // NextNumbers implements pb.SegmentServer.
@@ -39,7 +39,7 @@ func (s *segmentServer) NextNumbers(ctx context.Context, r *pb.NumbersNextReques
 	if err := seq.CheckNumbers("count", uint64(r.GetCount())); err != nil {
 		return nil, err
 	}
-	return pb.NewSegmentClient(s.sdk.Caller().Owner(r.GetTag())).NextNumbers(ctx, r)
+	return pb.NewSegmentClient(s.sdk.Owner(r.GetTag())).NextNumbers(ctx, r)
 }
 
 // ShowNumber implements pb.SegmentServer.
@@ -47,7 +47,7 @@ func (s *segmentServer) ShowNumber(ctx context.Context, r *pb.NumberShowRequest)
 	if err := seq.CheckTag(r.GetTag()); err != nil {
 		return nil, err
 	}
-	return pb.NewSegmentClient(s.sdk.Caller().Owner(r.GetTag())).ShowNumber(ctx, r)
+	return pb.NewSegmentClient(s.sdk.Owner(r.GetTag())).ShowNumber(ctx, r)
 }
 
 // Put implements pb.SegmentServer.
@@ -69,7 +69,7 @@ func (s *segmentServer) List(ctx context.Context, r *pb.SegmentListRequest) (*pb
 // whole cluster's.
 func (s *segmentServer) Status(ctx context.Context, r *pb.SegmentStatusRequest) (*pb.SegmentStatusReply, error) {
 	if r.GetTag() != "" {
-		return pb.NewSegmentClient(s.sdk.Caller().Owner(r.GetTag())).Status(ctx, r)
+		return pb.NewSegmentClient(s.sdk.Owner(r.GetTag())).Status(ctx, r)
 	}
 	place, err := s.sdk.door.root(ctx)
 	if err != nil {

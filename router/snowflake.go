@@ -86,7 +86,7 @@ func textForm(name string) (*snowflake.Encoding, error) {
 
 // GiveBack implements pb.SnowflakeServer: it goes to the AllocSvr that it names.
 func (s *snowflakeServer) GiveBack(ctx context.Context, r *pb.SnowflakeGiveBackRequest) (*pb.SnowflakeGiveBackReply, error) {
-	return pb.NewSnowflakeClient(s.sdk.Caller().Once()).GiveBack(rpc.For(ctx, s.guard), r)
+	return pb.NewSnowflakeClient(s.sdk.Once()).GiveBack(rpc.For(ctx, s.guard), r)
 }
 
 // Decode implements pb.SnowflakeServer.
@@ -128,7 +128,7 @@ func (s *snowflakeServer) Workers(ctx context.Context, r *pb.SnowflakeWorkersReq
 // Delegate implements pb.SnowflakeServer: one attempt, since a lost answer costs a
 // worker id for as long as its window. An AllocSvr bounds what each caller holds.
 func (s *snowflakeServer) Delegate(ctx context.Context, r *pb.SnowflakeDelegateRequest) (*pb.SnowflakeDelegateReply, error) {
-	return pb.NewSnowflakeClient(s.sdk.Caller().Once()).Delegate(rpc.For(ctx, s.guard), r)
+	return pb.NewSnowflakeClient(s.sdk.Once()).Delegate(rpc.For(ctx, s.guard), r)
 }
 
 // Info implements pb.SnowflakeServer: of some AllocSvr, which it names.
