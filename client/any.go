@@ -95,6 +95,11 @@ func (n nodeConn) Invoke(ctx context.Context, method string, args, reply any, op
 	err := n.s.try(ctx, 4*n.s.c.cfg.AttemptTimeout, func(ctx context.Context) error {
 		return n.s.conn.Invoke(ctx, method, args, reply, opts...)
 	})
+	if _, silent := err.(*lostError); silent {
+		if of := n.s.set(); of != nil {
+			of.poke() // the table may name nodes that are gone
+		}
+	}
 	if err != nil && ctx.Err() != nil {
 		return ctx.Err()
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/seqsvr/seqsvr/client"
+	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/tests/clienttest"
 )
@@ -204,6 +205,31 @@ func TestTheNewestEraIsTakenAtTheStart(t *testing.T) {
 	if n := messages(o); n != 0 {
 		t.Fatalf("%d calls of the older era", n)
 	}
+}
+
+// A table that names dead nodes alone says nothing of the nodes that took their place.
+func TestQuestionsToNodesFindARestoredCluster(t *testing.T) {
+	o, n := living(t, 1, lifeOf(1, 0, 1)), living(t, 1, lifeOf(1, 0, 1))
+	o.Publish() // so that the table of o is the newest, and n a server that has said which life it is of
+	c := dial(t, o, client.Config{Addrs: append(o.Addrs(), n.Addrs()...)})
+	waitFor(t, "the newest table", func() bool { return c.Routes().Version == 2 && c.Routes().Nodes[0].Addr == o.Addrs()[0] })
+	n.Nodes[0].Kill()
+	n.Live(lifeOf(1, 1, 2))
+	ask := func() error {
+		nodes, err := c.Nodes(bounded(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = pb.NewSequenceClient(nodes[0]).Routes(bounded(t), &pb.RoutesRequest{})
+		return err
+	}
+	if err := ask(); err != nil {
+		t.Fatal(err)
+	}
+	o.Nodes[0].Kill()
+	waitFor(t, "the node to be lost", func() bool { return ask() != nil })
+	n.Nodes[0].Restart()
+	waitFor(t, "an answer of the new era", func() bool { return ask() == nil && c.Incarnation() == lifeOf(1, 1, 2) })
 }
 
 func TestARestoredClusterIsFollowedOnceAndNeverBack(t *testing.T) {

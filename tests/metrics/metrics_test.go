@@ -24,9 +24,11 @@ func TestEverythingThatOperatorsReadOfExistsInACluster(t *testing.T) {
 			t.Errorf("%s: %s: in %s", where, wrong, expr)
 		}
 	}
-	for _, name := range mention.FindAllString(string(read(t, "docs/operations.md")), -1) {
-		if shown[name] == nil && shown[name+"_bucket"] == nil {
-			t.Errorf("docs/operations.md: no metric %s", name)
+	for _, doc := range []string{"docs/deploy.md", "docs/operations.md", "docs/security.md"} {
+		for _, name := range mention.FindAllString(string(read(t, doc)), -1) {
+			if shown[name] == nil && shown[name+"_bucket"] == nil {
+				t.Errorf("%s: no metric %s", doc, name)
+			}
 		}
 	}
 	for name, labels := range shown {

@@ -49,6 +49,12 @@ var callerLifeMutants = []mutant{
 		{"mc.Delegate, mc.Events, mc.Conflict, mc.Alive, mc.Merge = d, d, d, d, d\n", "mc.Delegate, mc.Events, mc.Conflict, mc.Merge = d, d, d, d\n"}}},
 	{rule: "gossip-of-one-cluster", name: "the tables of another era count", file: "membership/roster.go", in: []string{"membership"}, edits: []edit{
 		{"m.State == StateAlive && own.Check(m.Meta.Incarnation) == nil", "m.State == StateAlive"}}},
+	{rule: "a-restore-is-followed-once", name: "the gossip of a later era is not heard", file: "router/gossip.go", in: []string{"router"}, edits: []edit{
+		{" || view.LaterEra()", ""}}},
+	{rule: "a-restore-is-followed-once", name: "any node of a later era has a table", file: "membership/roster.go", in: []string{"membership"}, edits: []edit{
+		{"m.State == StateAlive && m.Meta.Role == RoleAlloc && ", "m.State == StateAlive && "}}},
+	{rule: "a-restore-is-followed-once", name: "a question to a dead node asks for no table", file: "client/any.go", in: []string{"client"}, edits: []edit{
+		{"			of.poke() // the table may name nodes that are gone\n", "			_ = of\n"}}},
 	{rule: "region-by-incarnation", name: "another region of this name is this cluster", file: "internal/regions/regions.go", in: []string{"allocsvr/globalid"}, edits: []edit{
 		{"c.ID == other.ID && !errors.Is(c.Life.Check(other.Life), seq.ErrForeignCluster)", "c.ID == other.ID"}}},
 	{rule: "set-add-looks-at-use", name: "a cluster that was called becomes a Set", file: "internal/setcare/root.go", in: []string{"allocsvr"}, edits: []edit{
