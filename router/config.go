@@ -80,6 +80,8 @@ type Config struct {
 	TLS *rpc.TLS
 	// Guard checks every call; nil: everybody may do everything.
 	Guard *auth.Guard
+	// Refused counts what is refused and closed. If nil, the router makes one.
+	Refused *rpc.Refused
 	// Traces makes spans of unary calls and HTTP requests; nil: none.
 	Traces *tracing.Tracer
 	// Logger takes what operators should see; nil: none.

@@ -29,6 +29,7 @@ import (
 type front struct {
 	methods
 	guard   *auth.Guard
+	refused *rpc.Refused
 	shown   func(*tls.ConnectionState) auth.Shown // what a connection showed
 	sdk     *client.Client
 	maxBody *atomic.Int64 // in bytes
@@ -75,7 +76,7 @@ func (f *front) routes() []route {
 }
 
 func newFront(r *Router) http.Handler {
-	f := &front{methodsOf(r.services, r.cfg.Guard, rpc.NewChanges(r.cfg.Logger, r.cfg.Guard, nil)), r.cfg.Guard, r.cfg.TLS.Shown, r.sdk, &r.maxBody, new(atomic.Int64), r.Ready, r.cfg.Logger}
+	f := &front{methodsOf(r.services, r.cfg.Guard, rpc.NewChanges(r.cfg.Logger, r.cfg.Guard, nil)), r.cfg.Guard, r.cfg.Refused, r.cfg.TLS.Shown, r.sdk, &r.maxBody, new(atomic.Int64), r.Ready, r.cfg.Logger}
 	stats := &r.http
 	mux := http.NewServeMux()
 	for _, one := range f.routes() {
@@ -175,6 +176,7 @@ func foreign(r *http.Request) bool {
 func (f *front) fail(w http.ResponseWriter, r *http.Request, shape faultShape, err error) {
 	var quota *auth.QuotaError
 	code, what := faultOf(err)
+	f.refused.NoteError(err, r.RemoteAddr)
 	switch {
 	case errors.Is(err, errTooLarge):
 		code, what.Code = http.StatusRequestEntityTooLarge, "TOO_LARGE"

@@ -36,8 +36,10 @@ type Config struct {
 	// Calls tells what callers of this process saw since its start; nil: nothing is known.
 	Calls func() Calls
 	// Drill tells of the drill that this process runs; nil: none.
-	Drill  func() *Drill
-	Logger *slog.Logger // nil: none
+	Drill func() *Drill
+	// Refused counts the requests that are refused. If nil, none is counted.
+	Refused *rpc.Refused
+	Logger  *slog.Logger // nil: none
 }
 
 // Calls are totals since the start of a process, of its fronts together.

@@ -78,6 +78,7 @@ func (c *Console) addressed(host string) bool {
 func (c *Console) checked(method string, next http.HandlerFunc) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if err := c.may(r, method); err != nil {
+			c.cfg.Refused.NoteError(err, r.RemoteAddr)
 			fail(w, err)
 			return
 		}
