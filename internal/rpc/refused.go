@@ -39,6 +39,8 @@ const (
 	RefusedCertificate Reason = "certificate"
 	// RefusedForeign is a call for another cluster, or from a build too far away.
 	RefusedForeign Reason = "foreign"
+	// RefusedPage is a request by another name, or one that a web page has a browser send.
+	RefusedPage Reason = "page"
 	// RefusedRaise is a raise that goes too far.
 	RefusedRaise Reason = "raise"
 	// RefusedWorkers is a request for worker ids beyond the share of the caller.
@@ -60,6 +62,7 @@ var reasons = []struct {
 	{RefusedUnread, false, []error{errUnread}},
 	{RefusedUnfinished, false, nil},
 	{RefusedConnections, false, nil},
+	{RefusedPage, false, nil},
 	{RefusedRaise, true, []error{seq.ErrJump}},
 	{RefusedWorkers, true, []error{seq.ErrWorkersExhausted}},
 	{RefusedOverloaded, true, []error{seq.ErrOverloaded}}, // last: others wrap it
