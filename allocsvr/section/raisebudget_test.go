@@ -105,7 +105,7 @@ func TestASectionIsNotRaisedToItsEndStepByStep(t *testing.T) {
 		err = raise(o.confirmed()+1000, Reach{})
 	}
 	if !errors.Is(err, seq.ErrJump) || !strings.Contains(err.Error(), "come again in ") || !strings.Contains(err.Error(), "force") {
-		t.Errorf("after %d raises: got %v", raised, err)
+		t.Fatalf("after %d raises: got %v", raised, err)
 	}
 	if raised < raisesAnHour || o.confirmed()-begun > 2*raisesAnHour*1000 { // a step takes some more each time
 		t.Errorf("%d raises from %d to %d", raised, begun, o.confirmed())
