@@ -41,7 +41,7 @@ var ownerMutants = []mutant{
 		file: "allocsvr/section/near.go", in: []string{"allocsvr/section"}, edits: []edit{
 			{"	if space.Mode == seq.Strict {\n", "	if false {\n"}}},
 	{rule: "near-as-by-the-network", name: "a key that has its numbers is asked for again",
-		file: "client/begin.go", in: []string{"client"}, edits: []edit{
+		file: "internal/sdk/call/begin.go", in: []string{"client"}, edits: []edit{
 			{"		if o.Ranges[i].First != 0 {\n", "		if false {\n"}}},
 	{line: 23, rule: "seal-before-release", name: "release before in-flight increments ended, in a hand-over",
 		file: "allocsvr/owner/give.go", in: []string{"allocsvr/owner", "allocsvr"}, edits: []edit{
@@ -84,7 +84,7 @@ var ownerMutants = []mutant{
 			{"	if table.High() > confirmed || table.Base()", "	if table.Base()"}}},
 	{rule: "left-means-left", name: "a section is installed in a node that has left",
 		file: "allocsvr/section/cell.go", in: []string{"allocsvr/section", "allocsvr"}, edits: []edit{
-			{"	if t.closed.Load() {\n		c.clear(\"\")\n		return false, nil\n", "	if closed() && false {\n		c.clear(\"\")\n		return false, nil\n"}}},
+			{"	if t.closed.Load() {\n		c.clear(\"\")\n		return false, nil\n", "	if t.closed.Load() && false {\n		c.clear(\"\")\n		return false, nil\n"}}},
 	{rule: "leave-gives-all", name: "a node that leaves keeps the arbiter's register",
 		file: "allocsvr/owner/owner.go", in: []string{"allocsvr/owner", "allocsvr"}, edits: []edit{
 			{"	o.arbiterLease.Release(ctx)\n", ""}}},
