@@ -6,9 +6,10 @@ import (
 	"fmt"
 	"iter"
 	"math"
-	"time"
 
 	"github.com/seqsvr/seqsvr/client/fallback"
+	"github.com/seqsvr/seqsvr/internal/sdk/call"
+	"github.com/seqsvr/seqsvr/internal/sdk/stream"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/snowflake"
@@ -95,7 +96,7 @@ func (c *Client) GenerateAs(ctx context.Context, agent, namespace string, count 
 		err = ctx.Err()
 	}
 	if err != nil {
-		return IDs{}, told("generate", err)
+		return IDs{}, call.Told("generate", err)
 	}
 	var got IDs
 	ask := func(ctx context.Context) (err error) {
@@ -107,7 +108,7 @@ func (c *Client) GenerateAs(ctx context.Context, agent, namespace string, count 
 		return err
 	}
 	if f := c.fallbacks.of(namespace); f != nil {
-		ctx, cancel := c.cfg.within(ctx)
+		ctx, cancel := c.calls.Within(ctx)
 		defer cancel()
 		var made *fallback.IDs
 		if made, err = f.Generate(ctx, int(count), ask); made != nil {
@@ -117,7 +118,7 @@ func (c *Client) GenerateAs(ctx context.Context, agent, namespace string, count 
 		err = ask(ctx)
 	}
 	if err != nil {
-		return IDs{}, told(fmt.Sprintf("generate: namespace %q", namespace), err)
+		return IDs{}, call.Told(fmt.Sprintf("generate: namespace %q", namespace), err)
 	}
 	return got, nil
 }
@@ -129,23 +130,23 @@ func (c *Client) GenerateAs(ctx context.Context, agent, namespace string, count 
 func (c *Client) GenerateIn(ctx context.Context, datacenter, namespace string, count uint32) (IDs, error) {
 	err := checkIDs(c.cfg.Agent, namespace, count)
 	if err != nil {
-		return IDs{}, told("generate", err)
+		return IDs{}, call.Told("generate", err)
 	}
 	got, err := generate(ctx, c, &pb.SnowflakeGenerateRequest{Namespace: namespace, Count: count, Agent: c.cfg.Agent, Datacenter: datacenter}, false)
 	if err != nil {
-		return IDs{}, told(fmt.Sprintf("generate: namespace %q, datacenter %q", namespace, datacenter), err)
+		return IDs{}, call.Told(fmt.Sprintf("generate: namespace %q, datacenter %q", namespace, datacenter), err)
 	}
 	return got, nil
 }
 
-// generate asks for IDs; with splits an overload is not waited for, but returned as errSplit.
+// generate asks for IDs; with splits an overload is not waited for, but returned as call.ErrSplit.
 func generate(ctx context.Context, c *Client, request *pb.SnowflakeGenerateRequest, splits bool) (IDs, error) {
 	var got IDs
 	request.AsRuns = true
-	err := unary(ctx, c, &forIDs, "", func(ctx context.Context, s *server) error {
-		reply, err := s.ids.Generate(ctx, request)
+	err := c.calls.AskIDs(ctx, func(ctx context.Context, s *call.Server) error {
+		reply, err := s.IDs.Generate(ctx, request)
 		if splits && errors.Is(err, seq.ErrOverloaded) {
-			return fmt.Errorf("%w: %w", errSplit, err)
+			return fmt.Errorf("%w: %w", call.ErrSplit, err)
 		}
 		if err != nil {
 			return err
@@ -153,7 +154,6 @@ func generate(ctx context.Context, c *Client, request *pb.SnowflakeGenerateReque
 		got, err = idsOf(reply, request.GetCount())
 		return err
 	})
-	c.table.glance(time.Now())
 	return got, err
 }
 
@@ -169,13 +169,13 @@ func idsOf(reply *pb.SnowflakeGenerateReply, count uint32) (IDs, error) {
 	for _, r := range reply.GetRuns() {
 		first, last, stride := r.GetFirst(), r.GetLast(), r.GetStride()
 		if last > math.MaxInt64 || first > last || stride == 0 || stride > math.MaxInt64 || (last-first)%stride != 0 || (last-first)/stride >= left {
-			return IDs{}, fmt.Errorf("%w: run of IDs %d to %d by %d for a count of %d", errMalformed, first, last, stride, count)
+			return IDs{}, fmt.Errorf("%w: run of IDs %d to %d by %d for a count of %d", stream.ErrMalformed, first, last, stride, count)
 		}
 		left -= (last-first)/stride + 1
 		out.Runs = append(out.Runs, snowflake.Run{First: snowflake.ID(first), Last: snowflake.ID(last), Stride: snowflake.ID(stride)})
 	}
 	if left != 0 {
-		return IDs{}, fmt.Errorf("%w: %d IDs are missing of %d", errMalformed, left, count)
+		return IDs{}, fmt.Errorf("%w: %d IDs are missing of %d", stream.ErrMalformed, left, count)
 	}
 	return out, nil
 }

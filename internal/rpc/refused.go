@@ -43,6 +43,8 @@ const (
 	RefusedCertificate Reason = "certificate"
 	// RefusedForeign is a call for another cluster, or from a build too far away.
 	RefusedForeign Reason = "foreign"
+	// RefusedPage is a request by another name, or one that a web page has a browser send.
+	RefusedPage Reason = "page"
 	// RefusedRaise is a raise that goes too far.
 	RefusedRaise Reason = "raise"
 	// RefusedWorkers is a request for worker ids beyond the share of the caller.
@@ -66,6 +68,7 @@ var reasons = []struct {
 	{RefusedCompressed, false, []error{errCompressed}},
 	{RefusedStranger, true, nil},
 	{RefusedConnections, false, nil},
+	{RefusedPage, false, nil},
 	{RefusedRaise, true, []error{seq.ErrJump}},
 	{RefusedWorkers, true, []error{seq.ErrWorkersExhausted}},
 	{RefusedOverloaded, true, []error{seq.ErrOverloaded}}, // last: others wrap it
