@@ -59,6 +59,7 @@ type traffic struct {
 	closed     atomic.Bool
 	unread     atomic.Int64 // bytes of replies that gRPC holds
 	unfinished atomic.Int64 // bytes that were read and are not of a whole message
+	calls      *watched     // the same connection above TLS; nil for one of a node
 }
 
 // Read implements net.Conn.
@@ -182,14 +183,15 @@ type counting struct {
 	credentials.TransportCredentials
 	limit int64         // of the bytes of unfinished messages of one
 	all   *atomic.Int64 // bytes of replies that gRPC holds, of all
+	by    *cancels
 }
 
 // countingCreds counts below creds; nil is plaintext.
-func countingCreds(creds credentials.TransportCredentials, limit int) counting {
+func countingCreds(creds credentials.TransportCredentials, limit int, by *cancels) counting {
 	if creds == nil {
 		creds = insecure.NewCredentials()
 	}
-	return counting{creds, int64(limit), new(atomic.Int64)}
+	return counting{creds, int64(limit), new(atomic.Int64), by}
 }
 
 // ServerHandshake implements credentials.TransportCredentials.
@@ -199,12 +201,18 @@ func (c counting) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInfo,
 	if err != nil {
 		return nil, nil, err
 	}
+	if t.calls, err = c.by.watch(conn, info); err != nil {
+		return nil, nil, err
+	}
+	if t.calls != nil {
+		conn = t.calls
+	}
 	return conn, connInfo{info, t}, nil
 }
 
 // Clone implements credentials.TransportCredentials.
 func (c counting) Clone() credentials.TransportCredentials {
-	return counting{c.TransportCredentials.Clone(), c.limit, c.all}
+	return counting{c.TransportCredentials.Clone(), c.limit, c.all, c.by}
 }
 
 // reply is a message for a peer whose connection counts it.

@@ -81,6 +81,9 @@ type ServerConfig struct {
 	Logger *slog.Logger
 	// MaxConcurrentStreams of one connection; 0: 256. More calls of a peer wait on its side.
 	MaxConcurrentStreams uint32
+	// MaxCancels bounds the calls that a peer cancels before they are served, a second; the connection
+	// that goes beyond it is closed. Zero means maxCancels. Nodes with a certificate are not bounded.
+	MaxCancels int
 	// MaxRecv bounds one request in bytes; 0: MaxRecv.
 	MaxRecv int
 	// ClusterID is this server's cluster, "" while it is not known. Calls that name
@@ -121,7 +124,7 @@ func NewServer(cfg ServerConfig, extra ...grpc.ServerOption) *grpc.Server {
 		grpc.MaxConcurrentStreams(cfg.MaxConcurrentStreams),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: keepaliveMinimum, PermitWithoutStream: true}),
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: keepaliveTime, Timeout: keepaliveTimeout, MaxConnectionIdle: idleTimeout}),
-		grpc.Creds(countingCreds(cfg.Creds, 2*cfg.MaxRecv)),
+		grpc.Creds(countingCreds(cfg.Creds, 2*cfg.MaxRecv, newCancels(cfg.MaxCancels, cfg.MaxConcurrentStreams, cfg.Logger))),
 		experimental.BufferPool(buffers),
 		grpc.ForceServerCodecV2(newCodec()),
 		grpc.ChainUnaryInterceptor(g.unary),
@@ -176,8 +179,10 @@ func (g guard) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, n
 		return nil, err
 	}
 	if reply, err = next(ctx, req); err != nil {
+		t.refuse(err)
 		return nil, err
 	}
+	t.serve(ctx)
 	// Replies that are done while the peer reads nothing would pile up: what they say is
 	// lost, as if the connection were.
 	if err := t.full(); err != nil {
@@ -198,7 +203,9 @@ func (g guard) stream(srv any, stream grpc.ServerStream, info *grpc.StreamServer
 	c := &counted{ServerStream: stream, traffic: t, begun: time.Now()}
 	return c.run(func() (err error) {
 		defer g.finish(info.FullMethod, &err)
-		return next(srv, c)
+		err = next(srv, c)
+		t.refuse(err)
+		return err
 	})
 }
 
